@@ -1,0 +1,56 @@
+// Package clock is the one place where the lab reads a clock. It offers three:
+//
+//   - [Clock], the process's own time, injected into everything that has timeouts,
+//     so that tests can replace it;
+//   - [Mono], nanoseconds of the machine's monotonic clock, which all processes of
+//     one machine share and no clock step moves: histories are written in it;
+//   - [Precise], which wakes at exact moments, where the 1 ms granularity of the
+//     runtime's timers is too coarse (injected delays, load schedules).
+package clock
+
+import "time"
+
+// Clock tells the time and makes timers.
+type Clock interface {
+	Now() time.Time
+	// NewTimer fires once after d, as time.NewTimer does.
+	NewTimer(d time.Duration) Timer
+	// AfterFunc calls f in its own goroutine after d, as time.AfterFunc does.
+	AfterFunc(d time.Duration, f func()) Timer
+}
+
+// Timer is a running timer.
+type Timer interface {
+	// C is the channel on which the time is sent; nil for AfterFunc.
+	C() <-chan time.Time
+	// Stop prevents the timer from firing; false if it had fired or was stopped.
+	Stop() bool
+	// Reset makes the timer fire after d from now.
+	Reset(d time.Duration) bool
+}
+
+// System is the process's real clock. Inside a synctest bubble it is the bubble's.
+func System() Clock { return system{} }
+
+type system struct{}
+
+func (system) Now() time.Time                            { return time.Now() }
+func (system) NewTimer(d time.Duration) Timer            { return timer{time.NewTimer(d)} }
+func (system) AfterFunc(d time.Duration, f func()) Timer { return timer{time.AfterFunc(d, f)} }
+
+type timer struct{ t *time.Timer }
+
+func (t timer) C() <-chan time.Time        { return t.t.C }
+func (t timer) Stop() bool                 { return t.t.Stop() }
+func (t timer) Reset(d time.Duration) bool { return t.t.Reset(d) }
+
+// origin ties the runtime's monotonic reading, which is cheap to take, to the
+// machine's, which other processes understand.
+var origin = struct { //nolint:gochecknoglobals // constant once the process runs
+	mono int64
+	at   time.Time
+}{machineMono(), time.Now()}
+
+// Mono is the machine's monotonic clock in nanoseconds: comparable between all
+// processes of one machine, meaningless between machines.
+func Mono() int64 { return origin.mono + int64(time.Since(origin.at)) }

@@ -1,0 +1,113 @@
+package core
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"locklab/locks/peerlock/peercore"
+)
+
+// State is what one peer knows of one resource. A State is used by one goroutine
+// at a time. Copy it with [State.Clone]: a plain assignment shares memory.
+type State struct {
+	cfg   *Config
+	phase Phase
+	boot  bool   // has once been connected to every configured peer
+	clock uint64 // at least every timestamp that was seen
+	at    uint64 // of the own request, unless the phase is None
+
+	connected peercore.Set
+	// heard are those who know the own request, or have released after it: whatever
+	// they ask for from now on is later.
+	heard peercore.Set
+	queue []request // of the others, the earliest first
+}
+
+// request is another peer's wish for the lock.
+type request struct {
+	at   uint64
+	from int
+}
+
+// before is the order of all requests.
+func (r request) before(o request) bool { return r.at < o.at || (r.at == o.at && r.from < o.from) }
+
+// New is a resource that nobody wants, at a peer that is connected to nobody. The
+// config is kept, not copied, and must not change.
+func New(cfg *Config) State { return State{cfg: cfg, boot: cfg.Peers == 0} }
+
+// Reset makes s the state of a resource that nobody wants, with the connections
+// of the state like; its timestamps are above round. It reuses the memory of s.
+func (s *State) Reset(like *State, round uint64) {
+	*s = State{cfg: like.cfg, boot: like.boot, clock: round, connected: like.connected, queue: s.queue[:0]}
+}
+
+// Phase is how far this peer is with the resource.
+func (s *State) Phase() Phase { return s.phase }
+
+// Waits says that the lock is wanted and not held.
+func (s *State) Waits() bool { return s.phase == Waiting }
+
+// Holds says that the lock is held.
+func (s *State) Holds() bool { return s.phase == Holding }
+
+// Round is the clock: what this peer has promised its timestamps to be above.
+func (s *State) Round() uint64 { return s.clock }
+
+// Connected is the set of peers that can be reached.
+func (s *State) Connected() peercore.Set { return s.connected }
+
+// Bootstrapped says whether the peer has once been connected to every other one.
+func (s *State) Bootstrapped() bool { return s.boot }
+
+// Idle says that nothing but the clock would be lost by forgetting the state.
+func (s *State) Idle() bool { return s.phase == None && len(s.queue) == 0 }
+
+// Clone is an independent copy.
+func (s *State) Clone() State {
+	c := *s
+	c.queue = slices.Clone(s.queue)
+	return c
+}
+
+// AppendEncode appends a canonical encoding: two states of one peer with the same
+// encoding behave alike.
+func (s *State) AppendEncode(b []byte) []byte {
+	flags := byte(s.phase)
+	if s.boot {
+		flags |= 0x80
+	}
+	b = append(b, flags)
+	b = binary.AppendUvarint(b, s.clock)
+	if s.phase != None {
+		b = binary.AppendUvarint(b, s.at)
+		b = binary.AppendUvarint(b, uint64(s.heard))
+	}
+	b = binary.AppendUvarint(b, uint64(s.connected))
+	b = append(b, byte(len(s.queue)))
+	for _, r := range s.queue {
+		b = binary.AppendUvarint(b, r.at)
+		b = append(b, byte(r.from))
+	}
+	return b
+}
+
+// enqueue notes the request of a peer, in place of what it asked before.
+func (s *State) enqueue(r request) {
+	s.dequeue(r.from)
+	at := len(s.queue)
+	for at > 0 && r.before(s.queue[at-1]) {
+		at--
+	}
+	s.queue = slices.Insert(s.queue, at, r)
+}
+
+// dequeue drops the request of a peer, if there is one.
+func (s *State) dequeue(peer int) {
+	for i := range s.queue {
+		if s.queue[i].from == peer {
+			s.queue = slices.Delete(s.queue, i, i+1)
+			return
+		}
+	}
+}

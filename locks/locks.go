@@ -1,0 +1,67 @@
+package locks
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Locker is one client of one lock service. It is safe for concurrent use: two
+// goroutines that acquire the same resource through the same Locker exclude each
+// other exactly as two processes do.
+type Locker interface {
+	// Acquire blocks until the resource is held, ctx is done or the lock service
+	// has given a final answer. Its error wraps [ErrNotAcquired] when the lock is
+	// surely not held by this call and [ErrUnknown] when it may be; when ctx ended
+	// the wait, the error wraps ctx.Err() too.
+	Acquire(ctx context.Context, resource string) (Lease, error)
+	// Close gives up every wait and every lease and frees all goroutines and
+	// sockets of the client. Later calls of Acquire return [ErrClosed].
+	Close() error
+}
+
+// Lease is one grant of one resource to one caller.
+type Lease interface {
+	// Token is the fencing token: it grows with every grant of the resource. The
+	// second value is false if the lock has none.
+	Token() (Token, bool)
+	// Expires is the moment, on this process's clock, until which the holder may
+	// believe that it holds. The second value is false if the lock has no lease
+	// time. It moves forward while the lease is renewed in the background.
+	Expires() (time.Time, bool)
+	// Lost is closed as soon as the holder must assume that it no longer holds.
+	// It is not closed by Release.
+	Lost() <-chan struct{}
+	// Release gives the resource back. It is idempotent: a second call returns
+	// what the first returned. ErrNotHeld means that the lease had ended before.
+	Release(ctx context.Context) error
+}
+
+// Token is a fencing token. Zero is never granted.
+type Token uint64
+
+// MessageCounter is implemented by lockers that know how many protocol messages
+// (requests and answers alike, heartbeats not counted) they have sent so far.
+type MessageCounter interface {
+	// MessagesSent is a running total; it never goes down.
+	MessagesSent() uint64
+}
+
+// ResourceBytesMax bounds the length of a resource's name.
+const ResourceBytesMax = 255
+
+// CheckResource refuses names that no lock takes, with ErrNotAcquired and
+// ErrInvalid: empty ones, longer ones than ResourceBytesMax, and such with
+// control characters in them.
+func CheckResource(name string) error {
+	if name == "" || len(name) > ResourceBytesMax {
+		return fmt.Errorf("%w: %w: a resource name has 1 to %d bytes, this one has %d",
+			ErrNotAcquired, ErrInvalid, ResourceBytesMax, len(name))
+	}
+	for _, r := range name {
+		if r < ' ' || r == 0x7f {
+			return fmt.Errorf("%w: %w: resource name %q has a control character", ErrNotAcquired, ErrInvalid, name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package locktest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"locklab/locks"
+	"locklab/locks/clock"
+)
+
+// Subject is the lock under test.
+type Subject struct {
+	// New starts a fresh lock service and returns its clients, at least one; three
+	// show most. It registers its own clean-up, which closes the clients (a check
+	// may have closed some of them before).
+	New func(tb testing.TB) []locks.Locker
+	// NoExclusion leaves out the checks of mutual exclusion; for locks that are
+	// known to have none.
+	NoExclusion bool
+	// CloseFreesWithin bounds how long after Close of the holder's client another
+	// one may have to wait: the lease time for locks that are freed by expiry.
+	// Zero means ten seconds.
+	CloseFreesWithin time.Duration
+}
+
+// deadline ends a check that hangs. It is far beyond what a slow machine needs.
+const deadline = 60 * time.Second
+
+// check is one rule of the suite.
+type check struct {
+	name      string
+	exclusion bool // needs mutual exclusion
+	run       func(ctx context.Context, s Subject, clients []locks.Locker) error
+}
+
+func checks() []check {
+	return []check{
+		{"one holder at a time, across clients", true, exclusionAcrossClients},
+		{"one holder at a time, within a client", true, exclusionWithinClient},
+		{"resources are independent", false, independentResources},
+		{"a release lets the next one in", true, handover},
+		{"a release is idempotent", true, releaseTwice},
+		{"a lease is not lost while held, nor by its release", false, lostStaysOpen},
+		{"a wait ends with its context and leaves nothing behind", true, givingUp},
+		{"a context that is done acquires nothing", false, doneContext},
+		{"giving up at any moment never wedges the lock", true, churn},
+		{"fencing tokens grow with every grant", true, tokensGrow},
+		{"a bad resource name is refused", false, badNames},
+		{"Close ends waits and frees what was held", true, closeFrees},
+		{"a closed client refuses", false, closedRefuses},
+	}
+}
+
+// Run checks the subject.
+func Run(t *testing.T, s Subject) {
+	t.Helper()
+	for _, c := range checks() {
+		if c.exclusion && s.NoExclusion {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			if err := c.guarded(s, s.New(t), deadline); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// guarded runs the check and reports one that outlives its deadline: a lock that
+// ignores its context would otherwise hang the suite.
+func (c check) guarded(s Subject, clients []locks.Locker, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- c.run(ctx, s, clients) }()
+	grace := clock.System().NewTimer(limit + limit/4)
+	defer grace.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-grace.C():
+		return fmt.Errorf("the check did not end within %v: the lock does not obey its context", limit)
+	}
+}

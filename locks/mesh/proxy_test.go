@@ -1,0 +1,106 @@
+package mesh_test
+
+import (
+	"net"
+	"sync"
+	"testing"
+)
+
+// proxy stands between two peers and misbehaves on demand, as a link of the lab
+// does while a fault is on.
+type proxy struct {
+	l      net.Listener
+	target string
+	wg     sync.WaitGroup
+
+	mu    sync.Mutex
+	cond  *sync.Cond
+	mode  proxyMode
+	conns []net.Conn
+}
+
+type proxyMode int
+
+const (
+	pass   proxyMode = iota
+	hold             // takes bytes and keeps them until it passes again
+	refuse           // accepts, then resets
+)
+
+func newProxy(tb testing.TB, target string) *proxy {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p := &proxy{l: l, target: target}
+	p.cond = sync.NewCond(&p.mu)
+	p.wg.Go(p.accept)
+	tb.Cleanup(func() {
+		_ = l.Close()
+		p.set(refuse)
+		p.wg.Wait()
+	})
+	return p
+}
+
+func (p *proxy) addr() string { return p.l.Addr().String() }
+
+// set changes the mode; refuse also resets what is open.
+func (p *proxy) set(mode proxyMode) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mode = mode
+	if mode == refuse {
+		for _, c := range p.conns {
+			_ = c.(*net.TCPConn).SetLinger(0)
+			_ = c.Close()
+		}
+		p.conns = nil
+	}
+	p.cond.Broadcast()
+}
+
+func (p *proxy) accept() {
+	for {
+		in, err := p.l.Accept()
+		if err != nil {
+			return
+		}
+		out, err := net.Dial("tcp", p.target)
+		p.mu.Lock()
+		if err != nil || p.mode == refuse {
+			_ = in.(*net.TCPConn).SetLinger(0)
+			_ = in.Close()
+			if out != nil {
+				_ = out.Close()
+			}
+			p.mu.Unlock()
+			continue
+		}
+		p.conns = append(p.conns, in, out)
+		p.mu.Unlock()
+		p.wg.Go(func() { p.pump(in, out) })
+		p.wg.Go(func() { p.pump(out, in) })
+	}
+}
+
+func (p *proxy) pump(from, to net.Conn) {
+	defer func() { _, _ = from.Close(), to.Close() }()
+	buf := make([]byte, 4096)
+	for {
+		n, err := from.Read(buf)
+		p.mu.Lock()
+		for p.mode == hold {
+			p.cond.Wait()
+		}
+		p.mu.Unlock()
+		if n > 0 {
+			if _, err := to.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package core
+
+import (
+	"encoding/binary"
+	"slices"
+)
+
+// State is what one peer knows of one resource. A State is used by one goroutine
+// at a time. Copy it with [State.Clone]: a plain assignment shares memory.
+type State struct {
+	cfg   *Config
+	phase Phase
+	// boot says that the peer has once been connected to every configured peer.
+	boot  bool
+	round uint64
+
+	connected   Set // peers that can be reached
+	outstanding Set // peers whose MyLock has had no LockReset yet
+	remembered  Set // those of outstanding that have not been answered
+	asked       Set // whom this round asked
+	consented   Set // those of asked who consented
+	lurkers     Set // those of consented who said that they wait themselves
+	owed        Set // lurkers that let the last round pass and have not had their turn
+	told        Set // peers that were told, in a consent, that this one waits
+
+	asks []ask // one for each of outstanding, by rank
+}
+
+// ask is another peer's MyLock.
+type ask struct {
+	from  int
+	round uint64
+	view  Set
+}
+
+// New is a resource that nobody wants, at a peer that is connected to nobody. The
+// config is kept, not copied, and must not change.
+func New(cfg *Config) State {
+	return State{cfg: cfg, boot: cfg.Alone || cfg.Peers == 0}
+}
+
+// Reset makes s the state of a resource that nobody wants, with the connections
+// of the idle state like; rounds start above round. It reuses the memory of s.
+func (s *State) Reset(like *State, round uint64) {
+	asks := s.asks[:0]
+	*s = State{cfg: like.cfg, boot: like.boot, round: round, connected: like.connected, asks: asks}
+}
+
+// Phase is how far this peer is with the resource.
+func (s *State) Phase() Phase { return s.phase }
+
+// Round is the round that this peer used last. A State that replaces this one for
+// the same resource must start with it: see [State.Reset].
+func (s *State) Round() uint64 { return s.round }
+
+// Connected is the set of peers that can be reached.
+func (s *State) Connected() Set { return s.connected }
+
+// Bootstrapped says whether the peer has once been connected to every other one
+// or was told to start alone. Only then may it take the lock with nobody connected.
+func (s *State) Bootstrapped() bool { return s.boot }
+
+// Idle says that nothing would be lost by forgetting the state: nobody wants the
+// resource and nothing is owed.
+func (s *State) Idle() bool { return s.phase == None && s.outstanding == 0 && s.owed == 0 }
+
+// Clone is an independent copy.
+func (s *State) Clone() State {
+	c := *s
+	c.asks = slices.Clone(s.asks)
+	return c
+}
+
+// AppendEncode appends a canonical encoding: two states of one peer behave alike
+// if and only if their encodings are equal.
+func (s *State) AppendEncode(b []byte) []byte {
+	boot := byte(0)
+	if s.boot {
+		boot = 1
+	}
+	b = append(b, byte(s.phase), boot)
+	b = binary.AppendUvarint(b, s.round)
+	for _, set := range [...]Set{
+		s.connected, s.outstanding, s.remembered, s.asked, s.consented, s.lurkers, s.owed, s.told,
+	} {
+		b = binary.AppendUvarint(b, uint64(set))
+	}
+	for _, a := range s.asks {
+		b = binary.AppendUvarint(b, a.round)
+		b = binary.AppendUvarint(b, uint64(a.view))
+	}
+	return b
+}
+
+// ask of a peer of outstanding.
+func (s *State) askOf(peer int) *ask {
+	for i := range s.asks {
+		if s.asks[i].from == peer {
+			return &s.asks[i]
+		}
+	}
+	return nil
+}
+
+// record notes that peer asked, in place of what it asked before.
+func (s *State) record(peer int, round uint64, view Set) {
+	s.outstanding = s.outstanding.With(peer)
+	if a := s.askOf(peer); a != nil {
+		a.round, a.view = round, view
+		return
+	}
+	at := len(s.asks)
+	for at > 0 && s.asks[at-1].from > peer {
+		at--
+	}
+	s.asks = slices.Insert(s.asks, at, ask{from: peer, round: round, view: view})
+}
+
+// forget drops what peer asked.
+func (s *State) forget(peer int) {
+	s.outstanding = s.outstanding.Without(peer)
+	s.remembered = s.remembered.Without(peer)
+	for i := range s.asks {
+		if s.asks[i].from == peer {
+			s.asks = slices.Delete(s.asks, i, i+1)
+			return
+		}
+	}
+}

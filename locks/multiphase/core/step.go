@@ -1,0 +1,214 @@
+package core
+
+// Step takes one event and appends what is to be done about it to out. An event
+// that does not fit the phase, such as a second Request, does nothing.
+func (s *State) Step(ev Event, out []Effect) []Effect {
+	switch ev.Kind {
+	case Request:
+		return s.request(out)
+	case Leave:
+		return s.leave(out)
+	case Receive:
+		return s.receive(ev.Peer, ev.Msg, out)
+	case Connect:
+		return s.connect(ev.Peer, out)
+	case Disconnect:
+		return s.disconnect(ev.Peer, out)
+	}
+	return out
+}
+
+func (s *State) request(out []Effect) []Effect {
+	if s.phase != None {
+		return out
+	}
+	s.phase = Lurking
+	return s.advance(out)
+}
+
+// advance lets a lurker go on as soon as nothing holds it back. It can be called
+// after every event.
+func (s *State) advance(out []Effect) []Effect {
+	switch {
+	case s.phase != Lurking:
+		return out
+	case s.connected == 0 && s.boot: // nobody to ask
+		s.round++
+		s.phase = Acquired
+		return append(out, Effect{Kind: Hold})
+	case s.connected == 0, s.outstanding != 0, s.owed != 0:
+		return out
+	default:
+		return s.solicit(out)
+	}
+}
+
+func (s *State) solicit(out []Effect) []Effect {
+	s.round++
+	s.phase = Soliciting
+	s.asked, s.consented, s.lurkers = s.connected, 0, 0
+	s.told = 0 // the LockReset that ends this round goes to everybody
+	return append(out, s.myLock(s.connected))
+}
+
+// leave releases the lock, or gives up waiting for it.
+func (s *State) leave(out []Effect) []Effect {
+	switch s.phase {
+	case None:
+		return out
+	case Lurking:
+		s.phase = None
+		if s.told != 0 { // they may wait for this peer's turn, which will not come
+			out = append(out, s.lockReset(s.told))
+			s.told = 0
+		}
+		return out
+	case Acquired:
+		if s.cfg.Options.Fair {
+			s.owed = s.lurkers
+		}
+	case Soliciting: // nobody was passed, so nothing is owed
+	}
+	s.phase = None
+	s.asked, s.consented, s.lurkers = 0, 0, 0
+	out = s.lookAgain(out)
+	if s.connected != 0 {
+		out = append(out, s.lockReset(s.connected))
+	}
+	return out
+}
+
+func (s *State) receive(from int, m Message, out []Effect) []Effect {
+	if !s.connected.Has(from) {
+		return out
+	}
+	switch m.Kind {
+	case MyLock:
+		return s.receiveMyLock(from, m, out)
+	case YourLock:
+		return s.receiveYourLock(from, m, out)
+	case LockReset:
+		return s.receiveLockReset(from, m, out)
+	}
+	return out
+}
+
+func (s *State) receiveMyLock(from int, m Message, out []Effect) []Effect {
+	if a := s.askOf(from); a != nil && s.cfg.Options.Rounds && m.Round < a.round {
+		return out
+	} else if a == nil || (s.cfg.Options.Rounds && m.Round > a.round) {
+		s.record(from, m.Round, m.View)
+		s.remembered = s.remembered.With(from)
+	} else { // the same request again, with a wider view
+		a.round, a.view = m.Round, m.View
+	}
+	return s.lookAt(from, out)
+}
+
+func (s *State) receiveYourLock(from int, m Message, out []Effect) []Effect {
+	if s.phase != Soliciting || !s.asked.Has(from) || (s.cfg.Options.Rounds && m.Round != s.round) {
+		return out
+	}
+	s.consented = s.consented.With(from)
+	if m.Lurks {
+		s.lurkers = s.lurkers.With(from)
+	}
+	if s.asked.Within(s.consented) {
+		s.phase = Acquired
+		out = append(out, Effect{Kind: Hold})
+	}
+	return out
+}
+
+func (s *State) receiveLockReset(from int, m Message, out []Effect) []Effect {
+	s.owed = s.owed.Without(from)
+	s.lurkers = s.lurkers.Without(from)
+	if a := s.askOf(from); a != nil && (!s.cfg.Options.Rounds || a.round <= m.Round) {
+		s.forget(from)
+	}
+	if s.cfg.Options.Rule == RuleLiteral && s.phase == Lurking && s.owed == 0 {
+		return s.solicit(out)
+	}
+	return s.advance(out)
+}
+
+func (s *State) connect(peer int, out []Effect) []Effect {
+	if s.connected.Has(peer) { // the old connection was replaced
+		out = s.disconnect(peer, out)
+	}
+	s.connected = s.connected.With(peer)
+	s.boot = s.boot || s.connected == s.cfg.Peers
+	switch s.phase {
+	case None:
+	case Lurking:
+		return s.advance(out)
+	case Soliciting: // the others learn of the wider view
+		s.asked = s.asked.With(peer)
+		return append(out, s.myLock(s.connected))
+	case Acquired:
+		return append(out, s.myLock(SetOf(peer)))
+	}
+	return out
+}
+
+func (s *State) disconnect(peer int, out []Effect) []Effect {
+	s.forget(peer)
+	for _, set := range [...]*Set{&s.connected, &s.asked, &s.consented, &s.lurkers, &s.owed, &s.told} {
+		*set = set.Without(peer)
+	}
+	switch {
+	case s.phase == Acquired:
+		return out
+	case s.phase != Soliciting:
+		return s.advance(s.lookAgain(out))
+	case s.connected != 0: // the consents were given to a peer with another view
+		return s.request(s.leave(out))
+	case s.boot:
+		s.phase = Acquired
+		return append(out, Effect{Kind: Hold})
+	default:
+		s.phase = Lurking
+		return out
+	}
+}
+
+// lookAgain answers all remembered requests that can be granted now.
+func (s *State) lookAgain(out []Effect) []Effect {
+	for peer := range s.remembered.All() {
+		out = s.lookAt(peer, out)
+	}
+	return out
+}
+
+// lookAt answers the request of peer if it is remembered and can be granted now.
+func (s *State) lookAt(peer int, out []Effect) []Effect {
+	a := s.askOf(peer)
+	if !s.remembered.Has(peer) || !s.grantable(a) {
+		return out
+	}
+	s.remembered = s.remembered.Without(peer)
+	lurks := s.cfg.Options.Fair && s.phase == Lurking
+	if lurks {
+		s.told = s.told.With(peer)
+	}
+	return append(out, Effect{Kind: Send, To: SetOf(peer), Msg: Message{Kind: YourLock, Round: a.round, Lurks: lurks}})
+}
+
+func (s *State) grantable(a *ask) bool {
+	switch {
+	case s.phase == Acquired:
+		return false
+	case s.phase == Soliciting && a.from > s.cfg.Self: // it ranks lower
+		return false
+	default:
+		return !s.cfg.Options.View || s.connected.Within(a.view.With(a.from))
+	}
+}
+
+func (s *State) myLock(to Set) Effect {
+	return Effect{Kind: Send, To: to, Msg: Message{Kind: MyLock, Round: s.round, View: s.connected}}
+}
+
+func (s *State) lockReset(to Set) Effect {
+	return Effect{Kind: Send, To: to, Msg: Message{Kind: LockReset, Round: s.round}}
+}

@@ -1,0 +1,138 @@
+package core
+
+import "fmt"
+
+// Phase is how far a peer is with a resource.
+type Phase uint8
+
+// The four phases.
+const (
+	None       Phase = iota // does not want the lock
+	Lurking                 // wants it and waits for others to finish
+	Soliciting              // has asked its peers for consent
+	Acquired                // holds the lock
+)
+
+func (p Phase) String() string {
+	return [...]string{"NONE", "LURKING", "SOLICITING", "ACQUIRED"}[p]
+}
+
+// MessageKind is one of the three messages of the algorithm.
+type MessageKind uint8
+
+// The messages.
+const (
+	MyLock    MessageKind = iota + 1 // asks for consent
+	YourLock                         // consents
+	LockReset                        // says that the sender's round is over
+)
+
+func (k MessageKind) String() string {
+	return [...]string{"?", "MyLock", "YourLock", "LockReset"}[k]
+}
+
+// Message is what one peer tells another about one resource.
+type Message struct {
+	Kind MessageKind
+	// Round is the sender's round in MyLock and LockReset, and in YourLock the
+	// round that is answered. Rounds of different incarnations of a peer are never
+	// compared: a new incarnation comes over a new connection.
+	Round uint64
+	// View is in MyLock the set of peers that the sender is connected to.
+	View Set
+	// Lurks says in YourLock that the sender wants the lock too and waits.
+	Lurks bool
+}
+
+func (m Message) String() string {
+	switch {
+	case m.Kind == MyLock:
+		return fmt.Sprintf("MyLock(%d, %v)", m.Round, m.View)
+	case m.Lurks:
+		return fmt.Sprintf("%v(%d, lurks)", m.Kind, m.Round)
+	default:
+		return fmt.Sprintf("%v(%d)", m.Kind, m.Round)
+	}
+}
+
+// EventKind is what can happen to a peer.
+type EventKind uint8
+
+// The events.
+const (
+	Request    EventKind = iota + 1 // the application wants the lock
+	Leave                           // it gives up waiting, or releases
+	Receive                         // Peer sent Msg
+	Connect                         // Peer became reachable, Hello was exchanged
+	Disconnect                      // the connection to Peer was lost
+)
+
+func (k EventKind) String() string {
+	return [...]string{"?", "request", "leave", "receive", "connect", "disconnect"}[k]
+}
+
+// Event is the input of [State.Step].
+type Event struct {
+	Kind EventKind
+	Peer int     // Receive, Connect, Disconnect
+	Msg  Message // Receive
+}
+
+// EffectKind is what a step can ask of the shell around it.
+type EffectKind uint8
+
+// The effects.
+const (
+	Send EffectKind = iota + 1 // send Msg to every peer of To
+	Hold                       // the lock is held from now on
+)
+
+// Effect is the output of [State.Step]. Effects are to be carried out in order;
+// a message to a peer whose connection is lost is dropped.
+type Effect struct {
+	Kind EffectKind
+	To   Set
+	Msg  Message
+}
+
+func (e Effect) String() string {
+	if e.Kind == Hold {
+		return "hold"
+	}
+	return fmt.Sprintf("%v -> %v", e.Msg, e.To)
+}
+
+// Rule says when a lurker may solicit.
+type Rule uint8
+
+// The rules.
+const (
+	// RuleFlow: when every outstanding request of others has been reset.
+	RuleFlow Rule = iota
+	// RuleLiteral: at any LockReset, as the original list of rules reads. Two of
+	// three peers can then hold the lock, with no fault and nobody giving up.
+	RuleLiteral
+)
+
+func (r Rule) String() string { return [...]string{"flow", "literal"}[r] }
+
+// Options are the rules in force. All peers of a cluster need the same.
+type Options struct {
+	Rule   Rule
+	Fair   bool // whoever passed a waiting peer waits for it in turn
+	View   bool // consent only to those who see everybody that I see
+	Rounds bool // consent counts only for the round that it answers
+}
+
+// DefaultOptions has every rule in force.
+func DefaultOptions() Options { return Options{Rule: RuleFlow, Fair: true, View: true, Rounds: true} }
+
+// Config is what a peer is told once.
+type Config struct {
+	Self  int // own rank
+	Peers Set // ranks of all others
+	// Alone lets the peer take the lock with nobody connected before it has been
+	// connected to every configured peer.
+	Alone   bool
+	Options Options
+}

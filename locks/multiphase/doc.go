@@ -1,0 +1,39 @@
+// Package multiphase is a peer-to-peer lock with fixed priorities: no server, no
+// quorum, no lease time. Each peer of the cluster has a rank; whoever wants a
+// resource asks all others for consent (MyLock, YourLock) and says when it is done
+// (LockReset).
+//
+//	        request, others outstanding            all of them reset
+//	NONE ───────────────────────────────► LURKING ───────────────────► SOLICITING
+//	 ▲ │   request, nobody outstanding: MyLock to all peers            ▲   │
+//	 │ └───────────────────────────────────────────────────────────────┘   │
+//	 │                                                  YourLock from all  │
+//	 │     release, give up: YourLock to the remembered,                   ▼
+//	 └──────────────── LockReset to all ◄──────────────────────────── ACQUIRED
+//
+// The algorithm is in the sub-package core, a pure state machine. This package
+// runs it over a mesh of TCP connections, for as many resources as are wanted at
+// the moment; nothing is kept of the others.
+//
+// Waiters of one Locker are served in order of arrival, each by an acquisition of its
+// own. With the variant multiphase:cohort one acquisition serves up to 16 of them (or
+// as many as begin within 50 ms) before the peers have their turn: far fewer messages
+// where many callers of one process want the same, and longer waits for the others.
+//
+// # What it promises
+//
+// Without a partition at most one peer holds a resource, also when peers crash,
+// restart, pause, lose single connections or give up at any moment. An uncontended
+// acquisition takes one round trip and, with the release, 3(N-1) messages. With
+// fair=on a waiting peer is passed at most 2(N-1) times.
+//
+// # What it does not
+//
+// A peer that is connected to nobody takes the lock alone, if it has once been
+// connected to everybody. So a network partition splits the lock: one holder on
+// each side, for as long as it lasts. For the same reason a holder whose peers
+// vanish keeps holding, and [locks.Lease].Lost is closed by Close alone. There is
+// no fencing token: nothing that all sides of a cut could agree on would grow. A
+// peer that stands still for longer than its peers' patience (see mesh.Timing) is
+// passed over, and does not know it when it goes on.
+package multiphase

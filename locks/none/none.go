@@ -1,0 +1,55 @@
+// Package none is the absence of a lock behind the interface of one: every
+// acquisition is granted at once. It is the control of every comparison; a
+// workload that shows no violation under it does not test anything.
+package none
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"locklab/locks"
+)
+
+// Locker grants everything.
+type Locker struct{ closed atomic.Bool }
+
+var _ locks.Locker = (*Locker)(nil)
+
+// New returns a Locker. The spec takes no options.
+func New(spec locks.Spec) (*Locker, error) {
+	r := spec.Reader()
+	r.Variant()
+	if err := r.Err(); err != nil {
+		return nil, err
+	}
+	return &Locker{}, nil
+}
+
+// Acquire grants at once; it fails only when ctx is done or the Locker is closed.
+func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
+	if err := locks.CheckResource(resource); err != nil {
+		return nil, err
+	}
+	if l.closed.Load() {
+		return nil, fmt.Errorf("acquire %q: %w", resource, locks.ErrClosed)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("acquire %q: %w: %w", resource, locks.ErrNotAcquired, err)
+	}
+	return lease{}, nil
+}
+
+// Close makes later calls of Acquire fail.
+func (l *Locker) Close() error {
+	l.closed.Store(true)
+	return nil
+}
+
+type lease struct{}
+
+func (lease) Token() (locks.Token, bool)    { return 0, false }
+func (lease) Expires() (time.Time, bool)    { return time.Time{}, false }
+func (lease) Lost() <-chan struct{}         { return nil }
+func (lease) Release(context.Context) error { return nil }

@@ -1,0 +1,143 @@
+package peerlock
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"locklab/locks"
+	"locklab/locks/clock"
+	"locklab/locks/mesh"
+	"locklab/locks/peerlock/peercore"
+	"locklab/locks/seed"
+)
+
+// Config is what a [Locker] is made of. O is the options of the algorithm. Zero
+// fields with a default take it.
+type Config[O any] struct {
+	ID   string // unique in the cluster
+	Rank int    // unique in the cluster, 0 to mesh.MaxRank; breaks ties
+	// Cluster is a name that all peers share; peers of another cluster are refused.
+	Cluster string
+	Peers   []mesh.Peer // all others; Addr is needed for those with a greater Rank
+	// Listener accepts connections of peers with a lower Rank. The Locker owns it.
+	Listener net.Listener
+	Options  O // all peers of a cluster must have the same
+
+	Timing mesh.Timing
+	Limits mesh.Limits
+	// Incarnation tells this process from an earlier one of the same peer; zero
+	// takes the clock's nanoseconds.
+	Incarnation uint64
+	// Resources bounds how many resources this peer keeps in memory, its own and
+	// those that others ask for; default 1,048,576.
+	Resources int
+
+	Clock clock.Clock
+	Seed  seed.Seed
+	Log   *slog.Logger // nil discards
+}
+
+func (c Config[O]) withDefaults() Config[O] {
+	if c.Resources == 0 {
+		c.Resources = 1 << 20
+	}
+	if c.Clock == nil {
+		c.Clock = clock.System()
+	}
+	return c
+}
+
+// Ranks is the set of all other peers. A core is made with it before New is called,
+// so it is here that wrong ranks are refused.
+func (c Config[O]) Ranks() (peercore.Set, error) {
+	if c.Rank < 0 || c.Rank > mesh.MaxRank {
+		return 0, fmt.Errorf("peer %q: Rank %d should be from 0 to %d: %w", c.ID, c.Rank, mesh.MaxRank, locks.ErrInvalid)
+	}
+	var peers peercore.Set
+	for _, p := range c.Peers {
+		if p.Rank < 0 || p.Rank > mesh.MaxRank {
+			return 0, fmt.Errorf("peer %q: rank %d should be from 0 to %d: %w", p.ID, p.Rank, mesh.MaxRank, locks.ErrInvalid)
+		}
+		peers = peers.With(p.Rank)
+	}
+	return peers, nil
+}
+
+// CloseListener is for constructors that fail before New owns the listener.
+func (c Config[O]) CloseListener(err error) error {
+	if c.Listener != nil {
+		return errors.Join(err, c.Listener.Close())
+	}
+	return err
+}
+
+func (c Config[O]) mesh(protocol string, handler mesh.Handler) mesh.Config {
+	return mesh.Config{
+		Self: mesh.Peer{ID: c.ID, Rank: c.Rank}, Peers: c.Peers,
+		Cluster: c.Cluster, Protocol: protocol, Incarnation: c.Incarnation,
+		Listener: c.Listener, Handler: handler, Timing: c.Timing, Limits: c.Limits,
+		Clock: c.Clock, Seed: c.Seed.Child("mesh"), Log: c.Log,
+	}
+}
+
+// Machine is a core as the shell needs it: P is a pointer to its state S, M is its
+// message. See peercore for what Step is told and may ask for.
+type Machine[S, M any] interface {
+	*S
+	Step(ev peercore.Event[M], out []peercore.Effect[M]) []peercore.Effect[M]
+	// Reset makes it the state of a resource that nobody wants, with the connections
+	// of the state like, whose rounds or timestamps start above round.
+	Reset(like *S, round uint64)
+	// Round is the highest round or timestamp that was used. What is forgotten is
+	// replaced by a state that starts above it.
+	Round() uint64
+	// Idle says that nothing but Round would be lost by forgetting the state.
+	Idle() bool
+	// Bootstrapped says that the peer has once been connected to every other one.
+	Bootstrapped() bool
+}
+
+// Protocol is what else the shell needs to know of an algorithm.
+type Protocol[S, M any] struct {
+	Spec string // canonical, with all options; peers of another spec are refused
+	Idle S      // a resource that nobody wants, connected to nobody
+	// Append encodes a message; Decode reads it off the front of b.
+	Append func(b []byte, m M) []byte
+	Decode func(b []byte) (m M, rest []byte, err error)
+	// Opens says that the message means something to a peer that keeps no state of
+	// the resource; others are dropped there.
+	Opens func(m M) bool
+	// NeedsAll says that nothing is granted while a peer is missing. It only adds to
+	// what errors explain.
+	NeedsAll bool
+	// Pause is the mean time of the first pause; it doubles with every attempt, up
+	// to 64 times. Only needed by algorithms that pause.
+	Pause time.Duration
+	// Cohort lets one acquisition serve several local waiters.
+	Cohort Cohort
+}
+
+// ErrMalformed says that a peer sent something that is no message.
+var ErrMalformed = errors.New("peerlock: malformed message")
+
+// AppendNumbered encodes a message that is a kind and a number: the kind in one
+// byte, the number as an unsigned varint.
+func AppendNumbered(b []byte, kind uint8, number uint64) []byte {
+	return binary.AppendUvarint(append(b, kind), number)
+}
+
+// CutNumbered reads what AppendNumbered wrote. Kinds go from 1 to last.
+func CutNumbered(b []byte, last uint8) (kind uint8, number uint64, rest []byte, err error) {
+	if len(b) == 0 || b[0] == 0 || b[0] > last {
+		return 0, 0, nil, fmt.Errorf("kind of %.8q should be from 1 to %d: %w", b, last, ErrMalformed)
+	}
+	number, n := binary.Uvarint(b[1:])
+	if n <= 0 {
+		return 0, 0, nil, fmt.Errorf("number: %w", ErrMalformed)
+	}
+	return b[0], number, b[1+n:], nil
+}

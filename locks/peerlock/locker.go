@@ -1,0 +1,277 @@
+package peerlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"math/bits"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"locklab/locks"
+	"locklab/locks/clock"
+	"locklab/locks/mesh"
+	"locklab/locks/peerlock/peercore"
+)
+
+// Locker is one peer of a cluster whose algorithm is the machine P.
+type Locker[S, M any, P Machine[S, M]] struct {
+	protocol Protocol[S, M]
+	clock    clock.Clock
+	mesh     *mesh.Mesh
+	shards   [shardCount]shard[S, M, P]
+	hash     maphash.Seed
+
+	marked  atomic.Uint32 // shards that have something to send, one bit each
+	collect func()        // collectAll, bound once
+
+	closeOnce sync.Once
+	lost      chan struct{} // closed by Close
+	readyOnce sync.Once
+	ready     chan struct{} // closed once bootstrapped
+}
+
+// New starts a peer: it listens and dials from now on, and takes part in the
+// algorithm for its peers whether or not it is ever asked for a lock itself. Use
+// [Locker.Ready] to wait for the others. It owns cfg.Listener, also when it fails.
+func New[S, M any, P Machine[S, M], O any](cfg Config[O], protocol Protocol[S, M]) (*Locker[S, M, P], error) {
+	cfg = cfg.withDefaults()
+	if cfg.Resources < shardCount {
+		return nil, cfg.CloseListener(fmt.Errorf("peerlock: Resources is %d, want at least %d: %w",
+			cfg.Resources, shardCount, locks.ErrInvalid))
+	}
+	l := &Locker[S, M, P]{
+		protocol: protocol, clock: cfg.Clock, hash: maphash.MakeSeed(),
+		lost: make(chan struct{}), ready: make(chan struct{}),
+	}
+	l.collect = l.collectAll
+	for i := range l.shards {
+		s := &l.shards[i]
+		s.locker, s.bit = l, 1<<i
+		P(&s.idle).Reset(&protocol.Idle, 0)
+		s.resources = map[string]*resource[S, M, P]{}
+		s.limit = cfg.Resources / shardCount
+		s.rand = cfg.Seed.Child(fmt.Sprintf("shard %d", i)).Rand()
+	}
+	l.checkReady()
+	var err error
+	if l.mesh, err = mesh.New(cfg.mesh(protocol.Spec, (*network[S, M, P])(l))); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// Ready waits until this peer is bootstrapped: it has once been connected to every
+// other one. Its error wraps locks.ErrUnavailable and says who is missing and why.
+func (l *Locker[S, M, P]) Ready(ctx context.Context) error {
+	select {
+	case <-l.ready:
+		return nil
+	default:
+	}
+	select {
+	case <-l.ready:
+		return nil
+	case <-l.lost:
+		return fmt.Errorf("wait for peers: %w", locks.ErrClosed)
+	case <-ctx.Done():
+		missing := l.missing()
+		if missing == "" {
+			missing = "all are connected now, but never were at once"
+		}
+		return fmt.Errorf("wait for peers: %w: %w: %s", locks.ErrUnavailable, ctx.Err(), missing)
+	}
+}
+
+// missing names the peers that are not connected, "" if there are none.
+func (l *Locker[S, M, P]) missing() string {
+	var problems []string
+	for _, p := range l.mesh.Status() {
+		if !p.Up {
+			problems = append(problems, fmt.Sprintf("%s: %v", p.Peer.ID, p.Problem))
+		}
+	}
+	return strings.Join(problems, "; ")
+}
+
+// Peers says how it stands with every other peer.
+func (l *Locker[S, M, P]) Peers() []mesh.Status { return l.mesh.Status() }
+
+// Acquire waits until the resource is held or ctx is done. Waiters of one Locker
+// are served in order of arrival, each by an acquisition of its own among the
+// peers, or several by one (see [Cohort]). Its outcome is never unknown.
+func (l *Locker[S, M, P]) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
+	if err := locks.CheckResource(resource); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("acquire %q: %w: %w", resource, locks.ErrNotAcquired, err)
+	}
+	s := &l.shards[maphash.String(l.hash, resource)%shardCount]
+	c := &claim[S, M, P]{shard: s}
+	if err := s.claim(resource, c); err != nil {
+		return nil, fmt.Errorf("acquire %q: %w", resource, err)
+	}
+	l.flush()
+	select {
+	case <-c.wake:
+	case <-ctx.Done():
+		if l.giveUp(c) {
+			return nil, l.gaveUp(ctx, resource)
+		}
+		<-c.wake // granted, or closed, just before
+	}
+	return l.finish(ctx, resource, c)
+}
+
+// finish looks at a claim whose wait is over.
+func (l *Locker[S, M, P]) finish(ctx context.Context, resource string, c *claim[S, M, P]) (locks.Lease, error) {
+	select {
+	case <-l.lost:
+		return nil, fmt.Errorf("acquire %q: %w: %w", resource, locks.ErrNotAcquired, locks.ErrClosed)
+	default:
+	}
+	if ctx.Err() != nil { // granted too late for the caller, who may not look at a lease
+		_ = c.Release(ctx) // cannot fail but by Close, which frees it as well
+		return nil, l.gaveUp(ctx, resource)
+	}
+	return c, nil
+}
+
+// gaveUp is the error of a wait that its context ended. If somebody is missed who
+// is needed, it says so.
+func (l *Locker[S, M, P]) gaveUp(ctx context.Context, resource string) error {
+	err := fmt.Errorf("acquire %q: %w: %w", resource, locks.ErrNotAcquired, ctx.Err())
+	select {
+	case <-l.ready:
+		if !l.protocol.NeedsAll {
+			return err
+		}
+	default:
+	}
+	if missing := l.missing(); missing != "" {
+		return fmt.Errorf("%w: %w: %s", err, locks.ErrUnavailable, missing)
+	}
+	return err
+}
+
+// claim puts c into the queue of the resource.
+func (s *shard[S, M, P]) claim(name string, c *claim[S, M, P]) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return fmt.Errorf("%w: %w", locks.ErrNotAcquired, locks.ErrClosed)
+	}
+	r, err := s.get(name)
+	if err != nil {
+		return fmt.Errorf("%w: %w: %w", locks.ErrNotAcquired, locks.ErrUnavailable, err)
+	}
+	s.newWake(c)
+	s.push(r, c)
+	return nil
+}
+
+// giveUp takes a waiting claim out; false if its wait was over already.
+func (l *Locker[S, M, P]) giveUp(c *claim[S, M, P]) bool {
+	s := c.shard
+	s.mu.Lock()
+	if c.phase != waiting {
+		s.mu.Unlock()
+		return false
+	}
+	c.phase = released
+	s.pop(c)
+	s.keepWake(c)
+	s.mu.Unlock()
+	l.flush()
+	return true
+}
+
+// flush sends what the shards have to say.
+func (l *Locker[S, M, P]) flush() { l.mesh.FlushTogether(l.collect) }
+
+// collectAll hands what the shards have to say to the links.
+func (l *Locker[S, M, P]) collectAll() {
+	for marked := l.marked.Swap(0); marked != 0; marked &= marked - 1 {
+		l.shards[bits.TrailingZeros32(marked)].collect()
+	}
+}
+
+// MessagesSent counts the algorithm's messages, one for each receiver.
+func (l *Locker[S, M, P]) MessagesSent() uint64 {
+	var n uint64
+	for i := range l.shards {
+		s := &l.shards[i]
+		s.mu.Lock()
+		n += s.sent
+		s.mu.Unlock()
+	}
+	return n
+}
+
+// Close ends all waits, counts all leases as lost and disconnects from the peers.
+func (l *Locker[S, M, P]) Close() error {
+	var err error
+	l.closeOnce.Do(func() {
+		close(l.lost)
+		for i := range l.shards {
+			l.shards[i].close()
+		}
+		if e := l.mesh.Close(); e != nil {
+			err = errors.Join(err, e)
+		}
+	})
+	return err
+}
+
+func (l *Locker[S, M, P]) checkReady() {
+	s := &l.shards[shardCount-1] // the last to hear of a connection
+	s.mu.Lock()
+	boot := P(&s.idle).Bootstrapped()
+	s.mu.Unlock()
+	if boot {
+		l.readyOnce.Do(func() { close(l.ready) })
+	}
+}
+
+// network is the Locker as the mesh sees it.
+type network[S, M any, P Machine[S, M]] Locker[S, M, P]
+
+// Connected tells every resource.
+func (n *network[S, M, P]) Connected(link *mesh.Link) {
+	for i := range n.shards {
+		n.shards[i].connection(link, peercore.Connect)
+	}
+	n.collect()
+	(*Locker[S, M, P])(n).checkReady()
+}
+
+// Disconnected tells every resource.
+func (n *network[S, M, P]) Disconnected(link *mesh.Link, _ error) {
+	for i := range n.shards {
+		n.shards[i].connection(link, peercore.Disconnect)
+	}
+	n.collect()
+}
+
+// Receive steps the state machines of the resources, right in the goroutine that
+// reads the connection.
+func (n *network[S, M, P]) Receive(link *mesh.Link, batch *mesh.Batch) error {
+	for payload, ok := batch.Next(); ok; payload, ok = batch.Next() {
+		m, name, err := n.protocol.Decode(payload)
+		if err != nil {
+			return err
+		}
+		if len(name) == 0 || len(name) > locks.ResourceBytesMax {
+			return fmt.Errorf("name of %d bytes, want 1 to %d: %w", len(name), locks.ResourceBytesMax, ErrMalformed)
+		}
+		s := &n.shards[maphash.Bytes(n.hash, name)%shardCount]
+		if err := s.receive(link, name, m); err != nil {
+			return err
+		}
+	}
+	n.collect()
+	return nil
+}

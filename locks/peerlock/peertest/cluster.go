@@ -1,0 +1,137 @@
+package peertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"locklab/locks"
+	"locklab/locks/mesh"
+	"locklab/locks/peerlock"
+)
+
+// Patience ends a test that hangs. It is far beyond what a slow machine needs.
+const Patience = 60 * time.Second
+
+// Peer is a lock made with peerlock.
+type Peer interface {
+	locks.Locker
+	locks.MessageCounter
+	Ready(ctx context.Context) error
+	Peers() []mesh.Status
+}
+
+// Configs are the configurations of n peers that listen on loopback.
+func Configs[O any](tb testing.TB, n int, options O) []peerlock.Config[O] {
+	tb.Helper()
+	listeners := make([]net.Listener, n)
+	for i := range n {
+		listeners[i] = Listen(tb, "127.0.0.1:0")
+	}
+	var all []peerlock.Config[O]
+	for i := range n {
+		cfg := peerlock.Config[O]{
+			ID: fmt.Sprintf("p%d", i), Rank: i, Cluster: tb.Name(), Listener: listeners[i], Options: options,
+		}
+		for j := range n {
+			if j != i {
+				cfg.Peers = append(cfg.Peers, mesh.Peer{ID: fmt.Sprintf("p%d", j), Rank: j, Addr: listeners[j].Addr().String()})
+			}
+		}
+		all = append(all, cfg)
+	}
+	return all
+}
+
+// Listen listens, also where somebody listened a moment ago.
+func Listen(tb testing.TB, addr string) net.Listener {
+	tb.Helper()
+	l, err := net.Listen("tcp", addr) //nolint:noctx // loopback
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return l
+}
+
+// StartAll starts peers and waits until they are all ready. They are closed when the
+// test ends.
+func StartAll[O any, L Peer](tb testing.TB, cfgs []peerlock.Config[O], start func(peerlock.Config[O]) (L, error)) []L {
+	tb.Helper()
+	var all []L
+	for _, cfg := range cfgs {
+		l, err := start(cfg)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		tb.Cleanup(func() { _ = l.Close() })
+		all = append(all, l)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	for _, l := range all {
+		if err := l.Ready(ctx); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return all
+}
+
+// Lockers is all as locktest wants them.
+func Lockers[L Peer](all []L) []locks.Locker {
+	var out []locks.Locker
+	for _, l := range all {
+		out = append(out, l)
+	}
+	return out
+}
+
+// Supervised starts peers as StartAll does. When one of them is closed, another
+// process of the same peer takes its place, as a supervisor would see to it: for locks
+// that need every peer.
+func Supervised[O any, L Peer](tb testing.TB, cfgs []peerlock.Config[O], start func(peerlock.Config[O]) (L, error)) []locks.Locker {
+	tb.Helper()
+	addrs := make([]string, len(cfgs))
+	for i, cfg := range cfgs {
+		addrs[i] = cfg.Listener.Addr().String()
+	}
+	var out []locks.Locker
+	for i, l := range StartAll(tb, cfgs, start) {
+		out = append(out, &supervised{Locker: l, restart: sync.OnceValue(func() error {
+			cfg := cfgs[i]
+			var err error
+			if cfg.Listener, err = net.Listen("tcp", addrs[i]); err != nil { //nolint:noctx // loopback
+				return err
+			}
+			next, err := start(cfg)
+			if err == nil {
+				tb.Cleanup(func() { _ = next.Close() })
+			}
+			return err
+		})})
+	}
+	return out
+}
+
+type supervised struct {
+	locks.Locker
+	restart func() error
+}
+
+func (s *supervised) Close() error { return errors.Join(s.Locker.Close(), s.restart()) }
+
+// AwaitLink waits until l is connected to the peer with the id, or is not.
+func AwaitLink(ctx context.Context, tb testing.TB, l Peer, id string, up bool) {
+	tb.Helper()
+	Await(ctx, tb, func() bool {
+		for _, p := range l.Peers() {
+			if p.Peer.ID == id {
+				return p.Up == up
+			}
+		}
+		return false
+	})
+}

@@ -1,0 +1,300 @@
+package peerlock
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"sync"
+
+	"locklab/locks/clock"
+	"locklab/locks/mesh"
+	"locklab/locks/peerlock/peercore"
+)
+
+const (
+	shardCount = 16 // a power of two
+	lateCount  = 64 // resources that nobody wants are kept by each shard
+)
+
+// errTooMany says that Config.Resources is used up.
+var errTooMany = errors.New("peerlock: too many resources")
+
+// shard holds the resources whose names hash to it. Resources do not know of each
+// other, so each shard lives by itself and sees the connections of the mesh come
+// and go on its own.
+type shard[S, M any, P Machine[S, M]] struct {
+	locker *Locker[S, M, P]
+
+	mu        sync.Mutex
+	closed    bool
+	idle      S // what a resource that nobody wants looks like now
+	links     [peercore.MaxPeers]*mesh.Link
+	resources map[string]*resource[S, M, P] // those that somebody wants, and the late ones
+	round     uint64                        // at least that of every forgotten state
+	limit     int                           // of len(resources)
+	sent      uint64                        // messages
+	rand      *rand.Rand                    // of pauses
+
+	// The resources that were wanted last stay a while, because a name that was
+	// used is often used again. lateAt is the place of the next one.
+	late   [lateCount]*resource[S, M, P]
+	lateAt int
+
+	// What is to be sent waits here until somebody flushes, so that a message does
+	// not cost a lock of its own at every link.
+	out  [peercore.MaxPeers]outbox
+	full peercore.Set // ranks whose outbox is not empty
+	bit  uint32       // in Locker.marked, set while full is not empty
+
+	// To be used again:
+	free    []*resource[S, M, P]
+	wakes   []chan struct{} // empty
+	effects []peercore.Effect[M]
+	wire    []byte
+	frame   []byte
+}
+
+// outbox is what a shard has to say to one peer.
+type outbox struct {
+	frames []byte
+	n      int
+}
+
+// resource is what this peer knows of one resource, and its own waiters in order
+// of arrival. The state machine works for the first of them.
+type resource[S, M any, P Machine[S, M]] struct {
+	name        string
+	state       S
+	first, last *claim[S, M, P]
+	late        bool        // it is in shard.late
+	held        bool        // by the first
+	cohort      cohort      // who was served by the acquisition that holds now
+	pause       clock.Timer // of the state machine; nil if it never asked for one
+	pauses      uint64      // numbers the pauses, so that one that was replaced does nothing
+}
+
+// newWake gives c a channel to wait on.
+func (s *shard[S, M, P]) newWake(c *claim[S, M, P]) {
+	if n := len(s.wakes); n > 0 {
+		c.wake, s.wakes = s.wakes[n-1], s.wakes[:n-1]
+		return
+	}
+	c.wake = make(chan struct{}, 1)
+}
+
+// keepWake takes the channel, which is empty, back from c, whose wait is over.
+func (s *shard[S, M, P]) keepWake(c *claim[S, M, P]) {
+	const keep = 1024
+	if len(s.wakes) < keep {
+		s.wakes = append(s.wakes, c.wake)
+	}
+	c.wake = nil
+}
+
+// get finds a resource or makes it.
+func (s *shard[S, M, P]) get(name string) (*resource[S, M, P], error) {
+	if r := s.resources[name]; r != nil {
+		return r, nil
+	}
+	return s.add(name)
+}
+
+func (s *shard[S, M, P]) add(name string) (*resource[S, M, P], error) {
+	if len(s.resources) >= s.limit && !s.evict() {
+		return nil, errTooMany
+	}
+	var r *resource[S, M, P]
+	if n := len(s.free); n > 0 {
+		r, s.free = s.free[n-1], s.free[:n-1]
+	} else {
+		r = &resource[S, M, P]{}
+	}
+	r.name = name
+	P(&r.state).Reset(&s.idle, s.round)
+	s.resources[name] = r
+	return r, nil
+}
+
+// tidy sees to it that r is forgotten some time if nobody wants it any more.
+func (s *shard[S, M, P]) tidy(r *resource[S, M, P]) {
+	if r.late || r.wanted() {
+		return
+	}
+	r.late = true
+	oldest := s.late[s.lateAt]
+	s.late[s.lateAt] = r
+	s.lateAt = (s.lateAt + 1) % lateCount
+	if oldest == nil {
+		return
+	}
+	if oldest.late = false; !oldest.wanted() {
+		s.forget(oldest)
+	}
+}
+
+func (r *resource[S, M, P]) wanted() bool { return r.first != nil || !P(&r.state).Idle() }
+
+// evict forgets one of the late resources, if there is one.
+func (s *shard[S, M, P]) evict() bool {
+	for i, r := range s.late {
+		if r != nil && !r.wanted() {
+			s.late[i], r.late = nil, false
+			s.forget(r)
+			return true
+		}
+	}
+	return false
+}
+
+func (s *shard[S, M, P]) forget(r *resource[S, M, P]) {
+	const keep = 1024
+	delete(s.resources, r.name)
+	s.round = max(s.round, P(&r.state).Round())
+	r.stopPause()
+	if len(s.free) < keep {
+		r.name = ""
+		s.free = append(s.free, r)
+	}
+}
+
+// push puts c at the end of the queue, and asks for the lock if it is alone there.
+func (s *shard[S, M, P]) push(r *resource[S, M, P], c *claim[S, M, P]) {
+	c.res = r
+	if r.last != nil {
+		r.last.next, c.prev, r.last = c, r.last, c
+		return
+	}
+	r.first, r.last = c, c
+	s.step(r, peercore.Event[M]{Kind: peercore.Request})
+}
+
+// pop takes c out of its queue. If the state machine worked for it, or c held the
+// lock, that ends and the next one's turn begins: in a cohort without asking again.
+func (s *shard[S, M, P]) pop(c *claim[S, M, P]) {
+	r := c.res
+	first := r.first == c
+	if c.prev != nil {
+		c.prev.next = c.next
+	} else {
+		r.first = c.next
+	}
+	if c.next != nil {
+		c.next.prev = c.prev
+	} else {
+		r.last = c.prev
+	}
+	c.res, c.prev, c.next = nil, nil, nil
+	if !first || (r.first != nil && s.passOn(r)) {
+		return
+	}
+	r.held = false
+	s.step(r, peercore.Event[M]{Kind: peercore.Leave})
+	if r.first != nil {
+		s.step(r, peercore.Event[M]{Kind: peercore.Request})
+	}
+	s.tidy(r)
+}
+
+// step runs the state machine and carries out what it asks for.
+func (s *shard[S, M, P]) step(r *resource[S, M, P], ev peercore.Event[M]) {
+	s.effects = P(&r.state).Step(ev, s.effects[:0])
+	for i := range s.effects {
+		e := &s.effects[i]
+		switch e.Kind {
+		case peercore.Hold:
+			s.hold(r)
+		case peercore.Pause:
+			s.pause(r, e.Attempt)
+		case peercore.Send:
+			s.send(r, e)
+		}
+	}
+}
+
+func (s *shard[S, M, P]) send(r *resource[S, M, P], e *peercore.Effect[M]) {
+	s.wire = append(s.locker.protocol.Append(s.wire[:0], e.Msg), r.name...)
+	s.frame = mesh.AppendFrame(s.frame[:0], s.wire)
+	for to := uint64(e.To); to != 0; to &= to - 1 {
+		box := &s.out[bits.TrailingZeros64(to)]
+		box.frames = append(box.frames, s.frame...)
+		box.n++
+		s.sent++
+	}
+	if s.full == 0 {
+		s.locker.marked.Or(s.bit)
+	}
+	s.full |= e.To
+}
+
+// collect hands what the shard has to say to the links.
+func (s *shard[S, M, P]) collect() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for rank := range s.full.All() {
+		box := &s.out[rank]
+		s.links[rank].SendFrames(box.frames, box.n)
+		box.frames, box.n = box.frames[:0], 0
+	}
+	s.full = 0
+}
+
+// receive takes one message that came over link.
+func (s *shard[S, M, P]) receive(link *mesh.Link, name []byte, m M) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	r := s.resources[string(name)]
+	if r == nil {
+		if !s.locker.protocol.Opens(m) {
+			return nil
+		}
+		var err error
+		if r, err = s.add(string(name)); err != nil {
+			return fmt.Errorf("resource %.64q: %w", name, err)
+		}
+	}
+	s.step(r, peercore.Event[M]{Kind: peercore.Receive, Peer: link.Rank(), Msg: m})
+	s.tidy(r)
+	return nil
+}
+
+// connection tells all resources that a connection came or went.
+func (s *shard[S, M, P]) connection(link *mesh.Link, kind peercore.EventKind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	ev := peercore.Event[M]{Kind: kind, Peer: link.Rank()}
+	s.links[link.Rank()] = nil
+	s.out[link.Rank()] = outbox{} // what was meant for the lost connection must not go over another
+	s.full = s.full.Without(link.Rank())
+	if kind == peercore.Connect {
+		s.links[link.Rank()] = link
+	}
+	s.effects = P(&s.idle).Step(ev, s.effects[:0]) // has no effects: nobody wants it
+	for _, r := range s.resources {                // any order: resources are independent
+		s.step(r, ev)
+		s.tidy(r)
+	}
+}
+
+// close ends all claims.
+func (s *shard[S, M, P]) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for _, r := range s.resources {
+		r.stopPause()
+		for c := r.first; c != nil; c = c.next {
+			if c.phase == waiting {
+				c.wake <- struct{}{}
+			}
+			c.phase = orphaned
+		}
+	}
+	s.resources = nil
+}

@@ -1,0 +1,171 @@
+package peerlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"locklab/locks"
+	"locklab/locks/lamport"
+	"locklab/locks/mesh"
+	"locklab/locks/peerlock"
+	"locklab/locks/peerlock/peercore"
+	"locklab/locks/peerlock/peertest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// sleeper is a machine that pauses before it holds.
+type sleeper struct {
+	wants, holds bool
+	wakes        uint64 // all that ever came; as a round, it survives forgetting
+}
+
+func (s *sleeper) Step(ev peercore.Event[int], out []peercore.Effect[int]) []peercore.Effect[int] {
+	switch ev.Kind {
+	case peercore.Request:
+		s.wants = true
+		return append(out, peercore.Effect[int]{Kind: peercore.Pause, Attempt: 2})
+	case peercore.Wake:
+		s.wakes++
+		if s.wants && !s.holds {
+			s.holds = true
+			return append(out, peercore.Effect[int]{Kind: peercore.Hold})
+		}
+	case peercore.Leave:
+		s.wants, s.holds = false, false
+	case peercore.Receive, peercore.Connect, peercore.Disconnect:
+	}
+	return out
+}
+
+func (s *sleeper) Reset(_ *sleeper, round uint64) { *s = sleeper{wakes: round} }
+func (s *sleeper) Round() uint64                  { return s.wakes }
+func (s *sleeper) Idle() bool                     { return !s.wants }
+func (s *sleeper) Bootstrapped() bool             { return true }
+
+// TestPause checks that a pause takes a random time around its mean and that one that
+// was replaced does not count.
+func TestPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const mean = time.Second
+		l, err := peerlock.New(peerlock.Config[struct{}]{ID: "p0", Cluster: "c"}, peerlock.Protocol[sleeper, int]{Pause: mean})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = l.Close() }()
+		var total time.Duration
+		const times = 100
+		for i := range times {
+			start := time.Now()
+			hasty, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			if lease, err := l.Acquire(hasty, "r"); err == nil { // lucky
+				_ = lease.Release(hasty)
+			}
+			cancel()
+			lease, err := l.Acquire(t.Context(), fmt.Sprintf("r%d", i%2))
+			if err != nil {
+				t.Fatal(err)
+			}
+			took := time.Since(start)
+			total += took
+			if took > 8*mean+time.Millisecond {
+				t.Errorf("a pause of mean %v took %v", 4*mean, took)
+			}
+			if err := lease.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := total / times; got < 2*mean || got > 6*mean {
+			t.Errorf("a pause of mean %v took %v on average", 4*mean, got)
+		}
+	})
+}
+
+func TestTooManyResources(t *testing.T) {
+	cfg := peertest.Configs(t, 1, lamport.Options{})[0]
+	cfg.Resources = 16
+	l := peertest.StartAll(t, []lamport.Config{cfg}, lamport.New)[0]
+	ctx, cancel := context.WithTimeout(t.Context(), peertest.Patience)
+	defer cancel()
+	var held []locks.Lease
+	for i := range 17 {
+		lease, err := l.Acquire(ctx, fmt.Sprint(i))
+		if err == nil {
+			held = append(held, lease)
+			continue
+		}
+		if !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, locks.ErrUnavailable) {
+			t.Fatalf("want ErrNotAcquired and ErrUnavailable, got %v", err)
+		}
+	}
+	if len(held) == 17 {
+		t.Fatal("17 resources are held where 16 are allowed")
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	for name, change := range map[string]func(*lamport.Config){
+		"rank":      func(c *lamport.Config) { c.Rank = 64 },
+		"peer":      func(c *lamport.Config) { c.Peers[0].Rank = -1 },
+		"resources": func(c *lamport.Config) { c.Resources = 3 },
+		"id":        func(c *lamport.Config) { c.ID = "" },
+	} {
+		cfg := peertest.Configs(t, 2, lamport.Options{})[0]
+		change(&cfg)
+		if _, err := lamport.New(cfg); !errors.Is(err, locks.ErrInvalid) {
+			t.Errorf("%s: want ErrInvalid, got %v", name, err)
+		}
+		if _, err := cfg.Listener.Accept(); err == nil {
+			t.Errorf("%s: the listener was left open", name)
+		}
+	}
+}
+
+// rogue sends one payload as soon as it is connected.
+type rogue struct {
+	payload []byte
+	gone    chan struct{}
+}
+
+func (r *rogue) Connected(link *mesh.Link)             { link.Send(r.payload) }
+func (r *rogue) Receive(*mesh.Link, *mesh.Batch) error { return nil }
+func (r *rogue) Disconnected(link *mesh.Link, cause error) {
+	select {
+	case r.gone <- struct{}{}:
+	default:
+	}
+}
+
+func TestMalformedEndsTheLink(t *testing.T) {
+	for _, payload := range []string{"\x00\x01r", "\x01", "\x01\x01", "\x01\x01" + strings.Repeat("x", 256), "\x7f\x01r"} {
+		cfgs := peertest.Configs(t, 2, lamport.Options{})
+		l, err := lamport.New(cfgs[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &rogue{payload: []byte(payload), gone: make(chan struct{}, 1)}
+		m, err := mesh.New(mesh.Config{
+			Self: mesh.Peer{ID: "p1", Rank: 1}, Peers: cfgs[1].Peers, Cluster: cfgs[1].Cluster,
+			Protocol: lamport.Options{}.String(), Listener: cfgs[1].Listener, Handler: r,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), peertest.Patience)
+		select {
+		case <-r.gone:
+		case <-ctx.Done():
+			t.Errorf("%q: the link lives on", payload)
+		}
+		cancel()
+		_ = m.Close()
+		_ = l.Close()
+	}
+}

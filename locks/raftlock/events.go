@@ -1,0 +1,180 @@
+package raftlock
+
+import (
+	"fmt"
+	"time"
+
+	"locklab/locks"
+	pb "locklab/locks/raftlock/raftlockpb"
+)
+
+// attach takes over what the leader says of the session, and lets everything that
+// was not answered be sent again.
+func (l *Locker) attach(st *stream, a *pb.Attached, sentAt time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.session
+	s.id, s.lease = a.GetSession(), time.Duration(a.GetLeaseMs())*time.Millisecond
+	s.sent, s.renewalAt = 0, time.Time{}
+	s.extend(sentAt)
+	st.heard = l.clock.Now()
+	l.stream = st
+
+	known := make(map[uint64]uint64, len(a.GetClaims()))
+	for _, c := range a.GetClaims() {
+		known[c.GetSeq()] = c.GetToken()
+		if s.claims[c.GetSeq()] == nil {
+			s.release(c.GetSeq()) // nobody here wants it any more
+		}
+	}
+	for _, c := range s.inOrder() {
+		token, listed := known[c.seq]
+		switch {
+		case s.find(c.seq) != nil || c.ending:
+			// What was asked is asked again; the answer will tell.
+		case listed && token != 0:
+			l.grant(c, token)
+		case !listed:
+			// Cannot happen while both sides keep the protocol; if it does, say so.
+			delete(s.claims, c.seq)
+			c.fail(fmt.Errorf("%w: the service has no such claim: %w", locks.ErrNotAcquired, locks.ErrUnavailable))
+			if c.lease != nil {
+				c.lease.lose()
+			}
+		}
+	}
+	l.deliverLate()
+	l.kick()
+}
+
+// receive takes one frame from the leader.
+func (l *Locker) receive(st *stream, frame *pb.ServerFrame) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	st.heard = l.clock.Now()
+	l.messages.Add(uint64(len(frame.GetAnswers())))
+	s := l.session
+	for _, a := range frame.GetAnswers() {
+		if a.GetOutcome() == pb.Answer_OUTCOME_RENEWED {
+			l.messages.Add(^uint64(0)) // renewals are not counted
+			if a.GetSeq() == s.renewal && !s.renewalAt.IsZero() {
+				s.extend(s.renewalAt)
+				s.renewalAt = time.Time{}
+			}
+			continue
+		}
+		l.answer(a)
+	}
+	s.trim()
+	l.deliverLate()
+	if len(s.requests) == 0 && s.renewalAt.IsZero() && !l.closing {
+		st.asked = time.Time{}
+	} else {
+		st.asked = st.heard
+		if s.sent < len(s.requests) {
+			l.kick() // the window has moved
+		}
+	}
+}
+
+func (l *Locker) answer(a *pb.Answer) {
+	s := l.session
+	c := s.claims[a.GetSeq()]
+	if r := s.find(a.GetSeq()); r != nil {
+		s.extend(r.sentAt)
+		r.settle(a.GetOutcome())
+		if r.message.GetKind() == pb.Request_KIND_RELEASE {
+			delete(s.claims, r.message.GetClaim())
+			return
+		}
+	}
+	if c == nil {
+		return
+	}
+	switch a.GetOutcome() {
+	case pb.Answer_OUTCOME_GRANTED:
+		l.grant(c, a.GetToken())
+	case pb.Answer_OUTCOME_QUEUED:
+	case pb.Answer_OUTCOME_REFUSED:
+		delete(s.claims, c.seq)
+		c.fail(fmt.Errorf("%w: the service refused the request", locks.ErrNotAcquired))
+	default: // it has ended
+		if !c.ending {
+			delete(s.claims, c.seq)
+			c.fail(fmt.Errorf("%w: the claim has ended: %w", locks.ErrNotAcquired, locks.ErrUnavailable))
+		}
+	}
+}
+
+// grant gives a claim its lease if the session is surely alive, and otherwise as
+// soon as it is. An abandoned claim's release is on its way already.
+func (l *Locker) grant(c *claim, token uint64) {
+	if c.token != 0 || c.abandoned {
+		return
+	}
+	c.token = token
+	if !l.session.alive(l.clock.Now()) {
+		l.session.late = append(l.session.late, c)
+		return
+	}
+	c.lease = newLease(l, c)
+	close(c.decided)
+}
+
+func (l *Locker) deliverLate() {
+	s := l.session
+	if len(s.late) == 0 {
+		return
+	}
+	if !s.alive(l.clock.Now()) {
+		l.kick() // a renewal decides
+		return
+	}
+	for _, c := range s.late {
+		if !c.abandoned && !c.isDecided() {
+			c.lease = newLease(l, c)
+			close(c.decided)
+		}
+	}
+	s.late = nil
+}
+
+// giveUp closes Lost on every lease, because the service may have ended the session
+// by now. Should it have kept it, it is told that the leases are not wanted.
+func (l *Locker) giveUp() {
+	for _, c := range l.session.inOrder() {
+		if c.lease != nil && !c.ending {
+			c.lease.lose()
+			l.session.release(c.seq)
+		}
+	}
+	l.kick()
+}
+
+// ending reacts to the reason for which the named server ended the stream, and
+// says which server to try next.
+func (l *Locker) ending(end *pb.End, name string) (hint string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	hint = end.GetLeader()
+	switch end.GetReason() {
+	case pb.End_REASON_CLOSED:
+		l.endOnce()
+	case pb.End_REASON_SESSION_ENDED:
+		hint = name // it leads: a new session can begin there
+		l.session = l.session.succeed()
+		if l.closing {
+			l.endOnce()
+		}
+	default:
+	}
+	return hint, fmt.Errorf("%w: %s %s", errEndOfStream, end.GetReason(), end.GetDetail())
+}
+
+func (l *Locker) endOnce() {
+	select {
+	case <-l.ended:
+	default:
+		close(l.ended)
+	}
+}

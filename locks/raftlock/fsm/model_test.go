@@ -1,0 +1,136 @@
+package fsm_test
+
+import (
+	"slices"
+
+	"locklab/locks/raftlock/fsm"
+)
+
+// model is the state machine as one would explain it: lists and no bounds on
+// memory. The first claim in a resource's list holds it once it has a token.
+type model struct {
+	lastSession uint64
+	sessions    map[uint64]*modelSession
+	queues      map[string][]*modelClaim
+}
+
+type modelSession struct {
+	floor   uint64
+	touched uint64
+	done    map[uint64]fsm.Outcome // releases ever answered
+	claims  map[uint64]*modelClaim // acquires ever seen, ended ones included
+}
+
+type modelClaim struct {
+	session, seq, token uint64
+	resource            string
+	ended               bool
+}
+
+func newModel() *model {
+	return &model{sessions: map[uint64]*modelSession{}, queues: map[string][]*modelClaim{}}
+}
+
+type modelOutput struct {
+	session, seq uint64
+	outcome      fsm.Outcome
+	token        uint64
+}
+
+// apply returns the answers in the order of the commands, and the pushed grants by
+// session and number.
+func (m *model) apply(index uint64, commands []fsm.Command) (answers []modelOutput, pushed map[[2]uint64]uint64) {
+	asked := map[int]*modelClaim{}
+	for _, c := range commands {
+		out := modelOutput{session: c.Session, seq: c.Seq}
+		s := m.sessions[c.Session]
+		switch {
+		case c.Kind == fsm.KindOpen:
+			m.lastSession++
+			m.sessions[m.lastSession] = &modelSession{
+				floor: 1, touched: index, done: map[uint64]fsm.Outcome{}, claims: map[uint64]*modelClaim{},
+			}
+			out.session, out.outcome = m.lastSession, fsm.Opened
+		case s == nil:
+			out.outcome = fsm.NoSession
+		case c.Kind == fsm.KindRenew:
+			s.touched = index
+			out.outcome = fsm.Renewed
+		case c.Kind == fsm.KindClose, c.Kind == fsm.KindExpire:
+			if c.Kind == fsm.KindExpire && s.touched > c.Seen {
+				continue
+			}
+			for _, cl := range s.claims {
+				m.endClaim(cl)
+			}
+			delete(m.sessions, c.Session)
+			out.outcome = fsm.Closed
+			if c.Kind == fsm.KindExpire {
+				out.outcome = fsm.Expired
+			}
+		default:
+			s.touched = index
+			s.floor = max(s.floor, c.Floor)
+			switch {
+			case c.Seq < s.floor:
+				out.outcome = fsm.Stale
+			case c.Kind == fsm.KindAcquire:
+				if s.claims[c.Seq] == nil {
+					cl := &modelClaim{session: c.Session, seq: c.Seq, resource: c.Resource}
+					s.claims[c.Seq] = cl
+					m.queues[c.Resource] = append(m.queues[c.Resource], cl)
+				}
+				asked[len(answers)] = s.claims[c.Seq]
+			default:
+				out.outcome = m.release(s, c)
+			}
+		}
+		answers = append(answers, out)
+	}
+	pushed = map[[2]uint64]uint64{}
+	for _, queue := range m.queues {
+		if len(queue) > 0 && queue[0].token == 0 {
+			queue[0].token = index
+			pushed[[2]uint64{queue[0].session, queue[0].seq}] = index
+		}
+	}
+	for i, cl := range asked {
+		switch {
+		case cl.ended:
+			answers[i].outcome = fsm.Ended
+		case cl.token == 0:
+			answers[i].outcome = fsm.Queued
+		default:
+			answers[i].outcome, answers[i].token = fsm.Granted, cl.token
+			delete(pushed, [2]uint64{cl.session, cl.seq}) // the answer says it
+		}
+	}
+	return answers, pushed
+}
+
+func (m *model) release(s *modelSession, c fsm.Command) fsm.Outcome {
+	if before, ok := s.done[c.Seq]; ok {
+		return before
+	}
+	cl := s.claims[c.Claim]
+	outcome := fsm.NotHeld
+	switch {
+	case cl != nil && !cl.ended && cl.token != 0:
+		outcome = fsm.Released
+	case cl != nil && !cl.ended:
+		outcome = fsm.Withdrawn
+	case cl == nil && c.Claim >= s.floor:
+		outcome = fsm.Withdrawn
+		s.claims[c.Claim] = &modelClaim{ended: true}
+	}
+	if cl != nil {
+		m.endClaim(cl)
+	}
+	s.done[c.Seq] = outcome
+	return outcome
+}
+
+func (m *model) endClaim(cl *modelClaim) {
+	cl.ended = true
+	m.queues[cl.resource] = slices.DeleteFunc(m.queues[cl.resource], func(q *modelClaim) bool { return q == cl })
+}

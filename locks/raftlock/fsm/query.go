@@ -1,0 +1,64 @@
+package fsm
+
+import "time"
+
+// Claim is one claim of a session as its client should know it.
+type Claim struct {
+	Seq   uint64
+	Token uint64 // 0 while it waits
+}
+
+// Session is what a leader must know of a session to keep its lease.
+type Session struct {
+	ID      uint64
+	Client  string
+	Lease   time.Duration
+	Touched uint64 // index of the last command of the session
+}
+
+// Index is the index of the last entry applied.
+func (s *State) Index() uint64 { return s.index }
+
+// Session looks a session up.
+func (s *State) Session(id uint64) (Session, bool) {
+	sess := s.sessions[id]
+	if sess == nil {
+		return Session{}, false
+	}
+	return sess.public(), true
+}
+
+// Sessions lists all sessions, in no order.
+func (s *State) Sessions() []Session {
+	all := make([]Session, 0, len(s.sessions))
+	for _, sess := range s.sessions {
+		all = append(all, sess.public())
+	}
+	return all
+}
+
+func (sess *session) public() Session {
+	return Session{sess.id, sess.client, sess.lease, sess.touched}
+}
+
+// Claims lists the claims of a session in the order in which they were made.
+func (s *State) Claims(id uint64) []Claim {
+	sess := s.sessions[id]
+	if sess == nil {
+		return nil
+	}
+	claims := make([]Claim, 0, len(sess.claims))
+	for _, seq := range sortedKeys(sess.claims) {
+		claims = append(claims, Claim{seq, sess.claims[seq].token})
+	}
+	return claims
+}
+
+// Holder says who holds the resource, with which token.
+func (s *State) Holder(resource string) (session, seq, token uint64, held bool) {
+	res := s.resources[resource]
+	if res == nil || res.holder == nil {
+		return 0, 0, 0, false
+	}
+	return res.holder.session.id, res.holder.seq, res.holder.token, true
+}

@@ -1,0 +1,91 @@
+package raftlock
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"locklab/locks"
+	"locklab/locks/clock"
+	"locklab/locks/seed"
+)
+
+// Options are what a lock spec can say of this lock.
+type Options struct {
+	// Lease is for how long a session outlives its client's last renewal.
+	Lease time.Duration
+	// Store is where the servers keep their log: disk, with fsync, or memory.
+	Store string
+	// Cancel is how long an acquisition whose context has ended waits for the
+	// service to confirm that it was cancelled.
+	Cancel time.Duration
+}
+
+// DefaultOptions are a lease of 3 s and servers with their log on disk.
+func DefaultOptions() Options {
+	return Options{Lease: 3 * time.Second, Store: "disk", Cancel: 250 * time.Millisecond}
+}
+
+// ParseOptions reads the options of a spec: lease, store, cancel.
+func ParseOptions(spec locks.Spec) (Options, error) {
+	d := DefaultOptions()
+	r := spec.Reader()
+	r.Variant()
+	o := Options{
+		Lease:  r.Duration("lease", d.Lease),
+		Store:  r.Choice("store", "disk", "memory"),
+		Cancel: r.Duration("cancel", d.Cancel),
+	}
+	if err := r.Err(); err != nil {
+		return Options{}, err
+	}
+	return o, o.validate()
+}
+
+const minLease, maxLease = 50 * time.Millisecond, time.Hour
+
+func (o Options) validate() error {
+	if o.Lease < minLease || o.Lease > maxLease {
+		return fmt.Errorf("raft: lease %s: want %s to %s: %w", o.Lease, minLease, maxLease, locks.ErrInvalid)
+	}
+	if o.Cancel <= 0 {
+		return fmt.Errorf("raft: cancel %s: want a positive duration: %w", o.Cancel, locks.ErrInvalid)
+	}
+	return nil
+}
+
+// Server is one server of the service.
+type Server struct {
+	// Name is the server's own name, which the other servers hint at.
+	Name string
+	// Addr is what this client dials to reach it: on a lab host, the link's proxy.
+	Addr string
+}
+
+// Config is what a client needs.
+type Config struct {
+	// Servers are all servers of the service.
+	Servers []Server
+	// Client names this client in the service's logs and histories.
+	Client  string
+	Options Options
+	Clock   clock.Clock // nil is the system's
+	Seed    seed.Seed   // draws where to dial first, and how long to wait between tries
+	Log     *slog.Logger
+}
+
+func (c Config) validate() error {
+	if len(c.Servers) == 0 {
+		return fmt.Errorf("raft: no servers: want at least one: %w", locks.ErrInvalid)
+	}
+	var errs []error
+	names := map[string]bool{}
+	for i, s := range c.Servers {
+		if s.Name == "" || s.Addr == "" || names[s.Name] {
+			errs = append(errs, fmt.Errorf("raft: servers[%d]: name %q, addr %q: want a distinct name and an address: %w", i, s.Name, s.Addr, locks.ErrInvalid))
+		}
+		names[s.Name] = true
+	}
+	return errors.Join(append(errs, c.Options.validate())...)
+}

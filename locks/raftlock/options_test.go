@@ -1,0 +1,90 @@
+package raftlock_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"locklab/locks"
+	"locklab/locks/raftlock"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestParseOptions(t *testing.T) {
+	tests := []struct {
+		spec string
+		want raftlock.Options
+		err  string // part of the message
+	}{
+		{spec: "raft", want: raftlock.DefaultOptions()},
+		{spec: "raft:lease=1s,store=memory,cancel=10ms", want: raftlock.Options{Lease: time.Second, Store: "memory", Cancel: 10 * time.Millisecond}},
+		{spec: "raft:lease=1ms", err: "lease 1ms"},
+		{spec: "raft:lease=soon", err: "lease=soon"},
+		{spec: "raft:store=tape", err: "disk, memory"},
+		{spec: "raft:fast", err: `unknown variant "fast"`},
+		{spec: "raft:size=3", err: `unknown option "size" (known: cancel, lease, store)`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.spec, func(t *testing.T) {
+			spec, err := locks.ParseSpec(tt.spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := raftlock.ParseOptions(spec)
+			if tt.err != "" {
+				if !errors.Is(err, locks.ErrInvalid) || !strings.Contains(err.Error(), tt.err) {
+					t.Errorf("got %v, want one that says %q", err, tt.err)
+				}
+			} else if err != nil || got != tt.want {
+				t.Errorf("got %+v, %v, want %+v", got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestBadConfigs(t *testing.T) {
+	for name, servers := range map[string][]raftlock.Server{
+		"none":       nil,
+		"no name":    {{Addr: "127.0.0.1:1"}},
+		"no address": {{Name: "a"}},
+		"name twice": {{Name: "a", Addr: "127.0.0.1:1"}, {Name: "a", Addr: "127.0.0.1:2"}},
+	} {
+		if l, err := raftlock.New(raftlock.Config{Servers: servers}); !errors.Is(err, locks.ErrInvalid) {
+			t.Errorf("%s: got %v, %v, want ErrInvalid", name, l, err)
+		}
+	}
+}
+
+// TestNobodyThere shows the outcomes when no server answers: what never left the
+// client is surely not held.
+func TestNobodyThere(t *testing.T) {
+	l, err := raftlock.New(raftlock.Config{Servers: []raftlock.Server{{Name: "a", Addr: "127.0.0.1:1"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err = l.Acquire(ctx, "r")
+	if !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, locks.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want not acquired, unavailable and the context's error", err)
+	}
+	waiting := make(chan error, 1)
+	go func() {
+		_, err := l.Acquire(context.Background(), "r")
+		waiting <- err
+	}()
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-waiting; !errors.Is(err, locks.ErrClosed) {
+		t.Errorf("got %v, want ErrClosed", err)
+	}
+	if _, err := l.Acquire(context.Background(), "r"); !errors.Is(err, locks.ErrClosed) {
+		t.Errorf("got %v, want ErrClosed", err)
+	}
+}

@@ -1,0 +1,222 @@
+package raftlock
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"locklab/locks/raftlock/fsm"
+	pb "locklab/locks/raftlock/raftlockpb"
+)
+
+// session is the client's side of one session. The Locker's mutex guards it.
+type session struct {
+	id    uint64        // 0 until the service has opened it
+	lease time.Duration // as the service granted it
+	// until is up to when the service surely keeps the session, counted from when
+	// what was answered had been sent.
+	until time.Time
+
+	next     uint64     // the number of the next request
+	requests []*request // not answered, or after one that is not; ascending without gaps
+	sent     int        // how many of them the current stream has been given
+	claims   map[uint64]*claim
+	late     []*claim // granted while the session was not surely alive
+
+	renewal   uint64    // the number of the last renewal
+	renewalAt time.Time // when it was sent; zero when it was answered
+}
+
+func newSession() *session { return &session{next: 1, claims: map[uint64]*claim{}} }
+
+// request is a numbered request until it is answered.
+type request struct {
+	message  *pb.Request
+	sentAt   time.Time // first sent; zero before
+	answered chan struct{}
+	outcome  pb.Answer_Outcome // 0 until answered
+}
+
+// claim is one call of Acquire until its end at the service is known.
+type claim struct {
+	seq       uint64
+	resource  string
+	request   *request
+	token     uint64 // 0 while it waits
+	abandoned bool   // its caller has gone
+	ending    bool   // a release is on its way
+
+	decided chan struct{} // closed when lease or err is set
+	lease   *lease
+	err     error
+}
+
+func (c *claim) isDecided() bool { return c.lease != nil || c.err != nil }
+
+func (c *claim) fail(err error) {
+	if !c.isDecided() {
+		c.err = err
+		close(c.decided)
+	}
+}
+
+func (s *session) acquire(c *claim) {
+	c.seq = s.next
+	c.request = s.ask(&pb.Request{Kind: pb.Request_KIND_ACQUIRE, Resource: c.resource}, nil)
+	s.claims[c.seq] = c
+}
+
+// release asks the service to end a claim, ours or one that we do not know.
+func (s *session) release(seq uint64) *request {
+	if c := s.claims[seq]; c != nil {
+		c.ending = true
+	}
+	return s.ask(&pb.Request{Kind: pb.Request_KIND_RELEASE, Claim: seq}, make(chan struct{}))
+}
+
+func (s *session) ask(message *pb.Request, answered chan struct{}) *request {
+	message.Seq = s.next
+	s.next++
+	r := &request{message: message, answered: answered}
+	s.requests = append(s.requests, r)
+	return r
+}
+
+// settle marks a request as answered.
+func (r *request) settle(outcome pb.Answer_Outcome) {
+	if r.outcome == 0 {
+		r.outcome = outcome
+		if r.answered != nil {
+			close(r.answered)
+		}
+	}
+}
+
+// floor is the smallest number that is not answered.
+func (s *session) floor() uint64 {
+	if len(s.requests) == 0 {
+		return s.next
+	}
+	return s.requests[0].message.Seq
+}
+
+// find returns the unanswered request with the number, or nil.
+func (s *session) find(seq uint64) *request {
+	i := seq - s.floor()
+	if seq < s.floor() || i >= uint64(len(s.requests)) || s.requests[i].outcome != 0 {
+		return nil
+	}
+	return s.requests[i]
+}
+
+// trim drops the answered requests at the front, which raises the floor.
+func (s *session) trim() {
+	n := 0
+	for n < len(s.requests) && s.requests[n].outcome != 0 {
+		s.requests[n] = nil
+		n++
+	}
+	s.requests = s.requests[n:]
+	s.sent = max(0, s.sent-n)
+	if len(s.requests) == 0 {
+		s.requests = nil
+	}
+}
+
+// forgetUnsent takes a claim back whose request never left. It says whether it
+// could.
+func (s *session) forgetUnsent(c *claim) bool {
+	if !c.request.sentAt.IsZero() {
+		return false
+	}
+	// The number stays unused: the service sees the floor pass over it.
+	c.request.settle(pb.Answer_OUTCOME_WITHDRAWN)
+	delete(s.claims, c.seq)
+	return true
+}
+
+func (s *session) neverSent() bool {
+	return !slices.ContainsFunc(s.requests, func(r *request) bool { return !r.sentAt.IsZero() })
+}
+
+// toSend takes the requests that the stream has not been given yet.
+func (s *session) toSend(now time.Time) []*pb.Request {
+	var messages []*pb.Request
+	limit := s.floor() + fsm.Window
+	for s.sent < len(s.requests) && s.requests[s.sent].message.Seq < limit {
+		r := s.requests[s.sent]
+		s.sent++
+		if r.outcome != 0 {
+			continue // answered over an earlier stream
+		}
+		if r.sentAt.IsZero() {
+			r.sentAt = now
+		}
+		messages = append(messages, r.message)
+	}
+	return messages
+}
+
+// extend moves the session's end, when something sent at that moment was answered.
+func (s *session) extend(sentAt time.Time) {
+	if until := sentAt.Add(s.lease); until.After(s.until) {
+		s.until = until
+	}
+}
+
+// margin is how much earlier than the service the client gives up: clocks may run
+// at different speeds, and closing Lost takes time to be noticed.
+func (s *session) margin() time.Duration { return s.lease/20 + 5*time.Millisecond }
+
+// alive says that the service surely keeps the session.
+func (s *session) alive(now time.Time) bool { return now.Before(s.until.Add(-s.margin())) }
+
+// inOrder lists the claims in the order in which they were made.
+func (s *session) inOrder() []*claim {
+	claims := make([]*claim, 0, len(s.claims))
+	for _, seq := range slices.Sorted(maps.Keys(s.claims)) {
+		claims = append(claims, s.claims[seq])
+	}
+	return claims
+}
+
+// abort ends everything at the client. confirmed says that the service has ended
+// the session.
+func (s *session) abort(why error, confirmed bool) {
+	for _, c := range s.inOrder() {
+		c.fail(why)
+		if c.lease != nil && !c.ending {
+			c.lease.lose()
+		}
+	}
+	for _, r := range s.requests {
+		outcome := pb.Answer_OUTCOME_UNSPECIFIED
+		if confirmed && r.message.GetKind() == pb.Request_KIND_RELEASE {
+			outcome = pb.Answer_OUTCOME_RELEASED
+		}
+		if outcome != 0 {
+			r.settle(outcome)
+		}
+	}
+}
+
+// succeed moves what is to go on into a new session, because this one has ended at
+// the service: held claims are lost, waiting ones wait again.
+func (s *session) succeed() *session {
+	next := newSession()
+	for _, r := range s.requests {
+		if r.message.GetKind() == pb.Request_KIND_RELEASE {
+			r.settle(pb.Answer_OUTCOME_NOT_HELD)
+		}
+	}
+	for _, c := range s.inOrder() {
+		switch {
+		case c.lease != nil && !c.ending:
+			c.lease.lose()
+		case !c.isDecided() && !c.abandoned:
+			c.token = 0
+			next.acquire(c)
+		}
+	}
+	return next
+}

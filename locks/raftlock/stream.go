@@ -1,0 +1,220 @@
+package raftlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	pb "locklab/locks/raftlock/raftlockpb"
+)
+
+// stream is the connection to a server that leads.
+type stream struct {
+	cancel context.CancelFunc
+	wake   chan struct{} // there may be something to send
+	// heard is when the last frame came, and asked since when an answer is due;
+	// zero if none is. The Locker's mutex guards them.
+	heard, asked time.Time
+	closeSent    bool
+}
+
+// errEndOfStream says that the server has ended the stream in good order.
+var errEndOfStream = errors.New("the server ended the stream")
+
+// attachTimeout bounds finding out whether a server leads; stallTimeout is how long
+// a leader may leave a request unanswered before another one is looked for.
+func (o Options) attachTimeout() time.Duration { return min(750*time.Millisecond, o.Lease/2) }
+func (o Options) stallTimeout() time.Duration  { return min(time.Second, o.Lease/2) }
+
+// connect keeps the client attached to the leader until ctx ends.
+func (l *Locker) connect(ctx context.Context) {
+	timer := l.clock.NewTimer(time.Hour)
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		name, service := l.nodes.service()
+		hint, err := l.talk(ctx, name, service)
+		if ctx.Err() != nil {
+			return
+		}
+		wait := l.nodes.failed(hint)
+		l.log.Debug("left a raft server", "server", name, "hint", hint, "reason", err, "wait", wait)
+		if wait > 0 {
+			timer.Reset(wait)
+			select {
+			case <-timer.C():
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+// talk attaches the session to one server and serves the stream to its end. The
+// hint names the server that leads, as far as this one knows.
+func (l *Locker) talk(ctx context.Context, name string, service pb.LockServiceClient) (hint string, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	giveUp := l.clock.AfterFunc(l.options.attachTimeout(), cancel)
+	defer giveUp.Stop()
+
+	wire, err := service.Session(ctx)
+	if err != nil {
+		return "", fmt.Errorf("open stream: %w", err)
+	}
+	l.mu.Lock()
+	hello := &pb.Hello{Client: l.client, LeaseMs: uint64(l.options.Lease / time.Millisecond), Session: l.session.id}
+	sentAt := l.clock.Now()
+	l.mu.Unlock()
+	if err := wire.Send(&pb.ClientFrame{Hello: hello}); err != nil {
+		return "", fmt.Errorf("send hello: %w", err)
+	}
+	frame, err := wire.Recv()
+	if err != nil {
+		return "", fmt.Errorf("wait to be attached: %w", err)
+	}
+	if !giveUp.Stop() {
+		return "", context.DeadlineExceeded
+	}
+	if end := frame.GetEnd(); end != nil {
+		return l.ending(end, name)
+	}
+	if frame.GetAttached() == nil {
+		return "", errors.New("the server did not attach the session")
+	}
+	l.nodes.succeeded()
+	l.log.Debug("attached to a raft server", "server", name, "session", frame.GetAttached().GetSession())
+
+	s := &stream{cancel: cancel, wake: make(chan struct{}, 1)}
+	l.attach(s, frame.GetAttached(), sentAt)
+	var sender sync.WaitGroup
+	sender.Go(func() { l.send(ctx, s, wire) })
+	defer sender.Wait()
+	defer cancel()
+	defer l.detach()
+	for {
+		if end := frame.GetEnd(); end != nil {
+			return l.ending(end, name)
+		}
+		l.receive(s, frame)
+		if frame, err = wire.Recv(); err != nil {
+			return "", fmt.Errorf("receive: %w", err)
+		}
+	}
+}
+
+// send sends what there is to send, all of it in one frame, whenever it is woken.
+func (l *Locker) send(ctx context.Context, s *stream, wire pb.LockService_SessionClient) {
+	defer s.cancel()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.wake:
+		}
+		// One frame from the server often lets several callers go on. Let them ask for
+		// what comes next before the frame is filled: one log entry then carries all of
+		// it.
+		runtime.Gosched()
+		frame := l.frame(s)
+		if len(frame.GetRequests()) == 0 {
+			continue
+		}
+		if err := wire.Send(frame); err != nil {
+			return // receiving says why
+		}
+	}
+}
+
+func (l *Locker) frame(s *stream) *pb.ClientFrame {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.clock.Now()
+	frame := &pb.ClientFrame{Floor: l.session.floor(), Requests: l.session.toSend(now)}
+	l.messages.Add(uint64(len(frame.GetRequests())))
+	if l.renewalDue(now) {
+		l.session.renewal++
+		l.session.renewalAt = now
+		frame.Requests = append(frame.Requests, &pb.Request{Kind: pb.Request_KIND_RENEW, Seq: l.session.renewal})
+	}
+	if l.closing && !s.closeSent {
+		s.closeSent = true
+		frame.Requests = append(frame.Requests, &pb.Request{Kind: pb.Request_KIND_CLOSE})
+	}
+	if len(frame.GetRequests()) > 0 && s.asked.IsZero() {
+		s.asked = now
+	}
+	return frame
+}
+
+// renewalDue says whether the session should be renewed: a third of the lease has
+// passed since anything that was answered was sent, or a grant waits for it.
+func (l *Locker) renewalDue(now time.Time) bool {
+	s := l.session
+	if s.id == 0 || !s.renewalAt.IsZero() {
+		return false
+	}
+	return len(s.late) > 0 || now.After(s.until.Add(-s.lease*2/3))
+}
+
+// kick wakes the sender. It must be called with the mutex held.
+func (l *Locker) kick() {
+	if l.stream == nil {
+		return
+	}
+	select {
+	case l.stream.wake <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+func (l *Locker) detach() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stream = nil
+}
+
+// maintain renews the session, gives leases up in time and leaves servers that do
+// not answer.
+func (l *Locker) maintain(ctx context.Context) {
+	const often = 25 * time.Millisecond
+	timer := l.clock.NewTimer(often)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C():
+		}
+		timer.Reset(min(often, max(time.Millisecond, l.tick())))
+	}
+}
+
+// tick returns how long nothing will be due.
+func (l *Locker) tick() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now, s := l.clock.Now(), l.session
+	if st := l.stream; st != nil {
+		if l.renewalDue(now) {
+			l.kick()
+		}
+		since := st.asked
+		if st.heard.After(since) {
+			since = st.heard
+		}
+		if !st.asked.IsZero() && now.Sub(since) > l.options.stallTimeout() {
+			l.log.Debug("gave up a raft server that does not answer", "for", now.Sub(since))
+			st.cancel()
+		}
+	}
+	if s.id == 0 {
+		return time.Hour
+	}
+	if !s.alive(now) {
+		l.giveUp()
+		return time.Hour
+	}
+	return s.until.Add(-s.margin()).Sub(now)
+}

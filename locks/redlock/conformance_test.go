@@ -1,0 +1,42 @@
+package redlock_test
+
+import (
+	"testing"
+
+	"locklab/locks"
+	"locklab/locks/locktest"
+	"locklab/locks/redlock"
+)
+
+func TestConforms(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"redlock",
+		"redlock:wake=poll,delay=5ms",
+		"redlock:order=sequential,retry=fixed,delay=7ms",
+		"redlock:extend=off",
+	} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			spec, err := locks.ParseSpec(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			options, err := redlock.ParseOptions(spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			servers := startServers(t, 5)
+			locktest.Run(t, locktest.Subject{New: func(tb testing.TB) []locks.Locker {
+				for _, s := range servers {
+					s.do("flushall")
+				}
+				var clients []locks.Locker
+				for range 3 {
+					clients = append(clients, newClient(tb, servers, func(o *redlock.Options) { *o = options }))
+				}
+				return clients
+			}})
+		})
+	}
+}

@@ -1,0 +1,329 @@
+package redlock
+
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"testing"
+	"time"
+)
+
+// This file walks through every interleaving of two or three clients that want one
+// resource at once: every order in which commands and answers arrive, with
+// timeouts, give-ups and, bounded in number, answers that get lost and commands
+// that arrive after everybody has forgotten them. No time passes but timeouts, so
+// keys do not expire: what is shown here does not lean on clocks.
+
+// packet is a command or an answer on its way.
+type packet struct {
+	client, instance int
+	kind             effectKind // effSet or effDelete
+	reply            bool
+	answer           answer
+	forgotten        bool // a command whose sender was told "unknown" already
+}
+
+// world is one state. Packets may overtake each other unless fifo is set.
+type world struct {
+	clients []machine
+	begun   []bool
+	late    []bool // the client's timeout has passed
+	keys    []int  // per instance: client+1 that holds the key, 0 for nobody
+	packets []packet
+	losses  int // how many more may happen
+	haunted bool
+	fifo    bool
+	instant bool // answers take no time: fewer states, for more instances
+}
+
+func newWorld(clients, instances, losses int, fifo bool) world {
+	w := world{
+		clients: make([]machine, clients), begun: make([]bool, clients), late: make([]bool, clients),
+		keys: make([]int, instances), losses: losses, fifo: fifo,
+	}
+	for i := range w.clients {
+		w.clients[i] = newMachine(rules{n: instances, ttl: time.Hour, drift: time.Minute, timeout: time.Second})
+	}
+	return w
+}
+
+func (w world) clone() world {
+	w.clients = slices.Clone(w.clients)
+	for i := range w.clients {
+		w.clients[i].members = slices.Clone(w.clients[i].members)
+		w.clients[i].out = nil
+	}
+	w.begun, w.late = slices.Clone(w.begun), slices.Clone(w.late)
+	w.keys, w.packets = slices.Clone(w.keys), slices.Clone(w.packets)
+	return w
+}
+
+// digest identifies the state, whatever the instances are called: they are alike.
+func (w *world) digest() [2]uint64 {
+	bit := func(v bool) byte {
+		if v {
+			return 1
+		}
+		return 0
+	}
+	columns := make([]string, len(w.keys))
+	for i := range columns {
+		column := []byte{byte(w.keys[i])}
+		for c := range w.clients {
+			p := &w.clients[c].members[i]
+			column = append(column, byte(p.set)|byte(p.deleted)<<3|bit(p.late)<<6|bit(p.asked)<<7, bit(p.deleting)|bit(p.again)<<1|bit(p.believed)<<2)
+		}
+		var codes []uint32
+		for _, p := range w.packets {
+			if p.instance == i {
+				codes = append(codes, uint32(p.client)<<16|uint32(bit(p.reply))<<12|uint32(p.kind)<<8|uint32(p.answer)<<4|uint32(bit(p.forgotten)))
+			}
+		}
+		if !w.fifo {
+			slices.Sort(codes)
+		} else { // only the order within a channel counts
+			slices.SortStableFunc(codes, func(a, b uint32) int { return int(a>>12) - int(b>>12) })
+		}
+		for _, c := range codes {
+			column = append(column, byte(c>>16), byte(c>>8), byte(c))
+		}
+		columns[i] = string(column)
+	}
+	slices.Sort(columns)
+	b := []byte{byte(w.losses), bit(w.haunted)}
+	for c := range w.clients {
+		b = append(b, byte(w.clients[c].phase), bit(w.clients[c].freed), bit(w.begun[c]), bit(w.late[c]))
+	}
+	for _, column := range columns {
+		b = append(append(b, byte(len(column))), column...)
+	}
+	one, two := fnv.New64a(), fnv.New64()
+	_, _ = one.Write(b) // a hash never fails
+	_, _ = two.Write(b)
+	return [2]uint64{one.Sum64(), two.Sum64()}
+}
+
+func (w *world) now(c int) time.Duration {
+	if w.late[c] {
+		return time.Second
+	}
+	return 0
+}
+
+// feed gives a client an event and puts its commands on their way.
+func (w *world) feed(c int, e event) error {
+	e.now = w.now(c)
+	m := &w.clients[c]
+	for _, eff := range m.step(e) {
+		switch eff.kind {
+		case effSet, effDelete:
+			w.packets = append(w.packets, packet{client: c, instance: eff.instance, kind: eff.kind})
+		case effFreed:
+			if err := w.checkFree(c, "freed"); err != nil {
+				return err
+			}
+		case effEnded:
+			if eff.result == resultNotHeld {
+				return fmt.Errorf("client %d released what it held and was told that it did not", c)
+			}
+			if eff.result == resultOK {
+				if err := w.checkFree(c, "released"); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	holders := 0
+	for i := range w.clients {
+		if w.clients[i].phase == held {
+			holders++
+		}
+	}
+	if holders > 1 {
+		return fmt.Errorf("%d clients hold at once", holders)
+	}
+	return nil
+}
+
+// checkFree compares what a client says of itself with what is true: that fewer
+// than a quorum of the instances carry its token or may come to do so.
+func (w *world) checkFree(c int, word string) error {
+	may := 0
+	for i, k := range w.keys {
+		coming := slices.ContainsFunc(w.packets, func(p packet) bool {
+			return p.client == c && p.instance == i && p.kind == effSet && !p.reply
+		})
+		if k == c+1 || coming {
+			may++
+		}
+	}
+	if may >= w.clients[c].quorum() {
+		return fmt.Errorf("client %d is said to be %s, but %d instances may carry its token", c, word, may)
+	}
+	return nil
+}
+
+// arrive delivers packet i.
+func (w *world) arrive(i int) error {
+	p := w.packets[i]
+	w.packets = slices.Delete(w.packets, i, i+1)
+	if p.reply {
+		kind := evSet
+		if p.kind == effDelete {
+			kind = evDeleted
+		}
+		return w.feed(p.client, event{kind: kind, instance: p.instance, answer: p.answer})
+	}
+	p.answer = no
+	key := &w.keys[p.instance]
+	switch {
+	case p.kind == effSet && *key == 0:
+		*key, p.answer = p.client+1, yes
+	case p.kind == effDelete && *key == p.client+1:
+		*key, p.answer = 0, yes
+	}
+	if p.forgotten {
+		return nil
+	}
+	p.reply = true
+	w.packets = append(w.packets, p)
+	if w.instant {
+		return w.arrive(len(w.packets) - 1)
+	}
+	return nil
+}
+
+// deliverable says whether packet i may be next.
+func (w *world) deliverable(i int) bool {
+	if !w.fifo || w.packets[i].forgotten {
+		return true // a command on a broken connection is in nobody's order
+	}
+	for _, before := range w.packets[:i] {
+		if before.client == w.packets[i].client && before.instance == w.packets[i].instance &&
+			before.reply == w.packets[i].reply && !before.forgotten {
+			return false
+		}
+	}
+	return true
+}
+
+// next lists all states that can follow.
+func (w *world) next() ([]world, error) {
+	var all []world
+	try := func(change func(*world) error) error {
+		n := w.clone()
+		if err := change(&n); err != nil {
+			return err
+		}
+		all = append(all, n)
+		return nil
+	}
+	for c := range w.clients {
+		m := &w.clients[c]
+		var changes []func(*world) error
+		switch {
+		case !w.begun[c]:
+			changes = append(changes, func(n *world) error { n.begun[c] = true; return n.feed(c, event{kind: evBegin}) })
+		case m.phase == asking:
+			changes = append(changes, func(n *world) error { return n.feed(c, event{kind: evGiveUp}) })
+			if !w.late[c] {
+				changes = append(changes, func(n *world) error { n.late[c] = true; return n.feed(c, event{kind: evTick}) })
+			}
+		case m.phase == held:
+			changes = append(changes, func(n *world) error { return n.feed(c, event{kind: evRelease}) })
+		}
+		for _, change := range changes {
+			if err := try(change); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for i, p := range w.packets {
+		if !w.deliverable(i) {
+			continue
+		}
+		if err := try(func(n *world) error { return n.arrive(i) }); err != nil {
+			return nil, err
+		}
+		if w.losses == 0 || p.kind != effSet || p.forgotten {
+			continue
+		}
+		// The connection breaks: the client is told that nothing is known. The command
+		// has run (p is the answer), is gone, or, if it is forgotten only, comes later.
+		if err := try(func(n *world) error {
+			n.losses--
+			n.packets = slices.Delete(n.packets, i, i+1)
+			return n.feed(p.client, event{kind: evSet, instance: p.instance, answer: unknown})
+		}); err != nil {
+			return nil, err
+		}
+		if !p.reply {
+			if err := try(func(n *world) error {
+				n.losses--
+				n.haunted = true
+				n.packets[i].forgotten = true
+				return n.feed(p.client, event{kind: evSet, instance: p.instance, answer: unknown})
+			}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, nil
+}
+
+// explore visits every state and returns how many there are, or the first error.
+func explore(start world, most int) (states int, err error) {
+	seen := map[[2]uint64]struct{}{start.digest(): {}}
+	queue := []world{start}
+	for len(queue) > 0 {
+		w := queue[len(queue)-1]
+		queue = queue[:len(queue)-1]
+		following, err := w.next()
+		if err != nil {
+			return len(seen), err
+		}
+		if len(following) == 0 && !w.haunted {
+			for i, k := range w.keys {
+				if k != 0 {
+					return len(seen), fmt.Errorf("everything is over, and instance %d still carries client %d's token", i, k-1)
+				}
+			}
+		}
+		for _, n := range following {
+			k := n.digest()
+			if _, known := seen[k]; !known {
+				seen[k] = struct{}{}
+				queue = append(queue, n)
+			}
+		}
+		if len(seen) > most {
+			return len(seen), fmt.Errorf("more than %d states", most)
+		}
+	}
+	return len(seen), nil
+}
+
+func TestEveryInterleaving(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		clients, instances, losses int
+		fifo, instant              bool
+	}{
+		{2, 1, 2, false, false},
+		{2, 2, 0, true, false},
+		{3, 1, 1, true, false},
+		{2, 3, 0, true, true},
+	}
+	for _, tt := range tests {
+		t.Run(fmt.Sprintf("%d clients, %d instances, %d losses, fifo %v, instant %v", tt.clients, tt.instances, tt.losses, tt.fifo, tt.instant), func(t *testing.T) {
+			t.Parallel()
+			start := newWorld(tt.clients, tt.instances, tt.losses, tt.fifo)
+			start.instant = tt.instant
+			states, err := explore(start, 1_000_000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d states", states)
+		})
+	}
+}

@@ -1,0 +1,23 @@
+// Package redlock is the Redlock algorithm on independent Redis primaries, after
+// "Distributed Locks with Redis" (redis.io), as a library.
+//
+// A client draws a random token, asks all N instances to SET the resource's key to
+// it, if there is none, with a time to live, and holds the lock if a quorum of
+// N/2+1 agreed and time is left: TTL, less the time that the asking took, less an
+// allowance for clocks. Otherwise it deletes what it may have set, everywhere, and
+// tries again.
+//
+//	Acquire, Release          callers
+//	   line                   one queue a resource and process: its first competes
+//	   hold ── machine        one attempt and lease; the algorithm, pure (core.go)
+//	   instance ── lane       commands of all callers, pipelined on few connections
+//	   redis-server x N
+//
+// A decision falls as soon as it is certain: granted at the quorum's last yes,
+// denied when no quorum can come together any more. Answers that come later are
+// dealt with in the background; above all, a late yes after a denial is deleted.
+//
+// What it is worth: a holder that stops longer than the validity, a quorum instance
+// that loses its memory within TTL, and clocks that run away at several instances
+// each let a second client in. There is no fencing token to catch that.
+package redlock

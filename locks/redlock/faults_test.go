@@ -1,0 +1,303 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"locklab/locks"
+	"locklab/locks/redlock"
+)
+
+// within is a limit that a right lock never comes near, on any machine.
+const within = 60 * time.Second
+
+func limit(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func acquire(t *testing.T, l *redlock.Locker, resource string) locks.Lease {
+	t.Helper()
+	lease, err := l.Acquire(limit(t), resource)
+	if err != nil {
+		t.Fatalf("acquire %s: %v", resource, err)
+	}
+	return lease
+}
+
+// fails acquires with the patience given, which must not be enough.
+func fails(t *testing.T, l *redlock.Locker, resource string, patience time.Duration) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(limit(t), patience)
+	defer cancel()
+	lease, err := l.Acquire(ctx, resource)
+	if err == nil {
+		t.Fatalf("acquired %s: %v", resource, lease)
+	}
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the error does not wrap the context's: %v", err)
+	}
+	return err
+}
+
+// eventually waits for a condition.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	ctx := limit(t)
+	for !ok() {
+		if ctx.Err() != nil {
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
+func key(resource string) string { return "lock:" + resource }
+
+// carriers counts the servers that have the resource's key.
+func carriers(servers []*server, resource string) int {
+	n := 0
+	for _, s := range servers {
+		if s.do("exists", key(resource)) == int64(1) {
+			n++
+		}
+	}
+	return n
+}
+
+func TestMinorityDown(t *testing.T) {
+	t.Parallel()
+	servers := startServers(t, 5)
+	l := newClient(t, servers, nil)
+	acquire(t, l, "warm")
+	servers[1].kill()
+	servers[4].kill()
+	for range 20 {
+		if err := acquire(t, l, "down").Release(limit(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	servers[1].start()
+	servers[4].start()
+	eventually(t, "the returned instances are asked again", func() bool {
+		lease := acquire(t, l, "back")
+		n := 0
+		for range 50 { // the answers of the last instances may come later
+			if n = carriers(servers, "back"); n == 5 {
+				break
+			}
+		}
+		if err := lease.Release(limit(t)); err != nil {
+			t.Fatal(err)
+		}
+		return n == 5
+	})
+}
+
+func TestAllDown(t *testing.T) {
+	t.Parallel()
+	servers := startServers(t, 3)
+	l := newClient(t, servers, nil)
+	if err := acquire(t, l, "warm").Release(limit(t)); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range servers {
+		s.kill()
+	}
+	eventually(t, "connections are found broken", func() bool {
+		err := fails(t, l, "down", 50*time.Millisecond)
+		if !errors.Is(err, locks.ErrUnavailable) {
+			t.Fatalf("want ErrUnavailable, got %v", err)
+		}
+		return errors.Is(err, locks.ErrNotAcquired) // nothing ever left
+	})
+	for _, s := range servers {
+		s.start()
+	}
+	if err := acquire(t, l, "down").Release(limit(t)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPausedMajority stops a quorum of the servers, so that what they were sent is
+// open, and lets them go on: the late yes is deleted.
+func TestPausedMajority(t *testing.T) {
+	t.Parallel()
+	servers := startServers(t, 5)
+	l := newClient(t, servers, func(o *redlock.Options) { o.TTL, o.Timeout = time.Hour, 100*time.Millisecond })
+	if err := acquire(t, l, "warm").Release(limit(t)); err != nil {
+		t.Fatal(err)
+	}
+	lease := acquire(t, l, "held")
+	eventually(t, "the key is everywhere", func() bool { return carriers(servers, "held") == 5 })
+	for _, s := range servers[:3] {
+		s.pause()
+	}
+	err := fails(t, l, "paused", 50*time.Millisecond)
+	if !errors.Is(err, locks.ErrUnknown) || !errors.Is(err, locks.ErrUnavailable) {
+		t.Errorf("three of five were sent SET and said nothing: want ErrUnknown and ErrUnavailable, got %v", err)
+	}
+	if err := lease.Release(limit(t)); !errors.Is(err, locks.ErrUnknown) {
+		t.Errorf("release with three of five silent: want ErrUnknown, got %v", err)
+	}
+	for _, s := range servers[:3] {
+		s.resume()
+	}
+	// With a TTL of an hour only deletions can free them.
+	eventually(t, "late keys are deleted", func() bool { return carriers(servers, "paused")+carriers(servers, "held") == 0 })
+	if err := acquire(t, l, "paused").Release(limit(t)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPausedMinoritySlowsNobody(t *testing.T) {
+	t.Parallel()
+	servers := startServers(t, 5)
+	l := newClient(t, servers, func(o *redlock.Options) { o.TTL, o.Timeout = 2*time.Hour, time.Hour })
+	servers[0].pause()
+	servers[3].pause()
+	defer servers[0].resume() // or Close would wait for them
+	defer servers[3].resume()
+	for range 20 { // with an hour for each instance, one wait would never end
+		if err := acquire(t, l, "slow").Release(limit(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestLostMemory is the control: a server that forgets lets a second client in.
+func TestLostMemory(t *testing.T) {
+	t.Parallel()
+	servers := startServers(t, 5)
+	a, b := newClient(t, servers, noExtension), newClient(t, servers, noExtension)
+	servers[3].kill() // so that a's quorum is exactly three
+	servers[4].kill()
+	first := acquire(t, a, "forgotten")
+	eventually(t, "the key is on the three", func() bool { return carriers(servers[:3], "forgotten") == 3 })
+	_ = fails(t, b, "forgotten", 100*time.Millisecond)
+	servers[3].start()
+	servers[4].start()
+	_ = fails(t, b, "forgotten", 100*time.Millisecond)
+	servers[2].kill()
+	servers[2].start() // without its memory
+	second := acquire(t, b, "forgotten")
+	select {
+	case <-first.Lost():
+		t.Error("the first holder noticed: the control shows nothing")
+	default:
+	}
+	if err := second.Release(limit(t)); err != nil {
+		t.Error(err)
+	}
+	if err := first.Release(limit(t)); !errors.Is(err, locks.ErrNotHeld) {
+		t.Errorf("a release that finds its key on two of five: want ErrNotHeld, got %v", err)
+	}
+}
+
+func noExtension(o *redlock.Options) { o.Extend, o.TTL, o.Timeout = false, time.Minute, time.Second }
+
+// TestExtension keeps a short lease alive, sets the key again where it was lost, and
+// ends when another token is everywhere.
+func TestExtension(t *testing.T) {
+	t.Parallel()
+	servers := startServers(t, 3)
+	l := newClient(t, servers, func(o *redlock.Options) { o.TTL, o.Timeout = 3*time.Second, time.Second })
+	lease := acquire(t, l, "extended")
+	first, _ := lease.Expires()
+	servers[0].do("flushall")
+	eventually(t, "the key is set again where it was lost", func() bool { return carriers(servers, "extended") == 3 })
+	eventually(t, "the lease was extended", func() bool { now, _ := lease.Expires(); return now.After(first) })
+	select {
+	case <-lease.Lost():
+		t.Fatal("lost although it was extended")
+	default:
+	}
+	for _, s := range servers {
+		s.do("set", key("extended"), "somebody else's")
+	}
+	select {
+	case <-lease.Lost():
+	case <-limit(t).Done():
+		t.Fatal("not lost although another token is everywhere")
+	}
+	if err := lease.Release(limit(t)); !errors.Is(err, locks.ErrNotHeld) {
+		t.Errorf("release of a lost lease: want ErrNotHeld, got %v", err)
+	}
+	if carriers(servers, "extended") != 3 {
+		t.Error("the other's keys were deleted")
+	}
+}
+
+func TestLostAtTheEndOfItsValidity(t *testing.T) {
+	t.Parallel()
+	servers := startServers(t, 3)
+	l := newClient(t, servers, func(o *redlock.Options) {
+		o.Extend = false
+		o.TTL, o.Timeout = 200*time.Millisecond, 100*time.Millisecond
+	})
+	lease := acquire(t, l, "short")
+	select {
+	case <-lease.Lost():
+	case <-limit(t).Done():
+		t.Fatal("never lost")
+	}
+	if until, ok := lease.Expires(); !ok || time.Now().Before(until) {
+		t.Errorf("lost before its end, %v", until)
+	}
+	if err := lease.Release(limit(t)); !errors.Is(err, locks.ErrNotHeld) {
+		t.Errorf("want ErrNotHeld, got %v", err)
+	}
+	next := acquire(t, l, "short")
+	if err := next.Release(limit(t)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWaitersAreWoken uses pauses of an hour: only wake-ups can bring anybody on.
+func TestWaitersAreWoken(t *testing.T) {
+	t.Parallel()
+	servers := startServers(t, 5)
+	lease := acquire(t, newClient(t, servers, nil), "woken")
+	var wg sync.WaitGroup
+	waiting := newClient(t, servers, func(o *redlock.Options) { o.Delay = time.Hour })
+	for range 8 {
+		wg.Go(func() {
+			if err := acquire(t, waiting, "woken").Release(limit(t)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	eventually(t, "the waiting process is in line at one instance", func() bool {
+		n := int64(0)
+		for _, s := range servers {
+			n += s.do("zcard", "wait:woken").(int64)
+		}
+		return n == 1
+	})
+	if err := lease.Release(limit(t)); err != nil {
+		t.Fatal(err)
+	}
+	wg.Wait()
+}
+
+// TestNobodyPollsForItsOwn counts messages while the process itself holds the lock.
+func TestNobodyPollsForItsOwn(t *testing.T) {
+	t.Parallel()
+	servers := startServers(t, 3)
+	l := newClient(t, servers, func(o *redlock.Options) { o.Delay, o.TTL = time.Millisecond, time.Hour; o.Timeout = time.Minute })
+	lease := acquire(t, l, "own")
+	eventually(t, "all answers are in", func() bool { return l.MessagesSent() == 6 })
+	for range 10 {
+		_ = fails(t, l, "own", 5*time.Millisecond)
+	}
+	if n := l.MessagesSent(); n != 6 {
+		t.Errorf("%d messages, want the 6 of the one acquisition", n)
+	}
+	if err := lease.Release(limit(t)); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,146 @@
+package redlock
+
+import (
+	"fmt"
+	"time"
+
+	"locklab/locks"
+)
+
+// Order is how the instances are asked.
+type Order string
+
+// The orders.
+const (
+	// Parallel asks all instances at once.
+	Parallel Order = "parallel"
+	// Sequential asks one after the other, as the first description of the
+	// algorithm does. An acquisition takes as long as a quorum of round trips.
+	Sequential Order = "sequential"
+)
+
+// Retry is how the pause before the next attempt is drawn.
+type Retry string
+
+// The ways to retry.
+const (
+	// Random draws from half to one and a half times the delay, so that clients
+	// that split the vote do not meet again.
+	Random Retry = "random"
+	// Fixed always pauses for the delay.
+	Fixed Retry = "fixed"
+)
+
+// Wake is how a process learns that another one released.
+type Wake string
+
+// The ways to learn of a release.
+const (
+	// Publish lets waiting processes stand in line at one of the instances, whose
+	// release script wakes the first of them by a message. A lost message costs
+	// time only: everybody also tries again after a few delays.
+	Publish Wake = "publish"
+	// Poll tries again after each delay.
+	Poll Wake = "poll"
+)
+
+// Persistence is what the Redis servers of a lab keep on disk.
+type Persistence string
+
+// The values of Persistence, named as Redis names them.
+const (
+	PersistNone     Persistence = "none"
+	PersistEverySec Persistence = "everysec"
+	PersistAlways   Persistence = "always"
+)
+
+// Options is how the lock works. Take DefaultOptions and change what is needed.
+type Options struct {
+	// TTL is the lease time at the instances: how long a dead holder blocks.
+	TTL time.Duration
+	// Timeout is how long one instance may take to answer. It is far below TTL: an
+	// instance that is late counts as one that said nothing.
+	Timeout time.Duration
+	// Delay is the pause between two attempts, see Retry.
+	Delay time.Duration
+	Order Order
+	Retry Retry
+	Wake  Wake
+	// Extend renews leases in the background every third of TTL.
+	Extend bool
+
+	// Persistence and RestartDelay do not concern the client: they say how the
+	// Redis servers are to be run, so that one spec names the whole lock. With no
+	// persistence and no delay, an instance that restarts may vote twice.
+	Persistence  Persistence
+	RestartDelay time.Duration
+}
+
+// DefaultOptions are those of a spec without options.
+func DefaultOptions() Options {
+	return Options{
+		TTL:         3 * time.Second,
+		Timeout:     300 * time.Millisecond,
+		Delay:       50 * time.Millisecond,
+		Order:       Parallel,
+		Retry:       Random,
+		Wake:        Publish,
+		Extend:      true,
+		Persistence: PersistNone,
+	}
+}
+
+// timeoutOf is the default timeout for a lease time: a tenth of it, within
+// bounds that suit a network and a busy machine.
+func timeoutOf(ttl time.Duration) time.Duration {
+	return min(max(ttl/10, 5*time.Millisecond), 500*time.Millisecond)
+}
+
+// ParseOptions reads a spec such as redlock:order=sequential,ttl=2s. Its options
+// are order, retry, wake, delay, timeout, ttl, extend, persistence and
+// restart_delay. The error wraps locks.ErrInvalid.
+func ParseOptions(spec locks.Spec) (Options, error) {
+	def := DefaultOptions()
+	r := spec.Reader()
+	r.Variant()
+	o := Options{TTL: r.Duration("ttl", def.TTL)}
+	o.Timeout = r.Duration("timeout", timeoutOf(o.TTL))
+	o.Delay = r.Duration("delay", def.Delay)
+	o.Order = Order(r.Choice("order", string(Parallel), string(Sequential)))
+	o.Retry = Retry(r.Choice("retry", string(Random), string(Fixed)))
+	o.Wake = Wake(r.Choice("wake", string(Publish), string(Poll)))
+	o.Extend = r.Bool("extend", def.Extend)
+	o.Persistence = Persistence(r.Choice("persistence", string(PersistNone), string(PersistEverySec), string(PersistAlways)))
+	o.RestartDelay = r.Duration("restart_delay", def.RestartDelay)
+	if err := r.Err(); err != nil {
+		return Options{}, err
+	}
+	if err := o.validate(); err != nil {
+		return Options{}, fmt.Errorf("lock %q: %w", spec, err)
+	}
+	return o, nil
+}
+
+func (o Options) validate() error {
+	switch {
+	case o.TTL < 10*time.Millisecond:
+		return fmt.Errorf("ttl %v: want at least 10ms: %w", o.TTL, locks.ErrInvalid)
+	case o.Timeout <= 0 || o.Timeout > o.TTL/2:
+		return fmt.Errorf("timeout %v: want more than 0 and at most half of the ttl, %v: %w", o.Timeout, o.TTL/2, locks.ErrInvalid)
+	case o.Delay <= 0:
+		return fmt.Errorf("delay %v: want more than 0: %w", o.Delay, locks.ErrInvalid)
+	case o.RestartDelay < 0:
+		return fmt.Errorf("restart_delay %v: want 0 or more: %w", o.RestartDelay, locks.ErrInvalid)
+	case o.Order != Parallel && o.Order != Sequential:
+		return fmt.Errorf("order %q: want parallel or sequential: %w", o.Order, locks.ErrInvalid)
+	case o.Retry != Random && o.Retry != Fixed:
+		return fmt.Errorf("retry %q: want random or fixed: %w", o.Retry, locks.ErrInvalid)
+	case o.Wake != Publish && o.Wake != Poll:
+		return fmt.Errorf("wake %q: want publish or poll: %w", o.Wake, locks.ErrInvalid)
+	}
+	return nil
+}
+
+// drift is what the validity is shortened by: the clocks of the instances may run
+// faster than ours by a hundredth, and Redis ends keys with 1 ms granularity.
+func (o Options) drift() time.Duration { return o.TTL/100 + 2*time.Millisecond }

@@ -1,0 +1,85 @@
+package redlock
+
+import (
+	"crypto/sha1" //nolint:gosec // how Redis names scripts
+	_ "embed"
+	"encoding/hex"
+	"errors"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+//go:embed scripts/release.lua
+var releaseLua string
+
+//go:embed scripts/release_home.lua
+var releaseHomeLua string
+
+//go:embed scripts/extend.lua
+var extendLua string
+
+//go:embed scripts/enrol.lua
+var enrolLua string
+
+//go:embed scripts/leave.lua
+var leaveLua string
+
+// script is a Lua script and the name under which Redis caches it.
+type script struct {
+	text string
+	sha  string
+}
+
+func newScript(text string) *script {
+	sum := sha1.Sum([]byte(text)) //nolint:gosec // see above
+	return &script{text: text, sha: hex.EncodeToString(sum[:])}
+}
+
+// scripts are those of one client.
+type scripts struct {
+	release, releaseHome, extend, enrol, leave *script
+}
+
+func newScripts() scripts {
+	return scripts{newScript(releaseLua), newScript(releaseHomeLua), newScript(extendLua), newScript(enrolLua), newScript(leaveLua)}
+}
+
+// call is the short form of a script's call, by its hash.
+func (s *script) call(keys int, args ...any) []any {
+	return append([]any{"evalsha", s.sha, keys}, args...)
+}
+
+// inFull turns the short form into the one that carries the script, after which
+// the instance knows it.
+func (s *script) inFull(args []any) []any {
+	full := append([]any(nil), args...)
+	full[0], full[1] = "eval", s.text
+	return full
+}
+
+func isScriptUnknown(err error) bool {
+	return isServerError(err) && strings.HasPrefix(err.Error(), "NOSCRIPT")
+}
+
+// isServerError says that Redis itself answered with an error.
+func isServerError(err error) bool {
+	var e redis.Error
+	return errors.As(err, &e)
+}
+
+// verdict reads the answer to a command.
+func verdict(kind effectKind, value any) answer {
+	switch v := value.(type) {
+	case string: // SET: OK
+		return yes
+	case int64:
+		if kind == effDelete {
+			v &= 1 // see release_home.lua
+		}
+		if v > 0 {
+			return yes
+		}
+	}
+	return no
+}

@@ -1,0 +1,30 @@
+-- release.lua for the instance that keeps the line of waiting processes: if the
+-- lock is free afterwards, the first of the line is woken, or, when the releasing
+-- process serves one of its own next, only reported.
+-- KEYS: the lock's key, the line. ARGV: our token, 1 to wake, the resource.
+-- Returns 1 if the key was deleted, plus 2 if somebody was woken or waits.
+local deleted = 0
+local holder = redis.call('get', KEYS[1])
+if holder == ARGV[1] then
+	deleted = redis.call('del', KEYS[1])
+elseif holder then
+	return 0
+end
+if ARGV[2] ~= '1' then
+	if redis.call('zcard', KEYS[2]) > 0 then
+		return deleted + 2
+	end
+	return deleted
+end
+for _ = 1, 16 do
+	local first = redis.call('zrange', KEYS[2], 0, 0)[1]
+	if not first then
+		return deleted
+	end
+	redis.call('zrem', KEYS[2], first)
+	-- Nobody listens: that process is gone, so the next one is due.
+	if redis.call('publish', first, ARGV[3]) > 0 then
+		return deleted + 2
+	end
+end
+return deleted

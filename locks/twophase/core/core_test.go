@@ -1,0 +1,171 @@
+package core_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"locklab/locks/peerlock"
+	"locklab/locks/peerlock/peercore"
+	"locklab/locks/peerlock/peertest"
+	"locklab/locks/twophase/core"
+)
+
+type scope = peertest.Scope[core.State, core.Message]
+
+// with fills in what all scopes share. Rounds are made small again after every move,
+// so that rounds without end have finitely many states.
+func with(sc scope) scope {
+	sc.New = func(self int, peers peercore.Set) core.State {
+		return core.New(&core.Config{Self: self, Peers: peers, Fair: true})
+	}
+	sc.Append = func(b []byte, m core.Message) []byte { return peerlock.AppendNumbered(b, uint8(m.Kind), m.Round) }
+	sc.Renumber = renumber[core.State]
+	return sc
+}
+
+// renumber numbers the rounds of each coordinator that are still mentioned anywhere
+// without gaps, in their order.
+func renumber[S any, P interface {
+	*S
+	Renumber(f func(coordinator int, round uint64) uint64)
+}](peers []S, each func(f func(from, to int, m *core.Message))) {
+	seen := make([]map[uint64]uint64, len(peers))
+	for i := range seen {
+		seen[i] = map[uint64]uint64{}
+	}
+	visit := func(f func(coordinator int, round uint64) uint64) {
+		for i := range peers {
+			P(&peers[i]).Renumber(f)
+		}
+		each(func(from, to int, m *core.Message) {
+			coordinator := to
+			if m.FromCoordinator() {
+				coordinator = from
+			}
+			m.Round = f(coordinator, m.Round)
+		})
+	}
+	visit(func(coordinator int, round uint64) uint64 {
+		seen[coordinator][round] = round
+		return round
+	})
+	for _, rounds := range seen {
+		for i, round := range slices.Sorted(maps.Keys(rounds)) {
+			rounds[round] = uint64(i)
+		}
+	}
+	visit(func(coordinator int, round uint64) uint64 { return seen[coordinator][round] })
+}
+
+func TestExplore(t *testing.T) {
+	tests := []struct {
+		name string
+		want string
+		sc   scope
+	}{
+		{"two peers, without end", "", scope{Peers: 2, Requests: []int{-1, -1}}},
+		{"two peers, without end, giving up", "", scope{Peers: 2, Requests: []int{-1, -1}, GiveUps: 2}},
+		{"no fault", "", scope{Peers: 3, Requests: []int{1, 1, 0}}},
+		{"giving up at any moment", "", scope{Peers: 3, Requests: []int{1, 1, 0}, GiveUps: 1}},
+		{"a link is cut and mended", "", scope{Peers: 3, Requests: []int{1, 1, 0}, Cuts: [][2]int{{0, 1}}, Mends: 1}},
+		{"a link to a participant is cut and mended", "", scope{Peers: 3, Requests: []int{1, 1, 0}, Cuts: [][2]int{{0, 2}}, Mends: 1}},
+		{"a link is cut and mended twice, two peers", "", scope{Peers: 2, Requests: []int{-1, -1}, GiveUps: 1, Cuts: [][2]int{{0, 1}, {0, 1}}, Mends: 2}},
+		{"a coordinator crashes and returns", "", scope{Peers: 3, Requests: []int{1, 1, 0}, Crashes: []int{0}, Mends: 2}},
+		{"a participant crashes and returns", "", scope{Peers: 3, Requests: []int{1, 1, 0}, Crashes: []int{2}, Mends: 2}},
+		{"both crash and return, two peers", "", scope{Peers: 2, Requests: []int{-1, -1}, GiveUps: 1, Crashes: []int{0, 1}, Mends: 2}},
+		{"the mesh forms", "", scope{Peers: 3, Requests: []int{1, 1, 0}, Forming: true, Mends: 3}},
+
+		{"a coordinator that is gone blocks", peertest.Stuck, scope{Peers: 3, Requests: []int{1, 1, 0}, Cuts: [][2]int{{0, 2}}}},
+		{"a peer that is gone blocks", peertest.Stuck, scope{Peers: 2, Requests: []int{1, 0}, Crashes: []int{1}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tt.sc.StatesMax = 300_000
+			v := peertest.Explore[core.State, core.Message](with(tt.sc))
+			if v.Violation != tt.want {
+				t.Errorf("want %q, got %v", tt.want, v)
+			}
+			t.Log(v)
+		})
+	}
+}
+
+func TestWalk(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sc := with(peertest.DrawScope[core.State, core.Message](t))
+		sc.Renumber = nil
+		peertest.Walk[core.State, core.Message](t, sc, nil)
+	})
+}
+
+// TestInDoubt is the price of two-phase commit: peer 2 has voted for peer 0 and lost
+// it. Nobody else gets the lock, although peer 0 has long given up, until it is back.
+func TestInDoubt(t *testing.T) {
+	new3 := func(self int) core.State {
+		s := core.New(&core.Config{Self: self, Peers: peercore.SetOf(0, 1, 2).Without(self)})
+		for i := range 3 {
+			if i != self {
+				s.Step(core.Event{Kind: peercore.Connect, Peer: i}, nil)
+			}
+		}
+		return s
+	}
+	want := func(out []core.Effect, text string) {
+		t.Helper()
+		got := ""
+		for _, e := range out {
+			got += e.String() + "; "
+		}
+		if got != text {
+			t.Fatalf("want %q, got %q", text, got)
+		}
+	}
+	hear := func(s *core.State, from int, kind core.MessageKind, round uint64) []core.Effect {
+		return s.Step(core.Event{Kind: peercore.Receive, Peer: from, Msg: core.Message{Kind: kind, Round: round}}, nil)
+	}
+	two := new3(2)
+	want(hear(&two, 0, core.Prepare, 1), "Yes(1) -> {0}; ")
+	want(two.Step(core.Event{Kind: peercore.Disconnect, Peer: 0}, nil), "")
+	if !two.InDoubt() || two.Idle() {
+		t.Fatal("the vote was forgotten with the connection")
+	}
+	want(hear(&two, 1, core.Prepare, 1), "No(1) -> {1}; ")
+	want(two.Step(core.Event{Kind: peercore.Request}, nil), "")
+	want(two.Step(core.Event{Kind: peercore.Connect, Peer: 0}, nil), "Inquire(1) -> {0}; ")
+	want(hear(&two, 1, core.Prepare, 2), "No(2) -> {1}; ")
+
+	zero := new3(0) // a new incarnation knows nothing of its round
+	want(hear(&zero, 2, core.Inquire, 1), "Abort(1) -> {2}; ")
+	want(hear(&two, 0, core.Abort, 1), "pause(0); ")
+	want(two.Step(core.Event{Kind: peercore.Wake}, nil), "Prepare(1) -> {0 1}; ")
+	want(hear(&two, 0, core.Yes, 1), "")
+	want(hear(&two, 1, core.No, 1), "Abort(1) -> {0}; pause(1); ")
+}
+
+// TestCourtesy: who held while another one waited pauses before it asks again.
+func TestCourtesy(t *testing.T) {
+	for _, fair := range []bool{true, false} {
+		s := core.New(&core.Config{Self: 0, Peers: peercore.SetOf(1), Fair: fair})
+		step := func(kind peercore.EventKind, m core.Message) (got string) {
+			for _, e := range s.Step(core.Event{Kind: kind, Peer: 1, Msg: m}, nil) {
+				got += e.String() + "; "
+			}
+			return got
+		}
+		step(peercore.Connect, core.Message{})
+		step(peercore.Request, core.Message{})
+		step(peercore.Receive, core.Message{Kind: core.YesWaiting, Round: 1})
+		if !s.Holds() {
+			t.Fatal("not held after the only vote")
+		}
+		step(peercore.Leave, core.Message{})
+		want := map[bool]string{true: "pause(0); ", false: "Prepare(2) -> {1}; "}[fair]
+		if got := step(peercore.Request, core.Message{}); got != want {
+			t.Errorf("fair %v: want %q, got %q", fair, want, got)
+		}
+	}
+}

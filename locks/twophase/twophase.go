@@ -1,0 +1,104 @@
+package twophase
+
+import (
+	"fmt"
+	"time"
+
+	"locklab/locks"
+	"locklab/locks/mesh"
+	"locklab/locks/peerlock"
+	"locklab/locks/twophase/core"
+)
+
+// Name is the lock's name in specs.
+const Name = "2pc"
+
+// Peer is another member of the cluster: its ID, its rank and the address to dial it
+// at.
+type Peer = mesh.Peer
+
+// Options chooses the rules.
+type Options struct {
+	// Delay is the mean of the random time before the second attempt; it doubles
+	// with every further one, up to 64 times. Zero: 1 ms.
+	Delay time.Duration
+	// Greedy lets a peer that held ask again at once although others wait: fair=off.
+	Greedy bool
+}
+
+// delayDefault is several round trips inside one zone.
+const delayDefault = time.Millisecond
+
+// ParseOptions reads the options of a spec such as 2pc:delay=5ms,fair=off.
+func ParseOptions(spec locks.Spec) (Options, error) {
+	if spec.Name != Name {
+		return Options{}, fmt.Errorf("lock %q: want %s: %w", spec, Name, locks.ErrInvalid)
+	}
+	r := spec.Reader()
+	r.Variant()
+	o := Options{Delay: r.Duration("delay", delayDefault), Greedy: !r.Bool("fair", true)}
+	return o, r.Err()
+}
+
+// String is the spec that the options were read from, complete and canonical.
+func (o Options) String() string {
+	fair := "on"
+	if o.Greedy {
+		fair = "off"
+	}
+	return locks.Spec{Name: Name, Options: map[string]string{"delay": o.delay().String(), "fair": fair}}.String()
+}
+
+func (o Options) delay() time.Duration {
+	if o.Delay == 0 {
+		return delayDefault
+	}
+	return o.Delay
+}
+
+// Config is what a [Locker] is made of.
+type Config = peerlock.Config[Options]
+
+// Locker is one peer of a cluster.
+type Locker struct {
+	*peerlock.Locker[core.State, core.Message, *core.State]
+}
+
+var (
+	_ locks.Locker         = Locker{}
+	_ locks.MessageCounter = Locker{}
+)
+
+// New starts a peer, see [peerlock.New].
+func New(cfg Config) (*Locker, error) {
+	ranks, err := cfg.Ranks()
+	if err != nil {
+		return nil, cfg.CloseListener(err)
+	}
+	if cfg.Options.Delay < 0 {
+		return nil, cfg.CloseListener(fmt.Errorf("2pc: Delay is %v, want a positive one: %w", cfg.Options.Delay, locks.ErrInvalid))
+	}
+	l, err := peerlock.New(cfg, peerlock.Protocol[core.State, core.Message]{
+		Spec:     Name, // peers with other options fit
+		Idle:     core.New(&core.Config{Self: cfg.Rank, Peers: ranks, Fair: !cfg.Options.Greedy}),
+		Append:   appendMessage,
+		Decode:   decodeMessage,
+		Opens:    func(m core.Message) bool { return m.Kind == core.Prepare || m.Kind == core.Inquire },
+		NeedsAll: true,
+		Pause:    cfg.Options.delay(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Locker{l}, nil
+}
+
+// A message on the wire is its kind in one byte and the round as an unsigned varint.
+func appendMessage(b []byte, m core.Message) []byte {
+	return peerlock.AppendNumbered(b, uint8(m.Kind), m.Round)
+}
+
+func decodeMessage(b []byte) (core.Message, []byte, error) {
+	kind, round, rest, err := peerlock.CutNumbered(b, uint8(core.YesWaiting))
+	return core.Message{Kind: core.MessageKind(kind), Round: round}, rest, err
+}
