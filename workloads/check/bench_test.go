@@ -1,0 +1,68 @@
+package check_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"locklab/workloads/check"
+	"locklab/workloads/history"
+)
+
+// writeHistory writes a mutex history of about n events and a matchmaking history
+// woven into it, so that every checker has work.
+func writeHistory(tb testing.TB, n int) string {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), "history.jsonl")
+	w, err := history.Create(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	run := world()
+	w.Record(run)
+	end := int64(n)/10 + 1000 // ms: ten events each millisecond
+	for _, e := range phases(0, end, end) {
+		w.Record(e)
+	}
+	for i := 0; i < n; i += 10 {
+		at, master, worker := int64(i)*100_000, fmt.Sprint("m", i/10%2+1), fmt.Sprint("w", i/10%2+1)
+		hold, group, room := fmt.Sprint("h-", master, "-", i), fmt.Sprint("g", i/10%20), fmt.Sprint(worker, "-", i)
+		for p := range int64(3) {
+			w.Record(history.Event{Kind: history.KindMatch, FromNS: at + p, SentNS: at + p + 1000, AtNS: at + 900_000, Node: master, Client: fmt.Sprint("p", i, p), Resource: group, Room: room, Worker: worker, Outcome: "ok"})
+		}
+		w.Record(history.Event{Kind: history.KindAcquire, FromNS: at, AtNS: at + 100_000, Node: master, Client: master + "/c1", Hold: hold, Resource: group, Outcome: "ok", Token: uint64(i + 1), Messages: uint64(i)})
+		w.Record(history.Event{Kind: history.KindOrder, FromNS: at + 110_000, AtNS: at + 300_000, Node: master, Hold: hold, Resource: group, Order: "o-" + room, Worker: worker, Room: room, Outcome: "ok"})
+		for s, state := range []string{"starting", "open", "full", "closed"} {
+			w.Record(history.Event{Kind: history.KindRoom, AtNS: at + 120_000 + int64(s)*100_000, Node: worker, Room: room, Order: "o-" + room, Resource: group, State: state})
+		}
+		w.Record(history.Event{Kind: history.KindRelease, FromNS: at + 310_000, AtNS: at + 400_000, Node: master, Client: master + "/c1", Hold: hold, Resource: group, Outcome: "ok", Token: uint64(i + 1), Messages: uint64(i)})
+	}
+	if err := w.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}
+
+// BenchmarkFile reads and checks a million events: the goal is one second, the
+// limit three seconds and 500 MB.
+func BenchmarkFile(b *testing.B) {
+	path := writeHistory(b, 1_000_000)
+	info, err := os.Stat(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(info.Size())
+	b.ReportAllocs()
+	runtime.GC()
+	for b.Loop() {
+		f, err := check.File(path, check.Options{})
+		if err != nil || f.Events < 1_000_000 || f.Duplicates.Total() != 0 || f.Overlaps != 0 || f.TokensBroken != 0 {
+			b.Fatalf("%v: %+v", err, f)
+		}
+	}
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	b.ReportMetric(float64(stats.Sys)/(1<<20), "MB-of-system")
+}

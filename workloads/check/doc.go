@@ -1,0 +1,68 @@
+// Package check judges a run by its history alone. Everything here is a pure
+// function of the events; they may come in any order.
+//
+//	history ──▶ Checker.Add ──▶ Findings ──▶ Merge (repeats) ──▶ Judge ──▶ Verdict
+//	            compact records  what was seen                    what was expected
+//
+// # Duplicates
+//
+// A room is free from its creation (state starting) until it is full, closed, or
+// its worker died. A room R is a duplicate if another room O of the group was
+// free at the moment at which R's creation began. The master that ordered R held
+// a lock and looked at the workers first; both are in R's order event:
+//
+//	          look           order                answer
+//	order R   F──────────────────────s──────────────A        s: the worker begins R
+//	order O                   F───s────────A                 overlap: raced
+//	order O   F──s──A  ·· starting ··· open ··············   before F and free at s:
+//	                                                         R's look should have seen O
+//
+// The cause of the pair, and for R the worst over all such O:
+//
+//   - raced: the two orders overlap in time under different holds: two masters
+//     were inside the lock together. Also if O was still starting, was there before
+//     R's look, could be reached and was missed; or if an order took effect after it had
+//     been answered (its room is younger than its A), so that the look of the other
+//     could not see it, and no fault explains why it came late.
+//   - overlooked: O was open before R's look began, could be reached, and was missed.
+//     Also if one hold ordered both rooms.
+//   - unreachable: O's worker did not answer R's look, and a proven fault that cut
+//     that pair of hosts, or stopped that worker, was in force at the time. Or: an
+//     order that was cut off in the same way, whose outcome its master could not know,
+//     took effect unseen. That is the price of going on during a partition; a lock
+//     that did everything right pays it too.
+//
+// Raced comes before overlooked, overlooked before unreachable. A worker that was
+// listed as unreachable without a fault to blame counts as reachable: a master
+// that does not wait for an answer is no excuse. A room whose order is missing
+// from the history (its master was killed) exists if the oracle saw it; its order
+// then counts as the instant of its creation. An order of unknown outcome is one
+// more way to get a room, not a way to lose one.
+//
+// # Overlaps, zombies, tokens
+//
+// A hold counts as its client believed it: from the answer of the acquisition to
+// the first of: it noticed the loss, it stopped acting to release, its node died, the
+// history ended. Two holds of one resource that share time are an overlap; each
+// hold that begins while an older one is believed counts once. Each clock's error bound
+// (ErrNS) shortens its holds on both sides, so that what is counted certainly happened. The
+// zombie time is from the beginning of the next hold until the older client
+// stopped believing. Fencing tokens must grow: an acquisition that was sent after
+// another one was answered must get the higher token, and no two holds share one.
+//
+// # Liveness
+//
+// A stall is the time, between two grants, in which somebody alive wanted the lock.
+// An acquisition that failed keeps wanting for [DemandGap], because its caller comes back:
+// a lock that refuses at once is as down as one that never answers. Within the
+// fault windows (without faults: the measured part)
+//
+//	live    no stall of at least Options.Stall
+//	stalls  there were such, and either grants came again before the heal was asked
+//	        for, or the last stall was less than half of the fault's time
+//	down    one of them lasted until the heal was asked for, and was at least half
+//	        of the fault's time
+//
+// Recovery is counted from the moment the heal was asked for until the lock
+// grants again and availability is back above 90 % of what it was before.
+package check

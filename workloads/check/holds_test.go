@@ -1,0 +1,230 @@
+package check_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"locklab/workloads/check"
+	"locklab/workloads/history"
+)
+
+func acquire(node, client, hold string, from, at int64, token uint64) history.Event {
+	return history.Event{
+		Kind: history.KindAcquire, Node: node, Client: client, Hold: hold, Resource: "r",
+		FromNS: from * ms, AtNS: at * ms, Outcome: "ok", Token: token,
+	}
+}
+
+func release(node, hold string, from, at int64) history.Event {
+	return history.Event{Kind: history.KindRelease, Node: node, Hold: hold, Resource: "r", FromNS: from * ms, AtNS: at * ms, Outcome: "ok"}
+}
+
+func lost(node, hold string, at int64) history.Event {
+	return history.Event{Kind: history.KindLost, Node: node, Hold: hold, Resource: "r", AtNS: at * ms}
+}
+
+func mutexRun() history.Event {
+	return history.Event{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Workload: "mutex"}}
+}
+
+func TestOverlaps(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		events   []history.Event
+		overlaps int64
+		zombie   int64 // ms
+	}{
+		{"one after the other", []history.Event{
+			acquire("m1", "a", "h1", 0, 10, 0), release("m1", "h1", 20, 22),
+			acquire("m2", "b", "h2", 5, 20, 0), release("m2", "h2", 30, 31),
+		}, 0, 0},
+		{"granted while the release is under way", []history.Event{
+			acquire("m1", "a", "h1", 0, 10, 0), release("m1", "h1", 20, 40),
+			acquire("m2", "b", "h2", 5, 25, 0), release("m2", "h2", 50, 51),
+		}, 0, 0},
+		{"granted twice", []history.Event{
+			acquire("m1", "a", "h1", 0, 10, 0), release("m1", "h1", 20, 22),
+			acquire("m2", "b", "h2", 5, 15, 0), release("m2", "h2", 30, 31),
+		}, 1, 5},
+		{"the loss was noticed in time", []history.Event{
+			acquire("m1", "a", "h1", 0, 10, 0), lost("m1", "h1", 14), release("m1", "h1", 20, 22),
+			acquire("m2", "b", "h2", 5, 15, 0), release("m2", "h2", 30, 31),
+		}, 0, 0},
+		{"a zombie", []history.Event{
+			acquire("m1", "a", "h1", 0, 10, 0), lost("m1", "h1", 90),
+			acquire("m2", "b", "h2", 5, 15, 0), release("m2", "h2", 30, 31),
+			acquire("m2", "b", "h3", 35, 40, 0), release("m2", "h3", 50, 51),
+		}, 2, 75},
+		{"the holder was killed", []history.Event{
+			acquire("m1", "a", "h1", 0, 10, 0), node("m1", "killed", 12),
+			acquire("m2", "b", "h2", 5, 15, 0), release("m2", "h2", 30, 31),
+		}, 0, 0},
+		{"never released", []history.Event{
+			acquire("m1", "a", "h1", 0, 10, 0),
+			acquire("m2", "b", "h2", 5, 15, 0), release("m2", "h2", 30, 31),
+		}, 1, 985},
+		{"an unknown acquisition believes nothing", []history.Event{
+			{Kind: history.KindAcquire, Node: "m1", Client: "a", Resource: "r", FromNS: 0, AtNS: 10 * ms, Outcome: "unknown"},
+			acquire("m2", "b", "h2", 5, 15, 0), release("m2", "h2", 30, 31),
+		}, 0, 0},
+		{"the same hold name on two nodes", []history.Event{
+			acquire("m1", "a", "h", 0, 10, 0), release("m1", "h", 20, 22),
+			acquire("m2", "b", "h", 5, 15, 0), release("m2", "h", 30, 31),
+		}, 1, 5},
+		{"within the error of the clocks", []history.Event{
+			withErr(acquire("m1", "a", "h1", 0, 10, 0), 3), release("m1", "h1", 20, 22),
+			withErr(acquire("m2", "b", "h2", 5, 15, 0), 3), release("m2", "h2", 30, 31),
+		}, 0, 0},
+		{"beyond the error of the clocks", []history.Event{
+			withErr(acquire("m1", "a", "h1", 0, 10, 0), 2), release("m1", "h1", 20, 22),
+			withErr(acquire("m2", "b", "h2", 5, 15, 0), 2), release("m2", "h2", 30, 31),
+		}, 1, 5},
+		{"out of order in the file", []history.Event{
+			release("m2", "h2", 30, 31), release("m1", "h1", 20, 22),
+			acquire("m2", "b", "h2", 5, 15, 0), acquire("m1", "a", "h1", 0, 10, 0),
+		}, 1, 5},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			events := append([]history.Event{mutexRun()}, phases(0, 1000, 1000)...)
+			f := check.Events(append(events, c.events...), check.Options{})
+			if f.Overlaps != c.overlaps || f.ZombieNS != c.zombie*ms {
+				t.Errorf("%d overlaps, zombie %d ms; want %d, %d", f.Overlaps, f.ZombieNS/ms, c.overlaps, c.zombie)
+			}
+		})
+	}
+}
+
+func withErr(e history.Event, errMS int64) history.Event {
+	e.ErrNS = errMS * ms
+	return e
+}
+
+func TestTokens(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		events []history.Event
+		broken int64
+	}{
+		{"growing", []history.Event{acquire("m", "a", "1", 0, 10, 5), acquire("m", "a", "2", 11, 20, 6)}, 0},
+		{"falling", []history.Event{acquire("m", "a", "1", 0, 10, 5), acquire("m", "a", "2", 11, 20, 4)}, 1},
+		{"twice", []history.Event{acquire("m", "a", "1", 0, 10, 5), acquire("m", "b", "2", 0, 12, 5)}, 1},
+		{"answers crossed", []history.Event{acquire("m", "a", "1", 0, 10, 5), acquire("m", "b", "2", 1, 9, 6)}, 0},
+		{"late answer of an early request", []history.Event{acquire("m", "a", "1", 0, 30, 5), acquire("m", "b", "2", 8, 9, 6)}, 0},
+		{"no tokens", []history.Event{acquire("m", "a", "1", 0, 10, 0), acquire("m", "a", "2", 11, 20, 0)}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if f := check.Events(append(phases(0, 1000, 1000), c.events...), check.Options{}); f.TokensBroken != c.broken {
+				t.Errorf("%d broken, want %d: %+v", f.TokensBroken, c.broken, f.Examples)
+			}
+		})
+	}
+}
+
+// belief is a hold for the property tests.
+type belief struct{ resource, node, from, to, err, asked, token int }
+
+func drawBeliefs(t *rapid.T) []belief {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) belief {
+		b := belief{
+			resource: rapid.IntRange(0, 2).Draw(t, "resource"), node: rapid.IntRange(0, 2).Draw(t, "node"),
+			from: rapid.IntRange(9, 70).Draw(t, "from"), err: rapid.SampledFrom([]int{0, 0, 0, 1, 3}).Draw(t, "err"),
+			token: rapid.IntRange(0, 9).Draw(t, "token"),
+		}
+		b.to = b.from + rapid.IntRange(0, 12).Draw(t, "length")
+		b.asked = b.from - rapid.IntRange(0, 8).Draw(t, "wait")
+		return b
+	}), 0, 14).Draw(t, "holds")
+}
+
+func TestOverlapsAgainstNaive(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		beliefs := drawBeliefs(t)
+		events := phases(0, 1000, 1000)
+		for i, b := range beliefs {
+			hold, node := fmt.Sprint("h", i), fmt.Sprint("m", b.node)
+			a := withErr(acquire(node, "c", hold, int64(b.asked), int64(b.from), uint64(b.token)), int64(b.err))
+			r := release(node, hold, int64(b.to), int64(b.to+1))
+			a.Resource, r.Resource = fmt.Sprint("r", b.resource), fmt.Sprint("r", b.resource)
+			events = append(events, a, r)
+		}
+		perm := rapid.Permutation(events).Draw(t, "file order")
+		f := check.Events(perm, check.Options{})
+
+		// A hold counts if any other began before it (or at the same time, and has
+		// the smaller name) and certainly lasts beyond its certain beginning.
+		overlaps := int64(0)
+		for i, h := range beliefs {
+			if h.from+h.err >= h.to-h.err {
+				continue
+			}
+			for j, o := range beliefs {
+				first := o.from+o.err < h.from+h.err || (o.from+o.err == h.from+h.err && fmt.Sprint("h", j) < fmt.Sprint("h", i))
+				if i != j && o.resource == h.resource && first && o.from+o.err < o.to-o.err && h.from+h.err < o.to-o.err {
+					overlaps++
+					break
+				}
+			}
+		}
+		if f.Overlaps != overlaps {
+			t.Fatalf("got %d overlaps, naively %d: %+v", f.Overlaps, overlaps, beliefs)
+		}
+	})
+}
+
+func TestTokensAgainstNaive(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		beliefs := drawBeliefs(t)
+		events := phases(0, 1000, 1000)
+		for i, b := range beliefs {
+			a := acquire("m", fmt.Sprint("c", i), fmt.Sprint("h", i), int64(b.asked), int64(b.from), uint64(b.token))
+			a.Resource = fmt.Sprint("r", b.resource)
+			events = append(events, a)
+		}
+		broken := false
+		for i, h := range beliefs {
+			for j, o := range beliefs {
+				if i == j || h.resource != o.resource || h.token == 0 || o.token == 0 {
+					continue
+				}
+				broken = broken || h.token == o.token || (o.from < h.asked && o.token > h.token)
+			}
+		}
+		if f := check.Events(events, check.Options{}); (f.TokensBroken > 0) != broken {
+			t.Fatalf("got %d, naively %v: %+v", f.TokensBroken, broken, beliefs)
+		}
+	})
+}
+
+func TestMeasuresOfAcquisitions(t *testing.T) {
+	events := append([]history.Event{mutexRun()}, phases(0, 1000, 1000)...)
+	messages := uint64(100)
+	for i := range int64(11) {
+		a := acquire("m1", fmt.Sprint("c", i%2), fmt.Sprint("h", i), 10*i, 10*i+4, uint64(i+1))
+		a.SentNS = a.FromNS + ms
+		a.Messages = messages
+		if messages += 6; i == 4 {
+			messages = 6 // the node started anew
+		}
+		events = append(events, a, release("m1", fmt.Sprint("h", i), 10*i+6, 10*i+7))
+	}
+	f := check.Events(events, check.Options{})
+	for name, got := range map[string][2]float64{
+		"acquire ms":  {float64(f.Acquire.Quantile(0.5)) / float64(ms), 3},
+		"queue ms":    {float64(f.Queue.Quantile(0.5)) / float64(ms), 1},
+		"hold ms":     {float64(f.Hold.Quantile(0.5)) / float64(ms), 2},
+		"latency ms":  {float64(f.Latency.Quantile(0.99)) / float64(ms), 4},
+		"lateness ms": {float64(f.Lateness.Max()) / float64(ms), 1},
+		"messages":    {float64(f.MessagesSent), 60},
+		"acquired":    {float64(f.AcquiredOK), 11},
+		"fairness":    {f.Fairness, 121.0 / (2 * (36 + 25))},
+		"available":   {f.Availability(), 1},
+		"achieved":    {f.AchievedPS(), 11},
+	} {
+		if math.Abs(got[0]-got[1]) > 0.002*got[1] {
+			t.Errorf("%s: got %v, want %v", name, got[0], got[1])
+		}
+	}
+}

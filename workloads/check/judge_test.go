@@ -1,0 +1,168 @@
+package check_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"locklab/workloads/check"
+	"locklab/workloads/history"
+)
+
+func match(from, at int64, outcome, kind string) history.Event {
+	return history.Event{Kind: history.KindMatch, FromNS: from * ms, SentNS: from*ms + 1000, AtNS: at * ms, Outcome: outcome, Error: kind, Resource: "g"}
+}
+
+// players is one match every 10 ms; those due within [down, up) fail.
+func players(from, to, down, up int64) []history.Event {
+	var list []history.Event
+	for at := from; at < to; at += 10 {
+		outcome, kind := "ok", ""
+		if at >= down && at < up {
+			outcome, kind = "failed", "unavailable"
+		}
+		list = append(list, match(at, at+5, outcome, kind))
+	}
+	return list
+}
+
+// locking is one acquisition every 20 ms by m1 and m2 in turn, except within
+// [down, up), where everybody waits and gives up after 500 ms.
+func locking(from, to, down, up int64) []history.Event {
+	var list []history.Event
+	for n, at := 0, from; at < to; n, at = n+1, at+20 {
+		master, hold := fmt.Sprint("m", n%2+1), fmt.Sprint("h", at)
+		if at >= down && at < up {
+			if n%25 == 0 {
+				list = append(list, history.Event{Kind: history.KindAcquire, Node: master, Resource: "g", FromNS: at * ms, AtNS: (at + 500) * ms, Outcome: "failed", Error: "timeout"})
+			}
+			continue
+		}
+		list = append(list, acquire(master, master, hold, at, at+3, 0), release(master, hold, at+5, at+6))
+	}
+	return list
+}
+
+func judged(t *testing.T, want check.Expectation, lists ...[]history.Event) (check.Verdict, *check.Findings) {
+	t.Helper()
+	events := []history.Event{world()}
+	for _, l := range lists {
+		events = append(events, l...)
+	}
+	f := check.Events(events, check.Options{})
+	return check.Judge(f, want), f
+}
+
+func TestVerdicts(t *testing.T) {
+	calm := phases(1000, 10_000, 10_100)
+	partition := fault("f1", "zone-partition", 3000, 8000, cutAC)
+	a := ordered{room: "A", worker: "w1", master: "m1", hold: "x1", from: 2000, start: 2010, open: 2060, answered: 2070}
+	twice := append(a.events(), ordered{room: "B", worker: "w2", master: "m2", hold: "x2", from: 2005, start: 2020, open: 2065, answered: 2071}.events()...)
+	unproven := partition[:1]
+	fine := append(players(1000, 10_000, 0, 0), locking(1000, 10_000, 0, 0)...)
+	down := append(players(1000, 10_000, 3500, 8000), locking(1000, 10_000, 3500, 8000)...)
+	stalls := append(players(1000, 10_000, 3500, 5500), locking(1000, 10_000, 3500, 5500)...)
+	late := match(2000, 2001, "failed", "not-sent")
+	late.Count = 500
+
+	for _, c := range []struct {
+		name     string
+		lists    [][]history.Event
+		want     check.Expectation
+		status   check.Status
+		liveness check.Liveness
+		why      string
+	}{
+		{"calm and safe", [][]history.Event{calm, fine}, check.Expectation{Safety: check.Safe, Liveness: []check.Liveness{check.Live}}, check.Expected, check.Live, "No violation"},
+		{"safe, but it raced", [][]history.Event{calm, fine, twice}, check.Expectation{Safety: check.Safe}, check.Violated, check.Live, "1 raced"},
+		{"control fires", [][]history.Event{calm, fine, twice}, check.Expectation{Safety: check.Unsafe}, check.Expected, check.Live, "as expected"},
+		{"control is silent", [][]history.Event{calm, fine}, check.Expectation{Safety: check.Unsafe}, check.ControlSilent, check.Live, "no violation was seen"},
+		{"nothing expected", [][]history.Event{calm, fine, twice}, check.Expectation{}, check.Expected, check.Live, ""},
+		{"down as expected", [][]history.Event{calm, down, partition}, check.Expectation{Safety: check.Safe, Liveness: []check.Liveness{check.Down}}, check.Expected, check.Down, "was down"},
+		{"down, but live was expected", [][]history.Event{calm, down, partition}, check.Expectation{Liveness: []check.Liveness{check.Live, check.Stalls}}, check.Violated, check.Down, "live or stalls"},
+		{"stalls", [][]history.Event{calm, stalls, partition}, check.Expectation{Liveness: []check.Liveness{check.Stalls}}, check.Expected, check.Stalls, "stalled"},
+		{"live, but down was expected", [][]history.Event{calm, fine, partition}, check.Expectation{Liveness: []check.Liveness{check.Down}}, check.Violated, check.Live, "Expected down"},
+		{"fault not proven", [][]history.Event{calm, fine, unproven}, check.Expectation{Safety: check.Safe}, check.Inconclusive, check.Live, "f1"},
+		{"fault not proven, control fires", [][]history.Event{calm, fine, twice, unproven}, check.Expectation{Safety: check.Unsafe}, check.Inconclusive, check.Live, "f1"},
+		{"fault not proven, but violated", [][]history.Event{calm, fine, twice, unproven}, check.Expectation{Safety: check.Safe}, check.Violated, check.Live, "raced"},
+		{"the generator fell behind", [][]history.Event{calm, fine, {late}}, check.Expectation{Safety: check.Safe}, check.Inconclusive, check.Live, "generator sent"},
+		{"behind, but violated", [][]history.Event{calm, fine, twice, {late}}, check.Expectation{Safety: check.Safe}, check.Violated, check.Live, "raced"},
+		{"interrupted", [][]history.Event{calm[:2], fine}, check.Expectation{Safety: check.Safe}, check.Inconclusive, check.Live, "interrupted"},
+		{"nothing measured", [][]history.Event{calm}, check.Expectation{Safety: check.Safe}, check.Inconclusive, check.Live, "No operation"},
+		{"nobody asked for the lock", [][]history.Event{calm, players(1000, 10_000, 0, 0), partition}, check.Expectation{Liveness: []check.Liveness{check.Down}}, check.Inconclusive, check.Live, "Nobody asked"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v, f := judged(t, c.want, c.lists...)
+			if v.Status != c.status || v.Liveness != c.liveness || !strings.Contains(v.Why, c.why) {
+				t.Errorf("got %+v, want %s, %s, %q\n%+v", v, c.status, c.liveness, c.why, f)
+			}
+		})
+	}
+}
+
+func TestLivenessAndRecovery(t *testing.T) {
+	calm := phases(1000, 10_000, 10_100)
+	partition := fault("f1", "zone-partition", 3000, 8005, cutAC) // heal asked for at 8000
+	for _, c := range []struct {
+		name     string
+		lists    [][]history.Event
+		liveness check.Liveness
+		stall    [2]int64 // ms, inclusive
+		recovery [2]int64
+		never    bool
+	}{
+		{"no fault", [][]history.Event{calm, players(1000, 10_000, 0, 0), locking(1000, 10_000, 0, 0)}, check.Live, [2]int64{0, 10}, [2]int64{-1, -1}, false},
+		{"undisturbed", [][]history.Event{calm, partition, players(1000, 10_000, 0, 0), locking(1000, 10_000, 0, 0)}, check.Live, [2]int64{0, 10}, [2]int64{0, 10}, false},
+		{"down until 300 ms after the heal", [][]history.Event{calm, partition, players(1000, 10_000, 3100, 8300), locking(1000, 10_000, 3100, 8300)}, check.Down, [2]int64{4500, 5000}, [2]int64{250, 320}, false},
+		{"never back", [][]history.Event{calm, partition, players(1000, 10_000, 3100, 99_000), locking(1000, 10_000, 3100, 99_000)}, check.Down, [2]int64{4500, 5000}, [2]int64{2000, 2000}, true},
+		{"refuses at once", [][]history.Event{calm, partition, players(1000, 10_000, 0, 0), locking(1000, 3100, 0, 0), refusals(3100, 8000), locking(8000, 10_000, 0, 0)}, check.Down, [2]int64{4500, 5000}, [2]int64{0, 10}, false},
+		{"the waiting master is dead", [][]history.Event{
+			calm, partition, players(1000, 10_000, 0, 0), locking(1000, 3100, 0, 0), locking(8000, 10_000, 0, 0),
+			{node("m1", "killed", 3100), node("m1", "started", 7990), {Kind: history.KindAcquire, Node: "m1", Resource: "g", FromNS: 3100 * ms, AtNS: 7995 * ms, Outcome: "unknown"}},
+		}, check.Live, [2]int64{0, 300}, [2]int64{0, 10}, false},
+		{"the waiting master was paused", [][]history.Event{
+			calm, partition, players(1000, 10_000, 0, 0), locking(1000, 3100, 0, 0), locking(8000, 10_000, 0, 0),
+			{node("m1", "paused", 3110), node("m1", "resumed", 7990), {Kind: history.KindAcquire, Node: "m1", Resource: "g", FromNS: 3100 * ms, AtNS: 7995 * ms, Outcome: "ok"}},
+		}, check.Live, [2]int64{0, 300}, [2]int64{0, 10}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, f := judged(t, check.Expectation{}, c.lists...)
+			if f.Liveness != c.liveness || f.StallNS < c.stall[0]*ms || f.StallNS > c.stall[1]*ms {
+				t.Errorf("%s, stall %d ms; want %s, %v", f.Liveness, f.StallNS/ms, c.liveness, c.stall)
+			}
+			low, high := c.recovery[0]*ms, c.recovery[1]*ms
+			if c.recovery[0] < 0 {
+				low, high = -1, -1
+			}
+			if f.RecoveryNS < low || f.RecoveryNS > high || f.NotRecovered != c.never {
+				t.Errorf("recovery %d ns, never %v; want %v", f.RecoveryNS, f.NotRecovered, c.recovery)
+			}
+		})
+	}
+}
+
+// refusals is a lock that says no at once, to callers who come back after 100 ms.
+func refusals(from, to int64) []history.Event {
+	var list []history.Event
+	for at := from; at < to; at += 100 {
+		list = append(list, history.Event{Kind: history.KindAcquire, Node: "m1", Resource: "g", FromNS: at * ms, AtNS: (at + 1) * ms, Outcome: "failed", Error: "unavailable"})
+	}
+	return list
+}
+
+func TestMerge(t *testing.T) {
+	calm := phases(1000, 10_000, 10_100)
+	_, a := judged(t, check.Expectation{}, calm, players(1000, 10_000, 0, 0), locking(1000, 10_000, 0, 0))
+	_, b := judged(t, check.Expectation{}, calm, players(1000, 10_000, 3100, 8300), locking(1000, 10_000, 3100, 8300), fault("f1", "zone-partition", 3000, 8000, cutAC))
+	m := check.Merge(a, b)
+	if m.Repeats != 2 || m.OK != a.OK+b.OK || m.Liveness != check.Down || m.StallNS != b.StallNS || m.RecoveryNS != b.RecoveryNS ||
+		m.Latency.Count() != a.Latency.Count()+b.Latency.Count() || m.MeasuredNS != 18_000*ms || len(m.Faults) != 1 || m.Faults[0].Repeat != 2 {
+		t.Errorf("%+v", m)
+	}
+	if m.Errors["unavailable"] != b.Errors["unavailable"] || m.Availability() >= 1 || m.Availability() < 0.5 {
+		t.Errorf("errors %v, availability %v", m.Errors, m.Availability())
+	}
+	if check.Merge() != nil {
+		t.Error("merging nothing gave something")
+	}
+}

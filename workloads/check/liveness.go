@@ -1,0 +1,236 @@
+package check
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// window is a time in which faults were in force, or the whole measured part.
+type window struct {
+	span
+	heal int64 // when the heal was asked for; 0 if it never was
+}
+
+// windows merges the faults' times, from when they began until their heal was
+// asked for, within the measured part.
+func (c *Checker) windows(t timeline) []window {
+	var list []window
+	for _, id := range c.order {
+		f := c.faults[id]
+		w := window{span: span{from: f.BeganNS, to: t.drain}}
+		if w.from < 0 {
+			w.from = f.AskedNS
+		}
+		if f.HealAskedNS >= 0 {
+			w.to, w.heal = f.HealAskedNS, f.HealAskedNS
+		} else if f.EndedNS >= 0 {
+			w.to = f.EndedNS
+		}
+		w.from, w.to = max(w.from, t.measure), min(w.to, t.drain)
+		if w.from < w.to {
+			list = append(list, w)
+		}
+	}
+	if len(list) == 0 {
+		if len(c.order) > 0 || t.measure >= t.drain {
+			return nil // faults outside of the measured part: nothing to say
+		}
+		return []window{{span: span{t.measure, t.drain}}}
+	}
+	slices.SortFunc(list, func(a, b window) int { return cmp.Compare(a.from, b.from) })
+	merged := list[:1]
+	for _, w := range list[1:] {
+		last := &merged[len(merged)-1]
+		if w.from > last.to {
+			merged = append(merged, w)
+			continue
+		}
+		if w.to >= last.to {
+			last.to, last.heal = w.to, w.heal
+		}
+	}
+	return merged
+}
+
+// checkLiveness measures stalls and recovery.
+func (c *Checker) checkLiveness(f *Findings, t timeline) {
+	windows := c.windows(t)
+	demand, grants := c.demand(t), c.grants()
+	f.Demand = len(windows) > 0
+	for _, w := range windows {
+		live, stall, wanted := c.fare(w, demand, grants)
+		f.StallNS = max(f.StallNS, stall)
+		f.Demand = f.Demand && wanted
+		if live.rank() > f.Liveness.rank() {
+			f.Liveness = live
+		}
+		if w.heal > 0 {
+			took, done := c.recovery(f, t, w, demand, grants)
+			f.RecoveryNS = max(f.RecoveryNS, took)
+			f.NotRecovered = f.NotRecovered || !done
+		}
+	}
+}
+
+// demand is when somebody alive wanted the lock, as spans that do not touch.
+func (c *Checker) demand(t timeline) []span {
+	absent := map[int32][]span{}
+	for node := range c.nodes {
+		absent[node] = c.absent(node, true)
+	}
+	var spans []span
+	for i := range c.locks.acquires {
+		a := &c.locks.acquires[i]
+		s := span{a.asked(), a.at}
+		if a.outcome != ok {
+			s.to = min(s.to+int64(DemandGap), max(t.drain, a.at))
+		}
+		spans = without(spans, s, absent[a.node])
+	}
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	return union(spans)
+}
+
+// without appends s without the holes to spans.
+func without(spans []span, s span, holes []span) []span {
+	for _, hole := range holes {
+		if !hole.meets(s) {
+			continue
+		}
+		if s.from < hole.from {
+			spans = append(spans, span{s.from, hole.from})
+		}
+		s.from = hole.to
+		if s.from >= s.to {
+			return spans
+		}
+	}
+	return append(spans, s)
+}
+
+// union merges spans that are sorted by beginning.
+func union(spans []span) []span {
+	merged := spans[:0]
+	for _, s := range spans {
+		if last := len(merged) - 1; last >= 0 && s.from <= merged[last].to {
+			merged[last].to = max(merged[last].to, s.to)
+			continue
+		}
+		merged = append(merged, s)
+	}
+	return merged
+}
+
+// grants is when acquisitions ended ok, in order; they are sorted by answer.
+func (c *Checker) grants() []int64 {
+	var grants []int64
+	for i := range c.locks.acquires {
+		if a := &c.locks.acquires[i]; a.outcome == ok {
+			grants = append(grants, a.at)
+		}
+	}
+	return grants
+}
+
+// fare finds the longest stall within the window, counted in time in which
+// somebody wanted the lock, and classifies the window.
+func (c *Checker) fare(w window, demand []span, grants []int64) (live Liveness, longest int64, wanted bool) {
+	live, stall := Live, int64(0)
+	wait := func(d int64) {
+		if stall += d; stall > longest {
+			longest = stall
+		}
+	}
+	for _, s := range demand {
+		s = span{max(s.from, w.from), min(s.to, w.to)}
+		if s.from >= s.to {
+			continue
+		}
+		wanted = true
+		since := s.from
+		next, _ := slices.BinarySearch(grants, s.from)
+		for ; next < len(grants) && grants[next] <= s.to; next++ {
+			wait(grants[next] - since)
+			since, stall = grants[next], 0
+		}
+		wait(s.to - since)
+	}
+	switch {
+	case longest < int64(c.opts.Stall):
+	case stall >= int64(c.opts.Stall) && stall*2 >= w.to-w.from: // it lasts until the end
+		live = Down
+	default:
+		live = Stalls
+	}
+	return live, longest, wanted
+}
+
+const (
+	// recovered is the share of the availability before the fault that counts as
+	// recovered, held for recoverySlots.
+	recovered     = 0.9
+	recoverySlots = int(500 * time.Millisecond / SlotLength)
+)
+
+// recovery is the time from the heal until the lock grants again and the share of
+// operations that end ok is back; false if that never happened.
+func (c *Checker) recovery(f *Findings, t timeline, w window, demand []span, grants []int64) (took int64, done bool) {
+	took, done = c.grantsAgain(w, t, demand, grants)
+	before := share(f.Slots[:slotOf(f, w.from-t.measure)])
+	if before < 0 { // a fault from the beginning: there is no before
+		before = 1
+	}
+	first := slotOf(f, w.heal-t.measure)
+	for n := first; ; n++ {
+		if n >= len(f.Slots) {
+			return max(took, t.drain-w.heal), false
+		}
+		now := share(f.Slots[n:min(n+recoverySlots, len(f.Slots))])
+		if now < 0 || now >= recovered*before { // nothing was due: nothing is missing
+			if n > first {
+				took = max(took, t.measure+int64(n)*int64(SlotLength)-w.heal)
+			}
+			return took, done
+		}
+	}
+}
+
+// grantsAgain is the time from the heal to the first grant, if somebody wanted the
+// lock then.
+func (c *Checker) grantsAgain(w window, t timeline, demand []span, grants []int64) (int64, bool) {
+	_, found := slices.BinarySearchFunc(demand, w.heal, func(s span, at int64) int {
+		switch {
+		case s.to < at:
+			return -1
+		case s.from > at:
+			return 1
+		}
+		return 0
+	})
+	if !found {
+		return 0, true
+	}
+	next, _ := slices.BinarySearch(grants, w.heal)
+	if next < len(grants) {
+		return grants[next] - w.heal, true
+	}
+	return t.drain - w.heal, false
+}
+
+func slotOf(f *Findings, at int64) int {
+	return int(min(max(at/int64(SlotLength), 0), int64(len(f.Slots))))
+}
+
+// share is the share of operations that ended ok; -1 if there were none.
+func share(slots []Slot) float64 {
+	ended, all := int64(0), int64(0)
+	for _, s := range slots {
+		ended += s.OK
+		all += s.OK + s.Failed + s.Unknown
+	}
+	if all == 0 {
+		return -1
+	}
+	return float64(ended) / float64(all)
+}

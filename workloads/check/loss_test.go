@@ -1,0 +1,93 @@
+package check_test
+
+import (
+	"strings"
+	"testing"
+
+	"locklab/workloads/check"
+	"locklab/workloads/history"
+)
+
+// loss is a host that went away at a time, in milliseconds.
+func loss(host string, at int64, nodes ...string) []history.Event {
+	events := []history.Event{{
+		Kind: history.KindFault, AtNS: at * ms, ID: "lost/" + host, Fault: history.FaultHostLoss, Target: "host " + host,
+		State: "began", From: []string{host}, Nodes: nodes,
+	}}
+	for _, n := range nodes {
+		events = append(events, history.Event{Kind: history.KindNode, AtNS: at * ms, Host: host, Node: n, State: "lost"})
+	}
+	return events
+}
+
+// TestLostHostIsNoVerdict: what nobody asked for decides nothing, except what was
+// seen before it.
+func TestLostHostIsNoVerdict(t *testing.T) {
+	calm := phases(1000, 10_000, 10_100)
+	work := append(players(1000, 10_000, 0, 0), locking(1000, 10_000, 0, 0)...)
+	a := ordered{room: "A", worker: "w1", master: "m1", hold: "x1", from: 2000, start: 2010, open: 2060, answered: 2070}
+	twice := append(a.events(), ordered{room: "B", worker: "w2", master: "m2", hold: "x2", from: 2005, start: 2020, open: 2065, answered: 2071}.events()...)
+	for name, tt := range map[string]struct {
+		lost   []history.Event
+		twice  []history.Event
+		want   check.Expectation
+		status check.Status
+	}{
+		"nothing else":     {loss("hw1", 3000, "w1"), nil, check.Expectation{Safety: check.Safe}, check.Inconclusive},
+		"a control":        {loss("hw1", 1000, "w1"), twice, check.Expectation{Safety: check.Unsafe}, check.Inconclusive},
+		"violation before": {loss("hw1", 3000, "w1"), twice, check.Expectation{Safety: check.Safe}, check.Violated},
+		"violation after":  {loss("hm1", 1500, "m1"), twice, check.Expectation{Safety: check.Safe}, check.Inconclusive},
+		"not lost":         {nil, twice, check.Expectation{Safety: check.Safe}, check.Violated},
+	} {
+		v, f := judged(t, tt.want, calm, work, tt.twice, tt.lost)
+		if v.Status != tt.status {
+			t.Errorf("%s: %s: %s", name, v.Status, v.Why)
+		}
+		if tt.lost != nil && v.Status == check.Inconclusive && !strings.Contains(v.Why, "was lost at") {
+			t.Errorf("%s: the reason does not name the loss: %s", name, v.Why)
+		}
+		if want := min(len(tt.lost), 1); len(f.Losses()) != want {
+			t.Errorf("%s: %d losses, want %d", name, len(f.Losses()), want)
+		}
+	}
+}
+
+// TestLossDoesNotHideAnotherRepeat: a violation of an undisturbed repeat counts.
+func TestLossDoesNotHideAnotherRepeat(t *testing.T) {
+	a := ordered{room: "A", worker: "w1", master: "m1", hold: "x1", from: 2000, start: 2010, open: 2060, answered: 2070}
+	twice := append(a.events(), ordered{room: "B", worker: "w2", master: "m2", hold: "x2", from: 2005, start: 2020, open: 2065, answered: 2071}.events()...)
+	_, clean := judged(t, check.Expectation{}, phases(1000, 10_000, 10_100), twice)
+	_, lost := judged(t, check.Expectation{}, phases(1000, 10_000, 10_100), twice, loss("hm1", 1500, "m1"))
+	safe := check.Expectation{Safety: check.Safe}
+	if v := check.Judge(check.Merge(clean, lost), safe); v.Status != check.Violated {
+		t.Errorf("the clean repeat's violation: %s: %s", v.Status, v.Why)
+	}
+	if v := check.Judge(check.Merge(lost, lost), safe); v.Status != check.Inconclusive {
+		t.Errorf("violations after losses only: %s: %s", v.Status, v.Why)
+	}
+}
+
+// TestRunThatNeverStarted: a history of nothing but the loss that prevented it.
+func TestRunThatNeverStarted(t *testing.T) {
+	v, f := judged(t, check.Expectation{Safety: check.Safe}, loss("hw1", 0, "w1"))
+	if v.Status != check.Inconclusive || !strings.Contains(v.Why, "Host hw1 was lost") {
+		t.Errorf("%s: %s", v.Status, v.Why)
+	}
+	if n := f.AchievedPS() + f.OfferedPS() + f.DuplicatesPer1000(); n != 0 {
+		t.Errorf("figures of a run that never was: %v", n)
+	}
+}
+
+// TestRoomsGoWithTheirHost: a room of a lost worker is no reason to call the next
+// one a duplicate.
+func TestRoomsGoWithTheirHost(t *testing.T) {
+	a := ordered{room: "A", worker: "w1", master: "m1", hold: "x1", from: 2000, start: 2010, open: 2060, answered: 2070}
+	b := ordered{room: "B", worker: "w2", master: "m2", hold: "x2", from: 4000, start: 4010, open: 4060, answered: 4070}
+	rooms := append(a.events(), b.events()...)
+	if _, f := judged(t, check.Expectation{}, phases(1000, 10_000, 10_100), rooms); f.Duplicates.Total() != 1 {
+		t.Fatalf("without the loss B should be a duplicate: %+v", f.Duplicates)
+	}
+	if _, f := judged(t, check.Expectation{}, phases(1000, 10_000, 10_100), rooms, loss("hw1", 3000, "w1")); f.Duplicates.Total() != 0 {
+		t.Errorf("A went with its host, and yet: %+v", f.Duplicates)
+	}
+}

@@ -1,0 +1,62 @@
+package check
+
+import (
+	"time"
+
+	"locklab/workloads/loadgen"
+)
+
+// measureOps counts how the operations of the measured part ended, when, and
+// whether the generator kept its schedule.
+func (c *Checker) measureOps(f *Findings, t timeline) {
+	f.MeasuredNS = t.drain - t.measure
+	slots := (f.MeasuredNS + int64(SlotLength) - 1) / int64(SlotLength)
+	const maxSlots = 1 << 20 // a day: no file can ask for more memory than that
+	f.Slots = make([]Slot, min(max(slots, 0), maxSlots))
+	for i := range c.ops {
+		o := &c.ops[i]
+		if o.from < t.measure || o.from >= t.drain {
+			continue
+		}
+		f.Scheduled += o.count
+		if o.outcome == unsent {
+			f.Unsent += o.count
+			continue
+		}
+		if o.sent > 0 {
+			f.Lateness.add(o.sent - o.from)
+		}
+		slot := &Slot{}
+		if n := (o.from - t.measure) / int64(SlotLength); n < int64(len(f.Slots)) {
+			slot = &f.Slots[n]
+		}
+		switch o.outcome {
+		case ok:
+			f.OK++
+			slot.OK++
+			f.Latency.add(o.at - o.from)
+		case failed:
+			f.Failed++
+			slot.Failed++
+		case unknown, unsent:
+			f.Unknown++
+			slot.Unknown++
+		}
+		if o.outcome != ok {
+			kind := c.names.text(o.errorKind)
+			if kind == "" {
+				kind = "other"
+			}
+			f.Errors[kind]++
+		}
+	}
+	if c.matches > 0 {
+		f.Matches = f.OK
+	}
+	if f.Scheduled > 0 {
+		sent := uint64(f.Scheduled - f.Unsent) //nolint:gosec // not negative
+		if why := loadgen.Behind(uint64(f.Scheduled), sent, time.Duration(f.Lateness.Quantile(0.99))); why != "" {
+			f.Behind = append(f.Behind, why)
+		}
+	}
+}

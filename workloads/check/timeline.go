@@ -1,0 +1,223 @@
+package check
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"locklab/workloads/history"
+	"locklab/workloads/loadgen"
+)
+
+// timeline is when the parts of the run were, on the clock of the run.
+type timeline struct {
+	measure int64 // the measured part begins
+	drain   int64 // nothing is due any more
+	end     int64 // of the history
+}
+
+func (c *Checker) timeline() timeline {
+	t := timeline{end: c.end, drain: c.end}
+	if at, known := c.phases[loadgen.PhaseMeasure]; known {
+		t.measure = at
+	} else if at, known := c.phases[loadgen.PhaseWarmup]; known && c.run.WarmupNS > 0 {
+		t.measure = min(at+c.run.WarmupNS, c.end) // interrupted in the warm-up
+	} else {
+		t.measure = c.firstOp()
+	}
+	if at, known := c.phases[loadgen.PhaseDrain]; known {
+		t.drain = at
+	}
+	t.drain = max(t.drain, t.measure)
+	return t
+}
+
+// firstOp is where a history without phases begins to be measured.
+func (c *Checker) firstOp() int64 {
+	first := c.end
+	for i := range c.ops {
+		first = min(first, c.ops[i].from)
+	}
+	return first
+}
+
+// nodeEvent is a change in the life of a process.
+type nodeEvent struct {
+	at    int64
+	state string
+}
+
+// span is the time [from, to).
+type span struct{ from, to int64 }
+
+func (s span) meets(o span) bool { return s.from < o.to && o.from < s.to }
+
+// absent lists when a node was not running: dead, and also paused if that counts.
+func (c *Checker) absent(node int32, paused bool) []span {
+	events := c.nodes[node]
+	slices.SortStableFunc(events, func(a, b nodeEvent) int { return cmp.Compare(a.at, b.at) })
+	var spans []span
+	since, reason := int64(-1), ""
+	for _, e := range events {
+		switch e.state {
+		case "killed", "exited", "stopped", "lost":
+			if reason == "paused" && since >= 0 { // a paused process can be killed
+				spans = append(spans, span{since, e.at})
+				since = -1
+			}
+			if since < 0 {
+				since, reason = e.at, "dead"
+			}
+		case "paused":
+			if paused && since < 0 {
+				since, reason = e.at, "paused"
+			}
+		case "started", "ready":
+			if since >= 0 {
+				spans = append(spans, span{since, e.at})
+				since = -1
+			}
+		case "resumed":
+			if since >= 0 && reason == "paused" {
+				spans = append(spans, span{since, e.at})
+				since = -1
+			}
+		}
+	}
+	if since >= 0 {
+		spans = append(spans, span{since, math.MaxInt64})
+	}
+	return spans
+}
+
+// deaths gives, for each node, when it died, in order.
+func (c *Checker) deaths() map[int32][]int64 {
+	deaths := map[int32][]int64{}
+	for node := range c.nodes {
+		for _, s := range c.absent(node, false) {
+			deaths[node] = append(deaths[node], s.from)
+		}
+	}
+	return deaths
+}
+
+// nextDeath is the first death at or after a moment.
+func nextDeath(deaths []int64, from int64) int64 {
+	i, _ := slices.BinarySearch(deaths, from)
+	if i == len(deaths) {
+		return math.MaxInt64
+	}
+	return deaths[i]
+}
+
+// hit is what a fault touches.
+type hit struct{ from, to, nodes []string }
+
+// addFault collects the entries of one fault of the ledger.
+func (c *Checker) addFault(e *history.Event) {
+	f := c.faults[e.ID]
+	if f == nil {
+		f = &Fault{Repeat: 1, ID: e.ID, AskedNS: -1, BeganNS: -1, HealAskedNS: -1, EndedNS: -1, Proven: true}
+		c.faults[e.ID] = f
+		c.order = append(c.order, e.ID)
+	}
+	h := c.hits[e.ID]
+	f.Kind, f.Target = cmp.Or(f.Kind, e.Fault), cmp.Or(f.Target, e.Target)
+	for _, list := range []struct {
+		into *[]string
+		from []string
+	}{{&h.from, e.From}, {&h.to, e.To}, {&h.nodes, e.Nodes}} {
+		for _, name := range list.from {
+			if !slices.Contains(*list.into, name) {
+				*list.into = append(*list.into, name)
+			}
+		}
+	}
+	c.hits[e.ID] = h
+	first := func(at *int64) {
+		if *at < 0 || e.AtNS < *at {
+			*at = e.AtNS
+		}
+	}
+	switch e.State {
+	case "asked":
+		first(&f.AskedNS)
+	case "began":
+		first(&f.BeganNS)
+	case "heal-asked":
+		first(&f.HealAskedNS)
+	case "ended":
+		first(&f.EndedNS)
+	case "unproven":
+		f.Proven = false
+	}
+}
+
+// listFaults gives the faults relative to the measured part. A fault is proven if
+// it was seen to begin, and to end if it was to end.
+func (c *Checker) listFaults(t timeline) []Fault {
+	list := make([]Fault, 0, len(c.order))
+	for _, id := range c.order {
+		f := *c.faults[id]
+		f.Proven = f.Proven && f.BeganNS >= 0 && (f.HealAskedNS < 0 || f.EndedNS >= 0)
+		for _, at := range []*int64{&f.AskedNS, &f.BeganNS, &f.HealAskedNS, &f.EndedNS} {
+			if *at >= 0 {
+				*at -= t.measure
+			} else {
+				*at = Never
+			}
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+// inForce is when a fault may have had effects: from when it was asked for until
+// its end was proven, and a margin.
+func (c *Checker) inForce(f *Fault) span {
+	s := span{from: f.AskedNS, to: math.MaxInt64}
+	if s.from < 0 {
+		s.from = f.BeganNS
+	}
+	if f.EndedNS >= 0 {
+		s.to = f.EndedNS + int64(c.opts.FaultMargin)
+	}
+	return s
+}
+
+// cut says whether a proven fault that keeps two nodes' hosts apart, or stops the
+// worker, was in force at some time of the span.
+func (c *Checker) cut(master, worker string, during span) bool {
+	during.to = max(during.to, during.from+1)
+	masterHost, workerHost := c.run.NodeHosts[master], c.run.NodeHosts[worker]
+	for id, f := range c.faults {
+		if !f.Proven || f.BeganNS < 0 || !c.inForce(f).meets(during) {
+			continue
+		}
+		h := c.hits[id]
+		if slices.Contains(h.nodes, worker) {
+			return true
+		}
+		if !cuts(f.Kind) || masterHost == "" || workerHost == "" {
+			continue
+		}
+		if between(h, masterHost, workerHost) || between(h, workerHost, masterHost) {
+			return true
+		}
+	}
+	return false
+}
+
+func between(h hit, from, to string) bool {
+	return slices.Contains(h.from, from) && slices.Contains(h.to, to)
+}
+
+// cuts says whether a kind of link fault keeps messages from arriving in time;
+// those that only slow them down are no excuse for not waiting.
+func cuts(kind string) bool {
+	switch kind {
+	case "latency", "zone-latency", "jitter", "bandwidth":
+		return false
+	}
+	return true
+}

@@ -1,0 +1,173 @@
+package history_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"locklab/workloads/history"
+)
+
+// fullEvent has every field set, so a field that the codec forgets is seen.
+func fullEvent(t testing.TB) history.Event {
+	t.Helper()
+	var e history.Event
+	v := reflect.ValueOf(&e).Elem()
+	for i := range v.NumField() {
+		name := v.Type().Field(i).Name
+		switch f := v.Field(i); f.Kind() {
+		case reflect.String:
+			f.SetString("a " + name)
+		case reflect.Int64:
+			f.SetInt(-int64(i) - 1)
+		case reflect.Uint64:
+			f.SetUint(uint64(i) + 1)
+		case reflect.Slice:
+			f.Set(reflect.ValueOf([]string{name, "zwei", "삼"}))
+		case reflect.Pointer:
+			f.Set(reflect.ValueOf(&history.Run{Schema: history.Schema, Lock: "raft", HostZones: map[string]string{"h": "a"}}))
+		default:
+			t.Fatalf("field %s: the test does not know kind %s", name, f.Kind())
+		}
+	}
+	return e
+}
+
+func TestCodecKnowsEveryField(t *testing.T) {
+	want := fullEvent(t)
+	line := history.AppendJSON(nil, &want)
+	var ours, std history.Event
+	if err := history.Decode(line, &ours); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(line, &std); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, ours); diff != "" {
+		t.Errorf("Decode (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, std); diff != "" {
+		t.Errorf("encoding/json (-want +got):\n%s", diff)
+	}
+}
+
+func TestDecodeTolerates(t *testing.T) {
+	want := history.Event{Kind: history.KindMatch, AtNS: 12, Room: "r\"1"}
+	for _, line := range []string{
+		`{"kind":"match","at_ns":12,"room":"r\"1"}`,
+		` { "kind" : "match" , "at_ns" : 12, "room": "r\u00221" } `,
+		`{"kind":"match","at_ns":12,"room":"r\"1","later":{"deep":[1,{"x":null}]}}`,
+		`{"Kind":"match","AT_NS":12,"room":"r\"1","host":null}`,
+	} {
+		var got history.Event
+		if err := history.Decode([]byte(line), &got); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", line, diff)
+		}
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	for _, line := range []string{
+		``, `{`, `{"kind":"match"`, `{"kind":"match","at_ns":12}x`, `{"kind":"match","at_ns":1.5}`,
+		`{"kind":"match","token":-1}`, `{"at_ns":"12"}`, `[]`, `{"kind":"match",}`, `{"at_ns":012}`,
+		`{"at_ns":99999999999999999999}`,
+	} {
+		e := history.Event{Node: "left over"}
+		if err := history.Decode([]byte(line), &e); err == nil {
+			t.Errorf("%s: accepted as %+v", line, e)
+		} else if !reflect.DeepEqual(e, history.Event{}) {
+			t.Errorf("%s: left %+v behind", line, e)
+		}
+	}
+}
+
+func TestSharedStringsStayRight(t *testing.T) {
+	d := history.NewDecoder()
+	rapid.Check(t, func(t *rapid.T) {
+		want := history.Event{Kind: history.KindRoom, Node: rapid.String().Draw(t, "node"), Room: rapid.StringMatching(`[a-c]{0,3}`).Draw(t, "room")}
+		line := history.AppendJSON(nil, &want)
+		var std, got history.Event
+		if err := json.Unmarshal(line, &std); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Decode(line, &got); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(std, got) {
+			t.Fatalf("want %+v, got %+v", std, got)
+		}
+	})
+}
+
+// FuzzDecode holds Decode to encoding/json on any input, and AppendJSON to what
+// Decode understands.
+func FuzzDecode(f *testing.F) {
+	e := fullEvent(f)
+	f.Add(history.AppendJSON(nil, &e))
+	f.Add([]byte(`{"kind":"order","at_ns":-5,"unreachable":["w1","w2"],"worker":"w\n"}`))
+	f.Add([]byte(`{"kind":"room","at_ns":0,"at_ns":7,"nodes":[],"from":null}`))
+	f.Add([]byte("{\"host\":\"\xff\xc3\xa4\"}"))
+	f.Add([]byte(`{"run":{"offered_per_s":1e400}}`))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		var ours, std, again history.Event
+		stdErr := json.Unmarshal(line, &std)
+		if err := history.Decode(line, &ours); (err == nil) != (stdErr == nil) {
+			t.Fatalf("Decode: %v, encoding/json: %v", err, stdErr)
+		}
+		if stdErr != nil {
+			return
+		}
+		if !reflect.DeepEqual(ours, std) {
+			t.Fatalf("Decode: %+v\nencoding/json: %+v", ours, std)
+		}
+		out := history.AppendJSON(nil, &ours)
+		if err := history.Decode(out, &again); err != nil {
+			t.Fatalf("%s: %v", out, err)
+		}
+		var viaStd history.Event
+		if err := json.Unmarshal(out, &viaStd); err != nil {
+			t.Fatalf("%s: encoding/json: %v", out, err)
+		}
+		if !reflect.DeepEqual(again, viaStd) {
+			t.Fatalf("%s: Decode: %+v\nencoding/json: %+v", out, again, viaStd)
+		}
+		if second := history.AppendJSON(nil, &again); string(second) != string(out) {
+			t.Fatalf("not stable:\n%s\n%s", out, second)
+		}
+	})
+}
+
+func BenchmarkDecode(b *testing.B) {
+	e := history.Event{
+		Kind: history.KindAcquire, AtNS: 1234567890123, FromNS: 1234567890000, Node: "master-a1", Client: "master-a1/17",
+		Hold: "master-a1-99812", Resource: "group-17", Outcome: "ok", Token: 991, Messages: 18832,
+	}
+	line := history.AppendJSON(nil, &e)
+	d := history.NewDecoder()
+	b.SetBytes(int64(len(line)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := d.Decode(line, &e); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkAppendJSON(b *testing.B) {
+	e := history.Event{
+		Kind: history.KindMatch, AtNS: 1234567890123, FromNS: 1234567890000, SentNS: 1234567890010, Node: "master-a1",
+		Resource: "group-17", Outcome: "ok", Room: "worker-a2-" + strings.Repeat("7", 6),
+	}
+	var buf []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		buf = history.AppendJSON(buf[:0], &e)
+	}
+}

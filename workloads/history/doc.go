@@ -1,0 +1,23 @@
+// Package history defines the events that a run leaves behind and reads and
+// writes them as JSON lines: append-only, one event a line, flushed while the run
+// goes on, so that a run that was killed can still be judged and reported.
+//
+// Three records meet in one file: what the lock's servers granted, what its
+// clients believed, and what the resource (the rooms on the workers) really saw.
+//
+//	masters ──acquire, release, lost, order──┐
+//	workers ──room (the oracle)──────────────┤
+//	agents  ──node, fault────────────────────┼──▶ Writer ──▶ history.jsonl
+//	load generator ──match, phase────────────┘                    │
+//	                                    checkers, reports ◀── Reader
+//
+// A [Writer] takes events from any number of goroutines and flushes them every
+// 100 ms. A [Reader] gives them back one by one, in the order of the file, which
+// is not the order of time: whoever needs that sorts by AtNS. It reads gzipped
+// files too, and forgives exactly one damage, the torn last line of a killed
+// writer; everything else is an error that names file and line.
+//
+// The codec ([AppendJSON], [Decode]) is hand-written for the lines that the lab
+// itself writes and falls back to encoding/json for all others, so the two agree
+// on every input; it reads a million events in about half a second.
+package history

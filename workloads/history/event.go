@@ -1,0 +1,121 @@
+package history
+
+// Kind says what an event is about.
+type Kind string
+
+// The kinds, by who records them.
+const (
+	// KindRun is the first event of every file: Run says what was run.
+	KindRun Kind = "run"
+	// KindPhase marks the phases of the run: State is warmup, measure, drain, end.
+	KindPhase Kind = "phase"
+
+	// KindMatch is one finished match request, recorded by the load generator:
+	// FromNS is the intended time, SentNS when it really left, AtNS when it was
+	// answered; Node is the master, Resource the group, Room the answer.
+	KindMatch Kind = "match"
+
+	// KindAcquire is one finished lock acquisition as its client believed it:
+	// asked at FromNS, answered at AtNS. Client names the caller, Hold the grant.
+	KindAcquire Kind = "acquire"
+	// KindRelease is the end of a hold: the holder stopped acting at FromNS and
+	// the release was answered at AtNS.
+	KindRelease Kind = "release"
+	// KindLost says that the holder noticed at AtNS that it holds no longer.
+	KindLost Kind = "lost"
+	// KindGrant is what the lock server granted, where the server can say so.
+	KindGrant Kind = "grant"
+	// KindOrder is a master's decision to create a room: under the lock (Hold) it
+	// began to look at the workers at FromNS and the order was answered at AtNS.
+	// Node is the master, Worker who was asked, Unreachable the workers that did
+	// not answer the look.
+	KindOrder Kind = "order"
+
+	// KindRoom is the oracle's record, made by the worker that hosts the room:
+	// State is starting, open, full or closed; Order names the order behind it.
+	KindRoom Kind = "room"
+
+	// KindNode is the life of a process, recorded by its agent: State is started,
+	// ready, killed, paused, resumed, stopped or exited; or by the controller: lost,
+	// when it went with its host.
+	KindNode Kind = "node"
+	// KindFault is the proof-of-fault ledger: Fault is its kind, ID its name in the
+	// run, State is asked, began, heal-asked, ended or unproven. From and To are
+	// the hosts whose traffic (From towards To) a link fault hits; Nodes the nodes
+	// that a process fault hits.
+	KindFault Kind = "fault"
+)
+
+// FaultHostLoss is the Fault of a host that went away although no scenario asked
+// for that: the controller lost its agent. Target is "host NAME", State began, and
+// ended if it came back with all that it had recorded.
+const FaultHostLoss = "host-loss"
+
+// Event is one line of a history. It is one flat record for all kinds so that it
+// can be read fast and with any tool; fields that a kind does not use are absent.
+//
+// Times are nanoseconds on the clock of the run: the monotonic clock of the
+// controller's host. Events of other hosts are converted by the controller, with
+// ErrNS as the error bound of the conversion (absent on one machine).
+type Event struct {
+	Kind   Kind  `json:"kind"`
+	AtNS   int64 `json:"at_ns"`
+	FromNS int64 `json:"from_ns,omitempty"`
+	SentNS int64 `json:"sent_ns,omitempty"`
+	ErrNS  int64 `json:"err_ns,omitempty"`
+
+	Host  string `json:"host,omitempty"`
+	Node  string `json:"node,omitempty"`
+	State string `json:"state,omitempty"`
+
+	Client   string `json:"client,omitempty"`
+	Hold     string `json:"hold,omitempty"`
+	Resource string `json:"resource,omitempty"`
+	Outcome  string `json:"outcome,omitempty"` // ok, failed, unknown
+	Error    string `json:"error,omitempty"`   // one word, see locks.ErrorKind
+	Token    uint64 `json:"token,omitempty"`
+	Messages uint64 `json:"messages,omitempty"` // protocol messages the node's lock client has sent so far
+	Count    uint64 `json:"count,omitempty"`    // operations that the event stands for; absent means one
+
+	Room        string   `json:"room,omitempty"`
+	Order       string   `json:"order,omitempty"`
+	Worker      string   `json:"worker,omitempty"`
+	Unreachable []string `json:"unreachable,omitempty"`
+
+	ID     string   `json:"id,omitempty"`
+	Fault  string   `json:"fault,omitempty"`
+	Target string   `json:"target,omitempty"`
+	From   []string `json:"from,omitempty"`
+	To     []string `json:"to,omitempty"`
+	Nodes  []string `json:"nodes,omitempty"`
+
+	Run *Run `json:"run,omitempty"`
+}
+
+// Schema is the version of the file format.
+const Schema = "locklab/history/v1"
+
+// Run describes the run that a history belongs to.
+type Run struct {
+	Schema     string            `json:"schema"`
+	Lock       string            `json:"lock"`
+	Scenario   string            `json:"scenario"`
+	Workload   string            `json:"workload"`
+	Topology   string            `json:"topology"`
+	Repeat     int               `json:"repeat"` // 1 is the first
+	Seed       uint64            `json:"seed"`
+	OfferedPS  float64           `json:"offered_per_s"`
+	WarmupNS   int64             `json:"warmup_ns"`
+	DurationNS int64             `json:"duration_ns"` // measured part, after the warm-up
+	HostZones  map[string]string `json:"host_zones,omitempty"`
+	NodeHosts  map[string]string `json:"node_hosts,omitempty"`
+	// RTTNS is the measured median round trip from a master to the lock's servers
+	// or peers, through the links; 0 if the lock talks to nobody.
+	RTTNS int64 `json:"rtt_ns,omitempty"`
+}
+
+// Recorder takes events. Implementations are safe for concurrent use and must
+// not block the caller for longer than a write to a local file or pipe.
+type Recorder interface {
+	Record(Event)
+}

@@ -1,0 +1,224 @@
+package history_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"go.uber.org/goleak"
+
+	"locklab/locks/clock"
+	"locklab/workloads/history"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestWriterFromManyGoroutines(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "h.jsonl")
+	w, err := history.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const writers, each = 8, 5000
+	var wg sync.WaitGroup
+	for n := range writers {
+		wg.Go(func() {
+			for i := range each {
+				w.Record(history.Event{Kind: history.KindMatch, AtNS: int64(i + 1), Node: fmt.Sprint(n)})
+			}
+		})
+	}
+	wg.Wait()
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	events, torn, err := history.ReadFile(path)
+	if err != nil || torn || len(events) != writers*each {
+		t.Fatalf("got %d events, torn %v, %v", len(events), torn, err)
+	}
+	last := map[string]int64{}
+	for _, e := range events {
+		if e.AtNS != last[e.Node]+1 {
+			t.Fatalf("writer %s: %d after %d", e.Node, e.AtNS, last[e.Node])
+		}
+		last[e.Node] = e.AtNS
+	}
+	if _, err := history.Create(path); !errors.Is(err, os.ErrExist) {
+		t.Errorf("an existing history was opened for writing: %v", err)
+	}
+}
+
+type sink struct {
+	mu     sync.Mutex
+	buf    bytes.Buffer
+	err    error
+	closed int
+}
+
+func (s *sink) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return 0, s.err
+	}
+	return s.buf.Write(p)
+}
+
+func (s *sink) Close() error { s.closed++; return nil }
+
+func (s *sink) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.String()
+}
+
+func TestWriterFlushesWithin100ms(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := &sink{}
+		clk := clock.System()
+		w := history.NewWriter(out, clk)
+		w.Record(history.Event{Kind: history.KindPhase, State: "warmup"})
+		wait := clk.NewTimer(100e6 + 1)
+		<-wait.C()
+		synctest.Wait()
+		if got := out.String(); !strings.Contains(got, "warmup") {
+			t.Errorf("after 100 ms the file has %q", got)
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestWriterErrorsAreSticky(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		full := errors.New("disk full")
+		out := &sink{err: full}
+		w := history.NewWriter(out, clock.System())
+		w.Record(history.Event{})
+		for range 3 {
+			if err := w.Close(); !errors.Is(err, full) {
+				t.Errorf("Close: %v", err)
+			}
+		}
+		w.Record(history.Event{}) // dropped, not a panic
+		if err := w.Err(); !errors.Is(err, full) || out.closed != 1 {
+			t.Errorf("Err: %v, closed %d times", err, out.closed)
+		}
+	})
+}
+
+func TestReaderForgivesOnlyATornEnd(t *testing.T) {
+	const a, b = `{"kind":"match","at_ns":1}`, `{"kind":"match","at_ns":2}`
+	for _, c := range []struct {
+		name, text string
+		events     int
+		torn       bool
+		wantErr    string
+	}{
+		{"empty", "", 0, false, ""},
+		{"whole", a + "\n" + b + "\n", 2, false, ""},
+		{"no last break but whole", a + "\n" + b, 2, false, ""},
+		{"torn", a + "\n" + b[:len(b)-3], 1, true, ""},
+		{"only a torn line", `{"ki`, 0, true, ""},
+		{"blank lines", a + "\n\n" + b + "\n\n", 2, false, ""},
+		{"broken in the middle", a + "\n" + b[:9] + "\n" + a + "\n", 1, false, "h.jsonl:2: "},
+		{"broken at the end but with its break", a + "\n" + b[:9] + "\n", 1, false, "h.jsonl:2: "},
+	} {
+		for _, zipped := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/gzip=%v", c.name, zipped), func(t *testing.T) {
+				path := filepath.Join(t.TempDir(), "h.jsonl")
+				text := []byte(c.text)
+				if zipped {
+					text = gzipped(t, text)
+				}
+				if err := os.WriteFile(path, text, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				events, torn, err := history.ReadFile(path)
+				if c.wantErr != "" {
+					if err == nil || !strings.Contains(err.Error(), c.wantErr) {
+						t.Fatalf("error %v, want one with %q", err, c.wantErr)
+					}
+					return
+				}
+				if err != nil || torn != c.torn || len(events) != c.events {
+					t.Fatalf("got %d events, torn %v, %v", len(events), torn, err)
+				}
+			})
+		}
+	}
+}
+
+func TestTornGzip(t *testing.T) {
+	var text bytes.Buffer
+	for i := range 2000 {
+		fmt.Fprintf(&text, `{"kind":"match","at_ns":%d,"room":"%x"}`+"\n", i+1, i*i*i)
+	}
+	zipped := gzipped(t, text.Bytes())
+	r, err := history.NewReader("torn.gz", bytes.NewReader(zipped[:len(zipped)/2]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := int64(0)
+	for {
+		var e history.Event
+		err := r.Next(&e)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n++; e.AtNS != n {
+			t.Fatalf("event %d is %+v", n, e)
+		}
+	}
+	if !r.Torn() || n == 0 {
+		t.Errorf("%d events, torn %v", n, r.Torn())
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func gzipped(t *testing.T, text []byte) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	z := gzip.NewWriter(&buf)
+	if _, err := z.Write(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func TestReaderBoundsLines(t *testing.T) {
+	r, err := history.NewReader("long", io.LimitReader(endless{}, 64<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var e history.Event
+	if err := r.Next(&e); err == nil || errors.Is(err, io.EOF) {
+		t.Errorf("an endless line gave %v", err)
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	return len(p), nil
+}

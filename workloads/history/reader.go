@@ -1,0 +1,148 @@
+package history
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// maxLine bounds the memory that a damaged file can ask for. The longest real
+// line is the run's description, a few kilobytes.
+const maxLine = 4 << 20
+
+// Reader reads a history event by event. It is not safe for concurrent use.
+type Reader struct {
+	name    string
+	in      *bufio.Reader
+	decoder *Decoder
+	file    io.Closer // nil if it is the caller's
+	long    []byte    // a line longer than the buffer
+	line    int
+	torn    bool
+}
+
+// Open opens a history file, gzipped or not (its first bytes tell).
+func Open(path string) (*Reader, error) {
+	f, err := os.Open(path) //nolint:gosec // the user names the file to read
+	if err != nil {
+		return nil, fmt.Errorf("open history: %w", err)
+	}
+	r, err := NewReader(path, f)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	r.file = f
+	return r, nil
+}
+
+// NewReader reads a history from in, gzipped or not. The name is for errors.
+func NewReader(name string, in io.Reader) (*Reader, error) {
+	const size = 256 << 10
+	r := &Reader{name: name, in: bufio.NewReaderSize(in, size), decoder: NewDecoder()}
+	magic, err := r.in.Peek(2)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("read history %s: %w", name, err)
+	}
+	if !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		return r, nil
+	}
+	zip, err := gzip.NewReader(r.in)
+	if err != nil {
+		return nil, fmt.Errorf("read history %s: %w", name, err)
+	}
+	r.in = bufio.NewReaderSize(zip, size) // zip has nothing to close
+	return r, nil
+}
+
+// Next reads the next event into e, whose strings and lists may be kept. It
+// returns io.EOF at the end, also when the last line was torn: see [Reader.Torn].
+func (r *Reader) Next(e *Event) error {
+	for {
+		line, whole, err := r.read()
+		if err != nil {
+			return err
+		}
+		r.line++
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		err = r.decoder.Decode(line, e)
+		switch {
+		case err == nil:
+			return nil
+		case !whole:
+			r.torn = true
+			return io.EOF
+		default:
+			return fmt.Errorf("%s:%d: %w", r.name, r.line, err)
+		}
+	}
+}
+
+// Torn says, after the end, that the last line (or the end of a gzipped file) was
+// missing: the writer was killed. What came before is whole.
+func (r *Reader) Torn() bool { return r.torn }
+
+// Lines is the number of lines read so far.
+func (r *Reader) Lines() int { return r.line }
+
+// Close closes the file that [Open] opened.
+func (r *Reader) Close() error {
+	if r.file == nil {
+		return nil
+	}
+	return r.file.Close()
+}
+
+// read returns the next line and whether its line break was there.
+func (r *Reader) read() (line []byte, whole bool, err error) {
+	r.long = r.long[:0]
+	for {
+		part, err := r.in.ReadSlice('\n')
+		switch {
+		case err == nil && len(r.long) == 0:
+			return part, true, nil
+		case err == nil:
+			r.long = append(r.long, part...)
+			return r.long, true, nil
+		case errors.Is(err, bufio.ErrBufferFull):
+			if r.long = append(r.long, part...); len(r.long) > maxLine {
+				return nil, false, fmt.Errorf("%s:%d: a line of more than %d bytes is no event", r.name, r.line+1, maxLine)
+			}
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			if errors.Is(err, io.ErrUnexpectedEOF) {
+				r.torn = true // a gzip stream without its end
+			}
+			if r.long = append(r.long, part...); len(r.long) == 0 {
+				return nil, false, io.EOF
+			}
+			return r.long, false, nil
+		default:
+			return nil, false, fmt.Errorf("read history %s: %w", r.name, err)
+		}
+	}
+}
+
+// ReadFile reads a whole history into memory: about 400 bytes an event. Torn is
+// true if the last line was torn. Those who can go event by event use [Open].
+func ReadFile(path string) (events []Event, torn bool, err error) {
+	r, err := Open(path)
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	for {
+		var e Event
+		switch err := r.Next(&e); {
+		case errors.Is(err, io.EOF):
+			return events, r.Torn(), nil
+		case err != nil:
+			return nil, false, err
+		}
+		events = append(events, e)
+	}
+}

@@ -1,0 +1,81 @@
+package loadgen
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"locklab/locks/clock"
+)
+
+// Closed runs clients that call do one operation after the other until the
+// duration is over; cfg.Pacer is not used. Op.Index counts within a client, and
+// an operation is due when it is sent: nothing can be late. It returns when the
+// last operation has returned.
+func Closed(ctx context.Context, cfg Config, clients int, do func(ctx context.Context, client int, op Op)) (Report, error) {
+	if err := cfg.validate(); err != nil {
+		return Report{}, err
+	}
+	if clients < 1 {
+		return Report{}, fmt.Errorf("loadgen: %d clients: want at least 1", clients)
+	}
+	start := cfg.StartNS
+	if start == 0 {
+		start = clock.Mono()
+	}
+	measure := start + int64(cfg.Warmup)
+	end := measure + int64(cfg.Duration)
+	if !sleepUntil(ctx, start) {
+		return Report{}, nil
+	}
+	cfg.Phase(PhaseWarmup, start)
+
+	counts := make([]uint64, clients)
+	var running sync.WaitGroup
+	for client := range clients {
+		running.Go(func() {
+			for index := uint64(0); ctx.Err() == nil; index++ {
+				now := clock.Mono()
+				if now >= end {
+					return
+				}
+				if now >= measure {
+					counts[client]++
+				}
+				do(ctx, client, Op{Index: index, IntendedNS: now, SentNS: now, Measured: now >= measure})
+			}
+		})
+	}
+	if sleepUntil(ctx, measure) {
+		cfg.Phase(PhaseMeasure, measure)
+		sleepUntil(ctx, end)
+	}
+	ended := min(end, clock.Mono())
+	cfg.Phase(PhaseDrain, ended)
+	running.Wait()
+	cfg.Phase(PhaseEnd, clock.Mono())
+
+	var total uint64
+	for _, n := range counts {
+		total += n
+	}
+	r := Report{Scheduled: total, Sent: total, PeakInFlight: clients}
+	if measured := time.Duration(ended - measure); measured > 0 {
+		r.OfferedPS = float64(total) / measured.Seconds()
+		r.SentPS = r.OfferedPS
+	}
+	return r, nil
+}
+
+// sleepUntil waits for a moment of clock.Mono; false if ctx was done first.
+func sleepUntil(ctx context.Context, deadline int64) bool {
+	timer := clock.System().NewTimer(time.Duration(deadline - clock.Mono()))
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

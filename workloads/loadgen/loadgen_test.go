@@ -1,0 +1,288 @@
+package loadgen_test
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"locklab/locks/clock"
+	"locklab/locks/seed"
+	"locklab/workloads/loadgen"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func first(p loadgen.Pacer, n int) []time.Duration {
+	times := make([]time.Duration, 0, n)
+	for at := range p {
+		if times = append(times, at); len(times) == n {
+			break
+		}
+	}
+	return times
+}
+
+func TestPacersArePure(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rate := rapid.Float64Range(0.1, 1e6).Draw(t, "rate")
+		size := rapid.IntRange(1, 6).Draw(t, "party")
+		s := seed.Seed(rapid.Uint64().Draw(t, "seed"))
+		for name, p := range map[string]loadgen.Pacer{"constant": loadgen.Constant(rate), "poisson": loadgen.Poisson(rate, s)} {
+			p = loadgen.Parties(p, size)
+			a := first(p, 300)
+			if !slices.Equal(a, first(p, 300)) {
+				t.Fatalf("%s: two schedules from one seed", name)
+			}
+			if !slices.IsSorted(a) || a[0] < 0 {
+				t.Fatalf("%s: not in order", name)
+			}
+			for i, at := range a {
+				if at != a[i-i%size] {
+					t.Fatalf("%s: operation %d is not with its party", name, i)
+				}
+			}
+		}
+	})
+}
+
+func TestPacersKeepTheRate(t *testing.T) {
+	const n, rate = 100_000, 2_000
+	for name, p := range map[string]loadgen.Pacer{
+		"constant": loadgen.Constant(rate), "poisson": loadgen.Poisson(rate, 1),
+		"parties": loadgen.Parties(loadgen.Poisson(rate/4, 1), 4),
+	} {
+		times := first(p, n)
+		if got := n / times[n-1].Seconds(); math.Abs(got-rate) > rate*0.03 {
+			t.Errorf("%s: %f a second, want %d", name, got, rate)
+		}
+	}
+	// Poisson: the distances' deviation equals their mean.
+	sum, squares := 0.0, 0.0
+	times := first(loadgen.Poisson(rate, 2), n)
+	for i := 1; i < n; i++ {
+		d := (times[i] - times[i-1]).Seconds() * rate
+		sum += d
+		squares += d * d
+	}
+	mean := sum / (n - 1)
+	if deviation := math.Sqrt(squares/(n-1) - mean*mean); math.Abs(deviation-1) > 0.03 {
+		t.Errorf("deviation %f of the mean, want 1", deviation)
+	}
+}
+
+func TestRampRisesEvenlyAndThenKeepsTheRate(t *testing.T) {
+	const rate, within = 1000, 2 * time.Second
+	var counts [5]int // by second
+	last := time.Duration(-1)
+	for at := range loadgen.Ramp(loadgen.Constant(rate), within) {
+		if at < last {
+			t.Fatalf("%v comes after %v", at, last)
+		}
+		if at >= 5*time.Second {
+			break
+		}
+		last = at
+		counts[int(at/time.Second)]++
+	}
+	for second, want := range [5]int{rate / 4, rate * 3 / 4, rate, rate, rate} {
+		if got := counts[second]; got < want-1 || got > want+1 {
+			t.Errorf("second %d: %d operations, want %d", second, got, want)
+		}
+	}
+}
+
+func TestOpenSendsEverythingAtItsTime(t *testing.T) {
+	const rate = 2000
+	for range 20 { // a machine that is too busy for the load says nothing about the generator
+		if r := openOnce(t, rate); r.Behind() == "" {
+			return
+		}
+	}
+	t.Error("the generator fell behind twenty times")
+}
+
+// openOnce checks one run in which the generator did not fall behind.
+func openOnce(t *testing.T, rate int) loadgen.Report {
+	t.Helper()
+	var mu sync.Mutex
+	var ops []loadgen.Op
+	var phases []string
+	times := map[string]int64{}
+	start := clock.Mono() + int64(20*time.Millisecond)
+	r, err := loadgen.Open(t.Context(), loadgen.Config{
+		Pacer: loadgen.Constant(float64(rate)), Warmup: 100 * time.Millisecond, Duration: 200 * time.Millisecond, StartNS: start,
+		Phase: func(state string, at int64) { phases = append(phases, state); times[state] = at },
+	}, func(_ context.Context, op loadgen.Op) {
+		mu.Lock()
+		ops = append(ops, op)
+		mu.Unlock()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Behind() != "" {
+		return r
+	}
+	if len(ops) != 600 || r.Scheduled != 400 || r.Sent != 400 || r.Unsent != 0 || r.OfferedPS != float64(rate) {
+		t.Errorf("%d operations, report %+v", len(ops), r)
+	}
+	slices.SortFunc(ops, func(a, b loadgen.Op) int { return int(a.Index) - int(b.Index) })
+	for i, op := range ops {
+		if op.Index != uint64(i) || op.IntendedNS != start+int64(i)*int64(time.Second)/int64(rate) || op.SentNS < op.IntendedNS || op.Measured != (i >= 200) {
+			t.Fatalf("operation %d: %+v", i, op)
+		}
+	}
+	if got := strings.Join(phases, " "); got != "warmup measure drain end" {
+		t.Errorf("phases %s", got)
+	}
+	if times["warmup"] != start || times["measure"] != start+1e8 || times["drain"] != start+3e8 || times["end"] < times["drain"] {
+		t.Errorf("phases at %v", times)
+	}
+	return r
+}
+
+func TestSlowAnswersDoNotSlowTheSchedule(t *testing.T) {
+	release := make(chan struct{})
+	var running, peak atomic.Int64
+	r, err := loadgen.Open(t.Context(), loadgen.Config{Pacer: loadgen.Constant(1000), Duration: 200 * time.Millisecond}, func(_ context.Context, op loadgen.Op) {
+		if n := running.Add(1); n == 200 {
+			close(release) // all are in flight at once, or this waits for ever
+		} else {
+			peak.Store(max(peak.Load(), n))
+		}
+		<-release
+	})
+	if err != nil || r.Sent != 200 || r.PeakInFlight != 200 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+func TestTheBoundIsCountedNotHidden(t *testing.T) {
+	release := make(chan struct{})
+	var told uint64
+	var drained atomic.Bool
+	r, err := loadgen.Open(t.Context(), loadgen.Config{
+		Pacer: loadgen.Parties(loadgen.Constant(500), 2), Duration: 300 * time.Millisecond, MaxInFlight: 10,
+		Unsent: func(n uint64, from, to int64) {
+			if from > to {
+				t.Errorf("unsent from %d to %d", from, to)
+			}
+			told += n
+		},
+		Phase: func(state string, _ int64) {
+			if state == loadgen.PhaseDrain && drained.CompareAndSwap(false, true) {
+				close(release)
+			}
+		},
+	}, func(context.Context, loadgen.Op) { <-release })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Scheduled != 300 || r.Sent != 10 || r.Unsent != 290 || told != 290 || !strings.Contains(r.Behind(), "10 of 300") {
+		t.Errorf("%+v, told %d, %q", r, told, r.Behind())
+	}
+}
+
+func TestTooMuchIsSaid(t *testing.T) {
+	r, err := loadgen.Open(t.Context(), loadgen.Config{Pacer: loadgen.Constant(loadgen.MaxRate), Duration: 300 * time.Millisecond},
+		func(context.Context, loadgen.Op) {
+			x := 0.0
+			for i := range 20_000 {
+				x += math.Sqrt(float64(i))
+			}
+			if x < 0 {
+				panic("never")
+			}
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Scheduled != 300_000 || r.Behind() == "" || r.BehindFor == 0 {
+		t.Errorf("a million a second was fine: %+v", r)
+	}
+}
+
+func TestOpenStopsEarly(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var sent atomic.Uint64
+	r, err := loadgen.Open(ctx, loadgen.Config{Pacer: loadgen.Constant(1000), Duration: time.Hour}, func(ctx context.Context, _ loadgen.Op) {
+		if sent.Add(1) == 20 {
+			cancel()
+		}
+		<-ctx.Done()
+	})
+	if err != nil || r.Sent != sent.Load() || r.Behind() != "" {
+		t.Errorf("%+v, sent %d: %v", r, sent.Load(), err)
+	}
+	if r.OfferedPS < 100 {
+		t.Errorf("the rate counts the time that was not used: %+v", r)
+	}
+}
+
+func TestClosed(t *testing.T) {
+	var phases []string
+	var running [3]atomic.Bool
+	var measured atomic.Uint64
+	r, err := loadgen.Closed(t.Context(), loadgen.Config{
+		Warmup: 30 * time.Millisecond, Duration: 60 * time.Millisecond,
+		Phase: func(state string, _ int64) { phases = append(phases, state) },
+	}, 3, func(_ context.Context, client int, op loadgen.Op) {
+		if running[client].Swap(true) {
+			t.Error("a client does two things at once")
+		}
+		if op.Measured {
+			measured.Add(1)
+		}
+		running[client].Store(false)
+	})
+	if err != nil || r.Sent != measured.Load() || r.Sent == 0 || r.Behind() != "" {
+		t.Errorf("%+v, measured %d: %v", r, measured.Load(), err)
+	}
+	if got := strings.Join(phases, " "); got != "warmup measure drain end" {
+		t.Errorf("phases %s", got)
+	}
+}
+
+func TestBehind(t *testing.T) {
+	for _, c := range []struct {
+		scheduled, sent uint64
+		p99             time.Duration
+		want            string
+	}{
+		{1000, 1000, time.Millisecond, ""},
+		{1000, 990, loadgen.MaxLateness, ""},
+		{1000, 989, 0, "98.9 %"},
+		{1000, 1000, loadgen.MaxLateness + 1, "late"},
+		{0, 0, 0, "nothing"},
+	} {
+		if got := loadgen.Behind(c.scheduled, c.sent, c.p99); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	do := func(context.Context, loadgen.Op) {}
+	for _, cfg := range []loadgen.Config{
+		{Pacer: loadgen.Constant(1)},
+		{Pacer: loadgen.Constant(1), Duration: -1},
+		{Pacer: loadgen.Constant(1), Duration: 1, Warmup: -1},
+		{Pacer: loadgen.Constant(1), Duration: 1, MaxInFlight: -1},
+		{Duration: 1},
+	} {
+		if _, err := loadgen.Open(t.Context(), cfg, do); err == nil {
+			t.Errorf("%+v was accepted", cfg)
+		}
+	}
+	if _, err := loadgen.Closed(t.Context(), loadgen.Config{Duration: 1}, 0, nil); err == nil {
+		t.Error("no clients were accepted")
+	}
+}

@@ -1,0 +1,61 @@
+package loadgen
+
+import (
+	"fmt"
+	"time"
+)
+
+// What a run may lack before its figures stop meaning what they say.
+const (
+	// MinSent is the share of the scheduled operations that must have been sent.
+	// With less, the load was not the one that the report names: 1 % is the
+	// precision to which rates are read off a plot.
+	MinSent = 0.99
+	// MaxLateness is the lateness that 99 % of the operations must stay below: two of
+	// the 100 ms slots in which availability is shown, so that a fault and what it
+	// did to the load stay side by side. Latency counts from the intended time, so a
+	// late operation does not look faster than it was; the bound only says from where
+	// on the load was another one. An idle machine stays a thousand times below it,
+	// two cores on which a whole zone starts at once still several times.
+	MaxLateness = 200 * time.Millisecond
+)
+
+// Behind says why the generator of a run fell behind; "" if it did not.
+func Behind(scheduled, sent uint64, latenessP99 time.Duration) string {
+	switch {
+	case scheduled == 0:
+		return "nothing was scheduled"
+	case float64(sent) < MinSent*float64(scheduled):
+		return fmt.Sprintf("the generator sent %d of %d scheduled operations (%.1f %%, want %.0f %%)",
+			sent, scheduled, 100*float64(sent)/float64(scheduled), 100*MinSent)
+	case latenessP99 > MaxLateness:
+		return fmt.Sprintf("the generator was late: p99 %v after the intended time, want at most %v",
+			latenessP99.Round(100*time.Microsecond), MaxLateness)
+	}
+	return ""
+}
+
+// Report says how well a schedule was kept. All figures are of the measured part.
+type Report struct {
+	Scheduled uint64 // operations that were due
+	Sent      uint64
+	Unsent    uint64 // Scheduled - Sent
+	// OfferedPS and SentPS are Scheduled and Sent per second of schedule.
+	OfferedPS float64
+	SentPS    float64
+	// Lateness is when an operation was sent minus when it was due.
+	LatenessP50 time.Duration
+	LatenessP99 time.Duration
+	LatenessMax time.Duration
+	// BehindFor is the time in which the generator was later than [MaxLateness].
+	BehindFor time.Duration
+	// PeakInFlight is the highest number of operations that ran at once.
+	PeakInFlight int
+}
+
+// Behind says why the generator fell behind; "" if it did not.
+func (r Report) Behind() string { return Behind(r.Scheduled, r.Sent, r.LatenessP99) }
+
+// ErrorNotSent is the Error of a history event whose operations (Event.Count of
+// them) were due but never sent, because the generator fell behind.
+const ErrorNotSent = "not-sent"

@@ -1,0 +1,311 @@
+package matchmaking_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"locklab/workloads/history"
+	"locklab/workloads/loadgen"
+	"locklab/workloads/matchmaking"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type memory struct {
+	mu     sync.Mutex
+	events []history.Event
+}
+
+func (m *memory) Record(e history.Event) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.events = append(m.events, e)
+}
+
+func (m *memory) matches() (matches []history.Event, phases []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range m.events {
+		switch e.Kind {
+		case history.KindMatch:
+			matches = append(matches, e)
+		case history.KindPhase:
+			phases = append(phases, e.State)
+		}
+	}
+	return matches, phases
+}
+
+// fakeMaster answers every player with a room of the group.
+type fakeMaster struct {
+	*httptest.Server
+	served atomic.Int64
+}
+
+func newMaster(t *testing.T, answer http.HandlerFunc) *fakeMaster {
+	t.Helper()
+	m := &fakeMaster{}
+	m.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		m.served.Add(1)
+		answer(w, r)
+	}))
+	t.Cleanup(m.Close)
+	return m
+}
+
+func seat(w http.ResponseWriter, r *http.Request) {
+	var in struct{ Player, Group string }
+	body, _ := io.ReadAll(r.Body)
+	if r.Method != http.MethodPost || r.URL.Path != "/v1/match" || json.Unmarshal(body, &in) != nil || in.Player == "" || in.Group == "" {
+		http.Error(w, "bad request", http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = fmt.Fprintf(w, `{"room":"room-%s","worker":"w1","state":"open","created":false}`, in.Group)
+}
+
+func options(masters ...*fakeMaster) matchmaking.Options {
+	o := matchmaking.DefaultOptions()
+	o.Rate, o.Duration, o.Seed = 600, 500*time.Millisecond, 7
+	for i, m := range masters {
+		o.Masters = append(o.Masters, matchmaking.Master{Name: fmt.Sprintf("m%d", i+1), URL: m.URL})
+	}
+	return o
+}
+
+func run(t *testing.T, ctx context.Context, o matchmaking.Options) ([]history.Event, []string, *matchmaking.Driver) { //nolint:revive // the test comes first
+	t.Helper()
+	rec := &memory{}
+	d, err := matchmaking.New(o, rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	matches, phases := rec.matches()
+	return matches, phases, d
+}
+
+func TestPartiesMeetAtDifferentMasters(t *testing.T) {
+	a, b, c := newMaster(t, seat), newMaster(t, seat), newMaster(t, seat)
+	matches, phases, d := run(t, t.Context(), options(a, b, c))
+	if got := strings.Join(phases, " "); got != "warmup measure drain end" {
+		t.Errorf("phases: %s", got)
+	}
+	parties := map[int64][]history.Event{}
+	for _, e := range matches {
+		if e.Outcome != "ok" || e.Room != "room-"+e.Resource || e.Worker != "w1" || e.Error != "" {
+			t.Fatalf("event %+v", e)
+		}
+		if e.SentNS < e.FromNS || e.AtNS < e.SentNS {
+			t.Fatalf("times out of order: %+v", e)
+		}
+		parties[e.FromNS] = append(parties[e.FromNS], e)
+	}
+	apart := 0
+	for at, party := range parties {
+		nodes := map[string]bool{}
+		for _, e := range party {
+			nodes[e.Node] = true
+			if e.Resource != party[0].Resource {
+				t.Fatalf("the party at %d belongs to two groups", at)
+			}
+		}
+		if len(party) != 3 {
+			t.Fatalf("a party of %d", len(party))
+		}
+		if len(nodes) == 3 {
+			apart++
+		}
+	}
+	if len(parties) == 0 || apart < len(parties)/2 {
+		t.Errorf("%d of %d parties met three masters", apart, len(parties))
+	}
+	if p := d.Progress(); p.Sent != uint64(len(matches)) || p.Done != p.Sent || p.Failed != 0 {
+		t.Errorf("progress %+v after %d matches", p, len(matches))
+	}
+}
+
+func TestPlayersOfADeadMasterGoToTheNext(t *testing.T) {
+	a, b := newMaster(t, seat), newMaster(t, seat)
+	o := options(a, b)
+	a.Close()
+	matches, _, _ := run(t, t.Context(), o)
+	for _, e := range matches {
+		if e.Outcome != "ok" || e.Node != "m2" {
+			t.Fatalf("event %+v", e)
+		}
+	}
+}
+
+func TestPlayersOfAMasterThatBreaksConnections(t *testing.T) {
+	b := newMaster(t, seat)
+	a := newMaster(t, func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err == nil {
+			_ = conn.(*net.TCPConn).SetLinger(0)
+			_ = conn.Close()
+		}
+	})
+	matches, _, _ := run(t, t.Context(), options(a, b))
+	for _, e := range matches {
+		if e.Outcome != "ok" || e.Node != "m2" {
+			t.Fatalf("event %+v", e)
+		}
+	}
+	if n := a.served.Load(); n == 0 || n > int64(len(matches))/2 {
+		t.Errorf("the broken master got %d of %d players", n, len(matches))
+	}
+}
+
+func TestNobodyIsThere(t *testing.T) {
+	a := newMaster(t, seat)
+	o := options(a)
+	a.Close()
+	matches, _, _ := run(t, t.Context(), o)
+	if len(matches) == 0 {
+		t.Fatal("no events")
+	}
+	for _, e := range matches {
+		if e.Outcome != "failed" || e.Error != "unavailable" {
+			t.Fatalf("event %+v", e)
+		}
+	}
+}
+
+func TestAnswersThatAreNo(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		status         int
+		body           string
+		outcome, error string
+	}{
+		{"failed", 503, `{"error":{"kind":"timeout","message":"no lock"},"outcome":"failed"}`, "failed", "timeout"},
+		{"unknown", 503, `{"error":{"kind":"unknown","message":"x"},"outcome":"unknown"}`, "unknown", "unknown"},
+		{"not ours", 502, `<html>`, "unknown", "http-502"},
+		{"nonsense", 200, `{"room":`, "unknown", "unknown"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := newMaster(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(c.status)
+				_, _ = io.WriteString(w, c.body)
+			})
+			matches, _, _ := run(t, t.Context(), options(m))
+			for _, e := range matches {
+				if e.Outcome != c.outcome || e.Error != c.error {
+					t.Fatalf("event %+v", e)
+				}
+			}
+		})
+	}
+}
+
+func TestATimeoutIsUnknownAndNotTriedAgain(t *testing.T) {
+	release := make(chan struct{})
+	m := newMaster(t, func(_ http.ResponseWriter, _ *http.Request) { <-release })
+	defer close(release)
+	o := options(m)
+	o.Rate, o.Timeout = 60, time.Second // to connect must not take that long
+	matches, _, _ := run(t, t.Context(), o)
+	for _, e := range matches {
+		if e.Outcome != "unknown" || e.Error != "timeout" {
+			t.Fatalf("event %+v", e)
+		}
+	}
+	if int(m.served.Load()) != len(matches) {
+		t.Errorf("%d requests for %d players", m.served.Load(), len(matches))
+	}
+}
+
+func TestInterruptAnswersAtOnce(t *testing.T) {
+	release := make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	var once sync.Once
+	m := newMaster(t, func(_ http.ResponseWriter, _ *http.Request) {
+		once.Do(cancel)
+		<-release
+	})
+	defer close(release)
+	o := options(m)
+	o.Timeout, o.Duration = time.Hour, time.Hour
+	matches, phases, _ := run(t, ctx, o)
+	served := 0
+	for _, e := range matches {
+		if e.Error != "canceled" || e.Outcome == "ok" {
+			t.Errorf("event %+v", e)
+		}
+		if e.Outcome == "unknown" { // a player who was still connecting has surely no seat
+			served++
+		}
+	}
+	if served == 0 {
+		t.Errorf("no player of an unknown outcome among %+v", matches)
+	}
+	if got := strings.Join(phases, " "); got != "warmup measure drain end" {
+		t.Errorf("phases: %s", got)
+	}
+}
+
+func TestUnsentPlayersAreRecorded(t *testing.T) {
+	release := make(chan struct{})
+	m := newMaster(t, func(_ http.ResponseWriter, _ *http.Request) { <-release })
+	defer close(release)
+	o := options(m)
+	o.MaxInFlight, o.Timeout = 5, time.Second
+	rec := &memory{}
+	d, err := matchmaking.New(o, rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := d.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	matches, _ := rec.matches()
+	unsent := uint64(0)
+	for _, e := range matches {
+		if e.Error == loadgen.ErrorNotSent {
+			unsent += e.Count
+		}
+	}
+	if unsent == 0 || unsent != report.Unsent || report.Behind() == "" || d.Progress().Unsent != unsent {
+		t.Errorf("%d unsent in the history, report %+v: %q", unsent, report, report.Behind())
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	good := matchmaking.DefaultOptions()
+	good.Masters = []matchmaking.Master{{Name: "m", URL: "http://127.0.0.1:1"}}
+	good.Duration = time.Second
+	if _, err := matchmaking.New(good, &memory{}); err != nil {
+		t.Fatal(err)
+	}
+	for want, breakIt := range map[string]func(*matchmaking.Options){
+		"no masters": func(o *matchmaking.Options) { o.Masters = nil },
+		"URL":        func(o *matchmaking.Options) { o.Masters = []matchmaking.Master{{Name: "m", URL: "ftp://x"}} },
+		"rate":       func(o *matchmaking.Options) { o.Rate = 0 },
+		"groups":     func(o *matchmaking.Options) { o.Groups = 0 },
+		"parties":    func(o *matchmaking.Options) { o.Party = -1 },
+		"arrivals":   func(o *matchmaking.Options) { o.Arrivals = "sometimes" },
+		"timeout":    func(o *matchmaking.Options) { o.Timeout = 0 },
+	} {
+		o := good
+		breakIt(&o)
+		if _, err := matchmaking.New(o, &memory{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}

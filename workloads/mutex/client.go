@@ -1,0 +1,240 @@
+package mutex
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"locklab/locks/clock"
+	"locklab/workloads/history"
+	"locklab/workloads/loadgen"
+)
+
+// Master is one master that runs the plan.
+type Master struct {
+	Name string
+	URL  string // http://host:port
+}
+
+// Client is the controller's side: it has all masters run one plan.
+type Client struct {
+	masters []Master
+	plan    Plan
+	rec     history.Recorder
+	http    *http.Client
+	states  []masterState
+
+	// OnPhase, if set before Run, is called when a phase begins.
+	OnPhase func(state string, atNS int64)
+}
+
+// masterState is what one master last said. Its fields add up over its lives.
+type masterState struct {
+	mu          sync.Mutex
+	before, now Status // of earlier lives, and of this one
+}
+
+// NewClient checks the plan. Phases are recorded to rec; everything else is
+// recorded by the masters themselves.
+func NewClient(masters []Master, plan Plan, rec history.Recorder) (*Client, error) {
+	if len(masters) == 0 {
+		return nil, errors.New("mutex: no masters")
+	}
+	if err := plan.Validate(); err != nil {
+		return nil, err
+	}
+	return &Client{
+		masters: masters, plan: plan, rec: rec, states: make([]masterState, len(masters)),
+		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2}, Timeout: requestTimeout},
+	}, nil
+}
+
+const (
+	requestTimeout = 2 * time.Second
+	pollEvery      = 200 * time.Millisecond
+)
+
+// Run starts the plan on all masters and returns when it is over on all that can
+// be reached. It fails only if a master cannot be started at the beginning; one
+// that dies later is started again, for the rest of the time, when it is back. When
+// ctx is done the plan is stopped.
+func (c *Client) Run(ctx context.Context) error {
+	defer c.http.CloseIdleConnections()
+	for i := range c.masters {
+		if err := c.start(ctx, i, 0); err != nil {
+			stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+			defer cancel()
+			return errors.Join(err, c.stop(stopCtx))
+		}
+	}
+	began := clock.Mono()
+	measure := began + int64(c.plan.Warmup)
+	end := measure + int64(c.plan.Duration)
+	c.phase(loadgen.PhaseWarmup, began)
+	if c.watch(ctx, began, measure) {
+		c.phase(loadgen.PhaseMeasure, measure)
+		c.watch(ctx, began, end)
+	}
+	c.phase(loadgen.PhaseDrain, min(end, clock.Mono()))
+	var err error
+	if ctx.Err() != nil {
+		stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+		err = c.stop(stopCtx)
+		cancel()
+	}
+	c.drain(context.WithoutCancel(ctx))
+	c.phase(loadgen.PhaseEnd, clock.Mono())
+	return err
+}
+
+// Progress adds up what the masters last said.
+func (c *Client) Progress() Status {
+	total := Status{ID: c.plan.ID, State: StateRunning}
+	for i := range c.states {
+		s := &c.states[i]
+		s.mu.Lock()
+		total.Acquired += s.before.Acquired + s.now.Acquired
+		total.Failed += s.before.Failed + s.now.Failed
+		total.Unsent += s.before.Unsent + s.now.Unsent
+		s.mu.Unlock()
+	}
+	return total
+}
+
+func (c *Client) phase(state string, atNS int64) {
+	c.rec.Record(history.Event{Kind: history.KindPhase, State: state, AtNS: atNS})
+	if c.OnPhase != nil {
+		c.OnPhase(state, atNS)
+	}
+}
+
+// watch polls the masters until the moment, and starts those again that forgot
+// their plan. It returns false if ctx was done first.
+func (c *Client) watch(ctx context.Context, began, until int64) bool {
+	for {
+		left := until - clock.Mono()
+		if left <= 0 {
+			return true
+		}
+		timer := clock.System().NewTimer(min(time.Duration(left), pollEvery))
+		select {
+		case <-timer.C():
+		case <-ctx.Done():
+			timer.Stop()
+			return false
+		}
+		c.each(func(i int) {
+			s, err := c.status(ctx, i)
+			if err == nil && s.ID != c.plan.ID {
+				c.forgot(i)
+				_ = c.start(ctx, i, time.Duration(clock.Mono()-began)) // tried again at the next poll
+			}
+		})
+	}
+}
+
+// drain waits until no master that answers is still running. The last acquisition
+// may take its timeout, then the hold, then the timeout of the release.
+func (c *Client) drain(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 2*c.plan.Timeout+c.plan.Hold+requestTimeout)
+	defer cancel()
+	for ctx.Err() == nil {
+		var running atomic.Bool
+		c.each(func(i int) {
+			if s, err := c.status(ctx, i); err == nil && s.State == StateRunning {
+				running.Store(true)
+			}
+		})
+		if !running.Load() {
+			return
+		}
+		timer := clock.System().NewTimer(pollEvery / 4)
+		select {
+		case <-timer.C():
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+func (c *Client) each(do func(i int)) {
+	var wg sync.WaitGroup
+	for i := range c.masters {
+		wg.Go(func() { do(i) })
+	}
+	wg.Wait()
+}
+
+// forgot keeps the counts of a life that is over.
+func (c *Client) forgot(i int) {
+	s := &c.states[i]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.before.Acquired += s.now.Acquired
+	s.before.Failed += s.now.Failed
+	s.before.Unsent += s.now.Unsent
+	s.now = Status{}
+}
+
+func (c *Client) start(ctx context.Context, i int, elapsed time.Duration) error {
+	plan := c.plan
+	plan.Elapsed = min(elapsed, plan.Warmup+plan.Duration)
+	body, err := json.Marshal(plan)
+	if err != nil {
+		return fmt.Errorf("encode plan: %w", err)
+	}
+	_, err = c.call(ctx, i, http.MethodPost, "start", body)
+	return err
+}
+
+func (c *Client) stop(ctx context.Context) error {
+	errs := make([]error, len(c.masters))
+	c.each(func(i int) { _, errs[i] = c.call(ctx, i, http.MethodPost, "stop", nil) })
+	return errors.Join(errs...)
+}
+
+func (c *Client) status(ctx context.Context, i int) (Status, error) {
+	s, err := c.call(ctx, i, http.MethodGet, "status", nil)
+	if err == nil && s.ID == c.plan.ID {
+		state := &c.states[i]
+		state.mu.Lock()
+		state.now = s
+		state.mu.Unlock()
+	}
+	return s, err
+}
+
+func (c *Client) call(ctx context.Context, i int, method, verb string, body []byte) (Status, error) {
+	m := c.masters[i]
+	url := strings.TrimSuffix(m.URL, "/") + "/v1/workload/" + verb
+	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	if err != nil {
+		return Status{}, fmt.Errorf("master %s: %w", m.Name, err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return Status{}, fmt.Errorf("%s the workload of master %s: %w", verb, m.Name, err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // it was read
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
+	if err != nil {
+		return Status{}, fmt.Errorf("%s the workload of master %s: %w", verb, m.Name, err)
+	}
+	if resp.StatusCode >= http.StatusBadRequest {
+		return Status{}, fmt.Errorf("%s the workload of master %s: answered %s: %s", verb, m.Name, resp.Status, bytes.TrimSpace(answer))
+	}
+	var s Status
+	if err := json.Unmarshal(answer, &s); err != nil {
+		return Status{}, fmt.Errorf("%s the workload of master %s: %w", verb, m.Name, err)
+	}
+	return s, nil
+}

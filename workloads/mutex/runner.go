@@ -1,0 +1,207 @@
+package mutex
+
+import (
+	"context"
+	"math/rand/v2"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"locklab/locks"
+	"locklab/locks/clock"
+	"locklab/locks/seed"
+	"locklab/workloads/history"
+	"locklab/workloads/loadgen"
+)
+
+// runner runs one plan against one lock client.
+type runner struct {
+	plan    Plan
+	node    string
+	life    string // of this process, so that the ids of holds differ after a restart
+	locker  locks.Locker
+	rec     history.Recorder
+	counter locks.MessageCounter // nil if the locker has none
+	names   []string             // of the resources
+
+	holds                    atomic.Uint64
+	acquired, failed, unsent atomic.Uint64
+}
+
+func newRunner(plan Plan, node string, locker locks.Locker, rec history.Recorder) *runner {
+	r := &runner{plan: plan, node: node, life: strconv.FormatInt(clock.Mono(), 36), locker: locker, rec: rec}
+	r.counter, _ = locker.(locks.MessageCounter)
+	for i := range plan.Resources {
+		r.names = append(r.names, "r"+strconv.Itoa(i+1))
+	}
+	return r
+}
+
+// run returns when the plan is over, or ctx is, and everything was released.
+func (r *runner) run(ctx context.Context) error {
+	rest := r.plan.Warmup + r.plan.Duration - r.plan.Elapsed
+	if rest <= 0 {
+		return nil
+	}
+	cfg := loadgen.Config{
+		Duration:    rest, // the checker knows the measured part from the phases
+		MaxInFlight: max(loadgen.DefaultMaxInFlight, r.plan.Clients),
+		Unsent: func(count uint64, fromNS, toNS int64) {
+			r.unsent.Add(count)
+			r.rec.Record(history.Event{
+				Kind: history.KindAcquire, FromNS: fromNS, AtNS: toNS, Node: r.node, Count: count,
+				Outcome: string(locks.OutcomeFailed), Error: loadgen.ErrorNotSent,
+			})
+		},
+	}
+	clients := r.clients()
+	if r.plan.Rate == 0 {
+		_, err := loadgen.Closed(ctx, cfg, len(clients), func(ctx context.Context, n int, op loadgen.Op) {
+			r.cycle(ctx, clients[n], op)
+		})
+		return err
+	}
+	idle := make(chan *client, len(clients))
+	for _, c := range clients {
+		idle <- c
+	}
+	arrivals := r.seed().Child("arrivals").Child(r.plan.Elapsed.String())
+	cfg.Pacer = loadgen.Poisson(r.plan.Rate, arrivals)
+	_, err := loadgen.Open(ctx, cfg, func(ctx context.Context, op loadgen.Op) {
+		select {
+		case c := <-idle:
+			op.SentNS = clock.Mono() // it waited for a client: that is queueing, not the lock
+			r.cycle(ctx, c, op)
+			idle <- c
+		case <-ctx.Done():
+		}
+	})
+	return err
+}
+
+// seed is of this master: masters must not want the same resources in step.
+func (r *runner) seed() seed.Seed { return r.plan.Seed.Child("mutex").Child(r.node) }
+
+// client does one thing at a time.
+type client struct {
+	name   string
+	random *rand.Rand
+}
+
+func (r *runner) clients() []*client {
+	clients := make([]*client, r.plan.Clients)
+	for i := range clients {
+		name := r.node + "/c" + strconv.Itoa(i+1)
+		clients[i] = &client{name: name, random: r.seed().Child(name).Rand()}
+	}
+	return clients
+}
+
+// cycle acquires, holds and releases once.
+func (r *runner) cycle(ctx context.Context, c *client, op loadgen.Op) {
+	resource := r.names[c.random.IntN(len(r.names))]
+	acquireCtx, cancel := context.WithTimeout(ctx, r.plan.Timeout)
+	defer cancel()
+	lease, err := r.locker.Acquire(acquireCtx, resource)
+	e := history.Event{
+		Kind: history.KindAcquire, FromNS: op.IntendedNS, SentNS: op.SentNS, AtNS: clock.Mono(),
+		Node: r.node, Client: c.name, Resource: resource,
+		Outcome: string(locks.OutcomeOf(err)), Error: locks.ErrorKind(err), Messages: r.messages(),
+	}
+	if err != nil {
+		r.failed.Add(1)
+		r.rec.Record(e)
+		r.backOff(ctx, op)
+		return
+	}
+	r.acquired.Add(1)
+	e.Hold = "h-" + r.node + "-" + r.life + "-" + strconv.FormatUint(r.holds.Add(1), 36)
+	if token, ok := lease.Token(); ok {
+		e.Token = uint64(token)
+	}
+	r.rec.Record(e)
+	r.hold(ctx, lease, &e)
+	r.release(ctx, lease, &e)
+}
+
+// hold acts as the holder until the time is over or the lease is lost.
+func (r *runner) hold(ctx context.Context, lease locks.Lease, acquired *history.Event) {
+	if r.plan.Hold > 0 {
+		timer := clock.System().NewTimer(r.plan.Hold)
+		defer timer.Stop()
+		select {
+		case <-timer.C():
+		case <-ctx.Done():
+		case <-lease.Lost():
+		}
+	}
+	select {
+	case <-lease.Lost():
+		r.rec.Record(history.Event{
+			Kind: history.KindLost, AtNS: clock.Mono(), Node: r.node, Client: acquired.Client,
+			Hold: acquired.Hold, Resource: acquired.Resource, Token: acquired.Token,
+		})
+	default:
+	}
+}
+
+func (r *runner) release(ctx context.Context, lease locks.Lease, acquired *history.Event) {
+	stopped := clock.Mono()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.plan.Timeout)
+	defer cancel()
+	err := lease.Release(ctx)
+	r.rec.Record(history.Event{
+		Kind: history.KindRelease, FromNS: stopped, AtNS: clock.Mono(), Node: r.node, Client: acquired.Client,
+		Hold: acquired.Hold, Resource: acquired.Resource, Token: acquired.Token,
+		Outcome: string(locks.OutcomeOf(err)), Error: locks.ErrorKind(err), Messages: r.messages(),
+	})
+}
+
+// backOff keeps the closed loop from spinning against a lock that refuses at once.
+func (r *runner) backOff(ctx context.Context, op loadgen.Op) {
+	const pause = 10 * time.Millisecond
+	if r.plan.Rate > 0 || clock.Mono()-op.SentNS > int64(pause) {
+		return
+	}
+	timer := clock.System().NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+	case <-ctx.Done():
+	}
+}
+
+func (r *runner) messages() uint64 {
+	if r.counter == nil {
+		return 0
+	}
+	return r.counter.MessagesSent()
+}
+
+// job is a plan that runs in the background.
+type job struct {
+	runner *runner
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error // after done
+}
+
+func startJob(ctx context.Context, r *runner) *job {
+	ctx, cancel := context.WithCancel(ctx)
+	j := &job{runner: r, cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(j.done)
+		defer cancel()
+		j.err = r.run(ctx)
+	}()
+	return j
+}
+
+func (j *job) finished() bool {
+	select {
+	case <-j.done:
+		return true
+	default:
+		return false
+	}
+}
