@@ -1,0 +1,280 @@
+package agent
+
+import (
+	"context"
+	crand "crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"locklab/locks/seed"
+	"locklab/nodes/role"
+)
+
+// Agent supervises the nodes of one host. It is safe for concurrent use.
+type Agent struct {
+	cfg     Config
+	env     []string // what nodes inherit
+	ports   *ports
+	starter *starter
+	guard   *guard
+
+	listener net.Listener
+	server   *http.Server
+	ctx      context.Context //nolint:containedctx // the agent's life: ends what runs on its behalf
+	cancel   context.CancelFunc
+	tasks    sync.WaitGroup // the server and the idle check
+	children sync.WaitGroup
+	requests activity
+
+	mu       sync.Mutex
+	closed   bool
+	nodes    map[string]*node
+	log      *eventLog
+	instance string // changes with every reset
+}
+
+// New starts an agent: it listens at once. Close ends it and all its nodes.
+func New(cfg Config) (*Agent, error) {
+	cfg.fillDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
+		return nil, fmt.Errorf("create agent data dir: %w", err)
+	}
+	var random [16]byte
+	_, _ = crand.Read(random[:]) // never fails
+	ctx, cancel := context.WithCancel(context.Background())
+	a := &Agent{
+		cfg:      cfg,
+		env:      inherited(),
+		ports:    newPorts(netip.MustParseAddr(cfg.Bind), seed.Seed(binary.NativeEndian.Uint64(random[:])).Rand()),
+		ctx:      ctx,
+		cancel:   cancel,
+		nodes:    map[string]*node{},
+		log:      newEventLog(cfg.MaxEventBytes),
+		instance: hex.EncodeToString(random[8:]),
+	}
+	var err error
+	if a.guard, err = newGuard(cfg); err != nil {
+		cancel()
+		return nil, err
+	}
+	if err := a.listen(); err != nil {
+		cancel()
+		a.guard.close()
+		return nil, err
+	}
+	a.starter = newStarter()
+	a.tasks.Go(a.serve)
+	a.tasks.Go(a.watchIdle)
+	return a, nil
+}
+
+// inherited is the environment without what is meant for the agent alone, such as
+// its token.
+func inherited() []string {
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "LOCKLAB_") })
+	return slices.Clip(env)
+}
+
+// URL is where the control API answers.
+func (a *Agent) URL() string { return "http://" + a.listener.Addr().String() }
+
+// Host is the name of the host that the agent runs.
+func (a *Agent) Host() string { return a.cfg.Host }
+
+// Close stops all nodes, SIGTERM first, and the control API, and waits for both.
+func (a *Agent) Close() error {
+	a.mu.Lock()
+	if a.closed {
+		a.mu.Unlock()
+		a.tasks.Wait()
+		return nil
+	}
+	a.closed = true
+	nodes := a.nodesLocked()
+	a.mu.Unlock()
+
+	a.cancel()
+	err := a.stopServer()
+	stopAll(nodes)
+	a.children.Wait()
+	a.tasks.Wait()
+	a.starter.close()
+	a.guard.close()
+	a.ports.close()
+	return err
+}
+
+// Reset kills and removes every node with its data and forgets all events.
+func (a *Agent) Reset() error {
+	a.mu.Lock()
+	nodes := a.nodesLocked()
+	a.mu.Unlock()
+	errs := make([]error, len(nodes))
+	var wg sync.WaitGroup
+	for i, n := range nodes {
+		wg.Go(func() { errs[i] = a.Remove(n.name) })
+	}
+	wg.Wait()
+	if a.cfg.OnReset != nil {
+		a.cfg.OnReset()
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.log.end(fmt.Errorf("the agent was reset: %w", ErrEventsLost))
+	a.log = newEventLog(a.cfg.MaxEventBytes)
+	var random [8]byte
+	_, _ = crand.Read(random[:]) // never fails
+	a.instance = hex.EncodeToString(random[:])
+	return errors.Join(errs...)
+}
+
+func stopAll(nodes []*node) {
+	var wg sync.WaitGroup
+	for _, n := range nodes {
+		wg.Go(func() { n.stop() })
+	}
+	wg.Wait()
+}
+
+func (a *Agent) nodesLocked() []*node {
+	var all []*node
+	for _, n := range a.nodes {
+		all = append(all, n)
+	}
+	slices.SortFunc(all, func(x, y *node) int { return strings.Compare(x.name, y.name) })
+	return all
+}
+
+func (a *Agent) eventLog() *eventLog {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.log
+}
+
+// Nodes lists the nodes, sorted by name.
+func (a *Agent) Nodes() []NodeStatus {
+	a.mu.Lock()
+	nodes := a.nodesLocked()
+	a.mu.Unlock()
+	all := make([]NodeStatus, 0, len(nodes))
+	for _, n := range nodes {
+		all = append(all, n.status())
+	}
+	return all
+}
+
+// Reserve gives a node its addresses, which it keeps until it is removed, by port
+// name and as others dial them. A second call gives the same.
+func (a *Agent) Reserve(name, roleName string) (map[string]string, error) {
+	n, err := a.reserve(name, roleName)
+	if err != nil {
+		return nil, err
+	}
+	return n.addrs(a.cfg.Advertise), nil
+}
+
+func (a *Agent) reserve(name, roleName string) (*node, error) {
+	r, err := a.role(roleName)
+	if err != nil {
+		return nil, err
+	}
+	if !validName(name) {
+		return nil, fmt.Errorf("node %q is not a name: want %s: %w", name, nameWanted, ErrInvalid)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return nil, fmt.Errorf("reserve %s: %w", name, ErrClosed)
+	}
+	if n, ok := a.nodes[name]; ok {
+		if n.role.Name != roleName {
+			return nil, fmt.Errorf("node %s has the role %s, not %s: remove it first: %w", name, n.role.Name, roleName, ErrConflict)
+		}
+		return n, nil
+	}
+	n := &node{agent: a, name: name, role: r, dir: filepath.Join(a.cfg.DataDir, name), op: make(chan struct{}, 1), ports: map[string]int{}}
+	for _, portName := range r.Ports {
+		if n.ports[portName], err = a.ports.take(); err != nil {
+			n.releasePorts()
+			return nil, fmt.Errorf("node %s: %w", name, err)
+		}
+	}
+	a.nodes[name] = n
+	return n, nil
+}
+
+func (a *Agent) role(name string) (role.Role, error) {
+	i := slices.IndexFunc(a.cfg.Roles, func(r role.Role) bool { return r.Name == name })
+	if i < 0 {
+		var known []string
+		for _, r := range a.cfg.Roles {
+			known = append(known, r.Name)
+		}
+		return role.Role{}, fmt.Errorf("role %q: this agent runs %s: %w", name, strings.Join(known, ", "), ErrNotFound)
+	}
+	return a.cfg.Roles[i], nil
+}
+
+func (a *Agent) node(name string) (*node, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n, ok := a.nodes[name]
+	if !ok {
+		return nil, fmt.Errorf("node %q: host %s has no such node: reserve or start it first: %w", name, a.cfg.Host, ErrNotFound)
+	}
+	return n, nil
+}
+
+// Remove kills a node if it runs, deletes its data and log, and gives its
+// addresses back. A node that does not exist is no error.
+func (a *Agent) Remove(name string) error {
+	n, err := a.node(name)
+	if err != nil {
+		return nil // it is gone already
+	}
+	n.op <- struct{}{}
+	defer func() { <-n.op }()
+	if n.removed {
+		return nil
+	}
+	n.removed = true
+	n.killNow()
+	err = os.RemoveAll(n.dir) // before the name is free for a new node
+	a.mu.Lock()
+	delete(a.nodes, name)
+	a.mu.Unlock()
+	n.releasePorts()
+	if err != nil {
+		return fmt.Errorf("remove node %s: %w", name, err)
+	}
+	return nil
+}
+
+// Version is the version of a role's server on this host.
+func (a *Agent) Version(ctx context.Context, roleName string) (string, error) {
+	r, err := a.role(roleName)
+	if err != nil {
+		return "", err
+	}
+	if r.Version == nil {
+		return a.cfg.Version, nil
+	}
+	v, err := r.Version(ctx)
+	if err != nil {
+		return "", fmt.Errorf("version of %s: %w", roleName, err)
+	}
+	return v, nil
+}

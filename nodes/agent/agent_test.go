@@ -1,0 +1,453 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"locklab/nodes/role"
+)
+
+func settings(t *testing.T, s ownSettings) json.RawMessage {
+	t.Helper()
+	data, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func state(t *testing.T, c *Client, node string) NodeStatus {
+	t.Helper()
+	all, err := c.Nodes(t.Context())
+	must(t, err)
+	for _, n := range all {
+		if n.Name == node {
+			return n
+		}
+	}
+	t.Fatalf("no node %s in %v", node, all)
+	return NodeStatus{}
+}
+
+func TestLifeOfAnOwnNode(t *testing.T) {
+	_, c := newAgent(t, nil)
+	ctx := t.Context()
+	events := collect(t, c)
+	addrs, err := c.Reserve(ctx, "own-1", "own")
+	must(t, err)
+	if s := state(t, c, "own-1"); s.State != "reserved" || s.PID != 0 {
+		t.Errorf("before the start: %+v", s)
+	}
+	must(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own"}))
+	if s := state(t, c, "own-1"); s.State != "ready" || s.Addrs["http"] != addrs["http"] {
+		t.Errorf("after the start: %+v, reserved were %v", s, addrs)
+	}
+	dial(t, addrs["http"])
+	must(t, c.Pause(ctx, "own-1"))
+	must(t, c.Pause(ctx, "own-1")) // nothing to do
+	if s := state(t, c, "own-1"); s.State != "paused" {
+		t.Errorf("after the pause: %+v", s)
+	}
+	must(t, c.Resume(ctx, "own-1"))
+	must(t, c.Resume(ctx, "own-1"))
+	must(t, c.Kill(ctx, "own-1"))
+	must(t, c.Kill(ctx, "own-1"))
+	if s := state(t, c, "own-1"); s.State != "ended" || s.Exit != "signal-killed" {
+		t.Errorf("after the kill: %+v", s)
+	}
+	must(t, c.Restart(ctx, "own-1", RestartOptions{}))
+	must(t, c.Restart(ctx, "own-1", RestartOptions{Wipe: true, Delay: time.Millisecond}))
+	dial(t, addrs["http"])
+	must(t, c.Stop(ctx, "own-1"))
+	must(t, c.Stop(ctx, "own-1"))
+	must(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Events: 1})}))
+	must(t, c.Remove(ctx, "own-1"))
+
+	want := "own-1:started own-1:found-nothing own-1:ready own-1:paused own-1:resumed own-1:killed(signal-killed) " +
+		"own-1:started own-1:found-memory own-1:ready own-1:killed(signal-killed) " +
+		"own-1:started own-1:found-nothing own-1:ready own-1:stopped " +
+		"own-1:started own-1:found-nothing own-1:ready own-1: own-1:killed(signal-killed)"
+	all := events.drained()
+	if got := story(all); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	for i, e := range all {
+		if e.Host != "host-a-1" || e.AtNS == 0 || e.FromNS > e.AtNS {
+			t.Errorf("event %d: %+v", i, e)
+		}
+	}
+}
+
+func TestLifeOfAForeignNode(t *testing.T) {
+	_, c := newAgent(t, nil)
+	ctx := t.Context()
+	events := collect(t, c)
+	must(t, c.Start(ctx, NodeSpec{Name: "foreign-1", Role: "foreign"}))
+	addr := state(t, c, "foreign-1").Addrs["tcp"]
+	dial(t, addr)
+	must(t, c.Restart(ctx, "foreign-1", RestartOptions{}))
+	dial(t, addr)
+	must(t, c.Pause(ctx, "foreign-1"))
+	must(t, c.Stop(ctx, "foreign-1")) // a paused one stops too
+	log, err := c.Log(ctx, "foreign-1")
+	must(t, err)
+	if want := "listening on " + addr; strings.Count(log, want) != 2 {
+		t.Errorf("log = %q, want %q twice", log, want)
+	}
+	version, err := c.Version(ctx, "foreign")
+	must(t, err)
+	if version != "foreign 7.0" {
+		t.Errorf("version = %q", version)
+	}
+	want := "foreign-1:started foreign-1:ready foreign-1:killed(signal-killed) " +
+		"foreign-1:started foreign-1:ready foreign-1:paused foreign-1:stopped(signal-terminated)"
+	if got := story(events.drained()); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func dial(t *testing.T, addr string) {
+	t.Helper()
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.Close()
+}
+
+func TestANodeThatEndsByItselfIsNoticed(t *testing.T) {
+	_, c := newAgent(t, nil)
+	events := collect(t, c)
+	must(t, c.Start(t.Context(), NodeSpec{Name: "foreign-1", Role: "foreign"}))
+	process, err := os.FindProcess(state(t, c, "foreign-1").PID)
+	must(t, err)
+	must(t, process.Signal(os.Interrupt))
+	eventually(t, "ended", func() bool { return state(t, c, "foreign-1").State == "ended" })
+	if got := story(events.drained()); !strings.HasSuffix(got, "foreign-1:exited(signal-interrupt)") {
+		t.Error(got)
+	}
+}
+
+func TestFailedStartShowsTheLog(t *testing.T) {
+	_, c := newAgent(t, func(cfg *Config) { cfg.StartTimeout = 2 * time.Second })
+	ctx := t.Context()
+	for name, tc := range map[string]struct {
+		settings ownSettings
+		want     []string
+	}{
+		"ends":        {ownSettings{Fail: true}, []string{"it ended with exit-3", "the end of its log:", `"msg":"born"`, "run own ends: no space for ponies"}},
+		"never-ready": {ownSettings{Mute: true}, []string{"it was not ready within 2s", `"msg":"born"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := c.Start(ctx, NodeSpec{Name: name, Role: "own", Settings: settings(t, tc.settings)})
+			if !errors.Is(err, ErrStart) {
+				t.Fatal(err)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q is missing in: %v", want, err)
+				}
+			}
+			if s := state(t, c, name); s.State != "ended" {
+				t.Errorf("the node is left behind: %+v", s)
+			}
+			must(t, c.Start(ctx, NodeSpec{Name: name, Role: "own"})) // right settings later
+		})
+	}
+}
+
+func TestCallerThatGivesUpLeavesNoNode(t *testing.T) {
+	_, c := newAgent(t, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := make(chan error, 1)
+	go func() {
+		failed <- c.Start(ctx, NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Mute: true})})
+	}()
+	eventually(t, "starting", func() bool {
+		all, err := c.Nodes(t.Context())
+		return err == nil && len(all) == 1 && all[0].State == "starting"
+	})
+	cancel()
+	if err := <-failed; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	eventually(t, "ended", func() bool { return state(t, c, "own-1").State == "ended" })
+}
+
+func TestRestartCanBeGivenUpWhileItWaits(t *testing.T) {
+	_, c := newAgent(t, nil)
+	must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := make(chan error, 1)
+	go func() { failed <- c.Restart(ctx, "own-1", RestartOptions{Delay: 5 * time.Minute}) }()
+	eventually(t, "down", func() bool { return state(t, c, "own-1").State == "ended" })
+	// Meanwhile it can be started by somebody else, on the same address.
+	must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
+	cancel()
+	if err := <-failed; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestStopKillsADeafNode(t *testing.T) {
+	_, c := newAgent(t, func(cfg *Config) { cfg.StopGrace = 50 * time.Millisecond })
+	events := collect(t, c)
+	must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{DeafTo15: true})}))
+	must(t, c.Stop(t.Context(), "own-1"))
+	if got := story(events.drained()); !strings.HasSuffix(got, "own-1:stopped(signal-killed)") {
+		t.Error(got)
+	}
+}
+
+func TestStartIsIdempotent(t *testing.T) {
+	_, c := newAgent(t, nil)
+	ctx := t.Context()
+	spec := NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Events: 1})}
+	must(t, c.Start(ctx, spec))
+	pid := state(t, c, "own-1").PID
+	must(t, c.Start(ctx, spec))
+	if got := state(t, c, "own-1").PID; got != pid {
+		t.Errorf("a second start made process %d out of %d", got, pid)
+	}
+	spec.Settings = settings(t, ownSettings{Events: 2})
+	if err := c.Start(ctx, spec); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "stop it first") {
+		t.Error(err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	a, c := newAgent(t, nil)
+	ctx := t.Context()
+	_, err := c.Reserve(ctx, "own-1", "own")
+	must(t, err)
+	post := func(path, body string) func() error {
+		return func() error { return c.Call(ctx, http.MethodPost, path, json.RawMessage(body), nil) }
+	}
+	stranger := NewClient(a.URL(), "guess")
+	defer stranger.Close()
+	silent := NewClient(a.URL(), "")
+	defer silent.Close()
+	for name, tc := range map[string]struct {
+		do   func() error
+		is   error
+		want string
+	}{
+		"unknown role":      {func() error { _, err := c.Reserve(ctx, "n", "wroker"); return err }, ErrNotFound, "this agent runs own, foreign"},
+		"unknown node":      {func() error { return c.Kill(ctx, "nobody") }, ErrNotFound, "host host-a-1 has no such node"},
+		"other role":        {func() error { _, err := c.Reserve(ctx, "own-1", "foreign"); return err }, ErrConflict, "has the role own, not foreign"},
+		"not started":       {func() error { return c.Restart(ctx, "own-1", RestartOptions{}) }, ErrConflict, "never started"},
+		"pause of none":     {func() error { return c.Pause(ctx, "own-1") }, ErrConflict, "does not run"},
+		"name with path":    {func() error { _, err := c.Reserve(ctx, "../etc", "own"); return err }, ErrInvalid, "want 1 to 63"},
+		"name upper":        {func() error { _, err := c.Reserve(ctx, "Own", "own"); return err }, ErrInvalid, "want 1 to 63"},
+		"long name":         {func() error { _, err := c.Reserve(ctx, strings.Repeat("x", 64), "own"); return err }, ErrInvalid, "want 1 to 63"},
+		"unknown field":     {post("/v1/nodes/own-1/start", `{"role":"own","path":"/bin/sh"}`), ErrInvalid, `unknown field "path"`},
+		"trailing":          {post("/v1/nodes/own-1/kill", `{"role":"own"}`), ErrInvalid, `unknown field "role"`},
+		"wrong type":        {post("/v1/nodes/own-1/reserve", `{"role":7}`), ErrInvalid, "cannot unmarshal number"},
+		"bad settings":      {post("/v1/nodes/own-1/start", `{"role":"own","settings":{"colour":"red"}}`), ErrInvalid, `unknown field "colour"`},
+		"negative delay":    {post("/v1/nodes/own-1/restart", `{"delay_ms":-1}`), ErrInvalid, "out of range"},
+		"large body":        {post("/v1/nodes/own-1/start", `{"role":"`+strings.Repeat("x", maxBody)+`"}`), ErrInvalid, "want at most 1048576 bytes"},
+		"no such path":      {post("/v1/shell", `{}`), ErrNotFound, "404"},
+		"events from text":  {func() error { return c.Call(ctx, http.MethodGet, "/v1/events?from=x", nil, nil) }, ErrInvalid, "want the number"},
+		"events to come":    {func() error { return c.Call(ctx, http.MethodGet, "/v1/events?from=99", nil, nil) }, ErrInvalid, "the next one will be 0"},
+		"other instance":    {func() error { return c.Call(ctx, http.MethodGet, "/v1/events?from=0&instance=x", nil, nil) }, ErrEventsLost, "restarted or reset"},
+		"wrong token":       {func() error { return stranger.Kill(ctx, "own-1") }, ErrUnauthorized, "token is missing or wrong"},
+		"no token":          {func() error { _, err := silent.Health(ctx); return err }, ErrUnauthorized, "token is missing or wrong"},
+		"unknown for mount": {func() error { return silent.Call(ctx, http.MethodGet, "/v1/links/x", nil, nil) }, ErrUnauthorized, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := tc.do()
+			if !errors.Is(err, tc.is) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %v with %q", err, tc.is, tc.want)
+			}
+			if err != nil && strings.Contains(err.Error(), "secret") {
+				t.Errorf("the token is in the error: %v", err)
+			}
+		})
+	}
+}
+
+func TestUnreachableAgent(t *testing.T) {
+	a, c := newAgent(t, nil)
+	must(t, a.Close())
+	_, err := c.Health(t.Context())
+	if !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), a.URL()) || !strings.Contains(err.Error(), "want a running `locklab agent` there") {
+		t.Error(err)
+	}
+	if err := a.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}); !errors.Is(err, ErrClosed) {
+		t.Error(err)
+	}
+}
+
+func TestWebPagesAreRefused(t *testing.T) {
+	a, _ := newAgent(t, func(cfg *Config) { cfg.Token = "" })
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, a.URL()+"/v1/reset", nil)
+	must(t, err)
+	request.Header.Set("Origin", "http://example.org")
+	response, err := http.DefaultTransport.RoundTrip(request)
+	must(t, err)
+	defer http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusForbidden {
+		t.Errorf("status %d", response.StatusCode)
+	}
+}
+
+func TestMountsAreBehindTheToken(t *testing.T) {
+	links := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(r.URL.Path)) })
+	a, c := newAgent(t, func(cfg *Config) { cfg.Mounts = map[string]http.Handler{"/v1/links/": links} })
+	var answer []byte
+	must(t, c.Call(t.Context(), http.MethodGet, "/v1/links/x", nil, &answer))
+	if string(answer) != "/v1/links/x" {
+		t.Errorf("got %q", answer)
+	}
+	silent := NewClient(a.URL(), "")
+	defer silent.Close()
+	if err := silent.Call(t.Context(), http.MethodGet, "/v1/links/x", nil, nil); !errors.Is(err, ErrUnauthorized) {
+		t.Error(err)
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Config)
+		want   string
+	}{
+		"open without token": {func(c *Config) { c.Listen = "0.0.0.0:0" }, "set a token, or listen on 127.0.0.1"},
+		"all addresses":      {func(c *Config) { c.Listen = ":0" }, "set a token"},
+		"a name":             {func(c *Config) { c.Listen = "example.org:7500" }, "set a token"},
+		"no port":            {func(c *Config) { c.Listen = "127.0.0.1" }, "want HOST:PORT"},
+		"host":               {func(c *Config) { c.Host = "" }, `host: "" is not a name`},
+		"token":              {func(c *Config) { c.Token = "a b" }, "no header can carry"},
+		"data dir":           {func(c *Config) { c.DataDir = "data" }, "absolute path"},
+		"executable":         {func(c *Config) { c.Executable = "locklab" }, "absolute path"},
+		"advertise":          {func(c *Config) { c.Advertise = "10.0.0.1:80" }, `"10.0.0.1:80" is not`},
+		"bind":               {func(c *Config) { c.Advertise = "redis.example" }, "bind:"},
+		"role twice":         {func(c *Config) { c.Roles = append(c.Roles, c.Roles[0]) }, "want each role once"},
+		"foreign role":       {func(c *Config) { c.Roles = []role.Role{{Name: "x"}} }, "lacks Command or Ready"},
+		"limits":             {func(c *Config) { c.StopGrace = -1 }, "negative"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg, err := testConfig(t.TempDir())
+			must(t, err)
+			tc.change(&cfg)
+			a, err := New(cfg)
+			if err == nil {
+				_ = a.Close()
+			}
+			if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestListenAddressTaken(t *testing.T) {
+	a, _ := newAgent(t, nil)
+	cfg, err := testConfig(t.TempDir())
+	must(t, err)
+	cfg.Listen = strings.TrimPrefix(a.URL(), "http://")
+	if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), cfg.Listen) {
+		t.Error(err)
+	}
+}
+
+func TestResetForgetsEverything(t *testing.T) {
+	resets := 0
+	a, c := newAgent(t, func(cfg *Config) { cfg.OnReset = func() { resets++ } })
+	ctx := t.Context()
+	events := collect(t, c)
+	must(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own"}))
+	must(t, events.Drain(ctx))
+	must(t, c.Reset(ctx))
+	all, err := c.Nodes(ctx)
+	must(t, err)
+	if len(all) != 0 || resets != 1 {
+		t.Errorf("left: %v, hook was called %d times", all, resets)
+	}
+	if h := a.Health(); h.NextEvent != 0 {
+		t.Errorf("next event = %d", h.NextEvent)
+	}
+	<-events.Done()
+	if err := events.Err(); !errors.Is(err, ErrEventsLost) {
+		t.Errorf("the old follower ended with %v", err)
+	}
+	left, err := os.ReadDir(a.cfg.DataDir)
+	must(t, err)
+	if len(left) != 0 {
+		t.Errorf("files are left: %v", left)
+	}
+}
+
+func TestIdleAgentRemovesItsNodes(t *testing.T) {
+	a, c := newAgent(t, func(cfg *Config) { cfg.IdleReset = 50 * time.Millisecond })
+	must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"})) // a request under way is no idleness
+	eventually(t, "reset", func() bool { return len(a.Nodes()) == 0 })
+}
+
+func TestCloseEndsWhatIsStarting(t *testing.T) {
+	a, c := newAgent(t, nil)
+	failed := make(chan error, 1)
+	go func() {
+		failed <- a.Start(context.Background(), NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Mute: true})})
+	}()
+	var pid int
+	eventually(t, "starting", func() bool {
+		all, err := c.Nodes(t.Context())
+		if err == nil && len(all) == 1 {
+			pid = all[0].PID
+		}
+		return pid != 0
+	})
+	must(t, a.Close())
+	if err := <-failed; !errors.Is(err, ErrStart) {
+		t.Error(err)
+	}
+	if alive(pid) {
+		t.Errorf("process %d is left", pid)
+	}
+}
+
+func TestLogIsBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	l, err := openLog(path)
+	must(t, err)
+	line := strings.Repeat("x", 99) + "\n"
+	for range 4 * maxLogSize / len(line) {
+		_, _ = l.Write([]byte(line))
+	}
+	_, _ = l.Write([]byte("the end\n"))
+	l.close()
+	data, err := readLog(path)
+	must(t, err)
+	if len(data) > maxLogSize || len(data) < maxLogSize/2 {
+		t.Errorf("%d bytes are kept, want between %d and %d", len(data), maxLogSize/2, maxLogSize)
+	}
+	tail := tailOf(path)
+	if !strings.HasSuffix(tail, "the end") || strings.Count(tail, "\n") > 21 {
+		t.Errorf("tail = %q", tail)
+	}
+}
+
+func TestClockOffsetOfOneMachine(t *testing.T) {
+	_, c := newAgent(t, nil)
+	offset, bound, err := c.ClockOffset(t.Context(), 5)
+	must(t, err)
+	if offset.Abs() > bound {
+		t.Errorf("offset %s with an error bound of %s on one machine", offset, bound)
+	}
+}

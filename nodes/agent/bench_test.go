@@ -1,0 +1,76 @@
+package agent
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"locklab/workloads/history"
+)
+
+// BenchmarkLab starts and ends what a controller hosts for one run: sixteen agents
+// with a node each.
+func BenchmarkLab(b *testing.B) {
+	for b.Loop() {
+		var wg sync.WaitGroup
+		var agents []*Agent
+		for i := range 16 {
+			cfg, err := testConfig(b.TempDir())
+			if err != nil {
+				b.Fatal(err)
+			}
+			a, err := New(cfg)
+			if err != nil {
+				b.Fatal(err)
+			}
+			agents = append(agents, a)
+			wg.Go(func() {
+				c := NewClient(a.URL(), "")
+				defer c.Close()
+				if err := c.Start(b.Context(), NodeSpec{Name: fmt.Sprintf("own-%d", i), Role: "own"}); err != nil {
+					b.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		for _, a := range agents {
+			wg.Go(func() { _ = a.Close() })
+		}
+		wg.Wait()
+	}
+}
+
+// BenchmarkEvents takes events from a node through its agent to the follower.
+func BenchmarkEvents(b *testing.B) {
+	cfg, err := testConfig(b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	a, err := New(cfg)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = a.Close() }()
+	c := NewClient(a.URL(), "")
+	defer c.Close()
+	const many = 200_000
+	for b.Loop() {
+		if err := a.Remove("own-1"); err != nil {
+			b.Fatal(err)
+		}
+		seen := make(chan struct{})
+		f := c.Follow(b.Context(), a.Health().NextEvent, func(_ uint64, e history.Event) error {
+			if e.Token == many {
+				close(seen)
+			}
+			return nil
+		})
+		spec := NodeSpec{Name: "own-1", Role: "own", Settings: fmt.Appendf(nil, `{"events":%d}`, many)}
+		if err := c.Start(b.Context(), spec); err != nil {
+			b.Fatal(err)
+		}
+		<-seen
+		f.Close()
+	}
+	b.ReportMetric(many*float64(b.N)/b.Elapsed().Seconds(), "events/s")
+}

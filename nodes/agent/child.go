@@ -1,0 +1,284 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"locklab/locks/clock"
+	"locklab/nodes/process"
+	"locklab/nodes/role"
+	"locklab/workloads/history"
+)
+
+// maxEventLine bounds one event of a node.
+const maxEventLine = 1 << 20
+
+// outputGrace is how long the output of a process may outlast it, which it does
+// only if a grandchild that left its process group holds it open.
+const outputGrace = 2 * time.Second
+
+// child is one incarnation of a node: a process from its start to its end.
+type child struct {
+	role.Node // as it was prepared
+	host      string
+	cmd       *exec.Cmd
+	pid       int
+	log       *logFile
+	events    *eventLog
+
+	mu       sync.Mutex
+	reaped   bool
+	paused   bool
+	intent   string // the state that its end is recorded as, "" for exited
+	intentNS int64  // when that was asked
+
+	readyOnce sync.Once
+	ready     chan struct{} // closed once it is ready
+	gone      chan struct{} // closed once it ended and everything it wrote was taken
+	exit      string        // how it ended, in one word; valid once gone
+}
+
+// pipes are the ends of a process's pipes: what it gets, and what the agent keeps.
+type pipes struct {
+	stdin, output, events             *os.File // the process's
+	stdinKept, outputKept, eventsKept *os.File // the agent's
+}
+
+func openPipes() (*pipes, error) {
+	p := &pipes{}
+	for _, pair := range []struct{ r, w **os.File }{
+		{&p.stdin, &p.stdinKept}, {&p.outputKept, &p.output}, {&p.eventsKept, &p.events},
+	} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			p.close()
+			return nil, fmt.Errorf("open pipe: %w", err)
+		}
+		*pair.r, *pair.w = r, w
+	}
+	return p, nil
+}
+
+func (p *pipes) closeGiven() { closeAll(p.stdin, p.output, p.events) }
+
+func (p *pipes) close() {
+	p.closeGiven()
+	closeAll(p.stdinKept, p.outputKept, p.eventsKept)
+}
+
+func closeAll(files ...*os.File) {
+	for _, f := range files {
+		if f != nil {
+			_ = f.Close() // pipe ends hold nothing that closing could lose
+		}
+	}
+}
+
+// startChild starts a process. It takes over the log.
+func (a *Agent) startChild(n role.Node, own bool, command role.Command, log *logFile) (*child, error) {
+	p, err := openPipes()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(command.Path, command.Args...) //nolint:noctx // its life is the node's, not a request's
+	cmd.Dir = n.Dir
+	cmd.Env = append(a.env, command.Env...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.stdin, p.output, p.output
+	if own {
+		cmd.ExtraFiles = []*os.File{p.events} // becomes process.EventsFD
+	}
+	cmd.SysProcAttr = sysProcAttr(a.cfg.watchdog)
+
+	c := &child{
+		Node: n, host: a.cfg.Host, cmd: cmd, log: log, events: a.eventLog(),
+		ready: make(chan struct{}), gone: make(chan struct{}),
+	}
+	asked := clock.Mono()
+	if err := a.starter.do(cmd.Start); err != nil {
+		p.close()
+		return nil, fmt.Errorf("start %s: %w", command.Path, err)
+	}
+	c.pid = cmd.Process.Pid
+	a.guard.started(c.pid)
+	p.closeGiven()
+	c.record("started", asked, clock.Mono(), "")
+	a.children.Go(func() { c.supervise(p, a.guard) })
+	return c, nil
+}
+
+// supervise takes what the process writes and sees it to its end.
+func (c *child) supervise(p *pipes, guard *guard) {
+	defer close(c.gone)
+	defer closeAll(p.stdinKept, p.outputKept, p.eventsKept)
+	defer c.log.close()
+	var readers sync.WaitGroup
+	readers.Go(func() { _, _ = io.Copy(c.log, p.outputKept) }) // ends with the pipe
+	readers.Go(func() { c.readEvents(p.eventsKept) })
+
+	awaitExit(c.pid)
+	c.mu.Lock()
+	// Its number is still its own until it is reaped: end what it left behind.
+	_ = unix.Kill(-c.pid, unix.SIGKILL)
+	_ = c.cmd.Wait() // ProcessState says how it ended
+	c.reaped = true
+	ended := clock.Mono()
+	state, asked := c.intent, c.intentNS
+	c.mu.Unlock()
+	guard.ended(c.pid)
+
+	deadline := clock.System().Now().Add(outputGrace)
+	_ = p.outputKept.SetReadDeadline(deadline) // pipes have deadlines
+	_ = p.eventsKept.SetReadDeadline(deadline)
+	readers.Wait()
+	c.exit = exitWord(c.cmd.ProcessState)
+	if state == "" {
+		state = "exited"
+	}
+	c.record(state, asked, ended, c.exit)
+}
+
+// readEvents takes the node's events until the pipe ends.
+func (c *child) readEvents(from io.Reader) {
+	in := newLineReader(from, maxEventLine)
+	for {
+		line, err := in.next()
+		switch {
+		case err == nil && json.Valid(line):
+			c.noticeReady(line)
+			c.events.add(line)
+		case err == nil || errors.Is(err, errLongLine):
+			c.events.end(fmt.Errorf("node %s wrote an event that is not a JSON line of at most %d bytes: %w", c.Name, maxEventLine, ErrEventsLost))
+			_, _ = io.Copy(io.Discard, from) // or the node would hang in a write
+			return
+		default:
+			return // a torn last line was not yet an event when the node was killed
+		}
+	}
+}
+
+// noticeReady looks for the event by which an own node says that it is ready.
+func (c *child) noticeReady(line []byte) {
+	if !bytes.Contains(line, []byte(`"`+process.StateReady+`"`)) {
+		return
+	}
+	var e history.Event
+	if json.Unmarshal(line, &e) == nil && e.Kind == history.KindNode && e.State == process.StateReady {
+		c.readyOnce.Do(func() { close(c.ready) })
+	}
+}
+
+// markReady is noticeReady for nodes that do not say it themselves.
+func (c *child) markReady(asked int64) {
+	c.readyOnce.Do(func() {
+		c.record(process.StateReady, asked, clock.Mono(), "")
+		close(c.ready)
+	})
+}
+
+// record leaves an event of the agent's own. asked and at are on clock.Mono.
+func (c *child) record(state string, asked, at int64, exit string) {
+	c.events.record(history.Event{
+		Kind: history.KindNode, AtNS: at, FromNS: asked, Host: c.host, Node: c.Name, State: state, Error: exit,
+	})
+}
+
+// signalLocked sends a signal to the process group, or to the process alone. False
+// means that it has ended. The caller holds the mutex.
+func (c *child) signalLocked(sig syscall.Signal, group bool) bool {
+	if c.reaped {
+		return false
+	}
+	pid := c.pid
+	if group {
+		pid = -pid
+	}
+	_ = unix.Kill(pid, sig) // what is not yet reaped can be signaled
+	return true
+}
+
+// end sends the signal that is to end the process, and notes as what its end is to
+// be recorded: the first one who ends it says so.
+func (c *child) end(state string, sig syscall.Signal, group bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.intent == "" && !c.reaped {
+		c.intent, c.intentNS = state, clock.Mono()
+	}
+	c.signalLocked(sig, group)
+	if sig != unix.SIGKILL {
+		c.signalLocked(unix.SIGCONT, true) // a stopped process does not see the signal
+	}
+}
+
+// pause stops the process and returns once it stands still.
+func (c *child) pause() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.paused {
+		return nil
+	}
+	asked := clock.Mono()
+	if !c.signalLocked(unix.SIGSTOP, true) || !awaitStopped(c.pid) {
+		return fmt.Errorf("pause %s: it has ended: %w", c.Name, ErrConflict)
+	}
+	c.paused = true
+	c.record("paused", asked, clock.Mono(), "")
+	return nil
+}
+
+// resume lets a paused process go on.
+func (c *child) resume() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	asked := clock.Mono()
+	if !c.signalLocked(unix.SIGCONT, true) {
+		return fmt.Errorf("resume %s: it has ended: %w", c.Name, ErrConflict)
+	}
+	if c.paused {
+		c.paused = false
+		c.record("resumed", asked, clock.Mono(), "")
+	}
+	return nil
+}
+
+func (c *child) isGone() bool { return isClosed(c.gone) }
+
+func (c *child) isPaused() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.paused
+}
+
+func isClosed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
+}
+
+// exitWord is how a process ended: "" for code 0, exit-1, signal-killed.
+func exitWord(state *os.ProcessState) string {
+	if state == nil {
+		return ""
+	}
+	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return "signal-" + strings.ReplaceAll(ws.Signal().String(), " ", "-")
+	}
+	if code := state.ExitCode(); code != 0 {
+		return fmt.Sprintf("exit-%d", code)
+	}
+	return ""
+}

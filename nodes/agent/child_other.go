@@ -1,0 +1,30 @@
+//go:build unix && !linux
+
+package agent
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// sysProcAttr puts a child into a process group of its own. The watchdog sees to
+// it that it does not survive the agent.
+func sysProcAttr(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// awaitExit has nothing to wait with here that leaves the process to be reaped.
+func awaitExit(int) {}
+
+// awaitStopped trusts that a stop signal that was sent takes effect at once.
+func awaitStopped(int) bool { return true }
+
+// tcpSocket opens a socket that children do not inherit, but for a moment.
+func tcpSocket(family int) (int, error) {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	fd, err := unix.Socket(family, unix.SOCK_STREAM, 0)
+	if err == nil {
+		unix.CloseOnExec(fd)
+	}
+	return fd, err
+}

@@ -1,0 +1,160 @@
+package agent
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"locklab/nodes/role"
+)
+
+// Config is what an agent needs to know.
+type Config struct {
+	Host string // the host's name in the topology
+	Zone string // its zone's short name
+
+	// Listen is the address of the control API, 127.0.0.1:0 by default. An address
+	// that is not loopback needs a token.
+	Listen string
+	// Advertise is the IP address or name at which others reach this host's nodes,
+	// 127.0.0.1 by default.
+	Advertise string
+	// Bind is the IP address that nodes listen on; by default Advertise, which must
+	// be an IP address then.
+	Bind string
+	// Token is what every request must bear; "" asks for none.
+	Token string
+
+	// DataDir holds a directory for each node. It is created if it is missing.
+	DataDir string
+	// Executable is the locklab binary, for roles that it implements.
+	Executable string
+	// Version is the version of locklab, for Health.
+	Version string
+	// Roles are what may run here.
+	Roles []role.Role
+	// Mounts are more handlers for the control API, by pattern such as "/v1/links/".
+	// They see the whole path and are behind the same token and limits.
+	Mounts map[string]http.Handler
+	// OnReset is called when the agent was reset and has no nodes; nil for nothing.
+	OnReset func()
+
+	// StartTimeout is how long a node may take to become ready, 15 s by default.
+	StartTimeout time.Duration
+	// StopGrace is how long a node may take to end on SIGTERM, 4 s by default.
+	StopGrace time.Duration
+	// IdleReset resets the agent when no request has come for so long, as a
+	// controller that died can no longer end its nodes; 0 never does.
+	IdleReset time.Duration
+	// MaxEventBytes bounds the events kept for the follower, 64 MiB by default.
+	MaxEventBytes int
+
+	Log *slog.Logger
+
+	// watchdog ends the nodes of a dead agent where the kernel does not.
+	watchdog bool
+}
+
+// DefaultConfig has the defaults filled in. Host, Zone, DataDir, Executable and
+// Roles are still to be set.
+func DefaultConfig() Config {
+	return Config{
+		Listen:        "127.0.0.1:0",
+		Advertise:     "127.0.0.1",
+		StartTimeout:  15 * time.Second,
+		StopGrace:     4 * time.Second,
+		MaxEventBytes: 64 << 20,
+		Log:           slog.New(slog.DiscardHandler),
+		watchdog:      runtime.GOOS != "linux",
+	}
+}
+
+func (c *Config) fillDefaults() {
+	d := DefaultConfig()
+	setDefault(&c.Listen, d.Listen)
+	setDefault(&c.Advertise, d.Advertise)
+	setDefault(&c.Bind, c.Advertise)
+	setDefault(&c.StartTimeout, d.StartTimeout)
+	setDefault(&c.StopGrace, d.StopGrace)
+	setDefault(&c.MaxEventBytes, d.MaxEventBytes)
+	setDefault(&c.Log, d.Log)
+	setDefault(&c.watchdog, d.watchdog)
+}
+
+func setDefault[T comparable](field *T, value T) {
+	if *field == *new(T) {
+		*field = value
+	}
+}
+
+// validate checks what fillDefaults has completed.
+func (c *Config) validate() error {
+	var bad error
+	refuse := func(field, format string, args ...any) {
+		if bad == nil {
+			bad = fmt.Errorf("agent config: %s: %s: %w", field, fmt.Sprintf(format, args...), ErrInvalid)
+		}
+	}
+	if !validName(c.Host) {
+		refuse("host", "%q is not a name: want %s", c.Host, nameWanted)
+	}
+	if host, _, err := net.SplitHostPort(c.Listen); err != nil {
+		refuse("listen", "%q is not an address: want HOST:PORT such as 127.0.0.1:7500", c.Listen)
+	} else if c.Token == "" && !isLoopback(host) {
+		refuse("listen", "%q can be reached from other machines: set a token, or listen on 127.0.0.1", c.Listen)
+	}
+	if addr, err := netip.ParseAddr(c.Bind); err != nil {
+		refuse("bind", "%q is not an IP address: want the one that nodes listen on, such as 127.0.0.1", c.Bind)
+	} else if addr.Zone() != "" {
+		refuse("bind", "%q has a zone: want an IP address without one", c.Bind)
+	}
+	if strings.ContainsAny(c.Advertise, "/ :") && !isIP(c.Advertise) {
+		refuse("advertise", "%q is not a host: want an IP address or a name, without a port", c.Advertise)
+	}
+	if strings.ContainsFunc(c.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		refuse("token", "it has characters that no header can carry: want letters, digits and signs")
+	}
+	if !filepath.IsAbs(c.DataDir) {
+		refuse("data dir", "%q is not an absolute path: want one that nodes may write below", c.DataDir)
+	}
+	if !filepath.IsAbs(c.Executable) {
+		refuse("executable", "%q is not an absolute path: want that of the locklab binary", c.Executable)
+	}
+	for i, r := range c.Roles {
+		if !validName(r.Name) || slices.ContainsFunc(c.Roles[:i], func(o role.Role) bool { return o.Name == r.Name }) {
+			refuse("roles", "%q is not a name or there twice: want each role once", r.Name)
+		}
+		if !r.Own && (r.Command == nil || r.Ready == nil) {
+			refuse("roles", "%s is not locklab's own and lacks Command or Ready", r.Name)
+		}
+	}
+	if c.StartTimeout < 0 || c.StopGrace < 0 || c.IdleReset < 0 || c.MaxEventBytes < 0 {
+		refuse("limits", "a negative one: want durations and sizes above zero")
+	}
+	return bad
+}
+
+// isLoopback is false for names other than localhost: they may resolve to anything.
+func isLoopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || (err == nil && addr.IsLoopback())
+}
+
+func isIP(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil
+}
+
+var namePattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+
+const nameWanted = "1 to 63 lower-case letters, digits and dashes"
+
+func validName(name string) bool { return namePattern.MatchString(name) }

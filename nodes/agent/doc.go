@@ -1,0 +1,60 @@
+// Package agent runs the nodes of one host as child processes and lets a controller
+// start, kill, pause, resume and restart them over HTTP.
+//
+//	controller (locklab run)                      host
+//	  Client ──── HTTP+JSON, bearer token ────▶ Agent ──starts──▶ node (own: locklab node ROLE)
+//	  Follower ◀─ events, JSON lines ────────── Agent ◀─ fd 3 ─── node
+//	                                            Agent ──starts──▶ redis-server ...
+//
+// One code path serves every topology: locally the controller hosts one Agent per
+// host in its own process, in Compose and on AWS each host runs locklab agent.
+//
+// # Using it
+//
+//	a, err := agent.New(agent.Config{Host: "worker-a-1", Zone: "a", DataDir: dir,
+//		Executable: exe, Token: token, Roles: roles, Log: log,
+//		Mounts: map[string]http.Handler{"/v1/links/": links}})
+//	defer a.Close()
+//	c := agent.NewClient(a.URL(), token)
+//	defer c.Close()
+//	addrs, err := c.Reserve(ctx, "worker-a-1", "worker")            // {"http": "127.0.0.1:20417"}
+//	err = c.Start(ctx, agent.NodeSpec{Name: "worker-a-1", Role: "worker", Settings: json})
+//	f := c.Follow(ctx, 0, func(seq uint64, e history.Event) error { ... })
+//	err = c.Pause(ctx, "worker-a-1")
+//	err = c.Restart(ctx, "worker-a-1", agent.RestartOptions{Wipe: true, Delay: time.Second})
+//	err = c.Stop(ctx, "worker-a-1")
+//	err = f.Drain(ctx)                                               // all events so far were delivered
+//
+// # What is guaranteed
+//
+//   - No orphan survives the agent, also when it is SIGKILLed: on Linux the kernel
+//     kills its children (parent-death signal), elsewhere a watchdog process does.
+//     Nodes live in process groups of their own, so Ctrl-C reaches the controller only.
+//   - Start begins with an empty data directory; Restart keeps the data unless it is
+//     told to wipe it. Both return once the node is ready, and their error shows the
+//     end of its log. A node keeps its addresses until it is removed.
+//   - Kill, Pause and Stop return once the kernel says that it is so, and the event
+//     they leave bears that time (FromNS is when the signal was sent).
+//   - Events are numbered from 0 without gaps. Those that a node wrote before it was
+//     killed come before the event of its end. They are kept until the follower has
+//     asked for later ones; if it stays away for too long the agent says
+//     [ErrEventsLost] rather than leaving a hole.
+//   - Only the given roles run; names are checked; nothing from the wire is a path,
+//     a program or a shell command.
+//
+// # The API
+//
+//	GET  /v1/health                  {host, zone, version, pid, instance, next_event}
+//	GET  /v1/clock                   {mono_ns}
+//	GET  /v1/roles/{role}/version    {version}
+//	GET  /v1/nodes                   [{name, role, state, addrs, pid}]
+//	POST /v1/nodes/{name}/reserve    {role} -> {addrs}
+//	POST /v1/nodes/{name}/start      {role, settings}
+//	POST /v1/nodes/{name}/kill       (also pause, resume, stop, remove)
+//	POST /v1/nodes/{name}/restart    {wipe, delay_ms}
+//	GET  /v1/nodes/{name}/log        text
+//	GET  /v1/events?from=N           JSON lines; the first is event N
+//	POST /v1/reset                   removes every node and forgets the events
+//
+// Errors are {error, kind}; see [Error]. Everything needs the token, if there is one.
+package agent

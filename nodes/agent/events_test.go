@@ -1,0 +1,256 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"locklab/workloads/history"
+)
+
+func TestEventsBeforeAKillAreNotLost(t *testing.T) {
+	_, c := newAgent(t, nil)
+	ctx := t.Context()
+	const many = 3000
+	events := collect(t, c)
+	must(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Events: many})}))
+	must(t, c.Stop(ctx, "own-1")) // writes what it still has
+	must(t, c.Restart(ctx, "own-1", RestartOptions{}))
+	must(t, c.Kill(ctx, "own-1")) // cuts what it is writing
+	all := events.drained()
+	var first []uint64
+	for _, e := range all[:slices.IndexFunc(all, func(e history.Event) bool { return e.State == "stopped" })] {
+		if e.Token != 0 {
+			first = append(first, e.Token)
+		}
+	}
+	if len(first) != many || !slices.IsSorted(first) {
+		t.Errorf("%d events arrived before the end of the node, want %d in order", len(first), many)
+	}
+	if last := all[len(all)-1]; last.State != "killed" {
+		t.Errorf("the last event is %+v", last)
+	}
+	next := uint64(0) // after the restart they count from 1 again, without a gap
+	for _, e := range all[slices.IndexFunc(all, func(e history.Event) bool { return e.State == "stopped" }):] {
+		if e.Token != 0 {
+			if next++; e.Token != next {
+				t.Fatalf("event %d came as number %d of its node", e.Token, next)
+			}
+		}
+	}
+}
+
+// cutter passes connections on and cuts each after so many bytes of the answer.
+type cutter struct {
+	net.Listener
+	to    string
+	after int64
+	wg    sync.WaitGroup
+	mu    sync.Mutex
+	cuts  int
+}
+
+func newCutter(t *testing.T, to string, after int64) *cutter {
+	t.Helper()
+	var lc net.ListenConfig
+	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	must(t, err)
+	c := &cutter{Listener: l, to: strings.TrimPrefix(to, "http://"), after: after}
+	c.wg.Go(c.run)
+	t.Cleanup(func() { _ = l.Close(); c.wg.Wait() })
+	return c
+}
+
+func (c *cutter) run() {
+	for {
+		in, err := c.Accept()
+		if err != nil {
+			return
+		}
+		out, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", c.to)
+		if err != nil {
+			_ = in.Close()
+			continue
+		}
+		c.wg.Go(func() { _, _ = io.Copy(out, in); _ = out.Close() })
+		c.wg.Go(func() {
+			if n, _ := io.Copy(in, io.LimitReader(out, c.after)); n == c.after {
+				c.mu.Lock()
+				c.cuts++
+				c.mu.Unlock()
+			}
+			_ = in.Close()
+			_ = out.Close()
+		})
+	}
+}
+
+func TestEventsContinueOverReconnects(t *testing.T) {
+	a, direct := newAgent(t, nil)
+	ctx := t.Context()
+	cut := newCutter(t, a.URL(), 60_000)
+	c := NewClient("http://"+cut.Addr().String(), a.cfg.Token)
+	defer c.Close()
+	events := collect(t, c)
+	const many = 5000
+	must(t, direct.Start(ctx, NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Events: many})}))
+	must(t, direct.Stop(ctx, "own-1"))
+	all := events.drained() // the collector checks the numbers
+	next := uint64(1)
+	for _, e := range all {
+		if e.Token != 0 {
+			if e.Token != next {
+				t.Fatalf("event %d came instead of %d", e.Token, next)
+			}
+			next++
+		}
+	}
+	if next != many+1 {
+		t.Errorf("%d events came, want %d", next-1, many)
+	}
+	cut.mu.Lock()
+	defer cut.mu.Unlock()
+	if cut.cuts < 3 {
+		t.Errorf("only %d connections were cut: the test tests nothing", cut.cuts)
+	}
+}
+
+func TestLostEventsAreReported(t *testing.T) {
+	t.Run("overflow", func(t *testing.T) {
+		_, c := newAgent(t, func(cfg *Config) { cfg.MaxEventBytes = 20_000 })
+		must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Events: 1000})}))
+		must(t, c.Stop(t.Context(), "own-1"))
+		count := 0
+		f := c.Follow(t.Context(), 0, func(uint64, history.Event) error { count++; return nil })
+		<-f.Done()
+		if err := f.Err(); !errors.Is(err, ErrEventsLost) || !strings.Contains(err.Error(), "stays away") {
+			t.Error(err)
+		}
+		if count < 50 || count > 500 {
+			t.Errorf("%d events came before the loss, want what fits into 20 kB", count)
+		}
+	})
+	t.Run("garbage", func(t *testing.T) {
+		_, c := newAgent(t, nil)
+		must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Garbage: true})}))
+		f := c.Follow(t.Context(), 0, func(uint64, history.Event) error { return nil })
+		<-f.Done()
+		if err := f.Err(); !errors.Is(err, ErrEventsLost) || !strings.Contains(err.Error(), "node own-1 wrote an event that is not a JSON line") {
+			t.Error(err)
+		}
+	})
+	t.Run("asked again", func(t *testing.T) {
+		l := newEventLog(1 << 20)
+		for range 1000 {
+			l.record(history.Event{Kind: history.KindRoom, Order: strings.Repeat("x", 200)})
+		}
+		must(t, l.acknowledge(900))
+		if _, _, _, err := l.read(0); !errors.Is(err, ErrEventsLost) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestFollowerEndsWithTheHandlersError(t *testing.T) {
+	_, c := newAgent(t, nil)
+	must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
+	full := errors.New("disk full")
+	f := c.Follow(t.Context(), 0, func(uint64, history.Event) error { return full })
+	<-f.Done()
+	if err := f.Err(); !errors.Is(err, full) {
+		t.Error(err)
+	}
+	if err := f.Drain(t.Context()); !errors.Is(err, full) {
+		t.Error(err)
+	}
+}
+
+// TestEventLogAgainstAList checks every answer of the log against a plain list.
+func TestEventLogAgainstAList(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := newEventLog(1 << 30)
+		var want []string
+		acknowledged := uint64(0)
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			switch rapid.IntRange(0, 3).Draw(t, "step") {
+			case 0, 1:
+				for range rapid.IntRange(1, 40).Draw(t, "lines") {
+					line := fmt.Sprintf("%d %s\n", len(want), strings.Repeat("x", rapid.IntRange(0, 6000).Draw(t, "length")))
+					l.add([]byte(line))
+					want = append(want, line)
+				}
+			case 2:
+				acknowledged = uint64(rapid.IntRange(int(acknowledged), len(want)).Draw(t, "acknowledged"))
+				if err := l.acknowledge(acknowledged); err != nil {
+					t.Fatal(err)
+				}
+			case 3:
+				var got strings.Builder
+				for at := acknowledged; at < l.nextNumber(); {
+					lines, next, _, err := l.read(at)
+					if err != nil || next <= at {
+						t.Fatalf("read from %d: next %d, error %v", at, next, err)
+					}
+					got.Write(lines)
+					at = next
+				}
+				if expected := strings.Join(want[acknowledged:], ""); got.String() != expected {
+					t.Fatalf("read %d bytes, want %d", got.Len(), len(expected))
+				}
+			}
+		}
+		if got := l.nextNumber(); got != uint64(len(want)) {
+			t.Fatalf("next is %d, want %d", got, len(want))
+		}
+		if err := l.acknowledge(uint64(len(want))); err != nil || l.bytes != 0 {
+			t.Fatalf("%d bytes are kept when all is acknowledged (%v)", l.bytes, err)
+		}
+	})
+}
+
+// FuzzRequests throws requests at the API: it answers each with a status of its
+// own and never falls over.
+func FuzzRequests(f *testing.F) {
+	cfg, err := testConfig(f.TempDir())
+	if err != nil {
+		f.Fatal(err)
+	}
+	cfg.Roles = nil // nothing can be started
+	a, err := New(cfg)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { _ = a.Close() })
+	handler := a.guarded(a.routes())
+	f.Add("start", `{"role":"own","settings":{"a":1}}`)
+	f.Add("restart", `{"wipe":true,"delay_ms":5}`)
+	f.Add("reserve", `{"role":"x"}{}`)
+	f.Add("kill", ``)
+	f.Fuzz(func(t *testing.T, verb, body string) {
+		if slices.ContainsFunc([]byte(verb), func(b byte) bool { return b <= ' ' || b > '~' || b == '%' || b == '?' || b == '#' }) {
+			t.Skip() // no request line
+		}
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/nodes/n/"+verb, strings.NewReader(body))
+		recorder := &deadlineRecorder{httptest.NewRecorder()}
+		handler.ServeHTTP(recorder, request)
+		if recorder.Code >= 500 || recorder.Code == http.StatusOK && verb != "remove" {
+			t.Errorf("status %d: %s", recorder.Code, recorder.Body)
+		}
+	})
+}
+
+// deadlineRecorder has the read deadline that a real connection has.
+type deadlineRecorder struct{ *httptest.ResponseRecorder }
+
+func (*deadlineRecorder) SetReadDeadline(time.Time) error { return nil }

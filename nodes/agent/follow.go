@@ -1,0 +1,230 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	"locklab/locks/clock"
+	"locklab/workloads/history"
+)
+
+// patience is how long a follower tries to reach an agent that does not answer.
+const patience = 15 * time.Second
+
+// Follower delivers an agent's events in order, each once, over as many
+// connections as it takes.
+type Follower struct {
+	client *Client
+	handle func(seq uint64, e history.Event) error
+	cancel context.CancelFunc
+	done   chan struct{}
+	// decoder belongs to the follower's goroutine.
+	decoder *history.Decoder
+
+	mu       sync.Mutex
+	heardNS  int64  // clock.Mono of the last word of the agent
+	next     uint64 // number of the event to come
+	instance string
+	err      error
+	changed  chan struct{} // closed at the next change of next
+}
+
+// Follow starts to deliver the agent's events from a number on, 0 for all of
+// them, to handle, which is called by one goroutine and ends the follower by an
+// error. Only one follower of an agent works: what it got is forgotten there.
+// The context bounds the follower's life as Close does.
+func (c *Client) Follow(ctx context.Context, from uint64, handle func(seq uint64, e history.Event) error) *Follower {
+	ctx, cancel := context.WithCancel(ctx)
+	f := &Follower{
+		client: c, handle: handle, cancel: cancel, done: make(chan struct{}), decoder: history.NewDecoder(),
+		next: from, changed: make(chan struct{}), heardNS: clock.Mono(),
+	}
+	go f.run(ctx)
+	return f
+}
+
+// Next is the number of the event to be delivered next.
+func (f *Follower) Next() uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.next
+}
+
+// Heard is when the agent last said something, on clock.Mono of this process. An
+// agent that lives says something every second, also when nothing happens.
+func (f *Follower) Heard() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.heardNS
+}
+
+func (f *Follower) hear() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.heardNS = clock.Mono()
+}
+
+// Done is closed when the follower has ended; Err says why.
+func (f *Follower) Done() <-chan struct{} { return f.done }
+
+// Err is why the follower ended: nil while it runs and after Close, [ErrEventsLost]
+// when the history has a hole, [ErrUnreachable] when the agent is gone, or the
+// error of handle.
+func (f *Follower) Err() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
+}
+
+// Drain returns when every event that the agent had when it was called has been
+// delivered. Call it when the nodes have been stopped, so that nothing is missed.
+func (f *Follower) Drain(ctx context.Context) error {
+	health, err := f.client.Health(ctx)
+	if err != nil {
+		return fmt.Errorf("drain events: %w", err)
+	}
+	for {
+		f.mu.Lock()
+		next, changed, instance := f.next, f.changed, f.instance
+		f.mu.Unlock()
+		if instance != "" && instance != health.Instance {
+			return fmt.Errorf("drain events: the agent was restarted or reset: %w", ErrEventsLost)
+		}
+		if next >= health.NextEvent {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-f.done:
+			if f.Next() >= health.NextEvent {
+				return nil
+			}
+			if err := f.Err(); err != nil {
+				return fmt.Errorf("drain events: %w", err)
+			}
+			return fmt.Errorf("drain events: the follower was closed: %w", ErrClosed)
+		case <-ctx.Done():
+			return fmt.Errorf("drain events of %s: %d of %d delivered: %w", f.client.url, next, health.NextEvent, ctx.Err())
+		}
+	}
+}
+
+// Close ends the follower and waits for it.
+func (f *Follower) Close() {
+	f.cancel()
+	<-f.done
+}
+
+func (f *Follower) run(ctx context.Context) {
+	defer close(f.done)
+	defer f.cancel()
+	const firstPause, longestPause = 20 * time.Millisecond, 500 * time.Millisecond
+	pause, failingSince := firstPause, int64(0)
+	for ctx.Err() == nil {
+		before := f.Next()
+		err := f.segment(ctx)
+		var refused *Error
+		switch {
+		case err == nil || f.Next() > before:
+			pause, failingSince = firstPause, 0
+			if err == nil {
+				continue
+			}
+		case failingSince == 0:
+			failingSince = clock.Mono()
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if stop, ok := errors.AsType[*handlerError](err); ok {
+			f.end(stop.err)
+			return
+		}
+		if errors.As(err, &refused) || (failingSince != 0 && time.Duration(clock.Mono()-failingSince) > patience) {
+			f.end(fmt.Errorf("follow events: %w", err))
+			return
+		}
+		sleep(ctx, pause)
+		pause = min(2*pause, longestPause)
+	}
+}
+
+func (f *Follower) end(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = err
+}
+
+// handlerError is an error of the caller's handle.
+type handlerError struct{ err error }
+
+func (e *handlerError) Error() string { return e.err.Error() }
+
+// segment asks for what comes next and delivers it. An agent whose host vanished
+// would be waited for for ever; one that lives ends the segment by itself.
+func (f *Follower) segment(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, segmentTime+stalled)
+	defer cancel()
+	query := url.Values{"from": {strconv.FormatUint(f.Next(), 10)}}
+	if f.instance != "" { // written by this goroutine only
+		query.Set("instance", f.instance)
+	}
+	response, err := f.client.send(ctx, http.MethodGet, "/v1/events?"+query.Encode(), nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }() // read to its end, or given up
+	f.mu.Lock()
+	f.instance = response.Header.Get(instanceHeader)
+	f.heardNS = clock.Mono()
+	f.mu.Unlock()
+
+	in := newLineReader(response.Body, maxEventLine)
+	for {
+		line, err := in.next()
+		if errors.Is(err, io.EOF) && len(line) == 0 {
+			f.hear()
+			return nil
+		}
+		if err != nil { // a line that was cut off comes again
+			return f.client.unreachable(err)
+		}
+		if err := f.deliver(line); err != nil {
+			return &handlerError{err}
+		}
+	}
+}
+
+func (f *Follower) deliver(line []byte) error {
+	var e history.Event
+	if err := f.decoder.Decode(bytes.TrimSuffix(line, []byte("\n")), &e); err != nil {
+		return fmt.Errorf("follow events of %s: event %d: %w: %w", f.client.url, f.Next(), err, ErrEventsLost)
+	}
+	if err := f.handle(f.Next(), e); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	f.next++
+	f.heardNS = clock.Mono()
+	close(f.changed)
+	f.changed = make(chan struct{})
+	f.mu.Unlock()
+	return nil
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	timer := clock.System().NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,344 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"locklab/nodes/process"
+	"locklab/nodes/role"
+	"locklab/workloads/history"
+)
+
+// TestMain lets the test binary play all parts: it is its own locklab (node ROLE),
+// a foreign server and a controller that hosts an agent.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "node":
+			exit(playNode(os.Args[2:]))
+		case "foreign":
+			exit(playForeign(os.Args[2:]))
+		case "host":
+			exit(playHost(os.Args[2:]))
+		}
+	}
+	// The race detector makes every process wait a second before it ends.
+	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
+		exit(err)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(3)
+	}
+	os.Exit(0)
+}
+
+// ownSettings tell the fake own role what to do.
+type ownSettings struct {
+	Mute     bool `json:"mute,omitempty"`       // never ready
+	Fail     bool `json:"fail,omitempty"`       // ends at once with an error
+	DeafTo15 bool `json:"deaf_to_15,omitempty"` // ignores SIGTERM
+	Events   int  `json:"events,omitempty"`     // writes so many, Token counts from 1
+	Garbage  bool `json:"garbage,omitempty"`    // writes an event that is none
+}
+
+func playNode(args []string) error {
+	if args[0] == "watchdog" {
+		process.Watchdog(os.Stdin, process.KillGroup)
+		return nil
+	}
+	if os.Getenv("LOCKLAB_TOKEN") != "" {
+		return fmt.Errorf("the token was inherited")
+	}
+	return process.Run(context.Background(), args[2], func(ctx context.Context, node *process.Node) error {
+		var s ownSettings
+		if err := node.Decode(&s); err != nil {
+			return err
+		}
+		node.Log.Info("born")
+		if s.Fail {
+			return fmt.Errorf("no space for ponies")
+		}
+		if s.DeafTo15 {
+			signal.Ignore(syscall.SIGTERM)
+		}
+		listener, err := net.Listen("tcp", node.Addrs["http"])
+		if err != nil {
+			return err
+		}
+		defer func() { _ = listener.Close() }()
+		// Says what it found, and leaves something to find.
+		found, err := os.ReadFile(filepath.Join(node.Dir, "memory"))
+		if err != nil {
+			found = []byte("nothing")
+		}
+		node.Recorder.Record(history.Event{Kind: history.KindRoom, State: "found-" + string(found)})
+		if err := os.WriteFile(filepath.Join(node.Dir, "memory"), []byte("memory"), 0o600); err != nil {
+			return err
+		}
+		if !s.Mute {
+			node.Ready()
+		}
+		for i := range s.Events {
+			node.Recorder.Record(history.Event{Kind: history.KindRoom, Token: uint64(i) + 1})
+		}
+		if s.Garbage {
+			_ = node.Recorder.Flush()
+			_, _ = syscall.Write(process.EventsFD, []byte("{nonsense\n"))
+		}
+		if s.DeafTo15 {
+			select {}
+		}
+		<-ctx.Done()
+		return nil
+	})
+}
+
+// playForeign is a server that knows nothing of agents: it listens and prints.
+func playForeign(args []string) error {
+	fmt.Println("listening on", args[0])
+	listener, err := net.Listen("tcp", args[0])
+	if err != nil {
+		return err
+	}
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return err
+		}
+		_ = conn.Close()
+	}
+}
+
+// hostReport is what a hosting process prints.
+type hostReport struct {
+	URL   string
+	PIDs  []int
+	Addrs []string
+}
+
+// playHost hosts an agent with one own and one foreign node, says where, and stays.
+func playHost(args []string) error {
+	cfg, err := testConfig(args[0])
+	if err != nil {
+		return err
+	}
+	cfg.watchdog = len(args) > 1 && args[1] == "watchdog"
+	a, err := New(cfg)
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	report := hostReport{URL: a.URL()}
+	for _, spec := range []NodeSpec{{Name: "own-1", Role: "own"}, {Name: "foreign-1", Role: "foreign"}, {Name: "own-2", Role: "own"}} {
+		if err := a.Start(ctx, spec); err != nil {
+			return err
+		}
+	}
+	if err := a.Pause("own-2"); err != nil { // a stopped node must not survive either
+		return err
+	}
+	for _, n := range a.Nodes() {
+		report.PIDs = append(report.PIDs, n.PID)
+		for _, addr := range n.Addrs {
+			report.Addrs = append(report.Addrs, addr)
+		}
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(report); err != nil {
+		return err
+	}
+	_, _ = io.Copy(io.Discard, os.Stdin) // until the test is over
+	return a.Close()
+}
+
+func testConfig(dir string) (Config, error) {
+	executable, err := os.Executable()
+	cfg := DefaultConfig()
+	cfg.Host, cfg.Zone, cfg.DataDir, cfg.Executable = "host-a-1", "a", dir, executable
+	cfg.Roles = []role.Role{ownRole(), foreignRole()}
+	return cfg, err
+}
+
+func ownRole() role.Role {
+	return role.Role{
+		Name: "own", Ports: []string{"http"}, Own: true,
+		Command: func(n role.Node) (role.Command, error) {
+			return role.Command{}, process.DecodeSettings(n.Settings, &ownSettings{})
+		},
+	}
+}
+
+func foreignRole() role.Role {
+	return role.Role{
+		Name: "foreign", Ports: []string{"tcp"},
+		Command: func(n role.Node) (role.Command, error) {
+			return role.Command{Path: n.Executable, Args: []string{"foreign", n.Addrs["tcp"]}}, nil
+		},
+		Ready: func(ctx context.Context, n role.Node) error {
+			for {
+				conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", n.Addrs["tcp"])
+				if err == nil {
+					return conn.Close()
+				}
+				sleep(ctx, 5*time.Millisecond)
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+			}
+		},
+		Version: func(context.Context) (string, error) { return "foreign 7.0", nil },
+	}
+}
+
+func newAgent(t *testing.T, change func(*Config)) (*Agent, *Client) {
+	t.Helper()
+	cfg, err := testConfig(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Token = "secret-of-the-test"
+	if change != nil {
+		change(&cfg)
+	}
+	a, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := NewClient(a.URL(), cfg.Token)
+	t.Cleanup(func() {
+		c.Close()
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return a, c
+}
+
+// collector follows an agent and keeps the events.
+type collector struct {
+	*Follower
+	t      *testing.T
+	events []history.Event // to be read after drained
+}
+
+func collect(t *testing.T, c *Client) *collector {
+	t.Helper()
+	col := &collector{t: t}
+	col.Follower = c.Follow(t.Context(), 0, func(seq uint64, e history.Event) error {
+		if seq != uint64(len(col.events)) {
+			return fmt.Errorf("event %d came as number %d", len(col.events), seq)
+		}
+		col.events = append(col.events, e)
+		return nil
+	})
+	t.Cleanup(col.Close)
+	return col
+}
+
+// drained ends the collector and returns all events until now.
+func (c *collector) drained() []history.Event {
+	c.t.Helper()
+	if err := c.Drain(c.t.Context()); err != nil {
+		c.t.Fatal(err)
+	}
+	c.Close()
+	return c.events
+}
+
+// story is the events in short: node:state.
+func story(events []history.Event) string {
+	var words []string
+	for _, e := range events {
+		word := e.Node + ":" + e.State
+		if e.Error != "" {
+			word += "(" + e.Error + ")"
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, " ")
+}
+
+// startHost runs a process that hosts an agent. kill ends it.
+func startHost(t *testing.T, mode string) (report hostReport, kill func()) {
+	t.Helper()
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(executable, "host", t.TempDir(), mode)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := false
+	t.Cleanup(func() {
+		if !ended {
+			_ = stdin.Close()
+			_ = cmd.Wait()
+		}
+	})
+	if err := json.NewDecoder(out).Decode(&report); err != nil {
+		t.Fatal(err)
+	}
+	return report, func() {
+		ended = true
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+}
+
+// alive is false for a process that has ended, reaped or not.
+func alive(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return false
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return !os.IsNotExist(err) || !isDir("/proc/self")
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(rest, "Z")
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// eventually waits for a condition, for as long as the test may take.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for !condition() {
+		if ctx.Err() != nil {
+			t.Fatalf("not %s within a minute", what)
+		}
+		sleep(ctx, 2*time.Millisecond)
+	}
+}

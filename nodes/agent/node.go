@@ -1,0 +1,417 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"locklab/locks/clock"
+	"locklab/nodes/process"
+	"locklab/nodes/role"
+)
+
+// NodeSpec is a node to start.
+type NodeSpec struct {
+	Name     string
+	Role     string
+	Settings json.RawMessage // for the role; nil for none
+}
+
+// RestartOptions say how a node comes back.
+type RestartOptions struct {
+	Wipe  bool          // with an empty data directory
+	Delay time.Duration // how long it stays down
+}
+
+// NodeStatus is what an agent knows of a node.
+type NodeStatus struct {
+	Name string `json:"name"`
+	Role string `json:"role"`
+	// State is reserved, starting, ready, paused or ended.
+	State string            `json:"state"`
+	Addrs map[string]string `json:"addrs"`          // as others dial them
+	PID   int               `json:"pid,omitempty"`  // while it runs
+	Exit  string            `json:"exit,omitempty"` // how it ended: exit-1, signal-killed; absent for code 0
+}
+
+// node is one node of the host, through all its incarnations.
+type node struct {
+	agent *Agent
+	name  string
+	role  role.Role
+	dir   string
+	ports map[string]int // by port name
+
+	op       chan struct{}   // full while an operation changes what follows
+	settings json.RawMessage // of the last start
+	removed  bool
+
+	mu    sync.Mutex
+	child *child // the last incarnation, nil before the first
+}
+
+func (n *node) addrs(host string) map[string]string {
+	m := make(map[string]string, len(n.ports))
+	for name, port := range n.ports {
+		m[name] = net.JoinHostPort(host, strconv.Itoa(port))
+	}
+	return m
+}
+
+func (n *node) releasePorts() {
+	for _, port := range n.ports {
+		n.agent.ports.letGo(port)
+	}
+}
+
+func (n *node) dataDir() string { return filepath.Join(n.dir, "data") }
+func (n *node) logPath() string { return filepath.Join(n.dir, "log") }
+
+func (n *node) current() *child {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.child
+}
+
+// running is the live incarnation, nil if there is none.
+func (n *node) running() *child {
+	if c := n.current(); c != nil && !c.isGone() {
+		return c
+	}
+	return nil
+}
+
+func (n *node) status() NodeStatus {
+	s := NodeStatus{Name: n.name, Role: n.role.Name, State: "reserved", Addrs: n.addrs(n.agent.cfg.Advertise)}
+	c := n.current()
+	switch {
+	case c == nil:
+		return s
+	case c.isGone():
+		s.State, s.Exit = "ended", c.exit
+		return s
+	case c.isPaused():
+		s.State = "paused"
+	case isClosed(c.ready):
+		s.State = "ready"
+	default:
+		s.State = "starting"
+	}
+	s.PID = c.pid
+	return s
+}
+
+// lock takes the node for an operation.
+func (n *node) lock(ctx context.Context) error {
+	select {
+	case n.op <- struct{}{}:
+	case <-ctx.Done():
+		return fmt.Errorf("node %s: wait for another operation: %w", n.name, ctx.Err())
+	}
+	if n.removed {
+		<-n.op
+		return fmt.Errorf("node %s was removed: %w", n.name, ErrNotFound)
+	}
+	return nil
+}
+
+// Start starts a node with an empty data directory and returns when it is ready.
+// Starting one that already runs with the same settings waits for it only.
+func (a *Agent) Start(ctx context.Context, spec NodeSpec) error {
+	n, err := a.reserve(spec.Name, spec.Role)
+	if err != nil {
+		return err
+	}
+	if err := n.lock(ctx); err != nil {
+		return err
+	}
+	c := n.running()
+	spawned := c == nil
+	if c != nil && !bytes.Equal(n.settings, spec.Settings) {
+		err = fmt.Errorf("node %s runs with other settings: stop it first: %w", n.name, ErrConflict)
+	} else if spawned {
+		n.settings = bytes.Clone(spec.Settings)
+		c, err = n.spawn(true)
+	}
+	<-n.op
+	if err != nil {
+		return err
+	}
+	return n.awaitReady(ctx, c, spawned)
+}
+
+// Restart kills a node if it runs, and after the delay starts it again on the same
+// addresses with the same settings; it returns when the node is ready.
+func (a *Agent) Restart(ctx context.Context, name string, options RestartOptions) error {
+	n, err := a.node(name)
+	if err != nil {
+		return err
+	}
+	if err := n.lock(ctx); err != nil {
+		return err
+	}
+	last := n.current()
+	n.killNow()
+	n.holdPorts()
+	<-n.op
+	if last == nil {
+		return fmt.Errorf("restart %s: it was never started: %w", name, ErrConflict)
+	}
+	if err := a.sleep(ctx, options.Delay); err != nil {
+		return fmt.Errorf("restart %s: it stays down: %w", name, err)
+	}
+	if err := n.lock(ctx); err != nil {
+		return err
+	}
+	var c *child
+	if n.current() == last {
+		c, err = n.spawn(options.Wipe)
+	} else {
+		err = fmt.Errorf("restart %s: it was started by somebody else during the delay: %w", name, ErrConflict)
+	}
+	<-n.op
+	if err != nil {
+		return err
+	}
+	return n.awaitReady(ctx, c, true)
+}
+
+func (a *Agent) sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := clock.System().NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-a.ctx.Done():
+		return ErrClosed
+	}
+}
+
+// spawn starts the next incarnation. The caller has locked the node.
+func (n *node) spawn(wipe bool) (*child, error) {
+	if wipe {
+		if err := os.RemoveAll(n.dataDir()); err != nil {
+			return nil, fmt.Errorf("node %s: wipe data: %w", n.name, err)
+		}
+	}
+	if err := os.MkdirAll(n.dataDir(), 0o700); err != nil {
+		return nil, fmt.Errorf("node %s: create data dir: %w", n.name, err)
+	}
+	prepared := n.prepared()
+	command, err := n.command(prepared)
+	if err != nil {
+		return nil, fmt.Errorf("node %s: %w", n.name, err)
+	}
+	log, err := openLog(n.logPath())
+	if err != nil {
+		return nil, fmt.Errorf("node %s: %w", n.name, err)
+	}
+	a := n.agent
+	a.mu.Lock()
+	if a.closed {
+		a.mu.Unlock()
+		log.close()
+		return nil, fmt.Errorf("node %s: %w", n.name, ErrClosed)
+	}
+	a.children.Add(1) // under the lock: Close waits for it
+	a.mu.Unlock()
+	defer a.children.Done()
+
+	if !listenBesideHeld {
+		n.releasePorts()
+	}
+	c, err := a.startChild(prepared, n.role.Own, command, log)
+	if err != nil {
+		log.close()
+		n.holdPorts()
+		return nil, fmt.Errorf("node %s: %w: %w", n.name, err, ErrStart)
+	}
+	n.mu.Lock()
+	n.child = c
+	n.mu.Unlock()
+	if a.ctx.Err() != nil { // Close may have looked for the child before it was there
+		c.end("killed", unix.SIGKILL, true)
+	}
+	a.children.Go(func() {
+		<-c.gone
+		n.op <- struct{}{}
+		n.holdPorts()
+		<-n.op
+	})
+	return c, nil
+}
+
+func (n *node) prepared() role.Node {
+	return role.Node{
+		Name: n.name, Dir: n.dataDir(), Addrs: n.addrs(n.agent.cfg.Bind),
+		Settings: n.settings, Executable: n.agent.cfg.Executable,
+	}
+}
+
+// command is what to run. For own roles it writes the config file that
+// process.Run reads.
+func (n *node) command(prepared role.Node) (role.Command, error) {
+	var command role.Command
+	if n.role.Command != nil {
+		var err error
+		if command, err = n.role.Command(prepared); err != nil {
+			return role.Command{}, fmt.Errorf("role %s: %w: %w", n.role.Name, err, ErrInvalid)
+		}
+	}
+	if !n.role.Own {
+		return command, nil
+	}
+	cfg := n.agent.cfg
+	data, err := json.Marshal(process.Config{
+		Name: n.name, Role: n.role.Name, Host: cfg.Host, Zone: cfg.Zone,
+		Dir: prepared.Dir, Addrs: prepared.Addrs, Settings: prepared.Settings,
+	})
+	if err != nil {
+		return role.Command{}, fmt.Errorf("settings are not JSON: %w: %w", err, ErrInvalid)
+	}
+	path := filepath.Join(prepared.Dir, process.ConfigFile)
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		return role.Command{}, fmt.Errorf("write config: %w", err)
+	}
+	command.Path = cfg.Executable
+	command.Args = append([]string{"node", n.role.Name, "--config", path}, command.Args...)
+	return command, nil
+}
+
+// awaitReady returns when the incarnation is ready. If it does not become so in
+// time, the error shows the end of its log, and who spawned it kills it.
+func (n *node) awaitReady(ctx context.Context, c *child, spawned bool) error {
+	asked := clock.Mono()
+	ctx, cancel := context.WithTimeout(ctx, n.agent.cfg.StartTimeout)
+	defer cancel()
+	stop := context.AfterFunc(n.agent.ctx, cancel) //nolint:contextcheck // the agent's end ends the wait too
+	defer stop()
+
+	answered := make(chan error, 1)
+	if !n.role.Own {
+		go func() { answered <- n.role.Ready(ctx, c.Node) }()
+	}
+	var cause error
+	select {
+	case <-c.ready:
+	case cause = <-answered:
+		if cause == nil {
+			c.markReady(asked)
+		}
+	case <-c.gone:
+		cause = errors.New("it ended")
+		if c.exit != "" {
+			cause = fmt.Errorf("it ended with %s", c.exit)
+		}
+	case <-ctx.Done():
+		cause = fmt.Errorf("it was not ready within %s: %w", n.agent.cfg.StartTimeout, ctx.Err())
+	}
+	if cause == nil {
+		return nil
+	}
+	if spawned {
+		c.end("killed", unix.SIGKILL, true)
+		<-c.gone
+	}
+	return fmt.Errorf("start %s: %w: %w; %s", n.name, cause, ErrStart, tailOf(n.logPath()))
+}
+
+// holdPorts keeps the addresses of a node that does not run. The caller has locked
+// the node.
+func (n *node) holdPorts() {
+	if n.removed || n.running() != nil {
+		return
+	}
+	for _, port := range n.ports {
+		n.agent.ports.hold(port)
+	}
+}
+
+// killNow kills the live incarnation and waits until it is gone.
+func (n *node) killNow() {
+	if c := n.running(); c != nil {
+		c.end("killed", unix.SIGKILL, true)
+		<-c.gone
+	}
+}
+
+// stop ends the live incarnation, gently first.
+func (n *node) stop() {
+	c := n.running()
+	if c == nil {
+		return
+	}
+	c.end("stopped", unix.SIGTERM, false)
+	timer := clock.System().NewTimer(n.agent.cfg.StopGrace)
+	defer timer.Stop()
+	select {
+	case <-c.gone:
+	case <-timer.C():
+		c.end("stopped", unix.SIGKILL, true)
+		<-c.gone
+	}
+}
+
+// Kill ends a node with SIGKILL and returns once it is gone. One that has ended
+// already is no error.
+func (a *Agent) Kill(name string) error { return a.endNode(name, (*node).killNow) }
+
+// Stop ends a node with SIGTERM, and with SIGKILL if that does not help in time.
+// One that has ended already, or was never started, is no error.
+func (a *Agent) Stop(name string) error { return a.endNode(name, (*node).stop) }
+
+func (a *Agent) endNode(name string, end func(*node)) error {
+	n, err := a.node(name)
+	if err != nil {
+		return err
+	}
+	end(n)
+	return nil
+}
+
+// Pause stops a node with SIGSTOP and returns once it stands still.
+func (a *Agent) Pause(name string) error { return a.onRunning(name, "pause", (*child).pause) }
+
+// Resume lets a paused node go on. One that is not paused is no error.
+func (a *Agent) Resume(name string) error { return a.onRunning(name, "resume", (*child).resume) }
+
+func (a *Agent) onRunning(name, verb string, do func(*child) error) error {
+	n, err := a.node(name)
+	if err != nil {
+		return err
+	}
+	c := n.running()
+	if c == nil {
+		return fmt.Errorf("%s %s: it does not run: %w", verb, name, ErrConflict)
+	}
+	return do(c)
+}
+
+// Log is what is kept of a node's output, the newest megabyte at least.
+func (a *Agent) Log(name string) ([]byte, error) {
+	n, err := a.node(name)
+	if err != nil {
+		return nil, err
+	}
+	data, err := readLog(n.logPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}

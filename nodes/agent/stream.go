@@ -1,0 +1,93 @@
+package agent
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"locklab/locks/clock"
+)
+
+// An events answer is a segment of the stream: it ends after segmentTime or
+// segmentBytes, and the follower's next request acknowledges what it got. So the
+// agent keeps about a second of events, and a lost connection costs nothing.
+const (
+	segmentTime  = time.Second
+	segmentBytes = 4 << 20
+	// gather is how long the first event of a write waits for others to join it.
+	gather = 2 * time.Millisecond
+	// stalled is how long a follower may take to read what it was sent.
+	stalled = 10 * time.Second
+)
+
+func (a *Agent) handleEvents(w http.ResponseWriter, r *http.Request) {
+	log, instance, from, err := a.openStream(r)
+	if err == nil {
+		err = log.acknowledge(from)
+	}
+	if err != nil {
+		a.refuse(w, r, err)
+		return
+	}
+	w.Header().Set(instanceHeader, instance)
+	w.Header().Set("Content-Type", "application/jsonl")
+	segment := clock.System().NewTimer(segmentTime)
+	defer segment.Stop()
+	out := http.NewResponseController(w)
+	for sent := 0; sent < segmentBytes; {
+		lines, next, changed, err := log.read(from)
+		switch {
+		case err != nil && sent == 0:
+			a.refuse(w, r, err) // after events, the next request gets it
+			return
+		case err != nil:
+			return
+		case lines == nil:
+			select {
+			case <-changed:
+				wait(r, gather)
+				continue
+			case <-segment.C():
+			case <-r.Context().Done():
+			}
+			if sent == 0 {
+				w.WriteHeader(http.StatusOK)
+			}
+			return
+		}
+		_ = out.SetWriteDeadline(clock.System().Now().Add(stalled)) // sockets have deadlines
+		if _, err := w.Write(lines); err != nil {
+			return // the follower went away and will ask again
+		}
+		sent += len(lines)
+		from = next
+		if err := out.Flush(); err != nil {
+			return
+		}
+	}
+}
+
+// openStream says which log is asked for, from which event on.
+func (a *Agent) openStream(r *http.Request) (log *eventLog, instance string, from uint64, err error) {
+	query := r.URL.Query()
+	from, err = strconv.ParseUint(query.Get("from"), 10, 64)
+	if err != nil {
+		return nil, "", 0, fmt.Errorf("events: from=%q: want the number of an event, 0 for the first: %w", query.Get("from"), ErrInvalid)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if instance = query.Get("instance"); instance != "" && instance != a.instance {
+		return nil, "", 0, fmt.Errorf("the agent of %s was restarted or reset: %w", a.cfg.Host, ErrEventsLost)
+	}
+	return a.log, a.instance, from, nil
+}
+
+func wait(r *http.Request, d time.Duration) {
+	timer := clock.System().NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+	case <-r.Context().Done():
+	}
+}

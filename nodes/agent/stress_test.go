@@ -1,0 +1,104 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"locklab/locks/seed"
+)
+
+// TestManyControllersAtOnce lets operations meet in every order: none may hang,
+// leave a process or break the numbers of the events.
+func TestManyControllersAtOnce(t *testing.T) {
+	a, c := newAgent(t, func(cfg *Config) { cfg.StopGrace = 20 * time.Millisecond })
+	events := collect(t, c)
+	pids := sync.Map{}
+	var wg sync.WaitGroup
+	for worker := range 6 {
+		random := seed.Seed(worker).Rand()
+		wg.Go(func() {
+			for range 25 {
+				name, role := fmt.Sprintf("own-%d", random.IntN(2)), "own"
+				if random.IntN(2) == 0 {
+					name, role = "foreign-1", "foreign"
+				}
+				var err error
+				switch random.IntN(8) {
+				case 0, 1:
+					err = c.Start(t.Context(), NodeSpec{Name: name, Role: role})
+				case 2:
+					err = c.Kill(t.Context(), name)
+				case 3:
+					err = c.Stop(t.Context(), name)
+				case 4:
+					err = c.Pause(t.Context(), name)
+				case 5:
+					err = c.Resume(t.Context(), name)
+				case 6:
+					err = c.Restart(t.Context(), name, RestartOptions{Wipe: random.IntN(2) == 0})
+				case 7:
+					err = c.Remove(t.Context(), name)
+				}
+				for _, n := range a.Nodes() {
+					pids.Store(n.PID, true)
+				}
+				var refused *Error
+				switch {
+				case err == nil, errors.Is(err, ErrConflict), errors.Is(err, ErrNotFound):
+				case errors.As(err, &refused) && errors.Is(err, ErrStart): // somebody ended it meanwhile
+				default:
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	all := events.drained()
+	if len(all) == 0 {
+		t.Error("nothing has happened")
+	}
+	must(t, a.Close())
+	pids.Range(func(pid, _ any) bool {
+		if pid != 0 && alive(pid.(int)) {
+			t.Errorf("process %d is left", pid)
+		}
+		return true
+	})
+}
+
+func TestNodesAreOutOfReachOfTheTerminal(t *testing.T) {
+	_, c := newAgent(t, nil)
+	must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
+	pid := state(t, c, "own-1").PID
+	group, err := syscall.Getpgid(pid)
+	must(t, err)
+	if group != pid {
+		t.Errorf("process %d is in group %d, want one of its own", pid, group)
+	}
+}
+
+func TestTheTokenIsNotInherited(t *testing.T) {
+	t.Setenv("LOCKLAB_TOKEN", "secret") // a node that sees it fails
+	_, c := newAgent(t, nil)
+	must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
+}
+
+func TestAnswerOfSomethingElse(t *testing.T) {
+	// A server that is no agent is told apart from an agent that refuses.
+	a, _ := newAgent(t, func(cfg *Config) {
+		cfg.Token = ""
+		cfg.Mounts = map[string]http.Handler{"/other/": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte("<html>"))
+		})}
+	})
+	c := NewClient(a.URL()+"/other", "")
+	defer c.Close()
+	if _, err := c.Health(t.Context()); err == nil {
+		t.Error("a page was taken for an agent")
+	}
+}

@@ -1,0 +1,51 @@
+package agent
+
+import "encoding/json"
+
+// What travels between Client and Agent.
+
+// Health is what an agent says of itself.
+type Health struct {
+	Host    string `json:"host"`
+	Zone    string `json:"zone"`
+	Version string `json:"version"`
+	PID     int    `json:"pid"`
+	// Instance changes when the agent is started or reset: event numbers of another
+	// instance mean nothing.
+	Instance  string `json:"instance"`
+	NextEvent uint64 `json:"next_event"` // number that the next event will get
+}
+
+type clockAnswer struct {
+	MonoNS int64 `json:"mono_ns"`
+}
+
+type versionAnswer struct {
+	Version string `json:"version"`
+}
+
+type reserveRequest struct {
+	Role string `json:"role"`
+}
+
+type reserveAnswer struct {
+	Addrs map[string]string `json:"addrs"`
+}
+
+type startRequest struct {
+	Role     string          `json:"role"`
+	Settings json.RawMessage `json:"settings,omitempty"`
+}
+
+type restartRequest struct {
+	Wipe    bool  `json:"wipe,omitempty"`
+	DelayMS int64 `json:"delay_ms,omitempty"`
+}
+
+type errorAnswer struct {
+	Error string `json:"error"`
+	Kind  string `json:"kind"`
+}
+
+// instanceHeader names the agent's instance in the answer to an events request.
+const instanceHeader = "Locklab-Instance"

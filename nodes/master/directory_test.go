@@ -1,0 +1,225 @@
+package master
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"locklab/locks/clock"
+	"locklab/nodes/worker"
+)
+
+const silence = 400 * time.Millisecond
+
+// at is a directory that follows one worker.
+func at(t interface{ Fatal(...any) }) (*directory, *remote) {
+	r := &remote{name: "w1"}
+	d := newDirectory(clock.System(), silence, []*remote{r})
+	if !d.merge(r, worker.FeedLine{Type: worker.LineSnapshot, Worker: "w1", Incarnation: "i"}) {
+		t.Fatal("a snapshot was refused")
+	}
+	return d, r
+}
+
+func room(id string, free int, rev uint64) worker.Room {
+	state := worker.StateOpen
+	if free == 0 {
+		state = worker.StateFull
+	}
+	return worker.Room{Room: id, Group: "g", Worker: "w1", State: state, Capacity: 8, Free: free, Rev: rev}
+}
+
+func change(prev, rev uint64, rooms ...worker.Room) worker.FeedLine {
+	return worker.FeedLine{Type: worker.LineChange, Worker: "w1", Incarnation: "i", Prev: prev, Rev: rev, Rooms: rooms}
+}
+
+func TestProposesMostFreeAndSpreads(t *testing.T) {
+	d, r := at(t)
+	d.merge(r, change(0, 2, room("small", 2, 1), room("big", 3, 2)))
+	var got []string
+	for {
+		p, ok := d.propose("g", nil)
+		if !ok {
+			break
+		}
+		got = append(got, p.room)
+	}
+	if fmt.Sprint(got) != "[big small big small big]" {
+		t.Errorf("proposed %v: want every free seat once, the emptiest room first", got)
+	}
+	d, r = at(t)
+	d.merge(r, change(0, 2, room("small", 2, 1), room("big", 3, 2)))
+	if p, _ := d.propose("g", []string{"big"}); p.room != "small" {
+		t.Errorf("proposed %q, which was tried", p.room)
+	}
+}
+
+func TestOldNewsReviveNothing(t *testing.T) {
+	d, r := at(t)
+	d.merge(r, change(0, 5, room("x", 1, 5)))
+	p, _ := d.propose("g", nil)
+	said := room("x", 0, 9)
+	d.settle(p, &said, false)                 // the worker says: full
+	d.merge(r, change(5, 8, room("x", 1, 8))) // sent before that
+	if _, ok := d.propose("g", nil); ok {
+		t.Error("a line of the feed from before revived a full room")
+	}
+	d.merge(r, change(8, 9, room("x", 0, 9)))
+	if len(d.groups) != 0 || d.rooms != 0 {
+		t.Error("a full room is kept though the feed has told of it")
+	}
+	d.learn(r, worker.Listing{Incarnation: "i", Rooms: []worker.Room{room("x", 1, 7)}})
+	if _, ok := d.propose("g", nil); ok {
+		t.Error("a late listing revived a room that the feed has ended")
+	}
+	d.learn(r, worker.Listing{Incarnation: "i", Rooms: []worker.Room{room("y", 1, 12)}})
+	if p, ok := d.propose("g", nil); !ok || p.room != "y" {
+		t.Error("a listing newer than the feed was not believed")
+	}
+}
+
+func TestFeedGapsAreSeen(t *testing.T) {
+	d, r := at(t)
+	d.merge(r, change(0, 3, room("x", 1, 3)))
+	if d.merge(r, change(4, 5)) {
+		t.Error("a missing line was not noticed")
+	}
+	other := change(3, 4)
+	other.Incarnation = "j"
+	if d.merge(r, other) {
+		t.Error("a line of another incarnation was taken")
+	}
+	if !d.merge(r, worker.FeedLine{Type: worker.LineSnapshot, Worker: "w1", Incarnation: "j", Rev: 1}) {
+		t.Error("a snapshot was refused")
+	}
+	if _, ok := d.propose("g", nil); ok || d.rooms != 0 {
+		t.Error("rooms outlived their worker's restart")
+	}
+}
+
+func TestSuspects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, r := at(t)
+		d.merge(r, change(0, 1, room("x", 8, 1)))
+		proposed := func() bool {
+			_, ok := d.propose("g", nil)
+			return ok
+		}
+		if !proposed() {
+			t.Error("a live worker's room was not proposed")
+		}
+		time.Sleep(silence + 1)
+		if proposed() {
+			t.Error("a silent worker's room was proposed")
+		}
+		_, w := d.proposeOrWait("g", nil)
+		d.merge(r, change(1, 1)) // a beat
+		select {
+		case <-w.wake:
+		default:
+			t.Error("the waiter was not told that the worker is back")
+		}
+		if !proposed() {
+			t.Error("a worker that is back has no rooms")
+		}
+		d.failed(r)
+		if !proposed() {
+			t.Error("a worker that is slow but speaks was suspected")
+		}
+		time.Sleep(silence/2 + 1)
+		d.failed(r)
+		if proposed() {
+			t.Error("a room was proposed although its worker is silent and failed to answer")
+		}
+		d.learn(r, worker.Listing{Incarnation: "i"})
+		if !proposed() {
+			t.Error("an answer does not lift the suspicion")
+		}
+		d.unfollowed(r)
+		if proposed() {
+			t.Error("a room of a broken feed was proposed")
+		}
+	})
+}
+
+// TestWakeups: whatever happens, a seat that can be asked for and a waiter that has
+// not been told do not stay together, and every free seat is proposed exactly once.
+func TestWakeups(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d, r := at(t)
+		rev := uint64(0)
+		free := map[string]int{}
+		var asked []proposal
+		var waiting []*waiter
+		t.Repeat(map[string]func(*rapid.T){
+			"news": func(t *rapid.T) {
+				id := rapid.SampledFrom([]string{"x", "y"}).Draw(t, "room")
+				free[id] = rapid.IntRange(0, 3).Draw(t, "free")
+				d.merge(r, change(rev, rev+1, room(id, free[id], rev+1)))
+				rev++
+			},
+			"ask": func(*rapid.T) {
+				p, w := d.proposeOrWait("g", nil)
+				if w != nil {
+					waiting = append(waiting, w)
+				} else {
+					asked = append(asked, p)
+				}
+			},
+			"answer": func(t *rapid.T) {
+				if len(asked) > 0 {
+					i := rapid.IntRange(0, len(asked)-1).Draw(t, "which")
+					d.settle(asked[i], nil, false)
+					asked = append(asked[:i], asked[i+1:]...)
+				}
+			},
+			"leave": func(t *rapid.T) {
+				if len(waiting) > 0 {
+					i := rapid.IntRange(0, len(waiting)-1).Draw(t, "who")
+					d.leave("g", waiting[i])
+					waiting = append(waiting[:i], waiting[i+1:]...)
+				}
+			},
+			"": func(t *rapid.T) {
+				told := 0
+				for _, w := range waiting {
+					told += len(w.wake)
+				}
+				left := 0
+				if g, ok := d.groups["g"]; ok {
+					for _, k := range g.rooms {
+						if k.Free != free[k.Room.Room] || k.pending < 0 {
+							t.Fatalf("room %+v with %d pending, want %d free", k.Room, k.pending, free[k.Room.Room])
+						}
+						left += max(k.left(), 0)
+					}
+				}
+				if untold := len(waiting) - told; untold > 0 && told < left {
+					t.Fatalf("%d seats left, %d waiters told, %d not", left, told, untold)
+				}
+			},
+		})
+	})
+}
+
+func FuzzFeedLine(f *testing.F) {
+	f.Add([]byte(`{"type":"snapshot","worker":"w1","incarnation":"i","rev":3,"live":1,"rooms":[{"room":"x","group":"g","worker":"w1","state":"open","capacity":8,"free":3,"rev":3}]}`))
+	f.Add([]byte(`{"type":"change","worker":"w1","incarnation":"i","prev":3,"rev":1,"rooms":[{"room":"x","free":-3,"state":"full"},{"room":"x"}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		d, r := at(t)
+		line, err := decodeLine(text)
+		if err != nil {
+			return
+		}
+		for range 2 {
+			d.merge(r, line)
+			d.propose("g", nil)
+		}
+		if d.rooms < 0 {
+			t.Errorf("%d rooms", d.rooms)
+		}
+	})
+}

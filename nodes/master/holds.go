@@ -1,0 +1,106 @@
+package master
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+
+	"locklab/locks"
+	"locklab/locks/clock"
+)
+
+// Tracker is a Locker that knows what is held through it right now. The status
+// shows it, so that a fault can be aimed at the holder.
+type Tracker struct {
+	locker locks.Locker
+
+	mu      sync.Mutex
+	held    map[*trackedLease]struct{}
+	waiting int
+}
+
+// Held is one lease that has not been released.
+type Held struct {
+	Resource string `json:"resource"`
+	SinceNS  int64  `json:"since_ns"` // clock.Mono
+}
+
+var (
+	_ locks.Locker         = (*Tracker)(nil)
+	_ locks.MessageCounter = (*Tracker)(nil)
+)
+
+// Track wraps a Locker. Give the same Tracker to a master and to whatever is
+// mounted beside it, and the status of the master shows the holds of both.
+func Track(locker locks.Locker) *Tracker {
+	return &Tracker{locker: locker, held: map[*trackedLease]struct{}{}}
+}
+
+// Acquire acquires and keeps track.
+func (t *Tracker) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
+	t.wait(1)
+	lease, err := t.locker.Acquire(ctx, resource)
+	t.wait(-1)
+	if err != nil {
+		return nil, err
+	}
+	tracked := &trackedLease{Lease: lease, tracker: t, held: Held{Resource: resource, SinceNS: clock.Mono()}}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.held[tracked] = struct{}{}
+	return tracked, nil
+}
+
+func (t *Tracker) wait(change int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.waiting += change
+}
+
+// Close closes the Locker.
+func (t *Tracker) Close() error { return t.locker.Close() }
+
+// MessagesSent is the Locker's count, 0 if it does not count.
+func (t *Tracker) MessagesSent() uint64 {
+	if counter, ok := t.locker.(locks.MessageCounter); ok {
+		return counter.MessagesSent()
+	}
+	return 0
+}
+
+// Ready waits until the Locker is ready, if it is one that says so.
+func (t *Tracker) Ready(ctx context.Context) error {
+	if r, ok := t.locker.(interface{ Ready(context.Context) error }); ok {
+		return r.Ready(ctx)
+	}
+	return nil
+}
+
+// Holds shows what is held, the oldest first, and how many calls of Acquire wait.
+func (t *Tracker) Holds() (held []Held, waiting int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	held = make([]Held, 0, len(t.held))
+	for l := range t.held {
+		held = append(held, l.held)
+	}
+	slices.SortFunc(held, func(a, b Held) int { return cmp.Compare(a.SinceNS, b.SinceNS) })
+	return held, t.waiting
+}
+
+// trackedLease counts as held until its release has been answered: until then
+// nobody else can be sure to be the holder.
+type trackedLease struct {
+	locks.Lease
+	tracker *Tracker
+	held    Held
+}
+
+func (l *trackedLease) Release(ctx context.Context) error {
+	err := l.Lease.Release(ctx)
+	l.tracker.mu.Lock()
+	defer l.tracker.mu.Unlock()
+	delete(l.tracker.held, l)
+	return err
+}

@@ -1,0 +1,297 @@
+package master_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"locklab/locks"
+	"locklab/nodes/master"
+	"locklab/nodes/worker"
+	"locklab/workloads/history"
+)
+
+func post(t testing.TB, url, body string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return send(t, req)
+}
+
+func get(t testing.TB, url string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return send(t, req)
+}
+
+func send(t testing.TB, req *http.Request) (int, string) {
+	t.Helper()
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+// TestAPI runs a master as its process does and talks to it over HTTP.
+func TestAPI(t *testing.T) {
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	l := newLab(t, 2, func(s *worker.Settings) { s.Capacity = 2 })
+	lock := master.Track(sharedLock(t))
+	s := master.DefaultSettings()
+	s.Name, s.Zone, s.Workers, s.Lock = "a", "a", l.addrs, "local"
+	ctx, cancel := context.WithCancel(t.Context())
+	addrs, done := make(chan net.Addr, 1), make(chan error, 1)
+	deps := master.Deps{Recorder: l.journal, Locker: lock, Mounts: map[string]http.Handler{
+		"/v1/workload/": http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusTeapot) }),
+	}}
+	go func() { done <- master.Run(ctx, s, deps, "127.0.0.1:0", func(a net.Addr) { addrs <- a }) }()
+	url := "http://" + (<-addrs).String()
+
+	status, text := post(t, url+"/v1/match", `{"player":"p1","group":"g"}`)
+	var match master.Match
+	if err := json.Unmarshal([]byte(text), &match); err != nil || status != http.StatusOK || !match.Created || match.Room == "" || match.Worker == "" {
+		t.Errorf("first match: %d %s", status, text)
+	}
+	if status, text := post(t, url+"/v1/match", `{"player":"p2","group":"g"}`); status != http.StatusOK || !strings.Contains(text, match.Room) || !strings.Contains(text, `"created":false`) {
+		t.Errorf("second match: %d %s", status, text)
+	}
+	for _, body := range []string{``, `{}`, `{"player":"p"}`, `{"player":"p","group":"g","x":1}`, `{"player":"p","group":"g"}{}`, `[1]`, `{"player":"p","group":"` + strings.Repeat("x", 129) + `"}`} {
+		if status, text := post(t, url+"/v1/match", body); status != http.StatusBadRequest || !strings.Contains(text, `"kind":"invalid"`) || !strings.Contains(text, `"outcome":"failed"`) {
+			t.Errorf("body %s: %d %s", body, status, text)
+		}
+	}
+	if status, _ := post(t, url+"/v1/match", strings.Repeat(" ", 5000)); status != http.StatusRequestEntityTooLarge {
+		t.Errorf("big body: %d", status)
+	}
+	if status, _ := get(t, url+"/v1/health"); status != http.StatusNoContent {
+		t.Errorf("health: %d", status)
+	}
+	if status, _ := get(t, url+"/v1/workload/mutex"); status != http.StatusTeapot {
+		t.Errorf("mounted handler: %d", status)
+	}
+	lease, err := lock.Acquire(t.Context(), "raw") // as a mounted workload does
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text = get(t, url+"/v1/status")
+	var shown master.Status
+	if err := json.Unmarshal([]byte(text), &shown); err != nil {
+		t.Fatal(err)
+	}
+	if shown.Name != "a" || shown.Lock != "local" || len(shown.Workers) != 2 || shown.Workers[0].Feed != "live" ||
+		len(shown.Holds) != 1 || shown.Holds[0].Resource != "raw" || shown.Holds[0].SinceNS == 0 {
+		t.Errorf("status %s", text)
+	}
+	if err := lease.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, text = get(t, url+"/v1/status"); !strings.Contains(text, `"holds":[]`) {
+		t.Errorf("status after the release: %s", text)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Errorf("run: %v", err)
+	}
+}
+
+func TestRunFailsClearly(t *testing.T) {
+	l := newLab(t, 1, nil)
+	s := master.DefaultSettings()
+	s.Name, s.Workers = "a", l.addrs
+	deps := master.Deps{Recorder: l.journal, Locker: sharedLock(t)}
+	taken := listen(t)
+	defer func() { _ = taken.Close() }()
+	if err := master.Run(t.Context(), s, deps, taken.Addr().String(), nil); err == nil || !strings.Contains(err.Error(), "listen for master a") {
+		t.Errorf("taken address: %v", err)
+	}
+	deps.Locker = notReady{}
+	if err := master.Run(t.Context(), s, deps, "127.0.0.1:0", nil); err == nil || !strings.Contains(err.Error(), "wait for the lock") {
+		t.Errorf("a lock that does not get ready: %v", err)
+	}
+	deps.Locker = nil
+	if _, err := master.New(t.Context(), s, deps); err == nil {
+		t.Error("no locker was accepted")
+	}
+}
+
+type notReady struct{ locks.Locker }
+
+func (notReady) Ready(context.Context) error { return locks.ErrUnavailable }
+
+// TestOverload: beyond its bound a master refuses at once.
+func TestOverload(t *testing.T) {
+	l := newLab(t, 1, nil)
+	waits := make(chan struct{})
+	m := l.master("a", &scripted{before: func(ctx context.Context) error {
+		close(waits)
+		<-ctx.Done()
+		return fmt.Errorf("%w: %w", locks.ErrNotAcquired, ctx.Err())
+	}}, func(s *master.Settings) { s.MatchesMax = 1 })
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _, _ = m.Match(ctx, master.MatchRequest{Player: "p1", Group: "g"})
+	}()
+	<-waits
+	if _, outcome, err := m.Match(ctx, master.MatchRequest{Player: "p2", Group: "g"}); err == nil || outcome != locks.OutcomeFailed {
+		t.Errorf("second match: %s, %v", outcome, err)
+	}
+	cancel()
+	<-done
+	m.Close()
+	if _, outcome, err := m.Match(t.Context(), master.MatchRequest{Player: "p3", Group: "g"}); err == nil || outcome != locks.OutcomeFailed {
+		t.Errorf("match after Close: %s, %v", outcome, err)
+	}
+}
+
+// TestFeedSurvives: a feed that breaks, hangs or loses lines is followed again.
+func TestFeedSurvives(t *testing.T) {
+	for _, how := range []string{"breaks", "hangs", "garbage"} {
+		t.Run(how, func(t *testing.T) {
+			l := newLab(t, 1, nil)
+			var feeds atomic.Int64
+			l.meddleWith(func(rw http.ResponseWriter, r *http.Request) bool {
+				if !isFeed(r) || feeds.Add(1) > 1 {
+					return false
+				}
+				switch how {
+				case "hangs":
+					return hang(r)
+				case "garbage":
+					_, _ = rw.Write([]byte("{\"type\":\"snapshot\",\"worker\":\"w1\"}\n{\"type\":\"beat\",\"worker\":\"w1\",\"prev\":3}\n"))
+				}
+				return true
+			})
+			m := l.master("a", sharedLock(t), func(s *master.Settings) { s.FeedReset, s.ReadyTimeout = 300*time.Millisecond, time.Minute })
+			eventually(t, "the feed is live", func() bool { return feeds.Load() > 1 && m.Status().Workers[0].Feed == "live" })
+			l.seats("g", 1, m)
+			eventually(t, "the room is known", func() bool { return m.Status().Rooms == 1 })
+		})
+	}
+}
+
+func TestSettings(t *testing.T) {
+	const workers = `"workers":[{"name":"w1","zone":"a","addr":"127.0.0.1:1"}]`
+	s, err := master.ParseSettings([]byte(`{"name":"a","give_up_wait":false,"look_timeout":"1s",` + workers + `}`))
+	if err != nil || s.GiveUpWait || s.LookTimeout != time.Second || s.SeatTimeout != master.DefaultSettings().SeatTimeout {
+		t.Errorf("got %+v, %v", s, err)
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := master.ParseSettings(text); err != nil || fmt.Sprint(again) != fmt.Sprint(s) {
+		t.Errorf("%s came back as %+v, %v", text, again, err)
+	}
+	for text, want := range map[string]string{
+		`{"name":"a","x":1}`: `"x"`,
+		`{"name":"a"}`:       "workers is empty",
+		`{` + workers + `}`:  `field "name"`,
+		`{"name":"a","seat_timeout":"0s",` + workers + `}`:                                                   "seat_timeout is 0s: want a positive duration",
+		`{"name":"a","seat_timeout":"fast",` + workers + `}`:                                                 "/seat_timeout",
+		`{"name":"a","in_flight_max":0,` + workers + `}`:                                                     "in_flight_max is 0: want 1 or more",
+		`{"name":"a","workers":[{"name":"w","addr":"nowhere"}]}`:                                             "want host:port",
+		`{"name":"a","workers":[{"name":"w","addr":"h:1","port":1}]}`:                                        `"port"`,
+		`{"name":"a","workers":[{"name":"w","zone":"a","addr":"h:1"},{"name":"w","zone":"c","addr":"h:2"}]}`: `name "w" is there twice`,
+	} {
+		if _, err := master.ParseSettings([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want one that says %s", text, err, want)
+		}
+	}
+}
+
+func FuzzMatchBody(f *testing.F) {
+	l := newLab(f, 1, nil)
+	m := l.master("a", &scripted{before: func(context.Context) error { return locks.ErrNotAcquired }}, nil)
+	handler := m.Handler()
+	f.Add([]byte(`{"player":"p","group":"g"}`))
+	f.Add([]byte(`{"player":"p","group":"\ud800"}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		rec := httptest.NewRecorder()
+		handler.ServeHTTP(rec, httptest.NewRequest(http.MethodPost, "/v1/match", bytes.NewReader(body)))
+		switch {
+		case !json.Valid(rec.Body.Bytes()):
+			t.Errorf("answer %q is not JSON", rec.Body)
+		case rec.Code == http.StatusServiceUnavailable && !json.Valid(body):
+			t.Errorf("accepted %q", body)
+		case rec.Code != http.StatusServiceUnavailable && rec.Code != http.StatusBadRequest && rec.Code != http.StatusRequestEntityTooLarge:
+			t.Errorf("status %d for %q", rec.Code, body)
+		}
+	})
+}
+
+// BenchmarkKnownRoom is the fast path over loopback: a client, a master and a worker
+// in one process. cpu-us/op is the processor time of all three.
+func BenchmarkKnownRoom(b *testing.B) { benchmarkMatch(b, 10_000) }
+
+// BenchmarkNewRooms has every eighth match order a room.
+func BenchmarkNewRooms(b *testing.B) { benchmarkMatch(b, 8) }
+
+func benchmarkMatch(b *testing.B, capacity int) {
+	l := newLab(b, 6, func(s *worker.Settings) { s.Capacity, s.Life, s.MemoryKiB = capacity, 2*time.Second, 64 })
+	m := l.master("a", sharedLock(b), nil)
+	server := httptest.NewServer(m.Handler())
+	defer server.Close()
+	transport := &http.Transport{MaxIdleConnsPerHost: 64}
+	defer transport.CloseIdleConnections()
+	var players atomic.Int64
+	before := cpuTime(b)
+	b.SetParallelism(16)
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			n := players.Add(1)
+			body := fmt.Sprintf(`{"player":"p%d","group":"g%d"}`, n, n%50)
+			req, err := http.NewRequestWithContext(b.Context(), http.MethodPost, server.URL+"/v1/match", strings.NewReader(body))
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			resp, err := transport.RoundTrip(req)
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			_, _ = io.Copy(io.Discard, resp.Body)
+			_ = resp.Body.Close()
+			if resp.StatusCode != http.StatusOK {
+				b.Errorf("status %d", resp.StatusCode)
+			}
+		}
+	})
+	b.StopTimer()
+	b.ReportMetric(float64(l.journal.rooms(""))/float64(b.N), "rooms/op")
+	b.ReportMetric(float64(len(l.journal.of(history.KindAcquire)))/float64(b.N), "acquires/op")
+	b.ReportMetric(float64((cpuTime(b)-before).Microseconds())/float64(b.N), "cpu-us/op")
+}
+
+func cpuTime(b *testing.B) time.Duration {
+	b.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}

@@ -1,0 +1,234 @@
+package master_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"locklab/locks"
+	"locklab/nodes/master"
+	"locklab/nodes/worker"
+	"locklab/workloads/history"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// journal collects what everybody in a test records.
+type journal struct {
+	mu     sync.Mutex
+	events []history.Event
+}
+
+func (j *journal) Record(e history.Event) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.events = append(j.events, e)
+}
+
+func (j *journal) of(kind history.Kind) []history.Event {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var events []history.Event
+	for _, e := range j.events {
+		if e.Kind == kind {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+// rooms counts the rooms that were made for a group, "" for all groups.
+func (j *journal) rooms(group string) int {
+	n := 0
+	for _, e := range j.of(history.KindRoom) {
+		if e.State == string(worker.StateStarting) && (group == "" || e.Resource == group) {
+			n++
+		}
+	}
+	return n
+}
+
+// meddler stands in front of a worker: it may answer itself and return true.
+type meddler func(rw http.ResponseWriter, r *http.Request) bool
+
+// lab is a few workers and masters over real HTTP in one process.
+type lab struct {
+	t       testing.TB
+	journal *journal
+	addrs   []master.WorkerAddr
+	servers []*httptest.Server
+	mu      sync.Mutex
+	meddle  meddler
+}
+
+// newLab starts n workers, named w1 to wn, by turns in zones a and c.
+func newLab(t testing.TB, n int, change func(*worker.Settings)) *lab {
+	t.Helper()
+	l := &lab{t: t, journal: &journal{}}
+	for i := range n {
+		s := worker.DefaultSettings()
+		s.Name = fmt.Sprintf("w%d", i+1)
+		s.MemoryKiB, s.Boot, s.Life = 1, 10*time.Millisecond, time.Hour
+		if change != nil {
+			change(&s)
+		}
+		w, err := worker.New(s, worker.Deps{Recorder: l.journal})
+		if err != nil {
+			t.Fatal(err)
+		}
+		handler := w.Handler()
+		server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			l.mu.Lock()
+			meddle := l.meddle
+			l.mu.Unlock()
+			r.Header.Set("X-Worker", s.Name)
+			if meddle == nil || !meddle(rw, r) {
+				handler.ServeHTTP(rw, r)
+			}
+		}))
+		t.Cleanup(func() {
+			w.Close()
+			server.CloseClientConnections()
+			server.Close()
+		})
+		l.servers = append(l.servers, server)
+		l.addrs = append(l.addrs, master.WorkerAddr{
+			Name: s.Name, Zone: []string{"a", "c"}[i%2], Addr: server.Listener.Addr().String(),
+		})
+	}
+	return l
+}
+
+func (l *lab) meddleWith(m meddler) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.meddle = m
+}
+
+// master starts a master with its feeds running.
+func (l *lab) master(name string, locker locks.Locker, change func(*master.Settings)) *master.Master {
+	l.t.Helper()
+	s := master.DefaultSettings()
+	s.Name, s.Zone, s.Workers = name, "a", slices.Clone(l.addrs)
+	// A loaded machine must not make a healthy worker look dead.
+	s.MatchTimeout, s.AcquireTimeout = 30*time.Second, 20*time.Second
+	s.LookTimeout, s.SuspectLookTimeout, s.SeatTimeout, s.OrderTimeout = 10*time.Second, 10*time.Second, 10*time.Second, 10*time.Second
+	if change != nil {
+		change(&s)
+	}
+	m, err := master.New(context.WithoutCancel(l.t.Context()), s, master.Deps{Recorder: l.journal, Locker: locker, Seed: 1})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(m.Close)
+	if err := m.Ready(l.t.Context()); err != nil {
+		l.t.Fatal(err)
+	}
+	return m
+}
+
+// seats asks the masters in turn for seats for n players of a group, all at once.
+func (l *lab) seats(group string, n int, masters ...*master.Master) []master.Match {
+	l.t.Helper()
+	matches := make([]master.Match, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			req := master.MatchRequest{Player: fmt.Sprintf("%s-p%d", group, i), Group: group}
+			match, outcome, err := masters[i%len(masters)].Match(l.t.Context(), req)
+			if err != nil || outcome != locks.OutcomeOK {
+				l.t.Errorf("match %+v: %s, %v", req, outcome, err)
+			}
+			matches[i] = match
+		})
+	}
+	wg.Wait()
+	return matches
+}
+
+// hang is an answer that never comes. The server notices that the client has left
+// only once the body was read.
+func hang(r *http.Request) bool {
+	_, _ = io.Copy(io.Discard, r.Body)
+	<-r.Context().Done()
+	return true
+}
+
+func isOrder(r *http.Request) bool { return r.Method == http.MethodPost && r.URL.Path == "/v1/rooms" }
+
+func isLook(r *http.Request) bool { return r.Method == http.MethodGet && r.URL.Path == "/v1/rooms" }
+func isFeed(r *http.Request) bool { return r.URL.Path == "/v1/feed" }
+func workerOf(r *http.Request) string {
+	return r.Header.Get("X-Worker")
+}
+
+// scripted is a lock that grants at once, to everybody, leases as the script says.
+type scripted struct {
+	mu     sync.Mutex
+	leases []*fakeLease // the last is granted again and again
+	before func(ctx context.Context) error
+}
+
+type fakeLease struct {
+	token   locks.Token
+	expires time.Time
+	lost    chan struct{}
+}
+
+func newLease() *fakeLease { return &fakeLease{lost: make(chan struct{})} }
+
+func (s *scripted) Acquire(ctx context.Context, _ string) (locks.Lease, error) {
+	if s.before != nil {
+		if err := s.before(ctx); err != nil {
+			return nil, err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lease := s.leases[0]
+	if len(s.leases) > 1 {
+		s.leases = s.leases[1:]
+	}
+	return lease, nil
+}
+
+func (s *scripted) Close() error { return nil }
+
+func (l *fakeLease) Token() (locks.Token, bool)    { return l.token, l.token != 0 }
+func (l *fakeLease) Expires() (time.Time, bool)    { return l.expires, !l.expires.IsZero() }
+func (l *fakeLease) Lost() <-chan struct{}         { return l.lost }
+func (l *fakeLease) Release(context.Context) error { return nil }
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return listener
+}
+
+// eventually waits for a condition; the deadline is for broken code only.
+func eventually(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.NewTimer(30 * time.Second)
+	defer deadline.Stop()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			t.Fatalf("never: %s", what)
+		}
+	}
+}

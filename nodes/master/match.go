@@ -1,0 +1,159 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"locklab/locks"
+	"locklab/nodes/worker"
+)
+
+// MatchRequest is the body of POST /v1/match.
+type MatchRequest struct {
+	Player string `json:"player"`
+	Group  string `json:"group"`
+}
+
+// Match is a player's seat.
+type Match struct {
+	Room   string       `json:"room"`
+	Worker string       `json:"worker"`
+	State  worker.State `json:"state"`
+	// Created says that the room was ordered for this very request.
+	Created bool `json:"created"`
+}
+
+// Reasons for a match to fail besides those of the lock (see locks.ErrorKind).
+var (
+	errLost       = errors.New("the lock was lost before a room was ordered")
+	errFenced     = errors.New("the lock's token was refused: somebody else holds it now")
+	errNoWorker   = errors.New("no worker can be reached")
+	errCapacity   = errors.New("no reachable worker has space for a room")
+	errStopping   = errors.New("the master is going down")
+	errOverloaded = errors.New("too many matches under way")
+)
+
+// attempt is one match request under way.
+type attempt struct {
+	*Master
+	client  string
+	player  string
+	group   string
+	tried   []string // rooms that did not answer
+	unknown bool     // a request whose outcome is unknown may have had its effect
+}
+
+// match finds a seat: in a room that is known, or under the lock.
+func (a *attempt) match(ctx context.Context) (Match, error) {
+	for {
+		if found, ok := a.known(ctx); ok {
+			return found, nil
+		}
+		if err := ctx.Err(); err != nil {
+			return Match{}, fmt.Errorf("find a seat: %w", err)
+		}
+		h, found, err := a.await(ctx)
+		if err != nil {
+			if found, ok := a.known(ctx); ok { // it may have turned up during the wait
+				return found, nil
+			}
+			return Match{}, err
+		}
+		if h == nil {
+			return found, nil
+		}
+		found, err = a.guarded(ctx, h)
+		switch {
+		case errors.Is(err, errLost), errors.Is(err, errFenced), errors.Is(err, errSeatGone):
+			continue // somebody else was faster: begin again, as long as there is time
+		default:
+			return found, err
+		}
+	}
+}
+
+// known asks for a seat in the rooms that this master knows of, most seats first.
+func (a *attempt) known(ctx context.Context) (Match, bool) {
+	for ctx.Err() == nil {
+		p, ok := a.directory.propose(a.group, a.tried)
+		if !ok {
+			return Match{}, false
+		}
+		if found, ok := a.take(ctx, p); ok {
+			return found, true
+		}
+	}
+	return Match{}, false
+}
+
+// take asks for the proposed seat.
+func (a *attempt) take(ctx context.Context, p proposal) (Match, bool) {
+	room, err := a.ask(ctx, p.remote, p.room)
+	a.directory.settle(p, room, refusalKind(err) == worker.KindNotFound)
+	if err != nil {
+		return Match{}, false
+	}
+	return found(*room), true
+}
+
+func found(room worker.Room) Match {
+	return Match{Room: room.Room, Worker: room.Worker, State: room.State}
+}
+
+// ask asks one worker for a seat and keeps the books on failures.
+func (a *attempt) ask(ctx context.Context, r *remote, id string) (*worker.Room, error) {
+	seatCtx, cancel := context.WithTimeout(ctx, a.settings.SeatTimeout)
+	defer cancel()
+	room, err := r.seat(seatCtx, id, a.player)
+	if err == nil {
+		return room, nil
+	}
+	if effect(err) == locks.OutcomeUnknown {
+		a.unknown = true
+	}
+	if refusalKind(err) == "" {
+		a.tried = append(a.tried, id)
+		if ctx.Err() == nil { // otherwise the caller has left, which is not the worker's fault
+			a.directory.failed(r)
+		}
+	}
+	return room, err
+}
+
+// await waits for the lock of the group. If a room with a seat turns up meanwhile
+// it takes the seat, gives the wait up and returns no hold.
+func (a *attempt) await(ctx context.Context) (*hold, Match, error) {
+	acquireCtx, cancel := context.WithTimeout(ctx, a.settings.AcquireTimeout)
+	answered := a.acquire(acquireCtx, a.client, a.group)
+	defer cancel() // the acquisition is over, or nobody wants it any more
+	for {
+		var news <-chan struct{} // for ever silent for those who do not give up
+		var line *waiter
+		if a.settings.GiveUpWait {
+			var p proposal
+			if p, line = a.directory.proposeOrWait(a.group, a.tried); line == nil {
+				if found, ok := a.take(ctx, p); ok {
+					a.discard(ctx, answered)
+					return nil, found, nil
+				}
+				if ctx.Err() == nil {
+					continue
+				}
+				line = &waiter{}
+			}
+			news = line.wake
+		}
+		select {
+		case g := <-answered:
+			if line != nil {
+				a.directory.leave(a.group, line)
+			}
+			if g.err != nil {
+				return nil, Match{}, fmt.Errorf("acquire the lock: %w", g.err)
+			}
+			return g.hold, Match{}, nil
+		case <-news:
+		}
+	}
+}

@@ -1,0 +1,439 @@
+package master_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"locklab/locks"
+	"locklab/locks/clock"
+	"locklab/locks/local"
+	"locklab/nodes/master"
+	"locklab/nodes/worker"
+	"locklab/workloads/history"
+)
+
+func sharedLock(t testing.TB) locks.Locker {
+	t.Helper()
+	spec, err := locks.ParseSpec("local")
+	if err != nil {
+		t.Fatal(err)
+	}
+	locker, err := local.New(spec) // one for all masters of the test: a correct lock
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = locker.Close() })
+	return locker
+}
+
+// TestSharedLockMakesNoDuplicates: with a correct lock, however many players come at
+// once to two masters, exactly as many rooms are made as they fill.
+func TestSharedLockMakesNoDuplicates(t *testing.T) {
+	for _, giveUp := range []bool{true, false} {
+		t.Run(fmt.Sprintf("give_up_wait=%v", giveUp), func(t *testing.T) {
+			l := newLab(t, 3, func(s *worker.Settings) { s.Capacity = 4 })
+			lock := sharedLock(t)
+			change := func(s *master.Settings) { s.GiveUpWait = giveUp }
+			a, b := l.master("a", lock, change), l.master("b", lock, change)
+			players := map[string]int{"g1": 30, "g2": 1, "g3": 17}
+			var wg sync.WaitGroup
+			var mu sync.Mutex
+			inRoom := map[string]int{}
+			created := 0
+			for group, n := range players {
+				wg.Go(func() {
+					for _, match := range l.seats(group, n, a, b) {
+						mu.Lock()
+						inRoom[match.Room]++
+						if match.Created {
+							created++
+						}
+						mu.Unlock()
+					}
+				})
+			}
+			wg.Wait()
+			for group, n := range players {
+				if got, want := l.journal.rooms(group), (n+3)/4; got != want {
+					t.Errorf("%d rooms for %d players of %s, want %d", got, n, group, want)
+				}
+			}
+			for room, n := range inRoom {
+				if n > 4 {
+					t.Errorf("%d players in room %q of 4 seats", n, room)
+				}
+			}
+			if created == 0 || created > len(inRoom) {
+				t.Errorf("%d matches say that they created a room, of %d rooms", created, len(inRoom))
+			}
+			a.Close()
+			b.Close()
+			checkHistory(t, l.journal)
+		})
+	}
+}
+
+// checkHistory: every hold that began has ended, no two holds of a group overlap, and
+// every order lies within its hold.
+func checkHistory(t *testing.T, j *journal) {
+	t.Helper()
+	type span struct {
+		group    string
+		from, to int64
+	}
+	holds := map[string]span{}
+	for _, e := range j.of(history.KindAcquire) {
+		if e.FromNS > e.AtNS || e.Client == "" || e.Resource == "" || e.Node == "" || e.Outcome == "" {
+			t.Errorf("acquire event %+v lacks something", e)
+		}
+		if e.Outcome != string(locks.OutcomeOK) {
+			continue
+		}
+		if _, twice := holds[e.Hold]; twice || e.Hold == "" {
+			t.Errorf("hold %q began twice", e.Hold)
+		}
+		holds[e.Hold] = span{group: e.Resource, from: e.AtNS}
+	}
+	releases := j.of(history.KindRelease)
+	for _, e := range releases {
+		s, ok := holds[e.Hold]
+		if !ok || s.to != 0 || e.FromNS < s.from || e.AtNS < e.FromNS || e.Outcome != string(locks.OutcomeOK) {
+			t.Errorf("release %+v of hold %+v", e, s)
+		}
+		s.to = e.FromNS
+		holds[e.Hold] = s
+	}
+	if len(releases) != len(holds) {
+		t.Errorf("%d holds, %d releases", len(holds), len(releases))
+	}
+	for _, e := range j.of(history.KindOrder) {
+		s := holds[e.Hold]
+		if e.FromNS < s.from || e.AtNS > s.to || e.AtNS < e.FromNS || e.Resource != s.group ||
+			e.Room == "" || e.Worker == "" || e.Order == "" || e.Outcome != string(locks.OutcomeOK) || len(e.Unreachable) > 0 {
+			t.Errorf("order %+v in hold %+v", e, s)
+		}
+	}
+	byGroup := map[string][]span{}
+	for _, s := range holds {
+		byGroup[s.group] = append(byGroup[s.group], s)
+	}
+	for group, spans := range byGroup {
+		slices.SortFunc(spans, func(a, b span) int { return int(a.from - b.from) })
+		for i := 1; i < len(spans); i++ {
+			if spans[i].from < spans[i-1].to {
+				t.Errorf("two holds of %s overlap: %+v, %+v", group, spans[i-1], spans[i])
+			}
+		}
+	}
+}
+
+// TestBrokenLockMakesDuplicates is the control: a lock that lets two in makes two
+// rooms for two players, and the test before would see it.
+func TestBrokenLockMakesDuplicates(t *testing.T) {
+	l := newLab(t, 2, nil)
+	var looks atomic.Int64
+	bothLooked := make(chan struct{})
+	l.meddleWith(func(_ http.ResponseWriter, r *http.Request) bool {
+		switch {
+		case isLook(r):
+			if looks.Add(1) == 4 { // two masters at two workers
+				defer close(bothLooked)
+			}
+		case isOrder(r):
+			<-bothLooked
+		}
+		return false
+	})
+	broken := &scripted{leases: []*fakeLease{newLease()}}
+	l.seats("g", 2, l.master("a", broken, nil), l.master("b", broken, nil))
+	if n := l.journal.rooms("g"); n != 2 {
+		t.Errorf("%d rooms, want 2: each of two holders makes one", n)
+	}
+}
+
+// TestUnreachableWorkerIsListed: the room is made elsewhere, and the order says which
+// worker could not be seen.
+func TestUnreachableWorkerIsListed(t *testing.T) {
+	l := newLab(t, 3, nil)
+	l.meddleWith(func(rw http.ResponseWriter, r *http.Request) bool {
+		if workerOf(r) != "w2" {
+			return false
+		}
+		if isFeed(r) {
+			rw.WriteHeader(http.StatusBadGateway)
+			return true
+		}
+		return hang(r)
+	})
+	m := l.master("a", sharedLock(t), func(s *master.Settings) {
+		s.SuspectLookTimeout, s.ReadyTimeout = 20*time.Millisecond, 20*time.Millisecond
+	})
+	match := l.seats("g", 1, m)[0]
+	orders := l.journal.of(history.KindOrder)
+	if len(orders) != 1 || !slices.Equal(orders[0].Unreachable, []string{"w2"}) || orders[0].Worker == "w2" {
+		t.Fatalf("orders: %+v", orders)
+	}
+	if !match.Created || match.Room != orders[0].Room {
+		t.Errorf("match %+v of order %+v", match, orders[0])
+	}
+	for _, w := range m.Status().Workers {
+		if want := map[bool]string{true: "down", false: "live"}[w.Name == "w2"]; w.Feed != want {
+			t.Errorf("feed of %s is %s, want %s", w.Name, w.Feed, want)
+		}
+	}
+}
+
+// TestUnknownOrderIsNotRetriedElsewhere: the first worker makes the room but its
+// answer is lost.
+func TestUnknownOrderIsNotRetriedElsewhere(t *testing.T) {
+	l := newLab(t, 3, nil)
+	var orders atomic.Int64
+	l.meddleWith(func(_ http.ResponseWriter, r *http.Request) bool {
+		if isOrder(r) {
+			orders.Add(1)
+			return hang(r)
+		}
+		return false
+	})
+	m := l.master("a", sharedLock(t), func(s *master.Settings) { s.OrderTimeout = 20 * time.Millisecond })
+	_, outcome, err := m.Match(t.Context(), master.MatchRequest{Player: "p", Group: "g"})
+	if outcome != locks.OutcomeUnknown || locks.OutcomeOf(err) != locks.OutcomeUnknown {
+		t.Errorf("outcome %s, error %v", outcome, err)
+	}
+	if n := orders.Load(); n != 1 {
+		t.Errorf("%d orders were sent, want 1", n)
+	}
+	if events := l.journal.of(history.KindOrder); len(events) != 1 || events[0].Outcome != "unknown" || events[0].Error != "timeout" {
+		t.Errorf("order events: %+v", events)
+	}
+}
+
+// TestRefusedOrderGoesElsewhere: a worker without space surely made no room.
+func TestRefusedOrderGoesElsewhere(t *testing.T) {
+	l := newLab(t, 3, nil)
+	var refused atomic.Int64
+	l.meddleWith(func(rw http.ResponseWriter, r *http.Request) bool {
+		if !isOrder(r) || refused.Add(1) > 2 {
+			return false
+		}
+		rw.WriteHeader(http.StatusInsufficientStorage)
+		_, _ = rw.Write([]byte(`{"error":{"kind":"capacity","message":"full"}}`))
+		return true
+	})
+	m := l.master("a", sharedLock(t), nil)
+	if match := l.seats("g", 1, m)[0]; !match.Created {
+		t.Errorf("match %+v", match)
+	}
+	if n := l.journal.rooms("g"); n != 1 {
+		t.Errorf("%d rooms, want 1", n)
+	}
+}
+
+func TestNoSpaceAnywhere(t *testing.T) {
+	l := newLab(t, 2, func(s *worker.Settings) { s.MaxRooms = 1 })
+	m := l.master("a", sharedLock(t), nil)
+	l.seats("g1", 1, m)
+	l.seats("g2", 1, m)
+	_, outcome, err := m.Match(t.Context(), master.MatchRequest{Player: "p", Group: "g3"})
+	if err == nil || outcome != locks.OutcomeFailed {
+		t.Errorf("outcome %s, error %v", outcome, err)
+	}
+}
+
+// TestLostLeaseStopsOrdering: the lease is lost, or runs out, during the look. Nothing
+// is ordered under it; the match begins again with the next lease.
+func TestLostLeaseStopsOrdering(t *testing.T) {
+	for name, lose := range map[string]func(*fakeLease){
+		"lost":    func(lease *fakeLease) { close(lease.lost) },
+		"expired": func(lease *fakeLease) { lease.expires = clock.System().Now().Add(-time.Second) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t, 2, nil)
+			bad := newLease()
+			lock := &scripted{leases: []*fakeLease{bad, newLease()}}
+			if name == "expired" {
+				lose(bad)
+			}
+			var once sync.Once
+			l.meddleWith(func(_ http.ResponseWriter, r *http.Request) bool {
+				if isLook(r) && name == "lost" {
+					once.Do(func() {
+						lose(bad)
+						eventually(t, "the loss is recorded", func() bool { return len(l.journal.of(history.KindLost)) == 1 })
+					})
+				}
+				return false
+			})
+			m := l.master("a", lock, nil)
+			l.seats("g", 1, m)
+			m.Close()
+			acquired, ordered := l.journal.of(history.KindAcquire), l.journal.of(history.KindOrder)
+			if len(acquired) != 2 || len(ordered) != 1 || ordered[0].Hold != acquired[1].Hold {
+				t.Errorf("acquired %+v, ordered %+v: want one order under the second hold", acquired, ordered)
+			}
+			if n := len(l.journal.of(history.KindRelease)); n != 2 {
+				t.Errorf("%d releases, want 2: a lost lease is released too", n)
+			}
+		})
+	}
+}
+
+// TestTokensFence: an order under an old token is refused, and goes to no other
+// worker either.
+func TestTokensFence(t *testing.T) {
+	l := newLab(t, 1, func(s *worker.Settings) { s.CheckTokens, s.Capacity = true, 1 })
+	first, old, next := newLease(), newLease(), newLease()
+	first.token, old.token, next.token = 5, 4, 6
+	m := l.master("a", &scripted{leases: []*fakeLease{first, old, next}}, nil)
+	l.seats("g", 1, m)
+	if match, _, err := m.Match(t.Context(), master.MatchRequest{Player: "second", Group: "g"}); err != nil || !match.Created {
+		t.Fatalf("match %+v, %v", match, err)
+	}
+	var seen []string
+	for _, e := range l.journal.of(history.KindOrder) {
+		seen = append(seen, fmt.Sprint(e.Token, e.Outcome, e.Error))
+	}
+	if want := []string{"5ok", "4failedfenced", "6ok"}; !slices.Equal(seen, want) {
+		t.Errorf("orders %v, want %v", seen, want)
+	}
+}
+
+// TestWaitIsGivenUp: a room turns up while the lock is held by somebody else.
+func TestWaitIsGivenUp(t *testing.T) {
+	l := newLab(t, 2, nil)
+	lock := sharedLock(t)
+	held, err := lock.Acquire(t.Context(), "g")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := l.master("a", lock, nil)
+	done := make(chan master.Match, 1)
+	go func() { done <- l.seats("g", 1, m)[0] }()
+	eventually(t, "the match waits for the lock", func() bool { return m.Status().Waiting == 1 })
+	other := l.master("b", &scripted{leases: []*fakeLease{newLease()}}, nil) // another lock
+	made := l.seats("g", 1, other)[0]
+	if match := <-done; match.Room != made.Room || match.Created {
+		t.Errorf("match %+v, want a seat in %+v", match, made)
+	}
+	eventually(t, "the wait ends", func() bool { return m.Status().Waiting == 0 })
+	if err := held.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	m.Close()
+	acquired := l.journal.of(history.KindAcquire)
+	i := slices.IndexFunc(acquired, func(e history.Event) bool { return e.Node == "a" })
+	if i < 0 || acquired[i].Outcome != "failed" || acquired[i].Error != "canceled" {
+		t.Errorf("acquisitions: %+v", acquired)
+	}
+}
+
+// TestLockErrors: what the lock says reaches the player, and is surely no seat.
+func TestLockErrors(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		kind string
+	}{
+		{fmt.Errorf("x: %w: %w", locks.ErrNotAcquired, locks.ErrUnavailable), "unavailable"},
+		{fmt.Errorf("x: %w: %w", locks.ErrNotAcquired, context.DeadlineExceeded), "timeout"},
+		{locks.ErrUnknown, "unknown"},
+	} {
+		l := newLab(t, 1, nil)
+		m := l.master("a", &scripted{before: func(context.Context) error { return test.err }}, nil)
+		_, outcome, err := m.Match(t.Context(), master.MatchRequest{Player: "p", Group: "g"})
+		if locks.ErrorKind(err) != test.kind || outcome != locks.OutcomeFailed {
+			t.Errorf("lock error %v: outcome %s, error %v", test.err, outcome, err)
+		}
+		if n := l.journal.rooms(""); n != 0 {
+			t.Errorf("%d rooms were made without the lock", n)
+		}
+	}
+}
+
+// TestNoWorkerReachable: nobody answers, so nothing can be known or ordered.
+func TestNoWorkerReachable(t *testing.T) {
+	l := newLab(t, 2, nil)
+	l.meddleWith(func(rw http.ResponseWriter, _ *http.Request) bool {
+		rw.WriteHeader(http.StatusBadGateway)
+		return true
+	})
+	m := l.master("a", sharedLock(t), func(s *master.Settings) { s.ReadyTimeout = time.Millisecond })
+	if _, outcome, err := m.Match(t.Context(), master.MatchRequest{Player: "p", Group: "g"}); err == nil || outcome != locks.OutcomeFailed {
+		t.Errorf("outcome %s, error %v", outcome, err)
+	}
+	if n := len(l.journal.of(history.KindOrder)); n != 0 {
+		t.Errorf("%d orders", n)
+	}
+}
+
+// TestBusyWorkerIsAskedAgain: a worker that is slow to answer but speaks through its
+// feed is not passed over; its room is found, and no other one is ordered.
+func TestBusyWorkerIsAskedAgain(t *testing.T) {
+	l := newLab(t, 2, nil)
+	m := l.master("a", &scripted{leases: []*fakeLease{newLease()}}, func(s *master.Settings) {
+		s.SeatTimeout, s.LookTimeout, s.SuspectLookTimeout, s.FeedSilence = 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond, time.Hour
+		s.MatchTimeout = time.Minute
+	})
+	first := l.seats("g", 1, m)[0]
+	var busy atomic.Int64
+	busy.Store(4)
+	l.meddleWith(func(_ http.ResponseWriter, r *http.Request) bool {
+		return workerOf(r) == first.Worker && !isFeed(r) && busy.Add(-1) >= 0 && hang(r)
+	})
+	match, outcome, err := m.Match(t.Context(), master.MatchRequest{Player: "p2", Group: "g"})
+	if err != nil || outcome != locks.OutcomeOK || match.Room != first.Room {
+		t.Errorf("match %+v, %s, %v although %+v has seats", match, outcome, err, first)
+	}
+	if n := len(l.journal.of(history.KindOrder)); n != 1 {
+		t.Errorf("%d orders, want the first only", n)
+	}
+}
+
+// TestStuckSeatMovesOn: the room with most seats does not answer, nor does its worker
+// speak; the next one does.
+func TestStuckSeatMovesOn(t *testing.T) {
+	l := newLab(t, 2, func(s *worker.Settings) { s.MaxRooms = 1 })
+	broken := &scripted{leases: []*fakeLease{newLease()}}
+	m := l.master("a", broken, func(s *master.Settings) {
+		s.SeatTimeout, s.LookTimeout, s.SuspectLookTimeout = 300*time.Millisecond, time.Second, 300*time.Millisecond
+		s.FeedSilence = time.Nanosecond // as if the feeds were silent
+	})
+	var stuck atomic.Value
+	stuck.Store("")
+	l.meddleWith(func(_ http.ResponseWriter, r *http.Request) bool {
+		return workerOf(r) == stuck.Load() && !isFeed(r) && !isOrder(r) && hang(r)
+	})
+	first := l.seats("g", 1, m)[0]
+	stuck.Store(first.Worker)
+	match, outcome, err := m.Match(t.Context(), master.MatchRequest{Player: "p2", Group: "g"})
+	if err != nil || outcome != locks.OutcomeOK || match.Worker == first.Worker {
+		t.Errorf("match %+v, %s, %v after %+v was stuck", match, outcome, err, first)
+	}
+	orders := l.journal.of(history.KindOrder)
+	if last := orders[len(orders)-1]; !slices.Equal(last.Unreachable, []string{first.Worker}) {
+		t.Errorf("order %+v does not list %s", last, first.Worker)
+	}
+}
+
+// TestCutConnections: kept-alive connections that a reset has cut cost no match and
+// make no unknown outcome.
+func TestCutConnections(t *testing.T) {
+	l := newLab(t, 2, func(s *worker.Settings) { s.Capacity = 1000 })
+	m := l.master("a", sharedLock(t), nil)
+	for i := range 5 {
+		l.seats(fmt.Sprintf("g%d", i), 20, m)
+		for _, server := range l.servers {
+			server.CloseClientConnections()
+		}
+	}
+	for _, e := range l.journal.of(history.KindOrder) {
+		if e.Outcome != "ok" {
+			t.Errorf("order %+v", e)
+		}
+	}
+}

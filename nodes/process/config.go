@@ -1,0 +1,82 @@
+package process
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// ErrInvalid is wrapped by errors about a config file or settings that cannot be used.
+var ErrInvalid = errors.New("process: invalid")
+
+// ConfigFile is the name, inside the node's directory, of the file that the agent
+// writes before each start.
+const ConfigFile = "node.json"
+
+// Config is what an agent tells an own node.
+type Config struct {
+	Name string `json:"name"`
+	Role string `json:"role"`
+	Host string `json:"host"`
+	Zone string `json:"zone"`
+	// Dir is the node's data directory; it survives a restart with data.
+	Dir string `json:"dir"`
+	// Addrs maps each port name of the role to the address (host:port) to listen on.
+	Addrs map[string]string `json:"addrs"`
+	// Settings is what the controller sent, see Decode.
+	Settings json.RawMessage `json:"settings,omitempty"`
+}
+
+// Decode reads the settings into a struct. A field that the struct does not have
+// is an error; no settings leave it as it is.
+func (c *Config) Decode(into any) error { return DecodeSettings(c.Settings, into) }
+
+// DecodeSettings reads a node's settings strictly. Roles use it to check settings
+// before they are sent to a process.
+func DecodeSettings(settings json.RawMessage, into any) error {
+	if len(settings) == 0 {
+		return nil
+	}
+	if err := decodeStrict(settings, into); err != nil {
+		return fmt.Errorf("read node settings: %w: %w", err, ErrInvalid)
+	}
+	return nil
+}
+
+// maxConfigSize bounds the config file; the agent bounds requests lower.
+const maxConfigSize = 4 << 20
+
+func readConfig(path string) (*Config, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read node config: %w", err)
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	data, err := io.ReadAll(io.LimitReader(f, maxConfigSize))
+	if err != nil {
+		return nil, fmt.Errorf("read node config: %w", err)
+	}
+	var c Config
+	if err := decodeStrict(data, &c); err != nil {
+		return nil, fmt.Errorf("read node config %s: %w: %w", path, err, ErrInvalid)
+	}
+	if c.Name == "" || c.Dir == "" {
+		return nil, fmt.Errorf("read node config %s: name and dir are missing: want the file that an agent wrote: %w", path, ErrInvalid)
+	}
+	return &c, nil
+}
+
+func decodeStrict(data []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("data after the JSON value")
+	}
+	return nil
+}

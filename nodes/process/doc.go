@@ -1,0 +1,32 @@
+// Package process is what the lab's own nodes (master, worker, raft) run inside:
+// the other end of the agent's protocol.
+//
+//	agent                                       own node (locklab node ROLE --config FILE)
+//	  writes FILE: name, host, addrs, settings ──▶ Run reads it, strictly
+//	  stdin, kept open ──────────────────────────▶ its end means: stop
+//	  SIGTERM ───────────────────────────────────▶ stop
+//	  file descriptor 3 ◀─────────────────────────  history events, JSON lines
+//	  log file ◀─────────────────────────────────  stderr, slog JSON
+//
+// A main is a function of a context and a [Node]. It listens on node.Addrs, calls
+// node.Ready when it answers, and returns when the context ends:
+//
+//	func Main(ctx context.Context, node *process.Node) error {
+//		var settings Settings
+//		if err := node.Decode(&settings); err != nil {
+//			return err
+//		}
+//		listener, err := net.Listen("tcp", node.Addrs["http"])
+//		...
+//		node.Ready()
+//		<-ctx.Done()
+//		return server.Shutdown(...)
+//	}
+//
+// cmd wires it: process.Run(ctx, configPath, worker.Main).
+//
+// node.Recorder puts events into memory and a goroutine writes them to the pipe in
+// as few writes as it can. What has reached the pipe survives the node's SIGKILL;
+// Flush waits until that is so. A reader that does not keep up slows Record down
+// in the end: events are never dropped.
+package process

@@ -1,0 +1,125 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"locklab/locks/clock"
+	"locklab/workloads/history"
+)
+
+// EventsFD is the file descriptor on which an own node writes its events.
+const EventsFD = 3
+
+// StateReady is the State of the KindNode event that says that a node answers.
+const StateReady = "ready"
+
+// grace is how long a main may take to return once it was told to stop.
+const grace = 3 * time.Second
+
+// Main is the body of an own node. It returns when ctx ends.
+type Main func(ctx context.Context, node *Node) error
+
+// Node is what a main has to work with.
+type Node struct {
+	Config
+	Recorder *Recorder
+	Log      *slog.Logger
+
+	ready sync.Once
+}
+
+// Ready tells the agent that the node answers. Calls after the first do nothing.
+func (n *Node) Ready() {
+	n.ready.Do(func() { n.Recorder.Record(history.Event{Kind: history.KindNode, State: StateReady}) })
+}
+
+// Run runs an own node to its end, with the file descriptors that an agent gives
+// it. The context that main gets ends with ctx, on SIGTERM and when standard input
+// ends; a main that then does not return in 3 s is given up with an error. Events
+// recorded until then are written before Run returns.
+func Run(ctx context.Context, configPath string, main Main) error {
+	events, err := openEvents()
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	return run(ctx, configPath, streams{stdin: os.Stdin, events: events, log: os.Stderr}, main)
+}
+
+func openEvents() (io.Writer, error) {
+	f := os.NewFile(EventsFD, "events")
+	info, err := f.Stat()
+	if err != nil || (info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 && !info.Mode().IsRegular()) {
+		return nil, fmt.Errorf("write events: file descriptor %d is not open: nodes are started by an agent (by hand: add 3>events.jsonl): %w", EventsFD, ErrInvalid)
+	}
+	return f, nil
+}
+
+// streams are a node's connections to its agent.
+type streams struct {
+	stdin  io.Reader
+	events io.Writer
+	log    io.Writer
+}
+
+func run(ctx context.Context, configPath string, s streams, main Main) error {
+	config, err := readConfig(configPath)
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewJSONHandler(s.log, nil)).With("node", config.Name)
+	node := &Node{Config: *config, Recorder: NewRecorder(s.events, config.Host, config.Name), Log: log}
+
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { // ends with the agent, or with this process
+		_, _ = io.Copy(io.Discard, s.stdin) // any end is the agent's end
+		cancel()
+	}()
+	ended := make(chan error, 1)
+	go func() { ended <- main(ctx, node) }()
+	err = wait(ctx, ended)
+	if closeErr := node.Recorder.Close(); closeErr != nil {
+		err = errors.Join(err, closeErr)
+	}
+	if err != nil {
+		return fmt.Errorf("run %s %s: %w", config.Role, config.Name, err)
+	}
+	return nil
+}
+
+// wait returns what main returned, or an error if it does not return in time after
+// it was told to stop.
+func wait(ctx context.Context, ended <-chan error) error {
+	select {
+	case err := <-ended:
+		return unlessStopped(ctx, err)
+	case <-ctx.Done():
+	}
+	timer := clock.System().NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case err := <-ended:
+		return unlessStopped(ctx, err)
+	case <-timer.C():
+		return fmt.Errorf("did not end within %s of being told to stop", grace)
+	}
+}
+
+// unlessStopped drops the error of a main that only reports that it was stopped.
+func unlessStopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,94 @@
+package raftnode
+
+import (
+	"sync"
+
+	"locklab/locks/raftlock/fsm"
+	pb "locklab/locks/raftlock/raftlockpb"
+)
+
+// conn is one client's stream. The hub puts frames together in it, and the
+// stream's own goroutine sends whatever has come together since it last did.
+type conn struct {
+	// Guarded by the hub's mutex.
+	session uint64
+	ended   bool
+	waiting int // requests that are not answered
+
+	roused bool // listed in hub.roused
+
+	mu   sync.Mutex
+	next *pb.ServerFrame
+	wake chan struct{}
+}
+
+func newConn() *conn { return &conn{next: &pb.ServerFrame{}, wake: make(chan struct{}, 1)} }
+
+func (c *conn) attach(a *pb.Attached) {
+	c.mu.Lock()
+	c.next.Attached = a
+	c.mu.Unlock()
+}
+
+func (c *conn) answer(out *fsm.Output) {
+	a := &pb.Answer{Seq: out.Seq, Outcome: wireOutcome(out.Outcome), Token: out.Token}
+	c.mu.Lock()
+	c.next.Answers = append(c.next.Answers, a)
+	c.mu.Unlock()
+}
+
+// end lets the stream end once everything before was sent. A nil reason ends a
+// stream that is gone anyway.
+func (c *conn) end(reason *pb.End) {
+	if c.ended {
+		return
+	}
+	c.ended = true
+	if reason != nil {
+		c.mu.Lock()
+		c.next.End = reason
+		c.mu.Unlock()
+		c.rouse()
+	}
+}
+
+// rouse lets the stream's goroutine send what has come together.
+func (c *conn) rouse() {
+	select {
+	case c.wake <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// take returns what is to be sent now, nil if there is nothing.
+func (c *conn) take() *pb.ServerFrame {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.next.Attached == nil && len(c.next.Answers) == 0 && c.next.End == nil {
+		return nil
+	}
+	frame := c.next
+	c.next = &pb.ServerFrame{}
+	return frame
+}
+
+func wireOutcome(o fsm.Outcome) pb.Answer_Outcome {
+	switch o {
+	case fsm.Granted:
+		return pb.Answer_OUTCOME_GRANTED
+	case fsm.Queued:
+		return pb.Answer_OUTCOME_QUEUED
+	case fsm.Released:
+		return pb.Answer_OUTCOME_RELEASED
+	case fsm.Withdrawn:
+		return pb.Answer_OUTCOME_WITHDRAWN
+	case fsm.NotHeld, fsm.Ended, fsm.Stale:
+		return pb.Answer_OUTCOME_NOT_HELD
+	case fsm.Renewed:
+		return pb.Answer_OUTCOME_RENEWED
+	case fsm.Refused, fsm.Opened, fsm.Closed, fsm.Expired, fsm.NoSession:
+		return pb.Answer_OUTCOME_REFUSED
+	default:
+		return pb.Answer_OUTCOME_UNSPECIFIED
+	}
+}

@@ -1,0 +1,20 @@
+// Package raftnode is one server of the raft lock service: the state machine of
+// locks/raftlock/fsm on hashicorp/raft, with clients served over gRPC.
+//
+//	client streams          hub                     raft                    disk
+//	  requests ──────▶ queue ──▶ one entry ──▶ leader ──▶ followers ──▶ log, fsync
+//	  answers  ◀────── outputs of the state machine ◀── committed entries
+//
+// What arrives while the entries before are on their way goes into the next entry
+// (group commit), so one fsync per server carries the commands of many clients.
+//
+// Whatever a client hears comes out of a committed entry. A leader that has lost
+// its quorum therefore answers nobody, however long it takes to notice, and an
+// old leader cannot renew a lease that a new one is about to end.
+//
+// Leases are measured by the leader alone, on its monotonic clock, from the
+// moment it applied a session's last command; a new leader measures from the
+// moment at which it began to serve, so it grants every session a full lease
+// again. Clients measure from the moment they sent what was answered, which is
+// earlier than either. No clock is ever compared with another's.
+package raftnode

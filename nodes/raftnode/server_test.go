@@ -1,0 +1,380 @@
+package raftnode_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"locklab/locks"
+	"locklab/locks/raftlock"
+	"locklab/nodes/raftnode"
+	"locklab/workloads/history"
+)
+
+// long is a lease that does not end within a test, unless it should.
+const long = time.Minute
+
+func acquire(t *testing.T, l locks.Locker, resource string) locks.Lease {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	lease, err := l.Acquire(ctx, resource)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lease
+}
+
+func token(t *testing.T, l locks.Lease) locks.Token {
+	t.Helper()
+	token, ok := l.Token()
+	if !ok || token == 0 {
+		t.Fatal("a raft lease has a fencing token")
+	}
+	return token
+}
+
+func mustHold(t *testing.T, l locks.Lease) {
+	t.Helper()
+	select {
+	case <-l.Lost():
+		t.Fatal("the lease was lost")
+	default:
+	}
+}
+
+func release(t *testing.T, l locks.Lease) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if err := l.Release(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestHolderAndWaiterSurviveTheLeadersDeath(t *testing.T) {
+	c := newCluster(t, 3, raftnode.Settings{})
+	holder, waiter := c.locker(long), c.locker(long)
+	held := acquire(t, holder, "r")
+
+	granted := make(chan locks.Lease, 1)
+	go func() {
+		lease, err := waiter.Acquire(t.Context(), "r")
+		if err != nil {
+			t.Error(err)
+		}
+		granted <- lease
+	}()
+	dead := c.leader()
+	c.stop(dead)
+	c.leader(dead)
+	// The service goes on, and knows the holder still.
+	other := acquire(t, holder, "other")
+	mustHold(t, held)
+	select {
+	case <-granted:
+		t.Fatal("a new leader granted what is held")
+	default:
+	}
+	release(t, held)
+	next := <-granted
+	if next == nil {
+		t.FailNow()
+	}
+	if token(t, next) <= token(t, other) || token(t, other) <= token(t, held) {
+		t.Errorf("tokens %d, %d, %d do not grow across leaders", token(t, held), token(t, other), token(t, next))
+	}
+	release(t, next)
+	release(t, other)
+
+	c.start(dead) // it catches up, and can be needed
+	c.stop(c.leader())
+	release(t, acquire(t, holder, "r"))
+}
+
+func TestMinorityAnswersNobody(t *testing.T) {
+	c := newCluster(t, 3, raftnode.Settings{})
+	everywhere := c.locker(long)
+	before := acquire(t, everywhere, "r")
+	old := c.leader()
+	inside := c.lockerAt(long, raftlock.Server{Name: old, Addr: c.client[old]})
+	release(t, acquire(t, inside, "mine")) // it has a session
+
+	for name, link := range c.links {
+		if strings.HasPrefix(name, old+">") || strings.HasSuffix(name, ">"+old) {
+			link.set(true)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
+	defer cancel()
+	if lease, err := inside.Acquire(ctx, "free"); err == nil {
+		t.Fatalf("a leader without quorum granted %v", lease)
+	} else if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want the context's error", err)
+	}
+	// The others elect a leader, and everything goes on there.
+	c.leader(old)
+	release(t, before)
+	after := acquire(t, everywhere, "r")
+	if token(t, after) <= token(t, before) {
+		t.Errorf("token %d after %d", token(t, after), token(t, before))
+	}
+	for _, link := range c.links {
+		link.set(false)
+	}
+	waitFor(t, "the old leader to follow", func() bool {
+		status := c.status(old)
+		return status.GetState() == "follower" && status.GetLeader() != "" && status.GetAppliedIndex() >= uint64(token(t, after))
+	})
+	release(t, after)
+}
+
+func TestEverybodyRestartsAndTheHolderHolds(t *testing.T) {
+	c := newCluster(t, 3, raftnode.Settings{})
+	holder, other := c.locker(long), c.locker(long)
+	held := acquire(t, holder, "r")
+	for _, name := range c.names {
+		c.stop(name)
+	}
+	for _, name := range c.names {
+		c.start(name)
+	}
+	free := acquire(t, other, "free")
+	mustHold(t, held)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := other.Acquire(ctx, "r"); !errors.Is(err, locks.ErrNotAcquired) {
+		t.Fatalf("got %v, want ErrNotAcquired: the log says who holds", err)
+	}
+	release(t, held)
+	next := acquire(t, other, "r")
+	if token(t, next) <= token(t, free) {
+		t.Errorf("token %d after %d", token(t, next), token(t, free))
+	}
+}
+
+// TestAServerWithoutMemoryElectsNobody lets the one server that shares the last
+// grant with the leader forget it, while the third has not heard of it: the two
+// must not form a service that has never heard of the holder.
+func TestAServerWithoutMemoryElectsNobody(t *testing.T) {
+	c := newCluster(t, 3, raftnode.Settings{})
+	release(t, acquire(t, c.locker(long), "before"))
+	leader := c.leader()
+	var forgets, behind string
+	for _, name := range c.names {
+		switch {
+		case name == leader:
+		case forgets == "":
+			forgets = name
+		default:
+			behind = name
+		}
+	}
+	c.stop(behind)
+	holder := c.locker(long)
+	held := acquire(t, holder, "r")
+	c.stop(leader)
+	c.stop(forgets)
+	if err := os.RemoveAll(filepath.Join(c.dir, forgets)); err != nil {
+		t.Fatal(err)
+	}
+	c.start(forgets)
+	c.start(behind)
+	// Both are up, and both of them together are a majority; still, no grant.
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	if _, err := c.locker(long).Acquire(ctx, "r"); err == nil {
+		t.Fatal("granted by servers of which none knows the holder")
+	}
+	// With the third one back, all is as before, and the forgetful one votes again.
+	c.start(leader)
+	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	free, err := holder.Acquire(ctx, "free")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustHold(t, held)
+	release(t, free)
+	release(t, held)
+	last := acquire(t, holder, "r")
+	waitFor(t, forgets+" to catch up", func() bool { return c.status(forgets).GetAppliedIndex() >= uint64(token(t, last)) })
+	c.stop(behind)
+	release(t, last)
+}
+
+func TestSnapshotsCarryTheState(t *testing.T) {
+	c := newCluster(t, 3, raftnode.Settings{SnapshotEntries: 16, SnapshotCheckMS: 50})
+	holder, busy := c.locker(long), c.locker(long)
+	held := acquire(t, holder, "r")
+	leader := c.leader()
+	behind := c.names[0]
+	if behind == leader {
+		behind = c.names[1]
+	}
+	c.stop(behind)
+	last := locks.Token(0)
+	for range 100 {
+		lease := acquire(t, busy, "busy")
+		last = token(t, lease)
+		release(t, lease)
+	}
+	// The one that was away is so far behind that it needs a snapshot; then it must
+	// carry on, with another one of which the log was cut short.
+	c.start(behind)
+	waitFor(t, behind+" to catch up", func() bool { return c.status(behind).GetAppliedIndex() >= uint64(last) })
+	waitFor(t, "a snapshot", func() bool { return c.servers[leader].Snapshots() > 0 })
+	for _, name := range c.names {
+		c.stop(name)
+	}
+	for _, name := range c.names {
+		c.start(name)
+	}
+	if again := acquire(t, busy, "busy"); token(t, again) <= last {
+		t.Errorf("token %d after %d", token(t, again), last)
+	}
+	mustHold(t, held)
+	release(t, held)
+}
+
+func TestADeadClientIsExpired(t *testing.T) {
+	c := newCluster(t, 3, raftnode.Settings{})
+	raw := dialRaw(t, c, 500*time.Millisecond)
+	raw.acquire(1, "r")
+	if raw.granted(1) == 0 {
+		t.Fatal("not granted")
+	}
+	// It never renews. Whoever waits gets the lock when the lease has run out.
+	next := acquire(t, c.locker(long), "r")
+	if end := raw.end(); end != "REASON_SESSION_ENDED" {
+		t.Errorf("the dead client's stream ended with %s", end)
+	}
+	release(t, next)
+}
+
+func TestAClientThatIsCutOffLosesItsLeaseFirst(t *testing.T) {
+	c := newCluster(t, 1, raftnode.Settings{})
+	cut := newLink(t).to(c.client["raft-1"])
+	holder := c.lockerAt(time.Second, raftlock.Server{Name: "raft-1", Addr: cut.addr()})
+	waiter := c.locker(long)
+	held := acquire(t, holder, "r")
+	if expires, ok := held.Expires(); !ok || expires.IsZero() {
+		t.Error("a raft lease has an end")
+	}
+	cut.set(true)
+	next := acquire(t, waiter, "r")
+	select {
+	case <-held.Lost():
+	default:
+		t.Error("the lock was granted again before its holder knew that it was lost")
+	}
+	if err := held.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
+		t.Errorf("got %v, want ErrNotHeld", err)
+	}
+	// The client comes back with a new session.
+	cut.set(false)
+	release(t, next)
+	release(t, acquire(t, holder, "r"))
+}
+
+func TestALateGrantIsGivenBack(t *testing.T) {
+	c := newCluster(t, 1, raftnode.Settings{})
+	cut := newLink(t).to(c.client["raft-1"])
+	gone := c.lockerAt(long, raftlock.Server{Name: "raft-1", Addr: cut.addr()})
+	other := c.locker(long)
+	held := acquire(t, other, "r")
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := make(chan error, 1)
+	go func() {
+		_, err := gone.Acquire(ctx, "r")
+		failed <- err
+	}()
+	waitFor(t, "the wait to reach the service", func() bool { return gone.MessagesSent() >= 2 })
+	cut.set(true)
+	cancel()
+	if err := <-failed; !errors.Is(err, locks.ErrUnknown) || !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want ErrUnknown: nobody confirmed that the wait was cancelled", err)
+	}
+	release(t, held) // now the client that is gone is granted
+	cut.set(false)
+	release(t, acquire(t, other, "r")) // and gives it back when it returns
+}
+
+func TestRepeatedRequestsAreAnsweredAlike(t *testing.T) {
+	c := newCluster(t, 3, raftnode.Settings{})
+	raw := dialRaw(t, c, long)
+	raw.acquire(1, "r")
+	first := raw.granted(1)
+	raw.acquire(1, "r")
+	if again := raw.granted(1); first == 0 || again != first {
+		t.Errorf("granted with token %d, repeated with %d", first, again)
+	}
+	for range 2 {
+		raw.release(2, 1)
+		if outcome := raw.outcome(2); outcome != "OUTCOME_RELEASED" {
+			t.Errorf("the release was answered %s", outcome)
+		}
+	}
+	raw.acquire(1, "r") // a straggler must not take the lock again
+	if outcome := raw.outcome(1); outcome != "OUTCOME_NOT_HELD" {
+		t.Errorf("the straggler was answered %s", outcome)
+	}
+}
+
+func TestGrantsAreRecorded(t *testing.T) {
+	c := &grants{}
+	cl := newCluster(t, 1, raftnode.Settings{Store: raftnode.StoreMemory})
+	cl.stop("raft-1")
+	cl.recorder = c
+	cl.start("raft-1")
+	lease := acquire(t, cl.locker(long), "r")
+	release(t, lease)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.events) != 1 {
+		t.Fatalf("%d events, want 1", len(c.events))
+	}
+	e := c.events[0]
+	if e.Kind != history.KindGrant || e.Resource != "r" || e.Client != "test" || locks.Token(e.Token) != token(t, lease) {
+		t.Errorf("recorded %+v", e)
+	}
+}
+
+type grants struct {
+	mu     sync.Mutex
+	events []history.Event
+}
+
+func (g *grants) Record(e history.Event) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.events = append(g.events, e)
+}
+
+func TestSettingsAreChecked(t *testing.T) {
+	tests := []struct{ name, json, want string }{
+		{"nothing", ``, ""},
+		{"a field that does not exist", `{"peer":[]}`, "peer"},
+		{"a store that does not exist", `{"store":"tape"}`, "disk or memory"},
+		{"a peer without address", `{"peers":[{"name":"b"}]}`, "host:port"},
+		{"a peer with our name", `{"peers":[{"name":"a","addr":"h:1"}]}`, "name"},
+		{"a heartbeat too short", `{"heartbeat_ms":1}`, "heartbeat_ms"},
+		{"good ones", `{"peers":[{"name":"b","addr":"127.0.0.1:1"}],"store":"memory","heartbeat_ms":100}`, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			err := raftnode.CheckSettings("a", []byte(tt.json))
+			if tt.want == "" && err != nil {
+				t.Error(err)
+			}
+			if tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("got %v, want one that says %q", err, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,11 @@
+// Package redisnode runs Redis as a node of the lab: the redis-server from PATH
+// with a configuration of its own, or, where there is none, an embedded stand-in, so
+// that the lab works on a bare machine.
+//
+//	redis-server on PATH    agent starts redis-server DIR/redis.conf, polls PING
+//	otherwise               agent starts locklab node redis, which runs [Main]
+//
+// The stand-in is miniredis with a real clock. It keeps nothing on disk and is many
+// times slower in Lua, so figures taken with it say nothing about Redis; whoever
+// shows them says so (see [HaveServer]).
+package redisnode

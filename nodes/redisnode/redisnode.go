@@ -1,0 +1,195 @@
+package redisnode
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"locklab/locks/clock"
+	"locklab/nodes/process"
+	"locklab/nodes/role"
+)
+
+// Port is the name of the one port of the role.
+const Port = "redis"
+
+// The values of Settings.Persistence, as Redis names them.
+const (
+	PersistNone     = "none"     // memory only: a restart forgets everything
+	PersistEverySec = "everysec" // append-only file, fsync once a second
+	PersistAlways   = "always"   // append-only file, fsync before every answer
+)
+
+// Settings is what the controller says about a Redis node.
+type Settings struct {
+	Persistence string `json:"persistence"`
+}
+
+// DefaultSettings keep nothing on disk.
+func DefaultSettings() Settings { return Settings{Persistence: PersistNone} }
+
+// ErrInvalid is wrapped by errors about settings that cannot be used.
+var ErrInvalid = errors.New("redisnode: invalid")
+
+const serverName = "redis-server"
+
+// HaveServer says whether redis-server is on PATH. Without it, Role is the stand-in.
+func HaveServer() bool {
+	_, err := exec.LookPath(serverName)
+	return err == nil
+}
+
+// Role is what an agent must know to run Redis on this machine.
+func Role() role.Role {
+	r := role.Role{Name: role.Redis, Ports: []string{Port}}
+	path, err := exec.LookPath(serverName)
+	if err != nil {
+		r.Own = true
+		r.Command = standInCommand
+		r.Version = func(context.Context) (string, error) { return standInVersion(), nil }
+		return r
+	}
+	r.Command = func(n role.Node) (role.Command, error) { return serverCommand(path, n) }
+	r.Ready = func(ctx context.Context, n role.Node) error { return awaitPong(ctx, n.Addrs[Port]) }
+	r.Version = func(ctx context.Context) (string, error) { return serverVersion(ctx, path) }
+	return r
+}
+
+// ParseSettings reads settings strictly. None mean DefaultSettings.
+func ParseSettings(raw json.RawMessage) (Settings, error) {
+	s := DefaultSettings()
+	if err := process.DecodeSettings(raw, &s); err != nil {
+		return Settings{}, err
+	}
+	switch s.Persistence {
+	case PersistNone, PersistEverySec, PersistAlways:
+		return s, nil
+	}
+	return Settings{}, fmt.Errorf("persistence %q: want none, everysec or always: %w", s.Persistence, ErrInvalid)
+}
+
+// serverCommand writes redis.conf into the node's directory.
+func serverCommand(path string, n role.Node) (role.Command, error) {
+	settings, err := ParseSettings(n.Settings)
+	if err != nil {
+		return role.Command{}, err
+	}
+	text, err := serverConfig(settings, n.Dir, n.Addrs[Port])
+	if err != nil {
+		return role.Command{}, err
+	}
+	file := filepath.Join(n.Dir, "redis.conf")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return role.Command{}, fmt.Errorf("write redis config: %w", err)
+	}
+	return role.Command{Path: path, Args: []string{file}}, nil
+}
+
+// serverConfig is the text of redis.conf.
+func serverConfig(s Settings, dir, addr string) (string, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "", fmt.Errorf("address %q of port %q: want host:port: %w", addr, Port, ErrInvalid)
+	}
+	if strings.ContainsAny(dir, "\r\n\x00") || strings.ContainsAny(addr, " \t\r\n\x00\"") {
+		return "", fmt.Errorf("directory %q, address %q: no place for control characters or quotes: %w", dir, addr, ErrInvalid)
+	}
+	lines := []string{
+		"port " + port,
+		"daemonize no",
+		"supervised no",
+		"logfile \"\"", // to the agent's log file
+		"loglevel notice",
+		"always-show-logo no",
+		"dir " + quoted(dir),
+		"save \"\"", // snapshots would bring back a past that the append-only file does not know
+		"databases 1",
+		"maxmemory 256mb",
+		"maxmemory-policy noeviction", // an evicted key would be a lock given away
+		"tcp-backlog 128",
+	}
+	if host != "" {
+		lines = append(lines, "bind "+host)
+	}
+	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+		// Other hosts connect without a password; the network around them is private.
+		lines = append(lines, "protected-mode no")
+	}
+	if s.Persistence == PersistNone {
+		lines = append(lines, "appendonly no")
+	} else {
+		lines = append(lines, "appendonly yes", "appendfsync "+s.Persistence)
+	}
+	return strings.Join(lines, "\n") + "\n", nil
+}
+
+// quoted is a string as redis.conf reads it.
+func quoted(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+}
+
+// pollEvery is the pause between two looks whether the server answers.
+const pollEvery = 5 * time.Millisecond
+
+// awaitPong returns when the server answers PING, which it does not while it loads
+// its append-only file.
+func awaitPong(ctx context.Context, addr string) error {
+	for {
+		err := ping(ctx, addr)
+		if err == nil {
+			return nil
+		}
+		timer := clock.System().NewTimer(pollEvery)
+		select {
+		case <-timer.C():
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("redis at %s is not ready: %w: %w", addr, ctx.Err(), err)
+		}
+	}
+}
+
+func ping(ctx context.Context, addr string) error {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return fmt.Errorf("ping: %w", err)
+	}
+	defer func() { _ = conn.Close() }()
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	if _, err := io.WriteString(conn, "PING\r\n"); err != nil {
+		return fmt.Errorf("ping: %w", err)
+	}
+	line, err := bufio.NewReader(io.LimitReader(conn, 256)).ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("ping: %w", err)
+	}
+	if answer := strings.TrimSpace(line); answer != "+PONG" {
+		return fmt.Errorf("ping: the server answered %q", answer)
+	}
+	return nil
+}
+
+// serverVersion reads "Redis server v=7.0.15 sha=..." as "redis-server 7.0.15".
+func serverVersion(ctx context.Context, path string) (string, error) {
+	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("ask redis-server for its version: %w", err)
+	}
+	for field := range strings.FieldsSeq(string(out)) {
+		if version, ok := strings.CutPrefix(field, "v="); ok {
+			return serverName + " " + version, nil
+		}
+	}
+	return "", fmt.Errorf("ask redis-server for its version: no v= in %q", out)
+}

@@ -1,0 +1,279 @@
+package redisnode
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"locklab/locks"
+	"locklab/locks/clock"
+	"locklab/locks/locktest"
+	"locklab/locks/redlock"
+	"locklab/nodes/process"
+	"locklab/nodes/role"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestParseSettings(t *testing.T) {
+	tests := []struct {
+		in   string
+		want string
+		err  error
+	}{
+		{``, PersistNone, nil},
+		{`{}`, PersistNone, nil},
+		{`{"persistence":"always"}`, PersistAlways, nil},
+		{`{"persistence":"everysec"}`, PersistEverySec, nil},
+		{`{"persistence":"sometimes"}`, "", ErrInvalid},
+		{`{"persistence":""}`, "", ErrInvalid},
+		{`{"persistent":"none"}`, "", process.ErrInvalid},
+		{`{"persistence":"none"} x`, "", process.ErrInvalid},
+		{`[`, "", process.ErrInvalid},
+	}
+	for _, tt := range tests {
+		got, err := ParseSettings(json.RawMessage(tt.in))
+		if !errors.Is(err, tt.err) || got.Persistence != tt.want {
+			t.Errorf("%s: got %q, %v; want %q, %v", tt.in, got.Persistence, err, tt.want, tt.err)
+		}
+	}
+}
+
+func FuzzParseSettings(f *testing.F) {
+	f.Add([]byte(`{"persistence":"always"}`))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		s, err := ParseSettings(in)
+		if err == nil && s.Persistence != PersistNone && s.Persistence != PersistEverySec && s.Persistence != PersistAlways {
+			t.Errorf("%q gave %q", in, s.Persistence)
+		}
+	})
+}
+
+func TestServerConfig(t *testing.T) {
+	text, err := serverConfig(Settings{PersistAlways}, `/a "b"/c\d`, "10.0.1.5:7000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{`port 7000`, `bind 10.0.1.5`, `dir "/a \"b\"/c\\d"`, `appendonly yes`, `appendfsync always`, `save ""`, `protected-mode no`} {
+		if !strings.Contains("\n"+text, "\n"+line+"\n") {
+			t.Errorf("no line %s in\n%s", line, text)
+		}
+	}
+	for _, bad := range [][2]string{{"/a", "nonsense"}, {"/a\nsave 1 1", "127.0.0.1:1"}, {"/a", "127.0.0.1 \nx:1"}} {
+		if _, err := serverConfig(DefaultSettings(), bad[0], bad[1]); !errors.Is(err, ErrInvalid) {
+			t.Errorf("dir %q, addr %q: want ErrInvalid, got %v", bad[0], bad[1], err)
+		}
+	}
+}
+
+// TestServer runs the real server as an agent would, with data that is to survive
+// and without.
+func TestServer(t *testing.T) {
+	if !HaveServer() {
+		t.Fatal("redis-server is not on PATH: this test needs it")
+	}
+	r := Role()
+	if r.Own || r.Name != role.Redis {
+		t.Fatalf("role %q, own %v: want redis-server itself", r.Name, r.Own)
+	}
+	if v, err := r.Version(t.Context()); err != nil || !strings.HasPrefix(v, "redis-server ") {
+		t.Errorf("version %q, %v", v, err)
+	}
+	for persistence, survives := range map[string]bool{PersistNone: false, PersistAlways: true} {
+		t.Run(persistence, func(t *testing.T) {
+			settings, _ := json.Marshal(Settings{persistence})
+			n := role.Node{Name: "redis-1", Dir: filepath.Join(t.TempDir(), `with "quotes" and spaces`), Settings: settings}
+			if err := os.Mkdir(n.Dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			n.Addrs = map[string]string{Port: freeAddr(t)}
+			stop := startServer(t, r, n)
+			client := redis.NewClient(&redis.Options{Addr: n.Addrs[Port]})
+			defer func() { _ = client.Close() }()
+			if err := client.Set(t.Context(), "k", "v", 0).Err(); err != nil {
+				t.Fatal(err)
+			}
+			stop()
+			stop = startServer(t, r, n)
+			defer stop()
+			got, err := client.Exists(t.Context(), "k").Result()
+			if err != nil || (got == 1) != survives {
+				t.Errorf("after SIGKILL the key exists %d times, %v; want survival %v", got, err, survives)
+			}
+		})
+	}
+}
+
+func startServer(t *testing.T, r role.Role, n role.Node) (stop func()) {
+	t.Helper()
+	command, err := r.Command(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(command.Path, command.Args...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stop = func() {
+		_ = cmd.Process.Signal(syscall.SIGKILL)
+		_ = cmd.Wait()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if err := r.Ready(ctx, n); err != nil {
+		stop()
+		t.Fatal(err)
+	}
+	return stop
+}
+
+func TestReadyEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := awaitPong(ctx, freeAddr(t)); !errors.Is(err, context.Canceled) {
+		t.Errorf("want the context's error, got %v", err)
+	}
+}
+
+func freeAddr(tb testing.TB) string {
+	tb.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
+
+// startStandIn returns the address of a stand-in that the test ends.
+func startStandIn(tb testing.TB) string {
+	tb.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, done := make(chan net.Addr, 1), make(chan error, 1)
+	go func() { done <- RunStandIn(ctx, "127.0.0.1:0", func(a net.Addr) { ready <- a }) }()
+	tb.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			tb.Error(err)
+		}
+	})
+	select {
+	case a := <-ready:
+		return a.String()
+	case err := <-done:
+		done <- err
+		tb.Fatal(err)
+		return ""
+	}
+}
+
+func TestWithoutServer(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	r := Role()
+	if HaveServer() || !r.Own || r.Name != role.Redis {
+		t.Fatalf("have server %v, own %v: want the stand-in", HaveServer(), r.Own)
+	}
+	if v, err := r.Version(t.Context()); err != nil || !strings.Contains(v, "stand-in") {
+		t.Errorf("version %q, %v: want it to say what it is", v, err)
+	}
+	if _, err := r.Command(role.Node{Settings: json.RawMessage(`{"persistence":"none"}`)}); err != nil {
+		t.Error(err)
+	}
+	if _, err := r.Command(role.Node{Settings: json.RawMessage(`{"persistence":"always"}`)}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("persistence=always: want ErrInvalid, got %v", err)
+	}
+}
+
+// TestStandInConforms holds the lock against stand-ins to the same suite as against
+// real servers: scripts by hash, expiry, publish.
+func TestStandInConforms(t *testing.T) {
+	var addrs []redlock.Instance
+	for range 3 {
+		addrs = append(addrs, redlock.Instance{Addr: startStandIn(t)})
+	}
+	locktest.Run(t, locktest.Subject{New: func(tb testing.TB) []locks.Locker {
+		for _, a := range addrs {
+			client := redis.NewClient(&redis.Options{Addr: a.Addr})
+			if err := client.FlushAll(context.Background()).Err(); err != nil {
+				tb.Fatal(err)
+			}
+			_ = client.Close()
+		}
+		var clients []locks.Locker
+		for range 2 {
+			l, err := redlock.New(redlock.Config{Addrs: addrs})
+			if err != nil {
+				tb.Fatal(err)
+			}
+			tb.Cleanup(func() { _ = l.Close() })
+			clients = append(clients, l)
+		}
+		return clients
+	}})
+}
+
+// steppedClock is a clock that tests move by hand.
+type steppedClock struct {
+	clock.Clock
+	now func() time.Time
+}
+
+func (c steppedClock) Now() time.Time { return c.now() }
+
+// TestStandInAges moves the clock as a pause of the process does: what was there
+// grows old by the whole pause, what comes after it does not.
+func TestStandInAges(t *testing.T) {
+	m := newStandInForTest(t)
+	start := time.Now()
+	now := start
+	newAging(m, steppedClock{now: func() time.Time { return now }}).install()
+	client := redis.NewClient(&redis.Options{Addr: m.Addr(), PoolSize: 1})
+	defer func() { _ = client.Close() }()
+	ctx := t.Context()
+	set := func(key string) bool {
+		ok, err := client.SetNX(ctx, key, "v", 100*time.Millisecond).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ok
+	}
+	if !set("a") || set("a") {
+		t.Fatal("SET NX does not exclude")
+	}
+	now = start.Add(99 * time.Millisecond)
+	if set("a") {
+		t.Error("the key ended 1 ms before its time")
+	}
+	if left := client.PTTL(ctx, "a").Val(); left != time.Millisecond {
+		t.Errorf("%v left, want 1ms", left)
+	}
+	now = start.Add(10 * time.Second) // a pause
+	if !set("b") || set("b") {
+		t.Error("a key set after a pause did not last")
+	}
+	if !set("a") {
+		t.Error("the key outlived its time")
+	}
+}
+
+func newStandInForTest(t *testing.T) *miniredis.Miniredis {
+	t.Helper()
+	m := miniredis.NewMiniRedis()
+	if err := m.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	return m
+}

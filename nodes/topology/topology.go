@@ -1,0 +1,186 @@
+package topology
+
+import (
+	"slices"
+	"time"
+)
+
+// Topology is a checked topology: names are unique, zones exist, there is a master.
+type Topology struct {
+	Name    string
+	Summary string
+	Zones   []Zone
+	Hosts   []Host
+	Latency Latency
+}
+
+// Zone is an availability zone.
+type Zone struct {
+	Name  string // ap-northeast-2a
+	Short string // a
+}
+
+// Host is one machine of a zone.
+type Host struct {
+	Name  string
+	Zone  string // the zone's short name
+	Agent string // URL of its running agent; "" means that one is started locally
+	Nodes []Node
+}
+
+// Node is one process on a host.
+type Node struct {
+	Name string
+	Role string // see role.Names
+}
+
+// Latency is the base latency that is always on.
+type Latency struct {
+	Inside  RTT // between hosts of one zone
+	Between RTT // between hosts of different zones
+	// Pairs overrides Between for single pairs of zones.
+	Pairs []Pair
+}
+
+// RTT is a round trip: the median, and how far single ones lie around it. One way
+// is half of each, see OneWay.
+type RTT struct {
+	RTT    time.Duration
+	Jitter time.Duration
+}
+
+// OneWay is the delay of one direction and its jitter.
+func (r RTT) OneWay() (delay, jitter time.Duration) { return r.RTT / 2, r.Jitter / 2 }
+
+// Pair is the latency between two zones, in both directions.
+type Pair struct {
+	Zones [2]string // short names
+	RTT
+}
+
+// Placed is a node with the host and zone that it is on.
+type Placed struct {
+	Node
+	Host string
+	Zone string // short name
+}
+
+// Nodes lists all nodes with their places, in order of appearance.
+func (t *Topology) Nodes() []Placed {
+	var all []Placed
+	for _, h := range t.Hosts {
+		for _, n := range h.Nodes {
+			all = append(all, Placed{Node: n, Host: h.Name, Zone: h.Zone})
+		}
+	}
+	return all
+}
+
+// NodesOf lists the nodes that have one of the roles, in order of appearance.
+func (t *Topology) NodesOf(roles ...string) []Placed {
+	return slices.DeleteFunc(t.Nodes(), func(p Placed) bool { return !slices.Contains(roles, p.Role) })
+}
+
+// Node finds a node by name.
+func (t *Topology) Node(name string) (Placed, bool) {
+	all := t.Nodes()
+	if i := slices.IndexFunc(all, func(p Placed) bool { return p.Name == name }); i >= 0 {
+		return all[i], true
+	}
+	return Placed{}, false
+}
+
+// Host finds a host by name.
+func (t *Topology) Host(name string) (Host, bool) {
+	if i := slices.IndexFunc(t.Hosts, func(h Host) bool { return h.Name == name }); i >= 0 {
+		return t.Hosts[i], true
+	}
+	return Host{}, false
+}
+
+// HostsOf lists the hosts that carry a node of one of the roles.
+func (t *Topology) HostsOf(roles ...string) []Host {
+	return slices.DeleteFunc(slices.Clone(t.Hosts), func(h Host) bool { return !h.carries(roles) })
+}
+
+func (h Host) carries(roles []string) bool {
+	return slices.ContainsFunc(h.Nodes, func(n Node) bool { return slices.Contains(roles, n.Role) })
+}
+
+// HostsIn lists the hosts of a zone, given by its short or full name.
+func (t *Topology) HostsIn(zone string) []Host {
+	z, ok := t.Zone(zone)
+	return slices.DeleteFunc(slices.Clone(t.Hosts), func(h Host) bool { return !ok || h.Zone != z.Short })
+}
+
+// Zone finds a zone by its short or full name.
+func (t *Topology) Zone(name string) (Zone, bool) {
+	if i := slices.IndexFunc(t.Zones, func(z Zone) bool { return z.Short == name || z.Name == name }); i >= 0 {
+		return t.Zones[i], true
+	}
+	return Zone{}, false
+}
+
+// ZoneOf is the short name of a host's zone, "" if there is no such host.
+func (t *Topology) ZoneOf(host string) string {
+	h, _ := t.Host(host)
+	return h.Zone
+}
+
+// Rank is the place of a master among the masters, in order of appearance: 0 is
+// the first. False if there is no master of that name.
+func (t *Topology) Rank(master string) (int, bool) {
+	i := slices.IndexFunc(t.NodesOf(masterRole), func(p Placed) bool { return p.Name == master })
+	return i, i >= 0
+}
+
+// Between is the base round trip between two hosts: zero for a host and itself.
+// Hosts that do not exist count as being in one zone.
+func (t *Topology) Between(host, other string) RTT {
+	if host == other {
+		return RTT{}
+	}
+	return t.Latency.zones(t.ZoneOf(host), t.ZoneOf(other))
+}
+
+func (l Latency) zones(a, b string) RTT {
+	if a == b {
+		return l.Inside
+	}
+	for _, p := range l.Pairs {
+		if p.Zones == [2]string{a, b} || p.Zones == [2]string{b, a} {
+			return p.RTT
+		}
+	}
+	return l.Between
+}
+
+// Subset is the topology with only the nodes of the given roles and only the
+// hosts that carry one. Zones and latency stay as they are.
+func (t *Topology) Subset(roles ...string) *Topology {
+	s := *t
+	s.Hosts = nil
+	for _, h := range t.HostsOf(roles...) {
+		h.Nodes = slices.DeleteFunc(slices.Clone(h.Nodes), func(n Node) bool { return !slices.Contains(roles, n.Role) })
+		s.Hosts = append(s.Hosts, h)
+	}
+	return &s
+}
+
+// HostZones maps every host to its zone's short name, as histories record it.
+func (t *Topology) HostZones() map[string]string {
+	m := make(map[string]string, len(t.Hosts))
+	for _, h := range t.Hosts {
+		m[h.Name] = h.Zone
+	}
+	return m
+}
+
+// NodeHosts maps every node to its host, as histories record it.
+func (t *Topology) NodeHosts() map[string]string {
+	m := map[string]string{}
+	for _, p := range t.Nodes() {
+		m[p.Name] = p.Host
+	}
+	return m
+}

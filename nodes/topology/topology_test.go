@@ -1,0 +1,211 @@
+package topology_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"locklab/nodes/topology"
+)
+
+func load(t *testing.T, name string) *topology.Topology {
+	t.Helper()
+	topo, err := topology.Load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return topo
+}
+
+func TestBuiltins(t *testing.T) {
+	all, err := topology.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]map[string]int{} // topology, then role:zone
+	for _, topo := range all {
+		counts[topo.Name] = map[string]int{}
+		for _, p := range topo.Nodes() {
+			counts[topo.Name][p.Role+":"+p.Zone]++
+			if p.Name != p.Host && len(topo.Zones) > 1 {
+				t.Errorf("%s: node %s is on host %s: want names alike", topo.Name, p.Name, p.Host)
+			}
+		}
+		if topo.Summary == "" {
+			t.Errorf("%s has no summary", topo.Name)
+		}
+	}
+	want := map[string]map[string]int{
+		"one-host": {"master:a": 1, "worker:a": 1, "redis:a": 3, "raft:a": 3},
+		"seoul-2az": {
+			"master:a": 1, "master:c": 1, "worker:a": 3, "worker:c": 3,
+			"redis:a": 3, "redis:c": 2, "raft:a": 2, "raft:c": 1,
+		},
+		"seoul-3az": {
+			"master:a": 1, "master:b": 1, "master:c": 1, "worker:a": 1, "worker:b": 1, "worker:c": 1,
+			"redis:a": 2, "redis:b": 2, "redis:c": 1, "raft:a": 1, "raft:b": 1, "raft:c": 1,
+		},
+	}
+	if diff := cmp.Diff(want, counts); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestQuestions(t *testing.T) {
+	topo := load(t, "seoul-2az")
+	if got := topo.ZoneOf("redis-c-2"); got != "c" {
+		t.Errorf("zone of redis-c-2 = %q", got)
+	}
+	if rank, ok := topo.Rank("master-c"); rank != 1 || !ok {
+		t.Errorf("rank of master-c = %d, %t", rank, ok)
+	}
+	if _, ok := topo.Rank("worker-a-1"); ok {
+		t.Error("a worker has a rank")
+	}
+	if got := len(topo.HostsIn("ap-northeast-2c")); got != 7 {
+		t.Errorf("hosts in 2c = %d, want 7", got)
+	}
+	if z, ok := topo.Zone("c"); z.Name != "ap-northeast-2c" || !ok {
+		t.Errorf("zone c = %v, %t", z, ok)
+	}
+	between := topo.Between("master-a", "master-c")
+	if delay, jitter := between.OneWay(); delay != 500*time.Microsecond || jitter != 50*time.Microsecond {
+		t.Errorf("one way between zones = %s, %s", delay, jitter)
+	}
+	if got := topo.Between("redis-a-1", "redis-a-2").RTT; got != 200*time.Microsecond {
+		t.Errorf("round trip inside a zone = %s", got)
+	}
+	if got := topo.Between("raft-c", "raft-c"); got != (topology.RTT{}) {
+		t.Errorf("a host is %v away from itself", got)
+	}
+	if p, ok := topo.Node("raft-c"); !ok || p.Zone != "c" || p.Host != "raft-c" {
+		t.Errorf("node raft-c = %v, %t", p, ok)
+	}
+}
+
+func TestSubsetKeepsOnlyWhatTheRolesNeed(t *testing.T) {
+	topo, err := topology.Parse("t.yaml", []byte(strings.Replace(valid,
+		"nodes: [{name: worker-c, role: worker}]", "nodes: [{name: worker-c, role: worker}, {name: redis-c, role: redis}]", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sub := topo.Subset("worker")
+	want := []topology.Placed{{Node: topology.Node{Name: "worker-c", Role: "worker"}, Host: "worker-c", Zone: "c"}}
+	if diff := cmp.Diff(want, sub.Nodes()); diff != "" {
+		t.Error(diff)
+	}
+	if got := len(topo.Nodes()); got != 3 {
+		t.Errorf("the whole topology has %d nodes afterwards, want 3", got)
+	}
+	if diff := cmp.Diff(map[string]string{"worker-c": "c"}, sub.HostZones()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]string{"worker-c": "worker-c"}, sub.NodeHosts()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+const valid = `name: two
+zones:
+  - {name: ap-northeast-2a, short: a}
+  - {name: ap-northeast-2c, short: c}
+latency:
+  inside: {rtt: 0.2ms}
+  between: {rtt: 1ms, jitter: 0.1ms}
+  pairs:
+    - {zones: [c, a], rtt: 3ms, jitter: 1ms}
+hosts:
+  - name: master-a
+    zone: a
+    agent: http://127.0.0.1:7500
+    nodes:
+      - name: master-a
+        role: master
+  - {name: worker-c, zone: c, nodes: [{name: worker-c, role: worker}]}
+`
+
+func TestLoadFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "two.yaml")
+	if err := os.WriteFile(path, []byte(valid), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	topo := load(t, path)
+	if got := topo.Between("worker-c", "master-a"); got.RTT != 3*time.Millisecond || got.Jitter != time.Millisecond {
+		t.Errorf("the pair's latency = %v", got)
+	}
+	if h, _ := topo.Host("master-a"); h.Agent != "http://127.0.0.1:7500" {
+		t.Errorf("agent = %q", h.Agent)
+	}
+}
+
+func TestErrorsNameFileLineFieldAndWhatIsRight(t *testing.T) {
+	for name, tc := range map[string]struct{ old, new, want string }{
+		"unknown field":       {"    zone: a", "    zon: a", `two.yaml:12: unknown field "zon": want name, zone, agent, nodes`},
+		"unknown field, flow": {"short: c}", "shrt: c}", `two.yaml:4: unknown field "shrt": want name, short`},
+		"unknown top field":   {"latency:", "latencies:", `two.yaml:5: unknown field "latencies": want name, summary, zones, latency, hosts`},
+		"duplicate key":       {"name: two", "name: two\nname: three", `two.yaml:2: mapping key "name" already defined`},
+		"not YAML":            {"zones:", "zones: [", `two.yaml:`},
+		"wrong type":          {"role: master", "role: [master]", `two.yaml:16: `},
+		"bad name":            {"name: two", "name: Two Zones", `two.yaml:1: name: "Two Zones" is not a name: want 1 to 63 lower-case`},
+		"no name":             {"name: two\n", "summary: x\n", `two.yaml:1: name: missing`},
+		"zone twice":          {"short: c}", "short: a}", `two.yaml:4: zones[1].short: zone "a" appears twice`},
+		"host twice":          {"{name: worker-c, zone", "{name: master-a, zone", `two.yaml:17: hosts[1].name: host "master-a" appears twice`},
+		"node twice":          {"[{name: worker-c", "[{name: master-a", `two.yaml:17: hosts[1].nodes[0].name: node "master-a" appears twice`},
+		"unknown zone":        {"zone: c,", "zone: d,", `two.yaml:17: hosts[1].zone: "d" is not the short name of a zone: want one of a, c`},
+		"unknown role":        {"role: worker", "role: wroker", `two.yaml:17: hosts[1].nodes[0].role: "wroker" is not a role: want one of master, worker`},
+		"no master":           {"role: master", "role: worker", `two.yaml:11: hosts: no node has the role master`},
+		"bad agent":           {"http://127.0.0.1:7500", "127.0.0.1:7500", `two.yaml:13: hosts[0].agent: "127.0.0.1:7500" is not the address of an agent: want http://HOST:PORT`},
+		"agent twice":         {"zone: c, nodes", `zone: c, agent: "http://127.0.0.1:7500", nodes`, `two.yaml:17: hosts[1].agent: "http://127.0.0.1:7500" is the agent of another host too`},
+		"no unit":             {"rtt: 1ms", "rtt: 1", `two.yaml:7: latency.between.rtt: "1" is not a duration: want a number with a unit such as 0.2ms`},
+		"negative":            {"rtt: 1ms", "rtt: -1ms", `two.yaml:7: latency.between.rtt: -1ms is out of range`},
+		"too much jitter":     {"jitter: 0.1ms", "jitter: 2ms", `two.yaml:7: latency.between.jitter: 2ms is more than the rtt: want at most 1ms`},
+		"no inside":           {"  inside: {rtt: 0.2ms}\n", "", `latency.inside: missing`},
+		"no between":          {"  between: {rtt: 1ms, jitter: 0.1ms}\n", "", `latency.between: missing`},
+		"no latency":          {valid[strings.Index(valid, "latency:"):strings.Index(valid, "hosts:")], "", `two.yaml:1: latency: missing`},
+		"bad pair":            {"[c, a]", "[c, c]", `two.yaml:9: latency.pairs[0].zones: ["c" "c"] is not a pair`},
+		"no nodes":            {"nodes: [{name: worker-c, role: worker}]", "nodes: []", `two.yaml:17: hosts[1].nodes: missing`},
+		"two documents":       {"name: two", "---\nname: one\n---\nname: two", `two.yaml: want exactly one YAML document`},
+		"empty":               {valid, "", `two.yaml: want exactly one YAML document`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.Replace(valid, tc.old, tc.new, 1)
+			if text == valid {
+				t.Fatal("the test changes nothing")
+			}
+			_, err := topology.Parse("two.yaml", []byte(text))
+			if !errors.Is(err, topology.ErrInvalid) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got  %v\nwant %s", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestLoadUnknownSaysWhatThereIs(t *testing.T) {
+	_, err := topology.Load("seoul-9az")
+	if !errors.Is(err, topology.ErrInvalid) || !strings.Contains(err.Error(), "want one of one-host, seoul-2az, seoul-3az, or the path") {
+		t.Error(err)
+	}
+	_, err = topology.Load(t.TempDir())
+	if !errors.Is(err, topology.ErrInvalid) {
+		t.Error(err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(valid))
+	f.Add([]byte("a: &a [*a]"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		topo, err := topology.Parse("fuzz.yaml", data)
+		if err != nil && !errors.Is(err, topology.ErrInvalid) {
+			t.Errorf("an error that does not wrap ErrInvalid: %v", err)
+		}
+		if err == nil && len(topo.NodesOf("master")) == 0 {
+			t.Error("accepted a topology without a master")
+		}
+	})
+}

@@ -1,0 +1,83 @@
+package worker
+
+import (
+	"cmp"
+	"slices"
+)
+
+// feed is one follower of the hall. Changes wait in it, each room once, until the
+// follower takes them: however slow it is, it costs no more than the rooms there are.
+type feed struct {
+	hall  *hall
+	dirty map[*room]struct{} // guarded by hall.mu
+	last  uint64             // rev of the last line, guarded by hall.mu
+	wake  chan struct{}      // has a token while something may be dirty
+	news  chan struct{}      // has a token while a room may have begun or ended meanwhile
+}
+
+// subscribe starts a feed and gives its first line. The caller must unsubscribe.
+func (h *hall) subscribe() (*feed, FeedLine, *Error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return nil, FeedLine{}, refuse(KindStopping, "the worker is going down")
+	}
+	if len(h.feeds) >= feedsMax {
+		return nil, FeedLine{}, refuse(KindBusy, "%d feeds are being followed already", len(h.feeds))
+	}
+	f := &feed{hall: h, dirty: map[*room]struct{}{}, last: h.rev, wake: make(chan struct{}, 1), news: make(chan struct{}, 1)}
+	h.feeds[f] = struct{}{}
+	line := h.line(LineSnapshot)
+	line.Rooms = h.allLive()
+	return f, line, nil
+}
+
+func (f *feed) unsubscribe() {
+	f.hall.mu.Lock()
+	defer f.hall.mu.Unlock()
+	delete(f.hall.feeds, f)
+}
+
+// add marks a room as changed; news is a change of its state. The caller holds
+// hall.mu.
+func (f *feed) add(r *room, news bool) {
+	f.dirty[r] = struct{}{}
+	token(f.wake)
+	if news {
+		token(f.news)
+	}
+}
+
+// token puts one into a channel that has room for one.
+func token(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// take is the next line: what changed since the last, or a beat.
+func (f *feed) take() FeedLine {
+	f.hall.mu.Lock()
+	defer f.hall.mu.Unlock()
+	kind := LineChange
+	if len(f.dirty) == 0 {
+		kind = LineBeat
+	}
+	line := f.hall.line(kind)
+	line.Prev, f.last = f.last, line.Rev
+	for r := range f.dirty {
+		line.Rooms = append(line.Rooms, f.hall.view(r))
+	}
+	clear(f.dirty)
+	slices.SortFunc(line.Rooms, func(a, b Room) int { return cmp.Compare(a.Rev, b.Rev) })
+	return line
+}
+
+// line is an empty line. The caller holds mu.
+func (h *hall) line(kind LineType) FeedLine {
+	return FeedLine{
+		Type: kind, Worker: h.settings.Name, Incarnation: h.incarnation,
+		Rev: h.rev, Live: h.live,
+	}
+}
