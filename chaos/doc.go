@@ -1,0 +1,21 @@
+// Package chaos carries scenarios out: it begins each fault at its time, sees by
+// the probes that it is really there, heals it, sees that it is really over, and
+// keeps the ledger of all that.
+//
+//	scenario ──> fault.Make ──> Plan ──> LinkControl (per host), NodeControl
+//	                                          │ probes, process states
+//	             ledger, history  <── proof <─┘
+//
+// What a fault is, is in package fault; what carries it on a host, in package link;
+// scenarios are in package scenario. This package needs no socket: the controller
+// hands it the clients of its agents.
+//
+// A fault has five moments: asked, began (when the last of the traffic it should
+// hit was seen to be hit), heal asked, ended (when the last of it was seen to be
+// back), and what was not seen is not proven. In the history, From and To of a
+// fault of links are its two sides as the scenario names them; a fault that is
+// written with "between" hits both ways.
+//
+//	runner, err := chaos.NewRunner(config)
+//	ledger, err := runner.Run(ctx, scenario, 20*time.Second, clock.Mono())
+package chaos

@@ -1,0 +1,353 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"locklab/chaos/fault"
+	"locklab/locks/clock"
+	"locklab/workloads/history"
+)
+
+const (
+	// pollInterval is how often probes and processes are looked at while something
+	// is to be proven.
+	pollInterval = 10 * time.Millisecond
+	// healTime bounds the healing of everything when the run is over.
+	healTime = 15 * time.Second
+	// leaseMargin is added to the lease for nodes that lost their memory.
+	leaseMargin = 250 * time.Millisecond
+)
+
+// The states of a fault in the history.
+const (
+	stateAsked     = "asked"
+	stateBegan     = "began"
+	stateUnproven  = "unproven"
+	stateHealAsked = "heal-asked"
+	stateEnded     = "ended"
+)
+
+// episode is one fault from its beginning to its end.
+type episode struct {
+	config           Config
+	spec             fault.Spec
+	entry            Entry
+	from, until, end int64 // of the fault, and of the measured part
+
+	plan     fault.Plan
+	before   sight // what the probes saw before the fault
+	killedAt int64
+}
+
+// run reports whether the fault was asked for, and what could not be healed.
+func (e *episode) run(ctx context.Context) (happened bool, err error) {
+	if !e.wait(ctx, e.from) {
+		return false, nil
+	}
+	if err := e.prepare(ctx); err != nil {
+		if ctx.Err() != nil {
+			return false, nil //nolint:nilerr // the run ended before the fault began: nothing happened
+		}
+		e.entry.Asked = clock.Mono()
+		e.record(stateAsked, e.entry.Asked)
+		e.unproven(err)
+		return true, nil
+	}
+	e.entry.Asked = clock.Mono()
+	e.record(stateAsked, e.entry.Asked)
+	e.entry.Proven = true
+	if err := e.begin(ctx); err != nil {
+		e.unproven(err)
+	} else {
+		e.proveBegin(ctx)
+	}
+	e.wait(ctx, e.until)
+	return true, e.over(ctx)
+}
+
+// prepare plans the fault. A holder or leader may be missing for a moment, and a
+// resolver may look for one for as long as it is given.
+func (e *episode) prepare(ctx context.Context) error {
+	looking, cancel := context.WithTimeout(ctx, e.config.ProofTime)
+	defer cancel()
+	err := e.poll(looking, clock.Mono()+int64(e.config.ProofTime), func() (done bool, err error) {
+		e.plan, err = fault.Make(looking, e.entry.ID, e.spec, e.config.Inventory, e.config.Resolver)
+		dynamic := e.spec.Target == fault.Holder || e.spec.Target == fault.Leader
+		return err == nil || !dynamic, err
+	})
+	if err != nil {
+		return err
+	}
+	if e.spec.Target == fault.Holder || e.spec.Target == fault.Leader {
+		e.entry.Target += " (" + strings.Join(e.plan.Nodes(), ", ") + ")"
+	}
+	if e.plan.Evidence == fault.Slower || e.plan.Evidence == fault.Stalls {
+		e.before = e.look(ctx)
+	}
+	return nil
+}
+
+// begin does everything at once, on all hosts.
+func (e *episode) begin(ctx context.Context) error {
+	var all together
+	for host, list := range e.plan.Links {
+		all.do(func() error {
+			for _, i := range list {
+				if err := e.config.Links[host].Apply(ctx, i); err != nil {
+					return fmt.Errorf("impair links of host %s: %w", host, err)
+				}
+			}
+			return nil
+		})
+	}
+	for _, node := range e.plan.Kill {
+		all.do(func() error { return wrap("kill", node, e.config.Nodes.Kill(ctx, node)) })
+	}
+	for _, node := range e.plan.Pause {
+		all.do(func() error { return wrap("pause", node, e.config.Nodes.Pause(ctx, node)) })
+	}
+	err := all.wait()
+	e.killedAt = clock.Mono()
+	return err
+}
+
+func wrap(verb, node string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s node %s: %w", verb, node, err)
+	}
+	return nil
+}
+
+// proveBegin waits until all that the fault should hit is seen to be hit.
+func (e *episode) proveBegin(ctx context.Context) {
+	applied := clock.Mono()
+	deadline := min(applied+int64(e.config.ProofTime), max(e.until, applied+int64(e.config.ProofTime/2)))
+	p := newProof(e.plan, e.before, e.entry.Asked, applied)
+	err := e.poll(ctx, deadline, func() (bool, error) {
+		at, links := e.look(ctx).begun(p)
+		nodes := errors.Join(e.inState(ctx, NodeEnded, e.plan.Kill), e.inState(ctx, NodePaused, e.plan.Pause))
+		if len(e.plan.Nodes()) > 0 {
+			at = max(at, clock.Mono())
+		}
+		e.entry.Began = at
+		err := errors.Join(links, nodes)
+		return err == nil, err
+	})
+	if err != nil {
+		e.entry.Began = 0
+		e.unproven(err)
+		return
+	}
+	e.record(stateBegan, e.entry.Began)
+}
+
+// over heals the fault. When the run is over, only what would stay broken is
+// healed; otherwise the return of everything is waited for.
+func (e *episode) over(ctx context.Context) error {
+	e.entry.HealAsked = clock.Mono()
+	e.record(stateHealAsked, e.entry.HealAsked)
+	last := ctx.Err() != nil || e.entry.HealAsked >= e.end
+	healCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healTime)
+	err := e.heal(healCtx)
+	cancel()
+	if err == nil && !last {
+		e.comeBack(ctx)
+		e.proveEnd(ctx)
+	}
+	if e.entry.Ended == 0 {
+		e.entry.Ended = clock.Mono()
+	}
+	e.record(stateEnded, e.entry.Ended)
+	return err
+}
+
+// heal takes impairments off and lets stopped processes run. It tries again,
+// because what is left broken would spoil the next run too.
+func (e *episode) heal(ctx context.Context) error {
+	var all together
+	again := func(f func() error) func() error {
+		return func() error {
+			return e.poll(ctx, clock.Mono()+int64(healTime/2), func() (bool, error) {
+				err := f()
+				return err == nil, err
+			})
+		}
+	}
+	for host, list := range e.plan.Links {
+		for _, i := range list {
+			all.do(again(func() error {
+				if err := e.config.Links[host].Heal(ctx, i.ID); err != nil {
+					return fmt.Errorf("heal links of host %s: %w", host, err)
+				}
+				return nil
+			}))
+		}
+	}
+	for _, node := range e.plan.Pause {
+		all.do(again(func() error { return wrap("resume", node, e.config.Nodes.Resume(ctx, node)) }))
+	}
+	return all.wait()
+}
+
+// comeBack starts killed processes again, those without memory late enough. One
+// that could be back only after the run stays away.
+func (e *episode) comeBack(ctx context.Context) {
+	var all together
+	for _, node := range e.plan.Kill {
+		var (
+			delay time.Duration
+			wipe  = slices.Contains(e.plan.Wipe, node)
+		)
+		if wipe {
+			delay = max(time.Duration(e.killedAt-clock.Mono())+e.config.Lease+leaseMargin, 0)
+		}
+		if clock.Mono()+int64(delay) >= e.end {
+			e.config.Log.Info("node stays away to the end of the run", "node", node, "fault", e.entry.ID)
+			continue
+		}
+		all.do(func() error {
+			ctx, cancel := context.WithTimeout(ctx, delay+healTime)
+			defer cancel()
+			return wrap("restart", node, e.config.Nodes.Restart(ctx, node, wipe, delay))
+		})
+	}
+	if err := all.wait(); err != nil && ctx.Err() == nil {
+		e.unproven(err)
+	}
+}
+
+// proveEnd waits until the traffic is seen to be back. Processes were waited for.
+func (e *episode) proveEnd(ctx context.Context) {
+	healed := clock.Mono()
+	e.entry.Ended = healed
+	if e.plan.Evidence == fault.None {
+		return
+	}
+	p := newProof(e.plan, e.before, e.entry.HealAsked, healed)
+	err := e.poll(ctx, healed+int64(e.config.ProofTime), func() (bool, error) {
+		at, err := e.look(ctx).ended(p)
+		if err == nil && len(e.plan.Kill) == 0 {
+			e.entry.Ended = at
+		}
+		return err == nil, err
+	})
+	if err != nil && ctx.Err() == nil {
+		e.unproven(err)
+	}
+}
+
+// inState says which of the nodes are not in the state.
+func (e *episode) inState(ctx context.Context, want NodeState, nodes []string) error {
+	for _, node := range nodes {
+		state, err := e.config.Nodes.State(ctx, node)
+		if err != nil {
+			return wrap("look at", node, err)
+		}
+		if state != want {
+			return fmt.Errorf("node %s is %s, not %s", node, state, want)
+		}
+	}
+	return nil
+}
+
+// look asks the hosts that the fault hits for their probes. A host that does not
+// answer is missing.
+func (e *episode) look(ctx context.Context) sight {
+	var (
+		hosts = map[string]bool{}
+		all   together
+		mu    sync.Mutex
+		s     = sight{}
+	)
+	for _, p := range e.plan.Pairs {
+		hosts[p.From], hosts[p.To] = true, true
+	}
+	for host := range maps.Keys(hosts) {
+		all.do(func() error {
+			asked := clock.Mono()
+			report, err := e.config.Links[host].Probes(ctx)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			s[host] = view{at: (asked + clock.Mono()) / 2, report: report}
+			return nil
+		})
+	}
+	if err := all.wait(); err != nil {
+		e.config.Log.Debug("a host did not report its probes", "error", err)
+	}
+	return s
+}
+
+// poll calls f until it is done or the deadline has passed; then its last error
+// is returned.
+func (e *episode) poll(ctx context.Context, deadline int64, f func() (done bool, err error)) error {
+	for {
+		done, err := f()
+		if done || (err != nil && clock.Mono() >= deadline) {
+			return err
+		}
+		if !e.wait(ctx, clock.Mono()+int64(pollInterval)) {
+			return errors.Join(err, ctx.Err())
+		}
+	}
+}
+
+// wait is false if ctx ended first.
+func (e *episode) wait(ctx context.Context, until int64) bool {
+	timer := e.config.Clock.NewTimer(max(time.Duration(until-clock.Mono()), 0))
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (e *episode) unproven(why error) {
+	e.entry.Proven = false
+	if e.entry.Why == "" {
+		e.entry.Why = why.Error()
+	}
+	e.config.Log.Warn("fault is not proven", "fault", e.entry.ID, "target", e.entry.Target, "error", why)
+	e.record(stateUnproven, clock.Mono())
+}
+
+func (e *episode) record(state string, at int64) {
+	e.config.Recorder.Record(history.Event{
+		Kind: history.KindFault, AtNS: at, ID: e.entry.ID, Fault: e.entry.Kind, Target: e.entry.Target, State: state,
+		From: e.plan.From, To: e.plan.To, Nodes: e.plan.Nodes(),
+	})
+}
+
+// together runs functions at once and joins their errors. The zero value is ready.
+type together struct {
+	wg  sync.WaitGroup
+	mu  sync.Mutex
+	err error
+}
+
+func (t *together) do(f func() error) {
+	t.wg.Go(func() {
+		if err := f(); err != nil {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.err = errors.Join(t.err, err)
+		}
+	})
+}
+
+func (t *together) wait() error {
+	t.wg.Wait()
+	return t.err
+}

@@ -1,0 +1,43 @@
+// Package link carries the data connections between hosts and breaks them.
+//
+// A [Host] has all outbound links of one host. A link is the traffic from this
+// host to one port of one node: the dialing program connects to the link's
+// address on its own host, and the link connects to the node.
+//
+//	 host a                                              host b
+//	+---------------------------------------------+     +------------+
+//	| client --> link ==[ noop > base > faults ]==|====>|  node:port |
+//	|        <-- link ==[ faults < base < noop ]==|<====|            |
+//	+---------------------------------------------+     +------------+
+//
+// Each connection has its own toxiproxy toxic collection, so that one connection
+// that hangs cannot delay a fault on another. "Up" is the direction from the
+// dialing host to the node, "down" is the way of the answers.
+//
+// What is guaranteed:
+//
+//   - Bytes arrive complete and in order, whatever is added or removed meanwhile.
+//     A connection that lost bytes in a drop is reset when the drop is healed,
+//     because no network delivers a stream with a hole.
+//   - Adding and removing a fault never waits for an application: a stage always
+//     takes what the one before offers, and memory is bounded by not reading from
+//     a sender that has 1 MiB under way.
+//   - An end of stream, or a reset, travels behind the bytes that were sent before
+//     it, with the same delay, and not at all through a hold or drop until that is
+//     healed. A `reset` fault, in contrast, is felt at once by both sides.
+//   - A connection begun during a hold or drop is accepted by the link (its
+//     program sees a connection that does not answer) and is carried to the node
+//     only after the heal, and only if its program still waits: as with a SYN
+//     that is repeated until the network is back. The node never hears of one
+//     that was given up.
+//   - A new connection costs one round trip of the delays in force, as a TCP
+//     handshake does. Where the node refuses, the program's connection is reset.
+//
+// # Proof
+//
+// Each host runs an echo service and probes its peers through links that take the
+// same faults. [Report] says per peer what was sent and answered and how long it
+// took, and per origin what was heard, so that a lost request and a lost answer
+// can be told apart by comparing two hosts' reports. Ages are relative to the
+// report: hosts need no common clock.
+package link

@@ -1,0 +1,251 @@
+package link
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+
+	toxiproxy "github.com/Shopify/toxiproxy/v2"
+	"github.com/rs/zerolog"
+
+	"locklab/chaos/toxic"
+	"locklab/locks/seed"
+)
+
+// Config of a [Host].
+type Config struct {
+	Host string    // the host's name in the topology
+	Seed seed.Seed // of all jitter
+	Log  *slog.Logger
+
+	// ListenHost is the address that links listen on: the programs of this host
+	// dial it. Never a public one.
+	ListenHost string
+	// EchoListen is host:port of the echo service; other hosts' links dial it.
+	EchoListen string
+	// EchoAdvertise is the address under which other hosts reach the echo service;
+	// empty means the address that it listens on.
+	EchoAdvertise string
+}
+
+// DefaultConfig is a host on the loopback. Set Host and Seed.
+func DefaultConfig() Config {
+	return Config{
+		Log:        slog.New(slog.DiscardHandler),
+		ListenHost: "127.0.0.1",
+		EchoListen: "127.0.0.1:0",
+	}
+}
+
+func (c Config) validate() error {
+	if c.Host == "" || len(c.Host) > maxNameBytes {
+		return fmt.Errorf("link host %q: want a name of 1 to %d bytes: %w", c.Host, maxNameBytes, ErrInvalid)
+	}
+	if c.Log == nil || c.ListenHost == "" || c.EchoListen == "" {
+		return fmt.Errorf("link host %q: Log, ListenHost and EchoListen must be set: %w", c.Host, ErrInvalid)
+	}
+	return nil
+}
+
+// Host has all outbound links of one host. It is safe for concurrent use.
+type Host struct {
+	config  Config
+	api     *toxiproxy.ApiServer // toxiproxy's links want one; it never listens
+	release func()
+	echo    *echo
+
+	mu     sync.Mutex // of the fields below, and of every change to them
+	closed bool
+	links  map[string]*link
+	probes map[string]*prober // by host
+	active []Impairment
+}
+
+var errClosed = errors.New("link: host is closed")
+
+// NewHost starts a host without links. Close ends it.
+func NewHost(config Config) (*Host, error) {
+	if err := config.validate(); err != nil {
+		return nil, err
+	}
+	release, err := toxic.Use()
+	if err != nil {
+		return nil, err
+	}
+	e, err := newEcho(config)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	return &Host{
+		config: config, release: release, echo: e,
+		api:    toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.New(io.Discard).Level(zerolog.Disabled)),
+		links:  map[string]*link{},
+		probes: map[string]*prober{},
+	}, nil
+}
+
+// EchoAddr is where other hosts' probe links should lead.
+func (h *Host) EchoAddr() string { return h.echo.advertised }
+
+// Open opens a link and returns the address that the host's programs dial. To
+// open the same link again returns the same address.
+func (h *Host) Open(spec Spec) (addr string, err error) {
+	if err := spec.validate(); err != nil {
+		return "", err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	l, err := h.open(spec)
+	if err != nil {
+		return "", err
+	}
+	return l.addr, nil
+}
+
+// open opens a link under the lock.
+func (h *Host) open(spec Spec) (*link, error) {
+	if h.closed {
+		return nil, errClosed
+	}
+	if l, ok := h.links[spec.Name]; ok {
+		if l.spec != spec {
+			return nil, fmt.Errorf("link %q is open with other settings: close it first: %w", spec.Name, ErrInvalid)
+		}
+		return l, nil
+	}
+	var hit []Impairment
+	for _, i := range h.active {
+		if i.hits(spec.ToHost) {
+			hit = append(hit, i)
+		}
+	}
+	l, err := openLink(h, spec, hit)
+	if err != nil {
+		return nil, err
+	}
+	h.links[spec.Name] = l
+	return l, nil
+}
+
+// CloseLink resets the link's connections and closes it. An unknown name is fine.
+func (h *Host) CloseLink(name string) {
+	h.mu.Lock()
+	l := h.links[name]
+	delete(h.links, name)
+	h.mu.Unlock()
+	if l != nil {
+		l.close()
+	}
+}
+
+// Clear closes all links and ends all probing and impairments: the state of a
+// new host, for the next run.
+func (h *Host) Clear() {
+	h.mu.Lock()
+	links, probes := h.links, h.probes
+	h.links, h.probes, h.active = map[string]*link{}, map[string]*prober{}, nil
+	h.mu.Unlock()
+	shut(links, probes)
+	h.echo.clear()
+}
+
+// Apply puts an impairment on the links to its hosts, on live connections and on
+// those to come, and returns when it is in force. The same impairment may be
+// applied twice; another one under the same ID is refused.
+func (h *Host) Apply(i Impairment) error {
+	if err := i.validate(); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return errClosed
+	}
+	for _, j := range h.active {
+		if j.ID == i.ID {
+			if j.equal(i) {
+				return nil
+			}
+			return fmt.Errorf("impairment %q is in force with other settings: heal it first: %w", i.ID, ErrInvalid)
+		}
+	}
+	h.active = append(h.active, i)
+	h.config.Log.Debug("impair links", "host", h.config.Host, "id", i.ID, "kind", i.Kind, "to", i.ToHosts, "direction", i.Direction)
+	return h.change(i, func(l *link) error { return l.apply(i) })
+}
+
+// Heal takes an impairment off and returns when bytes flow again. To heal what is
+// not there is fine, so that healing can be repeated.
+func (h *Host) Heal(id string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := slices.IndexFunc(h.active, func(i Impairment) bool { return i.ID == id })
+	if n < 0 {
+		return nil
+	}
+	i := h.active[n]
+	h.active = slices.Delete(h.active, n, n+1)
+	h.config.Log.Debug("heal links", "host", h.config.Host, "id", id)
+	return h.change(i, func(l *link) error { return l.heal(id) })
+}
+
+// change runs f on all links that the impairment hits, at once, and has their
+// hosts probed often for a while. The caller holds mu.
+func (h *Host) change(i Impairment, f func(*link) error) error {
+	var (
+		wg     sync.WaitGroup
+		mu     sync.Mutex
+		failed error
+	)
+	for _, l := range h.links {
+		if !i.hits(l.spec.ToHost) {
+			continue
+		}
+		wg.Go(func() {
+			if err := f(l); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				failed = errors.Join(failed, err)
+			}
+		})
+	}
+	wg.Wait()
+	h.pad()
+	for host, p := range h.probes {
+		if i.hits(host) {
+			p.hurry()
+		}
+	}
+	return failed
+}
+
+// Close resets all connections and returns when nothing of the host runs.
+func (h *Host) Close() {
+	h.mu.Lock()
+	if h.closed {
+		h.mu.Unlock()
+		return
+	}
+	h.closed = true
+	links, probes := h.links, h.probes
+	h.links, h.probes, h.active = nil, nil, nil
+	h.mu.Unlock()
+	shut(links, probes)
+	h.echo.close()
+	h.release()
+}
+
+func shut(links map[string]*link, probes map[string]*prober) {
+	var wg sync.WaitGroup
+	for _, p := range probes {
+		wg.Go(p.close)
+	}
+	for _, l := range links {
+		wg.Go(l.close)
+	}
+	wg.Wait()
+}

@@ -1,0 +1,320 @@
+package link
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"locklab/locks/clock"
+)
+
+const (
+	quietInterval = 100 * time.Millisecond // between probes of one peer
+	fastInterval  = 5 * time.Millisecond   // for hurryFor after a change
+	hurryFor      = 500 * time.Millisecond
+	// redialInterval is longer than fastInterval: connections cost more than frames.
+	redialInterval = 20 * time.Millisecond
+	// keptRTTs is how many round trips a report has of each peer.
+	keptRTTs = 16
+)
+
+// ProbeTime is how long a probe takes to cross a link that carries this much: under
+// a limit of the bandwidth probes grow, so that the limit can be seen.
+func ProbeTime(bytesPerS int64) time.Duration {
+	return time.Duration(int64(frameBytes+probePadding(bytesPerS)) * int64(time.Second) / max(bytesPerS, 1))
+}
+
+// probePadding makes a probe take two milliseconds, which leaves the link room.
+func probePadding(bytesPerS int64) int {
+	return int(min(max(bytesPerS/500-frameBytes, 0), maxPadding))
+}
+
+// Peer is another host to probe.
+type Peer struct {
+	Host string `json:"host"`
+	Echo string `json:"echo"` // its [Host.EchoAddr]
+	Up   Delay  `json:"up"`   // base delays between the two
+	Down Delay  `json:"down"`
+}
+
+// Report is what the probes of one host saw. Ages are counted back from the
+// moment at which the report was made.
+type Report struct {
+	Host  string       `json:"host"`
+	Peers []PeerReport `json:"peers"`
+	Heard []Heard      `json:"heard"`
+}
+
+// PeerReport is what a host knows of its probes to a peer.
+type PeerReport struct {
+	To            string        `json:"to"`
+	Sent          uint64        `json:"sent"` // sequence number of the youngest, also of those that could not leave
+	SentAge       time.Duration `json:"sent_age_ns"`
+	Answered      uint64        `json:"answered"` // sequence number of the youngest
+	AnsweredAge   time.Duration `json:"answered_age_ns"`
+	RTTs          []RTT         `json:"rtts"` // the last few, oldest first
+	Reconnections uint64        `json:"reconnections"`
+}
+
+// RTT is one answered probe.
+type RTT struct {
+	Sequence uint64        `json:"sequence"`
+	SentAge  time.Duration `json:"sent_age_ns"`
+	Took     time.Duration `json:"took_ns"`
+}
+
+// Heard is the youngest probe that arrived from an origin.
+type Heard struct {
+	From     string        `json:"from"`
+	Sequence uint64        `json:"sequence"`
+	Age      time.Duration `json:"age_ns"`
+}
+
+// Probe starts to probe the peer through a link of its own, which all
+// impairments towards that host hit. To ask again for the same is fine.
+func (h *Host) Probe(peer Peer) error {
+	spec := Spec{
+		Name: "probe " + peer.Host, ToHost: peer.Host, Port: "echo",
+		Upstream: peer.Echo, Up: peer.Up, Down: peer.Down,
+	}
+	if err := spec.validate(); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	l, err := h.open(spec)
+	if err != nil {
+		return err
+	}
+	if h.probes[peer.Host] == nil {
+		h.probes[peer.Host] = newProber(h.config.Host, peer.Host, l.addr)
+		h.pad()
+	}
+	return nil
+}
+
+// pad has probes grow where the bandwidth is limited. The caller holds mu.
+func (h *Host) pad() {
+	for host, p := range h.probes {
+		padding := 0
+		for _, i := range h.active {
+			if i.Kind == Bandwidth && i.hits(host) {
+				padding = probePadding(i.BytesPerS)
+			}
+		}
+		p.pad(padding)
+	}
+}
+
+// Probes reports on all peers.
+func (h *Host) Probes() Report {
+	h.mu.Lock()
+	probes := make([]*prober, 0, len(h.probes))
+	for _, p := range h.probes {
+		probes = append(probes, p)
+	}
+	h.mu.Unlock()
+	report := Report{Host: h.config.Host}
+	for _, p := range probes {
+		report.Peers = append(report.Peers, p.report())
+	}
+	now := clock.Mono()
+	for origin, heard := range h.echo.report() {
+		report.Heard = append(report.Heard, Heard{origin, heard.sequence, time.Duration(now - heard.at)})
+	}
+	slices.SortFunc(report.Peers, func(a, b PeerReport) int { return cmp.Compare(a.To, b.To) })
+	slices.SortFunc(report.Heard, func(a, b Heard) int { return cmp.Compare(a.From, b.From) })
+	return report
+}
+
+// prober sends probes to one peer until it is closed.
+type prober struct {
+	origin, to, addr string
+
+	ctx   context.Context //nolint:containedctx // ends with the prober, for dialing
+	stop  context.CancelFunc
+	nudge chan struct{}
+	wg    sync.WaitGroup
+
+	mu            sync.Mutex
+	hurryUntil    int64
+	padding       int
+	sent          uint64
+	sentAt        int64
+	answered      uint64
+	answeredAt    int64
+	rtts          []sample
+	reconnections uint64
+}
+
+type sample struct {
+	sequence uint64
+	sentAt   int64
+	took     time.Duration
+}
+
+func newProber(origin, to, addr string) *prober {
+	p := &prober{origin: origin, to: to, addr: addr, nudge: make(chan struct{}, 1)}
+	p.ctx, p.stop = context.WithCancel(context.Background())
+	p.wg.Go(p.run)
+	p.hurry()
+	return p
+}
+
+func (p *prober) close() {
+	p.stop()
+	p.wg.Wait()
+}
+
+// hurry has the peer probed at short intervals for a while.
+func (p *prober) hurry() {
+	p.mu.Lock()
+	p.hurryUntil = clock.Mono() + int64(hurryFor)
+	p.mu.Unlock()
+	select {
+	case p.nudge <- struct{}{}:
+	default:
+	}
+}
+
+func (p *prober) pad(bytes int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.padding = bytes
+}
+
+func (p *prober) interval() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if clock.Mono() < p.hurryUntil {
+		return fastInterval
+	}
+	return quietInterval
+}
+
+// run sends one probe per interval, over a connection that it renews when it fails.
+func (p *prober) run() {
+	var (
+		conn   net.Conn
+		broken chan struct{} // closed when nothing more can be read from conn
+		frame  []byte
+	)
+	drop := func() {
+		if conn != nil {
+			_ = conn.Close()
+			<-broken
+			conn = nil
+		}
+	}
+	defer drop()
+	timer := clock.System().NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-p.ctx.Done():
+			return
+		case <-broken:
+			drop()
+			broken = nil
+			timer.Reset(redialInterval)
+			continue
+		case <-p.nudge:
+		case <-timer.C():
+		}
+		wait := p.interval()
+		frame = p.next(frame)
+		if conn == nil {
+			conn, broken = p.connect()
+		}
+		if conn == nil {
+			wait = max(wait, redialInterval)
+		} else if err := p.send(conn, frame); err != nil {
+			drop()
+			broken = nil
+		}
+		timer.Reset(wait)
+	}
+}
+
+// next numbers a probe. One that cannot leave counts as sent: it is an attempt.
+func (p *prober) next(frame []byte) []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sent++
+	p.sentAt = clock.Mono()
+	return putFrame(frame, p.padding, p.sent, p.sentAt)
+}
+
+func (p *prober) send(conn net.Conn, frame []byte) error {
+	if err := conn.SetWriteDeadline(clock.System().Now().Add(time.Second)); err != nil {
+		return fmt.Errorf("send probe: %w", err)
+	}
+	if _, err := conn.Write(frame); err != nil {
+		return fmt.Errorf("send probe: %w", err)
+	}
+	return nil
+}
+
+// connect returns nothing when the link does not take the connection.
+func (p *prober) connect() (net.Conn, chan struct{}) {
+	dialer := net.Dialer{Timeout: time.Second}
+	conn, err := dialer.DialContext(p.ctx, "tcp", p.addr)
+	if err != nil {
+		return nil, nil
+	}
+	p.mu.Lock()
+	p.reconnections++
+	p.mu.Unlock()
+	if err := writeHello(conn, p.origin); err != nil {
+		_ = conn.Close() // of no use
+		return nil, nil
+	}
+	broken := make(chan struct{})
+	p.wg.Go(func() {
+		defer close(broken)
+		p.read(conn)
+	})
+	return conn, broken
+}
+
+func (p *prober) read(conn net.Conn) {
+	buf := make([]byte, frameBytes, frameBytes+maxPadding)
+	for {
+		frame, sequence, sent, err := readFrame(conn, buf)
+		if err != nil {
+			return
+		}
+		buf = frame
+		p.answer(sequence, sent)
+	}
+}
+
+func (p *prober) answer(sequence uint64, sentAt int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.answered = max(p.answered, sequence)
+	p.answeredAt = clock.Mono()
+	if len(p.rtts) == keptRTTs {
+		p.rtts = slices.Delete(p.rtts, 0, 1)
+	}
+	p.rtts = append(p.rtts, sample{sequence, sentAt, time.Duration(p.answeredAt - sentAt)})
+}
+
+func (p *prober) report() PeerReport {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := clock.Mono()
+	r := PeerReport{
+		To: p.to, Sent: p.sent, SentAge: time.Duration(now - p.sentAt),
+		Answered: p.answered, AnsweredAge: time.Duration(now - p.answeredAt),
+		Reconnections: p.reconnections,
+	}
+	for _, s := range p.rtts {
+		r.RTTs = append(r.RTTs, RTT{s.sequence, time.Duration(now - s.sentAt), s.took})
+	}
+	return r
+}

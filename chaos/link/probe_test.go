@@ -1,0 +1,215 @@
+package link_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http/httptest"
+	"syscall"
+	"testing"
+	"time"
+
+	"locklab/chaos/link"
+	"locklab/chaos/toxic"
+	"locklab/locks/clock"
+)
+
+// pair is two hosts that probe each other through links with a base delay.
+func pair(t testing.TB) (a, b *link.Host) {
+	t.Helper()
+	a, b = newHost(t, "a"), newHost(t, "b")
+	delay := link.Delay{Base: 200 * time.Microsecond}
+	for _, x := range [][2]*link.Host{{a, b}, {b, a}} {
+		to := x[1].Probes().Host
+		if err := x[0].Probe(link.Peer{Host: to, Echo: x[1].EchoAddr(), Up: delay, Down: delay}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "both hear each other", func() bool {
+		return answered(a) > 0 && answered(b) > 0 && heardFrom(a) > 0 && heardFrom(b) > 0
+	})
+	return a, b
+}
+
+func answered(h *link.Host) uint64 { return h.Probes().Peers[0].Answered }
+func sent(h *link.Host) uint64     { return h.Probes().Peers[0].Sent }
+func heardFrom(h *link.Host) uint64 {
+	heard := h.Probes().Heard
+	if len(heard) == 0 {
+		return 0
+	}
+	return heard[0].Sequence
+}
+
+func TestProbesTellALostRequestFromALostAnswer(t *testing.T) {
+	a, b := pair(t)
+	for _, r := range a.Probes().Peers[0].RTTs {
+		if r.Took < 400*time.Microsecond {
+			t.Errorf("round trip of %v through delays of 400 us", r.Took)
+		}
+	}
+
+	apply(t, a, link.Impairment{ID: "cut", Kind: link.Hold, Direction: link.Up})
+	heard, from := heardFrom(b), sent(a)
+	eventually(t, "a sends on", func() bool { return sent(a) > from+10 })
+	if now := heardFrom(b); now > heard+2 { // what was under way may have arrived
+		t.Errorf("requests are cut, and b heard %d more", now-heard)
+	}
+	heal(t, a, "cut")
+	eventually(t, "b hears again", func() bool { return heardFrom(b) > from })
+
+	apply(t, a, link.Impairment{ID: "cut", Kind: link.Hold, Direction: link.Down})
+	got, from := answered(a), sent(a)
+	eventually(t, "b hears, although a gets no answers", func() bool { return heardFrom(b) > from+5 })
+	if now := answered(a); now > got+5 {
+		t.Errorf("answers are cut, and a got %d more", now-got)
+	}
+	heal(t, a, "cut")
+	eventually(t, "a gets answers again", func() bool { return answered(a) > from+5 })
+}
+
+func TestProbesSurviveResets(t *testing.T) {
+	a, b := pair(t)
+	before := a.Probes().Peers[0].Reconnections
+	apply(t, a, link.Impairment{ID: "r", Kind: link.Reset})
+	from := sent(a)
+	eventually(t, "a tries on", func() bool { return sent(a) > from+3 })
+	heard := heardFrom(b)
+	heal(t, a, "r")
+	eventually(t, "b hears again", func() bool { return heardFrom(b) > heard })
+	if after := a.Probes().Peers[0].Reconnections; after <= before {
+		t.Errorf("%d reconnections before the reset, %d after", before, after)
+	}
+}
+
+func TestControlOverHTTP(t *testing.T) {
+	h := newHost(t, "a")
+	server := httptest.NewServer(h.Handler())
+	defer server.Close()
+	client := &link.Client{Base: server.URL, HTTP: server.Client()}
+	ctx := t.Context()
+	if info, err := client.Info(ctx); err != nil || info.Host != "a" || info.Echo != h.EchoAddr() {
+		t.Fatalf("%+v, %v", info, err)
+	}
+	spec := link.Spec{Name: "l", ToHost: "b", Upstream: serve(t, echo), Up: link.Delay{Base: time.Millisecond}}
+	addr, err := client.Open(ctx, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := client.Open(ctx, spec); err != nil || again != addr {
+		t.Fatalf("opened again: %q, %v", again, err)
+	}
+	c := dial(t, addr)
+	say(t, c, "a")
+	hear(t, c, "a")
+	hold := link.Impairment{ID: "h", Kind: link.Hold, Direction: link.Both, ToHosts: []string{"b"}}
+	for range 2 {
+		if err := client.Apply(ctx, hold); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say(t, c, "b")
+	silent(t, c)
+	for range 2 {
+		if err := client.Heal(ctx, "h"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hear(t, c, "b")
+	if err := client.Close(ctx, "l"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Read(make([]byte, 1)); err == nil {
+		t.Fatal("a closed link's connection lives")
+	}
+	if err := client.Clear(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestBadRequestsAreRefused(t *testing.T) {
+	h := newHost(t, "a")
+	good := link.Impairment{ID: "i", Kind: link.Hold, Direction: link.Up}
+	if err := h.Apply(good); err != nil {
+		t.Fatal(err)
+	}
+	for name, i := range map[string]link.Impairment{
+		"other settings": {ID: "i", Kind: link.Drop, Direction: link.Up},
+		"no id":          {Kind: link.Hold, Direction: link.Up},
+		"no direction":   {ID: "x", Kind: link.Hold},
+		"no kind":        {ID: "x", Direction: link.Up},
+		"no delay":       {ID: "x", Kind: link.Latency, Direction: link.Up},
+		"negative":       {ID: "x", Kind: link.Latency, Direction: link.Up, Delay: -1},
+		"no rate":        {ID: "x", Kind: link.Bandwidth, Direction: link.Up},
+		"no loss":        {ID: "x", Kind: link.Flaky, Direction: link.Up, Stall: 1},
+	} {
+		if err := h.Apply(i); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	for name, s := range map[string]link.Spec{
+		"no name": {ToHost: "b", Upstream: "127.0.0.1:1"}, "no host": {Name: "x", Upstream: "127.0.0.1:1"},
+		"no port": {Name: "x", ToHost: "b", Upstream: "127.0.0.1"},
+		"delay":   {Name: "x", ToHost: "b", Upstream: "127.0.0.1:1", Up: link.Delay{Base: time.Hour}},
+	} {
+		if _, err := h.Open(s); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// FuzzControl sends arbitrary bodies to the control API: none may panic it, and
+// no wrong one may change anything.
+func FuzzControl(f *testing.F) {
+	f.Add("apply", []byte(`{"id":"x","to_hosts":["b"],"direction":"up","kind":"hold"}`))
+	f.Add("heal", []byte(`{"name":"x"}`))
+	f.Add("probe", []byte(`{"host":"b","echo":"127.0.0.1:1","up":{"base_ns":1},"down":{"base_ns":1}}`))
+	f.Add("close", []byte(`{"name":"x"} trailing`))
+	h := newHost(f, "a")
+	handler := h.Handler()
+	f.Fuzz(func(t *testing.T, path string, body []byte) {
+		if path != "apply" && path != "heal" && path != "close" { // open and probe would dial what they are told
+			return
+		}
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "POST", link.Prefix+path, bytes.NewReader(body)))
+		if w.Code != 200 && w.Code != 400 {
+			t.Fatalf("%s %q: status %d", path, body, w.Code)
+		}
+		h.Clear()
+	})
+}
+
+// BenchmarkQuietProbes shows what probing 36 pairs of 16 hosts costs while nothing
+// changes.
+func BenchmarkQuietProbes(b *testing.B) {
+	var hosts []*link.Host
+	for n := range 16 {
+		hosts = append(hosts, newHost(b, fmt.Sprint(n)))
+	}
+	delay := link.Delay{Base: 500 * time.Microsecond, Jitter: 100 * time.Microsecond}
+	for n := range 36 {
+		from, to := hosts[n%16], hosts[(n*5+1+n/16)%16]
+		if from == to {
+			to = hosts[(n+1)%16]
+		}
+		if err := from.Probe(link.Peer{Host: to.Probes().Host, Echo: to.EchoAddr(), Up: delay, Down: delay}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	toxic.SleepUntil(clock.Mono()+int64(time.Second), nil) // the hurry of the beginning is over
+	b.ResetTimer()
+	busy, start := cpuTime(b), clock.Mono()
+	for b.Loop() {
+		toxic.SleepUntil(clock.Mono()+int64(time.Second), nil)
+	}
+	b.ReportMetric(100*float64(cpuTime(b)-busy)/float64(clock.Mono()-start), "%-of-a-core")
+}
+
+func cpuTime(t testing.TB) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

@@ -1,0 +1,180 @@
+package chaos
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"locklab/chaos/fault"
+	"locklab/chaos/link"
+	"locklab/chaos/scenario"
+	"locklab/locks/clock"
+	"locklab/workloads/history"
+)
+
+type (
+	// Inventory is what faults can hit.
+	Inventory = fault.Inventory
+	// Host is a machine of it.
+	Host = fault.Host
+	// Node is a process of it.
+	Node = fault.Node
+)
+
+// LinkControl controls the links of one host.
+type LinkControl interface {
+	Apply(ctx context.Context, i link.Impairment) error
+	Heal(ctx context.Context, id string) error
+	Probes(ctx context.Context) (link.Report, error)
+}
+
+var _ LinkControl = (*link.Client)(nil)
+
+// NodeState is what a process does.
+type NodeState string
+
+// The states that prove faults of processes; there may be others.
+const (
+	NodeReady  NodeState = "ready"
+	NodePaused NodeState = "paused"
+	NodeEnded  NodeState = "ended"
+)
+
+// NodeControl controls the processes, on whatever host they are.
+type NodeControl interface {
+	Kill(ctx context.Context, node string) error
+	Pause(ctx context.Context, node string) error
+	Resume(ctx context.Context, node string) error
+	// Restart starts a killed node after the delay, with an empty data directory if
+	// wipe is set, and returns when it is ready.
+	Restart(ctx context.Context, node string, wipe bool, delay time.Duration) error
+	State(ctx context.Context, node string) (NodeState, error)
+}
+
+// Config of a [Runner].
+type Config struct {
+	Inventory Inventory
+	Links     map[string]LinkControl // by host; all hosts of the inventory
+	Nodes     NodeControl
+	Resolver  fault.Resolver
+	Recorder  history.Recorder
+	Clock     clock.Clock
+	Log       *slog.Logger
+
+	// Lease is the longest lease that a lock of this run grants. A node that comes
+	// back without its memory stays away for longer than that, so that it cannot
+	// grant again what it has forgotten.
+	Lease time.Duration
+	// ProofTime is how long a fault may take until the probes see it.
+	ProofTime time.Duration
+}
+
+// DefaultConfig has everything but the interfaces and the inventory.
+func DefaultConfig() Config {
+	return Config{
+		Clock:     clock.System(),
+		Log:       slog.New(slog.DiscardHandler),
+		ProofTime: 2 * time.Second,
+	}
+}
+
+func (c Config) validate() error {
+	if c.Nodes == nil || c.Resolver == nil || c.Recorder == nil || c.Clock == nil || c.Log == nil || c.ProofTime <= 0 {
+		return errors.New("chaos: Nodes, Resolver, Recorder, Clock, Log and ProofTime must be set")
+	}
+	for _, h := range c.Inventory.Hosts {
+		if c.Links[h.Name] == nil {
+			return fmt.Errorf("chaos: no link control for host %q", h.Name)
+		}
+	}
+	return nil
+}
+
+// Entry is one fault in the ledger. Times are on clock.Mono; zero is never.
+type Entry struct {
+	ID, Kind, Target string
+
+	Asked, Began, HealAsked, Ended int64
+
+	// Proven says that the probes, or the states of the processes, showed that the
+	// fault began and, if the run went on after it, that it ended.
+	Proven bool
+	Why    string // not proven
+}
+
+// Ledger is every fault of a run, in the order in which they were asked for.
+type Ledger []Entry
+
+// Proven says that every fault is.
+func (l Ledger) Proven() bool {
+	return !slices.ContainsFunc(l, func(e Entry) bool { return !e.Proven })
+}
+
+// Runner carries scenarios out, one at a time.
+type Runner struct{ config Config }
+
+// NewRunner checks the configuration.
+func NewRunner(config Config) (*Runner, error) {
+	if err := config.validate(); err != nil {
+		return nil, err
+	}
+	return &Runner{config: config}, nil
+}
+
+// Run executes the timeline of a scenario whose measured part began (or will
+// begin) at start, on clock.Mono, and lasts measured. It returns when the last
+// fault is healed, which is when the measured part ends at the latest, or as soon
+// as ctx ends; then too everything is healed. Processes that were killed for the
+// rest of the run stay dead. The error says what could not be healed; a fault that
+// could not be begun, or not be seen, is in the ledger as not proven.
+func (r *Runner) Run(ctx context.Context, s scenario.Scenario, measured time.Duration, start int64) (Ledger, error) {
+	type planned struct {
+		step   scenario.Step
+		id     string
+		window fault.Window
+	}
+	var all []planned
+	for _, step := range s.Timeline {
+		whole := step.Window(measured)
+		windows := fault.Windows(step.Fault, whole.From, whole.Until)
+		for n, w := range windows {
+			id := step.ID
+			if len(windows) > 1 {
+				id = fmt.Sprintf("%s#%d", step.ID, n+1)
+			}
+			all = append(all, planned{step, id, w})
+		}
+	}
+	var (
+		wg     sync.WaitGroup
+		mu     sync.Mutex
+		ledger Ledger
+		failed error
+	)
+	for _, p := range all {
+		wg.Go(func() {
+			e := &episode{
+				config: r.config, spec: p.step.Fault,
+				entry: Entry{ID: p.id, Kind: p.step.Fault.Kind, Target: p.step.Fault.Describe()},
+				from:  start + int64(p.window.From), until: start + int64(p.window.Until), end: start + int64(measured),
+			}
+			happened, err := e.run(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			failed = errors.Join(failed, err)
+			if happened {
+				ledger = append(ledger, e.entry)
+			}
+		})
+	}
+	wg.Wait()
+	slices.SortFunc(ledger, func(a, b Entry) int {
+		return cmp.Or(cmp.Compare(a.Asked, b.Asked), cmp.Compare(a.ID, b.ID))
+	})
+	return ledger, failed
+}

@@ -1,0 +1,23 @@
+// Package scenario reads scenarios: what is broken when, and what is expected of
+// each lock then. A scenario is YAML; those in builtin/ are part of the program.
+//
+//	name: zone-partition
+//	summary: The zones cannot talk to each other for a while; bytes are kept.
+//	timeline:
+//	  - at: 30%              # of the measured time; or a duration such as 2s
+//	    for: 35%             # without it the fault lasts to the end
+//	    fault: partition     # locklab list faults
+//	    between: [zone:a, others]
+//	    mode: hold
+//	expect:
+//	  none: {safety: unsafe, liveness: live}
+//	  redlock:
+//	    safety: safe
+//	    liveness: [live, stalls]       # any of them
+//	    topologies:
+//	      seoul-3az: {liveness: live}  # replaces what is above, field by field
+//
+// Safety is safe or unsafe (a control: it must show a violation), liveness is live,
+// stalls or down. What is left out is not judged. A lock is looked up by its full
+// spec (redlock:ttl=1s), then by name and variant (multiphase:quorum), then by name.
+package scenario

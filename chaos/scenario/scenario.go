@@ -1,0 +1,80 @@
+package scenario
+
+import (
+	"time"
+
+	"locklab/chaos/fault"
+	"locklab/locks"
+)
+
+// Scenario is a checked scenario.
+type Scenario struct {
+	Name     string
+	Summary  string
+	Timeline []Step
+	// Locks maps lock specs, as text, to what is expected of them.
+	Locks map[string]Expectations
+}
+
+// Step is one fault of the timeline.
+type Step struct {
+	ID    string // unique in the scenario
+	At    Moment
+	For   Moment // zero: to the end
+	Fault fault.Spec
+}
+
+// Moment is a part of the measured time, or a duration.
+type Moment struct {
+	Percent  float64
+	Duration time.Duration
+}
+
+// Of is the moment in a run whose measured part takes total.
+func (m Moment) Of(total time.Duration) time.Duration {
+	return m.Duration + time.Duration(float64(total)*m.Percent/100)
+}
+
+// Window is when the step's fault is on, for a measured part of that length.
+func (s Step) Window(total time.Duration) fault.Window {
+	from := min(s.At.Of(total), total)
+	if s.For == (Moment{}) {
+		return fault.Window{From: from, Until: total}
+	}
+	return fault.Window{From: from, Until: min(from+s.For.Of(total), total)}
+}
+
+// Expectation is what is expected of a lock; what is empty is not judged.
+type Expectation struct {
+	Safety   string   // safe or unsafe
+	Liveness []string // any of live, stalls, down
+}
+
+// Expectations is an expectation and what differs from it in some topologies.
+type Expectations struct {
+	Expectation
+	Topologies map[string]Expectation
+}
+
+// Expect returns what is expected of the lock in the topology; false if the
+// scenario says nothing about that lock.
+func (s Scenario) Expect(lock locks.Spec, topology string) (Expectation, bool) {
+	names := []string{lock.String(), lock.Name + ":" + lock.Variant, lock.Name}
+	for _, name := range names {
+		e, ok := s.Locks[name]
+		if !ok {
+			continue
+		}
+		found := e.Expectation
+		if other, differs := e.Topologies[topology]; differs {
+			if other.Safety != "" {
+				found.Safety = other.Safety
+			}
+			if len(other.Liveness) > 0 {
+				found.Liveness = other.Liveness
+			}
+		}
+		return found, true
+	}
+	return Expectation{}, false
+}

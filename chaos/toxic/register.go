@@ -1,0 +1,107 @@
+package toxic
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/Shopify/toxiproxy/v2/toxics"
+
+	"locklab/locks/clock"
+)
+
+// The names under which the toxics are registered with toxiproxy.
+const (
+	TypeLatency   = "locklab-latency"
+	TypeBandwidth = "locklab-bandwidth"
+	TypeFlaky     = "locklab-flaky"
+	TypeHold      = "locklab-hold"
+	TypeDrop      = "locklab-drop"
+)
+
+// shared is what all toxics of a process need. toxiproxy makes toxics by
+// reflection from a registry that is global, so that nothing can be handed to
+// them; hence the one package variable.
+var shared struct { //nolint:gochecknoglobals // see above: toxiproxy's registry is global too
+	register sync.Once
+	mu       sync.Mutex
+	users    int
+	precise  *clock.Precise
+	early    atomic.Int64 // nanoseconds, see sleepTowards
+}
+
+// Use registers the toxics with toxiproxy, once per process, and keeps the thread
+// that times them alive until release is called. Call release after the last
+// connection that has one of the toxics is gone: what such a toxic still delays
+// then is passed on at once. Release may be called more than once.
+func Use() (release func(), err error) {
+	shared.register.Do(func() {
+		toxics.Register(TypeLatency, new(Latency))
+		toxics.Register(TypeBandwidth, new(Bandwidth))
+		toxics.Register(TypeFlaky, new(Flaky))
+		toxics.Register(TypeHold, new(Hold))
+		toxics.Register(TypeDrop, new(Drop))
+	})
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	if shared.users == 0 {
+		shared.precise, err = clock.NewPrecise()
+		if err != nil {
+			return nil, fmt.Errorf("start the toxics' timer: %w", err)
+		}
+	}
+	shared.users++
+	return sync.OnceFunc(func() {
+		shared.mu.Lock()
+		defer shared.mu.Unlock()
+		shared.users--
+		if shared.users == 0 {
+			shared.precise.Close()
+			shared.precise = nil
+		}
+	}), nil
+}
+
+// SleepUntil sleeps exactly until deadline, a value of clock.Mono; false if stop
+// was closed first. Without a user (see [Use]) it does not sleep at all.
+func SleepUntil(deadline int64, stop <-chan struct{}) bool {
+	shared.mu.Lock()
+	precise := shared.precise
+	shared.mu.Unlock()
+	if precise == nil || precise.SleepUntil(deadline, stop) {
+		return true
+	}
+	select {
+	case <-stop:
+		return false
+	default:
+		return true // the timer was closed: better early than never
+	}
+}
+
+const (
+	// maxEarly bounds how much too early something may be delivered.
+	maxEarly = 60 * time.Microsecond
+	// earlyStep is how much is learned from one wake-up.
+	earlyStep = 500 * time.Nanosecond
+)
+
+// sleepTowards sleeps such that half of the wake-ups are before the deadline and
+// half after it. A thread wakes some tens of microseconds late, which would add to
+// every delay; that is learned, as a running median, and slept less.
+func sleepTowards(deadline int64, stop <-chan struct{}) bool {
+	early := shared.early.Load()
+	if clock.Mono() >= deadline-early {
+		return true
+	}
+	if !SleepUntil(deadline-early, stop) {
+		return false
+	}
+	learned := early - int64(earlyStep)
+	if clock.Mono() > deadline {
+		learned = early + int64(earlyStep)
+	}
+	shared.early.Store(min(max(learned, 0), int64(maxEarly))) // a lost update is no loss
+	return true
+}
