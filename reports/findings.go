@@ -1,0 +1,390 @@
+package reports
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"locklab/reports/result"
+)
+
+// The topics of findings, in the order in which they are told.
+const (
+	topicInterrupted = "Interrupted" // the page has a banner for it
+	topicRun         = "The run"
+	topicVerdicts    = "Verdicts"
+	topicDuplicates  = "Duplicates"
+	topicStops       = "Stops"
+	topicCost        = "Cost"
+)
+
+// finding is one plain sentence or two about the result.
+type finding struct {
+	Topic string
+	Alarm bool   // something that was not expected
+	text  string // the names of locks stand between marks
+}
+
+// The marks around the names of locks in a finding. No text of a file can have
+// them: see plain.
+const (
+	nameBegins = "\uE000"
+	nameEnds   = "\uE001"
+)
+
+func named(lock string) string { return nameBegins + plain(lock) + nameEnds }
+
+func namedAll(locks []string) []string {
+	out := make([]string, len(locks))
+	for i, lock := range locks {
+		out[i] = named(lock)
+	}
+	return out
+}
+
+// Plain is the text without the marks.
+func (f finding) Plain() string {
+	return strings.NewReplacer(nameBegins, "", nameEnds, "").Replace(f.text)
+}
+
+// textPart is a piece of a finding: the name of a lock, or what is between.
+type textPart struct {
+	Text string
+	Name bool
+}
+
+// Parts is the text in pieces, so that a page can set names apart. Figures stay on
+// one line with their units.
+func (f finding) Parts() []textPart {
+	var parts []textPart
+	rest := regexp.MustCompile(`(\d) (ms|µs|s)\b`).ReplaceAllString(f.text, "$1\u00a0$2")
+	for {
+		before, after, found := strings.Cut(rest, nameBegins)
+		if before != "" {
+			parts = append(parts, textPart{Text: before})
+		}
+		if !found {
+			return parts
+		}
+		name, tail, _ := strings.Cut(after, nameEnds)
+		parts = append(parts, textPart{Text: name, Name: true})
+		rest = tail
+	}
+}
+
+// Headline says in plain words what was found: whether all went as expected,
+// which locks made duplicates and under what, which stopped and for how long, and
+// what the locks cost in latency.
+func Headline(f result.File) []string {
+	var texts []string
+	for _, one := range findings(result.Clean(f)) {
+		texts = append(texts, one.Plain())
+	}
+	return texts
+}
+
+func findings(f result.File) []finding {
+	var all []finding
+	if f.Run.Interrupted {
+		all = append(all, finding{topicInterrupted, true, "The run was interrupted before its end: what follows is what there was by then."})
+	}
+	if len(f.Results) == 0 {
+		return append(all, finding{topicRun, true, "There are no results."})
+	}
+	all = append(all, verdictFindings(f.Results)...)
+	for _, workload := range workloadsOf(f.Results) {
+		rows := rowsWith(f.Results, func(r result.Row) bool { return r.Workload == workload })
+		prefix := ""
+		if len(workloadsOf(f.Results)) > 1 {
+			prefix = "With " + plain(workload) + ": "
+		}
+		var told []finding
+		told = append(told, safetyFindings(rows)...)
+		told = append(told, stopFindings(rows)...)
+		told = append(told, costFindings(rows)...)
+		for _, one := range told {
+			one.text = prefix + one.text
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+func verdictFindings(rows []result.Row) []finding {
+	by := map[string][]result.Row{}
+	for _, r := range rows {
+		by[r.Verdict.Status] = append(by[r.Verdict.Status], r)
+	}
+	total := int64(len(rows))
+	if len(by[result.StatusExpected]) == len(rows) {
+		if total == 1 {
+			return []finding{{topicVerdicts, false, "The one verdict is as expected."}}
+		}
+		return []finding{{topicVerdicts, false, fmt.Sprintf("All %s are as expected.", plural(total, "verdict"))}}
+	}
+	var all []finding
+	for _, group := range []struct{ status, text string }{
+		{result.StatusViolated, "not as expected"},
+		{result.StatusControlSilent, "that of a control that stayed silent"},
+		{result.StatusInconclusive, "inconclusive"},
+		{"", "missing"},
+	} {
+		found := by[group.status]
+		if len(found) == 0 {
+			continue
+		}
+		const shown = 3
+		var parts []string
+		for _, r := range found[:min(len(found), shown)] {
+			part := named(r.Lock) + " under " + plain(r.Scenario)
+			if why := strings.TrimRight(plain(r.Verdict.Why), ". "); why != "" {
+				part += ": " + lower(why)
+			}
+			parts = append(parts, part)
+		}
+		if more := len(found) - shown; more > 0 {
+			parts = append(parts, fmt.Sprintf("and %d more", more))
+		}
+		all = append(all, finding{topicVerdicts, true, fmt.Sprintf("%d of %s %s %s. %s.",
+			len(found), plural(total, "verdict"), isAre(len(found)), group.text, strings.Join(parts, "; "))})
+	}
+	return all
+}
+
+// safetyFindings tells the locks apart by what they let happen. Rows count with
+// the figure that their workload has: duplicates, overlapping holds, stale writes.
+func safetyFindings(rows []result.Row) []finding {
+	things := thingOf(rows)
+	if things.of == nil {
+		return nil
+	}
+	var all []finding
+	var clean, apart []string
+	for _, lock := range locksOf(rows) {
+		var measured, hits []result.Row
+		var unreachable int64
+		for _, r := range rows {
+			n, ok := things.of(r)
+			if r.Lock != lock || !ok {
+				continue
+			}
+			measured = append(measured, r)
+			if n > 0 {
+				hits = append(hits, r)
+			}
+			if r.Duplicates != nil {
+				unreachable += r.Duplicates.Unreachable
+			}
+		}
+		switch {
+		case len(measured) == 0:
+		case len(hits) == 0:
+			clean = append(clean, lock)
+			if unreachable > 0 {
+				apart = append(apart, named(lock)+" "+count(unreachable))
+			}
+		default:
+			all = append(all, finding{topicDuplicates, unexpected(hits), hitText(lock, hits, len(measured), things)})
+		}
+	}
+	if len(clean) > 0 {
+		text := fmt.Sprintf("%s %s no %s in any scenario.", list(namedAll(clean)), things.made, things.none)
+		if len(apart) > 0 {
+			text += " Rooms doubled only because the other room's worker could not be reached are counted apart: " + list(apart) + "."
+		}
+		all = append(all, finding{topicDuplicates, false, text})
+	}
+	return all
+}
+
+// thing is what a workload counts against safety.
+type thing struct {
+	of               func(result.Row) (int64, bool)
+	made, many, none string
+}
+
+func thingOf(rows []result.Row) thing {
+	options := []thing{
+		{func(r result.Row) (int64, bool) {
+			if r.Duplicates == nil {
+				return 0, false
+			}
+			return r.Duplicates.Raced + r.Duplicates.Overlooked, true
+		}, "made", "duplicates", "duplicate that a lock can prevent"},
+		{func(r result.Row) (int64, bool) { return deref(r.StaleWrites), r.StaleWrites != nil }, "let through", "stale writes", "stale write"},
+		{func(r result.Row) (int64, bool) { return deref(r.Overlaps), r.Overlaps != nil }, "let through", "overlapping holds", "overlapping hold"},
+	}
+	for _, o := range options {
+		for _, r := range rows {
+			if _, ok := o.of(r); ok {
+				return o
+			}
+		}
+	}
+	return thing{}
+}
+
+func hitText(lock string, hits []result.Row, measured int, things thing) string {
+	var sum int64
+	low, high := math.Inf(1), math.Inf(-1)
+	var parts []string
+	for _, r := range hits {
+		n, _ := things.of(r)
+		sum += n
+		part := count(n) + " under " + plain(r.Scenario)
+		if r.Matches > 0 {
+			per := float64(n) * 1000 / float64(r.Matches)
+			low, high = min(low, per), max(high, per)
+			part += " (" + figure(per)
+			if len(parts) == 0 { // the unit once is enough
+				part += " per 1,000 matches"
+			}
+			part += ")"
+		}
+		parts = append(parts, part)
+	}
+	text := fmt.Sprintf("%s %s %s", named(lock), things.made, plural(sum, strings.TrimSuffix(things.many, "s")))
+	switch {
+	case len(hits) == measured && measured > 1:
+		text += ", in every scenario"
+		if low <= high {
+			text += fmt.Sprintf(" (%s to %s per 1,000 matches)", figure(low), figure(high))
+		}
+	case len(hits) == 1:
+		if sum > 1 {
+			text += ", all"
+		}
+		text += " under " + plain(hits[0].Scenario)
+		if low <= high {
+			text += fmt.Sprintf(" (%s per 1,000 matches)", figure(low))
+		}
+	default:
+		text += ": " + list(parts) + "; none elsewhere"
+	}
+	return text + "." + expectation(hits)
+}
+
+// expectation says whether what was told of the rows was to be expected.
+func expectation(rows []result.Row) string {
+	switch {
+	case allExpected(rows):
+		return " Expected."
+	case unexpected(rows):
+		return " Not all of it was expected."
+	default:
+		return " Not all of these runs led to a verdict."
+	}
+}
+
+func stopFindings(rows []result.Row) []finding {
+	var all []finding
+	judged := false
+	for _, scenario := range scenariosOf(rows) {
+		by := map[string][]result.Row{}
+		for _, r := range rows {
+			if r.Scenario == scenario {
+				by[r.Verdict.Liveness] = append(by[r.Verdict.Liveness], r)
+			}
+		}
+		judged = judged || len(by["live"])+len(by["stalls"])+len(by["down"]) > 0
+		down, stalls := by["down"], by["stalls"]
+		if len(down)+len(stalls) == 0 {
+			continue
+		}
+		var parts []string
+		if len(down) > 0 {
+			parts = append(parts, fmt.Sprintf("%s %s down until the fault ended", list(stopped(down)), wasWere(len(down))))
+		}
+		if len(stalls) > 0 {
+			parts = append(parts, list(stopped(stalls))+" stalled for a while")
+		}
+		text := "Under " + plain(scenario) + ", " + strings.Join(parts, "; ")
+		if live := by["live"]; len(live) > 0 {
+			text += "; " + list(namedAll(locksOf(live))) + " went on"
+		}
+		both := append(append([]result.Row(nil), down...), stalls...)
+		all = append(all, finding{topicStops, unexpected(both), text + "." + expectation(both)})
+	}
+	if len(all) == 0 && judged {
+		all = append(all, finding{topicStops, false, "No lock stopped in any scenario."})
+	}
+	return all
+}
+
+// stopped names locks with the longest time without a grant.
+func stopped(rows []result.Row) []string {
+	var names []string
+	for _, r := range rows {
+		name := named(r.Lock)
+		if r.StallMS != nil {
+			name += " (no grant for " + span(*r.StallMS) + ")"
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// costFindings compares the locks where nothing is broken, against none.
+func costFindings(rows []result.Row) []finding {
+	scenario := quietScenario(rows)
+	var all []finding
+	var base *result.Quantiles
+	for _, r := range rows {
+		if r.Scenario == scenario && r.Lock == "none" {
+			base = r.LatencyMS
+		}
+	}
+	var latency, acquire []string
+	caveat := ""
+	for _, r := range rows {
+		if r.Scenario != scenario {
+			continue
+		}
+		if r.Verdict.Status == result.StatusInconclusive {
+			caveat = " Some of these runs are inconclusive, so take the figures with care."
+		}
+		if q := r.LatencyMS; q != nil && (r.Lock != "none" || base == nil) {
+			part := named(r.Lock) + " " + span(q.P99)
+			if base != nil && base.P99 > 0 {
+				part += " (" + times(q.P99/base.P99) + ")"
+			}
+			latency = append(latency, part)
+		}
+		if r.AcquireMS != nil && r.Lock != "none" {
+			acquire = append(acquire, named(r.Lock)+" "+span(r.AcquireMS.P50))
+		}
+	}
+	switch {
+	case base != nil && len(latency) > 0:
+		all = append(all, finding{topicCost, false, fmt.Sprintf(
+			"Under %s, a request without a lock (%s) took %s at p50 and %s at p99. The p99 with a lock, against that: %s.%s",
+			plain(scenario), named("none"), span(base.P50), span(base.P99), list(latency), caveat)})
+	case len(latency) > 0:
+		all = append(all, finding{topicCost, false, fmt.Sprintf("Under %s, the p99 latency was: %s.%s", plain(scenario), list(latency), caveat)})
+	}
+	if len(acquire) > 0 {
+		all = append(all, finding{topicCost, false, fmt.Sprintf(
+			"Getting the lock itself took, at p50 under %s: %s.", plain(scenario), list(acquire))})
+	}
+	return all
+}
+
+// quietScenario is the one to compare costs in: baseline, else the first without
+// faults, else the first.
+func quietScenario(rows []result.Row) string {
+	names := scenariosOf(rows)
+	if slices.Contains(names, "baseline") {
+		return "baseline"
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(rows, func(r result.Row) bool { return r.Scenario == name && len(r.Faults) > 0 }) {
+			return name
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return names[0]
+}

@@ -1,0 +1,275 @@
+package reports_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"locklab/locks/seed"
+	"locklab/reports"
+	"locklab/reports/internal/fixture"
+	"locklab/reports/result"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files from what the code does now")
+
+// golden compares data with a file under testdata/golden.
+func golden(t *testing.T, name string, data []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", "golden", name)
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v (go test ./reports -update writes it)", err)
+	}
+	if !bytes.Equal(want, data) {
+		t.Errorf("%s differs; look at it, then go test ./reports -update:\n%s", path, cmp.Diff(lines(want), lines(data)))
+	}
+}
+
+func lines(data []byte) []string { return strings.Split(string(data), "\n") }
+
+// sample copies the fixed run under testdata to a new directory.
+func sample(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "run")
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "run"))); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func generate(t *testing.T, dirs []string, out string) {
+	t.Helper()
+	if err := reports.Generate(t.Context(), dirs, out); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, path ...string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(path...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestGenerateOneRun(t *testing.T) {
+	dir := sample(t)
+	generate(t, []string{dir}, "")
+	for _, name := range []string{reports.PageFile, reports.MarkdownFile, reports.CSVFile} {
+		golden(t, filepath.Join("run", name), read(t, dir, name))
+	}
+	before := read(t, dir, reports.PageFile)
+	generate(t, []string{dir}, "") // a rebuild of the same files gives the same report
+	if !bytes.Equal(before, read(t, dir, reports.PageFile)) {
+		t.Error("a second build of the page differs from the first")
+	}
+}
+
+// edit changes the result of the run in dir.
+func edit(t *testing.T, dir string, change func(*result.File)) {
+	t.Helper()
+	path := filepath.Join(dir, result.FileName)
+	f, err := result.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(&f)
+	if err := result.Write(path, f); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestGenerateComparison(t *testing.T) {
+	first, second := sample(t), sample(t)
+	edit(t, second, func(f *result.File) {
+		f.Run.ID = "20261121-090000-1"
+		f.Run.Host.CPUs = 16
+		f.Run.Topology = "seoul-3az"
+		f.Run.DurationMS *= 2
+		f.Run.Versions["redis"] = "7.0.15"
+		f.Run.Warnings = nil
+		f.Results = f.Results[1:]
+		row := &f.Results[len(f.Results)-1]
+		row.Verdict.Status, row.Verdict.Liveness = result.StatusViolated, "live"
+		row.LatencyMS.P99 *= 3
+	})
+	out := filepath.Join(t.TempDir(), "new", "comparison")
+	generate(t, []string{first, second}, out)
+	for _, name := range []string{reports.PageFile, reports.MarkdownFile, reports.CSVFile} {
+		golden(t, filepath.Join("comparison", name), read(t, out, name))
+	}
+	text := string(read(t, out, reports.MarkdownFile))
+	for _, part := range []string{"the host", "the topology", "the versions of the servers", "how long they took", "not run", "+200%", "is not as expected; it was as expected"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("the comparison does not say %q", part)
+		}
+	}
+}
+
+func TestGenerateErrors(t *testing.T) {
+	if err := reports.Generate(t.Context(), nil, ""); !errors.Is(err, reports.ErrNoRuns) {
+		t.Errorf("no directory: %v", err)
+	}
+	dir := sample(t)
+	if err := reports.Generate(t.Context(), []string{dir, dir}, ""); err == nil || !strings.Contains(err.Error(), "directory to write to") {
+		t.Errorf("several without out: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := reports.Generate(ctx, []string{dir}, ""); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	empty := t.TempDir()
+	if err := reports.Generate(t.Context(), []string{empty}, ""); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), filepath.Join(empty, "result.json")) {
+		t.Errorf("no result: %v", err)
+	}
+	path := filepath.Join(dir, result.FileName)
+	broken := bytes.Replace(read(t, path), []byte(`"status": "expected"`), []byte(`"status": "fine"`), 1)
+	if err := os.WriteFile(path, broken, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := reports.Generate(t.Context(), []string{dir}, "")
+	if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "results[0].verdict.status") {
+		t.Errorf("broken result: %v", err)
+	}
+}
+
+func TestGenerateWithBrokenHistories(t *testing.T) {
+	dir := sample(t)
+	edit(t, dir, func(f *result.File) {
+		f.Results[0].Histories = nil
+		f.Results[1].Histories = []string{"histories/no/such.jsonl"}
+		if err := os.WriteFile(filepath.Join(dir, "histories", "bad.jsonl"), []byte("{\"kind\":\"match\",\"at_ns\":5}\nnot JSON\n{}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f.Results[2].Histories = append(f.Results[2].Histories, "histories/bad.jsonl")
+	})
+	generate(t, []string{dir}, "")
+	page := string(read(t, dir, reports.PageFile))
+	for _, part := range []string{"no history was kept", "such.jsonl", "bad.jsonl:2"} {
+		if !strings.Contains(page, part) {
+			t.Errorf("the page has no note that says %q", part)
+		}
+	}
+	if strings.Contains(page, dir) {
+		t.Error("the page names a directory of this machine")
+	}
+}
+
+func TestGenerateWithNothing(t *testing.T) {
+	for name, text := range map[string]string{
+		"zero rows": `{"schema":"locklab/result/v1","run":{"interrupted":true},"results":[]}`,
+		"null rows": `{"schema":"locklab/result/v1","results":null}`,
+		"bare row":  `{"schema":"locklab/result/v1","results":[{"lock":"a","scenario":"b","workload":"c"}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, result.FileName), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			generate(t, []string{dir}, "")
+			generate(t, []string{dir, dir}, t.TempDir())
+			page := string(read(t, dir, reports.PageFile))
+			if !strings.Contains(page, "</html>") || strings.Contains(page, "NaN") || strings.Contains(page, "<no value>") {
+				t.Error("the page is not whole")
+			}
+		})
+	}
+}
+
+// hostile names try to break out of HTML, SVG, scripts, Markdown, CSV and
+// terminals.
+const hostile = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(1)>|`*_[a](javascript:x)\x1b[31m\n\u202E=1+1"
+
+func TestGenerateEscapesHostileNames(t *testing.T) {
+	dir := sample(t)
+	edit(t, dir, func(f *result.File) {
+		f.Run.ID, f.Run.Topology, f.Run.Command, f.Run.Commit = hostile, hostile, hostile, hostile
+		f.Run.Host.CPUModel, f.Run.Warnings = hostile, []string{hostile}
+		f.Run.Versions = map[string]string{hostile: hostile}
+		for i := range f.Results {
+			r := &f.Results[i]
+			if r.Lock == "raft" {
+				r.Lock = "=cmd()" + hostile
+			}
+			if r.Scenario == "zone-partition" {
+				r.Scenario = hostile
+			}
+			r.Verdict.Status, r.Verdict.Why, r.Errors = result.StatusViolated, hostile, map[string]int64{hostile: 1}
+			for j := range r.Faults {
+				r.Faults[j].Kind, r.Faults[j].Target = hostile, hostile
+			}
+		}
+	})
+	out := t.TempDir()
+	generate(t, []string{dir}, "")
+	generate(t, []string{dir, sample(t)}, out)
+	for _, where := range []string{dir, out} {
+		page := string(read(t, where, reports.PageFile))
+		if strings.Contains(page, "<script>alert") || strings.Contains(page, "<img src=x") {
+			t.Error("a name became markup in the page")
+		}
+		if strings.ContainsAny(page, "\x1b\u202E") {
+			i := strings.IndexAny(page, "\x1b\u202E")
+			t.Errorf("control characters reached the page: %q", page[max(0, i-200):i+10])
+		}
+		markdown := string(read(t, where, reports.MarkdownFile))
+		if strings.Contains(markdown, "<img src=x") && !strings.Contains(markdown, "`<") && !strings.Contains(markdown, "`` <") {
+			t.Error("a name became markup in the Markdown")
+		}
+		if strings.Contains(markdown, "\x1b") {
+			t.Error("control characters reached the Markdown")
+		}
+		if table := string(read(t, where, reports.CSVFile)); strings.Contains(table, "\"=cmd") || strings.Contains(table, "\n=") {
+			t.Error("a name became a formula in the CSV")
+		}
+	}
+	var table bytes.Buffer
+	f, err := result.Read(filepath.Join(dir, result.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := reports.Table(&table, f, 100); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(table.String(), "\x1b") {
+		t.Error("a terminal escape reached the console")
+	}
+}
+
+func TestGenerateManyStaysSmall(t *testing.T) {
+	o := fixture.Options{Seconds: 10, RatePerS: 60, Seed: seed.Seed(3)}
+	for _, lock := range []string{"none", "local", "multiphase", "redlock", "raft"} {
+		o.Locks = append(o.Locks, lock, lock+":variant-one", lock+":order=sequential,retry=fixed")
+	}
+	o.Locks = o.Locks[:12]
+	o.Scenarios = []string{"baseline", "zone-latency", "zone-partition", "zone-failure", "kill", "pause", "one-way", "flaky", "clock-step", "promotion"}
+	dir := t.TempDir()
+	if err := fixture.Write(dir, o); err != nil {
+		t.Fatal(err)
+	}
+	generate(t, []string{dir}, "")
+	const limit = 4 << 20
+	if size := len(read(t, dir, reports.PageFile)); size > limit {
+		t.Errorf("the page of 12 locks under 10 scenarios has %d bytes, more than %d", size, limit)
+	} else {
+		t.Logf("the page of 12 locks under 10 scenarios has %d bytes", size)
+	}
+}

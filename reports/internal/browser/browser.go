@@ -1,0 +1,81 @@
+// Package browser opens a report in headless Chromium, for tests and for the
+// picture in the README.
+package browser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// ErrMissing says that there is no Chromium.
+var ErrMissing = errors.New("no chromium found in PATH: install it with `apt-get install chromium`")
+
+// Scheme is the colour scheme that the page is told to use.
+type Scheme string
+
+// The schemes.
+const (
+	Light Scheme = "light"
+	Dark  Scheme = "dark"
+)
+
+// Start starts a browser. The context drives it with chromedp; the function stops
+// it and removes what it wrote.
+func Start(ctx context.Context) (context.Context, func(), error) {
+	path := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
+		if found, err := exec.LookPath(name); err == nil {
+			path = found
+			break
+		}
+	}
+	if path == "" {
+		return nil, nil, ErrMissing
+	}
+	profile, err := os.MkdirTemp("", "locklab-browser-*")
+	if err != nil {
+		return nil, nil, fmt.Errorf("create the browser's profile: %w", err)
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(profile))
+	allocated, stopProcess := chromedp.NewExecAllocator(ctx, options...)
+	tab, closeTab := chromedp.NewContext(allocated)
+	stop := func() {
+		closeTab()
+		stopProcess()
+		_ = os.RemoveAll(profile) // what is left of a profile harms nobody
+	}
+	if err := chromedp.Do(tab); err != nil { // starts it, bound to a context without a deadline of its own
+		stop()
+		return nil, nil, fmt.Errorf("start %s: %w", path, err)
+	}
+	return tab, stop, nil
+}
+
+// Show opens a file in a window of the given size in CSS pixels.
+func Show(tab context.Context, file string, width, height int64, scheme Scheme) error {
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return fmt.Errorf("find %s: %w", file, err)
+	}
+	media := emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: string(scheme)}},
+	}
+	if _, err := chromedp.Call(tab, emulation.SetEmulatedMedia, media); err != nil {
+		return fmt.Errorf("set the colour scheme: %w", err)
+	}
+	err = chromedp.Do(tab,
+		chromedp.EmulateViewport(width, height),
+		chromedp.Navigate("file://"+filepath.ToSlash(path)))
+	if err != nil {
+		return fmt.Errorf("open %s: %w", file, err)
+	}
+	return nil
+}

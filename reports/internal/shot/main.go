@@ -1,0 +1,68 @@
+// Command shot takes the picture of a report for the README:
+//
+//	go run ./reports/internal/shot [-width 1280] [-height 900] [-scheme light|dark] [-full] DIR out.png
+//
+// DIR is a run's directory; with -invent a made-up run is drawn there first.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"locklab/reports"
+	"locklab/reports/internal/browser"
+	"locklab/reports/internal/fixture"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "shot:", err)
+		os.Exit(1) //nolint:forbidigo // a program of its own, for make screenshot
+	}
+}
+
+func run() error {
+	width := flag.Int64("width", 1280, "width of the window in CSS pixels")
+	height := flag.Int64("height", 900, "height of the window in CSS pixels")
+	scheme := flag.String("scheme", "light", "colour scheme: light or dark")
+	full := flag.Bool("full", false, "the whole page, not only what fits into the window")
+	invent := flag.Bool("invent", false, "fill DIR with a made-up run first")
+	flag.Parse()
+	if flag.NArg() != 2 || (*scheme != "light" && *scheme != "dark") {
+		return fmt.Errorf("want DIR and out.png, and -scheme light or dark")
+	}
+	dir, out := flag.Arg(0), flag.Arg(1)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	if *invent {
+		if err := fixture.Write(dir, fixture.Default()); err != nil {
+			return err
+		}
+		if err := reports.Generate(ctx, []string{dir}, ""); err != nil {
+			return err
+		}
+	}
+	tab, stop, err := browser.Start(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	if err := browser.Show(tab, filepath.Join(dir, reports.PageFile), *width, *height, browser.Scheme(*scheme)); err != nil {
+		return err
+	}
+	take := chromedp.CaptureScreenshot()
+	if *full {
+		take = chromedp.FullScreenshot(100)
+	}
+	picture, err := chromedp.Run(tab, take)
+	if err != nil {
+		return fmt.Errorf("take the picture: %w", err)
+	}
+	return os.WriteFile(out, picture, 0o644) //nolint:gosec // a picture for everybody
+}

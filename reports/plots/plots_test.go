@@ -1,0 +1,124 @@
+package plots_test
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+
+	"locklab/reports/plots"
+	"locklab/reports/series"
+)
+
+// parse fails unless the drawing is well-formed; it returns what it says.
+func parse(t *testing.T, svg []byte) (words string) {
+	t.Helper()
+	decoder := xml.NewDecoder(strings.NewReader(string(svg)))
+	for {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			return words
+		}
+		if err != nil {
+			t.Fatalf("%v in %s", err, svg)
+		}
+		if text, ok := token.(xml.CharData); ok {
+			words += string(text) + "\n"
+		}
+	}
+}
+
+func wave(bins int) series.Series {
+	s := series.Series{Subject: "matches", Repeats: 1, DurationMS: float64(bins) * 100, BinMS: 100}
+	for i := range bins {
+		b := series.Bin{AtMS: float64(i) * 100, OKPerS: 100 + 20*math.Sin(float64(i)), P50MS: 2, P99MS: 9, Availability: 1}
+		if i > bins/3 && i < bins/2 {
+			b = series.Bin{AtMS: b.AtMS, OtherPerS: 40, P50MS: math.NaN(), P99MS: math.NaN(), Duplicates: 1}
+		}
+		s.Bins = append(s.Bins, b)
+	}
+	s.Quantiles = []series.Quantile{{Q: 0, MS: 1}, {Q: 0.5, MS: 2}, {Q: 0.99, MS: 9}, {Q: 0.999, MS: 30}}
+	s.Faults = []series.Window{{Kind: "latency", FromMS: -50, ToMS: 300}, {Kind: "kill", FromMS: 200, ToMS: 1e9}}
+	return s
+}
+
+func all(lines []plots.Line, bars []plots.Bar) map[string][]byte {
+	scale := plots.ScaleOf(lines)
+	scale.DuplicatesMax = 12
+	return map[string][]byte{
+		"rate":        plots.Rate("zone <a> & \"b\"", lines, scale),
+		"latency":     plots.Latency("zone <a> & \"b\"", lines, scale),
+		"percentiles": plots.Percentiles("zone <a> & \"b\"", lines, scale),
+		"duplicates":  plots.Duplicates("zone <a> & \"b\"", bars, scale),
+	}
+}
+
+func TestDrawingsAreWellFormedAndThemed(t *testing.T) {
+	lines := []plots.Line{
+		{Name: "none", Ink: plots.LockInk(0), OfferedPerS: 100, Series: wave(60)},
+		{Name: `<b>&"redlock:order=sequential,retry=fixed"`, Ink: plots.LockInk(1), Series: wave(60)},
+	}
+	bars := []plots.Bar{{Name: "none", Ink: plots.LockInk(0), Raced: 7, Overlooked: 3, Unreachable: 2, Note: "1.5 per 1,000"}, {Name: "<raft>", Ink: plots.LockInk(2)}}
+	fixed := regexp.MustCompile(`#[0-9a-fA-F]{3,6}|rgb\(|font-family|style=`)
+	for name, svg := range all(lines, bars) {
+		words := parse(t, svg)
+		if !strings.Contains(words, "none") {
+			t.Errorf("%s does not name its locks:\n%s", name, words)
+		}
+		if found := fixed.FindString(string(svg)); found != "" {
+			t.Errorf("%s has %q of its own, which the page's style cannot change", name, found)
+		}
+		if strings.Contains(string(svg), "NaN") || strings.Contains(string(svg), "Inf") {
+			t.Errorf("%s has coordinates that are no numbers", name)
+		}
+		if strings.Contains(string(svg), "<b>") || strings.Contains(string(svg), "<raft>") {
+			t.Errorf("%s does not escape names", name)
+		}
+	}
+}
+
+func TestDrawingsTakeAnything(t *testing.T) {
+	odd := series.Series{DurationMS: 0.01, BinMS: 100, Bins: []series.Bin{{P50MS: math.NaN(), P99MS: math.NaN(), Availability: math.NaN()}}}
+	huge := wave(3)
+	huge.Bins[0].OKPerS, huge.Bins[0].P99MS = 1e12, 1e12
+	huge.Quantiles = append(huge.Quantiles, series.Quantile{Q: 0.99999999, MS: 1e12})
+	tiny := wave(3)
+	tiny.Bins[0].P50MS, tiny.Quantiles[0].MS = 1e-12, 0
+	for name, s := range map[string]series.Series{"empty": {}, "odd": odd, "huge": huge, "tiny": tiny} {
+		t.Run(name, func(t *testing.T) {
+			for figure, svg := range all([]plots.Line{{Name: "a", Series: s}}, []plots.Bar{{Name: "a", Raced: math.MaxInt32}}) {
+				parse(t, svg)
+				if strings.Contains(string(svg), "NaN") || strings.Contains(string(svg), "Inf") {
+					t.Errorf("%s has coordinates that are no numbers", figure)
+				}
+			}
+		})
+	}
+	for _, svg := range all(nil, nil) {
+		parse(t, svg)
+	}
+}
+
+func TestDrawingsStaySmall(t *testing.T) {
+	var lines []plots.Line
+	for i := range 12 {
+		lines = append(lines, plots.Line{Name: fmt.Sprint("lock-", i), Ink: plots.LockInk(i), OfferedPerS: 100, Series: wave(300)})
+	}
+	for name, svg := range all(lines, nil) {
+		if len(svg) > 160<<10 {
+			t.Errorf("%s of 12 locks has %d bytes", name, len(svg))
+		}
+	}
+}
+
+func TestLockInk(t *testing.T) {
+	for n, want := range map[int]plots.Ink{0: "k0", 11: "k11", 12: "k0", -1: "k11"} {
+		if have := plots.LockInk(n); have != want {
+			t.Errorf("ink of %d is %s, want %s", n, have, want)
+		}
+	}
+}

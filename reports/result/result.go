@@ -1,0 +1,146 @@
+// Package result defines result.json, the contract between a run and everything
+// that reads it. Units are in the names; what a workload does not measure is absent.
+package result
+
+import "time"
+
+// Schema is the version of the format.
+const Schema = "locklab/result/v1"
+
+// File is the whole of result.json.
+type File struct {
+	Schema  string `json:"schema"`
+	Run     Run    `json:"run"`
+	Results []Row  `json:"results"`
+}
+
+// Run says what was run, where and with what.
+type Run struct {
+	ID          string            `json:"id"`
+	Started     time.Time         `json:"started"`
+	DurationMS  int64             `json:"duration_ms"`
+	Seed        uint64            `json:"seed"`
+	Commit      string            `json:"commit"`
+	Topology    string            `json:"topology"`
+	Command     string            `json:"command"`
+	Host        Host              `json:"host"`
+	Versions    map[string]string `json:"versions"`
+	Warnings    []string          `json:"warnings,omitempty"`    // such as the embedded stand-in for Redis
+	Interrupted bool              `json:"interrupted,omitempty"` // the user stopped the run before its end
+	LinkCost    *LinkCost         `json:"link_cost,omitempty"`
+}
+
+// Host is the machine that the controller ran on.
+type Host struct {
+	OS        string `json:"os"`
+	Arch      string `json:"arch"`
+	Kernel    string `json:"kernel,omitempty"`
+	CPUs      int    `json:"cpus"`
+	CPUModel  string `json:"cpu_model,omitempty"`
+	MemoryMiB int64  `json:"memory_mib,omitempty"`
+	Go        string `json:"go"`
+}
+
+// LinkCost is the measured round trip of one small message on the loopback:
+// directly, and through a link's proxy without any toxic.
+type LinkCost struct {
+	DirectP50US float64 `json:"direct_p50_us"`
+	LinkP50US   float64 `json:"link_p50_us"`
+	Ratio       float64 `json:"ratio"`
+}
+
+// Row is one lock under one scenario with one workload, over all repeats.
+type Row struct {
+	Lock     string `json:"lock"`
+	Scenario string `json:"scenario"`
+	Workload string `json:"workload"`
+	Repeats  int    `json:"repeats"`
+
+	Verdict Verdict `json:"verdict"`
+
+	OfferedPerS  float64 `json:"offered_per_s"`
+	AchievedPerS float64 `json:"achieved_per_s"`
+
+	Matches           int64       `json:"matches,omitempty"`
+	RoomsCreated      *int64      `json:"rooms_created,omitempty"`
+	Duplicates        *Duplicates `json:"duplicates,omitempty"`
+	DuplicatesPer1000 *float64    `json:"duplicates_per_1000,omitempty"`
+	Overlaps          *int64      `json:"overlaps,omitempty"`
+	StaleWrites       *int64      `json:"stale_writes,omitempty"`
+	FencedWrites      *int64      `json:"fenced_writes,omitempty"`
+
+	Availability float64  `json:"availability"` // share of operations that ended ok, 0 to 1
+	RecoveryMS   *float64 `json:"recovery_ms,omitempty"`
+	StallMS      *float64 `json:"stall_ms,omitempty"` // longest time with waiters and no grant while the fault lasted
+
+	LatencyMS  *Quantiles `json:"latency_ms,omitempty"`
+	AcquireMS  *Quantiles `json:"acquire_ms,omitempty"`
+	HoldMS     *Quantiles `json:"hold_ms,omitempty"`
+	FillMS     *Quantiles `json:"fill_ms,omitempty"`     // rooms: from open to full
+	LatenessMS *Quantiles `json:"lateness_ms,omitempty"` // generator: really sent minus intended
+
+	AcquireRTT         *float64 `json:"acquire_rtt,omitempty"` // acquire p50 / measured RTT
+	MessagesPerAcquire *float64 `json:"messages_per_acquire,omitempty"`
+	Fairness           *float64 `json:"fairness,omitempty"` // Jain's index over clients, 1 is fair
+	ZombieMS           *float64 `json:"zombie_ms,omitempty"`
+
+	Errors map[string]int64 `json:"errors,omitempty"`
+	Faults []Fault          `json:"faults,omitempty"`
+
+	Histories []string `json:"histories,omitempty"` // paths below the run's directory, one per repeat
+}
+
+// Verdict is what was observed against what the scenario expects of the lock.
+type Verdict struct {
+	Status    string   `json:"status"`            // expected, violated, control-silent, inconclusive
+	Safety    string   `json:"safety"`            // safe, unsafe
+	Liveness  string   `json:"liveness"`          // live, stalls, down
+	Expected  Expected `json:"expected"`          // what the scenario asks
+	Why       string   `json:"why"`               // one sentence: what decided
+	FailedOns []string `json:"fail_on,omitempty"` // --fail-on thresholds that were crossed
+}
+
+// The values of Verdict.Status.
+const (
+	StatusExpected      = "expected"
+	StatusViolated      = "violated"
+	StatusControlSilent = "control-silent"
+	StatusInconclusive  = "inconclusive"
+)
+
+// Expected is the scenario's expectation of one lock; an empty list accepts all.
+type Expected struct {
+	Safety   string   `json:"safety,omitempty"`
+	Liveness []string `json:"liveness,omitempty"`
+}
+
+// Duplicates counts rooms created in vain, by cause.
+type Duplicates struct {
+	Total       int64 `json:"total"`
+	Raced       int64 `json:"raced"`
+	Overlooked  int64 `json:"overlooked"`
+	Unreachable int64 `json:"unreachable"`
+}
+
+// Quantiles of a distribution, in milliseconds.
+type Quantiles struct {
+	P50  float64 `json:"p50"`
+	P99  float64 `json:"p99"`
+	P999 float64 `json:"p999"`
+	Max  float64 `json:"max"`
+}
+
+// Never is the time, in milliseconds, of what did not happen: nobody asked for the
+// loss of a host, and a fault may last until after the run.
+const Never = -1
+
+// Fault is one entry of the proof-of-fault ledger. Times are milliseconds since
+// the measured part of the run began, or [Never].
+type Fault struct {
+	Kind    string  `json:"kind"`
+	Target  string  `json:"target"`
+	AskedMS float64 `json:"asked_ms"`
+	BeganMS float64 `json:"began_ms"`
+	EndedMS float64 `json:"ended_ms"`
+	Proven  bool    `json:"proven"`
+}

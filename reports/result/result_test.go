@@ -1,0 +1,123 @@
+package result_test
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"locklab/reports/result"
+)
+
+func row() result.Row {
+	stall := 12.5
+	return result.Row{
+		Lock: "raft", Scenario: "baseline", Workload: "matchmaking", Repeats: 1, Availability: 1,
+		Verdict:    result.Verdict{Status: result.StatusExpected, Safety: "safe", Liveness: "live"},
+		Duplicates: &result.Duplicates{Total: 3, Raced: 1, Overlooked: 1, Unreachable: 1},
+		StallMS:    &stall, LatencyMS: &result.Quantiles{P50: 1, P99: 2, P999: 3, Max: 4},
+		Histories: []string{"histories/raft/baseline.matchmaking.1.jsonl"},
+	}
+}
+
+func TestWriteThenReadGivesTheSame(t *testing.T) {
+	want := result.File{Schema: result.Schema, Run: result.Run{ID: "r1", Seed: 7}, Results: []result.Row{row()}}
+	path := filepath.Join(t.TempDir(), result.FileName)
+	if err := result.Write(path, want); err != nil {
+		t.Fatal(err)
+	}
+	have, err := result.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, have); diff != "" {
+		t.Error(diff)
+	}
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*.tmp"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("temporary files left: %v, %v", left, err)
+	}
+}
+
+func TestWriteLeavesOutWhatIsNoNumber(t *testing.T) {
+	bad := row()
+	nan := math.NaN()
+	bad.StallMS, bad.Availability = &nan, math.Inf(1)
+	bad.LatencyMS = &result.Quantiles{P50: nan}
+	bad.Faults = []result.Fault{{Kind: "latency", EndedMS: nan, Proven: true}}
+	path := filepath.Join(t.TempDir(), result.FileName)
+	if err := result.Write(path, result.File{Schema: result.Schema, Results: []result.Row{bad}}); err != nil {
+		t.Fatal(err)
+	}
+	have, err := result.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := have.Results[0]
+	if got.StallMS != nil || got.LatencyMS != nil || got.Availability != 0 || got.Faults[0].Proven {
+		t.Errorf("figures without a number stayed: %+v", got)
+	}
+	if len(have.Run.Warnings) != 3 {
+		t.Errorf("warnings: %q, want one for each of stall, availability and latency", have.Run.Warnings)
+	}
+	if bad.StallMS == nil || !math.IsInf(bad.Availability, 1) {
+		t.Error("Write changed the caller's rows")
+	}
+}
+
+func TestReadNamesFileLineAndField(t *testing.T) {
+	one := `{"schema":"locklab/result/v1","run":{},"results":[{"lock":"a","scenario":"b","workload":"c","availability":1,` + "\n"
+	for name, test := range map[string]struct {
+		text string
+		want []string
+	}{
+		"wrong type":     {one + `"verdict":{"status":4}}]}`, []string{"line 2", "results[0].verdict.status", "a number"}},
+		"wrong number":   {one + `"repeats":"x"}]}`, []string{"results[0].repeats", "a string"}},
+		"not JSON":       {`{"schema":`, []string{"line 1"}},
+		"empty":          {``, []string{"line 1"}},
+		"schema":         {`{"schema":"other"}`, []string{"schema", `"other"`, result.Schema}},
+		"status":         {one + `"verdict":{"status":"green"}}]}`, []string{"results[0].verdict.status", "green", "control-silent"}},
+		"availability":   {strings.Replace(one, `"availability":1`, `"availability":2`, 1) + `"repeats":1}]}`, []string{"results[0].availability"}},
+		"negative":       {one + `"latency_ms":{"p99":-1}}]}`, []string{"results[0].latency_ms.p99", "-1"}},
+		"sum":            {one + `"duplicates":{"total":2,"raced":1}}]}`, []string{"results[0].duplicates.total", "the sum"}},
+		"path":           {one + `"histories":["../../etc/passwd"]}]}`, []string{"results[0].histories[0]", "below the run"}},
+		"no lock":        {`{"schema":"locklab/result/v1","results":[{}]}`, []string{"results[0].lock"}},
+		"twice":          {one + `"repeats":1},{"lock":"a","scenario":"b","workload":"c"}]}`, []string{"results[1]", "results[0]"}},
+		"duplicate name": {`{"schema":"locklab/result/v1","schema":"x"}`, []string{"schema"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "result.json")
+			if err := os.WriteFile(path, []byte(test.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := result.Read(path)
+			if !errors.Is(err, result.ErrInvalid) {
+				t.Fatalf("error %v, want ErrInvalid", err)
+			}
+			for _, part := range append(test.want, path) {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("error %q does not say %q", err, part)
+				}
+			}
+		})
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(`{"schema":"locklab/result/v1","run":{},"results":[{"lock":"a","scenario":"b","workload":"c"}]}`))
+	f.Add([]byte(`{"schema":"locklab/result/v1","results":[{"latency_ms":{"p50":1e999}}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := result.Parse(data)
+		if err != nil {
+			return
+		}
+		path := filepath.Join(t.TempDir(), "result.json")
+		if err := result.Write(path, file); err != nil {
+			t.Errorf("a result that was read cannot be written: %v", err)
+		}
+	})
+}

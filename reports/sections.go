@@ -1,0 +1,173 @@
+package reports
+
+import (
+	"cmp"
+	"html/template"
+	"slices"
+
+	"locklab/reports/plots"
+	"locklab/reports/result"
+	"locklab/reports/series"
+)
+
+// plotSection is a group of figures, one for each scenario.
+type plotSection struct {
+	Title, Note string
+	Causes      bool // the legend is that of the causes of duplicates
+	Locks       []legendEntry
+	Figures     []figureBox
+}
+
+type legendEntry struct{ Name, Ink string }
+
+type figureBox struct {
+	Scenario string
+	Note     string
+	SVG      template.HTML
+}
+
+func sectionsOf(f result.File, all []series.Series) []plotSection {
+	inks := inksOf(f.Results)
+	var sections []plotSection
+	workloads := workloadsOf(f.Results)
+	for _, workload := range workloads {
+		suffix := ""
+		if len(workloads) > 1 {
+			suffix = ": " + plain(workload)
+		}
+		var lines []plots.Line
+		byScenario := map[string][]plots.Line{}
+		var legend []legendEntry
+		seen := map[string]bool{}
+		for i, r := range f.Results {
+			if r.Workload != workload || len(all[i].Bins) == 0 {
+				continue
+			}
+			s := all[i]
+			if len(s.Faults) == 0 {
+				s.Faults = windowsOf(r.Faults)
+			}
+			line := plots.Line{Name: plain(r.Lock), Ink: inks[r.Lock], OfferedPerS: r.OfferedPerS, Series: s}
+			lines = append(lines, line)
+			byScenario[r.Scenario] = append(byScenario[r.Scenario], line)
+			if !seen[r.Lock] {
+				seen[r.Lock] = true
+				legend = append(legend, legendEntry{line.Name, string(line.Ink)})
+			}
+		}
+		rows := rowsWith(f.Results, func(r result.Row) bool { return r.Workload == workload })
+		scale := plots.ScaleOf(lines)
+		if s, ok := duplicateSection(rows, inks, scale, suffix); ok {
+			sections = append(sections, s)
+		}
+		if len(lines) == 0 {
+			continue
+		}
+		subject := lines[0].Series.Subject
+		kinds := []struct {
+			title, note string
+			draw        func(string, []plots.Line, plots.Scale) []byte
+		}{
+			{
+				"Achieved rate over time" + suffix,
+				"Successful " + subject + " per second, one strip for each lock; dotted: the offered rate. The shaded time is that of the fault. " +
+					"Short marks below a strip: a duplicate began, of any cause. A second area on top: requests that failed. Bursts after a stop are cut off at the top.",
+				plots.Rate,
+			},
+			{
+				"Latency over time" + suffix,
+				"In milliseconds on a logarithmic axis, by the moment when a request was due. Solid: p99. Dotted: p50. Requests that failed are not in it.",
+				plots.Latency,
+			},
+			{
+				"Distribution of the latency" + suffix,
+				"In milliseconds; both axes are logarithmic, so that the slowest requests have as much room as the others. Requests that failed are not in it.",
+				plots.Percentiles,
+			},
+		}
+		for _, kind := range kinds {
+			section := plotSection{Title: kind.title, Note: kind.note, Locks: legend}
+			for _, scenario := range scenariosOf(rows) {
+				if found := byScenario[scenario]; len(found) > 0 {
+					section.Figures = append(section.Figures, figureBox{
+						Scenario: plain(scenario),
+						Note:     faultNote(found),
+						SVG:      template.HTML(kind.draw(plain(scenario), found, scale)), //nolint:gosec // drawn and escaped by plots
+					})
+				}
+			}
+			sections = append(sections, section)
+		}
+	}
+	return sections
+}
+
+func duplicateSection(rows []result.Row, inks map[string]plots.Ink, scale plots.Scale, suffix string) (plotSection, bool) {
+	section := plotSection{
+		Title:  "Duplicates by cause" + suffix,
+		Note:   "Rooms created in vain. The lock is judged on those that were raced or overlooked.",
+		Causes: true,
+	}
+	byScenario := map[string][]plots.Bar{}
+	for _, r := range rows {
+		d := r.Duplicates
+		if d == nil {
+			continue
+		}
+		bar := plots.Bar{Name: plain(r.Lock), Ink: inks[r.Lock], Raced: d.Raced, Overlooked: d.Overlooked, Unreachable: d.Unreachable}
+		if r.DuplicatesPer1000 != nil {
+			bar.Note = figure(*r.DuplicatesPer1000) + " per 1,000 matches"
+		}
+		scale.DuplicatesMax = max(scale.DuplicatesMax, d.Total)
+		byScenario[r.Scenario] = append(byScenario[r.Scenario], bar)
+	}
+	for _, scenario := range scenariosOf(rows) {
+		if bars := byScenario[scenario]; len(bars) > 0 {
+			section.Figures = append(section.Figures, figureBox{
+				Scenario: plain(scenario),
+				SVG:      template.HTML(plots.Duplicates(plain(scenario), bars, scale)), //nolint:gosec // drawn and escaped by plots
+			})
+		}
+	}
+	return section, len(section.Figures) > 0
+}
+
+// windowsOf takes the faults of the ledger where the history has none.
+func windowsOf(faults []result.Fault) []series.Window {
+	var out []series.Window
+	for _, f := range faults {
+		w := series.Window{Kind: f.Kind, Target: f.Target, FromMS: f.BeganMS, ToMS: f.EndedMS, Proven: f.Proven}
+		if w.FromMS == 0 {
+			w.FromMS = f.AskedMS
+		}
+		if w.ToMS > w.FromMS {
+			out = append(out, w)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b series.Window) int { return cmp.Compare(a.FromMS, b.FromMS) })
+	return out
+}
+
+// faultNote says below a figure what the shaded time is.
+func faultNote(lines []plots.Line) string {
+	kinds := map[string]bool{}
+	var names []string
+	repeats := 0
+	for _, l := range lines {
+		repeats = max(repeats, l.Series.Repeats)
+		for _, w := range l.Series.Faults {
+			if !kinds[w.Kind] {
+				kinds[w.Kind] = true
+				names = append(names, plain(w.Kind))
+			}
+		}
+	}
+	note := "no fault"
+	if len(names) > 0 {
+		note = "shaded: " + list(names)
+	}
+	if repeats > 1 {
+		note += "; mean of " + plural(int64(repeats), "repeat")
+	}
+	return note
+}

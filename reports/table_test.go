@@ -1,0 +1,139 @@
+package reports_test
+
+import (
+	"bytes"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"locklab/reports"
+	"locklab/reports/result"
+)
+
+func sampleFile(t *testing.T) result.File {
+	t.Helper()
+	f, err := result.Read(filepath.Join("testdata", "run", result.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func table(t *testing.T, f result.File, width int, options ...reports.TableOption) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := reports.Table(&out, f, width, options...); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestTable(t *testing.T) {
+	f := sampleFile(t)
+	golden(t, "table-100.txt", []byte(table(t, f, 100)))
+	golden(t, "table-60.txt", []byte(table(t, f, 60)))
+	golden(t, "headline.txt", []byte(strings.Join(reports.Headline(f), "\n")+"\n"))
+	if plain, colour := table(t, f, 100), table(t, f, 100, reports.WithColour()); strings.Contains(plain, "\x1b") || !strings.Contains(colour, "\x1b[32m") {
+		t.Error("colours must come only when they are asked for")
+	}
+}
+
+func TestTableFitsItsWidth(t *testing.T) {
+	f := sampleFile(t)
+	f.Results[0].Lock = "redlock:order=sequential,retry=fixed,persistence=everysec"
+	f.Results[1].AchievedPerS = 123456789
+	for width := 60; width <= 140; width += 7 {
+		text := table(t, f, width)
+		for line := range strings.Lines(text[strings.Index(text, "\n"):]) { // the first line explains
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > width {
+				t.Errorf("a line of %d columns where %d were allowed: %q", n, width, line)
+			}
+		}
+	}
+}
+
+func TestTableAndHeadlineTakeAnything(t *testing.T) {
+	nan := math.NaN()
+	for name, f := range map[string]result.File{
+		"nothing":  {},
+		"bare row": {Results: []result.Row{{}}},
+		"no number": {Results: []result.Row{{
+			Lock: "a", Scenario: "b", Workload: "c", Availability: nan, OfferedPerS: math.Inf(1), AchievedPerS: nan,
+			LatencyMS: &result.Quantiles{P50: nan, P99: nan}, StallMS: &nan, DuplicatesPer1000: &nan, Duplicates: &result.Duplicates{},
+		}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := table(t, f, 100) + strings.Join(reports.Headline(f), "\n")
+			if strings.Contains(text, "NaN") || strings.Contains(text, "Inf") {
+				t.Errorf("no number was shown as one:\n%s", text)
+			}
+		})
+	}
+}
+
+func TestHeadline(t *testing.T) {
+	row := func(lock, scenario, status string, change func(*result.Row)) result.Row {
+		r := result.Row{
+			Lock: lock, Scenario: scenario, Workload: "matchmaking", Matches: 1000, Availability: 1,
+			Verdict: result.Verdict{Status: status, Safety: "safe", Liveness: "live"}, Duplicates: &result.Duplicates{},
+		}
+		if change != nil {
+			change(&r)
+		}
+		return r
+	}
+	six := 6100.0
+	for name, test := range map[string]struct {
+		file result.File
+		want []string
+	}{
+		"nothing":     {result.File{}, []string{"There are no results."}},
+		"interrupted": {result.File{Run: result.Run{Interrupted: true}, Results: []result.Row{row("a", "b", "", nil)}}, []string{"interrupted", "1 of 1 verdict is missing. a under b."}},
+		"violated": {
+			result.File{Results: []result.Row{row("raft", "zone-partition", result.StatusViolated, func(r *result.Row) {
+				r.Verdict.Why, r.Duplicates = "2 duplicates.", &result.Duplicates{Total: 2, Raced: 2}
+			})}},
+			[]string{"1 of 1 verdict is not as expected. raft under zone-partition: 2 duplicates.", "raft made 2 duplicates, all under zone-partition (2.00 per 1,000 matches). Not all of it was expected."},
+		},
+		"silent": {
+			result.File{Results: []result.Row{row("none", "baseline", result.StatusControlSilent, nil)}},
+			[]string{"is that of a control that stayed silent. none under baseline."},
+		},
+		"down": {
+			result.File{Results: []result.Row{
+				row("raft", "zone-failure", result.StatusExpected, func(r *result.Row) { r.Verdict.Liveness, r.StallMS = "down", &six }),
+				row("multiphase", "zone-failure", result.StatusExpected, nil),
+			}},
+			[]string{"All 2 verdicts are as expected.", "Under zone-failure, raft (no grant for 6.1 s) was down until the fault ended; multiphase went on. Expected."},
+		},
+		"unreachable": {
+			result.File{Results: []result.Row{row("raft", "zone-partition", result.StatusExpected, func(r *result.Row) { r.Duplicates = &result.Duplicates{Total: 4, Unreachable: 4} })}},
+			[]string{"raft made no duplicate that a lock can prevent in any scenario. Rooms doubled only because the other room's worker could not be reached are counted apart: raft 4."},
+		},
+		"cost": {
+			result.File{Results: []result.Row{
+				row("none", "baseline", result.StatusExpected, func(r *result.Row) { r.LatencyMS = &result.Quantiles{P50: 1, P99: 2} }),
+				row("raft", "baseline", result.StatusExpected, func(r *result.Row) { r.LatencyMS = &result.Quantiles{P50: 2, P99: 9} }),
+			}},
+			[]string{"a request without a lock (none) took 1.00 ms at p50 and 2.00 ms at p99", "raft 9.00 ms (4.5×)"},
+		},
+		"overlaps": {
+			result.File{Results: []result.Row{row("none", "baseline", result.StatusExpected, func(r *result.Row) {
+				n := int64(3)
+				r.Duplicates, r.Overlaps, r.Matches = nil, &n, 0
+			})}},
+			[]string{"none let through 3 overlapping holds, all under baseline. Expected."},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			have := strings.Join(reports.Headline(test.file), "\n")
+			for _, part := range test.want {
+				if !strings.Contains(have, part) {
+					t.Errorf("the headline does not say %q:\n%s", part, have)
+				}
+			}
+		})
+	}
+}
