@@ -1,0 +1,68 @@
+// Command bench prints how fast the lab's own parts are, as ratios against a peer
+// or a floor that is measured in the same run, in turn. `make bench` calls it.
+//
+//	go run ./cmd/bench                     every row
+//	go run ./cmd/bench -rows 'redlock'     the rows whose name matches
+//	go run ./cmd/bench -check              exit 2 if a figure to reach is missed
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"syscall"
+	"time"
+)
+
+func main() {
+	if servePeer(os.Args[1:]) { // a subject's other process: see each file
+		return
+	}
+	os.Exit(run())
+}
+
+func run() int {
+	rounds := flag.Int("rounds", 5, "counted rounds per row, after one that warms up")
+	each := flag.Duration("each", time.Second, "how long one measurement takes")
+	pattern := flag.String("rows", "", "regular expression: only rows whose name matches")
+	check := flag.Bool("check", false, "exit 2 if a figure to reach is missed")
+	flag.Parse()
+	match, err := regexp.Compile(*pattern)
+	if err != nil || *rounds < 1 || *each <= 0 || flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "bench: -rows wants a regular expression, -rounds and -each more than 0, and nothing else: %v %v\n", err, flag.Args())
+		return 1
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+
+	fmt.Printf("ratios are medians of %d interleaved rounds of %v, [lowest .. highest]\n", *rounds, *each)
+	missed, failed := 0, 0
+	for _, r := range rows() {
+		if !match.MatchString(r.name) {
+			continue
+		}
+		out, err := measure(ctx, r, *rounds, *each)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "bench: %v\n", err)
+			failed++
+			if ctx.Err() != nil {
+				return 130
+			}
+			continue
+		}
+		out.print(os.Stdout)
+		if !out.reached {
+			missed++
+		}
+	}
+	switch {
+	case failed > 0:
+		return 1
+	case missed > 0 && *check:
+		return 2
+	}
+	return 0
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"locklab/workloads/check"
+	"locklab/workloads/history"
+	"locklab/workloads/loadgen"
+)
+
+// checkedEvents is the size of the history that the checker reads: half a million
+// acquisitions and their releases. DESIGN counts both as operations.
+const checkedEvents = 1_000_000
+
+func workloadRows() []row {
+	return []row{
+		{
+			name: "generator: lateness p99 at 10,000 operations/s", unit: "us", reach: 150, atMost: true,
+			start: func(context.Context) (subject, peer measurement, stop func(), err error) {
+				return generatorLateness, nil, func() {}, nil
+			},
+		},
+		{
+			name: "checker: read and check a history of a million events", unit: "s", reach: 1, atMost: true,
+			start: startChecker,
+		},
+	}
+}
+
+// generatorLateness is in microseconds: how much later than intended 99 % of the
+// operations began, in a worker.
+func generatorLateness(ctx context.Context, d time.Duration) (float64, error) {
+	r, err := loadgen.Open(ctx, loadgen.Config{Pacer: loadgen.Poisson(10_000, 1), Duration: d}, func(context.Context, loadgen.Op) {})
+	if err != nil {
+		return 0, fmt.Errorf("generate load: %w", err)
+	}
+	return float64(r.LatenessP99) / float64(time.Microsecond), nil
+}
+
+func startChecker(context.Context) (subject, peer measurement, stop func(), err error) {
+	dir, err := os.MkdirTemp("", "locklab-bench-")
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("make a directory: %w", err)
+	}
+	stop = func() { _ = os.RemoveAll(dir) }
+	path := filepath.Join(dir, "history.jsonl")
+	if err := writeMutexHistory(path, checkedEvents); err != nil {
+		stop()
+		return nil, nil, nil, err
+	}
+	return func(context.Context, time.Duration) (float64, error) {
+		began := time.Now()
+		f, err := check.File(path, check.Options{})
+		if err != nil {
+			return 0, fmt.Errorf("check history: %w", err)
+		}
+		if f.Overlaps != 0 || f.Holds < checkedEvents/2-1 {
+			return 0, fmt.Errorf("check history: %d overlaps in %d holds, want none in %d", f.Overlaps, f.Holds, checkedEvents/2)
+		}
+		return time.Since(began).Seconds(), nil
+	}, nil, stop, nil
+}
+
+// writeMutexHistory is a run of 64 clients on two masters that compete for eight
+// resources with a lock that works.
+func writeMutexHistory(path string, events int) error {
+	w, err := history.Create(path)
+	if err != nil {
+		return err
+	}
+	w.Record(history.Event{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Workload: "mutex"}})
+	w.Record(history.Event{Kind: history.KindPhase, State: loadgen.PhaseMeasure})
+	for n := 0; 2*n < events; n++ {
+		node := "master-" + strconv.Itoa(n%2+1)
+		at := int64(n/8+1) * int64(time.Millisecond)
+		e := history.Event{
+			Kind: history.KindAcquire, FromNS: at - 900_000, SentNS: at - 890_000, AtNS: at, Node: node,
+			Client: node + "/c" + strconv.Itoa(n%64), Hold: "h-" + node + "-" + strconv.Itoa(n), Resource: "r" + strconv.Itoa(n%8),
+			Outcome: "ok", Token: uint64(n/8 + 1), Messages: uint64(3 * n), //nolint:gosec // not negative
+		}
+		w.Record(e)
+		e.Kind, e.FromNS, e.SentNS, e.AtNS = history.KindRelease, at+500_000, 0, at+600_000
+		w.Record(e)
+	}
+	end := int64(events/16+1) * int64(time.Millisecond)
+	w.Record(history.Event{Kind: history.KindPhase, State: loadgen.PhaseDrain, AtNS: end})
+	w.Record(history.Event{Kind: history.KindPhase, State: loadgen.PhaseEnd, AtNS: end})
+	return w.Close()
+}

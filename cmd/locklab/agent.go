@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"locklab/cmd/locklab/internal/lab"
+	"locklab/nodes/agent"
+)
+
+type agentFlags struct {
+	host, zone, listen, advertise, bind, echo, dataDir, tokenFile string
+	makeToken, health                                             bool
+	idleReset                                                     time.Duration
+	seed                                                          uint64
+}
+
+func newAgent() *cobra.Command {
+	var f agentFlags
+	cmd := &cobra.Command{
+		Use:   "agent",
+		Short: "Supervise the nodes of one host and carry its links",
+		Long: `agent starts, kills, pauses and restarts the nodes of one host for a controller
+(locklab run with a topology whose hosts name their agents), and carries the host's
+outbound links. It listens on the loopback unless told otherwise and does not start
+on another address without a token (--token-file, or the environment's
+LOCKLAB_TOKEN).`,
+		Example: `  locklab agent --host master-a --zone a
+  LOCKLAB_TOKEN=... locklab agent --host redis-a-1 --zone a --listen 0.0.0.0:7500 --bind 10.0.1.5
+  locklab agent --health --listen 10.0.1.5:7500 --token-file /etc/locklab/token`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.health {
+				return f.askHealth(cmd.Context(), cmd.OutOrStdout())
+			}
+			return f.run(cmd.Context(), cmd.ErrOrStderr())
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.host, "host", "", "name of this host in the topology (required)")
+	fl.StringVar(&f.zone, "zone", "", "short name of its zone")
+	fl.StringVar(&f.listen, "listen", "127.0.0.1:7500", "address of the control API")
+	fl.StringVar(&f.advertise, "advertise", "", "IP address or name at which other hosts reach this one's nodes (default: --bind, or 127.0.0.1)")
+	fl.StringVar(&f.bind, "bind", "", "IP address that nodes listen on, or a name that stands for it on this host (default: --advertise)")
+	fl.StringVar(&f.echo, "echo", "", "host:port of the echo service that proves faults (default: any port of --bind)")
+	fl.StringVar(&f.dataDir, "data", "", "directory for the nodes' data (default: a temporary one, removed at the end)")
+	fl.StringVar(&f.tokenFile, "token-file", "", "file with the bearer token (default: the environment's LOCKLAB_TOKEN)")
+	fl.BoolVar(&f.makeToken, "make-token", false, "write a random token to --token-file if it is not there")
+	fl.BoolVar(&f.health, "health", false, "ask the agent that listens on --listen how it is, and end: 0 well, 1 not")
+	fl.DurationVar(&f.idleReset, "idle-reset", time.Minute, "stop all nodes when no controller was heard for so long; 0 never")
+	fl.Uint64Var(&f.seed, "seed", 1, "seed of the links' jitter")
+	return cmd
+}
+
+func (f *agentFlags) run(ctx context.Context, stderr io.Writer) (err error) {
+	if f.host == "" {
+		return errors.New("agent: --host is missing: want the host's name in the topology")
+	}
+	if f.makeToken {
+		if err := makeToken(f.tokenFile); err != nil {
+			return fmt.Errorf("agent: %w", err)
+		}
+	}
+	token, err := readToken(f.tokenFile)
+	if err != nil {
+		return fmt.Errorf("agent: %w", err)
+	}
+	if err := f.placeNodes(ctx); err != nil {
+		return fmt.Errorf("agent: %w", err)
+	}
+	dir := f.dataDir
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "locklab-agent-*"); err != nil {
+			return fmt.Errorf("agent: %w", err)
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return fmt.Errorf("agent: --data: %w", err)
+	}
+	log := slog.New(slog.NewTextHandler(stderr, nil))
+	host, err := lab.StartHost(lab.HostConfig{
+		Name: f.host, Zone: f.zone, Listen: f.listen, Advertise: f.advertise, Bind: f.bind, Echo: f.echo,
+		DataDir: dir, Token: token, Seed: f.seed, IdleReset: f.idleReset, Log: log,
+	})
+	if err != nil {
+		return fmt.Errorf("agent: %w", explainListen(err, f.listen))
+	}
+	fmt.Fprintf(stderr, "locklab agent %s: listening on %s\n", f.host, strings.TrimPrefix(host.URL(), "http://"))
+	<-ctx.Done()
+	return host.Close()
+}
+
+// placeNodes completes --bind and --advertise. A name is looked up here and once:
+// a look-up for every connection would be part of every latency.
+func (f *agentFlags) placeNodes(ctx context.Context) error {
+	if f.bind != "" {
+		if _, err := netip.ParseAddr(f.bind); err != nil {
+			found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", f.bind)
+			if err != nil || len(found) == 0 {
+				return fmt.Errorf("--bind %q: want an IP address of this host, or a name of one: %w", f.bind, err)
+			}
+			f.bind = found[0].Unmap().String()
+		}
+	}
+	if f.advertise == "" {
+		f.advertise = "127.0.0.1"
+		if ip, err := netip.ParseAddr(f.bind); err == nil && !ip.IsUnspecified() {
+			f.advertise = f.bind
+		}
+	}
+	return nil
+}
+
+// askHealth is for the health checks of containers, which have no other client.
+func (f *agentFlags) askHealth(ctx context.Context, stdout io.Writer) error {
+	token, err := readToken(f.tokenFile)
+	if err != nil {
+		return fmt.Errorf("agent: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	client := agent.NewClient("http://"+f.listen, token)
+	defer client.Close()
+	health, err := client.Health(ctx)
+	if err != nil {
+		return fmt.Errorf("agent: %w", err)
+	}
+	fmt.Fprintf(stdout, "%s is well\n", health.Host)
+	return nil
+}
+
+const healthTimeout = 5 * time.Second
+
+// explainListen says what to do about an address that is taken.
+func explainListen(err error, listen string) error {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "listen" {
+		return fmt.Errorf("--listen %s: %w", listen, err)
+	}
+	return err
+}

@@ -1,0 +1,350 @@
+//go:build e2e
+
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"locklab/reports/result"
+)
+
+// composed is a fresh copy of the work tree that runs in containers.
+type composed struct {
+	dir, project, port string
+	owner              int // whose the copy is
+}
+
+// newComposed copies what git would have in a clone. The copy belongs to an
+// ordinary user if this test may give it away.
+func newComposed(t *testing.T) *composed {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &composed{dir: filepath.Join(t.TempDir(), "clone"), project: fmt.Sprintf("locklab-e2e-%d", os.Getpid()), owner: os.Getuid()}
+	if c.owner == 0 {
+		c.owner = 12345
+	}
+	_, c.port, err = net.SplitHostPort(freeAddr(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	list.Dir = root
+	names, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range strings.SplitSeq(strings.Trim(string(names), "\x00"), "\x00") {
+		copyFile(t, filepath.Join(root, name), filepath.Join(c.dir, name))
+	}
+	err = filepath.WalkDir(c.dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || c.owner == os.Getuid() {
+			return err
+		}
+		return os.Lchown(path, c.owner, c.owner)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.takeDown(t) })
+	return c
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	info, err := os.Stat(from)
+	if os.IsNotExist(err) {
+		return // deleted, and not yet committed
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, data, info.Mode().Perm()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// docker runs the client in the copy, with settings for docker compose.
+func (c *composed) docker(t *testing.T, env []string, args ...string) outcome {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 20*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "docker", args...)
+	cmd.Dir = c.dir
+	cmd.Env = append(os.Environ(), "COMPOSE_PROJECT_NAME="+c.project, "REPORT_PORT="+c.port)
+	cmd.Env = append(cmd.Env, env...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); cmd.ProcessState == nil {
+		t.Fatalf("docker %s: %v", strings.Join(args, " "), err)
+	}
+	return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+func (c *composed) mustDocker(t *testing.T, args ...string) string {
+	t.Helper()
+	out := c.docker(t, nil, args...)
+	if out.code != 0 {
+		t.Fatalf("docker %s: exit code %d\n%s\n%s", strings.Join(args, " "), out.code, out.stdout, out.stderr)
+	}
+	return out.stdout
+}
+
+// container is the id of a service's container.
+func (c *composed) container(t *testing.T, service string) string {
+	t.Helper()
+	return strings.TrimSpace(c.mustDocker(t, "compose", "ps", "-a", "-q", service))
+}
+
+// takeDown ends everything and sees that nothing of the project is left.
+func (c *composed) takeDown(t *testing.T) {
+	if t.Failed() {
+		logs := c.docker(t, nil, "compose", "logs", "--no-log-prefix", "lab")
+		t.Logf("the lab said:\n%s%s", logs.stdout, logs.stderr)
+	}
+	c.mustDocker(t, "compose", "down", "--volumes", "--remove-orphans", "--timeout", "20")
+	for _, kind := range [][]string{{"ps", "-a", "-q"}, {"network", "ls", "-q"}, {"volume", "ls", "-q"}} {
+		if left := c.mustDocker(t, append(kind, "--filter", "label=com.docker.compose.project="+c.project)...); left != "" {
+			t.Errorf("docker %s: left behind:\n%s", strings.Join(kind, " "), left)
+		}
+	}
+}
+
+func (c *composed) report(name string) string { return filepath.Join(c.dir, "reports", "runs", name) }
+
+// TestE2ECompose is what a user does after cloning: build, compare, look, lose a
+// host, take everything away.
+func TestE2ECompose(t *testing.T) {
+	if out, err := exec.CommandContext(t.Context(), "docker", "version").CombinedOutput(); err != nil {
+		t.Skipf("NOT TESTED: the containers, as no Docker engine answers (docker version: %v)\n%s", err, out)
+	}
+	prepare := exec.CommandContext(t.Context(), "../../.ci/offline-images")
+	if out, err := prepare.CombinedOutput(); err != nil {
+		t.Fatalf("prepare images: %v\n%s", err, out)
+	}
+	c := newComposed(t)
+	for _, file := range []string{"docker-compose.yml", "docker-compose.seoul-3az.yml"} {
+		if out := c.docker(t, nil, "compose", "-f", file, "config", "-q"); out.code != 0 || out.stdout+out.stderr != "" {
+			t.Errorf("%s is not clean: exit code %d\n%s%s", file, out.code, out.stdout, out.stderr)
+		}
+	}
+	c.mustDocker(t, "compose", "build", "-q")
+	t.Run("compares", func(t *testing.T) { c.compares(t) })
+	t.Run("loses a host", func(t *testing.T) { c.losesHost(t) })
+}
+
+// attempts is how often the comparison may say that the machine was too busy to
+// decide. A verdict is never asked for twice.
+const attempts = 3
+
+func (c *composed) compares(t *testing.T) {
+	var out outcome
+	var dir string
+	for n := range attempts {
+		name := fmt.Sprintf("first-%d", n+1)
+		dir = c.report(name)
+		out = c.docker(t, []string{"QUICK=true", "LOCKS=none,multiphase,redlock", "SCENARIOS=baseline,zone-partition", "SEED=1", "OUT=" + name},
+			"compose", "up", "--exit-code-from", "lab")
+		if out.code != 4 {
+			break
+		}
+		t.Logf("attempt %d was inconclusive:\n%s", n+1, out.stdout)
+	}
+	if out.code != 0 {
+		t.Fatalf("exit code %d\n%s\n%s", out.code, out.stdout, out.stderr)
+	}
+	for _, want := range []string{"measuring", "[6/6]", "redlock", "report: "} { // progress and table
+		if said := out.stdout + out.stderr; !strings.Contains(said, want) {
+			t.Errorf("the log does not have %q:\n%s", want, said)
+		}
+	}
+	file := read(t, dir)
+	for _, scenario := range []string{"baseline", "zone-partition"} {
+		if d := row(t, file, "none", scenario).Duplicates; d.Raced == 0 {
+			t.Errorf("none under %s made no duplicates", scenario)
+		}
+		if d := row(t, file, "redlock", scenario).Duplicates; d.Raced+d.Overlooked != 0 {
+			t.Errorf("redlock under %s: %+v", scenario, d)
+		}
+		for _, f := range row(t, file, "redlock", scenario).Faults {
+			if !f.Proven {
+				t.Errorf("%s was not proven", f.Kind)
+			}
+		}
+	}
+	if d := row(t, file, "multiphase", "baseline").Duplicates; d.Total != 0 {
+		t.Errorf("multiphase under baseline: %+v", d)
+	}
+	if v := file.Run.Versions["redis"]; !strings.HasPrefix(v, "redis-server ") {
+		t.Errorf("the image has no redis-server: %q", v)
+	}
+	if file.Run.Topology != "seoul-2az" {
+		t.Errorf("topology %q", file.Run.Topology)
+	}
+	c.checkOwner(t, dir)
+}
+
+// checkOwner sees that a report belongs to whom the clone belongs to.
+func (c *composed) checkOwner(t *testing.T, dir string) {
+	t.Helper()
+	err := filepath.WalkDir(filepath.Dir(dir), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		if uid := int(info.Sys().(*syscall.Stat_t).Uid); uid != c.owner {
+			t.Errorf("%s belongs to %d, not to %d", path, uid, c.owner)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func (c *composed) losesHost(t *testing.T) {
+	const victim = "worker-c-2"
+	out := c.docker(t, []string{"LOCKS=raft,none", "SCENARIOS=baseline,zone-partition", "DURATION=5s", "SEED=2", "OUT=second"}, "compose", "up", "-d")
+	if out.code != 0 {
+		t.Fatalf("exit code %d\n%s\n%s", out.code, out.stdout, out.stderr)
+	}
+	lab := c.container(t, "lab")
+	logs := exec.CommandContext(t.Context(), "docker", "logs", "-f", lab)
+	said := &syncBuffer{changed: make(chan struct{}, 1)}
+	logs.Stdout, logs.Stderr = said, said
+	if err := logs.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, said, "[3/4]", "measuring")
+	c.mustDocker(t, "kill", c.container(t, victim))
+	c.checkPage(t)
+	c.checkConfinement(t)
+	code := strings.TrimSpace(c.mustDocker(t, "wait", lab))
+	_ = logs.Wait() // it ended with the container
+	if code != "4" {
+		t.Errorf("exit code %s, want 4\n%s", code, said)
+	}
+	file := read(t, c.report("second"))
+	before := row(t, file, "raft", "baseline")
+	if d := before.Duplicates; before.Matches == 0 || d.Raced+d.Overlooked != 0 {
+		t.Errorf("raft under baseline, before the loss: %d matches, %+v", before.Matches, d)
+	}
+	during := row(t, file, "raft", "zone-partition")
+	if during.Matches == 0 || len(during.Faults) < 2 {
+		t.Errorf("the run was not completed: %d matches, faults %+v", during.Matches, during.Faults)
+	}
+	for _, lock := range []string{"none", "raft"} {
+		r := row(t, file, lock, "zone-partition")
+		if r.Verdict.Status != result.StatusInconclusive || !strings.Contains(r.Verdict.Why, "Host "+victim+" was lost") {
+			t.Errorf("%s: %s: %s", lock, r.Verdict.Status, r.Verdict.Why)
+		}
+		if !slices.ContainsFunc(r.Faults, func(f result.Fault) bool { return f.Kind == "host-loss" && f.Target == "host "+victim }) {
+			t.Errorf("the ledger of %s does not have the loss: %+v", lock, r.Faults)
+		}
+	}
+	c.checkOwner(t, c.report("second"))
+}
+
+// checkPage reads the finished report as a browser on this machine does.
+func (c *composed) checkPage(t *testing.T) {
+	t.Helper()
+	for _, path := range []string{"/", "/first-1/", "/first-1/result.json"} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:"+c.port+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		_ = response.Body.Close() // not read
+		if response.StatusCode != http.StatusOK {
+			t.Errorf("GET %s: %s", path, response.Status)
+		}
+	}
+}
+
+// checkConfinement looks at what containers may do, and that zones meet only where
+// the topology says so.
+func (c *composed) checkConfinement(t *testing.T) {
+	t.Helper()
+	ids := strings.Fields(c.mustDocker(t, "compose", "ps", "-q"))
+	text := c.mustDocker(t, append([]string{"inspect"}, ids...)...)
+	var containers []struct {
+		Name       string
+		HostConfig struct {
+			Privileged, ReadonlyRootfs bool
+			CapDrop, SecurityOpt       []string
+			NanoCpus, Memory           int64
+			PortBindings               map[string][]struct{ HostIP string } //nolint:tagliatelle // Docker's name
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &containers); err != nil {
+		t.Fatal(err)
+	}
+	if len(containers) < 17 {
+		t.Errorf("%d containers, want those of 15 hosts that are left, the lab and the page", len(containers))
+	}
+	for _, k := range containers {
+		h := k.HostConfig
+		if h.Privileged || !h.ReadonlyRootfs || !slices.Contains(h.CapDrop, "ALL") ||
+			!slices.Contains(h.SecurityOpt, "no-new-privileges:true") || h.NanoCpus == 0 || h.Memory == 0 {
+			t.Errorf("%s is not confined: %+v", k.Name, h)
+		}
+		for port, bindings := range h.PortBindings {
+			for _, b := range bindings {
+				if b.HostIP != "127.0.0.1" {
+					t.Errorf("%s publishes %s on %q", k.Name, port, b.HostIP)
+				}
+			}
+		}
+	}
+	token := strings.TrimSpace(c.mustDocker(t, "compose", "exec", "-T", "worker-a-1", "cat", "/run/locklab/token"))
+	if len(token) < 32 || strings.Contains(text, token) {
+		t.Errorf("the token is short, or docker inspect shows it")
+	}
+	for _, id := range ids {
+		for line := range strings.Lines(c.mustDocker(t, "top", id, "-eo", "pid,uid,args")) {
+			if fields := strings.Fields(line); fields[1] == "0" {
+				t.Errorf("a process of root: %s", line)
+			}
+		}
+	}
+	address := strings.TrimSpace(c.mustDocker(t, "inspect", c.container(t, "worker-c-1"), "--format",
+		`{{with index .NetworkSettings.Networks "`+c.project+`_zone-c"}}{{.IPAddress}}{{end}}`))
+	// Nobody listens on this port: who gets there is refused at once.
+	dial := "timeout 3 bash -c '</dev/tcp/" + address + "/9'"
+	if out := c.docker(t, nil, "compose", "exec", "-T", "master-a", "sh", "-c", dial); out.code != 1 {
+		t.Errorf("master-a does not reach zone c: %d %s", out.code, out.stderr)
+	}
+	if out := c.docker(t, nil, "compose", "exec", "-T", "worker-a-1", "sh", "-c", dial); out.code == 1 && strings.Contains(out.stderr, "refused") {
+		t.Errorf("worker-a-1 reaches zone c, where it has nothing to do: %s", out.stderr)
+	}
+}

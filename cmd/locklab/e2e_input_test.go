@@ -1,0 +1,216 @@
+//go:build e2e
+
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// syncBuffer collects output that another goroutine writes.
+type syncBuffer struct {
+	mu      sync.Mutex
+	buf     bytes.Buffer
+	changed chan struct{}
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	select {
+	case b.changed <- struct{}{}:
+	default:
+	}
+	return b.buf.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestE2EBadInput: every mistake ends with exit 1 and one clear line.
+func TestE2EBadInput(t *testing.T) {
+	wrongField := write(t, "wrong-field.yaml", "name: x\nsummary: y\ntimeline:\n  - at: 10%\n    for: 10%\n    fault: partition\n    betwixt: [zone:a, zone:c]\n")
+	wrongTopology := write(t, "wrong-topology.yaml", "name: x\nzones: [{name: z, short: a}]\nlatency:\n  inside: {rtt: 1ms}\n  amid: {rtt: 1ms}\nhosts: []\n")
+	twice := write(t, "twice.yaml", `name: twice
+zones: [{name: z1, short: a}]
+latency: {inside: {rtt: 0.2ms}, between: {rtt: 1ms}}
+hosts:
+  - {name: h, zone: a, nodes: [{name: m, role: master}]}
+  - {name: h, zone: a, nodes: [{name: w, role: worker}]}
+`)
+	file := write(t, "file", "")
+	tests := []struct {
+		args []string
+		want []string // in the message
+	}{
+		{[]string{"run", "--locks", "zookeper"}, []string{`unknown lock "zookeper"`, "redlock"}},
+		{[]string{"run", "--locks", "redlock:ttl=soon"}, []string{"ttl=soon", "duration"}},
+		{[]string{"run", "--scenarios", "earthquake"}, []string{"earthquake", "zone-failure"}},
+		{[]string{"run", "--workload", "sleep"}, []string{`"sleep"`, "matchmaking, mutex"}},
+		{[]string{"run", "--topology", "tokyo"}, []string{"tokyo", "seoul-2az"}},
+		{[]string{"run", "--scenarios", wrongField}, []string{wrongField, "7", "betwixt"}},
+		{[]string{"run", "--topology", wrongTopology}, []string{wrongTopology, "5", "amid"}},
+		{[]string{"run", "--topology", twice}, []string{twice, "6", `"h"`}},
+		{[]string{"run", "--rate", "0"}, []string{"--rate", "above 0"}},
+		{[]string{"run", "--rate", "-5"}, []string{"--rate", "above 0"}},
+		{[]string{"run", "--rate", "many"}, []string{"--rate", `"many"`}},
+		{[]string{"run", "--rate", "NaN"}, []string{"--rate"}},
+		{[]string{"run", "--repeat", "0"}, []string{"--repeat", "1 to 1000"}},
+		{[]string{"run", "--seed", "lucky"}, []string{"--seed", `"lucky"`}},
+		{[]string{"run", "--duration", "1ms"}, []string{"--duration", "1s"}},
+		{[]string{"run", "--duration", "long"}, []string{"--duration", "long"}},
+		{[]string{"run", "--fail-on", "dups>0"}, []string{"--fail-on", "duplicates"}},
+		{[]string{"run", "--ui", "localhost:80"}, []string{"--ui", "off"}},
+		{[]string{"run", "--out", filepath.Join(file, "below")}, []string{"--out", "file"}},
+		{[]string{"run", "--token-file", "/does/not/exist"}, []string{"--token-file"}},
+		{[]string{"run", "--colour"}, []string{"--colour", "--help"}},
+		{[]string{"run", "everything"}, []string{"everything"}},
+		{[]string{"list", "planets"}, []string{"planets"}},
+		{[]string{"report", t.TempDir()}, []string{"result.json"}},
+		{[]string{"report"}, []string{"arg"}},
+		{[]string{"check", "/does/not/exist"}, []string{"/does/not/exist"}},
+		{[]string{"check", wrongField}, []string{wrongField}},
+		{[]string{"agent"}, []string{"--host"}},
+		{[]string{"agent", "--host", "h", "--listen", "0.0.0.0:0"}, []string{"token"}},
+		{[]string{"dance"}, []string{"dance"}},
+	}
+	for _, tt := range tests {
+		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
+			out := mustRun(t, 1, tt.args...)
+			lines := strings.Count(strings.TrimSpace(out.stderr), "\n") + 1
+			if lines > 6 || strings.Contains(out.stderr, "goroutine ") {
+				t.Errorf("not a short message:\n%s", out.stderr)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(out.stderr, want) {
+					t.Errorf("the message does not have %q:\n%s", want, out.stderr)
+				}
+			}
+		})
+	}
+}
+
+// TestE2ELists: each list has lines for people and JSON for scripts.
+func TestE2ELists(t *testing.T) {
+	for what, has := range map[string]string{
+		"locks": "multiphase", "scenarios": "zone-partition", "workloads": "mutex",
+		"topologies": "seoul-3az", "faults": "partition",
+	} {
+		if out := mustRun(t, 0, "list", what); !strings.Contains(out.stdout, has) {
+			t.Errorf("list %s does not have %s:\n%s", what, has, out.stdout)
+		}
+		var values []struct {
+			Name    string `json:"name"`
+			Summary string `json:"summary"`
+		}
+		out := mustRun(t, 0, "list", what, "--json")
+		if err := json.Unmarshal([]byte(out.stdout), &values); err != nil || len(values) == 0 || values[0].Name == "" || values[0].Summary == "" {
+			t.Errorf("list %s --json: %v: %s", what, err, out.stdout)
+		}
+	}
+	if out := mustRun(t, 0, "version"); !strings.HasPrefix(out.stdout, "locklab ") {
+		t.Errorf("version says %q", out.stdout)
+	}
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		if out := mustRun(t, 0, "completion", shell); out.stdout == "" {
+			t.Errorf("no completion for %s", shell)
+		}
+	}
+}
+
+// TestE2EAgents runs each host's agent as a process of its own, as in containers
+// and on instances, and points the controller at them.
+func TestE2EAgents(t *testing.T) {
+	const token = "a-secret-of-this-test"
+	hosts := []struct{ name, zone, role string }{
+		{"master-a", "a", "master"},
+		{"master-c", "c", "master"},
+		{"worker-a", "a", "worker"},
+		{"worker-c", "c", "worker"},
+	}
+	var yaml strings.Builder
+	yaml.WriteString("name: agents\nsummary: agents as processes\nzones:\n  - {name: ap-northeast-2a, short: a}\n  - {name: ap-northeast-2c, short: c}\n" +
+		"latency: {inside: {rtt: 0.2ms}, between: {rtt: 1ms}}\nhosts:\n")
+	for _, h := range hosts {
+		addr := freeAddr(t)
+		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary, "agent", "--host", h.name, "--zone", h.zone, "--listen", addr)
+		cmd.Env = append(os.Environ(), "LOCKLAB_TOKEN="+token)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		said := &syncBuffer{changed: make(chan struct{}, 1)}
+		cmd.Stderr = said
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = cmd.Process.Signal(syscall.SIGTERM)
+			if code := exitOf(cmd); code != 0 {
+				t.Errorf("agent %s ended with %d:\n%s", h.name, code, said)
+			}
+		})
+		waitFor(t, said, "listening on")
+		fmt.Fprintf(&yaml, "  - {name: %s, zone: %s, agent: \"http://%s\", nodes: [{name: %s, role: %s}]}\n", h.name, h.zone, addr, h.name, h.role)
+	}
+	topology := write(t, "agents.yaml", yaml.String())
+	base := []string{"run", "--topology", topology, "--quick", "--locks", "none,multiphase", "--scenarios", "baseline"}
+
+	t.Run("runs", func(t *testing.T) {
+		_, dir := compare(t, append(os.Environ(), "LOCKLAB_TOKEN="+token), 0, base[1:]...)
+		file := read(t, dir)
+		if d := row(t, file, "multiphase", "baseline").Duplicates; d.Total != 0 {
+			t.Errorf("multiphase made %d duplicates", d.Total)
+		}
+		if d := row(t, file, "none", "baseline").Duplicates; d.Raced == 0 {
+			t.Error("none made no duplicates")
+		}
+	})
+	t.Run("wrong token", func(t *testing.T) {
+		out := run(t, append(os.Environ(), "LOCKLAB_TOKEN=wrong"), append(base, "--out", filepath.Join(t.TempDir(), "out"))...)
+		if out.code != 1 || !strings.Contains(out.stderr, "refuses the token") {
+			t.Errorf("exit code %d: %s", out.code, out.stderr)
+		}
+		if strings.Contains(out.stderr, token) {
+			t.Error("the token was printed")
+		}
+	})
+	t.Run("unreachable", func(t *testing.T) {
+		text := strings.Replace(yaml.String(), "http://127.0.0.1:", "http://127.0.0.2:", 1)
+		away := write(t, "away.yaml", text)
+		out := run(t, append(os.Environ(), "LOCKLAB_TOKEN="+token), "run", "--topology", away, "--quick", "--locks", "none", "--scenarios", "baseline", "--out", filepath.Join(t.TempDir(), "out"))
+		if out.code != 1 || !strings.Contains(out.stderr, "cannot be reached") {
+			t.Errorf("exit code %d: %s", out.code, out.stderr)
+		}
+	})
+}
+
+// freeAddr is an address of the loopback that nobody listens on.
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
+}

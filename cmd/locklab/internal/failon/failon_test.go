@@ -1,0 +1,59 @@
+package failon_test
+
+import (
+	"strings"
+	"testing"
+
+	"locklab/cmd/locklab/internal/failon"
+	"locklab/reports/result"
+)
+
+func TestThresholds(t *testing.T) {
+	stall := 700.0
+	row := result.Row{
+		Duplicates: &result.Duplicates{Total: 3, Raced: 1, Unreachable: 2},
+		LatencyMS:  &result.Quantiles{P50: 1, P99: 20, Max: 90},
+		StallMS:    &stall, Availability: 0.98, Errors: map[string]int64{"timeout": 4},
+	}
+	tests := []struct {
+		text    string
+		crossed bool
+	}{
+		{"duplicates>0", true},
+		{"duplicates > 3", false},
+		{"duplicates>=3", true},
+		{"duplicates.raced==1", true},
+		{"duplicates.overlooked!=0", false},
+		{"latency_ms>19", true},
+		{"latency_ms.p50>19", false},
+		{"availability<0.99", true},
+		{"availability<=0.5", false},
+		{"stall_ms>500", true},
+		{"errors.timeout>3", true},
+		{"errors.other>0", false},
+		{"overlaps>0", false}, // a figure that this workload does not have
+	}
+	for _, tt := range tests {
+		threshold, err := failon.Parse(tt.text)
+		if err != nil {
+			t.Errorf("%s: %v", tt.text, err)
+			continue
+		}
+		if got := threshold.Crossed(row); got != tt.crossed {
+			t.Errorf("%s: crossed is %v, want %v", tt.text, got, tt.crossed)
+		}
+	}
+}
+
+func TestBadThresholdsAreExplained(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                "FIGURE OPERATOR NUMBER",
+		"duplicates":      "FIGURE OPERATOR NUMBER",
+		"duplicates>many": "not a number",
+		"dups>0":          "unknown figure",
+	} {
+		if _, err := failon.Parse(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error is %v, want one that says %q", text, err, want)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"locklab/chaos"
+	"locklab/chaos/link"
+	"locklab/nodes/agent"
+	"locklab/workloads/history"
+)
+
+// chaosConfig gives the runner the run's hosts and nodes, and the means to break
+// them.
+func (x *experiment) chaosConfig(c *cluster, rec history.Recorder) chaos.Config {
+	config := chaos.DefaultConfig()
+	config.Links = map[string]chaos.LinkControl{}
+	for _, h := range c.topo.Hosts {
+		config.Inventory.Hosts = append(config.Inventory.Hosts, chaos.Host{Name: h.Name, Zone: h.Zone})
+		config.Links[h.Name] = linkControl{c, h.Name}
+	}
+	for _, n := range c.topo.Nodes() {
+		config.Inventory.Nodes = append(config.Inventory.Nodes, chaos.Node{Name: n.Name, Role: n.Role, Host: n.Host})
+	}
+	config.Nodes = nodeControl{c}
+	config.Resolver = resolver{c}
+	config.Recorder = rec
+	config.Lease = c.plan.entry.Lease(x.spec)
+	config.Log = x.fleet.log
+	return config
+}
+
+// linkControl lets the chaos runner change the links of one host. A lost host has
+// none that could be healed.
+type linkControl struct {
+	cluster *cluster
+	host    string
+}
+
+var _ chaos.LinkControl = linkControl{}
+
+func (l linkControl) Apply(ctx context.Context, i link.Impairment) error {
+	ctx, cancel := context.WithTimeout(ctx, linkTime)
+	defer cancel()
+	return l.cluster.machine(l.host).links.Apply(ctx, i)
+}
+
+func (l linkControl) Heal(ctx context.Context, id string) error {
+	limited, cancel := context.WithTimeout(ctx, linkTime)
+	defer cancel()
+	return l.cluster.tolerate(ctx, l.host, l.cluster.machine(l.host).links.Heal(limited, id))
+}
+
+func (l linkControl) Probes(ctx context.Context) (link.Report, error) {
+	ctx, cancel := context.WithTimeout(ctx, linkTime)
+	defer cancel()
+	return l.cluster.machine(l.host).links.Probes(ctx)
+}
+
+// nodeControl lets the chaos runner reach nodes through the agents of their hosts.
+type nodeControl struct{ cluster *cluster }
+
+var _ chaos.NodeControl = nodeControl{}
+
+func (n nodeControl) host(node string) (string, error) {
+	placed, ok := n.cluster.topo.Node(node)
+	if !ok {
+		return "", fmt.Errorf("node %q is not part of this run", node)
+	}
+	return placed.Host, nil
+}
+
+func (n nodeControl) with(ctx context.Context, node string, limit time.Duration, do func(context.Context, *agent.Client) error) error {
+	host, err := n.host(node)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return do(ctx, n.cluster.machine(host).agent)
+}
+
+func (n nodeControl) Kill(ctx context.Context, node string) error {
+	return n.with(ctx, node, callTime, func(ctx context.Context, a *agent.Client) error { return a.Kill(ctx, node) })
+}
+
+func (n nodeControl) Pause(ctx context.Context, node string) error {
+	return n.with(ctx, node, callTime, func(ctx context.Context, a *agent.Client) error { return a.Pause(ctx, node) })
+}
+
+// Resume is tolerant, as it heals: with its host a paused node is gone.
+func (n nodeControl) Resume(ctx context.Context, node string) error {
+	host, err := n.host(node)
+	if err != nil {
+		return err
+	}
+	err = n.with(ctx, node, callTime, func(ctx context.Context, a *agent.Client) error { return a.Resume(ctx, node) })
+	return n.cluster.tolerate(ctx, host, err)
+}
+
+func (n nodeControl) Restart(ctx context.Context, node string, wipe bool, delay time.Duration) error {
+	return n.with(ctx, node, delay+2*callTime, func(ctx context.Context, a *agent.Client) error {
+		return a.Restart(ctx, node, agent.RestartOptions{Wipe: wipe, Delay: delay})
+	})
+}
+
+func (n nodeControl) State(ctx context.Context, node string) (state chaos.NodeState, err error) {
+	err = n.with(ctx, node, linkTime, func(ctx context.Context, a *agent.Client) error {
+		all, err := a.Nodes(ctx)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(all, func(s agent.NodeStatus) bool { return s.Name == node })
+		if i < 0 {
+			return fmt.Errorf("the agent does not know node %q", node)
+		}
+		state = chaos.NodeState(all[i].State)
+		return nil
+	})
+	return state, err
+}

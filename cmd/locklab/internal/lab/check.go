@@ -1,0 +1,41 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"locklab/workloads/check"
+	"locklab/workloads/history"
+)
+
+// Check judges a history as a comparison does.
+func Check(path string) (*check.Findings, error) {
+	measured, err := measuredTime(path)
+	if err != nil {
+		return nil, err
+	}
+	return check.File(path, check.Options{Stall: stallLimit(measured)})
+}
+
+// stallLimit is from when on a time without grants is a stall: a second, or less in
+// runs so short that a second would be most of a fault.
+func stallLimit(measured time.Duration) time.Duration { return min(time.Second, measured/8) }
+
+// measuredTime is how long the measured part was to last, as the first event says.
+func measuredTime(path string) (_ time.Duration, err error) {
+	r, err := history.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	var head history.Event
+	if err := r.Next(&head); err != nil && !errors.Is(err, io.EOF) {
+		return 0, err
+	}
+	if head.Kind != history.KindRun || head.Run == nil {
+		return 0, fmt.Errorf("%s: the first line is not the description of a run: want a history that locklab wrote", path)
+	}
+	return time.Duration(head.Run.DurationNS), nil
+}

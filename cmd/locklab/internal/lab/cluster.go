@@ -1,0 +1,268 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"locklab/chaos/link"
+	"locklab/nodes/agent"
+	"locklab/nodes/role"
+	"locklab/nodes/topology"
+	"locklab/workloads/history"
+)
+
+// cluster is the nodes and links of one run.
+type cluster struct {
+	fleet *fleet
+	topo  *topology.Topology           // only what this run needs
+	plan  plan                         // what the nodes are told
+	addrs map[string]map[string]string // node -> port -> address that other hosts dial
+
+	followers map[string]*agent.Follower // by host
+	recorder  history.Recorder
+	losses    losses
+	endWatch  func()
+}
+
+// up brings the cluster of one run up, from machines that are empty. Its error is
+// errHostLost if a host that the run needs is gone.
+func (f *fleet) up(ctx context.Context, topo *topology.Topology, p plan, rec history.Recorder) (_ *cluster, err error) {
+	c := &cluster{fleet: f, topo: topo, plan: p, addrs: map[string]map[string]string{}, recorder: rec, endWatch: func() {}}
+	defer func() {
+		if err != nil {
+			err = c.blameLosses(ctx, err)
+			err = errors.Join(err, c.down(ctx))
+		}
+	}()
+	if err := c.each(func(m *machine) error { return m.enlist(ctx) }); err != nil {
+		return nil, fmt.Errorf("empty the hosts: %w", err)
+	}
+	c.follow(ctx)
+	if err := c.reserve(ctx); err != nil {
+		return nil, err
+	}
+	if err := c.connect(ctx); err != nil {
+		return nil, err
+	}
+	// Servers before those who dial them: a client that starts into a cluster that
+	// does not answer yet would begin its life with a back-off.
+	for _, stage := range [][]string{{role.Redis, role.Raft, role.Worker}, {role.Master}} {
+		if err := c.start(ctx, stage...); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// each calls do for all machines of the run at once.
+func (c *cluster) each(do func(*machine) error) error {
+	var group errgroup.Group
+	for _, h := range c.topo.Hosts {
+		m := c.fleet.machines[h.Name]
+		group.Go(func() error { return do(m) })
+	}
+	return group.Wait()
+}
+
+// follow records what the hosts' nodes and agents tell, on the controller's clock.
+func (c *cluster) follow(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx) // what an interrupted run did is evidence too
+	c.followers = map[string]*agent.Follower{}
+	for _, h := range c.topo.Hosts {
+		m := c.fleet.machines[h.Name]
+		c.followers[h.Name] = m.agent.Follow(ctx, 0, func(_ uint64, e history.Event) error {
+			shift(&e, int64(m.offset), int64(m.errorBound))
+			c.recorder.Record(e)
+			return nil
+		})
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		c.keepWatch(ctx)
+	}()
+	c.endWatch = func() {
+		cancel()
+		<-watched
+	}
+}
+
+// shift moves an event from its host's clock to the controller's.
+func shift(e *history.Event, offset, errorBound int64) {
+	for _, t := range []*int64{&e.AtNS, &e.FromNS, &e.SentNS} {
+		if *t != 0 {
+			*t += offset
+		}
+	}
+	e.ErrNS = errorBound
+}
+
+func (c *cluster) reserve(ctx context.Context) error {
+	nodes := c.topo.Nodes()
+	found := make([]map[string]string, len(nodes))
+	var group errgroup.Group
+	for i, n := range nodes {
+		group.Go(func() (err error) {
+			found[i], err = c.machine(n.Host).agent.Reserve(ctx, n.Name, n.Role)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return fmt.Errorf("reserve addresses: %w", err)
+	}
+	for i, n := range nodes {
+		c.addrs[n.Name] = found[i]
+	}
+	return nil
+}
+
+func (c *cluster) machine(host string) *machine { return c.fleet.machines[host] }
+
+// connect opens a link for everything that one node dials on another host, and has
+// the hosts that are linked probe each other.
+func (c *cluster) connect(ctx context.Context) error {
+	var group errgroup.Group
+	group.SetLimit(16)
+	for _, w := range c.plan.wires {
+		group.Go(func() error {
+			addr, err := c.open(ctx, w)
+			if err != nil {
+				return fmt.Errorf("open link from %s to %s: %w", w.from.Host, w.to.Name, err)
+			}
+			c.plan.set(w, addr)
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return c.probe(ctx)
+}
+
+func (c *cluster) open(ctx context.Context, w wire) (string, error) {
+	upstream := c.addrs[w.to.Name][w.port]
+	if w.from.Host == w.to.Host {
+		return upstream, nil // not a link: nothing lies between
+	}
+	delay := oneWay(c.topo.Between(w.from.Host, w.to.Host))
+	return c.machine(w.from.Host).links.Open(ctx, link.Spec{
+		Name: w.to.Name + "/" + w.port, ToHost: w.to.Host, ToNode: w.to.Name, Port: w.port,
+		Upstream: upstream, Up: delay, Down: delay,
+	})
+}
+
+// oneWay is a direction's share of a round trip: drawn evenly around its half.
+func oneWay(rtt topology.RTT) link.Delay {
+	delay, jitter := rtt.OneWay()
+	return link.Delay{Base: max(delay-jitter, 0), Jitter: 2 * jitter}
+}
+
+func (c *cluster) probe(ctx context.Context) error {
+	echo := map[string]string{}
+	for _, h := range c.topo.Hosts {
+		info, err := c.machine(h.Name).links.Info(ctx)
+		if err != nil {
+			return fmt.Errorf("ask %s for its echo address: %w", h.Name, err)
+		}
+		echo[h.Name] = info.Echo
+	}
+	var group errgroup.Group
+	group.SetLimit(16)
+	for _, pair := range c.plan.hostPairs() {
+		delay := oneWay(c.topo.Between(pair[0], pair[1]))
+		group.Go(func() error {
+			return c.machine(pair[0]).links.Probe(ctx, link.Peer{Host: pair[1], Echo: echo[pair[1]], Up: delay, Down: delay})
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return fmt.Errorf("start probes: %w", err)
+	}
+	return nil
+}
+
+func (c *cluster) start(ctx context.Context, roles ...string) error {
+	var group errgroup.Group
+	for _, n := range c.topo.NodesOf(roles...) {
+		group.Go(func() error {
+			settings, err := json.Marshal(c.plan.settings(n))
+			if err != nil {
+				return fmt.Errorf("settings of %s: %w", n.Name, err)
+			}
+			err = c.machine(n.Host).agent.Start(ctx, agent.NodeSpec{Name: n.Name, Role: n.Role, Settings: settings})
+			if err != nil {
+				return fmt.Errorf("start %s: %w", n.Name, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// down stops the nodes, waits for the last of their events and clears the links.
+// What a lost host can no longer do is no error.
+func (c *cluster) down(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	c.endWatch()
+	c.welcomeBack(ctx)
+	// Whoever dials ends first, so that its good-byes still find their servers.
+	var errs []error
+	for _, stage := range [][]string{{role.Master}, {role.Worker, role.Redis, role.Raft}} {
+		errs = append(errs, c.stop(ctx, stage...))
+	}
+	errs = append(errs, c.ask(ctx, func(ctx context.Context, m *machine) error {
+		f := c.followers[m.Name]
+		if f == nil {
+			return nil
+		}
+		err := f.Drain(ctx)
+		f.Close()
+		return errors.Join(err, f.Err())
+	}))
+	c.bury()
+	errs = append(errs, c.ask(ctx, func(ctx context.Context, m *machine) error { return m.agent.Reset(ctx) }))
+	return errors.Join(errs...)
+}
+
+// ask calls do for all machines of the run that are not lost, at once. Each has its
+// own time, so that one that does not answer costs the others nothing.
+func (c *cluster) ask(ctx context.Context, do func(context.Context, *machine) error) error {
+	return c.each(func(m *machine) error {
+		if c.losses.has(m.Name) {
+			if f := c.followers[m.Name]; f != nil {
+				f.Close()
+			}
+			return nil
+		}
+		limited, cancel := context.WithTimeout(ctx, callTime)
+		defer cancel()
+		return c.tolerate(ctx, m.Name, do(limited, m))
+	})
+}
+
+func (c *cluster) stop(ctx context.Context, roles ...string) error {
+	var group errgroup.Group
+	for _, n := range c.topo.NodesOf(roles...) {
+		if c.losses.has(n.Host) {
+			continue
+		}
+		group.Go(func() error {
+			limited, cancel := context.WithTimeout(ctx, callTime)
+			defer cancel()
+			err := c.machine(n.Host).agent.Stop(limited, n.Name)
+			if errors.Is(err, agent.ErrNotFound) || errors.Is(err, agent.ErrConflict) {
+				return nil // it was never started, or has ended
+			}
+			return c.tolerate(ctx, n.Host, err)
+		})
+	}
+	return group.Wait()
+}
+
+// masterURL is where players and the controller reach a master: directly, no link
+// lies between.
+func (c *cluster) masterURL(name string) string { return "http://" + c.addrs[name]["http"] }

@@ -1,0 +1,145 @@
+package lab
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"locklab/cmd/locklab/internal/catalog"
+	"locklab/nodes/topology"
+)
+
+// composeFile is what these tests read of a compose file.
+type composeFile struct {
+	Services map[string]struct {
+		Extends   struct{ File, Service string }
+		Hostname  string
+		Command   []string
+		DependsOn []string `yaml:"depends_on"`
+		Networks  any
+	}
+	Networks map[string]struct{ Internal bool }
+}
+
+// networksOf lists a service's networks with its aliases on each.
+func networksOf(t *testing.T, networks any) map[string][]string {
+	t.Helper()
+	found := map[string][]string{}
+	switch networks := networks.(type) {
+	case []any:
+		for _, name := range networks {
+			found[name.(string)] = nil
+		}
+	case map[string]any:
+		for name, settings := range networks {
+			found[name] = nil
+			aliases, _ := settings.(map[string]any)["aliases"].([]any)
+			for _, alias := range aliases {
+				found[name] = append(found[name], alias.(string))
+			}
+		}
+	default:
+		t.Fatalf("networks are a %T", networks)
+	}
+	return found
+}
+
+// TestComposeFilesAreTheTopologies: the hosts of a compose file are those of the
+// topology, and zones meet only where something dials from one into another.
+func TestComposeFilesAreTheTopologies(t *testing.T) {
+	for file, name := range map[string]string{"docker-compose.yml": "seoul-2az", "docker-compose.seoul-3az.yml": "seoul-3az"} {
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var compose composeFile
+			if err := yaml.Unmarshal(text, &compose); err != nil {
+				t.Fatal(err)
+			}
+			topo, err := topology.Load(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(text), "TOPOLOGY: ${TOPOLOGY:-"+name+"}") {
+				t.Error("the lab does not run this topology")
+			}
+			dialed := zonesDialed(t, topo)
+			wantNetworks := []string{"control", "page"}
+			for _, z := range topo.Zones {
+				wantNetworks = append(wantNetworks, "zone-"+z.Short)
+			}
+			for _, network := range wantNetworks {
+				if got, ok := compose.Networks[network]; !ok || got.Internal != (network != "page") {
+					t.Errorf("network %s: there %v, internal %v", network, ok, got.Internal)
+				}
+			}
+			services := []string{"lab", "report"}
+			for _, h := range topo.Hosts {
+				services = append(services, h.Name)
+				s := compose.Services[h.Name]
+				if s.Extends.Service != "host" || s.Hostname != h.Name {
+					t.Errorf("host %s: it extends %q, its hostname is %q", h.Name, s.Extends.Service, s.Hostname)
+				}
+				command := []string{
+					"--host=" + h.Name, "--zone=" + h.Zone, "--listen=" + h.Name + ".control:7500", "--bind=" + h.Name + ".zone-" + h.Zone,
+				}
+				if !slices.Equal(s.Command, command) {
+					t.Errorf("host %s: command %q, want %q", h.Name, s.Command, command)
+				}
+				networks := networksOf(t, s.Networks)
+				want := map[string][]string{"control": {h.Name + ".control"}, "zone-" + h.Zone: {h.Name + ".zone-" + h.Zone}}
+				for _, zone := range dialed[h.Name] {
+					if zone != h.Zone {
+						want["zone-"+zone] = nil
+					}
+				}
+				if len(networks) != len(want) {
+					t.Errorf("host %s: networks %v, want %v", h.Name, networks, want)
+				}
+				for network, aliases := range want {
+					if got, ok := networks[network]; !ok || !slices.Equal(got, aliases) {
+						t.Errorf("host %s: on %s as %v, want %v", h.Name, network, got, aliases)
+					}
+				}
+				if !slices.Contains(compose.Services["lab"].DependsOn, h.Name) {
+					t.Errorf("the lab does not depend on %s", h.Name)
+				}
+			}
+			for name := range compose.Services {
+				if !slices.Contains(services, name) {
+					t.Errorf("service %s is no host of the topology", name)
+				}
+			}
+		})
+	}
+}
+
+// zonesDialed is, for every host, the zones of the hosts that it dials with any of
+// the locks.
+func zonesDialed(t *testing.T, topo *topology.Topology) map[string][]string {
+	t.Helper()
+	specs, err := catalog.ParseList(catalog.Names())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dialed := map[string][]string{}
+	for _, spec := range specs {
+		config := &Config{Topology: topo}
+		if err := config.checkServers(); err != nil {
+			t.Fatal(err)
+		}
+		p, err := newPlan(config, spec, "test", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range p.wires {
+			dialed[w.from.Host] = append(dialed[w.from.Host], w.to.Zone)
+		}
+	}
+	return dialed
+}

@@ -1,0 +1,7 @@
+// Package lab runs a comparison: for each lock and scenario it brings a cluster of
+// real processes up, lets the workload run while the scenario breaks something,
+// and judges the history that this leaves.
+//
+// It is where the parts meet that do not know each other: agents, links, faults,
+// workloads, checkers and results.
+package lab

@@ -1,0 +1,194 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"locklab/chaos"
+	"locklab/chaos/scenario"
+	"locklab/cmd/locklab/internal/progress"
+	"locklab/locks"
+	"locklab/locks/clock"
+	"locklab/locks/seed"
+	"locklab/workloads/check"
+	"locklab/workloads/history"
+)
+
+// experiment is one run: one lock under one scenario, once.
+type experiment struct {
+	config   *Config
+	fleet    *fleet
+	display  progress.Display
+	spec     locks.Spec
+	scenario scenario.Scenario
+	repeat   int // 1 is the first
+}
+
+// name is how the run is called on the console.
+func (x *experiment) name() string {
+	name := fmt.Sprintf("%s under %s", x.spec, x.scenario.Name)
+	if x.config.Repeat > 1 {
+		name += fmt.Sprintf(" (%d/%d)", x.repeat, x.config.Repeat)
+	}
+	return name
+}
+
+// historyFile is the run's history below the report's directory.
+func (x *experiment) historyFile() string {
+	// A spec's characters are letters, digits and "-_:,="; keep them off file systems
+	// that mind.
+	lock := strings.NewReplacer(":", "+", ",", "+", "/", "_", ".", "_").Replace(x.spec.String())
+	return filepath.Join("histories", lock, fmt.Sprintf("%s.%s.%d.jsonl", x.scenario.Name, x.config.Workload, x.repeat))
+}
+
+// seed is that of the run: the same for all locks, so that they meet the same load.
+func (x *experiment) seed() seed.Seed {
+	return seed.Seed(x.config.Seed).Child(fmt.Sprintf("%s/%s/%d", x.scenario.Name, x.config.Workload, x.repeat))
+}
+
+// errInterrupted says that the user stopped the run before its end.
+var errInterrupted = errors.New("interrupted")
+
+// run brings the cluster up, lets the workload and the scenario run, takes the
+// cluster down, and judges the history. An interrupted run gives the findings of
+// what there is, with errInterrupted, if it had begun to measure. A run that lost a
+// host gives findings that decide nothing, also if it could not even begin.
+func (x *experiment) run(ctx context.Context) (*check.Findings, error) {
+	path := filepath.Join(x.config.Dir, x.historyFile())
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, fmt.Errorf("create history: %w", err)
+	}
+	file, err := history.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	measured, runErr := x.record(ctx, file)
+	if err := file.Close(); err != nil {
+		return nil, errors.Join(runErr, fmt.Errorf("write history: %w", err))
+	}
+	if ctx.Err() != nil {
+		runErr = errInterrupted
+	}
+	if errors.Is(runErr, errHostLost) { // the history says so, and decides nothing
+		measured, runErr = true, nil
+	}
+	if !measured || (runErr != nil && !errors.Is(runErr, errInterrupted)) {
+		return nil, runErr
+	}
+	findings, err := Check(path)
+	if err != nil {
+		return nil, err
+	}
+	return findings, runErr
+}
+
+// record makes the history. It says whether the measured part was reached.
+func (x *experiment) record(ctx context.Context, file history.Recorder) (measured bool, err error) {
+	rec := &headed{out: file}
+	defer func() { rec.Begin(x.head(0)) }() // a run that failed early has a head too
+
+	p, err := newPlan(x.config, x.spec, fmt.Sprintf("%s/%s/%d", x.spec, x.scenario.Name, x.repeat), uint64(x.seed()))
+	if err != nil {
+		return false, err
+	}
+	x.display.Advance(0, "starting")
+	c, err := x.fleet.up(ctx, p.topo, p, rec)
+	if err != nil {
+		return false, err
+	}
+	defer func() {
+		x.display.Advance(x.config.aboutRun(), "stopping")
+		err = errors.Join(err, c.down(ctx))
+	}()
+	rec.Begin(x.head(c.measureRTT(ctx)))
+	measured, err = x.measure(ctx, c, rec)
+	if err != nil && ctx.Err() == nil {
+		err = c.blameLosses(ctx, err)
+	}
+	return measured, err
+}
+
+// head is the first event of the history.
+func (x *experiment) head(rtt time.Duration) history.Event {
+	topo := x.config.Topology
+	return history.Event{Kind: history.KindRun, AtNS: clock.Mono(), Run: &history.Run{
+		Schema: history.Schema, Lock: x.spec.String(), Scenario: x.scenario.Name, Workload: x.config.Workload,
+		Topology: topo.Name, Repeat: x.repeat, Seed: uint64(x.seed()), OfferedPS: x.config.Rate,
+		WarmupNS: int64(x.config.Warmup), DurationNS: int64(x.config.Duration),
+		HostZones: topo.HostZones(), NodeHosts: topo.NodeHosts(), RTTNS: int64(rtt),
+	}}
+}
+
+// lead is the time between the decision to start and the first operation.
+const lead = 50 * time.Millisecond
+
+// measure lets the workload and the scenario run side by side.
+func (x *experiment) measure(ctx context.Context, c *cluster, rec history.Recorder) (measured bool, err error) {
+	start := clock.Mono() + int64(lead)
+	work, err := x.workload(c, rec, start)
+	if err != nil {
+		return false, err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	done, finish := context.WithCancel(ctx)
+	defer finish()
+	group.Go(func() error {
+		defer finish()
+		return work.run(ctx)
+	})
+	group.Go(func() error {
+		select {
+		case from := <-work.measureFrom():
+			measured = true
+			return x.breakThings(ctx, c, rec, from)
+		case <-done.Done():
+			return nil
+		}
+	})
+	group.Go(func() error {
+		x.watch(done, work, start)
+		return nil
+	})
+	err = group.Wait()
+	return measured, err
+}
+
+// breakThings runs the scenario. What it did is in the history; a fault that could
+// not be proven is an inconclusive run, not an error.
+func (x *experiment) breakThings(ctx context.Context, c *cluster, rec history.Recorder, measureFrom int64) error {
+	runner, err := chaos.NewRunner(x.chaosConfig(c, rec))
+	if err != nil {
+		return err
+	}
+	_, err = runner.Run(ctx, x.scenario, x.config.Duration, measureFrom)
+	return err
+}
+
+// watch shows how the run goes until it is done.
+func (x *experiment) watch(done context.Context, work workload, start int64) {
+	for {
+		elapsed := time.Duration(clock.Mono() - start)
+		now := "warming up"
+		if elapsed > x.config.Warmup {
+			now = "measuring"
+		}
+		if elapsed > x.config.Warmup+x.config.Duration {
+			now = "waiting for the last answers"
+		}
+		x.display.Advance(elapsed, work.describe(now))
+		tick := clock.System().NewTimer(250 * time.Millisecond)
+		select {
+		case <-tick.C():
+		case <-done.Done():
+			tick.Stop()
+			return
+		}
+	}
+}

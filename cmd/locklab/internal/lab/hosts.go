@@ -1,0 +1,192 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"locklab/chaos/link"
+	"locklab/locks/clock"
+	"locklab/nodes/agent"
+	"locklab/nodes/topology"
+)
+
+// machine is a host of the topology with the clients of its agent and its links.
+type machine struct {
+	topology.Host
+	agent *agent.Client
+	links *link.Client
+	local *Host // nil if the agent runs elsewhere
+
+	greeted            bool          // its agent is the right one
+	instance           string        // of its agent, since the run began; see agent.Health
+	offset, errorBound time.Duration // of its monotonic clock, to be added to it
+}
+
+// fleet is all machines of a comparison. It outlives single runs.
+type fleet struct {
+	machines map[string]*machine
+	order    []string // host names as in the topology
+	dataDir  string   // of local hosts
+	log      *slog.Logger
+	notice   func(line string) // tells the user
+}
+
+// startFleet starts an agent for every host that has none and reaches the others,
+// for which it waits if they do not answer yet.
+func startFleet(ctx context.Context, topo *topology.Topology, token string, wait time.Duration, seed uint64, log *slog.Logger) (_ *fleet, err error) {
+	f := &fleet{machines: map[string]*machine{}, log: log, notice: func(string) {}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.close())
+		}
+	}()
+	if f.dataDir, err = os.MkdirTemp("", "locklab-*"); err != nil {
+		return nil, fmt.Errorf("create data directory: %w", err)
+	}
+	for _, host := range topo.Hosts {
+		m := &machine{Host: host}
+		url := host.Agent
+		if url == "" {
+			m.local, err = StartHost(HostConfig{
+				Name: host.Name, Zone: host.Zone, DataDir: filepath.Join(f.dataDir, host.Name), Seed: seed, Log: log,
+			})
+			if err != nil {
+				return nil, fmt.Errorf("start agent of %s: %w", host.Name, err)
+			}
+			url = m.local.URL()
+		}
+		bearer := token
+		if m.local != nil {
+			bearer = ""
+		}
+		m.agent = agent.NewClient(url, bearer)
+		m.links = &link.Client{Base: url, HTTP: &http.Client{Transport: withToken{token: bearer, next: &http.Transport{MaxIdleConnsPerHost: 8}}}}
+		f.machines[host.Name] = m
+		f.order = append(f.order, host.Name)
+	}
+	deadline := clock.Mono() + int64(wait)
+	return f, f.each(func(m *machine) error { return m.greet(ctx, deadline) })
+}
+
+// greet sees that a running agent is the one that the topology means. It asks one
+// that does not answer again until the deadline, on clock.Mono.
+func (m *machine) greet(ctx context.Context, deadline int64) error {
+	if m.local != nil {
+		return nil
+	}
+	health, err := m.health(ctx)
+	for errors.Is(err, agent.ErrUnreachable) && clock.Mono() < deadline && ctx.Err() == nil {
+		again := clock.System().NewTimer(200 * time.Millisecond)
+		select {
+		case <-again.C():
+			health, err = m.health(ctx)
+		case <-ctx.Done():
+			again.Stop()
+		}
+	}
+	switch {
+	case errors.Is(err, agent.ErrUnauthorized):
+		return fmt.Errorf("host %s: its agent at %s refuses the token: want the agent's own token in LOCKLAB_TOKEN or --token-file: %w", m.Name, m.Agent, err)
+	case err != nil:
+		return fmt.Errorf("host %s: its agent at %s cannot be reached: start it with `locklab agent --host %s`, or correct the topology: %w", m.Name, m.Agent, m.Name, err)
+	case health.Host != m.Name:
+		return fmt.Errorf("host %s: the agent at %s is that of host %s: correct the topology", m.Name, m.Agent, health.Host)
+	}
+	m.greeted = true
+	return nil
+}
+
+func (m *machine) health(ctx context.Context) (agent.Health, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	return m.agent.Health(ctx)
+}
+
+// enlist empties the machine for a run and reads its clock. One that is just
+// coming back gets a second chance.
+func (m *machine) enlist(ctx context.Context) error {
+	err := m.tryEnlist(ctx)
+	if errors.Is(err, agent.ErrUnreachable) && m.missing(ctx) == nil {
+		return m.tryEnlist(ctx)
+	}
+	return err
+}
+
+// tryEnlist reads the clock every time: a machine that was started anew has another.
+func (m *machine) tryEnlist(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	m.instance = ""
+	if err := m.agent.Reset(ctx); err != nil || m.local != nil {
+		return err
+	}
+	health, err := m.agent.Health(ctx)
+	if err != nil {
+		return err
+	}
+	m.instance = health.Instance
+	if m.offset, m.errorBound, err = m.agent.ClockOffset(ctx, clockRoundTrips); err != nil {
+		return fmt.Errorf("host %s: read its clock: %w", m.Name, err)
+	}
+	return nil
+}
+
+// clockRoundTrips is how often a clock is read: the fastest answer tells most.
+const clockRoundTrips = 20
+
+// each calls do for all machines at once and returns the first error.
+func (f *fleet) each(do func(*machine) error) error {
+	var group errgroup.Group
+	for _, name := range f.order {
+		m := f.machines[name]
+		group.Go(func() error { return do(m) })
+	}
+	return group.Wait()
+}
+
+func (f *fleet) close() error {
+	err := f.each(func(m *machine) error {
+		if m.local != nil {
+			return m.local.Close()
+		}
+		if !m.greeted {
+			return nil // whose agent it is, we do not know
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		return m.agent.Reset(ctx) // a running agent is left empty
+	})
+	for _, m := range f.machines {
+		m.agent.Close()
+		m.links.HTTP.CloseIdleConnections()
+	}
+	if f.dataDir != "" {
+		err = errors.Join(err, os.RemoveAll(f.dataDir))
+	}
+	return err
+}
+
+// withToken adds the bearer token to every request.
+type withToken struct {
+	token string
+	next  *http.Transport
+}
+
+func (t withToken) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t.token != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+t.token)
+	}
+	return t.next.RoundTrip(r)
+}
+
+// CloseIdleConnections lets http.Client reach the transport's.
+func (t withToken) CloseIdleConnections() { t.next.CloseIdleConnections() }

@@ -1,0 +1,90 @@
+package lab
+
+import (
+	"time"
+
+	"locklab/reports/result"
+	"locklab/workloads/check"
+)
+
+// toRow turns the findings of all repeats of one combination, and the verdict on
+// them, into a row of result.json.
+func toRow(f *check.Findings, v check.Verdict, want check.Expectation, histories []string) result.Row {
+	row := result.Row{
+		Lock: f.Run.Lock, Scenario: f.Run.Scenario, Workload: f.Run.Workload, Repeats: f.Repeats,
+		Verdict: result.Verdict{
+			Status: string(v.Status), Safety: string(v.Safety), Liveness: string(v.Liveness), Why: v.Why,
+			Expected: result.Expected{Safety: string(want.Safety)},
+		},
+		OfferedPerS:  f.OfferedPS(),
+		AchievedPerS: f.AchievedPS(),
+		Availability: f.Availability(),
+		Overlaps:     &f.Overlaps,
+		LatencyMS:    quantiles(&f.Latency),
+		AcquireMS:    quantiles(&f.Acquire),
+		HoldMS:       quantiles(&f.Hold),
+		FillMS:       quantiles(&f.Fill),
+		LatenessMS:   quantiles(&f.Lateness),
+		Errors:       f.Errors,
+		Faults:       toFaults(f.Faults),
+		Histories:    histories,
+	}
+	for _, l := range want.Liveness {
+		row.Verdict.Expected.Liveness = append(row.Verdict.Expected.Liveness, string(l))
+	}
+	if f.Run.Workload == Matchmaking {
+		per1000 := f.DuplicatesPer1000()
+		row.Matches, row.RoomsCreated, row.DuplicatesPer1000 = f.Matches, &f.RoomsCreated, &per1000
+		row.Duplicates = &result.Duplicates{
+			Total: f.Duplicates.Total(), Raced: f.Duplicates.Raced,
+			Overlooked: f.Duplicates.Overlooked, Unreachable: f.Duplicates.Unreachable,
+		}
+	}
+	stall := ms(f.StallNS)
+	row.StallMS = &stall
+	if f.RecoveryNS >= 0 {
+		recovery := ms(f.RecoveryNS)
+		row.RecoveryMS = &recovery
+	}
+	if f.Overlaps > 0 {
+		zombie := ms(f.ZombieNS)
+		row.ZombieMS = &zombie
+	}
+	if f.Run.RTTNS > 0 && f.Acquire.Count() > 0 {
+		ratio := float64(f.Acquire.Quantile(0.5)) / float64(f.Run.RTTNS)
+		row.AcquireRTT = &ratio
+	}
+	if messages, ok := f.MessagesPerAcquire(); ok {
+		row.MessagesPerAcquire = &messages
+	}
+	if f.Fairness > 0 {
+		row.Fairness = &f.Fairness
+	}
+	return row
+}
+
+func toFaults(ledger []check.Fault) []result.Fault {
+	var faults []result.Fault
+	for _, f := range ledger {
+		faults = append(faults, result.Fault{
+			Kind: f.Kind, Target: f.Target, Proven: f.Proven,
+			AskedMS: ms(f.AskedNS), BeganMS: ms(f.BeganNS), EndedMS: ms(f.EndedNS),
+		})
+	}
+	return faults
+}
+
+func quantiles(d *check.Dist) *result.Quantiles {
+	if d.Count() == 0 {
+		return nil
+	}
+	return &result.Quantiles{P50: ms(d.Quantile(0.5)), P99: ms(d.Quantile(0.99)), P999: ms(d.Quantile(0.999)), Max: ms(d.Max())}
+}
+
+// ms is nanoseconds as milliseconds.
+func ms(ns int64) float64 {
+	if ns == -1 || ns == check.Never {
+		return result.Never
+	}
+	return float64(ns) / float64(time.Millisecond)
+}

@@ -1,0 +1,69 @@
+package lab
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"locklab/chaos/link"
+	"locklab/locks/clock"
+)
+
+// samplesPerPair is how many round trips of each pair of hosts are looked at.
+const samplesPerPair = 3
+
+// measureRTT is the median round trip from the masters to the hosts that their
+// lock talks to, as the probes on the links see it. It waits until the probes have
+// enough samples, but not for ever; 0 if the lock talks to nobody.
+func (c *cluster) measureRTT(ctx context.Context) time.Duration {
+	pairs := c.plan.lockHostPairs()
+	if len(pairs) == 0 {
+		return 0
+	}
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	for {
+		took, complete := c.roundTrips(ctx, pairs)
+		if complete || ctx.Err() != nil {
+			if len(took) == 0 {
+				return 0
+			}
+			slices.Sort(took)
+			return took[len(took)/2]
+		}
+		wait := clock.System().NewTimer(20 * time.Millisecond)
+		select {
+		case <-wait.C():
+		case <-ctx.Done():
+			wait.Stop()
+		}
+	}
+}
+
+// roundTrips collects what the probes of the pairs measured.
+func (c *cluster) roundTrips(ctx context.Context, pairs [][2]string) (took []time.Duration, complete bool) {
+	reports := map[string]link.Report{}
+	for _, pair := range pairs {
+		if _, have := reports[pair[0]]; have {
+			continue
+		}
+		report, err := c.machine(pair[0]).links.Probes(ctx)
+		if err != nil {
+			return nil, false
+		}
+		reports[pair[0]] = report
+	}
+	complete = true
+	for _, pair := range pairs {
+		peers := reports[pair[0]].Peers
+		i := slices.IndexFunc(peers, func(p link.PeerReport) bool { return p.To == pair[1] })
+		if i < 0 || len(peers[i].RTTs) < samplesPerPair {
+			complete = false
+			continue
+		}
+		for _, rtt := range peers[i].RTTs {
+			took = append(took, rtt.Took)
+		}
+	}
+	return took, complete
+}

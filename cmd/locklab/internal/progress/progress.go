@@ -1,0 +1,164 @@
+// Package progress shows how far a comparison is: two bars on a terminal (the
+// whole and the current run, with what happens right now), plain lines elsewhere.
+package progress
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+	"golang.org/x/term"
+)
+
+// Display shows progress. Its methods may be called from any goroutine.
+type Display interface {
+	// Begin announces the next run, which takes about the given time.
+	Begin(name string, about time.Duration)
+	// Advance says how much of the current run is over, and what happens now.
+	Advance(elapsed time.Duration, now string)
+	// End closes the current run with one line on how it went.
+	End(line string)
+	// Note prints a line that stays.
+	Note(line string)
+	// Close takes the bars away. Nothing is drawn after it.
+	Close()
+}
+
+// New picks the display for the writer: bars if it is a terminal.
+func New(w io.Writer, runs int) Display {
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return newBars(w, runs)
+	}
+	return &lines{w: w, runs: runs}
+}
+
+// lines writes one line when a run begins, one when it ends, and one whenever
+// what happens now changes.
+type lines struct {
+	mu    sync.Mutex
+	w     io.Writer
+	runs  int
+	count int
+	name  string
+	now   string
+}
+
+func (l *lines) Begin(name string, about time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.count++
+	l.name, l.now = name, ""
+	fmt.Fprintf(l.w, "[%d/%d] %s: about %v\n", l.count, l.runs, name, about.Round(time.Second))
+}
+
+func (l *lines) Advance(elapsed time.Duration, now string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now == l.now || now == "" {
+		return
+	}
+	l.now = now
+	fmt.Fprintf(l.w, "[%d/%d] %s: %5.1f s  %s\n", l.count, l.runs, l.name, elapsed.Seconds(), now)
+}
+
+func (l *lines) End(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fmt.Fprintf(l.w, "[%d/%d] %s: %s\n", l.count, l.runs, l.name, line)
+}
+
+func (l *lines) Note(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fmt.Fprintln(l.w, line)
+}
+
+func (l *lines) Close() {}
+
+// bars draws the total and the current run.
+type bars struct {
+	out     *mpb.Progress
+	total   *mpb.Bar
+	current *mpb.Bar
+	mu      sync.Mutex
+	name    string
+	now     atomic.Pointer[string]
+	runs    int
+	count   atomic.Int64
+	about   time.Duration
+	closed  bool
+}
+
+// permille is the resolution of a bar.
+const permille = 1000
+
+func newBars(w io.Writer, runs int) *bars {
+	b := &bars{out: mpb.New(mpb.WithOutput(w), mpb.WithWidth(28), mpb.WithAutoRefresh()), runs: runs}
+	b.now.Store(new(string))
+	b.total = b.out.AddBar(int64(runs)*permille,
+		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string {
+			return fmt.Sprintf("total   %2d/%d runs", b.count.Load(), runs)
+		}, decor.WC{W: 18, C: decor.DindentRight})),
+		mpb.AppendDecorators(
+			decor.Elapsed(decor.ET_STYLE_MMSS, decor.WC{W: 6}),
+			decor.Name(" left "), decor.AverageETA(decor.ET_STYLE_MMSS)),
+	)
+	b.current = b.out.AddBar(permille,
+		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return "current" }, decor.WC{W: 18, C: decor.DindentRight})),
+		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return " " + *b.now.Load() })),
+	)
+	return b
+}
+
+func (b *bars) Begin(name string, about time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.name, b.about = name, about
+	b.count.Add(1)
+	b.say(name)
+	b.current.SetCurrent(0)
+}
+
+func (b *bars) say(text string) { b.now.Store(&text) }
+
+func (b *bars) Advance(elapsed time.Duration, now string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if now == "" {
+		now = "running"
+	}
+	b.say(b.name + ": " + now)
+	part := int64(permille - 1) // a run that takes longer than thought waits at the end
+	if b.about > 0 && elapsed < b.about {
+		part = min(part, int64(elapsed)*permille/int64(b.about))
+	}
+	b.current.SetCurrent(part)
+	b.total.SetCurrent((b.count.Load()-1)*permille + part)
+}
+
+func (b *bars) End(line string) {
+	b.mu.Lock()
+	name := b.name
+	b.total.SetCurrent(min(b.count.Load()*permille, int64(b.runs)*permille-1))
+	b.mu.Unlock()
+	b.Note(fmt.Sprintf("%-44s %s", name, line))
+}
+
+func (b *bars) Note(line string) { _, _ = fmt.Fprintln(b.out, line) }
+
+func (b *bars) Close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return
+	}
+	b.closed = true
+	b.current.Abort(true)
+	b.total.Abort(true)
+	b.out.Wait()
+}

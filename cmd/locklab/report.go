@@ -1,0 +1,52 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"locklab/reports"
+)
+
+func newReport() *cobra.Command {
+	var out, serve string
+	cmd := &cobra.Command{
+		Use:   "report DIR...",
+		Short: "Rebuild a report from its files, or compare several",
+		Long: `report reads the result.json and the histories of finished runs and writes
+index.html, report.md and results.csv: into the directory itself when there is one,
+into a new one that compares them when there are several. Nothing is run again.
+
+With --serve it shows the reports below one directory to browsers instead, until it
+is interrupted.`,
+		Example: `  locklab report reports/runs/2026-11-20T15-04-05
+  locklab report reports/runs/before reports/runs/after --out reports/runs/compared
+  locklab report --serve 127.0.0.1:8080 reports/runs`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, dirs []string) error {
+			if serve != "" {
+				if len(dirs) != 1 || out != "" {
+					return errors.New("--serve: want one directory that has reports below it, and no --out")
+				}
+				return serveReports(cmd.Context(), serve, dirs[0], cmd.ErrOrStderr())
+			}
+			switch {
+			case out != "":
+			case len(dirs) == 1:
+				out = dirs[0]
+			default:
+				out = filepath.Join("reports", "runs", "comparison-"+stamp())
+			}
+			if err := reports.Generate(cmd.Context(), dirs, out); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "report: %s\n", filepath.Join(out, "index.html"))
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&out, "out", "", "directory to write to (default: the one that is read; for several, a new one below reports/runs)")
+	cmd.Flags().StringVar(&serve, "serve", "", "HOST:PORT at which to show the reports below the directory")
+	return cmd
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestReportPages(t *testing.T) {
+	outside := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "runs")
+	server := httptest.NewServer(reportPages(dir))
+	defer server.Close()
+	get := func(path string) (int, string) {
+		t.Helper()
+		response, err := server.Client().Get(server.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = response.Body.Close() }()
+		text, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response.StatusCode, string(text)
+	}
+	if code, text := get("/"); code != http.StatusOK || !strings.Contains(text, "None is finished") {
+		t.Errorf("before the first report: %d %s", code, text)
+	}
+
+	put := func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	old := put("zzz/index.html", "the old one")
+	put("aaa/index.html", "the new one")
+	put("aaa/result.json", "{}")
+	put("unfinished/lab.log", "")
+	put(".hidden/index.html", "secret")
+	if err := os.Chtimes(old, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(outside, "key"), []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(dir, "aaa", "out")); err != nil {
+		t.Fatal(err)
+	}
+
+	_, list := get("/")
+	if a, z := strings.Index(list, "aaa/"), strings.Index(list, "zzz/"); a < 0 || z < a || strings.Contains(list, "unfinished") || strings.Contains(list, "hidden") {
+		t.Errorf("want aaa, then zzz, and nothing else:\n%s", list)
+	}
+	for path, want := range map[string]int{
+		"/aaa/": 200, "/aaa/result.json": 200, "/zzz/": 200, "/none/": 404,
+		"/.hidden/": 404, "/aaa/../.hidden/index.html": 404, "/aaa/out/key": 404, "/aaa/out/": 404,
+		"/..%2f..%2fetc/passwd": 404, "/aaa/%2e%2e/%2e%2e/key": 404,
+	} {
+		if code, text := get(path); code >= 400 != (want != 200) || strings.Contains(text, "secret") {
+			t.Errorf("GET %s: %d, want %d", path, code, want)
+		}
+	}
+	response, err := server.Client().Post(server.URL+"/aaa/", "text/plain", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("POST: %d", response.StatusCode)
+	}
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"locklab/locks/clock"
+)
+
+// readToken reads the bearer token from a file, or, without one, from the
+// environment.
+func readToken(file string) (string, error) {
+	if file == "" {
+		return os.Getenv("LOCKLAB_TOKEN"), nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("--token-file: %w", err)
+	}
+	token := strings.TrimSpace(string(text))
+	if token == "" {
+		return "", fmt.Errorf("--token-file %s: it is empty: want a token in it", file)
+	}
+	return token, nil
+}
+
+// awaitToken is readToken for a file that may appear a little later, when the first
+// agent makes it.
+func awaitToken(ctx context.Context, file string, patience time.Duration) (string, error) {
+	deadline := clock.Mono() + int64(patience)
+	for {
+		token, err := readToken(file)
+		if err == nil || !errors.Is(err, fs.ErrNotExist) || clock.Mono() >= deadline {
+			return token, err
+		}
+		again := clock.System().NewTimer(100 * time.Millisecond)
+		select {
+		case <-again.C():
+		case <-ctx.Done():
+			again.Stop()
+			return "", &exitError{code: exitInterrupted, err: errors.New("interrupted while waiting for --token-file")}
+		}
+	}
+}
+
+// makeToken sees that the file has a token, a random one if it is not there. Any
+// number of agents may do so at once: all end with the same.
+func makeToken(file string) error {
+	if file == "" {
+		return errors.New("--make-token: --token-file is missing: want the file to make")
+	}
+	if _, err := os.Stat(file); err == nil {
+		return nil
+	}
+	var random [32]byte
+	_, _ = rand.Read(random[:]) // never fails
+	// A link appears with its content, and never in place of another.
+	draft, err := os.CreateTemp(filepath.Dir(file), ".token-*")
+	if err != nil {
+		return fmt.Errorf("--make-token: %w", err)
+	}
+	_, err = draft.WriteString(hex.EncodeToString(random[:]) + "\n")
+	err = errors.Join(err, draft.Chmod(0o440), draft.Close())
+	if err == nil {
+		if err = os.Link(draft.Name(), file); errors.Is(err, fs.ErrExist) {
+			err = nil // another agent was faster
+		}
+	}
+	if err = errors.Join(err, os.Remove(draft.Name())); err != nil {
+		return fmt.Errorf("--make-token: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestAllMakersGetOneToken(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "token")
+	const makers = 16
+	tokens := make([]string, makers)
+	var wg sync.WaitGroup
+	for i := range makers {
+		wg.Go(func() {
+			if err := makeToken(file); err != nil {
+				t.Error(err)
+				return
+			}
+			var err error
+			if tokens[i], err = readToken(file); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for _, token := range tokens {
+		if len(token) < 32 || token != tokens[0] {
+			t.Fatalf("tokens differ or are short: %q", tokens)
+		}
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 1 {
+		t.Errorf("want nothing but the token in %v: %v", left, err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm()&0o007 != 0 {
+		t.Errorf("everybody can read the token: %v, %v", info.Mode(), err)
+	}
+}
+
+func TestTokenIsWaitedFor(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	synctest.Test(t, func(t *testing.T) {
+		if _, err := awaitToken(t.Context(), file, time.Second); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("want ErrNotExist, got %v", err)
+		}
+		go func() {
+			time.Sleep(10 * time.Second)
+			if err := makeToken(file); err != nil {
+				t.Error(err)
+			}
+		}()
+		if token, err := awaitToken(t.Context(), file, time.Minute); err != nil || token == "" {
+			t.Errorf("token %q, %v", token, err)
+		}
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := awaitToken(gone, file+"2", time.Hour); !errors.As(err, new(*exitError)) {
+			t.Errorf("want an interruption, got %v", err)
+		}
+	})
+}
+
+func TestEmptyTokenIsRefused(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte(" \n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readToken(file); err == nil {
+		t.Error("an empty token was accepted")
+	}
+	if err := makeToken(""); err == nil {
+		t.Error("a token without a file was made")
+	}
+}
