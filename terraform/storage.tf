@@ -1,0 +1,95 @@
+# One private bucket: bin/ has the binary, lab/ what the driver reads, time/ the
+# clocks' error bounds, runs/ the reports.
+resource "aws_s3_bucket" "lab" {
+  bucket_prefix = "${var.name}-"
+  force_destroy = true # make destroy fetches the reports first
+
+  tags = { Name = var.name }
+}
+
+resource "aws_s3_bucket_public_access_block" "lab" {
+  bucket                  = aws_s3_bucket.lab.id
+  block_public_acls       = true
+  block_public_policy     = true
+  ignore_public_acls      = true
+  restrict_public_buckets = true
+}
+
+resource "aws_s3_bucket_ownership_controls" "lab" {
+  bucket = aws_s3_bucket.lab.id
+
+  rule {
+    object_ownership = "BucketOwnerEnforced"
+  }
+}
+
+resource "aws_s3_bucket_server_side_encryption_configuration" "lab" {
+  bucket = aws_s3_bucket.lab.id
+
+  rule {
+    apply_server_side_encryption_by_default {
+      sse_algorithm = "AES256"
+    }
+  }
+}
+
+resource "aws_s3_bucket_policy" "lab" {
+  bucket = aws_s3_bucket.lab.id
+
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [{
+      Sid       = "OnlyEncrypted"
+      Effect    = "Deny"
+      Principal = "*"
+      Action    = "s3:*"
+      Resource  = [aws_s3_bucket.lab.arn, "${aws_s3_bucket.lab.arn}/*"]
+      Condition = { Bool = { "aws:SecureTransport" = "false" } }
+    }]
+  })
+
+  depends_on = [aws_s3_bucket_public_access_block.lab]
+}
+
+locals {
+  binary        = "${path.module}/build/locklab-${var.architecture}"
+  binary_built  = fileexists(local.binary)
+  binary_sha256 = local.binary_built ? filesha256(local.binary) : "missing"
+  binary_key    = "bin/locklab-${var.architecture}-${substr(local.binary_sha256, 0, 12)}"
+}
+
+resource "aws_s3_object" "binary" {
+  bucket      = aws_s3_bucket.lab.id
+  key         = local.binary_key
+  source      = local.binary
+  source_hash = local.binary_sha256
+
+  lifecycle {
+    precondition {
+      condition     = local.binary_built
+      error_message = "${local.binary} is missing: run make build ARCH=${var.architecture} first."
+    }
+  }
+}
+
+resource "aws_s3_object" "topology" {
+  bucket       = aws_s3_bucket.lab.id
+  key          = "lab/topology.yaml"
+  content      = local.topology_file
+  content_type = "application/yaml"
+}
+
+# The token that controller and agents share. It is encrypted in Parameter Store,
+# is read at boot with the instance's role, and is never in user data. It is in the
+# Terraform state, as everything is that Terraform makes: keep the state private.
+resource "random_password" "token" {
+  length  = 48
+  special = false
+}
+
+resource "aws_ssm_parameter" "token" {
+  name        = "/${var.name}/token"
+  description = "Bearer token of the lab's agents"
+  type        = "SecureString"
+  value       = random_password.token.result
+}
