@@ -1,0 +1,62 @@
+# What one types here is what CI runs. `make test` installs what it needs.
+SHELL := /bin/bash
+GOLANGCI := v2.15.0
+GOTESTSUM := v1.13.0
+TOOLS := $(CURDIR)/.tools
+
+.PHONY: help build test check race e2e bench fuzz screenshot sample deps clean
+
+help: ## list the targets
+	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /  \1\t/' | expand -t 16
+
+build: ## bin/locklab
+	go build -o bin/locklab ./cmd/locklab
+
+deps: ## install the servers that the tests talk to (apt), or say what is missing
+	@.ci/deps
+
+test: deps $(TOOLS)/gotestsum ## all tests but the race and end-to-end ones; installs what they need
+	$(TOOLS)/gotestsum --format pkgname-and-test-fails --jsonfile $(TOOLS)/test.json -- -timeout 15m ./...
+
+race: deps $(TOOLS)/gotestsum ## the same tests under the race detector
+	$(TOOLS)/gotestsum --format pkgname-and-test-fails --jsonfile $(TOOLS)/race.json -- -race -timeout 20m ./...
+
+e2e: deps $(TOOLS)/gotestsum ## the real binary as a user runs it
+	$(TOOLS)/gotestsum --format standard-verbose --jsonfile $(TOOLS)/e2e.json -- -tags e2e -count 1 -timeout 25m -run '^TestE2E' ./cmd/locklab
+
+check: $(TOOLS)/golangci-lint ## formatting, vet and lint, on Linux and for macOS
+	$(TOOLS)/golangci-lint run ./...
+	GOOS=darwin go vet ./...
+	go mod verify >/dev/null
+	go mod tidy -diff
+
+bench: deps ## the figures to reach, as ratios of interleaved runs
+	go build -o bin/bench ./cmd/bench
+	bin/bench
+
+fuzz: ## every fuzz target for ten seconds
+	@set -e; for pkg in $$(go list ./...); do \
+		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+			echo "$$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime 10s $$pkg; \
+		done; done
+
+sample: deps ## run the headline comparison again and keep it in reports/sample
+	rm -rf reports/sample
+	go run ./cmd/locklab run --seed 1 --out reports/sample
+	gzip -9n reports/sample/histories/*/*.jsonl
+	sed -i 's/\.jsonl"/.jsonl.gz"/' reports/sample/result.json
+	rm reports/sample/lab.log
+	go run ./cmd/locklab report reports/sample
+	$(MAKE) screenshot
+
+screenshot: deps ## the README's picture, of reports/sample, by headless Chromium
+	go run ./reports/internal/shot -width 1280 -height 1000 reports/sample reports/sample/screenshot.png
+
+clean: ## what builds and runs left behind
+	rm -rf bin .tools reports/runs
+
+$(TOOLS)/golangci-lint:
+	GOBIN=$(TOOLS) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI)
+
+$(TOOLS)/gotestsum:
+	GOBIN=$(TOOLS) go install gotest.tools/gotestsum@$(GOTESTSUM)
