@@ -180,16 +180,23 @@ func ping(ctx context.Context, addr string) error {
 	return nil
 }
 
-// serverVersion reads "Redis server v=7.0.15 sha=..." as "redis-server 7.0.15".
+// serverVersion asks the server itself: what is called redis-server may be Valkey.
 func serverVersion(ctx context.Context, path string) (string, error) {
 	out, err := exec.CommandContext(ctx, path, "--version").Output()
 	if err != nil {
 		return "", fmt.Errorf("ask redis-server for its version: %w", err)
 	}
-	for field := range strings.FieldsSeq(string(out)) {
-		if version, ok := strings.CutPrefix(field, "v="); ok {
-			return serverName + " " + version, nil
+	return parseVersion(string(out))
+}
+
+// parseVersion reads "Redis server v=7.0.15 sha=..." as "redis-server 7.0.15", and
+// "Valkey server v=8.0.1 ..." as "valkey-server 8.0.1".
+func parseVersion(printed string) (string, error) {
+	name, rest, _ := strings.Cut(printed, " ")
+	for field := range strings.FieldsSeq(rest) {
+		if version, ok := strings.CutPrefix(field, "v="); ok && name != "" {
+			return strings.ToLower(name) + "-server " + version, nil
 		}
 	}
-	return "", fmt.Errorf("ask redis-server for its version: no v= in %q", out)
+	return "", fmt.Errorf("ask redis-server for its version: want NAME server v=VERSION, have %q", printed)
 }

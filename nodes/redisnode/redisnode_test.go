@@ -78,6 +78,22 @@ func TestServerConfig(t *testing.T) {
 	}
 }
 
+// TestVersionKeepsTheServersName: Valkey and Redis are compared, not confused.
+func TestVersionKeepsTheServersName(t *testing.T) {
+	for printed, want := range map[string]string{
+		"Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64 build=1\n":  "redis-server 7.0.15",
+		"Valkey server v=8.0.1 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64 build=2a\n": "valkey-server 8.0.1",
+		"Redis server sha=00000000:0\n": "",
+		" v=1\n":                        "",
+		"":                              "",
+	} {
+		got, err := parseVersion(printed)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%q is read as %q, %v; want %q", printed, got, err, want)
+		}
+	}
+}
+
 // TestServer runs the real server as an agent would, with data that is to survive
 // and without.
 func TestServer(t *testing.T) {
