@@ -2,11 +2,11 @@ package multiphase
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 
-	"locklab/locks"
 	"locklab/locks/multiphase/core"
+	"locklab/locks/peerlock"
+	"locklab/locks/peerlock/peercore"
 )
 
 // A message on the wire:
@@ -14,14 +14,12 @@ import (
 //	kind     1 byte: 1 MyLock, 2 YourLock, 3 LockReset; 0x80 added if the sender lurks
 //	round    unsigned varint
 //	view     unsigned varint, one bit for each rank; MyLock only
-//	name     the rest
+//
+// The resource's name is the rest of the frame.
 
 const lurksBit = 0x80
 
-// ErrMalformed says that a peer sent something that is no message.
-var ErrMalformed = errors.New("multiphase: malformed message")
-
-func appendMessage(b []byte, name string, m core.Message) []byte {
+func appendMessage(b []byte, m core.Message) []byte {
 	kind := byte(m.Kind)
 	if m.Lurks {
 		kind |= lurksBit
@@ -29,34 +27,29 @@ func appendMessage(b []byte, name string, m core.Message) []byte {
 	b = append(b, kind)
 	b = binary.AppendUvarint(b, m.Round)
 	if m.Kind == core.MyLock {
-		b = binary.AppendUvarint(b, uint64(m.View))
+		b = m.View.Append(b)
 	}
-	return append(b, name...)
+	return b
 }
 
-// decodeMessage returns the message and the resource's name, which is part of b.
-func decodeMessage(b []byte) (name []byte, m core.Message, err error) {
+func decodeMessage(b []byte) (m core.Message, rest []byte, err error) {
 	if len(b) == 0 {
-		return nil, m, fmt.Errorf("empty: %w", ErrMalformed)
+		return m, nil, fmt.Errorf("empty: %w", peerlock.ErrMalformed)
 	}
 	m.Kind, m.Lurks = core.MessageKind(b[0]&^lurksBit), b[0]&lurksBit != 0
 	if m.Kind < core.MyLock || m.Kind > core.LockReset || (m.Lurks && m.Kind != core.YourLock) {
-		return nil, m, fmt.Errorf("kind %#x: %w", b[0], ErrMalformed)
+		return m, nil, fmt.Errorf("kind %#x: %w", b[0], peerlock.ErrMalformed)
 	}
 	round, n := binary.Uvarint(b[1:])
 	if n <= 0 {
-		return nil, m, fmt.Errorf("round: %w", ErrMalformed)
+		return m, nil, fmt.Errorf("round: %w", peerlock.ErrMalformed)
 	}
 	m.Round, b = round, b[1+n:]
 	if m.Kind == core.MyLock {
-		view, n := binary.Uvarint(b)
-		if n <= 0 {
-			return nil, m, fmt.Errorf("view: %w", ErrMalformed)
+		var ok bool
+		if m.View, b, ok = peercore.CutSet(b); !ok {
+			return m, nil, fmt.Errorf("view: %w", peerlock.ErrMalformed)
 		}
-		m.View, b = core.Set(view), b[n:]
 	}
-	if len(b) == 0 || len(b) > locks.ResourceBytesMax {
-		return nil, m, fmt.Errorf("name of %d bytes: %w", len(b), ErrMalformed)
-	}
-	return b, m, nil
+	return m, b, nil
 }

@@ -51,24 +51,23 @@ func (c Config[O]) withDefaults() Config[O] {
 	return c
 }
 
-// Ranks is the set of all other peers. A core is made with it before New is called,
-// so it is here that wrong ranks are refused.
-func (c Config[O]) Ranks() (peercore.Set, error) {
+// ranks is the set of all other peers.
+func (c Config[O]) ranks() (peercore.Set, error) {
 	if c.Rank < 0 || c.Rank > mesh.MaxRank {
-		return 0, fmt.Errorf("peer %q: Rank %d should be from 0 to %d: %w", c.ID, c.Rank, mesh.MaxRank, locks.ErrInvalid)
+		return peercore.Set{}, fmt.Errorf("peer %q: Rank %d should be from 0 to %d: %w", c.ID, c.Rank, mesh.MaxRank, locks.ErrInvalid)
 	}
 	var peers peercore.Set
 	for _, p := range c.Peers {
 		if p.Rank < 0 || p.Rank > mesh.MaxRank {
-			return 0, fmt.Errorf("peer %q: rank %d should be from 0 to %d: %w", p.ID, p.Rank, mesh.MaxRank, locks.ErrInvalid)
+			return peercore.Set{}, fmt.Errorf("peer %q: rank %d should be from 0 to %d: %w", p.ID, p.Rank, mesh.MaxRank, locks.ErrInvalid)
 		}
 		peers = peers.With(p.Rank)
 	}
 	return peers, nil
 }
 
-// CloseListener is for constructors that fail before New owns the listener.
-func (c Config[O]) CloseListener(err error) error {
+// closeListener is for a New that fails before the mesh owns the listener.
+func (c Config[O]) closeListener(err error) error {
 	if c.Listener != nil {
 		return errors.Join(err, c.Listener.Close())
 	}
@@ -84,30 +83,9 @@ func (c Config[O]) mesh(protocol string, handler mesh.Handler) mesh.Config {
 	}
 }
 
-// Machine is a core as the shell needs it: P is a pointer to its state S, M is its
-// message. See peercore for what Step is told and may ask for.
-type Machine[S, M any] interface {
-	*S
-	Step(ev peercore.Event[M], out []peercore.Effect[M]) []peercore.Effect[M]
-	// Reset makes it the state of a resource that nobody wants, with the connections
-	// of the state like, whose rounds or timestamps start above round.
-	Reset(like *S, round uint64)
-	// Round is the highest round or timestamp that was used. What is forgotten is
-	// replaced by a state that starts above it.
-	Round() uint64
-	// Idle says that nothing but Round would be lost by forgetting the state.
-	Idle() bool
-	// Bootstrapped says that the peer has once been connected to every other one.
-	Bootstrapped() bool
-}
-
-// Protocol is what else the shell needs to know of an algorithm.
+// Protocol is what the shell needs to know of an algorithm.
 type Protocol[S, M any] struct {
-	Spec string // canonical, with all options; peers of another spec are refused
-	Idle S      // a resource that nobody wants, connected to nobody
-	// Append encodes a message; Decode reads it off the front of b.
-	Append func(b []byte, m M) []byte
-	Decode func(b []byte) (m M, rest []byte, err error)
+	peercore.Algorithm[S, M]
 	// Opens says that the message means something to a peer that keeps no state of
 	// the resource; others are dropped there.
 	Opens func(m M) bool

@@ -17,7 +17,7 @@ import (
 )
 
 // Locker is one peer of a cluster whose algorithm is the machine P.
-type Locker[S, M any, P Machine[S, M]] struct {
+type Locker[S, M any, P peercore.Core[S, M]] struct {
 	protocol Protocol[S, M]
 	clock    clock.Clock
 	mesh     *mesh.Mesh
@@ -36,10 +36,10 @@ type Locker[S, M any, P Machine[S, M]] struct {
 // New starts a peer: it listens and dials from now on, and takes part in the
 // algorithm for its peers whether or not it is ever asked for a lock itself. Use
 // [Locker.Ready] to wait for the others. It owns cfg.Listener, also when it fails.
-func New[S, M any, P Machine[S, M], O any](cfg Config[O], protocol Protocol[S, M]) (*Locker[S, M, P], error) {
+func New[S, M any, P peercore.Core[S, M], O any](cfg Config[O], protocol Protocol[S, M]) (*Locker[S, M, P], error) {
 	cfg = cfg.withDefaults()
 	if cfg.Resources < shardCount {
-		return nil, cfg.CloseListener(fmt.Errorf("peerlock: Resources is %d, want at least %d: %w",
+		return nil, cfg.closeListener(fmt.Errorf("peerlock: Resources is %d, want at least %d: %w",
 			cfg.Resources, shardCount, locks.ErrInvalid))
 	}
 	l := &Locker[S, M, P]{
@@ -47,16 +47,19 @@ func New[S, M any, P Machine[S, M], O any](cfg Config[O], protocol Protocol[S, M
 		lost: make(chan struct{}), ready: make(chan struct{}),
 	}
 	l.collect = l.collectAll
+	ranks, err := cfg.ranks()
+	if err != nil {
+		return nil, cfg.closeListener(err)
+	}
 	for i := range l.shards {
 		s := &l.shards[i]
 		s.locker, s.bit = l, 1<<i
-		P(&s.idle).Reset(&protocol.Idle, 0)
+		s.idle = protocol.New(cfg.Rank, ranks, false)
 		s.resources = map[string]*resource[S, M, P]{}
 		s.limit = cfg.Resources / shardCount
 		s.rand = cfg.Seed.Child(fmt.Sprintf("shard %d", i)).Rand()
 	}
 	l.checkReady()
-	var err error
 	if l.mesh, err = mesh.New(cfg.mesh(protocol.Spec, (*network[S, M, P])(l))); err != nil {
 		return nil, err
 	}
@@ -237,7 +240,7 @@ func (l *Locker[S, M, P]) checkReady() {
 }
 
 // network is the Locker as the mesh sees it.
-type network[S, M any, P Machine[S, M]] Locker[S, M, P]
+type network[S, M any, P peercore.Core[S, M]] Locker[S, M, P]
 
 // Connected tells every resource.
 func (n *network[S, M, P]) Connected(link *mesh.Link) {

@@ -23,13 +23,13 @@ var errTooMany = errors.New("peerlock: too many resources")
 // shard holds the resources whose names hash to it. Resources do not know of each
 // other, so each shard lives by itself and sees the connections of the mesh come
 // and go on its own.
-type shard[S, M any, P Machine[S, M]] struct {
+type shard[S, M any, P peercore.Core[S, M]] struct {
 	locker *Locker[S, M, P]
 
 	mu        sync.Mutex
 	closed    bool
 	idle      S // what a resource that nobody wants looks like now
-	links     [peercore.MaxPeers]*mesh.Link
+	links     [mesh.MaxRank + 1]*mesh.Link
 	resources map[string]*resource[S, M, P] // those that somebody wants, and the late ones
 	round     uint64                        // at least that of every forgotten state
 	limit     int                           // of len(resources)
@@ -43,7 +43,7 @@ type shard[S, M any, P Machine[S, M]] struct {
 
 	// What is to be sent waits here until somebody flushes, so that a message does
 	// not cost a lock of its own at every link.
-	out  [peercore.MaxPeers]outbox
+	out  [mesh.MaxRank + 1]outbox
 	full peercore.Set // ranks whose outbox is not empty
 	bit  uint32       // in Locker.marked, set while full is not empty
 
@@ -63,7 +63,7 @@ type outbox struct {
 
 // resource is what this peer knows of one resource, and its own waiters in order
 // of arrival. The state machine works for the first of them.
-type resource[S, M any, P Machine[S, M]] struct {
+type resource[S, M any, P peercore.Core[S, M]] struct {
 	name        string
 	state       S
 	first, last *claim[S, M, P]
@@ -215,16 +215,16 @@ func (s *shard[S, M, P]) step(r *resource[S, M, P], ev peercore.Event[M]) {
 func (s *shard[S, M, P]) send(r *resource[S, M, P], e *peercore.Effect[M]) {
 	s.wire = append(s.locker.protocol.Append(s.wire[:0], e.Msg), r.name...)
 	s.frame = mesh.AppendFrame(s.frame[:0], s.wire)
-	for to := uint64(e.To); to != 0; to &= to - 1 {
+	for to := e.To.Low(); to != 0; to &= to - 1 { // the mesh has no greater ranks
 		box := &s.out[bits.TrailingZeros64(to)]
 		box.frames = append(box.frames, s.frame...)
 		box.n++
 		s.sent++
 	}
-	if s.full == 0 {
+	if s.full.Empty() {
 		s.locker.marked.Or(s.bit)
 	}
-	s.full |= e.To
+	s.full = s.full.Or(e.To)
 }
 
 // collect hands what the shard has to say to the links.
@@ -236,7 +236,7 @@ func (s *shard[S, M, P]) collect() {
 		s.links[rank].SendFrames(box.frames, box.n)
 		box.frames, box.n = box.frames[:0], 0
 	}
-	s.full = 0
+	s.full = peercore.Set{}
 }
 
 // receive takes one message that came over link.

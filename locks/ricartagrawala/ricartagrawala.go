@@ -6,6 +6,7 @@ import (
 	"locklab/locks"
 	"locklab/locks/mesh"
 	"locklab/locks/peerlock"
+	"locklab/locks/peerlock/peercore"
 	"locklab/locks/ricartagrawala/core"
 )
 
@@ -43,6 +44,22 @@ func (o Options) String() string {
 	return locks.Spec{Name: Name, Options: map[string]string{"detect": detect}}.String()
 }
 
+// Algorithm is how peers with these options are made, for explorations and
+// simulations.
+func (o Options) Algorithm() peercore.Algorithm[core.State, core.Message] {
+	return peercore.Algorithm[core.State, core.Message]{
+		Spec: o.String(),
+		New: func(self int, peers peercore.Set, _ bool) core.State {
+			return core.New(&core.Config{Self: self, Peers: peers, Detect: o.Detect})
+		},
+		Append: appendMessage,
+		Decode: decodeMessage,
+		Renumber: func(m *core.Message, _, _ int, f func(owner int, number uint64) uint64) {
+			m.At = f(0, m.At)
+		},
+	}
+}
+
 // Config is what a [Locker] is made of.
 type Config = peerlock.Config[Options]
 
@@ -58,17 +75,10 @@ var (
 
 // New starts a peer, see [peerlock.New].
 func New(cfg Config) (*Locker, error) {
-	ranks, err := cfg.Ranks()
-	if err != nil {
-		return nil, cfg.CloseListener(err)
-	}
 	l, err := peerlock.New(cfg, peerlock.Protocol[core.State, core.Message]{
-		Spec:     cfg.Options.String(),
-		Idle:     core.New(&core.Config{Self: cfg.Rank, Peers: ranks, Detect: cfg.Options.Detect}),
-		Append:   appendMessage,
-		Decode:   decodeMessage,
-		Opens:    func(m core.Message) bool { return m.Kind == core.Request },
-		NeedsAll: !cfg.Options.Detect,
+		Algorithm: cfg.Options.Algorithm(),
+		Opens:     func(m core.Message) bool { return m.Kind == core.Request },
+		NeedsAll:  !cfg.Options.Detect,
 	})
 	if err != nil {
 		return nil, err

@@ -1,12 +1,14 @@
 package twophase
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"locklab/locks"
 	"locklab/locks/mesh"
 	"locklab/locks/peerlock"
+	"locklab/locks/peerlock/peercore"
 	"locklab/locks/twophase/core"
 )
 
@@ -56,6 +58,25 @@ func (o Options) delay() time.Duration {
 	return o.Delay
 }
 
+// Algorithm is how peers with these options are made, for explorations and
+// simulations.
+func (o Options) Algorithm() peercore.Algorithm[core.State, core.Message] {
+	return peercore.Algorithm[core.State, core.Message]{
+		Spec: Name, // peers with other options fit
+		New: func(self int, peers peercore.Set, _ bool) core.State {
+			return core.New(&core.Config{Self: self, Peers: peers, Fair: !o.Greedy})
+		},
+		Append: appendMessage,
+		Decode: decodeMessage,
+		Renumber: func(m *core.Message, from, to int, f func(owner int, number uint64) uint64) {
+			if !m.FromCoordinator() {
+				from = to
+			}
+			m.Round = f(from, m.Round)
+		},
+	}
+}
+
 // Config is what a [Locker] is made of.
 type Config = peerlock.Config[Options]
 
@@ -71,21 +92,18 @@ var (
 
 // New starts a peer, see [peerlock.New].
 func New(cfg Config) (*Locker, error) {
-	ranks, err := cfg.Ranks()
-	if err != nil {
-		return nil, cfg.CloseListener(err)
-	}
 	if cfg.Options.Delay < 0 {
-		return nil, cfg.CloseListener(fmt.Errorf("2pc: Delay is %v, want a positive one: %w", cfg.Options.Delay, locks.ErrInvalid))
+		err := fmt.Errorf("2pc: Delay is %v, want a positive one: %w", cfg.Options.Delay, locks.ErrInvalid)
+		if cfg.Listener != nil {
+			err = errors.Join(err, cfg.Listener.Close())
+		}
+		return nil, err
 	}
 	l, err := peerlock.New(cfg, peerlock.Protocol[core.State, core.Message]{
-		Spec:     Name, // peers with other options fit
-		Idle:     core.New(&core.Config{Self: cfg.Rank, Peers: ranks, Fair: !cfg.Options.Greedy}),
-		Append:   appendMessage,
-		Decode:   decodeMessage,
-		Opens:    func(m core.Message) bool { return m.Kind == core.Prepare || m.Kind == core.Inquire },
-		NeedsAll: true,
-		Pause:    cfg.Options.delay(),
+		Algorithm: cfg.Options.Algorithm(),
+		Opens:     func(m core.Message) bool { return m.Kind == core.Prepare || m.Kind == core.Inquire },
+		NeedsAll:  true,
+		Pause:     cfg.Options.delay(),
 	})
 	if err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ func (s *State) Step(ev Event, out []Effect) []Effect {
 		return s.connect(ev.Peer, out)
 	case peercore.Disconnect:
 		return s.disconnect(ev.Peer, out)
-	case peercore.Wake: // this algorithm never pauses
+	case peercore.Wake, peercore.Expire: // this algorithm neither pauses nor has leases
 	}
 	return out
 }
@@ -27,7 +27,7 @@ func (s *State) request(out []Effect) []Effect {
 	}
 	s.clock++
 	s.at = s.clock
-	s.heard = 0
+	s.heard = peercore.Set{}
 	s.phase = Waiting
 	return s.advance(send(s.connected, Message{Request, s.at}, out))
 }
@@ -91,7 +91,7 @@ func (s *State) connect(peer int, out []Effect) []Effect {
 		out = s.disconnect(peer, out)
 	}
 	s.connected = s.connected.With(peer)
-	s.boot = s.boot || s.connected == s.cfg.Peers
+	s.boot = s.boot || s.connected.Equal(s.cfg.Peers)
 	if s.phase != None {
 		out = send(peercore.SetOf(peer), Message{Request, s.at}, out)
 	}
@@ -107,7 +107,7 @@ func (s *State) disconnect(peer int, out []Effect) []Effect {
 
 // send appends a message to the peers of to, if there are any.
 func send(to peercore.Set, m Message, out []Effect) []Effect {
-	if to == 0 {
+	if to.Empty() {
 		return out
 	}
 	return append(out, Effect{Kind: peercore.Send, To: to, Msg: m})

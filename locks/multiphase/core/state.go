@@ -3,6 +3,8 @@ package core
 import (
 	"encoding/binary"
 	"slices"
+
+	"locklab/locks/peerlock/peercore"
 )
 
 // State is what one peer knows of one resource. A State is used by one goroutine
@@ -14,14 +16,14 @@ type State struct {
 	boot  bool
 	round uint64
 
-	connected   Set // peers that can be reached
-	outstanding Set // peers whose MyLock has had no LockReset yet
-	remembered  Set // those of outstanding that have not been answered
-	asked       Set // whom this round asked
-	consented   Set // those of asked who consented
-	lurkers     Set // those of consented who said that they wait themselves
-	owed        Set // lurkers that let the last round pass and have not had their turn
-	told        Set // peers that were told, in a consent, that this one waits
+	connected   peercore.Set // peers that can be reached
+	outstanding peercore.Set // peers whose MyLock has had no LockReset yet
+	remembered  peercore.Set // those of outstanding that have not been answered
+	asked       peercore.Set // whom this round asked
+	consented   peercore.Set // those of asked who consented
+	lurkers     peercore.Set // those of consented who said that they wait themselves
+	owed        peercore.Set // lurkers that let the last round pass and have not had their turn
+	told        peercore.Set // peers that were told, in a consent, that this one waits
 
 	asks []ask // one for each of outstanding, by rank
 }
@@ -30,13 +32,13 @@ type State struct {
 type ask struct {
 	from  int
 	round uint64
-	view  Set
+	view  peercore.Set
 }
 
 // New is a resource that nobody wants, at a peer that is connected to nobody. The
 // config is kept, not copied, and must not change.
 func New(cfg *Config) State {
-	return State{cfg: cfg, boot: cfg.Alone || cfg.Peers == 0}
+	return State{cfg: cfg, boot: cfg.Alone || cfg.Peers.Empty()}
 }
 
 // Reset makes s the state of a resource that nobody wants, with the connections
@@ -53,8 +55,14 @@ func (s *State) Phase() Phase { return s.phase }
 // the same resource must start with it: see [State.Reset].
 func (s *State) Round() uint64 { return s.round }
 
+// Waits says that the lock is wanted and not held.
+func (s *State) Waits() bool { return s.phase == Lurking || s.phase == Soliciting }
+
+// Holds says that the lock is held.
+func (s *State) Holds() bool { return s.phase == Acquired }
+
 // Connected is the set of peers that can be reached.
-func (s *State) Connected() Set { return s.connected }
+func (s *State) Connected() peercore.Set { return s.connected }
 
 // Bootstrapped says whether the peer has once been connected to every other one
 // or was told to start alone. Only then may it take the lock with nobody connected.
@@ -62,7 +70,7 @@ func (s *State) Bootstrapped() bool { return s.boot }
 
 // Idle says that nothing would be lost by forgetting the state: nobody wants the
 // resource and nothing is owed.
-func (s *State) Idle() bool { return s.phase == None && s.outstanding == 0 && s.owed == 0 }
+func (s *State) Idle() bool { return s.phase == None && s.outstanding.Empty() && s.owed.Empty() }
 
 // Clone is an independent copy.
 func (s *State) Clone() State {
@@ -80,16 +88,49 @@ func (s *State) AppendEncode(b []byte) []byte {
 	}
 	b = append(b, byte(s.phase), boot)
 	b = binary.AppendUvarint(b, s.round)
-	for _, set := range [...]Set{
+	for _, set := range [...]peercore.Set{
 		s.connected, s.outstanding, s.remembered, s.asked, s.consented, s.lurkers, s.owed, s.told,
 	} {
-		b = binary.AppendUvarint(b, uint64(set))
+		b = set.Append(b)
 	}
 	for _, a := range s.asks {
 		b = binary.AppendUvarint(b, a.round)
-		b = binary.AppendUvarint(b, uint64(a.view))
+		b = a.view.Append(b)
 	}
 	return b
+}
+
+// Load makes s the state that AppendEncode wrote at the front of b and returns the
+// rest of b. It keeps the configuration.
+func (s *State) Load(b []byte) []byte {
+	c := peercore.Cursor(b)
+	*s = State{cfg: s.cfg, phase: Phase(c.Byte()), boot: c.Byte() != 0, round: c.Uvarint(), asks: s.asks[:0]}
+	for _, set := range [...]*peercore.Set{
+		&s.connected, &s.outstanding, &s.remembered, &s.asked, &s.consented, &s.lurkers, &s.owed, &s.told,
+	} {
+		*set = c.Set()
+	}
+	for from := range s.outstanding.All() {
+		s.asks = append(s.asks, ask{from: from, round: c.Uvarint(), view: c.Set()})
+	}
+	return c
+}
+
+// Renumber replaces every round by what f makes of it, given whose round it is. Only
+// the order of one peer's rounds matters.
+func (s *State) Renumber(f func(owner int, round uint64) uint64) {
+	s.round = f(s.cfg.Self, s.round)
+	for i := range s.asks {
+		s.asks[i].round = f(s.asks[i].from, s.asks[i].round)
+	}
+}
+
+// RenumberMessage does the same to a message.
+func RenumberMessage(m *Message, from, to int, f func(owner int, round uint64) uint64) {
+	if m.Kind == YourLock {
+		from = to
+	}
+	m.Round = f(from, m.Round)
 }
 
 // ask of a peer of outstanding.
@@ -103,7 +144,7 @@ func (s *State) askOf(peer int) *ask {
 }
 
 // record notes that peer asked, in place of what it asked before.
-func (s *State) record(peer int, round uint64, view Set) {
+func (s *State) record(peer int, round uint64, view peercore.Set) {
 	s.outstanding = s.outstanding.With(peer)
 	if a := s.askOf(peer); a != nil {
 		a.round, a.view = round, view

@@ -1,19 +1,22 @@
 package core
 
+import "locklab/locks/peerlock/peercore"
+
 // Step takes one event and appends what is to be done about it to out. An event
 // that does not fit the phase, such as a second Request, does nothing.
 func (s *State) Step(ev Event, out []Effect) []Effect {
 	switch ev.Kind {
-	case Request:
+	case peercore.Request:
 		return s.request(out)
-	case Leave:
+	case peercore.Leave:
 		return s.leave(out)
-	case Receive:
+	case peercore.Receive:
 		return s.receive(ev.Peer, ev.Msg, out)
-	case Connect:
+	case peercore.Connect:
 		return s.connect(ev.Peer, out)
-	case Disconnect:
+	case peercore.Disconnect:
 		return s.disconnect(ev.Peer, out)
+	case peercore.Wake, peercore.Expire: // this algorithm neither pauses nor has leases
 	}
 	return out
 }
@@ -32,11 +35,11 @@ func (s *State) advance(out []Effect) []Effect {
 	switch {
 	case s.phase != Lurking:
 		return out
-	case s.connected == 0 && s.boot: // nobody to ask
+	case s.connected.Empty() && s.boot: // nobody to ask
 		s.round++
 		s.phase = Acquired
-		return append(out, Effect{Kind: Hold})
-	case s.connected == 0, s.outstanding != 0, s.owed != 0:
+		return append(out, Effect{Kind: peercore.Hold})
+	case s.connected.Empty(), !s.outstanding.Empty(), !s.owed.Empty():
 		return out
 	default:
 		return s.solicit(out)
@@ -46,8 +49,8 @@ func (s *State) advance(out []Effect) []Effect {
 func (s *State) solicit(out []Effect) []Effect {
 	s.round++
 	s.phase = Soliciting
-	s.asked, s.consented, s.lurkers = s.connected, 0, 0
-	s.told = 0 // the LockReset that ends this round goes to everybody
+	s.asked, s.consented, s.lurkers = s.connected, peercore.Set{}, peercore.Set{}
+	s.told = peercore.Set{} // the LockReset that ends this round goes to everybody
 	return append(out, s.myLock(s.connected))
 }
 
@@ -58,9 +61,9 @@ func (s *State) leave(out []Effect) []Effect {
 		return out
 	case Lurking:
 		s.phase = None
-		if s.told != 0 { // they may wait for this peer's turn, which will not come
+		if !s.told.Empty() { // they may wait for this peer's turn, which will not come
 			out = append(out, s.lockReset(s.told))
-			s.told = 0
+			s.told = peercore.Set{}
 		}
 		return out
 	case Acquired:
@@ -70,9 +73,9 @@ func (s *State) leave(out []Effect) []Effect {
 	case Soliciting: // nobody was passed, so nothing is owed
 	}
 	s.phase = None
-	s.asked, s.consented, s.lurkers = 0, 0, 0
+	s.asked, s.consented, s.lurkers = peercore.Set{}, peercore.Set{}, peercore.Set{}
 	out = s.lookAgain(out)
-	if s.connected != 0 {
+	if !s.connected.Empty() {
 		out = append(out, s.lockReset(s.connected))
 	}
 	return out
@@ -115,7 +118,7 @@ func (s *State) receiveYourLock(from int, m Message, out []Effect) []Effect {
 	}
 	if s.asked.Within(s.consented) {
 		s.phase = Acquired
-		out = append(out, Effect{Kind: Hold})
+		out = append(out, Effect{Kind: peercore.Hold})
 	}
 	return out
 }
@@ -126,7 +129,7 @@ func (s *State) receiveLockReset(from int, m Message, out []Effect) []Effect {
 	if a := s.askOf(from); a != nil && (!s.cfg.Options.Rounds || a.round <= m.Round) {
 		s.forget(from)
 	}
-	if s.cfg.Options.Rule == RuleLiteral && s.phase == Lurking && s.owed == 0 {
+	if s.cfg.Options.Rule == RuleLiteral && s.phase == Lurking && s.owed.Empty() {
 		return s.solicit(out)
 	}
 	return s.advance(out)
@@ -137,7 +140,7 @@ func (s *State) connect(peer int, out []Effect) []Effect {
 		out = s.disconnect(peer, out)
 	}
 	s.connected = s.connected.With(peer)
-	s.boot = s.boot || s.connected == s.cfg.Peers
+	s.boot = s.boot || s.connected.Equal(s.cfg.Peers)
 	switch s.phase {
 	case None:
 	case Lurking:
@@ -146,14 +149,14 @@ func (s *State) connect(peer int, out []Effect) []Effect {
 		s.asked = s.asked.With(peer)
 		return append(out, s.myLock(s.connected))
 	case Acquired:
-		return append(out, s.myLock(SetOf(peer)))
+		return append(out, s.myLock(peercore.SetOf(peer)))
 	}
 	return out
 }
 
 func (s *State) disconnect(peer int, out []Effect) []Effect {
 	s.forget(peer)
-	for _, set := range [...]*Set{&s.connected, &s.asked, &s.consented, &s.lurkers, &s.owed, &s.told} {
+	for _, set := range [...]*peercore.Set{&s.connected, &s.asked, &s.consented, &s.lurkers, &s.owed, &s.told} {
 		*set = set.Without(peer)
 	}
 	switch {
@@ -161,11 +164,11 @@ func (s *State) disconnect(peer int, out []Effect) []Effect {
 		return out
 	case s.phase != Soliciting:
 		return s.advance(s.lookAgain(out))
-	case s.connected != 0: // the consents were given to a peer with another view
+	case !s.connected.Empty(): // the consents were given to a peer with another view
 		return s.request(s.leave(out))
 	case s.boot:
 		s.phase = Acquired
-		return append(out, Effect{Kind: Hold})
+		return append(out, Effect{Kind: peercore.Hold})
 	default:
 		s.phase = Lurking
 		return out
@@ -191,7 +194,7 @@ func (s *State) lookAt(peer int, out []Effect) []Effect {
 	if lurks {
 		s.told = s.told.With(peer)
 	}
-	return append(out, Effect{Kind: Send, To: SetOf(peer), Msg: Message{Kind: YourLock, Round: a.round, Lurks: lurks}})
+	return append(out, Effect{Kind: peercore.Send, To: peercore.SetOf(peer), Msg: Message{Kind: YourLock, Round: a.round, Lurks: lurks}})
 }
 
 func (s *State) grantable(a *ask) bool {
@@ -205,10 +208,10 @@ func (s *State) grantable(a *ask) bool {
 	}
 }
 
-func (s *State) myLock(to Set) Effect {
-	return Effect{Kind: Send, To: to, Msg: Message{Kind: MyLock, Round: s.round, View: s.connected}}
+func (s *State) myLock(to peercore.Set) Effect {
+	return Effect{Kind: peercore.Send, To: to, Msg: Message{Kind: MyLock, Round: s.round, View: s.connected}}
 }
 
-func (s *State) lockReset(to Set) Effect {
-	return Effect{Kind: Send, To: to, Msg: Message{Kind: LockReset, Round: s.round}}
+func (s *State) lockReset(to peercore.Set) Effect {
+	return Effect{Kind: peercore.Send, To: to, Msg: Message{Kind: LockReset, Round: s.round}}
 }

@@ -1,6 +1,10 @@
 package core
 
-import "fmt"
+import (
+	"fmt"
+
+	"locklab/locks/peerlock/peercore"
+)
 
 // Phase is how far a peer is with a resource.
 type Phase uint8
@@ -39,7 +43,7 @@ type Message struct {
 	// compared: a new incarnation comes over a new connection.
 	Round uint64
 	// View is in MyLock the set of peers that the sender is connected to.
-	View Set
+	View peercore.Set
 	// Lurks says in YourLock that the sender wants the lock too and waits.
 	Lurks bool
 }
@@ -55,52 +59,11 @@ func (m Message) String() string {
 	}
 }
 
-// EventKind is what can happen to a peer.
-type EventKind uint8
-
-// The events.
-const (
-	Request    EventKind = iota + 1 // the application wants the lock
-	Leave                           // it gives up waiting, or releases
-	Receive                         // Peer sent Msg
-	Connect                         // Peer became reachable, Hello was exchanged
-	Disconnect                      // the connection to Peer was lost
-)
-
-func (k EventKind) String() string {
-	return [...]string{"?", "request", "leave", "receive", "connect", "disconnect"}[k]
-}
-
 // Event is the input of [State.Step].
-type Event struct {
-	Kind EventKind
-	Peer int     // Receive, Connect, Disconnect
-	Msg  Message // Receive
-}
+type Event = peercore.Event[Message]
 
-// EffectKind is what a step can ask of the shell around it.
-type EffectKind uint8
-
-// The effects.
-const (
-	Send EffectKind = iota + 1 // send Msg to every peer of To
-	Hold                       // the lock is held from now on
-)
-
-// Effect is the output of [State.Step]. Effects are to be carried out in order;
-// a message to a peer whose connection is lost is dropped.
-type Effect struct {
-	Kind EffectKind
-	To   Set
-	Msg  Message
-}
-
-func (e Effect) String() string {
-	if e.Kind == Hold {
-		return "hold"
-	}
-	return fmt.Sprintf("%v -> %v", e.Msg, e.To)
-}
+// Effect is the output of [State.Step].
+type Effect = peercore.Effect[Message]
 
 // Rule says when a lurker may solicit.
 type Rule uint8
@@ -130,7 +93,7 @@ func DefaultOptions() Options { return Options{Rule: RuleFlow, Fair: true, View:
 // Config is what a peer is told once.
 type Config struct {
 	Self  int // own rank
-	Peers Set // ranks of all others
+	Peers peercore.Set // ranks of all others
 	// Alone lets the peer take the lock with nobody connected before it has been
 	// connected to every configured peer.
 	Alone   bool

@@ -13,19 +13,48 @@ const (
 	Connect                         // Peer became reachable
 	Disconnect                      // the connection to Peer was lost
 	Wake                            // the time asked for by the last Pause is over, or nearly so
+	Expire                          // Timer is over
+	Recover                         // the peer's control state has recovered; Round was used before
 )
 
 func (k EventKind) String() string {
-	return [...]string{"?", "request", "leave", "receive", "connect", "disconnect", "wake"}[k]
+	return [...]string{"?", "request", "leave", "receive", "connect", "disconnect", "wake", "expire", "recover"}[k]
 }
+
+// Timer is one of the times that a core with leases can wait for. How long each is
+// the shell decides; the order between them is what such a core relies on.
+type Timer uint8
+
+// The timers. A lease is counted from before the messages of the step that started
+// its timer were sent, by the peer's own monotonic clock.
+const (
+	// Lease is over when the peer must believe no more that it holds, or may get, the
+	// lock by what it asked for.
+	Lease Timer = iota
+	// Renew is over well before Lease is: time to ask for a longer one.
+	Renew
+	// Vote is over when the one to whom this peer gave its vote can't believe any more
+	// that it has it: a Lease and a margin for clocks that drift, after it was asked.
+	Vote
+	// Recovery is over when whatever this peer granted before it lost its memory can't
+	// be believed in any more: as long as Vote, from when it started.
+	Recovery
+	Timers // how many there are
+)
+
+func (t Timer) String() string { return [...]string{"lease", "renew", "vote", "recovery"}[t] }
 
 // Event is the input of a step. M is the algorithm's message. Messages of one peer
 // arrive in the order in which they were sent for as long as it stays connected; a
 // lost connection is seen as Disconnect at both ends before it is made again.
 type Event[M any] struct {
-	Kind EventKind
-	Peer int // Receive, Connect, Disconnect
-	Msg  M   // Receive
+	Kind  EventKind
+	Timer Timer // Expire
+	Peer  int   // Receive, Connect, Disconnect
+	Msg   M     // Receive
+	// Round is in Recover, and in all events of a control state, the highest number that
+	// was used with any resource as far as the peer knows.
+	Round uint64
 }
 
 // EffectKind is what a step can ask for.
@@ -34,25 +63,39 @@ type EffectKind uint8
 // The effects.
 const (
 	Send  EffectKind = iota + 1 // send Msg to every peer of To
-	Hold                        // the lock is held from now on
+	Hold                        // the lock is held from now on, with Token if it is not zero
 	Pause                       // give Wake after a random time that grows with Attempt
+	Start                       // start Timer, or start it again
+	Stop                        // stop Timer
+	Lose                        // whoever was told Hold must assume that it no longer holds
+	Recovered                   // control states: all resources are to Recover, with Token as Round
 )
 
 // Effect is the output of a step. Effects are carried out in order; a message to a
 // peer whose connection is lost is dropped. A Pause replaces an earlier one.
 type Effect[M any] struct {
 	Kind    EffectKind
-	Attempt int // Pause
-	To      Set // Send, never empty
-	Msg     M   // Send
+	Timer   Timer  // Start, Stop
+	Attempt int    // Pause
+	Token   uint64 // Hold: grows with every grant of the resource, 0 if there is none; Recovered
+	To      Set    // Send, never empty
+	Msg     M      // Send
 }
 
 func (e Effect[M]) String() string {
 	switch e.Kind {
 	case Hold:
 		return "hold"
+	case Lose:
+		return "lose"
+	case Recovered:
+		return fmt.Sprintf("recovered(%d)", e.Token)
 	case Pause:
 		return fmt.Sprintf("pause(%d)", e.Attempt)
+	case Start:
+		return fmt.Sprintf("start %v", e.Timer)
+	case Stop:
+		return fmt.Sprintf("stop %v", e.Timer)
 	default:
 		return fmt.Sprintf("%v -> %v", e.Msg, e.To)
 	}

@@ -1,17 +1,32 @@
 package peercore
 
 import (
+	"encoding/binary"
 	"iter"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// MaxPeers is how many peers a cluster can have: ranks are 0 to MaxPeers-1.
-const MaxPeers = 64
+const (
+	wordBits = 64
+	moreBits = MaxPeers - wordBits
+)
 
-// Set is a set of peers, one bit for each rank.
-type Set uint64
+// MaxPeers is how many peers a core can have: ranks are 0 to MaxPeers-1. The mesh
+// allows fewer; so many are for simulations.
+const MaxPeers = 1024
+
+// Set is a set of peers. The zero value is empty. Ranks below 64 are kept in one
+// word; greater ones cost an allocation at every change. Compare sets with
+// [Set.Equal]: == is not defined for sets of more than 64 ranks.
+type Set struct {
+	low  uint64
+	more *more // nil if it would be empty; never changed once it is in a Set
+}
+
+type more [moreBits / wordBits]uint64
 
 // SetOf is the set of the ranks.
 func SetOf(ranks ...int) Set {
@@ -22,37 +37,165 @@ func SetOf(ranks ...int) Set {
 	return s
 }
 
+// SetFrom is the set of the ranks whose bits are set.
+func SetFrom(bits uint64) Set { return Set{low: bits} }
+
+// Others is the set of the ranks 0 to n-1 without self.
+func Others(n, self int) Set {
+	var m more
+	s := Set{low: 1<<min(n, wordBits) - 1}
+	if n > wordBits {
+		for r := wordBits; r < n; r++ {
+			m[r/wordBits-1] |= 1 << (r % wordBits)
+		}
+		s.more = &m
+	}
+	return s.Without(self)
+}
+
+// Low is the members below 64, one bit for each.
+func (s Set) Low() uint64 { return s.low }
+
+// Empty says that there is no member.
+func (s Set) Empty() bool { return s.low == 0 && s.more == nil }
+
 // Has says whether the peer is in the set.
-func (s Set) Has(rank int) bool { return s&(1<<rank) != 0 }
+func (s Set) Has(rank int) bool {
+	if rank < wordBits {
+		return s.low&(1<<rank) != 0
+	}
+	return s.more != nil && s.more[rank/wordBits-1]&(1<<(rank%wordBits)) != 0
+}
 
 // With is the set and the peer.
-func (s Set) With(rank int) Set { return s | 1<<rank }
+func (s Set) With(rank int) Set {
+	if rank < wordBits {
+		return Set{s.low | 1<<rank, s.more}
+	}
+	return s.change(rank, true)
+}
 
 // Without is the set less the peer.
-func (s Set) Without(rank int) Set { return s &^ (1 << rank) }
+func (s Set) Without(rank int) Set {
+	if rank < wordBits {
+		return Set{s.low &^ (1 << rank), s.more}
+	}
+	return s.change(rank, false)
+}
+
+// change is the set with a great rank in it, or without.
+func (s Set) change(rank int, in bool) Set {
+	if s.Has(rank) == in {
+		return s
+	}
+	var m more
+	if s.more != nil {
+		m = *s.more
+	}
+	m[rank/wordBits-1] ^= 1 << (rank % wordBits)
+	return Set{s.low, m.orNil()}
+}
+
+func (m *more) orNil() *more {
+	if *m == (more{}) {
+		return nil
+	}
+	return m
+}
+
+// Or is the set of those in s, in t, or in both.
+func (s Set) Or(t Set) Set {
+	if s.more == nil || t.more == nil {
+		m := s.more
+		if m == nil {
+			m = t.more
+		}
+		return Set{s.low | t.low, m}
+	}
+	m := *s.more
+	for i := range m {
+		m[i] |= t.more[i]
+	}
+	return Set{s.low | t.low, &m}
+}
+
+// Less is the set of those in s that are not in t.
+func (s Set) Less(t Set) Set {
+	if s.more == nil || t.more == nil {
+		return Set{s.low &^ t.low, s.more}
+	}
+	m := *s.more
+	for i := range m {
+		m[i] &^= t.more[i]
+	}
+	return Set{s.low &^ t.low, m.orNil()}
+}
+
+// Equal says whether both have the same members.
+func (s Set) Equal(t Set) bool {
+	return s.low == t.low && (s.more == t.more || (s.more != nil && t.more != nil && *s.more == *t.more))
+}
 
 // Within says whether every member is in t too.
-func (s Set) Within(t Set) bool { return s&^t == 0 }
+func (s Set) Within(t Set) bool {
+	return s.low&^t.low == 0 && (s.more == nil || s.Less(t).more == nil)
+}
 
 // Len is the number of members.
-func (s Set) Len() int { return bits.OnesCount64(uint64(s)) }
+func (s Set) Len() int {
+	n := bits.OnesCount64(s.low)
+	if s.more != nil {
+		for _, w := range s.more {
+			n += bits.OnesCount64(w)
+		}
+	}
+	return n
+}
 
 // All yields the members, the highest-ranking (lowest number) first.
 func (s Set) All() iter.Seq[int] {
 	return func(yield func(int) bool) {
-		for rest := uint64(s); rest != 0; rest &= rest - 1 {
+		for rest := s.low; rest != 0; rest &= rest - 1 {
 			if !yield(bits.TrailingZeros64(rest)) {
 				return
 			}
 		}
+		if s.more == nil {
+			return
+		}
+		for i, rest := range s.more {
+			for ; rest != 0; rest &= rest - 1 {
+				if !yield((i+1)*wordBits + bits.TrailingZeros64(rest)) {
+					return
+				}
+			}
+		}
 	}
+}
+
+// Append appends the members to b, as an unsigned varint if all are below 64. Sets
+// with greater ranks can't be appended; the mesh has none, nor has an exploration.
+func (s Set) Append(b []byte) []byte {
+	if s.more != nil {
+		panic("peercore: a set with ranks above 63 has no encoding")
+	}
+	return binary.AppendUvarint(b, s.low)
+}
+
+// CutSet reads what Append wrote off the front of b; ok is false if nothing did.
+func CutSet(b []byte) (s Set, rest []byte, ok bool) {
+	low, n := binary.Uvarint(b)
+	if n <= 0 {
+		return Set{}, b, false
+	}
+	return Set{low: low}, b[n:], true
 }
 
 // String lists the ranks, as in {0 2}.
 func (s Set) String() string {
 	var b strings.Builder
 	b.WriteByte('{')
-	for r := range s.All() {
+	for _, r := range slices.Collect(s.All()) {
 		if b.Len() > 1 {
 			b.WriteByte(' ')
 		}

@@ -32,7 +32,7 @@ func (r request) before(o request) bool { return r.at < o.at || (r.at == o.at &&
 
 // New is a resource that nobody wants, at a peer that is connected to nobody. The
 // config is kept, not copied, and must not change.
-func New(cfg *Config) State { return State{cfg: cfg, boot: cfg.Peers == 0} }
+func New(cfg *Config) State { return State{cfg: cfg, boot: cfg.Peers.Empty()} }
 
 // Reset makes s the state of a resource that nobody wants, with the connections
 // of the state like; its timestamps are above round. It reuses the memory of s.
@@ -79,15 +79,43 @@ func (s *State) AppendEncode(b []byte) []byte {
 	b = binary.AppendUvarint(b, s.clock)
 	if s.phase != None {
 		b = binary.AppendUvarint(b, s.at)
-		b = binary.AppendUvarint(b, uint64(s.replied))
+		b = s.replied.Append(b)
 	}
-	b = binary.AppendUvarint(b, uint64(s.connected))
+	b = s.connected.Append(b)
 	b = append(b, byte(len(s.deferred)))
 	for _, r := range s.deferred {
 		b = binary.AppendUvarint(b, r.at)
 		b = append(b, byte(r.from))
 	}
 	return b
+}
+
+// Renumber replaces every timestamp by what f makes of it. Those of all peers are
+// compared with each other, so all have one owner.
+func (s *State) Renumber(f func(owner int, at uint64) uint64) {
+	s.clock = f(0, s.clock)
+	if s.phase != None {
+		s.at = f(0, s.at)
+	}
+	for i := range s.deferred {
+		s.deferred[i].at = f(0, s.deferred[i].at)
+	}
+}
+
+// Load makes s the state that AppendEncode wrote at the front of b and returns the
+// rest of b. It keeps the configuration.
+func (s *State) Load(b []byte) []byte {
+	c := peercore.Cursor(b)
+	flags := c.Byte()
+	*s = State{cfg: s.cfg, phase: Phase(flags &^ 0x80), boot: flags&0x80 != 0, clock: c.Uvarint(), deferred: s.deferred[:0]}
+	if s.phase != None {
+		s.at, s.replied = c.Uvarint(), c.Set()
+	}
+	s.connected = c.Set()
+	for range c.Byte() {
+		s.deferred = append(s.deferred, request{at: c.Uvarint(), from: int(c.Byte())})
+	}
+	return c
 }
 
 // put keeps a request for later, in place of what its peer asked before.

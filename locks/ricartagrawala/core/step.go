@@ -16,7 +16,7 @@ func (s *State) Step(ev Event, out []Effect) []Effect {
 		return s.connect(ev.Peer, out)
 	case peercore.Disconnect:
 		return s.disconnect(ev.Peer, out)
-	case peercore.Wake: // this algorithm never pauses
+	case peercore.Wake, peercore.Expire: // this algorithm neither pauses nor has leases
 	}
 	return out
 }
@@ -27,7 +27,7 @@ func (s *State) request(out []Effect) []Effect {
 	}
 	s.clock++
 	s.at = s.clock
-	s.replied = 0
+	s.replied = peercore.Set{}
 	s.phase = Waiting
 	return s.advance(s.ask(s.connected, out))
 }
@@ -87,7 +87,7 @@ func (s *State) connect(peer int, out []Effect) []Effect {
 		out = s.disconnect(peer, out)
 	}
 	s.connected = s.connected.With(peer)
-	s.boot = s.boot || s.connected == s.cfg.Peers
+	s.boot = s.boot || s.connected.Equal(s.cfg.Peers)
 	if s.phase == Waiting {
 		out = s.ask(peercore.SetOf(peer), out)
 	}
@@ -103,7 +103,7 @@ func (s *State) disconnect(peer int, out []Effect) []Effect {
 
 // ask sends the own request to the peers of to, if there are any.
 func (s *State) ask(to peercore.Set, out []Effect) []Effect {
-	if to == 0 {
+	if to.Empty() {
 		return out
 	}
 	return append(out, Effect{Kind: peercore.Send, To: to, Msg: Message{Kind: Request, At: s.at}})

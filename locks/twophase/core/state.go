@@ -43,7 +43,7 @@ func (r reservation) of(by int, round uint64) bool { return r.taken && r.by == b
 
 // New is a resource that nobody wants, at a peer that is connected to nobody. The
 // config is kept, not copied, and must not change.
-func New(cfg *Config) State { return State{cfg: cfg, boot: cfg.Peers == 0} }
+func New(cfg *Config) State { return State{cfg: cfg, boot: cfg.Peers.Empty()} }
 
 // Reset makes s the state of a resource that nobody wants, with the connections
 // of the state like; its rounds are above round.
@@ -94,10 +94,10 @@ func (s *State) AppendEncode(b []byte) []byte {
 	}
 	b = append(b, flags)
 	b = binary.AppendUvarint(b, s.round)
-	b = binary.AppendUvarint(b, uint64(s.connected))
+	b = s.connected.Append(b)
 	if s.phase == Preparing {
-		b = binary.AppendUvarint(b, uint64(s.yes))
-		b = binary.AppendUvarint(b, uint64(s.no))
+		b = s.yes.Append(b)
+		b = s.no.Append(b)
 	}
 	if s.reserved.taken {
 		b = append(b, byte(s.reserved.by))
@@ -106,10 +106,29 @@ func (s *State) AppendEncode(b []byte) []byte {
 	return b
 }
 
-// Renumber replaces every round by what f makes of it, given whose round it is. An
+// Load makes s the state that AppendEncode wrote at the front of b and returns the
+// rest of b. It keeps the configuration.
+func (s *State) Load(b []byte) []byte {
+	c := peercore.Cursor(b)
+	flags := c.Byte()
+	*s = State{cfg: s.cfg, phase: Phase(flags & 0x03), round: c.Uvarint(), connected: c.Set()}
+	for i, flag := range [...]*bool{&s.rivals, &s.polite, &s.boot, &s.pausing, &s.reserved.taken, &s.reserved.committed} {
+		*flag = flags&(0x04<<i) != 0
+	}
+	if s.phase == Preparing {
+		s.yes, s.no = c.Set(), c.Set()
+	}
+	if s.reserved.taken {
+		s.reserved.by, s.reserved.round = int(c.Byte()), c.Uvarint()
+	}
+	return c
+}
+
+// Renumber replaces every round by what f makes of it, given whose round it is: its
+// coordinator is the owner. An
 // exploration uses it to tell apart only which rounds are equal: nothing else about
 // them matters, as long as the coordinator's latest stays the highest.
-func (s *State) Renumber(f func(coordinator int, round uint64) uint64) {
+func (s *State) Renumber(f func(owner int, round uint64) uint64) {
 	s.round = f(s.cfg.Self, s.round)
 	if s.reserved.taken {
 		s.reserved.round = f(s.reserved.by, s.reserved.round)

@@ -18,6 +18,7 @@ func (s *State) Step(ev Event, out []Effect) []Effect {
 		return s.disconnect(ev.Peer, out)
 	case peercore.Wake:
 		return s.wake(out)
+	case peercore.Expire: // this algorithm has no leases
 	}
 	return out
 }
@@ -36,7 +37,7 @@ func (s *State) request(out []Effect) []Effect {
 
 // ready says that a round could succeed, as far as this peer knows.
 func (s *State) ready() bool {
-	return s.phase == Waiting && s.boot && s.connected == s.cfg.Peers && !s.reserved.taken
+	return s.phase == Waiting && s.boot && s.connected.Equal(s.cfg.Peers) && !s.reserved.taken
 }
 
 // prepare starts a round if it is time.
@@ -45,7 +46,7 @@ func (s *State) prepare(out []Effect) []Effect {
 		return out
 	}
 	s.round++
-	s.phase, s.yes, s.no, s.rivals = Preparing, 0, 0, false
+	s.phase, s.yes, s.no, s.rivals = Preparing, peercore.Set{}, peercore.Set{}, false
 	s.reserved = reservation{taken: true, by: s.cfg.Self, round: s.round}
 	return s.decide(s.tell(s.cfg.Peers, Prepare, out))
 }
@@ -57,7 +58,7 @@ func (s *State) decide(out []Effect) []Effect {
 	switch {
 	case s.yes.Len()+s.no.Len() < s.cfg.Peers.Len():
 		return out
-	case s.no != 0:
+	case !s.no.Empty():
 		out = s.abandon(out)
 		s.attempt++
 		return s.pause(out)
@@ -72,7 +73,7 @@ func (s *State) decide(out []Effect) []Effect {
 func (s *State) abandon(out []Effect) []Effect {
 	s.phase = Waiting
 	s.reserved = s.reserved.undo()
-	return s.tell(s.connected&^s.no, Abort, out)
+	return s.tell(s.connected.Less(s.no), Abort, out)
 }
 
 // pause waits a random time before the next round, so that coordinators that were
@@ -178,7 +179,7 @@ func (s *State) connect(peer int, out []Effect) []Effect {
 		out = s.disconnect(peer, out)
 	}
 	s.connected = s.connected.With(peer)
-	s.boot = s.boot || s.connected == s.cfg.Peers
+	s.boot = s.boot || s.connected.Equal(s.cfg.Peers)
 	if s.reserved.taken && s.reserved.by == peer {
 		out = append(out, Effect{
 			Kind: peercore.Send, To: peercore.SetOf(peer), Msg: Message{Kind: Inquire, Round: s.reserved.round},
@@ -197,7 +198,7 @@ func (s *State) disconnect(peer int, out []Effect) []Effect {
 
 // tell appends a message about the own round to the peers of to, if there are any.
 func (s *State) tell(to peercore.Set, kind MessageKind, out []Effect) []Effect {
-	if to == 0 {
+	if to.Empty() {
 		return out
 	}
 	return append(out, Effect{Kind: peercore.Send, To: to, Msg: Message{Kind: kind, Round: s.round}})

@@ -1,0 +1,75 @@
+package peercore
+
+// Core is a pure core: P, which implements it, is a pointer to the state S that one
+// peer has of one resource, and M is its message.
+type Core[S, M any] interface {
+	*S
+	// Step takes one event and appends what is to be done about it to out. An event
+	// that does not fit does nothing.
+	Step(ev Event[M], out []Effect[M]) []Effect[M]
+	// Reset makes it the state of a resource that nobody wants, with the connections
+	// of the state like, whose rounds or timestamps start above round. It reuses its
+	// own memory and shares none with like.
+	Reset(like *S, round uint64)
+	// Round is the highest round or timestamp that was used. What is forgotten is
+	// replaced by a state that starts above it.
+	Round() uint64
+	// Waits says that the lock is wanted and not held, Holds that it is held.
+	Waits() bool
+	Holds() bool
+	// Idle says that nothing but Round would be lost by forgetting the state.
+	Idle() bool
+	// Bootstrapped says that the peer has once been connected to every other one, or
+	// whatever else it needs before it can take part.
+	Bootstrapped() bool
+
+	// AppendEncode appends a canonical encoding, for up to 64 peers: two states of one
+	// peer behave alike if their encodings are equal.
+	AppendEncode(b []byte) []byte
+	// Load makes it the state that AppendEncode wrote at the front of b and returns the
+	// rest of b. It keeps its configuration and reuses its memory.
+	Load(b []byte) (rest []byte)
+}
+
+// Pauser is implemented by cores that ask for pauses. Pauses says that Wake would do
+// something.
+type Pauser interface{ Pauses() bool }
+
+// Timed is implemented by cores with leases.
+type Timed interface {
+	// Running says whether Expire of the timer would do something.
+	Running(t Timer) bool
+	// Uses is the token with which this peer holds the lock or may come to hold it by
+	// what it asked for; 0 if there is none.
+	Uses() uint64
+	// Voted is the token to which this peer's vote is given; 0 if there is none.
+	Voted() uint64
+}
+
+// Algorithm is how the peers of one cluster are made and what they say.
+type Algorithm[S, M any] struct {
+	Spec string // canonical, with all options; peers of another spec are refused
+	// New is the state of a resource that nobody wants, at a peer that is connected to
+	// nobody. amnesic says that the peer took part before and lost its memory.
+	New func(self int, peers Set, amnesic bool) S
+	// Control is for algorithms whose peers must recover from the loss of their memory
+	// before they take part. A peer of many resources does so once for all of them: with
+	// a control state, which stands for no resource and talks to the control states of
+	// the others. idle is then what New is for other algorithms; it waits for Recover.
+	// Nil if there is nothing to recover.
+	Control func(self int, peers Set) (control, idle S)
+	// Append encodes a message; Decode reads it off the front of b.
+	Append func(b []byte, m M) []byte
+	Decode func(b []byte) (m M, rest []byte, err error)
+	// Renumber replaces every round or timestamp in a message by what f makes of it,
+	// like the method of [Numbered]. Nil if the states are not Numbered.
+	Renumber func(m *M, from, to int, f func(owner int, number uint64) uint64)
+}
+
+// Numbered is implemented by cores whose rounds or timestamps matter only by their
+// order. Renumber replaces each by what f makes of it. Numbers of one owner are
+// compared with each other and never with those of another; f keeps their order, and zero. An
+// exploration so makes states the same that differ in nothing else.
+type Numbered interface {
+	Renumber(f func(owner int, number uint64) uint64)
+}
