@@ -442,12 +442,3 @@ func TestLogIsBounded(t *testing.T) {
 		t.Errorf("tail = %q", tail)
 	}
 }
-
-func TestClockOffsetOfOneMachine(t *testing.T) {
-	_, c := newAgent(t, nil)
-	offset, bound, err := c.ClockOffset(t.Context(), 5)
-	must(t, err)
-	if offset.Abs() > bound {
-		t.Errorf("offset %s with an error bound of %s on one machine", offset, bound)
-	}
-}

@@ -10,9 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
-
-	"locklab/locks/clock"
 )
 
 // Client calls one agent. It is safe for concurrent use. Its errors are [*Error]
@@ -112,24 +109,6 @@ func (c *Client) Log(ctx context.Context, node string) (string, error) {
 	var text []byte
 	err := c.Call(ctx, http.MethodGet, nodePath(node, "log"), nil, &text)
 	return string(text), err
-}
-
-// ClockOffset is what to add to a time of the agent's clock.Mono to get one of
-// this process's, and how far that may be off: half the fastest of the round trips
-// taken. Zero and zero would be one machine measured with no delay.
-func (c *Client) ClockOffset(ctx context.Context, roundTrips int) (offset, errorBound time.Duration, err error) {
-	for i := range roundTrips {
-		var answer clockAnswer
-		sent := clock.Mono()
-		if err := c.Call(ctx, http.MethodGet, "/v1/clock", nil, &answer); err != nil {
-			return 0, 0, err
-		}
-		half := time.Duration(clock.Mono()-sent) / 2
-		if i == 0 || half < errorBound {
-			offset, errorBound = time.Duration(sent-answer.MonoNS)+half, half
-		}
-	}
-	return offset, errorBound, nil
 }
 
 func nodePath(node, verb string) string { return "/v1/nodes/" + url.PathEscape(node) + "/" + verb }

@@ -45,7 +45,7 @@
 // # The API
 //
 //	GET  /v1/health                  {host, zone, version, pid, instance, next_event}
-//	GET  /v1/clock                   {mono_ns}
+//	GET  /v1/clock                   {mono_ns, real_ns, apart_ns, max_error_us, synced}
 //	GET  /v1/roles/{role}/version    {version}
 //	GET  /v1/nodes                   [{name, role, state, addrs, pid}]
 //	POST /v1/nodes/{name}/reserve    {role} -> {addrs}

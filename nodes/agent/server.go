@@ -93,7 +93,7 @@ func (a *Agent) routes() http.Handler {
 		})
 	}
 	handle("GET /v1/health", func(*http.Request) (any, error) { return a.Health(), nil })
-	handle("GET /v1/clock", func(*http.Request) (any, error) { return clockAnswer{MonoNS: clock.Mono()}, nil })
+	handle("GET /v1/clock", func(*http.Request) (any, error) { return ReadClock(), nil })
 	handle("GET /v1/nodes", func(*http.Request) (any, error) { return a.Nodes(), nil })
 	handle("GET /v1/roles/{role}/version", func(r *http.Request) (any, error) {
 		v, err := a.Version(r.Context(), r.PathValue("role"))

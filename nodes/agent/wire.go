@@ -16,10 +16,6 @@ type Health struct {
 	NextEvent uint64 `json:"next_event"` // number that the next event will get
 }
 
-type clockAnswer struct {
-	MonoNS int64 `json:"mono_ns"`
-}
-
 type versionAnswer struct {
 	Version string `json:"version"`
 }

@@ -133,9 +133,11 @@ func (m *machine) tryEnlist(ctx context.Context) (err error) {
 		return err
 	}
 	m.instance = health.Instance
-	if m.offset, m.errorBound, err = m.agent.ClockOffset(ctx, clockRoundTrips); err != nil {
+	clocks, err := m.agent.ClockOffset(ctx, clockRoundTrips)
+	if err != nil {
 		return fmt.Errorf("host %s: read its clock: %w", m.Name, err)
 	}
+	m.offset, m.errorBound = clocks.Offset.Offset, clocks.Error
 	return nil
 }
 
