@@ -66,3 +66,45 @@ func BenchmarkFile(b *testing.B) {
 	runtime.ReadMemStats(&stats)
 	b.ReportMetric(float64(stats.Sys)/(1<<20), "MB-of-system")
 }
+
+// BenchmarkMutexFile is the same for a history of acquisitions and releases alone:
+// 24 clients of three masters wait for few resources or for many.
+func BenchmarkMutexFile(b *testing.B) {
+	for _, resources := range []int64{1, 100_000} {
+		b.Run(fmt.Sprint("resources=", resources), func(b *testing.B) {
+			path := writeMutexHistory(b, 1_000_000, resources)
+			runtime.GC()
+			for b.Loop() {
+				f, err := check.File(path, check.Options{})
+				if err != nil || f.Events < 1_000_000 || f.Overlaps != 0 || len(f.Peers) != 3 || f.PeerFairness < 0.99 {
+					b.Fatalf("%v: %+v", err, f)
+				}
+			}
+		})
+	}
+}
+
+func writeMutexHistory(tb testing.TB, n int, resources int64) string {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), "history.jsonl")
+	w, err := history.Create(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	w.Record(mutexRun())
+	end := int64(n) + 1000 // ms: two events each 2 ms
+	for _, e := range phases(0, end, end) {
+		w.Record(e)
+	}
+	for i := range int64(n / 2) {
+		at, client := (2*i+100)*ms, i%24
+		master := fmt.Sprint("m", client%3)
+		hold, resource := fmt.Sprint("h-", i), fmt.Sprint("r", i*7919%resources)
+		w.Record(history.Event{Kind: history.KindAcquire, FromNS: at - 40*ms, SentNS: at - 40*ms, AtNS: at, Node: master, Client: fmt.Sprint(master, "/c", client), Hold: hold, Resource: resource, Outcome: "ok", Messages: uint64(6 * i)})
+		w.Record(history.Event{Kind: history.KindRelease, FromNS: at + ms, AtNS: at + ms + 1000, Node: master, Client: fmt.Sprint(master, "/c", client), Hold: hold, Resource: resource, Outcome: "ok", Messages: uint64(6*i + 3)})
+	}
+	if err := w.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}

@@ -50,6 +50,22 @@
 // stopped believing. Fencing tokens must grow: an acquisition that was sent after
 // another one was answered must get the higher token, and no two holds share one.
 //
+// # Fairness
+//
+// In the mutex workload a peer is a master with its clients. A wait lasts from when
+// a client asked until it held; it was bypassed by each grant of the resource, strictly in
+// between, to another peer:
+//
+//	m1   ask───────────────────────────────grant      bypassed 5 times, 3 in a row
+//	m1        ask────────────grant                    twice, 2 in a row
+//	m2            ×    ×           ×    ×    ×        grants to the other peer
+//
+// Waits that failed, or were open when the measured part ended, count with the
+// time and the bypasses that they have. Asking is known from the event of its
+// outcome, so a client whose process died while it waited is not seen to wait. Error
+// bounds of clocks are not taken into account: they can move a grant into or out
+// of a wait at its edges.
+//
 // # Liveness
 //
 // A stall is the time, between two grants, in which somebody alive wanted the lock.

@@ -51,6 +51,9 @@ type Findings struct {
 	Fairness      float64 // Jain's index over clients, mean over repeats; 0 if there is none
 	fairnessCount int
 
+	Peers        []Peer  // mutex: how each peer fared, by name
+	PeerFairness float64 // Jain's index over peers, mean over repeats; 0 if there is none
+
 	Liveness Liveness // the worst of all fault windows
 	StallNS  int64
 	// Demand says that somebody wanted the lock in every fault window. Without it
@@ -188,7 +191,7 @@ func Merge(repeats ...*Findings) *Findings {
 		Run: repeats[0].Run, Errors: map[string]int64{}, Liveness: Live, Demand: true, RecoveryNS: -1,
 		Slots: slices.Clone(repeats[0].Slots),
 	}
-	fairness, convicted := 0.0, false
+	fairness, peerFairness, convicted := 0.0, 0.0, false
 	for _, f := range repeats {
 		if n, _ := f.Violations(); n > 0 && !f.Disturbed {
 			convicted = true
@@ -228,6 +231,7 @@ func Merge(repeats ...*Findings) *Findings {
 		m.HasMessages = m.HasMessages || f.HasMessages
 		m.fairnessCount += f.fairnessCount
 		fairness += f.Fairness * float64(f.fairnessCount)
+		peerFairness += f.PeerFairness * float64(f.fairnessCount)
 		if f.Liveness.rank() > m.Liveness.rank() {
 			m.Liveness = f.Liveness
 		}
@@ -244,6 +248,8 @@ func Merge(repeats ...*Findings) *Findings {
 	}
 	m.Disturbed = m.Disturbed && !convicted
 	m.Fairness = ratio(fairness, float64(m.fairnessCount))
+	m.PeerFairness = ratio(peerFairness, float64(m.fairnessCount))
+	m.Peers = mergePeers(repeats)
 	m.Run.HostZones = maps.Clone(m.Run.HostZones)
 	return m
 }

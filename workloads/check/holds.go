@@ -259,9 +259,13 @@ func (c *Checker) measureAcquires(f *Findings, t timeline) {
 			f.Acquire.add(a.at - a.asked())
 		}
 	}
-	if c.matches == 0 && len(perClient) > 0 { // masters of the matchmaking workload do not compete by design
+	if c.matches > 0 { // masters of the matchmaking workload do not compete by design
+		return
+	}
+	if len(perClient) > 0 {
 		f.Fairness, f.fairnessCount = jain(perClient), 1
 	}
+	c.measurePeers(f, t)
 }
 
 // jain is Jain's fairness index, 1 if all got the same (R. Jain, D. Chiu, W. Hawe,

@@ -1,0 +1,163 @@
+package check
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// Peer is how one peer fared in the mutex workload: a master, with all of its
+// clients. A wait lasts from asking to holding. One that ended without the lock
+// counts with its length, and one that was open when the measured part ended with
+// its length so far: to leave out those who were never served would make a lock
+// look fair.
+type Peer struct {
+	Node     string
+	Acquires int64 // grants in the measured part
+	GaveUp   int64 // waits of the measured part that ended without the lock
+	Wait     Dist
+
+	// Bypasses are the grants of the resource to other peers while one waited, added
+	// up over all waits; BypassMax is the most in one wait.
+	Bypasses  int64
+	BypassMax int64
+	// InARowMax is the most grants to others without one to this peer in between,
+	// while one waited, of the rows that ended in the measured part. Unlike BypassMax
+	// it does not grow with the number of the peer's own clients in front, and so is
+	// what an algorithm's bound is about.
+	InARowMax int64
+}
+
+// BypassMean is the bypasses of an average wait.
+func (p *Peer) BypassMean() float64 { return ratio(float64(p.Bypasses), float64(p.Wait.Count())) }
+
+// merge adds what the same peer did in another repeat.
+func (p *Peer) merge(o *Peer) {
+	p.Acquires += o.Acquires
+	p.GaveUp += o.GaveUp
+	p.Wait.merge(&o.Wait)
+	p.Bypasses += o.Bypasses
+	p.BypassMax = max(p.BypassMax, o.BypassMax)
+	p.InARowMax = max(p.InARowMax, o.InARowMax)
+}
+
+// mergePeers adds up the repeats of each peer, sorted by name.
+func mergePeers(repeats []*Findings) []Peer {
+	var merged []Peer
+	for _, f := range repeats {
+		for i := range f.Peers {
+			o := &f.Peers[i]
+			at, known := slices.BinarySearchFunc(merged, o.Node, func(p Peer, node string) int { return strings.Compare(p.Node, node) })
+			if !known {
+				merged = slices.Insert(merged, at, Peer{Node: o.Node})
+			}
+			merged[at].merge(o)
+		}
+	}
+	return merged
+}
+
+// measurePeers measures how long each peer waited and how often it was passed
+// over. The acquisitions are sorted by answer.
+func (c *Checker) measurePeers(f *Findings, t timeline) {
+	asks := c.ownAsks()
+	all := make([][]int64, len(c.names.list)) // when each resource was granted
+	own := make([][]int64, asks.pairs)        // and when to each peer
+	peers := map[int32]*Peer{}
+	for i := range c.locks.acquires {
+		a := &c.locks.acquires[i]
+		mine := &own[asks.pair[i]]
+		if a.at >= t.measure && a.asked() < t.drain {
+			p := peers[a.node]
+			if p == nil {
+				p = &Peer{Node: c.names.text(a.node)}
+				peers[a.node] = p
+			}
+			p.add(a, t.drain, wait{all: all[a.resource], own: *mine, wanted: asks.wanted[i]})
+		}
+		if a.outcome == ok && a.at < t.drain {
+			all[a.resource] = append(all[a.resource], a.at)
+			*mine = append(*mine, a.at)
+		}
+	}
+	got := map[int32]int64{}
+	for node, p := range peers {
+		f.Peers = append(f.Peers, *p)
+		got[node] = p.Acquires
+	}
+	slices.SortFunc(f.Peers, func(a, b Peer) int { return strings.Compare(a.Node, b.Node) })
+	f.PeerFairness = jain(got)
+}
+
+// wait is what happened to a resource until one wait for it ended.
+type wait struct {
+	all, own []int64 // grants to anybody, to the peer of the one that waited
+	wanted   int64   // since when the peer wanted it without a break
+}
+
+// add counts one wait, up to the end of the measured part.
+func (p *Peer) add(a *acquire, drain int64, w wait) {
+	end, last := min(a.at, drain), int64(math.MinInt64)
+	if n := len(w.own); n > 0 {
+		last = w.own[n-1]
+	}
+	p.Wait.add(end - a.asked())
+	passed := inside(w.all, a.asked(), end) - inside(w.own, a.asked(), end)
+	p.Bypasses += passed
+	p.BypassMax = max(p.BypassMax, passed)
+	p.InARowMax = max(p.InARowMax, inside(w.all, max(last, w.wanted), end))
+	switch {
+	case a.at >= drain:
+	case a.outcome == ok:
+		p.Acquires++
+	default:
+		p.GaveUp++
+	}
+}
+
+// asks is, for each acquisition, which pair of resource and peer it belongs to,
+// and when the first one of that pair was asked that was not over before it.
+type asks struct {
+	pair   []int32
+	wanted []int64
+	pairs  int
+}
+
+func (c *Checker) ownAsks() asks {
+	list := c.locks.acquires
+	s := asks{pair: make([]int32, len(list)), wanted: make([]int64, len(list))}
+	ids := map[[2]int32]int32{}
+	var earliest []int64
+	for i := len(list) - 1; i >= 0; i-- {
+		a := &list[i]
+		key := [2]int32{a.resource, a.node}
+		id, known := ids[key]
+		if !known {
+			id = int32(len(earliest)) //nolint:gosec // far below
+			ids[key] = id
+			earliest = append(earliest, math.MaxInt64)
+		}
+		earliest[id] = min(earliest[id], a.asked())
+		s.pair[i], s.wanted[i] = id, earliest[id]
+	}
+	s.pairs = len(earliest)
+	return s
+}
+
+// inside counts the sorted times after one moment and before another.
+func inside(times []int64, after, before int64) int64 {
+	return int64(max(0, firstAt(times, before)-firstAt(times, after+1)))
+}
+
+// firstAt is the index of the first of the sorted times that is not before x. It
+// looks from the end, because waits are short against histories.
+func firstAt(times []int64, x int64) int {
+	from, to, step := len(times), len(times), 1
+	for from > 0 && times[from-1] >= x {
+		to = from - 1
+		from = max(0, to-step)
+		step *= 2
+	}
+	n, _ := slices.BinarySearch(times[from:to], x)
+	return from + n
+}
