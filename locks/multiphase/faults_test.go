@@ -100,7 +100,7 @@ func TestCohortServesLocalWaiters(t *testing.T) {
 			})
 			<-started
 		}
-		until(t, "all wait", func() bool { return multiphase.Waiting(all[0], "x") == 1+callers })
+		until(t, "all wait", func() bool { return all[0].Claims("x") == 1+callers })
 		release(t, first)
 		wg.Wait()
 		until(t, fmt.Sprintf("%s: %d callers take %d acquisitions", text, 1+callers, acquisitions), func() bool {
@@ -247,8 +247,10 @@ func TestAloneBeforeTheMeshHasFormed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		options := multiphase.DefaultOptions()
+		options.Alone = alone
 		p, err := multiphase.New(multiphase.Config{
-			ID: "a", Rank: 0, Listener: l, Alone: alone, Peers: []multiphase.Peer{{ID: "b", Rank: 1, Addr: gone}},
+			ID: "a", Rank: 0, Listener: l, Options: options, Peers: []multiphase.Peer{{ID: "b", Rank: 1, Addr: gone}},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -14,16 +14,9 @@ import (
 	"locklab/locks/twophase"
 )
 
-// newMultiphase is what the others are compared with: as many messages as lamport.
-func newMultiphase(cfg peerlock.Config[multiphase.Options]) (*multiphase.Locker, error) {
-	return multiphase.New(multiphase.Config{
-		ID: cfg.ID, Rank: cfg.Rank, Cluster: cfg.Cluster, Peers: cfg.Peers, Listener: cfg.Listener, Options: cfg.Options,
-	})
-}
-
 // BenchmarkFree takes and releases a resource that nobody else wants, three peers.
 func BenchmarkFree(b *testing.B) {
-	b.Run("multiphase", func(b *testing.B) { free(b, multiphase.DefaultOptions(), newMultiphase) })
+	b.Run("multiphase", func(b *testing.B) { free(b, multiphase.DefaultOptions(), multiphase.New) })
 	b.Run("lamport", func(b *testing.B) { free(b, lamport.Options{}, lamport.New) })
 	b.Run("ricart-agrawala", func(b *testing.B) { free(b, ricartagrawala.Options{}, ricartagrawala.New) })
 	b.Run("2pc", func(b *testing.B) { free(b, twophase.Options{}, twophase.New) })
@@ -44,7 +37,7 @@ func free[O any, L peertest.Peer](b *testing.B, options O, start func(peerlock.C
 // BenchmarkContended has a few workers at each of three peers take one resource, and
 // reports what an acquisition costs then and how even the peers were served.
 func BenchmarkContended(b *testing.B) {
-	b.Run("multiphase", func(b *testing.B) { contended(b, multiphase.DefaultOptions(), newMultiphase, "hot") })
+	b.Run("multiphase", func(b *testing.B) { contended(b, multiphase.DefaultOptions(), multiphase.New, "hot") })
 	b.Run("lamport", func(b *testing.B) { contended(b, lamport.Options{}, lamport.New, "hot") })
 	b.Run("ricart-agrawala", func(b *testing.B) { contended(b, ricartagrawala.Options{}, ricartagrawala.New, "hot") })
 	b.Run("2pc", func(b *testing.B) { contended(b, twophase.Options{}, twophase.New, "hot") })
@@ -53,7 +46,7 @@ func BenchmarkContended(b *testing.B) {
 
 // BenchmarkManyNames has 64 workers, each with a resource of its own.
 func BenchmarkManyNames(b *testing.B) {
-	b.Run("multiphase", func(b *testing.B) { contended(b, multiphase.DefaultOptions(), newMultiphase, "") })
+	b.Run("multiphase", func(b *testing.B) { contended(b, multiphase.DefaultOptions(), multiphase.New, "") })
 	b.Run("lamport", func(b *testing.B) { contended(b, lamport.Options{}, lamport.New, "") })
 	b.Run("ricart-agrawala", func(b *testing.B) { contended(b, ricartagrawala.Options{}, ricartagrawala.New, "") })
 	b.Run("2pc", func(b *testing.B) { contended(b, twophase.Options{}, twophase.New, "") })

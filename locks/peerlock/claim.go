@@ -11,7 +11,7 @@ import (
 
 // claim is one call of Acquire: first a place in the resource's queue, then the
 // lease. All but wake is guarded by the shard.
-type claim[S, M any, P peercore.Core[S, M]] struct {
+type claim[S, M any, P peercore.Machine[S, M]] struct {
 	shard      *shard[S, M, P]
 	res        *resource[S, M, P] // while in its queue
 	prev, next *claim[S, M, P]

@@ -43,7 +43,12 @@ func TestCohort(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				times := 0
 				l, err := peerlock.New(peerlock.Config[struct{}]{ID: "p0", Cluster: "c"},
-					peerlock.Protocol[eager, int]{Idle: eager{&times}, Cohort: tt.cohort})
+					peerlock.Protocol[eager, int]{
+						Algorithm: peercore.Algorithm[eager, int]{
+							New: func(int, peercore.Set, bool) eager { return eager{&times} },
+						},
+						Cohort: tt.cohort,
+					})
 				if err != nil {
 					t.Fatal(err)
 				}

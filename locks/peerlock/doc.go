@@ -1,7 +1,7 @@
 // Package peerlock runs a pure peer-to-peer lock algorithm over a mesh of TCP
 // connections, for as many resources as are wanted at the moment. It is the part
 // that such locks have in common; what makes them different is a core, see
-// [peercore.Core], and its messages on the wire, see [Protocol].
+// [peercore.Machine], and its messages on the wire, see [Protocol].
 //
 //	Acquire ─► claim ─► queue of the resource ─► core ─► messages ─► mesh
 //	                    (order of arrival)       ▲  │
@@ -10,5 +10,5 @@
 // Resources are spread over shards with a lock each. A message is handled in the
 // goroutine that reads the connection; nothing waits and no goroutine is started
 // for a resource. What nobody wants any more is forgotten, save for one number per
-// shard that keeps rounds and timestamps growing, see [peercore.Core].
+// shard that keeps rounds and timestamps growing, see [peercore.Machine].
 package peerlock

@@ -17,7 +17,7 @@ import (
 )
 
 // Locker is one peer of a cluster whose algorithm is the machine P.
-type Locker[S, M any, P peercore.Core[S, M]] struct {
+type Locker[S, M any, P peercore.Machine[S, M]] struct {
 	protocol Protocol[S, M]
 	clock    clock.Clock
 	mesh     *mesh.Mesh
@@ -36,7 +36,7 @@ type Locker[S, M any, P peercore.Core[S, M]] struct {
 // New starts a peer: it listens and dials from now on, and takes part in the
 // algorithm for its peers whether or not it is ever asked for a lock itself. Use
 // [Locker.Ready] to wait for the others. It owns cfg.Listener, also when it fails.
-func New[S, M any, P peercore.Core[S, M], O any](cfg Config[O], protocol Protocol[S, M]) (*Locker[S, M, P], error) {
+func New[S, M any, P peercore.Machine[S, M], O any](cfg Config[O], protocol Protocol[S, M]) (*Locker[S, M, P], error) {
 	cfg = cfg.withDefaults()
 	if cfg.Resources < shardCount {
 		return nil, cfg.closeListener(fmt.Errorf("peerlock: Resources is %d, want at least %d: %w",
@@ -202,6 +202,20 @@ func (l *Locker[S, M, P]) collectAll() {
 	}
 }
 
+// Claims is how many callers of this Locker hold the resource or wait for it.
+func (l *Locker[S, M, P]) Claims(resource string) int {
+	s := &l.shards[maphash.String(l.hash, resource)%shardCount]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	if r := s.resources[resource]; r != nil {
+		for c := r.first; c != nil; c = c.next {
+			n++
+		}
+	}
+	return n
+}
+
 // MessagesSent counts the algorithm's messages, one for each receiver.
 func (l *Locker[S, M, P]) MessagesSent() uint64 {
 	var n uint64
@@ -240,7 +254,7 @@ func (l *Locker[S, M, P]) checkReady() {
 }
 
 // network is the Locker as the mesh sees it.
-type network[S, M any, P peercore.Core[S, M]] Locker[S, M, P]
+type network[S, M any, P peercore.Machine[S, M]] Locker[S, M, P]
 
 // Connected tells every resource.
 func (n *network[S, M, P]) Connected(link *mesh.Link) {

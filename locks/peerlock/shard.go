@@ -23,7 +23,7 @@ var errTooMany = errors.New("peerlock: too many resources")
 // shard holds the resources whose names hash to it. Resources do not know of each
 // other, so each shard lives by itself and sees the connections of the mesh come
 // and go on its own.
-type shard[S, M any, P peercore.Core[S, M]] struct {
+type shard[S, M any, P peercore.Machine[S, M]] struct {
 	locker *Locker[S, M, P]
 
 	mu        sync.Mutex
@@ -63,7 +63,7 @@ type outbox struct {
 
 // resource is what this peer knows of one resource, and its own waiters in order
 // of arrival. The state machine works for the first of them.
-type resource[S, M any, P peercore.Core[S, M]] struct {
+type resource[S, M any, P peercore.Machine[S, M]] struct {
 	name        string
 	state       S
 	first, last *claim[S, M, P]

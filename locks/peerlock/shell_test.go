@@ -40,7 +40,7 @@ func (s *sleeper) Step(ev peercore.Event[int], out []peercore.Effect[int]) []pee
 		}
 	case peercore.Leave:
 		s.wants, s.holds = false, false
-	case peercore.Receive, peercore.Connect, peercore.Disconnect:
+	case peercore.Receive, peercore.Connect, peercore.Disconnect, peercore.Expire, peercore.Recover:
 	}
 	return out
 }
@@ -55,7 +55,10 @@ func (s *sleeper) Bootstrapped() bool             { return true }
 func TestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const mean = time.Second
-		l, err := peerlock.New(peerlock.Config[struct{}]{ID: "p0", Cluster: "c"}, peerlock.Protocol[sleeper, int]{Pause: mean})
+		l, err := peerlock.New(peerlock.Config[struct{}]{ID: "p0", Cluster: "c"}, peerlock.Protocol[sleeper, int]{
+			Algorithm: peercore.Algorithm[sleeper, int]{New: func(int, peercore.Set, bool) sleeper { return sleeper{} }},
+			Pause:     mean,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,8 +1,8 @@
 package peercore
 
-// Core is a pure core: P, which implements it, is a pointer to the state S that one
-// peer has of one resource, and M is its message.
-type Core[S, M any] interface {
+// Machine is a pure core as the shell needs it: P, which implements it, is a pointer to
+// the state S that one peer has of one resource, and M is its message.
+type Machine[S, M any] interface {
 	*S
 	// Step takes one event and appends what is to be done about it to out. An event
 	// that does not fit does nothing.
@@ -14,15 +14,19 @@ type Core[S, M any] interface {
 	// Round is the highest round or timestamp that was used. What is forgotten is
 	// replaced by a state that starts above it.
 	Round() uint64
-	// Waits says that the lock is wanted and not held, Holds that it is held.
-	Waits() bool
-	Holds() bool
 	// Idle says that nothing but Round would be lost by forgetting the state.
 	Idle() bool
 	// Bootstrapped says that the peer has once been connected to every other one, or
 	// whatever else it needs before it can take part.
 	Bootstrapped() bool
+}
 
+// Core is a pure core as explorations and simulations need it.
+type Core[S, M any] interface {
+	Machine[S, M]
+	// Waits says that the lock is wanted and not held, Holds that it is held.
+	Waits() bool
+	Holds() bool
 	// AppendEncode appends a canonical encoding, for up to 64 peers: two states of one
 	// peer behave alike if their encodings are equal.
 	AppendEncode(b []byte) []byte

@@ -62,13 +62,13 @@ type EffectKind uint8
 
 // The effects.
 const (
-	Send  EffectKind = iota + 1 // send Msg to every peer of To
-	Hold                        // the lock is held from now on, with Token if it is not zero
-	Pause                       // give Wake after a random time that grows with Attempt
-	Start                       // start Timer, or start it again
-	Stop                        // stop Timer
-	Lose                        // whoever was told Hold must assume that it no longer holds
-	Recovered                   // control states: all resources are to Recover, with Token as Round
+	Send      EffectKind = iota + 1 // send Msg to every peer of To
+	Hold                            // the lock is held from now on, with Token if it is not zero
+	Pause                           // give Wake after a random time that grows with Attempt
+	Start                           // start Timer, or start it again
+	Stop                            // stop Timer
+	Lose                            // whoever was told Hold must assume that it no longer holds
+	Recovered                       // control states: all resources are to Recover, with Token as Round
 )
 
 // Effect is the output of a step. Effects are carried out in order; a message to a
