@@ -58,7 +58,8 @@ type Checker struct {
 	nodes   map[int32][]nodeEvent
 	faults  map[string]*Fault
 	hits    map[string]hit
-	order   []string // fault ids as they came
+	clocks  map[string]int64 // error bound by host, in nanoseconds
+	order   []string         // fault ids as they came
 }
 
 // New starts the check of one history.
@@ -72,6 +73,7 @@ func New(opts Options) *Checker {
 		nodes:  map[int32][]nodeEvent{},
 		faults: map[string]*Fault{},
 		hits:   map[string]hit{},
+		clocks: map[string]int64{},
 	}
 }
 
@@ -107,7 +109,9 @@ func outcomeOf(e *history.Event) outcome {
 // Add takes one event. It keeps nothing of e but strings.
 func (c *Checker) Add(e *history.Event) {
 	c.events++
-	c.end = max(c.end, e.AtNS)
+	if e.Kind != history.KindClock { // read when all was over
+		c.end = max(c.end, e.AtNS)
+	}
 	switch e.Kind {
 	case history.KindRun:
 		if e.Run != nil {
@@ -142,6 +146,8 @@ func (c *Checker) Add(e *history.Event) {
 		c.nodes[node] = append(c.nodes[node], nodeEvent{at: e.AtNS, state: e.State})
 	case history.KindFault:
 		c.addFault(e)
+	case history.KindClock:
+		c.clocks[e.Host] = max(c.clocks[e.Host], e.ErrNS)
 	case history.KindGrant: // the servers' record: shown by reports, not judged yet
 	}
 }
@@ -160,10 +166,12 @@ func (c *Checker) Torn() { c.torn = true }
 func (c *Checker) Findings() *Findings {
 	f := &Findings{Run: c.run, Repeats: 1, Events: c.events, Errors: map[string]int64{}, Liveness: Live, RecoveryNS: -1}
 	t := c.timeline()
+	c.widen(f)
 	c.measureOps(f, t)
 	f.Faults = c.listFaults(t)
 	c.checkRooms(f, t)
 	c.checkHolds(f, t)
+	c.doubtHolds(f)
 	c.checkLiveness(f, t)
 	slices.SortStableFunc(f.Examples, func(a, b Example) int { return int(min(max(a.AtNS-b.AtNS, -1), 1)) })
 	f.Disturbed = f.isDisturbed()

@@ -44,8 +44,7 @@
 // A hold counts as its client believed it: from the answer of the acquisition to
 // the first of: it noticed the loss, it stopped acting to release, its node died, the
 // history ended. Two holds of one resource that share time are an overlap; each
-// hold that begins while an older one is believed counts once. Each clock's error bound
-// (ErrNS) shortens its holds on both sides, so that what is counted certainly happened. The
+// hold that begins while an older one is believed counts once. The
 // zombie time is from the beginning of the next hold until the older client
 // stopped believing. Fencing tokens must grow: an acquisition that was sent after
 // another one was answered must get the higher token, and no two holds share one.
@@ -65,6 +64,15 @@
 // outcome, so a client whose process died while it waited is not seen to wait. Error
 // bounds of clocks are not taken into account: they can move a grant into or out
 // of a wait at its edges.
+//
+// # Clocks
+//
+// Each host's clock has an error bound: that of the event (ErrNS), or the one that
+// was known in the end ([history.KindClock]) if it is larger, since a clock that
+// drifted was wrong before the end. The bounds shorten holds on both sides, and a
+// cause of duplicates is the mildest that they allow for, so that what is counted
+// certainly happened. What may have happened is in [Doubts]: overlaps that are
+// shorter than the error make a run inconclusive, never violated.
 //
 // # Liveness
 //

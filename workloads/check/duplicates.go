@@ -86,7 +86,11 @@ func (c *Checker) checkRooms(f *Findings, t timeline) {
 		}
 		var worst cause
 		var other *room
-		group, worst, other = c.compare(r, group)
+		var doubt bool
+		group, worst, other, doubt = c.compare(r, group)
+		if doubt && worst <= unreachable {
+			f.Doubts.Rooms++
+		}
 		for n, s := range r.free {
 			part := &freeRoom{room: r, span: s, again: n > 0}
 			if n == 0 {
@@ -129,8 +133,9 @@ type freeRoom struct {
 const enough = 64
 
 // compare finds the worst cause among the rooms that are free when r is created,
-// newest first, and drops those that are free no more.
-func (c *Checker) compare(r *room, group []*freeRoom) (left []*freeRoom, worst cause, other *room) {
+// newest first, and drops those that are free no more. Doubt says that one of them
+// would be worse if the clocks were off by as much as they may be.
+func (c *Checker) compare(r *room, group []*freeRoom) (left []*freeRoom, worst cause, other *room, doubt bool) {
 	keep, seen := len(group), 0
 	for i, o := range slices.Backward(group) {
 		if o.span.to <= r.start {
@@ -138,17 +143,20 @@ func (c *Checker) compare(r *room, group []*freeRoom) (left []*freeRoom, worst c
 		}
 		keep--
 		group[keep] = o
-		if o.span.to <= r.start+r.err+o.room.err {
-			continue // the clocks do not allow to say
+		pair, possible := c.cause(r, o)
+		if !surelyFree(r, o) {
+			doubt = doubt || possible > unreachable
+			continue
 		}
-		if pair := c.cause(r, o); pair > worst {
+		doubt = doubt || possible > unreachable && pair <= unreachable
+		if pair > worst {
 			worst, other = pair, o.room
 		}
 		if seen++; worst == raced || (worst == overlooked && seen >= enough) {
-			return append(group[:i], group[keep:]...), worst, other
+			return append(group[:i], group[keep:]...), worst, other, doubt
 		}
 	}
-	return append(group[:0], group[keep:]...), worst, other
+	return append(group[:0], group[keep:]...), worst, other, doubt
 }
 
 // cause is why a room was created although another one was free; the worst last.
@@ -163,16 +171,32 @@ const (
 
 func (c cause) String() string { return [...]string{"none", "unreachable", "overlooked", "raced"}[c] }
 
-// cause judges one pair: o was free when r was created. See the package's doc.
-func (c *Checker) cause(r *room, o *freeRoom) cause {
+// cause judges one pair: o was free when r was created. See the package's doc. It
+// is the least that the clocks' error bounds allow for; possible is the worst.
+func (c *Checker) cause(r *room, o *freeRoom) (least, possible cause) {
 	ours, theirs := r.ordered(), o.room.ordered()
 	sameHold := r.order != nil && o.room.order != nil && r.order.hold != "" &&
 		r.order.hold == o.room.order.hold && r.order.node == o.room.order.node
-	slack := r.err + o.room.err
+	slack := r.orderedErr() + o.room.orderedErr()
 	if !sameHold && ours.from < theirs.to-slack && theirs.from < ours.to-slack {
-		return raced
+		return raced, raced
 	}
-	if o.span.from > ours.from { // the look was too early to see it
+	inTime := o.span.from <= ours.from // for the look to see it
+	least = c.causeIf(inTime, sameHold, r, o)
+	possible = least
+	if between := o.span.from - ours.from; max(between, -between) < r.orderedErr()+o.room.err {
+		other := c.causeIf(!inTime, sameHold, r, o)
+		least, possible = min(least, other), max(possible, other)
+	}
+	if !sameHold && ours.from < theirs.to && theirs.from < ours.to {
+		possible = raced
+	}
+	return least, possible
+}
+
+// causeIf judges a pair whose orders do not overlap.
+func (c *Checker) causeIf(inTime, sameHold bool, r *room, o *freeRoom) cause {
+	if !inTime { // the look was too early to see it
 		switch {
 		case o.again:
 			return none // the seat came back after the look: nobody's fault
@@ -185,7 +209,7 @@ func (c *Checker) cause(r *room, o *freeRoom) cause {
 	}
 	if r.order != nil {
 		worker := c.names.text(o.room.worker)
-		if slices.Contains(r.order.unreachable, worker) && c.cut(r.order.node, worker, ours) {
+		if slices.Contains(r.order.unreachable, worker) && c.cut(r.order.node, worker, r.ordered()) {
 			return unreachable
 		}
 	}
@@ -201,6 +225,14 @@ func (r *room) ordered() span {
 		return span{r.start, r.start}
 	}
 	return span{r.order.from, r.order.at}
+}
+
+// orderedErr is the error bound of [room.ordered]: that of the master's clock.
+func (r *room) orderedErr() int64 {
+	if r.order == nil {
+		return r.err
+	}
+	return r.order.err
 }
 
 // lostTrack says whether the master could not know what became of its order,

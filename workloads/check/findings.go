@@ -71,6 +71,9 @@ type Findings struct {
 	Fill     Dist // rooms: open to full
 	Lateness Dist // generator: sent minus intended
 
+	// Doubts are what the clocks' error bounds leave open.
+	Doubts Doubts
+
 	// Disturbed says that a host was lost, and that every violation came after it.
 	Disturbed bool
 
@@ -245,6 +248,7 @@ func Merge(repeats ...*Findings) *Findings {
 		m.Hold.merge(&f.Hold)
 		m.Fill.merge(&f.Fill)
 		m.Lateness.merge(&f.Lateness)
+		m.Doubts.add(f.Doubts)
 	}
 	m.Disturbed = m.Disturbed && !convicted
 	m.Fairness = ratio(fairness, float64(m.fairnessCount))

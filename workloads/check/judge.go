@@ -52,7 +52,7 @@ type Verdict struct {
 // because only the rooms are the resource. With the others they are overlapping
 // holds and tokens that did not grow.
 func (f *Findings) Violations() (int64, string) {
-	if f.Run.Workload == workloadMatchmaking || f.RoomsCreated > 0 {
+	if f.judgesRooms() {
 		raced := f.Duplicates.Raced + f.WarmupDuplicates.Raced
 		overlooked := f.Duplicates.Overlooked + f.WarmupDuplicates.Overlooked
 		text := fmt.Sprintf("%d duplicate rooms (%d raced, %d overlooked)", raced+overlooked, raced, overlooked)
@@ -69,11 +69,16 @@ func (f *Findings) Violations() (int64, string) {
 
 const workloadMatchmaking = "matchmaking"
 
+// judgesRooms says whether the rooms are the resource, not the holds.
+func (f *Findings) judgesRooms() bool {
+	return f.Run.Workload == workloadMatchmaking || f.RoomsCreated > 0
+}
+
 // Judge compares what was found with what was expected. A violation where safety
 // was expected is violated whatever else is wrong with the run: what was seen was
 // seen. Only after the loss of a host nothing is expected any more.
 // For everything else the run must be sound: faults proven, load as promised,
-// history complete.
+// history complete. What the clocks leave open is neither safe nor a violation.
 func Judge(f *Findings, want Expectation) Verdict {
 	n, what := f.Violations()
 	v := Verdict{Safety: Safe, Liveness: f.Liveness}
@@ -90,6 +95,13 @@ func Judge(f *Findings, want Expectation) Verdict {
 	if why := f.unsound(want); why != "" {
 		return end(Inconclusive, why)
 	}
+	doubt := ""
+	if n == 0 {
+		doubt = upper(f.doubtText())
+	}
+	if want.Safety == Unsafe && doubt != "" {
+		return end(Inconclusive, doubt)
+	}
 	if want.Safety == Unsafe && n == 0 {
 		return end(ControlSilent, fmt.Sprintf("Expected to be unsafe, but no violation was seen in %d operations.", f.OK+f.Failed+f.Unknown))
 	}
@@ -99,6 +111,8 @@ func Judge(f *Findings, want Expectation) Verdict {
 			joinLiveness(want.Liveness), f.Liveness, stall))
 	}
 	switch {
+	case want.Safety == Safe && doubt != "":
+		return end(Inconclusive, doubt)
 	case n > 0:
 		return end(Expected, upper(what)+", as expected.")
 	case f.Liveness == Live:

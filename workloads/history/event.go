@@ -44,6 +44,10 @@ const (
 	// the hosts whose traffic (From towards To) a link fault hits; Nodes the nodes
 	// that a process fault hits.
 	KindFault Kind = "fault"
+	// KindClock is recorded by the controller at the end, for each host on another
+	// machine: every time of Host in this history is right within ErrNS, also if its
+	// clock has drifted since the run began and its events say less.
+	KindClock Kind = "clock"
 )
 
 // FaultHostLoss is the Fault of a host that went away although no scenario asked
@@ -56,7 +60,8 @@ const FaultHostLoss = "host-loss"
 //
 // Times are nanoseconds on the clock of the run: the monotonic clock of the
 // controller's host. Events of other hosts are converted by the controller, with
-// ErrNS as the error bound of the conversion (absent on one machine).
+// ErrNS as the error bound of the conversion when it was made (absent on one
+// machine); the bound that holds in the end is that of [KindClock].
 type Event struct {
 	Kind   Kind  `json:"kind"`
 	AtNS   int64 `json:"at_ns"`
