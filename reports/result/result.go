@@ -81,8 +81,11 @@ type Row struct {
 
 	AcquireRTT         *float64 `json:"acquire_rtt,omitempty"` // acquire p50 / measured RTT
 	MessagesPerAcquire *float64 `json:"messages_per_acquire,omitempty"`
-	Fairness           *float64 `json:"fairness,omitempty"` // Jain's index over clients, 1 is fair
+	Fairness           *float64 `json:"fairness,omitempty"`      // Jain's index over clients, 1 is fair
+	PeerFairness       *float64 `json:"peer_fairness,omitempty"` // the same over peers, that is masters
 	ZombieMS           *float64 `json:"zombie_ms,omitempty"`
+
+	Peers []Peer `json:"peers,omitempty"` // mutex: who waited how long, by rank
 
 	Errors map[string]int64 `json:"errors,omitempty"`
 	Faults []Fault          `json:"faults,omitempty"`

@@ -14,13 +14,17 @@ import (
 )
 
 func row() result.Row {
-	stall := 12.5
+	stall, fair, rank := 12.5, 0.75, 0
 	return result.Row{
 		Lock: "raft", Scenario: "baseline", Workload: "matchmaking", Repeats: 1, Availability: 1,
 		Verdict:    result.Verdict{Status: result.StatusExpected, Safety: "safe", Liveness: "live"},
 		Duplicates: &result.Duplicates{Total: 3, Raced: 1, Overlooked: 1, Unreachable: 1},
 		StallMS:    &stall, LatencyMS: &result.Quantiles{P50: 1, P99: 2, P999: 3, Max: 4},
-		Histories: []string{"histories/raft/baseline.matchmaking.1.jsonl"},
+		Histories: []string{"histories/raft/baseline.matchmaking.1.jsonl"}, PeerFairness: &fair,
+		Peers: []result.Peer{
+			{Node: "m1", Zone: "a", Rank: &rank, Acquires: 5, WaitMS: &result.Quantiles{P50: 1, P99: 2, P999: 2, Max: 3}, BypassMax: 4, BypassMean: 1.5, BypassInARowMax: 2},
+			{Node: "m2", GaveUp: 1},
+		},
 	}
 }
 
@@ -48,6 +52,7 @@ func TestWriteLeavesOutWhatIsNoNumber(t *testing.T) {
 	nan := math.NaN()
 	bad.StallMS, bad.Availability = &nan, math.Inf(1)
 	bad.LatencyMS = &result.Quantiles{P50: nan}
+	bad.Peers[0].WaitMS, bad.Peers[1].BypassMean = &result.Quantiles{P99: nan}, nan
 	bad.Faults = []result.Fault{{Kind: "latency", EndedMS: nan, Proven: true}}
 	path := filepath.Join(t.TempDir(), result.FileName)
 	if err := result.Write(path, result.File{Schema: result.Schema, Results: []result.Row{bad}}); err != nil {
@@ -61,10 +66,13 @@ func TestWriteLeavesOutWhatIsNoNumber(t *testing.T) {
 	if got.StallMS != nil || got.LatencyMS != nil || got.Availability != 0 || got.Faults[0].Proven {
 		t.Errorf("figures without a number stayed: %+v", got)
 	}
-	if len(have.Run.Warnings) != 3 {
-		t.Errorf("warnings: %q, want one for each of stall, availability and latency", have.Run.Warnings)
+	if got.Peers[0].WaitMS != nil || got.Peers[1].BypassMean != 0 || got.Peers[0].BypassMean != 1.5 {
+		t.Errorf("figures of peers without a number stayed: %+v", got.Peers)
 	}
-	if bad.StallMS == nil || !math.IsInf(bad.Availability, 1) {
+	if len(have.Run.Warnings) != 5 {
+		t.Errorf("warnings: %q, want one for each of stall, availability, latency, wait and bypasses", have.Run.Warnings)
+	}
+	if bad.StallMS == nil || bad.Peers[0].WaitMS == nil || !math.IsNaN(bad.Peers[1].BypassMean) || !math.IsInf(bad.Availability, 1) {
 		t.Error("Write changed the caller's rows")
 	}
 }
@@ -87,6 +95,12 @@ func TestReadNamesFileLineAndField(t *testing.T) {
 		"path":           {one + `"histories":["../../etc/passwd"]}]}`, []string{"results[0].histories[0]", "below the run"}},
 		"no lock":        {`{"schema":"locklab/result/v1","results":[{}]}`, []string{"results[0].lock"}},
 		"twice":          {one + `"repeats":1},{"lock":"a","scenario":"b","workload":"c"}]}`, []string{"results[1]", "results[0]"}},
+		"peer's name":    {one + `"peers":[{"acquires":1}]}]}`, []string{"results[0].peers[0].node", "the name of a master"}},
+		"peer twice":     {one + `"peers":[{"node":"m"},{"node":"m"}]}]}`, []string{"results[0].peers[1].node", `"m"`, "each once"}},
+		"peer's count":   {one + `"peers":[{"node":"m","acquires":-1}]}]}`, []string{"results[0].peers[0].acquires", "-1", "0 or more"}},
+		"peer's rank":    {one + `"peers":[{"node":"m","rank":-1}]}]}`, []string{"results[0].peers[0].rank", "0 or more"}},
+		"peer's wait":    {one + `"peers":[{"node":"m","wait_ms":{"max":-2}}]}]}`, []string{"results[0].peers[0].wait_ms.max", "-2"}},
+		"peer's bypass":  {one + `"peers":[{"node":"m","bypass_max":1,"bypass_in_a_row_max":2}]}]}`, []string{"results[0].peers[0].bypass_in_a_row_max", "at most bypass_max, 1"}},
 		"duplicate name": {`{"schema":"locklab/result/v1","schema":"x"}`, []string{"schema"}},
 	} {
 		t.Run(name, func(t *testing.T) {

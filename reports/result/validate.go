@@ -57,6 +57,9 @@ func (r Row) validate() error {
 		return invalid("duplicates.total", d.Total,
 			fmt.Sprintf("the sum of the causes, %d", d.Raced+d.Overlooked+d.Unreachable))
 	}
+	if err := validatePeers(r.Peers); err != nil {
+		return err
+	}
 	for i, path := range r.Histories {
 		if !filepath.IsLocal(path) {
 			return invalid(fmt.Sprintf("histories[%d]", i), path, "a path below the run's directory")
@@ -113,6 +116,7 @@ func (r *Row) numbers() []number {
 		{"acquire_rtt", &r.AcquireRTT},
 		{"messages_per_acquire", &r.MessagesPerAcquire},
 		{"fairness", &r.Fairness},
+		{"peer_fairness", &r.PeerFairness},
 		{"zombie_ms", &r.ZombieMS},
 	} {
 		all = append(all, number{p.field, *p.at, func() { *p.at = nil }})
@@ -127,16 +131,26 @@ func (r *Row) numbers() []number {
 		{"fill_ms", &r.FillMS},
 		{"lateness_ms", &r.LatenessMS},
 	} {
-		if q := *p.at; q != nil {
-			drop := func() { *p.at = nil }
-			all = append(all,
-				number{p.field + ".p50", &q.P50, drop},
-				number{p.field + ".p99", &q.P99, drop},
-				number{p.field + ".p999", &q.P999, drop},
-				number{p.field + ".max", &q.Max, drop})
-		}
+		all = append(all, quantileNumbers(p.field, p.at)...)
+	}
+	for i := range r.Peers {
+		all = append(all, r.Peers[i].numbers(fmt.Sprintf("peers[%d].", i))...)
 	}
 	return all
+}
+
+func quantileNumbers(field string, at **Quantiles) []number {
+	q := *at
+	if q == nil {
+		return nil
+	}
+	drop := func() { *at = nil }
+	return []number{
+		{field + ".p50", &q.P50, drop},
+		{field + ".p99", &q.P99, drop},
+		{field + ".p999", &q.P999, drop},
+		{field + ".max", &q.Max, drop},
+	}
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

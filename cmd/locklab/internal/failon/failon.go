@@ -92,7 +92,7 @@ func Metrics() []string {
 		Overlaps: &i, StaleWrites: &i, FencedWrites: &i, RecoveryMS: &f, StallMS: &f,
 		LatencyMS: &result.Quantiles{}, AcquireMS: &result.Quantiles{}, HoldMS: &result.Quantiles{},
 		FillMS: &result.Quantiles{}, LatenessMS: &result.Quantiles{}, AcquireRTT: &f,
-		MessagesPerAcquire: &f, Fairness: &f, ZombieMS: &f,
+		MessagesPerAcquire: &f, Fairness: &f, PeerFairness: &f, ZombieMS: &f,
 	}
 	return slices.Sorted(maps.Keys(figures(full)))
 }

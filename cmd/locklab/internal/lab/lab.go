@@ -136,6 +136,7 @@ func (c *Config) combination(ctx context.Context, fleet *fleet, display progress
 	}
 	merged := check.Merge(repeats...)
 	row := toRow(merged, check.Judge(merged, want), want, histories)
+	row.Peers = toPeers(merged.Peers, c.Topology)
 	return &row, err
 }
 

@@ -1,8 +1,13 @@
 package lab
 
 import (
+	"cmp"
+	"math"
+	"slices"
 	"time"
 
+	"locklab/nodes/role"
+	"locklab/nodes/topology"
 	"locklab/reports/result"
 	"locklab/workloads/check"
 )
@@ -60,7 +65,36 @@ func toRow(f *check.Findings, v check.Verdict, want check.Expectation, histories
 	if f.Fairness > 0 {
 		row.Fairness = &f.Fairness
 	}
+	if f.PeerFairness > 0 {
+		row.PeerFairness = &f.PeerFairness
+	}
 	return row
+}
+
+// toPeers lists how the masters fared, the highest priority first.
+func toPeers(found []check.Peer, topo *topology.Topology) []result.Peer {
+	var peers []result.Peer
+	for i := range found {
+		p := &found[i]
+		out := result.Peer{
+			Node: p.Node, Acquires: p.Acquires, GaveUp: p.GaveUp, WaitMS: quantiles(&p.Wait),
+			BypassMax: p.BypassMax, BypassMean: p.BypassMean(), BypassInARowMax: p.InARowMax,
+		}
+		if rank, known := topo.Rank(p.Node); known {
+			out.Rank, out.Zone = &rank, topo.NodesOf(role.Master)[rank].Zone
+		}
+		peers = append(peers, out)
+	}
+	slices.SortStableFunc(peers, func(a, b result.Peer) int { return cmp.Compare(rankOf(a), rankOf(b)) })
+	return peers
+}
+
+// rankOf puts nodes that the topology does not know last.
+func rankOf(p result.Peer) int {
+	if p.Rank == nil {
+		return math.MaxInt
+	}
+	return *p.Rank
 }
 
 func toFaults(ledger []check.Fault) []result.Fault {

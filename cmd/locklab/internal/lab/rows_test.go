@@ -1,0 +1,53 @@
+package lab
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"locklab/nodes/topology"
+	"locklab/reports/result"
+	"locklab/workloads/check"
+	"locklab/workloads/history"
+)
+
+// TestPeersComeByRank although the history and the findings have another order.
+func TestPeersComeByRank(t *testing.T) {
+	topo, err := topology.Load("seoul-3az")
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := []history.Event{
+		{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Lock: "multiphase", Scenario: "baseline", Workload: Mutex, Topology: "seoul-3az", Repeat: 1, DurationNS: 1e9}},
+		{Kind: history.KindPhase, AtNS: 1, State: "measure"},
+		{Kind: history.KindPhase, AtNS: 1e9, State: "drain"},
+		{Kind: history.KindPhase, AtNS: 1e9, State: "end"},
+	}
+	for i, master := range []string{"zz-unknown", "master-c", "master-b", "master-b"} {
+		at := int64(i+1) * 1e6
+		events = append(events, history.Event{
+			Kind: history.KindAcquire, FromNS: 100, SentNS: 100, AtNS: at, Node: master, Client: master + "/c1",
+			Hold: fmt.Sprint("h", i), Resource: "r1", Outcome: "ok",
+		}, history.Event{Kind: history.KindRelease, FromNS: at + 1, AtNS: at + 2, Node: master, Hold: fmt.Sprint("h", i), Resource: "r1", Outcome: "ok"})
+	}
+	found := check.Events(events, check.Options{})
+	row := toRow(found, check.Verdict{}, check.Expectation{}, nil)
+	row.Peers = toPeers(found.Peers, topo)
+	if len(row.Peers) != 3 || row.PeerFairness == nil || *row.PeerFairness != 16.0/(3*6) {
+		t.Fatalf("%+v", row)
+	}
+	b, c, other := row.Peers[0], row.Peers[1], row.Peers[2]
+	if b.Node != "master-b" || b.Zone != "b" || b.Rank == nil || *b.Rank != 1 || b.Acquires != 2 || b.BypassMax != 2 || b.BypassInARowMax != 2 || b.BypassMean != 2 {
+		t.Errorf("%+v", b)
+	}
+	if c.Node != "master-c" || c.Rank == nil || *c.Rank != 2 || c.WaitMS == nil || c.WaitMS.Max < 1.9 || c.WaitMS.Max > 2.1 || c.BypassMax != 1 {
+		t.Errorf("%+v", c)
+	}
+	if other.Rank != nil || other.Zone != "" {
+		t.Errorf("%+v", other)
+	}
+	file := result.File{Schema: result.Schema, Run: result.Run{ID: "x"}, Results: []result.Row{row}}
+	if err := result.Write(filepath.Join(t.TempDir(), result.FileName), file); err != nil {
+		t.Errorf("the row cannot be written: %v", err)
+	}
+}
