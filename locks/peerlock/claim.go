@@ -17,6 +17,10 @@ type claim[S, M any, P peercore.Machine[S, M]] struct {
 	prev, next *claim[S, M, P]
 	phase      claimPhase
 	wake       chan struct{} // of one place; filled when the wait is over; nil when used up
+	// Only if the algorithm has leases, and only once held:
+	token locks.Token
+	lost  chan struct{} // closed when the lease is over or the locker closed
+	until time.Time     // when the lease ended, once it is not held any more
 }
 
 type claimPhase uint8
@@ -25,17 +29,35 @@ const (
 	waiting claimPhase = iota
 	held
 	released
+	lapsed   // the lease ended
 	orphaned // the locker was closed
 )
 
-// Token says that there is none.
-func (c *claim[S, M, P]) Token() (locks.Token, bool) { return 0, false }
+// Token says that there is none, unless the algorithm has leases.
+func (c *claim[S, M, P]) Token() (locks.Token, bool) { return c.token, c.token != 0 }
 
-// Expires says that there is no lease time.
-func (c *claim[S, M, P]) Expires() (time.Time, bool) { return time.Time{}, false }
+// Expires says that there is no lease time, unless the algorithm has leases.
+func (c *claim[S, M, P]) Expires() (time.Time, bool) {
+	if c.lost == nil {
+		return time.Time{}, false
+	}
+	s := c.shard
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.phase == held {
+		return c.res.times.until, true
+	}
+	return c.until, true
+}
 
-// Lost is closed when the Locker is. That peers are gone is no reason.
-func (c *claim[S, M, P]) Lost() <-chan struct{} { return c.shard.locker.lost }
+// Lost is closed when the lease is over, or, if the algorithm has none, when the
+// Locker is closed: that peers are gone is no reason then.
+func (c *claim[S, M, P]) Lost() <-chan struct{} {
+	if c.lost == nil {
+		return c.shard.locker.lost
+	}
+	return c.lost
+}
 
 // Release lets the next one in. It sends and does not wait, so ctx is not used.
 func (c *claim[S, M, P]) Release(context.Context) error {
@@ -43,9 +65,13 @@ func (c *claim[S, M, P]) Release(context.Context) error {
 	s.mu.Lock()
 	switch c.phase {
 	case held:
-		c.phase = released
+		if s.expireLate(c.res); c.phase == lapsed {
+			break
+		}
+		c.phase, c.until = released, c.res.times.until
 		s.pop(c)
 		s.keepWake(c)
+	case lapsed:
 	case orphaned:
 		s.mu.Unlock()
 		return fmt.Errorf("release: %w: %w", locks.ErrNotHeld, locks.ErrClosed)
@@ -53,7 +79,11 @@ func (c *claim[S, M, P]) Release(context.Context) error {
 		s.mu.Unlock()
 		return nil
 	}
+	late := c.phase == lapsed
 	s.mu.Unlock()
 	s.locker.flush()
+	if late {
+		return fmt.Errorf("release: %w: the lease ended before", locks.ErrNotHeld)
+	}
 	return nil
 }

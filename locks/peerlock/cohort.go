@@ -1,6 +1,10 @@
 package peerlock
 
-import "time"
+import (
+	"time"
+
+	"locklab/locks"
+)
 
 // Cohort lets one acquisition among the peers serve several local waiters in turn.
 // The zero value lets each waiter make its own.
@@ -43,6 +47,11 @@ func (s *shard[S, M, P]) hold(r *resource[S, M, P]) {
 
 // grant hands the resource to the first waiter.
 func (r *resource[S, M, P]) grant() {
-	r.first.phase = held
-	r.first.wake <- struct{}{}
+	c := r.first
+	c.phase = held
+	if r.token != 0 {
+		c.token = locks.Token(r.token<<tokenBits | uint64(max(r.cohort.served-1, 0))) //nolint:gosec // at least 0
+		c.lost = make(chan struct{})
+	}
+	c.wake <- struct{}{}
 }

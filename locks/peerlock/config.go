@@ -92,11 +92,15 @@ type Protocol[S, M any] struct {
 	// NeedsAll says that nothing is granted while a peer is missing. It only adds to
 	// what errors explain.
 	NeedsAll bool
+	// NeedsMost says that nothing is granted without a majority, likewise.
+	NeedsMost bool
 	// Pause is the mean time of the first pause; it doubles with every attempt, up
 	// to 64 times. Only needed by algorithms that pause.
 	Pause time.Duration
 	// Cohort lets one acquisition serve several local waiters.
 	Cohort Cohort
+	// Lease is how long the timers of an algorithm with leases run. Zero for others.
+	Lease Lease
 }
 
 // ErrMalformed says that a peer sent something that is no message.

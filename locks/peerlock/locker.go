@@ -21,9 +21,10 @@ type Locker[S, M any, P peercore.Machine[S, M]] struct {
 	protocol Protocol[S, M]
 	clock    clock.Clock
 	mesh     *mesh.Mesh
-	shards   [shardCount]shard[S, M, P]
+	shards   [shardCount + 1]shard[S, M, P] // the last is for the control state, if there is one
 	hash     maphash.Seed
 
+	started chan struct{} // closed once New is done
 	marked  atomic.Uint32 // shards that have something to send, one bit each
 	collect func()        // collectAll, bound once
 
@@ -44,8 +45,9 @@ func New[S, M any, P peercore.Machine[S, M], O any](cfg Config[O], protocol Prot
 	}
 	l := &Locker[S, M, P]{
 		protocol: protocol, clock: cfg.Clock, hash: maphash.MakeSeed(),
-		lost: make(chan struct{}), ready: make(chan struct{}),
+		started: make(chan struct{}), lost: make(chan struct{}), ready: make(chan struct{}),
 	}
+	defer close(l.started)
 	l.collect = l.collectAll
 	ranks, err := cfg.ranks()
 	if err != nil {
@@ -54,16 +56,34 @@ func New[S, M any, P peercore.Machine[S, M], O any](cfg Config[O], protocol Prot
 	for i := range l.shards {
 		s := &l.shards[i]
 		s.locker, s.bit = l, 1<<i
-		s.idle = protocol.New(cfg.Rank, ranks, false)
+		if protocol.Control == nil {
+			s.idle = protocol.New(cfg.Rank, ranks, false)
+		} else {
+			_, s.idle = protocol.Control(cfg.Rank, ranks)
+		}
 		s.resources = map[string]*resource[S, M, P]{}
 		s.limit = cfg.Resources / shardCount
 		s.rand = cfg.Seed.Child(fmt.Sprintf("shard %d", i)).Rand()
+	}
+	if protocol.Control != nil {
+		l.addControl(cfg.Rank, ranks)
 	}
 	l.checkReady()
 	if l.mesh, err = mesh.New(cfg.mesh(protocol.Spec, (*network[S, M, P])(l))); err != nil {
 		return nil, err
 	}
 	return l, nil
+}
+
+// addControl makes the control state, whose recovery begins now.
+func (l *Locker[S, M, P]) addControl(self int, peers peercore.Set) {
+	s := &l.shards[shardCount]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := &resource[S, M, P]{}
+	r.state, _ = l.protocol.Control(self, peers)
+	s.control, s.resources[""] = true, r
+	s.start(r, peercore.Recovery)
 }
 
 // Ready waits until this peer is bootstrapped: it has once been connected to every
@@ -81,7 +101,11 @@ func (l *Locker[S, M, P]) Ready(ctx context.Context) error {
 		return fmt.Errorf("wait for peers: %w", locks.ErrClosed)
 	case <-ctx.Done():
 		missing := l.missing()
-		if missing == "" {
+		switch {
+		case missing != "":
+		case l.protocol.Control != nil:
+			missing = "it recovers until nothing can be left of what it granted before it started"
+		default:
 			missing = "all are connected now, but never were at once"
 		}
 		return fmt.Errorf("wait for peers: %w: %w: %s", locks.ErrUnavailable, ctx.Err(), missing)
@@ -149,7 +173,7 @@ func (l *Locker[S, M, P]) gaveUp(ctx context.Context, resource string) error {
 	err := fmt.Errorf("acquire %q: %w: %w", resource, locks.ErrNotAcquired, ctx.Err())
 	select {
 	case <-l.ready:
-		if !l.protocol.NeedsAll {
+		if !l.protocol.NeedsAll && (!l.protocol.NeedsMost || l.most()) {
 			return err
 		}
 	default:
@@ -158,6 +182,18 @@ func (l *Locker[S, M, P]) gaveUp(ctx context.Context, resource string) error {
 		return fmt.Errorf("%w: %w: %s", err, locks.ErrUnavailable, missing)
 	}
 	return err
+}
+
+// most says that this peer and those that it is connected to are a majority.
+func (l *Locker[S, M, P]) most() bool {
+	peers := l.mesh.Status()
+	up := 1
+	for _, p := range peers {
+		if p.Up {
+			up++
+		}
+	}
+	return up > (len(peers)+1)/2
 }
 
 // claim puts c into the queue of the resource.
@@ -281,10 +317,14 @@ func (n *network[S, M, P]) Receive(link *mesh.Link, batch *mesh.Batch) error {
 		if err != nil {
 			return err
 		}
-		if len(name) == 0 || len(name) > locks.ResourceBytesMax {
+		control := len(name) == 0 && n.protocol.Control != nil
+		if !control && len(name) == 0 || len(name) > locks.ResourceBytesMax {
 			return fmt.Errorf("name of %d bytes, want 1 to %d: %w", len(name), locks.ResourceBytesMax, ErrMalformed)
 		}
-		s := &n.shards[maphash.Bytes(n.hash, name)%shardCount]
+		s := &n.shards[shardCount]
+		if !control {
+			s = &n.shards[maphash.Bytes(n.hash, name)%shardCount]
+		}
 		if err := s.receive(link, name, m); err != nil {
 			return err
 		}

@@ -26,6 +26,7 @@ func (r *resource[S, M, P]) stopPause() {
 
 // wake ends the pause of this number, unless it was replaced or r was forgotten.
 func (s *shard[S, M, P]) wake(r *resource[S, M, P], number uint64) {
+	<-s.locker.started
 	s.mu.Lock()
 	if !s.closed && r.pauses == number {
 		s.step(r, peercore.Event[M]{Kind: peercore.Wake})

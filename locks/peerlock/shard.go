@@ -26,6 +26,7 @@ var errTooMany = errors.New("peerlock: too many resources")
 type shard[S, M any, P peercore.Machine[S, M]] struct {
 	locker *Locker[S, M, P]
 
+	control   bool // it holds the control state, under no name, and nothing else
 	mu        sync.Mutex
 	closed    bool
 	idle      S // what a resource that nobody wants looks like now
@@ -35,6 +36,8 @@ type shard[S, M any, P peercore.Machine[S, M]] struct {
 	limit     int                           // of len(resources)
 	sent      uint64                        // messages
 	rand      *rand.Rand                    // of pauses
+	deadlines deadlines[S, M, P]            // of timers
+	floors    floors                        // tokens of forgotten resources
 
 	// The resources that were wanted last stay a while, because a name that was
 	// used is often used again. lateAt is the place of the next one.
@@ -67,8 +70,10 @@ type resource[S, M any, P peercore.Machine[S, M]] struct {
 	name        string
 	state       S
 	first, last *claim[S, M, P]
-	late        bool        // it is in shard.late
-	held        bool        // by the first
+	late        bool   // it is in shard.late
+	held        bool   // by the first
+	token       uint64 // of the algorithm, while held
+	times       times[S, M, P]
 	cohort      cohort      // who was served by the acquisition that holds now
 	pause       clock.Timer // of the state machine; nil if it never asked for one
 	pauses      uint64      // numbers the pauses, so that one that was replaced does nothing
@@ -111,7 +116,7 @@ func (s *shard[S, M, P]) add(name string) (*resource[S, M, P], error) {
 		r = &resource[S, M, P]{}
 	}
 	r.name = name
-	P(&r.state).Reset(&s.idle, s.round)
+	P(&r.state).Reset(&s.idle, max(s.round, s.floors.take(name)))
 	s.resources[name] = r
 	return r, nil
 }
@@ -150,8 +155,9 @@ func (s *shard[S, M, P]) evict() bool {
 func (s *shard[S, M, P]) forget(r *resource[S, M, P]) {
 	const keep = 1024
 	delete(s.resources, r.name)
-	s.round = max(s.round, P(&r.state).Round())
+	s.remember(r)
 	r.stopPause()
+	s.stopAll(r)
 	if len(s.free) < keep {
 		r.name = ""
 		s.free = append(s.free, r)
@@ -174,17 +180,7 @@ func (s *shard[S, M, P]) push(r *resource[S, M, P], c *claim[S, M, P]) {
 func (s *shard[S, M, P]) pop(c *claim[S, M, P]) {
 	r := c.res
 	first := r.first == c
-	if c.prev != nil {
-		c.prev.next = c.next
-	} else {
-		r.first = c.next
-	}
-	if c.next != nil {
-		c.next.prev = c.prev
-	} else {
-		r.last = c.prev
-	}
-	c.res, c.prev, c.next = nil, nil, nil
+	r.unlink(c)
 	if !first || (r.first != nil && s.passOn(r)) {
 		return
 	}
@@ -196,19 +192,52 @@ func (s *shard[S, M, P]) pop(c *claim[S, M, P]) {
 	s.tidy(r)
 }
 
+// unlink takes c out of the queue.
+func (r *resource[S, M, P]) unlink(c *claim[S, M, P]) {
+	if c.prev != nil {
+		c.prev.next = c.next
+	} else {
+		r.first = c.next
+	}
+	if c.next != nil {
+		c.next.prev = c.prev
+	} else {
+		r.last = c.prev
+	}
+	c.res, c.prev, c.next = nil, nil, nil
+}
+
 // step runs the state machine and carries out what it asks for.
 func (s *shard[S, M, P]) step(r *resource[S, M, P], ev peercore.Event[M]) {
 	s.effects = P(&r.state).Step(ev, s.effects[:0])
+	lost, recovered := false, false
+	var round uint64
 	for i := range s.effects {
 		e := &s.effects[i]
 		switch e.Kind {
 		case peercore.Hold:
+			r.token = e.Token
 			s.hold(r)
+		case peercore.Start:
+			s.start(r, e.Timer)
+		case peercore.Stop:
+			s.stop(r, e.Timer)
+		case peercore.Lose:
+			lost = true
+		case peercore.Recovered:
+			recovered, round = true, e.Token
 		case peercore.Pause:
 			s.pause(r, e.Attempt)
 		case peercore.Send:
 			s.send(r, e)
 		}
+	}
+	// Only now: these run the state machine again.
+	if lost {
+		s.lose(r)
+	}
+	if recovered {
+		s.locker.recover(round)
 	}
 }
 
@@ -256,7 +285,8 @@ func (s *shard[S, M, P]) receive(link *mesh.Link, name []byte, m M) error {
 			return fmt.Errorf("resource %.64q: %w", name, err)
 		}
 	}
-	s.step(r, peercore.Event[M]{Kind: peercore.Receive, Peer: link.Rank(), Msg: m})
+	s.expireLate(r)
+	s.step(r, peercore.Event[M]{Kind: peercore.Receive, Peer: link.Rank(), Msg: m, Round: s.used()})
 	s.tidy(r)
 	return nil
 }
@@ -268,7 +298,7 @@ func (s *shard[S, M, P]) connection(link *mesh.Link, kind peercore.EventKind) {
 	if s.closed {
 		return
 	}
-	ev := peercore.Event[M]{Kind: kind, Peer: link.Rank()}
+	ev := peercore.Event[M]{Kind: kind, Peer: link.Rank(), Round: s.used()}
 	s.links[link.Rank()] = nil
 	s.out[link.Rank()] = outbox{} // what was meant for the lost connection must not go over another
 	s.full = s.full.Without(link.Rank())
@@ -290,11 +320,17 @@ func (s *shard[S, M, P]) close() {
 	for _, r := range s.resources {
 		r.stopPause()
 		for c := r.first; c != nil; c = c.next {
-			if c.phase == waiting {
+			switch {
+			case c.phase == waiting:
 				c.wake <- struct{}{}
+			case c.lost != nil:
+				close(c.lost)
 			}
 			c.phase = orphaned
 		}
+	}
+	if s.deadlines.alarm != nil {
+		s.deadlines.alarm.Stop()
 	}
 	s.resources = nil
 }

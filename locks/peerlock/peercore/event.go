@@ -31,7 +31,10 @@ const (
 	// Lease is over when the peer must believe no more that it holds, or may get, the
 	// lock by what it asked for.
 	Lease Timer = iota
-	// Renew is over well before Lease is: time to ask for a longer one.
+	// Renew is over well before Lease is: time to ask for a longer one. Its Start comes
+	// in the step that asks, the first time and every time again, and marks the moment
+	// from which a lease counts: a Start of Lease, also one that comes later, with the
+	// answers, makes the lease end one lease time after the last Start of Renew.
 	Renew
 	// Vote is over when the one to whom this peer gave its vote can't believe any more
 	// that it has it: a Lease and a margin for clocks that drift, after it was asked.
