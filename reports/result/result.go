@@ -28,6 +28,7 @@ type Run struct {
 	Warnings    []string          `json:"warnings,omitempty"`    // such as the embedded stand-in for Redis
 	Interrupted bool              `json:"interrupted,omitempty"` // the user stopped the run before its end
 	LinkCost    *LinkCost         `json:"link_cost,omitempty"`
+	Clocks      []Clock           `json:"clocks,omitempty"` // of hosts on other machines
 }
 
 // Host is the machine that the controller ran on.

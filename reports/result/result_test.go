@@ -29,7 +29,10 @@ func row() result.Row {
 }
 
 func TestWriteThenReadGivesTheSame(t *testing.T) {
-	want := result.File{Schema: result.Schema, Run: result.Run{ID: "r1", Seed: 7}, Results: []result.Row{row()}}
+	want := result.File{Schema: result.Schema, Run: result.Run{
+		ID: "r1", Seed: 7,
+		Clocks: []result.Clock{{Host: "redis-a-1", OffsetNS: -5e9, ErrorNS: 42_000, KernelMaxErrorUS: 310, Synced: true}, {Host: "raft-c"}},
+	}, Results: []result.Row{row()}}
 	path := filepath.Join(t.TempDir(), result.FileName)
 	if err := result.Write(path, want); err != nil {
 		t.Fatal(err)
@@ -101,6 +104,10 @@ func TestReadNamesFileLineAndField(t *testing.T) {
 		"peer's rank":    {one + `"peers":[{"node":"m","rank":-1}]}]}`, []string{"results[0].peers[0].rank", "0 or more"}},
 		"peer's wait":    {one + `"peers":[{"node":"m","wait_ms":{"max":-2}}]}]}`, []string{"results[0].peers[0].wait_ms.max", "-2"}},
 		"peer's bypass":  {one + `"peers":[{"node":"m","bypass_max":1,"bypass_in_a_row_max":2}]}]}`, []string{"results[0].peers[0].bypass_in_a_row_max", "at most bypass_max, 1"}},
+		"nameless clock": {`{"schema":"locklab/result/v1","run":{"clocks":[{"host":"a"},{"error_ns":1}]}}`, []string{"run.clocks[1].host", "a name"}},
+		"clock twice":    {`{"schema":"locklab/result/v1","run":{"clocks":[{"host":"a"},{"host":"a"}]}}`, []string{"run.clocks[1].host", "each host once"}},
+		"negative clock": {`{"schema":"locklab/result/v1","run":{"clocks":[{"host":"a","error_ns":-1}]}}`, []string{"run.clocks[0].error_ns", "-1"}},
+		"kernel's bound": {`{"schema":"locklab/result/v1","run":{"clocks":[{"host":"a","kernel_max_error_us":-1}]}}`, []string{"run.clocks[0].kernel_max_error_us", "-1"}},
 		"duplicate name": {`{"schema":"locklab/result/v1","schema":"x"}`, []string{"schema"}},
 	} {
 		t.Run(name, func(t *testing.T) {

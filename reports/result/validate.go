@@ -16,6 +16,9 @@ func (f File) validate() error {
 	if f.Schema != Schema {
 		return invalid("schema", f.Schema, fmt.Sprintf("%q", Schema))
 	}
+	if err := validateClocks(f.Run.Clocks); err != nil {
+		return err
+	}
 	seen := make(map[[3]string]int, len(f.Results))
 	for i, row := range f.Results {
 		if err := row.validate(); err != nil {
