@@ -27,7 +27,7 @@ func multiphaseRows() []row {
 			name:  fmt.Sprintf("multiphase acquire p50 / round trip of one message, %d processes", c.n),
 			reach: c.reach, atMost: true, unit: "us",
 			start: func(ctx context.Context) (measurement, measurement, func(), error) {
-				g, err := startGroup(ctx, c.n)
+				g, err := startGroup(ctx, c.n, "multiphase")
 				if err != nil {
 					return nil, nil, nil, err
 				}
@@ -46,7 +46,7 @@ func multiphaseRows() []row {
 	const inFlight = 1000
 	floor := func(name string, reach float64, measure func(*group) measurement) row {
 		return row{name: name, reach: reach, unit: "ops/s", start: func(ctx context.Context) (measurement, measurement, func(), error) {
-			g, err := startGroup(ctx, 3)
+			g, err := startGroup(ctx, 3, "multiphase")
 			if err != nil {
 				return nil, nil, nil, err
 			}
@@ -59,7 +59,8 @@ func multiphaseRows() []row {
 		floor("multiphase, 1,000 names in flight / bare rounds nobody waits for, 3 processes", 0,
 			func(g *group) measurement { return g.bareEchoRate(inFlight) }),
 		// The headline has two masters; three show what each further one costs.
-		againstRedlock(2, 10), againstRedlock(3, 0))
+		againstRedlock(2, 10), againstRedlock(3, 0),
+		cohortRow())
 }
 
 // againstRedlock compares n masters with redlock on five instances, each worker with
@@ -74,7 +75,7 @@ func againstRedlock(n int, reach float64) row {
 			if err != nil {
 				return nil, nil, nil, err
 			}
-			g, err := startGroup(ctx, n)
+			g, err := startGroup(ctx, n, "multiphase")
 			if err != nil {
 				stopRedis()
 				return nil, nil, nil, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"os/exec"
 	"time"
 
+	"locklab/locks"
 	"locklab/locks/mesh"
 	"locklab/locks/multiphase"
 )
@@ -22,7 +24,8 @@ type group struct {
 	mesh   *mesh.Mesh
 	echoes []net.Conn // one to each other process
 	procs  []*exec.Cmd
-	stdin  []io.Closer
+	stdin  []io.WriteCloser
+	stdout []*bufio.Reader
 }
 
 // groupConfig is what a process of a group is told: the addresses of all of them.
@@ -30,6 +33,7 @@ type groupConfig struct {
 	Rank int
 	Lock []string
 	Bare []string
+	Spec string // of the lock
 }
 
 func (c groupConfig) peers(addrs []string) []mesh.Peer {
@@ -43,8 +47,16 @@ func (c groupConfig) peers(addrs []string) []mesh.Peer {
 }
 
 func (c groupConfig) serve(lock, bare net.Listener, handler mesh.Handler) (*multiphase.Locker, *mesh.Mesh, error) {
+	spec, err := locks.ParseSpec(c.Spec)
+	if err != nil {
+		return nil, nil, errors.Join(err, lock.Close(), bare.Close())
+	}
+	options, err := multiphase.ParseOptions(spec)
+	if err != nil {
+		return nil, nil, errors.Join(err, lock.Close(), bare.Close())
+	}
 	l, err := multiphase.New(multiphase.Config{
-		ID: fmt.Sprint(c.Rank), Rank: c.Rank, Cluster: "bench", Peers: c.peers(c.Lock), Listener: lock,
+		ID: fmt.Sprint(c.Rank), Rank: c.Rank, Cluster: "bench", Peers: c.peers(c.Lock), Listener: lock, Options: options,
 	})
 	if err != nil {
 		return nil, nil, errors.Join(err, bare.Close())
@@ -59,14 +71,14 @@ func (c groupConfig) serve(lock, bare net.Listener, handler mesh.Handler) (*mult
 	return l, m, nil
 }
 
-func startGroup(ctx context.Context, n int) (_ *group, err error) {
+func startGroup(ctx context.Context, n int, spec string) (_ *group, err error) {
 	g := &group{bare: &bareRounds{all: make(chan struct{}), peers: n - 1}}
 	defer func() {
 		if err != nil {
 			g.stop()
 		}
 	}()
-	var cfg groupConfig
+	cfg := groupConfig{Spec: spec}
 	var listeners [][]*net.TCPListener
 	for range n {
 		var three []*net.TCPListener // lock, bare, echo
@@ -138,10 +150,14 @@ func (g *group) spawn(ctx context.Context, cfg groupConfig, listeners []*net.TCP
 	if err != nil {
 		return err
 	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	g.procs, g.stdin = append(g.procs, cmd), append(g.stdin, stdin)
+	g.procs, g.stdin, g.stdout = append(g.procs, cmd), append(g.stdin, stdin), append(g.stdout, bufio.NewReader(stdout))
 	return nil
 }
 
@@ -179,8 +195,8 @@ func servePeerMultiphase(args []string) {
 			return err
 		}
 		go echo(listeners[2])
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		return errors.Join(l.Close(), m.Close(), listeners[2].Close())
+		err = serveHot(l, os.Stdin, os.Stdout)
+		return errors.Join(err, l.Close(), m.Close(), listeners[2].Close())
 	}()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "bench peer multiphase: %v\n", err)
