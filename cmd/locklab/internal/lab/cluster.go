@@ -75,7 +75,7 @@ func (c *cluster) follow(ctx context.Context) {
 	for _, h := range c.topo.Hosts {
 		m := c.fleet.machines[h.Name]
 		c.followers[h.Name] = m.agent.Follow(ctx, 0, func(_ uint64, e history.Event) error {
-			shift(&e, int64(m.offset), int64(m.errorBound))
+			m.clock.shift(&e)
 			c.recorder.Record(e)
 			return nil
 		})
@@ -90,16 +90,6 @@ func (c *cluster) follow(ctx context.Context) {
 		cancel()
 		<-watched
 	}
-}
-
-// shift moves an event from its host's clock to the controller's.
-func shift(e *history.Event, offset, errorBound int64) {
-	for _, t := range []*int64{&e.AtNS, &e.FromNS, &e.SentNS} {
-		if *t != 0 {
-			*t += offset
-		}
-	}
-	e.ErrNS = errorBound
 }
 
 func (c *cluster) reserve(ctx context.Context) error {
@@ -223,6 +213,7 @@ func (c *cluster) down(ctx context.Context) error {
 		f.Close()
 		return errors.Join(err, f.Err())
 	}))
+	errs = append(errs, c.settleClocks(ctx))
 	c.bury()
 	errs = append(errs, c.ask(ctx, func(ctx context.Context, m *machine) error { return m.agent.Reset(ctx) }))
 	return errors.Join(errs...)

@@ -25,9 +25,9 @@ type machine struct {
 	links *link.Client
 	local *Host // nil if the agent runs elsewhere
 
-	greeted            bool          // its agent is the right one
-	instance           string        // of its agent, since the run began; see agent.Health
-	offset, errorBound time.Duration // of its monotonic clock, to be added to it
+	greeted  bool   // its agent is the right one
+	instance string // of its agent, since the run began; see agent.Health
+	clock    hostClock
 }
 
 // fleet is all machines of a comparison. It outlives single runs.
@@ -35,6 +35,7 @@ type fleet struct {
 	machines map[string]*machine
 	order    []string // host names as in the topology
 	dataDir  string   // of local hosts
+	clocks   clockFacts
 	log      *slog.Logger
 	notice   func(line string) // tells the user
 }
@@ -124,7 +125,7 @@ func (m *machine) enlist(ctx context.Context) error {
 func (m *machine) tryEnlist(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	m.instance = ""
+	m.instance, m.clock = "", hostClock{}
 	if err := m.agent.Reset(ctx); err != nil || m.local != nil {
 		return err
 	}
@@ -133,16 +134,8 @@ func (m *machine) tryEnlist(ctx context.Context) (err error) {
 		return err
 	}
 	m.instance = health.Instance
-	clocks, err := m.agent.ClockOffset(ctx, clockRoundTrips)
-	if err != nil {
-		return fmt.Errorf("host %s: read its clock: %w", m.Name, err)
-	}
-	m.offset, m.errorBound = clocks.Offset.Offset, clocks.Error
-	return nil
+	return m.readClock(ctx)
 }
-
-// clockRoundTrips is how often a clock is read: the fastest answer tells most.
-const clockRoundTrips = 20
 
 // each calls do for all machines at once and returns the first error.
 func (f *fleet) each(do func(*machine) error) error {

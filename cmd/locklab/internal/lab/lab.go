@@ -57,6 +57,7 @@ func Run(ctx context.Context, c Config, display progress.Display) (result.File, 
 		display.Note("warning: " + w)
 	}
 	err = c.combinations(ctx, fleet, display, &file)
+	fleet.clocks.report(fleet.order, &file.Run)
 	file.Run.DurationMS = clk.Now().Sub(started).Milliseconds()
 	return file, err
 }

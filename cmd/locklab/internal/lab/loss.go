@@ -54,6 +54,13 @@ func (l *losses) has(host string) bool {
 	return lost
 }
 
+// at is when a lost host was last heard.
+func (l *losses) at(host string) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.list[host].atNS
+}
+
 func (l *losses) hosts() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

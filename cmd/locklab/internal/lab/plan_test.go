@@ -97,14 +97,6 @@ func TestBaseDelayIsDrawnAroundHalfTheRoundTrip(t *testing.T) {
 	}
 }
 
-func TestEventsMoveToTheControllersClock(t *testing.T) {
-	e := history.Event{AtNS: 100, FromNS: 40}
-	shift(&e, 1000, 7)
-	if e.AtNS != 1100 || e.FromNS != 1040 || e.SentNS != 0 || e.ErrNS != 7 {
-		t.Errorf("%+v", e)
-	}
-}
-
 // TestTheFirstEventIsTheDescription although others are recorded before it is known.
 func TestTheFirstEventIsTheDescription(t *testing.T) {
 	var got []history.Kind

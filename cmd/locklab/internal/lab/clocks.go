@@ -1,0 +1,147 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"locklab/locks/clock"
+	"locklab/nodes/agent"
+	"locklab/reports/result"
+	"locklab/workloads/history"
+)
+
+// The clock of each host that is not this machine is read when a run begins and
+// again when it ends. Events are converted while the run goes on, with the offset of
+// the beginning; what the clock has drifted since is known only in the end. So the
+// end of the history says for each host how far its times may be off, drift
+// included, and the checker judges with that.
+
+const (
+	// clockRoundTrips is how often a clock is read: the fastest answer tells most.
+	clockRoundTrips = 20
+	// tolerance is how much a clock gains or loses at most on another, per second,
+	// where that could not be measured: what the kernel itself assumes of a clock that
+	// it no longer hears about (MAXFREQ, 500 ppm).
+	tolerance = 500 * time.Microsecond
+)
+
+// hostClock is how a host's clock lies to the controller's in one run.
+type hostClock struct {
+	agent.ClockEstimate
+	readNS int64 // when, on clock.Mono
+}
+
+// shift moves an event to the controller's clock.
+func (h hostClock) shift(e *history.Event) {
+	for _, t := range []*int64{&e.AtNS, &e.FromNS, &e.SentNS} {
+		if *t != 0 {
+			*t += int64(h.Offset.Offset)
+		}
+	}
+	e.ErrNS = int64(h.Error)
+}
+
+// boundAtEnd is how far times that were converted with this reading may be off,
+// given another one when the run was over: a clock that drifts one way was never
+// further off than in the end.
+func (h hostClock) boundAtEnd(end agent.ClockEstimate) time.Duration {
+	return max(h.Error, (end.Offset.Offset-h.Offset.Offset).Abs()+end.Error)
+}
+
+// boundUnread is the same for a clock that could not be read again and was last
+// heard at a moment.
+func (h hostClock) boundUnread(heardNS int64) time.Duration {
+	return h.Error + time.Duration(time.Duration(max(heardNS-h.readNS, 0)).Seconds()*float64(tolerance))
+}
+
+// readClock reads the host's clock when a run begins.
+func (m *machine) readClock(ctx context.Context) (err error) {
+	m.clock.readNS = clock.Mono()
+	if m.clock.ClockEstimate, err = m.agent.ClockOffset(ctx, clockRoundTrips); err != nil {
+		return fmt.Errorf("host %s: read its clock: %w", m.Name, err)
+	}
+	return nil
+}
+
+// settleClocks reads the clocks again and writes into the history how far the times
+// of each host may be off.
+func (c *cluster) settleClocks(ctx context.Context) error {
+	err := c.ask(ctx, func(ctx context.Context, m *machine) error {
+		if m.local != nil || m.clock.readNS == 0 {
+			return nil
+		}
+		end, err := m.agent.ClockOffset(ctx, clockRoundTrips)
+		if err != nil {
+			return fmt.Errorf("host %s: read its clock: %w", m.Name, err)
+		}
+		c.settleClock(m, m.clock.boundAtEnd(end), end.Contradictory())
+		return nil
+	})
+	for _, host := range c.losses.hosts() {
+		if m := c.machine(host); m.clock.readNS != 0 {
+			c.settleClock(m, m.clock.boundUnread(c.losses.at(host)), false)
+		}
+	}
+	return err
+}
+
+func (c *cluster) settleClock(m *machine, bound time.Duration, contradictory bool) {
+	c.recorder.Record(history.Event{Kind: history.KindClock, AtNS: clock.Mono(), Host: m.Name, ErrNS: int64(bound)})
+	first := c.fleet.clocks.add(result.Clock{
+		Host: m.Name, OffsetNS: int64(m.clock.Offset.Offset), ErrorNS: int64(bound),
+		KernelMaxErrorUS: m.clock.Reading.MaxErrorUS, Synced: m.clock.Reading.Synced,
+	}, contradictory || m.clock.Contradictory())
+	c.fleet.log.Info("clock of a host", "host", m.Name, "offset", m.clock.Offset.Offset, "error", bound, "synced", m.clock.Reading.Synced)
+	if first {
+		c.fleet.log.Warn("a wall clock is further off than its kernel believes", "host", m.Name,
+			"round_trip", m.clock.RoundTrip, "wall_clocks", m.clock.Real)
+		c.fleet.notice("warning: " + contradiction(m.Name))
+	}
+}
+
+// contradiction is what the user is told when a host's two readings cannot both be
+// right.
+func contradiction(host string) string {
+	return fmt.Sprintf("host %s: its wall clock and this machine's are further apart than both kernels believe; "+
+		"its events are ordered by round trips alone", host)
+}
+
+// clockFacts are the worst that was seen of each host's clock over all runs.
+type clockFacts struct {
+	mu    sync.Mutex
+	worst map[string]result.Clock
+	lying map[string]bool
+}
+
+// add keeps the reading with the larger error; first says that the host's clocks
+// contradict each other for the first time.
+func (f *clockFacts) add(r result.Clock, contradictory bool) (first bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.worst == nil {
+		f.worst, f.lying = map[string]result.Clock{}, map[string]bool{}
+	}
+	if have, known := f.worst[r.Host]; !known || r.ErrorNS > have.ErrorNS {
+		f.worst[r.Host] = r
+	}
+	first = contradictory && !f.lying[r.Host]
+	f.lying[r.Host] = f.lying[r.Host] || contradictory
+	return first
+}
+
+// report adds what is known to the result, in the order of the hosts; nothing if
+// all of them are this machine.
+func (f *clockFacts) report(order []string, run *result.Run) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, host := range order {
+		if r, known := f.worst[host]; known {
+			run.Clocks = append(run.Clocks, r)
+		}
+		if f.lying[host] {
+			run.Warnings = append(run.Warnings, contradiction(host))
+		}
+	}
+}
