@@ -41,6 +41,7 @@ func markdownOf(f result.File, notes []string) []byte {
 		mdFigures(&out, workload, rows)
 	}
 	mdLedger(&out, f.Results)
+	mdClocks(&out, f.Run)
 	mdTerms(&out)
 	out.WriteString("\n## Facts\n\n| | |\n|---|---|\n")
 	for _, one := range facts(f) {

@@ -27,6 +27,8 @@ type page struct {
 	Ledger      []ledgerLine
 	Entries     []ledgerEntry
 	Facts       []fact
+	Clocks      []clockLine
+	ClocksNote  string
 	Statuses    []status
 	Terms       []termGroup
 	LinkNote    string
@@ -96,6 +98,8 @@ func pageOf(l loaded) ([]byte, error) {
 		Ledger:      ledger(f.Results),
 		Entries:     entriesOf(f.Results),
 		Facts:       facts(f),
+		Clocks:      clocksOf(f.Run),
+		ClocksNote:  clocksNote,
 		Statuses:    statuses(),
 		Terms:       termGroups(),
 		LinkNote:    linkNote,
