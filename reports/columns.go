@@ -120,6 +120,11 @@ func columns() []column {
 		real64("acquire_rtt", "Lock", "acquire p50 / RTT", func(r result.Row) *float64 { return r.AcquireRTT }),
 		real64("messages_per_acquire", "Lock", "messages per acquire", func(r result.Row) *float64 { return r.MessagesPerAcquire }),
 		real64("fairness_jain", "Lock", "fairness", func(r result.Row) *float64 { return r.Fairness }),
+		real64("peer_fairness_jain", "Masters", "fairness", func(r result.Row) *float64 { return r.PeerFairness }),
+		real64("peer_wait_max_ms", "Masters", "longest wait, ms", func(r result.Row) *float64 { return worstOf(r, longestWait) }),
+		real64("peer_bypass_in_a_row_max", "Masters", "bypassed in a row", func(r result.Row) *float64 {
+			return worstOf(r, func(p result.Peer) float64 { return float64(p.BypassInARowMax) })
+		}),
 		sentence("verdict_why", "Verdict, in words", "why", func(r result.Row) string { return r.Verdict.Why }),
 		sentence("fail_on", "Verdict, in words", "crossed --fail-on", func(r result.Row) string { return strings.Join(r.Verdict.FailedOns, "; ") }),
 		sentence("errors", "Errors and faults", "errors", errorsText),

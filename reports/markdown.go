@@ -40,6 +40,7 @@ func markdownOf(f result.File, notes []string) []byte {
 		mdMatrix(&out, workload, rows)
 		mdFigures(&out, workload, rows)
 	}
+	mdWaits(&out, f.Results)
 	mdLedger(&out, f.Results)
 	mdClocks(&out, f.Run)
 	mdTerms(&out)

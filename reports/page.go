@@ -24,6 +24,8 @@ type page struct {
 	Matrices    []matrix
 	Details     details
 	Sections    []plotSection
+	Waits       []waitTable
+	WaitNote    string
 	Ledger      []ledgerLine
 	Entries     []ledgerEntry
 	Facts       []fact
@@ -95,6 +97,8 @@ func pageOf(l loaded) ([]byte, error) {
 		Topics:      topicsOf(findings(f)),
 		Details:     detailsOf(byScenario(f.Results)),
 		Sections:    sectionsOf(f, l.Series),
+		Waits:       waitsOf(f.Results),
+		WaitNote:    waitNote,
 		Ledger:      ledger(f.Results),
 		Entries:     entriesOf(f.Results),
 		Facts:       facts(f),

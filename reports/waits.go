@@ -1,0 +1,155 @@
+package reports
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"locklab/reports/result"
+)
+
+// waitTable is who waited how long for the lock, master by master.
+type waitTable struct {
+	Workload string
+	Spans    []columnGroup
+	Heads    []waitHead
+	Groups   []waitGroup
+}
+
+// waitGroup is the masters of one lock under one scenario.
+type waitGroup struct {
+	Lock, Scenario, Fairness string
+	Peers                    []waitLine
+}
+
+type waitLine struct {
+	Node, Zone string
+	Cells      []string // as in waitHeads
+}
+
+// waitHead is a column of the table that has figures.
+type waitHead struct {
+	Group, Title string
+	of           func(result.Peer) string
+}
+
+// waitSpans are the groups above the titles, each with the columns below it.
+func waitSpans() []columnGroup {
+	var spans []columnGroup
+	for _, h := range waitHeads() {
+		if n := len(spans); n > 0 && spans[n-1].Name == h.Group {
+			spans[n-1].Span++
+			continue
+		}
+		spans = append(spans, columnGroup{h.Group, 1})
+	}
+	return spans
+}
+
+// Name is the title where there is no line above for the groups.
+func (h waitHead) Name() string {
+	return strings.TrimSpace(strings.TrimSuffix(h.Group, ", ms") + " " + h.Title)
+}
+
+func waitHeads() []waitHead {
+	wait := func(of func(*result.Quantiles) float64) func(result.Peer) string {
+		return func(p result.Peer) string {
+			if p.WaitMS == nil {
+				return absent
+			}
+			return figure(of(p.WaitMS))
+		}
+	}
+	return []waitHead{
+		{"", "rank", func(p result.Peer) string {
+			if p.Rank == nil {
+				return absent
+			}
+			return strconv.Itoa(*p.Rank)
+		}},
+		{"", "acquired", func(p result.Peer) string { return count(p.Acquires) }},
+		{"", "gave up", func(p result.Peer) string { return count(p.GaveUp) }},
+		{"wait, ms", "p50", wait(func(q *result.Quantiles) float64 { return q.P50 })},
+		{"wait, ms", "p99", wait(func(q *result.Quantiles) float64 { return q.P99 })},
+		{"wait, ms", "max", wait(func(q *result.Quantiles) float64 { return q.Max })},
+		{"bypassed", "mean", func(p result.Peer) string { return figure(p.BypassMean) }},
+		{"bypassed", "max", func(p result.Peer) string { return count(p.BypassMax) }},
+		{"bypassed", "in a row", func(p result.Peer) string { return count(p.BypassInARowMax) }},
+	}
+}
+
+// waitNote explains the table in both reports.
+const waitNote = "A wait lasts from asking for the lock to holding it. Bypassed: grants of the same resource to other masters while one waited; " +
+	"in a row: with none to this master in between, which its own clients in front do not add to. " +
+	"Waits that ended without the lock, and those that were open at the end, count as far as they came. " +
+	"Rank 0 is the highest priority, for locks that have priorities. " +
+	"Fairness is Jain's index over what the masters acquired: 1 if all got the same, 1/n if one of n got everything. " +
+	"A lock starves a master if its longest wait and the grants in a row to others grow with the length of the run."
+
+func waitsOf(rows []result.Row) []waitTable {
+	var tables []waitTable
+	for _, workload := range workloadsOf(rows) {
+		t := waitTable{Workload: plain(workload), Spans: waitSpans(), Heads: waitHeads()}
+		for _, r := range byScenario(rowsWith(rows, func(r result.Row) bool { return r.Workload == workload && len(r.Peers) > 0 })) {
+			g := waitGroup{Lock: plain(r.Lock), Scenario: plain(r.Scenario), Fairness: fairnessText(r.PeerFairness)}
+			for _, p := range r.Peers {
+				line := waitLine{Node: plain(p.Node), Zone: orAbsent(p.Zone)}
+				for _, h := range t.Heads {
+					line.Cells = append(line.Cells, h.of(p))
+				}
+				g.Peers = append(g.Peers, line)
+			}
+			t.Groups = append(t.Groups, g)
+		}
+		if len(t.Groups) > 0 {
+			tables = append(tables, t)
+		}
+	}
+	return tables
+}
+
+// fairnessText keeps three digits: what is unfair shows in the second or third.
+func fairnessText(v *float64) string {
+	if v == nil {
+		return absent
+	}
+	return strconv.FormatFloat(*v, 'f', 3, 64)
+}
+
+// worstOf is the highest figure of all peers of the row.
+func worstOf(r result.Row, of func(result.Peer) float64) *float64 {
+	if len(r.Peers) == 0 {
+		return nil
+	}
+	worst := of(r.Peers[0])
+	for _, p := range r.Peers[1:] {
+		worst = max(worst, of(p))
+	}
+	return &worst
+}
+
+func longestWait(p result.Peer) float64 {
+	if p.WaitMS == nil {
+		return 0
+	}
+	return p.WaitMS.Max
+}
+
+func mdWaits(out *strings.Builder, rows []result.Row) {
+	for _, t := range waitsOf(rows) {
+		fmt.Fprintf(out, "\n## Who waited how long: %s\n\n%s\n\n| lock | scenario | master | zone |", md(t.Workload), waitNote)
+		for _, h := range t.Heads {
+			fmt.Fprintf(out, " %s |", h.Name())
+		}
+		out.WriteString(" fairness |\n|---|---|---|---|" + strings.Repeat("---:|", len(t.Heads)+1) + "\n")
+		for _, g := range t.Groups {
+			for _, p := range g.Peers {
+				fmt.Fprintf(out, "| %s | %s | %s | %s |", md(g.Lock), md(g.Scenario), md(p.Node), md(p.Zone))
+				for _, cell := range p.Cells {
+					fmt.Fprintf(out, " %s |", md(cell))
+				}
+				fmt.Fprintf(out, " %s |\n", g.Fairness)
+			}
+		}
+	}
+}
