@@ -17,10 +17,7 @@ type claim[S, M any, P peercore.Machine[S, M]] struct {
 	prev, next *claim[S, M, P]
 	phase      claimPhase
 	wake       chan struct{} // of one place; filled when the wait is over; nil when used up
-	// Only if the algorithm has leases, and only once held:
-	token locks.Token
-	lost  chan struct{} // closed when the lease is over or the locker closed
-	until time.Time     // when the lease ended, once it is not held any more
+	term       *term         // nil if the algorithm has no leases, or it was never held
 }
 
 type claimPhase uint8
@@ -33,12 +30,24 @@ const (
 	orphaned // the locker was closed
 )
 
+// term is what a lease is worth and how long.
+type term struct {
+	token locks.Token
+	lost  chan struct{} // closed when the lease is over or the locker closed
+	until time.Time     // when the lease ended; only set once it is not held any more
+}
+
 // Token says that there is none, unless the algorithm has leases.
-func (c *claim[S, M, P]) Token() (locks.Token, bool) { return c.token, c.token != 0 }
+func (c *claim[S, M, P]) Token() (locks.Token, bool) {
+	if c.term == nil {
+		return 0, false
+	}
+	return c.term.token, true
+}
 
 // Expires says that there is no lease time, unless the algorithm has leases.
 func (c *claim[S, M, P]) Expires() (time.Time, bool) {
-	if c.lost == nil {
+	if c.term == nil {
 		return time.Time{}, false
 	}
 	s := c.shard
@@ -47,16 +56,24 @@ func (c *claim[S, M, P]) Expires() (time.Time, bool) {
 	if c.phase == held {
 		return c.res.times.until, true
 	}
-	return c.until, true
+	return c.term.until, true
 }
 
 // Lost is closed when the lease is over, or, if the algorithm has none, when the
 // Locker is closed: that peers are gone is no reason then.
 func (c *claim[S, M, P]) Lost() <-chan struct{} {
-	if c.lost == nil {
+	if c.term == nil {
 		return c.shard.locker.lost
 	}
-	return c.lost
+	return c.term.lost
+}
+
+// end notes that the resource is not held any more, and until when the lease was.
+func (c *claim[S, M, P]) end(phase claimPhase) {
+	c.phase = phase
+	if c.term != nil {
+		c.term.until = c.res.times.until
+	}
 }
 
 // Release lets the next one in. It sends and does not wait, so ctx is not used.
@@ -68,7 +85,7 @@ func (c *claim[S, M, P]) Release(context.Context) error {
 		if s.expireLate(c.res); c.phase == lapsed {
 			break
 		}
-		c.phase, c.until = released, c.res.times.until
+		c.end(released)
 		s.pop(c)
 		s.keepWake(c)
 	case lapsed:

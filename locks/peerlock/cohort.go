@@ -50,8 +50,8 @@ func (r *resource[S, M, P]) grant() {
 	c := r.first
 	c.phase = held
 	if r.token != 0 {
-		c.token = locks.Token(r.token<<tokenBits | uint64(max(r.cohort.served-1, 0))) //nolint:gosec // at least 0
-		c.lost = make(chan struct{})
+		member := uint64(max(r.cohort.served-1, 0)) //nolint:gosec // at least 0
+		c.term = &term{token: locks.Token(r.token<<tokenBits | member), lost: make(chan struct{})}
 	}
 	c.wake <- struct{}{}
 }

@@ -25,7 +25,7 @@ const tokenBits = 10
 // CohortMost is the largest cohort of an algorithm with leases.
 const CohortMost = 1 << tokenBits
 
-// times is the running timers of one resource. The zero value has none.
+// times is the timers of one resource. The zero value has none running.
 type times[S, M any, P peercore.Machine[S, M]] struct {
 	asked time.Time // the last Start of Renew: from then on the lease counts
 	until time.Time // when the lease ends
@@ -51,6 +51,9 @@ type deadlines[S, M any, P peercore.Machine[S, M]] struct {
 // that Renew was started, see [peercore.Start].
 func (s *shard[S, M, P]) start(r *resource[S, M, P], t peercore.Timer) {
 	now, lease := s.locker.clock.Now(), s.locker.protocol.Lease
+	if r.times == nil {
+		r.times = &times[S, M, P]{}
+	}
 	var at time.Time
 	switch t {
 	case peercore.Lease:
@@ -87,10 +90,10 @@ func (s *shard[S, M, P]) start(r *resource[S, M, P], t peercore.Timer) {
 
 // stop stops a timer of r, if it runs.
 func (s *shard[S, M, P]) stop(r *resource[S, M, P], t peercore.Timer) {
-	d, n := &s.deadlines, &r.times.on[t]
-	if !n.running {
+	if r.times == nil || !r.times.on[t].running {
 		return
 	}
+	d, n := &s.deadlines, &r.times.on[t]
 	if n.prev == nil {
 		d.first[t] = n.next
 	} else {
@@ -106,6 +109,9 @@ func (s *shard[S, M, P]) stop(r *resource[S, M, P], t peercore.Timer) {
 
 // stopAll stops all timers of r, which is being forgotten.
 func (s *shard[S, M, P]) stopAll(r *resource[S, M, P]) {
+	if r.times == nil {
+		return
+	}
 	for t := range peercore.Timers {
 		s.stop(r, t)
 	}
@@ -171,6 +177,9 @@ func (s *shard[S, M, P]) expireOne(r *resource[S, M, P], t peercore.Timer) {
 // expireLate ends a lease that is over although its timer has not gone off yet, as
 // after a pause of the process: no answer that comes now may count.
 func (s *shard[S, M, P]) expireLate(r *resource[S, M, P]) {
+	if r.times == nil {
+		return
+	}
 	if n := &r.times.on[peercore.Lease]; n.running && !n.at.After(s.locker.clock.Now()) {
 		s.expireOne(r, peercore.Lease)
 	}
@@ -182,8 +191,8 @@ func (s *shard[S, M, P]) lose(r *resource[S, M, P]) {
 	if c == nil || !r.held {
 		return
 	}
-	c.phase, c.until = lapsed, r.times.until
-	close(c.lost)
+	c.end(lapsed)
+	close(c.term.lost)
 	r.held = false
 	r.unlink(c)
 	if r.first != nil {

@@ -70,13 +70,13 @@ type resource[S, M any, P peercore.Machine[S, M]] struct {
 	name        string
 	state       S
 	first, last *claim[S, M, P]
-	late        bool   // it is in shard.late
-	held        bool   // by the first
-	token       uint64 // of the algorithm, while held
-	times       times[S, M, P]
-	cohort      cohort      // who was served by the acquisition that holds now
-	pause       clock.Timer // of the state machine; nil if it never asked for one
-	pauses      uint64      // numbers the pauses, so that one that was replaced does nothing
+	late        bool            // it is in shard.late
+	held        bool            // by the first
+	token       uint64          // of the algorithm, while held
+	times       *times[S, M, P] // nil if it never had a timer
+	cohort      cohort          // who was served by the acquisition that holds now
+	pause       clock.Timer     // of the state machine; nil if it never asked for one
+	pauses      uint64          // numbers the pauses, so that one that was replaced does nothing
 }
 
 // newWake gives c a channel to wait on.
@@ -323,8 +323,8 @@ func (s *shard[S, M, P]) close() {
 			switch {
 			case c.phase == waiting:
 				c.wake <- struct{}{}
-			case c.lost != nil:
-				close(c.lost)
+			case c.term != nil:
+				close(c.term.lost)
 			}
 			c.phase = orphaned
 		}
