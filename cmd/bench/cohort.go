@@ -48,7 +48,7 @@ func (g *group) hotRate(ctx context.Context, d time.Duration) (float64, error) {
 			return 0, err
 		}
 	}
-	own := startHot(g.lock)
+	own := startHot(g.lock) //nolint:contextcheck // stop ends it
 	err := wait(ctx, d)
 	for _, stdin := range g.stdin {
 		if _, e := fmt.Fprintln(stdin, "stop"); e != nil {

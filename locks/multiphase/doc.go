@@ -11,9 +11,11 @@
 //	 │     release, give up: YourLock to the remembered,                   ▼
 //	 └──────────────── LockReset to all ◄──────────────────────────── ACQUIRED
 //
-// The algorithm is in the sub-package core, a pure state machine. This package
-// runs it over a mesh of TCP connections, for as many resources as are wanted at
-// the moment; nothing is kept of the others.
+// The algorithm is in the sub-package core, a pure state machine. The shell in
+// peerlock runs it over a mesh of TCP connections, for as many resources as are wanted
+// at the moment; nothing is kept of the others. Queues are bounded: of resources by
+// Config.Resources, of bytes to and from each peer by Config.Limits. The program in
+// examples/twoprocesses shows it between two processes.
 //
 // Waiters of one Locker are served in order of arrival, each by an acquisition of its
 // own. With the variant multiphase:cohort one acquisition serves up to 16 of them (or

@@ -75,21 +75,6 @@ func (e Env) peers() (peers []mesh.Peer, listener net.Listener, err error) {
 	return peers, listener, nil
 }
 
-func buildMultiphase(spec locks.Spec, env Env) (locks.Locker, error) {
-	options, err := multiphase.ParseOptions(spec)
-	if err != nil {
-		return nil, err
-	}
-	peers, listener, err := env.peers()
-	if err != nil {
-		return nil, err
-	}
-	return multiphase.New(multiphase.Config{
-		ID: env.Name, Rank: env.Settings.Rank, Cluster: env.Settings.Cluster, Peers: peers,
-		Listener: listener, Options: options, Clock: clock.System(), Seed: env.seed(), Log: env.Log,
-	})
-}
-
 // peerConfig is what the locks on the common shell of peers are made of.
 func peerConfig[O any](env Env, options O) (peerlock.Config[O], error) {
 	peers, listener, err := env.peers()
@@ -110,6 +95,10 @@ func buildPeer[O any, L locks.Locker](spec locks.Spec, env Env, parse func(locks
 		return nil, err
 	}
 	return start(config)
+}
+
+func buildMultiphase(spec locks.Spec, env Env) (locks.Locker, error) {
+	return buildPeer(spec, env, multiphase.ParseOptions, multiphase.New)
 }
 
 func buildLamport(spec locks.Spec, env Env) (locks.Locker, error) {
