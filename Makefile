@@ -3,6 +3,9 @@ SHELL := /bin/bash
 GOLANGCI := v2.15.0
 GOTESTSUM := v1.13.0
 TOOLS := $(CURDIR)/.tools
+# RERUN=1 repeats up to three tests that failed, once; data races end it at once.
+RERUN ?=
+rerun := $(if $(RERUN),--rerun-fails=$(RERUN) --rerun-fails-max-failures=3 --rerun-fails-abort-on-data-race)
 
 .PHONY: help build test check race e2e bench fuzz screenshot sample deps clean
 
@@ -16,13 +19,13 @@ deps: ## install the servers that the tests talk to (apt), or say what is missin
 	@.ci/deps
 
 test: deps $(TOOLS)/gotestsum ## all tests but the race and end-to-end ones; installs what they need
-	$(TOOLS)/gotestsum --format pkgname-and-test-fails --jsonfile $(TOOLS)/test.json -- -timeout 15m ./...
+	$(TOOLS)/gotestsum --format pkgname-and-test-fails --jsonfile $(TOOLS)/test.json $(rerun) --packages ./... -- -timeout 15m
 
 race: deps $(TOOLS)/gotestsum ## the same tests under the race detector
-	$(TOOLS)/gotestsum --format pkgname-and-test-fails --jsonfile $(TOOLS)/race.json -- -race -timeout 20m ./...
+	$(TOOLS)/gotestsum --format pkgname-and-test-fails --jsonfile $(TOOLS)/race.json $(rerun) --packages ./... -- -race -timeout 20m
 
 e2e: deps $(TOOLS)/gotestsum ## the real binary as a user runs it
-	$(TOOLS)/gotestsum --format standard-verbose --jsonfile $(TOOLS)/e2e.json -- -tags e2e -count 1 -timeout 25m -run '^TestE2E' ./cmd/locklab
+	$(TOOLS)/gotestsum --format standard-verbose --jsonfile $(TOOLS)/e2e.json $(rerun) --packages ./cmd/locklab -- -tags e2e -count 1 -timeout 25m -run '^TestE2E'
 
 check: $(TOOLS)/golangci-lint ## formatting, vet and lint, on Linux and for macOS
 	$(TOOLS)/golangci-lint run ./...
