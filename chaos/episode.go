@@ -21,6 +21,10 @@ const (
 	pollInterval = 10 * time.Millisecond
 	// healTime bounds the healing of everything when the run is over.
 	healTime = 15 * time.Second
+	// stopTries is how often an external fault is taken back.
+	stopTries = 2
+	// stopPause is the time between two of these.
+	stopPause = time.Second
 	// leaseMargin is added to the lease for nodes that lost their memory.
 	leaseMargin = 250 * time.Millisecond
 )
@@ -44,6 +48,7 @@ type episode struct {
 	plan     fault.Plan
 	before   sight // what the probes saw before the fault
 	killedAt int64
+	external bool // the external program was started, so it has to be stopped
 }
 
 // run reports whether the fault was asked for, and what could not be healed.
@@ -113,6 +118,9 @@ func (e *episode) begin(ctx context.Context) error {
 	for _, node := range e.plan.Pause {
 		all.do(func() error { return wrap("pause", node, e.config.Nodes.Pause(ctx, node)) })
 	}
+	if len(e.plan.External) > 0 {
+		all.do(func() error { return e.startExternal(ctx) })
+	}
 	err := all.wait()
 	e.killedAt = clock.Mono()
 	return err
@@ -125,15 +133,35 @@ func wrap(verb, node string, err error) error {
 	return nil
 }
 
+func (e *episode) startExternal(ctx context.Context) error {
+	if e.config.External == nil {
+		return errNoExternal
+	}
+	e.external = true // whatever becomes of it
+	return e.config.External.Start(ctx, e.plan.External, e.plan.Gone)
+}
+
+var errNoExternal = errors.New("no external programs are allowed")
+
+// patience is when a proof is given up: what others break takes its time, so it has
+// until the fault is to end, or the run.
+func (e *episode) patience(since, end int64) int64 {
+	deadline := since + int64(e.config.ProofTime)
+	if len(e.plan.External) > 0 {
+		return max(deadline, end)
+	}
+	return deadline
+}
+
 // proveBegin waits until all that the fault should hit is seen to be hit.
 func (e *episode) proveBegin(ctx context.Context) {
 	applied := clock.Mono()
-	deadline := min(applied+int64(e.config.ProofTime), max(e.until, applied+int64(e.config.ProofTime/2)))
+	deadline := min(e.patience(applied, e.until), max(e.until, applied+int64(e.config.ProofTime/2)))
 	p := newProof(e.plan, e.before, e.entry.Asked, applied)
 	err := e.poll(ctx, deadline, func() (bool, error) {
 		at, links := e.look(ctx).begun(p)
 		nodes := errors.Join(e.inState(ctx, NodeEnded, e.plan.Kill), e.inState(ctx, NodePaused, e.plan.Pause))
-		if len(e.plan.Nodes()) > 0 {
+		if len(e.plan.Kill)+len(e.plan.Pause) > 0 {
 			at = max(at, clock.Mono())
 		}
 		e.entry.Began = at
@@ -155,7 +183,7 @@ func (e *episode) over(ctx context.Context) error {
 	e.record(stateHealAsked, e.entry.HealAsked)
 	last := ctx.Err() != nil || e.entry.HealAsked >= e.end
 	healCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healTime)
-	err := e.heal(healCtx)
+	err := errors.Join(e.heal(healCtx), e.stopExternal(context.WithoutCancel(ctx)))
 	cancel()
 	if err == nil && !last {
 		e.comeBack(ctx)
@@ -196,6 +224,23 @@ func (e *episode) heal(ctx context.Context) error {
 	return all.wait()
 }
 
+// stopExternal takes an external fault back, in the time that its program needs.
+func (e *episode) stopExternal(ctx context.Context) (err error) {
+	for try := range stopTries {
+		if !e.external {
+			return nil
+		}
+		if try > 0 {
+			e.wait(ctx, clock.Mono()+int64(stopPause))
+		}
+		if err = e.config.External.Stop(ctx, e.plan.External); err == nil {
+			return nil
+		}
+		e.config.Log.Warn("an external fault could not be ended", "fault", e.entry.ID, "error", err)
+	}
+	return fmt.Errorf("end external fault %s: %w", e.entry.ID, err)
+}
+
 // comeBack starts killed processes again, those without memory late enough. One
 // that could be back only after the run stays away.
 func (e *episode) comeBack(ctx context.Context) {
@@ -231,7 +276,7 @@ func (e *episode) proveEnd(ctx context.Context) {
 		return
 	}
 	p := newProof(e.plan, e.before, e.entry.HealAsked, healed)
-	err := e.poll(ctx, healed+int64(e.config.ProofTime), func() (bool, error) {
+	err := e.poll(ctx, e.patience(healed, e.end), func() (bool, error) {
 		at, err := e.look(ctx).ended(p)
 		if err == nil && len(e.plan.Kill) == 0 {
 			e.entry.Ended = at
@@ -320,13 +365,15 @@ func (e *episode) unproven(why error) {
 		e.entry.Why = why.Error()
 	}
 	e.config.Log.Warn("fault is not proven", "fault", e.entry.ID, "target", e.entry.Target, "error", why)
-	e.record(stateUnproven, clock.Mono())
+	e.recordWhy(stateUnproven, clock.Mono(), e.entry.Why)
 }
 
-func (e *episode) record(state string, at int64) {
+func (e *episode) record(state string, at int64) { e.recordWhy(state, at, "") }
+
+func (e *episode) recordWhy(state string, at int64, why string) {
 	e.config.Recorder.Record(history.Event{
 		Kind: history.KindFault, AtNS: at, ID: e.entry.ID, Fault: e.entry.Kind, Target: e.entry.Target, State: state,
-		From: e.plan.From, To: e.plan.To, Nodes: e.plan.Nodes(),
+		From: e.plan.From, To: e.plan.To, Nodes: e.plan.Nodes(), Error: why,
 	})
 }
 

@@ -76,6 +76,8 @@ func (s sight) begun(p proof) (at int64, err error) {
 	switch p.plan.Evidence {
 	case fault.Silent:
 		return s.every(p, s.silentSince)
+	case fault.Away:
+		return s.away(p)
 	case fault.Slower:
 		return s.roundTrips(p, true)
 	case fault.Stalls:
@@ -99,6 +101,8 @@ func (s sight) ended(p proof) (at int64, err error) {
 			}
 			return at, probed, err
 		})
+	case fault.Away:
+		return s.returned(p)
 	case fault.Slower, fault.Stalls:
 		return s.roundTrips(p, false)
 	default:
@@ -180,6 +184,40 @@ func (s sight) backSince(p proof, pair fault.Pair) (at int64, probed bool, err e
 		return 0, true, fmt.Errorf("host %s gets no answers of %s again", pair.To, pair.From)
 	}
 	return answeredAt, true, nil
+}
+
+// away proves that hosts are gone: the controller does not reach them, and whoever
+// probes them gets no answer.
+func (s sight) away(p proof) (last int64, err error) {
+	for _, host := range p.plan.Gone {
+		if _, reports := s[host]; reports {
+			return 0, fmt.Errorf("host %s still answers the controller", host)
+		}
+	}
+	return s.every(p, func(p proof, pair fault.Pair) (int64, bool, error) {
+		probe, sentAt, ok := s.peer(pair.From, pair.To)
+		if !ok || !slices.Contains(p.plan.Gone, pair.To) {
+			return 0, false, nil
+		}
+		since := max(sentAt-int64(probe.AnsweredAge), p.asked)
+		if sentAt-since < int64(silence) || probe.Sent < probe.Answered+missedProbes {
+			return 0, true, fmt.Errorf("host %s still gets answers of %s", pair.From, pair.To)
+		}
+		return since, true, nil
+	})
+}
+
+// returned proves that the controller reaches them again. Probes may not: a host
+// that was started anew has forgotten its links.
+func (s sight) returned(p proof) (last int64, err error) {
+	for _, host := range p.plan.Gone {
+		v, reports := s[host]
+		if !reports {
+			return 0, fmt.Errorf("host %s is not back", host)
+		}
+		last = max(last, v.at)
+	}
+	return last, nil
 }
 
 // roundTrips wants every probed pair's delay of now to be on the right side of the

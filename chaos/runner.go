@@ -56,12 +56,23 @@ type NodeControl interface {
 	State(ctx context.Context, node string) (NodeState, error)
 }
 
+// External begins and ends what the lab cannot break itself; run is the words of
+// the scenario.
+type External interface {
+	// Start returns once the fault is in force or on its way. The hosts are those
+	// that it will stop, if any: that they go away is asked for.
+	Start(ctx context.Context, run, hosts []string) error
+	// Stop returns once all is as it was; it does nothing if there is nothing to do.
+	Stop(ctx context.Context, run []string) error
+}
+
 // Config of a [Runner].
 type Config struct {
 	Inventory Inventory
 	Links     map[string]LinkControl // by host; all hosts of the inventory
 	Nodes     NodeControl
 	Resolver  fault.Resolver
+	External  External // nil: scenarios with external faults cannot be run
 	Recorder  history.Recorder
 	Clock     clock.Clock
 	Log       *slog.Logger
@@ -128,8 +139,8 @@ func NewRunner(config Config) (*Runner, error) {
 
 // Run executes the timeline of a scenario whose measured part began (or will
 // begin) at start, on clock.Mono, and lasts measured. It returns when the last
-// fault is healed, which is when the measured part ends at the latest, or as soon
-// as ctx ends; then too everything is healed. Processes that were killed for the
+// fault is healed, which is asked for when the measured part ends at the latest, or
+// as soon as ctx ends; then too everything is healed. Processes that were killed for the
 // rest of the run stay dead. The error says what could not be healed; a fault that
 // could not be begun, or not be seen, is in the ledger as not proven.
 func (r *Runner) Run(ctx context.Context, s scenario.Scenario, measured time.Duration, start int64) (Ledger, error) {

@@ -17,6 +17,7 @@ const (
 	Silent                 // nothing of Pairs arrives any more
 	Slower                 // round trips take longer, by Shift per direction
 	Stalls                 // some round trips take longer, by Shift
+	Away                   // the hosts of Gone do not answer, neither probes nor the controller
 )
 
 // Pair is the traffic from one host to another.
@@ -37,10 +38,15 @@ type Plan struct {
 	Pause []string
 	// Wipe are the killed nodes that come back without their data.
 	Wipe []string
+
+	// External are the words of an external fault: others begin and end it.
+	External []string
+	// Gone are the hosts that it stops, and Lost the nodes that go with them.
+	Gone, Lost []string
 }
 
 // Nodes are the nodes that the plan hits.
-func (p Plan) Nodes() []string { return slices.Concat(p.Kill, p.Pause) }
+func (p Plan) Nodes() []string { return slices.Concat(p.Kill, p.Pause, p.Lost) }
 
 // Make plans a fault for the inventory as it is now. id must be unique in the run.
 func Make(ctx context.Context, id string, s Spec, inv Inventory, resolver Resolver) (Plan, error) {

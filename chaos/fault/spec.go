@@ -28,6 +28,9 @@ type Spec struct {
 	Stall     time.Duration
 	Down, Up  time.Duration // of a flap
 
+	Run    []string // of an external fault: name of the programs, arguments
+	Effect string   // of an external fault: partition or stop
+
 	Target   string   // of a fault of processes: which nodes
 	LoseData []string // roles whose nodes come back without their data
 }
@@ -44,6 +47,14 @@ type Kind struct {
 	times func(s Spec, from, until time.Duration) (windows []Window) // nil: once
 }
 
+// article is the kind as it stands in a sentence.
+func (k Kind) article() string {
+	if strings.HasPrefix(k.Name, "e") {
+		return "an " + k.Name
+	}
+	return "a " + k.Name
+}
+
 // FieldError says which field of a step is wrong and what would be right.
 type FieldError struct{ Field, Problem string }
 
@@ -53,7 +64,7 @@ func (e *FieldError) Error() string { return e.Field + ": " + e.Problem }
 func Kinds() []Kind {
 	all := []Kind{
 		latency(), jitter(), bandwidth(), flaky(), partition(), flap(),
-		zoneFailure(), kill(), pause(), restart(),
+		zoneFailure(), kill(), pause(), restart(), external(),
 	}
 	slices.SortFunc(all, func(a, b Kind) int { return strings.Compare(a.Name, b.Name) })
 	return all
@@ -80,12 +91,12 @@ func Check(s Spec, given []string) error {
 	}
 	for _, field := range given {
 		if !slices.Contains(k.Fields, field) {
-			return &FieldError{field, fmt.Sprintf("a %s has no such field: it has %s", k.Name, strings.Join(k.Fields, ", "))}
+			return &FieldError{field, fmt.Sprintf("%s has no such field: it has %s", k.article(), strings.Join(k.Fields, ", "))}
 		}
 	}
 	for _, field := range k.needs {
 		if !slices.Contains(given, field) {
-			return &FieldError{field, fmt.Sprintf("a %s needs it", k.Name)}
+			return &FieldError{field, k.article() + " needs it"}
 		}
 	}
 	if e := checkSides(k, s, given); e != nil {
@@ -149,6 +160,8 @@ func (s Spec) Describe() string {
 		return s.Between[0] + " <-> " + s.Between[1]
 	case s.From != "":
 		return s.From + " -> " + s.To
+	case len(s.Run) > 0:
+		return s.Target + " (" + strings.Join(s.Run, " ") + ")"
 	default:
 		return s.Target
 	}

@@ -151,7 +151,7 @@ func (r *reader) texts(n ast.Node, what string) (all []string) {
 
 func (r *reader) scenario(n ast.Node) (s Scenario) {
 	var steps ast.Node
-	for _, e := range r.mapping(n, "scenario", []string{"name", "summary", "timeline", "expect"}) {
+	for _, e := range r.mapping(n, "scenario", []string{"name", "summary", "min_duration", "timeline", "expect"}) {
 		switch e.key {
 		case "name":
 			s.Name = r.text(e.value, "name")
@@ -160,6 +160,8 @@ func (r *reader) scenario(n ast.Node) (s Scenario) {
 			}
 		case "summary":
 			s.Summary = r.text(e.value, "summary")
+		case "min_duration":
+			s.MinDuration = r.minDuration(e.value)
 		case "timeline":
 			steps = e.value
 		case "expect":
@@ -285,6 +287,10 @@ func (r *reader) faultField(s *fault.Spec, e entry) {
 		s.Loss = f
 	case "target":
 		s.Target = r.text(e.value, e.key)
+	case "run":
+		s.Run = r.texts(e.value, e.key)
+	case "effect":
+		s.Effect = r.text(e.value, e.key)
 	case "lose_data":
 		s.LoseData = r.texts(e.value, e.key)
 	default:
@@ -313,6 +319,16 @@ func (r *reader) duration(e entry) time.Duration {
 	d, err := time.ParseDuration(r.text(e.value, e.key))
 	if err != nil || d <= 0 || d > maxFaultTime {
 		r.fail(e.value, "%s: want a duration above 0, up to %v, such as 5ms", e.key, maxFaultTime)
+		return 0
+	}
+	return d
+}
+
+// minDuration is the shortest run in which the scenario means something.
+func (r *reader) minDuration(n ast.Node) time.Duration {
+	d, err := time.ParseDuration(r.text(n, "min_duration"))
+	if err != nil || d <= 0 || d > time.Hour {
+		r.fail(n, "min_duration: want a duration above 0, up to 1h, such as 3m")
 		return 0
 	}
 	return d

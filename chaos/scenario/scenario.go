@@ -9,9 +9,11 @@ import (
 
 // Scenario is a checked scenario.
 type Scenario struct {
-	Name     string
-	Summary  string
-	Timeline []Step
+	Name    string
+	Summary string
+	// MinDuration is the shortest measured time in which it makes sense; 0 is any.
+	MinDuration time.Duration
+	Timeline    []Step
 	// Locks maps lock specs, as text, to what is expected of them.
 	Locks map[string]Expectations
 }
@@ -22,6 +24,17 @@ type Step struct {
 	At    Moment
 	For   Moment // zero: to the end
 	Fault fault.Spec
+}
+
+// External are the words of all external faults of the timeline, in its order.
+func (s Scenario) External() [][]string {
+	var all [][]string
+	for _, step := range s.Timeline {
+		if len(step.Fault.Run) > 0 {
+			all = append(all, step.Fault.Run)
+		}
+	}
+	return all
 }
 
 // Moment is a part of the measured time, or a duration.

@@ -1,0 +1,168 @@
+package external
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"locklab/chaos/fault"
+)
+
+// ErrInvalid is wrapped by errors about programs that cannot be used.
+var ErrInvalid = errors.New("external: invalid")
+
+// ErrUnknown says that a scenario names programs that nobody allowed.
+var ErrUnknown = errors.New("external: not allowed")
+
+const (
+	// StartTime is how long a start program may take.
+	StartTime = 5 * time.Minute
+	// StopTime is how long a stop program may take.
+	StopTime = 5 * time.Minute
+	// grace is how long a program may take to end after SIGTERM.
+	grace = 20 * time.Second
+	// maxSaid bounds what is kept of a program's stderr, its end.
+	maxSaid = 2048
+)
+
+// Programs are the pairs that the user allowed, by name. The zero value allows none.
+type Programs struct{ pairs map[string]pair }
+
+// pair begins a fault and ends it.
+type pair struct{ start, stop string }
+
+// Parse reads NAME=START,STOP as the user typed it, once for each pair: absolute
+// paths of executable files. Errors wrap [ErrInvalid].
+func Parse(flags []string) (Programs, error) {
+	p := Programs{pairs: map[string]pair{}}
+	for _, text := range flags {
+		name, paths, _ := strings.Cut(text, "=")
+		start, stop, both := strings.Cut(paths, ",")
+		if err := fault.CheckRun([]string{name}); err != nil || !both || strings.Contains(stop, ",") {
+			return Programs{}, fmt.Errorf("%q: want NAME=START,STOP, such as fis=/opt/lab/fis-start,/opt/lab/fis-stop: %w", text, ErrInvalid)
+		}
+		if _, twice := p.pairs[name]; twice {
+			return Programs{}, fmt.Errorf("%q: %s is there already: want another name: %w", text, name, ErrInvalid)
+		}
+		for _, path := range []string{start, stop} {
+			if err := checkProgram(path); err != nil {
+				return Programs{}, fmt.Errorf("%q: %w", text, err)
+			}
+		}
+		p.pairs[name] = pair{start, stop}
+	}
+	return p, nil
+}
+
+func checkProgram(path string) error {
+	if !filepath.IsAbs(path) {
+		return fmt.Errorf("program %q: want an absolute path: %w", path, ErrInvalid)
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return fmt.Errorf("program %s: want an executable file: %w: %w", path, err, ErrInvalid)
+	case !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0:
+		return fmt.Errorf("program %s: it is no executable file: want one: %w", path, ErrInvalid)
+	}
+	return nil
+}
+
+// Check says whether a scenario's words name an allowed pair. Errors wrap
+// [ErrUnknown].
+func (p Programs) Check(run []string) error {
+	_, err := p.find(run)
+	return err
+}
+
+func (p Programs) find(run []string) (pair, error) {
+	if err := fault.CheckRun(run); err != nil {
+		return pair{}, fmt.Errorf("run: %w: %w", err, ErrInvalid)
+	}
+	found, known := p.pairs[run[0]]
+	if !known {
+		allowed := "none is allowed"
+		if len(p.pairs) > 0 {
+			var names []string
+			for name := range p.pairs {
+				names = append(names, name)
+			}
+			slices.Sort(names)
+			allowed = "allowed are " + strings.Join(names, ", ")
+		}
+		return pair{}, fmt.Errorf("programs %q: %s: want --external %s=START,STOP: %w", run[0], allowed, run[0], ErrUnknown)
+	}
+	return found, nil
+}
+
+// Start begins the fault that the words name. Its error shows what the program said;
+// what it began may be there nevertheless.
+func (p Programs) Start(ctx context.Context, run []string) error {
+	found, err := p.find(run)
+	if err != nil {
+		return err
+	}
+	return execute(ctx, StartTime, found.start, run[1:])
+}
+
+// Stop ends it and returns when all is as it was.
+func (p Programs) Stop(ctx context.Context, run []string) error {
+	found, err := p.find(run)
+	if err != nil {
+		return err
+	}
+	return execute(ctx, StopTime, found.stop, run[1:])
+}
+
+// execute runs a program to its end. It has a process group of its own, so that
+// Ctrl-C reaches the controller only, which then takes the fault back.
+func execute(ctx context.Context, limit time.Duration, path string, args []string) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "LOCKLAB_TOKEN=") })
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = grace
+	var said tail
+	cmd.Stderr = &said
+	err := cmd.Run()
+	if err == nil {
+		return nil
+	}
+	if cmd.Process != nil && ctx.Err() != nil { // what it started and did not end
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+	why := err
+	if ctx.Err() != nil {
+		why = fmt.Errorf("ended before it was done: %w", ctx.Err())
+	}
+	if words := said.String(); words != "" {
+		why = fmt.Errorf("%w: %s", why, words)
+	}
+	return fmt.Errorf("run %s: %w", strings.Join(append([]string{path}, args...), " "), why)
+}
+
+// tail keeps the end of what is written to it.
+type tail struct{ kept []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.kept = append(t.kept, p...)
+	if over := len(t.kept) - maxSaid; over > 0 {
+		t.kept = append(t.kept[:0], t.kept[over:]...)
+	}
+	return len(p), nil
+}
+
+// String is what was said, on one line.
+func (t *tail) String() string {
+	return strings.Join(strings.Fields(string(bytes.ToValidUTF8(t.kept, []byte("?")))), " ")
+}
