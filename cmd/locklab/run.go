@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"locklab/chaos/external"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/failon"
 	"locklab/cmd/locklab/internal/lab"
@@ -35,7 +36,7 @@ type runFlags struct {
 	out, ui, tokenFile string
 	agents             string
 	wait               time.Duration
-	failOn             []string
+	failOn, external   []string
 	clients, resources int
 	groups, seats      int
 	hold               time.Duration
@@ -61,6 +62,7 @@ a --fail-on threshold; 3 a control did not fire; 4 inconclusive; 130 interrupted
   locklab run --locks redlock:order=sequential,ttl=1s --locks raft --scenarios zone-failure
   locklab run --workload mutex --locks multiphase,raft --scenarios baseline
   locklab run --topology seoul-3az --duration 20s --rate 500 --repeat 3 --seed 7
+  locklab run --scenarios cloud.yaml --duration 4m --external fis=/opt/lab/fis-start,/opt/lab/fis-stop
   locklab run --locks redlock --fail-on 'duplicates>0' --fail-on 'latency_ms.p99>250'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -85,6 +87,7 @@ a --fail-on threshold; 3 a control did not fire; 4 inconclusive; 130 interrupted
 	fl.StringVar(&f.tokenFile, "token-file", "", "file with the bearer token of running agents (default: the environment's LOCKLAB_TOKEN)")
 	fl.StringVar(&f.agents, "agents", "", "URL of a running agent for every host whose topology names none, such as http://{host}:7500")
 	fl.DurationVar(&f.wait, "wait", 0, "how long to wait for running agents that do not answer yet")
+	fl.StringArrayVar(&f.external, "external", nil, "NAME=START,STOP: programs that begin and end the external faults of that name, absolute paths; only what stands here is ever run")
 	fl.IntVar(&f.groups, "groups", lab.DefaultGroups, "matchmaking: groups that the players belong to")
 	fl.IntVar(&f.seats, "seats", lab.DefaultSeats, "matchmaking: seats of a room")
 	fl.IntVar(&f.clients, "clients", 4, "mutex workload: clients in each master")
@@ -231,6 +234,12 @@ func (f *runFlags) config(ctx context.Context) (lab.Config, []failon.Threshold, 
 			return nil
 		},
 		func() (err error) { c.Locks, err = catalog.ParseList(f.locks); return err },
+		func() (err error) {
+			if c.External, err = external.Parse(f.external); err != nil {
+				return fmt.Errorf("--external: %w", err)
+			}
+			return nil
+		},
 		func() error { return c.Load(f.topology, f.scenarios) },
 		func() error { return f.placeAgents(&c) },
 		func() (err error) { c.Token, err = awaitToken(ctx, f.tokenFile, f.wait); return err },

@@ -117,6 +117,7 @@ type Fault struct {
 	AskedNS, BeganNS, HealAskedNS, EndedNS int64
 	// Proven says that the probes saw it begin, and end if it was to end.
 	Proven bool
+	Why    string // not proven; "" if the history does not say
 }
 
 // Example is one violation, to be shown or drawn.

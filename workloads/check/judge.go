@@ -133,7 +133,11 @@ func (f *Findings) unsound(want Expectation) string {
 		if len(unproven) > 1 {
 			more = fmt.Sprintf(", and %d more", len(unproven)-1)
 		}
-		return fmt.Sprintf("The fault %s (%s on %s) was not proven by the probes%s.", u.ID, u.Kind, u.Target, more)
+		why := ""
+		if u.Why != "" {
+			why = ": " + u.Why
+		}
+		return fmt.Sprintf("The fault %s (%s on %s) was not proven by the probes%s%s.", u.ID, u.Kind, u.Target, more, why)
 	}
 	if len(f.Behind) > 0 {
 		return upper(f.Behind[0]) + "."

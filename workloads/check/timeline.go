@@ -150,6 +150,7 @@ func (c *Checker) addFault(e *history.Event) {
 		first(&f.EndedNS)
 	case "unproven":
 		f.Proven = false
+		f.Why = cmp.Or(f.Why, e.Error)
 	}
 }
 

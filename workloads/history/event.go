@@ -77,7 +77,7 @@ type Event struct {
 	Hold     string `json:"hold,omitempty"`
 	Resource string `json:"resource,omitempty"`
 	Outcome  string `json:"outcome,omitempty"` // ok, failed, unknown
-	Error    string `json:"error,omitempty"`   // one word, see locks.ErrorKind
+	Error    string `json:"error,omitempty"`   // one word, see locks.ErrorKind; of a fault: why it is unproven
 	Token    uint64 `json:"token,omitempty"`
 	Messages uint64 `json:"messages,omitempty"` // protocol messages the node's lock client has sent so far
 	Count    uint64 `json:"count,omitempty"`    // operations that the event stands for; absent means one

@@ -26,6 +26,7 @@ func (x *experiment) chaosConfig(c *cluster, rec history.Recorder) chaos.Config 
 	}
 	config.Nodes = nodeControl{c}
 	config.Resolver = resolver{c}
+	config.External = externalControl{c, x.config.External}
 	config.Recorder = rec
 	config.Lease = c.plan.entry.Lease(x.spec)
 	config.Log = x.fleet.log

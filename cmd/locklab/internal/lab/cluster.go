@@ -215,6 +215,7 @@ func (c *cluster) down(ctx context.Context) error {
 	}))
 	errs = append(errs, c.settleClocks(ctx))
 	c.bury()
+	c.awaitReturn()
 	errs = append(errs, c.ask(ctx, func(ctx context.Context, m *machine) error { return m.agent.Reset(ctx) }))
 	return errors.Join(errs...)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"locklab/chaos/external"
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/locks"
@@ -79,10 +80,11 @@ type Config struct {
 	Rate      float64       // operations per second; 0 is the workload's default
 	Repeat    int
 	Seed      uint64
-	Dir       string        // of the report
-	Token     string        // of running agents
-	Wait      time.Duration // for running agents that do not answer yet
-	Command   string        // as the user typed it
+	Dir       string            // of the report
+	Token     string            // of running agents
+	Wait      time.Duration     // for running agents that do not answer yet
+	Command   string            // as the user typed it
+	External  external.Programs // that scenarios may run
 
 	// Of the matchmaking workload.
 	Groups, Seats int
@@ -112,6 +114,9 @@ func (c *Config) Load(topologyName string, scenarioNames []string) (err error) {
 			return fmt.Errorf("--scenarios: %q is named twice", s.Name)
 		}
 		c.Scenarios = append(c.Scenarios, s)
+	}
+	if err := c.checkScenarios(); err != nil {
+		return err
 	}
 	if c.Workload == Matchmaking && c.Rate == 0 {
 		c.Rate = DefaultRate

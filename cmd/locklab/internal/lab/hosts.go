@@ -28,6 +28,8 @@ type machine struct {
 	greeted  bool   // its agent is the right one
 	instance string // of its agent, since the run began; see agent.Health
 	clock    hostClock
+
+	returning bool // it was stopped on purpose and may still be on its way back
 }
 
 // fleet is all machines of a comparison. It outlives single runs.
@@ -114,11 +116,29 @@ func (m *machine) health(ctx context.Context) (agent.Health, error) {
 // enlist empties the machine for a run and reads its clock. One that is just
 // coming back gets a second chance.
 func (m *machine) enlist(ctx context.Context) error {
+	if err := m.awaitReturn(ctx); err != nil {
+		return err
+	}
 	err := m.tryEnlist(ctx)
 	if errors.Is(err, agent.ErrUnreachable) && m.missing(ctx) == nil {
 		return m.tryEnlist(ctx)
 	}
 	return err
+}
+
+// returnTime is how long a host that was stopped on purpose may take to come back.
+const returnTime = 5 * time.Minute
+
+// awaitReturn waits for a host that the run before had stopped.
+func (m *machine) awaitReturn(ctx context.Context) error {
+	if !m.returning {
+		return nil
+	}
+	if err := m.greet(ctx, clock.Mono()+int64(returnTime)); err != nil {
+		return err
+	}
+	m.returning = false
+	return nil
 }
 
 // tryEnlist reads the clock every time: a machine that was started anew has another.
@@ -152,8 +172,8 @@ func (f *fleet) close() error {
 		if m.local != nil {
 			return m.local.Close()
 		}
-		if !m.greeted {
-			return nil // whose agent it is, we do not know
+		if !m.greeted || m.returning {
+			return nil // whose agent it is, we do not know; or what it ran went with its host
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()

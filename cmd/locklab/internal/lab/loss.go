@@ -19,6 +19,11 @@ import (
 // so it is no fault of the lock and no reason to end the comparison: the loss is
 // written into the history, everything else is finished, and the run decides
 // nothing.
+//
+// A scenario can also ask for it (an external fault that stops hosts). Then it is a
+// fault like others: the hosts' nodes die with them and stay away for the rest of
+// the run, because an agent that was started anew has forgotten them, and the run
+// is judged. The next run waits for the hosts.
 
 const (
 	// silence is how long an agent may say nothing until it is asked.
@@ -38,8 +43,9 @@ var errHostLost = errors.New("host lost")
 
 // losses are the hosts that went away during a run.
 type losses struct {
-	mu   sync.Mutex
-	list map[string]loss
+	mu    sync.Mutex
+	list  map[string]loss
+	asked map[string]bool // a fault of the scenario stops them
 }
 
 type loss struct {
@@ -52,6 +58,24 @@ func (l *losses) has(host string) bool {
 	defer l.mu.Unlock()
 	_, lost := l.list[host]
 	return lost
+}
+
+// expect says that the scenario makes hosts go away, from now on.
+func (l *losses) expect(hosts []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, host := range hosts {
+		if l.asked == nil {
+			l.asked = map[string]bool{}
+		}
+		l.asked[host] = true
+	}
+}
+
+func (l *losses) expected(host string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.asked[host]
 }
 
 // at is when a lost host was last heard.
@@ -106,7 +130,13 @@ func (c *cluster) isLost(ctx context.Context, host string) bool {
 	if f := c.followers[host]; f != nil {
 		at = f.Heard()
 	}
-	if c.losses.add(host, loss{at, why}) {
+	if !c.losses.add(host, loss{at, why}) {
+		return true
+	}
+	if c.losses.expected(host) {
+		c.fleet.log.Info("host is away, as the scenario asks", "host", host, "error", why)
+		c.fleet.notice(fmt.Sprintf("host %s is away, as the scenario asks", host))
+	} else {
 		c.fleet.log.Warn("host is lost", "host", host, "error", why)
 		c.fleet.notice(fmt.Sprintf("warning: host %s is lost: %v", host, why))
 		c.recordLoss(host, at, "began")
@@ -206,7 +236,9 @@ func (c *cluster) welcomeBack(ctx context.Context) {
 		}
 		if health, err := m.agent.Health(ctx); err == nil && health.Instance == m.instance {
 			c.losses.forget(m.Name)
-			c.recordLoss(m.Name, clock.Mono(), "ended")
+			if !c.losses.expected(m.Name) {
+				c.recordLoss(m.Name, clock.Mono(), "ended")
+			}
 		}
 		return nil
 	})
@@ -218,6 +250,15 @@ func isDone(f *agent.Follower) bool {
 		return true
 	default:
 		return false
+	}
+}
+
+// awaitReturn has the next run wait for the hosts that were stopped on purpose.
+func (c *cluster) awaitReturn() {
+	for _, host := range c.losses.hosts() {
+		if c.losses.expected(host) {
+			c.machine(host).returning = true
+		}
 	}
 }
 

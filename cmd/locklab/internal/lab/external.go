@@ -1,0 +1,50 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"locklab/chaos"
+	"locklab/chaos/external"
+)
+
+// externalControl lets the chaos runner begin and end what programs of the user
+// break, and tells the cluster which hosts will go away because of it.
+type externalControl struct {
+	cluster  *cluster
+	programs external.Programs
+}
+
+var _ chaos.External = externalControl{}
+
+func (e externalControl) Start(ctx context.Context, run, hosts []string) error {
+	e.cluster.losses.expect(hosts)
+	e.cluster.fleet.log.Info("external fault begins", "run", run, "hosts", hosts)
+	err := e.programs.Start(ctx, run)
+	if err != nil && ctx.Err() == nil {
+		e.cluster.fleet.notice(fmt.Sprintf("warning: the external fault %s did not begin: %v", strings.Join(run, " "), err))
+	}
+	return err
+}
+
+func (e externalControl) Stop(ctx context.Context, run []string) error {
+	e.cluster.fleet.log.Info("external fault is ended", "run", run)
+	e.cluster.fleet.notice("ending the external fault " + strings.Join(run, " "))
+	return e.programs.Stop(ctx, run)
+}
+
+// checkScenarios sees that the scenarios can be run as the user wants them.
+func (c *Config) checkScenarios() error {
+	for _, s := range c.Scenarios {
+		for _, run := range s.External() {
+			if err := c.External.Check(run); err != nil {
+				return fmt.Errorf("--scenarios: %s: %w", s.Name, err)
+			}
+		}
+		if c.Duration < s.MinDuration {
+			return fmt.Errorf("--duration %v: want at least %v for the scenario %s: what it breaks takes so long", c.Duration, s.MinDuration, s.Name)
+		}
+	}
+	return nil
+}
