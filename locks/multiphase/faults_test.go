@@ -177,7 +177,7 @@ func TestOptions(t *testing.T) {
 	if parse(t, o.String()) != o {
 		t.Errorf("%v is not what it says", o)
 	}
-	for _, bad := range []string{"multiphase:rule=x", "multiphase:quorum", "multiphase:cohort=4", "multiphase:fair=1", "multiphase:ttl=1s", "redlock"} {
+	for _, bad := range []string{"multiphase:rule=x", "multiphase:nosuch", "multiphase:cohort=4", "multiphase:quorum,rule=flow", "multiphase:quorum,ttl=1ms", "multiphase:quorum,cohort=2000", "multiphase:fair=1", "multiphase:ttl=1s", "redlock"} {
 		spec, err := locks.ParseSpec(bad)
 		if err != nil {
 			t.Fatal(err)

@@ -1,11 +1,14 @@
 package multiphase
 
 import (
+	"context"
 	"errors"
-	"fmt"
+	"time"
 
 	"locklab/locks"
+	"locklab/locks/mesh"
 	"locklab/locks/multiphase/core"
+	"locklab/locks/multiphase/quorum"
 	"locklab/locks/peerlock"
 )
 
@@ -14,8 +17,18 @@ import (
 type Config = peerlock.Config[Options]
 
 // Locker is one peer of a cluster.
-type Locker struct {
-	*peerlock.Locker[core.State, core.Message, *core.State]
+type Locker struct{ peer }
+
+// peer is the common shell around the core of one variant or the other.
+type peer interface {
+	locks.Locker
+	locks.MessageCounter
+	// Ready waits until this peer can take part, see [peerlock.Locker.Ready].
+	Ready(ctx context.Context) error
+	// Peers says how it stands with every other peer.
+	Peers() []mesh.Status
+	// Claims is how many callers of this Locker hold the resource or wait for it.
+	Claims(resource string) int
 }
 
 var (
@@ -29,20 +42,43 @@ func New(cfg Config) (*Locker, error) {
 		cfg.Options = DefaultOptions()
 	}
 	o := cfg.Options
-	if o.Cohort < 0 || o.Cohort > cohortMost {
-		err := fmt.Errorf("multiphase: Options.Cohort is %d, want 0 to %d: %w", o.Cohort, cohortMost, locks.ErrInvalid)
+	if err := o.validate(); err != nil {
 		if cfg.Listener != nil {
 			err = errors.Join(err, cfg.Listener.Close())
 		}
 		return nil, err
 	}
-	l, err := peerlock.New(cfg, peerlock.Protocol[core.State, core.Message]{
-		Algorithm: o.Algorithm(),
-		Opens:     func(m core.Message) bool { return m.Kind == core.MyLock },
-		Cohort:    peerlock.Cohort{Size: o.Cohort, Time: cohortTime},
-	})
+	var p peer
+	var err error
+	if o.Quorum == nil {
+		p, err = peerlock.New(cfg, peerlock.Protocol[core.State, core.Message]{
+			Algorithm: o.Algorithm(),
+			Opens:     func(m core.Message) bool { return m.Kind == core.MyLock },
+			Cohort:    o.cohort(),
+		})
+	} else {
+		p, err = peerlock.New(cfg, peerlock.Protocol[quorum.State, quorum.Message]{
+			Algorithm: o.QuorumAlgorithm(),
+			Opens:     func(m quorum.Message) bool { return m.Kind == quorum.MyLock },
+			NeedsMost: true,
+			Cohort:    o.cohort(),
+			Lease:     o.Quorum.lease(),
+		})
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &Locker{l}, nil
+	return &Locker{p}, nil
+}
+
+func (o Options) cohort() peerlock.Cohort { return peerlock.Cohort{Size: o.Cohort, Time: cohortTime} }
+
+// lease has a margin for clocks of which one runs faster than the other by up to a
+// hundredth, as Redlock has.
+func (q *Quorum) lease() peerlock.Lease {
+	l := peerlock.Lease{TTL: q.TTL, Margin: q.TTL/100 + 2*time.Millisecond}
+	if q.Extend {
+		l.Renew = q.TTL / 3
+	}
+	return l
 }

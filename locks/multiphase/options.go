@@ -1,6 +1,7 @@
 package multiphase
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -8,13 +9,19 @@ import (
 	"locklab/locks"
 	"locklab/locks/mesh"
 	"locklab/locks/multiphase/core"
+	"locklab/locks/multiphase/quorum"
+	"locklab/locks/peerlock"
 	"locklab/locks/peerlock/peercore"
 )
 
 // Name is the lock's name in specs.
 const Name = "multiphase"
 
-const cohortVariant = "cohort"
+// The variants.
+const (
+	cohortVariant = "cohort"
+	quorumVariant = "quorum"
+)
 
 // Peer is another member of the cluster: its ID, its rank, which is its priority
 // (0 is the highest), and the address to dial it at.
@@ -22,15 +29,29 @@ type Peer = mesh.Peer
 
 // Options chooses the rules and how local waiters are served.
 type Options struct {
-	Rules core.Options // the same at all peers of a cluster
+	Rules core.Options // the same at all peers of a cluster; not used with Quorum
 	// Cohort is how many waiters of this Locker one acquisition among the peers
 	// serves at most, one after the other, before the peers have their turn. Zero:
-	// each waiter does an acquisition of its own.
+	// each waiter does an acquisition of its own. With Quorum at most
+	// peerlock.CohortMost, which is what fits into a token.
 	Cohort int
 	// Alone lets this peer take locks with nobody connected before it has once been
 	// connected to every other peer. Two peers that start so on the two sides of a
-	// cut split the lock from the beginning.
+	// cut split the lock from the beginning. Not used with Quorum.
 	Alone bool
+	// Quorum, if not nil, is another algorithm: a majority of all peers must vote for
+	// the holder, for a limited time. A minority waits, and there are fencing tokens.
+	Quorum *Quorum
+}
+
+// Quorum is the options of multiphase:quorum, the same at all peers of a cluster.
+type Quorum struct {
+	// TTL is the lease: how long a dead holder blocks, and how long a peer that starts
+	// waits before it takes part.
+	TTL time.Duration
+	// Extend renews leases every third of the TTL until they are released.
+	Extend bool
+	Rules  quorum.Options
 }
 
 const (
@@ -38,21 +59,36 @@ const (
 	cohortMost  = 1 << 20
 	// cohortTime ends a cohort early, whatever its size.
 	cohortTime = 50 * time.Millisecond
+
+	ttlUsual = 2 * time.Second
+	ttlLeast = 50 * time.Millisecond
+	ttlMost  = time.Hour
 )
 
 // DefaultOptions has every rule in force.
 func DefaultOptions() Options { return Options{Rules: core.DefaultOptions()} }
 
-// ParseOptions reads the options of a spec such as multiphase:rule=literal,fair=off
-// or multiphase:cohort,cohort=8.
+// DefaultQuorum is the options of multiphase:quorum as it stands.
+func DefaultQuorum() Options { return Options{Quorum: &Quorum{TTL: ttlUsual, Extend: true}} }
+
+// ParseOptions reads the options of a spec such as multiphase:rule=literal,fair=off or
+// multiphase:cohort,cohort=8 or multiphase:quorum,ttl=5s.
 func ParseOptions(spec locks.Spec) (Options, error) {
 	if spec.Name != Name {
 		return Options{}, fmt.Errorf("lock %q: want %s: %w", spec, Name, locks.ErrInvalid)
 	}
 	r := spec.Reader()
 	o := DefaultOptions()
-	if r.Variant(cohortVariant) == cohortVariant {
+	switch r.Variant(cohortVariant, quorumVariant) {
+	case cohortVariant:
 		o.Cohort = r.Int("cohort", cohortUsual, 1, cohortMost)
+	case quorumVariant:
+		o = DefaultQuorum()
+		o.Quorum.TTL = r.Duration("ttl", o.Quorum.TTL)
+		o.Quorum.Extend = r.Bool("extend", o.Quorum.Extend)
+		o.Quorum.Rules.View = r.Bool("view", o.Quorum.Rules.View)
+		o.Cohort = r.Int("cohort", 0, 0, peerlock.CohortMost)
+		return o, errors.Join(r.Err(), o.validate())
 	}
 	if r.Choice("rule", core.RuleFlow.String(), core.RuleLiteral.String()) == core.RuleLiteral.String() {
 		o.Rules.Rule = core.RuleLiteral
@@ -63,23 +99,57 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 	return o, r.Err()
 }
 
+func (o Options) validate() error {
+	most := cohortMost
+	if o.Quorum != nil {
+		most = peerlock.CohortMost
+		if o.Quorum.TTL < ttlLeast || o.Quorum.TTL > ttlMost {
+			return fmt.Errorf("multiphase: ttl is %v, want %v to %v: %w", o.Quorum.TTL, ttlLeast, ttlMost, locks.ErrInvalid)
+		}
+	}
+	if o.Cohort < 0 || o.Cohort > most {
+		return fmt.Errorf("multiphase: cohort is %d, want 0 to %d: %w", o.Cohort, most, locks.ErrInvalid)
+	}
+	return nil
+}
+
 // String is the spec that the options were read from, complete and canonical.
 func (o Options) String() string {
-	word := map[bool]string{true: "on", false: "off"}
-	spec := locks.Spec{Name: Name, Options: map[string]string{
-		"rule": o.Rules.Rule.String(), "fair": word[o.Rules.Fair], "view": word[o.Rules.View], "rounds": word[o.Rules.Rounds],
-	}}
+	spec := locks.Spec{Name: Name, Options: map[string]string{}}
 	if o.Cohort > 0 {
-		spec.Variant, spec.Options["cohort"] = cohortVariant, strconv.Itoa(o.Cohort)
+		spec.Options["cohort"] = strconv.Itoa(o.Cohort)
 	}
+	if q := o.Quorum; q != nil {
+		spec.Variant = quorumVariant
+		spec.Options["ttl"], spec.Options["extend"], spec.Options["view"] = q.TTL.String(), onOff(q.Extend), onOff(q.Rules.View)
+		return spec.String()
+	}
+	if o.Cohort > 0 {
+		spec.Variant = cohortVariant
+	}
+	spec.Options["rule"], spec.Options["fair"] = o.Rules.Rule.String(), onOff(o.Rules.Fair)
+	spec.Options["view"], spec.Options["rounds"] = onOff(o.Rules.View), onOff(o.Rules.Rounds)
 	return spec.String()
 }
 
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}
+
+// shared is what the options of peers must agree on: all but the cohort.
+func (o Options) shared() string {
+	o.Cohort = 0
+	return o.String()
+}
+
 // Algorithm is how peers with these options are made, for explorations and
-// simulations.
+// simulations. It is not the one with Quorum.
 func (o Options) Algorithm() peercore.Algorithm[core.State, core.Message] {
 	return peercore.Algorithm[core.State, core.Message]{
-		Spec: Options{Rules: o.Rules}.String(), // peers with other cohorts fit
+		Spec: o.shared(),
 		New: func(self int, peers peercore.Set, _ bool) core.State {
 			return core.New(&core.Config{Self: self, Peers: peers, Alone: o.Alone, Options: o.Rules})
 		},
@@ -87,4 +157,11 @@ func (o Options) Algorithm() peercore.Algorithm[core.State, core.Message] {
 		Decode:   decodeMessage,
 		Renumber: core.RenumberMessage,
 	}
+}
+
+// QuorumAlgorithm is how peers with Quorum are made, likewise.
+func (o Options) QuorumAlgorithm() peercore.Algorithm[quorum.State, quorum.Message] {
+	a := o.Quorum.Rules.Algorithm()
+	a.Spec = o.shared()
+	return a
 }

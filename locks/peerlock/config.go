@@ -27,6 +27,11 @@ type Config[O any] struct {
 	Listener net.Listener
 	Options  O // all peers of a cluster must have the same
 
+	// Founding says that this peer has never run before: it is part of a new cluster and
+	// has no memory that it could have lost, so an algorithm with leases takes part at
+	// once. It must not be said of a peer that is started again.
+	Founding bool
+
 	Timing mesh.Timing
 	Limits mesh.Limits
 	// Incarnation tells this process from an earlier one of the same peer; zero

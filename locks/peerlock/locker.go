@@ -59,14 +59,14 @@ func New[S, M any, P peercore.Machine[S, M], O any](cfg Config[O], protocol Prot
 		if protocol.Control == nil {
 			s.idle = protocol.New(cfg.Rank, ranks, false)
 		} else {
-			_, s.idle = protocol.Control(cfg.Rank, ranks)
+			_, s.idle = protocol.Control(cfg.Rank, ranks, !cfg.Founding)
 		}
 		s.resources = map[string]*resource[S, M, P]{}
 		s.limit = cfg.Resources / shardCount
 		s.rand = cfg.Seed.Child(fmt.Sprintf("shard %d", i)).Rand()
 	}
 	if protocol.Control != nil {
-		l.addControl(cfg.Rank, ranks)
+		l.addControl(cfg.Rank, ranks, !cfg.Founding)
 	}
 	l.checkReady()
 	if l.mesh, err = mesh.New(cfg.mesh(protocol.Spec, (*network[S, M, P])(l))); err != nil {
@@ -75,15 +75,18 @@ func New[S, M any, P peercore.Machine[S, M], O any](cfg Config[O], protocol Prot
 	return l, nil
 }
 
-// addControl makes the control state, whose recovery begins now.
-func (l *Locker[S, M, P]) addControl(self int, peers peercore.Set) {
+// addControl makes the control state. If there is something to recover from, that
+// begins now.
+func (l *Locker[S, M, P]) addControl(self int, peers peercore.Set, amnesic bool) {
 	s := &l.shards[shardCount]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := &resource[S, M, P]{}
-	r.state, _ = l.protocol.Control(self, peers)
+	r.state, _ = l.protocol.Control(self, peers, amnesic)
 	s.control, s.resources[""] = true, r
-	s.start(r, peercore.Recovery)
+	if amnesic {
+		s.start(r, peercore.Recovery)
+	}
 }
 
 // Ready waits until this peer is bootstrapped: it has once been connected to every

@@ -59,9 +59,10 @@ type Algorithm[S, M any] struct {
 	// Control is for algorithms whose peers must recover from the loss of their memory
 	// before they take part. A peer of many resources does so once for all of them: with
 	// a control state, which stands for no resource and talks to the control states of
-	// the others. idle is then what New is for other algorithms; it waits for Recover.
+	// the others. idle is then what New is for other algorithms; if the peer lost its
+	// memory, it waits for Recover.
 	// Nil if there is nothing to recover.
-	Control func(self int, peers Set) (control, idle S)
+	Control func(self int, peers Set, amnesic bool) (control, idle S)
 	// Append encodes a message; Decode reads it off the front of b.
 	Append func(b []byte, m M) []byte
 	Decode func(b []byte) (m M, rest []byte, err error)

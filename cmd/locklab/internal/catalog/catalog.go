@@ -61,7 +61,7 @@ func Entries() []Entry {
 		},
 		{
 			Name: "multiphase", Peers: true, Needs: []string{},
-			Summary: "peer-to-peer mutual exclusion with fixed priorities; no server, splits when the network does",
+			Summary: "peer-to-peer mutual exclusion with fixed priorities; no server; splits when the network does, but for the variant quorum",
 			Options: multiphaseOptions,
 			check:   func(s locks.Spec) error { _, err := multiphase.ParseOptions(s); return err },
 			build:   buildMultiphase,
@@ -117,7 +117,7 @@ func Entries() []Entry {
 
 // What `list locks` says of the options of each lock.
 const (
-	multiphaseOptions = "variant cohort; cohort=N, rule=flow|literal, fair=on|off, view=on|off, rounds=on|off"
+	multiphaseOptions = "variant cohort: cohort=N; variant quorum: ttl, extend=on|off, view=on|off, cohort=N; but for quorum: rule=flow|literal, fair=on|off, view=on|off, rounds=on|off"
 	detectOptions     = "detect=on|off"
 	redlockOptions    = "order=parallel|sequential, retry=random|fixed, wake=publish|poll, delay, timeout, ttl, extend=on|off, persistence=none|everysec|always, restart_delay"
 	raftOptions       = "lease, store=disk|memory, cancel"

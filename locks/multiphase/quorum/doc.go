@@ -1,0 +1,83 @@
+// Package quorum is the multiphase lock that is safe under partition, as a pure state
+// machine: one [State] is what one peer knows of one resource, and [State.Step] is the
+// whole algorithm. There is no goroutine, clock, socket or map inside.
+//
+//	        request, own vote given              own vote free, nobody waits for it,
+//	        away or waited for                   most peers in sight
+//	NONE ───────────────────────────► LURKING ──────────────────────────► SOLICITING
+//	 ▲ │   request: own vote to itself, MyLock(t) to all peers            ▲ │    │
+//	 │ └──────────────────────────────────────────────────────────────────┘ │    │
+//	 │                                       ▲   Stale, or lease over:      │    │ YourLock(t)
+//	 │   release, give up, lease over:       └──── LockReset(unused) ───────┘    │ from a majority
+//	 └───────── LockReset(used or not) ─────────────────────── ACQUIRED ◄────────┘
+//
+// Peers have fixed, distinct ranks; rank 0 is the highest. Each has one vote for each
+// resource. It gives it to one request at a time, the highest-ranking of those that wait
+// for it, and asks for it back (Recall) when a higher-ranking one comes; who still
+// solicits returns it (Return), who has acquired does not. A majority of all configured
+// peers is needed to acquire, so two can't hold at once, however the network is divided,
+// and a minority waits. It does not even ask: votes that can't win are in the way of
+// others.
+//
+// # Tokens
+//
+// Every round has a [Token]: one above the highest counter that its peer has heard of,
+// and the peer's rank. It tells the answers to different rounds apart, and is the fencing
+// token of the grant. A voter remembers the highest token that may have been used by its
+// vote, and refuses all that are not above (Stale). Since two majorities have a voter in
+// common, the tokens of grants grow.
+//
+// # Lost connections, and leases
+//
+// A vote survives the connection to whom it was given. Only that peer can free it (by
+// LockReset, by a request with another token, by Return), or time: who solicits or holds
+// does so for no longer than its Lease, counted from when it asked, and a voter keeps its
+// vote for longer than that, counted from when it was asked ([peercore.Vote]). Who holds
+// asks again in time ([peercore.Renew]). The lease is then counted from when that was
+// sent, once a majority has answered that very renewal: a late answer to the renewal
+// before tells nothing of how long its sender will still keep its vote. The next renewal
+// is not sent before.
+//
+// A round that is not through when its lease ends is tried again with a new token. The
+// LockReset in between gives lower-ranking peers a turn at voters that a higher-ranking
+// one asks in vain, because it sees too few of them.
+//
+// If lease timing is violated (a peer was suspended without noticing, a clock ran too
+// fast), two peers can hold at once. The tokens of grants grow all the same: what
+// the lock protects must refuse tokens below one that it has seen.
+//
+// # Loss of memory
+//
+// Votes are in memory. A peer that starts does not know whether it took part before, so it
+// always recovers first: it neither votes nor asks until its Recovery timer is over, when
+// nobody relies any more on a vote that it may have given. Only then it asks the others
+// which tokens were used (Ask, Floor), and waits for the answers of N - majority + 1
+// peers that are not recovering, which have a member in common with every majority that
+// its vote completed; before the timer is over, such a majority may still come about. If
+// all other peers have answered it goes on though fewer of them are steady:
+// then nobody is left who could know more. That is how a cluster starts.
+//
+// So exclusion outlives any loss of memory. That tokens grow does while less than a
+// majority loses its memory within one recovery. Beyond that they grow as far as any
+// peer that is left had heard of the last ones; if none is left they start again, above
+// [Options].Floor.
+//
+// # Fairness
+//
+// The highest-ranking request goes first, so a peer can be passed, and by the following not
+// for ever. Who lurks asks when its own vote is free and nobody waits for it; until
+// then any two others can pass it again and again, as long as the request of one reaches it
+// before the LockReset of the other, whatever its rank. Who solicits is passed by
+// those who rank higher, each of which then lurks while it waits there. But a round whose
+// token is refused, because a higher-ranking peer that came later went first with a higher
+// one, or that outlives its lease, loses its place and begins again.
+//
+// # Differences from the table in the specification
+//
+//   - A voter does not wait for the first message of a new connection before it sends
+//     Recall on it. A Recall that comes too early does nothing, since the vote is counted
+//     no more, and is repeated with the answer to the MyLock that is on its way.
+//   - A peer that sees no majority lurks.
+//   - LockReset has no token. On a connection it comes in order with the requests that it
+//     ends, and what was on its way on an earlier connection does not arrive.
+package quorum

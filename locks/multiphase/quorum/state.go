@@ -1,0 +1,120 @@
+package quorum
+
+import (
+	"slices"
+
+	"locklab/locks/peerlock/peercore"
+)
+
+// State is what one peer knows of one resource. A State is used by one goroutine
+// at a time. Copy it with [State.Clone]: a plain assignment shares memory.
+type State struct {
+	cfg       *Config
+	connected peercore.Set
+	seen      uint64 // the highest token that was heard of or made
+
+	// The own claim.
+	phase    Phase
+	token    uint64       // of the round, while soliciting or acquired
+	seq      uint32       // of its latest renewal
+	granted  peercore.Set // who voted for it; once acquired, who answered the latest renewal
+	renewing bool         // the latest renewal has not been answered by a majority
+	due      bool         // Renew is over: the next renewal is to come as soon as it can
+
+	// The voter.
+	vote     request // to whom the vote is given; it outlives connections
+	recalled bool    // it was asked for back
+	floor    uint64  // no token above it was used by this peer's vote, as far as it knows
+	waiting  queue   // requests of connected peers, and perhaps the own
+
+	// Recovery from a loss of memory.
+	recovering bool         // no voting, no asking
+	waited     bool         // nothing is left of what the peer granted before
+	heard      peercore.Set // who told its floor since then
+	steady     peercore.Set // those of heard who were not recovering
+}
+
+// New is a resource that nobody wants, at a peer that is connected to nobody. The
+// config is kept, not copied, and must not change. A recovering peer has lost its
+// memory, if it had one: its Recovery timer runs from now on.
+func New(cfg *Config, recovering bool) State {
+	return State{cfg: cfg, recovering: recovering, seen: cfg.Options.Floor, floor: cfg.Options.Floor}
+}
+
+// Reset makes s the state of a resource that nobody wants, with the connections
+// of the state like; no token up to round can be used again. It reuses the memory of s.
+func (s *State) Reset(like *State, round uint64) {
+	waiting := s.waiting[:0]
+	*s = State{
+		cfg: like.cfg, connected: like.connected, waiting: waiting,
+		seen: max(like.seen, round), floor: max(like.floor, round),
+		recovering: like.recovering, waited: like.waited, heard: like.heard, steady: like.steady,
+	}
+}
+
+// Phase is how far this peer is with the resource.
+func (s *State) Phase() Phase { return s.phase }
+
+// Round is the highest token that was heard of. No higher one was used here.
+func (s *State) Round() uint64 { return s.seen }
+
+// Waits says that the lock is wanted and not held.
+func (s *State) Waits() bool { return s.phase == Lurking || s.phase == Soliciting }
+
+// Holds says that the lock is held.
+func (s *State) Holds() bool { return s.phase == Acquired }
+
+// Connected is the set of peers that can be reached.
+func (s *State) Connected() peercore.Set { return s.connected }
+
+// Bootstrapped says that the peer takes part: it has nothing to recover any more.
+func (s *State) Bootstrapped() bool { return !s.recovering }
+
+// Idle says that nothing but Round would be lost by forgetting the state: nobody wants
+// the resource, and no recovery that it does by itself is under way.
+func (s *State) Idle() bool {
+	return s.phase == None && !s.voted() && len(s.waiting) == 0 && (!s.recovering || s.cfg.Part == Resource)
+}
+
+// Running says whether Expire of the timer would do something. Recovery runs from the
+// start, without having been started by an effect.
+func (s *State) Running(t peercore.Timer) bool {
+	switch t {
+	case peercore.Lease:
+		return s.claims()
+	case peercore.Renew:
+		return s.claims() && !s.due
+	case peercore.Vote:
+		return s.voted() && s.vote.from != s.cfg.Self
+	case peercore.Recovery:
+		return s.recovering && !s.waited && s.cfg.Part != Resource
+	default:
+		return false
+	}
+}
+
+// Uses is the token with which this peer holds the lock or may come to hold it by
+// what it asked for; 0 if there is none.
+func (s *State) Uses() uint64 {
+	if s.claims() {
+		return s.token
+	}
+	return 0
+}
+
+// Voted is the token to which this peer's vote is given, be it its own; 0 if there is
+// none.
+func (s *State) Voted() uint64 { return s.vote.token }
+
+// Clone is an independent copy.
+func (s *State) Clone() State {
+	c := *s
+	c.waiting = slices.Clone(s.waiting)
+	return c
+}
+
+func (s *State) claims() bool { return s.phase == Soliciting || s.phase == Acquired }
+
+func (s *State) voted() bool { return s.vote.token != 0 }
+
+func (s *State) votedFor(peer int) bool { return s.voted() && s.vote.from == peer }

@@ -1,0 +1,214 @@
+package quorum
+
+import "locklab/locks/peerlock/peercore"
+
+// Step takes one event and appends what is to be done about it to out. An event
+// that does not fit the phase, such as a second Request, does nothing.
+func (s *State) Step(ev Event, out []Effect) []Effect {
+	switch ev.Kind {
+	case peercore.Request:
+		if s.phase == None {
+			s.phase = Lurking
+			return s.settle(out)
+		}
+	case peercore.Leave:
+		return s.leave(out)
+	case peercore.Receive:
+		return s.receive(ev, out)
+	case peercore.Connect:
+		return s.connect(ev.Peer, out)
+	case peercore.Disconnect:
+		return s.disconnect(ev.Peer, out)
+	case peercore.Expire:
+		return s.expire(ev.Timer, out)
+	case peercore.Recover:
+		return s.recover(ev.Round, out)
+	case peercore.Wake: // this algorithm does not pause
+	}
+	return out
+}
+
+// settle does what has become possible. It is called after every change of the vote,
+// of the waiting requests and of the connections.
+func (s *State) settle(out []Effect) []Effect {
+	out = s.grantNext(out)
+	if s.phase == Lurking && !s.recovering && !s.voted() && len(s.waiting) == 0 && s.seesMost() {
+		out = s.solicit(out)
+	}
+	return s.recall(out)
+}
+
+// seesMost says that this peer can reach enough others to be voted for. It does not ask
+// where it can't win: it would only keep the few votes that it gets from others.
+func (s *State) seesMost() bool { return s.connected.Len()+1 >= s.cfg.majority() }
+
+// grantNext gives the vote, if it is free, to the highest-ranking waiting request
+// whose token can't have been used. The others are refused.
+func (s *State) grantNext(out []Effect) []Effect {
+	for !s.recovering && !s.voted() && len(s.waiting) > 0 {
+		w := s.waiting.pop()
+		switch {
+		case w.token > s.floor:
+			s.vote, s.recalled = w, false
+			if w.from == s.cfg.Self {
+				out = s.count(w.from, out)
+				continue
+			}
+			out = append(out, Effect{Kind: peercore.Start, Timer: peercore.Vote})
+			out = s.send(w.from, Message{Kind: YourLock, Token: w.token, Seq: w.seq}, out)
+		case w.from == s.cfg.Self:
+			out = s.abandon(out)
+		default:
+			out = s.send(w.from, Message{Kind: Stale, Token: s.floor}, out)
+		}
+	}
+	return out
+}
+
+// solicit begins a round.
+func (s *State) solicit(out []Effect) []Effect {
+	s.phase = Soliciting
+	s.token = Token(Counter(s.seen)+1, s.cfg.Self)
+	s.seen = s.token
+	s.vote = request{from: s.cfg.Self, token: s.token}
+	s.granted, s.seq, s.renewing, s.due = peercore.Set{}, 0, false, false
+	out = append(out,
+		Effect{Kind: peercore.Start, Timer: peercore.Renew}, // the moment from which the lease counts
+		Effect{Kind: peercore.Start, Timer: peercore.Lease})
+	out = s.myLock(out)
+	return s.count(s.cfg.Self, out)
+}
+
+// count takes the vote of a peer, or its answer to the latest renewal.
+func (s *State) count(from int, out []Effect) []Effect {
+	switch {
+	case s.phase == Soliciting:
+		s.granted = s.granted.With(from)
+		return s.look(out)
+	case s.phase == Acquired && s.renewing:
+		s.granted = s.granted.With(from)
+		if s.granted.Len() < s.cfg.majority() {
+			return out
+		}
+		s.renewing, s.granted = false, peercore.Set{}
+		out = append(out, Effect{Kind: peercore.Start, Timer: peercore.Lease})
+		return s.renewIfDue(out)
+	}
+	return out
+}
+
+// look acquires if there are votes enough.
+func (s *State) look(out []Effect) []Effect {
+	if s.phase != Soliciting || s.granted.Len() < s.cfg.majority() ||
+		(s.cfg.Options.View && !s.connected.Within(s.granted)) {
+		return out
+	}
+	s.phase, s.granted = Acquired, peercore.Set{}
+	out = append(out, Effect{Kind: peercore.Hold, Token: s.token})
+	return s.renewIfDue(out)
+}
+
+// leave releases the lock, or gives up waiting for it.
+func (s *State) leave(out []Effect) []Effect {
+	switch s.phase {
+	case None:
+		return out
+	case Lurking:
+		s.phase = None
+		return out
+	case Soliciting:
+		out = s.abandon(out)
+	case Acquired:
+		out = s.end(true, out)
+	}
+	s.phase = None
+	return s.settle(out)
+}
+
+// abandon ends a round in which the lock was not acquired; the lock is still wanted.
+// LockReset comes before the MyLock of another round, so that lower-ranking peers get a
+// turn at voters that this one asks in vain.
+func (s *State) abandon(out []Effect) []Effect { return s.end(false, out) }
+
+// end ends a round. The caller settles.
+func (s *State) end(used bool, out []Effect) []Effect {
+	if used {
+		s.floor = max(s.floor, s.token)
+	}
+	if s.votedFor(s.cfg.Self) {
+		out = s.free(used, out)
+	}
+	s.waiting.drop(s.cfg.Self)
+	s.phase, s.token, s.seq = Lurking, 0, 0
+	s.granted, s.renewing, s.due = peercore.Set{}, false, false
+	out = append(out,
+		Effect{Kind: peercore.Stop, Timer: peercore.Renew},
+		Effect{Kind: peercore.Stop, Timer: peercore.Lease})
+	return s.tell(s.connected, Message{Kind: LockReset, Used: used}, out)
+}
+
+// free takes the vote back. Used says that its token may have been used.
+func (s *State) free(used bool, out []Effect) []Effect {
+	if used {
+		s.floor = max(s.floor, s.vote.token)
+	}
+	if s.vote.from != s.cfg.Self {
+		out = append(out, Effect{Kind: peercore.Stop, Timer: peercore.Vote})
+	}
+	s.vote, s.recalled = request{}, false
+	return out
+}
+
+// recall asks for the vote back, once, if a higher-ranking peer waits for it.
+func (s *State) recall(out []Effect) []Effect {
+	h := s.vote
+	if !s.voted() || s.recalled || h.from == s.cfg.Self || !s.connected.Has(h.from) ||
+		len(s.waiting) == 0 || s.waiting[0].from > h.from {
+		return out
+	}
+	s.recalled = true
+	return s.send(h.from, Message{Kind: Recall, Token: h.token}, out)
+}
+
+func (s *State) connect(peer int, out []Effect) []Effect {
+	if s.connected.Has(peer) { // the old connection was replaced
+		out = s.disconnect(peer, out)
+	}
+	s.connected = s.connected.With(peer)
+	switch {
+	case s.cfg.Part == Control:
+	case s.claims():
+		out = s.send(peer, Message{Kind: MyLock, Token: s.token, Seq: s.seq}, out)
+	default: // whatever this peer asked for before counts no more
+		out = s.send(peer, Message{Kind: LockReset, Used: true}, out)
+	}
+	if s.recovering && s.waited {
+		out = s.send(peer, Message{Kind: Ask}, out)
+	}
+	return s.settle(out)
+}
+
+// disconnect keeps the vote of the peer: only time, or the peer itself, can free it.
+func (s *State) disconnect(peer int, out []Effect) []Effect {
+	s.connected = s.connected.Without(peer)
+	s.granted = s.granted.Without(peer)
+	s.waiting.drop(peer)
+	out = s.look(out)
+	return s.settle(out)
+}
+
+func (s *State) myLock(out []Effect) []Effect {
+	return s.tell(s.connected, Message{Kind: MyLock, Token: s.token, Seq: s.seq}, out)
+}
+
+// tell appends a message to the peers of to, if there are any.
+func (s *State) tell(to peercore.Set, m Message, out []Effect) []Effect {
+	if to.Empty() {
+		return out
+	}
+	return append(out, Effect{Kind: peercore.Send, To: to, Msg: m})
+}
+
+func (s *State) send(to int, m Message, out []Effect) []Effect {
+	return append(out, Effect{Kind: peercore.Send, To: peercore.SetOf(to), Msg: m})
+}

@@ -1,0 +1,183 @@
+package multiphase_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"locklab/locks"
+	"locklab/locks/clock"
+	"locklab/locks/locktest"
+	"locklab/locks/multiphase"
+	"locklab/locks/peerlock/peertest"
+)
+
+// quorum is the options with long leases, so that a slow machine does not end them.
+func quorum(ttl time.Duration) multiphase.Options {
+	o := multiphase.DefaultQuorum()
+	o.Quorum.TTL = ttl
+	return o
+}
+
+func TestQuorumConforms(t *testing.T) {
+	const ttl = 4 * time.Second
+	for cohort, sizes := range map[int][]int{0: {1, 2, 3, 5}, 2: {3}} {
+		for _, n := range sizes {
+			t.Run(fmt.Sprintf("%d peers, cohort of %d", n, cohort), func(t *testing.T) {
+				t.Parallel()
+				options := quorum(ttl)
+				options.Cohort = cohort
+				locktest.Run(t, locktest.Subject{
+					CloseFreesWithin: 3 * ttl,
+					New: func(tb testing.TB) []locks.Locker {
+						cfgs := peertest.Configs(tb, n, options)
+						if n == 2 { // it needs both: a process of the one that is closed comes back
+							return peertest.Supervised(tb, cfgs, founders())
+						}
+						return peertest.Lockers(peertest.StartAll(tb, cfgs, founders()))
+					},
+				})
+			})
+		}
+	}
+}
+
+// founders starts peers. One that it has started before has lost its memory.
+func founders() func(multiphase.Config) (*multiphase.Locker, error) {
+	var mu sync.Mutex
+	before := map[string]bool{}
+	return func(cfg multiphase.Config) (*multiphase.Locker, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		cfg.Founding = !before[cfg.ID]
+		before[cfg.ID] = true
+		return multiphase.New(cfg)
+	}
+}
+
+func TestQuorumManyNames(t *testing.T) {
+	peertest.ManyNames(t, peertest.StartAll(t, peertest.Configs(t, 3, quorum(time.Minute)), founders()))
+}
+
+// TestQuorumMinority cuts a holder off. It loses the lease, cannot get another one,
+// and says why; the others go on with greater tokens.
+func TestQuorumMinority(t *testing.T) {
+	cfgs := peertest.Configs(t, 3, quorum(time.Second))
+	cut := cutOff(t, cfgs)
+	all := peertest.StartAll(t, cfgs, founders())
+	held := acquire(t, all[2], "x")
+	cut(true)
+	next := acquire(t, all[0], "x")
+	if token(t, next) <= token(t, held) {
+		t.Errorf("token %d after %d", token(t, next), token(t, held))
+	}
+	if until, ok := held.Expires(); !ok || until.After(clock.System().Now()) {
+		t.Errorf("another lease has begun, and that of the minority ends %v, %v", until, ok)
+	}
+	select {
+	case <-held.Lost():
+	case <-within(t).Done():
+		t.Fatal("the lease of the minority is never lost")
+	}
+	for range 2 {
+		if err := held.Release(within(t)); !errors.Is(err, locks.ErrNotHeld) {
+			t.Errorf("release what was lost: want ErrNotHeld, got %v", err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := all[2].Acquire(ctx, "y"); !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, locks.ErrUnavailable) {
+		t.Errorf("in the minority: want ErrNotAcquired and ErrUnavailable, got %v", err)
+	}
+	release(t, next)
+	cut(false)
+	last := acquire(t, all[2], "x")
+	if token(t, last) <= token(t, next) {
+		t.Errorf("token %d after %d", token(t, last), token(t, next))
+	}
+}
+
+// cutOff puts proxies before the last of three peers.
+func cutOff(tb testing.TB, cfgs []multiphase.Config) func(bool) {
+	tb.Helper()
+	var proxies []*peertest.Proxy
+	for i := range cfgs[:2] {
+		proxy := peertest.NewProxy(tb, cfgs[2].Listener.Addr().String())
+		cfgs[i].Peers[1].Addr = proxy.Addr()
+		proxies = append(proxies, proxy)
+	}
+	return func(cut bool) {
+		for _, p := range proxies {
+			p.Cut(cut)
+		}
+	}
+}
+
+func token(tb testing.TB, lease locks.Lease) locks.Token {
+	tb.Helper()
+	token, ok := lease.Token()
+	if !ok {
+		tb.Fatal("there is no fencing token")
+	}
+	return token
+}
+
+// TestQuorumRecovers restarts two of three peers. They wait until what they granted
+// must be over, and their tokens go on from where the third one knows them to be.
+func TestQuorumRecovers(t *testing.T) {
+	const ttl = 500 * time.Millisecond
+	cfgs := peertest.Configs(t, 3, quorum(ttl))
+	start := founders()
+	all := peertest.StartAll(t, cfgs, start)
+	var before locks.Token
+	for range 50 {
+		lease := acquire(t, all[0], "x")
+		before = token(t, lease)
+		release(t, lease)
+	}
+	began := clock.System().Now()
+	for i := range 2 {
+		addr := cfgs[i].Listener.Addr().String()
+		if err := all[i].Close(); err != nil {
+			t.Fatal(err)
+		}
+		cfgs[i].Listener = peertest.Listen(t, addr)
+		var err error
+		if all[i], err = start(cfgs[i]); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = all[i].Close() })
+	}
+	lease := acquire(t, all[1], "x")
+	if took := clock.System().Now().Sub(began); took < ttl {
+		t.Errorf("after %v a peer took part that may have granted something for %v", took, ttl)
+	}
+	if token(t, lease) <= before {
+		t.Errorf("token %d after %d", token(t, lease), before)
+	}
+}
+
+func TestQuorumExtends(t *testing.T) {
+	options := quorum(time.Second)
+	all := peertest.StartAll(t, peertest.Configs(t, 3, options), founders())
+	lease := acquire(t, all[0], "x")
+	first, _ := lease.Expires()
+	until(t, "the lease was extended twice over", func() bool {
+		now, _ := lease.Expires()
+		return now.Sub(first) > options.Quorum.TTL
+	})
+	release(t, lease)
+
+	options.Quorum.Extend = false
+	all = peertest.StartAll(t, peertest.Configs(t, 3, options), founders())
+	lease = acquire(t, all[0], "x")
+	select {
+	case <-lease.Lost():
+	case <-within(t).Done():
+		t.Error("a lease that is not extended never ends")
+	}
+	release(t, acquire(t, all[0], "x"))
+}
