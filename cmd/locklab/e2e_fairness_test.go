@@ -1,0 +1,65 @@
+//go:build e2e
+
+package main_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"locklab/reports/result"
+)
+
+// oneFarAway is a topology in which the master with the highest priority is far
+// from the two others. What they send each other is quicker than the jitter of
+// what they send it.
+const oneFarAway = `name: one-far-away
+zones:
+  - {name: near, short: n}
+  - {name: far, short: f}
+latency:
+  inside: {rtt: 0.4ms, jitter: 0.04ms}
+  between: {rtt: 6ms, jitter: 3ms}
+hosts:
+  - {name: master-far, zone: f, nodes: [{name: master-far, role: master}]}
+  - {name: master-1, zone: n, nodes: [{name: master-1, role: master}]}
+  - {name: master-2, zone: n, nodes: [{name: master-2, role: master}]}
+  - {name: worker-n, zone: n, nodes: [{name: worker-n, role: worker}]}
+  - {name: worker-f, zone: f, nodes: [{name: worker-f, role: worker}]}
+`
+
+// TestE2EFairness shows on real processes what fixed priorities are worth: without
+// the debt rule, the master with the highest priority is the one that is passed.
+func TestE2EFairness(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "far.yaml")
+	if err := os.WriteFile(file, []byte(oneFarAway), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, dir := compare(t, nil, 0, "--workload", "mutex", "--topology", file, "--scenarios", "baseline",
+		"--locks", "multiphase,multiphase:fair=off", "--clients", "1", "--resources", "1", "--duration", "6s", "--seed", "1")
+	written := read(t, dir)
+	fair, unfair := row(t, written, "multiphase", "baseline"), row(t, written, "multiphase:fair=off", "baseline")
+	for _, r := range []result.Row{fair, unfair} {
+		if len(r.Peers) != 3 || r.PeerFairness == nil {
+			t.Fatalf("%s: %d masters, fairness %v", r.Lock, len(r.Peers), r.PeerFairness)
+		}
+		for rank, want := range []struct{ node, zone string }{{"master-far", "f"}, {"master-1", "n"}, {"master-2", "n"}} {
+			p := r.Peers[rank]
+			if p.Node != want.node || p.Zone != want.zone || p.Rank == nil || *p.Rank != rank || p.Acquires == 0 || p.WaitMS == nil {
+				t.Errorf("%s: rank %d is %+v, want %v", r.Lock, rank, p, want)
+			}
+		}
+		t.Logf("%s: fairness %.3f, the far master was passed %.2f times a wait, %d at most", r.Lock, *r.PeerFairness, r.Peers[0].BypassMean, r.Peers[0].BypassMax)
+	}
+	if *unfair.PeerFairness >= *fair.PeerFairness {
+		t.Errorf("fairness %.3f without the debt rule, %.3f with it", *unfair.PeerFairness, *fair.PeerFairness)
+	}
+	if without, with := unfair.Peers[0].BypassMean, fair.Peers[0].BypassMean; without < 1.1*with {
+		t.Errorf("the far master was passed %.2f times a wait without the debt rule, %.2f times with it", without, with)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "report.md"))
+	if err != nil || !strings.Contains(string(text), "Who waited how long") || !strings.Contains(string(text), "master-far") {
+		t.Errorf("the report does not say who waited how long: %v", err)
+	}
+}
