@@ -38,7 +38,12 @@ func (f *fleet) up(ctx context.Context, topo *topology.Topology, p plan, rec his
 			err = errors.Join(err, c.down(ctx))
 		}
 	}()
-	if err := c.each(func(m *machine) error { return m.enlist(ctx) }); err != nil {
+	if err := c.each(func(m *machine) error {
+		if m.returning {
+			f.notice("waiting for host " + m.Name + " to come back")
+		}
+		return m.enlist(ctx)
+	}); err != nil {
 		return nil, fmt.Errorf("empty the hosts: %w", err)
 	}
 	c.follow(ctx)

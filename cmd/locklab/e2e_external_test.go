@@ -1,0 +1,209 @@
+//go:build e2e
+
+package main_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"locklab/reports/result"
+)
+
+// The programs of these tests: start kills a host's agent, with all of its nodes,
+// and stop starts it again as a new one.
+const (
+	startProgram = `#!/bin/sh
+echo "start $*" >>"$DIR/calls"
+[ "$1" = hopeless ] && { echo "no template for $1" >&2; exit 7; }
+touch "$DIR/$1.off"
+kill -9 "$(cat "$DIR/$1.pid")"
+`
+	stopProgram = `#!/bin/sh
+echo "stop $*" >>"$DIR/calls"
+[ -f "$DIR/$1.off" ] || exit 0
+. "$DIR/$1.env"
+LOCKLAB_TOKEN="$TOKEN" "$LOCKLAB" agent --host "$1" --zone "$ZONE" --listen "$ADDR" >>"$DIR/$1.log" 2>&1 </dev/null &
+echo $! >"$DIR/$1.new" && mv "$DIR/$1.new" "$DIR/$1.pid" && rm "$DIR/$1.off"
+`
+)
+
+// cloud is four hosts with an agent each, and programs that can switch one off.
+type cloud struct {
+	dir, topology string
+	external      string // the flag's value
+}
+
+func newCloud(t *testing.T) cloud {
+	t.Helper()
+	dir := t.TempDir()
+	c := cloud{dir: dir, external: fmt.Sprintf("power=%s/start,%s/stop", dir, dir)}
+	for name, text := range map[string]string{"start": startProgram, "stop": stopProgram} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil { //nolint:gosec // it is to be run
+			t.Fatal(err)
+		}
+	}
+	yaml := "name: seoul-2az\nsummary: agents as processes\nzones:\n  - {name: ap-northeast-2a, short: a}\n  - {name: ap-northeast-2c, short: c}\n" +
+		"latency: {inside: {rtt: 0.2ms}, between: {rtt: 1ms}}\nhosts:\n"
+	for _, h := range []*awayHost{
+		{name: "master-a", zone: "a", role: "master"},
+		{name: "master-c", zone: "c", role: "master"},
+		{name: "worker-a", zone: "a", role: "worker"},
+		{name: "worker-c", zone: "c", role: "worker"},
+	} {
+		h.addr = freeAddr(t)
+		h.start(t)
+		t.Cleanup(func() { _ = h.cmd.Process.Kill(); _ = exitOf(h.cmd) })
+		c.put(t, h.name+".pid", strconv.Itoa(h.cmd.Process.Pid))
+		c.put(t, h.name+".env", fmt.Sprintf("LOCKLAB=%s\nTOKEN=%s\nZONE=%s\nADDR=%s\n", binary, lossToken, h.zone, h.addr))
+		first := h.cmd.Process.Pid
+		t.Cleanup(func() { // the one that stop has started
+			if text, err := os.ReadFile(filepath.Join(dir, h.name+".pid")); err == nil {
+				if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && pid != first {
+					_ = syscall.Kill(pid, syscall.SIGTERM)
+				}
+			}
+		})
+		yaml += fmt.Sprintf("  - {name: %s, zone: %s, agent: \"http://%s\", nodes: [{name: %s, role: %s}]}\n", h.name, h.zone, h.addr, h.name, h.role)
+	}
+	c.topology = write(t, "cloud.yaml", yaml)
+	return c
+}
+
+func (c cloud) put(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c cloud) calls(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(c.dir, "calls"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// run starts a comparison of none under a scenario that switches a host off.
+func (c cloud) run(t *testing.T, host, out string, more ...string) (*exec.Cmd, *syncBuffer) {
+	t.Helper()
+	scenario := write(t, "power.yaml", "name: power\ntimeline:\n"+
+		"  - {at: 20%, for: 60%, id: off, fault: external, run: [power, "+host+"], effect: stop, target: \"host:worker-c\"}\n"+
+		"expect:\n  none: {safety: unsafe}\n")
+	cmd := exec.CommandContext(t.Context(), binary, append([]string{
+		"run", "--topology", c.topology, "--locks", "none", "--scenarios", scenario + ",baseline", "--external", c.external, "--out", out,
+	}, more...)...)
+	cmd.Env = append(os.Environ(), "LOCKLAB_TOKEN="+lossToken, "DIR="+c.dir)
+	stderr := &syncBuffer{changed: make(chan struct{}, 1)}
+	cmd.Stderr = stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("it said:\n%s", stderr)
+		}
+	})
+	return cmd, stderr
+}
+
+// TestE2EExternalStop: a host that the scenario has others switch off is a proven
+// fault and no loss; the run is judged, and the next one has the host again.
+func TestE2EExternalStop(t *testing.T) {
+	c := newCloud(t)
+	var file result.File
+	for attempt := 1; ; attempt++ {
+		out := filepath.Join(t.TempDir(), "out")
+		cmd, stderr := c.run(t, "worker-c", out, "--duration", "12s")
+		code := exitOf(cmd)
+		file = read(t, out)
+		if code == 0 {
+			break
+		}
+		behind := strings.Contains(row(t, file, "none", "power").Verdict.Why+row(t, file, "none", "baseline").Verdict.Why, "behind")
+		if code != 4 || !behind || attempt == 3 { // that the machine is too busy is no finding
+			t.Fatalf("exit code %d\n%s", code, stderr)
+		}
+	}
+	r := row(t, file, "none", "power")
+	if len(r.Faults) != 1 || r.Faults[0].Kind != "external" || !r.Faults[0].Proven || r.Faults[0].Target != "host:worker-c (power worker-c)" {
+		t.Errorf("the ledger has %+v, want one proven external fault and no loss", r.Faults)
+	}
+	if b := row(t, file, "none", "baseline"); b.Verdict.Status != result.StatusExpected || b.Matches == 0 {
+		t.Errorf("the run after it: %s, %s", b.Verdict.Status, b.Verdict.Why)
+	}
+	if calls := c.calls(t); !strings.HasSuffix(calls, "start worker-c\nstop worker-c\n") {
+		t.Errorf("calls %q", calls)
+	}
+	if len(file.Run.Clocks) != 4 {
+		t.Errorf("clocks of %d hosts, want 4: %+v", len(file.Run.Clocks), file.Run.Clocks)
+	}
+	for _, host := range file.Run.Clocks {
+		if host.ErrorNS <= 0 {
+			t.Errorf("a clock without an error: %+v", host)
+		}
+	}
+}
+
+// TestE2EExternalFails: what the program said is in the verdict.
+func TestE2EExternalFails(t *testing.T) {
+	c := newCloud(t)
+	out := filepath.Join(t.TempDir(), "out")
+	cmd, stderr := c.run(t, "hopeless", out, "--duration", "2s")
+	if code := exitOf(cmd); code != 4 {
+		t.Errorf("exit code %d, want 4", code)
+	}
+	if r := row(t, read(t, out), "none", "power"); r.Verdict.Status != result.StatusInconclusive || !strings.Contains(r.Verdict.Why, "exit status 7: no template for hopeless") {
+		t.Errorf("%s: %s", r.Verdict.Status, r.Verdict.Why)
+	}
+	waitFor(t, stderr, "exit status 7: no template for hopeless")
+	if calls := c.calls(t); calls != "start hopeless\nstop hopeless\n" {
+		t.Errorf("calls %q: want a stop whatever became of the start", calls)
+	}
+}
+
+// TestE2EExternalIsStoppedOnAbort: Ctrl-C does not leave the host switched off.
+func TestE2EExternalIsStoppedOnAbort(t *testing.T) {
+	c := newCloud(t)
+	cmd, stderr := c.run(t, "worker-c", filepath.Join(t.TempDir(), "out"), "--duration", "30s")
+	waitFor(t, stderr, "host worker-c is away, as the scenario asks")
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := exitOf(cmd); code != 130 {
+		t.Errorf("exit code %d, want 130", code)
+	}
+	if calls := c.calls(t); calls != "start worker-c\nstop worker-c\n" {
+		t.Errorf("calls %q", calls)
+	}
+	if _, err := os.Stat(filepath.Join(c.dir, "worker-c.off")); err == nil {
+		t.Error("the host is still off")
+	}
+}
+
+// TestE2EExternalNotAllowed: nothing is started.
+func TestE2EExternalNotAllowed(t *testing.T) {
+	scenario := write(t, "power.yaml", "name: power\ntimeline:\n  - {at: 20%, fault: external, run: [power, on], effect: stop, target: \"zone:c\"}\n")
+	for want, flags := range map[string][]string{
+		`programs "power": none is allowed: want --external power=START,STOP`: nil,
+		"allowed are other": {"--external", "other=/bin/true,/bin/true"},
+		"--external: \"power=/bin/true\": want NAME=START,STOP": {"--external", "power=/bin/true"},
+		"program /dev/null: it is no executable file":           {"--external", "power=/bin/true,/dev/null"},
+		"program \"true\": want an absolute path":               {"--external", "power=true,/bin/true"},
+	} {
+		out := mustRun(t, 1, append([]string{"run", "--locks", "none", "--scenarios", scenario}, flags...)...)
+		if !strings.Contains(out.stderr, want) {
+			t.Errorf("%q: it says %s, want %s", flags, out.stderr, want)
+		}
+	}
+	if out := mustRun(t, 0, "list", "faults"); !strings.Contains(out.stdout, "external") {
+		t.Errorf("locklab list faults does not know it:\n%s", out.stdout)
+	}
+}
