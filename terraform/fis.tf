@@ -1,5 +1,5 @@
-# Real zone trouble, off by default. The driver starts an experiment with
-# fis-start ZONE KIND; nothing here starts one.
+# Real zone trouble, off by default. A scenario has the driver start an experiment
+# (scenarios/, run --external); nothing here starts one.
 #
 # A cut-off zone is cut off from the other zones' hosts only, by a prefix list: the
 # driver still reaches it, as the oracle must never be behind a fault.
@@ -141,6 +141,16 @@ resource "aws_s3_object" "fis" {
   bucket  = aws_s3_bucket.lab.id
   key     = "lab/fis.txt"
   content = join("", [for template in local.fis_templates : "${template.zone} ${template.kind} ${template.id}\n"])
+}
+
+# The scenarios that start them; lab-run knows their names.
+resource "aws_s3_object" "scenario" {
+  for_each = toset(var.fis_enabled ? ["fis-partition", "fis-stop"] : [])
+
+  bucket       = aws_s3_bucket.lab.id
+  key          = "lab/scenarios/${each.key}.yaml"
+  content      = file("${path.module}/scenarios/${each.key}.yaml")
+  content_type = "application/yaml"
 }
 
 resource "aws_iam_role" "fis" {

@@ -30,10 +30,10 @@ locals {
 
   # On every instance.
   common_files = merge(
-    { for name in ["bootstrap", "lab-secrets", "clock-bound"] :
+    { for name in ["bootstrap", "lab-secrets"] :
       "/opt/locklab/bin/${name}" => { mode = "0755", content = file("${path.module}/files/${name}") }
     },
-    { for name in ["locklab-secrets.service", "locklab-clock.service", "locklab-clock.timer", "locklab-deadline.service", "locklab-deadline.timer"] :
+    { for name in ["locklab-secrets.service", "locklab-deadline.service", "locklab-deadline.timer"] :
       "/etc/systemd/system/${name}" => { mode = "0644", content = file("${path.module}/files/${name}") }
     },
     {

@@ -29,12 +29,6 @@ locals {
       Action   = ["s3:GetObject"]
       Resource = "${aws_s3_bucket.lab.arn}/bin/*"
     },
-    {
-      Sid      = "Clock"
-      Effect   = "Allow"
-      Action   = ["s3:PutObject"]
-      Resource = "${aws_s3_bucket.lab.arn}/time/*"
-    },
   ]
 
   drive = [
@@ -42,14 +36,7 @@ locals {
       Sid      = "Read"
       Effect   = "Allow"
       Action   = ["s3:GetObject"]
-      Resource = ["${aws_s3_bucket.lab.arn}/lab/*", "${aws_s3_bucket.lab.arn}/time/*"]
-    },
-    {
-      Sid       = "ListClocks"
-      Effect    = "Allow"
-      Action    = ["s3:ListBucket"]
-      Resource  = aws_s3_bucket.lab.arn
-      Condition = { StringLike = { "s3:prefix" = "time/*" } }
+      Resource = "${aws_s3_bucket.lab.arn}/lab/*"
     },
     {
       Sid      = "Reports"
@@ -73,6 +60,12 @@ locals {
       Effect   = "Allow"
       Action   = ["fis:GetExperiment", "fis:StopExperiment"]
       Resource = "${local.arn}:fis:${var.region}:${data.aws_caller_identity.current.account_id}:experiment/*"
+    },
+    {
+      Sid      = "FindExperiments"
+      Effect   = "Allow"
+      Action   = ["fis:ListExperiments"]
+      Resource = "*" # it has no resource of its own
     },
     {
       Sid       = "FirstExperimentOfTheAccount"

@@ -11,6 +11,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"locklab/chaos/external"
+	"locklab/chaos/scenario"
 )
 
 // TestShell: bash can read every script.
@@ -28,25 +32,6 @@ func TestShell(t *testing.T) {
 		if info, err := os.Stat(file); err != nil || info.Mode()&0o111 == 0 {
 			t.Errorf("%s cannot be executed: %v", file, err)
 		}
-	}
-}
-
-// TestClockBound runs the program against what chronyc -c prints.
-func TestClockBound(t *testing.T) {
-	bin := t.TempDir()
-	// Reference, its name, stratum, time, offset, last, RMS, ppm, residual, skew, root
-	// delay, root dispersion, interval, leap.
-	write(t, filepath.Join(bin, "chronyc"), "#!/bin/sh\n"+
-		"echo A9FEA97B,169.254.169.123,4,1700000000.1,-0.000012000,0.000001,0.00001,-4.1,0.001,0.02,0.000400000,0.000150000,16.1,Normal\n", 0o755)
-	cmd := exec.Command("files/clock-bound")
-	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	_, line, _ := strings.Cut(strings.TrimSpace(string(out)), ",")
-	if want := "362.0,-12.0,400.0,150.0,169.254.169.123,Normal"; line != want { // 12 + 400/2 + 150
-		t.Errorf("got %s, want %s", line, want)
 	}
 }
 
@@ -68,7 +53,7 @@ func script(t *testing.T, root, name string) string {
 	content := regexp.MustCompile(`(/etc/(?:locklab|systemd)|/run/locklab|/var/lib/locklab|/opt/locklab/bin)`).
 		ReplaceAllString(string(read(t, "files/"+name)), root+"$1")
 	write(t, path, content, 0o755)
-	for _, dir := range []string{"/run/locklab", "/var/lib/locklab-clock", "/opt/locklab/bin"} {
+	for _, dir := range []string{"/run/locklab", "/opt/locklab/bin"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +105,7 @@ func TestBootstrap(t *testing.T) {
 	if len(lines) < 3 || lines[1] != "systemctl enable --now locklab-deadline.timer" {
 		t.Errorf("the hard stop is not the first thing that is done: %q", lines)
 	}
-	if last := lines[len(lines)-1]; last != "systemctl enable --now locklab-agent.service locklab-clock.timer" {
+	if last := lines[len(lines)-1]; last != "systemctl enable --now locklab-agent.service" {
 		t.Errorf("the last thing is %s", last)
 	}
 	if !slices.Contains(lines, "dnf install -y redis6") {
@@ -180,6 +165,83 @@ esac`})
 	if out, err := start("", "d", "stop"); err == nil || !strings.Contains(out, "no template for stop of zone d") {
 		t.Errorf("%q, %v", out, err)
 	}
+	template := regexp.MustCompile(`(?m)^a partition (\S+)$`).FindStringSubmatch(w.all("aws_s3_object.fis")["0"].text(t, "content"))[1]
+	for _, c := range []struct {
+		args, running []string
+		states        string // one for each question, of whichever experiment
+		fails         string
+		stopped       []string
+	}{
+		{[]string{"a", "partition"}, []string{"EXP1", "EXP2"}, "stopping,stopped,completed", "", []string{"EXP1", "EXP2"}},
+		{[]string{"a", "partition"}, nil, "", "", nil}, // it has ended by itself
+		{[]string{"d", "stop"}, []string{"EXP1"}, "", "", nil},
+		{[]string{"EXP7"}, nil, "completed", "", []string{"EXP7"}},
+		{[]string{"EXP7"}, nil, "failed", "EXP7 failed", []string{"EXP7"}},
+		{nil, nil, "", "usage", nil},
+	} {
+		env, calls := fakes(t, map[string]string{"sleep": "", "aws": `
+case "$*" in
+*list-experiments*) echo ` + strings.Join(c.running, " ") + ` ;;
+*stop-experiment*) exit 1 ;;
+*get-experiment*) n=$(grep -c get-experiment "$(dirname "$0")/calls"); echo ` + c.states + ` | cut -d, -f"$n" ;;
+esac`})
+		cmd := exec.Command(script(t, root, "fis-stop"), c.args...)
+		cmd.Env = env
+		out, err := cmd.CombinedOutput()
+		if (err == nil) != (c.fails == "") || !strings.Contains(string(out), c.fails) {
+			t.Errorf("fis-stop %q: %v: %s", c.args, err, out)
+		}
+		text := ""
+		if made, err := os.ReadFile(calls); err == nil {
+			text = string(made)
+		}
+		var stopped []string
+		for _, match := range regexp.MustCompile(`(?m)stop-experiment .*--id (\S+)$`).FindAllStringSubmatch(text, -1) {
+			stopped = append(stopped, match[1])
+		}
+		if !slices.Equal(stopped, c.stopped) {
+			t.Errorf("fis-stop %q stopped %q, want %q", c.args, stopped, c.stopped)
+		}
+		if len(c.running) > 0 && len(c.stopped) > 0 && !strings.Contains(text, "experimentTemplateId=='"+template+"'") {
+			t.Errorf("other experiments may be stopped too:\n%s", text)
+		}
+	}
+}
+
+// TestScenariosOfAWS can be run: the words are those that fis-start knows, the
+// programs are where lab-run says, and the time is enough.
+func TestScenariosOfAWS(t *testing.T) {
+	w := plain(t, everything())
+	templates := w.all("aws_s3_object.fis")["0"].text(t, "content")
+	b := boots(t, w)["driver"]
+	objects := w.all("aws_s3_object.scenario")
+	if len(objects) != len(glob(t, "scenarios/*.yaml")) {
+		t.Errorf("%d of %d scenarios reach the driver", len(objects), len(glob(t, "scenarios/*.yaml")))
+	}
+	for name, object := range objects {
+		s, err := scenario.Parse(name+".yaml", []byte(object.text(t, "content")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Name != name || object.text(t, "key") != "lab/scenarios/"+name+".yaml" || s.MinDuration < 3*time.Minute {
+			t.Errorf("%s: name %s, key %s, at least %v", name, s.Name, object.text(t, "key"), s.MinDuration)
+		}
+		for _, step := range s.Timeline {
+			window := step.Window(s.MinDuration)
+			if window.Until >= s.MinDuration || window.Until-window.From < time.Minute {
+				t.Errorf("%s: an experiment within %+v, of %v", name, window, s.MinDuration)
+			}
+			run := step.Fault.Run
+			if len(run) != 3 || run[0] != "fis" || !strings.Contains(templates, run[1]+" "+run[2]+" ") || run[2] != step.Fault.Effect || step.Fault.Target != "zone:"+run[1] {
+				t.Errorf("%s: fis-start cannot do %+v", name, step.Fault)
+			}
+		}
+	}
+	root := install(t, b)
+	pair := regexp.MustCompile(`--external (\S+=)(\S+),(\S+)\)`).FindStringSubmatch(string(read(t, "files/lab-run")))
+	if _, err := external.Parse([]string{pair[1] + root + pair[2] + "," + root + pair[3]}); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestLabRun: settings from the bucket, all agents answer, flags reach the unit, and
@@ -195,7 +257,7 @@ func TestLabRun(t *testing.T) {
 		"systemctl": `
 case "$1" in
 show) echo 3 ;;
-start) . ` + root + `/run/locklab/run.env 2>/dev/null; mkdir -p ` + root + `/var/lib/locklab/runs/$RUN; echo the table >` + root + `/var/lib/locklab/runs/$RUN/run.log; exit 1 ;;
+start) RUN=$(sed -n s/^RUN=//p ` + root + `/run/locklab/run.env); mkdir -p ` + root + `/var/lib/locklab/runs/$RUN; echo the table >` + root + `/var/lib/locklab/runs/$RUN/run.log; exit 1 ;;
 esac`,
 	})
 	run := func(args ...string) (string, int) {
@@ -212,11 +274,18 @@ esac`,
 		t.Errorf("exit code %d, want that of the run, 3\n%s", code, out)
 	}
 	settings := string(read(t, root+"/run/locklab/run.env"))
-	if !regexp.MustCompile(`^RUN=[0-9T-]{19}\nARGS=--quick --locks none,redlock:ttl=1s --fail-on duplicates>0\n$`).MatchString(settings) {
+	if !regexp.MustCompile(`^RUN=[0-9T-]{19}\nARGS=--external fis=\S+/fis-start,\S+/fis-stop --quick --locks none,redlock:ttl=1s --fail-on duplicates>0\n$`).MatchString(settings) {
 		t.Errorf("the unit gets %q", settings)
 	}
-	if asked := strings.Count(string(read(t, calls)), "/v1/health"); asked != 14 {
-		t.Errorf("%d agents were asked, want 14", asked)
+	if _, code := run("--scenarios", "fis-partition,baseline,fis-stop", "--duration=6m", "--locks", "fis-stop"); code != 3 {
+		t.Errorf("exit code %d, want 3", code)
+	}
+	where := root + "/etc/locklab/scenarios/fis-"
+	if got, want := string(read(t, root+"/run/locklab/run.env")), " --scenarios "+where+"partition.yaml,baseline,"+where+"stop.yaml --duration=6m --locks fis-stop\n"; !strings.HasSuffix(got, want) {
+		t.Errorf("the unit gets %q, want %q", got, want)
+	}
+	if asked := strings.Count(string(read(t, calls)), "/v1/health"); asked != 28 {
+		t.Errorf("%d agents were asked, want 14 each time", asked)
 	}
 	for _, arg := range []string{"--out=$(reboot)", "a b", "x;y", "`x`", "a\nTOKEN=b", "%d'"} {
 		if out, code := run(arg); code != 1 || !strings.Contains(out, "want flags of") {
@@ -225,24 +294,16 @@ esac`,
 	}
 }
 
-// TestLabUpload: the report goes to the bucket, with the log and the clocks' bounds.
+// TestLabUpload: the report goes to the bucket, with the log.
 func TestLabUpload(t *testing.T) {
 	root := install(t, boots(t, plain(t, nil))["driver"])
-	env, calls := fakes(t, map[string]string{"journalctl": "echo a line", "aws": `
-case "$*" in
-*/time/*) d="${@: -1}"
-  printf 'time,bound_us\nx,10.5\ny,362.0\nz,11\n' >"$d/master-a.csv"
-  printf 'time,bound_us\nx,inf\ny,1.0\n' >"$d/raft-c.csv" ;;
-esac`})
+	env, calls := fakes(t, map[string]string{"journalctl": "echo a line", "aws": ""})
 	cmd := exec.Command(script(t, root, "lab-upload"), "2025-01-02T03-04-05")
 	cmd.Env = env
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	dir := root + "/var/lib/locklab/runs/2025-01-02T03-04-05"
-	if got, want := string(read(t, dir+"/time/worst.csv")), "host,worst_bound_us\nmaster-a,362.0\nraft-c,inf\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
 	if !strings.Contains(string(read(t, dir+"/run.log")), "a line\n") {
 		t.Error("the log is missing")
 	}

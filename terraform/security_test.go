@@ -154,7 +154,7 @@ func list(v any) (all []string) {
 // TestRoles: no instance may do what it has no use for.
 func TestRoles(t *testing.T) {
 	w := plain(t, everything())
-	withoutResource := []string{"ssm:", "ssmmessages:"}
+	withoutResource := []string{"ssm:", "ssmmessages:", "fis:ListExperiments"}
 	for role, c := range w.all("aws_iam_role_policy.lab") {
 		for _, s := range statements(t, c.text(t, "policy")) {
 			for _, action := range list(s.Action) {
@@ -257,6 +257,9 @@ func TestFaultInjection(t *testing.T) {
 		if strings.Contains(address, "fis") && len(off.all(address)) != 0 {
 			t.Errorf("%s is there although fault injection is off", address)
 		}
+	}
+	if _, there := boots(t, off)["driver"]["/opt/locklab/bin/fis-start"]; there { // lab-run looks for it
+		t.Error("the driver can break a zone although fault injection is off")
 	}
 	w := plain(t, everything())
 	control := w.all("aws_subnet.control")[""].text(t, "cidr_block")

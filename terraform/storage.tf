@@ -1,5 +1,5 @@
-# One private bucket: bin/ has the binary, lab/ what the driver reads, time/ the
-# clocks' error bounds, runs/ the reports.
+# One private bucket: bin/ has the binary, lab/ what the driver reads, runs/ the
+# reports.
 resource "aws_s3_bucket" "lab" {
   bucket_prefix = "${var.name}-"
   force_destroy = true # make destroy fetches the reports first

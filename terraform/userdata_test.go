@@ -104,7 +104,7 @@ func TestUserData(t *testing.T) {
 				t.Errorf("%s: %s does not arrive as it is", name, path)
 			}
 		}
-		for _, unit := range []string{"locklab-secrets.service", "locklab-deadline.timer", "locklab-deadline.service", "locklab-clock.timer"} {
+		for _, unit := range []string{"locklab-secrets.service", "locklab-deadline.timer", "locklab-deadline.service"} {
 			if b.unit(unit) == "" {
 				t.Errorf("%s has no %s", name, unit)
 			}
