@@ -44,12 +44,32 @@ func (t timer) C() <-chan time.Time        { return t.t.C }
 func (t timer) Stop() bool                 { return t.t.Stop() }
 func (t timer) Reset(d time.Duration) bool { return t.t.Reset(d) }
 
-// origin ties the runtime's monotonic reading, which is cheap to take, to the
+// anchor ties the runtime's monotonic reading, which is cheap to take, to the
 // machine's, which other processes understand.
-var origin = struct { //nolint:gochecknoglobals // constant once the process runs
+type anchor struct {
 	mono int64
 	at   time.Time
-}{machineMono(), time.Now()}
+}
+
+var origin = newAnchor() //nolint:gochecknoglobals // constant once the process runs
+
+// newAnchor reads the one clock between two readings of the other. A process that is
+// interrupted just there would be wrong for all its life, so it tries several times and
+// takes the closest pair.
+func newAnchor() anchor {
+	const times = 32
+	var best anchor
+	var closest int64
+	for i := range times {
+		before := machineMono()
+		at := time.Now()
+		after := machineMono()
+		if apart := after - before; i == 0 || apart < closest {
+			best, closest = anchor{mono: before + apart/2, at: at}, apart
+		}
+	}
+	return best
+}
 
 // Mono is the machine's monotonic clock in nanoseconds: comparable between all
 // processes of one machine, meaningless between machines.
