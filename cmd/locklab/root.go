@@ -27,7 +27,7 @@ grant. It ends with a report to decide from.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%s: %w (see %s --help)", cmd.CommandPath(), err, cmd.CommandPath())
 	})
-	root.AddCommand(newRun(), newList(), newReport(), newCheck(), newAgent(), newNode(), newVersion())
+	root.AddCommand(newRun(), newList(), newReport(), newCheck(), newExplore(), newSim(), newAgent(), newNode(), newVersion())
 	return root
 }
 

@@ -116,7 +116,7 @@ func (s *simulator[S, M, P]) violate(f Finding) {
 // two holds began, for what was broken then may be felt later.
 func (s *simulator[S, M, P]) under(f Finding) string {
 	const after = time.Second
-	if f.Kind == Stuck {
+	if f.Kind == Stuck || f.Kind == Token { // their cause may be long ago
 		f.Since = 0
 	}
 	var kinds []Kind

@@ -9,7 +9,7 @@ import (
 type move func(c Config, n int) (Config, bool)
 
 func moves() []move {
-	return []move{withoutPeer, formed, withoutGiveUp, bothWays, withoutHit, moreTime, earlier, shorter, rounder, fewerOps, sooner}
+	return []move{withoutPeer, formed, withoutGiveUp, bothWays, withoutHit, earlier, shorter, rounder, fewerOps, otherTimes, sooner}
 }
 
 // withoutPeer takes a peer out, the lowest-ranking first. Those behind it move up.
@@ -96,18 +96,20 @@ func withoutHit(c Config, n int) (Config, bool) {
 	return c, false
 }
 
-// moreTime lets clients think, or hold, longer: then less happens around a fault.
-func moreTime(c Config, n int) (Config, bool) {
+// otherTimes lets clients think, or hold, longer or shorter: so that less happens around
+// a fault, or that requests cross sooner.
+func otherTimes(c Config, n int) (Config, bool) {
 	const longest = 2 * time.Second
-	factors := []time.Duration{8, 2}
-	if n >= 2*len(factors) {
+	changes := []struct{ by, to time.Duration }{{8, 1}, {2, 1}, {1, 8}, {1, 2}}
+	if n >= 2*len(changes) {
 		return c, false
 	}
 	t := &c.Load.Think
-	if n >= len(factors) {
+	if n >= len(changes) {
 		t = &c.Load.Hold
 	}
-	*t = min(max(*t, time.Millisecond)*factors[n%len(factors)], longest)
+	change := changes[n%len(changes)]
+	*t = min(max(*t, time.Millisecond)*change.by/change.to, longest)
 	return c, true
 }
 
@@ -150,18 +152,20 @@ func rounder(c Config, n int) (Config, bool) {
 	})
 }
 
-// fewerOps lets one peer ask less often.
+// fewerOps lets all peers ask less often, or one.
 func fewerOps(c Config, n int) (Config, bool) {
 	few := []int{0, 1, 2, 3, 5, 8, 13, 21}
-	r := n / len(few)
-	if r >= c.Peers {
+	if n >= len(few)*(c.Peers+1) {
 		return c, false
 	}
 	for len(c.Load.Ops) < c.Peers {
 		c.Load.Ops = append(c.Load.Ops, -1)
 	}
-	if old, ops := c.Load.Ops[r], few[n%len(few)]; old < 0 || ops < old {
-		c.Load.Ops[r] = ops
+	ops, one := few[n%len(few)], n/len(few)-1 // -1: all
+	for r, old := range c.Load.Ops {
+		if (one < 0 || r == one) && (old < 0 || ops < old) {
+			c.Load.Ops[r] = ops
+		}
 	}
 	return c, true
 }

@@ -16,12 +16,15 @@ type Minimal struct {
 	Events  uint64 // of the last one, up to the violation
 }
 
-// shrinkEvents bounds the work: some seconds.
-const shrinkEvents = 60_000_000
-
-// shrinkSeeds are tried for every simpler case. What matters is whether it can go
-// wrong; when each client asks is luck.
-const shrinkSeeds = 12
+// The work is bounded by the events that are simulated: some seconds in all.
+const (
+	shrinkEvents = 120_000_000
+	// Every simpler case gets some seeds, more the shorter it is: what matters is whether
+	// it can go wrong; when each client asks is luck.
+	caseEvents  = 400_000
+	caseSeeds   = 12
+	caseSeedMax = 5_000
+)
 
 // Shrink looks for a simpler run with the same kind of finding: first the fewest
 // faults (delta debugging), then fewer peers, shorter and rounder faults, fewer
@@ -31,19 +34,19 @@ func Shrink(sim Simulator, cfg Config, kind FindingKind) (Minimal, error) {
 	cfg = cfg.withDefaults()
 	cfg.Trace, cfg.StopAtFirst = nil, true
 	s := &shrinker{sim: sim, kind: kind}
-	if !s.shows(cfg, 1) {
+	if !s.shows(cfg, false) {
 		return Minimal{Config: cfg, Runs: s.runs}, s.err
 	}
 	faults := slices.Clone(s.best.Config.Faults)
 	kept := Minimize(faults, func(some []Fault) bool {
 		c := s.best.Config
 		c.Faults = some
-		return s.shows(c, shrinkSeeds)
+		return s.shows(c, true)
 	})
 	if len(kept) < len(faults) { // the last one that was tried need not be the least
 		c := s.best.Config
 		c.Faults = kept
-		s.shows(c, shrinkSeeds)
+		s.shows(c, true)
 	}
 	for better := true; better && s.err == nil && s.spent < shrinkEvents; {
 		better = false
@@ -73,9 +76,10 @@ type shrinker struct {
 	err   error
 }
 
-// shows tries some seeds. If one shows the finding it becomes the best case.
-func (s *shrinker) shows(cfg Config, seeds int) bool {
-	m, ok := s.try(cfg, seeds)
+// shows tries the case, with other seeds too if it may. If one shows the finding it
+// becomes the best case.
+func (s *shrinker) shows(cfg Config, others bool) bool {
+	m, ok := s.try(cfg, others)
 	if ok {
 		s.best, s.cost = m, cost(m)
 	}
@@ -84,7 +88,7 @@ func (s *shrinker) shows(cfg Config, seeds int) bool {
 
 // better takes a case that shows the finding and is simpler than the best one.
 func (s *shrinker) better(cfg Config) bool {
-	m, ok := s.try(cfg, shrinkSeeds)
+	m, ok := s.try(cfg, true)
 	if !ok || slices.Compare(cost(m), s.cost) >= 0 {
 		return false
 	}
@@ -92,9 +96,9 @@ func (s *shrinker) better(cfg Config) bool {
 	return true
 }
 
-func (s *shrinker) try(cfg Config, seeds int) (Minimal, bool) {
-	first := cfg.Seed
-	for n := range seeds {
+func (s *shrinker) try(cfg Config, others bool) (Minimal, bool) {
+	first, until := cfg.Seed, s.spent+caseEvents
+	for n := 0; n == 0 || others && (n < caseSeeds || s.spent < until) && n < caseSeedMax; n++ {
 		if s.err != nil {
 			return Minimal{}, false
 		}

@@ -211,6 +211,9 @@ func (s *simulator[S, M, P]) boot(i int, amnesic bool) {
 	p.alive = true
 	p.epoch++
 	p.state = s.alg.New(i, peercore.Others(s.n, i), amnesic)
+	if t, timed := any(P(&p.state)).(peercore.Timed); timed && t.Running(peercore.Recovery) {
+		s.start(i, peercore.Recovery)
+	}
 	s.startClients(i)
 }
 

@@ -37,7 +37,7 @@ func spreadOf(h *Hist) Spread {
 const Contenders = 10
 
 // sweepOps is how many acquisitions each contender makes in each of the two runs.
-const sweepOps = 6
+const sweepOps = 8
 
 // Measure runs the lock with nothing broken: once with hardly ever two who want it at
 // once, once with ten who always do. Each holds for a millisecond. The peers are dealt
@@ -46,7 +46,7 @@ func Measure(sim Simulator, peers, zones int, s seed.Seed) (Point, error) {
 	cfg := Config{
 		Peers: peers, Zones: min(zones, peers), Seed: s, Formed: true,
 		Network: Network{Delay: spreadOver(zones, peers)},
-		Load:    Load{Think: 5 * time.Minute, Hold: time.Millisecond, Ops: contenders(peers)},
+		Load:    Load{Think: 5 * time.Minute, Hold: time.Millisecond, Ops: contenders(peers, zones)},
 		// Everybody who is to ask does so within this time, almost surely.
 		Duration: 5 * time.Minute * sweepOps * 10,
 		Patience: time.Hour,
@@ -72,14 +72,21 @@ func perGrant(r Result) float64 {
 	return float64(r.Messages) / float64(r.Grants)
 }
 
-// contenders picks ranks all over, the highest and the lowest among them.
-func contenders(peers int) []int {
+// contenders picks ranks all over, the highest among them, in zones all over.
+func contenders(peers, zones int) []int {
 	ops := make([]int, peers)
-	n := min(peers, Contenders)
+	n, z := min(peers, Contenders), min(zones, peers)
 	for i := range n {
 		at := 0
 		if n > 1 {
 			at = i * (peers - 1) / (n - 1)
+		}
+		at += i*z/n - at%z // rank r is in zone r modulo z
+		if at >= peers {
+			at -= z
+		}
+		for ops[at] > 0 {
+			at = (at + 1) % peers
 		}
 		ops[at] = sweepOps
 	}

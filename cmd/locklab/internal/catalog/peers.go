@@ -21,8 +21,18 @@ type Core struct {
 	Simulator func() sim.Simulator // makes one; each is used by one goroutine
 }
 
-// cohortTime is that of multiphase:cohort.
-const cohortTime = 50 * time.Millisecond
+// multiphaseShell is the times that locks/multiphase gives to its shell.
+func multiphaseShell(o multiphase.Options) sim.Shell {
+	const cohortTime = 50 * time.Millisecond
+	s := sim.Shell{Cohort: peerlock.Cohort{Size: o.Cohort, Time: cohortTime}}
+	if q := o.Quorum; q != nil {
+		s.Lease = peerlock.Lease{TTL: q.TTL, Margin: q.TTL/100 + 2*time.Millisecond}
+		if q.Extend {
+			s.Lease.Renew = q.TTL / 3
+		}
+	}
+	return s
+}
 
 // Peers finds the core of a peer-to-peer lock.
 func Peers(spec locks.Spec) (Core, error) {
@@ -33,7 +43,10 @@ func Peers(spec locks.Spec) (Core, error) {
 	switch spec.Name {
 	case multiphase.Name:
 		o, err := multiphase.ParseOptions(spec)
-		return core(o.Algorithm(), sim.Shell{Cohort: peerlock.Cohort{Size: o.Cohort, Time: cohortTime}}), err
+		if err == nil && o.Quorum != nil {
+			return core(o.QuorumAlgorithm(), multiphaseShell(o)), nil
+		}
+		return core(o.Algorithm(), multiphaseShell(o)), err
 	case lamport.Name:
 		o, err := lamport.ParseOptions(spec)
 		return core(o.Algorithm(), sim.Shell{}), err

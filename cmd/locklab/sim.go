@@ -1,0 +1,243 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"locklab/cmd/locklab/internal/catalog"
+	"locklab/locks"
+	"locklab/locks/peerlock/peercore"
+	"locklab/locks/seed"
+	"locklab/locks/sim"
+)
+
+// simFlags is what the user typed.
+type simFlags struct {
+	peers, zones, seeds, clients int
+	seed                         uint64
+	faults                       []string
+	duration                     time.Duration
+	think, hold, giveUp          time.Duration
+	jitter                       float64
+	trace, fairness, asJSON      bool
+	early, noShrink              bool
+	sweep, out                   string
+	against                      []string
+	maxEvents                    uint64
+}
+
+func newSim() *cobra.Command {
+	var f simFlags
+	cmd := &cobra.Command{
+		Use:   "sim LOCK",
+		Short: "Simulate a peer-to-peer lock in virtual time, with faults drawn from a seed",
+		Long: `sim runs the very core of a peer-to-peer lock in virtual time: peers in zones,
+latencies between them, clients that want one resource, and faults that are drawn
+from the seed. It looks for two clients that hold at once, tokens that do not grow
+and peers that are never served, and says how long each rank waited and how often it
+was passed. The same seed and the same build give the same output.
+
+What the first violation needs is made as small as possible, shown as a trace and
+written as a scenario that locklab run replays on real processes.
+
+Faults: partition (what is sent arrives after the heal), crash (the process loses its
+memory and starts again), pause, slow (a path takes longer), drift (clocks).
+
+--sweep measures messages and latencies against the number of peers; --fairness says
+whether anybody starves under saturation.
+
+Exit codes: 0 nothing was violated; 2 something was; 4 the bounds ended runs before
+a verdict; 1 bad input; 130 interrupted.`,
+		Example: `  locklab sim multiphase --seeds 10000 --faults partition,crash,pause
+  locklab sim multiphase:rule=literal                     unsafe with nothing broken
+  locklab sim multiphase --faults partition --seed 2 --trace | less
+  locklab sim lamport --peers 10 --zones 3 --give-up 50ms --json
+  locklab sim multiphase --sweep peers=2..1000 --against lamport,ricart-agrawala
+  locklab sim multiphase --fairness`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+		ValidArgsFunction: complete(simLocks),
+	}
+	fl := cmd.Flags()
+	fl.IntVar(&f.peers, "peers", 3, "peers, 1 to 1024; rank 0 is the highest")
+	fl.IntVar(&f.zones, "zones", 0, "zones that the peers are dealt over, up to 30: three of a region, then three of the next (default: as many as peers, up to 3)")
+	fl.Uint64Var(&f.seed, "seed", 1, "first seed")
+	fl.IntVar(&f.seeds, "seeds", 1000, "how many seeds to run, one after the other")
+	fl.StringSliceVar(&f.faults, "faults", nil, "kinds of faults to draw: partition, crash, pause, slow, drift (default none)")
+	fl.DurationVar(&f.duration, "duration", 10*time.Second, "virtual time of a run; faults end before it does")
+	fl.DurationVar(&f.think, "think", 20*time.Millisecond, "mean time between a release and the client's next request")
+	fl.DurationVar(&f.hold, "hold", 5*time.Millisecond, "mean time that a client holds")
+	fl.DurationVar(&f.giveUp, "give-up", 0, "mean patience of a client that waits (default endless)")
+	fl.IntVar(&f.clients, "clients", 1, "clients in each peer")
+	fl.Float64Var(&f.jitter, "jitter", 0.2, "how much longer a message may take, as a share of the way's latency")
+	fl.BoolVar(&f.early, "early", false, "clients ask before their peer has met all others (Locker.Ready)")
+	fl.Uint64Var(&f.maxEvents, "max-events", 200_000_000, "events that end a single run")
+	fl.BoolVar(&f.trace, "trace", false, "run only --seed and print every event")
+	fl.BoolVar(&f.noShrink, "no-shrink", false, "do not make the first violation smaller, write no scenario")
+	fl.StringVar(&f.sweep, "sweep", "", "measure against the number of peers, such as peers=2..1000")
+	fl.StringArrayVar(&f.against, "against", nil, "with --sweep: other locks to compare with, A,B or repeated")
+	fl.BoolVar(&f.fairness, "fairness", false, "compare how even ranks are served under saturation")
+	fl.StringVar(&f.out, "out", "", "file for the scenario, or directory for the sweep (default: a name that is printed)")
+	fl.BoolVar(&f.asJSON, "json", false, "print a JSON object")
+	return cmd
+}
+
+// simLocks are the locks that can be simulated.
+func simLocks() (names []string) {
+	for _, e := range catalog.Entries() {
+		if e.Peers {
+			names = append(names, e.Name)
+		}
+	}
+	return names
+}
+
+func (f *simFlags) run(ctx context.Context, lock string, stdout, stderr io.Writer) error {
+	spec, core, err := simCore(lock)
+	if err != nil {
+		return err
+	}
+	plan, err := f.plan()
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.sweep != "":
+		return f.runSweep(ctx, spec, stdout, stderr)
+	case f.fairness:
+		return f.runFairness(ctx, spec, plan, stdout)
+	case f.trace:
+		return f.runTrace(core, plan, stdout)
+	}
+	return f.runCampaign(ctx, spec, core, plan, stdout, stderr)
+}
+
+func simCore(text string) (locks.Spec, catalog.Core, error) {
+	spec, err := locks.ParseSpec(text)
+	if err != nil {
+		return spec, catalog.Core{}, err
+	}
+	core, err := catalog.Peers(spec)
+	return spec, core, err
+}
+
+// plan checks the flags.
+func (f *simFlags) plan() (sim.Plan, error) {
+	zones := f.zones
+	if zones == 0 {
+		zones = min(f.peers, 3)
+	}
+	switch {
+	case f.peers < 1 || f.peers > peercore.MaxPeers:
+		return sim.Plan{}, fmt.Errorf("--peers: %d: want 1 to %d", f.peers, peercore.MaxPeers)
+	case zones < 1 || zones > sim.MaxZones:
+		return sim.Plan{}, fmt.Errorf("--zones: %d: want 1 to %d", f.zones, sim.MaxZones)
+	case f.seeds < 1:
+		return sim.Plan{}, fmt.Errorf("--seeds: %d: want 1 or more", f.seeds)
+	case f.clients < 1 || f.clients > 10000:
+		return sim.Plan{}, fmt.Errorf("--clients: %d: want 1 to 10000", f.clients)
+	case f.duration < time.Millisecond || f.duration > 24*time.Hour:
+		return sim.Plan{}, fmt.Errorf("--duration: %v: want 1ms to 24h of virtual time", f.duration)
+	case f.think < 0 || f.hold < 0 || f.giveUp < 0:
+		return sim.Plan{}, errors.New("--think, --hold, --give-up: want no negative time")
+	case f.think == 0 && f.hold == 0 && f.peers == 1:
+		return sim.Plan{}, errors.New("--think and --hold: with one peer, want one of them above 0, or no time would pass")
+	case !(f.jitter >= 0 && f.jitter <= 100):
+		return sim.Plan{}, fmt.Errorf("--jitter: %v: want a share from 0 to 100, such as 0.2", f.jitter)
+	case f.maxEvents < 1:
+		return sim.Plan{}, errors.New("--max-events: want 1 or more")
+	case len(f.against) > 0 && f.sweep == "":
+		return sim.Plan{}, errors.New("--against: only with --sweep")
+	}
+	kinds, err := f.kinds()
+	if err != nil {
+		return sim.Plan{}, err
+	}
+	return sim.Plan{
+		Config: sim.Config{
+			Peers: f.peers, Zones: zones, Seed: seed.Seed(f.seed), Duration: f.duration, MaxEvents: f.maxEvents,
+			Load:    sim.Load{Clients: f.clients, Think: f.think, Hold: f.hold, GiveUp: f.giveUp, Early: f.early},
+			Network: sim.Network{Jitter: max(f.jitter, 1e-9)}, // 0 would be the default
+		},
+		Seeds: f.seeds, Kinds: kinds,
+	}, nil
+}
+
+func (f *simFlags) kinds() (kinds []sim.Kind, err error) {
+	for _, word := range f.faults {
+		kind := sim.Kind(strings.TrimSpace(word))
+		if kind == "none" && len(f.faults) == 1 {
+			return nil, nil
+		}
+		if !slices.Contains(sim.Kinds(), kind) {
+			return nil, fmt.Errorf("--faults: unknown kind %q: want some of %s", word, strings.Trim(fmt.Sprint(sim.Kinds()), "[]"))
+		}
+		if !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds, nil
+}
+
+// runTrace prints all that happens under one seed.
+func (f *simFlags) runTrace(core catalog.Core, plan sim.Plan, stdout io.Writer) error {
+	cfg := plan.Case(plan.Config.Seed)
+	out := &sticky{w: stdout}
+	cfg.Trace = out
+	fmt.Fprintf(out, "seed %d, times in milliseconds of virtual time\n", f.seed)
+	for _, fault := range cfg.Faults {
+		fmt.Fprintf(out, "fault: %v\n", fault)
+	}
+	r, err := core.Simulator().Run(cfg)
+	switch {
+	case err != nil:
+		return err
+	case out.err != nil: // such as a pipe that nobody reads any more
+		return fmt.Errorf("--trace: %w", out.err)
+	case r.Bad() != nil:
+		return &exitError{code: exitViolated}
+	case r.Truncated:
+		return &exitError{code: exitInconclusive}
+	}
+	return nil
+}
+
+// sticky remembers the first error and writes nothing more.
+type sticky struct {
+	w   io.Writer
+	err error
+}
+
+func (s *sticky) Write(p []byte) (int, error) {
+	if s.err != nil {
+		return len(p), nil
+	}
+	_, s.err = s.w.Write(p)
+	return len(p), nil
+}
+
+// parseSweep reads peers=2..1000.
+func parseSweep(text string) (low, high int, err error) {
+	wrong := fmt.Errorf("--sweep: %q: want peers=LOW..HIGH, such as peers=2..1000, within 2 and %d", text, 1000)
+	span, ok := strings.CutPrefix(text, "peers=")
+	from, to, both := strings.Cut(span, "..")
+	if !ok || !both {
+		return 0, 0, wrong
+	}
+	low, err1 := strconv.Atoi(from)
+	high, err2 := strconv.Atoi(to)
+	if errors.Join(err1, err2) != nil || low < 2 || high < low || high > 1000 {
+		return 0, 0, wrong
+	}
+	return low, high, nil
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"locklab/locks"
+	"locklab/locks/sim"
+)
+
+// fairRow is one lock in one network under saturation.
+type fairRow struct {
+	Network   string  `json:"network"`
+	Lock      string  `json:"lock"`
+	Grants    uint64  `json:"grants"`
+	Overlaps  int     `json:"overlaps"`
+	Jain      float64 `json:"jain"`
+	BypassMax uint64  `json:"bypass_max"`
+	Highest   simRank `json:"highest"`
+	Lowest    simRank `json:"lowest"`
+}
+
+// fairNetworks are where the locks are compared: evenly, where the highest rank is far
+// from all others, and where messages of different senders overtake each other often.
+func fairNetworks(peers int) []struct {
+	name, what string
+	network    sim.Network
+} {
+	even := make([][]time.Duration, peers)
+	far := make([][]time.Duration, peers)
+	const near, away = 500 * time.Microsecond, 10 * time.Millisecond
+	for a := range peers {
+		even[a], far[a] = make([]time.Duration, peers), make([]time.Duration, peers)
+		for b := range peers {
+			even[a][b], far[a][b] = near, near
+			if (a == 0) != (b == 0) {
+				far[a][b] = away
+			}
+		}
+	}
+	return []struct {
+		name, what string
+		network    sim.Network
+	}{
+		{"even", "0.5 ms between any two, jitter 20%", sim.Network{Delay: even, Jitter: 0.2}},
+		{"far", "the highest rank is 10 ms from all others, jitter 20%", sim.Network{Delay: far, Jitter: 0.2}},
+		{"wild", "0.5 ms between any two, jitter 1000%", sim.Network{Delay: even, Jitter: 10}},
+	}
+}
+
+// runFairness saturates the lock and those it is compared with, in several networks.
+func (f *simFlags) runFairness(ctx context.Context, spec locks.Spec, plan sim.Plan, stdout io.Writer) error {
+	texts := []string{spec.String()}
+	for _, other := range []string{"multiphase:fair=off", "multiphase:fair=on", "multiphase:rule=literal", "lamport", "ricart-agrawala", "2pc"} {
+		if other != texts[0] && !(texts[0] == "multiphase" && other == "multiphase:fair=on") {
+			texts = append(texts, other)
+		}
+	}
+	if f.peers > sim.MaxZones {
+		return fmt.Errorf("--peers: %d: want 2 to %d with --fairness", f.peers, sim.MaxZones)
+	}
+	plan.Kinds = nil
+	plan.Config.Zones = plan.Config.Peers
+	plan.Config.Formed = true
+	plan.Config.Load.Think, plan.Config.Load.GiveUp = 0, 0
+	plan.Seeds = min(plan.Seeds, 100)
+	var rows []fairRow
+	for _, n := range fairNetworks(plan.Config.Peers) {
+		for _, text := range texts {
+			_, core, err := simCore(text)
+			if err != nil {
+				return err
+			}
+			plan.Config.Network = n.network
+			o, err := sim.Campaign(ctx, core.Simulator, plan)
+			if err != nil {
+				return err
+			}
+			if ctx.Err() != nil {
+				return &exitError{code: exitInterrupted, err: ctx.Err()}
+			}
+			rows = append(rows, fairRowOf(n.name, text, o))
+		}
+	}
+	if f.asJSON {
+		e := json.NewEncoder(stdout)
+		e.SetIndent("", "  ")
+		return e.Encode(rows)
+	}
+	f.fairText(stdout, plan, rows)
+	return nil
+}
+
+func fairRowOf(network, lock string, o sim.Outcome) fairRow {
+	t := &o.Totals
+	ranks := ranksOf(t)
+	row := fairRow{Network: network, Lock: lock, Grants: t.Grants, Jain: t.Jain(), BypassMax: t.MaxBypass(), Highest: ranks[0], Lowest: ranks[len(ranks)-1]}
+	for _, g := range o.Groups {
+		if g.Example.Kind == sim.Overlap {
+			row.Overlaps += g.Count
+		}
+	}
+	return row
+}
+
+func (f *simFlags) fairText(w io.Writer, plan sim.Plan, rows []fairRow) {
+	n := plan.Config.Peers
+	fmt.Fprintf(w, "Who is served when everybody always wants the lock: %s, hold %v, seeds %d to %d, %v of virtual time each.\n",
+		some(n, "peer"), plan.Config.Load.Hold, uint64(plan.Config.Seed), uint64(plan.Config.Seed)+uint64(plan.Seeds)-1, plan.Config.Duration)
+	fmt.Fprintf(w, "Passed: grants to others while one peer waits once. The debt rule (fair=on) bounds it to 2(N-1) = %d.\n", 2*(n-1))
+	for _, network := range fairNetworks(n) {
+		fmt.Fprintf(w, "\n%s: %s\n", network.name, network.what)
+		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+		fmt.Fprintln(table, "  lock\tgrants\toverlaps\tJain\tpassed, most\thighest: grants\twait p50\tp99\tmax\tpassed\tlowest: grants\twait p50\tp99\tmax\tpassed\t")
+		for _, r := range rows {
+			if r.Network != network.name {
+				continue
+			}
+			fmt.Fprintf(table, "  %s\t%d\t%d\t%.4f\t%d\t%s\t%s\t\n", r.Lock, r.Grants, r.Overlaps, r.Jain, r.BypassMax, fairRank(r.Highest), fairRank(r.Lowest))
+		}
+		_ = table.Flush()
+	}
+	fairVerdict(w, rows, 2*uint64(n-1))
+	fmt.Fprintf(w, "\nwaits in ms. A simulation shows how likely a long wait is, not that there is none longer: locklab explore proves bounds.\n")
+}
+
+// fairVerdict says what the rows tell about the claim that fixed priorities keep
+// everybody from starving, under each reading of the rules.
+func fairVerdict(w io.Writer, rows []fairRow, bound uint64) {
+	fmt.Fprintf(w, "\nDo fixed priorities keep everybody from starving?\n")
+	for _, r := range []struct{ lock, reading string }{
+		{"multiphase:rule=literal", "the list of rules, to the letter"},
+		{"multiphase:fair=off", "the flow of the rules, as described"},
+		{"multiphase", "the flow and the debt rule (fair=on)"},
+	} {
+		most, overlaps, jain := uint64(0), 0, 1.0
+		share := 1.0 // of grants, the highest rank's to the lowest's
+		for _, row := range rows {
+			if row.Lock != r.lock && (r.lock != "multiphase" || row.Lock != "multiphase:fair=on") {
+				continue
+			}
+			most, overlaps, jain = max(most, row.BypassMax), overlaps+row.Overlaps, min(jain, row.Jain)
+			if row.Lowest.Grants > 0 {
+				share = min(share, float64(row.Highest.Grants)/float64(row.Lowest.Grants))
+			}
+		}
+		verdict := fmt.Sprintf("nobody was passed more than %d times, within 2(N-1) = %d", most, bound)
+		if most > bound {
+			verdict = fmt.Sprintf("no: somebody was passed %d times, more than 2(N-1) = %d", most, bound)
+		}
+		if overlaps > 0 {
+			verdict += fmt.Sprintf("; but it is unsafe: %d overlaps", overlaps)
+		}
+		fmt.Fprintf(w, "  %s: %s; Jain index down to %.3f, the highest rank got down to %.0f%% of the lowest's grants\n", r.reading, verdict, jain, 100*share)
+	}
+}
+
+func fairRank(r simRank) string {
+	return fmt.Sprintf("%d\t%.2f\t%.2f\t%.2f\t%d", r.Grants, r.WaitMS.P50, r.WaitMS.P99, r.WaitMS.Max, r.BypassMax)
+}

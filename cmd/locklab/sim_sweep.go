@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"text/tabwriter"
+
+	"locklab/cmd/locklab/internal/catalog"
+	"locklab/locks"
+	"locklab/locks/seed"
+	"locklab/locks/sim"
+	"locklab/reports/sweep"
+)
+
+// sweepJob is one point that is to be measured.
+type sweepJob struct {
+	lock         string
+	core         catalog.Core
+	peers, zones int
+}
+
+// runSweep measures the lock, and those that it is compared with.
+func (f *simFlags) runSweep(ctx context.Context, spec locks.Spec, stdout, stderr io.Writer) error {
+	low, high, err := parseSweep(f.sweep)
+	if err != nil {
+		return err
+	}
+	jobs, err := f.sweepJobs(spec, low, high)
+	if err != nil {
+		return err
+	}
+	points, err := measureAll(ctx, jobs, seed.Seed(f.seed))
+	if err != nil {
+		return err
+	}
+	all := withService(points)
+	dir, err := f.writeSweep(spec, all)
+	if err != nil {
+		return err
+	}
+	if f.asJSON {
+		e := json.NewEncoder(stdout)
+		e.SetIndent("", "  ")
+		return e.Encode(struct {
+			Schema string      `json:"schema"`
+			Seed   uint64      `json:"seed"`
+			Points []sim.Point `json:"points"`
+		}{"locklab/sweep/v1", f.seed, all})
+	}
+	sweepText(stdout, all, spec.String())
+	fmt.Fprintf(stderr, "locklab: table and plots in %s\n", dir)
+	return nil
+}
+
+// sweepZones are the geographies of a sweep: a region, four around the western
+// Pacific, ten all over the world.
+func sweepZones() []int { return []int{3, 10, 30} }
+
+// sweepJobs makes the points: 1, 2, 5 of every power of ten and both ends.
+func (f *simFlags) sweepJobs(spec locks.Spec, low, high int) (jobs []sweepJob, err error) {
+	specs := []locks.Spec{spec}
+	if len(f.against) > 0 {
+		others, err := catalog.ParseList(f.against)
+		if err != nil {
+			return nil, fmt.Errorf("--against: %s", strings.TrimPrefix(err.Error(), "--locks: "))
+		}
+		specs = append(specs, slices.DeleteFunc(others, func(o locks.Spec) bool { return o.String() == spec.String() })...)
+	}
+	sizes := []int{low}
+	for ten := 1; ten <= high; ten *= 10 {
+		for _, n := range []int{ten, 2 * ten, 5 * ten} {
+			if n > low && n < high {
+				sizes = append(sizes, n)
+			}
+		}
+	}
+	if high > low {
+		sizes = append(sizes, high)
+	}
+	for i, spec := range specs {
+		core, err := catalog.Peers(spec)
+		if err != nil {
+			if i > 0 {
+				err = fmt.Errorf("--against: %w", err)
+			}
+			return nil, err
+		}
+		for _, zones := range sweepZones() {
+			for _, peers := range sizes {
+				jobs = append(jobs, sweepJob{spec.String(), core, peers, zones})
+			}
+		}
+	}
+	return jobs, nil
+}
+
+// measureAll measures all points, some at a time, the largest first.
+func measureAll(ctx context.Context, jobs []sweepJob, s seed.Seed) ([]sim.Point, error) {
+	order := make([]int, len(jobs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return jobs[b].peers - jobs[a].peers })
+	points, errs := make([]sim.Point, len(jobs)), make([]error, len(jobs))
+	var (
+		next atomic.Int64
+		wg   sync.WaitGroup
+	)
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				n := int(next.Add(1)) - 1
+				if n >= len(order) {
+					return
+				}
+				i := order[n]
+				j := jobs[i]
+				points[i], errs[i] = sim.Measure(j.core.Simulator(), j.peers, j.zones, s)
+				points[i].Lock = j.lock
+			}
+		})
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return nil, &exitError{code: exitInterrupted, err: ctx.Err()}
+	}
+	for i, err := range errs {
+		if err != nil {
+			return nil, fmt.Errorf("%s with %d peers: %w", jobs[i].lock, jobs[i].peers, err)
+		}
+	}
+	return points, nil
+}
+
+// withService adds the computed lock service for each number of peers and zones.
+func withService(points []sim.Point) []sim.Point {
+	all := slices.Clone(points)
+	for _, p := range points {
+		if p.Lock == points[0].Lock {
+			all = append(all, sim.Service(p.Peers, p.Zones))
+		}
+	}
+	return all
+}
+
+func (f *simFlags) writeSweep(spec locks.Spec, points []sim.Point) (dir string, err error) {
+	dir = f.out
+	if dir == "" {
+		dir = "sweep-" + strings.Map(func(c rune) rune {
+			if strings.ContainsRune(":=,", c) {
+				return '-'
+			}
+			return c
+		}, spec.String())
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // a report holds nothing secret
+		return "", fmt.Errorf("--out: %w", err)
+	}
+	files := map[string][]byte{}
+	var drawn []sweep.Point
+	for _, p := range points {
+		drawn = append(drawn, sweep.Point{
+			Lock: p.Lock, Peers: p.Peers, Zones: p.Zones, Messages: p.Messages, MessagesContended: p.MessagesContended,
+			Acquire: sweep.Spread(p.Acquire), Contended: sweep.Spread(p.Contended), Handoff: sweep.Spread(p.Handoff),
+		})
+	}
+	if files["sweep.csv"], err = sweep.CSV(drawn); err != nil {
+		return "", err
+	}
+	for _, figure := range sweep.Figures() {
+		if files[figure.Name+".svg"], err = sweep.SVG(figure, drawn); err != nil {
+			return "", err
+		}
+	}
+	for name, data := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil { //nolint:gosec // nothing secret
+			return "", fmt.Errorf("--out: %w", err)
+		}
+	}
+	return dir, nil
+}
+
+// sweepText prints a table for each number of zones, and from where on another way
+// is faster.
+func sweepText(w io.Writer, points []sim.Point, lock string) {
+	for _, zones := range sweepZones() {
+		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+		fmt.Fprintf(w, "%d zones\n", zones)
+		fmt.Fprintln(table, "  lock\tpeers\tmessages\tcontended\tacquire p50 ms\tp99\tcontended p50\tp99\thandoff p50\tp99\t")
+		for _, p := range points {
+			if p.Zones != zones {
+				continue
+			}
+			contended, late := "-", "-" // the computed service has no queue
+			if p.Contended.Max > 0 {
+				contended, late = ms(p.Contended.P50), ms(p.Contended.P99)
+			}
+			fmt.Fprintf(table, "  %s\t%d\t%.1f\t%.1f\t%s\t%s\t%s\t%s\t%s\t%s\t\n", p.Lock, p.Peers, p.Messages, p.MessagesContended,
+				ms(p.Acquire.P50), ms(p.Acquire.P99), contended, late, ms(p.Handoff.P50), ms(p.Handoff.P99))
+		}
+		_ = table.Flush()
+		crossing(w, points, lock, zones)
+		fmt.Fprintln(w)
+	}
+}
+
+// crossing says from how many peers on each of the others is better.
+func crossing(w io.Writer, points []sim.Point, lock string, zones int) {
+	figures := []struct {
+		what string
+		of   func(p sim.Point) float64
+	}{
+		{"fewer messages", func(p sim.Point) float64 { return p.Messages }},
+		{"faster to acquire", func(p sim.Point) float64 { return float64(p.Acquire.P50) }},
+		{"faster to hand over", func(p sim.Point) float64 { return float64(p.Handoff.P50) }},
+	}
+	own := map[int]sim.Point{}
+	var others []string
+	for _, p := range points {
+		switch {
+		case p.Lock == lock && p.Zones == zones:
+			own[p.Peers] = p
+		case p.Lock != lock && !slices.Contains(others, p.Lock):
+			others = append(others, p.Lock)
+		}
+	}
+	for _, other := range others {
+		for _, f := range figures {
+			from := 0 // the other is better from here to the end
+			for _, p := range points {
+				if p.Lock != other || p.Zones != zones {
+					continue
+				}
+				const clearly = 0.95
+				switch better := f.of(p) < clearly*f.of(own[p.Peers]); {
+				case better && from == 0:
+					from = p.Peers
+				case !better:
+					from = 0
+				}
+			}
+			if from > 0 {
+				fmt.Fprintf(w, "  %s is %s than %s from %d peers on\n", other, f.what, lock, from)
+			}
+		}
+	}
+}
