@@ -1,0 +1,250 @@
+package explore
+
+import (
+	"encoding/binary"
+
+	"locklab/locks/peerlock/peercore"
+)
+
+// apply makes next what the move makes of base.
+func (w *worker[S, M, P]) apply(m Move) {
+	copy(w.next, w.base)
+	i, j := int(m.Peer), int(m.From)
+	switch m.Kind {
+	case Request:
+		w.buf = append(w.buf[:0], w.next[i].bytes...)
+		w.buf[peerRequests] = less(w.buf[peerRequests])
+		w.next[i] = w.intern(i, w.buf)
+		w.step(i, peercore.Event[M]{Kind: peercore.Request})
+	case Release:
+		w.step(i, peercore.Event[M]{Kind: peercore.Leave})
+	case GiveUp:
+		w.spend(restGiveUps)
+		w.step(i, peercore.Event[M]{Kind: peercore.Leave})
+	case Wake:
+		w.step(i, peercore.Event[M]{Kind: peercore.Wake})
+	case Expire:
+		w.expire(i, m.Timer)
+	case Deliver:
+		w.deliver(j, i, int(m.Index))
+	case Cut:
+		w.spend(restCuts)
+		w.lose(j, i, int(m.KeepTo))
+		w.lose(i, j, int(m.KeepFrom))
+	case Mend:
+		w.spend(restMends)
+		w.put(i, j, tokenUp)
+		w.put(j, i, tokenUp)
+	case Crash:
+		w.crash(i, m.Arrives)
+	}
+	w.renumber()
+}
+
+// spend takes one from a count of the rest.
+func (w *worker[S, M, P]) spend(count int) {
+	field := w.restField()
+	if left := w.next[field].bytes[count]; left != anyByte {
+		w.buf = append(w.buf[:0], w.next[field].bytes...)
+		w.buf[count]--
+		w.next[field] = w.intern(field, w.buf)
+	}
+}
+
+func (w *worker[S, M, P]) expire(i int, t peercore.Timer) {
+	switch t {
+	case peercore.Lease:
+		w.spend(restExpiries)
+	case peercore.Renew:
+		w.spend(restRenewals)
+	default: // follows from what was spent before
+	}
+	w.step(i, peercore.Event[M]{Kind: peercore.Expire, Timer: t})
+}
+
+// step runs one peer's core and puts what it sends on the wires. What is sent over a
+// connection that is not the live one is lost.
+func (w *worker[S, M, P]) step(i int, ev peercore.Event[M]) {
+	before := w.next[i]
+	requests, passed := before.bytes[peerRequests], before.bytes[peerPassed]
+	core := P(&w.peers[i])
+	core.Load(before.bytes[peerCore:])
+	w.effects = core.Step(ev, w.effects[:0])
+	held := false
+	for _, e := range w.effects {
+		if w.observe != nil {
+			w.observe(i, e)
+		}
+		switch e.Kind {
+		case peercore.Send:
+			for j := range e.To.All() {
+				w.send(i, j, e.Msg)
+			}
+		case peercore.Hold:
+			held = true
+			w.noteToken(e.Token)
+		default: // timers run or not by what Running says
+		}
+	}
+	if !core.Waits() {
+		passed = 0
+	}
+	w.buf = core.AppendEncode(append(w.buf[:0], requests, passed))
+	w.next[i] = w.intern(i, w.buf)
+	if held && w.scope.Bypass > 0 {
+		w.countPass(i)
+	}
+	if w.timed && before.uses != 0 && w.next[i].uses != before.uses {
+		w.unpend(i)
+	}
+}
+
+// noteToken keeps the highest token that was given.
+func (w *worker[S, M, P]) noteToken(token uint64) {
+	if !w.tokens || token == 0 {
+		return
+	}
+	field := w.restField()
+	at := restPending + w.n
+	highest, _ := binary.Uvarint(w.next[field].bytes[at:])
+	w.buf = append(w.buf[:0], w.next[field].bytes...)
+	if token > highest {
+		w.buf = binary.AppendUvarint(w.buf[:at], token)
+	} else {
+		w.buf = append(w.buf, tokenBack)
+	}
+	w.next[field] = w.intern(field, w.buf)
+}
+
+func (w *worker[S, M, P]) send(i, j int, m M) {
+	field := w.wire(i, j)
+	wire := w.next[field]
+	if !wire.current() {
+		return
+	}
+	w.buf = append(append(w.buf[:0], wire.bytes...), tokenMessage)
+	w.buf = w.alg.Append(w.buf, m)
+	w.next[field] = w.intern(field, w.buf)
+}
+
+// put appends news to the wire from i to j.
+func (w *worker[S, M, P]) put(i, j int, news byte) {
+	field := w.wire(i, j)
+	w.buf = append(append(w.buf[:0], w.next[field].bytes...), news)
+	w.next[field] = w.intern(field, w.buf)
+}
+
+// countPass notes that i got the lock before all who wait.
+func (w *worker[S, M, P]) countPass(i int) {
+	for j := range w.n {
+		if p := w.next[j]; j != i && p.waits {
+			w.buf = append(w.buf[:0], p.bytes...)
+			w.buf[peerPassed]++
+			w.next[j] = w.intern(j, w.buf)
+		}
+	}
+}
+
+// setCurrent says whether i's end of its connection to j is live.
+func (w *worker[S, M, P]) setCurrent(i, j int, live byte) {
+	field := w.wire(i, j)
+	if w.next[field].bytes[0] == live {
+		return
+	}
+	w.buf = append(w.buf[:0], w.next[field].bytes...)
+	w.buf[0] = live
+	w.next[field] = w.intern(field, w.buf)
+}
+
+// deliver lets a token from i arrive at j, the first or a later one.
+func (w *worker[S, M, P]) deliver(i, j, index int) {
+	field := w.wire(i, j)
+	wire := w.next[field]
+	w.buf = append(append(w.buf[:0], wire.bytes[:wire.start(index)]...), wire.bytes[wire.ends[index]:]...)
+	w.next[field] = w.intern(field, w.buf)
+	token := wire.token(index)
+	switch token[0] {
+	case tokenDown:
+		w.setCurrent(j, i, 0)
+		w.step(j, peercore.Event[M]{Kind: peercore.Disconnect, Peer: i})
+	case tokenUp:
+		w.setCurrent(j, i, 1)
+		w.step(j, peercore.Event[M]{Kind: peercore.Connect, Peer: i})
+	default:
+		m, _ := w.decode(token[1:])
+		w.step(j, peercore.Event[M]{Kind: peercore.Receive, Peer: i, Msg: m})
+	}
+}
+
+// lose ends the connection from i to j: the first keep tokens on the way still
+// arrive, before the news.
+func (w *worker[S, M, P]) lose(i, j, keep int) {
+	field := w.wire(i, j)
+	wire := w.next[field]
+	w.buf = append(append(w.buf[:0], wire.bytes[:wire.start(keep)]...), tokenDown)
+	w.buf[0] = 0
+	w.next[field] = w.intern(field, w.buf)
+}
+
+// crash replaces peer i by a new incarnation that is connected to nobody.
+func (w *worker[S, M, P]) crash(i int, arrives uint8) {
+	w.spend(restCrashes)
+	for j := range w.n {
+		if j == i {
+			continue
+		}
+		w.sever(i, j, arrives&(1<<j) != 0)
+		field := w.wire(j, i)
+		w.buf = append(w.buf[:0], 0)
+		w.next[field] = w.intern(field, w.buf)
+	}
+	w.buf = append(append(w.buf[:0], w.next[i].bytes[peerRequests], 0), w.amnesic[i]...)
+	w.next[i] = w.intern(i, w.buf)
+	if w.timed {
+		w.unpend(i)
+		w.pend(i)
+	}
+}
+
+// sever ends what i had of a connection to j. A connection that j has not noticed yet
+// never comes to be.
+func (w *worker[S, M, P]) sever(i, j int, arrives bool) {
+	field := w.wire(i, j)
+	wire := w.next[field]
+	news := wire.afterNews()
+	up := w.next[w.wire(j, i)].current()
+	switch {
+	case news > 0 && wire.kindAt(news-1) == tokenUp:
+		w.buf = append(w.buf[:0], wire.bytes[:wire.start(news-1)]...)
+	case news > 0 || !up:
+		w.buf = append(w.buf[:0], wire.bytes...)
+	case arrives:
+		w.buf = append(append(w.buf[:0], wire.bytes...), tokenDown)
+	default:
+		w.buf = append(append(w.buf[:0], wire.bytes[0]), tokenDown)
+	}
+	w.buf[0] = 0
+	w.next[field] = w.intern(field, w.buf)
+}
+
+// pend notes whose leases may rely on what i granted before it crashed.
+func (w *worker[S, M, P]) pend(i int) {
+	field := w.restField()
+	w.buf = append(w.buf[:0], w.next[field].bytes...)
+	for j := range w.n {
+		if j != i && w.next[j].uses != 0 {
+			w.buf[restPending+i] |= 1 << j
+		}
+	}
+	w.next[field] = w.intern(field, w.buf)
+}
+
+// unpend notes that i does not use any more what it used.
+func (w *worker[S, M, P]) unpend(i int) {
+	field := w.restField()
+	w.buf = append(w.buf[:0], w.next[field].bytes...)
+	for k := range w.n {
+		w.buf[restPending+k] &^= 1 << i
+	}
+	w.next[field] = w.intern(field, w.buf)
+}

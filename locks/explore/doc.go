@@ -1,0 +1,46 @@
+// Package explore visits every state that a few peers of a pure core, the very code
+// that runs in production, can get into: all interleavings of what the peers may do,
+// of deliveries, and of faults at any moment, within the bounds of a [Scope]. It says
+// what was violated, with the shortest way to it, and what it has seen, never more.
+//
+//	Scope ──► moves ──► apply ──► renumber ──► intern ──► shards: seen before?
+//	            ▲        Core.Step                             │ no
+//	            └──────── the next level ◄────── arenas ◄──────┘
+//
+// # States
+//
+// A state of the system consists of parts: what each peer knows, what is on the way
+// from each peer to each other one, and what is left of the bounds. Each part is
+// interned, so a state is a few small numbers, packed in about twenty bytes; the
+// parts are what the cores' AppendEncode made of them, so equal numbers mean equal
+// states. A hash decides where to look, never whether a state is new, unless
+// [Scope].Deep asks for it: then the hash is all that is kept, in eight bytes, and
+// [Result].Missed bounds the probability that a state was taken for another one.
+//
+// Rounds and timestamps grow without end but matter only by their order
+// ([peercore.Numbered]), so after every step those of one owner that are still
+// mentioned are numbered anew without gaps: endless cycles so have finitely many
+// states. Where peers count up from numbers of others (Lamport's clocks), the width
+// of a gap matters too: gaps are kept up to a width that the bounds can't exceed, or,
+// without bounds, up to sixteen, and [Result].Shortened says whether there were wider
+// ones.
+//
+// # Search
+//
+// The search is breadth-first, level by level. Each level is cut into batches; the
+// workers expand the segments of a batch side by side and sort what they find by
+// shard, then each shard is brought up to date by one worker, in the order of the
+// segments. So neither numbers, nor verdicts, nor traces depend on the parallelism.
+//
+// # Checks
+//
+//   - Mutual exclusion: in no state two peers hold.
+//   - No stuck state: from every state, each waiting peer has a way to hold the lock by
+//     deliveries, releases, pauses and leases that run out alone, without another
+//     request, give-up or fault. By default this is asked of the states in which all
+//     links are up, since most algorithms wait, by their nature, for a peer that is
+//     gone; [StuckAnywhere] asks it of all states and counts links that come back among
+//     the ways. The check goes through the levels backwards and expands once more the
+//     states in which somebody waits, until nothing changes.
+//   - Bounded bypass: a waiting peer is passed by others at most so often.
+package explore

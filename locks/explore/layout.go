@@ -1,0 +1,104 @@
+package explore
+
+// A state is a list of parts: the peers, then the wires, by sender and receiver, then
+// the rest.
+//
+//	peer   requests left · how often it was passed · the core's encoding
+//	wire   whether the sender's end is live · tokens
+//	rest   what is left of the scope's counts; with leases, for each peer, whose
+//	       leases its recovery from a crash waits for · the highest token, a varint ·
+//	       whether a lower one was given after it
+//
+// Counts are bytes; 255 is any number.
+
+const (
+	peerRequests = iota
+	peerPassed
+	peerCore
+)
+
+const (
+	restGiveUps = iota
+	restCuts
+	restMends
+	restCrashes
+	restExpiries
+	restRenewals
+	restPending // one byte for each peer
+)
+
+const (
+	anyByte   = 255
+	tokenBack = 0 // after the highest token
+)
+
+func countByte(n int) byte {
+	if n == Any {
+		return anyByte
+	}
+	return byte(n)
+}
+
+// less is a count less one.
+func less(b byte) byte {
+	if b == anyByte {
+		return b
+	}
+	return b - 1
+}
+
+// The tokens on a wire: a message, or the news that the connection was lost or made,
+// which come in order with the messages.
+const (
+	tokenMessage = 'm'
+	tokenDown    = 'd'
+	tokenUp      = 'u'
+)
+
+func (l layout) fields() int    { return l.n*l.n + 1 }
+func (l layout) restField() int { return l.n * l.n }
+
+// wire is the field of what is on the way from i to j.
+func (l layout) wire(i, j int) int {
+	if j > i {
+		j--
+	}
+	return l.n + i*(l.n-1) + j
+}
+
+// ends of a wire by its field.
+func (l layout) endsOf(field int) (from, to int) {
+	from, to = (field-l.n)/(l.n-1), (field-l.n)%(l.n-1)
+	if to >= from {
+		to++
+	}
+	return from, to
+}
+
+type layout struct{ n int }
+
+// current says that the sender's end of the connection is live.
+func (p *part) current() bool { return p.bytes[0] != 0 }
+
+// start is where the token begins.
+func (p *part) start(token int) int {
+	if token == 0 {
+		return 1
+	}
+	return int(p.ends[token-1])
+}
+
+func (p *part) kindAt(token int) byte { return p.bytes[p.start(token)] }
+
+// token is its bytes.
+func (p *part) token(k int) []byte { return p.bytes[p.start(k):p.ends[k]] }
+
+// afterNews is the index of the first token after which there is no more news.
+func (p *part) afterNews() int {
+	for k := len(p.ends); k > 0; k-- {
+		if p.kindAt(k-1) != tokenMessage {
+			return k
+		}
+	}
+	return 0
+}

@@ -1,0 +1,230 @@
+package explore
+
+import (
+	"fmt"
+
+	"locklab/locks/peerlock/peercore"
+)
+
+// MoveKind is a kind of thing that can happen next.
+type MoveKind uint8
+
+// The moves.
+const (
+	Request MoveKind = iota + 1 // a peer's application wants the lock
+	Release                     // it releases
+	GiveUp                      // it gives up waiting
+	Wake                        // a pause is over
+	Expire                      // a timer is over
+	Deliver                     // the next message, or what became of the connection, arrives
+	Cut                         // a link breaks
+	Mend                        // a link that was down has a new connection
+	Crash                       // a peer restarts without its memory
+)
+
+func (k MoveKind) String() string {
+	return [...]string{"?", "request", "release", "give up", "wake", "expire", "deliver", "cut", "mend", "crash"}[k]
+}
+
+// Move is one thing that can happen next.
+type Move struct {
+	Kind MoveKind
+	Peer int8 // who moves, or receives, or one end of the link
+	From int8 // Deliver: who sent; Cut, Mend: the other end
+	// KeepTo and KeepFrom are, when a link breaks, how many of the messages on their
+	// way to and from Peer still arrive.
+	KeepTo, KeepFrom uint8
+	Timer            peercore.Timer // Expire
+	Index            uint8          // Deliver: how many messages it overtakes
+	Arrives          uint8          // Crash: the peers at which what was sent still arrives
+}
+
+func (m Move) String() string {
+	switch m.Kind {
+	case Deliver:
+		return fmt.Sprintf("deliver %d -> %d", m.From, m.Peer)
+	case Cut, Mend:
+		return fmt.Sprintf("%v %d-%d", m.Kind, m.Peer, m.From)
+	case Expire:
+		return fmt.Sprintf("%d: %v expires", m.Peer, m.Timer)
+	default:
+		return fmt.Sprintf("%v %d", m.Kind, m.Peer)
+	}
+}
+
+// free says that the move needs nobody's wish and no fault: what is bound to happen in
+// the end. Links that come back count where mends is set.
+func (m Move) free(mends bool) bool {
+	switch m.Kind {
+	case Release, Wake, Expire, Deliver:
+		return true
+	case Mend:
+		return mends
+	default:
+		return false
+	}
+}
+
+// moves appends all that can happen next in the state of w.base.
+func (w *worker[S, M, P]) moves(out []Move) []Move {
+	n := w.n
+	rest := w.base[w.restField()].bytes
+	for i := range n {
+		out = w.peerMoves(i, rest, out)
+		for j := range n {
+			if j != i {
+				out = w.deliveries(i, j, out)
+			}
+		}
+	}
+	return w.faultMoves(rest, out)
+}
+
+func (w *worker[S, M, P]) peerMoves(i int, rest []byte, out []Move) []Move {
+	p := w.base[i]
+	peer := int8(i)
+	switch {
+	case p.holds:
+		out = append(out, Move{Kind: Release, Peer: peer})
+	case p.waits && rest[restGiveUps] != 0:
+		out = append(out, Move{Kind: GiveUp, Peer: peer})
+	case !p.waits && p.bytes[peerRequests] != 0:
+		out = append(out, Move{Kind: Request, Peer: peer})
+	}
+	if p.pauses {
+		out = append(out, Move{Kind: Wake, Peer: peer})
+	}
+	for t := range peercore.Timers {
+		if p.timers&(1<<t) != 0 && w.mayExpire(i, t, rest) {
+			out = append(out, Move{Kind: Expire, Peer: peer, Timer: t})
+		}
+	}
+	return out
+}
+
+// mayExpire says whether a timer that runs may be over, as far as the scope and the
+// order of all timers allow.
+func (w *worker[S, M, P]) mayExpire(i int, t peercore.Timer, rest []byte) bool {
+	switch t {
+	case peercore.Lease:
+		return rest[restExpiries] != 0
+	case peercore.Renew:
+		return rest[restRenewals] != 0
+	case peercore.Vote:
+		for _, p := range w.base[:w.n] {
+			if !w.scope.Untimed && p.uses != 0 && p.uses == w.base[i].voted {
+				return false
+			}
+		}
+		return true
+	case peercore.Recovery:
+		return w.scope.Untimed || rest[restPending+i] == 0
+	default:
+		return false
+	}
+}
+
+// deliveries are those from i to j.
+func (w *worker[S, M, P]) deliveries(i, j int, out []Move) []Move {
+	wire := w.base[w.wire(i, j)]
+	for k := range wire.ends {
+		if k > 0 && (!w.scope.Reorder || wire.kindAt(k) != tokenMessage) {
+			break
+		}
+		out = append(out, Move{Kind: Deliver, Peer: int8(j), From: int8(i), Index: uint8(k)})
+		if wire.kindAt(k) != tokenMessage {
+			break
+		}
+	}
+	return out
+}
+
+func (w *worker[S, M, P]) faultMoves(rest []byte, out []Move) []Move {
+	n := w.n
+	if left := int(rest[restCuts]); left > 0 {
+		if w.scope.Links != nil {
+			l := w.scope.Links[len(w.scope.Links)-left]
+			out = w.cuts(l[0], l[1], out)
+		} else {
+			for i := range n {
+				for j := i + 1; j < n; j++ {
+					out = w.cuts(i, j, out)
+				}
+			}
+		}
+	}
+	if left := int(rest[restCrashes]); left > 0 {
+		if w.scope.Crashed != nil {
+			out = w.crashes(w.scope.Crashed[len(w.scope.Crashed)-left], out)
+		} else {
+			for i := range n {
+				out = w.crashes(i, out)
+			}
+		}
+	}
+	for i := range n {
+		for j := range i {
+			if rest[restMends] != 0 && !w.linked(i, j) {
+				out = append(out, Move{Kind: Mend, Peer: int8(j), From: int8(i)})
+			}
+		}
+	}
+	return out
+}
+
+// cuts are all the ways in which a link can break, if both ends have it: any number
+// of the messages on their way can still arrive, in each direction.
+func (w *worker[S, M, P]) cuts(i, j int, out []Move) []Move {
+	to, from := w.base[w.wire(j, i)], w.base[w.wire(i, j)]
+	if !to.current() || !from.current() {
+		return out
+	}
+	for a := range len(to.ends) + 1 {
+		for b := range len(from.ends) + 1 {
+			out = append(out, Move{Kind: Cut, Peer: int8(i), From: int8(j), KeepTo: uint8(a), KeepFrom: uint8(b)})
+		}
+	}
+	return out
+}
+
+// crashes are all the ways in which a peer can crash: all or nothing of what it sent
+// to each other one still arrives.
+func (w *worker[S, M, P]) crashes(i int, out []Move) []Move {
+	some := uint8(0) // to whom something is on its way
+	for j := range w.n {
+		if j != i {
+			if wire := w.base[w.wire(i, j)]; wire.afterNews() < len(wire.ends) {
+				some |= 1 << j
+			}
+		}
+	}
+	for arrives := some; ; arrives = (arrives - 1) & some {
+		out = append(out, Move{Kind: Crash, Peer: int8(i), Arrives: arrives})
+		if arrives == 0 {
+			return out
+		}
+	}
+}
+
+// linked says whether a connection between i and j exists, though its ends may not
+// have noticed yet.
+func (w *worker[S, M, P]) linked(i, j int) bool { return w.up(i, j) && w.up(j, i) }
+
+// up says that j believes in its connection to i, or will when all has arrived.
+func (w *worker[S, M, P]) up(i, j int) bool {
+	wire := w.base[w.wire(i, j)]
+	if k := wire.afterNews(); k > 0 {
+		return wire.kindAt(k-1) == tokenUp
+	}
+	return w.base[w.wire(j, i)].current()
+}
+
+// healed says that everybody is connected to everybody and knows it.
+func (w *worker[S, M, P]) healed(state []*part) bool {
+	for _, wire := range state[w.n:w.restField()] {
+		if !wire.current() {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,72 @@
+package explore
+
+import "math"
+
+// What an exploration can find.
+const (
+	TwoHold = "two peers hold the lock"
+	Stuck   = "somebody waits and can never get the lock any more"
+	Starves = "a waiting peer is passed too often"
+	// TokenBack is for algorithms with fencing tokens that can be compared.
+	TokenBack = "a fencing token is not above an earlier one"
+)
+
+// Ending is why an exploration ended.
+type Ending uint8
+
+// The endings.
+const (
+	Complete    Ending = iota + 1 // every state within the scope was seen
+	Violated                      // a violation was found
+	StatesBound                   // Scope.StatesMax was reached
+	MemoryBound                   // Scope.MemoryMax was
+	Interrupted                   // the context was cancelled
+)
+
+func (e Ending) String() string {
+	return [...]string{"?", "complete", "violated", "states-max", "memory-max", "interrupted"}[e]
+}
+
+// Result is what an exploration found, and what it saw.
+type Result struct {
+	Spec  string
+	Scope Scope
+	Ended Ending
+
+	States      int64
+	Transitions int64
+	Depth       int   // the most moves that any state is away from the beginning
+	Parts       int   // different parts that states are made of
+	Memory      int64 // bytes that the states, their table and their parts take
+
+	Violation string // "" if there is none
+	Trace     *Trace // the shortest way to it
+
+	// StuckChecked says that the check for stuck states ran to its end; StuckStates is
+	// how many states it was about.
+	StuckChecked bool
+	StuckStates  int64
+	// Shortened says that gaps between timestamps were wider than what is told apart:
+	// states may then have been taken for each other.
+	Shortened bool
+	// Leases says what was explored of a core that has leases, else it is empty.
+	Leases string
+}
+
+// BytesPerState is what a state takes, all in.
+func (r *Result) BytesPerState() float64 {
+	return float64(r.Memory) / math.Max(float64(r.States), 1)
+}
+
+// Missed bounds the probability that a deep exploration took any two different states
+// for one and so missed some: that any two of n hashes of 64 bits are equal is less
+// likely than n*n/2^65, and a search by levels misses nothing else (U. Stern and D.
+// Dill, "Improved Probabilistic Verification by Hash Compaction", 1995). Zero for an
+// exact one.
+func (r *Result) Missed() float64 {
+	if !r.Scope.Deep {
+		return 0
+	}
+	n := float64(r.States)
+	return math.Min(1, math.Ldexp(n*n, -65))
+}

@@ -1,0 +1,160 @@
+package explore
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// WriteText draws the trace as a message-sequence diagram: time goes down, each peer
+// has a column, and every line is one step with the state of each peer after it. A
+// message is drawn when it arrives; @N says that it was sent in step N.
+func (t *Trace) WriteText(w io.Writer) error {
+	d := newTextDiagram(t)
+	var b strings.Builder
+	b.WriteString(d.header())
+	b.WriteString(d.line(0, Step{From: -1, Peer: -1, Peers: t.Peers}))
+	for i, s := range t.Steps {
+		b.WriteString(d.line(i+1, s))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+const (
+	textMargin = 7 // before the first lifeline
+	textGap    = 2
+)
+
+// textDiagram is the widths of a diagram.
+type textDiagram struct {
+	column int   // from one lifeline to the next
+	last   int   // what the last lifeline needs to its right
+	states []int // of each peer
+}
+
+func newTextDiagram(t *Trace) *textDiagram {
+	d := &textDiagram{column: 12, last: 1}
+	for _, p := range t.Peers {
+		d.states = append(d.states, utf8.RuneCountInString(p))
+	}
+	for _, s := range t.Steps {
+		label := utf8.RuneCountInString(s.label())
+		switch {
+		case s.spans():
+			d.column = max(d.column, (label+7)/max(abs(s.Peer-s.From), 1))
+		case s.Peer == len(t.Peers)-1:
+			d.last = max(d.last, label+3)
+		default:
+			d.column = max(d.column, label+4)
+		}
+		for i, p := range s.Peers {
+			d.states[i] = max(d.states[i], utf8.RuneCountInString(p))
+		}
+	}
+	return d
+}
+
+// spans says that the step is drawn between two lifelines.
+func (s *Step) spans() bool { return s.From >= 0 && (s.SentAt > 0 || s.Kind == Cut || s.Kind == Mend) }
+
+func (s *Step) label() string {
+	if s.SentAt > 0 {
+		return fmt.Sprintf("%s @%d", s.Text, s.SentAt)
+	}
+	return s.Text
+}
+
+func (d *textDiagram) at(peer int) int { return textMargin + peer*d.column }
+
+func (d *textDiagram) width() int { return d.at(len(d.states)-1) + d.last }
+
+func (d *textDiagram) header() string {
+	line := blank(d.width())
+	put(line, 0, "step")
+	for i := range d.states {
+		put(line, d.at(i), fmt.Sprint(i))
+	}
+	states := make([]string, len(d.states))
+	for i := range states {
+		states[i] = fmt.Sprintf("peer %d", i)
+		d.states[i] = max(d.states[i], len(states[i]))
+	}
+	return d.finish(line, states)
+}
+
+// line draws one step.
+func (d *textDiagram) line(number int, s Step) string {
+	line := blank(d.width())
+	put(line, 0, fmt.Sprintf("%4d", number))
+	for i := range d.states {
+		line[d.at(i)] = '│'
+	}
+	switch {
+	case s.Peer < 0: // the beginning
+	case s.spans():
+		d.span(line, s)
+	case s.Kind == Crash:
+		put(line, d.at(s.Peer), "✖ "+s.Text)
+	default:
+		put(line, d.at(s.Peer), "● "+s.Text)
+	}
+	return d.finish(line, s.Peers)
+}
+
+// span draws an arrow, or a link that breaks or is made.
+func (d *textDiagram) span(line []rune, s Step) {
+	from, to := d.at(s.From), d.at(s.Peer)
+	left, right := min(from, to), max(from, to)
+	dash := '─'
+	if s.SentAt == 0 {
+		dash = '╌'
+	}
+	for x := left + 1; x < right; x++ {
+		if line[x] == '│' {
+			line[x] = '┼'
+		} else {
+			line[x] = dash
+		}
+	}
+	switch {
+	case s.Kind == Cut:
+		line[left], line[right] = '╳', '╳'
+	case s.SentAt == 0:
+		line[left], line[right] = '●', '●'
+	case to > from:
+		line[left], line[right-1] = '├', '►'
+	default:
+		line[right], line[left+1] = '┤', '◄'
+	}
+	label := " " + s.label() + " "
+	// Next to the sender, where no other lifeline is crossed if there is room.
+	at := left + (right-left-utf8.RuneCountInString(label)+1)/2
+	put(line, at, label)
+}
+
+func (d *textDiagram) finish(line []rune, states []string) string {
+	var b strings.Builder
+	b.WriteString(string(line))
+	for i, s := range states {
+		b.WriteString(strings.Repeat(" ", textGap))
+		b.WriteString(s)
+		b.WriteString(strings.Repeat(" ", d.states[i]-utf8.RuneCountInString(s)))
+	}
+	return strings.TrimRight(b.String(), " ") + "\n"
+}
+
+func blank(width int) []rune { return slices.Repeat([]rune{' '}, width) }
+
+func put(line []rune, at int, text string) {
+	for _, r := range text {
+		if at >= 0 && at < len(line) {
+			line[at] = r
+		}
+		at++
+	}
+}
+
+func abs(n int) int { return max(n, -n) }

@@ -1,0 +1,252 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"locklab/locks/peerlock/peercore"
+)
+
+// Trace is a way from the beginning to a state, one move after the other.
+type Trace struct {
+	Peers  []string `json:"peers"`  // in what state each is in the beginning
+	Linked []bool   `json:"linked"` // whether each is connected to anybody then
+	Steps  []Step   `json:"steps"`
+}
+
+// Step is one move of a trace, in words.
+type Step struct {
+	Kind MoveKind `json:"-"`
+	Move string   `json:"move"` // the kind of the move
+	Peer int      `json:"peer"`
+	From int      `json:"from"` // who sent, or the other end of a link; -1 if nobody
+	// SentAt is the step, from 1, in which a message that arrives was sent; 0 if the
+	// step is something else.
+	SentAt int      `json:"sent_at,omitempty"`
+	Text   string   `json:"text"` // the message, or what happened
+	Sent   []Sent   `json:"sent,omitempty"`
+	Does   []string `json:"does,omitempty"` // what else the peer's step asked for: hold, lose
+	// Peers is in what state each is now.
+	Peers []string `json:"peers"`
+	Waits []bool   `json:"waits"`
+	Holds []bool   `json:"holds"`
+}
+
+// Sent is a message that a step sent.
+type Sent struct {
+	To   int    `json:"to"`
+	Text string `json:"text"`
+	Lost bool   `json:"lost,omitempty"` // there was no connection any more
+}
+
+// trace is the way to a place, in words. Rounds and timestamps are those that the
+// peers would really use.
+func (s *search[S, M, P]) trace(ctx context.Context, at place, describe func(P) string) (*Trace, error) {
+	states, err := s.path(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	plain := newSystem[S, M, P](s.alg, s.scope).newWorker()
+	plain.plain = true
+	plain.first()
+	copy(plain.base, plain.next)
+	t := &Trace{}
+	for i := range s.n {
+		t.Peers = append(t.Peers, plain.describe(i, describe))
+		linked := false
+		for j := range s.n {
+			linked = linked || (j != i && plain.base[plain.wire(i, j)].current())
+		}
+		t.Linked = append(t.Linked, linked)
+	}
+	mail := newMail(s.n)
+	w := s.workers[0]
+	for k, packed := range states[1:] {
+		s.parts.unpack(states[k], w.base)
+		m, ok := w.moveTo(packed)
+		if !ok {
+			return nil, fmt.Errorf("no move leads from state %d of a trace to the next", k)
+		}
+		token, arrives := plain.arriving(m)
+		step := plain.take(m, describe)
+		if arrives {
+			step.SentAt = mail.arrive(step, token)
+		}
+		mail.send(len(t.Steps)+1, step)
+		t.Steps = append(t.Steps, step)
+	}
+	return t, nil
+}
+
+// arriving is the bytes of the message that the move delivers, if it does.
+func (w *worker[S, M, P]) arriving(m Move) (text string, ok bool) {
+	if m.Kind != Deliver {
+		return "", false
+	}
+	token := w.base[w.wire(int(m.From), int(m.Peer))].token(int(m.Index))
+	if token[0] != tokenMessage {
+		return "", false
+	}
+	return w.textOf(m), true
+}
+
+// mail remembers when the messages on their way were sent.
+type mail struct {
+	n     int
+	wires [][]sentMail
+}
+
+type sentMail struct {
+	step int
+	text string
+}
+
+func newMail(n int) *mail { return &mail{n, make([][]sentMail, n*n)} }
+
+func (m *mail) send(step int, s Step) {
+	for _, sent := range s.Sent {
+		if !sent.Lost {
+			wire := &m.wires[s.Peer*m.n+sent.To]
+			*wire = append(*wire, sentMail{step, sent.Text})
+		}
+	}
+}
+
+// arrive is when the message was sent: the oldest that reads so. Others before it were
+// lost with a connection.
+func (m *mail) arrive(s Step, text string) int {
+	wire := &m.wires[s.From*m.n+s.Peer]
+	for i, sent := range *wire {
+		if sent.text == text {
+			*wire = slices.Delete(*wire, i, i+1)
+			return sent.step
+		}
+	}
+	return 0
+}
+
+// moveTo finds the first move from base to a state.
+func (w *worker[S, M, P]) moveTo(packed []byte) (Move, bool) {
+	w.list = w.moves(w.list[:0])
+	for _, m := range w.list {
+		w.apply(m)
+		if w.packed = pack(w.packed[:0], w.next); slices.Equal(w.packed, packed) {
+			return m, true
+		}
+	}
+	return Move{}, false
+}
+
+// path is the packed states from the beginning to a place, in order.
+func (s *search[S, M, P]) path(ctx context.Context, at place) ([][]byte, error) {
+	var states [][]byte
+	for at != nowhere {
+		record := s.record(at)
+		packed := record[recordHead:]
+		states = append(states, slices.Clone(packed[:packedLen(packed, s.fields())]))
+		at = readPlace(record)
+	}
+	slices.Reverse(states)
+	if !s.deep {
+		return states, nil
+	}
+	// Only every so many levels were kept: search again in between.
+	full := states[:1:1]
+	for k := range states[1:] {
+		between := newSearch(s.system, false, nil)
+		between.checks, between.target = false, states[k+1]
+		s.parts.unpack(states[k], between.workers[0].next)
+		between.run(ctx)
+		if between.result.Ended != Violated {
+			return nil, fmt.Errorf("find the trace of a deep search again: %v", between.result.Ended)
+		}
+		part, err := between.path(ctx, between.at)
+		if err != nil {
+			return nil, err
+		}
+		full = append(full, part[1:]...)
+	}
+	return full, nil
+}
+
+// describe is the state of a peer in words.
+func (w *worker[S, M, P]) describe(i int, describe func(P) string) string {
+	core := P(&w.peers[i])
+	core.Load(w.base[i].bytes[peerCore:])
+	switch {
+	case describe != nil:
+		return describe(core)
+	case core.Holds():
+		return "HOLDS"
+	case core.Waits():
+		return "WAITS"
+	default:
+		return "NONE"
+	}
+}
+
+// take makes the move from base, makes its outcome the new base, and puts it in words.
+func (w *worker[S, M, P]) take(m Move, describe func(P) string) Step {
+	step := Step{Kind: m.Kind, Move: m.Kind.String(), Peer: int(m.Peer), From: -1, Text: w.textOf(m)}
+	switch m.Kind {
+	case Deliver, Cut, Mend:
+		step.From = int(m.From)
+	default:
+	}
+	w.observe = func(peer int, e peercore.Effect[M]) {
+		switch e.Kind {
+		case peercore.Send:
+			for j := range e.To.All() {
+				lost := !w.next[w.wire(peer, j)].current()
+				step.Sent = append(step.Sent, Sent{To: j, Text: fmt.Sprint(e.Msg), Lost: lost})
+			}
+		case peercore.Hold, peercore.Lose:
+			step.Does = append(step.Does, e.String())
+		default: // pauses and timers show when they are over
+		}
+	}
+	w.apply(m)
+	w.observe = nil
+	copy(w.base, w.next)
+	for i := range w.n {
+		step.Peers = append(step.Peers, w.describe(i, describe))
+		step.Waits = append(step.Waits, w.base[i].waits)
+		step.Holds = append(step.Holds, w.base[i].holds)
+	}
+	return step
+}
+
+// textOf says what a move from base is, without who moves.
+func (w *worker[S, M, P]) textOf(m Move) string {
+	switch m.Kind {
+	case Deliver:
+		token := w.base[w.wire(int(m.From), int(m.Peer))].token(int(m.Index))
+		switch token[0] {
+		case tokenDown:
+			return fmt.Sprintf("loses %d", m.From)
+		case tokenUp:
+			return fmt.Sprintf("connects to %d", m.From)
+		}
+		message, _ := w.decode(token[1:])
+		return fmt.Sprint(message)
+	case Request:
+		return "requests"
+	case Release:
+		return "releases"
+	case GiveUp:
+		return "gives up"
+	case Wake:
+		return "ends its pause"
+	case Expire:
+		return m.Timer.String() + " over"
+	case Cut:
+		return "link breaks"
+	case Mend:
+		return "new connection"
+	case Crash:
+		return "crashes, memory lost"
+	default:
+		return m.String()
+	}
+}

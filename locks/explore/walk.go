@@ -1,0 +1,84 @@
+package explore
+
+import (
+	"fmt"
+
+	"locklab/locks/peerlock/peercore"
+)
+
+// Walk follows one way through the states of a scope, move by move, for tests that go
+// where no exploration fits. Rounds and timestamps are left as they are.
+type Walk[S, M any, P Core[S, M]] struct {
+	w    *worker[S, M, P]
+	sent int
+	// Effects, if not nil, is told of what every step asks for.
+	Effects func(peer int, e peercore.Effect[M])
+}
+
+// NewWalk is where an exploration of the scope would begin.
+func NewWalk[S, M any, P Core[S, M]](alg peercore.Algorithm[S, M], sc Scope) (*Walk[S, M, P], error) {
+	sc, err := sc.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	walk := &Walk[S, M, P]{w: newSystem[S, M, P](alg, sc).newWorker()}
+	walk.w.plain = true
+	walk.w.first()
+	copy(walk.w.base, walk.w.next)
+	walk.w.observe = func(peer int, e peercore.Effect[M]) {
+		walk.sent += e.To.Len()
+		if walk.Effects != nil {
+			walk.Effects(peer, e)
+		}
+	}
+	return walk, nil
+}
+
+// Moves is all that can happen next.
+func (k *Walk[S, M, P]) Moves() []Move { return k.w.moves(nil) }
+
+// Text is a move of Moves in words.
+func (k *Walk[S, M, P]) Text(m Move) string {
+	if m.Kind == Deliver {
+		return fmt.Sprintf("%d <- %d: %s", m.Peer, m.From, k.w.textOf(m))
+	}
+	return fmt.Sprintf("%d: %s", m.Peer, k.w.textOf(m))
+}
+
+// Take makes one of Moves.
+func (k *Walk[S, M, P]) Take(m Move) {
+	k.w.apply(m)
+	copy(k.w.base, k.w.next)
+}
+
+// Peer is the state of one peer, valid until the next call of any method.
+func (k *Walk[S, M, P]) Peer(i int) P {
+	core := P(&k.w.peers[i])
+	core.Load(k.w.base[i].bytes[peerCore:])
+	return core
+}
+
+// Sent is the number of messages that were sent so far.
+func (k *Walk[S, M, P]) Sent() int { return k.sent }
+
+// Violation is what the state violates, TwoHold or Starves; "" if nothing.
+func (k *Walk[S, M, P]) Violation() string {
+	copy(k.w.next, k.w.base)
+	return violation(k.w.wrong())
+}
+
+// Waits says that somebody waits.
+func (k *Walk[S, M, P]) Waits() bool { return k.w.waiting(k.w.base) != 0 }
+
+// Healed says that everybody is connected to everybody and knows it.
+func (k *Walk[S, M, P]) Healed() bool { return k.w.healed(k.w.base) }
+
+// Idle says that no peer remembers anything.
+func (k *Walk[S, M, P]) Idle() bool {
+	for _, p := range k.w.base[:k.w.n] {
+		if !p.idle {
+			return false
+		}
+	}
+	return true
+}
