@@ -71,9 +71,11 @@ func (s *State) Connected() peercore.Set { return s.connected }
 func (s *State) Bootstrapped() bool { return !s.recovering }
 
 // Idle says that nothing but Round would be lost by forgetting the state: nobody wants
-// the resource, and no recovery that it does by itself is under way.
+// the resource, and no recovery that it does by itself is under way. A control state is
+// never idle.
 func (s *State) Idle() bool {
-	return s.phase == None && !s.voted() && len(s.waiting) == 0 && (!s.recovering || s.cfg.Part == Resource)
+	return s.cfg.Part != Control && s.phase == None && !s.voted() && len(s.waiting) == 0 &&
+		(!s.recovering || s.cfg.Part == Resource)
 }
 
 // Running says whether Expire of the timer would do something. Recovery runs from the
