@@ -219,10 +219,9 @@ type sticky struct {
 }
 
 func (s *sticky) Write(p []byte) (int, error) {
-	if s.err != nil {
-		return len(p), nil
+	if s.err == nil {
+		_, s.err = s.w.Write(p)
 	}
-	_, s.err = s.w.Write(p)
 	return len(p), nil
 }
 

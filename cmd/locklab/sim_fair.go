@@ -56,9 +56,10 @@ func fairNetworks(peers int) []struct {
 func (f *simFlags) runFairness(ctx context.Context, spec locks.Spec, plan sim.Plan, stdout io.Writer) error {
 	texts := []string{spec.String()}
 	for _, other := range []string{"multiphase:fair=off", "multiphase:fair=on", "multiphase:rule=literal", "lamport", "ricart-agrawala", "2pc"} {
-		if other != texts[0] && !(texts[0] == "multiphase" && other == "multiphase:fair=on") {
-			texts = append(texts, other)
+		if other == texts[0] || (texts[0] == "multiphase" && other == "multiphase:fair=on") {
+			continue
 		}
+		texts = append(texts, other)
 	}
 	if f.peers > sim.MaxZones {
 		return fmt.Errorf("--peers: %d: want 2 to %d with --fairness", f.peers, sim.MaxZones)

@@ -46,12 +46,11 @@ func (r *simReport) shrink(simulator sim.Simulator, out string) error {
 		return err
 	}
 	r.Trace = lastLines(trace.String())
-	s, err := newReplay(r.Lock, m)
-	if err != nil {
-		r.NoReplay = err
-		return nil
+	var s replay
+	if s, r.NoReplay = newReplay(r.Lock, m); r.NoReplay == nil {
+		err = r.write(s, out)
 	}
-	return r.write(s, out)
+	return err
 }
 
 // lastLines are those of a trace that fit onto a screen or two.

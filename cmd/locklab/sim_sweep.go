@@ -195,7 +195,7 @@ func sweepText(w io.Writer, points []sim.Point, lock string) {
 	for _, zones := range sweepZones() {
 		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 		fmt.Fprintf(w, "%d zones\n", zones)
-		fmt.Fprintln(table, "  lock\tpeers\tmessages\tcontended\tacquire p50 ms\tp99\tcontended p50\tp99\thandoff p50\tp99\t")
+		fmt.Fprintln(table, "  lock\tpeers\tmessages\tcontended\tacquire p50 ms\tp99\tcontended p50\tp99\thandoff mean\tp99\t")
 		for _, p := range points {
 			if p.Zones != zones {
 				continue
@@ -205,7 +205,7 @@ func sweepText(w io.Writer, points []sim.Point, lock string) {
 				contended, late = ms(p.Contended.P50), ms(p.Contended.P99)
 			}
 			fmt.Fprintf(table, "  %s\t%d\t%.1f\t%.1f\t%s\t%s\t%s\t%s\t%s\t%s\t\n", p.Lock, p.Peers, p.Messages, p.MessagesContended,
-				ms(p.Acquire.P50), ms(p.Acquire.P99), contended, late, ms(p.Handoff.P50), ms(p.Handoff.P99))
+				ms(p.Acquire.P50), ms(p.Acquire.P99), contended, late, ms(p.Handoff.Mean), ms(p.Handoff.P99))
 		}
 		_ = table.Flush()
 		crossing(w, points, lock, zones)
@@ -221,7 +221,7 @@ func crossing(w io.Writer, points []sim.Point, lock string, zones int) {
 	}{
 		{"fewer messages", func(p sim.Point) float64 { return p.Messages }},
 		{"faster to acquire", func(p sim.Point) float64 { return float64(p.Acquire.P50) }},
-		{"faster to hand over", func(p sim.Point) float64 { return float64(p.Handoff.P50) }},
+		{"faster to hand over", func(p sim.Point) float64 { return float64(p.Handoff.Mean) }},
 	}
 	own := map[int]sim.Point{}
 	var others []string

@@ -1,5 +1,7 @@
 package sim
 
+import "slices"
+
 // begin lets a fault begin.
 func (s *simulator[S, M, P]) begin(k int) {
 	f := s.cfg.Faults[k]
@@ -55,7 +57,7 @@ func (s *simulator[S, M, P]) end(k int) {
 func (s *simulator[S, M, P]) crashed(r, k int) bool {
 	for i, f := range s.cfg.Faults {
 		until := int64(min(f.Until, s.cfg.Duration))
-		if i != k && f.Kind == Crash && int64(f.From) <= s.now && s.now < until && has(f.A, r) {
+		if i != k && f.Kind == Crash && int64(f.From) <= s.now && s.now < until && slices.Contains(f.A, r) {
 			return true
 		}
 	}

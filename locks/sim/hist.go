@@ -70,13 +70,6 @@ func (h *Hist) clear() {
 	*h = Hist{buckets: h.buckets}
 }
 
-// clone shares no memory.
-func (h *Hist) clone() Hist {
-	var c Hist
-	c.Merge(h)
-	return c
-}
-
 // Mean is 0 if there is no value.
 func (h *Hist) Mean() time.Duration {
 	if h.N == 0 {

@@ -46,6 +46,7 @@ func (s *simulator[S, M, P]) setLinks() {
 				}
 			}
 		}
+		s.res.Messages = 0 // what is said on meeting is not the price of an acquisition
 	}
 }
 

@@ -100,7 +100,7 @@ func withoutHit(c Config, n int) (Config, bool) {
 // a fault, or that requests cross sooner.
 func otherTimes(c Config, n int) (Config, bool) {
 	const longest = 2 * time.Second
-	changes := []struct{ by, to time.Duration }{{8, 1}, {2, 1}, {1, 8}, {1, 2}}
+	changes := []float64{8, 2, 1.0 / 8, 1.0 / 2}
 	if n >= 2*len(changes) {
 		return c, false
 	}
@@ -108,8 +108,8 @@ func otherTimes(c Config, n int) (Config, bool) {
 	if n >= len(changes) {
 		t = &c.Load.Hold
 	}
-	change := changes[n%len(changes)]
-	*t = min(max(*t, time.Millisecond)*change.by/change.to, longest)
+	changed := changes[n%len(changes)] * float64(max(*t, time.Millisecond))
+	*t = min(time.Duration(changed), longest)
 	return c, true
 }
 
@@ -143,11 +143,11 @@ func rounder(c Config, n int) (Config, bool) {
 	units := []time.Duration{time.Second, 500 * time.Millisecond, 100 * time.Millisecond, 50 * time.Millisecond, 10 * time.Millisecond, time.Millisecond}
 	unit := units[n%len(units)]
 	return onFault(c, n/len(units), func(f *Fault) {
-		length := max((f.Until-f.From+unit/2)/unit*unit, unit)
-		f.From = (f.From + unit/2) / unit * unit
+		length := max((f.Until - f.From).Round(unit), unit)
+		f.From = f.From.Round(unit)
 		f.Until = f.From + length
 		if f.Delay > 0 {
-			f.Delay = max(f.Delay/time.Millisecond, 1) * time.Millisecond
+			f.Delay = max(f.Delay.Truncate(time.Millisecond), time.Millisecond)
 		}
 	})
 }

@@ -292,6 +292,7 @@ func (s *simulator[S, M, P]) inside(i int, sl *slot[M]) {
 		if s.peers[i].pauses == sl.gen {
 			s.step(i, peercore.Event[M]{Kind: peercore.Wake})
 		}
+	default: // the others are not of one life of a process
 	}
 }
 

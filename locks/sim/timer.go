@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"locklab/locks/peerlock/peercore"
@@ -10,7 +11,7 @@ import (
 // last time that Renew was started.
 func (s *simulator[S, M, P]) start(i int, t peercore.Timer) {
 	p, lease := &s.peers[i], s.shell.Lease
-	from, takes := s.now, lease.TTL+lease.Margin // of Vote and Recovery
+	from, takes := s.now, lease.TTL+lease.Margin
 	switch t {
 	case peercore.Lease:
 		from, takes = p.asked, lease.TTL
@@ -19,6 +20,7 @@ func (s *simulator[S, M, P]) start(i int, t peercore.Timer) {
 		if takes == 0 { // never
 			return
 		}
+	default: // Vote, Recovery
 	}
 	d := &p.timers[t]
 	d.running = true
@@ -63,11 +65,11 @@ func (s *simulator[S, M, P]) due(i int, from int64, d time.Duration) int64 {
 	at, left := from, float64(d)
 	for {
 		rate, next, jump := s.clockAt(i, at)
-		if passes := float64(next-at) * rate; next < 0 || passes >= left {
+		passes := float64(next-at) * rate
+		if next < 0 || passes >= left {
 			return at + int64(left/rate)
-		} else {
-			left -= passes
 		}
+		left -= passes
 		at = next
 		if left -= float64(jump); left <= 0 {
 			return at
@@ -80,7 +82,7 @@ func (s *simulator[S, M, P]) due(i int, from int64, d time.Duration) int64 {
 func (s *simulator[S, M, P]) clockAt(i int, at int64) (rate float64, next int64, jump time.Duration) {
 	rate, next = 1, -1
 	for _, f := range s.cfg.Faults {
-		if f.Kind != Drift || !has(f.A, i) {
+		if f.Kind != Drift || !slices.Contains(f.A, i) {
 			continue
 		}
 		from, until := int64(f.From), int64(min(f.Until, s.cfg.Duration))
@@ -97,13 +99,4 @@ func (s *simulator[S, M, P]) clockAt(i int, at int64) (rate float64, next int64,
 		}
 	}
 	return rate, next, jump
-}
-
-func has(ranks []int, r int) bool {
-	for _, o := range ranks {
-		if o == r {
-			return true
-		}
-	}
-	return false
 }

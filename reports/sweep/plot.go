@@ -17,14 +17,21 @@ import (
 const (
 	panelWidth  = 300
 	legendWidth = 190
-	height      = 300
+	height      = 320
+	titleHeight = 24
 )
 
 // inks are the colours of the locks: those of the page of a report in the light.
 func inks() []color.RGBA {
 	return []color.RGBA{
-		{0x0b, 0x5c, 0xad, 0xff}, {0xb3, 0x47, 0x00, 0xff}, {0x0a, 0x73, 0x55, 0xff}, {0x9b, 0x2c, 0x77, 0xff},
-		{0x7a, 0x60, 0x00, 0xff}, {0x5a, 0x4f, 0xb0, 0xff}, {0x8a, 0x33, 0x24, 0xff}, {0x3d, 0x73, 0x17, 0xff},
+		{0x0b, 0x5c, 0xad, 0xff},
+		{0xb3, 0x47, 0x00, 0xff},
+		{0x0a, 0x73, 0x55, 0xff},
+		{0x9b, 0x2c, 0x77, 0xff},
+		{0x7a, 0x60, 0x00, 0xff},
+		{0x5a, 0x4f, 0xb0, 0xff},
+		{0x8a, 0x33, 0x24, 0xff},
+		{0x3d, 0x73, 0x17, 0xff},
 	}
 }
 
@@ -47,11 +54,14 @@ func SVG(f Figure, points []Point) ([]byte, error) {
 			legend = p.Legend
 		}
 		p.Legend = plot.NewLegend()
-		left := vg.Length(i * panelWidth)
-		p.Draw(draw.Crop(area, left+8, left+panelWidth-8-area.Max.X, 8, -8))
+		left := vg.Length(i) * panelWidth
+		p.Draw(draw.Crop(area, left+8, left+panelWidth-8-area.Max.X, 8, -titleHeight-8))
 	}
+	style := plot.New().Title.TextStyle
+	style.XAlign, style.YAlign = draw.XLeft, draw.YTop
+	area.FillText(style, vg.Point{X: 12, Y: height - 4}, f.Title)
 	legend.Top, legend.Left, legend.Padding = true, true, 3
-	legend.Draw(draw.Crop(area, vg.Length(panelWidth*len(zones)+4), -4, 0, -34))
+	legend.Draw(draw.Crop(area, vg.Length(panelWidth*len(zones)+4), -4, 0, -titleHeight-34))
 	var out bytes.Buffer
 	if _, err := canvas.WriteTo(&out); err != nil {
 		return nil, fmt.Errorf("draw %s: %w", f.Name, err)
@@ -80,7 +90,7 @@ func span(f Figure, points []Point) (low, high float64) {
 // panel draws one number of zones.
 func panel(f Figure, points []Point, locks []string, zones int, low, high float64) (*plot.Plot, error) {
 	p := plot.New()
-	p.Title.Text = fmt.Sprintf("%d zones: %s", zones, f.Unit)
+	p.Title.Text = fmt.Sprintf("%d zones, %s", zones, f.Unit)
 	p.X.Label.Text = "peers"
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
 	p.X.Tick.Marker, p.Y.Tick.Marker = plot.TickerFunc(decades), plot.TickerFunc(decades)
@@ -131,7 +141,7 @@ func decades(low, high float64) (ticks []plot.Tick) {
 			}
 			t := plot.Tick{Value: v}
 			if m == 1 {
-				t.Label = strconv.FormatFloat(v, 'g', 4, 64)
+				t.Label = strconv.FormatFloat(v, 'f', -1, 64)
 			}
 			ticks = append(ticks, t)
 		}

@@ -20,8 +20,8 @@ type Point struct {
 	Handoff           Spread
 }
 
-// Spread is three figures of a distribution.
-type Spread struct{ P50, P99, Max time.Duration }
+// Spread is some figures of a distribution.
+type Spread struct{ Mean, P50, P99, Max time.Duration }
 
 // Figure is one of the plots.
 type Figure struct {
@@ -39,7 +39,7 @@ func Figures() []Figure {
 		{"messages-contended", "messages per acquisition and release, ten want the lock", "messages", func(p Point) float64 { return p.MessagesContended }},
 		{"acquire", "time to acquire, median, nobody else wants the lock", "ms", func(p Point) float64 { return inMS(p.Acquire.P50) }},
 		{"contended", "time to acquire, median, ten want the lock all the time", "ms", func(p Point) float64 { return inMS(p.Contended.P50) }},
-		{"handoff", "from a release to the next holder, median", "ms", func(p Point) float64 { return inMS(p.Handoff.P50) }},
+		{"handoff", "from a release to the next holder, mean", "ms", func(p Point) float64 { return inMS(p.Handoff.Mean) }},
 	}
 }
 
@@ -49,13 +49,13 @@ func CSV(points []Point) ([]byte, error) {
 	w := csv.NewWriter(&out)
 	header := []string{"lock", "peers", "zones", "messages", "messages_contended"}
 	for _, name := range []string{"acquire", "contended", "handoff"} {
-		header = append(header, name+"_p50_ms", name+"_p99_ms", name+"_max_ms")
+		header = append(header, name+"_mean_ms", name+"_p50_ms", name+"_p99_ms", name+"_max_ms")
 	}
 	rows := [][]string{header}
 	for _, p := range points {
 		row := []string{p.Lock, strconv.Itoa(p.Peers), strconv.Itoa(p.Zones), number(p.Messages), number(p.MessagesContended)}
 		for _, s := range []Spread{p.Acquire, p.Contended, p.Handoff} {
-			for _, d := range []time.Duration{s.P50, s.P99, s.Max} {
+			for _, d := range []time.Duration{s.Mean, s.P50, s.P99, s.Max} {
 				row = append(row, number(float64(d)/1e6))
 			}
 		}

@@ -1,0 +1,85 @@
+package sim_test
+
+import (
+	"fmt"
+
+	"locklab/locks/peerlock/peercore"
+	"locklab/locks/sim"
+)
+
+// toy is a core that does what a test wants, and notes what the network does wrong.
+type toy struct {
+	self     int
+	peers    peercore.Set
+	log      *log
+	up       peercore.Set
+	sent     int
+	last     [8]int // of each peer on this connection; 0 before the first
+	request  func(t *toy) []peercore.Effect[int]
+	reaction func(t *toy, ev peercore.Event[int]) []peercore.Effect[int]
+}
+
+// log is shared by all peers of a run.
+type log struct {
+	wrong    []string
+	received int
+	losses   int
+	tokens   uint64
+}
+
+func (t *toy) Step(ev peercore.Event[int], out []peercore.Effect[int]) []peercore.Effect[int] {
+	switch ev.Kind {
+	case peercore.Connect:
+		if t.up.Has(ev.Peer) {
+			t.complain("connected twice", ev)
+		}
+		t.up, t.last[ev.Peer] = t.up.With(ev.Peer), 0
+	case peercore.Disconnect:
+		if !t.up.Has(ev.Peer) {
+			t.complain("lost what was not there", ev)
+		}
+		t.up = t.up.Without(ev.Peer)
+		t.log.losses++
+	case peercore.Receive:
+		if last := t.last[ev.Peer]; !t.up.Has(ev.Peer) || last != 0 && ev.Msg != last+1 {
+			t.complain(fmt.Sprintf("after message %d", last), ev)
+		}
+		t.last[ev.Peer] = ev.Msg
+		t.log.received++
+	case peercore.Request:
+		t.sent++ // to all, so that every connection sees consecutive numbers
+		if !t.peers.Empty() {
+			out = append(out, peercore.Effect[int]{Kind: peercore.Send, To: t.peers, Msg: t.sent})
+		}
+		return append(out, t.request(t)...)
+	case peercore.Leave, peercore.Wake, peercore.Expire, peercore.Recover:
+	}
+	if t.reaction != nil {
+		out = append(out, t.reaction(t, ev)...)
+	}
+	return out
+}
+
+func (t *toy) complain(what string, ev peercore.Event[int]) {
+	t.log.wrong = append(t.log.wrong, fmt.Sprintf("p%d: %s: %v from p%d, message %d", t.self, what, ev.Kind, ev.Peer, ev.Msg))
+}
+
+func (t *toy) Reset(like *toy, _ uint64) { *t = *like }
+func (t *toy) Round() uint64             { return 0 }
+func (t *toy) Idle() bool                { return false }
+func (t *toy) Bootstrapped() bool        { return true }
+
+// toys is a simulator of toys that answer a request so.
+func toys(l *log, request func(t *toy) []peercore.Effect[int]) sim.Simulator {
+	return sim.New(peercore.Algorithm[toy, int]{
+		New: func(self int, peers peercore.Set, _ bool) toy {
+			return toy{self: self, peers: peers, log: l, request: request}
+		},
+	}, sim.Shell{})
+}
+
+func hold(token uint64) []peercore.Effect[int] {
+	return []peercore.Effect[int]{{Kind: peercore.Hold, Token: token}}
+}
+
+func holdAtOnce(*toy) []peercore.Effect[int] { return hold(0) }
