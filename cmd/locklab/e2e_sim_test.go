@@ -1,0 +1,43 @@
+//go:build e2e
+
+package main_test
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestE2ESimReplay: what a simulation found, made small and written as a scenario shows
+// on real processes.
+func TestE2ESimReplay(t *testing.T) {
+	for lock, args := range map[string][]string{
+		"multiphase":              {"--faults", "partition,crash", "--seeds", "50"},
+		"multiphase:rule=literal": {"--seeds", "200"},
+	} {
+		file := filepath.Join(t.TempDir(), "found.yaml")
+		out := mustRun(t, 2, append([]string{"sim", lock, "--out", file}, args...)...)
+		replay := regexp.MustCompile(`(?m)^replay: +locklab run (.*)$`).FindStringSubmatch(out.stdout)
+		if replay == nil {
+			t.Fatalf("no command to replay:\n%s", out.stdout)
+		}
+		_, dir := compare(t, nil, 0, strings.Fields(replay[1])...)
+		rows := read(t, dir).Results
+		if len(rows) != 1 || rows[0].Verdict.Safety != "unsafe" {
+			t.Fatalf("%s: %+v", lock, rows)
+		}
+		if r := rows[0]; (r.Duplicates == nil || r.Duplicates.Total == 0) && (r.Overlaps == nil || *r.Overlaps == 0) {
+			t.Errorf("%s: neither duplicates nor overlaps: %+v", lock, r)
+		}
+	}
+}
+
+// TestE2ESimTrace: the same seed twice, to the byte.
+func TestE2ESimTrace(t *testing.T) {
+	args := []string{"sim", "multiphase", "--faults", "crash,slow", "--seed", "4", "--trace"}
+	first, second := mustRun(t, 0, args...), mustRun(t, 0, args...)
+	if first.stdout != second.stdout || strings.Count(first.stdout, "\n") < 1000 {
+		t.Errorf("two traces of %d and %d bytes", len(first.stdout), len(second.stdout))
+	}
+}

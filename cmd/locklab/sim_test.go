@@ -1,0 +1,238 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"locklab/chaos/scenario"
+	"locklab/locks/sim"
+)
+
+// simulate runs locklab sim in this process.
+func simulate(tb testing.TB, args ...string) (code int, stdout, stderr string) {
+	tb.Helper()
+	var out, logged bytes.Buffer
+	root := newRoot()
+	root.SetArgs(append([]string{"sim"}, args...))
+	root.SetOut(&out)
+	root.SetErr(&logged)
+	err := root.ExecuteContext(tb.Context())
+	switch exit, ok := errors.AsType[*exitError](err); {
+	case ok:
+		code = exit.code
+		if exit.err != nil {
+			logged.WriteString(exit.err.Error())
+		}
+	case err != nil:
+		code = exitCannotRun
+		logged.WriteString(err.Error())
+	}
+	return code, out.String(), logged.String()
+}
+
+func TestSimExitCodes(t *testing.T) {
+	dir := t.TempDir()
+	out := filepath.Join(dir, "found.yaml")
+	for _, c := range []struct {
+		code int
+		args string
+	}{
+		{exitOK, "multiphase --seeds 20"},
+		{exitOK, "lamport --seeds 20 --faults partition,crash,pause,slow,drift --give-up 20ms"},
+		{exitOK, "multiphase:quorum --seeds 20 --faults partition --peers 5"},
+		{exitViolated, "multiphase --seeds 20 --faults partition --no-shrink"},
+		{exitViolated, "multiphase:rule=literal --seeds 200 --out " + out},
+		{exitInconclusive, "multiphase --seeds 2 --max-events 1000"},
+		{exitCannotRun, "redlock"},
+		{exitCannotRun, "zookeper"},
+		{exitCannotRun, "multiphase:rule=x"},
+		{exitCannotRun, "multiphase --faults flood"},
+		{exitCannotRun, "multiphase --peers 0"},
+		{exitCannotRun, "multiphase --zones 31"},
+		{exitCannotRun, "multiphase --seeds 0"},
+		{exitCannotRun, "multiphase --duration 0s"},
+		{exitCannotRun, "multiphase --think -1s"},
+		{exitCannotRun, "multiphase --jitter -1"},
+		{exitCannotRun, "multiphase --sweep 2..10"},
+		{exitCannotRun, "multiphase --sweep peers=2..2000"},
+		{exitCannotRun, "multiphase --sweep peers=2..3 --against redlock"},
+		{exitCannotRun, "multiphase --against lamport"},
+		{exitCannotRun, "multiphase --seeds 20 --faults partition --out " + filepath.Join(dir, "missing", "x.yaml")},
+		{exitCannotRun, ""},
+	} {
+		code, stdout, stderr := simulate(t, strings.Fields(c.args)...)
+		if code != c.code {
+			t.Errorf("sim %s: exit code %d, want %d\n%s\n%s", c.args, code, c.code, stdout, stderr)
+		}
+		if c.code == exitCannotRun && stderr == "" {
+			t.Errorf("sim %s: no word of what is wrong", c.args)
+		}
+	}
+	if _, err := scenario.Load(out); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSimPrintsTheSameAgain(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, args := range []string{
+		"multiphase --seeds 30 --faults partition,crash,pause",
+		"multiphase --seeds 30 --faults partition,crash,pause --json",
+		"multiphase:quorum --seed 5 --faults partition,crash,pause,slow,drift --trace --duration 2s",
+		"multiphase --fairness --seeds 2 --duration 1s --peers 3",
+	} {
+		code, first, _ := simulate(t, strings.Fields(args)...)
+		again, second, _ := simulate(t, strings.Fields(args)...)
+		if first != second || code != again || first == "" {
+			t.Errorf("sim %s: two outputs (%d and %d bytes), exit codes %d and %d", args, len(first), len(second), code, again)
+		}
+	}
+}
+
+func TestSimJSON(t *testing.T) {
+	t.Chdir(t.TempDir())
+	code, out, _ := simulate(t, "multiphase", "--seeds", "50", "--faults", "partition", "--json")
+	var got struct {
+		Schema   string
+		Violated bool
+		Findings []struct{ Name string }
+		Ranks    []struct{ Grants uint64 }
+		Minimal  struct {
+			Peers    int
+			Faults   []sim.Fault
+			Trace    []string
+			Scenario string
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	m := got.Minimal
+	if code != exitViolated || got.Schema != "locklab/sim/v1" || !got.Violated || len(got.Findings) == 0 || len(got.Ranks) != 3 ||
+		m.Peers != 2 || len(m.Faults) != 1 || len(m.Trace) == 0 {
+		t.Errorf("exit code %d: %+v", code, got)
+	}
+	if _, err := scenario.Load(m.Scenario); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSimSweep(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "sweep")
+	code, out, stderr := simulate(t, "multiphase", "--sweep", "peers=2..12", "--against", "ricart-agrawala,multiphase:fair=off", "--out", dir)
+	if code != exitOK {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	if want := "ricart-agrawala is fewer messages than multiphase from 2 peers on"; !strings.Contains(out, want) {
+		t.Errorf("no %q in\n%s", want, out)
+	}
+	for _, name := range []string{"sweep.csv", "messages.svg", "messages-contended.svg", "acquire.svg", "contended.svg", "handoff.svg"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() < 500 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestSimFairness(t *testing.T) {
+	code, out, stderr := simulate(t, "multiphase", "--fairness", "--peers", "5", "--seeds", "10")
+	if code != exitOK {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	for _, want := range []string{
+		"the flow of the rules, as described: no: somebody was passed",
+		"the flow and the debt rule (fair=on): nobody was passed more than",
+		"but it is unsafe",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+}
+
+// TestReplays checks what scenarios say of each kind of finding.
+func TestReplays(t *testing.T) {
+	const s = time.Second
+	cut := sim.Fault{Kind: sim.Partition, From: s, Until: 2 * s, A: []int{0}, B: []int{1}}
+	oneWay := sim.Fault{Kind: sim.Partition, From: s, Until: 6 * s, A: []int{0, 1}, B: []int{2}, OneWay: true}
+	for name, c := range map[string]struct {
+		peers   int
+		faults  []sim.Fault
+		load    sim.Load
+		kind    sim.FindingKind
+		want    []string // in the file
+		command string   // in the command
+		refused string
+	}{
+		"cut": {
+			peers: 2, faults: []sim.Fault{cut},
+			want:    []string{`at: 2s, for: 4s, fault: partition, mode: hold, between: ["node:master-a", "node:master-c"]`, `"multiphase:fair=off": {safety: unsafe}`},
+			command: "--topology seoul-2az --workload matchmaking --duration 12s",
+		},
+		"one way": {
+			peers: 3, faults: []sim.Fault{oneWay},
+			want: []string{
+				`at: 2s, for: 5s, fault: partition, mode: hold, from: "node:master-a", to: "node:master-c"`,
+				`at: 2s, for: 5s, fault: partition, mode: hold, from: "node:master-b", to: "node:master-c"`,
+			},
+			command: "--topology seoul-3az",
+		},
+		"stopped holder": {
+			peers: 2, faults: []sim.Fault{{Kind: sim.Pause, From: s, Until: 2 * s, A: []int{1}}},
+			want: []string{"fault: pause, target: holder"}, command: "--workload mutex",
+		},
+		"crash": {
+			peers: 2, faults: []sim.Fault{{Kind: sim.Crash, From: s, Until: 2 * s, A: []int{0}}, cut},
+			want: []string{`at: 2s, for: 4s, fault: kill, target: "node:master-a"`}, command: "--duration 12s",
+		},
+		"nothing broken": {
+			peers: 3, want: []string{"fault: jitter, between: [zones]"}, command: "--topology seoul-3az --workload mutex --duration 12s --clients 1 --hold 20ms",
+		},
+		"slow": {
+			peers: 3, faults: []sim.Fault{{Kind: sim.Slow, From: s, Until: 2 * s, A: []int{0}, B: []int{1}, Delay: 30 * time.Millisecond}},
+			want: []string{`at: 2s, for: 1s, fault: latency, delay: 30ms, between: ["node:master-a", "node:master-b"]`}, command: "--hold 20ms",
+		},
+		"too many":   {peers: 4, faults: []sim.Fault{cut}, refused: "4 peers"},
+		"drift":      {peers: 2, faults: []sim.Fault{{Kind: sim.Drift, Until: s, A: []int{0}, Rate: 2}}, refused: "clocks"},
+		"gives up":   {peers: 3, load: sim.Load{GiveUp: s}, refused: "give up"},
+		"no overlap": {peers: 3, kind: sim.Stuck, refused: "stuck"},
+		"much too long": {peers: 2, faults: []sim.Fault{
+			{Kind: sim.Pause, From: s, Until: s + 10*time.Millisecond, A: []int{0}}, {Kind: sim.Pause, From: 2 * s, Until: 3 * s, A: []int{0}},
+		}, refused: "would take"},
+	} {
+		kind := c.kind
+		if kind == "" {
+			kind = sim.Overlap
+		}
+		found := sim.Finding{Kind: kind, A: 1, B: 0}
+		r, err := newReplay("multiphase:fair=off", sim.Minimal{Config: sim.Config{Peers: c.peers, Zones: c.peers, Faults: c.faults, Load: c.load}, Finding: found})
+		if c.refused != "" {
+			if err == nil || !strings.Contains(err.Error(), c.refused) {
+				t.Errorf("%s: want an error with %q, got %v", name, c.refused, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		command := r.command("f.yaml")
+		text := r.yaml(command, sim.Group{Name: found.Name(), Example: found})
+		if _, err := scenario.Parse("f.yaml", text); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, text)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("%s: no %q in\n%s", name, want, text)
+			}
+		}
+		if !strings.Contains(command, c.command) || !strings.Contains(string(text), command) {
+			t.Errorf("%s: command %s, want %s", name, command, c.command)
+		}
+	}
+}
