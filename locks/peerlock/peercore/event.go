@@ -37,10 +37,12 @@ const (
 	// answers, makes the lease end one lease time after the last Start of Renew.
 	Renew
 	// Vote is over when the one to whom this peer gave its vote can't believe any more
-	// that it has it: a Lease and a margin for clocks that drift, after it was asked.
+	// that it has it: a Lease and a margin for clocks that drift, after it was asked. So
+	// it never counts from before the event of the step that starts it.
 	Vote
 	// Recovery is over when whatever this peer granted before it lost its memory can't
-	// be believed in any more: as long as Vote, from when it started.
+	// be believed in any more: as long as Vote, from when it started. No effect starts it:
+	// it runs from the beginning if the new state says so, see [Timed].
 	Recovery
 	Timers // how many there are
 )
