@@ -43,13 +43,14 @@
 // one asks in vain, because it sees too few of them.
 //
 // If lease timing is violated (a peer was suspended without noticing, a clock ran too
-// fast), two peers can hold at once. The tokens of grants grow all the same: what
-// the lock protects must refuse tokens below one that it has seen.
+// fast), two peers can hold at once, and one that was granted the lock later can have the
+// lower token. But no two grants have the same: what the lock protects must refuse
+// tokens below one that it has seen.
 //
 // # Loss of memory
 //
-// Votes are in memory. A peer that starts does not know whether it took part before, so it
-// always recovers first: it neither votes nor asks until its Recovery timer is over, when
+// Votes are in memory. A peer that starts, and was not told that the whole cluster is new,
+// may have taken part before, so it recovers first: it neither votes nor asks until its Recovery timer is over, when
 // nobody relies any more on a vote that it may have given. Only then it asks the others
 // which tokens were used (Ask, Floor), and waits for the answers of N - majority + 1
 // peers that are not recovering, which have a member in common with every majority that

@@ -34,10 +34,10 @@ type graph struct {
 // statesMax ends an exploration that grows too large.
 const statesMax = 1_000_000
 
-// explore visits every reachable world, nearest first. It looks for two holders, for
+// search visits every reachable world, nearest first. It looks for two holders, for
 // tokens that do not grow, and for a waiting peer to which no continuation at all gives
 // the lock.
-func explore(sc scope) verdict {
+func search(sc scope) verdict {
 	type reached struct {
 		at    int32
 		world *world

@@ -377,13 +377,13 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 			if honest.peers == 0 {
 				honest = m.sc
 			}
-			if v := explore(honest); v.violation == m.want || v.violation == tooLarge {
+			if v := search(honest); v.violation == m.want || v.violation == tooLarge {
 				t.Errorf("with the rule: %v", v)
 			} else {
 				t.Logf("with the rule %q: %v", m.rule, v)
 			}
 			m.sc.step = m.step
-			v := explore(m.sc)
+			v := search(m.sc)
 			if v.violation != m.want {
 				t.Errorf("without the rule: want %q, got %v", m.want, v)
 			}
