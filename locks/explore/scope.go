@@ -70,13 +70,19 @@ func (sc Scope) withDefaults() (Scope, error) {
 	if sc.Peers < 2 || sc.Peers > peersMost {
 		return sc, fmt.Errorf("scope: %d peers, want 2 to %d: %w", sc.Peers, peersMost, locks.ErrInvalid)
 	}
+	sc.fillIn()
+	if len(sc.Requests) != sc.Peers {
+		return sc, fmt.Errorf("scope: requests of %d peers, want %d: %w", len(sc.Requests), sc.Peers, locks.ErrInvalid)
+	}
+	return sc, errors.Join(sc.checkCounts(), sc.checkRanks())
+}
+
+// fillIn is what zero fields stand for.
+func (sc *Scope) fillIn() {
 	if sc.Requests == nil {
 		for range sc.Peers {
 			sc.Requests = append(sc.Requests, sc.Rounds)
 		}
-	}
-	if len(sc.Requests) != sc.Peers {
-		return sc, fmt.Errorf("scope: requests of %d peers, want %d: %w", len(sc.Requests), sc.Peers, locks.ErrInvalid)
 	}
 	if sc.Links != nil {
 		sc.Cuts = len(sc.Links)
@@ -90,7 +96,6 @@ func (sc Scope) withDefaults() (Scope, error) {
 	if sc.MemoryMax == 0 {
 		sc.MemoryMax = MemoryMost
 	}
-	return sc, errors.Join(sc.checkCounts(), sc.checkRanks())
 }
 
 func (sc *Scope) checkCounts() error {
@@ -133,13 +138,14 @@ func (sc *Scope) checkRanks() error {
 
 // String says what is explored, for people.
 func (sc Scope) String() string {
+	sc.fillIn()
 	parts := []string{fmt.Sprintf("%d peers", sc.Peers)}
-	if sc.Requests != nil && sc.uneven() {
+	if sc.uneven() {
 		parts = append(parts, fmt.Sprintf("%v requests", sc.Requests))
-	} else if sc.Rounds == Any {
+	} else if sc.Requests[0] == Any {
 		parts = append(parts, "any number of requests each")
 	} else {
-		parts = append(parts, plural(sc.Rounds, "request")+" each")
+		parts = append(parts, plural(sc.Requests[0], "request")+" each")
 	}
 	if sc.GiveUps == 0 {
 		parts = append(parts, "nobody gives up")
@@ -175,7 +181,7 @@ func (sc *Scope) faults() []string {
 
 func (sc *Scope) uneven() bool {
 	for _, r := range sc.Requests {
-		if r != sc.Rounds {
+		if r != sc.Requests[0] {
 			return true
 		}
 	}

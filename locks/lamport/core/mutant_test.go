@@ -3,38 +3,22 @@ package core_test
 import (
 	"testing"
 
+	"locklab/locks/explore"
+	"locklab/locks/lamport"
 	"locklab/locks/lamport/core"
 	"locklab/locks/peerlock/peercore"
 	"locklab/locks/peerlock/peertest"
 )
 
-// mutant is the core with a rule broken.
-type mutant struct {
-	core.State
-	mutate mutation
-}
-
-// mutation steps s in place of its own Step.
-type mutation func(s *core.State, ev core.Event) []core.Effect
-
-func (m *mutant) Step(ev core.Event, out []core.Effect) []core.Effect {
-	return append(out, m.mutate(&m.State, ev)...)
-}
-
-func (m *mutant) Clone() mutant { return mutant{m.State.Clone(), m.mutate} }
+type mutation = peertest.Mutation[core.State, core.Message]
 
 func isReceived(ev core.Event, kind core.MessageKind) bool {
 	return ev.Kind == peercore.Receive && ev.Msg.Kind == kind
 }
 
 // without leaves out what is sent of one kind.
-func without(out []core.Effect, kind core.MessageKind) (rest []core.Effect) {
-	for _, e := range out {
-		if e.Kind != peercore.Send || e.Msg.Kind != kind {
-			rest = append(rest, e)
-		}
-	}
-	return rest
+func without(out []core.Effect, kind core.MessageKind) []core.Effect {
+	return peertest.WithoutSends(out, func(m core.Message) bool { return m.Kind == kind })
 }
 
 // TestEveryRuleIsNeeded breaks one rule after the other: each break is found.
@@ -42,12 +26,12 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 	tests := []struct {
 		name   string
 		want   string
-		sc     peertest.Scope[mutant, core.Message]
+		sc     explore.Scope
 		mutate mutation
 	}{
 		{
-			"a holder acknowledges earlier requests too", peertest.TwoHold,
-			peertest.Scope[mutant, core.Message]{Peers: 2, Requests: []int{2, 2}, Crashes: []int{0}, Mends: 1},
+			"a holder acknowledges earlier requests too", explore.TwoHold,
+			explore.Scope{Peers: 2, Requests: []int{2, 2}, Crashed: []int{0}, Mends: 1},
 			func(s *core.State, ev core.Event) []core.Effect {
 				out := s.Step(ev, nil)
 				if isReceived(ev, core.Request) && len(out) == 0 {
@@ -59,8 +43,8 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 			},
 		},
 		{
-			"a later request counts as heard", peertest.TwoHold,
-			peertest.Scope[mutant, core.Message]{Peers: 2, Requests: []int{2, 2}, Crashes: []int{0}, Mends: 1},
+			"a later request counts as heard", explore.TwoHold,
+			explore.Scope{Peers: 2, Requests: []int{2, 2}, Crashed: []int{0}, Mends: 1},
 			func(s *core.State, ev core.Event) []core.Effect {
 				out := s.Step(ev, nil)
 				if isReceived(ev, core.Request) && ev.Msg.At >= s.At() {
@@ -71,8 +55,8 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 			},
 		},
 		{
-			"an acknowledgement of any request counts", peertest.TwoHold,
-			peertest.Scope[mutant, core.Message]{Peers: 2, Requests: []int{2, 2}, GiveUps: 2, Crashes: []int{0}, Mends: 1},
+			"an acknowledgement of any request counts", explore.TwoHold,
+			explore.Scope{Peers: 2, Requests: []int{2, 2}, GiveUps: 2, Crashed: []int{0}, Mends: 1},
 			func(s *core.State, ev core.Event) []core.Effect {
 				if isReceived(ev, core.Ack) {
 					ev.Msg.At = s.At()
@@ -81,8 +65,8 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 			},
 		},
 		{
-			"requests are not put in order", peertest.TwoHold,
-			peertest.Scope[mutant, core.Message]{Peers: 2, Requests: []int{1, 1}},
+			"requests are not put in order", explore.TwoHold,
+			explore.Scope{Peers: 2, Requests: []int{1, 1}},
 			func(s *core.State, ev core.Event) []core.Effect {
 				out := s.Step(ev, nil)
 				if isReceived(ev, core.Request) && s.Waits() { // as if it were released at once
@@ -94,8 +78,8 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 			},
 		},
 		{
-			"giving up sends nothing", peertest.Stuck,
-			peertest.Scope[mutant, core.Message]{Peers: 2, Requests: []int{1, 1}, GiveUps: 1},
+			"giving up sends nothing", explore.Stuck,
+			explore.Scope{Peers: 2, Requests: []int{1, 1}, GiveUps: 1},
 			func(s *core.State, ev core.Event) []core.Effect {
 				gaveUp := s.Waits() && ev.Kind == peercore.Leave
 				out := s.Step(ev, nil)
@@ -106,8 +90,8 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 			},
 		},
 		{
-			"a new connection does not hear of the request", peertest.Stuck,
-			peertest.Scope[mutant, core.Message]{Peers: 2, Requests: []int{1, 0}, Cuts: [][2]int{{0, 1}}, Mends: 1},
+			"a new connection does not hear of the request", explore.Stuck,
+			explore.Scope{Peers: 2, Requests: []int{1, 0}, Links: [][2]int{{0, 1}}, Mends: 1},
 			func(s *core.State, ev core.Event) []core.Effect {
 				out := s.Step(ev, nil)
 				if ev.Kind == peercore.Connect {
@@ -120,16 +104,10 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			base := with(scope{}, false)
-			tt.sc.Append = base.Append
-			tt.sc.New = func(self int, peers peercore.Set) mutant {
-				return mutant{base.New(self, peers), tt.mutate}
-			}
-			v := peertest.Explore[mutant, core.Message](tt.sc)
-			if v.Violation != tt.want {
-				t.Errorf("want %q, got %v", tt.want, v)
-			}
-			t.Log(v)
+			tt.sc.Stuck = explore.StuckAnywhere
+			alg := lamport.Options{}.Algorithm()
+			peertest.ExploreMutant(t, tt.want, alg, tt.sc, tt.mutate)
+			peertest.Explore(t, "", alg, tt.sc) // the core as it is passes
 		})
 	}
 }

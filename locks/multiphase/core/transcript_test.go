@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"locklab/locks/explore"
+	"locklab/locks/multiphase"
 	"locklab/locks/multiphase/core"
 )
 
@@ -47,10 +50,14 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
+// walk is what a transcript goes through.
+type walk = explore.Walk[core.State, core.Message, *core.State]
+
 // transcribe runs the commands of a transcript and returns it with what they give.
 func transcribe(t *testing.T, text string) string {
 	var out strings.Builder
-	var w *world
+	var w *walk
+	peers := 0
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
 		command, isCommand := strings.CutPrefix(line, "> ")
@@ -63,84 +70,124 @@ func transcribe(t *testing.T, text string) string {
 		fmt.Fprintln(&out, line)
 		fields := strings.Fields(command)
 		if fields[0] == "peers" {
-			w = newWorld(parseScope(t, fields[1:]))
-			w.effects = func(peer int, e core.Effect) { fmt.Fprintf(&out, "  %d: %v\n", peer, e) }
+			w, peers = parseScope(t, fields[1:])
+			w.Effects = func(peer int, e core.Effect) { fmt.Fprintf(&out, "  %d: %v\n", peer, e) }
 			continue
 		}
 		if w == nil {
 			t.Fatalf("%q comes before peers", line)
 		}
-		w.obey(t, fields, &out)
+		obey(t, w, peers, fields, &out)
 	}
 	return out.String()
 }
 
-func parseScope(t *testing.T, fields []string) *scope {
-	n := number(t, fields[0])
-	sc := &scope{peers: n, requests: make([]int, n), options: core.DefaultOptions()}
+func parseScope(t *testing.T, fields []string) (w *walk, peers int) {
+	sc := explore.Scope{
+		Peers: number(t, fields[0]), Rounds: explore.Any, GiveUps: explore.Any, Cuts: 100, Mends: explore.Any,
+	}
+	options := core.DefaultOptions()
 	for _, f := range fields[1:] {
 		key, value, _ := strings.Cut(f, "=")
 		switch key {
 		case "apart":
-			sc.forming = true
+			sc.Forming = true
 		case "rule":
-			sc.options.Rule = core.RuleLiteral
+			options.Rule = core.RuleLiteral
 		case "off":
 			for rule := range strings.SplitSeq(value, ",") {
-				*map[string]*bool{"fair": &sc.options.Fair, "view": &sc.options.View, "rounds": &sc.options.Rounds}[rule] = false
+				*map[string]*bool{"fair": &options.Fair, "view": &options.View, "rounds": &options.Rounds}[rule] = false
 			}
 		default:
 			t.Fatalf("unknown option %q", f)
 		}
 	}
-	return sc
+	w, err := explore.NewWalk(multiphase.Options{Rules: options}.Algorithm(), sc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, sc.Peers
 }
 
-func (w *world) obey(t *testing.T, fields []string, out *strings.Builder) {
-	n := len(w.peers)
+func obey(t *testing.T, w *walk, peers int, fields []string, out *strings.Builder) {
 	switch fields[0] {
 	case "deliver":
 		i, j := number(t, fields[1]), number(t, fields[2])
-		if len(w.wires[i*n+j]) == 0 {
-			t.Fatalf("nothing is on its way from %d to %d after:\n%s", i, j, out)
-		}
-		w.deliverTo(i, j, out)
+		take(t, w, out, func(m explore.Move) bool {
+			return m.Kind == explore.Deliver && int(m.From) == i && int(m.Peer) == j
+		})
 	case "run":
 		for moved := true; moved; {
 			moved = false
-			for i := range n * n {
-				for len(w.wires[i]) > 0 {
+			for i := range peers * peers {
+				for deliver(w, i/peers, i%peers, out) {
 					moved = true
-					w.deliverTo(i/n, i%n, out)
 				}
 			}
 		}
 	case "cut", "mend":
 		i, j := number(t, fields[1]), number(t, fields[2])
-		if fields[0] == "cut" {
-			w.lose(i, j, len(w.wires[i*n+j]))
-			w.lose(j, i, len(w.wires[j*n+i]))
-			return
+		kind := map[string]explore.MoveKind{"cut": explore.Cut, "mend": explore.Mend}[fields[0]]
+		var last explore.Move // of several ways to break, the one in which all still arrives
+		for _, m := range w.Moves() {
+			if m.Kind == kind && min(m.Peer, m.From) == int8(min(i, j)) && max(m.Peer, m.From) == int8(max(i, j)) {
+				last = m
+			}
 		}
-		w.wires[i*n+j] = append(w.wires[i*n+j], token{kind: 'u'})
-		w.wires[j*n+i] = append(w.wires[j*n+i], token{kind: 'u'})
+		if last.Kind == 0 {
+			t.Fatalf("no %s of %d and %d is possible after:\n%s", fields[0], i, j, out)
+		}
+		w.Take(last)
 	case "show":
-		for i := range w.peers {
-			fmt.Fprintf(out, "  %d: %v, connected to %v\n", i, w.peers[i].Phase(), w.peers[i].Connected())
+		for i := range peers {
+			fmt.Fprintf(out, "  %d: %v, connected to %v\n", i, w.Peer(i).Phase(), w.Peer(i).Connected())
 		}
 	default:
-		kind := map[string]core.EventKind{"request": core.Request, "leave": core.Leave}[fields[1]]
-		w.step(number(t, fields[0]), core.Event{Kind: kind})
+		i := number(t, fields[0])
+		take(t, w, out, func(m explore.Move) bool {
+			if int(m.Peer) != i {
+				return false
+			}
+			if fields[1] == "leave" {
+				return m.Kind == explore.Release || m.Kind == explore.GiveUp
+			}
+			return m.Kind == explore.Request
+		})
 	}
 }
 
-func (w *world) deliverTo(i, j int, out *strings.Builder) {
-	n := len(w.peers)
-	token := w.wires[i*n+j][0]
-	what := map[byte]string{'d': "lost", 'u': "connected", 'm': token.msg.String()}[token.kind]
-	fmt.Fprintf(out, "  %d <- %d: %s\n", j, i, what)
-	_, next := w.deliver(i, j)
-	*w = *next
+// take makes the first move that fits.
+func take(t *testing.T, w *walk, out *strings.Builder, fits func(explore.Move) bool) {
+	moves := w.Moves()
+	i := slices.IndexFunc(moves, fits)
+	if i < 0 {
+		t.Fatalf("that is not possible after:\n%s", out)
+	}
+	if moves[i].Kind == explore.Deliver {
+		deliver(w, int(moves[i].From), int(moves[i].Peer), out)
+		return
+	}
+	w.Take(moves[i])
+}
+
+// deliver lets the next token from i to j arrive, if there is one.
+func deliver(w *walk, i, j int, out *strings.Builder) bool {
+	for _, m := range w.Moves() {
+		if m.Kind != explore.Deliver || int(m.From) != i || int(m.Peer) != j {
+			continue
+		}
+		what := strings.TrimPrefix(w.Text(m), fmt.Sprintf("%d <- %d: ", j, i))
+		switch {
+		case strings.HasPrefix(what, "loses"):
+			what = "lost"
+		case strings.HasPrefix(what, "connects"):
+			what = "connected"
+		}
+		fmt.Fprintf(out, "  %d <- %d: %s\n", j, i, what)
+		w.Take(m)
+		return true
+	}
+	return false
 }
 
 func number(t *testing.T, s string) int {

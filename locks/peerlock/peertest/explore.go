@@ -1,152 +1,95 @@
 package peertest
 
 import (
-	"fmt"
-	"hash/maphash"
-	"slices"
 	"strings"
+	"testing"
+
+	"locklab/locks/explore"
+	"locklab/locks/peerlock/peercore"
 )
 
-// What an exploration can find.
-const (
-	TwoHold  = "two peers hold the lock"
-	Stuck    = "somebody waits and can never get the lock any more"
-	TooLarge = "more states than allowed"
-)
-
-// Verdict of an exploration. A violation comes with the shortest way to it.
-type Verdict struct {
-	States    int
-	Violation string // "" if there is none
-	Trace     []string
+// Explore visits every state within the scope and fails unless it finds that
+// violation, or sees all if want is "".
+func Explore[S, M any, P explore.Core[S, M]](t *testing.T, want string, alg peercore.Algorithm[S, M], sc explore.Scope) {
+	t.Helper()
+	r, err := explore.Of[S, M, P](alg, nil).Explore(t.Context(), sc, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var trace strings.Builder
+	if r.Trace != nil {
+		if err := r.Trace.WriteText(&trace); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r.Violation != want || (want == "" && r.Ended != explore.Complete) {
+		t.Errorf("want %q, got %v after %d states\n%s%s", want, r.Ended, r.States, trace.String(), r.Violation)
+	}
+	t.Logf("%v: %d states\n%s%s", r.Scope, r.States, trace.String(), r.Violation)
 }
 
-func (v Verdict) String() string {
-	if v.Violation == "" {
-		return fmt.Sprintf("%d states, nothing violated", v.States)
-	}
-	return fmt.Sprintf("%s, %d states seen:\n  %s", v.Violation, v.States, strings.Join(v.Trace, "\n  "))
+// Mutant is a core with a rule broken.
+type Mutant[S, M any, P explore.Core[S, M]] struct {
+	State  S
+	mutate Mutation[S, M]
 }
 
-// graph is what an exploration remembers of the worlds that it has seen.
-type graph struct {
-	numbers map[[2]uint64]int32 // by two hashes of the encoding
-	parents []int32
-	names   []string // of the move from the parent
-	waits   []uint64 // the peers that wait, one bit for each
-	holds   []uint64
-	edges   [][2]int32 // from, to
+// Mutation takes a step in place of the core's own Step.
+type Mutation[S, M any] func(s *S, ev peercore.Event[M]) []peercore.Effect[M]
+
+// Step calls the mutation.
+func (m *Mutant[S, M, P]) Step(ev peercore.Event[M], out []peercore.Effect[M]) []peercore.Effect[M] {
+	return append(out, m.mutate(&m.State, ev)...)
 }
 
-// Explore visits every reachable world, nearest first. It looks for two holders, and
-// for a waiting peer to which no continuation at all gives the lock.
-func Explore[S, M any, P Core[S, M]](sc Scope[S, M]) Verdict {
-	type reached struct {
-		at    int32
-		world *World[S, M, P]
-	}
-	seeds := [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
-	g := graph{numbers: map[[2]uint64]int32{}}
-	var buf []byte
-	var next []reached
-	add := func(parent int32, name string, w *World[S, M, P]) (violation string) {
-		buf = w.encode(buf[:0])
-		key := [2]uint64{maphash.Bytes(seeds[0], buf), maphash.Bytes(seeds[1], buf)}
-		at, known := g.numbers[key]
-		if !known {
-			at = int32(len(g.parents))
-			g.numbers[key] = at
-			g.parents = append(g.parents, parent)
-			g.names = append(g.names, name)
-			waits, holds := uint64(0), uint64(0)
-			for i := range w.peers {
-				if w.Peer(i).Waits() {
-					waits |= 1 << i
-				}
-				if w.Peer(i).Holds() {
-					holds |= 1 << i
-				}
-			}
-			g.waits, g.holds = append(g.waits, waits), append(g.holds, holds)
-			next = append(next, reached{at, w})
-		}
-		if parent != at {
-			g.edges = append(g.edges, [2]int32{parent, at})
-		}
-		switch {
-		case w.TwoHold():
-			return TwoHold
-		case sc.StatesMax > 0 && len(g.parents) > sc.StatesMax:
-			return TooLarge
-		}
-		return ""
-	}
-	add(0, "", NewWorld[S, M, P](&sc))
-	for len(next) > 0 {
-		level := next
-		next = nil
-		for _, r := range level {
-			for _, m := range r.world.Moves() {
-				if violation := add(r.at, m.Name, m.Next); violation != "" {
-					return g.verdict(violation, int32(len(g.parents)-1))
-				}
-			}
-		}
-	}
-	if at, stuck := g.stuck(sc.Peers); stuck {
-		return g.verdict(Stuck, at)
-	}
-	return Verdict{States: len(g.parents)}
+// Waits is the core's.
+func (m *Mutant[S, M, P]) Waits() bool { return P(&m.State).Waits() }
+
+// Holds is the core's.
+func (m *Mutant[S, M, P]) Holds() bool { return P(&m.State).Holds() }
+
+// Idle is the core's.
+func (m *Mutant[S, M, P]) Idle() bool { return P(&m.State).Idle() }
+
+// Round is the core's.
+func (m *Mutant[S, M, P]) Round() uint64 { return P(&m.State).Round() }
+
+// AppendEncode is the core's.
+func (m *Mutant[S, M, P]) AppendEncode(b []byte) []byte { return P(&m.State).AppendEncode(b) }
+
+// Load is the core's.
+func (m *Mutant[S, M, P]) Load(b []byte) []byte { return P(&m.State).Load(b) }
+
+// Renumber is the core's, which must have it.
+func (m *Mutant[S, M, P]) Renumber(f func(owner int, number uint64) uint64) {
+	any(P(&m.State)).(peercore.Numbered).Renumber(f)
 }
 
-func (g *graph) verdict(violation string, at int32) Verdict {
-	v := Verdict{States: len(g.parents), Violation: violation}
-	for ; at > 0; at = g.parents[at] {
-		v.Trace = append(v.Trace, g.names[at])
-	}
-	slices.Reverse(v.Trace)
-	return v
+// Pauses is the core's; false if it has none.
+func (m *Mutant[S, M, P]) Pauses() bool {
+	p, ok := any(P(&m.State)).(peercore.Pauser)
+	return ok && p.Pauses()
 }
 
-// stuck finds the nearest world in which a peer waits from which no way leads to one
-// in which it holds.
-func (g *graph) stuck(peers int) (at int32, found bool) {
-	slices.SortFunc(g.edges, func(a, b [2]int32) int { return int(a[1]) - int(b[1]) })
-	first := make([]int32, len(g.parents)+1) // index of the first edge to each world
-	for e, edge := range slices.Backward(g.edges) {
-		first[edge[1]] = int32(e)
-	}
-	first[len(g.parents)] = int32(len(g.edges))
-	for i := len(g.parents) - 1; i >= 0; i-- {
-		if e := first[i]; int(e) >= len(g.edges) || g.edges[e][1] != int32(i) {
-			first[i] = first[i+1] // nothing leads to it
+// ExploreMutant does to an algorithm with a rule broken what Explore does.
+func ExploreMutant[S, M any, P explore.Core[S, M]](
+	t *testing.T, want string, alg peercore.Algorithm[S, M], sc explore.Scope, mutate Mutation[S, M],
+) {
+	t.Helper()
+	Explore[Mutant[S, M, P], M, *Mutant[S, M, P]](t, want, peercore.Algorithm[Mutant[S, M, P], M]{
+		Spec: alg.Spec, Append: alg.Append, Decode: alg.Decode, Renumber: alg.Renumber,
+		New: func(self int, peers peercore.Set, amnesic bool) Mutant[S, M, P] {
+			return Mutant[S, M, P]{alg.New(self, peers, amnesic), mutate}
+		},
+	}, sc)
+}
+
+// WithoutSends leaves out the messages of a step that drop names.
+func WithoutSends[M any](out []peercore.Effect[M], drop func(m M) bool) (rest []peercore.Effect[M]) {
+	for _, e := range out {
+		if e.Kind != peercore.Send || !drop(e.Msg) {
+			rest = append(rest, e)
 		}
 	}
-	hopes := make([]uint64, len(g.parents)) // the peers that can still get the lock
-	for p := range peers {
-		bit := uint64(1) << p
-		var todo []int32
-		for i, h := range g.holds {
-			if h&bit != 0 {
-				hopes[i] |= bit
-				todo = append(todo, int32(i))
-			}
-		}
-		for len(todo) > 0 {
-			i := todo[len(todo)-1]
-			todo = todo[:len(todo)-1]
-			for _, edge := range g.edges[first[i]:first[i+1]] {
-				if from := edge[0]; hopes[from]&bit == 0 {
-					hopes[from] |= bit
-					todo = append(todo, from)
-				}
-			}
-		}
-	}
-	for i := range hopes {
-		if g.waits[i]&^hopes[i] != 0 {
-			return int32(i), true
-		}
-	}
-	return 0, false
+	return rest
 }

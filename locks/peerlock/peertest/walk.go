@@ -1,61 +1,65 @@
 package peertest
 
-import "pgregory.net/rapid"
+import (
+	"pgregory.net/rapid"
 
-// Walk takes random moves until none is left, and fails if two peers hold, if
+	"locklab/locks/explore"
+	"locklab/locks/peerlock/peercore"
+)
+
+// Walk takes random moves until none is left, and fails if something is violated, if
 // somebody waits in the end, or if a peer still remembers something then. Moves that
 // allowed refuses are not taken; it may be nil.
-func Walk[S, M any, P Core[S, M]](t *rapid.T, sc Scope[S, M], allowed func(w *World[S, M, P]) bool) {
+func Walk[S, M any, P explore.Core[S, M]](
+	t *rapid.T, alg peercore.Algorithm[S, M], sc explore.Scope, allowed func(w *explore.Walk[S, M, P], m explore.Move) bool,
+) {
 	const longest = 2000 // of algorithms that try again and again
-	w := NewWorld[S, M, P](&sc)
+	w, err := explore.NewWalk[S, M, P](alg, sc)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for range longest {
-		moves := w.Moves()
-		if allowed != nil {
-			kept := moves[:0]
-			for _, m := range moves {
-				if allowed(m.Next) {
-					kept = append(kept, m)
-				}
+		var moves []explore.Move
+		for _, m := range w.Moves() {
+			if allowed == nil || allowed(w, m) {
+				moves = append(moves, m)
 			}
-			moves = kept
 		}
 		if len(moves) == 0 {
-			break
+			if w.Waits() {
+				t.Fatal(explore.Stuck)
+			}
+			if !w.Idle() {
+				t.Fatal("all is over and a peer still remembers something")
+			}
+			return
 		}
 		m := moves[rapid.IntRange(0, len(moves)-1).Draw(t, "move")]
-		t.Log(m.Name)
-		if w = m.Next; w.TwoHold() {
-			t.Fatal(TwoHold)
+		t.Log(w.Text(m))
+		w.Take(m)
+		if v := w.Violation(); v != "" {
+			t.Fatal(v)
 		}
-	}
-	if len(w.Moves()) > 0 {
-		return
-	}
-	if w.SomebodyWaits() {
-		t.Fatal(Stuck)
-	}
-	if !w.Idle() {
-		t.Fatal("all is over and a peer still remembers something")
 	}
 }
 
-// DrawScope draws the bounds of a walk: three to five peers, with faults or without.
+// DrawScope draws the bounds of a walk: two to five peers, with faults or without.
 // Every cut link comes back.
-func DrawScope[S, M any](t *rapid.T) Scope[S, M] {
+func DrawScope(t *rapid.T) explore.Scope {
 	n := rapid.IntRange(2, 5).Draw(t, "peers")
-	sc := Scope[S, M]{Peers: n, Requests: make([]int, n), GiveUps: rapid.IntRange(0, 10).Draw(t, "giveUps")}
+	sc := explore.Scope{Peers: n, Requests: make([]int, n), GiveUps: rapid.IntRange(0, 10).Draw(t, "giveUps")}
 	for i := range sc.Requests {
 		sc.Requests[i] = rapid.IntRange(0, 5).Draw(t, "requests")
 	}
 	if rapid.Bool().Draw(t, "faults") {
 		for range rapid.IntRange(1, 4).Draw(t, "cuts") {
 			i := rapid.IntRange(1, n-1).Draw(t, "i")
-			sc.Cuts = append(sc.Cuts, [2]int{rapid.IntRange(0, i-1).Draw(t, "j"), i})
+			sc.Links = append(sc.Links, [2]int{rapid.IntRange(0, i-1).Draw(t, "j"), i})
 		}
 		if rapid.Bool().Draw(t, "crash") {
-			sc.Crashes = []int{rapid.IntRange(0, n-1).Draw(t, "crashes")}
+			sc.Crashed = []int{rapid.IntRange(0, n-1).Draw(t, "crashes")}
 		}
-		sc.Mends = len(sc.Cuts) + n*len(sc.Crashes)
+		sc.Mends = explore.Any
 	}
 	return sc
 }

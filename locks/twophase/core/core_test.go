@@ -1,104 +1,50 @@
 package core_test
 
 import (
-	"maps"
-	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
-	"locklab/locks/peerlock"
+	"locklab/locks/explore"
 	"locklab/locks/peerlock/peercore"
 	"locklab/locks/peerlock/peertest"
+	"locklab/locks/twophase"
 	"locklab/locks/twophase/core"
 )
-
-type scope = peertest.Scope[core.State, core.Message]
-
-// with fills in what all scopes share. Rounds are made small again after every move,
-// so that rounds without end have finitely many states.
-func with(sc scope) scope {
-	sc.New = func(self int, peers peercore.Set) core.State {
-		return core.New(&core.Config{Self: self, Peers: peers, Fair: true})
-	}
-	sc.Append = func(b []byte, m core.Message) []byte { return peerlock.AppendNumbered(b, uint8(m.Kind), m.Round) }
-	sc.Renumber = renumber[core.State]
-	return sc
-}
-
-// renumber numbers the rounds of each coordinator that are still mentioned anywhere
-// without gaps, in their order.
-func renumber[S any, P interface {
-	*S
-	Renumber(f func(coordinator int, round uint64) uint64)
-}](peers []S, each func(f func(from, to int, m *core.Message))) {
-	seen := make([]map[uint64]uint64, len(peers))
-	for i := range seen {
-		seen[i] = map[uint64]uint64{}
-	}
-	visit := func(f func(coordinator int, round uint64) uint64) {
-		for i := range peers {
-			P(&peers[i]).Renumber(f)
-		}
-		each(func(from, to int, m *core.Message) {
-			coordinator := to
-			if m.FromCoordinator() {
-				coordinator = from
-			}
-			m.Round = f(coordinator, m.Round)
-		})
-	}
-	visit(func(coordinator int, round uint64) uint64 {
-		seen[coordinator][round] = round
-		return round
-	})
-	for _, rounds := range seen {
-		for i, round := range slices.Sorted(maps.Keys(rounds)) {
-			rounds[round] = uint64(i)
-		}
-	}
-	visit(func(coordinator int, round uint64) uint64 { return seen[coordinator][round] })
-}
 
 func TestExplore(t *testing.T) {
 	tests := []struct {
 		name string
 		want string
-		sc   scope
+		sc   explore.Scope
 	}{
-		{"two peers, without end", "", scope{Peers: 2, Requests: []int{-1, -1}}},
-		{"two peers, without end, giving up", "", scope{Peers: 2, Requests: []int{-1, -1}, GiveUps: 2}},
-		{"no fault", "", scope{Peers: 3, Requests: []int{1, 1, 0}}},
-		{"giving up at any moment", "", scope{Peers: 3, Requests: []int{1, 1, 0}, GiveUps: 1}},
-		{"a link is cut and mended", "", scope{Peers: 3, Requests: []int{1, 1, 0}, Cuts: [][2]int{{0, 1}}, Mends: 1}},
-		{"a link to a participant is cut and mended", "", scope{Peers: 3, Requests: []int{1, 1, 0}, Cuts: [][2]int{{0, 2}}, Mends: 1}},
-		{"a link is cut and mended twice, two peers", "", scope{Peers: 2, Requests: []int{-1, -1}, GiveUps: 1, Cuts: [][2]int{{0, 1}, {0, 1}}, Mends: 2}},
-		{"a coordinator crashes and returns", "", scope{Peers: 3, Requests: []int{1, 1, 0}, Crashes: []int{0}, Mends: 2}},
-		{"a participant crashes and returns", "", scope{Peers: 3, Requests: []int{1, 1, 0}, Crashes: []int{2}, Mends: 2}},
-		{"both crash and return, two peers", "", scope{Peers: 2, Requests: []int{-1, -1}, GiveUps: 1, Crashes: []int{0, 1}, Mends: 2}},
-		{"the mesh forms", "", scope{Peers: 3, Requests: []int{1, 1, 0}, Forming: true, Mends: 3}},
+		{"two peers, without end", "", explore.Scope{Peers: 2, Requests: []int{explore.Any, explore.Any}}},
+		{"two peers, without end, giving up", "", explore.Scope{Peers: 2, Requests: []int{explore.Any, explore.Any}, GiveUps: 2}},
+		{"no fault", "", explore.Scope{Peers: 3, Requests: []int{1, 1, 0}}},
+		{"giving up at any moment", "", explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, GiveUps: 1}},
+		{"a link is cut and mended", "", explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Links: [][2]int{{0, 1}}, Mends: 1}},
+		{"a link to a participant is cut and mended", "", explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Links: [][2]int{{0, 2}}, Mends: 1}},
+		{"a link is cut and mended twice, two peers", "", explore.Scope{Peers: 2, Requests: []int{explore.Any, explore.Any}, GiveUps: 1, Links: [][2]int{{0, 1}, {0, 1}}, Mends: 2}},
+		{"a coordinator crashes and returns", "", explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Crashed: []int{0}, Mends: 2}},
+		{"a participant crashes and returns", "", explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Crashed: []int{2}, Mends: 2}},
+		{"both crash and return, two peers", "", explore.Scope{Peers: 2, Requests: []int{explore.Any, explore.Any}, GiveUps: 1, Crashed: []int{0, 1}, Mends: 2}},
+		{"the mesh forms", "", explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Forming: true, Mends: 3}},
 
-		{"a coordinator that is gone blocks", peertest.Stuck, scope{Peers: 3, Requests: []int{1, 1, 0}, Cuts: [][2]int{{0, 2}}}},
-		{"a peer that is gone blocks", peertest.Stuck, scope{Peers: 2, Requests: []int{1, 0}, Crashes: []int{1}}},
+		{"a coordinator that is gone blocks", explore.Stuck, explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Links: [][2]int{{0, 2}}}},
+		{"a peer that is gone blocks", explore.Stuck, explore.Scope{Peers: 2, Requests: []int{1, 0}, Crashed: []int{1}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			tt.sc.StatesMax = 300_000
-			v := peertest.Explore[core.State, core.Message](with(tt.sc))
-			if v.Violation != tt.want {
-				t.Errorf("want %q, got %v", tt.want, v)
-			}
-			t.Log(v)
+			tt.sc.Stuck = explore.StuckAnywhere
+			peertest.Explore(t, tt.want, twophase.Options{}.Algorithm(), tt.sc)
 		})
 	}
 }
 
 func TestWalk(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		sc := with(peertest.DrawScope[core.State, core.Message](t))
-		sc.Renumber = nil
-		peertest.Walk[core.State, core.Message](t, sc, nil)
+		peertest.Walk[core.State, core.Message](t, twophase.Options{}.Algorithm(), peertest.DrawScope(t), nil)
 	})
 }
 

@@ -3,38 +3,22 @@ package core_test
 import (
 	"testing"
 
+	"locklab/locks/explore"
 	"locklab/locks/peerlock/peercore"
 	"locklab/locks/peerlock/peertest"
+	"locklab/locks/twophase"
 	"locklab/locks/twophase/core"
 )
 
-// mutant is the core with a rule broken.
-type mutant struct {
-	core.State
-	mutate mutation
-}
-
-// mutation steps s in place of its own Step.
-type mutation func(s *core.State, ev core.Event) []core.Effect
-
-func (m *mutant) Step(ev core.Event, out []core.Effect) []core.Effect {
-	return append(out, m.mutate(&m.State, ev)...)
-}
-
-func (m *mutant) Clone() mutant { return mutant{m.State.Clone(), m.mutate} }
+type mutation = peertest.Mutation[core.State, core.Message]
 
 func isReceived(ev core.Event, kind core.MessageKind) bool {
 	return ev.Kind == peercore.Receive && ev.Msg.Kind == kind
 }
 
 // without leaves out what is sent of one kind.
-func without(out []core.Effect, kind core.MessageKind) (rest []core.Effect) {
-	for _, e := range out {
-		if e.Kind != peercore.Send || e.Msg.Kind != kind {
-			rest = append(rest, e)
-		}
-	}
-	return rest
+func without(out []core.Effect, kind core.MessageKind) []core.Effect {
+	return peertest.WithoutSends(out, func(m core.Message) bool { return m.Kind == kind })
 }
 
 // TestEveryRuleIsNeeded breaks one rule after the other: each break is found.
@@ -42,12 +26,12 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 	tests := []struct {
 		name   string
 		want   string
-		sc     peertest.Scope[mutant, core.Message]
+		sc     explore.Scope
 		mutate mutation
 	}{
 		{
-			"a vote in any round counts", peertest.TwoHold,
-			peertest.Scope[mutant, core.Message]{Peers: 2, Requests: []int{2, 2}, GiveUps: 2},
+			"a vote in any round counts", explore.TwoHold,
+			explore.Scope{Peers: 2, Requests: []int{2, 2}, GiveUps: 2},
 			func(s *core.State, ev core.Event) []core.Effect {
 				if isReceived(ev, core.Yes) || isReceived(ev, core.YesWaiting) {
 					ev.Msg.Round = s.Round()
@@ -56,8 +40,8 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 			},
 		},
 		{
-			"who is reserved for another votes yes", peertest.TwoHold,
-			peertest.Scope[mutant, core.Message]{Peers: 2, Requests: []int{1, 1}},
+			"who is reserved for another votes yes", explore.TwoHold,
+			explore.Scope{Peers: 2, Requests: []int{1, 1}},
 			func(s *core.State, ev core.Event) []core.Effect {
 				out := s.Step(ev, nil)
 				for i := range out {
@@ -69,8 +53,8 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 			},
 		},
 		{
-			"giving up sends nothing", peertest.Stuck,
-			peertest.Scope[mutant, core.Message]{Peers: 2, Requests: []int{1, 1}, GiveUps: 1},
+			"giving up sends nothing", explore.Stuck,
+			explore.Scope{Peers: 2, Requests: []int{1, 1}, GiveUps: 1},
 			func(s *core.State, ev core.Event) []core.Effect {
 				gaveUp := s.Waits() && ev.Kind == peercore.Leave
 				out := s.Step(ev, nil)
@@ -81,13 +65,13 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 			},
 		},
 		{
-			"a participant does not ask what became of a round", peertest.Stuck,
-			peertest.Scope[mutant, core.Message]{Peers: 2, Requests: []int{1, 1}, Cuts: [][2]int{{0, 1}}, Mends: 1},
+			"a participant does not ask what became of a round", explore.Stuck,
+			explore.Scope{Peers: 2, Requests: []int{1, 1}, Links: [][2]int{{0, 1}}, Mends: 1},
 			func(s *core.State, ev core.Event) []core.Effect { return without(s.Step(ev, nil), core.Inquire) },
 		},
 		{
-			"a coordinator does not answer what it has forgotten", peertest.Stuck,
-			peertest.Scope[mutant, core.Message]{Peers: 2, Requests: []int{1, 1}, Crashes: []int{0}, Mends: 1},
+			"a coordinator does not answer what it has forgotten", explore.Stuck,
+			explore.Scope{Peers: 2, Requests: []int{1, 1}, Crashed: []int{0}, Mends: 1},
 			func(s *core.State, ev core.Event) []core.Effect {
 				out := s.Step(ev, nil)
 				if isReceived(ev, core.Inquire) {
@@ -100,7 +84,7 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 			// Not a danger while every peer is needed: the coordinator is a participant
 			// itself. It is what two-phase commit says nevertheless.
 			"a participant forgets a coordinator that is gone", "",
-			peertest.Scope[mutant, core.Message]{Peers: 3, Requests: []int{1, 1, 0}, Cuts: [][2]int{{0, 2}}, Mends: 1},
+			explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Links: [][2]int{{0, 2}}, Mends: 1},
 			func(s *core.State, ev core.Event) []core.Effect {
 				out := s.Step(ev, nil)
 				if ev.Kind == peercore.Disconnect {
@@ -119,16 +103,10 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			base := with(scope{})
-			tt.sc.Append, tt.sc.Renumber, tt.sc.StatesMax = base.Append, renumber[mutant], 300_000
-			tt.sc.New = func(self int, peers peercore.Set) mutant {
-				return mutant{base.New(self, peers), tt.mutate}
-			}
-			v := peertest.Explore[mutant, core.Message](tt.sc)
-			if v.Violation != tt.want {
-				t.Errorf("want %q, got %v", tt.want, v)
-			}
-			t.Log(v)
+			tt.sc.Stuck = explore.StuckAnywhere
+			alg := twophase.Options{}.Algorithm()
+			peertest.ExploreMutant(t, tt.want, alg, tt.sc, tt.mutate)
+			peertest.Explore(t, "", alg, tt.sc) // the core as it is passes
 		})
 	}
 }
