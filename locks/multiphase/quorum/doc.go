@@ -50,13 +50,14 @@
 // # Loss of memory
 //
 // Votes are in memory. A peer that starts, and was not told that the whole cluster is new,
-// may have taken part before, so it recovers first: it neither votes nor asks until its Recovery timer is over, when
-// nobody relies any more on a vote that it may have given. Only then it asks the others
-// which tokens were used (Ask, Floor), and waits for the answers of N - majority + 1
-// peers that are not recovering, which have a member in common with every majority that
-// its vote completed; before the timer is over, such a majority may still come about. If
-// all other peers have answered it goes on though fewer of them are steady:
-// then nobody is left who could know more. That is how a cluster starts.
+// may have taken part before, so it recovers first: it neither votes nor asks until its
+// Recovery timer is over, when nobody relies any more on a vote that it may have given.
+// Only then it asks the others which tokens were used (Ask, Floor): before, a grant by
+// such a vote may still come about. It waits for the answers of N - majority + 1 peers
+// that are not recovering, which have a member in common with every majority that its
+// vote completed. If all other peers have answered it goes on though fewer of them are
+// steady: then nobody is left who could know more. That is how a cluster starts whose
+// peers all recover.
 //
 // So exclusion outlives any loss of memory. That tokens grow does while less than a
 // majority loses its memory within one recovery. Beyond that they grow as far as any
@@ -65,13 +66,13 @@
 //
 // # Fairness
 //
-// The highest-ranking request goes first, so a peer can be passed, and by the following not
-// for ever. Who lurks asks when its own vote is free and nobody waits for it; until
-// then any two others can pass it again and again, as long as the request of one reaches it
-// before the LockReset of the other, whatever its rank. Who solicits is passed by
-// those who rank higher, each of which then lurks while it waits there. But a round whose
-// token is refused, because a higher-ranking peer that came later went first with a higher
-// one, or that outlives its lease, loses its place and begins again.
+// The highest-ranking request goes first, so others are passed. Who solicits is passed
+// only by those who rank higher, and each of these lurks in turn while a request waits for
+// its vote. But who lurks can be passed again and again by any two others, whatever its
+// rank, as long as the request of one reaches it before the LockReset of the other. And a
+// round loses its place and begins again if its token is refused, because a higher one
+// was granted meanwhile, or if it outlives its lease. So nothing here rules out
+// starvation.
 //
 // # Differences from the table in the specification
 //

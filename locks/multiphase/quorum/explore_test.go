@@ -15,7 +15,6 @@ func TestExplore(t *testing.T) {
 		{"all must agree, a link is cut", "", scope{peers: 3, requests: []int{1, 1, 0}, cuts: [][2]int{{0, 1}}, options: Options{View: true}}},
 		{"a peer is cut off and returns", "", scope{peers: 3, requests: []int{1, 1, 0}, apart: [][2]int{{0, 1}}, cuts: [][2]int{{0, 2}}, mends: 1}},
 		{"the minority waits", stuck, scope{peers: 3, requests: []int{1, 0, 0}, cuts: [][2]int{{0, 1}, {0, 2}}}},
-		{"the mesh forms", "", scope{peers: 3, requests: []int{1, 1, 0}, apart: [][2]int{{0, 1}, {0, 2}, {1, 2}}, forms: true, mends: 3}},
 
 		{"a voter crashes and returns", "", scope{peers: 3, requests: []int{1, 1, 0}, apart: [][2]int{{0, 1}}, crashes: []int{2}, mends: 2}},
 		{"a holder crashes and returns", "", scope{peers: 3, requests: []int{1, 1, 0}, apart: [][2]int{{1, 2}}, crashes: []int{0}, mends: 2}},
