@@ -18,7 +18,6 @@ type scope struct {
 	crashes  []int    // peers that restart without their memory, in this order
 	newborn  bool     // all start as if they had lost their memory
 	apart    [][2]int // links that are down at the start, and stay so
-	forms    bool     // they come up
 
 	// Without a clock, timers may go off at any moment at which no other peer can come
 	// to harm. Votes and recoveries do so any number of times.
@@ -474,7 +473,7 @@ func (w *world) faults(add func(c *world, format string, args ...any)) {
 	}
 	for i := range n {
 		for j := range i {
-			if w.mends > 0 && !w.linked(i, j) && (w.scope.forms || !slices.Contains(w.scope.apart, [2]int{j, i})) {
+			if w.mends > 0 && !w.linked(i, j) && !slices.Contains(w.scope.apart, [2]int{j, i}) {
 				c := w.clone()
 				c.mends--
 				c.mend(i, j)
