@@ -66,7 +66,7 @@ a verdict; 1 bad input; 130 interrupted.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
-		ValidArgsFunction: complete(simLocks),
+		ValidArgsFunction: complete(catalog.PeerNames),
 	}
 	fl := cmd.Flags()
 	fl.IntVar(&f.peers, "peers", 3, "peers, 1 to 1024; rank 0 is the highest")
@@ -90,16 +90,6 @@ a verdict; 1 bad input; 130 interrupted.`,
 	fl.StringVar(&f.out, "out", "", "file for the scenario, or directory for the sweep (default: a name that is printed)")
 	fl.BoolVar(&f.asJSON, "json", false, "print a JSON object")
 	return cmd
-}
-
-// simLocks are the locks that can be simulated.
-func simLocks() (names []string) {
-	for _, e := range catalog.Entries() {
-		if e.Peers {
-			names = append(names, e.Name)
-		}
-	}
-	return names
 }
 
 func (f *simFlags) run(ctx context.Context, lock string, stdout, stderr io.Writer) error {

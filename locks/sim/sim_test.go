@@ -117,7 +117,7 @@ func TestSameSeedSameTrace(t *testing.T) {
 // TestConnections watches, through cores that only send numbers, that a connection
 // keeps their order and loses none of them while it stands, whatever happens.
 func TestConnections(t *testing.T) {
-	l := &log{}
+	l := &ledger{}
 	s := toys(l, holdAtOnce)
 	for n := range seed.Seed(300) {
 		cfg := sim.Config{Peers: 5, Seed: n, Duration: 5 * time.Second, Load: load(), Network: sim.Network{Jitter: 5}}
@@ -141,7 +141,7 @@ func TestCuts(t *testing.T) {
 		lost   bool
 	}{{200 * time.Millisecond, false, false}, {2 * time.Second, false, true}, {2 * time.Second, true, true}} {
 		var b bytes.Buffer
-		l := &log{}
+		l := &ledger{}
 		cut := sim.Fault{Kind: sim.Partition, From: time.Second, Until: time.Second + c.length, A: []int{0}, B: []int{1}, OneWay: c.oneWay}
 		run(t, toys(l, holdAtOnce), sim.Config{Peers: 2, Formed: true, Load: load(), Faults: []sim.Fault{cut}, Trace: &b})
 		text := b.String()
@@ -195,7 +195,7 @@ func TestChecksReject(t *testing.T) {
 		}, sim.Stuck},
 		"two holds for one request each": {func(*toy) []peercore.Effect[int] { return append(hold(0), hold(0)...) }, sim.Overlap},
 	} {
-		r := run(t, toys(&log{}, c.request), sim.Config{Load: load()})
+		r := run(t, toys(&ledger{}, c.request), sim.Config{Load: load()})
 		if !slices.ContainsFunc(r.Findings, func(f sim.Finding) bool { return f.Kind == c.want }) {
 			t.Errorf("%s: want %q, found %v", name, c.want, r.Findings)
 		}
@@ -264,7 +264,7 @@ func TestSafe(t *testing.T) {
 		for _, peers := range []int{2, 3, 5} {
 			l := load()
 			l.GiveUp, l.Clients = 30*time.Millisecond, 2
-			o := campaign(t, c.lock, sim.Plan{Config: sim.Config{Peers: peers, Seed: 1, Duration: 4 * time.Second, Load: l}, Seeds: 60, Kinds: c.kinds})
+			o := campaign(t, c.lock, sim.Plan{Config: sim.Config{Peers: peers, Seed: 1, Duration: 4 * time.Second, Load: l}, Seeds: 40, Kinds: c.kinds})
 			if o.Bad() {
 				t.Errorf("%s, %d peers, %v: %+v", c.lock, peers, c.kinds, o.Groups)
 			}

@@ -11,7 +11,7 @@ import (
 type toy struct {
 	self     int
 	peers    peercore.Set
-	log      *log
+	log      *ledger
 	up       peercore.Set
 	sent     int
 	last     [8]int // of each peer on this connection; 0 before the first
@@ -19,8 +19,8 @@ type toy struct {
 	reaction func(t *toy, ev peercore.Event[int]) []peercore.Effect[int]
 }
 
-// log is shared by all peers of a run.
-type log struct {
+// ledger is shared by all peers of a run.
+type ledger struct {
 	wrong    []string
 	received int
 	losses   int
@@ -70,7 +70,7 @@ func (t *toy) Idle() bool                { return false }
 func (t *toy) Bootstrapped() bool        { return true }
 
 // toys is a simulator of toys that answer a request so.
-func toys(l *log, request func(t *toy) []peercore.Effect[int]) sim.Simulator {
+func toys(l *ledger, request func(t *toy) []peercore.Effect[int]) sim.Simulator {
 	return sim.New(peercore.Algorithm[toy, int]{
 		New: func(self int, peers peercore.Set, _ bool) toy {
 			return toy{self: self, peers: peers, log: l, request: request}

@@ -57,13 +57,7 @@ func Peers(spec locks.Spec) (Core, error) {
 		o, err := twophase.ParseOptions(spec)
 		return core(o.Algorithm(), sim.Shell{Pause: o.Delay}), err
 	}
-	var known []string
-	for _, e := range Entries() {
-		if e.Peers {
-			known = append(known, e.Name)
-		}
-	}
-	return Core{}, fmt.Errorf("lock %q is no peer-to-peer lock with a pure core: want one of %s", entry.Name, strings.Join(known, ", "))
+	return Core{}, fmt.Errorf("lock %q is no peer-to-peer lock with a pure core: want one of %s", entry.Name, strings.Join(PeerNames(), ", "))
 }
 
 func core[S, M any, P peercore.Core[S, M]](alg peercore.Algorithm[S, M], shell sim.Shell) Core {
