@@ -54,15 +54,15 @@ func New(cfg Config) (*Locker, error) {
 		p, err = peerlock.New(cfg, peerlock.Protocol[core.State, core.Message]{
 			Algorithm: o.Algorithm(),
 			Opens:     func(m core.Message) bool { return m.Kind == core.MyLock },
-			Cohort:    o.cohort(),
+			Cohort:    o.LocalWaiters(),
 		})
 	} else {
 		p, err = peerlock.New(cfg, peerlock.Protocol[quorum.State, quorum.Message]{
 			Algorithm: o.QuorumAlgorithm(),
 			Opens:     func(m quorum.Message) bool { return m.Kind == quorum.MyLock },
 			NeedsMost: true,
-			Cohort:    o.cohort(),
-			Lease:     o.Quorum.lease(),
+			Cohort:    o.LocalWaiters(),
+			Lease:     o.Lease(),
 		})
 	}
 	if err != nil {
@@ -71,11 +71,18 @@ func New(cfg Config) (*Locker, error) {
 	return &Locker{p}, nil
 }
 
-func (o Options) cohort() peerlock.Cohort { return peerlock.Cohort{Size: o.Cohort, Time: cohortTime} }
+// LocalWaiters is how several of them are served by one acquisition.
+func (o Options) LocalWaiters() peerlock.Cohort {
+	return peerlock.Cohort{Size: o.Cohort, Time: cohortTime}
+}
 
-// lease has a margin for clocks of which one runs faster than the other by up to a
-// hundredth, as Redlock has.
-func (q *Quorum) lease() peerlock.Lease {
+// Lease is zero without Quorum. It has a margin for clocks of which one runs faster
+// than the other by up to a hundredth, as Redlock has.
+func (o Options) Lease() peerlock.Lease {
+	q := o.Quorum
+	if q == nil {
+		return peerlock.Lease{}
+	}
 	l := peerlock.Lease{TTL: q.TTL, Margin: q.TTL/100 + 2*time.Millisecond}
 	if q.Extend {
 		l.Renew = q.TTL / 3

@@ -3,12 +3,10 @@ package catalog
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"locklab/locks"
 	"locklab/locks/lamport"
 	"locklab/locks/multiphase"
-	"locklab/locks/peerlock"
 	"locklab/locks/peerlock/peercore"
 	"locklab/locks/ricartagrawala"
 	"locklab/locks/sim"
@@ -21,19 +19,6 @@ type Core struct {
 	Simulator func() sim.Simulator // makes one; each is used by one goroutine
 }
 
-// multiphaseShell is the times that locks/multiphase gives to its shell.
-func multiphaseShell(o multiphase.Options) sim.Shell {
-	const cohortTime = 50 * time.Millisecond
-	s := sim.Shell{Cohort: peerlock.Cohort{Size: o.Cohort, Time: cohortTime}}
-	if q := o.Quorum; q != nil {
-		s.Lease = peerlock.Lease{TTL: q.TTL, Margin: q.TTL/100 + 2*time.Millisecond}
-		if q.Extend {
-			s.Lease.Renew = q.TTL / 3
-		}
-	}
-	return s
-}
-
 // Peers finds the core of a peer-to-peer lock.
 func Peers(spec locks.Spec) (Core, error) {
 	entry, err := Lookup(spec)
@@ -43,10 +28,11 @@ func Peers(spec locks.Spec) (Core, error) {
 	switch spec.Name {
 	case multiphase.Name:
 		o, err := multiphase.ParseOptions(spec)
+		shell := sim.Shell{Cohort: o.LocalWaiters(), Lease: o.Lease()}
 		if err == nil && o.Quorum != nil {
-			return core(o.QuorumAlgorithm(), multiphaseShell(o)), nil
+			return core(o.QuorumAlgorithm(), shell), nil
 		}
-		return core(o.Algorithm(), multiphaseShell(o)), err
+		return core(o.Algorithm(), shell), err
 	case lamport.Name:
 		o, err := lamport.ParseOptions(spec)
 		return core(o.Algorithm(), sim.Shell{}), err
