@@ -87,7 +87,7 @@ violated; 4 --states-max or --memory-max ended the search before a verdict; 1 ba
 	fl.BoolVar(&f.forming, "forming", false, "start with no connection, in place of all; they come with reconnect")
 	fl.IntVar(&f.bypass, "bypass", 0, "check that a waiting peer is passed at most so often (0: not checked)")
 	fl.StringVar(&f.stuck, "stuck", "healed", "where nobody may be stuck: healed, anywhere or off")
-	fl.StringVar(&f.expiries, "expiries", "1", "leases that run out while somebody waits or holds, or any; only of locks with leases")
+	fl.StringVar(&f.expiries, "expiries", "0", "leases that run out while somebody waits or holds, or any; only of locks with leases")
 	fl.StringVar(&f.renewals, "renewals", "0", "leases that are renewed, or any; likewise")
 	fl.BoolVar(&f.untimed, "untimed", false, "let votes and recoveries end before the leases that rely on them; likewise")
 	fl.BoolVar(&f.deep, "deep", false, "keep only a hash of each state")

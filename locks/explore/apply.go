@@ -29,14 +29,14 @@ func (w *worker[S, M, P]) apply(m Move) {
 		w.deliver(j, i, int(m.Index))
 	case Cut:
 		w.spend(restCuts)
-		w.lose(j, i, int(m.KeepTo))
-		w.lose(i, j, int(m.KeepFrom))
+		w.lose(j, i)
+		w.lose(i, j)
 	case Mend:
 		w.spend(restMends)
 		w.put(i, j, tokenUp)
 		w.put(j, i, tokenUp)
 	case Crash:
-		w.crash(i, m.Arrives)
+		w.crash(i)
 	}
 	w.renumber()
 }
@@ -160,9 +160,13 @@ func (w *worker[S, M, P]) setCurrent(i, j int, live byte) {
 func (w *worker[S, M, P]) deliver(i, j, index int) {
 	field := w.wire(i, j)
 	wire := w.next[field]
-	w.buf = append(append(w.buf[:0], wire.bytes[:wire.start(index)]...), wire.bytes[wire.ends[index]:]...)
-	w.next[field] = w.intern(field, w.buf)
 	token := wire.token(index)
+	before := wire.start(index)
+	if token[0] == tokenDown {
+		before = wire.start(0)
+	}
+	w.buf = append(append(w.buf[:0], wire.bytes[:before]...), wire.bytes[wire.ends[index]:]...)
+	w.next[field] = w.intern(field, w.buf)
 	switch token[0] {
 	case tokenDown:
 		w.setCurrent(j, i, 0)
@@ -176,24 +180,22 @@ func (w *worker[S, M, P]) deliver(i, j, index int) {
 	}
 }
 
-// lose ends the connection from i to j: the first keep tokens on the way still
-// arrive, before the news.
-func (w *worker[S, M, P]) lose(i, j, keep int) {
+// lose ends the connection from i to j.
+func (w *worker[S, M, P]) lose(i, j int) {
 	field := w.wire(i, j)
-	wire := w.next[field]
-	w.buf = append(append(w.buf[:0], wire.bytes[:wire.start(keep)]...), tokenDown)
+	w.buf = append(append(w.buf[:0], w.next[field].bytes...), tokenDown)
 	w.buf[0] = 0
 	w.next[field] = w.intern(field, w.buf)
 }
 
 // crash replaces peer i by a new incarnation that is connected to nobody.
-func (w *worker[S, M, P]) crash(i int, arrives uint8) {
+func (w *worker[S, M, P]) crash(i int) {
 	w.spend(restCrashes)
 	for j := range w.n {
 		if j == i {
 			continue
 		}
-		w.sever(i, j, arrives&(1<<j) != 0)
+		w.sever(i, j)
 		field := w.wire(j, i)
 		w.buf = append(w.buf[:0], 0)
 		w.next[field] = w.intern(field, w.buf)
@@ -208,20 +210,15 @@ func (w *worker[S, M, P]) crash(i int, arrives uint8) {
 
 // sever ends what i had of a connection to j. A connection that j has not noticed yet
 // never comes to be.
-func (w *worker[S, M, P]) sever(i, j int, arrives bool) {
+func (w *worker[S, M, P]) sever(i, j int) {
 	field := w.wire(i, j)
 	wire := w.next[field]
-	news := wire.afterNews()
-	up := w.next[w.wire(j, i)].current()
-	switch {
+	w.buf = append(w.buf[:0], wire.bytes...)
+	switch news := wire.afterNews(); {
 	case news > 0 && wire.kindAt(news-1) == tokenUp:
-		w.buf = append(w.buf[:0], wire.bytes[:wire.start(news-1)]...)
-	case news > 0 || !up:
-		w.buf = append(w.buf[:0], wire.bytes...)
-	case arrives:
-		w.buf = append(append(w.buf[:0], wire.bytes...), tokenDown)
-	default:
-		w.buf = append(append(w.buf[:0], wire.bytes[0]), tokenDown)
+		w.buf = w.buf[:wire.start(news-1)]
+	case news == 0 && w.next[w.wire(j, i)].current():
+		w.buf = append(w.buf, tokenDown)
 	}
 	w.buf[0] = 0
 	w.next[field] = w.intern(field, w.buf)

@@ -31,12 +31,10 @@ type Move struct {
 	Kind MoveKind
 	Peer int8 // who moves, or receives, or one end of the link
 	From int8 // Deliver: who sent; Cut, Mend: the other end
-	// KeepTo and KeepFrom are, when a link breaks, how many of the messages on their
-	// way to and from Peer still arrive.
-	KeepTo, KeepFrom uint8
-	Timer            peercore.Timer // Expire
-	Index            uint8          // Deliver: how many messages it overtakes
-	Arrives          uint8          // Crash: the peers at which what was sent still arrives
+	// Index is in Deliver how many messages come before what arrives: it overtakes them,
+	// or, if it is the news that the connection was lost, they were lost with it.
+	Index uint8
+	Timer peercore.Timer // Expire
 }
 
 func (m Move) String() string {
@@ -124,15 +122,16 @@ func (w *worker[S, M, P]) mayExpire(i int, t peercore.Timer, rest []byte) bool {
 	}
 }
 
-// deliveries are those from i to j.
+// deliveries are those from i to j. Of the messages on a connection that was lost any
+// number still arrives: the news can come at any moment, in place of the rest.
 func (w *worker[S, M, P]) deliveries(i, j int, out []Move) []Move {
 	wire := w.base[w.wire(i, j)]
 	for k := range wire.ends {
-		if k > 0 && (!w.scope.Reorder || wire.kindAt(k) != tokenMessage) {
-			break
+		news := wire.kindAt(k) != tokenMessage
+		if k == 0 || news || w.scope.Reorder {
+			out = append(out, Move{Kind: Deliver, Peer: int8(j), From: int8(i), Index: uint8(k)})
 		}
-		out = append(out, Move{Kind: Deliver, Peer: int8(j), From: int8(i), Index: uint8(k)})
-		if wire.kindAt(k) != tokenMessage {
+		if news {
 			break
 		}
 	}
@@ -144,21 +143,21 @@ func (w *worker[S, M, P]) faultMoves(rest []byte, out []Move) []Move {
 	if left := int(rest[restCuts]); left > 0 {
 		if w.scope.Links != nil {
 			l := w.scope.Links[len(w.scope.Links)-left]
-			out = w.cuts(l[0], l[1], out)
+			out = w.cut(l[0], l[1], out)
 		} else {
 			for i := range n {
 				for j := i + 1; j < n; j++ {
-					out = w.cuts(i, j, out)
+					out = w.cut(i, j, out)
 				}
 			}
 		}
 	}
 	if left := int(rest[restCrashes]); left > 0 {
 		if w.scope.Crashed != nil {
-			out = w.crashes(w.scope.Crashed[len(w.scope.Crashed)-left], out)
+			out = append(out, Move{Kind: Crash, Peer: int8(w.scope.Crashed[len(w.scope.Crashed)-left])})
 		} else {
 			for i := range n {
-				out = w.crashes(i, out)
+				out = append(out, Move{Kind: Crash, Peer: int8(i)})
 			}
 		}
 	}
@@ -172,38 +171,12 @@ func (w *worker[S, M, P]) faultMoves(rest []byte, out []Move) []Move {
 	return out
 }
 
-// cuts are all the ways in which a link can break, if both ends have it: any number
-// of the messages on their way can still arrive, in each direction.
-func (w *worker[S, M, P]) cuts(i, j int, out []Move) []Move {
-	to, from := w.base[w.wire(j, i)], w.base[w.wire(i, j)]
-	if !to.current() || !from.current() {
-		return out
-	}
-	for a := range len(to.ends) + 1 {
-		for b := range len(from.ends) + 1 {
-			out = append(out, Move{Kind: Cut, Peer: int8(i), From: int8(j), KeepTo: uint8(a), KeepFrom: uint8(b)})
-		}
+// cut is that a link breaks, if both ends have it.
+func (w *worker[S, M, P]) cut(i, j int, out []Move) []Move {
+	if w.base[w.wire(j, i)].current() && w.base[w.wire(i, j)].current() {
+		out = append(out, Move{Kind: Cut, Peer: int8(i), From: int8(j)})
 	}
 	return out
-}
-
-// crashes are all the ways in which a peer can crash: all or nothing of what it sent
-// to each other one still arrives.
-func (w *worker[S, M, P]) crashes(i int, out []Move) []Move {
-	some := uint8(0) // to whom something is on its way
-	for j := range w.n {
-		if j != i {
-			if wire := w.base[w.wire(i, j)]; wire.afterNews() < len(wire.ends) {
-				some |= 1 << j
-			}
-		}
-	}
-	for arrives := some; ; arrives = (arrives - 1) & some {
-		out = append(out, Move{Kind: Crash, Peer: int8(i), Arrives: arrives})
-		if arrives == 0 {
-			return out
-		}
-	}
 }
 
 // linked says whether a connection between i and j exists, though its ends may not

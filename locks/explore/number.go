@@ -174,8 +174,8 @@ func (w *worker[S, M, P]) visit(field int, f func(owner int, number uint64) uint
 			w.buf = append(w.buf, token[0])
 			continue
 		}
-		m, _ := w.decode(token[1:])
-		w.alg.Renumber(&m, from, to, f)
-		w.buf = w.alg.Append(append(w.buf, tokenMessage), m)
+		w.message, _ = w.decode(token[1:])
+		w.alg.Renumber(&w.message, from, to, f)
+		w.buf = w.alg.Append(append(w.buf, tokenMessage), w.message)
 	}
 }

@@ -32,6 +32,7 @@ type search[S, M any, P Core[S, M]] struct {
 	*system[S, M, P]
 	deep     bool
 	checks   bool   // look for violations
+	ends     bool   // at the first one
 	target   []byte // packed: end there; nil does not
 	progress func(Progress)
 
@@ -46,7 +47,7 @@ type search[S, M any, P Core[S, M]] struct {
 
 func newSearch[S, M any, P Core[S, M]](sys *system[S, M, P], deep bool, progress func(Progress)) *search[S, M, P] {
 	s := &search[S, M, P]{
-		system: sys, deep: deep, checks: true, progress: progress,
+		system: sys, deep: deep, checks: true, ends: true, progress: progress,
 		found: make([][shards][]byte, batchSegments), deads: make([]place, batchSegments),
 	}
 	workers := sys.scope.Workers
@@ -77,7 +78,7 @@ func (s *search[S, M, P]) run(ctx context.Context) {
 			return
 		}
 		s.expandLevel(ctx, len(s.levels)-1)
-		if s.deep && (len(s.levels)-1)%deepKept != 0 {
+		if s.result.Ended == 0 && s.deep && (len(s.levels)-1)%deepKept != 0 {
 			for i, segments := range s.levels[len(s.levels)-1] {
 				s.shards[i].drop(segments)
 			}
@@ -164,187 +165,6 @@ func (s *search[S, M, P]) expand(w *worker[S, M, P], j job, keeps bool, slot int
 			*to = w.entry(*to, from, s)
 		}
 	}
-}
-
-// deadEnd says that somebody waits in base and nothing that is bound to happen is left.
-func (w *worker[S, M, P]) deadEnd() bool {
-	if !w.mustGetOn(w.base) || w.waiting(w.base) == 0 {
-		return false
-	}
-	for _, m := range w.list {
-		if m.free(w.scope.Stuck == StuckAnywhere) {
-			return false
-		}
-	}
-	return true
-}
-
-// mustGetOn says that nobody may be stuck in the state.
-func (w *worker[S, M, P]) mustGetOn(state []*part) bool {
-	switch w.scope.Stuck {
-	case StuckAnywhere:
-		return true
-	case StuckHealed:
-		return w.healed(state)
-	default:
-		return false
-	}
-}
-
-// waiting is one bit for each peer that waits.
-func (w *worker[S, M, P]) waiting(state []*part) byte {
-	var b byte
-	for i, p := range state[:w.n] {
-		if p.waits {
-			b |= 1 << i
-		}
-	}
-	return b
-}
-
-// An entry is what a worker found on its way to a shard: the hash, where it came from,
-// what it violates, who must get on, the length of the state, and the state.
-const (
-	entryFrom    = 8
-	entryWrong   = entryFrom + placeBytes
-	entryPending = entryWrong + 1
-	entryLen     = entryPending + 1
-	entryHead    = entryLen + 2
-)
-
-const (
-	wrongTwoHold = 1 + iota
-	wrongStarves
-	wrongToken
-)
-
-// entry appends the state of next.
-func (w *worker[S, M, P]) entry(b []byte, from place, s *search[S, M, P]) []byte {
-	at := len(b)
-	b = binary.LittleEndian.AppendUint64(b, hashOf(w.next))
-	b = binary.LittleEndian.AppendUint32(b, uint32(from))
-	pending := byte(0)
-	if s.checks && w.mustGetOn(w.next) {
-		pending = w.waiting(w.next)
-	}
-	b = append(b, byte(from>>32), w.wrong(), pending, 0, 0)
-	b = pack(b, w.next)
-	binary.LittleEndian.PutUint16(b[at+entryLen:], uint16(len(b)-at-entryHead))
-	return b
-}
-
-// wrong says what next violates; zero if nothing.
-func (w *worker[S, M, P]) wrong() byte {
-	holders := 0
-	for _, p := range w.next[:w.n] {
-		if p.holds {
-			holders++
-		}
-		if w.scope.Bypass > 0 && int(p.bytes[peerPassed]) > w.scope.Bypass {
-			return wrongStarves
-		}
-	}
-	switch {
-	case holders > 1:
-		return wrongTwoHold
-	case w.next[w.restField()].back:
-		return wrongToken
-	}
-	return 0
-}
-
-// violation is what wrong says, in words.
-func violation(wrong byte) string {
-	return [...]string{0: "", wrongTwoHold: TwoHold, wrongStarves: Starves, wrongToken: TokenBack}[wrong]
-}
-
-// merge enters what a batch found into a shard and gives the first violation.
-func (s *search[S, M, P]) merge(number, jobs int) (violation place) {
-	violation = nowhere
-	for i := range jobs {
-		b := s.found[i][number]
-		for len(b) > 0 {
-			size := entryHead + int(binary.LittleEndian.Uint16(b[entryLen:]))
-			if p := s.enter(number, b[:size]); p != nowhere && violation == nowhere {
-				violation = p
-			}
-			b = b[size:]
-		}
-		s.found[i][number] = s.found[i][number][:0]
-	}
-	return violation
-}
-
-// enter enters a state if it is new and gives its place if it violates something, or
-// is the target.
-func (s *search[S, M, P]) enter(number int, entry []byte) place {
-	shard := s.shards[number]
-	shard.reserve(s.hashPacked)
-	hash, packed := binary.LittleEndian.Uint64(entry), entry[entryHead:]
-	_, slot, known := shard.find(hash, packed)
-	if known {
-		return nowhere
-	}
-	from := place(binary.LittleEndian.Uint32(entry[entryFrom:])) | place(entry[entryFrom+4])<<32
-	pos := shard.add(hash, slot, from, entry[entryPending], packed)
-	if entry[entryPending] != 0 {
-		shard.pending++
-	}
-	if (s.checks && entry[entryWrong] != 0) || (s.target != nil && slices.Equal(packed, s.target)) {
-		return placeAt(number, pos)
-	}
-	return nowhere
-}
-
-// hashPacked is the hash of a packed state.
-func (s *search[S, M, P]) hashPacked(packed []byte) uint64 {
-	var h uint64
-	for field := range s.fields() {
-		id := uint64(packed[0])
-		if id < 0x80 {
-			packed = packed[1:]
-		} else {
-			var n int
-			id, n = binary.Uvarint(packed)
-			packed = packed[n:]
-		}
-		h ^= s.parts.at(field, uint32(id)).hash
-	}
-	return h
-}
-
-// judge ends the search at the first violation of a batch, the nearest first.
-func (s *search[S, M, P]) judge(violations []place, jobs int) {
-	s.result.States, s.result.Transitions = 0, 0
-	for _, shard := range s.shards {
-		s.result.States += int64(shard.used)
-	}
-	for _, w := range s.workers {
-		s.result.Transitions += w.transitions
-	}
-	for _, p := range s.deads[:jobs] {
-		if s.checks && p != nowhere {
-			s.violated(p, Stuck)
-			return
-		}
-	}
-	for _, p := range violations {
-		if p == nowhere {
-			continue
-		}
-		w := s.workers[0]
-		s.parts.unpack(s.record(p)[recordHead:], w.next)
-		s.violated(p, violation(w.wrong()))
-		return
-	}
-}
-
-func (s *search[S, M, P]) violated(p place, what string) {
-	s.result.Ended, s.result.Violation, s.at = Violated, what, p
-}
-
-func (s *search[S, M, P]) record(p place) []byte {
-	return s.shards[p>>posBits].record(uint64(p) & posMask)
 }
 
 // bound ends the search at what the scope allows.

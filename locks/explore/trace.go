@@ -60,7 +60,7 @@ func (s *search[S, M, P]) trace(ctx context.Context, at place, describe func(P) 
 		}
 		t.Linked = append(t.Linked, linked)
 	}
-	mail := newMail(s.n)
+	mail := make(mail, s.n*s.n)
 	w := s.workers[0]
 	for k, packed := range states[1:] {
 		s.parts.unpack(states[k], w.base)
@@ -68,62 +68,58 @@ func (s *search[S, M, P]) trace(ctx context.Context, at place, describe func(P) 
 		if !ok {
 			return nil, fmt.Errorf("no move leads from state %d of a trace to the next", k)
 		}
-		token, arrives := plain.arriving(m)
+		arrives := plain.brings(m)
 		step := plain.take(m, describe)
-		if arrives {
-			step.SentAt = mail.arrive(step, token)
-		}
-		mail.send(len(t.Steps)+1, step)
+		step.SentAt = mail.follow(len(t.Steps)+1, m, step, arrives, plain.onWires(), s.n)
 		t.Steps = append(t.Steps, step)
 	}
 	return t, nil
 }
 
-// arriving is the bytes of the message that the move delivers, if it does.
-func (w *worker[S, M, P]) arriving(m Move) (text string, ok bool) {
-	if m.Kind != Deliver {
-		return "", false
+// mail remembers in which step the messages on each wire were sent.
+type mail [][]int
+
+// follow notes what a step did and says when the message was sent that it delivered, or
+// 0. wires is how many messages are on each wire now.
+func (m mail) follow(number int, move Move, s Step, arrives bool, wires []int, n int) (sentAt int) {
+	if arrives {
+		wire := &m[int(move.From)*n+int(move.Peer)]
+		sentAt = (*wire)[move.Index]
+		*wire = slices.Delete(*wire, int(move.Index), int(move.Index)+1)
 	}
-	token := w.base[w.wire(int(m.From), int(m.Peer))].token(int(m.Index))
-	if token[0] != tokenMessage {
-		return "", false
-	}
-	return w.textOf(m), true
-}
-
-// mail remembers when the messages on their way were sent.
-type mail struct {
-	n     int
-	wires [][]sentMail
-}
-
-type sentMail struct {
-	step int
-	text string
-}
-
-func newMail(n int) *mail { return &mail{n, make([][]sentMail, n*n)} }
-
-func (m *mail) send(step int, s Step) {
 	for _, sent := range s.Sent {
 		if !sent.Lost {
-			wire := &m.wires[s.Peer*m.n+sent.To]
-			*wire = append(*wire, sentMail{step, sent.Text})
+			m[s.Peer*n+sent.To] = append(m[s.Peer*n+sent.To], number)
 		}
 	}
+	for i := range m { // what was lost, was sent before the rest
+		m[i] = m[i][len(m[i])-wires[i]:]
+	}
+	return sentAt
 }
 
-// arrive is when the message was sent: the oldest that reads so. Others before it were
-// lost with a connection.
-func (m *mail) arrive(s Step, text string) int {
-	wire := &m.wires[s.From*m.n+s.Peer]
-	for i, sent := range *wire {
-		if sent.text == text {
-			*wire = slices.Delete(*wire, i, i+1)
-			return sent.step
+// onWires is how many messages are on each wire, from i to j at i*n+j.
+func (w *worker[S, M, P]) onWires() []int {
+	counts := make([]int, w.n*w.n)
+	for i := range w.n {
+		for j := range w.n {
+			if i == j {
+				continue
+			}
+			wire := w.base[w.wire(i, j)]
+			for k := range wire.ends {
+				if wire.kindAt(k) == tokenMessage {
+					counts[i*w.n+j]++
+				}
+			}
 		}
 	}
-	return 0
+	return counts
+}
+
+// brings says that the move delivers a message.
+func (w *worker[S, M, P]) brings(m Move) bool {
+	return m.Kind == Deliver && w.base[w.wire(int(m.From), int(m.Peer))].kindAt(int(m.Index)) == tokenMessage
 }
 
 // moveTo finds the first move from base to a state.

@@ -43,6 +43,7 @@ type worker[S, M any, P Core[S, M]] struct {
 	probe []S // likewise, for what is interned
 
 	effects []peercore.Effect[M]
+	message M // that is renumbered
 	list    []Move
 	buf     []byte
 	packed  []byte

@@ -128,7 +128,7 @@ func obey(t *testing.T, w *walk, peers int, fields []string, out *strings.Builde
 	case "cut", "mend":
 		i, j := number(t, fields[1]), number(t, fields[2])
 		kind := map[string]explore.MoveKind{"cut": explore.Cut, "mend": explore.Mend}[fields[0]]
-		var last explore.Move // of several ways to break, the one in which all still arrives
+		var last explore.Move
 		for _, m := range w.Moves() {
 			if m.Kind == kind && min(m.Peer, m.From) == int8(min(i, j)) && max(m.Peer, m.From) == int8(max(i, j)) {
 				last = m

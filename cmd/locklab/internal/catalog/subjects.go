@@ -10,6 +10,7 @@ import (
 	lamportcore "locklab/locks/lamport/core"
 	"locklab/locks/multiphase"
 	multiphasecore "locklab/locks/multiphase/core"
+	"locklab/locks/multiphase/quorum"
 	"locklab/locks/ricartagrawala"
 	ricartcore "locklab/locks/ricartagrawala/core"
 	"locklab/locks/twophase"
@@ -25,6 +26,9 @@ func Subject(spec locks.Spec) (explore.Subject, error) {
 	switch spec.Name {
 	case multiphase.Name:
 		o, err := multiphase.ParseOptions(spec)
+		if err == nil && o.Quorum != nil {
+			return explore.Of(o.QuorumAlgorithm(), phase[quorum.Phase, *quorum.State]), nil
+		}
 		return explore.Of(o.Algorithm(), phase[multiphasecore.Phase, *multiphasecore.State]), err
 	case lamport.Name:
 		o, err := lamport.ParseOptions(spec)

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// exploreCode runs locklab explore in this process and returns its exit code.
+func exploreCode(ctx context.Context, args ...string) (code int, stdout, message string) {
+	root := newRoot()
+	var out bytes.Buffer
+	root.SetOut(&out)
+	root.SetErr(io.Discard)
+	root.SetArgs(append([]string{"explore"}, args...))
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK, out.String(), ""
+	}
+	if exit, ok := errors.AsType[*exitError](err); ok {
+		return exit.code, out.String(), err.Error()
+	}
+	return exitCannotRun, out.String(), err.Error()
+}
+
+// TestExploreCommand: what each call ends with, and what it says.
+func TestExploreCommand(t *testing.T) {
+	tests := []struct {
+		args []string
+		code int
+		want []string
+	}{
+		{[]string{"multiphase", "--peers", "3"}, exitOK, []string{
+			"3 peers, any number of requests each, nobody gives up, no faults", "19,369 states", "never two holders", "safe within these bounds",
+		}},
+		{[]string{"multiphase:rule=literal", "--peers", "3"}, exitViolated, []string{"two peers hold the lock, after 17 moves at the least", "LURKING", "ACQUIRED"}},
+		{[]string{"multiphase", "--faults", "disconnect"}, exitViolated, []string{"2 cuts, links that are down stay down", "two peers hold the lock", "link breaks", "loses"}},
+		{[]string{"multiphase", "--faults", "disconnect", "--cuts", "1"}, exitOK, []string{"1 cut", "with all links up"}},
+		{[]string{"multiphase", "--faults", "disconnect", "--cuts", "1", "--stuck", "anywhere"}, exitViolated, []string{"can never get the lock any more"}},
+		{[]string{"multiphase:fair=off", "--bypass", "4"}, exitViolated, []string{"passed too often"}},
+		{[]string{"multiphase", "--bypass", "4"}, exitOK, []string{"no waiting peer is passed more than 4 times"}},
+		{[]string{"multiphase:rounds=off", "--peers", "2", "--rounds", "2", "--give-ups", "any"}, exitViolated, []string{"gives up", "two peers hold"}},
+		{[]string{"multiphase", "--faults", "reorder", "--give-ups", "1"}, exitViolated, []string{"messages overtake each other"}},
+		{[]string{"multiphase", "--peers", "2", "--forming", "--faults", "reconnect"}, exitOK, []string{"not connected at first"}},
+		{[]string{"multiphase:quorum", "--peers", "2", "--faults", "disconnect"}, exitOK, []string{"each above all before", "votes and recoveries end after"}},
+		{[]string{"multiphase:quorum", "--untimed"}, exitViolated, []string{"vote over", "two peers hold"}},
+		{[]string{"lamport", "--peers", "2"}, exitOK, []string{"lamport", "safe"}},
+		{[]string{"lamport", "--peers", "2", "--faults", "crash", "--stuck", "anywhere"}, exitViolated, []string{"can never get the lock", "✖ crashes"}},
+		{[]string{"ricart-agrawala", "--rounds", "1"}, exitOK, []string{"1 request each"}},
+		{[]string{"2pc", "--peers", "2", "--faults", "crash,reconnect"}, exitOK, []string{"1 crash with loss of memory, any number of reconnections"}},
+		{[]string{"multiphase", "--deep"}, exitOK, []string{"19,369 states", "the probability that a state was missed is below", "only dead ends"}},
+		{[]string{"multiphase", "--states-max", "5000"}, exitInconclusive, []string{"undecided", "--states-max", "as far as was seen"}},
+		{[]string{"multiphase", "--memory-max", "1MiB"}, exitInconclusive, []string{"undecided", "--memory-max"}},
+	}
+	for _, tt := range tests {
+		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
+			code, out, message := exploreCode(t.Context(), tt.args...)
+			if code != tt.code {
+				t.Errorf("exit %d, want %d: %s", code, tt.code, message)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(out, want) {
+					t.Errorf("does not say %q:\n%s", want, out)
+				}
+			}
+		})
+	}
+}
+
+// TestExploreBadInput: every mistake is named, with what would be right.
+func TestExploreBadInput(t *testing.T) {
+	tests := []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"redlock"}, []string{"redlock", "multiphase, lamport, ricart-agrawala, 2pc"}},
+		{[]string{"zookeper"}, []string{"zookeper", "multiphase"}},
+		{[]string{"multiphase:rule=other"}, []string{"rule=other", "flow"}},
+		{[]string{"multiphase", "--peers", "1"}, []string{"--peers", "2 to 8"}},
+		{[]string{"multiphase", "--peers", "many"}, []string{"--peers", "many"}},
+		{[]string{"multiphase", "--rounds", "often"}, []string{"--rounds", `"often"`, "unlimited"}},
+		{[]string{"multiphase", "--give-ups", "-3"}, []string{"--give-ups", "any"}},
+		{[]string{"multiphase", "--faults", "earthquake"}, []string{"--faults", "earthquake", "disconnect"}},
+		{[]string{"multiphase", "--cuts", "-1"}, []string{"--cuts", "0 to 250"}},
+		{[]string{"multiphase", "--stuck", "here"}, []string{"--stuck", "healed, anywhere or off"}},
+		{[]string{"multiphase", "--states-max", "-1"}, []string{"--states-max"}},
+		{[]string{"multiphase", "--memory-max", "much"}, []string{"--memory-max", "4GiB"}},
+		{[]string{"multiphase:rule=literal", "--svg", "/nowhere/at/all.svg"}, []string{"--svg"}},
+		{[]string{}, []string{"1 arg"}},
+	}
+	for _, tt := range tests {
+		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
+			code, _, message := exploreCode(t.Context(), tt.args...)
+			if code != exitCannotRun {
+				t.Errorf("exit %d, want %d", code, exitCannotRun)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(message, want) {
+					t.Errorf("%q does not say %q", message, want)
+				}
+			}
+		})
+	}
+}
+
+// TestExploreGolden: all that does not depend on the machine, to the letter.
+func TestExploreGolden(t *testing.T) {
+	const path = "testdata/explore-literal.txt"
+	_, out, _ := exploreCode(t.Context(), "multiphase:rule=literal", "--peers", "3")
+	out = regexp.MustCompile(`(?m)^speed .*\n`).ReplaceAllString(out, "")
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(want) != out {
+		t.Errorf("%s says\n%s\nbut it is\n%s", path, want, out)
+	}
+	for range 3 {
+		if _, again, _ := exploreCode(t.Context(), "multiphase:rule=literal", "--peers", "3"); !strings.Contains(again, out[strings.Index(out, "step"):]) {
+			t.Error("another call finds another trace")
+		}
+	}
+}
+
+// TestExploreJSON: one object with the verdict and the trace.
+func TestExploreJSON(t *testing.T) {
+	drawn := filepath.Join(t.TempDir(), "trace.svg")
+	code, out, _ := exploreCode(t.Context(), "multiphase:rule=literal", "--json", "--svg", drawn)
+	var got struct {
+		Schema, Lock, Verdict, Ended, Violation string
+		States, Moves                           int64
+		BytesPerState                           float64 `json:"bytes_per_state"`
+		Checked                                 []string
+		Trace                                   struct {
+			Steps []struct {
+				Move, Text string
+				Peers      []string
+				Holds      []bool
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err, out)
+	}
+	steps := got.Trace.Steps
+	if code != exitViolated || got.Schema != "locklab/explore/v1" || got.Verdict != "violated" || got.Ended != "violated" ||
+		got.Violation == "" || got.States == 0 || got.Moves < got.States || got.BytesPerState <= 0 || len(got.Checked) < 2 || len(steps) != 17 {
+		t.Fatalf("exit %d: %s", code, out)
+	}
+	last := steps[len(steps)-1]
+	if holds := slices.DeleteFunc(slices.Clone(last.Holds), func(h bool) bool { return !h }); len(holds) != 2 || last.Move != "deliver" {
+		t.Errorf("the last step is %+v", last)
+	}
+	text, err := os.ReadFile(drawn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := xml.Unmarshal(text, new(struct{})); err != nil {
+		t.Errorf("%s: %v", drawn, err)
+	}
+}
+
+// TestExploreInterrupted: what there is is told, and the exit code says why.
+func TestExploreInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	code, out, _ := exploreCode(ctx, "multiphase", "--rounds", "2", "--give-ups", "any")
+	if code != exitInterrupted || !strings.Contains(out, "interrupted") || !strings.Contains(out, "states") {
+		t.Errorf("exit %d:\n%s", code, out)
+	}
+}
