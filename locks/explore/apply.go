@@ -54,7 +54,9 @@ func (w *worker[S, M, P]) spend(count int) {
 func (w *worker[S, M, P]) expire(i int, t peercore.Timer) {
 	switch t {
 	case peercore.Lease:
-		w.spend(restExpiries)
+		if !w.awaited(i, w.next[w.restField()].bytes) {
+			w.spend(restExpiries)
+		}
 	case peercore.Renew:
 		w.spend(restRenewals)
 	default: // follows from what was spent before
@@ -224,12 +226,14 @@ func (w *worker[S, M, P]) sever(i, j int) {
 	w.next[field] = w.intern(field, w.buf)
 }
 
-// pend notes whose leases may rely on what i granted before it crashed.
+// pend notes whose lease relies on the vote that i gave before it crashed. What others
+// of earlier crashes it waits for stays.
 func (w *worker[S, M, P]) pend(i int) {
+	voted := w.base[i].voted
 	field := w.restField()
 	w.buf = append(w.buf[:0], w.next[field].bytes...)
 	for j := range w.n {
-		if j != i && w.next[j].uses != 0 {
+		if j != i && voted != 0 && w.next[j].uses == voted {
 			w.buf[restPending+i] |= 1 << j
 		}
 	}

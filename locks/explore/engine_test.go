@@ -103,7 +103,7 @@ func TestAgainstNaive(t *testing.T) {
 		{Peers: 2, Rounds: 1, Crashes: 1, Mends: Any},
 		{Peers: 3, Requests: []int{1, 1, 0}, Cuts: 1},
 		{Peers: 2, Rounds: 1, Forming: true, Mends: 1, GiveUps: Any},
-		{Peers: 3, Rounds: 1, Reorder: true, GiveUps: 1},
+		{Peers: 3, Requests: []int{1, 1, 0}, Reorder: true, GiveUps: 1},
 	}
 	stuckSeen := 0
 	for _, fault := range []toyFault{toyRight, toyForgetful, toyDeaf} {
@@ -167,11 +167,11 @@ func TestParallel(t *testing.T) {
 		fault toyFault
 		sc    Scope
 	}{
-		{toyRight, Scope{Peers: 3, Requests: []int{2, 1, 1}, GiveUps: 1}},
-		{toyRight, Scope{Peers: 3, Rounds: 1, Cuts: 1, Mends: 1}},
-		{toyGreedy, Scope{Peers: 3, Rounds: 2, GiveUps: 2}},
-		{toyForgetful, Scope{Peers: 3, Rounds: 2, GiveUps: 2}},
-		{toyRight, Scope{Peers: 3, Rounds: 3, Bypass: 3}},
+		{toyRight, Scope{Peers: 3, Rounds: 1, GiveUps: 1}},
+		{toyRight, Scope{Peers: 3, Requests: []int{1, 1, 0}, Cuts: 1, Mends: 1}},
+		{toyGreedy, Scope{Peers: 3, Rounds: 2, GiveUps: 1}},
+		{toyForgetful, Scope{Peers: 3, Rounds: 1, GiveUps: 2}},
+		{toyRight, Scope{Peers: 3, Requests: []int{3, 2, 1}, Bypass: 3}},
 	}
 	for _, tt := range tests {
 		want := map[bool]string{}
@@ -210,6 +210,7 @@ func text(t *testing.T, r *Result) string {
 // violations, and its traces are as short, also those longer than the levels between
 // two that it keeps.
 func TestDeepAgrees(t *testing.T) {
+	longest := 0
 	for _, fault := range []toyFault{toyRight, toyGreedy, toyForgetful} {
 		for _, sc := range []Scope{
 			{Peers: 3, Rounds: 2},
@@ -234,6 +235,9 @@ func TestDeepAgrees(t *testing.T) {
 			if exact.Violation != deep.Violation || exact.States != deep.States || exact.Transitions != deep.Transitions {
 				t.Errorf("fault %d, %v: exact %v %d, deep %v %d", fault, sc, exact.Violation, exact.States, deep.Violation, deep.States)
 			}
+			if exact.Trace != nil {
+				longest = max(longest, len(exact.Trace.Steps))
+			}
 			if exact.Trace != nil && len(exact.Trace.Steps) != len(deep.Trace.Steps) {
 				t.Errorf("fault %d, %v: traces of %d and %d moves", fault, sc, len(exact.Trace.Steps), len(deep.Trace.Steps))
 			}
@@ -241,6 +245,9 @@ func TestDeepAgrees(t *testing.T) {
 				t.Errorf("the probability of a missed state is %g and %g", exact.Missed(), deep.Missed())
 			}
 		}
+	}
+	if longest <= deepKept {
+		t.Errorf("the longest trace has %d moves: none had to be found again across the levels that are kept, every %d", longest, deepKept)
 	}
 }
 

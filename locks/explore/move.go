@@ -105,7 +105,7 @@ func (w *worker[S, M, P]) peerMoves(i int, rest []byte, out []Move) []Move {
 func (w *worker[S, M, P]) mayExpire(i int, t peercore.Timer, rest []byte) bool {
 	switch t {
 	case peercore.Lease:
-		return rest[restExpiries] != 0
+		return rest[restExpiries] != 0 || w.awaited(i, rest)
 	case peercore.Renew:
 		return rest[restRenewals] != 0
 	case peercore.Vote:
@@ -120,6 +120,17 @@ func (w *worker[S, M, P]) mayExpire(i int, t peercore.Timer, rest []byte) bool {
 	default:
 		return false
 	}
+}
+
+// awaited says that a peer that lost its memory waits until the lease of i is over: that
+// it comes to an end follows from the crash and costs nothing more.
+func (w *worker[S, M, P]) awaited(i int, rest []byte) bool {
+	for k := range w.n {
+		if rest[restPending+k]&(1<<i) != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // deliveries are those from i to j. Of the messages on a connection that was lost any

@@ -166,7 +166,7 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 			return s.Step(ev, nil)
 		}},
 		{"disconnect: nothing is owed to the peer any more", explore.Stuck, explore.Scope{
-			Peers: 3, Requests: []int{1, 1, 2}, Crashed: []int{0}, Mends: explore.Any, Stuck: explore.StuckAnywhere,
+			Peers: 3, Requests: []int{1, 1, 2}, Links: [][2]int{{0, 2}}, Mends: 1,
 		}, func(s *core.State, ev core.Event) []core.Effect {
 			before := s.Clone()
 			out := s.Step(ev, nil)
