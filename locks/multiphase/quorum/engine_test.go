@@ -22,10 +22,8 @@ func TestEngine(t *testing.T) {
 		{"a link is cut and mended", "", explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Links: [][2]int{{0, 2}}, Mends: 1}},
 		{"the mesh forms", "", explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Forming: true, Mends: 3}},
 		{"four peers", "", explore.Scope{Peers: 4, Requests: []int{1, 1, 0, 0}}},
-		// Not who is stuck: a recovery waits for leases, and of these only one may end here.
 		{"crashes, two peers", "", explore.Scope{
 			Peers: 2, Requests: []int{2, 1}, GiveUps: 1, Expiries: 1, Renewals: 1, Crashed: []int{0}, Mends: 1,
-			Stuck: explore.StuckUnchecked,
 		}},
 		{"votes end too early", explore.TwoHold, explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Untimed: true}},
 	}
