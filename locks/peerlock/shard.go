@@ -307,6 +307,7 @@ func (s *shard[S, M, P]) connection(link *mesh.Link, kind peercore.EventKind) {
 	}
 	s.effects = P(&s.idle).Step(ev, s.effects[:0]) // has no effects: nobody wants it
 	for _, r := range s.resources {                // any order: resources are independent
+		s.expireLate(r)
 		s.step(r, ev)
 		s.tidy(r)
 	}
