@@ -219,9 +219,9 @@ func crossing(w io.Writer, points []sim.Point, lock string, zones int) {
 		what string
 		of   func(p sim.Point) float64
 	}{
-		{"fewer messages", func(p sim.Point) float64 { return p.Messages }},
-		{"faster to acquire", func(p sim.Point) float64 { return float64(p.Acquire.P50) }},
-		{"faster to hand over", func(p sim.Point) float64 { return float64(p.Handoff.Mean) }},
+		{"needs fewer messages", func(p sim.Point) float64 { return p.Messages }},
+		{"acquires faster", func(p sim.Point) float64 { return float64(p.Acquire.P50) }},
+		{"hands over faster", func(p sim.Point) float64 { return float64(p.Handoff.Mean) }},
 	}
 	own := map[int]sim.Point{}
 	var others []string
@@ -249,7 +249,7 @@ func crossing(w io.Writer, points []sim.Point, lock string, zones int) {
 				}
 			}
 			if from > 0 {
-				fmt.Fprintf(w, "  %s is %s than %s from %d peers on\n", other, f.what, lock, from)
+				fmt.Fprintf(w, "  %s %s than %s from %d peers on\n", other, f.what, lock, from)
 			}
 		}
 	}

@@ -129,7 +129,7 @@ func TestSimSweep(t *testing.T) {
 	if code != exitOK {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	if want := "ricart-agrawala is fewer messages than multiphase from 2 peers on"; !strings.Contains(out, want) {
+	if want := "ricart-agrawala needs fewer messages than multiphase from 2 peers on"; !strings.Contains(out, want) {
 		t.Errorf("no %q in\n%s", want, out)
 	}
 	for _, name := range []string{"sweep.csv", "messages.svg", "messages-contended.svg", "acquire.svg", "contended.svg", "handoff.svg"} {
