@@ -22,6 +22,11 @@ type Options struct {
 	Examples int
 }
 
+// FailoverTime is longer than any lock of the lab takes to go on without a server or a
+// peer that is gone: to notice it, and to elect another one. A fault that is shorter
+// can't tell a lock that stalls from one that is down.
+const FailoverTime = 1500 * time.Millisecond
+
 // DemandGap is how long a failed acquisition counts as waiting on after its
 // answer, because whoever wanted the lock comes back for it.
 const DemandGap = 250 * time.Millisecond

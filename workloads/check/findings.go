@@ -56,6 +56,9 @@ type Findings struct {
 
 	Liveness Liveness // the worst of all fault windows
 	StallNS  int64
+	// DownLong says that it was down throughout a fault of FailoverTime or longer. A
+	// shorter one can be over before a lock that goes on has noticed it.
+	DownLong bool
 	// Demand says that somebody wanted the lock in every fault window. Without it
 	// liveness means nothing.
 	Demand bool
@@ -243,6 +246,7 @@ func Merge(repeats ...*Findings) *Findings {
 		m.Demand = m.Demand && f.Demand
 		m.RecoveryNS = max(m.RecoveryNS, f.RecoveryNS)
 		m.NotRecovered = m.NotRecovered || f.NotRecovered
+		m.DownLong = m.DownLong || f.DownLong
 		m.Latency.merge(&f.Latency)
 		m.Queue.merge(&f.Queue)
 		m.Acquire.merge(&f.Acquire)

@@ -106,7 +106,7 @@ func Judge(f *Findings, want Expectation) Verdict {
 		return end(ControlSilent, fmt.Sprintf("Expected to be unsafe, but no violation was seen in %d operations.", f.OK+f.Failed+f.Unknown))
 	}
 	stall := time.Duration(f.StallNS).Round(time.Millisecond)
-	if len(want.Liveness) > 0 && !slices.Contains(want.Liveness, f.Liveness) {
+	if !f.fares(want) {
 		return end(Violated, fmt.Sprintf("Expected %s, but it was %s: the longest time with waiters and no grant was %v.",
 			joinLiveness(want.Liveness), f.Liveness, stall))
 	}
@@ -117,9 +117,19 @@ func Judge(f *Findings, want Expectation) Verdict {
 		return end(Expected, upper(what)+", as expected.")
 	case f.Liveness == Live:
 		return end(Expected, "No violation, and it stayed live.")
+	case f.Liveness == Down && !f.DownLong && len(want.Liveness) > 0 && !slices.Contains(want.Liveness, Down):
+		return end(Expected, fmt.Sprintf("No violation; it stalled until the fault was over, for at most %v. "+
+			"The fault was too short to tell whether it would have come back before.", stall))
 	default:
 		return end(Expected, fmt.Sprintf("No violation; it %s, for at most %v.", verb(f.Liveness), stall))
 	}
+}
+
+// fares says that liveness is as expected. What was down for a short fault may as well
+// have stalled.
+func (f *Findings) fares(want Expectation) bool {
+	return len(want.Liveness) == 0 || slices.Contains(want.Liveness, f.Liveness) ||
+		(f.Liveness == Down && !f.DownLong && slices.Contains(want.Liveness, Stalls))
 }
 
 // unsound says why the run cannot decide; "" if it can.
@@ -148,7 +158,7 @@ func (f *Findings) unsound(want Expectation) string {
 	if f.OK+f.Failed+f.Unknown == 0 {
 		return "No operation was measured."
 	}
-	if len(want.Liveness) > 0 && !slices.Contains(want.Liveness, f.Liveness) && !f.Demand {
+	if !f.fares(want) && !f.Demand {
 		return "Nobody asked for the lock while the fault lasted, so its liveness is not known."
 	}
 	return ""

@@ -61,6 +61,8 @@ func TestVerdicts(t *testing.T) {
 	unproven := partition[:1]
 	fine := append(players(1000, 10_000, 0, 0), locking(1000, 10_000, 0, 0)...)
 	down := append(players(1000, 10_000, 3500, 8000), locking(1000, 10_000, 3500, 8000)...)
+	blip := fault("f1", "zone-partition", 3000, 4200, cutAC)
+	brief := append(players(1000, 10_000, 3000, 4200), locking(1000, 10_000, 3000, 4200)...)
 	stalls := append(players(1000, 10_000, 3500, 5500), locking(1000, 10_000, 3500, 5500)...)
 	late := match(2000, 2001, "failed", "not-sent")
 	late.Count = 500
@@ -80,6 +82,8 @@ func TestVerdicts(t *testing.T) {
 		{"nothing expected", [][]history.Event{calm, fine, twice}, check.Expectation{}, check.Expected, check.Live, ""},
 		{"down as expected", [][]history.Event{calm, down, partition}, check.Expectation{Safety: check.Safe, Liveness: []check.Liveness{check.Down}}, check.Expected, check.Down, "was down"},
 		{"down, but live was expected", [][]history.Event{calm, down, partition}, check.Expectation{Liveness: []check.Liveness{check.Live, check.Stalls}}, check.Violated, check.Down, "live or stalls"},
+		{"down for a short fault", [][]history.Event{calm, brief, blip}, check.Expectation{Safety: check.Safe, Liveness: []check.Liveness{check.Live, check.Stalls}}, check.Expected, check.Down, "too short"},
+		{"down for a short fault, but live was expected", [][]history.Event{calm, brief, blip}, check.Expectation{Liveness: []check.Liveness{check.Live}}, check.Violated, check.Down, "Expected live"},
 		{"stalls", [][]history.Event{calm, stalls, partition}, check.Expectation{Liveness: []check.Liveness{check.Stalls}}, check.Expected, check.Stalls, "stalled"},
 		{"live, but down was expected", [][]history.Event{calm, fine, partition}, check.Expectation{Liveness: []check.Liveness{check.Down}}, check.Violated, check.Live, "Expected down"},
 		{"fault not proven", [][]history.Event{calm, fine, unproven}, check.Expectation{Safety: check.Safe}, check.Inconclusive, check.Live, "f1"},

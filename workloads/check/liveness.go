@@ -62,6 +62,7 @@ func (c *Checker) checkLiveness(f *Findings, t timeline) {
 		live, stall, wanted := c.fare(w, demand, grants)
 		f.StallNS = max(f.StallNS, stall)
 		f.Demand = f.Demand && wanted
+		f.DownLong = f.DownLong || (live == Down && w.to-w.from >= int64(FailoverTime))
 		if live.rank() > f.Liveness.rank() {
 			f.Liveness = live
 		}
