@@ -125,12 +125,36 @@ func (c *composed) takeDown(t *testing.T) {
 		logs := c.docker(t, nil, "compose", "logs", "--no-log-prefix", "lab")
 		t.Logf("the lab said:\n%s%s", logs.stdout, logs.stderr)
 	}
-	c.mustDocker(t, "compose", "down", "--volumes", "--remove-orphans", "--timeout", "20")
+	down := c.docker(t, nil, "compose", "down", "--volumes", "--remove-orphans", "--timeout", "20")
+	leaked := c.leaked(t, down.stderr)
+	if down.code != 0 && len(leaked) == 0 {
+		t.Errorf("docker compose down: exit code %d\n%s", down.code, down.stderr)
+	}
 	for _, kind := range [][]string{{"ps", "-a", "-q"}, {"network", "ls", "-q"}, {"volume", "ls", "-q"}} {
-		if left := c.mustDocker(t, append(kind, "--filter", "label=com.docker.compose.project="+c.project)...); left != "" {
-			t.Errorf("docker %s: left behind:\n%s", strings.Join(kind, " "), left)
+		for left := range strings.FieldsSeq(c.mustDocker(t, append(kind, "--filter", "label=com.docker.compose.project="+c.project)...)) {
+			if !slices.Contains(leaked, left) {
+				t.Errorf("docker %s: left behind: %s", strings.Join(kind, " "), left)
+			}
 		}
 	}
+}
+
+// leaked is the networks that the engine refuses to remove because something is
+// connected to them, and of which it says itself that nothing is: older engines forget
+// an endpoint now and then when many containers stop at once. No client can remove such
+// a network, so it is not ours that it is left.
+func (c *composed) leaked(t *testing.T, said string) (ids []string) {
+	t.Helper()
+	if !strings.Contains(said, "has active endpoints") {
+		return nil
+	}
+	for id := range strings.FieldsSeq(c.mustDocker(t, "network", "ls", "-q", "--filter", "label=com.docker.compose.project="+c.project)) {
+		if in := c.mustDocker(t, "network", "inspect", "--format", "{{len .Containers}}", id); strings.TrimSpace(in) == "0" {
+			t.Logf("the engine says that network %s has active endpoints and no containers", id)
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 func (c *composed) report(name string) string { return filepath.Join(c.dir, "reports", "runs", name) }
