@@ -59,7 +59,7 @@ func New(cfg Config) (*Locker, error) {
 	} else {
 		p, err = peerlock.New(cfg, peerlock.Protocol[quorum.State, quorum.Message]{
 			Algorithm: o.QuorumAlgorithm(),
-			Opens:     func(m quorum.Message) bool { return m.Kind == quorum.MyLock },
+			Opens:     quorum.Opens,
 			NeedsMost: true,
 			Cohort:    o.LocalWaiters(),
 			Lease:     o.Lease(),

@@ -10,5 +10,6 @@
 // Resources are spread over shards with a lock each. A message is handled in the
 // goroutine that reads the connection; nothing waits and no goroutine is started
 // for a resource. What nobody wants any more is forgotten, save for one number per
-// shard that keeps rounds and timestamps growing, see [peercore.Machine].
+// shard that keeps rounds and timestamps growing, see [peercore.Machine], and, if the
+// algorithm has leases, the tokens of the names that were forgotten last.
 package peerlock

@@ -137,27 +137,32 @@ func (s *shard[S, M, P]) setAlarm(at time.Time) {
 // expire tells all resources whose timers are over.
 func (s *shard[S, M, P]) expire() {
 	<-s.locker.started
-	s.mu.Lock()
-	if !s.closed {
-		s.deadlines.alarmAt = time.Time{}
-		now := s.locker.clock.Now()
-		for t := range peercore.Timers {
-			for r := s.deadlines.first[t]; r != nil && !r.times.on[t].at.After(now); r = s.deadlines.first[t] {
-				s.expireOne(r, t)
-			}
-		}
-		for _, r := range s.deadlines.first {
-			if r != nil {
-				s.setAlarm(s.soonest())
-				break
-			}
-		}
+	if s.expireAll() {
+		s.locker.flush()
 	}
-	s.mu.Unlock()
-	s.locker.flush()
 }
 
-// soonest is the first deadline of all. There is one.
+// expireAll does so, unless the locker is closed; then it says false.
+func (s *shard[S, M, P]) expireAll() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.deadlines.alarmAt = time.Time{}
+	now := s.locker.clock.Now()
+	for t := range peercore.Timers {
+		for r := s.deadlines.first[t]; r != nil && !r.times.on[t].at.After(now); r = s.deadlines.first[t] {
+			s.expireOne(r, t)
+		}
+	}
+	if next := s.soonest(); !next.IsZero() {
+		s.setAlarm(next)
+	}
+	return true
+}
+
+// soonest is the first deadline of all, zero if there is none.
 func (s *shard[S, M, P]) soonest() (at time.Time) {
 	for t, r := range s.deadlines.first {
 		if r != nil && (at.IsZero() || r.times.on[t].at.Before(at)) {

@@ -70,6 +70,9 @@ func New[S, M any, P peercore.Machine[S, M], O any](cfg Config[O], protocol Prot
 	}
 	l.checkReady()
 	if l.mesh, err = mesh.New(cfg.mesh(protocol.Spec, (*network[S, M, P])(l))); err != nil {
+		for i := range l.shards {
+			l.shards[i].close() // a recovery may have begun
+		}
 		return nil, err
 	}
 	return l, nil
