@@ -17,9 +17,6 @@ import (
 // and through a link without any toxic.
 type Cost struct{ Direct, Link time.Duration }
 
-// Ratio is how many times longer the link takes.
-func (c Cost) Ratio() float64 { return float64(c.Link) / float64(max(c.Direct, 1)) }
-
 const (
 	costRounds  = 20
 	costPerTurn = 50 // messages

@@ -9,8 +9,7 @@ import (
 // Walk follows one way through the states of a scope, move by move, for tests that go
 // where no exploration fits. Rounds and timestamps are left as they are.
 type Walk[S, M any, P Core[S, M]] struct {
-	w    *worker[S, M, P]
-	sent int
+	w *worker[S, M, P]
 	// Effects, if not nil, is told of what every step asks for.
 	Effects func(peer int, e peercore.Effect[M])
 }
@@ -26,7 +25,6 @@ func NewWalk[S, M any, P Core[S, M]](alg peercore.Algorithm[S, M], sc Scope) (*W
 	walk.w.first()
 	copy(walk.w.base, walk.w.next)
 	walk.w.observe = func(peer int, e peercore.Effect[M]) {
-		walk.sent += e.To.Len()
 		if walk.Effects != nil {
 			walk.Effects(peer, e)
 		}
@@ -57,9 +55,6 @@ func (k *Walk[S, M, P]) Peer(i int) P {
 	core.Load(k.w.base[i].bytes[peerCore:])
 	return core
 }
-
-// Sent is the number of messages that were sent so far.
-func (k *Walk[S, M, P]) Sent() int { return k.sent }
 
 // Violation is what the state violates, TwoHold or Starves; "" if nothing.
 func (k *Walk[S, M, P]) Violation() string {
