@@ -160,6 +160,7 @@ func (g *generator) schedule(ctx context.Context) {
 			g.endNS = min(g.endNS, now)
 		}
 		if due >= g.endNS {
+			sleep.until(g.endNS) // the time to hand over, at the most: nothing ends before its end
 			break
 		}
 		g.offer(ctx, Op{Index: index, IntendedNS: due, Measured: due >= g.measureNS}, now)
