@@ -1,0 +1,88 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// regression is something that the lab or one of its locks once said or did although it
+// was not so, and the test that fails if it comes back.
+type regression struct {
+	wrong string // what was wrong
+	shows string // the command, or what one does, that shows it
+	test  string // folder of the package, a dot, and the name of the test
+}
+
+// regressions are kept apart by what they are about, newest last.
+//
+//nolint:gochecknoglobals // a constant table
+var regressions = map[string][]regression{
+	"quorum lock": {},
+
+	"shell and mesh of peer-to-peer locks": {},
+
+	"redlock": {},
+
+	"raft": {},
+
+	"verdicts: what is not judged, and runs that can't decide": {},
+
+	"verdicts: violations": {},
+
+	"busy machines": {},
+
+	"faults and their proofs": {},
+
+	"agents, files and processes": {},
+
+	"reports": {},
+
+	"benchmarks": {},
+}
+
+// TestRegressionsAreTested checks that every row above names a test that exists.
+func TestRegressionsAreTested(t *testing.T) {
+	for subject, rows := range regressions {
+		for _, r := range rows {
+			folder, name, ok := strings.Cut(r.test, ".")
+			if !ok || r.wrong == "" || r.shows == "" {
+				t.Errorf("%s: row %+v: want what was wrong, what shows it, and FOLDER.TestName", subject, r)
+				continue
+			}
+			if !declaresTest(t, filepath.Join("..", "..", folder), name) {
+				t.Errorf("%s: %q: no test %s in %s", subject, r.wrong, name, folder)
+			}
+		}
+	}
+}
+
+// declaresTest says whether a test file of the folder, built with any tags, declares the
+// function.
+func declaresTest(t *testing.T, folder, name string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, source, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range parsed.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == name {
+				return true
+			}
+		}
+	}
+	return false
+}
