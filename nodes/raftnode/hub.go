@@ -69,7 +69,7 @@ func (h *hub) serve() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.serving, h.leader = true, h.name
-	h.watch(h.clock.Now())
+	h.watch()
 }
 
 // stopServing ends all streams and forgets what was not committed. Entries that
@@ -307,11 +307,14 @@ func (h *hub) record(outputs []fsm.Output) {
 
 // watch looks at every session: one whose lease has run out since it was last
 // heard of is proposed to expire. The state machine refuses if the session was
-// renewed in the meantime.
-func (h *hub) watch(now time.Time) {
+// renewed in the meantime. It must be called with the mutex held, and reads the clock
+// only then: a time from before a wait for the mutex may be older than a renewal that was
+// applied during the wait, and that session's lease would end too early.
+func (h *hub) watch() {
 	if !h.serving {
 		return
 	}
+	now := h.clock.Now()
 	for _, s := range h.state.Sessions() {
 		l, known := h.lifetime[s.ID]
 		switch {

@@ -34,6 +34,7 @@ type parallelLog struct {
 	durable uint64                   // index up to which everything is on disk
 	err     error                    // of the disk; nothing is written after it
 	closed  bool
+	skipped bool // an entry was not applied, so none after it may be
 	done    chan struct{}
 	broken  chan struct{} // closed when err is set
 }
@@ -215,14 +216,19 @@ func (p *parallelLog) durableIndex() uint64 {
 }
 
 // awaitDurable waits until the entry is on this server's disk. It returns false if
-// that will not happen: the disk has failed, or the log was closed.
+// that will not happen: the disk has failed, or the log was closed. From then on it
+// returns false for good: what was pending is still written, but a state machine that
+// left out one entry must not take the next.
 func (p *parallelLog) awaitDurable(index uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for p.durable < index && p.err == nil && !p.closed {
 		p.changed.Wait()
 	}
-	return p.durable >= index
+	if p.durable < index {
+		p.skipped = true
+	}
+	return !p.skipped
 }
 
 // failed says that entries may have been left out: the disk has failed, or the log

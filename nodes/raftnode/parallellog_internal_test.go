@@ -2,10 +2,15 @@ package raftnode
 
 import (
 	"errors"
+	"log/slog"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/raft"
+
+	"locklab/locks/clock"
+	"locklab/locks/raftlock/fsm"
 )
 
 // slowDisk is a log whose writes wait until the test lets them go, or fails them.
@@ -100,4 +105,35 @@ func TestAFailedDiskAppliesNothing(t *testing.T) {
 		t.Error("does not say that it failed")
 	}
 	p.close()
+}
+
+// A server that is closed while its disk is slow leaves out an entry. The disk then takes
+// it, and the next one, all the same.
+func TestAServerThatClosesAppliesNothingAfterAnEntryThatItLeftOut(t *testing.T) {
+	p, disk := newSlowLog(t, true)
+	hub := newHub("a", 1, 1, clock.System(), nil, slog.New(slog.DiscardHandler))
+	m := machine{hub: hub, log: p}
+	if err := p.StoreLogs([]*raft.Log{openCommand(1), openCommand(2)}); err != nil {
+		t.Fatal(err)
+	}
+	p.abandonWaits()
+	m.Apply(openCommand(1)) // the disk has not taken it yet
+	disk.gate <- nil
+	p.close()
+	if p.durableIndex() != 2 {
+		t.Fatalf("durable up to %d, want 2", p.durableIndex())
+	}
+	m.Apply(openCommand(2))
+	if hub.state.Index() != 0 {
+		t.Errorf("applied entry %d without entry 1", hub.state.Index())
+	}
+}
+
+// openCommand is an entry that opens a session.
+func openCommand(index uint64) *raft.Log {
+	l := logCommand(index)
+	l.Data = fsm.AppendEntry(nil, fsm.Entry{Origin: 9, Number: index, Commands: []fsm.Command{
+		{Kind: fsm.KindOpen, Client: "client", Lease: time.Second},
+	}})
+	return l
 }

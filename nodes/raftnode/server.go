@@ -215,21 +215,21 @@ func (s *Server) watch(clk clock.Clock) {
 		select {
 		case <-s.stop:
 			return
-		case now := <-timer.C():
+		case <-timer.C():
 			_, leader := s.raft.LeaderWithID()
-			s.hub.tick(now, string(leader))
+			s.hub.tick(string(leader))
 			timer.Reset(watchEvery)
 		}
 	}
 }
 
-func (h *hub) tick(now time.Time, leader string) {
+func (h *hub) tick(leader string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.serving && leader != h.name {
 		h.leader = leader
 	}
-	h.watch(now)
+	h.watch()
 }
 
 // Failed is closed when the server cannot go on, because its disk has failed.
