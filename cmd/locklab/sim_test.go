@@ -79,6 +79,16 @@ func TestSimExitCodes(t *testing.T) {
 	}
 }
 
+// TestSimHolderIsNotForgotten: a holder that had lent its own vote used to forget that it
+// held when this vote came back, and its client was told nothing.
+func TestSimHolderIsNotForgotten(t *testing.T) {
+	code, stdout, stderr := simulate(t, strings.Fields("multiphase:quorum --peers 5 --seed 62235 --seeds 1 "+
+		"--faults crash,partition --give-up 30ms --hold 4s --think 1ms --jitter 3 --no-shrink")...)
+	if code != exitOK || strings.Contains(stdout, "overlap") {
+		t.Errorf("exit code %d\n%s\n%s", code, stdout, stderr)
+	}
+}
+
 func TestSimPrintsTheSameAgain(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, args := range []string{

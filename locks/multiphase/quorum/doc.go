@@ -19,6 +19,11 @@
 // and a minority waits. It does not even ask: votes that can't win are in the way of
 // others.
 //
+// A hold ends in three ways, and the client knows of each: it releases, it is told Lose
+// when its lease is over, or its process ends. In particular a peer may acquire by the
+// votes of others while its own is lent to one that ranks higher; that this vote comes
+// back changes nothing about the hold.
+//
 // # Tokens
 //
 // Every round has a [Token]: one above the highest counter that its peer has heard of,

@@ -57,7 +57,11 @@ func (s *State) grantNext(out []Effect) []Effect {
 			out = append(out, Effect{Kind: peercore.Start, Timer: peercore.Vote})
 			out = s.send(w.from, Message{Kind: YourLock, Token: w.token, Seq: w.seq}, out)
 		case w.from == s.cfg.Self:
-			out = s.abandon(out)
+			// A holder holds by the votes of others: that its own, which it had lent, comes
+			// back too late for its token changes nothing.
+			if s.phase == Soliciting {
+				out = s.abandon(out)
+			}
 		default:
 			out = s.send(w.from, Message{Kind: Stale, Token: s.floor}, out)
 		}
