@@ -31,7 +31,18 @@ var regressions = map[string][]regression{
 		},
 	},
 
-	"shell and mesh of peer-to-peer locks": {},
+	"shell and mesh of peer-to-peer locks": {
+		{
+			"a pause longer than the lease killed a peer of multiphase:quorum: leases that ran out were ended over a connection that was lost",
+			"kill -STOP, 3.5 s, kill -CONT for a master that holds 50 locks",
+			"locks/multiphase.TestPausedHolder",
+		},
+		{
+			"the same, without processes: a lease that ends late, together with a connection",
+			"go test ./locks/peerlock -run TestLeaseEndsLateWithTheLink",
+			"locks/peerlock.TestLeaseEndsLateWithTheLink",
+		},
+	},
 
 	"redlock": {},
 

@@ -7,14 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"locklab/locks"
 	"locklab/locks/locktest"
 	"locklab/locks/multiphase"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience ends a test that hangs.
 const patience = 30 * time.Second

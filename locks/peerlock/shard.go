@@ -241,19 +241,25 @@ func (s *shard[S, M, P]) step(r *resource[S, M, P], ev peercore.Event[M]) {
 	}
 }
 
+// send leaves out peers whose connection is lost, though the state machine may not have
+// been told yet: a lease that ran out is ended first.
 func (s *shard[S, M, P]) send(r *resource[S, M, P], e *peercore.Effect[M]) {
 	s.wire = append(s.locker.protocol.Append(s.wire[:0], e.Msg), r.name...)
 	s.frame = mesh.AppendFrame(s.frame[:0], s.wire)
-	for to := e.To.Low(); to != 0; to &= to - 1 { // the mesh has no greater ranks
-		box := &s.out[bits.TrailingZeros64(to)]
-		box.frames = append(box.frames, s.frame...)
-		box.n++
-		s.sent++
-	}
 	if s.full.Empty() {
 		s.locker.marked.Or(s.bit)
 	}
-	s.full = s.full.Or(e.To)
+	for to := e.To.Low(); to != 0; to &= to - 1 { // the mesh has no greater ranks
+		rank := bits.TrailingZeros64(to)
+		if s.links[rank] == nil {
+			continue
+		}
+		box := &s.out[rank]
+		box.frames = append(box.frames, s.frame...)
+		box.n++
+		s.sent++
+		s.full = s.full.With(rank)
+	}
 }
 
 // collect hands what the shard has to say to the links.
