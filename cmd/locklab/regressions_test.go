@@ -44,7 +44,18 @@ var regressions = map[string][]regression{
 		},
 	},
 
-	"redlock": {},
+	"redlock": {
+		{
+			"order=sequential stopped asking at a quorum: one instance of the three that lost its memory let a second client in",
+			"two clients of redlock:order=sequential,extend=off; the first acquires; FLUSHALL at the first instance",
+			"locks/redlock.TestOneLostMemoryIsNotEnough",
+		},
+		{
+			"redlock without options was not the algorithm of the documents: it queued inside the process and woke waiters by messages",
+			"locklab list locks; MONITOR at an instance while clients of the lock redlock wait",
+			"locks/redlock.TestTheDefaultIsTheTextbook",
+		},
+	},
 
 	"raft": {
 		{

@@ -12,7 +12,7 @@ func TestConforms(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"redlock",
-		"redlock:wake=poll,delay=5ms",
+		"redlock:wake=publish",
 		"redlock:order=sequential,retry=fixed,delay=7ms",
 		"redlock:extend=off",
 	} {

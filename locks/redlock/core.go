@@ -272,32 +272,36 @@ func (m *machine) delete(i int) {
 	m.emit(effect{kind: effDelete, instance: i})
 }
 
-// decide looks whether the attempt can be decided: as soon as a quorum said yes,
-// and as soon as no quorum can be reached any more.
+// decide looks whether the attempt can be decided: once all are asked, as soon as a
+// quorum said yes, and as soon as no quorum can be reached any more. Asking does not
+// stop at a quorum: a hold on exactly three of five is gone for everybody else as
+// soon as one of the three loses its memory.
 func (m *machine) decide(now time.Duration) {
-	granted, possible := 0, m.n-m.nextAsk
-	open := false
+	granted, open := 0, 0
 	for i := range m.members[:m.nextAsk] {
 		switch member := &m.members[i]; {
 		case member.set == yes:
 			granted++
 		case member.set == pending && !member.late:
-			possible++
-			open = true
+			open++
 		}
 	}
 	until := m.start + m.ttl - m.drift
 	switch {
-	case now >= until || granted+possible < m.quorum():
+	case now >= until:
+		m.deny()
+	case m.nextAsk < m.n:
+		if open == 0 {
+			m.ask(m.nextAsk, now)
+			m.emit(effect{kind: effTimer, at: now + m.timeout})
+		}
+	case granted+open < m.quorum():
 		m.deny()
 	case granted >= m.quorum():
 		m.phase, m.until = held, until
 		m.extendAt = now + m.ttl/3
 		m.emit(effect{kind: effGranted, at: until})
 		m.armHeld()
-	case m.sequential && !open:
-		m.ask(m.nextAsk, now)
-		m.emit(effect{kind: effTimer, at: now + m.timeout})
 	}
 }
 

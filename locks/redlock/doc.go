@@ -8,14 +8,19 @@
 // tries again.
 //
 //	Acquire, Release          callers
-//	   line                   one queue a resource and process: its first competes
+//	   line                   with wake=publish: one queue a resource and process
 //	   hold ── machine        one attempt and lease; the algorithm, pure (core.go)
 //	   instance ── lane       commands of all callers, pipelined on few connections
 //	   redis-server x N
 //
-// A decision falls as soon as it is certain: granted at the quorum's last yes,
-// denied when no quorum can come together any more. Answers that come later are
-// dealt with in the background; above all, a late yes after a denial is deleted.
+// All N are asked in every attempt, also one after the other, and whoever waits tries
+// again after a random delay. Once all are asked, a decision falls as soon as it is
+// certain: granted at the quorum's last yes, denied when no quorum can come together
+// any more. Answers that come later are dealt with in the background; above all, a
+// late yes after a denial is deleted.
+//
+// The option wake=publish adds what the documents do not have: the waiters of a
+// process queue inside it, and a release wakes the next process by a message.
 //
 // What it is worth: a holder that stops longer than the validity, a quorum instance
 // that loses its memory within TTL, and clocks that run away at several instances

@@ -3,6 +3,7 @@ package redlock_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -198,6 +199,25 @@ func TestLostMemory(t *testing.T) {
 	}
 }
 
+// TestOneLostMemoryIsNotEnough: both orders ask all five, so a hold survives that one
+// of them forgets.
+func TestOneLostMemoryIsNotEnough(t *testing.T) {
+	t.Parallel()
+	servers := startServers(t, 5)
+	for _, order := range []redlock.Order{redlock.Parallel, redlock.Sequential} {
+		change := func(o *redlock.Options) { noExtension(o); o.Order = order }
+		a, b := newClient(t, servers, change), newClient(t, servers, change)
+		resource := string(order)
+		lease := acquire(t, a, resource)
+		eventually(t, "all five carry the key", func() bool { return carriers(servers, resource) == 5 })
+		servers[0].do("flushall")
+		_ = fails(t, b, resource, 100*time.Millisecond)
+		if err := lease.Release(limit(t)); err != nil {
+			t.Errorf("%s: release: %v", order, err)
+		}
+	}
+}
+
 func noExtension(o *redlock.Options) { o.Extend, o.TTL, o.Timeout = false, time.Minute, time.Second }
 
 // TestExtension keeps a short lease alive, sets the key again where it was lost, and
@@ -261,9 +281,9 @@ func TestLostAtTheEndOfItsValidity(t *testing.T) {
 func TestWaitersAreWoken(t *testing.T) {
 	t.Parallel()
 	servers := startServers(t, 5)
-	lease := acquire(t, newClient(t, servers, nil), "woken")
+	lease := acquire(t, newClient(t, servers, func(o *redlock.Options) { o.Wake = redlock.Publish }), "woken")
 	var wg sync.WaitGroup
-	waiting := newClient(t, servers, func(o *redlock.Options) { o.Delay = time.Hour })
+	waiting := newClient(t, servers, func(o *redlock.Options) { o.Wake, o.Delay = redlock.Publish, time.Hour })
 	for range 8 {
 		wg.Go(func() {
 			if err := acquire(t, waiting, "woken").Release(limit(t)); err != nil {
@@ -284,11 +304,55 @@ func TestWaitersAreWoken(t *testing.T) {
 	wg.Wait()
 }
 
+// TestTheDefaultIsTheTextbook watches waiters of the holder's process and of another
+// one: all of them ask the instances again and again, and nobody queues or subscribes.
+func TestTheDefaultIsTheTextbook(t *testing.T) {
+	t.Parallel()
+	servers := startServers(t, 3)
+	spec, err := locks.ParseSpec("redlock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	options, err := redlock.ParseOptions(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := func(o *redlock.Options) { *o = options }
+	clients := []*redlock.Locker{newClient(t, servers, change), newClient(t, servers, change)}
+	lease := acquire(t, clients[0], "textbook")
+	before := []uint64{clients[0].MessagesSent(), clients[1].MessagesSent()}
+	var wg sync.WaitGroup
+	for _, l := range clients {
+		wg.Go(func() {
+			if err := acquire(t, l, "textbook").Release(limit(t)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for i, l := range clients {
+		eventually(t, "every waiter asks all three several times", func() bool { return l.MessagesSent() > before[i]+2*3*4 })
+	}
+	if err := lease.Release(limit(t)); err != nil {
+		t.Fatal(err)
+	}
+	wg.Wait()
+	for _, s := range servers {
+		stats := s.do("info", "commandstats").(string)
+		for _, command := range []string{"subscribe", "publish", "zadd"} {
+			if strings.Contains(stats, "cmdstat_"+command+":") {
+				t.Errorf("%s was sent %s, which the documents know nothing of", s.name, command)
+			}
+		}
+	}
+}
+
 // TestNobodyPollsForItsOwn counts messages while the process itself holds the lock.
 func TestNobodyPollsForItsOwn(t *testing.T) {
 	t.Parallel()
 	servers := startServers(t, 3)
-	l := newClient(t, servers, func(o *redlock.Options) { o.Delay, o.TTL = time.Millisecond, time.Hour; o.Timeout = time.Minute })
+	l := newClient(t, servers, func(o *redlock.Options) {
+		o.Wake, o.Delay, o.TTL, o.Timeout = redlock.Publish, time.Millisecond, time.Hour, time.Minute
+	})
 	lease := acquire(t, l, "own")
 	eventually(t, "all answers are in", func() bool { return l.MessagesSent() == 6 })
 	for range 10 {

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// line is the process's own queue for one resource. Only its first competes on
-// Redis; while the process itself holds the lock nobody of it asks Redis anything.
-// A line exists while somebody is in it, and a moment longer if other processes
-// wait too.
+// line is the process's own queue for one resource, with Publish. Only its first
+// competes on Redis; while the process itself holds the lock nobody of it asks Redis
+// anything. A line exists while somebody is in it, and a moment longer if other
+// processes wait too. With Poll everybody has a line for himself.
 type line struct {
 	resource string
 	lane     int
@@ -56,7 +56,9 @@ func (l *Locker) join(resource string) (ln *line, turn chan struct{}, ok bool) {
 			home:     homeOf(resource, len(l.instances)),
 			woken:    make(chan struct{}, 1),
 		}
-		l.lines[resource] = ln
+		if l.options.Wake == Publish {
+			l.lines[resource] = ln
+		}
 	}
 	if !ln.busy {
 		ln.busy = true
@@ -142,9 +144,8 @@ func (l *Locker) beginRelease(h *hold) {
 	}
 	ln := h.line
 	waiters := len(ln.waiters) > 0
-	others := ln.others || (l.options.Wake == Poll && waiters) // who polls is not heard of
-	ln.ownTurn = waiters && (!others || ln.turnLeft > 0)
-	ln.yield = !ln.ownTurn && others
+	ln.ownTurn = waiters && (!ln.others || ln.turnLeft > 0)
+	ln.yield = !ln.ownTurn && ln.others
 	if ln.ownTurn {
 		ln.turnLeft--
 		h.serveOwn()
@@ -196,10 +197,6 @@ func (l *Locker) mustStand(ctx context.Context, ln *line) bool {
 	}
 	l.mu.Unlock()
 	if !yield {
-		return false
-	}
-	if l.options.Wake == Poll {
-		_ = l.pause(ctx, l.delay()) // an end shows in the attempt
 		return false
 	}
 	if answered != nil {

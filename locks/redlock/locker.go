@@ -207,8 +207,8 @@ func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, err
 	return h, nil
 }
 
-// compete is the part of Acquire that the first of the process's own line plays:
-// attempt after attempt, with a pause or a wait for a wake-up between them.
+// compete is the part of Acquire that the first of a line plays: attempt after
+// attempt, with a pause or a wait for a wake-up between them.
 func (l *Locker) compete(ctx context.Context, ln *line) (*hold, error) {
 	var doubtful []*hold // denied attempts that may still come to carry a quorum
 	standing, unavailable := false, false

@@ -15,7 +15,7 @@ const (
 	// Parallel asks all instances at once.
 	Parallel Order = "parallel"
 	// Sequential asks one after the other, as the first description of the
-	// algorithm does. An acquisition takes as long as a quorum of round trips.
+	// algorithm does. An acquisition takes as long as a round trip to each.
 	Sequential Order = "sequential"
 )
 
@@ -31,17 +31,19 @@ const (
 	Fixed Retry = "fixed"
 )
 
-// Wake is how a process learns that another one released.
+// Wake is how a waiter learns of a release.
 type Wake string
 
 // The ways to learn of a release.
 const (
-	// Publish lets waiting processes stand in line at one of the instances, whose
-	// release script wakes the first of them by a message. A lost message costs
-	// time only: everybody also tries again after a few delays.
-	Publish Wake = "publish"
-	// Poll tries again after each delay.
+	// Poll is the algorithm as published: every waiter tries again after a delay,
+	// and knows nothing of others, not of those in its own process either.
 	Poll Wake = "poll"
+	// Publish is not in the documents. The waiters of a process queue inside it, and
+	// waiting processes at one of the instances, whose release script wakes the first
+	// of them by a message. A lost message costs time only: everybody also tries
+	// again after a few delays.
+	Publish Wake = "publish"
 )
 
 // Persistence is what the Redis servers of a lab keep on disk.
@@ -84,7 +86,7 @@ func DefaultOptions() Options {
 		Delay:       50 * time.Millisecond,
 		Order:       Parallel,
 		Retry:       Random,
-		Wake:        Publish,
+		Wake:        Poll,
 		Extend:      true,
 		Persistence: PersistNone,
 	}
@@ -108,7 +110,7 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 	o.Delay = r.Duration("delay", def.Delay)
 	o.Order = Order(r.Choice("order", string(Parallel), string(Sequential)))
 	o.Retry = Retry(r.Choice("retry", string(Random), string(Fixed)))
-	o.Wake = Wake(r.Choice("wake", string(Publish), string(Poll)))
+	o.Wake = Wake(r.Choice("wake", string(Poll), string(Publish)))
 	o.Extend = r.Bool("extend", def.Extend)
 	o.Persistence = Persistence(r.Choice("persistence", string(PersistNone), string(PersistEverySec), string(PersistAlways)))
 	o.RestartDelay = r.Duration("restart_delay", def.RestartDelay)

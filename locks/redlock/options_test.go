@@ -26,8 +26,8 @@ func TestParseOptions(t *testing.T) {
 			o.Order, o.Retry, o.Delay = redlock.Sequential, redlock.Fixed, 7*time.Millisecond
 		})},
 		{spec: "redlock:ttl=1s", want: with(func(o *redlock.Options) { o.TTL, o.Timeout = time.Second, 100*time.Millisecond })},
-		{spec: "redlock:extend=off,wake=poll,persistence=always,restart_delay=5s", want: with(func(o *redlock.Options) {
-			o.Extend, o.Wake, o.Persistence, o.RestartDelay = false, redlock.Poll, redlock.PersistAlways, 5*time.Second
+		{spec: "redlock:extend=off,wake=publish,persistence=always,restart_delay=5s", want: with(func(o *redlock.Options) {
+			o.Extend, o.Wake, o.Persistence, o.RestartDelay = false, redlock.Publish, redlock.PersistAlways, 5*time.Second
 		})},
 		{spec: "redlock:ttl=5ms", bad: true},
 		{spec: "redlock:ttl=1s,timeout=600ms", bad: true},

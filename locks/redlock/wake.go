@@ -14,7 +14,7 @@ import (
 	"locklab/locks"
 )
 
-// This file is about waiting for other processes. One instance, the home of a
+// This file is about waiting for other processes, with Publish. One instance, the home of a
 // resource, keeps the line of the processes that wait for it; the release script
 // there wakes the first. Nothing of it matters for exclusion: home is asked like
 // every other instance, and whoever misses a wake-up tries again after a while.

@@ -119,7 +119,7 @@ func Entries() []Entry {
 const (
 	multiphaseOptions = "variant cohort: cohort=N; variant quorum: ttl, extend=on|off, view=on|off, cohort=N; but for quorum: rule=flow|literal, fair=on|off, view=on|off, rounds=on|off"
 	detectOptions     = "detect=on|off"
-	redlockOptions    = "order=parallel|sequential, retry=random|fixed, wake=publish|poll, delay, timeout, ttl, extend=on|off, persistence=none|everysec|always, restart_delay"
+	redlockOptions    = "order=parallel|sequential, retry=random|fixed, wake=poll|publish, delay, timeout, ttl, extend=on|off, persistence=none|everysec|always, restart_delay"
 	raftOptions       = "lease, store=disk|memory, cancel"
 )
 
