@@ -72,7 +72,23 @@ var regressions = map[string][]regression{
 
 	"verdicts: what is not judged, and runs that can't decide": {},
 
-	"verdicts: violations": {},
+	"verdicts: violations": {
+		{
+			"a client that was killed with its release under way was convicted of the next one's hold",
+			"locklab run --workload mutex --locks raft --scenarios holder-kill --repeat 18",
+			"workloads/check.TestOverlaps",
+		},
+		{
+			"nothing on record said that a release had been sent",
+			"kill a process of the mutex workload while its release is under way",
+			"workloads/mutex.TestAReleaseIsOnRecordBeforeItIsSent",
+		},
+		{
+			"the same in masters",
+			"kill a master while its release is under way",
+			"nodes/master.TestAReleaseIsOnRecordBeforeItIsSent",
+		},
+	},
 
 	"busy machines": {},
 

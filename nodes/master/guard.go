@@ -104,6 +104,9 @@ func (h *hold) release(ctx context.Context) {
 	stopped := clock.Mono()
 	close(h.done)
 	h.master.background.Go(func() {
+		intent := h.event(history.KindReleasing)
+		intent.AtNS = stopped
+		history.Commit(h.master.recorder, intent)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.master.settings.ReleaseTimeout)
 		defer cancel()
 		err := h.lease.Release(ctx)

@@ -284,6 +284,47 @@ func TestLostLeaseStopsOrdering(t *testing.T) {
 	}
 }
 
+// watched tells when a lease of a lock is released.
+type watched struct {
+	locks.Locker
+	released func()
+}
+
+func (w watched) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
+	lease, err := w.Locker.Acquire(ctx, resource)
+	if err != nil {
+		return nil, err
+	}
+	return watchedLease{lease, w.released}, nil
+}
+
+type watchedLease struct {
+	locks.Lease
+	released func()
+}
+
+func (l watchedLease) Release(ctx context.Context) error {
+	l.released()
+	return l.Lease.Release(ctx)
+}
+
+// TestAReleaseIsOnRecordBeforeItIsSent: a master that is killed with its release under
+// way has left its hold, and only a record from before says so.
+func TestAReleaseIsOnRecordBeforeItIsSent(t *testing.T) {
+	l := newLab(t, 1, nil)
+	var sent atomic.Int64
+	m := l.master("a", watched{sharedLock(t), func() {
+		if n, recorded := sent.Add(1), len(l.journal.of(history.KindReleasing)); recorded < int(n) {
+			t.Errorf("release %d was sent, and %d are on record", n, recorded)
+		}
+	}}, nil)
+	l.seats("g", 1, m)
+	m.Close()
+	if sent.Load() == 0 {
+		t.Error("nothing was released")
+	}
+}
+
 // TestTokensFence: an order under an old token is refused, and goes to no other
 // worker either.
 func TestTokensFence(t *testing.T) {

@@ -137,7 +137,7 @@ func (c *Checker) Add(e *history.Event) {
 			c.ops = append(c.ops, c.op(e))
 		}
 		c.addAcquire(e)
-	case history.KindRelease, history.KindLost:
+	case history.KindReleasing, history.KindRelease, history.KindLost:
 		c.addRelease(e)
 	case history.KindOrder:
 		c.addOrder(e)
@@ -148,7 +148,7 @@ func (c *Checker) Add(e *history.Event) {
 		})
 	case history.KindNode:
 		node := c.names.id(e.Node)
-		c.nodes[node] = append(c.nodes[node], nodeEvent{at: e.AtNS, state: e.State})
+		c.nodes[node] = append(c.nodes[node], nodeEvent{asked: e.FromNS, at: e.AtNS, state: e.State})
 	case history.KindFault:
 		c.addFault(e)
 	case history.KindClock:

@@ -42,9 +42,10 @@
 // # Overlaps, zombies, tokens
 //
 // A hold counts as its client believed it: from the answer of the acquisition to
-// the first of: it noticed the loss, it stopped acting to release, its node died, the
-// history ended. Two holds of one resource that share time are an overlap; each
-// hold that begins while an older one is believed counts once. The
+// the first of: it noticed the loss, it stopped acting and sent the release (what became
+// of that is not known before its answer, and does not matter), a signal that ended its
+// process was sent, the history ended. Two holds of one resource that share time are an
+// overlap; each hold that begins while an older one is believed counts once. The
 // zombie time is from the beginning of the next hold until the older client
 // stopped believing. Fencing tokens must grow: an acquisition that was sent after
 // another one was answered must get the higher token, and no two holds share one.

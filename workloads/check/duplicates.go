@@ -264,7 +264,7 @@ func (c *Checker) buildRooms() []*room {
 			n++
 		}
 		if first.state == starting || first.state == open { // else its beginning is not in the file
-			rooms = append(rooms, c.buildRoom(c.rooms[i:n], nextDeath(deaths[first.worker], first.at)))
+			rooms = append(rooms, c.buildRoom(c.rooms[i:n], aliveUntil(deaths[first.worker], first.at)))
 		}
 		i = n
 	}

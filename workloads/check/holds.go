@@ -43,7 +43,7 @@ type holdKey struct {
 
 // hold is one grant as its client believed it.
 type hold struct {
-	from, to, err  int64 // to: the release or the loss, MaxInt64 if neither is known
+	from, to, err  int64 // to: when it was released or lost, MaxInt64 if it is not known to be
 	id             string
 	node, resource int32
 	granted        bool // its acquisition is in the history
@@ -90,7 +90,8 @@ func (c *Checker) addRelease(e *history.Event) {
 	if e.Kind == history.KindRelease && e.FromNS > 0 {
 		stopped = e.FromNS
 	}
-	// A loss is usually followed by a release, so it does not complete the record.
+	// A loss is usually followed by a release, and what is sent by its answer, so
+	// these do not complete the record.
 	h := c.hold(e, func(h *hold) bool { return h.granted && e.Kind == history.KindRelease })
 	h.to = min(h.to, stopped)
 }
@@ -128,7 +129,7 @@ func (c *Checker) checkHolds(f *Findings, t timeline) {
 		if h.to == math.MaxInt64 {
 			h.to = max(t.end, h.from)
 		}
-		h.to = min(h.to, nextDeath(deaths[h.node], h.from))
+		h.to = min(h.to, aliveUntil(deaths[h.node], h.from))
 		f.Holds++
 		if h.from >= t.measure {
 			f.Hold.add(h.to - h.from)

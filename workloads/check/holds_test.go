@@ -22,6 +22,17 @@ func release(node, hold string, from, at int64) history.Event {
 	return history.Event{Kind: history.KindRelease, Node: node, Hold: hold, Resource: "r", FromNS: from * ms, AtNS: at * ms, Outcome: "ok"}
 }
 
+func releasing(node, hold string, at int64) history.Event {
+	return history.Event{Kind: history.KindReleasing, Node: node, Hold: hold, Resource: "r", AtNS: at * ms}
+}
+
+// killed is the end of a process that was asked for at one time and seen at another.
+func killed(name string, asked, seen int64) history.Event {
+	e := node(name, "killed", seen)
+	e.FromNS = asked * ms
+	return e
+}
+
 func lost(node, hold string, at int64) history.Event {
 	return history.Event{Kind: history.KindLost, Node: node, Hold: hold, Resource: "r", AtNS: at * ms}
 }
@@ -61,6 +72,26 @@ func TestOverlaps(t *testing.T) {
 		{"the holder was killed", []history.Event{
 			acquire("m1", "a", "h1", 0, 10, 0), node("m1", "killed", 12),
 			acquire("m2", "b", "h2", 5, 15, 0), release("m2", "h2", 30, 31),
+		}, 0, 0},
+		{"the holder was killed with its release under way", []history.Event{
+			acquire("m1", "a", "h1", 0, 10, 0), releasing("m1", "h1", 14), killed("m1", 16, 18),
+			acquire("m2", "b", "h2", 5, 15, 0), release("m2", "h2", 30, 31),
+		}, 0, 0},
+		{"granted before the release was sent", []history.Event{
+			acquire("m1", "a", "h1", 0, 10, 0), releasing("m1", "h1", 17), killed("m1", 20, 21),
+			acquire("m2", "b", "h2", 5, 15, 0), release("m2", "h2", 30, 31),
+		}, 1, 2},
+		{"a release that was never answered", []history.Event{
+			acquire("m1", "a", "h1", 0, 10, 0), releasing("m1", "h1", 14),
+			acquire("m2", "b", "h2", 5, 15, 0), release("m2", "h2", 30, 31),
+		}, 0, 0},
+		{"granted between the kill and its being seen", []history.Event{
+			acquire("m1", "a", "h1", 0, 10, 0), killed("m1", 12, 20),
+			acquire("m2", "b", "h2", 5, 15, 0), release("m2", "h2", 30, 31),
+		}, 0, 0},
+		{"got its hold while the kill was under way", []history.Event{
+			acquire("m1", "a", "h1", 0, 14, 0), killed("m1", 12, 20),
+			acquire("m2", "b", "h2", 5, 25, 0), release("m2", "h2", 30, 31),
 		}, 0, 0},
 		{"never released", []history.Event{
 			acquire("m1", "a", "h1", 0, 10, 0),

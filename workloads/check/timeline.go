@@ -43,8 +43,8 @@ func (c *Checker) firstOp() int64 {
 
 // nodeEvent is a change in the life of a process.
 type nodeEvent struct {
-	at    int64
-	state string
+	asked, at int64 // asked: when a signal was sent for it, 0 if none was
+	state     string
 }
 
 // span is the time [from, to).
@@ -90,24 +90,33 @@ func (c *Checker) absent(node int32, paused bool) []span {
 	return spans
 }
 
+// death is the end of a process: it was seen at one moment and may have happened at any
+// time since the signal for it was sent.
+type death struct{ from, seen int64 }
+
 // deaths gives, for each node, when it died, in order.
-func (c *Checker) deaths() map[int32][]int64 {
-	deaths := map[int32][]int64{}
+func (c *Checker) deaths() map[int32][]death {
+	deaths := map[int32][]death{}
 	for node := range c.nodes {
 		for _, s := range c.absent(node, false) {
-			deaths[node] = append(deaths[node], s.from)
+			d := death{s.from, s.from}
+			i, _ := slices.BinarySearchFunc(c.nodes[node], s.from, func(e nodeEvent, at int64) int { return cmp.Compare(e.at, at) })
+			if e := c.nodes[node][i]; e.asked > 0 {
+				d.from = min(e.asked, e.at)
+			}
+			deaths[node] = append(deaths[node], d)
 		}
 	}
 	return deaths
 }
 
-// nextDeath is the first death at or after a moment.
-func nextDeath(deaths []int64, from int64) int64 {
-	i, _ := slices.BinarySearch(deaths, from)
+// aliveUntil is until when a process that lived at a moment surely did.
+func aliveUntil(deaths []death, from int64) int64 {
+	i, _ := slices.BinarySearchFunc(deaths, from, func(d death, at int64) int { return cmp.Compare(d.seen, at) })
 	if i == len(deaths) {
 		return math.MaxInt64
 	}
-	return deaths[i]
+	return max(from, deaths[i].from)
 }
 
 // hit is what a fault touches.

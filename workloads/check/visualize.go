@@ -86,7 +86,7 @@ func (p *picture) add(e *history.Event) {
 		if e.State == loadgen.PhaseMeasure {
 			p.measure = e.AtNS
 		}
-	case history.KindAcquire, history.KindRelease, history.KindLost:
+	case history.KindAcquire, history.KindReleasing, history.KindRelease, history.KindLost:
 		if p.win.Resource == "" || e.Resource == p.win.Resource {
 			p.events = append(p.events, *e)
 		}
@@ -117,7 +117,7 @@ const (
 // visible is one hold, or an acquisition of unknown outcome.
 type visible struct {
 	acquire history.Event
-	end     *history.Event // the first of release and loss
+	end     *history.Event // the first of release, sent or answered, and loss
 	died    int64
 }
 
@@ -156,7 +156,8 @@ func (p *picture) draw(w io.Writer) (porcupine.CheckResult, error) {
 			s.verb = verbLost
 		default:
 			s.verb = verbRelease
-			if back = v.end.AtNS; v.end.Outcome == string(locks.OutcomeUnknown) {
+			back = v.end.AtNS
+			if v.end.Kind == history.KindReleasing || v.end.Outcome == string(locks.OutcomeUnknown) {
 				s.unknown, back = true, math.MaxInt64
 			}
 		}
@@ -195,7 +196,9 @@ func (p *picture) holds(shown span) []*visible {
 		if e.Kind == history.KindAcquire || v == nil {
 			continue
 		}
-		if other := v.until(); v.end == nil || (&visible{end: e, died: math.MaxInt64}).until() < other {
+		// Of a release that was sent and answered the answer says more.
+		other, until := v.until(), (&visible{end: e, died: math.MaxInt64}).until()
+		if v.end == nil || until < other || until == other && v.end.Kind == history.KindReleasing {
 			v.end = e
 		}
 	}
@@ -207,13 +210,13 @@ func (p *picture) holds(shown span) []*visible {
 	})
 }
 
-// died is when a node died after a moment.
+// died is until when a node surely lived after a moment.
 func (p *picture) died(node string, after int64) int64 {
 	first := int64(math.MaxInt64)
 	for i := range p.beside {
 		e := &p.beside[i]
 		if e.Kind == history.KindNode && e.Node == node && e.AtNS >= after && (e.State == "killed" || e.State == "exited" || e.State == "stopped") {
-			first = min(first, e.AtNS)
+			first = min(first, max(after, cmp.Or(e.FromNS, e.AtNS)))
 		}
 	}
 	return first

@@ -134,6 +134,8 @@ func (d *Decoder) kind(b []byte) Kind {
 		return KindMatch
 	case string(KindAcquire):
 		return KindAcquire
+	case string(KindReleasing):
+		return KindReleasing
 	case string(KindRelease):
 		return KindRelease
 	case string(KindOrder):

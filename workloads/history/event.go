@@ -18,6 +18,10 @@ const (
 	// KindAcquire is one finished lock acquisition as its client believed it:
 	// asked at FromNS, answered at AtNS. Client names the caller, Hold the grant.
 	KindAcquire Kind = "acquire"
+	// KindReleasing is written, and has left the process, before a release is sent: the
+	// holder stopped acting at AtNS. A process that is killed with its release under way
+	// leaves nothing else of it.
+	KindReleasing Kind = "releasing"
 	// KindRelease is the end of a hold: the holder stopped acting at FromNS and
 	// the release was answered at AtNS.
 	KindRelease Kind = "release"
@@ -123,4 +127,13 @@ type Run struct {
 // not block the caller for longer than a write to a local file or pipe.
 type Recorder interface {
 	Record(Event)
+}
+
+// Commit records an event and returns once it has left the process, as far as the
+// recorder can tell: what the process does next cannot be known before the event is.
+func Commit(rec Recorder, e Event) {
+	rec.Record(e)
+	if f, ok := rec.(interface{ Flush() error }); ok {
+		_ = f.Flush() // the recorder keeps its first error; the work goes on
+	}
 }

@@ -51,6 +51,8 @@ type server struct {
 	refuses bool
 	loses   bool // every lease is lost at once
 
+	onRelease func() // nil: nobody looks
+
 	messages atomic.Uint64
 }
 
@@ -99,6 +101,9 @@ func (g *grant) Token() (locks.Token, bool) { return locks.Token(g.token), true 
 func (g *grant) Expires() (time.Time, bool) { return time.Time{}, false }
 func (g *grant) Lost() <-chan struct{}      { return g.lost }
 func (g *grant) Release(context.Context) error {
+	if g.server.onRelease != nil {
+		g.server.onRelease()
+	}
 	g.once.Do(func() {
 		g.server.mu.Lock()
 		if g.server.held[g.resource] == g.free {
@@ -145,6 +150,56 @@ func play(t *testing.T, s *server, p mutex.Plan) ([]history.Event, *check.Findin
 	}
 	events := rec.list()
 	return events, check.Events(events, check.Options{}), c.Progress()
+}
+
+// pipe is a recorder whose events have left the process only once they are flushed.
+type pipe struct {
+	memory
+	flushed int
+}
+
+func (p *pipe) Flush() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.flushed = len(p.events)
+	return nil
+}
+
+// left are the holds whose release the file knows of.
+func (p *pipe) left() map[string]bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	left := map[string]bool{}
+	for _, e := range p.events[:p.flushed] {
+		if e.Kind == history.KindReleasing {
+			left[e.Hold] = true
+		}
+	}
+	return left
+}
+
+// TestAReleaseIsOnRecordBeforeItIsSent: a client that is killed with its release under
+// way has left its hold, and only a record from before says so.
+func TestAReleaseIsOnRecordBeforeItIsSent(t *testing.T) {
+	rec, sent := &pipe{}, 0
+	s := &server{}
+	s.onRelease = func() {
+		if sent++; len(rec.left()) < sent {
+			t.Errorf("release %d was sent, and %d are on record", sent, len(rec.left()))
+		}
+	}
+	p := plan()
+	p.Clients, p.Resources = 1, 1
+	c, err := mutex.NewClient(masters(t, 1, s, rec), p, rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if sent == 0 {
+		t.Fatal("nothing was released")
+	}
 }
 
 func TestARightLock(t *testing.T) {

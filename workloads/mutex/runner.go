@@ -147,6 +147,10 @@ func (r *runner) hold(ctx context.Context, lease locks.Lease, acquired *history.
 
 func (r *runner) release(ctx context.Context, lease locks.Lease, acquired *history.Event) {
 	stopped := clock.Mono()
+	history.Commit(r.rec, history.Event{
+		Kind: history.KindReleasing, AtNS: stopped, Node: r.node, Client: acquired.Client,
+		Hold: acquired.Hold, Resource: acquired.Resource,
+	})
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.plan.Timeout)
 	defer cancel()
 	err := lease.Release(ctx)
