@@ -72,12 +72,20 @@ func (s *simulator[S, M, P]) hold(i int) {
 	for _, h := range c.holders {
 		o := &s.peers[h]
 		kind := Overlap
-		if p.token != 0 && o.token != 0 && p.token > o.token {
+		if p.token != 0 && o.token != 0 && p.token > o.token && s.timeWentWrong() {
 			kind = Fenced // whatever the earlier one still writes is refused
 		}
 		s.violate(Finding{Kind: kind, A: h, B: i, Since: time.Duration(o.since)})
 	}
 	c.holders = append(c.holders, i)
+}
+
+// timeWentWrong says that a fault has begun that leases do not rule out two holders
+// under: a process stood still, or a clock ran wrong.
+func (s *simulator[S, M, P]) timeWentWrong() bool {
+	return slices.ContainsFunc(s.cfg.Faults, func(f Fault) bool {
+		return (f.Kind == Pause || f.Kind == Drift) && int64(f.From) <= s.now
+	})
 }
 
 // endHold notes that it does not believe so any more.
@@ -160,8 +168,9 @@ type FindingKind string
 const (
 	// Overlap: two clients believed at once that they hold.
 	Overlap FindingKind = "overlap"
-	// Fenced is the same where the tokens grew: a resource that checks them refuses the
-	// earlier one from the moment it has seen the later one. No violation.
+	// Fenced is the same where the tokens grew after a process had stood still or a clock
+	// had run wrong: a resource that checks them refuses the earlier one from the moment
+	// it has seen the later one. No violation.
 	Fenced FindingKind = "fenced-overlap"
 	// Token: a grant whose token is not above one that was used before: a resource that
 	// checks tokens takes a stale one for good or refuses a good one.

@@ -24,8 +24,8 @@ type Config struct {
 	Zones int
 	Seed  seed.Seed
 	// Duration is how long the clients work, in virtual time; default 10 s. Faults end
-	// with it at the latest. Then nobody asks any more, and who still waits must be
-	// served within Patience, default 60 s, or is stuck.
+	// with it at the latest. Then nobody asks any more, and who still waits when nobody
+	// holds and nobody was served for Patience, default 60 s, is stuck.
 	Duration, Patience time.Duration
 	Load               Load
 	Faults             []Fault

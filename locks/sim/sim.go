@@ -109,6 +109,7 @@ type simulator[S, M any, P peercore.Machine[S, M]] struct {
 	draining bool
 	stopped  bool // at the first violation
 	over     bool
+	hoped    uint64 // grants when the last wait for another one began
 	checks   checks
 	trace    *tracer
 	res      Result
@@ -265,14 +266,26 @@ func (s *simulator[S, M, P]) happen(i int32) {
 	case opEnd:
 		s.end(int(sl.arg))
 	case opDrain:
-		s.draining = true
+		s.draining, s.hoped = true, s.checks.grants
 	case opStop:
-		s.over = true
+		s.stop()
 	default: // of one life of a process
 		if sl.epoch == s.peers[sl.to].epoch && s.peers[sl.to].alive {
 			s.inside(int(sl.to), &sl)
 		}
 	}
+}
+
+// stop ends the run, unless somebody waits whose turn may still come: behind a client
+// that holds, or because others were served meanwhile.
+func (s *simulator[S, M, P]) stop() {
+	c := &s.checks
+	if c.waiting > 0 && (len(c.holders) > 0 || c.grants != s.hoped) {
+		s.hoped = c.grants
+		s.push(s.now+int64(s.cfg.Patience), slot[M]{op: opStop})
+		return
+	}
+	s.over = true
 }
 
 // inside is what happens within a process.

@@ -178,24 +178,41 @@ func at(tb testing.TB, line string) float64 {
 	return float64(d) / 1e6
 }
 
+// TestLongHoldsAreNotStuck: who waits behind clients that hold for longer than the
+// patience of the run is not stuck.
+func TestLongHoldsAreNotStuck(t *testing.T) {
+	r := run(t, maker(t, "multiphase")(), sim.Config{
+		Peers: 5, Duration: time.Second, Patience: time.Second,
+		Load: sim.Load{Hold: 5 * time.Second, Ops: []int{1, 1, 1, 1, 1}},
+	})
+	if bad := r.Bad(); bad != nil || r.Grants != 5 {
+		t.Errorf("%d grants: %v", r.Grants, bad)
+	}
+}
+
 // TestChecksReject has cores that break each promise.
 func TestChecksReject(t *testing.T) {
 	nothing := func(*toy) []peercore.Effect[int] { return nil }
+	growing := func(y *toy) []peercore.Effect[int] { y.log.tokens++; return hold(y.log.tokens) }
 	for name, c := range map[string]struct {
 		request func(t *toy) []peercore.Effect[int]
 		want    sim.FindingKind
+		faults  []sim.Fault
 	}{
-		"everybody holds at once": {holdAtOnce, sim.Overlap},
-		"with one token for all":  {func(*toy) []peercore.Effect[int] { return hold(1) }, sim.Token},
-		"with tokens that shrink": {func(y *toy) []peercore.Effect[int] { y.log.tokens--; return hold(y.log.tokens) }, sim.Token},
-		"with tokens that grow":   {func(y *toy) []peercore.Effect[int] { y.log.tokens++; return hold(y.log.tokens) }, sim.Fenced},
-		"nobody is ever served":   {nothing, sim.Stuck},
-		"the lowest rank is not served": {func(y *toy) []peercore.Effect[int] {
+		"everybody holds at once": {request: holdAtOnce, want: sim.Overlap},
+		"with one token for all":  {request: func(*toy) []peercore.Effect[int] { return hold(1) }, want: sim.Token},
+		"with tokens that shrink": {request: func(y *toy) []peercore.Effect[int] { y.log.tokens--; return hold(y.log.tokens) }, want: sim.Token},
+		"with tokens that grow":   {request: growing, want: sim.Overlap},
+		"with tokens that grow, after a pause": {request: growing, want: sim.Fenced, faults: []sim.Fault{
+			{Kind: sim.Pause, From: 1, Until: 2, A: []int{2}},
+		}},
+		"nobody is ever served": {request: nothing, want: sim.Stuck},
+		"the lowest rank is not served": {request: func(y *toy) []peercore.Effect[int] {
 			return map[bool][]peercore.Effect[int]{true: hold(0)}[y.self != 2]
-		}, sim.Stuck},
-		"two holds for one request each": {func(*toy) []peercore.Effect[int] { return append(hold(0), hold(0)...) }, sim.Overlap},
+		}, want: sim.Stuck},
+		"two holds for one request each": {request: func(*toy) []peercore.Effect[int] { return append(hold(0), hold(0)...) }, want: sim.Overlap},
 	} {
-		r := run(t, toys(&ledger{}, c.request), sim.Config{Load: load()})
+		r := run(t, toys(&ledger{}, c.request), sim.Config{Load: load(), Faults: c.faults})
 		if !slices.ContainsFunc(r.Findings, func(f sim.Finding) bool { return f.Kind == c.want }) {
 			t.Errorf("%s: want %q, found %v", name, c.want, r.Findings)
 		}
