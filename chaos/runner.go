@@ -144,35 +144,18 @@ func NewRunner(config Config) (*Runner, error) {
 // rest of the run stay dead. The error says what could not be healed; a fault that
 // could not be begun, or not be seen, is in the ledger as not proven.
 func (r *Runner) Run(ctx context.Context, s scenario.Scenario, measured time.Duration, start int64) (Ledger, error) {
-	type planned struct {
-		step   scenario.Step
-		id     string
-		window fault.Window
-	}
-	var all []planned
-	for _, step := range s.Timeline {
-		whole := step.Window(measured)
-		windows := fault.Windows(step.Fault, whole.From, whole.Until)
-		for n, w := range windows {
-			id := step.ID
-			if len(windows) > 1 {
-				id = fmt.Sprintf("%s#%d", step.ID, n+1)
-			}
-			all = append(all, planned{step, id, w})
-		}
-	}
 	var (
 		wg     sync.WaitGroup
 		mu     sync.Mutex
 		ledger Ledger
 		failed error
 	)
-	for _, p := range all {
+	for _, p := range s.Schedule(measured) {
 		wg.Go(func() {
 			e := &episode{
-				config: r.config, spec: p.step.Fault,
-				entry: Entry{ID: p.id, Kind: p.step.Fault.Kind, Target: p.step.Fault.Describe()},
-				from:  start + int64(p.window.From), until: start + int64(p.window.Until), end: start + int64(measured),
+				config: r.config, spec: p.Step.Fault,
+				entry: Entry{ID: p.ID, Kind: p.Step.Fault.Kind, Target: p.Step.Fault.Describe()},
+				from:  start + int64(p.Window.From), until: start + int64(p.Window.Until), end: start + int64(measured),
 			}
 			happened, err := e.run(ctx)
 			mu.Lock()

@@ -112,19 +112,25 @@ func findings(f result.File) []finding {
 	return all
 }
 
-func verdictFindings(rows []result.Row) []finding {
+func verdictFindings(rows []result.Row) (told []finding) {
 	by := map[string][]result.Row{}
 	for _, r := range rows {
 		by[r.Verdict.Status] = append(by[r.Verdict.Status], r)
 	}
-	total := int64(len(rows))
-	if len(by[result.StatusExpected]) == len(rows) {
-		if total == 1 {
-			return []finding{{topicVerdicts, false, "The one verdict is as expected."}}
-		}
+	var all []finding
+	if unjudged := by[result.StatusNotJudged]; len(unjudged) > 0 {
+		defer func() { told = append(told, notJudgedFinding(unjudged, len(rows))) }()
+	}
+	total := int64(len(rows) - len(by[result.StatusNotJudged]))
+	switch {
+	case total == 0:
+		return nil
+	case int64(len(by[result.StatusExpected])) < total:
+	case total == 1:
+		return []finding{{topicVerdicts, false, "The one verdict is as expected."}}
+	default:
 		return []finding{{topicVerdicts, false, fmt.Sprintf("All %s are as expected.", plural(total, "verdict"))}}
 	}
-	var all []finding
 	for _, group := range []struct{ status, text string }{
 		{result.StatusViolated, "not as expected"},
 		{result.StatusControlSilent, "that of a control that stayed silent"},
@@ -153,6 +159,16 @@ func verdictFindings(rows []result.Row) []finding {
 	return all
 }
 
+// notJudgedFinding counts what there is no verdict on, because nothing was expected.
+func notJudgedFinding(unjudged []result.Row, of int) finding {
+	var names []string
+	for _, r := range unjudged {
+		names = append(names, named(r.Lock)+" under "+plain(r.Scenario))
+	}
+	return finding{topicVerdicts, false, fmt.Sprintf("%d of %s %s not judged, because the scenario expects nothing of the lock: %s.",
+		len(unjudged), plural(int64(of), "row"), isAre(len(unjudged)), list(names))}
+}
+
 // safetyFindings tells the locks apart by what they let happen. Rows count with
 // the figure that their workload has: duplicates, overlapping holds, stale writes.
 func safetyFindings(rows []result.Row) []finding {
@@ -162,12 +178,18 @@ func safetyFindings(rows []result.Row) []finding {
 	}
 	var all []finding
 	var clean, apart []string
+	somewhere := false
 	for _, lock := range locksOf(rows) {
 		var measured, hits []result.Row
 		var unreachable int64
+		skipped := false // its safety was not judged somewhere
 		for _, r := range rows {
 			n, ok := things.of(r)
 			if r.Lock != lock || !ok {
+				continue
+			}
+			if r.Verdict.Safety == result.SafetyNotJudged {
+				skipped = true
 				continue
 			}
 			measured = append(measured, r)
@@ -182,6 +204,7 @@ func safetyFindings(rows []result.Row) []finding {
 		case len(measured) == 0:
 		case len(hits) == 0:
 			clean = append(clean, lock)
+			somewhere = somewhere || skipped
 			if unreachable > 0 {
 				apart = append(apart, named(lock)+" "+count(unreachable))
 			}
@@ -190,7 +213,11 @@ func safetyFindings(rows []result.Row) []finding {
 		}
 	}
 	if len(clean) > 0 {
-		text := fmt.Sprintf("%s %s no %s in any scenario.", list(namedAll(clean)), things.made, things.none)
+		where := ""
+		if somewhere {
+			where = " that judges its safety"
+		}
+		text := fmt.Sprintf("%s %s no %s in any scenario%s.", list(namedAll(clean)), things.made, things.none, where)
 		if len(apart) > 0 {
 			text += " Rooms doubled only because the other room's worker could not be reached are counted apart: " + list(apart) + "."
 		}
@@ -263,16 +290,19 @@ func hitText(lock string, hits []result.Row, measured int, things thing) string 
 	default:
 		text += ": " + list(parts) + "; none elsewhere"
 	}
-	return text + "." + expectation(hits)
+	return text + "." + expectation(hits, func(e result.Expected) bool { return e.Safety != "" })
 }
 
-// expectation says whether what was told of the rows was to be expected.
-func expectation(rows []result.Row) string {
+// expectation says whether what was told of the rows was to be expected, if it was
+// judged.
+func expectation(rows []result.Row, judged func(result.Expected) bool) string {
 	switch {
-	case allExpected(rows):
-		return " Expected."
 	case unexpected(rows):
 		return " Not all of it was expected."
+	case slices.ContainsFunc(rows, func(r result.Row) bool { return !judged(r.Verdict.Expected) }):
+		return " Not all of this was judged."
+	case allExpected(rows):
+		return " Expected."
 	default:
 		return " Not all of these runs led to a verdict."
 	}
@@ -305,7 +335,7 @@ func stopFindings(rows []result.Row) []finding {
 			text += "; " + list(namedAll(locksOf(live))) + " went on"
 		}
 		both := append(append([]result.Row(nil), down...), stalls...)
-		all = append(all, finding{topicStops, unexpected(both), text + "." + expectation(both)})
+		all = append(all, finding{topicStops, unexpected(both), text + "." + expectation(both, func(e result.Expected) bool { return len(e.Liveness) > 0 })})
 	}
 	if len(all) == 0 && judged {
 		all = append(all, finding{topicStops, false, "No lock stopped in any scenario."})

@@ -77,7 +77,10 @@ func TestHeadline(t *testing.T) {
 	row := func(lock, scenario, status string, change func(*result.Row)) result.Row {
 		r := result.Row{
 			Lock: lock, Scenario: scenario, Workload: "matchmaking", Matches: 1000, Availability: 1,
-			Verdict: result.Verdict{Status: status, Safety: "safe", Liveness: "live"}, Duplicates: &result.Duplicates{},
+			Verdict: result.Verdict{
+				Status: status, Safety: "safe", Liveness: "live",
+				Expected: result.Expected{Safety: "safe", Liveness: []string{"live"}},
+			}, Duplicates: &result.Duplicates{},
 		}
 		if change != nil {
 			change(&r)
@@ -125,6 +128,34 @@ func TestHeadline(t *testing.T) {
 				r.Duplicates, r.Overlaps, r.Matches = nil, &n, 0
 			})}},
 			[]string{"none let through 3 overlapping holds, all under baseline. Expected."},
+		},
+		"not judged": {
+			result.File{Results: []result.Row{
+				row("raft", "mine", result.StatusExpected, nil),
+				row("redlock", "mine", result.StatusNotJudged, func(r *result.Row) {
+					r.Verdict.Safety, r.Verdict.Expected = result.SafetyNotJudged, result.Expected{}
+				}),
+			}},
+			[]string{
+				"The one verdict is as expected.", "1 of 2 rows is not judged, because the scenario expects nothing of the lock: redlock under mine.",
+				"raft made no duplicate that a lock can prevent in any scenario.",
+			},
+		},
+		"safety not judged": {
+			result.File{Results: []result.Row{
+				row("raft", "baseline", result.StatusExpected, nil),
+				row("raft", "holder-pause", result.StatusExpected, func(r *result.Row) {
+					r.Verdict.Safety, r.Verdict.Expected.Safety = result.SafetyNotJudged, ""
+				}),
+				row("redlock", "holder-pause", result.StatusExpected, func(r *result.Row) {
+					r.Verdict.Safety, r.Verdict.Expected.Safety = "unsafe", ""
+					r.Duplicates = &result.Duplicates{Total: 2, Raced: 2}
+				}),
+			}},
+			[]string{
+				"raft made no duplicate that a lock can prevent in any scenario that judges its safety.",
+				"redlock made 2 duplicates, all under holder-pause (2.00 per 1,000 matches). Not all of this was judged.",
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

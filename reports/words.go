@@ -20,15 +20,17 @@ func statusOf(v result.Verdict) status {
 		return status{"○", "control silent", "warn", "A lock that had to show the violation did not. The scenario was too gentle this time, so a good result of the other locks proves less."}
 	case result.StatusInconclusive:
 		return status{"?", "inconclusive", "warn", "No verdict: the fault could not be proven, the load generator fell behind, or there was too little data."}
+	case result.StatusNotJudged:
+		return status{"–", "not judged", "none", "The scenario expects nothing of this lock: what it did is shown, and says neither good nor bad."}
 	default:
-		return status{"–", "not judged", "none", "The run ended before there was a verdict."}
+		return status{"–", "no verdict", "none", "The run ended before there was a verdict."}
 	}
 }
 
 // statuses lists the verdicts for the legend.
 func statuses() []status {
-	all := make([]status, 0, 5)
-	for _, s := range []string{result.StatusExpected, result.StatusViolated, result.StatusControlSilent, result.StatusInconclusive, ""} {
+	all := make([]status, 0, 6)
+	for _, s := range []string{result.StatusExpected, result.StatusViolated, result.StatusControlSilent, result.StatusInconclusive, result.StatusNotJudged, ""} {
 		all = append(all, statusOf(result.Verdict{Status: s}))
 	}
 	return all

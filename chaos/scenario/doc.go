@@ -19,6 +19,7 @@
 //	      seoul-3az: {liveness: live}  # replaces what is above, field by field
 //
 // Safety is safe or unsafe (a control: it must show a violation), liveness is live,
-// stalls or down. What is left out is not judged. A lock is looked up by its full
+// stalls or down. What is left out is not judged, and
+// never called safe. A lock is looked up by its full
 // spec (redlock:ttl=1s), then by name and variant (multiphase:quorum), then by name.
 package scenario

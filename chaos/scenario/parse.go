@@ -28,6 +28,7 @@ func Parse(file string, text []byte) (Scenario, error) {
 	}
 	r := &reader{file: file}
 	s := r.scenario(tree.Docs[0].Body)
+	s.File = file
 	if r.err != nil {
 		return Scenario{}, r.err
 	}
@@ -356,7 +357,7 @@ func (r *reader) expectations(n ast.Node) map[string]Expectations {
 		if err != nil {
 			r.fail(e.at, "expect: %v", err)
 		}
-		var found Expectations
+		found := Expectations{Line: line(e.at)}
 		for _, f := range r.mapping(e.value, "expect "+e.key, []string{"safety", "liveness", "topologies"}) {
 			if f.key == "topologies" {
 				found.Topologies = r.topologies(f.value, e.key)

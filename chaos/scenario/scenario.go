@@ -1,6 +1,10 @@
 package scenario
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"locklab/chaos/fault"
@@ -9,6 +13,7 @@ import (
 
 // Scenario is a checked scenario.
 type Scenario struct {
+	File    string // what errors call it
 	Name    string
 	Summary string
 	// MinDuration is the shortest measured time in which it makes sense; 0 is any.
@@ -48,6 +53,30 @@ func (m Moment) Of(total time.Duration) time.Duration {
 	return m.Duration + time.Duration(float64(total)*m.Percent/100)
 }
 
+// Scheduled is one fault of a run. A step that comes and goes makes several.
+type Scheduled struct {
+	ID     string // in the ledger
+	Step   Step
+	Window fault.Window
+}
+
+// Schedule lists the faults of a run whose measured part takes total.
+func (s Scenario) Schedule(total time.Duration) []Scheduled {
+	var all []Scheduled
+	for _, step := range s.Timeline {
+		whole := step.Window(total)
+		windows := fault.Windows(step.Fault, whole.From, whole.Until)
+		for n, w := range windows {
+			id := step.ID
+			if len(windows) > 1 {
+				id = fmt.Sprintf("%s#%d", step.ID, n+1)
+			}
+			all = append(all, Scheduled{id, step, w})
+		}
+	}
+	return all
+}
+
 // Window is when the step's fault is on, for a measured part of that length.
 func (s Step) Window(total time.Duration) fault.Window {
 	from := min(s.At.Of(total), total)
@@ -66,7 +95,26 @@ type Expectation struct {
 // Expectations is an expectation and what differs from it in some topologies.
 type Expectations struct {
 	Expectation
+	Line       int // where the file names the lock
 	Topologies map[string]Expectation
+}
+
+// CheckLocks says which lock of expect is none: a name that nobody answers to would
+// leave the lock that was meant unjudged. The check is the caller's, who knows all
+// locks.
+func (s Scenario) CheckLocks(check func(locks.Spec) error) error {
+	for _, name := range slices.SortedFunc(maps.Keys(s.Locks), func(a, b string) int {
+		return cmp.Compare(s.Locks[a].Line, s.Locks[b].Line)
+	}) {
+		spec, err := locks.ParseSpec(name)
+		if err == nil {
+			err = check(spec)
+		}
+		if err != nil {
+			return fmt.Errorf("%s:%d: expect: %w: %w", s.File, s.Locks[name].Line, err, ErrInvalid)
+		}
+	}
+	return nil
 }
 
 // Expect returns what is expected of the lock in the topology; false if the

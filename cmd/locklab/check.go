@@ -19,10 +19,12 @@ func newCheck() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check HISTORY",
 		Short: "Judge a saved history",
-		Long: `check reads one history (JSON lines, gzipped or not) and says what was violated.
+		Long: `check reads one history (JSON lines, gzipped or not) and judges it as the
+comparison did: by what the scenario expects of the lock, which the history says.
+Of a history that does not say it, safety is expected.
 
-Exit codes: 0 nothing was violated; 2 something was; 4 the history cannot decide;
-1 it cannot be read.`,
+Exit codes: 0 as expected, or nothing is expected of the lock; 2 not as expected;
+4 the history cannot decide, or a control did not fire; 1 it cannot be read.`,
 		Example: `  locklab check reports/runs/A/histories/redlock/baseline.matchmaking.1.jsonl
   locklab check --visualize first.html reports/runs/A/histories/none/baseline.mutex.1.jsonl`,
 		Args: cobra.ExactArgs(1),
@@ -31,7 +33,7 @@ Exit codes: 0 nothing was violated; 2 something was; 4 the history cannot decide
 			if err != nil {
 				return err
 			}
-			verdict := check.Judge(found, check.Expectation{Safety: check.Safe})
+			verdict := check.Judge(found, check.ExpectationOf(found.Run))
 			printFindings(cmd.OutOrStdout(), args[0], found, verdict)
 			if visual != "" {
 				if err := visualize(visual, args[0], found); err != nil {
@@ -42,9 +44,9 @@ Exit codes: 0 nothing was violated; 2 something was; 4 the history cannot decide
 			switch verdict.Status {
 			case check.Violated:
 				return &exitError{code: exitViolated}
-			case check.Inconclusive:
+			case check.Inconclusive, check.ControlSilent:
 				return &exitError{code: exitInconclusive}
-			case check.Expected, check.ControlSilent:
+			case check.Expected, check.NotJudged:
 			}
 			return nil
 		},

@@ -70,7 +70,24 @@ var regressions = map[string][]regression{
 		},
 	},
 
-	"verdicts: what is not judged, and runs that can't decide": {},
+	"verdicts: what is not judged, and runs that can't decide": {
+		{
+			"a lock that expect misspells was as expected", "a scenario file with `expect: {redlok: {safety: safe}}`, run with redlock",
+			"cmd/locklab.TestUnknownLockInExpect",
+		},
+		{
+			"a lock of which a scenario expects nothing was safe and as expected", "locklab run --locks redlock --scenarios leader-kill",
+			"workloads/check.TestWhatIsNotJudgedIsNotSafe",
+		},
+		{
+			"check judged every history as if safety were expected", "locklab check on the history of a control, or of a lock that had to be live and was down",
+			"cmd/locklab.TestCheckJudgesAsTheReport",
+		},
+		{
+			"a crossed --fail-on left the verdict as expected", "locklab run --locks none --fail-on 'duplicates>0'",
+			"cmd/locklab.TestThresholdIsAVerdict",
+		},
+	},
 
 	"verdicts: violations": {
 		{

@@ -126,6 +126,9 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if runErr != nil && len(file.Results) == 0 {
 		return explainNoResult(ctx, runErr, dir)
 	}
+	for _, t := range thresholds {
+		file.Run.FailOn = append(file.Run.FailOn, t.String())
+	}
 	applyThresholds(file.Results, thresholds)
 	if runErr != nil { // it would be lost behind the exit code of the verdicts
 		fmt.Fprintf(stderr, "locklab: the comparison could not go on: %v\n", runErr)
@@ -182,9 +185,6 @@ func exitCode(file result.File) int {
 	count := map[string]int{}
 	for _, row := range file.Results {
 		count[row.Verdict.Status]++
-		if len(row.Verdict.FailedOns) > 0 {
-			count[result.StatusViolated]++
-		}
 	}
 	switch {
 	case file.Run.Interrupted:
@@ -199,12 +199,17 @@ func exitCode(file result.File) int {
 	return exitOK
 }
 
+// applyThresholds makes every row that crosses a threshold violated.
 func applyThresholds(rows []result.Row, thresholds []failon.Threshold) {
 	for i := range rows {
 		for _, t := range thresholds {
 			if t.Crossed(rows[i]) {
 				rows[i].Verdict.FailedOns = append(rows[i].Verdict.FailedOns, t.String())
 			}
+		}
+		if v := &rows[i].Verdict; len(v.FailedOns) > 0 {
+			v.Why = fmt.Sprintf("Crossed --fail-on %s. Without that it would be %s: %s", strings.Join(v.FailedOns, ", "), v.Status, v.Why)
+			v.Status = result.StatusViolated
 		}
 	}
 }

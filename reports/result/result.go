@@ -25,6 +25,7 @@ type Run struct {
 	Command     string            `json:"command"`
 	Host        Host              `json:"host"`
 	Versions    map[string]string `json:"versions"`
+	FailOn      []string          `json:"fail_on,omitempty"`     // the thresholds of --fail-on
 	Warnings    []string          `json:"warnings,omitempty"`    // such as the embedded stand-in for Redis
 	Interrupted bool              `json:"interrupted,omitempty"` // the user stopped the run before its end
 	LinkCost    *LinkCost         `json:"link_cost,omitempty"`
@@ -96,8 +97,8 @@ type Row struct {
 
 // Verdict is what was observed against what the scenario expects of the lock.
 type Verdict struct {
-	Status    string   `json:"status"`            // expected, violated, control-silent, inconclusive
-	Safety    string   `json:"safety"`            // safe, unsafe
+	Status    string   `json:"status"`            // expected, violated, control-silent, inconclusive, not-judged
+	Safety    string   `json:"safety"`            // safe, unsafe, not-judged
 	Liveness  string   `json:"liveness"`          // live, stalls, down
 	Expected  Expected `json:"expected"`          // what the scenario asks
 	Why       string   `json:"why"`               // one sentence: what decided
@@ -110,9 +111,14 @@ const (
 	StatusViolated      = "violated"
 	StatusControlSilent = "control-silent"
 	StatusInconclusive  = "inconclusive"
+	StatusNotJudged     = "not-judged" // the scenario expects nothing of the lock
 )
 
-// Expected is the scenario's expectation of one lock; an empty list accepts all.
+// SafetyNotJudged is the Verdict.Safety of a lock whose safety the scenario does not
+// judge, if no violation was seen.
+const SafetyNotJudged = "not-judged"
+
+// Expected is the scenario's expectation of one lock; what is empty is not judged.
 type Expected struct {
 	Safety   string   `json:"safety,omitempty"`
 	Liveness []string `json:"liveness,omitempty"`

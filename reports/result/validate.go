@@ -76,8 +76,8 @@ func (v Verdict) validate() error {
 		field, value string
 		known        []string
 	}{
-		{"status", v.Status, []string{StatusExpected, StatusViolated, StatusControlSilent, StatusInconclusive}},
-		{"safety", v.Safety, []string{"safe", "unsafe"}},
+		{"status", v.Status, []string{StatusExpected, StatusViolated, StatusControlSilent, StatusInconclusive, StatusNotJudged}},
+		{"safety", v.Safety, []string{"safe", "unsafe", SafetyNotJudged}},
 		{"liveness", v.Liveness, []string{"live", "stalls", "down"}},
 	} {
 		// Empty is allowed: a run that ended early has rows without a verdict.

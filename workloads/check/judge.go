@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"locklab/workloads/history"
 )
 
 // Status is the end of the story.
@@ -21,6 +23,8 @@ const (
 	ControlSilent Status = "control-silent"
 	// Inconclusive: the run cannot decide.
 	Inconclusive Status = "inconclusive"
+	// NotJudged: the scenario expects nothing of the lock, so there is no verdict on it.
+	NotJudged Status = "not-judged"
 )
 
 // Safety is whether the resource was safe.
@@ -30,13 +34,32 @@ type Safety string
 const (
 	Safe   Safety = "safe"
 	Unsafe Safety = "unsafe"
+	// SafetyNotJudged: no violation was seen, but none had to show either: that proves
+	// nothing, so the lock is not called safe.
+	SafetyNotJudged Safety = "not-judged"
 )
 
-// Expectation is what a scenario expects of a lock. Empty accepts everything.
+// Expectation is what a scenario expects of a lock. What is empty is not judged.
 type Expectation struct {
 	Safety   Safety
 	Liveness []Liveness
 }
+
+// ExpectationOf is what the history says of itself, so that whoever judges it judges
+// alike. Of an older file, which says nothing, safety is expected.
+func ExpectationOf(run history.Run) Expectation {
+	if run.Expect == nil {
+		return Expectation{Safety: Safe}
+	}
+	want := Expectation{Safety: Safety(run.Expect.Safety)}
+	for _, l := range run.Expect.Liveness {
+		want.Liveness = append(want.Liveness, Liveness(l))
+	}
+	return want
+}
+
+// judges says whether anything is expected.
+func (e Expectation) judges() bool { return e.Safety != "" || len(e.Liveness) > 0 }
 
 // Verdict is the outcome of one run against its expectation.
 type Verdict struct {
@@ -82,8 +105,11 @@ func (f *Findings) judgesRooms() bool {
 func Judge(f *Findings, want Expectation) Verdict {
 	n, what := f.Violations()
 	v := Verdict{Safety: Safe, Liveness: f.Liveness}
-	if n > 0 {
+	switch {
+	case n > 0:
 		v.Safety = Unsafe
+	case want.Safety == "":
+		v.Safety = SafetyNotJudged
 	}
 	end := func(status Status, why string) Verdict {
 		v.Status, v.Why = status, why
@@ -110,19 +136,45 @@ func Judge(f *Findings, want Expectation) Verdict {
 		return end(Violated, fmt.Sprintf("Expected %s, but it was %s: the longest time with waiters and no grant was %v.",
 			joinLiveness(want.Liveness), f.Liveness, stall))
 	}
-	switch {
-	case want.Safety == Safe && doubt != "":
+	if want.Safety == Safe && doubt != "" {
 		return end(Inconclusive, doubt)
-	case n > 0:
-		return end(Expected, upper(what)+", as expected.")
-	case f.Liveness == Live:
-		return end(Expected, "No violation, and it stayed live.")
-	case f.Liveness == Down && !f.DownLong && len(want.Liveness) > 0 && !slices.Contains(want.Liveness, Down):
-		return end(Expected, fmt.Sprintf("No violation; it stalled until the fault was over, for at most %v. "+
-			"The fault was too short to tell whether it would have come back before.", stall))
-	default:
-		return end(Expected, fmt.Sprintf("No violation; it %s, for at most %v.", verb(f.Liveness), stall))
 	}
+	if !want.judges() {
+		return end(NotJudged, "The scenario expects nothing of this lock. "+upper(f.told(want))+".")
+	}
+	return end(Expected, upper(f.told(want))+".")
+}
+
+// told says what was seen of a lock that is as expected, and what of it was judged.
+func (f *Findings) told(want Expectation) string {
+	n, what := f.Violations()
+	stall := time.Duration(f.StallNS).Round(time.Millisecond)
+	safety := "no violation"
+	switch {
+	case n > 0 && want.Safety != "":
+		safety = what + ", as expected"
+	case n > 0:
+		safety = what
+	case want.Safety == "":
+		safety = "no violation was seen"
+	}
+	liveness := ", and it stayed live"
+	switch {
+	case f.Liveness == Down && !f.DownLong && len(want.Liveness) > 0 && !slices.Contains(want.Liveness, Down):
+		liveness = fmt.Sprintf("; it stalled until the fault was over, for at most %v: "+
+			"too short a fault to tell whether it would have come back before", stall)
+	case f.Liveness != Live:
+		liveness = fmt.Sprintf("; it %s, for at most %v", verb(f.Liveness), stall)
+	}
+	text := safety + liveness
+	switch {
+	case !want.judges():
+	case want.Safety == "":
+		text += ". Its safety was not judged"
+	case len(want.Liveness) == 0:
+		text += ". Its liveness was not judged"
+	}
+	return text
 }
 
 // fares says that liveness is as expected. What was down for a short fault may as well

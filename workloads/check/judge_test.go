@@ -79,7 +79,8 @@ func TestVerdicts(t *testing.T) {
 		{"safe, but it raced", [][]history.Event{calm, fine, twice}, check.Expectation{Safety: check.Safe}, check.Violated, check.Live, "1 raced"},
 		{"control fires", [][]history.Event{calm, fine, twice}, check.Expectation{Safety: check.Unsafe}, check.Expected, check.Live, "as expected"},
 		{"control is silent", [][]history.Event{calm, fine}, check.Expectation{Safety: check.Unsafe}, check.ControlSilent, check.Live, "no violation was seen"},
-		{"nothing expected", [][]history.Event{calm, fine, twice}, check.Expectation{}, check.Expected, check.Live, ""},
+		{"nothing expected", [][]history.Event{calm, fine, twice}, check.Expectation{}, check.NotJudged, check.Live, "expects nothing"},
+		{"nothing expected, nothing proven", [][]history.Event{calm, fine, unproven}, check.Expectation{}, check.Inconclusive, check.Live, "f1"},
 		{"down as expected", [][]history.Event{calm, down, partition}, check.Expectation{Safety: check.Safe, Liveness: []check.Liveness{check.Down}}, check.Expected, check.Down, "was down"},
 		{"down, but live was expected", [][]history.Event{calm, down, partition}, check.Expectation{Liveness: []check.Liveness{check.Live, check.Stalls}}, check.Violated, check.Down, "live or stalls"},
 		{"down for a short fault", [][]history.Event{calm, brief, blip}, check.Expectation{Safety: check.Safe, Liveness: []check.Liveness{check.Live, check.Stalls}}, check.Expected, check.Down, "too short"},
@@ -101,6 +102,35 @@ func TestVerdicts(t *testing.T) {
 				t.Errorf("got %+v, want %s, %s, %q\n%+v", v, c.status, c.liveness, c.why, f)
 			}
 		})
+	}
+}
+
+// TestWhatIsNotJudgedIsNotSafe: the verdict and its sentence claim only what the
+// scenario judges.
+func TestWhatIsNotJudgedIsNotSafe(t *testing.T) {
+	calm := phases(1000, 10_000, 10_100)
+	fine := append(players(1000, 10_000, 0, 0), locking(1000, 10_000, 0, 0)...)
+	a := ordered{room: "A", worker: "w1", master: "m1", hold: "x1", from: 2000, start: 2010, open: 2060, answered: 2070}
+	twice := append(a.events(), ordered{room: "B", worker: "w2", master: "m2", hold: "x2", from: 2005, start: 2020, open: 2065, answered: 2071}.events()...)
+	live := []check.Liveness{check.Live}
+	for _, c := range []struct {
+		name   string
+		rooms  []history.Event
+		want   check.Expectation
+		status check.Status
+		safety check.Safety
+		why    string
+	}{
+		{"nothing", nil, check.Expectation{}, check.NotJudged, check.SafetyNotJudged, "The scenario expects nothing of this lock. No violation was seen, and it stayed live."},
+		{"nothing, unsafe", twice, check.Expectation{}, check.NotJudged, check.Unsafe, "The scenario expects nothing of this lock. 1 duplicate rooms (1 raced, 0 overlooked), and it stayed live."},
+		{"liveness only", nil, check.Expectation{Liveness: live}, check.Expected, check.SafetyNotJudged, "No violation was seen, and it stayed live. Its safety was not judged."},
+		{"liveness only, unsafe", twice, check.Expectation{Liveness: live}, check.Expected, check.Unsafe, "1 duplicate rooms (1 raced, 0 overlooked), and it stayed live. Its safety was not judged."},
+		{"safety only", nil, check.Expectation{Safety: check.Safe}, check.Expected, check.Safe, "No violation, and it stayed live. Its liveness was not judged."},
+		{"both", nil, check.Expectation{Safety: check.Safe, Liveness: live}, check.Expected, check.Safe, "No violation, and it stayed live."},
+	} {
+		if v, _ := judged(t, c.want, calm, fine, c.rooms); v.Status != c.status || v.Safety != c.safety || v.Why != c.why {
+			t.Errorf("%s: %s, %s: %s\nwant %s, %s: %s", c.name, v.Status, v.Safety, v.Why, c.status, c.safety, c.why)
+		}
 	}
 }
 

@@ -118,9 +118,29 @@ type Run struct {
 	DurationNS int64             `json:"duration_ns"` // measured part, after the warm-up
 	HostZones  map[string]string `json:"host_zones,omitempty"`
 	NodeHosts  map[string]string `json:"node_hosts,omitempty"`
+	// Expect is what the scenario expects of this lock: nothing if it is empty. It is
+	// absent from files of programs that did not write it.
+	Expect *Expect `json:"expect,omitempty"`
+	// Planned are the faults that the scenario asks for, which the ledger must have.
+	Planned []Planned `json:"planned,omitempty"`
 	// RTTNS is the measured median round trip from a master to the lock's servers
 	// or peers, through the links; 0 if the lock talks to nobody.
 	RTTNS int64 `json:"rtt_ns,omitempty"`
+}
+
+// Expect is what a scenario expects of a lock. What is empty is not judged.
+type Expect struct {
+	Safety   string   `json:"safety,omitempty"`   // safe or unsafe
+	Liveness []string `json:"liveness,omitempty"` // any of live, stalls, down
+}
+
+// Planned is one fault of a scenario, as it is scheduled for a run.
+type Planned struct {
+	ID     string `json:"id"` // as in the ledger
+	Fault  string `json:"fault"`
+	Target string `json:"target,omitempty"`
+	AtNS   int64  `json:"at_ns"` // since the measured part began
+	ForNS  int64  `json:"for_ns"`
 }
 
 // Recorder takes events. Implementations are safe for concurrent use and must

@@ -140,7 +140,11 @@ func Lookup(spec locks.Spec) (Entry, error) {
 	all := Entries()
 	i := slices.IndexFunc(all, func(e Entry) bool { return e.Name == spec.Name })
 	if i < 0 {
-		return Entry{}, fmt.Errorf("unknown lock %q (known: %s)", spec.Name, strings.Join(Names(), ", "))
+		meant := ""
+		if name := nearest(spec.Name, Names()); name != "" {
+			meant = fmt.Sprintf("; did you mean %s?", name)
+		}
+		return Entry{}, fmt.Errorf("unknown lock %q (known: %s)%s", spec.Name, strings.Join(Names(), ", "), meant)
 	}
 	if err := all[i].check(spec); err != nil {
 		return Entry{}, err

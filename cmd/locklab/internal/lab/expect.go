@@ -1,20 +1,29 @@
 package lab
 
 import (
+	"time"
+
 	"locklab/chaos/scenario"
 	"locklab/locks"
-	"locklab/workloads/check"
+	"locklab/workloads/history"
 )
 
-// expectation is what the scenario says of the lock; empty, which accepts
-// everything, if it says nothing.
-func expectation(s scenario.Scenario, topology string, spec locks.Spec) check.Expectation {
+// expected is what the scenario says of the lock; empty if it says nothing.
+func expected(s scenario.Scenario, topology string, spec locks.Spec) *history.Expect {
 	said, _ := s.Expect(spec, topology)
-	want := check.Expectation{Safety: check.Safety(said.Safety)}
-	for _, l := range said.Liveness {
-		want.Liveness = append(want.Liveness, check.Liveness(l))
+	return &history.Expect{Safety: said.Safety, Liveness: said.Liveness}
+}
+
+// planned are the faults that the scenario asks for in a run that measures for so long.
+func planned(s scenario.Scenario, measured time.Duration) []history.Planned {
+	var all []history.Planned
+	for _, p := range s.Schedule(measured) {
+		all = append(all, history.Planned{
+			ID: p.ID, Fault: p.Step.Fault.Kind, Target: p.Step.Fault.Describe(),
+			AtNS: int64(p.Window.From), ForNS: int64(p.Window.Until - p.Window.From),
+		})
 	}
-	return want
+	return all
 }
 
 // ScenarioNames lists the built-in scenarios.

@@ -7,6 +7,8 @@ import (
 
 	"locklab/chaos"
 	"locklab/chaos/external"
+	"locklab/cmd/locklab/internal/catalog"
+	"locklab/locks"
 )
 
 // externalControl lets the chaos runner begin and end what programs of the user
@@ -37,6 +39,9 @@ func (e externalControl) Stop(ctx context.Context, run []string) error {
 // checkScenarios sees that the scenarios can be run as the user wants them.
 func (c *Config) checkScenarios() error {
 	for _, s := range c.Scenarios {
+		if err := s.CheckLocks(func(spec locks.Spec) error { _, err := catalog.Lookup(spec); return err }); err != nil {
+			return fmt.Errorf("--scenarios: %w", err)
+		}
 		for _, run := range s.External() {
 			if err := c.External.Check(run); err != nil {
 				return fmt.Errorf("--scenarios: %s: %w", s.Name, err)

@@ -111,7 +111,6 @@ func (c *Config) combinations(ctx context.Context, fleet *fleet, display progres
 // combination runs one lock under one scenario as often as asked. The row is nil
 // if no repeat came far enough to say anything.
 func (c *Config) combination(ctx context.Context, fleet *fleet, display progress.Display, spec locks.Spec, s scenario.Scenario) (*result.Row, error) {
-	want := expectation(s, c.Topology.Name, spec)
 	var repeats []*check.Findings
 	var histories []string
 	var err error
@@ -126,7 +125,7 @@ func (c *Config) combination(ctx context.Context, fleet *fleet, display progress
 			}
 			repeats = append(repeats, found)
 			histories = append(histories, filepath.ToSlash(x.historyFile()))
-			display.End(brief(found, check.Judge(found, want)))
+			display.End(brief(found, check.Judge(found, check.ExpectationOf(found.Run))))
 		}
 		if err != nil {
 			break
@@ -136,6 +135,7 @@ func (c *Config) combination(ctx context.Context, fleet *fleet, display progress
 		return nil, err
 	}
 	merged := check.Merge(repeats...)
+	want := check.ExpectationOf(merged.Run)
 	row := toRow(merged, check.Judge(merged, want), want, histories)
 	row.Peers = toPeers(merged.Peers, c.Topology)
 	return &row, err
@@ -152,7 +152,7 @@ func brief(f *check.Findings, v check.Verdict) string {
 		parts = append(parts, fmt.Sprintf("%d overlaps in %d holds", f.Overlaps, f.Holds))
 	}
 	parts = append(parts, fmt.Sprintf("%.0f/s", f.AchievedPS()))
-	if v.Status != check.Expected {
+	if v.Status != check.Expected && v.Status != check.NotJudged {
 		parts = append(parts, v.Why)
 	}
 	return strings.Join(parts, "; ")

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"locklab/cmd/locklab/internal/failon"
+	"locklab/reports"
+	"locklab/reports/result"
+	"locklab/workloads/history"
+)
+
+// call runs the program in this process and returns its exit code and what it says.
+func call(t *testing.T, args ...string) (code int, said string) {
+	t.Helper()
+	root := newRoot()
+	var out bytes.Buffer
+	root.SetOut(&out)
+	root.SetErr(&out)
+	root.SetArgs(args)
+	err := root.ExecuteContext(t.Context())
+	if err == nil {
+		return exitOK, out.String()
+	}
+	if exit, ok := errors.AsType[*exitError](err); ok {
+		return exit.code, out.String() + err.Error()
+	}
+	return exitCannotRun, out.String() + err.Error()
+}
+
+// TestUnknownLockInExpect: whatever a scenario expects of a lock that does not exist is
+// expected of nobody, so it is refused before anything is started.
+func TestUnknownLockInExpect(t *testing.T) {
+	for lock, want := range map[string]string{
+		"redlok":           `mine.yaml:5: expect: unknown lock "redlok" (known: none,`,
+		"redlock:ttl=soon": "mine.yaml:5: expect: ",
+	} {
+		file := filepath.Join(t.TempDir(), "mine.yaml")
+		text := "name: mine\ntimeline: []\nexpect:\n  none: {safety: unsafe}\n  " + lock + ": {safety: safe}\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out := filepath.Join(t.TempDir(), "out")
+		code, said := call(t, "run", "--locks", "redlock", "--scenarios", file, "--out", out)
+		if code != exitCannotRun || !strings.Contains(said, want) {
+			t.Errorf("%s: exit code %d: %s", lock, code, said)
+		}
+		if lock == "redlok" && !strings.Contains(said, "did you mean redlock?") {
+			t.Errorf("the lock that was meant is not named: %s", said)
+		}
+		if _, err := os.Stat(out); err == nil {
+			t.Errorf("%s: something was started already", lock)
+		}
+	}
+}
+
+// mutexHistory is a run of 2 s in which m1 and m2 take turns, or hold together; the
+// load was as promised.
+func mutexHistory(t *testing.T, together bool, expect *history.Expect) string {
+	t.Helper()
+	const ms = int64(1e6)
+	path := filepath.Join(t.TempDir(), "history.jsonl")
+	w, err := history.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Record(history.Event{Kind: history.KindRun, AtNS: 1, Run: &history.Run{
+		Schema: history.Schema, Lock: "none", Scenario: "mine", Workload: "mutex", DurationNS: 2000 * ms, Expect: expect,
+	}})
+	for state, at := range map[string]int64{"warmup": 1, "measure": 2, "drain": 2100 * ms, "end": 2100 * ms} {
+		w.Record(history.Event{Kind: history.KindPhase, State: state, AtNS: at})
+	}
+	for at := 10 * ms; at < 2000*ms; at += 20 * ms {
+		for i, node := range []string{"m1", "m2"} {
+			from := at + int64(i)*10*ms
+			if together {
+				from = at
+			}
+			hold := node + "/" + string(rune('a'+at/ms%26))
+			w.Record(history.Event{Kind: history.KindAcquire, Node: node, Client: node, Hold: hold, Resource: "r", FromNS: from, SentNS: from, AtNS: from + ms, Outcome: "ok"})
+			w.Record(history.Event{Kind: history.KindRelease, Node: node, Hold: hold, Resource: "r", FromNS: from + 5*ms, AtNS: from + 6*ms, Outcome: "ok"})
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestCheckJudgesAsTheReport: by the expectation that the history carries.
+func TestCheckJudgesAsTheReport(t *testing.T) {
+	live := []string{"live"}
+	for _, c := range []struct {
+		name     string
+		together bool
+		expect   *history.Expect
+		code     int
+		says     string
+	}{
+		{"a control that fires", true, &history.Expect{Safety: "unsafe", Liveness: live}, exitOK, "expected: "},
+		{"a control that is silent", false, &history.Expect{Safety: "unsafe", Liveness: live}, exitInconclusive, "control-silent: "},
+		{"a lock that fails", true, &history.Expect{Safety: "safe", Liveness: live}, exitViolated, "violated: "},
+		{"a lock that holds", false, &history.Expect{Safety: "safe", Liveness: live}, exitOK, "expected: No violation, and it stayed live."},
+		{"a lock that is live, but should be down", false, &history.Expect{Safety: "safe", Liveness: []string{"down"}}, exitViolated, "Expected down"},
+		{"nothing expected", true, &history.Expect{}, exitOK, "not-judged: "},
+		{"an older file", true, nil, exitViolated, "Expected safe"},
+	} {
+		if code, said := call(t, "check", mutexHistory(t, c.together, c.expect)); code != c.code || !strings.Contains(said, c.says) {
+			t.Errorf("%s: exit code %d, want %d, with %q:\n%s", c.name, code, c.code, c.says, said)
+		}
+	}
+}
+
+// TestThresholdIsAVerdict: --fail-on shows in the verdict, in its reason and on the
+// console, not only in the exit code.
+func TestThresholdIsAVerdict(t *testing.T) {
+	threshold, err := failon.Parse("duplicates>0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := func(lock string, raced int64) result.Row {
+		return result.Row{
+			Lock: lock, Scenario: "baseline", Workload: "matchmaking", Repeats: 1, Availability: 1,
+			Verdict:    result.Verdict{Status: result.StatusExpected, Safety: "unsafe", Liveness: "live", Why: "As expected."},
+			Duplicates: &result.Duplicates{Total: raced, Raced: raced},
+		}
+	}
+	file := result.File{Schema: result.Schema, Results: []result.Row{row("none", 3), row("raft", 0)}}
+	applyThresholds(file.Results, []failon.Threshold{threshold})
+	crossed, other := file.Results[0].Verdict, file.Results[1].Verdict
+	if crossed.Status != result.StatusViolated || len(crossed.FailedOns) != 1 || crossed.Why != "Crossed --fail-on duplicates>0. Without that it would be expected: As expected." {
+		t.Errorf("%+v", crossed)
+	}
+	if other.Status != result.StatusExpected || exitCode(file) != exitViolated {
+		t.Errorf("%+v, exit code %d", other, exitCode(file))
+	}
+	var table bytes.Buffer
+	if err := reports.Table(&table, file, 120); err != nil {
+		t.Fatal(err)
+	}
+	said := table.String() + strings.Join(reports.Headline(file), "\n")
+	if !strings.Contains(said, "not as expected") || !strings.Contains(said, "crossed --fail-on duplicates>0") {
+		t.Errorf("the console does not say it:\n%s", said)
+	}
+}
