@@ -42,6 +42,16 @@ var regressions = map[string][]regression{
 			"go test ./locks/peerlock -run TestLeaseEndsLateWithTheLink",
 			"locks/peerlock.TestLeaseEndsLateWithTheLink",
 		},
+		{
+			"a peer that was asked for more names than its limit, or whose queue was full, ended the connection: both sides thought that they were alone and both acquired",
+			"two masters with Config.Resources 16, or Limits.Queue 512, and callers of many names",
+			"locks/multiphase.TestLimitsSplitNothing",
+		},
+		{
+			"a connection was given up because a queue was full, though the peer read",
+			"go test ./locks/mesh -run TestFullQueueKeepsTheLink",
+			"locks/mesh.TestFullQueueKeepsTheLink",
+		},
 	},
 
 	"redlock": {

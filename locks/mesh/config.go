@@ -66,7 +66,11 @@ type Timing struct {
 // Limits bounds what one peer can make this one hold in memory.
 type Limits struct {
 	Frame int // bytes of a payload; default 64 KiB
-	Queue int // bytes queued for a peer that does not read; default 8 MiB
+	// Queue is how many bytes may wait to be sent to one peer before callers who have
+	// more to say should wait, see [Mesh.Full]; default 8 MiB. What comes all the same,
+	// such as answers, is queued too. A peer that reads nothing for SilenceMax while so
+	// many wait is disconnected.
+	Queue int
 }
 
 func orDefault[T comparable](v *T, byDefault T) {

@@ -14,8 +14,8 @@
 //     Link: what was meant for a lost connection is not delivered over its successor.
 //   - A silent connection is given up, see [Timing]. Time that this process itself
 //     could not run does not count as silence of others.
-//   - Nothing grows without bounds, see [Limits]: a peer that does not read is
-//     disconnected.
+//   - A peer that reads slowly is not disconnected: who wants to say more is told that a
+//     queue is full, see [Mesh.Full]. One that reads nothing at all is, see [Limits].
 //
 // Writes are coalesced: [Link.Send] only queues. What is queued while a handler
 // works on a batch of payloads goes out in one write when it returns; anybody else

@@ -7,13 +7,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 // Why a link ended, besides errors of the network.
 var (
 	// ErrSilent says that nothing was heard for too long.
 	ErrSilent = errors.New("mesh: peer is silent")
-	// ErrSlow says that the peer did not read what was sent.
+	// ErrSlow says that the peer did not read what was sent, nothing of it for long.
 	ErrSlow = errors.New("mesh: peer does not read")
 	// ErrReplaced says that the peer has made a newer connection.
 	ErrReplaced = errors.New("mesh: connection replaced")
@@ -43,6 +44,9 @@ type Link struct {
 	writing bool   // somebody is between taking out and having written it
 	cause   error  // why the link ended; nil while it lives
 	kick    chan struct{}
+
+	full    bool          // more waits to be sent than Limits.Queue
+	movedAt time.Duration // on the running clock: while full, when the socket last took something
 
 	try  func(fd uintptr) bool // bound once, so that a flush allocates nothing
 	buf  []byte                // argument of try
@@ -100,14 +104,11 @@ func (l *Link) add(frames []byte, n int) {
 	}
 	l.out = append(l.out, frames...)
 	l.frames += n
-	full := len(l.out)+len(l.left) > l.mesh.cfg.Limits.Queue
+	l.look()
 	if !l.writing && !l.dirty.Load() {
 		l.dirty.Store(true)
 	}
 	l.mu.Unlock()
-	if full {
-		l.fail(fmt.Errorf("%d bytes wait to be sent: %w", l.mesh.cfg.Limits.Queue, ErrSlow))
-	}
 }
 
 // Flush writes what is queued. It never blocks: what the socket does not take at
@@ -138,15 +139,18 @@ func (l *Link) Flush() {
 		}
 		if sent < len(buf) {
 			l.left, l.spare = buf[sent:], nil
+			l.moved()
 			l.kick <- struct{}{} // has room: only the one who writes kicks
 			return
 		}
 	}
 	l.writing = false
 	l.dirty.Store(false)
+	l.moved()
 }
 
-// writer writes, blocking, what a flush could not.
+// writer writes, blocking, what a flush could not. It does so in pieces, so that it shows
+// whether the peer reads.
 func (l *Link) writer() {
 	for {
 		select {
@@ -156,7 +160,8 @@ func (l *Link) writer() {
 		}
 		l.mu.Lock()
 		for len(l.left) > 0 && l.cause == nil {
-			buf := l.left
+			const piece = 64 << 10
+			buf := l.left[:min(len(l.left), piece)]
 			l.mu.Unlock()
 			_, err := l.conn.Write(buf)
 			l.mu.Lock()
@@ -164,7 +169,10 @@ func (l *Link) writer() {
 				l.endLocked(fmt.Errorf("write: %w", err))
 				break
 			}
-			l.left, l.out, l.frames = l.out, nil, 0
+			if l.left = l.left[len(buf):]; len(l.left) == 0 {
+				l.left, l.out, l.frames = l.out, nil, 0
+			}
+			l.moved()
 		}
 		l.left, l.writing = nil, false
 		l.dirty.Store(len(l.out) > 0)
@@ -185,6 +193,7 @@ func (l *Link) endLocked(cause error) {
 	}
 	l.cause = cause
 	l.out, l.spare = nil, nil
+	l.look()
 	close(l.ended)
 	_ = l.conn.Close() // it is being given up; how the close goes changes nothing
 }

@@ -30,6 +30,7 @@ type Mesh struct {
 	ran   atomic.Int64 // the running clock, in nanoseconds
 
 	crowd crowd // decides how FlushTogether works
+	room  room  // in the queues of the links
 
 	stop context.CancelFunc
 	done <-chan struct{} // closed by stop
@@ -234,6 +235,7 @@ func (m *Mesh) beat() {
 			if d.dead(now, ran.late) && !l.unread() {
 				l.fail(fmt.Errorf("nothing heard for %v: %w", (now - d.last).Round(time.Millisecond), ErrSilent))
 			}
+			l.checkReads(now)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package mesh_test
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -273,31 +274,89 @@ func TestRestartedPeerIsAnotherLink(t *testing.T) {
 	p.events[1].want("up")
 }
 
-func TestPeerThatDoesNotReadIsDropped(t *testing.T) {
+// reluctant is a peer that says it lives and reads nothing.
+func reluctant(t *testing.T, timing mesh.Timing) (conn net.Conn, link *mesh.Link, m *mesh.Mesh, events *recorder, logged *lockedBuffer) {
+	t.Helper()
 	l := listen(t)
-	events := newRecorder(t)
-	var logged lockedBuffer
-	m := start(t, mesh.Config{
+	events, logged = newRecorder(t), &lockedBuffer{}
+	m = start(t, mesh.Config{
 		Self: mesh.Peer{ID: "b", Rank: 1}, Peers: []mesh.Peer{{ID: "a", Rank: 0}}, Listener: l, Handler: events,
-		Limits: mesh.Limits{Frame: 1 << 10, Queue: 1 << 20},
-		Timing: mesh.Timing{SilenceMin: patience, SilenceMax: patience},
-		Log:    slog.New(slog.NewTextHandler(&logged, nil)),
+		Limits: mesh.Limits{Frame: 1 << 10, Queue: 1 << 20}, Timing: timing,
+		Log: slog.New(slog.NewTextHandler(logged, nil)),
 	})
-	conn := helloFrom(t, l.Addr().String(), "a", 0)
-	defer func() { _ = conn.Close() }()
-	link := events.want("up").link
-	for i := 0; ; i++ {
-		select {
-		case e := <-events.events:
-			if !errors.Is(e.cause, mesh.ErrSlow) {
-				t.Fatalf("want ErrSlow, got %+v", e)
+	conn = helloFrom(t, l.Addr().String(), "a", 0)
+	link = events.want("up").link
+	var beats sync.WaitGroup
+	beats.Go(func() {
+		for {
+			if _, err := conn.Write([]byte{0}); err != nil {
+				return
 			}
-			logged.want(t, "does not read") // written right after the event
-			return
-		default:
-			link.Send(make([]byte, 1<<10))
-			m.Flush()
+			<-clock.System().NewTimer(10 * time.Millisecond).C()
 		}
+	})
+	t.Cleanup(func() {
+		_ = conn.Close()
+		beats.Wait()
+	})
+	return conn, link, m, events, logged
+}
+
+// fill sends until the queue is full.
+func fill(m *mesh.Mesh, link *mesh.Link) (sent int) {
+	for ; m.Full() == nil; sent++ {
+		link.Send(make([]byte, 1<<10))
+		m.Flush()
+	}
+	return sent
+}
+
+func TestPeerThatDoesNotReadIsDropped(t *testing.T) {
+	_, link, m, events, logged := reluctant(t, mesh.Timing{SilenceMin: 400 * time.Millisecond, SilenceMax: 500 * time.Millisecond})
+	fill(m, link)
+	full := m.Full()
+	if e := events.want("down"); !errors.Is(e.cause, mesh.ErrSlow) {
+		t.Fatalf("want ErrSlow, got %+v", e)
+	}
+	logged.want(t, "does not read") // written right after the event
+	if full != nil {
+		<-full // who waited for room goes on
+	}
+}
+
+// TestFullQueueKeepsTheLink fills the queue to a peer that reads late. It is not
+// disconnected, what was queued arrives, and whoever waits for room hears of it.
+func TestFullQueueKeepsTheLink(t *testing.T) {
+	conn, link, m, events, _ := reluctant(t, mesh.Timing{SilenceMax: patience})
+	sent := fill(m, link)
+	full := m.Full()
+	link.Send([]byte("more")) // is taken all the same
+	var all sync.WaitGroup
+	all.Go(func() {
+		frames := bufio.NewReader(conn)
+		for got := 0; got < sent+1; {
+			size, err := binary.ReadUvarint(frames)
+			if err == nil {
+				_, err = frames.Discard(int(size))
+			}
+			if err != nil {
+				t.Errorf("after %d of %d: %v", got, sent, err)
+				return
+			}
+			if size > 0 { // otherwise a heartbeat
+				got++
+			}
+		}
+	})
+	<-full
+	all.Wait()
+	if m.Full() != nil {
+		t.Error("the queue is full though all was read")
+	}
+	select {
+	case e := <-events.events:
+		t.Errorf("got %q, %v", e.kind, e.cause)
+	default:
 	}
 }
 

@@ -37,8 +37,10 @@ type Config[O any] struct {
 	// Incarnation tells this process from an earlier one of the same peer; zero
 	// takes the clock's nanoseconds.
 	Incarnation uint64
-	// Resources bounds how many resources this peer keeps in memory, its own and
-	// those that others ask for; default 1,048,576.
+	// Resources bounds how many resources callers of this peer may want at once; default
+	// 1,048,576. Each sixteenth of all names, by a hash, has a sixteenth of it. Who asks
+	// for one more is refused with locks.ErrUnavailable. A peer keeps those as well that
+	// others want: as many as the bounds of all peers allow together.
 	Resources int
 
 	Clock clock.Clock

@@ -199,7 +199,7 @@ func (s *shard[S, M, P]) lose(r *resource[S, M, P]) {
 	c.end(lapsed)
 	close(c.term.lost)
 	r.held = false
-	r.unlink(c)
+	s.unlink(r, c)
 	if r.first != nil {
 		s.step(r, peercore.Event[M]{Kind: peercore.Request})
 	}

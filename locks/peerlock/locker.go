@@ -142,6 +142,9 @@ func (l *Locker[S, M, P]) Acquire(ctx context.Context, resource string) (locks.L
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("acquire %q: %w: %w", resource, locks.ErrNotAcquired, err)
 	}
+	if err := l.awaitRoom(ctx); err != nil {
+		return nil, fmt.Errorf("acquire %q: %w: %w", resource, locks.ErrNotAcquired, err)
+	}
 	s := &l.shards[maphash.String(l.hash, resource)%shardCount]
 	c := &claim[S, M, P]{shard: s}
 	if err := s.claim(resource, c); err != nil {
@@ -157,6 +160,20 @@ func (l *Locker[S, M, P]) Acquire(ctx context.Context, resource string) (locks.L
 		<-c.wake // granted, or closed, just before
 	}
 	return l.finish(ctx, resource, c)
+}
+
+// awaitRoom waits while the queue to a peer is full: to ask for more is what can wait.
+func (l *Locker[S, M, P]) awaitRoom(ctx context.Context) error {
+	for full := l.mesh.Full(); full != nil; full = l.mesh.Full() {
+		select {
+		case <-full:
+		case <-l.lost:
+			return locks.ErrClosed
+		case <-ctx.Done():
+			return fmt.Errorf("%w: a peer reads too slowly what it is sent: %w", locks.ErrUnavailable, ctx.Err())
+		}
+	}
+	return nil
 }
 
 // finish looks at a claim whose wait is over.
@@ -209,9 +226,12 @@ func (s *shard[S, M, P]) claim(name string, c *claim[S, M, P]) error {
 	if s.closed {
 		return fmt.Errorf("%w: %w", locks.ErrNotAcquired, locks.ErrClosed)
 	}
-	r, err := s.get(name)
-	if err != nil {
-		return fmt.Errorf("%w: %w: %w", locks.ErrNotAcquired, locks.ErrUnavailable, err)
+	r := s.resources[name]
+	if s.claimed >= s.limit && (r == nil || r.first == nil) {
+		return fmt.Errorf("%w: %w: %w", locks.ErrNotAcquired, locks.ErrUnavailable, errTooMany)
+	}
+	if r == nil {
+		r = s.add(name)
 	}
 	s.newWake(c)
 	s.push(r, c)
@@ -331,9 +351,7 @@ func (n *network[S, M, P]) Receive(link *mesh.Link, batch *mesh.Batch) error {
 		if !control {
 			s = &n.shards[maphash.Bytes(n.hash, name)%shardCount]
 		}
-		if err := s.receive(link, name, m); err != nil {
-			return err
-		}
+		s.receive(link, name, m)
 	}
 	n.collect()
 	return nil

@@ -2,7 +2,6 @@ package peerlock
 
 import (
 	"errors"
-	"fmt"
 	"math/bits"
 	"math/rand/v2"
 	"sync"
@@ -18,7 +17,7 @@ const (
 )
 
 // errTooMany says that Config.Resources is used up.
-var errTooMany = errors.New("peerlock: too many resources")
+var errTooMany = errors.New("peerlock: callers of this peer want too many resources at once, see Config.Resources")
 
 // shard holds the resources whose names hash to it. Resources do not know of each
 // other, so each shard lives by itself and sees the connections of the mesh come
@@ -33,7 +32,8 @@ type shard[S, M any, P peercore.Machine[S, M]] struct {
 	links     [mesh.MaxRank + 1]*mesh.Link
 	resources map[string]*resource[S, M, P] // those that somebody wants, and the late ones
 	round     uint64                        // at least that of every forgotten state
-	limit     int                           // of len(resources)
+	claimed   int                           // resources that callers of this peer want
+	limit     int                           // of claimed
 	sent      uint64                        // messages
 	rand      *rand.Rand                    // of pauses
 	deadlines deadlines[S, M, P]            // of timers
@@ -97,18 +97,9 @@ func (s *shard[S, M, P]) keepWake(c *claim[S, M, P]) {
 	c.wake = nil
 }
 
-// get finds a resource or makes it.
-func (s *shard[S, M, P]) get(name string) (*resource[S, M, P], error) {
-	if r := s.resources[name]; r != nil {
-		return r, nil
-	}
-	return s.add(name)
-}
-
-func (s *shard[S, M, P]) add(name string) (*resource[S, M, P], error) {
-	if len(s.resources) >= s.limit && !s.evict() {
-		return nil, errTooMany
-	}
+// add makes a resource. There is no bound here: what others want must be kept, or this
+// peer would not know of it, and their own peers bound it.
+func (s *shard[S, M, P]) add(name string) *resource[S, M, P] {
 	var r *resource[S, M, P]
 	if n := len(s.free); n > 0 {
 		r, s.free = s.free[n-1], s.free[:n-1]
@@ -118,7 +109,7 @@ func (s *shard[S, M, P]) add(name string) (*resource[S, M, P], error) {
 	r.name = name
 	P(&r.state).Reset(&s.idle, max(s.round, s.floors.take(name)))
 	s.resources[name] = r
-	return r, nil
+	return r
 }
 
 // tidy sees to it that r is forgotten some time if nobody wants it any more.
@@ -140,18 +131,6 @@ func (s *shard[S, M, P]) tidy(r *resource[S, M, P]) {
 
 func (r *resource[S, M, P]) wanted() bool { return r.first != nil || !P(&r.state).Idle() }
 
-// evict forgets one of the late resources, if there is one.
-func (s *shard[S, M, P]) evict() bool {
-	for i, r := range s.late {
-		if r != nil && !r.wanted() {
-			s.late[i], r.late = nil, false
-			s.forget(r)
-			return true
-		}
-	}
-	return false
-}
-
 func (s *shard[S, M, P]) forget(r *resource[S, M, P]) {
 	const keep = 1024
 	delete(s.resources, r.name)
@@ -172,6 +151,7 @@ func (s *shard[S, M, P]) push(r *resource[S, M, P], c *claim[S, M, P]) {
 		return
 	}
 	r.first, r.last = c, c
+	s.claimed++
 	s.step(r, peercore.Event[M]{Kind: peercore.Request})
 }
 
@@ -180,7 +160,7 @@ func (s *shard[S, M, P]) push(r *resource[S, M, P], c *claim[S, M, P]) {
 func (s *shard[S, M, P]) pop(c *claim[S, M, P]) {
 	r := c.res
 	first := r.first == c
-	r.unlink(c)
+	s.unlink(r, c)
 	if !first || (r.first != nil && s.passOn(r)) {
 		return
 	}
@@ -193,7 +173,7 @@ func (s *shard[S, M, P]) pop(c *claim[S, M, P]) {
 }
 
 // unlink takes c out of the queue.
-func (r *resource[S, M, P]) unlink(c *claim[S, M, P]) {
+func (s *shard[S, M, P]) unlink(r *resource[S, M, P], c *claim[S, M, P]) {
 	if c.prev != nil {
 		c.prev.next = c.next
 	} else {
@@ -205,6 +185,9 @@ func (r *resource[S, M, P]) unlink(c *claim[S, M, P]) {
 		r.last = c.prev
 	}
 	c.res, c.prev, c.next = nil, nil, nil
+	if r.first == nil {
+		s.claimed--
+	}
 }
 
 // step runs the state machine and carries out what it asks for.
@@ -275,26 +258,22 @@ func (s *shard[S, M, P]) collect() {
 }
 
 // receive takes one message that came over link.
-func (s *shard[S, M, P]) receive(link *mesh.Link, name []byte, m M) error {
+func (s *shard[S, M, P]) receive(link *mesh.Link, name []byte, m M) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return nil
+		return
 	}
 	r := s.resources[string(name)]
 	if r == nil {
 		if !s.locker.protocol.Opens(m) {
-			return nil
+			return
 		}
-		var err error
-		if r, err = s.add(string(name)); err != nil {
-			return fmt.Errorf("resource %.64q: %w", name, err)
-		}
+		r = s.add(string(name))
 	}
 	s.expireLate(r)
 	s.step(r, peercore.Event[M]{Kind: peercore.Receive, Peer: link.Rank(), Msg: m, Round: s.used()})
 	s.tidy(r)
-	return nil
 }
 
 // connection tells all resources that a connection came or went.
