@@ -48,7 +48,7 @@ sample: deps ## run the headline comparison again and keep it in reports/sample
 	go run ./cmd/locklab run --seed 1 --out reports/sample
 	gzip -9n reports/sample/histories/*/*.jsonl
 	sed -i 's/\.jsonl"/.jsonl.gz"/' reports/sample/result.json
-	rm reports/sample/lab.log
+	rm -rf reports/sample/lab.log reports/sample/logs
 	go run ./cmd/locklab report reports/sample
 	$(MAKE) screenshot
 

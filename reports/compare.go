@@ -137,8 +137,8 @@ func compare(runs []loaded) comparison {
 		for _, w := range files[i].Run.Warnings {
 			c.Warnings = append(c.Warnings, names[i]+": "+plain(w))
 		}
-		if files[i].Run.Interrupted {
-			c.Warnings = append(c.Warnings, names[i]+" was interrupted before its end.")
+		if end := ending(files[i].Run); end.Topic != "" {
+			c.Warnings = append(c.Warnings, names[i]+": "+end.Plain())
 		}
 	}
 	c.Warnings = append(differences(files, names), c.Warnings...)

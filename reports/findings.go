@@ -13,6 +13,7 @@ import (
 // The topics of findings, in the order in which they are told.
 const (
 	topicInterrupted = "Interrupted" // the page has a banner for it
+	topicUnfinished  = "Unfinished"  // likewise
 	topicRun         = "The run"
 	topicVerdicts    = "Verdicts"
 	topicDuplicates  = "Duplicates"
@@ -87,8 +88,8 @@ func Headline(f result.File) []string {
 
 func findings(f result.File) []finding {
 	var all []finding
-	if f.Run.Interrupted {
-		all = append(all, finding{topicInterrupted, true, "The run was interrupted before its end: what follows is what there was by then."})
+	if end := ending(f.Run); end.Topic != "" {
+		all = append(all, end)
 	}
 	if len(f.Results) == 0 {
 		return append(all, finding{topicRun, true, "There are no results."})
@@ -110,6 +111,17 @@ func findings(f result.File) []finding {
 		}
 	}
 	return all
+}
+
+// ending says that the run did not come to its end; without a topic if it did.
+func ending(run result.Run) finding {
+	switch {
+	case run.Unfinished:
+		return finding{topicUnfinished, true, "The lab has not ended this run: it goes on, or was killed. What follows is what there is so far."}
+	case run.Interrupted:
+		return finding{topicInterrupted, true, "The run was interrupted before its end: what follows is what there was by then."}
+	}
+	return finding{}
 }
 
 func verdictFindings(rows []result.Row) (told []finding) {

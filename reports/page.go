@@ -16,7 +16,7 @@ var assets embed.FS
 // page is what the template of a run's report shows.
 type page struct {
 	Title, Lede string
-	Interrupted bool
+	Banner      finding // that the run did not come to its end; empty if it did
 	Warnings    []string
 	Notes       []string
 	Tally       []tally
@@ -88,26 +88,26 @@ type ledgerEntry struct {
 func pageOf(l loaded) ([]byte, error) {
 	f := result.Clean(l.File)
 	p := page{
-		Title:       title(f),
-		Lede:        lede(f),
-		Interrupted: f.Run.Interrupted,
-		Warnings:    plainAll(f.Run.Warnings),
-		Notes:       l.Notes,
-		Tally:       tallyOf(f.Results),
-		Topics:      topicsOf(findings(f)),
-		Details:     detailsOf(byScenario(f.Results)),
-		Sections:    sectionsOf(f, l.Series),
-		Waits:       waitsOf(f.Results),
-		WaitNote:    waitNote,
-		Ledger:      ledger(f.Results),
-		Entries:     entriesOf(f.Results),
-		Facts:       facts(f),
-		Clocks:      clocksOf(f.Run),
-		ClocksNote:  clocksNote,
-		Statuses:    statuses(),
-		Terms:       termGroups(),
-		LinkNote:    linkNote,
-		LinkCost:    linkText(f.Run.LinkCost),
+		Title:      title(f),
+		Lede:       lede(f),
+		Banner:     ending(f.Run),
+		Warnings:   plainAll(f.Run.Warnings),
+		Notes:      l.Notes,
+		Tally:      tallyOf(f.Results),
+		Topics:     topicsOf(findings(f)),
+		Details:    detailsOf(byScenario(f.Results)),
+		Sections:   sectionsOf(f, l.Series),
+		Waits:      waitsOf(f.Results),
+		WaitNote:   waitNote,
+		Ledger:     ledger(f.Results),
+		Entries:    entriesOf(f.Results),
+		Facts:      facts(f),
+		Clocks:     clocksOf(f.Run),
+		ClocksNote: clocksNote,
+		Statuses:   statuses(),
+		Terms:      termGroups(),
+		LinkNote:   linkNote,
+		LinkCost:   linkText(f.Run.LinkCost),
 	}
 	for _, workload := range workloadsOf(f.Results) {
 		p.Matrices = append(p.Matrices, matrixOf(f, workload))

@@ -249,10 +249,16 @@ func TestE2EInterrupted(t *testing.T) {
 	nothingLeft(t)
 }
 
-// TestE2EKilled: the controller dies without a chance to clean up.
+// TestE2EKilled: the controller dies without a chance to clean up. What was measured
+// before is there, and can be reported.
 func TestE2EKilled(t *testing.T) {
-	cmd, stderr := begin(t, "run", "--locks", "raft,redlock", "--scenarios", "baseline", "--out", filepath.Join(t.TempDir(), "out"))
-	waitFor(t, stderr, "measuring")
+	dir := filepath.Join(t.TempDir(), "out")
+	cmd, stderr := begin(t, "run", "--locks", "raft,redlock", "--scenarios", "baseline", "--duration", "1s", "--out", dir)
+	waitFor(t, stderr, "[1/2]", "measuring")
+	if file := read(t, dir); !file.Run.Unfinished || len(file.Results) != 0 {
+		t.Errorf("while the first run goes on, the result is %+v", file)
+	}
+	waitFor(t, stderr, "[2/2]", "warming up")
 	if len(processes(t)) < 5 {
 		t.Fatalf("there should be masters, workers and servers: %q", processes(t))
 	}
@@ -261,6 +267,37 @@ func TestE2EKilled(t *testing.T) {
 	}
 	_ = exitOf(cmd)
 	nothingLeft(t)
+	mustRun(t, 0, "report", dir)
+	file := read(t, dir)
+	if r := row(t, file, "raft", "baseline"); !file.Run.Unfinished || r.Matches == 0 {
+		t.Errorf("the first run ended before the kill, but the result has %+v", file)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "report.md")); err != nil || !strings.Contains(string(text), "The lab has not ended this run") {
+		t.Errorf("the report does not say that the run has no end: %v\n%s", err, text)
+	}
+	if logs, _ := filepath.Glob(filepath.Join(dir, "logs", "raft", "*", "raft-*.log")); len(logs) == 0 {
+		t.Error("the logs of the servers of the first run are lost")
+	}
+}
+
+// TestE2EFailedStartLeavesNothing: no directory without a run in it, and no file of
+// locklab's in a directory that was there before.
+func TestE2EFailedStartLeavesNothing(t *testing.T) {
+	fails := []string{"run", "--locks", "none", "--agents", "http://127.0.0.1:1"}
+	home := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), binary, fails...)
+	cmd.Dir = home
+	if text, err := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != 1 {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if left, _ := filepath.Glob(filepath.Join(home, "reports", "runs", "*")); len(left) != 0 {
+		t.Errorf("left behind: %q", left)
+	}
+	there := t.TempDir()
+	mustRun(t, 1, append(fails, "--out", there)...)
+	if left, err := os.ReadDir(there); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
 }
 
 // TestE2EFiveThousandMatchesPerSecond: 5,000 matches a second, most of which find a seat without a lock.

@@ -123,7 +123,18 @@ var regressions = map[string][]regression{
 
 	"agents, files and processes": {},
 
-	"reports": {},
+	"reports": {
+		{
+			wrong: "a comparison that was killed left no result.json, so nothing could be reported, and the nodes' logs were deleted",
+			shows: "locklab run, SIGKILL in the second run, locklab report DIR",
+			test:  "cmd/locklab.TestE2EKilled",
+		},
+		{
+			wrong: "a start that failed left an empty directory in reports/runs",
+			shows: "locklab run --agents http://127.0.0.1:1",
+			test:  "cmd/locklab.TestE2EFailedStartLeavesNothing",
+		},
+	},
 
 	"benchmarks": {},
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -112,7 +113,7 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	dir, err := f.makeOut()
+	dir, created, err := f.makeOut()
 	if err != nil {
 		return err
 	}
@@ -124,7 +125,7 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	file, runErr := lab.Run(ctx, config, display)
 	display.Close()
 	if runErr != nil && len(file.Results) == 0 {
-		return explainNoResult(ctx, runErr, dir)
+		return errors.Join(explainNoResult(ctx, runErr, dir), discard(dir, created))
 	}
 	for _, t := range thresholds {
 		file.Run.FailOn = append(file.Run.FailOn, t.String())
@@ -333,21 +334,42 @@ func (f *runFlags) checkUI() error {
 // stamp names directories by the time of day.
 func stamp() string { return clock.System().Now().Format("2006-01-02T15-04-05") }
 
-// makeOut creates the directory of the report and sees that it can be written.
-func (f *runFlags) makeOut() (string, error) {
-	dir := f.out
+// makeOut creates the directory of the report, unless it is there, and sees that it can
+// be written.
+func (f *runFlags) makeOut() (dir string, created bool, err error) {
+	dir = f.out
 	if dir == "" {
 		dir = filepath.Join("reports", "runs", stamp())
 	}
 	if _, err := os.Stat(filepath.Join(dir, result.FileName)); err == nil {
-		return "", fmt.Errorf("--out %s: there is a result already: want a new directory", dir)
+		return "", false, fmt.Errorf("--out %s: there is a result already: want a new directory", dir)
 	}
+	_, err = os.Stat(dir)
+	created = errors.Is(err, fs.ErrNotExist)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("--out: %w", err)
+		return "", false, fmt.Errorf("--out: %w", err)
 	}
 	probe, err := os.CreateTemp(dir, ".probe-*")
 	if err != nil {
-		return "", fmt.Errorf("--out %s: cannot be written: %w", dir, err)
+		return "", false, fmt.Errorf("--out %s: cannot be written: %w", dir, err)
 	}
-	return dir, errors.Join(probe.Close(), os.Remove(probe.Name()))
+	return dir, created, errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
+// discard takes away what a comparison left that ended before its first run began: no
+// node was started, so there is nothing to look at.
+func discard(dir string, created bool) error {
+	if _, err := os.Stat(filepath.Join(dir, lab.HistoryDir)); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if created {
+		return os.RemoveAll(dir)
+	}
+	var errs []error
+	for _, name := range []string{lab.LogFile, result.FileName} {
+		if err := os.Remove(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }

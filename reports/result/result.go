@@ -28,6 +28,7 @@ type Run struct {
 	FailOn      []string          `json:"fail_on,omitempty"`     // the thresholds of --fail-on
 	Warnings    []string          `json:"warnings,omitempty"`    // such as the embedded stand-in for Redis
 	Interrupted bool              `json:"interrupted,omitempty"` // the user stopped the run before its end
+	Unfinished  bool              `json:"unfinished,omitempty"`  // the run goes on, or the lab was killed before its end
 	LinkCost    *LinkCost         `json:"link_cost,omitempty"`
 	Clocks      []Clock           `json:"clocks,omitempty"` // of hosts on other machines
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"golang.org/x/sync/errgroup"
 
@@ -24,14 +26,15 @@ type cluster struct {
 
 	followers map[string]*agent.Follower // by host
 	recorder  history.Recorder
+	logDir    string // where the nodes' logs are kept
 	losses    losses
 	endWatch  func()
 }
 
 // up brings the cluster of one run up, from machines that are empty. Its error is
 // errHostLost if a host that the run needs is gone.
-func (f *fleet) up(ctx context.Context, topo *topology.Topology, p plan, rec history.Recorder) (_ *cluster, err error) {
-	c := &cluster{fleet: f, topo: topo, plan: p, addrs: map[string]map[string]string{}, recorder: rec, endWatch: func() {}}
+func (f *fleet) up(ctx context.Context, topo *topology.Topology, p plan, rec history.Recorder, logDir string) (_ *cluster, err error) {
+	c := &cluster{fleet: f, topo: topo, plan: p, addrs: map[string]map[string]string{}, recorder: rec, logDir: logDir, endWatch: func() {}}
 	defer func() {
 		if err != nil {
 			err = c.blameLosses(ctx, err)
@@ -219,6 +222,7 @@ func (c *cluster) down(ctx context.Context) error {
 		return errors.Join(err, f.Err())
 	}))
 	errs = append(errs, c.settleClocks(ctx))
+	errs = append(errs, c.ask(ctx, c.keepLogs))
 	c.bury()
 	c.awaitReturn()
 	errs = append(errs, c.ask(ctx, func(ctx context.Context, m *machine) error { return m.agent.Reset(ctx) }))
@@ -239,6 +243,29 @@ func (c *cluster) ask(ctx context.Context, do func(context.Context, *machine) er
 		defer cancel()
 		return c.tolerate(ctx, m.Name, do(limited, m))
 	})
+}
+
+// keepLogs writes what the machine's nodes had to say next to the history.
+func (c *cluster) keepLogs(ctx context.Context, m *machine) error {
+	for _, n := range c.topo.Nodes() {
+		if n.Host != m.Name {
+			continue
+		}
+		text, err := m.agent.Log(ctx, n.Name)
+		if errors.Is(err, agent.ErrNotFound) || (err == nil && text == "") {
+			continue // it was never started, or was silent
+		}
+		if err != nil {
+			return fmt.Errorf("read the log of %s: %w", n.Name, err)
+		}
+		if err := os.MkdirAll(c.logDir, 0o755); err != nil {
+			return fmt.Errorf("keep node logs: %w", err)
+		}
+		if err := os.WriteFile(filepath.Join(c.logDir, n.Name+".log"), []byte(text), 0o644); err != nil { //nolint:gosec // reports are to be read by others
+			return fmt.Errorf("keep node logs: %w", err)
+		}
+	}
+	return nil
 }
 
 func (c *cluster) stop(ctx context.Context, roles ...string) error {

@@ -41,11 +41,14 @@ func (x *experiment) name() string {
 }
 
 // historyFile is the run's history below the report's directory.
-func (x *experiment) historyFile() string {
+func (x *experiment) historyFile() string { return x.path(HistoryDir, ".jsonl") }
+
+// path names something of the run below a directory of the report's.
+func (x *experiment) path(below, extension string) string {
 	// A spec's characters are letters, digits and "-_:,="; keep them off file systems
 	// that mind.
 	lock := strings.NewReplacer(":", "+", ",", "+", "/", "_", ".", "_").Replace(x.spec.String())
-	return filepath.Join("histories", lock, fmt.Sprintf("%s.%s.%d.jsonl", x.scenario.Name, x.config.Workload, x.repeat))
+	return filepath.Join(below, lock, fmt.Sprintf("%s.%s.%d%s", x.scenario.Name, x.config.Workload, x.repeat, extension))
 }
 
 // seed is that of the run: the same for all locks, so that they meet the same load.
@@ -99,7 +102,7 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 		return false, err
 	}
 	x.display.Advance(0, "starting")
-	c, err := x.fleet.up(ctx, p.topo, p, rec)
+	c, err := x.fleet.up(ctx, p.topo, p, rec, filepath.Join(x.config.Dir, x.path(LogDir, "")))
 	if err != nil {
 		return false, err
 	}

@@ -23,7 +23,8 @@ import (
 // Run runs the comparison. The file that it returns holds the rows of all
 // combinations that came to an end, also when the context ended the comparison or
 // an error stopped it; a combination that was interrupted while it measured is
-// there too, as inconclusive.
+// there too, as inconclusive. The same is in the report's directory from the first
+// run's beginning on, and after every run, in case this process is killed.
 func Run(ctx context.Context, c Config, display progress.Display) (result.File, error) {
 	// The load and all links run in this process, with a small heap: to collect it less
 	// often leaves more of the machine to what is measured.
@@ -31,7 +32,7 @@ func Run(ctx context.Context, c Config, display progress.Display) (result.File, 
 	clk := clock.System()
 	started := clk.Now()
 	file := result.File{Schema: result.Schema, Run: result.Run{
-		ID: filepath.Base(c.Dir), Started: started.UTC(), Seed: c.Seed, Commit: facts.Commit(ctx),
+		ID: filepath.Base(c.Dir), Unfinished: true, Started: started.UTC(), Seed: c.Seed, Commit: facts.Commit(ctx),
 		Topology: c.Topology.Name, Command: c.Command, Host: facts.Host(), Versions: map[string]string{},
 	}}
 	logFile, log, err := openLog(c.Dir)
@@ -56,15 +57,27 @@ func Run(ctx context.Context, c Config, display progress.Display) (result.File, 
 	for _, w := range file.Run.Warnings {
 		display.Note("warning: " + w)
 	}
-	err = c.combinations(ctx, fleet, display, &file)
+	rows := c.newTable(&file)
+	if err := rows.save(); err != nil {
+		return file, err
+	}
+	err = c.combinations(ctx, fleet, display, rows)
 	fleet.clocks.report(fleet.order, &file.Run)
+	file.Run.Unfinished = false
 	file.Run.DurationMS = clk.Now().Sub(started).Milliseconds()
-	return file, err
+	return file, errors.Join(err, rows.save())
 }
+
+// Names in the directory of a comparison.
+const (
+	LogFile    = "lab.log"   // what agents and links have to say
+	HistoryDir = "histories" // with the events of every run that began
+	LogDir     = "logs"      // with what the nodes of every run had to say
+)
 
 // openLog keeps what agents and links have to say out of the console.
 func openLog(dir string) (io.Closer, *slog.Logger, error) {
-	f, err := os.Create(filepath.Join(dir, "lab.log"))
+	f, err := os.Create(filepath.Join(dir, LogFile))
 	if err != nil {
 		return nil, nil, fmt.Errorf("create log: %w", err)
 	}
@@ -73,31 +86,12 @@ func openLog(dir string) (io.Closer, *slog.Logger, error) {
 
 // combinations runs every lock under every scenario. A scenario is run with all
 // locks before the next, so that what is compared was measured close together.
-func (c *Config) combinations(ctx context.Context, fleet *fleet, display progress.Display, file *result.File) error {
-	rows := map[string]result.Row{}
-	var order []string
-	// The report shows lock by lock.
-	for _, spec := range c.Locks {
-		for _, s := range c.Scenarios {
-			order = append(order, spec.String()+"\x00"+s.Name)
-		}
-	}
-	collect := func() {
-		for _, key := range order {
-			if row, done := rows[key]; done {
-				file.Results = append(file.Results, row)
-			}
-		}
-	}
-	defer collect()
+func (c *Config) combinations(ctx context.Context, fleet *fleet, display progress.Display, rows *table) error {
 	for _, s := range c.Scenarios {
 		for _, spec := range c.Locks {
-			row, err := c.combination(ctx, fleet, display, spec, s)
-			if row != nil {
-				rows[spec.String()+"\x00"+s.Name] = *row
-			}
+			err := c.combination(ctx, fleet, display, rows, spec, s)
 			if errors.Is(err, errInterrupted) || ctx.Err() != nil {
-				file.Run.Interrupted = true
+				rows.file.Run.Interrupted = true
 				return nil
 			}
 			if err != nil {
@@ -108,17 +102,15 @@ func (c *Config) combinations(ctx context.Context, fleet *fleet, display progres
 	return nil
 }
 
-// combination runs one lock under one scenario as often as asked. The row is nil
-// if no repeat came far enough to say anything.
-func (c *Config) combination(ctx context.Context, fleet *fleet, display progress.Display, spec locks.Spec, s scenario.Scenario) (*result.Row, error) {
+// combination runs one lock under one scenario as often as asked, and keeps its row up
+// to date. There is none if no repeat came far enough to say anything.
+func (c *Config) combination(ctx context.Context, fleet *fleet, display progress.Display, rows *table, spec locks.Spec, s scenario.Scenario) error {
 	var repeats []*check.Findings
 	var histories []string
-	var err error
 	for i := range c.Repeat {
 		x := &experiment{config: c, fleet: fleet, display: display, spec: spec, scenario: s, repeat: i + 1}
 		display.Begin(x.name(), c.aboutRun())
-		var found *check.Findings
-		found, err = x.run(ctx)
+		found, err := x.run(ctx)
 		if found != nil {
 			if errors.Is(err, errInterrupted) {
 				found.Incomplete = append(found.Incomplete, "the user interrupted the run")
@@ -126,19 +118,13 @@ func (c *Config) combination(ctx context.Context, fleet *fleet, display progress
 			repeats = append(repeats, found)
 			histories = append(histories, filepath.ToSlash(x.historyFile()))
 			display.End(brief(found, check.Judge(found, check.ExpectationOf(found.Run))))
+			err = errors.Join(err, rows.put(rowOf(repeats, histories, c.Topology)))
 		}
 		if err != nil {
-			break
+			return err
 		}
 	}
-	if len(repeats) == 0 {
-		return nil, err
-	}
-	merged := check.Merge(repeats...)
-	want := check.ExpectationOf(merged.Run)
-	row := toRow(merged, check.Judge(merged, want), want, histories)
-	row.Peers = toPeers(merged.Peers, c.Topology)
-	return &row, err
+	return nil
 }
 
 // brief is the line with which a run ends on the console.

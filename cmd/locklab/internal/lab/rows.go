@@ -12,6 +12,16 @@ import (
 	"locklab/workloads/check"
 )
 
+// rowOf is the row of the repeats of one combination, judged by what their histories say
+// was expected.
+func rowOf(repeats []*check.Findings, histories []string, topo *topology.Topology) result.Row {
+	merged := check.Merge(repeats...)
+	want := check.ExpectationOf(merged.Run)
+	row := toRow(merged, check.Judge(merged, want), want, histories)
+	row.Peers = toPeers(merged.Peers, topo)
+	return row
+}
+
 // toRow turns the findings of all repeats of one combination, and the verdict on
 // them, into a row of result.json.
 func toRow(f *check.Findings, v check.Verdict, want check.Expectation, histories []string) result.Row {
