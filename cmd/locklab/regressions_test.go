@@ -19,8 +19,6 @@ type regression struct {
 }
 
 // regressions are kept apart by what they are about, newest last.
-//
-//nolint:gochecknoglobals // a constant table
 var regressions = map[string][]regression{
 	"quorum lock": {
 		{
