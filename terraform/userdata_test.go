@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v4"
 )
 
 // cloudConfig is the part of cloud-init's schema that the user data uses. Decoding
@@ -69,7 +69,7 @@ func readUserData(t *testing.T, name, text string) boot {
 		t.Fatalf("%s: cloud-init would not take this for its configuration: %.40q", name, text)
 	}
 	var config cloudConfig
-	if err := yaml.NewDecoder(strings.NewReader(text), yaml.Strict()).Decode(&config); err != nil {
+	if err := yaml.Load([]byte(text), &config, yaml.WithKnownFields()); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	b := boot{}

@@ -4,9 +4,10 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
+
+	"locklab/locks/strictyaml"
 )
 
 // ErrInvalid is wrapped by every error about a scenario that cannot be used.
@@ -15,16 +16,13 @@ var ErrInvalid = errors.New("scenario: invalid")
 //go:embed builtin/*.yaml
 var builtin embed.FS
 
-// maxFileBytes bounds what is read: a scenario is a page of text.
-const maxFileBytes = 1 << 20
-
 // Load reads and checks a scenario: a built-in one by its name, or a file by its
 // path. Errors wrap [ErrInvalid] and name the file, the line and what would be right.
 func Load(nameOrPath string) (Scenario, error) {
 	if text, err := builtin.ReadFile("builtin/" + nameOrPath + ".yaml"); err == nil {
 		return Parse(nameOrPath+".yaml (built in)", text)
 	}
-	text, err := readFile(nameOrPath)
+	text, err := strictyaml.ReadFile(nameOrPath)
 	if errors.Is(err, os.ErrNotExist) {
 		return Scenario{}, fmt.Errorf("scenario %q: neither built in nor a file: want one of %s, or the path of a YAML file: %w",
 			nameOrPath, strings.Join(Names(), ", "), ErrInvalid)
@@ -33,26 +31,6 @@ func Load(nameOrPath string) (Scenario, error) {
 		return Scenario{}, fmt.Errorf("read scenario: %w: %w", err, ErrInvalid)
 	}
 	return Parse(nameOrPath, text)
-}
-
-func readFile(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: want a regular file", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }() // only read from
-	text, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
-	if err == nil && len(text) > maxFileBytes {
-		err = fmt.Errorf("%s: want at most %d bytes", path, maxFileBytes)
-	}
-	return text, err
 }
 
 // List returns the built-in scenarios, in the order in which one would read them:

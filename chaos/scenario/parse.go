@@ -8,179 +8,79 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
-
 	"locklab/chaos/fault"
 	"locklab/locks"
+	"locklab/locks/strictyaml"
 )
 
 // Parse checks the YAML text of a scenario; file is what errors call it. Errors
 // wrap [ErrInvalid].
 func Parse(file string, text []byte) (Scenario, error) {
-	tree, err := parser.ParseBytes(text, 0)
+	doc, err := strictyaml.Parse(file, text, ErrInvalid)
 	if err != nil {
-		return Scenario{}, syntaxError(file, err)
+		return Scenario{}, err
 	}
-	if len(tree.Docs) != 1 || tree.Docs[0].Body == nil {
-		return Scenario{}, fmt.Errorf("%s:1: want one YAML document with name, summary, timeline and expect: %w", file, ErrInvalid)
-	}
-	r := &reader{file: file}
-	s := r.scenario(tree.Docs[0].Body)
+	r := &reader{doc}
+	s := r.scenario(doc.Root)
 	s.File = file
-	if r.err != nil {
-		return Scenario{}, r.err
+	if err := r.Err(); err != nil {
+		return Scenario{}, err
 	}
 	return s, nil
 }
 
-func syntaxError(file string, err error) error {
-	var e yaml.Error
-	if errors.As(err, &e) && e.GetToken() != nil && e.GetToken().Position != nil {
-		return fmt.Errorf("%s:%d: %s: %w", file, e.GetToken().Position.Line, e.GetMessage(), ErrInvalid)
-	}
-	return fmt.Errorf("%s: %w: %w", file, err, ErrInvalid)
-}
+// reader keeps the first thing that is wrong.
+type reader struct{ *strictyaml.Document }
 
-// reader walks the tree and keeps the first thing that is wrong.
-type reader struct {
-	file string
-	err  error
-}
-
-func (r *reader) fail(n ast.Node, format string, args ...any) {
-	if r.err == nil {
-		r.err = fmt.Errorf("%s:%d: %s: %w", r.file, line(n), fmt.Sprintf(format, args...), ErrInvalid)
-	}
-}
-
-func line(n ast.Node) int {
-	switch n := n.(type) {
-	case *ast.MappingNode:
-		if !n.IsFlowStyle && len(n.Values) > 0 {
-			return line(n.Values[0].Key)
+// selector is the text of a scalar. Some write zone: a for zone:a, which is a mapping
+// within brackets; both mean the selector.
+func (r *reader) selector(n *strictyaml.Node, what string) string {
+	if strictyaml.IsMapping(n) {
+		if fields := r.Fields(n, what); len(fields) == 1 {
+			return fields[0].Key + ":" + r.Text(fields[0].Value, what)
 		}
-	case *ast.MappingValueNode:
-		return line(n.Key)
 	}
-	if n == nil || n.GetToken() == nil || n.GetToken().Position == nil {
-		return 1
-	}
-	return n.GetToken().Position.Line
+	return r.Text(n, what)
 }
 
-// entry is one "key: value" of a mapping.
-type entry struct {
-	key   string
-	at    ast.Node // the key
-	value ast.Node
-}
-
-// mapping are the entries of a node that must be a mapping with known keys;
-// known nil allows every key.
-func (r *reader) mapping(n ast.Node, what string, known []string) []entry {
-	m, ok := n.(ast.MapNode)
-	if !ok {
-		r.fail(n, "%s: want fields (%s)", what, orAny(known))
-		return nil
-	}
-	var (
-		all  []entry
-		seen = map[string]bool{}
-	)
-	for it := m.MapRange(); it.Next(); {
-		key := it.Key()
-		name := strings.Trim(key.String(), `"'`)
-		switch {
-		case key.IsMergeKey():
-			r.fail(key, "%s: merge keys are not supported: write the fields out", what)
-		case seen[name]:
-			r.fail(key, "%s: field %q is there twice", what, name)
-		case known != nil && !slices.Contains(known, name):
-			r.fail(key, "%s: unknown field %q: want %s", what, name, orAny(known))
-		}
-		seen[name] = true
-		all = append(all, entry{name, key, it.Value()})
+func (r *reader) selectors(n *strictyaml.Node, what string) (all []string) {
+	for _, v := range r.List(n, what) {
+		all = append(all, r.selector(v, what))
 	}
 	return all
 }
 
-func orAny(known []string) string {
-	if known == nil {
-		return "any"
-	}
-	return strings.Join(known, ", ")
-}
-
-func (r *reader) list(n ast.Node, what string) []ast.Node {
-	s, ok := n.(*ast.SequenceNode)
-	if !ok {
-		r.fail(n, "%s: want a list", what)
-		return nil
-	}
-	return s.Values
-}
-
-// text is the value of a scalar as it was written.
-func (r *reader) text(n ast.Node, what string) string {
-	switch s := n.(type) {
-	case *ast.StringNode:
-		return s.Value
-	case *ast.LiteralNode:
-		return strings.TrimSpace(s.Value.Value)
-	case *ast.MappingNode:
-		// The parser takes zone:a in a list within braces for a mapping; people
-		// write zone: a. Both mean the selector.
-		if len(s.Values) == 1 {
-			return r.text(s.Values[0].Key, what) + ":" + r.text(s.Values[0].Value, what)
-		}
-	case *ast.NullNode:
-	case ast.ScalarNode:
-		return s.GetToken().Value
-	}
-	r.fail(n, "%s: want a word or a number", what)
-	return ""
-}
-
-func (r *reader) texts(n ast.Node, what string) (all []string) {
-	for _, v := range r.list(n, what) {
-		all = append(all, r.text(v, what))
-	}
-	return all
-}
-
-func (r *reader) scenario(n ast.Node) (s Scenario) {
-	var steps ast.Node
-	for _, e := range r.mapping(n, "scenario", []string{"name", "summary", "min_duration", "timeline", "expect"}) {
-		switch e.key {
+func (r *reader) scenario(n *strictyaml.Node) (s Scenario) {
+	var steps *strictyaml.Node
+	for _, e := range r.Fields(n, "scenario", "name", "summary", "min_duration", "timeline", "expect") {
+		switch e.Key {
 		case "name":
-			s.Name = r.text(e.value, "name")
+			s.Name = r.Text(e.Value, "name")
 			if !validName(s.Name) {
-				r.fail(e.value, "name: %q: want lower-case letters, digits and dashes", s.Name)
+				r.Fail(e.Value, "name: %q: want lower-case letters, digits and dashes", s.Name)
 			}
 		case "summary":
-			s.Summary = r.text(e.value, "summary")
+			s.Summary = r.Text(e.Value, "summary")
 		case "min_duration":
-			s.MinDuration = r.minDuration(e.value)
+			s.MinDuration = r.minDuration(e.Value)
 		case "timeline":
-			steps = e.value
+			steps = e.Value
 		case "expect":
-			s.Locks = r.expectations(e.value)
+			s.Locks = r.expectations(e.Value)
 		}
 	}
 	if s.Name == "" {
-		r.fail(n, "name: want one, such as my-scenario")
+		r.Fail(n, "name: want one, such as my-scenario")
 	}
 	if steps == nil {
-		r.fail(n, "timeline: want a list of faults, or [] for none")
+		r.Fail(n, "timeline: want a list of faults, or [] for none")
 		return s
 	}
 	ids := map[string]bool{}
-	for i, v := range r.list(steps, "timeline") {
+	for i, v := range r.List(steps, "timeline") {
 		step := r.step(v, i+1)
 		if ids[step.ID] {
-			r.fail(v, "id: %q is there twice", step.ID)
+			r.Fail(v, "id: %q is there twice", step.ID)
 		}
 		ids[step.ID] = true
 		s.Timeline = append(s.Timeline, step)
@@ -200,37 +100,37 @@ func validName(name string) bool {
 // stepFields are those of every step; the others are the fault's.
 func stepFields() []string { return []string{"at", "for", "id", "fault"} }
 
-func (r *reader) step(n ast.Node, number int) (s Step) {
+func (r *reader) step(n *strictyaml.Node, number int) (s Step) {
 	what := fmt.Sprintf("timeline step %d", number)
-	entries := r.mapping(n, what, nil)
-	where := map[string]ast.Node{}
+	entries := r.Fields(n, what)
+	where := map[string]*strictyaml.Node{}
 	var given []string
 	for _, e := range entries {
-		where[e.key] = e.at
-		switch e.key {
+		where[e.Key] = e.At
+		switch e.Key {
 		case "at":
-			s.At = r.moment(e.value, "at")
+			s.At = r.moment(e.Value, "at")
 		case "for":
-			if s.For = r.moment(e.value, "for"); s.For == (Moment{}) {
-				r.fail(e.value, "for: want more than 0")
+			if s.For = r.moment(e.Value, "for"); s.For == (Moment{}) {
+				r.Fail(e.Value, "for: want more than 0")
 			}
 			if r.instant(entries) {
-				r.fail(e.at, "%s: for: a restart has no such field: it is over at once; want a kill", what)
+				r.Fail(e.At, "%s: for: a restart has no such field: it is over at once; want a kill", what)
 			}
 		case "id":
-			if s.ID = r.text(e.value, "id"); !validName(s.ID) {
-				r.fail(e.value, "id: %q: want lower-case letters, digits and dashes", s.ID)
+			if s.ID = r.Text(e.Value, "id"); !validName(s.ID) {
+				r.Fail(e.Value, "id: %q: want lower-case letters, digits and dashes", s.ID)
 			}
 		case "fault":
-			s.Fault.Kind = r.text(e.value, "fault")
+			s.Fault.Kind = r.Text(e.Value, "fault")
 		default:
-			given = append(given, e.key)
+			given = append(given, e.Key)
 			r.faultField(&s.Fault, e)
 		}
 	}
 	for _, need := range []string{"at", "fault"} {
 		if where[need] == nil {
-			r.fail(n, "%s: want %s: and %s:", what, "at", "fault")
+			r.Fail(n, "%s: want %s: and %s:", what, "at", "fault")
 		}
 	}
 	if s.ID == "" {
@@ -242,28 +142,28 @@ func (r *reader) step(n ast.Node, number int) (s Step) {
 		if at == nil {
 			at = n
 		}
-		r.fail(at, "%s: %v", what, wrong)
+		r.Fail(at, "%s: %v", what, wrong)
 	}
 	return s
 }
 
 // instant says whether the step's fault is over as soon as it began.
-func (r *reader) instant(entries []entry) bool {
-	return slices.ContainsFunc(entries, func(e entry) bool {
-		return e.key == "fault" && r.text(e.value, e.key) == "restart"
+func (r *reader) instant(entries []strictyaml.Field) bool {
+	return slices.ContainsFunc(entries, func(e strictyaml.Field) bool {
+		return e.Key == "fault" && r.Text(e.Value, e.Key) == "restart"
 	})
 }
 
-func (r *reader) faultField(s *fault.Spec, e entry) {
-	switch e.key {
+func (r *reader) faultField(s *fault.Spec, e strictyaml.Field) {
+	switch e.Key {
 	case "between":
-		s.Between = r.texts(e.value, e.key)
+		s.Between = r.selectors(e.Value, e.Key)
 	case "from":
-		s.From = r.text(e.value, e.key)
+		s.From = r.selector(e.Value, e.Key)
 	case "to":
-		s.To = r.text(e.value, e.key)
+		s.To = r.selector(e.Value, e.Key)
 	case "mode":
-		s.Mode = r.text(e.value, e.key)
+		s.Mode = r.Text(e.Value, e.Key)
 	case "delay":
 		s.Delay = r.duration(e)
 	case "jitter":
@@ -275,25 +175,25 @@ func (r *reader) faultField(s *fault.Spec, e entry) {
 	case "up":
 		s.Up = r.duration(e)
 	case "bytes_per_s":
-		n, err := strconv.ParseInt(r.text(e.value, e.key), 10, 64)
+		n, err := strconv.ParseInt(r.Text(e.Value, e.Key), 10, 64)
 		if err != nil || n < 1 {
-			r.fail(e.value, "bytes_per_s: want a whole number above 0")
+			r.Fail(e.Value, "bytes_per_s: want a whole number above 0")
 		}
 		s.BytesPerS = n
 	case "loss":
-		f, err := strconv.ParseFloat(r.text(e.value, e.key), 64)
+		f, err := strconv.ParseFloat(r.Text(e.Value, e.Key), 64)
 		if err != nil {
-			r.fail(e.value, "loss: want a share above 0, up to 1, such as 0.05")
+			r.Fail(e.Value, "loss: want a share above 0, up to 1, such as 0.05")
 		}
 		s.Loss = f
 	case "target":
-		s.Target = r.text(e.value, e.key)
+		s.Target = r.selector(e.Value, e.Key)
 	case "run":
-		s.Run = r.texts(e.value, e.key)
+		s.Run = r.Texts(e.Value, e.Key)
 	case "effect":
-		s.Effect = r.text(e.value, e.key)
+		s.Effect = r.Text(e.Value, e.Key)
 	case "lose_data":
-		s.LoseData = r.texts(e.value, e.key)
+		s.LoseData = r.Texts(e.Value, e.Key)
 	default:
 		r.unknownField(s, e)
 	}
@@ -301,7 +201,7 @@ func (r *reader) faultField(s *fault.Spec, e entry) {
 
 // unknownField names the fields that the step may have. The kind of fault may
 // stand further below, so the general answer is given.
-func (r *reader) unknownField(_ *fault.Spec, e entry) {
+func (r *reader) unknownField(_ *fault.Spec, e strictyaml.Field) {
 	known := stepFields()
 	for _, k := range fault.Kinds() {
 		for _, f := range k.Fields {
@@ -310,102 +210,105 @@ func (r *reader) unknownField(_ *fault.Spec, e entry) {
 			}
 		}
 	}
-	r.fail(e.at, "timeline: unknown field %q: want %s", e.key, strings.Join(known, ", "))
+	r.Fail(e.At, "timeline: unknown field %q: want %s", e.Key, strings.Join(known, ", "))
 }
 
 // maxFaultTime bounds delays and the parts of a flap.
 const maxFaultTime = time.Minute
 
-func (r *reader) duration(e entry) time.Duration {
-	d, err := time.ParseDuration(r.text(e.value, e.key))
+func (r *reader) duration(e strictyaml.Field) time.Duration {
+	d, err := time.ParseDuration(r.Text(e.Value, e.Key))
 	if err != nil || d <= 0 || d > maxFaultTime {
-		r.fail(e.value, "%s: want a duration above 0, up to %v, such as 5ms", e.key, maxFaultTime)
+		r.Fail(e.Value, "%s: want a duration above 0, up to %v, such as 5ms", e.Key, maxFaultTime)
 		return 0
 	}
 	return d
 }
 
 // minDuration is the shortest run in which the scenario means something.
-func (r *reader) minDuration(n ast.Node) time.Duration {
-	d, err := time.ParseDuration(r.text(n, "min_duration"))
+func (r *reader) minDuration(n *strictyaml.Node) time.Duration {
+	d, err := time.ParseDuration(r.Text(n, "min_duration"))
 	if err != nil || d <= 0 || d > time.Hour {
-		r.fail(n, "min_duration: want a duration above 0, up to 1h, such as 3m")
+		r.Fail(n, "min_duration: want a duration above 0, up to 1h, such as 3m")
 		return 0
 	}
 	return d
 }
 
+// maxMoment is longer than any run, and short enough to count on from any moment.
+const maxMoment = 30 * 24 * time.Hour
+
 // moment reads 30% or 2s.
-func (r *reader) moment(n ast.Node, what string) Moment {
-	text := r.text(n, what)
+func (r *reader) moment(n *strictyaml.Node, what string) Moment {
+	text := r.Text(n, what)
 	if share, ok := strings.CutSuffix(text, "%"); ok {
 		p, err := strconv.ParseFloat(share, 64)
 		if err == nil && p >= 0 && p <= 100 {
 			return Moment{Percent: p}
 		}
-	} else if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+	} else if d, err := time.ParseDuration(text); err == nil && d >= 0 && d <= maxMoment {
 		return Moment{Duration: d}
 	}
-	r.fail(n, "%s: %q: want a share of the measured time, 0%% to 100%%, or a duration such as 2s", what, text)
+	r.Fail(n, "%s: %q: want a share of the measured time, 0%% to 100%%, or a duration such as 2s", what, text)
 	return Moment{}
 }
 
-func (r *reader) expectations(n ast.Node) map[string]Expectations {
+func (r *reader) expectations(n *strictyaml.Node) map[string]Expectations {
 	all := map[string]Expectations{}
-	for _, e := range r.mapping(n, "expect", nil) {
-		spec, err := locks.ParseSpec(e.key)
+	for _, e := range r.Fields(n, "expect") {
+		spec, err := locks.ParseSpec(e.Key)
 		if err != nil {
-			r.fail(e.at, "expect: %v", err)
+			r.Fail(e.At, "expect: %v", err)
 		}
-		found := Expectations{Line: line(e.at)}
-		for _, f := range r.mapping(e.value, "expect "+e.key, []string{"safety", "liveness", "topologies"}) {
-			if f.key == "topologies" {
-				found.Topologies = r.topologies(f.value, e.key)
+		found := Expectations{Line: e.At.Line}
+		for _, f := range r.Fields(e.Value, "expect "+e.Key, "safety", "liveness", "topologies") {
+			if f.Key == "topologies" {
+				found.Topologies = r.topologies(f.Value, e.Key)
 				continue
 			}
-			r.expectation(&found.Expectation, f, e.key)
+			r.expectation(&found.Expectation, f, e.Key)
 		}
 		all[spec.String()] = found
 	}
 	return all
 }
 
-func (r *reader) topologies(n ast.Node, lock string) map[string]Expectation {
+func (r *reader) topologies(n *strictyaml.Node, lock string) map[string]Expectation {
 	all := map[string]Expectation{}
-	for _, t := range r.mapping(n, "expect "+lock+" topologies", nil) {
+	for _, t := range r.Fields(n, "expect "+lock+" topologies") {
 		var found Expectation
-		for _, f := range r.mapping(t.value, "expect "+lock+" in "+t.key, []string{"safety", "liveness"}) {
+		for _, f := range r.Fields(t.Value, "expect "+lock+" in "+t.Key, "safety", "liveness") {
 			r.expectation(&found, f, lock)
 		}
-		all[t.key] = found
+		all[t.Key] = found
 	}
 	return all
 }
 
-func (r *reader) expectation(into *Expectation, f entry, lock string) {
-	switch f.key {
+func (r *reader) expectation(into *Expectation, f strictyaml.Field, lock string) {
+	switch f.Key {
 	case "safety":
-		into.Safety = r.choice(f.value, "expect "+lock+" safety", "safe", "unsafe")
+		into.Safety = r.choice(f.Value, "expect "+lock+" safety", "safe", "unsafe")
 	case "liveness":
-		if _, many := f.value.(*ast.SequenceNode); !many {
-			into.Liveness = []string{r.liveness(f.value, lock)}
+		if !strictyaml.IsList(f.Value) {
+			into.Liveness = []string{r.liveness(f.Value, lock)}
 			return
 		}
 		into.Liveness = nil
-		for _, v := range r.list(f.value, "liveness") {
+		for _, v := range r.List(f.Value, "liveness") {
 			into.Liveness = append(into.Liveness, r.liveness(v, lock))
 		}
 	}
 }
 
-func (r *reader) liveness(n ast.Node, lock string) string {
+func (r *reader) liveness(n *strictyaml.Node, lock string) string {
 	return r.choice(n, "expect "+lock+" liveness", "live", "stalls", "down")
 }
 
-func (r *reader) choice(n ast.Node, what string, choices ...string) string {
-	text := r.text(n, what)
+func (r *reader) choice(n *strictyaml.Node, what string, choices ...string) string {
+	text := r.Text(n, what)
 	if !slices.Contains(choices, text) {
-		r.fail(n, "%s: %q: want one of %s", what, text, strings.Join(choices, ", "))
+		r.Fail(n, "%s: %q: want one of %s", what, text, strings.Join(choices, ", "))
 	}
 	return text
 }

@@ -60,6 +60,9 @@ hosts:
   - {name: h, zone: a, nodes: [{name: m, role: master}]}
   - {name: h, zone: a, nodes: [{name: w, role: worker}]}
 `)
+	noValue := write(t, "no-value.yaml", "name: x\nhosts: !x")
+	noPairs := write(t, "no-pairs.yaml", "name: x\nlatency:\n  pairs: !0 #x")
+	deep := write(t, "deep.yaml", strings.Repeat("[", 300_000))
 	file := write(t, "file", "")
 	tests := []struct {
 		args []string
@@ -73,6 +76,11 @@ hosts:
 		{[]string{"run", "--scenarios", wrongField}, []string{wrongField, "7", "betwixt"}},
 		{[]string{"run", "--topology", wrongTopology}, []string{wrongTopology, "5", "amid"}},
 		{[]string{"run", "--topology", twice}, []string{twice, "6", `"h"`}},
+		{[]string{"run", "--topology", noValue}, []string{noValue + ":2: tags such as !x are not supported"}},
+		{[]string{"run", "--topology", noPairs}, []string{noPairs + ":3: tags such as !0 are not supported"}},
+		{[]string{"run", "--scenarios", noValue}, []string{noValue + ":2: tags such as !x are not supported"}},
+		{[]string{"run", "--topology", deep}, []string{deep + ":1: nested more than 32 deep"}},
+		{[]string{"run", "--scenarios", deep}, []string{deep + ":1: nested more than 32 deep"}},
 		{[]string{"run", "--rate", "0"}, []string{"--rate", "above 0"}},
 		{[]string{"run", "--rate", "-5"}, []string{"--rate", "above 0"}},
 		{[]string{"run", "--rate", "many"}, []string{"--rate", `"many"`}},

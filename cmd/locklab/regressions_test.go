@@ -119,7 +119,18 @@ var regressions = map[string][]regression{
 
 	"faults and their proofs": {},
 
-	"agents, files and processes": {},
+	"agents, files and processes": {
+		{
+			"a tag without a value in a topology ended the program with a panic, of the YAML library",
+			"locklab run --topology F, with F: name: x, hosts: !x",
+			"cmd/locklab.TestE2EBadInput",
+		},
+		{
+			"300 kB of opening brackets took 14 GB and ended with exit code 2, which means violated",
+			"locklab run --topology F, with F: 300,000 times [",
+			"locks/strictyaml.TestDepthIsBounded",
+		},
+	},
 
 	"reports": {
 		{

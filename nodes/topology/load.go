@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"strings"
+
+	"locklab/locks/strictyaml"
 )
 
 // ErrInvalid is wrapped by every error about a topology that cannot be used.
@@ -16,26 +17,17 @@ var ErrInvalid = errors.New("topology: invalid")
 //go:embed builtin/*.yaml
 var builtin embed.FS
 
-// maxFileSize bounds what is read: a topology is a page of text.
-const maxFileSize = 1 << 20
-
 // Load reads and checks a topology: a built-in one by its name, or a file by its
 // path. Errors wrap [ErrInvalid] and name the file, the line and the field.
 func Load(nameOrPath string) (*Topology, error) {
 	if data, err := builtin.ReadFile("builtin/" + nameOrPath + ".yaml"); err == nil {
 		return Parse(nameOrPath+".yaml (built in)", data)
 	}
-	info, err := os.Stat(nameOrPath)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	data, err := strictyaml.ReadFile(nameOrPath)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("topology %q: no such file and not built in: want one of %s, or the path of a YAML file: %w",
 			nameOrPath, strings.Join(builtinNames(), ", "), ErrInvalid)
-	case err != nil:
-		return nil, fmt.Errorf("read topology: %w: %w", err, ErrInvalid)
-	case !info.Mode().IsRegular() || info.Size() > maxFileSize:
-		return nil, fmt.Errorf("topology %q: want a regular YAML file of at most %d bytes: %w", nameOrPath, maxFileSize, ErrInvalid)
 	}
-	data, err := os.ReadFile(nameOrPath)
 	if err != nil {
 		return nil, fmt.Errorf("read topology: %w: %w", err, ErrInvalid)
 	}

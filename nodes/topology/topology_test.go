@@ -145,12 +145,14 @@ func TestLoadFile(t *testing.T) {
 
 func TestErrorsNameFileLineFieldAndWhatIsRight(t *testing.T) {
 	for name, tc := range map[string]struct{ old, new, want string }{
-		"unknown field":       {"    zone: a", "    zon: a", `two.yaml:12: unknown field "zon": want name, zone, agent, nodes`},
-		"unknown field, flow": {"short: c}", "shrt: c}", `two.yaml:4: unknown field "shrt": want name, short`},
-		"unknown top field":   {"latency:", "latencies:", `two.yaml:5: unknown field "latencies": want name, summary, zones, latency, hosts`},
-		"duplicate key":       {"name: two", "name: two\nname: three", `two.yaml:2: mapping key "name" already defined`},
+		"unknown field":       {"    zone: a", "    zon: a", `two.yaml:12: hosts[0]: unknown field "zon": want name, zone, agent, nodes`},
+		"unknown field, flow": {"short: c}", "shrt: c}", `two.yaml:4: zones[1]: unknown field "shrt": want name, short`},
+		"unknown top field":   {"latency:", "latencies:", `two.yaml:5: topology: unknown field "latencies": want name, summary, zones, latency, hosts`},
+		"duplicate key":       {"name: two", "name: two\nname: three", `two.yaml:2: field "name" is there twice: it is on line 1 too`},
 		"not YAML":            {"zones:", "zones: [", `two.yaml:`},
-		"wrong type":          {"role: master", "role: [master]", `two.yaml:16: `},
+		"wrong type":          {"role: master", "role: [master]", `two.yaml:16: hosts[0].nodes[0].role: want a word or a number`},
+		"nothing there":       {"role: master", "role:", `two.yaml:16: hosts[0].nodes[0].role: want a word or a number`},
+		"a tag without value": {"  pairs:", "  pairs: !0 #", `two.yaml:8: tags such as !0 are not supported`},
 		"bad name":            {"name: two", "name: Two Zones", `two.yaml:1: name: "Two Zones" is not a name: want 1 to 63 lower-case`},
 		"no name":             {"name: two\n", "summary: x\n", `two.yaml:1: name: missing`},
 		"zone twice":          {"short: c}", "short: a}", `two.yaml:4: zones[1].short: zone "a" appears twice`},
@@ -169,8 +171,8 @@ func TestErrorsNameFileLineFieldAndWhatIsRight(t *testing.T) {
 		"no latency":          {valid[strings.Index(valid, "latency:"):strings.Index(valid, "hosts:")], "", `two.yaml:1: latency: missing`},
 		"bad pair":            {"[c, a]", "[c, c]", `two.yaml:9: latency.pairs[0].zones: ["c" "c"] is not a pair`},
 		"no nodes":            {"nodes: [{name: worker-c, role: worker}]", "nodes: []", `two.yaml:17: hosts[1].nodes: missing`},
-		"two documents":       {"name: two", "---\nname: one\n---\nname: two", `two.yaml: want exactly one YAML document`},
-		"empty":               {valid, "", `two.yaml: want exactly one YAML document`},
+		"two documents":       {"name: two", "---\nname: one\n---\nname: two", `two.yaml:1: want exactly one YAML document`},
+		"empty":               {valid, "", `two.yaml:1: want exactly one YAML document`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := strings.Replace(valid, tc.old, tc.new, 1)
@@ -199,6 +201,7 @@ func TestLoadUnknownSaysWhatThereIs(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(valid))
 	f.Add([]byte("a: &a [*a]"))
+	f.Add([]byte("hosts: !x"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		topo, err := topology.Parse("fuzz.yaml", data)
 		if err != nil && !errors.Is(err, topology.ErrInvalid) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v4"
 
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/nodes/topology"
@@ -58,7 +58,7 @@ func TestComposeFilesAreTheTopologies(t *testing.T) {
 				t.Fatal(err)
 			}
 			var compose composeFile
-			if err := yaml.Unmarshal(text, &compose); err != nil {
+			if err := yaml.Load(text, &compose); err != nil {
 				t.Fatal(err)
 			}
 			topo, err := topology.Load(name)
