@@ -373,7 +373,7 @@ func (e *episode) record(state string, at int64) { e.recordWhy(state, at, "") }
 func (e *episode) recordWhy(state string, at int64, why string) {
 	e.config.Recorder.Record(history.Event{
 		Kind: history.KindFault, AtNS: at, ID: e.entry.ID, Fault: e.entry.Kind, Target: e.entry.Target, State: state,
-		From: e.plan.From, To: e.plan.To, Nodes: e.plan.Nodes(), Error: why,
+		From: e.plan.From, To: e.plan.To, Nodes: e.plan.Nodes(), DelayNS: int64(e.plan.Shift), Error: why,
 	})
 }
 

@@ -113,6 +113,26 @@ var regressions = map[string][]regression{
 			"kill a master while its release is under way",
 			"nodes/master.TestAReleaseIsOnRecordBeforeItIsSent",
 		},
+		{
+			"a lock with overlapping holds was safe in matchmaking, as long as no room too many came of it",
+			"locklab run --locks LOCK, of a redlock that asks one server",
+			"workloads/check.TestVerdicts",
+		},
+		{
+			"one frozen holder was 836 overlaps",
+			"locklab run --workload mutex --hold 100ms --locks redlock --scenarios holder-pause",
+			"workloads/check.TestOverlapsAgainstNaive",
+		},
+		{
+			"a lock was convicted of what came after a fault that was not proven",
+			"locklab run --locks redlock --scenarios FILE, of a latency that cannot be proven",
+			"workloads/check.TestVerdicts",
+		},
+		{
+			"a room missed because its worker's answer was under way for longer than the master waits counted as overlooked",
+			"locklab run --locks redlock --scenarios FILE, of 800 ms between the zones",
+			"workloads/check.TestDuplicatesByCause",
+		},
 	},
 
 	"busy machines": {},

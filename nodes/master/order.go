@@ -157,11 +157,13 @@ func (a *attempt) order(ctx context.Context, h *hold, sights []sight, unreachabl
 		}
 		// The client's leaving must not turn an order into an unknown one.
 		orderCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.settings.OrderTimeout)
+		sent := clock.Mono()
 		room, err := s.remote.order(orderCtx, req)
 		cancel()
 		outcome := effect(err)
 		event := h.event(history.KindOrder)
 		event.FromNS = began
+		event.SentNS = sent
 		event.Worker = s.remote.name
 		event.Order = req.Order
 		event.Room = room.Room

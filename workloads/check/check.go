@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -169,7 +170,7 @@ func (c *Checker) Torn() { c.torn = true }
 
 // Findings judges what was added. The checker must not be used afterwards.
 func (c *Checker) Findings() *Findings {
-	f := &Findings{Run: c.run, Repeats: 1, Events: c.events, Errors: map[string]int64{}, Liveness: Live, RecoveryNS: -1}
+	f := &Findings{Run: c.run, Repeats: 1, Events: c.events, Errors: map[string]int64{}, Liveness: Live, RecoveryNS: -1, FirstViolationNS: math.MaxInt64}
 	t := c.timeline()
 	c.widen(f)
 	c.measureOps(f, t)
@@ -190,6 +191,11 @@ func (c *Checker) Findings() *Findings {
 			time.Duration(t.drain-t.measure).Round(time.Millisecond), time.Duration(c.run.DurationNS)))
 	}
 	return f
+}
+
+// violation notes when the lock was first seen to fail.
+func (f *Findings) violation(t timeline, at int64) {
+	f.FirstViolationNS = min(f.FirstViolationNS, at-t.measure)
 }
 
 // example keeps the first violations of each kind.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -27,17 +28,18 @@ func (d *Doubts) add(o Doubts) {
 // doubtText says what the clocks leave open of what the lock is judged on; "" if
 // nothing.
 func (f *Findings) doubtText() string {
-	what := ""
-	switch n := f.Doubts; {
-	case f.judgesRooms() && n.Rooms > 0:
-		what = fmt.Sprintf("%d rooms may have been created while another one of their group was free", n.Rooms)
-	case !f.judgesRooms() && n.Overlaps > 0:
-		what = fmt.Sprintf("%d holds may have overlapped", n.Overlaps)
-	default:
+	var what []string
+	if n := f.Doubts.Rooms; n > 0 {
+		what = append(what, fmt.Sprintf("%d rooms may have been created while another one of their group was free", n))
+	}
+	if n := f.Doubts.Overlaps; n > 0 {
+		what = append(what, fmt.Sprintf("%d holds may have overlapped", n))
+	}
+	if len(what) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("%s, but for less than the error of the hosts' clocks, each of which may be off by %v.",
-		what, time.Duration(f.Doubts.ErrorNS).Round(time.Microsecond))
+		strings.Join(what, " and "), time.Duration(f.Doubts.ErrorNS).Round(time.Microsecond))
 }
 
 // widen gives all times of a host the error bound that was known in the end.
@@ -108,5 +110,5 @@ func (c *Checker) doubtHolds(f *Findings) {
 		}
 		until = max(until, h.to)
 	}
-	f.Doubts.Overlaps = seen - f.Overlaps
+	f.Doubts.Overlaps = seen - f.OverlapHolds
 }

@@ -65,7 +65,8 @@ func TestShortOverlapsAreInconclusive(t *testing.T) {
 		{"rooms, good clocks", "matchmaking", bounded(2, rooms()...), check.Violated, check.Doubts{ErrorNS: 2 * ms}},
 		{"rooms, bad clocks", "matchmaking", bounded(3, rooms()...), check.Inconclusive, check.Doubts{Rooms: 1, ErrorNS: 3 * ms}},
 		{"rooms, clocks drifted", "matchmaking", append(bounded(1, rooms()...), clockEvent("ha", 4), clockEvent("hc", 2)), check.Inconclusive, check.Doubts{Rooms: 1, ErrorNS: 4 * ms}},
-		{"overlaps of matchmaking's holds are not judged", "matchmaking", bounded(3, holds()...), check.Expected, check.Doubts{Overlaps: 1, ErrorNS: 3 * ms}},
+		{"holds of masters, good clocks", "matchmaking", bounded(2, holds()...), check.Violated, check.Doubts{ErrorNS: 2 * ms}},
+		{"holds of masters, bad clocks", "matchmaking", bounded(3, holds()...), check.Inconclusive, check.Doubts{Overlaps: 1, ErrorNS: 3 * ms}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := check.Events(slices.Concat([]history.Event{run(c.workload)}, calm, c.events), check.Options{})

@@ -26,8 +26,9 @@
 //     could not see it, and no fault explains why it came late.
 //   - overlooked: O was open before R's look began, could be reached, and was missed.
 //     Also if one hold ordered both rooms.
-//   - unreachable: O's worker did not answer R's look, and a proven fault that cut
-//     that pair of hosts, or stopped that worker, was in force at the time. Or: an
+//   - unreachable: O's worker did not answer R's look, and a fault that cut
+//     that pair of hosts, stopped that worker, or delayed the two messages by at least
+//     what the master had waited, was in force at the time. Or: an
 //     order that was cut off in the same way, whose outcome its master could not know,
 //     took effect unseen. That is the price of going on during a partition; a lock
 //     that did everything right pays it too.
@@ -44,8 +45,17 @@
 // A hold counts as its client believed it: from the answer of the acquisition to
 // the first of: it noticed the loss, it stopped acting and sent the release (what became
 // of that is not known before its answer, and does not matter), a signal that ended its
-// process was sent, the history ended. Two holds of one resource that share time are an
-// overlap; each hold that begins while an older one is believed counts once. The
+// process was sent, the history ended. Two holds of one resource that share time overlap.
+// What is counted is stale holds: those during which others began, each once, however many
+// these were. Of several stale ones a hold counts for the one that lasts longest:
+//
+//	h1   ├──────────────────────────────┤     stale: one overlap
+//	h2        ├────┤                          began meanwhile
+//	h3                  ├─────────────────┤   began meanwhile
+//	h4                               ├──┤     h3 is stale too: two overlaps, of three holds
+//
+// They are judged in every workload: in matchmaking overlapping holds may lead to no
+// room too many, but that is luck. The
 // zombie time is from the beginning of the next hold until the older client
 // stopped believing. Fencing tokens must grow: an acquisition that was sent after
 // another one was answered must get the higher token, and no two holds share one.
@@ -65,6 +75,12 @@
 // outcome, so a client whose process died while it waited is not seen to wait. Error
 // bounds of clocks are not taken into account: they can move a grant into or out
 // of a wait at its edges.
+//
+// # What decides nothing
+//
+// A violation counts against the lock unless, before it, a host was lost or a fault was
+// asked for that was not proven: something else may have happened than the scenario
+// says. Such a fault also excuses what a proven one would. What came before stays.
 //
 // # Clocks
 //

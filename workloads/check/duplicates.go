@@ -40,6 +40,7 @@ func roomStateOf(s string) roomState {
 // order is a master's decision to create a room.
 type order struct {
 	from, at, err int64
+	sent          int64 // when the looks were over; 0 if the history does not say
 	node, hold    string
 	worker        string
 	ok            bool
@@ -48,7 +49,7 @@ type order struct {
 
 func (c *Checker) addOrder(e *history.Event) {
 	c.orders[e.Order] = &order{
-		from: e.FromNS, at: e.AtNS, err: e.ErrNS, node: e.Node, hold: e.Hold, worker: e.Worker,
+		from: e.FromNS, at: e.AtNS, sent: e.SentNS, err: e.ErrNS, node: e.Node, hold: e.Hold, worker: e.Worker,
 		ok: outcomeOf(e) == ok, unreachable: e.Unreachable,
 	}
 }
@@ -101,6 +102,9 @@ func (c *Checker) checkRooms(f *Findings, t timeline) {
 		}
 		if worst == none {
 			continue
+		}
+		if worst > unreachable {
+			f.violation(t, r.start)
 		}
 		count := &f.Duplicates
 		if r.start < t.measure {
@@ -209,7 +213,7 @@ func (c *Checker) causeIf(inTime, sameHold bool, r *room, o *freeRoom) cause {
 	}
 	if r.order != nil {
 		worker := c.names.text(o.room.worker)
-		if slices.Contains(r.order.unreachable, worker) && c.cut(r.order.node, worker, r.ordered()) {
+		if slices.Contains(r.order.unreachable, worker) && c.cut(r.order.node, worker, r.ordered(), cmp.Or(r.order.sent, r.order.at)-r.order.from) {
 			return unreachable
 		}
 	}
@@ -239,7 +243,7 @@ func (r *room) orderedErr() int64 {
 // because a fault cut it off from the worker.
 func (c *Checker) lostTrack(r *room) bool {
 	return r.order != nil && !r.order.ok &&
-		c.cut(r.order.node, c.names.text(r.worker), span{r.order.from, max(r.order.at, r.order.from)})
+		c.cut(r.order.node, c.names.text(r.worker), span{r.order.from, max(r.order.at, r.order.from)}, r.order.at-cmp.Or(r.order.sent, r.order.from))
 }
 
 // buildRooms makes rooms of the oracle's records, by group and creation.

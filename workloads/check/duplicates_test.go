@@ -73,7 +73,15 @@ func fault(id, kind string, asked, ended int64, fill func(*history.Event)) []his
 	return list
 }
 
-func cutAC(e *history.Event)  { e.From, e.To = []string{"ha"}, []string{"hc"} }
+func cutAC(e *history.Event) { e.From, e.To = []string{"ha"}, []string{"hc"} }
+
+// slowAC slows messages down between the zones, both ways, by so much one way.
+func slowAC(delay int64) func(*history.Event) {
+	return func(e *history.Event) {
+		e.From, e.To, e.DelayNS = []string{"ha", "hc"}, []string{"ha", "hc"}, delay*ms
+	}
+}
+
 func stopW2(e *history.Event) { e.Nodes = []string{"w2"} }
 
 func node(name, state string, at int64) history.Event {
@@ -110,6 +118,24 @@ func TestDuplicatesByCause(t *testing.T) {
 			[]ordered{first, with(second, func(o *ordered) { o.unreachable = []string{"w2"} })},
 			fault("f1", "latency", 100, 900, cutAC),
 			check.Duplicates{Overlooked: 1},
+		},
+		{
+			"listed, and slowed down for longer than the master waited",
+			[]ordered{first, with(second, func(o *ordered) { o.unreachable = []string{"w2"} })},
+			fault("f1", "latency", 100, 900, slowAC(33)),
+			check.Duplicates{Unreachable: 1},
+		},
+		{
+			"listed, and slowed down for less than that",
+			[]ordered{first, with(second, func(o *ordered) { o.unreachable = []string{"w2"} })},
+			fault("f1", "latency", 100, 900, slowAC(32)),
+			check.Duplicates{Overlooked: 1},
+		},
+		{
+			"listed, and a fault that nothing proves may have been in force",
+			[]ordered{first, with(second, func(o *ordered) { o.unreachable = []string{"w2"} })},
+			fault("f1", "partition", 100, 900, cutAC)[:1],
+			check.Duplicates{Unreachable: 1},
 		},
 		{
 			"listed, but other hosts were cut",

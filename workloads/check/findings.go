@@ -42,7 +42,8 @@ type Findings struct {
 	WarmupDuplicates Duplicates
 
 	Holds         int64 // grants that clients believed
-	Overlaps      int64
+	Overlaps      int64 // holds that were believed while others of the resource began
+	OverlapHolds  int64 // those others
 	ZombieNS      int64 // the longest zombie time
 	TokensBroken  int64 // acquisitions whose token did not grow
 	AcquiredOK    int64 // acquisitions that ended ok, in the measured part
@@ -77,8 +78,11 @@ type Findings struct {
 	// Doubts are what the clocks' error bounds leave open.
 	Doubts Doubts
 
-	// Disturbed says that a host was lost, and that every violation came after it.
+	// Disturbed says that a host was lost, or that a fault was not proven, and that every
+	// violation came after it.
 	Disturbed bool
+	// FirstViolationNS is when the first one was seen; MaxInt64 without any. Of one repeat.
+	FirstViolationNS int64
 
 	Faults   []Fault
 	Examples []Example // the first violations of each kind
@@ -231,6 +235,7 @@ func Merge(repeats ...*Findings) *Findings {
 		m.WarmupDuplicates.add(f.WarmupDuplicates)
 		m.Holds += f.Holds
 		m.Overlaps += f.Overlaps
+		m.OverlapHolds += f.OverlapHolds
 		m.ZombieNS = max(m.ZombieNS, f.ZombieNS)
 		m.TokensBroken += f.TokensBroken
 		m.AcquiredOK += f.AcquiredOK

@@ -156,7 +156,8 @@ func (c *Checker) checkOverlaps(f *Findings, t timeline) {
 
 // checkOverlapsOf sweeps over the holds of a resource in the order of their
 // beginning. It is enough to remember the hold that lasts longest of those before:
-// if a later one overlaps any, it overlaps that one.
+// if a later one overlaps any, it overlaps that one, which is the stale one of the two.
+// However many began while one was stale, it is one overlap.
 func (c *Checker) checkOverlapsOf(f *Findings, t timeline, holds []*hold) {
 	slices.SortFunc(holds, func(a, b *hold) int {
 		if a.from+a.err != b.from+b.err {
@@ -164,19 +165,24 @@ func (c *Checker) checkOverlapsOf(f *Findings, t timeline, holds []*hold) {
 		}
 		return cmp.Compare(a.id, b.id) // any order, but the same for any order in the file
 	})
-	longest := holds[0]
+	stale, counted := holds[0], false
 	for _, h := range holds[1:] {
-		if h.from+h.err < longest.to-longest.err {
-			f.Overlaps++
-			f.ZombieNS = max(f.ZombieNS, longest.to-h.from)
-			old := longest
+		if h.from+h.err < stale.to-stale.err {
+			f.OverlapHolds++
+			f.violation(t, h.from)
+			if !counted {
+				f.Overlaps++
+				counted = true
+			}
+			f.ZombieNS = max(f.ZombieNS, stale.to-h.from)
+			old := stale
 			c.example(f, t, "overlap", c.names.text(h.resource), h.from, func() string {
 				return fmt.Sprintf("%s on %s got %s while %s on %s held it, and believed so for %v more",
 					h.id, c.names.text(h.node), c.names.text(h.resource), old.id, c.names.text(old.node), time.Duration(old.to-h.from))
 			})
 		}
-		if h.to-h.err > longest.to-longest.err {
-			longest = h
+		if h.to-h.err > stale.to-stale.err {
+			stale, counted = h, false
 		}
 	}
 }
@@ -219,6 +225,7 @@ func (c *Checker) checkTokensOf(f *Findings, t timeline, byAnswer []*acquire) {
 			continue
 		}
 		f.TokensBroken++
+		f.violation(t, a.at)
 		before := highest
 		c.example(f, t, "token", c.names.text(a.resource), a.at, func() string {
 			return fmt.Sprintf("%s got token %d of %s after %d had been granted", c.names.text(a.client), a.token, c.names.text(a.resource), before)

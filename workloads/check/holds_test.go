@@ -64,11 +64,11 @@ func TestOverlaps(t *testing.T) {
 			acquire("m1", "a", "h1", 0, 10, 0), lost("m1", "h1", 14), release("m1", "h1", 20, 22),
 			acquire("m2", "b", "h2", 5, 15, 0), release("m2", "h2", 30, 31),
 		}, 0, 0},
-		{"a zombie", []history.Event{
+		{"a zombie, and two who held meanwhile: one overlap", []history.Event{
 			acquire("m1", "a", "h1", 0, 10, 0), lost("m1", "h1", 90),
 			acquire("m2", "b", "h2", 5, 15, 0), release("m2", "h2", 30, 31),
 			acquire("m2", "b", "h3", 35, 40, 0), release("m2", "h3", 50, 51),
-		}, 2, 75},
+		}, 1, 75},
 		{"the holder was killed", []history.Event{
 			acquire("m1", "a", "h1", 0, 10, 0), node("m1", "killed", 12),
 			acquire("m2", "b", "h2", 5, 15, 0), release("m2", "h2", 30, 31),
@@ -186,21 +186,30 @@ func TestOverlapsAgainstNaive(t *testing.T) {
 
 		// A hold counts if any other began before it (or at the same time, and has
 		// the smaller name) and certainly lasts beyond its certain beginning.
-		overlaps := int64(0)
+		// What it is counted to is the one of these that lasts longest.
+		holds, stale := int64(0), map[string]bool{}
 		for i, h := range beliefs {
 			if h.from+h.err >= h.to-h.err {
 				continue
 			}
+			worst, until := "", math.MinInt
 			for j, o := range beliefs {
 				first := o.from+o.err < h.from+h.err || (o.from+o.err == h.from+h.err && fmt.Sprint("h", j) < fmt.Sprint("h", i))
-				if i != j && o.resource == h.resource && first && o.from+o.err < o.to-o.err && h.from+h.err < o.to-o.err {
-					overlaps++
-					break
+				if i == j || o.resource != h.resource || !first || o.from+o.err >= o.to-o.err || h.from+h.err >= o.to-o.err {
+					continue
+				}
+				began := func(k int) string { return fmt.Sprintf("%03d h%d", beliefs[k].from+beliefs[k].err, k) }
+				if o.to-o.err > until || o.to-o.err == until && began(j) < worst {
+					worst, until = began(j), o.to-o.err
 				}
 			}
+			if worst != "" {
+				holds++
+				stale[worst] = true
+			}
 		}
-		if f.Overlaps != overlaps {
-			t.Fatalf("got %d overlaps, naively %d: %+v", f.Overlaps, overlaps, beliefs)
+		if f.OverlapHolds != holds || f.Overlaps != int64(len(stale)) {
+			t.Fatalf("got %d overlaps of %d holds, naively %d of %d: %+v", f.Overlaps, f.OverlapHolds, len(stale), holds, beliefs)
 		}
 	})
 }

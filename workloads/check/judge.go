@@ -70,36 +70,43 @@ type Verdict struct {
 }
 
 // Violations is the number of events that the lock should have prevented, and
-// what they were. With the matchmaking workload these are the rooms created in
-// vain, raced or overlooked; the overlaps of its holds are shown but not judged,
-// because only the rooms are the resource. With the others they are overlapping
-// holds and tokens that did not grow.
+// what they were: rooms created in vain, raced or overlooked, holds that overlap, and
+// tokens that did not grow. That overlapping holds led to no room too many was luck.
 func (f *Findings) Violations() (int64, string) {
-	if f.judgesRooms() {
-		raced := f.Duplicates.Raced + f.WarmupDuplicates.Raced
-		overlooked := f.Duplicates.Overlooked + f.WarmupDuplicates.Overlooked
-		text := fmt.Sprintf("%d duplicate rooms (%d raced, %d overlooked)", raced+overlooked, raced, overlooked)
+	var parts []string
+	duplicates := f.Duplicates.Unsafe() + f.WarmupDuplicates.Unsafe()
+	if duplicates > 0 {
+		text := fmt.Sprintf("%d duplicate rooms (%d raced, %d overlooked)", duplicates,
+			f.Duplicates.Raced+f.WarmupDuplicates.Raced, f.Duplicates.Overlooked+f.WarmupDuplicates.Overlooked)
 		if warm := f.WarmupDuplicates.Unsafe(); warm > 0 {
 			text += fmt.Sprintf(", %d of them during the warm-up", warm)
 		}
-		return raced + overlooked, text
+		parts = append(parts, text)
 	}
-	if f.TokensBroken == 0 {
-		return f.Overlaps, fmt.Sprintf("%d overlapping holds", f.Overlaps)
+	if f.Overlaps > 0 {
+		text := plural(f.Overlaps, "overlap") + " of holds"
+		if f.OverlapHolds > f.Overlaps {
+			text += fmt.Sprintf(" (%d began while another one was believed)", f.OverlapHolds)
+		}
+		parts = append(parts, text)
 	}
-	return f.Overlaps + f.TokensBroken, fmt.Sprintf("%d overlapping holds and %d fencing tokens that did not grow", f.Overlaps, f.TokensBroken)
+	if f.TokensBroken > 0 {
+		parts = append(parts, plural(f.TokensBroken, "fencing token")+" that did not grow")
+	}
+	return duplicates + f.Overlaps + f.TokensBroken, strings.Join(parts, " and ")
 }
 
-const workloadMatchmaking = "matchmaking"
-
-// judgesRooms says whether the rooms are the resource, not the holds.
-func (f *Findings) judgesRooms() bool {
-	return f.Run.Workload == workloadMatchmaking || f.RoomsCreated > 0
+func plural(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // Judge compares what was found with what was expected. A violation where safety
 // was expected is violated whatever else is wrong with the run: what was seen was
-// seen. Only after the loss of a host nothing is expected any more.
+// seen. Only after the loss of a host, or after a fault was asked for that nothing
+// proves, nothing is expected any more.
 // For everything else the run must be sound: faults proven, load as promised,
 // history complete. What the clocks leave open is neither safe nor a violation.
 func Judge(f *Findings, want Expectation) Verdict {
@@ -199,7 +206,11 @@ func (f *Findings) unsound(want Expectation) string {
 		if u.Why != "" {
 			why = ": " + u.Why
 		}
-		return fmt.Sprintf("The fault %s (%s on %s) was not proven by the probes%s%s.", u.ID, u.Kind, u.Target, more, why)
+		seen := ""
+		if n, what := f.Violations(); n > 0 {
+			seen = "; there were " + what
+		}
+		return fmt.Sprintf("The fault %s (%s on %s) was not proven%s%s%s.", u.ID, u.Kind, u.Target, more, why, seen)
 	}
 	if len(f.Behind) > 0 {
 		return upper(f.Behind[0]) + "."

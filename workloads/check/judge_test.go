@@ -58,6 +58,17 @@ func TestVerdicts(t *testing.T) {
 	partition := fault("f1", "zone-partition", 3000, 8000, cutAC)
 	a := ordered{room: "A", worker: "w1", master: "m1", hold: "x1", from: 2000, start: 2010, open: 2060, answered: 2070}
 	twice := append(a.events(), ordered{room: "B", worker: "w2", master: "m2", hold: "x2", from: 2005, start: 2020, open: 2065, answered: 2071}.events()...)
+	overlapping := []history.Event{
+		acquire("m1", "a", "x1", 2000, 2010, 0), release("m1", "x1", 2030, 2031), acquire("m2", "b", "x2", 2005, 2020, 0), release("m2", "x2", 2040, 2041),
+	}
+	stuck := []history.Event{
+		acquire("m1", "a", "x1", 2000, 2010, 7), release("m1", "x1", 2030, 2031), acquire("m2", "b", "x2", 2035, 2040, 7), release("m2", "x2", 2050, 2051),
+	}
+	for _, list := range [][]history.Event{overlapping, stuck} {
+		for i := range list {
+			list[i].Resource = "x" // nobody else's
+		}
+	}
 	unproven := partition[:1]
 	fine := append(players(1000, 10_000, 0, 0), locking(1000, 10_000, 0, 0)...)
 	down := append(players(1000, 10_000, 3500, 8000), locking(1000, 10_000, 3500, 8000)...)
@@ -90,6 +101,9 @@ func TestVerdicts(t *testing.T) {
 		{"fault not proven", [][]history.Event{calm, fine, unproven}, check.Expectation{Safety: check.Safe}, check.Inconclusive, check.Live, "f1"},
 		{"fault not proven, control fires", [][]history.Event{calm, fine, twice, unproven}, check.Expectation{Safety: check.Unsafe}, check.Inconclusive, check.Live, "f1"},
 		{"fault not proven, but violated", [][]history.Event{calm, fine, twice, unproven}, check.Expectation{Safety: check.Safe}, check.Violated, check.Live, "raced"},
+		{"violated after a fault that was not proven", [][]history.Event{calm, fine, twice, fault("f1", "zone-partition", 2000, 8005, cutAC)[:1]}, check.Expectation{Safety: check.Safe}, check.Inconclusive, check.Live, "1 raced"},
+		{"holds of masters overlapped, and made no room too many", [][]history.Event{calm, fine, overlapping}, check.Expectation{Safety: check.Safe}, check.Violated, check.Live, "1 overlap of holds"},
+		{"a token of masters did not grow", [][]history.Event{calm, fine, stuck}, check.Expectation{Safety: check.Safe}, check.Violated, check.Live, "1 fencing token"},
 		{"the generator fell behind", [][]history.Event{calm, fine, {late}}, check.Expectation{Safety: check.Safe}, check.Inconclusive, check.Live, "generator sent"},
 		{"behind, but violated", [][]history.Event{calm, fine, twice, {late}}, check.Expectation{Safety: check.Safe}, check.Violated, check.Live, "raced"},
 		{"interrupted", [][]history.Event{calm[:2], fine}, check.Expectation{Safety: check.Safe}, check.Inconclusive, check.Live, "interrupted"},

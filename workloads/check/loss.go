@@ -19,23 +19,25 @@ func (f *Findings) Losses() []Fault {
 	return list
 }
 
-// isDisturbed says whether a host was lost before any violation was seen: what
-// follows then says nothing about what the scenario expects.
+// isDisturbed says whether a host was lost, or a fault asked for that was not proven,
+// before any violation was seen: what follows then says nothing about what the scenario
+// expects, because something else may have happened.
 func (f *Findings) isDisturbed() bool {
-	losses := f.Losses()
-	if len(losses) == 0 {
-		return false
-	}
-	first := losses[0].BeganNS
-	for _, l := range losses {
-		first = min(first, l.BeganNS)
-	}
-	for _, e := range f.Examples {
-		if e.What != unreachable.String() && e.AtNS < first {
-			return false
+	first, disturbed := int64(0), false
+	for i := range f.Faults {
+		fault := &f.Faults[i]
+		since := fault.AskedNS
+		switch {
+		case fault.Kind == history.FaultHostLoss:
+			since = fault.BeganNS
+		case fault.Proven:
+			continue
+		}
+		if !disturbed || since < first {
+			first, disturbed = since, true
 		}
 	}
-	return true
+	return disturbed && f.FirstViolationNS >= first
 }
 
 // lossText says which host was lost; "" if none was.

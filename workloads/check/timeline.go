@@ -120,7 +120,10 @@ func aliveUntil(deaths []death, from int64) int64 {
 }
 
 // hit is what a fault touches.
-type hit struct{ from, to, nodes []string }
+type hit struct {
+	from, to, nodes []string
+	delay           int64 // that it adds to messages one way, if that is all it does
+}
 
 // addFault collects the entries of one fault of the ledger.
 func (c *Checker) addFault(e *history.Event) {
@@ -142,6 +145,7 @@ func (c *Checker) addFault(e *history.Event) {
 			}
 		}
 	}
+	h.delay = max(h.delay, e.DelayNS)
 	c.hits[e.ID] = h
 	first := func(at *int64) {
 		if *at < 0 || e.AtNS < *at {
@@ -195,39 +199,60 @@ func (c *Checker) inForce(f *Fault) span {
 	return s
 }
 
-// cut says whether a proven fault that keeps two nodes' hosts apart, or stops the
-// worker, was in force at some time of the span.
-func (c *Checker) cut(master, worker string, during span) bool {
+// cut says whether a fault that keeps two nodes' hosts apart for longer than the
+// master waited for an answer, or stops the worker, was in force at some time of the
+// span. One that was not proven may have been: the run decides nothing then.
+func (c *Checker) cut(master, worker string, during span, waited int64) bool {
 	during.to = max(during.to, during.from+1)
 	masterHost, workerHost := c.run.NodeHosts[master], c.run.NodeHosts[worker]
 	for id, f := range c.faults {
-		if !f.Proven || f.BeganNS < 0 || !c.inForce(f).meets(during) {
+		if !c.inForce(f).meets(during) {
 			continue
 		}
 		h := c.hits[id]
 		if slices.Contains(h.nodes, worker) {
 			return true
 		}
-		if !cuts(f.Kind) || masterHost == "" || workerHost == "" {
+		if masterHost == "" || workerHost == "" {
 			continue
 		}
-		if between(h, masterHost, workerHost) || between(h, workerHost, masterHost) {
+		there, back := c.between(h, masterHost, workerHost), c.between(h, workerHost, masterHost)
+		if !onlySlows(f.Kind) {
+			if there || back {
+				return true
+			}
+			continue
+		}
+		added := int64(0)
+		for _, way := range []bool{there, back} {
+			if way {
+				added += h.delay
+			}
+		}
+		if added > 0 && added >= waited {
 			return true
 		}
 	}
 	return false
 }
 
-func between(h hit, from, to string) bool {
-	return slices.Contains(h.from, from) && slices.Contains(h.to, to)
-}
-
-// cuts says whether a kind of link fault keeps messages from arriving in time;
-// those that only slow them down are no excuse for not waiting.
-func cuts(kind string) bool {
-	switch kind {
-	case "latency", "zone-latency", "jitter", "bandwidth":
+// between says whether the fault hits what one host sends to another. One that names
+// the same hosts on both sides is between zones.
+func (c *Checker) between(h hit, from, to string) bool {
+	if !slices.Contains(h.from, from) || !slices.Contains(h.to, to) {
 		return false
 	}
-	return true
+	both := slices.Contains(h.to, from) && slices.Contains(h.from, to)
+	zone, other := c.run.HostZones[from], c.run.HostZones[to]
+	return from != to && (!both || zone == "" || zone != other)
+}
+
+// onlySlows says whether a kind of link fault only slows messages down: no excuse for
+// not waiting, but for having waited in vain for less than what it adds.
+func onlySlows(kind string) bool {
+	switch kind {
+	case "latency", "zone-latency", "jitter", "bandwidth":
+		return true
+	}
+	return false
 }

@@ -124,6 +124,8 @@ func (d *Decoder) field(s *scanner, key []byte, e *Event) (ok bool) {
 		e.To, ok = d.list(s)
 	case "nodes":
 		e.Nodes, ok = d.list(s)
+	case "delay_ns":
+		e.DelayNS, ok = s.int()
 	}
 	return ok // false for "run", of which a file has one, and for what is unknown
 }

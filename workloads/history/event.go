@@ -30,7 +30,8 @@ const (
 	// KindGrant is what the lock server granted, where the server can say so.
 	KindGrant Kind = "grant"
 	// KindOrder is a master's decision to create a room: under the lock (Hold) it
-	// began to look at the workers at FromNS and the order was answered at AtNS.
+	// began to look at the workers at FromNS, the order left at SentNS and was answered
+	// at AtNS.
 	// Node is the master, Worker who was asked, Unreachable the workers that did
 	// not answer the look.
 	KindOrder Kind = "order"
@@ -45,8 +46,8 @@ const (
 	KindNode Kind = "node"
 	// KindFault is the proof-of-fault ledger: Fault is its kind, ID its name in the
 	// run, State is asked, began, heal-asked, ended or unproven. From and To are
-	// the hosts whose traffic (From towards To) a link fault hits; Nodes the nodes
-	// that a process fault hits.
+	// the hosts whose traffic (From towards To) a link fault hits, with DelayNS what it
+	// adds one way if it slows it down; Nodes the nodes that a process fault hits.
 	KindFault Kind = "fault"
 	// KindClock is recorded by the controller at the end, for each host on another
 	// machine: every time of Host in this history is right within ErrNS, also if its
@@ -97,6 +98,8 @@ type Event struct {
 	From   []string `json:"from,omitempty"`
 	To     []string `json:"to,omitempty"`
 	Nodes  []string `json:"nodes,omitempty"`
+
+	DelayNS int64 `json:"delay_ns,omitempty"`
 
 	Run *Run `json:"run,omitempty"`
 }

@@ -134,7 +134,8 @@ func brief(f *check.Findings, v check.Verdict) string {
 		d := f.Duplicates
 		parts = append(parts, fmt.Sprintf("%d duplicates in %d rooms (raced %d, overlooked %d, unreachable %d)",
 			d.Total(), f.RoomsCreated, d.Raced, d.Overlooked, d.Unreachable))
-	} else {
+	}
+	if f.Run.Workload != Matchmaking || f.Overlaps > 0 {
 		parts = append(parts, fmt.Sprintf("%d overlaps in %d holds", f.Overlaps, f.Holds))
 	}
 	parts = append(parts, fmt.Sprintf("%.0f/s", f.AchievedPS()))
