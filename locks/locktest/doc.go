@@ -1,5 +1,6 @@
 // Package locktest is the conformance suite for locks: what every [locks.Locker]
-// must do when nothing is broken, checked against its real server.
+// must do when nothing is broken and, if its leases have an end, when a holder crashes,
+// checked against its real server.
 //
 //	func TestConformance(t *testing.T) {
 //		locktest.Run(t, locktest.Subject{

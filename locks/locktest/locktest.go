@@ -23,6 +23,8 @@ type Subject struct {
 	// one may have to wait: the lease time for locks that are freed by expiry.
 	// Zero means ten seconds.
 	CloseFreesWithin time.Duration
+	// Leases must be set for a lock whose leases have an end (see locks.Lease.Expires).
+	Leases *Leases
 }
 
 // deadline ends a check that hangs. It is far beyond what a slow machine needs.
@@ -50,6 +52,7 @@ func checks() []check {
 		{"a bad resource name is refused", false, badNames},
 		{"Close ends waits and frees what was held", true, closeFrees},
 		{"a closed client refuses", false, closedRefuses},
+		{"the lease of a crashed holder ends, and not before it says so", true, leaseEnds},
 	}
 }
 

@@ -30,10 +30,18 @@ func TestQuorumConforms(t *testing.T) {
 				t.Parallel()
 				options := quorum(ttl)
 				options.Cohort = cohort
+				leases := &locktest.Leases{Time: ttl, Margin: 2 * ttl}
+				if n > 2 { // with fewer nobody gets anything without the first
+					leases.Clock = locktest.NewClock()
+				}
 				locktest.Run(t, locktest.Subject{
 					CloseFreesWithin: 3 * ttl,
+					Leases:           leases,
 					New: func(tb testing.TB) []locks.Locker {
 						cfgs := peertest.Configs(tb, n, options)
+						if leases.Clock != nil {
+							cfgs[0].Clock = leases.Clock
+						}
 						if n == 2 { // it needs both: a process of the one that is closed comes back
 							return peertest.Supervised(tb, cfgs, founders())
 						}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"locklab/locks"
+	"locklab/locks/clock"
 	"locklab/locks/locktest"
 	"locklab/locks/redlock"
 )
@@ -27,13 +28,15 @@ func TestConforms(t *testing.T) {
 				t.Fatal(err)
 			}
 			servers := startServers(t, 5)
-			locktest.Run(t, locktest.Subject{New: func(tb testing.TB) []locks.Locker {
+			first := locktest.NewClock()
+			leases := &locktest.Leases{Time: options.TTL, Clock: first}
+			locktest.Run(t, locktest.Subject{Leases: leases, New: func(tb testing.TB) []locks.Locker {
 				for _, s := range servers {
 					s.do("flushall")
 				}
 				var clients []locks.Locker
-				for range 3 {
-					clients = append(clients, newClient(tb, servers, func(o *redlock.Options) { *o = options }))
+				for _, c := range []clock.Clock{first, nil, nil} {
+					clients = append(clients, newClientOn(tb, servers, c, options))
 				}
 				return clients
 			}})

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
+	"locklab/locks/clock"
 	"locklab/locks/redlock"
 )
 
@@ -118,7 +119,12 @@ func newClient(tb testing.TB, servers []*server, change func(*redlock.Options)) 
 	if change != nil {
 		change(&o)
 	}
-	l, err := redlock.New(redlock.Config{Addrs: addrs(servers), Options: o})
+	return newClientOn(tb, servers, nil, o)
+}
+
+func newClientOn(tb testing.TB, servers []*server, c clock.Clock, o redlock.Options) *redlock.Locker {
+	tb.Helper()
+	l, err := redlock.New(redlock.Config{Addrs: addrs(servers), Options: o, Clock: c})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -116,20 +116,29 @@ func (c *cluster) log() *slog.Logger {
 
 func (c *cluster) locker(lease time.Duration) *raftlock.Locker {
 	c.tb.Helper()
+	return c.lockerAt(lease, c.all()...)
+}
+
+func (c *cluster) all() []raftlock.Server {
 	var servers []raftlock.Server
 	for _, name := range c.names {
 		servers = append(servers, raftlock.Server{Name: name, Addr: c.client[name]})
 	}
-	return c.lockerAt(lease, servers...)
+	return servers
 }
 
 func (c *cluster) lockerAt(lease time.Duration, servers ...raftlock.Server) *raftlock.Locker {
+	c.tb.Helper()
+	return c.lockerOn(nil, lease, servers...)
+}
+
+func (c *cluster) lockerOn(clk clock.Clock, lease time.Duration, servers ...raftlock.Server) *raftlock.Locker {
 	c.tb.Helper()
 	options := raftlock.DefaultOptions()
 	options.Lease = lease
 	l, err := raftlock.New(raftlock.Config{
 		Servers: servers, Client: "test", Options: options, Seed: seed.Seed(len(c.tb.Name())),
-		Log: c.log().With("client", "test"),
+		Log: c.log().With("client", "test"), Clock: clk,
 	})
 	if err != nil {
 		c.tb.Fatal(err)
@@ -194,8 +203,11 @@ func waitFor(tb testing.TB, what string, met func() bool) {
 }
 
 func TestConformance(t *testing.T) {
-	locktest.Run(t, locktest.Subject{New: func(tb testing.TB) []locks.Locker {
+	const lease = 3 * time.Second
+	first := locktest.NewClock()
+	leases := &locktest.Leases{Time: lease, Clock: first}
+	locktest.Run(t, locktest.Subject{Leases: leases, New: func(tb testing.TB) []locks.Locker {
 		c := newCluster(tb, 3, raftnode.Settings{})
-		return []locks.Locker{c.locker(3 * time.Second), c.locker(3 * time.Second), c.locker(3 * time.Second)}
+		return []locks.Locker{c.lockerOn(first, lease, c.all()...), c.locker(lease), c.locker(lease)}
 	}})
 }

@@ -219,7 +219,9 @@ func TestStandInConforms(t *testing.T) {
 	for range 3 {
 		addrs = append(addrs, redlock.Instance{Addr: startStandIn(t)})
 	}
-	locktest.Run(t, locktest.Subject{New: func(tb testing.TB) []locks.Locker {
+	first := locktest.NewClock()
+	leases := &locktest.Leases{Time: redlock.DefaultOptions().TTL, Clock: first}
+	locktest.Run(t, locktest.Subject{Leases: leases, New: func(tb testing.TB) []locks.Locker {
 		for _, a := range addrs {
 			client := redis.NewClient(&redis.Options{Addr: a.Addr})
 			if err := client.FlushAll(context.Background()).Err(); err != nil {
@@ -228,8 +230,8 @@ func TestStandInConforms(t *testing.T) {
 			_ = client.Close()
 		}
 		var clients []locks.Locker
-		for range 2 {
-			l, err := redlock.New(redlock.Config{Addrs: addrs})
+		for _, c := range []clock.Clock{first, nil} {
+			l, err := redlock.New(redlock.Config{Addrs: addrs, Clock: c})
 			if err != nil {
 				tb.Fatal(err)
 			}
