@@ -125,6 +125,21 @@ func columns() []column {
 		real64("peer_bypass_in_a_row_max", "Masters", "bypassed in a row", func(r result.Row) *float64 {
 			return worstOf(r, func(p result.Peer) float64 { return float64(p.BypassInARowMax) })
 		}),
+		real64("cpu_busy_worst_host", "Machines", "CPUs busy", func(r result.Row) *float64 {
+			return worstHost(r, func(h result.HostLoad) *float64 { return h.CPUBusy })
+		}),
+		real64("cpu_busy_worst_second", "Machines", "in the busiest second", func(r result.Row) *float64 {
+			return worstHost(r, func(h result.HostLoad) *float64 { return h.CPUBusyMax })
+		}),
+		real64("pressure_some_worst_host", "Machines", "somebody waited", func(r result.Row) *float64 {
+			return worstHost(r, func(h result.HostLoad) *float64 { return h.PressureSome })
+		}),
+		real64("slowdown_worst_host", "Machines", "slowdown", func(r result.Row) *float64 {
+			return worstHost(r, func(h result.HostLoad) *float64 { return h.Slowdown })
+		}),
+		real64("late_wake_max_ms", "Machines", "late wake-up, ms", func(r result.Row) *float64 {
+			return worstHost(r, func(h result.HostLoad) *float64 { return &h.LateWakeMS })
+		}),
 		sentence("verdict_why", "Verdict, in words", "why", func(r result.Row) string { return r.Verdict.Why }),
 		sentence("fail_on", "Verdict, in words", "crossed --fail-on", func(r result.Row) string { return strings.Join(r.Verdict.FailedOns, "; ") }),
 		sentence("errors", "Errors and faults", "errors", errorsText),
@@ -150,6 +165,17 @@ func proven(r result.Row) int64 {
 		}
 	}
 	return n
+}
+
+// worstHost is the highest figure of all machines, nil if none has it.
+func worstHost(r result.Row, of func(result.HostLoad) *float64) *float64 {
+	var worst *float64
+	for _, h := range r.Hosts {
+		if v := of(h); v != nil && (worst == nil || *v > *worst) {
+			worst = v
+		}
+	}
+	return worst
 }
 
 func words(name, group, title string, of func(result.Row) string) column {

@@ -92,7 +92,7 @@ func (f *agentFlags) run(ctx context.Context, stderr io.Writer) (err error) {
 	log := slog.New(slog.NewTextHandler(stderr, nil))
 	host, err := lab.StartHost(lab.HostConfig{
 		Name: f.host, Zone: f.zone, Listen: f.listen, Advertise: f.advertise, Bind: f.bind, Echo: f.echo,
-		DataDir: dir, Token: token, Seed: f.seed, IdleReset: f.idleReset, Log: log,
+		DataDir: dir, Token: token, Seed: f.seed, IdleReset: f.idleReset, Measure: lab.MeasureEach, Log: log,
 	})
 	if err != nil {
 		return fmt.Errorf("agent: %w", explainListen(err, f.listen))

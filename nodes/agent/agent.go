@@ -78,6 +78,9 @@ func New(cfg Config) (*Agent, error) {
 	a.starter = newStarter()
 	a.tasks.Go(a.serve)
 	a.tasks.Go(a.watchIdle)
+	if cfg.Measure > 0 {
+		a.tasks.Go(a.measure)
+	}
 	return a, nil
 }
 

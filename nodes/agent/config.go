@@ -54,6 +54,9 @@ type Config struct {
 	// IdleReset resets the agent when no request has come for so long, as a
 	// controller that died can no longer end its nodes; 0 never does.
 	IdleReset time.Duration
+	// Measure is how often the agent records what its machine does while it runs nodes;
+	// 0 never does.
+	Measure time.Duration
 	// MaxEventBytes bounds the events kept for the follower, 64 MiB by default.
 	MaxEventBytes int
 
@@ -136,7 +139,7 @@ func (c *Config) validate() error {
 			refuse("roles", "%s is not locklab's own and lacks Command or Ready", r.Name)
 		}
 	}
-	if c.StartTimeout < 0 || c.StopGrace < 0 || c.IdleReset < 0 || c.MaxEventBytes < 0 {
+	if c.StartTimeout < 0 || c.StopGrace < 0 || c.IdleReset < 0 || c.Measure < 0 || c.MaxEventBytes < 0 {
 		refuse("limits", "a negative one: want durations and sizes above zero")
 	}
 	return bad

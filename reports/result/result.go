@@ -90,6 +90,8 @@ type Row struct {
 
 	Peers []Peer `json:"peers,omitempty"` // mutex: who waited how long, by rank
 
+	Hosts []HostLoad `json:"hosts,omitempty"` // what the machines had to do
+
 	Errors map[string]int64 `json:"errors,omitempty"`
 	Faults []Fault          `json:"faults,omitempty"`
 

@@ -63,6 +63,9 @@ func (r Row) validate() error {
 	if err := validatePeers(r.Peers); err != nil {
 		return err
 	}
+	if err := validateHosts(r.Hosts); err != nil {
+		return err
+	}
 	for i, path := range r.Histories {
 		if !filepath.IsLocal(path) {
 			return invalid(fmt.Sprintf("histories[%d]", i), path, "a path below the run's directory")
@@ -138,6 +141,9 @@ func (r *Row) numbers() []number {
 	}
 	for i := range r.Peers {
 		all = append(all, r.Peers[i].numbers(fmt.Sprintf("peers[%d].", i))...)
+	}
+	for i := range r.Hosts {
+		all = append(all, r.Hosts[i].numbers(fmt.Sprintf("hosts[%d].", i))...)
 	}
 	return all
 }

@@ -35,6 +35,7 @@ func Clean(f File) File {
 	for i := range f.Results {
 		row := &f.Results[i]
 		row.Peers = slices.Clone(row.Peers)
+		row.Hosts = slices.Clone(row.Hosts)
 		for _, n := range row.numbers() {
 			if n.value != nil && !finite(*n.value) {
 				n.drop()

@@ -147,7 +147,7 @@ func (rec *record) add(e history.Event) {
 		}
 	case history.KindFault:
 		rec.faults = append(rec.faults, e)
-	case history.KindRun, history.KindReleasing, history.KindRelease, history.KindLost, history.KindGrant, history.KindOrder, history.KindClock:
+	case history.KindRun, history.KindReleasing, history.KindRelease, history.KindLost, history.KindGrant, history.KindOrder, history.KindClock, history.KindMachine:
 	}
 }
 

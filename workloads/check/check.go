@@ -54,18 +54,19 @@ type Checker struct {
 	torn   bool
 	end    int64 // the latest time in the file
 
-	phases  map[string]int64
-	names   names
-	ops     []op // matches, and acquisitions for workloads without matches
-	matches int
-	locks   lockRecord
-	rooms   []roomEvent
-	orders  map[string]*order
-	nodes   map[int32][]nodeEvent
-	faults  map[string]*Fault
-	hits    map[string]hit
-	clocks  map[string]int64 // error bound by host, in nanoseconds
-	order   []string         // fault ids as they came
+	phases   map[string]int64
+	names    names
+	ops      []op // matches, and acquisitions for workloads without matches
+	matches  int
+	locks    lockRecord
+	rooms    []roomEvent
+	orders   map[string]*order
+	nodes    map[int32][]nodeEvent
+	faults   map[string]*Fault
+	hits     map[string]hit
+	clocks   map[string]int64 // error bound by host, in nanoseconds
+	machines []machineEvent
+	order    []string // fault ids as they came
 }
 
 // New starts the check of one history.
@@ -154,6 +155,10 @@ func (c *Checker) Add(e *history.Event) {
 		c.addFault(e)
 	case history.KindClock:
 		c.clocks[e.Host] = max(c.clocks[e.Host], e.ErrNS)
+	case history.KindMachine:
+		if e.Machine != nil && e.FromNS < e.AtNS {
+			c.machines = append(c.machines, machineEvent{host: e.Host, span: span{e.FromNS, e.AtNS}, Machine: *e.Machine})
+		}
 	case history.KindGrant: // the servers' record: shown by reports, not judged yet
 	}
 }
@@ -180,7 +185,8 @@ func (c *Checker) Findings() *Findings {
 	c.doubtHolds(f)
 	c.checkLiveness(f, t)
 	slices.SortStableFunc(f.Examples, func(a, b Example) int { return int(min(max(a.AtNS-b.AtNS, -1), 1)) })
-	f.Disturbed = f.isDisturbed()
+	c.checkMachines(f, t)
+	f.Disturbed = f.isDisturbed() || len(f.Saturated) > 0
 	if c.torn {
 		f.Incomplete = append(f.Incomplete, "the history ends in a torn line: its writer was killed")
 	}

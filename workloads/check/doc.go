@@ -91,6 +91,17 @@
 // certainly happened. What may have happened is in [Doubts]: overlaps that are
 // shorter than the error make a run inconclusive, never violated.
 //
+// # Machines
+//
+// A lock that does not get a CPU looks like one that stalls, and a lease ends while its
+// holder waits to be told. So each machine is sampled, and one on which the lab's own
+// processes got too little in the measured part decides nothing:
+//
+//	slowdown    CPU time and waiting for a CPU, over CPU time: above [MaxSlowdown]
+//	late        a thread that slept was woken later than half of Options.Stall
+//
+// That CPUs are busy decides nothing: what gives way to the lab does no harm.
+//
 // # Liveness
 //
 // A stall is the time, between two grants, in which somebody alive wanted the lock.

@@ -25,6 +25,11 @@ type Findings struct {
 	// Behind lists why the generators fell behind.
 	Behind []string
 
+	// Hosts is what the machines did, and Saturated says which of them left the lab's
+	// processes too little, and why.
+	Hosts     []HostLoad
+	Saturated []string
+
 	MeasuredNS int64 // length of the measured part, over all repeats
 	Scheduled  int64 // operations that were due in the measured part
 	OK         int64 // of those that were sent
@@ -78,8 +83,8 @@ type Findings struct {
 	// Doubts are what the clocks' error bounds leave open.
 	Doubts Doubts
 
-	// Disturbed says that a host was lost, or that a fault was not proven, and that every
-	// violation came after it.
+	// Disturbed says that no violation can be held against the lock: its machine was
+	// saturated, or a host was lost, or a fault was not proven, before the first of them.
 	Disturbed bool
 	// FirstViolationNS is when the first one was seen; MaxInt64 without any. Of one repeat.
 	FirstViolationNS int64
@@ -220,6 +225,7 @@ func Merge(repeats ...*Findings) *Findings {
 		m.Events += f.Events
 		m.Incomplete = append(m.Incomplete, f.Incomplete...)
 		m.Behind = append(m.Behind, f.Behind...)
+		m.Saturated = append(m.Saturated, f.Saturated...)
 		m.MeasuredNS += f.MeasuredNS
 		m.Scheduled += f.Scheduled
 		m.OK += f.OK
@@ -264,6 +270,7 @@ func Merge(repeats ...*Findings) *Findings {
 	m.Fairness = ratio(fairness, float64(m.fairnessCount))
 	m.PeerFairness = ratio(peerFairness, float64(m.fairnessCount))
 	m.Peers = mergePeers(repeats)
+	m.Hosts = mergeHosts(repeats)
 	m.Run.HostZones = maps.Clone(m.Run.HostZones)
 	return m
 }

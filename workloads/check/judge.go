@@ -106,7 +106,7 @@ func plural(n int64, what string) string {
 // Judge compares what was found with what was expected. A violation where safety
 // was expected is violated whatever else is wrong with the run: what was seen was
 // seen. Only after the loss of a host, or after a fault was asked for that nothing
-// proves, nothing is expected any more.
+// proves, or on a machine that was saturated, nothing is expected any more.
 // For everything else the run must be sound: faults proven, load as promised,
 // history complete. What the clocks leave open is neither safe nor a violation.
 func Judge(f *Findings, want Expectation) Verdict {
@@ -193,6 +193,9 @@ func (f *Findings) fares(want Expectation) bool {
 
 // unsound says why the run cannot decide; "" if it can.
 func (f *Findings) unsound(want Expectation) string {
+	if len(f.Saturated) > 0 {
+		return upper(f.Saturated[0]) + "."
+	}
 	if lost := f.lossText(); lost != "" {
 		return lost
 	}

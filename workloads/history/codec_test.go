@@ -29,6 +29,11 @@ func fullEvent(t testing.TB) history.Event {
 		case reflect.Slice:
 			f.Set(reflect.ValueOf([]string{name, "zwei", "삼"}))
 		case reflect.Pointer:
+			if name == "Machine" {
+				zero, some := int64(0), int64(7)
+				f.Set(reflect.ValueOf(&history.Machine{CPUs: 2, BusyNS: &some, RunNS: &zero, LateNS: 3}))
+				continue
+			}
 			f.Set(reflect.ValueOf(&history.Run{Schema: history.Schema, Lock: "raft", HostZones: map[string]string{"h": "a"}}))
 		default:
 			t.Fatalf("field %s: the test does not know kind %s", name, f.Kind())

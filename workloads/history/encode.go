@@ -46,6 +46,10 @@ func AppendJSON(dst []byte, e *Event) []byte {
 		}
 		dst = append(append(dst, `,"run":`...), run...)
 	}
+	if e.Machine != nil {
+		machine, _ := json.Marshal(e.Machine) // whole numbers: cannot fail
+		dst = append(append(dst, `,"machine":`...), machine...)
+	}
 	return append(dst, '}')
 }
 

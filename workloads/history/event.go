@@ -53,6 +53,10 @@ const (
 	// machine: every time of Host in this history is right within ErrNS, also if its
 	// clock has drifted since the run began and its events say less.
 	KindClock Kind = "clock"
+	// KindMachine is what the CPUs of the machine of Host did from FromNS to AtNS, as
+	// its agent measured; without a Host it is the controller's machine, with all hosts
+	// that have no such events of their own.
+	KindMachine Kind = "machine"
 )
 
 // FaultHostLoss is the Fault of a host that went away although no scenario asked
@@ -101,7 +105,8 @@ type Event struct {
 
 	DelayNS int64 `json:"delay_ns,omitempty"`
 
-	Run *Run `json:"run,omitempty"`
+	Run     *Run     `json:"run,omitempty"`
+	Machine *Machine `json:"machine,omitempty"`
 }
 
 // Schema is the version of the file format.
@@ -159,4 +164,25 @@ func Commit(rec Recorder, e Event) {
 	if f, ok := rec.(interface{ Flush() error }); ok {
 		_ = f.Flush() // the recorder keeps its first error; the work goes on
 	}
+}
+
+// Machine is what the CPUs of a machine did for a while. What its system does not tell
+// is absent.
+type Machine struct {
+	CPUs int `json:"cpus"`
+	// BusyNS is the time that CPUs were not idle, all of them added up; what a
+	// hypervisor took away is in it.
+	BusyNS *int64 `json:"busy_ns,omitempty"`
+	// PressureNS is the time in which some process waited for a CPU: of the lab's
+	// control group where it has one of its own, otherwise of the machine.
+	PressureNS *int64 `json:"pressure_ns,omitempty"`
+	// ThrottledNS is the time in which a quota kept the lab's control group from a CPU,
+	// all CPUs added up.
+	ThrottledNS *int64 `json:"throttled_ns,omitempty"`
+	// RunNS is the time that threads of the lab's processes there had a CPU, WaitNS the
+	// time that they were ready to run and had none, all threads added up.
+	RunNS  *int64 `json:"run_ns,omitempty"`
+	WaitNS *int64 `json:"wait_ns,omitempty"`
+	// LateNS is the longest that a thread which slept was woken after it was due.
+	LateNS int64 `json:"late_ns"`
 }

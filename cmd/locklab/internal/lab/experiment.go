@@ -160,6 +160,10 @@ func (x *experiment) measure(ctx context.Context, c *cluster, rec history.Record
 		x.watch(done, work, start)
 		return nil
 	})
+	group.Go(func() error {
+		x.fleet.measure(done, rec)
+		return nil
+	})
 	err = group.Wait()
 	return measured, err
 }

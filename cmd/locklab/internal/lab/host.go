@@ -27,7 +27,10 @@ type HostConfig struct {
 	Token      string
 	Seed       uint64
 	IdleReset  time.Duration
-	Log        *slog.Logger
+	// Measure is how often the agent records what its machine does; 0 is never, for
+	// hosts on the controller's machine, which is measured once for all of them.
+	Measure time.Duration
+	Log     *slog.Logger
 }
 
 // Host is an agent with the links that it carries.
@@ -62,6 +65,7 @@ func StartHost(c HostConfig) (*Host, error) {
 	config.Mounts = map[string]http.Handler{link.Prefix: links.Handler()}
 	config.OnReset = links.Clear
 	config.IdleReset = c.IdleReset
+	config.Measure = c.Measure
 	config.Log = c.Log
 	a, err := agent.New(config)
 	if err != nil {

@@ -41,6 +41,7 @@ func toRow(f *check.Findings, v check.Verdict, want check.Expectation, histories
 		FillMS:       quantiles(&f.Fill),
 		LatenessMS:   quantiles(&f.Lateness),
 		Errors:       f.Errors,
+		Hosts:        toHosts(f.Hosts),
 		Faults:       toFaults(f.Faults),
 		Histories:    histories,
 	}
@@ -105,6 +106,25 @@ func rankOf(p result.Peer) int {
 		return math.MaxInt
 	}
 	return *p.Rank
+}
+
+// toHosts lists what the machines had to do.
+func toHosts(found []check.HostLoad) []result.HostLoad {
+	var hosts []result.HostLoad
+	for _, h := range found {
+		known := func(v float64, is bool) *float64 {
+			if !is {
+				return nil
+			}
+			return &v
+		}
+		hosts = append(hosts, result.HostLoad{
+			Host: cmp.Or(h.Host, result.ControllerHost), CPUs: h.Sum.CPUs,
+			CPUBusy: known(h.Busy()), CPUBusyMax: known(h.BusyMax, h.BusyMax >= 0), PressureSome: known(h.Pressure()),
+			ThrottledCPUs: known(h.Throttled()), Slowdown: known(h.Slowdown()), LateWakeMS: ms(h.Sum.LateNS), Saturated: h.Saturated,
+		})
+	}
+	return hosts
 }
 
 func toFaults(ledger []check.Fault) []result.Fault {

@@ -1,0 +1,42 @@
+//go:build e2e
+
+package main_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"locklab/reports/result"
+)
+
+// TestBusyMachineJudgesNothing runs beside so many busy loops that hardly anything of
+// the lab gets a CPU: whatever is seen then, it is the machine that is seen.
+func TestBusyMachineJudgesNothing(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Log("only Linux tells who waits for a CPU")
+		return
+	}
+	for range 16 * runtime.NumCPU() {
+		loop := exec.Command("sh", "-c", "while :; do :; done")
+		if err := loop.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = loop.Process.Kill(); _ = loop.Wait() })
+	}
+	dir := filepath.Join(t.TempDir(), "out")
+	out := run(t, nil, "run", "--workload", "mutex", "--locks", "local,multiphase", "--scenarios", "baseline", "--duration", "1s", "--out", dir)
+	if out.code != 4 {
+		t.Errorf("exit code %d, want 4\n%s\n%s", out.code, out.stdout, out.stderr)
+	}
+	for _, r := range read(t, dir).Results {
+		if r.Verdict.Status != result.StatusInconclusive || !strings.Contains(r.Verdict.Why, "controller's machine was saturated") {
+			t.Errorf("%s: %s: %s; want inconclusive, because the machine was saturated", r.Lock, r.Verdict.Status, r.Verdict.Why)
+		}
+		if len(r.Hosts) != 1 || r.Hosts[0].Host != result.ControllerHost || !r.Hosts[0].Saturated || r.Hosts[0].CPUBusy == nil || *r.Hosts[0].CPUBusy < 0.5 {
+			t.Errorf("%s: machines %+v; want the controller's, saturated", r.Lock, r.Hosts)
+		}
+	}
+}

@@ -1,0 +1,40 @@
+package lab
+
+import (
+	"context"
+	"time"
+
+	"locklab/locks/clock"
+	"locklab/nodes/cpu"
+	"locklab/workloads/history"
+)
+
+// MeasureEach is how often it is recorded what a machine does: often enough to find
+// the busiest second, seldom enough to cost next to nothing.
+const MeasureEach = 500 * time.Millisecond
+
+// measure records what this machine does until done ends: with the nodes of all hosts
+// that run in this process, which are its own. Agents elsewhere measure theirs.
+func (f *fleet) measure(done context.Context, rec history.Recorder) {
+	sampler := cpu.New(f.localPIDs())
+	defer sampler.Close()
+	for done.Err() == nil {
+		tick := clock.System().NewTimer(MeasureEach)
+		select {
+		case <-tick.C():
+		case <-done.Done():
+			tick.Stop()
+		}
+		rec.Record(sampler.Sample(f.localPIDs()))
+	}
+}
+
+func (f *fleet) localPIDs() []int {
+	var pids []int
+	for _, m := range f.machines {
+		if m.local != nil {
+			pids = append(pids, m.local.agent.PIDs()...)
+		}
+	}
+	return pids
+}

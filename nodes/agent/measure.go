@@ -1,0 +1,30 @@
+package agent
+
+import (
+	"locklab/nodes/cpu"
+)
+
+// measure records what the machine does, as long as there are nodes.
+func (a *Agent) measure() {
+	sampler := cpu.New(a.PIDs())
+	defer sampler.Close()
+	for a.sleep(a.ctx, a.cfg.Measure) == nil {
+		pids := a.PIDs()
+		e := sampler.Sample(pids)
+		if len(pids) > 0 {
+			e.Host = a.cfg.Host
+			a.eventLog().record(e)
+		}
+	}
+}
+
+// PIDs are the processes of the nodes that run.
+func (a *Agent) PIDs() []int {
+	var pids []int
+	for _, n := range a.Nodes() {
+		if n.PID != 0 {
+			pids = append(pids, n.PID)
+		}
+	}
+	return pids
+}

@@ -1,0 +1,14 @@
+// Package cpu measures what the CPUs of a machine do, and how long the lab's
+// processes there wait for one: a verdict about a lock needs a machine that lets the
+// lock run.
+//
+//	/proc/stat, pressure, cgroup cpu.stat ──┐
+//	/proc/PID/task/*/schedstat ─────────────┼──▶ Sampler.Sample ──▶ history.KindMachine
+//	a thread that sleeps 10 ms at a time ───┘
+//
+// The share of time in which CPUs are busy does not tell whether anybody waits: a
+// machine can be full of work of low priority that gives way. So the kernel is asked
+// how long each thread of the lab's processes was ready to run and did not, and one
+// thread measures how late it is woken. What a system does not tell is absent; outside
+// of Linux that is all but the late thread.
+package cpu

@@ -1,0 +1,132 @@
+package cpu
+
+import (
+	"runtime"
+	"sync"
+
+	"locklab/locks/clock"
+	"locklab/workloads/history"
+)
+
+// Sampler measures from one call of Sample to the next. It is safe for concurrent use.
+type Sampler struct {
+	probe *probe
+
+	mu   sync.Mutex
+	last *reading
+}
+
+// New starts to measure; processes with the given numbers run already. Close ends it.
+func New(pids []int) *Sampler {
+	s := &Sampler{probe: startProbe()}
+	s.last = read(pids)
+	s.last.atNS = clock.Mono()
+	return s
+}
+
+// Close ends the thread that measures late wake-ups.
+func (s *Sampler) Close() { s.probe.close() }
+
+// Sample is an event without a Host: what the machine did since the call before.
+// Beside this process, those with the given numbers are the lab's.
+func (s *Sampler) Sample(pids []int) history.Event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := read(pids)
+	now.atNS, now.lateNS = clock.Mono(), s.probe.take()
+	last := s.last
+	s.last = now
+	return history.Event{Kind: history.KindMachine, FromNS: last.atNS, AtNS: now.atNS, Machine: now.since(last)}
+}
+
+// reading is what the counters of the machine say at one moment. They count
+// nanoseconds; those that the system does not have are nil.
+type reading struct {
+	atNS                      int64
+	busy, pressure, throttled *int64
+	threads                   map[threadID]schedstat // nil where threads are not counted
+	lateNS                    int64                  // since the reading before
+}
+
+type threadID struct{ pid, tid int }
+
+// schedstat is how long a thread had a CPU, and how long it was ready to run without.
+type schedstat struct{ run, wait int64 }
+
+// since is the difference of two readings. A thread that the earlier one does not have
+// was started in between.
+func (r *reading) since(last *reading) *history.Machine {
+	m := &history.Machine{
+		CPUs: runtime.NumCPU(), LateNS: r.lateNS,
+		BusyNS: grown(last.busy, r.busy), PressureNS: grown(last.pressure, r.pressure), ThrottledNS: grown(last.throttled, r.throttled),
+	}
+	if r.threads == nil {
+		return m
+	}
+	m.RunNS, m.WaitNS = new(int64), new(int64)
+	for id, now := range r.threads {
+		before := last.threads[id]
+		if now.run < before.run || now.wait < before.wait { // another thread by the same number
+			before = schedstat{}
+		}
+		*m.RunNS += now.run - before.run
+		*m.WaitNS += now.wait - before.wait
+	}
+	return m
+}
+
+func grown(from, to *int64) *int64 {
+	if from == nil || to == nil {
+		return nil
+	}
+	d := max(*to-*from, 0) // the kernel's counters of idle time are known to step back
+	return &d
+}
+
+// probe is a thread that asks for a CPU a hundred times a second and has nothing else
+// to do: nobody on the machine has a better claim to one at once.
+type probe struct {
+	stop, done chan struct{}
+
+	mu   sync.Mutex
+	late int64 // the longest since it was last asked
+}
+
+const probeEvery = 10_000_000 // ns
+
+func startProbe() *probe {
+	p := &probe{stop: make(chan struct{}), done: make(chan struct{})}
+	go p.run()
+	return p
+}
+
+func (p *probe) run() {
+	defer close(p.done)
+	defer clock.Pin()()
+	for {
+		select {
+		case <-p.stop:
+			return
+		default:
+		}
+		due := clock.Mono() + probeEvery
+		clock.SleepPinned(due)
+		late := clock.Mono() - due
+		p.mu.Lock()
+		p.late = max(p.late, late)
+		p.mu.Unlock()
+	}
+}
+
+func (p *probe) take() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	late := p.late
+	p.late = 0
+	return late
+}
+
+func (p *probe) close() {
+	close(p.stop)
+	<-p.done
+}

@@ -1,0 +1,94 @@
+package cpu
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestProcessesThatWaitAreSeen keeps more processes busy than there are CPUs: they run,
+// and they wait. Processes of others do not count.
+func TestProcessesThatWaitAreSeen(t *testing.T) {
+	s := New(nil)
+	defer s.Close()
+	var pids []int
+	for range 2 * runtime.NumCPU() {
+		busy := exec.CommandContext(t.Context(), "sh", "-c", "while :; do :; done")
+		if err := busy.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = busy.Process.Kill(); _ = busy.Wait() }()
+		pids = append(pids, busy.Process.Pid)
+	}
+	const enough = 200_000_000 // ns
+	var ran, waited, late, at int64
+	for ran < enough || waited < enough || late == 0 {
+		e := s.Sample(pids)
+		m := e.Machine
+		if at != 0 && e.FromNS != at || e.AtNS < e.FromNS {
+			t.Fatalf("sample from %d to %d follows one that ended at %d", e.FromNS, e.AtNS, at)
+		}
+		if m.BusyNS == nil || m.RunNS == nil || m.WaitNS == nil || m.CPUs != runtime.NumCPU() {
+			t.Fatalf("Linux tells how busy its CPUs are and who waits for them: %+v", m)
+		}
+		at, late = e.AtNS, max(late, m.LateNS)
+		ran += *m.RunNS
+		waited += *m.WaitNS
+	}
+	own := s.Sample(nil).Machine // the others' counters are not read any more
+	if *own.RunNS >= enough {
+		t.Errorf("this process alone ran %d ns since the last sample", *own.RunNS)
+	}
+}
+
+func TestSinceCountsWhatIsNew(t *testing.T) {
+	n := func(v int64) *int64 { return &v }
+	last := &reading{busy: n(100), pressure: n(50), threads: map[threadID]schedstat{{1, 1}: {10, 20}, {1, 2}: {500, 500}, {2, 2}: {7, 7}}}
+	now := &reading{busy: n(90), pressure: n(80), throttled: n(3), lateNS: 5, threads: map[threadID]schedstat{
+		{1, 1}: {15, 40}, // has gone on
+		{1, 2}: {3, 4},   // another thread by the same number
+		{3, 3}: {1, 2},   // began in between
+	}}
+	m := now.since(last)
+	if *m.RunNS != 5+3+1 || *m.WaitNS != 20+4+2 {
+		t.Errorf("ran %d, waited %d, want 9 and 26", *m.RunNS, *m.WaitNS)
+	}
+	if *m.BusyNS != 0 || *m.PressureNS != 30 || m.ThrottledNS != nil || m.LateNS != 5 {
+		t.Errorf("have %+v, want busy 0, pressure 30, no throttling, late 5", m)
+	}
+	if m := (&reading{}).since(&reading{}); m.RunNS != nil || m.WaitNS != nil {
+		t.Errorf("a system that counts no threads told %+v", m)
+	}
+}
+
+func TestFilesOfTheKernel(t *testing.T) {
+	file := func(text string) string {
+		path := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	// user nice system idle iowait irq softirq steal guest guest_nice
+	if busy := busyTime(file("cpu  1 2 4 800 1600 8 16 32 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n")); busy == nil || *busy != 63*tick {
+		t.Errorf("busy %v, want %d", busy, 63*tick)
+	}
+	stat := file("usage_usec 5\nnr_periods 9\nthrottled_usec 7\nnr_bursts 0\n")
+	if n := counter(stat, "throttled_usec "); n == nil || *n != 7000 {
+		t.Errorf("throttled %v, want 7000", n)
+	}
+	if n := counter(file("some avg10=0.00 avg60=1.00 total=12\nfull avg10=0.00 total=99\n"), "total="); n == nil || *n != 12_000 {
+		t.Errorf("pressure %v, want 12000", n)
+	}
+	for _, absent := range []*int64{counter(stat, "total="), counter(stat+"x", "usage_usec "), busyTime(stat), busyTime(stat + "x")} {
+		if absent != nil {
+			t.Errorf("have %d where there is nothing to read", *absent)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package result
+
+import "fmt"
+
+// ControllerHost is the HostLoad.Host of the controller's machine.
+const ControllerHost = "controller"
+
+// HostLoad is what the CPUs of one machine did in the measured part, over all repeats.
+// What its system does not tell is absent.
+type HostLoad struct {
+	// Host is a host of the topology, or [ControllerHost]: the controller's machine,
+	// which also carries all hosts that are not listed.
+	Host string `json:"host"`
+	CPUs int    `json:"cpus"`
+
+	CPUBusy      *float64 `json:"cpu_busy,omitempty"`      // share of the time, 0 to 1, over all CPUs
+	CPUBusyMax   *float64 `json:"cpu_busy_max,omitempty"`  // the same in the busiest second
+	PressureSome *float64 `json:"pressure_some,omitempty"` // share of the time in which some process waited for a CPU
+	// ThrottledCPUs is the number of CPUs that a quota kept from the lab, on average.
+	ThrottledCPUs *float64 `json:"throttled_cpus,omitempty"`
+	// Slowdown is how many times longer than on an idle machine the work of the lab's
+	// processes there took: CPU time and waiting for a CPU, over CPU time.
+	Slowdown *float64 `json:"slowdown,omitempty"`
+	// LateWakeMS is the longest that a thread which slept was woken too late.
+	LateWakeMS float64 `json:"late_wake_ms"`
+
+	Saturated bool `json:"saturated"` // so the row is inconclusive
+}
+
+func validateHosts(hosts []HostLoad) error {
+	seen := make(map[string]bool, len(hosts))
+	for i, h := range hosts {
+		if h.Host == "" || seen[h.Host] {
+			return invalid(fmt.Sprintf("hosts[%d].host", i), h.Host, "the name of a host, each once")
+		}
+		seen[h.Host] = true
+	}
+	return nil
+}
+
+// numbers lists the floating-point figures of the host.
+func (h *HostLoad) numbers(prefix string) []number {
+	all := []number{{prefix + "late_wake_ms", &h.LateWakeMS, func() { h.LateWakeMS = 0 }}}
+	for _, p := range []struct {
+		field string
+		at    **float64
+	}{
+		{"cpu_busy", &h.CPUBusy},
+		{"cpu_busy_max", &h.CPUBusyMax},
+		{"pressure_some", &h.PressureSome},
+		{"throttled_cpus", &h.ThrottledCPUs},
+		{"slowdown", &h.Slowdown},
+	} {
+		all = append(all, number{prefix + p.field, *p.at, func() { *p.at = nil }})
+	}
+	return all
+}

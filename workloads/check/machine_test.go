@@ -1,0 +1,118 @@
+package check_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"locklab/workloads/check"
+	"locklab/workloads/history"
+)
+
+// load is a machine with two CPUs that was sampled every half second: so busy, with the
+// lab's processes running for a quarter of the time and waiting for so much.
+func load(host string, from, to int64, busy, waits float64, late int64) []history.Event {
+	var list []history.Event
+	for at := from; at < to; at += 500 {
+		ns := func(share float64) *int64 { v := int64(share * float64(500*ms)); return &v }
+		list = append(list, history.Event{
+			Kind: history.KindMachine, Host: host, FromNS: at * ms, AtNS: (at + 500) * ms,
+			Machine: &history.Machine{CPUs: 2, BusyNS: ns(2 * busy), PressureNS: ns(0.5), RunNS: ns(0.25), WaitNS: ns(waits), LateNS: late},
+		})
+	}
+	return list
+}
+
+// TestBusyMachineJudgesNothing: whatever was seen on a machine that left the lab's
+// processes too little, it decides nothing, and the reason comes first.
+func TestBusyMachineJudgesNothing(t *testing.T) {
+	calm := phases(1000, 10_000, 10_100)
+	work := append(players(1000, 10_000, 0, 0), locking(1000, 10_000, 0, 0)...)
+	stalled := append(players(1000, 10_000, 4000, 7000), locking(1000, 10_000, 4000, 7000)...)
+	a := ordered{room: "A", worker: "w1", master: "m1", hold: "x1", from: 2000, start: 2010, open: 2060, answered: 2070}
+	twice := append(a.events(), ordered{room: "B", worker: "w2", master: "m2", hold: "x2", from: 2005, start: 2020, open: 2065, answered: 2071}.events()...)
+	safe := check.Expectation{Safety: check.Safe, Liveness: []check.Liveness{check.Live}}
+	const waits = 0.25 * (check.MaxSlowdown - 1) // just not saturated
+	for name, tt := range map[string]struct {
+		events, machine []history.Event
+		want            check.Expectation
+		status          check.Status
+		why             string
+	}{
+		"calm":                 {work, load("", 0, 10_500, 0.6, 0.3, ms), safe, check.Expected, ""},
+		"nothing is known":     {work, nil, safe, check.Expected, ""},
+		"busy, but not for us": {work, load("", 0, 10_500, 1, 0.3, ms), safe, check.Expected, ""},
+		"just bearable":        {work, load("", 0, 10_500, 1, waits-0.01, 499*ms), safe, check.Expected, ""},
+		"slow":                 {work, load("", 0, 10_500, 0.98, waits+0.5, ms), safe, check.Inconclusive, "The controller's machine was saturated: its CPUs were busy for 98 % of the time, and with the waiting for a CPU, the work of the lab's processes took 12.0 times as long"},
+		"slow and unsafe":      {twice, load("hw1", 0, 10_500, 1, 2*waits, ms), safe, check.Inconclusive, "The machine of host hw1 was saturated"},
+		"bearable and unsafe":  {append(twice, work...), load("hw1", 0, 10_500, 1, waits-0.01, ms), safe, check.Violated, "duplicate rooms"},
+		"slow and stalled":     {stalled, load("", 0, 10_500, 1, 2*waits, ms), safe, check.Inconclusive, "was saturated"},
+		"calm and stalled":     {stalled, load("", 0, 10_500, 0.5, 0.3, ms), safe, check.Violated, "no grant"},
+		"slow control":         {work, load("", 0, 10_500, 1, 2*waits, ms), check.Expectation{Safety: check.Unsafe}, check.Inconclusive, "was saturated"},
+		"late":                 {work, load("", 0, 10_500, 0.5, 0.3, 501*ms), safe, check.Inconclusive, "woken 501ms too late (want at most 500ms"},
+		"one of two hosts": {
+			work, append(load("hm1", 0, 10_500, 0.5, 0.3, ms), load("hw1", 0, 10_500, 1, 2*waits, ms)...), safe, check.Inconclusive, "The machine of host hw1",
+		},
+		"slow before":         {work, load("", 0, 1000, 1, 20, 900*ms), safe, check.Expected, ""},
+		"slow after":          {work, load("", 10_000, 12_000, 1, 20, 900*ms), safe, check.Expected, ""},
+		"slow and incomplete": {work[:1], load("", 0, 10_500, 1, 20, ms), safe, check.Inconclusive, "was saturated"},
+	} {
+		v, f := judged(t, tt.want, calm, tt.events, tt.machine)
+		if v.Status != tt.status || !strings.Contains(v.Why, tt.why) {
+			t.Errorf("%s: %s: %s; want %s: %s", name, v.Status, v.Why, tt.status, tt.why)
+		}
+		saturated := strings.Contains(tt.why, "saturated") || strings.Contains(tt.why, "woken") || strings.Contains(tt.why, "machine of")
+		if (len(f.Saturated) > 0) != saturated {
+			t.Errorf("%s: saturated: %q", name, f.Saturated)
+		}
+	}
+}
+
+// TestCalmRepeatConvictsAlone: a busy repeat does not hide what a calm one has seen.
+func TestCalmRepeatConvictsAlone(t *testing.T) {
+	calm := phases(1000, 10_000, 10_100)
+	work := append(players(1000, 10_000, 0, 0), locking(1000, 10_000, 0, 0)...)
+	a := ordered{room: "A", worker: "w1", master: "m1", hold: "x1", from: 2000, start: 2010, open: 2060, answered: 2070}
+	twice := append(a.events(), ordered{room: "B", worker: "w2", master: "m2", hold: "x2", from: 2005, start: 2020, open: 2065, answered: 2071}.events()...)
+	safe := check.Expectation{Safety: check.Safe}
+	_, fine := judged(t, safe, calm, work, twice, load("", 0, 10_500, 0.5, 0.2, ms))
+	_, busy := judged(t, safe, calm, work, twice, load("", 0, 10_500, 1, 5, ms))
+	if v := check.Judge(check.Merge(busy, fine), safe); v.Status != check.Violated {
+		t.Errorf("%s: %s; want violated", v.Status, v.Why)
+	}
+	m := check.Merge(busy, busy)
+	if v := check.Judge(m, safe); v.Status != check.Inconclusive || len(m.Hosts) != 1 || !m.Hosts[0].Saturated {
+		t.Errorf("%s: %s, hosts %+v; want inconclusive, one saturated", v.Status, v.Why, m.Hosts)
+	}
+}
+
+// TestLoadIsThatOfTheMeasuredPart: figures of a machine do not reach beyond it.
+func TestLoadIsThatOfTheMeasuredPart(t *testing.T) {
+	machine := append(load("", 250, 1250, 1, 4, ms), load("", 1250, 9750, 0.5, 0.25, 3*ms)...)
+	machine = append(machine, load("", 9750, 12_000, 1, 4, ms)...)
+	_, f := judged(t, check.Expectation{}, phases(1000, 10_000, 10_100), machine)
+	if len(f.Hosts) != 1 || f.Hosts[0].SpanNS != 9000*ms {
+		t.Fatalf("hosts %+v, want one with 9 s", f.Hosts)
+	}
+	h := f.Hosts[0]
+	busy, _ := h.Busy()
+	slowdown, _ := h.Slowdown()
+	pressure, _ := h.Pressure()
+	for _, want := range []struct {
+		name       string
+		have, want float64
+	}{
+		{"busy", busy, (8.5*0.5 + 0.5*1) / 9},
+		{"busiest second", h.BusyMax, 0.75},
+		{"pressure", pressure, 0.5},
+		{"slowdown", slowdown, 1 + (8.5*0.25+0.5*4)/(9*0.25)},
+		{"late", float64(h.Sum.LateNS), float64(3 * ms)},
+	} {
+		if math.Abs(want.have-want.want) > 0.001 {
+			t.Errorf("%s %v, want %v", want.name, want.have, want.want)
+		}
+	}
+	if _, known := h.Throttled(); known {
+		t.Error("throttling is not known, and yet it is told")
+	}
+}
