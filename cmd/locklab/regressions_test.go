@@ -138,6 +138,11 @@ var regressions = map[string][]regression{
 			"locklab run --locks redlock --scenarios FILE, of 800 ms between the zones",
 			"workloads/check.TestDuplicatesByCause",
 		},
+		{
+			"a lock whose leases never expire was live, because other resources went on",
+			"locklab run --locks LOCK --scenarios holder-kill, of a redlock whose keys have no TTL",
+			"workloads/check.TestLivenessOfEachResource",
+		},
 	},
 
 	"busy machines": {

@@ -28,8 +28,8 @@ type Options struct {
 // can't tell a lock that stalls from one that is down.
 const FailoverTime = 1500 * time.Millisecond
 
-// DemandGap is how long a failed acquisition counts as waiting on after its
-// answer, because whoever wanted the lock comes back for it.
+// DemandGap is how soon after a failed acquisition a resource must be asked for again
+// to count as wanted in between.
 const DemandGap = 250 * time.Millisecond
 
 func (o Options) withDefaults() Options {

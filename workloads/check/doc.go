@@ -105,8 +105,8 @@
 // # Liveness
 //
 // A stall is the time, between two grants, in which somebody alive wanted the lock.
-// An acquisition that failed keeps wanting for [DemandGap], because its caller comes back:
-// a lock that refuses at once is as down as one that never answers. Within the
+// Who was refused and asks again within [DemandGap] has wanted it in between: a lock that
+// refuses at once is as down as one that never answers. Within the
 // fault windows (without faults: the measured part)
 //
 //	live    no stall of at least Options.Stall
@@ -114,6 +114,15 @@
 //	        for, or the last stall was less than half of the fault's time
 //	down    one of them lasted until the heal was asked for, and was at least half
 //	        of the fault's time
+//
+// The lock as a whole is judged by all grants, and each resource by its own; the worst
+// counts. A resource that somebody alive holds is not stuck. And what a node waits for in
+// vain tells of the resource only as far as the node is not cut off, which its grants of
+// other resources show; it counts until the last of these:
+//
+//	m1   want x ──────────────────────────────────   x is stuck until here
+//	m1     grant y    grant z       grant y ┘        (and to the end: down)
+//	m2   want x ──────────────────────────────────   no grants: cut off, no word on x
 //
 // Recovery is counted from the moment the heal was asked for until the lock
 // grants again and availability is back above 90 % of what it was before.

@@ -60,8 +60,10 @@ type Findings struct {
 	Peers        []Peer  // mutex: how each peer fared, by name
 	PeerFairness float64 // Jain's index over peers, mean over repeats; 0 if there is none
 
-	Liveness Liveness // the worst of all fault windows
-	StallNS  int64
+	Liveness Liveness // the worst of all fault windows and resources
+	// StuckResource is the resource that fared so; "" if the lock as a whole did.
+	StuckResource string
+	StallNS       int64 // the longest stall, of the lock or of any resource
 	// DownLong says that it was down throughout a fault of FailoverTime or longer. A
 	// shorter one can be over before a lock that goes on has noticed it.
 	DownLong bool
@@ -251,7 +253,7 @@ func Merge(repeats ...*Findings) *Findings {
 		fairness += f.Fairness * float64(f.fairnessCount)
 		peerFairness += f.PeerFairness * float64(f.fairnessCount)
 		if f.Liveness.rank() > m.Liveness.rank() {
-			m.Liveness = f.Liveness
+			m.Liveness, m.StuckResource = f.Liveness, f.StuckResource
 		}
 		m.StallNS = max(m.StallNS, f.StallNS)
 		m.Demand = m.Demand && f.Demand

@@ -25,6 +25,7 @@ type acquire struct {
 	from, sent, at, err    int64
 	token, messages        uint64
 	node, client, resource int32
+	errorKind              int32
 	outcome                outcome
 }
 
@@ -71,6 +72,7 @@ func (c *Checker) addAcquire(e *history.Event) {
 	a := acquire{
 		from: e.FromNS, sent: e.SentNS, at: e.AtNS, err: e.ErrNS, token: e.Token, messages: e.Messages,
 		node: c.names.id(e.Node), client: c.names.id(e.Client), resource: c.names.id(e.Resource), outcome: outcomeOf(e),
+		errorKind: c.names.id(e.Error),
 	}
 	if a.outcome == unsent {
 		return

@@ -140,8 +140,8 @@ func Judge(f *Findings, want Expectation) Verdict {
 	}
 	stall := time.Duration(f.StallNS).Round(time.Millisecond)
 	if !f.fares(want) {
-		return end(Violated, fmt.Sprintf("Expected %s, but it was %s: the longest time with waiters and no grant was %v.",
-			joinLiveness(want.Liveness), f.Liveness, stall))
+		return end(Violated, fmt.Sprintf("Expected %s, but it was %s%s: the longest time with waiters and no grant was %v.",
+			joinLiveness(want.Liveness), f.Liveness, f.forWhat(), stall))
 	}
 	if want.Safety == Safe && doubt != "" {
 		return end(Inconclusive, doubt)
@@ -171,7 +171,7 @@ func (f *Findings) told(want Expectation) string {
 		liveness = fmt.Sprintf("; it stalled until the fault was over, for at most %v: "+
 			"too short a fault to tell whether it would have come back before", stall)
 	case f.Liveness != Live:
-		liveness = fmt.Sprintf("; it %s, for at most %v", verb(f.Liveness), stall)
+		liveness = fmt.Sprintf("; it %s%s, for at most %v", verb(f.Liveness), f.forWhat(), stall)
 	}
 	text := safety + liveness
 	switch {
@@ -182,6 +182,14 @@ func (f *Findings) told(want Expectation) string {
 		text += ". Its liveness was not judged"
 	}
 	return text
+}
+
+// forWhat names the resource that fared worst, where others fared better.
+func (f *Findings) forWhat() string {
+	if f.StuckResource == "" {
+		return ""
+	}
+	return " for " + f.StuckResource
 }
 
 // fares says that liveness is as expected. What was down for a short fault may as well

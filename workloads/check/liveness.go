@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 )
@@ -53,44 +54,81 @@ func (c *Checker) windows(t timeline) []window {
 	return merged
 }
 
-// checkLiveness measures stalls and recovery.
+// checkLiveness measures stalls and recovery. The lock as a whole is judged, and each
+// resource apart: that others are granted is no comfort to who waits for one.
 func (c *Checker) checkLiveness(f *Findings, t timeline) {
 	windows := c.windows(t)
-	demand, grants := c.demand(t), c.grants()
+	wants, grants := c.wants(), c.grants()
+	demand := spansOf(wants)
 	f.Demand = len(windows) > 0
 	for _, w := range windows {
 		live, stall, wanted := c.fare(w, demand, grants)
-		f.StallNS = max(f.StallNS, stall)
+		f.fared(w, live, stall, "")
 		f.Demand = f.Demand && wanted
-		f.DownLong = f.DownLong || (live == Down && w.to-w.from >= int64(FailoverTime))
-		if live.rank() > f.Liveness.rank() {
-			f.Liveness = live
-		}
 		if w.heal > 0 {
 			took, done := c.recovery(f, t, w, demand, grants)
 			f.RecoveryNS = max(f.RecoveryNS, took)
 			f.NotRecovered = f.NotRecovered || !done
 		}
 	}
+	c.checkResources(f, windows, wants)
 }
 
-// demand is when somebody alive wanted the lock, as spans that do not touch.
-func (c *Checker) demand(t timeline) []span {
-	absent := map[int32][]span{}
-	for node := range c.nodes {
-		absent[node] = c.absent(node, true)
+// fared notes how a resource, or the lock as a whole, fared in a window.
+func (f *Findings) fared(w window, live Liveness, stall int64, resource string) {
+	f.DownLong = f.DownLong || (live == Down && w.to-w.from >= int64(FailoverTime))
+	if live.rank() > f.Liveness.rank() {
+		f.Liveness, f.StuckResource = live, resource
 	}
-	var spans []span
+	f.StallNS = max(f.StallNS, stall)
+}
+
+// want is a time in which somebody alive wanted a resource.
+type want struct {
+	span
+	again          int64 // until when asking again counts as having wanted all along
+	node, resource int32
+}
+
+// wants are sorted by beginning.
+func (c *Checker) wants() []want {
+	absent := c.allAbsent()
+	canceled := c.names.id(canceledKind)
+	var wants []want
+	var parts []span
 	for i := range c.locks.acquires {
 		a := &c.locks.acquires[i]
-		s := span{a.asked(), a.at}
-		if a.outcome != ok {
-			s.to = min(s.to+int64(DemandGap), max(t.drain, a.at))
+		parts = without(parts[:0], span{a.asked(), a.at}, absent[a.node])
+		for _, s := range parts {
+			w := want{span: s, again: s.to, node: a.node, resource: a.resource}
+			if a.outcome != ok && a.errorKind != canceled && s.to == a.at {
+				w.again += int64(DemandGap)
+			}
+			wants = append(wants, w)
 		}
-		spans = without(spans, s, absent[a.node])
 	}
-	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
-	return union(spans)
+	slices.SortFunc(wants, func(a, b want) int { return cmp.Compare(a.from, b.from) })
+	return wants
+}
+
+// canceledKind is the error of an acquisition whose caller did not want it any more.
+const canceledKind = "canceled"
+
+// spansOf merges wants, sorted by beginning, into spans that do not touch. Who was
+// refused and comes back soon has wanted it in between.
+func spansOf(wants []want) []span {
+	var merged []span
+	again := int64(math.MinInt64)
+	for i := range wants {
+		w := &wants[i]
+		if last := len(merged) - 1; last >= 0 && w.from <= again {
+			merged[last].to = max(merged[last].to, w.to)
+		} else {
+			merged = append(merged, w.span)
+		}
+		again = max(again, w.again)
+	}
+	return merged
 }
 
 // without appends s without the holes to spans.
@@ -108,19 +146,6 @@ func without(spans []span, s span, holes []span) []span {
 		}
 	}
 	return append(spans, s)
-}
-
-// union merges spans that are sorted by beginning.
-func union(spans []span) []span {
-	merged := spans[:0]
-	for _, s := range spans {
-		if last := len(merged) - 1; last >= 0 && s.from <= merged[last].to {
-			merged[last].to = max(merged[last].to, s.to)
-			continue
-		}
-		merged = append(merged, s)
-	}
-	return merged
 }
 
 // grants is when acquisitions ended ok, in order; they are sorted by answer.

@@ -1,0 +1,78 @@
+package check_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"locklab/workloads/check"
+	"locklab/workloads/history"
+)
+
+// asks are acquisitions of a resource that end with an error, one after the other.
+func asks(resource, node, errorKind string, from, to, each int64) []history.Event {
+	var list []history.Event
+	for at := from; at < to; at += each {
+		list = append(list, history.Event{
+			Kind: history.KindAcquire, Node: node, Resource: resource, FromNS: at * ms, AtNS: (at + each) * ms, Outcome: "failed", Error: errorKind,
+		})
+	}
+	return list
+}
+
+// gotten is one acquisition of the resource x that ended well, and its release.
+func gotten(node, hold string, from, at, until int64) []history.Event {
+	list := []history.Event{acquire(node, node+"/c", hold, from, at, 0), release(node, hold, until, until+1)}
+	list[0].Resource, list[1].Resource = "x", "x"
+	return list
+}
+
+// TestLivenessOfEachResource: a lock that grants others is not live for those who wait
+// for one that is stuck; m1 is granted g all the time, m4 is not.
+func TestLivenessOfEachResource(t *testing.T) {
+	calm := phases(1000, 10_000, 10_100)
+	cut := fault("f1", "kill", 3000, 8005, func(e *history.Event) { e.Nodes = []string{"m3"} })
+	served := append(players(1000, 10_000, 0, 0), locking(1000, 10_000, 0, 0)...)
+	for _, c := range []struct {
+		name     string
+		events   [][]history.Event
+		liveness check.Liveness
+		resource string
+	}{
+		{"stuck until the end", [][]history.Event{asks("x", "m1", "timeout", 3100, 8100, 500)}, check.Down, "x"},
+		{"stuck for the first half", [][]history.Event{asks("x", "m1", "timeout", 3100, 5100, 500), gotten("m1", "h", 5100, 5200, 5210)}, check.Stalls, "x"},
+		{"stuck for a moment", [][]history.Event{asks("x", "m1", "timeout", 3100, 3600, 100), gotten("m1", "h", 3600, 3700, 3710)}, check.Live, ""},
+		{"wanted by a node that is cut off", [][]history.Event{asks("x", "m4", "timeout", 3100, 8100, 500)}, check.Live, ""},
+		{"wanted by a node that is cut off later", [][]history.Event{
+			asks("x", "m4", "timeout", 3100, 8100, 500), {{Kind: history.KindAcquire, Node: "m4", Resource: "y", FromNS: 4500 * ms, AtNS: 4600 * ms, Outcome: "ok"}},
+		}, check.Stalls, "x"},
+		{"held by somebody alive", [][]history.Event{gotten("m2", "h", 3000, 3100, 8100), asks("x", "m1", "timeout", 3100, 8100, 500)}, check.Live, ""},
+		{"held by somebody who is stopped", [][]history.Event{
+			gotten("m2", "h", 3000, 3100, 8100), asks("x", "m1", "timeout", 3100, 8100, 500), {node("m2", "paused", 3200), node("m2", "resumed", 8000)},
+		}, check.Down, "x"},
+		{"held by the dead", [][]history.Event{
+			gotten("m2", "h", 3000, 3100, 8100)[:1], asks("x", "m1", "timeout", 3100, 8100, 500), {node("m2", "killed", 3200)},
+		}, check.Down, "x"},
+		{"refused now and then, and wanted in between", [][]history.Event{slices.Concat(
+			asks("x", "m1", "unavailable", 3100, 3101, 1), asks("x", "m1", "unavailable", 3300, 3301, 1), asks("x", "m1", "unavailable", 3500, 3501, 1),
+			asks("x", "m1", "unavailable", 3700, 3701, 1), asks("x", "m1", "unavailable", 3900, 3901, 1), asks("x", "m1", "unavailable", 4100, 4101, 1),
+			asks("x", "m1", "unavailable", 4300, 4301, 1),
+		)}, check.Stalls, "x"},
+		{"refused, and not wanted any more", [][]history.Event{asks("x", "m1", "unavailable", 3100, 3101, 1), asks("x", "m1", "unavailable", 7000, 7001, 1)}, check.Live, ""},
+		{"not wanted any more", [][]history.Event{slices.Concat(
+			asks("x", "m1", "canceled", 3100, 3101, 1), asks("x", "m1", "canceled", 3300, 3301, 1), asks("x", "m1", "canceled", 3500, 3501, 1),
+			asks("x", "m1", "canceled", 3700, 3701, 1), asks("x", "m1", "canceled", 3900, 3901, 1), asks("x", "m1", "canceled", 4100, 4101, 1),
+			asks("x", "m1", "canceled", 4300, 4301, 1),
+		)}, check.Live, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v, f := judged(t, check.Expectation{Liveness: []check.Liveness{check.Live}}, append([][]history.Event{calm, cut, served}, c.events...)...)
+			if f.Liveness != c.liveness || f.StuckResource != c.resource {
+				t.Errorf("%s for %q, stall %d ms; want %s for %q", f.Liveness, f.StuckResource, f.StallNS/ms, c.liveness, c.resource)
+			}
+			if c.resource != "" && (v.Status != check.Violated || !strings.Contains(v.Why, " for "+c.resource+":")) {
+				t.Errorf("the verdict does not name %s: %+v", c.resource, v)
+			}
+		})
+	}
+}
