@@ -2,7 +2,6 @@ package reports
 
 import (
 	"fmt"
-	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,8 +15,7 @@ const (
 	topicUnfinished  = "Unfinished"  // likewise
 	topicRun         = "The run"
 	topicVerdicts    = "Verdicts"
-	topicDuplicates  = "Duplicates"
-	topicStops       = "Stops"
+	topicLocks       = "Locks"
 	topicCost        = "Cost"
 )
 
@@ -75,9 +73,10 @@ func (f finding) Parts() []textPart {
 	}
 }
 
-// Headline says in plain words what was found: whether all went as expected,
-// which locks made duplicates and under what, which stopped and for how long, and
-// what the locks cost in latency.
+// Headline says in plain words what was found: what the lab's own check came to; for
+// every lock alike its duplicates or overlaps, the requests that it did not serve, its
+// longest outage and its latency, each the worst over the scenarios; and what the locks
+// cost where nothing is broken.
 func Headline(f result.File) []string {
 	var texts []string
 	for _, one := range findings(result.Clean(f)) {
@@ -102,8 +101,7 @@ func findings(f result.File) []finding {
 			prefix = "With " + plain(workload) + ": "
 		}
 		var told []finding
-		told = append(told, safetyFindings(rows)...)
-		told = append(told, stopFindings(rows)...)
+		told = append(told, lockFindings(rows)...)
 		told = append(told, costFindings(rows)...)
 		for _, one := range told {
 			one.text = prefix + one.text
@@ -181,67 +179,12 @@ func notJudgedFinding(unjudged []result.Row, of int) finding {
 		len(unjudged), plural(int64(of), "row"), isAre(len(unjudged)), list(names))}
 }
 
-// safetyFindings tells the locks apart by what they let happen. Rows count with
-// the figure that their workload has: duplicates, overlapping holds, stale writes.
-func safetyFindings(rows []result.Row) []finding {
-	things := thingOf(rows)
-	if things.of == nil {
-		return nil
-	}
-	var all []finding
-	var clean, apart []string
-	somewhere := false
-	for _, lock := range locksOf(rows) {
-		var measured, hits []result.Row
-		var unreachable int64
-		skipped := false // its safety was not judged somewhere
-		for _, r := range rows {
-			n, ok := things.of(r)
-			if r.Lock != lock || !ok {
-				continue
-			}
-			if r.Verdict.Safety == result.SafetyNotJudged {
-				skipped = true
-				continue
-			}
-			measured = append(measured, r)
-			if n > 0 {
-				hits = append(hits, r)
-			}
-			if r.Duplicates != nil {
-				unreachable += r.Duplicates.Unreachable
-			}
-		}
-		switch {
-		case len(measured) == 0:
-		case len(hits) == 0:
-			clean = append(clean, lock)
-			somewhere = somewhere || skipped
-			if unreachable > 0 {
-				apart = append(apart, named(lock)+" "+count(unreachable))
-			}
-		default:
-			all = append(all, finding{topicDuplicates, unexpected(hits), hitText(lock, hits, len(measured), things)})
-		}
-	}
-	if len(clean) > 0 {
-		where := ""
-		if somewhere {
-			where = " that judges its safety"
-		}
-		text := fmt.Sprintf("%s %s no %s in any scenario%s.", list(namedAll(clean)), things.made, things.none, where)
-		if len(apart) > 0 {
-			text += " Rooms doubled only because the other room's worker could not be reached are counted apart: " + list(apart) + "."
-		}
-		all = append(all, finding{topicDuplicates, false, text})
-	}
-	return all
-}
+const manyDuplicates = "duplicates"
 
 // thing is what a workload counts against safety.
 type thing struct {
-	of               func(result.Row) (int64, bool)
-	made, many, none string
+	of              func(result.Row) (int64, bool)
+	one, many, none string
 }
 
 func thingOf(rows []result.Row) thing {
@@ -251,9 +194,9 @@ func thingOf(rows []result.Row) thing {
 				return 0, false
 			}
 			return r.Duplicates.Raced + r.Duplicates.Overlooked, true
-		}, "made", "duplicates", "duplicate that a lock can prevent"},
-		{func(r result.Row) (int64, bool) { return deref(r.StaleWrites), r.StaleWrites != nil }, "let through", "stale writes", "stale write"},
-		{func(r result.Row) (int64, bool) { return deref(r.Overlaps), r.Overlaps != nil }, "let through", "overlapping holds", "overlapping hold"},
+		}, "duplicate", manyDuplicates, "duplicate that a lock can prevent"},
+		{func(r result.Row) (int64, bool) { return deref(r.StaleWrites), r.StaleWrites != nil }, "stale write", "stale writes", "stale write"},
+		{func(r result.Row) (int64, bool) { return deref(r.Overlaps), r.Overlaps != nil }, "overlapping hold", "overlapping holds", "overlapping hold"},
 	}
 	for _, o := range options {
 		for _, r := range rows {
@@ -263,109 +206,6 @@ func thingOf(rows []result.Row) thing {
 		}
 	}
 	return thing{}
-}
-
-func hitText(lock string, hits []result.Row, measured int, things thing) string {
-	var sum int64
-	low, high := math.Inf(1), math.Inf(-1)
-	var parts []string
-	for _, r := range hits {
-		n, _ := things.of(r)
-		sum += n
-		part := count(n) + " under " + plain(r.Scenario)
-		if r.Matches > 0 {
-			per := float64(n) * 1000 / float64(r.Matches)
-			low, high = min(low, per), max(high, per)
-			part += " (" + figure(per)
-			if len(parts) == 0 { // the unit once is enough
-				part += " per 1,000 matches"
-			}
-			part += ")"
-		}
-		parts = append(parts, part)
-	}
-	text := fmt.Sprintf("%s %s %s", named(lock), things.made, plural(sum, strings.TrimSuffix(things.many, "s")))
-	switch {
-	case len(hits) == measured && measured > 1:
-		text += ", in every scenario"
-		if low <= high {
-			text += fmt.Sprintf(" (%s to %s per 1,000 matches)", figure(low), figure(high))
-		}
-	case len(hits) == 1:
-		if sum > 1 {
-			text += ", all"
-		}
-		text += " under " + plain(hits[0].Scenario)
-		if low <= high {
-			text += fmt.Sprintf(" (%s per 1,000 matches)", figure(low))
-		}
-	default:
-		text += ": " + list(parts) + "; none elsewhere"
-	}
-	return text + "." + expectation(hits, func(e result.Expected) bool { return e.Safety != "" })
-}
-
-// expectation says whether what was told of the rows was to be expected, if it was
-// judged.
-func expectation(rows []result.Row, judged func(result.Expected) bool) string {
-	switch {
-	case unexpected(rows):
-		return " Not all of it was expected."
-	case slices.ContainsFunc(rows, func(r result.Row) bool { return !judged(r.Verdict.Expected) }):
-		return " Not all of this was judged."
-	case allExpected(rows):
-		return " Expected."
-	default:
-		return " Not all of these runs led to a verdict."
-	}
-}
-
-func stopFindings(rows []result.Row) []finding {
-	var all []finding
-	judged := false
-	for _, scenario := range scenariosOf(rows) {
-		by := map[string][]result.Row{}
-		for _, r := range rows {
-			if r.Scenario == scenario {
-				by[r.Verdict.Liveness] = append(by[r.Verdict.Liveness], r)
-			}
-		}
-		judged = judged || len(by["live"])+len(by["stalls"])+len(by["down"]) > 0
-		down, stalls := by["down"], by["stalls"]
-		if len(down)+len(stalls) == 0 {
-			continue
-		}
-		var parts []string
-		if len(down) > 0 {
-			parts = append(parts, fmt.Sprintf("%s %s down until the fault ended", list(stopped(down)), wasWere(len(down))))
-		}
-		if len(stalls) > 0 {
-			parts = append(parts, list(stopped(stalls))+" stalled for a while")
-		}
-		text := "Under " + plain(scenario) + ", " + strings.Join(parts, "; ")
-		if live := by["live"]; len(live) > 0 {
-			text += "; " + list(namedAll(locksOf(live))) + " went on"
-		}
-		both := append(append([]result.Row(nil), down...), stalls...)
-		all = append(all, finding{topicStops, unexpected(both), text + "." + expectation(both, func(e result.Expected) bool { return len(e.Liveness) > 0 })})
-	}
-	if len(all) == 0 && judged {
-		all = append(all, finding{topicStops, false, "No lock stopped in any scenario."})
-	}
-	return all
-}
-
-// stopped names locks with the longest time without a grant.
-func stopped(rows []result.Row) []string {
-	var names []string
-	for _, r := range rows {
-		name := named(r.Lock)
-		if r.StallMS != nil {
-			name += " (no grant for " + span(*r.StallMS) + ")"
-		}
-		names = append(names, name)
-	}
-	return names
 }
 
 // costFindings compares the locks where nothing is broken, against none.
@@ -388,7 +228,7 @@ func costFindings(rows []result.Row) []finding {
 			caveat = " Some of these runs are inconclusive, so take the figures with care."
 		}
 		if q := r.LatencyMS; q != nil && (r.Lock != "none" || base == nil) {
-			part := named(r.Lock) + " " + span(q.P99)
+			part := named(r.Lock) + " " + span(q.P99) + ofServed(r)
 			if base != nil && base.P99 > 0 {
 				part += " (" + times(q.P99/base.P99) + ")"
 			}

@@ -40,7 +40,7 @@ func load(ctx context.Context, dir string, withSeries bool) (loaded, error) {
 			for j, path := range row.Histories {
 				paths[j] = filepath.Join(dir, filepath.FromSlash(path))
 			}
-			s, err := series.Read(ctx, paths)
+			s, err := series.Read(ctx, paths, row.ViolationsAtMS)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}

@@ -95,6 +95,9 @@ func cellLines(r result.Row, things thing, escape func(string) string) []string 
 			lines = append(lines, count(n)+" "+strings.TrimSuffix(things.many, "s")+pluralS(n))
 		}
 	}
+	if r.Duplicates != nil && r.Duplicates.Warmup > 0 {
+		lines = append(lines, count(r.Duplicates.Warmup)+" in the warm-up")
+	}
 	if r.Verdict.Liveness != "" {
 		text := escape(plain(r.Verdict.Liveness))
 		if r.StallMS != nil && r.Verdict.Liveness != "live" {
@@ -103,7 +106,7 @@ func cellLines(r result.Row, things thing, escape func(string) string) []string 
 		lines = append(lines, text)
 	}
 	if p99 := quantile(r, func(q *result.Quantiles) float64 { return q.P99 }); p99 != absent {
-		lines = append(lines, "p99 "+p99+" ms")
+		lines = append(lines, "p99 "+p99+" ms"+ofServed(r))
 	}
 	return lines
 }
@@ -119,7 +122,7 @@ func mdFigures(out *strings.Builder, workload string, rows []result.Row) {
 	fmt.Fprintf(out, "\n## Figures: %s\n\nLatencies and stalls in ms, rates per second. Every field is in results.csv.\n\n", md(workload))
 	names := []string{"lock", "scenario", "achieved_per_s", "offered_per_s", "availability_share"}
 	switch thingOf(rows).many {
-	case "duplicates":
+	case manyDuplicates:
 		names = append(names, "duplicates_raced", "duplicates_overlooked", "duplicates_unreachable", "duplicates_per_1000_matches")
 	case "overlapping holds":
 		names = append(names, "overlaps")

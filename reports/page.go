@@ -157,7 +157,7 @@ func tallyOf(rows []result.Row) []tally {
 		counts[r.Verdict.Status]++
 	}
 	var all []tally
-	for _, s := range []string{result.StatusViolated, result.StatusControlSilent, result.StatusInconclusive, result.StatusExpected, ""} {
+	for _, s := range []string{result.StatusViolated, result.StatusControlSilent, result.StatusInconclusive, result.StatusExpected, result.StatusNotJudged, ""} {
 		if counts[s] > 0 {
 			all = append(all, tally{statusOf(result.Verdict{Status: s}), counts[s]})
 		}
@@ -167,7 +167,7 @@ func tallyOf(rows []result.Row) []tally {
 
 func topicsOf(all []finding) []topic {
 	var topics []topic
-	for _, name := range []string{topicRun, topicVerdicts, topicDuplicates, topicStops, topicCost} {
+	for _, name := range []string{topicRun, topicVerdicts, topicLocks, topicCost} {
 		var found []finding
 		for _, one := range all {
 			if one.Topic == name {
@@ -208,14 +208,18 @@ func cellOf(r result.Row, things thing) cell {
 			c.Lines = append(c.Lines, cellLine{Name: things.many, Value: count(n), Strong: n > 0})
 		}
 	}
+	if r.Duplicates != nil && r.Duplicates.Warmup > 0 {
+		c.Lines = append(c.Lines, cellLine{Name: "in the warm-up", Value: count(r.Duplicates.Warmup), Strong: true})
+	}
 	if r.Duplicates != nil && r.Duplicates.Unreachable > 0 {
 		c.Lines = append(c.Lines, cellLine{Name: "unreachable", Value: count(r.Duplicates.Unreachable)})
 	}
 	if r.StallMS != nil {
 		c.Lines = append(c.Lines, cellLine{Name: "stall", Value: span(*r.StallMS), Strong: r.Verdict.Liveness == "down" || r.Verdict.Liveness == "stalls"})
 	}
+	c.Lines = append(c.Lines, cellLine{Name: "served", Value: percent(r.Availability), Strong: r.Availability < quietShare})
 	if p99 := quantile(r, func(q *result.Quantiles) float64 { return q.P99 }); p99 != absent {
-		c.Lines = append(c.Lines, cellLine{Name: "p99", Value: p99 + " ms"})
+		c.Lines = append(c.Lines, cellLine{Name: "p99 of these", Value: p99 + " ms"})
 	}
 	for _, word := range []string{r.Verdict.Safety, r.Verdict.Liveness} {
 		if word != "" {

@@ -71,7 +71,7 @@ func sectionsOf(f result.File, all []series.Series) []plotSection {
 			{
 				"Achieved rate over time" + suffix,
 				"Successful " + subject + " per second, one strip for each lock; dotted: the offered rate. The shaded time is that of the fault. " +
-					"Short marks below a strip: a duplicate began, of any cause. A second area on top: requests that failed. Bursts after a stop are cut off at the top.",
+					"Short marks below a strip: a violation began that the lock is judged on. A second area on top: requests that failed. Bursts after a stop are cut off at the top.",
 				plots.Rate,
 			},
 			{

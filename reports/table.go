@@ -66,7 +66,7 @@ func consoleColumns(things thing) []consoleColumn {
 			return count(n)
 		}})
 	}
-	if things.many == "duplicates" {
+	if things.many == manyDuplicates {
 		cols = append(cols, consoleColumn{"unreach.", true, 2, func(r result.Row) string {
 			if r.Duplicates == nil {
 				return absent
@@ -86,7 +86,7 @@ func consoleColumns(things thing) []consoleColumn {
 
 func shortThing(t thing) string {
 	switch t.many {
-	case "duplicates":
+	case manyDuplicates:
 		return "dupl."
 	case "stale writes":
 		return "stale"
@@ -161,7 +161,7 @@ func legend(t thing) string {
 	switch t.many {
 	case "":
 		return rest
-	case "duplicates":
+	case manyDuplicates:
 		return "dupl. = raced + overlooked duplicates; " + rest
 	default:
 		return shortThing(t) + " = " + t.many + "; " + rest

@@ -98,7 +98,7 @@ func TestHeadline(t *testing.T) {
 			result.File{Results: []result.Row{row("raft", "zone-partition", result.StatusViolated, func(r *result.Row) {
 				r.Verdict.Why, r.Duplicates = "2 duplicates.", &result.Duplicates{Total: 2, Raced: 2}
 			})}},
-			[]string{"1 of 1 verdict is not as expected. raft under zone-partition: 2 duplicates.", "raft made 2 duplicates, all under zone-partition (2.00 per 1,000 matches). Not all of it was expected."},
+			[]string{"1 of 1 verdict is not as expected. raft under zone-partition: 2 duplicates.", "raft under zone-partition: 2 duplicates (2.00 per 1,000 matches); every request was served."},
 		},
 		"silent": {
 			result.File{Results: []result.Row{row("none", "baseline", result.StatusControlSilent, nil)}},
@@ -109,11 +109,37 @@ func TestHeadline(t *testing.T) {
 				row("raft", "zone-failure", result.StatusExpected, func(r *result.Row) { r.Verdict.Liveness, r.StallMS = "down", &six }),
 				row("multiphase", "zone-failure", result.StatusExpected, nil),
 			}},
-			[]string{"All 2 verdicts are as expected.", "Under zone-failure, raft (no grant for 6.1 s) was down until the fault ended; multiphase went on. Expected."},
+			[]string{
+				"All 2 verdicts are as expected.",
+				"raft under zone-failure: no duplicate that a lock can prevent; every request was served; the longest time without a grant while somebody waited was 6.1 s.",
+				"multiphase under zone-failure: no duplicate that a lock can prevent; every request was served.",
+			},
 		},
 		"unreachable": {
 			result.File{Results: []result.Row{row("raft", "zone-partition", result.StatusExpected, func(r *result.Row) { r.Duplicates = &result.Duplicates{Total: 4, Unreachable: 4} })}},
-			[]string{"raft made no duplicate that a lock can prevent in any scenario. Rooms doubled only because the other room's worker could not be reached are counted apart: raft 4."},
+			[]string{"raft under zone-partition: no duplicate that a lock can prevent, 4 that no lock can prevent, because the other room's worker could not be reached; every request was served."},
+		},
+		"the same of every lock": {
+			result.File{Results: []result.Row{
+				row("multiphase", "baseline", result.StatusExpected, nil),
+				row("multiphase", "zone-partition", result.StatusExpected, func(r *result.Row) {
+					r.Verdict.Safety, r.Duplicates = "unsafe", &result.Duplicates{Total: 62, Raced: 28, Unreachable: 34, Warmup: 1}
+					r.LatencyMS = &result.Quantiles{P99: 12}
+				}),
+				row("redlock", "baseline", result.StatusExpected, nil),
+				row("redlock", "zone-partition", result.StatusInconclusive, func(r *result.Row) {
+					r.Duplicates = &result.Duplicates{Total: 4, Unreachable: 4}
+					r.Availability, r.LatencyMS = 0.704, &result.Quantiles{P99: 31}
+				}),
+			}},
+			[]string{
+				"multiphase: 29 duplicates under zone-partition (28.0 per 1,000 matches), 1 of them in the warm-up (in 1 of 2 scenarios), " +
+					"34 that no lock can prevent under zone-partition, because the other room's worker could not be reached; " +
+					"every request was served; p99 12.0 ms under zone-partition.",
+				"redlock: no duplicate that a lock can prevent in 2 scenarios, 4 that no lock can prevent under zone-partition, " +
+					"because the other room's worker could not be reached; 29.6% of the requests were not served under zone-partition; " +
+					"p99 31.0 ms under zone-partition (of the 70.4% that were served). Inconclusive: zone-partition.",
+			},
 		},
 		"cost": {
 			result.File{Results: []result.Row{
@@ -127,7 +153,7 @@ func TestHeadline(t *testing.T) {
 				n := int64(3)
 				r.Duplicates, r.Overlaps, r.Matches = nil, &n, 0
 			})}},
-			[]string{"none let through 3 overlapping holds, all under baseline. Expected."},
+			[]string{"none under baseline: 3 overlapping holds; every request was served."},
 		},
 		"not judged": {
 			result.File{Results: []result.Row{
@@ -138,7 +164,8 @@ func TestHeadline(t *testing.T) {
 			}},
 			[]string{
 				"The one verdict is as expected.", "1 of 2 rows is not judged, because the scenario expects nothing of the lock: redlock under mine.",
-				"raft made no duplicate that a lock can prevent in any scenario.",
+				"raft under mine: no duplicate that a lock can prevent; every request was served.",
+				"redlock under mine: whether it is safe was not judged; every request was served.",
 			},
 		},
 		"safety not judged": {
@@ -153,8 +180,8 @@ func TestHeadline(t *testing.T) {
 				}),
 			}},
 			[]string{
-				"raft made no duplicate that a lock can prevent in any scenario that judges its safety.",
-				"redlock made 2 duplicates, all under holder-pause (2.00 per 1,000 matches). Not all of this was judged.",
+				"raft: no duplicate that a lock can prevent; every request was served. Safety was not judged under holder-pause.",
+				"redlock: 2 duplicates under holder-pause (2.00 per 1,000 matches); every request was served.",
 			},
 		},
 	} {

@@ -179,6 +179,16 @@ var regressions = map[string][]regression{
 			shows: "locklab run --agents http://127.0.0.1:1",
 			test:  "cmd/locklab.TestE2EFailedStartLeavesNothing",
 		},
+		{
+			wrong: "findings told the unreachable duplicates of some locks and not of others, and no lock's failed requests",
+			shows: "locklab run: zone-partition at 90.1 % availability: no word of it",
+			test:  "reports.TestHeadline",
+		},
+		{
+			wrong: "a row was unsafe by its warm-up and showed 0 duplicates; the marks in plots were duplicates of any cause, counted a second time",
+			shows: "locklab report of a run whose only duplicates came before the measured part",
+			test:  "cmd/locklab/internal/lab.TestRowsTellWhatTheLockIsJudgedOn",
+		},
 	},
 
 	"benchmarks": {},

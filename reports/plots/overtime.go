@@ -71,7 +71,7 @@ func (s Scale) decades() []float64 {
 
 // Rate draws what was achieved over time: one strip for each lock, the fault
 // shaded behind, failed operations on top of those that ended well, and a mark
-// below for every bin in which a duplicate began.
+// below for every bin in which a judged violation began.
 func Rate(scenario string, lines []Line, scale Scale) []byte {
 	r := newRows(lines, rateRow, 9)
 	timeAxis(r.p, longest(lines))
@@ -137,12 +137,12 @@ func (r rows) offered(c draw.Canvas, i int, l Line, high float64) {
 	c.StrokeLine2(draw.LineStyle{Color: inkQuiet, Width: 1, Dashes: []vg.Length{2, 3}}, c.Min.X, y, c.Max.X, y)
 }
 
-// marks are short bars below the strip, one for each bin with duplicates.
+// marks are short bars below the strip, one for each bin with judged violations.
 func (r rows) marks(c draw.Canvas, i int, l Line) {
 	low, high := c.Y(r.p.Y.Norm(r.base(i)+0.01)), c.Y(r.p.Y.Norm(r.base(i)+0.13))
 	var path vg.Path
 	for _, b := range l.Series.Bins {
-		if b.Duplicates > 0 {
+		if b.Violations > 0 {
 			x := c.X(r.p.X.Norm((b.AtMS + l.Series.BinMS/2) / 1000))
 			path.Move(vg.Point{X: x, Y: low})
 			path.Line(vg.Point{X: x, Y: high})

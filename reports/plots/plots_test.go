@@ -37,7 +37,7 @@ func wave(bins int) series.Series {
 	for i := range bins {
 		b := series.Bin{AtMS: float64(i) * 100, OKPerS: 100 + 20*math.Sin(float64(i)), P50MS: 2, P99MS: 9, Availability: 1}
 		if i > bins/3 && i < bins/2 {
-			b = series.Bin{AtMS: b.AtMS, OtherPerS: 40, P50MS: math.NaN(), P99MS: math.NaN(), Duplicates: 1}
+			b = series.Bin{AtMS: b.AtMS, OtherPerS: 40, P50MS: math.NaN(), P99MS: math.NaN(), Violations: 1}
 		}
 		s.Bins = append(s.Bins, b)
 	}

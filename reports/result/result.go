@@ -92,6 +92,10 @@ type Row struct {
 
 	Hosts []HostLoad `json:"hosts,omitempty"` // what the machines had to do
 
+	// ViolationsAtMS is when each judged violation began, since the measured part of its
+	// run began; of the first 10,000 of each repeat.
+	ViolationsAtMS []float64 `json:"violations_at_ms,omitempty"`
+
 	Errors map[string]int64 `json:"errors,omitempty"`
 	Faults []Fault          `json:"faults,omitempty"`
 
@@ -127,12 +131,15 @@ type Expected struct {
 	Liveness []string `json:"liveness,omitempty"`
 }
 
-// Duplicates counts rooms created in vain, by cause.
+// Duplicates counts rooms created in vain in the measured part, by cause.
 type Duplicates struct {
 	Total       int64 `json:"total"`
 	Raced       int64 `json:"raced"`
 	Overlooked  int64 `json:"overlooked"`
 	Unreachable int64 `json:"unreachable"`
+	// Warmup were raced or overlooked before the measured part. They are in no rate and
+	// not in Total, but the lock is judged on them.
+	Warmup int64 `json:"warmup,omitempty"`
 }
 
 // Quantiles of a distribution, in milliseconds.

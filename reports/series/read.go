@@ -17,13 +17,13 @@ const nsPerMS = 1e6
 
 // Read reads the histories of all repeats of one lock under one scenario. A
 // history that cannot be read is left out; what was wrong with each is in the
-// error, beside the series of the others. A cancelled ctx ends with its error.
-func Read(ctx context.Context, paths []string) (Series, error) {
+// error, beside the series of the others. A cancelled ctx ends with its error. The
+// violations, in milliseconds since the measured part began, are the judge's.
+func Read(ctx context.Context, paths []string, violationsMS []float64) (Series, error) {
 	var (
 		s       Series
 		matches []op
 		holds   []op
-		dups    []float64
 		grants  []float64
 		failed  []error
 	)
@@ -41,9 +41,6 @@ func Read(ctx context.Context, paths []string) (Series, error) {
 		s.DurationMS = max(s.DurationMS, one.durationMS())
 		matches = one.shift(matches, one.matches)
 		holds = one.shift(holds, one.acquires)
-		for _, at := range one.duplicates {
-			dups = append(dups, one.ms(at))
-		}
 		if len(s.Faults) == 0 { // the repeats follow the same timeline; the first that has it speaks
 			s.Faults = one.windows()
 		}
@@ -58,7 +55,7 @@ func Read(ctx context.Context, paths []string) (Series, error) {
 	if len(ops) == 0 {
 		s.Subject, ops = "acquisitions", holds
 	}
-	s.BinMS, s.Bins = bins(s.DurationMS, s.Repeats, ops, grants, dups)
+	s.BinMS, s.Bins = bins(s.DurationMS, s.Repeats, ops, grants, violationsMS)
 	var latencies []float64
 	for _, o := range ops {
 		if o.ok && o.dueMS >= 0 && o.dueMS < s.DurationMS {
@@ -81,10 +78,7 @@ type record struct {
 	measureNS, endNS  int64 // phases; 0 if the history has none
 	firstNS, lastNS   int64
 	matches, acquires []rawOp
-	rooms             []history.Event
-	gone              []history.Event // nodes that ended
 	faults            []history.Event
-	duplicates        []int64
 	torn              bool
 }
 
@@ -113,7 +107,6 @@ func readOne(ctx context.Context, path string) (rec *record, err error) {
 		return nil, fmt.Errorf("history %s: no events", path)
 	}
 	rec.torn = r.Torn()
-	rec.duplicates = duplicates(rec.rooms, rec.gone)
 	return rec, nil
 }
 
@@ -139,15 +132,9 @@ func (rec *record) add(e history.Event) {
 		rec.matches = append(rec.matches, rawOp{e.FromNS, e.AtNS, e.Outcome == string(locks.OutcomeOK)})
 	case history.KindAcquire:
 		rec.acquires = append(rec.acquires, rawOp{e.FromNS, e.AtNS, e.Outcome == string(locks.OutcomeOK)})
-	case history.KindRoom:
-		rec.rooms = append(rec.rooms, e)
-	case history.KindNode:
-		if e.State == "killed" || e.State == "exited" || e.State == "stopped" {
-			rec.gone = append(rec.gone, e)
-		}
 	case history.KindFault:
 		rec.faults = append(rec.faults, e)
-	case history.KindRun, history.KindReleasing, history.KindRelease, history.KindLost, history.KindGrant, history.KindOrder, history.KindClock, history.KindMachine:
+	case history.KindRun, history.KindRoom, history.KindNode, history.KindReleasing, history.KindRelease, history.KindLost, history.KindGrant, history.KindOrder, history.KindClock, history.KindMachine:
 	}
 }
 

@@ -29,7 +29,7 @@ type Bin struct {
 	// it; NaN if none was.
 	P50MS, P99MS float64
 	Availability float64
-	Duplicates   int // rooms that began in it while another of their group was starting or open
+	Violations   int // that the judge counts, begun in it
 }
 
 // Quantile is one point of the distribution of the latency.
@@ -57,7 +57,7 @@ func binWidth(durationMS float64) float64 {
 }
 
 // bins sorts the operations into bins. Rates are means over the repeats.
-func bins(durationMS float64, repeats int, ops []op, grants, duplicates []float64) (binMS float64, out []Bin) {
+func bins(durationMS float64, repeats int, ops []op, grants, violations []float64) (binMS float64, out []Bin) {
 	binMS = binWidth(durationMS)
 	n := int(math.Ceil(durationMS / binMS))
 	if n <= 0 || repeats <= 0 {
@@ -95,9 +95,9 @@ func bins(durationMS float64, repeats int, ops []op, grants, duplicates []float6
 			out[i].GrantsPerS += perS(i)
 		}
 	}
-	for _, at := range duplicates {
+	for _, at := range violations {
 		if i, in := index(at); in {
-			out[i].Duplicates++
+			out[i].Violations++
 		}
 	}
 	for i := range out {

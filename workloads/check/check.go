@@ -202,6 +202,9 @@ func (c *Checker) Findings() *Findings {
 // violation notes when the lock was first seen to fail.
 func (f *Findings) violation(t timeline, at int64) {
 	f.FirstViolationNS = min(f.FirstViolationNS, at-t.measure)
+	if len(f.ViolationsNS) < maxViolations {
+		f.ViolationsNS = append(f.ViolationsNS, at-t.measure)
+	}
 }
 
 // example keeps the first violations of each kind.

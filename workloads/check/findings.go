@@ -90,6 +90,8 @@ type Findings struct {
 	Disturbed bool
 	// FirstViolationNS is when the first one was seen; MaxInt64 without any. Of one repeat.
 	FirstViolationNS int64
+	// ViolationsNS is when each was seen, of the first maxViolations of each repeat.
+	ViolationsNS []int64
 
 	Faults   []Fault
 	Examples []Example // the first violations of each kind
@@ -117,6 +119,9 @@ type Slot struct{ OK, Failed, Unknown int64 }
 
 // SlotLength is the resolution of availability over time.
 const SlotLength = 100 * time.Millisecond
+
+// maxViolations bounds the moments that are kept to be drawn.
+const maxViolations = 10_000
 
 // Never is the time of what did not happen.
 const Never = math.MinInt64
@@ -241,6 +246,7 @@ func Merge(repeats ...*Findings) *Findings {
 		m.RoomsCreated += f.RoomsCreated
 		m.Duplicates.add(f.Duplicates)
 		m.WarmupDuplicates.add(f.WarmupDuplicates)
+		m.ViolationsNS = append(m.ViolationsNS, f.ViolationsNS...)
 		m.Holds += f.Holds
 		m.Overlaps += f.Overlaps
 		m.OverlapHolds += f.OverlapHolds

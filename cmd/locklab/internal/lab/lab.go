@@ -138,7 +138,7 @@ func brief(f *check.Findings, v check.Verdict) string {
 	if f.Run.Workload != Matchmaking || f.Overlaps > 0 {
 		parts = append(parts, fmt.Sprintf("%d overlaps in %d holds", f.Overlaps, f.Holds))
 	}
-	parts = append(parts, fmt.Sprintf("%.0f/s", f.AchievedPS()))
+	parts = append(parts, fmt.Sprintf("%.0f/s, %.1f%% of the requests served", f.AchievedPS(), 100*f.Availability()))
 	if v.Status != check.Expected && v.Status != check.NotJudged {
 		parts = append(parts, v.Why)
 	}

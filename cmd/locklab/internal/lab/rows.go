@@ -54,7 +54,11 @@ func toRow(f *check.Findings, v check.Verdict, want check.Expectation, histories
 		row.Duplicates = &result.Duplicates{
 			Total: f.Duplicates.Total(), Raced: f.Duplicates.Raced,
 			Overlooked: f.Duplicates.Overlooked, Unreachable: f.Duplicates.Unreachable,
+			Warmup: f.WarmupDuplicates.Unsafe(),
 		}
+	}
+	for _, at := range f.ViolationsNS {
+		row.ViolationsAtMS = append(row.ViolationsAtMS, ms(at))
 	}
 	stall := ms(f.StallNS)
 	row.StallMS = &stall

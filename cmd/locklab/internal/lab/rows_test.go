@@ -3,6 +3,7 @@ package lab
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"locklab/nodes/topology"
@@ -49,5 +50,21 @@ func TestPeersComeByRank(t *testing.T) {
 	file := result.File{Schema: result.Schema, Run: result.Run{ID: "x"}, Results: []result.Row{row}}
 	if err := result.Write(filepath.Join(t.TempDir(), result.FileName), file); err != nil {
 		t.Errorf("the row cannot be written: %v", err)
+	}
+}
+
+// TestRowsTellWhatTheLockIsJudgedOn: also what came before the measured part, and when.
+func TestRowsTellWhatTheLockIsJudgedOn(t *testing.T) {
+	found := &check.Findings{
+		Run:        history.Run{Lock: "redlock", Workload: Matchmaking},
+		Duplicates: check.Duplicates{Raced: 1, Unreachable: 4}, WarmupDuplicates: check.Duplicates{Raced: 2, Unreachable: 7},
+		ViolationsNS: []int64{-5e6, -4e6, 3e6}, RecoveryNS: -1,
+	}
+	row := toRow(found, check.Judge(found, check.Expectation{Safety: check.Safe}), check.Expectation{}, nil)
+	if *row.Duplicates != (result.Duplicates{Total: 5, Raced: 1, Unreachable: 4, Warmup: 2}) {
+		t.Errorf("got %+v", *row.Duplicates)
+	}
+	if want := []float64{-5, -4, 3}; !slices.Equal(row.ViolationsAtMS, want) {
+		t.Errorf("violations at %v ms, want %v", row.ViolationsAtMS, want)
 	}
 }
