@@ -155,7 +155,7 @@ func TestFailedStartShowsTheLog(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := c.Start(ctx, NodeSpec{Name: name, Role: "own", Settings: settings(t, tc.settings)})
-			if !errors.Is(err, ErrStart) {
+			if !errors.Is(err, ErrStart) || errors.Is(err, ErrLate) != (name == "never-ready") {
 				t.Fatal(err)
 			}
 			for _, want := range tc.want {

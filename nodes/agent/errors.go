@@ -19,6 +19,8 @@ var (
 	ErrConflict = errors.New("agent: conflict")
 	// ErrStart says that a node did not start or did not become ready.
 	ErrStart = errors.New("agent: node did not start")
+	// ErrLate is an ErrStart of a node that may have needed more time than it had.
+	ErrLate = fmt.Errorf("%w in time", ErrStart)
 	// ErrEventsLost says that the agent no longer has the events that were asked for.
 	ErrEventsLost = errors.New("agent: events lost")
 	// ErrClosed says that the agent was closed.
@@ -42,6 +44,7 @@ func errorKinds() []errorKind {
 		{ErrConflict, "conflict", http.StatusConflict},
 		{ErrEventsLost, "events-lost", http.StatusGone},
 		{ErrClosed, "closed", http.StatusServiceUnavailable},
+		{ErrLate, "late", http.StatusGatewayTimeout},
 		{ErrStart, "start", http.StatusInternalServerError},
 	}
 }

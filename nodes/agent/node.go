@@ -320,7 +320,7 @@ func (n *node) awaitReady(ctx context.Context, c *child, spawned bool) error {
 			cause = fmt.Errorf("it ended with %s", c.exit)
 		}
 	case <-ctx.Done():
-		cause = fmt.Errorf("it was not ready within %s: %w", n.agent.cfg.StartTimeout, ctx.Err())
+		cause = fmt.Errorf("it was not ready within %s: %w: %w", n.agent.cfg.StartTimeout, ErrLate, ctx.Err())
 	}
 	if cause == nil {
 		return nil

@@ -134,7 +134,7 @@ func (rec *record) add(e history.Event) {
 		rec.acquires = append(rec.acquires, rawOp{e.FromNS, e.AtNS, e.Outcome == string(locks.OutcomeOK)})
 	case history.KindFault:
 		rec.faults = append(rec.faults, e)
-	case history.KindRun, history.KindRoom, history.KindNode, history.KindReleasing, history.KindRelease, history.KindLost, history.KindGrant, history.KindOrder, history.KindClock, history.KindMachine:
+	case history.KindRun, history.KindRoom, history.KindNode, history.KindReleasing, history.KindRelease, history.KindLost, history.KindGrant, history.KindOrder, history.KindClock, history.KindMachine, history.KindGivenUp:
 	}
 }
 

@@ -66,6 +66,7 @@ type Checker struct {
 	hits     map[string]hit
 	clocks   map[string]int64 // error bound by host, in nanoseconds
 	machines []machineEvent
+	givenUp  []string
 	order    []string // fault ids as they came
 }
 
@@ -155,6 +156,8 @@ func (c *Checker) Add(e *history.Event) {
 		c.addFault(e)
 	case history.KindClock:
 		c.clocks[e.Host] = max(c.clocks[e.Host], e.ErrNS)
+	case history.KindGivenUp:
+		c.givenUp = append(c.givenUp, e.Error)
 	case history.KindMachine:
 		if e.Machine != nil && e.FromNS < e.AtNS {
 			c.machines = append(c.machines, machineEvent{host: e.Host, span: span{e.FromNS, e.AtNS}, Machine: *e.Machine})
@@ -186,7 +189,8 @@ func (c *Checker) Findings() *Findings {
 	c.checkLiveness(f, t)
 	slices.SortStableFunc(f.Examples, func(a, b Example) int { return int(min(max(a.AtNS-b.AtNS, -1), 1)) })
 	c.checkMachines(f, t)
-	f.Disturbed = f.isDisturbed() || len(f.Saturated) > 0
+	f.GivenUp = c.givenUp
+	f.Disturbed = f.isDisturbed() || len(f.Saturated)+len(f.GivenUp) > 0
 	if c.torn {
 		f.Incomplete = append(f.Incomplete, "the history ends in a torn line: its writer was killed")
 	}

@@ -25,6 +25,8 @@ type Findings struct {
 	// Behind lists why the generators fell behind.
 	Behind []string
 
+	// GivenUp lists why runs could not begin, go on or end. Their histories have holes.
+	GivenUp []string
 	// Hosts is what the machines did, and Saturated says which of them left the lab's
 	// processes too little, and why.
 	Hosts     []HostLoad
@@ -86,7 +88,7 @@ type Findings struct {
 	Doubts Doubts
 
 	// Disturbed says that no violation can be held against the lock: its machine was
-	// saturated, or a host was lost, or a fault was not proven, before the first of them.
+	// saturated, or the run was given up, or a host was lost, or a fault was not proven, before the first of them.
 	Disturbed bool
 	// FirstViolationNS is when the first one was seen; MaxInt64 without any. Of one repeat.
 	FirstViolationNS int64
@@ -232,6 +234,7 @@ func Merge(repeats ...*Findings) *Findings {
 		m.Events += f.Events
 		m.Incomplete = append(m.Incomplete, f.Incomplete...)
 		m.Behind = append(m.Behind, f.Behind...)
+		m.GivenUp = append(m.GivenUp, f.GivenUp...)
 		m.Saturated = append(m.Saturated, f.Saturated...)
 		m.MeasuredNS += f.MeasuredNS
 		m.Scheduled += f.Scheduled

@@ -106,7 +106,8 @@ func plural(n int64, what string) string {
 // Judge compares what was found with what was expected. A violation where safety
 // was expected is violated whatever else is wrong with the run: what was seen was
 // seen. Only after the loss of a host, or after a fault was asked for that nothing
-// proves, or on a machine that was saturated, nothing is expected any more.
+// proves, or on a machine that was saturated, or in a run that was given up, nothing is
+// expected any more.
 // For everything else the run must be sound: faults proven, load as promised,
 // history complete. What the clocks leave open is neither safe nor a violation.
 func Judge(f *Findings, want Expectation) Verdict {
@@ -201,8 +202,15 @@ func (f *Findings) fares(want Expectation) bool {
 
 // unsound says why the run cannot decide; "" if it can.
 func (f *Findings) unsound(want Expectation) string {
+	seen := ""
+	if n, what := f.Violations(); n > 0 {
+		seen = "; there were " + what
+	}
 	if len(f.Saturated) > 0 {
-		return upper(f.Saturated[0]) + "."
+		return upper(f.Saturated[0]) + seen + "."
+	}
+	if len(f.GivenUp) > 0 {
+		return "The run was given up" + seen + ": " + f.GivenUp[0] + "."
 	}
 	if lost := f.lossText(); lost != "" {
 		return lost
@@ -216,10 +224,6 @@ func (f *Findings) unsound(want Expectation) string {
 		why := ""
 		if u.Why != "" {
 			why = ": " + u.Why
-		}
-		seen := ""
-		if n, what := f.Violations(); n > 0 {
-			seen = "; there were " + what
 		}
 		return fmt.Sprintf("The fault %s (%s on %s) was not proven%s%s%s.", u.ID, u.Kind, u.Target, more, why, seen)
 	}

@@ -68,6 +68,23 @@ func TestBusyMachineJudgesNothing(t *testing.T) {
 	}
 }
 
+// TestGivenUpRunJudgesNothing: its history has holes, and the reason is told.
+func TestGivenUpRunJudgesNothing(t *testing.T) {
+	a := ordered{room: "A", worker: "w1", master: "m1", hold: "x1", from: 2000, start: 2010, open: 2060, answered: 2070}
+	twice := append(a.events(), ordered{room: "B", worker: "w2", master: "m2", hold: "x2", from: 2005, start: 2020, open: 2065, answered: 2071}.events()...)
+	given := []history.Event{{Kind: history.KindGivenUp, AtNS: 10_200 * ms, Error: "stop m1: no answer"}}
+	work := append(players(1000, 10_000, 0, 0), locking(1000, 10_000, 0, 0)...)
+	for name, events := range map[string][]history.Event{"whole": work, "with a violation": append(twice, work...), "empty": nil} {
+		v, f := judged(t, check.Expectation{Safety: check.Safe}, phases(1000, 10_000, 10_100), events, given)
+		if v.Status != check.Inconclusive || !strings.HasPrefix(v.Why, "The run was given up") || !strings.HasSuffix(v.Why, ": stop m1: no answer.") {
+			t.Errorf("%s: %s: %s", name, v.Status, v.Why)
+		}
+		if n, _ := f.Violations(); n > 0 != strings.Contains(v.Why, "there were") {
+			t.Errorf("%s: %d violations, %s", name, n, v.Why)
+		}
+	}
+}
+
 // TestCalmRepeatConvictsAlone: a busy repeat does not hide what a calm one has seen.
 func TestCalmRepeatConvictsAlone(t *testing.T) {
 	calm := phases(1000, 10_000, 10_100)

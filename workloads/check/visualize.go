@@ -96,7 +96,7 @@ func (p *picture) add(e *history.Event) {
 		}
 	case history.KindNode, history.KindFault:
 		p.beside = append(p.beside, *e)
-	case history.KindRun, history.KindMatch, history.KindGrant, history.KindOrder, history.KindClock, history.KindMachine:
+	case history.KindRun, history.KindMatch, history.KindGrant, history.KindOrder, history.KindClock, history.KindMachine, history.KindGivenUp:
 	}
 }
 

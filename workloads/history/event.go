@@ -57,6 +57,9 @@ const (
 	// its agent measured; without a Host it is the controller's machine, with all hosts
 	// that have no such events of their own.
 	KindMachine Kind = "machine"
+	// KindGivenUp is recorded by the controller when a run could not begin, go on or end
+	// in the time for that; Error says why. What the run did since may be missing.
+	KindGivenUp Kind = "given-up"
 )
 
 // FaultHostLoss is the Fault of a host that went away although no scenario asked
@@ -86,7 +89,7 @@ type Event struct {
 	Hold     string `json:"hold,omitempty"`
 	Resource string `json:"resource,omitempty"`
 	Outcome  string `json:"outcome,omitempty"` // ok, failed, unknown
-	Error    string `json:"error,omitempty"`   // one word, see locks.ErrorKind; of a fault: why it is unproven
+	Error    string `json:"error,omitempty"`   // one word, see locks.ErrorKind; of a fault and of a run given up: why
 	Token    uint64 `json:"token,omitempty"`
 	Messages uint64 `json:"messages,omitempty"` // protocol messages the node's lock client has sent so far
 	Count    uint64 `json:"count,omitempty"`    // operations that the event stands for; absent means one

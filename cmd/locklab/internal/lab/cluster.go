@@ -32,12 +32,12 @@ type cluster struct {
 }
 
 // up brings the cluster of one run up, from machines that are empty. Its error is
-// errHostLost if a host that the run needs is gone.
+// errHostLost if a host that the run needs is gone, errGivenUp if a machine is too slow.
 func (f *fleet) up(ctx context.Context, topo *topology.Topology, p plan, rec history.Recorder, logDir string) (_ *cluster, err error) {
 	c := &cluster{fleet: f, topo: topo, plan: p, addrs: map[string]map[string]string{}, recorder: rec, logDir: logDir, endWatch: func() {}}
 	defer func() {
 		if err != nil {
-			err = c.blameLosses(ctx, err)
+			err = giveUp(c.blameLosses(ctx, err))
 			err = errors.Join(err, c.down(ctx))
 		}
 	}()

@@ -62,7 +62,8 @@ var errInterrupted = errors.New("interrupted")
 // run brings the cluster up, lets the workload and the scenario run, takes the
 // cluster down, and judges the history. An interrupted run gives the findings of
 // what there is, with errInterrupted, if it had begun to measure. A run that lost a
-// host gives findings that decide nothing, also if it could not even begin.
+// host, or had to be given up, gives findings that decide nothing, also if it could not
+// even begin.
 func (x *experiment) run(ctx context.Context) (*check.Findings, error) {
 	path := filepath.Join(x.config.Dir, x.historyFile())
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -73,6 +74,11 @@ func (x *experiment) run(ctx context.Context) (*check.Findings, error) {
 		return nil, err
 	}
 	measured, runErr := x.record(ctx, file)
+	if errors.Is(runErr, errGivenUp) && ctx.Err() == nil { // so says the history, and decides nothing
+		x.fleet.log.Warn("the run was given up", "run", x.name(), "error", runErr)
+		file.Record(history.Event{Kind: history.KindGivenUp, AtNS: clock.Mono(), Error: firstLine(runErr)})
+		measured, runErr = true, nil
+	}
 	if err := file.Close(); err != nil {
 		return nil, errors.Join(runErr, fmt.Errorf("write history: %w", err))
 	}
@@ -108,12 +114,16 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 	}
 	defer func() {
 		x.display.Advance(x.config.aboutRun(), "stopping")
-		err = errors.Join(err, c.down(ctx))
+		down := c.down(ctx)
+		if err == nil {
+			down = giveUp(down)
+		}
+		err = errors.Join(err, down)
 	}()
 	rec.Begin(x.head(c.measureRTT(ctx)))
 	measured, err = x.measure(ctx, c, rec)
 	if err != nil && ctx.Err() == nil {
-		err = c.blameLosses(ctx, err)
+		err = giveUp(c.blameLosses(ctx, err))
 	}
 	return measured, err
 }

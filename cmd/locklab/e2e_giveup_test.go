@@ -1,0 +1,79 @@
+//go:build e2e
+
+package main_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"locklab/reports/result"
+)
+
+// TestE2ESlowStopEndsOneRun: an agent that does not stop a node in time costs the run,
+// not the comparison, and leaves no process behind.
+func TestE2ESlowStopEndsOneRun(t *testing.T) {
+	t.Run("comparison", slowStop) // whose hosts are gone when it is over
+	nothingLeft(t)
+}
+
+func slowStop(t *testing.T) {
+	master := &awayHost{name: "master-a", zone: "a", role: "master", addr: freeAddr(t)}
+	worker := &awayHost{name: "worker-c", zone: "c", role: "worker", addr: freeAddr(t)}
+	for _, h := range []*awayHost{master, worker} {
+		h.start(t)
+		t.Cleanup(func() { h.kill(t) })
+	}
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: master.addr})
+	proxy.FlushInterval = -1 // events come one by one
+	var slow atomic.Bool
+	between := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/stop") && slow.CompareAndSwap(false, true) {
+			<-r.Context().Done() // until the controller gives up
+			return
+		}
+		r.Host = master.addr
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(between.Close)
+	yaml := fmt.Sprintf("name: seoul-2az\nsummary: one slow agent\nzones:\n  - {name: ap-northeast-2a, short: a}\n  - {name: ap-northeast-2c, short: c}\n"+
+		"latency: {inside: {rtt: 0.2ms}, between: {rtt: 1ms}}\nhosts:\n"+
+		"  - {name: master-a, zone: a, agent: %q, nodes: [{name: master-a, role: master}]}\n"+
+		"  - {name: worker-c, zone: c, agent: \"http://%s\", nodes: [{name: worker-c, role: worker}]}\n", between.URL, worker.addr)
+	dir := filepath.Join(t.TempDir(), "out")
+	out := run(t, append(os.Environ(), "LOCKLAB_TOKEN="+lossToken), "run", "--topology", write(t, "slow.yaml", yaml),
+		"--locks", "local,multiphase", "--scenarios", "baseline", "--duration", "1s", "--out", dir)
+	file := read(t, dir)
+	first, second := row(t, file, "local", "baseline"), row(t, file, "multiphase", "baseline")
+	if first.Verdict.Status != result.StatusInconclusive || !recorded(t, dir, first, `"kind":"given-up"`) {
+		t.Errorf("the run whose node was not stopped: %s: %s; want inconclusive, and the history says that it was given up", first.Verdict.Status, first.Verdict.Why)
+	}
+	if second.Matches == 0 || recorded(t, dir, second, `"kind":"given-up"`) {
+		t.Errorf("the run after it: %d matches, %s", second.Matches, second.Verdict.Why)
+	}
+	if t.Failed() || out.code == 1 {
+		t.Errorf("exit code %d, it said:\n%s\n%s", out.code, out.stdout, out.stderr)
+	}
+}
+
+// recorded says whether a history of the row has the text.
+func recorded(t *testing.T, dir string, r result.Row, text string) bool {
+	t.Helper()
+	for _, path := range r.Histories {
+		data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(path)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(data), text) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,47 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"locklab/nodes/agent"
+)
+
+// TestOnlyLackOfTimeGivesUp: what would be the same in the next run ends the comparison.
+func TestOnlyLackOfTimeGivesUp(t *testing.T) {
+	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	defer slow.Close()
+	a := agent.NewClient(slow.URL, "")
+	defer a.Close()
+	limited, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	_, clientErr := (&http.Client{Timeout: time.Millisecond}).Get(slow.URL)
+	for name, err := range map[string]error{
+		"agent does not answer": a.Stop(limited, "n"),
+		"node is not ready":     fmt.Errorf("start n: %w", &agent.Error{Kind: "late", Status: http.StatusGatewayTimeout}),
+		"events were lost":      fmt.Errorf("drain events: %w", &agent.Error{Kind: "events-lost", Status: http.StatusGone}),
+		"client's own limit":    clientErr,
+		"one of two":            errors.Join(errors.New("other"), a.Stop(limited, "n")),
+	} {
+		if got := giveUp(err); !errors.Is(got, errGivenUp) || !errors.Is(got, err) {
+			t.Errorf("%s: %v is not given up: %v", name, err, got)
+		}
+	}
+	slow.Close()
+	for name, err := range map[string]error{
+		"nothing":         nil,
+		"node that fails": fmt.Errorf("start n: %w", &agent.Error{Kind: "start", Status: http.StatusInternalServerError}),
+		"no agent":        a.Stop(t.Context(), "n"),
+		"a lost host":     fmt.Errorf("%w: h: %w", errHostLost, context.DeadlineExceeded),
+		"anything else":   errors.New("no such file"),
+	} {
+		if errors.Is(giveUp(err), errGivenUp) {
+			t.Errorf("%s: %v was given up", name, err)
+		}
+	}
+}
