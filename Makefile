@@ -7,10 +7,10 @@ TOOLS := $(CURDIR)/.tools
 RERUN ?=
 rerun := $(if $(RERUN),--rerun-fails=$(RERUN) --rerun-fails-max-failures=3 --rerun-fails-abort-on-data-race)
 
-.PHONY: help build test check race e2e bench fuzz screenshot sample deps clean
+.PHONY: help build test check race e2e bench fuzz fuzz-long screenshot sample deps clean
 
 help: ## list the targets
-	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /  \1\t/' | expand -t 16
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 16
 
 build: ## bin/locklab
 	go build -o bin/locklab ./cmd/locklab
@@ -37,11 +37,19 @@ bench: deps ## the figures to reach, as ratios of interleaved runs
 	go build -o bin/bench ./cmd/bench
 	bin/bench
 
-fuzz: ## every fuzz target for ten seconds
-	@set -e; for pkg in $$(go list ./...); do \
+# FUZZ=parsers takes those that read what users write; or any packages.
+FUZZ ?= ./...
+FUZZTIME ?= 10s
+parsers := ./locks ./locks/strictyaml ./nodes/topology ./chaos/scenario ./nodes/agent ./workloads/history ./reports/result
+
+fuzz: ## every fuzz target for ten seconds (FUZZ=parsers: of the parsers of user files)
+	@set -e; for pkg in $$(go list $(if $(filter parsers,$(FUZZ)),$(parsers),$(FUZZ))); do \
 		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
-			echo "$$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime 10s $$pkg; \
+			echo "$$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x $$pkg; \
 		done; done
+
+fuzz-long: ## a million inputs for every fuzz target: for the night
+	$(MAKE) fuzz FUZZTIME=1000000x
 
 sample: deps ## run the headline comparison again and keep it in reports/sample
 	rm -rf reports/sample

@@ -55,7 +55,7 @@ func startChecker(context.Context) (subject, peer measurement, stop func(), err 
 	}
 	return func(context.Context, time.Duration) (float64, error) {
 		began := time.Now()
-		f, err := check.File(path, check.Options{})
+		f, err := check.File(context.Background(), path, check.Options{})
 		if err != nil {
 			return 0, fmt.Errorf("check history: %w", err)
 		}

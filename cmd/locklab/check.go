@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -29,30 +30,34 @@ Exit codes: 0 as expected, or nothing is expected of the lock; 2 not as expected
   locklab check --visualize first.html reports/runs/A/histories/none/baseline.mutex.1.jsonl`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			found, err := lab.Check(args[0])
-			if err != nil {
-				return err
-			}
-			verdict := check.Judge(found, check.ExpectationOf(found.Run))
-			printFindings(cmd.OutOrStdout(), args[0], found, verdict)
-			if visual != "" {
-				if err := visualize(visual, args[0], found); err != nil {
-					return err
-				}
-				fmt.Fprintf(cmd.OutOrStdout(), "drawn: %s\n", visual)
-			}
-			switch verdict.Status {
-			case check.Violated:
-				return &exitError{code: exitViolated}
-			case check.Inconclusive, check.ControlSilent:
-				return &exitError{code: exitInconclusive}
-			case check.Expected, check.NotJudged:
-			}
-			return nil
+			return interruptible(cmd.Context(), func() error { return runCheck(cmd, args[0], visual) })
 		},
 	}
 	cmd.Flags().StringVar(&visual, "visualize", "", "HTML file to draw the history around the first violation into")
 	return cmd
+}
+
+func runCheck(cmd *cobra.Command, path, visual string) error {
+	found, err := lab.Check(cmd.Context(), path)
+	if err != nil {
+		return err
+	}
+	verdict := check.Judge(found, check.ExpectationOf(found.Run))
+	printFindings(cmd.OutOrStdout(), path, found, verdict)
+	if visual != "" {
+		if err := visualize(cmd.Context(), visual, path, found); err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "drawn: %s\n", visual)
+	}
+	switch verdict.Status {
+	case check.Violated:
+		return &exitError{code: exitViolated}
+	case check.Inconclusive, check.ControlSilent:
+		return &exitError{code: exitInconclusive}
+	case check.Expected, check.NotJudged:
+	}
+	return nil
 }
 
 func printFindings(w io.Writer, path string, f *check.Findings, v check.Verdict) {
@@ -74,7 +79,7 @@ func printFindings(w io.Writer, path string, f *check.Findings, v check.Verdict)
 const drawMargin = 50 * time.Millisecond
 
 // visualize draws the surroundings of the first violation that concerns holds.
-func visualize(target, path string, f *check.Findings) (err error) {
+func visualize(ctx context.Context, target, path string, f *check.Findings) (err error) {
 	i := slices.IndexFunc(f.Examples, func(e check.Example) bool { return e.Resource != "" })
 	if i < 0 {
 		return errors.New("--visualize: nothing was violated, so there is nothing to draw")
@@ -84,6 +89,6 @@ func visualize(target, path string, f *check.Findings) (err error) {
 		return fmt.Errorf("--visualize: %w", err)
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	_, err = check.VisualizeFile(out, path, check.Around(f.Examples[i], drawMargin))
+	_, err = check.VisualizeFile(ctx, out, path, check.Around(f.Examples[i], drawMargin))
 	return err
 }

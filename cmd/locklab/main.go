@@ -10,7 +10,8 @@ import (
 	"syscall"
 )
 
-// Exit codes of every command; DESIGN of the command line, relied on by scripts.
+// Exit codes of every command; DESIGN of the command line, relied on by scripts. A
+// crash has none of them, see crashByAbort.
 const (
 	exitOK            = 0
 	exitCannotRun     = 1   // bad input, a missing server
@@ -35,7 +36,10 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-func main() { os.Exit(execute()) }
+func main() {
+	crashByAbort()
+	os.Exit(survive(os.Stderr, execute))
+}
 
 func execute() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -171,6 +171,36 @@ var regressions = map[string][]regression{
 			"locklab run --topology F, with F: 300,000 times [",
 			"locks/strictyaml.TestDepthIsBounded",
 		},
+		{
+			"a crash, and SIGQUIT, ended with exit code 2, which means violated",
+			"kill -QUIT the pid of locklab agent",
+			"cmd/locklab.TestCrashIsNoVerdict",
+		},
+		{
+			"an error bound of 2^63-1 overflowed and made a violation of a doubt; a history of another version was judged",
+			`locklab check H, with "err_ns":9223372036854775807 in an event of H`,
+			"workloads/history.TestFiguresThatCannotBeCountedWith",
+		},
+		{
+			"counts of a result could overflow into a sum that looked right",
+			`locklab report DIR, with duplicates of 2^63-1 raced and overlooked, and -2 in total`,
+			"reports/result.TestReadNamesFileLineAndField",
+		},
+		{
+			"a long history was read to its end in spite of SIGINT, and its verdict was the exit code",
+			"locklab check H, with H of 1.9 GB, and Ctrl-C",
+			"cmd/locklab.TestE2ECheckIsInterrupted",
+		},
+		{
+			"a pipe in place of a file was waited for, in spite of all signals",
+			"mkfifo D/result.json; locklab report D",
+			"cmd/locklab.TestE2EPipesAreRefused",
+		},
+		{
+			"fuzzing the checker ran 2,642 inputs where other targets ran a million",
+			"make fuzz FUZZ=./workloads/check",
+			"workloads/check.FuzzEvents",
+		},
 	},
 
 	"reports": {

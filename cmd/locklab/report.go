@@ -39,11 +39,13 @@ is interrupted.`,
 			default:
 				out = filepath.Join("reports", "runs", "comparison-"+stamp())
 			}
-			if err := reports.Generate(cmd.Context(), dirs, out); err != nil {
-				return err
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "report: %s\n", filepath.Join(out, "index.html"))
-			return nil
+			return interruptible(cmd.Context(), func() error {
+				if err := reports.Generate(cmd.Context(), dirs, out); err != nil {
+					return err
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "report: %s\n", filepath.Join(out, "index.html"))
+				return nil
+			})
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "directory to write to (default: the one that is read; for several, a new one below reports/runs)")

@@ -14,10 +14,21 @@ import (
 // FileName is the name of the result in a run's directory.
 const FileName = "result.json"
 
+// maxBytes bounds a result: a row is a few kilobytes.
+const maxBytes = 64 << 20
+
 // Read reads and validates a result. Errors name the file and the field, such as
 // results[3].verdict.status, and say what would be right. Fields that this
 // version does not know are ignored, so that older programs read newer files.
 func Read(path string) (File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return File{}, fmt.Errorf("read result: %w", err)
+	}
+	// Opening a pipe would wait for a writer.
+	if !info.Mode().IsRegular() || info.Size() > maxBytes {
+		return File{}, fmt.Errorf("%s: want a regular file of at most %d bytes: %w", path, maxBytes, ErrInvalid)
+	}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return File{}, fmt.Errorf("read result: %w", err)

@@ -53,6 +53,11 @@ func (r Row) validate() error {
 			return invalid(n.field, *n.value, "0 or more")
 		}
 	}
+	for _, n := range r.counts() {
+		if n.value < 0 || n.value > maxCount {
+			return invalid(n.field, n.value, fmt.Sprintf("0 to %d", int64(maxCount)))
+		}
+	}
 	if r.Repeats < 0 {
 		return invalid("repeats", r.Repeats, "0 or more")
 	}
@@ -96,6 +101,40 @@ func invalid(field string, have any, want string) error {
 		have = fmt.Sprintf("%q", text)
 	}
 	return fmt.Errorf("%s: have %v, want %s: %w", field, have, want, ErrInvalid)
+}
+
+// maxCount bounds whatever is counted, so that sums of it cannot overflow.
+const maxCount = 1 << 53
+
+// count is one counted figure of a row and its name in the file.
+type count struct {
+	field string
+	value int64
+}
+
+func (r *Row) counts() []count {
+	all := []count{{"matches", r.Matches}}
+	for _, c := range []struct {
+		field string
+		value *int64
+	}{
+		{"rooms_created", r.RoomsCreated},
+		{"overlaps", r.Overlaps},
+		{"stale_writes", r.StaleWrites},
+		{"fenced_writes", r.FencedWrites},
+	} {
+		if c.value != nil {
+			all = append(all, count{c.field, *c.value})
+		}
+	}
+	if d := r.Duplicates; d != nil {
+		all = append(all, count{"duplicates.total", d.Total}, count{"duplicates.raced", d.Raced},
+			count{"duplicates.overlooked", d.Overlooked}, count{"duplicates.unreachable", d.Unreachable})
+	}
+	for kind, n := range r.Errors {
+		all = append(all, count{"errors." + kind, n})
+	}
+	return all
 }
 
 // number is one measured figure of a row and its name in the file.

@@ -83,7 +83,7 @@ type record struct {
 }
 
 func readOne(ctx context.Context, path string) (rec *record, err error) {
-	r, err := history.Open(path)
+	r, err := history.Open(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -99,9 +99,6 @@ func readOne(ctx context.Context, path string) (rec *record, err error) {
 			return nil, err
 		}
 		rec.add(e)
-		if r.Lines()%4096 == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
 	}
 	if rec.firstNS == math.MaxInt64 {
 		return nil, fmt.Errorf("history %s: no events", path)

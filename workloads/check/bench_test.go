@@ -57,7 +57,7 @@ func BenchmarkFile(b *testing.B) {
 	b.ReportAllocs()
 	runtime.GC()
 	for b.Loop() {
-		f, err := check.File(path, check.Options{})
+		f, err := check.File(b.Context(), path, check.Options{})
 		if err != nil || f.Events < 1_000_000 || f.Duplicates.Total() != 0 || f.Overlaps != 0 || f.TokensBroken != 0 {
 			b.Fatalf("%v: %+v", err, f)
 		}
@@ -75,7 +75,7 @@ func BenchmarkMutexFile(b *testing.B) {
 			path := writeMutexHistory(b, 1_000_000, resources)
 			runtime.GC()
 			for b.Loop() {
-				f, err := check.File(path, check.Options{})
+				f, err := check.File(b.Context(), path, check.Options{})
 				if err != nil || f.Events < 1_000_000 || f.Overlaps != 0 || len(f.Peers) != 3 || f.PeerFairness < 0.99 {
 					b.Fatalf("%v: %+v", err, f)
 				}

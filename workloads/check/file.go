@@ -1,6 +1,7 @@
 package check
 
 import (
+	"context"
 	"errors"
 	"io"
 
@@ -17,9 +18,10 @@ type batch struct {
 }
 
 // File judges a history file, gzipped or not, without loading it as a whole. One
-// goroutine decodes while another one checks.
-func File(path string, opts Options) (f *Findings, err error) {
-	r, err := history.Open(path)
+// goroutine decodes while another one checks. It ends with the context's error when
+// that is done.
+func File(ctx context.Context, path string, opts Options) (f *Findings, err error) {
+	r, err := history.Open(ctx, path)
 	if err != nil {
 		return nil, err
 	}

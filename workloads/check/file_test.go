@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestFileIsAsEvents(t *testing.T) {
 	path := writeHistory(t, 12_000) // several batches
-	events, torn, err := history.ReadFile(path)
+	events, torn, err := history.ReadFile(t.Context(), path)
 	if err != nil || torn {
 		t.Fatal(torn, err)
 	}
@@ -40,7 +40,7 @@ func TestFileIsAsEvents(t *testing.T) {
 	}
 	want := check.Events(events, check.Options{})
 	for _, p := range []string{path, zipped} {
-		got, err := check.File(p, check.Options{})
+		got, err := check.File(t.Context(), p, check.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +70,7 @@ func TestDamagedFiles(t *testing.T) {
 	if err := os.WriteFile(path, text[:len(text)-7], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, err := check.File(path, check.Options{})
+	f, err := check.File(t.Context(), path, check.Options{})
 	if err != nil || len(f.Incomplete) != 1 || !strings.Contains(f.Incomplete[0], "torn") {
 		t.Errorf("torn: %+v, %v", f, err)
 	}
@@ -87,13 +87,13 @@ func TestDamagedFiles(t *testing.T) {
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := check.File(path, check.Options{}); err == nil || !strings.Contains(err.Error(), "torn.jsonl:") || errors.Is(err, io.EOF) {
+	if _, err := check.File(t.Context(), path, check.Options{}); err == nil || !strings.Contains(err.Error(), "torn.jsonl:") || errors.Is(err, io.EOF) {
 		t.Errorf("broken: %v", err)
 	}
-	if _, err := check.VisualizeFile(io.Discard, path, check.Window{}); err == nil {
+	if _, err := check.VisualizeFile(t.Context(), io.Discard, path, check.Window{}); err == nil {
 		t.Error("a broken file was drawn")
 	}
-	if _, err := check.File(path+"x", check.Options{}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := check.File(t.Context(), path+"x", check.Options{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing: %v", err)
 	}
 }

@@ -225,30 +225,3 @@ func TestDuplicatesAgainstNaive(t *testing.T) {
 		}
 	})
 }
-
-// FuzzEvents feeds whatever decodes as events: nothing may panic or hang.
-func FuzzEvents(f *testing.F) {
-	var text []byte
-	for _, e := range simulate(staleLease, 1, 30) {
-		text = append(history.AppendJSON(text, &e), '\n')
-	}
-	f.Add(text)
-	f.Add([]byte(`{"kind":"room","at_ns":-9223372036854775808,"state":"open"}` + "\n" + `{"kind":"room","at_ns":9223372036854775807,"state":"starting"}`))
-	f.Add([]byte(`{"kind":"phase","state":"measure","at_ns":-9223372036854775808}` + "\n" + `{"kind":"phase","state":"drain","at_ns":9223372036854775807}`))
-	f.Fuzz(func(_ *testing.T, text []byte) {
-		r, err := history.NewReader("fuzz", bytes.NewReader(text))
-		if err != nil {
-			return
-		}
-		var events []history.Event
-		for {
-			var e history.Event
-			if r.Next(&e) != nil {
-				break
-			}
-			events = append(events, e)
-		}
-		found := check.Events(events, check.Options{})
-		check.Judge(check.Merge(found, found), check.Expectation{Safety: check.Safe, Liveness: []check.Liveness{check.Live}})
-	})
-}

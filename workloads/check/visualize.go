@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -51,8 +52,8 @@ func Visualize(w io.Writer, events []history.Event, win Window) (porcupine.Check
 }
 
 // VisualizeFile is [Visualize] for a history file.
-func VisualizeFile(w io.Writer, path string, win Window) (result porcupine.CheckResult, err error) {
-	r, err := history.Open(path)
+func VisualizeFile(ctx context.Context, w io.Writer, path string, win Window) (result porcupine.CheckResult, err error) {
+	r, err := history.Open(ctx, path)
 	if err != nil {
 		return porcupine.Unknown, err
 	}

@@ -3,6 +3,7 @@ package history_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,8 +11,10 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -40,7 +43,7 @@ func TestWriterFromManyGoroutines(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	events, torn, err := history.ReadFile(path)
+	events, torn, err := history.ReadFile(t.Context(), path)
 	if err != nil || torn || len(events) != writers*each {
 		t.Fatalf("got %d events, torn %v, %v", len(events), torn, err)
 	}
@@ -143,7 +146,7 @@ func TestReaderForgivesOnlyATornEnd(t *testing.T) {
 				if err := os.WriteFile(path, text, 0o600); err != nil {
 					t.Fatal(err)
 				}
-				events, torn, err := history.ReadFile(path)
+				events, torn, err := history.ReadFile(t.Context(), path)
 				if c.wantErr != "" {
 					if err == nil || !strings.Contains(err.Error(), c.wantErr) {
 						t.Fatalf("error %v, want one with %q", err, c.wantErr)
@@ -164,7 +167,7 @@ func TestTornGzip(t *testing.T) {
 		fmt.Fprintf(&text, `{"kind":"match","at_ns":%d,"room":"%x"}`+"\n", i+1, i*i*i)
 	}
 	zipped := gzipped(t, text.Bytes())
-	r, err := history.NewReader("torn.gz", bytes.NewReader(zipped[:len(zipped)/2]))
+	r, err := history.NewReader(t.Context(), "torn.gz", bytes.NewReader(zipped[:len(zipped)/2]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +207,7 @@ func gzipped(t *testing.T, text []byte) []byte {
 }
 
 func TestReaderBoundsLines(t *testing.T) {
-	r, err := history.NewReader("long", io.LimitReader(endless{}, 64<<20))
+	r, err := history.NewReader(t.Context(), "long", io.LimitReader(endless{}, 64<<20))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,4 +224,68 @@ func (endless) Read(p []byte) (int, error) {
 		p[i] = 'x'
 	}
 	return len(p), nil
+}
+
+// TestFiguresThatCannotBeCountedWith: an error bound of 2^63-1 used to overflow, and
+// made a violation of a doubt.
+func TestFiguresThatCannotBeCountedWith(t *testing.T) {
+	for line, want := range map[string]string{
+		`{"kind":"match","at_ns":9223372036854775807}`:                                  "at_ns: have 9223372036854775807, want -1152921504606846976 to",
+		`{"kind":"match","at_ns":-9223372036854775808}`:                                 "at_ns: have -9223372036854775808",
+		`{"kind":"match","at_ns":1,"from_ns":4611686018427387904}`:                      "from_ns: have 4611686018427387904",
+		`{"kind":"match","at_ns":1,"sent_ns":-4611686018427387904}`:                     "sent_ns: have -4611686018427387904",
+		`{"kind":"match","at_ns":1,"err_ns":9223372036854775807}`:                       "err_ns: have 9223372036854775807, want 0 to",
+		`{"kind":"match","at_ns":1,"err_ns":-1}`:                                        "err_ns: have -1",
+		`{"kind":"match","at_ns":1,"count":18446744073709551615}`:                       "count: have 18446744073709551615",
+		`{"kind":"match","at_ns":1,"messages":18446744073709551615}`:                    "messages: have 18446744073709551615",
+		`{"kind":"run","run":{"schema":"locklab/history/v9"}}`:                          `run.schema: have "locklab/history/v9", want "locklab/history/v1"`,
+		`{"kind":"run","run":{}}`:                                                       `run.schema: have ""`,
+		`{"kind":"run","run":{"schema":"locklab/history/v1","duration_ns":-1}}`:         "run.duration_ns: have -1",
+		`{"kind":"run","run":{"schema":"locklab/history/v1","warmup_ns":1e18}}`:         "warmup_ns",
+		`{"kind":"run","run":{"schema":"locklab/history/v1","offered_per_s":-1}}`:       "run.offered_per_s: have -1",
+		`{"kind":"run","run":{"schema":"locklab/history/v1","planned":[{"at_ns":-5}]}}`: "run.planned[0].at_ns: have -5",
+	} {
+		r, err := history.NewReader(t.Context(), "h.jsonl", strings.NewReader(`{"kind":"phase","at_ns":1}`+"\n"+line+"\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var e history.Event
+		if err := r.Next(&e); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Next(&e); err == nil || !strings.HasPrefix(err.Error(), "h.jsonl:2: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\ngot  %v\nwant %s", line, err, want)
+		}
+	}
+}
+
+func TestOpenWantsARegularFileAndEndsWithItsContext(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{pipe, t.TempDir(), "/dev/zero"} {
+		if _, err := history.Open(t.Context(), path); err == nil || !strings.Contains(err.Error(), path+" is not a regular file") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := history.NewReader(ctx, "endless", blank{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(time.Millisecond, cancel)
+	if err := r.Next(new(history.Event)); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// blank is an endless file of empty lines.
+type blank struct{}
+
+func (blank) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = '\n'
+	}
+	return len(b), nil
 }

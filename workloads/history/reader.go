@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,13 +26,18 @@ type Reader struct {
 	torn    bool
 }
 
-// Open opens a history file, gzipped or not (its first bytes tell).
-func Open(path string) (*Reader, error) {
+// Open opens a history file, gzipped or not (its first bytes tell). Reading ends with
+// the context's error when that is done.
+func Open(ctx context.Context, path string) (*Reader, error) {
+	// Opening a pipe would wait for a writer.
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("open history: %s is not a regular file: want a history that locklab wrote", path)
+	}
 	f, err := os.Open(path) //nolint:gosec // the user names the file to read
 	if err != nil {
 		return nil, fmt.Errorf("open history: %w", err)
 	}
-	r, err := NewReader(path, f)
+	r, err := NewReader(ctx, path, f)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -40,9 +46,9 @@ func Open(path string) (*Reader, error) {
 }
 
 // NewReader reads a history from in, gzipped or not. The name is for errors.
-func NewReader(name string, in io.Reader) (*Reader, error) {
+func NewReader(ctx context.Context, name string, in io.Reader) (*Reader, error) {
 	const size = 256 << 10
-	r := &Reader{name: name, in: bufio.NewReaderSize(in, size), decoder: NewDecoder()}
+	r := &Reader{name: name, in: bufio.NewReaderSize(until(ctx, in), size), decoder: NewDecoder()}
 	magic, err := r.in.Peek(2)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("read history %s: %w", name, err)
@@ -54,9 +60,24 @@ func NewReader(name string, in io.Reader) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read history %s: %w", name, err)
 	}
-	r.in = bufio.NewReaderSize(zip, size) // zip has nothing to close
+	r.in = bufio.NewReaderSize(until(ctx, zip), size) // zip has nothing to close
 	return r, nil
 }
+
+// until reads from in as long as the context lasts: once a buffer is soon enough, and
+// costs nothing.
+func until(ctx context.Context, in io.Reader) io.Reader {
+	return readFunc(func(b []byte) (int, error) {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		return in.Read(b)
+	})
+}
+
+type readFunc func(b []byte) (int, error)
+
+func (f readFunc) Read(b []byte) (int, error) { return f(b) }
 
 // Next reads the next event into e, whose strings and lists may be kept. It
 // returns io.EOF at the end, also when the last line was torn: see [Reader.Torn].
@@ -70,7 +91,9 @@ func (r *Reader) Next(e *Event) error {
 		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
 		}
-		err = r.decoder.Decode(line, e)
+		if err = r.decoder.Decode(line, e); err == nil {
+			err = e.validate()
+		}
 		switch {
 		case err == nil:
 			return nil
@@ -129,8 +152,8 @@ func (r *Reader) read() (line []byte, whole bool, err error) {
 
 // ReadFile reads a whole history into memory: about 400 bytes an event. Torn is
 // true if the last line was torn. Those who can go event by event use [Open].
-func ReadFile(path string) (events []Event, torn bool, err error) {
-	r, err := Open(path)
+func ReadFile(ctx context.Context, path string) (events []Event, torn bool, err error) {
+	r, err := Open(ctx, path)
 	if err != nil {
 		return nil, false, err
 	}

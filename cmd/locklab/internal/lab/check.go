@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,12 +12,12 @@ import (
 )
 
 // Check judges a history as a comparison does.
-func Check(path string) (*check.Findings, error) {
-	measured, err := measuredTime(path)
+func Check(ctx context.Context, path string) (*check.Findings, error) {
+	measured, err := measuredTime(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	return check.File(path, check.Options{Stall: stallLimit(measured)})
+	return check.File(ctx, path, check.Options{Stall: stallLimit(measured)})
 }
 
 // stallLimit is from when on a time without grants is a stall: a second, or less in
@@ -24,8 +25,8 @@ func Check(path string) (*check.Findings, error) {
 func stallLimit(measured time.Duration) time.Duration { return min(time.Second, measured/8) }
 
 // measuredTime is how long the measured part was to last, as the first event says.
-func measuredTime(path string) (_ time.Duration, err error) {
-	r, err := history.Open(path)
+func measuredTime(ctx context.Context, path string) (_ time.Duration, err error) {
+	r, err := history.Open(ctx, path)
 	if err != nil {
 		return 0, err
 	}

@@ -91,7 +91,7 @@ func (x *experiment) run(ctx context.Context) (*check.Findings, error) {
 	if !measured || (runErr != nil && !errors.Is(runErr, errInterrupted)) {
 		return nil, runErr
 	}
-	findings, err := Check(path)
+	findings, err := Check(context.WithoutCancel(ctx), path) // an interrupted run is judged, too
 	if err != nil {
 		return nil, err
 	}

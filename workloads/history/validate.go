@@ -1,0 +1,67 @@
+package history
+
+import (
+	"fmt"
+	"time"
+)
+
+const (
+	// maxTimeNS bounds every time and every error bound, either way: a few of them can
+	// be added without an overflow, which would turn a late event into an early one.
+	maxTimeNS = 1 << 60 // 36 years
+	// maxSpanNS bounds the parts of a run.
+	maxSpanNS = int64(1000 * time.Hour)
+	// maxCount bounds what events are summed up by.
+	maxCount = 1 << 40
+)
+
+// validate refuses figures that cannot be counted with, and files of another version.
+// Errors name the field, by its name in the file.
+func (e *Event) validate() error {
+	late := func(t int64) bool { return t > maxTimeNS || t < -maxTimeNS }
+	switch {
+	case late(e.AtNS):
+		return outOfRange("at_ns", e.AtNS, -maxTimeNS, maxTimeNS)
+	case late(e.FromNS):
+		return outOfRange("from_ns", e.FromNS, -maxTimeNS, maxTimeNS)
+	case late(e.SentNS):
+		return outOfRange("sent_ns", e.SentNS, -maxTimeNS, maxTimeNS)
+	case e.ErrNS < 0 || e.ErrNS > maxTimeNS:
+		return outOfRange("err_ns", e.ErrNS, 0, maxTimeNS)
+	case e.Count > maxCount:
+		return outOfRange("count", e.Count, 0, maxCount)
+	case e.Messages > maxCount:
+		return outOfRange("messages", e.Messages, 0, maxCount)
+	case e.Run != nil:
+		return e.Run.validate()
+	}
+	return nil
+}
+
+func (r *Run) validate() error {
+	if r.Schema != Schema {
+		return fmt.Errorf("run.schema: have %q, want %q: another version of locklab wrote this", r.Schema, Schema)
+	}
+	if r.OfferedPS < 0 {
+		return fmt.Errorf("run.offered_per_s: have %v, want 0 or more", r.OfferedPS)
+	}
+	type span struct {
+		field string
+		ns    int64
+	}
+	spans := []span{{"warmup_ns", r.WarmupNS}, {"duration_ns", r.DurationNS}, {"rtt_ns", r.RTTNS}}
+	for i, p := range r.Planned {
+		at := fmt.Sprintf("planned[%d].", i)
+		spans = append(spans, span{at + "at_ns", p.AtNS}, span{at + "for_ns", p.ForNS})
+	}
+	for _, s := range spans {
+		if s.ns < 0 || s.ns > maxSpanNS {
+			return outOfRange("run."+s.field, s.ns, 0, maxSpanNS)
+		}
+	}
+	return nil
+}
+
+func outOfRange[T int64 | uint64](field string, have, low, high T) error {
+	return fmt.Errorf("%s: have %d, want %d to %d", field, have, low, high)
+}
