@@ -68,6 +68,16 @@ var regressions = map[string][]regression{
 			"take PX out of redlock's SET; go test ./locks/redlock ./nodes/redisnode",
 			"locks/locktest.TestBrokenLeasesFail",
 		},
+		{
+			"a hold whose lease was over before its caller looked at the grant was registered as held for ever, and all waiters of the process stayed behind it",
+			"a client of redlock:wake=publish,extend=off that is stopped between grant and return for longer than ttl",
+			"locks/redlock.TestLostBeforeItIsReturned",
+		},
+		{
+			"with its home instance down, the queue of every released resource was kept for ever",
+			"redlock:wake=publish with a minority of the instances down, and many resources",
+			"locks/redlock.TestNothingIsKeptWithoutHome",
+		},
 	},
 
 	"raft": {

@@ -3,6 +3,7 @@ package redlock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -250,6 +251,65 @@ func TestExtension(t *testing.T) {
 	if carriers(servers, "extended") != 3 {
 		t.Error("the other's keys were deleted")
 	}
+}
+
+// dawdling is a context that keeps a caller busy between its commands and their answers.
+type dawdling struct {
+	context.Context //nolint:containedctx // it is one
+	busy            func()
+}
+
+func (d dawdling) Done() <-chan struct{} {
+	d.busy()
+	return d.Context.Done()
+}
+
+// TestLostBeforeItIsReturned lets a caller be so slow that the lease is over when it
+// looks at the grant. Whoever waits behind it must get the lock all the same.
+func TestLostBeforeItIsReturned(t *testing.T) {
+	t.Parallel()
+	servers := startServers(t, 3)
+	l := newClient(t, servers, func(o *redlock.Options) {
+		o.Wake, o.Extend = redlock.Publish, false
+		o.TTL, o.Timeout = 200*time.Millisecond, 100*time.Millisecond
+	})
+	var once sync.Once
+	ctx := dawdling{limit(t), func() {
+		once.Do(func() {
+			eventually(t, "the lock is granted", func() bool { return carriers(servers, "slow") == 3 })
+			eventually(t, "the lease is over", func() bool { return carriers(servers, "slow") == 0 })
+		})
+	}}
+	lease, err := l.Acquire(ctx, "slow")
+	if err != nil {
+		t.Fatal(err)
+	}
+	select { // a holder that is told so owes nothing any more
+	case <-lease.Lost():
+	case <-limit(t).Done():
+		t.Fatal("never lost")
+	}
+	if err := acquire(t, l, "slow").Release(limit(t)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNothingIsKeptWithoutHome uses many names while the instances are down that would
+// keep their waiting lines.
+func TestNothingIsKeptWithoutHome(t *testing.T) {
+	t.Parallel()
+	servers := startServers(t, 5)
+	l := newClient(t, servers, func(o *redlock.Options) { o.Wake = redlock.Publish })
+	servers[1].kill()
+	servers[3].kill()
+	for i := range 50 {
+		if err := acquire(t, l, fmt.Sprint("homeless-", i)).Release(limit(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	servers[1].start()
+	servers[3].start()
+	eventually(t, "all names are forgotten", func() bool { return l.Lines() == 0 })
 }
 
 func TestLostAtTheEndOfItsValidity(t *testing.T) {

@@ -39,6 +39,7 @@ type hold struct {
 	mu       sync.Mutex
 	machine  machine
 	answered bool // when denied: a quorum answered
+	toldHome bool // home was sent a deletion
 	timer    clock.Timer
 	timerAt  time.Duration // 0 if it does not run
 
@@ -105,6 +106,7 @@ func (h *hold) apply(eff effect, now time.Duration) {
 		h.send(eff, h.locker.scripts.extend, h.extendArgs, now+h.locker.timeout)
 	case effDelete:
 		if eff.instance == h.home {
+			h.toldHome = true
 			h.send(eff, h.locker.scripts.releaseHome, h.homeArgs, now+deleteFor)
 		} else {
 			h.send(eff, h.locker.scripts.release, h.deleteArgs, now+deleteFor)
@@ -188,6 +190,8 @@ func (h *hold) settles(timeUp <-chan time.Time) bool {
 	select {
 	case <-h.freed:
 		return true
+	case <-h.lost: // granted, and over before it was given up
+		return true
 	case res := <-h.ended:
 		return res != resultUnknown
 	case <-timeUp:
@@ -200,6 +204,12 @@ func (h *hold) heard() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.machine.answered() >= h.machine.quorum()
+}
+
+func (h *hold) hasToldHome() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.toldHome
 }
 
 // abandon gives up an attempt of which it is not known how far it got.
@@ -244,6 +254,9 @@ func (h *hold) releaseOnce() error {
 	l := h.locker
 	l.beginRelease(h)
 	h.step(event{kind: evRelease})
+	if !h.hasToldHome() { // no answer will come
+		l.homeAnswered(h, false)
+	}
 	l.drop(h)
 	select {
 	case <-h.lost:

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"locklab/locks"
 )
 
 // line is the process's own queue for one resource, with Publish. Only its first
@@ -120,18 +122,25 @@ func (l *Locker) retire(ln *line) {
 	delete(l.lines, ln.resource)
 }
 
-// adopt registers a granted hold as a lease. It is false if the client closes.
-func (l *Locker) adopt(h *hold) bool {
+// adopt registers a granted hold as a lease. The error is ErrClosed if the client
+// closes, and ErrNotHeld if the hold was lost since it was granted: drop, which then
+// found no lease, will not come again to let the line go on.
+func (l *Locker) adopt(h *hold) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closing {
-		return false
+		return locks.ErrClosed
+	}
+	select {
+	case <-h.lost:
+		return locks.ErrNotHeld
+	default:
 	}
 	l.held[h] = struct{}{}
 	if ln := h.line; !ln.ownTurn {
 		ln.turnLeft = min(len(ln.waiters), turnMax)
 	}
-	return true
+	return nil
 }
 
 // beginRelease decides, before the deletions are sent, who is to be next: a waiter

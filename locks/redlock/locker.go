@@ -237,23 +237,26 @@ func (l *Locker) compete(ctx context.Context, ln *line) (*hold, error) {
 		case <-l.stop:
 			err = locks.ErrClosed
 		}
-		if granted && l.adopt(h) {
+		if granted {
+			err = l.adopt(h)
+		}
+		switch {
+		case granted && err == nil:
 			if standing {
 				l.stepOut(ln)
 			}
 			return h, nil
-		}
-		if err != nil || granted { // granted, but the client closes
+		case errors.Is(err, locks.ErrNotHeld): // over before we looked: it carries nothing that lasts
+			unavailable = false
+		case err != nil:
 			h.abandon()
 			doubtful = append(doubtful, h)
-			if err == nil {
-				err = locks.ErrClosed
-			}
 			return fail(err)
+		default:
+			unavailable = !h.answered
+			doubtful = keepDoubtful(append(doubtful, h))
 		}
-		unavailable = !h.answered
-		doubtful = keepDoubtful(append(doubtful, h))
-		if err := l.rest(ctx, ln, attempt, h.answered, &standing); err != nil {
+		if err := l.rest(ctx, ln, attempt, !unavailable, &standing); err != nil {
 			return fail(err)
 		}
 	}
