@@ -41,7 +41,9 @@ func newExplore() *cobra.Command {
 its peers may do, of deliveries, and of faults at any moment, within the bounds given.
 It says what it has seen, and never more. What it checks:
 
-  mutual exclusion   no two peers hold at once; fencing tokens grow, where there are any
+  mutual exclusion   no two peers hold at once, by what their clients were told;
+                     fencing tokens grow, where there are any
+  clients            a hold begins and ends only where the client is told, or ends it
   no stuck state     whoever waits can still get the lock, by nothing but deliveries,
                      releases, and pauses and leases that end: where all links are up
                      (--stuck healed), or everywhere, also without a peer that is gone

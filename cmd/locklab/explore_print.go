@@ -95,6 +95,7 @@ func (t tale) write(w io.Writer) error {
 // checks says what was checked, and how far.
 func (t tale) checks() []string {
 	out := []string{"mutual exclusion: " + t.outcome(explore.TwoHold, "never two holders")}
+	out = append(out, "clients: "+t.outcome(explore.Untold, "each is told of every hold and of its end"))
 	if t.Leases != "" {
 		out = append(out, "fencing tokens: "+t.outcome(explore.TokenBack, "each above all before"))
 	}

@@ -27,6 +27,21 @@ var regressions = map[string][]regression{
 				"--give-up 30ms --hold 4s --think 1ms --jitter 3 --no-shrink",
 			"cmd/locklab.TestSimHolderIsNotForgotten",
 		},
+		{
+			"exploration, simulation and tests judged the core's state, which no client sees: a core that forgot a hold looked safe",
+			"break that rule (a lent vote that comes back ends the hold) and explore, walk or simulate the core",
+			"locks/multiphase/quorum.TestForgottenHold",
+		},
+		{
+			"sim called two holders no violation where tokens grew, though nothing but crashes and partitions was there to excuse it",
+			"a core whose clients all hold, with growing tokens and no fault",
+			"locks/sim.TestChecksReject",
+		},
+		{
+			"sim called a peer stuck that waited behind clients that held for long",
+			"locklab sim multiphase:quorum --peers 5 --seeds 20000 --faults crash,partition,slow --give-up 30ms --hold 4s --think 1ms --jitter 3",
+			"locks/sim.TestLongHoldsAreNotStuck",
+		},
 	},
 
 	"shell and mesh of peer-to-peer locks": {

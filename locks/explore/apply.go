@@ -69,6 +69,7 @@ func (w *worker[S, M, P]) expire(i int, t peercore.Timer) {
 func (w *worker[S, M, P]) step(i int, ev peercore.Event[M]) {
 	before := w.next[i]
 	requests, passed := before.bytes[peerRequests], before.bytes[peerPassed]
+	client := peercore.Client(before.bytes[peerClient]).Does(ev.Kind)
 	core := P(&w.peers[i])
 	core.Load(before.bytes[peerCore:])
 	w.effects = core.Step(ev, w.effects[:0])
@@ -77,6 +78,7 @@ func (w *worker[S, M, P]) step(i int, ev peercore.Event[M]) {
 		if w.observe != nil {
 			w.observe(i, e)
 		}
+		client = client.Hears(e.Kind)
 		switch e.Kind {
 		case peercore.Send:
 			for j := range e.To.All() {
@@ -88,10 +90,10 @@ func (w *worker[S, M, P]) step(i int, ev peercore.Event[M]) {
 		default: // timers run or not by what Running says
 		}
 	}
-	if !core.Waits() {
+	if client != peercore.ClientWaits {
 		passed = 0
 	}
-	w.buf = core.AppendEncode(append(w.buf[:0], requests, passed))
+	w.buf = core.AppendEncode(append(w.buf[:0], requests, passed, byte(client)))
 	w.next[i] = w.intern(i, w.buf)
 	if held && w.scope.Bypass > 0 {
 		w.countPass(i)
@@ -202,7 +204,7 @@ func (w *worker[S, M, P]) crash(i int) {
 		w.buf = append(w.buf[:0], 0)
 		w.next[field] = w.intern(field, w.buf)
 	}
-	w.buf = append(append(w.buf[:0], w.next[i].bytes[peerRequests], 0), w.amnesic[i]...)
+	w.buf = append(append(w.buf[:0], w.next[i].bytes[peerRequests], 0, byte(peercore.ClientIdle)), w.amnesic[i]...)
 	w.next[i] = w.intern(i, w.buf)
 	if w.timed {
 		w.unpend(i)

@@ -34,7 +34,11 @@
 //
 // # Checks
 //
-//   - Mutual exclusion: in no state two peers hold.
+//   - Mutual exclusion: in no state two peers hold. Whether a peer waits or holds is what
+//     its client believes ([peercore.Client]), by what it did and was told; the core's own
+//     state does not count.
+//   - No client is left in the dark: after every step its belief and the core's state are
+//     the same.
 //   - No stuck state: from every state, each waiting peer has a way to hold the lock by
 //     deliveries, releases, pauses and leases that run out alone, without another
 //     request, give-up or fault. By default this is asked of the states in which all

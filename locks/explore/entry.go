@@ -19,6 +19,7 @@ const (
 	wrongTwoHold = 1 + iota
 	wrongStarves
 	wrongToken
+	wrongUntold
 )
 
 // entry appends the state of next.
@@ -38,8 +39,9 @@ func (w *worker[S, M, P]) entry(b []byte, from place, s *search[S, M, P]) []byte
 
 // wrong says what next violates; zero if nothing.
 func (w *worker[S, M, P]) wrong() byte {
-	holders := 0
+	holders, untold := 0, false
 	for _, p := range w.next[:w.n] {
+		untold = untold || p.untold
 		if p.holds {
 			holders++
 		}
@@ -50,6 +52,8 @@ func (w *worker[S, M, P]) wrong() byte {
 	switch {
 	case holders > 1:
 		return wrongTwoHold
+	case untold:
+		return wrongUntold
 	case w.next[w.restField()].back:
 		return wrongToken
 	}
@@ -58,7 +62,7 @@ func (w *worker[S, M, P]) wrong() byte {
 
 // violation is what wrong says, in words.
 func violation(wrong byte) string {
-	return [...]string{0: "", wrongTwoHold: TwoHold, wrongStarves: Starves, wrongToken: TokenBack}[wrong]
+	return [...]string{0: "", wrongTwoHold: TwoHold, wrongStarves: Starves, wrongToken: TokenBack, wrongUntold: Untold}[wrong]
 }
 
 // merge enters what a batch found into a shard and gives the first violation.

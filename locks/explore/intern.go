@@ -21,8 +21,9 @@ type part struct {
 	marks []uint64
 	wide  bool
 
-	// Peers.
+	// Peers. Whether one waits or holds is what its client believes.
 	waits, holds, pauses, idle bool
+	untold                     bool  // its client believes something else than its core
 	timers                     uint8 // those that run, one bit for each
 	uses, voted, round         uint64
 

@@ -3,7 +3,8 @@ package explore
 // A state is a list of parts: the peers, then the wires, by sender and receiver, then
 // the rest.
 //
-//	peer   requests left · how often it was passed · the core's encoding
+//	peer   requests left · how often it was passed · what its client believes · the
+//	       core's encoding
 //	wire   whether the sender's end is live · tokens
 //	rest   what is left of the scope's counts; with leases, for each peer, whose
 //	       leases its recovery from a crash waits for · the highest token, a varint ·
@@ -14,6 +15,7 @@ package explore
 const (
 	peerRequests = iota
 	peerPassed
+	peerClient // a peercore.Client
 	peerCore
 )
 

@@ -4,7 +4,10 @@ import "math"
 
 // What an exploration can find.
 const (
-	TwoHold = "two peers hold the lock"
+	TwoHold = "two peers hold the lock" // both clients were told so
+	// Untold is that a core holds, or holds no more, or waits no more, and its client was
+	// not told.
+	Untold  = "a peer did not tell its client whether it holds"
 	Stuck   = "somebody waits and can never get the lock any more"
 	Starves = "a waiting peer is passed too often"
 	// TokenBack is for algorithms with fencing tokens that can be compared.

@@ -131,21 +131,19 @@ func (w *worker[S, M, P]) first() {
 	sc := &w.scope
 	for i := range w.n {
 		p := P(&w.peers[i])
-		live := byte(1)
-		if sc.Forming {
-			live = 0
-		}
 		for j := range w.n {
 			if j == i {
 				continue
 			}
-			if !sc.Forming {
+			live := byte(0)
+			if !sc.Forming && !sc.apart(i, j) {
+				live = 1
 				w.effects = p.Step(peercore.Event[M]{Kind: peercore.Connect, Peer: j}, w.effects[:0])
 			}
 			w.buf = append(w.buf[:0], live)
 			w.next[w.wire(i, j)] = w.intern(w.wire(i, j), w.buf)
 		}
-		w.buf = p.AppendEncode(append(w.buf[:0], countByte(sc.Requests[i]), 0))
+		w.buf = p.AppendEncode(append(w.buf[:0], countByte(sc.Requests[i]), 0, byte(peercore.ClientIdle)))
 		w.next[i] = w.intern(i, w.buf)
 	}
 	w.buf = append(w.buf[:0],
@@ -184,7 +182,10 @@ func (w *worker[S, M, P]) intern(field int, b []byte) *part {
 func (w *worker[S, M, P]) describePeer(p *part) {
 	core := P(&w.probe[p.field])
 	core.Load(p.bytes[peerCore:])
-	p.waits, p.holds, p.idle, p.round = core.Waits(), core.Holds(), core.Idle(), core.Round()
+	client := peercore.Client(p.bytes[peerClient])
+	p.waits, p.holds = client == peercore.ClientWaits, client == peercore.ClientHolds
+	p.untold = !client.Knows(core.Waits(), core.Holds())
+	p.idle, p.round = core.Idle(), core.Round()
 	if q, ok := any(core).(peercore.Pauser); ok {
 		p.pauses = q.Pauses()
 	}

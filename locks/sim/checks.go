@@ -91,7 +91,6 @@ func (s *simulator[S, M, P]) timeWentWrong() bool {
 // endHold notes that it does not believe so any more.
 func (s *simulator[S, M, P]) endHold(i int) {
 	c := &s.checks
-	s.peers[i].held = false
 	if at := slices.Index(c.holders, i); at >= 0 {
 		c.holders = slices.Delete(c.holders, at, at+1)
 	}
@@ -177,8 +176,8 @@ const (
 	Token FindingKind = "token"
 	// Stuck: all was healed and nobody else asked any more, and yet a peer waited on.
 	Stuck FindingKind = "stuck"
-	// Unasked: a core held what its client had not asked for.
-	Unasked FindingKind = "unasked"
+	// Untold: a core held, or had ceased to, and its client was told something else.
+	Untold FindingKind = "untold"
 )
 
 // Bad says that it violates what a lock promises.
@@ -208,6 +207,8 @@ func (f Finding) String() string {
 		return fmt.Sprintf("%s: p%d holds since %v, and from %v so does p%d", f.Kind, f.A, f.Since, f.At, f.B)
 	case Token:
 		return fmt.Sprintf("token: at %v p%d holds with a token that is not above all that were used", f.At, f.A)
+	case Untold:
+		return fmt.Sprintf("untold: at %v p%d and its client do not agree on whether it holds", f.At, f.A)
 	case Stuck:
 		return fmt.Sprintf("stuck: p%d waits since %v", f.A, f.Since)
 	default:

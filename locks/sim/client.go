@@ -106,13 +106,12 @@ func (s *simulator[S, M, P]) request(i int) {
 	s.step(i, peercore.Event[M]{Kind: peercore.Request})
 }
 
+// holds says whether a client of the peer believes that it holds.
+func (p *peer[S]) holds() bool { return p.client == peercore.ClientHolds }
+
 // granted is told that the core has the lock.
 func (s *simulator[S, M, P]) granted(i int, token uint64) {
 	p := &s.peers[i]
-	if len(p.claims) == 0 { // the core holds what nobody asked it for
-		s.violate(Finding{Kind: Unasked, A: i, B: i})
-		return
-	}
 	if p.waiting {
 		p.waiting = false
 		s.checks.waiting--
@@ -121,7 +120,7 @@ func (s *simulator[S, M, P]) granted(i int, token uint64) {
 	if s.trace != nil {
 		s.trace.held(s.now, i, token)
 	}
-	p.held, p.token, p.since, p.served = true, token, s.now, 1
+	p.token, p.since, p.served = token, s.now, 1
 	s.hold(i)
 	s.serve(i)
 }
@@ -139,11 +138,11 @@ func (s *simulator[S, M, P]) serve(i int) {
 // release ends a hold.
 func (s *simulator[S, M, P]) release(i int, c int32, gen uint32) {
 	p := &s.peers[i]
-	if cl := s.claims[c]; !cl.live || cl.gen != gen || !p.held {
+	if cl := s.claims[c]; !cl.live || cl.gen != gen || !p.holds() {
 		return
 	}
 	if p.timers[peercore.Lease].running {
-		if s.expireLate(i); !p.held || p.claims[0] != c {
+		if s.expireLate(i); !p.holds() || p.claims[0] != c {
 			return
 		}
 	}
@@ -190,7 +189,7 @@ func (s *simulator[S, M, P]) passOn(i int) bool {
 func (s *simulator[S, M, P]) giveUp(i int, c int32, gen uint32) {
 	p := &s.peers[i]
 	at := slices.Index(p.claims, c)
-	if cl := s.claims[c]; s.draining || !cl.live || cl.gen != gen || at < 0 || (at == 0 && p.held) {
+	if cl := s.claims[c]; s.draining || !cl.live || cl.gen != gen || at < 0 || (at == 0 && p.holds()) {
 		return
 	}
 	p.claims = slices.Delete(p.claims, at, at+1)
@@ -216,9 +215,6 @@ func (s *simulator[S, M, P]) giveUp(i int, c int32, gen uint32) {
 // lose ends a hold whose lease is over. The core knows.
 func (s *simulator[S, M, P]) lose(i int) {
 	p := &s.peers[i]
-	if !p.held {
-		return
-	}
 	if s.trace != nil {
 		s.trace.note(s.now, i, "has lost the lease")
 	}
@@ -239,9 +235,10 @@ func (s *simulator[S, M, P]) lose(i int) {
 func (s *simulator[S, M, P]) die(i int) {
 	p := &s.peers[i]
 	p.alive = false
-	if p.held {
+	if p.holds() {
 		s.endHold(i)
 	}
+	p.client, p.untold = peercore.ClientIdle, false
 	if p.waiting {
 		p.waiting = false
 		s.checks.waiting--

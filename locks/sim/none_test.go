@@ -12,3 +12,5 @@ func (*none) Reset(*none, uint64) {}
 func (*none) Round() uint64       { return 0 }
 func (*none) Idle() bool          { return true }
 func (*none) Bootstrapped() bool  { return true }
+func (*none) Waits() bool         { return false }
+func (*none) Holds() bool         { return false }

@@ -66,9 +66,10 @@ type peer[S any] struct {
 	timers       [peercore.Timers]deadline
 	asked        int64 // the last Start of Renew
 	pauses       uint32
-	claims       []int32 // its queue, the first is worked for
-	asksLeft     int     // -1: no bound
-	held         bool
+	claims       []int32         // its queue, the first is worked for
+	asksLeft     int             // -1: no bound
+	client       peercore.Client // what was told to whoever the core works for
+	untold       bool            // which is something else than what the core believes
 	token        uint64
 	since        int64 // of the hold
 	served       int   // by this acquisition
@@ -86,7 +87,7 @@ type deadline struct {
 
 // simulator is the engine. A run is single-threaded; everything is in slices that
 // survive it.
-type simulator[S, M any, P peercore.Machine[S, M]] struct {
+type simulator[S, M any, P Core[S, M]] struct {
 	alg   peercore.Algorithm[S, M]
 	shell Shell
 
@@ -115,8 +116,16 @@ type simulator[S, M any, P peercore.Machine[S, M]] struct {
 	res      Result
 }
 
+// Core is what a simulation needs of a core: what a shell does, and its own word on
+// whether it waits or holds, to be compared with what its client was told.
+type Core[S, M any] interface {
+	peercore.Machine[S, M]
+	Waits() bool
+	Holds() bool
+}
+
 // New makes a simulator of one algorithm.
-func New[S, M any, P peercore.Machine[S, M]](alg peercore.Algorithm[S, M], shell Shell) Simulator {
+func New[S, M any, P Core[S, M]](alg peercore.Algorithm[S, M], shell Shell) Simulator {
 	return &simulator[S, M, P]{alg: alg, shell: shell}
 }
 
@@ -313,12 +322,18 @@ func (s *simulator[S, M, P]) inside(i int, sl *slot[M]) {
 func (s *simulator[S, M, P]) step(i int, ev peercore.Event[M]) {
 	p := &s.peers[i]
 	s.effects = P(&p.state).Step(ev, s.effects[:0])
+	p.client = p.client.Does(ev.Kind)
 	lost := false
 	for k := range s.effects {
 		switch e := &s.effects[k]; e.Kind {
 		case peercore.Send:
 			s.send(i, e)
 		case peercore.Hold:
+			if p.client.Hears(e.Kind) == peercore.ClientStrange { // nobody asked it for that
+				s.violate(Finding{Kind: Untold, A: i, B: i})
+				continue
+			}
+			p.client = p.client.Hears(e.Kind)
 			s.granted(i, e.Token)
 		case peercore.Pause:
 			s.pause(i, e.Attempt)
@@ -327,16 +342,28 @@ func (s *simulator[S, M, P]) step(i int, ev peercore.Event[M]) {
 		case peercore.Stop:
 			p.timers[e.Timer].running = false
 		case peercore.Lose:
-			lost = true
+			lost = lost || p.client == peercore.ClientHolds
+			p.client = p.client.Hears(e.Kind)
 		case peercore.Recovered: // of control states, of which there are none here
 		}
 	}
+	s.compare(i)
 	if lost { // only now: it runs the core again
 		s.lose(i)
 	}
 	if p.early > 0 && P(&p.state).Bootstrapped() {
 		s.ready(i)
 	}
+}
+
+// compare looks whether the client of a peer was told what the core believes.
+func (s *simulator[S, M, P]) compare(i int) {
+	p := &s.peers[i]
+	told := p.client.Knows(P(&p.state).Waits(), P(&p.state).Holds())
+	if !told && !p.untold {
+		s.violate(Finding{Kind: Untold, A: i, B: i})
+	}
+	p.untold = !told
 }
 
 // send gives a message to all its receivers' connections.

@@ -210,7 +210,7 @@ func TestChecksReject(t *testing.T) {
 		"the lowest rank is not served": {request: func(y *toy) []peercore.Effect[int] {
 			return map[bool][]peercore.Effect[int]{true: hold(0)}[y.self != 2]
 		}, want: sim.Stuck},
-		"two holds for one request each": {request: func(*toy) []peercore.Effect[int] { return append(hold(0), hold(0)...) }, want: sim.Overlap},
+		"two holds for one request each": {request: func(*toy) []peercore.Effect[int] { return append(hold(0), hold(0)...) }, want: sim.Untold},
 	} {
 		r := run(t, toys(&ledger{}, c.request), sim.Config{Load: load(), Faults: c.faults})
 		if !slices.ContainsFunc(r.Findings, func(f sim.Finding) bool { return f.Kind == c.want }) {

@@ -17,6 +17,7 @@ type toy struct {
 	last     [8]int // of each peer on this connection; 0 before the first
 	request  func(t *toy) []peercore.Effect[int]
 	reaction func(t *toy, ev peercore.Event[int]) []peercore.Effect[int]
+	client   peercore.Client // what it told: nothing else is hidden behind it
 }
 
 // ledger is shared by all peers of a run.
@@ -28,6 +29,18 @@ type ledger struct {
 }
 
 func (t *toy) Step(ev peercore.Event[int], out []peercore.Effect[int]) []peercore.Effect[int] {
+	out = t.step(ev, out)
+	t.client = t.client.Does(ev.Kind)
+	for _, e := range out {
+		t.client = t.client.Hears(e.Kind)
+	}
+	return out
+}
+
+func (t *toy) Waits() bool { return t.client == peercore.ClientWaits }
+func (t *toy) Holds() bool { return t.client == peercore.ClientHolds }
+
+func (t *toy) step(ev peercore.Event[int], out []peercore.Effect[int]) []peercore.Effect[int] {
 	switch ev.Kind {
 	case peercore.Connect:
 		if t.up.Has(ev.Peer) {

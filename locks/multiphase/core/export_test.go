@@ -37,6 +37,9 @@ func (s *State) Drop(peer int) (complete bool) {
 // Acquire takes the lock, for mutants.
 func (s *State) Acquire() { s.phase = Acquired }
 
+// Lurk waits without asking, for mutants.
+func (s *State) Lurk() { s.phase = Lurking }
+
 // Connect changes nothing but who is connected, for mutants.
 func (s *State) Connect(connected peercore.Set) {
 	s.connected = connected

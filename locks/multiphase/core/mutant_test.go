@@ -2,12 +2,14 @@ package core_test
 
 import (
 	"testing"
+	"time"
 
 	"locklab/locks/explore"
 	"locklab/locks/multiphase"
 	"locklab/locks/multiphase/core"
 	"locklab/locks/peerlock/peercore"
 	"locklab/locks/peerlock/peertest"
+	"locklab/locks/sim"
 )
 
 type mutation = peertest.Mutation[core.State, core.Message]
@@ -47,6 +49,35 @@ func consentAnyway(applies func(s *core.State, ev core.Event) bool) mutation {
 			}
 		}
 		return out
+	}
+}
+
+// untold are the cores whose client does not learn that it holds, or that it holds no
+// more.
+func untold() map[string]mutation {
+	return map[string]mutation{
+		"ACQUIRED: the client is told": peertest.Silent[core.State, core.Message](peercore.Hold),
+		"disconnect while ACQUIRED: the hold goes on": func(s *core.State, ev core.Event) []core.Effect {
+			out := s.Step(ev, nil)
+			if ev.Kind == peercore.Disconnect && s.Holds() {
+				out = s.Step(core.Event{Kind: peercore.Leave}, out)
+			}
+			return out
+		},
+	}
+}
+
+// TestUntoldInOtherWorlds: random walks and simulations find these cores too.
+func TestUntoldInOtherWorlds(t *testing.T) {
+	alg := multiphase.Options{Rules: core.DefaultOptions()}.Algorithm()
+	for name, mutate := range untold() {
+		mutant := peertest.Mutate(alg, mutate)
+		if !peertest.WalksInto(t, explore.Untold, mutant, explore.Scope{
+			Peers: 3, Requests: []int{2, 2, 2}, Cuts: 2, Mends: explore.Any,
+		}) {
+			t.Errorf("%s: no walk without it finds that", name)
+		}
+		peertest.SimFinds(t, sim.Untold, mutant, sim.Shell{}, sim.Config{Load: sim.Load{Think: time.Millisecond, Hold: 500 * time.Millisecond}})
 	}
 }
 
@@ -95,9 +126,17 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 		}},
 		{"request, alone: ACQUIRED if bootstrapped", explore.Stuck, explore.Scope{
 			Peers: 2, Requests: []int{1, 0}, Crashed: []int{1}, Stuck: explore.StuckAnywhere,
-		}, deaf(func(s *core.State, ev core.Event) bool {
-			return ev.Kind == peercore.Disconnect && s.Waits() || ev.Kind == peercore.Request && s.Connected().Empty()
-		})},
+		}, func(s *core.State, ev core.Event) []core.Effect {
+			if ev.Kind == peercore.Disconnect && s.Waits() {
+				return nil
+			}
+			out := s.Step(ev, nil)
+			if ev.Kind == peercore.Request && s.Connected().Empty() {
+				s.Lurk()
+				return nil
+			}
+			return out
+		}},
 		{"MyLock: a request that can't be granted is remembered", explore.Stuck, two, deaf(func(s *core.State, ev core.Event) bool {
 			return isReceived(ev, core.MyLock) && s.Phase() == core.Soliciting && ev.Peer == 1
 		})},
@@ -204,6 +243,14 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 		{"connect while ACQUIRED: MyLock", "", mended, unsent(core.MyLock, func(s *core.State, ev core.Event) bool {
 			return ev.Kind == peercore.Connect && s.Holds()
 		})},
+	}
+	for name, mutate := range untold() {
+		tests = append(tests, struct {
+			rule   string
+			want   string
+			sc     explore.Scope
+			mutate mutation
+		}{name, explore.Untold, mended, mutate})
 	}
 	for _, tt := range tests {
 		t.Run(tt.rule, func(t *testing.T) {

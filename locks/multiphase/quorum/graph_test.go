@@ -57,10 +57,10 @@ func search(sc scope) verdict {
 			g.moves = append(g.moves, uint8(move))
 			waits, holds := uint64(0), uint64(0)
 			for i := range w.peers {
-				if w.peers[i].Waits() {
+				if w.waits(i) {
 					waits |= 1 << i
 				}
-				if w.peers[i].Holds() {
+				if w.holds(i) {
 					holds |= 1 << i
 				}
 			}

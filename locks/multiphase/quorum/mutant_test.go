@@ -1,9 +1,15 @@
 package quorum
 
 import (
+	"slices"
 	"testing"
+	"time"
 
+	"locklab/locks/explore"
+	"locklab/locks/peerlock"
 	"locklab/locks/peerlock/peercore"
+	"locklab/locks/peerlock/peertest"
+	"locklab/locks/sim"
 )
 
 func isReceived(ev Event, kind MessageKind) bool {
@@ -32,6 +38,97 @@ func before(change func(s *State, ev *Event)) func(s *State, ev Event) []Effect 
 	}
 }
 
+// forgetful is the core as it once was: a vote that is free again and too late for its
+// own request ends a hold, too, and nobody is told.
+func forgetful(s *State, ev Event) []Effect {
+	mine := func(w request) bool { return w.from == s.cfg.Self }
+	lent := s.phase == Acquired && slices.ContainsFunc(s.waiting, mine)
+	out := s.Step(ev, nil)
+	if lent && s.phase == Acquired && !slices.ContainsFunc(s.waiting, mine) && !s.votedFor(s.cfg.Self) {
+		out = s.settle(s.abandon(out))
+	}
+	return out
+}
+
+// TestUntoldInOtherWorlds: explorations and simulations find the cores whose clients are
+// not told, too.
+func TestUntoldInOtherWorlds(t *testing.T) {
+	alg := Options{}.Algorithm()
+	shell := sim.Shell{Lease: peerlock.Lease{TTL: time.Second, Renew: time.Second / 3, Margin: 20 * time.Millisecond}}
+	for _, m := range []struct {
+		rule   string
+		mutate peertest.Mutation[State, Message]
+		sc     explore.Scope
+		load   sim.Config
+	}{
+		{
+			"who acquires tells its client", peertest.Silent[State, Message](peercore.Hold),
+			explore.Scope{Peers: 3, Requests: []int{1, 1, 0}},
+			sim.Config{Load: sim.Load{Think: time.Millisecond}},
+		},
+		{
+			"who loses its lease tells its client", peertest.Silent[State, Message](peercore.Lose),
+			explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Expiries: 1},
+			sim.Config{Load: sim.Load{Think: time.Millisecond, Hold: time.Second}},
+		},
+	} {
+		t.Run(m.rule, func(t *testing.T) {
+			t.Parallel()
+			peertest.ExploreMutant(t, explore.Untold, alg, m.sc, m.mutate)
+			peertest.Explore(t, "", alg, m.sc)
+			peertest.SimFinds(t, sim.Untold, peertest.Mutate(alg, m.mutate), shell, m.load)
+		})
+	}
+}
+
+// TestForgottenHold: a vote that a holder had lent comes back, and it goes on holding.
+// That takes five peers, of which no exploration sees the end: so it is shown on the way
+// there, by what judges all ways.
+func TestForgottenHold(t *testing.T) {
+	sc := scope{peers: 5, requests: []int{2, 1, 0, 0, 0}, giveUps: 2, step: forgetful}
+	w := newWorld(&sc).follow([]string{
+		"0 requests", "0 gives up", "0 requests", "1 requests",
+		"1 -> 2: MyLock(1.1)", "1 -> 3: MyLock(1.1)", "1 -> 4: MyLock(1.1)",
+		"0 -> 1: MyLock(1.0)", "0 -> 1: LockReset(unused)", "0 -> 1: MyLock(2.0)",
+		"2 -> 1: YourLock(1.1)", "3 -> 1: YourLock(1.1)", "4 -> 1: YourLock(1.1)", "0 gives up", "vote of 1 is over",
+	})
+	if w.wrong != untold {
+		t.Errorf("world: want %q, got %q", untold, w.wrong)
+	}
+
+	alg := peertest.Mutate(Options{}.Algorithm(), forgetful)
+	walk, err := explore.NewWalk[peertest.Mutant[State, Message, *State], Message](alg, explore.Scope{
+		Peers: 5, Requests: []int{2, 1, 0, 0, 0}, GiveUps: 2,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{
+		"0: requests", "0: gives up", "0: requests", "1: requests", "2 <- 1: MyLock(1.1)", "3 <- 1: MyLock(1.1)", "4 <- 1: MyLock(1.1)",
+		"1 <- 0: MyLock(1.0)", "1 <- 0: LockReset(unused)", "1 <- 0: MyLock(2.0)",
+		"1 <- 2: YourLock(1.1)", "1 <- 3: YourLock(1.1)", "1 <- 4: YourLock(1.1)", "0: gives up", "1: vote over",
+	} {
+		if v := walk.Violation(); v != "" {
+			t.Fatalf("before %q: %s", text, v)
+		}
+		moves := walk.Moves()
+		at := slices.IndexFunc(moves, func(m explore.Move) bool { return walk.Text(m) == text })
+		if at < 0 {
+			t.Fatalf("%q is not possible", text)
+		}
+		walk.Take(moves[at])
+	}
+	if v := walk.Violation(); v != explore.Untold {
+		t.Errorf("explore: want %q, got %q", explore.Untold, v)
+	}
+
+	shell := sim.Shell{Lease: peerlock.Lease{TTL: 2 * time.Second, Renew: 2 * time.Second / 3, Margin: 22 * time.Millisecond}}
+	peertest.SimFinds(t, sim.Untold, alg, shell, sim.Config{
+		Peers: 5, Seed: 62235, Network: sim.Network{Jitter: 3},
+		Load: sim.Load{Think: time.Millisecond, Hold: 4 * time.Second, GiveUp: 30 * time.Millisecond},
+	})
+}
+
 // mutants break one rule each. For each there is a scope in which that is found, and in
 // which nothing is found with the rule; where step is nil the scope breaks it.
 //
@@ -43,6 +140,15 @@ func before(change func(s *State, ev *Event)) func(s *State, ev Event) []Effect 
 func mutants() []mutant {
 	byTheClock := &clock{lease: 1, vote: 2, ticks: 3, renewals: 2, impatient: true}
 	return []mutant{
+		{
+			rule: "who acquires tells its client", want: untold,
+			sc: scope{peers: 3, requests: []int{1, 1, 0}}, step: peertest.Silent[State, Message](peercore.Hold),
+		},
+		{
+			rule: "who loses its lease tells its client", want: untold,
+			sc: scope{peers: 3, requests: []int{1, 1, 0}, apart: [][2]int{{0, 1}}, clock: byTheClock}, step: peertest.Silent[State, Message](peercore.Lose),
+		},
+
 		{
 			rule: "it takes a majority", want: twoHold,
 			sc: scope{peers: 3, requests: []int{1, 1, 0}},

@@ -64,13 +64,13 @@ func (w *world) settle(t *rapid.T) {
 	}
 	for range 1000 {
 		w.drain(t)
-		i := slices.IndexFunc(w.peers, func(s State) bool { return s.Holds() })
+		i := slices.Index(w.clients, peercore.ClientHolds)
 		switch {
 		case i >= 0:
 			t.Logf("%d releases", i)
 			w.step(i, Event{Kind: peercore.Leave})
 		case timePasses():
-		case slices.ContainsFunc(w.peers, func(s State) bool { return s.Waits() }):
+		case slices.Contains(w.clients, peercore.ClientWaits):
 			t.Fatal(stuck)
 		default:
 			for i := range w.peers {

@@ -53,8 +53,9 @@ const off = -1 // of a timer: it does not run
 type world struct {
 	scope    *scope
 	peers    []State
-	wires    [][]packet // FIFO from i to j at [i*n+j]
-	current  []bool     // i's end of its connection to j is the live one, at [i*n+j]
+	clients  []peercore.Client // what each peer's client believes, and by that all is judged
+	wires    [][]packet        // FIFO from i to j at [i*n+j]
+	current  []bool            // i's end of its connection to j is the live one, at [i*n+j]
 	requests []int
 	giveUps  int
 	cuts     int // which of scope.cuts come next
@@ -78,6 +79,7 @@ const (
 	goesBack  = "the token of a grant is not above the one before"
 	twice     = "two grants have the same token"
 	stuck     = "somebody waits and can never get the lock any more"
+	untold    = "a peer did not tell its client whether it holds"
 	unmatched = "the timers that run are not those that were started"
 	tooLarge  = "more states than allowed"
 )
@@ -88,7 +90,7 @@ func newWorld(sc *scope) *world {
 		scope: sc, wires: make([][]packet, n*n), current: make([]bool, n*n),
 		requests: slices.Clone(sc.requests), giveUps: sc.giveUps, mends: sc.mends,
 		leases: sc.leases, early: sc.early, graves: make([][]uint64, n),
-		timers: make([][peercore.Timers]int, n), since: make([]int, n), peers: make([]State, n),
+		timers: make([][peercore.Timers]int, n), since: make([]int, n), peers: make([]State, n), clients: make([]peercore.Client, n),
 	}
 	for i := range n {
 		w.birth(i, sc.newborn)
@@ -107,6 +109,7 @@ func newWorld(sc *scope) *world {
 // birth makes a new incarnation of peer i.
 func (w *world) birth(i int, amnesic bool) {
 	w.peers[i] = New(&Config{Self: i, Peers: peercore.Others(w.scope.peers, i), Options: w.scope.options}, amnesic)
+	w.clients[i] = peercore.ClientIdle
 	w.timers[i] = [peercore.Timers]int{off, off, off, off}
 	w.since[i] = 0
 	if amnesic && w.scope.clock != nil {
@@ -124,6 +127,7 @@ func (w *world) clone() *world {
 	for i := range w.wires {
 		c.wires[i] = slices.Clip(w.wires[i]) // shared: whoever appends copies
 	}
+	c.clients = slices.Clone(w.clients)
 	c.current = slices.Clone(w.current)
 	c.requests = slices.Clone(w.requests)
 	c.graves = slices.Clone(w.graves)
@@ -135,7 +139,7 @@ func (w *world) clone() *world {
 func (w *world) encode(b []byte) []byte {
 	for i := range w.peers {
 		b = w.peers[i].AppendEncode(b)
-		b = append(b, byte(w.requests[i]), byte(len(w.graves[i])))
+		b = append(b, byte(w.clients[i]), byte(w.requests[i]), byte(len(w.graves[i])))
 		for _, t := range w.graves[i] {
 			b = append(b, byte(Counter(t)), byte(t))
 		}
@@ -178,10 +182,12 @@ func (w *world) step(i int, ev Event) {
 	} else {
 		out = w.peers[i].Step(ev, nil)
 	}
+	w.clients[i] = w.clients[i].Does(ev.Kind)
 	for _, e := range out {
 		if w.effects != nil {
 			w.effects(i, e)
 		}
+		w.clients[i] = w.clients[i].Hears(e.Kind)
 		switch e.Kind {
 		case peercore.Hold:
 			w.granted(e.Token)
@@ -234,12 +240,15 @@ func (w *world) start(i int, t peercore.Timer) {
 func (w *world) check(i int) {
 	holders := 0
 	for j := range w.peers {
-		if w.peers[j].Holds() {
+		if w.holds(j) {
 			holders++
 		}
 	}
-	if holders > 1 && !w.scope.overlap {
+	switch {
+	case holders > 1 && !w.scope.overlap:
 		w.wrong = twoHold
+	case w.wrong == "" && !w.clients[i].Knows(w.peers[i].Waits(), w.peers[i].Holds()):
+		w.wrong = untold
 	}
 	for t := range peercore.Timers {
 		if w.scope.clock != nil && w.wrong == "" && w.peers[i].Running(t) != (w.timers[i][t] != off) {
@@ -247,6 +256,10 @@ func (w *world) check(i int) {
 		}
 	}
 }
+
+// holds and waits say what the client of peer i believes.
+func (w *world) holds(i int) bool { return w.clients[i] == peercore.ClientHolds }
+func (w *world) waits(i int) bool { return w.clients[i] == peercore.ClientWaits }
 
 // lose ends the connection between i and j. Of what was on its way from i to j the
 // first keep packets still arrive, before the news.
@@ -302,13 +315,12 @@ func (w *world) successors(named bool) (all []next) {
 		add(c, format, args...)
 	}
 	for i := range n {
-		p := &w.peers[i]
 		switch {
-		case p.Holds():
+		case w.holds(i):
 			do(i, Event{Kind: peercore.Leave}, nil, "%d releases", i)
-		case p.Waits() && w.giveUps > 0:
+		case w.waits(i) && w.giveUps > 0:
 			do(i, Event{Kind: peercore.Leave}, func(c *world) { c.giveUps-- }, "%d gives up", i)
-		case !p.Waits() && w.requests[i] > 0:
+		case !w.waits(i) && w.requests[i] > 0:
 			do(i, Event{Kind: peercore.Request}, func(c *world) { c.requests[i]-- }, "%d requests", i)
 		}
 		for j := range n {
@@ -366,7 +378,7 @@ func (w *world) expiries(i int, do func(i int, ev Event, spend func(c *world), f
 	if w.scope.clock != nil {
 		for t := range peercore.Timers {
 			switch {
-			case t == peercore.Lease && w.timers[i][t] == 0 && p.Waits() && w.scope.clock.impatient:
+			case t == peercore.Lease && w.timers[i][t] == 0 && w.waits(i) && w.scope.clock.impatient:
 				do(i, Event{Kind: peercore.Leave}, nil, "%d gives up, its lease is over", i)
 			case w.timers[i][t] != 0:
 			case t == peercore.Renew && w.renewals >= w.scope.clock.renewals:

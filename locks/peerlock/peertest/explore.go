@@ -1,6 +1,7 @@
 package peertest
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,7 +30,7 @@ func Explore[S, M any, P explore.Core[S, M]](t *testing.T, want string, alg peer
 }
 
 // Mutant is a core with a rule broken.
-type Mutant[S, M any, P explore.Core[S, M]] struct {
+type Mutant[S, M any, P peercore.Core[S, M]] struct {
 	State  S
 	mutate Mutation[S, M]
 }
@@ -71,17 +72,59 @@ func (m *Mutant[S, M, P]) Pauses() bool {
 	return ok && p.Pauses()
 }
 
-// ExploreMutant does to an algorithm with a rule broken what Explore does.
-func ExploreMutant[S, M any, P explore.Core[S, M]](
-	t *testing.T, want string, alg peercore.Algorithm[S, M], sc explore.Scope, mutate Mutation[S, M],
-) {
-	t.Helper()
-	Explore[Mutant[S, M, P], M, *Mutant[S, M, P]](t, want, peercore.Algorithm[Mutant[S, M, P], M]{
+// Reset is the core's.
+func (m *Mutant[S, M, P]) Reset(like *Mutant[S, M, P], round uint64) {
+	P(&m.State).Reset(&like.State, round)
+}
+
+// Bootstrapped is the core's.
+func (m *Mutant[S, M, P]) Bootstrapped() bool { return P(&m.State).Bootstrapped() }
+
+// Running is the core's; false if it has no timers.
+func (m *Mutant[S, M, P]) Running(t peercore.Timer) bool {
+	c, ok := any(P(&m.State)).(peercore.Timed)
+	return ok && c.Running(t)
+}
+
+// Uses is the core's; 0 if it has no timers.
+func (m *Mutant[S, M, P]) Uses() uint64 {
+	if c, ok := any(P(&m.State)).(peercore.Timed); ok {
+		return c.Uses()
+	}
+	return 0
+}
+
+// Voted is the core's; 0 if it has no timers.
+func (m *Mutant[S, M, P]) Voted() uint64 {
+	if c, ok := any(P(&m.State)).(peercore.Timed); ok {
+		return c.Voted()
+	}
+	return 0
+}
+
+// Mutate is the algorithm with a rule broken.
+func Mutate[S, M any, P peercore.Core[S, M]](alg peercore.Algorithm[S, M], mutate Mutation[S, M]) peercore.Algorithm[Mutant[S, M, P], M] {
+	return peercore.Algorithm[Mutant[S, M, P], M]{
 		Spec: alg.Spec, Append: alg.Append, Decode: alg.Decode, Renumber: alg.Renumber,
 		New: func(self int, peers peercore.Set, amnesic bool) Mutant[S, M, P] {
 			return Mutant[S, M, P]{alg.New(self, peers, amnesic), mutate}
 		},
-	}, sc)
+	}
+}
+
+// ExploreMutant does to an algorithm with a rule broken what Explore does.
+func ExploreMutant[S, M any, P peercore.Core[S, M]](
+	t *testing.T, want string, alg peercore.Algorithm[S, M], sc explore.Scope, mutate Mutation[S, M],
+) {
+	t.Helper()
+	Explore[Mutant[S, M, P], M, *Mutant[S, M, P]](t, want, Mutate[S, M, P](alg, mutate), sc)
+}
+
+// Silent is a core that keeps one kind of effect, Hold or Lose, to itself.
+func Silent[S, M any, P peercore.Core[S, M]](kind peercore.EffectKind) Mutation[S, M] {
+	return func(s *S, ev peercore.Event[M]) []peercore.Effect[M] {
+		return slices.DeleteFunc(P(s).Step(ev, nil), func(e peercore.Effect[M]) bool { return e.Kind == kind })
+	}
 }
 
 // WithoutSends leaves out the messages of a step that drop names.

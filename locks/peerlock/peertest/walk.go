@@ -1,10 +1,15 @@
 package peertest
 
 import (
+	"slices"
+	"testing"
+
 	"pgregory.net/rapid"
 
 	"locklab/locks/explore"
 	"locklab/locks/peerlock/peercore"
+	"locklab/locks/seed"
+	"locklab/locks/sim"
 )
 
 // Walk takes random moves until none is left, and fails if something is violated, if
@@ -62,4 +67,43 @@ func DrawScope(t *rapid.T) explore.Scope {
 		sc.Mends = explore.Any
 	}
 	return sc
+}
+
+// WalksInto says whether one of many random walks ends in that violation, and not in
+// another one.
+func WalksInto[S, M any, P explore.Core[S, M]](t *testing.T, want string, alg peercore.Algorithm[S, M], sc explore.Scope) bool {
+	t.Helper()
+	const walks, longest = 500, 500
+	for n := range walks {
+		w, err := explore.NewWalk[S, M, P](alg, sc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rand := seed.Seed(n).Rand()
+		for range longest {
+			moves := w.Moves()
+			if len(moves) == 0 {
+				break
+			}
+			w.Take(moves[rand.IntN(len(moves))])
+			if v := w.Violation(); v != "" {
+				return v == want
+			}
+		}
+	}
+	return false
+}
+
+// SimFinds checks that simulations with partitions and crashes find the violation.
+func SimFinds[S, M any, P sim.Core[S, M]](t *testing.T, want sim.FindingKind, alg peercore.Algorithm[S, M], shell sim.Shell, cfg sim.Config) {
+	t.Helper()
+	o, err := sim.Campaign(t.Context(), func() sim.Simulator { return sim.New[S, M, P](alg, shell) }, sim.Plan{
+		Config: cfg, Seeds: 200, Kinds: []sim.Kind{sim.Crash, sim.Partition},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(o.Groups, func(g sim.Group) bool { return g.Example.Kind == want }) {
+		t.Errorf("%d simulations do not find %q, but %v", o.Done, want, o.Groups)
+	}
 }
