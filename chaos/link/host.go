@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
@@ -215,10 +216,14 @@ func (h *Host) change(i Impairment, f func(*link) error) error {
 	}
 	wg.Wait()
 	h.pad()
+	var hit []*prober
 	for host, p := range h.probes {
 		if i.hits(host) {
-			p.hurry()
+			hit = append(hit, p)
 		}
+	}
+	for _, p := range hit {
+		p.hurry(max(fastInterval, time.Duration(len(hit))*hurryShare))
 	}
 	return failed
 }

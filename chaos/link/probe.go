@@ -13,9 +13,17 @@ import (
 )
 
 const (
-	quietInterval = 100 * time.Millisecond // between probes of one peer
-	fastInterval  = 5 * time.Millisecond   // for hurryFor after a change
-	hurryFor      = 500 * time.Millisecond
+	// Between probes of one peer: while nobody asks for reports, which prove nothing
+	// then; for watchFor after one was asked for; and for hurryFor after a change.
+	idleInterval    = 2 * time.Second
+	watchedInterval = 100 * time.Millisecond
+	fastInterval    = 5 * time.Millisecond
+	watchFor        = time.Second
+	hurryFor        = 500 * time.Millisecond
+	// hurryShare is the least that fastInterval is for each peer that a change hits: a
+	// host sends a thousand probes in a second at most, or its probes would fill the
+	// machine just when something is to be proven.
+	hurryShare = time.Millisecond
 	// redialInterval is longer than fastInterval: connections cost more than frames.
 	redialInterval = 20 * time.Millisecond
 	// keptRTTs is how many round trips a report has of each peer.
@@ -110,7 +118,8 @@ func (h *Host) pad() {
 	}
 }
 
-// Probes reports on all peers.
+// Probes reports on all peers, and has them probed more often for a while: whoever asks
+// wants to see what is so now.
 func (h *Host) Probes() Report {
 	h.mu.Lock()
 	probes := make([]*prober, 0, len(h.probes))
@@ -120,6 +129,7 @@ func (h *Host) Probes() Report {
 	h.mu.Unlock()
 	report := Report{Host: h.config.Host}
 	for _, p := range probes {
+		p.watch()
 		report.Peers = append(report.Peers, p.report())
 	}
 	now := clock.Mono()
@@ -141,7 +151,7 @@ type prober struct {
 	wg    sync.WaitGroup
 
 	mu            sync.Mutex
-	hurryUntil    int64
+	pace          pace
 	padding       int
 	sent          uint64
 	sentAt        int64
@@ -160,8 +170,8 @@ type sample struct {
 func newProber(origin, to, addr string) *prober {
 	p := &prober{origin: origin, to: to, addr: addr, nudge: make(chan struct{}, 1)}
 	p.ctx, p.stop = context.WithCancel(context.Background())
+	p.pace.watch(clock.Mono()) // who wants probes wants to see some first
 	p.wg.Go(p.run)
-	p.hurry()
 	return p
 }
 
@@ -171,13 +181,56 @@ func (p *prober) close() {
 }
 
 // hurry has the peer probed at short intervals for a while.
-func (p *prober) hurry() {
+func (p *prober) hurry(interval time.Duration) {
 	p.mu.Lock()
-	p.hurryUntil = clock.Mono() + int64(hurryFor)
+	p.pace.hurry(clock.Mono(), interval)
 	p.mu.Unlock()
+	p.now()
+}
+
+// watch has the peer probed as often as somebody who asks for reports needs.
+func (p *prober) watch() {
+	p.mu.Lock()
+	faster := p.pace.watch(clock.Mono())
+	p.mu.Unlock()
+	if faster {
+		p.now()
+	}
+}
+
+// now ends the pause before the next probe.
+func (p *prober) now() {
 	select {
 	case p.nudge <- struct{}{}:
 	default:
+	}
+}
+
+// pace says how often a peer is probed. Times are values of clock.Mono.
+type pace struct {
+	watchedUntil, hurryUntil int64
+	hurryInterval            time.Duration
+}
+
+func (p *pace) hurry(now int64, interval time.Duration) {
+	p.hurryUntil, p.hurryInterval = now+int64(hurryFor), interval
+}
+
+// watch reports whether probes come faster than just before.
+func (p *pace) watch(now int64) (faster bool) {
+	before := p.interval(now)
+	p.watchedUntil = now + int64(watchFor)
+	return p.interval(now) < before
+}
+
+func (p *pace) interval(now int64) time.Duration {
+	switch {
+	case now < p.hurryUntil:
+		return p.hurryInterval
+	case now < p.watchedUntil:
+		return watchedInterval
+	default:
+		return idleInterval
 	}
 }
 
@@ -185,15 +238,6 @@ func (p *prober) pad(bytes int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.padding = bytes
-}
-
-func (p *prober) interval() time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if clock.Mono() < p.hurryUntil {
-		return fastInterval
-	}
-	return quietInterval
 }
 
 // run sends one probe per interval, over a connection that it renews when it fails.
@@ -225,8 +269,8 @@ func (p *prober) run() {
 		case <-p.nudge:
 		case <-timer.C():
 		}
-		wait := p.interval()
-		frame = p.next(frame)
+		var wait time.Duration
+		frame, wait = p.next(frame)
 		if conn == nil {
 			conn, broken = p.connect()
 		}
@@ -240,13 +284,14 @@ func (p *prober) run() {
 	}
 }
 
-// next numbers a probe. One that cannot leave counts as sent: it is an attempt.
-func (p *prober) next(frame []byte) []byte {
+// next numbers a probe, and says when the one after it is due. One that cannot leave
+// counts as sent: it is an attempt.
+func (p *prober) next(frame []byte) ([]byte, time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sent++
 	p.sentAt = clock.Mono()
-	return putFrame(frame, p.padding, p.sent, p.sentAt)
+	return putFrame(frame, p.padding, p.sent, p.sentAt), p.pace.interval(p.sentAt)
 }
 
 func (p *prober) send(conn net.Conn, frame []byte) error {

@@ -91,6 +91,15 @@ func TestProbesSurviveResets(t *testing.T) {
 	}
 }
 
+// TestProbesThatNobodyLooksAtAreRare waits for a long pause, which ends when somebody
+// looks. To ask b what it heard makes b's own probes frequent, not those of a.
+func TestProbesThatNobodyLooksAtAreRare(t *testing.T) {
+	a, b := pair(t)
+	eventually(t, "a probes less than once in a second", func() bool { return b.Probes().Heard[0].Age > time.Second })
+	from := heardFrom(b)
+	eventually(t, "a probes often while its report is asked for", func() bool { return answered(a) > from+5 })
+}
+
 func TestControlOverHTTP(t *testing.T) {
 	h := newHost(t, "a")
 	server := httptest.NewServer(h.Handler())
@@ -206,7 +215,7 @@ func BenchmarkQuietProbes(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	toxic.SleepUntil(clock.Mono()+int64(time.Second), nil) // the hurry of the beginning is over
+	toxic.SleepUntil(clock.Mono()+int64(2*time.Second), nil) // nobody looks any more
 	b.ResetTimer()
 	busy, start := cpuTime(b), clock.Mono()
 	for b.Loop() {

@@ -52,12 +52,16 @@ type Config struct {
 
 // Timing says how fast the mesh notices and repairs.
 type Timing struct {
-	Heartbeat time.Duration // how often a connection carries something; default 50 ms
+	// Heartbeat is how long a connection carries nothing at most: a heartbeat is sent
+	// only where nothing else was. Default a quarter of SilenceMin.
+	Heartbeat time.Duration
 	// A connection is given up after a silence of the usual gap between arrivals
 	// plus eight times its deviation, but at least SilenceMin; more while this process
-	// itself gets to run late; never more than SilenceMax. Defaults 400 ms and 3 s.
+	// itself gets to run late; never more than SilenceMax. Defaults 400 ms, from nine
+	// peers on 48 ms for each, so that the heartbeats of a large mesh do not fill the
+	// machines; and 3 s.
 	SilenceMin, SilenceMax time.Duration
-	Handshake              time.Duration // for dialing, and again for Hello; default 1 s
+	Handshake              time.Duration // for dialing, and again for Hello; default 1 s, or twice SilenceMin
 	// Pauses between attempts to dial double from the first to the second bound,
 	// with jitter; defaults 10 ms and 250 ms.
 	BackoffMin, BackoffMax time.Duration
@@ -82,10 +86,11 @@ func orDefault[T comparable](v *T, byDefault T) {
 
 // withDefaults fills the zero fields.
 func (c Config) withDefaults() Config {
-	orDefault(&c.Timing.Heartbeat, 50*time.Millisecond)
-	orDefault(&c.Timing.SilenceMin, 400*time.Millisecond)
-	orDefault(&c.Timing.SilenceMax, 3*time.Second)
-	orDefault(&c.Timing.Handshake, time.Second)
+	const beats = 4 // in SilenceMin
+	orDefault(&c.Timing.SilenceMin, max(400*time.Millisecond, time.Duration(len(c.Peers))*48*time.Millisecond, beats*c.Timing.Heartbeat))
+	orDefault(&c.Timing.SilenceMax, max(3*time.Second, c.Timing.SilenceMin))
+	orDefault(&c.Timing.Heartbeat, c.Timing.SilenceMin/beats)
+	orDefault(&c.Timing.Handshake, max(time.Second, 2*c.Timing.SilenceMin))
 	orDefault(&c.Timing.BackoffMin, 10*time.Millisecond)
 	orDefault(&c.Timing.BackoffMax, 250*time.Millisecond)
 	orDefault(&c.Limits.Frame, 64<<10)

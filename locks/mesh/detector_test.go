@@ -113,3 +113,16 @@ func TestRunClockDoesNotCountWhatItMissed(t *testing.T) {
 		t.Error("the running clock went back")
 	}
 }
+
+// TestHeartbeatsOfLargeMeshesAreBounded: twice the peers are not four times the messages.
+func TestHeartbeatsOfLargeMeshesAreBounded(t *testing.T) {
+	for n := 1; n <= MaxRank; n++ {
+		timing := Config{Peers: make([]Peer, n)}.withDefaults().Timing
+		if each := float64(n) / timing.Heartbeat.Seconds(); each > 90 {
+			t.Errorf("%d peers: each says %.0f heartbeats in a second, want at most 90", n, each)
+		}
+		if timing.SilenceMin < 4*timing.Heartbeat || timing.SilenceMax < timing.SilenceMin {
+			t.Errorf("%d peers: a heartbeat every %v, and silence of %v to %v is death", n, timing.Heartbeat, timing.SilenceMin, timing.SilenceMax)
+		}
+	}
+}

@@ -17,6 +17,10 @@
 //   - A peer that reads slowly is not disconnected: who wants to say more is told that a
 //     queue is full, see [Mesh.Full]. One that reads nothing at all is, see [Limits].
 //
+// A heartbeat is sent where nothing else was for a while. It is one byte, which on
+// Linux wakes nobody: the kernel is asked how much has arrived. So an idle peer works
+// twice in each [Timing].Heartbeat, however many peers there are.
+//
 // Writes are coalesced: [Link.Send] only queues. What is queued while a handler
 // works on a batch of payloads goes out in one write when it returns; anybody else
 // calls [Mesh.Flush]. A flush writes in the calling goroutine for as long as the

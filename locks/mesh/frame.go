@@ -9,6 +9,10 @@ import (
 // A frame is the length of its body as an unsigned varint, then the body. After
 // the handshake a body is one payload; an empty one is a heartbeat.
 
+// lowWater is how many bytes wake a reader where the system can tell. A heartbeat is
+// one byte, and is counted without waking anybody; what else is written is never less.
+const lowWater = 16
+
 var (
 	errFrameTooLarge = errors.New("mesh: frame too large")
 	errMalformed     = errors.New("mesh: malformed frame")

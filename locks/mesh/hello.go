@@ -9,7 +9,7 @@ import (
 )
 
 // version of the wire format. Peers with different versions refuse each other.
-const version = 1
+const version = 2
 
 // maxHello bounds the frames of the handshake, in bytes.
 const maxHello = 2048

@@ -42,11 +42,16 @@ type Link struct {
 	spare   []byte // the other of two buffers that take turns
 	left    []byte // what the socket did not take, for the writer
 	writing bool   // somebody is between taking out and having written it
+	spaced  bool   // out holds more than heartbeats
+	spoke   bool   // something was written since the last tick
+	quiet   int    // ticks since something was
 	cause   error  // why the link ended; nil while it lives
 	kick    chan struct{}
 
 	full    bool          // more waits to be sent than Limits.Queue
 	movedAt time.Duration // on the running clock: while full, when the socket last took something
+
+	waited int // bytes that waited in the socket at the last tick; for Mesh.beat alone
 
 	try  func(fd uintptr) bool // bound once, so that a flush allocates nothing
 	buf  []byte                // argument of try
@@ -63,6 +68,7 @@ func newLink(m *Mesh, p *peer, conn net.Conn, h hello) *Link {
 	if sc, ok := conn.(syscall.Conn); ok {
 		if raw, err := sc.SyscallConn(); err == nil {
 			l.raw = raw
+			l.sleepThroughHeartbeats()
 		}
 	}
 	l.try = l.tryWrite
@@ -104,6 +110,7 @@ func (l *Link) add(frames []byte, n int) {
 	}
 	l.out = append(l.out, frames...)
 	l.frames += n
+	l.spaced = l.spaced || len(frames) > 1
 	l.look()
 	if !l.writing && !l.dirty.Load() {
 		l.dirty.Store(true)
@@ -123,11 +130,11 @@ func (l *Link) Flush() {
 		return
 	}
 	for len(l.out) > 0 && l.cause == nil {
-		l.writing = true
+		l.writing, l.spoke = true, true
 		l.dirty.Store(false)
-		buf := l.out
 		l.mesh.crowd.note(l.frames)
-		l.out, l.spare, l.frames = l.spare[:0], nil, 0
+		buf := l.takeLocked(l.spare[:0])
+		l.spare = nil
 		l.mu.Unlock()
 		sent, err := l.writeNow(buf)
 		l.mu.Lock()
@@ -147,6 +154,19 @@ func (l *Link) Flush() {
 	l.writing = false
 	l.dirty.Store(false)
 	l.moved()
+}
+
+// takeLocked takes what is queued, to write it, and leaves next to queue into. Behind
+// payloads go as many heartbeats as it takes for the other end's low water, wherever
+// the bytes are cut on their way: a piece that nobody is woken for holds no payload.
+func (l *Link) takeLocked(next []byte) []byte {
+	buf := l.out
+	if l.spaced {
+		var heartbeats [lowWater - 1]byte
+		buf = append(buf, heartbeats[:]...)
+	}
+	l.out, l.frames, l.spaced = next, 0, false
+	return buf
 }
 
 // writer writes, blocking, what a flush could not. It does so in pieces, so that it shows
@@ -169,8 +189,9 @@ func (l *Link) writer() {
 				l.endLocked(fmt.Errorf("write: %w", err))
 				break
 			}
+			l.spoke = true
 			if l.left = l.left[len(buf):]; len(l.left) == 0 {
-				l.left, l.out, l.frames = l.out, nil, 0
+				l.left = l.takeLocked(nil)
 			}
 			l.moved()
 		}
@@ -178,6 +199,21 @@ func (l *Link) writer() {
 		l.dirty.Store(len(l.out) > 0)
 		l.mu.Unlock()
 	}
+}
+
+// silentFor is asked once in a tick. It says whether nothing was written for so long
+// that at the next tick it would be more than this many ticks.
+func (l *Link) silentFor(ticks int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.spoke {
+		l.spoke, l.quiet = false, 0
+	}
+	if l.quiet++; l.quiet < ticks {
+		return false
+	}
+	l.quiet = 0
+	return true
 }
 
 // fail ends the link; its reader then delivers Disconnected.
@@ -192,7 +228,7 @@ func (l *Link) endLocked(cause error) {
 		return
 	}
 	l.cause = cause
-	l.out, l.spare = nil, nil
+	l.out, l.spare, l.spaced = nil, nil, false
 	l.look()
 	close(l.ended)
 	_ = l.conn.Close() // it is being given up; how the close goes changes nothing

@@ -197,12 +197,13 @@ func (p *peer) setProblem(err error) {
 
 // beat sends heartbeats, advances the running clock and ends silent links.
 func (m *Mesh) beat() {
-	tick := m.cfg.Timing.Heartbeat / 2
+	const ticks = 2 // in a heartbeat
+	tick := m.cfg.Timing.Heartbeat / ticks
 	ran := runClock{tick: tick, at: m.cfg.Clock.Now()}
 	detectors := make(map[*Link]*detector, len(m.peers))
 	timer := m.cfg.Clock.NewTimer(tick)
 	defer timer.Stop()
-	for even := false; ; even = !even {
+	for {
 		select {
 		case <-timer.C():
 		case <-m.done:
@@ -221,7 +222,7 @@ func (m *Mesh) beat() {
 			if l == nil {
 				continue
 			}
-			if even {
+			if l.silentFor(ticks) {
 				l.queue(nil)
 				l.Flush()
 			}
@@ -231,8 +232,16 @@ func (m *Mesh) beat() {
 				d = &fresh
 				detectors[l] = d
 			}
+			// What waits in the socket was heard, though it may be that nobody was woken for
+			// it, see lowWater, or that this process is slow. If it is not slow, and it is
+			// always the same that waits, the peer is as silent as if nothing did.
+			waiting := l.unread()
+			if waiting != l.waited {
+				l.waited = waiting
+				l.heardAt.Store(int64(now))
+			}
 			d.heard(time.Duration(l.heardAt.Load()))
-			if d.dead(now, ran.late) && !l.unread() {
+			if d.dead(now, ran.late) && waiting < lowWater {
 				l.fail(fmt.Errorf("nothing heard for %v: %w", (now - d.last).Round(time.Millisecond), ErrSilent))
 			}
 			l.checkReads(now)

@@ -375,7 +375,7 @@ func TestBrokenProtocolEndsTheLink(t *testing.T) {
 			})
 			conn := helloFrom(t, l.Addr().String(), "a", 0)
 			events.want("up")
-			if _, err := conn.Write(bytes); err != nil {
+			if _, err := conn.Write(append(bytes, make([]byte, 16)...)); err != nil { // wakes the reader
 				t.Fatal(err)
 			}
 			if name == "ends within a frame" {
@@ -394,7 +394,7 @@ func helloFrom(tb testing.TB, addr, id string, rank byte) net.Conn {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	body := []byte{'H', 1, 0, 0, byte(len(id))}
+	body := []byte{'H', 2, 0, 0, byte(len(id))}
 	body = append(append(body, id...), rank, 9, 1)
 	if _, err := conn.Write(append([]byte{byte(len(body))}, body...)); err != nil {
 		tb.Fatal(err)
@@ -497,7 +497,7 @@ func TestConfigIsChecked(t *testing.T) {
 		{"listed twice", func(c *mesh.Config) { c.Peers[0].ID = "a" }},
 		{"rank 64", func(c *mesh.Config) { c.Peers[0].Rank = 64 }},
 		{"ID", func(c *mesh.Config) { c.Self.ID = "" }},
-		{"Timing", func(c *mesh.Config) { c.Timing.SilenceMin = time.Millisecond }},
+		{"Timing", func(c *mesh.Config) { c.Timing.Heartbeat, c.Timing.SilenceMin = time.Second, time.Second }},
 		{"Limits", func(c *mesh.Config) { c.Limits.Queue = 1 }},
 	}
 	for _, tt := range tests {

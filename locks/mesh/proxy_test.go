@@ -16,6 +16,7 @@ type proxy struct {
 	mu    sync.Mutex
 	cond  *sync.Cond
 	mode  proxyMode
+	keep  int // bytes at the end of what came that wait for more
 	conns []net.Conn
 }
 
@@ -60,6 +61,13 @@ func (p *proxy) set(mode proxyMode) {
 	p.cond.Broadcast()
 }
 
+// cut has the last bytes of everything come late: when more does.
+func (p *proxy) cut(bytes int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.keep = bytes
+}
+
 func (p *proxy) accept() {
 	for {
 		in, err := p.l.Accept()
@@ -86,18 +94,21 @@ func (p *proxy) accept() {
 
 func (p *proxy) pump(from, to net.Conn) {
 	defer func() { _, _ = from.Close(), to.Close() }()
-	buf := make([]byte, 4096)
+	buf, kept := make([]byte, 4096), 0
 	for {
-		n, err := from.Read(buf)
+		n, err := from.Read(buf[kept:])
 		p.mu.Lock()
 		for p.mode == hold {
 			p.cond.Wait()
 		}
+		keep := p.keep
 		p.mu.Unlock()
-		if n > 0 {
-			if _, err := to.Write(buf[:n]); err != nil {
+		n += kept
+		if kept = min(keep, n); n > kept {
+			if _, err := to.Write(buf[:n-kept]); err != nil {
 				return
 			}
+			copy(buf, buf[n-kept:n])
 		}
 		if err != nil {
 			return

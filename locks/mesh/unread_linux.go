@@ -2,17 +2,25 @@ package mesh
 
 import "golang.org/x/sys/unix"
 
-// unread says that the socket holds bytes which the reader has not come to yet: then
-// it is this process that is slow, not the peer that is silent.
-func (l *Link) unread() bool {
+// unread is how many bytes the socket holds that the reader has not come to yet.
+func (l *Link) unread() (bytes int) {
 	if l.raw == nil {
-		return false
+		return 0
 	}
-	waiting := 0
 	err := l.raw.Control(func(fd uintptr) {
 		if n, err := unix.IoctlGetInt(int(fd), unix.TIOCINQ); err == nil {
-			waiting = n
+			bytes = n
 		}
 	})
-	return err == nil && waiting > 0
+	if err != nil { // the connection was closed
+		return 0
+	}
+	return bytes
+}
+
+// sleepThroughHeartbeats lets the kernel wake the reader only for lowWater bytes.
+// Without it all would work, with a wake-up for every heartbeat of every peer: most of
+// what an idle mesh of many costs.
+func (l *Link) sleepThroughHeartbeats() {
+	_ = l.raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVLOWAT, lowWater) })
 }

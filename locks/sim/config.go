@@ -70,7 +70,8 @@ type Network struct {
 	Jitter float64
 }
 
-// Timing is that of the connections; the defaults are those of package mesh.
+// Timing is that of the connections. The defaults are those of package mesh, but for
+// Heartbeat, which is 100 ms there: another one would change what every seed draws.
 type Timing struct {
 	Heartbeat              time.Duration // default 50 ms
 	Silence                time.Duration // after which a connection is given up; default 400 ms

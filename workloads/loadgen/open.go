@@ -115,7 +115,7 @@ type generator struct {
 }
 
 // piece is the longest sleep: the thread cannot be interrupted while it sleeps.
-const piece = 5 * time.Millisecond
+const piece = 50 * time.Millisecond
 
 func (g *generator) schedule(ctx context.Context) {
 	unpin := clock.Pin()
