@@ -211,6 +211,9 @@ func thingOf(rows []result.Row) thing {
 // costFindings compares the locks where nothing is broken, against none.
 func costFindings(rows []result.Row) []finding {
 	scenario := quietScenario(rows)
+	if scenario == "" {
+		return nil
+	}
 	var all []finding
 	var base *result.Quantiles
 	for _, r := range rows {
@@ -253,8 +256,8 @@ func costFindings(rows []result.Row) []finding {
 	return all
 }
 
-// quietScenario is the one to compare costs in: baseline, else the first without
-// faults, else the first.
+// quietScenario is the one to compare costs in: baseline, else the first without faults;
+// "" if there is none, because what was broken would be compared.
 func quietScenario(rows []result.Row) string {
 	names := scenariosOf(rows)
 	if slices.Contains(names, "baseline") {
@@ -265,8 +268,5 @@ func quietScenario(rows []result.Row) string {
 			return name
 		}
 	}
-	if len(names) == 0 {
-		return ""
-	}
-	return names[0]
+	return ""
 }
