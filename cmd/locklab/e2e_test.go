@@ -258,7 +258,7 @@ func TestE2EKilled(t *testing.T) {
 	if file := read(t, dir); !file.Run.Unfinished || len(file.Results) != 0 {
 		t.Errorf("while the first run goes on, the result is %+v", file)
 	}
-	waitFor(t, stderr, "[2/2]", "warming up")
+	waitFor(t, stderr, "[2/2]", "measuring")
 	if len(processes(t)) < 5 {
 		t.Fatalf("there should be masters, workers and servers: %q", processes(t))
 	}
@@ -271,6 +271,9 @@ func TestE2EKilled(t *testing.T) {
 	file := read(t, dir)
 	if r := row(t, file, "raft", "baseline"); !file.Run.Unfinished || r.Matches == 0 {
 		t.Errorf("the first run ended before the kill, but the result has %+v", file)
+	}
+	if r := row(t, file, "redlock", "baseline"); r.Verdict.Status != result.StatusInconclusive || len(r.Histories) != 1 {
+		t.Errorf("the run that was killed is %+v, %q", r.Verdict, r.Histories)
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "report.md")); err != nil || !strings.Contains(string(text), "The lab has not ended this run") {
 		t.Errorf("the report does not say that the run has no end: %v\n%s", err, text)

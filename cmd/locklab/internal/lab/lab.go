@@ -11,6 +11,8 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/facts"
 	"locklab/cmd/locklab/internal/progress"
@@ -75,11 +77,15 @@ const (
 	LogDir     = "logs"      // with what the nodes of every run had to say
 )
 
-// openLog keeps what agents and links have to say out of the console.
+// openLog keeps what agents and links have to say out of the console. The log is locked
+// as long as this process works in the directory; see Complete.
 func openLog(dir string) (io.Closer, *slog.Logger, error) {
 	f, err := os.Create(filepath.Join(dir, LogFile))
 	if err != nil {
 		return nil, nil, fmt.Errorf("create log: %w", err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("lock %s: another run works in this directory: %w", f.Name(), err), f.Close())
 	}
 	return f, slog.New(slog.NewTextHandler(f, nil)), nil
 }

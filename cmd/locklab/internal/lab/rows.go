@@ -86,7 +86,8 @@ func toRow(f *check.Findings, v check.Verdict, want check.Expectation, histories
 	return row
 }
 
-// toPeers lists how the masters fared, the highest priority first.
+// toPeers lists how the masters fared, the highest priority first, if the topology is
+// known: it may be nil.
 func toPeers(found []check.Peer, topo *topology.Topology) []result.Peer {
 	var peers []result.Peer
 	for i := range found {
@@ -94,6 +95,10 @@ func toPeers(found []check.Peer, topo *topology.Topology) []result.Peer {
 		out := result.Peer{
 			Node: p.Node, Acquires: p.Acquires, GaveUp: p.GaveUp, WaitMS: quantiles(&p.Wait),
 			BypassMax: p.BypassMax, BypassMean: p.BypassMean(), BypassInARowMax: p.InARowMax,
+		}
+		if topo == nil {
+			peers = append(peers, out)
+			continue
 		}
 		if rank, known := topo.Rank(p.Node); known {
 			out.Rank, out.Zone = &rank, topo.NodesOf(role.Master)[rank].Zone

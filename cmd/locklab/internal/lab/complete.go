@@ -1,0 +1,108 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"locklab/nodes/topology"
+	"locklab/reports/result"
+	"locklab/workloads/check"
+)
+
+// Complete adds to the result of a comparison that was killed what its histories say of
+// the runs that had no time to get there. A comparison that has ended, or that goes on,
+// is left as it is.
+func Complete(ctx context.Context, dir string) error {
+	path := filepath.Join(dir, result.FileName)
+	file, err := result.Read(path)
+	if err != nil || !file.Run.Unfinished {
+		return err
+	}
+	if on, err := goesOn(dir); on || err != nil {
+		return err
+	}
+	topo, err := topology.Load(file.Run.Topology)
+	if err != nil {
+		topo = nil // it was a file of the user's: ranks and zones stay unknown
+	}
+	unlisted, err := unlisted(dir, file.Results)
+	if err != nil || len(unlisted) == 0 {
+		return err
+	}
+	for _, history := range unlisted {
+		found, err := Check(ctx, filepath.Join(dir, history))
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			continue // it ends before it says what was run
+		}
+		repeats, histories := []*check.Findings{found}, []string{filepath.ToSlash(history)}
+		i := slices.IndexFunc(file.Results, func(r result.Row) bool {
+			return r.Lock == found.Run.Lock && r.Scenario == found.Run.Scenario && r.Workload == found.Run.Workload
+		})
+		if i < 0 {
+			file.Results = append(file.Results, rowOf(repeats, histories, topo))
+			continue
+		}
+		for j := len(file.Results[i].Histories) - 1; j >= 0; j-- { // the repeats that were through
+			earlier := file.Results[i].Histories[j]
+			found, err := Check(ctx, filepath.Join(dir, filepath.FromSlash(earlier)))
+			if err != nil {
+				return err
+			}
+			repeats, histories = slices.Insert(repeats, 0, found), slices.Insert(histories, 0, earlier)
+		}
+		file.Results[i] = rowOf(repeats, histories, topo)
+	}
+	return result.Write(path, file)
+}
+
+// goesOn says whether a lab still works in the directory: it locks its log.
+func goesOn(dir string) (bool, error) {
+	log, err := os.Open(filepath.Join(dir, LogFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look whether the run goes on: %w", err)
+	}
+	defer func() { _ = log.Close() }() // nothing was written
+	err = unix.Flock(int(log.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	if err != nil && !errors.Is(err, unix.EWOULDBLOCK) {
+		return false, fmt.Errorf("look whether the run goes on: lock %s: %w", log.Name(), err)
+	}
+	return err != nil, nil
+}
+
+// unlisted are the histories below the directory that no row names.
+func unlisted(dir string, rows []result.Row) ([]string, error) {
+	listed := map[string]bool{}
+	for _, r := range rows {
+		for _, h := range r.Histories {
+			listed[h] = true
+		}
+	}
+	all, err := filepath.Glob(filepath.Join(dir, HistoryDir, "*", "*.jsonl"))
+	if err != nil {
+		return nil, fmt.Errorf("list histories: %w", err)
+	}
+	var rest []string
+	for _, path := range all {
+		below, err := filepath.Rel(dir, path)
+		if err != nil {
+			return nil, fmt.Errorf("list histories: %w", err)
+		}
+		if !listed[filepath.ToSlash(below)] {
+			rest = append(rest, below)
+		}
+	}
+	return rest, nil
+}
