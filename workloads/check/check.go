@@ -64,6 +64,8 @@ type Checker struct {
 	nodes    map[int32][]nodeEvent
 	faults   map[string]*Fault
 	hits     map[string]hit
+	seats    map[string]*seats // by room
+	gaps     []gap
 	clocks   map[string]int64 // error bound by host, in nanoseconds
 	machines []machineEvent
 	givenUp  []string
@@ -81,6 +83,7 @@ func New(opts Options) *Checker {
 		nodes:  map[int32][]nodeEvent{},
 		faults: map[string]*Fault{},
 		hits:   map[string]hit{},
+		seats:  map[string]*seats{},
 		clocks: map[string]int64{},
 	}
 }
@@ -134,6 +137,7 @@ func (c *Checker) Add(e *history.Event) {
 			c.ops = c.ops[:0]
 		}
 		c.matches++
+		c.addSeat(e)
 		c.ops = append(c.ops, c.op(e))
 	case history.KindAcquire:
 		if c.matches == 0 {
@@ -151,7 +155,13 @@ func (c *Checker) Add(e *history.Event) {
 		})
 	case history.KindNode:
 		node := c.names.id(e.Node)
-		c.nodes[node] = append(c.nodes[node], nodeEvent{asked: e.FromNS, at: e.AtNS, state: e.State})
+		c.nodes[node] = append(c.nodes[node], nodeEvent{asked: e.FromNS, at: e.AtNS, state: e.State, why: e.Error})
+	case history.KindGap:
+		who := "the controller"
+		if e.Host != "" {
+			who = "the agent of host " + e.Host
+		}
+		c.gaps = append(c.gaps, gap{span{e.FromNS, e.AtNS}, who})
 	case history.KindFault:
 		c.addFault(e)
 	case history.KindClock:
@@ -182,15 +192,16 @@ func (c *Checker) Findings() *Findings {
 	t := c.timeline()
 	c.widen(f)
 	c.measureOps(f, t)
-	f.Faults = c.listFaults(t)
+	f.Faults = append(c.listFaults(t), c.unasked(t)...)
 	c.checkRooms(f, t)
+	c.checkRecords(f)
 	c.checkHolds(f, t)
 	c.doubtHolds(f)
 	c.checkLiveness(f, t)
 	slices.SortStableFunc(f.Examples, func(a, b Example) int { return int(min(max(a.AtNS-b.AtNS, -1), 1)) })
 	c.checkMachines(f, t)
 	f.GivenUp = c.givenUp
-	f.Disturbed = f.isDisturbed() || len(f.Saturated)+len(f.GivenUp) > 0
+	f.Disturbed = f.isDisturbed() || len(f.Saturated)+len(f.GivenUp)+len(f.Contradictions) > 0
 	if c.torn {
 		f.Incomplete = append(f.Incomplete, "the history ends in a torn line: its writer was killed")
 	}

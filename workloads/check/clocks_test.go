@@ -36,7 +36,8 @@ func TestShortOverlapsAreInconclusive(t *testing.T) {
 		e.Run.Workload = workload
 		return e
 	}
-	calm := slices.Concat(phases(0, 10_000, 10_100), players(0, 10_000, 0, 0))
+	calm := slices.Concat(phases(0, 10_000, 10_100), players(0, 10_000, 0, 0),
+		[]history.Event{acquire("m1", "a", "h9", 9000, 9005, 0), release("m1", "h9", 9006, 9007)})
 	holds := func() []history.Event { // overlap from 15 to 20
 		return []history.Event{
 			acquire("m1", "a", "h1", 0, 10, 0), release("m1", "h1", 20, 22),

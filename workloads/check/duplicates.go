@@ -42,14 +42,14 @@ type order struct {
 	from, at, err int64
 	sent          int64 // when the looks were over; 0 if the history does not say
 	node, hold    string
-	worker        string
+	worker, room  string
 	ok            bool
 	unreachable   []string
 }
 
 func (c *Checker) addOrder(e *history.Event) {
 	c.orders[e.Order] = &order{
-		from: e.FromNS, at: e.AtNS, sent: e.SentNS, err: e.ErrNS, node: e.Node, hold: e.Hold, worker: e.Worker,
+		from: e.FromNS, at: e.AtNS, sent: e.SentNS, err: e.ErrNS, node: e.Node, hold: e.Hold, worker: e.Worker, room: e.Room,
 		ok: outcomeOf(e) == ok, unreachable: e.Unreachable,
 	}
 }

@@ -24,6 +24,8 @@ type Findings struct {
 	Incomplete []string
 	// Behind lists why the generators fell behind.
 	Behind []string
+	// Contradictions lists what the records say of each other and cannot all be right.
+	Contradictions []string
 
 	// GivenUp lists why runs could not begin, go on or end. Their histories have holes.
 	GivenUp []string
@@ -88,7 +90,8 @@ type Findings struct {
 	Doubts Doubts
 
 	// Disturbed says that no violation can be held against the lock: its machine was
-	// saturated, or the run was given up, or a host was lost, or a fault was not proven, before the first of them.
+	// saturated, or the run was given up, or its records contradict each other, or something
+	// was lost that nobody asked for, or a fault was not proven, before the first of them.
 	Disturbed bool
 	// FirstViolationNS is when the first one was seen; MaxInt64 without any. Of one repeat.
 	FirstViolationNS int64
@@ -236,6 +239,7 @@ func Merge(repeats ...*Findings) *Findings {
 		m.Behind = append(m.Behind, f.Behind...)
 		m.GivenUp = append(m.GivenUp, f.GivenUp...)
 		m.Saturated = append(m.Saturated, f.Saturated...)
+		m.Contradictions = append(m.Contradictions, f.Contradictions...)
 		m.MeasuredNS += f.MeasuredNS
 		m.Scheduled += f.Scheduled
 		m.OK += f.OK

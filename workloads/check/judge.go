@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -105,9 +106,9 @@ func plural(n int64, what string) string {
 
 // Judge compares what was found with what was expected. A violation where safety
 // was expected is violated whatever else is wrong with the run: what was seen was
-// seen. Only after the loss of a host, or after a fault was asked for that nothing
-// proves, or on a machine that was saturated, or in a run that was given up, nothing is
-// expected any more.
+// seen. Only after a loss that nobody asked for, or after a fault was asked for that
+// nothing proves, or on a machine that was saturated, or in a run that was given up, or
+// from records that contradict each other, nothing is expected any more.
 // For everything else the run must be sound: faults proven, load as promised,
 // history complete. What the clocks leave open is neither safe nor a violation.
 func Judge(f *Findings, want Expectation) Verdict {
@@ -200,21 +201,60 @@ func (f *Findings) fares(want Expectation) bool {
 		(f.Liveness == Down && !f.DownLong && slices.Contains(want.Liveness, Stalls))
 }
 
-// unsound says why the run cannot decide; "" if it can.
+// unsound says why the run cannot decide, the gravest reason first; "" if it can.
 func (f *Findings) unsound(want Expectation) string {
-	seen := ""
+	reasons := []string{f.lossText(), f.contradictionText(), sentence(f.Saturated, f.seen()), f.givenUpText(), f.unprovenText(), sentence(f.Behind, ""), sentence(f.Incomplete, "")}
+	switch {
+	case f.OK+f.Failed+f.Unknown == 0:
+		reasons = append(reasons, "No operation was measured.")
+	case f.OK == 0:
+		reasons = append(reasons, fmt.Sprintf("None of %d operations ended ok, so nothing was measured.", f.Failed+f.Unknown))
+	case !f.fares(want) && !f.Demand:
+		reasons = append(reasons, "Nobody asked for the lock while the fault lasted, so its liveness is not known.")
+	case f.AcquiredOK == 0:
+		reasons = append(reasons, "Nobody got the lock in the measured part, so nothing is known of it.")
+	}
+	return cmp.Or(reasons...)
+}
+
+// contradictionText says what does not fit; "" if all does.
+func (f *Findings) contradictionText() string {
+	if len(f.Contradictions) == 0 {
+		return ""
+	}
+	text := f.Contradictions[0]
 	if n, what := f.Violations(); n > 0 {
-		seen = "; there were " + what
+		text += "; so " + what + " prove nothing"
 	}
-	if len(f.Saturated) > 0 {
-		return upper(f.Saturated[0]) + seen + "."
+	return upper(text) + "."
+}
+
+// sentence is the first of the reasons, and what is to be said with it; "" if there is
+// none.
+func sentence(reasons []string, more string) string {
+	if len(reasons) == 0 {
+		return ""
 	}
-	if len(f.GivenUp) > 0 {
-		return "The run was given up" + seen + ": " + f.GivenUp[0] + "."
+	return upper(reasons[0]) + more + "."
+}
+
+// seen says what violations there were although they convict nobody.
+func (f *Findings) seen() string {
+	if n, what := f.Violations(); n > 0 {
+		return "; there were " + what
 	}
-	if lost := f.lossText(); lost != "" {
-		return lost
+	return ""
+}
+
+func (f *Findings) givenUpText() string {
+	if len(f.GivenUp) == 0 {
+		return ""
 	}
+	return "The run was given up" + f.seen() + ": " + f.GivenUp[0] + "."
+}
+
+// unprovenText says which fault was not seen by the probes; "" if all were.
+func (f *Findings) unprovenText() string {
 	if unproven := f.UnprovenFaults(); len(unproven) > 0 {
 		u := unproven[0]
 		more := ""
@@ -225,19 +265,7 @@ func (f *Findings) unsound(want Expectation) string {
 		if u.Why != "" {
 			why = ": " + u.Why
 		}
-		return fmt.Sprintf("The fault %s (%s on %s) was not proven%s%s%s.", u.ID, u.Kind, u.Target, more, why, seen)
-	}
-	if len(f.Behind) > 0 {
-		return upper(f.Behind[0]) + "."
-	}
-	if len(f.Incomplete) > 0 {
-		return upper(f.Incomplete[0]) + "."
-	}
-	if f.OK+f.Failed+f.Unknown == 0 {
-		return "No operation was measured."
-	}
-	if !f.fares(want) && !f.Demand {
-		return "Nobody asked for the lock while the fault lasted, so its liveness is not known."
+		return fmt.Sprintf("The fault %s (%s on %s) was not proven%s%s%s.", u.ID, u.Kind, u.Target, more, why, f.seen())
 	}
 	return ""
 }

@@ -1,10 +1,17 @@
 package check
 
 import (
+	"fmt"
+	"math"
 	"time"
 
 	"locklab/workloads/loadgen"
 )
+
+// chance is how many standard deviations of as many independent arrivals a schedule may
+// lack: players arrive in parties of a few, which makes the true deviation up to twice
+// as large.
+const chance = 10
 
 // measureOps counts how the operations of the measured part ended, when, and
 // whether the generator kept its schedule.
@@ -52,6 +59,10 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 	}
 	if c.matches > 0 {
 		f.Matches = f.OK
+	}
+	due := c.run.OfferedPS * time.Duration(f.MeasuredNS).Seconds()
+	if least := due - chance*math.Sqrt(due); float64(f.Scheduled) < least {
+		f.Behind = append(f.Behind, fmt.Sprintf("%.0f operations were to be offered, but the history has %d", due, f.Scheduled))
 	}
 	if f.Scheduled > 0 {
 		sent := uint64(f.Scheduled - f.Unsent) //nolint:gosec // not negative

@@ -45,6 +45,7 @@ func (c *Checker) firstOp() int64 {
 type nodeEvent struct {
 	asked, at int64 // asked: when a signal was sent for it, 0 if none was
 	state     string
+	why       string // of its end
 }
 
 // span is the time [from, to).
@@ -68,7 +69,7 @@ func (c *Checker) absent(node int32, paused bool) []span {
 			if since < 0 {
 				since, reason = e.at, "dead"
 			}
-		case "paused":
+		case "paused", history.NodeSuspended:
 			if paused && since < 0 {
 				since, reason = e.at, "paused"
 			}
@@ -77,7 +78,7 @@ func (c *Checker) absent(node int32, paused bool) []span {
 				spans = append(spans, span{since, e.at})
 				since = -1
 			}
-		case "resumed":
+		case "resumed", history.NodeContinued:
 			if since >= 0 && reason == "paused" {
 				spans = append(spans, span{since, e.at})
 				since = -1

@@ -41,9 +41,13 @@ const (
 	KindRoom Kind = "room"
 
 	// KindNode is the life of a process, recorded by its agent: State is started,
-	// ready, killed, paused, resumed, stopped or exited; or by the controller: lost,
-	// when it went with its host.
+	// ready, killed, paused, resumed, stopped or, if nobody asked for it, exited,
+	// suspended or continued; or by the controller: lost, when it went with its host.
 	KindNode Kind = "node"
+	// KindGap is a time, from FromNS to AtNS, in which a program of the lab did not run:
+	// the agent of Host or, without one, the controller. Somebody stopped it, or the
+	// machine had no time for it.
+	KindGap Kind = "gap"
 	// KindFault is the proof-of-fault ledger: Fault is its kind, ID its name in the
 	// run, State is asked, began, heal-asked, ended or unproven. From and To are
 	// the hosts whose traffic (From towards To) a link fault hits, with DelayNS what it
@@ -60,6 +64,24 @@ const (
 	// KindGivenUp is recorded by the controller when a run could not begin, go on or end
 	// in the time for that; Error says why. What the run did since may be missing.
 	KindGivenUp Kind = "given-up"
+)
+
+// The States of a node that nobody asked for.
+const (
+	// NodeExited: the process ended by itself, or somebody else ended it; Error is how.
+	NodeExited = "exited"
+	// NodeSuspended: somebody stopped the process (SIGSTOP) without asking the agent.
+	NodeSuspended = "suspended"
+	// NodeContinued: and let it go on.
+	NodeContinued = "continued"
+)
+
+// The Fault, in the findings of a checker, of what such events tell.
+const (
+	// FaultNodeLoss is a node that ended although nobody asked for it.
+	FaultNodeLoss = "node-loss"
+	// FaultStandstill is a node, an agent or the controller that did not run for a while.
+	FaultStandstill = "standstill"
 )
 
 // FaultHostLoss is the Fault of a host that went away although no scenario asked

@@ -91,3 +91,55 @@ func TestRoomsGoWithTheirHost(t *testing.T) {
 		t.Errorf("A went with its host, and yet: %+v", f.Duplicates)
 	}
 }
+
+// TestDeathsNobodyAskedFor: a process that ended, or stood still, by no hand of the lab
+// decides nothing, and is named.
+func TestDeathsNobodyAskedFor(t *testing.T) {
+	calm := phases(1000, 10_000, 10_100)
+	work := append(players(1000, 10_000, 0, 0), locking(1000, 10_000, 0, 0)...)
+	a := ordered{room: "A", worker: "w1", master: "m1", hold: "x1", from: 2000, start: 2010, open: 2060, answered: 2070}
+	twice := append(a.events(), ordered{room: "B", worker: "w2", master: "m2", hold: "x2", from: 2005, start: 2020, open: 2065, answered: 2071}.events()...)
+	exited := func(at int64) history.Event {
+		e := node("w1", history.NodeExited, at)
+		e.Error = "signal-killed"
+		return e
+	}
+	byExternal := fault("power", "external", 2500, 4000, func(e *history.Event) { e.Nodes = []string{"w1"} })
+	for name, c := range map[string]struct {
+		events []history.Event
+		status check.Status
+		why    string
+	}{
+		"killed by hand":           {[]history.Event{exited(3000)}, check.Inconclusive, "Node w1 ended (signal-killed) at 2s, which no fault of the scenario explains."},
+		"killed before violations": {append([]history.Event{exited(1500)}, twice...), check.Inconclusive, "Node w1 ended (signal-killed) at 500ms, which no fault of the scenario explains; there were 1 duplicate"},
+		"killed after a violation": {append([]history.Event{exited(3000)}, twice...), check.Violated, "1 raced"},
+		"by a fault":               {[]history.Event{node("w1", "killed", 3000)}, check.Expected, ""},
+		"by an external fault":     {append(byExternal, exited(3000)), check.Expected, ""},
+		"when all was over":        {[]history.Event{exited(10_200)}, check.Expected, ""},
+		"stopped by hand": {
+			[]history.Event{node("w1", history.NodeSuspended, 3000), node("w1", history.NodeContinued, 4500)},
+			check.Inconclusive, "Node w1 stood still for 1.5s at 2s",
+		},
+		"stopped before violations": {
+			append([]history.Event{node("w1", history.NodeSuspended, 1900), node("w1", history.NodeContinued, 3400)}, twice...),
+			check.Inconclusive, "Node w1 stood still for 1.5s at 900ms",
+		},
+		"paused by a fault": {[]history.Event{node("w1", "paused", 3000), node("w1", "resumed", 4500)}, check.Expected, ""},
+		"an agent": {
+			[]history.Event{{Kind: history.KindGap, Host: "ha", FromNS: 3000 * ms, AtNS: 5200 * ms}},
+			check.Inconclusive, "The agent of host ha stood still for 2.2s at 2s",
+		},
+		"the controller": {
+			append([]history.Event{{Kind: history.KindGap, FromNS: 1000 * ms, AtNS: 2000 * ms}}, twice...),
+			check.Inconclusive, "The controller stood still for 1s at 0s",
+		},
+	} {
+		v, f := judged(t, check.Expectation{Safety: check.Safe, Liveness: []check.Liveness{check.Live}}, calm, work, c.events)
+		if v.Status != c.status || !strings.Contains(v.Why, c.why) {
+			t.Errorf("%s: %s: %s", name, v.Status, v.Why)
+		}
+		if v.Status == check.Inconclusive && len(f.Losses()) != 1 {
+			t.Errorf("%s: the ledger has %+v", name, f.Faults)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"locklab/workloads/history"
+)
+
+// gap is a time in which a program of the lab itself did not run.
+type gap struct {
+	span
+	who string
+}
+
+// unasked lists what nobody asked for, in the order of the ledger: nodes that ended by
+// themselves or by somebody else's hand, nodes that were stopped for a while, and
+// times in which an agent or the controller stood still. What happened after the end
+// of the run touches nothing.
+func (c *Checker) unasked(t timeline) []Fault {
+	end := t.end
+	if at, known := c.phases[phaseEnd]; known {
+		end = at
+	}
+	var list []Fault
+	add := func(kind, target string, during span, why string) {
+		if during.from >= end {
+			return
+		}
+		f := Fault{
+			Repeat: 1, ID: kind + "/" + target, Kind: kind, Target: target, AskedNS: Never,
+			BeganNS: during.from - t.measure, HealAskedNS: Never, EndedNS: Never, Proven: true, Why: why,
+		}
+		if during.to != math.MaxInt64 {
+			f.EndedNS = during.to - t.measure
+		}
+		list = append(list, f)
+	}
+	for node, events := range c.nodes {
+		name := "node " + c.names.text(node)
+		slices.SortStableFunc(events, func(a, b nodeEvent) int { return cmp.Compare(a.at, b.at) })
+		for i, e := range events {
+			switch e.state {
+			case history.NodeExited:
+				if !c.external(node, e.at) {
+					add(history.FaultNodeLoss, name, span{e.at, next(events[i:], "started", "ready")}, e.why)
+				}
+			case history.NodeSuspended:
+				add(history.FaultStandstill, name, span{e.at, next(events[i:], history.NodeContinued, history.NodeExited, "killed")}, "")
+			}
+		}
+	}
+	for _, g := range c.gaps {
+		add(history.FaultStandstill, g.who, g.span, "")
+	}
+	slices.SortFunc(list, func(a, b Fault) int {
+		return cmp.Or(cmp.Compare(a.BeganNS, b.BeganNS), cmp.Compare(a.Target, b.Target))
+	})
+	return list
+}
+
+const phaseEnd = "end"
+
+// next is when a node next came into one of the states; MaxInt64 if it never did.
+func next(events []nodeEvent, states ...string) int64 {
+	for _, e := range events[1:] {
+		if slices.Contains(states, e.state) {
+			return e.at
+		}
+	}
+	return math.MaxInt64
+}
+
+// external says whether a program of the user, which the scenario asked for, was
+// breaking the node at that time.
+func (c *Checker) external(node int32, at int64) bool {
+	for id, f := range c.faults {
+		if f.Kind == "external" && slices.Contains(c.hits[id].nodes, c.names.text(node)) && c.inForce(f).meets(span{at, at + 1}) {
+			return true
+		}
+	}
+	return false
+}
+
+// Losses lists what went away or stood still although no scenario asks for that:
+// hosts, nodes, and the programs of the lab.
+func (f *Findings) Losses() []Fault {
+	var list []Fault
+	for _, fault := range f.Faults {
+		if fault.isLoss() {
+			list = append(list, fault)
+		}
+	}
+	return list
+}
+
+func (l *Fault) isLoss() bool {
+	return l.Kind == history.FaultHostLoss || l.Kind == history.FaultNodeLoss || l.Kind == history.FaultStandstill
+}
+
+// isDisturbed says whether something was lost, or a fault asked for that was not proven,
+// before any violation was seen: what follows then says nothing about what the scenario
+// expects, because something else may have happened.
+func (f *Findings) isDisturbed() bool {
+	first, disturbed := int64(0), false
+	for i := range f.Faults {
+		fault := &f.Faults[i]
+		since := fault.AskedNS
+		switch {
+		case fault.isLoss():
+			since = fault.BeganNS
+		case fault.Proven:
+			continue
+		}
+		if !disturbed || since < first {
+			first, disturbed = since, true
+		}
+	}
+	return disturbed && f.FirstViolationNS >= first
+}
+
+// lossText says what was lost; "" if nothing was.
+func (f *Findings) lossText() string {
+	losses := f.Losses()
+	if len(losses) == 0 {
+		return ""
+	}
+	text := upper(losses[0].lost())
+	if f.MeasuredNS > 0 {
+		text += " at " + moment(losses[0].BeganNS)
+	}
+	if more := len(losses) - 1; more > 0 {
+		text += fmt.Sprintf(" (and %d more)", more)
+	}
+	return text + ", which no fault of the scenario explains" + f.seen() + "."
+}
+
+// lost is what happened, without when.
+func (l *Fault) lost() string {
+	switch {
+	case l.Kind == history.FaultNodeLoss && l.Why != "":
+		return fmt.Sprintf("%s ended (%s)", l.Target, l.Why)
+	case l.Kind == history.FaultNodeLoss:
+		return l.Target + " ended"
+	case l.Kind == history.FaultStandstill && l.EndedNS != Never:
+		return fmt.Sprintf("%s stood still for %v", l.Target, time.Duration(l.EndedNS-l.BeganNS).Round(10*time.Millisecond))
+	case l.Kind == history.FaultStandstill:
+		return l.Target + " stood still"
+	}
+	return l.Target + " was lost"
+}
+
+// moment is a time of the measured part.
+func moment(ns int64) string {
+	return time.Duration(ns).Round(10 * time.Millisecond).String()
+}
