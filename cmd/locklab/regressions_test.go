@@ -140,6 +140,23 @@ var regressions = map[string][]regression{
 			"a crossed --fail-on left the verdict as expected", "locklab run --locks none --fail-on 'duplicates>0'",
 			"cmd/locklab.TestThresholdIsAVerdict",
 		},
+		{
+			"all workers or both masters dead, or one stopped for 1.5 s, was expected or violated", "locklab run --locks redlock --scenarios baseline, and kill -KILL, or -STOP and -CONT, by hand",
+			"cmd/locklab.TestE2EUnasked",
+		},
+		{
+			"nobody knew of a node that somebody stopped by hand", "kill -STOP of a node's process",
+			"nodes/agent.TestANodeThatIsStoppedByHandIsNoticed",
+		},
+		{
+			"an agent that stood still for 2.2 s made violations", "locklab agent, and kill -STOP of it for 2.2 s in a run",
+			"workloads/check.TestDeathsNobodyAskedFor",
+		},
+		{
+			"histories without a match that ended ok, without acquisitions, rooms, faults of the ledger or half of the load were as expected, " +
+				"and those with a clock that was off or an oracle with holes violated", "locklab check on such a history",
+			"workloads/check.TestRecordsThatDoNotFit",
+		},
 	},
 
 	"verdicts: violations": {

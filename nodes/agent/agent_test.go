@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -140,6 +142,36 @@ func TestANodeThatEndsByItselfIsNoticed(t *testing.T) {
 	eventually(t, "ended", func() bool { return state(t, c, "foreign-1").State == "ended" })
 	if got := story(events.drained()); !strings.HasSuffix(got, "foreign-1:exited(signal-interrupt)") {
 		t.Error(got)
+	}
+}
+
+// TestANodeThatIsStoppedByHandIsNoticed: what others do to a node is told apart from what
+// the agent was asked to do.
+func TestANodeThatIsStoppedByHandIsNoticed(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells the parent without reaping the child")
+	}
+	a, c := newAgent(t, nil)
+	events := collect(t, c)
+	ctx := t.Context()
+	must(t, c.Start(ctx, NodeSpec{Name: "foreign-1", Role: "foreign"}))
+	pid := state(t, c, "foreign-1").PID
+	signal := func(sig syscall.Signal) {
+		t.Helper()
+		before := a.eventLog().nextNumber()
+		must(t, syscall.Kill(pid, sig))
+		eventually(t, sig.String(), func() bool { return a.eventLog().nextNumber() > before })
+	}
+	for range 2 {
+		signal(syscall.SIGSTOP)
+		signal(syscall.SIGCONT)
+		must(t, c.Pause(ctx, "foreign-1"))
+		must(t, c.Resume(ctx, "foreign-1"))
+	}
+	must(t, c.Kill(ctx, "foreign-1"))
+	const round = " foreign-1:suspended foreign-1:continued foreign-1:paused foreign-1:resumed"
+	if got, want := story(events.drained()), "foreign-1:started foreign-1:ready"+round+round+" foreign-1:killed(signal-killed)"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 

@@ -37,11 +37,13 @@ type child struct {
 	log       *logFile
 	events    *eventLog
 
-	mu       sync.Mutex
-	reaped   bool
-	paused   bool
-	intent   string // the state that its end is recorded as, "" for exited
-	intentNS int64  // when that was asked
+	mu     sync.Mutex
+	reaped bool
+	paused bool
+	// suspended says that it stands still although nobody asked for that.
+	suspended bool
+	intent    string // the state that its end is recorded as, "" for exited
+	intentNS  int64  // when that was asked
 
 	readyOnce sync.Once
 	ready     chan struct{} // closed once it is ready
@@ -126,7 +128,7 @@ func (c *child) supervise(p *pipes, guard *guard) {
 	readers.Go(func() { _, _ = io.Copy(c.log, p.outputKept) }) // ends with the pipe
 	readers.Go(func() { c.readEvents(p.eventsKept) })
 
-	awaitExit(c.pid)
+	awaitExit(c.pid, c.noticeStopped, c.noticeContinued)
 	c.mu.Lock()
 	// Its number is still its own until it is reaped: end what it left behind.
 	_ = unix.Kill(-c.pid, unix.SIGKILL)
@@ -143,7 +145,7 @@ func (c *child) supervise(p *pipes, guard *guard) {
 	readers.Wait()
 	c.exit = exitWord(c.cmd.ProcessState)
 	if state == "" {
-		state = "exited"
+		state = history.NodeExited
 	}
 	c.record(state, asked, ended, c.exit)
 }
@@ -250,6 +252,27 @@ func (c *child) resume() error {
 		c.record("resumed", asked, clock.Mono(), "")
 	}
 	return nil
+}
+
+// noticeStopped is called when the process stands still. If nobody asked the agent for
+// that, somebody else did it.
+func (c *child) noticeStopped() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.paused && isStopped(c.pid) { // a pause that is over by now was asked for, too
+		c.suspended = true
+		c.record(history.NodeSuspended, 0, clock.Mono(), "")
+	}
+}
+
+// noticeContinued is called when it goes on.
+func (c *child) noticeContinued() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.suspended {
+		c.suspended = false
+		c.record(history.NodeContinued, 0, clock.Mono(), "")
+	}
 }
 
 func (c *child) isGone() bool { return isClosed(c.gone) }

@@ -17,16 +17,33 @@ func sysProcAttr(watchdog bool) *syscall.SysProcAttr {
 	return attr
 }
 
+// What waitid says of a process (CLD_STOPPED, CLD_CONTINUED).
+const (
+	codeStopped   = 5
+	codeContinued = 6
+)
+
 // awaitExit returns when the process has ended, leaving it to be reaped, so that
-// its number and its group still are its own.
-func awaitExit(pid int) { waitid(pid, unix.WEXITED) }
+// its number and its group still are its own. Until then it says when the process was
+// stopped and when it went on, by whoever's hand.
+func awaitExit(pid int, stopped, continued func()) {
+	for waitid(pid, unix.WEXITED|unix.WSTOPPED) == codeStopped {
+		stopped()
+		if waitid(pid, unix.WEXITED|unix.WCONTINUED) != codeContinued {
+			return
+		}
+		continued()
+	}
+}
 
 // awaitStopped returns when every thread of the process has stopped, or with false
 // when it ended.
 func awaitStopped(pid int) bool {
-	const stopped = 5 // CLD_STOPPED
-	return waitid(pid, unix.WSTOPPED|unix.WEXITED) == stopped
+	return waitid(pid, unix.WSTOPPED|unix.WEXITED) == codeStopped
 }
+
+// isStopped says whether the process stands still now.
+func isStopped(pid int) bool { return waitid(pid, unix.WSTOPPED|unix.WNOHANG) == codeStopped }
 
 func waitid(pid, what int) (code int32) {
 	for {

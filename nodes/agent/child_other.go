@@ -12,8 +12,11 @@ import (
 // it that it does not survive the agent.
 func sysProcAttr(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// awaitExit has nothing to wait with here that leaves the process to be reaped.
-func awaitExit(int) {}
+// awaitExit has nothing to wait with here that leaves the process to be reaped, or that
+// tells when it is stopped.
+func awaitExit(int, func(), func()) {}
+
+func isStopped(int) bool { return false }
 
 // awaitStopped trusts that a stop signal that was sent takes effect at once.
 func awaitStopped(int) bool { return true }

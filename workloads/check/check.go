@@ -65,8 +65,7 @@ type Checker struct {
 	faults   map[string]*Fault
 	hits     map[string]hit
 	seats    map[string]*seats // by room
-	gaps     []gap
-	clocks   map[string]int64 // error bound by host, in nanoseconds
+	clocks   map[string]int64  // error bound by host, in nanoseconds
 	machines []machineEvent
 	givenUp  []string
 	order    []string // fault ids as they came
@@ -156,12 +155,6 @@ func (c *Checker) Add(e *history.Event) {
 	case history.KindNode:
 		node := c.names.id(e.Node)
 		c.nodes[node] = append(c.nodes[node], nodeEvent{asked: e.FromNS, at: e.AtNS, state: e.State, why: e.Error})
-	case history.KindGap:
-		who := "the controller"
-		if e.Host != "" {
-			who = "the agent of host " + e.Host
-		}
-		c.gaps = append(c.gaps, gap{span{e.FromNS, e.AtNS}, who})
 	case history.KindFault:
 		c.addFault(e)
 	case history.KindClock:

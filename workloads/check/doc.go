@@ -102,6 +102,16 @@
 //
 // That CPUs are busy decides nothing: what gives way to the lab does no harm.
 //
+// # What decides nothing
+//
+// A violation convicts the lock and makes a run violated, unless something else may
+// have caused it: a host, a node, an agent or the controller went away or stood still
+// before it although no scenario asked for that, or the records do not fit each other.
+// Players name rooms, orders name rooms, the oracle knows them, each within the time of
+// the others and the clocks' bounds; every fault that the run planned is in the ledger;
+// as many operations were due as were to be offered. A run in which that is not so, or
+// in which nothing ended ok, is inconclusive.
+//
 // # Liveness
 //
 // A stall is the time, between two grants, in which somebody alive wanted the lock.

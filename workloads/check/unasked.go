@@ -10,12 +10,6 @@ import (
 	"locklab/workloads/history"
 )
 
-// gap is a time in which a program of the lab itself did not run.
-type gap struct {
-	span
-	who string
-}
-
 // unasked lists what nobody asked for, in the order of the ledger: nodes that ended by
 // themselves or by somebody else's hand, nodes that were stopped for a while, and
 // times in which an agent or the controller stood still. What happened after the end
@@ -53,8 +47,14 @@ func (c *Checker) unasked(t timeline) []Fault {
 			}
 		}
 	}
-	for _, g := range c.gaps {
-		add(history.FaultStandstill, g.who, g.span, "")
+	for _, m := range c.machines {
+		if m.stoodStill(c.opts) {
+			who := "the controller"
+			if m.host != "" {
+				who = "the agent of host " + m.host
+			}
+			add(history.FaultStandstill, who, span{m.to - m.LateNS, m.to}, "")
+		}
 	}
 	slices.SortFunc(list, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(a.BeganNS, b.BeganNS), cmp.Compare(a.Target, b.Target))
@@ -63,6 +63,13 @@ func (c *Checker) unasked(t timeline) []Fault {
 }
 
 const phaseEnd = "end"
+
+// stoodStill says whether the program that measured was stopped, by somebody or with its
+// whole machine: it was woken so late that a lock would count as stalled, although hardly
+// anything waited for a CPU.
+func (m machineEvent) stoodStill(opts Options) bool {
+	return time.Duration(m.LateNS) >= opts.Stall && (m.WaitNS == nil || *m.WaitNS < m.LateNS/2)
+}
 
 // next is when a node next came into one of the states; MaxInt64 if it never did.
 func next(events []nodeEvent, states ...string) int64 {

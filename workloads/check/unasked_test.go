@@ -105,6 +105,7 @@ func TestDeathsNobodyAskedFor(t *testing.T) {
 		return e
 	}
 	byExternal := fault("power", "external", 2500, 4000, func(e *history.Event) { e.Nodes = []string{"w1"} })
+	little := 10 * ms
 	for name, c := range map[string]struct {
 		events []history.Event
 		status check.Status
@@ -126,11 +127,11 @@ func TestDeathsNobodyAskedFor(t *testing.T) {
 		},
 		"paused by a fault": {[]history.Event{node("w1", "paused", 3000), node("w1", "resumed", 4500)}, check.Expected, ""},
 		"an agent": {
-			[]history.Event{{Kind: history.KindGap, Host: "ha", FromNS: 3000 * ms, AtNS: 5200 * ms}},
+			[]history.Event{{Kind: history.KindMachine, Host: "ha", FromNS: 2900 * ms, AtNS: 5200 * ms, Machine: &history.Machine{CPUs: 2, WaitNS: &little, LateNS: 2200 * ms}}},
 			check.Inconclusive, "The agent of host ha stood still for 2.2s at 2s",
 		},
 		"the controller": {
-			append([]history.Event{{Kind: history.KindGap, FromNS: 1000 * ms, AtNS: 2000 * ms}}, twice...),
+			append([]history.Event{{Kind: history.KindMachine, FromNS: 900 * ms, AtNS: 2000 * ms, Machine: &history.Machine{CPUs: 2, LateNS: 1000 * ms}}}, twice...),
 			check.Inconclusive, "The controller stood still for 1s at 0s",
 		},
 	} {
@@ -141,5 +142,15 @@ func TestDeathsNobodyAskedFor(t *testing.T) {
 		if v.Status == check.Inconclusive && len(f.Losses()) != 1 {
 			t.Errorf("%s: the ledger has %+v", name, f.Faults)
 		}
+	}
+}
+
+// TestABusyMachineDidNotStandStill: its processes were ready to run, and it says so.
+func TestABusyMachineDidNotStandStill(t *testing.T) {
+	waited := 4000 * ms
+	busy := history.Event{Kind: history.KindMachine, FromNS: 2900 * ms, AtNS: 5200 * ms, Machine: &history.Machine{CPUs: 2, WaitNS: &waited, LateNS: 2200 * ms}}
+	v, f := judged(t, check.Expectation{Safety: check.Safe}, phases(1000, 10_000, 10_100), players(1000, 10_000, 0, 0), locking(1000, 10_000, 0, 0), []history.Event{busy})
+	if v.Status != check.Inconclusive || !strings.Contains(v.Why, "saturated") || len(f.Losses()) > 0 {
+		t.Errorf("%s: %s; lost %+v", v.Status, v.Why, f.Losses())
 	}
 }

@@ -44,10 +44,6 @@ const (
 	// ready, killed, paused, resumed, stopped or, if nobody asked for it, exited,
 	// suspended or continued; or by the controller: lost, when it went with its host.
 	KindNode Kind = "node"
-	// KindGap is a time, from FromNS to AtNS, in which a program of the lab did not run:
-	// the agent of Host or, without one, the controller. Somebody stopped it, or the
-	// machine had no time for it.
-	KindGap Kind = "gap"
 	// KindFault is the proof-of-fault ledger: Fault is its kind, ID its name in the
 	// run, State is asked, began, heal-asked, ended or unproven. From and To are
 	// the hosts whose traffic (From towards To) a link fault hits, with DelayNS what it

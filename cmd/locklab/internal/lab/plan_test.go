@@ -118,6 +118,7 @@ func TestRowsAreValidResults(t *testing.T) {
 	found := check.Events([]history.Event{
 		{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Lock: "none", Scenario: "baseline", Workload: Matchmaking, Topology: "seoul-2az", Repeat: 1, DurationNS: 1e9}},
 		{Kind: history.KindPhase, AtNS: 1, State: "measure"},
+		{Kind: history.KindAcquire, FromNS: 10, AtNS: 15, Node: "m", Client: "m", Resource: "g", Hold: "h", Outcome: "ok"},
 		{Kind: history.KindMatch, FromNS: 10, SentNS: 20, AtNS: 30, Node: "m", Resource: "g", Outcome: "ok"},
 		{Kind: history.KindPhase, AtNS: 1e9, State: "drain"},
 		{Kind: history.KindPhase, AtNS: 1e9, State: "end"},

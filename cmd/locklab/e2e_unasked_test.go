@@ -1,0 +1,83 @@
+//go:build e2e
+
+package main_test
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"locklab/reports/result"
+)
+
+// TestE2EUnasked: what somebody does by hand to the processes of a run is named, and
+// decides nothing.
+func TestE2EUnasked(t *testing.T) {
+	for _, c := range []struct {
+		name, role string
+		signal     syscall.Signal
+		only       int // how many of them; 0 is all
+		why        string
+	}{
+		{"all workers die", "worker", syscall.SIGKILL, 0, "ended (signal-killed) at "},
+		{"both masters die", "master", syscall.SIGKILL, 0, "ended (signal-killed) at "},
+		{"a worker is stopped", "worker", syscall.SIGSTOP, 1, " stood still for "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "out")
+			cmd, stderr := begin(t, "run", "--locks", "multiphase", "--scenarios", "baseline", "--duration", "3s", "--out", dir)
+			waitFor(t, stderr, "measuring")
+			hit := nodesOf(t, c.role)
+			if len(hit) < 2 {
+				t.Fatalf("there should be several of the role %s: %v", c.role, processes(t))
+			}
+			if c.only > 0 {
+				hit = hit[:c.only]
+			}
+			for _, pid := range hit {
+				if err := syscall.Kill(pid, c.signal); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.signal == syscall.SIGSTOP {
+				waitFor(t, stderr, "waiting for the last answers")
+				for _, pid := range hit {
+					if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if code := exitOf(cmd); code != 4 {
+				t.Errorf("exit code %d\n%s", code, stderr)
+			}
+			r := read(t, dir).Results[0]
+			if v := r.Verdict; v.Status != result.StatusInconclusive || !strings.HasPrefix(v.Why, "Node "+c.role) || !strings.Contains(v.Why, c.why) {
+				t.Errorf("%s: %s", v.Status, v.Why)
+			}
+			if len(r.Faults) != len(hit) || !strings.HasPrefix(r.Faults[0].Target, "node "+c.role) {
+				t.Errorf("the ledger has %+v, want %d", r.Faults, len(hit))
+			}
+			mustRun(t, 4, "check", filepath.Join(dir, r.Histories[0]))
+		})
+	}
+	nothingLeft(t)
+}
+
+// nodesOf are the processes of all nodes of a role.
+func nodesOf(t *testing.T, role string) []int {
+	t.Helper()
+	var pids []int
+	for _, line := range processes(t) {
+		fields := strings.Fields(line)
+		if len(fields) > 3 && fields[2] == "node" && fields[3] == role {
+			pid, err := strconv.Atoi(fields[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
