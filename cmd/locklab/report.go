@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"locklab/cmd/locklab/internal/lab"
 	"locklab/reports"
 )
 
@@ -17,7 +18,9 @@ func newReport() *cobra.Command {
 		Short: "Rebuild a report from its files, or compare several",
 		Long: `report reads the result.json and the histories of finished runs and writes
 index.html, report.md and results.csv: into the directory itself when there is one,
-into a new one that compares them when there are several. Nothing is run again.
+into a new one that compares them when there are several. Nothing is run again. To the
+result of a comparison that was killed it adds what the histories hold of the run that
+was under way.
 
 With --serve it shows the reports below one directory to browsers instead, until it
 is interrupted.`,
@@ -40,6 +43,11 @@ is interrupted.`,
 				out = filepath.Join("reports", "runs", "comparison-"+stamp())
 			}
 			return interruptible(cmd.Context(), func() error {
+				for _, dir := range dirs {
+					if err := lab.Complete(cmd.Context(), dir); err != nil {
+						return err
+					}
+				}
 				if err := reports.Generate(cmd.Context(), dirs, out); err != nil {
 					return err
 				}
