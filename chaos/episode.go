@@ -25,6 +25,9 @@ const (
 	stopTries = 2
 	// stopPause is the time between two of these.
 	stopPause = time.Second
+	// lengthMargin is how much shorter than meant the shortest fault may be, because to
+	// begin it and to see that takes a moment.
+	lengthMargin = 100 * time.Millisecond
 	// leaseMargin is added to the lease for nodes that lost their memory.
 	leaseMargin = 250 * time.Millisecond
 )
@@ -67,6 +70,8 @@ func (e *episode) run(ctx context.Context) (happened bool, err error) {
 	}
 	e.entry.Asked = clock.Mono()
 	e.record(stateAsked, e.entry.Asked)
+	late := e.entry.Asked - e.from
+	e.from, e.until = e.from+late, min(e.until+late, e.end) // who was waited for is hit for as long
 	e.entry.Proven = true
 	if err := e.begin(ctx); err != nil {
 		e.unproven(err)
@@ -162,7 +167,7 @@ func (e *episode) proveBegin(ctx context.Context) {
 		at, links := e.look(ctx).begun(p)
 		nodes := errors.Join(e.inState(ctx, NodeEnded, e.plan.Kill), e.inState(ctx, NodePaused, e.plan.Pause))
 		if len(e.plan.Kill)+len(e.plan.Pause) > 0 {
-			at = max(at, clock.Mono())
+			at = clock.Mono()
 		}
 		e.entry.Began = at
 		err := errors.Join(links, nodes)
@@ -191,6 +196,9 @@ func (e *episode) over(ctx context.Context) error {
 	}
 	if e.entry.Ended == 0 {
 		e.entry.Ended = clock.Mono()
+	}
+	if ctx.Err() == nil {
+		e.proveLength()
 	}
 	e.record(stateEnded, e.entry.Ended)
 	return err
@@ -285,6 +293,24 @@ func (e *episode) proveEnd(ctx context.Context) {
 	})
 	if err != nil && ctx.Err() == nil {
 		e.unproven(err)
+	}
+}
+
+// proveLength wants the fault to have been in force, in the measured part, for about as
+// long as it was meant to. What others break takes its own time to begin.
+func (e *episode) proveLength() {
+	if !e.entry.Proven {
+		return
+	}
+	meant := time.Duration(e.until - e.from)
+	lasted := time.Duration(min(e.entry.HealAsked, e.end) - e.entry.Began)
+	missing := meant - lasted
+	if len(e.plan.External) > 0 || meant == 0 {
+		missing = 0
+	}
+	if e.entry.Began >= e.end || missing > max(meant/4, lengthMargin) {
+		e.unproven(fmt.Errorf("it was in force for %v of the measured part, and meant to be for %v",
+			max(lasted, 0).Round(time.Millisecond), meant.Round(time.Millisecond)))
 	}
 }
 

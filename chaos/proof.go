@@ -123,7 +123,10 @@ func (s sight) every(p proof, shows func(proof, fault.Pair) (at int64, probed bo
 	some := false
 	for _, pair := range p.plan.Pairs {
 		at, probed, missing := shows(p, pair)
-		some, last = some || probed, max(last, at)
+		if probed && (!some || at > last) {
+			last = at
+		}
+		some = some || probed
 		if missing != nil && err == nil {
 			err = missing
 		}

@@ -222,6 +222,47 @@ func TestHolderIsWaitedFor(t *testing.T) {
 	})
 }
 
+// slow are processes that take their time to stand still.
+type slow struct {
+	*nodes
+	after time.Duration
+}
+
+func (s slow) Pause(ctx context.Context, node string) error {
+	timer := clock.System().NewTimer(s.after)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+	case <-ctx.Done():
+	}
+	return s.nodes.Pause(ctx, node)
+}
+
+// TestAFaultLastsAsLongAsItWasMeantTo: one that came so late that little was left of
+// it, or that came after the measured part, did not happen as the scenario says.
+func TestAFaultLastsAsLongAsItWasMeantTo(t *testing.T) {
+	for _, c := range []struct {
+		after  time.Duration
+		step   string
+		proven bool
+	}{
+		{400 * time.Millisecond, "at: 1s, for: 2s", true},
+		{600 * time.Millisecond, "at: 1s, for: 2s", false},
+		{90 * time.Millisecond, "at: 1s, for: 200ms", true},
+		{0, "at: 4990ms", true},
+		{20 * time.Millisecond, "at: 4990ms", false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			config, _, n, _ := stage()
+			config.Nodes = slow{n, c.after}
+			ledger := run(t, config, t.Context(), "  - {"+c.step+", fault: pause, target: node:master-a}", 5*time.Second)
+			if len(ledger) != 1 || ledger.Proven() != c.proven || !c.proven && !strings.Contains(ledger[0].Why, "meant to be for") {
+				t.Errorf("%s, %v late: ledger %+v, want proven %v", c.step, c.after, ledger, c.proven)
+			}
+		})
+	}
+}
+
 func TestMissingTargetIsUnproven(t *testing.T) {
 	for selector, why := range map[string]string{
 		"leader": "no leader", "holder": "no holder", `"zone:x"`: "zone:x", `"role:raft"`: "role:raft",

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"locklab/workloads/history"
 )
 
 // Host is a machine of a zone.
@@ -22,10 +24,10 @@ type Inventory struct {
 
 // The selectors that stand for something else at every moment.
 const (
-	Holder = "holder" // the node that holds a lock now
-	Leader = "leader" // the node that leads the lock service now
-	Others = "others" // the hosts that the other side of the cut does not name
-	Zones  = "zones"  // every two hosts of different zones
+	Holder = history.TargetHolder // the node that holds a lock now
+	Leader = "leader"             // the node that leads the lock service now
+	Others = "others"             // the hosts that the other side of the cut does not name
+	Zones  = "zones"              // every two hosts of different zones
 )
 
 // ErrNoTarget says that there is nothing that a selector names.

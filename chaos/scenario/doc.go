@@ -4,6 +4,7 @@
 //	name: zone-partition
 //	summary: The zones cannot talk to each other for a while; bytes are kept.
 //	min_duration: 2s         # runs that measure for less refuse it; may be left out
+//	hold: 50ms               # how long to hold, where the user does not say; may be left out
 //	timeline:
 //	  - at: 30%              # of the measured time; or a duration such as 2s
 //	    for: 35%             # without it the fault lasts to the end

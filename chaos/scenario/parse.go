@@ -52,7 +52,7 @@ func (r *reader) selectors(n *strictyaml.Node, what string) (all []string) {
 
 func (r *reader) scenario(n *strictyaml.Node) (s Scenario) {
 	var steps *strictyaml.Node
-	for _, e := range r.Fields(n, "scenario", "name", "summary", "min_duration", "timeline", "expect") {
+	for _, e := range r.Fields(n, "scenario", "name", "summary", "min_duration", "hold", "timeline", "expect") {
 		switch e.Key {
 		case "name":
 			s.Name = r.Text(e.Value, "name")
@@ -63,6 +63,8 @@ func (r *reader) scenario(n *strictyaml.Node) (s Scenario) {
 			s.Summary = r.Text(e.Value, "summary")
 		case "min_duration":
 			s.MinDuration = r.minDuration(e.Value)
+		case "hold":
+			s.Hold = r.duration(e)
 		case "timeline":
 			steps = e.Value
 		case "expect":
@@ -101,6 +103,7 @@ func validName(name string) bool {
 func stepFields() []string { return []string{"at", "for", "id", "fault"} }
 
 func (r *reader) step(n *strictyaml.Node, number int) (s Step) {
+	s.Line = n.Line
 	what := fmt.Sprintf("timeline step %d", number)
 	entries := r.Fields(n, what)
 	where := map[string]*strictyaml.Node{}
@@ -132,6 +135,9 @@ func (r *reader) step(n *strictyaml.Node, number int) (s Step) {
 		if where[need] == nil {
 			r.Fail(n, "%s: want %s: and %s:", what, "at", "fault")
 		}
+	}
+	if s.At.Percent+s.For.Percent > 100 || s.At.Percent == 100 {
+		r.Fail(where["at"], "%s: no run is long enough for it: want at and for of less than 100%%, together at most 100%%", what)
 	}
 	if s.ID == "" {
 		s.ID = fmt.Sprintf("%s-%d", s.Fault.Kind, number)

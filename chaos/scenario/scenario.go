@@ -18,13 +18,16 @@ type Scenario struct {
 	Summary string
 	// MinDuration is the shortest measured time in which it makes sense; 0 is any.
 	MinDuration time.Duration
-	Timeline    []Step
+	// Hold is how long a holder must hold for the scenario to hit one; 0 is any time.
+	Hold     time.Duration
+	Timeline []Step
 	// Locks maps lock specs, as text, to what is expected of them.
 	Locks map[string]Expectations
 }
 
 // Step is one fault of the timeline.
 type Step struct {
+	Line  int    // where the file has it
 	ID    string // unique in the scenario
 	At    Moment
 	For   Moment // zero: to the end

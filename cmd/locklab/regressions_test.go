@@ -200,6 +200,31 @@ var regressions = map[string][]regression{
 			"locklab run --locks LOCK --scenarios holder-kill, of a redlock whose keys have no TTL",
 			"workloads/check.TestLivenessOfEachResource",
 		},
+		{
+			"holder-pause and holder-kill hit nobody who held, and the lock was safe",
+			"locklab run --workload mutex --hold 1ms --locks redlock --scenarios holder-pause",
+			"workloads/check.TestFaultsOnAHolderMustHitAHold",
+		},
+		{
+			"a fault that began after the measured part was proven",
+			"locklab check of a run with at: 100%",
+			"workloads/check.TestFaultsMustBeInTheMeasuredPart",
+		},
+		{
+			"a fault that came so late that little was left of it was proven",
+			"locklab run on a machine that takes a second to stop a process",
+			"chaos.TestAFaultLastsAsLongAsItWasMeantTo",
+		},
+		{
+			"a fault past the end of the run was cut to fit, and one of 35% to 0.2 s",
+			"locklab run --duration 2s --scenarios FILE, with at: 5s; or at: 90%, for: 35%",
+			"chaos/scenario.TestFaultsMustFitIntoTheRun",
+		},
+		{
+			"a zone that is not there was found out while the run was under way",
+			"locklab run --scenarios FILE, with target: zone:q",
+			"cmd/locklab/internal/lab.TestScenariosAreCheckedBeforeTheStart",
+		},
 	},
 
 	"busy machines": {

@@ -42,6 +42,7 @@ type runFlags struct {
 	groups, seats      int
 	hold               time.Duration
 	durationSet        bool
+	holdSet            bool
 }
 
 func newRun() *cobra.Command {
@@ -68,6 +69,7 @@ a --fail-on threshold; 3 a control did not fire; 4 inconclusive; 130 interrupted
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.durationSet = cmd.Flags().Changed("duration")
+			f.holdSet = cmd.Flags().Changed("hold")
 			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -93,7 +95,7 @@ a --fail-on threshold; 3 a control did not fire; 4 inconclusive; 130 interrupted
 	fl.IntVar(&f.seats, "seats", lab.DefaultSeats, "matchmaking: seats of a room")
 	fl.IntVar(&f.clients, "clients", 4, "mutex workload: clients in each master")
 	fl.IntVar(&f.resources, "resources", 1, "mutex workload: resources that they contend for")
-	fl.DurationVar(&f.hold, "hold", time.Millisecond, "mutex workload: how long each client holds")
+	fl.DurationVar(&f.hold, "hold", time.Millisecond, "mutex workload: how long each client holds; scenarios that break a holder set it where you do not")
 	_ = cmd.RegisterFlagCompletionFunc("locks", complete(func() []string { return catalog.Names() })) // fails only for an unknown flag
 	_ = cmd.RegisterFlagCompletionFunc("scenarios", complete(lab.ScenarioNames))
 	_ = cmd.RegisterFlagCompletionFunc("topology", complete(lab.TopologyNames))
@@ -220,7 +222,7 @@ func (f *runFlags) config(ctx context.Context) (lab.Config, []failon.Threshold, 
 	c := lab.Config{
 		Duration: f.duration, Warmup: f.warmup, Workload: f.workload,
 		Groups: f.groups, Seats: f.seats,
-		Clients: f.clients, Resources: f.resources, Hold: f.hold, Command: strings.Join(append([]string{"locklab"}, os.Args[1:]...), " "),
+		Clients: f.clients, Resources: f.resources, Hold: f.hold, HoldSet: f.holdSet, Command: strings.Join(append([]string{"locklab"}, os.Args[1:]...), " "),
 	}
 	var thresholds []failon.Threshold
 	steps := []func() error{
@@ -246,7 +248,7 @@ func (f *runFlags) config(ctx context.Context) (lab.Config, []failon.Threshold, 
 			}
 			return nil
 		},
-		func() error { return c.Load(f.topology, f.scenarios) },
+		func() error { return c.Load(f.topology, f.scenarios) }, //nolint:contextcheck // it waits for nobody
 		func() error { return f.placeAgents(&c) },
 		func() (err error) { c.Token, err = awaitToken(ctx, f.tokenFile, f.wait); return err },
 	}

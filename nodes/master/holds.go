@@ -20,10 +20,11 @@ type Tracker struct {
 	waiting int
 }
 
-// Held is one lease that has not been released.
+// Held is one lease that has not been given back.
 type Held struct {
 	Resource string `json:"resource"`
 	SinceNS  int64  `json:"since_ns"` // clock.Mono
+	AgeNS    int64  `json:"age_ns"`   // when it was shown
 }
 
 var (
@@ -82,15 +83,18 @@ func (t *Tracker) Holds() (held []Held, waiting int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	held = make([]Held, 0, len(t.held))
+	now := clock.Mono()
 	for l := range t.held {
-		held = append(held, l.held)
+		shown := l.held
+		shown.AgeNS = now - shown.SinceNS
+		held = append(held, shown)
 	}
 	slices.SortFunc(held, func(a, b Held) int { return cmp.Compare(a.SinceNS, b.SinceNS) })
 	return held, t.waiting
 }
 
-// trackedLease counts as held until its release has been answered: until then
-// nobody else can be sure to be the holder.
+// trackedLease counts as held until its release is sent: from then on its holder acts
+// no more.
 type trackedLease struct {
 	locks.Lease
 	tracker *Tracker
@@ -98,9 +102,8 @@ type trackedLease struct {
 }
 
 func (l *trackedLease) Release(ctx context.Context) error {
-	err := l.Lease.Release(ctx)
 	l.tracker.mu.Lock()
-	defer l.tracker.mu.Unlock()
 	delete(l.tracker.held, l)
-	return err
+	l.tracker.mu.Unlock()
+	return l.Lease.Release(ctx)
 }

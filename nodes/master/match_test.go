@@ -325,6 +325,19 @@ func TestAReleaseIsOnRecordBeforeItIsSent(t *testing.T) {
 	}
 }
 
+// TestHoldsLastAsLongAsTheSettingsWant: a scenario that breaks a holder must find one.
+func TestHoldsLastAsLongAsTheSettingsWant(t *testing.T) {
+	const hold = 30 * time.Millisecond
+	l := newLab(t, 1, nil)
+	m := l.master("a", sharedLock(t), func(s *master.Settings) { s.Hold = hold })
+	l.seats("g", 1, m)
+	m.Close()
+	acquired, released := l.journal.of(history.KindAcquire), l.journal.of(history.KindReleasing)
+	if len(acquired) != 1 || len(released) != 1 || released[0].AtNS-acquired[0].AtNS < int64(hold) {
+		t.Errorf("acquired %+v, released %+v: want %v between", acquired, released, hold)
+	}
+}
+
 // TestTokensFence: an order under an old token is refused, and goes to no other
 // worker either.
 func TestTokensFence(t *testing.T) {

@@ -50,6 +50,7 @@ func (a *attempt) guarded(ctx context.Context, h *hold) (match Match, err error)
 			return Match{}, fmt.Errorf("look at the workers: %w", err)
 		}
 	}
+	a.dwell(ctx, h)
 	at, room, err := a.order(ctx, h, sights, unreachable, began)
 	if err != nil {
 		h.release(ctx)
@@ -66,6 +67,20 @@ func (a *attempt) guarded(ctx context.Context, h *hold) (match Match, err error)
 		return Match{}, fmt.Errorf("sit in the new room: %w", ctx.Err())
 	default:
 		return Match{}, errSeatGone
+	}
+}
+
+// dwell holds the lock for as long as the settings want.
+func (a *attempt) dwell(ctx context.Context, h *hold) {
+	if a.settings.Hold <= 0 {
+		return
+	}
+	timer := a.clock.NewTimer(a.settings.Hold)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+	case <-h.lease.Lost():
+	case <-ctx.Done():
 	}
 }
 

@@ -34,6 +34,9 @@ type Settings struct {
 	AcquireTimeout time.Duration `json:"acquire_timeout,format:units"`
 	// ReleaseTimeout bounds a release.
 	ReleaseTimeout time.Duration `json:"release_timeout,format:units"`
+	// Hold is how long the lock is held at least before a room is ordered; 0 is no
+	// longer than it takes.
+	Hold time.Duration `json:"hold,format:units"`
 	// GiveUpWait lets a waiter for the lock leave as soon as it has got a seat in a
 	// room that turned up meanwhile.
 	GiveUpWait bool `json:"give_up_wait"`
@@ -146,6 +149,9 @@ func (s Settings) validate() error {
 		if d.value <= 0 {
 			fail("%s is %v: want a positive duration such as 250ms", d.field, d.value)
 		}
+	}
+	if s.Hold < 0 {
+		fail("hold is %v: want 0s or more, such as 50ms", s.Hold)
 	}
 	if s.MatchesMax < 1 {
 		fail("matches_max is %d: want 1 or more", s.MatchesMax)

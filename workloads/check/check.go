@@ -185,6 +185,7 @@ func (c *Checker) Findings() *Findings {
 	t := c.timeline()
 	c.widen(f)
 	c.measureOps(f, t)
+	c.joinHolds()
 	f.Faults = append(c.listFaults(t), c.unasked(t)...)
 	c.checkRooms(f, t)
 	c.checkRecords(f)

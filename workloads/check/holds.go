@@ -121,7 +121,6 @@ func (c *Checker) joinHolds() {
 // checkHolds finds holds that overlap and tokens that do not grow, and measures
 // acquisitions and holds.
 func (c *Checker) checkHolds(f *Findings, t timeline) {
-	c.joinHolds()
 	deaths := c.deaths()
 	for i := range c.locks.holds {
 		h := &c.locks.holds[i]

@@ -169,12 +169,16 @@ func (c *Checker) addFault(e *history.Event) {
 }
 
 // listFaults gives the faults relative to the measured part. A fault is proven if
-// it was seen to begin, and to end if it was to end.
+// it was seen to begin, and to end if it was to end, and if it hit what it was for.
 func (c *Checker) listFaults(t timeline) []Fault {
 	list := make([]Fault, 0, len(c.order))
 	for _, id := range c.order {
 		f := *c.faults[id]
 		f.Proven = f.Proven && f.BeganNS >= 0 && (f.HealAskedNS < 0 || f.EndedNS >= 0)
+		if f.Proven && f.AskedNS >= 0 {
+			f.Why = cmp.Or(c.notInTime(&f, t), c.noHoldHit(&f, c.hits[id].nodes))
+			f.Proven = f.Why == ""
+		}
 		for _, at := range []*int64{&f.AskedNS, &f.BeganNS, &f.HealAskedNS, &f.EndedNS} {
 			if *at >= 0 {
 				*at -= t.measure

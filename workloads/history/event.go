@@ -85,6 +85,10 @@ const (
 // ended if it came back with all that it had recorded.
 const FaultHostLoss = "host-loss"
 
+// TargetHolder is the first word of the Target of a fault that was aimed at whoever
+// held a lock.
+const TargetHolder = "holder"
+
 // Event is one line of a history. It is one flat record for all kinds so that it
 // can be read fast and with any tool; fields that a kind does not use are absent.
 //

@@ -44,6 +44,9 @@ func (e Entry) Lease(spec locks.Spec) time.Duration {
 	return e.lease(spec)
 }
 
+// Roles are those of all nodes that run with the lock.
+func (e Entry) Roles() []string { return append([]string{role.Master, role.Worker}, e.Needs...) }
+
 // Entries lists the catalog in the order in which reports show it.
 func Entries() []Entry {
 	return []Entry{

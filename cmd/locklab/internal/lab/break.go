@@ -16,13 +16,10 @@ import (
 // them.
 func (x *experiment) chaosConfig(c *cluster, rec history.Recorder) chaos.Config {
 	config := chaos.DefaultConfig()
+	config.Inventory = inventory(c.topo)
 	config.Links = map[string]chaos.LinkControl{}
 	for _, h := range c.topo.Hosts {
-		config.Inventory.Hosts = append(config.Inventory.Hosts, chaos.Host{Name: h.Name, Zone: h.Zone})
 		config.Links[h.Name] = linkControl{c, h.Name}
-	}
-	for _, n := range c.topo.Nodes() {
-		config.Inventory.Nodes = append(config.Inventory.Nodes, chaos.Node{Name: n.Name, Role: n.Role, Host: n.Host})
 	}
 	config.Nodes = nodeControl{c}
 	config.Resolver = resolver{c}

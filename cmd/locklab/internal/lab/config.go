@@ -91,6 +91,7 @@ type Config struct {
 	// Of the mutex workload.
 	Clients, Resources int
 	Hold               time.Duration
+	HoldSet            bool // by the user: scenarios that need longer holds do not get them
 }
 
 // Load reads the topology and the scenarios by name or path, and checks that they

@@ -107,6 +107,7 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 	if err != nil {
 		return false, err
 	}
+	p.hold = x.scenario.Hold
 	x.display.Advance(0, "starting")
 	c, err := x.fleet.up(ctx, p.topo, p, rec, filepath.Join(x.config.Dir, x.path(LogDir, "")))
 	if err != nil {

@@ -7,8 +7,6 @@ import (
 
 	"locklab/chaos"
 	"locklab/chaos/external"
-	"locklab/cmd/locklab/internal/catalog"
-	"locklab/locks"
 )
 
 // externalControl lets the chaos runner begin and end what programs of the user
@@ -34,22 +32,4 @@ func (e externalControl) Stop(ctx context.Context, run []string) error {
 	e.cluster.fleet.log.Info("external fault is ended", "run", run)
 	e.cluster.fleet.notice("ending the external fault " + strings.Join(run, " "))
 	return e.programs.Stop(ctx, run)
-}
-
-// checkScenarios sees that the scenarios can be run as the user wants them.
-func (c *Config) checkScenarios() error {
-	for _, s := range c.Scenarios {
-		if err := s.CheckLocks(func(spec locks.Spec) error { _, err := catalog.Lookup(spec); return err }); err != nil {
-			return fmt.Errorf("--scenarios: %w", err)
-		}
-		for _, run := range s.External() {
-			if err := c.External.Check(run); err != nil {
-				return fmt.Errorf("--scenarios: %s: %w", s.Name, err)
-			}
-		}
-		if c.Duration < s.MinDuration {
-			return fmt.Errorf("--duration %v: want at least %v for the scenario %s: what it breaks takes so long", c.Duration, s.MinDuration, s.Name)
-		}
-	}
-	return nil
 }

@@ -3,6 +3,7 @@ package lab
 import (
 	"encoding/json"
 	"sync"
+	"time"
 
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/nodebody"
@@ -30,7 +31,8 @@ type plan struct {
 	topo    *topology.Topology
 	cluster string
 	seed    uint64
-	seats   int // of a room
+	seats   int           // of a room
+	hold    time.Duration // how long masters hold at least
 	wires   []wire
 
 	addrs *wireAddrs
@@ -48,9 +50,8 @@ func newPlan(c *Config, spec locks.Spec, cluster string, seed uint64) (plan, err
 	if err != nil {
 		return plan{}, err
 	}
-	roles := append([]string{role.Master, role.Worker}, entry.Needs...)
 	p := plan{
-		spec: spec, entry: entry, topo: c.Topology.Subset(roles...), cluster: cluster, seed: seed, seats: c.Seats,
+		spec: spec, entry: entry, topo: c.Topology.Subset(entry.Roles()...), cluster: cluster, seed: seed, seats: c.Seats,
 		addrs: &wireAddrs{addr: map[wire]string{}},
 	}
 	masters := p.topo.NodesOf(role.Master)
@@ -149,7 +150,7 @@ func (p plan) settings(n topology.Placed) any {
 
 func (p plan) masterSettings(n topology.Placed) any {
 	s := master.DefaultSettings()
-	s.Name, s.Zone, s.Lock = n.Name, n.Zone, p.spec.String()
+	s.Name, s.Zone, s.Lock, s.Hold = n.Name, n.Zone, p.spec.String(), p.hold
 	lock := catalog.Settings{Spec: p.spec.String(), Cluster: p.cluster, Seed: p.seed}
 	lock.Rank, _ = p.topo.Rank(n.Name)
 	for _, w := range p.wires {

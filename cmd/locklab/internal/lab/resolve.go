@@ -27,13 +27,26 @@ var _ fault.Resolver = resolver{}
 // lookEvery is the pause between two rounds of questions.
 const lookEvery = 5 * time.Millisecond
 
-// Holder is a master that held some lock when it was asked, an instant ago. Holds
-// are short, so it asks until it meets one, or until the context ends.
+const (
+	// freshHold is how old a hold may be to be still there when its holder is stopped;
+	// lastHold is for how long a fresh one is looked for before any will do.
+	freshHold = 10 * time.Millisecond
+	lastHold  = time.Second
+)
+
+// Holder is a master that got some lock an instant ago. Holds are short, so it asks
+// until it meets one, or until the context ends. Whether it still held the lock when the
+// fault hit it is for the history to prove.
 func (r resolver) Holder(ctx context.Context) (string, error) {
+	began := clock.Mono()
 	return r.poll(ctx, "no master holds a lock", func(ctx context.Context) (string, error) {
 		for _, m := range r.cluster.topo.NodesOf(role.Master) {
-			// One that does not answer may be down; others may hold.
-			if status, err := r.masterStatus(ctx, m.Name); err == nil && len(status.Holds) > 0 {
+			status, err := r.masterStatus(ctx, m.Name)
+			if err != nil || len(status.Holds) == 0 { // it may be down; others may hold
+				continue
+			}
+			newest := status.Holds[len(status.Holds)-1]
+			if newest.AgeNS <= int64(freshHold) || clock.Mono()-began >= int64(lastHold) {
 				return m.Name, nil
 			}
 		}

@@ -70,6 +70,9 @@ func (x *experiment) mutex(c *cluster, rec history.Recorder) (workload, error) {
 	plan := mutex.DefaultPlan()
 	plan.ID = fmt.Sprintf("run-%d", x.repeat)
 	plan.Clients, plan.Resources, plan.Hold = x.config.Clients, x.config.Resources, x.config.Hold
+	if !x.config.HoldSet && x.scenario.Hold > 0 {
+		plan.Hold = x.scenario.Hold
+	}
 	plan.Warmup, plan.Duration, plan.Seed = x.config.Warmup, x.config.Duration, x.seed().Child("mutex")
 	var masters []mutex.Master
 	for _, m := range c.topo.NodesOf(role.Master) {

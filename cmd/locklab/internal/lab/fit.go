@@ -1,0 +1,104 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"locklab/chaos"
+	"locklab/chaos/fault"
+	"locklab/chaos/scenario"
+	"locklab/cmd/locklab/internal/catalog"
+	"locklab/locks"
+	"locklab/nodes/role"
+	"locklab/nodes/topology"
+)
+
+// checkScenarios sees that the scenarios can be run as the user wants them.
+func (c *Config) checkScenarios() error {
+	for _, s := range c.Scenarios {
+		if err := s.CheckLocks(func(spec locks.Spec) error { _, err := catalog.Lookup(spec); return err }); err != nil {
+			return fmt.Errorf("--scenarios: %w", err)
+		}
+		for _, run := range s.External() {
+			if err := c.External.Check(run); err != nil {
+				return fmt.Errorf("--scenarios: %s: %w", s.Name, err)
+			}
+		}
+		if c.Duration < s.MinDuration {
+			return fmt.Errorf("--duration %v: want at least %v for the scenario %s: what it breaks takes so long", c.Duration, s.MinDuration, s.Name)
+		}
+		if err := s.CheckTimes(c.Duration); err != nil {
+			return fmt.Errorf("--duration %v: --scenarios: %w", c.Duration, err)
+		}
+		if err := c.checkTargets(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkTargets sees that every fault has something to hit, in the topology and among
+// what runs for each lock.
+func (c *Config) checkTargets(s scenario.Scenario) error {
+	ctx := context.Background() // nobody is asked
+	if err := s.CheckTargets(ctx, inventory(c.Topology), anyNode{c.Topology}); err != nil {
+		return fmt.Errorf("--scenarios: %w; topology %s has %s", err, c.Topology.Name, contents(c.Topology))
+	}
+	for _, spec := range c.Locks {
+		entry, err := catalog.Lookup(spec)
+		if err != nil {
+			return err
+		}
+		runs := c.Topology.Subset(entry.Roles()...)
+		if err := s.CheckTargets(ctx, inventory(runs), anyNode{runs}); err != nil {
+			return fmt.Errorf("--scenarios: %w; with the lock %s there are %s", err, spec, contents(runs))
+		}
+	}
+	return nil
+}
+
+// inventory is what faults can hit of a topology.
+func inventory(t *topology.Topology) (inv chaos.Inventory) {
+	for _, h := range t.Hosts {
+		inv.Hosts = append(inv.Hosts, chaos.Host{Name: h.Name, Zone: h.Zone})
+	}
+	for _, n := range t.Nodes() {
+		inv.Nodes = append(inv.Nodes, chaos.Node{Name: n.Name, Role: n.Role, Host: n.Host})
+	}
+	return inv
+}
+
+// contents are the names by which a scenario can call what is there.
+func contents(t *topology.Topology) string {
+	var zones, roles []string
+	add := func(list *[]string, name string) {
+		if !slices.Contains(*list, name) {
+			*list = append(*list, name)
+		}
+	}
+	for _, h := range t.Hosts {
+		add(&zones, h.Zone)
+	}
+	for _, n := range t.Nodes() {
+		add(&roles, n.Role)
+	}
+	return fmt.Sprintf("the zones %s and the roles %s", strings.Join(zones, ", "), strings.Join(roles, ", "))
+}
+
+// anyNode stands for the holder and the leader before there are any.
+type anyNode struct{ topo *topology.Topology }
+
+var _ fault.Resolver = anyNode{}
+
+func (a anyNode) Holder(context.Context) (string, error) { return a.first(role.Master) }
+func (a anyNode) Leader(context.Context) (string, error) { return a.first(role.Raft) }
+
+func (a anyNode) first(wanted string) (string, error) {
+	nodes := a.topo.NodesOf(wanted)
+	if len(nodes) == 0 {
+		return "", fmt.Errorf("no node has the role %s: %w", wanted, fault.ErrNoTarget)
+	}
+	return nodes[0].Name, nil
+}

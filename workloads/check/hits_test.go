@@ -1,0 +1,75 @@
+package check_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"locklab/workloads/check"
+	"locklab/workloads/history"
+)
+
+// aimed is a fault on whoever held a lock, which was m1, asked for at 3000.
+func aimed(kind string) []history.Event {
+	return fault("f1", kind, 3000, 8005, func(e *history.Event) { e.Target, e.Nodes = "holder (m1)", []string{"m1"} })
+}
+
+// stood is that m1 stood still from 3010, as was asked at 3005, until it was let go.
+func stood() []history.Event {
+	paused, resumed := node("m1", "paused", 3010), node("m1", "resumed", 8004)
+	paused.FromNS, resumed.FromNS = 3005*ms, 8000*ms
+	return []history.Event{paused, resumed}
+}
+
+func TestFaultsOnAHolderMustHitAHold(t *testing.T) {
+	held := func(from, until int64) []history.Event {
+		return []history.Event{acquire("m1", "a", "h1", from-10, from, 0), releasing("m1", "h1", until)}
+	}
+	for _, c := range []struct {
+		name   string
+		fault  []history.Event
+		events [][]history.Event
+		proven bool
+	}{
+		{"held throughout", aimed("pause"), [][]history.Event{held(3000, 8001), stood()}, true},
+		{"got it while the stop was under way", aimed("pause"), [][]history.Event{held(3007, 8001), stood()}, true},
+		{"let go before it stood still", aimed("pause"), [][]history.Event{held(3000, 3008), stood()}, false},
+		{"got it when it went on", aimed("pause"), [][]history.Event{held(8001, 8002), stood()}, false},
+		{"another one held", aimed("pause"), [][]history.Event{{acquire("m2", "b", "h2", 2990, 3000, 0), releasing("m2", "h2", 8001)}, stood()}, false},
+		{"nobody says that it stood still", aimed("pause"), [][]history.Event{held(3000, 8001)}, false},
+		{"killed while it held", aimed("kill"), [][]history.Event{held(3000, 0)[:1], {killed("m1", 3005, 3010)}}, true},
+		{"killed with its release under way", aimed("kill"), [][]history.Event{held(3000, 3004), {killed("m1", 3005, 3010)}}, false},
+		{"aimed at a node by name", fault("f1", "pause", 3000, 8005, func(e *history.Event) { e.Target, e.Nodes = "node:m1", []string{"m1"} }), [][]history.Event{stood()}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			calm, load := phases(1000, 10_000, 10_100), players(1000, 10_000, 0, 0)
+			events := slices.Concat(append([][]history.Event{{mutexRun()}, calm, load, c.fault}, c.events...)...)
+			f := check.Events(events, check.Options{})
+			if len(f.Faults) != 1 || f.Faults[0].Proven != c.proven {
+				t.Fatalf("faults %+v, want proven %v", f.Faults, c.proven)
+			}
+			v := check.Judge(f, check.Expectation{Safety: check.Safe})
+			if !c.proven && (v.Status != check.Inconclusive || !strings.Contains(v.Why, "no hold was hit")) {
+				t.Errorf("%+v", v)
+			}
+		})
+	}
+}
+
+func TestFaultsMustBeInTheMeasuredPart(t *testing.T) {
+	calm, load := phases(1000, 10_000, 10_100), players(1000, 10_000, 0, 0)
+	for _, c := range []struct {
+		asked, ended int64
+		proven       bool
+	}{{3000, 8000, true}, {9980, 10_500, true}, {9999, 10_090, false}, {10_050, 10_090, false}, {500, 900, false}, {500, 1500, true}} {
+		events := slices.Concat([]history.Event{world()}, calm, load, locking(1000, 10_000, 0, 0), fault("f1", "partition", c.asked, c.ended, cutAC))
+		f := check.Events(events, check.Options{})
+		if f.Faults[0].Proven != c.proven {
+			t.Errorf("%d to %d: %+v", c.asked, c.ended, f.Faults[0])
+		}
+		v := check.Judge(f, check.Expectation{Safety: check.Safe})
+		if !c.proven && (v.Status != check.Inconclusive || !strings.Contains(v.Why, "not in force in the measured part")) {
+			t.Errorf("%d to %d: %+v", c.asked, c.ended, v)
+		}
+	}
+}
