@@ -63,6 +63,9 @@ hosts:
 	noValue := write(t, "no-value.yaml", "name: x\nhosts: !x")
 	noPairs := write(t, "no-pairs.yaml", "name: x\nlatency:\n  pairs: !0 #x")
 	deep := write(t, "deep.yaml", strings.Repeat("[", 300_000))
+	past := write(t, "past.yaml", "name: x\ntimeline:\n  - {at: 5s, fault: kill, target: holder}\n")
+	long := write(t, "long.yaml", "name: x\ntimeline:\n  - {at: 90%, for: 35%, fault: kill, target: holder}\n")
+	nowhere := write(t, "nowhere.yaml", "name: x\ntimeline:\n  - {at: 30%, fault: zone-failure, target: zone:q}\n")
 	file := write(t, "file", "")
 	tests := []struct {
 		args []string
@@ -81,6 +84,10 @@ hosts:
 		{[]string{"run", "--scenarios", noValue}, []string{noValue + ":2: tags such as !x are not supported"}},
 		{[]string{"run", "--topology", deep}, []string{deep + ":1: nested more than 32 deep"}},
 		{[]string{"run", "--scenarios", deep}, []string{deep + ":1: nested more than 32 deep"}},
+		{[]string{"run", "--scenarios", past, "--duration", "2s"}, []string{past + ":3: fault kill-1 begins at 5s", "--duration 2s", "at least 5.1s"}},
+		{[]string{"run", "--scenarios", long}, []string{long + ":3", "at and for of less than 100%"}},
+		{[]string{"run", "--scenarios", nowhere}, []string{nowhere + ":3: fault zone-failure-1 on zone:q", "the zones a, c"}},
+		{[]string{"run", "--locks", "redlock", "--scenarios", "leader-kill"}, []string{"leader-kill.yaml (built in):6", "with the lock redlock"}},
 		{[]string{"run", "--rate", "0"}, []string{"--rate", "above 0"}},
 		{[]string{"run", "--rate", "-5"}, []string{"--rate", "above 0"}},
 		{[]string{"run", "--rate", "many"}, []string{"--rate", `"many"`}},

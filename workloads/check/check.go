@@ -25,7 +25,8 @@ type Options struct {
 
 // FailoverTime is longer than any lock of the lab takes to go on without a server or a
 // peer that is gone: to notice it, and to elect another one. A fault that is shorter
-// can't tell a lock that stalls from one that is down.
+// can't tell a lock that stalls from one that is down. If the one that is gone held the
+// lock, its lease may take longer.
 const FailoverTime = 1500 * time.Millisecond
 
 // DemandGap is how soon after a failed acquisition a resource must be asked for again

@@ -68,8 +68,8 @@ type Findings struct {
 	// StuckResource is the resource that fared so; "" if the lock as a whole did.
 	StuckResource string
 	StallNS       int64 // the longest stall, of the lock or of any resource
-	// DownLong says that it was down throughout a fault of FailoverTime or longer. A
-	// shorter one can be over before a lock that goes on has noticed it.
+	// DownLong says that it was down throughout a fault of FailoverTime (and of the lease,
+	// where a holder was hit or one resource stuck) or longer. A shorter one can be over before a lock that goes on has noticed it.
 	DownLong bool
 	// Demand says that somebody wanted the lock in every fault window. Without it
 	// liveness means nothing.

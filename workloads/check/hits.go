@@ -22,11 +22,17 @@ func (c *Checker) notInTime(f *Fault, t timeline) string {
 	return ""
 }
 
+// aimedAtHolder says whether the fault was to hit whoever held a lock.
+func (f *Fault) aimedAtHolder() bool {
+	target, _, _ := strings.Cut(f.Target, " ")
+	return target == history.TargetHolder
+}
+
 // noHoldHit says that a fault that was aimed at a holder hit nobody who held; "" if it
 // did. Who is stopped must have held something from before that until it went on; who is
 // killed must not have begun to release it.
 func (c *Checker) noHoldHit(f *Fault, nodes []string) string {
-	if target, _, _ := strings.Cut(f.Target, " "); target != history.TargetHolder {
+	if !f.aimedAtHolder() {
 		return ""
 	}
 	for _, name := range nodes {

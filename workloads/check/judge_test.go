@@ -64,6 +64,19 @@ func TestVerdicts(t *testing.T) {
 	stuck := []history.Event{
 		acquire("m1", "a", "x1", 2000, 2010, 7), release("m1", "x1", 2030, 2031), acquire("m2", "b", "x2", 2035, 2040, 7), release("m2", "x2", 2050, 2051),
 	}
+	outage := append(players(1000, 10_000, 3000, 8000), locking(1000, 10_000, 3000, 8000)...)
+	hit := append([]history.Event{acquire("m9", "a", "h9", 2900, 2910, 0), killed("m9", 3001, 3002)}, aimed("kill")...)
+	for i := range hit {
+		if hit[i].Kind == history.KindFault {
+			hit[i].Target, hit[i].Nodes = "holder (m9)", []string{"m9"}
+		}
+	}
+	hit[0].Resource = "x"
+	leased := func(lease int64) []history.Event {
+		run := world()
+		run.Run.LeaseNS = lease * ms
+		return []history.Event{run}
+	}
 	for _, list := range [][]history.Event{overlapping, stuck} {
 		for i := range list {
 			list[i].Resource = "x" // nobody else's
@@ -96,6 +109,8 @@ func TestVerdicts(t *testing.T) {
 		{"down, but live was expected", [][]history.Event{calm, down, partition}, check.Expectation{Liveness: []check.Liveness{check.Live, check.Stalls}}, check.Violated, check.Down, "live or stalls"},
 		{"down for a short fault", [][]history.Event{calm, brief, blip}, check.Expectation{Safety: check.Safe, Liveness: []check.Liveness{check.Live, check.Stalls}}, check.Expected, check.Down, "too short"},
 		{"down for a short fault, but live was expected", [][]history.Event{calm, brief, blip}, check.Expectation{Liveness: []check.Liveness{check.Live}}, check.Violated, check.Down, "Expected live"},
+		{"down for no longer than the lease of a holder that was hit", [][]history.Event{calm, outage, leased(4500), hit}, check.Expectation{Safety: check.Safe, Liveness: []check.Liveness{check.Live, check.Stalls}}, check.Expected, check.Down, "too short"},
+		{"down for longer than the lease of a holder that was hit", [][]history.Event{calm, outage, leased(4490), hit}, check.Expectation{Safety: check.Safe, Liveness: []check.Liveness{check.Live, check.Stalls}}, check.Violated, check.Down, "Expected live or stalls"},
 		{"stalls", [][]history.Event{calm, stalls, partition}, check.Expectation{Liveness: []check.Liveness{check.Stalls}}, check.Expected, check.Stalls, "stalled"},
 		{"live, but down was expected", [][]history.Event{calm, fine, partition}, check.Expectation{Liveness: []check.Liveness{check.Down}}, check.Violated, check.Live, "Expected down"},
 		{"fault not proven", [][]history.Event{calm, fine, unproven}, check.Expectation{Safety: check.Safe}, check.Inconclusive, check.Live, "f1"},

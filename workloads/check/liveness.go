@@ -11,6 +11,8 @@ import (
 type window struct {
 	span
 	heal int64 // when the heal was asked for; 0 if it never was
+	// held says that a fault of it was aimed at whoever held the lock.
+	held bool
 }
 
 // windows merges the faults' times, from when they began until their heal was
@@ -19,7 +21,7 @@ func (c *Checker) windows(t timeline) []window {
 	var list []window
 	for _, id := range c.order {
 		f := c.faults[id]
-		w := window{span: span{from: f.BeganNS, to: t.drain}}
+		w := window{span: span{from: f.BeganNS, to: t.drain}, held: f.aimedAtHolder()}
 		if w.from < 0 {
 			w.from = f.AskedNS
 		}
@@ -47,6 +49,7 @@ func (c *Checker) windows(t timeline) []window {
 			merged = append(merged, w)
 			continue
 		}
+		last.held = last.held || w.held
 		if w.to >= last.to {
 			last.to, last.heal = w.to, w.heal
 		}
@@ -76,12 +79,19 @@ func (c *Checker) checkLiveness(f *Findings, t timeline) {
 
 // fared notes how a resource, or the lock as a whole, fared in a window.
 func (f *Findings) fared(w window, live Liveness, stall int64, resource string) {
-	f.DownLong = f.DownLong || (live == Down && w.to-w.from >= int64(FailoverTime))
+	failover := int64(FailoverTime)
+	if w.held || resource != "" {
+		failover = max(failover, f.Run.LeaseNS+int64(leaseSlack))
+	}
+	f.DownLong = f.DownLong || (live == Down && w.to-w.from >= failover)
 	if live.rank() > f.Liveness.rank() {
 		f.Liveness, f.StuckResource = live, resource
 	}
 	f.StallNS = max(f.StallNS, stall)
 }
+
+// leaseSlack is how long after the end of a lease the resource is granted at the latest.
+const leaseSlack = 500 * time.Millisecond
 
 // want is a time in which somebody alive wanted a resource.
 type want struct {

@@ -156,6 +156,8 @@ type Run struct {
 	Expect *Expect `json:"expect,omitempty"`
 	// Planned are the faults that the scenario asks for, which the ledger must have.
 	Planned []Planned `json:"planned,omitempty"`
+	// LeaseNS is for how long a holder that is gone may keep the lock; 0 if it has no lease.
+	LeaseNS int64 `json:"lease_ns,omitempty"`
 	// RTTNS is the measured median round trip from a master to the lock's servers
 	// or peers, through the links; 0 if the lock talks to nobody.
 	RTTNS int64 `json:"rtt_ns,omitempty"`

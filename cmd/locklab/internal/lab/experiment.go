@@ -13,6 +13,7 @@ import (
 
 	"locklab/chaos"
 	"locklab/chaos/scenario"
+	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/locks"
 	"locklab/locks/clock"
@@ -132,12 +133,16 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 // head is the first event of the history.
 func (x *experiment) head(rtt time.Duration) history.Event {
 	topo := x.config.Topology
+	lease := time.Duration(0)
+	if entry, err := catalog.Lookup(x.spec); err == nil { // checked before
+		lease = entry.Lease(x.spec)
+	}
 	return history.Event{Kind: history.KindRun, AtNS: clock.Mono(), Run: &history.Run{
 		Schema: history.Schema, Lock: x.spec.String(), Scenario: x.scenario.Name, Workload: x.config.Workload,
 		Topology: topo.Name, Repeat: x.repeat, Seed: uint64(x.seed()), OfferedPS: x.config.Rate,
 		WarmupNS: int64(x.config.Warmup), DurationNS: int64(x.config.Duration),
 		Expect: expected(x.scenario, topo.Name, x.spec), Planned: planned(x.scenario, x.config.Duration),
-		HostZones: topo.HostZones(), NodeHosts: topo.NodeHosts(), RTTNS: int64(rtt),
+		HostZones: topo.HostZones(), NodeHosts: topo.NodeHosts(), RTTNS: int64(rtt), LeaseNS: int64(lease),
 	}}
 }
 
