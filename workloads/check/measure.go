@@ -60,6 +60,10 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 	if c.matches > 0 {
 		f.Matches = f.OK
 	}
+	if late, took := f.Lateness.Quantile(0.5), f.Latency.Quantile(0.5); c.matches > 0 && took > 0 && late > took/2 {
+		f.Behind = append(f.Behind, fmt.Sprintf("the generator was late: p50 %v after the intended time, more than half of the latency that was measured, p50 %v",
+			time.Duration(late).Round(10*time.Microsecond), time.Duration(took).Round(10*time.Microsecond)))
+	}
 	due := c.run.OfferedPS * time.Duration(f.MeasuredNS).Seconds()
 	if least := due - chance*math.Sqrt(due); float64(f.Scheduled) < least {
 		f.Behind = append(f.Behind, fmt.Sprintf("%.0f operations were to be offered, but the history has %d", due, f.Scheduled))
