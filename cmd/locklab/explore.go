@@ -24,6 +24,7 @@ type exploreFlags struct {
 	rounds, giveUps, mends       string
 	expiries, renewals           string
 	faults                       []string
+	forgets                      string
 	forming, untimed, deep       bool
 	stuck                        string
 	statesMax                    int64
@@ -91,6 +92,7 @@ violated; 4 --states-max or --memory-max ended the search before a verdict; 1 ba
 	fl.StringVar(&f.stuck, "stuck", "healed", "where nobody may be stuck: healed, anywhere or off")
 	fl.StringVar(&f.expiries, "expiries", "0", "leases that run out while somebody waits or holds, or any; only of locks with leases")
 	fl.StringVar(&f.renewals, "renewals", "0", "leases that are renewed, or any; likewise")
+	fl.StringVar(&f.forgets, "forgets", "0", "how often a peer forgets the resource while nobody wants it there, or any")
 	fl.BoolVar(&f.untimed, "untimed", false, "let votes and recoveries end before the leases that rely on them; likewise")
 	fl.BoolVar(&f.deep, "deep", false, "keep only a hash of each state")
 	fl.Int64Var(&f.statesMax, "states-max", 0, "end the search when so many states were seen (0: no bound)")
@@ -134,6 +136,7 @@ func (f *exploreFlags) scope(changed func(string) bool) (sc explore.Scope, err e
 		{"mends", f.mends, &sc.Mends},
 		{"expiries", f.expiries, &sc.Expiries},
 		{"renewals", f.renewals, &sc.Renewals},
+		{"forgets", f.forgets, &sc.Forgets},
 	}
 	for _, c := range counts {
 		if *c.to, err = parseBound(c.flag, c.value, "any"); err != nil {

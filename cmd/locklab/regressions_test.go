@@ -33,6 +33,11 @@ var regressions = map[string][]regression{
 			"locks/multiphase/quorum.TestForgottenHold",
 		},
 		{
+			"exploration saw no production recovery (one control state for all resources) and no resource that is forgotten",
+			"locklab explore multiphase:quorum --peers 2 --faults crash,reconnect --forgets any",
+			"locks/multiphase/quorum.TestProductionParts",
+		},
+		{
 			"sim called two holders no violation where tokens grew, though nothing but crashes and partitions was there to excuse it",
 			"a core whose clients all hold, with growing tokens and no fault",
 			"locks/sim.TestChecksReject",

@@ -37,6 +37,9 @@ func (w *worker[S, M, P]) apply(m Move) {
 		w.put(j, i, tokenUp)
 	case Crash:
 		w.crash(i)
+	case Forget:
+		w.spend(restForgets)
+		w.forget(i)
 	}
 	w.renumber()
 }
@@ -61,7 +64,56 @@ func (w *worker[S, M, P]) expire(i int, t peercore.Timer) {
 		w.spend(restRenewals)
 	default: // follows from what was spent before
 	}
+	if t == peercore.Recovery && w.hasControls {
+		w.stepControl(i, peercore.Event[M]{Kind: peercore.Expire, Timer: t})
+		return
+	}
 	w.step(i, peercore.Event[M]{Kind: peercore.Expire, Timer: t})
+}
+
+// forget makes a resource that nobody wants one that the peer keeps nothing of but the
+// number that a new state starts above. Nothing happens to it, but for connections and
+// the end of a recovery, until somebody wants it or asks for it.
+func (w *worker[S, M, P]) forget(i int) {
+	before := w.next[i]
+	like, core := P(&w.probe[i]), P(&w.peers[i])
+	like.Load(before.bytes[peerCore:])
+	core.Reset(&w.probe[i], like.Round())
+	w.buf = append(w.buf[:0], before.bytes[:peerCore]...)
+	w.buf[peerClient] |= goneFlag
+	w.next[i] = w.intern(i, core.AppendEncode(w.buf))
+}
+
+// stepControl runs the control state of a peer.
+func (w *worker[S, M, P]) stepControl(i int, ev peercore.Event[M]) {
+	if !w.hasControls {
+		return
+	}
+	field := w.control(i)
+	core := P(&w.controls[i])
+	core.Load(w.next[field].bytes)
+	ev.Round = w.next[i].round
+	w.effects = core.Step(ev, w.effects[:0])
+	w.buf = core.AppendEncode(w.buf[:0])
+	w.next[field] = w.intern(field, w.buf)
+	recovered, round := false, uint64(0)
+	for _, e := range w.effects {
+		if w.observe != nil {
+			w.observe(i, e)
+		}
+		switch e.Kind {
+		case peercore.Send:
+			for j := range e.To.All() {
+				w.send(i, j, tokenControl, e.Msg)
+			}
+		case peercore.Recovered:
+			recovered, round = true, e.Token
+		default: // timers run or not by what Running says
+		}
+	}
+	if recovered { // only now: it has effects of its own
+		w.step(i, peercore.Event[M]{Kind: peercore.Recover, Round: round})
+	}
 }
 
 // step runs one peer's core and puts what it sends on the wires. What is sent over a
@@ -69,10 +121,18 @@ func (w *worker[S, M, P]) expire(i int, t peercore.Timer) {
 func (w *worker[S, M, P]) step(i int, ev peercore.Event[M]) {
 	before := w.next[i]
 	requests, passed := before.bytes[peerRequests], before.bytes[peerPassed]
-	client := peercore.Client(before.bytes[peerClient]).Does(ev.Kind)
+	client := peercore.Client(before.bytes[peerClient] &^ goneFlag).Does(ev.Kind)
+	gone := before.gone && ev.Kind != peercore.Request && (ev.Kind != peercore.Receive || !w.alg.Opens(ev.Msg))
+	if gone && ev.Kind == peercore.Receive {
+		return
+	}
 	core := P(&w.peers[i])
 	core.Load(before.bytes[peerCore:])
 	w.effects = core.Step(ev, w.effects[:0])
+	flag := byte(0)
+	if gone { // there is nobody who would carry out anything
+		w.effects, flag = w.effects[:0], goneFlag
+	}
 	held := false
 	for _, e := range w.effects {
 		if w.observe != nil {
@@ -82,7 +142,7 @@ func (w *worker[S, M, P]) step(i int, ev peercore.Event[M]) {
 		switch e.Kind {
 		case peercore.Send:
 			for j := range e.To.All() {
-				w.send(i, j, e.Msg)
+				w.send(i, j, tokenMessage, e.Msg)
 			}
 		case peercore.Hold:
 			held = true
@@ -93,7 +153,7 @@ func (w *worker[S, M, P]) step(i int, ev peercore.Event[M]) {
 	if client != peercore.ClientWaits {
 		passed = 0
 	}
-	w.buf = core.AppendEncode(append(w.buf[:0], requests, passed, byte(client)))
+	w.buf = core.AppendEncode(append(w.buf[:0], requests, passed, byte(client)|flag))
 	w.next[i] = w.intern(i, w.buf)
 	if held && w.scope.Bypass > 0 {
 		w.countPass(i)
@@ -120,13 +180,13 @@ func (w *worker[S, M, P]) noteToken(token uint64) {
 	w.next[field] = w.intern(field, w.buf)
 }
 
-func (w *worker[S, M, P]) send(i, j int, m M) {
+func (w *worker[S, M, P]) send(i, j int, token byte, m M) {
 	field := w.wire(i, j)
 	wire := w.next[field]
 	if !wire.current() {
 		return
 	}
-	w.buf = append(append(w.buf[:0], wire.bytes...), tokenMessage)
+	w.buf = append(append(w.buf[:0], wire.bytes...), token)
 	w.buf = w.alg.Append(w.buf, m)
 	w.next[field] = w.intern(field, w.buf)
 }
@@ -175,9 +235,14 @@ func (w *worker[S, M, P]) deliver(i, j, index int) {
 	case tokenDown:
 		w.setCurrent(j, i, 0)
 		w.step(j, peercore.Event[M]{Kind: peercore.Disconnect, Peer: i})
+		w.stepControl(j, peercore.Event[M]{Kind: peercore.Disconnect, Peer: i})
 	case tokenUp:
 		w.setCurrent(j, i, 1)
 		w.step(j, peercore.Event[M]{Kind: peercore.Connect, Peer: i})
+		w.stepControl(j, peercore.Event[M]{Kind: peercore.Connect, Peer: i})
+	case tokenControl:
+		m, _ := w.decode(token[1:])
+		w.stepControl(j, peercore.Event[M]{Kind: peercore.Receive, Peer: i, Msg: m})
 	default:
 		m, _ := w.decode(token[1:])
 		w.step(j, peercore.Event[M]{Kind: peercore.Receive, Peer: i, Msg: m})
@@ -204,7 +269,12 @@ func (w *worker[S, M, P]) crash(i int) {
 		w.buf = append(w.buf[:0], 0)
 		w.next[field] = w.intern(field, w.buf)
 	}
-	w.buf = append(append(w.buf[:0], w.next[i].bytes[peerRequests], 0, byte(peercore.ClientIdle)), w.amnesic[i]...)
+	flag := byte(0)
+	if w.hasControls { // it starts with its control state, and no resource at all
+		flag = goneFlag
+		w.next[w.control(i)] = w.intern(w.control(i), w.restarts[i])
+	}
+	w.buf = append(append(w.buf[:0], w.next[i].bytes[peerRequests], 0, byte(peercore.ClientIdle)|flag), w.amnesic[i]...)
 	w.next[i] = w.intern(i, w.buf)
 	if w.timed {
 		w.unpend(i)

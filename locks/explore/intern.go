@@ -23,6 +23,7 @@ type part struct {
 
 	// Peers. Whether one waits or holds is what its client believes.
 	waits, holds, pauses, idle bool
+	gone                       bool  // the peer has forgotten the resource
 	untold                     bool  // its client believes something else than its core
 	timers                     uint8 // those that run, one bit for each
 	uses, voted, round         uint64

@@ -1,21 +1,22 @@
 package explore
 
 // A state is a list of parts: the peers, then the wires, by sender and receiver, then
-// the rest.
+// the rest, then the peers' control states, if there are any.
 //
-//	peer   requests left · how often it was passed · what its client believes · the
-//	       core's encoding
+//	peer   requests left · how often it was passed · what its client believes, and
+//	       whether the resource is forgotten · the core's encoding
 //	wire   whether the sender's end is live · tokens
 //	rest   what is left of the scope's counts; with leases, for each peer, whose
 //	       leases its recovery from a crash waits for · the highest token, a varint ·
 //	       whether a lower one was given after it
+//	control  the core's encoding
 //
 // Counts are bytes; 255 is any number.
 
 const (
 	peerRequests = iota
 	peerPassed
-	peerClient // a peercore.Client
+	peerClient // a peercore.Client, and the flag
 	peerCore
 )
 
@@ -26,10 +27,12 @@ const (
 	restCrashes
 	restExpiries
 	restRenewals
+	restForgets
 	restPending // one byte for each peer
 )
 
 const (
+	goneFlag  = 0x80
 	anyByte   = 255
 	tokenBack = 0 // after the highest token
 )
@@ -49,16 +52,28 @@ func less(b byte) byte {
 	return b - 1
 }
 
-// The tokens on a wire: a message, or the news that the connection was lost or made,
-// which come in order with the messages.
+// The tokens on a wire: a message, from control state to control state or not, or the
+// news that the connection was lost or made, which come in order with the messages.
 const (
 	tokenMessage = 'm'
+	tokenControl = 'c'
 	tokenDown    = 'd'
 	tokenUp      = 'u'
 )
 
-func (l layout) fields() int    { return l.n*l.n + 1 }
+func isNews(token byte) bool { return token == tokenDown || token == tokenUp }
+
+func (l layout) fields() int {
+	if l.hasControls {
+		return l.n*l.n + 1 + l.n
+	}
+	return l.n*l.n + 1
+}
+
 func (l layout) restField() int { return l.n * l.n }
+
+// control is the field of a peer's control state.
+func (l layout) control(i int) int { return l.restField() + 1 + i }
 
 // wire is the field of what is on the way from i to j.
 func (l layout) wire(i, j int) int {
@@ -77,7 +92,10 @@ func (l layout) endsOf(field int) (from, to int) {
 	return from, to
 }
 
-type layout struct{ n int }
+type layout struct {
+	n           int
+	hasControls bool // the peers have control states
+}
 
 // current says that the sender's end of the connection is live.
 func (p *part) current() bool { return p.bytes[0] != 0 }
@@ -98,7 +116,7 @@ func (p *part) token(k int) []byte { return p.bytes[p.start(k):p.ends[k]] }
 // afterNews is the index of the first token after which there is no more news.
 func (p *part) afterNews() int {
 	for k := len(p.ends); k > 0; k-- {
-		if p.kindAt(k-1) != tokenMessage {
+		if isNews(p.kindAt(k - 1)) {
 			return k
 		}
 	}

@@ -20,10 +20,11 @@ const (
 	Cut                         // a link breaks
 	Mend                        // a link that was down has a new connection
 	Crash                       // a peer restarts without its memory
+	Forget                      // a peer forgets the resource, which nobody wants there
 )
 
 func (k MoveKind) String() string {
-	return [...]string{"?", "request", "release", "give up", "wake", "expire", "deliver", "cut", "mend", "crash"}[k]
+	return [...]string{"?", "request", "release", "give up", "wake", "expire", "deliver", "cut", "mend", "crash", "forget"}[k]
 }
 
 // Move is one thing that can happen next.
@@ -89,6 +90,12 @@ func (w *worker[S, M, P]) peerMoves(i int, rest []byte, out []Move) []Move {
 	case !p.waits && p.bytes[peerRequests] != 0:
 		out = append(out, Move{Kind: Request, Peer: peer})
 	}
+	if p.idle && !p.gone && !p.waits && !p.holds && rest[restForgets] != 0 {
+		out = append(out, Move{Kind: Forget, Peer: peer})
+	}
+	if w.hasControls && w.base[w.control(i)].timers&(1<<peercore.Recovery) != 0 && w.mayExpire(i, peercore.Recovery, rest) {
+		out = append(out, Move{Kind: Expire, Peer: peer, Timer: peercore.Recovery})
+	}
 	if p.pauses {
 		out = append(out, Move{Kind: Wake, Peer: peer})
 	}
@@ -134,12 +141,18 @@ func (w *worker[S, M, P]) awaited(i int, rest []byte) bool {
 }
 
 // deliveries are those from i to j. Of the messages on a connection that was lost any
-// number still arrives: the news can come at any moment, in place of the rest.
+// number still arrives: the news can come at any moment, in place of the rest. What
+// control states say, and what else is said, overtake each other, since the shell
+// handles them side by side.
 func (w *worker[S, M, P]) deliveries(i, j int, out []Move) []Move {
 	wire := w.base[w.wire(i, j)]
+	message, control := false, false // whether some come before
 	for k := range wire.ends {
-		news := wire.kindAt(k) != tokenMessage
-		if k == 0 || news || w.scope.Reorder {
+		kind := wire.kindAt(k)
+		news := isNews(kind)
+		first := kind == tokenMessage && !message || kind == tokenControl && !control
+		message, control = message || kind == tokenMessage, control || kind == tokenControl
+		if first || news || w.scope.Reorder {
 			out = append(out, Move{Kind: Deliver, Peer: int8(j), From: int8(i), Index: uint8(k)})
 		}
 		if news {

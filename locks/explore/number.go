@@ -170,12 +170,12 @@ func (w *worker[S, M, P]) visit(field int, f func(owner int, number uint64) uint
 	w.buf = append(w.buf[:0], p.bytes[0])
 	for k := range p.ends {
 		token := p.token(k)
-		if token[0] != tokenMessage {
+		if isNews(token[0]) {
 			w.buf = append(w.buf, token[0])
 			continue
 		}
 		w.message, _ = w.decode(token[1:])
 		w.alg.Renumber(&w.message, from, to, f)
-		w.buf = w.alg.Append(append(w.buf, tokenMessage), w.message)
+		w.buf = w.alg.Append(append(w.buf, token[0]), w.message)
 	}
 }

@@ -59,6 +59,8 @@ type Scope struct {
 	// that were given for it, and before who granted it has recovered from a crash.
 	Untimed bool
 
+	Forgets int // how often a peer forgets the resource while nobody wants it there, or Any
+
 	Bypass int        // how often a waiting peer may be passed; 0 is not checked
 	Stuck  StuckCheck // where it is checked; with Deep only dead ends are found
 
@@ -103,7 +105,7 @@ func (sc *Scope) fillIn() {
 
 func (sc *Scope) checkCounts() error {
 	counts := map[string]int{
-		"give-ups": sc.GiveUps, "mends": sc.Mends, "expiries": sc.Expiries, "renewals": sc.Renewals,
+		"give-ups": sc.GiveUps, "mends": sc.Mends, "expiries": sc.Expiries, "renewals": sc.Renewals, "forgets": sc.Forgets,
 	}
 	for i, r := range sc.Requests {
 		counts[fmt.Sprintf("rounds of peer %d", i)] = r
@@ -161,6 +163,9 @@ func (sc Scope) String() string {
 			links[i] = fmt.Sprintf("%d-%d", l[0], l[1])
 		}
 		parts = append(parts, "never connected: "+strings.Join(links, " "))
+	}
+	if sc.Forgets != 0 {
+		parts = append(parts, plural(sc.Forgets, "forgetting")+" of an idle resource")
 	}
 	if sc.Forming {
 		parts = append(parts, "not connected at first")

@@ -16,11 +16,11 @@ type toy struct {
 
 type ping struct{}
 
-func (*toy) Holds() bool    { return false }
-func (s *toy) Waits() bool  { return s.waits }
-func (s *toy) Idle() bool   { return !s.waits }
-func (*toy) Round() uint64  { return 0 }
-func (s *toy) Pauses() bool { return s.waits }
+func (*toy) Holds() bool                 { return false }
+func (s *toy) Waits() bool               { return s.waits }
+func (s *toy) Idle() bool                { return !s.waits }
+func (*toy) Round() uint64               { return 0 }
+func (s *toy) Reset(like *toy, _ uint64) { *s = *like }
 
 func (s *toy) Step(ev peercore.Event[ping], out []peercore.Effect[ping]) []peercore.Effect[ping] {
 	switch ev.Kind {
@@ -29,7 +29,7 @@ func (s *toy) Step(ev peercore.Event[ping], out []peercore.Effect[ping]) []peerc
 		if !s.peers.Empty() {
 			out = append(out, peercore.Effect[ping]{Kind: peercore.Send, To: s.peers})
 		}
-	case peercore.Leave, peercore.Wake:
+	case peercore.Leave:
 		s.waits = false
 	default:
 	}
@@ -95,7 +95,7 @@ func TestCounts(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			tt.sc.Stuck = StuckUnchecked
+			tt.sc.Stuck, tt.sc.GiveUps = StuckUnchecked, Any
 			for _, deep := range []bool{false, true} {
 				tt.sc.Deep = deep
 				r, err := Of[toy, ping, *toy](toys(tt.pings), nil).Explore(t.Context(), tt.sc, nil)

@@ -44,6 +44,10 @@ func (s *toyLock) Holds() bool   { return s.state == 2 }
 func (s *toyLock) Idle() bool    { return s.state == 0 }
 func (s *toyLock) Round() uint64 { return s.clock }
 
+func (s *toyLock) Reset(like *toyLock, round uint64) {
+	*s = toyLock{self: like.self, n: like.n, fault: like.fault, clock: round, linked: like.linked}
+}
+
 func (s *toyLock) Step(ev toyEvent, out []toyEffect) []toyEffect {
 	switch ev.Kind {
 	case peercore.Request:
@@ -148,6 +152,7 @@ func toyLocks(fault toyFault) peercore.Algorithm[toyLock, toyLockMessage] {
 		New: func(self int, peers peercore.Set, _ bool) toyLock {
 			return toyLock{self: self, n: peers.Len() + 1, fault: fault}
 		},
+		Opens: func(m toyLockMessage) bool { return !m.Reply },
 		Append: func(b []byte, m toyLockMessage) []byte {
 			kind := byte(0)
 			if m.Reply {

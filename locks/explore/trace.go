@@ -108,7 +108,7 @@ func (w *worker[S, M, P]) onWires() []int {
 			}
 			wire := w.base[w.wire(i, j)]
 			for k := range wire.ends {
-				if wire.kindAt(k) == tokenMessage {
+				if !isNews(wire.kindAt(k)) {
 					counts[i*w.n+j]++
 				}
 			}
@@ -119,7 +119,7 @@ func (w *worker[S, M, P]) onWires() []int {
 
 // brings says that the move delivers a message.
 func (w *worker[S, M, P]) brings(m Move) bool {
-	return m.Kind == Deliver && w.base[w.wire(int(m.From), int(m.Peer))].kindAt(int(m.Index)) == tokenMessage
+	return m.Kind == Deliver && !isNews(w.base[w.wire(int(m.From), int(m.Peer))].kindAt(int(m.Index)))
 }
 
 // moveTo finds the first move from base to a state.
@@ -242,6 +242,8 @@ func (w *worker[S, M, P]) textOf(m Move) string {
 		return "new connection"
 	case Crash:
 		return "crashes, memory lost"
+	case Forget:
+		return "forgets the resource"
 	default:
 		return m.String()
 	}

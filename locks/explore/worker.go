@@ -16,6 +16,7 @@ type Core[S, M any] interface {
 	Holds() bool
 	Idle() bool
 	Round() uint64
+	Reset(like *S, round uint64)
 	AppendEncode(b []byte) []byte
 	Load(b []byte) (rest []byte)
 }
@@ -29,8 +30,9 @@ type system[S, M any, P Core[S, M]] struct {
 	numbered bool // rounds can be made small
 	tokens   bool // holders have tokens that can be compared
 	timed    bool
-	gap      uint64 // the widest that is kept between two numbers
-	amnesic  [][]byte
+	gap      uint64   // the widest that is kept between two numbers
+	amnesic  [][]byte // by peer: what it knows when it starts again
+	restarts [][]byte // and its control state
 }
 
 // worker makes moves. Each goroutine has its own.
@@ -41,6 +43,8 @@ type worker[S, M any, P Core[S, M]] struct {
 
 	peers []S // scratch, one for each peer: they keep their configuration
 	probe []S // likewise, for what is interned
+
+	controls, controlProbe []S // likewise, if there are any
 
 	effects []peercore.Effect[M]
 	message M // that is renumbered
@@ -60,7 +64,7 @@ type worker[S, M any, P Core[S, M]] struct {
 }
 
 func newSystem[S, M any, P Core[S, M]](alg peercore.Algorithm[S, M], sc Scope) *system[S, M, P] {
-	sys := &system[S, M, P]{layout: layout{sc.Peers}, alg: alg, scope: sc}
+	sys := &system[S, M, P]{layout: layout{sc.Peers, alg.Control != nil && sc.Crashes > 0}, alg: alg, scope: sc}
 	sys.parts = newInterner(sys.fields())
 	sample := alg.New(sc.Peers-1, peercore.Others(sc.Peers, sc.Peers-1), false)
 	numbered, ok := any(P(&sample)).(peercore.Numbered)
@@ -71,10 +75,22 @@ func newSystem[S, M any, P Core[S, M]](alg peercore.Algorithm[S, M], sc Scope) *
 		sys.gap = sys.widestGap(numbered)
 	}
 	for i := range sc.Peers {
-		s := alg.New(i, peercore.Others(sc.Peers, i), true)
+		control, s := sys.boot(i, true)
 		sys.amnesic = append(sys.amnesic, P(&s).AppendEncode(nil))
+		sys.restarts = append(sys.restarts, P(&control).AppendEncode(nil))
 	}
 	return sys
+}
+
+// boot is what a peer that starts has: a state of a resource that nobody wants, and, if
+// peers have them, a control state.
+func (sys *system[S, M, P]) boot(i int, amnesic bool) (control, idle S) {
+	others := peercore.Others(sys.n, i)
+	if sys.hasControls {
+		return sys.alg.Control(i, others, amnesic)
+	}
+	s := sys.alg.New(i, others, amnesic)
+	return s, s
 }
 
 // gapUnbounded is how wide gaps are kept where the scope does not bound them.
@@ -110,9 +126,10 @@ func (sys *system[S, M, P]) newWorker() *worker[S, M, P] {
 		marks: make([]uint64, sys.n), numbers: newRenumbering(sys.n),
 	}
 	for i := range sys.n {
-		others := peercore.Others(sys.n, i)
-		w.peers = append(w.peers, sys.alg.New(i, others, false))
-		w.probe = append(w.probe, sys.alg.New(i, others, false))
+		control, idle := sys.boot(i, false)
+		w.controls, w.peers = append(w.controls, control), append(w.peers, idle)
+		control, idle = sys.boot(i, false)
+		w.controlProbe, w.probe = append(w.controlProbe, control), append(w.probe, idle)
 	}
 	w.mapped = w.numbers.value
 	w.mark = func(owner int, number uint64) uint64 {
@@ -139,16 +156,20 @@ func (w *worker[S, M, P]) first() {
 			if !sc.Forming && !sc.apart(i, j) {
 				live = 1
 				w.effects = p.Step(peercore.Event[M]{Kind: peercore.Connect, Peer: j}, w.effects[:0])
+				w.effects = P(&w.controls[i]).Step(peercore.Event[M]{Kind: peercore.Connect, Peer: j}, w.effects[:0])
 			}
 			w.buf = append(w.buf[:0], live)
 			w.next[w.wire(i, j)] = w.intern(w.wire(i, j), w.buf)
 		}
 		w.buf = p.AppendEncode(append(w.buf[:0], countByte(sc.Requests[i]), 0, byte(peercore.ClientIdle)))
 		w.next[i] = w.intern(i, w.buf)
+		if w.hasControls {
+			w.next[w.control(i)] = w.intern(w.control(i), P(&w.controls[i]).AppendEncode(nil))
+		}
 	}
 	w.buf = append(w.buf[:0],
 		countByte(sc.GiveUps), byte(sc.Cuts), countByte(sc.Mends), byte(sc.Crashes),
-		countByte(sc.Expiries), countByte(sc.Renewals))
+		countByte(sc.Expiries), countByte(sc.Renewals), countByte(sc.Forgets))
 	if w.timed {
 		w.buf = append(w.buf, make([]byte, w.n+1)...) // and that no token was given
 	}
@@ -169,6 +190,10 @@ func (w *worker[S, M, P]) intern(field int, b []byte) *part {
 		w.describePeer(p)
 	case field < w.restField():
 		w.describeWire(p)
+	case field > w.restField():
+		core := P(&w.controlProbe[field-w.control(0)])
+		core.Load(p.bytes)
+		p.timers = timersOf(core)
 	case w.timed:
 		_, n := binary.Uvarint(p.bytes[restPending+w.n:])
 		p.back = len(p.bytes) > restPending+w.n+n
@@ -182,7 +207,8 @@ func (w *worker[S, M, P]) intern(field int, b []byte) *part {
 func (w *worker[S, M, P]) describePeer(p *part) {
 	core := P(&w.probe[p.field])
 	core.Load(p.bytes[peerCore:])
-	client := peercore.Client(p.bytes[peerClient])
+	client := peercore.Client(p.bytes[peerClient] &^ goneFlag)
+	p.gone = p.bytes[peerClient]&goneFlag != 0
 	p.waits, p.holds = client == peercore.ClientWaits, client == peercore.ClientHolds
 	p.untold = !client.Knows(core.Waits(), core.Holds())
 	p.idle, p.round = core.Idle(), core.Round()
@@ -190,22 +216,29 @@ func (w *worker[S, M, P]) describePeer(p *part) {
 		p.pauses = q.Pauses()
 	}
 	if q, ok := any(core).(peercore.Timed); ok {
-		for t := range peercore.Timers {
-			if q.Running(t) {
-				p.timers |= 1 << t
-			}
-		}
-		p.uses, p.voted = q.Uses(), q.Voted()
+		p.timers, p.uses, p.voted = timersOf(core), q.Uses(), q.Voted()
 	}
 	if w.numbered {
 		any(core).(peercore.Numbered).Renumber(w.mark)
 	}
 }
 
+// timersOf are those that run, one bit for each.
+func timersOf(core any) (timers uint8) {
+	if q, ok := core.(peercore.Timed); ok {
+		for t := range peercore.Timers {
+			if q.Running(t) {
+				timers |= 1 << t
+			}
+		}
+	}
+	return timers
+}
+
 func (w *worker[S, M, P]) describeWire(p *part) {
 	from, to := w.endsOf(p.field)
 	for b := p.bytes[1:]; len(b) > 0; {
-		if b[0] != tokenMessage {
+		if isNews(b[0]) {
 			b = b[1:]
 		} else {
 			m, rest := w.decode(b[1:])

@@ -52,6 +52,7 @@ func (o Options) Algorithm() peercore.Algorithm[core.State, core.Message] {
 		New: func(self int, peers peercore.Set, _ bool) core.State {
 			return core.New(&core.Config{Self: self, Peers: peers, Detect: o.Detect})
 		},
+		Opens:  func(m core.Message) bool { return m.Kind == core.Request },
 		Append: appendMessage,
 		Decode: decodeMessage,
 		Renumber: func(m *core.Message, _, _ int, f func(owner int, number uint64) uint64) {
@@ -77,7 +78,6 @@ var (
 func New(cfg Config) (*Locker, error) {
 	l, err := peerlock.New(cfg, peerlock.Protocol[core.State, core.Message]{
 		Algorithm: cfg.Options.Algorithm(),
-		Opens:     func(m core.Message) bool { return m.Kind == core.Request },
 		NeedsAll:  !cfg.Options.Detect,
 	})
 	if err != nil {

@@ -53,13 +53,11 @@ func New(cfg Config) (*Locker, error) {
 	if o.Quorum == nil {
 		p, err = peerlock.New(cfg, peerlock.Protocol[core.State, core.Message]{
 			Algorithm: o.Algorithm(),
-			Opens:     func(m core.Message) bool { return m.Kind == core.MyLock },
 			Cohort:    o.LocalWaiters(),
 		})
 	} else {
 		p, err = peerlock.New(cfg, peerlock.Protocol[quorum.State, quorum.Message]{
 			Algorithm: o.QuorumAlgorithm(),
-			Opens:     quorum.Opens,
 			NeedsMost: true,
 			Cohort:    o.LocalWaiters(),
 			Lease:     o.Lease(),

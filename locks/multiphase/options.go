@@ -153,6 +153,7 @@ func (o Options) Algorithm() peercore.Algorithm[core.State, core.Message] {
 		New: func(self int, peers peercore.Set, _ bool) core.State {
 			return core.New(&core.Config{Self: self, Peers: peers, Alone: o.Alone, Options: o.Rules})
 		},
+		Opens:    func(m core.Message) bool { return m.Kind == core.MyLock },
 		Append:   appendMessage,
 		Decode:   decodeMessage,
 		Renumber: core.RenumberMessage,

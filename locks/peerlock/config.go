@@ -93,9 +93,6 @@ func (c Config[O]) mesh(protocol string, handler mesh.Handler) mesh.Config {
 // Protocol is what the shell needs to know of an algorithm.
 type Protocol[S, M any] struct {
 	peercore.Algorithm[S, M]
-	// Opens says that the message means something to a peer that keeps no state of
-	// the resource; others are dropped there.
-	Opens func(m M) bool
 	// NeedsAll says that nothing is granted while a peer is missing. It only adds to
 	// what errors explain.
 	NeedsAll bool

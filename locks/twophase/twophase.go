@@ -66,6 +66,7 @@ func (o Options) Algorithm() peercore.Algorithm[core.State, core.Message] {
 		New: func(self int, peers peercore.Set, _ bool) core.State {
 			return core.New(&core.Config{Self: self, Peers: peers, Fair: !o.Greedy})
 		},
+		Opens:  func(m core.Message) bool { return m.Kind == core.Prepare || m.Kind == core.Inquire },
 		Append: appendMessage,
 		Decode: decodeMessage,
 		Renumber: func(m *core.Message, from, to int, f func(owner int, number uint64) uint64) {
@@ -101,7 +102,6 @@ func New(cfg Config) (*Locker, error) {
 	}
 	l, err := peerlock.New(cfg, peerlock.Protocol[core.State, core.Message]{
 		Algorithm: cfg.Options.Algorithm(),
-		Opens:     func(m core.Message) bool { return m.Kind == core.Prepare || m.Kind == core.Inquire },
 		NeedsAll:  true,
 		Pause:     cfg.Options.delay(),
 	})

@@ -16,6 +16,7 @@ func (o Options) Algorithm() peercore.Algorithm[State, Message] {
 		Control: func(self int, peers peercore.Set, amnesic bool) (control, idle State) {
 			return New(config(self, peers, Control), amnesic), New(config(self, peers, Resource), amnesic)
 		},
+		Opens:  Opens,
 		Append: Append,
 		Decode: Decode,
 	}

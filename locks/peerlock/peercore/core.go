@@ -63,6 +63,9 @@ type Algorithm[S, M any] struct {
 	// memory, it waits for Recover.
 	// Nil if there is nothing to recover.
 	Control func(self int, peers Set, amnesic bool) (control, idle S)
+	// Opens says that the message means something to a peer that keeps no state of
+	// the resource; others are dropped there.
+	Opens func(m M) bool
 	// Append encodes a message; Decode reads it off the front of b.
 	Append func(b []byte, m M) []byte
 	Decode func(b []byte) (m M, rest []byte, err error)

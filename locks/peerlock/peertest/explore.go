@@ -104,8 +104,16 @@ func (m *Mutant[S, M, P]) Voted() uint64 {
 
 // Mutate is the algorithm with a rule broken.
 func Mutate[S, M any, P peercore.Core[S, M]](alg peercore.Algorithm[S, M], mutate Mutation[S, M]) peercore.Algorithm[Mutant[S, M, P], M] {
+	var control func(self int, peers peercore.Set, amnesic bool) (c, idle Mutant[S, M, P])
+	if alg.Control != nil {
+		control = func(self int, peers peercore.Set, amnesic bool) (c, idle Mutant[S, M, P]) {
+			c.mutate, idle.mutate = mutate, mutate
+			c.State, idle.State = alg.Control(self, peers, amnesic)
+			return c, idle
+		}
+	}
 	return peercore.Algorithm[Mutant[S, M, P], M]{
-		Spec: alg.Spec, Append: alg.Append, Decode: alg.Decode, Renumber: alg.Renumber,
+		Spec: alg.Spec, Opens: alg.Opens, Append: alg.Append, Decode: alg.Decode, Renumber: alg.Renumber, Control: control,
 		New: func(self int, peers peercore.Set, amnesic bool) Mutant[S, M, P] {
 			return Mutant[S, M, P]{alg.New(self, peers, amnesic), mutate}
 		},
