@@ -104,9 +104,14 @@ func (e *episode) prepare(ctx context.Context) error {
 	return nil
 }
 
-// begin does everything at once, on all hosts.
+// begin does everything at once, on all hosts. Only the dead come first: processes that
+// live for a moment behind cut links would act as in a partition.
 func (e *episode) begin(ctx context.Context) error {
-	var all together
+	var dying, all together
+	for _, node := range e.plan.Kill {
+		dying.do(func() error { return wrap("kill", node, e.config.Nodes.Kill(ctx, node)) })
+	}
+	dead := dying.wait()
 	for host, list := range e.plan.Links {
 		all.do(func() error {
 			for _, i := range list {
@@ -117,16 +122,13 @@ func (e *episode) begin(ctx context.Context) error {
 			return nil
 		})
 	}
-	for _, node := range e.plan.Kill {
-		all.do(func() error { return wrap("kill", node, e.config.Nodes.Kill(ctx, node)) })
-	}
 	for _, node := range e.plan.Pause {
 		all.do(func() error { return wrap("pause", node, e.config.Nodes.Pause(ctx, node)) })
 	}
 	if len(e.plan.External) > 0 {
 		all.do(func() error { return e.startExternal(ctx) })
 	}
-	err := all.wait()
+	err := errors.Join(dead, all.wait())
 	e.killedAt = clock.Mono()
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -177,6 +178,51 @@ func TestZoneReturnsWithoutItsMemoryAfterTheLease(t *testing.T) {
 			t.Fatalf("called %q, want %q", got, want)
 		}
 	})
+}
+
+// cutter is links that want to know who lives when they are cut.
+type cutter struct {
+	chaos.LinkControl
+	cut func()
+}
+
+func (c cutter) Apply(ctx context.Context, i link.Impairment) error {
+	c.cut()
+	return c.LinkControl.Apply(ctx, i)
+}
+
+// TestTheDeadOfAZoneSeeNoPartition: a master that lived on behind cut links would take
+// the other zone for gone, and act beside it.
+func TestTheDeadOfAZoneSeeNoPartition(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config, _, n, _ := stage()
+		var cuts atomic.Int64
+		for host, control := range config.Links {
+			config.Links[host] = cutter{control, func() {
+				cuts.Add(1)
+				for _, node := range []string{"master-a", "redis-a"} {
+					if state, err := n.State(t.Context(), node); err != nil || state != chaos.NodeEnded {
+						t.Errorf("%s is %s, %v, when the links are cut", node, state, err)
+					}
+				}
+			}}
+		}
+		config.Nodes = dying{n}
+		ledger := run(t, config, t.Context(), `  - {at: 1s, for: 1s, fault: zone-failure, target: "zone:a"}`, 20*time.Second)
+		if !ledger.Proven() || cuts.Load() == 0 {
+			t.Fatalf("ledger %+v, %d cuts", ledger, cuts.Load())
+		}
+	})
+}
+
+// dying are processes that take a moment to die.
+type dying struct{ *nodes }
+
+func (d dying) Kill(ctx context.Context, node string) error {
+	timer := clock.System().NewTimer(5 * time.Millisecond)
+	defer timer.Stop()
+	<-timer.C()
+	return d.nodes.Kill(ctx, node)
 }
 
 func TestNodeThatCouldReturnOnlyAfterTheRunStaysAway(t *testing.T) {
