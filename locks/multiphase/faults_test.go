@@ -18,6 +18,7 @@ import (
 	"locklab/locks/mesh"
 	"locklab/locks/multiphase"
 	"locklab/locks/multiphase/core"
+	"locklab/locks/peerlock/peertest"
 	"locklab/locks/seed"
 )
 
@@ -274,6 +275,48 @@ func TestAloneBeforeTheMeshHasFormed(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// TestAcquireBeforeTheMeshHasFormed: a pair of three peers may be one of two sides, each of
+// which would let one of its own in.
+func TestAcquireBeforeTheMeshHasFormed(t *testing.T) {
+	configs := peertest.Configs(t, 3, multiphase.DefaultOptions())
+	var peers []*multiphase.Locker
+	begin := func(cfg multiphase.Config) {
+		p, err := multiphase.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = p.Close() })
+		peers = append(peers, p)
+	}
+	begin(configs[0])
+	begin(configs[1])
+	for i, p := range peers {
+		until(t, "the pair is connected", func() bool { return p.Peers()[0].Up })
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		_, err := p.Acquire(ctx, "x")
+		if !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, locks.ErrUnavailable) || !strings.Contains(err.Error(), configs[2].ID) {
+			t.Errorf("peer %d: want ErrNotAcquired and ErrUnavailable that name %s, got %v", i, configs[2].ID, err)
+		}
+	}
+	begin(configs[2])
+	for _, p := range peers {
+		lease, err := p.Acquire(t.Context(), "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		release(t, lease)
+	}
+	if err := peers[2].Close(); err != nil { // who has once been connected to all needs them no more
+		t.Fatal(err)
+	}
+	lease, err := peers[0].Acquire(t.Context(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	release(t, lease)
 }
 
 // link is a TCP forwarder that can be cut.

@@ -35,8 +35,8 @@ type Options struct {
 	// each waiter does an acquisition of its own. With Quorum at most
 	// peerlock.CohortMost, which is what fits into a token.
 	Cohort int
-	// Alone lets this peer take locks with nobody connected before it has once been
-	// connected to every other peer. Two peers that start so on the two sides of a
+	// Alone lets this peer take locks before it has once been connected to every other
+	// peer at once, which a peer that was started again waits for too. Two peers that start so on the two sides of a
 	// cut split the lock from the beginning. Not used with Quorum.
 	Alone bool
 	// Quorum, if not nil, is another algorithm: a majority of all peers must vote for

@@ -93,7 +93,8 @@ func (l *Locker[S, M, P]) addControl(self int, peers peercore.Set, amnesic bool)
 }
 
 // Ready waits until this peer is bootstrapped: it has once been connected to every
-// other one. Its error wraps locks.ErrUnavailable and says who is missing and why.
+// other one at once, or has recovered what it must not forget. Before that nothing is
+// granted to it. Its error wraps locks.ErrUnavailable and says who is missing and why.
 func (l *Locker[S, M, P]) Ready(ctx context.Context) error {
 	select {
 	case <-l.ready:
@@ -107,12 +108,8 @@ func (l *Locker[S, M, P]) Ready(ctx context.Context) error {
 		return fmt.Errorf("wait for peers: %w", locks.ErrClosed)
 	case <-ctx.Done():
 		missing := l.missing()
-		switch {
-		case missing != "":
-		case l.protocol.Control != nil:
-			missing = "it recovers until nothing can be left of what it granted before it started"
-		default:
-			missing = "all are connected now, but never were at once"
+		if missing == "" {
+			missing = l.whyNotFormed()
 		}
 		return fmt.Errorf("wait for peers: %w: %w: %s", locks.ErrUnavailable, ctx.Err(), missing)
 	}
@@ -194,17 +191,35 @@ func (l *Locker[S, M, P]) finish(ctx context.Context, resource string, c *claim[
 // is needed, it says so.
 func (l *Locker[S, M, P]) gaveUp(ctx context.Context, resource string) error {
 	err := fmt.Errorf("acquire %q: %w: %w", resource, locks.ErrNotAcquired, ctx.Err())
-	select {
-	case <-l.ready:
-		if !l.protocol.NeedsAll && (!l.protocol.NeedsMost || l.most()) {
-			return err
-		}
-	default:
+	if l.formed() && !l.protocol.NeedsAll && (!l.protocol.NeedsMost || l.most()) {
+		return err
 	}
-	if missing := l.missing(); missing != "" {
+	missing := l.missing()
+	if missing == "" && !l.formed() {
+		missing = l.whyNotFormed()
+	}
+	if missing != "" {
 		return fmt.Errorf("%w: %w: %s", err, locks.ErrUnavailable, missing)
 	}
 	return err
+}
+
+// formed says that this peer is bootstrapped.
+func (l *Locker[S, M, P]) formed() bool {
+	select {
+	case <-l.ready:
+		return true
+	default:
+		return false
+	}
+}
+
+// whyNotFormed is why it is not although nobody is missing.
+func (l *Locker[S, M, P]) whyNotFormed() string {
+	if l.protocol.Control != nil {
+		return "it recovers until nothing can be left of what it granted before it started"
+	}
+	return "all are connected now, but never were at once"
 }
 
 // most says that this peer and those that it is connected to are a majority.

@@ -34,7 +34,7 @@
 //     bounds how often a waiting peer is passed to 2(N-1).
 //
 // What no rule of this variant closes: a peer that loses sight of all others takes
-// the lock alone, so a network partition splits it. The same holds before all peers
-// have met: of four, two pairs that have found each other so far both go to work.
-// And while a single link is cut, its two ends wait, since the others see both.
+// the lock alone, so a network partition splits it. Not before it has met all peers at
+// once, though: of four, two pairs that have found each other so far both wait. And
+// while a single link is cut, its two ends wait, since the others see both.
 package core

@@ -124,6 +124,14 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 			s.SetBoot()
 			return s.Step(ev, nil)
 		}},
+		{"request: only if bootstrapped", explore.TwoHold, explore.Scope{
+			Peers: 4, Requests: []int{1, 0, 1, 0}, Forming: true, Mends: 2,
+		}, func(s *core.State, ev core.Event) []core.Effect {
+			if !s.Connected().Empty() {
+				s.SetBoot()
+			}
+			return s.Step(ev, nil)
+		}},
 		{"request, alone: ACQUIRED if bootstrapped", explore.Stuck, explore.Scope{
 			Peers: 2, Requests: []int{1, 0}, Crashed: []int{1}, Stuck: explore.StuckAnywhere,
 		}, func(s *core.State, ev core.Event) []core.Effect {

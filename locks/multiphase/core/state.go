@@ -12,7 +12,8 @@ import (
 type State struct {
 	cfg   *Config
 	phase Phase
-	// boot says that the peer has once been connected to every configured peer.
+	// boot says that the peer has once been connected to every configured peer at once,
+	// or was told to start alone.
 	boot  bool
 	round uint64
 
@@ -65,7 +66,7 @@ func (s *State) Holds() bool { return s.phase == Acquired }
 func (s *State) Connected() peercore.Set { return s.connected }
 
 // Bootstrapped says whether the peer has once been connected to every other one
-// or was told to start alone. Only then may it take the lock with nobody connected.
+// or was told to start alone. Only then may it take the lock.
 func (s *State) Bootstrapped() bool { return s.boot }
 
 // Idle says that nothing would be lost by forgetting the state: nobody wants the

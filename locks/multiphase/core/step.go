@@ -35,11 +35,13 @@ func (s *State) advance(out []Effect) []Effect {
 	switch {
 	case s.phase != Lurking:
 		return out
-	case s.connected.Empty() && s.boot: // nobody to ask
+	case !s.boot: // there may be others that hold, whom nobody of those connected knows
+		return out
+	case s.connected.Empty(): // nobody to ask
 		s.round++
 		s.phase = Acquired
 		return append(out, Effect{Kind: peercore.Hold})
-	case s.connected.Empty(), !s.outstanding.Empty(), !s.owed.Empty():
+	case !s.outstanding.Empty(), !s.owed.Empty():
 		return out
 	default:
 		return s.solicit(out)
@@ -129,7 +131,7 @@ func (s *State) receiveLockReset(from int, m Message, out []Effect) []Effect {
 	if a := s.askOf(from); a != nil && (!s.cfg.Options.Rounds || a.round <= m.Round) {
 		s.forget(from)
 	}
-	if s.cfg.Options.Rule == RuleLiteral && s.phase == Lurking && s.owed.Empty() {
+	if s.cfg.Options.Rule == RuleLiteral && s.phase == Lurking && s.boot && s.owed.Empty() {
 		return s.solicit(out)
 	}
 	return s.advance(out)
@@ -166,12 +168,9 @@ func (s *State) disconnect(peer int, out []Effect) []Effect {
 		return s.advance(s.lookAgain(out))
 	case !s.connected.Empty(): // the consents were given to a peer with another view
 		return s.request(s.leave(out))
-	case s.boot:
+	default:
 		s.phase = Acquired
 		return append(out, Effect{Kind: peercore.Hold})
-	default:
-		s.phase = Lurking
-		return out
 	}
 }
 

@@ -94,8 +94,8 @@ func DefaultOptions() Options { return Options{Rule: RuleFlow, Fair: true, View:
 type Config struct {
 	Self  int          // own rank
 	Peers peercore.Set // ranks of all others
-	// Alone lets the peer take the lock with nobody connected before it has been
-	// connected to every configured peer.
+	// Alone lets the peer take the lock before it has been connected to every
+	// configured peer at once.
 	Alone   bool
 	Options Options
 }
