@@ -33,6 +33,8 @@ type hello struct {
 	Rank        uint64
 	Incarnation uint64
 	Attempt     uint64 // counts the dials of one incarnation to this peer
+	Secret      uint64 // 1 if a proof of the shared secret will follow, and is wanted
+	Nonce       string // random, for that proof
 }
 
 func (h hello) encode() []byte {
@@ -44,7 +46,10 @@ func (h hello) encode() []byte {
 	}
 	b = binary.AppendUvarint(b, h.Rank)
 	b = binary.AppendUvarint(b, h.Incarnation)
-	return binary.AppendUvarint(b, h.Attempt)
+	b = binary.AppendUvarint(b, h.Attempt)
+	b = binary.AppendUvarint(b, h.Secret)
+	b = binary.AppendUvarint(b, uint64(len(h.Nonce)))
+	return append(b, h.Nonce...)
 }
 
 func encodeRefuse(why string) []byte {
@@ -69,6 +74,7 @@ func decodeHello(b []byte) (hello, error) {
 	}
 	h.Cluster, h.Protocol, h.ID = d.string(), d.string(), d.string()
 	h.Rank, h.Incarnation, h.Attempt = d.uvarint(), d.uvarint(), d.uvarint()
+	h.Secret, h.Nonce = d.uvarint(), d.string()
 	if d.bad || len(d.rest) > 0 {
 		return hello{}, fmt.Errorf("hello: %w", errMalformed)
 	}
@@ -121,6 +127,8 @@ func (m *Mesh) check(h hello) (*peer, string) {
 		return nil, fmt.Sprintf("cluster %q is not %q", h.Cluster, m.cfg.Cluster)
 	case h.Protocol != m.cfg.Protocol:
 		return nil, fmt.Sprintf("protocol %q is not %q", h.Protocol, m.cfg.Protocol)
+	case h.Secret != m.secret():
+		return nil, "only one of the two sides has a shared secret"
 	}
 	for _, p := range m.peers {
 		switch {

@@ -231,7 +231,7 @@ func (l *Link) endLocked(cause error) {
 	l.out, l.spare, l.spaced = nil, nil, false
 	l.look()
 	close(l.ended)
-	_ = l.conn.Close() // it is being given up; how the close goes changes nothing
+	hangUp(l.conn)
 }
 
 func (l *Link) why() error {

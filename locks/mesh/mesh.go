@@ -91,7 +91,7 @@ func (m *Mesh) Close() error {
 	}
 	m.mu.Lock()
 	for conn := range m.conns {
-		_ = conn.Close()
+		hangUp(conn)
 	}
 	m.mu.Unlock()
 	for _, p := range m.peers {

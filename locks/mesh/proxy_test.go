@@ -13,11 +13,13 @@ type proxy struct {
 	target string
 	wg     sync.WaitGroup
 
-	mu    sync.Mutex
-	cond  *sync.Cond
-	mode  proxyMode
-	keep  int // bytes at the end of what came that wait for more
-	conns []net.Conn
+	mu     sync.Mutex
+	cond   *sync.Cond
+	mode   proxyMode
+	keep   int // bytes at the end of what came that wait for more
+	tape   []byte
+	upTape []byte
+	conns  []net.Conn
 }
 
 type proxyMode int
@@ -61,6 +63,19 @@ func (p *proxy) set(mode proxyMode) {
 	p.cond.Broadcast()
 }
 
+// said is all that went through; saidUp what the dialing side said.
+func (p *proxy) said() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return string(p.tape)
+}
+
+func (p *proxy) saidUp() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return string(p.upTape)
+}
+
 // cut has the last bytes of everything come late: when more does.
 func (p *proxy) cut(bytes int) {
 	p.mu.Lock()
@@ -87,12 +102,12 @@ func (p *proxy) accept() {
 		}
 		p.conns = append(p.conns, in, out)
 		p.mu.Unlock()
-		p.wg.Go(func() { p.pump(in, out) })
-		p.wg.Go(func() { p.pump(out, in) })
+		p.wg.Go(func() { p.pump(in, out, &p.upTape) })
+		p.wg.Go(func() { p.pump(out, in, nil) })
 	}
 }
 
-func (p *proxy) pump(from, to net.Conn) {
+func (p *proxy) pump(from, to net.Conn, tape *[]byte) {
 	defer func() { _, _ = from.Close(), to.Close() }()
 	buf, kept := make([]byte, 4096), 0
 	for {
@@ -102,6 +117,10 @@ func (p *proxy) pump(from, to net.Conn) {
 			p.cond.Wait()
 		}
 		keep := p.keep
+		p.tape = append(p.tape, buf[kept:kept+n]...)
+		if tape != nil {
+			*tape = append(*tape, buf[kept:kept+n]...)
+		}
 		p.mu.Unlock()
 		n += kept
 		if kept = min(keep, n); n > kept {

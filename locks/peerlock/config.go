@@ -1,6 +1,7 @@
 package peerlock
 
 import (
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -31,6 +32,9 @@ type Config[O any] struct {
 	// has no memory that it could have lost, so an algorithm with leases takes part at
 	// once. It must not be said of a peer that is started again.
 	Founding bool
+
+	TLS    *tls.Config // of all connections; nil has none, see mesh.Config
+	Secret []byte      // that all peers share; empty is none, see mesh.Config
 
 	Timing mesh.Timing
 	Limits mesh.Limits
@@ -85,7 +89,7 @@ func (c Config[O]) mesh(protocol string, handler mesh.Handler) mesh.Config {
 	return mesh.Config{
 		Self: mesh.Peer{ID: c.ID, Rank: c.Rank}, Peers: c.Peers,
 		Cluster: c.Cluster, Protocol: protocol, Incarnation: c.Incarnation,
-		Listener: c.Listener, Handler: handler, Timing: c.Timing, Limits: c.Limits,
+		TLS: c.TLS, Secret: c.Secret, Listener: c.Listener, Handler: handler, Timing: c.Timing, Limits: c.Limits,
 		Clock: c.Clock, Seed: c.Seed.Child("mesh"), Log: c.Log,
 	}
 }

@@ -1,0 +1,149 @@
+package mesh_test
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"locklab/locks"
+	"locklab/locks/clock"
+	"locklab/locks/locktest"
+	"locklab/locks/mesh"
+)
+
+const secret = "sixteen bytes and more"
+
+// TestPeersThatProveWhoTheyAreAreConnected also sees to it that neither the secret nor,
+// with TLS, a payload can be read on the way.
+func TestPeersThatProveWhoTheyAreAreConnected(t *testing.T) {
+	authority := locktest.NewAuthority(t)
+	for name, change := range map[string]func(*mesh.Config){
+		"secret": func(c *mesh.Config) { c.Secret = []byte(secret) },
+		"tls":    func(c *mesh.Config) { c.TLS = authority.Config(c.Self.ID) },
+		"both":   func(c *mesh.Config) { c.Secret, c.TLS = []byte(secret), authority.Config(c.Self.ID) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPair(t, func(cfg *[2]mesh.Config) {
+				for i := range cfg {
+					change(&cfg[i])
+				}
+			})
+			up := [2]*mesh.Link{p.events[0].want("up").link, p.events[1].want("up").link}
+			for i, l := range up {
+				l.Send([]byte("a payload"))
+				p.mesh[i].Flush()
+				p.events[1-i].want("a payload")
+			}
+			if text := p.proxy.said(); strings.Contains(text, secret) || p.cfg[0].TLS != nil && strings.Contains(text, "a payload") {
+				t.Errorf("it can be read on the way: %q", text)
+			}
+			p.proxy.set(hold) // silence is noticed, and a socket that takes nothing blocks no one
+			p.events[0].want("down")
+			p.events[1].want("down")
+			p.proxy.set(pass)
+			p.events[0].want("up")
+			p.events[1].want("up")
+		})
+	}
+}
+
+// TestStrangersAreRefused has b listen, and one who is not a dial it.
+func TestStrangersAreRefused(t *testing.T) {
+	ours, others := locktest.NewAuthority(t), locktest.NewAuthority(t)
+	tests := []struct {
+		name   string
+		a, b   func(*mesh.Config)
+		reason string // in what b logs or in what a is told
+	}{
+		{"no secret", nil, func(c *mesh.Config) { c.Secret = []byte(secret) }, "only one of the two sides has a shared secret"},
+		{"another secret", func(c *mesh.Config) { c.Secret = []byte("sixteen other bytes") }, func(c *mesh.Config) { c.Secret = []byte(secret) }, "does not know the shared secret"},
+		{"no certificate", nil, func(c *mesh.Config) { c.TLS = ours.Config("b") }, "handshake"},
+		{
+			"a certificate of nobody's", func(c *mesh.Config) { c.TLS = ours.Config("a"); c.TLS.Certificates = others.Config("a").Certificates },
+			func(c *mesh.Config) { c.TLS = ours.Config("b") }, "certificate",
+		},
+		{"another peer's certificate", func(c *mesh.Config) { c.TLS = ours.Config("c") }, func(c *mesh.Config) { c.TLS = ours.Config("b") }, `the certificate is not that of`},
+		{"another server", func(c *mesh.Config) { c.TLS = ours.Config("a") }, func(c *mesh.Config) { c.TLS = ours.Config("c") }, "certificate is valid for c, not b"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var logged lockedBuffer
+			p := newPair(t, func(cfg *[2]mesh.Config) {
+				if tt.a != nil {
+					tt.a(&cfg[0])
+				}
+				tt.b(&cfg[1])
+				for i := range cfg {
+					cfg[i].Log = slog.New(slog.NewTextHandler(&logged, nil))
+				}
+			})
+			logged.want(t, tt.reason)
+			for i := range p.mesh {
+				if s := p.mesh[i].Status()[0]; s.Up {
+					t.Errorf("peer %d is connected to a stranger", i)
+				}
+			}
+			for i := range p.events {
+				select {
+				case e := <-p.events[i].events:
+					t.Errorf("peer %d: %+v", i, e)
+				default:
+				}
+			}
+		})
+	}
+}
+
+// TestProofsCannotBeReplayed plays back what an honest peer said in an earlier handshake.
+func TestProofsCannotBeReplayed(t *testing.T) {
+	p := newPair(t, func(cfg *[2]mesh.Config) {
+		for i := range cfg {
+			cfg[i].Secret = []byte(secret)
+		}
+	})
+	p.events[0].want("up")
+	p.events[1].want("up")
+	said := p.proxy.saidUp()
+	p.proxy.set(refuse)
+	p.events[1].want("down")
+	conn, err := net.Dial("tcp", p.cfg[1].Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(clock.System().Now().Add(patience))
+	if _, err := io.WriteString(conn, said); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, conn); err != nil && !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("want the connection to be closed, got %v", err)
+	}
+	select {
+	case e := <-p.events[1].events:
+		t.Errorf("a replayed hello was believed: %+v", e)
+	default:
+	}
+}
+
+func TestAuthIsChecked(t *testing.T) {
+	authority := locktest.NewAuthority(t)
+	for want, change := range map[string]func(*mesh.Config){
+		"Secret has 5 bytes": func(c *mesh.Config) { c.Secret = []byte("short") },
+		"InsecureSkipVerify": func(c *mesh.Config) { c.TLS = authority.Config("a"); c.TLS.InsecureSkipVerify = true },
+		"TLS.Certificates":   func(c *mesh.Config) { c.TLS = authority.Config("a"); c.TLS.Certificates = nil },
+		"TLS.RootCAs":        func(c *mesh.Config) { c.TLS = &tls.Config{Certificates: authority.Config("a").Certificates} },
+	} {
+		cfg := mesh.Config{Self: mesh.Peer{ID: "a"}, Handler: newRecorder(t), Timing: mesh.Timing{Heartbeat: time.Second}}
+		change(&cfg)
+		if m, err := mesh.New(cfg); !errors.Is(err, locks.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("want ErrInvalid with %q, got %v", want, err)
+			_ = m.Close()
+		}
+	}
+}
