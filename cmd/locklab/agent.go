@@ -33,10 +33,10 @@ func newAgent() *cobra.Command {
 		Short: "Supervise the nodes of one host and carry its links",
 		Long: `agent starts, kills, pauses and restarts the nodes of one host for a controller
 (locklab run with a topology whose hosts name their agents), and carries the host's
-outbound links. It listens on the loopback unless told otherwise and does not start
-on another address without a token (--token-file, or the environment's
-LOCKLAB_TOKEN).`,
-		Example: `  locklab agent --host master-a --zone a
+outbound links. It listens on the loopback unless told otherwise, and does not start
+without a token (--token-file, or the environment's LOCKLAB_TOKEN), which every
+request must bear.`,
+		Example: `  locklab agent --host master-a --zone a --token-file token --make-token
   LOCKLAB_TOKEN=... locklab agent --host redis-a-1 --zone a --listen 0.0.0.0:7500 --bind 10.0.1.5
   locklab agent --health --listen 10.0.1.5:7500 --token-file /etc/locklab/token`,
 		Args: cobra.NoArgs,
@@ -75,6 +75,9 @@ func (f *agentFlags) run(ctx context.Context, stderr io.Writer) (err error) {
 	token, err := readToken(f.tokenFile)
 	if err != nil {
 		return fmt.Errorf("agent: %w", err)
+	}
+	if token == "" {
+		return errors.New("agent: the token is missing, and others could control this agent: want one in --token-file (--make-token makes it), or in LOCKLAB_TOKEN")
 	}
 	if err := f.placeNodes(ctx); err != nil {
 		return fmt.Errorf("agent: %w", err)

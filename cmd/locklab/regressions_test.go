@@ -299,6 +299,26 @@ var regressions = map[string][]regression{
 			"cmd/locklab.TestE2EPipesAreRefused",
 		},
 		{
+			"the agents of a local run obeyed whoever was on the machine, and its masters did",
+			"curl -X POST 127.0.0.1:PORT/v1/reset, during locklab run",
+			"cmd/locklab.TestE2EStrangersControlNothing",
+		},
+		{
+			"a web page that had its own name lead to an agent could read nodes, logs and events",
+			"curl -H 'Host: evil.example' 127.0.0.1:7500/v1/nodes",
+			"nodes/agent.TestHostIsChecked",
+		},
+		{
+			"whoever read an agent's events took them from the controller",
+			"curl 127.0.0.1:7500/v1/events?from=1000000, during a run",
+			"nodes/agent.TestReadersTakeNothing",
+		},
+		{
+			"requests without the token kept an agent from its idle reset",
+			"curl 127.0.0.1:7500/v1/health, every second, when the controller is dead",
+			"nodes/agent.TestStrangersAreNoSignOfLife",
+		},
+		{
 			"fuzzing the checker ran 2,642 inputs where other targets ran a million",
 			"make fuzz FUZZ=./workloads/check",
 			"workloads/check.FuzzEvents",

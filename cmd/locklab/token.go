@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +11,7 @@ import (
 	"time"
 
 	"locklab/locks/clock"
+	"locklab/nodes/bearer"
 )
 
 // readToken reads the bearer token from a file, or, without one, from the
@@ -60,14 +59,12 @@ func makeToken(file string) error {
 	if _, err := os.Stat(file); err == nil {
 		return nil
 	}
-	var random [32]byte
-	_, _ = rand.Read(random[:]) // never fails
 	// A link appears with its content, and never in place of another.
 	draft, err := os.CreateTemp(filepath.Dir(file), ".token-*")
 	if err != nil {
 		return fmt.Errorf("--make-token: %w", err)
 	}
-	_, err = draft.WriteString(hex.EncodeToString(random[:]) + "\n")
+	_, err = draft.WriteString(bearer.New() + "\n")
 	err = errors.Join(err, draft.Chmod(0o440), draft.Close())
 	if err == nil {
 		if err = os.Link(draft.Name(), file); errors.Is(err, fs.ErrExist) {

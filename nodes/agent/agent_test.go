@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -326,9 +327,10 @@ func TestUnreachableAgent(t *testing.T) {
 }
 
 func TestWebPagesAreRefused(t *testing.T) {
-	a, _ := newAgent(t, func(cfg *Config) { cfg.Token = "" })
+	a, _ := newAgent(t, nil)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, a.URL()+"/v1/reset", nil)
 	must(t, err)
+	request.Header.Set("Authorization", "Bearer "+a.cfg.Token)
 	request.Header.Set("Origin", "http://example.org")
 	response, err := http.DefaultTransport.RoundTrip(request)
 	must(t, err)
@@ -337,6 +339,48 @@ func TestWebPagesAreRefused(t *testing.T) {
 	if response.StatusCode != http.StatusForbidden {
 		t.Errorf("status %d", response.StatusCode)
 	}
+}
+
+// TestHostIsChecked: a web page that has its own name lead to the agent (DNS rebinding)
+// sends that name.
+func TestHostIsChecked(t *testing.T) {
+	a, _ := newAgent(t, func(cfg *Config) { cfg.Listen, cfg.Advertise, cfg.Bind = "localhost:0", "agent.example", "127.0.0.1" })
+	handler := a.guarded(a.routes())
+	for host, want := range map[string]int{
+		"127.0.0.1:7500": http.StatusOK, "[::1]:7500": http.StatusOK, "10.0.0.1": http.StatusOK, "localhost:1": http.StatusOK,
+		"host-a-1": http.StatusOK, "agent.example:80": http.StatusOK,
+		"evil.example": http.StatusForbidden, "host-a-1.evil.example:7500": http.StatusForbidden, "": http.StatusForbidden,
+	} {
+		for _, path := range []string{"/v1/nodes", "/v1/health"} {
+			request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+			request.Host = host
+			request.Header.Set("Authorization", "Bearer "+a.cfg.Token)
+			answer := &deadlineRecorder{httptest.NewRecorder()}
+			handler.ServeHTTP(answer, request)
+			if answer.Code != want {
+				t.Errorf("Host %q, %s: status %d, want %d: %s", host, path, answer.Code, want, answer.Body)
+			}
+		}
+	}
+}
+
+// TestStrangersAreNoSignOfLife: who has no token cannot keep the nodes of a controller
+// that died from being reset.
+func TestStrangersAreNoSignOfLife(t *testing.T) {
+	a, c := newAgent(t, nil)
+	must(t, func() error { _, err := c.Health(t.Context()); return err }())
+	eventually(t, "the answer is over", func() bool { return a.requests.open.Load() == 0 })
+	before := a.requests.lastNS.Load()
+	stranger := NewClient(a.URL(), "guess")
+	defer stranger.Close()
+	if _, err := stranger.Health(t.Context()); !errors.Is(err, ErrUnauthorized) {
+		t.Fatal(err)
+	}
+	if now := a.requests.lastNS.Load(); now != before || a.requests.open.Load() != 0 {
+		t.Error("a request without the token counted as one of the controller")
+	}
+	must(t, func() error { _, err := c.Health(t.Context()); return err }())
+	eventually(t, "one with the token counts", func() bool { return a.requests.lastNS.Load() > before })
 }
 
 func TestMountsAreBehindTheToken(t *testing.T) {
@@ -359,19 +403,17 @@ func TestConfigIsChecked(t *testing.T) {
 		change func(*Config)
 		want   string
 	}{
-		"open without token": {func(c *Config) { c.Listen = "0.0.0.0:0" }, "set a token, or listen on 127.0.0.1"},
-		"all addresses":      {func(c *Config) { c.Listen = ":0" }, "set a token"},
-		"a name":             {func(c *Config) { c.Listen = "example.org:7500" }, "set a token"},
-		"no port":            {func(c *Config) { c.Listen = "127.0.0.1" }, "want HOST:PORT"},
-		"host":               {func(c *Config) { c.Host = "" }, `host: "" is not a name`},
-		"token":              {func(c *Config) { c.Token = "a b" }, "no header can carry"},
-		"data dir":           {func(c *Config) { c.DataDir = "data" }, "absolute path"},
-		"executable":         {func(c *Config) { c.Executable = "locklab" }, "absolute path"},
-		"advertise":          {func(c *Config) { c.Advertise = "10.0.0.1:80" }, `"10.0.0.1:80" is not`},
-		"bind":               {func(c *Config) { c.Advertise = "redis.example" }, "bind:"},
-		"role twice":         {func(c *Config) { c.Roles = append(c.Roles, c.Roles[0]) }, "want each role once"},
-		"foreign role":       {func(c *Config) { c.Roles = []role.Role{{Name: "x"}} }, "lacks Command or Ready"},
-		"limits":             {func(c *Config) { c.StopGrace = -1 }, "negative"},
+		"no token":     {func(c *Config) { c.Token = "" }, "token: missing"},
+		"no port":      {func(c *Config) { c.Listen = "127.0.0.1" }, "want HOST:PORT"},
+		"host":         {func(c *Config) { c.Host = "" }, `host: "" is not a name`},
+		"token":        {func(c *Config) { c.Token = "a b" }, "no header can carry"},
+		"data dir":     {func(c *Config) { c.DataDir = "data" }, "absolute path"},
+		"executable":   {func(c *Config) { c.Executable = "locklab" }, "absolute path"},
+		"advertise":    {func(c *Config) { c.Advertise = "10.0.0.1:80" }, `"10.0.0.1:80" is not`},
+		"bind":         {func(c *Config) { c.Advertise = "redis.example" }, "bind:"},
+		"role twice":   {func(c *Config) { c.Roles = append(c.Roles, c.Roles[0]) }, "want each role once"},
+		"foreign role": {func(c *Config) { c.Roles = []role.Role{{Name: "x"}} }, "lacks Command or Ready"},
+		"limits":       {func(c *Config) { c.StopGrace = -1 }, "negative"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg, err := testConfig(t.TempDir())

@@ -25,7 +25,7 @@ func BenchmarkLab(b *testing.B) {
 			}
 			agents = append(agents, a)
 			wg.Go(func() {
-				c := NewClient(a.URL(), "")
+				c := NewClient(a.URL(), a.cfg.Token)
 				defer c.Close()
 				if err := c.Start(b.Context(), NodeSpec{Name: fmt.Sprintf("own-%d", i), Role: "own"}); err != nil {
 					b.Error(err)
@@ -51,7 +51,7 @@ func BenchmarkEvents(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = a.Close() }()
-	c := NewClient(a.URL(), "")
+	c := NewClient(a.URL(), a.cfg.Token)
 	defer c.Close()
 	const many = 200_000
 	for b.Loop() {

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"locklab/nodes/bearer"
 )
 
 // Client calls one agent. It is safe for concurrent use. Its errors are [*Error]
@@ -161,7 +163,7 @@ func (c *Client) send(ctx context.Context, method, path string, body io.Reader) 
 		return nil, fmt.Errorf("call agent %q: %w: %w", c.url, err, ErrInvalid)
 	}
 	if c.token != "" {
-		request.Header.Set("Authorization", "Bearer "+c.token)
+		bearer.Set(request, c.token)
 	}
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")

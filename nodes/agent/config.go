@@ -21,8 +21,8 @@ type Config struct {
 	Host string // the host's name in the topology
 	Zone string // its zone's short name
 
-	// Listen is the address of the control API, 127.0.0.1:0 by default. An address
-	// that is not loopback needs a token.
+	// Listen is the address of the control API, 127.0.0.1:0 by default. Requests may
+	// name the agent by an IP address, localhost, Host, Advertise or the name here.
 	Listen string
 	// Advertise is the IP address or name at which others reach this host's nodes,
 	// 127.0.0.1 by default.
@@ -30,7 +30,7 @@ type Config struct {
 	// Bind is the IP address that nodes listen on; by default Advertise, which must
 	// be an IP address then.
 	Bind string
-	// Token is what every request must bear; "" asks for none.
+	// Token is what every request must bear: others use the loopback too.
 	Token string
 
 	// DataDir holds a directory for each node. It is created if it is missing.
@@ -109,10 +109,11 @@ func (c *Config) validate() error {
 	if !validName(c.Host) {
 		refuse("host", "%q is not a name: want %s", c.Host, nameWanted)
 	}
-	if host, _, err := net.SplitHostPort(c.Listen); err != nil {
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		refuse("listen", "%q is not an address: want HOST:PORT such as 127.0.0.1:7500", c.Listen)
-	} else if c.Token == "" && !isLoopback(host) {
-		refuse("listen", "%q can be reached from other machines: set a token, or listen on 127.0.0.1", c.Listen)
+	}
+	if c.Token == "" {
+		refuse("token", "missing: want one that only the controller has")
 	}
 	if addr, err := netip.ParseAddr(c.Bind); err != nil {
 		refuse("bind", "%q is not an IP address: want the one that nodes listen on, such as 127.0.0.1", c.Bind)
@@ -143,12 +144,6 @@ func (c *Config) validate() error {
 		refuse("limits", "a negative one: want durations and sizes above zero")
 	}
 	return bad
-}
-
-// isLoopback is false for names other than localhost: they may resolve to anything.
-func isLoopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || (err == nil && addr.IsLoopback())
 }
 
 func isIP(host string) bool {

@@ -36,8 +36,8 @@
 //   - Kill, Pause and Stop return once the kernel says that it is so, and the event
 //     they leave bears that time (FromNS is when the signal was sent).
 //   - Events are numbered from 0 without gaps. Those that a node wrote before it was
-//     killed come before the event of its end. They are kept until the follower has
-//     asked for later ones; if it stays away for too long the agent says
+//     killed come before the event of its end. They are kept until the follower says
+//     that it has them; if it stays away for too long the agent says
 //     [ErrEventsLost] rather than leaving a hole.
 //   - Only the given roles run; names are checked; nothing from the wire is a path,
 //     a program or a shell command.
@@ -54,7 +54,8 @@
 //	POST /v1/nodes/{name}/restart    {wipe, delay_ms}
 //	GET  /v1/nodes/{name}/log        text
 //	GET  /v1/events?from=N           JSON lines; the first is event N
+//	POST /v1/events/forget           {instance, below}: the follower has what is below
 //	POST /v1/reset                   removes every node and forgets the events
 //
-// Errors are {error, kind}; see [Error]. Everything needs the token, if there is one.
+// Errors are {error, kind}; see [Error]. Everything needs the token.
 package agent

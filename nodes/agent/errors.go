@@ -25,6 +25,8 @@ var (
 	ErrEventsLost = errors.New("agent: events lost")
 	// ErrClosed says that the agent was closed.
 	ErrClosed = errors.New("agent: closed")
+	// ErrForbidden says that the request came by a way that no controller takes.
+	ErrForbidden = errors.New("agent: forbidden")
 	// ErrUnreachable says that no agent answers at the address.
 	ErrUnreachable = errors.New("agent: unreachable")
 )
@@ -40,6 +42,7 @@ func errorKinds() []errorKind {
 	return []errorKind{
 		{ErrInvalid, "invalid", http.StatusBadRequest},
 		{ErrUnauthorized, "unauthorized", http.StatusUnauthorized},
+		{ErrForbidden, "forbidden", http.StatusForbidden},
 		{ErrNotFound, "not-found", http.StatusNotFound},
 		{ErrConflict, "conflict", http.StatusConflict},
 		{ErrEventsLost, "events-lost", http.StatusGone},

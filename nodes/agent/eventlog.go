@@ -78,13 +78,21 @@ func (l *eventLog) wakeLocked() {
 	l.changed = make(chan struct{})
 }
 
+// has refuses a number that no event has yet, but for the next one's.
+func (l *eventLog) has(from uint64) error {
+	if next := l.nextNumber(); from > next {
+		return fmt.Errorf("events from %d: the next one will be %d: want at most that: %w", from, next, ErrInvalid)
+	}
+	return nil
+}
+
 // acknowledge frees what lies wholly below a number.
 func (l *eventLog) acknowledge(from uint64) error {
+	if err := l.has(from); err != nil {
+		return err
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if from > l.next {
-		return fmt.Errorf("events from %d: the next one will be %d: want at most that: %w", from, l.next, ErrInvalid)
-	}
 	drop := 0
 	for drop < len(l.chunks) && l.chunks[drop].first+l.chunks[drop].count <= from {
 		l.bytes -= len(l.chunks[drop].lines)

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -162,6 +163,44 @@ func TestLostEventsAreReported(t *testing.T) {
 	})
 }
 
+// TestReadersTakeNothing: only what the follower says that it has is forgotten.
+func TestReadersTakeNothing(t *testing.T) {
+	a, c := newAgent(t, nil)
+	const many = 3000 // several chunks
+	must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Events: many})}))
+	must(t, c.Stop(t.Context(), "own-1"))
+	health, err := c.Health(t.Context())
+	must(t, err)
+	var text []byte
+	must(t, c.Call(t.Context(), http.MethodGet, fmt.Sprintf("/v1/events?from=%d", health.NextEvent), nil, &text)) // nobody has them
+	must(t, c.Call(t.Context(), http.MethodGet, "/v1/events?from=0", nil, &text))
+	if n := bytes.Count(text, []byte("\n")); uint64(n) != health.NextEvent {
+		t.Errorf("a reader got %d events, want %d", n, health.NextEvent)
+	}
+	taken := 0
+	f := c.Follow(t.Context(), 0, func(uint64, history.Event) error { taken++; return nil })
+	defer f.Close()
+	must(t, f.Drain(t.Context()))
+	eventually(t, "the follower has them forgotten", func() bool {
+		log := a.eventLog()
+		log.mu.Lock()
+		defer log.mu.Unlock()
+		return log.bytes == 0
+	})
+	f.Close()
+	if uint64(taken) != health.NextEvent {
+		t.Errorf("the follower got %d events, want %d", taken, health.NextEvent)
+	}
+	for want, request := range map[error]forgetRequest{
+		ErrEventsLost: {Instance: "another", Below: 1},
+		ErrInvalid:    {Below: 1},
+	} {
+		if err := c.Call(t.Context(), http.MethodPost, "/v1/events/forget", request, nil); !errors.Is(err, want) {
+			t.Errorf("%+v: %v", request, err)
+		}
+	}
+}
+
 func TestFollowerEndsWithTheHandlersError(t *testing.T) {
 	_, c := newAgent(t, nil)
 	must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
@@ -242,6 +281,8 @@ func FuzzRequests(f *testing.F) {
 			t.Skip() // no request line
 		}
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/nodes/n/"+verb, strings.NewReader(body))
+		request.Host = "127.0.0.1"
+		request.Header.Set("Authorization", "Bearer "+cfg.Token)
 		recorder := &deadlineRecorder{httptest.NewRecorder()}
 		handler.ServeHTTP(recorder, request)
 		if recorder.Code >= 500 || recorder.Code == http.StatusOK && verb != "remove" {

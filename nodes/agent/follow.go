@@ -26,8 +26,9 @@ type Follower struct {
 	handle func(seq uint64, e history.Event) error
 	cancel context.CancelFunc
 	done   chan struct{}
-	// decoder belongs to the follower's goroutine.
-	decoder *history.Decoder
+	// These belong to the follower's goroutine.
+	decoder   *history.Decoder
+	forgotten uint64 // the agent has nothing more below this number
 
 	mu       sync.Mutex
 	heardNS  int64  // clock.Mono of the last word of the agent
@@ -39,7 +40,7 @@ type Follower struct {
 
 // Follow starts to deliver the agent's events from a number on, 0 for all of
 // them, to handle, which is called by one goroutine and ends the follower by an
-// error. Only one follower of an agent works: what it got is forgotten there.
+// error. Only one follower of an agent works: it has the agent forget what it got.
 // The context bounds the follower's life as Close does.
 func (c *Client) Follow(ctx context.Context, from uint64, handle func(seq uint64, e history.Event) error) *Follower {
 	ctx, cancel := context.WithCancel(ctx)
@@ -173,6 +174,13 @@ func (e *handlerError) Error() string { return e.err.Error() }
 func (f *Follower) segment(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, segmentTime+stalled)
 	defer cancel()
+	if taken := f.Next(); f.instance != "" && taken > f.forgotten {
+		request := forgetRequest{Instance: f.instance, Below: taken}
+		if err := f.client.Call(ctx, http.MethodPost, "/v1/events/forget", request, nil); err != nil {
+			return err
+		}
+		f.forgotten = taken
+	}
 	query := url.Values{"from": {strconv.FormatUint(f.Next(), 10)}}
 	if f.instance != "" { // written by this goroutine only
 		query.Set("instance", f.instance)

@@ -168,11 +168,14 @@ func playHost(args []string) error {
 	return a.Close()
 }
 
+const testToken = "secret-of-the-test"
+
 func testConfig(dir string) (Config, error) {
 	executable, err := os.Executable()
 	cfg := DefaultConfig()
 	cfg.Host, cfg.Zone, cfg.DataDir, cfg.Executable = "host-a-1", "a", dir, executable
 	cfg.Roles = []role.Role{ownRole(), foreignRole()}
+	cfg.Token = testToken
 	return cfg, err
 }
 
@@ -213,7 +216,6 @@ func newAgent(t *testing.T, change func(*Config)) (*Agent, *Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Token = "secret-of-the-test"
 	if change != nil {
 		change(&cfg)
 	}

@@ -30,7 +30,7 @@ func TestAgentsInProcessesOfTheirOwnShareAMachine(t *testing.T) {
 	seen := map[string]bool{}
 	for range 3 {
 		report, _ := startHost(t, "kernel")
-		c := NewClient(report.URL, "")
+		c := NewClient(report.URL, testToken)
 		defer c.Close()
 		if _, err := c.Health(t.Context()); err != nil {
 			t.Fatal(err)

@@ -3,8 +3,6 @@ package agent
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +17,7 @@ import (
 	"time"
 
 	"locklab/locks/clock"
+	"locklab/nodes/bearer"
 )
 
 // The limits of the control API.
@@ -115,6 +114,7 @@ func (a *Agent) routes() http.Handler {
 	onNode("remove", a.Remove)
 	mux.HandleFunc("GET /v1/nodes/{name}/log", a.handleLog)
 	mux.HandleFunc("GET /v1/events", a.handleEvents)
+	handle("POST /v1/events/forget", a.handleForget)
 	return mux
 }
 
@@ -170,25 +170,33 @@ func (a *Agent) handleLog(w http.ResponseWriter, r *http.Request) {
 }
 
 // guarded lets only requests through that bear the token and do not come from a
-// web page, and bounds them.
+// web page, and bounds them. Others do not count as signs of a controller.
 func (a *Agent) guarded(next http.Handler) http.Handler {
-	// Hashes have one length, so the comparison tells nothing about the token's.
-	want := sha256.Sum256([]byte(a.cfg.Token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a.requests.begin()
-		defer a.requests.end()
-		given := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
-		got := sha256.Sum256([]byte(given))
 		switch {
-		case a.cfg.Token != "" && subtle.ConstantTimeCompare(got[:], want[:]) != 1:
+		case !bearer.Has(r, a.cfg.Token):
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			a.refuse(w, r, fmt.Errorf("the token is missing or wrong: want the one that the agent of %s was started with: %w", a.cfg.Host, ErrUnauthorized))
+		case !a.isMe(r.Host):
+			a.refuse(w, r, fmt.Errorf("%q is no name of the agent of %s: want its IP address, or the name that it listens on: %w", r.Host, a.cfg.Host, ErrForbidden))
 		case r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "":
-			respond(w, http.StatusForbidden, errorAnswer{Error: "web pages may not control agents", Kind: "forbidden"})
+			a.refuse(w, r, fmt.Errorf("web pages may not control agents: %w", ErrForbidden))
 		default:
+			a.requests.begin()
+			defer a.requests.end()
 			a.serveWhole(w, r, next)
 		}
 	})
+}
+
+// isMe says whether the Host of a request means this agent. Another name has been made
+// to lead here, as a web page does that wants to pass for one of the same origin.
+func (a *Agent) isMe(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	listen, _, _ := net.SplitHostPort(a.cfg.Listen) // checked at the start
+	return isIP(strings.Trim(host, "[]")) || slices.Contains([]string{"localhost", a.cfg.Host, a.cfg.Advertise, listen}, host)
 }
 
 // serveWhole reads the request before it is handled: the time to send it is

@@ -10,8 +10,9 @@ import (
 )
 
 // An events answer is a segment of the stream: it ends after segmentTime or
-// segmentBytes, and the follower's next request acknowledges what it got. So the
-// agent keeps about a second of events, and a lost connection costs nothing.
+// segmentBytes, and the follower then has the agent forget what it got. So the agent
+// keeps about a second of events, a lost connection costs nothing, and one who only
+// reads takes nothing from the follower.
 const (
 	segmentTime  = time.Second
 	segmentBytes = 4 << 20
@@ -23,9 +24,6 @@ const (
 
 func (a *Agent) handleEvents(w http.ResponseWriter, r *http.Request) {
 	log, instance, from, err := a.openStream(r)
-	if err == nil {
-		err = log.acknowledge(from)
-	}
 	if err != nil {
 		a.refuse(w, r, err)
 		return
@@ -75,12 +73,37 @@ func (a *Agent) openStream(r *http.Request) (log *eventLog, instance string, fro
 	if err != nil {
 		return nil, "", 0, fmt.Errorf("events: from=%q: want the number of an event, 0 for the first: %w", query.Get("from"), ErrInvalid)
 	}
+	log, instance, err = a.logOf(query.Get("instance"))
+	if err == nil {
+		err = log.has(from)
+	}
+	return log, instance, from, err
+}
+
+// logOf is the event log, and the instance that it belongs to: the one that is asked
+// for, or any for "".
+func (a *Agent) logOf(asked string) (log *eventLog, instance string, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if instance = query.Get("instance"); instance != "" && instance != a.instance {
-		return nil, "", 0, fmt.Errorf("the agent of %s was restarted or reset: %w", a.cfg.Host, ErrEventsLost)
+	if asked != "" && asked != a.instance {
+		return nil, "", fmt.Errorf("the agent of %s was restarted or reset: %w", a.cfg.Host, ErrEventsLost)
 	}
-	return a.log, a.instance, from, nil
+	return a.log, a.instance, nil
+}
+
+func (a *Agent) handleForget(r *http.Request) (any, error) {
+	var in forgetRequest
+	if err := decode(r, &in); err != nil {
+		return nil, err
+	}
+	if in.Instance == "" {
+		return nil, fmt.Errorf("forget events: instance is missing: want the one whose events were taken: %w", ErrInvalid)
+	}
+	log, _, err := a.logOf(in.Instance)
+	if err != nil {
+		return nil, err
+	}
+	return struct{}{}, log.acknowledge(in.Below)
 }
 
 func wait(r *http.Request, d time.Duration) {

@@ -91,12 +91,11 @@ func TestTheTokenIsNotInherited(t *testing.T) {
 func TestAnswerOfSomethingElse(t *testing.T) {
 	// A server that is no agent is told apart from an agent that refuses.
 	a, _ := newAgent(t, func(cfg *Config) {
-		cfg.Token = ""
 		cfg.Mounts = map[string]http.Handler{"/other/": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte("<html>"))
 		})}
 	})
-	c := NewClient(a.URL()+"/other", "")
+	c := NewClient(a.URL()+"/other", a.cfg.Token)
 	defer c.Close()
 	if _, err := c.Health(t.Context()); err == nil {
 		t.Error("a page was taken for an agent")

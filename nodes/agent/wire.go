@@ -38,6 +38,12 @@ type restartRequest struct {
 	DelayMS int64 `json:"delay_ms,omitempty"`
 }
 
+// forgetRequest says that every event below a number has been taken.
+type forgetRequest struct {
+	Instance string `json:"instance"`
+	Below    uint64 `json:"below"`
+}
+
 type errorAnswer struct {
 	Error string `json:"error"`
 	Kind  string `json:"kind"`

@@ -22,6 +22,8 @@ import (
 type Master struct {
 	Name string
 	URL  string // http://host:port
+	// Token is what its requests must bear, if they must.
+	Token string
 }
 
 // Client is the controller's side: it has all masters run one plan.
@@ -220,6 +222,9 @@ func (c *Client) call(ctx context.Context, i int, method, verb string, body []by
 		return Status{}, fmt.Errorf("master %s: %w", m.Name, err)
 	}
 	req.Header.Set("Content-Type", "application/json")
+	if m.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+m.Token)
+	}
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return Status{}, fmt.Errorf("%s the workload of master %s: %w", verb, m.Name, err)

@@ -15,6 +15,7 @@ import (
 	"locklab/chaos/link"
 	"locklab/locks/clock"
 	"locklab/nodes/agent"
+	"locklab/nodes/bearer"
 	"locklab/nodes/topology"
 )
 
@@ -51,6 +52,8 @@ func startFleet(ctx context.Context, topo *topology.Topology, token string, wait
 			err = errors.Join(err, f.close())
 		}
 	}()
+	// Agents of this process have a token too: others use the machine's loopback.
+	own := bearer.New()
 	if f.dataDir, err = os.MkdirTemp("", "locklab-*"); err != nil {
 		return nil, fmt.Errorf("create data directory: %w", err)
 	}
@@ -59,19 +62,19 @@ func startFleet(ctx context.Context, topo *topology.Topology, token string, wait
 		url := host.Agent
 		if url == "" {
 			m.local, err = StartHost(HostConfig{
-				Name: host.Name, Zone: host.Zone, DataDir: filepath.Join(f.dataDir, host.Name), Seed: seed, Log: log,
+				Name: host.Name, Zone: host.Zone, DataDir: filepath.Join(f.dataDir, host.Name), Token: own, Seed: seed, Log: log,
 			})
 			if err != nil {
 				return nil, fmt.Errorf("start agent of %s: %w", host.Name, err)
 			}
 			url = m.local.URL()
 		}
-		bearer := token
+		secret := token
 		if m.local != nil {
-			bearer = ""
+			secret = own
 		}
-		m.agent = agent.NewClient(url, bearer)
-		m.links = &link.Client{Base: url, HTTP: &http.Client{Transport: withToken{token: bearer, next: &http.Transport{MaxIdleConnsPerHost: 8}}}}
+		m.agent = agent.NewClient(url, secret)
+		m.links = &link.Client{Base: url, HTTP: &http.Client{Transport: withToken{token: secret, next: &http.Transport{MaxIdleConnsPerHost: 8}}}}
 		f.machines[host.Name] = m
 		f.order = append(f.order, host.Name)
 	}
@@ -198,7 +201,7 @@ type withToken struct {
 func (t withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 	if t.token != "" {
 		r = r.Clone(r.Context())
-		r.Header.Set("Authorization", "Bearer "+t.token)
+		bearer.Set(r, t.token)
 	}
 	return t.next.RoundTrip(r)
 }

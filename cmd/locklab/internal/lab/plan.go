@@ -10,6 +10,7 @@ import (
 	"locklab/locks"
 	"locklab/locks/raftlock"
 	"locklab/locks/redlock"
+	"locklab/nodes/bearer"
 	"locklab/nodes/master"
 	"locklab/nodes/raftnode"
 	"locklab/nodes/redisnode"
@@ -33,6 +34,7 @@ type plan struct {
 	seed    uint64
 	seats   int           // of a room
 	hold    time.Duration // how long masters hold at least
+	token   string        // that the run's masters take orders by
 	wires   []wire
 
 	addrs *wireAddrs
@@ -51,7 +53,7 @@ func newPlan(c *Config, spec locks.Spec, cluster string, seed uint64) (plan, err
 		return plan{}, err
 	}
 	p := plan{
-		spec: spec, entry: entry, topo: c.Topology.Subset(entry.Roles()...), cluster: cluster, seed: seed, seats: c.Seats,
+		spec: spec, entry: entry, topo: c.Topology.Subset(entry.Roles()...), cluster: cluster, seed: seed, seats: c.Seats, token: bearer.New(),
 		addrs: &wireAddrs{addr: map[wire]string{}},
 	}
 	masters := p.topo.NodesOf(role.Master)
@@ -171,7 +173,7 @@ func (p plan) masterSettings(n topology.Placed) any {
 	if err != nil {
 		return err // becomes an error when it is marshalled: cannot happen with plain data
 	}
-	return nodebody.Master{Master: text, Lock: lock}
+	return nodebody.Master{Master: text, Lock: lock, Token: p.token}
 }
 
 func (p plan) raftSettings(n topology.Placed) any {

@@ -76,7 +76,7 @@ func (x *experiment) mutex(c *cluster, rec history.Recorder) (workload, error) {
 	plan.Warmup, plan.Duration, plan.Seed = x.config.Warmup, x.config.Duration, x.seed().Child("mutex")
 	var masters []mutex.Master
 	for _, m := range c.topo.NodesOf(role.Master) {
-		masters = append(masters, mutex.Master{Name: m.Name, URL: c.masterURL(m.Name)})
+		masters = append(masters, mutex.Master{Name: m.Name, URL: c.masterURL(m.Name), Token: c.plan.token})
 	}
 	plan.Rate = x.config.Rate / float64(len(masters))
 	client, err := mutex.NewClient(masters, plan, rec)

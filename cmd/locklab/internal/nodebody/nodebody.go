@@ -13,6 +13,7 @@ import (
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/locks/clock"
 	"locklab/locks/seed"
+	"locklab/nodes/bearer"
 	"locklab/nodes/master"
 	"locklab/nodes/process"
 	"locklab/nodes/raftnode"
@@ -60,15 +61,16 @@ func Bodies() map[string]process.Main {
 type Master struct {
 	Master json.RawMessage  `json:"master"`
 	Lock   catalog.Settings `json:"lock"`
+	// Token is what orders to the master must bear: they come from the controller only.
+	Token string `json:"token"`
 }
 
-func parseMaster(text json.RawMessage) (settings master.Settings, lock catalog.Settings, err error) {
-	var both Master
-	if err := process.DecodeSettings(text, &both); err != nil {
-		return settings, lock, err
+func parseMaster(text json.RawMessage) (all Master, settings master.Settings, err error) {
+	if err := process.DecodeSettings(text, &all); err != nil {
+		return all, settings, err
 	}
-	settings, err = master.ParseSettings(both.Master)
-	return settings, both.Lock, err
+	settings, err = master.ParseSettings(all.Master)
+	return all, settings, err
 }
 
 func checkMaster(text json.RawMessage) error {
@@ -85,10 +87,11 @@ func checkWorker(text json.RawMessage) error {
 const WorkloadPrefix = "/v1/workload/"
 
 func runMaster(ctx context.Context, node *process.Node) (err error) {
-	settings, lock, err := parseMaster(node.Settings)
+	all, settings, err := parseMaster(node.Settings)
 	if err != nil {
 		return err
 	}
+	lock := all.Lock
 	locker, err := catalog.Build(catalog.Env{Settings: lock, Name: node.Name, PeerAddr: node.Addrs["peer"], Log: node.Log})
 	if err != nil {
 		return fmt.Errorf("build lock %s: %w", lock.Spec, err)
@@ -103,7 +106,7 @@ func runMaster(ctx context.Context, node *process.Node) (err error) {
 		Clock:    clock.System(),
 		Log:      node.Log,
 		Seed:     seed.Seed(lock.Seed).Child(node.Name + "/master"),
-		Mounts:   map[string]http.Handler{WorkloadPrefix: raw},
+		Mounts:   map[string]http.Handler{WorkloadPrefix: bearer.Guard(all.Token, raw)},
 	}, node.Addrs["http"], func(net.Addr) { node.Ready() })
 }
 
