@@ -82,6 +82,25 @@ func TestGenerateOneRun(t *testing.T) {
 	}
 }
 
+// TestLastWordsOfANode stand in the report, whatever they are.
+func TestLastWordsOfANode(t *testing.T) {
+	dir := sample(t)
+	edit(t, dir, func(f *result.File) {
+		f.Results[0].Faults = append(f.Results[0].Faults, result.Fault{
+			Kind: "node-loss", Target: "node redis-a-1", Proven: true, Log: []string{"bind: address in use", "</pre><script>``` bye"},
+		})
+	})
+	generate(t, []string{dir}, "")
+	for name, want := range map[string]string{
+		reports.PageFile:     "bind: address in use\n&lt;/pre&gt;&lt;script&gt;``` bye",
+		reports.MarkdownFile: "    bind: address in use\n    </pre><script>``` bye\n",
+	} {
+		if text := string(read(t, dir, name)); !strings.Contains(text, want) || !strings.Contains(text, "The last that node redis-a-1 wrote") {
+			t.Errorf("%s does not show %q", name, want)
+		}
+	}
+}
+
 // edit changes the result of the run in dir.
 func edit(t *testing.T, dir string, change func(*result.File)) {
 	t.Helper()

@@ -170,6 +170,15 @@ func mdLedger(out *strings.Builder, rows []result.Row) {
 		fmt.Fprintf(out, "| %s | %s | %s | %d | %d | %s | %s |\n",
 			md(l.Scenario), md(l.Kind), md(l.Target), l.Runs, l.Proven, l.Began, l.Ended)
 	}
+	for _, e := range entriesOf(rows) {
+		if len(e.Log) == 0 {
+			continue
+		}
+		fmt.Fprintf(out, "\nThe last that %s wrote, %s under %s:\n\n", md(e.Target), md(e.Lock), md(e.Scenario))
+		for _, line := range e.Log {
+			fmt.Fprintf(out, "    %s\n", line) // indented: a block of code, which nothing inside can end
+		}
+	}
 }
 
 func mdTerms(out *strings.Builder) {

@@ -83,6 +83,7 @@ type ledgerEntry struct {
 	Lock, Scenario, Workload, Kind, Target string
 	Asked, Began, Ended                    string
 	Proven                                 bool
+	Log                                    []string
 }
 
 func pageOf(l loaded) ([]byte, error) {
@@ -236,7 +237,7 @@ func entriesOf(rows []result.Row) []ledgerEntry {
 			all = append(all, ledgerEntry{
 				Lock: plain(r.Lock), Scenario: plain(r.Scenario), Workload: plain(r.Workload),
 				Kind: plain(f.Kind), Target: orAbsent(f.Target),
-				Asked: moment(f.AskedMS), Began: moment(f.BeganMS), Ended: moment(f.EndedMS), Proven: f.Proven,
+				Asked: moment(f.AskedMS), Began: moment(f.BeganMS), Ended: moment(f.EndedMS), Proven: f.Proven, Log: plainAll(f.Log),
 			})
 		}
 	}

@@ -12,9 +12,9 @@ import (
 	"locklab/reports/result"
 )
 
-// TestBusyMachineJudgesNothing runs beside so many busy loops that hardly anything of
+// TestE2EBusyMachineJudgesNothing runs beside so many busy loops that hardly anything of
 // the lab gets a CPU: whatever is seen then, it is the machine that is seen.
-func TestBusyMachineJudgesNothing(t *testing.T) {
+func TestE2EBusyMachineJudgesNothing(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Log("only Linux tells who waits for a CPU")
 		return

@@ -146,6 +146,28 @@ func TestANodeThatEndsByItselfIsNoticed(t *testing.T) {
 	}
 }
 
+// TestTheLastWordsOfANodeAreRecorded: of one that ended unasked, and only then.
+func TestTheLastWordsOfANodeAreRecorded(t *testing.T) {
+	for _, asked := range []bool{false, true} {
+		_, c := newAgent(t, nil)
+		events := collect(t, c)
+		must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
+		if asked {
+			must(t, c.Kill(t.Context(), "own-1"))
+		} else {
+			process, err := os.FindProcess(state(t, c, "own-1").PID)
+			must(t, err)
+			must(t, process.Kill())
+		}
+		eventually(t, "ended", func() bool { return state(t, c, "own-1").State == "ended" })
+		all := events.drained()
+		said := strings.Contains(strings.Join(all[len(all)-1].Log, "\n"), `"msg":"born"`)
+		if said == asked {
+			t.Errorf("asked to end: %v: the last event is %+v", asked, all[len(all)-1])
+		}
+	}
+}
+
 // TestANodeThatIsStoppedByHandIsNoticed: what others do to a node is told apart from what
 // the agent was asked to do.
 func TestANodeThatIsStoppedByHandIsNoticed(t *testing.T) {

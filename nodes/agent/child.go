@@ -144,10 +144,12 @@ func (c *child) supervise(p *pipes, guard *guard) {
 	_ = p.eventsKept.SetReadDeadline(deadline)
 	readers.Wait()
 	c.exit = exitWord(c.cmd.ProcessState)
+	event := c.event(state, asked, ended, c.exit)
 	if state == "" {
-		state = history.NodeExited
+		event.State = history.NodeExited
+		event.Log, _ = lastLines(c.log.path) // a log that cannot be read costs its lines
 	}
-	c.record(state, asked, ended, c.exit)
+	c.events.record(event)
 }
 
 // readEvents takes the node's events until the pipe ends.
@@ -190,9 +192,13 @@ func (c *child) markReady(asked int64) {
 
 // record leaves an event of the agent's own. asked and at are on clock.Mono.
 func (c *child) record(state string, asked, at int64, exit string) {
-	c.events.record(history.Event{
+	c.events.record(c.event(state, asked, at, exit))
+}
+
+func (c *child) event(state string, asked, at int64, exit string) history.Event {
+	return history.Event{
 		Kind: history.KindNode, AtNS: at, FromNS: asked, Host: c.host, Node: c.Name, State: state, Error: exit,
-	})
+	}
 }
 
 // signalLocked sends a signal to the process group, or to the process alone. False

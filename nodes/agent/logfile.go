@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"sync"
 )
 
@@ -77,23 +78,33 @@ func readLog(path string) ([]byte, error) {
 	return all, nil
 }
 
-// tailOf is the end of a log for an error message: whole lines, a screen at most.
+// tailOf is the end of a log for an error message.
 func tailOf(path string) string {
+	lines, err := lastLines(path)
+	switch {
+	case err != nil:
+		return err.Error()
+	case len(lines) == 0:
+		return "its log is empty"
+	}
+	return "the end of its log:\n" + strings.Join(lines, "\n")
+}
+
+// lastLines is the end of a log: whole lines, a screen at most.
+func lastLines(path string) ([]string, error) {
 	const maxLines, maxBytes = 20, 3000
 	data, err := readLog(path)
 	if err != nil {
-		return err.Error()
+		return nil, err
 	}
 	if len(data) > maxBytes {
 		data = data[len(data)-maxBytes:]
 		data = data[bytes.IndexByte(data, '\n')+1:]
 	}
-	lines := bytes.Split(bytes.TrimSpace(data), []byte("\n"))
-	if len(lines) > maxLines {
-		lines = lines[len(lines)-maxLines:]
+	data = bytes.TrimSpace(data)
+	if len(data) == 0 {
+		return nil, nil
 	}
-	if text := string(bytes.Join(lines, []byte("\n"))); text != "" {
-		return "the end of its log:\n" + text
-	}
-	return "its log is empty"
+	lines := strings.Split(string(data), "\n")
+	return lines[max(0, len(lines)-maxLines):], nil
 }

@@ -163,4 +163,6 @@ type Fault struct {
 	BeganMS float64 `json:"began_ms"`
 	EndedMS float64 `json:"ended_ms"`
 	Proven  bool    `json:"proven"`
+	// Log is the last that a node wrote that ended although nobody asked for it.
+	Log []string `json:"log,omitempty"`
 }

@@ -155,7 +155,7 @@ func (c *Checker) Add(e *history.Event) {
 		})
 	case history.KindNode:
 		node := c.names.id(e.Node)
-		c.nodes[node] = append(c.nodes[node], nodeEvent{asked: e.FromNS, at: e.AtNS, state: e.State, why: e.Error})
+		c.nodes[node] = append(c.nodes[node], nodeEvent{asked: e.FromNS, at: e.AtNS, state: e.State, why: e.Error, log: e.Log})
 	case history.KindFault:
 		c.addFault(e)
 	case history.KindClock:

@@ -142,6 +142,8 @@ type Fault struct {
 	// Proven says that the probes saw it begin, and end if it was to end.
 	Proven bool
 	Why    string // not proven; "" if the history does not say
+	// Log is the last that a node wrote that ended unasked.
+	Log []string
 }
 
 // Example is one violation, to be shown or drawn.

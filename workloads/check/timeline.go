@@ -46,6 +46,7 @@ type nodeEvent struct {
 	asked, at int64 // asked: when a signal was sent for it, 0 if none was
 	state     string
 	why       string // of its end
+	log       []string
 }
 
 // span is the time [from, to).

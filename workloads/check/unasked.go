@@ -20,13 +20,13 @@ func (c *Checker) unasked(t timeline) []Fault {
 		end = at
 	}
 	var list []Fault
-	add := func(kind, target string, during span, why string) {
+	add := func(kind, target string, during span, why string, log []string) {
 		if during.from >= end {
 			return
 		}
 		f := Fault{
 			Repeat: 1, ID: kind + "/" + target, Kind: kind, Target: target, AskedNS: Never,
-			BeganNS: during.from - t.measure, HealAskedNS: Never, EndedNS: Never, Proven: true, Why: why,
+			BeganNS: during.from - t.measure, HealAskedNS: Never, EndedNS: Never, Proven: true, Why: why, Log: log,
 		}
 		if during.to != math.MaxInt64 {
 			f.EndedNS = during.to - t.measure
@@ -40,10 +40,10 @@ func (c *Checker) unasked(t timeline) []Fault {
 			switch e.state {
 			case history.NodeExited:
 				if !c.external(node, e.at) {
-					add(history.FaultNodeLoss, name, span{e.at, next(events[i:], "started", "ready")}, e.why)
+					add(history.FaultNodeLoss, name, span{e.at, next(events[i:], "started", "ready")}, e.why, e.log)
 				}
 			case history.NodeSuspended:
-				add(history.FaultStandstill, name, span{e.at, next(events[i:], history.NodeContinued, history.NodeExited, "killed")}, "")
+				add(history.FaultStandstill, name, span{e.at, next(events[i:], history.NodeContinued, history.NodeExited, "killed")}, "", nil)
 			}
 		}
 	}
@@ -53,7 +53,7 @@ func (c *Checker) unasked(t timeline) []Fault {
 			if m.host != "" {
 				who = "the agent of host " + m.host
 			}
-			add(history.FaultStandstill, who, span{m.to - m.LateNS, m.to}, "")
+			add(history.FaultStandstill, who, span{m.to - m.LateNS, m.to}, "", nil)
 		}
 	}
 	slices.SortFunc(list, func(a, b Fault) int {

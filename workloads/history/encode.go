@@ -37,6 +37,7 @@ func AppendJSON(dst []byte, e *Event) []byte {
 	dst = appendList(dst, `,"to":`, e.To)
 	dst = appendList(dst, `,"nodes":`, e.Nodes)
 	dst = appendInt(dst, `,"delay_ns":`, e.DelayNS)
+	dst = appendList(dst, `,"log":`, e.Log)
 	if e.Run != nil {
 		run, err := json.Marshal(e.Run)
 		if err != nil { // a rate that is not a number is the only way to get here

@@ -130,6 +130,9 @@ type Event struct {
 
 	DelayNS int64 `json:"delay_ns,omitempty"`
 
+	// Log is, of a node that ended unasked, the last lines that it wrote.
+	Log []string `json:"log,omitempty"`
+
 	Run     *Run     `json:"run,omitempty"`
 	Machine *Machine `json:"machine,omitempty"`
 }

@@ -140,7 +140,7 @@ func toFaults(ledger []check.Fault) []result.Fault {
 	var faults []result.Fault
 	for _, f := range ledger {
 		faults = append(faults, result.Fault{
-			Kind: f.Kind, Target: f.Target, Proven: f.Proven,
+			Kind: f.Kind, Target: f.Target, Proven: f.Proven, Log: f.Log,
 			AskedMS: ms(f.AskedNS), BeganMS: ms(f.BeganNS), EndedMS: ms(f.EndedNS),
 		})
 	}
