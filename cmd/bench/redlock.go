@@ -31,7 +31,7 @@ func redlockRows() []row {
 		reach   float64
 	}{{1, 1.4}, {16, 3.5}, {64, 6}} {
 		rows = append(rows, row{
-			name:  fmt.Sprintf("redlock acquire+release / redsync, a key each, %d workers", r.workers),
+			name:  fmt.Sprintf("redlock acquire+release / redsync, a key each, %d goroutines of one process over shared pipelines", r.workers),
 			reach: r.reach,
 			unit:  "ops/s",
 			start: withRedis(func(b *redisBench) (measurement, measurement) {
@@ -49,36 +49,54 @@ func redlockRows() []row {
 				return b.redlockAcquire, b.parallelSets
 			}),
 		},
-		row{
-			name:  "redlock, one key, 16 workers of 1 process: owner changes / redsync",
-			reach: 20,
-			unit:  "/s",
-			start: withRedis(func(b *redisBench) (measurement, measurement) {
-				return b.redlockChanges(1, 16), b.redsyncChanges(16)
-			}),
-		},
-		row{
-			name:  "redlock, one key, 16 clients of 1 worker: owner changes / redsync",
-			reach: 20,
-			unit:  "/s",
-			start: withRedis(func(b *redisBench) (measurement, measurement) {
-				return b.redlockChanges(16, 1), b.redsyncChanges(16)
-			}),
-		},
-		fairnessRow("redlock, one key, 16 workers of 1 process: least / most served", 1, 16),
-		fairnessRow("redlock, one key, 16 clients of 1 worker: least / most served", 16, 1),
-		fairnessRow("redlock, one key, 4 clients of 4 workers: least / most served", 4, 4),
+		contendedRow("redlock:wake=publish, one key, 16 clients of 1 worker: owner changes / redsync; wake-ups, not the algorithm", 20,
+			contention{publish, 16, 1}, nil),
+		contendedRow("redlock:wake=publish, one key, 16 clients of 1 worker: owner changes / redsync with 1 ms delay; wake-ups, not the algorithm", 5,
+			contention{publish, 16, 1}, redsyncDelay),
+		contendedRow("redlock:delay=1ms (textbook), one key, 16 clients of 1 worker: owner changes / redsync with 1 ms delay", 1,
+			contention{textbook, 16, 1}, redsyncDelay),
+		contendedRow("redlock:wake=publish, one key, 16 goroutines of 1 process: goroutine changes / redsync; its local queue", 20,
+			contention{publish, 1, 16}, nil),
+		contendedRow("redlock:wake=publish, one key, 16 goroutines of 1 process: goroutine changes / redsync with 1 ms delay; its local queue", 5,
+			contention{publish, 1, 16}, redsyncDelay),
+		fairnessRow("redlock:wake=publish, one key, 16 goroutines of 1 process: least / most served", contention{publish, 1, 16}),
+		fairnessRow("redlock:wake=publish, one key, 16 clients of 1 worker: least / most served", contention{publish, 16, 1}),
+		fairnessRow("redlock:wake=publish, one key, 4 clients of 4 workers: least / most served", contention{publish, 4, 4}),
 	)
 }
 
-func fairnessRow(name string, clients, perClient int) row {
+// contention is who wants one key: clients that know nothing of each other, as
+// processes do, each with its own connections.
+type contention struct {
+	options            func(*redlock.Options)
+	clients, perClient int
+}
+
+func publish(o *redlock.Options)  { o.Wake = redlock.Publish }
+func textbook(o *redlock.Options) { o.Delay = time.Millisecond }
+
+// redsyncDelay takes the place of redsync's own pause of 50 to 250 ms.
+func redsyncDelay(m *redsync.Mutex) { redsync.WithRetryDelay(time.Millisecond).Apply(m) }
+
+// contendedRow compares with 16 users of redsync. All of these share a pool of
+// connections, as goroutines of one process do; it makes them no slower.
+func contendedRow(name string, reach float64, c contention, peer func(*redsync.Mutex)) row {
+	return row{
+		name: name, reach: reach, unit: "/s",
+		start: withRedis(func(b *redisBench) (measurement, measurement) {
+			return b.redlockChanges(c), b.redsyncChanges(16, peer)
+		}),
+	}
+}
+
+func fairnessRow(name string, c contention) row {
 	return row{
 		name:  name,
 		reach: 0.6,
 		unit:  "of the most served",
 		start: withRedis(func(b *redisBench) (measurement, measurement) {
 			return func(ctx context.Context, d time.Duration) (float64, error) {
-				served, _, err := b.contend(ctx, d, clients, perClient)
+				served, _, err := b.contend(ctx, d, c)
 				if err != nil {
 					return 0, err
 				}
@@ -259,38 +277,42 @@ func (b *redisBench) parallelSets(ctx context.Context, d time.Duration) (float64
 	})
 }
 
-// contend lets workers pass through one key, spread over clients that know nothing
-// of each other, as processes do. It counts how often each was served, and how
-// often the holder was another worker than the one before.
-func (b *redisBench) contend(ctx context.Context, d time.Duration, clients, perClient int) (served []int, changesPS float64, err error) {
-	lockers := make([]*redlock.Locker, clients)
+// contend lets workers pass through one key. It counts how often each was served, and
+// how often the holder was another worker than the one before.
+func (b *redisBench) contend(ctx context.Context, d time.Duration, c contention) (served []int, changesPS float64, err error) {
+	options := redlock.DefaultOptions()
+	c.options(&options)
+	lockers := make([]*redlock.Locker, c.clients)
 	for i := range lockers {
-		if lockers[i], err = redlock.New(redlock.Config{Addrs: b.addrs}); err != nil {
+		if lockers[i], err = redlock.New(redlock.Config{Addrs: b.addrs, Options: options}); err != nil {
 			return nil, 0, err
 		}
 		defer func() { err = errors.Join(err, lockers[i].Close()) }()
 	}
 	var owners owners
-	served, took, err := serve(ctx, d, clients*perClient, func(ctx context.Context, w int) error {
-		return passThrough(ctx, lockers[w%clients], "bench-contended", func() { owners.enter(w) })
+	served, took, err := serve(ctx, d, c.clients*c.perClient, func(ctx context.Context, w int) error {
+		return passThrough(ctx, lockers[w%c.clients], "bench-contended", func() { owners.enter(w) })
 	})
 	return served, owners.perSecond(took), errors.Join(err, owners.err())
 }
 
-func (b *redisBench) redlockChanges(clients, perClient int) measurement {
+func (b *redisBench) redlockChanges(c contention) measurement {
 	return func(ctx context.Context, d time.Duration) (float64, error) {
-		_, changes, err := b.contend(ctx, d, clients, perClient)
+		_, changes, err := b.contend(ctx, d, c)
 		return changes, err
 	}
 }
 
-// redsyncChanges is redsync with its default pauses. A Lock that used up its tries
-// is tried again.
-func (b *redisBench) redsyncChanges(workers int) measurement {
+// redsyncChanges is redsync, changed by option if there is one. A Lock that used up its
+// tries is tried again.
+func (b *redisBench) redsyncChanges(workers int, option func(*redsync.Mutex)) measurement {
 	return func(ctx context.Context, d time.Duration) (float64, error) {
 		var owners owners
 		_, took, err := serve(ctx, d, workers, func(ctx context.Context, w int) error {
 			m := b.sync.NewMutex("redsync-contended")
+			if option != nil {
+				option(m)
+			}
 			if m.LockContext(ctx) != nil {
 				return ctx.Err()
 			}

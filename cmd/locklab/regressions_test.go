@@ -118,6 +118,11 @@ var regressions = map[string][]regression{
 			"redlock:wake=publish with a minority of the instances down, and many resources",
 			"locks/redlock.TestNothingIsKeptWithoutHome",
 		},
+		{
+			"the pause before the next attempt began while the instances were still busy with the last one, whose commands piled up before the holder's release: with 1 ms delay a third of redsync's grants on one key",
+			"go run ./cmd/bench -rows textbook",
+			"locks/redlock.TestMachine",
+		},
 	},
 
 	"raft": {

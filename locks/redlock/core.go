@@ -64,6 +64,7 @@ const (
 	effDenied                    // the attempt failed; all is being deleted
 	effRenewed                   // the lock is held until the time, which is later than before
 	effLost                      // the holder must stop
+	effCleared                   // denied, and every instance has answered what it was sent
 	effFreed                     // denied, and now surely not held by anybody through this token
 	effEnded                     // the release has its result
 )
@@ -145,6 +146,7 @@ type machine struct {
 
 	answerBy time.Duration // of the release
 	freed    bool          // effFreed was given
+	cleared  bool          // effCleared was given
 
 	members []member
 	out     []effect
@@ -191,7 +193,21 @@ func (m *machine) step(e event) []effect {
 		m.freed = true
 		m.emit(effect{kind: effFreed})
 	}
+	if m.phase == denied && !m.cleared && !m.open() {
+		m.cleared = true
+		m.emit(effect{kind: effCleared})
+	}
 	return m.out
+}
+
+// open says whether an answer is missing that may still come.
+func (m *machine) open() bool {
+	for i := range m.members {
+		if member := &m.members[i]; member.deleting || (member.asked && member.set == pending) {
+			return true
+		}
+	}
+	return false
 }
 
 func (m *machine) emit(e effect) { m.out = append(m.out, e) }

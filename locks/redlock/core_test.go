@@ -42,6 +42,8 @@ func (s *transcript) on(kind eventKind, instance int, a answer, nowMS int) strin
 			out = append(out, "denied")
 		case effLost:
 			out = append(out, "lost")
+		case effCleared:
+			out = append(out, "cleared")
 		case effFreed:
 			out = append(out, "freed")
 		case effEnded:
@@ -105,6 +107,19 @@ func TestMachine(t *testing.T) {
 			{evDeleted, 3, yes, 4, ""},
 			{evSet, 4, yes, 5, ""}, // a deletion is out already
 			{evDeleted, 4, yes, 6, ""},
+		}},
+		{"cleared when every instance has answered all that it was sent", testRules(), []step{
+			begin,
+			{evSet, 0, no, 1, ""},
+			{evSet, 1, no, 1, ""},
+			{evSet, 2, no, 1, "denied " + all + " freed"},
+			{evDeleted, 0, no, 2, ""},
+			{evDeleted, 1, no, 2, ""},
+			{evDeleted, 2, no, 2, ""},
+			{evSet, 3, no, 2, ""},
+			{evDeleted, 3, no, 2, ""},
+			{evSet, 4, yes, 3, ""},
+			{evDeleted, 4, yes, 4, "cleared"},
 		}},
 		{"a deletion that overtook a late yes is repeated", testRules(), []step{
 			begin,

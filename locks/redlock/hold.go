@@ -32,6 +32,7 @@ type hold struct {
 	setArgs, extendArgs, deleteArgs, homeArgs []any
 
 	decided chan bool     // one value: granted or denied
+	cleared chan struct{} // closed when denied and all have answered
 	freed   chan struct{} // closed when denied and surely not held
 	lost    chan struct{}
 	ended   chan result // one value
@@ -65,6 +66,7 @@ func (l *Locker) newHold(ln *line) (*hold, error) {
 		setArgs:    []any{"set", key, token, "nx", "px", ttl},
 		deleteArgs: l.scripts.release.call(1, key, token),
 		decided:    make(chan bool, 1),
+		cleared:    make(chan struct{}),
 		freed:      make(chan struct{}),
 		lost:       make(chan struct{}),
 		ended:      make(chan result, 1),
@@ -122,6 +124,8 @@ func (h *hold) apply(eff effect, now time.Duration) {
 		h.answered = h.machine.answered() >= h.machine.quorum()
 		h.disarm()
 		h.decided <- false
+	case effCleared:
+		close(h.cleared)
 	case effFreed:
 		close(h.freed)
 	case effLost:
@@ -197,6 +201,13 @@ func (h *hold) settles(timeUp <-chan time.Time) bool {
 	case <-timeUp:
 		return false
 	}
+}
+
+// took is how long ago the asking began.
+func (h *hold) took() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.locker.now() - h.machine.start
 }
 
 // heard says whether a quorum answered at all.
