@@ -134,6 +134,9 @@
 //	m1     grant y    grant z       grant y ┘        (and to the end: down)
 //	m2   want x ──────────────────────────────────   no grants: cut off, no word on x
 //
+// The lock is down for a resource only if the fault lasted for longer than a lease:
+// whoever is gone may have held it.
+//
 // Recovery is counted from the moment the heal was asked for until the lock
 // grants again and availability is back above 90 % of what it was before.
 package check

@@ -72,11 +72,6 @@ func TestVerdicts(t *testing.T) {
 		}
 	}
 	hit[0].Resource = "x"
-	leased := func(lease int64) []history.Event {
-		run := world()
-		run.Run.LeaseNS = lease * ms
-		return []history.Event{run}
-	}
 	for _, list := range [][]history.Event{overlapping, stuck} {
 		for i := range list {
 			list[i].Resource = "x" // nobody else's
@@ -109,8 +104,8 @@ func TestVerdicts(t *testing.T) {
 		{"down, but live was expected", [][]history.Event{calm, down, partition}, check.Expectation{Liveness: []check.Liveness{check.Live, check.Stalls}}, check.Violated, check.Down, "live or stalls"},
 		{"down for a short fault", [][]history.Event{calm, brief, blip}, check.Expectation{Safety: check.Safe, Liveness: []check.Liveness{check.Live, check.Stalls}}, check.Expected, check.Down, "too short"},
 		{"down for a short fault, but live was expected", [][]history.Event{calm, brief, blip}, check.Expectation{Liveness: []check.Liveness{check.Live}}, check.Violated, check.Down, "Expected live"},
-		{"down for no longer than the lease of a holder that was hit", [][]history.Event{calm, outage, leased(4500), hit}, check.Expectation{Safety: check.Safe, Liveness: []check.Liveness{check.Live, check.Stalls}}, check.Expected, check.Down, "too short"},
-		{"down for longer than the lease of a holder that was hit", [][]history.Event{calm, outage, leased(4490), hit}, check.Expectation{Safety: check.Safe, Liveness: []check.Liveness{check.Live, check.Stalls}}, check.Violated, check.Down, "Expected live or stalls"},
+		{"down for no longer than the lease of a holder that was hit", [][]history.Event{calm, outage, {leasedRun(4500)}, hit}, check.Expectation{Safety: check.Safe, Liveness: []check.Liveness{check.Live, check.Stalls}}, check.Expected, check.Down, "too short"},
+		{"down for longer than the lease of a holder that was hit", [][]history.Event{calm, outage, {leasedRun(4490)}, hit}, check.Expectation{Safety: check.Safe, Liveness: []check.Liveness{check.Live, check.Stalls}}, check.Violated, check.Down, "Expected live or stalls"},
 		{"stalls", [][]history.Event{calm, stalls, partition}, check.Expectation{Liveness: []check.Liveness{check.Stalls}}, check.Expected, check.Stalls, "stalled"},
 		{"live, but down was expected", [][]history.Event{calm, fine, partition}, check.Expectation{Liveness: []check.Liveness{check.Down}}, check.Violated, check.Live, "Expected down"},
 		{"fault not proven", [][]history.Event{calm, fine, unproven}, check.Expectation{Safety: check.Safe}, check.Inconclusive, check.Live, "f1"},

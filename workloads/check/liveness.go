@@ -79,15 +79,20 @@ func (c *Checker) checkLiveness(f *Findings, t timeline) {
 
 // fared notes how a resource, or the lock as a whole, fared in a window.
 func (f *Findings) fared(w window, live Liveness, stall int64, resource string) {
-	failover := int64(FailoverTime)
-	if w.held || resource != "" {
-		failover = max(failover, f.Run.LeaseNS+int64(leaseSlack))
-	}
-	f.DownLong = f.DownLong || (live == Down && w.to-w.from >= failover)
+	f.DownLong = f.DownLong || (live == Down && w.to-w.from >= f.failover(w, resource))
 	if live.rank() > f.Liveness.rank() {
 		f.Liveness, f.StuckResource = live, resource
 	}
 	f.StallNS = max(f.StallNS, stall)
+}
+
+// failover is how long a fault lasts at least that tells a lock, or one of its
+// resources, that stalls from one that is down: longer than what is gone may keep it.
+func (f *Findings) failover(w window, resource string) int64 {
+	if w.held || resource != "" {
+		return max(int64(FailoverTime), f.Run.LeaseNS+int64(leaseSlack))
+	}
+	return int64(FailoverTime)
 }
 
 // leaseSlack is how long after the end of a lease the resource is granted at the latest.

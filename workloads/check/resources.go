@@ -56,12 +56,13 @@ func (c *Checker) checkResources(f *Findings, windows []window, wants []want) {
 					continue
 				}
 				stall, lately := stuck(gap, open, r.held, served, int64(c.opts.Stall))
+				length, name := w.to-w.from, c.names.text(id)
 				switch {
 				case stall < int64(c.opts.Stall):
-				case gap.to == w.to && lately && stall*2 >= w.to-w.from:
-					f.fared(w, Down, stall, c.names.text(id))
+				case gap.to == w.to && lately && stall*2 >= length && length >= f.failover(w, name):
+					f.fared(w, Down, stall, name)
 				default:
-					f.fared(w, Stalls, stall, c.names.text(id))
+					f.fared(w, Stalls, stall, name)
 				}
 			}
 		}

@@ -27,6 +27,13 @@ func gotten(node, hold string, from, at, until int64) []history.Event {
 	return list
 }
 
+// leasedRun is a run of a lock with leases of so many milliseconds.
+func leasedRun(lease int64) history.Event {
+	run := world()
+	run.Run.LeaseNS = lease * ms
+	return run
+}
+
 // TestLivenessOfEachResource: a lock that grants others is not live for those who wait
 // for one that is stuck; m1 is granted g all the time, m4 is not.
 func TestLivenessOfEachResource(t *testing.T) {
@@ -40,6 +47,7 @@ func TestLivenessOfEachResource(t *testing.T) {
 		resource string
 	}{
 		{"stuck until the end", [][]history.Event{asks("x", "m1", "timeout", 3100, 8100, 500)}, check.Down, "x"},
+		{"stuck until the end, but perhaps for a lease", [][]history.Event{asks("x", "m1", "timeout", 3100, 8100, 500), {leasedRun(4500)}}, check.Stalls, "x"},
 		{"stuck for the first half", [][]history.Event{asks("x", "m1", "timeout", 3100, 5100, 500), gotten("m1", "h", 5100, 5200, 5210)}, check.Stalls, "x"},
 		{"stuck for a moment", [][]history.Event{asks("x", "m1", "timeout", 3100, 3600, 100), gotten("m1", "h", 3600, 3700, 3710)}, check.Live, ""},
 		{"wanted by a node that is cut off", [][]history.Event{asks("x", "m4", "timeout", 3100, 8100, 500)}, check.Live, ""},
