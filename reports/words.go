@@ -19,7 +19,7 @@ func statusOf(v result.Verdict) status {
 	case result.StatusControlSilent:
 		return status{"○", "control silent", "warn", "A lock that had to show the violation did not. The scenario was too gentle this time, so a good result of the other locks proves less."}
 	case result.StatusInconclusive:
-		return status{"?", "inconclusive", "warn", "No verdict: the fault could not be proven, the load generator fell behind, or there was too little data."}
+		return status{"?", "inconclusive", "warn", "No verdict: the machine was saturated, the fault could not be proven, the load generator fell behind, or there was too little data."}
 	case result.StatusNotJudged:
 		return status{"–", "not judged", "none", "The scenario expects nothing of this lock: what it did is shown, and says neither good nor bad."}
 	default:
