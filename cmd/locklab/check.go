@@ -69,6 +69,9 @@ func printFindings(w io.Writer, path string, f *check.Findings, v check.Verdict)
 	}
 	fmt.Fprintf(w, "  holds        %d, %d overlaps, %d tokens that did not grow\n", f.Holds, f.Overlaps, f.TokensBroken)
 	fmt.Fprintf(w, "  liveness     %s, longest stall %.0f ms\n", f.Liveness, float64(f.StallNS)/1e6)
+	for _, h := range f.Hosts {
+		fmt.Fprintf(w, "  machine      %s\n", h)
+	}
 	for _, e := range f.Examples {
 		fmt.Fprintf(w, "  %-12s %9.1f ms  %s\n", e.What, float64(e.AtNS)/1e6, e.Text)
 	}

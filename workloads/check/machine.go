@@ -70,6 +70,18 @@ func (h HostLoad) Slowdown() (float64, bool) {
 	return 1 + float64(waited)/float64(*h.Sum.RunNS), true
 }
 
+// String tells what is known of the machine.
+func (h HostLoad) String() string {
+	text := cmp.Or(h.Host, "the controller's") + ":"
+	if busy, known := h.Busy(); known {
+		text += fmt.Sprintf(" CPUs busy for %.0f %% of the time, %.0f %% in the busiest second;", 100*busy, 100*h.BusyMax)
+	}
+	if slowdown, known := h.Slowdown(); known {
+		text += fmt.Sprintf(" work took %.1f times as long as on an idle machine;", slowdown)
+	}
+	return text + fmt.Sprintf(" a thread was woken up to %.1f ms late", float64(h.Sum.LateNS)/1e6)
+}
+
 // machineEvent is a sample of one machine.
 type machineEvent struct {
 	host string
