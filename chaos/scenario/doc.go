@@ -16,11 +16,13 @@
 //	  redlock:
 //	    safety: safe
 //	    liveness: [live, stalls]       # any of them
+//	    availability: {outside: 99%, during: 50%}  # of the operations that must end ok
 //	    topologies:
 //	      seoul-3az: {liveness: live}  # replaces what is above, field by field
 //
 // Safety is safe or unsafe (a control: it must show a violation), liveness is live,
 // stalls or down. What is left out is not judged, and
-// never called safe. A lock is looked up by its full
+// never called safe. Of a lock of which anything is expected, 99 % of the operations that
+// no fault touches must end ok unless availability says otherwise. A lock is looked up by its full
 // spec (redlock:ttl=1s), then by name and variant (multiphase:quorum), then by name.
 package scenario

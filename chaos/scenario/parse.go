@@ -267,7 +267,7 @@ func (r *reader) expectations(n *strictyaml.Node) map[string]Expectations {
 			r.Fail(e.At, "expect: %v", err)
 		}
 		found := Expectations{Line: e.At.Line}
-		for _, f := range r.Fields(e.Value, "expect "+e.Key, "safety", "liveness", "topologies") {
+		for _, f := range r.Fields(e.Value, "expect "+e.Key, "safety", "liveness", "availability", "topologies") {
 			if f.Key == "topologies" {
 				found.Topologies = r.topologies(f.Value, e.Key)
 				continue
@@ -283,7 +283,7 @@ func (r *reader) topologies(n *strictyaml.Node, lock string) map[string]Expectat
 	all := map[string]Expectation{}
 	for _, t := range r.Fields(n, "expect "+lock+" topologies") {
 		var found Expectation
-		for _, f := range r.Fields(t.Value, "expect "+lock+" in "+t.Key, "safety", "liveness") {
+		for _, f := range r.Fields(t.Value, "expect "+lock+" in "+t.Key, "safety", "liveness", "availability") {
 			r.expectation(&found, f, lock)
 		}
 		all[t.Key] = found
@@ -295,6 +295,15 @@ func (r *reader) expectation(into *Expectation, f strictyaml.Field, lock string)
 	switch f.Key {
 	case "safety":
 		into.Safety = r.choice(f.Value, "expect "+lock+" safety", "safe", "unsafe")
+	case "availability":
+		for _, part := range r.Fields(f.Value, "expect "+lock+" availability", "outside", "during") {
+			share := r.share(part.Value, "expect "+lock+" availability "+part.Key)
+			if part.Key == "outside" {
+				into.Outside = &share
+			} else {
+				into.During = &share
+			}
+		}
 	case "liveness":
 		if !strictyaml.IsList(f.Value) {
 			into.Liveness = []string{r.liveness(f.Value, lock)}
@@ -305,6 +314,17 @@ func (r *reader) expectation(into *Expectation, f strictyaml.Field, lock string)
 			into.Liveness = append(into.Liveness, r.liveness(v, lock))
 		}
 	}
+}
+
+// share reads 99%.
+func (r *reader) share(n *strictyaml.Node, what string) float64 {
+	text := r.Text(n, what)
+	digits, isShare := strings.CutSuffix(text, "%")
+	p, err := strconv.ParseFloat(digits, 64)
+	if !isShare || err != nil || !(p >= 0 && p <= 100) {
+		r.Fail(n, "%s: %q: want a share of the operations, 0%% to 100%%", what, text)
+	}
+	return p / 100
 }
 
 func (r *reader) liveness(n *strictyaml.Node, lock string) string {

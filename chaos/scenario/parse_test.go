@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -58,6 +59,40 @@ func TestParse(t *testing.T) {
 	}
 	if w := flaky.Window(10 * time.Second); w != (fault.Window{From: 1500 * time.Millisecond, Until: 10 * time.Second}) {
 		t.Errorf("window without an end %+v", w)
+	}
+}
+
+// TestAvailabilityHasADefault wherever anything is expected, and topologies replace it
+// part by part.
+func TestAvailabilityHasADefault(t *testing.T) {
+	text := `name: x
+timeline: []
+expect:
+  none: {safety: unsafe}
+  local: {availability: {outside: 50%}}
+  raft:
+    availability: {during: 40%}
+    topologies:
+      small: {availability: {during: 0%}}
+  redlock: {}
+`
+	s, err := scenario.Parse("f.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	show := func(share *float64) string {
+		if share == nil {
+			return "-"
+		}
+		return strconv.FormatFloat(*share, 'g', 3, 64)
+	}
+	for _, c := range []struct{ lock, topology, want string }{
+		{"none", "big", "0.99 -"}, {"local", "big", "0.5 -"}, {"raft", "big", "0.99 0.4"}, {"raft", "small", "0.99 0"}, {"redlock", "big", "- -"}, {"2pc", "big", "- -"},
+	} {
+		e, _ := s.Expect(locks.Spec{Name: c.lock}, c.topology)
+		if got := show(e.Outside) + " " + show(e.During); got != c.want {
+			t.Errorf("%s in %s: %s, want %s", c.lock, c.topology, got, c.want)
+		}
 	}
 }
 
@@ -144,6 +179,9 @@ func TestErrorsSayWhereAndWhatWouldBeRight(t *testing.T) {
 		{"id twice", "name: x\ntimeline:\n  - {at: 1s, id: k, fault: kill, target: holder}\n  - {at: 2s, id: k, fault: kill, target: leader}\n", `f.yaml:4: id: "k" is there twice`},
 		{"bad lock", "name: x\ntimeline: []\nexpect:\n  Red Lock: {safety: safe}\n", `f.yaml:4: expect: lock "Red Lock"`},
 		{"bad safety", "name: x\ntimeline: []\nexpect:\n  none: {safety: maybe}\n", `f.yaml:4: expect none safety: "maybe": want one of safe, unsafe`},
+		{"bad availability", "name: x\ntimeline: []\nexpect:\n  none: {availability: {outside: 0.99}}\n", `f.yaml:4: expect none availability outside: "0.99": want a share of the operations, 0% to 100%`},
+		{"too available", "name: x\ntimeline: []\nexpect:\n  none: {availability: {during: 101%}}\n", `f.yaml:4: expect none availability during: "101%"`},
+		{"unknown availability", "name: x\ntimeline: []\nexpect:\n  none: {availability: {after: 1%}}\n", `f.yaml:4: expect none availability: unknown field "after": want outside, during`},
 		{"bad liveness", "name: x\ntimeline: []\nexpect:\n  none:\n    liveness: [live, dead]\n", `f.yaml:5: expect none liveness: "dead": want one of live, stalls, down`},
 		{"bad topology", "name: x\ntimeline: []\nexpect:\n  none:\n    topologies:\n      t: {savety: safe}\n", `f.yaml:6: expect none in t: unknown field "savety": want safety, liveness`},
 		{"two documents", "name: x\ntimeline: []\n---\nname: y\n", "f.yaml:1: want exactly one YAML document"},

@@ -93,7 +93,14 @@ func (s Step) Window(total time.Duration) fault.Window {
 type Expectation struct {
 	Safety   string   // safe or unsafe
 	Liveness []string // any of live, stalls, down
+	// Outside and During are the least shares of operations, 0 to 1, that end ok: of those
+	// that no fault touches, and while one is in force. Nil says nothing.
+	Outside, During *float64
 }
+
+// DefaultOutside is expected of every lock of which anything is expected: a lock that
+// serves less while nothing is broken is none that one would use.
+const DefaultOutside = 0.99
 
 // Expectations is an expectation and what differs from it in some topologies.
 type Expectations struct {
@@ -137,6 +144,12 @@ func (s Scenario) Expect(lock locks.Spec, topology string) (Expectation, bool) {
 			if len(other.Liveness) > 0 {
 				found.Liveness = other.Liveness
 			}
+			found.Outside = cmp.Or(other.Outside, found.Outside)
+			found.During = cmp.Or(other.During, found.During)
+		}
+		if found.Outside == nil && (found.Safety != "" || len(found.Liveness) > 0 || found.During != nil) {
+			share := DefaultOutside
+			found.Outside = &share
 		}
 		return found, true
 	}

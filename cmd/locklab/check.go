@@ -63,6 +63,14 @@ func runCheck(cmd *cobra.Command, path, visual string) error {
 func printFindings(w io.Writer, path string, f *check.Findings, v check.Verdict) {
 	fmt.Fprintf(w, "%s: %s under %s, %s, %d events\n", path, f.Run.Lock, f.Run.Scenario, f.Run.Workload, f.Events)
 	fmt.Fprintf(w, "  operations   %d ok, %d failed, %d unknown\n", f.OK, f.Failed, f.Unknown)
+	for _, part := range []struct {
+		when   string
+		served check.Served
+	}{{"that no fault touched", f.Outside}, {"while a fault was in force", f.During}} {
+		if part.served.All > 0 {
+			fmt.Fprintf(w, "  available    %.1f %% of %d operations %s\n", 100*part.served.Share(), part.served.All, part.when)
+		}
+	}
 	if f.RoomsCreated > 0 {
 		d := f.Duplicates
 		fmt.Fprintf(w, "  duplicates   %d of %d rooms: %d raced, %d overlooked, %d unreachable\n", d.Total(), f.RoomsCreated, d.Raced, d.Overlooked, d.Unreachable)

@@ -72,9 +72,14 @@ type Row struct {
 	StaleWrites       *int64      `json:"stale_writes,omitempty"`
 	FencedWrites      *int64      `json:"fenced_writes,omitempty"`
 
-	Availability float64  `json:"availability"` // share of operations that ended ok, 0 to 1
-	RecoveryMS   *float64 `json:"recovery_ms,omitempty"`
-	StallMS      *float64 `json:"stall_ms,omitempty"` // longest time with waiters and no grant while the fault lasted
+	Availability float64 `json:"availability"` // share of operations that ended ok, 0 to 1
+	// The same of the operations that no fault touched, and of those while one was in
+	// force or had just ended; absent where there were none.
+	AvailabilityOutside *float64 `json:"availability_outside,omitempty"`
+	AvailabilityDuring  *float64 `json:"availability_during,omitempty"`
+
+	RecoveryMS *float64 `json:"recovery_ms,omitempty"`
+	StallMS    *float64 `json:"stall_ms,omitempty"` // longest time with waiters and no grant while the fault lasted
 
 	LatencyMS  *Quantiles `json:"latency_ms,omitempty"`
 	AcquireMS  *Quantiles `json:"acquire_ms,omitempty"`
@@ -129,6 +134,9 @@ const SafetyNotJudged = "not-judged"
 type Expected struct {
 	Safety   string   `json:"safety,omitempty"`
 	Liveness []string `json:"liveness,omitempty"`
+	// Outside and During are the least shares of operations that had to end ok, 0 to 1.
+	Outside float64 `json:"availability_outside,omitempty"`
+	During  float64 `json:"availability_during,omitempty"`
 }
 
 // Duplicates counts rooms created in vain in the measured part, by cause.

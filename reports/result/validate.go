@@ -156,6 +156,8 @@ func (r *Row) numbers() []number {
 		at    **float64
 	}{
 		{"duplicates_per_1000", &r.DuplicatesPer1000},
+		{"availability_outside", &r.AvailabilityOutside},
+		{"availability_during", &r.AvailabilityDuring},
 		{"recovery_ms", &r.RecoveryMS},
 		{"stall_ms", &r.StallMS},
 		{"acquire_rtt", &r.AcquireRTT},

@@ -40,6 +40,12 @@ type Findings struct {
 	Failed     int64
 	Unknown    int64
 	Unsent     int64
+	// Outside and During are those of the sent operations that no fault touched, and
+	// those that were due or under way while one was in force or had just ended.
+	Outside, During Served
+	// FaultsNS is from the beginning of the first fault until the end of the last one;
+	// the longest of all repeats.
+	FaultsNS int64
 	// Errors counts the operations that did not end ok, by error kind.
 	Errors map[string]int64
 
@@ -172,6 +178,23 @@ func (f *Findings) Availability() float64 {
 	return ratio(float64(f.OK), float64(f.OK+f.Failed+f.Unknown))
 }
 
+// Served counts operations, and those of them that ended ok.
+type Served struct{ OK, All int64 }
+
+func (s *Served) add(o Served) {
+	s.OK += o.OK
+	s.All += o.All
+}
+
+// Share is the part that ended ok, 0 to 1.
+func (s Served) Share() float64 { return ratio(float64(s.OK), float64(s.All)) }
+
+// few failures are no share: one of 50 operations would be 2 %.
+const few = 3
+
+// below says whether less than a share ended ok.
+func (s Served) below(share float64) bool { return s.All-s.OK > few && s.Share() < share }
+
 // OfferedPS is the scheduled operations per second.
 func (f *Findings) OfferedPS() float64 {
 	return ratio(float64(f.Scheduled), time.Duration(f.MeasuredNS).Seconds())
@@ -248,6 +271,9 @@ func Merge(repeats ...*Findings) *Findings {
 		m.Failed += f.Failed
 		m.Unknown += f.Unknown
 		m.Unsent += f.Unsent
+		m.Outside.add(f.Outside)
+		m.During.add(f.During)
+		m.FaultsNS = max(m.FaultsNS, f.FaultsNS)
 		for kind, n := range f.Errors {
 			m.Errors[kind] += n
 		}

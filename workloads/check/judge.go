@@ -44,6 +44,8 @@ const (
 type Expectation struct {
 	Safety   Safety
 	Liveness []Liveness
+	// Availability is the least share of operations that must end ok.
+	Availability history.Availability
 }
 
 // ExpectationOf is what the history says of itself, so that whoever judges it judges
@@ -52,7 +54,7 @@ func ExpectationOf(run history.Run) Expectation {
 	if run.Expect == nil {
 		return Expectation{Safety: Safe}
 	}
-	want := Expectation{Safety: Safety(run.Expect.Safety)}
+	want := Expectation{Safety: Safety(run.Expect.Safety), Availability: run.Expect.Availability}
 	for _, l := range run.Expect.Liveness {
 		want.Liveness = append(want.Liveness, Liveness(l))
 	}
@@ -60,7 +62,9 @@ func ExpectationOf(run history.Run) Expectation {
 }
 
 // judges says whether anything is expected.
-func (e Expectation) judges() bool { return e.Safety != "" || len(e.Liveness) > 0 }
+func (e Expectation) judges() bool {
+	return e.Safety != "" || len(e.Liveness) > 0 || e.Availability != history.Availability{}
+}
 
 // Verdict is the outcome of one run against its expectation.
 type Verdict struct {
@@ -145,6 +149,9 @@ func Judge(f *Findings, want Expectation) Verdict {
 		return end(Violated, fmt.Sprintf("Expected %s, but it was %s%s: the longest time with waiters and no grant was %v.",
 			joinLiveness(want.Liveness), f.Liveness, f.forWhat(), stall))
 	}
+	if why := f.unserved(want.Availability); why != "" {
+		return end(Violated, why)
+	}
 	if want.Safety == Safe && doubt != "" {
 		return end(Inconclusive, doubt)
 	}
@@ -152,6 +159,22 @@ func Judge(f *Findings, want Expectation) Verdict {
 		return end(NotJudged, "The scenario expects nothing of this lock. "+upper(f.told(want))+".")
 	}
 	return end(Expected, upper(f.told(want))+".")
+}
+
+// unserved says where too few operations ended ok; "" if nowhere. A fault that was over
+// before a failover could be tells nothing of it.
+func (f *Findings) unserved(want history.Availability) string {
+	text := func(when string, got Served, want float64) string {
+		return fmt.Sprintf("Expected that at least %.4g %% of the operations %s end ok, but of %d only %.1f %% did.",
+			100*want, when, got.All, 100*got.Share())
+	}
+	switch {
+	case f.Outside.below(want.Outside):
+		return text("that no fault touched", f.Outside, want.Outside)
+	case f.During.below(want.During) && f.FaultsNS >= int64(FailoverTime):
+		return text("while a fault was in force", f.During, want.During)
+	}
+	return ""
 }
 
 // told says what was seen of a lock that is as expected, and what of it was judged.
@@ -178,6 +201,8 @@ func (f *Findings) told(want Expectation) string {
 	text := safety + liveness
 	switch {
 	case !want.judges():
+	case want.Safety == "" && len(want.Liveness) == 0:
+		text += ". Only its availability was judged"
 	case want.Safety == "":
 		text += ". Its safety was not judged"
 	case len(want.Liveness) == 0:

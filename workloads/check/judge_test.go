@@ -158,6 +158,53 @@ func TestWhatIsNotJudgedIsNotSafe(t *testing.T) {
 	}
 }
 
+// TestServedTooLittle: a lock that serves less than a scenario expects of it, where nothing
+// is broken or while something is, is violated although it is safe and live.
+func TestServedTooLittle(t *testing.T) {
+	calm := phases(1000, 10_000, 10_100)
+	partition := fault("f1", "zone-partition", 3000, 6000, cutAC)
+	blip := fault("f1", "zone-partition", 3000, 4000, cutAC)
+	locks := locking(1000, 10_000, 0, 0)
+	served := func(outside, during float64) check.Expectation {
+		return check.Expectation{
+			Safety: check.Safe, Liveness: []check.Liveness{check.Live},
+			Availability: history.Availability{Outside: outside, During: during},
+		}
+	}
+	slow := players(1000, 10_000, 0, 0)
+	for i := range slow { // was due before the fault, and failed because of it
+		if at := slow[i].FromNS / ms; at >= 2500 && at < 3000 {
+			slow[i].AtNS, slow[i].Outcome = 3500*ms, "failed"
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		lists  [][]history.Event
+		want   check.Expectation
+		status check.Status
+		why    string
+	}{
+		{"all", [][]history.Event{players(1000, 10_000, 0, 0)}, served(0.99, 0.5), check.Expected, "No violation"},
+		{"70 % of baseline", [][]history.Event{players(1000, 10_000, 2000, 4700)}, served(0.99, 0), check.Violated, "at least 99 % of the operations that no fault touched end ok, but of 900 only 70.0 % did"},
+		{"70 %, and 60 % expected", [][]history.Event{players(1000, 10_000, 2000, 4700)}, served(0.6, 0), check.Expected, "No violation"},
+		{"three failures", [][]history.Event{players(9700, 10_000, 9700, 9730)}, served(0.99, 0), check.Expected, "No violation"},
+		{"none during a fault", [][]history.Event{players(1000, 10_000, 3000, 6000), partition}, served(0.99, 0.5), check.Violated, "at least 50 % of the operations while a fault was in force end ok"},
+		{"none during a fault, and none expected", [][]history.Event{players(1000, 10_000, 3000, 6000), partition}, served(0.99, 0), check.Expected, "No violation"},
+		{"none during a short fault", [][]history.Event{players(1000, 10_000, 3000, 4900), blip}, served(0.99, 0.5), check.Expected, "No violation"},
+		{"none for a second after a fault", [][]history.Event{players(1000, 10_000, 6000, 6900), partition}, served(0.99, 0.5), check.Expected, "No violation"},
+		{"none for two seconds after a fault", [][]history.Event{players(1000, 10_000, 6000, 8000), partition}, served(0.99, 0.5), check.Violated, "that no fault touched"},
+		{"waiting when the fault came", [][]history.Event{slow, partition}, served(0.99, 0.5), check.Expected, "No violation"},
+	} {
+		v, f := judged(t, c.want, append(c.lists, calm, locks)...)
+		if v.Status != c.status || !strings.Contains(v.Why, c.why) {
+			t.Errorf("%s: %s: %s; outside %+v, during %+v", c.name, v.Status, v.Why, f.Outside, f.During)
+		}
+		if twice := check.Merge(f, f); twice.Outside.All != 2*f.Outside.All || twice.During.OK != 2*f.During.OK {
+			t.Errorf("%s: two repeats have %+v and %+v", c.name, twice.Outside, twice.During)
+		}
+	}
+}
+
 func TestLivenessAndRecovery(t *testing.T) {
 	calm := phases(1000, 10_000, 10_100)
 	partition := fault("f1", "zone-partition", 3000, 8005, cutAC) // heal asked for at 8000

@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"locklab/workloads/loadgen"
@@ -20,6 +21,10 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 	slots := (f.MeasuredNS + int64(SlotLength) - 1) / int64(SlotLength)
 	const maxSlots = 1 << 20 // a day: no file can ask for more memory than that
 	f.Slots = make([]Slot, min(max(slots, 0), maxSlots))
+	troubled := c.troubled()
+	if windows := c.windows(t); len(c.faults) > 0 && len(windows) > 0 {
+		f.FaultsNS = windows[len(windows)-1].to - windows[0].from
+	}
 	for i := range c.ops {
 		o := &c.ops[i]
 		if o.from < t.measure || o.from >= t.drain {
@@ -37,8 +42,14 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 		if n := (o.from - t.measure) / int64(SlotLength); n < int64(len(f.Slots)) {
 			slot = &f.Slots[n]
 		}
+		served := &f.Outside
+		if slices.ContainsFunc(troubled, span{o.from, max(o.at, o.from+1)}.meets) {
+			served = &f.During
+		}
+		served.All++
 		switch o.outcome {
 		case ok:
+			served.OK++
 			f.OK++
 			slot.OK++
 			f.Latency.add(o.at - o.from)
@@ -64,8 +75,9 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 		f.Behind = append(f.Behind, fmt.Sprintf("the generator was late: p50 %v after the intended time, more than half of the latency that was measured, p50 %v",
 			time.Duration(late).Round(10*time.Microsecond), time.Duration(took).Round(10*time.Microsecond)))
 	}
+	// With other workloads it is the masters that offer, and a dead one does not.
 	due := c.run.OfferedPS * time.Duration(f.MeasuredNS).Seconds()
-	if least := due - chance*math.Sqrt(due); float64(f.Scheduled) < least {
+	if least := due - chance*math.Sqrt(due); c.matches > 0 && float64(f.Scheduled) < least {
 		f.Behind = append(f.Behind, fmt.Sprintf("%.0f operations were to be offered, but the history has %d", due, f.Scheduled))
 	}
 	if f.Scheduled > 0 {
@@ -74,4 +86,13 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 			f.Behind = append(f.Behind, why)
 		}
 	}
+}
+
+// troubled is when faults were in force.
+func (c *Checker) troubled() []span {
+	var spans []span
+	for _, f := range c.faults {
+		spans = append(spans, c.inForce(f))
+	}
+	return spans
 }

@@ -170,6 +170,14 @@ type Run struct {
 type Expect struct {
 	Safety   string   `json:"safety,omitempty"`   // safe or unsafe
 	Liveness []string `json:"liveness,omitempty"` // any of live, stalls, down
+	// Availability is the least share of the operations, 0 to 1, that must end ok.
+	Availability Availability `json:"availability,omitzero"`
+}
+
+// Availability is two shares of operations, 0 to 1.
+type Availability struct {
+	Outside float64 `json:"outside,omitempty"` // of those that no fault touched
+	During  float64 `json:"during,omitempty"`  // of those that were under way while one was in force
 }
 
 // Planned is one fault of a scenario, as it is scheduled for a run.

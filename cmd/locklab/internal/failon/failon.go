@@ -89,7 +89,7 @@ func Metrics() []string {
 	var f float64
 	full := result.Row{
 		Matches: 1, RoomsCreated: &i, Duplicates: &result.Duplicates{}, DuplicatesPer1000: &f,
-		Overlaps: &i, StaleWrites: &i, FencedWrites: &i, RecoveryMS: &f, StallMS: &f,
+		Overlaps: &i, StaleWrites: &i, FencedWrites: &i, AvailabilityOutside: &f, AvailabilityDuring: &f, RecoveryMS: &f, StallMS: &f,
 		LatencyMS: &result.Quantiles{}, AcquireMS: &result.Quantiles{}, HoldMS: &result.Quantiles{},
 		FillMS: &result.Quantiles{}, LatenessMS: &result.Quantiles{}, AcquireRTT: &f,
 		MessagesPerAcquire: &f, Fairness: &f, PeerFairness: &f, ZombieMS: &f,

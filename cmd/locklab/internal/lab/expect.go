@@ -11,7 +11,16 @@ import (
 // expected is what the scenario says of the lock; empty if it says nothing.
 func expected(s scenario.Scenario, topology string, spec locks.Spec) *history.Expect {
 	said, _ := s.Expect(spec, topology)
-	return &history.Expect{Safety: said.Safety, Liveness: said.Liveness}
+	return &history.Expect{Safety: said.Safety, Liveness: said.Liveness, Availability: history.Availability{
+		Outside: deref(said.Outside), During: deref(said.During),
+	}}
+}
+
+func deref(share *float64) float64 {
+	if share == nil {
+		return 0
+	}
+	return *share
 }
 
 // planned are the faults that the scenario asks for in a run that measures for so long.

@@ -29,7 +29,7 @@ func toRow(f *check.Findings, v check.Verdict, want check.Expectation, histories
 		Lock: f.Run.Lock, Scenario: f.Run.Scenario, Workload: f.Run.Workload, Repeats: f.Repeats,
 		Verdict: result.Verdict{
 			Status: string(v.Status), Safety: string(v.Safety), Liveness: string(v.Liveness), Why: v.Why,
-			Expected: result.Expected{Safety: string(want.Safety)},
+			Expected: result.Expected{Safety: string(want.Safety), Outside: want.Availability.Outside, During: want.Availability.During},
 		},
 		OfferedPerS:  f.OfferedPS(),
 		AchievedPerS: f.AchievedPS(),
@@ -60,6 +60,7 @@ func toRow(f *check.Findings, v check.Verdict, want check.Expectation, histories
 	for _, at := range f.ViolationsNS {
 		row.ViolationsAtMS = append(row.ViolationsAtMS, ms(at))
 	}
+	row.AvailabilityOutside, row.AvailabilityDuring = share(f.Outside), share(f.During)
 	stall := ms(f.StallNS)
 	row.StallMS = &stall
 	if f.RecoveryNS >= 0 {
@@ -84,6 +85,15 @@ func toRow(f *check.Findings, v check.Verdict, want check.Expectation, histories
 		row.PeerFairness = &f.PeerFairness
 	}
 	return row
+}
+
+// share is absent where nothing was to be served.
+func share(s check.Served) *float64 {
+	if s.All == 0 {
+		return nil
+	}
+	v := s.Share()
+	return &v
 }
 
 // toPeers lists how the masters fared, the highest priority first, if the topology is
