@@ -22,6 +22,7 @@ import (
 type exploreFlags struct {
 	peers, cuts, crashes, bypass int
 	rounds, giveUps, mends       string
+	requests                     []int
 	expiries, renewals           string
 	faults                       []string
 	forgets                      string
@@ -51,6 +52,9 @@ It says what it has seen, and never more. What it checks:
   bounded bypass     while a peer waits, others get the lock at most so often (--bypass)
 
 A violation comes with the shortest way to it, as a message-sequence diagram.
+
+"safe" is said only where all within the bounds was seen, and repeats the bounds; a
+search that ends before is undecided, and says how far it went.
 
 Faults: disconnect (links break, --cuts of them), reconnect (links that are down come
 back, --mends of them), crash (peers restart without their memory, --crashes of them),
@@ -82,6 +86,7 @@ violated; 4 --states-max or --memory-max ended the search before a verdict; 1 ba
 	fl := cmd.Flags()
 	fl.IntVar(&f.peers, "peers", 3, "peers, 2 to 8")
 	fl.StringVar(&f.rounds, "rounds", "auto", "how often each peer asks for the lock, or unlimited (auto: unlimited, but 1 with give-ups or faults)")
+	fl.IntSliceVar(&f.requests, "requests", nil, "how often each single peer asks, such as 2,1,0, in place of --rounds")
 	fl.StringVar(&f.giveUps, "give-ups", "0", "how often anybody gives up while waiting, or any")
 	fl.StringSliceVar(&f.faults, "faults", nil, "disconnect, reconnect, crash, reorder")
 	fl.IntVar(&f.cuts, "cuts", 0, "links that break (default with disconnect: enough to cut one peer off)")
@@ -153,6 +158,12 @@ func (f *exploreFlags) scope(changed func(string) bool) (sc explore.Scope, err e
 		}
 	} else if sc.GiveUps != 0 || sc.Cuts+sc.Crashes > 0 || f.forming || sc.Reorder {
 		sc.Rounds = 1
+	}
+	if f.requests != nil {
+		if len(f.requests) != f.peers || slices.Min(f.requests) < 0 || slices.Max(f.requests) > 250 || changed("rounds") {
+			return sc, fmt.Errorf("--requests %v: want %d numbers from 0 to 250, one for each peer, and no --rounds", f.requests, f.peers)
+		}
+		sc.Requests = f.requests
 	}
 	for _, c := range []struct {
 		flag  string

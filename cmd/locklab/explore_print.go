@@ -62,6 +62,9 @@ func (t tale) write(w io.Writer) error {
 	if t.Leases != "" {
 		line("", "%s", t.Leases)
 	}
+	for i, m := range t.Modelled() {
+		line([]string{"modelled", ""}[min(i, 1)], "%s", m)
+	}
 	for i, c := range t.checks() {
 		line([]string{"checked", ""}[min(i, 1)], "%s", c)
 	}
@@ -140,18 +143,18 @@ func (t tale) stuck() string {
 }
 
 func (t tale) conclusion() string {
+	why := "interrupted"
 	switch t.Ended {
 	case explore.Complete:
-		return "safe within these bounds"
+		return "safe within these bounds, and nothing is said beyond them: " + t.Scope.String()
 	case explore.Violated:
 		return fmt.Sprintf("VIOLATED: %s, after %d moves at the least", t.Violation, len(t.Trace.Steps))
 	case explore.StatesBound:
-		return "undecided: --states-max ended the search; nothing was violated as far as was seen"
+		why = "--states-max ended the search"
 	case explore.MemoryBound:
-		return "undecided: --memory-max ended the search; nothing was violated as far as was seen"
-	default:
-		return "undecided: interrupted; nothing was violated as far as was seen"
+		why = "--memory-max ended the search"
 	}
+	return fmt.Sprintf("undecided: %s; nothing was violated as far as was seen, up to %d moves away: %v", why, t.Depth, t.Scope)
 }
 
 // writeJSON prints the result for programs.
@@ -162,6 +165,7 @@ func (t tale) writeJSON(w io.Writer) error {
 		Schema        string         `json:"schema"`
 		Lock          string         `json:"lock"`
 		Explored      string         `json:"explored"`
+		Modelled      []string       `json:"modelled"`
 		Checked       []string       `json:"checked"`
 		Verdict       string         `json:"verdict"`
 		Ended         string         `json:"ended"`
@@ -177,7 +181,7 @@ func (t tale) writeJSON(w io.Writer) error {
 		Shortened     bool           `json:"timestamps_shortened,omitempty"`
 		Trace         *explore.Trace `json:"trace,omitempty"`
 	}{
-		"locklab/explore/v1", t.Spec, t.Scope.String(), t.checks(), t.verdict(), t.Ended.String(), t.Violation,
+		"locklab/explore/v1", t.Spec, t.Scope.String(), t.Modelled(), t.checks(), t.verdict(), t.Ended.String(), t.Violation,
 		t.States, t.Transitions, t.Depth, t.elapsed.Seconds(), t.statesPerSecond(), t.BytesPerState(), t.peak,
 		t.missed(), t.Shortened, t.Trace,
 	})

@@ -40,7 +40,8 @@ func TestExploreCommand(t *testing.T) {
 		want []string
 	}{
 		{[]string{"multiphase", "--peers", "3"}, exitOK, []string{
-			"3 peers, any number of requests each, nobody gives up, no faults", "19,369 states", "never two holders", "safe within these bounds",
+			"3 peers, any number of requests each, nobody gives up, no faults", "19,369 states", "never two holders",
+			"safe within these bounds, and nothing is said beyond them: 3 peers, any number of requests each, nobody gives up, no faults",
 		}},
 		{[]string{"multiphase:rule=literal", "--peers", "3"}, exitViolated, []string{"two peers hold the lock, after 17 moves at the least", "LURKING", "ACQUIRED"}},
 		{[]string{"multiphase", "--faults", "disconnect"}, exitViolated, []string{"2 cuts, links that are down stay down", "two peers hold the lock", "link breaks", "loses"}},
@@ -53,12 +54,17 @@ func TestExploreCommand(t *testing.T) {
 		{[]string{"multiphase", "--peers", "2", "--forming", "--faults", "reconnect"}, exitOK, []string{"not connected at first"}},
 		{[]string{"multiphase:quorum", "--peers", "2", "--faults", "disconnect"}, exitOK, []string{"each above all before", "votes and recoveries end after"}},
 		{[]string{"multiphase:quorum", "--untimed"}, exitViolated, []string{"vote over", "two peers hold"}},
+		{[]string{"multiphase:quorum", "--requests", "1,1,0", "--forgets", "any"}, exitOK, []string{"[1 1 0] requests"}},
 		{[]string{"lamport", "--peers", "2"}, exitOK, []string{"lamport", "safe"}},
 		{[]string{"lamport", "--peers", "2", "--faults", "crash", "--stuck", "anywhere"}, exitViolated, []string{"can never get the lock", "✖ crashes"}},
 		{[]string{"ricart-agrawala", "--rounds", "1"}, exitOK, []string{"1 request each"}},
 		{[]string{"2pc", "--peers", "2", "--faults", "crash,reconnect"}, exitOK, []string{"1 crash with loss of memory, any number of reconnections"}},
 		{[]string{"multiphase", "--deep"}, exitOK, []string{"19,369 states", "the probability that a state was missed is below", "only dead ends"}},
-		{[]string{"multiphase", "--states-max", "5000"}, exitInconclusive, []string{"undecided", "--states-max", "as far as was seen"}},
+		{[]string{"multiphase", "--states-max", "5000"}, exitInconclusive, []string{"undecided", "--states-max", "as far as was seen, up to", "moves away: 3 peers"}},
+		{[]string{"multiphase:quorum", "--peers", "5", "--states-max", "5000"}, exitInconclusive, []string{"undecided", "moves away: 5 peers"}},
+		{[]string{"multiphase:quorum", "--peers", "2", "--faults", "crash,reconnect", "--forgets", "any"}, exitOK, []string{
+			"recovery as in production", "any number of forgettings of an idle resource",
+		}},
 		{[]string{"multiphase", "--memory-max", "1MiB"}, exitInconclusive, []string{"undecided", "--memory-max"}},
 	}
 	for _, tt := range tests {
@@ -87,6 +93,8 @@ func TestExploreBadInput(t *testing.T) {
 		{[]string{"multiphase:rule=other"}, []string{"rule=other", "flow"}},
 		{[]string{"multiphase", "--peers", "1"}, []string{"--peers", "2 to 8"}},
 		{[]string{"multiphase", "--peers", "many"}, []string{"--peers", "many"}},
+		{[]string{"multiphase", "--requests", "1,1"}, []string{"--requests [1 1]", "3 numbers"}},
+		{[]string{"multiphase", "--requests", "1,-1,0"}, []string{"--requests", "0 to 250"}},
 		{[]string{"multiphase", "--rounds", "often"}, []string{"--rounds", `"often"`, "unlimited"}},
 		{[]string{"multiphase", "--give-ups", "-3"}, []string{"--give-ups", "any"}},
 		{[]string{"multiphase", "--faults", "earthquake"}, []string{"--faults", "earthquake", "disconnect"}},

@@ -38,6 +38,11 @@ var regressions = map[string][]regression{
 			"locks/multiphase/quorum.TestProductionParts",
 		},
 		{
+			"explore said safe, or undecided, without saying of what",
+			"locklab explore multiphase:quorum --peers 5 --states-max 5000",
+			"cmd/locklab.TestExploreCommand",
+		},
+		{
 			"sim called two holders no violation where tokens grew, though nothing but crashes and partitions was there to excuse it",
 			"a core whose clients all hold, with growing tokens and no fault",
 			"locks/sim.TestChecksReject",

@@ -32,6 +32,18 @@
 // shard, then each shard is brought up to date by one worker, in the order of the
 // segments. So neither numbers, nor verdicts, nor traces depend on the parallelism.
 //
+// # What production does
+//
+// Where peers recover from the loss of their memory with control states
+// ([peercore.Algorithm].Control), and somebody crashes, each peer has one beside its
+// state of the resource, as in package peerlock: what control states say travels on the
+// same connections and is handled side by side with the rest. A resource that nobody
+// wants can be forgotten ([Scope].Forgets): then its peer drops what means nothing to
+// somebody who keeps no state, sends nothing when connections come, and starts again
+// from Reset, above the number that it had. Not modelled are other resources, with whose
+// names the memory for such numbers is shared, clocks, and a control state that hears
+// of a connection at another moment than its resource.
+//
 // # Checks
 //
 //   - Mutual exclusion: in no state two peers hold. Whether a peer waits or holds is what

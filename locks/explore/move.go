@@ -187,7 +187,7 @@ func (w *worker[S, M, P]) faultMoves(rest []byte, out []Move) []Move {
 	}
 	for i := range n {
 		for j := range i {
-			if rest[restMends] != 0 && !w.linked(i, j) && !w.scope.apart(i, j) {
+			if rest[restMends] != 0 && !w.linked(i, j) {
 				out = append(out, Move{Kind: Mend, Peer: int8(j), From: int8(i)})
 			}
 		}
@@ -216,11 +216,10 @@ func (w *worker[S, M, P]) up(i, j int) bool {
 	return w.base[w.wire(j, i)].current()
 }
 
-// healed says that everybody is connected to everybody, but for who never is, and
-// knows it.
+// healed says that everybody is connected to everybody and knows it.
 func (w *worker[S, M, P]) healed(state []*part) bool {
-	for field := w.n; field < w.restField(); field++ {
-		if !state[field].current() && (w.scope.Apart == nil || !w.scope.apart(w.endsOf(field))) {
+	for _, wire := range state[w.n:w.restField()] {
+		if !wire.current() {
 			return false
 		}
 	}

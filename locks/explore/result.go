@@ -54,6 +54,29 @@ type Result struct {
 	Shortened bool
 	// Leases says what was explored of a core that has leases, else it is empty.
 	Leases string
+	// Controls says that peers recovered as in production: by control states.
+	Controls bool
+}
+
+// Modelled says what of the real thing a state of the exploration stands for.
+func (r *Result) Modelled() []string {
+	out := []string{"one resource; a client believes what it did and what it was told, and by that all is judged"}
+	order := "connections keep the order of messages; what is on its way when one is lost may be lost"
+	if r.Scope.Reorder {
+		order = "messages on a connection overtake each other"
+	}
+	out = append(out, order)
+	if r.Leases != "" {
+		out = append(out, "no clock: a timer goes off at any moment that the order of leases and votes allows")
+	}
+	switch {
+	case r.Scope.Crashes == 0:
+	case r.Controls:
+		out = append(out, "recovery as in production: a peer's control state recovers for its resources")
+	default:
+		out = append(out, "a peer that crashes starts again and knows nothing")
+	}
+	return out
 }
 
 // BytesPerState is what a state takes, all in.

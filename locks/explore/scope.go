@@ -3,7 +3,6 @@ package explore
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"locklab/locks"
@@ -46,8 +45,6 @@ type Scope struct {
 	// Crashed, if not nil, are the peers that crash, in this order; likewise.
 	Crashed []int
 	Forming bool // start with no connection, in place of all
-	// Apart are links that there never are.
-	Apart [][2]int
 	// Reorder lets messages on one connection overtake each other: not what the mesh
 	// does, but what shows why it does not.
 	Reorder bool
@@ -128,7 +125,7 @@ func (sc *Scope) checkCounts() error {
 
 func (sc *Scope) checkRanks() error {
 	fits := func(i int) bool { return i >= 0 && i < sc.Peers }
-	for _, l := range slices.Concat(sc.Links, sc.Apart) {
+	for _, l := range sc.Links {
 		if !fits(l[0]) || !fits(l[1]) || l[0] == l[1] {
 			return fmt.Errorf("scope: link %v of %d peers: %w", l, sc.Peers, locks.ErrInvalid)
 		}
@@ -156,13 +153,6 @@ func (sc Scope) String() string {
 		parts = append(parts, "nobody gives up")
 	} else {
 		parts = append(parts, plural(sc.GiveUps, "give-up")+" at any moment")
-	}
-	if len(sc.Apart) > 0 {
-		links := make([]string, len(sc.Apart))
-		for i, l := range sc.Apart {
-			links[i] = fmt.Sprintf("%d-%d", l[0], l[1])
-		}
-		parts = append(parts, "never connected: "+strings.Join(links, " "))
 	}
 	if sc.Forgets != 0 {
 		parts = append(parts, plural(sc.Forgets, "forgetting")+" of an idle resource")
@@ -192,11 +182,6 @@ func (sc *Scope) faults() []string {
 		return append(parts, "links that are down stay down")
 	}
 	return append(parts, plural(sc.Mends, "reconnection"))
-}
-
-// apart says that there never is a link between i and j.
-func (sc *Scope) apart(i, j int) bool {
-	return slices.Contains(sc.Apart, [2]int{i, j}) || slices.Contains(sc.Apart, [2]int{j, i})
 }
 
 func (sc *Scope) uneven() bool {

@@ -70,6 +70,7 @@ func (s *search[S, M, P]) finish(spec string) *Result {
 	for _, w := range s.workers {
 		r.Shortened = r.Shortened || w.shortened
 	}
+	r.Controls = s.hasControls
 	if s.timed {
 		r.Leases = s.scope.leases()
 	}

@@ -148,13 +148,15 @@ func (w *worker[S, M, P]) first() {
 	sc := &w.scope
 	for i := range w.n {
 		p := P(&w.peers[i])
+		live := byte(1)
+		if sc.Forming {
+			live = 0
+		}
 		for j := range w.n {
 			if j == i {
 				continue
 			}
-			live := byte(0)
-			if !sc.Forming && !sc.apart(i, j) {
-				live = 1
+			if !sc.Forming {
 				w.effects = p.Step(peercore.Event[M]{Kind: peercore.Connect, Peer: j}, w.effects[:0])
 				w.effects = P(&w.controls[i]).Step(peercore.Event[M]{Kind: peercore.Connect, Peer: j}, w.effects[:0])
 			}
