@@ -36,19 +36,28 @@ func raftRows() []row {
 	}{{1, 1.3}, {16, 2}, {64, 3}} {
 		rows = append(rows, row{
 			name:  fmt.Sprintf("raft lock+unlock / etcd Mutex, distinct keys, %d workers", r.workers),
-			reach: r.reach, unit: "ops/s", start: startRaftRow(r.workers, false),
+			reach: r.reach, unit: "ops/s", start: startRaftRow(r.workers, false, etcdMutexes),
 		})
 	}
-	return append(rows, row{
-		name:  "raft lock+unlock / etcd Mutex, one key, 16 workers",
-		reach: 10, unit: "ops/s", start: startRaftRow(16, true),
-	})
+	return append(rows,
+		row{
+			name:  "raft lock+unlock / etcd Mutex, one key, 16 workers; etcd's Mutex hands over on a 100 ms timer",
+			reach: 10, unit: "ops/s", start: startRaftRow(16, true, etcdMutexes),
+		},
+		row{
+			name:  "raft lock+unlock / our own mutex on etcd's leases and watches, without that timer, one key, 16 workers",
+			reach: 1, unit: "ops/s", start: startRaftRow(16, true, etcdQueues),
+		},
+	)
 }
 
 // pairOfWorker does one lock and unlock.
 type pairOfWorker func(ctx context.Context) error
 
-func startRaftRow(workers int, oneKey bool) func(context.Context) (subject, peer measurement, stop func(), err error) {
+// etcdPairs makes the workers of a lock on etcd.
+type etcdPairs func(ctx context.Context, c *clientv3.Client, workers int, key func(int) string, stops *stopList) ([]pairOfWorker, error)
+
+func startRaftRow(workers int, oneKey bool, peerPairs etcdPairs) func(context.Context) (subject, peer measurement, stop func(), err error) {
 	return func(ctx context.Context) (subject, peer measurement, stop func(), err error) {
 		var stops stopList
 		defer func() {
@@ -71,11 +80,15 @@ func startRaftRow(workers int, oneKey bool) func(context.Context) (subject, peer
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		etcdPairs, err := startEtcd(ctx, dir, workers, key, &stops)
+		client, err := startEtcd(ctx, dir, &stops)
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		return pairsPerSecond(raftPairs), pairsPerSecond(etcdPairs), stops.run, nil
+		etcd, err := peerPairs(ctx, client, workers, key, &stops)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		return pairsPerSecond(raftPairs), pairsPerSecond(etcd), stops.run, nil
 	}
 }
 
@@ -205,7 +218,7 @@ func serveRaft(args []string) {
 	}
 }
 
-func startEtcd(ctx context.Context, dir string, workers int, key func(int) string, stops *stopList) ([]pairOfWorker, error) {
+func startEtcd(ctx context.Context, dir string, stops *stopList) (*clientv3.Client, error) {
 	const members = 3
 	var cluster, endpoints []string
 	client, peer := make([]string, members), make([]string, members)
@@ -233,9 +246,11 @@ func startEtcd(ctx context.Context, dir string, workers int, key func(int) strin
 		return nil, err
 	}
 	stops.add(func() { _ = c.Close() }) // the members end next
-	if err := awaitEtcd(ctx, c); err != nil {
-		return nil, err
-	}
+	return c, awaitEtcd(ctx, c)
+}
+
+// etcdMutexes are etcd's own, with a session for each worker.
+func etcdMutexes(_ context.Context, c *clientv3.Client, workers int, key func(int) string, stops *stopList) ([]pairOfWorker, error) {
 	pairs := make([]pairOfWorker, workers)
 	for i := range pairs {
 		session, err := concurrency.NewSession(c, concurrency.WithTTL(60))
@@ -252,6 +267,15 @@ func startEtcd(ctx context.Context, dir string, workers int, key func(int) strin
 		}
 	}
 	return pairs, nil
+}
+
+// etcdQueues share one queue, as all workers of the row share one key.
+func etcdQueues(ctx context.Context, c *clientv3.Client, workers int, key func(int) string, stops *stopList) ([]pairOfWorker, error) {
+	q, err := startEtcdQueue(ctx, c, key(0)+"/", stops)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Repeat([]pairOfWorker{q.pair}, workers), nil
 }
 
 // awaitEtcd waits until the cluster has a leader.
