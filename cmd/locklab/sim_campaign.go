@@ -107,7 +107,7 @@ func (r *simReport) findings(w io.Writer) {
 	}
 	_ = table.Flush() // the writer below reports its own errors
 	if !r.Outcome.Bad() {
-		fmt.Fprintln(w, "  nothing was violated: a resource that checks tokens refuses the earlier holder of each fenced overlap")
+		fmt.Fprintln(w, "  nothing was violated: a resource that checks tokens refuses the earlier holder of each fenced overlap; tokens were forgotten where a majority had lost its memory")
 	}
 }
 

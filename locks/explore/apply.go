@@ -274,12 +274,34 @@ func (w *worker[S, M, P]) crash(i int) {
 		flag = goneFlag
 		w.next[w.control(i)] = w.intern(w.control(i), w.restarts[i])
 	}
-	w.buf = append(append(w.buf[:0], w.next[i].bytes[peerRequests], 0, byte(peercore.ClientIdle)|flag), w.amnesic[i]...)
+	w.buf = w.restarted(i, append(w.buf[:0], w.next[i].bytes[peerRequests], 0, byte(peercore.ClientIdle)|flag))
 	w.next[i] = w.intern(i, w.buf)
 	if w.timed {
 		w.unpend(i)
 		w.pend(i)
 	}
+}
+
+// restarted appends the state of a new incarnation: with what the old one had on disk, if
+// the core keeps anything there.
+func (w *worker[S, M, P]) restarted(i int, b []byte) []byte {
+	core := P(&w.peers[i])
+	d := durable[S, M](core)
+	if d == nil {
+		return append(b, w.amnesic[i]...)
+	}
+	core.Load(w.next[i].bytes[peerCore:])
+	d.Restart()
+	return core.AppendEncode(b)
+}
+
+// durable is the core as one that keeps on disk what must outlive a crash; nil if it does
+// not. It has nothing to recover then, and needs no control state for that.
+func durable[S, M any, P Core[S, M]](core P) peercore.Durable {
+	if d, ok := any(core).(peercore.Durable); ok && d.Stores() {
+		return d
+	}
+	return nil
 }
 
 // sever ends what i had of a connection to j. A connection that j has not noticed yet

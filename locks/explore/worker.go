@@ -64,9 +64,10 @@ type worker[S, M any, P Core[S, M]] struct {
 }
 
 func newSystem[S, M any, P Core[S, M]](alg peercore.Algorithm[S, M], sc Scope) *system[S, M, P] {
-	sys := &system[S, M, P]{layout: layout{sc.Peers, alg.Control != nil && sc.Crashes > 0}, alg: alg, scope: sc}
-	sys.parts = newInterner(sys.fields())
 	sample := alg.New(sc.Peers-1, peercore.Others(sc.Peers, sc.Peers-1), false)
+	controls := alg.Control != nil && sc.Crashes > 0 && durable[S, M](P(&sample)) == nil
+	sys := &system[S, M, P]{layout: layout{sc.Peers, controls}, alg: alg, scope: sc}
+	sys.parts = newInterner(sys.fields())
 	numbered, ok := any(P(&sample)).(peercore.Numbered)
 	sys.numbered = ok && alg.Renumber != nil
 	_, sys.timed = any(P(&sample)).(peercore.Timed)

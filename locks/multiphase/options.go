@@ -23,6 +23,12 @@ const (
 	quorumVariant = "quorum"
 )
 
+// Where quorum keeps votes.
+const (
+	storeDisk   = "disk"
+	storeMemory = "memory"
+)
+
 // Peer is another member of the cluster: its ID, its rank, which is its priority
 // (0 is the highest), and the address to dial it at.
 type Peer = mesh.Peer
@@ -51,7 +57,8 @@ type Quorum struct {
 	TTL time.Duration
 	// Extend renews leases every third of the TTL until they are released.
 	Extend bool
-	Rules  quorum.Options
+	// Rules.Disk needs Config.StateFile.
+	Rules quorum.Options
 }
 
 const (
@@ -68,7 +75,9 @@ const (
 // DefaultOptions has every rule in force.
 func DefaultOptions() Options { return Options{Rules: core.DefaultOptions()} }
 
-// DefaultQuorum is the options of multiphase:quorum as it stands.
+// DefaultQuorum is the options of multiphase:quorum,store=memory: without Rules.Disk, which
+// needs a file, tokens grow only while less than a majority loses its memory within one
+// recovery.
 func DefaultQuorum() Options { return Options{Quorum: &Quorum{TTL: ttlUsual, Extend: true}} }
 
 // ParseOptions reads the options of a spec such as multiphase:rule=literal,fair=off or
@@ -87,6 +96,7 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 		o.Quorum.TTL = r.Duration("ttl", o.Quorum.TTL)
 		o.Quorum.Extend = r.Bool("extend", o.Quorum.Extend)
 		o.Quorum.Rules.View = r.Bool("view", o.Quorum.Rules.View)
+		o.Quorum.Rules.Disk = r.Choice("store", storeDisk, storeMemory) == storeDisk
 		o.Cohort = r.Int("cohort", 0, 0, peerlock.CohortMost)
 		return o, errors.Join(r.Err(), o.validate())
 	}
@@ -122,6 +132,10 @@ func (o Options) String() string {
 	if q := o.Quorum; q != nil {
 		spec.Variant = quorumVariant
 		spec.Options["ttl"], spec.Options["extend"], spec.Options["view"] = q.TTL.String(), onOff(q.Extend), onOff(q.Rules.View)
+		spec.Options["store"] = storeMemory
+		if q.Rules.Disk {
+			spec.Options["store"] = storeDisk
+		}
 		return spec.String()
 	}
 	if o.Cohort > 0 {

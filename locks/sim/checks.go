@@ -16,6 +16,7 @@ type checks struct {
 	holders  []int // who believes that it holds
 	freed    int64 // when the last hold ended while somebody waited; -1 otherwise
 	seen     uint64
+	forgot   bool // a majority had lost its memory at once since seen was set
 	findings []Finding
 	counts   map[string]int
 }
@@ -32,7 +33,7 @@ func (c *checks) reset(n int) {
 	}
 	c.wait.clear()
 	c.handoff.clear()
-	c.grants, c.waiting, c.freed, c.seen = 0, 0, -1, 0
+	c.grants, c.waiting, c.freed, c.seen, c.forgot = 0, 0, -1, 0, false
 	c.holders = c.holders[:0]
 	c.findings, c.counts = nil, nil
 }
@@ -64,10 +65,14 @@ func (s *simulator[S, M, P]) hold(i int) {
 		c.handoff.Add(time.Duration(s.now - c.freed))
 		c.freed = -1
 	}
-	stale := p.token != 0 && p.token <= c.seen
-	c.seen = max(c.seen, p.token)
-	if stale {
+	switch stale := p.token != 0 && p.token <= c.seen; {
+	case stale && c.forgot: // from here on they must grow again
+		c.seen, c.forgot = p.token, false
+		s.violate(Finding{Kind: Forgot, A: i, B: i, Since: time.Duration(s.now)})
+	case stale:
 		s.violate(Finding{Kind: Token, A: i, B: i, Since: time.Duration(s.now)})
+	default:
+		c.seen = max(c.seen, p.token)
 	}
 	for _, h := range c.holders {
 		o := &s.peers[h]
@@ -78,6 +83,22 @@ func (s *simulator[S, M, P]) hold(i int) {
 		s.violate(Finding{Kind: kind, A: h, B: i, Since: time.Duration(o.since)})
 	}
 	c.holders = append(c.holders, i)
+}
+
+// forget is called when a process has died. A core that keeps votes in memory promises
+// that tokens grow while less than a majority has lost its memory and not recovered yet.
+func (s *simulator[S, M, P]) forget(died int) {
+	if s.stores(died) {
+		return
+	}
+	without := 0
+	for i := range s.peers {
+		p := &s.peers[i]
+		if !p.alive || !P(&p.state).Bootstrapped() {
+			without++
+		}
+	}
+	s.checks.forgot = s.checks.forgot || without > s.n/2
 }
 
 // timeWentWrong says that a fault has begun that leases do not rule out two holders
@@ -123,7 +144,7 @@ func (s *simulator[S, M, P]) violate(f Finding) {
 // two holds began, for what was broken then may be felt later.
 func (s *simulator[S, M, P]) under(f Finding) string {
 	const after = time.Second
-	if f.Kind == Stuck || f.Kind == Token { // their cause may be long ago
+	if f.Kind == Stuck || f.Kind == Token || f.Kind == Forgot { // their cause may be long ago
 		f.Since = 0
 	}
 	var kinds []Kind
@@ -174,6 +195,9 @@ const (
 	// Token: a grant whose token is not above one that was used before: a resource that
 	// checks tokens takes a stale one for good or refuses a good one.
 	Token FindingKind = "token"
+	// Forgot is the same after a majority of peers that keep their votes in memory had lost
+	// it within one recovery. They do not promise more. No violation.
+	Forgot FindingKind = "forgotten-tokens"
 	// Stuck: all was healed and nobody else asked any more, and yet a peer waited on.
 	Stuck FindingKind = "stuck"
 	// Untold: a core held, or had ceased to, and its client was told something else.
@@ -181,7 +205,7 @@ const (
 )
 
 // Bad says that it violates what a lock promises.
-func (k FindingKind) Bad() bool { return k != Fenced }
+func (k FindingKind) Bad() bool { return k != Fenced && k != Forgot }
 
 // Finding is something that should not have happened.
 type Finding struct {
@@ -209,6 +233,8 @@ func (f Finding) String() string {
 		return fmt.Sprintf("token: at %v p%d holds with a token that is not above all that were used", f.At, f.A)
 	case Untold:
 		return fmt.Sprintf("untold: at %v p%d and its client do not agree on whether it holds", f.At, f.A)
+	case Forgot:
+		return fmt.Sprintf("forgotten-tokens: at %v p%d holds with a token that is not above all that were used; a majority had lost its memory", f.At, f.A)
 	case Stuck:
 		return fmt.Sprintf("stuck: p%d waits since %v", f.A, f.Since)
 	default:

@@ -251,4 +251,5 @@ func (s *simulator[S, M, P]) die(i int) {
 	p.inbox = p.inbox[:0]
 	p.timers, p.early = [peercore.Timers]deadline{}, 0
 	s.forgetLinks(i)
+	s.forget(i)
 }

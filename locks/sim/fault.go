@@ -16,7 +16,8 @@ const (
 	// What is sent is kept and arrives after the end, as with TCP, unless the
 	// connection was given up meanwhile.
 	Partition Kind = "partition"
-	// Crash ends the processes of A; they start again, without memory, when it ends.
+	// Crash ends the processes of A; they start again when it ends, with what their core
+	// keeps on disk, if it does, and without memory.
 	Crash Kind = "crash"
 	// Pause stops the processes of A: they do nothing, messages queue, leases run on.
 	Pause Kind = "pause"

@@ -220,11 +220,25 @@ func (s *simulator[S, M, P]) boot(i int, amnesic bool) {
 	p := &s.peers[i]
 	p.alive = true
 	p.epoch++
-	p.state = s.alg.New(i, peercore.Others(s.n, i), amnesic)
-	if t, timed := any(P(&p.state)).(peercore.Timed); timed && t.Running(peercore.Recovery) {
-		s.start(i, peercore.Recovery)
+	if amnesic && s.stores(i) {
+		any(P(&p.state)).(peercore.Durable).Restart()
+	} else {
+		p.state = s.alg.New(i, peercore.Others(s.n, i), amnesic)
+	}
+	if core, timed := any(P(&p.state)).(peercore.Timed); timed {
+		for _, t := range [...]peercore.Timer{peercore.Vote, peercore.Recovery} {
+			if core.Running(t) {
+				s.start(i, t)
+			}
+		}
 	}
 	s.startClients(i)
+}
+
+// stores says that the core of the peer keeps on disk what must outlive a crash.
+func (s *simulator[S, M, P]) stores(i int) bool {
+	d, ok := any(P(&s.peers[i].state)).(peercore.Durable)
+	return ok && d.Stores()
 }
 
 // push queues an event.
@@ -345,6 +359,7 @@ func (s *simulator[S, M, P]) step(i int, ev peercore.Event[M]) {
 			lost = lost || p.client == peercore.ClientHolds
 			p.client = p.client.Hears(e.Kind)
 		case peercore.Recovered: // of control states, of which there are none here
+		case peercore.Store: // the state itself remembers what is on disk
 		}
 	}
 	s.compare(i)

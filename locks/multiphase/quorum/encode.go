@@ -45,6 +45,9 @@ func (s *State) AppendEncode(b []byte) []byte {
 		b = s.heard.Append(b)
 		b = s.steady.Append(b)
 	}
+	if s.cfg.Options.Disk {
+		b = s.disk.append(b)
+	}
 	return b
 }
 
@@ -76,6 +79,9 @@ func (s *State) Load(b []byte) []byte {
 	}
 	if s.recovering {
 		s.heard, s.steady = c.Set(), c.Set()
+	}
+	if s.cfg.Options.Disk {
+		s.disk = cutStored(&c)
 	}
 	return c
 }

@@ -26,6 +26,7 @@ type State struct {
 	recalled bool    // it was asked for back
 	floor    uint64  // no token above it was used by this peer's vote, as far as it knows
 	waiting  queue   // requests of connected peers, and perhaps the own
+	disk     stored  // what was kept last; only with Options.Disk
 
 	// Recovery from a loss of memory.
 	recovering bool         // no voting, no asking
@@ -50,6 +51,7 @@ func (s *State) Reset(like *State, round uint64) {
 		seen: max(like.seen, round), floor: max(like.floor, round),
 		recovering: like.recovering, waited: like.waited, heard: like.heard, steady: like.steady,
 	}
+	s.disk = stored{floor: s.floor, seen: s.seen}
 }
 
 // Phase is how far this peer is with the resource.

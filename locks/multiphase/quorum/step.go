@@ -50,6 +50,7 @@ func (s *State) grantNext(out []Effect) []Effect {
 		switch {
 		case w.token > s.floor:
 			s.vote, s.recalled = w, false
+			out = s.store(out)
 			if w.from == s.cfg.Self {
 				out = s.count(w.from, out)
 				continue
@@ -79,6 +80,7 @@ func (s *State) solicit(out []Effect) []Effect {
 	out = append(out,
 		Effect{Kind: peercore.Start, Timer: peercore.Renew}, // the moment from which the lease counts
 		Effect{Kind: peercore.Start, Timer: peercore.Lease})
+	out = s.store(out)
 	out = s.myLock(out)
 	return s.count(s.cfg.Self, out)
 }

@@ -106,6 +106,8 @@ type Options struct {
 	// View makes a peer acquire only when every peer that it is connected to has voted
 	// for it, not just a majority of all.
 	View bool
+	// Disk says that votes are kept on disk: a peer that crashes comes back with them.
+	Disk bool
 	// Floor is a number that no token from before the start of the cluster is above, if
 	// something outside of it knows one. Tokens start above it.
 	Floor uint64

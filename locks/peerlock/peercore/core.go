@@ -50,6 +50,22 @@ type Timed interface {
 	Voted() uint64
 }
 
+// Durable is implemented by cores with leases that can keep on disk what must outlive a
+// crash.
+type Durable interface {
+	// Stores says that it does so, and asks for [Store].
+	Stores() bool
+	// AppendStored appends what the latest Store asked to be kept.
+	AppendStored(b []byte) []byte
+	// LoadStored makes a state that has just been made or reset what Restart would make of
+	// the one that AppendStored wrote all of b for.
+	LoadStored(b []byte) error
+	// Restart makes it the state of a new process that is connected to nobody and has read
+	// what the latest Store asked to be kept. If Vote is Running then, that timer runs from
+	// now on, without having been started by an effect.
+	Restart()
+}
+
 // Algorithm is how the peers of one cluster are made and what they say.
 type Algorithm[S, M any] struct {
 	Spec string // canonical, with all options; peers of another spec are refused

@@ -74,6 +74,10 @@ const (
 	Stop                            // stop Timer
 	Lose                            // whoever was told Hold must assume that it no longer holds
 	Recovered                       // control states: all resources are to Recover, with Token as Round
+	// Store comes from cores that are [Durable]. What AppendStored says after the step is to
+	// be on disk before anything leaves the process that this step asks for after it, or a
+	// later step does: a message, or the news of a Hold.
+	Store
 )
 
 // Effect is the output of a step. Effects are carried out in order; a message to a
@@ -95,6 +99,8 @@ func (e Effect[M]) String() string {
 		return "lose"
 	case Recovered:
 		return fmt.Sprintf("recovered(%d)", e.Token)
+	case Store:
+		return "store"
 	case Pause:
 		return fmt.Sprintf("pause(%d)", e.Attempt)
 	case Start:

@@ -120,7 +120,7 @@ func Entries() []Entry {
 
 // What `list locks` says of the options of each lock.
 const (
-	multiphaseOptions = "variant cohort: cohort=N; variant quorum: ttl, extend=on|off, view=on|off, cohort=N; but for quorum: rule=flow|literal, fair=on|off, view=on|off, rounds=on|off"
+	multiphaseOptions = "variant cohort: cohort=N; variant quorum: ttl, extend=on|off, store=disk|memory, view=on|off, cohort=N; but for quorum: rule=flow|literal, fair=on|off, view=on|off, rounds=on|off"
 	detectOptions     = "detect=on|off"
 	redlockOptions    = "order=parallel|sequential, retry=random|fixed, wake=poll|publish, delay, timeout, ttl, extend=on|off, persistence=none|everysec|always, restart_delay"
 	raftOptions       = "lease, store=disk|memory, cancel"

@@ -1,0 +1,91 @@
+package quorum
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"locklab/locks/peerlock/peercore"
+)
+
+// ErrStored says that what should be a stored vote is none.
+var ErrStored = errors.New("quorum: malformed vote")
+
+// stored is what must outlive a crash: without the vote, it could be given twice; without
+// the floor, tokens could go back; without the highest token that was seen, the peer could
+// use one of its own again.
+type stored struct {
+	vote        request // token 0: none
+	floor, seen uint64
+}
+
+// store asks for what is needed to be kept before what follows leaves the process. Only
+// giving a vote needs it: a vote that is still on disk though it was taken back is freed
+// by time.
+func (s *State) store(out []Effect) []Effect {
+	if !s.cfg.Options.Disk {
+		return out
+	}
+	s.disk = stored{vote: request{from: s.vote.from, token: s.vote.token}, floor: s.floor, seen: s.seen}
+	return append(out, Effect{Kind: peercore.Store})
+}
+
+// Stores says that votes are kept on disk.
+func (s *State) Stores() bool { return s.cfg.Options.Disk }
+
+// AppendStored appends what the latest Store asked to be kept.
+func (s *State) AppendStored(b []byte) []byte { return s.disk.append(b) }
+
+// LoadStored makes a state that has just been made or reset the one of a process that has
+// read b. Its error wraps [ErrStored].
+func (s *State) LoadStored(b []byte) error {
+	d, n := stored{}, 0
+	for _, field := range [...]*uint64{nil, &d.vote.token, &d.floor, &d.seen} {
+		v, size := binary.Uvarint(b[n:])
+		if size <= 0 {
+			return fmt.Errorf("%d bytes %x, want four numbers: %w", len(b), b, ErrStored)
+		}
+		n += size
+		switch {
+		case field != nil:
+			*field = v
+		case v >= peercore.MaxPeers:
+			return fmt.Errorf("vote for peer %d, want one below %d: %w", v, peercore.MaxPeers, ErrStored)
+		default:
+			d.vote.from = int(v)
+		}
+	}
+	if n != len(b) {
+		return fmt.Errorf("%d bytes after it: %w", len(b)-n, ErrStored)
+	}
+	if from := d.vote.from; d.vote.token != 0 && from != s.cfg.Self && !s.cfg.Peers.Has(from) {
+		return fmt.Errorf("vote for peer %d, which is not configured: %w", from, ErrStored)
+	}
+	s.disk = stored{vote: d.vote, floor: max(d.floor, s.floor), seen: max(d.seen, d.vote.token, s.seen)}
+	s.Restart()
+	return nil
+}
+
+// Restart makes it the state of a new process that has read what was kept. What the old
+// one held or asked for is over.
+func (s *State) Restart() {
+	d, floor := s.disk, s.cfg.Options.Floor
+	*s = State{
+		cfg: s.cfg, waiting: s.waiting[:0], disk: d,
+		vote: d.vote, floor: max(d.floor, floor), seen: max(d.seen, floor),
+	}
+	if s.votedFor(s.cfg.Self) {
+		s.floor, s.vote = max(s.floor, s.vote.token), request{}
+	}
+}
+
+func (d stored) append(b []byte) []byte {
+	for _, v := range [...]uint64{uint64(d.vote.from), d.vote.token, d.floor, d.seen} {
+		b = binary.AppendUvarint(b, v)
+	}
+	return b
+}
+
+func cutStored(c *peercore.Cursor) stored {
+	return stored{vote: request{from: int(c.Uvarint()), token: c.Uvarint()}, floor: c.Uvarint(), seen: c.Uvarint()}
+}
