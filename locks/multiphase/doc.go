@@ -23,6 +23,12 @@
 // as many as begin within 50 ms) before the peers have their turn: far fewer messages
 // where many callers of one process want the same, and longer waits for the others.
 //
+// The variant multiphase:quorum (package quorum) keeps votes on disk, in Config.StateFile,
+// with Quorum.Rules.Disk (store=disk). Without, or when a file is lost (Config.Lost), a peer
+// that starts recovers from the others. When too many of them are gone for good for that,
+// start each survivor once with Quorum.Rules.Unaided, and with Rules.Floor above all tokens
+// that were used if something that the lock protects knows them.
+//
 // # What it promises
 //
 // Without a partition at most one peer holds a resource, also when peers crash,

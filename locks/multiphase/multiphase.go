@@ -48,6 +48,10 @@ func New(cfg Config) (*Locker, error) {
 		}
 		return nil, err
 	}
+	if o.Quorum != nil && o.Quorum.Rules.Unaided && cfg.Log != nil {
+		cfg.Log.Warn("takes part without what the other peers know of tokens, as told: tokens may go back",
+			"peer", cfg.ID, "floor", o.Quorum.Rules.Floor)
+	}
 	var p peer
 	var err error
 	if o.Quorum == nil {

@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
+	"slices"
 	"time"
 
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/locks/mesh"
+	"locklab/locks/peerlock/journal"
 	"locklab/locks/peerlock/peercore"
 	"locklab/locks/seed"
 )
@@ -32,6 +35,15 @@ type Config[O any] struct {
 	// has no memory that it could have lost, so an algorithm with leases takes part at
 	// once. It must not be said of a peer that is started again.
 	Founding bool
+
+	// StateFile is where algorithms that keep something on disk keep it; others do not use
+	// it. Each peer has its own. A founding peer makes it; later the file must be there.
+	StateFile string
+	// Lost says that the peer has run before and that its StateFile, if it is missing, is gone
+	// for good: the peer recovers as one that has lost its memory, and then makes a new one.
+	Lost bool
+
+	sync func(*os.File) error // of the state file, in tests; nil: its method
 
 	TLS    *tls.Config // of all connections; nil has none, see mesh.Config
 	Secret []byte      // that all peers share; empty is none, see mesh.Config
@@ -59,7 +71,20 @@ func (c Config[O]) withDefaults() Config[O] {
 	if c.Clock == nil {
 		c.Clock = clock.System()
 	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
 	return c
+}
+
+// journal says whose the state file is. Votes were given under these options and to
+// these peers: nobody else can make use of them.
+func (c Config[O]) journal(spec string) journal.Config {
+	owner := fmt.Sprintf("%q, rank %d, in cluster %q of %s with", c.ID, c.Rank, c.Cluster, spec)
+	for _, p := range slices.SortedFunc(slices.Values(c.Peers), func(a, b mesh.Peer) int { return a.Rank - b.Rank }) {
+		owner += fmt.Sprintf(" %d %q", p.Rank, p.ID)
+	}
+	return journal.Config{Path: c.StateFile, Owner: owner, Sync: c.sync}
 }
 
 // ranks is the set of all other peers.

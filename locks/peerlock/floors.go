@@ -75,8 +75,15 @@ func (s *shard[S, M, P]) used() (round uint64) {
 	return round
 }
 
-// recover tells all resources that the control state has recovered.
+// recover tells all resources that the control state has recovered. From then on they
+// may have something to store.
 func (l *Locker[S, M, P]) recover(round uint64) {
+	if l.state.Path != "" && l.journal.Load() == nil {
+		if err := l.createState(round); err != nil {
+			l.cannotStore(err)
+			return
+		}
+	}
 	ev := peercore.Event[M]{Kind: peercore.Recover, Round: round}
 	for i := range l.shards[:shardCount] {
 		s := &l.shards[i]

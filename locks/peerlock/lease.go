@@ -193,6 +193,11 @@ func (s *shard[S, M, P]) expireLate(r *resource[S, M, P]) {
 // lose takes the resource from the first claim, whose lease is over.
 func (s *shard[S, M, P]) lose(r *resource[S, M, P]) {
 	c := r.first
+	if c != nil && r.untold != 0 { // nobody believes in it, so somebody still wants it
+		r.untold = 0
+		s.step(r, peercore.Event[M]{Kind: peercore.Request})
+		return
+	}
 	if c == nil || !r.held {
 		return
 	}

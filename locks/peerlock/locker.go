@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"log/slog"
 	"math/bits"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/locks/mesh"
+	"locklab/locks/peerlock/journal"
 	"locklab/locks/peerlock/peercore"
 )
 
@@ -20,9 +22,14 @@ import (
 type Locker[S, M any, P peercore.Machine[S, M]] struct {
 	protocol Protocol[S, M]
 	clock    clock.Clock
+	log      *slog.Logger
 	mesh     *mesh.Mesh
 	shards   [shardCount + 1]shard[S, M, P] // the last is for the control state, if there is one
 	hash     maphash.Seed
+
+	state   journal.Config                  // with an empty Path if nothing is stored
+	journal atomic.Pointer[journal.Journal] // nil then, and until there is a file
+	base    atomic.Uint64                   // states of names that are not in the file start above it
 
 	started chan struct{} // closed once New is done
 	marked  atomic.Uint32 // shards that have something to send, one bit each
@@ -44,7 +51,7 @@ func New[S, M any, P peercore.Machine[S, M], O any](cfg Config[O], protocol Prot
 			cfg.Resources, shardCount, locks.ErrInvalid))
 	}
 	l := &Locker[S, M, P]{
-		protocol: protocol, clock: cfg.Clock, hash: maphash.MakeSeed(),
+		protocol: protocol, clock: cfg.Clock, log: cfg.Log, hash: maphash.MakeSeed(),
 		started: make(chan struct{}), lost: make(chan struct{}), ready: make(chan struct{}),
 	}
 	defer close(l.started)
@@ -56,26 +63,42 @@ func New[S, M any, P peercore.Machine[S, M], O any](cfg Config[O], protocol Prot
 	for i := range l.shards {
 		s := &l.shards[i]
 		s.locker, s.bit = l, 1<<i
-		if protocol.Control == nil {
-			s.idle = protocol.New(cfg.Rank, ranks, false)
-		} else {
-			_, s.idle = protocol.Control(cfg.Rank, ranks, !cfg.Founding)
+		s.idle, s.blank = protocol.New(cfg.Rank, ranks, false), protocol.New(cfg.Rank, ranks, false)
+		if protocol.Control != nil {
+			_, s.idle = protocol.Control(cfg.Rank, ranks, false)
 		}
 		s.resources = map[string]*resource[S, M, P]{}
 		s.limit = cfg.Resources / shardCount
 		s.rand = cfg.Seed.Child(fmt.Sprintf("shard %d", i)).Rand()
 	}
+	amnesic, err := l.openState(cfg.journal(protocol.Spec), cfg.Founding, cfg.Lost)
+	if err != nil {
+		l.closeShards() // votes may be running
+		return nil, cfg.closeListener(err)
+	}
 	if protocol.Control != nil {
-		l.addControl(cfg.Rank, ranks, !cfg.Founding)
+		l.addControl(cfg.Rank, ranks, amnesic)
 	}
 	l.checkReady()
 	if l.mesh, err = mesh.New(cfg.mesh(protocol.Spec, (*network[S, M, P])(l))); err != nil {
-		for i := range l.shards {
-			l.shards[i].close() // a recovery may have begun
-		}
+		l.closeShards() // a recovery may have begun
 		return nil, err
 	}
 	return l, nil
+}
+
+// closeShards closes the file, and ends all claims. What was not stored is never said.
+func (l *Locker[S, M, P]) closeShards() {
+	if j := l.journal.Load(); j != nil {
+		j.Close() // first: it may ask the shards what counts
+	}
+	for i := range l.shards {
+		l.shards[i].close()
+	}
+}
+
+func (l *Locker[S, M, P]) shardOf(name string) *shard[S, M, P] {
+	return &l.shards[maphash.String(l.hash, name)%shardCount]
 }
 
 // addControl makes the control state. If there is something to recover from, that
@@ -85,7 +108,13 @@ func (l *Locker[S, M, P]) addControl(self int, peers peercore.Set, amnesic bool)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := &resource[S, M, P]{}
-	r.state, _ = l.protocol.Control(self, peers, amnesic)
+	var idle S
+	r.state, idle = l.protocol.Control(self, peers, amnesic)
+	if amnesic {
+		for i := range l.shards {
+			P(&l.shards[i].idle).Reset(&idle, 0)
+		}
+	}
 	s.control, s.resources[""] = true, r
 	if amnesic {
 		s.start(r, peercore.Recovery)
@@ -142,7 +171,7 @@ func (l *Locker[S, M, P]) Acquire(ctx context.Context, resource string) (locks.L
 	if err := l.awaitRoom(ctx); err != nil {
 		return nil, fmt.Errorf("acquire %q: %w: %w", resource, locks.ErrNotAcquired, err)
 	}
-	s := &l.shards[maphash.String(l.hash, resource)%shardCount]
+	s := l.shardOf(resource)
 	c := &claim[S, M, P]{shard: s}
 	if err := s.claim(resource, c); err != nil {
 		return nil, fmt.Errorf("acquire %q: %w", resource, err)
@@ -281,7 +310,7 @@ func (l *Locker[S, M, P]) collectAll() {
 
 // Claims is how many callers of this Locker hold the resource or wait for it.
 func (l *Locker[S, M, P]) Claims(resource string) int {
-	s := &l.shards[maphash.String(l.hash, resource)%shardCount]
+	s := l.shardOf(resource)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := 0
@@ -310,9 +339,7 @@ func (l *Locker[S, M, P]) Close() error {
 	var err error
 	l.closeOnce.Do(func() {
 		close(l.lost)
-		for i := range l.shards {
-			l.shards[i].close()
-		}
+		l.closeShards()
 		if e := l.mesh.Close(); e != nil {
 			err = errors.Join(err, e)
 		}

@@ -45,10 +45,12 @@ type shard[S, M any, P peercore.Machine[S, M]] struct {
 	lateAt int
 
 	// What is to be sent waits here until somebody flushes, so that a message does
-	// not cost a lock of its own at every link.
-	out  [mesh.MaxRank + 1]outbox
-	full peercore.Set // ranks whose outbox is not empty
-	bit  uint32       // in Locker.marked, set while full is not empty
+	// not cost a lock of its own at every link; and for the disk, see disk.go.
+	generation[S, M, P]
+	bit      uint32               // in Locker.marked, set while full is not empty
+	fresh    bool                 // some of it waits for what no batch has taken yet
+	inflight *generation[S, M, P] // what waits for the batch that is being written; nil: none is
+	numbers  uint64               // of holds that nobody was told of
 
 	// To be used again:
 	free    []*resource[S, M, P]
@@ -56,6 +58,8 @@ type shard[S, M any, P peercore.Machine[S, M]] struct {
 	effects []peercore.Effect[M]
 	wire    []byte
 	frame   []byte
+	spare   *generation[S, M, P] // empty
+	blank   S
 }
 
 // outbox is what a shard has to say to one peer.
@@ -72,6 +76,7 @@ type resource[S, M any, P peercore.Machine[S, M]] struct {
 	first, last *claim[S, M, P]
 	late        bool            // it is in shard.late
 	held        bool            // by the first
+	untold      uint64          // it could be held, but the first was not told yet; 0 otherwise
 	token       uint64          // of the algorithm, while held
 	times       *times[S, M, P] // nil if it never had a timer
 	cohort      cohort          // who was served by the acquisition that holds now
@@ -137,6 +142,7 @@ func (s *shard[S, M, P]) forget(r *resource[S, M, P]) {
 	s.remember(r)
 	r.stopPause()
 	s.stopAll(r)
+	r.untold = 0
 	if len(s.free) < keep {
 		r.name = ""
 		s.free = append(s.free, r)
@@ -164,7 +170,7 @@ func (s *shard[S, M, P]) pop(c *claim[S, M, P]) {
 	if !first || (r.first != nil && s.passOn(r)) {
 		return
 	}
-	r.held = false
+	r.held, r.untold = false, 0
 	s.step(r, peercore.Event[M]{Kind: peercore.Leave})
 	if r.first != nil {
 		s.step(r, peercore.Event[M]{Kind: peercore.Request})
@@ -200,7 +206,9 @@ func (s *shard[S, M, P]) step(r *resource[S, M, P], ev peercore.Event[M]) {
 		switch e.Kind {
 		case peercore.Hold:
 			r.token = e.Token
-			s.hold(r)
+			s.tellHold(r)
+		case peercore.Store:
+			s.store(r)
 		case peercore.Start:
 			s.start(r, e.Timer)
 		case peercore.Stop:
@@ -249,12 +257,18 @@ func (s *shard[S, M, P]) send(r *resource[S, M, P], e *peercore.Effect[M]) {
 func (s *shard[S, M, P]) collect() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for rank := range s.full.All() {
-		box := &s.out[rank]
+	if !s.quiet() {
+		s.sendAll(&s.generation)
+	}
+}
+
+func (s *shard[S, M, P]) sendAll(g *generation[S, M, P]) {
+	for rank := range g.full.All() {
+		box := &g.out[rank]
 		s.links[rank].SendFrames(box.frames, box.n)
 		box.frames, box.n = box.frames[:0], 0
 	}
-	s.full = peercore.Set{}
+	g.full = peercore.Set{}
 }
 
 // receive takes one message that came over link.
@@ -285,8 +299,12 @@ func (s *shard[S, M, P]) connection(link *mesh.Link, kind peercore.EventKind) {
 	}
 	ev := peercore.Event[M]{Kind: kind, Peer: link.Rank(), Round: s.used()}
 	s.links[link.Rank()] = nil
-	s.out[link.Rank()] = outbox{} // what was meant for the lost connection must not go over another
-	s.full = s.full.Without(link.Rank())
+	for _, g := range [...]*generation[S, M, P]{&s.generation, s.inflight} {
+		if g != nil { // what was meant for the lost connection must not go over another
+			g.out[link.Rank()] = outbox{}
+			g.full = g.full.Without(link.Rank())
+		}
+	}
 	if kind == peercore.Connect {
 		s.links[link.Rank()] = link
 	}

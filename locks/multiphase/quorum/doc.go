@@ -52,10 +52,20 @@
 // lower token. But no two grants have the same: what the lock protects must refuse
 // tokens below one that it has seen.
 //
+// # Crashes, with a disk
+//
+// With [Options].Disk every vote, to others or to oneself, is stored before anything that
+// follows from it leaves the peer ([peercore.Store]), with the highest token that may have
+// been used by the vote and the highest that was seen. A peer that crashed goes on with
+// them: a vote for another runs for a whole Vote timer from the restart, its own hold is
+// over, and tokens grow whoever crashed, all at once too. Nothing has to be recovered, so
+// any majority of peers that come back is enough.
+//
 // # Loss of memory
 //
-// Votes are in memory. A peer that starts, and was not told that the whole cluster is new,
-// may have taken part before, so it recovers first: it neither votes nor asks until its
+// Without, and when a disk is lost, votes are gone with the process. A peer that starts so,
+// and was not told that the whole cluster is new, may have taken part before, so it recovers
+// first: it neither votes nor asks until its
 // Recovery timer is over, when nobody relies any more on a vote that it may have given.
 // Only then it asks the others which tokens were used (Ask, Floor): before, a grant by
 // such a vote may still come about. It waits for the answers of N - majority + 1 peers
@@ -67,7 +77,9 @@
 // So exclusion outlives any loss of memory. That tokens grow does while less than a
 // majority loses its memory within one recovery. Beyond that they grow as far as any
 // peer that is left had heard of the last ones; if none is left they start again, above
-// [Options].Floor.
+// [Options].Floor. Where more peers are gone for good than a recovery can do without, an
+// operator can say [Options].Unaided: the peer then waits only for what it gave itself to
+// be over. Exclusion stands, and tokens may go back.
 //
 // # Fairness
 //

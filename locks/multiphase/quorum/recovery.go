@@ -22,7 +22,9 @@ func (s *State) receiveFloor(from int, m Message, out []Effect) []Effect {
 // for peers to come back. All at once may be recovering, as when a cluster starts: then
 // nobody else is left who could know more.
 func (s *State) finish(out []Effect) []Effect {
-	if !s.waited || (s.steady.Len() < s.cfg.steadyNeeded() && !s.heard.Equal(s.cfg.Peers)) {
+	enough := s.steady.Len() >= s.cfg.steadyNeeded() || s.heard.Equal(s.cfg.Peers) ||
+		(s.cfg.Options.Unaided && s.connected.Within(s.heard))
+	if !s.waited || !enough {
 		return out
 	}
 	s.recovering, s.waited, s.heard, s.steady = false, false, peercore.Set{}, peercore.Set{}

@@ -199,6 +199,7 @@ func (s *State) disconnect(peer int, out []Effect) []Effect {
 	s.connected = s.connected.Without(peer)
 	s.granted = s.granted.Without(peer)
 	s.waiting.drop(peer)
+	out = s.finish(out) // it may have been waited for
 	out = s.look(out)
 	return s.settle(out)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"path/filepath"
 
 	"locklab/locks"
 	"locklab/locks/clock"
@@ -44,6 +45,7 @@ type Env struct {
 	Settings Settings
 	Name     string // of the master
 	PeerAddr string // where to listen for peers
+	Dir      string // of the master, for what must outlive it
 	Log      *slog.Logger
 }
 
@@ -81,6 +83,8 @@ func peerConfig[O any](env Env, options O) (peerlock.Config[O], error) {
 	return peerlock.Config[O]{
 		ID: env.Name, Rank: env.Settings.Rank, Cluster: env.Settings.Cluster, Peers: peers,
 		Listener: listener, Options: options, Clock: clock.System(), Seed: env.seed(), Log: env.Log,
+		// A new run and a lost folder look the same. Both recover, as is right for the worse.
+		StateFile: filepath.Join(env.Dir, "votes"), Lost: true,
 	}, err
 }
 

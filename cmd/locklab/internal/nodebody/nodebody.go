@@ -92,7 +92,7 @@ func runMaster(ctx context.Context, node *process.Node) (err error) {
 		return err
 	}
 	lock := all.Lock
-	locker, err := catalog.Build(catalog.Env{Settings: lock, Name: node.Name, PeerAddr: node.Addrs["peer"], Log: node.Log})
+	locker, err := catalog.Build(catalog.Env{Settings: lock, Name: node.Name, PeerAddr: node.Addrs["peer"], Dir: node.Dir, Log: node.Log})
 	if err != nil {
 		return fmt.Errorf("build lock %s: %w", lock.Spec, err)
 	}

@@ -1,0 +1,229 @@
+package multiphase_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"locklab/locks"
+	"locklab/locks/locktest"
+	"locklab/locks/multiphase"
+	"locklab/locks/peerlock/journal"
+	"locklab/locks/peerlock/peertest"
+)
+
+// onDisk is n peers of a new cluster that keep their votes in files.
+func onDisk(tb testing.TB, n int, ttl time.Duration) []multiphase.Config {
+	tb.Helper()
+	options := quorum(ttl)
+	options.Quorum.Rules.Disk = true
+	cfgs := peertest.Configs(tb, n, options)
+	dir := tb.TempDir()
+	for i := range cfgs {
+		cfgs[i].StateFile, cfgs[i].Founding = filepath.Join(dir, cfgs[i].ID), true
+	}
+	return cfgs
+}
+
+// again is the configuration of the peer for another process of it.
+func again(tb testing.TB, cfg multiphase.Config) multiphase.Config {
+	tb.Helper()
+	cfg.Founding = false
+	cfg.Listener = peertest.Listen(tb, cfg.Listener.Addr().String())
+	return cfg
+}
+
+func TestQuorumOnDiskConforms(t *testing.T) {
+	const ttl = 4 * time.Second
+	locktest.Run(t, locktest.Subject{
+		CloseFreesWithin: 3 * ttl,
+		New: func(tb testing.TB) []locks.Locker {
+			return peertest.Lockers(peertest.StartAll(tb, onDisk(tb, 3, ttl), multiphase.New))
+		},
+	})
+}
+
+func TestQuorumOnDiskManyNames(t *testing.T) {
+	peertest.ManyNames(t, peertest.StartAll(t, onDisk(t, 3, time.Minute), multiphase.New))
+}
+
+// TestPowerCut ends all three peers at once, of which one never comes back. The others go
+// on, and tokens grow.
+func TestPowerCut(t *testing.T) {
+	cfgs := onDisk(t, 3, 300*time.Millisecond)
+	all := peertest.StartAll(t, cfgs, multiphase.New)
+	var last locks.Token
+	for range 20 {
+		lease := acquire(t, all[2], "x")
+		last = token(t, lease)
+		release(t, lease)
+	}
+	acquire(t, all[2], "held by who never comes back")
+	for i := range all {
+		_ = all[i].Close()
+	}
+	var left []*multiphase.Locker
+	for _, cfg := range cfgs[:2] {
+		l, err := multiphase.New(again(t, cfg))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		left = append(left, l)
+	}
+	for _, l := range left {
+		lease := acquire(t, l, "x")
+		if token(t, lease) <= last {
+			t.Errorf("token %d after %d", token(t, lease), last)
+		}
+		last = token(t, lease)
+		release(t, lease)
+		release(t, acquire(t, l, "held by who never comes back"))
+	}
+}
+
+// TestVoteOutlivesProcess restarts the voters one after the other, so that each has the
+// other to vote with, while the third holds behind a cut: nobody else may hold.
+func TestVoteOutlivesProcess(t *testing.T) {
+	cfgs := onDisk(t, 3, time.Minute)
+	cut := cutOff(t, cfgs)
+	all := peertest.StartAll(t, cfgs, multiphase.New)
+	held := acquire(t, all[2], "x")
+	cut(true)
+	for i := range 2 {
+		_ = all[i].Close()
+		var err error
+		if all[i], err = multiphase.New(again(t, cfgs[i])); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = all[i].Close() })
+		peertest.AwaitLink(within(t), t, all[i], cfgs[1-i].ID, true)
+		release(t, acquire(t, all[i], "y")) // they can do without the third
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		if _, err := all[i].Acquire(ctx, "x"); !errors.Is(err, locks.ErrNotAcquired) {
+			t.Errorf("after a restart a second peer holds, %v", err)
+		}
+		cancel()
+	}
+	release(t, held)
+	cut(false)
+	release(t, acquire(t, all[0], "x"))
+}
+
+func TestStateFile(t *testing.T) {
+	cfg := onDisk(t, 1, 100*time.Millisecond)[0]
+	cfg.Founding = false
+	tryNew := func(change func(*multiphase.Config)) error {
+		cfg := again(t, cfg)
+		if change != nil {
+			change(&cfg)
+		}
+		l, err := multiphase.New(cfg)
+		if err == nil {
+			release(t, acquire(t, l, "x"))
+			return l.Close()
+		}
+		if _, err := cfg.Listener.Accept(); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("the listener was left open: %v", err)
+		}
+		return err
+	}
+	_ = cfg.Listener.Close()
+	names := func(err error, want error) {
+		t.Helper()
+		if !errors.Is(err, want) || !strings.Contains(err.Error(), cfg.StateFile) {
+			t.Errorf("want %v and the name of the file, got %v", want, err)
+		}
+	}
+	names(tryNew(nil), fs.ErrNotExist)
+	if err := tryNew(func(c *multiphase.Config) { c.StateFile = "" }); !errors.Is(err, locks.ErrInvalid) || !strings.Contains(err.Error(), "StateFile") {
+		t.Errorf("want ErrInvalid and the name of the field, got %v", err)
+	}
+	for _, start := range []func(*multiphase.Config){
+		func(c *multiphase.Config) { c.Lost = true }, // recovers
+		nil,
+		func(c *multiphase.Config) { c.Founding = true }, // says too much; the file is there all the same
+	} {
+		if err := tryNew(start); err != nil {
+			t.Error(err)
+		}
+	}
+	names(tryNew(func(c *multiphase.Config) { c.Cluster = "another" }), journal.ErrCorrupt)
+	file, err := os.ReadFile(cfg.StateFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file[len(file)/2] ^= 1
+	if err := os.WriteFile(cfg.StateFile, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	names(tryNew(func(c *multiphase.Config) { c.Lost = true }), journal.ErrCorrupt)
+}
+
+// TestWayOut has two peers that have lost their memory and never see the third again.
+// They can't recover, unless they are told to do without.
+func TestWayOut(t *testing.T) {
+	const floor = 1 << 40
+	for _, unaided := range []bool{false, true} {
+		options := quorum(200 * time.Millisecond)
+		options.Quorum.Rules.Unaided, options.Quorum.Rules.Floor = unaided, floor
+		cfgs := peertest.Configs(t, 3, options)
+		_ = cfgs[2].Listener.Close()
+		var all []*multiphase.Locker
+		var logged logText
+		for _, cfg := range cfgs[:2] {
+			cfg.Log = slog.New(slog.NewTextHandler(&logged, nil))
+			l, err := multiphase.New(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = l.Close() })
+			all = append(all, l)
+		}
+		peertest.AwaitLink(within(t), t, all[0], "p1", true)
+		if told := strings.Contains(logged.String(), "tokens may go back"); told != unaided {
+			t.Errorf("the log says %q", logged.String())
+		}
+		if !unaided {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*options.Quorum.TTL)
+			if err := all[0].Ready(ctx); !errors.Is(err, locks.ErrUnavailable) {
+				t.Errorf("want ErrUnavailable, got %v", err)
+			}
+			cancel()
+			continue
+		}
+		for _, l := range all {
+			lease := acquire(t, l, "x")
+			if got := token(t, lease); got <= floor {
+				t.Errorf("token %d is not above the floor", got)
+			}
+			release(t, lease)
+		}
+	}
+}
+
+// logText is a log that is read while it is written.
+type logText struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *logText) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(b)
+}
+
+func (l *logText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}

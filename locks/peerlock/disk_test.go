@@ -1,0 +1,141 @@
+package peerlock_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"locklab/locks"
+	"locklab/locks/multiphase"
+	"locklab/locks/peerlock"
+	"locklab/locks/peerlock/peertest"
+)
+
+// slowDisk is one whose syncs can be held up, or fail.
+type slowDisk struct {
+	held atomic.Pointer[chan struct{}] // nil: not held up
+	err  atomic.Pointer[error]
+}
+
+func (d *slowDisk) sync(f *os.File) error {
+	if wait := d.held.Load(); wait != nil {
+		<-*wait
+	}
+	if err := d.err.Load(); err != nil {
+		return *err
+	}
+	return f.Sync()
+}
+
+// hold holds up all syncs until what it returns is called.
+func (d *slowDisk) hold() (leave func()) {
+	wait := make(chan struct{})
+	d.held.Store(&wait)
+	return func() {
+		d.held.Store(nil)
+		close(wait)
+	}
+}
+
+// onSlowDisks is n peers on disk.
+func onSlowDisks(t *testing.T, n int) (all []*multiphase.Locker, disks []*slowDisk) {
+	t.Helper()
+	options := multiphase.DefaultQuorum()
+	options.Quorum.TTL, options.Quorum.Rules.Disk = time.Minute, true
+	cfgs := peertest.Configs(t, n, options)
+	dir := t.TempDir()
+	for i := range cfgs {
+		disks = append(disks, &slowDisk{})
+		cfgs[i].StateFile, cfgs[i].Founding = filepath.Join(dir, cfgs[i].ID), true
+		peerlock.SetSync(&cfgs[i], disks[i].sync)
+	}
+	return peertest.StartAll(t, cfgs, multiphase.New), disks
+}
+
+// TestVoteWaitsForTheDisk holds up the disk of one peer: of who asks, then of who must
+// vote. Nobody may be told that it holds before the vote is on disk.
+func TestVoteWaitsForTheDisk(t *testing.T) {
+	for _, c := range []struct {
+		what            string
+		peers, at, slow int
+	}{{"its own, and nobody else's", 1, 0, 0}, {"its own", 2, 0, 0}, {"that of the other", 2, 0, 1}, {"that of the other, of lower rank", 2, 1, 0}} {
+		t.Run(c.what, func(t *testing.T) {
+			all, disks := onSlowDisks(t, c.peers)
+			ctx, cancel := context.WithTimeout(t.Context(), peertest.Patience)
+			defer cancel()
+			leave := disks[c.slow].hold()
+			type result struct {
+				lease locks.Lease
+				err   error
+			}
+			got := make(chan result, 1)
+			go func() {
+				lease, err := all[c.at].Acquire(ctx, "x")
+				got <- result{lease, err}
+			}()
+			hasty, stop := context.WithTimeout(ctx, 50*time.Millisecond)
+			defer stop()
+			select {
+			case r := <-got:
+				t.Errorf("told to hold while a vote is not on disk: %v", r.err)
+			case <-hasty.Done():
+			}
+			leave()
+			r := <-got
+			if r.err != nil {
+				t.Fatal(r.err)
+			}
+			if err := r.lease.Release(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestGivesUpBeforeTheDiskIsDone leaves while the hold waits for the disk, and asks again.
+func TestGivesUpBeforeTheDiskIsDone(t *testing.T) {
+	all, disks := onSlowDisks(t, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), peertest.Patience)
+	defer cancel()
+	for range 3 {
+		leave := disks[0].hold()
+		hasty, stop := context.WithTimeout(ctx, 10*time.Millisecond)
+		if _, err := all[0].Acquire(hasty, "x"); !errors.Is(err, locks.ErrNotAcquired) {
+			t.Errorf("want ErrNotAcquired, got %v", err)
+		}
+		stop()
+		leave()
+		lease, err := all[0].Acquire(ctx, "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lease.Release(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestDiskThatFailsEndsThePeer checks that nobody is told anything that is not on disk.
+func TestDiskThatFailsEndsThePeer(t *testing.T) {
+	all, disks := onSlowDisks(t, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), peertest.Patience)
+	defer cancel()
+	held, err := all[0].Acquire(ctx, "held")
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("broken")
+	disks[0].err.Store(&broken)
+	if _, err := all[0].Acquire(ctx, "x"); !errors.Is(err, locks.ErrClosed) {
+		t.Errorf("want ErrClosed, got %v", err)
+	}
+	select {
+	case <-held.Lost():
+	case <-ctx.Done():
+		t.Error("what was held is never lost")
+	}
+}
