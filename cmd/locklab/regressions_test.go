@@ -100,6 +100,16 @@ var regressions = map[string][]regression{
 			"two of three masters started, and Acquire at one of them",
 			"locks/multiphase.TestAcquireBeforeTheMeshHasFormed",
 		},
+		{
+			"after a power cut of all masters, of which one of three stayed away, multiphase:quorum never recovered",
+			"kill -KILL for three masters, two of which are started again",
+			"locks/multiphase.TestPowerCut",
+		},
+		{
+			"nobody could help peers that can't recover because too many others are gone for good",
+			"two of three peers with Options.Quorum.Rules.Unaided off",
+			"locks/multiphase.TestWayOut",
+		},
 	},
 
 	"redlock": {

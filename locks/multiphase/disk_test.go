@@ -43,10 +43,14 @@ func again(tb testing.TB, cfg multiphase.Config) multiphase.Config {
 
 func TestQuorumOnDiskConforms(t *testing.T) {
 	const ttl = 4 * time.Second
+	leases := &locktest.Leases{Time: ttl, Margin: 2 * ttl, Clock: locktest.NewClock()}
 	locktest.Run(t, locktest.Subject{
 		CloseFreesWithin: 3 * ttl,
+		Leases:           leases,
 		New: func(tb testing.TB) []locks.Locker {
-			return peertest.Lockers(peertest.StartAll(tb, onDisk(tb, 3, ttl), multiphase.New))
+			cfgs := onDisk(tb, 3, ttl)
+			cfgs[0].Clock = leases.Clock
+			return peertest.Lockers(peertest.StartAll(tb, cfgs, multiphase.New))
 		},
 	})
 }

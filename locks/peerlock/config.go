@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"locklab/locks"
@@ -80,11 +81,12 @@ func (c Config[O]) withDefaults() Config[O] {
 // journal says whose the state file is. Votes were given under these options and to
 // these peers: nobody else can make use of them.
 func (c Config[O]) journal(spec string) journal.Config {
-	owner := fmt.Sprintf("%q, rank %d, in cluster %q of %s with", c.ID, c.Rank, c.Cluster, spec)
+	var owner strings.Builder
+	fmt.Fprintf(&owner, "%q, rank %d, in cluster %q of %s with", c.ID, c.Rank, c.Cluster, spec)
 	for _, p := range slices.SortedFunc(slices.Values(c.Peers), func(a, b mesh.Peer) int { return a.Rank - b.Rank }) {
-		owner += fmt.Sprintf(" %d %q", p.Rank, p.ID)
+		fmt.Fprintf(&owner, " %d %q", p.Rank, p.ID)
 	}
-	return journal.Config{Path: c.StateFile, Owner: owner, Sync: c.sync}
+	return journal.Config{Path: c.StateFile, Owner: owner.String(), Sync: c.sync}
 }
 
 // ranks is the set of all other peers.

@@ -9,14 +9,14 @@ import (
 	"locklab/locks/peerlock/peertest"
 )
 
-// forgetful keeps votes on disk and does something wrong with them. The state is reached
+// restarting keeps votes on disk and restarts as W says. The state is reached
 // through its own methods.
-type forgetful[W wrong] struct{ State }
+type restarting[W wrong] struct{ State }
 
 type wrong interface{ restart(s *State) }
 
 // Restart is wrong.
-func (f *forgetful[W]) Restart() {
+func (f *restarting[W]) Restart() {
 	var w W
 	w.restart(&f.State)
 }
@@ -59,10 +59,10 @@ func TestExploreDisk(t *testing.T) {
 func exploreDisk[W wrong](t *testing.T, want string, sc explore.Scope) {
 	t.Helper()
 	alg := Options{Disk: true}.Algorithm()
-	peertest.Explore[forgetful[W], Message](t, want, peercore.Algorithm[forgetful[W], Message]{
+	peertest.Explore[restarting[W], Message](t, want, peercore.Algorithm[restarting[W], Message]{
 		Spec: "quorum on disk", Append: alg.Append, Decode: alg.Decode,
-		New: func(self int, peers peercore.Set, amnesic bool) forgetful[W] {
-			return forgetful[W]{alg.New(self, peers, amnesic)}
+		New: func(self int, peers peercore.Set, amnesic bool) restarting[W] {
+			return restarting[W]{alg.New(self, peers, amnesic)}
 		},
 	}, sc)
 }
