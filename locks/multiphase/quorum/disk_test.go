@@ -15,7 +15,10 @@ type restarting[W wrong] struct{ State }
 
 type wrong interface{ restart(s *State) }
 
-// Restart is wrong.
+// Reset is the state's.
+func (f *restarting[W]) Reset(like *restarting[W], round uint64) { f.State.Reset(&like.State, round) }
+
+// Restart is W's.
 func (f *restarting[W]) Restart() {
 	var w W
 	w.restart(&f.State)
