@@ -143,7 +143,7 @@ func (t tale) stuck() string {
 }
 
 func (t tale) conclusion() string {
-	why := "interrupted"
+	var why string
 	switch t.Ended {
 	case explore.Complete:
 		return "safe within these bounds, and nothing is said beyond them: " + t.Scope.String()
@@ -153,6 +153,8 @@ func (t tale) conclusion() string {
 		why = "--states-max ended the search"
 	case explore.MemoryBound:
 		why = "--memory-max ended the search"
+	case explore.Interrupted:
+		why = "interrupted"
 	}
 	return fmt.Sprintf("undecided: %s; nothing was violated as far as was seen, up to %d moves away: %v", why, t.Depth, t.Scope)
 }
