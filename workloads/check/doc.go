@@ -98,6 +98,7 @@
 // processes got too little in the measured part decides nothing:
 //
 //	slowdown    CPU time and waiting for a CPU, over CPU time: above [MaxSlowdown]
+//	own share   what the lab's processes use of all CPUs: above [MaxOwnShare]
 //	late        a thread that slept was woken later than half of Options.Stall
 //
 // That CPUs are busy decides nothing: what gives way to the lab does no harm.

@@ -17,6 +17,12 @@ import (
 // counts twice, and a figure says how full the machine was, not how good the lock is.
 const MaxSlowdown = 10
 
+// MaxOwnShare is the share of all CPUs that the lab's processes may use themselves. With
+// more there is no CPU that could be free when a message comes, and what is measured is
+// how much work the machine can do. It is the load at which one CPU slows work down
+// MaxSlowdown times.
+const MaxOwnShare = 0.9
+
 // maxLate is how late a thread may be woken at most: half of what counts as a stall. A
 // process that stands still for longer can be the greater part of a stall, or of a
 // timeout that a lock has to meet.
@@ -178,9 +184,12 @@ func busiest(samples []machineEvent) float64 {
 // enough.
 func (h HostLoad) saturation(opts Options) string {
 	slowdown, known := h.Slowdown()
+	own, _ := h.share(h.Sum.RunNS, h.Sum.CPUs)
 	late := time.Duration(h.Sum.LateNS)
 	why := ""
 	switch {
+	case own > MaxOwnShare:
+		why = fmt.Sprintf("the lab's own processes alone used %.0f %% of them (want at most %.0f %%)", 100*own, 100*MaxOwnShare)
 	case known && slowdown > MaxSlowdown:
 		why = fmt.Sprintf("with the waiting for a CPU, the work of the lab's processes took %.1f times as long as on an idle machine (want at most %d)",
 			slowdown, MaxSlowdown)

@@ -23,6 +23,14 @@ func load(host string, from, to int64, busy, waits float64, late int64) []histor
 	return list
 }
 
+// own makes the lab's processes use so much of both CPUs.
+func own(samples []history.Event, share float64) []history.Event {
+	for _, e := range samples {
+		*e.Machine.RunNS = int64(share * float64(2*(e.AtNS-e.FromNS)))
+	}
+	return samples
+}
+
 // TestBusyMachineJudgesNothing: whatever was seen on a machine that left the lab's
 // processes too little, it decides nothing, and the reason comes first.
 func TestBusyMachineJudgesNothing(t *testing.T) {
@@ -50,6 +58,10 @@ func TestBusyMachineJudgesNothing(t *testing.T) {
 		"calm and stalled":     {stalled, load("", 0, 10_500, 0.5, 0.3, ms), safe, check.Violated, "no grant"},
 		"slow control":         {work, load("", 0, 10_500, 1, 2*waits, ms), check.Expectation{Safety: check.Unsafe}, check.Inconclusive, "was saturated"},
 		"late":                 {work, load("", 0, 10_500, 0.5, 0.3, 501*ms), safe, check.Inconclusive, "woken 501ms too late (want at most 500ms"},
+		"full of the lab": {
+			work, own(load("", 0, 10_500, 1, 0.3, ms), 0.91), safe, check.Inconclusive, "was saturated: its CPUs were busy for 100 % of the time, and the lab's own processes alone used 91 % of them",
+		},
+		"nearly full of it": {work, own(load("", 0, 10_500, 1, 0.3, ms), 0.89), safe, check.Expected, ""},
 		"one of two hosts": {
 			work, append(load("hm1", 0, 10_500, 0.5, 0.3, ms), load("hw1", 0, 10_500, 1, 2*waits, ms)...), safe, check.Inconclusive, "The machine of host hw1",
 		},
