@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"locklab/cmd/locklab/internal/lab"
+	"locklab/cmd/locklab/internal/scratch"
 	"locklab/nodes/agent"
 )
 
@@ -63,7 +63,7 @@ request must bear.`,
 	return cmd
 }
 
-func (f *agentFlags) run(ctx context.Context, stderr io.Writer) (err error) {
+func (f *agentFlags) run(ctx context.Context, stderr io.Writer) (returned error) {
 	if f.host == "" {
 		return errors.New("agent: --host is missing: want the host's name in the topology")
 	}
@@ -84,10 +84,12 @@ func (f *agentFlags) run(ctx context.Context, stderr io.Writer) (err error) {
 	}
 	dir := f.dataDir
 	if dir == "" {
-		if dir, err = os.MkdirTemp("", "locklab-agent-*"); err != nil {
+		own, err := scratch.New()
+		if err != nil {
 			return fmt.Errorf("agent: %w", err)
 		}
-		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		defer func() { returned = errors.Join(returned, own.Remove()) }()
+		dir = own.Path
 	}
 	if dir, err = filepath.Abs(dir); err != nil {
 		return fmt.Errorf("agent: --data: %w", err)

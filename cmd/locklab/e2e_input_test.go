@@ -229,3 +229,16 @@ func freeAddr(t *testing.T) string {
 	defer func() { _ = listener.Close() }()
 	return listener.Addr().String()
 }
+
+// TestE2EFewFiles: too few file descriptors are an error that says how many there must
+// be, and not a run that hangs.
+func TestE2EFewFiles(t *testing.T) {
+	for _, limit := range []string{"48", "64", "80", "512"} {
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", "ulimit -n "+limit+"; exec "+binary+" run --quick")
+		cmd.Dir = t.TempDir()
+		out, _ := cmd.CombinedOutput()
+		if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(string(out), "may open "+limit+" files here, and the lab needs up to ") {
+			t.Errorf("with %s: exit code %d\n%s", limit, code, out)
+		}
+	}
+}

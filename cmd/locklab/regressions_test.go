@@ -329,6 +329,16 @@ var regressions = map[string][]regression{
 			"cmd/locklab.TestE2EPipesAreRefused",
 		},
 		{
+			"a run that got SIGKILL left up to 65 MB in the temporary directory, for ever",
+			"kill -9 the pid of locklab run; ls /tmp",
+			"cmd/locklab/internal/scratch.TestWhatNobodyOwnsIsRemoved",
+		},
+		{
+			"with few file descriptors a run hung and said nothing",
+			"ulimit -n 64; locklab run",
+			"cmd/locklab.TestE2EFewFiles",
+		},
+		{
 			"the agents of a local run obeyed whoever was on the machine, and its masters did",
 			"curl -X POST 127.0.0.1:PORT/v1/reset, during locklab run",
 			"cmd/locklab.TestE2EStrangersControlNothing",

@@ -250,6 +250,7 @@ func (f *runFlags) config(ctx context.Context) (lab.Config, []failon.Threshold, 
 		},
 		func() error { return c.Load(f.topology, f.scenarios) }, //nolint:contextcheck // it waits for nobody
 		func() error { return f.placeAgents(&c) },
+		func() error { return c.CheckFiles() },
 		func() (err error) { c.Token, err = awaitToken(ctx, f.tokenFile, f.wait); return err },
 	}
 	for _, step := range steps {

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"os"
 	"path/filepath"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"locklab/chaos/link"
+	"locklab/cmd/locklab/internal/scratch"
 	"locklab/locks/clock"
 	"locklab/nodes/agent"
 	"locklab/nodes/bearer"
@@ -36,8 +36,8 @@ type machine struct {
 // fleet is all machines of a comparison. It outlives single runs.
 type fleet struct {
 	machines map[string]*machine
-	order    []string // host names as in the topology
-	dataDir  string   // of local hosts
+	order    []string     // host names as in the topology
+	data     *scratch.Dir // of local hosts
 	clocks   clockFacts
 	log      *slog.Logger
 	notice   func(line string) // tells the user
@@ -54,15 +54,15 @@ func startFleet(ctx context.Context, topo *topology.Topology, token string, wait
 	}()
 	// Agents of this process have a token too: others use the machine's loopback.
 	own := bearer.New()
-	if f.dataDir, err = os.MkdirTemp("", "locklab-*"); err != nil {
-		return nil, fmt.Errorf("create data directory: %w", err)
+	if f.data, err = scratch.New(); err != nil {
+		return nil, err
 	}
 	for _, host := range topo.Hosts {
 		m := &machine{Host: host}
 		url := host.Agent
 		if url == "" {
 			m.local, err = StartHost(HostConfig{
-				Name: host.Name, Zone: host.Zone, DataDir: filepath.Join(f.dataDir, host.Name), Token: own, Seed: seed, Log: log,
+				Name: host.Name, Zone: host.Zone, DataDir: filepath.Join(f.data.Path, host.Name), Token: own, Seed: seed, Log: log,
 			})
 			if err != nil {
 				return nil, fmt.Errorf("start agent of %s: %w", host.Name, err)
@@ -186,8 +186,8 @@ func (f *fleet) close() error {
 		m.agent.Close()
 		m.links.HTTP.CloseIdleConnections()
 	}
-	if f.dataDir != "" {
-		err = errors.Join(err, os.RemoveAll(f.dataDir))
+	if f.data != nil {
+		err = errors.Join(err, f.data.Remove())
 	}
 	return err
 }
