@@ -156,6 +156,11 @@ var regressions = map[string][]regression{
 			shows: "read the clock, let a renewal be applied much later, look at the sessions with the time that was read",
 			test:  "nodes/raftnode.TestASessionRenewedWhileItsWatcherWaitedKeepsAFullLease",
 		},
+		{
+			wrong: "a new raft service never elected a leader: a server stood for election before the others had asked whether the service is new",
+			shows: "locklab run --workload mutex --locks raft --scenarios holder-kill on a busy machine, 1 of 40: no grant at all",
+			test:  "nodes/raftnode.TestANewServiceElectsThoughItsServersAreSlowToMeet",
+		},
 	},
 
 	"verdicts: what is not judged, and runs that can't decide": {

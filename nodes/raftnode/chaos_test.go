@@ -136,3 +136,31 @@ func disturb(t *testing.T, c *cluster, s seed.Seed, granted *atomic.Uint64) {
 	}
 	pause.Stop()
 }
+
+// TestANewServiceElectsThoughItsServersAreSlowToMeet: the first server has decided that
+// the service is new before the second one could ask anybody, and the third comes late.
+func TestANewServiceElectsThoughItsServersAreSlowToMeet(t *testing.T) {
+	c := newStoppedCluster(t, 3, raftnode.Settings{HeartbeatMS: 50})
+	for _, link := range []string{"raft-2>raft-1", "raft-2>raft-3", "raft-3>raft-1", "raft-3>raft-2"} {
+		c.links[link].set(true)
+	}
+	c.start("raft-2")
+	c.start("raft-1")
+	waitFor(t, "raft-1 to be done", func() bool { return c.status("raft-1") != nil })
+	standsFor(t, c, "raft-1", 20*50*time.Millisecond)
+	c.start("raft-3")
+	for _, link := range c.links {
+		link.set(false)
+	}
+	c.leader()
+}
+
+// standsFor lets a server have so much time to stand for election, unless its term shows
+// that it did.
+func standsFor(t *testing.T, c *cluster, name string, atMost time.Duration) {
+	t.Helper()
+	until := clock.System().Now().Add(atMost)
+	waitFor(t, "time to stand for election", func() bool {
+		return c.status(name).GetTerm() > 1 || clock.System().Now().After(until)
+	})
+}

@@ -42,6 +42,15 @@ type cluster struct {
 
 func newCluster(tb testing.TB, n int, settings raftnode.Settings) *cluster {
 	tb.Helper()
+	c := newStoppedCluster(tb, n, settings)
+	for _, name := range c.names {
+		c.start(name)
+	}
+	return c
+}
+
+func newStoppedCluster(tb testing.TB, n int, settings raftnode.Settings) *cluster {
+	tb.Helper()
 	c := &cluster{
 		tb: tb, dir: tb.TempDir(), settings: settings, servers: map[string]*raftnode.Server{},
 		links: map[string]*link{}, doors: map[string]*link{}, client: map[string]string{},
@@ -58,9 +67,6 @@ func newCluster(tb testing.TB, n int, settings raftnode.Settings) *cluster {
 				c.links[from+">"+to] = newLink(tb)
 			}
 		}
-	}
-	for _, name := range c.names {
-		c.start(name)
 	}
 	tb.Cleanup(func() {
 		for _, name := range c.names {

@@ -28,6 +28,11 @@ import (
 // This holds as long as no majority loses its data at once. It asks by the raft
 // library's pre-vote, which changes nothing at who is asked; it refuses to vote by
 // failing to store the vote.
+//
+// Until then it does not stand for election either (patience), and candidates get no
+// pre-vote from it (deafToCandidates). Both would only raise terms, and a server of a new
+// service that hears of a raised term before it has decided must take the service for an
+// old one: if that happened to a majority, all would wait for a leader that nobody elects.
 type recovery struct {
 	raft.StableStore
 
@@ -165,7 +170,68 @@ func (s *Server) catchUp(ctx context.Context, clk clock.Clock, peers []Peer) {
 func (s *Server) endRecovery() {
 	if err := s.recovery.end(); err != nil {
 		s.log.Warn("cannot end the recovery", "error", err)
+		return
 	}
+	conf := s.raft.ReloadableConfig()
+	conf.HeartbeatTimeout, conf.ElectionTimeout = s.heartbeat, s.heartbeat
+	if err := s.raft.ReloadConfig(conf); err != nil {
+		s.log.Warn("cannot stand for election", "error", err)
+	}
+}
+
+// patience is how long a recovering server waits for a leader before it stands for
+// election itself: longer than anybody waits for it to recover.
+const patience = 1000 * time.Hour
+
+// transport is what the raft library uses of one.
+type transport interface {
+	raft.Transport
+	raft.WithPreVote
+	raft.WithClose
+}
+
+// deafToCandidates refuses them while the server recovers, before the library hears of
+// their terms.
+type deafToCandidates struct {
+	transport
+	recovery *recovery
+	rpcs     chan raft.RPC
+}
+
+// Consumer implements raft.Transport.
+func (d *deafToCandidates) Consumer() <-chan raft.RPC { return d.rpcs }
+
+// filter runs until stop is closed.
+func (d *deafToCandidates) filter(stop <-chan struct{}) {
+	for {
+		select {
+		case rpc := <-d.transport.Consumer():
+			if d.refuses(rpc) {
+				rpc.Respond(nil, errRecovering)
+				continue
+			}
+			select {
+			case d.rpcs <- rpc:
+			case <-stop:
+				return
+			}
+		case <-stop:
+			return
+		}
+	}
+}
+
+func (d *deafToCandidates) refuses(rpc raft.RPC) bool {
+	if !d.recovery.isActive() {
+		return false
+	}
+	switch request := rpc.Command.(type) {
+	case *raft.RequestVoteRequest:
+		return true
+	case *raft.RequestPreVoteRequest:
+		return request.Term != 0 // otherwise a recovering server asks for the term, see askTerms
+	}
+	return false
 }
 
 // askTerms asks the peers that have not answered yet, all at once.

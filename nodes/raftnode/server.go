@@ -50,6 +50,8 @@ type Server struct {
 	service  *service
 	log      *slog.Logger
 
+	heartbeat time.Duration // of a server that does not recover
+
 	stop   chan struct{}
 	wg     sync.WaitGroup
 	closed sync.Once
@@ -110,11 +112,18 @@ func (s *Server) start(ctx context.Context, cfg Config) error {
 		return err
 	}
 	log := guardedLog{s.stores.log, s.recovery}
-	var transport raft.Transport = s.trans
+	var trans transport = s.trans
 	if s.stores.parallel != nil {
-		transport = &durableTransport{s.trans, s.stores.parallel}
+		trans = &durableTransport{s.trans, s.stores.parallel}
 	}
-	s.raft, err = raft.NewRaft(conf, machine{s.hub, s.stores.parallel}, log, s.recovery, s.stores.snapshots, transport)
+	s.heartbeat = conf.HeartbeatTimeout
+	if s.recovery.isActive() {
+		conf.HeartbeatTimeout, conf.ElectionTimeout = patience, patience
+		deaf := &deafToCandidates{transport: trans, recovery: s.recovery, rpcs: make(chan raft.RPC)}
+		s.wg.Go(func() { deaf.filter(s.stop) })
+		trans = deaf
+	}
+	s.raft, err = raft.NewRaft(conf, machine{s.hub, s.stores.parallel}, log, s.recovery, s.stores.snapshots, trans)
 	if err != nil {
 		return fmt.Errorf("start raft: %w", err)
 	}
