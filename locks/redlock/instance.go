@@ -70,6 +70,7 @@ type link struct {
 	clock    clock.Clock
 	now      func() time.Duration
 	timeout  time.Duration
+	access   Access
 	messages *atomic.Uint64
 	closed   chan struct{}
 }
@@ -97,7 +98,7 @@ type lane struct {
 
 // tap is a connection that notes whether a command was ever written to it.
 type tap struct {
-	*net.TCPConn
+	net.Conn
 	live   atomic.Bool // go-redis's own greeting is over
 	wrote  atomic.Bool // since the last reset, while live
 	closed atomic.Bool
@@ -107,12 +108,12 @@ func (t *tap) Write(b []byte) (int, error) {
 	if t.live.Load() {
 		t.wrote.Store(true)
 	}
-	return t.TCPConn.Write(b)
+	return t.Conn.Write(b)
 }
 
 func (t *tap) Close() error {
 	t.closed.Store(true)
-	return t.TCPConn.Close()
+	return t.Conn.Close()
 }
 
 func newLane(l *link, addr string) *lane {
@@ -122,7 +123,7 @@ func newLane(l *link, addr string) *lane {
 }
 
 func (ln *lane) options() *redis.Options {
-	o := clientOptions(ln.addr, ln.timeout)
+	o := ln.access.options(clientOptions(ln.addr, ln.timeout))
 	o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
 		if c := ln.prepared; c != nil {
 			ln.prepared = nil
@@ -171,14 +172,13 @@ func brokenConn() net.Conn {
 }
 
 func (ln *lane) dial(ctx context.Context) (net.Conn, error) {
-	d := net.Dialer{Timeout: ln.timeout}
-	c, err := d.DialContext(ctx, "tcp", ln.addr)
+	c, err := ln.access.dial(ctx, ln.addr, ln.timeout)
 	if err != nil {
 		return nil, fmt.Errorf("dial redis %s: %w", ln.addr, err)
 	}
-	t := &tap{TCPConn: c.(*net.TCPConn)}
+	t := &tap{Conn: c}
 	ln.conn.Store(t)
-	return t, nil
+	return t.forRedis(), nil
 }
 
 // send puts the command into the lane.

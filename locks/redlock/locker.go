@@ -32,6 +32,8 @@ type Config struct {
 	Addrs []Instance
 	// Options is how the lock works; the zero value means DefaultOptions.
 	Options Options
+	// Access is the user, password, database and TLS; the zero value has none.
+	Access Access
 	// Clock is the process's clock unless a test replaces it.
 	Clock clock.Clock
 	// Seed of the random pauses.
@@ -116,6 +118,7 @@ func New(cfg Config) (*Locker, error) {
 		clock:    cfg.Clock,
 		now:      func() time.Duration { return cfg.Clock.Now().Sub(l.origin) },
 		timeout:  cfg.Options.Timeout,
+		access:   cfg.Access,
 		messages: &l.count,
 		closed:   make(chan struct{}),
 	}
@@ -138,6 +141,9 @@ func (c Config) validate() error {
 			return fmt.Errorf("instance %d, %q: want an address of its own, host:port: %w", i, a.Addr, locks.ErrInvalid)
 		}
 		seen[a.Addr] = true
+	}
+	if err := c.Access.validate(); err != nil {
+		return err
 	}
 	return c.Options.validate()
 }

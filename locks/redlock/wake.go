@@ -201,8 +201,7 @@ func (e *ear) run() {
 // subscribe listens until the connection breaks. It says whether it ever heard.
 func (e *ear) subscribe() bool {
 	ctx := context.Background() // close ends it by closing the connection
-	d := net.Dialer{Timeout: e.locker.timeout}
-	conn, err := d.DialContext(ctx, "tcp", e.addr)
+	conn, err := e.locker.access.dial(ctx, e.addr, e.locker.timeout)
 	if err != nil {
 		return false
 	}
@@ -254,7 +253,7 @@ func (e *ear) subscribe() bool {
 // open subscribes through a connection that is there. It is nil after close.
 func (e *ear) open(conn net.Conn) *redis.PubSub {
 	used := false
-	o := clientOptions(e.addr, e.locker.timeout)
+	o := e.locker.access.options(clientOptions(e.addr, e.locker.timeout))
 	o.Dialer = func(context.Context, string, string) (net.Conn, error) {
 		if used {
 			return nil, errors.New("redlock: the subscription's connection is used up")
