@@ -110,6 +110,11 @@ var regressions = map[string][]regression{
 			"two of three peers with Options.Quorum.Rules.Unaided off",
 			"locks/multiphase.TestWayOut",
 		},
+		{
+			"whoever could connect to a peer and knew the names was a peer: neither TLS nor a secret could be had",
+			"a Config of multiphase, lamport, ricart-agrawala or 2pc",
+			"locks/mesh.TestStrangersAreRefused",
+		},
 	},
 
 	"redlock": {
@@ -143,6 +148,11 @@ var regressions = map[string][]regression{
 			"go run ./cmd/bench -rows textbook",
 			"locks/redlock.TestMachine",
 		},
+		{
+			"Redis servers that want a user, a password, a database or TLS could not be used",
+			"redis-server --requirepass, and a Config of redlock",
+			"locks/redlock.TestAccess",
+		},
 	},
 
 	"raft": {
@@ -160,6 +170,11 @@ var regressions = map[string][]regression{
 			wrong: "a new raft service never elected a leader: a server stood for election before the others had asked whether the service is new",
 			shows: "locklab run --workload mutex --locks raft --scenarios holder-kill on a busy machine, 1 of 40: no grant at all",
 			test:  "nodes/raftnode.TestANewServiceElectsThoughItsServersAreSlowToMeet",
+		},
+		{
+			"neither clients nor servers of raft could use TLS",
+			"a Config of raftlock or raftnode",
+			"nodes/raftnode.TestTLS",
 		},
 	},
 

@@ -2,6 +2,7 @@ package raftnode_test
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"os"
@@ -21,6 +22,7 @@ import (
 	"locklab/workloads/history"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 )
 
@@ -38,10 +40,13 @@ type cluster struct {
 	links    map[string]*link  // "from>to": between servers
 	doors    map[string]*link  // from clients to a server, through restarts
 	client   map[string]string // the doors' addresses
+
+	authority *locktest.Authority // for TLS everywhere; nil for none
 }
 
 func newCluster(tb testing.TB, n int, settings raftnode.Settings) *cluster {
 	tb.Helper()
+<<<<<<< HEAD
 	c := newStoppedCluster(tb, n, settings)
 	for _, name := range c.names {
 		c.start(name)
@@ -50,9 +55,16 @@ func newCluster(tb testing.TB, n int, settings raftnode.Settings) *cluster {
 }
 
 func newStoppedCluster(tb testing.TB, n int, settings raftnode.Settings) *cluster {
+=======
+	return newClusterOf(tb, n, settings, nil)
+}
+
+func newClusterOf(tb testing.TB, n int, settings raftnode.Settings, authority *locktest.Authority) *cluster {
+>>>>>>> 2e52b33 (raft: TLS between servers and to clients)
 	tb.Helper()
 	c := &cluster{
-		tb: tb, dir: tb.TempDir(), settings: settings, servers: map[string]*raftnode.Server{},
+		authority: authority,
+		tb:        tb, dir: tb.TempDir(), settings: settings, servers: map[string]*raftnode.Server{},
 		links: map[string]*link{}, doors: map[string]*link{}, client: map[string]string{},
 	}
 	for i := range n {
@@ -90,7 +102,7 @@ func (c *cluster) start(name string) {
 	}
 	server, err := raftnode.Start(context.Background(), raftnode.Config{
 		Name: name, Dir: dir, ClientAddr: "127.0.0.1:0", RaftAddr: "127.0.0.1:0",
-		Settings: settings, Recorder: c.recorder, Log: c.log().With("node", name),
+		Settings: settings, TLS: c.tls(name), Recorder: c.recorder, Log: c.log().With("node", name),
 	})
 	if err != nil {
 		c.tb.Fatal(err)
@@ -102,6 +114,16 @@ func (c *cluster) start(name string) {
 			c.links[other+">"+name].to(server.RaftAddr())
 		}
 	}
+}
+
+// tls is what a server or a client shows and wants to see.
+func (c *cluster) tls(name string) *tls.Config {
+	if c.authority == nil {
+		return nil
+	}
+	config := c.authority.Config(name)
+	config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, config.RootCAs
+	return config
 }
 
 func (c *cluster) stop(name string) {
@@ -144,7 +166,7 @@ func (c *cluster) lockerOn(clk clock.Clock, lease time.Duration, servers ...raft
 	options.Lease = lease
 	l, err := raftlock.New(raftlock.Config{
 		Servers: servers, Client: "test", Options: options, Seed: seed.Seed(len(c.tb.Name())),
-		Log: c.log().With("client", "test"), Clock: clk,
+		Log: c.log().With("client", "test"), Clock: clk, TLS: c.tls("test"),
 	})
 	if err != nil {
 		c.tb.Fatal(err)
@@ -159,7 +181,12 @@ func (c *cluster) lockerOn(clk clock.Clock, lease time.Duration, servers ...raft
 
 // status asks one server; nil if it does not answer.
 func (c *cluster) status(name string) *pb.StatusResponse {
-	conn, err := grpc.NewClient("passthrough:///"+c.client[name], grpc.WithTransportCredentials(insecure.NewCredentials()))
+	security := insecure.NewCredentials()
+	if config := c.tls("test"); config != nil {
+		config.ServerName = name
+		security = credentials.NewTLS(config)
+	}
+	conn, err := grpc.NewClient("passthrough:///"+c.client[name], grpc.WithTransportCredentials(security))
 	if err != nil {
 		c.tb.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package raftnode
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/hashicorp/raft"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 
 	"locklab/locks/clock"
 	pb "locklab/locks/raftlock/raftlockpb"
@@ -28,6 +30,10 @@ type Config struct {
 	// ClientAddr and RaftAddr are the addresses (host:port) to listen on.
 	ClientAddr, RaftAddr string
 	Settings             Settings
+	// TLS, if not nil, is used towards clients and between the servers, where both ends
+	// show a certificate that RootCAs has signed and that names the server as Name does.
+	// What clients must show is for ClientAuth to say.
+	TLS *tls.Config
 
 	Clock    clock.Clock      // nil is the system's
 	Recorder history.Recorder // takes grants; nil records nothing
@@ -101,7 +107,7 @@ func (s *Server) start(ctx context.Context, cfg Config) error {
 	origin := uint64(seed.Seed(uint64(cfg.Clock.Now().UnixNano())).Child(cfg.Name))
 	s.hub = newHub(cfg.Name, origin, cfg.Settings.InFlight, cfg.Clock, cfg.Recorder, cfg.Log)
 
-	layer := newStreams(s.raftLis, cfg.Name, cfg.Settings.Peers)
+	layer := newStreams(s.raftLis, cfg.Name, cfg.Settings.Peers, cfg.TLS)
 	s.trans = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: layer, Logger: logger, MaxPool: 4, Timeout: ms(cfg.Settings.RPCTimeoutMS),
 	})
@@ -133,7 +139,7 @@ func (s *Server) start(ctx context.Context, cfg Config) error {
 	s.hub.setPropose(func(entry []byte) { s.raft.Apply(entry, 0) })
 
 	s.service = &service{hub: s.hub, status: s.status}
-	s.grpc = grpc.NewServer(grpc.WaitForHandlers(true))
+	s.grpc = grpc.NewServer(serverOptions(cfg.TLS)...)
 	pb.RegisterLockServiceServer(s.grpc, s.service)
 	s.wg.Go(func() { _ = s.grpc.Serve(s.clientLis) }) // ends with Stop
 	s.wg.Go(func() { s.followLeadership(leadership) })
@@ -144,6 +150,14 @@ func (s *Server) start(ctx context.Context, cfg Config) error {
 		s.wg.Go(func() { s.catchUp(ctx, cfg.Clock, cfg.Settings.Peers) })
 	}
 	return nil
+}
+
+func serverOptions(security *tls.Config) []grpc.ServerOption {
+	options := []grpc.ServerOption{grpc.WaitForHandlers(true)}
+	if security != nil {
+		options = append(options, grpc.Creds(credentials.NewTLS(security)))
+	}
+	return options
 }
 
 func raftConfig(cfg Config) *raft.Config {

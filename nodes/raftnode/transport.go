@@ -2,6 +2,7 @@ package raftnode
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"sync"
@@ -17,6 +18,7 @@ type streams struct {
 	listener net.Listener
 	name     string
 	peers    map[raft.ServerAddress]string
+	tls      *tls.Config // nil has none
 
 	mu     sync.Mutex
 	open   map[*trackedConn]struct{}
@@ -25,9 +27,9 @@ type streams struct {
 
 var _ raft.StreamLayer = (*streams)(nil)
 
-func newStreams(listener net.Listener, name string, peers []Peer) *streams {
+func newStreams(listener net.Listener, name string, peers []Peer, security *tls.Config) *streams {
 	s := &streams{
-		listener: listener, name: name,
+		listener: listener, name: name, tls: security,
 		peers: map[raft.ServerAddress]string{}, open: map[*trackedConn]struct{}{},
 	}
 	for _, p := range peers {
@@ -42,8 +44,17 @@ func (s *streams) Dial(name raft.ServerAddress, timeout time.Duration) (net.Conn
 	if !ok {
 		return nil, fmt.Errorf("dial raft server %q: it is none of the peers", name)
 	}
-	dialer := net.Dialer{Timeout: timeout}
-	conn, err := dialer.DialContext(context.Background(), "tcp", addr)
+	dialer := &net.Dialer{Timeout: timeout}
+	if s.tls == nil {
+		conn, err := dialer.DialContext(context.Background(), "tcp", addr)
+		if err != nil {
+			return nil, fmt.Errorf("dial raft server %q: %w", name, err)
+		}
+		return s.track(conn)
+	}
+	security := s.tls.Clone()
+	security.ServerName = string(name)
+	conn, err := (&tls.Dialer{NetDialer: dialer, Config: security}).DialContext(context.Background(), "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("dial raft server %q: %w", name, err)
 	}
@@ -56,7 +67,25 @@ func (s *streams) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.tls != nil {
+		conn = tls.Server(conn, s.fromPeers()) // its handshake is done by who reads first
+	}
 	return s.track(conn)
+}
+
+// fromPeers lets in only who shows the certificate of one of the peers.
+func (s *streams) fromPeers() *tls.Config {
+	security := s.tls.Clone()
+	security.ClientAuth, security.ClientCAs = tls.RequireAndVerifyClientCert, security.RootCAs
+	security.VerifyConnection = func(state tls.ConnectionState) error {
+		for name := range s.peers {
+			if state.PeerCertificates[0].VerifyHostname(string(name)) == nil {
+				return nil
+			}
+		}
+		return fmt.Errorf("the certificate of %q is that of none of the peers", state.PeerCertificates[0].Subject)
+	}
+	return security
 }
 
 // Close implements net.Listener. It closes all connections too: raft's transport
