@@ -134,7 +134,7 @@ func (f *simFlags) fairText(w io.Writer, plan sim.Plan, rows []fairRow) {
 func fairVerdict(w io.Writer, rows []fairRow, bound uint64) {
 	fmt.Fprintf(w, "\nDo fixed priorities keep everybody from starving?\n")
 	for _, r := range []struct{ lock, reading string }{
-		{"multiphase:rule=literal", "the list of rules, to the letter"},
+		{"multiphase:rule=literal", "the list's rule for LockReset, with the debt rule"},
 		{"multiphase:fair=off", "the flow of the rules, as described"},
 		{"multiphase", "the flow and the debt rule (fair=on)"},
 	} {

@@ -31,8 +31,11 @@
 //
 // # What it promises
 //
-// Without a partition at most one peer holds a resource, also when peers crash,
-// restart, pause, lose single connections or give up at any moment. An uncontended
+// At most one peer holds a resource, also when peers crash, restart, lose single
+// connections or give up at any moment, as long as nobody is taken for gone who is
+// not: no partition, and no peer that stands still for longer than the others'
+// patience, see below. Nothing is granted before all peers have once been connected at
+// once, to a peer that was started again neither, unless Options.Alone. An uncontended
 // acquisition takes one round trip and, with the release, 3(N-1) messages. With
 // fair=on a waiting peer is passed at most 2(N-1) times.
 //
@@ -44,5 +47,5 @@
 // vanish keeps holding, and [locks.Lease].Lost is closed by Close alone. There is
 // no fencing token: nothing that all sides of a cut could agree on would grow. A
 // peer that stands still for longer than its peers' patience (see mesh.Timing) is
-// passed over, and does not know it when it goes on.
+// passed over: if it held, two hold when it goes on, and it is not told.
 package multiphase

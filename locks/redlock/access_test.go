@@ -62,11 +62,13 @@ func TestAccess(t *testing.T) {
 	}{
 		"password": {
 			plain("--requirepass", "pass"),
-			redlock.Access{Password: "pass"}, redlock.Access{Password: "other"},
+			redlock.Access{Password: "pass"},
+			redlock.Access{Password: "other"},
 		},
 		"user, database": {
 			plain("--user", "alice", "on", ">pass", "~*", "&*", "+@all", "--user", "default", "off"),
-			redlock.Access{Username: "alice", Password: "pass", DB: 3}, redlock.Access{},
+			redlock.Access{Username: "alice", Password: "pass", DB: 3},
+			redlock.Access{},
 		},
 		"TLS": {
 			func(port string) []string {
@@ -75,7 +77,8 @@ func TestAccess(t *testing.T) {
 					"--tls-ca-cert-file", ca, "--tls-auth-clients", "yes",
 				}
 			},
-			redlock.Access{TLS: secure}, redlock.Access{TLS: locktest.NewAuthority(t).Config("client")},
+			redlock.Access{TLS: secure},
+			redlock.Access{TLS: locktest.NewAuthority(t).Config("client")},
 		},
 	}
 	for name, tt := range tests {

@@ -74,6 +74,14 @@ const (
 	RuleFlow Rule = iota
 	// RuleLiteral: at any LockReset, as the original list of rules reads. Two of
 	// three peers can then hold the lock, with no fault and nobody giving up.
+	//
+	// It is that one rule of the list. Fair, View and Rounds, which the list does not
+	// have either, are options of their own. Without all three these gaps of the list
+	// stay closed: nothing is acquired before all peers have met; a MyLock is remembered
+	// while ACQUIRED too; who leaves or loses a peer looks again at whom it remembers;
+	// a peer that is lost while SOLICITING begins the round anew, unless it was the last
+	// one; a new peer is asked, and told what is asked for, when it connects; LockReset
+	// is sent once.
 	RuleLiteral
 )
 
