@@ -46,7 +46,6 @@ type cluster struct {
 
 func newCluster(tb testing.TB, n int, settings raftnode.Settings) *cluster {
 	tb.Helper()
-<<<<<<< HEAD
 	c := newStoppedCluster(tb, n, settings)
 	for _, name := range c.names {
 		c.start(name)
@@ -55,16 +54,9 @@ func newCluster(tb testing.TB, n int, settings raftnode.Settings) *cluster {
 }
 
 func newStoppedCluster(tb testing.TB, n int, settings raftnode.Settings) *cluster {
-=======
-	return newClusterOf(tb, n, settings, nil)
-}
-
-func newClusterOf(tb testing.TB, n int, settings raftnode.Settings, authority *locktest.Authority) *cluster {
->>>>>>> 2e52b33 (raft: TLS between servers and to clients)
 	tb.Helper()
 	c := &cluster{
-		authority: authority,
-		tb:        tb, dir: tb.TempDir(), settings: settings, servers: map[string]*raftnode.Server{},
+		tb: tb, dir: tb.TempDir(), settings: settings, servers: map[string]*raftnode.Server{},
 		links: map[string]*link{}, doors: map[string]*link{}, client: map[string]string{},
 	}
 	for i := range n {

@@ -18,7 +18,11 @@ import (
 // TestTLS holds the lock through TLS between servers and to clients, also after the leader
 // has gone, and lets no stranger in at either door.
 func TestTLS(t *testing.T) {
-	c := newClusterOf(t, 3, raftnode.Settings{}, locktest.NewAuthority(t))
+	c := newStoppedCluster(t, 3, raftnode.Settings{})
+	c.authority = locktest.NewAuthority(t)
+	for _, name := range c.names {
+		c.start(name)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	locker := c.locker(3 * time.Second)
