@@ -35,14 +35,6 @@ const (
 
 func named(lock string) string { return nameBegins + plain(lock) + nameEnds }
 
-func namedAll(locks []string) []string {
-	out := make([]string, len(locks))
-	for i, lock := range locks {
-		out[i] = named(lock)
-	}
-	return out
-}
-
 // Plain is the text without the marks.
 func (f finding) Plain() string {
 	return strings.NewReplacer(nameBegins, "", nameEnds, "").Replace(f.text)

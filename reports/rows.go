@@ -49,10 +49,6 @@ func findRow(rows []result.Row, lock, scenario, workload string) (result.Row, bo
 	return result.Row{}, false
 }
 
-func allExpected(rows []result.Row) bool {
-	return !slices.ContainsFunc(rows, func(r result.Row) bool { return r.Verdict.Status != result.StatusExpected })
-}
-
 // unexpected says that a verdict was violated or a control stayed silent.
 func unexpected(rows []result.Row) bool {
 	return slices.ContainsFunc(rows, func(r result.Row) bool {
@@ -80,13 +76,6 @@ func isAre(n int) string {
 		return "is"
 	}
 	return "are"
-}
-
-func wasWere(n int) string {
-	if n == 1 {
-		return "was"
-	}
-	return "were"
 }
 
 // byScenario orders rows by scenario and then by lock, both in the order of their

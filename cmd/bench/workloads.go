@@ -53,9 +53,9 @@ func startChecker(context.Context) (subject, peer measurement, stop func(), err 
 		stop()
 		return nil, nil, nil, err
 	}
-	return func(context.Context, time.Duration) (float64, error) {
+	return func(ctx context.Context, _ time.Duration) (float64, error) {
 		began := time.Now()
-		f, err := check.File(context.Background(), path, check.Options{})
+		f, err := check.File(ctx, path, check.Options{})
 		if err != nil {
 			return 0, fmt.Errorf("check history: %w", err)
 		}

@@ -114,7 +114,7 @@ func (a *Agent) startChild(n role.Node, own bool, command role.Command, log *log
 	c.pid = cmd.Process.Pid
 	a.guard.started(c.pid)
 	p.closeGiven()
-	c.record("started", asked, clock.Mono(), "")
+	c.record("started", asked)
 	a.children.Go(func() { c.supervise(p, a.guard) })
 	return c, nil
 }
@@ -185,14 +185,14 @@ func (c *child) noticeReady(line []byte) {
 // markReady is noticeReady for nodes that do not say it themselves.
 func (c *child) markReady(asked int64) {
 	c.readyOnce.Do(func() {
-		c.record(process.StateReady, asked, clock.Mono(), "")
+		c.record(process.StateReady, asked)
 		close(c.ready)
 	})
 }
 
-// record leaves an event of the agent's own. asked and at are on clock.Mono.
-func (c *child) record(state string, asked, at int64, exit string) {
-	c.events.record(c.event(state, asked, at, exit))
+// record leaves an event of the agent's own, as of now. asked is on clock.Mono.
+func (c *child) record(state string, asked int64) {
+	c.events.record(c.event(state, asked, clock.Mono(), ""))
 }
 
 func (c *child) event(state string, asked, at int64, exit string) history.Event {
@@ -241,7 +241,7 @@ func (c *child) pause() error {
 		return fmt.Errorf("pause %s: it has ended: %w", c.Name, ErrConflict)
 	}
 	c.paused = true
-	c.record("paused", asked, clock.Mono(), "")
+	c.record("paused", asked)
 	return nil
 }
 
@@ -255,7 +255,7 @@ func (c *child) resume() error {
 	}
 	if c.paused {
 		c.paused = false
-		c.record("resumed", asked, clock.Mono(), "")
+		c.record("resumed", asked)
 	}
 	return nil
 }
@@ -267,7 +267,7 @@ func (c *child) noticeStopped() {
 	defer c.mu.Unlock()
 	if !c.paused && isStopped(c.pid) { // a pause that is over by now was asked for, too
 		c.suspended = true
-		c.record(history.NodeSuspended, 0, clock.Mono(), "")
+		c.record(history.NodeSuspended, 0)
 	}
 }
 
@@ -277,7 +277,7 @@ func (c *child) noticeContinued() {
 	defer c.mu.Unlock()
 	if c.suspended {
 		c.suspended = false
-		c.record(history.NodeContinued, 0, clock.Mono(), "")
+		c.record(history.NodeContinued, 0)
 	}
 }
 

@@ -52,8 +52,7 @@ func Complete(ctx context.Context, dir string) error {
 			file.Results = append(file.Results, rowOf(repeats, histories, topo))
 			continue
 		}
-		for j := len(file.Results[i].Histories) - 1; j >= 0; j-- { // the repeats that were through
-			earlier := file.Results[i].Histories[j]
+		for _, earlier := range slices.Backward(file.Results[i].Histories) { // the repeats that were through
 			found, err := Check(ctx, filepath.Join(dir, filepath.FromSlash(earlier)))
 			if err != nil {
 				return err
