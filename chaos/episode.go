@@ -51,7 +51,8 @@ type episode struct {
 	plan     fault.Plan
 	before   sight // what the probes saw before the fault
 	killedAt int64
-	external bool // the external program was started, so it has to be stopped
+	back     []string // killed nodes that were started again
+	external bool     // the external program was started, so it has to be stopped
 }
 
 // run reports whether the fault was asked for, and what could not be healed.
@@ -189,21 +190,36 @@ func (e *episode) over(ctx context.Context) error {
 	e.entry.HealAsked = clock.Mono()
 	e.record(stateHealAsked, e.entry.HealAsked)
 	last := ctx.Err() != nil || e.entry.HealAsked >= e.end
+	e.proveMiddle(ctx)
 	healCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healTime)
 	err := errors.Join(e.heal(healCtx), e.stopExternal(context.WithoutCancel(ctx)))
 	cancel()
-	if err == nil && !last {
+	switch {
+	case err != nil:
+		e.unproven(err)
+	case last:
+		e.entry.Ended = clock.Mono()
+	default:
 		e.comeBack(ctx)
 		e.proveEnd(ctx)
-	}
-	if e.entry.Ended == 0 {
-		e.entry.Ended = clock.Mono()
 	}
 	if ctx.Err() == nil {
 		e.proveLength()
 	}
-	e.record(stateEnded, e.entry.Ended)
+	if e.entry.Ended != 0 {
+		e.record(stateEnded, e.entry.Ended)
+	}
 	return err
+}
+
+// proveMiddle wants who was paused to stand still up to the heal.
+func (e *episode) proveMiddle(ctx context.Context) {
+	if e.entry.Began == 0 || ctx.Err() != nil {
+		return
+	}
+	if err := e.inState(ctx, NodePaused, e.plan.Pause); err != nil {
+		e.unproven(fmt.Errorf("before it was healed: %w", err))
+	}
 }
 
 // heal takes impairments off and lets stopped processes run. It tries again,
@@ -267,6 +283,7 @@ func (e *episode) comeBack(ctx context.Context) {
 			e.config.Log.Info("node stays away to the end of the run", "node", node, "fault", e.entry.ID)
 			continue
 		}
+		e.back = append(e.back, node)
 		all.do(func() error {
 			ctx, cancel := context.WithTimeout(ctx, delay+healTime)
 			defer cancel()
@@ -278,22 +295,28 @@ func (e *episode) comeBack(ctx context.Context) {
 	}
 }
 
-// proveEnd waits until the traffic is seen to be back. Processes were waited for.
+// proveEnd waits until the traffic is seen to be back, and the processes are ready. A
+// fault whose end was not seen has none.
 func (e *episode) proveEnd(ctx context.Context) {
 	healed := clock.Mono()
-	e.entry.Ended = healed
-	if e.plan.Evidence == fault.None {
-		return
-	}
 	p := newProof(e.plan, e.before, e.entry.HealAsked, healed)
+	nodes := slices.Concat(e.plan.Pause, e.back)
 	err := e.poll(ctx, e.patience(healed, e.end), func() (bool, error) {
-		at, err := e.look(ctx).ended(p)
-		if err == nil && len(e.plan.Kill) == 0 {
+		at, links := e.look(ctx).ended(p)
+		err := errors.Join(links, e.inState(ctx, NodeReady, nodes))
+		if len(nodes) > 0 {
+			at = clock.Mono()
+		}
+		if err == nil {
 			e.entry.Ended = at
 		}
 		return err == nil, err
 	})
-	if err != nil && ctx.Err() == nil {
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		e.entry.Ended = clock.Mono() // the run is over: as far as anybody will see
+	default:
 		e.unproven(err)
 	}
 }

@@ -113,7 +113,8 @@ type Entry struct {
 	Asked, Began, HealAsked, Ended int64
 
 	// Proven says that the probes, or the states of the processes, showed that the
-	// fault began and, if the run went on after it, that it ended.
+	// fault began and, if the run went on after it, that it ended. The end of one whose
+	// end was not seen is never.
 	Proven bool
 	Why    string // not proven
 }

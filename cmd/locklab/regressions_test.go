@@ -310,7 +310,18 @@ var regressions = map[string][]regression{
 		},
 	},
 
-	"faults and their proofs": {},
+	"faults and their proofs": {
+		{
+			"a resume or a restart that did nothing counted as ended, and a pause that somebody else ended as in force",
+			"locklab run --locks redlock --scenarios holder-pause, and kill -CONT of the paused master",
+			"chaos.TestFaultsOfProcessesAreNotBelieved",
+		},
+		{
+			"an agent said paused of a process that somebody else had let go on, and ready of one that stood still",
+			"GET /v1/nodes of an agent after kill -CONT of a paused node",
+			"nodes/agent.TestStateIsTheKernelsWord",
+		},
+	},
 
 	"agents, files and processes": {
 		{

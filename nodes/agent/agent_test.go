@@ -198,6 +198,37 @@ func TestANodeThatIsStoppedByHandIsNoticed(t *testing.T) {
 	}
 }
 
+// TestStateIsTheKernelsWord: a node stands still, or goes on, by whoever's hand.
+func TestStateIsTheKernelsWord(t *testing.T) {
+	if !kernelTells {
+		t.Skip("only Linux tells the parent without reaping the child")
+	}
+	_, c := newAgent(t, nil)
+	events := collect(t, c)
+	ctx := t.Context()
+	must(t, c.Start(ctx, NodeSpec{Name: "foreign-1", Role: "foreign"}))
+	pid := state(t, c, "foreign-1").PID
+	for _, step := range []struct {
+		do   func() error
+		want string
+	}{
+		{func() error { return c.Pause(ctx, "foreign-1") }, "paused"},
+		{func() error { return syscall.Kill(pid, syscall.SIGCONT) }, "ready"},
+		{func() error { return c.Pause(ctx, "foreign-1") }, "paused"},
+		{func() error { return c.Resume(ctx, "foreign-1") }, "ready"},
+		{func() error { return syscall.Kill(pid, syscall.SIGSTOP) }, "paused"},
+		{func() error { return c.Resume(ctx, "foreign-1") }, "ready"},
+	} {
+		must(t, step.do())
+		eventually(t, step.want, func() bool { return state(t, c, "foreign-1").State == step.want })
+	}
+	must(t, c.Kill(ctx, "foreign-1"))
+	got := story(events.drained())
+	if want := "foreign-1:paused foreign-1:continued foreign-1:paused foreign-1:resumed"; !strings.Contains(got, want) {
+		t.Errorf("got  %s\nwant %s in it", got, want)
+	}
+}
+
 func TestFailedStartShowsTheLog(t *testing.T) {
 	_, c := newAgent(t, func(cfg *Config) { cfg.StartTimeout = 2 * time.Second })
 	ctx := t.Context()

@@ -245,13 +245,16 @@ func (c *child) pause() error {
 	return nil
 }
 
-// resume lets a paused process go on.
+// resume lets a paused process go on. It does so once the kernel says that it does.
 func (c *child) resume() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	asked := clock.Mono()
 	if !c.signalLocked(unix.SIGCONT, true) {
 		return fmt.Errorf("resume %s: it has ended: %w", c.Name, ErrConflict)
+	}
+	if isStopped(c.pid) {
+		return fmt.Errorf("resume %s: it still stands still: %w", c.Name, ErrConflict)
 	}
 	if c.paused {
 		c.paused = false
@@ -271,22 +274,26 @@ func (c *child) noticeStopped() {
 	}
 }
 
-// noticeContinued is called when it goes on.
+// noticeContinued is called when it goes on, be it by somebody else than who paused it.
 func (c *child) noticeContinued() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.suspended {
-		c.suspended = false
+	if c.suspended || c.paused && !isStopped(c.pid) {
+		c.suspended, c.paused = false, false
 		c.record(history.NodeContinued, 0)
 	}
 }
 
 func (c *child) isGone() bool { return isClosed(c.gone) }
 
-func (c *child) isPaused() bool {
+// standsStill is the kernel's word, where it gives one, whoever stopped the process.
+func (c *child) standsStill() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.paused
+	if !kernelTells {
+		return c.paused
+	}
+	return !c.reaped && isStopped(c.pid)
 }
 
 func isClosed(ch <-chan struct{}) bool {

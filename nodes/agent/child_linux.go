@@ -42,6 +42,9 @@ func awaitStopped(pid int) bool {
 	return waitid(pid, unix.WSTOPPED|unix.WEXITED) == codeStopped
 }
 
+// kernelTells says that isStopped knows.
+const kernelTells = true
+
 // isStopped says whether the process stands still now.
 func isStopped(pid int) bool { return waitid(pid, unix.WSTOPPED|unix.WNOHANG) == codeStopped }
 

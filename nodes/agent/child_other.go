@@ -16,6 +16,10 @@ func sysProcAttr(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgi
 // tells when it is stopped.
 func awaitExit(int, func(), func()) {}
 
+// kernelTells says that here only what the agent was asked to do is known: that a pause
+// or a resume had its effect is not proven.
+const kernelTells = false
+
 func isStopped(int) bool { return false }
 
 // awaitStopped trusts that a stop signal that was sent takes effect at once.

@@ -101,7 +101,7 @@ func (n *node) status() NodeStatus {
 	case c.isGone():
 		s.State, s.Exit = "ended", c.exit
 		return s
-	case c.isPaused():
+	case c.standsStill():
 		s.State = "paused"
 	case isClosed(c.ready):
 		s.State = "ready"
