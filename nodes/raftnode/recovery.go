@@ -29,10 +29,10 @@ import (
 // library's pre-vote, which changes nothing at who is asked; it refuses to vote by
 // failing to store the vote.
 //
-// Until then it does not stand for election either (patience), and candidates get no
-// pre-vote from it (deafToCandidates). Both would only raise terms, and a server of a new
-// service that hears of a raised term before it has decided must take the service for an
-// old one: if that happened to a majority, all would wait for a leader that nobody elects.
+// Until then it takes no part in elections at all, neither as a candidate nor as one who
+// hears of others (abstention). That would only raise terms, and a server of a new service
+// that hears of a raised term before it has decided must take the service for an old one:
+// if that happened to a majority, all would wait for a leader that nobody elects.
 type recovery struct {
 	raft.StableStore
 
@@ -170,18 +170,8 @@ func (s *Server) catchUp(ctx context.Context, clk clock.Clock, peers []Peer) {
 func (s *Server) endRecovery() {
 	if err := s.recovery.end(); err != nil {
 		s.log.Warn("cannot end the recovery", "error", err)
-		return
-	}
-	conf := s.raft.ReloadableConfig()
-	conf.HeartbeatTimeout, conf.ElectionTimeout = s.heartbeat, s.heartbeat
-	if err := s.raft.ReloadConfig(conf); err != nil {
-		s.log.Warn("cannot stand for election", "error", err)
 	}
 }
-
-// patience is how long a recovering server waits for a leader before it stands for
-// election itself: longer than anybody waits for it to recover.
-const patience = 1000 * time.Hour
 
 // transport is what the raft library uses of one.
 type transport interface {
@@ -190,28 +180,37 @@ type transport interface {
 	raft.WithClose
 }
 
-// deafToCandidates refuses them while the server recovers, before the library hears of
-// their terms.
-type deafToCandidates struct {
+// abstention keeps a server out of elections while it recovers: candidates are refused
+// before the library hears of their terms, and the server's own candidacies fail at the
+// pre-vote, before they raise its term.
+type abstention struct {
 	transport
 	recovery *recovery
 	rpcs     chan raft.RPC
 }
 
+// RequestPreVote implements raft.WithPreVote.
+func (a *abstention) RequestPreVote(id raft.ServerID, target raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
+	if a.recovery.isActive() {
+		return errRecovering
+	}
+	return a.transport.RequestPreVote(id, target, args, resp)
+}
+
 // Consumer implements raft.Transport.
-func (d *deafToCandidates) Consumer() <-chan raft.RPC { return d.rpcs }
+func (a *abstention) Consumer() <-chan raft.RPC { return a.rpcs }
 
 // filter runs until stop is closed.
-func (d *deafToCandidates) filter(stop <-chan struct{}) {
+func (a *abstention) filter(stop <-chan struct{}) {
 	for {
 		select {
-		case rpc := <-d.transport.Consumer():
-			if d.refuses(rpc) {
+		case rpc := <-a.transport.Consumer():
+			if a.refuses(rpc) {
 				rpc.Respond(nil, errRecovering)
 				continue
 			}
 			select {
-			case d.rpcs <- rpc:
+			case a.rpcs <- rpc:
 			case <-stop:
 				return
 			}
@@ -221,8 +220,8 @@ func (d *deafToCandidates) filter(stop <-chan struct{}) {
 	}
 }
 
-func (d *deafToCandidates) refuses(rpc raft.RPC) bool {
-	if !d.recovery.isActive() {
+func (a *abstention) refuses(rpc raft.RPC) bool {
+	if !a.recovery.isActive() {
 		return false
 	}
 	switch request := rpc.Command.(type) {

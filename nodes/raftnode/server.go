@@ -56,8 +56,6 @@ type Server struct {
 	service  *service
 	log      *slog.Logger
 
-	heartbeat time.Duration // of a server that does not recover
-
 	stop   chan struct{}
 	wg     sync.WaitGroup
 	closed sync.Once
@@ -122,12 +120,10 @@ func (s *Server) start(ctx context.Context, cfg Config) error {
 	if s.stores.parallel != nil {
 		trans = &durableTransport{s.trans, s.stores.parallel}
 	}
-	s.heartbeat = conf.HeartbeatTimeout
 	if s.recovery.isActive() {
-		conf.HeartbeatTimeout, conf.ElectionTimeout = patience, patience
-		deaf := &deafToCandidates{transport: trans, recovery: s.recovery, rpcs: make(chan raft.RPC)}
-		s.wg.Go(func() { deaf.filter(s.stop) })
-		trans = deaf
+		abstains := &abstention{transport: trans, recovery: s.recovery, rpcs: make(chan raft.RPC)}
+		s.wg.Go(func() { abstains.filter(s.stop) })
+		trans = abstains
 	}
 	s.raft, err = raft.NewRaft(conf, machine{s.hub, s.stores.parallel}, log, s.recovery, s.stores.snapshots, trans)
 	if err != nil {
