@@ -58,11 +58,12 @@ func TestExploreCommand(t *testing.T) {
 		{[]string{"lamport", "--peers", "2"}, exitOK, []string{"lamport", "safe"}},
 		{[]string{"lamport", "--peers", "2", "--faults", "crash", "--stuck", "anywhere"}, exitViolated, []string{"can never get the lock", "✖ crashes"}},
 		{[]string{"ricart-agrawala", "--rounds", "1"}, exitOK, []string{"1 request each"}},
-		{[]string{"2pc", "--peers", "2", "--faults", "crash,reconnect"}, exitOK, []string{"1 crash with loss of memory, any number of reconnections"}},
+		{[]string{"2pc", "--peers", "2", "--faults", "crash,reconnect"}, exitOK, []string{"1 crash, any number of reconnections", "starts again and knows nothing"}},
 		{[]string{"multiphase", "--deep"}, exitOK, []string{"19,369 states", "the probability that a state was missed is below", "only dead ends"}},
 		{[]string{"multiphase", "--states-max", "5000"}, exitInconclusive, []string{"undecided", "--states-max", "as far as was seen, up to", "moves away: 3 peers"}},
 		{[]string{"multiphase:quorum", "--peers", "5", "--states-max", "5000"}, exitInconclusive, []string{"undecided", "moves away: 5 peers"}},
-		{[]string{"multiphase:quorum", "--peers", "2", "--faults", "crash,reconnect", "--forgets", "any"}, exitOK, []string{
+		{[]string{"multiphase:quorum", "--peers", "2", "--faults", "crash,reconnect"}, exitOK, []string{"starts again with what it had stored"}},
+		{[]string{"multiphase:quorum,store=memory", "--peers", "2", "--faults", "crash,reconnect", "--forgets", "any"}, exitOK, []string{
 			"recovery as in production", "any number of forgettings of an idle resource",
 		}},
 		{[]string{"multiphase", "--memory-max", "1MiB"}, exitInconclusive, []string{"undecided", "--memory-max"}},

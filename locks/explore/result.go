@@ -56,6 +56,8 @@ type Result struct {
 	Leases string
 	// Controls says that peers recovered as in production: by control states.
 	Controls bool
+	// Durable says that a crash left what the core stores.
+	Durable bool
 }
 
 // Modelled says what of the real thing a state of the exploration stands for.
@@ -71,6 +73,8 @@ func (r *Result) Modelled() []string {
 	}
 	switch {
 	case r.Scope.Crashes == 0:
+	case r.Durable:
+		out = append(out, "a peer that crashes starts again with what it had stored; every store comes before what follows from it")
 	case r.Controls:
 		out = append(out, "recovery as in production: a peer's control state recovers for its resources")
 	default:

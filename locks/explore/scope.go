@@ -173,7 +173,7 @@ func (sc *Scope) faults() []string {
 		parts = append(parts, plural(sc.Cuts, "cut"))
 	}
 	if sc.Crashes > 0 {
-		parts = append(parts, plural(sc.Crashes, "crash")+" with loss of memory")
+		parts = append(parts, plural(sc.Crashes, "crash"))
 	}
 	if len(parts) == 0 && !sc.Forming {
 		return []string{"no faults"}

@@ -71,6 +71,7 @@ func (s *search[S, M, P]) finish(spec string) *Result {
 		r.Shortened = r.Shortened || w.shortened
 	}
 	r.Controls = s.hasControls
+	r.Durable = durable[S, M](P(&s.workers[0].peers[0])) != nil
 	if s.timed {
 		r.Leases = s.scope.leases()
 	}
