@@ -167,6 +167,11 @@ var regressions = map[string][]regression{
 			test:  "nodes/raftnode.TestASessionRenewedWhileItsWatcherWaitedKeepsAFullLease",
 		},
 		{
+			wrong: "a raft server that could not read its log when it started ended in a panic",
+			shows: "stop and start followers whose log was cut, some 20 times",
+			test:  "nodes/raftnode.TestALogThatCannotBeReadIsAnError",
+		},
+		{
 			wrong: "a new raft service never elected a leader: a server stood for election before the others had asked whether the service is new",
 			shows: "locklab run --workload mutex --locks raft --scenarios holder-kill on a busy machine, 1 of 40: no grant at all",
 			test:  "nodes/raftnode.TestANewServiceElectsThoughItsServersAreSlowToMeet",

@@ -125,8 +125,7 @@ func (s *Server) start(ctx context.Context, cfg Config) error {
 		s.wg.Go(func() { abstains.filter(s.stop) })
 		trans = abstains
 	}
-	s.raft, err = raft.NewRaft(conf, machine{s.hub, s.stores.parallel}, log, s.recovery, s.stores.snapshots, trans)
-	if err != nil {
+	if s.raft, err = newRaft(conf, machine{s.hub, s.stores.parallel}, log, s.recovery, s.stores.snapshots, trans); err != nil {
 		return fmt.Errorf("start raft: %w", err)
 	}
 	if s.stores.parallel != nil {
@@ -154,6 +153,19 @@ func serverOptions(security *tls.Config) []grpc.ServerOption {
 		options = append(options, grpc.Creds(credentials.NewTLS(security)))
 	}
 	return options
+}
+
+// newRaft is raft.NewRaft, which panics when it cannot read its log. There is one known way
+// there: after a restart, release 0.4.0 of raft-wal does not read the entries before the
+// place at which a log was cut (github.com/hashicorp/raft-wal/issues/31).
+func newRaft(conf *raft.Config, fsm raft.FSM, log raft.LogStore, stable raft.StableStore, snapshots raft.SnapshotStore, trans raft.Transport) (_ *raft.Raft, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the log cannot be read: %v: if a majority of the other servers is well, "+
+				"remove this server's directory; it then starts empty and catches up", p)
+		}
+	}()
+	return raft.NewRaft(conf, fsm, log, stable, snapshots, trans)
 }
 
 func raftConfig(cfg Config) *raft.Config {
