@@ -115,6 +115,11 @@ var regressions = map[string][]regression{
 			"a Config of multiphase, lamport, ricart-agrawala or 2pc",
 			"locks/mesh.TestStrangersAreRefused",
 		},
+		{
+			"a client without a certificate ended the process of a peer whose TLS reloads itself",
+			"a Config of multiphase with TLS.GetConfigForClient, and any client of TLS",
+			"locks/mesh.TestAuthIsChecked",
+		},
 	},
 
 	"redlock": {
@@ -180,6 +185,11 @@ var regressions = map[string][]regression{
 			"neither clients nor servers of raft could use TLS",
 			"a Config of raftlock or raftnode",
 			"nodes/raftnode.TestTLS",
+		},
+		{
+			"any client of TLS was let in as a server of raft whose TLS reloads itself",
+			"a Config of raftnode with TLS.GetConfigForClient",
+			"nodes/raftnode.TestTLSIsChecked",
 		},
 	},
 

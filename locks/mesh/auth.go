@@ -11,6 +11,7 @@ import (
 	"net"
 
 	"locklab/locks"
+	"locklab/locks/peertls"
 )
 
 const (
@@ -24,16 +25,11 @@ func (c Config) validateAuth() error {
 	if n := len(c.Secret); n > 0 && n < minSecret {
 		return fmt.Errorf("mesh: Secret has %d bytes, want at least %d, drawn at random: %w", n, minSecret, locks.ErrInvalid)
 	}
-	t := c.TLS
-	switch {
-	case t == nil:
+	if c.TLS == nil {
 		return nil
-	case t.InsecureSkipVerify:
-		return fmt.Errorf("mesh: TLS.InsecureSkipVerify is set: peers could not be told from others: %w", locks.ErrInvalid)
-	case len(t.Certificates) == 0 && (t.GetCertificate == nil || t.GetClientCertificate == nil):
-		return fmt.Errorf("mesh: TLS.Certificates is empty, want this peer's certificate, for server and client: %w", locks.ErrInvalid)
-	case t.RootCAs == nil:
-		return fmt.Errorf("mesh: TLS.RootCAs is nil, want who signs the peers' certificates: %w", locks.ErrInvalid)
+	}
+	if err := peertls.Check(c.TLS); err != nil {
+		return fmt.Errorf("mesh: %w: %w", err, locks.ErrInvalid)
 	}
 	return nil
 }
@@ -68,7 +64,7 @@ func belongs(conn net.Conn, p *peer) string {
 	if !ok {
 		return ""
 	}
-	if err := t.ConnectionState().PeerCertificates[0].VerifyHostname(p.ID); err != nil {
+	if err := peertls.CheckName(t.ConnectionState(), p.ID); err != nil {
 		return fmt.Sprintf("the certificate is not that of %q: %v", p.ID, err)
 	}
 	return ""

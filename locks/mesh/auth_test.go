@@ -137,6 +137,10 @@ func TestAuthIsChecked(t *testing.T) {
 		"Secret has 5 bytes": func(c *mesh.Config) { c.Secret = []byte("short") },
 		"InsecureSkipVerify": func(c *mesh.Config) { c.TLS = authority.Config("a"); c.TLS.InsecureSkipVerify = true },
 		"TLS.Certificates":   func(c *mesh.Config) { c.TLS = authority.Config("a"); c.TLS.Certificates = nil },
+		"GetConfigForClient": func(c *mesh.Config) {
+			c.TLS = authority.Config("a")
+			c.TLS.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return nil, nil }
+		},
 		"TLS.RootCAs":        func(c *mesh.Config) { c.TLS = &tls.Config{Certificates: authority.Config("a").Certificates} },
 	} {
 		cfg := mesh.Config{Self: mesh.Peer{ID: "a"}, Handler: newRecorder(t), Timing: mesh.Timing{Heartbeat: time.Second}}

@@ -41,7 +41,8 @@ type Config struct {
 
 	// TLS, if not nil, is used for all connections, with certificates at both ends:
 	// Certificates is this peer's, for server and client, and RootCAs signs those of all.
-	// A certificate must name its peer: the ID is one of its DNS names.
+	// A certificate must name its peer: the ID is one of its DNS names. Certificates can
+	// be reloaded by GetCertificate and GetClientCertificate, not by GetConfigForClient.
 	TLS *tls.Config
 	// Secret, if not empty, is the same at all peers, 16 random bytes or more, and never
 	// sent: each end of a new connection proves that it knows it. Without TLS that keeps

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"locklab/locks/clock"
+	"locklab/locks/peertls"
 	pb "locklab/locks/raftlock/raftlockpb"
 	"locklab/locks/seed"
 	"locklab/workloads/history"
@@ -32,7 +33,8 @@ type Config struct {
 	Settings             Settings
 	// TLS, if not nil, is used towards clients and between the servers, where both ends
 	// show a certificate that RootCAs has signed and that names the server as Name does.
-	// What clients must show is for ClientAuth to say.
+	// What clients must show is for ClientAuth to say. Certificates can be reloaded by
+	// GetCertificate and GetClientCertificate, not by GetConfigForClient.
 	TLS *tls.Config
 
 	Clock    clock.Clock      // nil is the system's
@@ -74,6 +76,11 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	if err := cfg.Settings.validate(cfg.Name); err != nil {
 		return nil, fmt.Errorf("start raft server %s: %w", cfg.Name, err)
+	}
+	if cfg.TLS != nil {
+		if err := peertls.Check(cfg.TLS); err != nil {
+			return nil, fmt.Errorf("start raft server %s: %w: %w", cfg.Name, err, ErrInvalid)
+		}
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = clock.System()

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,5 +74,32 @@ func TestTLS(t *testing.T) {
 	var alert *net.OpError
 	if !errors.As(err, &alert) || alert.Op != "remote error" {
 		t.Errorf("a client at the door of servers: want to be refused, got %v", err)
+	}
+}
+
+// TestTLSIsChecked has servers refuse what would let strangers in as servers.
+func TestTLSIsChecked(t *testing.T) {
+	authority := locktest.NewAuthority(t)
+	for want, change := range map[string]func(*tls.Config){
+		"TLS.InsecureSkipVerify": func(c *tls.Config) { c.InsecureSkipVerify = true },
+		"TLS.RootCAs":            func(c *tls.Config) { c.RootCAs = nil },
+		"TLS.Certificates":       func(c *tls.Config) { c.Certificates = nil },
+		"TLS.GetConfigForClient": func(c *tls.Config) {
+			reloaded := c.Clone()
+			c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return reloaded, nil }
+		},
+	} {
+		config := authority.Config("raft-1")
+		change(config)
+		s, err := raftnode.Start(t.Context(), raftnode.Config{
+			Name: "raft-1", ClientAddr: "127.0.0.1:0", RaftAddr: "127.0.0.1:0",
+			Settings: raftnode.Settings{Store: raftnode.StoreMemory}, TLS: config,
+		})
+		if !errors.Is(err, raftnode.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("want ErrInvalid with %q, got %v", want, err)
+		}
+		if err == nil {
+			_ = s.Close()
+		}
 	}
 }

@@ -3,12 +3,15 @@ package raftnode
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"locklab/locks/peertls"
 )
 
 // streams carries raft's connections. A server's raft address is its name, which
@@ -73,17 +76,27 @@ func (s *streams) Accept() (net.Conn, error) {
 	return s.track(conn)
 }
 
-// fromPeers lets in only who shows the certificate of one of the peers.
+// fromPeers lets in only who shows the certificate of one of the peers, and passes what
+// the configuration has checked besides.
 func (s *streams) fromPeers() *tls.Config {
 	security := s.tls.Clone()
 	security.ClientAuth, security.ClientCAs = tls.RequireAndVerifyClientCert, security.RootCAs
+	besides := security.VerifyConnection
 	security.VerifyConnection = func(state tls.ConnectionState) error {
-		for name := range s.peers {
-			if state.PeerCertificates[0].VerifyHostname(string(name)) == nil {
-				return nil
+		if besides != nil {
+			if err := besides(state); err != nil {
+				return err
 			}
 		}
-		return fmt.Errorf("the certificate of %q is that of none of the peers", state.PeerCertificates[0].Subject)
+		var errs []error
+		for name := range s.peers {
+			err := peertls.CheckName(state, string(name))
+			if err == nil {
+				return nil
+			}
+			errs = append(errs, err)
+		}
+		return fmt.Errorf("the certificate is that of none of the peers: %w", errors.Join(errs...))
 	}
 	return security
 }
