@@ -12,7 +12,9 @@
 //
 // A fault has five moments: asked, began (when the last of the traffic it should
 // hit was seen to be hit), heal asked, ended (when the last of it was seen to be
-// back), and what was not seen is not proven. In the history, From and To of a
+// back), and what was not seen is not proven. Nor is a fault of links if a byte of the
+// workload, on its own connections, passed as if the fault were not there: see
+// package link for what can be told of which fault. In the history, From and To of a
 // fault of links are its two sides as the scenario names them; a fault that is
 // written with "between" hits both ways.
 //

@@ -119,6 +119,9 @@ func (e *episode) begin(ctx context.Context) error {
 				if err := e.config.Links[host].Apply(ctx, i); err != nil {
 					return fmt.Errorf("impair links of host %s: %w", host, err)
 				}
+				if err := e.config.Links[host].Watch(ctx, i); err != nil {
+					return fmt.Errorf("watch links of host %s: %w", host, err)
+				}
 			}
 			return nil
 		})
@@ -212,12 +215,30 @@ func (e *episode) over(ctx context.Context) error {
 	return err
 }
 
-// proveMiddle wants who was paused to stand still up to the heal.
+// proveMiddle wants, up to the heal, who was paused to stand still, and no byte of the
+// workload to have passed a link that was to be impaired.
 func (e *episode) proveMiddle(ctx context.Context) {
-	if e.entry.Began == 0 || ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return
 	}
-	if err := e.inState(ctx, NodePaused, e.plan.Pause); err != nil {
+	var all together
+	for host, list := range e.plan.Links {
+		all.do(func() error {
+			var errs []error
+			for _, i := range list {
+				seen, err := e.config.Links[host].Seen(ctx, i.ID)
+				if err != nil {
+					err = fmt.Errorf("look at what passed the links of host %s: %w", host, err)
+				}
+				errs = append(errs, err, i.Contradicted(host, seen))
+			}
+			return errors.Join(errs...)
+		})
+	}
+	if e.entry.Began != 0 {
+		all.do(func() error { return e.inState(ctx, NodePaused, e.plan.Pause) })
+	}
+	if err := all.wait(); err != nil {
 		e.unproven(fmt.Errorf("before it was healed: %w", err))
 	}
 }
@@ -413,7 +434,7 @@ func (e *episode) wait(ctx context.Context, until int64) bool {
 func (e *episode) unproven(why error) {
 	e.entry.Proven = false
 	if e.entry.Why == "" {
-		e.entry.Why = why.Error()
+		e.entry.Why = strings.ReplaceAll(why.Error(), "\n", "; ") // of joined errors
 	}
 	e.config.Log.Warn("fault is not proven", "fault", e.entry.ID, "target", e.entry.Target, "error", why)
 	e.recordWhy(stateUnproven, clock.Mono(), e.entry.Why)

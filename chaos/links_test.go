@@ -2,8 +2,13 @@ package chaos_test
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"net"
 	"net/http/httptest"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -144,6 +149,113 @@ func TestFaultThatIsNotThereIsNotProven(t *testing.T) {
 			}
 		})
 	}
+}
+
+// astray is a host whose impairments reach its probes, while the workload's connections
+// are on links of another one.
+type astray struct {
+	chaos.LinkControl
+	data chaos.LinkControl
+}
+
+func (a astray) Watch(ctx context.Context, i link.Impairment) error { return a.data.Watch(ctx, i) }
+
+func (a astray) Seen(ctx context.Context, id string) ([]link.Passage, error) {
+	return a.data.Seen(ctx, id)
+}
+
+// TestDataConnectionsProveToo: probes alone prove no fault of links that traffic passes.
+func TestDataConnectionsProveToo(t *testing.T) {
+	for name, step := range map[string]string{
+		"hold":    "fault: partition, between: [zone:a, others], mode: hold",
+		"drop":    "fault: partition, from: zone:c, to: zone:a, mode: drop",
+		"latency": "fault: latency, between: [zones], delay: 20ms",
+	} {
+		for _, missed := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s missed=%v", name, missed), func(t *testing.T) {
+				config, rec := lab(t)
+				data := config.Links["c1"].(*link.Client)
+				if missed {
+					c := link.DefaultConfig()
+					c.Host = "c1"
+					host, err := link.NewHost(c)
+					if err != nil {
+						t.Fatal(err)
+					}
+					t.Cleanup(host.Close)
+					server := httptest.NewServer(host.Handler())
+					t.Cleanup(server.Close)
+					data = &link.Client{Base: server.URL, HTTP: server.Client()}
+					config.Links["c1"] = astray{config.Links["c1"], data}
+				}
+				talk(t, data, link.Spec{Name: "redis-a/redis", ToHost: "a2", ToNode: "redis-a"})
+				runner, err := chaos.NewRunner(config)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ledger, err := runner.Run(t.Context(), parse(t, "  - {at: 200ms, for: 500ms, "+step+"}"), 20*time.Second, clock.Mono())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(ledger) != 1 || ledger.Proven() == missed || missed && !strings.Contains(ledger[0].Why, "bytes passed from host c1 to redis-a") {
+					t.Fatalf("ledger %+v, missed %v", ledger, missed)
+				}
+				if got := rec.states(ledger[0].ID); slices.Contains(got, "unproven") != missed {
+					t.Errorf("recorded %v", got)
+				}
+			})
+		}
+	}
+}
+
+// talk keeps a connection busy towards a server that only listens.
+func talk(t *testing.T, links *link.Client, spec link.Spec) {
+	t.Helper()
+	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	t.Cleanup(func() { _ = ln.Close(); wg.Wait() })
+	ctx, stop := context.WithCancel(context.Background())
+	t.Cleanup(stop) // ends what follows, before the wait above
+	wg.Go(func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			end := context.AfterFunc(ctx, func() { _ = c.Close() })
+			wg.Go(func() {
+				defer end()
+				_, _ = io.Copy(io.Discard, c)
+				_ = c.Close()
+			})
+		}
+	})
+	spec.Upstream = ln.Addr().String()
+	addr, err := links.Open(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wg.Go(func() {
+		for ctx.Err() == nil {
+			c, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+			if err != nil {
+				continue
+			}
+			end := context.AfterFunc(ctx, func() { _ = c.Close() })
+			timer := clock.System().NewTimer(0)
+			for err == nil {
+				<-timer.C()
+				_, err = c.Write(make([]byte, 64))
+				timer.Reset(time.Millisecond)
+			}
+			end()
+			timer.Stop()
+			_ = c.Close()
+		}
+	})
 }
 
 func TestHistoryNamesBothSides(t *testing.T) {

@@ -31,6 +31,9 @@ type LinkControl interface {
 	Apply(ctx context.Context, i link.Impairment) error
 	Heal(ctx context.Context, id string) error
 	Probes(ctx context.Context) (link.Report, error)
+	// Watch has the data links note what passes from now on, and Seen ends that.
+	Watch(ctx context.Context, i link.Impairment) error
+	Seen(ctx context.Context, id string) ([]link.Passage, error)
 }
 
 var _ LinkControl = (*link.Client)(nil)
@@ -113,7 +116,8 @@ type Entry struct {
 	Asked, Began, HealAsked, Ended int64
 
 	// Proven says that the probes, or the states of the processes, showed that the
-	// fault began and, if the run went on after it, that it ended. The end of one whose
+	// fault began and, if the run went on after it, that it ended, and that no data
+	// connection showed the contrary. The end of one whose
 	// end was not seen is never.
 	Proven bool
 	Why    string // not proven

@@ -25,10 +25,14 @@ type mesh struct {
 	active map[string]map[string]link.Impairment // host, id
 	last   map[[2]string]int64                   // when To last heard From
 	fails  int                                   // the next calls of Heal fail
+
+	watched    map[string]bool // host and id
+	probesOnly bool            // impairments do not reach the workload's connections
+	idle       bool            // which has none
 }
 
 func newMesh(hosts ...string) *mesh {
-	m := &mesh{start: clock.Mono(), active: map[string]map[string]link.Impairment{}, last: map[[2]string]int64{}}
+	m := &mesh{start: clock.Mono(), active: map[string]map[string]link.Impairment{}, last: map[[2]string]int64{}, watched: map[string]bool{}}
 	for _, h := range hosts {
 		m.active[h] = map[string]link.Impairment{}
 	}
@@ -98,6 +102,65 @@ func (c control) Probes(context.Context) (link.Report, error) {
 		r.Heard = append(r.Heard, link.Heard{From: other, Sequence: number(heard), Age: time.Duration(now - heard)})
 	}
 	return r, nil
+}
+
+func (c control) Watch(_ context.Context, i link.Impairment) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.watched[c.host+i.ID] = true
+	return nil
+}
+
+// Seen is of a workload that never rests, both ways.
+func (c control) Seen(_ context.Context, id string) (seen []link.Passage, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.watched[c.host+id] {
+		return nil, errors.New("nobody watches")
+	}
+	delete(c.watched, c.host+id)
+	for other := range c.active {
+		if other == c.host || c.idle {
+			continue
+		}
+		for _, way := range []link.Direction{link.Up, link.Down} {
+			p := link.Passage{Link: "to " + other, ToHost: other, ToNode: "master-of-" + other, Way: way, Arrived: 100}
+			if c.probesOnly {
+				p.Passed, p.Early = 100, 100
+			}
+			seen = append(seen, p)
+		}
+	}
+	return seen, nil
+}
+
+// TestImpairmentsOfProbesAloneAreNotProven: what the workload's connections saw counts.
+func TestImpairmentsOfProbesAloneAreNotProven(t *testing.T) {
+	for _, c := range []struct {
+		probesOnly, idle bool
+		sides, why       string
+	}{
+		{false, false, "between: [zone:a, others]", ""},
+		{true, true, "between: [zone:a, others]", ""}, // no traffic shows nothing
+		{true, false, "between: [zone:a, others]", "100 bytes passed from host a1 to master-of-c1 while the link was to be cut"},
+		{true, false, "from: zone:a, to: zone:c", "100 bytes passed from master-of-a1 to host c1 while the link was to be cut"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			config, m, _, rec := stage()
+			m.probesOnly, m.idle = c.probesOnly, c.idle
+			ledger := run(t, config, t.Context(), "  - {at: 1s, for: 1s, id: cut, fault: partition, "+c.sides+", mode: hold}", 10*time.Second)
+			m.healed(t)
+			if len(ledger) != 1 || ledger.Proven() != (c.why == "") || !strings.Contains(ledger[0].Why, c.why) {
+				t.Errorf("%+v: ledger %+v", c, ledger)
+			}
+			if got := rec.states("cut"); slices.Contains(got, "unproven") == ledger.Proven() {
+				t.Errorf("%+v: recorded %v", c, got)
+			}
+			if len(m.watched) > 0 {
+				t.Errorf("left watched: %v", m.watched)
+			}
+		})
+	}
 }
 
 // stage is two hosts in two zones without a socket.

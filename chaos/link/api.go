@@ -43,6 +43,8 @@ type (
 //	POST probe    Peer
 //	POST apply    Impairment
 //	POST heal     {"name": impairment's id}
+//	POST watch    Impairment
+//	POST seen     {"name": impairment's id} -> [Passage]
 func (h *Host) Handler() http.Handler {
 	mux := http.NewServeMux()
 	get := func(path string, f func() any) {
@@ -65,6 +67,8 @@ func (h *Host) Handler() http.Handler {
 	post(mux, "probe", func(p Peer) (any, error) { return struct{}{}, h.Probe(p) })
 	post(mux, "apply", func(i Impairment) (any, error) { return struct{}{}, h.Apply(i) })
 	post(mux, "heal", func(n named) (any, error) { return struct{}{}, h.Heal(n.Name) })
+	post(mux, "watch", func(i Impairment) (any, error) { return struct{}{}, h.Watch(i) })
+	post(mux, "seen", func(n named) (any, error) { return h.Seen(n.Name) })
 	return mux
 }
 

@@ -47,6 +47,16 @@ func (c *Client) Heal(ctx context.Context, id string) error {
 	return c.do(ctx, http.MethodPost, "heal", named{id}, nil)
 }
 
+// Watch has the data links note what passes, see [Host.Watch].
+func (c *Client) Watch(ctx context.Context, i Impairment) error {
+	return c.do(ctx, http.MethodPost, "watch", i, nil)
+}
+
+// Seen ends a watch and says what the data connections saw.
+func (c *Client) Seen(ctx context.Context, id string) (seen []Passage, err error) {
+	return seen, c.do(ctx, http.MethodPost, "seen", named{id}, &seen)
+}
+
 // Probe has a peer probed.
 func (c *Client) Probe(ctx context.Context, peer Peer) error {
 	return c.do(ctx, http.MethodPost, "probe", peer, nil)

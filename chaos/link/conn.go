@@ -145,8 +145,8 @@ func (c *conn) kill() {
 		close(c.died)
 		reset(c.client)
 		reset(c.server)
-		c.up.account(0)
-		c.down.account(0)
+		c.up.wake()
+		c.down.wake()
 	})
 }
 

@@ -40,4 +40,11 @@
 // took, and per origin what was heard, so that a lost request and a lost answer
 // can be told apart by comparing two hosts' reports. Ages are relative to the
 // report: hosts need no common clock.
+//
+// Probes have links of their own. So the data links say, too, what passed: from
+// [Host.Watch] to [Host.Seen] each notes, per direction, how long what arrived in that
+// time took to leave. Of a hold, drop or reset nothing may have left, of a latency or a
+// bandwidth nothing sooner than it lets (down to three quarters of that and no finer
+// than 200 µs). Jitter and flaky spare any byte by chance: of them, of what breaks
+// outside the lab, and of links without traffic, only the probes speak.
 package link

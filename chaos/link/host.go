@@ -63,6 +63,8 @@ type Host struct {
 	links  map[string]*link
 	probes map[string]*prober // by host
 	active []Impairment
+	// watched are those whose effect on the data links is being noted.
+	watched []Impairment
 }
 
 var errClosed = errors.New("link: host is closed")
@@ -128,6 +130,9 @@ func (h *Host) open(spec Spec) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, i := range h.watched {
+		l.watch(i)
+	}
 	h.links[spec.Name] = l
 	return l, nil
 }
@@ -148,7 +153,7 @@ func (h *Host) CloseLink(name string) {
 func (h *Host) Clear() {
 	h.mu.Lock()
 	links, probes := h.links, h.probes
-	h.links, h.probes, h.active = map[string]*link{}, map[string]*prober{}, nil
+	h.links, h.probes, h.active, h.watched = map[string]*link{}, map[string]*prober{}, nil, nil
 	h.mu.Unlock()
 	shut(links, probes)
 	h.echo.clear()

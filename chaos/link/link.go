@@ -31,6 +31,8 @@ type link struct {
 	stop context.CancelFunc
 	wg   sync.WaitGroup // the accept loop and the connections that are being set up
 
+	watches watches
+
 	mu      sync.Mutex
 	closed  bool
 	count   uint64 // connections so far, for their seeds

@@ -36,6 +36,7 @@ type pipe struct {
 	lost     bool       // bytes were swallowed
 	pending  []byte     // due, but not yet taken by the socket
 	pumping  bool
+	parcels  []parcel // what was read and did not come out of the toxics, oldest first
 }
 
 func newPipe(c *conn, way Direction, from, to *net.TCPConn, head []byte) (*pipe, error) {
@@ -62,7 +63,10 @@ func (source) Read([]byte) (int, error) { return 0, errors.ErrUnsupported }
 func (s source) WriteTo(w io.Writer) (total int64, _ error) {
 	p := s.pipe
 	feed := func(b []byte) {
-		p.account(int64(len(b)))
+		p.mu.Lock()
+		p.underWay += int64(len(b))
+		p.arrived(int64(len(b)))
+		p.mu.Unlock()
 		_, _ = w.Write(b) // into a channel: it cannot fail
 		total += int64(len(b))
 	}
@@ -85,14 +89,11 @@ func (s source) WriteTo(w io.Writer) (total int64, _ error) {
 	}
 }
 
-// account adds to the bytes under way (or takes from them) and wakes who waits.
-func (p *pipe) account(bytes int64) {
+// wake has everybody look again who waits for something to move.
+func (p *pipe) wake() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.underWay += bytes
-	if bytes <= 0 {
-		p.moved.Broadcast()
-	}
+	p.moved.Broadcast()
 }
 
 // swallowed is told by a drop what it took.
@@ -186,6 +187,9 @@ func (s sink) Write(b []byte) (int, error) {
 	p := s.pipe
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if !p.conn.isDead() {
+		p.passed(int64(len(b)))
+	}
 	written := 0
 	if !p.pumping && !p.conn.isDead() {
 		written = p.raw.write(b)

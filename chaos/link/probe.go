@@ -86,7 +86,7 @@ type Heard struct {
 // impairments towards that host hit. To ask again for the same is fine.
 func (h *Host) Probe(peer Peer) error {
 	spec := Spec{
-		Name: "probe " + peer.Host, ToHost: peer.Host, Port: "echo",
+		Name: probeName(peer.Host), ToHost: peer.Host, Port: "echo",
 		Upstream: peer.Echo, Up: peer.Up, Down: peer.Down,
 	}
 	if err := spec.validate(); err != nil {
@@ -104,6 +104,8 @@ func (h *Host) Probe(peer Peer) error {
 	}
 	return nil
 }
+
+func probeName(host string) string { return "probe " + host }
 
 // pad has probes grow where the bandwidth is limited. The caller holds mu.
 func (h *Host) pad() {

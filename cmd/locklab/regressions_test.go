@@ -336,6 +336,11 @@ var regressions = map[string][]regression{
 			"GET /v1/nodes of an agent after kill -CONT of a paused node",
 			"nodes/agent.TestStateIsTheKernelsWord",
 		},
+		{
+			"a cut or a latency that reached only the links of the probes was proven, whatever passed on the workload's connections",
+			"locklab run --locks redlock --scenarios zone-partition, with impairments that skip the links of nodes",
+			"chaos.TestDataConnectionsProveToo",
+		},
 	},
 
 	"agents, files and processes": {

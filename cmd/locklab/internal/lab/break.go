@@ -57,6 +57,18 @@ func (l linkControl) Probes(ctx context.Context) (link.Report, error) {
 	return l.cluster.machine(l.host).links.Probes(ctx)
 }
 
+func (l linkControl) Watch(ctx context.Context, i link.Impairment) error {
+	ctx, cancel := context.WithTimeout(ctx, linkTime)
+	defer cancel()
+	return l.cluster.machine(l.host).links.Watch(ctx, i)
+}
+
+func (l linkControl) Seen(ctx context.Context, id string) ([]link.Passage, error) {
+	ctx, cancel := context.WithTimeout(ctx, linkTime)
+	defer cancel()
+	return l.cluster.machine(l.host).links.Seen(ctx, id)
+}
+
 // nodeControl lets the chaos runner reach nodes through the agents of their hosts.
 type nodeControl struct{ cluster *cluster }
 
