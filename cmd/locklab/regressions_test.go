@@ -120,6 +120,11 @@ var regressions = map[string][]regression{
 			"a Config of multiphase with TLS.GetConfigForClient, and any client of TLS",
 			"locks/mesh.TestAuthIsChecked",
 		},
+		{
+			"tokens of multiphase:quorum went back after its state file had been written anew and the peer was started again: of the sixteen numbers that forgotten names start above, one was read",
+			"a peer on disk that has seen more names than it remembers, until the file shrinks, and another process of it",
+			"locks/peerlock.TestTokensGrowAfterCompaction",
+		},
 	},
 
 	"redlock": {

@@ -39,7 +39,7 @@ var errNoState = errors.New("this peer may have given votes before: put its file
 	"or set Config.Lost if it is gone for good, or Config.Founding if the peer has never run")
 
 // appendName begins a record: a name, and what its state has stored. The empty name comes
-// with the number that states of all names that are not recorded start above.
+// with a number; states of names that are not recorded start above all of these.
 func appendName(b []byte, name string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(name))), name...)
 }
@@ -64,6 +64,9 @@ func (l *Locker[S, M, P]) openState(cfg journal.Config, founding, lost bool) (am
 			return fmt.Errorf("a name is longer than its record: %w", journal.ErrCorrupt)
 		}
 		end := n + int(size) //nolint:gosec // it fits into the record
+		if size == 0 {
+			return l.startAbove(record[end:])
+		}
 		last[string(record[n:end])] = append([]byte(nil), record[end:]...)
 		return nil
 	})
@@ -79,13 +82,8 @@ func (l *Locker[S, M, P]) openState(cfg journal.Config, founding, lost bool) (am
 		return false, fmt.Errorf("peerlock: %w", err)
 	}
 	l.journal.Store(j)
-	names := append([]string{""}, slices.Sorted(maps.Keys(last))...) // first what others start from
-	for _, name := range names {
-		b, ok := last[name]
-		if !ok {
-			continue
-		}
-		if err := l.load(name, b); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(last)) {
+		if err := l.load(name, last[name]); err != nil {
 			j.Close()
 			return false, fmt.Errorf("peerlock: read %s: name %.64q: %w", cfg.Path, name, err)
 		}
@@ -104,20 +102,22 @@ func (l *Locker[S, M, P]) createState(round uint64) error {
 	return nil
 }
 
-// load takes one record. Votes for others run from now on.
-func (l *Locker[S, M, P]) load(name string, b []byte) error {
-	if name == "" {
-		round, n := binary.Uvarint(b)
-		if n <= 0 || n != len(b) {
-			return fmt.Errorf("number %x: %w", b, journal.ErrCorrupt)
-		}
-		for i := range l.shards[:shardCount] {
-			s := &l.shards[i]
-			s.round = max(s.round, round)
-		}
-		l.base.Store(max(l.base.Load(), round))
-		return nil
+// startAbove takes one record of the empty name. There are many: each shard writes its own,
+// and the next process spreads the names over the shards in another way.
+func (l *Locker[S, M, P]) startAbove(b []byte) error {
+	round, n := binary.Uvarint(b)
+	if n <= 0 || n != len(b) {
+		return fmt.Errorf("number %x that names start above: %w", b, journal.ErrCorrupt)
 	}
+	l.base.Store(max(l.base.Load(), round))
+	for i := range l.shards[:shardCount] {
+		l.shards[i].round = l.base.Load()
+	}
+	return nil
+}
+
+// load takes one record of a name. Votes for others run from now on.
+func (l *Locker[S, M, P]) load(name string, b []byte) error {
 	s := l.shardOf(name)
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -3,6 +3,7 @@ package peerlock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 
 	"locklab/locks"
 	"locklab/locks/multiphase"
+	"locklab/locks/multiphase/quorum"
 	"locklab/locks/peerlock"
 	"locklab/locks/peerlock/peertest"
 )
@@ -41,19 +43,94 @@ func (d *slowDisk) hold() (leave func()) {
 	}
 }
 
-// onSlowDisks is n peers on disk.
-func onSlowDisks(t *testing.T, n int) (all []*multiphase.Locker, disks []*slowDisk) {
+// onDisk is n peers of a new cluster that keep their votes in files.
+func onDisk(t *testing.T, n int) []multiphase.Config {
 	t.Helper()
 	options := multiphase.DefaultQuorum()
 	options.Quorum.TTL, options.Quorum.Rules.Disk = time.Minute, true
 	cfgs := peertest.Configs(t, n, options)
 	dir := t.TempDir()
 	for i := range cfgs {
-		disks = append(disks, &slowDisk{})
 		cfgs[i].StateFile, cfgs[i].Founding = filepath.Join(dir, cfgs[i].ID), true
+	}
+	return cfgs
+}
+
+// onSlowDisks is n peers on disk.
+func onSlowDisks(t *testing.T, n int) (all []*multiphase.Locker, disks []*slowDisk) {
+	t.Helper()
+	cfgs := onDisk(t, n)
+	for i := range cfgs {
+		disks = append(disks, &slowDisk{})
 		peerlock.SetSync(&cfgs[i], disks[i].sync)
 	}
 	return peertest.StartAll(t, cfgs, multiphase.New), disks
+}
+
+// TestTokensGrowAfterCompaction has one shard forget the token of a name, and remember
+// those of others; writes the file anew, and starts another process. No token goes back.
+func TestTokensGrowAfterCompaction(t *testing.T) {
+	cfg := onDisk(t, 1)[0]
+	peerlock.SetSync(&cfg, func(*os.File) error { return nil }) // no power cut here
+	start := func() (*peerlock.Locker[quorum.State, quorum.Message, *quorum.State], error) {
+		return peerlock.New[quorum.State, quorum.Message](cfg, peerlock.Protocol[quorum.State, quorum.Message]{
+			Algorithm: quorum.Options{Disk: true}.Algorithm(), Lease: peerlock.Lease{TTL: time.Minute},
+		})
+	}
+	l, err := start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), peertest.Patience)
+	defer cancel()
+	last := map[string]locks.Token{}
+	grant := func(name string, times int) {
+		t.Helper()
+		for range times {
+			lease, err := l.Acquire(ctx, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			token, _ := lease.Token()
+			if token <= last[name] {
+				t.Fatalf("%q: token %d after %d", name, token, last[name])
+			}
+			last[name] = token
+			if err := lease.Release(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	number := 0
+	fresh := func() (name string) { // of the shard that writes first what names start above
+		for name = fmt.Sprint(number); !l.InFirstShard(name); name = fmt.Sprint(number) {
+			number++
+		}
+		number++
+		return name
+	}
+	// Each of the three is higher than those before, which so can't cover for it.
+	grant(fresh(), 10) // forgotten
+	for range peerlock.Forgets {
+		grant(fresh(), 1)
+	}
+	grant(fresh(), 20) // nobody wants it, its token is remembered
+	for range peerlock.Lates {
+		grant(fresh(), 1)
+	}
+	grant(fresh(), 30) // still there
+	if err := l.Compact(); err != nil {
+		t.Fatal(err)
+	}
+	_ = l.Close()
+	cfg.Founding, cfg.Listener = false, peertest.Listen(t, "127.0.0.1:0")
+	if l, err = start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	for name := range last {
+		grant(name, 1)
+	}
 }
 
 // TestVoteWaitsForTheDisk holds up the disk of one peer: of who asks, then of who must
