@@ -318,7 +318,8 @@ func TestE2EOverload(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	mustRun(t, 4, "run", "--locks", "redlock", "--scenarios", "baseline", "--rate", "200000", "--duration", "2s", "--out", dir)
 	r := read(t, dir).Results[0]
-	if r.Verdict.Status != result.StatusInconclusive || !strings.Contains(r.Verdict.Why, "generator") {
+	why := r.Verdict.Why // the generator runs on the machine that it fills
+	if r.Verdict.Status != result.StatusInconclusive || !strings.Contains(why, "generator") && !strings.Contains(why, "saturated") {
 		t.Errorf("verdict %s: %s", r.Verdict.Status, r.Verdict.Why)
 	}
 }

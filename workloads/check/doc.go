@@ -101,7 +101,9 @@
 //	own share   what the lab's processes use of all CPUs: above [MaxOwnShare]
 //	late        a thread that slept was woken later than half of Options.Stall
 //
-// That CPUs are busy decides nothing: what gives way to the lab does no harm.
+// That CPUs are busy decides nothing: what gives way to the lab does no harm. But where
+// hardly any was ever free, and the lab's processes waited longer for one than they ran, a
+// lock that was too slow is not convicted, although one that was not may pass.
 //
 // # What decides nothing
 //

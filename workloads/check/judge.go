@@ -144,12 +144,10 @@ func Judge(f *Findings, want Expectation) Verdict {
 	if want.Safety == Unsafe && n == 0 {
 		return end(ControlSilent, fmt.Sprintf("Expected to be unsafe, but no violation was seen in %d operations.", f.OK+f.Failed+f.Unknown))
 	}
-	stall := time.Duration(f.StallNS).Round(time.Millisecond)
-	if !f.fares(want) {
-		return end(Violated, fmt.Sprintf("Expected %s, but it was %s%s: the longest time with waiters and no grant was %v.",
-			joinLiveness(want.Liveness), f.Liveness, f.forWhat(), stall))
-	}
-	if why := f.unserved(want.Availability); why != "" {
+	if why := f.fellShort(want); why != "" {
+		if full := f.fullMachine(); full != "" {
+			return end(Inconclusive, why+" That may be the machine's doing: "+full+".")
+		}
 		return end(Violated, why)
 	}
 	if want.Safety == Safe && doubt != "" {
@@ -159,6 +157,15 @@ func Judge(f *Findings, want Expectation) Verdict {
 		return end(NotJudged, "The scenario expects nothing of this lock. "+upper(f.told(want))+".")
 	}
 	return end(Expected, upper(f.told(want))+".")
+}
+
+// fellShort says what the lock did too late, or not at all; "" if nothing.
+func (f *Findings) fellShort(want Expectation) string {
+	if f.fares(want) {
+		return f.unserved(want.Availability)
+	}
+	return fmt.Sprintf("Expected %s, but it was %s%s: the longest time with waiters and no grant was %v.",
+		joinLiveness(want.Liveness), f.Liveness, f.forWhat(), time.Duration(f.StallNS).Round(time.Millisecond))
 }
 
 // unserved says where too few operations ended ok; "" if nowhere. A fault that was over

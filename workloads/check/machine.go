@@ -199,16 +199,35 @@ func (h HostLoad) saturation(opts Options) string {
 	default:
 		return ""
 	}
-	name := "the controller's machine"
-	if h.Host != "" {
-		name = "the machine of host " + h.Host
-	}
+	name := h.machine()
 	if busy, known := h.Busy(); known {
 		name += fmt.Sprintf(" was saturated: its CPUs were busy for %.0f %% of the time, and ", 100*busy)
 	} else {
 		name += " was saturated: "
 	}
 	return name + why
+}
+
+// fullMachine says which machine may have made a lock slow that would have been fast
+// enough elsewhere; "" if none. It takes less than saturation does: as expected on a full
+// machine is as expected, but what was too slow there proves nothing against the lock.
+func (f *Findings) fullMachine() string {
+	const full, slow = 0.95, 2 // hardly ever a free CPU, and more waiting for one than running
+	for _, h := range f.Hosts {
+		busy, _ := h.Busy()
+		slowdown, _ := h.Slowdown()
+		if busy > full && slowdown > slow {
+			return fmt.Sprintf("the CPUs of %s were busy for %.0f %% of the time, and the lab's processes waited longer for one than they ran", h.machine(), 100*busy)
+		}
+	}
+	return ""
+}
+
+func (h HostLoad) machine() string {
+	if h.Host == "" {
+		return "the controller's machine"
+	}
+	return "the machine of host " + h.Host
 }
 
 // mergeHosts adds up the machines of all repeats, by name.

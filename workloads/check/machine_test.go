@@ -56,8 +56,12 @@ func TestBusyMachineJudgesNothing(t *testing.T) {
 		"bearable and unsafe":  {append(twice, work...), load("hw1", 0, 10_500, 1, waits-0.01, ms), safe, check.Violated, "duplicate rooms"},
 		"slow and stalled":     {stalled, load("", 0, 10_500, 1, 2*waits, ms), safe, check.Inconclusive, "was saturated"},
 		"calm and stalled":     {stalled, load("", 0, 10_500, 0.5, 0.3, ms), safe, check.Violated, "no grant"},
-		"slow control":         {work, load("", 0, 10_500, 1, 2*waits, ms), check.Expectation{Safety: check.Unsafe}, check.Inconclusive, "was saturated"},
-		"late":                 {work, load("", 0, 10_500, 0.5, 0.3, 501*ms), safe, check.Inconclusive, "woken 501ms too late (want at most 500ms"},
+		"full and stalled":     {stalled, load("", 0, 10_500, 0.96, 0.3, ms), safe, check.Inconclusive, "That may be the machine's doing: the CPUs of the controller's machine were busy for 96 %"},
+		"full, but fast for us": {
+			stalled, load("", 0, 10_500, 0.96, 0.2, ms), safe, check.Violated, "no grant",
+		},
+		"slow control": {work, load("", 0, 10_500, 1, 2*waits, ms), check.Expectation{Safety: check.Unsafe}, check.Inconclusive, "was saturated"},
+		"late":         {work, load("", 0, 10_500, 0.5, 0.3, 501*ms), safe, check.Inconclusive, "woken 501ms too late (want at most 500ms"},
 		"full of the lab": {
 			work, own(load("", 0, 10_500, 1, 0.3, ms), 0.91), safe, check.Inconclusive, "was saturated: its CPUs were busy for 100 % of the time, and the lab's own processes alone used 91 % of them",
 		},
