@@ -141,7 +141,7 @@ func TestAuthIsChecked(t *testing.T) {
 			c.TLS = authority.Config("a")
 			c.TLS.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return nil, nil }
 		},
-		"TLS.RootCAs":        func(c *mesh.Config) { c.TLS = &tls.Config{Certificates: authority.Config("a").Certificates} },
+		"TLS.RootCAs": func(c *mesh.Config) { c.TLS = &tls.Config{Certificates: authority.Config("a").Certificates} },
 	} {
 		cfg := mesh.Config{Self: mesh.Peer{ID: "a"}, Handler: newRecorder(t), Timing: mesh.Timing{Heartbeat: time.Second}}
 		change(&cfg)

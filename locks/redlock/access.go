@@ -14,8 +14,10 @@ import (
 )
 
 // Access is how clients show the instances who they are. It is the same for all of them.
-// A user needs the keys and channels of all resources, and the commands of the string,
-// list, pubsub and scripting groups.
+// A user needs the keys and channels of all resources, and these commands:
+//
+//	+set +get +del +exists +pexpire +pttl +zadd +zcard +zrange +zrem +zscore
+//	+eval +evalsha +publish +subscribe +ping +select
 type Access struct {
 	Username, Password string // as for go-redis: without a name, that of the default user
 	DB                 int    // number of the database
