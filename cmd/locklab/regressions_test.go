@@ -125,6 +125,11 @@ var regressions = map[string][]regression{
 			"a peer on disk that has seen more names than it remembers, until the file shrinks, and another process of it",
 			"locks/peerlock.TestTokensGrowAfterCompaction",
 		},
+		{
+			"a peer of multiphase:quorum that was started twice with one state file let two hold: the second process gave the first one's own vote anew",
+			"two processes of one peer with the same Config.StateFile",
+			"locks/multiphase.TestOneProcessForAFile",
+		},
 	},
 
 	"redlock": {

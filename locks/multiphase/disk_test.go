@@ -172,6 +172,37 @@ func TestStateFile(t *testing.T) {
 	names(tryNew(func(c *multiphase.Config) { c.Lost = true }), journal.ErrCorrupt)
 }
 
+// TestOneProcessForAFile starts a peer twice: while it takes part, and while it recovers
+// and there is no file yet. The second would give its own vote anew, and two would hold.
+func TestOneProcessForAFile(t *testing.T) {
+	cfgs := onDisk(t, 3, time.Minute)
+	first := cfgs[2]
+	for _, recovers := range []bool{false, true} {
+		first.Founding, first.Lost = !recovers, recovers
+		l, err := multiphase.New(first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second := first
+		second.Listener = peertest.Listen(t, "127.0.0.1:0")
+		if twice, err := multiphase.New(second); !errors.Is(err, journal.ErrInUse) || !strings.Contains(err.Error(), first.StateFile) {
+			t.Errorf("recovers: %v: want ErrInUse and the name of the file, got %v", recovers, err)
+			if err == nil {
+				_ = twice.Close()
+			}
+		}
+		_ = l.Close()
+		if err := os.Rename(first.StateFile, first.StateFile+" is lost"); err != nil && !recovers {
+			t.Fatal(err)
+		}
+		first = again(t, first)
+	}
+	_ = first.Listener.Close()
+	for _, cfg := range cfgs[:2] {
+		_ = cfg.Listener.Close()
+	}
+}
+
 // TestWayOut has two peers that have lost their memory and never see the third again.
 // They can't recover, unless they are told to do without.
 func TestWayOut(t *testing.T) {

@@ -38,7 +38,8 @@ type Config[O any] struct {
 	Founding bool
 
 	// StateFile is where algorithms that keep something on disk keep it; others do not use
-	// it. Each peer has its own. A founding peer makes it; later the file must be there.
+	// it. Each peer has its own, for one process at a time (on Unix a second one is refused),
+	// and never an older copy of it. A founding peer makes it; later the file must be there.
 	StateFile string
 	// Lost says that the peer has run before and that its StateFile, if it is missing, is gone
 	// for good: the peer recovers as one that has lost its memory, and then makes a new one.

@@ -34,9 +34,13 @@ type untold[S, M any, P peercore.Machine[S, M]] struct {
 	number uint64
 }
 
-// errNoState explains what to do about a file that is not there.
-var errNoState = errors.New("this peer may have given votes before: put its file back, " +
-	"or set Config.Lost if it is gone for good, or Config.Founding if the peer has never run")
+// These explain what to do about a file that is not there, cannot be read, or is used.
+var (
+	errNoState = errors.New("this peer may have given votes before: put its own file back if it was moved, " +
+		"never an older copy, which lacks votes; or set Config.Lost if it is gone for good, or Config.Founding if the peer has never run")
+	errBadState = errors.New("if this is the peer's own file, its votes are lost: move it away and set Config.Lost")
+	errTwice    = errors.New("end the other process of this peer first: a peer is one process")
+)
 
 // appendName begins a record: a name, and what its state has stored. The empty name comes
 // with a number; states of names that are not recorded start above all of these.
@@ -57,6 +61,11 @@ func (l *Locker[S, M, P]) openState(cfg journal.Config, founding, lost bool) (am
 	}
 	l.state = cfg
 	l.state.Dump, l.state.Begin, l.state.Stored, l.state.Failed = l.dump, l.begin, l.stored, l.cannotStore
+	if l.unlock, err = journal.Lock(cfg.Path); errors.Is(err, journal.ErrInUse) {
+		return false, fmt.Errorf("peerlock: %w: %w", err, errTwice)
+	} else if err != nil {
+		return false, fmt.Errorf("peerlock: %w", err)
+	}
 	last := map[string][]byte{}
 	j, err := journal.Open(l.state, func(record []byte) error {
 		size, n := binary.Uvarint(record)
@@ -78,6 +87,8 @@ func (l *Locker[S, M, P]) openState(cfg journal.Config, founding, lost bool) (am
 		return true, nil // the file is made when that is over
 	case missing:
 		return false, fmt.Errorf("peerlock: %w: %w", err, errNoState)
+	case errors.Is(err, journal.ErrCorrupt):
+		return false, fmt.Errorf("peerlock: %w: %w", err, errBadState)
 	case err != nil:
 		return false, fmt.Errorf("peerlock: %w", err)
 	}

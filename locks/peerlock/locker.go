@@ -29,6 +29,7 @@ type Locker[S, M any, P peercore.Machine[S, M]] struct {
 
 	state   journal.Config                  // with an empty Path if nothing is stored
 	journal atomic.Pointer[journal.Journal] // nil then, and until there is a file
+	unlock  func()                          // lets another process use the file; nil if nothing is stored
 	base    atomic.Uint64                   // states of names that are not in the file start above it
 
 	started chan struct{} // closed once New is done
@@ -94,6 +95,9 @@ func (l *Locker[S, M, P]) closeShards() {
 	}
 	for i := range l.shards {
 		l.shards[i].close()
+	}
+	if l.unlock != nil {
+		l.unlock() // last: the next process gives the own votes anew, so nobody may hold by them here
 	}
 }
 

@@ -67,7 +67,9 @@ func (s *State) LoadStored(b []byte) error {
 }
 
 // Restart makes it the state of a new process that has read what was kept. What the old
-// one held or asked for is over.
+// one held or asked for is over, so its vote for itself is free at once: whoever has the
+// file for itself knows that the old process has ended, and its callers were told or ended
+// with it. Another process of the same peer, or an older copy of the file, would break that.
 func (s *State) Restart() {
 	d, floor := s.disk, s.cfg.Options.Floor
 	*s = State{
