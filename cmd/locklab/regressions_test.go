@@ -121,6 +121,11 @@ var regressions = map[string][]regression{
 			"locks/mesh.TestAuthIsChecked",
 		},
 		{
+			"no test would have noticed an acceptor that does not look at the dialer's proof of the secret",
+			"ignore what checkProof says in proveAcceptor",
+			"locks/mesh.TestAcceptorChecksTheProof",
+		},
+		{
 			"tokens of multiphase:quorum went back after its state file had been written anew and the peer was started again: of the sixteen numbers that forgotten names start above, one was read",
 			"a peer on disk that has seen more names than it remembers, until the file shrinks, and another process of it",
 			"locks/peerlock.TestTokensGrowAfterCompaction",

@@ -100,8 +100,29 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 }
 
-// TestProofsCannotBeReplayed plays back what an honest peer said in an earlier handshake.
+// TestProofsCannotBeReplayed plays back what an honest peer said in an earlier handshake,
+// to the same acceptor and to one that has started again, which remembers no handshake.
 func TestProofsCannotBeReplayed(t *testing.T) {
+	for name, restart := range map[string]bool{"same acceptor": false, "restarted": true} {
+		t.Run(name, func(t *testing.T) { sayAgain(t, restart, func(said string) string { return said }) })
+	}
+}
+
+// TestAcceptorChecksTheProof has a client that does not know the secret, and does not mind
+// what the acceptor proves, say all that an honest peer says, with a proof of its own.
+func TestAcceptorChecksTheProof(t *testing.T) {
+	sayAgain(t, true, func(said string) string {
+		hello := 1 + int(said[0]) // in this order: its length, a hello, a proof, heartbeats
+		if said[0] >= 0x80 || len(said) < hello+34 {
+			t.Fatalf("%q is no hello with a proof", said)
+		}
+		return said[:hello+33] + string([]byte{said[hello+33] ^ 1}) + said[hello+34:]
+	})
+}
+
+// sayAgain changes what a said to b, says it to b after a has gone, and wants it refused.
+func sayAgain(t *testing.T, restart bool, change func(said string) string) {
+	t.Helper()
 	p := newPair(t, func(cfg *[2]mesh.Config) {
 		for i := range cfg {
 			cfg[i].Secret = []byte(secret)
@@ -112,13 +133,25 @@ func TestProofsCannotBeReplayed(t *testing.T) {
 	said := p.proxy.saidUp()
 	p.proxy.set(refuse)
 	p.events[1].want("down")
-	conn, err := net.Dial("tcp", p.cfg[1].Listener.Addr().String())
+	addr := p.cfg[1].Listener.Addr().String()
+	if restart {
+		if err := p.mesh[1].Close(); err != nil {
+			t.Fatal(err)
+		}
+		l, err := net.Listen("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.cfg[1].Listener = l
+		start(t, p.cfg[1])
+	}
+	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
 	_ = conn.SetDeadline(clock.System().Now().Add(patience))
-	if _, err := io.WriteString(conn, said); err != nil {
+	if _, err := io.WriteString(conn, change(said)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.Copy(io.Discard, conn); err != nil && !errors.Is(err, syscall.ECONNRESET) {
@@ -126,7 +159,7 @@ func TestProofsCannotBeReplayed(t *testing.T) {
 	}
 	select {
 	case e := <-p.events[1].events:
-		t.Errorf("a replayed hello was believed: %+v", e)
+		t.Errorf("it was believed: %+v", e)
 	default:
 	}
 }
