@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"locklab/locks/peerlock/peercore"
 )
 
 // checks are what is watched during a run.
@@ -77,7 +79,7 @@ func (s *simulator[S, M, P]) hold(i int) {
 	for _, h := range c.holders {
 		o := &s.peers[h]
 		kind := Overlap
-		if p.token != 0 && o.token != 0 && p.token > o.token && s.timeWentWrong() {
+		if p.token != 0 && o.token != 0 && p.token > o.token && s.leaseIsOver(h) {
 			kind = Fenced // whatever the earlier one still writes is refused
 		}
 		s.violate(Finding{Kind: kind, A: h, B: i, Since: time.Duration(o.since)})
@@ -101,12 +103,25 @@ func (s *simulator[S, M, P]) forget(died int) {
 	s.checks.forgot = s.checks.forgot || without > s.n/2
 }
 
-// timeWentWrong says that a fault has begun that leases do not rule out two holders
-// under: a process stood still, or a clock ran wrong.
-func (s *simulator[S, M, P]) timeWentWrong() bool {
-	return slices.ContainsFunc(s.cfg.Faults, func(f Fault) bool {
-		return (f.Kind == Pause || f.Kind == Drift) && int64(f.From) <= s.now
-	})
+// leaseIsOver says that leases do not rule out that somebody else than the holder h
+// holds now: its lease is over by its own clock, which it has not noticed because its
+// process stands still, or a vote that was given for the lease, at its begin at the
+// earliest, is over by the clock of another peer, which then runs wrong. What stood still
+// or ran wrong at another time, or at another peer, excuses nothing.
+func (s *simulator[S, M, P]) leaseIsOver(h int) bool {
+	d, lease := &s.peers[h].timers[peercore.Lease], s.shell.Lease
+	if !d.running {
+		return false
+	}
+	if d.at <= s.now {
+		return true
+	}
+	for i := range s.peers {
+		if i != h && s.due(i, d.from, lease.TTL+lease.Margin) <= s.now {
+			return true
+		}
+	}
+	return false
 }
 
 // endHold notes that it does not believe so any more.
@@ -188,9 +203,10 @@ type FindingKind string
 const (
 	// Overlap: two clients believed at once that they hold.
 	Overlap FindingKind = "overlap"
-	// Fenced is the same where the tokens grew after a process had stood still or a clock
-	// had run wrong: a resource that checks them refuses the earlier one from the moment
-	// it has seen the later one. No violation.
+	// Fenced is the same where the tokens grew and the earlier hold was older than its lease
+	// when the later one began, by the holder's clock or by another peer's: a resource that
+	// checks tokens refuses the earlier one from the moment it has seen the later one. No
+	// violation.
 	Fenced FindingKind = "fenced-overlap"
 	// Token: a grant whose token is not above one that was used before: a resource that
 	// checks tokens takes a stale one for good or refuses a good one.

@@ -80,9 +80,9 @@ type peer[S any] struct {
 }
 
 type deadline struct {
-	running bool
-	at      int64
-	stamp   uint32
+	running  bool
+	from, at int64
+	stamp    uint32
 }
 
 // simulator is the engine. A run is single-threaded; everything is in slices that

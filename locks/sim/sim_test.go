@@ -197,27 +197,62 @@ func TestChecksReject(t *testing.T) {
 	for name, c := range map[string]struct {
 		request func(t *toy) []peercore.Effect[int]
 		want    sim.FindingKind
-		faults  []sim.Fault
 	}{
 		"everybody holds at once": {request: holdAtOnce, want: sim.Overlap},
 		"with one token for all":  {request: func(*toy) []peercore.Effect[int] { return hold(1) }, want: sim.Token},
 		"with tokens that shrink": {request: func(y *toy) []peercore.Effect[int] { y.log.tokens--; return hold(y.log.tokens) }, want: sim.Token},
 		"with tokens that grow":   {request: growing, want: sim.Overlap},
-		"with tokens that grow, after a pause": {request: growing, want: sim.Fenced, faults: []sim.Fault{
-			{Kind: sim.Pause, From: 1, Until: 2, A: []int{2}},
-		}},
-		"nobody is ever served": {request: nothing, want: sim.Stuck},
+		"nobody is ever served":   {request: nothing, want: sim.Stuck},
 		"the lowest rank is not served": {request: func(y *toy) []peercore.Effect[int] {
 			return map[bool][]peercore.Effect[int]{true: hold(0)}[y.self != 2]
 		}, want: sim.Stuck},
 		"two holds for one request each": {request: func(*toy) []peercore.Effect[int] { return append(hold(0), hold(0)...) }, want: sim.Untold},
 	} {
-		r := run(t, toys(&ledger{}, c.request), sim.Config{Load: load(), Faults: c.faults})
+		r := run(t, toys(&ledger{}, c.request), sim.Config{Load: load()})
 		if !slices.ContainsFunc(r.Findings, func(f sim.Finding) bool { return f.Kind == c.want }) {
 			t.Errorf("%s: want %q, found %v", name, c.want, r.Findings)
 		}
-		if bad := r.Bad() != nil; bad != (c.want != sim.Fenced) {
-			t.Errorf("%s: violated %v: %v", name, bad, r.Findings)
+		if r.Bad() == nil {
+			t.Errorf("%s: no violation: %v", name, r.Findings)
+		}
+	}
+}
+
+// TestOnlyALeaseExcuses has two holds with growing tokens, the second some time after the
+// first, whose lease is a second, and asks which of them a fault excuses.
+func TestOnlyALeaseExcuses(t *testing.T) {
+	const s, ttl = time.Second, time.Second
+	pause := func(from, until time.Duration, who int) sim.Fault {
+		return sim.Fault{Kind: sim.Pause, From: from, Until: until, A: []int{who}}
+	}
+	drift := func(from, until time.Duration, who int, rate float64) sim.Fault {
+		return sim.Fault{Kind: sim.Drift, From: from, Until: until, A: []int{who}, Rate: rate}
+	}
+	for name, c := range map[string]struct {
+		after time.Duration // the first hold, which begins at 0, the second begins
+		fault sim.Fault
+		want  sim.FindingKind // "": no overlap
+	}{
+		"no lease is over, and a pause is":              {s / 2, pause(1, s/10, 0), sim.Overlap},
+		"no lease is over, and the holder stands still": {s / 2, pause(s/10, 5*s, 0), sim.Overlap},
+		"the holder stands still for long enough":       {s * 3 / 2, pause(s/10, 5*s, 0), sim.Fenced},
+		"another one stands still":                      {s / 2, pause(s/10, 5*s, 2), sim.Overlap},
+		"the lease is over and noticed":                 {s * 3 / 2, pause(s/10, 5*s, 2), ""},
+		"the holder's clock is slow, for long enough":   {s * 3 / 2, drift(s/10, 5*s, 0, 0.5), sim.Fenced},
+		"the holder's clock is slow, and no vote over":  {s / 2, drift(s/10, 5*s, 0, 0.5), sim.Overlap},
+		"a voter's clock is fast enough":                {s * 3 / 4, drift(s/10, 5*s, 2, 2), sim.Fenced},
+		"a voter's clock is not fast enough":            {s * 3 / 4, drift(s/10, 5*s, 2, 1.1), sim.Overlap},
+		"a voter's clock is fast for too short a time":  {s * 3 / 4, drift(s/10, s/5, 2, 2), sim.Overlap},
+	} {
+		r := run(t, leasing(ttl, c.after), sim.Config{
+			Formed: true, Load: sim.Load{Hold: time.Hour, Ops: []int{1, 1, 0}}, Duration: 10 * s, Patience: 10 * s, Faults: []sim.Fault{c.fault},
+		})
+		var got sim.FindingKind
+		for _, f := range r.Findings {
+			got = f.Kind
+		}
+		if got != c.want {
+			t.Errorf("%s: want %q, found %v", name, c.want, r.Findings)
 		}
 	}
 }

@@ -25,6 +25,7 @@ func (s *simulator[S, M, P]) start(i int, t peercore.Timer) {
 	d := &p.timers[t]
 	d.running = true
 	d.stamp++
+	d.from = from
 	d.at = s.due(i, from, takes)
 	s.push(max(d.at, s.now), slot[M]{op: opTimer, timer: t, to: int16(i), epoch: p.epoch, gen: d.stamp})
 }

@@ -2,7 +2,9 @@ package sim_test
 
 import (
 	"fmt"
+	"time"
 
+	"locklab/locks/peerlock"
 	"locklab/locks/peerlock/peercore"
 	"locklab/locks/sim"
 )
@@ -81,6 +83,36 @@ func (t *toy) Reset(like *toy, _ uint64) { *t = *like }
 func (t *toy) Round() uint64             { return 0 }
 func (t *toy) Idle() bool                { return false }
 func (t *toy) Bootstrapped() bool        { return true }
+
+// leasing is a simulator of toys with leases: the first holds at once, the second so much
+// later, by the timer of its renewal.
+func leasing(ttl, after time.Duration) sim.Simulator {
+	start := func(t peercore.Timer) peercore.Effect[int] {
+		return peercore.Effect[int]{Kind: peercore.Start, Timer: t}
+	}
+	return sim.New(peercore.Algorithm[toy, int]{
+		New: func(self int, peers peercore.Set, _ bool) toy {
+			return toy{
+				self: self, peers: peers, log: &ledger{},
+				request: func(y *toy) []peercore.Effect[int] {
+					if y.self == 0 {
+						return append([]peercore.Effect[int]{start(peercore.Renew), start(peercore.Lease)}, hold(1)...)
+					}
+					return []peercore.Effect[int]{start(peercore.Renew)}
+				},
+				reaction: func(y *toy, ev peercore.Event[int]) []peercore.Effect[int] {
+					switch {
+					case ev.Kind == peercore.Expire && ev.Timer == peercore.Renew && y.self == 1:
+						return hold(2)
+					case ev.Kind == peercore.Expire && ev.Timer == peercore.Lease:
+						return []peercore.Effect[int]{{Kind: peercore.Lose}}
+					}
+					return nil
+				},
+			}
+		},
+	}, sim.Shell{Lease: peerlock.Lease{TTL: ttl, Renew: after, Margin: ttl / 50}})
+}
 
 // toys is a simulator of toys that answer a request so.
 func toys(l *ledger, request func(t *toy) []peercore.Effect[int]) sim.Simulator {

@@ -129,6 +129,27 @@ func TestForgottenHold(t *testing.T) {
 	})
 }
 
+// freesOnDisconnect is a core whose votes do not survive the connection.
+func freesOnDisconnect(s *State, ev Event) []Effect {
+	if ev.Kind == peercore.Disconnect && s.votedFor(ev.Peer) {
+		s.free(true, nil)
+	}
+	return s.Step(ev, nil)
+}
+
+// TestPausesDoNotExcuse: the second holder begins long before the lease of the first is
+// over, and a pause anywhere in the run is no excuse for that.
+func TestPausesDoNotExcuse(t *testing.T) {
+	alg := peertest.Mutate(Options{}.Algorithm(), freesOnDisconnect)
+	shell := sim.Shell{Lease: peerlock.Lease{TTL: 2 * time.Second, Renew: 2 * time.Second / 3, Margin: 22 * time.Millisecond}}
+	cfg := sim.Config{Seed: 2, Load: sim.Load{Think: 20 * time.Millisecond, Hold: 5 * time.Millisecond}}
+	cfg.Faults = sim.Draw(cfg, []sim.Kind{sim.Pause})
+	r, err := sim.New(alg, shell).Run(cfg)
+	if err != nil || r.Bad() == nil {
+		t.Errorf("want an overlap, found %v, %v", r.Findings, err)
+	}
+}
+
 // mutants break one rule each. For each there is a scope in which that is found, and in
 // which nothing is found with the rule; where step is nil the scope breaks it.
 //
@@ -174,12 +195,8 @@ func mutants() []mutant {
 		},
 		{
 			rule: "a vote survives the connection", want: twoHold,
-			sc: scope{peers: 3, requests: []int{1, 1, 0}, cuts: [][2]int{{0, 2}}},
-			step: before(func(s *State, ev *Event) {
-				if ev.Kind == peercore.Disconnect && s.votedFor(ev.Peer) {
-					s.free(true, nil)
-				}
-			}),
+			sc:   scope{peers: 3, requests: []int{1, 1, 0}, cuts: [][2]int{{0, 2}}},
+			step: freesOnDisconnect,
 		},
 		{
 			rule: "YourLock names the round that it answers", want: twoHold,
