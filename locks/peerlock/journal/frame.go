@@ -17,6 +17,7 @@ const magic = "locklab journal 1\n"
 const (
 	headBytes = 12      // length of the body, checksum of these four bytes, checksum of the body
 	bodyMost  = 1 << 30 // bytes
+	sector    = 512     // bytes of which a disk keeps all or none, or a multiple of it
 )
 
 func checksum(body []byte) uint32 { return crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)) }
@@ -39,16 +40,46 @@ func header(owner string) []byte {
 	return seal(append(append(make([]byte, headBytes), magic...), owner...))
 }
 
-// cutFrame splits the first frame off b. It says torn if b ends within the frame, or with
-// it and its body is not what was written, or in nothing but zeros: as after a power cut.
-func cutFrame(b []byte) (body, rest []byte, torn bool, err error) {
-	if len(b) < headBytes || len(bytes.Trim(b, "\x00")) == 0 {
+// validHead says that b begins with the head of a frame.
+func validHead(b []byte) bool {
+	return len(b) >= headBytes && binary.LittleEndian.Uint32(b) <= bodyMost &&
+		binary.LittleEndian.Uint32(b[4:]) == checksum(b[:4])
+}
+
+// lacksBegin says that b, which is at that offset of the file, begins a sector or goes on
+// with one that was not written, and has no whole frame behind it. The latter would have
+// been written only after the former was on disk.
+func lacksBegin(b []byte, at int) bool {
+	first := b[:min(len(b), sector-at%sector)]
+	if len(bytes.Trim(first, "\x00")) != 0 {
+		return false
+	}
+	for b = b[len(first):]; len(b) >= headBytes; b = b[1:] {
+		if !validHead(b) {
+			continue
+		}
+		if size := uint64(binary.LittleEndian.Uint32(b)); uint64(len(b)) >= headBytes+size &&
+			binary.LittleEndian.Uint32(b[8:]) == checksum(b[headBytes:headBytes+size]) {
+			return false
+		}
+	}
+	return true
+}
+
+// cutFrame splits the first frame off b, which is at that offset of the file. It says torn
+// if b ends within the frame, or with it and its body is not what was written, or lacks its
+// begin: as after a power cut.
+func cutFrame(b []byte, at int) (body, rest []byte, torn bool, err error) {
+	if len(b) < headBytes {
 		return nil, nil, true, nil
 	}
-	size := binary.LittleEndian.Uint32(b)
-	if size > bodyMost || binary.LittleEndian.Uint32(b[4:]) != checksum(b[:4]) {
+	if !validHead(b) {
+		if lacksBegin(b, at) {
+			return nil, nil, true, nil
+		}
 		return nil, nil, false, fmt.Errorf("what should be the length of a frame is none: %w", ErrCorrupt)
 	}
+	size := binary.LittleEndian.Uint32(b)
 	if uint64(len(b)) < headBytes+uint64(size) {
 		return nil, nil, true, nil
 	}
@@ -65,7 +96,7 @@ func cutFrame(b []byte) (body, rest []byte, torn bool, err error) {
 // decode reads a whole file: its records, in order, and how many bytes of it count.
 func decode(b []byte, owner string, record func([]byte) error) (length int, err error) {
 	at := func() string { return fmt.Sprintf("at byte %d of %d", length, len(b)) }
-	first, rest, torn, err := cutFrame(b)
+	first, rest, torn, err := cutFrame(b, 0)
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("%s: %w", at(), err)
@@ -75,7 +106,7 @@ func decode(b []byte, owner string, record func([]byte) error) (length int, err 
 		return 0, fmt.Errorf("it is that of %s, not of %s: %w", first[len(magic):], owner, ErrCorrupt)
 	}
 	for length = len(b) - len(rest); len(rest) > 0; length = len(b) - len(rest) {
-		body, after, torn, err := cutFrame(rest)
+		body, after, torn, err := cutFrame(rest, length)
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", at(), err)
 		}

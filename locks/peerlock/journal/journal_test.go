@@ -142,6 +142,42 @@ func TestTornEnd(t *testing.T) {
 	}
 }
 
+// TestTornBegin has frames of which the first sector never came to the disk, though later
+// ones did. Only the last may be dropped: what another frame follows had been stored.
+func TestTornBegin(t *testing.T) {
+	const sector, head = 512, 12
+	for _, before := range []int{0, 1, 5, 11, 12, 300} { // bytes from the begin of the frame to the next sector
+		b := newBook(t)
+		fill := len(newBook(t).write(t, strings.Repeat("a", 200))) - 200 // all but the record, whose length takes two bytes
+		first := strings.Repeat("a", 2*sector-before-fill)
+		long := strings.Repeat("b", 5000)
+		file := b.write(t, first, long, "c")
+		begin := 2*sector - before
+		lost := begin + before
+		if before == 0 {
+			lost += sector
+		}
+		clear(file[begin:lost])
+		last := len(file) - len("c") - 1 - head
+		for _, tt := range []struct {
+			what string
+			file []byte
+			torn bool
+		}{{"last", file[:last], true}, {"not last", file, false}} {
+			if err := os.WriteFile(b.path, tt.file, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got, err := b.read(b.config())
+			switch {
+			case tt.torn && (err != nil || !slices.Equal(got, []string{first})):
+				t.Errorf("%d bytes before a sector, %s: want it dropped, got %d records, %v", before, tt.what, len(got), err)
+			case !tt.torn && !errors.Is(err, journal.ErrCorrupt):
+				t.Errorf("%d bytes before a sector, %s: want ErrCorrupt, got %d records, %v", before, tt.what, len(got), err)
+			}
+		}
+	}
+}
+
 func TestMissingAndOthersFiles(t *testing.T) {
 	b := newBook(t)
 	if _, err := b.read(b.config()); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), b.path) {
