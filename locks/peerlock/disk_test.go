@@ -158,7 +158,8 @@ func TestVoteWaitsForTheDisk(t *testing.T) {
 			defer stop()
 			select {
 			case r := <-got:
-				t.Errorf("told to hold while a vote is not on disk: %v", r.err)
+				leave()
+				t.Fatalf("told to hold while a vote is not on disk: %v", r.err)
 			case <-hasty.Done():
 			}
 			leave()
@@ -181,11 +182,12 @@ func TestGivesUpBeforeTheDiskIsDone(t *testing.T) {
 	for range 3 {
 		leave := disks[0].hold()
 		hasty, stop := context.WithTimeout(ctx, 10*time.Millisecond)
-		if _, err := all[0].Acquire(hasty, "x"); !errors.Is(err, locks.ErrNotAcquired) {
-			t.Errorf("want ErrNotAcquired, got %v", err)
-		}
+		_, err := all[0].Acquire(hasty, "x")
 		stop()
 		leave()
+		if !errors.Is(err, locks.ErrNotAcquired) {
+			t.Fatalf("want ErrNotAcquired while the vote is not on disk, got %v", err)
+		}
 		lease, err := all[0].Acquire(ctx, "x")
 		if err != nil {
 			t.Fatal(err)
