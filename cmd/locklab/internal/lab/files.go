@@ -11,6 +11,7 @@ import (
 const (
 	filesBase = 128
 	filesWire = 64
+	filesPeer = 16 // peers keep one connection, and try again one at a time
 )
 
 // CheckFiles sees that this process may open as many files as a run needs. Without
@@ -31,17 +32,22 @@ func (c *Config) checkFiles(have uint64) error {
 		if err != nil {
 			return err
 		}
-		wires := 0
+		files := filesBase
 		for _, w := range p.wires {
-			if h, _ := p.topo.Host(w.from.Host); h.Agent == "" {
-				wires++
+			h, _ := p.topo.Host(w.from.Host)
+			switch {
+			case h.Agent != "":
+			case w.port == peerPort:
+				files += filesPeer
+			default:
+				files += filesWire
 			}
 		}
-		most = max(most, wires)
+		most = max(most, files)
 	}
-	if need := uint64(filesBase + filesWire*most); have < need { //nolint:gosec // not negative
-		return fmt.Errorf("--topology %s: a process may open %d files here, and the lab needs up to %d for its %d links: raise the limit, such as with `ulimit -n %d`",
-			c.Topology.Name, have, need, most, need)
+	if need := uint64(most); have < need { //nolint:gosec // not negative
+		return fmt.Errorf("--topology %s: a process may open %d files here, and the lab needs up to %d for its links: raise the limit, such as with `ulimit -n %d`",
+			c.Topology.Name, have, need, need)
 	}
 	return nil
 }

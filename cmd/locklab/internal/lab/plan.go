@@ -19,6 +19,9 @@ import (
 	"locklab/nodes/worker"
 )
 
+// peerPort is the port of masters that peers of a lock reach each other at.
+const peerPort = "peer"
+
 // wire is what one node dials on another.
 type wire struct {
 	from, to topology.Placed
@@ -65,7 +68,7 @@ func newPlan(c *Config, spec locks.Spec, cluster string, seed uint64) (plan, err
 			p.wires = append(p.wires, wire{m, server, clientPort(server.Role)})
 		}
 		if entry.Peers {
-			p.wires = append(p.wires, mesh(m, masters, "peer")...)
+			p.wires = append(p.wires, mesh(m, masters, peerPort)...)
 		}
 	}
 	rafts := p.topo.NodesOf(role.Raft)
