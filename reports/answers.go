@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"strings"
 
 	"locklab/reports/result"
 )
@@ -68,12 +69,9 @@ func harm(rows []result.Row, things thing, under func(result.Row) string) string
 		text = "whether it is safe was not judged"
 	}
 	if most > 0 {
-		text = fmt.Sprintf("%s%s", plural(most, things.one), under(worst))
-		if d := worst.Duplicates; d != nil {
-			text += perThousand(worst, most-d.Warmup)
-			if d.Warmup > 0 {
-				text += fmt.Sprintf(", %s of them in the warm-up", count(d.Warmup))
-			}
+		text = plural(most, things.one) + under(worst) + share(worst, most)
+		if hits > 1 {
+			text = "at worst " + text
 		}
 	}
 	if measured > 1 {
@@ -81,9 +79,9 @@ func harm(rows []result.Row, things thing, under func(result.Row) string) string
 		case hits == 0:
 			text += fmt.Sprintf(" in %d scenarios", measured)
 		case hits < measured:
-			text += fmt.Sprintf(" (in %d of %d scenarios)", hits, measured)
+			text += fmt.Sprintf(", in %d of %d scenarios", hits, measured)
 		default:
-			text += fmt.Sprintf(" at worst, and some in each of the %d scenarios", measured)
+			text += fmt.Sprintf(", some in each of %d scenarios", measured)
 		}
 	}
 	if things.many == manyDuplicates {
@@ -92,11 +90,23 @@ func harm(rows []result.Row, things thing, under func(result.Row) string) string
 	return text
 }
 
-func perThousand(r result.Row, n int64) string {
-	if r.Matches == 0 || n == 0 {
+// share says how many of n duplicates came before the measured part, and what the others
+// are to its matches.
+func share(r result.Row, n int64) string {
+	if r.Duplicates == nil {
 		return ""
 	}
-	return " (" + figure(float64(n)*1000/float64(r.Matches)) + " per 1,000 matches)"
+	var parts []string
+	if measured := n - r.Duplicates.Warmup; r.Matches > 0 && measured > 0 {
+		parts = append(parts, figure(float64(measured)*1000/float64(r.Matches))+" per 1,000 matches")
+	}
+	if r.Duplicates.Warmup > 0 {
+		parts = append(parts, count(r.Duplicates.Warmup)+" of them in the warm-up")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, "; ") + ")"
 }
 
 // apart adds what matchmaking counts beside the judged duplicates.

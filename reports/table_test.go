@@ -133,7 +133,7 @@ func TestHeadline(t *testing.T) {
 				}),
 			}},
 			[]string{
-				"multiphase: 29 duplicates under zone-partition (28.0 per 1,000 matches), 1 of them in the warm-up (in 1 of 2 scenarios), " +
+				"multiphase: 29 duplicates under zone-partition (28.0 per 1,000 matches; 1 of them in the warm-up), in 1 of 2 scenarios, " +
 					"34 that no lock can prevent under zone-partition, because the other room's worker could not be reached; " +
 					"every request was served; p99 12.0 ms under zone-partition.",
 				"redlock: no duplicate that a lock can prevent in 2 scenarios, 4 that no lock can prevent under zone-partition, " +
