@@ -385,6 +385,11 @@ var regressions = map[string][]regression{
 
 	"agents, files and processes": {
 		{
+			wrong: "a misspelt expectation in a history accepted everything, and --fail-on 'duplicates>nan' never fired",
+			shows: "sed '1s/\"safety\":\"unsafe\"/\"safety\":\"unsaef\"/' a history, locklab check it",
+			test:  "cmd/locklab/internal/lab.TestExpectationsThatCannotBeJudgedBy",
+		},
+		{
 			"a tag without a value in a topology ended the program with a panic, of the YAML library",
 			"locklab run --topology F, with F: name: x, hosts: !x",
 			"cmd/locklab.TestE2EBadInput",

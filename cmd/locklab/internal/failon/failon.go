@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,6 +42,9 @@ func Parse(text string) (Threshold, error) {
 		var err error
 		if t.limit, err = strconv.ParseFloat(strings.TrimSpace(limit), 64); err != nil {
 			return Threshold{}, fmt.Errorf("--fail-on %q: %q is not a number", text, strings.TrimSpace(limit))
+		}
+		if math.IsNaN(t.limit) || math.IsInf(t.limit, 0) {
+			return Threshold{}, fmt.Errorf("--fail-on %q: nothing is compared with %s: want a finite number", text, strings.TrimSpace(limit))
 		}
 		if known := Metrics(); !slices.Contains(known, t.metric) && !strings.HasPrefix(t.metric, "errors.") {
 			return Threshold{}, fmt.Errorf("--fail-on %q: unknown figure %q (known: %s, errors.KIND)", text, strings.TrimSpace(metric), strings.Join(known, ", "))

@@ -51,6 +51,8 @@ func TestBadThresholdsAreExplained(t *testing.T) {
 		"duplicates":      "FIGURE OPERATOR NUMBER",
 		"duplicates>many": "not a number",
 		"dups>0":          "unknown figure",
+		"duplicates>nan":  "finite number",
+		"duplicates<-Inf": "finite number",
 	} {
 		if _, err := failon.Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error is %v, want one that says %q", text, err, want)

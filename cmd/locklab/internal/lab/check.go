@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"locklab/workloads/check"
@@ -38,5 +39,28 @@ func measuredTime(ctx context.Context, path string) (_ time.Duration, err error)
 	if head.Kind != history.KindRun || head.Run == nil {
 		return 0, fmt.Errorf("%s: the first line is not the description of a run: want a history that locklab wrote", path)
 	}
+	if head.Run.Expect != nil {
+		if err := validExpect(*head.Run.Expect); err != nil {
+			return 0, fmt.Errorf("%s:1: %w", path, err)
+		}
+	}
 	return time.Duration(head.Run.DurationNS), nil
+}
+
+// validExpect refuses words that no verdict could be judged by.
+func validExpect(e history.Expect) error {
+	if e.Safety != "" && e.Safety != string(check.Safe) && e.Safety != string(check.Unsafe) {
+		return fmt.Errorf("run.expect.safety %q: want %s or %s", e.Safety, check.Safe, check.Unsafe)
+	}
+	for _, l := range e.Liveness {
+		if !slices.Contains([]check.Liveness{check.Live, check.Stalls, check.Down}, check.Liveness(l)) {
+			return fmt.Errorf("run.expect.liveness %q: want %s, %s or %s", l, check.Live, check.Stalls, check.Down)
+		}
+	}
+	for _, share := range []float64{e.Availability.Outside, e.Availability.During} {
+		if !(share >= 0 && share <= 1) {
+			return fmt.Errorf("run.expect.availability %v: want shares from 0 to 1", share)
+		}
+	}
+	return nil
 }
