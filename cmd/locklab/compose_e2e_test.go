@@ -190,7 +190,7 @@ func (c *composed) compares(t *testing.T) {
 	for n := range attempts {
 		name := fmt.Sprintf("first-%d", n+1)
 		dir = c.report(name)
-		out = c.docker(t, []string{"QUICK=true", "LOCKS=none,multiphase,redlock", "SCENARIOS=baseline,zone-partition", "SEED=1", "OUT=" + name},
+		out = c.docker(t, []string{"DURATION=6s", "LOCKS=none,multiphase,redlock", "SCENARIOS=baseline,zone-partition", "SEED=1", "OUT=" + name},
 			"compose", "up", "--exit-code-from", "lab")
 		if out.code != 4 {
 			break

@@ -97,7 +97,8 @@
 // holder waits to be told. So each machine is sampled, and one on which the lab's own
 // processes got too little in the measured part decides nothing:
 //
-//	slowdown    CPU time and waiting for a CPU, over CPU time: above [MaxSlowdown]
+//	slowdown    CPU time and waiting for a CPU, over CPU time: above [MaxSlowdown], while
+//	            hardly any CPU was free or a quota kept them away
 //	own share   what the lab's processes use of all CPUs: above [MaxOwnShare]
 //	late        a thread that slept was woken later than half of Options.Stall
 //

@@ -190,7 +190,7 @@ func (h HostLoad) saturation(opts Options) string {
 	switch {
 	case own > MaxOwnShare:
 		why = fmt.Sprintf("the lab's own processes alone used %.0f %% of them (want at most %.0f %%)", 100*own, 100*MaxOwnShare)
-	case known && slowdown > MaxSlowdown:
+	case known && slowdown > MaxSlowdown && h.couldNotRun():
 		why = fmt.Sprintf("with the waiting for a CPU, the work of the lab's processes took %.1f times as long as on an idle machine (want at most %d)",
 			slowdown, MaxSlowdown)
 	case late > opts.maxLate():
@@ -221,6 +221,15 @@ func (f *Findings) fullMachine() string {
 		}
 	}
 	return ""
+}
+
+// couldNotRun says whether waiting meant that there was no CPU to be had: hardly any was
+// free, or a quota kept them away. Processes that hardly run, such as a Redis beside many
+// others, wait for longer than they run whenever a few wake at once.
+func (h HostLoad) couldNotRun() bool {
+	busy, known := h.Busy()
+	throttled, _ := h.Throttled()
+	return !known || busy > MaxOwnShare || throttled > 0.1
 }
 
 func (h HostLoad) machine() string {
