@@ -197,7 +197,7 @@ func (c *composed) compares(t *testing.T) {
 		}
 		t.Logf("attempt %d was inconclusive:\n%s", n+1, out.stdout)
 	}
-	if out.code != 0 {
+	if out.code != 0 && out.code != 4 { // a machine too busy to decide still has to run all of it
 		t.Fatalf("exit code %d\n%s\n%s", out.code, out.stdout, out.stderr)
 	}
 	for _, want := range []string{"measuring", "[6/6]", "redlock", "report: "} { // progress and table
