@@ -10,9 +10,11 @@ RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache
     CGO_ENABLED=0 go build -buildvcs=$vcs -trimpath -ldflags='-s -w' -o /locklab ./cmd/locklab
 
 FROM debian:bookworm-slim
+# More packages, for locks outside the headline: etcd-server, postgresql.
+ARG SERVERS=
 RUN apt-get update -q \
- && apt-get install -y -q --no-install-recommends redis-server \
- && rm -rf /var/lib/apt/lists/* /var/cache/* /var/log/* /var/lib/redis /etc/redis \
+ && apt-get install -y -q --no-install-recommends redis-server $SERVERS \
+ && rm -rf /var/lib/apt/lists/* /var/cache/* /var/log/* /var/lib/redis /etc/redis /var/lib/postgresql \
  && useradd --uid 10001 --user-group --no-create-home --home-dir /tmp --shell /usr/sbin/nologin locklab \
  && install -d -o locklab -g locklab -m 0750 /var/lib/locklab /run/locklab
 COPY compose/lab /usr/local/bin/lab

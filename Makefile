@@ -25,7 +25,7 @@ race: deps $(TOOLS)/gotestsum ## the same tests under the race detector
 	$(TOOLS)/gotestsum --format pkgname-and-test-fails --jsonfile $(TOOLS)/race.json $(rerun) --packages ./... -- -race -timeout 20m
 
 e2e: deps $(TOOLS)/gotestsum ## the real binary as a user runs it
-	$(TOOLS)/gotestsum --format standard-verbose --jsonfile $(TOOLS)/e2e.json $(rerun) --packages ./cmd/locklab -- -tags e2e -count 1 -timeout 25m -run '^TestE2E'
+	$(TOOLS)/gotestsum --format standard-verbose --jsonfile $(TOOLS)/e2e.json $(rerun) --packages ./cmd/locklab -- -tags e2e -count 1 -parallel 4 -timeout 25m -run '^TestE2E'
 
 check: $(TOOLS)/golangci-lint ## formatting, vet and lint, on Linux and for macOS
 	$(TOOLS)/golangci-lint run ./...
@@ -40,7 +40,7 @@ bench: deps ## the figures to reach, as ratios of interleaved runs
 # FUZZ=parsers takes those that read what users write; or any packages.
 FUZZ ?= ./...
 FUZZTIME ?= 10s
-parsers := ./locks ./locks/strictyaml ./nodes/topology ./chaos/scenario ./nodes/agent ./workloads/history ./reports/result
+parsers := ./locks ./internal/strictyaml ./nodes/topology ./chaos/scenario ./nodes/agent ./workloads/history ./reports/result
 
 fuzz: ## every fuzz target for ten seconds (FUZZ=parsers: of the parsers of user files)
 	@set -e; for pkg in $$(go list $(if $(filter parsers,$(FUZZ)),$(parsers),$(FUZZ))); do \

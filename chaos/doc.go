@@ -2,9 +2,9 @@
 // the probes that it is really there, heals it, sees that it is really over, and
 // keeps the ledger of all that.
 //
-//	scenario ──> fault.Make ──> Plan ──> LinkControl (per host), NodeControl
-//	                                          │ probes, process states
-//	             ledger, history  <── proof <─┘
+//	scenario ──> fault.Fault ──> Plan ──> LinkControl (per host), NodeControl
+//	                                           │ probes, process states
+//	             ledger, history  <── proof <──┘
 //
 // What a fault is, is in package fault; what carries it on a host, in package link;
 // scenarios are in package scenario. This package needs no socket: the controller
@@ -14,7 +14,9 @@
 // hit was seen to be hit), heal asked, ended (when the last of it was seen to be
 // back), and what was not seen is not proven. Nor is a fault of links if a byte of the
 // workload, on its own connections, passed as if the fault were not there: see
-// package link for what can be told of which fault. In the history, From and To of a
+// package link for what can be told of which fault. Delays are compared with the round
+// trips just before the fault, the quick quarter with the quick quarter, and must add more
+// than twice what those varied by. In the history, From and To of a
 // fault of links are its two sides as the scenario names them; a fault that is
 // written with "between" hits both ways.
 //

@@ -19,14 +19,16 @@ const (
 	// pollInterval is how often probes and processes are looked at while something
 	// is to be proven.
 	pollInterval = 10 * time.Millisecond
+	// lookAhead is how long before a fault the probes are looked at that it is compared with.
+	lookAhead = time.Second
 	// healTime bounds the healing of everything when the run is over.
 	healTime = 15 * time.Second
 	// stopTries is how often an external fault is taken back.
 	stopTries = 2
 	// stopPause is the time between two of these.
 	stopPause = time.Second
-	// lengthMargin is how much shorter than meant the shortest fault may be, because to
-	// begin it and to see that takes a moment.
+	// lengthMargin is how much shorter than meant a fault may be, because to begin it and to
+	// see that takes a moment; but never by more than half.
 	lengthMargin = 100 * time.Millisecond
 	// leaseMargin is added to the lease for nodes that lost their memory.
 	leaseMargin = 250 * time.Millisecond
@@ -44,12 +46,12 @@ const (
 // episode is one fault from its beginning to its end.
 type episode struct {
 	config           Config
-	spec             fault.Spec
+	fault            fault.Fault
 	entry            Entry
 	from, until, end int64 // of the fault, and of the measured part
 
 	plan     fault.Plan
-	before   sight // what the probes saw before the fault
+	before   fault.Reports // what the probes saw before the fault
 	killedAt int64
 	back     []string // killed nodes that were started again
 	external bool     // the external program was started, so it has to be stopped
@@ -57,6 +59,9 @@ type episode struct {
 
 // run reports whether the fault was asked for, and what could not be healed.
 func (e *episode) run(ctx context.Context) (happened bool, err error) {
+	if e.wait(ctx, e.from-int64(lookAhead)) {
+		e.lookAround(ctx)
+	}
 	if !e.wait(ctx, e.from) {
 		return false, nil
 	}
@@ -83,26 +88,47 @@ func (e *episode) run(ctx context.Context) (happened bool, err error) {
 	return true, e.over(ctx)
 }
 
+// lookAround has the hosts probe each other in the last second before a fault of links, if
+// what was usual before it will have to be known.
+func (e *episode) lookAround(ctx context.Context) {
+	if e.fault.Dynamic {
+		return
+	}
+	if plan, err := e.fault.Plan(ctx, e.entry.ID, e.config.Inventory, e.config.Resolver); err == nil { // an error will come again
+		e.plan = plan
+		e.ready(ctx)
+	}
+}
+
+// ready says whether it is known what was usual before the fault.
+func (e *episode) ready(ctx context.Context) bool {
+	c := fault.NewChange(e.plan, nil, 0, 0)
+	if e.plan.Proof == nil || e.plan.Proof.Ready(c) {
+		return true
+	}
+	e.before = e.look(ctx)
+	c.Before = e.before
+	return e.plan.Proof.Ready(c)
+}
+
 // prepare plans the fault. A holder or leader may be missing for a moment, and a
 // resolver may look for one for as long as it is given.
 func (e *episode) prepare(ctx context.Context) error {
 	looking, cancel := context.WithTimeout(ctx, e.config.ProofTime)
 	defer cancel()
 	err := e.poll(looking, clock.Mono()+int64(e.config.ProofTime), func() (done bool, err error) {
-		e.plan, err = fault.Make(looking, e.entry.ID, e.spec, e.config.Inventory, e.config.Resolver)
-		dynamic := e.spec.Target == fault.Holder || e.spec.Target == fault.Leader
-		return err == nil || !dynamic, err
+		e.plan, err = e.fault.Plan(looking, e.entry.ID, e.config.Inventory, e.config.Resolver)
+		return err == nil || !e.fault.Dynamic, err
 	})
 	if err != nil {
 		return err
 	}
-	if e.spec.Target == fault.Holder || e.spec.Target == fault.Leader {
+	if e.fault.Dynamic {
 		e.entry.Target += " (" + strings.Join(e.plan.Nodes(), ", ") + ")"
 	}
-	if e.plan.Evidence == fault.Slower || e.plan.Evidence == fault.Stalls {
-		e.before = e.look(ctx)
+	for !e.ready(ctx) && e.wait(looking, clock.Mono()+int64(pollInterval)) { // the proof says what was missing
 	}
-	return nil
+	return ctx.Err()
 }
 
 // begin does everything at once, on all hosts. Only the dead come first: processes that
@@ -118,9 +144,6 @@ func (e *episode) begin(ctx context.Context) error {
 			for _, i := range list {
 				if err := e.config.Links[host].Apply(ctx, i); err != nil {
 					return fmt.Errorf("impair links of host %s: %w", host, err)
-				}
-				if err := e.config.Links[host].Watch(ctx, i); err != nil {
-					return fmt.Errorf("watch links of host %s: %w", host, err)
 				}
 			}
 			return nil
@@ -168,9 +191,9 @@ func (e *episode) patience(since, end int64) int64 {
 func (e *episode) proveBegin(ctx context.Context) {
 	applied := clock.Mono()
 	deadline := min(e.patience(applied, e.until), max(e.until, applied+int64(e.config.ProofTime/2)))
-	p := newProof(e.plan, e.before, e.entry.Asked, applied)
+	shown := e.links(e.entry.Asked, applied, fault.Proof.Begun)
 	err := e.poll(ctx, deadline, func() (bool, error) {
-		at, links := e.look(ctx).begun(p)
+		at, links := shown(ctx)
 		nodes := errors.Join(e.inState(ctx, NodeEnded, e.plan.Kill), e.inState(ctx, NodePaused, e.plan.Pause))
 		if len(e.plan.Kill)+len(e.plan.Pause) > 0 {
 			at = clock.Mono()
@@ -187,16 +210,35 @@ func (e *episode) proveBegin(ctx context.Context) {
 	e.record(stateBegan, e.entry.Began)
 }
 
+// links looks whether the probes show a change, and since when. A fault that hits no link
+// has none to show: it is there when it was applied.
+func (e *episode) links(asked, applied int64, shows func(fault.Proof, *fault.Change, fault.Reports) (int64, error)) func(context.Context) (int64, error) {
+	c := fault.NewChange(e.plan, e.before, asked, applied)
+	return func(ctx context.Context) (int64, error) {
+		if e.plan.Proof == nil {
+			return applied, nil
+		}
+		return shows(e.plan.Proof, c, e.look(ctx))
+	}
+}
+
 // over heals the fault. When the run is over, only what would stay broken is
 // healed; otherwise the return of everything is waited for.
 func (e *episode) over(ctx context.Context) error {
 	e.entry.HealAsked = clock.Mono()
 	e.record(stateHealAsked, e.entry.HealAsked)
 	last := ctx.Err() != nil || e.entry.HealAsked >= e.end
-	e.proveMiddle(ctx)
+	var stood error // who was paused has to be, up to the heal
+	if ctx.Err() == nil && e.entry.Began != 0 {
+		stood = e.inState(ctx, NodePaused, e.plan.Pause)
+	}
 	healCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healTime)
-	err := errors.Join(e.heal(healCtx), e.stopExternal(context.WithoutCancel(ctx)))
+	passed, err := e.heal(healCtx)
+	err = errors.Join(err, e.stopExternal(context.WithoutCancel(ctx)))
 	cancel()
+	if before := errors.Join(stood, passed); before != nil && ctx.Err() == nil {
+		e.unproven(fmt.Errorf("before it was healed: %w", before))
+	}
 	switch {
 	case err != nil:
 		e.unproven(err)
@@ -215,60 +257,38 @@ func (e *episode) over(ctx context.Context) error {
 	return err
 }
 
-// proveMiddle wants, up to the heal, who was paused to stand still, and no byte of the
-// workload to have passed a link that was to be impaired.
-func (e *episode) proveMiddle(ctx context.Context) {
-	if ctx.Err() != nil {
-		return
-	}
-	var all together
-	for host, list := range e.plan.Links {
-		all.do(func() error {
-			var errs []error
-			for _, i := range list {
-				seen, err := e.config.Links[host].Seen(ctx, i.ID)
-				if err != nil {
-					err = fmt.Errorf("look at what passed the links of host %s: %w", host, err)
-				}
-				errs = append(errs, err, i.Contradicted(host, seen))
-			}
-			return errors.Join(errs...)
-		})
-	}
-	if e.entry.Began != 0 {
-		all.do(func() error { return e.inState(ctx, NodePaused, e.plan.Pause) })
-	}
-	if err := all.wait(); err != nil {
-		e.unproven(fmt.Errorf("before it was healed: %w", err))
-	}
-}
-
 // heal takes impairments off and lets stopped processes run. It tries again,
-// because what is left broken would spoil the next run too.
-func (e *episode) heal(ctx context.Context) error {
-	var all together
-	again := func(f func() error) func() error {
-		return func() error {
+// because what is left broken would spoil the next run too. passed says which bytes of the
+// workload passed a link that was to be impaired.
+func (e *episode) heal(ctx context.Context) (passed, err error) {
+	var all, traffic together
+	again := func(f func() error) {
+		all.do(func() error {
 			return e.poll(ctx, clock.Mono()+int64(healTime/2), func() (bool, error) {
 				err := f()
 				return err == nil, err
 			})
-		}
+		})
 	}
 	for host, list := range e.plan.Links {
 		for _, i := range list {
-			all.do(again(func() error {
-				if err := e.config.Links[host].Heal(ctx, i.ID); err != nil {
+			again(func() error {
+				contradicted, err := e.config.Links[host].Heal(ctx, i.ID)
+				if err != nil {
 					return fmt.Errorf("heal links of host %s: %w", host, err)
 				}
+				if contradicted != "" {
+					traffic.do(func() error { return errors.New(contradicted) })
+				}
 				return nil
-			}))
+			})
 		}
 	}
 	for _, node := range e.plan.Pause {
-		all.do(again(func() error { return wrap("resume", node, e.config.Nodes.Resume(ctx, node)) }))
+		again(func() error { return wrap("resume", node, e.config.Nodes.Resume(ctx, node)) })
 	}
-	return all.wait()
+	err = all.wait()
+	return traffic.wait(), err
 }
 
 // stopExternal takes an external fault back, in the time that its program needs.
@@ -320,10 +340,10 @@ func (e *episode) comeBack(ctx context.Context) {
 // fault whose end was not seen has none.
 func (e *episode) proveEnd(ctx context.Context) {
 	healed := clock.Mono()
-	p := newProof(e.plan, e.before, e.entry.HealAsked, healed)
+	shown := e.links(e.entry.HealAsked, healed, fault.Proof.Ended)
 	nodes := slices.Concat(e.plan.Pause, e.back)
 	err := e.poll(ctx, e.patience(healed, e.end), func() (bool, error) {
-		at, links := e.look(ctx).ended(p)
+		at, links := shown(ctx)
 		err := errors.Join(links, e.inState(ctx, NodeReady, nodes))
 		if len(nodes) > 0 {
 			at = clock.Mono()
@@ -354,7 +374,7 @@ func (e *episode) proveLength() {
 	if len(e.plan.External) > 0 || meant == 0 {
 		missing = 0
 	}
-	if e.entry.Began >= e.end || missing > max(meant/4, lengthMargin) {
+	if e.entry.Began >= e.end || missing > max(meant/4, min(lengthMargin, meant/2)) {
 		e.unproven(fmt.Errorf("it was in force for %v of the measured part, and meant to be for %v",
 			max(lasted, 0).Round(time.Millisecond), meant.Round(time.Millisecond)))
 	}
@@ -376,12 +396,12 @@ func (e *episode) inState(ctx context.Context, want NodeState, nodes []string) e
 
 // look asks the hosts that the fault hits for their probes. A host that does not
 // answer is missing.
-func (e *episode) look(ctx context.Context) sight {
+func (e *episode) look(ctx context.Context) fault.Reports {
 	var (
 		hosts = map[string]bool{}
 		all   together
 		mu    sync.Mutex
-		s     = sight{}
+		seen  = fault.Reports{}
 	)
 	for _, p := range e.plan.Pairs {
 		hosts[p.From], hosts[p.To] = true, true
@@ -395,14 +415,14 @@ func (e *episode) look(ctx context.Context) sight {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			s[host] = view{at: (asked + clock.Mono()) / 2, report: report}
+			seen[host] = fault.Report{At: (asked + clock.Mono()) / 2, Report: report}
 			return nil
 		})
 	}
 	if err := all.wait(); err != nil {
 		e.config.Log.Debug("a host did not report its probes", "error", err)
 	}
-	return s
+	return seen
 }
 
 // poll calls f until it is done or the deadline has passed; then its last error
@@ -443,9 +463,13 @@ func (e *episode) unproven(why error) {
 func (e *episode) record(state string, at int64) { e.recordWhy(state, at, "") }
 
 func (e *episode) recordWhy(state string, at int64, why string) {
+	adds := time.Duration(0)
+	if e.plan.Proof != nil {
+		adds = e.plan.Proof.Adds()
+	}
 	e.config.Recorder.Record(history.Event{
 		Kind: history.KindFault, AtNS: at, ID: e.entry.ID, Fault: e.entry.Kind, Target: e.entry.Target, State: state,
-		From: e.plan.From, To: e.plan.To, Nodes: e.plan.Nodes(), DelayNS: int64(e.plan.Shift), Error: why,
+		From: e.plan.From, To: e.plan.To, Nodes: e.plan.Nodes(), DelayNS: int64(adds), Error: why,
 	})
 }
 

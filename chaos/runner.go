@@ -29,11 +29,9 @@ type (
 // LinkControl controls the links of one host.
 type LinkControl interface {
 	Apply(ctx context.Context, i link.Impairment) error
-	Heal(ctx context.Context, id string) error
+	// Heal says what of the workload's traffic contradicts that the impairment was there.
+	Heal(ctx context.Context, id string) (contradicted string, err error)
 	Probes(ctx context.Context) (link.Report, error)
-	// Watch has the data links note what passes from now on, and Seen ends that.
-	Watch(ctx context.Context, i link.Impairment) error
-	Seen(ctx context.Context, id string) ([]link.Passage, error)
 }
 
 var _ LinkControl = (*link.Client)(nil)
@@ -126,11 +124,6 @@ type Entry struct {
 // Ledger is every fault of a run, in the order in which they were asked for.
 type Ledger []Entry
 
-// Proven says that every fault is.
-func (l Ledger) Proven() bool {
-	return !slices.ContainsFunc(l, func(e Entry) bool { return !e.Proven })
-}
-
 // Runner carries scenarios out, one at a time.
 type Runner struct{ config Config }
 
@@ -158,8 +151,8 @@ func (r *Runner) Run(ctx context.Context, s scenario.Scenario, measured time.Dur
 	for _, p := range s.Schedule(measured) {
 		wg.Go(func() {
 			e := &episode{
-				config: r.config, spec: p.Step.Fault,
-				entry: Entry{ID: p.ID, Kind: p.Step.Fault.Kind, Target: p.Step.Fault.Describe()},
+				config: r.config, fault: p.Step.Fault,
+				entry: Entry{ID: p.ID, Kind: p.Step.Fault.Kind, Target: p.Step.Fault.Target},
 				from:  start + int64(p.Window.From), until: start + int64(p.Window.Until), end: start + int64(measured),
 			}
 			happened, err := e.run(ctx)

@@ -6,458 +6,292 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"locklab/chaos"
 	"locklab/chaos/fault"
-	"locklab/chaos/link"
 	"locklab/locks/clock"
+	"locklab/workloads/history"
 )
 
-// mesh is links of hosts that do as told, and probes that show it, without a socket.
-type mesh struct {
-	mu     sync.Mutex
-	start  int64
-	active map[string]map[string]link.Impairment // host, id
-	last   map[[2]string]int64                   // when To last heard From
-	fails  int                                   // the next calls of Heal fail
-
-	watched    map[string]bool // host and id
-	probesOnly bool            // impairments do not reach the workload's connections
-	idle       bool            // which has none
-}
-
-func newMesh(hosts ...string) *mesh {
-	m := &mesh{start: clock.Mono(), active: map[string]map[string]link.Impairment{}, last: map[[2]string]int64{}, watched: map[string]bool{}}
-	for _, h := range hosts {
-		m.active[h] = map[string]link.Impairment{}
+// TestFaults plays one step each in virtual time: what is done, what is recorded, and
+// whether it is believed. What links, agents and programs say that they did is no proof.
+func TestFaults(t *testing.T) {
+	const (
+		cut      = "fault: partition, between: [zone:a, others], mode: hold"
+		whole    = "asked began heal-asked ended"
+		never    = "asked unproven heal-asked ended"
+		stays    = "asked began heal-asked unproven"
+		program  = `fault: external, target: "zone:a", run: [fis], effect: partition`
+		stopping = `fault: external, target: "zone:a", run: [fis], effect: stop`
+		told     = "start [fis] [], stop [fis]"
+	)
+	deaf := func(s *stage) { s.deaf = true }
+	noise := func(deaf bool, varies func(time.Duration, uint64) time.Duration) func(*stage) {
+		return func(s *stage) { s.deaf, s.varies = deaf, varies }
 	}
-	return m
-}
-
-// control is the mesh as seen from one host.
-type control struct {
-	*mesh
-	host string
-}
-
-func (c control) Apply(_ context.Context, i link.Impairment) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.note()
-	c.active[c.host][i.ID] = i
-	return nil
-}
-
-func (c control) Heal(_ context.Context, id string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.fails > 0 {
-		c.fails--
-		return errors.New("the agent is busy")
+	busy := func(at time.Duration, n uint64) time.Duration { // most round trips get longer when the fault is to begin
+		if at >= time.Second && n%3 != 0 {
+			return 20 * time.Millisecond
+		}
+		return 0
 	}
-	c.note()
-	delete(c.active[c.host], id)
-	return nil
-}
-
-// note remembers what was heard up to now, before a change.
-func (m *mesh) note() {
-	for x := range m.active {
-		for y := range m.active {
-			if x != y && !m.cut(x, y) {
-				m.last[[2]string{x, y}] = clock.Mono()
+	mixed := func(_ time.Duration, n uint64) time.Duration { return time.Duration(n%8) * 2 * time.Millisecond }
+	hiccup := func(_ time.Duration, n uint64) time.Duration { // of any machine, every 60 ms
+		if n%12 == 0 {
+			return 30 * time.Millisecond
+		}
+		return 0
+	}
+	ignored := func(verb string) func(*stage) { return func(s *stage) { s.ignored = verb } }
+	late := func(d time.Duration) func(*stage) { return func(s *stage) { s.takes["pause"] = d } }
+	external := func(setup func(s *stage)) func(*stage) {
+		return func(s *stage) {
+			s.begin, s.end = cutZoneA(s.config.Links)
+			setup(s)
+		}
+	}
+	stopped := func(gone, cut bool) func(*stage) {
+		return external(func(s *stage) {
+			begin, end := s.begin, s.end
+			s.begin = func(ctx context.Context) error {
+				if s.away = gone; !cut {
+					return nil
+				}
+				return begin(ctx)
 			}
-		}
+			s.end = func(ctx context.Context) error { s.away = false; return end(ctx) }
+		})
 	}
-}
-
-// cut says whether requests from x to y are lost.
-func (m *mesh) cut(x, y string) bool {
-	for _, i := range m.active[x] {
-		if slices.Contains(i.ToHosts, y) && i.Direction != link.Down {
-			return true
-		}
-	}
-	return false
-}
-
-func (c control) Probes(context.Context) (link.Report, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.note()
-	now := clock.Mono()
-	number := func(at int64) uint64 { return uint64(at-c.start)/uint64(5*time.Millisecond) + 1 }
-	r := link.Report{Host: c.host}
-	for other := range c.active {
-		if other == c.host {
-			continue
-		}
-		r.Peers = append(r.Peers, link.PeerReport{To: other, Sent: number(now)})
-		heard := c.last[[2]string{other, c.host}]
-		r.Heard = append(r.Heard, link.Heard{From: other, Sequence: number(heard), Age: time.Duration(now - heard)})
-	}
-	return r, nil
-}
-
-func (c control) Watch(_ context.Context, i link.Impairment) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.watched[c.host+i.ID] = true
-	return nil
-}
-
-// Seen is of a workload that never rests, both ways.
-func (c control) Seen(_ context.Context, id string) (seen []link.Passage, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.watched[c.host+id] {
-		return nil, errors.New("nobody watches")
-	}
-	delete(c.watched, c.host+id)
-	for other := range c.active {
-		if other == c.host || c.idle {
-			continue
-		}
-		for _, way := range []link.Direction{link.Up, link.Down} {
-			p := link.Passage{Link: "to " + other, ToHost: other, ToNode: "master-of-" + other, Way: way, Arrived: 100}
-			if c.probesOnly {
-				p.Passed, p.Early = 100, 100
-			}
-			seen = append(seen, p)
-		}
-	}
-	return seen, nil
-}
-
-// TestImpairmentsOfProbesAloneAreNotProven: what the workload's connections saw counts.
-func TestImpairmentsOfProbesAloneAreNotProven(t *testing.T) {
-	for _, c := range []struct {
-		probesOnly, idle bool
-		sides, why       string
+	for name, c := range map[string]struct {
+		setup    func(*stage)
+		step     string
+		measured time.Duration // 10 s if it is 0
+		why      string        // it is not proven; "" if it is
+		states   string        // that it went through; "" is any
+		calls    string        // "" is none, "*" any
+		err      string        // of the run
 	}{
-		{false, false, "between: [zone:a, others]", ""},
-		{true, true, "between: [zone:a, others]", ""}, // no traffic shows nothing
-		{true, false, "between: [zone:a, others]", "100 bytes passed from host a1 to master-of-c1 while the link was to be cut"},
-		{true, false, "from: zone:a, to: zone:c", "100 bytes passed from master-of-a1 to host c1 while the link was to be cut"},
+		"a cut":                        {nil, cut, 0, "", whole, "", ""},
+		"a cut of probes alone":        {func(s *stage) { s.probesOnly = true }, cut, 0, "before it was healed: 100 bytes passed from host ", "asked began heal-asked unproven ended", "", ""},
+		"no cut":                       {deaf, cut, 0, "still hears", never, "", ""},
+		"no delay":                     {deaf, "fault: latency, between: [zone:a, others], delay: 20ms", 0, "on the wrong side of", never, "", ""},
+		"no stalls":                    {deaf, "fault: flaky, between: [zone:a, others], loss: 0.5, stall: 40ms", 0, "no probe was stalled", never, "", ""},
+		"a delay":                      {nil, "for: 4s, fault: latency, between: [zones], delay: 2ms", 0, "", whole, "", ""},
+		"a delay one way":              {nil, "for: 4s, fault: latency, from: zone:a, to: zone:c, delay: 2ms", 0, "", whole, "", ""},
+		"no small delay":               {deaf, "for: 4s, fault: latency, between: [zones], delay: 1ms", 0, "on the wrong side of", "", "", ""},
+		"a delay beside noise":         {noise(false, mixed), "for: 4s, fault: latency, between: [zones], delay: 10ms", 0, "", whole, "", ""},
+		"a delay less than noise":      {noise(false, mixed), "for: 4s, fault: latency, between: [zones], delay: 5ms", 0, "varied by", "", "", ""},
+		"no delay on a busy machine":   {noise(true, busy), "for: 4s, fault: latency, between: [zones], delay: 10ms", 0, "on the wrong side of", "", "", ""},
+		"hiccups are no stalls":        {noise(true, hiccup), "for: 4s, fault: flaky, between: [zones], loss: 0.5, stall: 40ms", 0, "varied by", "", "", ""},
+		"a delay, and no probe before": {func(s *stage) { s.silentUntil = 4 * time.Second }, "for: 4s, fault: latency, between: [zones], delay: 5ms", 0, "before the fault: want 8", "", "", ""},
+		"a kill that did nothing":      {ignored("kill"), "fault: kill, target: node:master-a", 0, "node master-a is ready, not ended", never, "*", ""},
+		"a resume that did nothing":    {ignored("resume"), "fault: pause, target: node:master-a", 0, "node master-a is paused, not ready", stays, "*", ""},
+		"a restart that did nothing":   {ignored("restart"), "fault: kill, target: node:master-a", 0, "node master-a is ended, not ready", stays, "*", ""},
+		"a kill that is refused":       {func(s *stage) { s.refuses = errors.New("the agent said no") }, "fault: kill, target: node:master-a", 0, "the agent said no", "", "*", ""},
+		"a pause that somebody else ends": {func(s *stage) {
+			clock.System().AfterFunc(1500*time.Millisecond, func() { _ = s.order(context.Background(), "continue", "", "master-a", chaos.NodeReady) })
+		}, "fault: pause, target: node:master-a", 0, "node master-a is ready, not paused", "", "*", ""},
+		// 3 s lease and a margin, less 1 s
+		"a zone that forgets": {nil, `fault: zone-failure, target: "zone:a", lose_data: [redis]`, 20 * time.Second, "", whole, "kill master-a, kill redis-a, restart wipe=false delay=0s master-a, restart wipe=true delay=2.25s redis-a", ""},
+		// A master that lived on behind cut links would act as in a partition.
+		"a zone whose links live longer": {func(s *stage) {
+			s.takes["kill"] = 5 * time.Millisecond
+			s.onApply = func() {
+				for _, node := range []string{"master-a", "redis-a"} {
+					if state, _ := s.State(context.Background(), node); state != chaos.NodeEnded {
+						s.refuses = fmt.Errorf("%s is %s when the links are cut", node, state)
+					}
+				}
+			}
+		}, `fault: zone-failure, target: "zone:a"`, 20 * time.Second, "", whole, "*", ""},
+		"back only after the run":      {nil, `fault: kill, target: "role:redis", lose_data: [redis]`, 4 * time.Second, "", whole, "kill redis-a", ""},
+		"a holder that is waited for":  {func(s *stage) { clock.System().AfterFunc(1300*time.Millisecond, func() { s.hold("master-c") }) }, "for: 2s, fault: pause, target: holder", 0, "", whole, "pause master-c, resume master-c", ""},
+		"no leader":                    {nil, "fault: kill, target: leader", 0, "no leader", "", "", ""},
+		"no holder":                    {nil, "fault: kill, target: holder", 0, "no holder", "", "", ""},
+		"no zone":                      {nil, `fault: kill, target: "zone:x"`, 0, "zone:x", "", "", ""},
+		"no role":                      {nil, `fault: kill, target: "role:raft"`, 0, "role:raft", "", "", ""},
+		"a search that takes for ever": {func(s *stage) { s.leader = searching }, "fault: kill, target: leader", 0, "no raft server leads", "", "", ""},
+		"begun a little late":          {late(400 * time.Millisecond), "for: 2s, fault: pause, target: node:master-a", 5 * time.Second, "", "", "*", ""},
+		"begun late":                   {late(600 * time.Millisecond), "for: 2s, fault: pause, target: node:master-a", 5 * time.Second, "meant to be for", "", "*", ""},
+		"a short one, a little late":   {late(90 * time.Millisecond), "for: 200ms, fault: pause, target: node:master-a", 5 * time.Second, "", "", "*", ""},
+		"a shorter one, a little late": {late(40 * time.Millisecond), "for: 100ms, fault: pause, target: node:master-a", 5 * time.Second, "", "", "*", ""},
+		"a shorter one, late":          {late(60 * time.Millisecond), "for: 100ms, fault: pause, target: node:master-a", 5 * time.Second, "meant to be for", "", "*", ""},
+		"to the end of the run":        {nil, "at: 4900ms, fault: pause, target: node:master-a", 5 * time.Second, "", "", "*", ""},
+		"too late for the run":         {late(60 * time.Millisecond), "at: 4900ms, fault: pause, target: node:master-a", 5 * time.Second, "meant to be for", "", "*", ""},
+		"a program":                    {external(func(*stage) {}), program, 0, "", whole, told, ""},
+		"a program that did nothing":   {nil, program, 0, "still hears", never, told, ""},
+		"a program that fails": {func(s *stage) {
+			s.begin = func(context.Context) error { return errors.New("run fis-start: exit status 3: no such zone") }
+		}, program, 0, "exit status 3: no such zone", never, told, ""},
+		"a program that is not allowed": {func(s *stage) { s.config.External = nil }, program, 0, "no external programs are allowed", never, "", ""},
+		"a program that takes its time": {external(func(s *stage) { // as long as it comes before its end
+			s.config.ProofTime = 400 * time.Millisecond
+			begin := s.begin
+			s.begin = func(context.Context) error {
+				clock.System().AfterFunc(800*time.Millisecond, func() { _ = begin(context.Background()) })
+				return nil
+			}
+		}), "for: 4s, " + program, 0, "", whole, told, ""},
+		// An error, as it would spoil the next run.
+		"a program that does not end":   {func(s *stage) { s.end = func(context.Context) error { return errors.New("the cloud says no") } }, program, 0, "still hears", "asked unproven heal-asked unproven", told + ", stop [fis]", "the cloud says no"},
+		"a stop":                        {stopped(true, true), stopping, 0, "", whole, "start [fis] [a1 a2], stop [fis]", ""},
+		"a stop whose hosts answer":     {stopped(true, false), stopping, 0, "still gets answers of", "", "*", ""},
+		"a stop whose agents are there": {stopped(false, true), stopping, 0, "still answers the controller", "", "*", ""},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			config, m, _, rec := stage()
-			m.probesOnly, m.idle = c.probesOnly, c.idle
-			ledger := run(t, config, t.Context(), "  - {at: 1s, for: 1s, id: cut, fault: partition, "+c.sides+", mode: hold}", 10*time.Second)
-			m.healed(t)
-			if len(ledger) != 1 || ledger.Proven() != (c.why == "") || !strings.Contains(ledger[0].Why, c.why) {
-				t.Errorf("%+v: ledger %+v", c, ledger)
-			}
-			if got := rec.states("cut"); slices.Contains(got, "unproven") == ledger.Proven() {
-				t.Errorf("%+v: recorded %v", c, got)
-			}
-			if len(m.watched) > 0 {
-				t.Errorf("left watched: %v", m.watched)
-			}
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, start := newStage(), clock.Mono()
+				if c.setup != nil {
+					c.setup(s)
+				}
+				step, measured := "id: f, "+c.step, c.measured
+				for key, usual := range map[string]string{"at:": "at: 1s, ", "for:": "for: 1s, "} {
+					if !strings.Contains(c.step, key) && (key == "at:" || !strings.Contains(c.step, "at: 4900ms")) {
+						step = usual + step
+					}
+				}
+				if measured == 0 {
+					measured = 10 * time.Second
+				}
+				ledger, err := s.run(t.Context(), t, "  - {"+step+"}", measured)
+				if (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
+					t.Errorf("error %v, want %q", err, c.err)
+				}
+				s.healed(t)
+				if len(ledger) != 1 || proven(ledger) != (c.why == "") || !strings.Contains(ledger[0].Why, c.why) {
+					t.Errorf("ledger %+v, want %q", ledger, c.why)
+				}
+				if began := strings.Contains(s.states("f"), "began"); len(ledger) == 1 && began != (ledger[0].Began != 0) {
+					t.Errorf("recorded %s, and yet the ledger has %+v", s.states("f"), ledger)
+				}
+				if got := s.states("f"); c.states != "" && got != c.states {
+					t.Errorf("recorded %s, want %s", got, c.states)
+				}
+				if got := s.called(); c.calls != "*" && got != c.calls {
+					t.Errorf("called %s, want %s", got, c.calls)
+				}
+				if c.why != "" && !slices.ContainsFunc(s.events, func(e history.Event) bool { return e.State == "unproven" && strings.Contains(e.Error, c.why) }) {
+					t.Errorf("the history does not say why: %+v", s.events)
+				}
+				if took := time.Duration(clock.Mono() - start); took > 11*time.Second {
+					t.Errorf("took %v", took)
+				}
+			})
 		})
 	}
 }
 
-// stage is two hosts in two zones without a socket.
-func stage() (chaos.Config, *mesh, *nodes, *recorder) {
-	config := chaos.DefaultConfig()
-	config.Inventory = chaos.Inventory{
-		Hosts: []chaos.Host{{Name: "a1", Zone: "a"}, {Name: "c1", Zone: "c"}},
-		Nodes: []chaos.Node{
-			{Name: "master-a", Role: "master", Host: "a1"},
-			{Name: "redis-a", Role: "redis", Host: "a1"},
-			{Name: "master-c", Role: "master", Host: "c1"},
-		},
-	}
-	m, n, r := newMesh("a1", "c1"), newNodes("master-a", "redis-a", "master-c"), &recorder{}
-	config.Links = map[string]chaos.LinkControl{"a1": control{m, "a1"}, "c1": control{m, "c1"}}
-	config.Nodes, config.Resolver, config.Recorder, config.Lease = n, n, r, 3*time.Second
-	return config, m, n, r
+// searching looks for a leader for as long as it is given.
+func searching(ctx context.Context) (string, error) {
+	<-ctx.Done()
+	return "", fmt.Errorf("no raft server leads: %w", fault.ErrNoTarget)
 }
 
-func run(t *testing.T, config chaos.Config, ctx context.Context, timeline string, measured time.Duration) chaos.Ledger { //nolint:revive // t first, as in all helpers
-	t.Helper()
-	runner, err := chaos.NewRunner(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ledger, err := runner.Run(ctx, parse(t, timeline), measured, clock.Mono())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ledger
-}
-
-func (m *mesh) healed(t *testing.T) {
-	t.Helper()
-	for host, all := range m.active {
-		if len(all) > 0 {
-			t.Errorf("host %s is left with %v", host, all)
-		}
+// TestTheHistorySaysWhatIsHit: both sides of a cut, the nodes of hosts that go away, who
+// held.
+func TestTheHistorySaysWhatIsHit(t *testing.T) {
+	for step, want := range map[string]string{
+		"fault: partition, between: [zone:a, others], mode: hold":                              "zone:a <-> others: [a1 a2] [c1] []",
+		`fault: external, target: "zone:a", run: [fis, a, stop], effect: stop`:                 "zone:a (fis a stop): [a1 a2] [c1] [master-a redis-a]",
+		`fault: external, target: "zone:a", run: [fis, a, partition], effect: partition`:       "zone:a (fis a partition): [a1 a2] [c1] []",
+		"fault: pause, target: holder":                                                         "holder (master-c): [] [] [master-c]",
+		"fault: flap, between: [zone:a, zone:c], mode: reset, down: 300ms, up: 700ms, for: 3s": "zone:a <-> zone:c: [a1 a2] [c1] []",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage()
+			s.hold("master-c")
+			if !strings.Contains(step, "for:") {
+				step += ", for: 1s"
+			}
+			if _, err := s.run(t.Context(), t, "  - {at: 1s, "+step+"}", 10*time.Second); err != nil {
+				t.Error(err)
+			}
+			e := s.events[0]
+			if got := fmt.Sprint(e.Target, ": ", e.From, " ", e.To, " ", e.Nodes); got != want {
+				t.Errorf("%s: recorded %s, want %s", step, got, want)
+			}
+		})
 	}
 }
 
 func TestTimelineIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		config, m, _, _ := stage()
-		start := clock.Mono()
-		ledger := run(t, config, t.Context(), `
+		s, start := newStage(), clock.Mono()
+		clock.System().AfterFunc(7795*time.Millisecond, func() { s.hold("master-c") }) // is waited for, and then hit for as long
+		ledger, err := s.run(t.Context(), t, `
   - {at: 10%, for: 20%, fault: partition, between: [zone:a, others], mode: hold}
+  - {at: 4s, for: 2s, id: flap, fault: flap, between: [zone:a, zone:c], mode: reset, down: 300ms, up: 700ms}
   - {at: 6s, for: 1s, fault: pause, target: "node:master-c"}
+  - {at: 7500ms, for: 1s, fault: pause, target: holder}
   - {at: 90%, fault: kill, target: "role:redis"}`, 10*time.Second)
-		m.healed(t)
-		if len(ledger) != 3 || !ledger.Proven() {
-			t.Fatalf("ledger %+v", ledger)
+		s.healed(t)
+		if err != nil || !proven(ledger) || ledger[2].ID != "flap#2" || s.states("flap#2") != "asked began heal-asked ended" {
+			t.Fatalf("ledger %+v, %v", ledger, err)
 		}
-		for n, want := range []struct{ asked, healAsked time.Duration }{
-			{time.Second, 3 * time.Second}, {6 * time.Second, 7 * time.Second}, {9 * time.Second, 10 * time.Second},
-		} {
-			asked, healAsked := time.Duration(ledger[n].Asked-start), time.Duration(ledger[n].HealAsked-start)
-			if asked != want.asked || healAsked != want.healAsked {
-				t.Errorf("fault %d asked at %v, heal at %v; want %+v", n, asked, healAsked, want)
-			}
+		var got [][2]time.Duration
+		for _, e := range ledger {
+			got = append(got, [2]time.Duration{time.Duration(e.Asked - start), time.Duration(e.HealAsked - start)})
 		}
-	})
-}
-
-func TestZoneReturnsWithoutItsMemoryAfterTheLease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		config, m, n, _ := stage()
-		ledger := run(t, config, t.Context(), `  - {at: 1s, for: 1s, fault: zone-failure, target: "zone:a", lose_data: [redis]}`, 20*time.Second)
-		m.healed(t)
-		if !ledger.Proven() {
-			t.Fatalf("ledger %+v", ledger)
-		}
-		want := []string{
-			"kill master-a", "kill redis-a",
-			"restart wipe=false delay=0s master-a", "restart wipe=true delay=2.25s redis-a", // 3 s lease and a margin, less 1 s
-		}
-		if got := n.called(); !slices.Equal(got, want) {
-			t.Fatalf("called %q, want %q", got, want)
-		}
-	})
-}
-
-// cutter is links that want to know who lives when they are cut.
-type cutter struct {
-	chaos.LinkControl
-	cut func()
-}
-
-func (c cutter) Apply(ctx context.Context, i link.Impairment) error {
-	c.cut()
-	return c.LinkControl.Apply(ctx, i)
-}
-
-// TestTheDeadOfAZoneSeeNoPartition: a master that lived on behind cut links would take
-// the other zone for gone, and act beside it.
-func TestTheDeadOfAZoneSeeNoPartition(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		config, _, n, _ := stage()
-		var cuts atomic.Int64
-		for host, control := range config.Links {
-			config.Links[host] = cutter{control, func() {
-				cuts.Add(1)
-				for _, node := range []string{"master-a", "redis-a"} {
-					if state, err := n.State(t.Context(), node); err != nil || state != chaos.NodeEnded {
-						t.Errorf("%s is %s, %v, when the links are cut", node, state, err)
-					}
-				}
-			}}
-		}
-		config.Nodes = dying{n}
-		ledger := run(t, config, t.Context(), `  - {at: 1s, for: 1s, fault: zone-failure, target: "zone:a"}`, 20*time.Second)
-		if !ledger.Proven() || cuts.Load() == 0 {
-			t.Fatalf("ledger %+v, %d cuts", ledger, cuts.Load())
-		}
-	})
-}
-
-// dying are processes that take a moment to die.
-type dying struct{ *nodes }
-
-func (d dying) Kill(ctx context.Context, node string) error {
-	timer := clock.System().NewTimer(5 * time.Millisecond)
-	defer timer.Stop()
-	<-timer.C()
-	return d.nodes.Kill(ctx, node)
-}
-
-func TestNodeThatCouldReturnOnlyAfterTheRunStaysAway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		config, _, n, _ := stage()
-		run(t, config, t.Context(), `  - {at: 1s, for: 1s, fault: kill, target: "role:redis", lose_data: [redis]}`, 4*time.Second)
-		if got := n.called(); !slices.Equal(got, []string{"kill redis-a"}) {
-			t.Fatalf("called %q", got)
-		}
-	})
-}
-
-func TestFlapIsManyFaults(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		config, m, _, rec := stage()
-		ledger := run(t, config, t.Context(),
-			`  - {at: 1s, for: 3s, id: flap, fault: flap, between: [zone:a, zone:c], mode: reset, down: 300ms, up: 700ms}`, 10*time.Second)
-		m.healed(t)
-		if len(ledger) != 3 || !ledger.Proven() || ledger[2].ID != "flap#3" {
-			t.Fatalf("ledger %+v", ledger)
-		}
-		if got := rec.states("flap#2"); len(got) != 4 {
-			t.Fatalf("recorded %v", got)
-		}
-	})
-}
-
-func TestHolderIsWaitedFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		config, _, n, _ := stage()
-		clock.System().AfterFunc(1300*time.Millisecond, func() {
-			n.mu.Lock()
-			defer n.mu.Unlock()
-			n.holder = "master-c"
-		})
-		ledger := run(t, config, t.Context(), `  - {at: 1s, for: 2s, fault: pause, target: holder}`, 10*time.Second)
-		if !ledger.Proven() || ledger[0].Target != "holder (master-c)" {
-			t.Fatalf("ledger %+v", ledger)
-		}
-		if got := n.called(); !slices.Equal(got, []string{"pause master-c", "resume master-c"}) {
-			t.Fatalf("called %q", got)
-		}
-	})
-}
-
-// slow are processes that take their time to stand still.
-type slow struct {
-	*nodes
-	after time.Duration
-}
-
-func (s slow) Pause(ctx context.Context, node string) error {
-	timer := clock.System().NewTimer(s.after)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-	case <-ctx.Done():
-	}
-	return s.nodes.Pause(ctx, node)
-}
-
-// TestAFaultLastsAsLongAsItWasMeantTo: one that came so late that little was left of
-// it, or that came after the measured part, did not happen as the scenario says.
-func TestAFaultLastsAsLongAsItWasMeantTo(t *testing.T) {
-	for _, c := range []struct {
-		after  time.Duration
-		step   string
-		proven bool
-	}{
-		{400 * time.Millisecond, "at: 1s, for: 2s", true},
-		{600 * time.Millisecond, "at: 1s, for: 2s", false},
-		{90 * time.Millisecond, "at: 1s, for: 200ms", true},
-		{0, "at: 4990ms", true},
-		{20 * time.Millisecond, "at: 4990ms", false},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			config, _, n, _ := stage()
-			config.Nodes = slow{n, c.after}
-			ledger := run(t, config, t.Context(), "  - {"+c.step+", fault: pause, target: node:master-a}", 5*time.Second)
-			if len(ledger) != 1 || ledger.Proven() != c.proven || !c.proven && !strings.Contains(ledger[0].Why, "meant to be for") {
-				t.Errorf("%s, %v late: ledger %+v, want proven %v", c.step, c.after, ledger, c.proven)
-			}
-		})
-	}
-}
-
-func TestMissingTargetIsUnproven(t *testing.T) {
-	for selector, why := range map[string]string{
-		"leader": "no leader", "holder": "no holder", `"zone:x"`: "zone:x", `"role:raft"`: "role:raft",
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			config, _, n, _ := stage()
-			ledger := run(t, config, t.Context(), "  - {at: 1s, for: 1s, fault: kill, target: "+selector+"}", 10*time.Second)
-			if len(ledger) != 1 || ledger.Proven() || !strings.Contains(ledger[0].Why, why) {
-				t.Errorf("%s: ledger %+v", selector, ledger)
-			}
-			if got := n.called(); len(got) != 0 {
-				t.Errorf("%s: called %q", selector, got)
-			}
-		})
-	}
-}
-
-// patient looks for a leader for as long as it is given.
-type patient struct{ *nodes }
-
-func (patient) Leader(ctx context.Context) (string, error) {
-	<-ctx.Done()
-	return "", fmt.Errorf("no raft server leads: %w", fault.ErrNoTarget)
-}
-
-func TestSearchForATargetEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		config, _, n, _ := stage()
-		config.Resolver = patient{n}
-		start := clock.Mono()
-		ledger := run(t, config, t.Context(), `  - {at: 1s, for: 1s, fault: kill, target: leader}`, 10*time.Second)
-		if ledger.Proven() || !strings.Contains(ledger[0].Why, "no raft server leads") {
-			t.Errorf("ledger %+v", ledger)
-		}
-		if took := time.Duration(clock.Mono() - start); took > 4*time.Second {
-			t.Errorf("took %v", took)
+		const s1, ms = time.Second, time.Millisecond
+		want := [][2]time.Duration{{s1, 3 * s1}, {4 * s1, 4300 * ms}, {5 * s1, 5300 * ms}, {6 * s1, 7 * s1}, {7800 * ms, 8800 * ms}, {9 * s1, 10 * s1}}
+		if !slices.Equal(got, want) {
+			t.Errorf("asked and healed at %v, want %v", got, want)
 		}
 	})
 }
 
 func TestCancelHealsEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		config, m, n, rec := stage()
-		m.fails = 3 // healing is tried again
+		s, start := newStage(), clock.Mono()
+		s.fails = 3 // healing is tried again
 		ctx, cancel := context.WithCancel(t.Context())
 		clock.System().AfterFunc(2*time.Second, cancel)
-		start := clock.Mono()
-		ledger := run(t, config, ctx, `
+		ledger, err := s.run(ctx, t, `
   - {at: 1s, fault: partition, id: cut, between: [zone:a, others], mode: hold}
   - {at: 1s, fault: pause, target: "node:master-a"}
   - {at: 5s, fault: kill, target: "node:master-c"}`, time.Hour)
-		if took := time.Duration(clock.Mono() - start); took > 3*time.Second {
-			t.Errorf("returned after %v", took)
+		if took := time.Duration(clock.Mono() - start); err != nil || took > 3*time.Second {
+			t.Errorf("returned after %v: %v", took, err)
 		}
-		m.healed(t)
-		if got := n.called(); !slices.Equal(got, []string{"pause master-a", "resume master-a"}) {
-			t.Errorf("called %q", got)
+		s.healed(t)
+		if got := s.called(); got != "pause master-a, resume master-a" {
+			t.Errorf("called %s", got)
 		}
-		if len(ledger) != 2 { // the third was never asked for
-			t.Errorf("ledger %+v", ledger)
-		}
-		if got := rec.states("cut"); !slices.Equal(got, []string{"asked", "began", "heal-asked", "ended"}) {
-			t.Errorf("recorded %v", got)
+		if len(ledger) != 2 || s.states("cut") != "asked began heal-asked ended" { // the third was never asked for
+			t.Errorf("ledger %+v, recorded %s", ledger, s.states("cut"))
 		}
 	})
 }
 
-func TestFailureToKillIsUnproven(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		config, _, n, _ := stage()
-		n.fails = errors.New("the agent said no")
-		runner, err := chaos.NewRunner(config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ledger, _ := runner.Run(t.Context(), parse(t, `  - {at: 1s, for: 1s, fault: kill, target: "node:master-a"}`), 5*time.Second, clock.Mono())
-		if ledger.Proven() || !strings.Contains(ledger[0].Why, "the agent said no") {
-			t.Fatalf("ledger %+v", ledger)
-		}
-	})
+// TestCancelEndsPrograms, also while they begin.
+func TestCancelEndsPrograms(t *testing.T) {
+	for name, wait := range map[string]func(context.Context) error{
+		"while it lasts":  func(context.Context) error { return nil },
+		"while it begins": func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage()
+			ctx, cancel := context.WithCancel(t.Context())
+			s.begin = func(ctx context.Context) error {
+				clock.System().AfterFunc(time.Millisecond, cancel)
+				return wait(ctx)
+			}
+			s.end = func(ctx context.Context) error { return ctx.Err() } // it has time of its own
+			_, err := s.run(ctx, t, `  - {at: 100ms, for: 20s, fault: external, target: "zone:a", run: [fis], effect: partition}`, 30*time.Second)
+			if got := s.called(); err != nil || got != "start [fis] [], stop [fis]" {
+				t.Errorf("%s: called %s, %v", name, got, err)
+			}
+		})
+	}
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	config, _, _, _ := stage()
-	delete(config.Links, "c1")
-	if _, err := chaos.NewRunner(config); err == nil || !strings.Contains(err.Error(), "c1") {
+	s := newStage()
+	delete(s.config.Links, "c1")
+	if _, err := chaos.NewRunner(s.config); err == nil || !strings.Contains(err.Error(), "c1") {
 		t.Fatalf("got %v", err)
 	}
 }

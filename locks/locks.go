@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"time"
+	"unicode/utf8"
 )
 
 // Locker is one client of one lock service. It is safe for concurrent use: two
@@ -52,18 +53,31 @@ type MessageCounter interface {
 // ResourceBytesMax bounds the length of a resource's name.
 const ResourceBytesMax = 255
 
-// CheckResource refuses names that no lock takes, with ErrNotAcquired and
-// ErrInvalid: empty ones, longer ones than ResourceBytesMax, and such with
-// control characters in them.
-func CheckResource(name string) error {
-	if name == "" || len(name) > ResourceBytesMax {
-		return fmt.Errorf("%w: %w: a resource name has 1 to %d bytes, this one has %d",
-			ErrNotAcquired, ErrInvalid, ResourceBytesMax, len(name))
+// CheckAcquire is what every Acquire begins with. It refuses a context that is done, with
+// ErrNotAcquired and the context's error, and names that no lock takes, with
+// ErrNotAcquired and ErrInvalid: empty ones, longer ones than ResourceBytesMax, and such
+// with control characters or what is not UTF-8 in them.
+func CheckAcquire(ctx context.Context, resource string) error {
+	if n := len(resource); n == 0 || n > ResourceBytesMax {
+		return fmt.Errorf("acquire: %w: %w: a resource name has 1 to %d bytes, this one has %d", ErrNotAcquired, ErrInvalid, ResourceBytesMax, n)
 	}
-	for _, r := range name {
-		if r < ' ' || r == 0x7f {
-			return fmt.Errorf("%w: %w: resource name %q has a control character", ErrNotAcquired, ErrInvalid, name)
+	plain := true // ASCII, as most names are
+	for i := range len(resource) {
+		c := resource[i]
+		if c < ' ' || c == 0x7f {
+			return badName(resource)
 		}
+		plain = plain && c < utf8.RuneSelf
+	}
+	if !plain && !utf8.ValidString(resource) {
+		return badName(resource)
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("acquire %q: %w: %w", resource, ErrNotAcquired, err)
 	}
 	return nil
+}
+
+func badName(resource string) error {
+	return fmt.Errorf("acquire: %w: %w: resource name %q has a control character or is not UTF-8", ErrNotAcquired, ErrInvalid, resource)
 }

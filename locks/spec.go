@@ -1,6 +1,7 @@
 package locks
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,6 +19,8 @@ type Spec struct {
 	Name    string
 	Variant string            // the bare word, "" if there is none
 	Options map[string]string // key=value pairs
+
+	reader **Reader // where Describe wants it
 }
 
 // ParseSpec reads a spec. It does not know which names and options exist: the
@@ -75,84 +78,96 @@ func (s Spec) String() string {
 	return s.Name + ":" + strings.Join(fields, ",")
 }
 
+// Option is one option of a lock, as its Reader asks for it.
+type Option struct {
+	Key    string
+	Values []string // to choose from; of others there is what stands for one, such as TIME
+	Open   bool     // Values is no list to choose from
+}
+
+// String is the option as a user writes it, such as order=parallel|sequential or ttl=TIME.
+func (o Option) String() string { return o.Key + "=" + strings.Join(o.Values, "|") }
+
+// Describe says which options a lock reads from specs with the name and the variant of
+// this one, by having them read, and which variants there are.
+func Describe[O any](spec Spec, parse func(Spec) (O, error)) (options []Option, variants []string, err error) {
+	var r *Reader
+	spec.reader = &r
+	if _, err = parse(spec); r != nil {
+		options, variants = r.asked, r.variants
+	}
+	return options, variants, err
+}
+
 // Reader reads a spec's options one by one with defaults and remembers what was
 // wrong and what was never asked for. Call Err at the end.
 type Reader struct {
-	spec  Spec
-	asked map[string]bool
-	err   error
+	spec     Spec
+	asked    []Option
+	variants []string
+	err      error
 }
 
 // Reader starts to read the options of the spec.
-func (s Spec) Reader() *Reader { return &Reader{spec: s, asked: map[string]bool{}} }
-
-func (r *Reader) take(key string) (string, bool) {
-	r.asked[key] = true
-	value, ok := r.spec.Options[key]
-	return value, ok
-}
-
-func (r *Reader) fail(key, value, want string) {
-	if r.err == nil {
-		r.err = fmt.Errorf("lock %q: %s=%s: want %s: %w", r.spec, key, value, want, ErrInvalid)
+func (s Spec) Reader() *Reader {
+	r := &Reader{spec: s}
+	if s.reader != nil {
+		*s.reader = r
 	}
+	return r
 }
 
-// Choice reads an option that is one of the choices; the first is the default.
-func (r *Reader) Choice(key string, choices ...string) string {
-	value, ok := r.take(key)
+// read reads an option with parse, which says whether its value is right: what is wanted.
+func read[T any](r *Reader, o Option, wanted string, byDefault T, parse func(text string) (T, bool)) T {
+	r.asked = append(r.asked, o)
+	text, ok := r.spec.Options[o.Key]
 	if !ok {
-		return choices[0]
+		return byDefault
 	}
-	if !slices.Contains(choices, value) {
-		r.fail(key, value, "one of "+strings.Join(choices, ", "))
-		return choices[0]
+	value, ok := parse(text)
+	if !ok {
+		if r.err == nil {
+			r.err = fmt.Errorf("lock %q: %s=%s: want %s: %w", r.spec, o.Key, text, wanted, ErrInvalid)
+		}
+		return byDefault
 	}
 	return value
 }
 
+// Choice reads an option that is one of the choices; the first is the default.
+func (r *Reader) Choice(key string, choices ...string) string {
+	return read(r, Option{Key: key, Values: choices}, "one of "+strings.Join(choices, ", "), choices[0], func(text string) (string, bool) {
+		return text, slices.Contains(choices, text)
+	})
+}
+
 // Bool reads on or off.
 func (r *Reader) Bool(key string, byDefault bool) bool {
-	value, ok := r.take(key)
-	if !ok {
-		return byDefault
-	}
-	if value != "on" && value != "off" {
-		r.fail(key, value, "on or off")
-	}
-	return value == "on"
+	return read(r, Option{Key: key, Values: []string{"on", "off"}}, "on or off", byDefault, func(text string) (bool, bool) {
+		return text == "on", text == "on" || text == "off"
+	})
 }
 
 // Duration reads a positive duration such as 250ms.
 func (r *Reader) Duration(key string, byDefault time.Duration) time.Duration {
-	value, ok := r.take(key)
-	if !ok {
-		return byDefault
-	}
-	d, err := time.ParseDuration(value)
-	if err != nil || d <= 0 {
-		r.fail(key, value, "a positive duration such as 250ms")
-		return byDefault
-	}
-	return d
+	return read(r, Option{Key: key, Values: []string{"TIME"}, Open: true}, "a positive duration such as 250ms", byDefault, func(text string) (time.Duration, bool) {
+		d, err := time.ParseDuration(text)
+		return d, err == nil && d > 0
+	})
 }
 
 // Int reads a whole number within the bounds, both inclusive.
 func (r *Reader) Int(key string, byDefault, low, high int) int {
-	value, ok := r.take(key)
-	if !ok {
-		return byDefault
-	}
-	n, err := strconv.Atoi(value)
-	if err != nil || n < low || n > high {
-		r.fail(key, value, fmt.Sprintf("a whole number from %d to %d", low, high))
-		return byDefault
-	}
-	return n
+	wanted := fmt.Sprintf("a whole number from %d to %d", low, high)
+	return read(r, Option{Key: key, Values: []string{"N"}, Open: true}, wanted, byDefault, func(text string) (int, bool) {
+		n, err := strconv.Atoi(text)
+		return n, err == nil && n >= low && n <= high
+	})
 }
 
 // Variant checks the bare word against the variants that the lock has.
 func (r *Reader) Variant(known ...string) string {
+	r.variants = known
 	if r.spec.Variant != "" && !slices.Contains(known, r.spec.Variant) && r.err == nil {
 		want := "it has none"
 		if len(known) > 0 {
@@ -168,13 +183,14 @@ func (r *Reader) Err() error {
 	if r.err != nil {
 		return r.err
 	}
+	var known []string
+	for _, o := range r.asked {
+		known = append(known, o.Key)
+	}
+	slices.Sort(known)
 	for _, key := range slices.Sorted(maps.Keys(r.spec.Options)) {
-		if !r.asked[key] {
-			known := strings.Join(slices.Sorted(maps.Keys(r.asked)), ", ")
-			if known == "" {
-				known = "none"
-			}
-			return fmt.Errorf("lock %q: unknown option %q (known: %s): %w", r.spec, key, known, ErrInvalid)
+		if !slices.Contains(known, key) {
+			return fmt.Errorf("lock %q: unknown option %q (known: %s): %w", r.spec, key, cmp.Or(strings.Join(known, ", "), "none"), ErrInvalid)
 		}
 	}
 	return nil

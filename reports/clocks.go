@@ -1,8 +1,6 @@
 package reports
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	"locklab/reports/result"
@@ -29,15 +27,4 @@ func clocksOf(run result.Run) []clockLine {
 		lines = append(lines, line)
 	}
 	return lines
-}
-
-func mdClocks(out *strings.Builder, run result.Run) {
-	lines := clocksOf(run)
-	if len(lines) == 0 {
-		return
-	}
-	fmt.Fprintf(out, "\n## Clocks\n\n%s\n\n| host | offset | error, µs | its wall clock, by its kernel, µs |\n|---|---:|---:|---:|\n", clocksNote)
-	for _, l := range lines {
-		fmt.Fprintf(out, "| %s | %s | %s | %s |\n", md(l.Host), md(l.Offset), l.Error, l.Kernel)
-	}
 }

@@ -2,7 +2,6 @@ package reports
 
 import (
 	"fmt"
-	"html/template"
 	"maps"
 	"math"
 	"path/filepath"
@@ -19,14 +18,12 @@ type comparison struct {
 	First       string
 	Warnings    []string
 	Changes     []string
+	Answers     []answer
+	Meanings    string
 	Groups      []comparisonGroup
 	Runs        []comparedRun
-	Statuses    []status
-	Terms       []termGroup
-	LinkNote    string
-	LinkCost    string
-	Style       template.CSS
-	Script      template.JS
+	glossary
+	inlined
 }
 
 type comparedRun struct {
@@ -57,77 +54,14 @@ type comparedRow struct {
 
 type comparedFigure struct{ Value, Change string }
 
-// measure is one figure that is compared.
-type measure struct {
-	title string
-	whole bool // a count
-	of    func(result.Row) *float64
-}
-
-func (m measure) shown(r result.Row) string {
-	v := m.of(r)
-	if v != nil && m.whole {
-		return count(int64(*v))
-	}
-	return figureOf(v)
-}
-
-func measures() []measure {
-	whole := func(of func(result.Row) *int64) func(result.Row) *float64 {
-		return func(r result.Row) *float64 {
-			n := of(r)
-			if n == nil {
-				return nil
-			}
-			v := float64(*n)
-			return &v
-		}
-	}
-	quantile := func(of func(result.Row) *result.Quantiles, pick func(*result.Quantiles) float64) func(result.Row) *float64 {
-		return func(r result.Row) *float64 {
-			q := of(r)
-			if q == nil {
-				return nil
-			}
-			v := pick(q)
-			return &v
-		}
-	}
-	p50 := func(q *result.Quantiles) float64 { return q.P50 }
-	p99 := func(q *result.Quantiles) float64 { return q.P99 }
-	return []measure{
-		{"raced + overlooked", true, whole(func(r result.Row) *int64 {
-			if r.Duplicates == nil {
-				return nil
-			}
-			n := r.Duplicates.Raced + r.Duplicates.Overlooked
-			return &n
-		})},
-		{"unreachable", true, whole(func(r result.Row) *int64 {
-			if r.Duplicates == nil {
-				return nil
-			}
-			return &r.Duplicates.Unreachable
-		})},
-		{"overlaps", true, whole(func(r result.Row) *int64 { return r.Overlaps })},
-		{"stale writes", true, whole(func(r result.Row) *int64 { return r.StaleWrites })},
-		{"stall, ms", false, func(r result.Row) *float64 { return r.StallMS }},
-		{"latency p50, ms", false, quantile(func(r result.Row) *result.Quantiles { return r.LatencyMS }, p50)},
-		{"latency p99, ms", false, quantile(func(r result.Row) *result.Quantiles { return r.LatencyMS }, p99)},
-		{"acquire p50, ms", false, quantile(func(r result.Row) *result.Quantiles { return r.AcquireMS }, p50)},
-		{"acquire p99, ms", false, quantile(func(r result.Row) *result.Quantiles { return r.AcquireMS }, p99)},
-		{"achieved, 1/s", false, func(r result.Row) *float64 { return &r.AchievedPerS }},
-	}
-}
-
-func compare(runs []loaded) comparison {
+func compare(runs []loaded) *comparison {
 	files := make([]result.File, len(runs))
 	names := runNames(runs)
-	c := comparison{
+	c := &comparison{
 		Title:    fmt.Sprintf("%d runs side by side", len(runs)),
 		Lede:     list(names),
 		First:    names[0],
-		Statuses: statuses(), Terms: termGroups(), LinkNote: linkNote,
+		glossary: glossary{Statuses: statuses(), Terms: termGroups(), LinkNote: linkNote},
 	}
 	var all []result.Row
 	for i, l := range runs {
@@ -150,6 +84,7 @@ func compare(runs []loaded) comparison {
 		}
 	}
 	c.Changes = changes(files, names)
+	c.Answers, c.Meanings = answersOf(files, names), meaningsNote
 	return c
 }
 
@@ -172,12 +107,9 @@ func runNames(runs []loaded) []string {
 
 func groupOf(files []result.File, names []string, rows []result.Row, scenario, workload string) comparisonGroup {
 	g := comparisonGroup{Title: plain(scenario) + ", " + plain(workload)}
-	var used []measure
-	for _, m := range measures() {
-		if slices.ContainsFunc(rows, func(r result.Row) bool { return m.of(r) != nil }) {
-			used = append(used, m)
-			g.Measures = append(g.Measures, m.title)
-		}
+	used := chosen(rows, func(f result.Figure) bool { return f.Compare })
+	for _, f := range used {
+		g.Measures = append(g.Measures, f.Label())
 	}
 	for _, lock := range locksOf(rows) {
 		line := comparedLock{Lock: plain(lock)}
@@ -186,11 +118,12 @@ func groupOf(files []result.File, names []string, rows []result.Row, scenario, w
 			r, present := findRow(f.Results, lock, scenario, workload)
 			row := comparedRow{Name: names[i], Present: present, Span: 2 + len(used)}
 			if present {
-				row.Status, row.Liveness = statusOf(r.Verdict), orAbsent(r.Verdict.Liveness)
-				for _, m := range used {
-					figure := comparedFigure{Value: m.shown(r)}
+				row.Status = statusOf(r.Verdict)
+				_, row.Liveness = seen(r.Verdict)
+				for _, f := range used {
+					figure := comparedFigure{Value: shown(f, r)}
 					if i > 0 && hasFirst {
-						figure.Change = change(m.of(first), m.of(r))
+						figure.Change = change(f, first, r)
 					}
 					row.Figures = append(row.Figures, figure)
 				}
@@ -203,22 +136,23 @@ func groupOf(files []result.File, names []string, rows []result.Row, scenario, w
 }
 
 // change writes a difference: as a percentage, or absolutely from 0.
-func change(before, after *float64) string {
-	if before == nil || after == nil || math.IsNaN(*before) || math.IsNaN(*after) {
-		return ""
-	}
-	d := *after - *before
+func change(f result.Figure, first, r result.Row) string {
+	before, known := f.Of(first)
+	after, ok := f.Of(r)
+	d := after - before
 	sign := "+"
 	if d < 0 {
 		sign = "−"
 	}
 	switch {
+	case !known || !ok:
+		return ""
 	case d == 0:
 		return "same"
-	case *before == 0:
+	case before == 0:
 		return sign + figure(math.Abs(d))
 	default:
-		return fmt.Sprintf("%s%.0f%%", sign, math.Abs(d) / *before * 100)
+		return fmt.Sprintf("%s%.0f%%", sign, math.Abs(d)/before*100)
 	}
 }
 
@@ -278,74 +212,33 @@ func offeredText(f result.File) string {
 // changes says in words what is not the same as in the first run.
 func changes(files []result.File, names []string) []string {
 	var all []string
+	shared := false
 	for i, f := range files[1:] {
 		for _, r := range byScenario(f.Results) {
 			first, ok := findRow(files[0].Results, r.Lock, r.Scenario, r.Workload)
 			if !ok {
 				continue
 			}
+			shared = true
 			where := fmt.Sprintf("%s: %s under %s", names[i+1], plain(r.Lock), plain(r.Scenario))
 			if a, b := statusOf(first.Verdict), statusOf(r.Verdict); a.Word != b.Word {
 				all = append(all, fmt.Sprintf("%s is %s; it was %s.", where, b.Word, a.Word))
 			}
-			if a, b := first.Verdict.Liveness, r.Verdict.Liveness; a != b {
-				all = append(all, fmt.Sprintf("%s: liveness is %s; it was %s.", where, orAbsent(b), orAbsent(a)))
+			was, wasLive := seen(first.Verdict)
+			is, isLive := seen(r.Verdict)
+			if wasLive != isLive {
+				all = append(all, fmt.Sprintf("%s: liveness is %s; it was %s.", where, isLive, wasLive))
 			}
-			if a, b := first.Verdict.Safety, r.Verdict.Safety; a != b {
-				all = append(all, fmt.Sprintf("%s is %s; it was %s.", where, orAbsent(b), orAbsent(a)))
+			if was != is {
+				all = append(all, fmt.Sprintf("%s: safety is %s; it was %s.", where, is, was))
 			}
 		}
 	}
-	if len(all) == 0 {
+	switch {
+	case !shared:
+		all = append(all, "No other run shares a lock, a scenario and a workload with "+names[0]+".")
+	case len(all) == 0:
 		all = append(all, "The verdicts are the same wherever the runs share a lock, a scenario and a workload.")
 	}
 	return all
-}
-
-func comparisonPage(c comparison) ([]byte, error) {
-	return execute("comparison.html", &c, func(css template.CSS, js template.JS) { c.Style, c.Script = css, js })
-}
-
-func comparisonMarkdown(c comparison) []byte {
-	var out strings.Builder
-	fmt.Fprintf(&out, "# locklab: %s\n\n%s. Differences are against %s.\n\n", md(c.Title), md(c.Lede), md(c.First))
-	for _, w := range c.Warnings {
-		fmt.Fprintf(&out, "> **Warning:** %s\n>\n", md(w))
-	}
-	out.WriteString("\n## What changed\n\n")
-	for _, text := range c.Changes {
-		fmt.Fprintf(&out, "- %s\n", md(text))
-	}
-	for _, g := range c.Groups {
-		fmt.Fprintf(&out, "\n## %s\n\n| lock | run | verdict | liveness |", md(g.Title))
-		for _, m := range g.Measures {
-			fmt.Fprintf(&out, " %s |", md(m))
-		}
-		out.WriteString("\n|---|---|---|---|" + strings.Repeat("---:|", len(g.Measures)) + "\n")
-		for _, lock := range g.Locks {
-			for _, r := range lock.Runs {
-				fmt.Fprintf(&out, "| %s | %s |", md(lock.Lock), md(r.Name))
-				if !r.Present {
-					out.WriteString(" not run |" + strings.Repeat(" |", r.Span-1) + "\n")
-					continue
-				}
-				fmt.Fprintf(&out, " %s %s | %s |", r.Status.Shape, r.Status.Word, md(r.Liveness))
-				for _, f := range r.Figures {
-					text := f.Value
-					if f.Change != "" {
-						text += " (" + f.Change + ")"
-					}
-					fmt.Fprintf(&out, " %s |", md(text))
-				}
-				out.WriteString("\n")
-			}
-		}
-	}
-	for _, r := range c.Runs {
-		fmt.Fprintf(&out, "\n## Facts: %s\n\n| | |\n|---|---|\n", md(r.Name))
-		for _, one := range r.Facts {
-			fmt.Fprintf(&out, "| %s | %s |\n", md(one.Name), md(one.Value))
-		}
-	}
-	return []byte(out.String())
 }

@@ -3,45 +3,38 @@ package reports
 import (
 	"bytes"
 	"encoding/csv"
+	"slices"
 	"strconv"
 	"strings"
 
 	"locklab/reports/result"
 )
 
-// csvOf writes one line for each row of each run: flat columns, units in the
-// names, figures in full precision, empty where there is none.
+// csvOf writes one line for each row of each run: units in the names, figures in full
+// precision, empty where there is none.
 func csvOf(files []result.File) ([]byte, error) {
-	var out bytes.Buffer
-	w := csv.NewWriter(&out)
-	cols := columns()
+	figures := slices.DeleteFunc(result.Figures(), func(f result.Figure) bool { return f.Column == "" })
 	header := []string{"run", "seed"}
-	for _, c := range cols {
-		header = append(header, c.Name)
+	for _, f := range figures {
+		header = append(header, f.Column)
 	}
-	if err := w.Write(header); err != nil {
-		return nil, err
-	}
-	for _, f := range files {
-		for _, r := range f.Results {
-			record := []string{harmless(f.Run.ID), strconv.FormatUint(f.Run.Seed, 10)}
-			for _, c := range cols {
-				cell := c.Raw(r)
-				if c.Text {
-					cell = harmless(cell)
-				}
-				record = append(record, cell)
+	lines := [][]string{header}
+	for _, file := range files {
+		for _, r := range file.Results {
+			line := []string{harmless(file.Run.ID), strconv.FormatUint(file.Run.Seed, 10)}
+			for _, f := range figures {
+				line = append(line, harmless(f.Raw(r)))
 			}
-			if err := w.Write(record); err != nil {
-				return nil, err
-			}
+			lines = append(lines, line)
 		}
 	}
-	w.Flush()
-	return out.Bytes(), w.Error()
+	var out bytes.Buffer
+	err := csv.NewWriter(&out).WriteAll(lines)
+	return out.Bytes(), err
 }
 
-// harmless keeps spreadsheets from running a name as a formula.
+// harmless keeps spreadsheets from running a name as a formula. No figure begins so:
+// none is below 0.
 func harmless(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text

@@ -1,12 +1,13 @@
 // Package reports turns the directories that runs leave behind into reports that
 // a team can decide from. It reads data only and never starts a node.
 //
-//	DIR/result.json ----------+--> findings --> console table, headline
-//	                          |
-//	DIR/histories/*.jsonl --> series --> plots --> DIR/index.html
-//	                          |
-//	                          +--> DIR/report.md, DIR/results.csv
+//	DIR/result.json --> result.Figures ----> console table, results.csv
+//	                |                   +--> findings --> index.html, report.md, headline
+//	                +------> violations +--> plots ----+
+//	DIR/histories --> Reader --> series +
+//	                         +-> scenes ----> evidence.html
 //
-// The verdicts and figures are those of result.json; histories are only drawn.
-// A missing or broken history costs its plot and leaves a note, not the report.
+// The verdicts, the figures and the marks of violations are those of result.json, and
+// the reader that is handed in draws on what the checkers count. A missing or broken
+// history costs its plot and leaves a note, not the report.
 package reports

@@ -40,6 +40,15 @@ func (f finding) Plain() string {
 	return strings.NewReplacer(nameBegins, "", nameEnds, "").Replace(f.text)
 }
 
+// Bare is the sentence without the name that it begins with, for where that stands already.
+func (f finding) Bare() finding {
+	_, f.text, _ = strings.Cut(f.text, nameEnds+": ")
+	if f.text != "" {
+		f.text = strings.ToUpper(f.text[:1]) + f.text[1:]
+	}
+	return f
+}
+
 // textPart is a piece of a finding: the name of a lock, or what is between.
 type textPart struct {
 	Text string
@@ -65,10 +74,9 @@ func (f finding) Parts() []textPart {
 	}
 }
 
-// Headline says in plain words what was found: what the lab's own check came to; for
-// every lock alike its duplicates or overlaps, the requests that it did not serve, its
-// longest outage and its latency, each the worst over the scenarios; and what the locks
-// cost where nothing is broken.
+// Headline says in plain words what was found: for every lock alike what it let happen, the
+// requests that it did not serve and its longest outage, each the worst over the scenarios;
+// what the locks cost where nothing is broken; and what the lab's own check came to.
 func Headline(f result.File) []string {
 	var texts []string
 	for _, one := range findings(result.Clean(f)) {
@@ -85,7 +93,6 @@ func findings(f result.File) []finding {
 	if len(f.Results) == 0 {
 		return append(all, finding{topicRun, true, "There are no results."})
 	}
-	all = append(all, verdictFindings(f.Results)...)
 	for _, workload := range workloadsOf(f.Results) {
 		rows := rowsWith(f.Results, func(r result.Row) bool { return r.Workload == workload })
 		prefix := ""
@@ -93,14 +100,15 @@ func findings(f result.File) []finding {
 			prefix = "With " + plain(workload) + ": "
 		}
 		var told []finding
-		told = append(told, lockFindings(rows)...)
-		told = append(told, costFindings(rows)...)
-		for _, one := range told {
+		for _, lock := range locksOf(rows) {
+			told = append(told, sentence(rowsWith(rows, func(r result.Row) bool { return r.Lock == lock }), violationOf(rows)))
+		}
+		for _, one := range append(told, costFindings(rows)...) {
 			one.text = prefix + one.text
 			all = append(all, one)
 		}
 	}
-	return all
+	return append(all, verdictFindings(f.Results)...)
 }
 
 // ending says that the run did not come to its end; without a topic if it did.
@@ -129,9 +137,9 @@ func verdictFindings(rows []result.Row) (told []finding) {
 		return nil
 	case int64(len(by[result.StatusExpected])) < total:
 	case total == 1:
-		return []finding{{topicVerdicts, false, "The one verdict is as expected."}}
+		return []finding{{topicVerdicts, false, "The lab's own check: the one verdict is as expected."}}
 	default:
-		return []finding{{topicVerdicts, false, fmt.Sprintf("All %s are as expected.", plural(total, "verdict"))}}
+		return []finding{{topicVerdicts, false, fmt.Sprintf("The lab's own check: all %s are as expected.", plural(total, "verdict"))}}
 	}
 	for _, group := range []struct{ status, text string }{
 		{result.StatusViolated, "not as expected"},
@@ -171,35 +179,6 @@ func notJudgedFinding(unjudged []result.Row, of int) finding {
 		len(unjudged), plural(int64(of), "row"), isAre(len(unjudged)), list(names))}
 }
 
-const manyDuplicates = "duplicates"
-
-// thing is what a workload counts against safety.
-type thing struct {
-	of              func(result.Row) (int64, bool)
-	one, many, none string
-}
-
-func thingOf(rows []result.Row) thing {
-	options := []thing{
-		{func(r result.Row) (int64, bool) {
-			if r.Duplicates == nil {
-				return 0, false
-			}
-			return r.Duplicates.Raced + r.Duplicates.Overlooked, true
-		}, "duplicate", manyDuplicates, "duplicate that a lock can prevent"},
-		{func(r result.Row) (int64, bool) { return deref(r.StaleWrites), r.StaleWrites != nil }, "stale write", "stale writes", "stale write"},
-		{func(r result.Row) (int64, bool) { return deref(r.Overlaps), r.Overlaps != nil }, "overlapping hold", "overlapping holds", "overlapping hold"},
-	}
-	for _, o := range options {
-		for _, r := range rows {
-			if _, ok := o.of(r); ok {
-				return o
-			}
-		}
-	}
-	return thing{}
-}
-
 // costFindings compares the locks where nothing is broken, against none.
 func costFindings(rows []result.Row) []finding {
 	scenario := quietScenario(rows)
@@ -223,7 +202,10 @@ func costFindings(rows []result.Row) []finding {
 			caveat = " Some of these runs are inconclusive, so take the figures with care."
 		}
 		if q := r.LatencyMS; q != nil && (r.Lock != "none" || base == nil) {
-			part := named(r.Lock) + " " + span(q.P99) + ofServed(r)
+			part := named(r.Lock) + " " + span(q.P99)
+			if r.Availability < quietShare {
+				part += " (of the " + percent(r.Availability) + " that were served)"
+			}
 			if base != nil && base.P99 > 0 {
 				part += " (" + times(q.P99/base.P99) + ")"
 			}
@@ -243,22 +225,22 @@ func costFindings(rows []result.Row) []finding {
 	}
 	if len(acquire) > 0 {
 		all = append(all, finding{topicCost, false, fmt.Sprintf(
-			"Getting the lock itself took, at p50 under %s: %s.", plain(scenario), list(acquire))})
+			"Getting the lock itself took, at p50 under %s: %s.%s", plain(scenario), list(acquire), caveat)})
 	}
 	return all
 }
 
-// quietScenario is the one to compare costs in: baseline, else the first without faults;
-// "" if there is none, because what was broken would be compared.
+// quietScenario is the one to compare costs in: the first without faults, baseline before
+// others; "" if there is none, because what was broken would be compared.
 func quietScenario(rows []result.Row) string {
-	names := scenariosOf(rows)
-	if slices.Contains(names, "baseline") {
+	quiet := slices.DeleteFunc(scenariosOf(rows), func(name string) bool {
+		return slices.ContainsFunc(rows, func(r result.Row) bool { return r.Scenario == name && len(r.Faults) > 0 })
+	})
+	switch {
+	case slices.Contains(quiet, "baseline"):
 		return "baseline"
-	}
-	for _, name := range names {
-		if !slices.ContainsFunc(rows, func(r result.Row) bool { return r.Scenario == name && len(r.Faults) > 0 }) {
-			return name
-		}
+	case len(quiet) > 0:
+		return quiet[0]
 	}
 	return ""
 }

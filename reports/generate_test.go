@@ -5,17 +5,20 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"locklab/locks/seed"
 	"locklab/reports"
-	"locklab/reports/internal/fixture"
 	"locklab/reports/result"
+	"locklab/reports/series"
+	"locklab/workloads/history"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files from what the code does now")
@@ -55,8 +58,35 @@ func sample(t *testing.T) string {
 
 func generate(t *testing.T, dirs []string, out string) {
 	t.Helper()
-	if err := reports.Generate(t.Context(), dirs, out); err != nil {
+	if err := reports.Generate(t.Context(), dirs, out, operations); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// operations reads the matches of a history as the lab does, without judging them.
+func operations(ctx context.Context, path string) (h series.History, err error) {
+	r, err := history.Open(ctx, path)
+	if err != nil {
+		return h, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	zero := int64(0)
+	for {
+		var e history.Event
+		if err := r.Next(&e); errors.Is(err, io.EOF) {
+			return h, nil
+		} else if err != nil {
+			return h, err
+		}
+		at := func(ns int64) float64 { return float64(ns-zero) / 1e6 }
+		switch {
+		case e.State == "measure":
+			zero = e.AtNS
+		case e.State == "drain":
+			h.DurationMS = at(e.AtNS)
+		case e.Kind == history.KindMatch:
+			h.Ops = append(h.Ops, series.Op{DueMS: at(e.FromNS), EndMS: at(e.AtNS), OK: e.Outcome == "ok"})
+		}
 	}
 }
 
@@ -74,6 +104,12 @@ func TestGenerateOneRun(t *testing.T) {
 	generate(t, []string{dir}, "")
 	for _, name := range []string{reports.PageFile, reports.MarkdownFile, reports.CSVFile} {
 		golden(t, filepath.Join("run", name), read(t, dir, name))
+	}
+	page, proof := string(read(t, dir, reports.PageFile)), string(read(t, dir, reports.EvidenceFile))
+	for _, link := range regexp.MustCompile(`evidence\.html#([^"]+)`).FindAllStringSubmatch(page, -1) {
+		if !strings.Contains(proof, `id="`+link[1]+`"`) {
+			t.Errorf("there is no evidence of %s", link[1])
+		}
 	}
 	before := read(t, dir, reports.PageFile)
 	generate(t, []string{dir}, "") // a rebuild of the same files gives the same report
@@ -127,7 +163,8 @@ func TestGenerateComparison(t *testing.T) {
 		f.Results = f.Results[1:]
 		row := &f.Results[len(f.Results)-1]
 		row.Verdict.Status, row.Verdict.Liveness = result.StatusViolated, "live"
-		row.LatencyMS.P99 *= 3
+		q := row.LatencyMS
+		q.P99, q.P999, q.Max = 3*q.P99, 3*q.P999, 3*q.Max
 	})
 	out := filepath.Join(t.TempDir(), "new", "comparison")
 	generate(t, []string{first, second}, out)
@@ -143,20 +180,20 @@ func TestGenerateComparison(t *testing.T) {
 }
 
 func TestGenerateErrors(t *testing.T) {
-	if err := reports.Generate(t.Context(), nil, ""); !errors.Is(err, reports.ErrNoRuns) {
+	if err := reports.Generate(t.Context(), nil, "", nil); !errors.Is(err, reports.ErrNoRuns) {
 		t.Errorf("no directory: %v", err)
 	}
 	dir := sample(t)
-	if err := reports.Generate(t.Context(), []string{dir, dir}, ""); err == nil || !strings.Contains(err.Error(), "directory to write to") {
+	if err := reports.Generate(t.Context(), []string{dir, dir}, "", nil); err == nil || !strings.Contains(err.Error(), "directory to write to") {
 		t.Errorf("several without out: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := reports.Generate(ctx, []string{dir}, ""); !errors.Is(err, context.Canceled) {
+	if err := reports.Generate(ctx, []string{dir}, "", operations); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 	empty := t.TempDir()
-	if err := reports.Generate(t.Context(), []string{empty}, ""); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), filepath.Join(empty, "result.json")) {
+	if err := reports.Generate(t.Context(), []string{empty}, "", nil); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), filepath.Join(empty, "result.json")) {
 		t.Errorf("no result: %v", err)
 	}
 	path := filepath.Join(dir, result.FileName)
@@ -164,7 +201,7 @@ func TestGenerateErrors(t *testing.T) {
 	if err := os.WriteFile(path, broken, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	err := reports.Generate(t.Context(), []string{dir}, "")
+	err := reports.Generate(t.Context(), []string{dir}, "", nil)
 	if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "results[0].verdict.status") {
 		t.Errorf("broken result: %v", err)
 	}
@@ -265,7 +302,7 @@ func TestGenerateEscapesHostileNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := reports.Table(&table, f, 100); err != nil {
+	if err := reports.Summary(&table, f, 100, false); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(table.String(), "\x1b") {
@@ -274,21 +311,19 @@ func TestGenerateEscapesHostileNames(t *testing.T) {
 }
 
 func TestGenerateManyStaysSmall(t *testing.T) {
-	o := fixture.Options{Seconds: 10, RatePerS: 60, Seed: seed.Seed(3)}
-	for _, lock := range []string{"none", "local", "multiphase", "redlock", "raft"} {
-		o.Locks = append(o.Locks, lock, lock+":variant-one", lock+":order=sequential,retry=fixed")
-	}
-	o.Locks = o.Locks[:12]
-	o.Scenarios = []string{"baseline", "zone-latency", "zone-partition", "zone-failure", "kill", "pause", "one-way", "flaky", "clock-step", "promotion"}
-	dir := t.TempDir()
-	if err := fixture.Write(dir, o); err != nil {
-		t.Fatal(err)
-	}
+	dir := sample(t)
+	edit(t, dir, func(f *result.File) {
+		rows := f.Results
+		f.Results = nil
+		for i := range 120 {
+			r := rows[i%len(rows)]
+			r.Lock, r.Scenario = fmt.Sprint("redlock:order=sequential,retry=", i/10), fmt.Sprint("scenario-", i%10)
+			f.Results = append(f.Results, r)
+		}
+	})
 	generate(t, []string{dir}, "")
 	const limit = 4 << 20
 	if size := len(read(t, dir, reports.PageFile)); size > limit {
 		t.Errorf("the page of 12 locks under 10 scenarios has %d bytes, more than %d", size, limit)
-	} else {
-		t.Logf("the page of 12 locks under 10 scenarios has %d bytes", size)
 	}
 }

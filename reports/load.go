@@ -2,6 +2,7 @@ package reports
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"runtime"
@@ -18,50 +19,54 @@ type loaded struct {
 	Dir    string
 	File   result.File
 	Series []series.Series // for each row of File.Results; without bins if there was no history
-	Notes  []string        // what was missing
+	Scenes [][]series.Scene
+	Notes  []string // for each row: what of its histories is missing, "" if nothing
 }
 
-// load reads the result and, if withSeries, the histories.
-func load(ctx context.Context, dir string, withSeries bool) (loaded, error) {
+// Reader reads the operations of one history.
+type Reader func(ctx context.Context, path string) (series.History, error)
+
+// load reads the result and, if there is a reader for them, the histories.
+func load(ctx context.Context, dir string, read Reader) (loaded, error) {
 	file, err := result.Read(filepath.Join(dir, result.FileName))
 	if err != nil {
 		return loaded{}, err
 	}
-	l := loaded{Dir: dir, File: file, Series: make([]series.Series, len(file.Results))}
-	if !withSeries {
+	l := loaded{Dir: dir, File: file, Series: make([]series.Series, len(file.Results)), Scenes: make([][]series.Scene, len(file.Results)), Notes: make([]string, len(file.Results))}
+	if read == nil {
 		return l, nil
 	}
-	notes := make([]string, len(file.Results))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(1, min(runtime.GOMAXPROCS(0), 4))) // each holds a whole history in memory
 	for i, row := range file.Results {
 		group.Go(func() error {
-			paths := make([]string, len(row.Histories))
-			for j, path := range row.Histories {
-				paths[j] = filepath.Join(dir, filepath.FromSlash(path))
+			var histories []series.History
+			var failed []error
+			for _, path := range row.Histories {
+				h, err := read(ctx, filepath.Join(dir, filepath.FromSlash(path)))
+				switch {
+				case ctx.Err() != nil:
+					return ctx.Err()
+				case err != nil:
+					failed = append(failed, err)
+				default:
+					histories = append(histories, h)
+					l.Scenes[i] = append(l.Scenes[i], h.Scenes...)
+				}
 			}
-			s, err := series.Read(ctx, paths, row.ViolationsAtMS)
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			l.Series[i] = s
-			notes[i] = noteOf(dir, row, s, err)
+			l.Series[i] = series.Of(histories, row.ViolationsAtMS)
+			l.Notes[i] = noteOf(dir, row, histories, errors.Join(failed...))
 			return nil
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return loaded{}, fmt.Errorf("read the histories of %s: %w", dir, err)
 	}
-	for _, note := range notes {
-		if note != "" {
-			l.Notes = append(l.Notes, note)
-		}
-	}
 	return l, nil
 }
 
 // noteOf says what of a row's histories cannot be drawn.
-func noteOf(dir string, row result.Row, s series.Series, err error) string {
+func noteOf(dir string, row result.Row, histories []series.History, err error) string {
 	name := plain(row.Lock) + " under " + plain(row.Scenario) + " with " + plain(row.Workload)
 	switch {
 	case err != nil:
@@ -70,9 +75,11 @@ func noteOf(dir string, row result.Row, s series.Series, err error) string {
 		return name + ": not every history can be drawn: " + plain(strings.ReplaceAll(why, "\n", "; "))
 	case len(row.Histories) == 0:
 		return name + ": no history was kept, so nothing is drawn over time"
-	case s.Torn:
-		return name + ": a history ends in the middle of a line; what came before is drawn"
-	default:
-		return ""
 	}
+	for _, h := range histories {
+		if len(h.Incomplete) > 0 {
+			return name + ": " + plain(h.Incomplete[0]) + "; what there is is drawn"
+		}
+	}
+	return ""
 }

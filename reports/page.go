@@ -3,14 +3,16 @@ package reports
 import (
 	"bytes"
 	"embed"
+	"fmt"
 	"html/template"
+	"slices"
 	"strings"
 
 	"locklab/reports/plots"
 	"locklab/reports/result"
 )
 
-//go:embed assets/page.html assets/comparison.html assets/parts.html assets/page.css assets/page.js
+//go:embed assets
 var assets embed.FS
 
 // page is what the template of a run's report shows.
@@ -19,8 +21,10 @@ type page struct {
 	Banner      finding // that the run did not come to its end; empty if it did
 	Warnings    []string
 	Notes       []string
-	Tally       []tally
-	Topics      []topic
+	Answers     []answer
+	Meanings    string
+	Check       check
+	Cost        []finding
 	Matrices    []matrix
 	Details     details
 	Sections    []plotSection
@@ -31,33 +35,40 @@ type page struct {
 	Facts       []fact
 	Clocks      []clockLine
 	ClocksNote  string
-	Statuses    []status
-	Terms       []termGroup
-	LinkNote    string
-	LinkCost    string
-	Style       template.CSS
-	Script      template.JS
+	glossary
+	inlined
 }
 
-type tally struct {
-	status
-	Count int
+// glossary explains the words and figures of a report.
+type glossary struct {
+	Statuses []status
+	Terms    []termGroup
+	LinkNote string
+	LinkCost string
 }
 
-type topic struct {
-	Name     string
-	Findings []finding
-}
-
-type termGroup struct {
-	Name  string
-	Terms []term
+// inlined are what makes a page whole by itself.
+type inlined struct {
+	Style  template.CSS
+	Script template.JS
 }
 
 type matrix struct {
 	Workload  string
 	Scenarios []string
 	Rows      []matrixRow
+	Figures   figureTable
+}
+
+// figureTable is the table of the most important figures.
+type figureTable struct {
+	Columns []figureColumn
+	Rows    [][]string
+}
+
+type figureColumn struct {
+	Name string
+	Text bool
 }
 
 type matrixRow struct {
@@ -67,16 +78,17 @@ type matrixRow struct {
 }
 
 type cell struct {
-	Run    bool
-	Status status
-	Words  []string // safety and liveness
-	Lines  []cellLine
-	Why    string
+	Run       bool
+	ID, Class string
+	Status    status
+	Words     []string // safety and liveness
+	Lines     []cellLine
+	Why       string
 }
 
 type cellLine struct {
 	Name, Value string
-	Strong      bool
+	Meaning     meaning
 }
 
 type ledgerEntry struct {
@@ -86,16 +98,17 @@ type ledgerEntry struct {
 	Log                                    []string
 }
 
-func pageOf(l loaded) ([]byte, error) {
+func pageOf(l loaded) *page {
 	f := result.Clean(l.File)
-	p := page{
+	p := &page{
 		Title:      title(f),
 		Lede:       lede(f),
 		Banner:     ending(f.Run),
 		Warnings:   plainAll(f.Run.Warnings),
-		Notes:      l.Notes,
-		Tally:      tallyOf(f.Results),
-		Topics:     topicsOf(findings(f)),
+		Notes:      slices.DeleteFunc(slices.Clone(l.Notes), func(note string) bool { return note == "" }),
+		Answers:    answersOf([]result.File{f}, nil),
+		Meanings:   meaningsNote,
+		Check:      checkOf(f.Results),
 		Details:    detailsOf(byScenario(f.Results)),
 		Sections:   sectionsOf(f, l.Series),
 		Waits:      waitsOf(f.Results),
@@ -105,19 +118,30 @@ func pageOf(l loaded) ([]byte, error) {
 		Facts:      facts(f),
 		Clocks:     clocksOf(f.Run),
 		ClocksNote: clocksNote,
-		Statuses:   statuses(),
-		Terms:      termGroups(),
-		LinkNote:   linkNote,
-		LinkCost:   linkText(f.Run.LinkCost),
+		glossary:   glossary{statuses(), termGroups(), linkNote, linkText(f.Run.LinkCost)},
+	}
+	for _, one := range findings(f) {
+		if one.Topic == topicCost {
+			p.Cost = append(p.Cost, one)
+		}
 	}
 	for _, workload := range workloadsOf(f.Results) {
 		p.Matrices = append(p.Matrices, matrixOf(f, workload))
 	}
-	return execute("page.html", &p, func(css template.CSS, js template.JS) { p.Style, p.Script = css, js })
+	return p
 }
 
-// execute fills a template with the embedded style and script.
-func execute(name string, data any, set func(template.CSS, template.JS)) ([]byte, error) {
+// title says what was compared.
+func title(f result.File) string {
+	locks, scenarios := len(locksOf(f.Results)), len(scenariosOf(f.Results))
+	if locks == 0 {
+		return "a run without results"
+	}
+	return fmt.Sprintf("%s under %s", plural(int64(locks), "lock"), plural(int64(scenarios), "scenario"))
+}
+
+// html fills a template of a page.
+func html(name string, data interface{ inline(inlined) }) ([]byte, error) {
 	css, err := assets.ReadFile("assets/page.css")
 	if err != nil {
 		return nil, err
@@ -126,17 +150,17 @@ func execute(name string, data any, set func(template.CSS, template.JS)) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	set(template.CSS(css), template.JS(js)) //nolint:gosec // our own files
+	data.inline(inlined{template.CSS(css), template.JS(js)}) //nolint:gosec // our own files
 	t, err := template.New(name).ParseFS(assets, "assets/parts.html", "assets/"+name)
 	if err != nil {
 		return nil, err
 	}
 	var out bytes.Buffer
-	if err := t.Execute(&out, data); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
+	err = t.Execute(&out, data)
+	return out.Bytes(), err
 }
+
+func (l *inlined) inline(with inlined) { *l = with }
 
 func lede(f result.File) string {
 	var parts []string
@@ -152,80 +176,61 @@ func lede(f result.File) string {
 	return strings.Join(parts, " · ")
 }
 
-func tallyOf(rows []result.Row) []tally {
-	counts := map[string]int{}
-	for _, r := range rows {
-		counts[r.Verdict.Status]++
-	}
-	var all []tally
-	for _, s := range []string{result.StatusViolated, result.StatusControlSilent, result.StatusInconclusive, result.StatusExpected, result.StatusNotJudged, ""} {
-		if counts[s] > 0 {
-			all = append(all, tally{statusOf(result.Verdict{Status: s}), counts[s]})
-		}
-	}
-	return all
-}
-
-func topicsOf(all []finding) []topic {
-	var topics []topic
-	for _, name := range []string{topicRun, topicVerdicts, topicLocks, topicCost} {
-		var found []finding
-		for _, one := range all {
-			if one.Topic == name {
-				found = append(found, one)
-			}
-		}
-		if len(found) > 0 {
-			topics = append(topics, topic{name, found})
-		}
-	}
-	return topics
-}
-
 func matrixOf(f result.File, workload string) matrix {
 	rows := rowsWith(f.Results, func(r result.Row) bool { return r.Workload == workload })
-	things := thingOf(rows)
-	inks := inksOf(f.Results)
+	counted, inks := violationOf(rows), inksOf(f.Results)
 	m := matrix{Workload: plain(workload), Scenarios: plainAll(scenariosOf(rows))}
 	for _, lock := range locksOf(rows) {
 		line := matrixRow{Lock: plain(lock), Ink: string(inks[lock])}
 		for _, scenario := range scenariosOf(rows) {
-			r, ok := findRow(rows, lock, scenario, workload)
-			if !ok {
-				line.Cells = append(line.Cells, cell{})
-				continue
+			c := cell{}
+			if r, ok := findRow(rows, lock, scenario, workload); ok {
+				c = cellOf(r, counted)
 			}
-			line.Cells = append(line.Cells, cellOf(r, things))
+			line.Cells = append(line.Cells, c)
 		}
 		m.Rows = append(m.Rows, line)
+	}
+	columns := chosen(rows, func(f result.Figure) bool { return f.InMarkdown })
+	for _, c := range columns {
+		m.Figures.Columns = append(m.Figures.Columns, figureColumn{c.ShortName(), c.IsText()})
+	}
+	for _, r := range byScenario(rows) {
+		var line []string
+		for _, c := range columns {
+			line = append(line, shown(c, r))
+		}
+		m.Figures.Rows = append(m.Figures.Rows, line)
 	}
 	return m
 }
 
-func cellOf(r result.Row, things thing) cell {
-	c := cell{Run: true, Status: statusOf(r.Verdict), Why: plain(r.Verdict.Why)}
-	if things.of != nil {
-		if n, ok := things.of(r); ok {
-			c.Lines = append(c.Lines, cellLine{Name: things.many, Value: count(n), Strong: n > 0})
+// cellOf shows a row by what it means for a user.
+func cellOf(r result.Row, counted result.Figure) cell {
+	c := cell{Run: true, ID: rowID(r), Status: statusOf(r.Verdict), Why: plain(r.Verdict.Why)}
+	level := open
+	for _, f := range answerColumns([]result.Row{r}) {
+		if f.Violation != "" && f.Violation != counted.Violation {
+			continue
+		}
+		line := cellLine{Name: f.Answer, Meaning: meaningOf(f, r)}
+		v, _ := f.Of(r)
+		line.Value = told(f, v)
+		level = max(level, line.Meaning)
+		c.Lines = append(c.Lines, line)
+		if d := r.Duplicates; f.Violation == "duplicate" && d != nil {
+			for _, part := range []struct {
+				name string
+				n    int64
+			}{{"in warm-up", d.Warmup}, {"unreachable", d.Unreachable}} {
+				if part.n > 0 {
+					c.Lines = append(c.Lines, cellLine{Name: part.name, Value: count(part.n)})
+				}
+			}
 		}
 	}
-	if r.Duplicates != nil && r.Duplicates.Warmup > 0 {
-		c.Lines = append(c.Lines, cellLine{Name: "in the warm-up", Value: count(r.Duplicates.Warmup), Strong: true})
-	}
-	if r.Duplicates != nil && r.Duplicates.Unreachable > 0 {
-		c.Lines = append(c.Lines, cellLine{Name: "unreachable", Value: count(r.Duplicates.Unreachable)})
-	}
-	if r.StallMS != nil {
-		c.Lines = append(c.Lines, cellLine{Name: "stall", Value: span(*r.StallMS), Strong: r.Verdict.Liveness == "down" || r.Verdict.Liveness == "stalls"})
-	}
-	c.Lines = append(c.Lines, cellLine{Name: "served", Value: percent(r.Availability), Strong: r.Availability < quietShare})
-	if p99 := quantile(r, func(q *result.Quantiles) float64 { return q.P99 }); p99 != absent {
-		c.Lines = append(c.Lines, cellLine{Name: "p99 of these", Value: p99 + " ms"})
-	}
-	for _, word := range []string{r.Verdict.Safety, r.Verdict.Liveness} {
-		if word != "" {
-			c.Words = append(c.Words, word)
-		}
+	if c.Class = level.Class(); r.Verdict.Status == result.StatusInconclusive {
+		c.Class = open.Class()
 	}
 	return c
 }
@@ -242,14 +247,6 @@ func entriesOf(rows []result.Row) []ledgerEntry {
 		}
 	}
 	return all
-}
-
-func termGroups() []termGroup {
-	return []termGroup{
-		{"Duplicates and their causes", duplicateTerms()},
-		{"Safety and liveness", livenessTerms()},
-		{"Figures", measureTerms()},
-	}
 }
 
 // inksOf gives every lock its colour, the same in all figures of the report.

@@ -49,13 +49,6 @@ func findRow(rows []result.Row, lock, scenario, workload string) (result.Row, bo
 	return result.Row{}, false
 }
 
-// unexpected says that a verdict was violated or a control stayed silent.
-func unexpected(rows []result.Row) bool {
-	return slices.ContainsFunc(rows, func(r result.Row) bool {
-		return r.Verdict.Status == result.StatusViolated || r.Verdict.Status == result.StatusControlSilent
-	})
-}
-
 func plainAll(names []string) []string {
 	out := make([]string, len(names))
 	for i, name := range names {

@@ -44,9 +44,7 @@ func sectionsOf(f result.File, all []series.Series) []plotSection {
 				continue
 			}
 			s := all[i]
-			if len(s.Faults) == 0 {
-				s.Faults = windowsOf(r.Faults)
-			}
+			s.Faults = windowsOf(r.Faults, s.DurationMS)
 			line := plots.Line{Name: plain(r.Lock), Ink: inks[r.Lock], OfferedPerS: r.OfferedPerS, Series: s}
 			lines = append(lines, line)
 			byScenario[r.Scenario] = append(byScenario[r.Scenario], line)
@@ -63,7 +61,10 @@ func sectionsOf(f result.File, all []series.Series) []plotSection {
 		if len(lines) == 0 {
 			continue
 		}
-		subject := lines[0].Series.Subject
+		subject := "acquisitions"
+		if violationOf(rows).Violation == "duplicate" {
+			subject = "matches"
+		}
 		kinds := []struct {
 			title, note string
 			draw        func(string, []plots.Line, plots.Scale) []byte
@@ -71,7 +72,7 @@ func sectionsOf(f result.File, all []series.Series) []plotSection {
 			{
 				"Achieved rate over time" + suffix,
 				"Successful " + subject + " per second, one strip for each lock; dotted: the offered rate. The shaded time is that of the fault. " +
-					"Short marks below a strip: a violation began that the lock is judged on. A second area on top: requests that failed. Bursts after a stop are cut off at the top.",
+					"Short marks below a strip: a violation began (a duplicate that was raced or overlooked, an overlap, or a token that did not grow). A second area on top: requests that failed. Bursts after a stop are cut off at the top.",
 				plots.Rate,
 			},
 			{
@@ -132,13 +133,16 @@ func duplicateSection(rows []result.Row, inks map[string]plots.Ink, scale plots.
 	return section, len(section.Figures) > 0
 }
 
-// windowsOf takes the faults of the ledger where the history has none.
-func windowsOf(faults []result.Fault) []series.Window {
+// windowsOf is when the faults lasted, as far as that is known, the first first.
+func windowsOf(faults []result.Fault, endMS float64) []series.Window {
 	var out []series.Window
 	for _, f := range faults {
 		w := series.Window{Kind: f.Kind, Target: f.Target, FromMS: f.BeganMS, ToMS: f.EndedMS, Proven: f.Proven}
-		if w.FromMS == 0 {
+		if w.FromMS == result.Never {
 			w.FromMS = f.AskedMS
+		}
+		if w.ToMS == result.Never {
+			w.ToMS = endMS
 		}
 		if w.ToMS > w.FromMS {
 			out = append(out, w)
@@ -150,15 +154,17 @@ func windowsOf(faults []result.Fault) []series.Window {
 
 // faultNote says below a figure what the shaded time is.
 func faultNote(lines []plots.Line) string {
-	kinds := map[string]bool{}
 	var names []string
 	repeats := 0
 	for _, l := range lines {
 		repeats = max(repeats, l.Series.Repeats)
 		for _, w := range l.Series.Faults {
-			if !kinds[w.Kind] {
-				kinds[w.Kind] = true
-				names = append(names, plain(w.Kind))
+			name := plain(w.Kind)
+			if !w.Proven {
+				name += " (not proven)"
+			}
+			if !slices.Contains(names, name) {
+				names = append(names, name)
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -114,42 +113,4 @@ func fairnessText(v *float64) string {
 		return absent
 	}
 	return strconv.FormatFloat(*v, 'f', 3, 64)
-}
-
-// worstOf is the highest figure of all peers of the row.
-func worstOf(r result.Row, of func(result.Peer) float64) *float64 {
-	if len(r.Peers) == 0 {
-		return nil
-	}
-	worst := of(r.Peers[0])
-	for _, p := range r.Peers[1:] {
-		worst = max(worst, of(p))
-	}
-	return &worst
-}
-
-func longestWait(p result.Peer) float64 {
-	if p.WaitMS == nil {
-		return 0
-	}
-	return p.WaitMS.Max
-}
-
-func mdWaits(out *strings.Builder, rows []result.Row) {
-	for _, t := range waitsOf(rows) {
-		fmt.Fprintf(out, "\n## Who waited how long: %s\n\n%s\n\n| lock | scenario | master | zone |", md(t.Workload), waitNote)
-		for _, h := range t.Heads {
-			fmt.Fprintf(out, " %s |", h.Name())
-		}
-		out.WriteString(" fairness |\n|---|---|---|---|" + strings.Repeat("---:|", len(t.Heads)+1) + "\n")
-		for _, g := range t.Groups {
-			for _, p := range g.Peers {
-				fmt.Fprintf(out, "| %s | %s | %s | %s |", md(g.Lock), md(g.Scenario), md(p.Node), md(p.Zone))
-				for _, cell := range p.Cells {
-					fmt.Fprintf(out, " %s |", md(cell))
-				}
-				fmt.Fprintf(out, " %s |\n", g.Fairness)
-			}
-		}
-	}
 }

@@ -21,7 +21,7 @@ func withWaits(t *testing.T, dir string) {
 			r := f.Results[0]
 			zero, fair := int64(0), []float64{1, 0.9626}[i]
 			r.Lock, r.Workload, r.Matches, r.RoomsCreated, r.Duplicates, r.DuplicatesPer1000 = lock, "mutex", 0, nil, nil, nil
-			r.Overlaps, r.FillMS, r.Histories, r.PeerFairness = &zero, nil, nil, &fair
+			r.Overlaps, r.FillMS, r.Histories, r.PeerFairness, r.ViolationsAtMS = &zero, nil, nil, &fair, nil
 			r.Verdict = result.Verdict{Status: result.StatusExpected, Safety: "safe", Liveness: "live", Why: "No violation, and it stayed live."}
 			for rank, node := range []string{"master-far", "master-1", "master-2"} {
 				r.Peers = append(r.Peers, result.Peer{

@@ -1,6 +1,11 @@
 package reports
 
-import "locklab/reports/result"
+import (
+	"cmp"
+	"strings"
+
+	"locklab/reports/result"
+)
 
 // status is how a verdict is shown: by a shape and a word, never by colour alone.
 type status struct {
@@ -17,9 +22,9 @@ func statusOf(v result.Verdict) status {
 	case result.StatusViolated:
 		return status{"✗", "not as expected", "bad", "The lock did something that the scenario does not expect of it, or a --fail-on threshold was crossed."}
 	case result.StatusControlSilent:
-		return status{"○", "control silent", "warn", "A lock that had to show the violation did not. The scenario was too gentle this time, so a good result of the other locks proves less."}
+		return status{"○", "control silent", "warn", "A lock that had to show the violation did not. The scenario was too gentle this time, so it proves nothing about the other locks."}
 	case result.StatusInconclusive:
-		return status{"?", "inconclusive", "warn", "No verdict: the machine was saturated, the fault could not be proven, the load generator fell behind, or there was too little data."}
+		return status{"?", "inconclusive", "warn", "No verdict: this run cannot decide, for the reason that stands with it, such as a saturated machine, a fault that could not be proven, a node that was lost, a load generator that fell behind, or too little data."}
 	case result.StatusNotJudged:
 		return status{"–", "not judged", "none", "The scenario expects nothing of this lock: what it did is shown, and says neither good nor bad."}
 	default:
@@ -36,42 +41,63 @@ func statuses() []status {
 	return all
 }
 
+// undecided stands for what would be good news if the run decided anything.
+const undecided = "undecided"
+
+// seen is the safety and the liveness of a row for people.
+func seen(v result.Verdict) (safety, liveness string) {
+	safety, liveness = orAbsent(v.Safety), orAbsent(v.Liveness)
+	if v.Status == result.StatusInconclusive {
+		if v.Safety == result.Safe {
+			safety = undecided
+		}
+		if v.Liveness == "live" {
+			liveness = undecided
+		}
+	}
+	return safety, liveness
+}
+
 // term is one entry of "how to read this".
 type term struct{ Word, Means string }
 
-func duplicateTerms() []term {
-	return []term{
-		{"duplicate", "A room whose creation began while the oracle knew another room of the same group that was starting or had a free seat. The oracle hears from the workers over connections that no fault touches."},
-		{"raced", "The other room was still starting, or another master ordered it at the same time: the lock failed, or there was none."},
-		{"overlooked", "The other room was open and the creating master could reach it, but missed it."},
-		{"unreachable", "The creating master could not reach the worker that hosts the other room. This is the price of going on during a fault, not a failure of the lock: safety is judged on raced and overlooked only."},
-	}
+type termGroup struct {
+	Name  string
+	Terms []term
 }
 
-func livenessTerms() []term {
-	return []term{
-		{"safe / unsafe", "Safe: no duplicate that was raced or overlooked (matchmaking), no two holders at once (mutex). Unsafe: at least one."},
-		{"live", "No stall of a second or more while the fault lasted."},
-		{"stalls", "There was such a stall, but the lock was granted again before the fault was healed."},
-		{"down", "The stall lasted until the fault was healed, and at least half of the fault."},
-		{"stall", "The longest time, while the fault lasted, in which somebody wanted the lock and nobody got it."},
-		{"recovery", "From the order to heal the fault until the lock is granted again and the share of requests that end well is back to nine tenths of what it was before."},
+// termGroups explains the words, and every figure.
+func termGroups() []termGroup {
+	groups := []termGroup{
+		{"Duplicates and their causes", []term{
+			{"duplicate", "A room whose creation began while the oracle knew another room of the same group that was starting or had a free seat. The oracle hears from the workers over connections that no fault touches."},
+		}},
+		{"Safety and liveness", []term{
+			{"safe / unsafe", "Safe: no duplicate that was raced or overlooked, no two holders at once, no fencing token that did not grow and no stale write was seen. Unsafe: at least one."},
+			{"not-judged", "Nothing of that was seen, but the scenario does not say what had to be."},
+			{"live", "No stall of a second or more (of an eighth of the run, if that is less) while the fault lasted, or in a run without one."},
+			{"stalls", "There was such a stall, but the lock was granted again before the fault was healed, or the run was over; or the stall that lasted until then took less than half of the time."},
+			{"down", "The stall lasted until the fault was healed, and for at least half of the fault's time."},
+			{undecided, "Nothing was seen against it, in a run that decides nothing."},
+		}},
+		{"Figures", []term{{"p50, p99, p99.9", "Half, 99 % and 99.9 % of the requests were at least this fast."}}},
 	}
-}
-
-func measureTerms() []term {
-	return []term{
-		{"latency", "From the moment a request was due by the load's schedule to its answer, so a stalled system is charged for the requests it kept waiting (no coordinated omission). Only requests that ended well count."},
-		{"acquire", "Only the time to get the lock, at its client. In matchmaking most matches find a seat without the lock, so latency and acquire time differ widely."},
-		{"offered / achieved", "Requests per second that the schedule asked for, and those that ended well."},
-		{"availability", "Share of the requests that ended well."},
-		{"lateness", "How late the load generator itself was. When it falls behind, the run is inconclusive."},
-		{"zombie", "The longest time from the next grant of a lock to the moment the old holder noticed that it had lost it."},
-		{"p50, p99, p99.9", "Half, 99 % and 99.9 % of the requests were at least this fast."},
-		{"fairness", "Jain's index over the clients: 1 if all were served alike, 1/n if one of n got everything."},
+	for _, f := range result.Figures() {
+		if f.Means == "" {
+			continue
+		}
+		to := &groups[2]
+		switch {
+		case strings.HasPrefix(f.Group, "Duplicates"):
+			to = &groups[0]
+		case strings.HasPrefix(f.Group, "Fault"):
+			to = &groups[1]
+		}
+		to.Terms = append(to.Terms, term{cmp.Or(f.Term, f.Title), f.Means})
 	}
+	return groups
 }
 
 // linkNote says what the figures may be compared with.
-const linkNote = "Every connection between hosts passes through a proxy of the lab, which carries the base latency and the faults. " +
+const linkNote = "Every data connection between hosts passes through a proxy of the lab, which carries the base latency and the faults. " +
 	"Figures taken over plain loopback lack that cost, so never compare them with these."

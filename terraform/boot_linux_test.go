@@ -5,20 +5,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/zclconf/go-cty/cty"
+
+	"locklab/nodes/raftnode"
+	"locklab/nodes/redisnode"
+	"locklab/nodes/role"
+	"locklab/nodes/topology"
 	"locklab/reports/result"
 )
 
@@ -54,10 +58,7 @@ func free(addrs map[string]string) bool {
 }
 
 // service is what systemd would start of a unit.
-type service struct {
-	argv []string
-	env  []string
-}
+type service struct{ argv []string }
 
 // readService reads a unit's ExecStart as systemd does: %d is the directory of the
 // credentials, ${X} one word, $X split at spaces, from the EnvironmentFile.
@@ -129,7 +130,7 @@ func (s service) start(t *testing.T) *output {
 	t.Helper()
 	out := &output{changed: make(chan struct{}, 1)}
 	cmd := exec.Command(s.argv[0], s.argv[1:]...)
-	cmd.Env, cmd.Stderr, cmd.Stdout = append(os.Environ(), s.env...), out, out
+	cmd.Stderr, cmd.Stdout = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -159,7 +160,7 @@ func (o *output) waitFor(t *testing.T, text string) {
 func build(t *testing.T) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "locklab")
-	if out, err := exec.Command("go", "build", "-C", "..", "-o", binary, "./cmd/locklab").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-C", "..", "-buildvcs=false", "-o", binary, "./cmd/locklab").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return binary
@@ -170,34 +171,52 @@ func build(t *testing.T) string {
 // topology file that Terraform renders. Only addresses and directories are others.
 func TestBoot(t *testing.T) {
 	binary := build(t)
-	m := loadModule(t)
-	names := slices.Sorted(maps.Keys(boots(t, plain(t, nil))))
-	w := m.evaluate(t, nil, binary, loopback(t, names))
-	all := boots(t, w)
+	builtin, err := topology.Load("seoul-2az")
+	if err != nil {
+		t.Fatal(err)
+	}
+	builtin = builtin.Subset(role.Master, role.Worker, redisnode.Name, raftnode.Name)
+	var names []string
+	for _, h := range builtin.Hosts {
+		names = append(names, h.Name)
+	}
+	addr := loopback(t, names)
 
 	credentials := t.TempDir()
-	write(t, filepath.Join(credentials, "token"), "token-of-this-test\n", 0o600)
+	write(t, filepath.Join(credentials, "token"), "token-of-this-test\n")
 	outputs := map[string]*output{}
-	for _, name := range names {
-		if name == "driver" {
-			continue
-		}
-		s := readService(t, all[name].unit("locklab-agent.service"), credentials, map[string]string{"LOCKLAB_IP": w.addr(name)})
-		outputs[name] = s.below(t.TempDir(), binary).start(t)
+	var hosts []cty.Value
+	for _, h := range builtin.Hosts {
+		own := host(h.Name, h.Zone)
+		unit := boots(t, own, "host").unit("locklab-agent.service")
+		own["LOCKLAB_IP"] = addr(h.Name)
+		outputs[h.Name] = readService(t, unit, credentials, own).below(t.TempDir(), binary).start(t)
+		hosts = append(hosts, cty.ObjectVal(map[string]cty.Value{
+			"name": cty.StringVal(h.Name), "zone": cty.StringVal(h.Zone), "agent": cty.StringVal("http://" + addr(h.Name) + ":7500"),
+			"nodes": cty.TupleVal([]cty.Value{object(map[string]string{"name": h.Nodes[0].Name, "role": h.Nodes[0].Role})}),
+		}))
 	}
 	for name, out := range outputs {
-		out.waitFor(t, "locklab agent "+name+": listening on "+w.addr(name)+":7500")
+		out.waitFor(t, "locklab agent "+name+": listening on "+addr(name)+":7500")
 	}
 
 	root := t.TempDir()
-	write(t, filepath.Join(root, "/etc/locklab/topology.yaml"), w.all("aws_s3_object.topology")[""].text(t, "content"), 0o644)
-	s := readService(t, all["driver"].unit("locklab-run.service"), credentials, map[string]string{
+	var zones []cty.Value
+	for _, z := range builtin.Zones {
+		zones = append(zones, object(map[string]string{"name": z.Name, "short": z.Short}))
+	}
+	write(t, filepath.Join(root, "/etc/locklab/topology.yaml"), render(t, "templates/topology.yaml.tftpl", map[string]cty.Value{
+		"name": cty.StringVal(builtin.Name), "summary": cty.StringVal(builtin.Summary), "zones": cty.TupleVal(zones), "hosts": cty.TupleVal(hosts),
+		"without": object(map[string]string{redisnode.Name: "but it has"}),
+	}))
+	s := readService(t, boots(t, nil, "driver").unit("locklab-run.service"), credentials, map[string]string{
 		"RUN":  "2025-01-02T03-04-05",
 		"ARGS": "--locks none,multiphase,redlock,raft --scenarios baseline --duration 2s --warmup 1s --rate 200 --seed 1",
 	}).below(root, binary)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, s.argv[0], s.argv[1:]...)
+	cmd.Env = append(os.Environ(), "LOCKLAB_COMMIT=0123456789ab+dirty")
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -212,8 +231,8 @@ func TestBoot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if file.Run.Topology != "seoul-2az" || len(file.Results) != 4 {
-		t.Fatalf("topology %s, %d results\n%s", file.Run.Topology, len(file.Results), out)
+	if file.Run.Topology != "seoul-2az" || len(file.Results) != 4 || file.Run.Commit != "0123456789ab+dirty" {
+		t.Fatalf("topology %s, commit %s, %d results\n%s", file.Run.Topology, file.Run.Commit, len(file.Results), out)
 	}
 	for _, row := range file.Results {
 		if row.Matches == 0 {

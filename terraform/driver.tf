@@ -1,21 +1,16 @@
 # The driver runs the controller: it makes the load, breaks things, judges, and
 # uploads the report. It is on demand also where the hosts are on Spot.
 locals {
-  driver_user_data = templatefile("${path.module}/templates/user-data.yaml.tftpl", {
-    files = merge(local.common_files,
-      { for name in concat(["lab-run", "lab-upload"], var.fis_enabled ? ["fis-start", "fis-stop"] : []) :
-        "/opt/locklab/bin/${name}" => { mode = "0755", content = file("${path.module}/files/${name}") }
-      },
-      {
-        "/etc/systemd/system/locklab-run.service" = { mode = "0644", content = file("${path.module}/files/locklab-run.service") }
-        "/etc/locklab/lab.env" = { mode = "0644", content = templatefile("${path.module}/templates/lab.env.tftpl", merge(local.common_settings, {
-          name     = "driver"
-          packages = ""
-          units    = "locklab-secrets.service"
-        })) }
-      },
-    )
+  driver_boot = templatefile("${path.module}/templates/user-data.yaml.tftpl", {
+    files = merge(local.files.common, local.files.driver, var.fis_enabled ? local.files.fis : {})
+    settings = merge(local.settings, {
+      NAME     = "driver"
+      UNITS    = "locklab-secrets.service"
+      PACKAGES = ""
+      PROGRAMS = ""
+    })
   })
+  driver_user_data = base64gzip(local.driver_boot)
 }
 
 resource "aws_instance" "driver" {
@@ -26,7 +21,7 @@ resource "aws_instance" "driver" {
   associate_public_ip_address          = false
   iam_instance_profile                 = aws_iam_instance_profile.lab["driver"].name
   instance_initiated_shutdown_behavior = "terminate"
-  user_data                            = local.driver_user_data
+  user_data_base64                     = local.driver_user_data # cloud-init unpacks it
   user_data_replace_on_change          = true
 
   metadata_options {
@@ -41,6 +36,14 @@ resource "aws_instance" "driver" {
     volume_size = var.volume_gib
   }
 
+  dynamic "credit_specification" {
+    for_each = data.aws_ec2_instance_type.used[var.driver_instance_type].burstable_performance_supported ? ["standard"] : []
+
+    content {
+      cpu_credits = credit_specification.value
+    }
+  }
+
   tags        = { Name = "${var.name}-driver", Host = "driver" }
   volume_tags = { Lab = var.name, Name = "${var.name}-driver" }
 
@@ -48,17 +51,13 @@ resource "aws_instance" "driver" {
     ignore_changes = [ami]
 
     precondition {
-      condition     = length(local.driver_user_data) <= 16384
+      condition     = length(local.driver_user_data) * 3 / 4 <= 16384
       error_message = "The user data of the driver is longer than the 16 KiB that EC2 takes."
-    }
-
-    precondition {
-      condition     = contains(data.aws_ec2_instance_type.used[var.driver_instance_type].supported_architectures, var.architecture)
-      error_message = "driver_instance_type is not ${var.architecture}: set architecture and instance types that fit."
     }
   }
 
   depends_on = [
+    aws_scheduler_schedule.stop, terraform_data.checked,
     aws_iam_role_policy.lab, aws_s3_object.binary, aws_vpc_endpoint.api, aws_vpc_endpoint.s3, aws_route_table_association.control,
     aws_vpc_security_group_egress_rule.flow, aws_vpc_security_group_egress_rule.s3, aws_vpc_security_group_ingress_rule.flow,
   ]

@@ -143,7 +143,7 @@ resource "aws_s3_object" "fis" {
   content = join("", [for template in local.fis_templates : "${template.zone} ${template.kind} ${template.id}\n"])
 }
 
-# The scenarios that start them; lab-run knows their names.
+# The scenarios that start them; lab-prepare knows their names.
 resource "aws_s3_object" "scenario" {
   for_each = toset(var.fis_enabled ? ["fis-partition", "fis-stop"] : [])
 
@@ -184,6 +184,17 @@ resource "aws_iam_role_policy" "fis" {
         Action    = ["ec2:StopInstances", "ec2:StartInstances"]
         Resource  = "${local.arn}:ec2:${var.region}:${data.aws_caller_identity.current.account_id}:instance/*"
         Condition = { StringEquals = { "aws:ResourceTag/Lab" = var.name } }
+      },
+      {
+        # Encrypted volumes are attached again by a grant; a customer's key, which may be
+        # the account's default for volumes, gives none without this.
+        Effect   = "Allow"
+        Action   = ["kms:CreateGrant"]
+        Resource = "${local.arn}:kms:${var.region}:*:key/*"
+        Condition = {
+          Bool         = { "kms:GrantIsForAWSResource" = "true" }
+          StringEquals = { "kms:ViaService" = "ec2.${var.region}.amazonaws.com" }
+        }
       },
       {
         Effect   = "Allow"

@@ -2,66 +2,54 @@ data "aws_ssm_parameter" "ami" {
   name = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-${var.architecture}"
 }
 
-data "aws_ec2_instance_type" "used" {
-  for_each = toset(concat([var.instance_type, var.driver_instance_type], values(var.instance_types)))
-
-  instance_type = each.key
-}
-
 locals {
   ami = data.aws_ssm_parameter.ami.insecure_value # not a secret: everybody may read it
 
-  # What boots: one file, so that it can be rendered and tried without AWS.
-  host_user_data = { for name, host in local.hosts : name => templatefile("${path.module}/templates/user-data.yaml.tftpl", {
-    files = merge(local.common_files, {
-      "/etc/locklab/lab.env" = { mode = "0644", content = templatefile("${path.module}/templates/lab.env.tftpl", merge(local.common_settings, {
-        name     = name
-        packages = host.role == "redis" ? var.redis_package : ""
-        units    = "locklab-agent.service"
-      })) }
-      "/etc/systemd/system/locklab-agent.service" = { mode = "0644", content = templatefile("${path.module}/templates/locklab-agent.service.tftpl", {
-        name       = name
-        zone       = host.zone
-        agent_port = local.agent_port
-        echo_port  = local.echo_port
-      }) }
+  # Below files/ are directories of what kinds of instances have, each file at its place.
+  files = { for kind in ["common", "host", "driver", "fis"] : kind => {
+    for name in fileset("${path.module}/files/${kind}", "**") : "/${name}" => file("${path.module}/files/${kind}/${name}")
+  } }
+
+  # /etc/locklab/lab.env. Nothing that changes while a lab stands, as instances are
+  # replaced with their user data.
+  settings = {
+    REGION             = var.region
+    BUCKET             = aws_s3_bucket.lab.id
+    BINARY_KEY         = local.binary_key
+    BINARY_SHA256      = local.binary_sha256
+    TOKEN_PARAMETER    = aws_ssm_parameter.token.name
+    DEADLINE_PARAMETER = aws_ssm_parameter.deadline.name
+  }
+
+  host_boot = { for name, host in local.hosts : name => templatefile("${path.module}/templates/user-data.yaml.tftpl", {
+    files = merge(local.files.common, local.files.host)
+    settings = merge(local.settings, {
+      NAME       = name
+      ZONE       = host.zone
+      AGENT_PORT = local.agent_port
+      ECHO_PORT  = local.echo_port
+      UNITS      = "locklab-agent.service"
+      PACKAGES   = join(" ", host.packages)
+      # What agents look for, and what the packages may call it: redis-server=redis6-server,valkey-server.
+      PROGRAMS = join(" ", flatten([for software in host.software : [for name, names in try(software.programs, {}) : "${name}=${join(",", names)}"]]))
     })
   }) }
 
-  # On every instance.
-  common_files = merge(
-    { for name in ["bootstrap", "lab-secrets"] :
-      "/opt/locklab/bin/${name}" => { mode = "0755", content = file("${path.module}/files/${name}") }
-    },
-    { for name in ["locklab-secrets.service", "locklab-deadline.service", "locklab-deadline.timer"] :
-      "/etc/systemd/system/${name}" => { mode = "0644", content = file("${path.module}/files/${name}") }
-    },
-    {
-      "/etc/chrony.conf"              = { mode = "0644", content = file("${path.module}/files/chrony.conf") }
-      "/etc/sysctl.d/60-locklab.conf" = { mode = "0644", content = file("${path.module}/files/sysctl.conf") }
-    },
-  )
-  common_settings = {
-    region        = var.region
-    bucket        = aws_s3_bucket.lab.id
-    binary_key    = local.binary_key
-    binary_sha256 = local.binary_sha256
-    token         = aws_ssm_parameter.token.name
-    max_hours     = var.max_hours
-  }
+  # Packed, as EC2 takes 16 KiB.
+  host_user_data = { for name, text in local.host_boot : name => base64gzip(text) }
 }
 
 resource "aws_instance" "host" {
   for_each = local.hosts
 
   ami                                  = local.ami
-  instance_type                        = lookup(var.instance_types, each.value.role, var.instance_type)
+  instance_type                        = each.value.type
   subnet_id                            = aws_subnet.zone[each.value.zone].id
   vpc_security_group_ids               = [aws_security_group.lab["hosts"].id]
   associate_public_ip_address          = false
   iam_instance_profile                 = aws_iam_instance_profile.lab["host"].name
-  instance_initiated_shutdown_behavior = "terminate" # so that the instance's own timer ends its costs
-  user_data                            = local.host_user_data[each.key]
+  instance_initiated_shutdown_behavior = "terminate"                    # so that the instance's own timer ends its costs
+  user_data_base64                     = local.host_user_data[each.key] # cloud-init unpacks it
   user_data_replace_on_change          = true
 
   metadata_options {
@@ -74,6 +62,15 @@ resource "aws_instance" "host" {
     encrypted   = true
     volume_type = "gp3"
     volume_size = var.volume_gib
+  }
+
+  # Slower without credits, but neither a bill for more nor figures that depend on them.
+  dynamic "credit_specification" {
+    for_each = data.aws_ec2_instance_type.used[each.value.type].burstable_performance_supported ? ["standard"] : []
+
+    content {
+      cpu_credits = credit_specification.value
+    }
   }
 
   dynamic "instance_market_options" {
@@ -96,18 +93,14 @@ resource "aws_instance" "host" {
     ignore_changes = [ami] # a new image while a lab stands is no reason to rebuild it
 
     precondition {
-      condition     = length(local.host_user_data[each.key]) <= 16384
+      condition     = length(local.host_user_data[each.key]) * 3 / 4 <= 16384
       error_message = "The user data of ${each.key} is longer than the 16 KiB that EC2 takes."
-    }
-
-    precondition {
-      condition     = contains(data.aws_ec2_instance_type.used[lookup(var.instance_types, each.value.role, var.instance_type)].supported_architectures, var.architecture)
-      error_message = "The instance type of ${each.key} is not ${var.architecture}: set architecture and instance types that fit."
     }
   }
 
-  # It boots with what these give it.
+  # It boots with what these give it, and not before there is an end to it.
   depends_on = [
+    aws_scheduler_schedule.stop, terraform_data.checked,
     aws_iam_role_policy.lab, aws_s3_object.binary, aws_vpc_endpoint.api, aws_vpc_endpoint.s3, aws_route_table_association.zone,
     aws_vpc_security_group_egress_rule.flow, aws_vpc_security_group_egress_rule.s3, aws_vpc_security_group_ingress_rule.flow,
   ]

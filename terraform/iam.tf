@@ -18,10 +18,10 @@ locals {
   boot = [
     local.session_manager,
     {
-      Sid      = "Token"
+      Sid      = "TokenAndDeadline"
       Effect   = "Allow"
       Action   = ["ssm:GetParameter"]
-      Resource = aws_ssm_parameter.token.arn
+      Resource = [aws_ssm_parameter.token.arn, aws_ssm_parameter.deadline.arn]
     },
     {
       Sid      = "Binary"

@@ -96,4 +96,6 @@ resource "aws_vpc_endpoint" "api" {
   private_dns_enabled = true
 
   tags = { Name = "${var.name}-${each.key}" }
+
+  depends_on = [aws_scheduler_schedule.stop] # they cost by the hour: not before there is an end to it
 }

@@ -3,9 +3,9 @@ output "report_uri" {
   value       = "s3://${aws_s3_bucket.lab.id}/runs/"
 }
 
-output "bucket" {
-  description = "The lab's bucket."
-  value       = aws_s3_bucket.lab.id
+output "name" {
+  description = "The lab's name, which everything has as its tag Lab."
+  value       = var.name
 }
 
 output "region" {
@@ -39,6 +39,16 @@ output "session" {
 }
 
 output "deadline" {
-  description = "When what still stands is ended from outside (UTC)."
-  value       = local.deadline
+  description = "When the instances end themselves (UTC). What still stands a quarter of an hour later is ended from outside."
+  value       = terraform_data.deadline.output
+}
+
+output "unavailable" {
+  description = "Lock servers that the topology has and this lab has not, and why."
+  value       = local.without
+}
+
+output "fis_templates" {
+  description = "The experiment templates of the Fault Injection Service, for make destroy."
+  value       = join(" ", local.fis_templates[*].id)
 }

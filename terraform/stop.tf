@@ -1,85 +1,142 @@
-# The hard stop. Every instance ends itself max_hours after its first boot; this is
-# the second line for those that could not, and it removes the endpoints, which
-# cost by the hour too. Each instance has its own schedule, as EC2 ends none of a
-# list in which one is gone already.
-resource "terraform_data" "made" {
-  triggers_replace = concat([var.max_hours, aws_instance.driver.id], [for name in keys(local.hosts) : aws_instance.host[name].id])
-  input            = plantimestamp()
+# The hard stop. Every instance ends itself at the deadline, which it reads; this is
+# the second line for those that could not, and it removes the interface endpoints,
+# which cost by the hour too. It stands before the first of either and finds them by
+# their tag, so that an apply that fails halfway has its end too.
+resource "terraform_data" "deadline" {
+  input            = timeadd(timestamp(), "${var.max_hours}h") # of the apply, not of the plan
+  triggers_replace = var.max_hours
 
   lifecycle {
-    ignore_changes = [input] # the moment at which these instances were made
+    ignore_changes = [input] # make extend replaces it
   }
 }
 
-locals {
-  deadline = timeadd(terraform_data.made.output, "${var.max_hours * 60 + 15}m")
+# Instances look here when their time is over, and go on if it was extended.
+resource "aws_ssm_parameter" "deadline" {
+  name        = "/${var.name}/deadline"
+  description = "When the instances of the lab ${var.name} end themselves"
+  type        = "String"
+  value       = terraform_data.deadline.output
+}
 
-  stops = merge(
-    { for name in keys(local.hosts) : name => {
-      call  = "ec2:terminateInstances"
-      input = { InstanceIds = [aws_instance.host[name].id] }
-    } },
-    { driver = {
-      call  = "ec2:terminateInstances"
-      input = { InstanceIds = [aws_instance.driver.id] }
-    } },
-    { for service, endpoint in aws_vpc_endpoint.api : "endpoint-${service}" => {
-      call  = "ec2:deleteVpcEndpoints"
-      input = { VpcEndpointIds = [endpoint.id] }
-    } },
-  )
+locals {
+  hard_stop = timeadd(terraform_data.deadline.output, "15m")
+
+  # One call after the other; one that finds nothing to end must not keep the next.
+  stop_calls = [
+    { name = "endpoints", api = "DescribeVpcEndpoints", selector = "$.VpcEndpoints..VpcEndpointId", filters = { vpc-endpoint-type = ["Interface"] } },
+    { name = "deleteEndpoints", api = "DeleteVpcEndpoints", argument = { VpcEndpointIds = "{{ endpoints.ids }}" } },
+    { name = "instances", api = "DescribeInstances", selector = "$.Reservations..Instances..InstanceId", filters = { instance-state-name = ["pending", "running", "stopping", "stopped"] } },
+    { name = "terminateInstances", api = "TerminateInstances", argument = { InstanceIds = "{{ instances.ids }}" } },
+  ]
+}
+
+resource "aws_ssm_document" "stop" {
+  name            = "${var.name}-stop"
+  document_type   = "Automation"
+  document_format = "JSON"
+
+  content = jsonencode({
+    schemaVersion = "0.3"
+    description   = "Ends everything of the lab ${var.name} that costs by the hour"
+    assumeRole    = aws_iam_role.stop["ssm"].arn
+    mainSteps = [for call in local.stop_calls : merge(
+      {
+        name      = call.name
+        action    = "aws:executeAwsApi"
+        onFailure = "Continue"
+        inputs = merge(
+          { Service = "ec2", Api = call.api },
+          can(call.filters) ? { Filters = [for name, values in merge({ "tag:Lab" = [var.name] }, call.filters) : { Name = name, Values = values }] } : {},
+          can(call.argument) ? call.argument : {},
+        )
+      },
+      can(call.selector) ? { outputs = [{ Name = "ids", Selector = call.selector, Type = "StringList" }] } : {},
+    )]
+  })
+
+  depends_on = [aws_iam_role_policy.stop]
 }
 
 resource "aws_scheduler_schedule" "stop" {
-  for_each = local.stops
-
-  name                = "${var.name}-stop-${each.key}"
-  description         = "Ends ${each.key} of the lab ${var.name} if nobody did"
-  schedule_expression = "at(${formatdate("YYYY-MM-DD'T'hh:mm:ss", local.deadline)})"
+  name                = "${var.name}-stop"
+  description         = "Ends the lab ${var.name} if nobody did"
+  schedule_expression = "at(${formatdate("YYYY-MM-DD'T'hh:mm:ss", local.hard_stop)})"
 
   flexible_time_window {
     mode = "OFF"
   }
 
   target {
-    arn      = "${local.arn}:scheduler:::aws-sdk:${each.value.call}"
-    role_arn = aws_iam_role.stop.arn
-    input    = jsonencode(each.value.input)
+    arn      = "${local.arn}:scheduler:::aws-sdk:ssm:startAutomationExecution"
+    role_arn = aws_iam_role.stop["scheduler"].arn
+    input    = jsonencode({ DocumentName = aws_ssm_document.stop.name })
 
     retry_policy {
       maximum_retry_attempts = 10
     }
   }
 
+  lifecycle {
+    precondition {
+      condition     = timecmp(local.hard_stop, plantimestamp()) > 0
+      error_message = "The deadline of this lab is over (${terraform_data.deadline.output}), so that nothing would end what is made now: make extend sets a new one, or make destroy removes the lab."
+    }
+  }
+
   depends_on = [aws_iam_role_policy.stop]
 }
 
+# The scheduler starts the document, and Systems Manager carries it out.
 resource "aws_iam_role" "stop" {
+  for_each = toset(["scheduler", "ssm"])
+
   name_prefix = "${var.name}-stop-"
-  description = "Hard stop of the lab ${var.name}"
+  description = "Hard stop of the lab ${var.name}: ${each.key}"
 
   assume_role_policy = jsonencode({
     Version = "2012-10-17"
     Statement = [{
       Effect    = "Allow"
       Action    = "sts:AssumeRole"
-      Principal = { Service = "scheduler.amazonaws.com" }
+      Principal = { Service = "${each.key}.amazonaws.com" }
       Condition = { StringEquals = { "aws:SourceAccount" = data.aws_caller_identity.current.account_id } }
     }]
   })
 }
 
 resource "aws_iam_role_policy" "stop" {
-  name = "stop"
-  role = aws_iam_role.stop.id
+  for_each = {
+    scheduler = [
+      {
+        Effect = "Allow"
+        Action = ["ssm:StartAutomationExecution"]
+        Resource = [for kind in ["automation-definition/${var.name}-stop:*", "document/${var.name}-stop", "automation-execution/*"] :
+        "${local.arn}:ssm:${var.region}:${data.aws_caller_identity.current.account_id}:${kind}"]
+      },
+      {
+        Effect    = "Allow"
+        Action    = ["iam:PassRole"]
+        Resource  = [aws_iam_role.stop["ssm"].arn]
+        Condition = { StringEquals = { "iam:PassedToService" = "ssm.amazonaws.com" } }
+      },
+    ]
+    ssm = [
+      {
+        Effect   = "Allow"
+        Action   = ["ec2:DescribeInstances", "ec2:DescribeVpcEndpoints"]
+        Resource = ["*"] # these have no resource of their own
+      },
+      {
+        Effect    = "Allow"
+        Action    = ["ec2:TerminateInstances", "ec2:DeleteVpcEndpoints"]
+        Resource  = ["*"]
+        Condition = { StringEquals = { "aws:ResourceTag/Lab" = var.name } }
+      },
+    ]
+  }
 
-  policy = jsonencode({
-    Version = "2012-10-17"
-    Statement = [{
-      Effect    = "Allow"
-      Action    = ["ec2:TerminateInstances", "ec2:DeleteVpcEndpoints"]
-      Resource  = "*"
-      Condition = { StringEquals = { "aws:ResourceTag/Lab" = var.name } }
-    }]
-  })
+  name   = "stop"
+  role   = aws_iam_role.stop[each.key].id
+  policy = jsonencode({ Version = "2012-10-17", Statement = each.value })
 }

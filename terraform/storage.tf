@@ -79,17 +79,21 @@ resource "aws_s3_object" "topology" {
   content_type = "application/yaml"
 }
 
-# The token that controller and agents share. It is encrypted in Parameter Store,
-# is read at boot with the instance's role, and is never in user data. It is in the
-# Terraform state, as everything is that Terraform makes: keep the state private.
-resource "random_password" "token" {
-  length  = 48
-  special = false
+# The commit that the binary was built from. It is apart from the binary, which only
+# changes with the code, and with which all instances are replaced.
+resource "aws_s3_object" "commit" {
+  bucket  = aws_s3_bucket.lab.id
+  key     = "lab/commit"
+  content = "${var.commit}\n"
 }
 
+# The token that controller and agents share. It is encrypted in Parameter Store, is
+# read at boot with the instance's role, and is never in user data. It is written and
+# forgotten: neither the state nor a plan has it.
 resource "aws_ssm_parameter" "token" {
-  name        = "/${var.name}/token"
-  description = "Bearer token of the lab's agents"
-  type        = "SecureString"
-  value       = random_password.token.result
+  name             = "/${var.name}/token"
+  description      = "Bearer token of the lab's agents"
+  type             = "SecureString"
+  value_wo         = var.token
+  value_wo_version = var.token_version
 }

@@ -1,51 +1,51 @@
-# The topologies as nodes/topology/builtin has them. terraform_test.go compares.
+# The hosts, read from the topologies and the roles of the lab itself: what is added
+# there is here.
 locals {
-  topologies = {
-    seoul-2az = {
-      summary = "Two Seoul zones, each with a master and three workers; Redis 3 and 2, Raft 2 and 1."
-      zones   = ["a", "c"]
-      hosts = {
-        master = { a = 1, c = 1 }
-        worker = { a = 3, c = 3 }
-        redis  = { a = 3, c = 2 }
-        raft   = { a = 2, c = 1 }
-      }
-    }
-    seoul-3az = {
-      summary = "Three Seoul zones, each with a master, a worker and a Raft node; Redis 2, 2 and 1."
-      zones   = ["a", "b", "c"]
-      hosts = {
-        master = { a = 1, b = 1, c = 1 }
-        worker = { a = 1, b = 1, c = 1 }
-        redis  = { a = 2, b = 2, c = 1 }
-        raft   = { a = 1, b = 1, c = 1 }
-      }
-    }
+  lab_roles   = ["master", "worker"] # every run has them; the others are the locks' servers
+  builtin     = try(yamldecode(file("${path.module}/../nodes/topology/builtin/${var.topology}.yaml")), { summary = "", zones = [], hosts = [] })
+  zones       = [for zone in local.builtin.zones : zone.short]
+  zone_names  = { for zone in local.zones : zone => "${var.region}${zone}" }
+  all_roles   = distinct(flatten([for host in local.builtin.hosts : host.nodes[*].role]))
+  all_servers = [for role in local.all_roles : role if !contains(local.lab_roles, role)]
+
+  # What hosts install to play a role, as the role's own directory says.
+  software = { for text in [for name in fileset("${path.module}/../nodes", "*/packages*.yaml") : yamldecode(file("${path.module}/../nodes/${name}"))] :
+    text.role => text["amazon-linux-2023"]
+  }
+  unavailable = { for role in local.all_servers : role => local.software[role].unavailable if can(local.software[role].unavailable) }
+
+  # Why the topology lacks servers, for who names their locks.
+  without = { for role in local.all_servers : role => try(local.unavailable[role],
+    "this lab was made without it: add it to servers in terraform.tfvars and apply again")
+    if !contains(var.servers, role)
   }
 
-  topology   = local.topologies[var.topology]
-  zones      = local.topology.zones
-  zone_names = { for zone in local.zones : zone => "${var.region}${zone}" }
+  # The topology's hosts, with the servers that were asked for.
+  wanted = [for host in local.builtin.hosts : merge(host, {
+    nodes = [for node in host.nodes : node if contains(local.lab_roles, node.role) || contains(var.servers, node.role)]
+  })]
+  chosen = [for host in local.wanted : merge(host, { role = host.nodes[0].role }) if length(host.nodes) > 0]
 
-  host_counts = { for role in ["master", "worker", "redis", "raft"] : role => {
-    for zone in local.zones : zone => try(var.host_counts[role][zone], local.topology.hosts[role][zone])
-  } }
-
-  # In the order of the built-in file, which is the order that nodes are told in.
-  host_list = flatten([for role in ["master", "worker", "redis", "raft"] : [
+  # Groups of a role and a zone, in the order of the topology, which is the order that
+  # nodes are told in. host_counts replaces a group by as many hosts of one node each.
+  host_list = flatten([for role in distinct(local.chosen[*].role) : [
     for zone in local.zones : [
-      for i in range(local.host_counts[role][zone]) : {
-        name = local.host_counts[role][zone] == 1 ? "${role}-${zone}" : "${role}-${zone}-${i + 1}"
-        role = role
-        zone = zone
-      }
+      for group in [[for host in local.chosen : host if host.role == role && host.zone == zone]] :
+      length(group) == try(var.host_counts[role][zone], length(group)) ? group : [
+        for name in [for i in range(var.host_counts[role][zone]) : var.host_counts[role][zone] == 1 ? "${role}-${zone}" : "${role}-${zone}-${i + 1}"] :
+        { name = name, zone = zone, role = role, nodes = [{ name = name, role = role }] }
+      ]
     ]
   ]])
 
-  hosts = { for host in local.host_list : host.name => host }
+  hosts = { for host in local.host_list : host.name => merge(host, {
+    type     = lookup(var.instance_types, host.role, var.instance_type)
+    software = [for role in distinct(host.nodes[*].role) : local.software[role] if can(local.software[role].packages)]
+    packages = distinct(flatten([for role in distinct(host.nodes[*].role) : try(var.packages[role], local.software[role].packages, [])]))
+  }) }
 
-  # Where things listen on a host. Nodes get ports below the ephemeral ones, which
-  # files/sysctl.conf moves up so that one range remains.
+  # Where things listen on a host. Nodes get ports below the ephemeral ones, which the
+  # sysctl of the instances moves up so that one range remains.
   agent_port = 7500
   echo_port  = 7501
   node_ports = { low = 10000, high = 32767 }
@@ -54,8 +54,9 @@ locals {
   # Real zones have latency of their own, so the links add none.
   topology_file = templatefile("${path.module}/templates/topology.yaml.tftpl", {
     name    = var.topology
-    summary = local.topology.summary
+    summary = local.builtin.summary
     zones   = [for zone in local.zones : { name = local.zone_names[zone], short = zone }]
+    without = local.without
     hosts = [for host in local.host_list : merge(host, {
       agent = "http://${aws_instance.host[host.name].private_ip}:${local.agent_port}"
     })]

@@ -1,7 +1,6 @@
 package terraform_test
 
 import (
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,35 +8,6 @@ import (
 	"strings"
 	"testing"
 )
-
-// install writes what an instance would boot below a directory, with programs where
-// the units call them.
-func install(t *testing.T, b boot) (root string) {
-	t.Helper()
-	root = t.TempDir()
-	b = maps.Clone(b)
-	for _, program := range []string{"/opt/locklab/bin/locklab", "/usr/bin/systemctl"} {
-		b[program] = "#!/bin/sh\n"
-	}
-	for path, content := range b {
-		mode := os.FileMode(0o644)
-		if strings.Contains(path, "/bin/") {
-			mode = 0o755
-		}
-		write(t, filepath.Join(root, path), content, mode)
-	}
-	return root
-}
-
-func write(t *testing.T, path, content string, mode os.FileMode) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), mode); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // analyze is systemd-analyze, without which nothing says whether systemd takes the
 // units.
@@ -53,18 +23,16 @@ func analyze(t *testing.T, args ...string) (string, error) {
 	return string(out), err
 }
 
-// TestUnits has systemd itself read every unit of every kind of instance.
+// TestUnits has systemd itself read every unit of both kinds of instance.
 func TestUnits(t *testing.T) {
-	all := boots(t, plain(t, everything()))
-	for _, name := range []string{"master-a", "redis-c", "driver"} {
-		b := all[name]
-		root := install(t, b)
+	for name, b := range map[string]boot{"host": boots(t, host("redis-a", "a"), "host"), "driver": boots(t, nil, "driver", "fis")} {
+		root := b.install(t)
+		write(t, root+"/opt/locklab/bin/locklab", "#!/bin/sh\n")
 		var files []string
 		for _, unit := range b.units() {
 			// The programs are below root, and the analyzer looks for them at the top.
 			path := filepath.Join(root, "/etc/systemd/system", unit)
-			content := regexp.MustCompile(`(?m)^(Exec[A-Za-z]*=[+-]?)(/)`).ReplaceAllString(b.unit(unit), "${1}"+root+"$2")
-			write(t, path, content, 0o644)
+			write(t, path, regexp.MustCompile(`(?m)^(Exec[A-Za-z]*=[+-]?)(/)`).ReplaceAllString(b.unit(unit), "${1}"+root+"$2"))
 			files = append(files, path)
 		}
 		out, err := analyze(t, append([]string{"verify", "--man=no", "--generators=no"}, files...)...)
@@ -78,7 +46,7 @@ func TestUnits(t *testing.T) {
 func TestUnitsAreReallyRead(t *testing.T) {
 	for _, wrong := range []string{"ExecStart=/bin/true\nRestrat=always", "ExecStart=/no/such/program", "ExecStart=/bin/true\nRestartSec=soon"} {
 		path := filepath.Join(t.TempDir(), "locklab-wrong.service")
-		write(t, path, "[Service]\n"+wrong+"\n", 0o644)
+		write(t, path, "[Service]\n"+wrong+"\n")
 		if out, err := analyze(t, "verify", "--man=no", "--generators=no", path); err == nil && !strings.Contains(out, path) && !strings.Contains(out, "locklab-wrong") {
 			t.Errorf("%q was taken: %s", wrong, out)
 		}
@@ -88,10 +56,9 @@ func TestUnitsAreReallyRead(t *testing.T) {
 // TestHardening: what the nodes run in exposes little, by systemd's own measure
 // (0 to 10, of which an unprotected service has 9.6).
 func TestHardening(t *testing.T) {
-	all := boots(t, plain(t, nil))
-	for unit, b := range map[string]boot{"locklab-agent.service": all["raft-c"], "locklab-run.service": all["driver"]} {
+	for unit, b := range map[string]boot{"locklab-agent.service": boots(t, host("raft-c", "c"), "host"), "locklab-run.service": boots(t, nil, "driver")} {
 		path := filepath.Join(t.TempDir(), unit)
-		write(t, path, b.unit(unit), 0o644)
+		write(t, path, b.unit(unit))
 		if out, err := analyze(t, "security", "--offline=true", "--no-pager", "--threshold=40", path); err != nil {
 			t.Errorf("%s: %v\n%s", unit, err, out)
 		}

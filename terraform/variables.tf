@@ -7,6 +7,11 @@ variable "name" {
     condition     = can(regex("^[a-z][a-z0-9-]{0,18}[a-z0-9]$", var.name))
     error_message = "name: want 2 to 20 lower-case letters, digits and dashes, such as locklab."
   }
+
+  validation {
+    condition     = !can(regex("^(ssm|aws|sg-)", var.name))
+    error_message = "name: AWS keeps names that begin with ssm, aws or sg- to itself: want another, such as locklab."
+  }
 }
 
 variable "region" {
@@ -37,13 +42,13 @@ variable "host_counts" {
   default     = {}
 
   validation {
-    condition     = alltrue([for role in keys(var.host_counts) : contains(["master", "worker", "redis", "raft"], role)])
-    error_message = "host_counts: want the roles master, worker, redis and raft."
+    condition     = alltrue([for role in keys(var.host_counts) : contains(concat(local.lab_roles, var.servers), role)])
+    error_message = "host_counts: want the roles ${join(", ", concat(local.lab_roles, var.servers))}: the lab's own, and those in servers."
   }
 
   validation {
     condition = alltrue(flatten([for role, zones in var.host_counts : [
-      for zone, count in zones : contains(var.topology == "seoul-3az" ? ["a", "b", "c"] : ["a", "c"], zone) && count >= 0 && count <= 20 && floor(count) == count
+      for zone, count in zones : contains(local.zones, zone) && count >= 0 && count <= 20 && floor(count) == count
     ]]))
     error_message = "host_counts: want zones of the topology, each with a whole number from 0 to 20."
   }
@@ -51,6 +56,33 @@ variable "host_counts" {
   validation {
     condition     = alltrue([for role in ["master", "worker"] : !contains(keys(var.host_counts), role) || sum(concat([0], values(try(var.host_counts[role], {})))) > 0])
     error_message = "host_counts: want at least one master and one worker."
+  }
+}
+
+variable "servers" {
+  description = "The lock servers to make hosts for, by role: those of the locks that are to be compared. Locks between the masters alone need none."
+  type        = list(string)
+  default     = ["redis", "raft"]
+
+  validation {
+    condition     = alltrue([for role in var.servers : contains(local.all_servers, role)])
+    error_message = "servers: want roles of the topology's lock servers: ${join(", ", local.all_servers)}."
+  }
+
+  validation {
+    condition     = alltrue([for role in var.servers : !contains(keys(local.unavailable), role)])
+    error_message = "servers: not on AWS: ${join("; ", [for role in var.servers : "${role} (${local.unavailable[role]})" if contains(keys(local.unavailable), role)])}. Leave it out: its locks are unavailable there."
+  }
+}
+
+variable "packages" {
+  description = "Other packages of Amazon Linux 2023 than a role asks for, such as { redis = [\"valkey\"] }."
+  type        = map(list(string))
+  default     = {}
+
+  validation {
+    condition     = alltrue([for role, packages in var.packages : contains(var.servers, role) && alltrue([for name in packages : can(regex("^[A-Za-z0-9][A-Za-z0-9._+-]*$", name))])])
+    error_message = "packages: want names of packages for roles in servers, such as { redis = [\"valkey\"] }."
   }
 }
 
@@ -68,22 +100,22 @@ variable "architecture" {
 variable "instance_type" {
   description = "Type of the hosts' instances."
   type        = string
-  default     = "t4g.small"
+  default     = "c7g.medium"
 
   validation {
     condition     = can(regex("^[a-z][a-z0-9-]*[.][a-z0-9-]+$", var.instance_type))
-    error_message = "instance_type: want a type such as t4g.small."
+    error_message = "instance_type: want a type such as c7g.medium."
   }
 }
 
 variable "instance_types" {
-  description = "Other types for single roles, such as { raft = \"c7g.medium\" }."
+  description = "Other types for single roles, such as { raft = \"c7g.large\" }."
   type        = map(string)
   default     = {}
 
   validation {
-    condition     = alltrue([for role in keys(var.instance_types) : contains(["master", "worker", "redis", "raft"], role)])
-    error_message = "instance_types: want the roles master, worker, redis and raft."
+    condition     = alltrue([for role in keys(var.instance_types) : contains(concat(local.lab_roles, var.servers), role)])
+    error_message = "instance_types: want the roles ${join(", ", concat(local.lab_roles, var.servers))}: the lab's own, and those in servers."
   }
 }
 
@@ -116,7 +148,7 @@ variable "volume_gib" {
 }
 
 variable "max_hours" {
-  description = "Hours after which every instance ends itself, whether or not anybody is there. What still stands a quarter of an hour later is ended from outside, and the interface endpoints go too."
+  description = "Hours from the apply, or from make extend, after which every instance ends itself, whether or not anybody is there. What still stands a quarter of an hour later is ended from outside, and the interface endpoints go too."
   type        = number
   default     = 4
 
@@ -126,14 +158,43 @@ variable "max_hours" {
   }
 }
 
-variable "redis_package" {
-  description = "Package of Amazon Linux that has the server of the Redis hosts: redis6 or valkey."
+variable "check_quota" {
+  description = "Compare the vCPUs with the account's quota before anything is made. It takes the permission servicequotas:GetServiceQuota."
+  type        = bool
+  default     = true
+}
+
+variable "token" {
+  description = "What controller and agents share. make sends a random one each time; only the first is used, or the one that comes with a new token_version."
   type        = string
-  default     = "redis6"
+  ephemeral   = true
+  sensitive   = true
 
   validation {
-    condition     = contains(["redis6", "valkey"], var.redis_package)
-    error_message = "redis_package: want redis6 or valkey."
+    condition     = can(regex("^[A-Za-z0-9_-]{32,128}$", var.token))
+    error_message = "token: want 32 to 128 letters, digits, dashes and underscores. make apply makes one; without make, set TF_VAR_token, such as to $(openssl rand -hex 24)."
+  }
+}
+
+variable "token_version" {
+  description = "Another number has the token written anew. Instances read it when they boot."
+  type        = number
+  default     = 1
+
+  validation {
+    condition     = var.token_version >= 1 && floor(var.token_version) == var.token_version
+    error_message = "token_version: want a whole number from 1 on."
+  }
+}
+
+variable "commit" {
+  description = "The commit that the binary was built from, for the reports. make finds it out."
+  type        = string
+  default     = "unknown"
+
+  validation {
+    condition     = can(regex("^[0-9a-z]{7,64}([+]dirty)?$", var.commit))
+    error_message = "commit: want a commit's hash, with +dirty behind it if the tree has changes."
   }
 }
 
@@ -143,8 +204,8 @@ variable "vpc_cidr" {
   default     = "10.75.0.0/16"
 
   validation {
-    condition     = can(cidrhost(var.vpc_cidr, 1)) && endswith(var.vpc_cidr, "/16")
-    error_message = "vpc_cidr: want a /16 such as 10.75.0.0/16."
+    condition     = endswith(var.vpc_cidr, "/16") && try(cidrsubnet(var.vpc_cidr, 0, 0) == var.vpc_cidr, false)
+    error_message = "vpc_cidr: want a /16 on its boundary, such as 10.75.0.0/16${try(", or here ${cidrsubnet(replace(var.vpc_cidr, "/[/].*/", "/16"), 0, 0)}", "")}."
   }
 }
 

@@ -1,14 +1,10 @@
 terraform {
-  required_version = ">= 1.9.0, < 2.0.0" # validations may look at other variables since 1.9
+  required_version = ">= 1.11.0, < 2.0.0" # write-only arguments, which keep the token out of the state, came with 1.11
 
   required_providers {
     aws = {
       source  = "hashicorp/aws"
-      version = "~> 6.0"
-    }
-    random = {
-      source  = "hashicorp/random"
-      version = "~> 3.7"
+      version = ">= 5.100.0, < 7.0.0"
     }
   }
 }

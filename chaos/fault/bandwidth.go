@@ -1,27 +1,28 @@
 package fault
 
 import (
-	"context"
+	"strconv"
 
 	"locklab/chaos/link"
+	"locklab/chaos/toxic"
 )
 
-// bandwidth makes every connection slow.
-func bandwidth() Kind {
+// mostBytes is where a probe, which is 16 KiB at most, takes as long as leastShift.
+const mostBytes = 16_000_000
+
+// Bandwidth makes every connection slow.
+func (kinds) Bandwidth() Kind {
 	return Kind{
 		Name:    "bandwidth",
-		Summary: "every connection carries at most bytes_per_s",
-		Fields:  append(sides(), "bytes_per_s"),
-		needs:   []string{"bytes_per_s"},
-		check: func(s Spec) *FieldError {
-			if s.BytesPerS < 1 {
-				return &FieldError{"bytes_per_s", "want a whole number above 0"}
+		Summary: "every connection carries at most bytes_per_s, 16000000 or less",
+		Fields:  traffic("bytes_per_s"),
+		read: func(f fields) Fault {
+			text := f.need("bytes_per_s").Text()
+			rate, err := strconv.ParseInt(text, 10, 64)
+			if err != nil || rate < 1 || rate > mostBytes {
+				f.Get("bytes_per_s").Fail("%q: want a whole number from 1 to %d: probes see no more", text, mostBytes)
 			}
-			return nil
-		},
-		plan: func(_ context.Context, id string, s Spec, sc scene) (Plan, error) {
-			i := link.Impairment{Kind: link.Bandwidth, BytesPerS: s.BytesPerS}
-			return sc.linksFault(id, s, i, Slower, link.ProbeTime(s.BytesPerS))
+			return onLinks(f.sides(), &toxic.Bandwidth{BytesPerS: rate}, slower{link.ProbeTime(rate)})
 		},
 	}
 }

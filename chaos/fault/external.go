@@ -4,40 +4,56 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
+	"time"
 )
 
 // The effects that an external fault can have.
 const (
-	EffectPartition = "partition" // the target's hosts and all others cannot reach each other
-	EffectStop      = "stop"      // the target's hosts go away, with their agents, and come back
+	effectPartition = "partition" // the target's hosts and all others cannot reach each other
+	effectStop      = "stop"      // the target's hosts go away, with their agents, and come back
 )
 
-// external is a fault that the lab cannot make itself: programs that the user
+// longSilence is for how long what others break must be silent. It may come at any time
+// within minutes, in which a busy machine has many a hiccup, and lasts for long.
+const longSilence = time.Second
+
+// External is a fault that the lab cannot make itself: programs that the user
 // allowed begin and end it. What they do is not believed but proven, like a fault of
 // the lab's own.
-func external() Kind {
+func (kinds) External() Kind {
 	return Kind{
 		Name:    "external",
 		Summary: "a pair of programs (run --external) breaks what the lab cannot; probes prove the effect, partition or stop",
 		Fields:  []string{"run", "effect", "target"},
-		needs:   []string{"run", "effect", "target"},
-		check:   checkExternal,
-		plan:    planExternal,
+		read:    readExternal,
 	}
 }
 
-func checkExternal(s Spec) *FieldError {
-	if err := CheckRun(s.Run); err != nil {
-		return &FieldError{"run", err.Error()}
+func readExternal(f fields) Fault {
+	run := f.need("run").Texts()
+	if err := CheckRun(run); err != nil {
+		f.Get("run").Fail("%v", err)
 	}
-	if s.Effect != EffectPartition && s.Effect != EffectStop {
-		return &FieldError{"effect", fmt.Sprintf("%q: want %s or %s", s.Effect, EffectPartition, EffectStop)}
-	}
-	if !strings.HasPrefix(s.Target, "zone:") && !strings.HasPrefix(s.Target, "host:") {
-		return &FieldError{"target", fmt.Sprintf("%q: want zone:NAME or host:NAME", s.Target)}
-	}
-	return nil
+	effect := f.need("effect").OneOf(effectPartition, effectStop)
+	target := f.target("zone", "host")
+	fault := onNodes(target, nil, func(_ context.Context, _ string, sc scene) (Plan, error) {
+		p, err := sc.pairs(sides{target, selector{kind: Others}, true})
+		p.External, p.Proof = run, silent{longSilence}
+		if err == nil && effect == effectStop {
+			p.Proof, p.Gone = away{}, p.From
+			for _, n := range sc.Nodes {
+				if slices.Contains(p.Gone, n.Host) {
+					p.Lost = append(p.Lost, n.Name)
+				}
+			}
+		}
+		return p, err
+	})
+	fault.Run = run
+	fault.Target += " (" + strings.Join(run, " ") + ")"
+	return fault
 }
 
 // maxWords bounds what a program is given.
@@ -59,17 +75,35 @@ func CheckRun(run []string) error {
 	return nil
 }
 
-func planExternal(_ context.Context, _ string, s Spec, sc scene) (Plan, error) {
-	from, to, pairs, err := sc.pairs(Spec{Between: []string{s.Target, Others}})
-	if err != nil {
-		return Plan{}, err
-	}
-	p := Plan{External: s.Run, Pairs: pairs, From: from, To: to, Evidence: Silent}
-	if s.Effect == EffectStop {
-		p.Evidence, p.Gone = Away, from
-		if p.Lost, err = sc.namedNodes(s.Target); err != nil {
-			return Plan{}, err
+// away proves that hosts are gone: the controller does not reach them, and whoever probes
+// them gets no answer.
+type away struct{ silent }
+
+func (away) Begun(c *Change, now Reports) (int64, error) {
+	for _, host := range c.Plan.Gone {
+		if _, reports := now[host]; reports {
+			return 0, fmt.Errorf("host %s still answers the controller", host)
 		}
 	}
-	return p, nil
+	return c.every(now, func(c *Change, now Reports, pair Pair) (int64, bool, error) {
+		if !slices.Contains(c.Plan.Gone, pair.To) {
+			return 0, false, nil
+		}
+		return silent{longSilence}.unanswered(c, now, pair)
+	})
+}
+
+// Ended proves that the controller reaches them again. Probes may not: a host that was
+// started anew has forgotten its links.
+func (away) Ended(c *Change, now Reports) (last int64, err error) {
+	for n, host := range c.Plan.Gone {
+		report, reports := now[host]
+		if !reports {
+			return 0, fmt.Errorf("host %s is not back", host)
+		}
+		if n == 0 || report.At > last {
+			last = report.At
+		}
+	}
+	return last, nil
 }

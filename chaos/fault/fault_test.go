@@ -3,15 +3,19 @@ package fault_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"locklab/chaos/fault"
 	"locklab/chaos/link"
+	"locklab/chaos/toxic"
+	"locklab/internal/strictyaml"
 )
 
 func inventory() fault.Inventory {
@@ -26,9 +30,23 @@ type resolver struct{ holder string }
 func (r resolver) Holder(context.Context) (string, error) { return r.holder, nil }
 func (resolver) Leader(context.Context) (string, error)   { return "raft-c", nil }
 
-func plan(t testing.TB, s fault.Spec) fault.Plan {
+// read reads a fault as it stands in a scenario.
+func read(t testing.TB, text string) fault.Fault {
 	t.Helper()
-	p, err := fault.Make(context.Background(), "f", s, inventory(), resolver{})
+	doc, err := strictyaml.Parse("f.yaml", []byte("{fault: "+text+"}"), errors.ErrUnsupported)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, _ := fault.Read(doc.Root)
+	if err := doc.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func plan(t testing.TB, text string) fault.Plan {
+	t.Helper()
+	p, err := read(t, text).Plan(t.Context(), "f", inventory(), resolver{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,40 +55,40 @@ func plan(t testing.TB, s fault.Spec) fault.Plan {
 
 func TestPartitionHitsBothEndsOfTheTraffic(t *testing.T) {
 	hold := func(way link.Direction, to ...string) []link.Impairment {
-		return []link.Impairment{{ID: "f/" + string(way), Kind: link.Hold, Direction: way, ToHosts: to}}
+		return []link.Impairment{{ID: "f/" + string(way), Effect: new(toxic.Hold), Direction: way, ToHosts: to}}
 	}
 	for name, c := range map[string]struct {
-		spec fault.Spec
-		want map[string][]link.Impairment
+		fault string
+		want  map[string][]link.Impairment
 	}{
 		"both ways": {
-			fault.Spec{Kind: "partition", Mode: "hold", Between: []string{"zone:a", "zone:c"}},
+			"partition, mode: hold, between: [zone:a, zone:c]",
 			map[string][]link.Impairment{
 				"a1": hold(link.Both, "c1"), "a2": hold(link.Both, "c1"), "c1": hold(link.Both, "a1", "a2"),
 			},
 		},
 		"one way": {
-			fault.Spec{Kind: "partition", Mode: "hold", From: "zone:a", To: "host:c1"},
+			"partition, mode: hold, from: zone:a, to: host:c1",
 			map[string][]link.Impairment{
 				"a1": hold(link.Up, "c1"), "a2": hold(link.Up, "c1"), "c1": hold(link.Down, "a1", "a2"),
 			},
 		},
 		"others": {
-			fault.Spec{Kind: "partition", Mode: "hold", From: "others", To: "role:redis"},
+			"partition, mode: hold, from: others, to: role:redis",
 			map[string][]link.Impairment{
 				"a1": hold(link.Up, "a2", "b1"), "c1": hold(link.Up, "a2", "b1"),
 				"a2": hold(link.Down, "a1", "c1"), "b1": hold(link.Down, "a1", "c1"),
 			},
 		},
 		"zones": {
-			fault.Spec{Kind: "partition", Mode: "hold", Between: []string{"zones"}},
+			"partition, mode: hold, between: [zones]",
 			map[string][]link.Impairment{
 				"a1": hold(link.Both, "b1", "c1"), "a2": hold(link.Both, "b1", "c1"),
 				"b1": hold(link.Both, "a1", "a2", "c1"), "c1": hold(link.Both, "a1", "a2", "b1"),
 			},
 		},
 	} {
-		if diff := cmp.Diff(c.want, plan(t, c.spec).Links); diff != "" {
+		if diff := cmp.Diff(c.want, plan(t, c.fault).Links, cmpopts.IgnoreUnexported(toxic.Hold{})); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
@@ -79,14 +97,18 @@ func TestPartitionHitsBothEndsOfTheTraffic(t *testing.T) {
 // TestImpairmentsHitExactlyThePairs compares with the definition: traffic from x
 // to y is the requests of x's links to y and the answers of y's links to x.
 func TestImpairmentsHitExactlyThePairs(t *testing.T) {
+	outer := t
 	selectors := []string{"zone:a", "zone:b", "host:a1", "role:redis", "node:raft-c"}
 	rapid.Check(t, func(t *rapid.T) {
-		s := fault.Spec{Kind: "partition", Mode: "drop", From: rapid.SampledFrom(selectors).Draw(t, "from")}
-		s.To = rapid.SampledFrom(append(selectors, "others")).Draw(t, "to")
-		if rapid.Bool().Draw(t, "both") {
-			s.Between, s.From, s.To = []string{s.From, s.To}, "", ""
+		from, to := rapid.SampledFrom(selectors).Draw(t, "from"), rapid.SampledFrom(append(selectors, "others")).Draw(t, "to")
+		if from == to {
+			return // refused
 		}
-		p, err := fault.Make(context.Background(), "f", s, inventory(), resolver{})
+		sides := fmt.Sprintf("from: %s, to: %s", from, to)
+		if rapid.Bool().Draw(t, "both") {
+			sides = fmt.Sprintf("between: [%s, %s]", from, to)
+		}
+		p, err := read(outer, "partition, mode: drop, "+sides).Plan(context.Background(), "f", inventory(), resolver{})
 		if errors.Is(err, fault.ErrNoTarget) {
 			return
 		}
@@ -110,46 +132,57 @@ func TestImpairmentsHitExactlyThePairs(t *testing.T) {
 }
 
 func TestProcessFaults(t *testing.T) {
-	failure := plan(t, fault.Spec{Kind: "zone-failure", Target: "zone:a", LoseData: []string{"redis"}})
+	failure := plan(t, "zone-failure, target: zone:a, lose_data: [redis]")
 	if !slices.Equal(failure.Kill, []string{"master-a", "redis-a"}) || !slices.Equal(failure.Wipe, []string{"redis-a"}) {
 		t.Errorf("%+v", failure)
 	}
-	if failure.Evidence != fault.Silent || len(failure.Pairs) != 8 { // two hosts with two others, both ways
+	if failure.Proof == nil || len(failure.Pairs) != 8 { // two hosts with two others, both ways
 		t.Errorf("%+v", failure)
 	}
-	if p := plan(t, fault.Spec{Kind: "kill", Target: "leader"}); !slices.Equal(p.Kill, []string{"raft-c"}) {
+	if p := plan(t, "kill, target: leader"); !slices.Equal(p.Kill, []string{"raft-c"}) || p.Proof != nil {
 		t.Errorf("%+v", p)
 	}
-	if p := plan(t, fault.Spec{Kind: "pause", Target: "role:redis"}); !slices.Equal(p.Pause, []string{"redis-a", "redis-b"}) {
+	if p := plan(t, "pause, target: role:redis"); !slices.Equal(p.Pause, []string{"redis-a", "redis-b"}) {
 		t.Errorf("%+v", p)
 	}
-	_, err := fault.Make(context.Background(), "f", fault.Spec{Kind: "kill", Target: "holder"}, inventory(), resolver{})
-	if !errors.Is(err, fault.ErrNoTarget) {
+	killed := read(t, "kill, target: holder")
+	if _, err := killed.Plan(t.Context(), "f", inventory(), resolver{}); !errors.Is(err, fault.ErrNoTarget) {
 		t.Errorf("nobody holds: %v", err)
 	}
-	if p, err := fault.Make(context.Background(), "f", fault.Spec{Kind: "kill", Target: "holder"}, inventory(), resolver{"master-a"}); err != nil || p.Kill[0] != "master-a" {
+	if p, err := killed.Plan(t.Context(), "f", inventory(), resolver{"master-a"}); err != nil || p.Kill[0] != "master-a" {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
 
 func TestWindows(t *testing.T) {
-	flap := fault.Spec{Kind: "flap", Down: 300 * time.Millisecond, Up: 700 * time.Millisecond}
-	want := []fault.Window{{time.Second, 1300 * time.Millisecond}, {2 * time.Second, 2200 * time.Millisecond}}
-	if got := fault.Windows(flap, time.Second, 2200*time.Millisecond); !slices.Equal(got, want) {
-		t.Errorf("flap: %v", got)
-	}
-	if got := fault.Windows(fault.Spec{Kind: "restart"}, 1, 5); !slices.Equal(got, []fault.Window{{1, 1}}) {
-		t.Errorf("restart: %v", got)
-	}
-	if got := fault.Windows(fault.Spec{Kind: "kill"}, 1, 5); !slices.Equal(got, []fault.Window{{1, 5}}) {
-		t.Errorf("kill: %v", got)
+	flap := "flap, between: [zones], mode: drop, down: 300ms, up: 700ms"
+	for _, c := range []struct {
+		fault       string
+		from, until time.Duration
+		want        []fault.Window
+	}{
+		{flap, time.Second, 2200 * time.Millisecond, []fault.Window{{time.Second, 1300 * time.Millisecond}, {2 * time.Second, 2200 * time.Millisecond}}},
+		{flap, time.Second, 2001 * time.Millisecond, []fault.Window{{time.Second, 1300 * time.Millisecond}}}, // nobody would see a millisecond
+		{"restart, target: holder", 1, 5, []fault.Window{{1, 1}}},
+		{"kill, target: holder", 1, 5, []fault.Window{{1, 5}}},
+	} {
+		if got := read(t, c.fault).Windows(c.from, c.until); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.fault, got, c.want)
+		}
 	}
 }
 
 func TestKindsAreDescribed(t *testing.T) {
+	var names []string
 	for _, k := range fault.Kinds() {
-		if k.Name == "" || k.Summary == "" || len(k.Fields) == 0 {
+		names = append(names, k.Name)
+		if k.Summary == "" || len(k.Fields) == 0 {
 			t.Errorf("%+v", k)
+		}
+	}
+	for _, want := range []string{"bandwidth", "external", "flaky", "flap", "jitter", "kill", "latency", "partition", "pause", "restart", "zone-failure"} {
+		if !slices.Contains(names, want) {
+			t.Errorf("no %s among %v", want, names)
 		}
 	}
 }

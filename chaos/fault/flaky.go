@@ -1,26 +1,57 @@
 package fault
 
 import (
-	"context"
+	"errors"
+	"time"
 
-	"locklab/chaos/link"
+	"locklab/chaos/toxic"
+	"locklab/internal/strictyaml"
 )
 
-// flaky is packet loss as TCP shows it: some bytes, and all behind them, are late.
-func flaky() Kind {
+// leastStall is the least that single bytes come late: any program may be kept from its CPU
+// for a few milliseconds now and then.
+const leastStall = 20 * time.Millisecond
+
+// Flaky is packet loss as TCP shows it: some bytes, and all behind them, are late.
+func (kinds) Flaky() Kind {
 	return Kind{
 		Name:    "flaky",
-		Summary: "a share (loss) of what is sent comes late by stall, with all behind it",
-		Fields:  append(sides(), "loss", "stall"),
-		needs:   []string{"loss", "stall"},
-		check: func(s Spec) *FieldError {
-			if !(s.Loss > 0 && s.Loss <= 1) {
-				return &FieldError{"loss", "want a share above 0, up to 1, such as 0.05"}
+		Summary: "a share (loss) of what is sent comes late by stall, at least 20ms, with all behind it",
+		Fields:  traffic("loss", "stall"),
+		read: func(f fields) Fault {
+			loss, ok := strictyaml.Decimal(f.need("loss").Text())
+			if !ok || loss == 0 || loss > 1 {
+				f.Get("loss").Fail("want a share above 0, up to 1, such as 0.05")
 			}
-			return nil
-		},
-		plan: func(_ context.Context, id string, s Spec, sc scene) (Plan, error) {
-			return sc.linksFault(id, s, link.Impairment{Kind: link.Flaky, Loss: s.Loss, Stall: s.Stall}, Stalls, s.Stall)
+			f.need("stall")
+			stall := f.duration("stall", leastStall)
+			return onLinks(f.sides(), &toxic.Flaky{Loss: loss, Stall: stall}, stalls{slower{stall}})
 		},
 	}
+}
+
+// stalls proves that one round trip took longer than any before: stalls come by chance.
+type stalls struct{ slower }
+
+func (s stalls) Begun(c *Change, now Reports) (at int64, err error) {
+	err = errNoProbes
+	for _, pair := range c.bothWays() {
+		probe, seenAt, ok := now.peer(pair.From, pair.To)
+		if !ok {
+			continue
+		}
+		usual, unusable := c.usual(pair, 1, s.by)
+		if unusable != nil {
+			err = unusable
+			continue
+		}
+		for _, r := range probe.RTTs {
+			sentAt := seenAt - int64(r.SentAge)
+			if sentAt >= c.Applied && r.Took >= usual+s.by/2 {
+				return sentAt, nil
+			}
+		}
+		err = errors.New("no probe was stalled")
+	}
+	return 0, err
 }

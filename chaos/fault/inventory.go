@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"locklab/internal/strictyaml"
 	"locklab/workloads/history"
 )
 
@@ -22,13 +23,16 @@ type Inventory struct {
 	Nodes []Node
 }
 
-// The selectors that stand for something else at every moment.
+// The selectors that have no name: they mean something else at every moment.
 const (
 	Holder = history.TargetHolder // the node that holds a lock now
 	Leader = "leader"             // the node that leads the lock service now
 	Others = "others"             // the hosts that the other side of the cut does not name
 	Zones  = "zones"              // every two hosts of different zones
 )
+
+// namedKinds are the selectors that name something.
+func namedKinds() []string { return []string{"zone", "role", "node", "host"} }
 
 // ErrNoTarget says that there is nothing that a selector names.
 var ErrNoTarget = errors.New("fault: no target")
@@ -39,37 +43,73 @@ type Resolver interface {
 	Leader(ctx context.Context) (node string, err error)
 }
 
-// CheckSelector says what is wrong with a selector; which names exist is known
-// only when the fault begins.
-func CheckSelector(selector string, dynamic bool) error {
-	kind, name, named := strings.Cut(selector, ":")
-	switch {
-	case named && name != "" && slices.Contains([]string{"zone", "role", "node", "host"}, kind):
-		return nil
-	case dynamic && (selector == Holder || selector == Leader):
-		return nil
-	case dynamic:
-		return errors.New("want zone:NAME, role:NAME, node:NAME, host:NAME, holder or leader")
-	default:
-		return errors.New("want zone:NAME, role:NAME, node:NAME or host:NAME")
+// selector says which hosts or nodes; the name is of a zone, a role, a node or a host.
+type selector struct{ kind, name string }
+
+func (s selector) String() string {
+	if s.name == "" {
+		return s.kind
 	}
+	return s.kind + ":" + s.name
+}
+
+func (s selector) dynamic() bool { return s.kind == Holder || s.kind == Leader }
+
+// readSelector reads one of the kinds. Some write zone: a for zone:a, which is a mapping
+// within brackets; both mean the selector. Which names exist is known only when the fault
+// begins.
+func readSelector(n strictyaml.Node, kinds []string) selector {
+	var text string
+	if f := (strictyaml.Fields{}); n.IsMapping() {
+		f = n.Fields()
+		if names := f.Names(); len(names) == 1 {
+			text = names[0] + ":" + f.Get(names[0]).Text()
+		}
+	} else {
+		text = n.Text()
+	}
+	kind, name, named := strings.Cut(text, ":")
+	if !slices.Contains(kinds, kind) || named != slices.Contains(namedKinds(), kind) || named && name == "" {
+		n.Fail("%q: want %s", text, selectors(kinds))
+	}
+	return selector{kind, name}
+}
+
+// selectors are those of the kinds, as one writes them.
+func selectors(kinds []string) string {
+	var all []string
+	for _, k := range kinds {
+		if slices.Contains(namedKinds(), k) {
+			k += ":NAME"
+		}
+		all = append(all, k)
+	}
+	if last := len(all) - 1; last > 0 {
+		return strings.Join(all[:last], ", ") + " or " + all[last]
+	}
+	return all[0]
+}
+
+// scene is what plans are made from.
+type scene struct {
+	Inventory
+	resolver Resolver
 }
 
 // hosts are the hosts that a selector names, in the order of the inventory.
-func (inv Inventory) hosts(selector string) ([]string, error) {
-	kind, name, _ := strings.Cut(selector, ":")
+func (inv Inventory) hosts(s selector) ([]string, error) {
 	var found []string
 	for _, h := range inv.Hosts {
-		hit := kind == "host" && h.Name == name || kind == "zone" && h.Zone == name ||
+		hit := s.kind == "host" && h.Name == s.name || s.kind == "zone" && h.Zone == s.name ||
 			slices.ContainsFunc(inv.Nodes, func(n Node) bool {
-				return n.Host == h.Name && (kind == "node" && n.Name == name || kind == "role" && n.Role == name)
+				return n.Host == h.Name && (s.kind == "node" && n.Name == s.name || s.kind == "role" && n.Role == s.name)
 			})
 		if hit {
 			found = append(found, h.Name)
 		}
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("no host for %q: %w", selector, ErrNoTarget)
+		return nil, fmt.Errorf("no host for %q: %w", s, ErrNoTarget)
 	}
 	return found, nil
 }
@@ -89,58 +129,48 @@ func (inv Inventory) others(hosts []string) ([]string, error) {
 }
 
 func (inv Inventory) zone(host string) string {
-	for _, h := range inv.Hosts {
-		if h.Name == host {
-			return h.Zone
-		}
+	if i := slices.IndexFunc(inv.Hosts, func(h Host) bool { return h.Name == host }); i >= 0 {
+		return inv.Hosts[i].Zone
 	}
 	return ""
 }
 
 // nodes are the nodes that a selector names.
-func (inv Inventory) nodes(ctx context.Context, selector string, resolver Resolver) ([]string, error) {
-	var (
-		only string
-		err  error
-	)
-	switch selector {
-	case Holder:
-		only, err = resolver.Holder(ctx)
-	case Leader:
-		only, err = resolver.Leader(ctx)
-	default:
-		return inv.namedNodes(selector)
+func (sc scene) nodes(ctx context.Context, s selector) ([]string, error) {
+	if s.dynamic() {
+		find := sc.resolver.Holder
+		if s.kind == Leader {
+			find = sc.resolver.Leader
+		}
+		only, err := find(ctx)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("find the %s: %w", s, err)
+		case only == "":
+			return nil, fmt.Errorf("there is no %s now: %w", s, ErrNoTarget)
+		}
+		s = selector{"node", only}
 	}
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("find the %s: %w", selector, err)
-	case only == "":
-		return nil, fmt.Errorf("there is no %s now: %w", selector, ErrNoTarget)
-	}
-	return inv.namedNodes("node:" + only)
-}
-
-func (inv Inventory) namedNodes(selector string) ([]string, error) {
-	kind, name, _ := strings.Cut(selector, ":")
 	var found []string
-	for _, n := range inv.Nodes {
-		hit := kind == "node" && n.Name == name || kind == "role" && n.Role == name ||
-			kind == "host" && n.Host == name || kind == "zone" && inv.zone(n.Host) == name
+	for _, n := range sc.Nodes {
+		hit := s.kind == "node" && n.Name == s.name || s.kind == "role" && n.Role == s.name ||
+			s.kind == "host" && n.Host == s.name || s.kind == "zone" && sc.zone(n.Host) == s.name
 		if hit {
 			found = append(found, n.Name)
 		}
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("no node for %q: %w", selector, ErrNoTarget)
+		return nil, fmt.Errorf("no node for %q: %w", s, ErrNoTarget)
 	}
 	return found, nil
 }
 
-func (inv Inventory) role(node string) string {
+// ofRoles are those of the nodes that have one of the roles.
+func (inv Inventory) ofRoles(nodes, roles []string) (found []string) {
 	for _, n := range inv.Nodes {
-		if n.Name == node {
-			return n.Role
+		if slices.Contains(nodes, n.Name) && slices.Contains(roles, n.Role) {
+			found = append(found, n.Name)
 		}
 	}
-	return ""
+	return found
 }

@@ -1,20 +1,17 @@
 package fault
 
-import (
-	"context"
+import "locklab/chaos/toxic"
 
-	"locklab/chaos/link"
-)
-
-// jitter adds a delay that varies.
-func jitter() Kind {
+// Jitter adds a delay that varies.
+func (kinds) Jitter() Kind {
 	return Kind{
 		Name:    "jitter",
-		Summary: "traffic arrives later by a random part of jitter",
-		Fields:  append(sides(), "jitter"),
-		needs:   []string{"jitter"},
-		plan: func(_ context.Context, id string, s Spec, sc scene) (Plan, error) {
-			return sc.linksFault(id, s, link.Impairment{Kind: link.Jitter, Jitter: s.Jitter}, Slower, s.Jitter/2)
+		Summary: "traffic arrives later by a random part of jitter, at least 2ms",
+		Fields:  traffic("jitter"),
+		read: func(f fields) Fault {
+			f.need("jitter")
+			l := &toxic.Latency{Jitter: f.duration("jitter", 2*leastShift)} // half of it is usual
+			return onLinks(f.sides(), l, slower{l.Jitter / 2})
 		},
 	}
 }

@@ -1,17 +1,15 @@
 package fault
 
-import "time"
-
-// restart is a kill that is healed at once.
-func restart() Kind {
+// Restart is a kill that is healed at once.
+func (kinds) Restart() Kind {
 	return Kind{
 		Name:    "restart",
 		Summary: "processes get SIGKILL and start again at once",
 		Fields:  []string{"target", "lose_data"},
-		needs:   []string{"target"},
-		plan:    planKill,
-		times: func(_ Spec, from, _ time.Duration) []Window {
-			return []Window{{from, from}}
+		read: func(f fields) Fault {
+			fault := readKill(f)
+			fault.Instant = true
+			return fault
 		},
 	}
 }

@@ -1,18 +1,14 @@
 package link
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
+	"context"
 	"net/http"
+
+	"locklab/internal/httpapi"
 )
 
 // Prefix is where the agent mounts [Host.Handler]: mux.Handle(link.Prefix, host.Handler()).
 const Prefix = "/v1/links/"
-
-// maxBody bounds the requests and the answers of the control API, in bytes.
-const maxBody = 1 << 20
 
 // Info is what a host says of itself.
 type Info struct {
@@ -27,10 +23,15 @@ type (
 	named struct {
 		Name string `json:"name"`
 	}
-	failure struct {
-		Error string `json:"error"`
+	healed struct {
+		Contradicted string `json:"contradicted"`
 	}
+	nothing struct{}
 )
+
+func kinds() []httpapi.Kind {
+	return []httpapi.Kind{{Is: ErrInvalid, Name: "invalid", Status: http.StatusBadRequest}}
+}
 
 // Handler is the control API: JSON over HTTP, paths below [Prefix]. It checks no
 // token; whoever mounts it does.
@@ -42,70 +43,79 @@ type (
 //	POST clear    {}
 //	POST probe    Peer
 //	POST apply    Impairment
-//	POST heal     {"name": impairment's id}
-//	POST watch    Impairment
-//	POST seen     {"name": impairment's id} -> [Passage]
+//	POST heal     {"name": impairment's id} -> {"contradicted": ...}
 func (h *Host) Handler() http.Handler {
-	mux := http.NewServeMux()
-	get := func(path string, f func() any) {
-		mux.HandleFunc("GET "+Prefix+path, func(w http.ResponseWriter, _ *http.Request) { answer(w, f(), nil) })
-	}
-	get("info", func() any { return Info{h.config.Host, h.EchoAddr()} })
-	get("probes", func() any { return h.Probes() })
-	post(mux, "open", func(s Spec) (any, error) {
+	a := httpapi.New(httpapi.Config{Name: "links of " + h.config.Host, Kinds: kinds(), Log: h.config.Log})
+	a.Get("GET "+Prefix+"info", func(*http.Request) (any, error) { return Info{h.config.Host, h.EchoAddr()}, nil })
+	a.Get("GET "+Prefix+"probes", func(*http.Request) (any, error) { return h.Probes(), nil })
+	post(a, "open", func(s Spec) (any, error) {
 		addr, err := h.Open(s)
 		return opened{addr}, err
 	})
-	post(mux, "close", func(n named) (any, error) {
-		h.CloseLink(n.Name)
-		return struct{}{}, nil
+	post(a, "close", func(n named) (any, error) { h.CloseLink(n.Name); return nil, nil })
+	post(a, "clear", func(nothing) (any, error) { h.Clear(); return nil, nil })
+	post(a, "probe", func(p Peer) (any, error) { return nil, h.Probe(p) })
+	post(a, "apply", func(i Impairment) (any, error) { return nil, h.Apply(i) })
+	post(a, "heal", func(n named) (any, error) {
+		contradicted, err := h.Heal(n.Name)
+		return healed{contradicted}, err
 	})
-	post(mux, "clear", func(struct{}) (any, error) {
-		h.Clear()
-		return struct{}{}, nil
-	})
-	post(mux, "probe", func(p Peer) (any, error) { return struct{}{}, h.Probe(p) })
-	post(mux, "apply", func(i Impairment) (any, error) { return struct{}{}, h.Apply(i) })
-	post(mux, "heal", func(n named) (any, error) { return struct{}{}, h.Heal(n.Name) })
-	post(mux, "watch", func(i Impairment) (any, error) { return struct{}{}, h.Watch(i) })
-	post(mux, "seen", func(n named) (any, error) { return h.Seen(n.Name) })
-	return mux
+	return a
 }
 
-func post[In any](mux *http.ServeMux, path string, f func(In) (any, error)) {
-	mux.HandleFunc("POST "+Prefix+path, func(w http.ResponseWriter, r *http.Request) {
-		var in In
-		if err := decode(http.MaxBytesReader(w, r.Body, maxBody), &in); err != nil {
-			answer(w, nil, fmt.Errorf("%s: %w: %w", r.URL.Path, ErrInvalid, err))
-			return
-		}
-		out, err := f(in)
-		answer(w, out, err)
-	})
+func post[In any](a *httpapi.API, path string, f func(In) (any, error)) {
+	httpapi.Post(a, "POST "+Prefix+path, func(_ *http.Request, in In) (any, error) { return f(in) })
 }
 
-// decode reads exactly one JSON object that has only known fields.
-func decode(r io.Reader, into any) error {
-	d := json.NewDecoder(r)
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return fmt.Errorf("decode body: %w", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("decode body: want one JSON object and nothing behind it")
-	}
-	return nil
+// Client controls a [Host] over HTTP. It is safe for concurrent use.
+type Client struct{ http *httpapi.Client }
+
+// NewClient controls the host whose agent has the URL and the token.
+func NewClient(agentURL, token string) *Client {
+	return &Client{httpapi.NewClient(agentURL, httpapi.ClientConfig{Name: "links of agent", Token: token, Kinds: kinds(), Repeatable: true})}
 }
 
-func answer(w http.ResponseWriter, out any, err error) {
-	w.Header().Set("Content-Type", "application/json")
-	if err != nil {
-		status := http.StatusInternalServerError
-		if errors.Is(err, ErrInvalid) {
-			status = http.StatusBadRequest
-		}
-		w.WriteHeader(status)
-		out = failure{err.Error()}
-	}
-	_ = json.NewEncoder(w).Encode(out) // the client sees a broken answer
+// Disconnect frees the client's connections.
+func (c *Client) Disconnect() { c.http.Close() }
+
+// Info asks who the host is.
+func (c *Client) Info(ctx context.Context) (info Info, err error) {
+	return info, c.http.Call(ctx, http.MethodGet, Prefix+"info", nil, &info)
+}
+
+// Open opens a link and returns the address to dial on that host.
+func (c *Client) Open(ctx context.Context, spec Spec) (addr string, err error) {
+	var out opened
+	err = c.post(ctx, "open", spec, &out)
+	return out.Addr, err
+}
+
+// Close closes a link.
+func (c *Client) Close(ctx context.Context, name string) error {
+	return c.post(ctx, "close", named{name}, nil)
+}
+
+// Clear closes all links and ends all impairments and probes.
+func (c *Client) Clear(ctx context.Context) error { return c.post(ctx, "clear", nothing{}, nil) }
+
+// Apply puts an impairment on the host's links.
+func (c *Client) Apply(ctx context.Context, i Impairment) error { return c.post(ctx, "apply", i, nil) }
+
+// Heal takes an impairment off and says what contradicted it, see [Host.Heal].
+func (c *Client) Heal(ctx context.Context, id string) (contradicted string, err error) {
+	var out healed
+	err = c.post(ctx, "heal", named{id}, &out)
+	return out.Contradicted, err
+}
+
+// Probe has a peer probed.
+func (c *Client) Probe(ctx context.Context, peer Peer) error { return c.post(ctx, "probe", peer, nil) }
+
+// Probes asks what the host's probes saw.
+func (c *Client) Probes(ctx context.Context) (report Report, err error) {
+	return report, c.http.Call(ctx, http.MethodGet, Prefix+"probes", nil, &report)
+}
+
+func (c *Client) post(ctx context.Context, path string, in, out any) error {
+	return c.http.Call(ctx, http.MethodPost, Prefix+path, in, out)
 }

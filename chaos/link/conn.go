@@ -3,7 +3,6 @@ package link
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
 	"sync"
@@ -11,9 +10,11 @@ import (
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/Shopify/toxiproxy/v2/stream"
+	"github.com/go-json-experiment/json"
 
 	"locklab/chaos/toxic"
-	"locklab/locks/seed"
+	"locklab/internal/nowait"
+	"locklab/internal/seed"
 )
 
 // conn is one connection that a link carries.
@@ -34,30 +35,14 @@ type conn struct {
 	died    chan struct{} // closed when the connection was reset
 }
 
-func newConn(l *link, s seed.Seed, client, server *net.TCPConn, head []byte) (*conn, error) {
+func newConn(l *link, s seed.Seed, client, server *net.TCPConn, head []byte) *conn {
 	c := &conn{link: l, seed: s, client: client, server: server, died: make(chan struct{})}
 	c.running.Store(2)
-	var err error
-	if c.up, err = newPipe(c, Up, client, server, head); err != nil {
-		return nil, fmt.Errorf("prepare connection: %w", err)
-	}
-	if c.down, err = newPipe(c, Down, server, client, nil); err != nil {
-		return nil, fmt.Errorf("prepare connection: %w", err)
-	}
-	proxy := toxiproxy.NewProxy(l.host.api, l.spec.Name, l.addr, l.spec.Upstream)
-	c.toxics = proxy.Toxics
-	for _, base := range []struct {
-		delay Delay
-		way   Direction
-	}{{l.spec.Up, Up}, {l.spec.Down, Down}} {
-		if base.delay == (Delay{}) {
-			continue
-		}
-		if err := c.addStage(base.delay.stage("base", base.way, s)); err != nil {
-			return nil, err
-		}
-	}
-	return c, nil
+	nearer, farther := nowait.New(client), nowait.New(server)
+	c.up = newPipe(c, Up, l.spec.Up, nearer, server, farther, head)
+	c.down = newPipe(c, Down, l.spec.Down, farther, client, nearer, nil)
+	c.toxics = toxiproxy.NewProxy(l.host.api, l.spec.Name, l.addr, l.spec.Upstream).Toxics
+	return c
 }
 
 // start lets the bytes flow.
@@ -103,16 +88,14 @@ func (c *conn) addStage(s stage) error {
 	if err != nil {
 		return fmt.Errorf("encode toxic %q: %w", s.Name, err)
 	}
+	p := c.pipe(s.way)
+	p.divert(1)
 	wrapper, err := c.toxics.AddToxicJson(bytes.NewReader(text))
 	if err != nil {
 		return fmt.Errorf("add toxic %q: %w", s.Name, err)
 	}
 	if drop, ok := wrapper.Toxic.(*toxic.Drop); ok {
-		way := Up
-		if wrapper.Direction == stream.Downstream {
-			way = Down
-		}
-		drop.Notify(c.pipe(way).swallowed)
+		drop.Notify(p.swallowed)
 	}
 	return nil
 }
@@ -126,8 +109,9 @@ func (c *conn) remove(i Impairment) error {
 		if err := c.toxics.RemoveToxic(context.Background(), s.Name); err != nil && failed == nil {
 			failed = fmt.Errorf("remove toxic %q: %w", s.Name, err)
 		}
+		c.pipe(s.way).divert(-1)
 	}
-	if i.Kind == Drop && (c.up.hasHole() || c.down.hasHole()) {
+	if _, drops := i.Effect.(*toxic.Drop); drops && (c.up.hasHole() || c.down.hasHole()) {
 		c.kill()
 	}
 	for _, way := range i.Direction.ways() {
@@ -138,15 +122,15 @@ func (c *conn) remove(i Impairment) error {
 	return failed
 }
 
-// kill resets both sides at once. What is under way runs through the toxics and
-// is thrown away at the sinks.
+// kill resets both sides at once. What is in the toxics runs through them and is thrown
+// away at the sinks.
 func (c *conn) kill() {
 	c.once.Do(func() {
 		close(c.died)
 		reset(c.client)
 		reset(c.server)
-		c.up.wake()
-		c.down.wake()
+		c.up.die()
+		c.down.die()
 	})
 }
 

@@ -6,12 +6,13 @@
 //
 //	 host a                                              host b
 //	+---------------------------------------------+     +------------+
-//	| client --> link ==[ noop > base > faults ]==|====>|  node:port |
-//	|        <-- link ==[ faults < base < noop ]==|<====|            |
+//	| client --> link ==[ base delay > faults ]===|====>|  node:port |
+//	|        <-- link ==[ faults < base delay ]===|<====|            |
 //	+---------------------------------------------+     +------------+
 //
 // Each connection has its own toxiproxy toxic collection, so that one connection
-// that hangs cannot delay a fault on another. "Up" is the direction from the
+// that hangs cannot delay a fault on another; while there is no toxic in it, bytes do
+// not pass through it, which spares most of the work. "Up" is the direction from the
 // dialing host to the node, "down" is the way of the answers.
 //
 // What is guaranteed:
@@ -42,8 +43,8 @@
 // report: hosts need no common clock.
 //
 // Probes have links of their own. So the data links say, too, what passed: from
-// [Host.Watch] to [Host.Seen] each notes, per direction, how long what arrived in that
-// time took to leave. Of a hold, drop or reset nothing may have left, of a latency or a
+// [Host.Apply] to [Host.Heal] each notes how long what arrived in that time took to leave.
+// Of a hold, drop or reset nothing may have left, of a latency or a
 // bandwidth nothing sooner than it lets (down to three quarters of that and no finer
 // than 200 µs). Jitter and flaky spare any byte by chance: of them, of what breaks
 // outside the lab, and of links without traffic, only the probes speak.

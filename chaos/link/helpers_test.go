@@ -134,7 +134,7 @@ func apply(t testing.TB, h *link.Host, i link.Impairment) {
 		i.Direction = link.Both
 	}
 	if i.ID == "" {
-		i.ID = string(i.Kind)
+		i.ID = i.Effect.Kind()
 	}
 	if err := h.Apply(i); err != nil {
 		t.Fatal(err)
@@ -143,23 +143,8 @@ func apply(t testing.TB, h *link.Host, i link.Impairment) {
 
 func heal(t testing.TB, h *link.Host, id string) {
 	t.Helper()
-	if err := h.Heal(id); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// eventually waits for a condition.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	deadline := clock.Mono() + int64(20*time.Second)
-	timer := clock.System().NewTimer(0)
-	defer timer.Stop()
-	for !ok() {
-		if clock.Mono() > deadline {
-			t.Fatalf("never: %s", what)
-		}
-		timer.Reset(2 * time.Millisecond)
-		<-timer.C()
+	if contradicted, err := h.Heal(id); err != nil || contradicted != "" {
+		t.Fatal(err, contradicted)
 	}
 }
 

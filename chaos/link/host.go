@@ -1,10 +1,12 @@
 package link
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -13,7 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"locklab/chaos/toxic"
-	"locklab/locks/seed"
+	"locklab/internal/seed"
 )
 
 // Config of a [Host].
@@ -22,9 +24,6 @@ type Config struct {
 	Seed seed.Seed // of all jitter
 	Log  *slog.Logger
 
-	// ListenHost is the address that links listen on: the programs of this host
-	// dial it. Never a public one.
-	ListenHost string
 	// EchoListen is host:port of the echo service; other hosts' links dial it.
 	EchoListen string
 	// EchoAdvertise is the address under which other hosts reach the echo service;
@@ -36,7 +35,6 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Log:        slog.New(slog.DiscardHandler),
-		ListenHost: "127.0.0.1",
 		EchoListen: "127.0.0.1:0",
 	}
 }
@@ -45,8 +43,8 @@ func (c Config) validate() error {
 	if c.Host == "" || len(c.Host) > maxNameBytes {
 		return fmt.Errorf("link host %q: want a name of 1 to %d bytes: %w", c.Host, maxNameBytes, ErrInvalid)
 	}
-	if c.Log == nil || c.ListenHost == "" || c.EchoListen == "" {
-		return fmt.Errorf("link host %q: Log, ListenHost and EchoListen must be set: %w", c.Host, ErrInvalid)
+	if c.Log == nil || c.EchoListen == "" {
+		return fmt.Errorf("link host %q: Log and EchoListen must be set: %w", c.Host, ErrInvalid)
 	}
 	return nil
 }
@@ -57,14 +55,15 @@ type Host struct {
 	api     *toxiproxy.ApiServer // toxiproxy's links want one; it never listens
 	release func()
 	echo    *echo
+	courier *courier
 
 	mu     sync.Mutex // of the fields below, and of every change to them
 	closed bool
 	links  map[string]*link
 	probes map[string]*prober // by host
 	active []Impairment
-	// watched are those whose effect on the data links is being noted.
-	watched []Impairment
+	// healed says what contradicted those that were healed, as healing may be asked for again.
+	healed map[string]string
 }
 
 var errClosed = errors.New("link: host is closed")
@@ -84,10 +83,11 @@ func NewHost(config Config) (*Host, error) {
 		return nil, err
 	}
 	return &Host{
-		config: config, release: release, echo: e,
+		config: config, release: release, echo: e, courier: newCourier(),
 		api:    toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.New(io.Discard).Level(zerolog.Disabled)),
 		links:  map[string]*link{},
 		probes: map[string]*prober{},
+		healed: map[string]string{},
 	}, nil
 }
 
@@ -130,9 +130,6 @@ func (h *Host) open(spec Spec) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, i := range h.watched {
-		l.watch(i)
-	}
 	h.links[spec.Name] = l
 	return l, nil
 }
@@ -153,7 +150,7 @@ func (h *Host) CloseLink(name string) {
 func (h *Host) Clear() {
 	h.mu.Lock()
 	links, probes := h.links, h.probes
-	h.links, h.probes, h.active, h.watched = map[string]*link{}, map[string]*prober{}, nil, nil
+	h.links, h.probes, h.active, h.healed = map[string]*link{}, map[string]*prober{}, nil, map[string]string{}
 	h.mu.Unlock()
 	shut(links, probes)
 	h.echo.clear()
@@ -161,7 +158,8 @@ func (h *Host) Clear() {
 
 // Apply puts an impairment on the links to its hosts, on live connections and on
 // those to come, and returns when it is in force. The same impairment may be
-// applied twice; another one under the same ID is refused.
+// applied twice; another one under the same ID is refused. What the data links carry
+// from then on is watched: see [Host.Heal].
 func (h *Host) Apply(i Impairment) error {
 	if err := i.validate(); err != nil {
 		return err
@@ -173,30 +171,39 @@ func (h *Host) Apply(i Impairment) error {
 	}
 	for _, j := range h.active {
 		if j.ID == i.ID {
-			if j.equal(i) {
+			if reflect.DeepEqual(i, j) {
 				return nil
 			}
 			return fmt.Errorf("impairment %q is in force with other settings: heal it first: %w", i.ID, ErrInvalid)
 		}
 	}
 	h.active = append(h.active, i)
-	h.config.Log.Debug("impair links", "host", h.config.Host, "id", i.ID, "kind", i.Kind, "to", i.ToHosts, "direction", i.Direction)
+	h.config.Log.Debug("impair links", "host", h.config.Host, "id", i.ID, "kind", i.Effect.Kind(), "to", i.ToHosts, "direction", i.Direction)
 	return h.change(i, func(l *link) error { return l.apply(i) })
 }
 
-// Heal takes an impairment off and returns when bytes flow again. To heal what is
-// not there is fine, so that healing can be repeated.
-func (h *Host) Heal(id string) error {
+// Heal takes an impairment off and returns when bytes flow again. It says what of the
+// traffic on data links contradicts that the impairment was there, "" if nothing does.
+// To heal what is not there is fine, so that healing can be repeated.
+func (h *Host) Heal(id string) (contradicted string, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	n := slices.IndexFunc(h.active, func(i Impairment) bool { return i.ID == id })
 	if n < 0 {
-		return nil
+		return h.healed[id], nil
 	}
 	i := h.active[n]
 	h.active = slices.Delete(h.active, n, n+1)
 	h.config.Log.Debug("heal links", "host", h.config.Host, "id", id)
-	return h.change(i, func(l *link) error { return l.heal(id) })
+	var mu sync.Mutex
+	err = h.change(i, func(l *link) error {
+		passed, err := l.heal(i)
+		mu.Lock()
+		defer mu.Unlock()
+		h.healed[id] = cmp.Or(h.healed[id], passed)
+		return err
+	})
+	return h.healed[id], err
 }
 
 // change runs f on all links that the impairment hits, at once, and has their
@@ -246,6 +253,7 @@ func (h *Host) Close() {
 	h.mu.Unlock()
 	shut(links, probes)
 	h.echo.close()
+	h.courier.close()
 	h.release()
 }
 

@@ -3,13 +3,16 @@ package link
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"locklab/chaos/toxic"
-	"locklab/locks/seed"
+	"locklab/internal/seed"
+	"locklab/internal/strictjson"
 )
 
 // Direction of the traffic of a link, seen from the host that dials.
@@ -29,27 +32,13 @@ func (d Direction) ways() []Direction {
 	return []Direction{d}
 }
 
-// Kind is what an impairment does.
-type Kind string
-
-// The kinds.
-const (
-	Latency   Kind = "latency"   // Delay, plus up to Jitter
-	Jitter    Kind = "jitter"    // up to Jitter
-	Bandwidth Kind = "bandwidth" // BytesPerS
-	Flaky     Kind = "flaky"     // a share Loss of chunks comes Stall late
-	Hold      Kind = "hold"      // bytes are kept until the heal
-	Drop      Kind = "drop"      // bytes vanish
-	Reset     Kind = "reset"     // connections are reset at once, new ones too
-)
-
 // ErrInvalid says that a request to a host of links is wrong.
 var ErrInvalid = errors.New("link: invalid")
 
 // Delay is a one-way delay: Base plus a part of Jitter, drawn evenly.
 type Delay struct {
-	Base   time.Duration `json:"base_ns"`
-	Jitter time.Duration `json:"jitter_ns,omitempty"`
+	Base   time.Duration `json:"base_ns,format:nano"`
+	Jitter time.Duration `json:"jitter_ns,omitzero,format:nano"`
 }
 
 func (d Delay) validate(name string) error {
@@ -61,59 +50,57 @@ func (d Delay) validate(name string) error {
 
 // Impairment is one fault on the links of a host.
 type Impairment struct {
-	ID        string    `json:"id"`
-	ToHosts   []string  `json:"to_hosts"` // the links to these hosts; empty means all
-	Direction Direction `json:"direction"`
-	Kind      Kind      `json:"kind"`
+	ID        string
+	ToHosts   []string // the links to these hosts; empty means all
+	Direction Direction
+	Effect    toxic.Effect
+}
 
-	Delay     time.Duration `json:"delay_ns,omitempty"`
-	Jitter    time.Duration `json:"jitter_ns,omitempty"`
-	BytesPerS int64         `json:"bytes_per_s,omitempty"`
-	Loss      float64       `json:"loss,omitempty"` // 0 to 1
-	Stall     time.Duration `json:"stall_ns,omitempty"`
+// written is an impairment as JSON.
+type written struct {
+	ID        string         `json:"id"`
+	ToHosts   []string       `json:"to_hosts"`
+	Direction Direction      `json:"direction"`
+	Kind      string         `json:"kind"` // of the effect
+	Settings  jsontext.Value `json:"settings"`
+}
+
+// MarshalJSON writes the effect as its kind and its settings.
+func (i Impairment) MarshalJSON() ([]byte, error) {
+	settings, err := json.Marshal(i.Effect)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(written{i.ID, i.ToHosts, i.Direction, i.Effect.Kind(), settings})
+}
+
+// UnmarshalJSON refuses unknown kinds and settings.
+func (i *Impairment) UnmarshalJSON(text []byte) error {
+	var w written
+	if err := strictjson.Decode(text, &w); err != nil {
+		return err
+	}
+	effect, err := toxic.New(w.Kind)
+	if err != nil {
+		return err
+	}
+	*i = Impairment{w.ID, w.ToHosts, w.Direction, effect}
+	return strictjson.Decode(w.Settings, effect)
 }
 
 func (i Impairment) validate() error {
-	bad := func(field, want string) error {
-		return fmt.Errorf("impairment %q: %s: want %s: %w", i.ID, field, want, ErrInvalid)
+	switch {
+	case i.ID == "" || len(i.ID) > 200:
+		return fmt.Errorf("impairment %q: id: want 1 to 200 bytes: %w", i.ID, ErrInvalid)
+	case i.Direction != Up && i.Direction != Down && i.Direction != Both:
+		return fmt.Errorf("impairment %q: direction %q: want up, down or both: %w", i.ID, i.Direction, ErrInvalid)
+	case i.Effect == nil:
+		return fmt.Errorf("impairment %q: no effect: %w", i.ID, ErrInvalid)
 	}
-	if i.ID == "" || len(i.ID) > 200 {
-		return bad("id", "1 to 200 bytes")
-	}
-	if i.Direction != Up && i.Direction != Down && i.Direction != Both {
-		return bad(fmt.Sprintf("direction %q", i.Direction), "up, down or both")
-	}
-	if err := (Delay{i.Delay, i.Jitter}).validate("impairment " + i.ID); err != nil {
-		return err
-	}
-	switch i.Kind {
-	case Latency:
-		if i.Delay == 0 && i.Jitter == 0 {
-			return bad("delay_ns", "more than 0")
-		}
-	case Jitter:
-		if i.Jitter == 0 {
-			return bad("jitter_ns", "more than 0")
-		}
-	case Bandwidth:
-		if i.BytesPerS < 1 {
-			return bad("bytes_per_s", "more than 0")
-		}
-	case Flaky:
-		if !(i.Loss > 0 && i.Loss <= 1) || i.Stall <= 0 || i.Stall > time.Minute {
-			return bad("loss, stall_ns", "a loss above 0 up to 1 and a stall of up to 1m")
-		}
-	case Hold, Drop, Reset:
-	default:
-		return bad(fmt.Sprintf("kind %q", i.Kind), "latency, jitter, bandwidth, flaky, hold, drop or reset")
+	if err := i.Effect.Validate(); err != nil {
+		return fmt.Errorf("impairment %q: %s: %w: %w", i.ID, i.Effect.Kind(), err, ErrInvalid)
 	}
 	return nil
-}
-
-func (i Impairment) equal(j Impairment) bool {
-	hosts := slices.Equal(i.ToHosts, j.ToHosts)
-	i.ToHosts, j.ToHosts = nil, nil
-	return hosts && reflect.DeepEqual(i, j)
 }
 
 // hits says whether links to the host suffer.
@@ -121,61 +108,50 @@ func (i Impairment) hits(host string) bool {
 	return len(i.ToHosts) == 0 || slices.Contains(i.ToHosts, host)
 }
 
+func (i Impairment) resets() bool {
+	_, is := i.Effect.(*toxic.Reset)
+	return is
+}
+
 // blocks says whether nothing passes in the direction.
 func (i Impairment) blocks(way Direction) bool {
-	return (i.Kind == Hold || i.Kind == Drop) && (i.Direction == Both || i.Direction == way)
+	return toxic.Cuts(i.Effect) && !i.resets() && slices.Contains(i.Direction.ways(), way)
 }
 
 // delay is the part of the one-way delay that the impairment adds at least.
 func (i Impairment) delay(way Direction) time.Duration {
-	if i.Kind == Latency && (i.Direction == Both || i.Direction == way) {
-		return i.Delay
+	if toxic.Cuts(i.Effect) || !slices.Contains(i.Direction.ways(), way) {
+		return 0
 	}
-	return 0
+	return i.Effect.Least(0)
 }
 
 // stage is one toxic as toxiproxy reads it.
 type stage struct {
-	Name       string  `json:"name"`
-	Type       string  `json:"type"`
-	Stream     string  `json:"stream"`
-	Toxicity   float32 `json:"toxicity"`
-	Attributes any     `json:"attributes"`
+	Name       string       `json:"name"`
+	Type       string       `json:"type"`
+	Stream     string       `json:"stream"`
+	Toxicity   float32      `json:"toxicity"`
+	Attributes toxic.Effect `json:"attributes"`
+
+	way Direction
 }
 
-func newStage(id string, way Direction, kind string, attributes any) stage {
-	return stage{
-		Name: id + "/" + string(way), Type: kind, Stream: string(way) + "stream", Toxicity: 1, Attributes: attributes,
+func newStage(id string, way Direction, effect toxic.Effect, s seed.Seed) stage {
+	name := id + "/" + string(way)
+	if random, ok := effect.(toxic.Seeded); ok {
+		effect = random.WithSeed(uint64(s.Child(name)))
 	}
-}
-
-func (d Delay) stage(id string, way Direction, s seed.Seed) stage {
-	return newStage(id, way, toxic.TypeLatency, map[string]any{
-		"delay_ns": d.Base, "jitter_ns": d.Jitter, "seed": uint64(s.Child(id + "/" + string(way))),
-	})
+	return stage{Name: name, Type: toxic.Prefix + effect.Kind(), Stream: string(way) + "stream", Toxicity: 1, Attributes: effect, way: way}
 }
 
 // stages are the toxics that make up the impairment on one connection.
-func (i Impairment) stages(s seed.Seed) []stage {
-	var all []stage
+func (i Impairment) stages(s seed.Seed) (all []stage) {
+	if i.resets() {
+		return nil
+	}
 	for _, way := range i.Direction.ways() {
-		switch i.Kind {
-		case Latency:
-			all = append(all, Delay{i.Delay, i.Jitter}.stage(i.ID, way, s))
-		case Jitter:
-			all = append(all, Delay{0, i.Jitter}.stage(i.ID, way, s))
-		case Bandwidth:
-			all = append(all, newStage(i.ID, way, toxic.TypeBandwidth, toxic.Bandwidth{BytesPerS: i.BytesPerS}))
-		case Flaky:
-			all = append(all, newStage(i.ID, way, toxic.TypeFlaky, toxic.Flaky{
-				Loss: i.Loss, StallNS: int64(i.Stall), Seed: uint64(s.Child(i.ID + "/" + string(way))),
-			}))
-		case Hold:
-			all = append(all, newStage(i.ID, way, toxic.TypeHold, struct{}{}))
-		case Drop:
-			all = append(all, newStage(i.ID, way, toxic.TypeDrop, struct{}{}))
-		case Reset: // done by the link itself: a toxic cannot reach the other end
-		}
+		all = append(all, newStage(i.ID, way, i.Effect, s))
 	}
 	return all
 }

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
 	"locklab/chaos/toxic"
+	"locklab/internal/seed"
 	"locklab/locks/clock"
-	"locklab/locks/seed"
 )
 
 const (
@@ -44,7 +45,7 @@ type link struct {
 }
 
 func openLink(h *Host, spec Spec, active []Impairment) (*link, error) {
-	ln, err := new(net.ListenConfig).Listen(context.Background(), "tcp", net.JoinHostPort(h.config.ListenHost, "0"))
+	ln, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0") // the programs of this host dial it
 	if err != nil {
 		return nil, fmt.Errorf("open link %q: %w", spec.Name, err)
 	}
@@ -56,6 +57,9 @@ func openLink(h *Host, spec Spec, active []Impairment) (*link, error) {
 	}
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	l.empty = sync.NewCond(&l.mu)
+	for _, i := range active {
+		l.watch(i)
+	}
 	l.wg.Add(1)
 	go l.accept()
 	return l, nil
@@ -97,12 +101,7 @@ func (l *link) admit(c *net.TCPConn) bool {
 }
 
 func (l *link) resets() bool {
-	for _, i := range l.active {
-		if i.Kind == Reset {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.active, Impairment.resets)
 }
 
 // carry brings a new connection to the node and lets the bytes flow.
@@ -153,10 +152,7 @@ func (l *link) hand(client, server *net.TCPConn, head []byte) error {
 		return errResetNow
 	}
 	l.count++
-	c, err := newConn(l, l.seed.Child(fmt.Sprint(l.count)), client, server, head)
-	if err != nil {
-		return err
-	}
+	c := newConn(l, l.seed.Child(fmt.Sprint(l.count)), client, server, head)
 	for _, i := range l.active {
 		if err := c.add(i); err != nil {
 			return err
@@ -169,45 +165,35 @@ func (l *link) hand(client, server *net.TCPConn, head []byte) error {
 }
 
 // apply puts the impairment on all connections, and on those to come.
-func (l *link) apply(i Impairment) error {
+func (l *link) apply(i Impairment) (failed error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.active = append(l.active, i)
 	l.announce()
-	if i.Kind == Reset {
+	if i.resets() {
 		l.resetAll()
-		return nil
-	}
-	var failed error
-	for c := range l.conns {
-		if err := c.add(i); err != nil {
-			failed = errors.Join(failed, err)
+	} else {
+		for c := range l.conns {
+			failed = errors.Join(failed, c.add(i))
 		}
 	}
+	l.watch(i)
 	return failed
 }
 
-// heal takes the impairment off again.
-func (l *link) heal(id string) error {
+// heal takes the impairment off again, and says what contradicted that it was there.
+func (l *link) heal(i Impairment) (contradicted string, failed error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var failed error
-	for n, i := range l.active {
-		if i.ID != id {
-			continue
+	contradicted = l.unwatch(i.ID)
+	l.active = slices.DeleteFunc(slices.Clone(l.active), func(j Impairment) bool { return i.ID == j.ID })
+	if !i.resets() {
+		for c := range l.conns {
+			failed = errors.Join(failed, c.remove(i))
 		}
-		l.active = append(l.active[:n:n], l.active[n+1:]...)
-		if i.Kind != Reset {
-			for c := range l.conns {
-				if err := c.remove(i); err != nil {
-					failed = errors.Join(failed, err)
-				}
-			}
-		}
-		l.announce()
-		break
 	}
-	return failed
+	l.announce()
+	return contradicted, failed
 }
 
 // resetAll ends every connection with a RST. The caller holds mu.

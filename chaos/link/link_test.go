@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"locklab/chaos/link"
+	"locklab/chaos/toxic"
+	"locklab/internal/seed"
 	"locklab/locks/clock"
-	"locklab/locks/seed"
+	"locklab/locks/locktest"
 )
 
 func TestBytesAndEndsPassBothWays(t *testing.T) {
@@ -77,7 +79,7 @@ func TestWriterToADeadNodeIsReset(t *testing.T) {
 	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Fatalf("got %v, want EOF", err)
 	}
-	eventually(t, "a write fails", func() bool {
+	locktest.Eventually(t, "a write fails", func() bool {
 		_, err := c.Write([]byte("x"))
 		return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 	})
@@ -86,7 +88,7 @@ func TestWriterToADeadNodeIsReset(t *testing.T) {
 func TestNewConnectionsSufferToo(t *testing.T) {
 	h := newHost(t, "a")
 	addr := open(t, h, link.Spec{Upstream: serve(t, echo)})
-	apply(t, h, link.Impairment{Kind: link.Latency, Delay: 3 * time.Millisecond, Direction: link.Down})
+	apply(t, h, link.Impairment{Direction: link.Down, Effect: &toxic.Latency{Delay: 3 * time.Millisecond}})
 	c := dial(t, addr)
 	for range 3 {
 		start := clock.Mono()
@@ -105,7 +107,7 @@ func TestHoldKeepsAndDelivers(t *testing.T) {
 	say(t, c, "a")
 	hear(t, c, "a")
 	for _, way := range []link.Direction{link.Up, link.Down, link.Both} {
-		apply(t, h, link.Impairment{Kind: link.Hold, Direction: way})
+		apply(t, h, link.Impairment{Effect: new(toxic.Hold), Direction: way})
 		say(t, c, "held")
 		silent(t, c)
 		heal(t, h, "hold")
@@ -129,7 +131,7 @@ func TestHoldIsOneWay(t *testing.T) {
 	say(t, c, "a")
 	<-heard
 	hear(t, c, "a")
-	apply(t, h, link.Impairment{Kind: link.Hold, Direction: link.Down})
+	apply(t, h, link.Impairment{Effect: new(toxic.Hold), Direction: link.Down})
 	say(t, c, "b")
 	<-heard // the request passes, the answer does not
 	silent(t, c)
@@ -143,7 +145,7 @@ func TestHoldIsBoundedAndLosesNothing(t *testing.T) {
 	sum := make(chan [2]int, 1)
 	c := dial(t, open(t, h, link.Spec{Upstream: serve(t, func(c *net.TCPConn) { sum <- checkPattern(c) })}))
 	say(t, c, string(pattern(0, 1000)))
-	apply(t, h, link.Impairment{Kind: link.Hold, Direction: link.Up})
+	apply(t, h, link.Impairment{Effect: new(toxic.Hold), Direction: link.Up})
 	var sent atomic.Int64
 	done := make(chan error, 1)
 	go func() {
@@ -157,7 +159,7 @@ func TestHoldIsBoundedAndLosesNothing(t *testing.T) {
 		done <- c.CloseWrite()
 	}()
 	var before int64 = -1
-	eventually(t, "the sender is slowed down", func() bool {
+	locktest.Eventually(t, "the sender is slowed down", func() bool {
 		now := sent.Load()
 		settled := now == before && now > 0
 		before = now
@@ -224,7 +226,7 @@ func TestDropSwallowsAndEndsStreamsWithHoles(t *testing.T) {
 		say(t, c, "a")
 		hear(t, c, "a")
 	}
-	apply(t, h, link.Impairment{Kind: link.Drop})
+	apply(t, h, link.Impairment{Effect: new(toxic.Drop)})
 	say(t, hit, "lost")
 	silent(t, hit)
 	heal(t, h, "drop")
@@ -248,7 +250,7 @@ func TestResetIsFeltAtOnce(t *testing.T) {
 	c := dial(t, addr)
 	say(t, c, "a")
 	hear(t, c, "a")
-	apply(t, h, link.Impairment{Kind: link.Reset})
+	apply(t, h, link.Impairment{Effect: new(toxic.Reset)})
 	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
 		t.Fatalf("live connection: got %v, want a reset", err)
 	}
@@ -266,21 +268,21 @@ func TestConnectionBegunInAPartition(t *testing.T) {
 	h := newHost(t, "a")
 	var accepted atomic.Int32
 	addr := open(t, h, link.Spec{Upstream: serve(t, func(c *net.TCPConn) { accepted.Add(1); echo(c) })})
-	for _, kind := range []link.Kind{link.Hold, link.Drop} {
+	for _, effect := range []toxic.Effect{new(toxic.Hold), new(toxic.Drop)} {
 		accepted.Store(0)
-		apply(t, h, link.Impairment{ID: "cut", Kind: kind})
+		apply(t, h, link.Impairment{ID: "cut", Effect: effect})
 		waits, gaveUp := dial(t, addr), dial(t, addr)
 		say(t, waits, "patient")
 		say(t, gaveUp, "never mind")
 		_ = gaveUp.Close()
 		silent(t, waits)
 		if n := accepted.Load(); n != 0 {
-			t.Fatalf("%s: the node heard of %d connections", kind, n)
+			t.Fatalf("%s: the node heard of %d connections", effect.Kind(), n)
 		}
 		heal(t, h, "cut")
 		hear(t, waits, "patient")
 		if n := accepted.Load(); n != 1 {
-			t.Fatalf("%s: the node heard of %d connections, want 1", kind, n)
+			t.Fatalf("%s: the node heard of %d connections, want 1", effect.Kind(), n)
 		}
 	}
 }
@@ -290,7 +292,7 @@ func TestEndIsHeldToo(t *testing.T) {
 	c := dial(t, open(t, h, link.Spec{Upstream: serve(t, func(c *net.TCPConn) {
 		_, _ = io.ReadFull(c, make([]byte, 1))
 	})}))
-	apply(t, h, link.Impairment{Kind: link.Hold, Direction: link.Down})
+	apply(t, h, link.Impairment{Effect: new(toxic.Hold), Direction: link.Down})
 	silent(t, c)
 	heal(t, h, "hold")
 	say(t, c, "x")
@@ -305,9 +307,9 @@ func TestDeadConnectionsInAHoldEnd(t *testing.T) {
 	c := dial(t, addr)
 	say(t, c, "a")
 	hear(t, c, "a")
-	apply(t, h, link.Impairment{ID: "h1", Kind: link.Hold})
+	apply(t, h, link.Impairment{ID: "h1", Effect: new(toxic.Hold)})
 	say(t, c, "held")
-	apply(t, h, link.Impairment{ID: "r", Kind: link.Reset})
+	apply(t, h, link.Impairment{ID: "r", Effect: new(toxic.Reset)})
 	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
 		t.Fatalf("got %v, want a reset", err)
 	}
@@ -334,6 +336,24 @@ func TestDelayDoesNotLimitThroughput(t *testing.T) {
 	if took := time.Duration(clock.Mono() - start); took > 2500*time.Millisecond {
 		t.Fatalf("%d messages behind a delay of 10 ms took %v", messages, took)
 	}
+}
+
+// TestWhatIsUnderWayIsHitToo has an impairment come while a byte waits for the base delay.
+func TestWhatIsUnderWayIsHitToo(t *testing.T) {
+	const base, more = 20 * time.Millisecond, 500 * time.Millisecond
+	h := newHost(t, "a")
+	c := dial(t, open(t, h, link.Spec{Upstream: serve(t, echo), Up: link.Delay{Base: base}}))
+	for range 10 { // a slow machine may not catch it at once
+		start := clock.Mono()
+		say(t, c, "a")
+		apply(t, h, link.Impairment{ID: "l", Effect: &toxic.Latency{Delay: more}, Direction: link.Up})
+		hear(t, c, "a")
+		heal(t, h, "l")
+		if time.Duration(clock.Mono()-start) >= base+more {
+			return
+		}
+	}
+	t.Error("a byte that waits for the base delay passed by an impairment that came meanwhile")
 }
 
 func TestImpairmentsComeAndGoUnderTraffic(t *testing.T) {
@@ -377,12 +397,12 @@ func TestImpairmentsComeAndGoUnderTraffic(t *testing.T) {
 		})
 	}
 	kinds := []link.Impairment{
-		{Kind: link.Hold},
-		{Kind: link.Hold, Direction: link.Up},
-		{Kind: link.Latency, Delay: 300 * time.Microsecond, Direction: link.Down},
-		{Kind: link.Jitter, Jitter: time.Millisecond},
-		{Kind: link.Flaky, Loss: 0.1, Stall: time.Millisecond},
-		{Kind: link.Bandwidth, BytesPerS: 1 << 20, Direction: link.Up},
+		{Effect: new(toxic.Hold)},
+		{Effect: new(toxic.Hold), Direction: link.Up},
+		{Direction: link.Down, Effect: &toxic.Latency{Delay: 300 * time.Microsecond}},
+		{Effect: &toxic.Latency{Jitter: time.Millisecond}},
+		{Effect: &toxic.Flaky{Loss: 0.1, Stall: time.Millisecond}},
+		{Effect: &toxic.Bandwidth{BytesPerS: 1 << 20}, Direction: link.Up},
 	}
 	rounds := 1000
 	if testing.Short() {
@@ -431,7 +451,7 @@ func TestImpairmentsComeAndGoAgainstAWall(t *testing.T) {
 		_ = c.CloseWrite()
 	}()
 	var before int64 = -1
-	eventually(t, "everything is full", func() bool {
+	locktest.Eventually(t, "everything is full", func() bool {
 		now := sent.Load()
 		full := now == before && now > 0
 		before = now
@@ -439,8 +459,8 @@ func TestImpairmentsComeAndGoAgainstAWall(t *testing.T) {
 	})
 	for n := range 50 {
 		id := fmt.Sprint(n)
-		apply(t, h, link.Impairment{ID: "l" + id, Kind: link.Latency, Delay: time.Millisecond})
-		apply(t, h, link.Impairment{ID: "h" + id, Kind: link.Hold})
+		apply(t, h, link.Impairment{ID: "l" + id, Effect: &toxic.Latency{Delay: time.Millisecond}})
+		apply(t, h, link.Impairment{ID: "h" + id, Effect: new(toxic.Hold)})
 		heal(t, h, "l"+id)
 		heal(t, h, "h"+id)
 	}
@@ -474,8 +494,8 @@ func TestImpairmentsComeAndGoWhileConnectionsDo(t *testing.T) {
 	}
 	for n := 0; n < 300 || exchanges.Load() < 500; n++ {
 		id := fmt.Sprint(n)
-		apply(t, h, link.Impairment{ID: "l" + id, Kind: link.Latency, Delay: 100 * time.Microsecond})
-		apply(t, h, link.Impairment{ID: "h" + id, Kind: link.Hold})
+		apply(t, h, link.Impairment{ID: "l" + id, Effect: &toxic.Latency{Delay: 100 * time.Microsecond}})
+		apply(t, h, link.Impairment{ID: "h" + id, Effect: new(toxic.Hold)})
 		heal(t, h, "l"+id)
 		heal(t, h, "h"+id)
 	}

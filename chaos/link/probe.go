@@ -9,13 +9,14 @@ import (
 	"sync"
 	"time"
 
+	"locklab/chaos/toxic"
 	"locklab/locks/clock"
 )
 
 const (
 	// Between probes of one peer: while nobody asks for reports, which prove nothing
 	// then; for watchFor after one was asked for; and for hurryFor after a change.
-	idleInterval    = 2 * time.Second
+	idleInterval    = 30 * time.Second
 	watchedInterval = 100 * time.Millisecond
 	fastInterval    = 5 * time.Millisecond
 	watchFor        = time.Second
@@ -59,27 +60,26 @@ type Report struct {
 
 // PeerReport is what a host knows of its probes to a peer.
 type PeerReport struct {
-	To            string        `json:"to"`
-	Sent          uint64        `json:"sent"` // sequence number of the youngest, also of those that could not leave
-	SentAge       time.Duration `json:"sent_age_ns"`
-	Answered      uint64        `json:"answered"` // sequence number of the youngest
-	AnsweredAge   time.Duration `json:"answered_age_ns"`
-	RTTs          []RTT         `json:"rtts"` // the last few, oldest first
-	Reconnections uint64        `json:"reconnections"`
+	To          string        `json:"to"`
+	Sent        uint64        `json:"sent"` // sequence number of the youngest, also of those that could not leave
+	SentAge     time.Duration `json:"sent_age_ns,format:nano"`
+	Answered    uint64        `json:"answered"` // sequence number of the youngest
+	AnsweredAge time.Duration `json:"answered_age_ns,format:nano"`
+	RTTs        []RTT         `json:"rtts"` // the last few, oldest first
 }
 
 // RTT is one answered probe.
 type RTT struct {
 	Sequence uint64        `json:"sequence"`
-	SentAge  time.Duration `json:"sent_age_ns"`
-	Took     time.Duration `json:"took_ns"`
+	SentAge  time.Duration `json:"sent_age_ns,format:nano"`
+	Took     time.Duration `json:"took_ns,format:nano"`
 }
 
 // Heard is the youngest probe that arrived from an origin.
 type Heard struct {
 	From     string        `json:"from"`
 	Sequence uint64        `json:"sequence"`
-	Age      time.Duration `json:"age_ns"`
+	Age      time.Duration `json:"age_ns,format:nano"`
 }
 
 // Probe starts to probe the peer through a link of its own, which all
@@ -112,8 +112,8 @@ func (h *Host) pad() {
 	for host, p := range h.probes {
 		padding := 0
 		for _, i := range h.active {
-			if i.Kind == Bandwidth && i.hits(host) {
-				padding = probePadding(i.BytesPerS)
+			if limit, ok := i.Effect.(*toxic.Bandwidth); ok && i.hits(host) {
+				padding = probePadding(limit.BytesPerS)
 			}
 		}
 		p.pad(padding)
@@ -152,15 +152,14 @@ type prober struct {
 	nudge chan struct{}
 	wg    sync.WaitGroup
 
-	mu            sync.Mutex
-	pace          pace
-	padding       int
-	sent          uint64
-	sentAt        int64
-	answered      uint64
-	answeredAt    int64
-	rtts          []sample
-	reconnections uint64
+	mu         sync.Mutex
+	pace       pace
+	padding    int
+	sent       uint64
+	sentAt     int64
+	answered   uint64
+	answeredAt int64
+	rtts       []sample
 }
 
 type sample struct {
@@ -313,9 +312,6 @@ func (p *prober) connect() (net.Conn, chan struct{}) {
 	if err != nil {
 		return nil, nil
 	}
-	p.mu.Lock()
-	p.reconnections++
-	p.mu.Unlock()
 	if err := writeHello(conn, p.origin); err != nil {
 		_ = conn.Close() // of no use
 		return nil, nil
@@ -358,7 +354,6 @@ func (p *prober) report() PeerReport {
 	r := PeerReport{
 		To: p.to, Sent: p.sent, SentAge: time.Duration(now - p.sentAt),
 		Answered: p.answered, AnsweredAge: time.Duration(now - p.answeredAt),
-		Reconnections: p.reconnections,
 	}
 	for _, s := range p.rtts {
 		r.RTTs = append(r.RTTs, RTT{s.sequence, time.Duration(now - s.sentAt), s.took})

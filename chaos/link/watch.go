@@ -3,107 +3,71 @@ package link
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"locklab/chaos/toxic"
 	"locklab/locks/clock"
 )
-
-// Passage is what the data connections of one link saw in one direction while they
-// were watched. Only bytes that arrived at the link in that time count.
-type Passage struct {
-	Link    string    `json:"link"`
-	ToHost  string    `json:"to_host"`
-	ToNode  string    `json:"to_node"`
-	Way     Direction `json:"way"`
-	Arrived int64     `json:"arrived"` // bytes
-	Passed  int64     `json:"passed"`  // of these, those that left for the receiver
-	// Early are those that left sooner than the impairment lets any, and Quickest is
-	// how long the quickest of them took.
-	Early    int64         `json:"early"`
-	Quickest time.Duration `json:"quickest_ns"`
-}
-
-// Contradicted says which link shows that the impairment was not in force on the data
-// connections of the host. A link without traffic shows nothing.
-func (i Impairment) Contradicted(host string, seen []Passage) error {
-	for _, p := range seen {
-		if p.Early == 0 || !i.hits(p.ToHost) || !slices.Contains(i.Direction.ways(), p.Way) {
-			continue
-		}
-		from, to := "host "+host, cmp.Or(p.ToNode, p.Link)
-		if p.Way == Down {
-			from, to = to, from
-		}
-		if i.cuts() {
-			return fmt.Errorf("%d bytes passed from %s to %s while the link was to be cut", p.Early, from, to)
-		}
-		return fmt.Errorf("%d bytes passed from %s to %s sooner than with the %s that was to be there, one after %v",
-			p.Early, from, to, i.Kind, p.Quickest)
-	}
-	return nil
-}
-
-func (i Impairment) cuts() bool { return i.Kind == Hold || i.Kind == Drop || i.Kind == Reset }
 
 // least is how long so many bytes take at least between arriving at a link and leaving
 // it, with a margin because toxics aim at the middle of the timer's errors. Of jitter and
 // flaky, which may spare any byte by chance, and of what takes less than the margin,
 // nothing can be asked: for those the probes alone speak.
 func (i Impairment) least(bytes int64) time.Duration {
-	var d time.Duration
-	switch {
-	case i.cuts():
-		return math.MaxInt64
-	case i.Kind == Latency:
-		d = i.Delay
-	case i.Kind == Bandwidth:
-		d = time.Duration(float64(bytes) / float64(i.BytesPerS) * float64(time.Second))
+	d := i.Effect.Least(bytes)
+	if toxic.Cuts(i.Effect) {
+		return d
 	}
 	return d - max(d/4, 200*time.Microsecond)
 }
 
-// watch follows the bytes of one link from the moment at which an impairment is to be
-// in force there. It does not ask whether it is.
+// watch follows the bytes that arrive at one link from the moment at which an impairment
+// is in force there: none may leave sooner than it lets.
 type watch struct {
 	impairment Impairment
 	since      int64
-	up, down   tally
+
+	mu       sync.Mutex
+	early    map[Direction]int64 // bytes
+	quickest time.Duration       // of these
 }
 
-type tally struct {
-	mu                     sync.Mutex
-	arrived, passed, early int64
-	quickest               time.Duration // of the early ones
-}
-
-func (w *watch) tally(way Direction) *tally {
-	if way == Up {
-		return &w.up
-	}
-	return &w.down
-}
-
-func (t *tally) arrive(bytes int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.arrived += bytes
-}
-
-func (t *tally) pass(bytes int64, took, least time.Duration) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.passed += bytes
-	if took >= least {
+// pass is called for bytes that left.
+func (w *watch) pass(way Direction, bytes int64, took time.Duration) {
+	if took >= w.impairment.least(bytes) || !slices.Contains(w.impairment.Direction.ways(), way) {
 		return
 	}
-	if t.early == 0 || took < t.quickest {
-		t.quickest = took
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.early) == 0 || took < w.quickest {
+		w.quickest = took
 	}
-	t.early += bytes
+	w.early[way] += bytes
+}
+
+// contradicts says what shows that the impairment was not in force; "" if nothing does. A
+// link without traffic shows nothing.
+func (w *watch) contradicts(host string, spec Spec) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, way := range Both.ways() {
+		if w.early[way] == 0 {
+			continue
+		}
+		from, to := "host "+host, cmp.Or(spec.ToNode, spec.Name)
+		if way == Down {
+			from, to = to, from
+		}
+		passed := fmt.Sprintf("%d bytes passed from %s to %s", w.early[way], from, to)
+		if toxic.Cuts(w.impairment.Effect) {
+			return passed + " while the link was to be cut"
+		}
+		return fmt.Sprintf("%s sooner than with the %s that was to be there, one after %v", passed, w.impairment.Effect.Kind(), w.quickest)
+	}
+	return ""
 }
 
 // watches are those of one link. Pipes read them for every chunk, so without a lock.
@@ -129,11 +93,8 @@ const maxParcels = 1024
 // arrived notes what the pipe read. The caller holds mu.
 func (p *pipe) arrived(bytes int64) {
 	arrival := parcel{bytes: bytes}
-	if all := p.conn.link.watches.list(); len(all) > 0 {
+	if len(p.conn.link.watches.list()) > 0 {
 		arrival.at = clock.Mono()
-		for _, w := range all {
-			w.tally(p.way).arrive(bytes)
-		}
 	}
 	if len(p.parcels) >= maxParcels {
 		p.parcels[len(p.parcels)-1].bytes += bytes
@@ -155,7 +116,7 @@ func (p *pipe) passed(bytes int64) {
 		part := min(bytes, q.bytes)
 		for _, w := range all {
 			if q.at >= w.since {
-				w.tally(p.way).pass(part, time.Duration(now-q.at), w.impairment.least(part))
+				w.pass(p.way, part, time.Duration(now-q.at))
 			}
 		}
 		bytes -= part
@@ -169,78 +130,24 @@ func (p *pipe) passed(bytes int64) {
 	p.parcels = slices.Delete(p.parcels, 0, gone)
 }
 
-// watch begins to watch the link for the impairment. Probes speak for themselves.
+// watch begins to watch the link for an impairment. Probes speak for themselves. The caller
+// holds mu.
 func (l *link) watch(i Impairment) {
 	if l.spec.Name == probeName(l.spec.ToHost) {
 		return
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	all := append(slices.Clone(l.watches.list()), &watch{impairment: i, since: clock.Mono()})
+	all := append(slices.Clone(l.watches.list()), &watch{impairment: i, since: clock.Mono(), early: map[Direction]int64{}})
 	l.watches.all.Store(&all)
 }
 
-// seen ends the watch and says what passed, in the directions that had traffic.
-func (l *link) seen(id string) (seen []Passage) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	all := slices.Clone(l.watches.list())
-	n := slices.IndexFunc(all, func(w *watch) bool { return w.impairment.ID == id })
-	if n < 0 {
-		return nil
-	}
-	w := all[n]
-	all = slices.Delete(all, n, n+1)
-	l.watches.all.Store(&all)
-	for _, way := range Both.ways() {
-		t := w.tally(way)
-		t.mu.Lock()
-		if t.arrived > 0 {
-			seen = append(seen, Passage{
-				Link: l.spec.Name, ToHost: l.spec.ToHost, ToNode: l.spec.ToNode, Way: way,
-				Arrived: t.arrived, Passed: t.passed, Early: t.early, Quickest: t.quickest,
-			})
+// unwatch ends it, and says what contradicts the impairment.
+func (l *link) unwatch(id string) (contradicted string) {
+	all := slices.DeleteFunc(slices.Clone(l.watches.list()), func(w *watch) bool {
+		if w.impairment.ID == id {
+			contradicted = w.contradicts(l.host.config.Host, l.spec)
 		}
-		t.mu.Unlock()
-	}
-	return seen
-}
-
-// Watch has all data links of the host, but not those of probes, note what passes,
-// whether the impairment hits them or not. Call it when [Host.Apply] has returned: what
-// arrives from then on is what the impairment must hit. Seen ends it.
-func (h *Host) Watch(i Impairment) error {
-	if err := i.validate(); err != nil {
-		return err
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed {
-		return errClosed
-	}
-	if slices.ContainsFunc(h.watched, func(j Impairment) bool { return j.ID == i.ID }) {
-		return nil
-	}
-	h.watched = append(h.watched, i)
-	for _, l := range h.links {
-		l.watch(i)
-	}
-	return nil
-}
-
-// Seen ends a watch, before the impairment is healed, and says what the data
-// connections saw.
-func (h *Host) Seen(id string) (seen []Passage, err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	n := slices.IndexFunc(h.watched, func(i Impairment) bool { return i.ID == id })
-	if n < 0 {
-		return nil, fmt.Errorf("impairment %q: nobody watches its links: %w", id, ErrInvalid)
-	}
-	h.watched = slices.Delete(h.watched, n, n+1)
-	for _, l := range h.links {
-		seen = append(seen, l.seen(id)...)
-	}
-	slices.SortFunc(seen, func(a, b Passage) int { return cmp.Compare(a.Link, b.Link) })
-	return seen, nil
+		return w.impairment.ID == id
+	})
+	l.watches.all.Store(&all)
+	return contradicted
 }

@@ -7,7 +7,7 @@
 //	hold: 50ms               # how long to hold, where the user does not say; may be left out
 //	timeline:
 //	  - at: 30%              # of the measured time; or a duration such as 2s
-//	    for: 35%             # without it the fault lasts to the end
+//	    for: 35%             # without it the fault lasts to the end; 100 ms at least
 //	    fault: partition     # locklab list faults
 //	    between: [zone:a, others]
 //	    mode: hold
@@ -18,11 +18,12 @@
 //	    liveness: [live, stalls]       # any of them
 //	    availability: {outside: 99%, during: 50%}  # of the operations that must end ok
 //	    topologies:
-//	      seoul-3az: {liveness: live}  # replaces what is above, field by field
+//	      seoul-3az: {liveness: live}  # a built-in one or that of the run; replaces, field by field
 //
 // Safety is safe or unsafe (a control: it must show a violation), liveness is live,
 // stalls or down. What is left out is not judged, and
 // never called safe. Of a lock of which anything is expected, 99 % of the operations that
-// no fault touches must end ok unless availability says otherwise. A lock is looked up by its full
-// spec (redlock:ttl=1s), then by name and variant (multiphase:quorum), then by name.
+// no fault touches must end ok unless availability says otherwise. Of several
+// specs that fit a lock, the one counts that names most of its options, then of its variant:
+// redlock:persistence=always before redlock, for redlock:persistence=always,ttl=1s too.
 package scenario

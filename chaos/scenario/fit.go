@@ -8,41 +8,61 @@ import (
 	"locklab/chaos/fault"
 )
 
-// CheckTimes says which fault does not fit into a measured part of that length: what
-// is broken after its end, nobody sees.
+// CheckTimes says which fault does not fit into a measured part of that length, or is
+// there for less of it than a proof takes: what is broken after the end, or for an
+// instant, nobody sees.
 func (s Scenario) CheckTimes(measured time.Duration) error {
 	for _, step := range s.Timeline {
-		from := step.At.Of(measured)
-		until := from + step.For.Of(measured)
-		if from < measured && until <= measured {
+		from, lasts := step.At.Of(measured), step.For.Of(measured)
+		in, field := measured-from, "at"
+		if step.For != (Moment{}) {
+			in, field = lasts, "for"
+		}
+		var wrong string
+		switch {
+		case from >= measured && field == "at":
+			wrong = fmt.Sprintf("fault %s begins at %v and lasts to the end, past the end of a run of %v: want at least %v, or an earlier and shorter fault",
+				step.ID, from, measured, step.needs())
+		case from+lasts > measured:
+			wrong = fmt.Sprintf("fault %s begins at %v and lasts for %v, past the end of a run of %v: want at least %v, or an earlier and shorter fault",
+				step.ID, from, lasts, measured, step.needs())
+		case in+rounding < fault.LeastTime:
+			wrong = fmt.Sprintf("%s: fault %s is on for %v of a run of %v, which is too short to be proven: want at least %v of it, or runs of at least %v",
+				field, step.ID, in, measured, fault.LeastTime, step.needs())
+		default:
 			continue
 		}
-		lasts := "to the end"
-		if step.For != (Moment{}) {
-			lasts = fmt.Sprintf("for %v", until-from)
-		}
-		want := fmt.Sprintf("want at least %v, or an earlier and shorter fault", step.needs())
-		return fmt.Errorf("%s:%d: fault %s begins at %v and lasts %s, past the end of a run of %v: %s: %w",
-			s.File, step.Line, step.ID, from, lasts, measured, want, ErrInvalid)
+		return fmt.Errorf("%s:%d: %s: %w", s.File, step.Line, wrong, ErrInvalid)
 	}
 	return nil
 }
 
-// needs is the shortest measured time that the step fits into, in whole tenths of a second.
+// rounding is what shares of a duration may lack.
+const rounding = time.Microsecond
+
+// needs is the shortest measured time that the step fits into and is long enough in, in
+// whole tenths of a second.
 func (s Step) needs() time.Duration {
 	const tenth = 100 * time.Millisecond
-	least := time.Duration(float64(s.At.Duration+s.For.Duration) / (1 - (s.At.Percent+s.For.Percent)/100))
+	fixed, share := s.At.Duration+s.For.Duration, (s.At.Percent+s.For.Percent)/100
 	if s.For == (Moment{}) {
-		least++ // it must begin before the end
+		fixed += fault.LeastTime
 	}
-	return (least + tenth - 1).Truncate(tenth)
+	var least float64
+	if fixed > 0 {
+		least = float64(fixed) / (1 - share)
+	}
+	if s.For.Percent > 0 {
+		least = max(least, float64(fault.LeastTime)*100/s.For.Percent)
+	}
+	return (time.Duration(least-float64(rounding)) + tenth - 1).Truncate(tenth)
 }
 
 // CheckTargets says which fault has nothing to hit among what runs.
 func (s Scenario) CheckTargets(ctx context.Context, inv fault.Inventory, resolver fault.Resolver) error {
 	for _, step := range s.Timeline {
-		if _, err := fault.Make(ctx, step.ID, step.Fault, inv, resolver); err != nil {
-			return fmt.Errorf("%s:%d: fault %s on %s: %w: %w", s.File, step.Line, step.ID, step.Fault.Describe(), err, ErrInvalid)
+		if _, err := step.Fault.Plan(ctx, step.ID, inv, resolver); err != nil {
+			return fmt.Errorf("%s:%d: fault %s on %s: %w: %w", s.File, step.Line, step.ID, step.Fault.Target, err, ErrInvalid)
 		}
 	}
 	return nil

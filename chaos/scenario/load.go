@@ -4,10 +4,9 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"os"
-	"strings"
+	"slices"
 
-	"locklab/locks/strictyaml"
+	"locklab/internal/strictyaml"
 )
 
 // ErrInvalid is wrapped by every error about a scenario that cannot be used.
@@ -16,21 +15,23 @@ var ErrInvalid = errors.New("scenario: invalid")
 //go:embed builtin/*.yaml
 var builtin embed.FS
 
+func files() strictyaml.Files {
+	return strictyaml.Files{What: "scenario", Builtin: builtin, Invalid: ErrInvalid}
+}
+
 // Load reads and checks a scenario: a built-in one by its name, or a file by its
 // path. Errors wrap [ErrInvalid] and name the file, the line and what would be right.
 func Load(nameOrPath string) (Scenario, error) {
-	if text, err := builtin.ReadFile("builtin/" + nameOrPath + ".yaml"); err == nil {
-		return Parse(nameOrPath+".yaml (built in)", text)
-	}
-	text, err := strictyaml.ReadFile(nameOrPath)
-	if errors.Is(err, os.ErrNotExist) {
-		return Scenario{}, fmt.Errorf("scenario %q: neither built in nor a file: want one of %s, or the path of a YAML file: %w",
-			nameOrPath, strings.Join(Names(), ", "), ErrInvalid)
-	}
+	file, text, err := files().Read(nameOrPath)
 	if err != nil {
-		return Scenario{}, fmt.Errorf("read scenario: %w: %w", err, ErrInvalid)
+		return Scenario{}, err
 	}
-	return Parse(nameOrPath, text)
+	s, err := Parse(file, text)
+	if err == nil && s.Name != nameOrPath && slices.Contains(Names(), s.Name) {
+		err = fmt.Errorf("%s:%d: name: %q is a built-in scenario: want another name, such as my-%s: %w",
+			s.File, s.nameLine, s.Name, s.Name, ErrInvalid)
+	}
+	return s, err
 }
 
 // List returns the built-in scenarios, in the order in which one would read them:
@@ -48,9 +49,4 @@ func List() ([]Scenario, error) {
 }
 
 // Names are the names of the built-in scenarios, in the order of [List].
-func Names() []string {
-	return []string{
-		"baseline", "zone-latency", "zone-partition", "zone-partition-reset", "one-way-partition",
-		"zone-failure", "holder-kill", "holder-pause", "leader-kill", "link-flap",
-	}
-}
+func Names() []string { return files().Names() }

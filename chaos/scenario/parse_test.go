@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -45,11 +44,8 @@ func TestParse(t *testing.T) {
 		t.Fatalf("%+v", s.Timeline)
 	}
 	cut, flaky := s.Timeline[0], s.Timeline[1]
-	if !slices.Equal(cut.Fault.Between, []string{"zone:a", "others"}) || cut.Fault.Mode != "hold" {
-		t.Errorf("%+v", cut)
-	}
-	if flaky.Fault.From != "zone:a" || flaky.Fault.To != "host:h1" || flaky.Fault.Loss != 0.05 || flaky.Fault.Stall != 200*time.Millisecond {
-		t.Errorf("%+v", flaky)
+	if cut.Fault.Target != "zone:a <-> others" || cut.Fault.Kind != "partition" || flaky.Fault.Target != "zone:a -> host:h1" {
+		t.Errorf("%+v, %+v", cut.Fault, flaky.Fault)
 	}
 	if w := cut.Window(10 * time.Second); w != (fault.Window{From: 3 * time.Second, Until: 5 * time.Second}) {
 		t.Errorf("window %+v", w)
@@ -132,58 +128,74 @@ func step(fields string) string {
 func TestErrorsSayWhereAndWhatWouldBeRight(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "f.yaml:1: want exactly one YAML document"},
-		{"list", "- a\n", "f.yaml:1: scenario: want fields (name, summary, min_duration, hold, timeline, expect)"},
+		{"list", "- a\n", `f.yaml:1: want fields (name, summary, min_duration, hold, timeline, expect)`},
 		{"broken", "name: [\n", "f.yaml:2: did not find expected node content"},
-		{"no name", "timeline: []\n", "f.yaml:1: name: want one"},
-		{"bad name", "name: Ünfug\ntimeline: []\n", "f.yaml:1: name: \"Ünfug\": want lower-case"},
-		{"no timeline", "name: x\n", "f.yaml:1: timeline: want a list of faults, or [] for none"},
-		{"unknown field", "name: x\ntimeline: []\nexpects: {}\n", `f.yaml:3: scenario: unknown field "expects": want name, summary, min_duration, hold, timeline, expect`},
+		{"no name", "timeline: []\n", `f.yaml:1: name: missing: want 1 to 100 lower-case letters, digits and dashes, such as worker-a-1`},
+		{"bad name", "name: Ünfug\ntimeline: []\n", `f.yaml:1: name: "Ünfug" is not a name: want 1 to 100 lower-case letters, digits and dashes, such as worker-a-1`},
+		{"no timeline", "name: x\n", `f.yaml:1: timeline: missing: want a list of faults, or [] for none`},
+		{"unknown field", "name: x\ntimeline: []\nexpects: {}\n", `f.yaml:3: unknown field "expects": want name, summary, min_duration, hold, timeline, expect`},
 		{"twice", "name: x\nname: y\ntimeline: []\n", "f.yaml:2: "},
 		{"timeline is a word", "name: x\ntimeline: now\n", "f.yaml:2: timeline: want a list"},
-		{"step is a word", "name: x\ntimeline:\n  - kill\n", "f.yaml:3: timeline step 1: want fields"},
-		{"no at", step("fault: kill, target: holder"), "f.yaml:4: timeline step 1: want at: and fault:"},
-		{"at the end", step("at: 100%, fault: kill, target: holder"), "f.yaml:4: timeline step 1: no run is long enough for it: want at and for of less than 100%"},
-		{"past the end", step("at: 90%, for: 35%, fault: kill, target: holder"), "f.yaml:4: timeline step 1: no run is long enough for it: want at and for of less than 100%"},
-		{"bad hold", "name: x\nhold: long\ntimeline: []\n", "f.yaml:2: hold: want a duration above 0"},
-		{"bad at", step("at: soon, fault: kill, target: holder"), `f.yaml:4: at: "soon": want a share of the measured time, 0% to 100%, or a duration such as 2s`},
-		{"late", step("at: 130%, fault: kill, target: holder"), `f.yaml:4: at: "130%": want a share`},
-		{"for nothing", step("at: 1s, for: 0s, fault: kill, target: holder"), "f.yaml:4: for: want more than 0"},
-		{"unknown fault", step("at: 1s, fault: earthquake"), `f.yaml:4: timeline step 1: fault: unknown kind "earthquake": want one of bandwidth, external, flaky, flap, `},
-		{"foreign field", step("at: 1s, fault: kill, target: holder, delay: 1ms"), "f.yaml:4: timeline step 1: delay: a kill has no such field: it has target, lose_data"},
-		{"unknown step field", step("at: 1s, fault: kill, tarket: holder"), `f.yaml:4: timeline: unknown field "tarket": want at, for, id, fault, `},
-		{"missing field", step("at: 1s, fault: latency, between: [zones]"), "f.yaml:4: timeline step 1: delay: a latency needs it"},
-		{"bad duration", step("at: 1s, fault: latency, between: [zones], delay: 20"), "f.yaml:4: delay: want a duration above 0, up to 1m0s, such as 5ms"},
-		{"bad mode", step("at: 1s, fault: partition, between: [zones], mode: cut"), `f.yaml:4: timeline step 1: mode: "cut": want hold, drop or reset`},
-		{"one-way reset", step("at: 1s, fault: partition, from: zone:a, to: others, mode: reset"), "f.yaml:4: timeline step 1: mode: a reset hits both ways"},
-		{"both and one way", step("at: 1s, fault: partition, between: [zones], from: zone:a, to: others, mode: hold"), "f.yaml:4: timeline step 1: between: want either between"},
-		{"no side", step("at: 1s, fault: partition, mode: hold"), "f.yaml:4: timeline step 1: between: want either between"},
-		{"half a side", step("at: 1s, fault: partition, from: zone:a, mode: hold"), `f.yaml:4: timeline step 1: to: "": want zone:NAME, role:NAME`},
-		{"others twice", step("at: 1s, fault: partition, between: [others, others], mode: hold"), `f.yaml:4: timeline step 1: between: "others": want zone:NAME`},
-		{"three sides", step("at: 1s, fault: partition, between: [zone:a, zone:b, zone:c], mode: hold"), "f.yaml:4: timeline step 1: between: want two selectors"},
-		{"bad selector", step("at: 1s, fault: kill, target: redis-3"), `f.yaml:4: timeline step 1: target: "redis-3": want zone:NAME, role:NAME, node:NAME, host:NAME, holder or leader`},
-		{"zone failure of a node", step("at: 1s, fault: zone-failure, target: holder"), "f.yaml:4: timeline step 1: target: want zone:NAME"},
-		{"fast flap", step("at: 1s, fault: flap, between: [zones], mode: hold, down: 1ms, up: 1s"), "f.yaml:4: timeline step 1: down: want at least 60ms"},
-		{"loss", step("at: 1s, fault: flaky, between: [zones], loss: 5, stall: 1ms"), "f.yaml:4: timeline step 1: loss: want a share above 0, up to 1"},
-		{"loss is not a number", step("at: 1s, fault: flaky, between: [zones], loss: NaN, stall: 1ms"), "f.yaml:4: timeline step 1: loss: want a share"},
-		{"rate", step("at: 1s, fault: bandwidth, between: [zones], bytes_per_s: 1.5"), "f.yaml:4: bytes_per_s: want a whole number above 0"},
-		{"for of a restart", step("at: 1s, for: 1s, fault: restart, target: holder"), "f.yaml:4: timeline step 1: for: a restart has no such field"},
-		{"nothing to run", step("at: 1s, fault: external, effect: stop, target: zone:c"), "f.yaml:4: timeline step 1: run: an external needs it"},
-		{"no word", step("at: 1s, fault: external, run: [], effect: stop, target: zone:c"), "f.yaml:4: timeline step 1: run: want a name and up to 7 arguments, such as [fis, c, partition]"},
-		{"a path", step("at: 1s, fault: external, run: [/bin/sh, x], effect: stop, target: zone:c"), `f.yaml:4: timeline step 1: run: "/bin/sh": want words of up to 32 lower-case letters, digits and dashes`},
-		{"an option", step("at: 1s, fault: external, run: [fis, --region], effect: stop, target: zone:c"), `f.yaml:4: timeline step 1: run: "--region": want words`},
-		{"a shell", step("at: 1s, fault: external, run: [fis, \"c; reboot\"], effect: stop, target: zone:c"), `f.yaml:4: timeline step 1: run: "c; reboot": want words`},
-		{"many words", step("at: 1s, fault: external, run: [a, b, c, d, e, f, g, h, i], effect: stop, target: zone:c"), "f.yaml:4: timeline step 1: run: want a name and up to 7"},
-		{"unknown effect", step("at: 1s, fault: external, run: [fis], effect: fire, target: zone:c"), `f.yaml:4: timeline step 1: effect: "fire": want partition or stop`},
-		{"external holder", step("at: 1s, fault: external, run: [fis], effect: stop, target: holder"), `f.yaml:4: timeline step 1: target: "holder": want zone:NAME or host:NAME`},
-		{"min duration", "name: x\nmin_duration: long\ntimeline: []\n", "f.yaml:2: min_duration: want a duration above 0, up to 1h, such as 3m"},
-		{"id twice", "name: x\ntimeline:\n  - {at: 1s, id: k, fault: kill, target: holder}\n  - {at: 2s, id: k, fault: kill, target: leader}\n", `f.yaml:4: id: "k" is there twice`},
+		{"step is a word", "name: x\ntimeline:\n  - kill\n", `f.yaml:3: timeline[0]: want fields (at, for, id, fault)`},
+		{"no at", step("fault: kill, target: holder"), `f.yaml:4: timeline[0].at: missing: want a share of the measured time, or a duration such as 2s`},
+		{"no fault", step("at: 1s, target: holder"), `f.yaml:4: timeline[0].fault: missing: want one of bandwidth, external, flaky, `},
+		{"a hexadecimal share", step("at: 0x1p-3%, fault: kill, target: holder"), `f.yaml:4: timeline[0].at: "0x1p-3%": want a share of the measured time, 0% to 100%, or a duration such as 2s`},
+		{"an exponent", step("at: 1e1%, fault: kill, target: holder"), `f.yaml:4: timeline[0].at: "1e1%": want a share of the measured time, 0% to 100%, or a duration such as 2s`},
+		{"a short fault", step("at: 1s, for: 1ns, fault: kill, target: holder"), `f.yaml:4: timeline[0].for: 1ns: want at least 100ms, which a proof takes`},
+		{"a short delay", step("at: 1s, fault: latency, between: [zones], delay: 1ns"), `f.yaml:4: timeline[0].delay: 1ns: want at least 1ms: probes see no less`},
+		{"a short jitter", step("at: 1s, fault: jitter, between: [zones], jitter: 1ms"), `f.yaml:4: timeline[0].jitter: 1ms: want at least 2ms: probes see no less`},
+		{"a short stall", step("at: 1s, fault: flaky, between: [zones], loss: 0.1, stall: 1ms"), `f.yaml:4: timeline[0].stall: 1ms: want at least 20ms: probes see no less`},
+		{"a wide band", step("at: 1s, fault: bandwidth, between: [zones], bytes_per_s: 1000000000"), `f.yaml:4: timeline[0].bytes_per_s: "1000000000": want a whole number from 1 to 16000000: probes see no more`},
+		{"a zone and itself", step("at: 1s, fault: partition, between: [zone:a, zone:a], mode: hold"), `f.yaml:4: timeline[0].between[1]: "zone:a" is on both sides: want two different ones`},
+		{"from a zone to itself", step("at: 1s, fault: partition, from: zone:a, to: zone:a, mode: hold"), `f.yaml:4: timeline[0].to: "zone:a" is on both sides: want two different ones`},
+		{"at the end", step("at: 100%, fault: kill, target: holder"), `f.yaml:4: timeline[0]: no run is long enough for it: want at and for of less than 100%, together at most 100%`},
+		{"past the end", step("at: 90%, for: 35%, fault: kill, target: holder"), `f.yaml:4: timeline[0]: no run is long enough for it: want at and for of less than 100%, together at most 100%`},
+		{"all of it, later", step("at: 1s, for: 100%, fault: kill, target: holder"), `f.yaml:4: timeline[0]: no run is long enough for it: want at and for of less than 100%, together at most 100%`},
+		{"bad hold", "name: x\nhold: long\ntimeline: []\n", `f.yaml:2: hold: "long": want a duration above 0, up to 1m0s, such as 50ms`},
+		{"bad at", step("at: soon, fault: kill, target: holder"), `f.yaml:4: timeline[0].at: "soon": want a share of the measured time, 0% to 100%, or a duration such as 2s`},
+		{"late", step("at: 130%, fault: kill, target: holder"), `f.yaml:4: timeline[0].at: "130%": want a share of the measured time, 0% to 100%, or a duration such as 2s`},
+		{"for nothing", step("at: 1s, for: 0s, fault: kill, target: holder"), `f.yaml:4: timeline[0].for: 0s: want at least 100ms, which a proof takes`},
+		{"unknown fault", step("at: 1s, fault: earthquake"), `f.yaml:4: timeline[0].fault: "earthquake": want one of bandwidth, external, flaky, `},
+		{"foreign field", step("at: 1s, fault: kill, target: holder, delay: 1ms"), `f.yaml:4: timeline[0]: unknown field "delay": want at, for, id, fault, target, lose_data`},
+		{"unknown step field", step("at: 1s, fault: kill, tarket: holder"), `f.yaml:4: timeline[0]: unknown field "tarket": want at, for, id, fault, target, lose_data`},
+		{"missing field", step("at: 1s, fault: latency, between: [zones]"), `f.yaml:4: timeline[0].delay: missing: the fault latency needs it`},
+		{"bad duration", step("at: 1s, fault: latency, between: [zones], delay: 20"), `f.yaml:4: timeline[0].delay: "20": want a duration above 0, up to 1m0s, such as 50ms`},
+		{"bad mode", step("at: 1s, fault: partition, between: [zones], mode: cut"), `f.yaml:4: timeline[0].mode: "cut": want one of hold, drop, reset`},
+		{"one-way reset", step("at: 1s, fault: partition, from: zone:a, to: others, mode: reset"), `f.yaml:4: timeline[0].mode: a reset hits both ways: want between: instead of from: and to:`},
+		{"both and one way", step("at: 1s, fault: partition, between: [zones], from: zone:a, to: others, mode: hold"), `f.yaml:4: timeline[0].between: want either between: [A, B], for both ways, or from: A and to: B, for one`},
+		{"no side", step("at: 1s, fault: partition, mode: hold"), `f.yaml:4: timeline[0].between: want either between: [A, B], for both ways, or from: A and to: B, for one`},
+		{"half a side", step("at: 1s, fault: partition, from: zone:a, mode: hold"), `f.yaml:4: timeline[0].to: missing: want zone:NAME, role:NAME, node:NAME, host:NAME or others`},
+		{"others twice", step("at: 1s, fault: partition, between: [others, others], mode: hold"), `f.yaml:4: timeline[0].between[1]: "others" is on both sides: want two different ones`},
+		{"three sides", step("at: 1s, fault: partition, between: [zone:a, zone:b, zone:c], mode: hold"), `f.yaml:4: timeline[0].between: want two selectors, such as [zone:a, others], or [zones]`},
+		{"bad selector", step("at: 1s, fault: kill, target: redis-3"), `f.yaml:4: timeline[0].target: "redis-3": want zone:NAME, role:NAME, node:NAME, host:NAME, holder or leader`},
+		{"zone failure of a node", step("at: 1s, fault: zone-failure, target: holder"), `f.yaml:4: timeline[0].target: "holder": want zone:NAME`},
+		{"fast flap", step("at: 1s, fault: flap, between: [zones], mode: hold, down: 1ms, up: 1s"), `f.yaml:4: timeline[0].down: 1ms: want at least 60ms: probes see no less`},
+		{"loss", step("at: 1s, fault: flaky, between: [zones], loss: 5, stall: 1s"), `f.yaml:4: timeline[0].loss: want a share above 0, up to 1, such as 0.05`},
+		{"loss is not a number", step("at: 1s, fault: flaky, between: [zones], loss: NaN, stall: 1s"), `f.yaml:4: timeline[0].loss: want a share above 0, up to 1, such as 0.05`},
+		{"rate", step("at: 1s, fault: bandwidth, between: [zones], bytes_per_s: 1.5"), `f.yaml:4: timeline[0].bytes_per_s: "1.5": want a whole number from 1 to 16000000: probes see no more`},
+		{"for of a restart", step("at: 1s, for: 1s, fault: restart, target: holder"), `f.yaml:4: timeline[0].for: a restart has no such field: it is over at once; want a kill`},
+		{"nothing to run", step("at: 1s, fault: external, effect: stop, target: zone:c"), `f.yaml:4: timeline[0].run: missing: the fault external needs it`},
+		{"no word", step("at: 1s, fault: external, run: [], effect: stop, target: zone:c"), `f.yaml:4: timeline[0].run: want a name and up to 7 arguments, such as [fis, c, partition]`},
+		{"a path", step("at: 1s, fault: external, run: [/bin/sh, x], effect: stop, target: zone:c"), `f.yaml:4: timeline[0].run: "/bin/sh": want words of up to 32 lower-case letters, digits and dashes`},
+		{"an option", step("at: 1s, fault: external, run: [fis, --region], effect: stop, target: zone:c"), `f.yaml:4: timeline[0].run: "--region": want words of up to 32 lower-case letters, digits and dashes`},
+		{"a shell", step("at: 1s, fault: external, run: [fis, \"c; reboot\"], effect: stop, target: zone:c"), `f.yaml:4: timeline[0].run: "c; reboot": want words of up to 32 lower-case letters, digits and dashes`},
+		{"many words", step("at: 1s, fault: external, run: [a, b, c, d, e, f, g, h, i], effect: stop, target: zone:c"), `f.yaml:4: timeline[0].run: want a name and up to 7 arguments, such as [fis, c, partition]`},
+		{"unknown effect", step("at: 1s, fault: external, run: [fis], effect: fire, target: zone:c"), `f.yaml:4: timeline[0].effect: "fire": want one of partition, stop`},
+		{"external holder", step("at: 1s, fault: external, run: [fis], effect: stop, target: holder"), `f.yaml:4: timeline[0].target: "holder": want zone:NAME or host:NAME`},
+		{"min duration", "name: x\nmin_duration: long\ntimeline: []\n", `f.yaml:2: min_duration: "long": want a duration above 0, up to 1h0m0s, such as 3m`},
+		{"id twice", "name: x\ntimeline:\n  - {at: 1s, id: k, fault: kill, target: holder}\n  - {at: 2s, id: k, fault: kill, target: leader}\n", `f.yaml:4: timeline[1].id: "k" is there twice`},
 		{"bad lock", "name: x\ntimeline: []\nexpect:\n  Red Lock: {safety: safe}\n", `f.yaml:4: expect: lock "Red Lock"`},
-		{"bad safety", "name: x\ntimeline: []\nexpect:\n  none: {safety: maybe}\n", `f.yaml:4: expect none safety: "maybe": want one of safe, unsafe`},
-		{"bad availability", "name: x\ntimeline: []\nexpect:\n  none: {availability: {outside: 0.99}}\n", `f.yaml:4: expect none availability outside: "0.99": want a share of the operations, 0% to 100%`},
-		{"too available", "name: x\ntimeline: []\nexpect:\n  none: {availability: {during: 101%}}\n", `f.yaml:4: expect none availability during: "101%"`},
-		{"unknown availability", "name: x\ntimeline: []\nexpect:\n  none: {availability: {after: 1%}}\n", `f.yaml:4: expect none availability: unknown field "after": want outside, during`},
-		{"bad liveness", "name: x\ntimeline: []\nexpect:\n  none:\n    liveness: [live, dead]\n", `f.yaml:5: expect none liveness: "dead": want one of live, stalls, down`},
-		{"bad topology", "name: x\ntimeline: []\nexpect:\n  none:\n    topologies:\n      t: {savety: safe}\n", `f.yaml:6: expect none in t: unknown field "savety": want safety, liveness`},
+		{"bad safety", "name: x\ntimeline: []\nexpect:\n  none: {safety: maybe}\n", `f.yaml:4: expect.none.safety: "maybe": want one of safe, unsafe`},
+		{"bad availability", "name: x\ntimeline: []\nexpect:\n  none: {availability: {outside: 0.99}}\n", `f.yaml:4: expect.none.availability.outside: "0.99": want a share of the operations, 0% to 100%`},
+		{"too available", "name: x\ntimeline: []\nexpect:\n  none: {availability: {during: 101%}}\n", `f.yaml:4: expect.none.availability.during: "101%": want a share of the operations, 0% to 100%`},
+		{"unknown availability", "name: x\ntimeline: []\nexpect:\n  none: {availability: {after: 1%}}\n", `f.yaml:4: expect.none.availability: unknown field "after": want outside, during`},
+		{"bad liveness", "name: x\ntimeline: []\nexpect:\n  none:\n    liveness: [live, dead]\n", `f.yaml:5: expect.none.liveness[1]: "dead": want one of live, stalls, down`},
+		{"a hexadecimal availability", "name: x\ntimeline: []\nexpect:\n  none: {availability: {during: 0x1p-3%}}\n", `f.yaml:4: expect.none.availability.during: "0x1p-3%": want a share of the operations, 0% to 100%`},
+		{"no liveness", "name: x\ntimeline: []\nexpect:\n  none: {liveness: []}\n", `f.yaml:4: expect.none.liveness: missing: want one or more of live, stalls, down, or no liveness`},
+		{"topologies of no lock", "name: x\ntimeline: []\nexpect:\n  topologies: {safety: safe}\n", `f.yaml:4: expect.topologies: want it below a lock, such as none: {topologies: {one-host: {safety: safe}}}`},
+		{"a long name", "name: " + strings.Repeat("A", 3000) + "\ntimeline: []\n", `f.yaml:1: name: "` + strings.Repeat("A", 78) + `… is not a name: want 1 to 100 lower-case letters`},
+		{"a long word", step("at: 1s, fault: kill, target: " + strings.Repeat("ä", 3000)), `f.yaml:4: timeline[0].target: "` + strings.Repeat("ä", 78) + `…: want zone:NAME`},
+		{"bad topology", "name: x\ntimeline: []\nexpect:\n  none:\n    topologies:\n      t: {savety: safe}\n", `f.yaml:6: expect.none.topologies.t: unknown field "savety": want safety, liveness, availability`},
 		{"two documents", "name: x\ntimeline: []\n---\nname: y\n", "f.yaml:1: want exactly one YAML document"},
 		{"bomb", "a: &a [x,x]\nb: *a\n", "f.yaml:1: anchors and aliases are not supported"},
 	} {
@@ -207,6 +219,12 @@ func TestLoadFile(t *testing.T) {
 	if s, err := scenario.Load(path); err != nil || s.Name != "mine" {
 		t.Fatalf("%+v, %v", s, err)
 	}
+	if err := os.WriteFile(path, []byte("summary: x\nname: zone-partition\ntimeline: []\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := scenario.Load(path); err == nil || !strings.HasPrefix(err.Error(), path+`:2: name: "zone-partition" is a built-in scenario: want another name`) {
+		t.Errorf("a file with the name of a built-in scenario: %v", err)
+	}
 	for _, missing := range []string{"no-such-scenario", "", "../builtin/baseline", t.TempDir()} {
 		if _, err := scenario.Load(missing); !errors.Is(err, scenario.ErrInvalid) {
 			t.Errorf("%q: %v", missing, err)
@@ -222,7 +240,11 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("timeline: !x"))
 	f.Add([]byte("name: x\ntimeline:\n  - {at: 2500000h, for: 2500000h, fault: kill, target: leader}\n"))
 	for _, name := range scenario.Names() {
-		text, err := os.ReadFile("builtin/" + name + ".yaml")
+		files, err := filepath.Glob("builtin/*-" + name + ".yaml")
+		if err != nil {
+			f.Fatal(err)
+		}
+		text, err := os.ReadFile(files[0])
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -242,7 +264,7 @@ func FuzzParse(f *testing.F) {
 			if w.From < 0 || w.Until < w.From || w.Until > 20*time.Second {
 				t.Fatalf("window %+v of %+v", w, step)
 			}
-			if n := len(fault.Windows(step.Fault, w.From, w.Until)); n > 200 {
+			if n := len(step.Fault.Windows(w.From, w.Until)); n > 200 {
 				t.Fatalf("%d windows of %+v", n, step)
 			}
 		}

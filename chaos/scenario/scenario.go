@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"locklab/chaos/fault"
+	"locklab/internal/strictyaml"
 	"locklab/locks"
 )
 
@@ -23,6 +25,8 @@ type Scenario struct {
 	Timeline []Step
 	// Locks maps lock specs, as text, to what is expected of them.
 	Locks map[string]Expectations
+
+	nameLine int
 }
 
 // Step is one fault of the timeline.
@@ -31,7 +35,7 @@ type Step struct {
 	ID    string // unique in the scenario
 	At    Moment
 	For   Moment // zero: to the end
-	Fault fault.Spec
+	Fault fault.Fault
 }
 
 // External are the words of all external faults of the timeline, in its order.
@@ -68,7 +72,7 @@ func (s Scenario) Schedule(total time.Duration) []Scheduled {
 	var all []Scheduled
 	for _, step := range s.Timeline {
 		whole := step.Window(total)
-		windows := fault.Windows(step.Fault, whole.From, whole.Until)
+		windows := step.Fault.Windows(whole.From, whole.Until)
 		for n, w := range windows {
 			id := step.ID
 			if len(windows) > 1 {
@@ -96,6 +100,8 @@ type Expectation struct {
 	// Outside and During are the least shares of operations, 0 to 1, that end ok: of those
 	// that no fault touches, and while one is in force. Nil says nothing.
 	Outside, During *float64
+
+	Line int // where the file names the lock or the topology
 }
 
 // DefaultOutside is expected of every lock of which anything is expected: a lock that
@@ -105,7 +111,6 @@ const DefaultOutside = 0.99
 // Expectations is an expectation and what differs from it in some topologies.
 type Expectations struct {
 	Expectation
-	Line       int // where the file names the lock
 	Topologies map[string]Expectation
 }
 
@@ -127,31 +132,79 @@ func (s Scenario) CheckLocks(check func(locks.Spec) error) error {
 	return nil
 }
 
+// CheckTopologies says which topology of expect is none that there is: what is expected
+// there would be expected nowhere.
+func (s Scenario) CheckTopologies(known []string) error {
+	wrong, line := "", 0
+	for _, lock := range s.Locks {
+		for name, e := range lock.Topologies {
+			if !slices.Contains(known, name) && (wrong == "" || e.Line < line) {
+				wrong, line = name, e.Line
+			}
+		}
+	}
+	if wrong == "" {
+		return nil
+	}
+	return fmt.Errorf("%s:%d: expect: unknown topology %q: want one of %s: %w",
+		s.File, line, strictyaml.Cut(wrong), strings.Join(known, ", "), ErrInvalid)
+}
+
+// CheckData says which role cannot come back without its data; the check is the caller's,
+// who knows the roles.
+func (s Scenario) CheckData(check func(role string) error) error {
+	for _, step := range s.Timeline {
+		for _, role := range step.Fault.LoseData {
+			if err := check(role); err != nil {
+				return fmt.Errorf("%s:%d: fault %s: lose_data: %w: %w", s.File, step.Line, step.ID, err, ErrInvalid)
+			}
+		}
+	}
+	return nil
+}
+
 // Expect returns what is expected of the lock in the topology; false if the
-// scenario says nothing about that lock.
+// scenario says nothing about that lock. Of several that it names, the one counts that has
+// most of the lock's options, and no other: persistence=always stays so with a ttl.
 func (s Scenario) Expect(lock locks.Spec, topology string) (Expectation, bool) {
-	names := []string{lock.String(), lock.Name + ":" + lock.Variant, lock.Name}
-	for _, name := range names {
-		e, ok := s.Locks[name]
-		if !ok {
+	best, rank := "", -1
+	for name := range s.Locks {
+		spec, err := locks.ParseSpec(name)
+		if err != nil || spec.Name != lock.Name || spec.Variant != "" && spec.Variant != lock.Variant {
 			continue
 		}
-		found := e.Expectation
-		if other, differs := e.Topologies[topology]; differs {
-			if other.Safety != "" {
-				found.Safety = other.Safety
+		n := 2 * len(spec.Options)
+		for key, value := range spec.Options {
+			if lock.Options[key] != value {
+				n = -1
+				break
 			}
-			if len(other.Liveness) > 0 {
-				found.Liveness = other.Liveness
-			}
-			found.Outside = cmp.Or(other.Outside, found.Outside)
-			found.During = cmp.Or(other.During, found.During)
 		}
-		if found.Outside == nil && (found.Safety != "" || len(found.Liveness) > 0 || found.During != nil) {
-			share := DefaultOutside
-			found.Outside = &share
+		if n >= 0 && spec.Variant != "" {
+			n++
 		}
-		return found, true
+		if n > rank || n == rank && n >= 0 && name < best {
+			best, rank = name, n
+		}
 	}
-	return Expectation{}, false
+	if rank < 0 {
+		return Expectation{}, false
+	}
+	e := s.Locks[best]
+	found := e.Expectation
+	if other, differs := e.Topologies[topology]; differs {
+		if other.Safety != "" {
+			found.Safety = other.Safety
+		}
+		if len(other.Liveness) > 0 {
+			found.Liveness = other.Liveness
+		}
+		found.Outside = cmp.Or(other.Outside, found.Outside)
+		found.During = cmp.Or(other.During, found.During)
+	}
+	if found.Outside == nil && (found.Safety != "" || len(found.Liveness) > 0 || found.During != nil) {
+		share := DefaultOutside
+		found.Outside = &share
+	}
+	return found, true
 }

@@ -1,21 +1,33 @@
 package toxic
 
 import (
+	"errors"
 	"time"
-
-	"github.com/Shopify/toxiproxy/v2/toxics"
 )
 
 // Bandwidth lets BytesPerS bytes pass in a second; what comes faster queues up.
 type Bandwidth struct {
+	lined
 	BytesPerS int64 `json:"bytes_per_s"`
 }
 
-var (
-	_ toxics.StatefulToxic = (*Bandwidth)(nil)
-	_ toxics.CleanupToxic  = (*Bandwidth)(nil)
-	_ toxics.Toxic         = (*Bandwidth)(nil)
-)
+var _ Effect = (*Bandwidth)(nil)
+
+// Kind is bandwidth.
+func (*Bandwidth) Kind() string { return "bandwidth" }
+
+// Validate wants a rate.
+func (t *Bandwidth) Validate() error {
+	if t.BytesPerS < 1 {
+		return errors.New("bytes_per_s: want more than 0")
+	}
+	return nil
+}
+
+// Least is what the wire takes for them.
+func (t *Bandwidth) Least(bytes int64) time.Duration {
+	return time.Duration(float64(bytes) / float64(t.BytesPerS) * float64(time.Second))
+}
 
 // NewState makes the queue of one direction of one connection.
 func (t *Bandwidth) NewState() any {
@@ -25,9 +37,3 @@ func (t *Bandwidth) NewState() any {
 		return free
 	})
 }
-
-// Pipe limits the rate until it is interrupted or the input ended.
-func (t *Bandwidth) Pipe(stub *toxics.ToxicStub) { stub.State.(*line).pipe(stub) }
-
-// Cleanup delivers at once what waits.
-func (t *Bandwidth) Cleanup(stub *toxics.ToxicStub) { stub.State.(*line).flush(stub.Output) }

@@ -10,12 +10,16 @@ import (
 // stream with a hole is something no network delivers: whoever removes the toxic
 // should end the connections that lost bytes.
 type Drop struct {
+	cut
 	mu        sync.Mutex
 	swallowed int64
 	notify    func(bytes int)
 }
 
-var _ toxics.Toxic = (*Drop)(nil)
+var _ Effect = (*Drop)(nil)
+
+// Kind is drop.
+func (*Drop) Kind() string { return "drop" }
 
 // Pipe swallows until it is interrupted or the input ended.
 func (t *Drop) Pipe(stub *toxics.ToxicStub) {
@@ -42,13 +46,6 @@ func (t *Drop) Notify(f func(bytes int)) {
 	if t.swallowed > 0 {
 		f(int(t.swallowed))
 	}
-}
-
-// Swallowed is the number of bytes that vanished so far.
-func (t *Drop) Swallowed() int64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.swallowed
 }
 
 func (t *Drop) swallow(bytes int) {

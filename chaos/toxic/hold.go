@@ -10,13 +10,16 @@ import (
 // Hold keeps everything that is sent and delivers it, in order, when the toxic is
 // removed: what a partition does to a TCP connection that outlives it. When it
 // keeps 4 MiB it stops reading.
-type Hold struct{}
+type Hold struct{ cut }
 
 var (
 	_ toxics.StatefulToxic = (*Hold)(nil)
 	_ toxics.CleanupToxic  = (*Hold)(nil)
-	_ toxics.Toxic         = (*Hold)(nil)
+	_ Effect               = (*Hold)(nil)
 )
+
+// Kind is hold.
+func (*Hold) Kind() string { return "hold" }
 
 type held struct {
 	chunks []*stream.StreamChunk

@@ -40,6 +40,20 @@ func newLine(due func(arrived int64, size int) int64) *line {
 	return &line{due: due, origin: newOrigin(), more: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 }
 
+// lined is what all toxics have in common whose state is a line.
+type lined struct{}
+
+var (
+	_ toxics.CleanupToxic = lined{}
+	_ toxics.Toxic        = lined{}
+)
+
+// Pipe delays until it is interrupted or the input ended.
+func (lined) Pipe(stub *toxics.ToxicStub) { stub.State.(*line).pipe(stub) }
+
+// Cleanup delivers at once what waits.
+func (lined) Cleanup(stub *toxics.ToxicStub) { stub.State.(*line).flush(stub.Output) }
+
 // pipe runs until the stub is interrupted, or its input ended and all is sent.
 func (l *line) pipe(stub *toxics.ToxicStub) {
 	stop, sent := make(chan struct{}), make(chan struct{})
@@ -102,7 +116,7 @@ func (l *line) send(output chan<- *stream.StreamChunk, stop <-chan struct{}) {
 		head, ok, ended := l.head()
 		switch {
 		case ok:
-			if !sleepTowards(head.due, stop) {
+			if !SleepTowards(head.due, stop) {
 				return
 			}
 			select {

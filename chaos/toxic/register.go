@@ -11,15 +11,6 @@ import (
 	"locklab/locks/clock"
 )
 
-// The names under which the toxics are registered with toxiproxy.
-const (
-	TypeLatency   = "locklab-latency"
-	TypeBandwidth = "locklab-bandwidth"
-	TypeFlaky     = "locklab-flaky"
-	TypeHold      = "locklab-hold"
-	TypeDrop      = "locklab-drop"
-)
-
 // shared is what all toxics of a process need. toxiproxy makes toxics by
 // reflection from a registry that is global, so that nothing can be handed to
 // them; hence the one package variable.
@@ -28,7 +19,7 @@ var shared struct { //nolint:gochecknoglobals // see above: toxiproxy's registry
 	mu       sync.Mutex
 	users    int
 	precise  *clock.Precise
-	early    atomic.Int64 // nanoseconds, see sleepTowards
+	early    atomic.Int64 // nanoseconds, see SleepTowards
 }
 
 // Use registers the toxics with toxiproxy, once per process, and keeps the thread
@@ -37,11 +28,9 @@ var shared struct { //nolint:gochecknoglobals // see above: toxiproxy's registry
 // then is passed on at once. Release may be called more than once.
 func Use() (release func(), err error) {
 	shared.register.Do(func() {
-		toxics.Register(TypeLatency, new(Latency))
-		toxics.Register(TypeBandwidth, new(Bandwidth))
-		toxics.Register(TypeFlaky, new(Flaky))
-		toxics.Register(TypeHold, new(Hold))
-		toxics.Register(TypeDrop, new(Drop))
+		for _, e := range effects() {
+			toxics.Register(Prefix+e.Kind(), e)
+		}
 	})
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
@@ -87,10 +76,10 @@ const (
 	earlyStep = 500 * time.Nanosecond
 )
 
-// sleepTowards sleeps such that half of the wake-ups are before the deadline and
+// SleepTowards is [SleepUntil], but sleeps such that half of the wake-ups are before the deadline and
 // half after it. A thread wakes some tens of microseconds late, which would add to
 // every delay; that is learned, as a running median, and slept less.
-func sleepTowards(deadline int64, stop <-chan struct{}) bool {
+func SleepTowards(deadline int64, stop <-chan struct{}) bool {
 	early := shared.early.Load()
 	if clock.Mono() >= deadline-early {
 		return true

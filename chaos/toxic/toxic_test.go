@@ -60,17 +60,17 @@ func kinds() map[string]struct {
 		toxic    toxics.Toxic
 		delivers bool
 	}{
-		toxic.TypeLatency:   {&toxic.Latency{DelayNS: 200_000, JitterNS: 300_000, Seed: 1}, true},
-		toxic.TypeBandwidth: {&toxic.Bandwidth{BytesPerS: 20_000}, true},
-		toxic.TypeFlaky:     {&toxic.Flaky{Loss: 0.3, StallNS: 500_000, Seed: 1}, true},
-		toxic.TypeHold:      {&toxic.Hold{}, false},
+		"locklab-latency":   {&toxic.Latency{Delay: 200_000, Jitter: 300_000, Seed: 1}, true},
+		"locklab-bandwidth": {&toxic.Bandwidth{BytesPerS: 20_000}, true},
+		"locklab-flaky":     {&toxic.Flaky{Loss: 0.3, Stall: 500_000, Seed: 1}, true},
+		"locklab-hold":      {&toxic.Hold{}, false},
 	}
 }
 
 func TestToxicsAreRegistered(t *testing.T) {
 	use(t)
 	use(t) // twice is fine
-	for _, name := range []string{toxic.TypeLatency, toxic.TypeBandwidth, toxic.TypeFlaky, toxic.TypeHold, toxic.TypeDrop} {
+	for _, name := range []string{"locklab-latency", "locklab-bandwidth", "locklab-flaky", "locklab-hold", "locklab-drop"} {
 		if toxics.New(&toxics.ToxicWrapper{Type: name}) == nil {
 			t.Errorf("%s is not registered", name)
 		}
@@ -157,7 +157,7 @@ func TestInterruptedWhileNobodyReads(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	use(t)
 	for name, tox := range map[string]toxics.Toxic{
-		"hold": &toxic.Hold{}, "latency": &toxic.Latency{DelayNS: int64(time.Hour)},
+		"hold": &toxic.Hold{}, "latency": &toxic.Latency{Delay: time.Hour},
 	} {
 		s := newStage(tox)
 		var taken atomic.Int64
@@ -228,8 +228,8 @@ func TestDropCounts(t *testing.T) {
 	if _, more := <-s.out; more {
 		t.Fatal("something came through")
 	}
-	if told.Load() != 5 || tox.Swallowed() != 5 {
-		t.Fatalf("told of %d, swallowed %d; want 5", told.Load(), tox.Swallowed())
+	if told.Load() != 5 {
+		t.Fatalf("told of %d; want 5", told.Load())
 	}
 }
 
@@ -255,8 +255,8 @@ func delays(t testing.TB, tox toxics.Toxic, n int) (all []time.Duration) {
 func TestDelaysAreAsAsked(t *testing.T) {
 	use(t)
 	const base, jitter = 300 * time.Microsecond, 200 * time.Microsecond
-	first := delays(t, &toxic.Latency{DelayNS: int64(base), JitterNS: int64(jitter), Seed: 42}, 50)
-	again := delays(t, &toxic.Latency{DelayNS: int64(base), JitterNS: int64(jitter), Seed: 42}, 50)
+	first := delays(t, &toxic.Latency{Delay: base, Jitter: jitter, Seed: 42}, 50)
+	again := delays(t, &toxic.Latency{Delay: base, Jitter: jitter, Seed: 42}, 50)
 	differs := false
 	for n, d := range first {
 		if d < base-2*time.Microsecond || d > base+jitter+2*time.Microsecond {
@@ -294,7 +294,7 @@ func TestBandwidthIsAsAsked(t *testing.T) {
 // BenchmarkLatency shows how late chunks leave a delay of a millisecond.
 func BenchmarkLatency(b *testing.B) {
 	use(b)
-	s := newStage(&toxic.Latency{DelayNS: int64(time.Millisecond)})
+	s := newStage(&toxic.Latency{Delay: time.Millisecond})
 	var late time.Duration
 	for b.Loop() {
 		s.in <- chunk(0)

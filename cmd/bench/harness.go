@@ -2,10 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"time"
+
+	"locklab/locks"
+	"locklab/locks/clock"
 )
 
 // measurement runs once for about the given time and returns its figure.
@@ -20,102 +25,173 @@ type row struct {
 	reach  float64
 	atMost bool
 	// unit of the two figures, such as "ops/s" or "us".
-	unit string
-	// start makes the two subjects ready. peer is nil for a figure that stands for
-	// itself; then the row shows subject instead of a ratio. stop frees everything,
-	// and is called also when err is nil only.
-	start func(ctx context.Context) (subject, peer measurement, stop func(), err error)
+	unit  string
+	start starter
 }
+
+// starter makes the two subjects ready. peer is nil for a figure that stands for itself;
+// then the row shows subject instead of a ratio. What it leaves in stops is called after
+// the row, also if it fails.
+type starter func(ctx context.Context, stops *stopList) (subject, peer measurement, err error)
+
+// stopList runs what was added, the last first.
+type stopList []func()
+
+func (s *stopList) add(f func()) { *s = append(*s, f) }
+
+// close adds something whose end cannot change a figure any more.
+func (s *stopList) close(c io.Closer) { s.add(func() { _ = c.Close() }) }
 
 // outcome is a measured row.
 type outcome struct {
-	row             row
-	subject, peer   []float64
-	ratios          []float64
-	median, lo, hi  float64
-	reached         bool
-	subjectM, peerM float64
+	row
+	subject, peer, ratios []float64
 }
 
 // measure runs subject and peer in turn, changing who goes first.
 func measure(ctx context.Context, r row, rounds int, each time.Duration) (outcome, error) {
 	out := outcome{row: r}
-	subject, peer, stop, err := r.start(ctx)
+	var stops stopList
+	defer func() {
+		for _, stop := range slices.Backward(stops) {
+			stop()
+		}
+	}()
+	subject, peer, err := r.start(ctx, &stops)
 	if err != nil {
 		return out, fmt.Errorf("start %q: %w", r.name, err)
 	}
-	defer stop()
 	for i := range rounds + 1 { // the first round warms up and is not counted
-		s, p, err := turn(ctx, subject, peer, each, i%2 == 1)
-		if err != nil {
-			return out, fmt.Errorf("measure %q: %w", r.name, err)
+		var figures [2]float64
+		for n := range figures {
+			which := (n + i) % 2
+			m := [2]measurement{subject, peer}[which]
+			if m == nil {
+				continue
+			}
+			if figures[which], err = m(ctx, each); err == nil && which == 1 && figures[which] == 0 {
+				err = errors.New("the peer's figure is zero")
+			}
+			if err != nil {
+				return out, fmt.Errorf("measure %q: %w", r.name, err)
+			}
 		}
 		if i == 0 {
 			continue
 		}
-		out.subject = append(out.subject, s)
-		ratio := s
+		ratio := figures[0]
 		if peer != nil {
-			out.peer = append(out.peer, p)
-			if p == 0 {
-				return out, fmt.Errorf("measure %q: the peer's figure is zero", r.name)
-			}
-			ratio = s / p
+			out.peer = append(out.peer, figures[1])
+			ratio /= figures[1]
 		}
-		out.ratios = append(out.ratios, ratio)
+		out.subject, out.ratios = append(out.subject, figures[0]), append(out.ratios, ratio)
 	}
-	out.subjectM, out.peerM = median(out.subject), median(out.peer)
-	out.median, out.lo, out.hi = median(out.ratios), slices.Min(out.ratios), slices.Max(out.ratios)
-	out.reached = r.reach == 0 || (r.atMost && out.median <= r.reach) || (!r.atMost && out.median >= r.reach)
 	return out, nil
 }
 
-func turn(ctx context.Context, subject, peer measurement, each time.Duration, peerFirst bool) (s, p float64, err error) {
-	first := func() error { s, err = subject(ctx, each); return err }
-	second := func() error {
-		if peer != nil {
-			p, err = peer(ctx, each)
-		}
-		return err
-	}
-	if peerFirst {
-		first, second = second, first
-	}
-	if err := first(); err != nil {
-		return 0, 0, err
-	}
-	return s, p, second()
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-func median(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	mid := len(sorted) / 2
-	if len(sorted)%2 == 1 {
-		return sorted[mid]
-	}
-	return (sorted[mid-1] + sorted[mid]) / 2
+func (o outcome) reached() bool {
+	m := median(o.ratios)
+	return o.reach == 0 || (o.atMost && m <= o.reach) || (!o.atMost && m >= o.reach)
 }
 
 // print writes one line of the table.
 func (o outcome) print(w io.Writer) {
 	target, mark := "reported", " "
-	if o.row.reach != 0 {
+	if o.reach != 0 {
 		sign := ">="
-		if o.row.atMost {
+		if o.atMost {
 			sign = "<="
 		}
-		target = fmt.Sprintf("%s %.4g", sign, o.row.reach)
+		target = fmt.Sprintf("%s %.4g", sign, o.reach)
 		mark = "reached"
-		if !o.reached {
+		if !o.reached() {
 			mark = "MISSED"
 		}
 	}
-	figures := fmt.Sprintf("%.4g %s", o.subjectM, o.row.unit)
+	figures := fmt.Sprintf("%.4g %s", median(o.subject), o.unit)
 	if o.peer != nil {
-		figures = fmt.Sprintf("%.4g / %.4g %s", o.subjectM, o.peerM, o.row.unit)
+		figures = fmt.Sprintf("%.4g / %.4g %s", median(o.subject), median(o.peer), o.unit)
 	}
-	fmt.Fprintf(w, "%-72s %8.3g  [%.3g .. %.3g]  %-9s %-8s %s\n", o.row.name, o.median, o.lo, o.hi, target, mark, figures)
+	fmt.Fprintf(w, "%-72s %8.3g  [%.3g .. %.3g]  %-9s %-8s %s\n",
+		o.name, median(o.ratios), slices.Min(o.ratios), slices.Max(o.ratios), target, mark, figures)
 }
+
+// loop has workers do something over and over. It counts how often each did, and takes
+// the time until the last was through. A worker ends at its first error.
+func loop(ctx context.Context, d time.Duration, workers int, once func(ctx context.Context, worker int) error) (served []int, took time.Duration, err error) {
+	served = make([]int, workers)
+	errs := make([]error, workers)
+	begin := clock.Mono()
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			for clock.Mono()-begin < int64(d) && ctx.Err() == nil {
+				if errs[w] = once(ctx, w); errs[w] != nil {
+					return
+				}
+				served[w]++
+			}
+		})
+	}
+	wg.Wait()
+	return served, time.Duration(clock.Mono() - begin), errors.Join(append(errs, ctx.Err())...)
+}
+
+// rate is how often per second workers together do something once.
+func rate(workers int, once func(ctx context.Context, worker int) error) measurement {
+	return func(ctx context.Context, d time.Duration) (float64, error) {
+		served, took, err := loop(ctx, d, workers, once)
+		return float64(sum(served)) / took.Seconds(), err
+	}
+}
+
+func sum(all []int) (n int) {
+	for _, i := range all {
+		n += i
+	}
+	return n
+}
+
+// pair acquires and releases.
+func pair(ctx context.Context, l locks.Locker, resource string) error {
+	lease, err := l.Acquire(ctx, resource)
+	if err != nil {
+		return err
+	}
+	return lease.Release(ctx)
+}
+
+// acquire times Acquire alone; the release is outside of it.
+func acquire(ctx context.Context, l locks.Locker, resource string) (time.Duration, error) {
+	begin := clock.Mono()
+	lease, err := l.Acquire(ctx, resource)
+	took := since(begin)
+	if err != nil {
+		return 0, err
+	}
+	return took, lease.Release(ctx)
+}
+
+// timed is the median, in microseconds, of what something says that it took.
+func timed(once func(ctx context.Context) (time.Duration, error)) measurement {
+	return func(ctx context.Context, d time.Duration) (float64, error) {
+		var all []float64
+		for end := clock.Mono() + int64(d); clock.Mono() < end || len(all) == 0; {
+			took, err := once(ctx)
+			if err = errors.Join(err, ctx.Err()); err != nil {
+				return 0, err
+			}
+			all = append(all, micros(took))
+		}
+		return median(all), nil
+	}
+}
+
+func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+func since(begin int64) time.Duration { return time.Duration(clock.Mono() - begin) }

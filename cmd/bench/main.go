@@ -13,15 +13,26 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
 	"syscall"
 	"time"
 )
 
+// rows is the whole table.
+func rows() []row {
+	return slices.Concat(redlockRows(), redisRows(), raftRows(), multiphaseRows(), linkRows(), workloadRows())
+}
+
 func main() {
-	if servePeer(os.Args[1:]) { // a subject's other process: see each file
-		return
+	if len(os.Args) < 4 || os.Args[1] != "peer" {
+		os.Exit(run())
 	}
-	os.Exit(run())
+	// This is a subject's other process, which ends with its input.
+	serve := map[string]func(ctx context.Context, config string) error{"raft": serveRaft, "multiphase": serveMultiphase}[os.Args[2]]
+	if err := serve(context.Background(), os.Args[3]); err != nil {
+		fmt.Fprintf(os.Stderr, "bench peer %s: %v\n", os.Args[2], err)
+		os.Exit(1)
+	}
 }
 
 func run() int {
@@ -54,7 +65,7 @@ func run() int {
 			continue
 		}
 		out.print(os.Stdout)
-		if !out.reached {
+		if !out.reached() {
 			missed++
 		}
 	}

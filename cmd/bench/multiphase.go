@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"runtime"
-	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"locklab/locks/clock"
@@ -26,41 +24,41 @@ func multiphaseRows() []row {
 		rows = append(rows, row{
 			name:  fmt.Sprintf("multiphase acquire p50 / round trip of one message, %d processes", c.n),
 			reach: c.reach, atMost: true, unit: "us",
-			start: func(ctx context.Context) (measurement, measurement, func(), error) {
-				g, err := startGroup(ctx, c.n, "multiphase")
-				if err != nil {
-					return nil, nil, nil, err
-				}
-				acquire := func(ctx context.Context, d time.Duration) (float64, error) {
-					acquire, _, err := g.latencies(ctx, d)
-					return acquire, err
-				}
-				echo := func(ctx context.Context, d time.Duration) (float64, error) {
-					_, echo, err := g.latencies(ctx, d)
-					return echo, err
-				}
-				return acquire, echo, g.stop, nil
-			},
+			start: withGroup(c.n, func(g *group) (subject, peer measurement) {
+				return g.latency(func(acquire, _ float64) float64 { return acquire }),
+					g.latency(func(_, echo float64) float64 { return echo })
+			}),
 		})
 	}
 	const inFlight = 1000
-	floor := func(name string, reach float64, measure func(*group) measurement) row {
-		return row{name: name, reach: reach, unit: "ops/s", start: func(ctx context.Context) (measurement, measurement, func(), error) {
-			g, err := startGroup(ctx, 3, "multiphase")
-			if err != nil {
-				return nil, nil, nil, err
-			}
-			return g.acquireRate(inFlight), measure(g), g.stop, nil
-		}}
-	}
-	return append(rows,
-		floor("multiphase, 1,000 names in flight / bare request-grant rounds, 3 processes", 0.5,
-			func(g *group) measurement { return g.bareRate(inFlight) }),
-		floor("multiphase, 1,000 names in flight / bare rounds nobody waits for, 3 processes", 0,
-			func(g *group) measurement { return g.bareEchoRate(inFlight) }),
+	return append(
+		rows,
+		row{
+			name:  "multiphase, 1,000 names in flight / bare request-grant rounds, 3 processes",
+			reach: 0.5, unit: "ops/s",
+			start: withGroup(3, func(g *group) (subject, peer measurement) { return g.acquireRate(inFlight), g.bareRate(inFlight) }),
+		},
+		row{
+			name: "multiphase, 1,000 names in flight / bare rounds nobody waits for, 3 processes",
+			unit: "ops/s",
+			start: withGroup(3, func(g *group) (subject, peer measurement) {
+				return g.acquireRate(inFlight), g.bareEchoRate(inFlight)
+			}),
+		},
 		// The headline has two masters; three show what each further one costs.
 		againstRedlock(2, 10), againstRedlock(3, 0),
-		cohortRow())
+		cohortRow(),
+	)
+}
+
+func withGroup(n int, pick func(*group) (subject, peer measurement)) starter {
+	return func(ctx context.Context, stops *stopList) (subject, peer measurement, err error) {
+		g, err := startGroup(ctx, n, "multiphase", stops)
+		if err == nil {
+			subject, peer = pick(g)
+		}
+		return subject, peer, err
+	}
 }
 
 // againstRedlock compares n masters with redlock on five instances, each worker with
@@ -70,17 +68,24 @@ func againstRedlock(n int, reach float64) row {
 	return row{
 		name:  fmt.Sprintf("multiphase acquire+release, %d processes / redlock, a name each, %d workers", n, workers),
 		reach: reach, unit: "ops/s",
-		start: func(ctx context.Context) (measurement, measurement, func(), error) {
-			redis, stopRedis, err := startRedisBench(ctx)
-			if err != nil {
-				return nil, nil, nil, err
-			}
-			g, err := startGroup(ctx, n, "multiphase")
-			if err != nil {
-				stopRedis()
-				return nil, nil, nil, err
-			}
-			return g.acquireRate(workers), redis.redlockRate(workers), func() { g.stop(); stopRedis() }, nil
+		start: func(ctx context.Context, stops *stopList) (subject, peer measurement, err error) {
+			redis, err1 := startRedisBench(ctx, stops)
+			g, err2 := startGroup(ctx, n, "multiphase", stops)
+			return g.acquireRate(workers), redis.redlockRate(workers), errors.Join(err1, err2)
+		},
+	}
+}
+
+// cohortRow compares how often one hot resource is taken, by 64 workers of two
+// processes, if one acquisition among the peers serves the waiters of a process in
+// turn and if each makes its own.
+func cohortRow() row {
+	return row{
+		name: "multiphase:cohort / multiphase, one resource, 64 workers of 2 processes", reach: 3, unit: "ops/s",
+		start: func(ctx context.Context, stops *stopList) (subject, peer measurement, err error) {
+			cohort, err1 := startGroup(ctx, 2, "multiphase:cohort", stops)
+			plain, err2 := startGroup(ctx, 2, "multiphase", stops)
+			return cohort.hotRate, plain.hotRate, errors.Join(err1, err2)
 		},
 	}
 }
@@ -92,35 +97,28 @@ func (g *group) acquireRate(workers int) measurement {
 	for i := range names {
 		names[i] = fmt.Sprintf("bench/name-%04d", i)
 	}
-	return func(ctx context.Context, d time.Duration) (float64, error) {
-		return rate(ctx, workers, d, func(i int) error {
-			lease, err := g.lock.Acquire(ctx, names[i])
-			if err != nil {
-				return err
-			}
-			return lease.Release(ctx)
-		})
-	}
+	return rate(workers, func(ctx context.Context, w int) error { return pair(ctx, g.lock, names[w]) })
 }
 
 // bareRate is the same with nothing but the mesh: each worker asks all peers and
 // waits until they have answered.
 func (g *group) bareRate(workers int) measurement {
+	b := g.bare
+	rounds := rate(workers, func(ctx context.Context, w int) error {
+		b.mu.Lock()
+		b.ask(uint32(w)) //nolint:gosec // not negative
+		b.mu.Unlock()
+		g.mesh.FlushTogether(nil)
+		select {
+		case <-b.wake[w]:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
 	return func(ctx context.Context, d time.Duration) (float64, error) {
-		b := g.bare
 		b.begin(workers, true)
-		return rate(ctx, workers, d, func(i int) error {
-			b.mu.Lock()
-			b.ask(i)
-			b.mu.Unlock()
-			g.mesh.FlushTogether(nil)
-			select {
-			case <-b.wake[i]:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		})
+		return rounds(ctx, d)
 	}
 }
 
@@ -132,132 +130,80 @@ func (g *group) bareEchoRate(inFlight int) measurement {
 		b.begin(inFlight, false)
 		start := clock.Mono()
 		b.mu.Lock()
-		for id := range inFlight {
+		for id := range uint32(inFlight) { //nolint:gosec // not negative
 			b.ask(id)
 		}
 		b.mu.Unlock()
 		g.mesh.Flush()
-		err := wait(ctx, d)
+		timer := clock.System().NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C():
+		case <-ctx.Done():
+		}
 		b.mu.Lock()
 		b.over = true
-		done, took := b.done, clock.Mono()-start
-		b.mu.Unlock()
-		select {
-		case <-b.drained:
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
-		return float64(done) / time.Duration(took).Seconds(), err
+		defer b.mu.Unlock()
+		return float64(b.done) / since(start).Seconds(), ctx.Err()
 	}
 }
 
-// rate is how often per second workers together do something once.
-func rate(ctx context.Context, workers int, d time.Duration, once func(worker int) error) (float64, error) {
-	var ops atomic.Int64
-	var failed atomic.Pointer[error]
-	var over atomic.Bool
-	var wg sync.WaitGroup
-	start := clock.Mono()
-	for i := range workers {
-		wg.Go(func() {
-			n := int64(0)
-			for !over.Load() {
-				if err := once(i); err != nil {
-					failed.CompareAndSwap(nil, &err)
-					break
-				}
-				n++
-			}
-			ops.Add(n)
-		})
-	}
-	err := wait(ctx, d)
-	over.Store(true)
-	took := clock.Mono() - start
-	wg.Wait()
-	if p := failed.Load(); p != nil {
-		err = *p
-	}
-	return float64(ops.Load()) / time.Duration(took).Seconds(), err
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	timer := clock.System().NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// latencies are the medians, in microseconds, of Acquire and of a message's round
+// latency picks one of the medians, in microseconds, of Acquire and of a message's round
 // trip over plain TCP. They take turns within one loop: whether a core sleeps deeply
 // or not changes both several times over, and must not come between them. After each
 // Release an echo with every peer, not timed, gives them time to take notice of it, for
 // an uncontended acquisition does not overlap with the end of another. All processes
 // have one processor, as the lab's masters do: with two, a goroutine that was just
 // made ready is sometimes carried to the other core, which has to be woken first.
-func (g *group) latencies(ctx context.Context, d time.Duration) (acquire, echo float64, err error) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	var acquires, echoes []int64
-	for end := clock.Mono() + int64(d); clock.Mono() < end; {
-		if err := ctx.Err(); err != nil {
-			return 0, 0, err
-		}
-		for _, peer := range g.echoes {
-			if _, err := echoOnce(peer); err != nil {
-				return 0, 0, err
+func (g *group) latency(pick func(acquire, echo float64) float64) measurement {
+	return func(ctx context.Context, d time.Duration) (float64, error) {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+		var echoes []float64
+		acquire, err := timed(func(ctx context.Context) (time.Duration, error) {
+			for _, peer := range g.echoes {
+				if _, err := echoOnce(peer); err != nil {
+					return 0, err
+				}
 			}
-		}
-		took, err := echoOnce(g.echoes[len(echoes)%len(g.echoes)])
-		if err != nil {
-			return 0, 0, err
-		}
-		echoes = append(echoes, took)
-		start := clock.Mono()
-		lease, err := g.lock.Acquire(ctx, "bench/uncontended")
-		acquires = append(acquires, clock.Mono()-start)
-		if err != nil {
-			return 0, 0, err
-		}
-		if err := lease.Release(ctx); err != nil {
-			return 0, 0, err
-		}
+			took, err := echoOnce(g.echoes[len(echoes)%len(g.echoes)])
+			if err != nil {
+				return 0, err
+			}
+			echoes = append(echoes, micros(took))
+			return acquire(ctx, g.lock, "bench/uncontended")
+		})(ctx, d)
+		return pick(acquire, median(echoes)), err
 	}
-	return micros(acquires), micros(echoes), nil
 }
 
-// echoOnce is one message there and back, in nanoseconds.
-func echoOnce(peer net.Conn) (int64, error) {
+// echoOnce is one message there and back.
+func echoOnce(peer net.Conn) (time.Duration, error) {
 	var buf [messageBytes]byte
 	start := clock.Mono()
 	if _, err := peer.Write(buf[:]); err != nil {
 		return 0, err
 	}
 	_, err := io.ReadFull(peer, buf[:])
-	return clock.Mono() - start, err
+	return since(start), err
 }
 
-// micros is the median of durations in nanoseconds, in microseconds.
-func micros(ns []int64) float64 {
-	slices.Sort(ns)
-	return float64(ns[len(ns)/2]) / 1e3
-}
-
-// medianMicros does something over and over and returns the median of what it took.
-func medianMicros(ctx context.Context, d time.Duration, once func() (int64, error)) (float64, error) {
-	var took []int64
-	for end := clock.Mono() + int64(d); clock.Mono() < end; {
-		if err := ctx.Err(); err != nil {
+// hotRate is how often per second the workers of all processes of the group take one
+// resource. All processes have one processor, as the lab's masters do.
+func (g *group) hotRate(ctx context.Context, d time.Duration) (float64, error) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	start := clock.Mono()
+	for _, p := range g.others {
+		if _, err := fmt.Fprintln(p.stdin, int64(d)); err != nil {
 			return 0, err
 		}
-		ns, err := once()
-		if err != nil {
-			return 0, err
-		}
-		took = append(took, ns)
 	}
-	return micros(took), nil
+	total, err := takeHot(ctx, g.lock, d)
+	for _, p := range g.others {
+		var n int
+		if _, e := fmt.Fscanln(p.stdout, &n); e != nil {
+			err = errors.Join(err, fmt.Errorf("read a count: %w", e))
+		}
+		total += n
+	}
+	return float64(total) / since(start).Seconds(), err
 }

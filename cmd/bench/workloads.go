@@ -1,13 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"sync"
 	"time"
 
+	"locklab/locks/clock"
 	"locklab/workloads/check"
 	"locklab/workloads/history"
 	"locklab/workloads/loadgen"
@@ -21,8 +24,8 @@ func workloadRows() []row {
 	return []row{
 		{
 			name: "generator: lateness p99 at 10,000 operations/s", unit: "us", reach: 150, atMost: true,
-			start: func(context.Context) (subject, peer measurement, stop func(), err error) {
-				return generatorLateness, nil, func() {}, nil
+			start: func(context.Context, *stopList) (subject, peer measurement, err error) {
+				return generatorLateness, nil, nil
 			},
 		},
 		{
@@ -35,35 +38,37 @@ func workloadRows() []row {
 // generatorLateness is in microseconds: how much later than intended 99 % of the
 // operations began, in a worker.
 func generatorLateness(ctx context.Context, d time.Duration) (float64, error) {
-	r, err := loadgen.Open(ctx, loadgen.Config{Pacer: loadgen.Poisson(10_000, 1), Duration: d}, func(context.Context, loadgen.Op) {})
-	if err != nil {
+	var mu sync.Mutex
+	var late []time.Duration
+	err := loadgen.Open(ctx, loadgen.Config{Pacer: loadgen.Poisson(10_000, 1), Duration: d}, func(_ context.Context, op loadgen.Op) {
+		mu.Lock()
+		defer mu.Unlock()
+		late = append(late, time.Duration(op.SentNS-op.IntendedNS))
+	})
+	if err := cmp.Or(err, ctx.Err()); err != nil {
 		return 0, fmt.Errorf("generate load: %w", err)
 	}
-	return float64(r.LatenessP99) / float64(time.Microsecond), nil
+	slices.Sort(late)
+	return micros(late[len(late)*99/100]), nil
 }
 
-func startChecker(context.Context) (subject, peer measurement, stop func(), err error) {
-	dir, err := os.MkdirTemp("", "locklab-bench-")
+func startChecker(_ context.Context, stops *stopList) (subject, peer measurement, err error) {
+	dir, err := tempDir(stops)
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("make a directory: %w", err)
+		return nil, nil, err
 	}
-	stop = func() { _ = os.RemoveAll(dir) }
 	path := filepath.Join(dir, "history.jsonl")
-	if err := writeMutexHistory(path, checkedEvents); err != nil {
-		stop()
-		return nil, nil, nil, err
-	}
 	return func(ctx context.Context, _ time.Duration) (float64, error) {
-		began := time.Now()
-		f, err := check.File(ctx, path, check.Options{})
+		began := clock.Mono()
+		f, err := check.File(ctx, path, check.Options{Workloads: []check.Workload{check.Mutex()}})
 		if err != nil {
 			return 0, fmt.Errorf("check history: %w", err)
 		}
 		if f.Overlaps != 0 || f.Holds < checkedEvents/2-1 {
 			return 0, fmt.Errorf("check history: %d overlaps in %d holds, want none in %d", f.Overlaps, f.Holds, checkedEvents/2)
 		}
-		return time.Since(began).Seconds(), nil
-	}, nil, stop, nil
+		return since(began).Seconds(), nil
+	}, nil, writeMutexHistory(path, checkedEvents)
 }
 
 // writeMutexHistory is a run of 64 clients on two masters that compete for eight
@@ -73,7 +78,7 @@ func writeMutexHistory(path string, events int) error {
 	if err != nil {
 		return err
 	}
-	w.Record(history.Event{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Workload: "mutex"}})
+	w.Record(history.Event{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Workload: "mutex", Lock: "multiphase", DurationNS: int64(time.Minute)}})
 	w.Record(history.Event{Kind: history.KindPhase, State: loadgen.PhaseMeasure})
 	for n := 0; 2*n < events; n++ {
 		node := "master-" + strconv.Itoa(n%2+1)

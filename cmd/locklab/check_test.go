@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,19 +19,26 @@ import (
 // call runs the program in this process and returns its exit code and what it says.
 func call(t *testing.T, args ...string) (code int, said string) {
 	t.Helper()
+	code, stdout, stderr := callWith(t.Context(), args...)
+	return code, stdout + stderr
+}
+
+// callWith is call with the two outputs apart; the error is at the end of the second.
+func callWith(ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	root := newRoot()
-	var out bytes.Buffer
+	var out, said bytes.Buffer
 	root.SetOut(&out)
-	root.SetErr(&out)
+	root.SetErr(&said)
 	root.SetArgs(args)
-	err := root.ExecuteContext(t.Context())
-	if err == nil {
-		return exitOK, out.String()
+	err := root.ExecuteContext(ctx)
+	if err != nil {
+		code = exitCannotRun
+		said.WriteString(err.Error())
 	}
 	if exit, ok := errors.AsType[*exitError](err); ok {
-		return exit.code, out.String() + err.Error()
+		code = exit.code
 	}
-	return exitCannotRun, out.String() + err.Error()
+	return code, out.String(), said.String()
 }
 
 // TestUnknownLockInExpect: whatever a scenario expects of a lock that does not exist is
@@ -70,7 +79,13 @@ func mutexHistory(t *testing.T, together bool, expect *history.Expect) string {
 	}
 	w.Record(history.Event{Kind: history.KindRun, AtNS: 1, Run: &history.Run{
 		Schema: history.Schema, Lock: "none", Scenario: "mine", Workload: "mutex", DurationNS: 2000 * ms, Expect: expect,
+		NodeHosts: map[string]string{"m1": "h1", "m2": "h2"}, HostZones: map[string]string{"h1": "a", "h2": "b"},
 	}})
+	for _, node := range []string{"m1", "m2"} {
+		w.Record(history.Event{Kind: history.KindNode, Node: node, State: history.NodeStarted, AtNS: 1})
+		w.Record(history.Event{Kind: history.KindNode, Node: node, State: history.NodeStopped, AtNS: 2200 * ms})
+	}
+	w.Record(history.Event{Kind: history.KindMachine, FromNS: 1, AtNS: 2200 * ms, Machine: &history.Machine{CPUs: 2}})
 	for state, at := range map[string]int64{"warmup": 1, "measure": 2, "drain": 2100 * ms, "end": 2100 * ms} {
 		w.Record(history.Event{Kind: history.KindPhase, State: state, AtNS: at})
 	}
@@ -80,7 +95,7 @@ func mutexHistory(t *testing.T, together bool, expect *history.Expect) string {
 			if together {
 				from = at
 			}
-			hold := node + "/" + string(rune('a'+at/ms%26))
+			hold := fmt.Sprint(node, "/", at)
 			w.Record(history.Event{Kind: history.KindAcquire, Node: node, Client: node, Hold: hold, Resource: "r", FromNS: from, SentNS: from, AtNS: from + ms, Outcome: "ok"})
 			w.Record(history.Event{Kind: history.KindRelease, Node: node, Hold: hold, Resource: "r", FromNS: from + 5*ms, AtNS: from + 6*ms, Outcome: "ok"})
 		}
@@ -139,11 +154,35 @@ func TestThresholdIsAVerdict(t *testing.T) {
 		t.Errorf("%+v, exit code %d", other, exitCode(file))
 	}
 	var table bytes.Buffer
-	if err := reports.Table(&table, file, 120); err != nil {
+	if err := reports.Summary(&table, file, 300, false); err != nil {
 		t.Fatal(err)
 	}
-	said := table.String() + strings.Join(reports.Headline(file), "\n")
+	said := table.String()
 	if !strings.Contains(said, "not as expected") || !strings.Contains(said, "crossed --fail-on duplicates>0") {
 		t.Errorf("the console does not say it:\n%s", said)
+	}
+}
+
+// TestExplain tells who believed what around a violation, and how many more there are.
+func TestExplain(t *testing.T) {
+	var out bytes.Buffer
+	call := func(number string) error {
+		root := newRoot()
+		root.SetOut(&out)
+		root.SetArgs([]string{"check", "--explain", number, "../../reports/sample/histories/multiphase/zone-partition.matchmaking.1.jsonl.gz"})
+		return root.Execute()
+	}
+	if err := call("3"); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"in force: partition of zone:a <-> others", "more of ", "around violation 3", "believes that it holds", "looks at the workers and orders"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it does not say %q:\n%s", want, out.String())
+		}
+	}
+	for number, want := range map[string]string{"1000": "the list has", "-1": "from 1"} {
+		if err := call(number); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("--explain %s: %v does not say %q", number, err, want)
+		}
 	}
 }

@@ -5,7 +5,6 @@ package main_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"net"
@@ -19,6 +18,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
+	"locklab/locks/locktest"
 	"locklab/reports/result"
 )
 
@@ -40,7 +42,7 @@ func newComposed(t *testing.T) *composed {
 	if c.owner == 0 {
 		c.owner = 12345
 	}
-	_, c.port, err = net.SplitHostPort(freeAddr(t))
+	_, c.port, err = net.SplitHostPort(locktest.FreeAddr(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,19 +262,19 @@ func (c *composed) losesHost(t *testing.T) {
 	}
 	lab := c.container(t, "lab")
 	logs := exec.CommandContext(t.Context(), "docker", "logs", "-f", lab)
-	said := &syncBuffer{changed: make(chan struct{}, 1)}
-	logs.Stdout, logs.Stderr = said, said
+	var said syncBuffer
+	logs.Stdout, logs.Stderr = &said, &said
 	if err := logs.Start(); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, said, "[3/4]", "measuring")
+	said.awaitLine(t, "[3/4]", "measuring")
 	c.mustDocker(t, "kill", c.container(t, victim))
 	c.checkPage(t)
 	c.checkConfinement(t)
 	code := strings.TrimSpace(c.mustDocker(t, "wait", lab))
 	_ = logs.Wait() // it ended with the container
 	if code != "4" {
-		t.Errorf("exit code %s, want 4\n%s", code, said)
+		t.Errorf("exit code %s, want 4\n%s", code, &said)
 	}
 	file := read(t, c.report("second"))
 	before := row(t, file, "raft", "baseline")
@@ -327,7 +329,9 @@ func (c *composed) checkConfinement(t *testing.T) {
 			Privileged, ReadonlyRootfs bool
 			CapDrop, SecurityOpt       []string
 			NanoCpus, Memory           int64
-			PortBindings               map[string][]struct{ HostIP string } //nolint:tagliatelle // Docker's name
+			PortBindings               map[string][]struct {
+				HostIP string `json:"HostIp"` //nolint:tagliatelle // Docker's name
+			}
 		}
 	}
 	if err := json.Unmarshal([]byte(text), &containers); err != nil {

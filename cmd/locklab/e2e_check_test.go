@@ -7,19 +7,19 @@ import (
 	"compress/gzip"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
+	"locklab/locks/locktest"
 	"locklab/reports/result"
 )
 
 // TestE2ECheckIsInterrupted: a history that takes minutes to read ends with the signal,
 // and with its code.
 func TestE2ECheckIsInterrupted(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "long.jsonl.gz")
 	out, err := os.Create(path)
 	if err != nil {
@@ -36,28 +36,18 @@ func TestE2ECheckIsInterrupted(t *testing.T) {
 		}
 		return zipped.Bytes()
 	}
-	head := member([]byte(`{"kind":"run","at_ns":1,"run":{"schema":"locklab/history/v1","workload":"mutex","duration_ns":1000000000}}` + "\n"))
+	head := member([]byte(`{"kind":"run","at_ns":1,"run":{"schema":"locklab/history/v1","lock":"raft","workload":"mutex","duration_ns":1000000000}}` + "\n"))
 	if _, err := out.Write(append(head, bytes.Repeat(member(bytes.Repeat([]byte("\n"), 16<<20)), 2000)...)); err != nil { // 32 GB
 		t.Fatal(err)
 	}
 	if err := out.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		cmd := exec.CommandContext(t.Context(), binary, "check", path)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		for !readsFile(cmd.Process.Pid) {
-			time.Sleep(time.Millisecond)
-		}
-		if err := cmd.Process.Signal(signal); err != nil {
-			t.Fatal(err)
-		}
-		_ = cmd.Wait()
-		if code := cmd.ProcessState.ExitCode(); code != 130 {
-			t.Errorf("%v: exit code %d, want 130", signal, code)
-		}
+	for signal, code := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
+		check := begin(t, nil, "check", path)
+		locktest.Eventually(t, "it reads", func() bool { return readsFile(check.Process.Pid) })
+		check.signal(t, signal)
+		check.wants(t, code)
 	}
 }
 
@@ -72,6 +62,7 @@ func readsFile(pid int) bool {
 
 // TestE2EPipesAreRefused: nobody would ever write into them.
 func TestE2EPipesAreRefused(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, result.FileName)
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
@@ -87,21 +78,12 @@ func TestE2EPipesAreRefused(t *testing.T) {
 // TestE2ECrashIsNoVerdict: SIGQUIT ends every Go program with a trace, and with exit
 // code 2 unless it is told otherwise.
 func TestE2ECrashIsNoVerdict(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), binary, "agent", "--host", "h", "--zone", "a", "--listen", "127.0.0.1:0")
-	cmd.Env = append(os.Environ(), "LOCKLAB_TOKEN=a-secret-of-this-test")
-	stderr := &syncBuffer{changed: make(chan struct{}, 1)}
-	cmd.Stdout, cmd.Stderr = stderr, stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for !strings.Contains(stderr.String(), "127.0.0.1:") {
-		<-stderr.changed
-	}
-	if err := cmd.Process.Signal(syscall.SIGQUIT); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait()
-	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || !status.Signaled() || status.Signal() != syscall.SIGABRT {
-		t.Errorf("it ended with %v, want SIGABRT", cmd.ProcessState)
+	t.Parallel()
+	host := begin(t, token, "agent", "--host", "h", "--zone", "a", "--listen", "127.0.0.1:0")
+	host.said.awaitLine(t, "listening on")
+	host.signal(t, syscall.SIGQUIT)
+	host.wants(t, -1)
+	if status, ok := host.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGABRT {
+		t.Errorf("it ended with %v, want SIGABRT", host.ProcessState)
 	}
 }

@@ -32,10 +32,7 @@ hosts:
 // TestE2EFairness shows on real processes what fixed priorities are worth: without
 // the debt rule, the master with the highest priority is the one that is passed.
 func TestE2EFairness(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "far.yaml")
-	if err := os.WriteFile(file, []byte(oneFarAway), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := write(t, "far.yaml", oneFarAway)
 	_, dir := compare(t, nil, 0, "--workload", "mutex", "--topology", file, "--scenarios", "baseline",
 		"--locks", "multiphase,multiphase:fair=off", "--clients", "1", "--resources", "1", "--duration", "6s", "--seed", "1")
 	written := read(t, dir)

@@ -3,7 +3,6 @@
 package main_test
 
 import (
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -20,18 +19,15 @@ import (
 // TestE2ESlowStopEndsOneRun: an agent that does not stop a node in time costs the run,
 // not the comparison, and leaves no process behind.
 func TestE2ESlowStopEndsOneRun(t *testing.T) {
+	t.Parallel()
 	t.Run("comparison", slowStop) // whose hosts are gone when it is over
 	nothingLeft(t)
 }
 
 func slowStop(t *testing.T) {
-	master := &awayHost{name: "master-a", zone: "a", role: "master", addr: freeAddr(t)}
-	worker := &awayHost{name: "worker-c", zone: "c", role: "worker", addr: freeAddr(t)}
-	for _, h := range []*awayHost{master, worker} {
-		h.start(t)
-		t.Cleanup(func() { h.kill(t) })
-	}
-	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: master.addr})
+	hosts, topology := startAway(t, "master-a", "worker-c")
+	master := hosts["master-a"].addr
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: master})
 	proxy.FlushInterval = -1 // events come one by one
 	var slow atomic.Bool
 	between := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -39,16 +35,13 @@ func slowStop(t *testing.T) {
 			<-r.Context().Done() // until the controller gives up
 			return
 		}
-		r.Host = master.addr
+		r.Host = master
 		proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(between.Close)
-	yaml := fmt.Sprintf("name: seoul-2az\nsummary: one slow agent\nzones:\n  - {name: ap-northeast-2a, short: a}\n  - {name: ap-northeast-2c, short: c}\n"+
-		"latency: {inside: {rtt: 0.2ms}, between: {rtt: 1ms}}\nhosts:\n"+
-		"  - {name: master-a, zone: a, agent: %q, nodes: [{name: master-a, role: master}]}\n"+
-		"  - {name: worker-c, zone: c, agent: \"http://%s\", nodes: [{name: worker-c, role: worker}]}\n", between.URL, worker.addr)
+	topology = strings.ReplaceAll(topology, "http://"+master, between.URL)
 	dir := filepath.Join(t.TempDir(), "out")
-	out := run(t, append(os.Environ(), "LOCKLAB_TOKEN="+lossToken), "run", "--topology", write(t, "slow.yaml", yaml),
+	out := run(t, token, "run", "--topology", write(t, "slow.yaml", topology),
 		"--locks", "local,multiphase", "--scenarios", "baseline", "--duration", "1s", "--out", dir)
 	file := read(t, dir)
 	first, second := row(t, file, "local", "baseline"), row(t, file, "multiphase", "baseline")

@@ -3,54 +3,17 @@
 package main_test
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
-	"fmt"
-	"net"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/go-json-experiment/json"
 )
-
-// syncBuffer collects output that another goroutine writes.
-type syncBuffer struct {
-	mu      sync.Mutex
-	buf     bytes.Buffer
-	changed chan struct{}
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	select {
-	case b.changed <- struct{}{}:
-	default:
-	}
-	return b.buf.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
-}
-
-func write(t *testing.T, name, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 // TestE2EBadInput: every mistake ends with exit 1 and one clear line.
 func TestE2EBadInput(t *testing.T) {
+	t.Parallel()
 	wrongField := write(t, "wrong-field.yaml", "name: x\nsummary: y\ntimeline:\n  - at: 10%\n    for: 10%\n    fault: partition\n    betwixt: [zone:a, zone:c]\n")
 	wrongTopology := write(t, "wrong-topology.yaml", "name: x\nzones: [{name: z, short: a}]\nlatency:\n  inside: {rtt: 1ms}\n  amid: {rtt: 1ms}\nhosts: []\n")
 	twice := write(t, "twice.yaml", `name: twice
@@ -97,14 +60,13 @@ hosts:
 		{[]string{"run", "--duration", "1ms"}, []string{"--duration", "1s"}},
 		{[]string{"run", "--duration", "long"}, []string{"--duration", "long"}},
 		{[]string{"run", "--fail-on", "dups>0"}, []string{"--fail-on", "duplicates"}},
-		{[]string{"run", "--ui", "localhost:80"}, []string{"--ui", "off"}},
 		{[]string{"run", "--out", filepath.Join(file, "below")}, []string{"--out", "file"}},
 		{[]string{"run", "--token-file", "/does/not/exist"}, []string{"--token-file"}},
 		{[]string{"run", "--colour"}, []string{"--colour", "--help"}},
 		{[]string{"run", "everything"}, []string{"everything"}},
 		{[]string{"list", "planets"}, []string{"planets"}},
 		{[]string{"report", t.TempDir()}, []string{"result.json"}},
-		{[]string{"report"}, []string{"arg"}},
+		{[]string{"report"}, []string{"want locklab report DIR"}},
 		{[]string{"check", "/does/not/exist"}, []string{"/does/not/exist"}},
 		{[]string{"check", wrongField}, []string{wrongField}},
 		{[]string{"agent"}, []string{"--host"}},
@@ -129,6 +91,7 @@ hosts:
 
 // TestE2ELists: each list has lines for people and JSON for scripts.
 func TestE2ELists(t *testing.T) {
+	t.Parallel()
 	for what, has := range map[string]string{
 		"locks": "multiphase", "scenarios": "zone-partition", "workloads": "mutex",
 		"topologies": "seoul-3az", "faults": "partition",
@@ -158,40 +121,18 @@ func TestE2ELists(t *testing.T) {
 // TestE2EAgents runs each host's agent as a process of its own, as in containers
 // and on instances, and points the controller at them.
 func TestE2EAgents(t *testing.T) {
-	const token = "a-secret-of-this-test"
-	hosts := []struct{ name, zone, role string }{
-		{"master-a", "a", "master"},
-		{"master-c", "c", "master"},
-		{"worker-a", "a", "worker"},
-		{"worker-c", "c", "worker"},
-	}
-	var yaml strings.Builder
-	yaml.WriteString("name: agents\nsummary: agents as processes\nzones:\n  - {name: ap-northeast-2a, short: a}\n  - {name: ap-northeast-2c, short: c}\n" +
-		"latency: {inside: {rtt: 0.2ms}, between: {rtt: 1ms}}\nhosts:\n")
-	for _, h := range hosts {
-		addr := freeAddr(t)
-		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary, "agent", "--host", h.name, "--zone", h.zone, "--listen", addr)
-		cmd.Env = append(os.Environ(), "LOCKLAB_TOKEN="+token)
-		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-		said := &syncBuffer{changed: make(chan struct{}, 1)}
-		cmd.Stderr = said
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
+	hosts, text := startAway(t, twoZones()...)
+	t.Cleanup(func() { // before they are killed
+		for _, h := range hosts {
+			h.signal(t, syscall.SIGTERM)
+			h.wants(t, 0)
 		}
-		t.Cleanup(func() {
-			_ = cmd.Process.Signal(syscall.SIGTERM)
-			if code := exitOf(cmd); code != 0 {
-				t.Errorf("agent %s ended with %d:\n%s", h.name, code, said)
-			}
-		})
-		waitFor(t, said, "listening on")
-		fmt.Fprintf(&yaml, "  - {name: %s, zone: %s, agent: \"http://%s\", nodes: [{name: %s, role: %s}]}\n", h.name, h.zone, addr, h.name, h.role)
-	}
-	topology := write(t, "agents.yaml", yaml.String())
+	})
+	topology := write(t, "agents.yaml", text)
 	base := []string{"run", "--topology", topology, "--quick", "--locks", "none,multiphase", "--scenarios", "baseline"}
 
 	t.Run("runs", func(t *testing.T) {
-		_, dir := compare(t, append(os.Environ(), "LOCKLAB_TOKEN="+token), 0, base[1:]...)
+		_, dir := compare(t, token, 0, base[1:]...)
 		file := read(t, dir)
 		if d := row(t, file, "multiphase", "baseline").Duplicates; d.Total != 0 {
 			t.Errorf("multiphase made %d duplicates", d.Total)
@@ -201,44 +142,31 @@ func TestE2EAgents(t *testing.T) {
 		}
 	})
 	t.Run("wrong token", func(t *testing.T) {
-		out := run(t, append(os.Environ(), "LOCKLAB_TOKEN=wrong"), append(base, "--out", filepath.Join(t.TempDir(), "out"))...)
+		out := run(t, []string{"LOCKLAB_TOKEN=wrong"}, append(base, "--out", filepath.Join(t.TempDir(), "out"))...)
 		if out.code != 1 || !strings.Contains(out.stderr, "refuses the token") {
 			t.Errorf("exit code %d: %s", out.code, out.stderr)
 		}
-		if strings.Contains(out.stderr, token) {
+		if strings.Contains(out.stderr, secret) {
 			t.Error("the token was printed")
 		}
 	})
 	t.Run("unreachable", func(t *testing.T) {
-		text := strings.Replace(yaml.String(), "http://127.0.0.1:", "http://127.0.0.2:", 1)
-		away := write(t, "away.yaml", text)
-		out := run(t, append(os.Environ(), "LOCKLAB_TOKEN="+token), "run", "--topology", away, "--quick", "--locks", "none", "--scenarios", "baseline", "--out", filepath.Join(t.TempDir(), "out"))
+		away := write(t, "away.yaml", strings.Replace(text, "http://127.0.0.1:", "http://127.0.0.2:", 1))
+		out := run(t, token, "run", "--topology", away, "--quick", "--locks", "none", "--scenarios", "baseline", "--out", filepath.Join(t.TempDir(), "out"))
 		if out.code != 1 || !strings.Contains(out.stderr, "cannot be reached") {
 			t.Errorf("exit code %d: %s", out.code, out.stderr)
 		}
 	})
 }
 
-// freeAddr is an address of the loopback that nobody listens on.
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
-}
-
 // TestE2EFewFiles: too few file descriptors are an error that says how many there must
 // be, and not a run that hangs.
 func TestE2EFewFiles(t *testing.T) {
+	t.Parallel()
 	for _, limit := range []string{"48", "64", "80", "512"} {
-		cmd := exec.CommandContext(t.Context(), "sh", "-c", "ulimit -n "+limit+"; exec "+binary+" run --quick")
-		cmd.Dir = t.TempDir()
-		out, _ := cmd.CombinedOutput()
-		if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(string(out), "may open "+limit+" files here, and the lab needs up to ") {
-			t.Errorf("with %s: exit code %d\n%s", limit, code, out)
+		out := finish(t, command(t, nil, "sh", "-c", "ulimit -n "+limit+"; exec "+binary+" run --quick"))
+		if out.code != 1 || !strings.Contains(out.stderr, "may open "+limit+" files here, and the lab needs up to ") {
+			t.Errorf("with %s: exit code %d\n%s", limit, out.code, out.stderr)
 		}
 	}
 }

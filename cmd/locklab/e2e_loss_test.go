@@ -3,99 +3,78 @@
 package main_test
 
 import (
-	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
+	"locklab/locks/locktest"
 	"locklab/reports/result"
 )
 
-const lossToken = "a-secret-of-this-test"
+// secret is what the agents of a test want to see, and token says it to a program.
+const secret = "a-secret-of-this-test"
+
+var token = []string{"LOCKLAB_TOKEN=" + secret}
 
 // awayHost is a host whose agent is a process of its own.
 type awayHost struct {
-	name, zone, role, addr string
-
-	cmd *exec.Cmd
+	name, zone, addr string
+	*program
 }
 
 func (h *awayHost) start(t *testing.T) {
 	t.Helper()
-	h.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), binary, "agent", "--host", h.name, "--zone", h.zone, "--listen", h.addr)
-	h.cmd.Env = append(os.Environ(), "LOCKLAB_TOKEN="+lossToken)
-	h.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	said := &syncBuffer{changed: make(chan struct{}, 1)}
-	h.cmd.Stderr = said
-	if err := h.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	waitFor(t, said, "listening on")
+	h.program = begin(t, token, "agent", "--host", h.name, "--zone", h.zone, "--listen", h.addr)
+	h.said.awaitLine(t, "listening on")
 }
 
-func (h *awayHost) kill(t *testing.T) {
+// startAway starts the hosts, with agents of their own and a node each, and gives them with
+// the text of the topology.
+func startAway(t *testing.T, names ...string) (hosts map[string]*awayHost, topology string) {
 	t.Helper()
-	if err := h.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
+	hosts = map[string]*awayHost{}
+	topology = "name: seoul-2az\nsummary: agents as processes\nzones:\n  - {name: ap-northeast-2a, short: a}\n  - {name: ap-northeast-2c, short: c}\n" +
+		"latency: {inside: {rtt: 0.2ms}, between: {rtt: 1ms}}\nhosts:\n"
+	for _, name := range names {
+		role, zone, _ := strings.Cut(name, "-")
+		h := &awayHost{name: name, zone: zone, addr: locktest.FreeAddr(t)}
+		h.start(t)
+		hosts[name] = h
+		topology += fmt.Sprintf("  - {name: %s, zone: %s, agent: \"http://%s\", nodes: [{name: %s, role: %s}]}\n", name, zone, h.addr, name, role)
 	}
-	_ = exitOf(h.cmd)
+	return hosts, topology
 }
+
+// twoZones are the hosts of a comparison that can lose one of each kind.
+func twoZones() []string { return []string{"master-a", "master-c", "worker-a", "worker-c"} }
 
 // TestE2EHostLoss: a whole host dies while runs need it, and later comes back.
 func TestE2EHostLoss(t *testing.T) {
+	t.Parallel()
+	t.Cleanup(func() { nothingLeft(t) })
 	for _, victim := range []string{"worker-c", "master-c"} {
-		t.Run(victim, func(t *testing.T) { loseHost(t, victim) })
+		t.Run(victim, func(t *testing.T) {
+			t.Parallel()
+			loseHost(t, victim)
+		})
 	}
-	nothingLeft(t)
 }
 
 func loseHost(t *testing.T, victim string) {
-	hosts := []*awayHost{
-		{name: "master-a", zone: "a", role: "master"},
-		{name: "master-c", zone: "c", role: "master"},
-		{name: "worker-a", zone: "a", role: "worker"},
-		{name: "worker-c", zone: "c", role: "worker"},
-	}
-	var yaml strings.Builder
-	yaml.WriteString("name: seoul-2az\nsummary: agents as processes\nzones:\n  - {name: ap-northeast-2a, short: a}\n  - {name: ap-northeast-2c, short: c}\n" +
-		"latency: {inside: {rtt: 0.2ms}, between: {rtt: 1ms}}\nhosts:\n")
-	var lost *awayHost
-	for _, h := range hosts {
-		h.addr = freeAddr(t)
-		h.start(t)
-		t.Cleanup(func() { h.kill(t) })
-		fmt.Fprintf(&yaml, "  - {name: %s, zone: %s, agent: \"http://%s\", nodes: [{name: %s, role: %s}]}\n", h.name, h.zone, h.addr, h.name, h.role)
-		if h.name == victim {
-			lost = h
-		}
-	}
+	hosts, topology := startAway(t, twoZones()...)
+	lost := hosts[victim]
 	dir := filepath.Join(t.TempDir(), "out")
-	cmd := exec.CommandContext(t.Context(), binary, "run", "--topology", write(t, "away.yaml", yaml.String()),
-		"--locks", "none,multiphase", "--scenarios", "zone-partition,baseline", "--duration", "3s", "--out", dir)
-	cmd.Env = append(os.Environ(), "LOCKLAB_TOKEN="+lossToken)
-	stderr := &syncBuffer{changed: make(chan struct{}, 1)}
-	cmd.Stderr = stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	waitFor(t, stderr, "[1/4]", "measuring")
-	lost.kill(t)
-	waitFor(t, stderr, "host "+victim+" is lost")
-	waitFor(t, stderr, "[2/4]", "inconclusive") // it cannot begin
+	lab := begin(t, token, "run", "--topology", write(t, "away.yaml", topology),
+		"--locks", "none,multiphase", "--scenarios", "zone-partition,baseline", "--duration", "2s", "--out", dir)
+	lab.said.awaitLine(t, "[1/4]", "measuring")
+	lost.signal(t, os.Kill)
+	lost.wants(t, -1)
+	lab.said.awaitLine(t, "host "+victim+" is lost")
+	lab.said.awaitLine(t, "[2/4]", "inconclusive") // it cannot begin
 	lost.start(t)
-	code := exitOf(cmd)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("it said:\n%s", stderr)
-		}
-	})
-	if code != 4 {
-		t.Errorf("exit code %d, want 4", code)
-	}
+	lab.wants(t, 4)
 	file := read(t, dir)
 	for _, lock := range []string{"none", "multiphase"} {
 		r := row(t, file, lock, "zone-partition")

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -17,19 +16,14 @@ import (
 // TestE2EStrangersControlNothing: who is on the machine, too, finds the ports of a local
 // run. Nothing behind them that controls the run obeys without its token.
 func TestE2EStrangersControlNothing(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "out")
-	run := exec.CommandContext(t.Context(), binary, "run", "--locks", "none", "--scenarios", "baseline", "--workload", "mutex",
-		"--topology", "one-host", "--duration", "4s", "--out", dir, "--ui", "off")
-	var log strings.Builder
-	run.Stdout, run.Stderr = &log, &log
-	if err := run.Start(); err != nil {
-		t.Fatal(err)
-	}
-	orders := []string{"/v1/reset", "/v1/nodes/master-a/kill", "/v1/links/clear", "/v1/workload/stop"}
+	t.Parallel()
+	lab := begin(t, nil, "run", "--locks", "none", "--scenarios", "baseline", "--workload", "mutex",
+		"--topology", "one-host", "--duration", "4s", "--out", filepath.Join(t.TempDir(), "out"))
+	orders := []string{"/v1/reset", "/v1/nodes/master-a/kill", "/v1/links/clear", "/v1/workload/stop", "/v1/rooms"}
 	refused := map[string]bool{}
 	client := &http.Client{Timeout: time.Second} // other ports are not of HTTP and may say nothing
-	for len(refused) < len(orders) && run.ProcessState == nil && t.Context().Err() == nil {
-		for _, port := range listeners(t, run.Process.Pid) {
+	for len(refused) < len(orders) && t.Context().Err() == nil {
+		for _, port := range listeners(t, lab.Process.Pid) {
 			for _, order := range orders {
 				answer, err := client.Post(fmt.Sprintf("http://127.0.0.1:%d%s", port, order), "application/json", nil)
 				if err != nil {
@@ -44,13 +38,12 @@ func TestE2EStrangersControlNothing(t *testing.T) {
 				}
 			}
 		}
-		if _, err := os.Stat(fmt.Sprintf("/proc/%d/fd", run.Process.Pid)); err != nil {
+		if _, err := os.Stat(fmt.Sprintf("/proc/%d/fd", lab.Process.Pid)); err != nil {
 			break
 		}
 	}
-	_ = run.Wait() // by its verdict: a busy machine may leave it undecided
-	if code := run.ProcessState.ExitCode(); code == 1 || code == -1 {
-		t.Errorf("the run ended with %v:\n%s", run.ProcessState, log.String())
+	if code := lab.end(); code == 1 || code == -1 { // its verdict: a busy machine may leave it undecided
+		t.Errorf("the run ended with %v", lab.ProcessState)
 	}
 	if len(refused) < len(orders) {
 		t.Errorf("only %v were refused: the test has not met all that controls a run", refused)

@@ -27,8 +27,8 @@ func TestE2EUnasked(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "out")
-			cmd, stderr := begin(t, "run", "--locks", "multiphase", "--scenarios", "baseline", "--duration", "3s", "--out", dir)
-			waitFor(t, stderr, "measuring")
+			lab := begin(t, nil, "run", "--locks", "multiphase", "--scenarios", "baseline", "--duration", "2s", "--out", dir)
+			lab.said.awaitLine(t, "measuring")
 			hit := nodesOf(t, c.role)
 			if len(hit) < 2 {
 				t.Fatalf("there should be several of the role %s: %v", c.role, processes(t))
@@ -42,16 +42,14 @@ func TestE2EUnasked(t *testing.T) {
 				}
 			}
 			if c.signal == syscall.SIGSTOP {
-				waitFor(t, stderr, "waiting for the last answers")
+				lab.said.awaitLine(t, "waiting for the last answers")
 				for _, pid := range hit {
 					if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 						t.Fatal(err)
 					}
 				}
 			}
-			if code := exitOf(cmd); code != 4 {
-				t.Errorf("exit code %d\n%s", code, stderr)
-			}
+			lab.wants(t, 4)
 			r := read(t, dir).Results[0]
 			if v := r.Verdict; v.Status != result.StatusInconclusive || !strings.HasPrefix(v.Why, "Node "+c.role) || !strings.Contains(v.Why, c.why) {
 				t.Errorf("%s: %s", v.Status, v.Why)

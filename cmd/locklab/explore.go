@@ -13,9 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"locklab/cmd/locklab/internal/catalog"
-	"locklab/locks"
 	"locklab/locks/clock"
-	"locklab/locks/explore"
+	"locklab/verify/explore"
 )
 
 // exploreFlags is what the user typed.
@@ -57,7 +56,8 @@ A violation comes with the shortest way to it, as a message-sequence diagram.
 search that ends before is undecided, and says how far it went.
 
 Faults: disconnect (links break, --cuts of them), reconnect (links that are down come
-back, --mends of them), crash (peers restart without their memory, --crashes of them),
+back, --mends of them), crash (peers restart with what they keep on disk,
+if they do, and else without their memory, --crashes of them),
 reorder (messages overtake each other, which the real connections rule out).
 
 --deep keeps a hash of 64 bits of each state in place of the state: it sees some times
@@ -81,7 +81,7 @@ violated; 4 --states-max or --memory-max ended the search before a verdict; 1 ba
 			}
 			return f.run(cmd.Context(), args[0], sc, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
-		ValidArgsFunction: complete(catalog.PeerNames),
+		ValidArgsFunction: specs(catalog.PeerNames),
 	}
 	fl := cmd.Flags()
 	fl.IntVar(&f.peers, "peers", 3, "peers, 2 to 8")
@@ -91,7 +91,7 @@ violated; 4 --states-max or --memory-max ended the search before a verdict; 1 ba
 	fl.StringSliceVar(&f.faults, "faults", nil, "disconnect, reconnect, crash, reorder")
 	fl.IntVar(&f.cuts, "cuts", 0, "links that break (default with disconnect: enough to cut one peer off)")
 	fl.StringVar(&f.mends, "mends", "any", "links that come back, or any; with reconnect")
-	fl.IntVar(&f.crashes, "crashes", 0, "peers that restart without their memory (default with crash: 1)")
+	fl.IntVar(&f.crashes, "crashes", 0, "peers that restart (default with crash: 1)")
 	fl.BoolVar(&f.forming, "forming", false, "start with no connection, in place of all; they come with reconnect")
 	fl.IntVar(&f.bypass, "bypass", 0, "check that a waiting peer is passed at most so often (0: not checked)")
 	fl.StringVar(&f.stuck, "stuck", "healed", "where nobody may be stuck: healed, anywhere or off")
@@ -104,8 +104,14 @@ violated; 4 --states-max or --memory-max ended the search before a verdict; 1 ba
 	fl.StringVar(&f.memoryMax, "memory-max", "4GiB", "end the search when it takes so much memory")
 	fl.StringVar(&f.svg, "svg", "", "file to draw the trace of a violation into")
 	fl.BoolVar(&f.asJSON, "json", false, "print a JSON object")
+	completions(cmd, map[string]cobra.CompletionFunc{
+		"faults": list(exploreFaults), "requests": words(nothing), "svg": files(nothing),
+		"stuck": words(func() []string { return []string{"healed", "anywhere", "off"} }),
+	})
 	return cmd
 }
+
+func exploreFaults() []string { return []string{"disconnect", "reconnect", "crash", "reorder"} }
 
 // scope checks the flags.
 func (f *exploreFlags) scope(changed func(string) bool) (sc explore.Scope, err error) {
@@ -130,7 +136,7 @@ func (f *exploreFlags) scope(changed func(string) bool) (sc explore.Scope, err e
 			sc.Reorder = true
 		case "reconnect":
 		default:
-			return sc, fmt.Errorf("--faults: unknown fault %q: want some of disconnect, reconnect, crash, reorder", word)
+			return sc, fmt.Errorf("--faults: unknown fault %q: want some of %s", word, strings.Join(exploreFaults(), ", "))
 		}
 	}
 	counts := []struct {
@@ -219,14 +225,11 @@ func parseMemory(text string) (int64, error) {
 }
 
 func (f *exploreFlags) run(ctx context.Context, lock string, sc explore.Scope, stdout, stderr io.Writer) error {
-	spec, err := locks.ParseSpec(lock)
+	bound, err := catalog.ParsePeers(lock)
 	if err != nil {
 		return err
 	}
-	subject, err := catalog.Subject(spec)
-	if err != nil {
-		return err
-	}
+	subject := bound.Core.Subject
 	if !subject.Endless() && f.rounds == "auto" {
 		sc.Rounds = 1
 	}

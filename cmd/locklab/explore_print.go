@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -12,7 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"locklab/locks/clock"
-	"locklab/locks/explore"
+	"locklab/verify/explore"
 )
 
 // tale is what there is to say of an exploration.
@@ -161,9 +160,7 @@ func (t tale) conclusion() string {
 
 // writeJSON prints the result for programs.
 func (t tale) writeJSON(w io.Writer) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(struct {
+	return writeJSON(w, struct {
 		Schema        string         `json:"schema"`
 		Lock          string         `json:"lock"`
 		Explored      string         `json:"explored"`

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"encoding/xml"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,23 +11,6 @@ import (
 	"strings"
 	"testing"
 )
-
-// exploreCode runs locklab explore in this process and returns its exit code.
-func exploreCode(ctx context.Context, args ...string) (code int, stdout, message string) {
-	root := newRoot()
-	var out bytes.Buffer
-	root.SetOut(&out)
-	root.SetErr(io.Discard)
-	root.SetArgs(append([]string{"explore"}, args...))
-	err := root.ExecuteContext(ctx)
-	if err == nil {
-		return exitOK, out.String(), ""
-	}
-	if exit, ok := errors.AsType[*exitError](err); ok {
-		return exit.code, out.String(), err.Error()
-	}
-	return exitCannotRun, out.String(), err.Error()
-}
 
 // TestExploreCommand: what each call ends with, and what it says.
 func TestExploreCommand(t *testing.T) {
@@ -66,11 +46,11 @@ func TestExploreCommand(t *testing.T) {
 		{[]string{"multiphase:quorum,store=memory", "--peers", "2", "--faults", "crash,reconnect", "--forgets", "any"}, exitOK, []string{
 			"recovery as in production", "any number of forgettings of an idle resource",
 		}},
-		{[]string{"multiphase", "--memory-max", "1MiB"}, exitInconclusive, []string{"undecided", "--memory-max"}},
+		{[]string{"multiphase", "--memory-max", "500kB"}, exitInconclusive, []string{"undecided", "--memory-max"}},
 	}
 	for _, tt := range tests {
 		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
-			code, out, message := exploreCode(t.Context(), tt.args...)
+			code, out, message := callWith(t.Context(), append([]string{"explore"}, tt.args...)...)
 			if code != tt.code {
 				t.Errorf("exit %d, want %d: %s", code, tt.code, message)
 			}
@@ -104,11 +84,11 @@ func TestExploreBadInput(t *testing.T) {
 		{[]string{"multiphase", "--states-max", "-1"}, []string{"--states-max"}},
 		{[]string{"multiphase", "--memory-max", "much"}, []string{"--memory-max", "4GiB"}},
 		{[]string{"multiphase:rule=literal", "--svg", "/nowhere/at/all.svg"}, []string{"--svg"}},
-		{[]string{}, []string{"1 arg"}},
+		{[]string{}, []string{"want locklab explore LOCK"}},
 	}
 	for _, tt := range tests {
 		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
-			code, _, message := exploreCode(t.Context(), tt.args...)
+			code, _, message := callWith(t.Context(), append([]string{"explore"}, tt.args...)...)
 			if code != exitCannotRun {
 				t.Errorf("exit %d, want %d", code, exitCannotRun)
 			}
@@ -124,7 +104,7 @@ func TestExploreBadInput(t *testing.T) {
 // TestExploreGolden: all that does not depend on the machine, to the letter.
 func TestExploreGolden(t *testing.T) {
 	const path = "testdata/explore-literal.txt"
-	_, out, _ := exploreCode(t.Context(), "multiphase:rule=literal", "--peers", "3")
+	_, out, _ := callWith(t.Context(), "explore", "multiphase:rule=literal", "--peers", "3")
 	out = regexp.MustCompile(`(?m)^speed .*\n`).ReplaceAllString(out, "")
 	want, err := os.ReadFile(path)
 	if err != nil {
@@ -134,7 +114,7 @@ func TestExploreGolden(t *testing.T) {
 		t.Errorf("%s says\n%s\nbut it is\n%s", path, want, out)
 	}
 	for range 3 {
-		if _, again, _ := exploreCode(t.Context(), "multiphase:rule=literal", "--peers", "3"); !strings.Contains(again, out[strings.Index(out, "step"):]) {
+		if _, again, _ := callWith(t.Context(), "explore", "multiphase:rule=literal", "--peers", "3"); !strings.Contains(again, out[strings.Index(out, "step"):]) {
 			t.Error("another call finds another trace")
 		}
 	}
@@ -143,7 +123,7 @@ func TestExploreGolden(t *testing.T) {
 // TestExploreJSON: one object with the verdict and the trace.
 func TestExploreJSON(t *testing.T) {
 	drawn := filepath.Join(t.TempDir(), "trace.svg")
-	code, out, _ := exploreCode(t.Context(), "multiphase:rule=literal", "--json", "--svg", drawn)
+	code, out, _ := callWith(t.Context(), "explore", "multiphase:rule=literal", "--json", "--svg", drawn)
 	var got struct {
 		Schema, Lock, Verdict, Ended, Violation string
 		States, Moves                           int64
@@ -182,7 +162,7 @@ func TestExploreJSON(t *testing.T) {
 func TestExploreInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	code, out, _ := exploreCode(ctx, "multiphase", "--rounds", "2", "--give-ups", "any")
+	code, out, _ := callWith(ctx, "explore", "multiphase", "--rounds", "2", "--give-ups", "any")
 	if code != exitInterrupted || !strings.Contains(out, "interrupted") || !strings.Contains(out, "states") {
 		t.Errorf("exit %d:\n%s", code, out)
 	}

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +16,7 @@ import (
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/lab"
+	"locklab/internal/nearest"
 	"locklab/nodes/topology"
 )
 
@@ -21,109 +24,180 @@ import (
 type listed struct {
 	name, summary string
 	value         any
+	more          string // for who asks for this one
 }
 
-// lists maps what can be listed to how.
-func lists() map[string]func() ([]listed, error) {
-	return map[string]func() ([]listed, error){
-		"locks":      listLocks,
-		"scenarios":  listScenarios,
-		"workloads":  listWorkloads,
-		"topologies": listTopologies,
-		"faults":     listFaults,
+// listing is something that can be listed.
+type listing struct {
+	name string
+	list func() ([]listed, error)
+}
+
+func listings() []listing {
+	return []listing{
+		{"locks", listLocks},
+		{"scenarios", func() ([]listed, error) {
+			all, err := scenario.List()
+			out := describe(all, func(s scenario.Scenario) (string, string) { return s.Name, s.Summary })
+			for i, s := range all {
+				out[i].more = timeline(s)
+			}
+			return out, err
+		}},
+		{"workloads", func() ([]listed, error) {
+			return describe(catalog.Workloads(), func(w catalog.Workload) (string, string) { return w.Name, w.Summary }), nil
+		}},
+		{"topologies", listTopologies},
+		{"faults", func() ([]listed, error) {
+			return describe(fault.Kinds(), func(k fault.Kind) (string, string) { return k.Name, k.Summary }), nil
+		}},
 	}
 }
 
-// listNames are the things that can be listed, in the order of the help text.
-func listNames() []string { return []string{"locks", "scenarios", "workloads", "topologies", "faults"} }
+// describe lists things of which there is no more to say than a name and a summary.
+func describe[T any](all []T, of func(T) (name, summary string)) (out []listed) {
+	for _, v := range all {
+		name, summary := of(v)
+		out = append(out, listed{name, summary, struct {
+			Name    string `json:"name"`
+			Summary string `json:"summary"`
+		}{name, summary}, ""})
+	}
+	return out
+}
+
+func listNames() (names []string) {
+	for _, l := range listings() {
+		names = append(names, l.name)
+	}
+	return names
+}
 
 func newList() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:       "list " + strings.Join(listNames(), "|"),
-		Short:     "List what there is to choose from",
-		Example:   "  locklab list locks\n  locklab list scenarios --json",
+		Use:       "list " + strings.Join(listNames(), "|") + " [NAME]",
+		Short:     "List what there is to choose from, or tell of one",
+		Example:   "  locklab list locks\n  locklab list scenarios zone-partition\n  locklab list scenarios --json",
 		ValidArgs: listNames(),
-		Args:      cobra.ExactArgs(1),
+		Args:      cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			list, known := lists()[args[0]]
-			if !known {
-				return fmt.Errorf("list %q: want one of %s", args[0], strings.Join(listNames(), ", "))
+			all := listings()
+			i := slices.Index(listNames(), args[0])
+			if i < 0 {
+				return fmt.Errorf("list %q: want one of %s%s", args[0], strings.Join(listNames(), ", "), nearest.Hint(args[0], listNames()))
 			}
-			entries, err := list()
+			entries, err := all[i].list()
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), entries)
+			more := ""
+			if len(args) == 2 {
+				if entries, more, err = oneOf(entries, args[1]); err != nil {
+					return fmt.Errorf("list %s: %w", args[0], err)
+				}
 			}
-			return printList(cmd.OutOrStdout(), entries)
+			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			values := make([]any, 0, len(entries))
+			for _, e := range entries {
+				fmt.Fprintf(table, "%s\t%s\n", e.name, e.summary)
+				values = append(values, e.value)
+			}
+			if asJSON {
+				return writeJSON(cmd.OutOrStdout(), values)
+			}
+			defer fmt.Fprint(cmd.OutOrStdout(), more)
+			return table.Flush()
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON list of objects")
 	return cmd
 }
 
-func printList(w io.Writer, entries []listed) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+// oneOf is the entry of a name, and what more there is to say of it.
+func oneOf(entries []listed, name string) (one []listed, more string, err error) {
+	var names []string
 	for _, e := range entries {
-		fmt.Fprintf(table, "%s\t%s\n", e.name, e.summary)
+		if e.name == name {
+			return []listed{e}, e.more, nil
+		}
+		names = append(names, e.name)
 	}
-	return table.Flush()
+	return nil, "", fmt.Errorf("unknown name %q: want one of %s%s", name, strings.Join(names, ", "), nearest.Hint(name, names))
 }
 
-func printJSON(w io.Writer, entries []listed) error {
-	values := make([]any, 0, len(entries))
-	for _, e := range entries {
-		values = append(values, e.value)
+// timeline is what a scenario breaks in a run of the default length, and what it expects.
+func timeline(s scenario.Scenario) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "\ntimeline, of %v that are measured:\n", lab.DefaultDuration)
+	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	for _, one := range s.Schedule(lab.DefaultDuration) {
+		fmt.Fprintf(table, "  %v to %v\t%s\t%s\n", one.Window.From.Round(time.Millisecond), one.Window.Until.Round(time.Millisecond), one.Step.Fault.Kind, one.Step.Fault.Target)
 	}
+	if len(s.Timeline) == 0 {
+		fmt.Fprintln(table, "  nothing is broken")
+	}
+	fmt.Fprintln(table, "\nexpected; of the requests, at least the share that is served outside and during faults:")
+	for _, name := range slices.SortedFunc(maps.Keys(s.Locks), func(a, b string) int { return s.Locks[a].Line - s.Locks[b].Line }) {
+		e := s.Locks[name]
+		fmt.Fprintf(table, "  %s\t%s\n", name, expectation(e.Expectation))
+		for _, topology := range slices.Sorted(maps.Keys(e.Topologies)) {
+			fmt.Fprintf(table, "    in %s\t%s\n", topology, expectation(e.Topologies[topology]))
+		}
+	}
+	_ = table.Flush() // a strings.Builder takes everything
+	return out.String()
+}
+
+func expectation(e scenario.Expectation) string {
+	var parts []string
+	if e.Safety != "" {
+		parts = append(parts, e.Safety)
+	}
+	if len(e.Liveness) > 0 {
+		parts = append(parts, strings.Join(e.Liveness, " or "))
+	}
+	if e.Outside != nil {
+		parts = append(parts, fmt.Sprintf("%.0f %% outside", 100**e.Outside))
+	}
+	if e.During != nil {
+		parts = append(parts, fmt.Sprintf("%.0f %% during", 100**e.During))
+	}
+	if len(parts) == 0 {
+		return "not judged"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// writeJSON prints for programs.
+func writeJSON(w io.Writer, value any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
-	return encoder.Encode(values)
+	return encoder.Encode(value)
+}
+
+// lockFacts is what --json says of a lock.
+type lockFacts struct {
+	catalog.Entry
+	Unavailable string `json:"unavailable,omitempty"` // which of its servers must be installed, and how
 }
 
 func listLocks() ([]listed, error) {
 	var out []listed
 	for _, e := range catalog.Entries() {
 		summary := e.Summary
+		if e.Source != "" {
+			summary += "\n\t  source: " + e.Source
+		}
 		if e.Options != "" {
 			summary += "\n\t  options: " + e.Options
 		}
-		out = append(out, listed{e.Name, summary, e})
-	}
-	return out, nil
-}
-
-func listWorkloads() ([]listed, error) {
-	var out []listed
-	for _, w := range lab.Workloads() {
-		out = append(out, listed{w.Name, w.Summary, w})
-	}
-	return out, nil
-}
-
-// described is what --json says of things that have a name and a summary only.
-type described struct {
-	Name    string `json:"name"`
-	Summary string `json:"summary"`
-}
-
-func listScenarios() ([]listed, error) {
-	all, err := scenario.List()
-	if err != nil {
-		return nil, err
-	}
-	var out []listed
-	for _, s := range all {
-		out = append(out, listed{s.Name, s.Summary, described{s.Name, s.Summary}})
-	}
-	return out, nil
-}
-
-func listFaults() ([]listed, error) {
-	var out []listed
-	for _, k := range fault.Kinds() {
-		out = append(out, listed{k.Name, k.Summary, described{k.Name, k.Summary}})
+		facts := lockFacts{Entry: e}
+		if err := e.Missing(); err != nil {
+			facts.Unavailable = err.Error()
+			summary += "\n\t  unavailable: " + facts.Unavailable
+		}
+		out = append(out, listed{e.Name, summary, facts, ""})
 	}
 	return out, nil
 }
@@ -151,7 +225,7 @@ func listTopologies() ([]listed, error) {
 		for _, n := range t.Nodes() {
 			facts.Nodes[n.Role]++
 		}
-		out = append(out, listed{t.Name, t.Summary, facts})
+		out = append(out, listed{t.Name, t.Summary, facts, ""})
 	}
 	return out, nil
 }

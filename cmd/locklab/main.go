@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"regexp"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -19,6 +21,7 @@ const (
 	exitControlSilent = 3   // a control did not show its violation
 	exitInconclusive  = 4   // no verdict: a fault was not proven, the generator fell behind
 	exitInterrupted   = 130 // the user stopped it
+	exitTerminated    = 143 // SIGTERM did
 )
 
 // exitError ends the program with a code; a nil err means that all is said.
@@ -42,18 +45,41 @@ func main() {
 }
 
 func execute() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	var interrupted atomic.Int32 // the exit code for that
+	interrupted.Store(exitInterrupted)
+	code := func(s os.Signal) int32 {
+		if s == syscall.SIGTERM {
+			return exitTerminated
+		}
+		return exitInterrupted
+	}
+	go func() {
+		interrupted.Store(code(<-signals))
+		cancel()
+		os.Exit(int(code(<-signals))) // asked a second time; nodes end with this process
+	}()
 	err := newRoot().ExecuteContext(ctx)
 	if err == nil {
 		return exitOK
 	}
-	if exit, ok := errors.AsType[*exitError](err); ok {
-		if exit.err != nil {
-			fmt.Fprintf(os.Stderr, "locklab: %v\n", exit.err)
-		}
-		return exit.code
+	exit, ok := errors.AsType[*exitError](err)
+	if !ok {
+		exit = &exitError{exitCannotRun, err}
 	}
-	fmt.Fprintf(os.Stderr, "locklab: %v\n", err)
-	return exitCannotRun
+	if exit.err != nil {
+		fmt.Fprintf(os.Stderr, "locklab: %s\n", said(exit.err))
+	}
+	if exit.code == exitInterrupted {
+		return int(interrupted.Load())
+	}
+	return exit.code
+}
+
+// said is an error for people: without the names of the sentinels that programs look for.
+func said(err error) string {
+	return regexp.MustCompile(`(?m)(: [a-z]+: invalid( settings)?)+$`).ReplaceAllString(err.Error(), "")
 }

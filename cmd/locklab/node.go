@@ -3,15 +3,15 @@ package main
 import (
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"locklab/cmd/locklab/internal/nodebody"
+	"locklab/cmd/locklab/internal/lab"
 	"locklab/nodes/process"
+	"locklab/nodes/role"
 )
 
 // newNode is what agents start; people do not.
@@ -27,14 +27,15 @@ func newNode() *cobra.Command {
 				process.Watchdog(os.Stdin, process.KillGroup)
 				return nil
 			}
-			body, known := nodebody.Bodies()[args[0]]
-			if !known {
-				return fmt.Errorf("node %q: unknown role (known: %s)", args[0], strings.Join(slices.Sorted(maps.Keys(nodebody.Bodies())), ", "))
+			roles := lab.Roles()
+			i := slices.IndexFunc(roles, func(r role.Role) bool { return r.Name == args[0] && r.Main != nil })
+			if i < 0 {
+				return fmt.Errorf("node %q: no role that locklab plays (roles: %s)", args[0], strings.Join(lab.RoleNames(), ", "))
 			}
 			if config == "" {
 				return fmt.Errorf("node %s: --config is missing: nodes are started by an agent", args[0])
 			}
-			return process.Run(cmd.Context(), config, body)
+			return process.Run(cmd.Context(), config, roles[i].Main)
 		},
 	}
 	cmd.SetOut(io.Discard)

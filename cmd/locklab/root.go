@@ -1,11 +1,16 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"locklab/cmd/locklab/internal/facts"
+	"locklab/cmd/locklab/internal/provenance"
+	"locklab/internal/nearest"
 )
 
 func newRoot() *cobra.Command {
@@ -16,8 +21,8 @@ func newRoot() *cobra.Command {
 availability zones, breaks the network and the processes between them, and counts
 what goes wrong: rooms that were created twice, overlapping holds, time without a
 grant. It ends with a report to decide from.`,
-		Example: `  locklab run                              five locks, four scenarios, under four minutes
-  locklab run --quick                      the same in short, under one minute
+		Example: `  locklab run                              six locks, four scenarios, under four minutes
+  locklab run --quick                      the same in short, about a minute
   locklab run --locks none,redlock --scenarios zone-partition --duration 30s
   locklab list scenarios
   locklab report reports/runs/A reports/runs/B`,
@@ -25,10 +30,41 @@ grant. It ends with a report to decide from.`,
 		SilenceErrors: true,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%s: %w (see %s --help)", cmd.CommandPath(), err, cmd.CommandPath())
+		return fmt.Errorf("%s: %s (see %s --help)", cmd.CommandPath(), flagError(cmd, err), cmd.CommandPath())
 	})
 	root.AddCommand(newRun(), newList(), newReport(), newCheck(), newExplore(), newSim(), newAgent(), newNode(), newVersion())
+	for _, cmd := range root.Commands() {
+		if check := cmd.Args; check != nil {
+			cmd.Args = func(cmd *cobra.Command, args []string) error {
+				if err := check(cmd, args); err != nil {
+					got := ""
+					if len(args) > 0 {
+						got = fmt.Sprintf("%.80q: ", args)
+					}
+					return fmt.Errorf("%swant %s, such as\n%s", got, cmd.UseLine(), strings.SplitN(cmd.Example, "\n", 2)[0])
+				}
+				return nil
+			}
+		}
+	}
 	return root
+}
+
+// flagError says what would be right.
+func flagError(cmd *cobra.Command, err error) string {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		return err.Error() + nearest.Hint(unknown.GetSpecifiedName(), names)
+	}
+	if value, ok := errors.AsType[*pflag.InvalidValueError](err); ok && value.GetFlag().Value.Type() == "duration" {
+		hint := "such as 20s"
+		if _, err := strconv.ParseFloat(value.GetValue(), 64); err == nil {
+			hint = "such as " + value.GetValue() + "s"
+		}
+		return fmt.Sprintf("--%s %s: want a time with its unit, %s", value.GetFlag().Name, value.GetValue(), hint)
+	}
+	return err.Error()
 }
 
 func newVersion() *cobra.Command {
@@ -38,7 +74,7 @@ func newVersion() *cobra.Command {
 		Example: "  locklab version",
 		Args:    cobra.NoArgs,
 		Run: func(cmd *cobra.Command, _ []string) {
-			b := facts.ReadBuild()
+			b := provenance.ReadBuild()
 			fmt.Fprintf(cmd.OutOrStdout(), "locklab %s, commit %s, %s\n", b.Version, b.Commit, b.Go)
 		},
 	}

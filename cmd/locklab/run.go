@@ -10,39 +10,46 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"locklab/chaos/external"
+	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/failon"
 	"locklab/cmd/locklab/internal/lab"
 	"locklab/cmd/locklab/internal/progress"
+	"locklab/internal/nearest"
 	"locklab/locks/clock"
+	"locklab/nodes/topology"
 	"locklab/reports"
 	"locklab/reports/result"
 )
 
 // runFlags is what the user typed, before it is checked.
 type runFlags struct {
-	quick              bool
-	locks, scenarios   []string
-	workload, topology string
-	duration, warmup   time.Duration
-	rate, seed, repeat string
-	out, ui, tokenFile string
-	agents             string
-	wait               time.Duration
-	failOn, external   []string
-	clients, resources int
-	groups, seats      int
-	hold               time.Duration
-	durationSet        bool
-	holdSet            bool
+	lab.Config
+	quick                  bool
+	locks, scenarios       []string
+	workload, topology     string
+	rate, seed             string
+	out, tokenFile, agents string
+	failOn, external       []string
+	own                    []ownFlags
+	changed                func(flag string) bool
+}
+
+// ownFlags are the flags of one workload.
+type ownFlags struct {
+	catalog.Workload
+	load  catalog.Load
+	flags *pflag.FlagSet
 }
 
 func newRun() *cobra.Command {
@@ -54,60 +61,52 @@ func newRun() *cobra.Command {
 lock while each scenario breaks something, judges what happened at the oracle, and
 writes a report.
 
-Without flags it compares none, local, multiphase, redlock and raft under
-baseline, zone-latency, zone-partition and zone-failure.
+Without flags it compares none, local, multiphase, multiphase:quorum, redlock and
+raft under baseline, zone-latency, zone-partition and zone-failure.
 
 Exit codes: 0 all as expected; 1 cannot run; 2 a verdict that was not expected, or
-a --fail-on threshold; 3 a control did not fire; 4 inconclusive; 130 interrupted.`,
+a --fail-on threshold; 3 a control did not fire; 4 inconclusive; 130 interrupted, or
+143 by SIGTERM.`,
 		Example: `  locklab run                                                the whole comparison
-  locklab run --quick                                        in under a minute
+  locklab run --quick                                        in about a minute
   locklab run --locks redlock:order=sequential,ttl=1s --locks raft --scenarios zone-failure
   locklab run --workload mutex --locks multiphase,raft --scenarios baseline
   locklab run --topology seoul-3az --duration 20s --rate 500 --repeat 3 --seed 7
   locklab run --scenarios cloud.yaml --duration 4m --external fis=/opt/lab/fis-start,/opt/lab/fis-stop
-  locklab run --locks redlock --fail-on 'duplicates>0' --fail-on 'latency_ms.p99>250'`,
+  locklab run --locks redlock --fail-on 'duplicates.raced>0' --fail-on 'latency_ms.p99>250'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f.durationSet = cmd.Flags().Changed("duration")
-			f.holdSet = cmd.Flags().Changed("hold")
+			f.changed = cmd.Flags().Changed
 			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	fl := cmd.Flags()
-	fl.BoolVar(&f.quick, "quick", false, "a short look: every run lasts a quarter as long")
-	fl.StringArrayVar(&f.locks, "locks", nil, "locks to compare, A,B or repeated; options as lock:key=value,key=value (see locklab list locks)")
+	fl.BoolVar(&f.quick, "quick", false, "a short look: every run lasts less than a quarter as long")
+	fl.StringArrayVar(&f.locks, "locks", nil, "locks to compare, A,B or repeated, or all that this machine has the servers of; options as lock:key=value,key=value (see locklab list locks)")
 	fl.StringSliceVar(&f.scenarios, "scenarios", nil, "scenarios, by name or as YAML files (see locklab list scenarios)")
-	fl.StringVar(&f.workload, "workload", "matchmaking", "what the clients do: matchmaking or mutex")
+	fl.StringVar(&f.workload, "workload", catalog.WorkloadNames()[0], "what the clients do: "+strings.Join(catalog.WorkloadNames(), " or "))
 	fl.StringVar(&f.topology, "topology", "seoul-2az", "topology, by name or as a YAML file")
-	fl.DurationVar(&f.duration, "duration", lab.DefaultDuration, "measured time of one run, after the warm-up")
-	fl.DurationVar(&f.warmup, "warmup", lab.DefaultWarmup, "time before it that is not measured")
+	fl.DurationVar(&f.Duration, "duration", lab.DefaultDuration, "measured time of one run, after the warm-up")
+	fl.DurationVar(&f.Warmup, "warmup", lab.DefaultWarmup, "time before it that is not measured")
 	fl.StringVar(&f.rate, "rate", "", "operations offered per second (default 300 matches; the mutex workload runs closed loop without it)")
-	fl.StringVar(&f.repeat, "repeat", "1", "how often each combination is run")
+	fl.IntVar(&f.Repeat, "repeat", 1, "how often each combination is run")
 	fl.StringVar(&f.seed, "seed", "", "seed of every random choice (default: drawn, and printed)")
 	fl.StringVar(&f.out, "out", "", "directory for the report (default reports/runs/TIME)")
-	fl.StringVar(&f.ui, "ui", "off", "address of the live page; only off for now")
-	fl.StringArrayVar(&f.failOn, "fail-on", nil, "exit 2 if a figure of any row crosses a threshold, such as 'duplicates>0'")
+	fl.StringArrayVar(&f.failOn, "fail-on", nil, "exit 2 if a figure of any row crosses a threshold, such as 'duplicates.raced>0' (duplicates alone is their total: with unreachable ones, without those of the warm-up)")
 	fl.StringVar(&f.tokenFile, "token-file", "", "file with the bearer token of running agents (default: the environment's LOCKLAB_TOKEN)")
 	fl.StringVar(&f.agents, "agents", "", "URL of a running agent for every host whose topology names none, such as http://{host}:7500")
-	fl.DurationVar(&f.wait, "wait", 0, "how long to wait for running agents that do not answer yet")
+	fl.DurationVar(&f.Wait, "wait", 0, "how long to wait for running agents that do not answer yet")
 	fl.StringArrayVar(&f.external, "external", nil, "NAME=START,STOP: programs that begin and end the external faults of that name, absolute paths; only what stands here is ever run")
-	fl.IntVar(&f.groups, "groups", lab.DefaultGroups, "matchmaking: groups that the players belong to")
-	fl.IntVar(&f.seats, "seats", lab.DefaultSeats, "matchmaking: seats of a room")
-	fl.IntVar(&f.clients, "clients", 4, "mutex workload: clients in each master")
-	fl.IntVar(&f.resources, "resources", 1, "mutex workload: resources that they contend for")
-	fl.DurationVar(&f.hold, "hold", time.Millisecond, "mutex workload: how long each client holds; scenarios that break a holder set it where you do not")
-	_ = cmd.RegisterFlagCompletionFunc("locks", complete(func() []string { return catalog.Names() })) // fails only for an unknown flag
-	_ = cmd.RegisterFlagCompletionFunc("scenarios", complete(lab.ScenarioNames))
-	_ = cmd.RegisterFlagCompletionFunc("topology", complete(lab.TopologyNames))
-	_ = cmd.RegisterFlagCompletionFunc("workload", complete(lab.WorkloadNames))
-	return cmd
-}
-
-// complete offers names to the shell.
-func complete(names func() []string) cobra.CompletionFunc {
-	return func(_ *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return names(), cobra.ShellCompDirectiveNoFileComp
+	for _, w := range catalog.Workloads() {
+		own := pflag.NewFlagSet(w.Name, pflag.ContinueOnError)
+		f.own = append(f.own, ownFlags{w, w.Flags(own), own})
+		fl.AddFlagSet(own)
 	}
+	completions(cmd, map[string]cobra.CompletionFunc{
+		"locks": specs(catalog.Names), "scenarios": files(scenario.Names), "topology": files(topology.Names), "workload": words(catalog.WorkloadNames),
+		"fail-on": words(failon.Figures), "external": files(nothing), "token-file": files(nothing), "out": files(nothing),
+	})
+	return cmd
 }
 
 func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
@@ -120,10 +119,15 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 		return err
 	}
 	config.Dir = dir
-	fmt.Fprintf(stderr, "locklab: %d locks, %d scenarios, %d runs, about %v; seed %d; report in %s\n",
-		len(config.Locks), len(config.Scenarios), config.Runs(), config.About().Round(time.Second), config.Seed, dir)
+	fmt.Fprintf(stderr, "locklab: %s, %s, %s, about %v; seed %d\n", reports.Plural(len(config.Locks), "lock"),
+		reports.Plural(len(config.Scenarios), "scenario"), reports.Plural(config.Runs(), "run"), config.About().Round(time.Second), config.Seed)
+	fmt.Fprintf(stderr, "locklab: report in %s\n", dir)
 
 	display := progress.New(stderr, config.Runs())
+	told := context.AfterFunc(ctx, func() {
+		display.Note("interrupted: the report of what there is is being finished; again: it ends at once")
+	})
+	defer told()
 	file, runErr := lab.Run(ctx, config, display)
 	display.Close()
 	if runErr != nil && len(file.Results) == 0 {
@@ -154,26 +158,18 @@ func publish(ctx context.Context, file result.File, dir string, stdout io.Writer
 	if err := result.Write(filepath.Join(dir, result.FileName), file); err != nil {
 		return err
 	}
-	if err := reports.Generate(ctx, []string{dir}, dir); err != nil {
+	if err := reports.Generate(ctx, []string{dir}, dir, lab.Operations); err != nil {
 		return err
 	}
-	width := 0 // what the table takes for a file
-	var colour []reports.TableOption
+	width, colour := 0, false // what the table takes for a file
 	if f, ok := stdout.(*os.File); ok {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil {
-			width = w
-			if os.Getenv("NO_COLOR") == "" {
-				colour = append(colour, reports.WithColour())
-			}
+			width, colour = w, os.Getenv("NO_COLOR") == ""
 		}
 	}
 	fmt.Fprintln(stdout)
-	if err := reports.Table(stdout, file, width, colour...); err != nil {
+	if err := reports.Summary(stdout, file, width, colour); err != nil {
 		return err
-	}
-	fmt.Fprintln(stdout)
-	for _, line := range reports.Headline(file) {
-		fmt.Fprintln(stdout, line)
 	}
 	fmt.Fprintf(stdout, "\nreport: %s\n", filepath.Join(dir, "index.html"))
 	if code := exitCode(file); code != exitOK {
@@ -219,18 +215,20 @@ func applyThresholds(rows []result.Row, thresholds []failon.Threshold) {
 
 // config checks every flag before anything is started.
 func (f *runFlags) config(ctx context.Context) (lab.Config, []failon.Threshold, error) {
-	c := lab.Config{
-		Duration: f.duration, Warmup: f.warmup, Workload: f.workload,
-		Groups: f.groups, Seats: f.seats,
-		Clients: f.clients, Resources: f.resources, Hold: f.hold, HoldSet: f.holdSet, Command: strings.Join(append([]string{"locklab"}, os.Args[1:]...), " "),
+	c := f.Config
+	c.Command = strings.Join(append([]string{"locklab"}, os.Args[1:]...), " ")
+	if f.quick && !f.changed("duration") {
+		c.Duration, c.Warmup = lab.QuickDuration, lab.QuickWarmup
 	}
 	var thresholds []failon.Threshold
-	steps := []func() error{
-		func() error { return f.checkTimes(&c) },
-		func() (err error) { c.Rate, err = f.parseRate(); return err },
-		func() (err error) { c.Repeat, err = parseCount("--repeat", f.repeat, 1, 1000); return err },
+	for _, step := range []func() error{
+		func() error { return f.chooseWorkload(&c) },
+		func() error {
+			return errors.Join(catalog.Within("--duration", c.Duration, time.Second, time.Hour), catalog.Within("--warmup", c.Warmup, 0, time.Minute),
+				catalog.Within("--wait", c.Wait, 0, time.Hour), catalog.Within("--repeat", c.Repeat, 1, 1000))
+		},
+		func() (err error) { c.Rate, err = parseRate(f.rate); return err },
 		func() (err error) { c.Seed, err = parseSeed(f.seed); return err },
-		func() error { return f.checkUI() },
 		func() error {
 			for _, text := range f.failOn {
 				t, err := failon.Parse(text)
@@ -241,19 +239,36 @@ func (f *runFlags) config(ctx context.Context) (lab.Config, []failon.Threshold, 
 			}
 			return nil
 		},
-		func() (err error) { c.Locks, err = catalog.ParseList(f.locks); return err },
+		func() (err error) {
+			if len(f.locks) == 0 {
+				f.locks = catalog.DefaultLocks()
+			}
+			if slices.Equal(f.locks, []string{"all"}) {
+				f.locks, c.Unavailable = catalog.Installed()
+			}
+			c.Locks, err = catalog.ParseList("--locks", f.locks)
+			return err
+		},
 		func() (err error) {
 			if c.External, err = external.Parse(f.external); err != nil {
 				return fmt.Errorf("--external: %w", err)
 			}
 			return nil
 		},
-		func() error { return c.Load(f.topology, f.scenarios) }, //nolint:contextcheck // it waits for nobody
-		func() error { return f.placeAgents(&c) },
+		func() error { return c.Use(f.topology, f.scenarios) }, //nolint:contextcheck // it waits for nobody
+		func() (err error) {
+			if f.agents == "" {
+				return nil
+			}
+			if c.Topology, err = c.Topology.WithAgents(f.agents); err != nil {
+				return fmt.Errorf("--agents: %w", err)
+			}
+			return nil
+		},
 		func() error { return c.CheckFiles() },
-		func() (err error) { c.Token, err = awaitToken(ctx, f.tokenFile, f.wait); return err },
-	}
-	for _, step := range steps {
+		c.CheckServers,
+		func() (err error) { c.Token, err = awaitToken(ctx, f.tokenFile, c.Wait); return err },
+	} {
 		if err := step(); err != nil {
 			return lab.Config{}, nil, err
 		}
@@ -261,57 +276,34 @@ func (f *runFlags) config(ctx context.Context) (lab.Config, []failon.Threshold, 
 	return c, thresholds, nil
 }
 
-func (f *runFlags) checkTimes(c *lab.Config) error {
-	if f.duration < time.Second || f.duration > time.Hour {
-		return fmt.Errorf("--duration %v: want 1s to 1h", f.duration)
+// chooseWorkload refuses flags of the workloads that are not run.
+func (f *runFlags) chooseWorkload(c *lab.Config) (err error) {
+	for _, own := range f.own {
+		if own.Name == f.workload {
+			c.Workload, c.Load = own.Workload, own.load
+			continue
+		}
+		own.flags.VisitAll(func(flag *pflag.Flag) {
+			if flag.Changed {
+				err = fmt.Errorf("--%s: it is of the workload %s, and this is --workload %s", flag.Name, own.Name, f.workload)
+			}
+		})
 	}
-	if f.warmup < 0 || f.warmup > time.Minute {
-		return fmt.Errorf("--warmup %v: want 0s to 1m", f.warmup)
+	if c.Load == nil {
+		return fmt.Errorf("--workload: unknown workload %q (known: %s)%s", f.workload, strings.Join(catalog.WorkloadNames(), ", "), nearest.Hint(f.workload, catalog.WorkloadNames()))
 	}
-	if f.groups < 1 || f.groups > 100_000 || f.seats < 1 || f.seats > 10_000 {
-		return errors.New("--groups wants 1 to 100000, --seats 1 to 10000")
-	}
-	if f.hold < 0 || f.clients < 1 || f.clients > 10_000 || f.resources < 1 || f.resources > 1_000_000 {
-		return errors.New("--clients wants 1 to 10000, --resources 1 to 1000000, --hold 0s or more")
-	}
-	if f.quick && !f.durationSet {
-		c.Duration, c.Warmup = lab.QuickDuration, lab.QuickWarmup
-	}
-	return nil
+	return errors.Join(err, c.Load.Check())
 }
 
-// placeAgents says where the hosts' agents are.
-func (f *runFlags) placeAgents(c *lab.Config) (err error) {
-	if f.wait < 0 || f.wait > time.Hour {
-		return fmt.Errorf("--wait %v: want 0s to 1h", f.wait)
-	}
-	c.Wait = f.wait
-	if f.agents == "" {
-		return nil
-	}
-	if c.Topology, err = c.Topology.WithAgents(f.agents); err != nil {
-		return fmt.Errorf("--agents: %w", err)
-	}
-	return nil
-}
-
-func (f *runFlags) parseRate() (float64, error) {
-	if f.rate == "" {
+func parseRate(text string) (float64, error) {
+	if text == "" {
 		return 0, nil
 	}
-	rate, err := strconv.ParseFloat(f.rate, 64)
+	rate, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(rate > 0) || rate > 1e6 {
-		return 0, fmt.Errorf("--rate %q: want operations per second, a number above 0 and at most 1000000", f.rate)
+		return 0, fmt.Errorf("--rate %q: want operations per second, a number above 0 and at most 1000000", text)
 	}
 	return rate, nil
-}
-
-func parseCount(flag, text string, low, high int) (int, error) {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < low || n > high {
-		return 0, fmt.Errorf("%s %q: want a whole number from %d to %d", flag, text, low, high)
-	}
-	return n, nil
 }
 
 func parseSeed(text string) (uint64, error) {
@@ -325,13 +317,6 @@ func parseSeed(text string) (uint64, error) {
 		return 0, fmt.Errorf("--seed %q: want a whole number from 0 to 18446744073709551615", text)
 	}
 	return n, nil
-}
-
-func (f *runFlags) checkUI() error {
-	if f.ui != "off" {
-		return fmt.Errorf("--ui %q: there is no live page yet: want off", f.ui)
-	}
-	return nil
 }
 
 // stamp names directories by the time of day.

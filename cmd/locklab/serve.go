@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"html/template"
 	"io"
@@ -13,9 +12,14 @@ import (
 	"net/http"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"locklab/internal/httpapi"
+	"locklab/reports"
+	"locklab/reports/result"
 )
 
 // serveReports shows the reports below a directory to browsers until ctx ends:
@@ -25,18 +29,8 @@ func serveReports(ctx context.Context, addr, dir string, stderr io.Writer) error
 	if err != nil {
 		return fmt.Errorf("--serve %s: want HOST:PORT of this machine: %w", addr, err)
 	}
-	server := &http.Server{
-		Handler:           reportPages(dir),
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       10 * time.Second,
-		IdleTimeout:       time.Minute,
-		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
-	}
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // answers are files: nothing is lost
-	defer stop()
 	fmt.Fprintf(stderr, "locklab: reports below %s at http://%s\n", dir, listener.Addr())
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	if err := httpapi.Serve(ctx, listener, reportPages(dir), nil, slog.New(slog.DiscardHandler)); err != nil {
 		return fmt.Errorf("--serve %s: %w", addr, err)
 	}
 	return nil
@@ -69,38 +63,56 @@ func reportPages(dir string) http.Handler {
 
 func hidden(name string) bool { return strings.HasPrefix(name, ".") }
 
+// finished is a directory with a report. Digest is empty if its result cannot be read, as
+// that of a comparison of runs.
+type finished struct {
+	Name string
+	reports.Digest
+	at time.Time
+}
+
 // finishedReports are the directories with a page, newest first.
-func finishedReports(dir string) []string {
+func finishedReports(dir string) []finished {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil // there is none yet
 	}
-	type report struct {
-		name string
-		at   time.Time
-	}
-	var found []report
+	var found []finished
 	for _, e := range entries {
-		page, err := fs.Stat(os.DirFS(dir), path.Join(e.Name(), "index.html"))
-		if err == nil && e.IsDir() && !hidden(e.Name()) {
-			found = append(found, report{e.Name(), page.ModTime()})
+		page, err := fs.Stat(os.DirFS(dir), path.Join(e.Name(), reports.PageFile))
+		if err != nil || !e.IsDir() || hidden(e.Name()) {
+			continue
+		}
+		f := finished{Name: e.Name(), at: page.ModTime()}
+		if r, err := result.Read(filepath.Join(dir, e.Name(), result.FileName)); err == nil {
+			f.Digest = reports.DigestOf(r)
+		}
+		found = append(found, f)
+	}
+	slices.SortFunc(found, func(a, b finished) int { return cmp.Or(b.at.Compare(a.at), cmp.Compare(b.Name, a.Name)) })
+	return found
+}
+
+// printReports lists them on a console.
+func printReports(w io.Writer, dir string, found []finished) {
+	for _, f := range found {
+		fmt.Fprintln(w, filepath.Join(dir, f.Name))
+		for _, line := range append([]string{strings.TrimSpace(f.Started + "  " + f.Title), f.Check}, f.Locks...) {
+			if line != "" {
+				fmt.Fprintln(w, "  "+reports.Wrap(line, 78, 4))
+			}
 		}
 	}
-	slices.SortFunc(found, func(a, b report) int { return cmp.Or(b.at.Compare(a.at), cmp.Compare(b.name, a.name)) })
-	var names []string
-	for _, r := range found {
-		names = append(names, r.name)
-	}
-	return names
 }
 
 func listPage() *template.Template {
 	return template.Must(template.New("list").Parse(`<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta name="color-scheme" content="light dark"><title>locklab reports</title>
-<style>body{font:1rem/1.6 system-ui,sans-serif;max-width:40rem;margin:3rem auto;padding:0 1rem}</style>
+<style>body{font:1rem/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}li{margin-bottom:1rem}p{margin:0}small{opacity:.8}</style>
 <h1>Reports</h1>
-{{if .}}<ul>{{range .}}<li><a href="{{.}}/">{{.}}</a></li>{{end}}</ul>
+{{if .}}<ul>{{range .}}<li><a href="{{.Name}}/">{{.Name}}</a>{{with .Title}} {{.}}{{end}} <small>{{.Started}}</small>
+{{with .Check}}<p>{{.}}</p>{{end}}{{range .Locks}}<p><small>{{.}}</small></p>{{end}}</li>{{end}}</ul>
 {{else}}<p>None is finished yet. Reload this page when the comparison has ended.</p>{{end}}
 </html>
 `))

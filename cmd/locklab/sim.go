@@ -13,10 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"locklab/cmd/locklab/internal/catalog"
-	"locklab/locks"
+	"locklab/internal/seed"
 	"locklab/locks/peerlock/peercore"
-	"locklab/locks/seed"
-	"locklab/locks/sim"
+	"locklab/verify/sim"
 )
 
 // simFlags is what the user typed.
@@ -28,7 +27,7 @@ type simFlags struct {
 	think, hold, giveUp          time.Duration
 	jitter                       float64
 	trace, fairness, asJSON      bool
-	early, noShrink              bool
+	early, noShrink, holdGiven   bool
 	sweep, out                   string
 	against                      []string
 	maxEvents                    uint64
@@ -64,9 +63,10 @@ a verdict; 1 bad input; 130 interrupted.`,
   locklab sim multiphase --fairness`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			f.holdGiven = cmd.Flags().Changed("hold")
 			return f.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
-		ValidArgsFunction: complete(catalog.PeerNames),
+		ValidArgsFunction: specs(catalog.PeerNames),
 	}
 	fl := cmd.Flags()
 	fl.IntVar(&f.peers, "peers", 3, "peers, 1 to 1024; rank 0 is the highest")
@@ -76,7 +76,7 @@ a verdict; 1 bad input; 130 interrupted.`,
 	fl.StringSliceVar(&f.faults, "faults", nil, "kinds of faults to draw: partition, crash, pause, slow, drift (default none)")
 	fl.DurationVar(&f.duration, "duration", 10*time.Second, "virtual time of a run; faults end before it does")
 	fl.DurationVar(&f.think, "think", 20*time.Millisecond, "mean time between a release and the client's next request")
-	fl.DurationVar(&f.hold, "hold", 5*time.Millisecond, "mean time that a client holds")
+	fl.DurationVar(&f.hold, "hold", holdPlain, "mean time that a client holds (default with --faults: every seed draws one of "+holdsText()+")")
 	fl.DurationVar(&f.giveUp, "give-up", 0, "mean patience of a client that waits (default endless)")
 	fl.IntVar(&f.clients, "clients", 1, "clients in each peer")
 	fl.Float64Var(&f.jitter, "jitter", 0.2, "how much longer a message may take, as a share of the way's latency")
@@ -87,13 +87,14 @@ a verdict; 1 bad input; 130 interrupted.`,
 	fl.StringVar(&f.sweep, "sweep", "", "measure against the number of peers, such as peers=2..1000")
 	fl.StringArrayVar(&f.against, "against", nil, "with --sweep: other locks to compare with, A,B or repeated")
 	fl.BoolVar(&f.fairness, "fairness", false, "compare how even ranks are served under saturation")
-	fl.StringVar(&f.out, "out", "", "file for the scenario, or directory for the sweep (default: a name that is printed)")
+	fl.StringVar(&f.out, "out", "", "directory for the scenario (or its file, a name ending in .yaml), or for the sweep's table and plots (default "+simDir+")")
 	fl.BoolVar(&f.asJSON, "json", false, "print a JSON object")
+	completions(cmd, map[string]cobra.CompletionFunc{"faults": list(kindNames), "against": specs(catalog.PeerNames), "out": files(nothing)})
 	return cmd
 }
 
 func (f *simFlags) run(ctx context.Context, lock string, stdout, stderr io.Writer) error {
-	spec, core, err := simCore(lock)
+	l, err := catalog.ParsePeers(lock)
 	if err != nil {
 		return err
 	}
@@ -103,22 +104,13 @@ func (f *simFlags) run(ctx context.Context, lock string, stdout, stderr io.Write
 	}
 	switch {
 	case f.sweep != "":
-		return f.runSweep(ctx, spec, stdout, stderr)
+		return f.runSweep(ctx, l, stdout, stderr)
 	case f.fairness:
-		return f.runFairness(ctx, spec, plan, stdout)
+		return f.runFairness(ctx, l, plan, stdout)
 	case f.trace:
-		return f.runTrace(core, plan, stdout)
+		return f.runTrace(l, plan, stdout)
 	}
-	return f.runCampaign(ctx, spec, core, plan, stdout, stderr)
-}
-
-func simCore(text string) (locks.Spec, catalog.Core, error) {
-	spec, err := locks.ParseSpec(text)
-	if err != nil {
-		return spec, catalog.Core{}, err
-	}
-	core, err := catalog.Peers(spec)
-	return spec, core, err
+	return f.runCampaign(ctx, l, plan, stdout, stderr)
 }
 
 // plan checks the flags.
@@ -153,14 +145,25 @@ func (f *simFlags) plan() (sim.Plan, error) {
 	if err != nil {
 		return sim.Plan{}, err
 	}
+	var holds []time.Duration
+	if len(kinds) > 0 && !f.holdGiven {
+		holds = sim.Holds()
+	}
 	return sim.Plan{
 		Config: sim.Config{
 			Peers: f.peers, Zones: zones, Seed: seed.Seed(f.seed), Duration: f.duration, MaxEvents: f.maxEvents,
 			Load:    sim.Load{Clients: f.clients, Think: f.think, Hold: f.hold, GiveUp: f.giveUp, Early: f.early},
 			Network: sim.Network{Jitter: max(f.jitter, 1e-9)}, // 0 would be the default
 		},
-		Seeds: f.seeds, Kinds: kinds,
+		Seeds: f.seeds, Kinds: kinds, Holds: holds,
 	}, nil
+}
+
+func kindNames() (names []string) {
+	for _, k := range sim.Kinds() {
+		names = append(names, string(k))
+	}
+	return names
 }
 
 func (f *simFlags) kinds() (kinds []sim.Kind, err error) {
@@ -170,7 +173,7 @@ func (f *simFlags) kinds() (kinds []sim.Kind, err error) {
 			return nil, nil
 		}
 		if !slices.Contains(sim.Kinds(), kind) {
-			return nil, fmt.Errorf("--faults: unknown kind %q: want some of %s", word, strings.Trim(fmt.Sprint(sim.Kinds()), "[]"))
+			return nil, fmt.Errorf("--faults: unknown kind %q: want some of %s", word, strings.Join(kindNames(), " "))
 		}
 		if !slices.Contains(kinds, kind) {
 			kinds = append(kinds, kind)
@@ -180,15 +183,19 @@ func (f *simFlags) kinds() (kinds []sim.Kind, err error) {
 }
 
 // runTrace prints all that happens under one seed.
-func (f *simFlags) runTrace(core catalog.Core, plan sim.Plan, stdout io.Writer) error {
+func (f *simFlags) runTrace(l catalog.Lock, plan sim.Plan, stdout io.Writer) error {
 	cfg := plan.Case(plan.Config.Seed)
 	out := &sticky{w: stdout}
 	cfg.Trace = out
-	fmt.Fprintf(out, "seed %d, times in milliseconds of virtual time\n", f.seed)
+	hold := ""
+	if len(plan.Holds) > 0 {
+		hold = fmt.Sprintf(", hold %v", cfg.Load.Hold)
+	}
+	fmt.Fprintf(out, "seed %d%s, times in milliseconds of virtual time\n", f.seed, hold)
 	for _, fault := range cfg.Faults {
 		fmt.Fprintf(out, "fault: %v\n", fault)
 	}
-	r, err := core.Simulator().Run(cfg)
+	r, err := l.Core.Simulator().Run(cfg)
 	switch {
 	case err != nil:
 		return err
@@ -200,6 +207,16 @@ func (f *simFlags) runTrace(core catalog.Core, plan sim.Plan, stdout io.Writer) 
 		return &exitError{code: exitInconclusive}
 	}
 	return nil
+}
+
+const holdPlain = 5 * time.Millisecond // where nothing is broken
+
+func holdsText() string {
+	var words []string
+	for _, d := range sim.Holds() {
+		words = append(words, d.String())
+	}
+	return strings.Join(words, ", ")
 }
 
 // sticky remembers the first error and writes nothing more.

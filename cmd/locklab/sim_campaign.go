@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -10,23 +9,22 @@ import (
 	"time"
 
 	"locklab/cmd/locklab/internal/catalog"
-	"locklab/locks"
 	"locklab/locks/clock"
-	"locklab/locks/sim"
+	"locklab/verify/sim"
 )
 
 // runCampaign runs all seeds and looks into the first violation.
-func (f *simFlags) runCampaign(ctx context.Context, spec locks.Spec, core catalog.Core, plan sim.Plan, stdout, stderr io.Writer) error {
+func (f *simFlags) runCampaign(ctx context.Context, l catalog.Lock, plan sim.Plan, stdout, stderr io.Writer) error {
 	start := clock.Mono()
-	o, err := sim.Campaign(ctx, core.Simulator, plan)
+	o, err := sim.Campaign(ctx, l.Core.Simulator, plan)
 	if err != nil {
 		return err
 	}
 	took := time.Duration(clock.Mono() - start)
 	fmt.Fprintf(stderr, "locklab: %d runs in %v, %s messages a second\n", o.Done, took.Round(time.Millisecond), count(float64(o.Totals.Messages)/took.Seconds()))
-	r := simReport{Lock: spec.String(), Plan: plan, Outcome: o}
+	r := simReport{Lock: l.String(), Plan: plan, Outcome: o}
 	if o.Bad() && !f.noShrink {
-		if err := r.shrink(core.Simulator(), f.out); err != nil {
+		if err := r.shrink(l.Core.Simulator(), f.out); err != nil {
 			return err
 		}
 	}
@@ -103,7 +101,11 @@ func (r *simReport) findings(w io.Writer) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "\n  finding\tseeds\ttimes\tfirst seed\tthere")
 	for _, g := range r.Outcome.Groups {
-		fmt.Fprintf(table, "  %s\t%d\t%d\t%d\t%v\n", g.Name, g.Seeds, g.Count, uint64(g.First), g.Example)
+		first := fmt.Sprint(uint64(g.First))
+		if len(r.Plan.Holds) > 0 {
+			first += fmt.Sprintf(", hold %v", g.Hold)
+		}
+		fmt.Fprintf(table, "  %s\t%d\t%d\t%s\t%v\n", g.Name, g.Seeds, g.Count, first, g.Example)
 	}
 	_ = table.Flush() // the writer below reports its own errors
 	if !r.Outcome.Bad() {
@@ -257,7 +259,5 @@ func (r *simReport) json(w io.Writer) error {
 			out.Minimal.NoReplay = r.NoReplay.Error()
 		}
 	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(out)
+	return writeJSON(w, out)
 }

@@ -2,14 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"text/tabwriter"
 	"time"
 
-	"locklab/locks"
-	"locklab/locks/sim"
+	"locklab/cmd/locklab/internal/catalog"
+	"locklab/locks/multiphase"
+	"locklab/verify/sim"
 )
 
 // fairRow is one lock in one network under saturation.
@@ -53,18 +53,18 @@ func fairNetworks(peers int) []struct {
 }
 
 // runFairness saturates the lock and those it is compared with, in several networks.
-func (f *simFlags) runFairness(ctx context.Context, spec locks.Spec, plan sim.Plan, stdout io.Writer) error {
-	texts := []string{spec.String()}
-	for _, other := range []string{"multiphase:fair=off", "multiphase:fair=on", "multiphase:rule=literal", "lamport", "ricart-agrawala", "2pc"} {
-		if other == texts[0] || (texts[0] == "multiphase" && other == "multiphase:fair=on") {
-			continue
+func (f *simFlags) runFairness(ctx context.Context, l catalog.Lock, plan sim.Plan, stdout io.Writer) error {
+	texts := []string{l.String()}
+	readings := []string{"multiphase:fair=off", "multiphase:fair=on", "multiphase:rule=literal"} // of which fairVerdict speaks
+	for _, other := range append(readings, catalog.PeerNames()...) {
+		if other != texts[0] && other != multiphase.Name && (texts[0] != multiphase.Name || other != "multiphase:fair=on") {
+			texts = append(texts, other)
 		}
-		texts = append(texts, other)
 	}
 	if f.peers > sim.MaxZones {
 		return fmt.Errorf("--peers: %d: want 2 to %d with --fairness", f.peers, sim.MaxZones)
 	}
-	plan.Kinds = nil
+	plan.Kinds, plan.Holds = nil, nil
 	plan.Config.Zones = plan.Config.Peers
 	plan.Config.Formed = true
 	plan.Config.Load.Think, plan.Config.Load.GiveUp = 0, 0
@@ -72,12 +72,12 @@ func (f *simFlags) runFairness(ctx context.Context, spec locks.Spec, plan sim.Pl
 	var rows []fairRow
 	for _, n := range fairNetworks(plan.Config.Peers) {
 		for _, text := range texts {
-			_, core, err := simCore(text)
+			l, err := catalog.ParsePeers(text)
 			if err != nil {
 				return err
 			}
 			plan.Config.Network = n.network
-			o, err := sim.Campaign(ctx, core.Simulator, plan)
+			o, err := sim.Campaign(ctx, l.Core.Simulator, plan)
 			if err != nil {
 				return err
 			}
@@ -88,9 +88,7 @@ func (f *simFlags) runFairness(ctx context.Context, spec locks.Spec, plan sim.Pl
 		}
 	}
 	if f.asJSON {
-		e := json.NewEncoder(stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(rows)
+		return writeJSON(stdout, rows)
 	}
 	f.fairText(stdout, plan, rows)
 	return nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -11,7 +12,7 @@ import (
 	"time"
 
 	"locklab/chaos/scenario"
-	"locklab/locks/sim"
+	"locklab/verify/sim"
 )
 
 // The times of real processes, beside which those of a simulation are short.
@@ -22,6 +23,9 @@ const (
 	realLeast  = 12 * time.Second
 	realMost   = 2 * time.Minute
 )
+
+// simDir is where the files of locklab sim go, unless --out says otherwise.
+const simDir = "reports/sim"
 
 // shrink makes the first violation small, traces it and writes it as a scenario.
 func (r *simReport) shrink(simulator sim.Simulator, out string) error {
@@ -64,8 +68,12 @@ func lastLines(trace string) []string {
 }
 
 func (r *simReport) write(s replay, out string) error {
-	if out == "" {
-		out = s.name() + ".yaml"
+	if filepath.Ext(out) != ".yaml" {
+		dir := cmp.Or(out, simDir)
+		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // nothing secret
+			return fmt.Errorf("--out: %w", err)
+		}
+		out = filepath.Join(dir, s.name()+".yaml")
 	}
 	r.File, r.Command = out, s.command(out)
 	text := s.yaml(r.Command, r.First)
@@ -213,7 +221,7 @@ func (r replay) steps() (steps []string) {
 		default:
 			how := "fault: partition, mode: hold"
 			if f.Kind == sim.Slow {
-				how = fmt.Sprintf("fault: latency, delay: %v", f.Delay.Round(time.Millisecond))
+				how = fmt.Sprintf("fault: latency, delay: %v", max(f.Delay.Round(time.Millisecond), time.Millisecond))
 			}
 			for _, a := range f.A {
 				for _, b := range f.B {

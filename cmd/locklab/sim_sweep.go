@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -10,31 +9,29 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"text/tabwriter"
 
+	"golang.org/x/sync/errgroup"
+
 	"locklab/cmd/locklab/internal/catalog"
-	"locklab/locks"
-	"locklab/locks/seed"
-	"locklab/locks/sim"
+	"locklab/internal/seed"
 	"locklab/reports/sweep"
+	"locklab/verify/sim"
 )
 
 // sweepJob is one point that is to be measured.
 type sweepJob struct {
-	lock         string
-	core         catalog.Core
+	catalog.Lock
 	peers, zones int
 }
 
 // runSweep measures the lock, and those that it is compared with.
-func (f *simFlags) runSweep(ctx context.Context, spec locks.Spec, stdout, stderr io.Writer) error {
+func (f *simFlags) runSweep(ctx context.Context, l catalog.Lock, stdout, stderr io.Writer) error {
 	low, high, err := parseSweep(f.sweep)
 	if err != nil {
 		return err
 	}
-	jobs, err := f.sweepJobs(spec, low, high)
+	jobs, err := f.sweepJobs(l, low, high)
 	if err != nil {
 		return err
 	}
@@ -43,20 +40,18 @@ func (f *simFlags) runSweep(ctx context.Context, spec locks.Spec, stdout, stderr
 		return err
 	}
 	all := withService(points)
-	dir, err := f.writeSweep(spec, all)
+	dir, err := f.writeSweep(l, all)
 	if err != nil {
 		return err
 	}
 	if f.asJSON {
-		e := json.NewEncoder(stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(struct {
+		return writeJSON(stdout, struct {
 			Schema string      `json:"schema"`
 			Seed   uint64      `json:"seed"`
 			Points []sim.Point `json:"points"`
 		}{"locklab/sweep/v1", f.seed, all})
 	}
-	sweepText(stdout, all, spec.String())
+	sweepText(stdout, all, l.String())
 	fmt.Fprintf(stderr, "locklab: table and plots in %s\n", dir)
 	return nil
 }
@@ -66,14 +61,19 @@ func (f *simFlags) runSweep(ctx context.Context, spec locks.Spec, stdout, stderr
 func sweepZones() []int { return []int{3, 10, 30} }
 
 // sweepJobs makes the points: 1, 2, 5 of every power of ten and both ends.
-func (f *simFlags) sweepJobs(spec locks.Spec, low, high int) (jobs []sweepJob, err error) {
-	specs := []locks.Spec{spec}
-	if len(f.against) > 0 {
-		others, err := catalog.ParseList(f.against)
-		if err != nil {
-			return nil, fmt.Errorf("--against: %s", strings.TrimPrefix(err.Error(), "--locks: "))
+func (f *simFlags) sweepJobs(l catalog.Lock, low, high int) (jobs []sweepJob, err error) {
+	others, err := catalog.ParseList("--against", f.against)
+	if err != nil {
+		return nil, err
+	}
+	all := []catalog.Lock{l}
+	for _, o := range others {
+		if err := o.CheckCore(); err != nil {
+			return nil, fmt.Errorf("--against: %w", err)
 		}
-		specs = append(specs, slices.DeleteFunc(others, func(o locks.Spec) bool { return o.String() == spec.String() })...)
+		if o.String() != l.String() {
+			all = append(all, o)
+		}
 	}
 	sizes := []int{low}
 	for ten := 1; ten <= high; ten *= 10 {
@@ -86,17 +86,10 @@ func (f *simFlags) sweepJobs(spec locks.Spec, low, high int) (jobs []sweepJob, e
 	if high > low {
 		sizes = append(sizes, high)
 	}
-	for i, spec := range specs {
-		core, err := catalog.Peers(spec)
-		if err != nil {
-			if i > 0 {
-				err = fmt.Errorf("--against: %w", err)
-			}
-			return nil, err
-		}
+	for _, l := range all {
 		for _, zones := range sweepZones() {
 			for _, peers := range sizes {
-				jobs = append(jobs, sweepJob{spec.String(), core, peers, zones})
+				jobs = append(jobs, sweepJob{l, peers, zones})
 			}
 		}
 	}
@@ -110,35 +103,23 @@ func measureAll(ctx context.Context, jobs []sweepJob, s seed.Seed) ([]sim.Point,
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return jobs[b].peers - jobs[a].peers })
-	points, errs := make([]sim.Point, len(jobs)), make([]error, len(jobs))
-	var (
-		next atomic.Int64
-		wg   sync.WaitGroup
-	)
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			for ctx.Err() == nil {
-				n := int(next.Add(1)) - 1
-				if n >= len(order) {
-					return
-				}
-				i := order[n]
-				j := jobs[i]
-				points[i], errs[i] = sim.Measure(j.core.Simulator(), j.peers, j.zones, s)
-				points[i].Lock = j.lock
+	points := make([]sim.Point, len(jobs))
+	var all errgroup.Group
+	all.SetLimit(runtime.GOMAXPROCS(0))
+	for _, i := range order {
+		all.Go(func() (err error) {
+			j := jobs[i]
+			if ctx.Err() != nil {
+				return &exitError{code: exitInterrupted, err: ctx.Err()}
 			}
+			if points[i], err = sim.Measure(j.Core.Simulator(), j.peers, j.zones, s); err != nil {
+				return fmt.Errorf("%s with %d peers: %w", j, j.peers, err)
+			}
+			points[i].Lock = j.String()
+			return nil
 		})
 	}
-	wg.Wait()
-	if ctx.Err() != nil {
-		return nil, &exitError{code: exitInterrupted, err: ctx.Err()}
-	}
-	for i, err := range errs {
-		if err != nil {
-			return nil, fmt.Errorf("%s with %d peers: %w", jobs[i].lock, jobs[i].peers, err)
-		}
-	}
-	return points, nil
+	return points, all.Wait()
 }
 
 // withService adds the computed lock service for each number of peers and zones.
@@ -152,15 +133,10 @@ func withService(points []sim.Point) []sim.Point {
 	return all
 }
 
-func (f *simFlags) writeSweep(spec locks.Spec, points []sim.Point) (dir string, err error) {
+func (f *simFlags) writeSweep(l catalog.Lock, points []sim.Point) (dir string, err error) {
 	dir = f.out
 	if dir == "" {
-		dir = "sweep-" + strings.Map(func(c rune) rune {
-			if strings.ContainsRune(":=,", c) {
-				return '-'
-			}
-			return c
-		}, spec.String())
+		dir = filepath.Join(simDir, "sweep-"+strings.NewReplacer(":", "-", "=", "-", ",", "-").Replace(l.String()))
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // a report holds nothing secret
 		return "", fmt.Errorf("--out: %w", err)

@@ -1,39 +1,22 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"locklab/chaos/scenario"
-	"locklab/locks/sim"
+	"locklab/verify/sim"
 )
 
 // simulate runs locklab sim in this process.
-func simulate(tb testing.TB, args ...string) (code int, stdout, stderr string) {
-	tb.Helper()
-	var out, logged bytes.Buffer
-	root := newRoot()
-	root.SetArgs(append([]string{"sim"}, args...))
-	root.SetOut(&out)
-	root.SetErr(&logged)
-	err := root.ExecuteContext(tb.Context())
-	switch exit, ok := errors.AsType[*exitError](err); {
-	case ok:
-		code = exit.code
-		if exit.err != nil {
-			logged.WriteString(exit.err.Error())
-		}
-	case err != nil:
-		code = exitCannotRun
-		logged.WriteString(err.Error())
-	}
-	return code, out.String(), logged.String()
+func simulate(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	return callWith(t.Context(), append([]string{"sim"}, args...)...)
 }
 
 func TestSimExitCodes(t *testing.T) {
@@ -102,6 +85,26 @@ func TestSimPrintsTheSameAgain(t *testing.T) {
 		if first != second || code != again || first == "" {
 			t.Errorf("sim %s: two outputs (%d and %d bytes), exit codes %d and %d", args, len(first), len(second), code, again)
 		}
+	}
+}
+
+// TestSimDrawsTheHold: under faults every seed draws how long clients hold, so a finding of
+// a long hold shows again with the seed alone.
+func TestSimDrawsTheHold(t *testing.T) {
+	t.Chdir(t.TempDir())
+	code, stdout, _ := simulate(t, strings.Fields("multiphase --seeds 50 --faults pause")...)
+	found := regexp.MustCompile(`under pause +\d+ +\d+ +(\d+), hold 3s +(overlap.*)`).FindStringSubmatch(stdout)
+	if code != exitViolated || found == nil {
+		t.Fatalf("exit code %d, no overlap of long holds in\n%s", code, stdout)
+	}
+	_, again, _ := simulate(t, strings.Fields("multiphase --seeds 1 --no-shrink --faults pause --seed "+found[1])...)
+	if !strings.Contains(again, found[2]) {
+		t.Errorf("no %q in\n%s", found[2], again)
+	}
+	files, err := filepath.Glob("reports/sim/sim-multiphase-overlap-*.yaml")
+	here, _ := filepath.Glob("*.yaml")
+	if err != nil || len(files) != 1 || len(here) != 0 {
+		t.Errorf("scenarios %v in reports/sim, %v here, %v", files, here, err)
 	}
 }
 

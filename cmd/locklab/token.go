@@ -10,15 +10,26 @@ import (
 	"strings"
 	"time"
 
+	"locklab/internal/httpapi"
 	"locklab/locks/clock"
-	"locklab/nodes/bearer"
 )
+
+// maxTokenFile bounds what is read as a token, in bytes.
+const maxTokenFile = 4 << 10
 
 // readToken reads the bearer token from a file, or, without one, from the
 // environment.
 func readToken(file string) (string, error) {
 	if file == "" {
 		return os.Getenv("LOCKLAB_TOKEN"), nil
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return "", fmt.Errorf("--token-file: %w", err)
+	}
+	// Opening a pipe would wait for a writer.
+	if !info.Mode().IsRegular() || info.Size() > maxTokenFile {
+		return "", fmt.Errorf("--token-file %s: want a regular file of at most %d bytes (or LOCKLAB_TOKEN in the environment)", file, maxTokenFile)
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -40,11 +51,7 @@ func awaitToken(ctx context.Context, file string, patience time.Duration) (strin
 		if err == nil || !errors.Is(err, fs.ErrNotExist) || clock.Mono() >= deadline {
 			return token, err
 		}
-		again := clock.System().NewTimer(100 * time.Millisecond)
-		select {
-		case <-again.C():
-		case <-ctx.Done():
-			again.Stop()
+		if clock.Sleep(ctx, 100*time.Millisecond) != nil {
 			return "", &exitError{code: exitInterrupted, err: errors.New("interrupted while waiting for --token-file")}
 		}
 	}
@@ -64,7 +71,7 @@ func makeToken(file string) error {
 	if err != nil {
 		return fmt.Errorf("--make-token: %w", err)
 	}
-	_, err = draft.WriteString(bearer.New() + "\n")
+	_, err = draft.WriteString(httpapi.NewToken() + "\n")
 	err = errors.Join(err, draft.Chmod(0o440), draft.Close())
 	if err == nil {
 		if err = os.Link(draft.Name(), file); errors.Is(err, fs.ErrExist) {

@@ -6,7 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,13 +70,25 @@ func TestTokenIsWaitedFor(t *testing.T) {
 	})
 }
 
-func TestEmptyTokenIsRefused(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte(" \n"), 0o600); err != nil {
+// TestNoTokenFile: what has no token in it is refused by its name, and a pipe at once.
+func TestNoTokenFile(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "empty"), []byte(" \n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readToken(file); err == nil {
-		t.Error("an empty token was accepted")
+	if err := os.WriteFile(filepath.Join(dir, "large"), make([]byte, maxTokenFile+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"empty": "it is empty", "large": "want a regular file of at most 4096 bytes", "pipe": "want a regular file", "": "want a regular file",
+	} {
+		file := filepath.Join(dir, name)
+		if _, err := readToken(file); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), file) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
 	}
 	if err := makeToken(""); err == nil {
 		t.Error("a token without a file was made")

@@ -8,7 +8,10 @@
 //     runtime's timers is too coarse (injected delays, load schedules).
 package clock
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Clock tells the time and makes timers.
 type Clock interface {
@@ -69,6 +72,18 @@ func newAnchor() anchor {
 		}
 	}
 	return best
+}
+
+// Sleep waits on the system's clock, and returns early with ctx's error if ctx ends.
+func Sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Mono is the machine's monotonic clock in nanoseconds: comparable between all

@@ -5,34 +5,34 @@ import (
 	"sync"
 )
 
-// Precise wakes goroutines at exact moments of [Mono]. One thread, which sleeps
-// with nanosecond timeouts, serves all of them, so a wake-up costs two thread
-// switches and no busy waiting.
+// Precise wakes goroutines at exact moments of [Mono]. One alarm of nanoseconds, which
+// wakes the process as a socket does, serves all of them: no thread of its own has to be
+// woken, neither to set it nor when it goes off.
 type Precise struct {
 	mu      sync.Mutex
 	waiters wakeHeap
 	closed  bool
-	bell    bell // interrupts the sleeping thread
+	alarm   *alarm
 	done    chan struct{}
 }
 
-// NewPrecise starts the thread. Close ends it.
+// NewPrecise starts the goroutine that wakes the others. Close ends it.
 func NewPrecise() (*Precise, error) {
-	b, err := newBell()
+	a, err := newAlarm()
 	if err != nil {
 		return nil, err
 	}
-	p := &Precise{bell: b, done: make(chan struct{})}
+	p := &Precise{alarm: a, done: make(chan struct{})}
 	go p.run()
 	return p, nil
 }
 
-// Close ends the thread and wakes everybody who still sleeps.
+// Close wakes everybody who still sleeps.
 func (p *Precise) Close() {
 	p.mu.Lock()
 	if !p.closed {
 		p.closed = true
-		p.bell.ring() // under the lock: the thread closes the bell under it too
+		p.alarm.set(0) // under the lock: the goroutine closes the alarm under it too
 	}
 	p.mu.Unlock()
 	<-p.done
@@ -52,7 +52,7 @@ func (p *Precise) SleepUntil(deadline int64, stop <-chan struct{}) bool {
 	}
 	heap.Push(&p.waiters, w)
 	if p.waiters[0] == w {
-		p.bell.ring()
+		p.alarm.set(deadline)
 	}
 	p.mu.Unlock()
 	select {
@@ -70,9 +70,8 @@ func (p *Precise) SleepUntil(deadline int64, stop <-chan struct{}) bool {
 
 func (p *Precise) run() {
 	defer close(p.done)
-	unpin := pinThread()
-	defer unpin()
 	for {
+		p.alarm.wait()
 		p.mu.Lock()
 		if p.closed {
 			for _, w := range p.waiters {
@@ -80,7 +79,7 @@ func (p *Precise) run() {
 				w.wake <- false
 			}
 			p.waiters = nil
-			p.bell.close()
+			p.alarm.close()
 			p.mu.Unlock()
 			return
 		}
@@ -89,12 +88,10 @@ func (p *Precise) run() {
 			w := heap.Pop(&p.waiters).(*waiter)
 			w.wake <- true // never blocks: one send into a buffer of one
 		}
-		next := int64(-1)
 		if len(p.waiters) > 0 {
-			next = p.waiters[0].at
+			p.alarm.set(p.waiters[0].at)
 		}
 		p.mu.Unlock()
-		p.bell.wait(next)
 	}
 }
 

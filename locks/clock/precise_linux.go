@@ -2,44 +2,51 @@ package clock
 
 import (
 	"fmt"
+	"os"
 	"runtime"
+	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"locklab/internal/nowait"
 )
 
-// bell lets one thread sleep until a moment or until another thread rings.
-type bell struct{ fd int }
+// alarm goes off at a moment of [Mono]: a timer of the kernel that the runtime's poller
+// waits for. The runtime's own timers have steps of a millisecond there.
+type alarm struct {
+	file *os.File
+	raw  syscall.RawConn
+	now  *nowait.Conn
+}
 
-func newBell() (bell, error) {
-	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+func newAlarm() (*alarm, error) {
+	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
 	if err != nil {
-		return bell{}, fmt.Errorf("create eventfd: %w", err)
+		return nil, fmt.Errorf("create timerfd: %w", err)
 	}
-	return bell{fd: fd}, nil
+	a := &alarm{file: os.NewFile(uintptr(fd), "timerfd")} //nolint:gosec // not negative
+	a.now = nowait.New(a.file)
+	if a.raw, err = a.file.SyscallConn(); err != nil {
+		_ = a.file.Close()
+		return nil, fmt.Errorf("create timerfd: %w", err)
+	}
+	return a, nil
 }
 
-func (b bell) ring() {
-	one := [8]byte{1}
-	_, _ = unix.Write(b.fd, one[:]) // full means that it rings already
+// set has the alarm go off at the moment, at once if that has passed, and no more at the
+// one that was set before.
+func (a *alarm) set(at int64) {
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(max(at, 1))} // zero would disarm it
+	_ = a.raw.Control(func(fd uintptr) { _ = unix.TimerfdSettime(int(fd), unix.TFD_TIMER_ABSTIME, &spec, nil) })
 }
 
-// wait sleeps until deadline (a value of Mono; negative: for ever) or a ring.
-func (b bell) wait(deadline int64) {
-	var timeout *unix.Timespec
-	if deadline >= 0 {
-		left := max(deadline-Mono(), 0)
-		ts := unix.NsecToTimespec(left)
-		timeout = &ts
-	}
-	fds := []unix.PollFd{{Fd: int32(b.fd), Events: unix.POLLIN}}
-	n, err := unix.Ppoll(fds, timeout, nil)
-	if err == nil && n > 0 {
-		var buf [8]byte
-		_, _ = unix.Read(b.fd, buf[:])
-	}
+// wait returns when the alarm went off since the last call.
+func (a *alarm) wait() {
+	var times [8]byte
+	_, _ = a.now.Read(times[:]) // only close makes it fail, which the same goroutine calls
 }
 
-func (b bell) close() { _ = unix.Close(b.fd) }
+func (a *alarm) close() { _ = a.file.Close() }
 
 // pinThread locks the goroutine to its thread and takes the thread's timer slack
 // (50 us by default) away.

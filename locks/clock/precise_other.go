@@ -7,33 +7,17 @@ import (
 	"time"
 )
 
-// bell on systems without ppoll and timer slack: the runtime's own timers, whose
-// granularity is that of the system.
-type bell struct{ rung chan struct{} }
+// alarm on systems without timerfd: the runtime's own timers, whose granularity is that
+// of the system.
+type alarm struct{ timer *time.Timer }
 
-func newBell() (bell, error) { return bell{rung: make(chan struct{}, 1)}, nil }
+func newAlarm() (*alarm, error) { return &alarm{time.NewTimer(time.Hour)}, nil }
 
-func (b bell) ring() {
-	select {
-	case b.rung <- struct{}{}:
-	default:
-	}
-}
+func (a *alarm) set(at int64) { a.timer.Reset(time.Duration(at - Mono())) }
 
-func (b bell) wait(deadline int64) {
-	if deadline < 0 {
-		<-b.rung
-		return
-	}
-	t := time.NewTimer(time.Duration(deadline - Mono()))
-	defer t.Stop()
-	select {
-	case <-b.rung:
-	case <-t.C:
-	}
-}
+func (a *alarm) wait() { <-a.timer.C }
 
-func (b bell) close() {}
+func (a *alarm) close() { a.timer.Stop() }
 
 func pinThread() func() {
 	runtime.LockOSThread()

@@ -4,14 +4,16 @@ import (
 	"fmt"
 
 	"locklab/locks"
-	"locklab/locks/lamport/core"
-	"locklab/locks/mesh"
 	"locklab/locks/peerlock"
+	"locklab/locks/peerlock/mesh"
 	"locklab/locks/peerlock/peercore"
 )
 
-// Name is the lock's name in specs.
-const Name = "lamport"
+// The locks' names in specs.
+const (
+	Name           = "lamport"
+	RicartAgrawala = "ricart-agrawala"
+)
 
 // Peer is another member of the cluster: its ID, its rank, which decides between
 // equal timestamps, and the address to dial it at.
@@ -22,17 +24,29 @@ type Options struct {
 	// Detect goes on without a peer whose connection is lost; a partition then
 	// splits the lock. By default the lock waits until the peer is back.
 	Detect bool
+	// Defer makes it the algorithm of Ricart and Agrawala.
+	Defer bool
 }
 
 // ParseOptions reads the options of a spec such as lamport:detect=on.
-func ParseOptions(spec locks.Spec) (Options, error) {
-	if spec.Name != Name {
-		return Options{}, fmt.Errorf("lock %q: want %s: %w", spec, Name, locks.ErrInvalid)
+func ParseOptions(spec locks.Spec) (Options, error) { return Options{}.Parse(spec) }
+
+// Parse is ParseOptions for the algorithm that o.Defer says.
+func (o Options) Parse(spec locks.Spec) (Options, error) {
+	if spec.Name != o.name() {
+		return Options{}, fmt.Errorf("lock %q: want %s: %w", spec, o.name(), locks.ErrInvalid)
 	}
 	r := spec.Reader()
 	r.Variant()
-	o := Options{Detect: r.Bool("detect", false)}
+	o.Detect = r.Bool("detect", false)
 	return o, r.Err()
+}
+
+func (o Options) name() string {
+	if o.Defer {
+		return RicartAgrawala
+	}
+	return Name
 }
 
 // String is the spec that the options were read from, complete and canonical.
@@ -41,21 +55,21 @@ func (o Options) String() string {
 	if o.Detect {
 		detect = "on"
 	}
-	return locks.Spec{Name: Name, Options: map[string]string{"detect": detect}}.String()
+	return locks.Spec{Name: o.name(), Options: map[string]string{"detect": detect}}.String()
 }
 
 // Algorithm is how peers with these options are made, for explorations and
 // simulations.
-func (o Options) Algorithm() peercore.Algorithm[core.State, core.Message] {
-	return peercore.Algorithm[core.State, core.Message]{
+func (o Options) Algorithm() peercore.Algorithm[State, Message] {
+	return peercore.Algorithm[State, Message]{
 		Spec: o.String(),
-		New: func(self int, peers peercore.Set, _ bool) core.State {
-			return core.New(&core.Config{Self: self, Peers: peers, Detect: o.Detect})
+		New: func(self int, peers peercore.Set, _ bool) State {
+			return NewState(&Member{Self: self, Peers: peers, Options: o})
 		},
-		Opens:  func(m core.Message) bool { return m.Kind == core.Request },
+		Opens:  func(m Message) bool { return m.Kind == Request },
 		Append: appendMessage,
 		Decode: decodeMessage,
-		Renumber: func(m *core.Message, _, _ int, f func(owner int, number uint64) uint64) {
+		Renumber: func(m *Message, _, _ int, f func(owner int, number uint64) uint64) {
 			m.At = f(0, m.At)
 		},
 	}
@@ -66,7 +80,7 @@ type Config = peerlock.Config[Options]
 
 // Locker is one peer of a cluster.
 type Locker struct {
-	*peerlock.Locker[core.State, core.Message, *core.State]
+	*peerlock.Locker[State, Message, *State]
 }
 
 var (
@@ -75,10 +89,13 @@ var (
 )
 
 // New starts a peer, see [peerlock.New].
-func New(cfg Config) (*Locker, error) {
-	l, err := peerlock.New(cfg, peerlock.Protocol[core.State, core.Message]{
-		Algorithm: cfg.Options.Algorithm(),
-		NeedsAll:  !cfg.Options.Detect,
+func New(cfg Config) (*Locker, error) { return Start(cfg, cfg.Options) }
+
+// Start starts a peer with these rules, whatever the options in cfg are.
+func Start[O any](cfg peerlock.Config[O], rules Options) (*Locker, error) {
+	l, err := peerlock.New(cfg, peerlock.Protocol[State, Message]{
+		Algorithm: rules.Algorithm(),
+		NeedsAll:  !rules.Detect,
 	})
 	if err != nil {
 		return nil, err
@@ -87,11 +104,11 @@ func New(cfg Config) (*Locker, error) {
 }
 
 // A message on the wire is its kind in one byte and the clock as an unsigned varint.
-func appendMessage(b []byte, m core.Message) []byte {
+func appendMessage(b []byte, m Message) []byte {
 	return peerlock.AppendNumbered(b, uint8(m.Kind), m.At)
 }
 
-func decodeMessage(b []byte) (core.Message, []byte, error) {
-	kind, at, rest, err := peerlock.CutNumbered(b, uint8(core.Release))
-	return core.Message{Kind: core.MessageKind(kind), At: at}, rest, err
+func decodeMessage(b []byte) (Message, []byte, error) {
+	kind, at, rest, err := peerlock.CutNumbered(b, uint8(Reply))
+	return Message{Kind: MessageKind(kind), At: at}, rest, err
 }

@@ -1,7 +1,7 @@
 package lamport_test
 
 import (
-	"errors"
+	"fmt"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -9,67 +9,37 @@ import (
 	"locklab/locks"
 	"locklab/locks/lamport"
 	"locklab/locks/locktest"
-	"locklab/locks/peerlock/peertest"
+	"locklab/locks/peerlock"
+	"locklab/locks/ricartagrawala"
+	"locklab/verify/peertest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestConforms(t *testing.T) {
-	locktest.Run(t, locktest.Subject{New: func(tb testing.TB) []locks.Locker {
-		return peertest.Supervised(tb, peertest.Configs(tb, 3, lamport.Options{}), lamport.New)
-	}})
+func TestLamport(t *testing.T) {
+	testLock(t, lamport.Options{}, lamport.Options{Detect: true}, lamport.New, 3)
+	testOptions(t, lamport.Name, lamport.ParseOptions)
 }
 
-func TestConformsWithDetection(t *testing.T) {
-	locktest.Run(t, locktest.Subject{New: func(tb testing.TB) []locks.Locker {
-		return peertest.Lockers(peertest.StartAll(tb, peertest.Configs(tb, 3, lamport.Options{Detect: true}), lamport.New))
-	}})
+func TestRicartAgrawala(t *testing.T) {
+	testLock(t, ricartagrawala.Options{}, ricartagrawala.Options{Detect: true}, ricartagrawala.New, 2)
+	testOptions(t, ricartagrawala.Name, ricartagrawala.ParseOptions)
 }
 
-func TestMessagesOfAnAcquisition(t *testing.T) {
-	for _, peers := range []int{1, 2, 3, 5} {
-		all := peertest.StartAll(t, peertest.Configs(t, peers, lamport.Options{}), lamport.New)
-		peertest.CountMessages(t, all, 3)
-	}
+// testLock is told how many messages an acquisition takes for each other peer.
+func testLock[O any](t *testing.T, plain, detect O, start func(peerlock.Config[O]) (*lamport.Locker, error), messages int) {
+	peertest.NeedsEveryPeer(t, plain, start, messages)
+	t.Run("conforms with detection", func(t *testing.T) {
+		locktest.Run(t, locktest.Subject{New: func(tb testing.TB) []locks.Locker {
+			return peertest.Lockers(peertest.StartAll(tb, peertest.Configs(tb, 3, detect), start))
+		}})
+	})
+	t.Run("a dead peer is left out", func(t *testing.T) { peertest.DeadPeerIsLeftOut(t, detect, start) })
 }
 
-func TestManyNames(t *testing.T) {
-	peertest.ManyNames(t, peertest.StartAll(t, peertest.Configs(t, 3, lamport.Options{}), lamport.New))
-}
-
-func TestDeadPeerBlocks(t *testing.T) {
-	peertest.DeadPeerBlocks(t, lamport.Options{}, lamport.New)
-}
-
-func TestDeadPeerIsLeftOut(t *testing.T) {
-	peertest.DeadPeerIsLeftOut(t, lamport.Options{Detect: true}, lamport.New)
-}
-
-func TestReconnectResumes(t *testing.T) {
-	peertest.ReconnectResumes(t, lamport.Options{}, lamport.New)
-}
-
-func TestOptions(t *testing.T) {
-	for text, want := range map[string]string{
-		lamport.Name:                lamport.Name + ":detect=off",
-		lamport.Name + ":detect=on": lamport.Name + ":detect=on",
-	} {
-		spec, err := locks.ParseSpec(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o, err := lamport.ParseOptions(spec)
-		if err != nil || o.String() != want {
-			t.Errorf("%s: want %s, got %s, %v", text, want, o, err)
-		}
-	}
-	for _, text := range []string{"other", lamport.Name + ":detect=maybe", lamport.Name + ":fair=on", lamport.Name + ":quick"} {
-		spec, err := locks.ParseSpec(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := lamport.ParseOptions(spec); !errors.Is(err, locks.ErrInvalid) {
-			t.Errorf("%s: want ErrInvalid, got %v", text, err)
-		}
-	}
+func testOptions[O fmt.Stringer](t *testing.T, name string, parse func(locks.Spec) (O, error)) {
+	peertest.Options(t, parse, map[string]string{
+		name: name + ":detect=off", name + ":detect=on": name + ":detect=on",
+		"other": "", name + ":detect=maybe": "", name + ":fair=on": "", name + ":quick": "",
+	})
 }

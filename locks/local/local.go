@@ -6,6 +6,7 @@ package local
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,52 +17,39 @@ import (
 type Locker struct {
 	mu     sync.Mutex
 	closed chan struct{}
-	queues map[string]*queue // only resources that somebody holds
+	queues map[string][]waiter // only of resources that somebody holds
 }
 
-// queue is a held resource with those who wait for it.
-type queue struct{ waiters []*waiter }
-
-// waiter is handed the resource by a close of granted, done under Locker.mu.
-type waiter struct{ granted chan struct{} }
+// waiter is a claim that waits. It is granted by its close, done under Locker.mu.
+type waiter chan struct{}
 
 var _ locks.Locker = (*Locker)(nil)
 
-// New returns a Locker. The spec takes no options.
-func New(spec locks.Spec) (*Locker, error) {
-	r := spec.Reader()
-	r.Variant()
-	if err := r.Err(); err != nil {
-		return nil, err
-	}
-	return &Locker{closed: make(chan struct{}), queues: map[string]*queue{}}, nil
-}
+// New returns a Locker.
+func New() *Locker { return &Locker{closed: make(chan struct{}), queues: map[string][]waiter{}} }
 
 // Acquire waits in line for the resource.
 func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
-	if err := locks.CheckResource(resource); err != nil {
+	if err := locks.CheckAcquire(ctx, resource); err != nil {
 		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("acquire %q: %w: %w", resource, locks.ErrNotAcquired, err)
 	}
 	l.mu.Lock()
 	if l.isClosed() {
 		l.mu.Unlock()
 		return nil, fmt.Errorf("acquire %q: %w", resource, locks.ErrClosed)
 	}
-	q, held := l.queues[resource]
+	queue, held := l.queues[resource]
 	if !held {
-		l.queues[resource] = &queue{}
+		l.queues[resource] = nil
 		l.mu.Unlock()
 		return &lease{locker: l, resource: resource}, nil
 	}
-	w := &waiter{granted: make(chan struct{})}
-	q.waiters = append(q.waiters, w)
+	w := make(waiter)
+	l.queues[resource] = append(queue, w)
 	l.mu.Unlock()
 
 	select {
-	case <-w.granted:
+	case <-w:
 		return &lease{locker: l, resource: resource}, nil
 	case <-ctx.Done():
 		l.abandon(resource, w)
@@ -77,7 +65,7 @@ func (l *Locker) Close() error {
 	defer l.mu.Unlock()
 	if !l.isClosed() {
 		close(l.closed)
-		l.queues = map[string]*queue{}
+		l.queues = map[string][]waiter{}
 	}
 	return nil
 }
@@ -92,40 +80,25 @@ func (l *Locker) isClosed() bool {
 }
 
 // abandon takes a waiter out of the line, or passes on what it was just granted.
-func (l *Locker) abandon(resource string, w *waiter) {
+func (l *Locker) abandon(resource string, w waiter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	select {
-	case <-w.granted:
-		l.next(resource)
-		return
-	default:
-	}
-	q, ok := l.queues[resource]
-	if !ok {
+	if i := slices.Index(l.queues[resource], w); i >= 0 {
+		l.queues[resource] = slices.Delete(l.queues[resource], i, i+1)
 		return
 	}
-	for i, other := range q.waiters {
-		if other == w {
-			q.waiters = append(q.waiters[:i], q.waiters[i+1:]...)
-			return
-		}
-	}
+	l.next(resource)
 }
 
 // next hands the resource on. The caller holds mu and gives up the resource.
 func (l *Locker) next(resource string) {
-	q, ok := l.queues[resource]
-	if !ok {
-		return
-	}
-	if len(q.waiters) == 0 {
+	queue := l.queues[resource]
+	if len(queue) == 0 {
 		delete(l.queues, resource)
 		return
 	}
-	w := q.waiters[0]
-	q.waiters = q.waiters[1:]
-	close(w.granted)
+	close(queue[0])
+	l.queues[resource] = queue[1:]
 }
 
 type lease struct {

@@ -12,22 +12,6 @@ import (
 	"locklab/locks/none"
 )
 
-func newLocal() *local.Locker {
-	l, err := local.New(locks.Spec{Name: "local"})
-	if err != nil {
-		panic(err) // a spec without options cannot be wrong
-	}
-	return l
-}
-
-func newNone() *none.Locker {
-	l, err := none.New(locks.Spec{Name: "none"})
-	if err != nil {
-		panic(err)
-	}
-	return l
-}
-
 // broken changes single properties of a right lock.
 type broken struct {
 	locks.Locker
@@ -88,14 +72,14 @@ func TestBrokenLocksFail(t *testing.T) {
 		check string // which must fail
 		lock  func() locks.Locker
 	}{
-		{"grants everything", "one holder at a time, across clients", func() locks.Locker { return newNone() }},
-		{"grants everything within a client", "one holder at a time, within a client", func() locks.Locker { return newNone() }},
+		{"grants everything", "one holder at a time, across clients", func() locks.Locker { return none.New() }},
+		{"grants everything within a client", "one holder at a time, within a client", func() locks.Locker { return none.New() }},
 		{"one lock for all names", "resources are independent", func() locks.Locker {
-			return broken{Locker: newLocal(), acquire: func(ctx context.Context, in locks.Locker, _ string) (locks.Lease, error) {
+			return broken{Locker: local.New(), acquire: func(ctx context.Context, in locks.Locker, _ string) (locks.Lease, error) {
 				return in.Acquire(ctx, "all")
 			}}
 		}},
-		{"grants before the release", "a release lets the next one in", func() locks.Locker { return newNone() }},
+		{"grants before the release", "a release lets the next one in", func() locks.Locker { return none.New() }},
 		{"never frees", "a release lets the next one in", func() locks.Locker {
 			return wrapLease(func(le locks.Lease) locks.Lease {
 				return brokenLease{Lease: le, release: func(context.Context) error { return nil }}
@@ -122,7 +106,7 @@ func TestBrokenLocksFail(t *testing.T) {
 			})
 		}},
 		{"a wait that gave up keeps its place", "a wait ends with its context and leaves nothing behind", func() locks.Locker {
-			return broken{Locker: newLocal(), acquire: func(ctx context.Context, in locks.Locker, r string) (locks.Lease, error) {
+			return broken{Locker: local.New(), acquire: func(ctx context.Context, in locks.Locker, r string) (locks.Lease, error) {
 				got := make(chan locks.Lease, 1)
 				go func() { // forgets that ctx exists
 					if le, err := in.Acquire(context.WithoutCancel(ctx), r); err == nil {
@@ -138,7 +122,7 @@ func TestBrokenLocksFail(t *testing.T) {
 			}}
 		}},
 		{"says failed without saying why", "a wait ends with its context and leaves nothing behind", func() locks.Locker {
-			return broken{Locker: newLocal(), acquire: func(ctx context.Context, in locks.Locker, r string) (locks.Lease, error) {
+			return broken{Locker: local.New(), acquire: func(ctx context.Context, in locks.Locker, r string) (locks.Lease, error) {
 				le, err := in.Acquire(ctx, r)
 				if err != nil {
 					return nil, errors.New("no")
@@ -147,7 +131,7 @@ func TestBrokenLocksFail(t *testing.T) {
 			}}
 		}},
 		{"ignores a done context", "a context that is done acquires nothing", func() locks.Locker {
-			return broken{Locker: newLocal(), acquire: func(ctx context.Context, in locks.Locker, r string) (locks.Lease, error) {
+			return broken{Locker: local.New(), acquire: func(ctx context.Context, in locks.Locker, r string) (locks.Lease, error) {
 				return in.Acquire(context.WithoutCancel(ctx), r)
 			}}
 		}},
@@ -157,12 +141,12 @@ func TestBrokenLocksFail(t *testing.T) {
 			})
 		}},
 		{"takes any name", "a bad resource name is refused", func() locks.Locker {
-			return broken{Locker: newLocal(), acquire: func(ctx context.Context, in locks.Locker, _ string) (locks.Lease, error) {
+			return broken{Locker: local.New(), acquire: func(ctx context.Context, in locks.Locker, _ string) (locks.Lease, error) {
 				return in.Acquire(ctx, "x")
 			}}
 		}},
 		{"Close does nothing", "a closed client refuses", func() locks.Locker {
-			return broken{Locker: newLocal(), close: func(locks.Locker) error { return nil }}
+			return broken{Locker: local.New(), close: func(locks.Locker) error { return nil }}
 		}},
 		{"Close leaves holders in the dark", "Close ends waits and frees what was held", func() locks.Locker {
 			return wrapLease(func(le locks.Lease) locks.Lease {
@@ -170,7 +154,7 @@ func TestBrokenLocksFail(t *testing.T) {
 			})
 		}},
 		{"wedges after a give-up", "giving up at any moment never wedges the lock", func() locks.Locker {
-			return broken{Locker: newLocal(), acquire: func(ctx context.Context, in locks.Locker, r string) (locks.Lease, error) {
+			return broken{Locker: local.New(), acquire: func(ctx context.Context, in locks.Locker, r string) (locks.Lease, error) {
 				if le, err := in.Acquire(ctx, r); err == nil {
 					if _, hasDeadline := ctx.Deadline(); hasDeadline && ctx.Err() != nil {
 						return nil, errors.Join(locks.ErrNotAcquired, ctx.Err()) // and never releases
@@ -192,9 +176,11 @@ func TestBrokenLocksFail(t *testing.T) {
 					continue
 				}
 				s := two(tt.lock())
-				if err := c.guarded(s, s.New(t), time.Second); err == nil {
+				err := c.guarded(s, s.New(t), time.Second)
+				if err == nil {
 					t.Errorf("the check %q found nothing", tt.check)
 				}
+				t.Log(err)
 				return
 			}
 			t.Fatalf("there is no check %q", tt.check)
@@ -204,7 +190,7 @@ func TestBrokenLocksFail(t *testing.T) {
 
 // wrapLease is a right lock with changed leases.
 func wrapLease(change func(locks.Lease) locks.Lease) locks.Locker {
-	return broken{Locker: newLocal(), acquire: func(ctx context.Context, in locks.Locker, r string) (locks.Lease, error) {
+	return broken{Locker: local.New(), acquire: func(ctx context.Context, in locks.Locker, r string) (locks.Lease, error) {
 		le, err := in.Acquire(ctx, r)
 		if err != nil {
 			return nil, err
@@ -222,7 +208,7 @@ type forgetful struct {
 }
 
 func newForgetful() *forgetful {
-	return &forgetful{Locker: newLocal(), held: map[string]chan struct{}{}}
+	return &forgetful{Locker: local.New(), held: map[string]chan struct{}{}}
 }
 
 func (f *forgetful) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
@@ -232,7 +218,7 @@ func (f *forgetful) Acquire(ctx context.Context, resource string) (locks.Lease, 
 		if !held {
 			f.held[resource] = make(chan struct{})
 			f.mu.Unlock()
-			inner, err := newNone().Acquire(ctx, resource)
+			inner, err := none.New().Acquire(ctx, resource)
 			if err != nil {
 				return nil, err
 			}
@@ -257,7 +243,7 @@ func (f *forgetful) Acquire(ctx context.Context, resource string) (locks.Lease, 
 
 func TestLocalConforms(t *testing.T) {
 	Run(t, Subject{New: func(tb testing.TB) []locks.Locker {
-		l := newLocal()
+		l := local.New()
 		tb.Cleanup(func() { _ = l.Close() })
 		return []locks.Locker{l}
 	}})
@@ -265,6 +251,6 @@ func TestLocalConforms(t *testing.T) {
 
 func TestNoneConformsButForExclusion(t *testing.T) {
 	Run(t, Subject{NoExclusion: true, New: func(tb testing.TB) []locks.Locker {
-		return []locks.Locker{newNone(), newNone()}
+		return []locks.Locker{none.New(), none.New()}
 	}})
 }

@@ -17,6 +17,9 @@ import (
 // decides nothing: a lock that grants too early is caught however long it is.
 const short = 50 * time.Millisecond
 
+// long is how long somebody may have to wait for what is free or about to be.
+const long = 10 * time.Second
+
 // critical counts who is inside and keeps the first violation.
 type critical struct {
 	inside atomic.Int64
@@ -25,19 +28,13 @@ type critical struct {
 
 func (c *critical) fail(err error) { c.failed.CompareAndSwap(nil, &err) }
 
-func (c *critical) err() error {
-	if p := c.failed.Load(); p != nil {
-		return *p
-	}
-	return nil
-}
-
-// pass acquires, looks around, and releases.
-func (c *critical) pass(ctx context.Context, l locks.Locker, resource string) {
-	lease, err := l.Acquire(ctx, resource)
+// pass acquires, looks around, and releases. It says how the wait ended.
+func (c *critical) pass(ctx context.Context, l locks.Locker, resource string, patience time.Duration) error {
+	wait, cancel := context.WithTimeout(ctx, patience)
+	lease, err := l.Acquire(wait, resource)
+	cancel()
 	if err != nil {
-		c.fail(fmt.Errorf("acquire: %w", err))
-		return
+		return fmt.Errorf("acquire: %w", err)
 	}
 	if n := c.inside.Add(1); n != 1 {
 		c.fail(fmt.Errorf("%d holders at once", n))
@@ -47,6 +44,7 @@ func (c *critical) pass(ctx context.Context, l locks.Locker, resource string) {
 	if err := lease.Release(ctx); err != nil {
 		c.fail(fmt.Errorf("release: %w", err))
 	}
+	return nil
 }
 
 // pause holds the lock for a moment: work, not synchronization.
@@ -56,52 +54,42 @@ func pause(d time.Duration) {
 	<-t.C()
 }
 
-func exclusionAcrossClients(ctx context.Context, _ Subject, clients []locks.Locker) error {
-	return contend(ctx, clients, 2, 15)
-}
+func exclusionAcrossClients(ctx context.Context, t *trial) { t.contend(ctx, t.clients, 2, 15) }
+func exclusionWithinClient(ctx context.Context, t *trial)  { t.contend(ctx, t.clients[:1], 8, 10) }
 
-func exclusionWithinClient(ctx context.Context, _ Subject, clients []locks.Locker) error {
-	return contend(ctx, clients[:1], 8, 10)
-}
-
-func contend(ctx context.Context, clients []locks.Locker, perClient, rounds int) error {
+func (t *trial) contend(ctx context.Context, clients []locks.Locker, perClient, rounds int) {
 	var c critical
 	var wg sync.WaitGroup
 	for _, l := range clients {
 		for range perClient {
 			wg.Go(func() {
 				for range rounds {
-					if c.err() != nil {
+					if c.failed.Load() != nil {
 						return
 					}
-					c.pass(ctx, l, "contended")
+					if err := c.pass(ctx, l, "contended", deadline); err != nil {
+						c.fail(err)
+					}
 				}
 			})
 		}
 	}
 	wg.Wait()
-	return c.err()
+	if err := c.failed.Load(); err != nil {
+		t.fail("%w", *err)
+	}
 }
 
-func independentResources(ctx context.Context, _ Subject, clients []locks.Locker) error {
-	a, err := clients[0].Acquire(ctx, "independent-a")
-	if err != nil {
-		return fmt.Errorf("acquire a: %w", err)
-	}
-	b, err := clients[len(clients)-1].Acquire(ctx, "independent-b")
-	if err != nil {
-		return fmt.Errorf("acquire b while another client holds a: %w", err)
-	}
-	return errors.Join(a.Release(ctx), b.Release(ctx))
+func independentResources(ctx context.Context, t *trial) {
+	a := t.acquire(ctx, t.first(), "independent-a")
+	t.release(ctx, t.acquire(ctx, t.last(), "independent-b"))
+	t.release(ctx, a)
 }
 
-func handover(ctx context.Context, _ Subject, clients []locks.Locker) error {
-	holder, waiter := clients[0], clients[len(clients)-1]
+func handover(ctx context.Context, t *trial) {
+	holder, waiter := t.first(), t.last()
 	for range 5 {
-		lease, err := holder.Acquire(ctx, "handover")
-		if err != nil {
-			return fmt.Errorf("acquire: %w", err)
-		}
+		lease := t.acquire(ctx, holder, "handover")
 		var released atomic.Bool
 		got := make(chan error, 1)
 		go func() {
@@ -116,45 +104,37 @@ func handover(ctx context.Context, _ Subject, clients []locks.Locker) error {
 		}()
 		pause(5 * time.Millisecond)
 		released.Store(true)
-		if err := lease.Release(ctx); err != nil {
-			return fmt.Errorf("release: %w", err)
-		}
+		t.release(ctx, lease)
 		if err := <-got; err != nil {
-			return fmt.Errorf("waiter: %w", err)
+			t.fail("waiter: %w", err)
 		}
 		holder, waiter = waiter, holder
 	}
-	return nil
 }
 
-func releaseTwice(ctx context.Context, _ Subject, clients []locks.Locker) error {
-	first, err := clients[0].Acquire(ctx, "twice")
-	if err != nil {
-		return fmt.Errorf("acquire: %w", err)
-	}
-	if err := first.Release(ctx); err != nil {
-		return fmt.Errorf("release: %w", err)
-	}
-	second, err := clients[len(clients)-1].Acquire(ctx, "twice")
-	if err != nil {
-		return fmt.Errorf("acquire again: %w", err)
-	}
-	if err := first.Release(ctx); err != nil {
-		return fmt.Errorf("a second release answered otherwise than the first: %w", err)
-	}
-	if err := mustWait(ctx, clients[0], "twice"); err != nil {
-		return fmt.Errorf("after a second release of an old lease: %w", err)
-	}
-	return second.Release(ctx)
+func releaseTwice(ctx context.Context, t *trial) {
+	first := t.acquire(ctx, t.first(), "twice")
+	t.release(ctx, first)
+	second := t.acquire(ctx, t.last(), "twice")
+	t.release(ctx, first) // answers as the first did
+	t.mustWait(ctx, t.first(), "twice")
+	t.release(ctx, second)
 }
 
 // mustWait tries to acquire what somebody else holds.
-func mustWait(ctx context.Context, l locks.Locker, resource string) error {
-	tryCtx, cancel := context.WithTimeout(ctx, short)
+func (t *trial) mustWait(ctx context.Context, l locks.Locker, resource string) {
+	if err := waits(ctx, l, resource); err != nil {
+		t.fail("%w", err)
+	}
+}
+
+// waits is what is wrong with how a client waits for what somebody else holds.
+func waits(ctx context.Context, l locks.Locker, resource string) error {
+	wait, cancel := context.WithTimeout(ctx, short)
 	defer cancel()
-	intruder, err := l.Acquire(tryCtx, resource)
+	intruder, err := l.Acquire(wait, resource)
 	if err == nil {
-		return errors.Join(errors.New("granted while another one holds"), intruder.Release(ctx))
+		return errors.Join(fmt.Errorf("%q is granted while another one holds", resource), intruder.Release(ctx))
 	}
 	return checkGaveUp(err)
 }
@@ -170,24 +150,15 @@ func checkGaveUp(err error) error {
 	return nil
 }
 
-func lostStaysOpen(ctx context.Context, _ Subject, clients []locks.Locker) error {
-	lease, err := clients[0].Acquire(ctx, "lost")
-	if err != nil {
-		return fmt.Errorf("acquire: %w", err)
-	}
+func lostStaysOpen(ctx context.Context, t *trial) {
+	lease := t.acquire(ctx, t.first(), "lost")
 	if isClosed(lease.Lost()) {
-		return errors.New("lost while it was held")
+		t.fail("lost while it was held")
 	}
-	if until, ok := lease.Expires(); ok && until.IsZero() {
-		return errors.New("a lease with a lease time expires at the zero time")
-	}
-	if err := lease.Release(ctx); err != nil {
-		return fmt.Errorf("release: %w", err)
-	}
+	t.release(ctx, lease)
 	if isClosed(lease.Lost()) {
-		return errors.New("Release closed Lost")
+		t.fail("Release closed Lost")
 	}
-	return nil
 }
 
 func isClosed(c <-chan struct{}) bool {
@@ -199,175 +170,127 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-func givingUp(ctx context.Context, _ Subject, clients []locks.Locker) error {
-	lease, err := clients[0].Acquire(ctx, "give-up")
-	if err != nil {
-		return fmt.Errorf("acquire: %w", err)
+func givingUp(ctx context.Context, t *trial) {
+	lease := t.acquire(ctx, t.first(), "give-up")
+	for _, l := range t.clients {
+		t.mustWait(ctx, l, "give-up")
 	}
-	for _, l := range clients {
-		if err := mustWait(ctx, l, "give-up"); err != nil {
-			return err
-		}
-	}
-	if err := lease.Release(ctx); err != nil {
-		return fmt.Errorf("release: %w", err)
-	}
-	for _, l := range clients {
-		next, err := l.Acquire(ctx, "give-up")
-		if err != nil {
-			return fmt.Errorf("acquire after others gave up: %w", err)
-		}
-		if err := next.Release(ctx); err != nil {
-			return fmt.Errorf("release: %w", err)
-		}
-	}
-	return nil
+	t.release(ctx, lease)
+	t.allCanAcquire(ctx, "give-up")
 }
 
-func doneContext(ctx context.Context, _ Subject, clients []locks.Locker) error {
+func (t *trial) allCanAcquire(ctx context.Context, resource string) {
+	for _, l := range t.clients {
+		t.release(ctx, t.acquire(ctx, l, resource))
+	}
+}
+
+func doneContext(ctx context.Context, t *trial) {
 	done, cancel := context.WithCancel(ctx)
 	cancel()
-	lease, err := clients[0].Acquire(done, "done-context")
+	lease, err := t.first().Acquire(done, "done-context")
 	if err == nil {
-		return errors.Join(errors.New("acquired with a context that was done"), lease.Release(ctx))
+		_ = lease.Release(ctx) // the next failure would say less
+		t.fail("acquired with a context that was done")
 	}
 	if err := checkGaveUp(err); err != nil {
-		return err
+		t.fail("%w", err)
 	}
-	next, err := clients[len(clients)-1].Acquire(ctx, "done-context")
-	if err != nil {
-		return fmt.Errorf("acquire after that: %w", err)
-	}
-	return next.Release(ctx)
+	t.release(ctx, t.acquire(ctx, t.last(), "done-context"))
 }
 
 // churn lets waits end at many different moments, the worst ones included, and
 // then asks whether everybody can still acquire.
-func churn(ctx context.Context, _ Subject, clients []locks.Locker) error {
+func churn(ctx context.Context, t *trial) {
 	var c critical
 	var wg sync.WaitGroup
-	for i, l := range clients {
+	for i, l := range t.clients {
 		for j := range 3 {
 			wg.Go(func() {
 				for k := range 30 {
 					patience := time.Duration((i*31+j*17+k*7)%40) * 250 * time.Microsecond
-					tryCtx, cancel := context.WithTimeout(ctx, patience)
-					lease, err := l.Acquire(tryCtx, "churn")
-					cancel()
-					if err != nil {
+					if err := c.pass(ctx, l, "churn", patience); err != nil {
 						if err := checkGaveUp(err); err != nil {
 							c.fail(err)
 						}
-						continue
-					}
-					if n := c.inside.Add(1); n != 1 {
-						c.fail(fmt.Errorf("%d holders at once", n))
-					}
-					c.inside.Add(-1)
-					if err := lease.Release(ctx); err != nil {
-						c.fail(fmt.Errorf("release: %w", err))
 					}
 				}
 			})
 		}
 	}
 	wg.Wait()
-	if err := c.err(); err != nil {
-		return err
+	if err := c.failed.Load(); err != nil {
+		t.fail("%w", *err)
 	}
-	for i, l := range clients {
-		lease, err := l.Acquire(ctx, "churn")
-		if err != nil {
-			return fmt.Errorf("client %d can no longer acquire: %w", i, err)
-		}
-		if err := lease.Release(ctx); err != nil {
-			return fmt.Errorf("release: %w", err)
-		}
-	}
-	return nil
+	t.allCanAcquire(ctx, "churn")
 }
 
-func tokensGrow(ctx context.Context, _ Subject, clients []locks.Locker) error {
+func tokensGrow(ctx context.Context, t *trial) {
 	var last locks.Token
-	for i := range 4 * len(clients) {
-		lease, err := clients[i%len(clients)].Acquire(ctx, "tokens")
-		if err != nil {
-			return fmt.Errorf("acquire: %w", err)
-		}
+	for i := range 4 * len(t.clients) {
+		lease := t.acquire(ctx, t.clients[i%len(t.clients)], "tokens")
 		if token, has := lease.Token(); has {
 			if token <= last {
-				return fmt.Errorf("grant %d has token %d after token %d", i+1, token, last)
+				t.fail("grant %d has token %d after token %d", i+1, token, last)
 			}
 			last = token
 		}
-		if err := lease.Release(ctx); err != nil {
-			return fmt.Errorf("release: %w", err)
-		}
+		t.release(ctx, lease)
 	}
-	return nil
 }
 
-func badNames(ctx context.Context, _ Subject, clients []locks.Locker) error {
-	for _, name := range []string{"", strings.Repeat("x", locks.ResourceBytesMax+1), "a\nb"} {
-		_, err := clients[0].Acquire(ctx, name)
+func badNames(ctx context.Context, t *trial) {
+	for _, name := range []string{"", strings.Repeat("x", locks.ResourceBytesMax+1), "a\nb", "a\xff"} {
+		_, err := t.first().Acquire(ctx, name)
 		if !errors.Is(err, locks.ErrInvalid) || !errors.Is(err, locks.ErrNotAcquired) {
-			return fmt.Errorf("resource name %.10q: want ErrNotAcquired and ErrInvalid, got %w", name, errors.Join(err))
+			t.fail("resource name %.10q: want ErrNotAcquired and ErrInvalid, got %v", name, err)
 		}
 	}
-	lease, err := clients[0].Acquire(ctx, strings.Repeat("x", locks.ResourceBytesMax))
-	if err != nil {
-		return fmt.Errorf("the longest name: %w", err)
-	}
-	return lease.Release(ctx)
+	t.release(ctx, t.acquire(ctx, t.first(), strings.Repeat("x", locks.ResourceBytesMax)))
 }
 
-func closeFrees(ctx context.Context, s Subject, clients []locks.Locker) error {
-	holder, other := clients[0], clients[len(clients)-1]
-	lease, err := holder.Acquire(ctx, "close")
-	if err != nil {
-		return fmt.Errorf("acquire: %w", err)
-	}
+func closeFrees(ctx context.Context, t *trial) {
+	holder, other := t.first(), t.last()
+	lease := t.acquire(ctx, holder, "close")
 	waiting := make(chan error, 1)
 	go func() {
 		_, err := holder.Acquire(ctx, "close")
 		waiting <- err
 	}()
 	if err := holder.Close(); err != nil {
-		return fmt.Errorf("close: %w", err)
+		t.fail("close: %w", err)
 	}
 	if err := <-waiting; err == nil {
-		return errors.New("a wait ended in a grant although its client was closed")
+		t.fail("a wait ended in a grant although its client was closed")
 	}
 	select {
 	case <-lease.Lost():
 	case <-ctx.Done():
-		return errors.New("Close did not close Lost of a lease that was held")
+		t.fail("Close did not close Lost of a lease that was held")
 	}
 	if other == holder {
-		return nil
+		return
 	}
-	within := s.CloseFreesWithin
+	within := t.CloseFreesWithin
 	if within == 0 {
-		within = 10 * time.Second
+		within = long
 	}
-	waitCtx, cancel := context.WithTimeout(ctx, within)
+	wait, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	next, err := other.Acquire(waitCtx, "close")
+	next, err := other.Acquire(wait, "close")
 	if err != nil {
-		return fmt.Errorf("acquire what a closed client held: %w", err)
+		t.fail("acquire what a closed client held: %w", err)
 	}
-	return next.Release(ctx)
+	t.release(ctx, next)
 }
 
-func closedRefuses(ctx context.Context, _ Subject, clients []locks.Locker) error {
-	if err := clients[0].Close(); err != nil {
-		return fmt.Errorf("close: %w", err)
+func closedRefuses(ctx context.Context, t *trial) {
+	for range 2 {
+		if err := t.first().Close(); err != nil {
+			t.fail("close: %w", err)
+		}
 	}
-	if err := clients[0].Close(); err != nil {
-		return fmt.Errorf("close twice: %w", err)
+	if _, err := t.first().Acquire(ctx, "closed"); !errors.Is(err, locks.ErrClosed) {
+		t.fail("acquire through a closed client: want ErrClosed, got %v", err)
 	}
-	if _, err := clients[0].Acquire(ctx, "closed"); !errors.Is(err, locks.ErrClosed) {
-		return fmt.Errorf("acquire through a closed client: want ErrClosed, got %w", errors.Join(err))
-	}
-	return nil
 }

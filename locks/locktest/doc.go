@@ -8,6 +8,6 @@
 //		})
 //	}
 //
-// Each check is a plain function that returns what it found wrong, so that the
+// Each check is a plain function that says what it found wrong, so that the
 // suite itself can be tested: deliberately broken locks must fail it.
 package locktest

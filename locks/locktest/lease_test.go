@@ -68,7 +68,7 @@ func newToys(f flaw, c *Clock) []locks.Locker {
 }
 
 func (t *toy) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
-	if err := locks.CheckResource(resource); err != nil {
+	if err := locks.CheckAcquire(ctx, resource); err != nil {
 		return nil, err
 	}
 	for {
@@ -209,7 +209,8 @@ func TestToysConform(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := NewClock()
 			s := Subject{Leases: &Leases{Time: toyTime, Clock: c}, New: func(testing.TB) []locks.Locker { return newToys(f, c) }}
-			if err := leaseEnds(t.Context(), s, s.New(t)); err != nil {
+			rule := check{"lease", true, leaseEnds}
+			if err := rule.guarded(s, s.New(t), deadline); err != nil {
 				t.Error(err)
 			}
 		})

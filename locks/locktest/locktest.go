@@ -3,6 +3,7 @@ package locktest
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -34,7 +35,37 @@ const deadline = 60 * time.Second
 type check struct {
 	name      string
 	exclusion bool // needs mutual exclusion
-	run       func(ctx context.Context, s Subject, clients []locks.Locker) error
+	run       func(context.Context, *trial)
+}
+
+// trial is one run of a check.
+type trial struct {
+	Subject
+	clients []locks.Locker
+	err     error // what was found wrong
+}
+
+// fail ends the check, which runs in the goroutine that calls it.
+func (t *trial) fail(format string, args ...any) {
+	t.err = fmt.Errorf(format, args...)
+	runtime.Goexit()
+}
+
+func (t *trial) first() locks.Locker { return t.clients[0] }
+func (t *trial) last() locks.Locker  { return t.clients[len(t.clients)-1] }
+
+func (t *trial) acquire(ctx context.Context, l locks.Locker, resource string) locks.Lease {
+	lease, err := l.Acquire(ctx, resource)
+	if err != nil {
+		t.fail("acquire %.20q: %w", resource, err)
+	}
+	return lease
+}
+
+func (t *trial) release(ctx context.Context, lease locks.Lease) {
+	if err := lease.Release(ctx); err != nil {
+		t.fail("release: %w", err)
+	}
 }
 
 func checks() []check {
@@ -76,13 +107,16 @@ func Run(t *testing.T, s Subject) {
 func (c check) guarded(s Subject, clients []locks.Locker, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	done := make(chan error, 1)
-	go func() { done <- c.run(ctx, s, clients) }()
+	t, done := &trial{Subject: s, clients: clients}, make(chan struct{})
+	go func() {
+		defer close(done)
+		c.run(ctx, t)
+	}()
 	grace := clock.System().NewTimer(limit + limit/4)
 	defer grace.Stop()
 	select {
-	case err := <-done:
-		return err
+	case <-done:
+		return t.err
 	case <-grace.C():
 		return fmt.Errorf("the check did not end within %v: the lock does not obey its context", limit)
 	}

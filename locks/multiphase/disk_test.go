@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,7 +16,7 @@ import (
 	"locklab/locks/locktest"
 	"locklab/locks/multiphase"
 	"locklab/locks/peerlock/journal"
-	"locklab/locks/peerlock/peertest"
+	"locklab/verify/peertest"
 )
 
 // onDisk is n peers of a new cluster that keep their votes in files.
@@ -31,14 +30,6 @@ func onDisk(tb testing.TB, n int, ttl time.Duration) []multiphase.Config {
 		cfgs[i].StateFile, cfgs[i].Founding = filepath.Join(dir, cfgs[i].ID), true
 	}
 	return cfgs
-}
-
-// again is the configuration of the peer for another process of it.
-func again(tb testing.TB, cfg multiphase.Config) multiphase.Config {
-	tb.Helper()
-	cfg.Founding = false
-	cfg.Listener = peertest.Listen(tb, cfg.Listener.Addr().String())
-	return cfg
 }
 
 func TestQuorumOnDiskConforms(t *testing.T) {
@@ -64,33 +55,21 @@ func TestQuorumOnDiskManyNames(t *testing.T) {
 func TestPowerCut(t *testing.T) {
 	cfgs := onDisk(t, 3, 300*time.Millisecond)
 	all := peertest.StartAll(t, cfgs, multiphase.New)
-	var last locks.Token
+	take := growing(t)
 	for range 20 {
-		lease := acquire(t, all[2], "x")
-		last = token(t, lease)
-		release(t, lease)
+		take(all[2])
 	}
-	acquire(t, all[2], "held by who never comes back")
+	peertest.Acquire(t, all[2], "held by who never comes back")
 	for i := range all {
 		_ = all[i].Close()
 	}
 	var left []*multiphase.Locker
 	for _, cfg := range cfgs[:2] {
-		l, err := multiphase.New(again(t, cfg))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = l.Close() })
-		left = append(left, l)
+		left = append(left, peertest.Start(t, peertest.Again(t, cfg), multiphase.New))
 	}
 	for _, l := range left {
-		lease := acquire(t, l, "x")
-		if token(t, lease) <= last {
-			t.Errorf("token %d after %d", token(t, lease), last)
-		}
-		last = token(t, lease)
-		release(t, lease)
-		release(t, acquire(t, l, "held by who never comes back"))
+		take(l)
+		peertest.Release(t, peertest.Acquire(t, l, "held by who never comes back"))
 	}
 }
 
@@ -100,39 +79,33 @@ func TestVoteOutlivesProcess(t *testing.T) {
 	cfgs := onDisk(t, 3, time.Minute)
 	cut := cutOff(t, cfgs)
 	all := peertest.StartAll(t, cfgs, multiphase.New)
-	held := acquire(t, all[2], "x")
+	held := peertest.Acquire(t, all[2], "x")
 	cut(true)
 	for i := range 2 {
 		_ = all[i].Close()
-		var err error
-		if all[i], err = multiphase.New(again(t, cfgs[i])); err != nil {
-			t.Fatal(err)
+		all[i] = peertest.Start(t, peertest.Again(t, cfgs[i]), multiphase.New)
+		peertest.AwaitLink(t, all[i], cfgs[1-i].ID, true)
+		peertest.Release(t, peertest.Acquire(t, all[i], "y")) // they can do without the third
+		if err := peertest.Refused(t, all[i], "x"); !errors.Is(err, locks.ErrNotAcquired) {
+			t.Errorf("after a restart: want ErrNotAcquired, got %v", err)
 		}
-		t.Cleanup(func() { _ = all[i].Close() })
-		peertest.AwaitLink(within(t), t, all[i], cfgs[1-i].ID, true)
-		release(t, acquire(t, all[i], "y")) // they can do without the third
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		if _, err := all[i].Acquire(ctx, "x"); !errors.Is(err, locks.ErrNotAcquired) {
-			t.Errorf("after a restart a second peer holds, %v", err)
-		}
-		cancel()
 	}
-	release(t, held)
+	peertest.Release(t, held)
 	cut(false)
-	release(t, acquire(t, all[0], "x"))
+	peertest.Release(t, peertest.Acquire(t, all[0], "x"))
 }
 
 func TestStateFile(t *testing.T) {
 	cfg := onDisk(t, 1, 100*time.Millisecond)[0]
 	cfg.Founding = false
 	tryNew := func(change func(*multiphase.Config)) error {
-		cfg := again(t, cfg)
+		cfg := peertest.Again(t, cfg)
 		if change != nil {
 			change(&cfg)
 		}
 		l, err := multiphase.New(cfg)
 		if err == nil {
-			release(t, acquire(t, l, "x"))
+			peertest.Release(t, peertest.Acquire(t, l, "x"))
 			return l.Close()
 		}
 		if _, err := cfg.Listener.Accept(); !errors.Is(err, net.ErrClosed) {
@@ -195,7 +168,7 @@ func TestOneProcessForAFile(t *testing.T) {
 		if err := os.Rename(first.StateFile, first.StateFile+" is lost"); err != nil && !recovers {
 			t.Fatal(err)
 		}
-		first = again(t, first)
+		first = peertest.Again(t, first)
 	}
 	_ = first.Listener.Close()
 	for _, cfg := range cfgs[:2] {
@@ -213,19 +186,14 @@ func TestWayOut(t *testing.T) {
 		cfgs := peertest.Configs(t, 3, options)
 		_ = cfgs[2].Listener.Close()
 		var all []*multiphase.Locker
-		var logged logText
+		told := &counting{text: "tokens may go back"}
 		for _, cfg := range cfgs[:2] {
-			cfg.Log = slog.New(slog.NewTextHandler(&logged, nil))
-			l, err := multiphase.New(cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = l.Close() })
-			all = append(all, l)
+			cfg.Log = slog.New(told)
+			all = append(all, peertest.Start(t, cfg, multiphase.New))
 		}
-		peertest.AwaitLink(within(t), t, all[0], "p1", true)
-		if told := strings.Contains(logged.String(), "tokens may go back"); told != unaided {
-			t.Errorf("the log says %q", logged.String())
+		peertest.AwaitLink(t, all[0], "p1", true)
+		if n := told.seen.Load(); (n > 0) != unaided {
+			t.Errorf("unaided: %v: the log says %d times that tokens may go back", unaided, n)
 		}
 		if !unaided {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*options.Quorum.TTL)
@@ -236,29 +204,11 @@ func TestWayOut(t *testing.T) {
 			continue
 		}
 		for _, l := range all {
-			lease := acquire(t, l, "x")
+			lease := peertest.Acquire(t, l, "x")
 			if got := token(t, lease); got <= floor {
 				t.Errorf("token %d is not above the floor", got)
 			}
-			release(t, lease)
+			peertest.Release(t, lease)
 		}
 	}
-}
-
-// logText is a log that is read while it is written.
-type logText struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *logText) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(b)
-}
-
-func (l *logText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

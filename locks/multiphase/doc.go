@@ -1,7 +1,7 @@
 // Package multiphase is a peer-to-peer lock with fixed priorities: no server, no
 // quorum, no lease time. Each peer of the cluster has a rank; whoever wants a
 // resource asks all others for consent (MyLock, YourLock) and says when it is done
-// (LockReset).
+// (LockReset). Source: the document Multiphase Lock.
 //
 //	        request, others outstanding            all of them reset
 //	NONE ───────────────────────────────► LURKING ───────────────────► SOLICITING

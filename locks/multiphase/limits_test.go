@@ -11,11 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"locklab/internal/seed"
 	"locklab/locks"
 	"locklab/locks/clock"
-	"locklab/locks/mesh"
 	"locklab/locks/multiphase"
-	"locklab/locks/seed"
+	"locklab/locks/peerlock/mesh"
+	"locklab/verify/peertest"
 )
 
 // TestLimitsSplitNothing has peers of which one or all have tiny limits want far more than
@@ -41,20 +42,20 @@ func TestLimitsSplitNothing(t *testing.T) {
 	} {
 		for variant, options := range map[string]multiphase.Options{"plain": multiphase.DefaultOptions(), "quorum": quorum(time.Minute)} {
 			t.Run(variant+", "+name, func(t *testing.T) {
-				var log linkLog
+				lost := &counting{text: "disconnected"}
 				all := cluster(t, 3, func(c *multiphase.Config) {
 					c.Options, c.Founding = options, true
 					limit(c)
-					c.Log = slog.New(&log)
+					c.Log = slog.New(lost)
 				})
 				overload(t, all)
 				for _, l := range all {
-					if n := up(l); n != 2 {
+					if n := peertest.Links(l); n != 2 {
 						t.Errorf("connected to %d of 2 peers", n)
 					}
 				}
-				if lost := log.lost.Load(); lost > 0 {
-					t.Errorf("%d connections were lost", lost)
+				if n := lost.seen.Load(); n > 0 {
+					t.Errorf("%d connections were lost", n)
 				}
 			})
 		}
@@ -104,17 +105,18 @@ func overload(t *testing.T, all []*multiphase.Locker) {
 	}
 }
 
-// linkLog counts the connections that the mesh says it lost.
-type linkLog struct {
+// counting is a log that counts the messages with a text in them.
+type counting struct {
 	slog.Handler
-	lost atomic.Int64
+	text string
+	seen atomic.Int64
 }
 
-func (*linkLog) Enabled(context.Context, slog.Level) bool { return true }
+func (*counting) Enabled(context.Context, slog.Level) bool { return true }
 
-func (l *linkLog) Handle(_ context.Context, r slog.Record) error {
-	if strings.Contains(r.Message, "disconnected") {
-		l.lost.Add(1)
+func (c *counting) Handle(_ context.Context, r slog.Record) error {
+	if strings.Contains(r.Message, c.text) {
+		c.seen.Add(1)
 	}
 	return nil
 }

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"locklab/locks"
-	"locklab/locks/mesh"
 	"locklab/locks/multiphase/core"
 	"locklab/locks/multiphase/quorum"
 	"locklab/locks/peerlock"
+	"locklab/locks/peerlock/mesh"
 )
 
 // Config is what a [Locker] is made of. Its Rank is the peer's priority. Zero

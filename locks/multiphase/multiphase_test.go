@@ -1,73 +1,101 @@
 package multiphase_test
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"testing"
 	"time"
 
 	"locklab/locks"
 	"locklab/locks/locktest"
 	"locklab/locks/multiphase"
+	"locklab/locks/multiphase/core"
+	"locklab/locks/peerlock/mesh"
+	"locklab/verify/peertest"
 )
-
-// patience ends a test that hangs.
-const patience = 30 * time.Second
 
 // cluster starts n peers in this process, connected over loopback TCP. change may
 // be nil.
 func cluster(tb testing.TB, n int, change func(*multiphase.Config)) []*multiphase.Locker {
 	tb.Helper()
-	listeners := make([]net.Listener, n)
-	for i := range n {
-		var err error
-		if listeners[i], err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	var all []*multiphase.Locker
-	for i := range n {
-		cfg := multiphase.Config{ID: fmt.Sprintf("p%d", i), Rank: i, Cluster: tb.Name(), Listener: listeners[i]}
-		for j := range n {
-			if j != i {
-				cfg.Peers = append(cfg.Peers, multiphase.Peer{ID: fmt.Sprintf("p%d", j), Rank: j, Addr: listeners[j].Addr().String()})
-			}
-		}
+	cfgs := peertest.Configs(tb, n, multiphase.DefaultOptions())
+	for i := range cfgs {
 		if change != nil {
-			change(&cfg)
-		}
-		l, err := multiphase.New(cfg)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		tb.Cleanup(func() { _ = l.Close() })
-		all = append(all, l)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	for _, l := range all {
-		if err := l.Ready(ctx); err != nil {
-			tb.Fatal(err)
+			change(&cfgs[i])
 		}
 	}
-	return all
+	return peertest.StartAll(tb, cfgs, multiphase.New)
 }
 
-func lockers(all []*multiphase.Locker) []locks.Locker {
-	var out []locks.Locker
-	for _, l := range all {
-		out = append(out, l)
+func parse(tb testing.TB, text string) multiphase.Options {
+	tb.Helper()
+	spec, err := locks.ParseSpec(text)
+	if err != nil {
+		tb.Fatal(err)
 	}
-	return out
+	o, err := multiphase.ParseOptions(spec)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return o
 }
 
+// TestConforms: in clusters of all sizes, and with all rules that need no fault.
 func TestConforms(t *testing.T) {
-	for _, n := range []int{1, 2, 3, 5} {
-		t.Run(fmt.Sprintf("%d peers", n), func(t *testing.T) {
-			locktest.Run(t, locktest.Subject{New: func(tb testing.TB) []locks.Locker {
-				return lockers(cluster(tb, n, nil))
-			}})
-		})
+	for text, sizes := range map[string][]int{
+		"multiphase": {1, 2, 3, 5}, "multiphase:fair=off": {3}, "multiphase:view=off": {3},
+		"multiphase:cohort": {3}, "multiphase:cohort,cohort=2": {3},
+	} {
+		for _, n := range sizes {
+			t.Run(fmt.Sprintf("%s, %d peers", text, n), func(t *testing.T) {
+				options := parse(t, text)
+				locktest.Run(t, locktest.Subject{New: func(tb testing.TB) []locks.Locker {
+					return peertest.Lockers(cluster(tb, n, func(c *multiphase.Config) { c.Options = options }))
+				}})
+			})
+		}
 	}
+}
+
+func TestMessagesPerAcquisition(t *testing.T) {
+	for _, n := range []int{2, 3, 5} {
+		peertest.CountMessages(t, cluster(t, n, nil), 3)
+	}
+}
+
+// TestNothingWaitsForAHeartbeat works hard on connections that carry no heartbeat:
+// a message that nobody flushed would never arrive.
+func TestNothingWaitsForAHeartbeat(t *testing.T) {
+	peertest.ManyNames(t, cluster(t, 3, func(c *multiphase.Config) {
+		c.Timing = mesh.Timing{Heartbeat: time.Hour, SilenceMin: 3 * time.Hour, SilenceMax: 3 * time.Hour}
+	}))
+}
+
+// TestPeersThatProveWhoTheyAre hold the lock in turn, over TLS and with a shared secret.
+func TestPeersThatProveWhoTheyAre(t *testing.T) {
+	authority := locktest.NewAuthority(t)
+	peers := cluster(t, 3, func(c *multiphase.Config) {
+		c.TLS, c.Secret = authority.Config(c.ID), []byte("sixteen bytes and more")
+	})
+	for range 10 {
+		for _, p := range peers {
+			peertest.Release(t, peertest.Acquire(t, p, "x"))
+		}
+	}
+}
+
+func TestOptions(t *testing.T) {
+	o := parse(t, "multiphase:rule=literal,fair=off,view=off,rounds=off")
+	if o.Rules != (core.Options{Rule: core.RuleLiteral}) {
+		t.Errorf("got %+v", o)
+	}
+	if got := parse(t, "multiphase"); got != multiphase.DefaultOptions() || got.String() != "multiphase:fair=on,rounds=on,rule=flow,view=on" {
+		t.Errorf("got %v", got)
+	}
+	if parse(t, o.String()) != o {
+		t.Errorf("%v is not what it says", o)
+	}
+	peertest.Options(t, multiphase.ParseOptions, map[string]string{
+		"multiphase:rule=x": "", "multiphase:nosuch": "", "multiphase:cohort=4": "", "multiphase:quorum,rule=flow": "",
+		"multiphase:quorum,ttl=1ms": "", "multiphase:quorum,cohort=2000": "", "multiphase:fair=1": "", "multiphase:ttl=1s": "", "redlock": "",
+	})
 }

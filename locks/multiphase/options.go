@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"locklab/locks"
-	"locklab/locks/mesh"
 	"locklab/locks/multiphase/core"
 	"locklab/locks/multiphase/quorum"
 	"locklab/locks/peerlock"
+	"locklab/locks/peerlock/mesh"
 	"locklab/locks/peerlock/peercore"
 )
 
@@ -162,16 +162,9 @@ func (o Options) shared() string {
 // Algorithm is how peers with these options are made, for explorations and
 // simulations. It is not the one with Quorum.
 func (o Options) Algorithm() peercore.Algorithm[core.State, core.Message] {
-	return peercore.Algorithm[core.State, core.Message]{
-		Spec: o.shared(),
-		New: func(self int, peers peercore.Set, _ bool) core.State {
-			return core.New(&core.Config{Self: self, Peers: peers, Alone: o.Alone, Options: o.Rules})
-		},
-		Opens:    func(m core.Message) bool { return m.Kind == core.MyLock },
-		Append:   appendMessage,
-		Decode:   decodeMessage,
-		Renumber: core.RenumberMessage,
-	}
+	a := o.Rules.Algorithm(o.Alone)
+	a.Spec = o.shared()
+	return a
 }
 
 // QuorumAlgorithm is how peers with Quorum are made, likewise.

@@ -13,7 +13,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -22,10 +21,10 @@ import (
 	"go.uber.org/goleak"
 
 	"locklab/locks"
-	"locklab/locks/clock"
-	"locklab/locks/mesh"
+	"locklab/locks/locktest"
 	"locklab/locks/multiphase"
-	"locklab/locks/peerlock/peertest"
+	"locklab/locks/peerlock/mesh"
+	"locklab/verify/peertest"
 )
 
 var pauses = flag.Int("pauses", 3, "how often TestPausedHolder stops a process, for each number of names")
@@ -47,6 +46,7 @@ func TestMain(m *testing.M) {
 
 // description is what a process is told. Its listener is file descriptor 3.
 type description struct {
+	ID    string
 	Rank  int
 	Peers []multiphase.Peer
 	TTL   time.Duration
@@ -71,7 +71,7 @@ func beProcess(text string) error {
 	options := multiphase.DefaultQuorum()
 	options.Quorum.TTL = d.TTL
 	l, err := multiphase.New(multiphase.Config{
-		ID: fmt.Sprintf("p%d", d.Rank), Rank: d.Rank, Peers: d.Peers, Listener: listener, Options: options, Founding: true,
+		ID: d.ID, Rank: d.Rank, Peers: d.Peers, Listener: listener, Options: options, Founding: true,
 		Timing: mesh.Timing{Heartbeat: 10 * time.Millisecond, SilenceMin: 50 * time.Millisecond, SilenceMax: 200 * time.Millisecond},
 	})
 	if err != nil {
@@ -134,14 +134,6 @@ type process struct {
 
 	mu   sync.Mutex
 	said map[string]int // how often which line
-	errs strings.Builder
-}
-
-// Write takes what it writes to its standard error.
-func (p *process) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.errs.Write(b)
 }
 
 // count is how often it has said the line.
@@ -151,29 +143,20 @@ func (p *process) count(line string) int {
 	return p.said[line]
 }
 
-func (p *process) fail(t *testing.T, why string) {
-	t.Helper()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	t.Fatalf("process %d: %s: %s", p.rank, why, p.errs.String())
-}
-
 // await waits for a condition that the process makes true.
 func (p *process) await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	ctx := within(t)
-	for !holds() {
-		timer := clock.System().NewTimer(time.Millisecond)
+	locktest.Eventually(t, fmt.Sprintf("process %d %s", p.rank, what), func() bool {
 		select {
-		case <-timer.C():
 		case <-p.closed:
-			if _ = p.cmd.Wait(); !holds() { // all that it wrote is there now
-				p.fail(t, "it died and never "+what)
+			if !holds() { // all that it wrote is there now
+				t.Fatalf("process %d died and never %s", p.rank, what)
 			}
-		case <-ctx.Done():
-			p.fail(t, "it never "+what)
+			return true
+		default:
+			return holds()
 		}
-	}
+	})
 }
 
 // holdsAll waits until it holds its own names.
@@ -187,7 +170,7 @@ func (p *process) take(t *testing.T, name string) {
 	t.Helper()
 	before := p.count("took " + name)
 	if _, err := io.WriteString(p.input, name+"\n"); err != nil {
-		p.fail(t, err.Error())
+		t.Fatal(err)
 	}
 	p.await(t, "took "+name, func() bool { return p.count("took "+name) > before })
 }
@@ -195,7 +178,7 @@ func (p *process) take(t *testing.T, name string) {
 func (p *process) signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
 	if err := p.cmd.Process.Signal(s); err != nil {
-		p.fail(t, err.Error())
+		t.Fatal(err)
 	}
 }
 
@@ -203,22 +186,10 @@ func (p *process) signal(t *testing.T, s syscall.Signal) {
 // which fails if one of them fails.
 func startProcesses(t *testing.T, n, holds int, ttl time.Duration) []*process {
 	t.Helper()
-	listeners := make([]net.Listener, n)
-	for i := range listeners {
-		listeners[i] = peertest.Listen(t, "127.0.0.1:0")
-	}
 	var all []*process
-	for i := range n {
-		d := description{Rank: i, TTL: ttl, Holds: holds}
-		for j, l := range listeners {
-			if j != i {
-				d.Peers = append(d.Peers, multiphase.Peer{ID: fmt.Sprintf("p%d", j), Rank: j, Addr: l.Addr().String()})
-			}
-		}
-		all = append(all, startProcess(t, d, listeners[i]))
-	}
-	for _, l := range listeners {
-		_ = l.Close() // the processes have copies
+	for _, cfg := range peertest.Configs(t, n, multiphase.DefaultQuorum()) {
+		all = append(all, startProcess(t, description{cfg.ID, cfg.Rank, cfg.Peers, ttl, holds}, cfg.Listener))
+		_ = cfg.Listener.Close() // the process has a copy
 	}
 	return all
 }
@@ -241,7 +212,7 @@ func startProcess(t *testing.T, d description, listener net.Listener) *process {
 	p := &process{rank: d.Rank, cmd: exec.Command(self), closed: make(chan struct{}), said: map[string]int{}}
 	p.cmd.Env = append(os.Environ(), processEnv+"="+string(text))
 	p.cmd.ExtraFiles = []*os.File{file}
-	p.cmd.Stderr = p
+	p.cmd.Stderr = os.Stderr
 	if p.input, err = p.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
@@ -270,9 +241,7 @@ func (p *process) end(t *testing.T) {
 	_ = p.input.Close()
 	<-p.closed
 	if err := p.cmd.Wait(); err != nil {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		t.Errorf("process %d: %v: %s", p.rank, err, p.errs.String())
+		t.Errorf("process %d: %v", p.rank, err)
 	}
 }
 

@@ -1,7 +1,6 @@
 package multiphase_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -12,7 +11,7 @@ import (
 	"locklab/locks/clock"
 	"locklab/locks/locktest"
 	"locklab/locks/multiphase"
-	"locklab/locks/peerlock/peertest"
+	"locklab/verify/peertest"
 )
 
 // quorum is the options with long leases, so that a slow machine does not end them.
@@ -76,51 +75,39 @@ func TestQuorumMinority(t *testing.T) {
 	cfgs := peertest.Configs(t, 3, quorum(time.Second))
 	cut := cutOff(t, cfgs)
 	all := peertest.StartAll(t, cfgs, founders())
-	held := acquire(t, all[2], "x")
+	held := peertest.Acquire(t, all[2], "x")
 	cut(true)
-	next := acquire(t, all[0], "x")
+	next := peertest.Acquire(t, all[0], "x")
 	if token(t, next) <= token(t, held) {
 		t.Errorf("token %d after %d", token(t, next), token(t, held))
 	}
 	if until, ok := held.Expires(); !ok || until.After(clock.System().Now()) {
 		t.Errorf("another lease has begun, and that of the minority ends %v, %v", until, ok)
 	}
-	select {
-	case <-held.Lost():
-	case <-within(t).Done():
-		t.Fatal("the lease of the minority is never lost")
-	}
+	isLost(t, held)
 	for range 2 {
-		if err := held.Release(within(t)); !errors.Is(err, locks.ErrNotHeld) {
+		if err := held.Release(peertest.Within(t)); !errors.Is(err, locks.ErrNotHeld) {
 			t.Errorf("release what was lost: want ErrNotHeld, got %v", err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	if _, err := all[2].Acquire(ctx, "y"); !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, locks.ErrUnavailable) {
+	if err := peertest.Refused(t, all[2], "y"); !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, locks.ErrUnavailable) {
 		t.Errorf("in the minority: want ErrNotAcquired and ErrUnavailable, got %v", err)
 	}
-	release(t, next)
+	peertest.Release(t, next)
 	cut(false)
-	last := acquire(t, all[2], "x")
+	last := peertest.Acquire(t, all[2], "x")
 	if token(t, last) <= token(t, next) {
 		t.Errorf("token %d after %d", token(t, last), token(t, next))
 	}
 }
 
-// cutOff puts proxies before the last of three peers.
+// cutOff cuts the last of three peers off, or heals that.
 func cutOff(tb testing.TB, cfgs []multiphase.Config) func(bool) {
 	tb.Helper()
-	var proxies []*peertest.Proxy
-	for i := range cfgs[:2] {
-		proxy := peertest.NewProxy(tb, cfgs[2].Listener.Addr().String())
-		cfgs[i].Peers[1].Addr = proxy.Addr()
-		proxies = append(proxies, proxy)
-	}
+	links := peertest.Cuttable(tb, cfgs)
 	return func(cut bool) {
-		for _, p := range proxies {
-			p.Cut(cut)
-		}
+		links[[2]int{0, 2}].Cut(cut)
+		links[[2]int{1, 2}].Cut(cut)
 	}
 }
 
@@ -133,6 +120,30 @@ func token(tb testing.TB, lease locks.Lease) locks.Token {
 	return token
 }
 
+// isLost waits until the lease is.
+func isLost(tb testing.TB, lease locks.Lease) {
+	tb.Helper()
+	select {
+	case <-lease.Lost():
+	case <-peertest.Within(tb).Done():
+		tb.Fatal("the lease is never lost")
+	}
+}
+
+// growing takes a name with one peer after the other, and checks that tokens grow.
+func growing(tb testing.TB) (take func(l *multiphase.Locker)) {
+	var last locks.Token
+	return func(l *multiphase.Locker) {
+		tb.Helper()
+		lease := peertest.Acquire(tb, l, "x")
+		if token(tb, lease) <= last {
+			tb.Errorf("token %d after %d", token(tb, lease), last)
+		}
+		last = token(tb, lease)
+		peertest.Release(tb, lease)
+	}
+}
+
 // TestQuorumRecovers restarts one peer after the other. Each waits until what it granted
 // must be over, and the tokens go on from where the others know them to be.
 func TestQuorumRecovers(t *testing.T) {
@@ -140,30 +151,16 @@ func TestQuorumRecovers(t *testing.T) {
 	cfgs := peertest.Configs(t, 3, quorum(ttl))
 	start := founders()
 	all := peertest.StartAll(t, cfgs, start)
-	var last locks.Token
-	take := func(l *multiphase.Locker) {
-		lease := acquire(t, l, "x")
-		if token(t, lease) <= last {
-			t.Errorf("token %d after %d", token(t, lease), last)
-		}
-		last = token(t, lease)
-		release(t, lease)
-	}
+	take := growing(t)
 	for i := range all {
 		for range 20 {
 			take(all[(i+1)%3])
 		}
 		began := clock.System().Now()
-		addr := cfgs[i].Listener.Addr().String()
 		if err := all[i].Close(); err != nil {
 			t.Fatal(err)
 		}
-		cfgs[i].Listener = peertest.Listen(t, addr)
-		var err error
-		if all[i], err = start(cfgs[i]); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = all[i].Close() })
+		all[i] = peertest.Start(t, peertest.Again(t, cfgs[i]), start)
 		take(all[i])
 		if took := clock.System().Now().Sub(began); took < ttl {
 			t.Errorf("after %v a peer took part that may have granted something for %v", took, ttl)
@@ -174,21 +171,17 @@ func TestQuorumRecovers(t *testing.T) {
 func TestQuorumExtends(t *testing.T) {
 	options := quorum(time.Second)
 	all := peertest.StartAll(t, peertest.Configs(t, 3, options), founders())
-	lease := acquire(t, all[0], "x")
+	lease := peertest.Acquire(t, all[0], "x")
 	first, _ := lease.Expires()
-	until(t, "the lease was extended twice over", func() bool {
+	locktest.Eventually(t, "the lease was extended twice over", func() bool {
 		now, _ := lease.Expires()
 		return now.Sub(first) > options.Quorum.TTL
 	})
-	release(t, lease)
+	peertest.Release(t, lease)
 
 	options.Quorum.Extend = false
 	all = peertest.StartAll(t, peertest.Configs(t, 3, options), founders())
-	lease = acquire(t, all[0], "x")
-	select {
-	case <-lease.Lost():
-	case <-within(t).Done():
-		t.Error("a lease that is not extended never ends")
-	}
-	release(t, acquire(t, all[0], "x"))
+	lease = peertest.Acquire(t, all[0], "x")
+	isLost(t, lease)
+	peertest.Release(t, peertest.Acquire(t, all[0], "x"))
 }

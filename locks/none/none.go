@@ -17,26 +17,16 @@ type Locker struct{ closed atomic.Bool }
 
 var _ locks.Locker = (*Locker)(nil)
 
-// New returns a Locker. The spec takes no options.
-func New(spec locks.Spec) (*Locker, error) {
-	r := spec.Reader()
-	r.Variant()
-	if err := r.Err(); err != nil {
-		return nil, err
-	}
-	return &Locker{}, nil
-}
+// New returns a Locker.
+func New() *Locker { return &Locker{} }
 
 // Acquire grants at once; it fails only when ctx is done or the Locker is closed.
 func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
-	if err := locks.CheckResource(resource); err != nil {
+	if err := locks.CheckAcquire(ctx, resource); err != nil {
 		return nil, err
 	}
 	if l.closed.Load() {
 		return nil, fmt.Errorf("acquire %q: %w", resource, locks.ErrClosed)
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("acquire %q: %w: %w", resource, locks.ErrNotAcquired, err)
 	}
 	return lease{}, nil
 }

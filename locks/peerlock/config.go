@@ -12,12 +12,12 @@ import (
 	"strings"
 	"time"
 
+	"locklab/internal/seed"
 	"locklab/locks"
 	"locklab/locks/clock"
-	"locklab/locks/mesh"
 	"locklab/locks/peerlock/journal"
+	"locklab/locks/peerlock/mesh"
 	"locklab/locks/peerlock/peercore"
-	"locklab/locks/seed"
 )
 
 // Config is what a [Locker] is made of. O is the options of the algorithm. Zero
@@ -52,9 +52,6 @@ type Config[O any] struct {
 
 	Timing mesh.Timing
 	Limits mesh.Limits
-	// Incarnation tells this process from an earlier one of the same peer; zero
-	// takes the clock's nanoseconds.
-	Incarnation uint64
 	// Resources bounds how many resources callers of this peer may want at once; default
 	// 1,048,576. Each sixteenth of all names, by a hash, has a sixteenth of it. Who asks
 	// for one more is refused with locks.ErrUnavailable. A peer keeps those as well that
@@ -116,7 +113,7 @@ func (c Config[O]) closeListener(err error) error {
 func (c Config[O]) mesh(protocol string, handler mesh.Handler) mesh.Config {
 	return mesh.Config{
 		Self: mesh.Peer{ID: c.ID, Rank: c.Rank}, Peers: c.Peers,
-		Cluster: c.Cluster, Protocol: protocol, Incarnation: c.Incarnation,
+		Cluster: c.Cluster, Protocol: protocol,
 		TLS: c.TLS, Secret: c.Secret, Listener: c.Listener, Handler: handler, Timing: c.Timing, Limits: c.Limits,
 		Clock: c.Clock, Seed: c.Seed.Child("mesh"), Log: c.Log,
 	}

@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"locklab/locks"
-	"locklab/locks/mesh"
 	"locklab/locks/peerlock/journal"
+	"locklab/locks/peerlock/mesh"
 	"locklab/locks/peerlock/peercore"
 )
 

@@ -6,15 +6,20 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"locklab/locks"
+	"locklab/locks/clock"
+	"locklab/locks/locktest"
 	"locklab/locks/multiphase"
 	"locklab/locks/multiphase/quorum"
 	"locklab/locks/peerlock"
-	"locklab/locks/peerlock/peertest"
+	"locklab/verify/peertest"
 )
 
 // slowDisk is one whose syncs can be held up, or fail.
@@ -216,5 +221,69 @@ func TestDiskThatFailsEndsThePeer(t *testing.T) {
 	case <-held.Lost():
 	case <-ctx.Done():
 		t.Error("what was held is never lost")
+	}
+}
+
+// TestCloseWhileRecovering: a peer that is closed while the file is made with which its
+// recovery ends leaves nothing open.
+func TestCloseWhileRecovering(t *testing.T) {
+	cfg := onDisk(t, 1)[0]
+	cfg.Founding, cfg.Lost = false, true
+	cfg.Options.Quorum.TTL = 50 * time.Millisecond
+	disk, syncs := &slowDisk{}, make(chan struct{})
+	leave := disk.hold()
+	var once sync.Once
+	peerlock.SetSync(&cfg, func(f *os.File) error {
+		once.Do(func() { close(syncs) })
+		return disk.sync(f)
+	})
+	l, err := multiphase.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-syncs
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		_ = l.Close()
+	}()
+	if err := l.Ready(t.Context()); !errors.Is(err, locks.ErrClosed) {
+		t.Fatal(err)
+	}
+	leave()
+	<-closed
+	goleak.VerifyNone(t)
+}
+
+// TestDiskOutlastsTheLease: a hold whose lease is over when the disk is done is not told;
+// the peer asks again.
+func TestDiskOutlastsTheLease(t *testing.T) {
+	cfg, disk, stopped := onDisk(t, 1)[0], &slowDisk{}, &late{Clock: clock.System()}
+	cfg.Clock = stopped
+	peerlock.SetSync(&cfg, disk.sync)
+	l := peertest.StartAll(t, []multiphase.Config{cfg}, multiphase.New)[0]
+	ctx, cancel := context.WithTimeout(t.Context(), peertest.Patience)
+	defer cancel()
+	inTime, err := l.Acquire(ctx, "in time")
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave := disk.hold()
+	got := make(chan locks.Lease, 1)
+	go func() {
+		lease, err := l.Acquire(ctx, "late")
+		if err != nil {
+			t.Error(err)
+		}
+		got <- lease
+	}()
+	locktest.Eventually(t, "somebody waits", func() bool { return l.Claims("late") == 1 })
+	stopped.by.Store(int64(2 * cfg.Options.Quorum.TTL))
+	leave()
+	first, _ := inTime.Token()
+	if lease := <-got; lease != nil {
+		if second, _ := lease.Token(); second <= first {
+			t.Errorf("it holds by the first round, with token %d, whose lease is over", second)
+		}
 	}
 }

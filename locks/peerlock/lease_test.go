@@ -11,8 +11,9 @@ import (
 
 	"locklab/locks"
 	"locklab/locks/clock"
+	"locklab/locks/locktest"
 	"locklab/locks/multiphase"
-	"locklab/locks/peerlock/peertest"
+	"locklab/verify/peertest"
 )
 
 // TestNewThatFailsLeavesNothing waits until the recovery would be over that a peer
@@ -67,7 +68,7 @@ func TestLeaseEndsLateWithTheLink(t *testing.T) {
 		}
 		waits <- err
 	}()
-	peertest.Await(ctx, t, func() bool { return all[0].Claims("0") == 2 })
+	locktest.Eventually(t, "somebody waits", func() bool { return all[0].Claims("0") == 2 })
 	stopped.by.Store(int64(2 * ttl))
 	if err := all[2].Close(); err != nil {
 		t.Fatal(err)

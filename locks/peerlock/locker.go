@@ -13,8 +13,8 @@ import (
 
 	"locklab/locks"
 	"locklab/locks/clock"
-	"locklab/locks/mesh"
 	"locklab/locks/peerlock/journal"
+	"locklab/locks/peerlock/mesh"
 	"locklab/locks/peerlock/peercore"
 )
 
@@ -70,7 +70,7 @@ func New[S, M any, P peercore.Machine[S, M], O any](cfg Config[O], protocol Prot
 		}
 		s.resources = map[string]*resource[S, M, P]{}
 		s.limit = cfg.Resources / shardCount
-		s.rand = cfg.Seed.Child(fmt.Sprintf("shard %d", i)).Rand()
+		s.rand = cfg.Seed.Child(fmt.Sprintf("%s, shard %d", cfg.ID, i)).Rand() // peers without a seed must not pause in step
 	}
 	amnesic, err := l.openState(cfg.journal(protocol.Spec), cfg.Founding, cfg.Lost)
 	if err != nil {
@@ -90,10 +90,11 @@ func New[S, M any, P peercore.Machine[S, M], O any](cfg Config[O], protocol Prot
 
 // closeShards closes the file, and ends all claims. What was not stored is never said.
 func (l *Locker[S, M, P]) closeShards() {
+	l.shards[shardCount].close() // a recovery that ends makes the file: then it has done so, or never will
 	if j := l.journal.Load(); j != nil {
-		j.Close() // first: it may ask the shards what counts
+		j.Close() // before the other shards: it may ask them what counts
 	}
-	for i := range l.shards {
+	for i := range l.shards[:shardCount] {
 		l.shards[i].close()
 	}
 	if l.unlock != nil {
@@ -166,11 +167,8 @@ func (l *Locker[S, M, P]) Peers() []mesh.Status { return l.mesh.Status() }
 // are served in order of arrival, each by an acquisition of its own among the
 // peers, or several by one (see [Cohort]). Its outcome is never unknown.
 func (l *Locker[S, M, P]) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
-	if err := locks.CheckResource(resource); err != nil {
+	if err := locks.CheckAcquire(ctx, resource); err != nil {
 		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("acquire %q: %w: %w", resource, locks.ErrNotAcquired, err)
 	}
 	if err := l.awaitRoom(ctx); err != nil {
 		return nil, fmt.Errorf("acquire %q: %w: %w", resource, locks.ErrNotAcquired, err)

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"locklab/locks/clock"
-	"locklab/locks/mesh"
+	"locklab/locks/peerlock/mesh"
 	"locklab/locks/peerlock/peercore"
 )
 

@@ -13,10 +13,10 @@ import (
 
 	"locklab/locks"
 	"locklab/locks/lamport"
-	"locklab/locks/mesh"
 	"locklab/locks/peerlock"
+	"locklab/locks/peerlock/mesh"
 	"locklab/locks/peerlock/peercore"
-	"locklab/locks/peerlock/peertest"
+	"locklab/verify/peertest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

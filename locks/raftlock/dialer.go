@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"locklab/internal/seed"
 	pb "locklab/locks/raftlock/raftlockpb"
-	"locklab/locks/seed"
 )
 
 // dialer chooses which server to talk to next. One goroutine uses it.

@@ -38,13 +38,11 @@ func (l *Locker) attach(st *stream, a *pb.Attached, sentAt time.Time) {
 			// Cannot happen while both sides keep the protocol; if it does, say so.
 			delete(s.claims, c.seq)
 			c.fail(fmt.Errorf("%w: the service has no such claim: %w", locks.ErrNotAcquired, locks.ErrUnavailable))
-			if c.lease != nil {
-				c.lease.lose()
-			}
+			c.lose()
 		}
 	}
 	l.deliverLate()
-	l.kick()
+	l.wakeSender()
 }
 
 // receive takes one frame from the leader.
@@ -55,7 +53,7 @@ func (l *Locker) receive(st *stream, frame *pb.ServerFrame) {
 	l.messages.Add(uint64(len(frame.GetAnswers())))
 	s := l.session
 	for _, a := range frame.GetAnswers() {
-		if a.GetOutcome() == pb.Answer_OUTCOME_RENEWED {
+		if a.GetOutcome() == pb.Outcome_RENEWED {
 			l.messages.Add(^uint64(0)) // renewals are not counted
 			if a.GetSeq() == s.renewal && !s.renewalAt.IsZero() {
 				s.extend(s.renewalAt)
@@ -72,7 +70,7 @@ func (l *Locker) receive(st *stream, frame *pb.ServerFrame) {
 	} else {
 		st.asked = st.heard
 		if s.sent < len(s.requests) {
-			l.kick() // the window has moved
+			l.wakeSender() // the window has moved
 		}
 	}
 }
@@ -83,7 +81,7 @@ func (l *Locker) answer(a *pb.Answer) {
 	if r := s.find(a.GetSeq()); r != nil {
 		s.extend(r.sentAt)
 		r.settle(a.GetOutcome())
-		if r.message.GetKind() == pb.Request_KIND_RELEASE {
+		if r.message.GetKind() == pb.Kind_RELEASE {
 			delete(s.claims, r.message.GetClaim())
 			return
 		}
@@ -92,10 +90,10 @@ func (l *Locker) answer(a *pb.Answer) {
 		return
 	}
 	switch a.GetOutcome() {
-	case pb.Answer_OUTCOME_GRANTED:
+	case pb.Outcome_GRANTED:
 		l.grant(c, a.GetToken())
-	case pb.Answer_OUTCOME_QUEUED:
-	case pb.Answer_OUTCOME_REFUSED:
+	case pb.Outcome_QUEUED:
+	case pb.Outcome_REFUSED:
 		delete(s.claims, c.seq)
 		c.fail(fmt.Errorf("%w: the service refused the request", locks.ErrNotAcquired))
 	default: // it has ended
@@ -106,7 +104,7 @@ func (l *Locker) answer(a *pb.Answer) {
 	}
 }
 
-// grant gives a claim its lease if the session is surely alive, and otherwise as
+// grant lets a claim hold if the session is surely alive, and otherwise as
 // soon as it is. An abandoned claim's release is on its way already.
 func (l *Locker) grant(c *claim, token uint64) {
 	if c.token != 0 || c.abandoned {
@@ -117,8 +115,7 @@ func (l *Locker) grant(c *claim, token uint64) {
 		l.session.late = append(l.session.late, c)
 		return
 	}
-	c.lease = newLease(l, c)
-	close(c.decided)
+	c.hold()
 }
 
 func (l *Locker) deliverLate() {
@@ -127,13 +124,12 @@ func (l *Locker) deliverLate() {
 		return
 	}
 	if !s.alive(l.clock.Now()) {
-		l.kick() // a renewal decides
+		l.wakeSender() // a renewal decides
 		return
 	}
 	for _, c := range s.late {
 		if !c.abandoned && !c.isDecided() {
-			c.lease = newLease(l, c)
-			close(c.decided)
+			c.hold()
 		}
 	}
 	s.late = nil
@@ -143,12 +139,12 @@ func (l *Locker) deliverLate() {
 // by now. Should it have kept it, it is told that the leases are not wanted.
 func (l *Locker) giveUp() {
 	for _, c := range l.session.inOrder() {
-		if c.lease != nil && !c.ending {
-			c.lease.lose()
+		if c.held && !c.ending {
+			c.lose()
 			l.session.release(c.seq)
 		}
 	}
-	l.kick()
+	l.wakeSender()
 }
 
 // ending reacts to the reason for which the named server ended the stream, and

@@ -2,7 +2,6 @@ package raftlock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -11,7 +10,6 @@ import (
 
 	"locklab/locks"
 	"locklab/locks/clock"
-	pb "locklab/locks/raftlock/raftlockpb"
 )
 
 // Locker is one client of the service, with one session at a time.
@@ -56,7 +54,7 @@ func New(cfg Config) (*Locker, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	nodes, err := newDialer(cfg.Servers, cfg.TLS, cfg.Seed.Child("raftlock"))
+	nodes, err := newDialer(cfg.Servers, cfg.TLS, cfg.Seed.Child("raftlock "+cfg.Client))
 	if err != nil {
 		return nil, fmt.Errorf("raft: %w", err)
 	}
@@ -77,28 +75,25 @@ func (l *Locker) MessagesSent() uint64 { return l.messages.Load() }
 
 // Acquire implements [locks.Locker].
 func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
-	if err := locks.CheckResource(resource); err != nil {
-		return nil, fmt.Errorf("acquire: %w", err)
+	if err := locks.CheckAcquire(ctx, resource); err != nil {
+		return nil, err
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("acquire %s: %w: %w", resource, locks.ErrNotAcquired, err)
-	}
-	c := &claim{resource: resource, decided: make(chan struct{})}
+	c := &claim{locker: l, resource: resource, decided: make(chan struct{}), lost: make(chan struct{})}
 	l.mu.Lock()
 	if l.closing {
 		l.mu.Unlock()
 		return nil, fmt.Errorf("acquire %s: %w", resource, locks.ErrClosed)
 	}
 	l.session.acquire(c)
-	l.kick()
+	l.wakeSender()
 	l.mu.Unlock()
 	select {
 	case <-c.decided:
 	case <-ctx.Done():
 		l.abandon(c)
 	}
-	if c.lease != nil {
-		return c.lease, nil
+	if c.held {
+		return c, nil
 	}
 	err := fmt.Errorf("acquire %s: %w", resource, c.err)
 	if ctx.Err() != nil {
@@ -122,7 +117,7 @@ func (l *Locker) abandon(c *claim) {
 		return
 	}
 	r := l.session.release(c.seq)
-	l.kick()
+	l.wakeSender()
 	l.mu.Unlock()
 
 	timer := l.clock.NewTimer(l.options.Cancel)
@@ -160,7 +155,7 @@ func (l *Locker) close() {
 	l.closing = true
 	confirmed := l.session.id == 0 && l.session.neverSent()
 	if !confirmed {
-		l.kick()
+		l.wakeSender()
 		l.mu.Unlock()
 		timer := l.clock.NewTimer(closeWait)
 		select {
@@ -182,16 +177,4 @@ func (l *Locker) close() {
 	l.cancel()
 	l.running.Wait()
 	l.err = l.nodes.close()
-}
-
-// outcomeError is what the answer to a release means to a holder.
-func outcomeError(outcome pb.Answer_Outcome) error {
-	switch outcome {
-	case pb.Answer_OUTCOME_RELEASED, pb.Answer_OUTCOME_WITHDRAWN:
-		return nil
-	case pb.Answer_OUTCOME_NOT_HELD:
-		return locks.ErrNotHeld
-	default:
-		return errors.Join(locks.ErrUnknown, fmt.Errorf("the service answered %s", outcome))
-	}
 }

@@ -7,9 +7,9 @@ import (
 	"log/slog"
 	"time"
 
+	"locklab/internal/seed"
 	"locklab/locks"
 	"locklab/locks/clock"
-	"locklab/locks/seed"
 )
 
 // Options are what a lock spec can say of this lock.

@@ -34,35 +34,12 @@ type request struct {
 	message  *pb.Request
 	sentAt   time.Time // first sent; zero before
 	answered chan struct{}
-	outcome  pb.Answer_Outcome // 0 until answered
-}
-
-// claim is one call of Acquire until its end at the service is known.
-type claim struct {
-	seq       uint64
-	resource  string
-	request   *request
-	token     uint64 // 0 while it waits
-	abandoned bool   // its caller has gone
-	ending    bool   // a release is on its way
-
-	decided chan struct{} // closed when lease or err is set
-	lease   *lease
-	err     error
-}
-
-func (c *claim) isDecided() bool { return c.lease != nil || c.err != nil }
-
-func (c *claim) fail(err error) {
-	if !c.isDecided() {
-		c.err = err
-		close(c.decided)
-	}
+	outcome  pb.Outcome // 0 until answered
 }
 
 func (s *session) acquire(c *claim) {
 	c.seq = s.next
-	c.request = s.ask(&pb.Request{Kind: pb.Request_KIND_ACQUIRE, Resource: c.resource}, nil)
+	c.request = s.ask(&pb.Request{Kind: pb.Kind_ACQUIRE, Resource: c.resource}, nil)
 	s.claims[c.seq] = c
 }
 
@@ -71,7 +48,7 @@ func (s *session) release(seq uint64) *request {
 	if c := s.claims[seq]; c != nil {
 		c.ending = true
 	}
-	return s.ask(&pb.Request{Kind: pb.Request_KIND_RELEASE, Claim: seq}, make(chan struct{}))
+	return s.ask(&pb.Request{Kind: pb.Kind_RELEASE, Claim: seq}, make(chan struct{}))
 }
 
 func (s *session) ask(message *pb.Request, answered chan struct{}) *request {
@@ -83,7 +60,7 @@ func (s *session) ask(message *pb.Request, answered chan struct{}) *request {
 }
 
 // settle marks a request as answered.
-func (r *request) settle(outcome pb.Answer_Outcome) {
+func (r *request) settle(outcome pb.Outcome) {
 	if r.outcome == 0 {
 		r.outcome = outcome
 		if r.answered != nil {
@@ -130,7 +107,7 @@ func (s *session) forgetUnsent(c *claim) bool {
 		return false
 	}
 	// The number stays unused: the service sees the floor pass over it.
-	c.request.settle(pb.Answer_OUTCOME_WITHDRAWN)
+	c.request.settle(pb.Outcome_WITHDRAWN)
 	delete(s.claims, c.seq)
 	return true
 }
@@ -185,17 +162,11 @@ func (s *session) inOrder() []*claim {
 func (s *session) abort(why error, confirmed bool) {
 	for _, c := range s.inOrder() {
 		c.fail(why)
-		if c.lease != nil && !c.ending {
-			c.lease.lose()
-		}
+		c.lose()
 	}
 	for _, r := range s.requests {
-		outcome := pb.Answer_OUTCOME_UNSPECIFIED
-		if confirmed && r.message.GetKind() == pb.Request_KIND_RELEASE {
-			outcome = pb.Answer_OUTCOME_RELEASED
-		}
-		if outcome != 0 {
-			r.settle(outcome)
+		if confirmed && r.message.GetKind() == pb.Kind_RELEASE {
+			r.settle(pb.Outcome_RELEASED)
 		}
 	}
 }
@@ -205,15 +176,13 @@ func (s *session) abort(why error, confirmed bool) {
 func (s *session) succeed() *session {
 	next := newSession()
 	for _, r := range s.requests {
-		if r.message.GetKind() == pb.Request_KIND_RELEASE {
-			r.settle(pb.Answer_OUTCOME_NOT_HELD)
+		if r.message.GetKind() == pb.Kind_RELEASE {
+			r.settle(pb.Outcome_NOT_HELD)
 		}
 	}
 	for _, c := range s.inOrder() {
-		switch {
-		case c.lease != nil && !c.ending:
-			c.lease.lose()
-		case !c.isDecided() && !c.abandoned:
+		c.lose()
+		if !c.isDecided() && !c.abandoned {
 			c.token = 0
 			next.acquire(c)
 		}

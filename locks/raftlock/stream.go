@@ -136,11 +136,11 @@ func (l *Locker) frame(s *stream) *pb.ClientFrame {
 	if l.renewalDue(now) {
 		l.session.renewal++
 		l.session.renewalAt = now
-		frame.Requests = append(frame.Requests, &pb.Request{Kind: pb.Request_KIND_RENEW, Seq: l.session.renewal})
+		frame.Requests = append(frame.Requests, &pb.Request{Kind: pb.Kind_RENEW, Seq: l.session.renewal})
 	}
 	if l.closing && !s.closeSent {
 		s.closeSent = true
-		frame.Requests = append(frame.Requests, &pb.Request{Kind: pb.Request_KIND_CLOSE})
+		frame.Requests = append(frame.Requests, &pb.Request{Kind: pb.Kind_CLOSE})
 	}
 	if len(frame.GetRequests()) > 0 && s.asked.IsZero() {
 		s.asked = now
@@ -158,8 +158,8 @@ func (l *Locker) renewalDue(now time.Time) bool {
 	return len(s.late) > 0 || now.After(s.until.Add(-s.lease*2/3))
 }
 
-// kick wakes the sender. It must be called with the mutex held.
-func (l *Locker) kick() {
+// wakeSender wakes the sender. It must be called with the mutex held.
+func (l *Locker) wakeSender() {
 	if l.stream == nil {
 		return
 	}
@@ -198,7 +198,7 @@ func (l *Locker) tick() time.Duration {
 	now, s := l.clock.Now(), l.session
 	if st := l.stream; st != nil {
 		if l.renewalDue(now) {
-			l.kick()
+			l.wakeSender()
 		}
 		since := st.asked
 		if st.heard.After(since) {

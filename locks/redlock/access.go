@@ -51,17 +51,17 @@ func (a Access) dial(ctx context.Context, addr string, timeout time.Duration) (n
 	return (&tls.Dialer{NetDialer: &d, Config: a.TLS}).DialContext(ctx, "tcp", addr)
 }
 
-// plainTap is a tap that go-redis can ask whether the other end has hung up. Under TLS
+// plainConn is a watchedConn that go-redis can ask whether the other end has hung up. Under TLS
 // it cannot: what waits there need not be an answer.
-type plainTap struct {
-	*tap
+type plainConn struct {
+	*watchedConn
 	syscall.Conn
 }
 
 // forRedis is what go-redis gets to see of the connection.
-func (t *tap) forRedis() net.Conn {
+func (t *watchedConn) forRedis() net.Conn {
 	if raw, ok := t.Conn.(syscall.Conn); ok {
-		return plainTap{t, raw}
+		return plainConn{t, raw}
 	}
 	return t
 }

@@ -30,11 +30,14 @@ const (
 	evTick                      // time passed; at the latest at the moment of the last effTimer
 	evGiveUp                    // the caller waits no longer
 	evRelease                   // the holder is done
-	evForsake                   // the client closes: a holder must not go on
+	evClose                     // the client closes: a holder must not go on
 )
 
 // answer is what an instance said, or why it said nothing.
-type answer uint8
+type answer = Answer
+
+// Answer is the same for the locks on one instance, see Single.
+type Answer uint8
 
 const (
 	pending answer = iota // zero: no answer yet, or never asked
@@ -107,8 +110,8 @@ type member struct {
 
 	extending int    // extensions without an answer
 	extended  answer // to the extension of the current round
-	planted   bool   // an extension said yes: the key was there, whatever became of SET
-	haunted   bool   // the outcome of an extension is unknown: it may plant the key at any time
+	present   bool   // an extension said yes: the key was there, whatever became of SET
+	inDoubt   bool   // the outcome of an extension is unknown: it may plant the key at any time
 
 	believed bool   // it may have carried the token when the release began
 	deleting bool   // a deletion is out
@@ -120,16 +123,16 @@ type member struct {
 func (m *member) mayCarry() bool {
 	setOpen := m.asked && (m.set == pending || m.set == unknown)
 	switch {
-	case m.extending > 0 || m.haunted:
+	case m.extending > 0 || m.inDoubt:
 		return true
 	case m.deleting:
-		return setOpen || m.set == yes || m.planted
+		return setOpen || m.set == yes || m.present
 	case m.deleted == yes:
 		return false // whatever set the key ran before
 	case m.deleted == no:
 		return setOpen // the deletion may have overtaken SET
 	}
-	return setOpen || m.set == yes || m.planted
+	return setOpen || m.set == yes || m.present
 }
 
 // machine is one acquisition. The zero value is not usable; see newMachine.
@@ -180,7 +183,7 @@ func (m *machine) step(e event) []effect {
 		}
 	case evRelease:
 		m.release(e.now)
-	case evForsake:
+	case evClose:
 		switch m.phase {
 		case asking:
 			m.deny()
@@ -415,8 +418,8 @@ func (m *machine) extendFailed(now time.Duration) {
 func (m *machine) onExtended(e event) {
 	member := &m.members[e.instance]
 	member.extending--
-	member.planted = member.planted || e.answer == yes
-	member.haunted = member.haunted || e.answer == unknown
+	member.present = member.present || e.answer == yes
+	member.inDoubt = member.inDoubt || e.answer == unknown
 	if m.phase != held {
 		if e.answer == yes || e.answer == unknown { // it may have set the key after the deletion
 			m.deleteLate(e.instance)
@@ -468,8 +471,8 @@ func (m *machine) onDeleted(e event) {
 	member.deleting, member.deleted = false, e.answer
 	// A key that came while the deletion was out is gone if SET alone brought it and
 	// the deletion found it. After an extension nobody can tell, so ask once more.
-	if member.again && (e.answer != yes || member.planted || member.haunted) {
-		member.planted = false
+	if member.again && (e.answer != yes || member.present || member.inDoubt) {
+		member.present = false
 		m.delete(e.instance)
 	}
 	member.again = false

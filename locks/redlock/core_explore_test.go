@@ -31,7 +31,7 @@ type world struct {
 	keys    []int  // per instance: client+1 that holds the key, 0 for nobody
 	packets []packet
 	losses  int // how many more may happen
-	haunted bool
+	inDoubt bool
 	fifo    bool
 	instant bool // answers take no time: fewer states, for more instances
 }
@@ -90,7 +90,7 @@ func (w *world) digest() [2]uint64 {
 		columns[i] = string(column)
 	}
 	slices.Sort(columns)
-	b := []byte{byte(w.losses), bit(w.haunted)}
+	b := []byte{byte(w.losses), bit(w.inDoubt)}
 	for c := range w.clients {
 		b = append(b, byte(w.clients[c].phase), bit(w.clients[c].freed), bit(w.begun[c]), bit(w.late[c]))
 	}
@@ -260,7 +260,7 @@ func (w *world) next() ([]world, error) {
 		if !p.reply {
 			if err := try(func(n *world) error {
 				n.losses--
-				n.haunted = true
+				n.inDoubt = true
 				n.packets[i].forgotten = true
 				return n.feed(p.client, event{kind: evSet, instance: p.instance, answer: unknown})
 			}); err != nil {
@@ -282,7 +282,7 @@ func explore(start world, most int) (states int, err error) {
 		if err != nil {
 			return len(seen), err
 		}
-		if len(following) == 0 && !w.haunted {
+		if len(following) == 0 && !w.inDoubt {
 			for i, k := range w.keys {
 				if k != 0 {
 					return len(seen), fmt.Errorf("everything is over, and instance %d still carries client %d's token", i, k-1)

@@ -120,7 +120,7 @@ func TestRandomLives(t *testing.T) {
 				if len(lives) == 0 {
 					t.Skip()
 				}
-				kind := rapid.SampledFrom([]eventKind{evRelease, evGiveUp, evForsake}).Draw(t, "how")
+				kind := rapid.SampledFrom([]eventKind{evRelease, evGiveUp, evClose}).Draw(t, "how")
 				feed(rapid.IntRange(0, len(lives)-1).Draw(t, "who"), event{kind: kind})
 			},
 		})

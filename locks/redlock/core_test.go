@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,7 +14,7 @@ func testRules() rules {
 	return rules{n: 5, ttl: 1200 * time.Millisecond, drift: 12 * time.Millisecond, timeout: 50 * time.Millisecond, extend: true}
 }
 
-// script drives a machine and writes down its effects.
+// transcript drives a machine and writes down its effects.
 type transcript struct {
 	machine
 }
@@ -53,24 +54,23 @@ func (s *transcript) on(kind eventKind, instance int, a answer, nowMS int) strin
 	return strings.Join(out, " ")
 }
 
-// line is one event with the effects it must have.
+// step is an event at each of the instances, "024" for example, or none. All but the last
+// must have no effects.
 type step struct {
-	kind     eventKind
-	instance int
-	answer   answer
-	atMS     int
-	want     string
+	kind      eventKind
+	instances string
+	answer    answer
+	atMS      int
+	want      string
 }
 
 const all = "delete0 delete1 delete2 delete3 delete4"
 
 func TestMachine(t *testing.T) {
-	begin := step{evBegin, 0, 0, 0, "set0 set1 set2 set3 set4 timer@50"}
+	begin := step{evBegin, "", 0, 0, "set0 set1 set2 set3 set4 timer@50"}
 	granted := []step{
 		begin,
-		{evSet, 0, yes, 1, ""},
-		{evSet, 1, yes, 2, ""},
-		{evSet, 2, yes, 3, "granted@1188 timer@403"},
+		{evSet, "012", yes, 3, "granted@1188 timer@403"},
 	}
 	sequential := testRules()
 	sequential.sequential = true
@@ -82,207 +82,180 @@ func TestMachine(t *testing.T) {
 		steps []step
 	}{
 		{"granted at the quorum's last yes, whatever the others say later", testRules(), append(granted,
-			step{evSet, 3, no, 4, ""},
-			step{evSet, 4, yes, 4, ""},
-			step{evRelease, 0, 0, 10, all + " timer@60"},
-			step{evDeleted, 0, yes, 11, ""},
-			step{evDeleted, 1, yes, 11, ""},
-			step{evDeleted, 4, yes, 11, "ended:ok"},
-			step{evDeleted, 3, no, 12, ""},
+			step{evSet, "3", no, 4, ""},
+			step{evSet, "4", yes, 4, ""},
+			step{evRelease, "", 0, 10, all + " timer@60"},
+			step{evDeleted, "014", yes, 11, "ended:ok"},
+			step{evDeleted, "3", no, 12, ""},
 		)},
 		{"denied as soon as no quorum is possible, and deleted everywhere", testRules(), []step{
 			begin,
-			{evSet, 0, no, 1, ""},
-			{evSet, 1, yes, 2, ""},
-			{evSet, 2, no, 3, ""},
-			{evSet, 3, no, 4, "denied " + all + " freed"},
+			{evSet, "0", no, 1, ""},
+			{evSet, "1", yes, 2, ""},
+			{evSet, "23", no, 4, "denied " + all + " freed"},
 		}},
 		{"a late yes after the denial is deleted", testRules(), []step{
 			begin,
-			{evSet, 0, no, 1, ""},
-			{evSet, 1, no, 1, ""},
-			{evSet, 2, no, 1, "denied " + all + " freed"},
-			{evDeleted, 3, no, 2, ""}, // overtook SET
-			{evSet, 3, yes, 3, "delete3"},
-			{evDeleted, 3, yes, 4, ""},
-			{evSet, 4, yes, 5, ""}, // a deletion is out already
-			{evDeleted, 4, yes, 6, ""},
+			{evSet, "012", no, 1, "denied " + all + " freed"},
+			{evDeleted, "3", no, 2, ""}, // overtook SET
+			{evSet, "3", yes, 3, "delete3"},
+			{evDeleted, "3", yes, 4, ""},
+			{evSet, "4", yes, 5, ""}, // a deletion is out already
+			{evDeleted, "4", yes, 6, ""},
 		}},
 		{"cleared when every instance has answered all that it was sent", testRules(), []step{
 			begin,
-			{evSet, 0, no, 1, ""},
-			{evSet, 1, no, 1, ""},
-			{evSet, 2, no, 1, "denied " + all + " freed"},
-			{evDeleted, 0, no, 2, ""},
-			{evDeleted, 1, no, 2, ""},
-			{evDeleted, 2, no, 2, ""},
-			{evSet, 3, no, 2, ""},
-			{evDeleted, 3, no, 2, ""},
-			{evSet, 4, yes, 3, ""},
-			{evDeleted, 4, yes, 4, "cleared"},
+			{evSet, "012", no, 1, "denied " + all + " freed"},
+			{evDeleted, "012", no, 2, ""},
+			{evSet, "3", no, 2, ""},
+			{evDeleted, "3", no, 2, ""},
+			{evSet, "4", yes, 3, ""},
+			{evDeleted, "4", yes, 4, "cleared"},
 		}},
 		{"a deletion that overtook a late yes is repeated", testRules(), []step{
 			begin,
-			{evSet, 0, no, 1, ""},
-			{evSet, 1, no, 1, ""},
-			{evSet, 2, no, 1, "denied " + all + " freed"},
-			{evSet, 3, yes, 2, ""},
-			{evDeleted, 3, no, 3, "delete3"},
-			{evDeleted, 3, yes, 4, ""},
+			{evSet, "012", no, 1, "denied " + all + " freed"},
+			{evSet, "3", yes, 2, ""},
+			{evDeleted, "3", no, 3, "delete3"},
+			{evDeleted, "3", yes, 4, ""},
 		}},
 		{"instances that are late count as silent; what they may carry is unknown", testRules(), []step{
 			begin,
-			{evSet, 0, yes, 1, ""},
-			{evSet, 1, yes, 1, ""},
-			{evTick, 0, 0, 49, "timer@50"},
-			{evTick, 0, 0, 50, "denied " + all},
-			{evDeleted, 0, yes, 51, ""},
-			{evDeleted, 1, yes, 51, ""}, // three are silent: a quorum
-			{evSet, 2, no, 52, "freed"},
+			{evSet, "01", yes, 1, ""},
+			{evTick, "", 0, 49, "timer@50"},
+			{evTick, "", 0, 50, "denied " + all},
+			{evDeleted, "01", yes, 51, ""}, // three are silent: a quorum
+			{evSet, "2", no, 52, "freed"},
 		}},
 		{"a command that never left is nothing to delete", testRules(), []step{
 			begin,
-			{evSet, 0, unsent, 1, ""},
-			{evSet, 1, unsent, 1, ""},
-			{evSet, 2, unsent, 1, "denied delete3 delete4 freed"},
+			{evSet, "012", unsent, 1, "denied delete3 delete4 freed"},
 		}},
 		{"an answer of which nothing is known may have set the key", testRules(), []step{
 			begin,
-			{evSet, 0, unknown, 1, ""},
-			{evSet, 1, unknown, 1, ""},
-			{evSet, 2, unknown, 1, "denied " + all},
-			{evDeleted, 0, no, 2, ""}, // SET may still come
-			{evDeleted, 1, yes, 2, ""},
-			{evDeleted, 3, no, 2, ""},
-			{evDeleted, 4, no, 2, ""},
-			{evSet, 3, no, 3, ""},
-			{evSet, 4, no, 3, "freed"},
+			{evSet, "012", unknown, 1, "denied " + all},
+			{evDeleted, "0", no, 2, ""}, // SET may still come
+			{evDeleted, "1", yes, 2, ""},
+			{evDeleted, "34", no, 2, ""},
+			{evSet, "34", no, 3, "freed"},
 		}},
 		{"an acquisition that took too long is none", testRules(), []step{
 			begin,
-			{evSet, 0, yes, 1, ""},
-			{evSet, 1, yes, 2, ""},
-			{evSet, 2, yes, 1188, "denied " + all},
+			{evSet, "01", yes, 2, ""},
+			{evSet, "2", yes, 1188, "denied " + all},
 		}},
 		{"validity counts from the asking, not from the answers", testRules(), []step{
 			begin,
-			{evSet, 0, yes, 1, ""},
-			{evSet, 1, yes, 2, ""},
-			{evSet, 2, yes, 1187, "granted@1188 timer@1188"},
-			{evTick, 0, 0, 1188, "lost " + all},
+			{evSet, "01", yes, 2, ""},
+			{evSet, "2", yes, 1187, "granted@1188 timer@1188"},
+			{evTick, "", 0, 1188, "lost " + all},
 		}},
 		{"given up while asking", testRules(), []step{
 			begin,
-			{evSet, 0, yes, 1, ""},
-			{evGiveUp, 0, 0, 2, "denied " + all},
-			{evSet, 1, no, 3, ""},
-			{evSet, 2, no, 3, ""},
-			{evDeleted, 0, yes, 4, "freed"},
+			{evSet, "0", yes, 1, ""},
+			{evGiveUp, "", 0, 2, "denied " + all},
+			{evSet, "12", no, 3, ""},
+			{evDeleted, "0", yes, 4, "freed"},
 		}},
 		{"in sequence: the next after the answer or the timeout of the one before", sequential, []step{
-			{evBegin, 0, 0, 0, "set0 timer@50"},
-			{evSet, 0, yes, 10, "set1 timer@60"},
-			{evTick, 0, 0, 50, "timer@60"},
-			{evTick, 0, 0, 60, "set2 timer@110"},
-			{evSet, 2, yes, 70, "set3 timer@120"},
-			{evSet, 3, yes, 75, "set4 timer@125"}, // three said yes, and still all are asked
-			{evSet, 4, no, 80, "granted@1188 timer@480"},
-			{evRelease, 0, 0, 90, all + " timer@140"},
+			{evBegin, "", 0, 0, "set0 timer@50"},
+			{evSet, "0", yes, 10, "set1 timer@60"},
+			{evTick, "", 0, 50, "timer@60"},
+			{evTick, "", 0, 60, "set2 timer@110"},
+			{evSet, "2", yes, 70, "set3 timer@120"},
+			{evSet, "3", yes, 75, "set4 timer@125"}, // three said yes, and still all are asked
+			{evSet, "4", no, 80, "granted@1188 timer@480"},
+			{evRelease, "", 0, 90, all + " timer@140"},
 		}},
 		{"in sequence: a silent last instance does not undo a quorum", sequential, []step{
-			{evBegin, 0, 0, 0, "set0 timer@50"},
-			{evSet, 0, yes, 1, "set1 timer@51"},
-			{evSet, 1, yes, 2, "set2 timer@52"},
-			{evSet, 2, yes, 3, "set3 timer@53"},
-			{evSet, 3, yes, 4, "set4 timer@54"},
-			{evTick, 0, 0, 54, "granted@1188 timer@454"},
+			{evBegin, "", 0, 0, "set0 timer@50"},
+			{evSet, "0", yes, 1, "set1 timer@51"},
+			{evSet, "1", yes, 2, "set2 timer@52"},
+			{evSet, "2", yes, 3, "set3 timer@53"},
+			{evSet, "3", yes, 4, "set4 timer@54"},
+			{evTick, "", 0, 54, "granted@1188 timer@454"},
 		}},
 		{"in sequence: all are asked also when it is decided", sequential, []step{
-			{evBegin, 0, 0, 0, "set0 timer@50"},
-			{evSet, 0, no, 1, "set1 timer@51"},
-			{evSet, 1, no, 2, "set2 timer@52"},
-			{evSet, 2, no, 3, "set3 timer@53"},
-			{evSet, 3, yes, 4, "set4 timer@54"},
-			{evSet, 4, yes, 5, "denied " + all + " freed"},
+			{evBegin, "", 0, 0, "set0 timer@50"},
+			{evSet, "0", no, 1, "set1 timer@51"},
+			{evSet, "1", no, 2, "set2 timer@52"},
+			{evSet, "2", no, 3, "set3 timer@53"},
+			{evSet, "3", yes, 4, "set4 timer@54"},
+			{evSet, "4", yes, 5, "denied " + all + " freed"},
 		}},
 		{"in sequence: nobody is asked after the validity", sequential, []step{
-			{evBegin, 0, 0, 0, "set0 timer@50"},
-			{evSet, 0, yes, 1, "set1 timer@51"},
-			{evSet, 1, yes, 1188, "denied delete0 delete1 freed"},
+			{evBegin, "", 0, 0, "set0 timer@50"},
+			{evSet, "0", yes, 1, "set1 timer@51"},
+			{evSet, "1", yes, 1188, "denied delete0 delete1 freed"},
 		}},
 		{"extended by a quorum, counted from the start of the extension", testRules(), append(granted,
-			step{evTick, 0, 0, 403, "extend0 extend1 extend2 extend3 extend4 timer@453"},
-			step{evExtended, 4, yes, 405, ""}, // set again where it was lost
-			step{evExtended, 0, yes, 406, ""},
-			step{evExtended, 1, yes, 407, "renewed@1591 timer@807"},
+			step{evTick, "", 0, 403, "extend0 extend1 extend2 extend3 extend4 timer@453"},
+			step{evExtended, "4", yes, 405, ""}, // set again where it was lost
+			step{evExtended, "01", yes, 407, "renewed@1591 timer@807"},
 		)},
 		{"an extension without a quorum is repeated until the validity ends", testRules(), append(granted,
-			step{evTick, 0, 0, 403, "extend0 extend1 extend2 extend3 extend4 timer@453"},
-			step{evExtended, 0, yes, 405, ""},
-			step{evExtended, 1, yes, 405, ""},
-			step{evTick, 0, 0, 453, "timer@478"},
-			step{evTick, 0, 0, 478, "extend0 extend1 extend2 extend3 extend4 timer@528"},
-			step{evExtended, 2, yes, 479, ""}, // of the round before: not counted
-			step{evExtended, 0, yes, 480, ""},
-			step{evExtended, 1, yes, 480, ""},
-			step{evTick, 0, 0, 1188, "lost " + all},
+			step{evTick, "", 0, 403, "extend0 extend1 extend2 extend3 extend4 timer@453"},
+			step{evExtended, "01", yes, 405, ""},
+			step{evTick, "", 0, 453, "timer@478"},
+			step{evTick, "", 0, 478, "extend0 extend1 extend2 extend3 extend4 timer@528"},
+			step{evExtended, "2", yes, 479, ""}, // of the round before: not counted
+			step{evExtended, "01", yes, 480, ""},
+			step{evTick, "", 0, 1188, "lost " + all},
 		)},
 		{"a majority that carries somebody else's token ends the lease", testRules(), append(granted,
-			step{evTick, 0, 0, 403, "extend0 extend1 extend2 extend3 extend4 timer@453"},
-			step{evExtended, 0, no, 405, ""},
-			step{evExtended, 1, no, 405, ""},
-			step{evExtended, 2, no, 405, "lost " + all},
+			step{evTick, "", 0, 403, "extend0 extend1 extend2 extend3 extend4 timer@453"},
+			step{evExtended, "012", no, 405, "lost " + all},
 		)},
 		{"an extension that comes after the release is deleted", testRules(), append(granted,
-			step{evTick, 0, 0, 403, "extend0 extend1 extend2 extend3 extend4 timer@453"},
-			step{evRelease, 0, 0, 405, all + " timer@455"},
-			step{evDeleted, 0, yes, 406, ""},
-			step{evExtended, 0, yes, 407, "delete0"},
-			step{evExtended, 1, yes, 407, ""},
-			step{evDeleted, 1, yes, 408, "delete1"}, // nobody knows which of the two came first
-			step{evDeleted, 1, no, 409, ""},
+			step{evTick, "", 0, 403, "extend0 extend1 extend2 extend3 extend4 timer@453"},
+			step{evRelease, "", 0, 405, all + " timer@455"},
+			step{evDeleted, "0", yes, 406, ""},
+			step{evExtended, "0", yes, 407, "delete0"},
+			step{evExtended, "1", yes, 407, ""},
+			step{evDeleted, "1", yes, 408, "delete1"}, // nobody knows which of the two came first
+			step{evDeleted, "1", no, 409, ""},
 		)},
 		{"without extension the lease just ends", noExtend, []step{
 			begin,
-			{evSet, 0, yes, 1, ""},
-			{evSet, 1, yes, 2, ""},
-			{evSet, 2, yes, 3, "granted@1188 timer@1188"},
-			{evTick, 0, 0, 1188, "lost " + all},
-			{evRelease, 0, 0, 1190, ""},
+			{evSet, "012", yes, 3, "granted@1188 timer@1188"},
+			{evTick, "", 0, 1188, "lost " + all},
+			{evRelease, "", 0, 1190, ""},
 		}},
 		{"a release that finds a quorum gone says so", testRules(), append(granted,
-			step{evSet, 3, no, 4, ""},
-			step{evSet, 4, no, 4, ""},
-			step{evRelease, 0, 0, 10, all + " timer@60"},
-			step{evDeleted, 0, no, 11, ""},
-			step{evDeleted, 1, yes, 11, ""},
-			step{evDeleted, 2, yes, 11, "ended:not-held"},
+			step{evSet, "34", no, 4, ""},
+			step{evRelease, "", 0, 10, all + " timer@60"},
+			step{evDeleted, "0", no, 11, ""},
+			step{evDeleted, "12", yes, 11, "ended:not-held"},
 		)},
 		{"a release without a quorum of answers is unknown", testRules(), append(granted,
-			step{evSet, 3, yes, 4, ""},
-			step{evSet, 4, yes, 4, ""},
-			step{evRelease, 0, 0, 10, all + " timer@60"},
-			step{evDeleted, 0, yes, 11, ""},
-			step{evDeleted, 1, yes, 11, ""},
-			step{evTick, 0, 0, 60, "ended:unknown"},
+			step{evSet, "34", yes, 4, ""},
+			step{evRelease, "", 0, 10, all + " timer@60"},
+			step{evDeleted, "01", yes, 11, ""},
+			step{evTick, "", 0, 60, "ended:unknown"},
 		)},
 		{"a release without a quorum of answers is fine if too few can carry the key", testRules(), append(granted,
-			step{evSet, 3, unsent, 4, ""},
-			step{evSet, 4, unsent, 4, ""},
-			step{evRelease, 0, 0, 10, "delete0 delete1 delete2 timer@60"},
-			step{evDeleted, 0, yes, 11, ""},
-			step{evTick, 0, 0, 60, "ended:ok"},
+			step{evSet, "34", unsent, 4, ""},
+			step{evRelease, "", 0, 10, "delete0 delete1 delete2 timer@60"},
+			step{evDeleted, "0", yes, 11, ""},
+			step{evTick, "", 0, 60, "ended:ok"},
 		)},
 		{"closing loses what is held", testRules(), append(granted,
-			step{evForsake, 0, 0, 10, "lost " + all},
+			step{evClose, "", 0, 10, "lost " + all},
 		)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := transcript{newMachine(tt.rules)}
 			for i, st := range tt.steps {
-				if got := s.on(st.kind, st.instance, st.answer, st.atMS); got != st.want {
-					t.Fatalf("step %d: got %q, want %q", i, got, st.want)
+				instances := cmp.Or(st.instances, "0")
+				for j, instance := range instances {
+					want := ""
+					if j == len(instances)-1 {
+						want = st.want
+					}
+					if got := s.on(st.kind, int(instance-'0'), st.answer, st.atMS); got != want {
+						t.Fatalf("step %d, instance %c: got %q, want %q", i, instance, got, want)
+					}
 				}
 			}
 		})

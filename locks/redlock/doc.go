@@ -8,8 +8,8 @@
 // tries again.
 //
 //	Acquire, Release          callers
-//	   line                   with wake=publish: one queue a resource and process
-//	   hold ── machine        one attempt and lease; the algorithm, pure (core.go)
+//	   queue                  with wake=publish: one queue a resource and process
+//	   lease ── machine       one attempt, then the lease; the algorithm, pure (core.go)
 //	   instance ── lane       commands of all callers, pipelined on few connections
 //	   redis-server x N
 //

@@ -1,8 +1,8 @@
 package redlock
 
-// Lines is how many resources have a queue in this process.
-func (l *Locker) Lines() int {
+// Queues is how many resources have a queue in this process.
+func (l *Locker) Queues() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.lines)
+	return len(l.queues)
 }

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"locklab/locks"
+	"locklab/locks/locktest"
 	"locklab/locks/redlock"
+	"locklab/locks/redlock/redistest"
 )
 
 // within is a limit that a right lock never comes near, on any machine.
@@ -32,6 +34,13 @@ func acquire(t *testing.T, l *redlock.Locker, resource string) locks.Lease {
 	return lease
 }
 
+func release(t *testing.T, lease locks.Lease) {
+	t.Helper()
+	if err := lease.Release(limit(t)); err != nil {
+		t.Errorf("release: %v", err)
+	}
+}
+
 // fails acquires with the patience given, which must not be enough.
 func fails(t *testing.T, l *redlock.Locker, resource string, patience time.Duration) error {
 	t.Helper()
@@ -47,24 +56,13 @@ func fails(t *testing.T, l *redlock.Locker, resource string, patience time.Durat
 	return err
 }
 
-// eventually waits for a condition.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	ctx := limit(t)
-	for !ok() {
-		if ctx.Err() != nil {
-			t.Fatalf("waited in vain: %s", what)
-		}
-	}
-}
-
 func key(resource string) string { return "lock:" + resource }
 
 // carriers counts the servers that have the resource's key.
-func carriers(servers []*server, resource string) int {
+func carriers(servers []*redistest.Server, resource string) int {
 	n := 0
 	for _, s := range servers {
-		if s.do("exists", key(resource)) == int64(1) {
+		if s.Do("exists", key(resource)) == int64(1) {
 			n++
 		}
 	}
@@ -73,19 +71,17 @@ func carriers(servers []*server, resource string) int {
 
 func TestMinorityDown(t *testing.T) {
 	t.Parallel()
-	servers := startServers(t, 5)
+	servers := redistest.Start(t, 5)
 	l := newClient(t, servers, nil)
 	acquire(t, l, "warm")
-	servers[1].kill()
-	servers[4].kill()
+	servers[1].Kill()
+	servers[4].Kill()
 	for range 20 {
-		if err := acquire(t, l, "down").Release(limit(t)); err != nil {
-			t.Fatal(err)
-		}
+		release(t, acquire(t, l, "down"))
 	}
-	servers[1].start()
-	servers[4].start()
-	eventually(t, "the returned instances are asked again", func() bool {
+	servers[1].Start()
+	servers[4].Start()
+	locktest.Eventually(t, "the returned instances are asked again", func() bool {
 		lease := acquire(t, l, "back")
 		n := 0
 		for range 50 { // the answers of the last instances may come later
@@ -93,24 +89,20 @@ func TestMinorityDown(t *testing.T) {
 				break
 			}
 		}
-		if err := lease.Release(limit(t)); err != nil {
-			t.Fatal(err)
-		}
+		release(t, lease)
 		return n == 5
 	})
 }
 
 func TestAllDown(t *testing.T) {
 	t.Parallel()
-	servers := startServers(t, 3)
+	servers := redistest.Start(t, 3)
 	l := newClient(t, servers, nil)
-	if err := acquire(t, l, "warm").Release(limit(t)); err != nil {
-		t.Fatal(err)
-	}
+	release(t, acquire(t, l, "warm"))
 	for _, s := range servers {
-		s.kill()
+		s.Kill()
 	}
-	eventually(t, "connections are found broken", func() bool {
+	locktest.Eventually(t, "connections are found broken", func() bool {
 		err := fails(t, l, "down", 50*time.Millisecond)
 		if !errors.Is(err, locks.ErrUnavailable) {
 			t.Fatalf("want ErrUnavailable, got %v", err)
@@ -118,26 +110,22 @@ func TestAllDown(t *testing.T) {
 		return errors.Is(err, locks.ErrNotAcquired) // nothing ever left
 	})
 	for _, s := range servers {
-		s.start()
+		s.Start()
 	}
-	if err := acquire(t, l, "down").Release(limit(t)); err != nil {
-		t.Fatal(err)
-	}
+	release(t, acquire(t, l, "down"))
 }
 
 // TestPausedMajority stops a quorum of the servers, so that what they were sent is
 // open, and lets them go on: the late yes is deleted.
 func TestPausedMajority(t *testing.T) {
 	t.Parallel()
-	servers := startServers(t, 5)
+	servers := redistest.Start(t, 5)
 	l := newClient(t, servers, func(o *redlock.Options) { o.TTL, o.Timeout = time.Hour, 100*time.Millisecond })
-	if err := acquire(t, l, "warm").Release(limit(t)); err != nil {
-		t.Fatal(err)
-	}
+	release(t, acquire(t, l, "warm"))
 	lease := acquire(t, l, "held")
-	eventually(t, "the key is everywhere", func() bool { return carriers(servers, "held") == 5 })
+	locktest.Eventually(t, "the key is everywhere", func() bool { return carriers(servers, "held") == 5 })
 	for _, s := range servers[:3] {
-		s.pause()
+		s.Pause()
 	}
 	err := fails(t, l, "paused", 50*time.Millisecond)
 	if !errors.Is(err, locks.ErrUnknown) || !errors.Is(err, locks.ErrUnavailable) {
@@ -147,54 +135,48 @@ func TestPausedMajority(t *testing.T) {
 		t.Errorf("release with three of five silent: want ErrUnknown, got %v", err)
 	}
 	for _, s := range servers[:3] {
-		s.resume()
+		s.Resume()
 	}
 	// With a TTL of an hour only deletions can free them.
-	eventually(t, "late keys are deleted", func() bool { return carriers(servers, "paused")+carriers(servers, "held") == 0 })
-	if err := acquire(t, l, "paused").Release(limit(t)); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Eventually(t, "late keys are deleted", func() bool { return carriers(servers, "paused")+carriers(servers, "held") == 0 })
+	release(t, acquire(t, l, "paused"))
 }
 
 func TestPausedMinoritySlowsNobody(t *testing.T) {
 	t.Parallel()
-	servers := startServers(t, 5)
+	servers := redistest.Start(t, 5)
 	l := newClient(t, servers, func(o *redlock.Options) { o.TTL, o.Timeout = 2*time.Hour, time.Hour })
-	servers[0].pause()
-	servers[3].pause()
-	defer servers[0].resume() // or Close would wait for them
-	defer servers[3].resume()
+	servers[0].Pause()
+	servers[3].Pause()
+	defer servers[0].Resume() // or Close would wait for them
+	defer servers[3].Resume()
 	for range 20 { // with an hour for each instance, one wait would never end
-		if err := acquire(t, l, "slow").Release(limit(t)); err != nil {
-			t.Fatal(err)
-		}
+		release(t, acquire(t, l, "slow"))
 	}
 }
 
 // TestLostMemory is the control: a server that forgets lets a second client in.
 func TestLostMemory(t *testing.T) {
 	t.Parallel()
-	servers := startServers(t, 5)
+	servers := redistest.Start(t, 5)
 	a, b := newClient(t, servers, noExtension), newClient(t, servers, noExtension)
-	servers[3].kill() // so that a's quorum is exactly three
-	servers[4].kill()
+	servers[3].Kill() // so that a's quorum is exactly three
+	servers[4].Kill()
 	first := acquire(t, a, "forgotten")
-	eventually(t, "the key is on the three", func() bool { return carriers(servers[:3], "forgotten") == 3 })
+	locktest.Eventually(t, "the key is on the three", func() bool { return carriers(servers[:3], "forgotten") == 3 })
 	_ = fails(t, b, "forgotten", 100*time.Millisecond)
-	servers[3].start()
-	servers[4].start()
+	servers[3].Start()
+	servers[4].Start()
 	_ = fails(t, b, "forgotten", 100*time.Millisecond)
-	servers[2].kill()
-	servers[2].start() // without its memory
+	servers[2].Kill()
+	servers[2].Start() // without its memory
 	second := acquire(t, b, "forgotten")
 	select {
 	case <-first.Lost():
 		t.Error("the first holder noticed: the control shows nothing")
 	default:
 	}
-	if err := second.Release(limit(t)); err != nil {
-		t.Error(err)
-	}
+	release(t, second)
 	if err := first.Release(limit(t)); !errors.Is(err, locks.ErrNotHeld) {
 		t.Errorf("a release that finds its key on two of five: want ErrNotHeld, got %v", err)
 	}
@@ -204,14 +186,14 @@ func TestLostMemory(t *testing.T) {
 // of them forgets.
 func TestOneLostMemoryIsNotEnough(t *testing.T) {
 	t.Parallel()
-	servers := startServers(t, 5)
+	servers := redistest.Start(t, 5)
 	for _, order := range []redlock.Order{redlock.Parallel, redlock.Sequential} {
 		change := func(o *redlock.Options) { noExtension(o); o.Order = order }
 		a, b := newClient(t, servers, change), newClient(t, servers, change)
 		resource := string(order)
 		lease := acquire(t, a, resource)
-		eventually(t, "all five carry the key", func() bool { return carriers(servers, resource) == 5 })
-		servers[0].do("flushall")
+		locktest.Eventually(t, "all five carry the key", func() bool { return carriers(servers, resource) == 5 })
+		servers[0].Do("flushall")
 		_ = fails(t, b, resource, 100*time.Millisecond)
 		if err := lease.Release(limit(t)); err != nil {
 			t.Errorf("%s: release: %v", order, err)
@@ -225,20 +207,20 @@ func noExtension(o *redlock.Options) { o.Extend, o.TTL, o.Timeout = false, time.
 // ends when another token is everywhere.
 func TestExtension(t *testing.T) {
 	t.Parallel()
-	servers := startServers(t, 3)
+	servers := redistest.Start(t, 3)
 	l := newClient(t, servers, func(o *redlock.Options) { o.TTL, o.Timeout = 3*time.Second, time.Second })
 	lease := acquire(t, l, "extended")
 	first, _ := lease.Expires()
-	servers[0].do("flushall")
-	eventually(t, "the key is set again where it was lost", func() bool { return carriers(servers, "extended") == 3 })
-	eventually(t, "the lease was extended", func() bool { now, _ := lease.Expires(); return now.After(first) })
+	servers[0].Do("flushall")
+	locktest.Eventually(t, "the key is set again where it was lost", func() bool { return carriers(servers, "extended") == 3 })
+	locktest.Eventually(t, "the lease was extended", func() bool { now, _ := lease.Expires(); return now.After(first) })
 	select {
 	case <-lease.Lost():
 		t.Fatal("lost although it was extended")
 	default:
 	}
 	for _, s := range servers {
-		s.do("set", key("extended"), "somebody else's")
+		s.Do("set", key("extended"), "somebody else's")
 	}
 	select {
 	case <-lease.Lost():
@@ -268,7 +250,7 @@ func (d dawdling) Done() <-chan struct{} {
 // looks at the grant. Whoever waits behind it must get the lock all the same.
 func TestLostBeforeItIsReturned(t *testing.T) {
 	t.Parallel()
-	servers := startServers(t, 3)
+	servers := redistest.Start(t, 3)
 	l := newClient(t, servers, func(o *redlock.Options) {
 		o.Wake, o.Extend = redlock.Publish, false
 		o.TTL, o.Timeout = 200*time.Millisecond, 100*time.Millisecond
@@ -276,8 +258,8 @@ func TestLostBeforeItIsReturned(t *testing.T) {
 	var once sync.Once
 	ctx := dawdling{limit(t), func() {
 		once.Do(func() {
-			eventually(t, "the lock is granted", func() bool { return carriers(servers, "slow") == 3 })
-			eventually(t, "the lease is over", func() bool { return carriers(servers, "slow") == 0 })
+			locktest.Eventually(t, "the lock is granted", func() bool { return carriers(servers, "slow") == 3 })
+			locktest.Eventually(t, "the lease is over", func() bool { return carriers(servers, "slow") == 0 })
 		})
 	}}
 	lease, err := l.Acquire(ctx, "slow")
@@ -289,78 +271,45 @@ func TestLostBeforeItIsReturned(t *testing.T) {
 	case <-limit(t).Done():
 		t.Fatal("never lost")
 	}
-	if err := acquire(t, l, "slow").Release(limit(t)); err != nil {
-		t.Error(err)
-	}
+	release(t, acquire(t, l, "slow"))
 }
 
 // TestNothingIsKeptWithoutHome uses many names while the instances are down that would
-// keep their waiting lines.
+// keep their waiting queues.
 func TestNothingIsKeptWithoutHome(t *testing.T) {
 	t.Parallel()
-	servers := startServers(t, 5)
+	servers := redistest.Start(t, 5)
 	l := newClient(t, servers, func(o *redlock.Options) { o.Wake = redlock.Publish })
-	servers[1].kill()
-	servers[3].kill()
+	servers[1].Kill()
+	servers[3].Kill()
 	for i := range 50 {
-		if err := acquire(t, l, fmt.Sprint("homeless-", i)).Release(limit(t)); err != nil {
-			t.Fatal(err)
-		}
+		release(t, acquire(t, l, fmt.Sprint("homeless-", i)))
 	}
-	servers[1].start()
-	servers[3].start()
-	eventually(t, "all names are forgotten", func() bool { return l.Lines() == 0 })
-}
-
-func TestLostAtTheEndOfItsValidity(t *testing.T) {
-	t.Parallel()
-	servers := startServers(t, 3)
-	l := newClient(t, servers, func(o *redlock.Options) {
-		o.Extend = false
-		o.TTL, o.Timeout = 200*time.Millisecond, 100*time.Millisecond
-	})
-	lease := acquire(t, l, "short")
-	select {
-	case <-lease.Lost():
-	case <-limit(t).Done():
-		t.Fatal("never lost")
-	}
-	if until, ok := lease.Expires(); !ok || time.Now().Before(until) {
-		t.Errorf("lost before its end, %v", until)
-	}
-	if err := lease.Release(limit(t)); !errors.Is(err, locks.ErrNotHeld) {
-		t.Errorf("want ErrNotHeld, got %v", err)
-	}
-	next := acquire(t, l, "short")
-	if err := next.Release(limit(t)); err != nil {
-		t.Error(err)
-	}
+	servers[1].Start()
+	servers[3].Start()
+	locktest.Eventually(t, "all names are forgotten", func() bool { return l.Queues() == 0 })
 }
 
 // TestWaitersAreWoken uses pauses of an hour: only wake-ups can bring anybody on.
 func TestWaitersAreWoken(t *testing.T) {
 	t.Parallel()
-	servers := startServers(t, 5)
+	servers := redistest.Start(t, 5)
 	lease := acquire(t, newClient(t, servers, func(o *redlock.Options) { o.Wake = redlock.Publish }), "woken")
 	var wg sync.WaitGroup
 	waiting := newClient(t, servers, func(o *redlock.Options) { o.Wake, o.Delay = redlock.Publish, time.Hour })
 	for range 8 {
 		wg.Go(func() {
-			if err := acquire(t, waiting, "woken").Release(limit(t)); err != nil {
-				t.Error(err)
-			}
+			release(t, acquire(t, waiting, "woken"))
 		})
 	}
-	eventually(t, "the waiting process is in line at one instance", func() bool {
+	locktest.Eventually(t, "the waiting process is in the queue at one instance", func() bool {
 		n := int64(0)
 		for _, s := range servers {
-			n += s.do("zcard", "wait:woken").(int64)
+			n += s.Do("zcard", "wait:woken").(int64)
 		}
 		return n == 1
 	})
-	if err := lease.Release(limit(t)); err != nil {
-		t.Fatal(err)
-	}
+	release(t, lease)
 	wg.Wait()
 }
 
@@ -368,7 +317,7 @@ func TestWaitersAreWoken(t *testing.T) {
 // one: all of them ask the instances again and again, and nobody queues or subscribes.
 func TestTheDefaultIsTheTextbook(t *testing.T) {
 	t.Parallel()
-	servers := startServers(t, 3)
+	servers := redistest.Start(t, 3)
 	spec, err := locks.ParseSpec("redlock")
 	if err != nil {
 		t.Fatal(err)
@@ -384,23 +333,19 @@ func TestTheDefaultIsTheTextbook(t *testing.T) {
 	var wg sync.WaitGroup
 	for _, l := range clients {
 		wg.Go(func() {
-			if err := acquire(t, l, "textbook").Release(limit(t)); err != nil {
-				t.Error(err)
-			}
+			release(t, acquire(t, l, "textbook"))
 		})
 	}
 	for i, l := range clients {
-		eventually(t, "every waiter asks all three several times", func() bool { return l.MessagesSent() > before[i]+2*3*4 })
+		locktest.Eventually(t, "every waiter asks all three several times", func() bool { return l.MessagesSent() > before[i]+2*3*4 })
 	}
-	if err := lease.Release(limit(t)); err != nil {
-		t.Fatal(err)
-	}
+	release(t, lease)
 	wg.Wait()
 	for _, s := range servers {
-		stats := s.do("info", "commandstats").(string)
+		stats := s.Do("info", "commandstats").(string)
 		for _, command := range []string{"subscribe", "publish", "zadd"} {
 			if strings.Contains(stats, "cmdstat_"+command+":") {
-				t.Errorf("%s was sent %s, which the documents know nothing of", s.name, command)
+				t.Errorf("%s was sent %s, which the documents know nothing of", s.Name, command)
 			}
 		}
 	}
@@ -409,19 +354,17 @@ func TestTheDefaultIsTheTextbook(t *testing.T) {
 // TestNobodyPollsForItsOwn counts messages while the process itself holds the lock.
 func TestNobodyPollsForItsOwn(t *testing.T) {
 	t.Parallel()
-	servers := startServers(t, 3)
+	servers := redistest.Start(t, 3)
 	l := newClient(t, servers, func(o *redlock.Options) {
 		o.Wake, o.Delay, o.TTL, o.Timeout = redlock.Publish, time.Millisecond, time.Hour, time.Minute
 	})
 	lease := acquire(t, l, "own")
-	eventually(t, "all answers are in", func() bool { return l.MessagesSent() == 6 })
+	locktest.Eventually(t, "all answers are in", func() bool { return l.MessagesSent() == 6 })
 	for range 10 {
 		_ = fails(t, l, "own", 5*time.Millisecond)
 	}
 	if n := l.MessagesSent(); n != 6 {
 		t.Errorf("%d messages, want the 6 of the one acquisition", n)
 	}
-	if err := lease.Release(limit(t)); err != nil {
-		t.Error(err)
-	}
+	release(t, lease)
 }

@@ -42,6 +42,7 @@ type command struct {
 	to       receiver
 	kind     effectKind // for the receiver
 	instance int
+	assisted bool // who sends it calls lane.assist next
 }
 
 // receiver takes the answers. It must not block.
@@ -49,13 +50,15 @@ type receiver interface {
 	receive(c *command, value any, a answer)
 }
 
+// receiverFunc takes the value of an answer, nil if there is none.
+type receiverFunc func(value any)
+
+func (f receiverFunc) receive(_ *command, value any, _ answer) { f(value) }
+
 // instance is one Redis server with its lanes. All commands of all clients of the
 // process share them; the commands of one resource go through one lane, so that
 // they arrive in the order in which they were given.
-type instance struct {
-	Instance
-	lanes []*lane
-}
+type instance struct{ lanes []*lane }
 
 func (in *instance) send(lane int, c *command) { in.lanes[lane%len(in.lanes)].send(c) }
 
@@ -88,30 +91,31 @@ type lane struct {
 
 	wake chan struct{} // holds one value while queue may be non-empty
 
+	turn     sync.Mutex // held by who sends; guards what follows
 	kept     []*command // deletions to be repeated
 	failures int        // in a row
 	retryAt  time.Duration
 
-	conn     atomic.Pointer[tap] // the last one dialed
-	prepared net.Conn            // dialed ahead for the client, see connect
+	conn     atomic.Pointer[watchedConn] // the last one dialed
+	prepared net.Conn                    // dialed ahead for the client, see connect
 }
 
-// tap is a connection that notes whether a command was ever written to it.
-type tap struct {
+// watchedConn is a connection that notes whether a command was ever written to it.
+type watchedConn struct {
 	net.Conn
 	live   atomic.Bool // go-redis's own greeting is over
 	wrote  atomic.Bool // since the last reset, while live
 	closed atomic.Bool
 }
 
-func (t *tap) Write(b []byte) (int, error) {
+func (t *watchedConn) Write(b []byte) (int, error) {
 	if t.live.Load() {
 		t.wrote.Store(true)
 	}
 	return t.Conn.Write(b)
 }
 
-func (t *tap) Close() error {
+func (t *watchedConn) Close() error {
 	t.closed.Store(true)
 	return t.Conn.Close()
 }
@@ -176,7 +180,7 @@ func (ln *lane) dial(ctx context.Context) (net.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dial redis %s: %w", ln.addr, err)
 	}
-	t := &tap{Conn: c}
+	t := &watchedConn{Conn: c}
 	ln.conn.Store(t)
 	return t.forRedis(), nil
 }
@@ -187,11 +191,37 @@ func (ln *lane) send(c *command) {
 	first := len(ln.queue) == 0
 	ln.queue = append(ln.queue, c)
 	ln.mu.Unlock()
-	if first {
-		select {
-		case ln.wake <- struct{}{}:
-		default:
-		}
+	if first && !c.assisted {
+		ln.rouse()
+	}
+}
+
+func (ln *lane) rouse() {
+	select {
+	case ln.wake <- struct{}{}:
+	default:
+	}
+}
+
+// assist sends what waits, in the caller's goroutine: that spares two hand-overs between
+// goroutines, which cost as much as the way to a near instance. Where the lane is at work,
+// or has no connection, its own goroutine does it.
+func (ln *lane) assist() {
+	if !ln.turn.TryLock() {
+		ln.rouse()
+		return
+	}
+	if t := ln.conn.Load(); t != nil && !t.closed.Load() && len(ln.kept) == 0 {
+		batch := ln.take()
+		ln.inBatches(batch)
+	}
+	kept := len(ln.kept) > 0
+	ln.turn.Unlock()
+	ln.mu.Lock()
+	kept = kept || len(ln.queue) > 0
+	ln.mu.Unlock()
+	if kept {
+		ln.rouse()
 	}
 }
 
@@ -209,14 +239,18 @@ func (ln *lane) run() {
 	for {
 		var retry <-chan time.Time
 		var timer clock.Timer
+		ln.turn.Lock()
 		if len(ln.kept) > 0 {
 			timer = ln.clock.NewTimer(max(ln.retryAt-ln.now(), 0))
 			retry = timer.C()
 		}
+		ln.turn.Unlock()
 		select {
 		case <-ln.wake:
 		case <-retry:
 		case <-ln.closed:
+			ln.turn.Lock()
+			defer ln.turn.Unlock()
 			ln.fail(append(ln.kept, ln.take()...))
 			return
 		}
@@ -224,18 +258,24 @@ func (ln *lane) run() {
 			timer.Stop()
 		}
 		runtime.Gosched() // lets callers that are ready add theirs: fewer, larger batches
+		ln.turn.Lock()
 		batch := ln.take()
 		if len(ln.kept) > 0 {
 			batch = append(ln.kept, batch...)
 			ln.kept = nil
 		}
-		for rest := batch; len(rest) > 0; {
-			n := min(len(rest), batchMax)
-			ln.process(rest[:n])
-			rest = rest[n:]
-		}
-		clear(batch) // the buffer is used again
+		ln.inBatches(batch)
+		ln.turn.Unlock()
 	}
+}
+
+func (ln *lane) inBatches(all []*command) {
+	for rest := all; len(rest) > 0; {
+		n := min(len(rest), batchMax)
+		ln.process(rest[:n])
+		rest = rest[n:]
+	}
+	clear(all) // the buffer is used again
 }
 
 // fail answers commands that will not be sent any more.

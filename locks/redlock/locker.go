@@ -3,43 +3,34 @@ package redlock
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"io"
 	"log/slog"
 	mrand "math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"locklab/internal/seed"
 	"locklab/locks"
 	"locklab/locks/clock"
-	"locklab/locks/seed"
 )
-
-// Instance is one of the Redis primaries.
-type Instance struct {
-	Name string // for logs
-	Addr string // host:port
-}
 
 // Config is what a Locker is made of. Only Addrs is required.
 type Config struct {
-	// Addrs are the independent primaries, an odd number of them for preference. All
-	// clients of a lock name the same ones in the same order.
-	Addrs []Instance
+	// Addrs are the independent primaries, host:port each, an odd number of them for
+	// preference. All clients of a lock name the same ones in the same order.
+	Addrs []string
 	// Options is how the lock works; the zero value means DefaultOptions.
 	Options Options
 	// Access is the user, password, database and TLS; the zero value has none.
 	Access Access
 	// Clock is the process's clock unless a test replaces it.
 	Clock clock.Clock
-	// Seed of the random pauses.
+	// Seed of the random pauses. Clients need different ones, or they pause in step; zero
+	// draws one.
 	Seed seed.Seed
-	// Random is where tokens are drawn from: crypto/rand if nil.
-	Random io.Reader
 	// Log takes what is worth knowing about the instances; nil discards it.
 	Log *slog.Logger
 }
@@ -49,25 +40,26 @@ type Locker struct {
 	link
 	options  Options
 	rules    rules
+	single   *Single // nil for Redlock
 	scripts  scripts
 	origin   time.Time
 	hashSeed maphash.Seed
-	channel  string // on which this client is woken
-	random   io.Reader
+	channel  string        // on which this client is woken
 	count    atomic.Uint64 // messages
 
-	instances []*instance
-	ears      []*ear
-	running   sync.WaitGroup // lanes and ears
-	calls     sync.WaitGroup // of Acquire
-	stop      chan struct{}  // closed when Close begins
+	instances     []*instance
+	subscriptions []*subscription
+	running       sync.WaitGroup // lanes and subscriptions
+	calls         sync.WaitGroup // of Acquire
+	stop          chan struct{}  // closed when Close begins
 
-	mu      sync.Mutex
-	closing bool
-	lines   map[string]*line
-	held    map[*hold]struct{}
-	pauses  *mrand.Rand
-	over    chan struct{} // closed when Close is over
+	mu        sync.Mutex
+	closing   bool
+	queues    map[string]*queue
+	held      map[*lease]struct{}
+	expecting map[string][]*queue // who hears of releases, with Single.Publishes
+	pauses    *mrand.Rand
+	over      chan struct{} // closed when Close is over
 }
 
 var (
@@ -77,21 +69,24 @@ var (
 
 // New returns a client. It does not wait for the instances: one that is down counts
 // as one that does not answer. The error wraps locks.ErrInvalid.
-func New(cfg Config) (*Locker, error) {
+func New(cfg Config) (*Locker, error) { return open(cfg, nil) }
+
+func open(cfg Config, how *Single) (*Locker, error) {
+	name := "redlock"
+	if how != nil {
+		name = how.Name
+	}
 	if cfg.Options == (Options{}) {
 		cfg.Options = DefaultOptions()
 	}
 	if err := cfg.validate(); err != nil {
-		return nil, fmt.Errorf("redlock: %w", err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = clock.System()
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
-	}
-	if cfg.Random == nil {
-		cfg.Random = rand.Reader
 	}
 	l := &Locker{
 		options: cfg.Options,
@@ -103,16 +98,21 @@ func New(cfg Config) (*Locker, error) {
 			sequential: cfg.Options.Order == Sequential,
 			extend:     cfg.Options.Extend,
 		},
-		scripts:  newScripts(),
-		origin:   cfg.Clock.Now(),
-		hashSeed: maphash.MakeSeed(),
-		random:   cfg.Random,
-		stop:     make(chan struct{}),
-		lines:    map[string]*line{},
-		held:     map[*hold]struct{}{},
-		pauses:   cfg.Seed.Rand(),
-		over:     make(chan struct{}),
+		single:    how,
+		scripts:   newScripts(how),
+		origin:    cfg.Clock.Now(),
+		hashSeed:  maphash.MakeSeed(),
+		stop:      make(chan struct{}),
+		queues:    map[string]*queue{},
+		held:      map[*lease]struct{}{},
+		expecting: map[string][]*queue{},
+		over:      make(chan struct{}),
+		channel:   channelPrefix + rand.Text(),
 	}
+	if cfg.Seed == 0 {
+		cfg.Seed = cfg.Seed.Child(l.channel)
+	}
+	l.pauses = cfg.Seed.Rand()
 	l.link = link{
 		log:      cfg.Log,
 		clock:    cfg.Clock,
@@ -122,11 +122,6 @@ func New(cfg Config) (*Locker, error) {
 		messages: &l.count,
 		closed:   make(chan struct{}),
 	}
-	id, err := l.newToken()
-	if err != nil {
-		return nil, fmt.Errorf("redlock: draw the client's name: %w", err)
-	}
-	l.channel = channelPrefix + id
 	l.start(cfg.Addrs)
 	return l, nil
 }
@@ -136,38 +131,29 @@ func (c Config) validate() error {
 		return fmt.Errorf("no instances: want at least one address: %w", locks.ErrInvalid)
 	}
 	seen := map[string]bool{}
-	for i, a := range c.Addrs {
-		if a.Addr == "" || seen[a.Addr] {
-			return fmt.Errorf("instance %d, %q: want an address of its own, host:port: %w", i, a.Addr, locks.ErrInvalid)
+	for i, addr := range c.Addrs {
+		if addr == "" || seen[addr] {
+			return fmt.Errorf("instance %d, %q: want an address of its own, host:port: %w", i, addr, locks.ErrInvalid)
 		}
-		seen[a.Addr] = true
+		seen[addr] = true
 	}
 	if err := c.Access.validate(); err != nil {
 		return err
 	}
-	return c.Options.validate()
+	return c.Options.Validate()
 }
 
-func (l *Locker) start(addrs []Instance) {
-	for _, a := range addrs {
-		in := &instance{Instance: a}
+func (l *Locker) start(addrs []string) {
+	for _, addr := range addrs {
+		in := &instance{}
 		for range lanesPerInstance {
-			ln := newLane(&l.link, a.Addr)
+			ln := newLane(&l.link, addr)
 			in.lanes = append(in.lanes, ln)
 			l.running.Go(ln.run)
 		}
 		l.instances = append(l.instances, in)
-		l.ears = append(l.ears, &ear{locker: l, addr: a.Addr})
+		l.subscriptions = append(l.subscriptions, &subscription{locker: l, addr: addr})
 	}
-}
-
-// newToken draws 128 bits, as hexadecimal digits.
-func (l *Locker) newToken() (string, error) {
-	var raw [16]byte
-	if _, err := io.ReadFull(l.random, raw[:]); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(raw[:]), nil
 }
 
 // MessagesSent counts the commands sent and the answers received.
@@ -180,17 +166,15 @@ func (l *Locker) MessagesSent() uint64 { return l.count.Load() }
 // carry this call's token, the error is locks.ErrUnknown: until TTL is over, the
 // resource may be blocked.
 func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
-	if err := locks.CheckResource(resource); err != nil {
+	if err := locks.CheckAcquire(ctx, resource); err != nil {
 		return nil, err
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("acquire %q: %w: %w", resource, locks.ErrNotAcquired, err)
-	}
-	ln, turn, ok := l.join(resource)
+	q, turn, ok := l.join(resource)
 	if !ok {
 		return nil, fmt.Errorf("acquire %q: %w", resource, locks.ErrClosed)
 	}
 	defer l.calls.Done()
+	defer l.forget(q)
 	if turn != nil {
 		var err error
 		select {
@@ -201,90 +185,91 @@ func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, err
 			err = fmt.Errorf("acquire %q: %w", resource, locks.ErrClosed)
 		}
 		if err != nil {
-			l.abandon(ln, turn)
+			l.abandon(q, turn)
 			return nil, err
 		}
 	}
-	h, err := l.compete(ctx, ln)
+	le, err := l.compete(ctx, q)
 	if err != nil {
-		l.leave(ln)
+		l.leave(q)
 		return nil, fmt.Errorf("acquire %q: %w", resource, err)
 	}
-	return h, nil
+	return le, nil
 }
 
-// compete is the part of Acquire that the first of a line plays: attempt after
+// compete is the part of Acquire that the first of a queue plays: attempt after
 // attempt, with a pause or a wait for a wake-up between them.
-func (l *Locker) compete(ctx context.Context, ln *line) (*hold, error) {
-	var doubtful []*hold // denied attempts that may still come to carry a quorum
-	standing, unavailable := false, false
-	fail := func(why error) (*hold, error) {
-		if standing {
-			l.stepOut(ln)
+func (l *Locker) compete(ctx context.Context, q *queue) (*lease, error) {
+	var doubtful []*lease // denied attempts that may still come to carry a quorum
+	enrolled, unavailable := false, false
+	fail := func(why error) (*lease, error) {
+		if enrolled {
+			l.withdraw(q)
 		}
 		return nil, l.failure(why, doubtful, unavailable)
 	}
-	if l.mustStand(ctx, ln) {
-		if _, err := l.stand(ctx, ln, &standing); err != nil {
+	if l.mustYield(ctx, q) {
+		if _, err := l.enrol(ctx, q, &enrolled); err != nil {
 			return fail(err)
 		}
 	}
 	for attempt := 0; ; attempt++ {
-		h, err := l.newHold(ln)
-		if err != nil {
-			return fail(fmt.Errorf("draw a token: %w: %w", locks.ErrNotAcquired, err))
-		}
-		h.step(event{kind: evBegin})
+		le := l.newLease(q)
+		le.step(event{kind: evBegin})
 		var granted bool
+		var err error
 		select {
-		case granted = <-h.decided:
+		case granted = <-le.decided:
 		case <-ctx.Done():
 			err = ctx.Err()
 		case <-l.stop:
 			err = locks.ErrClosed
 		}
 		if granted {
-			err = l.adopt(h)
+			err = l.adopt(le)
 		}
 		switch {
 		case granted && err == nil:
-			if standing {
-				l.stepOut(ln)
+			if enrolled {
+				l.withdraw(q)
 			}
-			return h, nil
+			return le, nil
 		case errors.Is(err, locks.ErrNotHeld): // over before we looked: it carries nothing that lasts
 			unavailable = false
 		case err != nil:
-			h.abandon()
-			doubtful = append(doubtful, h)
+			le.abandon()
+			doubtful = append(doubtful, le)
 			return fail(err)
 		default:
-			unavailable = !h.answered
-			doubtful = keepDoubtful(append(doubtful, h))
+			unavailable = !le.answered
+			doubtful = keepDoubtful(append(doubtful, le))
 		}
-		if err := l.rest(ctx, ln, h, attempt, !unavailable, &standing); err != nil {
+		if err := l.rest(ctx, q, le, attempt, !unavailable, &enrolled); err != nil {
 			return fail(err)
 		}
 	}
 }
 
 // rest waits until the next attempt makes sense.
-func (l *Locker) rest(ctx context.Context, ln *line, h *hold, attempt int, answered bool, standing *bool) error {
+func (l *Locker) rest(ctx context.Context, q *queue, le *lease, attempt int, answered bool, enrolled *bool) error {
 	if l.options.Wake == Poll {
-		if err := l.clear(ctx, h); err != nil {
+		if err := l.clear(ctx, le); err != nil {
 			return err
 		}
 	}
-	if l.options.Wake == Poll || !answered {
+	switch {
+	case answered && l.single != nil && l.single.Publishes:
+		return l.hear(ctx, q)
+	case l.options.Wake == Poll || !answered:
 		return l.pause(ctx, l.delay())
 	}
-	place, err := l.stand(ctx, ln, standing)
+	came, err := l.enrol(ctx, q, enrolled)
 	switch {
 	case err != nil:
 		return err
-	case place == noPlace:
+	case came == homeAway:
 		return l.pause(ctx, l.delay())
-	case place == nothingToWaitFor:
+	case came == lockFree:
 		// The vote was split, or the lock has just been released.
 		return l.pause(ctx, l.draw(0, min(time.Millisecond<<min(attempt, 10), l.options.Delay)))
 	}
@@ -297,27 +282,17 @@ func (l *Locker) rest(ctx context.Context, ln *line, h *hold, attempt int, answe
 // behind them: with 16 of them and a pause of 1 ms that cost two thirds of all grants.
 // An instance that hangs is waited for twice as long as the attempt has taken, or for
 // Delay if that is more.
-func (l *Locker) clear(ctx context.Context, h *hold) error {
-	limit := min(max(2*h.took(), l.options.Delay), l.timeout)
-	timer := l.clock.NewTimer(limit)
-	defer timer.Stop()
-	select {
-	case <-h.cleared:
-	case <-h.lost: // granted, and over before we looked
-	case <-timer.C():
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-l.stop:
-		return locks.ErrClosed
-	}
-	return nil
+func (l *Locker) clear(ctx context.Context, le *lease) error {
+	limit := min(max(2*le.took(), l.options.Delay), l.timeout)
+	_, _, err := await(ctx, l, limit, le.cleared)
+	return err
 }
 
-func keepDoubtful(holds []*hold) []*hold {
+func keepDoubtful(holds []*lease) []*lease {
 	kept := holds[:0]
-	for _, h := range holds {
-		if !h.isFreed() {
-			kept = append(kept, h)
+	for _, le := range holds {
+		if !le.isFreed() {
+			kept = append(kept, le)
 		}
 	}
 	return kept
@@ -325,13 +300,13 @@ func keepDoubtful(holds []*hold) []*hold {
 
 // failure is the error of an Acquire that ended because of why. It waits for the
 // deletions that decide whether the lock is surely not held.
-func (l *Locker) failure(why error, doubtful []*hold, unavailable bool) error {
+func (l *Locker) failure(why error, doubtful []*lease, unavailable bool) error {
 	outcome := locks.ErrNotAcquired
 	if len(doubtful) > 0 {
 		timer := l.clock.NewTimer(l.timeout)
 		defer timer.Stop()
-		for _, h := range doubtful {
-			if !h.settles(timer.C()) {
+		for _, le := range doubtful {
+			if !le.settles(timer.C()) {
 				outcome = locks.ErrUnknown
 				break
 			}
@@ -347,15 +322,24 @@ func (l *Locker) failure(why error, doubtful []*hold, unavailable bool) error {
 
 // pause waits for d, the end of ctx or Close.
 func (l *Locker) pause(ctx context.Context, d time.Duration) error {
-	timer := l.clock.NewTimer(d)
+	_, _, err := await[struct{}](ctx, l, d, nil)
+	return err
+}
+
+// await waits for a value, or the close, of the channel. It did not come within the limit
+// if came is false and err nil; otherwise err is why the wait ended: ctx or Close.
+func await[T any](ctx context.Context, l *Locker, limit time.Duration, channel <-chan T) (value T, came bool, err error) {
+	timer := l.clock.NewTimer(limit)
 	defer timer.Stop()
 	select {
+	case value = <-channel:
+		return value, true, nil
 	case <-timer.C():
-		return nil
+		return value, false, nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return value, false, ctx.Err()
 	case <-l.stop:
-		return locks.ErrClosed
+		return value, false, locks.ErrClosed
 	}
 }
 
@@ -384,15 +368,15 @@ func (l *Locker) Close() error {
 		return nil
 	}
 	l.closing = true
-	held := make([]*hold, 0, len(l.held))
-	for h := range l.held {
-		held = append(held, h)
+	held := make([]*lease, 0, len(l.held))
+	for le := range l.held {
+		held = append(held, le)
 	}
 	l.mu.Unlock()
 
 	close(l.stop)
-	for _, h := range held {
-		h.step(event{kind: evForsake})
+	for _, le := range held {
+		le.step(event{kind: evClose})
 	}
 	l.calls.Wait()
 	l.flush()
@@ -402,12 +386,12 @@ func (l *Locker) Close() error {
 		for _, ln := range in.lanes {
 			errs = append(errs, ln.client.Close())
 		}
-		l.ears[i].close()
+		l.subscriptions[i].close()
 	}
 	l.running.Wait()
 	close(l.over)
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("close redlock: %w", err)
+		return fmt.Errorf("close the clients of redis: %w", err)
 	}
 	return nil
 }
@@ -415,24 +399,20 @@ func (l *Locker) Close() error {
 // flush waits until the lanes have dealt with everything that they were given: a
 // last command goes through each of them.
 func (l *Locker) flush() {
-	b := barrier{done: make(chan struct{}, len(l.instances)*lanesPerInstance)}
+	done := make(chan struct{}, len(l.instances)*lanesPerInstance)
 	args := []any{"ping"}
 	for i, in := range l.instances {
 		for _, ln := range in.lanes {
-			ln.send(&command{args: args, deadline: l.now() + l.timeout, to: b, instance: i})
+			ln.send(&command{args: args, deadline: l.now() + l.timeout, to: receiverFunc(func(any) { done <- struct{}{} }), instance: i})
 		}
 	}
 	timer := l.clock.NewTimer(l.timeout)
 	defer timer.Stop()
-	for range cap(b.done) {
+	for range cap(done) {
 		select {
-		case <-b.done:
+		case <-done:
 		case <-timer.C():
 			return
 		}
 	}
 }
-
-type barrier struct{ done chan struct{} }
-
-func (b barrier) receive(*command, any, answer) { b.done <- struct{}{} }

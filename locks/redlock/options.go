@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -46,16 +47,6 @@ const (
 	Publish Wake = "publish"
 )
 
-// Persistence is what the Redis servers of a lab keep on disk.
-type Persistence string
-
-// The values of Persistence, named as Redis names them.
-const (
-	PersistNone     Persistence = "none"
-	PersistEverySec Persistence = "everysec"
-	PersistAlways   Persistence = "always"
-)
-
 // Options is how the lock works. Take DefaultOptions and change what is needed.
 type Options struct {
 	// TTL is the lease time at the instances: how long a dead holder blocks.
@@ -71,10 +62,11 @@ type Options struct {
 	// Extend renews leases in the background every third of TTL.
 	Extend bool
 
-	// Persistence and RestartDelay do not concern the client: they say how the
-	// Redis servers are to be run, so that one spec names the whole lock. With no
-	// persistence and no delay, an instance that restarts may vote twice.
-	Persistence  Persistence
+	// Persistence (none, everysec or always, as Redis names them) and RestartDelay do not
+	// concern the client: they say how the Redis servers are to be run, so that one spec
+	// names the whole lock. With no persistence and no delay, an instance that restarts
+	// may vote twice.
+	Persistence  string
 	RestartDelay time.Duration
 }
 
@@ -88,7 +80,7 @@ func DefaultOptions() Options {
 		Retry:       Random,
 		Wake:        Poll,
 		Extend:      true,
-		Persistence: PersistNone,
+		Persistence: "none",
 	}
 }
 
@@ -102,28 +94,43 @@ func timeoutOf(ttl time.Duration) time.Duration {
 // are order, retry, wake, delay, timeout, ttl, extend, persistence and
 // restart_delay. The error wraps locks.ErrInvalid.
 func ParseOptions(spec locks.Spec) (Options, error) {
-	def := DefaultOptions()
 	r := spec.Reader()
 	r.Variant()
-	o := Options{TTL: r.Duration("ttl", def.TTL)}
-	o.Timeout = r.Duration("timeout", timeoutOf(o.TTL))
-	o.Delay = r.Duration("delay", def.Delay)
+	o := ReadOptions(r)
+	o.Extend = r.Bool("extend", o.Extend)
 	o.Order = Order(r.Choice("order", string(Parallel), string(Sequential)))
 	o.Retry = Retry(r.Choice("retry", string(Random), string(Fixed)))
 	o.Wake = Wake(r.Choice("wake", string(Poll), string(Publish)))
-	o.Extend = r.Bool("extend", def.Extend)
-	o.Persistence = Persistence(r.Choice("persistence", string(PersistNone), string(PersistEverySec), string(PersistAlways)))
-	o.RestartDelay = r.Duration("restart_delay", def.RestartDelay)
 	if err := r.Err(); err != nil {
 		return Options{}, err
 	}
-	if err := o.validate(); err != nil {
+	if err := o.Validate(); err != nil {
 		return Options{}, fmt.Errorf("lock %q: %w", spec, err)
 	}
 	return o, nil
 }
 
-func (o Options) validate() error {
+// ReadServers reads what all locks on Redis have: ttl, persistence and restart_delay. The
+// others are as in DefaultOptions, for that TTL.
+func ReadServers(r *locks.Reader) Options {
+	o := DefaultOptions()
+	o.TTL = r.Duration("ttl", o.TTL)
+	o.Timeout = timeoutOf(o.TTL)
+	o.Persistence = r.Choice("persistence", "none", "everysec", "always")
+	o.RestartDelay = r.Duration("restart_delay", o.RestartDelay)
+	return o
+}
+
+// ReadOptions reads that, timeout and delay.
+func ReadOptions(r *locks.Reader) Options {
+	o := ReadServers(r)
+	o.Timeout = r.Duration("timeout", o.Timeout)
+	o.Delay = r.Duration("delay", o.Delay)
+	return o
+}
+
+// Validate says what is wrong. The error wraps locks.ErrInvalid.
+func (o Options) Validate() error {
 	switch {
 	case o.TTL < 10*time.Millisecond:
 		return fmt.Errorf("ttl %v: want at least 10ms: %w", o.TTL, locks.ErrInvalid)
@@ -142,6 +149,10 @@ func (o Options) validate() error {
 	}
 	return nil
 }
+
+// Away is how long a server without its memory must stay away, for what it may have granted
+// to run out: TTL, or RestartDelay if there is one.
+func (o Options) Away() time.Duration { return cmp.Or(o.RestartDelay, o.TTL) }
 
 // drift is what the validity is shortened by: the clocks of the instances may run
 // faster than ours by a hundredth, and Redis ends keys with 1 ms granularity.

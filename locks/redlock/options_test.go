@@ -27,7 +27,7 @@ func TestParseOptions(t *testing.T) {
 		})},
 		{spec: "redlock:ttl=1s", want: with(func(o *redlock.Options) { o.TTL, o.Timeout = time.Second, 100*time.Millisecond })},
 		{spec: "redlock:extend=off,wake=publish,persistence=always,restart_delay=5s", want: with(func(o *redlock.Options) {
-			o.Extend, o.Wake, o.Persistence, o.RestartDelay = false, redlock.Publish, redlock.PersistAlways, 5*time.Second
+			o.Extend, o.Wake, o.Persistence, o.RestartDelay = false, redlock.Publish, "always", 5*time.Second
 		})},
 		{spec: "redlock:ttl=5ms", bad: true},
 		{spec: "redlock:ttl=1s,timeout=600ms", bad: true},
@@ -53,9 +53,9 @@ func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]redlock.Config{
 		"no instances":  {},
-		"no address":    {Addrs: []redlock.Instance{{Name: "a"}}},
-		"address twice": {Addrs: []redlock.Instance{{Addr: "127.0.0.1:1"}, {Addr: "127.0.0.1:1"}}},
-		"bad options":   {Addrs: []redlock.Instance{{Addr: "127.0.0.1:1"}}, Options: redlock.Options{TTL: time.Second}},
+		"no address":    {Addrs: []string{""}},
+		"address twice": {Addrs: []string{"127.0.0.1:1", "127.0.0.1:1"}},
+		"bad options":   {Addrs: []string{"127.0.0.1:1"}, Options: redlock.Options{TTL: time.Second}},
 	} {
 		if _, err := redlock.New(cfg); !errors.Is(err, locks.ErrInvalid) {
 			t.Errorf("%s: want ErrInvalid, got %v", name, err)

@@ -2,7 +2,7 @@ package redlock
 
 import (
 	"crypto/sha1" //nolint:gosec // how Redis names scripts
-	_ "embed"
+	"embed"
 	"encoding/hex"
 	"errors"
 	"strings"
@@ -10,20 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-//go:embed scripts/release.lua
-var releaseLua string
-
-//go:embed scripts/release_home.lua
-var releaseHomeLua string
-
-//go:embed scripts/extend.lua
-var extendLua string
-
-//go:embed scripts/enrol.lua
-var enrolLua string
-
-//go:embed scripts/leave.lua
-var leaveLua string
+//go:embed scripts/*.lua
+var scriptFiles embed.FS
 
 // script is a Lua script and the name under which Redis caches it.
 type script struct {
@@ -31,7 +19,12 @@ type script struct {
 	sha  string
 }
 
-func newScript(text string) *script {
+func newScript(name string) *script {
+	text, _ := scriptFiles.ReadFile("scripts/" + name + ".lua") // is there; every test would fail
+	return scriptOf(string(text))
+}
+
+func scriptOf(text string) *script {
 	sum := sha1.Sum([]byte(text)) //nolint:gosec // see above
 	return &script{text: text, sha: hex.EncodeToString(sum[:])}
 }
@@ -39,10 +32,26 @@ func newScript(text string) *script {
 // scripts are those of one client.
 type scripts struct {
 	release, releaseHome, extend, enrol, leave *script
+	free                                       *script // in place of release when a lease ends
 }
 
-func newScripts() scripts {
-	return scripts{newScript(releaseLua), newScript(releaseHomeLua), newScript(extendLua), newScript(enrolLua), newScript(leaveLua)}
+func newScripts(how *Single) scripts {
+	s := scripts{
+		release: newScript("release"), releaseHome: newScript("release_home"), extend: newScript("extend"),
+		enrol: newScript("enrol"), leave: newScript("leave"),
+	}
+	if how != nil {
+		for text, into := range map[string]**script{how.Release: &s.release, how.Extend: &s.extend} {
+			if text != "" {
+				*into = scriptOf(text)
+			}
+		}
+	}
+	s.free = s.release
+	if how != nil && how.FreeAnyway != "" {
+		s.free = scriptOf(how.FreeAnyway)
+	}
+	return s
 }
 
 // call is the short form of a script's call, by its hash.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"hash/fnv"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,7 +16,7 @@ import (
 )
 
 // This file is about waiting for other processes, with Publish. One instance, the home of a
-// resource, keeps the line of the processes that wait for it; the release script
+// resource, keeps the queue of the processes that wait for it; the release script
 // there wakes the first. Nothing of it matters for exclusion: home is asked like
 // every other instance, and whoever misses a wake-up tries again after a while.
 
@@ -27,97 +28,74 @@ func homeOf(resource string, n int) int {
 	return int(h.Sum64() % uint64(n))
 }
 
-// place is what came of standing in line.
-type place uint8
+// waiting is what came of waiting in the queue at home.
+type waiting uint8
 
 const (
-	noPlace          place = iota // home is away
-	nothingToWaitFor              // the lock is free
-	waited                        // woken, or it is time to look
+	homeAway waiting = iota // home is away
+	lockFree                // the lock is free
+	waited                  // woken, or it is time to look
 )
 
-// stand gets into the line at home and waits there. standing tells whether the
-// client may be in that line when stand returns.
-func (l *Locker) stand(ctx context.Context, ln *line, standing *bool) (place, error) {
+// enrol gets into the queue at home and waits there. enrolled tells whether the
+// client may be in that queue when enrol returns.
+func (l *Locker) enrol(ctx context.Context, q *queue, enrolled *bool) (waiting, error) {
 	select {
-	case <-ln.woken: // while the last attempt was under way
-		*standing = false
+	case <-q.woken: // while the last attempt was under way
+		*enrolled = false
 		return waited, nil
 	default:
 	}
-	if ok, err := l.ears[ln.home].listen(ctx); !ok {
-		return noPlace, err
+	if ok, err := l.subscriptions[q.home].listen(ctx); !ok {
+		return homeAway, err
 	}
-	lineMS := 8 * 4 * l.options.Delay.Milliseconds() // well beyond the longest wait below
-	reply := make(enrolment, 1)
-	l.instances[ln.home].send(ln.lane, &command{
+	keepMS := 8 * 4 * l.options.Delay.Milliseconds() // well beyond the longest wait below
+	reply := make(chan int64, 1)                     // ms left, -1, or enrolFailed
+	l.instances[q.home].send(q.lane, &command{
 		script:   l.scripts.enrol,
-		args:     l.scripts.enrol.call(2, keyPrefix+ln.resource, waitPrefix+ln.resource, l.channel, max(lineMS, 1000)),
+		args:     l.scripts.enrol.call(2, keyPrefix+q.resource, waitPrefix+q.resource, l.channel, max(keepMS, 1000)),
 		deadline: l.now() + l.timeout,
-		to:       reply,
-		instance: ln.home,
+		to: receiverFunc(func(value any) {
+			left, ok := value.(int64)
+			if !ok {
+				left = enrolFailed
+			}
+			reply <- left
+		}),
+		instance: q.home,
 	})
-	*standing = true
-	timer := l.clock.NewTimer(l.timeout)
-	defer timer.Stop()
-	var left int64
-	select {
-	case left = <-reply:
-	case <-timer.C():
-		return noPlace, nil
-	case <-ctx.Done():
-		return noPlace, ctx.Err()
-	case <-l.stop:
-		return noPlace, locks.ErrClosed
-	}
+	*enrolled = true
+	left, came, err := await(ctx, l, l.timeout, reply)
 	switch {
-	case left == enrolFailed:
-		return noPlace, nil
+	case !came || left == enrolFailed:
+		return homeAway, err
 	case left < 0:
-		*standing = false
-		return nothingToWaitFor, nil
+		*enrolled = false
+		return lockFree, nil
 	}
 	patience := l.draw(2*l.options.Delay, 4*l.options.Delay)
 	if left > 0 { // the holder's lease may run out before that
 		patience = min(patience, time.Duration(left)*time.Millisecond+l.draw(0, l.options.Delay))
 	}
-	timer.Reset(patience)
-	select {
-	case <-ln.woken:
-		*standing = false
+	if _, came, err = await(ctx, l, patience, q.woken); came {
+		*enrolled = false
 		l.mu.Lock()
-		ln.others = true // until an answer says otherwise
+		q.others = true // until an answer says otherwise
 		l.mu.Unlock()
-	case <-timer.C():
-	case <-ctx.Done():
-		return waited, ctx.Err()
-	case <-l.stop:
-		return waited, locks.ErrClosed
 	}
-	return waited, nil
+	return waited, err
 }
-
-// enrolment takes the answer to an enrolment: ms left, -1, or enrolFailed.
-type enrolment chan int64
 
 const enrolFailed = -2
 
-func (e enrolment) receive(_ *command, value any, _ answer) {
-	if left, ok := value.(int64); ok {
-		e <- left
-		return
-	}
-	e <- enrolFailed
-}
-
-// stepOut leaves the line at home, unless somebody else of this process can use
+// withdraw leaves the queue at home, unless somebody else of this process can use
 // the place in it.
-func (l *Locker) stepOut(ln *line) {
+func (l *Locker) withdraw(q *queue) {
 	l.mu.Lock()
-	wanted := len(ln.waiters) > 0 && !l.closing
+	wanted := len(q.waiters) > 0 && !l.closing
 	l.mu.Unlock()
 	if !wanted {
-		l.sendLeave(ln.resource, ln.home)
+		l.sendLeave(q.resource, q.home)
 	}
 }
 
@@ -126,21 +104,17 @@ func (l *Locker) sendLeave(resource string, home int) {
 		script:   l.scripts.leave,
 		args:     l.scripts.leave.call(2, keyPrefix+resource, waitPrefix+resource, l.channel, resource),
 		deadline: l.now() + l.timeout,
-		to:       nobody{},
+		to:       receiverFunc(func(any) {}),
 		instance: home,
 	})
 }
 
-type nobody struct{}
-
-func (nobody) receive(*command, any, answer) {}
-
-// ear is a client's subscription at one instance. It begins when it is needed first.
-type ear struct {
+// subscription is a client's subscription at one instance. It begins when it is needed first.
+type subscription struct {
 	locker *Locker
 	addr   string
 
-	hears   atomic.Bool
+	up      atomic.Bool
 	mu      sync.Mutex
 	started bool
 	closed  bool
@@ -154,44 +128,34 @@ type ear struct {
 const pulse = time.Second
 
 // listen starts the subscription if needed and says whether it is up.
-func (e *ear) listen(ctx context.Context) (bool, error) {
-	if e.hears.Load() {
+func (s *subscription) listen(ctx context.Context) (bool, error) {
+	if s.up.Load() {
 		return true, nil
 	}
-	e.mu.Lock()
-	if !e.started && !e.closed {
-		e.started = true
-		e.first = make(chan struct{})
-		e.locker.running.Go(e.run)
+	s.mu.Lock()
+	if !s.started && !s.closed {
+		s.started = true
+		s.first = make(chan struct{})
+		s.locker.running.Go(s.run)
 	}
-	first := e.first
-	e.mu.Unlock()
+	first := s.first
+	s.mu.Unlock()
 	if first == nil {
 		return false, locks.ErrClosed
 	}
-	timer := e.locker.clock.NewTimer(e.locker.timeout)
-	defer timer.Stop()
-	select {
-	case <-first:
-		return e.hears.Load(), nil
-	case <-timer.C():
-		return false, nil
-	case <-ctx.Done():
-		return false, ctx.Err()
-	case <-e.locker.stop:
-		return false, locks.ErrClosed
-	}
+	_, _, err := await(ctx, s.locker, s.locker.timeout, first)
+	return err == nil && s.up.Load(), err
 }
 
-func (e *ear) run() {
+func (s *subscription) run() {
 	for failures := 0; ; failures++ {
-		if e.subscribe() {
+		if s.subscribe() {
 			failures = 0
 		}
-		timer := e.locker.clock.NewTimer(min(10*time.Millisecond<<min(failures, 5), 200*time.Millisecond))
+		timer := s.locker.clock.NewTimer(min(10*time.Millisecond<<min(failures, 5), 200*time.Millisecond))
 		select {
 		case <-timer.C():
-		case <-e.locker.closed:
+		case <-s.locker.closed:
 			timer.Stop()
 			return
 		}
@@ -199,19 +163,23 @@ func (e *ear) run() {
 }
 
 // subscribe listens until the connection breaks. It says whether it ever heard.
-func (e *ear) subscribe() bool {
+func (s *subscription) subscribe() bool {
 	ctx := context.Background() // close ends it by closing the connection
-	conn, err := e.locker.access.dial(ctx, e.addr, e.locker.timeout)
+	conn, err := s.locker.access.dial(ctx, s.addr, s.locker.timeout)
 	if err != nil {
 		return false
 	}
-	pubsub := e.open(conn)
+	pubsub := s.open(conn)
 	if pubsub == nil {
 		_ = conn.Close()
 		return false
 	}
-	defer e.shut()
-	if pubsub.Subscribe(ctx, e.locker.channel) != nil {
+	defer s.shut()
+	subscribe, channel := pubsub.Subscribe, s.locker.channel
+	if s.locker.single != nil {
+		subscribe, channel = pubsub.PSubscribe, ReleaseChannel+"*"
+	}
+	if subscribe(ctx, channel) != nil {
 		return false
 	}
 	heard, asked := false, false
@@ -232,28 +200,31 @@ func (e *ear) subscribe() bool {
 		switch m := message.(type) {
 		case *redis.Subscription:
 			heard = true
-			e.hears.Store(true)
-			e.mu.Lock()
+			s.up.Store(true)
+			s.mu.Lock()
 			select {
-			case <-e.first:
+			case <-s.first:
 			default:
-				close(e.first)
+				close(s.first)
 			}
-			e.mu.Unlock()
+			s.mu.Unlock()
+			s.locker.heard("") // what was released before was not heard
 		case *redis.Message:
-			e.locker.count.Add(1)
-			if !e.locker.wakeLine(m.Payload) {
+			s.locker.count.Add(1)
+			if resource, ofAll := strings.CutPrefix(m.Channel, ReleaseChannel); ofAll {
+				s.locker.heard(resource)
+			} else if !s.locker.wakeQueue(m.Payload) {
 				// Nobody here waits any more: pass it on.
-				e.locker.sendLeave(m.Payload, homeOf(m.Payload, e.locker.rules.n))
+				s.locker.sendLeave(m.Payload, homeOf(m.Payload, s.locker.rules.n))
 			}
 		}
 	}
 }
 
 // open subscribes through a connection that is there. It is nil after close.
-func (e *ear) open(conn net.Conn) *redis.PubSub {
+func (s *subscription) open(conn net.Conn) *redis.PubSub {
 	used := false
-	o := e.locker.access.options(clientOptions(e.addr, e.locker.timeout))
+	o := s.locker.access.options(clientOptions(s.addr, s.locker.timeout))
 	o.Dialer = func(context.Context, string, string) (net.Conn, error) {
 		if used {
 			return nil, errors.New("redlock: the subscription's connection is used up")
@@ -261,31 +232,31 @@ func (e *ear) open(conn net.Conn) *redis.PubSub {
 		used = true
 		return conn, nil
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
 		return nil
 	}
-	e.conn, e.client = conn, redis.NewClient(o)
-	e.pubsub = e.client.Subscribe(context.Background()) // connects when a channel is named
-	return e.pubsub
+	s.conn, s.client = conn, redis.NewClient(o)
+	s.pubsub = s.client.Subscribe(context.Background()) // connects when a channel is named
+	return s.pubsub
 }
 
-func (e *ear) shut() {
-	e.hears.Store(false)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.client != nil {
-		_ = e.conn.Close() // first: it ends what the other two may wait for
-		_ = e.pubsub.Close()
-		_ = e.client.Close()
-		e.conn, e.client, e.pubsub = nil, nil, nil
+func (s *subscription) shut() {
+	s.up.Store(false)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.client != nil {
+		_ = s.conn.Close() // first: it ends what the other two may wait for
+		_ = s.pubsub.Close()
+		_ = s.client.Close()
+		s.conn, s.client, s.pubsub = nil, nil, nil
 	}
 }
 
-func (e *ear) close() {
-	e.mu.Lock()
-	e.closed = true
-	e.mu.Unlock()
-	e.shut()
+func (s *subscription) close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.shut()
 }

@@ -1,8 +1,8 @@
 // Package twophase is a lock by two-phase commit for a small cluster of peers, each
 // of which is a coordinator of its own acquisitions and a participant of all. Who
 // wants a resource prepares a reservation everywhere, holds when all peers voted yes,
-// and aborts and tries again after a random time when one did not. See the
-// sub-package core.
+// and aborts and tries again after a random time when one did not (J. Gray, "Notes on Data
+// Base Operating Systems", 1978).
 //
 // # What it promises
 //
@@ -22,4 +22,49 @@
 // fair=on (the default) a peer that held while others waited at least pauses as they
 // do before it asks again, and with fair=off it can keep them out for as long as it has
 // waiters of its own. There is no fencing token.
+//
+// # The state machine
+//
+// One [State] is what one peer knows of one resource, and [State.Step] is the whole
+// algorithm. Every peer plays two parts:
+//
+//	coordinator   NONE ─ request ─► WAITING ─ Prepare(r) to all ─► PREPARING
+//	               ▲                   ▲                            │    │
+//	               │                   └── Abort to the others ─ No ┘    │ Yes from all:
+//	               └──────────── Release to all ─── HOLDING ◄────────────┘ Commit to all
+//
+//	participant   FREE ─ Prepare: Yes ─► PREPARED ─ Commit ─► COMMITTED
+//	               ▲   (else: No)            │                    │
+//	               └────── Abort ────────────┴───── Release ──────┘
+//
+// The peer that wants the lock prepares a reservation at every participant, itself
+// included, and holds when all of them voted Yes. Before it votes, a participant
+// writes to its undo log what was there before; since it votes Yes only where nothing
+// was, that log is one fact, "was free", and it is kept as long as the reservation is
+// not committed. Abort applies it.
+//
+// A coordinator that gets a No aborts, once all have voted, and tries again after a
+// random time, which grows with every attempt ([peercore.Pause]). It does not start, and sends nothing,
+// while its own participant is reserved for somebody else or while a peer is missing.
+//
+// A coordinator that asks again right after its release would nearly always win
+// against those who only then begin to pause. So a vote says whether its sender waits
+// itself (YesWaiting), and who held while others waited pauses as they do
+// ([Options].Greedy). Still there is no order among the waiting, and no bound on how often
+// one of them is passed.
+//
+// # Lost connections
+//
+// A participant that has voted Yes and loses its coordinator cannot know what was
+// decided: it keeps the reservation and votes No to everybody else until the
+// coordinator is back. Then it asks (Inquire). The coordinator answers Commit if that
+// round still holds and otherwise Abort, also if it has restarted and knows nothing
+// of it any more: what is not known to be committed is aborted. A coordinator that
+// loses a participant while it prepares aborts, and waits for all to be connected. One
+// that holds goes on holding; its own participant protects it against a peer that
+// comes back without its memory. It would do so against participants that do not wait
+// for a lost coordinator, too: where every peer is needed, being in doubt costs
+// availability and buys nothing. It is kept, for it is what two-phase commit does.
+//
+// Messages between two peers must arrive in the order in which they were sent.
 package twophase

@@ -6,10 +6,9 @@ import (
 	"time"
 
 	"locklab/locks"
-	"locklab/locks/mesh"
 	"locklab/locks/peerlock"
+	"locklab/locks/peerlock/mesh"
 	"locklab/locks/peerlock/peercore"
-	"locklab/locks/twophase/core"
 )
 
 // Name is the lock's name in specs.
@@ -60,16 +59,16 @@ func (o Options) delay() time.Duration {
 
 // Algorithm is how peers with these options are made, for explorations and
 // simulations.
-func (o Options) Algorithm() peercore.Algorithm[core.State, core.Message] {
-	return peercore.Algorithm[core.State, core.Message]{
+func (o Options) Algorithm() peercore.Algorithm[State, Message] {
+	return peercore.Algorithm[State, Message]{
 		Spec: Name, // peers with other options fit
-		New: func(self int, peers peercore.Set, _ bool) core.State {
-			return core.New(&core.Config{Self: self, Peers: peers, Fair: !o.Greedy})
+		New: func(self int, peers peercore.Set, _ bool) State {
+			return NewState(&Member{Self: self, Peers: peers, Fair: !o.Greedy})
 		},
-		Opens:  func(m core.Message) bool { return m.Kind == core.Prepare || m.Kind == core.Inquire },
+		Opens:  func(m Message) bool { return m.Kind == Prepare || m.Kind == Inquire },
 		Append: appendMessage,
 		Decode: decodeMessage,
-		Renumber: func(m *core.Message, from, to int, f func(owner int, number uint64) uint64) {
+		Renumber: func(m *Message, from, to int, f func(owner int, number uint64) uint64) {
 			if !m.FromCoordinator() {
 				from = to
 			}
@@ -83,7 +82,7 @@ type Config = peerlock.Config[Options]
 
 // Locker is one peer of a cluster.
 type Locker struct {
-	*peerlock.Locker[core.State, core.Message, *core.State]
+	*peerlock.Locker[State, Message, *State]
 }
 
 var (
@@ -100,7 +99,7 @@ func New(cfg Config) (*Locker, error) {
 		}
 		return nil, err
 	}
-	l, err := peerlock.New(cfg, peerlock.Protocol[core.State, core.Message]{
+	l, err := peerlock.New(cfg, peerlock.Protocol[State, Message]{
 		Algorithm: cfg.Options.Algorithm(),
 		NeedsAll:  true,
 		Pause:     cfg.Options.delay(),
@@ -112,11 +111,11 @@ func New(cfg Config) (*Locker, error) {
 }
 
 // A message on the wire is its kind in one byte and the round as an unsigned varint.
-func appendMessage(b []byte, m core.Message) []byte {
+func appendMessage(b []byte, m Message) []byte {
 	return peerlock.AppendNumbered(b, uint8(m.Kind), m.Round)
 }
 
-func decodeMessage(b []byte) (core.Message, []byte, error) {
-	kind, round, rest, err := peerlock.CutNumbered(b, uint8(core.YesWaiting))
-	return core.Message{Kind: core.MessageKind(kind), Round: round}, rest, err
+func decodeMessage(b []byte) (Message, []byte, error) {
+	kind, round, rest, err := peerlock.CutNumbered(b, uint8(YesWaiting))
+	return Message{Kind: MessageKind(kind), Round: round}, rest, err
 }

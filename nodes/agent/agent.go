@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -16,7 +15,8 @@ import (
 	"strings"
 	"sync"
 
-	"locklab/locks/seed"
+	"locklab/internal/httpapi"
+	"locklab/internal/seed"
 	"locklab/nodes/role"
 )
 
@@ -29,7 +29,8 @@ type Agent struct {
 	guard   *guard
 
 	listener net.Listener
-	server   *http.Server
+	served   chan struct{} // closed when the control API has ended, with serveErr
+	serveErr error
 	ctx      context.Context //nolint:containedctx // the agent's life: ends what runs on its behalf
 	cancel   context.CancelFunc
 	tasks    sync.WaitGroup // the server and the idle check
@@ -64,6 +65,7 @@ func New(cfg Config) (*Agent, error) {
 		nodes:    map[string]*node{},
 		log:      newEventLog(cfg.MaxEventBytes),
 		instance: hex.EncodeToString(random[8:]),
+		served:   make(chan struct{}),
 	}
 	var err error
 	if a.guard, err = newGuard(cfg); err != nil {
@@ -110,14 +112,14 @@ func (a *Agent) Close() error {
 	a.mu.Unlock()
 
 	a.cancel()
-	err := a.stopServer()
+	<-a.served
 	stopAll(nodes)
 	a.children.Wait()
 	a.tasks.Wait()
 	a.starter.close()
 	a.guard.close()
 	a.ports.close()
-	return err
+	return a.serveErr
 }
 
 // Reset kills and removes every node with its data and forgets all events.
@@ -195,16 +197,16 @@ func (a *Agent) reserve(name, roleName string) (*node, error) {
 		return nil, err
 	}
 	if !validName(name) {
-		return nil, fmt.Errorf("node %q is not a name: want %s: %w", name, nameWanted, ErrInvalid)
+		return nil, fmt.Errorf("node %q is not a name: want %s: %w", name, nameWanted, httpapi.ErrInvalid)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
-		return nil, fmt.Errorf("reserve %s: %w", name, ErrClosed)
+		return nil, fmt.Errorf("reserve %s: %w", name, httpapi.ErrClosed)
 	}
 	if n, ok := a.nodes[name]; ok {
 		if n.role.Name != roleName {
-			return nil, fmt.Errorf("node %s has the role %s, not %s: remove it first: %w", name, n.role.Name, roleName, ErrConflict)
+			return nil, fmt.Errorf("node %s has the role %s, not %s: remove it first: %w", name, n.role.Name, roleName, httpapi.ErrConflict)
 		}
 		return n, nil
 	}
@@ -226,7 +228,7 @@ func (a *Agent) role(name string) (role.Role, error) {
 		for _, r := range a.cfg.Roles {
 			known = append(known, r.Name)
 		}
-		return role.Role{}, fmt.Errorf("role %q: this agent runs %s: %w", name, strings.Join(known, ", "), ErrNotFound)
+		return role.Role{}, fmt.Errorf("role %q: this agent runs %s: %w", name, strings.Join(known, ", "), httpapi.ErrNotFound)
 	}
 	return a.cfg.Roles[i], nil
 }
@@ -236,7 +238,7 @@ func (a *Agent) node(name string) (*node, error) {
 	defer a.mu.Unlock()
 	n, ok := a.nodes[name]
 	if !ok {
-		return nil, fmt.Errorf("node %q: host %s has no such node: reserve or start it first: %w", name, a.cfg.Host, ErrNotFound)
+		return nil, fmt.Errorf("node %q: host %s has no such node: reserve or start it first: %w", name, a.cfg.Host, httpapi.ErrNotFound)
 	}
 	return n, nil
 }

@@ -2,43 +2,10 @@ package agent
 
 import (
 	"fmt"
-	"sync"
 	"testing"
 
 	"locklab/workloads/history"
 )
-
-// BenchmarkLab starts and ends what a controller hosts for one run: sixteen agents
-// with a node each.
-func BenchmarkLab(b *testing.B) {
-	for b.Loop() {
-		var wg sync.WaitGroup
-		var agents []*Agent
-		for i := range 16 {
-			cfg, err := testConfig(b.TempDir())
-			if err != nil {
-				b.Fatal(err)
-			}
-			a, err := New(cfg)
-			if err != nil {
-				b.Fatal(err)
-			}
-			agents = append(agents, a)
-			wg.Go(func() {
-				c := NewClient(a.URL(), a.cfg.Token)
-				defer c.Close()
-				if err := c.Start(b.Context(), NodeSpec{Name: fmt.Sprintf("own-%d", i), Role: "own"}); err != nil {
-					b.Error(err)
-				}
-			})
-		}
-		wg.Wait()
-		for _, a := range agents {
-			wg.Go(func() { _ = a.Close() })
-		}
-		wg.Wait()
-	}
-}
 
 // BenchmarkEvents takes events from a node through its agent to the follower.
 func BenchmarkEvents(b *testing.B) {

@@ -1,8 +1,8 @@
 package agent
 
 import (
+	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,8 +13,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/sys/unix"
 
+	"locklab/internal/httpapi"
 	"locklab/locks/clock"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
@@ -33,6 +35,7 @@ type child struct {
 	role.Node // as it was prepared
 	host      string
 	cmd       *exec.Cmd
+	spreads   bool // see role.Command
 	pid       int
 	log       *logFile
 	events    *eventLog
@@ -40,6 +43,8 @@ type child struct {
 	mu     sync.Mutex
 	reaped bool
 	paused bool
+	// resumes counts how often the agent let it go on.
+	resumes int
 	// suspended says that it stands still although nobody asked for that.
 	suspended bool
 	intent    string // the state that its end is recorded as, "" for exited
@@ -103,7 +108,7 @@ func (a *Agent) startChild(n role.Node, own bool, command role.Command, log *log
 	cmd.SysProcAttr = sysProcAttr(a.cfg.watchdog)
 
 	c := &child{
-		Node: n, host: a.cfg.Host, cmd: cmd, log: log, events: a.eventLog(),
+		Node: n, host: a.cfg.Host, cmd: cmd, spreads: command.Spreads, log: log, events: a.eventLog(),
 		ready: make(chan struct{}), gone: make(chan struct{}),
 	}
 	asked := clock.Mono()
@@ -152,23 +157,40 @@ func (c *child) supervise(p *pipes, guard *guard) {
 	c.events.record(event)
 }
 
-// readEvents takes the node's events until the pipe ends.
-func (c *child) readEvents(from io.Reader) {
-	in := newLineReader(from, maxEventLine)
-	for {
-		line, err := in.next()
-		switch {
-		case err == nil && json.Valid(line):
-			c.noticeReady(line)
-			c.events.add(line)
-		case err == nil || errors.Is(err, errLongLine):
-			c.events.end(fmt.Errorf("node %s wrote an event that is not a JSON line of at most %d bytes: %w", c.Name, maxEventLine, ErrEventsLost))
-			_, _ = io.Copy(io.Discard, from) // or the node would hang in a write
-			return
-		default:
-			return // a torn last line was not yet an event when the node was killed
+// newLines reads whole lines: what is cut off at the end is none.
+func newLines(from io.Reader) *bufio.Scanner {
+	lines := bufio.NewScanner(from)
+	lines.Buffer(make([]byte, 0, 32<<10), maxEventLine)
+	lines.Split(func(data []byte, _ bool) (int, []byte, error) {
+		end := bytes.IndexByte(data, '\n')
+		if end < 0 {
+			return 0, nil, nil
 		}
+		return end + 1, data[:end], nil
+	})
+	return lines
+}
+
+// readEvents takes the node's events until the pipe ends. A torn last line was not yet
+// an event when the node was killed.
+func (c *child) readEvents(from io.Reader) {
+	lines := newLines(from)
+	for lines.Scan() {
+		if !jsontext.Value(lines.Bytes()).IsValid() {
+			c.refuseEvents(from)
+			return
+		}
+		c.noticeReady(lines.Bytes())
+		c.events.add(lines.Bytes())
 	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		c.refuseEvents(from)
+	}
+}
+
+func (c *child) refuseEvents(from io.Reader) {
+	c.events.end(fmt.Errorf("node %s wrote an event that is not a JSON line of at most %d bytes: %w", c.Name, maxEventLine, ErrEventsLost))
+	_, _ = io.Copy(io.Discard, from) // or the node would hang in a write
 }
 
 // noticeReady looks for the event by which an own node says that it is ready.
@@ -177,7 +199,7 @@ func (c *child) noticeReady(line []byte) {
 		return
 	}
 	var e history.Event
-	if json.Unmarshal(line, &e) == nil && e.Kind == history.KindNode && e.State == process.StateReady {
+	if history.NewDecoder().Decode(line, &e) == nil && e.Kind == history.KindNode && e.State == process.StateReady {
 		c.readyOnce.Do(func() { close(c.ready) })
 	}
 }
@@ -211,8 +233,21 @@ func (c *child) signalLocked(sig syscall.Signal, group bool) bool {
 	if group {
 		pid = -pid
 	}
-	_ = unix.Kill(pid, sig) // what is not yet reaped can be signaled
+	if c.spreads && group && sig == unix.SIGKILL { // first: then their parents are gone
+		c.signalStrays(sig)
+	}
+	_ = unix.Kill(pid, sig)                        // what is not yet reaped can be signaled
+	if c.spreads && group && sig != unix.SIGKILL { // last: their parents make no more
+		c.signalStrays(sig)
+	}
 	return true
+}
+
+// signalStrays reaches the node's processes outside its group.
+func (c *child) signalStrays(sig syscall.Signal) {
+	for _, pid := range strays(c.pid) {
+		_ = unix.Kill(pid, sig) // it may have ended by now
+	}
 }
 
 // end sends the signal that is to end the process, and notes as what its end is to
@@ -238,7 +273,7 @@ func (c *child) pause() error {
 	}
 	asked := clock.Mono()
 	if !c.signalLocked(unix.SIGSTOP, true) || !awaitStopped(c.pid) {
-		return fmt.Errorf("pause %s: it has ended: %w", c.Name, ErrConflict)
+		return fmt.Errorf("pause %s: it has ended: %w", c.Name, httpapi.ErrConflict)
 	}
 	c.paused = true
 	c.record("paused", asked)
@@ -251,11 +286,12 @@ func (c *child) resume() error {
 	defer c.mu.Unlock()
 	asked := clock.Mono()
 	if !c.signalLocked(unix.SIGCONT, true) {
-		return fmt.Errorf("resume %s: it has ended: %w", c.Name, ErrConflict)
+		return fmt.Errorf("resume %s: it has ended: %w", c.Name, httpapi.ErrConflict)
 	}
 	if isStopped(c.pid) {
-		return fmt.Errorf("resume %s: it still stands still: %w", c.Name, ErrConflict)
+		return fmt.Errorf("resume %s: it still stands still: %w", c.Name, httpapi.ErrConflict)
 	}
+	c.resumes++
 	if c.paused {
 		c.paused = false
 		c.record("resumed", asked)
@@ -264,20 +300,30 @@ func (c *child) resume() error {
 }
 
 // noticeStopped is called when the process stands still. If nobody asked the agent for
-// that, somebody else did it.
-func (c *child) noticeStopped() {
+// that, somebody else did it. What it returns says whether the agent resumed it since.
+func (c *child) noticeStopped() func() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.paused && isStopped(c.pid) { // a pause that is over by now was asked for, too
 		c.suspended = true
 		c.record(history.NodeSuspended, 0)
 	}
+	before := c.resumes
+	return func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.resumes != before
+	}
 }
 
 // noticeContinued is called when it goes on, be it by somebody else than who paused it.
+// One that is asked to end goes on for that alone.
 func (c *child) noticeContinued() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.intent != "" {
+		return
+	}
 	if c.suspended || c.paused && !isStopped(c.pid) {
 		c.suspended, c.paused = false, false
 		c.record(history.NodeContinued, 0)

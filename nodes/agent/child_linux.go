@@ -3,8 +3,11 @@ package agent
 import (
 	"errors"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"locklab/locks/clock"
 )
 
 // sysProcAttr puts a child into a process group of its own and, unless a watchdog
@@ -21,16 +24,28 @@ func sysProcAttr(watchdog bool) *syscall.SysProcAttr {
 const (
 	codeStopped   = 5
 	codeContinued = 6
+	codeNothing   = 0 // nothing yet
 )
+
+// stillEvery is how often a process that stands still is looked at.
+const stillEvery = 10 * time.Millisecond
 
 // awaitExit returns when the process has ended, leaving it to be reaped, so that
 // its number and its group still are its own. Until then it says when the process was
-// stopped and when it went on, by whoever's hand.
-func awaitExit(pid int, stopped, continued func()) {
+// stopped and when it went on, by whoever's hand. stopped returns what says that the
+// agent let it go on since: the kernel forgets that once the process is stopped again.
+func awaitExit(pid int, stopped func() (letGo func() bool), continued func()) {
 	for waitid(pid, unix.WEXITED|unix.WSTOPPED) == codeStopped {
-		stopped()
-		if waitid(pid, unix.WEXITED|unix.WCONTINUED) != codeContinued {
-			return
+		letGo := stopped()
+		for {
+			code := waitid(pid, unix.WEXITED|unix.WCONTINUED|unix.WNOHANG)
+			if code == codeContinued || code == codeNothing && letGo() {
+				break
+			}
+			if code != codeNothing {
+				return
+			}
+			<-clock.System().NewTimer(stillEvery).C()
 		}
 		continued()
 	}
@@ -52,8 +67,11 @@ func waitid(pid, what int) (code int32) {
 	for {
 		var info unix.Siginfo
 		err := unix.Waitid(unix.P_PID, pid, &info, what|unix.WNOWAIT, nil)
-		if !errors.Is(err, unix.EINTR) {
+		if err == nil {
 			return info.Code
+		}
+		if !errors.Is(err, unix.EINTR) {
+			return -1
 		}
 	}
 }

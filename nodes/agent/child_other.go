@@ -14,7 +14,7 @@ func sysProcAttr(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgi
 
 // awaitExit has nothing to wait with here that leaves the process to be reaped, or that
 // tells when it is stopped.
-func awaitExit(int, func(), func()) {}
+func awaitExit(int, func() func() bool, func()) {}
 
 // kernelTells says that here only what the agent was asked to do is known: that a pause
 // or a resume had its effect is not proven.

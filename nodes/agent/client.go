@@ -1,47 +1,24 @@
 package agent
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"strings"
 
-	"locklab/nodes/bearer"
+	"locklab/internal/httpapi"
 )
 
-// Client calls one agent. It is safe for concurrent use. Its errors are [*Error]
-// when the agent said no, and wrap [ErrUnreachable] when it said nothing.
-type Client struct {
-	url   string
-	token string
-	http  *http.Client
-}
+// Client calls one agent. It is safe for concurrent use. Call is for what is mounted on
+// the agent, too. Its errors are [*httpapi.Error] when the agent said no, and wrap
+// [httpapi.ErrUnreachable] when it said nothing.
+type Client struct{ *httpapi.Client }
 
 // NewClient calls the agent at a URL such as http://127.0.0.1:7500.
 func NewClient(agentURL, token string) *Client {
-	return &Client{
-		url:   strings.TrimSuffix(agentURL, "/"),
-		token: token,
-		http: &http.Client{
-			// Of its own: no proxy from the environment comes between, and Close closes it.
-			Transport: &http.Transport{
-				MaxIdleConnsPerHost: 8, IdleConnTimeout: keepAlive / 2, ResponseHeaderTimeout: 0, DisableCompression: true,
-			},
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
-	}
+	return &Client{httpapi.NewClient(agentURL, httpapi.ClientConfig{
+		Name: "agent", Hint: "want a running `locklab agent` there", Token: token, Kinds: kinds(),
+	})}
 }
-
-// Close frees the client's connections.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
-
-// URL is where the agent is.
-func (c *Client) URL() string { return c.url }
 
 // Health asks the agent about itself.
 func (c *Client) Health(ctx context.Context) (Health, error) {
@@ -117,79 +94,4 @@ func nodePath(node, verb string) string { return "/v1/nodes/" + url.PathEscape(n
 
 func (c *Client) do(ctx context.Context, node, verb string) error {
 	return c.Call(ctx, http.MethodPost, nodePath(node, verb), nil, nil)
-}
-
-// Call sends one request, for the agent's own API or for what is mounted on it: in
-// is sent as JSON unless it is nil, the answer is decoded into out unless that is
-// nil; a *[]byte takes it as it is.
-func (c *Client) Call(ctx context.Context, method, path string, in, out any) error {
-	var body io.Reader
-	if in != nil {
-		data, err := json.Marshal(in)
-		if err != nil {
-			return fmt.Errorf("call agent %s: encode request: %w: %w", c.url, err, ErrInvalid)
-		}
-		body = bytes.NewReader(data)
-	}
-	response, err := c.send(ctx, method, path, body)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }() // it was read to its end, or is given up
-	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	if err != nil {
-		return c.unreachable(err)
-	}
-	switch out := out.(type) {
-	case nil:
-		return nil
-	case *[]byte:
-		*out = data
-		return nil
-	}
-	if err := json.Unmarshal(data, out); err != nil {
-		return fmt.Errorf("call agent %s: %s %s: answer is not what was expected: %w", c.url, method, path, err)
-	}
-	return nil
-}
-
-// maxAnswer bounds what an agent may answer: a log is the longest.
-const maxAnswer = 8 << 20
-
-// send returns the answer if it is a good one; the caller closes its body.
-func (c *Client) send(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, method, c.url+path, body)
-	if err != nil {
-		return nil, fmt.Errorf("call agent %q: %w: %w", c.url, err, ErrInvalid)
-	}
-	if c.token != "" {
-		bearer.Set(request, c.token)
-	}
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	response, err := c.http.Do(request)
-	if err != nil {
-		return nil, c.unreachable(err)
-	}
-	if response.StatusCode == http.StatusOK {
-		return response, nil
-	}
-	defer func() { _ = response.Body.Close() }() // an error answer is short
-	data, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
-	refused := &Error{Agent: c.url, Status: response.StatusCode}
-	var answer errorAnswer
-	if json.Unmarshal(data, &answer) == nil && answer.Error != "" {
-		refused.Message, refused.Kind = answer.Error, answer.Kind
-	} else {
-		refused.Message = fmt.Sprintf("%s %s: %s", method, path, strings.TrimSpace(string(data)))
-	}
-	return nil, refused
-}
-
-func (c *Client) unreachable(err error) error {
-	if errors.Is(err, context.Canceled) {
-		return fmt.Errorf("call agent %s: %w", c.url, err)
-	}
-	return fmt.Errorf("call agent %s: want a running `locklab agent` there: %w: %w", c.url, err, ErrUnreachable)
 }

@@ -1,9 +1,10 @@
 package agent
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"pgregory.net/rapid"
 

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"locklab/internal/httpapi"
 	"locklab/nodes/role"
 )
 
@@ -103,7 +104,7 @@ func (c *Config) validate() error {
 	var bad error
 	refuse := func(field, format string, args ...any) {
 		if bad == nil {
-			bad = fmt.Errorf("agent config: %s: %s: %w", field, fmt.Sprintf(format, args...), ErrInvalid)
+			bad = fmt.Errorf("agent config: %s: %s: %w", field, fmt.Sprintf(format, args...), httpapi.ErrInvalid)
 		}
 	}
 	if !validName(c.Host) {
@@ -136,7 +137,7 @@ func (c *Config) validate() error {
 		if !validName(r.Name) || slices.ContainsFunc(c.Roles[:i], func(o role.Role) bool { return o.Name == r.Name }) {
 			refuse("roles", "%q is not a name or there twice: want each role once", r.Name)
 		}
-		if !r.Own && (r.Command == nil || r.Ready == nil) {
+		if r.Main == nil && (r.Command == nil || r.Ready == nil) {
 			refuse("roles", "%s is not locklab's own and lacks Command or Ready", r.Name)
 		}
 	}

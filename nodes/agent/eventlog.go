@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"locklab/internal/httpapi"
 	"locklab/workloads/history"
 )
 
@@ -35,27 +36,28 @@ func newEventLog(maxBytes int) *eventLog {
 }
 
 // record adds an event of the agent's own.
-func (l *eventLog) record(e history.Event) { l.add(append(history.AppendJSON(nil, &e), '\n')) }
+func (l *eventLog) record(e history.Event) { l.add(history.AppendJSON(nil, &e)) }
 
-// add appends one event: a line with its line feed, which is copied.
+// add appends one event, a line without its line feed, which is copied.
 func (l *eventLog) add(line []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err != nil {
 		return
 	}
-	if l.bytes+len(line) > l.max {
+	size := len(line) + 1
+	if l.bytes+size > l.max {
 		l.endLocked(fmt.Errorf("event %d and later: %d bytes of events wait for a follower that stays away: %w", l.next, l.bytes, ErrEventsLost))
 		return
 	}
-	if n := len(l.chunks); n == 0 || len(l.chunks[n-1].lines)+len(line) > chunkSize {
-		l.chunks = append(l.chunks, chunk{first: l.next, lines: make([]byte, 0, max(4<<10, len(line)))})
+	if n := len(l.chunks); n == 0 || len(l.chunks[n-1].lines)+size > chunkSize {
+		l.chunks = append(l.chunks, chunk{first: l.next, lines: make([]byte, 0, max(4<<10, size))})
 	}
 	c := &l.chunks[len(l.chunks)-1]
-	c.lines = append(c.lines, line...)
+	c.lines = append(append(c.lines, line...), '\n')
 	c.count++
 	l.next++
-	l.bytes += len(line)
+	l.bytes += size
 	l.wakeLocked()
 }
 
@@ -81,7 +83,7 @@ func (l *eventLog) wakeLocked() {
 // has refuses a number that no event has yet, but for the next one's.
 func (l *eventLog) has(from uint64) error {
 	if next := l.nextNumber(); from > next {
-		return fmt.Errorf("events from %d: the next one will be %d: want at most that: %w", from, next, ErrInvalid)
+		return fmt.Errorf("events from %d: the next one will be %d: want at most that: %w", from, next, httpapi.ErrInvalid)
 	}
 	return nil
 }

@@ -1,17 +1,16 @@
 package agent
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
 	"sync"
 	"time"
 
+	"locklab/internal/httpapi"
 	"locklab/locks/clock"
 	"locklab/workloads/history"
 )
@@ -77,7 +76,7 @@ func (f *Follower) hear() {
 func (f *Follower) Done() <-chan struct{} { return f.done }
 
 // Err is why the follower ended: nil while it runs and after Close, [ErrEventsLost]
-// when the history has a hole, [ErrUnreachable] when the agent is gone, or the
+// when the history has a hole, [httpapi.ErrUnreachable] when the agent is gone, or the
 // error of handle.
 func (f *Follower) Err() error {
 	f.mu.Lock()
@@ -111,9 +110,9 @@ func (f *Follower) Drain(ctx context.Context) error {
 			if err := f.Err(); err != nil {
 				return fmt.Errorf("drain events: %w", err)
 			}
-			return fmt.Errorf("drain events: the follower was closed: %w", ErrClosed)
+			return fmt.Errorf("drain events: the follower was closed: %w", httpapi.ErrClosed)
 		case <-ctx.Done():
-			return fmt.Errorf("drain events of %s: %d of %d delivered: %w", f.client.url, next, health.NextEvent, ctx.Err())
+			return fmt.Errorf("drain events of %s: %d of %d delivered: %w", f.client.URL(), next, health.NextEvent, ctx.Err())
 		}
 	}
 }
@@ -132,7 +131,6 @@ func (f *Follower) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		before := f.Next()
 		err := f.segment(ctx)
-		var refused *Error
 		switch {
 		case err == nil || f.Next() > before:
 			pause, failingSince = firstPause, 0
@@ -149,11 +147,11 @@ func (f *Follower) run(ctx context.Context) {
 			f.end(stop.err)
 			return
 		}
-		if errors.As(err, &refused) || (failingSince != 0 && time.Duration(clock.Mono()-failingSince) > patience) {
+		if _, refused := errors.AsType[*httpapi.Error](err); refused || (failingSince != 0 && time.Duration(clock.Mono()-failingSince) > patience) {
 			f.end(fmt.Errorf("follow events: %w", err))
 			return
 		}
-		sleep(ctx, pause)
+		_ = clock.Sleep(ctx, pause) // the loop looks at the context
 		pause = min(2*pause, longestPause)
 	}
 }
@@ -185,7 +183,7 @@ func (f *Follower) segment(ctx context.Context) error {
 	if f.instance != "" { // written by this goroutine only
 		query.Set("instance", f.instance)
 	}
-	response, err := f.client.send(ctx, http.MethodGet, "/v1/events?"+query.Encode(), nil)
+	response, err := f.client.Open(ctx, "/v1/events?"+query.Encode())
 	if err != nil {
 		return err
 	}
@@ -195,26 +193,23 @@ func (f *Follower) segment(ctx context.Context) error {
 	f.heardNS = clock.Mono()
 	f.mu.Unlock()
 
-	in := newLineReader(response.Body, maxEventLine)
-	for {
-		line, err := in.next()
-		if errors.Is(err, io.EOF) && len(line) == 0 {
-			f.hear()
-			return nil
-		}
-		if err != nil { // a line that was cut off comes again
-			return f.client.unreachable(err)
-		}
-		if err := f.deliver(line); err != nil {
+	in := newLines(response.Body)
+	for in.Scan() {
+		if err := f.deliver(in.Bytes()); err != nil {
 			return &handlerError{err}
 		}
 	}
+	if err := in.Err(); err != nil { // a line that was cut off comes again
+		return f.client.Unreachable(err)
+	}
+	f.hear()
+	return nil
 }
 
 func (f *Follower) deliver(line []byte) error {
 	var e history.Event
-	if err := f.decoder.Decode(bytes.TrimSuffix(line, []byte("\n")), &e); err != nil {
-		return fmt.Errorf("follow events of %s: event %d: %w: %w", f.client.url, f.Next(), err, ErrEventsLost)
+	if err := f.decoder.Decode(line, &e); err != nil {
+		return fmt.Errorf("follow events of %s: event %d: %w: %w", f.client.URL(), f.Next(), err, ErrEventsLost)
 	}
 	if err := f.handle(f.Next(), e); err != nil {
 		return err
@@ -226,13 +221,4 @@ func (f *Follower) deliver(line []byte) error {
 	f.changed = make(chan struct{})
 	f.mu.Unlock()
 	return nil
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	timer := clock.System().NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-	case <-ctx.Done():
-	}
 }

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -11,12 +10,17 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"go.uber.org/goleak"
 
+	"locklab/locks/clock"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
 	"locklab/workloads/history"
@@ -52,11 +56,11 @@ func exit(err error) {
 
 // ownSettings tell the fake own role what to do.
 type ownSettings struct {
-	Mute     bool `json:"mute,omitempty"`       // never ready
-	Fail     bool `json:"fail,omitempty"`       // ends at once with an error
-	DeafTo15 bool `json:"deaf_to_15,omitempty"` // ignores SIGTERM
-	Events   int  `json:"events,omitempty"`     // writes so many, Token counts from 1
-	Garbage  bool `json:"garbage,omitempty"`    // writes an event that is none
+	Mute        bool `json:"mute,omitzero"`         // never ready
+	Fail        bool `json:"fail,omitzero"`         // ends at once with an error
+	IgnoresTerm bool `json:"ignores_term,omitzero"` // ignores SIGTERM
+	Events      int  `json:"events,omitzero"`       // writes so many, Token counts from 1
+	Garbage     bool `json:"garbage,omitzero"`      // writes an event that is none
 }
 
 func playNode(args []string) error {
@@ -76,7 +80,7 @@ func playNode(args []string) error {
 		if s.Fail {
 			return fmt.Errorf("no space for ponies")
 		}
-		if s.DeafTo15 {
+		if s.IgnoresTerm {
 			signal.Ignore(syscall.SIGTERM)
 		}
 		listener, err := net.Listen("tcp", node.Addrs["http"])
@@ -103,7 +107,7 @@ func playNode(args []string) error {
 			_ = node.Recorder.Flush()
 			_, _ = syscall.Write(process.EventsFD, []byte("{nonsense\n"))
 		}
-		if s.DeafTo15 {
+		if s.IgnoresTerm {
 			select {}
 		}
 		<-ctx.Done()
@@ -161,7 +165,7 @@ func playHost(args []string) error {
 			report.Addrs = append(report.Addrs, addr)
 		}
 	}
-	if err := json.NewEncoder(os.Stdout).Encode(report); err != nil {
+	if err := json.MarshalWrite(os.Stdout, report); err != nil {
 		return err
 	}
 	_, _ = io.Copy(io.Discard, os.Stdin) // until the test is over
@@ -181,7 +185,7 @@ func testConfig(dir string) (Config, error) {
 
 func ownRole() role.Role {
 	return role.Role{
-		Name: "own", Ports: []string{"http"}, Own: true,
+		Name: "own", Ports: []string{"http"}, Main: func(context.Context, *process.Node) error { return nil },
 		Command: func(n role.Node) (role.Command, error) {
 			return role.Command{}, process.DecodeSettings(n.Settings, &ownSettings{})
 		},
@@ -200,9 +204,8 @@ func foreignRole() role.Role {
 				if err == nil {
 					return conn.Close()
 				}
-				sleep(ctx, 5*time.Millisecond)
-				if ctx.Err() != nil {
-					return ctx.Err()
+				if err := clock.Sleep(ctx, 5*time.Millisecond); err != nil {
+					return err
 				}
 			}
 		},
@@ -237,13 +240,16 @@ func newAgent(t *testing.T, change func(*Config)) (*Agent, *Client) {
 type collector struct {
 	*Follower
 	t      *testing.T
-	events []history.Event // to be read after drained
+	mu     sync.Mutex
+	events []history.Event
 }
 
 func collect(t *testing.T, c *Client) *collector {
 	t.Helper()
 	col := &collector{t: t}
 	col.Follower = c.Follow(t.Context(), 0, func(seq uint64, e history.Event) error {
+		col.mu.Lock()
+		defer col.mu.Unlock()
 		if seq != uint64(len(col.events)) {
 			return fmt.Errorf("event %d came as number %d", len(col.events), seq)
 		}
@@ -304,7 +310,7 @@ func startHost(t *testing.T, mode string) (report hostReport, kill func()) {
 			_ = cmd.Wait()
 		}
 	})
-	if err := json.NewDecoder(out).Decode(&report); err != nil {
+	if err := json.UnmarshalDecode(jsontext.NewDecoder(out), &report); err != nil {
 		t.Fatal(err)
 	}
 	return report, func() {
@@ -330,17 +336,4 @@ func alive(pid int) bool {
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
-}
-
-// eventually waits for a condition, for as long as the test may take.
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for !condition() {
-		if ctx.Err() != nil {
-			t.Fatalf("not %s within a minute", what)
-		}
-		sleep(ctx, 2*time.Millisecond)
-	}
 }

@@ -3,7 +3,6 @@ package agent
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,8 +13,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/sys/unix"
 
+	"locklab/internal/httpapi"
 	"locklab/locks/clock"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
@@ -25,7 +27,7 @@ import (
 type NodeSpec struct {
 	Name     string
 	Role     string
-	Settings json.RawMessage // for the role; nil for none
+	Settings jsontext.Value // for the role; nil for none
 }
 
 // RestartOptions say how a node comes back.
@@ -40,9 +42,9 @@ type NodeStatus struct {
 	Role string `json:"role"`
 	// State is reserved, starting, ready, paused or ended.
 	State string            `json:"state"`
-	Addrs map[string]string `json:"addrs"`          // as others dial them
-	PID   int               `json:"pid,omitempty"`  // while it runs
-	Exit  string            `json:"exit,omitempty"` // how it ended: exit-1, signal-killed; absent for code 0
+	Addrs map[string]string `json:"addrs"`         // as others dial them
+	PID   int               `json:"pid,omitzero"`  // while it runs
+	Exit  string            `json:"exit,omitzero"` // how it ended: exit-1, signal-killed; absent for code 0
 }
 
 // node is one node of the host, through all its incarnations.
@@ -53,8 +55,8 @@ type node struct {
 	dir   string
 	ports map[string]int // by port name
 
-	op       chan struct{}   // full while an operation changes what follows
-	settings json.RawMessage // of the last start
+	op       chan struct{}  // full while an operation changes what follows
+	settings jsontext.Value // of the last start
 	removed  bool
 
 	mu    sync.Mutex
@@ -121,7 +123,7 @@ func (n *node) lock(ctx context.Context) error {
 	}
 	if n.removed {
 		<-n.op
-		return fmt.Errorf("node %s was removed: %w", n.name, ErrNotFound)
+		return fmt.Errorf("node %s was removed: %w", n.name, httpapi.ErrNotFound)
 	}
 	return nil
 }
@@ -139,7 +141,7 @@ func (a *Agent) Start(ctx context.Context, spec NodeSpec) error {
 	c := n.running()
 	spawned := c == nil
 	if c != nil && !bytes.Equal(n.settings, spec.Settings) {
-		err = fmt.Errorf("node %s runs with other settings: stop it first: %w", n.name, ErrConflict)
+		err = fmt.Errorf("node %s runs with other settings: stop it first: %w", n.name, httpapi.ErrConflict)
 	} else if spawned {
 		n.settings = bytes.Clone(spec.Settings)
 		c, err = n.spawn(true)
@@ -166,7 +168,7 @@ func (a *Agent) Restart(ctx context.Context, name string, options RestartOptions
 	n.holdPorts()
 	<-n.op
 	if last == nil {
-		return fmt.Errorf("restart %s: it was never started: %w", name, ErrConflict)
+		return fmt.Errorf("restart %s: it was never started: %w", name, httpapi.ErrConflict)
 	}
 	if err := a.sleep(ctx, options.Delay); err != nil {
 		return fmt.Errorf("restart %s: it stays down: %w", name, err)
@@ -178,7 +180,7 @@ func (a *Agent) Restart(ctx context.Context, name string, options RestartOptions
 	if n.current() == last {
 		c, err = n.spawn(options.Wipe)
 	} else {
-		err = fmt.Errorf("restart %s: it was started by somebody else during the delay: %w", name, ErrConflict)
+		err = fmt.Errorf("restart %s: it was started by somebody else during the delay: %w", name, httpapi.ErrConflict)
 	}
 	<-n.op
 	if err != nil {
@@ -199,7 +201,7 @@ func (a *Agent) sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-a.ctx.Done():
-		return ErrClosed
+		return httpapi.ErrClosed
 	}
 }
 
@@ -227,7 +229,7 @@ func (n *node) spawn(wipe bool) (*child, error) {
 	if a.closed {
 		a.mu.Unlock()
 		log.close()
-		return nil, fmt.Errorf("node %s: %w", n.name, ErrClosed)
+		return nil, fmt.Errorf("node %s: %w", n.name, httpapi.ErrClosed)
 	}
 	a.children.Add(1) // under the lock: Close waits for it
 	a.mu.Unlock()
@@ -236,7 +238,7 @@ func (n *node) spawn(wipe bool) (*child, error) {
 	if !listenBesideHeld {
 		n.releasePorts()
 	}
-	c, err := a.startChild(prepared, n.role.Own, command, log)
+	c, err := a.startChild(prepared, n.role.Main != nil, command, log)
 	if err != nil {
 		log.close()
 		n.holdPorts()
@@ -271,10 +273,10 @@ func (n *node) command(prepared role.Node) (role.Command, error) {
 	if n.role.Command != nil {
 		var err error
 		if command, err = n.role.Command(prepared); err != nil {
-			return role.Command{}, fmt.Errorf("role %s: %w: %w", n.role.Name, err, ErrInvalid)
+			return role.Command{}, fmt.Errorf("role %s: %w: %w", n.role.Name, err, httpapi.ErrInvalid)
 		}
 	}
-	if !n.role.Own {
+	if n.role.Main == nil {
 		return command, nil
 	}
 	cfg := n.agent.cfg
@@ -283,7 +285,7 @@ func (n *node) command(prepared role.Node) (role.Command, error) {
 		Dir: prepared.Dir, Addrs: prepared.Addrs, Settings: prepared.Settings,
 	})
 	if err != nil {
-		return role.Command{}, fmt.Errorf("settings are not JSON: %w: %w", err, ErrInvalid)
+		return role.Command{}, fmt.Errorf("settings are not JSON: %w: %w", err, httpapi.ErrInvalid)
 	}
 	path := filepath.Join(prepared.Dir, process.ConfigFile)
 	if err := os.WriteFile(path, data, 0o600); err != nil {
@@ -304,7 +306,7 @@ func (n *node) awaitReady(ctx context.Context, c *child, spawned bool) error {
 	defer stop()
 
 	answered := make(chan error, 1)
-	if !n.role.Own {
+	if n.role.Main == nil {
 		go func() { answered <- n.role.Ready(ctx, c.Node) }()
 	}
 	var cause error
@@ -398,7 +400,7 @@ func (a *Agent) onRunning(name, verb string, do func(*child) error) error {
 	}
 	c := n.running()
 	if c == nil {
-		return fmt.Errorf("%s %s: it does not run: %w", verb, name, ErrConflict)
+		return fmt.Errorf("%s %s: it does not run: %w", verb, name, httpapi.ErrConflict)
 	}
 	return do(c)
 }

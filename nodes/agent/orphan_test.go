@@ -4,6 +4,8 @@ import (
 	"net"
 	"strconv"
 	"testing"
+
+	"locklab/locks/locktest"
 )
 
 func TestNoOrphanSurvivesTheAgent(t *testing.T) {
@@ -20,7 +22,7 @@ func TestNoOrphanSurvivesTheAgent(t *testing.T) {
 			}
 			kill()
 			for _, pid := range report.PIDs {
-				eventually(t, "dead: process "+strconv.Itoa(pid), func() bool { return !alive(pid) })
+				locktest.Eventually(t, "dead: process "+strconv.Itoa(pid), func() bool { return !alive(pid) })
 			}
 		})
 	}

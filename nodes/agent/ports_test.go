@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"locklab/locks/locktest"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -58,7 +60,7 @@ func TestAddressOfADeadNodeIsKept(t *testing.T) {
 		}
 		return errors.Is(err, unix.EADDRINUSE)
 	}
-	eventually(t, "held", taken)
+	locktest.Eventually(t, "held", taken)
 	if conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr.String()); !errors.Is(err, unix.ECONNREFUSED) {
 		t.Errorf("a dead node was dialed: %v", err)
 		if err == nil {
@@ -68,7 +70,7 @@ func TestAddressOfADeadNodeIsKept(t *testing.T) {
 	must(t, c.Restart(ctx, "own-1", RestartOptions{}))
 	dial(t, addr.String())
 	must(t, c.Remove(ctx, "own-1"))
-	eventually(t, "free", func() bool { return !taken() })
+	locktest.Eventually(t, "free", func() bool { return !taken() })
 }
 
 func TestServerPortsLieOutsideTheEphemeralRange(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"locklab/internal/httpapi"
 	"locklab/locks/clock"
 )
 
@@ -22,11 +23,10 @@ const (
 	stalled = 10 * time.Second
 )
 
-func (a *Agent) handleEvents(w http.ResponseWriter, r *http.Request) {
+func (a *Agent) handleEvents(w http.ResponseWriter, r *http.Request) error {
 	log, instance, from, err := a.openStream(r)
 	if err != nil {
-		a.refuse(w, r, err)
-		return
+		return err
 	}
 	w.Header().Set(instanceHeader, instance)
 	w.Header().Set("Content-Type", "application/jsonl")
@@ -37,33 +37,34 @@ func (a *Agent) handleEvents(w http.ResponseWriter, r *http.Request) {
 		lines, next, changed, err := log.read(from)
 		switch {
 		case err != nil && sent == 0:
-			a.refuse(w, r, err) // after events, the next request gets it
-			return
+			return err
 		case err != nil:
-			return
+			return nil // after events, the next request gets it
 		case lines == nil:
 			select {
 			case <-changed:
-				wait(r, gather)
+				_ = a.sleep(r.Context(), gather) // ends early with the request or the agent
 				continue
 			case <-segment.C():
 			case <-r.Context().Done():
+			case <-a.ctx.Done():
 			}
 			if sent == 0 {
 				w.WriteHeader(http.StatusOK)
 			}
-			return
+			return nil
 		}
 		_ = out.SetWriteDeadline(clock.System().Now().Add(stalled)) // sockets have deadlines
 		if _, err := w.Write(lines); err != nil {
-			return // the follower went away and will ask again
+			return nil // the follower went away and will ask again
 		}
 		sent += len(lines)
 		from = next
 		if err := out.Flush(); err != nil {
-			return
+			return nil
 		}
 	}
+	return nil
 }
 
 // openStream says which log is asked for, from which event on.
@@ -71,7 +72,7 @@ func (a *Agent) openStream(r *http.Request) (log *eventLog, instance string, fro
 	query := r.URL.Query()
 	from, err = strconv.ParseUint(query.Get("from"), 10, 64)
 	if err != nil {
-		return nil, "", 0, fmt.Errorf("events: from=%q: want the number of an event, 0 for the first: %w", query.Get("from"), ErrInvalid)
+		return nil, "", 0, fmt.Errorf("events: from=%q: want the number of an event, 0 for the first: %w", query.Get("from"), httpapi.ErrInvalid)
 	}
 	log, instance, err = a.logOf(query.Get("instance"))
 	if err == nil {
@@ -91,26 +92,13 @@ func (a *Agent) logOf(asked string) (log *eventLog, instance string, err error) 
 	return a.log, a.instance, nil
 }
 
-func (a *Agent) handleForget(r *http.Request) (any, error) {
-	var in forgetRequest
-	if err := decode(r, &in); err != nil {
-		return nil, err
-	}
+func (a *Agent) handleForget(_ *http.Request, in forgetRequest) (any, error) {
 	if in.Instance == "" {
-		return nil, fmt.Errorf("forget events: instance is missing: want the one whose events were taken: %w", ErrInvalid)
+		return nil, fmt.Errorf("forget events: instance is missing: want the one whose events were taken: %w", httpapi.ErrInvalid)
 	}
 	log, _, err := a.logOf(in.Instance)
 	if err != nil {
 		return nil, err
 	}
-	return struct{}{}, log.acknowledge(in.Below)
-}
-
-func wait(r *http.Request, d time.Duration) {
-	timer := clock.System().NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-	case <-r.Context().Done():
-	}
+	return nil, log.acknowledge(in.Below)
 }

@@ -3,13 +3,13 @@ package agent
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"locklab/locks/seed"
+	"locklab/internal/httpapi"
+	"locklab/internal/seed"
 )
 
 // TestManyControllersAtOnce lets operations meet in every order: none may hang,
@@ -47,10 +47,10 @@ func TestManyControllersAtOnce(t *testing.T) {
 				for _, n := range a.Nodes() {
 					pids.Store(n.PID, true)
 				}
-				var refused *Error
+				_, refused := errors.AsType[*httpapi.Error](err)
 				switch {
-				case err == nil, errors.Is(err, ErrConflict), errors.Is(err, ErrNotFound):
-				case errors.As(err, &refused) && errors.Is(err, ErrStart): // somebody ended it meanwhile
+				case err == nil, errors.Is(err, httpapi.ErrConflict), errors.Is(err, httpapi.ErrNotFound):
+				case refused && errors.Is(err, ErrStart): // somebody ended it meanwhile
 				default:
 					t.Error(err)
 				}
@@ -71,7 +71,10 @@ func TestManyControllersAtOnce(t *testing.T) {
 	})
 }
 
-func TestNodesAreOutOfReachOfTheTerminal(t *testing.T) {
+// TestWhatNodesInherit: not the agent's token, nor its process group, which the terminal
+// sends signals to.
+func TestWhatNodesInherit(t *testing.T) {
+	t.Setenv("LOCKLAB_TOKEN", "secret") // a node that sees it fails
 	_, c := newAgent(t, nil)
 	must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
 	pid := state(t, c, "own-1").PID
@@ -79,25 +82,5 @@ func TestNodesAreOutOfReachOfTheTerminal(t *testing.T) {
 	must(t, err)
 	if group != pid {
 		t.Errorf("process %d is in group %d, want one of its own", pid, group)
-	}
-}
-
-func TestTheTokenIsNotInherited(t *testing.T) {
-	t.Setenv("LOCKLAB_TOKEN", "secret") // a node that sees it fails
-	_, c := newAgent(t, nil)
-	must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
-}
-
-func TestAnswerOfSomethingElse(t *testing.T) {
-	// A server that is no agent is told apart from an agent that refuses.
-	a, _ := newAgent(t, func(cfg *Config) {
-		cfg.Mounts = map[string]http.Handler{"/other/": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = w.Write([]byte("<html>"))
-		})}
-	})
-	c := NewClient(a.URL()+"/other", a.cfg.Token)
-	defer c.Close()
-	if _, err := c.Health(t.Context()); err == nil {
-		t.Error("a page was taken for an agent")
 	}
 }

@@ -1,6 +1,6 @@
 package agent
 
-import "encoding/json"
+import "github.com/go-json-experiment/json/jsontext"
 
 // What travels between Client and Agent.
 
@@ -29,24 +29,19 @@ type reserveAnswer struct {
 }
 
 type startRequest struct {
-	Role     string          `json:"role"`
-	Settings json.RawMessage `json:"settings,omitempty"`
+	Role     string         `json:"role"`
+	Settings jsontext.Value `json:"settings,omitzero"`
 }
 
 type restartRequest struct {
-	Wipe    bool  `json:"wipe,omitempty"`
-	DelayMS int64 `json:"delay_ms,omitempty"`
+	Wipe    bool  `json:"wipe,omitzero"`
+	DelayMS int64 `json:"delay_ms,omitzero"`
 }
 
 // forgetRequest says that every event below a number has been taken.
 type forgetRequest struct {
 	Instance string `json:"instance"`
 	Below    uint64 `json:"below"`
-}
-
-type errorAnswer struct {
-	Error string `json:"error"`
-	Kind  string `json:"kind"`
 }
 
 // instanceHeader names the agent's instance in the answer to an events request.

@@ -4,11 +4,11 @@
 //
 //	/proc/stat, pressure, cgroup cpu.stat ──┐
 //	/proc/PID/task/*/schedstat ─────────────┼──▶ Sampler.Sample ──▶ history.KindMachine
-//	a thread that sleeps 10 ms at a time ───┘
+//	a timer that goes off every 10 ms ──────┘
 //
 // The share of time in which CPUs are busy does not tell whether anybody waits: a
 // machine can be full of work of low priority that gives way. So the kernel is asked
-// how long each thread of the lab's processes was ready to run and did not, and one
-// thread measures how late it is woken. What a system does not tell is absent; outside
-// of Linux that is all but the late thread.
+// how long each thread of the lab's processes was ready to run and did not, and a timer
+// measures how late it wakes one. What a system does not tell is absent; outside
+// of Linux that is all but the late timer.
 package cpu

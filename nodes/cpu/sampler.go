@@ -3,6 +3,7 @@ package cpu
 import (
 	"runtime"
 	"sync"
+	"time"
 
 	"locklab/locks/clock"
 	"locklab/workloads/history"
@@ -83,8 +84,9 @@ func grown(from, to *int64) *int64 {
 	return &d
 }
 
-// probe is a thread that asks for a CPU a hundred times a second and has nothing else
-// to do: nobody on the machine has a better claim to one at once.
+// probe asks for a CPU a hundred times a second and has nothing else to do: nobody on
+// the machine has a better claim to one at once. It waits for a timer and does not sleep
+// in the kernel: the runtime watches a thread there more often than it sleeps.
 type probe struct {
 	stop, done chan struct{}
 
@@ -92,7 +94,7 @@ type probe struct {
 	late int64 // the longest since it was last asked
 }
 
-const probeEvery = 10_000_000 // ns
+const probeEvery = 10 * time.Millisecond
 
 func startProbe() *probe {
 	p := &probe{stop: make(chan struct{}), done: make(chan struct{})}
@@ -102,15 +104,15 @@ func startProbe() *probe {
 
 func (p *probe) run() {
 	defer close(p.done)
-	defer clock.Pin()()
-	for {
+	timer := clock.System().NewTimer(probeEvery)
+	defer timer.Stop()
+	for due := clock.Mono() + int64(probeEvery); ; due = clock.Mono() + int64(probeEvery) {
+		timer.Reset(probeEvery)
 		select {
 		case <-p.stop:
 			return
-		default:
+		case <-timer.C():
 		}
-		due := clock.Mono() + probeEvery
-		clock.SleepPinned(due)
 		late := clock.Mono() - due
 		p.mu.Lock()
 		p.late = max(p.late, late)

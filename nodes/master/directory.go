@@ -12,7 +12,6 @@ import (
 // directory is what this master knows of the rooms, from the feeds and from the
 // workers' answers. It only proposes; whether a room has a seat, its worker says.
 type directory struct {
-	clock   clock.Clock
 	silence time.Duration
 
 	mu     sync.Mutex
@@ -55,8 +54,8 @@ type proposal struct {
 // waiter is told once when its group may have a free seat.
 type waiter struct{ wake chan struct{} }
 
-func newDirectory(clk clock.Clock, silence time.Duration, remotes []*remote) *directory {
-	d := &directory{clock: clk, silence: silence, groups: map[string]*groupRooms{}, sites: map[*remote]*site{}}
+func newDirectory(silence time.Duration, remotes []*remote) *directory {
+	d := &directory{silence: silence, groups: map[string]*groupRooms{}, sites: map[*remote]*site{}}
 	for _, r := range remotes {
 		d.sites[r] = &site{}
 	}
@@ -90,7 +89,7 @@ func (d *directory) proposeLocked(group string, tried []string) (proposal, bool)
 	if !ok {
 		return proposal{}, false
 	}
-	now := d.clock.Now()
+	now := clock.System().Now()
 	var best *knownRoom
 	for _, k := range g.rooms {
 		if k.left() > 0 && (best == nil || k.left() > best.left()) &&
@@ -261,7 +260,7 @@ func (d *directory) failed(r *remote) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.sites[r]
-	if !s.following || d.clock.Now().Sub(s.heard) > d.silence/2 {
+	if !s.following || clock.System().Now().Sub(s.heard) > d.silence/2 {
 		s.failed = true
 	}
 }
@@ -277,7 +276,7 @@ func (d *directory) unfollowed(r *remote) {
 func (d *directory) suspect(r *remote) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.suspectLocked(r, d.clock.Now())
+	return d.suspectLocked(r, clock.System().Now())
 }
 
 func (d *directory) suspectLocked(r *remote, now time.Time) bool {
@@ -287,7 +286,7 @@ func (d *directory) suspectLocked(r *remote, now time.Time) bool {
 
 // heardLocked ends a suspicion: the rooms of the worker can be proposed again.
 func (d *directory) heardLocked(r *remote) {
-	s, now := d.sites[r], d.clock.Now()
+	s, now := d.sites[r], clock.System().Now()
 	wasSuspect := d.suspectLocked(r, now)
 	s.heard, s.failed = now, false
 	if wasSuspect {
@@ -303,7 +302,7 @@ func (d *directory) wakeLocked(name string) {
 	if !ok || len(g.waiters) == 0 {
 		return
 	}
-	now := d.clock.Now()
+	now := clock.System().Now()
 	left := 0
 	for _, k := range g.rooms {
 		if !d.suspectLocked(k.remote, now) {
@@ -341,4 +340,20 @@ func (k *knownRoom) left() int { return k.Free - k.pending }
 func (k *knownRoom) ask() proposal {
 	k.pending++
 	return proposal{known: k, room: k.Room.Room, remote: k.remote}
+}
+
+func (d *directory) status(remotes []*remote) (rooms int, workers []WorkerStatus) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, r := range remotes {
+		feed := "live"
+		switch {
+		case !d.sites[r].following:
+			feed = "down"
+		case d.suspectLocked(r, clock.System().Now()):
+			feed = "silent"
+		}
+		workers = append(workers, WorkerStatus{Name: r.name, Zone: r.zone, Feed: feed})
+	}
+	return d.rooms, workers
 }

@@ -36,8 +36,9 @@
 //	GET  /v1/health  204
 //
 // created says that the room was ordered for this request. outcome is "unknown"
-// when a seat may be taken or a room ordered in spite of the error. The kinds are
-// those of locks.ErrorKind (timeout, unavailable, unknown, canceled, ...) and
+// when a seat may be taken or a room ordered in spite of the error; a request that is
+// wrong (400, 413) has none, and no effect. The kinds are those of locks.ErrorKind
+// (timeout, unavailable, unknown, canceled, ...) and
 // capacity, overloaded, stopping. What was injected as Mounts is served beside it.
 //
 //	curl -d '{"player":"p1","group":"g"}' http://127.0.0.1:8081/v1/match

@@ -9,8 +9,8 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
+	"locklab/internal/strictjson"
+	"locklab/locks/clock"
 	"locklab/nodes/worker"
 )
 
@@ -30,7 +30,7 @@ var (
 // follow keeps the directory up to date from one worker's feed until ctx ends. It
 // calls first when the first snapshot is in.
 func (m *Master) follow(ctx context.Context, r *remote, first func()) {
-	pause := m.clock.NewTimer(0)
+	pause := clock.System().NewTimer(0)
 	defer pause.Stop()
 	wait := redialMin
 	for {
@@ -57,18 +57,18 @@ func (m *Master) follow(ctx context.Context, r *remote, first func()) {
 func (m *Master) followOnce(ctx context.Context, r *remote, first func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	watchdog := m.clock.AfterFunc(m.settings.FeedReset, cancel)
+	watchdog := clock.System().AfterFunc(m.settings.FeedReset, cancel)
 	defer watchdog.Stop()
-	body, err := r.follow(ctx)
+	answer, err := r.http.Open(ctx, "/v1/feed")
 	if err != nil {
 		return fmt.Errorf("follow %s: %w", r.name, err)
 	}
-	defer func() { _ = body.Close() }()
-	lines := bufio.NewScanner(body)
+	defer func() { _ = answer.Body.Close() }()
+	lines := bufio.NewScanner(answer.Body)
 	lines.Buffer(make([]byte, 0, 16<<10), lineBytesMax)
 	for begun := false; lines.Scan(); {
-		line, err := decodeLine(lines.Bytes())
-		if err != nil {
+		var line worker.FeedLine
+		if err := strictjson.DecodeOpen(lines.Bytes(), &line); err != nil {
 			return fmt.Errorf("follow %s: %w", r.name, err)
 		}
 		if line.Worker != r.name {
@@ -87,13 +87,4 @@ func (m *Master) followOnce(ctx context.Context, r *remote, first func()) error 
 		return fmt.Errorf("follow %s: %w", r.name, err)
 	}
 	return fmt.Errorf("follow %s: %w", r.name, errFeedEnded)
-}
-
-// decodeLine reads a line of a feed. Fields that a newer worker may add are let pass.
-func decodeLine(text []byte) (worker.FeedLine, error) {
-	var line worker.FeedLine
-	if err := json.Unmarshal(text, &line); err != nil {
-		return worker.FeedLine{}, fmt.Errorf("decode feed line: %w", err)
-	}
-	return line, nil
 }

@@ -95,7 +95,7 @@ func (h *hold) lost() bool {
 	default:
 	}
 	until, limited := h.lease.Expires()
-	return limited && !h.master.clock.Now().Before(until)
+	return limited && !clock.System().Now().Before(until)
 }
 
 // release stops acting at once and gives the lock back in the background: the

@@ -3,26 +3,13 @@ package master
 import (
 	"context"
 	"errors"
-	"io"
+	"log/slog"
 	"net/http"
 
+	"locklab/internal/httpapi"
 	"locklab/locks"
 	"locklab/nodes/worker"
-	"locklab/nodes/worker/web"
 )
-
-// ErrorReply is the body of every answer that is not a success.
-type ErrorReply struct {
-	Error ErrorBody `json:"error"`
-	// Outcome is "unknown" when a seat may be taken or a room ordered all the same.
-	Outcome locks.Outcome `json:"outcome"`
-}
-
-// ErrorBody names an error in one word and in a sentence.
-type ErrorBody struct {
-	Kind    string `json:"kind"`
-	Message string `json:"message"`
-}
 
 // Status answers GET /v1/status.
 type Status struct {
@@ -45,48 +32,32 @@ type WorkerStatus struct {
 	Feed string `json:"feed"`
 }
 
+// bodyMax bounds the bytes of a request.
+const bodyMax = 4 << 10
+
 // Handler serves the API and what is mounted beside it.
 func (m *Master) Handler() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/match", m.serveMatch)
-	mux.HandleFunc("GET /v1/status", func(rw http.ResponseWriter, _ *http.Request) {
-		m.json.Reply(rw, http.StatusOK, m.Status())
-	})
-	mux.HandleFunc("GET /v1/health", func(rw http.ResponseWriter, _ *http.Request) {
-		rw.WriteHeader(http.StatusNoContent)
-	})
+	a := httpapi.New(httpapi.Config{Name: "master " + m.settings.Name, MaxBody: bodyMax, Log: m.log, Level: slog.LevelDebug})
+	httpapi.Post(a, "POST /v1/match", m.handleMatch)
+	a.Get("GET /v1/status", func(*http.Request) (any, error) { return m.Status(), nil })
+	a.Get("GET /v1/health", func(*http.Request) (any, error) { return nil, nil })
 	for pattern, handler := range m.mounts {
-		mux.Handle(pattern, handler)
+		a.Mount(pattern, handler)
 	}
-	return mux
+	return a
 }
 
-func (m *Master) serveMatch(rw http.ResponseWriter, r *http.Request) {
-	req, err := decodeMatch(web.Bounded(rw, r))
-	if err != nil {
-		m.json.Reply(rw, web.StatusOf(err), ErrorReply{
-			Error:   ErrorBody{Kind: "invalid", Message: err.Error()},
-			Outcome: locks.OutcomeFailed,
-		})
-		return
+func (m *Master) handleMatch(r *http.Request, req MatchRequest) (any, error) {
+	if err := errors.Join(worker.CheckName("player", req.Player), worker.CheckName("group", req.Group)); err != nil {
+		return nil, err
 	}
 	match, outcome, err := m.Match(r.Context(), req)
 	if err != nil {
-		m.json.Reply(rw, http.StatusServiceUnavailable, ErrorReply{
-			Error:   ErrorBody{Kind: kindOf(err), Message: err.Error()},
-			Outcome: outcome,
-		})
-		return
+		// Not the worker's own refusal: its status says nothing of this request.
+		refusal := &httpapi.Error{Status: http.StatusServiceUnavailable, Kind: kindOf(err), Message: err.Error()}
+		return httpapi.More{"outcome": outcome}, refusal
 	}
-	m.json.Reply(rw, http.StatusOK, match)
-}
-
-func decodeMatch(body io.Reader) (MatchRequest, error) {
-	var req MatchRequest
-	if err := web.Decode(body, &req); err != nil {
-		return MatchRequest{}, err
-	}
-	return req, errors.Join(web.CheckName("player", req.Player), web.CheckName("group", req.Group))
+	return match, nil
 }
 
 // Match finds a seat for the player. The outcome is ok with a nil error, unknown
@@ -99,7 +70,7 @@ func (m *Master) Match(ctx context.Context, req MatchRequest) (Match, locks.Outc
 	defer m.finish()
 	ctx, cancel := context.WithTimeout(ctx, m.settings.MatchTimeout)
 	defer cancel()
-	a := &attempt{Master: m, client: req.Player, player: req.Player, group: req.Group}
+	a := &attempt{Master: m, player: req.Player, group: req.Group}
 	match, err := a.match(ctx)
 	switch {
 	case err == nil:
@@ -123,29 +94,13 @@ func (m *Master) Status() Status {
 	return s
 }
 
-func (d *directory) status(remotes []*remote) (rooms int, workers []WorkerStatus) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, r := range remotes {
-		feed := "live"
-		switch {
-		case !d.sites[r].following:
-			feed = "down"
-		case d.suspectLocked(r, d.clock.Now()):
-			feed = "silent"
-		}
-		workers = append(workers, WorkerStatus{Name: r.name, Zone: r.zone, Feed: feed})
-	}
-	return d.rooms, workers
-}
-
 // kindOf names an error in one word: the worker's own for its refusals, and
 // otherwise those of locks.ErrorKind and a few that a matchmaker adds.
 func kindOf(err error) string {
-	switch kind := refusalKind(err); {
+	switch kind := httpapi.KindOf(err); {
 	case kind != "":
 		return kind
-	case errors.Is(err, errNoWorker), errors.Is(err, errNotSent):
+	case errors.Is(err, errNoWorker), errors.Is(err, httpapi.ErrNotSent):
 		return "unavailable"
 	case errors.Is(err, errCapacity):
 		return worker.KindCapacity

@@ -3,44 +3,34 @@ package master_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"locklab/locks"
+	"locklab/locks/locktest"
 	"locklab/nodes/master"
 	"locklab/nodes/worker"
 	"locklab/workloads/history"
 )
 
-func post(t testing.TB, url, body string) (int, string) {
+func ask(t testing.TB, method, url, body string) (int, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return send(t, req)
-}
-
-func get(t testing.TB, url string) (int, string) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return send(t, req)
-}
-
-func send(t testing.TB, req *http.Request) (int, string) {
-	t.Helper()
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
@@ -62,51 +52,56 @@ func TestAPI(t *testing.T) {
 	s.Name, s.Zone, s.Workers, s.Lock = "a", "a", l.addrs, "local"
 	ctx, cancel := context.WithCancel(t.Context())
 	addrs, done := make(chan net.Addr, 1), make(chan error, 1)
-	deps := master.Deps{Recorder: l.journal, Locker: lock, Mounts: map[string]http.Handler{
+	deps := l.deps(nil)
+	deps.Locker, deps.Mounts = lock, map[string]http.Handler{
 		"/v1/workload/": http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusTeapot) }),
-	}}
-	go func() { done <- master.Run(ctx, s, deps, "127.0.0.1:0", func(a net.Addr) { addrs <- a }) }()
+	}
+	m, err := master.New(ctx, s, deps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { done <- m.Serve(ctx, "127.0.0.1:0", func(a net.Addr) { addrs <- a }) }()
 	url := "http://" + (<-addrs).String()
 
-	status, text := post(t, url+"/v1/match", `{"player":"p1","group":"g"}`)
+	status, text := ask(t, "POST", url+"/v1/match", `{"player":"p1","group":"g"}`)
 	var match master.Match
 	if err := json.Unmarshal([]byte(text), &match); err != nil || status != http.StatusOK || !match.Created || match.Room == "" || match.Worker == "" {
 		t.Errorf("first match: %d %s", status, text)
 	}
-	if status, text := post(t, url+"/v1/match", `{"player":"p2","group":"g"}`); status != http.StatusOK || !strings.Contains(text, match.Room) || !strings.Contains(text, `"created":false`) {
+	if status, text := ask(t, "POST", url+"/v1/match", `{"player":"p2","group":"g"}`); status != http.StatusOK || !strings.Contains(text, match.Room) || !strings.Contains(text, `"created":false`) {
 		t.Errorf("second match: %d %s", status, text)
 	}
 	for _, body := range []string{``, `{}`, `{"player":"p"}`, `{"player":"p","group":"g","x":1}`, `{"player":"p","group":"g"}{}`, `[1]`, `{"player":"p","group":"` + strings.Repeat("x", 129) + `"}`} {
-		if status, text := post(t, url+"/v1/match", body); status != http.StatusBadRequest || !strings.Contains(text, `"kind":"invalid"`) || !strings.Contains(text, `"outcome":"failed"`) {
+		if status, text := ask(t, "POST", url+"/v1/match", body); status != http.StatusBadRequest || !strings.Contains(text, `"kind":"invalid"`) {
 			t.Errorf("body %s: %d %s", body, status, text)
 		}
 	}
-	if status, _ := post(t, url+"/v1/match", strings.Repeat(" ", 5000)); status != http.StatusRequestEntityTooLarge {
+	if status, _ := ask(t, "POST", url+"/v1/match", strings.Repeat(" ", 5000)); status != http.StatusRequestEntityTooLarge {
 		t.Errorf("big body: %d", status)
 	}
-	if status, _ := get(t, url+"/v1/health"); status != http.StatusNoContent {
+	if status, _ := ask(t, "GET", url+"/v1/health", ""); status != http.StatusNoContent {
 		t.Errorf("health: %d", status)
 	}
-	if status, _ := get(t, url+"/v1/workload/mutex"); status != http.StatusTeapot {
+	if status, _ := ask(t, "GET", url+"/v1/workload/mutex", ""); status != http.StatusTeapot {
 		t.Errorf("mounted handler: %d", status)
 	}
 	lease, err := lock.Acquire(t.Context(), "raw") // as a mounted workload does
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, text = get(t, url+"/v1/status")
+	_, text = ask(t, "GET", url+"/v1/status", "")
 	var shown master.Status
 	if err := json.Unmarshal([]byte(text), &shown); err != nil {
 		t.Fatal(err)
 	}
 	if shown.Name != "a" || shown.Lock != "local" || len(shown.Workers) != 2 || shown.Workers[0].Feed != "live" ||
-		len(shown.Holds) != 1 || shown.Holds[0].Resource != "raw" || shown.Holds[0].SinceNS == 0 {
+		!slices.ContainsFunc(shown.Holds, func(h master.Held) bool { return h.Resource == "raw" && h.SinceNS > 0 }) {
 		t.Errorf("status %s", text)
 	}
 	if err := lease.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if _, text = get(t, url+"/v1/status"); !strings.Contains(text, `"holds":[]`) {
+	if _, text = ask(t, "GET", url+"/v1/status", ""); !strings.Contains(text, `"holds":[]`) {
 		t.Errorf("status after the release: %s", text)
 	}
 	cancel()
@@ -115,23 +110,24 @@ func TestAPI(t *testing.T) {
 	}
 }
 
-func TestRunFailsClearly(t *testing.T) {
+func TestServeFailsClearly(t *testing.T) {
 	l := newLab(t, 1, nil)
-	s := master.DefaultSettings()
-	s.Name, s.Workers = "a", l.addrs
-	deps := master.Deps{Recorder: l.journal, Locker: sharedLock(t)}
-	taken := listen(t)
+	taken, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer func() { _ = taken.Close() }()
-	if err := master.Run(t.Context(), s, deps, taken.Addr().String(), nil); err == nil || !strings.Contains(err.Error(), "listen for master a") {
+	if err := l.master("a", sharedLock(t), nil).Serve(t.Context(), taken.Addr().String(), nil); err == nil || !strings.Contains(err.Error(), "listen for master a") {
 		t.Errorf("taken address: %v", err)
 	}
-	deps.Locker = notReady{}
-	if err := master.Run(t.Context(), s, deps, "127.0.0.1:0", nil); err == nil || !strings.Contains(err.Error(), "wait for the lock") {
-		t.Errorf("a lock that does not get ready: %v", err)
+	s := master.DefaultSettings()
+	s.Name, s.Workers = "a", l.addrs
+	m, err := master.New(t.Context(), s, l.deps(notReady{}))
+	if err != nil {
+		t.Fatal(err)
 	}
-	deps.Locker = nil
-	if _, err := master.New(t.Context(), s, deps); err == nil {
-		t.Error("no locker was accepted")
+	if err := m.Serve(t.Context(), "127.0.0.1:0", nil); err == nil || !strings.Contains(err.Error(), "wait for the lock") {
+		t.Errorf("a lock that does not get ready: %v", err)
 	}
 }
 
@@ -172,7 +168,7 @@ func TestFeedSurvives(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			l := newLab(t, 1, nil)
 			var feeds atomic.Int64
-			l.meddleWith(func(rw http.ResponseWriter, r *http.Request) bool {
+			l.intercept(func(rw http.ResponseWriter, r *http.Request) bool {
 				if !isFeed(r) || feeds.Add(1) > 1 {
 					return false
 				}
@@ -185,17 +181,17 @@ func TestFeedSurvives(t *testing.T) {
 				return true
 			})
 			m := l.master("a", sharedLock(t), func(s *master.Settings) { s.FeedReset, s.ReadyTimeout = 300*time.Millisecond, time.Minute })
-			eventually(t, "the feed is live", func() bool { return feeds.Load() > 1 && m.Status().Workers[0].Feed == "live" })
+			locktest.Eventually(t, "the feed is live", func() bool { return feeds.Load() > 1 && m.Status().Workers[0].Feed == "live" })
 			l.seats("g", 1, m)
-			eventually(t, "the room is known", func() bool { return m.Status().Rooms == 1 })
+			locktest.Eventually(t, "the room is known", func() bool { return m.Status().Rooms == 1 })
 		})
 	}
 }
 
 func TestSettings(t *testing.T) {
 	const workers = `"workers":[{"name":"w1","zone":"a","addr":"127.0.0.1:1"}]`
-	s, err := master.ParseSettings([]byte(`{"name":"a","give_up_wait":false,"look_timeout":"1s",` + workers + `}`))
-	if err != nil || s.GiveUpWait || s.LookTimeout != time.Second || s.SeatTimeout != master.DefaultSettings().SeatTimeout {
+	s, err := master.ParseSettings([]byte(`{"name":"a","hold":"1s",` + workers + `}`))
+	if err != nil || s.Hold != time.Second || s.SeatTimeout != master.DefaultSettings().SeatTimeout {
 		t.Errorf("got %+v, %v", s, err)
 	}
 	text, err := json.Marshal(s)
@@ -205,17 +201,17 @@ func TestSettings(t *testing.T) {
 	if again, err := master.ParseSettings(text); err != nil || fmt.Sprint(again) != fmt.Sprint(s) {
 		t.Errorf("%s came back as %+v, %v", text, again, err)
 	}
-	for text, want := range map[string]string{
-		`{"name":"a","x":1}`: `"x"`,
-		`{"name":"a"}`:       "workers is empty",
-		`{` + workers + `}`:  `field "name"`,
-		`{"name":"a","seat_timeout":"0s",` + workers + `}`:                                                   "seat_timeout is 0s: want a positive duration",
-		`{"name":"a","seat_timeout":"fast",` + workers + `}`:                                                 "/seat_timeout",
-		`{"name":"a","in_flight_max":0,` + workers + `}`:                                                     "in_flight_max is 0: want 1 or more",
-		`{"name":"a","workers":[{"name":"w","addr":"nowhere"}]}`:                                             "want host:port",
-		`{"name":"a","workers":[{"name":"w","addr":"h:1","port":1}]}`:                                        `"port"`,
-		`{"name":"a","workers":[{"name":"w","zone":"a","addr":"h:1"},{"name":"w","zone":"c","addr":"h:2"}]}`: `name "w" is there twice`,
+	for _, c := range [][2]string{
+		{`{"name":"a","x":1}`, `field "x" is unknown: want one of name, zone, lock`},
+		{`{"name":"a"}`, "workers is empty"},
+		{`{` + workers + `}`, `field "name"`},
+		{`{"name":"a","hold":"-1s",` + workers + `}`, "hold is -1s: want 0s or more"},
+		{`{"name":"a","hold":"fast",` + workers + `}`, `field "hold": have a string, want a duration`},
+		{`{"name":"a","workers":[{"name":"w","addr":"nowhere"}]}`, "want host:port"},
+		{`{"name":"a","workers":[{"name":"w","addr":"h:1","port":1}]}`, `field "workers[0].port" is unknown`},
+		{`{"name":"a","workers":[{"name":"w","zone":"a","addr":"h:1"},{"name":"w","zone":"c","addr":"h:2"}]}`, `name "w" is there twice`},
 	} {
+		text, want := c[0], c[1]
 		if _, err := master.ParseSettings([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one that says %s", text, err, want)
 		}
@@ -232,9 +228,9 @@ func FuzzMatchBody(f *testing.F) {
 		rec := httptest.NewRecorder()
 		handler.ServeHTTP(rec, httptest.NewRequest(http.MethodPost, "/v1/match", bytes.NewReader(body)))
 		switch {
-		case !json.Valid(rec.Body.Bytes()):
+		case !jsontext.Value(rec.Body.Bytes()).IsValid():
 			t.Errorf("answer %q is not JSON", rec.Body)
-		case rec.Code == http.StatusServiceUnavailable && !json.Valid(body):
+		case rec.Code == http.StatusServiceUnavailable && !jsontext.Value(body).IsValid():
 			t.Errorf("accepted %q", body)
 		case rec.Code != http.StatusServiceUnavailable && rec.Code != http.StatusBadRequest && rec.Code != http.StatusRequestEntityTooLarge:
 			t.Errorf("status %d for %q", rec.Code, body)
@@ -283,7 +279,7 @@ func benchmarkMatch(b *testing.B, capacity int) {
 	})
 	b.StopTimer()
 	b.ReportMetric(float64(l.journal.rooms(""))/float64(b.N), "rooms/op")
-	b.ReportMetric(float64(len(l.journal.of(history.KindAcquire)))/float64(b.N), "acquires/op")
+	b.ReportMetric(float64(len(l.journal.Events(history.KindAcquire)))/float64(b.N), "acquires/op")
 	b.ReportMetric(float64((cpuTime(b)-before).Microseconds())/float64(b.N), "cpu-us/op")
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -18,38 +18,18 @@ import (
 	"locklab/nodes/master"
 	"locklab/nodes/worker"
 	"locklab/workloads/history"
+	"locklab/workloads/history/historytest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// journal collects what everybody in a test records.
-type journal struct {
-	mu     sync.Mutex
-	events []history.Event
-}
-
-func (j *journal) Record(e history.Event) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.events = append(j.events, e)
-}
-
-func (j *journal) of(kind history.Kind) []history.Event {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	var events []history.Event
-	for _, e := range j.events {
-		if e.Kind == kind {
-			events = append(events, e)
-		}
-	}
-	return events
-}
+// journal is what everybody in a test records.
+type journal struct{ historytest.Recorder }
 
 // rooms counts the rooms that were made for a group, "" for all groups.
 func (j *journal) rooms(group string) int {
 	n := 0
-	for _, e := range j.of(history.KindRoom) {
+	for _, e := range j.Events(history.KindRoom) {
 		if e.State == string(worker.StateStarting) && (group == "" || e.Resource == group) {
 			n++
 		}
@@ -57,17 +37,17 @@ func (j *journal) rooms(group string) int {
 	return n
 }
 
-// meddler stands in front of a worker: it may answer itself and return true.
-type meddler func(rw http.ResponseWriter, r *http.Request) bool
+// interceptor stands in front of a worker: it may answer itself and return true.
+type interceptor func(rw http.ResponseWriter, r *http.Request) bool
 
 // lab is a few workers and masters over real HTTP in one process.
 type lab struct {
-	t       testing.TB
-	journal *journal
-	addrs   []master.WorkerAddr
-	servers []*httptest.Server
-	mu      sync.Mutex
-	meddle  meddler
+	t           testing.TB
+	journal     *journal
+	addrs       []master.WorkerAddr
+	servers     []*httptest.Server
+	mu          sync.Mutex
+	interceptor interceptor
 }
 
 // newLab starts n workers, named w1 to wn, by turns in zones a and c.
@@ -81,17 +61,17 @@ func newLab(t testing.TB, n int, change func(*worker.Settings)) *lab {
 		if change != nil {
 			change(&s)
 		}
-		w, err := worker.New(s, worker.Deps{Recorder: l.journal})
+		w, err := worker.New(s, l.journal, discard())
 		if err != nil {
 			t.Fatal(err)
 		}
 		handler := w.Handler()
 		server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			l.mu.Lock()
-			meddle := l.meddle
+			interceptor := l.interceptor
 			l.mu.Unlock()
 			r.Header.Set("X-Worker", s.Name)
-			if meddle == nil || !meddle(rw, r) {
+			if interceptor == nil || !interceptor(rw, r) {
 				handler.ServeHTTP(rw, r)
 			}
 		}))
@@ -108,10 +88,17 @@ func newLab(t testing.TB, n int, change func(*worker.Settings)) *lab {
 	return l
 }
 
-func (l *lab) meddleWith(m meddler) {
+func (l *lab) intercept(m interceptor) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.meddle = m
+	l.interceptor = m
+}
+
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// deps are those of a master with this lock.
+func (l *lab) deps(locker locks.Locker) master.Deps {
+	return master.Deps{Recorder: l.journal, Locker: master.Track(locker), Log: discard(), Seed: 1}
 }
 
 // master starts a master with its feeds running.
@@ -125,7 +112,7 @@ func (l *lab) master(name string, locker locks.Locker, change func(*master.Setti
 	if change != nil {
 		change(&s)
 	}
-	m, err := master.New(context.WithoutCancel(l.t.Context()), s, master.Deps{Recorder: l.journal, Locker: locker, Seed: 1})
+	m, err := master.New(context.WithoutCancel(l.t.Context()), s, l.deps(locker))
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -182,9 +169,11 @@ type fakeLease struct {
 	token   locks.Token
 	expires time.Time
 	lost    chan struct{}
+
+	released func() // is called when it is
 }
 
-func newLease() *fakeLease { return &fakeLease{lost: make(chan struct{})} }
+func newLease() *fakeLease { return &fakeLease{lost: make(chan struct{}), released: func() {}} }
 
 func (s *scripted) Acquire(ctx context.Context, _ string) (locks.Lease, error) {
 	if s.before != nil {
@@ -206,29 +195,4 @@ func (s *scripted) Close() error { return nil }
 func (l *fakeLease) Token() (locks.Token, bool)    { return l.token, l.token != 0 }
 func (l *fakeLease) Expires() (time.Time, bool)    { return l.expires, !l.expires.IsZero() }
 func (l *fakeLease) Lost() <-chan struct{}         { return l.lost }
-func (l *fakeLease) Release(context.Context) error { return nil }
-
-func listen(t *testing.T) net.Listener {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return listener
-}
-
-// eventually waits for a condition; the deadline is for broken code only.
-func eventually(t testing.TB, what string, condition func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(30 * time.Second)
-	defer deadline.Stop()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !condition() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("never: %s", what)
-		}
-	}
-}
+func (l *fakeLease) Release(context.Context) error { l.released(); return nil }

@@ -12,22 +12,18 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"locklab/locks"
+	"locklab/internal/httpapi"
+	"locklab/internal/seed"
 	"locklab/locks/clock"
-	"locklab/locks/seed"
-	"locklab/nodes/worker/web"
 	"locklab/workloads/history"
 )
 
-// Deps is what a master gets from whoever runs it. Recorder and Locker are needed,
-// the rest has defaults.
+// Deps is what a master gets from whoever runs it. All but the Mounts is needed.
 type Deps struct {
 	Recorder history.Recorder
-	// Locker is the lock under test. The master does not close it. Where it is a
-	// *Tracker, the status shows what others hold through it too.
-	Locker locks.Locker
-	Clock  clock.Clock  // clock.System()
-	Log    *slog.Logger // discarded
+	// Locker is the lock under test. The master does not close it.
+	Locker *Tracker
+	Log    *slog.Logger
 	Seed   seed.Seed
 	// Mounts are handlers beside the master's own, by pattern of http.ServeMux.
 	Mounts map[string]http.Handler
@@ -37,12 +33,10 @@ type Deps struct {
 type Master struct {
 	settings    Settings
 	incarnation string
-	clock       clock.Clock
 	log         *slog.Logger
 	recorder    history.Recorder
 	locker      *Tracker
 	mounts      map[string]http.Handler
-	json        *web.JSON
 
 	remotes   []*remote
 	directory *directory
@@ -70,35 +64,20 @@ func New(ctx context.Context, settings Settings, deps Deps) (*Master, error) {
 	if err := settings.validate(); err != nil {
 		return nil, err
 	}
-	if deps.Recorder == nil || deps.Locker == nil {
-		return nil, errors.New("new master: no recorder or no locker given")
-	}
-	if deps.Clock == nil {
-		deps.Clock = clock.System()
-	}
-	if deps.Log == nil {
-		deps.Log = slog.New(slog.DiscardHandler)
-	}
-	tracker, ok := deps.Locker.(*Tracker)
-	if !ok {
-		tracker = Track(deps.Locker)
-	}
 	m := &Master{
 		settings:    settings,
 		incarnation: strconv.FormatUint(uint64(clock.Mono()), 36),
-		clock:       deps.Clock,
 		log:         deps.Log,
 		recorder:    deps.Recorder,
-		locker:      tracker,
+		locker:      deps.Locker,
 		mounts:      deps.Mounts,
-		json:        web.NewJSON(deps.Log),
 		rand:        deps.Seed.Child("master " + settings.Name).Rand(),
 		followed:    make(chan struct{}),
 	}
 	for _, addr := range settings.Workers {
-		m.remotes = append(m.remotes, newRemote(addr, settings.InFlightMax))
+		m.remotes = append(m.remotes, newRemote(addr, settings.WorkerToken))
 	}
-	m.directory = newDirectory(deps.Clock, settings.FeedSilence, m.remotes)
+	m.directory = newDirectory(settings.FeedSilence, m.remotes)
 	m.followAll(ctx)
 	return m, nil
 }
@@ -125,7 +104,7 @@ func (m *Master) Ready(ctx context.Context) error {
 	if err := m.locker.Ready(ctx); err != nil {
 		return fmt.Errorf("wait for the lock: %w", err)
 	}
-	timeout := m.clock.NewTimer(m.settings.ReadyTimeout)
+	timeout := clock.System().NewTimer(m.settings.ReadyTimeout)
 	defer timeout.Stop()
 	select {
 	case <-m.followed:
@@ -168,42 +147,28 @@ func (m *Master) Close() {
 	m.feeds.Wait()
 	m.background.Wait()
 	for _, r := range m.remotes {
-		r.transport.CloseIdleConnections()
+		r.http.Close()
 	}
 }
 
-// Serve answers on the listener until ctx ends, then closes the master. It closes
-// the listener. The error is nil when ctx ended it.
-func (m *Master) Serve(ctx context.Context, listener net.Listener) error {
+// Serve listens on addr (host:port), calls ready with the bound address once the master
+// answers there and is ready, and serves until ctx ends; then it closes the master. The
+// error is nil when ctx ended it.
+func (m *Master) Serve(ctx context.Context, addr string, ready func(net.Addr)) error {
 	defer m.Close()
-	return web.Serve(ctx, listener, m.Handler(), m.stop, m.log)
-}
-
-// Run listens on addr (host:port), calls ready with the bound address once the
-// master answers there and is ready, and serves until ctx ends.
-func Run(ctx context.Context, settings Settings, deps Deps, addr string, ready func(net.Addr)) error {
-	m, err := New(ctx, settings, deps)
-	if err != nil {
-		return err
-	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
-		m.Close()
-		return fmt.Errorf("listen for master %s: %w", settings.Name, err)
+		return fmt.Errorf("listen for master %s: %w", m.settings.Name, err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	served := make(chan error, 1)
-	go func() { served <- m.Serve(ctx, listener) }()
-	if err := m.Ready(ctx); err != nil {
-		if ctx.Err() == nil { // the lock is at fault, not the caller's leaving
-			cancel()
-			return errors.Join(err, <-served)
-		}
-		return <-served
-	}
-	if ready != nil {
+	go func() { served <- httpapi.Serve(ctx, listener, m.Handler(), m.stop, m.log) }()
+	if err := m.Ready(ctx); err == nil {
 		ready(listener.Addr())
+	} else if ctx.Err() == nil { // the lock is at fault, not the caller's leaving
+		cancel()
+		return errors.Join(err, <-served)
 	}
 	return <-served
 }

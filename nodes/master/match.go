@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"locklab/internal/httpapi"
 	"locklab/locks"
 	"locklab/nodes/worker"
 )
@@ -37,7 +38,6 @@ var (
 // attempt is one match request under way.
 type attempt struct {
 	*Master
-	client  string
 	player  string
 	group   string
 	tried   []string // rooms that did not answer
@@ -90,7 +90,7 @@ func (a *attempt) known(ctx context.Context) (Match, bool) {
 // take asks for the proposed seat.
 func (a *attempt) take(ctx context.Context, p proposal) (Match, bool) {
 	room, err := a.ask(ctx, p.remote, p.room)
-	a.directory.settle(p, room, refusalKind(err) == worker.KindNotFound)
+	a.directory.settle(p, room, httpapi.KindOf(err) == worker.KindNotFound)
 	if err != nil {
 		return Match{}, false
 	}
@@ -112,7 +112,7 @@ func (a *attempt) ask(ctx context.Context, r *remote, id string) (*worker.Room, 
 	if effect(err) == locks.OutcomeUnknown {
 		a.unknown = true
 	}
-	if refusalKind(err) == "" {
+	if httpapi.KindOf(err) == "" {
 		a.tried = append(a.tried, id)
 		if ctx.Err() == nil { // otherwise the caller has left, which is not the worker's fault
 			a.directory.failed(r)
@@ -125,7 +125,7 @@ func (a *attempt) ask(ctx context.Context, r *remote, id string) (*worker.Room, 
 // it takes the seat, gives the wait up and returns no hold.
 func (a *attempt) await(ctx context.Context) (*hold, Match, error) {
 	acquireCtx, cancel := context.WithTimeout(ctx, a.settings.AcquireTimeout)
-	answered := a.acquire(acquireCtx, a.client, a.group)
+	answered := a.acquire(acquireCtx, a.player, a.group)
 	defer cancel() // the acquisition is over, or nobody wants it any more
 	for {
 		var news <-chan struct{} // for ever silent for those who do not give up

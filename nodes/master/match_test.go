@@ -13,6 +13,7 @@ import (
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/locks/local"
+	"locklab/locks/locktest"
 	"locklab/nodes/master"
 	"locklab/nodes/worker"
 	"locklab/workloads/history"
@@ -20,14 +21,7 @@ import (
 
 func sharedLock(t testing.TB) locks.Locker {
 	t.Helper()
-	spec, err := locks.ParseSpec("local")
-	if err != nil {
-		t.Fatal(err)
-	}
-	locker, err := local.New(spec) // one for all masters of the test: a correct lock
-	if err != nil {
-		t.Fatal(err)
-	}
+	locker := local.New() // one for all masters of the test: a correct lock
 	t.Cleanup(func() { _ = locker.Close() })
 	return locker
 }
@@ -88,7 +82,7 @@ func checkHistory(t *testing.T, j *journal) {
 		from, to int64
 	}
 	holds := map[string]span{}
-	for _, e := range j.of(history.KindAcquire) {
+	for _, e := range j.Events(history.KindAcquire) {
 		if e.FromNS > e.AtNS || e.Client == "" || e.Resource == "" || e.Node == "" || e.Outcome == "" {
 			t.Errorf("acquire event %+v lacks something", e)
 		}
@@ -100,7 +94,7 @@ func checkHistory(t *testing.T, j *journal) {
 		}
 		holds[e.Hold] = span{group: e.Resource, from: e.AtNS}
 	}
-	releases := j.of(history.KindRelease)
+	releases := j.Events(history.KindRelease)
 	for _, e := range releases {
 		s, ok := holds[e.Hold]
 		if !ok || s.to != 0 || e.FromNS < s.from || e.AtNS < e.FromNS || e.Outcome != string(locks.OutcomeOK) {
@@ -112,7 +106,7 @@ func checkHistory(t *testing.T, j *journal) {
 	if len(releases) != len(holds) {
 		t.Errorf("%d holds, %d releases", len(holds), len(releases))
 	}
-	for _, e := range j.of(history.KindOrder) {
+	for _, e := range j.Events(history.KindOrder) {
 		s := holds[e.Hold]
 		if e.FromNS < s.from || e.AtNS > s.to || e.AtNS < e.FromNS || e.Resource != s.group ||
 			e.Room == "" || e.Worker == "" || e.Order == "" || e.Outcome != string(locks.OutcomeOK) || len(e.Unreachable) > 0 {
@@ -139,7 +133,7 @@ func TestBrokenLockMakesDuplicates(t *testing.T) {
 	l := newLab(t, 2, nil)
 	var looks atomic.Int64
 	bothLooked := make(chan struct{})
-	l.meddleWith(func(_ http.ResponseWriter, r *http.Request) bool {
+	l.intercept(func(_ http.ResponseWriter, r *http.Request) bool {
 		switch {
 		case isLook(r):
 			if looks.Add(1) == 4 { // two masters at two workers
@@ -161,7 +155,7 @@ func TestBrokenLockMakesDuplicates(t *testing.T) {
 // worker could not be seen.
 func TestUnreachableWorkerIsListed(t *testing.T) {
 	l := newLab(t, 3, nil)
-	l.meddleWith(func(rw http.ResponseWriter, r *http.Request) bool {
+	l.intercept(func(rw http.ResponseWriter, r *http.Request) bool {
 		if workerOf(r) != "w2" {
 			return false
 		}
@@ -175,7 +169,7 @@ func TestUnreachableWorkerIsListed(t *testing.T) {
 		s.SuspectLookTimeout, s.ReadyTimeout = 20*time.Millisecond, 20*time.Millisecond
 	})
 	match := l.seats("g", 1, m)[0]
-	orders := l.journal.of(history.KindOrder)
+	orders := l.journal.Events(history.KindOrder)
 	if len(orders) != 1 || !slices.Equal(orders[0].Unreachable, []string{"w2"}) || orders[0].Worker == "w2" {
 		t.Fatalf("orders: %+v", orders)
 	}
@@ -194,7 +188,7 @@ func TestUnreachableWorkerIsListed(t *testing.T) {
 func TestUnknownOrderIsNotRetriedElsewhere(t *testing.T) {
 	l := newLab(t, 3, nil)
 	var orders atomic.Int64
-	l.meddleWith(func(_ http.ResponseWriter, r *http.Request) bool {
+	l.intercept(func(_ http.ResponseWriter, r *http.Request) bool {
 		if isOrder(r) {
 			orders.Add(1)
 			return hang(r)
@@ -209,7 +203,7 @@ func TestUnknownOrderIsNotRetriedElsewhere(t *testing.T) {
 	if n := orders.Load(); n != 1 {
 		t.Errorf("%d orders were sent, want 1", n)
 	}
-	if events := l.journal.of(history.KindOrder); len(events) != 1 || events[0].Outcome != "unknown" || events[0].Error != "timeout" {
+	if events := l.journal.Events(history.KindOrder); len(events) != 1 || events[0].Outcome != "unknown" || events[0].Error != "timeout" {
 		t.Errorf("order events: %+v", events)
 	}
 }
@@ -218,7 +212,7 @@ func TestUnknownOrderIsNotRetriedElsewhere(t *testing.T) {
 func TestRefusedOrderGoesElsewhere(t *testing.T) {
 	l := newLab(t, 3, nil)
 	var refused atomic.Int64
-	l.meddleWith(func(rw http.ResponseWriter, r *http.Request) bool {
+	l.intercept(func(rw http.ResponseWriter, r *http.Request) bool {
 		if !isOrder(r) || refused.Add(1) > 2 {
 			return false
 		}
@@ -261,11 +255,11 @@ func TestLostLeaseStopsOrdering(t *testing.T) {
 				lose(bad)
 			}
 			var once sync.Once
-			l.meddleWith(func(_ http.ResponseWriter, r *http.Request) bool {
+			l.intercept(func(_ http.ResponseWriter, r *http.Request) bool {
 				if isLook(r) && name == "lost" {
 					once.Do(func() {
 						lose(bad)
-						eventually(t, "the loss is recorded", func() bool { return len(l.journal.of(history.KindLost)) == 1 })
+						locktest.Eventually(t, "the loss is recorded", func() bool { return len(l.journal.Events(history.KindLost)) == 1 })
 					})
 				}
 				return false
@@ -273,39 +267,15 @@ func TestLostLeaseStopsOrdering(t *testing.T) {
 			m := l.master("a", lock, nil)
 			l.seats("g", 1, m)
 			m.Close()
-			acquired, ordered := l.journal.of(history.KindAcquire), l.journal.of(history.KindOrder)
+			acquired, ordered := l.journal.Events(history.KindAcquire), l.journal.Events(history.KindOrder)
 			if len(acquired) != 2 || len(ordered) != 1 || ordered[0].Hold != acquired[1].Hold {
 				t.Errorf("acquired %+v, ordered %+v: want one order under the second hold", acquired, ordered)
 			}
-			if n := len(l.journal.of(history.KindRelease)); n != 2 {
+			if n := len(l.journal.Events(history.KindRelease)); n != 2 {
 				t.Errorf("%d releases, want 2: a lost lease is released too", n)
 			}
 		})
 	}
-}
-
-// watched tells when a lease of a lock is released.
-type watched struct {
-	locks.Locker
-	released func()
-}
-
-func (w watched) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
-	lease, err := w.Locker.Acquire(ctx, resource)
-	if err != nil {
-		return nil, err
-	}
-	return watchedLease{lease, w.released}, nil
-}
-
-type watchedLease struct {
-	locks.Lease
-	released func()
-}
-
-func (l watchedLease) Release(ctx context.Context) error {
-	l.released()
-	return l.Lease.Release(ctx)
 }
 
 // TestAReleaseIsOnRecordBeforeItIsSent: a master that is killed with its release under
@@ -313,11 +283,13 @@ func (l watchedLease) Release(ctx context.Context) error {
 func TestAReleaseIsOnRecordBeforeItIsSent(t *testing.T) {
 	l := newLab(t, 1, nil)
 	var sent atomic.Int64
-	m := l.master("a", watched{sharedLock(t), func() {
-		if n, recorded := sent.Add(1), len(l.journal.of(history.KindReleasing)); recorded < int(n) {
+	lease := newLease()
+	lease.released = func() {
+		if n, recorded := sent.Add(1), len(l.journal.Events(history.KindReleasing)); recorded < int(n) {
 			t.Errorf("release %d was sent, and %d are on record", n, recorded)
 		}
-	}}, nil)
+	}
+	m := l.master("a", &scripted{leases: []*fakeLease{lease}}, nil)
 	l.seats("g", 1, m)
 	m.Close()
 	if sent.Load() == 0 {
@@ -332,7 +304,7 @@ func TestHoldsLastAsLongAsTheSettingsWant(t *testing.T) {
 	m := l.master("a", sharedLock(t), func(s *master.Settings) { s.Hold = hold })
 	l.seats("g", 1, m)
 	m.Close()
-	acquired, released := l.journal.of(history.KindAcquire), l.journal.of(history.KindReleasing)
+	acquired, released := l.journal.Events(history.KindAcquire), l.journal.Events(history.KindReleasing)
 	if len(acquired) != 1 || len(released) != 1 || released[0].AtNS-acquired[0].AtNS < int64(hold) {
 		t.Errorf("acquired %+v, released %+v: want %v between", acquired, released, hold)
 	}
@@ -350,7 +322,7 @@ func TestTokensFence(t *testing.T) {
 		t.Fatalf("match %+v, %v", match, err)
 	}
 	var seen []string
-	for _, e := range l.journal.of(history.KindOrder) {
+	for _, e := range l.journal.Events(history.KindOrder) {
 		seen = append(seen, fmt.Sprint(e.Token, e.Outcome, e.Error))
 	}
 	if want := []string{"5ok", "4failedfenced", "6ok"}; !slices.Equal(seen, want) {
@@ -369,18 +341,18 @@ func TestWaitIsGivenUp(t *testing.T) {
 	m := l.master("a", lock, nil)
 	done := make(chan master.Match, 1)
 	go func() { done <- l.seats("g", 1, m)[0] }()
-	eventually(t, "the match waits for the lock", func() bool { return m.Status().Waiting == 1 })
+	locktest.Eventually(t, "the match waits for the lock", func() bool { return m.Status().Waiting == 1 })
 	other := l.master("b", &scripted{leases: []*fakeLease{newLease()}}, nil) // another lock
 	made := l.seats("g", 1, other)[0]
 	if match := <-done; match.Room != made.Room || match.Created {
 		t.Errorf("match %+v, want a seat in %+v", match, made)
 	}
-	eventually(t, "the wait ends", func() bool { return m.Status().Waiting == 0 })
+	locktest.Eventually(t, "the wait ends", func() bool { return m.Status().Waiting == 0 })
 	if err := held.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
 	m.Close()
-	acquired := l.journal.of(history.KindAcquire)
+	acquired := l.journal.Events(history.KindAcquire)
 	i := slices.IndexFunc(acquired, func(e history.Event) bool { return e.Node == "a" })
 	if i < 0 || acquired[i].Outcome != "failed" || acquired[i].Error != "canceled" {
 		t.Errorf("acquisitions: %+v", acquired)
@@ -412,7 +384,7 @@ func TestLockErrors(t *testing.T) {
 // TestNoWorkerReachable: nobody answers, so nothing can be known or ordered.
 func TestNoWorkerReachable(t *testing.T) {
 	l := newLab(t, 2, nil)
-	l.meddleWith(func(rw http.ResponseWriter, _ *http.Request) bool {
+	l.intercept(func(rw http.ResponseWriter, _ *http.Request) bool {
 		rw.WriteHeader(http.StatusBadGateway)
 		return true
 	})
@@ -420,7 +392,7 @@ func TestNoWorkerReachable(t *testing.T) {
 	if _, outcome, err := m.Match(t.Context(), master.MatchRequest{Player: "p", Group: "g"}); err == nil || outcome != locks.OutcomeFailed {
 		t.Errorf("outcome %s, error %v", outcome, err)
 	}
-	if n := len(l.journal.of(history.KindOrder)); n != 0 {
+	if n := len(l.journal.Events(history.KindOrder)); n != 0 {
 		t.Errorf("%d orders", n)
 	}
 }
@@ -436,14 +408,14 @@ func TestBusyWorkerIsAskedAgain(t *testing.T) {
 	first := l.seats("g", 1, m)[0]
 	var busy atomic.Int64
 	busy.Store(4)
-	l.meddleWith(func(_ http.ResponseWriter, r *http.Request) bool {
+	l.intercept(func(_ http.ResponseWriter, r *http.Request) bool {
 		return workerOf(r) == first.Worker && !isFeed(r) && busy.Add(-1) >= 0 && hang(r)
 	})
 	match, outcome, err := m.Match(t.Context(), master.MatchRequest{Player: "p2", Group: "g"})
 	if err != nil || outcome != locks.OutcomeOK || match.Room != first.Room {
 		t.Errorf("match %+v, %s, %v although %+v has seats", match, outcome, err, first)
 	}
-	if n := len(l.journal.of(history.KindOrder)); n != 1 {
+	if n := len(l.journal.Events(history.KindOrder)); n != 1 {
 		t.Errorf("%d orders, want the first only", n)
 	}
 }
@@ -459,7 +431,7 @@ func TestStuckSeatMovesOn(t *testing.T) {
 	})
 	var stuck atomic.Value
 	stuck.Store("")
-	l.meddleWith(func(_ http.ResponseWriter, r *http.Request) bool {
+	l.intercept(func(_ http.ResponseWriter, r *http.Request) bool {
 		return workerOf(r) == stuck.Load() && !isFeed(r) && !isOrder(r) && hang(r)
 	})
 	first := l.seats("g", 1, m)[0]
@@ -468,7 +440,7 @@ func TestStuckSeatMovesOn(t *testing.T) {
 	if err != nil || outcome != locks.OutcomeOK || match.Worker == first.Worker {
 		t.Errorf("match %+v, %s, %v after %+v was stuck", match, outcome, err, first)
 	}
-	orders := l.journal.of(history.KindOrder)
+	orders := l.journal.Events(history.KindOrder)
 	if last := orders[len(orders)-1]; !slices.Equal(last.Unreachable, []string{first.Worker}) {
 		t.Errorf("order %+v does not list %s", last, first.Worker)
 	}
@@ -485,7 +457,7 @@ func TestCutConnections(t *testing.T) {
 			server.CloseClientConnections()
 		}
 	}
-	for _, e := range l.journal.of(history.KindOrder) {
+	for _, e := range l.journal.Events(history.KindOrder) {
 		if e.Outcome != "ok" {
 			t.Errorf("order %+v", e)
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"locklab/internal/httpapi"
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/nodes/worker"
@@ -18,8 +19,8 @@ import (
 // errSeatGone says that a room was ordered, and others took all its seats first.
 var errSeatGone = errors.New("all seats of the new room are taken")
 
-// sight is what a look at one worker showed.
-type sight struct {
+// listed is what a look at one worker showed.
+type listed struct {
 	remote  *remote
 	listing worker.Listing
 	err     error
@@ -33,14 +34,14 @@ type sight struct {
 func (a *attempt) guarded(ctx context.Context, h *hold) (match Match, err error) {
 	var (
 		began       int64
-		sights      []sight
+		seen        []listed
 		unreachable []string
 	)
 	for again := true; again; again = slices.ContainsFunc(unreachable, a.speaks) {
 		var ok bool
 		began = clock.Mono()
-		sights = a.look(ctx)
-		match, ok, unreachable = a.seatInSight(ctx, sights)
+		seen = a.look(ctx)
+		match, ok, unreachable = a.seatInListed(ctx, seen)
 		if ok {
 			h.release(ctx)
 			return match, nil
@@ -51,7 +52,7 @@ func (a *attempt) guarded(ctx context.Context, h *hold) (match Match, err error)
 		}
 	}
 	a.dwell(ctx, h)
-	at, room, err := a.order(ctx, h, sights, unreachable, began)
+	at, room, err := a.order(ctx, h, seen, unreachable, began)
 	if err != nil {
 		h.release(ctx)
 		return Match{}, err
@@ -75,7 +76,7 @@ func (a *attempt) dwell(ctx context.Context, h *hold) {
 	if a.settings.Hold <= 0 {
 		return
 	}
-	timer := a.clock.NewTimer(a.settings.Hold)
+	timer := clock.System().NewTimer(a.settings.Hold)
 	defer timer.Stop()
 	select {
 	case <-timer.C():
@@ -91,8 +92,8 @@ func (a *attempt) speaks(name string) bool {
 }
 
 // look asks all workers at the same time what rooms of the group they have.
-func (a *attempt) look(ctx context.Context) []sight {
-	sights := make([]sight, len(a.remotes))
+func (a *attempt) look(ctx context.Context) []listed {
+	seen := make([]listed, len(a.remotes))
 	var wg sync.WaitGroup
 	for i, r := range a.remotes {
 		wg.Go(func() {
@@ -103,7 +104,7 @@ func (a *attempt) look(ctx context.Context) []sight {
 			lookCtx, cancel := context.WithTimeout(ctx, timeout)
 			defer cancel()
 			listing, err := r.look(lookCtx, a.group)
-			sights[i] = sight{remote: r, listing: listing, err: err}
+			seen[i] = listed{remote: r, listing: listing, err: err}
 			switch {
 			case err == nil:
 				a.directory.learn(r, listing)
@@ -113,20 +114,20 @@ func (a *attempt) look(ctx context.Context) []sight {
 		})
 	}
 	wg.Wait()
-	return sights
+	return seen
 }
 
-// seatInSight asks for a seat in every room that was seen with one, most seats
+// seatInListed asks for a seat in every room that was seen with one, most seats
 // first. What this master believes to be taken is asked for all the same: under
 // the lock only the worker's word counts. It names the workers whose rooms may have
 // been missed, because they did not answer.
-func (a *attempt) seatInSight(ctx context.Context, sights []sight) (match Match, ok bool, unreachable []string) {
+func (a *attempt) seatInListed(ctx context.Context, seen []listed) (match Match, ok bool, unreachable []string) {
 	type candidate struct {
 		remote *remote
 		room   worker.Room
 	}
 	var candidates []candidate
-	for _, s := range sights {
+	for _, s := range seen {
 		if s.err != nil {
 			unreachable = append(unreachable, s.remote.name)
 			continue
@@ -146,7 +147,7 @@ func (a *attempt) seatInSight(ctx context.Context, sights []sight) (match Match,
 		if err == nil {
 			return found(*room), true, unreachable
 		}
-		if refusalKind(err) == "" && !slices.Contains(unreachable, c.remote.name) {
+		if httpapi.KindOf(err) == "" && !slices.Contains(unreachable, c.remote.name) {
 			unreachable = append(unreachable, c.remote.name)
 		}
 	}
@@ -156,11 +157,11 @@ func (a *attempt) seatInSight(ctx context.Context, sights []sight) (match Match,
 // order has a room made by the worker with the fewest rooms. A worker that surely
 // did not make it is passed over; after an order whose outcome is unknown no other
 // worker is asked, or there might be two rooms.
-func (a *attempt) order(ctx context.Context, h *hold, sights []sight, unreachable []string, began int64) (sight, worker.Room, error) {
+func (a *attempt) order(ctx context.Context, h *hold, seen []listed, unreachable []string, began int64) (listed, worker.Room, error) {
 	last := errNoWorker
-	for _, s := range a.rank(sights, unreachable) {
+	for _, s := range a.rank(seen, unreachable) {
 		if h.lost() {
-			return sight{}, worker.Room{}, errLost
+			return listed{}, worker.Room{}, errLost
 		}
 		if s.listing.Live >= s.listing.RoomsMax {
 			last = errCapacity
@@ -193,34 +194,34 @@ func (a *attempt) order(ctx context.Context, h *hold, sights []sight, unreachabl
 			a.unknown = true
 			a.directory.failed(s.remote)
 			a.log.Debug("order unknown", slog.String("worker", s.remote.name), slog.Any("error", err))
-			return sight{}, worker.Room{}, fmt.Errorf("order a room: %w: %w", locks.ErrUnknown, err)
-		case refusalKind(err) == worker.KindFenced:
-			return sight{}, worker.Room{}, errFenced
-		case refusalKind(err) == worker.KindCapacity:
+			return listed{}, worker.Room{}, fmt.Errorf("order a room: %w: %w", locks.ErrUnknown, err)
+		case httpapi.KindOf(err) == worker.KindFenced:
+			return listed{}, worker.Room{}, errFenced
+		case httpapi.KindOf(err) == worker.KindCapacity:
 			last = errCapacity
 		}
 	}
-	return sight{}, worker.Room{}, last
+	return listed{}, worker.Room{}, last
 }
 
 // rank puts the workers that can be reached in the order in which to ask them: the
 // fewest rooms first, then those of the own zone, then by lot.
-func (a *attempt) rank(sights []sight, unreachable []string) []sight {
-	ranked := make([]sight, 0, len(sights))
-	for _, s := range sights {
+func (a *attempt) rank(seen []listed, unreachable []string) []listed {
+	ranked := make([]listed, 0, len(seen))
+	for _, s := range seen {
 		if s.err == nil && !slices.Contains(unreachable, s.remote.name) {
 			ranked = append(ranked, s)
 		}
 	}
 	a.shuffle(len(ranked), func(i, j int) { ranked[i], ranked[j] = ranked[j], ranked[i] })
-	abroad := func(s sight) int {
+	otherZone := func(s listed) int {
 		if s.remote.zone == a.settings.Zone {
 			return 0
 		}
 		return 1
 	}
-	slices.SortStableFunc(ranked, func(x, y sight) int {
-		return cmp.Or(cmp.Compare(x.listing.Live, y.listing.Live), cmp.Compare(abroad(x), abroad(y)))
+	slices.SortStableFunc(ranked, func(x, y listed) int {
+		return cmp.Or(cmp.Compare(x.listing.Live, y.listing.Live), cmp.Compare(otherZone(x), otherZone(y)))
 	})
 	return ranked
 }

@@ -1,12 +1,14 @@
 package process
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"locklab/internal/strictjson"
 )
 
 // ErrInvalid is wrapped by errors about a config file or settings that cannot be used.
@@ -27,7 +29,7 @@ type Config struct {
 	// Addrs maps each port name of the role to the address (host:port) to listen on.
 	Addrs map[string]string `json:"addrs"`
 	// Settings is what the controller sent, see Decode.
-	Settings json.RawMessage `json:"settings,omitempty"`
+	Settings jsontext.Value `json:"settings,omitzero"`
 }
 
 // Decode reads the settings into a struct. A field that the struct does not have
@@ -36,11 +38,11 @@ func (c *Config) Decode(into any) error { return DecodeSettings(c.Settings, into
 
 // DecodeSettings reads a node's settings strictly. Roles use it to check settings
 // before they are sent to a process.
-func DecodeSettings(settings json.RawMessage, into any) error {
+func DecodeSettings(settings []byte, into any) error {
 	if len(settings) == 0 {
 		return nil
 	}
-	if err := decodeStrict(settings, into); err != nil {
+	if err := strictjson.Decode(settings, into); err != nil {
 		return fmt.Errorf("read node settings: %w: %w", err, ErrInvalid)
 	}
 	return nil
@@ -60,7 +62,7 @@ func readConfig(path string) (*Config, error) {
 		return nil, fmt.Errorf("read node config: %w", err)
 	}
 	var c Config
-	if err := decodeStrict(data, &c); err != nil {
+	if err := strictjson.Decode(data, &c); err != nil {
 		return nil, fmt.Errorf("read node config %s: %w: %w", path, err, ErrInvalid)
 	}
 	if c.Name == "" || c.Dir == "" {
@@ -69,14 +71,8 @@ func readConfig(path string) (*Config, error) {
 	return &c, nil
 }
 
-func decodeStrict(data []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("data after the JSON value")
-	}
-	return nil
-}
+// Environment is what masters and workers find in theirs. A request passes through
+// several goroutines of a node and none of them computes much: on one processor they
+// hand over without waking threads, and the nodes of a lab share few of those. A
+// small heap that is collected less often costs a few megabytes.
+func Environment() []string { return []string{"GOMAXPROCS=1", "GOGC=400"} }

@@ -3,7 +3,6 @@ package process
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"go.uber.org/goleak"
 
 	"locklab/workloads/history"
@@ -37,7 +38,7 @@ func writeConfig(t *testing.T, c Config) string {
 func config(t *testing.T) Config {
 	return Config{
 		Name: "worker-a-1", Role: "worker", Host: "host-a-1", Zone: "a", Dir: t.TempDir(),
-		Addrs: map[string]string{"http": "127.0.0.1:20000"}, Settings: json.RawMessage(`{"rooms":3}`),
+		Addrs: map[string]string{"http": "127.0.0.1:20000"}, Settings: jsontext.Value(`{"rooms":3}`),
 	}
 }
 

@@ -24,6 +24,7 @@ type Recorder struct {
 	spare   []byte // the queue's other buffer
 	added   uint64 // bytes ever queued
 	written uint64 // bytes ever written
+	seq     uint64 // events ever recorded
 	closed  bool
 	err     error
 	done    chan struct{}
@@ -40,7 +41,7 @@ func NewRecorder(out io.Writer, host, node string) *Recorder {
 	return r
 }
 
-// Record queues the event, stamped with the time if it has none. It blocks only
+// Record queues the event, numbered, and stamped with the time if it has none. It blocks only
 // while a megabyte of earlier events waits for the agent. After Close, or once a
 // write has failed, events go nowhere: Err and Flush say so.
 func (r *Recorder) Record(e history.Event) {
@@ -61,6 +62,8 @@ func (r *Recorder) Record(e history.Event) {
 	if r.closed || r.err != nil {
 		return
 	}
+	r.seq++
+	e.Seq = r.seq
 	before := len(r.queue)
 	r.queue = append(history.AppendJSON(r.queue, &e), '\n')
 	r.added += uint64(len(r.queue) - before) //nolint:gosec // a queue only grows here

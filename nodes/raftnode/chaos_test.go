@@ -3,15 +3,15 @@ package raftnode_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"locklab/internal/seed"
 	"locklab/locks"
 	"locklab/locks/clock"
-	"locklab/locks/seed"
+	"locklab/locks/locktest"
 	"locklab/nodes/raftnode"
 )
 
@@ -53,7 +53,8 @@ func (r *register) leave(l locks.Lease) {
 // TestExclusionWhileServersDieAndPart runs clients against a service whose servers
 // are stopped, started and cut off at random: a seeded schedule of 25 disturbances.
 func TestExclusionWhileServersDieAndPart(t *testing.T) {
-	c := newCluster(t, 3, raftnode.Settings{SnapshotEntries: 64, SnapshotCheckMS: 100})
+	t.Parallel()
+	c := newCluster(t, 3, raftnode.Config{SnapshotEntries: 64})
 	c.leader()
 	var r register
 	var granted atomic.Uint64
@@ -102,7 +103,7 @@ func disturb(t *testing.T, c *cluster, s seed.Seed, granted *atomic.Uint64) {
 	rand := s.Rand()
 	goesOn := func() {
 		before := granted.Load()
-		waitFor(t, "grants to go on", func() bool { return granted.Load() > before+5 })
+		locktest.Eventually(t, "grants to go on", func() bool { return granted.Load() > before+5 })
 	}
 	pause := clock.System().NewTimer(0)
 	for range 25 {
@@ -110,27 +111,20 @@ func disturb(t *testing.T, c *cluster, s seed.Seed, granted *atomic.Uint64) {
 		if rand.IntN(2) == 0 {
 			victim = c.leader()
 		}
-		cut := func(off bool) {
-			for name, link := range c.links {
-				if strings.HasPrefix(name, victim+">") || strings.HasSuffix(name, ">"+victim) {
-					link.set(off)
-				}
-			}
-		}
 		switch rand.IntN(3) {
 		case 0:
 			c.stop(victim)
 			goesOn()
 			c.start(victim)
 		case 1:
-			cut(true)
+			c.cut(victim, true)
 			goesOn()
-			cut(false)
+			c.cut(victim, false)
 		case 2: // only its clients lose it, for a moment
-			c.doors[victim].set(true)
+			c.clientLinks[victim].Cut(true)
 			<-pause.C()
 			pause.Reset(time.Duration(rand.IntN(100)) * time.Millisecond)
-			c.doors[victim].set(false)
+			c.clientLinks[victim].Cut(false)
 		}
 		goesOn()
 	}
@@ -140,27 +134,28 @@ func disturb(t *testing.T, c *cluster, s seed.Seed, granted *atomic.Uint64) {
 // TestANewServiceElectsThoughItsServersAreSlowToMeet: the first server has decided that
 // the service is new before the second one could ask anybody, and the third comes late.
 func TestANewServiceElectsThoughItsServersAreSlowToMeet(t *testing.T) {
-	c := newStoppedCluster(t, 3, raftnode.Settings{HeartbeatMS: 50})
+	t.Parallel()
+	c := newStoppedCluster(t, 3, raftnode.Config{Heartbeat: 50 * time.Millisecond})
 	for _, link := range []string{"raft-2>raft-1", "raft-2>raft-3", "raft-3>raft-1", "raft-3>raft-2"} {
-		c.links[link].set(true)
+		c.links[link].Cut(true)
 	}
 	c.start("raft-2")
 	c.start("raft-1")
-	waitFor(t, "raft-1 to be done", func() bool { return c.status("raft-1") != nil })
-	standsFor(t, c, "raft-1", 20*50*time.Millisecond)
+	locktest.Eventually(t, "raft-1 to be done", func() bool { return c.status("raft-1") != nil })
+	awaitsElection(t, c, "raft-1", 20*50*time.Millisecond)
 	c.start("raft-3")
 	for _, link := range c.links {
-		link.set(false)
+		link.Cut(false)
 	}
 	c.leader()
 }
 
-// standsFor lets a server have so much time to stand for election, unless its term shows
+// awaitsElection lets a server have so much time to call an election, unless its term shows
 // that it did.
-func standsFor(t *testing.T, c *cluster, name string, atMost time.Duration) {
+func awaitsElection(t *testing.T, c *cluster, name string, atMost time.Duration) {
 	t.Helper()
 	until := clock.System().Now().Add(atMost)
-	waitFor(t, "time to stand for election", func() bool {
+	locktest.Eventually(t, "time to call an election", func() bool {
 		return c.status(name).GetTerm() > 1 || clock.System().Now().After(until)
 	})
 }

@@ -7,19 +7,20 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"locklab/internal/seed"
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/locks/locktest"
 	"locklab/locks/raftlock"
 	pb "locklab/locks/raftlock/raftlockpb"
-	"locklab/locks/seed"
 	"locklab/nodes/raftnode"
-	"locklab/workloads/history"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -31,44 +32,43 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // cluster is a service of real servers on loopback, each reaching the others, and
 // each client reaching the servers, through links that a test can cut.
 type cluster struct {
-	tb       testing.TB
-	dir      string
-	settings raftnode.Settings
-	recorder history.Recorder
-	names    []string
-	servers  map[string]*raftnode.Server
-	links    map[string]*link  // "from>to": between servers
-	doors    map[string]*link  // from clients to a server, through restarts
-	client   map[string]string // the doors' addresses
+	tb          testing.TB
+	dir         string
+	config      raftnode.Config // what all servers have in common
+	names       []string
+	servers     map[string]*raftnode.Server
+	links       map[string]*locktest.Link // "from>to": between servers
+	clientLinks map[string]*locktest.Link // from clients to a server, through restarts
+	client      map[string]string         // the addresses of clientLinks
 
 	authority *locktest.Authority // for TLS everywhere; nil for none
 }
 
-func newCluster(tb testing.TB, n int, settings raftnode.Settings) *cluster {
+func newCluster(tb testing.TB, n int, config raftnode.Config) *cluster {
 	tb.Helper()
-	c := newStoppedCluster(tb, n, settings)
+	c := newStoppedCluster(tb, n, config)
 	for _, name := range c.names {
 		c.start(name)
 	}
 	return c
 }
 
-func newStoppedCluster(tb testing.TB, n int, settings raftnode.Settings) *cluster {
+func newStoppedCluster(tb testing.TB, n int, config raftnode.Config) *cluster {
 	tb.Helper()
 	c := &cluster{
-		tb: tb, dir: tb.TempDir(), settings: settings, servers: map[string]*raftnode.Server{},
-		links: map[string]*link{}, doors: map[string]*link{}, client: map[string]string{},
+		tb: tb, dir: tb.TempDir(), config: config, servers: map[string]*raftnode.Server{},
+		links: map[string]*locktest.Link{}, clientLinks: map[string]*locktest.Link{}, client: map[string]string{},
 	}
 	for i := range n {
 		name := fmt.Sprintf("raft-%d", i+1)
 		c.names = append(c.names, name)
-		c.doors[name] = newLink(tb)
-		c.client[name] = c.doors[name].addr()
+		c.clientLinks[name] = locktest.NewLink(tb, "")
+		c.client[name] = c.clientLinks[name].Addr()
 	}
 	for _, from := range c.names {
 		for _, to := range c.names {
 			if from != to {
-				c.links[from+">"+to] = newLink(tb)
+				c.links[from+">"+to] = locktest.NewLink(tb, "")
 			}
 		}
 	}
@@ -86,24 +86,23 @@ func (c *cluster) start(name string) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		c.tb.Fatal(err)
 	}
-	settings := c.settings
+	config := c.config
+	config.Name, config.Dir, config.ClientAddr, config.RaftAddr = name, dir, "127.0.0.1:0", "127.0.0.1:0"
+	config.TLS, config.Log = c.tls(name), c.log().With("node", name)
 	for _, other := range c.names {
 		if other != name {
-			settings.Peers = append(settings.Peers, raftnode.Peer{Name: other, Addr: c.links[name+">"+other].addr()})
+			config.Settings.Peers = append(config.Settings.Peers, raftnode.Peer{Name: other, Addr: c.links[name+">"+other].Addr()})
 		}
 	}
-	server, err := raftnode.Start(context.Background(), raftnode.Config{
-		Name: name, Dir: dir, ClientAddr: "127.0.0.1:0", RaftAddr: "127.0.0.1:0",
-		Settings: settings, TLS: c.tls(name), Recorder: c.recorder, Log: c.log().With("node", name),
-	})
+	server, err := raftnode.Start(context.Background(), config)
 	if err != nil {
 		c.tb.Fatal(err)
 	}
 	c.servers[name] = server
-	c.doors[name].to(server.ClientAddr())
+	c.clientLinks[name].To(server.ClientAddr())
 	for _, other := range c.names {
 		if other != name {
-			c.links[other+">"+name].to(server.RaftAddr())
+			c.links[other+">"+name].To(server.RaftAddr())
 		}
 	}
 }
@@ -123,6 +122,26 @@ func (c *cluster) stop(name string) {
 		delete(c.servers, name)
 		if err := server.Close(); err != nil {
 			c.tb.Errorf("close %s: %v", name, err)
+		}
+	}
+}
+
+// restart stops all servers, and starts them again.
+func (c *cluster) restart() {
+	c.tb.Helper()
+	for _, name := range c.names {
+		c.stop(name)
+	}
+	for _, name := range c.names {
+		c.start(name)
+	}
+}
+
+// cut cuts a server off from the others, or heals its links.
+func (c *cluster) cut(name string, off bool) {
+	for ends, link := range c.links {
+		if strings.HasPrefix(ends, name+">") || strings.HasSuffix(ends, ">"+name) {
+			link.Cut(off)
 		}
 	}
 }
@@ -196,43 +215,25 @@ func (c *cluster) status(name string) *pb.StatusResponse {
 func (c *cluster) leader(but ...string) string {
 	c.tb.Helper()
 	found := ""
-	waitFor(c.tb, "a leader", func() bool {
-		for _, name := range c.names {
-			skip := c.servers[name] == nil
-			for _, b := range but {
-				skip = skip || b == name
-			}
-			if !skip && c.status(name).GetServing() {
-				found = name
-				return true
-			}
+	locktest.Eventually(c.tb, "a leader", func() bool {
+		i := slices.IndexFunc(c.names, func(name string) bool {
+			return c.servers[name] != nil && !slices.Contains(but, name) && c.status(name).GetServing()
+		})
+		if i >= 0 {
+			found = c.names[i]
 		}
-		return false
+		return i >= 0
 	})
 	return found
 }
 
-// waitFor waits for a condition, for as long as the slowest machine may need.
-func waitFor(tb testing.TB, what string, met func() bool) {
-	tb.Helper()
-	timer := clock.System().NewTimer(0)
-	defer timer.Stop()
-	for range 3000 {
-		<-timer.C()
-		if met() {
-			return
-		}
-		timer.Reset(20 * time.Millisecond)
-	}
-	tb.Fatalf("waited in vain for %s", what)
-}
-
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	const lease = 3 * time.Second
 	first := locktest.NewClock()
 	leases := &locktest.Leases{Time: lease, Clock: first}
 	locktest.Run(t, locktest.Subject{Leases: leases, New: func(tb testing.TB) []locks.Locker {
-		c := newCluster(tb, 3, raftnode.Settings{})
+		c := newCluster(tb, 3, raftnode.Config{})
 		return []locks.Locker{c.lockerOn(first, lease, c.all()...), c.locker(lease), c.locker(lease)}
 	}})
 }

@@ -15,7 +15,7 @@ type conn struct {
 	ended   bool
 	waiting int // requests that are not answered
 
-	roused bool // listed in hub.roused
+	marked bool // listed in hub.marked
 
 	mu   sync.Mutex
 	next *pb.ServerFrame
@@ -31,7 +31,7 @@ func (c *conn) attach(a *pb.Attached) {
 }
 
 func (c *conn) answer(out *fsm.Output) {
-	a := &pb.Answer{Seq: out.Seq, Outcome: wireOutcome(out.Outcome), Token: out.Token}
+	a := &pb.Answer{Seq: out.Seq, Outcome: out.Outcome, Token: out.Token}
 	c.mu.Lock()
 	c.next.Answers = append(c.next.Answers, a)
 	c.mu.Unlock()
@@ -48,12 +48,12 @@ func (c *conn) end(reason *pb.End) {
 		c.mu.Lock()
 		c.next.End = reason
 		c.mu.Unlock()
-		c.rouse()
+		c.wakeSender()
 	}
 }
 
-// rouse lets the stream's goroutine send what has come together.
-func (c *conn) rouse() {
+// wakeSender lets the stream's goroutine send what has come together.
+func (c *conn) wakeSender() {
 	select {
 	case c.wake <- struct{}{}:
 	default: // it is awake
@@ -70,25 +70,4 @@ func (c *conn) take() *pb.ServerFrame {
 	frame := c.next
 	c.next = &pb.ServerFrame{}
 	return frame
-}
-
-func wireOutcome(o fsm.Outcome) pb.Answer_Outcome {
-	switch o {
-	case fsm.Granted:
-		return pb.Answer_OUTCOME_GRANTED
-	case fsm.Queued:
-		return pb.Answer_OUTCOME_QUEUED
-	case fsm.Released:
-		return pb.Answer_OUTCOME_RELEASED
-	case fsm.Withdrawn:
-		return pb.Answer_OUTCOME_WITHDRAWN
-	case fsm.NotHeld, fsm.Ended, fsm.Stale:
-		return pb.Answer_OUTCOME_NOT_HELD
-	case fsm.Renewed:
-		return pb.Answer_OUTCOME_RENEWED
-	case fsm.Refused, fsm.Opened, fsm.Closed, fsm.Expired, fsm.NoSession:
-		return pb.Answer_OUTCOME_REFUSED
-	default:
-		return pb.Answer_OUTCOME_UNSPECIFIED
-	}
 }

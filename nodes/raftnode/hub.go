@@ -11,39 +11,38 @@ import (
 	"locklab/workloads/history"
 )
 
-// maxBatch is how many commands one log entry carries at most.
+// maxBatch is how many requests one log entry carries at most.
 const maxBatch = 2048
 
 // hub stands between the clients' streams and the replicated log. Its one mutex
 // guards the state machine too: outputs go to streams in the order of the log.
 type hub struct {
-	name     string
-	origin   uint64 // names this process among the proposers of entries
-	inFlight int
-	clock    clock.Clock
-	recorder history.Recorder // may be nil
-	log      *slog.Logger
-	propose  func(entry []byte) // hands an entry to raft; must not block
+	name        string
+	origin      uint64 // names this process among the proposers of entries
+	maxInFlight int
+	clock       clock.Clock
+	recorder    history.Recorder // may be nil
+	log         *slog.Logger
+	propose     func(entry []byte) // hands an entry to raft; must not block
 
 	mu       sync.Mutex
 	state    *fsm.State
-	decoded  []fsm.Command // space for decoding, used again
 	serving  bool
 	leader   string // a hint for clients
 	conns    map[*conn]struct{}
 	routes   map[uint64]*conn // by session: attached, as of the last applied entry
 	newest   map[uint64]*conn // by session: the stream that asked last to be attached
 	queue    []item
-	flying   map[uint64][]item // proposed, by number
+	inFlight map[uint64][]item // proposed, by number
 	number   uint64
 	lifetime map[uint64]lifetime
-	roused   []*conn // have something to send when the entry has been applied
+	marked   []*conn // have something to send when the entry has been applied
 }
 
-// item is a command on its way into the log. conn waits for the answer; it is nil
-// for commands of the server itself.
+// item is a request on its way into the log. conn waits for the answer; it is nil
+// for requests of the server itself.
 type item struct {
-	command fsm.Command
+	request *pb.Request
 	conn    *conn
 	attach  bool
 }
@@ -56,9 +55,9 @@ type lifetime struct {
 
 func newHub(name string, origin uint64, inFlight int, clk clock.Clock, recorder history.Recorder, log *slog.Logger) *hub {
 	return &hub{
-		name: name, origin: origin, inFlight: inFlight, clock: clk, recorder: recorder, log: log,
+		name: name, origin: origin, maxInFlight: inFlight, clock: clk, recorder: recorder, log: log,
 		propose: func([]byte) {}, state: fsm.New(), conns: map[*conn]struct{}{},
-		routes: map[uint64]*conn{}, newest: map[uint64]*conn{}, flying: map[uint64][]item{},
+		routes: map[uint64]*conn{}, newest: map[uint64]*conn{}, inFlight: map[uint64][]item{},
 		lifetime: map[uint64]lifetime{},
 	}
 }
@@ -86,7 +85,7 @@ func (h *hub) stopServing() {
 	}
 	clear(h.routes)
 	clear(h.newest)
-	clear(h.flying)
+	clear(h.inFlight)
 	clear(h.lifetime)
 	h.queue = nil
 }
@@ -101,17 +100,17 @@ func (h *hub) attach(c *conn, hello *pb.Hello) {
 		return
 	}
 	h.conns[c] = struct{}{}
-	command := fsm.Command{Kind: fsm.KindRenew, Session: hello.GetSession()}
+	request := &pb.Request{Kind: pb.Kind_RENEW, Session: hello.GetSession()}
 	if hello.GetSession() == 0 {
-		lease := time.Duration(min(hello.GetLeaseMs(), uint64(fsm.MaxLease/time.Millisecond))) * time.Millisecond
-		command = fsm.Command{Kind: fsm.KindOpen, Client: hello.GetClient(), Lease: lease}
+		request = &pb.Request{Kind: pb.Kind_OPEN, Client: hello.GetClient(), LeaseMs: hello.GetLeaseMs()}
 	} else {
 		if before := h.newest[hello.GetSession()]; before != nil {
 			before.end(&pb.End{Reason: pb.End_REASON_SUPERSEDED})
 		}
 		h.newest[hello.GetSession()] = c
 	}
-	h.enqueue(item{command: command, conn: c, attach: true})
+	h.queue = append(h.queue, item{request: request, conn: c, attach: true})
+	h.proposeQueued()
 }
 
 // detach forgets a stream that has ended. Its session lives on.
@@ -137,136 +136,129 @@ func (h *hub) receive(c *conn, frame *pb.ClientFrame) {
 		return
 	}
 	for _, r := range frame.GetRequests() {
-		command := fsm.Command{Session: c.session, Seq: r.GetSeq(), Floor: frame.GetFloor()}
 		switch r.GetKind() {
-		case pb.Request_KIND_ACQUIRE:
-			command.Kind, command.Resource = fsm.KindAcquire, r.GetResource()
-		case pb.Request_KIND_RELEASE:
-			command.Kind, command.Claim = fsm.KindRelease, r.GetClaim()
-		case pb.Request_KIND_RENEW:
-			command.Kind, command.Floor = fsm.KindRenew, 0
-		case pb.Request_KIND_CLOSE:
-			command = fsm.Command{Kind: fsm.KindClose, Session: c.session}
-		case pb.Request_KIND_UNSPECIFIED:
+		case pb.Kind_ACQUIRE, pb.Kind_RELEASE, pb.Kind_RENEW, pb.Kind_CLOSE:
+		case pb.Kind_KIND_UNSPECIFIED, pb.Kind_OPEN, pb.Kind_EXPIRE:
 			fallthrough
 		default:
 			c.end(&pb.End{Reason: pb.End_REASON_PROTOCOL, Detail: "unknown kind of request"})
 			return
 		}
 		c.waiting++
-		if c.waiting > 2*fsm.Window || len(command.Resource) > fsm.MaxName {
+		if c.waiting > 2*fsm.Window || len(r.GetResource()) > fsm.MaxName {
 			c.end(&pb.End{Reason: pb.End_REASON_PROTOCOL, Detail: "too many requests at once, or too long a name"})
 			return
 		}
-		h.queue = append(h.queue, item{command: command, conn: c})
+		r.Session, r.Floor = c.session, frame.GetFloor()
+		h.queue = append(h.queue, item{request: r, conn: c})
 	}
-	h.fly()
+	h.proposeQueued()
 }
 
-// enqueue must be called with the mutex held.
-func (h *hub) enqueue(i item) {
-	h.queue = append(h.queue, i)
-	h.fly()
-}
-
-// fly proposes what is queued while there is room in flight.
-func (h *hub) fly() {
-	for len(h.queue) > 0 && len(h.flying) < h.inFlight {
+// proposeQueued proposes what is queued while there is room in flight.
+func (h *hub) proposeQueued() {
+	for len(h.queue) > 0 && len(h.inFlight) < h.maxInFlight {
 		n := min(len(h.queue), maxBatch)
 		batch := h.queue[:n:n]
 		if h.queue = h.queue[n:]; len(h.queue) == 0 {
 			h.queue = nil // the batch owns the array now
 		}
-		commands := make([]fsm.Command, n)
-		for i := range batch {
-			commands[i] = batch[i].command
-		}
 		h.number++
-		h.flying[h.number] = batch
-		h.propose(fsm.AppendEntry(nil, fsm.Entry{Origin: h.origin, Number: h.number, Commands: commands}))
+		entry := &pb.Entry{Origin: h.origin, Number: h.number}
+		for _, i := range batch {
+			entry.Requests = append(entry.Requests, i.request)
+		}
+		data, err := fsm.EncodeEntry(entry)
+		if err != nil { // cannot happen: gRPC has decoded what is in it
+			h.log.Error("cannot encode an entry", "error", err)
+			continue
+		}
+		h.inFlight[h.number] = batch
+		h.propose(data)
 	}
 }
 
-// apply applies a committed entry and sends out what clients should hear of it.
-func (h *hub) apply(index uint64, data []byte) {
+// apply applies a committed entry and sends out what clients should hear of it. What it
+// cannot read it may not leave out either: another server could know how to.
+func (h *hub) apply(index uint64, data []byte) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	entry, err := fsm.DecodeEntry(data, h.decoded)
+	entry, err := fsm.DecodeEntry(data)
 	if err != nil {
-		// It reads the same on every server, and all ignore it.
-		h.log.Error("ignored an entry of the log that does not decode", "index", index, "error", err)
-		return
+		return err
 	}
-	outputs := h.state.Apply(index, entry.Commands)
+	outputs := h.state.Apply(index, entry.GetRequests())
 	var batch []item
-	if entry.Origin == h.origin {
-		batch = h.flying[entry.Number]
-		delete(h.flying, entry.Number)
+	if entry.GetOrigin() == h.origin {
+		batch = h.inFlight[entry.GetNumber()]
+		delete(h.inFlight, entry.GetNumber())
 	}
 	if h.serving || batch != nil {
 		for i := range outputs {
 			h.deliver(&outputs[i], batch)
 		}
-		h.rouse()
-		h.fly()
+		h.wakeMarked()
+		h.proposeQueued()
 		h.record(outputs)
 	}
-	clear(entry.Commands) // let go of the strings
-	h.decoded = entry.Commands[:0]
+	return nil
 }
 
 // deliver gives one output to the stream that should hear it, if there is one.
 func (h *hub) deliver(out *fsm.Output, batch []item) {
-	if out.Command != fsm.Pushed && batch != nil && batch[out.Command].attach {
-		h.attached(out, batch[out.Command].conn)
-		return
-	}
-	if out.Command != fsm.Pushed && batch != nil && batch[out.Command].conn != nil {
-		batch[out.Command].conn.waiting--
+	if out.Request != fsm.Pushed && batch != nil {
+		asked := batch[out.Request]
+		if asked.attach {
+			h.attached(out, asked.conn)
+			return
+		}
+		if asked.conn != nil {
+			asked.conn.waiting--
+		}
 	}
 	c := h.routes[out.Session]
 	if c == nil {
 		return
 	}
 	switch out.Outcome {
-	case fsm.Closed:
+	case pb.Outcome_CLOSED:
 		c.end(&pb.End{Reason: pb.End_REASON_CLOSED})
-	case fsm.Expired, fsm.NoSession:
+	case pb.Outcome_EXPIRED, pb.Outcome_NO_SESSION:
 		c.end(&pb.End{Reason: pb.End_REASON_SESSION_ENDED})
 	default:
 		c.answer(out)
-		h.stir(c)
+		h.mark(c)
 	}
 }
 
-// stir lists a stream that has something to send. It is woken once for the whole
+// mark lists a stream that has something to send. It is woken once for the whole
 // entry, so that all of it travels in one frame.
-func (h *hub) stir(c *conn) {
-	if !c.roused {
-		c.roused = true
-		h.roused = append(h.roused, c)
+func (h *hub) mark(c *conn) {
+	if !c.marked {
+		c.marked = true
+		h.marked = append(h.marked, c)
 	}
 }
 
-func (h *hub) rouse() {
-	for i, c := range h.roused {
-		c.roused = false
-		c.rouse()
-		h.roused[i] = nil
+func (h *hub) wakeMarked() {
+	for i, c := range h.marked {
+		c.marked = false
+		c.wakeSender()
+		h.marked[i] = nil
 	}
-	h.roused = h.roused[:0]
+	h.marked = h.marked[:0]
 }
 
 func (h *hub) attached(out *fsm.Output, c *conn) {
-	if out.Outcome != fsm.Opened && out.Outcome != fsm.Renewed {
+	if out.Outcome != pb.Outcome_OPENED && out.Outcome != pb.Outcome_RENEWED {
 		reason, detail := pb.End_REASON_SESSION_ENDED, ""
-		if out.Outcome == fsm.Refused {
+		if out.Outcome == pb.Outcome_REFUSED {
 			reason, detail = pb.End_REASON_PROTOCOL, "the lease or the client's name is out of bounds"
 		}
 		c.end(&pb.End{Reason: reason, Detail: detail})
 		return
 	}
-	if out.Outcome == fsm.Opened {
+	if out.Outcome == pb.Outcome_OPENED {
 		if !c.ended {
 			h.newest[out.Session] = c
 		}
@@ -277,13 +269,11 @@ func (h *hub) attached(out *fsm.Output, c *conn) {
 		return // the client is gone; another stream of it may come
 	}
 	session, _ := h.state.Session(out.Session)
-	attached := &pb.Attached{Session: session.ID, LeaseMs: uint64(session.Lease / time.Millisecond)}
-	for _, claim := range h.state.Claims(session.ID) {
-		attached.Claims = append(attached.Claims, &pb.Claim{Seq: claim.Seq, Token: claim.Token})
-	}
 	h.routes[session.ID] = c
-	c.attach(attached)
-	h.stir(c)
+	c.attach(&pb.Attached{
+		Session: session.ID, LeaseMs: uint64(session.Lease / time.Millisecond), Claims: h.state.Claims(session.ID),
+	})
+	h.mark(c)
 }
 
 // record writes the grants into the history.
@@ -294,7 +284,7 @@ func (h *hub) record(outputs []fsm.Output) {
 	now := clock.Mono()
 	for i := range outputs {
 		out := &outputs[i]
-		if out.Outcome != fsm.Granted {
+		if out.Outcome != pb.Outcome_GRANTED {
 			continue
 		}
 		session, _ := h.state.Session(out.Session)
@@ -322,7 +312,7 @@ func (h *hub) watch() {
 			h.lifetime[s.ID] = lifetime{touched: s.Touched, deadline: now.Add(s.Lease)}
 		case now.After(l.deadline):
 			h.log.Info("proposed to expire a session", "session", s.ID, "client", s.Client, "lease", s.Lease)
-			h.queue = append(h.queue, item{command: fsm.Command{Kind: fsm.KindExpire, Session: s.ID, Seen: s.Touched}})
+			h.queue = append(h.queue, item{request: &pb.Request{Kind: pb.Kind_EXPIRE, Session: s.ID, Seen: s.Touched}})
 			// Should the proposal get lost, it is made again a lease later.
 			h.lifetime[s.ID] = lifetime{touched: s.Touched, deadline: now.Add(s.Lease)}
 		}
@@ -332,5 +322,5 @@ func (h *hub) watch() {
 			delete(h.lifetime, id)
 		}
 	}
-	h.fly()
+	h.proposeQueued()
 }

@@ -7,6 +7,7 @@ import (
 
 	"locklab/locks/clock"
 	"locklab/locks/raftlock/fsm"
+	pb "locklab/locks/raftlock/raftlockpb"
 )
 
 // stalledClock lets a renewal be applied, and time pass, between a reading of the clock
@@ -32,21 +33,23 @@ func TestASessionRenewedWhileItsWatcherWaitedKeepsAFullLease(t *testing.T) {
 	clk := &stalledClock{Clock: clock.System(), now: time.Unix(1_000, 0)}
 	h := newHub("a", 1, 1, clk, nil, slog.New(slog.DiscardHandler))
 	clk.hub = h
-	var proposed []fsm.Command
+	var proposed []*pb.Request
 	h.propose = func(data []byte) {
-		entry, err := fsm.DecodeEntry(data, nil)
+		entry, err := fsm.DecodeEntry(data)
 		if err != nil {
 			t.Fatal(err)
 		}
-		proposed = append(proposed, entry.Commands...)
+		proposed = append(proposed, entry.GetRequests()...)
 	}
-	h.apply(1, fsm.AppendEntry(nil, fsm.Entry{Commands: []fsm.Command{{Kind: fsm.KindOpen, Client: "c", Lease: lease}}}))
+	if err := h.apply(1, openCommand(1).Data); err != nil {
+		t.Fatal(err)
+	}
 	session := h.state.Sessions()[0].ID
 	h.serve()
 
 	renewed := func() {
 		clk.now = clk.now.Add(10 * lease)
-		h.state.Apply(h.state.Index()+1, []fsm.Command{{Kind: fsm.KindRenew, Session: session}})
+		h.state.Apply(h.state.Index()+1, []*pb.Request{{Kind: pb.Kind_RENEW, Session: session}})
 	}
 	clk.during = renewed
 	h.tick("a")
@@ -57,13 +60,13 @@ func TestASessionRenewedWhileItsWatcherWaitedKeepsAFullLease(t *testing.T) {
 	clk.now = clk.now.Add(lease / 2)
 	h.tick("a")
 	for _, c := range proposed {
-		if c.Kind == fsm.KindExpire {
+		if c.GetKind() == pb.Kind_EXPIRE {
 			t.Error("proposed to expire a session half a lease after it was renewed")
 		}
 	}
 	clk.now = clk.now.Add(lease)
 	h.tick("a")
-	if len(proposed) == 0 || proposed[len(proposed)-1].Kind != fsm.KindExpire {
+	if len(proposed) == 0 || proposed[len(proposed)-1].GetKind() != pb.Kind_EXPIRE {
 		t.Errorf("proposed %+v for a session whose lease is over, want that it expires", proposed)
 	}
 }

@@ -10,39 +10,46 @@ import (
 	"locklab/locks/raftlock/fsm"
 )
 
-// machine lets raft drive the hub's state machine.
+// machine lets raft drive the hub's state machine. Raft calls it from one goroutine.
 type machine struct {
-	hub *hub
-	log *parallelLog // nil if the log is in memory
+	hub  *hub
+	log  *parallelLog    // nil if the log is in memory
+	fail func(err error) // says that the server cannot go on
+	left bool            // an entry was left out, so none after it may be applied
 }
 
-var _ raft.FSM = machine{}
+var _ raft.FSM = (*machine)(nil)
 
-// errDiskFailed says that the log can no longer be written.
-var errDiskFailed = errors.New("raftnode: the log cannot be written")
+// errLeftOut says that the state lacks entries.
+var errLeftOut = errors.New("raftnode: entries of the log were left out")
 
 // Apply applies one committed entry. The outputs go to the clients from here, so
-// there is nothing to return. An entry that this server's disk does not take is
-// never applied, nor any after it: the server is about to end.
-func (m machine) Apply(entry *raft.Log) any {
-	if m.log == nil || m.log.awaitDurable(entry.Index) {
-		m.hub.apply(entry.Index, entry.Data)
+// there is nothing to return. An entry that this server's disk does not take, or that it
+// cannot read, is never applied, nor any after it: the server is about to end.
+func (m *machine) Apply(entry *raft.Log) any {
+	if m.left = m.left || m.log != nil && !m.log.awaitDurable(entry.Index); m.left {
+		return nil
+	}
+	if err := m.hub.apply(entry.Index, entry.Data); err != nil {
+		m.left = true
+		m.fail(fmt.Errorf("raftnode: apply entry %d of the log: %w", entry.Index, err))
 	}
 	return nil
 }
 
 // Snapshot encodes the state at once: it is small, and raft waits meanwhile.
-func (m machine) Snapshot() (raft.FSMSnapshot, error) {
-	if m.log != nil && m.log.failed() {
-		return nil, errDiskFailed // the state may lack entries
+func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
+	if m.left {
+		return nil, errLeftOut
 	}
 	m.hub.mu.Lock()
 	defer m.hub.mu.Unlock()
-	return snapshot(m.hub.state.AppendSnapshot(nil)), nil
+	data, err := m.hub.state.EncodeSnapshot()
+	return snapshot(data), err
 }
 
 // Restore replaces the state.
-func (m machine) Restore(from io.ReadCloser) error {
+func (m *machine) Restore(from io.ReadCloser) error {
 	defer func() { _ = from.Close() }() // nothing was written
 	data, err := io.ReadAll(from)
 	if err != nil {
@@ -50,7 +57,7 @@ func (m machine) Restore(from io.ReadCloser) error {
 	}
 	state, err := fsm.DecodeSnapshot(data)
 	if err != nil {
-		return fmt.Errorf("restore snapshot: %w", err)
+		return fmt.Errorf("restore: %w", err)
 	}
 	m.hub.mu.Lock()
 	defer m.hub.mu.Unlock()

@@ -2,11 +2,14 @@ package raftnode
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	pb "locklab/locks/raftlock/raftlockpb"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
 )
@@ -17,9 +20,12 @@ const (
 	PortRaft   = "raft"   // the other servers
 )
 
-// Main runs a server as an agent's child process until ctx ends.
-func Main(ctx context.Context, node *process.Node) error {
-	settings := DefaultSettings()
+// Name is the role's.
+const Name = "raft"
+
+// run is a server as an agent's child process until ctx ends.
+func run(ctx context.Context, node *process.Node) error {
+	var settings Settings
 	if err := node.Decode(&settings); err != nil {
 		return err
 	}
@@ -35,18 +41,29 @@ func Main(ctx context.Context, node *process.Node) error {
 	select {
 	case <-ctx.Done():
 		return server.Close()
-	case <-server.Failed():
-		return errors.Join(errDiskFailed, server.Close())
+	case err := <-server.Failed():
+		return errors.Join(err, server.Close())
 	}
 }
 
 // Role is what an agent must know to run a server.
 func Role() role.Role {
 	return role.Role{
-		Name: "raft", Ports: []string{PortClient, PortRaft}, Own: true,
-		Command: command,
-		Version: func(context.Context) (string, error) { return version(), nil },
+		Name: Name, Ports: []string{PortClient, PortRaft}, ClientPort: PortClient, PeerPort: PortRaft,
+		Main: run, Command: command, Leads: leads,
+		KeepsData: "raft servers that forget their votes may elect two leaders, and no lock on them promises anything then",
+		Version:   func(context.Context) (string, error) { return version(), nil },
 	}
+}
+
+// leads asks a server whether it leads the service.
+func leads(ctx context.Context, addr string) (bool, error) {
+	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return false, err
+	}
+	status, err := pb.NewLockServiceClient(conn).Status(ctx, &pb.StatusRequest{})
+	return status.GetState() == "leader", errors.Join(err, conn.Close())
 }
 
 func command(n role.Node) (role.Command, error) {
@@ -63,8 +80,8 @@ func command(n role.Node) (role.Command, error) {
 func Environment() []string { return []string{"GOMAXPROCS=1"} }
 
 // CheckSettings says what is wrong with a server's settings, nil if nothing is.
-func CheckSettings(name string, raw json.RawMessage) error {
-	settings := DefaultSettings()
+func CheckSettings(name string, raw []byte) error {
+	var settings Settings
 	if err := process.DecodeSettings(raw, &settings); err != nil {
 		return fmt.Errorf("raft server %s: %w", name, err)
 	}

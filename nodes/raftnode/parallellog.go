@@ -1,6 +1,7 @@
 package raftnode
 
 import (
+	"fmt"
 	"runtime"
 	"sync"
 
@@ -34,9 +35,8 @@ type parallelLog struct {
 	durable uint64                   // index up to which everything is on disk
 	err     error                    // of the disk; nothing is written after it
 	closed  bool
-	skipped bool // an entry was not applied, so none after it may be
 	done    chan struct{}
-	broken  chan struct{} // closed when err is set
+	fail    func(error) // is told once of err
 }
 
 // cachedEntries stay in memory, so that followers which are up to date are fed
@@ -48,12 +48,12 @@ var (
 	_ raft.MonotonicLogStore = (*parallelLog)(nil)
 )
 
-func newParallelLog(disk raft.LogStore) (*parallelLog, error) {
+func newParallelLog(disk raft.LogStore, fail func(error)) (*parallelLog, error) {
 	last, err := disk.LastIndex()
 	if err != nil {
 		return nil, err
 	}
-	p := &parallelLog{disk: disk, leading: func() bool { return false }, durable: last, done: make(chan struct{}), broken: make(chan struct{})}
+	p := &parallelLog{disk: disk, leading: func() bool { return false }, durable: last, done: make(chan struct{}), fail: fail}
 	p.changed.L = &p.mu
 	go p.write()
 	return p, nil
@@ -91,7 +91,7 @@ func (p *parallelLog) write() {
 		p.writing = 0
 		if err != nil {
 			p.err = err
-			close(p.broken)
+			p.fail(fmt.Errorf("raftnode: the log cannot be written: %w", err))
 		} else {
 			p.durable = batch[len(batch)-1].Index
 		}
@@ -216,27 +216,15 @@ func (p *parallelLog) durableIndex() uint64 {
 }
 
 // awaitDurable waits until the entry is on this server's disk. It returns false if
-// that will not happen: the disk has failed, or the log was closed. From then on it
-// returns false for good: what was pending is still written, but a state machine that
-// left out one entry must not take the next.
+// that will not happen: the disk has failed, or the log was closed. It may say true of a
+// later one all the same, for what is pending is still written.
 func (p *parallelLog) awaitDurable(index uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for p.durable < index && p.err == nil && !p.closed {
 		p.changed.Wait()
 	}
-	if p.durable < index {
-		p.skipped = true
-	}
-	return !p.skipped
-}
-
-// failed says that entries may have been left out: the disk has failed, or the log
-// is being closed.
-func (p *parallelLog) failed() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.err != nil || p.closed
+	return p.durable >= index
 }
 
 // abandonWaits lets everybody who waits for the disk go. What is pending is still

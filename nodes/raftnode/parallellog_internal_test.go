@@ -3,14 +3,15 @@ package raftnode
 import (
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/raft"
 
 	"locklab/locks/clock"
 	"locklab/locks/raftlock/fsm"
+	pb "locklab/locks/raftlock/raftlockpb"
 )
 
 // slowDisk is a log whose writes wait until the test lets them go, or fails them.
@@ -30,19 +31,19 @@ func logCommand(index uint64) *raft.Log {
 	return &raft.Log{Index: index, Term: 1, Type: raft.LogCommand, Data: []byte{byte(index)}}
 }
 
-func newSlowLog(t *testing.T, leads bool) (*parallelLog, slowDisk) {
+func newSlowLog(t *testing.T, leads bool) (*parallelLog, slowDisk, chan error) {
 	t.Helper()
-	disk := slowDisk{raft.NewInmemStore(), make(chan error, 16)}
-	p, err := newParallelLog(disk)
+	disk, failed := slowDisk{raft.NewInmemStore(), make(chan error, 16)}, make(chan error, 1)
+	p, err := newParallelLog(disk, func(err error) { failed <- err })
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.setLeading(func() bool { return leads })
-	return p, disk
+	return p, disk, failed
 }
 
 func TestALeaderDoesNotWaitForItsDiskButItsStateMachineDoes(t *testing.T) {
-	p, disk := newSlowLog(t, true)
+	p, disk, _ := newSlowLog(t, true)
 	if err := p.StoreLogs([]*raft.Log{logCommand(1), logCommand(2)}); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,7 @@ func TestALeaderDoesNotWaitForItsDiskButItsStateMachineDoes(t *testing.T) {
 }
 
 func TestAFollowerWaitsForItsDisk(t *testing.T) {
-	p, disk := newSlowLog(t, false)
+	p, disk, _ := newSlowLog(t, false)
 	disk.gate <- nil
 	if err := p.StoreLogs([]*raft.Log{logCommand(1)}); err != nil || p.durableIndex() != 1 {
 		t.Errorf("durable up to %d, %v, want 1", p.durableIndex(), err)
@@ -79,7 +80,7 @@ func TestAFollowerWaitsForItsDisk(t *testing.T) {
 }
 
 func TestTheFirstEntryOfATermIsWrittenAtOnce(t *testing.T) {
-	p, disk := newSlowLog(t, true)
+	p, disk, _ := newSlowLog(t, true)
 	disk.gate <- nil
 	if err := p.StoreLogs([]*raft.Log{{Index: 1, Term: 1, Type: raft.LogNoop}}); err != nil || p.durableIndex() != 1 {
 		t.Errorf("durable up to %d, %v, want 1", p.durableIndex(), err)
@@ -88,7 +89,7 @@ func TestTheFirstEntryOfATermIsWrittenAtOnce(t *testing.T) {
 }
 
 func TestAFailedDiskAppliesNothing(t *testing.T) {
-	p, disk := newSlowLog(t, true)
+	p, disk, failed := newSlowLog(t, true)
 	if err := p.StoreLogs([]*raft.Log{logCommand(1)}); err != nil {
 		t.Fatal(err)
 	}
@@ -97,12 +98,11 @@ func TestAFailedDiskAppliesNothing(t *testing.T) {
 	if p.awaitDurable(1) {
 		t.Error("durable on a disk that failed")
 	}
-	<-p.broken
+	if err := <-failed; !errors.Is(err, full) {
+		t.Errorf("failed with %v, want the disk's error", err)
+	}
 	if err := p.StoreLogs([]*raft.Log{logCommand(2)}); !errors.Is(err, full) {
 		t.Errorf("got %v, want the disk's error", err)
-	}
-	if !p.failed() {
-		t.Error("does not say that it failed")
 	}
 	p.close()
 }
@@ -110,9 +110,9 @@ func TestAFailedDiskAppliesNothing(t *testing.T) {
 // A server that is closed while its disk is slow leaves out an entry. The disk then takes
 // it, and the next one, all the same.
 func TestAServerThatClosesAppliesNothingAfterAnEntryThatItLeftOut(t *testing.T) {
-	p, disk := newSlowLog(t, true)
+	p, disk, _ := newSlowLog(t, true)
 	hub := newHub("a", 1, 1, clock.System(), nil, slog.New(slog.DiscardHandler))
-	m := machine{hub: hub, log: p}
+	m := &machine{hub: hub, log: p}
 	if err := p.StoreLogs([]*raft.Log{openCommand(1), openCommand(2)}); err != nil {
 		t.Fatal(err)
 	}
@@ -127,13 +127,33 @@ func TestAServerThatClosesAppliesNothingAfterAnEntryThatItLeftOut(t *testing.T) 
 	if hub.state.Index() != 0 {
 		t.Errorf("applied entry %d without entry 1", hub.state.Index())
 	}
+	if _, err := m.Snapshot(); !errors.Is(err, errLeftOut) {
+		t.Errorf("a snapshot without entry 1: got %v, want %v", err, errLeftOut)
+	}
+}
+
+// A log that another program has written may have what this one does not know.
+func TestAServerEndsAtAnEntryThatItCannotRead(t *testing.T) {
+	hub := newHub("a", 1, 1, clock.System(), nil, slog.New(slog.DiscardHandler))
+	failed := make(chan error, 1)
+	m := &machine{hub: hub, fail: func(err error) { failed <- err }}
+	newer := openCommand(1)
+	newer.Data[1]++ // the version
+	m.Apply(newer)
+	if err := <-failed; !errors.Is(err, fsm.ErrUnreadable) || !strings.Contains(err.Error(), "entry 1") {
+		t.Errorf("got %v, want one that names the entry", err)
+	}
+	m.Apply(openCommand(2))
+	if hub.state.Index() != 0 {
+		t.Errorf("applied entry %d without entry 1", hub.state.Index())
+	}
 }
 
 // openCommand is an entry that opens a session.
 func openCommand(index uint64) *raft.Log {
 	l := logCommand(index)
-	l.Data = fsm.AppendEntry(nil, fsm.Entry{Origin: 9, Number: index, Commands: []fsm.Command{
-		{Kind: fsm.KindOpen, Client: "client", Lease: time.Second},
+	l.Data, _ = fsm.EncodeEntry(&pb.Entry{Origin: 9, Number: index, Requests: []*pb.Request{ // what is encoded here can be
+		{Kind: pb.Kind_OPEN, Client: "client", LeaseMs: 1000},
 	}})
 	return l
 }

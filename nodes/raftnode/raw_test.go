@@ -58,12 +58,12 @@ func (r *raw) recv() *pb.ServerFrame {
 
 func (r *raw) acquire(seq uint64, resource string) {
 	r.t.Helper()
-	r.send(&pb.ClientFrame{Floor: 1, Requests: []*pb.Request{{Kind: pb.Request_KIND_ACQUIRE, Seq: seq, Resource: resource}}})
+	r.send(&pb.ClientFrame{Floor: 1, Requests: []*pb.Request{{Kind: pb.Kind_ACQUIRE, Seq: seq, Resource: resource}}})
 }
 
 func (r *raw) release(seq, claim uint64) {
 	r.t.Helper()
-	r.send(&pb.ClientFrame{Floor: 1, Requests: []*pb.Request{{Kind: pb.Request_KIND_RELEASE, Seq: seq, Claim: claim}}})
+	r.send(&pb.ClientFrame{Floor: 1, Requests: []*pb.Request{{Kind: pb.Kind_RELEASE, Seq: seq, Claim: claim}}})
 }
 
 // answer waits for the one answer that is due.

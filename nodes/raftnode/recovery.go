@@ -141,17 +141,9 @@ func (g guardedLog) IsMonotonic() bool {
 const askEvery = 20 * time.Millisecond
 
 // catchUp runs until the server may vote, or ctx ends.
-func (s *Server) catchUp(ctx context.Context, clk clock.Clock, peers []Peer) {
+func (s *Server) catchUp(ctx context.Context, peers []Peer) {
 	terms := map[string]uint64{}
-	timer := clk.NewTimer(0)
-	defer timer.Stop()
-	for s.recovery.isActive() {
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C():
-		}
-		timer.Reset(askEvery)
+	for ; s.recovery.isActive() && ctx.Err() == nil; _ = clock.Sleep(ctx, askEvery) {
 		if !s.recovery.isKnown() {
 			s.askTerms(peers, terms)
 			if s.recovery.decide(terms, len(peers)+1) {

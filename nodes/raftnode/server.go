@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,10 +16,10 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
+	"locklab/internal/peertls"
+	"locklab/internal/seed"
 	"locklab/locks/clock"
-	"locklab/locks/peertls"
 	pb "locklab/locks/raftlock/raftlockpb"
-	"locklab/locks/seed"
 	"locklab/workloads/history"
 )
 
@@ -31,13 +32,18 @@ type Config struct {
 	// ClientAddr and RaftAddr are the addresses (host:port) to listen on.
 	ClientAddr, RaftAddr string
 	Settings             Settings
+	// Heartbeat is how long a follower waits for its leader before it calls an election;
+	// zero is 300 ms. A wait is drawn anew each time between this and twice this. A leader
+	// steps down when it has not heard from a quorum for five sixths of it.
+	Heartbeat time.Duration
+	// SnapshotEntries is after how many log entries a snapshot is taken; zero is 16384.
+	SnapshotEntries uint64
 	// TLS, if not nil, is used towards clients and between the servers, where both ends
 	// show a certificate that RootCAs has signed and that names the server as Name does.
 	// What clients must show is for ClientAuth to say. Certificates can be reloaded by
 	// GetCertificate and GetClientCertificate, not by GetConfigForClient.
 	TLS *tls.Config
 
-	Clock    clock.Clock      // nil is the system's
 	Recorder history.Recorder // takes grants; nil records nothing
 	Log      *slog.Logger     // nil discards
 }
@@ -59,10 +65,21 @@ type Server struct {
 	log      *slog.Logger
 
 	stop   chan struct{}
+	failed chan error // of one place
 	wg     sync.WaitGroup
 	closed sync.Once
 	err    error
 }
+
+const (
+	// rpcTimeout bounds one message between servers.
+	rpcTimeout = 600 * time.Millisecond
+	// snapshotCheck is how often a server looks whether a snapshot is due, and twice that
+	// at most.
+	snapshotCheck = time.Second
+	// entriesInFlight is how many log entries may be on their way at once.
+	entriesInFlight = 2
+)
 
 // watchEvery is how often a leader looks for sessions whose lease has run out.
 const watchEvery = 25 * time.Millisecond
@@ -82,13 +99,16 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 			return nil, fmt.Errorf("start raft server %s: %w: %w", cfg.Name, err, ErrInvalid)
 		}
 	}
-	if cfg.Clock == nil {
-		cfg.Clock = clock.System()
+	if cfg.Heartbeat == 0 {
+		cfg.Heartbeat = 300 * time.Millisecond
+	}
+	if cfg.SnapshotEntries == 0 {
+		cfg.SnapshotEntries = 16384
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{name: cfg.Name, store: cfg.Settings.Store, log: cfg.Log, stop: make(chan struct{})}
+	s := &Server{name: cfg.Name, store: cfg.Settings.Store, log: cfg.Log, stop: make(chan struct{}), failed: make(chan error, 1)}
 	if err := s.start(ctx, cfg); err != nil {
 		return nil, errors.Join(fmt.Errorf("start raft server %s: %w", cfg.Name, err), s.Close())
 	}
@@ -105,16 +125,16 @@ func (s *Server) start(ctx context.Context, cfg Config) error {
 		return err
 	}
 	logger := newRaftLogger(cfg.Log)
-	if s.stores, err = openStores(cfg.Settings.Store, cfg.Dir, logger); err != nil {
+	if s.stores, err = openStores(cfg.Settings.Store, cfg.Dir, logger, s.fail); err != nil {
 		return err
 	}
 	// Entries of an earlier process with the same name must not look like ours.
-	origin := uint64(seed.Seed(uint64(cfg.Clock.Now().UnixNano())).Child(cfg.Name))
-	s.hub = newHub(cfg.Name, origin, cfg.Settings.InFlight, cfg.Clock, cfg.Recorder, cfg.Log)
+	origin := uint64(seed.Seed(uint64(clock.System().Now().UnixNano())).Child(cfg.Name))
+	s.hub = newHub(cfg.Name, origin, entriesInFlight, clock.System(), cfg.Recorder, cfg.Log)
 
 	layer := newStreams(s.raftLis, cfg.Name, cfg.Settings.Peers, cfg.TLS)
 	s.trans = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream: layer, Logger: logger, MaxPool: 4, Timeout: ms(cfg.Settings.RPCTimeoutMS),
+		Stream: layer, Logger: logger, MaxPool: 4, Timeout: rpcTimeout,
 	})
 	leadership := make(chan bool, 64)
 	conf := raftConfig(cfg)
@@ -132,7 +152,7 @@ func (s *Server) start(ctx context.Context, cfg Config) error {
 		s.wg.Go(func() { abstains.filter(s.stop) })
 		trans = abstains
 	}
-	if s.raft, err = newRaft(conf, machine{s.hub, s.stores.parallel}, log, s.recovery, s.stores.snapshots, trans); err != nil {
+	if s.raft, err = newRaft(conf, &machine{hub: s.hub, log: s.stores.parallel, fail: s.fail}, log, s.recovery, s.stores.snapshots, trans); err != nil {
 		return fmt.Errorf("start raft: %w", err)
 	}
 	if s.stores.parallel != nil {
@@ -145,11 +165,11 @@ func (s *Server) start(ctx context.Context, cfg Config) error {
 	pb.RegisterLockServiceServer(s.grpc, s.service)
 	s.wg.Go(func() { _ = s.grpc.Serve(s.clientLis) }) // ends with Stop
 	s.wg.Go(func() { s.followLeadership(leadership) })
-	s.wg.Go(func() { s.watch(cfg.Clock) })
+	s.wg.Go(s.watch)
 	if s.recovery.isActive() {
 		ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it outlives the start
 		s.wg.Go(func() { <-s.stop; cancel() })
-		s.wg.Go(func() { s.catchUp(ctx, cfg.Clock, cfg.Settings.Peers) })
+		s.wg.Go(func() { s.catchUp(ctx, cfg.Settings.Peers) })
 	}
 	return nil
 }
@@ -162,9 +182,7 @@ func serverOptions(security *tls.Config) []grpc.ServerOption {
 	return options
 }
 
-// newRaft is raft.NewRaft, which panics when it cannot read its log. There is one known way
-// there: after a restart, release 0.4.0 of raft-wal does not read the entries before the
-// place at which a log was cut (github.com/hashicorp/raft-wal/issues/31).
+// newRaft is raft.NewRaft, which panics when it cannot read its log.
 func newRaft(conf *raft.Config, fsm raft.FSM, log raft.LogStore, stable raft.StableStore, snapshots raft.SnapshotStore, trans raft.Transport) (_ *raft.Raft, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -178,7 +196,7 @@ func newRaft(conf *raft.Config, fsm raft.FSM, log raft.LogStore, stable raft.Sta
 func raftConfig(cfg Config) *raft.Config {
 	conf := raft.DefaultConfig()
 	conf.LocalID = raft.ServerID(cfg.Name)
-	conf.HeartbeatTimeout = ms(cfg.Settings.HeartbeatMS)
+	conf.HeartbeatTimeout = cfg.Heartbeat
 	conf.ElectionTimeout = conf.HeartbeatTimeout
 	conf.LeaderLeaseTimeout = conf.HeartbeatTimeout * 5 / 6
 	conf.CommitTimeout = min(50*time.Millisecond, conf.HeartbeatTimeout/4)
@@ -186,9 +204,9 @@ func raftConfig(cfg Config) *raft.Config {
 	// Proposals are bounded by the hub, so the buffer never fills and proposing
 	// never blocks the state machine.
 	conf.BatchApplyCh = true
-	conf.SnapshotThreshold = uint64(cfg.Settings.SnapshotEntries)
-	conf.SnapshotInterval = ms(cfg.Settings.SnapshotCheckMS)
-	conf.TrailingLogs = uint64(cfg.Settings.SnapshotEntries)
+	conf.SnapshotThreshold = cfg.SnapshotEntries
+	conf.SnapshotInterval = snapshotCheck
+	conf.TrailingLogs = cfg.SnapshotEntries
 	conf.NoLegacyTelemetry = true
 	return conf
 }
@@ -246,8 +264,8 @@ func (s *Server) followLeadership(leadership <-chan bool) {
 }
 
 // watch lets the hub expire sessions, and keeps the leader hint fresh.
-func (s *Server) watch(clk clock.Clock) {
-	timer := clk.NewTimer(watchEvery)
+func (s *Server) watch() {
+	timer := clock.System().NewTimer(watchEvery)
 	defer timer.Stop()
 	for {
 		select {
@@ -270,12 +288,15 @@ func (h *hub) tick(leader string) {
 	h.watch()
 }
 
-// Failed is closed when the server cannot go on, because its disk has failed.
-func (s *Server) Failed() <-chan struct{} {
-	if s.stores.parallel == nil {
-		return nil
+// Failed gives the reason when the server cannot go on and must be closed: its disk has
+// failed, or its log has what it cannot read.
+func (s *Server) Failed() <-chan error { return s.failed }
+
+func (s *Server) fail(err error) {
+	select {
+	case s.failed <- err:
+	default: // the first one says it
 	}
-	return s.stores.parallel.broken
 }
 
 // ClientAddr is the address that clients reach the server at.
@@ -283,15 +304,6 @@ func (s *Server) ClientAddr() string { return s.clientLis.Addr().String() }
 
 // RaftAddr is the address that the other servers reach the server at.
 func (s *Server) RaftAddr() string { return s.raftLis.Addr().String() }
-
-// Snapshots is how many snapshots the server keeps.
-func (s *Server) Snapshots() int {
-	kept, err := s.stores.snapshots.List()
-	if err != nil {
-		s.log.Warn("cannot list snapshots", "error", err)
-	}
-	return len(kept)
-}
 
 // status is what the server believes.
 func (s *Server) status() *pb.StatusResponse {
@@ -301,24 +313,9 @@ func (s *Server) status() *pb.StatusResponse {
 	serving := s.hub.serving
 	s.hub.mu.Unlock()
 	return &pb.StatusResponse{
-		Name: s.name, State: stateWord(s.raft.State()), Leader: string(leader), Term: term,
+		Name: s.name, State: strings.ToLower(s.raft.State().String()), Leader: string(leader), Term: term,
 		LastIndex: s.raft.LastIndex(), CommitIndex: s.raft.CommitIndex(), AppliedIndex: s.raft.AppliedIndex(),
 		Serving: serving, Store: s.store,
-	}
-}
-
-func stateWord(state raft.RaftState) string {
-	switch state {
-	case raft.Follower:
-		return "follower"
-	case raft.Candidate:
-		return "candidate"
-	case raft.Leader:
-		return "leader"
-	case raft.Shutdown:
-		return "shutdown"
-	default:
-		return "unknown"
 	}
 }
 

@@ -6,14 +6,15 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"locklab/locks"
+	"locklab/locks/locktest"
 	"locklab/locks/raftlock"
 	"locklab/nodes/raftnode"
 	"locklab/workloads/history"
+	"locklab/workloads/history/historytest"
 )
 
 // long is a lease that does not end within a test, unless it should.
@@ -58,7 +59,8 @@ func release(t *testing.T, l locks.Lease) {
 }
 
 func TestHolderAndWaiterSurviveTheLeadersDeath(t *testing.T) {
-	c := newCluster(t, 3, raftnode.Settings{})
+	t.Parallel()
+	c := newCluster(t, 3, raftnode.Config{})
 	holder, waiter := c.locker(long), c.locker(long)
 	held := acquire(t, holder, "r")
 
@@ -98,18 +100,15 @@ func TestHolderAndWaiterSurviveTheLeadersDeath(t *testing.T) {
 }
 
 func TestMinorityAnswersNobody(t *testing.T) {
-	c := newCluster(t, 3, raftnode.Settings{})
+	t.Parallel()
+	c := newCluster(t, 3, raftnode.Config{})
 	everywhere := c.locker(long)
 	before := acquire(t, everywhere, "r")
 	old := c.leader()
 	inside := c.lockerAt(long, raftlock.Server{Name: old, Addr: c.client[old]})
 	release(t, acquire(t, inside, "mine")) // it has a session
 
-	for name, link := range c.links {
-		if strings.HasPrefix(name, old+">") || strings.HasSuffix(name, ">"+old) {
-			link.set(true)
-		}
-	}
+	c.cut(old, true)
 	ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
 	defer cancel()
 	if lease, err := inside.Acquire(ctx, "free"); err == nil {
@@ -124,10 +123,8 @@ func TestMinorityAnswersNobody(t *testing.T) {
 	if token(t, after) <= token(t, before) {
 		t.Errorf("token %d after %d", token(t, after), token(t, before))
 	}
-	for _, link := range c.links {
-		link.set(false)
-	}
-	waitFor(t, "the old leader to follow", func() bool {
+	c.cut(old, false)
+	locktest.Eventually(t, "the old leader to follow", func() bool {
 		status := c.status(old)
 		return status.GetState() == "follower" && status.GetLeader() != "" && status.GetAppliedIndex() >= uint64(token(t, after))
 	})
@@ -135,15 +132,11 @@ func TestMinorityAnswersNobody(t *testing.T) {
 }
 
 func TestEverybodyRestartsAndTheHolderHolds(t *testing.T) {
-	c := newCluster(t, 3, raftnode.Settings{})
+	t.Parallel()
+	c := newCluster(t, 3, raftnode.Config{})
 	holder, other := c.locker(long), c.locker(long)
 	held := acquire(t, holder, "r")
-	for _, name := range c.names {
-		c.stop(name)
-	}
-	for _, name := range c.names {
-		c.start(name)
-	}
+	c.restart()
 	free := acquire(t, other, "free")
 	mustHold(t, held)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -162,7 +155,8 @@ func TestEverybodyRestartsAndTheHolderHolds(t *testing.T) {
 // grant with the leader forget it, while the third has not heard of it: the two
 // must not form a service that has never heard of the holder.
 func TestAServerWithoutMemoryElectsNobody(t *testing.T) {
-	c := newCluster(t, 3, raftnode.Settings{})
+	t.Parallel()
+	c := newCluster(t, 3, raftnode.Config{})
 	release(t, acquire(t, c.locker(long), "before"))
 	leader := c.leader()
 	var forgets, behind string
@@ -203,13 +197,14 @@ func TestAServerWithoutMemoryElectsNobody(t *testing.T) {
 	release(t, free)
 	release(t, held)
 	last := acquire(t, holder, "r")
-	waitFor(t, forgets+" to catch up", func() bool { return c.status(forgets).GetAppliedIndex() >= uint64(token(t, last)) })
+	locktest.Eventually(t, forgets+" to catch up", func() bool { return c.status(forgets).GetAppliedIndex() >= uint64(token(t, last)) })
 	c.stop(behind)
 	release(t, last)
 }
 
 func TestSnapshotsCarryTheState(t *testing.T) {
-	c := newCluster(t, 3, raftnode.Settings{SnapshotEntries: 16, SnapshotCheckMS: 50})
+	t.Parallel()
+	c := newCluster(t, 3, raftnode.Config{SnapshotEntries: 16})
 	holder, busy := c.locker(long), c.locker(long)
 	held := acquire(t, holder, "r")
 	leader := c.leader()
@@ -227,14 +222,12 @@ func TestSnapshotsCarryTheState(t *testing.T) {
 	// The one that was away is so far behind that it needs a snapshot; then it must
 	// carry on, with another one of which the log was cut short.
 	c.start(behind)
-	waitFor(t, behind+" to catch up", func() bool { return c.status(behind).GetAppliedIndex() >= uint64(last) })
-	waitFor(t, "a snapshot", func() bool { return c.servers[leader].Snapshots() > 0 })
-	for _, name := range c.names {
-		c.stop(name)
-	}
-	for _, name := range c.names {
-		c.start(name)
-	}
+	locktest.Eventually(t, behind+" to catch up", func() bool { return c.status(behind).GetAppliedIndex() >= uint64(last) })
+	locktest.Eventually(t, "a snapshot", func() bool {
+		kept, err := c.servers[leader].Snapshots()
+		return kept > 0 && err == nil
+	})
+	c.restart()
 	if again := acquire(t, busy, "busy"); token(t, again) <= last {
 		t.Errorf("token %d after %d", token(t, again), last)
 	}
@@ -243,7 +236,8 @@ func TestSnapshotsCarryTheState(t *testing.T) {
 }
 
 func TestADeadClientIsExpired(t *testing.T) {
-	c := newCluster(t, 3, raftnode.Settings{})
+	t.Parallel()
+	c := newCluster(t, 3, raftnode.Config{})
 	raw := dialRaw(t, c, 500*time.Millisecond)
 	raw.acquire(1, "r")
 	if raw.granted(1) == 0 {
@@ -258,15 +252,16 @@ func TestADeadClientIsExpired(t *testing.T) {
 }
 
 func TestAClientThatIsCutOffLosesItsLeaseFirst(t *testing.T) {
-	c := newCluster(t, 1, raftnode.Settings{})
-	cut := newLink(t).to(c.client["raft-1"])
-	holder := c.lockerAt(time.Second, raftlock.Server{Name: "raft-1", Addr: cut.addr()})
+	t.Parallel()
+	c := newCluster(t, 1, raftnode.Config{})
+	cut := locktest.NewLink(t, c.client["raft-1"])
+	holder := c.lockerAt(time.Second, raftlock.Server{Name: "raft-1", Addr: cut.Addr()})
 	waiter := c.locker(long)
 	held := acquire(t, holder, "r")
 	if expires, ok := held.Expires(); !ok || expires.IsZero() {
 		t.Error("a raft lease has an end")
 	}
-	cut.set(true)
+	cut.Cut(true)
 	next := acquire(t, waiter, "r")
 	select {
 	case <-held.Lost():
@@ -277,15 +272,16 @@ func TestAClientThatIsCutOffLosesItsLeaseFirst(t *testing.T) {
 		t.Errorf("got %v, want ErrNotHeld", err)
 	}
 	// The client comes back with a new session.
-	cut.set(false)
+	cut.Cut(false)
 	release(t, next)
 	release(t, acquire(t, holder, "r"))
 }
 
 func TestALateGrantIsGivenBack(t *testing.T) {
-	c := newCluster(t, 1, raftnode.Settings{})
-	cut := newLink(t).to(c.client["raft-1"])
-	gone := c.lockerAt(long, raftlock.Server{Name: "raft-1", Addr: cut.addr()})
+	t.Parallel()
+	c := newCluster(t, 1, raftnode.Config{})
+	cut := locktest.NewLink(t, c.client["raft-1"])
+	gone := c.lockerAt(long, raftlock.Server{Name: "raft-1", Addr: cut.Addr()})
 	other := c.locker(long)
 	held := acquire(t, other, "r")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -294,19 +290,20 @@ func TestALateGrantIsGivenBack(t *testing.T) {
 		_, err := gone.Acquire(ctx, "r")
 		failed <- err
 	}()
-	waitFor(t, "the wait to reach the service", func() bool { return gone.MessagesSent() >= 2 })
-	cut.set(true)
+	locktest.Eventually(t, "the wait to reach the service", func() bool { return gone.MessagesSent() >= 2 })
+	cut.Cut(true)
 	cancel()
 	if err := <-failed; !errors.Is(err, locks.ErrUnknown) || !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want ErrUnknown: nobody confirmed that the wait was cancelled", err)
 	}
 	release(t, held) // now the client that is gone is granted
-	cut.set(false)
+	cut.Cut(false)
 	release(t, acquire(t, other, "r")) // and gives it back when it returns
 }
 
 func TestRepeatedRequestsAreAnsweredAlike(t *testing.T) {
-	c := newCluster(t, 3, raftnode.Settings{})
+	t.Parallel()
+	c := newCluster(t, 3, raftnode.Config{})
 	raw := dialRaw(t, c, long)
 	raw.acquire(1, "r")
 	first := raw.granted(1)
@@ -316,44 +313,30 @@ func TestRepeatedRequestsAreAnsweredAlike(t *testing.T) {
 	}
 	for range 2 {
 		raw.release(2, 1)
-		if outcome := raw.outcome(2); outcome != "OUTCOME_RELEASED" {
+		if outcome := raw.outcome(2); outcome != "RELEASED" {
 			t.Errorf("the release was answered %s", outcome)
 		}
 	}
 	raw.acquire(1, "r") // a straggler must not take the lock again
-	if outcome := raw.outcome(1); outcome != "OUTCOME_NOT_HELD" {
+	if outcome := raw.outcome(1); outcome != "ENDED" {
 		t.Errorf("the straggler was answered %s", outcome)
 	}
 }
 
 func TestGrantsAreRecorded(t *testing.T) {
-	c := &grants{}
-	cl := newCluster(t, 1, raftnode.Settings{Store: raftnode.StoreMemory})
-	cl.stop("raft-1")
-	cl.recorder = c
-	cl.start("raft-1")
+	t.Parallel()
+	var recorded historytest.Recorder
+	cl := newCluster(t, 1, raftnode.Config{Settings: raftnode.Settings{Store: raftnode.StoreMemory}, Recorder: &recorded})
 	lease := acquire(t, cl.locker(long), "r")
 	release(t, lease)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.events) != 1 {
-		t.Fatalf("%d events, want 1", len(c.events))
+	events := recorded.Events()
+	if len(events) != 1 {
+		t.Fatalf("%d events, want 1", len(events))
 	}
-	e := c.events[0]
+	e := events[0]
 	if e.Kind != history.KindGrant || e.Resource != "r" || e.Client != "test" || locks.Token(e.Token) != token(t, lease) {
 		t.Errorf("recorded %+v", e)
 	}
-}
-
-type grants struct {
-	mu     sync.Mutex
-	events []history.Event
-}
-
-func (g *grants) Record(e history.Event) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.events = append(g.events, e)
 }
 
 func TestSettingsAreChecked(t *testing.T) {
@@ -363,8 +346,7 @@ func TestSettingsAreChecked(t *testing.T) {
 		{"a store that does not exist", `{"store":"tape"}`, "disk or memory"},
 		{"a peer without address", `{"peers":[{"name":"b"}]}`, "host:port"},
 		{"a peer with our name", `{"peers":[{"name":"a","addr":"h:1"}]}`, "name"},
-		{"a heartbeat too short", `{"heartbeat_ms":1}`, "heartbeat_ms"},
-		{"good ones", `{"peers":[{"name":"b","addr":"127.0.0.1:1"}],"store":"memory","heartbeat_ms":100}`, ""},
+		{"good ones", `{"peers":[{"name":"b","addr":"127.0.0.1:1"}],"store":"memory"}`, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

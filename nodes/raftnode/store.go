@@ -26,7 +26,7 @@ type stores struct {
 	close     func() error
 }
 
-func openStores(kind, dir string, log hclog.Logger) (*stores, error) {
+func openStores(kind, dir string, log hclog.Logger, fail func(error)) (*stores, error) {
 	if kind == StoreMemory {
 		mem := raft.NewInmemStore()
 		return &stores{
@@ -48,7 +48,7 @@ func openStores(kind, dir string, log hclog.Logger) (*stores, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open raft snapshots in %s: %w", dir, err), closeAll())
 	}
-	parallel, err := newParallelLog(w)
+	parallel, err := newParallelLog(w, fail)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("read raft log %s: %w", walDir, err), closeAll())
 	}

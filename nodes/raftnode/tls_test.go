@@ -19,28 +19,17 @@ import (
 // TestTLS holds the lock through TLS between servers and to clients, also after the leader
 // has gone, and lets no stranger in at either door.
 func TestTLS(t *testing.T) {
-	c := newStoppedCluster(t, 3, raftnode.Settings{})
+	t.Parallel()
+	c := newStoppedCluster(t, 3, raftnode.Config{})
 	c.authority = locktest.NewAuthority(t)
 	for _, name := range c.names {
 		c.start(name)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
-	defer cancel()
 	locker := c.locker(3 * time.Second)
-	hold := func() {
-		t.Helper()
-		lease, err := locker.Acquire(ctx, "x")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := lease.Release(ctx); err != nil {
-			t.Fatal(err)
-		}
-	}
-	hold()
+	release(t, acquire(t, locker, "x"))
 	gone := c.leader()
 	c.stop(gone)
-	hold() // who leads now has heard from the other one
+	release(t, acquire(t, locker, "x")) // who leads now has heard from the other one
 	c.start(gone)
 
 	others := locktest.NewAuthority(t)
@@ -55,7 +44,7 @@ func TestTLS(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+		short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		if _, err := stranger.Acquire(short, "x"); !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, locks.ErrUnavailable) {
 			t.Errorf("%s: want ErrNotAcquired and ErrUnavailable, got %v", name, err)
 		}
@@ -65,7 +54,7 @@ func TestTLS(t *testing.T) {
 
 	// A client's certificate is not a server's.
 	ours.ServerName = c.leader()
-	conn, err := (&tls.Dialer{NetDialer: &net.Dialer{}, Config: ours}).DialContext(ctx, "tcp", c.servers[ours.ServerName].RaftAddr())
+	conn, err := (&tls.Dialer{NetDialer: &net.Dialer{}, Config: ours}).DialContext(t.Context(), "tcp", c.servers[ours.ServerName].RaftAddr())
 	if err == nil { // with TLS 1.3 the refusal comes after the client is done
 		_ = conn.SetDeadline(clock.System().Now().Add(30 * time.Second))
 		_, err = conn.Read(make([]byte, 1))
@@ -77,29 +66,18 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestTLSIsChecked has servers refuse what would let strangers in as servers.
+// TestTLSIsChecked has a server refuse what would let strangers in as servers.
 func TestTLSIsChecked(t *testing.T) {
-	authority := locktest.NewAuthority(t)
-	for want, change := range map[string]func(*tls.Config){
-		"TLS.InsecureSkipVerify": func(c *tls.Config) { c.InsecureSkipVerify = true },
-		"TLS.RootCAs":            func(c *tls.Config) { c.RootCAs = nil },
-		"TLS.Certificates":       func(c *tls.Config) { c.Certificates = nil },
-		"TLS.GetConfigForClient": func(c *tls.Config) {
-			reloaded := c.Clone()
-			c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return reloaded, nil }
-		},
-	} {
-		config := authority.Config("raft-1")
-		change(config)
-		s, err := raftnode.Start(t.Context(), raftnode.Config{
-			Name: "raft-1", ClientAddr: "127.0.0.1:0", RaftAddr: "127.0.0.1:0",
-			Settings: raftnode.Settings{Store: raftnode.StoreMemory}, TLS: config,
-		})
-		if !errors.Is(err, raftnode.ErrInvalid) || !strings.Contains(err.Error(), want) {
-			t.Errorf("want ErrInvalid with %q, got %v", want, err)
-		}
-		if err == nil {
-			_ = s.Close()
-		}
+	config := locktest.NewAuthority(t).Config("raft-1")
+	config.RootCAs = nil
+	s, err := raftnode.Start(t.Context(), raftnode.Config{
+		Name: "raft-1", ClientAddr: "127.0.0.1:0", RaftAddr: "127.0.0.1:0",
+		Settings: raftnode.Settings{Store: raftnode.StoreMemory}, TLS: config,
+	})
+	if !errors.Is(err, raftnode.ErrInvalid) || !strings.Contains(err.Error(), "TLS.RootCAs") {
+		t.Errorf("want ErrInvalid with TLS.RootCAs, got %v", err)
+	}
+	if err == nil {
+		_ = s.Close()
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"locklab/locks/peertls"
+	"locklab/internal/peertls"
 )
 
 // streams carries raft's connections. A server's raft address is its name, which

@@ -3,7 +3,6 @@ package redisnode
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,8 +18,11 @@ import (
 	"locklab/nodes/role"
 )
 
-// Port is the name of the one port of the role.
-const Port = "redis"
+// Name is the role's, and Port its one port's.
+const (
+	Name = "redis"
+	Port = "redis"
+)
 
 // The values of Settings.Persistence, as Redis names them.
 const (
@@ -50,11 +52,10 @@ func HaveServer() bool {
 
 // Role is what an agent must know to run Redis on this machine.
 func Role() role.Role {
-	r := role.Role{Name: role.Redis, Ports: []string{Port}}
+	r := role.Role{Name: Name, Ports: []string{Port}, ClientPort: Port}
 	path, err := exec.LookPath(serverName)
 	if err != nil {
-		r.Own = true
-		r.Command = standInCommand
+		r.Main, r.Command = standIn, standInCommand
 		r.Version = func(context.Context) (string, error) { return standInVersion(), nil }
 		return r
 	}
@@ -65,7 +66,7 @@ func Role() role.Role {
 }
 
 // ParseSettings reads settings strictly. None mean DefaultSettings.
-func ParseSettings(raw json.RawMessage) (Settings, error) {
+func ParseSettings(raw []byte) (Settings, error) {
 	s := DefaultSettings()
 	if err := process.DecodeSettings(raw, &s); err != nil {
 		return Settings{}, err
@@ -148,12 +149,8 @@ func awaitPong(ctx context.Context, addr string) error {
 		if err == nil {
 			return nil
 		}
-		timer := clock.System().NewTimer(pollEvery)
-		select {
-		case <-timer.C():
-		case <-ctx.Done():
-			timer.Stop()
-			return fmt.Errorf("redis at %s is not ready: %w: %w", addr, ctx.Err(), err)
+		if late := clock.Sleep(ctx, pollEvery); late != nil {
+			return fmt.Errorf("redis at %s is not ready: %w: %w", addr, late, err)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package redisnode
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net"
 	"os"
@@ -12,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
@@ -44,7 +45,7 @@ func TestParseSettings(t *testing.T) {
 		{`[`, "", process.ErrInvalid},
 	}
 	for _, tt := range tests {
-		got, err := ParseSettings(json.RawMessage(tt.in))
+		got, err := ParseSettings([]byte(tt.in))
 		if !errors.Is(err, tt.err) || got.Persistence != tt.want {
 			t.Errorf("%s: got %q, %v; want %q, %v", tt.in, got.Persistence, err, tt.want, tt.err)
 		}
@@ -101,8 +102,8 @@ func TestServer(t *testing.T) {
 		t.Fatal("redis-server is not on PATH: this test needs it")
 	}
 	r := Role()
-	if r.Own || r.Name != role.Redis {
-		t.Fatalf("role %q, own %v: want redis-server itself", r.Name, r.Own)
+	if r.Main != nil || r.Name != Name {
+		t.Fatalf("role %q, own %v: want redis-server itself", r.Name, r.Main != nil)
 	}
 	if v, err := r.Version(t.Context()); err != nil || !strings.HasPrefix(v, "redis-server ") {
 		t.Errorf("version %q, %v", v, err)
@@ -114,7 +115,7 @@ func TestServer(t *testing.T) {
 			if err := os.Mkdir(n.Dir, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			n.Addrs = map[string]string{Port: freeAddr(t)}
+			n.Addrs = map[string]string{Port: locktest.FreeAddr(t)}
 			stop := startServer(t, r, n)
 			client := redis.NewClient(&redis.Options{Addr: n.Addrs[Port]})
 			defer func() { _ = client.Close() }()
@@ -158,19 +159,9 @@ func startServer(t *testing.T, r role.Role, n role.Node) (stop func()) {
 func TestReadyEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := awaitPong(ctx, freeAddr(t)); !errors.Is(err, context.Canceled) {
+	if err := awaitPong(ctx, locktest.FreeAddr(t)); !errors.Is(err, context.Canceled) {
 		t.Errorf("want the context's error, got %v", err)
 	}
-}
-
-func freeAddr(tb testing.TB) string {
-	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }
 
 // startStandIn returns the address of a stand-in that the test ends.
@@ -198,16 +189,16 @@ func startStandIn(tb testing.TB) string {
 func TestWithoutServer(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	r := Role()
-	if HaveServer() || !r.Own || r.Name != role.Redis {
-		t.Fatalf("have server %v, own %v: want the stand-in", HaveServer(), r.Own)
+	if HaveServer() || r.Main == nil || r.Name != Name {
+		t.Fatalf("have server %v, own %v: want the stand-in", HaveServer(), r.Main != nil)
 	}
 	if v, err := r.Version(t.Context()); err != nil || !strings.Contains(v, "stand-in") {
 		t.Errorf("version %q, %v: want it to say what it is", v, err)
 	}
-	if _, err := r.Command(role.Node{Settings: json.RawMessage(`{"persistence":"none"}`)}); err != nil {
+	if _, err := r.Command(role.Node{Settings: []byte(`{"persistence":"none"}`)}); err != nil {
 		t.Error(err)
 	}
-	if _, err := r.Command(role.Node{Settings: json.RawMessage(`{"persistence":"always"}`)}); !errors.Is(err, ErrInvalid) {
+	if _, err := r.Command(role.Node{Settings: []byte(`{"persistence":"always"}`)}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("persistence=always: want ErrInvalid, got %v", err)
 	}
 }
@@ -215,15 +206,15 @@ func TestWithoutServer(t *testing.T) {
 // TestStandInConforms holds the lock against stand-ins to the same suite as against
 // real servers: scripts by hash, expiry, publish.
 func TestStandInConforms(t *testing.T) {
-	var addrs []redlock.Instance
+	var addrs []string
 	for range 3 {
-		addrs = append(addrs, redlock.Instance{Addr: startStandIn(t)})
+		addrs = append(addrs, startStandIn(t))
 	}
 	first := locktest.NewClock()
 	leases := &locktest.Leases{Time: redlock.DefaultOptions().TTL, Clock: first}
 	locktest.Run(t, locktest.Subject{Leases: leases, New: func(tb testing.TB) []locks.Locker {
 		for _, a := range addrs {
-			client := redis.NewClient(&redis.Options{Addr: a.Addr})
+			client := redis.NewClient(&redis.Options{Addr: a})
 			if err := client.FlushAll(context.Background()).Err(); err != nil {
 				tb.Fatal(err)
 			}

@@ -27,8 +27,8 @@ func standInCommand(n role.Node) (role.Command, error) {
 	return role.Command{}, nil // what is started is locklab itself, which the agent knows
 }
 
-// Main is the stand-in as an agent's child process.
-func Main(ctx context.Context, node *process.Node) error {
+// standIn is the stand-in as an agent's child process.
+func standIn(ctx context.Context, node *process.Node) error {
 	if _, err := ParseSettings(node.Settings); err != nil {
 		return err
 	}
@@ -126,5 +126,5 @@ func standInVersion() string {
 			}
 		}
 	}
-	return "embedded stand-in (miniredis" + version + "), no redis-server on PATH"
+	return role.StandIn + " (miniredis" + version + "), no redis-server on PATH"
 }

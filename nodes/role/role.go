@@ -1,12 +1,25 @@
-// Package role defines what an agent must know of a kind of node to run it: which
-// ports it listens on, which program it is and how to see that it is ready. The
-// agent runs the roles that it was given and no others.
+// Package role defines what an agent must know of a kind of node to run it (its ports,
+// its program, how to see that it is ready), and the lab to connect it. The agent runs
+// the roles that it was given and no others.
 package role
 
 import (
 	"context"
-	"encoding/json"
+	"fmt"
+	"os/exec"
+
+	"locklab/nodes/process"
 )
+
+// The roles that every run has. Those of the locks' servers are named by their packages.
+const (
+	Master = "master"
+	Worker = "worker"
+)
+
+// StandIn begins the Version of what only takes the place of a server that is not
+// installed: its figures are not the server's.
+const StandIn = "embedded stand-in"
 
 // Node is one node as its agent has prepared it.
 type Node struct {
@@ -16,7 +29,7 @@ type Node struct {
 	// Addrs maps each port name of the role to the address (host:port) to listen on.
 	Addrs map[string]string
 	// Settings is what the controller sent: JSON, to be decoded strictly by the role.
-	Settings json.RawMessage
+	Settings []byte
 	// Executable is the locklab binary itself, for roles that it implements.
 	Executable string
 }
@@ -26,22 +39,51 @@ type Command struct {
 	Path string
 	Args []string // without the program's name
 	Env  []string // added to the agent's environment
+	// Spreads says that processes of it leave its process group, so that the agent must
+	// look for them when it kills or pauses the node.
+	Spreads bool
 }
 
 // Role is one kind of node.
 type Role struct {
 	// Name is the word for it: master, worker, raft, redis ...
 	Name string
-	// Ports names what it listens on, such as "http" and "peer".
-	Ports []string
-	// Own says that the program is locklab itself and speaks the agent's protocol:
-	// it writes history events to file descriptor 3 (the first of them a KindNode
-	// event with State "ready") and ends when its standard input ends.
-	Own bool
+	// Ports names what it listens on, such as "http" and "peer". Clients dial ClientPort,
+	// and nodes of the role each other's PeerPort, "" if they don't.
+	Ports                []string
+	ClientPort, PeerPort string
+	// Main is for roles that locklab itself plays: what the node's process does. It speaks
+	// the agent's protocol: history events go to file descriptor 3 (the first of them a
+	// KindNode event with State "ready"), and it ends when its standard input ends.
+	Main process.Main
 	// Command validates the settings and says what to start.
 	Command func(Node) (Command, error)
-	// Ready blocks until the node answers; nil for Own roles, which report it.
+	// Ready blocks until the node answers; nil for roles with Main, which report it.
 	Ready func(context.Context, Node) error
+	// Leads says whether the node with this ClientPort leads the others; nil for roles
+	// without a leader.
+	Leads func(ctx context.Context, addr string) (bool, error)
+	// KeepsData is why no scenario may take its data away, "" if one may.
+	KeepsData string
+	// Missing says what must be installed to run the role on this machine, and how; nil
+	// if nothing can be missing.
+	Missing func() error
 	// Version is the server's version as the report shows it.
 	Version func(context.Context) (string, error)
+}
+
+// Program is Missing for a role that needs a program on PATH, which a package of Debian
+// and Ubuntu has.
+func Program(program, pkg string) func() error {
+	return func() error {
+		if _, err := exec.LookPath(program); err != nil {
+			return NotInstalled(program, pkg)
+		}
+		return nil
+	}
+}
+
+// NotInstalled says that something of a package of Debian and Ubuntu is not there.
+func NotInstalled(what, pkg string) error {
+	return fmt.Errorf("%s is not installed here: apt-get install %s", what, pkg)
 }

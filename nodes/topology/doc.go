@@ -14,6 +14,7 @@
 //	  between: {rtt: 1ms, jitter: 0.1ms}
 //	  pairs:                                  # optional: zones that differ from between
 //	    - {zones: [a, c], rtt: 1.4ms, jitter: 0.1ms}
+//	without: {etcd: not installed here}       # optional: why no node has a role
 //	hosts:
 //	  - {name: master-a, zone: a, nodes: [{name: master-a, role: master}]}
 //	  - name: worker-c

@@ -3,12 +3,8 @@ package topology
 import (
 	"embed"
 	"errors"
-	"fmt"
-	"io/fs"
-	"path"
-	"strings"
 
-	"locklab/locks/strictyaml"
+	"locklab/internal/strictyaml"
 )
 
 // ErrInvalid is wrapped by every error about a topology that cannot be used.
@@ -17,27 +13,28 @@ var ErrInvalid = errors.New("topology: invalid")
 //go:embed builtin/*.yaml
 var builtin embed.FS
 
+func files() strictyaml.Files {
+	return strictyaml.Files{What: "topology", Builtin: builtin, Invalid: ErrInvalid}
+}
+
+// Names lists the names of the built-in topologies, sorted.
+func Names() []string { return files().Names() }
+
 // Load reads and checks a topology: a built-in one by its name, or a file by its
-// path. Errors wrap [ErrInvalid] and name the file, the line and the field.
-func Load(nameOrPath string) (*Topology, error) {
-	if data, err := builtin.ReadFile("builtin/" + nameOrPath + ".yaml"); err == nil {
-		return Parse(nameOrPath+".yaml (built in)", data)
-	}
-	data, err := strictyaml.ReadFile(nameOrPath)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("topology %q: no such file and not built in: want one of %s, or the path of a YAML file: %w",
-			nameOrPath, strings.Join(builtinNames(), ", "), ErrInvalid)
-	}
+// path. Its nodes have the roles that are given, or any if none are. Errors wrap
+// [ErrInvalid] and name the file, the line and the field.
+func Load(nameOrPath string, roles ...string) (*Topology, error) {
+	file, text, err := files().Read(nameOrPath)
 	if err != nil {
-		return nil, fmt.Errorf("read topology: %w: %w", err, ErrInvalid)
+		return nil, err
 	}
-	return Parse(nameOrPath, data)
+	return Parse(file, text, roles...)
 }
 
 // List returns the built-in topologies, sorted by name.
 func List() ([]*Topology, error) {
 	var all []*Topology
-	for _, name := range builtinNames() {
+	for _, name := range Names() {
 		t, err := Load(name)
 		if err != nil {
 			return nil, err
@@ -45,16 +42,4 @@ func List() ([]*Topology, error) {
 		all = append(all, t)
 	}
 	return all, nil
-}
-
-func builtinNames() []string {
-	entries, err := builtin.ReadDir("builtin")
-	if err != nil {
-		return nil // cannot happen: the directory is embedded
-	}
-	var names []string
-	for _, e := range entries {
-		names = append(names, strings.TrimSuffix(e.Name(), path.Ext(e.Name())))
-	}
-	return names
 }

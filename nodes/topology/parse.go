@@ -1,90 +1,175 @@
 package topology
 
 import (
-	"fmt"
-	"regexp"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 
-	"locklab/locks/strictyaml"
+	"locklab/internal/strictyaml"
+	"locklab/nodes/role"
 )
 
-// Parse checks the YAML text of a topology; file is what errors call it. Errors
-// wrap [ErrInvalid].
-func Parse(file string, data []byte) (*Topology, error) {
-	text, err := strictyaml.Parse(file, data, ErrInvalid)
+// Parse checks the YAML text of a topology as [Load] does; file is what errors call it.
+func Parse(file string, data []byte, roles ...string) (*Topology, error) {
+	doc, err := strictyaml.Parse(file, data, ErrInvalid)
 	if err != nil {
 		return nil, err
 	}
-	src := source{text}
-	doc := src.document()
-	if err := src.Err(); err != nil {
+	f := doc.Root.Fields("name", "summary", "zones", "latency", "without", "hosts")
+	t := &Topology{Name: f.Get("name").Name(maxName), Summary: f.Get("summary").Text()}
+	t.readZones(f.Get("zones"))
+	t.readLatency(f.Get("latency"))
+	t.readWithout(f.Get("without"), roles)
+	t.readHosts(f.Get("hosts"), roles)
+	if err := doc.Err(); err != nil {
 		return nil, err
 	}
-	return doc.check(src)
+	return t, nil
 }
 
-// source is the text of a topology.
-type source struct{ *strictyaml.Document }
+const (
+	masterRole = role.Master
+	// maxName is the longest name that DNS takes.
+	maxName = 63
+	// longest is the greatest latency that makes sense: it is the base of every run.
+	longest = 10 * time.Second
+)
 
-// errorf reports what is wrong with a field, given by its path such as
-// "hosts[3].zone". A field that is absent is reported at its nearest parent.
-func (s source) errorf(field, format string, args ...any) error {
-	s.Fail(s.Find(field), "%s: %s", field, fmt.Sprintf(format, args...))
-	return s.Err()
+// names are those that things of one kind have; each needs one of its own.
+type names map[string]bool
+
+func (all names) read(n strictyaml.Node, what string) string {
+	name := n.Name(maxName)
+	if all[name] {
+		n.Fail("%s %q appears twice: want a name of its own for each", what, name)
+	}
+	all[name] = true
+	return name
 }
 
-// longest is the greatest latency that makes sense: it is the base of every run.
-const longest = 10 * time.Second
-
-func (s source) duration(field, text, example string) (time.Duration, error) {
-	d, err := time.ParseDuration(text)
-	switch {
-	case text == "":
-		return 0, s.errorf(field, "missing: want a duration such as %s", example)
-	case err != nil:
-		return 0, s.errorf(field, "%q is not a duration: want a number with a unit such as %s", text, example)
-	case d < 0 || d > longest:
-		return 0, s.errorf(field, "%s is out of range: want 0s to %s", text, longest)
+func (t *Topology) readZones(n strictyaml.Node) {
+	taken := names{}
+	for _, z := range n.Some("at least one, such as {name: ap-northeast-2a, short: a}") {
+		f := z.Fields("name", "short")
+		name := taken.read(f.Get("name"), "zone")
+		if f.Get("short").Text() == name { // short enough as it is
+			delete(taken, name)
+		}
+		t.Zones = append(t.Zones, Zone{name, taken.read(f.Get("short"), "zone")})
 	}
-	return d, nil
 }
 
-func (s source) rtt(field, rtt, jitter string) (RTT, error) {
-	r, err := s.duration(field+".rtt", rtt, "0.2ms")
-	if err != nil {
-		return RTT{}, err
+func (t *Topology) readWithout(n strictyaml.Node, roles []string) {
+	f := n.Fields()
+	for _, name := range f.Names() {
+		why := f.Get(name)
+		if len(roles) > 0 && !slices.Contains(roles, name) {
+			why.Fail("%q is not a role: want one of %s", name, strings.Join(roles, ", "))
+		}
+		if t.Without == nil {
+			t.Without = map[string]string{}
+		}
+		t.Without[name] = why.Need("why there is none").Text()
 	}
-	if jitter == "" {
-		return RTT{RTT: r}, nil
-	}
-	j, err := s.duration(field+".jitter", jitter, "0.04ms")
-	if err != nil {
-		return RTT{}, err
-	}
-	if j > r {
-		return RTT{}, s.errorf(field+".jitter", "%s is more than the rtt: want at most %s", j, r)
-	}
-	return RTT{RTT: r, Jitter: j}, nil
 }
 
-var namePattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
-
-const nameWanted = "want 1 to 63 lower-case letters, digits and dashes, such as worker-a-1"
-
-func (s source) name(field, name string, seen map[string]bool, what string) error {
-	switch {
-	case name == "":
-		return s.errorf(field, "missing: %s", nameWanted)
-	case !namePattern.MatchString(name):
-		return s.errorf(field, "%q is not a name: %s", name, nameWanted)
-	case seen[name]:
-		return s.errorf(field, "%s %q appears twice: want a name of its own for each", what, name)
+func (t *Topology) readHosts(n strictyaml.Node, roles []string) {
+	hosts, nodes, agents := names{}, names{}, map[string]bool{}
+	for _, h := range n.Some("at least one host with a master") {
+		f := h.Fields("name", "zone", "agent", "nodes")
+		host := Host{Name: hosts.read(f.Get("name"), "host"), Zone: f.Get("zone").Text(), Agent: readAgent(f.Get("agent"), agents)}
+		if !slices.Contains(t.shorts(), host.Zone) {
+			f.Get("zone").Fail("%q is not the short name of a zone: want one of %s", host.Zone, strings.Join(t.shorts(), ", "))
+		}
+		for _, n := range f.Get("nodes").Some("at least one, such as {name: worker-a-1, role: worker}") {
+			f := n.Fields("name", "role")
+			node := Node{Name: nodes.read(f.Get("name"), "node"), Role: f.Get("role").Need("a role, such as worker").Text()}
+			if len(roles) > 0 && !slices.Contains(roles, node.Role) {
+				f.Get("role").Fail("%q is not a role: want one of %s", node.Role, strings.Join(roles, ", "))
+			}
+			host.Nodes = append(host.Nodes, node)
+		}
+		t.Hosts = append(t.Hosts, host)
 	}
-	seen[name] = true
-	return nil
+	if len(t.NodesOf(masterRole)) == 0 {
+		n.Fail("no node has the role %s: want at least one, as masters hold the lock clients", masterRole)
+	}
 }
 
-func oneOf(words []string) string { return strings.Join(words, ", ") }
+// readAgent refuses what cannot be called, and one agent for two hosts: links
+// and faults belong to a host, so two hosts behind one agent would share them.
+func readAgent(n strictyaml.Node, seen map[string]bool) string {
+	agent := n.Text()
+	if agent == "" {
+		return ""
+	}
+	host, ok := agentHost(agent)
+	if !ok {
+		n.Fail("%q is not the address of an agent: want http://HOST:PORT", agent)
+	}
+	if seen[host] {
+		n.Fail("%q is the agent of another host too: want one agent for each host", agent)
+	}
+	seen[host] = true
+	return agent
+}
 
-func index(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }
+// agentHost is the HOST:PORT of an agent's URL, if it is one.
+func agentHost(agent string) (host string, ok bool) {
+	u, err := url.Parse(agent)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil ||
+		(u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.Fragment != "" {
+		return "", false
+	}
+	return u.Host, true
+}
+
+func (t *Topology) readLatency(n strictyaml.Node) {
+	f := n.Need("inside and between, each as {rtt: 1ms, jitter: 0.1ms}").Fields("inside", "between", "pairs")
+	const want = "{rtt: 0.2ms, jitter: 0.04ms} or what your zones have"
+	t.Latency.Inside = readRTT(f.Get("inside").Need(want).Fields("rtt", "jitter"))
+	between := f.Get("between")
+	if len(t.Zones) > 1 {
+		between.Need(want)
+	}
+	if between.Given() {
+		t.Latency.Between = readRTT(between.Fields("rtt", "jitter"))
+	}
+	for _, p := range f.Get("pairs").List() {
+		f := p.Fields("zones", "rtt", "jitter")
+		t.Latency.Pairs = append(t.Latency.Pairs, Pair{Zones: t.readPair(f.Get("zones")), RTT: readRTT(f)})
+	}
+}
+
+func readRTT(f strictyaml.Fields) (r RTT) {
+	r.RTT = f.Get("rtt").Need("a duration such as 0.2ms").Duration(0, longest, "0.2ms")
+	r.Jitter = f.Get("jitter").Duration(0, longest, "0.04ms")
+	if r.Jitter > r.RTT {
+		f.Get("jitter").Fail("%s is more than the rtt: want at most %s", r.Jitter, r.RTT)
+	}
+	return r
+}
+
+func (t *Topology) readPair(n strictyaml.Node) (zones [2]string) {
+	two, known := n.Texts(), t.shorts()
+	if len(two) != 2 || two[0] == two[1] || !slices.Contains(known, two[0]) || !slices.Contains(known, two[1]) {
+		n.Fail("%q is not a pair: want two different zones out of %s", two, strings.Join(known, ", "))
+		return zones
+	}
+	zones = [2]string{two[0], two[1]}
+	for _, other := range t.Latency.Pairs {
+		if other.Zones == zones || other.Zones == [2]string{zones[1], zones[0]} {
+			n.Fail("the pair %s and %s appears twice: one entry holds for both directions", zones[0], zones[1])
+		}
+	}
+	return zones
+}
+
+func (t *Topology) shorts() []string {
+	var all []string
+	for _, z := range t.Zones {
+		all = append(all, z.Short)
+	}
+	return all
+}

@@ -12,6 +12,7 @@ type Topology struct {
 	Zones   []Zone
 	Hosts   []Host
 	Latency Latency
+	Without map[string]string // why it has no node of a role, for who asks for one; nil for no reasons
 }
 
 // Zone is an availability zone.
@@ -31,7 +32,7 @@ type Host struct {
 // Node is one process on a host.
 type Node struct {
 	Name string
-	Role string // see role.Names
+	Role string // see role.Role
 }
 
 // Latency is the base latency that is always on.
@@ -107,12 +108,6 @@ func (h Host) carries(roles []string) bool {
 	return slices.ContainsFunc(h.Nodes, func(n Node) bool { return slices.Contains(roles, n.Role) })
 }
 
-// HostsIn lists the hosts of a zone, given by its short or full name.
-func (t *Topology) HostsIn(zone string) []Host {
-	z, ok := t.Zone(zone)
-	return slices.DeleteFunc(slices.Clone(t.Hosts), func(h Host) bool { return !ok || h.Zone != z.Short })
-}
-
 // Zone finds a zone by its short or full name.
 func (t *Topology) Zone(name string) (Zone, bool) {
 	if i := slices.IndexFunc(t.Zones, func(z Zone) bool { return z.Short == name || z.Name == name }); i >= 0 {
@@ -163,6 +158,29 @@ func (t *Topology) Subset(roles ...string) *Topology {
 	for _, h := range t.HostsOf(roles...) {
 		h.Nodes = slices.DeleteFunc(slices.Clone(h.Nodes), func(n Node) bool { return !slices.Contains(roles, n.Role) })
 		s.Hosts = append(s.Hosts, h)
+	}
+	return &s
+}
+
+// Reduced is the topology with only so many nodes of a role, from one zone after the other,
+// and without the hosts that then have none.
+func (t *Topology) Reduced(role string, nodes int) *Topology {
+	all, place, ofZone := t.NodesOf(role), map[string]int{}, map[string]int{}
+	for _, p := range all {
+		place[p.Name] = ofZone[p.Zone] // in its zone
+		ofZone[p.Zone]++
+	}
+	slices.SortStableFunc(all, func(a, b Placed) int { return place[a.Name] - place[b.Name] })
+	kept := all[:min(nodes, len(all))]
+	s := *t
+	s.Hosts = nil
+	for _, h := range t.Hosts {
+		h.Nodes = slices.DeleteFunc(slices.Clone(h.Nodes), func(n Node) bool {
+			return n.Role == role && !slices.ContainsFunc(kept, func(p Placed) bool { return p.Name == n.Name })
+		})
+		if len(h.Nodes) > 0 {
+			s.Hosts = append(s.Hosts, h)
+		}
 	}
 	return &s
 }

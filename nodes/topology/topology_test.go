@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,14 +42,15 @@ func TestBuiltins(t *testing.T) {
 		}
 	}
 	want := map[string]map[string]int{
-		"one-host": {"master:a": 1, "worker:a": 1, "redis:a": 3, "raft:a": 3},
+		"one-host": {"master:a": 1, "worker:a": 1, "redis:a": 3, "raft:a": 3, "etcd:a": 3, "postgres:a": 1},
 		"seoul-2az": {
 			"master:a": 1, "master:c": 1, "worker:a": 3, "worker:c": 3,
-			"redis:a": 3, "redis:c": 2, "raft:a": 2, "raft:c": 1,
+			"redis:a": 3, "redis:c": 2, "raft:a": 2, "raft:c": 1, "etcd:a": 2, "etcd:c": 1, "postgres:a": 1,
 		},
 		"seoul-3az": {
 			"master:a": 1, "master:b": 1, "master:c": 1, "worker:a": 1, "worker:b": 1, "worker:c": 1,
 			"redis:a": 2, "redis:b": 2, "redis:c": 1, "raft:a": 1, "raft:b": 1, "raft:c": 1,
+			"etcd:a": 1, "etcd:b": 1, "etcd:c": 1, "postgres:a": 1,
 		},
 	}
 	if diff := cmp.Diff(want, counts); diff != "" {
@@ -66,9 +68,6 @@ func TestQuestions(t *testing.T) {
 	}
 	if _, ok := topo.Rank("worker-a-1"); ok {
 		t.Error("a worker has a rank")
-	}
-	if got := len(topo.HostsIn("ap-northeast-2c")); got != 7 {
-		t.Errorf("hosts in 2c = %d, want 7", got)
 	}
 	if z, ok := topo.Zone("c"); z.Name != "ap-northeast-2c" || !ok {
 		t.Errorf("zone c = %v, %t", z, ok)
@@ -147,8 +146,9 @@ func TestErrorsNameFileLineFieldAndWhatIsRight(t *testing.T) {
 	for name, tc := range map[string]struct{ old, new, want string }{
 		"unknown field":       {"    zone: a", "    zon: a", `two.yaml:12: hosts[0]: unknown field "zon": want name, zone, agent, nodes`},
 		"unknown field, flow": {"short: c}", "shrt: c}", `two.yaml:4: zones[1]: unknown field "shrt": want name, short`},
-		"unknown top field":   {"latency:", "latencies:", `two.yaml:5: topology: unknown field "latencies": want name, summary, zones, latency, hosts`},
+		"unknown top field":   {"latency:", "latencies:", `two.yaml:5: unknown field "latencies": want name, summary, zones, latency, without, hosts`},
 		"duplicate key":       {"name: two", "name: two\nname: three", `two.yaml:2: field "name" is there twice: it is on line 1 too`},
+		"the first of two":    {valid[strings.Index(valid, "latency:"):], "latency: {amid: {rtt: 1ms}}\nhosts: []\n", `two.yaml:5: latency: unknown field "amid": want inside, between, pairs`},
 		"not YAML":            {"zones:", "zones: [", `two.yaml:`},
 		"wrong type":          {"role: master", "role: [master]", `two.yaml:16: hosts[0].nodes[0].role: want a word or a number`},
 		"nothing there":       {"role: master", "role:", `two.yaml:16: hosts[0].nodes[0].role: want a word or a number`},
@@ -160,11 +160,11 @@ func TestErrorsNameFileLineFieldAndWhatIsRight(t *testing.T) {
 		"node twice":          {"[{name: worker-c", "[{name: master-a", `two.yaml:17: hosts[1].nodes[0].name: node "master-a" appears twice`},
 		"unknown zone":        {"zone: c,", "zone: d,", `two.yaml:17: hosts[1].zone: "d" is not the short name of a zone: want one of a, c`},
 		"unknown role":        {"role: worker", "role: wroker", `two.yaml:17: hosts[1].nodes[0].role: "wroker" is not a role: want one of master, worker`},
-		"no master":           {"role: master", "role: worker", `two.yaml:11: hosts: no node has the role master`},
+		"no master":           {"role: master", "role: worker", `two.yaml:10: hosts: no node has the role master`},
 		"bad agent":           {"http://127.0.0.1:7500", "127.0.0.1:7500", `two.yaml:13: hosts[0].agent: "127.0.0.1:7500" is not the address of an agent: want http://HOST:PORT`},
 		"agent twice":         {"zone: c, nodes", `zone: c, agent: "http://127.0.0.1:7500", nodes`, `two.yaml:17: hosts[1].agent: "http://127.0.0.1:7500" is the agent of another host too`},
-		"no unit":             {"rtt: 1ms", "rtt: 1", `two.yaml:7: latency.between.rtt: "1" is not a duration: want a number with a unit such as 0.2ms`},
-		"negative":            {"rtt: 1ms", "rtt: -1ms", `two.yaml:7: latency.between.rtt: -1ms is out of range`},
+		"no unit":             {"rtt: 1ms", "rtt: 1", `two.yaml:7: latency.between.rtt: "1": want a duration of at least 0s, up to 10s, such as 0.2ms`},
+		"negative":            {"rtt: 1ms", "rtt: -1ms", `two.yaml:7: latency.between.rtt: "-1ms": want a duration`},
 		"too much jitter":     {"jitter: 0.1ms", "jitter: 2ms", `two.yaml:7: latency.between.jitter: 2ms is more than the rtt: want at most 1ms`},
 		"no inside":           {"  inside: {rtt: 0.2ms}\n", "", `latency.inside: missing`},
 		"no between":          {"  between: {rtt: 1ms, jitter: 0.1ms}\n", "", `latency.between: missing`},
@@ -179,7 +179,7 @@ func TestErrorsNameFileLineFieldAndWhatIsRight(t *testing.T) {
 			if text == valid {
 				t.Fatal("the test changes nothing")
 			}
-			_, err := topology.Parse("two.yaml", []byte(text))
+			_, err := topology.Parse("two.yaml", []byte(text), "master", "worker")
 			if !errors.Is(err, topology.ErrInvalid) || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got  %v\nwant %s", err, tc.want)
 			}
@@ -211,4 +211,38 @@ func FuzzParse(f *testing.F) {
 			t.Error("accepted a topology without a master")
 		}
 	})
+}
+
+// TestReduced takes nodes from one zone after the other, and leaves the other roles alone.
+func TestReduced(t *testing.T) {
+	top, err := topology.Load("seoul-2az")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range map[int][]string{
+		1: {"redis-a-1"}, 2: {"redis-a-1", "redis-c-1"}, 3: {"redis-a-1", "redis-a-2", "redis-c-1"}, 9: {"redis-a-1", "redis-a-2", "redis-a-3", "redis-c-1", "redis-c-2"},
+	} {
+		part := top.Reduced("redis", n)
+		var got []string
+		for _, p := range part.NodesOf("redis") {
+			got = append(got, p.Name)
+		}
+		if !slices.Equal(got, want) || len(part.HostsOf("redis")) != len(want) || len(part.Nodes()) != len(top.Nodes())-5+len(want) {
+			t.Errorf("%d: %v, want %v and all others", n, got, want)
+		}
+	}
+}
+
+// TestWithout: a topology may say why nothing of it plays a role.
+func TestWithout(t *testing.T) {
+	const text = "name: x\nsummary: s\nzones:\n  - {name: zone-a, short: a}\nlatency: {inside: {rtt: 0s}}\nwithout: {etcd: %s}\nhosts:\n  - {name: m, zone: a, nodes: [{name: m, role: master}]}\n"
+	topo, err := topology.Parse("t.yaml", []byte(strings.Replace(text, "%s", "no package", 1)), "master", "etcd")
+	if err != nil || topo.Without["etcd"] != "no package" {
+		t.Errorf("%v, %v", topo, err)
+	}
+	for why, roles := range map[string][]string{"": {"master", "etcd"}, "no package": {"master"}} {
+		if _, err := topology.Parse("t.yaml", []byte(strings.Replace(text, "%s", why, 1)), roles...); !errors.Is(err, topology.ErrInvalid) || !strings.Contains(err.Error(), "t.yaml:6: without.etcd: ") {
+			t.Errorf("%q of %q: %v", why, roles, err)
+		}
+	}
 }

@@ -13,7 +13,9 @@
 // # HTTP API
 //
 // Bodies are JSON. Unknown fields, and bodies above 4 KiB, are refused. Names
-// (group, order, by, player) have 1 to 128 bytes and no control characters.
+// (group, order, by, player) have 1 to 128 bytes and no control characters. Every
+// request bears the token that the worker was given, which only the run's masters have:
+// who is on the machine, too, cannot order a room that the oracle counts (401).
 //
 //	POST /v1/rooms {"group":"g","order":"o-1","by":"master-a","token":7}
 //	     201 the new room; 200 the room that this order made before; token is optional

@@ -3,20 +3,22 @@ package worker
 import (
 	"cmp"
 	"slices"
+
+	"locklab/internal/httpapi"
 )
 
-// feed is one follower of the hall. Changes wait in it, each room once, until the
+// feed is one follower of the rooms. Changes wait in it, each room once, until the
 // follower takes them: however slow it is, it costs no more than the rooms there are.
 type feed struct {
-	hall  *hall
-	dirty map[*room]struct{} // guarded by hall.mu
-	last  uint64             // rev of the last line, guarded by hall.mu
+	table *rooms
+	dirty map[*room]struct{} // guarded by rooms.mu
+	last  uint64             // rev of the last line, guarded by rooms.mu
 	wake  chan struct{}      // has a token while something may be dirty
 	news  chan struct{}      // has a token while a room may have begun or ended meanwhile
 }
 
 // subscribe starts a feed and gives its first line. The caller must unsubscribe.
-func (h *hall) subscribe() (*feed, FeedLine, *Error) {
+func (h *rooms) subscribe() (*feed, FeedLine, *httpapi.Error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -25,7 +27,7 @@ func (h *hall) subscribe() (*feed, FeedLine, *Error) {
 	if len(h.feeds) >= feedsMax {
 		return nil, FeedLine{}, refuse(KindBusy, "%d feeds are being followed already", len(h.feeds))
 	}
-	f := &feed{hall: h, dirty: map[*room]struct{}{}, last: h.rev, wake: make(chan struct{}, 1), news: make(chan struct{}, 1)}
+	f := &feed{table: h, dirty: map[*room]struct{}{}, last: h.rev, wake: make(chan struct{}, 1), news: make(chan struct{}, 1)}
 	h.feeds[f] = struct{}{}
 	line := h.line(LineSnapshot)
 	line.Rooms = h.allLive()
@@ -33,13 +35,13 @@ func (h *hall) subscribe() (*feed, FeedLine, *Error) {
 }
 
 func (f *feed) unsubscribe() {
-	f.hall.mu.Lock()
-	defer f.hall.mu.Unlock()
-	delete(f.hall.feeds, f)
+	f.table.mu.Lock()
+	defer f.table.mu.Unlock()
+	delete(f.table.feeds, f)
 }
 
 // add marks a room as changed; news is a change of its state. The caller holds
-// hall.mu.
+// rooms.mu.
 func (f *feed) add(r *room, news bool) {
 	f.dirty[r] = struct{}{}
 	token(f.wake)
@@ -58,16 +60,16 @@ func token(c chan struct{}) {
 
 // take is the next line: what changed since the last, or a beat.
 func (f *feed) take() FeedLine {
-	f.hall.mu.Lock()
-	defer f.hall.mu.Unlock()
+	f.table.mu.Lock()
+	defer f.table.mu.Unlock()
 	kind := LineChange
 	if len(f.dirty) == 0 {
 		kind = LineBeat
 	}
-	line := f.hall.line(kind)
+	line := f.table.line(kind)
 	line.Prev, f.last = f.last, line.Rev
 	for r := range f.dirty {
-		line.Rooms = append(line.Rooms, f.hall.view(r))
+		line.Rooms = append(line.Rooms, f.table.view(r))
 	}
 	clear(f.dirty)
 	slices.SortFunc(line.Rooms, func(a, b Room) int { return cmp.Compare(a.Rev, b.Rev) })
@@ -75,7 +77,7 @@ func (f *feed) take() FeedLine {
 }
 
 // line is an empty line. The caller holds mu.
-func (h *hall) line(kind LineType) FeedLine {
+func (h *rooms) line(kind LineType) FeedLine {
 	return FeedLine{
 		Type: kind, Worker: h.settings.Name, Incarnation: h.incarnation,
 		Rev: h.rev, Live: h.live,

@@ -6,125 +6,91 @@ import (
 	"net/http"
 	"time"
 
+	"locklab/internal/httpapi"
 	"locklab/locks/clock"
-	"locklab/nodes/worker/web"
 )
 
 // feedWriteTimeout ends feeds that nobody reads: their connection is full.
 const feedWriteTimeout = 5 * time.Second
 
-// Handler serves the API.
-func (w *Worker) Handler() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/rooms", w.serveOrder)
-	mux.HandleFunc("POST /v1/rooms/{id}/seats", w.serveSeat)
-	mux.HandleFunc("GET /v1/rooms", w.serveRooms)
-	mux.HandleFunc("GET /v1/feed", w.serveFeed)
-	mux.HandleFunc("GET /v1/status", w.serveStatus)
-	mux.HandleFunc("GET /v1/health", func(rw http.ResponseWriter, _ *http.Request) {
-		rw.WriteHeader(http.StatusNoContent)
+// bodyMax bounds the bytes of a request.
+const bodyMax = 4 << 10
+
+func (w *Worker) api() *httpapi.API {
+	a := httpapi.New(httpapi.Config{Name: "worker " + w.settings.Name, Token: w.settings.Token, MaxBody: bodyMax, Log: w.log, Level: slog.LevelDebug})
+	httpapi.Post(a, "POST /v1/rooms", w.handleOrder)
+	httpapi.Post(a, "POST /v1/rooms/{id}/seats", w.handleSeat)
+	a.Get("GET /v1/rooms", func(r *http.Request) (any, error) {
+		query := r.URL.Query()
+		return w.rooms.list(query.Get("group"), !query.Has("group")), nil
 	})
-	return mux
+	a.Get("GET /v1/status", func(*http.Request) (any, error) { return w.rooms.status(), nil })
+	a.Get("GET /v1/health", func(*http.Request) (any, error) { return nil, nil })
+	a.Stream("GET /v1/feed", w.handleFeed)
+	return a
 }
 
-func (w *Worker) serveOrder(rw http.ResponseWriter, r *http.Request) {
-	req, err := decodeOrder(web.Bounded(rw, r))
-	if err != nil {
-		w.refuseBody(rw, err)
-		return
+// Handler serves the API.
+func (w *Worker) Handler() http.Handler { return w.http }
+
+func (w *Worker) handleOrder(_ *http.Request, req OrderRequest) (any, error) {
+	if err := errors.Join(CheckName("group", req.Group), CheckName("order", req.Order), CheckName("by", req.By)); err != nil {
+		return nil, err
 	}
-	room, created, refusal := w.hall.order(req)
+	room, created, refusal := w.rooms.order(req)
 	switch {
 	case refusal != nil:
-		w.json.Reply(rw, refusal.status(), ErrorReply{Error: *refusal})
+		return nil, refusal
 	case created:
-		w.json.Reply(rw, http.StatusCreated, room)
-	default:
-		w.json.Reply(rw, http.StatusOK, room)
+		return httpapi.Status{Code: http.StatusCreated, Body: room}, nil
 	}
+	return room, nil
 }
 
-func (w *Worker) serveSeat(rw http.ResponseWriter, r *http.Request) {
-	req, err := decodeSeat(web.Bounded(rw, r))
-	if err != nil {
-		w.refuseBody(rw, err)
-		return
+func (w *Worker) handleSeat(r *http.Request, req SeatRequest) (any, error) {
+	if err := CheckName("player", req.Player); err != nil {
+		return nil, err
 	}
-	room, refusal := w.hall.seat(r.PathValue("id"), req.Player)
+	room, refusal := w.rooms.seat(r.PathValue("id"), req.Player)
 	switch {
 	case refusal != nil && room.Room != "":
-		w.json.Reply(rw, refusal.status(), ErrorReply{Error: *refusal, Room: &room})
+		return httpapi.More{"room": room}, refusal
 	case refusal != nil:
-		w.json.Reply(rw, refusal.status(), ErrorReply{Error: *refusal})
-	default:
-		w.json.Reply(rw, http.StatusOK, room)
+		return nil, refusal
 	}
+	return room, nil
 }
 
-func (w *Worker) serveRooms(rw http.ResponseWriter, r *http.Request) {
-	query := r.URL.Query()
-	w.json.Reply(rw, http.StatusOK, w.hall.list(query.Get("group"), !query.Has("group")))
-}
-
-// Status answers GET /v1/status.
-type Status struct {
-	Name        string   `json:"name"`
-	Incarnation string   `json:"incarnation"`
-	Live        int      `json:"live"`
-	Made        uint64   `json:"made"` // rooms since the start
-	Feeds       int      `json:"feeds"`
-	Settings    Settings `json:"settings"`
-}
-
-func (w *Worker) serveStatus(rw http.ResponseWriter, _ *http.Request) {
-	w.json.Reply(rw, http.StatusOK, w.hall.status())
-}
-
-func (h *hall) status() Status {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return Status{
-		Name: h.settings.Name, Incarnation: h.incarnation,
-		Live: h.live, Made: h.made, Feeds: len(h.feeds), Settings: h.settings,
-	}
-}
-
-// serveFeed writes lines until the client leaves, does not read any more, or the
+// handleFeed writes lines until the client leaves, does not read any more, or the
 // worker stops.
-func (w *Worker) serveFeed(rw http.ResponseWriter, r *http.Request) {
-	f, line, refusal := w.hall.subscribe()
+func (w *Worker) handleFeed(rw http.ResponseWriter, r *http.Request) error {
+	f, line, refusal := w.rooms.subscribe()
 	if refusal != nil {
-		w.json.Reply(rw, refusal.status(), ErrorReply{Error: *refusal})
-		return
+		return refusal
 	}
 	defer f.unsubscribe()
 	rw.Header().Set("Content-Type", "application/x-ndjson")
 	out := http.NewResponseController(rw)
-	// The server's read timeout would end the feed: it is for requests.
-	if err := out.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		w.log.Debug("feed not started", slog.Any("error", err))
-		return
-	}
-	beat := w.clock.NewTimer(w.settings.Heartbeat)
+	beat := clock.System().NewTimer(w.settings.Heartbeat)
 	defer beat.Stop()
-	gap := w.clock.NewTimer(w.settings.FeedGap)
+	gap := clock.System().NewTimer(feedGap)
 	defer gap.Stop()
-	seats := w.clock.NewTimer(w.settings.SeatGap)
+	seats := clock.System().NewTimer(seatGap)
 	defer seats.Stop()
 	for {
 		if err := w.writeLine(rw, out, line); err != nil {
 			w.log.Debug("feed ended", slog.String("client", r.RemoteAddr), slog.Any("error", err))
-			return
+			return nil
 		}
 		beat.Reset(w.settings.Heartbeat)
-		gap.Reset(w.settings.FeedGap)
-		seats.Reset(w.settings.SeatGap)
+		gap.Reset(feedGap)
+		seats.Reset(seatGap)
 		select { // what changes during the gap travels together
 		case <-gap.C():
 		case <-r.Context().Done():
-			return
+			return nil
 		case <-w.stopping:
-			return
+			return nil
 		}
 		wake := (<-chan struct{})(nil) // for seats only once their gap is over
 	waiting:
@@ -139,9 +105,9 @@ func (w *Worker) serveFeed(rw http.ResponseWriter, r *http.Request) {
 			case <-beat.C():
 				break waiting
 			case <-r.Context().Done():
-				return
+				return nil
 			case <-w.stopping:
-				return
+				return nil
 			}
 		}
 		line = f.take()
@@ -152,12 +118,6 @@ func (w *Worker) writeLine(rw http.ResponseWriter, out *http.ResponseController,
 	if err := out.SetWriteDeadline(clock.System().Now().Add(feedWriteTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
-	if err := w.json.WriteLine(rw, line); err != nil {
-		return err
-	}
-	return out.Flush()
-}
-
-func (w *Worker) refuseBody(rw http.ResponseWriter, err error) {
-	w.json.Reply(rw, web.StatusOf(err), ErrorReply{Error: Error{Kind: KindInvalid, Message: err.Error()}})
+	err := w.http.Line(line, func(text []byte) error { _, err := rw.Write(text); return err })
+	return errors.Join(err, out.Flush())
 }

@@ -4,8 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -13,13 +13,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"locklab/internal/httpapi"
 	"locklab/nodes/worker"
-	"locklab/workloads/history"
+	"locklab/workloads/history/historytest"
 )
-
-type discard struct{}
-
-func (discard) Record(history.Event) {}
 
 func start(t testing.TB, change func(*worker.Settings)) (*worker.Worker, string) {
 	t.Helper()
@@ -28,7 +28,7 @@ func start(t testing.TB, change func(*worker.Settings)) (*worker.Worker, string)
 	if change != nil {
 		change(&s)
 	}
-	w, err := worker.New(s, worker.Deps{Recorder: discard{}})
+	w, err := worker.New(s, &historytest.Recorder{}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,15 +92,16 @@ func TestAPI(t *testing.T) {
 	}{
 		{"POST", seats, `{"player":"p3"}`, 409, worker.KindFull},
 		{"POST", url + "/v1/rooms/nowhere/seats", `{"player":"p3"}`, 404, worker.KindNotFound},
-		{"POST", seats, `{"player":""}`, 400, worker.KindInvalid},
-		{"POST", seats, `{"player":"p","x":1}`, 400, worker.KindInvalid},
-		{"POST", seats, `{"player":"p"}{}`, 400, worker.KindInvalid},
-		{"POST", seats, `{"player":"a\u0007"}`, 400, worker.KindInvalid},
-		{"POST", seats, `nonsense`, 400, worker.KindInvalid},
-		{"POST", seats, big, 413, worker.KindInvalid},
-		{"POST", url + "/v1/rooms", `{"group":"g"}`, 400, worker.KindInvalid},
+		{"POST", seats, `{"player":""}`, 400, "invalid"},
+		{"POST", seats, `{"player":"p","x":1}`, 400, "invalid"},
+		{"POST", seats, `{"player":"a\u0007"}`, 400, "invalid"},
+		{"POST", seats, big, 413, "invalid"},
+		{"POST", url + "/v1/rooms", `{"group":"g"}`, 400, "invalid"},
 	} {
-		var reply worker.ErrorReply
+		var reply struct {
+			Error httpapi.Error `json:"error"`
+			Room  *worker.Room  `json:"room"`
+		}
 		status := do(t, test.method, test.url, test.body, &reply)
 		if status != test.status || reply.Error.Kind != test.kind {
 			t.Errorf("%s %.60s: %d %q, want %d %q", test.url, test.body, status, reply.Error.Kind, test.status, test.kind)
@@ -130,16 +131,7 @@ func TestFeed(t *testing.T) {
 	var first worker.Room
 	do(t, "POST", url+"/v1/rooms", `{"group":"g","order":"o1","by":"m"}`, &first)
 
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/v1/feed", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	lines := bufio.NewScanner(resp.Body)
+	lines := bufio.NewScanner(open(t, url+"/v1/feed"))
 	var last worker.FeedLine
 	next := func() worker.FeedLine {
 		t.Helper()
@@ -173,16 +165,27 @@ func TestFeed(t *testing.T) {
 	}
 }
 
-func TestRunEndsWithItsContext(t *testing.T) {
+func TestServeEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	s := worker.DefaultSettings()
-	s.Name = "w1"
+	w, _ := start(t, nil)
 	addrs, done := make(chan net.Addr, 1), make(chan error, 1)
-	go func() {
-		done <- worker.Run(ctx, s, worker.Deps{Recorder: discard{}}, "127.0.0.1:0", func(a net.Addr) { addrs <- a })
-	}()
-	addr := <-addrs
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr.String()+"/v1/feed", nil)
+	go func() { done <- w.Serve(ctx, "127.0.0.1:0", func(a net.Addr) { addrs <- a }) }()
+	feed := open(t, "http://"+(<-addrs).String()+"/v1/feed")
+	cancel() // with a feed open
+	if err := <-done; err != nil {
+		t.Errorf("serve: %v", err)
+	}
+	_, _ = io.Copy(io.Discard, feed)
+
+	if err := w.Serve(t.Context(), "127.0.0.1:none", nil); err == nil {
+		t.Error("a port that is none was accepted")
+	}
+}
+
+// open begins to read what the path answers. The test closes it.
+func open(t *testing.T, url string) io.Reader {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,56 +193,53 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cancel() // with a feed open
-	if err := <-done; err != nil {
-		t.Errorf("run: %v", err)
-	}
-	_, _ = io.Copy(io.Discard, resp.Body)
-	_ = resp.Body.Close()
-	http.DefaultClient.CloseIdleConnections()
-
-	if err := worker.Run(t.Context(), s, worker.Deps{Recorder: discard{}}, "127.0.0.1:none", nil); err == nil {
-		t.Error("a port that is none was accepted")
-	}
+	t.Cleanup(func() { _ = resp.Body.Close() })
+	return resp.Body
 }
 
-func FuzzOrderBody(f *testing.F) {
+// FuzzRequests: no body orders or takes anything unless it is right.
+func FuzzRequests(f *testing.F) {
 	w, _ := start(f, nil)
-	handler := w.Handler()
-	f.Add([]byte(`{"group":"g","order":"o","by":"m","token":7}`))
-	f.Add([]byte(`{"group":"g","order":"o","by":"m","token":-1}`))
-	f.Add([]byte(`{"group":"\u0000"}`))
-	f.Fuzz(func(t *testing.T, body []byte) {
+	f.Add("", []byte(`{"group":"g","order":"o","by":"m","token":7}`))
+	f.Add("", []byte(`{"group":"g","order":"o","by":"m","token":-1}`))
+	f.Add("room/seats", []byte(`{"player":"p"}`))
+	f.Fuzz(func(t *testing.T, path string, body []byte) {
+		req := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(body))
+		if req.URL.Path = "/v1/rooms"; path != "" {
+			req.URL.Path += "/" + path
+		}
 		rec := httptest.NewRecorder()
-		handler.ServeHTTP(rec, httptest.NewRequest(http.MethodPost, "/v1/rooms", bytes.NewReader(body)))
-		if !json.Valid(rec.Body.Bytes()) {
+		w.Handler().ServeHTTP(rec, req)
+		done := rec.Code < 300
+		if done && (path != "" || !jsontext.Value(body).IsValid()) || rec.Code >= 500 && rec.Code != http.StatusInsufficientStorage {
+			t.Errorf("status %d for %q, body %q", rec.Code, path, body)
+		}
+		if !done && rec.Code/100 != 3 && !jsontext.Value(rec.Body.Bytes()).IsValid() {
 			t.Errorf("answer %q is not JSON", rec.Body)
 		}
-		switch rec.Code {
-		case http.StatusOK, http.StatusCreated, http.StatusConflict, http.StatusInsufficientStorage:
-			if !json.Valid(body) {
-				t.Errorf("accepted %q with status %d", body, rec.Code)
-			}
-		case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
-		default:
-			t.Errorf("status %d for %q", rec.Code, body)
-		}
 	})
 }
 
-func FuzzSeatBody(f *testing.F) {
-	w, _ := start(f, nil)
-	handler := w.Handler()
-	f.Add("room", []byte(`{"player":"p"}`))
-	f.Fuzz(func(t *testing.T, room string, body []byte) {
-		req := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(body))
-		req.URL.Path = "/v1/rooms/" + room + "/seats"
+// TestOnlyTheRunOrders: who has not the run's token orders no room and takes no seat.
+func TestOnlyTheRunOrders(t *testing.T) {
+	var made historytest.Recorder
+	s := worker.DefaultSettings()
+	s.Name, s.Token = "w1", "secret"
+	w, err := worker.New(s, &made, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for token, want := range map[string]int{"": 401, "guess": 401, "secret": 201} {
+		req := httptest.NewRequest(http.MethodPost, "/v1/rooms", strings.NewReader(`{"group":"g","order":"o","by":"m"}`))
+		req.Header.Set("Authorization", "Bearer "+token)
 		rec := httptest.NewRecorder()
-		handler.ServeHTTP(rec, req)
-		if rec.Code == http.StatusOK || rec.Code >= http.StatusInternalServerError {
-			t.Errorf("status %d for room %q, body %q", rec.Code, room, body)
+		before := len(made.Events())
+		w.Handler().ServeHTTP(rec, req)
+		if rec.Code != want || (len(made.Events()) > before) != (want == 201) {
+			t.Errorf("token %q: status %d, want %d; %d events", token, rec.Code, want, len(made.Events())-before)
 		}
-	})
+	}
 }
 
 func BenchmarkSeat(b *testing.B) {

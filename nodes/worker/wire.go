@@ -1,12 +1,10 @@
 package worker
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 
-	"locklab/nodes/worker/web"
+	"locklab/internal/httpapi"
 )
 
 // State is where a room is in its life.
@@ -44,6 +42,15 @@ type Listing struct {
 	Rooms       []Room `json:"rooms"`
 }
 
+// Status answers GET /v1/status.
+type Status struct {
+	Name        string `json:"name"`
+	Incarnation string `json:"incarnation"`
+	Live        int    `json:"live"`
+	Made        uint64 `json:"made"` // rooms since the start
+	Feeds       int    `json:"feeds"`
+}
+
 // LineType says what a line of the feed is.
 type LineType string
 
@@ -79,9 +86,9 @@ type SeatRequest struct {
 	Player string `json:"player"`
 }
 
-// The kinds of errors, which say what a client should do next.
+// The kinds of refusals, which say what a client should do next. A refused request surely
+// had no effect. Those about a known room show it beside the error, as "room".
 const (
-	KindInvalid  = "invalid"   // 400, 413: the request is wrong; so would a repetition be
 	KindNotFound = "not-found" // 404
 	KindFull     = "full"      // 409: look for another room
 	KindClosed   = "closed"    // 409: look for another room
@@ -92,29 +99,12 @@ const (
 	KindCapacity = "capacity"  // 507: no space for another room or group
 )
 
-// Error is a refusal: the request surely had no effect.
-type Error struct {
-	Kind    string `json:"kind"`
-	Message string `json:"message"`
+func refuse(kind, format string, args ...any) *httpapi.Error {
+	return &httpapi.Error{Kind: kind, Message: fmt.Sprintf(format, args...), Status: statusOf(kind)}
 }
 
-func (e *Error) Error() string { return e.Kind + ": " + e.Message }
-
-// ErrorReply is the body of every answer that is not a success. Room is set where
-// the refusal is about a known room.
-type ErrorReply struct {
-	Error Error `json:"error"`
-	Room  *Room `json:"room,omitzero"`
-}
-
-func refuse(kind, format string, args ...any) *Error {
-	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
-}
-
-func (e *Error) status() int {
-	switch e.Kind {
-	case KindInvalid:
-		return http.StatusBadRequest
+func statusOf(kind string) int {
+	switch kind {
 	case KindNotFound:
 		return http.StatusNotFound
 	case KindFull, KindClosed, KindFenced, KindConflict:
@@ -126,21 +116,4 @@ func (e *Error) status() int {
 	default:
 		return http.StatusServiceUnavailable
 	}
-}
-
-func decodeOrder(body io.Reader) (OrderRequest, error) {
-	var req OrderRequest
-	if err := web.Decode(body, &req); err != nil {
-		return OrderRequest{}, err
-	}
-	return req, errors.Join(
-		web.CheckName("group", req.Group), web.CheckName("order", req.Order), web.CheckName("by", req.By))
-}
-
-func decodeSeat(body io.Reader) (SeatRequest, error) {
-	var req SeatRequest
-	if err := web.Decode(body, &req); err != nil {
-		return SeatRequest{}, err
-	}
-	return req, web.CheckName("player", req.Player)
 }

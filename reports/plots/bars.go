@@ -3,10 +3,6 @@ package plots
 import (
 	"fmt"
 	"strings"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 )
 
 // Bar is the duplicates of one lock under a scenario.
@@ -17,73 +13,40 @@ type Bar struct {
 	Note                           string // after the total, such as the rate
 }
 
-func (b Bar) total() int64 { return b.Raced + b.Overlooked + b.Unreachable }
-
-const barRow = 40.0
-
 // Duplicates draws one bar for each lock, stacked by cause.
 func Duplicates(scenario string, bars []Bar, scale Scale) []byte {
-	lines := make([]Line, len(bars))
+	const row = 40.0
+	high := float64(max(scale.DuplicatesMax, 1))
+	step := max(roundUp(high/5, 1, 2, 5), 1)
+	var ticks []tick
+	for v := 0.0; v <= high*1.0001; v += step {
+		ticks = append(ticks, tick{v, number(v)})
+	}
+	f := newFrame(row*float64(max(len(bars), 1)), rightMargin, high, "rooms created in vain", ticks)
+	label := make([]string, len(bars))
 	for i, b := range bars {
-		lines[i] = Line{Name: b.Name, Ink: b.Ink}
-	}
-	r := newRows(lines, barRow, 4)
-	r.p.X.Min, r.p.X.Max = 0, float64(max(scale.DuplicatesMax, 1))
-	r.p.X.Tick.Marker = plot.ConstantTicks(wholeSteps(r.p.X.Max))
-	r.p.X.Label.Text = "rooms created in vain"
-	r.p.Y.Tick.Marker = plot.ConstantTicks(nil)
-	r.p.Add(drawer(func(c draw.Canvas, p *plot.Plot) {
-		for i, b := range bars {
-			low, high := c.Y(p.Y.Norm(r.base(i)+0.12)), c.Y(p.Y.Norm(r.base(i)+0.52))
-			from := int64(0)
-			for _, part := range []struct {
-				n   int64
-				ink Ink
-			}{{b.Raced, "k-raced"}, {b.Overlooked, "k-overlooked"}, {b.Unreachable, "k-unreachable"}} {
-				if part.n <= 0 {
-					continue
-				}
-				x0, x1 := c.X(p.X.Norm(float64(from))), c.X(p.X.Norm(float64(from+part.n)))
-				x1 = max(x1, x0+1.5) // one duplicate beside thousands must still be seen
-				c.FillPolygon(part.ink, []vg.Point{{X: x0, Y: low}, {X: x1, Y: low}, {X: x1, Y: high}, {X: x0, Y: high}})
-				from += part.n
+		top := topMargin + row*float64(i)
+		low, from := top+0.88*row, int64(0)
+		for _, part := range []struct {
+			n   int64
+			ink Ink
+		}{{b.Raced, "k-raced"}, {b.Overlooked, "k-overlooked"}, {b.Unreachable, "k-unreachable"}} {
+			if part.n <= 0 {
+				continue
 			}
-			base := draw.LineStyle{Color: inkAxis, Width: 1}
-			c.StrokeLine2(base, c.Min.X, low, c.Min.X, high)
-			out := onCanvas(c.Canvas)
-			y := c.Y(p.Y.Norm(r.base(i) + 0.62))
-			out.text(vg.Point{X: c.Min.X + 1, Y: y}, clip(b.Name, 34), "", 0, "name "+string(b.Ink))
-			out.text(vg.Point{X: c.Max.X - 1, Y: y}, barNote(b), "end", 0, "")
+			x0, x1 := f.x(float64(from)), f.x(float64(from+part.n))
+			x1 = max(x1, x0+1.5) // one duplicate beside thousands must still be seen
+			f.fill(part.ink, point{x0, low}, point{x1, low}, point{x1, low - 0.4*row}, point{x0, low - 0.4*row})
+			from += part.n
 		}
-	}))
-	return r.render(barRow, barsLabel(scenario, bars))
-}
-
-// wholeSteps are round whole numbers from 0 to high.
-func wholeSteps(high float64) []plot.Tick {
-	step := max(niceStep(high/5), 1)
-	var ticks []plot.Tick
-	for i := 0; float64(i)*step <= high*1.0001; i++ {
-		ticks = append(ticks, plot.Tick{Value: float64(i) * step, Label: number(float64(i) * step)})
+		f.stroke(pen{inkAxis, 1, ""}, []point{{leftMargin, low}, {leftMargin, low - 0.4*row}})
+		note := number(float64(from))
+		if from > 0 && b.Note != "" {
+			note += " (" + b.Note + ")"
+		}
+		f.text(point{leftMargin + 1, top + 0.38*row}, clip(b.Name, 34), "", "", "name "+string(b.Ink))
+		f.text(point{f.right - 1, top + 0.38*row}, note, "end", "", "")
+		label[i] = fmt.Sprintf("%s %d raced, %d overlooked, %d unreachable", b.Name, b.Raced, b.Overlooked, b.Unreachable)
 	}
-	return ticks
-}
-
-func barNote(b Bar) string {
-	if b.total() == 0 {
-		return "0"
-	}
-	text := number(float64(b.total()))
-	if b.Note != "" {
-		text += " (" + b.Note + ")"
-	}
-	return text
-}
-
-func barsLabel(scenario string, bars []Bar) string {
-	parts := make([]string, 0, len(bars))
-	for _, b := range bars {
-		parts = append(parts, fmt.Sprintf("%s %d raced, %d overlooked, %d unreachable", b.Name, b.Raced, b.Overlooked, b.Unreachable))
-	}
-	return "Duplicates under " + scenario + ": " + strings.Join(parts, "; ") + "."
+	return f.end("Duplicates under " + scenario + ": " + strings.Join(label, "; ") + ".")
 }

@@ -7,10 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-
 	"locklab/reports/series"
 )
 
@@ -51,7 +47,7 @@ func ScaleOf(all []Line) Scale {
 	if n := len(rates); n > 0 {
 		s.RateMax = rates[n*95/100]
 	}
-	s.RateMax = niceTop(1.25 * max(offered, s.RateMax))
+	s.RateMax = roundUp(1.25*max(offered, s.RateMax), 1, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
 	if high > 0 {
 		half := func(v float64, round func(float64) float64) float64 { return math.Pow(10, round(2*math.Log10(v))/2) }
 		s.LatencyLow = half(max(low, 0.001), math.Floor)
@@ -71,123 +67,81 @@ func (s Scale) decades() []float64 {
 
 // Rate draws what was achieved over time: one strip for each lock, the fault
 // shaded behind, failed operations on top of those that ended well, and a mark
-// below for every bin in which a judged violation began.
+// below for every bin in which a violation began.
 func Rate(scenario string, lines []Line, scale Scale) []byte {
-	r := newRows(lines, rateRow, 9)
-	timeAxis(r.p, longest(lines))
-	faults(r.p, windowsOf(lines))
-	r.ticks([]float64{0, 1}, []string{"0", number(scale.RateMax)})
-	r.p.Add(drawer(func(c draw.Canvas, _ *plot.Plot) {
-		for i, l := range lines {
-			if hasOther(l.Series) {
-				r.failures(c, i, l, scale.RateMax)
-			}
-			r.area(c, i, l, scale.RateMax)
-			r.offered(c, i, l, scale.RateMax)
-			r.marks(c, i, l)
+	r := overTime(lines, 54, 9, []tick{{0, "0"}, {1, number(scale.RateMax)}})
+	for i, l := range lines {
+		ok := r.curve(i, l, scale.RateMax, func(b series.Bin) float64 { return b.OKPerS })
+		if slices.ContainsFunc(l.Series.Bins, func(b series.Bin) bool { return b.OtherPerS > 0 }) {
+			all := r.curve(i, l, scale.RateMax, func(b series.Bin) float64 { return b.OKPerS + b.OtherPerS })
+			below := slices.Clone(ok)
+			slices.Reverse(below)
+			r.fill(inkBad, append(all, below...)...)
 		}
-	}))
-	r.names(func(l Line) string { return rateNote(l.Series) })
-	return r.render(rateRow, rateLabel(scenario, lines))
+		if n := len(ok); n > 0 {
+			floor := r.level(i, 0)
+			r.fill(l.Ink+" soft", append(slices.Clone(ok), point{ok[n-1].x, floor}, point{ok[0].x, floor})...)
+			r.stroke(pen{l.Ink, 1.2, ""}, ok)
+		}
+		if l.OfferedPerS > 0 && l.OfferedPerS <= scale.RateMax {
+			y := r.level(i, l.OfferedPerS/scale.RateMax)
+			r.stroke(pen{inkQuiet, 1, "2 3"}, []point{{leftMargin, y}, {r.right, y}})
+		}
+		var marks [][]point
+		for _, b := range l.Series.Bins {
+			if b.Violations > 0 {
+				x := r.middle(l, b)
+				marks = append(marks, []point{{x, r.place(i, 0.01)}, {x, r.place(i, 0.13)}})
+			}
+		}
+		r.stroke(pen{inkMark, 1.6, ""}, marks...)
+	}
+	r.names(rateNote)
+	return r.end(rateLabel(scenario, lines))
 }
 
 // curve goes along the values of the bins, in steps.
-func (r rows) curve(c draw.Canvas, i int, l Line, high float64, value func(series.Bin) float64) []vg.Point {
-	points := make([]vg.Point, 0, 1+len(l.Series.Bins))
+func (r rows) curve(i int, l Line, high float64, value func(series.Bin) float64) []point {
+	var points []point
 	for j, b := range l.Series.Bins {
-		y := c.Y(r.p.Y.Norm(r.level(i, min(value(b)/high, 1.04))))
-		points = append(points, vg.Point{X: c.X(r.p.X.Norm(b.AtMS / 1000)), Y: y})
+		y := r.level(i, min(value(b)/high, 1.04))
+		points = append(points, point{r.x(b.AtMS / 1000), y})
 		if j == len(l.Series.Bins)-1 {
-			end := min(r.p.X.Norm((b.AtMS+l.Series.BinMS)/1000), 1)
-			points = append(points, vg.Point{X: c.X(end), Y: y})
+			points = append(points, point{min(r.x((b.AtMS+l.Series.BinMS)/1000), r.right), y})
 		}
 	}
 	return points
 }
 
-func okPerS(b series.Bin) float64  { return b.OKPerS }
-func allPerS(b series.Bin) float64 { return b.OKPerS + b.OtherPerS }
-
-// area fills below what ended well.
-func (r rows) area(c draw.Canvas, i int, l Line, high float64) {
-	top := r.curve(c, i, l, high, okPerS)
-	if len(top) == 0 {
-		return
-	}
-	floor := c.Y(r.p.Y.Norm(r.level(i, 0)))
-	shape := append(slices.Clone(top), vg.Point{X: top[len(top)-1].X, Y: floor}, vg.Point{X: top[0].X, Y: floor})
-	c.FillPolygon(l.Ink+" soft", shape)
-	c.StrokeLines(draw.LineStyle{Color: l.Ink, Width: 1.2}, top)
-}
-
-// failures fills between what ended well and all that ended.
-func (r rows) failures(c draw.Canvas, i int, l Line, high float64) {
-	shape := r.curve(c, i, l, high, allPerS)
-	below := r.curve(c, i, l, high, okPerS)
-	slices.Reverse(below)
-	c.FillPolygon(inkBad, append(shape, below...))
-}
-
-// offered is a line at the rate that the schedule asked for.
-func (r rows) offered(c draw.Canvas, i int, l Line, high float64) {
-	if !(l.OfferedPerS > 0) || l.OfferedPerS > high {
-		return
-	}
-	y := c.Y(r.p.Y.Norm(r.level(i, l.OfferedPerS/high)))
-	c.StrokeLine2(draw.LineStyle{Color: inkQuiet, Width: 1, Dashes: []vg.Length{2, 3}}, c.Min.X, y, c.Max.X, y)
-}
-
-// marks are short bars below the strip, one for each bin with judged violations.
-func (r rows) marks(c draw.Canvas, i int, l Line) {
-	low, high := c.Y(r.p.Y.Norm(r.base(i)+0.01)), c.Y(r.p.Y.Norm(r.base(i)+0.13))
-	var path vg.Path
-	for _, b := range l.Series.Bins {
-		if b.Violations > 0 {
-			x := c.X(r.p.X.Norm((b.AtMS + l.Series.BinMS/2) / 1000))
-			path.Move(vg.Point{X: x, Y: low})
-			path.Line(vg.Point{X: x, Y: high})
-		}
-	}
-	c.SetColor(inkMark)
-	c.SetLineWidth(1.6)
-	c.SetLineDash(nil, 0)
-	c.Stroke(path)
-}
+func (r rows) middle(l Line, b series.Bin) float64 { return r.x((b.AtMS + l.Series.BinMS/2) / 1000) }
 
 // Latency draws the median and the 99th percentile of the latency over time on a
 // logarithmic axis, by the moment when the operations were due.
 func Latency(scenario string, lines []Line, scale Scale) []byte {
-	r := newRows(lines, latencyRow, 4)
-	timeAxis(r.p, longest(lines))
-	faults(r.p, windowsOf(lines))
 	low, span := math.Log10(scale.LatencyLow), math.Log10(scale.LatencyHigh/scale.LatencyLow)
 	share := func(ms float64) float64 { return (math.Log10(max(ms, scale.LatencyLow)) - low) / span }
 	decades := scale.decades()
 	every := (len(decades) + 2) / 3 // a strip has room for three labels on a phone
-	var shares []float64
-	var labels []string
+	var levels []tick
 	for i, ms := range decades {
-		shares = append(shares, share(ms))
+		level := tick{at: share(ms)}
 		if i%every == 0 {
-			labels = append(labels, number(ms))
-		} else {
-			labels = append(labels, "") // a line without a label
+			level.label = number(ms)
 		}
+		levels = append(levels, level)
 	}
-	r.ticks(shares, labels)
-	r.p.Add(drawer(func(c draw.Canvas, _ *plot.Plot) {
-		for i, l := range lines {
-			r.line(c, i, l, func(b series.Bin) float64 { return share(b.P99MS) }, nil, 1.4)
-			r.line(c, i, l, func(b series.Bin) float64 { return share(b.P50MS) }, []vg.Length{1.5, 2}, 1.2)
-		}
-	}))
-	r.names(func(l Line) string { return latencyNote(l.Series) })
-	return r.render(latencyRow, latencyLabel(scenario, lines))
+	r := overTime(lines, 76, 4, levels)
+	for i, l := range lines {
+		r.trace(i, l, pen{l.Ink, 1.4, ""}, func(b series.Bin) float64 { return share(b.P99MS) })
+		r.trace(i, l, pen{l.Ink, 1.2, "1.5 2"}, func(b series.Bin) float64 { return share(b.P50MS) })
+	}
+	r.names(latencyNote)
+	return r.end(latencyLabel(scenario, lines))
 }
 
-// line joins the bins that have a value; it breaks where there is none.
-func (r rows) line(c draw.Canvas, i int, l Line, share func(series.Bin) float64, dashes []vg.Length, width vg.Length) {
-	var path vg.Path
+// trace joins the bins that have a value; it breaks where there is none.
+func (r rows) trace(i int, l Line, p pen, share func(series.Bin) float64) {
+	var pieces [][]point
 	down := false
 	for _, b := range l.Series.Bins {
 		v := share(b)
@@ -195,47 +149,15 @@ func (r rows) line(c draw.Canvas, i int, l Line, share func(series.Bin) float64,
 			down = false
 			continue
 		}
-		at := vg.Point{X: c.X(r.p.X.Norm((b.AtMS + l.Series.BinMS/2) / 1000)), Y: c.Y(r.p.Y.Norm(r.level(i, v)))}
-		if down {
-			path.Line(at)
-		} else {
-			path.Move(at)
-			path.Line(at) // a bin between two gaps shows as a dot
+		at := point{r.middle(l, b), r.level(i, v)}
+		if !down {
+			pieces = append(pieces, []point{at}) // twice: a bin between two gaps shows as a dot
 		}
+		last := len(pieces) - 1
+		pieces[last] = append(pieces[last], at)
 		down = true
 	}
-	c.SetColor(l.Ink)
-	c.SetLineWidth(width)
-	c.SetLineDash(dashes, 0)
-	c.Stroke(path)
-}
-
-func longest(lines []Line) float64 {
-	ms := 0.0
-	for _, l := range lines {
-		ms = max(ms, l.Series.DurationMS)
-	}
-	return ms
-}
-
-// windowsOf takes the faults of the first lock that has any: all locks of a
-// scenario live through the same timeline.
-func windowsOf(lines []Line) []series.Window {
-	for _, l := range lines {
-		if len(l.Series.Faults) > 0 {
-			return l.Series.Faults
-		}
-	}
-	return nil
-}
-
-func hasOther(s series.Series) bool {
-	for _, b := range s.Bins {
-		if b.OtherPerS > 0 {
-			return true
-		}
-	}
-	return false
+	r.stroke(p, pieces...)
 }
 
 // number writes an axis label: 0.1, 1, 2,500, 10k.

@@ -33,9 +33,9 @@ func parse(t *testing.T, svg []byte) (words string) {
 }
 
 func wave(bins int) series.Series {
-	s := series.Series{Subject: "matches", Repeats: 1, DurationMS: float64(bins) * 100, BinMS: 100}
+	s := series.Series{Repeats: 1, DurationMS: float64(bins) * 100, BinMS: 100}
 	for i := range bins {
-		b := series.Bin{AtMS: float64(i) * 100, OKPerS: 100 + 20*math.Sin(float64(i)), P50MS: 2, P99MS: 9, Availability: 1}
+		b := series.Bin{AtMS: float64(i) * 100, OKPerS: 100 + 20*math.Sin(float64(i)), P50MS: 2, P99MS: 9}
 		if i > bins/3 && i < bins/2 {
 			b = series.Bin{AtMS: b.AtMS, OtherPerS: 40, P50MS: math.NaN(), P99MS: math.NaN(), Violations: 1}
 		}
@@ -49,12 +49,26 @@ func wave(bins int) series.Series {
 func all(lines []plots.Line, bars []plots.Bar) map[string][]byte {
 	scale := plots.ScaleOf(lines)
 	scale.DuplicatesMax = 12
+	var points []plots.Point
+	for i, l := range lines {
+		points = append(points, plots.Point{Lock: l.Name, Scenario: "zone <a>", Ink: l.Ink, Mark: i, X: l.OfferedPerS, Y: float64(i), Href: "#a", Unsure: i > 0})
+	}
 	return map[string][]byte{
 		"rate":        plots.Rate("zone <a> & \"b\"", lines, scale),
 		"latency":     plots.Latency("zone <a> & \"b\"", lines, scale),
 		"percentiles": plots.Percentiles("zone <a> & \"b\"", lines, scale),
+		"timeline":    plots.Timeline(scene(lines)),
+		"tradeoff":    plots.Tradeoff("overlaps", points),
 		"duplicates":  plots.Duplicates("zone <a> & \"b\"", bars, scale),
 	}
+}
+
+func scene(lines []plots.Line) (s series.Scene) {
+	s.Text, s.Faults = "two <b>", []string{"a"}
+	for i, l := range lines {
+		s.Steps = append(s.Steps, series.Step{Who: l.Name, What: "hold", Text: "<raft>", FromMS: float64(-i), ToMS: math.Inf(1)})
+	}
+	return s
 }
 
 func TestDrawingsAreWellFormedAndThemed(t *testing.T) {
@@ -82,7 +96,7 @@ func TestDrawingsAreWellFormedAndThemed(t *testing.T) {
 }
 
 func TestDrawingsTakeAnything(t *testing.T) {
-	odd := series.Series{DurationMS: 0.01, BinMS: 100, Bins: []series.Bin{{P50MS: math.NaN(), P99MS: math.NaN(), Availability: math.NaN()}}}
+	odd := series.Series{DurationMS: 0.01, BinMS: 100, Bins: []series.Bin{{P50MS: math.NaN(), P99MS: math.NaN()}}}
 	huge := wave(3)
 	huge.Bins[0].OKPerS, huge.Bins[0].P99MS = 1e12, 1e12
 	huge.Quantiles = append(huge.Quantiles, series.Quantile{Q: 0.99999999, MS: 1e12})

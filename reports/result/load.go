@@ -21,7 +21,7 @@ type HostLoad struct {
 	// Slowdown is how many times longer than on an idle machine the work of the lab's
 	// processes there took: CPU time and waiting for a CPU, over CPU time.
 	Slowdown *float64 `json:"slowdown,omitempty"`
-	// LateWakeMS is the longest that a thread which slept was woken too late.
+	// LateWakeMS is the longest that a timer of the process that samples went off too late.
 	LateWakeMS float64 `json:"late_wake_ms"`
 
 	Saturated bool `json:"saturated"` // so the row is inconclusive
@@ -36,22 +36,4 @@ func validateHosts(hosts []HostLoad) error {
 		seen[h.Host] = true
 	}
 	return nil
-}
-
-// numbers lists the floating-point figures of the host.
-func (h *HostLoad) numbers(prefix string) []number {
-	all := []number{{prefix + "late_wake_ms", &h.LateWakeMS, func() { h.LateWakeMS = 0 }}}
-	for _, p := range []struct {
-		field string
-		at    **float64
-	}{
-		{"cpu_busy", &h.CPUBusy},
-		{"cpu_busy_max", &h.CPUBusyMax},
-		{"pressure_some", &h.PressureSome},
-		{"throttled_cpus", &h.ThrottledCPUs},
-		{"slowdown", &h.Slowdown},
-	} {
-		all = append(all, number{prefix + p.field, *p.at, func() { *p.at = nil }})
-	}
-	return all
 }

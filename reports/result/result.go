@@ -2,7 +2,12 @@
 // that reads it. Units are in the names; what a workload does not measure is absent.
 package result
 
-import "time"
+import (
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // Schema is the version of the format.
 const Schema = "locklab/result/v1"
@@ -69,8 +74,6 @@ type Row struct {
 	Duplicates        *Duplicates `json:"duplicates,omitempty"`
 	DuplicatesPer1000 *float64    `json:"duplicates_per_1000,omitempty"`
 	Overlaps          *int64      `json:"overlaps,omitempty"`
-	StaleWrites       *int64      `json:"stale_writes,omitempty"`
-	FencedWrites      *int64      `json:"fenced_writes,omitempty"`
 
 	Availability float64 `json:"availability"` // share of operations that ended ok, 0 to 1
 	// The same of the operations that no fault touched, and of those while one was in
@@ -105,6 +108,18 @@ type Row struct {
 	Faults []Fault          `json:"faults,omitempty"`
 
 	Histories []string `json:"histories,omitempty"` // paths below the run's directory, one per repeat
+
+	// Measured are the [Figures] that have no field of their own here, by their Field, and
+	// whatever else a newer program wrote.
+	Measured map[string]jsontext.Value `json:",inline"`
+}
+
+// Measure adds a figure that has no field of its own.
+func (r *Row) Measure(field string, v float64) {
+	if r.Measured == nil {
+		r.Measured = map[string]jsontext.Value{}
+	}
+	r.Measured[field] = jsontext.Value(strconv.FormatFloat(v, 'f', -1, 64))
 }
 
 // Verdict is what was observed against what the scenario expects of the lock.
@@ -126,9 +141,12 @@ const (
 	StatusNotJudged     = "not-judged" // the scenario expects nothing of the lock
 )
 
-// SafetyNotJudged is the Verdict.Safety of a lock whose safety the scenario does not
-// judge, if no violation was seen.
-const SafetyNotJudged = "not-judged"
+// The values of Verdict.Safety.
+const (
+	Safe            = "safe"
+	Unsafe          = "unsafe"
+	SafetyNotJudged = "not-judged" // the scenario does not judge it, and no violation was seen
+)
 
 // Expected is the scenario's expectation of one lock; what is empty is not judged.
 type Expected struct {

@@ -5,9 +5,11 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
 	"locklab/reports/result"
@@ -17,7 +19,7 @@ func row() result.Row {
 	stall, fair, rank := 12.5, 0.75, 0
 	return result.Row{
 		Lock: "raft", Scenario: "baseline", Workload: "matchmaking", Repeats: 1, Availability: 1,
-		Verdict:    result.Verdict{Status: result.StatusExpected, Safety: "safe", Liveness: "live"},
+		Verdict:    result.Verdict{Status: result.StatusExpected, Safety: result.Unsafe, Liveness: "live"},
 		Duplicates: &result.Duplicates{Total: 3, Raced: 1, Overlooked: 1, Unreachable: 1},
 		StallMS:    &stall, LatencyMS: &result.Quantiles{P50: 1, P99: 2, P999: 3, Max: 4},
 		Histories: []string{"histories/raft/baseline.matchmaking.1.jsonl"}, PeerFairness: &fair,
@@ -88,8 +90,8 @@ func TestReadNamesFileLineAndField(t *testing.T) {
 	}{
 		"wrong type":     {one + `"verdict":{"status":4}}]}`, []string{"line 2", "results[0].verdict.status", "a number"}},
 		"wrong number":   {one + `"repeats":"x"}]}`, []string{"results[0].repeats", "a string"}},
-		"not JSON":       {`{"schema":`, []string{"line 1"}},
-		"empty":          {``, []string{"line 1"}},
+		"not JSON":       {`{"schema":`, []string{"byte"}},
+		"empty":          {``, []string{"empty"}},
 		"schema":         {`{"schema":"other"}`, []string{"schema", `"other"`, result.Schema}},
 		"status":         {one + `"verdict":{"status":"green"}}]}`, []string{"results[0].verdict.status", "green", "control-silent"}},
 		"availability":   {strings.Replace(one, `"availability":1`, `"availability":2`, 1) + `"repeats":1}]}`, []string{"results[0].availability"}},
@@ -103,8 +105,8 @@ func TestReadNamesFileLineAndField(t *testing.T) {
 		"twice":          {one + `"repeats":1},{"lock":"a","scenario":"b","workload":"c"}]}`, []string{"results[1]", "results[0]"}},
 		"peer's name":    {one + `"peers":[{"acquires":1}]}]}`, []string{"results[0].peers[0].node", "the name of a master"}},
 		"peer twice":     {one + `"peers":[{"node":"m"},{"node":"m"}]}]}`, []string{"results[0].peers[1].node", `"m"`, "each once"}},
-		"peer's count":   {one + `"peers":[{"node":"m","acquires":-1}]}]}`, []string{"results[0].peers[0].acquires", "-1", "0 or more"}},
-		"peer's rank":    {one + `"peers":[{"node":"m","rank":-1}]}]}`, []string{"results[0].peers[0].rank", "0 or more"}},
+		"peer's count":   {one + `"peers":[{"node":"m","acquires":-1}]}]}`, []string{"results[0].peers[0].acquires", "-1", "0 to "}},
+		"peer's rank":    {one + `"peers":[{"node":"m","rank":-1}]}]}`, []string{"results[0].peers[0].rank", "0 to "}},
 		"peer's wait":    {one + `"peers":[{"node":"m","wait_ms":{"max":-2}}]}]}`, []string{"results[0].peers[0].wait_ms.max", "-2"}},
 		"peer's bypass":  {one + `"peers":[{"node":"m","bypass_max":1,"bypass_in_a_row_max":2}]}]}`, []string{"results[0].peers[0].bypass_in_a_row_max", "at most bypass_max, 1"}},
 		"nameless clock": {`{"schema":"locklab/result/v1","run":{"clocks":[{"host":"a"},{"error_ns":1}]}}`, []string{"run.clocks[1].host", "a name"}},
@@ -128,6 +130,116 @@ func TestReadNamesFileLineAndField(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestRowsThatContradictThemselvesAreRefused: each was read before as if it could be.
+func TestRowsThatContradictThemselvesAreRefused(t *testing.T) {
+	const verdict = `"verdict":{"status":"expected","safety":"safe","liveness":"live","expected":{"safety":"safe","liveness":["live"]}}`
+	for name, test := range map[string]struct {
+		row  string
+		want []string
+	}{
+		"safe with duplicates":        {verdict + `,"duplicates":{"total":196,"raced":196}`, []string{"verdict.safety", `"safe"`, "duplicates.raced is 196"}},
+		"safe with overlooked":        {verdict + `,"duplicates":{"total":1,"overlooked":1}`, []string{"verdict.safety", "duplicates.overlooked is 1"}},
+		"safe but for its warm-up":    {verdict + `,"duplicates":{"warmup":2}`, []string{"verdict.safety", "duplicates.warmup is 2"}},
+		"safe with overlaps":          {verdict + `,"overlaps":3`, []string{"verdict.safety", "overlaps is 3"}},
+		"safe with violations":        {verdict + `,"violations_at_ms":[-4,5]`, []string{"verdict.safety", "violations_at_ms has 2"}},
+		"unsafe without any":          {`"verdict":{"safety":"unsafe"},"duplicates":{"total":2,"unreachable":2}`, []string{"verdict.safety", `"unsafe"`}},
+		"not judged but expected":     {`"verdict":{"safety":"not-judged","expected":{"safety":"safe"}}`, []string{"verdict.safety", `"not-judged"`, "safe"}},
+		"expected safe, was not":      {`"verdict":{"status":"expected","safety":"unsafe","expected":{"safety":"safe"}},"overlaps":1`, []string{"verdict.status", "it is unsafe", "safe"}},
+		"expected unsafe, was safe":   {`"verdict":{"status":"expected","safety":"safe","expected":{"safety":"unsafe"}}`, []string{"verdict.status", "it is safe"}},
+		"expected live, was down":     {`"verdict":{"status":"expected","liveness":"down","expected":{"liveness":["live"]}}`, []string{"verdict.status", "liveness is down"}},
+		"silent, but heard":           {`"verdict":{"status":"control-silent","safety":"unsafe","expected":{"safety":"unsafe"}},"overlaps":1`, []string{"verdict.status", "silent control"}},
+		"silent, no control":          {`"verdict":{"status":"control-silent","safety":"safe","expected":{"safety":"safe"}}`, []string{"verdict.status", "silent control"}},
+		"nothing judged, all is safe": {`"verdict":{"status":"not-judged","safety":"safe"}`, []string{"verdict.safety", `"not-judged"`}},
+		"not judged by anything":      {`"verdict":{"status":"not-judged","expected":{"availability_outside":0.9}}`, []string{"verdict.status", "expects something"}},
+		"a threshold without effect":  {`"verdict":{"status":"expected","fail_on":["overlaps>0"]}`, []string{"verdict.status", "fail_on"}},
+		"expects more than all":       {`"verdict":{"expected":{"availability_during":1.2}}`, []string{"verdict.expected", "1.2"}},
+		"more duplicates than rooms":  {`"rooms_created":3,"duplicates":{"total":4,"unreachable":4}`, []string{"duplicates.total", "4", "at most rooms_created, 3"}},
+		"more during than all":        {`"availability_during":1.5`, []string{"availability_during", "1.5", "0 to 1"}},
+		"fairer than fair":            {`"fairness":1.01`, []string{"fairness", "1.01"}},
+		"a count that is none":        {`"stale_writes":"many"`, []string{"stale_writes", `"many"`, "a number"}},
+		"a count below zero":          {`"stale_writes":-1`, []string{"stale_writes", "-1", "0 or more"}},
+		"quantiles fall":              {`"acquire_ms":{"p50":4,"p99":3,"p999":9,"max":9}`, []string{"acquire_ms.p50", "4", "at most acquire_ms.p99, 3"}},
+		"above the maximum":           {`"latency_ms":{"p50":1,"p99":2,"p999":7,"max":6}`, []string{"latency_ms.p999", "at most latency_ms.max, 6"}},
+		"a peer's quantiles fall":     {`"peers":[{"node":"m","wait_ms":{"p50":2,"p99":1,"p999":3,"max":3}}]`, []string{"peers[0].wait_ms"}},
+		"less than no error":          {`"errors":{"timeout":-3}`, []string{"errors.timeout", "-3"}},
+		"a host that waits backwards": {`"hosts":[{"host":"a","late_wake_ms":-1}]`, []string{"hosts[0].late_wake_ms", "-1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := result.Parse([]byte(`{"schema":"locklab/result/v1","results":[{"lock":"z","scenario":"b","workload":"c"},{"lock":"a","scenario":"b","workload":"c",` + test.row + `}]}`))
+			if !errors.Is(err, result.ErrInvalid) {
+				t.Fatalf("error %v, want ErrInvalid", err)
+			}
+			for _, part := range append(test.want, "results[1].") {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("error %q does not say %q", err, part)
+				}
+			}
+		})
+	}
+}
+
+// TestEveryNumberIsAFigure, so that none is forgotten in a table.
+func TestEveryNumberIsAFigure(t *testing.T) {
+	full := result.Row{Errors: map[string]int64{"timeout": 1}, Matches: 1, Duplicates: &result.Duplicates{Warmup: 1}}
+	fill(reflect.ValueOf(&full).Elem())
+	for _, f := range result.Figures() {
+		if f.Measured {
+			full.Measure(f.Field, 7)
+		}
+	}
+	text, err := json.Marshal(full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tree map[string]any
+	if err := json.Unmarshal(text, &tree); err != nil {
+		t.Fatal(err)
+	}
+	delete(tree, "verdict") // what is expected is no figure of the run
+	var check func(path string, v any)
+	check = func(path string, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for name, below := range v {
+				check(strings.TrimPrefix(path+"."+name, "."), below)
+			}
+		case float64:
+			f, known := result.Lookup(path)
+			if have, ok := f.Of(full); !known || !ok || have != v {
+				t.Errorf("%s: figure %v with %v (%v), want one with %v", path, known, have, ok, v)
+			}
+		}
+	}
+	check("", tree)
+	seen := map[string]bool{}
+	for _, f := range result.Figures() {
+		if f.Column != "" && seen[f.Column] || f.Title == "" {
+			t.Errorf("%+v: want a title, and a column of its own", f)
+		}
+		seen[f.Column] = true
+		if _, ok := f.Of(full); f.Field != "" && !ok {
+			t.Errorf("%s is no field of a row", f.Field)
+		}
+	}
+}
+
+// fill makes every pointer below v point to something.
+func fill(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			v.Set(reflect.New(v.Type().Elem()))
+		}
+		fill(v.Elem())
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fill(v.Field(i))
+			}
+		}
 	}
 }
 

@@ -1,15 +1,16 @@
 package result
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 )
 
-// ErrInvalid says that a result does not follow the schema.
+// ErrInvalid says that a result does not follow the schema, or contradicts itself.
 var ErrInvalid = errors.New("result: invalid")
 
 func (f File) validate() error {
@@ -19,9 +20,10 @@ func (f File) validate() error {
 	if err := validateClocks(f.Run.Clocks); err != nil {
 		return err
 	}
+	figures := Figures()
 	seen := make(map[[3]string]int, len(f.Results))
 	for i, row := range f.Results {
-		if err := row.validate(); err != nil {
+		if err := row.validate(figures); err != nil {
 			return fmt.Errorf("results[%d].%w", i, err)
 		}
 		key := [3]string{row.Lock, row.Scenario, row.Workload}
@@ -34,7 +36,7 @@ func (f File) validate() error {
 	return nil
 }
 
-func (r Row) validate() error {
+func (r *Row) validate(figures []Figure) error {
 	for _, name := range []struct{ field, value string }{
 		{"lock", r.Lock}, {"scenario", r.Scenario}, {"workload", r.Workload},
 	} {
@@ -42,58 +44,129 @@ func (r Row) validate() error {
 			return invalid(name.field, name.value, "a name")
 		}
 	}
-	if err := r.Verdict.validate(); err != nil {
-		return fmt.Errorf("verdict.%w", err)
-	}
-	if !(r.Availability >= 0 && r.Availability <= 1) {
-		return invalid("availability", r.Availability, "a share from 0 to 1")
-	}
-	for _, n := range r.numbers() {
-		if n.value != nil && !(*n.value >= 0) {
-			return invalid(n.field, *n.value, "0 or more")
-		}
-	}
-	for _, n := range r.counts() {
-		if n.value < 0 || n.value > maxCount {
-			return invalid(n.field, n.value, fmt.Sprintf("0 to %d", int64(maxCount)))
-		}
-	}
-	if r.Repeats < 0 {
-		return invalid("repeats", r.Repeats, "0 or more")
-	}
-	if d := r.Duplicates; d != nil && d.Total != d.Raced+d.Overlooked+d.Unreachable {
-		return invalid("duplicates.total", d.Total,
-			fmt.Sprintf("the sum of the causes, %d", d.Raced+d.Overlooked+d.Unreachable))
-	}
-	if err := validatePeers(r.Peers); err != nil {
-		return err
-	}
-	if err := validateHosts(r.Hosts); err != nil {
-		return err
-	}
 	for i, path := range r.Histories {
 		if !filepath.IsLocal(path) {
 			return invalid(fmt.Sprintf("histories[%d]", i), path, "a path below the run's directory")
 		}
 	}
-	return nil
+	return cmp.Or(r.Verdict.validate(), r.validateNumbers(), validatePeers(r.Peers), validateHosts(r.Hosts), r.validateFigures(figures), r.contradiction(figures))
 }
 
-func (v Verdict) validate() error {
+func (v *Verdict) validate() error {
 	for _, word := range []struct {
 		field, value string
 		known        []string
 	}{
 		{"status", v.Status, []string{StatusExpected, StatusViolated, StatusControlSilent, StatusInconclusive, StatusNotJudged}},
-		{"safety", v.Safety, []string{"safe", "unsafe", SafetyNotJudged}},
+		{"safety", v.Safety, []string{Safe, Unsafe, SafetyNotJudged}},
 		{"liveness", v.Liveness, []string{"live", "stalls", "down"}},
 	} {
 		// Empty is allowed: a run that ended early has rows without a verdict.
 		if word.value != "" && !slices.Contains(word.known, word.value) {
-			return invalid(word.field, word.value, "one of "+strings.Join(word.known, ", "))
+			return invalid("verdict."+word.field, word.value, "one of "+strings.Join(word.known, ", "))
 		}
 	}
 	return nil
+}
+
+// maxCount bounds whatever is counted, so that sums of it cannot overflow and a float
+// has all of its digits.
+const maxCount = 1 << 53
+
+// validateNumbers refuses what nothing can be, wherever it stands in the row.
+func (r *Row) validateNumbers() (err error) {
+	eachNumber(reflect.ValueOf(r).Elem(), "", nil, func(path string, v reflect.Value, _ func()) {
+		switch {
+		case err != nil:
+		case v.CanFloat() && !(v.Float() >= 0):
+			err = invalid(path, v.Float(), "0 or more")
+		case v.CanInt() && (v.Int() < 0 || v.Int() > maxCount):
+			err = invalid(path, v.Int(), fmt.Sprintf("0 to %d", int64(maxCount)))
+		}
+	})
+	return err
+}
+
+// rounding is how far a share may be above 1, for the digits of a float.
+const rounding = 1e-9
+
+// validateFigures holds the figures against their own bounds and against each other.
+func (r *Row) validateFigures(figures []Figure) error {
+	for _, f := range figures {
+		v, ok := f.Of(*r)
+		if raw, there := r.Measured[f.Field]; there && !ok {
+			return invalid(f.Field, raw, "a number")
+		}
+		if !ok || f.Field == "" {
+			continue
+		}
+		if !(v >= 0) {
+			return invalid(f.Field, v, "0 or more")
+		}
+		if f.Most > 0 && v > f.Most+rounding {
+			return invalid(f.Field, v, fmt.Sprintf("0 to %v", f.Most))
+		}
+		if limit, known := r.number(f.Within); known && v > limit {
+			return invalid(f.Field, v, fmt.Sprintf("at most %s, %v", f.Within, limit))
+		}
+	}
+	for _, share := range []float64{r.Verdict.Expected.Outside, r.Verdict.Expected.During} {
+		if share > 1 {
+			return invalid("verdict.expected", share, "shares from 0 to 1")
+		}
+	}
+	if d := r.Duplicates; d != nil && d.Total != d.Raced+d.Overlooked+d.Unreachable {
+		return invalid("duplicates.total", d.Total, fmt.Sprintf("the sum of the causes, %d", d.Raced+d.Overlooked+d.Unreachable))
+	}
+	return nil
+}
+
+// contradiction holds the verdict against what it is a verdict on. What a file leaves
+// out contradicts nothing.
+func (r *Row) contradiction(figures []Figure) error {
+	v, want := &r.Verdict, &r.Verdict.Expected
+	if seen := r.violation(figures); v.Safety == Unsafe && seen == "" {
+		return invalid("verdict.safety", v.Safety, "something that was violated: no duplicate of the lock's, overlap or violations_at_ms is there")
+	} else if seen != "" && v.Safety != Unsafe && v.Safety != "" {
+		return invalid("verdict.safety", v.Safety, fmt.Sprintf("%q, because %s", Unsafe, seen))
+	}
+	switch {
+	case v.Safety == SafetyNotJudged && want.Safety != "":
+		return invalid("verdict.safety", v.Safety, "a judgement: expected.safety is "+want.Safety)
+	case len(v.FailedOns) > 0 && v.Status != StatusViolated:
+		return invalid("verdict.status", v.Status, fmt.Sprintf("%q, because a fail_on was crossed", StatusViolated))
+	case v.Status == StatusExpected && want.Safety != "" && v.Safety != "" && v.Safety != want.Safety:
+		return invalid("verdict.status", v.Status, fmt.Sprintf("another: it is %s, expected.safety is %s", v.Safety, want.Safety))
+	case v.Status == StatusExpected && !want.fares(v.Liveness):
+		return invalid("verdict.status", v.Status, fmt.Sprintf("another: liveness is %s, expected.liveness %s", v.Liveness, strings.Join(want.Liveness, " or ")))
+	case v.Status == StatusControlSilent && (want.Safety == Safe || v.Safety == Unsafe):
+		return invalid("verdict.status", v.Status, "another: only what is expected to be unsafe, and is not, is a silent control")
+	case v.Status == StatusNotJudged && (want.Safety != "" || len(want.Liveness) > 0 || want.Outside > 0 || want.During > 0):
+		return invalid("verdict.status", v.Status, "a verdict: the scenario expects something")
+	case v.Status == StatusNotJudged && v.Safety == Safe:
+		return invalid("verdict.safety", v.Safety, fmt.Sprintf("%q, as the whole row", SafetyNotJudged))
+	}
+	return nil
+}
+
+// violation is one thing that makes the row unsafe; "" if there is none.
+func (r *Row) violation(figures []Figure) string {
+	for _, f := range figures {
+		if n, _ := f.Of(*r); f.Unsafe && n > 0 {
+			return fmt.Sprintf("%s is %v", f.Field, n)
+		}
+	}
+	if n := len(r.ViolationsAtMS); n > 0 {
+		return fmt.Sprintf("violations_at_ms has %d", n)
+	}
+	return ""
+}
+
+// fares says whether the liveness is expected. What was down for a short fault may as
+// well have stalled.
+func (e *Expected) fares(liveness string) bool {
+	return len(e.Liveness) == 0 || liveness == "" || slices.Contains(e.Liveness, liveness) ||
+		liveness == "down" && slices.Contains(e.Liveness, "stalls")
 }
 
 func invalid(field string, have any, want string) error {
@@ -102,105 +175,3 @@ func invalid(field string, have any, want string) error {
 	}
 	return fmt.Errorf("%s: have %v, want %s: %w", field, have, want, ErrInvalid)
 }
-
-// maxCount bounds whatever is counted, so that sums of it cannot overflow.
-const maxCount = 1 << 53
-
-// count is one counted figure of a row and its name in the file.
-type count struct {
-	field string
-	value int64
-}
-
-func (r *Row) counts() []count {
-	all := []count{{"matches", r.Matches}}
-	for _, c := range []struct {
-		field string
-		value *int64
-	}{
-		{"rooms_created", r.RoomsCreated},
-		{"overlaps", r.Overlaps},
-		{"stale_writes", r.StaleWrites},
-		{"fenced_writes", r.FencedWrites},
-	} {
-		if c.value != nil {
-			all = append(all, count{c.field, *c.value})
-		}
-	}
-	if d := r.Duplicates; d != nil {
-		all = append(all, count{"duplicates.total", d.Total}, count{"duplicates.raced", d.Raced},
-			count{"duplicates.overlooked", d.Overlooked}, count{"duplicates.unreachable", d.Unreachable})
-	}
-	for kind, n := range r.Errors {
-		all = append(all, count{"errors." + kind, n})
-	}
-	return all
-}
-
-// number is one measured figure of a row and its name in the file.
-type number struct {
-	field string
-	value *float64 // nil if it is absent
-	drop  func()   // removes the figure from the row
-}
-
-// numbers lists every floating-point figure of the row.
-func (r *Row) numbers() []number {
-	all := []number{
-		{"offered_per_s", &r.OfferedPerS, func() { r.OfferedPerS = 0 }},
-		{"achieved_per_s", &r.AchievedPerS, func() { r.AchievedPerS = 0 }},
-		{"availability", &r.Availability, func() { r.Availability = 0 }},
-	}
-	for _, p := range []struct {
-		field string
-		at    **float64
-	}{
-		{"duplicates_per_1000", &r.DuplicatesPer1000},
-		{"availability_outside", &r.AvailabilityOutside},
-		{"availability_during", &r.AvailabilityDuring},
-		{"recovery_ms", &r.RecoveryMS},
-		{"stall_ms", &r.StallMS},
-		{"acquire_rtt", &r.AcquireRTT},
-		{"messages_per_acquire", &r.MessagesPerAcquire},
-		{"fairness", &r.Fairness},
-		{"peer_fairness", &r.PeerFairness},
-		{"zombie_ms", &r.ZombieMS},
-	} {
-		all = append(all, number{p.field, *p.at, func() { *p.at = nil }})
-	}
-	for _, p := range []struct {
-		field string
-		at    **Quantiles
-	}{
-		{"latency_ms", &r.LatencyMS},
-		{"acquire_ms", &r.AcquireMS},
-		{"hold_ms", &r.HoldMS},
-		{"fill_ms", &r.FillMS},
-		{"lateness_ms", &r.LatenessMS},
-	} {
-		all = append(all, quantileNumbers(p.field, p.at)...)
-	}
-	for i := range r.Peers {
-		all = append(all, r.Peers[i].numbers(fmt.Sprintf("peers[%d].", i))...)
-	}
-	for i := range r.Hosts {
-		all = append(all, r.Hosts[i].numbers(fmt.Sprintf("hosts[%d].", i))...)
-	}
-	return all
-}
-
-func quantileNumbers(field string, at **Quantiles) []number {
-	q := *at
-	if q == nil {
-		return nil
-	}
-	drop := func() { *at = nil }
-	return []number{
-		{field + ".p50", &q.P50, drop},
-		{field + ".p99", &q.P99, drop},
-		{field + ".p999", &q.P999, drop},
-		{field + ".max", &q.Max, drop},
-	}
-}
-
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -1,9 +1,13 @@
 package result
 
 import (
-	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"locklab/reports/internal/atomicfile"
 )
@@ -17,7 +21,7 @@ func Write(path string, f File) error {
 	if err := f.validate(); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	data, err := json.MarshalIndent(f, "", "  ")
+	data, err := json.Marshal(f, jsonv1.DefaultOptionsV1(), jsontext.WithIndent("  "))
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", path, err)
 	}
@@ -36,13 +40,13 @@ func Clean(f File) File {
 		row := &f.Results[i]
 		row.Peers = slices.Clone(row.Peers)
 		row.Hosts = slices.Clone(row.Hosts)
-		for _, n := range row.numbers() {
-			if n.value != nil && !finite(*n.value) {
-				n.drop()
+		eachNumber(reflect.ValueOf(row).Elem(), "", nil, func(path string, v reflect.Value, drop func()) {
+			if v.CanFloat() && !finite(v.Float()) {
+				drop()
 				f.Run.Warnings = append(f.Run.Warnings, fmt.Sprintf(
-					"%s under %s with %s: %s was not a number and is left out", row.Lock, row.Scenario, row.Workload, n.field))
+					"%s under %s with %s: %s was not a number and is left out", row.Lock, row.Scenario, row.Workload, path))
 			}
-		}
+		})
 		row.Faults = slices.Clone(row.Faults)
 		for j := range row.Faults {
 			fault := &row.Faults[j]

@@ -1,3 +1,9 @@
+// Package series turns the operations of histories into what is drawn over time: rates
+// and latencies in bins of 100 ms. It serves plots only, and reads no history itself: what
+// an operation is, how it ended, and what was violated, the checkers say.
+//
+// Times are milliseconds since the measured part of the run began. The repeats are laid
+// over each other: rates are means, latencies pooled.
 package series
 
 import (
@@ -5,31 +11,37 @@ import (
 	"slices"
 )
 
+// Op is one finished operation.
+type Op struct {
+	DueMS, EndMS float64
+	OK           bool
+}
+
+// History is the operations of one history, before and after the measured part too.
+type History struct {
+	Ops        []Op
+	DurationMS float64  // of the part that was really measured
+	Incomplete []string // what is missing, such as its end
+	Scenes     []Scene  // around the first violations of each kind
+}
+
 // Series is what the histories of one lock under one scenario show over time.
 type Series struct {
-	// Subject is what is counted: "matches", or "acquisitions" where the workload
-	// is the lock itself.
-	Subject    string
 	Repeats    int
 	DurationMS float64
 	BinMS      float64 // 100, or a multiple of it in long runs
 	Bins       []Bin
 	Quantiles  []Quantile // of the latency, rising
 	Faults     []Window
-	Torn       bool // a history ended in the middle of a line: its writer was killed
 }
 
 // Bin is one piece of time.
 type Bin struct {
-	AtMS       float64 // its beginning
-	OKPerS     float64 // operations that ended well in it
-	OtherPerS  float64 // operations that ended otherwise in it
-	GrantsPerS float64 // acquisitions of the lock that ended well in it
-	// P50MS, P99MS and Availability are those of the operations that were due in
-	// it; NaN if none was.
-	P50MS, P99MS float64
-	Availability float64
-	Violations   int // that the judge counts, begun in it
+	AtMS         float64 // its beginning
+	OKPerS       float64 // operations that ended well in it
+	OtherPerS    float64 // operations that ended otherwise in it
+	P50MS, P99MS float64 // of the operations that were due in it; NaN if none was
+	Violations   int     // begun in it
 }
 
 // Quantile is one point of the distribution of the latency.
@@ -39,16 +51,29 @@ type Quantile struct{ Q, MS float64 }
 type Window struct {
 	Kind, Target string
 	FromMS, ToMS float64
-	Proven       bool // by probes; otherwise the times are those when it was asked for
+	Proven       bool
 }
 
 // maxBins bounds what is kept and drawn of a long run.
 const maxBins = 300
 
-// op is one finished operation.
-type op struct {
-	dueMS, endMS float64
-	ok           bool
+// Of lays the histories of all repeats over each other, and the moments of violations.
+func Of(histories []History, violationsMS []float64) Series {
+	s := Series{Repeats: len(histories)}
+	var ops []Op
+	for _, h := range histories {
+		s.DurationMS = max(s.DurationMS, h.DurationMS)
+		ops = append(ops, h.Ops...)
+	}
+	s.BinMS, s.Bins = bins(s.DurationMS, s.Repeats, ops, violationsMS)
+	var latencies []float64
+	for _, o := range ops {
+		if o.OK && o.DueMS >= 0 && o.DueMS < s.DurationMS {
+			latencies = append(latencies, o.EndMS-o.DueMS)
+		}
+	}
+	s.Quantiles = quantiles(latencies)
+	return s
 }
 
 func binWidth(durationMS float64) float64 {
@@ -57,7 +82,7 @@ func binWidth(durationMS float64) float64 {
 }
 
 // bins sorts the operations into bins. Rates are means over the repeats.
-func bins(durationMS float64, repeats int, ops []op, grants, violations []float64) (binMS float64, out []Bin) {
+func bins(durationMS float64, repeats int, ops []Op, violations []float64) (binMS float64, out []Bin) {
 	binMS = binWidth(durationMS)
 	n := int(math.Ceil(durationMS / binMS))
 	if n <= 0 || repeats <= 0 {
@@ -69,30 +94,20 @@ func bins(durationMS float64, repeats int, ops []op, grants, violations []float6
 		return int(i), i >= 0 && i < float64(n)
 	}
 	latencies := make([][]float64, n)
-	due, ok := make([]int, n), make([]int, n)
 	perS := func(i int) float64 { // what one operation adds to the rate of a bin
 		width := min(binMS, durationMS-float64(i)*binMS) // the last bin may be short
 		return 1000 / width / float64(repeats)
 	}
 	for _, o := range ops {
-		if i, in := index(o.endMS); in {
-			if o.ok {
+		if i, in := index(o.EndMS); in {
+			if o.OK {
 				out[i].OKPerS += perS(i)
 			} else {
 				out[i].OtherPerS += perS(i)
 			}
 		}
-		if i, in := index(o.dueMS); in {
-			due[i]++
-			if o.ok {
-				ok[i]++
-				latencies[i] = append(latencies[i], o.endMS-o.dueMS)
-			}
-		}
-	}
-	for _, at := range grants {
-		if i, in := index(at); in {
-			out[i].GrantsPerS += perS(i)
+		if i, in := index(o.DueMS); in && o.OK {
+			latencies[i] = append(latencies[i], o.EndMS-o.DueMS)
 		}
 	}
 	for _, at := range violations {
@@ -104,10 +119,6 @@ func bins(durationMS float64, repeats int, ops []op, grants, violations []float6
 		out[i].AtMS = float64(i) * binMS
 		slices.Sort(latencies[i])
 		out[i].P50MS, out[i].P99MS = rank(latencies[i], 0.50), rank(latencies[i], 0.99)
-		out[i].Availability = math.NaN()
-		if due[i] > 0 {
-			out[i].Availability = float64(ok[i]) / float64(due[i])
-		}
 	}
 	return binMS, out
 }

@@ -21,8 +21,9 @@ func writeHistory(tb testing.TB, n int) string {
 		tb.Fatal(err)
 	}
 	run := world()
-	w.Record(run)
 	end := int64(n)/10 + 1000 // ms: ten events each millisecond
+	run.Run.DurationNS = end * ms
+	w.Record(run)
 	for _, e := range phases(0, end, end) {
 		w.Record(e)
 	}
@@ -57,7 +58,7 @@ func BenchmarkFile(b *testing.B) {
 	b.ReportAllocs()
 	runtime.GC()
 	for b.Loop() {
-		f, err := check.File(b.Context(), path, check.Options{})
+		f, err := check.File(b.Context(), path, options)
 		if err != nil || f.Events < 1_000_000 || f.Duplicates.Total() != 0 || f.Overlaps != 0 || f.TokensBroken != 0 {
 			b.Fatalf("%v: %+v", err, f)
 		}
@@ -75,7 +76,7 @@ func BenchmarkMutexFile(b *testing.B) {
 			path := writeMutexHistory(b, 1_000_000, resources)
 			runtime.GC()
 			for b.Loop() {
-				f, err := check.File(b.Context(), path, check.Options{})
+				f, err := check.File(b.Context(), path, options)
 				if err != nil || f.Events < 1_000_000 || f.Overlaps != 0 || len(f.Peers) != 3 || f.PeerFairness < 0.99 {
 					b.Fatalf("%v: %+v", err, f)
 				}
@@ -91,8 +92,10 @@ func writeMutexHistory(tb testing.TB, n int, resources int64) string {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	w.Record(mutexRun())
 	end := int64(n) + 1000 // ms: two events each 2 ms
+	run := mutexRun()
+	run.Run.DurationNS = end * ms
+	w.Record(run)
 	for _, e := range phases(0, end, end) {
 		w.Record(e)
 	}

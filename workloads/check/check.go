@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -11,17 +12,27 @@ import (
 	"locklab/workloads/loadgen"
 )
 
-// Options tune the judgement. The zero value means the defaults.
+// Options say what is judged, and what is kept.
 type Options struct {
-	// Stall is how long waiters without any grant may be left before a lock is not
-	// live any more; 1 s by default.
-	Stall time.Duration
-	// FaultMargin is how long after its end a fault still excuses an unreachable
-	// worker, because connections need time to come back; 1 s by default.
-	FaultMargin time.Duration
+	// Workloads are those whose histories can be judged.
+	Workloads []Workload
+	// Ops keeps Findings.Ops, to be drawn.
+	Ops bool
 	// Examples bounds Findings.Examples for each kind of violation; 5 by default.
 	Examples int
 }
+
+const (
+	// longStall is how long waiters without any grant may be left before a lock is not live
+	// any more: that, or an eighth of a run so short that it would be most of a fault.
+	longStall = time.Second
+	// faultMargin is how long after its end a fault still excuses an unreachable worker,
+	// because connections need time to come back. Processes that it ended have FailoverTime
+	// from when they are there again.
+	faultMargin = time.Second
+	// fewExamples are kept of each kind of violation where nobody asks for more.
+	fewExamples = 5
+)
 
 // FailoverTime is longer than any lock of the lab takes to go on without a server or a
 // peer that is gone: to notice it, and to elect another one. A fault that is shorter
@@ -33,19 +44,6 @@ const FailoverTime = 1500 * time.Millisecond
 // to count as wanted in between.
 const DemandGap = 250 * time.Millisecond
 
-func (o Options) withDefaults() Options {
-	if o.Stall <= 0 {
-		o.Stall = time.Second
-	}
-	if o.FaultMargin <= 0 {
-		o.FaultMargin = time.Second
-	}
-	if o.Examples <= 0 {
-		o.Examples = 5
-	}
-	return o
-}
-
 // Checker takes the events of one history one by one and keeps what the verdict
 // needs of them: some 100 bytes an event.
 type Checker struct {
@@ -53,45 +51,48 @@ type Checker struct {
 	run    history.Run
 	events int
 	torn   bool
-	end    int64 // the latest time in the file
+	end    int64         // the latest time in the file
+	stall  time.Duration // what counts as one
 
+	parts    []part // of each of opts.Workloads
 	phases   map[string]int64
 	names    names
-	ops      []op // matches, and acquisitions for workloads without matches
-	matches  int
-	locks    lockRecord
-	rooms    []roomEvent
-	orders   map[string]*order
+	unsent   []op // acquisitions that were due, and not sent
+	acquires []acquire
+	ends     []holdEnd
+	byHold   map[int32]map[string]int32 // by node, the acquisitions that holds came of
 	nodes    map[int32][]nodeEvent
-	faults   map[string]*Fault
-	hits     map[string]hit
-	seats    map[string]*seats // by room
-	clocks   map[string]int64  // error bound by host, in nanoseconds
+	lives    map[int32]life // of the nodes, once all is known
+	numbers  [][]uint64     // of the events of each node by its name's number, and at 0 of the file's own
+	flaws    contradictions
+	faults   []*fault            // in the order of the ledger
+	clocks   map[string]int64    // error bound by host, in nanoseconds
+	unsure   map[string]struct{} // hosts whose clocks had one before the end
 	machines []machineEvent
 	givenUp  []string
-	order    []string // fault ids as they came
 }
 
 // New starts the check of one history.
 func New(opts Options) *Checker {
-	return &Checker{
-		opts:   opts.withDefaults(),
+	c := &Checker{
+		opts:   opts,
 		phases: map[string]int64{},
-		names:  names{of: map[string]int32{}},
-		locks:  lockRecord{half: map[holdKey]int32{}},
-		orders: map[string]*order{},
+		names:  newNames(),
+		byHold: map[int32]map[string]int32{},
 		nodes:  map[int32][]nodeEvent{},
-		faults: map[string]*Fault{},
-		hits:   map[string]hit{},
-		seats:  map[string]*seats{},
 		clocks: map[string]int64{},
+		unsure: map[string]struct{}{},
 	}
+	for _, w := range opts.Workloads {
+		c.parts = append(c.parts, w.begin(c))
+	}
+	return c
 }
 
 // op is one operation of the workload.
 type op struct {
 	from, sent, at int64
-	count          int64
+	count, player  int64 // the number of the player, -1 if it has none
 	outcome        outcome
 	errorKind      int32
 }
@@ -123,36 +124,32 @@ func (c *Checker) Add(e *history.Event) {
 	if e.Kind != history.KindClock { // read when all was over
 		c.end = max(c.end, e.AtNS)
 	}
+	switch {
+	case e.Seq > 0:
+		c.number(c.names.id(e.Node), e.Seq)
+	case e.Line > 0:
+		c.number(0, e.Line)
+	}
+	c.addTimes(e)
+	if e.ErrNS > 0 && e.Host != "" && e.Kind != history.KindClock {
+		c.unsure[e.Host] = struct{}{}
+	}
 	switch e.Kind {
 	case history.KindRun:
 		if e.Run != nil {
 			c.run = *e.Run
 		}
 	case history.KindPhase:
-		if _, again := c.phases[e.State]; !again {
-			c.phases[e.State] = e.AtNS
+		if at, again := c.phases[e.State]; again {
+			c.flaws.add(twice, 1, "the beginning of the phase %s", brief(e.State))
+			c.phases[e.State] = min(at, e.AtNS)
+			return
 		}
-	case history.KindMatch:
-		if c.matches == 0 { // acquisitions seen before are the masters', not the load
-			c.ops = c.ops[:0]
-		}
-		c.matches++
-		c.addSeat(e)
-		c.ops = append(c.ops, c.op(e))
+		c.phases[e.State] = e.AtNS
 	case history.KindAcquire:
-		if c.matches == 0 {
-			c.ops = append(c.ops, c.op(e))
-		}
 		c.addAcquire(e)
 	case history.KindReleasing, history.KindRelease, history.KindLost:
-		c.addRelease(e)
-	case history.KindOrder:
-		c.addOrder(e)
-	case history.KindRoom:
-		c.rooms = append(c.rooms, roomEvent{
-			at: e.AtNS, err: e.ErrNS, room: e.Room, order: e.Order,
-			worker: c.names.id(e.Node), group: c.names.id(e.Resource), state: roomStateOf(e.State),
-		})
+		c.addEnd(e)
 	case history.KindNode:
 		node := c.names.id(e.Node)
 		c.nodes[node] = append(c.nodes[node], nodeEvent{asked: e.FromNS, at: e.AtNS, state: e.State, why: e.Error, log: e.Log})
@@ -161,19 +158,23 @@ func (c *Checker) Add(e *history.Event) {
 	case history.KindClock:
 		c.clocks[e.Host] = max(c.clocks[e.Host], e.ErrNS)
 	case history.KindGivenUp:
-		c.givenUp = append(c.givenUp, e.Error)
+		c.givenUp = append(c.givenUp, "the run was given up: "+e.Error)
 	case history.KindMachine:
 		if e.Machine != nil && e.FromNS < e.AtNS {
 			c.machines = append(c.machines, machineEvent{host: e.Host, span: span{e.FromNS, e.AtNS}, Machine: *e.Machine})
 		}
-	case history.KindGrant: // the servers' record: shown by reports, not judged yet
+	case history.KindGrant: // the servers' record: evidence for readers, not judged
+	default:
+		for _, p := range c.parts {
+			p.add(e)
+		}
 	}
 }
 
 func (c *Checker) op(e *history.Event) op {
 	return op{
 		from: e.FromNS, sent: e.SentNS, at: e.AtNS, count: int64(max(e.Count, 1)), //nolint:gosec // far below
-		outcome: outcomeOf(e), errorKind: c.names.id(e.Error),
+		outcome: outcomeOf(e), errorKind: c.names.id(e.Error), player: playerOf(e.Client),
 	}
 }
 
@@ -182,15 +183,23 @@ func (c *Checker) Torn() { c.torn = true }
 
 // Findings judges what was added. The checker must not be used afterwards.
 func (c *Checker) Findings() *Findings {
-	f := &Findings{Run: c.run, Repeats: 1, Events: c.events, Errors: map[string]int64{}, Liveness: Live, RecoveryNS: -1, FirstViolationNS: math.MaxInt64}
+	f := &Findings{Run: c.run, Repeats: 1, Events: c.events, Errors: map[string]int64{}, Counts: map[string]int64{}, Violated: map[string]int64{}, Liveness: Live, RecoveryNS: -1, FirstViolationNS: math.MaxInt64}
+	c.stall = longStall
+	if c.run.DurationNS > 0 {
+		c.stall = min(longStall, time.Duration(c.run.DurationNS)/8)
+	}
 	t := c.timeline()
+	c.settleLives()
+	c.joinHolds()
 	c.widen(f)
 	c.measureOps(f, t)
-	c.joinHolds()
 	f.Faults = append(c.listFaults(t), c.unasked(t)...)
-	c.checkRooms(f, t)
-	c.checkRecords(f)
-	c.checkHolds(f, t)
+	c.checkRecords(f, t)
+	c.part().judge(f, t)
+	c.settleHolds(f, t)
+	c.checkOverlaps(f, t)
+	c.checkTokens(f, t)
+	c.measureAcquires(f, t)
 	c.doubtHolds(f)
 	c.checkLiveness(f, t)
 	slices.SortStableFunc(f.Examples, func(a, b Example) int { return int(min(max(a.AtNS-b.AtNS, -1), 1)) })
@@ -225,7 +234,7 @@ func (c *Checker) example(f *Findings, t timeline, what, resource string, at int
 			n++
 		}
 	}
-	if n < c.opts.Examples {
+	if n < cmp.Or(c.opts.Examples, fewExamples) {
 		f.Examples = append(f.Examples, Example{Repeat: 1, What: what, Resource: resource, AtNS: at - t.measure, Text: text()})
 	}
 }
@@ -239,11 +248,30 @@ func Events(events []history.Event, opts Options) *Findings {
 	return c.Findings()
 }
 
+// number keeps a number that an event of the node bears.
+func (c *Checker) number(node int32, n uint64) {
+	for int(node) >= len(c.numbers) {
+		c.numbers = append(c.numbers, nil)
+	}
+	c.numbers[node] = push(c.numbers[node], n)
+}
+
+// push appends to what may become long: append alone grows that by a quarter each time,
+// and copies it about four times more often.
+func push[T any](list []T, one T) []T {
+	if len(list) == cap(list) {
+		list = slices.Grow(list, len(list)+1)
+	}
+	return append(list, one)
+}
+
 // names numbers the strings that repeat.
 type names struct {
 	of   map[string]int32
 	list []string
 }
+
+func newNames() names { return names{of: map[string]int32{"": 0}, list: []string{""}} }
 
 func (n *names) id(s string) int32 {
 	if id, known := n.of[s]; known {

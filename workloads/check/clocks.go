@@ -1,28 +1,20 @@
 package check
 
 import (
-	"cmp"
 	"fmt"
-	"math"
-	"slices"
 	"strings"
 	"time"
 )
 
 // Doubts counts what would be a violation if the clocks of the hosts were off by
-// as much as they may be, and none otherwise. Nobody can say, so it is not counted
+// as much as they may be, or if a dead worker had no more to say, and none otherwise. Nobody can say, so it is not counted
 // as one; a run that has nothing but doubts is inconclusive.
 type Doubts struct {
 	Rooms    int64 // rooms that may have been created in vain
+	Untold   int64 // those of them because a worker died, and may not have said that its room was full
 	Overlaps int64 // holds that may have begun while an older one was believed
 	// ErrorNS is the largest error bound of all hosts' clocks.
-	ErrorNS int64
-}
-
-func (d *Doubts) add(o Doubts) {
-	d.Rooms += o.Rooms
-	d.Overlaps += o.Overlaps
-	d.ErrorNS = max(d.ErrorNS, o.ErrorNS)
+	ErrorNS int64 `merge:"max"`
 }
 
 // doubtText says what the clocks leave open of what the lock is judged on; "" if
@@ -38,8 +30,14 @@ func (f *Findings) doubtText() string {
 	if len(what) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s, but for less than the error of the hosts' clocks, each of which may be off by %v.",
-		strings.Join(what, " and "), time.Duration(f.Doubts.ErrorNS).Round(time.Microsecond))
+	var why []string
+	if f.Doubts.Untold < f.Doubts.Rooms+f.Doubts.Overlaps {
+		why = append(why, fmt.Sprintf("for less than the error of the hosts' clocks, each of which may be off by %v", time.Duration(f.Doubts.ErrorNS).Round(time.Microsecond)))
+	}
+	if f.Doubts.Untold > 0 {
+		why = append(why, "the worker of the other room died soon after, and may not have been able to say that it was full")
+	}
+	return fmt.Sprintf("%s, but %s.", strings.Join(what, " and "), strings.Join(why, ", or "))
 }
 
 // widen gives all times of a host the error bound that was known in the end.
@@ -52,34 +50,23 @@ func (c *Checker) widen(f *Findings) {
 		*err = max(*err, bound[node])
 		f.Doubts.ErrorNS = max(f.Doubts.ErrorNS, *err)
 	}
-	for i := range c.rooms {
-		apply(&c.rooms[i].err, c.rooms[i].worker)
+	for i := range c.acquires {
+		apply(&c.acquires[i].err, c.acquires[i].node)
 	}
-	for i := range c.locks.acquires {
-		apply(&c.locks.acquires[i].err, c.locks.acquires[i].node)
-	}
-	for i := range c.locks.holds {
-		apply(&c.locks.holds[i].err, c.locks.holds[i].node)
-	}
-	for _, o := range c.orders {
-		o.err = max(o.err, c.clocks[c.run.NodeHosts[o.node]])
-		f.Doubts.ErrorNS = max(f.Doubts.ErrorNS, o.err)
-	}
+	c.part().records(apply)
 }
 
 // surelyFree says whether the clocks leave no doubt that o was free when r was
 // created or, if it is open which came first, r when o was.
-func surelyFree(r *room, o *freeRoom) bool {
-	slack := r.err + o.room.err
+func surelyFree(r *room, o *room) bool {
+	slack := r.err + o.err
 	switch {
-	case o.span.to <= r.start+slack:
+	case o.until <= r.start+slack:
 		return false
-	case o.span.from+slack <= r.start:
+	case o.start+slack <= r.start:
 		return true
-	case o.again: // perhaps its seat came back later
-		return false
 	}
-	return len(r.free) > 0 && r.free[0].to > o.span.from+slack
+	return r.until > o.start+slack
 }
 
 // doubtHolds counts the holds that overlap as their clocks had it, but not for
@@ -90,25 +77,21 @@ func (c *Checker) doubtHolds(f *Findings) {
 	if f.Doubts.ErrorNS == 0 {
 		return
 	}
-	var holds []*hold
-	for i := range c.locks.holds {
-		if h := &c.locks.holds[i]; h.granted && h.from < h.to {
-			holds = append(holds, h)
-		}
-	}
-	slices.SortFunc(holds, func(a, b *hold) int {
-		return cmp.Or(cmp.Compare(a.resource, b.resource), cmp.Compare(a.from, b.from))
-	})
 	var seen int64
-	until := int64(math.MinInt64)
-	for i, h := range holds {
-		if i == 0 || holds[i-1].resource != h.resource {
-			until = math.MinInt64
+	until := map[int32]int64{}  // an older hold of the resource was believed
+	for i := range c.acquires { // sorted by when they began
+		a := &c.acquires[i]
+		if !a.holds() {
+			continue
 		}
-		if h.from < until {
+		last, known := until[a.resource]
+		if known && a.at < last {
 			seen++
 		}
-		until = max(until, h.to)
+		until[a.resource] = max(last, a.until)
+		if !known {
+			until[a.resource] = a.until
+		}
 	}
 	f.Doubts.Overlaps = seen - f.OverlapHolds
 }

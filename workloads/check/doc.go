@@ -28,7 +28,9 @@
 //     Also if one hold ordered both rooms.
 //   - unreachable: O's worker did not answer R's look, and a fault that cut
 //     that pair of hosts, stopped that worker, or delayed the two messages by at least
-//     what the master had waited, was in force at the time. Or: an
+//     what the master had waited, was in force at the time: from when it was asked for
+//     until its end was seen, the processes that it ended were there again, and a margin
+//     was over. Or: an
 //     order that was cut off in the same way, whose outcome its master could not know,
 //     took effect unseen. That is the price of going on during a partition; a lock
 //     that did everything right pays it too.
@@ -76,12 +78,6 @@
 // bounds of clocks are not taken into account: they can move a grant into or out
 // of a wait at its edges.
 //
-// # What decides nothing
-//
-// A violation counts against the lock unless, before it, a host was lost or a fault was
-// asked for that was not proven: something else may have happened than the scenario
-// says. Such a fault also excuses what a proven one would. What came before stays.
-//
 // # Clocks
 //
 // Each host's clock has an error bound: that of the event (ErrNS), or the one that
@@ -100,7 +96,7 @@
 //	slowdown    CPU time and waiting for a CPU, over CPU time: above [MaxSlowdown], while
 //	            hardly any CPU was free or a quota kept them away
 //	own share   what the lab's processes use of all CPUs: above [MaxOwnShare]
-//	late        a thread that slept was woken later than half of Options.Stall
+//	late        a timer of the process that measures went off later than half of a stall
 //
 // That CPUs are busy decides nothing: what gives way to the lab does no harm. But where
 // hardly any was ever free, and the lab's processes waited longer for one than they ran, a
@@ -110,11 +106,17 @@
 //
 // A violation convicts the lock and makes a run violated, unless something else may
 // have caused it: a host, a node, an agent or the controller went away or stood still
-// before it although no scenario asked for that, or the records do not fit each other.
-// Players name rooms, orders name rooms, the oracle knows them, each within the time of
-// the others and the clocks' bounds; every fault that the run planned is in the ledger;
-// as many operations were due as were to be offered. A run in which that is not so, or
-// in which nothing ended ok, is inconclusive.
+// before it although no scenario asked for that, a fault was asked for that was not proven
+// (it also excuses what a proven one would), or the records do not fit each other.
+// Players name rooms, orders name rooms and holds, the oracle knows them, each within the
+// time of the others and the clocks' bounds; a hold that was released was acquired, a room
+// that was closed was full or waited in vain; players, the events of each process and the
+// lines of the file are numbered without gaps; every fault that the run planned is in the
+// ledger, at its time; as many operations were due as were to be offered. A run in which
+// that is not so, or in which nothing ended ok, is inconclusive. What a process that was
+// killed did in its last moment may be missing; a room that counts as free only because its
+// worker had no time to say that it was full is in [Doubts], too. Histories that do not say what is expected
+// are of older programs, which did not record all that is asked for here.
 //
 // # Liveness
 //
@@ -123,7 +125,7 @@
 // refuses at once is as down as one that never answers. Within the
 // fault windows (without faults: the measured part)
 //
-//	live    no stall of at least Options.Stall
+//	live    no stall of a second, or an eighth of a shorter run
 //	stalls  there were such, and either grants came again before the heal was asked
 //	        for, or the last stall was less than half of the fault's time
 //	down    one of them lasted until the heal was asked for, and was at least half
@@ -142,5 +144,6 @@
 // whoever is gone may have held it.
 //
 // Recovery is counted from the moment the heal was asked for until the lock
-// grants again and availability is back above 90 % of what it was before.
+// grants again and availability is back above 90 % of what it was before. One that had not
+// come by the end of the run has no length.
 package check

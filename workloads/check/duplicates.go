@@ -13,6 +13,7 @@ type roomEvent struct {
 	at, err       int64
 	room, order   string
 	worker, group int32
+	by            int32 // the master that ordered it
 	state         roomState
 }
 
@@ -23,6 +24,7 @@ const (
 	open
 	full
 	closed
+	otherState
 )
 
 func roomStateOf(s string) roomState {
@@ -33,23 +35,30 @@ func roomStateOf(s string) roomState {
 		return open
 	case "full":
 		return full
+	case "closed":
+		return closed
 	}
-	return closed // also what we do not know: it accuses nobody
+	return otherState
 }
 
 // order is a master's decision to create a room.
 type order struct {
 	from, at, err int64
 	sent          int64 // when the looks were over; 0 if the history does not say
-	node, hold    string
-	worker, room  string
+	holdKey             // under which it was made
+	room          string
+	worker, group int32
 	ok            bool
 	unreachable   []string
 }
 
-func (c *Checker) addOrder(e *history.Event) {
+func (c *matchmaking) addOrder(e *history.Event) {
+	if c.orders[e.Order] != nil {
+		c.flaws.add(twice, 1, "the order %s", brief(e.Order))
+	}
 	c.orders[e.Order] = &order{
-		from: e.FromNS, at: e.AtNS, sent: e.SentNS, err: e.ErrNS, node: e.Node, hold: e.Hold, worker: e.Worker, room: e.Room,
+		from: e.FromNS, at: e.AtNS, sent: e.SentNS, err: e.ErrNS, holdKey: holdKey{c.names.id(e.Node), e.Hold},
+		room: e.Room, worker: c.names.id(e.Worker), group: c.names.id(e.Resource),
 		ok: outcomeOf(e) == ok, unreachable: e.Unreachable,
 	}
 }
@@ -57,24 +66,27 @@ func (c *Checker) addOrder(e *history.Event) {
 // room is one room with its order. Without an order in the history, the order
 // counts as the instant of the creation.
 type room struct {
-	id            string
-	worker, group int32
-	start         int64
-	opened        int64 // end of the starting state
-	filled        int64 // 0 if it never was
-	free          []span
-	err           int64
-	order         *order
+	id             string
+	worker, group  int32
+	by             int32 // the master that ordered it
+	start          int64
+	opened         int64 // end of the starting state
+	filled, closed int64 // 0 if it never was
+	headless       bool  // its beginning is missing
+	until          int64 // it was full, closed or gone
+	err            int64
+	order          *order
 }
 
 // checkRooms finds the rooms created in vain.
-func (c *Checker) checkRooms(f *Findings, t timeline) {
-	rooms := c.buildRooms()
-	var group []*freeRoom // the rooms of the current group that may be free
-	var waiting freeHeap  // seats that come back later
-	for i, r := range rooms {
-		if i == 0 || rooms[i-1].group != r.group {
-			group, waiting = group[:0], waiting[:0]
+func (c *matchmaking) checkRooms(f *Findings, t timeline) {
+	var group []*room // the rooms of the current group that may be free
+	for i, r := range c.built {
+		if i == 0 || c.built[i-1].group != r.group {
+			group = group[:0]
+		}
+		if r.headless {
+			continue
 		}
 		if r.start >= t.measure {
 			f.RoomsCreated++
@@ -82,22 +94,15 @@ func (c *Checker) checkRooms(f *Findings, t timeline) {
 				f.Fill.add(r.filled - min(r.opened, r.filled))
 			}
 		}
-		for len(waiting) > 0 && waiting[0].span.from <= r.start {
-			group = append(group, waiting.pop())
-		}
 		var worst cause
 		var other *room
-		var doubt bool
-		group, worst, other, doubt = c.compare(r, group)
+		var doubt, untold bool
+		group, worst, other, doubt, untold = c.compare(r, group)
+		group = append(group, r)
 		if doubt && worst <= unreachable {
 			f.Doubts.Rooms++
-		}
-		for n, s := range r.free {
-			part := &freeRoom{room: r, span: s, again: n > 0}
-			if n == 0 {
-				group = append(group, part)
-			} else {
-				waiting.push(part)
+			if untold {
+				f.Doubts.Untold++
 			}
 		}
 		if worst == none {
@@ -120,16 +125,9 @@ func (c *Checker) checkRooms(f *Findings, t timeline) {
 		}
 		c.example(f, t, worst.String(), c.names.text(r.group), r.start, func() string {
 			return fmt.Sprintf("room %s of %s was created on %s while %s on %s was free: %s",
-				r.id, c.names.text(r.group), c.names.text(r.worker), other.id, c.names.text(other.worker), worst)
+				brief(r.id), c.name(r.group), c.name(r.worker), brief(other.id), c.name(other.worker), worst)
 		})
 	}
-}
-
-// freeRoom is a room for a time in which it has a free seat.
-type freeRoom struct {
-	room  *room
-	span  span
-	again bool // it had been full before
 }
 
 // enough is how many free rooms a new one is compared with once it is known that
@@ -138,30 +136,36 @@ const enough = 64
 
 // compare finds the worst cause among the rooms that are free when r is created,
 // newest first, and drops those that are free no more. Doubt says that one of them
-// would be worse if the clocks were off by as much as they may be.
-func (c *Checker) compare(r *room, group []*freeRoom) (left []*freeRoom, worst cause, other *room, doubt bool) {
+// would be worse if the clocks were off by as much as they may be, or, untold, if it was
+// full by what its worker could not say any more.
+func (c *matchmaking) compare(r *room, group []*room) (left []*room, worst cause, other *room, doubt, untold bool) {
 	keep, seen := len(group), 0
 	for i, o := range slices.Backward(group) {
-		if o.span.to <= r.start {
+		if o.until <= r.start {
 			continue
 		}
 		keep--
 		group[keep] = o
 		pair, possible := c.cause(r, o)
-		if !surelyFree(r, o) {
+		if died := c.untold(r, o); died || !surelyFree(r, o) {
+			untold = untold || died && possible > unreachable
 			doubt = doubt || possible > unreachable
 			continue
 		}
 		doubt = doubt || possible > unreachable && pair <= unreachable
 		if pair > worst {
-			worst, other = pair, o.room
+			worst, other = pair, o
 		}
 		if seen++; worst == raced || (worst == overlooked && seen >= enough) {
-			return append(group[:i], group[keep:]...), worst, other, doubt
+			return append(group[:i], group[keep:]...), worst, other, doubt, untold
 		}
 	}
-	return append(group[:0], group[keep:]...), worst, other, doubt
+	return append(group[:0], group[keep:]...), worst, other, doubt, untold
 }
+
+// untold says that o may have been full when r was created: its worker died soon after,
+// and may not have been able to say so.
+func (c *matchmaking) untold(r, o *room) bool { return o.filled == 0 && c.dying(o.worker, r.start) }
 
 // cause is why a room was created although another one was free; the worst last.
 type cause uint8
@@ -177,18 +181,17 @@ func (c cause) String() string { return [...]string{"none", "unreachable", "over
 
 // cause judges one pair: o was free when r was created. See the package's doc. It
 // is the least that the clocks' error bounds allow for; possible is the worst.
-func (c *Checker) cause(r *room, o *freeRoom) (least, possible cause) {
-	ours, theirs := r.ordered(), o.room.ordered()
-	sameHold := r.order != nil && o.room.order != nil && r.order.hold != "" &&
-		r.order.hold == o.room.order.hold && r.order.node == o.room.order.node
-	slack := r.orderedErr() + o.room.orderedErr()
+func (c *matchmaking) cause(r *room, o *room) (least, possible cause) {
+	ours, theirs := r.ordered(), o.ordered()
+	sameHold := r.order != nil && o.order != nil && r.order.id != "" && r.order.holdKey == o.order.holdKey
+	slack := r.orderedErr() + o.orderedErr()
 	if !sameHold && ours.from < theirs.to-slack && theirs.from < ours.to-slack {
 		return raced, raced
 	}
-	inTime := o.span.from <= ours.from // for the look to see it
+	inTime := o.start <= ours.from // for the look to see it
 	least = c.causeIf(inTime, sameHold, r, o)
 	possible = least
-	if between := o.span.from - ours.from; max(between, -between) < r.orderedErr()+o.room.err {
+	if between := o.start - ours.from; max(between, -between) < r.orderedErr()+o.err {
 		other := c.causeIf(!inTime, sameHold, r, o)
 		least, possible = min(least, other), max(possible, other)
 	}
@@ -199,25 +202,24 @@ func (c *Checker) cause(r *room, o *freeRoom) (least, possible cause) {
 }
 
 // causeIf judges a pair whose orders do not overlap.
-func (c *Checker) causeIf(inTime, sameHold bool, r *room, o *freeRoom) cause {
+func (c *matchmaking) causeIf(inTime, sameHold bool, r *room, o *room) cause {
 	if !inTime { // the look was too early to see it
 		switch {
-		case o.again:
-			return none // the seat came back after the look: nobody's fault
-		case c.lostTrack(r) || c.lostTrack(o.room):
+		case c.lostTrack(r) || c.lostTrack(o):
 			return unreachable
 		case sameHold:
 			return overlooked
 		}
 		return raced
 	}
-	if r.order != nil {
-		worker := c.names.text(o.room.worker)
-		if slices.Contains(r.order.unreachable, worker) && c.cut(r.order.node, worker, r.ordered(), cmp.Or(r.order.sent, r.order.at)-r.order.from) {
-			return unreachable
-		}
+	if r.order == nil && c.cutOff(r, o.worker) {
+		return unreachable // whatever its master saw, which died
 	}
-	if o.room.opened > r.start {
+	if r.order != nil && slices.Contains(r.order.unreachable, c.names.text(o.worker)) &&
+		c.cut(r.order.node, o.worker, r.ordered(), cmp.Or(r.order.sent, r.order.at)-r.order.from) {
+		return unreachable
+	}
+	if o.opened > r.start {
 		return raced
 	}
 	return overlooked
@@ -241,13 +243,21 @@ func (r *room) orderedErr() int64 {
 
 // lostTrack says whether the master could not know what became of its order,
 // because a fault cut it off from the worker.
-func (c *Checker) lostTrack(r *room) bool {
-	return r.order != nil && !r.order.ok &&
-		c.cut(r.order.node, c.names.text(r.worker), span{r.order.from, max(r.order.at, r.order.from)}, r.order.at-cmp.Or(r.order.sent, r.order.from))
+func (c *matchmaking) lostTrack(r *room) bool {
+	if r.order == nil {
+		return c.cutOff(r, r.worker)
+	}
+	return !r.order.ok && c.cut(r.order.node, r.worker, span{r.order.from, max(r.order.at, r.order.from)}, r.order.at-cmp.Or(r.order.sent, r.order.from))
+}
+
+// cutOff says whether a fault may have cut the master of a room, whose order is not on
+// record, off from a worker.
+func (c *matchmaking) cutOff(r *room, worker int32) bool {
+	return c.cut(r.by, worker, span{r.start - orderTime, r.start}, 0)
 }
 
 // buildRooms makes rooms of the oracle's records, by group and creation.
-func (c *Checker) buildRooms() []*room {
+func (c *matchmaking) buildRooms() []*room {
 	slices.SortStableFunc(c.rooms, func(a, b roomEvent) int {
 		if a.worker != b.worker { // one by one: comparing the names costs most
 			return cmp.Compare(a.worker, b.worker)
@@ -257,19 +267,14 @@ func (c *Checker) buildRooms() []*room {
 		}
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.state, b.state))
 	})
-	deaths := c.deaths()
 	var rooms []*room
 	for i := 0; i < len(c.rooms); {
 		first := c.rooms[i]
 		n := i + 1
-		// A worker that lost its memory may use a name again: a second creation is
-		// another room.
-		for n < len(c.rooms) && c.rooms[n].room == first.room && c.rooms[n].worker == first.worker && c.rooms[n].state != starting {
+		for n < len(c.rooms) && c.rooms[n].room == first.room && c.rooms[n].worker == first.worker {
 			n++
 		}
-		if first.state == starting || first.state == open { // else its beginning is not in the file
-			rooms = append(rooms, c.buildRoom(c.rooms[i:n], aliveUntil(deaths[first.worker], first.at)))
-		}
+		rooms = append(rooms, c.buildRoom(c.rooms[i:n], c.lives[first.worker].aliveUntil(first.at)))
 		i = n
 	}
 	slices.SortFunc(rooms, func(a, b *room) int {
@@ -282,70 +287,50 @@ func (c *Checker) buildRooms() []*room {
 	return rooms
 }
 
-func (c *Checker) buildRoom(events []roomEvent, death int64) *room {
+// buildRoom makes a room of its records, in the order of time: starting, open, full,
+// closed. Each stands once; all but the first may be missing.
+func (c *matchmaking) buildRoom(events []roomEvent, death int64) *room {
 	first := events[0]
 	r := &room{
-		id: first.room, worker: first.worker, group: first.group, start: first.at, opened: death, err: first.err,
-		order: c.orders[first.order],
+		id: first.room, worker: first.worker, group: first.group, by: first.by, start: first.at, opened: death, until: death, err: first.err,
+		headless: first.state != starting, order: c.orders[first.order],
 	}
-	since, isFree := first.at, true
-	for _, e := range events {
-		switch e.state {
-		case starting, open:
-			if e.state == open {
-				r.opened = min(r.opened, e.at)
-			}
-			if !isFree {
-				since, isFree = e.at, true
-			}
-		case full, closed:
-			if e.state == full && r.filled == 0 {
-				r.filled = e.at
-			}
-			r.opened = min(r.opened, e.at)
-			if isFree {
-				r.free = append(r.free, span{since, min(e.at, death)})
-				isFree = false
-			}
+	if r.headless {
+		c.flaws.add(headless, 1, "%s of %s", brief(r.id), c.name(r.group))
+	}
+	for i, e := range events {
+		if i > 0 {
+			c.checkStep(&events[i-1], &e)
 		}
-	}
-	if isFree {
-		r.free = append(r.free, span{since, death})
+		r.err = max(r.err, e.err)
+		switch e.state {
+		case open:
+			r.opened = min(r.opened, e.at)
+		case full:
+			r.filled = e.at
+		case closed:
+			r.closed = e.at
+		case starting, otherState:
+		}
+		if e.state == full || e.state == closed {
+			r.opened, r.until = min(r.opened, e.at), min(r.until, e.at)
+		}
 	}
 	return r
 }
 
-// freeHeap orders free rooms by when they are free again.
-type freeHeap []*freeRoom
-
-func (h *freeHeap) push(o *freeRoom) {
-	*h = append(*h, o)
-	for i := len(*h) - 1; i > 0; {
-		parent := (i - 1) / 2
-		if (*h)[parent].span.from <= (*h)[i].span.from {
-			return
-		}
-		(*h)[parent], (*h)[i] = (*h)[i], (*h)[parent]
-		i = parent
+// checkStep wants each state of a room after those that come before it.
+func (c *matchmaking) checkStep(before, e *roomEvent) {
+	switch {
+	case e.state == before.state:
+		c.flaws.add(twice, 1, "that room %s was %s", brief(e.room), e.state)
+	case e.state < before.state || e.state == otherState:
+		c.flaws.add(misfit, 1, "room %s was %s after it was %s", brief(e.room), e.state, before.state)
+	case e.group != before.group || e.order != before.order:
+		c.flaws.add(misfit, 1, "room %s is one of %s, and of %s", brief(e.room), c.name(before.group), c.name(e.group))
 	}
 }
 
-func (h *freeHeap) pop() *freeRoom {
-	old := *h
-	top, last := old[0], len(old)-1
-	old[0] = old[last]
-	*h = old[:last]
-	for i := 0; ; {
-		least := i
-		for child := 2*i + 1; child <= 2*i+2 && child < last; child++ {
-			if old[child].span.from < old[least].span.from {
-				least = child
-			}
-		}
-		if least == i {
-			return top
-		}
-		old[i], old[least] = old[least], old[i]
-		i = least
-	}
+func (s roomState) String() string {
+	return [...]string{"starting", "open", "full", "closed", "in a state that no room has"}[s]
 }

@@ -38,9 +38,9 @@ func TestFileIsAsEvents(t *testing.T) {
 	if err := errors.Join(err, z.Close(), out.Close()); err != nil {
 		t.Fatal(err)
 	}
-	want := check.Events(events, check.Options{})
+	want := check.Events(events, options)
 	for _, p := range []string{path, zipped} {
-		got, err := check.File(t.Context(), p, check.Options{})
+		got, err := check.File(t.Context(), p, options)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,11 +70,11 @@ func TestDamagedFiles(t *testing.T) {
 	if err := os.WriteFile(path, text[:len(text)-7], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, err := check.File(t.Context(), path, check.Options{})
+	f, err := check.File(t.Context(), path, options)
 	if err != nil || len(f.Incomplete) != 1 || !strings.Contains(f.Incomplete[0], "torn") {
 		t.Errorf("torn: %+v, %v", f, err)
 	}
-	if v := check.Judge(f, check.Expectation{Safety: check.Safe}); v.Status != check.Inconclusive {
+	if v := check.Judge(f, history.Expect{Safety: check.Safe}); v.Status != check.Inconclusive {
 		t.Errorf("torn: %+v", v)
 	}
 
@@ -87,13 +87,69 @@ func TestDamagedFiles(t *testing.T) {
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := check.File(t.Context(), path, check.Options{}); err == nil || !strings.Contains(err.Error(), "torn.jsonl:") || errors.Is(err, io.EOF) {
+	if _, err := check.File(t.Context(), path, options); err == nil || !strings.Contains(err.Error(), "torn.jsonl:") || errors.Is(err, io.EOF) {
 		t.Errorf("broken: %v", err)
 	}
-	if _, err := check.VisualizeFile(t.Context(), io.Discard, path, check.Window{}); err == nil {
-		t.Error("a broken file was drawn")
-	}
-	if _, err := check.File(t.Context(), path+"x", check.Options{}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := check.File(t.Context(), path+"x", options); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing: %v", err)
+	}
+}
+
+// TestFilesThatAreNoHistoryOfARun: an error names the line, the field, and what would be
+// right.
+func TestFilesThatAreNoHistoryOfARun(t *testing.T) {
+	head := func(change func(*history.Run)) string {
+		run := history.Run{Schema: history.Schema, Lock: "raft", Scenario: "baseline", Workload: history.Matchmaking, OfferedPS: 300, DurationNS: 1e9}
+		change(&run)
+		return string(history.AppendJSON(nil, &history.Event{Kind: history.KindRun, AtNS: 1, Run: &run})) + "\n"
+	}
+	sound := head(func(*history.Run) {})
+	expect := func(e history.Expect) string { return head(func(r *history.Run) { r.Expect = &e }) }
+	for name, c := range map[string]struct{ text, want string }{
+		"empty":               {"", "the first line is not the description of a run"},
+		"another line":        {`{"kind":"phase","at_ns":1}` + "\n" + sound, ":1: the first line is not the description of a run"},
+		"two runs":            {sound + `{"kind":"phase","at_ns":1}` + "\n" + sound, ":3: a second description of a run"},
+		"no lock":             {head(func(r *history.Run) { r.Lock = "" }), `:1: run.lock "": want`},
+		"a long lock":         {head(func(r *history.Run) { r.Lock = strings.Repeat("x", 3000) }), `xxx…": want`},
+		"no workload":         {head(func(r *history.Run) { r.Workload = "" }), `:1: run.workload "": want matchmaking or mutex`},
+		"another workload":    {head(func(r *history.Run) { r.Workload = "chess" }), `run.workload "chess": want`},
+		"no duration":         {head(func(r *history.Run) { r.DurationNS = 0 }), "run.duration_ns 0: want at least 1000000"},
+		"no load":             {head(func(r *history.Run) { r.OfferedPS = 0 }), "run.offered_per_s 0: want more than 0"},
+		"less than no load":   {strings.Replace(sound, "300", "-1", 1), "run.offered_per_s: have -1"},
+		"too much load":       {head(func(r *history.Run) { r.OfferedPS = 1e308 }), "run.offered_per_s 1e+308: want more than 0"},
+		"an endless lease":    {head(func(r *history.Run) { r.LeaseNS = 1e18 }), "run.lease_ns: have 1000000000000000000, want 0 to"},
+		"a misspelt safety":   {expect(history.Expect{Safety: "saef"}), `:1: run.expect.safety "saef": want safe or unsafe`},
+		"a misspelt liveness": {expect(history.Expect{Liveness: []string{"live", "foo"}}), `run.expect.liveness "foo": want live`},
+		"too available":       {expect(history.Expect{Availability: history.Availability{During: 1e300}}), "run.expect.availability 1e+300"},
+	} {
+		path := filepath.Join(t.TempDir(), "history.jsonl")
+		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := check.File(t.Context(), path, options); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v\nwant %s", name, err, c.want)
+		}
+	}
+}
+
+// TestLinesThatAreThereTwice: whatever they say.
+func TestLinesThatAreThereTwice(t *testing.T) {
+	text, err := os.ReadFile(writeHistory(t, 4_000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := `{"kind":"acquire","at_ns":5000000,"from_ns":4000000,"node":"m1","client":"m1/c1","resource":"g1","outcome":"failed"}` + "\n"
+	path := filepath.Join(t.TempDir(), "twice.jsonl")
+	for n, status := range map[int]check.Status{1: check.Expected, 2: check.Inconclusive} {
+		if err := os.WriteFile(path, append(text, strings.Repeat(refused, n)...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := check.File(t.Context(), path, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := check.Judge(f, history.Expect{Safety: check.Safe}); v.Status != status {
+			t.Errorf("%d times: %s: %s", n, v.Status, v.Why)
+		}
 	}
 }

@@ -1,8 +1,8 @@
 package check
 
 import (
-	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"time"
 
@@ -12,10 +12,11 @@ import (
 )
 
 // Findings is what was seen in one history, or in the histories of the repeats of
-// one run. Times of faults, examples and slots count from the beginning of the
+// one run: [Merge] adds numbers and lists up, and what is true of one is true of all,
+// where no tag says otherwise. Times of faults, examples and slots count from the beginning of the
 // measured part, in nanoseconds.
 type Findings struct {
-	Run     history.Run
+	Run     history.Run `merge:"-"`
 	Repeats int
 	Events  int
 
@@ -31,7 +32,7 @@ type Findings struct {
 	GivenUp []string
 	// Hosts is what the machines did, and Saturated says which of them left the lab's
 	// processes too little, and why.
-	Hosts     []HostLoad
+	Hosts     []HostLoad `merge:"-"`
 	Saturated []string
 
 	MeasuredNS int64 // length of the measured part, over all repeats
@@ -45,10 +46,11 @@ type Findings struct {
 	Outside, During Served
 	// FaultsNS is from the beginning of the first fault until the end of the last one;
 	// the longest of all repeats.
-	FaultsNS int64
+	FaultsNS int64 `merge:"max"`
 	// Errors counts the operations that did not end ok, by error kind.
 	Errors map[string]int64
 
+	HasRooms     bool  // the workload has rooms
 	Matches      int64 // players who got a seat, in the measured part
 	RoomsCreated int64 // since the measured part began
 	Duplicates   Duplicates
@@ -59,34 +61,37 @@ type Findings struct {
 	Holds         int64 // grants that clients believed
 	Overlaps      int64 // holds that were believed while others of the resource began
 	OverlapHolds  int64 // those others
-	ZombieNS      int64 // the longest zombie time
+	ZombieNS      int64 `merge:"max"` // the longest zombie time
 	TokensBroken  int64 // acquisitions whose token did not grow
 	AcquiredOK    int64 // acquisitions that ended ok, in the measured part
 	MessagesSent  int64 // protocol messages in the same time
 	HasMessages   bool
 	Fairness      float64 // Jain's index over clients, mean over repeats; 0 if there is none
-	fairnessCount int
+	fairnessCount int     `merge:"-"`
 
-	Peers        []Peer  // mutex: how each peer fared, by name
+	Peers        []Peer  `merge:"-"` // mutex: how each peer fared, by name
 	PeerFairness float64 // Jain's index over peers, mean over repeats; 0 if there is none
 
-	Liveness Liveness // the worst of all fault windows and resources
+	// Counts are what only one workload counts, by their fields in result.json. Violated are
+	// those that its lock should have prevented, by what one of them is, such as "stale write".
+	Counts, Violated map[string]int64
+
+	Liveness string // the worst of all fault windows and resources
 	// StuckResource is the resource that fared so; "" if the lock as a whole did.
 	StuckResource string
-	StallNS       int64 // the longest stall, of the lock or of any resource
+	StallNS       int64 `merge:"max"` // the longest stall, of the lock or of any resource
 	// DownLong says that it was down throughout a fault of FailoverTime (and of the lease,
 	// where a holder was hit or one resource stuck) or longer. A shorter one can be over before a lock that goes on has noticed it.
 	DownLong bool
 	// Demand says that somebody wanted the lock in every fault window. Without it
 	// liveness means nothing.
-	Demand bool
+	Demand bool `merge:"all"`
 	// RecoveryNS is the longest recovery of all faults; -1 if there was none to
 	// recover from. NotRecovered says that one lasted until the end of the run.
-	RecoveryNS   int64
+	RecoveryNS   int64 `merge:"max"`
 	NotRecovered bool
 
 	Latency  Dist // intended time to answer, operations that ended ok
-	Queue    Dist // mutex: intended time to sent
 	Acquire  Dist // sent to answer, acquisitions that ended ok
 	Hold     Dist // answer to the end of the belief
 	Fill     Dist // rooms: open to full
@@ -100,13 +105,20 @@ type Findings struct {
 	// was lost that nobody asked for, or a fault was not proven, before the first of them.
 	Disturbed bool
 	// FirstViolationNS is when the first one was seen; MaxInt64 without any. Of one repeat.
-	FirstViolationNS int64
+	FirstViolationNS int64 `merge:"-"`
 	// ViolationsNS is when each was seen, of the first maxViolations of each repeat.
 	ViolationsNS []int64
 
 	Faults   []Fault
 	Examples []Example // the first violations of each kind
-	Slots    []Slot    // outcomes by intended time; of the first repeat
+	Slots    []Slot    `merge:"-"` // outcomes by intended time; of the first repeat
+	Ops      []Op      `merge:"-"` // of the whole history, with Options.Ops; of one repeat
+}
+
+// Op is an operation of the workload: when it was due, when it ended, and whether well.
+type Op struct {
+	DueNS, EndNS int64
+	OK           bool
 }
 
 // Duplicates counts rooms created in vain, by cause.
@@ -117,12 +129,6 @@ func (d Duplicates) Total() int64 { return d.Raced + d.Overlooked + d.Unreachabl
 
 // Unsafe is the number of duplicates that the lock should have prevented.
 func (d Duplicates) Unsafe() int64 { return d.Raced + d.Overlooked }
-
-func (d *Duplicates) add(o Duplicates) {
-	d.Raced += o.Raced
-	d.Overlooked += o.Overlooked
-	d.Unreachable += o.Unreachable
-}
 
 // Slot is the outcomes of the operations that were due in one stretch of
 // [SlotLength] of the measured part.
@@ -161,17 +167,15 @@ type Example struct {
 	Text     string // one sentence
 }
 
-// Liveness is how a lock fared during a fault.
-type Liveness string
-
-// The values of Liveness, best first.
+// How a lock fared during a fault.
 const (
-	Live   Liveness = "live"
-	Stalls Liveness = "stalls"
-	Down   Liveness = "down"
+	Live   = "live"
+	Stalls = "stalls"
+	Down   = "down"
 )
 
-func (l Liveness) rank() int { return slices.Index([]Liveness{Live, Stalls, Down}, l) }
+// rank is 0 for the best; below it is what is none of these words.
+func rank(l string) int { return slices.Index([]string{Live, Stalls, Down}, l) }
 
 // Availability is the share of the sent operations that ended ok, 0 to 1.
 func (f *Findings) Availability() float64 {
@@ -180,11 +184,6 @@ func (f *Findings) Availability() float64 {
 
 // Served counts operations, and those of them that ended ok.
 type Served struct{ OK, All int64 }
-
-func (s *Served) add(o Served) {
-	s.OK += o.OK
-	s.All += o.All
-}
 
 // Share is the part that ended ok, 0 to 1.
 func (s Served) Share() float64 { return ratio(float64(s.OK), float64(s.All)) }
@@ -216,17 +215,6 @@ func (f *Findings) MessagesPerAcquire() (float64, bool) {
 	return ratio(float64(f.MessagesSent), float64(f.AcquiredOK)), f.HasMessages && f.AcquiredOK > 0
 }
 
-// UnprovenFaults lists the faults that the probes did not confirm.
-func (f *Findings) UnprovenFaults() []Fault {
-	var list []Fault
-	for _, fault := range f.Faults {
-		if !fault.Proven {
-			list = append(list, fault)
-		}
-	}
-	return list
-}
-
 func ratio(a, b float64) float64 {
 	if b == 0 {
 		return 0
@@ -240,82 +228,68 @@ func Merge(repeats ...*Findings) *Findings {
 	if len(repeats) == 0 {
 		return nil
 	}
-	m := &Findings{
-		Run: repeats[0].Run, Errors: map[string]int64{}, Liveness: Live, Demand: true, RecoveryNS: -1,
-		Slots: slices.Clone(repeats[0].Slots),
-	}
-	fairness, peerFairness, convicted := 0.0, 0.0, false
+	m := &Findings{Run: repeats[0].Run, Errors: map[string]int64{}, Counts: map[string]int64{}, Violated: map[string]int64{}, Liveness: Live, Demand: true, RecoveryNS: -1, Slots: slices.Clone(repeats[0].Slots)}
+	convicted := false
 	for _, f := range repeats {
-		if n, _ := f.Violations(); n > 0 && !f.Disturbed {
-			convicted = true
+		n, _ := f.Violations()
+		convicted = convicted || n > 0 && !f.Disturbed
+		one := *f
+		one.Faults, one.Examples = slices.Clone(f.Faults), slices.Clone(f.Examples)
+		for i := range one.Faults {
+			one.Faults[i].Repeat += m.Repeats
 		}
-		m.Disturbed = m.Disturbed || f.Disturbed
-		for _, fault := range f.Faults {
-			fault.Repeat += m.Repeats
-			m.Faults = append(m.Faults, fault)
+		for i := range one.Examples {
+			one.Examples[i].Repeat += m.Repeats
 		}
-		for _, e := range f.Examples {
-			e.Repeat += m.Repeats
-			m.Examples = append(m.Examples, e)
-		}
-		m.Repeats += f.Repeats
-		m.Events += f.Events
-		m.Incomplete = append(m.Incomplete, f.Incomplete...)
-		m.Behind = append(m.Behind, f.Behind...)
-		m.GivenUp = append(m.GivenUp, f.GivenUp...)
-		m.Saturated = append(m.Saturated, f.Saturated...)
-		m.Contradictions = append(m.Contradictions, f.Contradictions...)
-		m.MeasuredNS += f.MeasuredNS
-		m.Scheduled += f.Scheduled
-		m.OK += f.OK
-		m.Failed += f.Failed
-		m.Unknown += f.Unknown
-		m.Unsent += f.Unsent
-		m.Outside.add(f.Outside)
-		m.During.add(f.During)
-		m.FaultsNS = max(m.FaultsNS, f.FaultsNS)
-		for kind, n := range f.Errors {
-			m.Errors[kind] += n
-		}
-		m.Matches += f.Matches
-		m.RoomsCreated += f.RoomsCreated
-		m.Duplicates.add(f.Duplicates)
-		m.WarmupDuplicates.add(f.WarmupDuplicates)
-		m.ViolationsNS = append(m.ViolationsNS, f.ViolationsNS...)
-		m.Holds += f.Holds
-		m.Overlaps += f.Overlaps
-		m.OverlapHolds += f.OverlapHolds
-		m.ZombieNS = max(m.ZombieNS, f.ZombieNS)
-		m.TokensBroken += f.TokensBroken
-		m.AcquiredOK += f.AcquiredOK
-		m.MessagesSent += f.MessagesSent
-		m.HasMessages = m.HasMessages || f.HasMessages
+		merge(reflect.ValueOf(m).Elem(), reflect.ValueOf(&one).Elem())
 		m.fairnessCount += f.fairnessCount
-		fairness += f.Fairness * float64(f.fairnessCount)
-		peerFairness += f.PeerFairness * float64(f.fairnessCount)
-		if f.Liveness.rank() > m.Liveness.rank() {
+		m.Fairness += f.Fairness * float64(f.fairnessCount)
+		m.PeerFairness += f.PeerFairness * float64(f.fairnessCount)
+		if rank(f.Liveness) > rank(m.Liveness) {
 			m.Liveness, m.StuckResource = f.Liveness, f.StuckResource
 		}
-		m.StallNS = max(m.StallNS, f.StallNS)
-		m.Demand = m.Demand && f.Demand
-		m.RecoveryNS = max(m.RecoveryNS, f.RecoveryNS)
-		m.NotRecovered = m.NotRecovered || f.NotRecovered
-		m.DownLong = m.DownLong || f.DownLong
-		m.Latency.merge(&f.Latency)
-		m.Queue.merge(&f.Queue)
-		m.Acquire.merge(&f.Acquire)
-		m.Hold.merge(&f.Hold)
-		m.Fill.merge(&f.Fill)
-		m.Lateness.merge(&f.Lateness)
-		m.Doubts.add(f.Doubts)
 	}
 	m.Disturbed = m.Disturbed && !convicted
-	m.Fairness = ratio(fairness, float64(m.fairnessCount))
-	m.PeerFairness = ratio(peerFairness, float64(m.fairnessCount))
-	m.Peers = mergePeers(repeats)
-	m.Hosts = mergeHosts(repeats)
-	m.Run.HostZones = maps.Clone(m.Run.HostZones)
+	m.Fairness, m.PeerFairness = ratio(m.Fairness, float64(m.fairnessCount)), ratio(m.PeerFairness, float64(m.fairnessCount))
+	m.Peers, m.Hosts = mergePeers(repeats), mergeHosts(repeats)
 	return m
+}
+
+// merge adds the fields of a struct to those of another one, as their tags say.
+func merge(into, from reflect.Value) {
+	for i := range into.NumField() {
+		to, by, how := into.Field(i), from.Field(i), into.Type().Field(i).Tag.Get("merge")
+		if how == "-" {
+			continue
+		}
+		switch to.Kind() {
+		case reflect.Int, reflect.Int64:
+			if how == "max" {
+				to.SetInt(max(to.Int(), by.Int()))
+			} else {
+				to.SetInt(to.Int() + by.Int())
+			}
+		case reflect.Bool:
+			to.SetBool(how != "all" && (to.Bool() || by.Bool()) || to.Bool() && by.Bool())
+		case reflect.Slice:
+			to.Set(reflect.AppendSlice(to, by))
+		case reflect.Map:
+			for kinds := by.MapRange(); kinds.Next(); {
+				sum := kinds.Value().Int()
+				if have := to.MapIndex(kinds.Key()); have.IsValid() {
+					sum += have.Int()
+				}
+				to.SetMapIndex(kinds.Key(), reflect.ValueOf(sum))
+			}
+		case reflect.Struct:
+			if d, is := reflect.TypeAssert[*Dist](to.Addr()); is {
+				d.merge(by.Addr().Interface().(*Dist))
+			} else {
+				merge(to, by)
+			}
+		default:
+		}
+	}
 }
 
 // Dist is a distribution of durations: an HdrHistogram with three significant

@@ -35,11 +35,11 @@ func FuzzEvents(f *testing.F) {
 		for ; len(data) >= eventBytes && len(events) < most; data = data[eventBytes:] {
 			events = append(events, eventOf([eventBytes]byte(data)))
 		}
-		found := check.Events(events, check.Options{})
+		found := check.Events(events, options)
 		if len(data) > 0 { // one in many: it costs more than all the rest
 			found = check.Merge(found, found)
 		}
-		check.Judge(found, check.Expectation{Safety: check.Safe, Liveness: []check.Liveness{check.Live}})
+		check.Judge(found, history.Expect{Safety: check.Safe, Liveness: []string{check.Live}})
 	})
 }
 

@@ -44,11 +44,11 @@ func TestFaultsOnAHolderMustHitAHold(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			calm, load := phases(1000, 10_000, 10_100), players(1000, 10_000, 0, 0)
 			events := slices.Concat(append([][]history.Event{{mutexRun()}, calm, load, c.fault}, c.events...)...)
-			f := check.Events(events, check.Options{})
+			f := check.Events(events, options)
 			if len(f.Faults) != 1 || f.Faults[0].Proven != c.proven {
 				t.Fatalf("faults %+v, want proven %v", f.Faults, c.proven)
 			}
-			v := check.Judge(f, check.Expectation{Safety: check.Safe})
+			v := check.Judge(f, history.Expect{Safety: check.Safe})
 			if !c.proven && (v.Status != check.Inconclusive || !strings.Contains(v.Why, "no hold was hit")) {
 				t.Errorf("%+v", v)
 			}
@@ -63,11 +63,11 @@ func TestFaultsMustBeInTheMeasuredPart(t *testing.T) {
 		proven       bool
 	}{{3000, 8000, true}, {9980, 10_500, true}, {9999, 10_090, false}, {10_050, 10_090, false}, {500, 900, false}, {500, 1500, true}} {
 		events := slices.Concat([]history.Event{world()}, calm, load, locking(1000, 10_000, 0, 0), fault("f1", "partition", c.asked, c.ended, cutAC))
-		f := check.Events(events, check.Options{})
+		f := check.Events(events, options)
 		if f.Faults[0].Proven != c.proven {
 			t.Errorf("%d to %d: %+v", c.asked, c.ended, f.Faults[0])
 		}
-		v := check.Judge(f, check.Expectation{Safety: check.Safe})
+		v := check.Judge(f, history.Expect{Safety: check.Safe})
 		if !c.proven && (v.Status != check.Inconclusive || !strings.Contains(v.Why, "not in force in the measured part")) {
 			t.Errorf("%d to %d: %+v", c.asked, c.ended, v)
 		}

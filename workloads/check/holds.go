@@ -11,143 +11,153 @@ import (
 	"locklab/workloads/history"
 )
 
-// lockRecord is what clients believed of the lock.
-type lockRecord struct {
-	acquires []acquire
-	holds    []hold
-	// half has the holds of which only the beginning or only the end is known yet.
-	// It stays small where the file is nearly in order, and so stays in the cache.
-	half map[holdKey]int32
-}
-
-// acquire is one finished acquisition.
+// acquire is one finished acquisition, with the hold that came of it.
 type acquire struct {
-	from, sent, at, err    int64
-	token, messages        uint64
-	node, client, resource int32
-	errorKind              int32
-	outcome                outcome
+	from, sent, at, err                 int64
+	token, messages                     uint64
+	node, client, resource, errorKind   int32
+	outcome                             outcome
+	hold                                string
+	until                               int64 // of the belief of the client that holds
+	releasing, released, answered, lost int64 // it stopped acting, as both records of that say, and the lock's answer; MaxInt64: not known
 }
 
 // asked is when the client really asked.
-func (a *acquire) asked() int64 {
-	if a.sent > 0 {
-		return a.sent
-	}
-	return a.from
-}
+func (a *acquire) asked() int64 { return cmp.Or(a.sent, a.from) }
+
+// granted says whether a hold came of it.
+func (a *acquire) granted() bool { return a.outcome == ok && a.hold != "" }
+
+// holds says whether it came to a hold that lasted for some time.
+func (a *acquire) holds() bool { return a.granted() && a.at < a.until }
+
+// stopped is when the holder stopped acting to release it.
+func (a *acquire) stopped() int64 { return min(a.releasing, a.released) }
 
 type holdKey struct {
 	node int32
 	id   string
 }
 
-// hold is one grant as its client believed it.
-type hold struct {
-	from, to, err  int64 // to: when it was released or lost, MaxInt64 if it is not known to be
-	id             string
-	node, resource int32
-	granted        bool // its acquisition is in the history
-}
-
-// hold finds the record of the event's hold, or starts one; complete says that the
-// record has its other half with this event.
-func (c *Checker) hold(e *history.Event, complete func(*hold) bool) *hold {
-	key := holdKey{c.names.id(e.Node), e.Hold}
-	i, known := c.locks.half[key]
-	if !known {
-		i = int32(len(c.locks.holds)) //nolint:gosec // far below
-		c.locks.half[key] = i
-		c.locks.holds = append(c.locks.holds, hold{id: e.Hold, node: key.node, to: math.MaxInt64})
-	}
-	h := &c.locks.holds[i]
-	h.err = max(h.err, e.ErrNS)
-	if complete(h) {
-		delete(c.locks.half, key)
-	}
-	return h
+// holdEnd is one record of the end of a hold, which may stand before its beginning.
+type holdEnd struct {
+	holdKey
+	kind          history.Kind
+	resource      int32
+	from, at, err int64
 }
 
 func (c *Checker) addAcquire(e *history.Event) {
 	a := acquire{
 		from: e.FromNS, sent: e.SentNS, at: e.AtNS, err: e.ErrNS, token: e.Token, messages: e.Messages,
 		node: c.names.id(e.Node), client: c.names.id(e.Client), resource: c.names.id(e.Resource), outcome: outcomeOf(e),
-		errorKind: c.names.id(e.Error),
+		errorKind: c.names.id(e.Error), hold: e.Hold, released: math.MaxInt64, releasing: math.MaxInt64, lost: math.MaxInt64, answered: math.MaxInt64,
 	}
-	if a.outcome == unsent {
+	switch {
+	case a.outcome == unsent:
+		c.unsent = append(c.unsent, c.op(e))
 		return
+	case a.granted():
+		holds := c.byHold[a.node]
+		if holds == nil {
+			holds = map[string]int32{}
+			c.byHold[a.node] = holds
+		}
+		known := len(holds)
+		holds[a.hold] = int32(len(c.acquires)) //nolint:gosec // far below
+		if len(holds) == known {
+			c.flaws.add(twice, 1, "the acquisition of hold %s", brief(e.Hold))
+		}
+	case a.outcome == ok && c.complete():
+		c.flaws.add(missing, 1, "the name of a hold that %s got", brief(e.Client))
 	}
-	c.locks.acquires = append(c.locks.acquires, a)
-	if a.outcome == ok && e.Hold != "" {
-		h := c.hold(e, func(h *hold) bool { return h.to != math.MaxInt64 })
-		h.from, h.resource, h.granted = e.AtNS, a.resource, true
-	}
+	c.acquires = push(c.acquires, a)
 }
 
-func (c *Checker) addRelease(e *history.Event) {
+func (c *Checker) addEnd(e *history.Event) {
 	if e.Hold == "" {
 		return
 	}
-	stopped := e.AtNS
-	if e.Kind == history.KindRelease && e.FromNS > 0 {
-		stopped = e.FromNS
+	end := holdEnd{holdKey{c.names.id(e.Node), e.Hold}, e.Kind, c.names.id(e.Resource), e.AtNS, e.AtNS, e.ErrNS}
+	if e.Kind == history.KindRelease {
+		end.from = cmp.Or(e.FromNS, e.AtNS)
+		if outcomeOf(e) == unknown {
+			end.at = math.MaxInt64
+		}
 	}
-	// A loss is usually followed by a release, and what is sent by its answer, so
-	// these do not complete the record.
-	h := c.hold(e, func(h *hold) bool { return h.granted && e.Kind == history.KindRelease })
-	h.to = min(h.to, stopped)
+	if !c.endHold(&end) {
+		c.ends = push(c.ends, end)
+	}
 }
 
-// joinHolds brings together what belongs to one hold and was recorded apart,
-// because the record had been complete before its last event came.
+// joinHolds brings grants together with the ends that stand before them.
 func (c *Checker) joinHolds() {
-	rest := map[holdKey]*hold{}
-	for _, i := range c.locks.half {
-		if h := &c.locks.holds[i]; !h.granted {
-			rest[holdKey{h.node, h.id}] = h
-		}
-	}
-	if len(rest) == 0 {
-		return
-	}
-	for i := range c.locks.holds {
-		h := &c.locks.holds[i]
-		if other := rest[holdKey{h.node, h.id}]; other != nil && h.granted {
-			h.to, h.err = min(h.to, other.to), max(h.err, other.err)
+	for i := range c.ends {
+		if e := &c.ends[i]; !c.endHold(e) && c.complete() {
+			c.flaws.add(missing, 1, "the acquisition of hold %s", brief(e.id))
 		}
 	}
 }
 
-// checkHolds finds holds that overlap and tokens that do not grow, and measures
-// acquisitions and holds.
-func (c *Checker) checkHolds(f *Findings, t timeline) {
-	deaths := c.deaths()
-	for i := range c.locks.holds {
-		h := &c.locks.holds[i]
-		if !h.granted {
+// endHold notes the end of a hold, unless its beginning is not on record.
+func (c *Checker) endHold(e *holdEnd) (known bool) {
+	a := c.grant(e.holdKey)
+	if a == nil {
+		return false
+	}
+	a.err = max(a.err, e.err)
+	if a.resource != e.resource {
+		c.flaws.add(misfit, 1, "the hold %s is one of %s, and of %s", brief(e.id), c.name(a.resource), c.name(e.resource))
+	}
+	at := &a.lost
+	switch e.kind {
+	case history.KindReleasing:
+		at = &a.releasing
+	case history.KindRelease:
+		at, a.answered = &a.released, e.at
+	default:
+	}
+	if *at != math.MaxInt64 {
+		c.flaws.add(twice, 1, "the %s of hold %s", e.kind, brief(e.id))
+	}
+	*at = min(*at, e.from)
+	return true
+}
+
+// grant is the acquisition of a hold; nil if there is none on record.
+func (c *Checker) grant(key holdKey) *acquire {
+	if i, known := c.byHold[key.node][key.id]; known {
+		return &c.acquires[i]
+	}
+	return nil
+}
+
+// settleHolds says until when each hold was believed, and measures them.
+func (c *Checker) settleHolds(f *Findings, t timeline) {
+	for i := range c.acquires {
+		a := &c.acquires[i]
+		if !a.granted() {
 			continue
 		}
-		if h.to == math.MaxInt64 {
-			h.to = max(t.end, h.from)
+		if a.until = min(a.stopped(), a.lost); a.until == math.MaxInt64 {
+			a.until = max(t.end, a.at)
 		}
-		h.to = min(h.to, aliveUntil(deaths[h.node], h.from))
+		a.until = min(a.until, c.lives[a.node].aliveUntil(a.at))
 		f.Holds++
-		if h.from >= t.measure {
-			f.Hold.add(h.to - h.from)
+		if a.at >= t.measure {
+			f.Hold.add(a.until - a.at)
 		}
 	}
-	c.checkOverlaps(f, t)
-	slices.SortStableFunc(c.locks.acquires, func(a, b acquire) int { return cmp.Compare(a.at, b.at) })
-	c.checkTokens(f, t)
-	c.measureAcquires(f, t)
+	slices.SortStableFunc(c.acquires, func(a, b acquire) int { return cmp.Compare(a.at, b.at) })
+	clear(c.byHold) // they were elsewhere
 }
 
 // checkOverlaps looks at each resource apart.
 func (c *Checker) checkOverlaps(f *Findings, t timeline) {
-	byResource := map[int32][]*hold{}
-	for i := range c.locks.holds {
-		if h := &c.locks.holds[i]; h.granted && h.from+h.err < h.to-h.err {
-			byResource[h.resource] = append(byResource[h.resource], h)
+	byResource := map[int32][]*acquire{}
+	for i := range c.acquires {
+		if a := &c.acquires[i]; a.granted() && a.at+a.err < a.until-a.err {
+			byResource[a.resource] = append(byResource[a.resource], a)
 		}
 	}
 	for _, resource := range slices.Sorted(maps.Keys(byResource)) {
@@ -158,31 +168,27 @@ func (c *Checker) checkOverlaps(f *Findings, t timeline) {
 // checkOverlapsOf sweeps over the holds of a resource in the order of their
 // beginning. It is enough to remember the hold that lasts longest of those before:
 // if a later one overlaps any, it overlaps that one, which is the stale one of the two.
-// However many began while one was stale, it is one overlap.
-func (c *Checker) checkOverlapsOf(f *Findings, t timeline, holds []*hold) {
-	slices.SortFunc(holds, func(a, b *hold) int {
-		if a.from+a.err != b.from+b.err {
-			return cmp.Compare(a.from+a.err, b.from+b.err)
-		}
-		return cmp.Compare(a.id, b.id) // any order, but the same for any order in the file
+func (c *Checker) checkOverlapsOf(f *Findings, t timeline, holds []*acquire) {
+	slices.SortFunc(holds, func(a, b *acquire) int {
+		return cmp.Or(cmp.Compare(a.at+a.err, b.at+b.err), cmp.Compare(a.hold, b.hold)) // the same for any order in the file
 	})
 	stale, counted := holds[0], false
 	for _, h := range holds[1:] {
-		if h.from+h.err < stale.to-stale.err {
+		if h.at+h.err < stale.until-stale.err {
 			f.OverlapHolds++
-			f.violation(t, h.from)
+			f.violation(t, h.at)
 			if !counted {
 				f.Overlaps++
 				counted = true
 			}
-			f.ZombieNS = max(f.ZombieNS, stale.to-h.from)
+			f.ZombieNS = max(f.ZombieNS, stale.until-h.at)
 			old := stale
-			c.example(f, t, "overlap", c.names.text(h.resource), h.from, func() string {
+			c.example(f, t, "overlap", c.names.text(h.resource), h.at, func() string {
 				return fmt.Sprintf("%s on %s got %s while %s on %s held it, and believed so for %v more",
-					h.id, c.names.text(h.node), c.names.text(h.resource), old.id, c.names.text(old.node), time.Duration(old.to-h.from))
+					brief(h.hold), c.name(h.node), c.name(h.resource), brief(old.hold), c.name(old.node), time.Duration(old.until-h.at))
 			})
 		}
-		if h.to-h.err > stale.to-stale.err {
+		if h.until-h.err > stale.until-stale.err {
 			stale, counted = h, false
 		}
 	}
@@ -191,20 +197,14 @@ func (c *Checker) checkOverlapsOf(f *Findings, t timeline, holds []*hold) {
 // checkTokens wants the token of an acquisition to be above those of all that were
 // answered before it was asked.
 func (c *Checker) checkTokens(f *Findings, t timeline) {
-	byAnswer := make([]*acquire, 0, len(c.locks.acquires)) // they are sorted by answer
-	for i := range c.locks.acquires {
-		if a := &c.locks.acquires[i]; a.outcome == ok && a.token > 0 {
-			byAnswer = append(byAnswer, a)
+	byResource := map[int32][]*acquire{} // sorted by answer, as all are
+	for i := range c.acquires {
+		if a := &c.acquires[i]; a.outcome == ok && a.token > 0 {
+			byResource[a.resource] = append(byResource[a.resource], a)
 		}
 	}
-	slices.SortStableFunc(byAnswer, func(a, b *acquire) int { return cmp.Compare(a.resource, b.resource) })
-	for len(byAnswer) > 0 {
-		n := 1
-		for n < len(byAnswer) && byAnswer[n].resource == byAnswer[0].resource {
-			n++
-		}
-		c.checkTokensOf(f, t, byAnswer[:n])
-		byAnswer = byAnswer[n:]
+	for _, resource := range slices.Sorted(maps.Keys(byResource)) {
+		c.checkTokensOf(f, t, byResource[resource])
 	}
 }
 
@@ -227,20 +227,18 @@ func (c *Checker) checkTokensOf(f *Findings, t timeline, byAnswer []*acquire) {
 		}
 		f.TokensBroken++
 		f.violation(t, a.at)
-		before := highest
 		c.example(f, t, "token", c.names.text(a.resource), a.at, func() string {
-			return fmt.Sprintf("%s got token %d of %s after %d had been granted", c.names.text(a.client), a.token, c.names.text(a.resource), before)
+			return fmt.Sprintf("%s got token %d of %s after %d had been granted", c.name(a.client), a.token, c.name(a.resource), highest)
 		})
 	}
 }
 
-// measureAcquires measures the acquisitions of the measured part; they are sorted
-// by answer.
+// measureAcquires measures the acquisitions of the measured part, sorted by answer.
 func (c *Checker) measureAcquires(f *Findings, t timeline) {
 	perClient := map[int32]int64{}
 	sent := map[int32]uint64{} // running totals by node
-	for i := range c.locks.acquires {
-		a := &c.locks.acquires[i]
+	for i := range c.acquires {
+		a := &c.acquires[i]
 		previous, known := sent[a.node]
 		measured := a.at >= t.measure && a.at < t.drain
 		if a.messages > 0 {
@@ -256,19 +254,14 @@ func (c *Checker) measureAcquires(f *Findings, t timeline) {
 		if !measured {
 			continue
 		}
-		if _, there := perClient[a.client]; !there {
-			perClient[a.client] = 0
-		}
-		if a.sent > 0 {
-			f.Queue.add(a.sent - a.from)
-		}
+		perClient[a.client] += 0 // who never got it counts too
 		if a.outcome == ok {
 			f.AcquiredOK++
 			perClient[a.client]++
 			f.Acquire.add(a.at - a.asked())
 		}
 	}
-	if c.matches > 0 { // masters of the matchmaking workload do not compete by design
+	if c.workload().offered { // its masters do not compete by design
 		return
 	}
 	if len(perClient) > 0 {

@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -28,55 +29,40 @@ const (
 	NotJudged Status = "not-judged"
 )
 
-// Safety is whether the resource was safe.
-type Safety string
-
-// The values of Safety.
+// Whether the resource was safe.
 const (
-	Safe   Safety = "safe"
-	Unsafe Safety = "unsafe"
+	Safe   = "safe"
+	Unsafe = "unsafe"
 	// SafetyNotJudged: no violation was seen, but none had to show either: that proves
 	// nothing, so the lock is not called safe.
-	SafetyNotJudged Safety = "not-judged"
+	SafetyNotJudged = "not-judged"
 )
-
-// Expectation is what a scenario expects of a lock. What is empty is not judged.
-type Expectation struct {
-	Safety   Safety
-	Liveness []Liveness
-	// Availability is the least share of operations that must end ok.
-	Availability history.Availability
-}
 
 // ExpectationOf is what the history says of itself, so that whoever judges it judges
 // alike. Of an older file, which says nothing, safety is expected.
-func ExpectationOf(run history.Run) Expectation {
+func ExpectationOf(run history.Run) history.Expect {
 	if run.Expect == nil {
-		return Expectation{Safety: Safe}
+		return history.Expect{Safety: Safe}
 	}
-	want := Expectation{Safety: Safety(run.Expect.Safety), Availability: run.Expect.Availability}
-	for _, l := range run.Expect.Liveness {
-		want.Liveness = append(want.Liveness, Liveness(l))
-	}
-	return want
+	return *run.Expect
 }
 
 // judges says whether anything is expected.
-func (e Expectation) judges() bool {
-	return e.Safety != "" || len(e.Liveness) > 0 || e.Availability != history.Availability{}
+func judges(want history.Expect) bool {
+	return want.Safety != "" || len(want.Liveness) > 0 || want.Availability != history.Availability{}
 }
 
 // Verdict is the outcome of one run against its expectation.
 type Verdict struct {
 	Status   Status
-	Safety   Safety
-	Liveness Liveness
+	Safety   string
+	Liveness string
 	Why      string // one sentence: what decided
 }
 
 // Violations is the number of events that the lock should have prevented, and
-// what they were: rooms created in vain, raced or overlooked, holds that overlap, and
-// tokens that did not grow. That overlapping holds led to no room too many was luck.
+// what they were: rooms created in vain, raced or overlooked, holds that overlap,
+// tokens that did not grow, and what else the workload forbids. That overlapping holds led to no room too many was luck.
 func (f *Findings) Violations() (int64, string) {
 	var parts []string
 	duplicates := f.Duplicates.Unsafe() + f.WarmupDuplicates.Unsafe()
@@ -98,7 +84,12 @@ func (f *Findings) Violations() (int64, string) {
 	if f.TokensBroken > 0 {
 		parts = append(parts, plural(f.TokensBroken, "fencing token")+" that did not grow")
 	}
-	return duplicates + f.Overlaps + f.TokensBroken, strings.Join(parts, " and ")
+	n := duplicates + f.Overlaps + f.TokensBroken
+	for _, what := range slices.Sorted(maps.Keys(f.Violated)) {
+		n += f.Violated[what]
+		parts = append(parts, plural(f.Violated[what], what))
+	}
+	return n, strings.Join(parts, " and ")
 }
 
 func plural(n int64, what string) string {
@@ -115,7 +106,7 @@ func plural(n int64, what string) string {
 // from records that contradict each other, nothing is expected any more.
 // For everything else the run must be sound: faults proven, load as promised,
 // history complete. What the clocks leave open is neither safe nor a violation.
-func Judge(f *Findings, want Expectation) Verdict {
+func Judge(f *Findings, want history.Expect) Verdict {
 	n, what := f.Violations()
 	v := Verdict{Safety: Safe, Liveness: f.Liveness}
 	switch {
@@ -153,19 +144,19 @@ func Judge(f *Findings, want Expectation) Verdict {
 	if want.Safety == Safe && doubt != "" {
 		return end(Inconclusive, doubt)
 	}
-	if !want.judges() {
+	if !judges(want) {
 		return end(NotJudged, "The scenario expects nothing of this lock. "+upper(f.told(want))+".")
 	}
 	return end(Expected, upper(f.told(want))+".")
 }
 
 // fellShort says what the lock did too late, or not at all; "" if nothing.
-func (f *Findings) fellShort(want Expectation) string {
+func (f *Findings) fellShort(want history.Expect) string {
 	if f.fares(want) {
 		return f.unserved(want.Availability)
 	}
 	return fmt.Sprintf("Expected %s, but it was %s%s: the longest time with waiters and no grant was %v.",
-		joinLiveness(want.Liveness), f.Liveness, f.forWhat(), time.Duration(f.StallNS).Round(time.Millisecond))
+		strings.Join(want.Liveness, " or "), f.Liveness, f.forWhat(), time.Duration(f.StallNS).Round(time.Millisecond))
 }
 
 // unserved says where too few operations ended ok; "" if nowhere. A fault that was over
@@ -185,7 +176,7 @@ func (f *Findings) unserved(want history.Availability) string {
 }
 
 // told says what was seen of a lock that is as expected, and what of it was judged.
-func (f *Findings) told(want Expectation) string {
+func (f *Findings) told(want history.Expect) string {
 	n, what := f.Violations()
 	stall := time.Duration(f.StallNS).Round(time.Millisecond)
 	safety := "no violation"
@@ -207,7 +198,7 @@ func (f *Findings) told(want Expectation) string {
 	}
 	text := safety + liveness
 	switch {
-	case !want.judges():
+	case !judges(want):
 	case want.Safety == "" && len(want.Liveness) == 0:
 		text += ". Only its availability was judged"
 	case want.Safety == "":
@@ -228,14 +219,26 @@ func (f *Findings) forWhat() string {
 
 // fares says that liveness is as expected. What was down for a short fault may as well
 // have stalled.
-func (f *Findings) fares(want Expectation) bool {
+func (f *Findings) fares(want history.Expect) bool {
 	return len(want.Liveness) == 0 || slices.Contains(want.Liveness, f.Liveness) ||
 		(f.Liveness == Down && !f.DownLong && slices.Contains(want.Liveness, Stalls))
 }
 
 // unsound says why the run cannot decide, the gravest reason first; "" if it can.
-func (f *Findings) unsound(want Expectation) string {
-	reasons := []string{f.lossText(), f.contradictionText(), sentence(f.Saturated, f.seen()), f.givenUpText(), f.unprovenText(), sentence(f.Behind, ""), sentence(f.Incomplete, "")}
+func (f *Findings) unsound(want history.Expect) string {
+	seen := ""
+	if n, what := f.Violations(); n > 0 {
+		seen = "; there were " + what
+	}
+	var reasons []string
+	for _, list := range [][]string{f.lost(), f.GivenUp, f.Contradictions, f.Saturated, f.unproven()} {
+		if len(list) > 0 {
+			reasons = append(reasons, upper(list[0])+seen+".")
+		}
+	}
+	for _, why := range slices.Concat(f.Behind, f.Incomplete) {
+		reasons = append(reasons, upper(why)+".")
+	}
 	switch {
 	case f.OK+f.Failed+f.Unknown == 0:
 		reasons = append(reasons, "No operation was measured.")
@@ -249,68 +252,24 @@ func (f *Findings) unsound(want Expectation) string {
 	return cmp.Or(reasons...)
 }
 
-// contradictionText says what does not fit; "" if all does.
-func (f *Findings) contradictionText() string {
-	if len(f.Contradictions) == 0 {
-		return ""
+// unproven says which fault was not seen by the probes.
+func (f *Findings) unproven() []string {
+	unproven := slices.DeleteFunc(slices.Clone(f.Faults), func(l Fault) bool { return l.Proven })
+	if len(unproven) == 0 {
+		return nil
 	}
-	text := f.Contradictions[0]
-	if n, what := f.Violations(); n > 0 {
-		text += "; so " + what + " prove nothing"
+	u := unproven[0]
+	text := fmt.Sprintf("the fault %s (%s on %s) was not proven", u.ID, u.Kind, u.Target)
+	if more := len(unproven) - 1; more > 0 {
+		text += fmt.Sprintf(", and %d more", more)
 	}
-	return upper(text) + "."
+	if u.Why != "" {
+		text += ": " + u.Why
+	}
+	return []string{text}
 }
 
-// sentence is the first of the reasons, and what is to be said with it; "" if there is
-// none.
-func sentence(reasons []string, more string) string {
-	if len(reasons) == 0 {
-		return ""
-	}
-	return upper(reasons[0]) + more + "."
-}
-
-// seen says what violations there were although they convict nobody.
-func (f *Findings) seen() string {
-	if n, what := f.Violations(); n > 0 {
-		return "; there were " + what
-	}
-	return ""
-}
-
-func (f *Findings) givenUpText() string {
-	if len(f.GivenUp) == 0 {
-		return ""
-	}
-	return "The run was given up" + f.seen() + ": " + f.GivenUp[0] + "."
-}
-
-// unprovenText says which fault was not seen by the probes; "" if all were.
-func (f *Findings) unprovenText() string {
-	if unproven := f.UnprovenFaults(); len(unproven) > 0 {
-		u := unproven[0]
-		more := ""
-		if len(unproven) > 1 {
-			more = fmt.Sprintf(", and %d more", len(unproven)-1)
-		}
-		why := ""
-		if u.Why != "" {
-			why = ": " + u.Why
-		}
-		return fmt.Sprintf("The fault %s (%s on %s) was not proven%s%s%s.", u.ID, u.Kind, u.Target, more, why, f.seen())
-	}
-	return ""
-}
-
-func joinLiveness(list []Liveness) string {
-	words := make([]string, len(list))
-	for i, l := range list {
-		words[i] = string(l)
-	}
-	return strings.Join(words, " or ")
-}
-
-func verb(l Liveness) string {
+func verb(l string) string {
 	if l == Down {
 		return "was down"
 	}

@@ -13,6 +13,18 @@ func match(from, at int64, outcome, kind string) history.Event {
 	return history.Event{Kind: history.KindMatch, FromNS: from * ms, SentNS: from*ms + 1000, AtNS: at * ms, Outcome: outcome, Error: kind, Resource: "g"}
 }
 
+// raced are two rooms that were ordered at the same time.
+func raced() []history.Event {
+	a := ordered{room: "A", worker: "w1", master: "m1", hold: "x1", from: 2000, start: 2010, open: 2060, answered: 2070}
+	b := ordered{room: "B", worker: "w2", master: "m2", hold: "x2", from: 2005, start: 2020, open: 2065, answered: 2071}
+	return append(a.events(), b.events()...)
+}
+
+// work is what players and masters do in a run in which nothing is wrong.
+func work() []history.Event {
+	return append(players(1000, 10_000, 0, 0), locking(1000, 10_000, 0, 0)...)
+}
+
 // players is one match every 10 ms; those due within [down, up) fail.
 func players(from, to, down, up int64) []history.Event {
 	var list []history.Event
@@ -43,21 +55,20 @@ func locking(from, to, down, up int64) []history.Event {
 	return list
 }
 
-func judged(t *testing.T, want check.Expectation, lists ...[]history.Event) (check.Verdict, *check.Findings) {
+func judged(t *testing.T, want history.Expect, lists ...[]history.Event) (check.Verdict, *check.Findings) {
 	t.Helper()
 	events := []history.Event{world()}
 	for _, l := range lists {
 		events = append(events, l...)
 	}
-	f := check.Events(events, check.Options{})
+	f := check.Events(events, options)
 	return check.Judge(f, want), f
 }
 
 func TestVerdicts(t *testing.T) {
 	calm := phases(1000, 10_000, 10_100)
 	partition := fault("f1", "zone-partition", 3000, 8000, cutAC)
-	a := ordered{room: "A", worker: "w1", master: "m1", hold: "x1", from: 2000, start: 2010, open: 2060, answered: 2070}
-	twice := append(a.events(), ordered{room: "B", worker: "w2", master: "m2", hold: "x2", from: 2005, start: 2020, open: 2065, answered: 2071}.events()...)
+	twice := raced()
 	overlapping := []history.Event{
 		acquire("m1", "a", "x1", 2000, 2010, 0), release("m1", "x1", 2030, 2031), acquire("m2", "b", "x2", 2005, 2020, 0), release("m2", "x2", 2040, 2041),
 	}
@@ -78,7 +89,7 @@ func TestVerdicts(t *testing.T) {
 		}
 	}
 	unproven := partition[:1]
-	fine := append(players(1000, 10_000, 0, 0), locking(1000, 10_000, 0, 0)...)
+	fine := work()
 	down := append(players(1000, 10_000, 3500, 8000), locking(1000, 10_000, 3500, 8000)...)
 	blip := fault("f1", "zone-partition", 3000, 4200, cutAC)
 	brief := append(players(1000, 10_000, 3000, 4200), locking(1000, 10_000, 3000, 4200)...)
@@ -89,36 +100,36 @@ func TestVerdicts(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		lists    [][]history.Event
-		want     check.Expectation
+		want     history.Expect
 		status   check.Status
-		liveness check.Liveness
+		liveness string
 		why      string
 	}{
-		{"calm and safe", [][]history.Event{calm, fine}, check.Expectation{Safety: check.Safe, Liveness: []check.Liveness{check.Live}}, check.Expected, check.Live, "No violation"},
-		{"safe, but it raced", [][]history.Event{calm, fine, twice}, check.Expectation{Safety: check.Safe}, check.Violated, check.Live, "1 raced"},
-		{"control fires", [][]history.Event{calm, fine, twice}, check.Expectation{Safety: check.Unsafe}, check.Expected, check.Live, "as expected"},
-		{"control is silent", [][]history.Event{calm, fine}, check.Expectation{Safety: check.Unsafe}, check.ControlSilent, check.Live, "no violation was seen"},
-		{"nothing expected", [][]history.Event{calm, fine, twice}, check.Expectation{}, check.NotJudged, check.Live, "expects nothing"},
-		{"nothing expected, nothing proven", [][]history.Event{calm, fine, unproven}, check.Expectation{}, check.Inconclusive, check.Live, "f1"},
-		{"down as expected", [][]history.Event{calm, down, partition}, check.Expectation{Safety: check.Safe, Liveness: []check.Liveness{check.Down}}, check.Expected, check.Down, "was down"},
-		{"down, but live was expected", [][]history.Event{calm, down, partition}, check.Expectation{Liveness: []check.Liveness{check.Live, check.Stalls}}, check.Violated, check.Down, "live or stalls"},
-		{"down for a short fault", [][]history.Event{calm, brief, blip}, check.Expectation{Safety: check.Safe, Liveness: []check.Liveness{check.Live, check.Stalls}}, check.Expected, check.Down, "too short"},
-		{"down for a short fault, but live was expected", [][]history.Event{calm, brief, blip}, check.Expectation{Liveness: []check.Liveness{check.Live}}, check.Violated, check.Down, "Expected live"},
-		{"down for no longer than the lease of a holder that was hit", [][]history.Event{calm, outage, {leasedRun(4500)}, hit}, check.Expectation{Safety: check.Safe, Liveness: []check.Liveness{check.Live, check.Stalls}}, check.Expected, check.Down, "too short"},
-		{"down for longer than the lease of a holder that was hit", [][]history.Event{calm, outage, {leasedRun(4490)}, hit}, check.Expectation{Safety: check.Safe, Liveness: []check.Liveness{check.Live, check.Stalls}}, check.Violated, check.Down, "Expected live or stalls"},
-		{"stalls", [][]history.Event{calm, stalls, partition}, check.Expectation{Liveness: []check.Liveness{check.Stalls}}, check.Expected, check.Stalls, "stalled"},
-		{"live, but down was expected", [][]history.Event{calm, fine, partition}, check.Expectation{Liveness: []check.Liveness{check.Down}}, check.Violated, check.Live, "Expected down"},
-		{"fault not proven", [][]history.Event{calm, fine, unproven}, check.Expectation{Safety: check.Safe}, check.Inconclusive, check.Live, "f1"},
-		{"fault not proven, control fires", [][]history.Event{calm, fine, twice, unproven}, check.Expectation{Safety: check.Unsafe}, check.Inconclusive, check.Live, "f1"},
-		{"fault not proven, but violated", [][]history.Event{calm, fine, twice, unproven}, check.Expectation{Safety: check.Safe}, check.Violated, check.Live, "raced"},
-		{"violated after a fault that was not proven", [][]history.Event{calm, fine, twice, fault("f1", "zone-partition", 2000, 8005, cutAC)[:1]}, check.Expectation{Safety: check.Safe}, check.Inconclusive, check.Live, "1 raced"},
-		{"holds of masters overlapped, and made no room too many", [][]history.Event{calm, fine, overlapping}, check.Expectation{Safety: check.Safe}, check.Violated, check.Live, "1 overlap of holds"},
-		{"a token of masters did not grow", [][]history.Event{calm, fine, stuck}, check.Expectation{Safety: check.Safe}, check.Violated, check.Live, "1 fencing token"},
-		{"the generator fell behind", [][]history.Event{calm, fine, {late}}, check.Expectation{Safety: check.Safe}, check.Inconclusive, check.Live, "generator sent"},
-		{"behind, but violated", [][]history.Event{calm, fine, twice, {late}}, check.Expectation{Safety: check.Safe}, check.Violated, check.Live, "raced"},
-		{"interrupted", [][]history.Event{calm[:2], fine}, check.Expectation{Safety: check.Safe}, check.Inconclusive, check.Live, "interrupted"},
-		{"nothing measured", [][]history.Event{calm}, check.Expectation{Safety: check.Safe}, check.Inconclusive, check.Live, "No operation"},
-		{"nobody asked for the lock", [][]history.Event{calm, players(1000, 10_000, 0, 0), partition}, check.Expectation{Liveness: []check.Liveness{check.Down}}, check.Inconclusive, check.Live, "Nobody asked"},
+		{"calm and safe", [][]history.Event{calm, fine}, history.Expect{Safety: check.Safe, Liveness: []string{check.Live}}, check.Expected, check.Live, "No violation"},
+		{"safe, but it raced", [][]history.Event{calm, fine, twice}, history.Expect{Safety: check.Safe}, check.Violated, check.Live, "1 raced"},
+		{"control fires", [][]history.Event{calm, fine, twice}, history.Expect{Safety: check.Unsafe}, check.Expected, check.Live, "as expected"},
+		{"control is silent", [][]history.Event{calm, fine}, history.Expect{Safety: check.Unsafe}, check.ControlSilent, check.Live, "no violation was seen"},
+		{"nothing expected", [][]history.Event{calm, fine, twice}, history.Expect{}, check.NotJudged, check.Live, "expects nothing"},
+		{"nothing expected, nothing proven", [][]history.Event{calm, fine, unproven}, history.Expect{}, check.Inconclusive, check.Live, "f1"},
+		{"down as expected", [][]history.Event{calm, down, partition}, history.Expect{Safety: check.Safe, Liveness: []string{check.Down}}, check.Expected, check.Down, "was down"},
+		{"down, but live was expected", [][]history.Event{calm, down, partition}, history.Expect{Liveness: []string{check.Live, check.Stalls}}, check.Violated, check.Down, "live or stalls"},
+		{"down for a short fault", [][]history.Event{calm, brief, blip}, history.Expect{Safety: check.Safe, Liveness: []string{check.Live, check.Stalls}}, check.Expected, check.Down, "too short"},
+		{"down for a short fault, but live was expected", [][]history.Event{calm, brief, blip}, history.Expect{Liveness: []string{check.Live}}, check.Violated, check.Down, "Expected live"},
+		{"down for no longer than the lease of a holder that was hit", [][]history.Event{calm, outage, {leasedRun(4500)}, hit}, history.Expect{Safety: check.Safe, Liveness: []string{check.Live, check.Stalls}}, check.Expected, check.Down, "too short"},
+		{"down for longer than the lease of a holder that was hit", [][]history.Event{calm, outage, {leasedRun(4490)}, hit}, history.Expect{Safety: check.Safe, Liveness: []string{check.Live, check.Stalls}}, check.Violated, check.Down, "Expected live or stalls"},
+		{"stalls", [][]history.Event{calm, stalls, partition}, history.Expect{Liveness: []string{check.Stalls}}, check.Expected, check.Stalls, "stalled"},
+		{"live, but down was expected", [][]history.Event{calm, fine, partition}, history.Expect{Liveness: []string{check.Down}}, check.Violated, check.Live, "Expected down"},
+		{"fault not proven", [][]history.Event{calm, fine, unproven}, history.Expect{Safety: check.Safe}, check.Inconclusive, check.Live, "f1"},
+		{"fault not proven, control fires", [][]history.Event{calm, fine, twice, unproven}, history.Expect{Safety: check.Unsafe}, check.Inconclusive, check.Live, "f1"},
+		{"fault not proven, but violated", [][]history.Event{calm, fine, twice, unproven}, history.Expect{Safety: check.Safe}, check.Violated, check.Live, "raced"},
+		{"violated after a fault that was not proven", [][]history.Event{calm, fine, twice, fault("f1", "zone-partition", 2000, 8005, cutAC)[:1]}, history.Expect{Safety: check.Safe}, check.Inconclusive, check.Live, "1 raced"},
+		{"holds of masters overlapped, and made no room too many", [][]history.Event{calm, fine, overlapping}, history.Expect{Safety: check.Safe}, check.Violated, check.Live, "1 overlap of holds"},
+		{"a token of masters did not grow", [][]history.Event{calm, fine, stuck}, history.Expect{Safety: check.Safe}, check.Violated, check.Live, "1 fencing token"},
+		{"the generator fell behind", [][]history.Event{calm, fine, {late}}, history.Expect{Safety: check.Safe}, check.Inconclusive, check.Live, "generator sent"},
+		{"behind, but violated", [][]history.Event{calm, fine, twice, {late}}, history.Expect{Safety: check.Safe}, check.Violated, check.Live, "raced"},
+		{"interrupted", [][]history.Event{calm[:2], fine}, history.Expect{Safety: check.Safe}, check.Inconclusive, check.Live, "interrupted"},
+		{"nothing measured", [][]history.Event{calm}, history.Expect{Safety: check.Safe}, check.Inconclusive, check.Live, "No operation"},
+		{"nobody asked for the lock", [][]history.Event{calm, players(1000, 10_000, 0, 0), partition}, history.Expect{Liveness: []string{check.Down}}, check.Inconclusive, check.Live, "Nobody asked"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v, f := judged(t, c.want, c.lists...)
@@ -133,24 +144,23 @@ func TestVerdicts(t *testing.T) {
 // scenario judges.
 func TestWhatIsNotJudgedIsNotSafe(t *testing.T) {
 	calm := phases(1000, 10_000, 10_100)
-	fine := append(players(1000, 10_000, 0, 0), locking(1000, 10_000, 0, 0)...)
-	a := ordered{room: "A", worker: "w1", master: "m1", hold: "x1", from: 2000, start: 2010, open: 2060, answered: 2070}
-	twice := append(a.events(), ordered{room: "B", worker: "w2", master: "m2", hold: "x2", from: 2005, start: 2020, open: 2065, answered: 2071}.events()...)
-	live := []check.Liveness{check.Live}
+	fine := work()
+	twice := raced()
+	live := []string{check.Live}
 	for _, c := range []struct {
 		name   string
 		rooms  []history.Event
-		want   check.Expectation
+		want   history.Expect
 		status check.Status
-		safety check.Safety
+		safety string
 		why    string
 	}{
-		{"nothing", nil, check.Expectation{}, check.NotJudged, check.SafetyNotJudged, "The scenario expects nothing of this lock. No violation was seen, and it stayed live."},
-		{"nothing, unsafe", twice, check.Expectation{}, check.NotJudged, check.Unsafe, "The scenario expects nothing of this lock. 1 duplicate rooms (1 raced, 0 overlooked), and it stayed live."},
-		{"liveness only", nil, check.Expectation{Liveness: live}, check.Expected, check.SafetyNotJudged, "No violation was seen, and it stayed live. Its safety was not judged."},
-		{"liveness only, unsafe", twice, check.Expectation{Liveness: live}, check.Expected, check.Unsafe, "1 duplicate rooms (1 raced, 0 overlooked), and it stayed live. Its safety was not judged."},
-		{"safety only", nil, check.Expectation{Safety: check.Safe}, check.Expected, check.Safe, "No violation, and it stayed live. Its liveness was not judged."},
-		{"both", nil, check.Expectation{Safety: check.Safe, Liveness: live}, check.Expected, check.Safe, "No violation, and it stayed live."},
+		{"nothing", nil, history.Expect{}, check.NotJudged, check.SafetyNotJudged, "The scenario expects nothing of this lock. No violation was seen, and it stayed live."},
+		{"nothing, unsafe", twice, history.Expect{}, check.NotJudged, check.Unsafe, "The scenario expects nothing of this lock. 1 duplicate rooms (1 raced, 0 overlooked), and it stayed live."},
+		{"liveness only", nil, history.Expect{Liveness: live}, check.Expected, check.SafetyNotJudged, "No violation was seen, and it stayed live. Its safety was not judged."},
+		{"liveness only, unsafe", twice, history.Expect{Liveness: live}, check.Expected, check.Unsafe, "1 duplicate rooms (1 raced, 0 overlooked), and it stayed live. Its safety was not judged."},
+		{"safety only", nil, history.Expect{Safety: check.Safe}, check.Expected, check.Safe, "No violation, and it stayed live. Its liveness was not judged."},
+		{"both", nil, history.Expect{Safety: check.Safe, Liveness: live}, check.Expected, check.Safe, "No violation, and it stayed live."},
 	} {
 		if v, _ := judged(t, c.want, calm, fine, c.rooms); v.Status != c.status || v.Safety != c.safety || v.Why != c.why {
 			t.Errorf("%s: %s, %s: %s\nwant %s, %s: %s", c.name, v.Status, v.Safety, v.Why, c.status, c.safety, c.why)
@@ -165,9 +175,9 @@ func TestServedTooLittle(t *testing.T) {
 	partition := fault("f1", "zone-partition", 3000, 6000, cutAC)
 	blip := fault("f1", "zone-partition", 3000, 4000, cutAC)
 	locks := locking(1000, 10_000, 0, 0)
-	served := func(outside, during float64) check.Expectation {
-		return check.Expectation{
-			Safety: check.Safe, Liveness: []check.Liveness{check.Live},
+	served := func(outside, during float64) history.Expect {
+		return history.Expect{
+			Safety: check.Safe, Liveness: []string{check.Live},
 			Availability: history.Availability{Outside: outside, During: during},
 		}
 	}
@@ -180,7 +190,7 @@ func TestServedTooLittle(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		lists  [][]history.Event
-		want   check.Expectation
+		want   history.Expect
 		status check.Status
 		why    string
 	}{
@@ -211,13 +221,13 @@ func TestLivenessAndRecovery(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		lists    [][]history.Event
-		liveness check.Liveness
+		liveness string
 		stall    [2]int64 // ms, inclusive
 		recovery [2]int64
 		never    bool
 	}{
-		{"no fault", [][]history.Event{calm, players(1000, 10_000, 0, 0), locking(1000, 10_000, 0, 0)}, check.Live, [2]int64{0, 10}, [2]int64{-1, -1}, false},
-		{"undisturbed", [][]history.Event{calm, partition, players(1000, 10_000, 0, 0), locking(1000, 10_000, 0, 0)}, check.Live, [2]int64{0, 10}, [2]int64{0, 10}, false},
+		{"no fault", [][]history.Event{calm, work()}, check.Live, [2]int64{0, 10}, [2]int64{-1, -1}, false},
+		{"undisturbed", [][]history.Event{calm, partition, work()}, check.Live, [2]int64{0, 10}, [2]int64{0, 10}, false},
 		{"down until 300 ms after the heal", [][]history.Event{calm, partition, players(1000, 10_000, 3100, 8300), locking(1000, 10_000, 3100, 8300)}, check.Down, [2]int64{4500, 5000}, [2]int64{250, 320}, false},
 		{"never back", [][]history.Event{calm, partition, players(1000, 10_000, 3100, 99_000), locking(1000, 10_000, 3100, 99_000)}, check.Down, [2]int64{4500, 5000}, [2]int64{2000, 2000}, true},
 		{"refuses at once", [][]history.Event{calm, partition, players(1000, 10_000, 0, 0), locking(1000, 3100, 0, 0), refusals(3100, 8000), locking(8000, 10_000, 0, 0)}, check.Down, [2]int64{4500, 5000}, [2]int64{0, 10}, false},
@@ -231,7 +241,7 @@ func TestLivenessAndRecovery(t *testing.T) {
 		}, check.Live, [2]int64{0, 300}, [2]int64{0, 10}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, f := judged(t, check.Expectation{}, c.lists...)
+			_, f := judged(t, history.Expect{}, c.lists...)
 			if f.Liveness != c.liveness || f.StallNS < c.stall[0]*ms || f.StallNS > c.stall[1]*ms {
 				t.Errorf("%s, stall %d ms; want %s, %v", f.Liveness, f.StallNS/ms, c.liveness, c.stall)
 			}
@@ -257,8 +267,12 @@ func refusals(from, to int64) []history.Event {
 
 func TestMerge(t *testing.T) {
 	calm := phases(1000, 10_000, 10_100)
-	_, a := judged(t, check.Expectation{}, calm, players(1000, 10_000, 0, 0), locking(1000, 10_000, 0, 0))
-	_, b := judged(t, check.Expectation{}, calm, players(1000, 10_000, 3100, 8300), locking(1000, 10_000, 3100, 8300), fault("f1", "zone-partition", 3000, 8000, cutAC))
+	_, a := judged(t, history.Expect{}, calm, work())
+	_, b := judged(t, history.Expect{}, calm, players(1000, 10_000, 3100, 8300), locking(1000, 10_000, 3100, 8300), fault("f1", "zone-partition", 3000, 8000, cutAC))
+	b.Counts["stale_writes"], b.Violated["stale write"] = 3, 2 // as the part of a workload would
+	if n, what := check.Merge(b, a, b).Violations(); n != 4 || what != "4 stale writes" || check.Merge(b, b).Counts["stale_writes"] != 6 {
+		t.Errorf("%d violations: %s", n, what)
+	}
 	m := check.Merge(a, b)
 	if m.Repeats != 2 || m.OK != a.OK+b.OK || m.Liveness != check.Down || m.StallNS != b.StallNS || m.RecoveryNS != b.RecoveryNS ||
 		m.Latency.Count() != a.Latency.Count()+b.Latency.Count() || m.MeasuredNS != 18_000*ms || len(m.Faults) != 1 || m.Faults[0].Repeat != 2 {
@@ -269,5 +283,61 @@ func TestMerge(t *testing.T) {
 	}
 	if check.Merge() != nil {
 		t.Error("merging nothing gave something")
+	}
+}
+
+// TestLateGeneratorJudgesNothing: neither if the load was another one, nor if the
+// latencies are mostly its own lateness.
+func TestLateGeneratorJudgesNothing(t *testing.T) {
+	for name, tt := range map[string]struct {
+		late  float64 // ms, of all operations, which take 5 ms
+		every int     // operation; 1 is all
+		want  string
+	}{
+		"on time":              {0.02, 1, ""},
+		"some of them late":    {49, 3, ""},
+		"as late as it takes":  {2.6, 1, "p50 2.6ms after the intended time, more than half of the latency"},
+		"less late than that":  {2.4, 1, ""},
+		"half a slot too late": {51, 3, "p99 51"},
+	} {
+		players := players(1000, 10_000, 0, 0)
+		for i := range players {
+			e := &players[i]
+			e.SentNS = e.FromNS
+			if i%tt.every == 0 {
+				late := int64(tt.late * float64(ms))
+				e.SentNS += late
+				e.AtNS = max(e.AtNS, e.SentNS)
+			}
+		}
+		v, _ := judged(t, history.Expect{Safety: check.Safe}, phases(1000, 10_000, 10_100), players, locking(1000, 10_000, 0, 0))
+		want := check.Expected
+		if tt.want != "" {
+			want = check.Inconclusive
+		}
+		if v.Status != want || !strings.Contains(v.Why, tt.want) {
+			t.Errorf("%s: %s: %s; want %s: %s", name, v.Status, v.Why, want, tt.want)
+		}
+	}
+}
+
+// TestWhoStaysAwayIsAFaultInForce: a server that does not come back with the links, because
+// it must stay away for a lease, is what requests fail of.
+func TestWhoStaysAwayIsAFaultInForce(t *testing.T) {
+	broken := fault("f1", "zone-failure", 2000, 4000, func(e *history.Event) { e.Nodes = []string{"s1"} })
+	for name, c := range map[string]struct {
+		back   []history.Event
+		up     int64
+		status check.Status
+	}{
+		"never back":            {nil, 10_000, check.Expected},
+		"back late":             {[]history.Event{node("s1", "started", 7000)}, 8400, check.Expected},
+		"back, and it fails on": {[]history.Event{node("s1", "started", 4100)}, 10_000, check.Violated},
+	} {
+		v, _ := judged(t, history.Expect{Safety: check.Safe, Availability: history.Availability{Outside: 0.99}}, phases(1000, 10_000, 10_100),
+			players(1000, 10_000, 2000, c.up), locking(1000, 10_000, 0, 0), broken, []history.Event{killed("s1", 2003, 2004)}, c.back)
+		if v.Status != c.status {
+			t.Errorf("%s: %s: %s", name, v.Status, v.Why)
+		}
 	}
 }

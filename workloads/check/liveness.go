@@ -19,8 +19,7 @@ type window struct {
 // asked for, within the measured part.
 func (c *Checker) windows(t timeline) []window {
 	var list []window
-	for _, id := range c.order {
-		f := c.faults[id]
+	for _, f := range c.faults {
 		w := window{span: span{from: f.BeganNS, to: t.drain}, held: f.aimedAtHolder()}
 		if w.from < 0 {
 			w.from = f.AskedNS
@@ -36,7 +35,7 @@ func (c *Checker) windows(t timeline) []window {
 		}
 	}
 	if len(list) == 0 {
-		if len(c.order) > 0 || t.measure >= t.drain {
+		if len(c.faults) > 0 || t.measure >= t.drain {
 			return nil // faults outside of the measured part: nothing to say
 		}
 		return []window{{span: span{t.measure, t.drain}}}
@@ -78,9 +77,9 @@ func (c *Checker) checkLiveness(f *Findings, t timeline) {
 }
 
 // fared notes how a resource, or the lock as a whole, fared in a window.
-func (f *Findings) fared(w window, live Liveness, stall int64, resource string) {
+func (f *Findings) fared(w window, live string, stall int64, resource string) {
 	f.DownLong = f.DownLong || (live == Down && w.to-w.from >= f.failover(w, resource))
-	if live.rank() > f.Liveness.rank() {
+	if rank(live) > rank(f.Liveness) {
 		f.Liveness, f.StuckResource = live, resource
 	}
 	f.StallNS = max(f.StallNS, stall)
@@ -107,13 +106,12 @@ type want struct {
 
 // wants are sorted by beginning.
 func (c *Checker) wants() []want {
-	absent := c.allAbsent()
 	canceled := c.names.id(canceledKind)
 	var wants []want
 	var parts []span
-	for i := range c.locks.acquires {
-		a := &c.locks.acquires[i]
-		parts = without(parts[:0], span{a.asked(), a.at}, absent[a.node])
+	for i := range c.acquires {
+		a := &c.acquires[i]
+		parts = without(parts[:0], span{a.asked(), a.at}, c.lives[a.node].away)
 		for _, s := range parts {
 			w := want{span: s, again: s.to, node: a.node, resource: a.resource}
 			if a.outcome != ok && a.errorKind != canceled && s.to == a.at {
@@ -166,8 +164,8 @@ func without(spans []span, s span, holes []span) []span {
 // grants is when acquisitions ended ok, in order; they are sorted by answer.
 func (c *Checker) grants() []int64 {
 	var grants []int64
-	for i := range c.locks.acquires {
-		if a := &c.locks.acquires[i]; a.outcome == ok {
+	for i := range c.acquires {
+		if a := &c.acquires[i]; a.outcome == ok {
 			grants = append(grants, a.at)
 		}
 	}
@@ -176,7 +174,7 @@ func (c *Checker) grants() []int64 {
 
 // fare finds the longest stall within the window, counted in time in which
 // somebody wanted the lock, and classifies the window.
-func (c *Checker) fare(w window, demand []span, grants []int64) (live Liveness, longest int64, wanted bool) {
+func (c *Checker) fare(w window, demand []span, grants []int64) (live string, longest int64, wanted bool) {
 	live, stall := Live, int64(0)
 	wait := func(d int64) {
 		if stall += d; stall > longest {
@@ -198,8 +196,8 @@ func (c *Checker) fare(w window, demand []span, grants []int64) (live Liveness, 
 		wait(s.to - since)
 	}
 	switch {
-	case longest < int64(c.opts.Stall):
-	case stall >= int64(c.opts.Stall) && stall*2 >= w.to-w.from: // it lasts until the end
+	case longest < int64(c.stall):
+	case stall >= int64(c.stall) && stall*2 >= w.to-w.from: // it lasts until the end
 		live = Down
 	default:
 		live = Stalls

@@ -23,10 +23,10 @@ const MaxSlowdown = 10
 // MaxSlowdown times.
 const MaxOwnShare = 0.9
 
-// maxLate is how late a thread may be woken at most: half of what counts as a stall. A
+// maxLate is how late a timer may go off at most: half of what counts as a stall. A
 // process that stands still for longer can be the greater part of a stall, or of a
 // timeout that a lock has to meet.
-func (o Options) maxLate() time.Duration { return o.Stall / 2 }
+func (c *Checker) maxLate() time.Duration { return c.stall / 2 }
 
 // HostLoad is what the CPUs of one machine did in the measured part, over all repeats.
 type HostLoad struct {
@@ -85,7 +85,7 @@ func (h HostLoad) String() string {
 	if slowdown, known := h.Slowdown(); known {
 		text += fmt.Sprintf(" work took %.1f times as long as on an idle machine;", slowdown)
 	}
-	return text + fmt.Sprintf(" a thread was woken up to %.1f ms late", float64(h.Sum.LateNS)/1e6)
+	return text + fmt.Sprintf(" a timer went off up to %.1f ms late", float64(h.Sum.LateNS)/1e6)
 }
 
 // machineEvent is a sample of one machine.
@@ -115,7 +115,7 @@ func (c *Checker) checkMachines(f *Findings, t timeline) {
 		for _, m := range samples {
 			h.add(m.within(measured))
 		}
-		if why := h.saturation(c.opts); why != "" {
+		if why := h.saturation(c.maxLate()); why != "" {
 			h.Saturated = true
 			f.Saturated = append(f.Saturated, why)
 		}
@@ -182,7 +182,7 @@ func busiest(samples []machineEvent) float64 {
 
 // saturation says why the lab's processes got too little of the machine; "" if they got
 // enough.
-func (h HostLoad) saturation(opts Options) string {
+func (h HostLoad) saturation(maxLate time.Duration) string {
 	slowdown, known := h.Slowdown()
 	own, _ := h.share(h.Sum.RunNS, h.Sum.CPUs)
 	late := time.Duration(h.Sum.LateNS)
@@ -193,13 +193,13 @@ func (h HostLoad) saturation(opts Options) string {
 	case known && slowdown > MaxSlowdown && h.couldNotRun():
 		why = fmt.Sprintf("with the waiting for a CPU, the work of the lab's processes took %.1f times as long as on an idle machine (want at most %d)",
 			slowdown, MaxSlowdown)
-	case late > opts.maxLate():
-		why = fmt.Sprintf("a thread that slept was woken %v too late (want at most %v, half of what counts as a stall)",
-			late.Round(time.Millisecond), opts.maxLate())
+	case late > maxLate:
+		why = fmt.Sprintf("a timer went off %v too late (want at most %v, half of what counts as a stall)",
+			late.Round(time.Millisecond), maxLate)
 	default:
 		return ""
 	}
-	name := h.machine()
+	name := machineName(h.Host)
 	if busy, known := h.Busy(); known {
 		name += fmt.Sprintf(" was saturated: its CPUs were busy for %.0f %% of the time, and ", 100*busy)
 	} else {
@@ -217,7 +217,7 @@ func (f *Findings) fullMachine() string {
 		busy, _ := h.Busy()
 		slowdown, _ := h.Slowdown()
 		if busy > full && slowdown > slow {
-			return fmt.Sprintf("the CPUs of %s were busy for %.0f %% of the time, and the lab's processes waited longer for one than they ran", h.machine(), 100*busy)
+			return fmt.Sprintf("the CPUs of %s were busy for %.0f %% of the time, and the lab's processes waited longer for one than they ran", machineName(h.Host), 100*busy)
 		}
 	}
 	return ""
@@ -232,11 +232,11 @@ func (h HostLoad) couldNotRun() bool {
 	return !known || busy > MaxOwnShare || throttled > 0.1
 }
 
-func (h HostLoad) machine() string {
-	if h.Host == "" {
+func machineName(host string) string {
+	if host == "" {
 		return "the controller's machine"
 	}
-	return "the machine of host " + h.Host
+	return "the machine of host " + brief(host)
 }
 
 // mergeHosts adds up the machines of all repeats, by name.

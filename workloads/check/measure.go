@@ -25,15 +25,17 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 	if windows := c.windows(t); len(c.faults) > 0 && len(windows) > 0 {
 		f.FaultsNS = windows[len(windows)-1].to - windows[0].from
 	}
-	for i := range c.ops {
-		o := &c.ops[i]
+	c.part().eachOp(func(o *op) {
+		if c.opts.Ops {
+			f.Ops = append(f.Ops, Op{o.from - t.measure, o.at - t.measure, o.outcome == ok})
+		}
 		if o.from < t.measure || o.from >= t.drain {
-			continue
+			return
 		}
 		f.Scheduled += o.count
 		if o.outcome == unsent {
 			f.Unsent += o.count
-			continue
+			return
 		}
 		if o.sent > 0 {
 			f.Lateness.add(o.sent - o.from)
@@ -67,17 +69,15 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 			}
 			f.Errors[kind]++
 		}
-	}
-	if c.matches > 0 {
-		f.Matches = f.OK
-	}
-	if late, took := f.Lateness.Quantile(0.5), f.Latency.Quantile(0.5); c.matches > 0 && took > 0 && late > took/2 {
+	})
+	offered := c.workload().offered
+	if late, took := f.Lateness.Quantile(0.5), f.Latency.Quantile(0.5); offered && took > 0 && late > took/2 {
 		f.Behind = append(f.Behind, fmt.Sprintf("the generator was late: p50 %v after the intended time, more than half of the latency that was measured, p50 %v",
 			time.Duration(late).Round(10*time.Microsecond), time.Duration(took).Round(10*time.Microsecond)))
 	}
 	// With other workloads it is the masters that offer, and a dead one does not.
 	due := c.run.OfferedPS * time.Duration(f.MeasuredNS).Seconds()
-	if least := due - chance*math.Sqrt(due); c.matches > 0 && float64(f.Scheduled) < least {
+	if least := due - chance*math.Sqrt(due); offered && float64(f.Scheduled) < least {
 		f.Behind = append(f.Behind, fmt.Sprintf("%.0f operations were to be offered, but the history has %d", due, f.Scheduled))
 	}
 	if f.Scheduled > 0 {

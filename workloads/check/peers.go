@@ -2,6 +2,7 @@ package check
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -20,26 +21,16 @@ type Peer struct {
 	// Bypasses are the grants of the resource to other peers while one waited, added
 	// up over all waits; BypassMax is the most in one wait.
 	Bypasses  int64
-	BypassMax int64
+	BypassMax int64 `merge:"max"`
 	// InARowMax is the most grants to others without one to this peer in between,
 	// while one waited, of the rows that ended in the measured part. Unlike BypassMax
 	// it does not grow with the number of the peer's own clients in front, and so is
 	// what an algorithm's bound is about.
-	InARowMax int64
+	InARowMax int64 `merge:"max"`
 }
 
 // BypassMean is the bypasses of an average wait.
 func (p *Peer) BypassMean() float64 { return ratio(float64(p.Bypasses), float64(p.Wait.Count())) }
-
-// merge adds what the same peer did in another repeat.
-func (p *Peer) merge(o *Peer) {
-	p.Acquires += o.Acquires
-	p.GaveUp += o.GaveUp
-	p.Wait.merge(&o.Wait)
-	p.Bypasses += o.Bypasses
-	p.BypassMax = max(p.BypassMax, o.BypassMax)
-	p.InARowMax = max(p.InARowMax, o.InARowMax)
-}
 
 // mergePeers adds up the repeats of each peer, sorted by name.
 func mergePeers(repeats []*Findings) []Peer {
@@ -51,7 +42,7 @@ func mergePeers(repeats []*Findings) []Peer {
 			if !known {
 				merged = slices.Insert(merged, at, Peer{Node: o.Node})
 			}
-			merged[at].merge(o)
+			merge(reflect.ValueOf(&merged[at]).Elem(), reflect.ValueOf(o).Elem())
 		}
 	}
 	return merged
@@ -64,8 +55,8 @@ func (c *Checker) measurePeers(f *Findings, t timeline) {
 	all := make([][]int64, len(c.names.list)) // when each resource was granted
 	own := make([][]int64, asks.pairs)        // and when to each peer
 	peers := map[int32]*Peer{}
-	for i := range c.locks.acquires {
-		a := &c.locks.acquires[i]
+	for i := range c.acquires {
+		a := &c.acquires[i]
 		mine := &own[asks.pair[i]]
 		if a.at >= t.measure && a.asked() < t.drain {
 			p := peers[a.node]
@@ -124,7 +115,7 @@ type asks struct {
 }
 
 func (c *Checker) ownAsks() asks {
-	list := c.locks.acquires
+	list := c.acquires
 	s := asks{pair: make([]int32, len(list)), wanted: make([]int64, len(list))}
 	ids := map[[2]int32]int32{}
 	var earliest []int64

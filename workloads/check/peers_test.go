@@ -37,7 +37,7 @@ func findingsOf(asks []ask, measure, drain, end int64) *check.Findings {
 	for i, a := range asks {
 		events = append(events, a.event(i))
 	}
-	return check.Events(events, check.Options{})
+	return check.Events(events, options)
 }
 
 // told is what the tests compare of a peer.

@@ -20,7 +20,7 @@ type resource struct {
 // a node is counted until the last grant that the node got of anything else while it
 // waited. Nor is it stuck while somebody alive holds it.
 func (c *Checker) checkResources(f *Findings, windows []window, wants []want) {
-	if !slices.ContainsFunc(windows, func(w window) bool { return w.to-w.from >= int64(c.opts.Stall) }) {
+	if !slices.ContainsFunc(windows, func(w window) bool { return w.to-w.from >= int64(c.stall) }) {
 		return
 	}
 	all := c.resources(wants)
@@ -28,8 +28,8 @@ func (c *Checker) checkResources(f *Findings, windows []window, wants []want) {
 		return
 	}
 	served := map[int32][]int64{} // grants, by node
-	for i := range c.locks.acquires {
-		if a := &c.locks.acquires[i]; a.outcome == ok {
+	for i := range c.acquires {
+		if a := &c.acquires[i]; a.outcome == ok {
 			served[a.node] = append(served[a.node], a.at)
 		}
 	}
@@ -45,20 +45,20 @@ func (c *Checker) checkResources(f *Findings, windows []window, wants []want) {
 					gap.to = min(r.grants[n], w.to)
 				}
 				from = gap.to
-				if gap.to-gap.from < int64(c.opts.Stall) {
+				if gap.to-gap.from < int64(c.stall) {
 					continue
 				}
 				for ; next < len(r.wants) && r.wants[next].from < gap.to; next++ {
 					open = append(open, r.wants[next])
 				}
 				open = slices.DeleteFunc(open, func(o want) bool { return max(o.to, o.again) <= gap.from })
-				if atMost(gap, open) < int64(c.opts.Stall) {
+				if atMost(gap, open) < int64(c.stall) {
 					continue
 				}
-				stall, lately := stuck(gap, open, r.held, served, int64(c.opts.Stall))
+				stall, lately := stuck(gap, open, r.held, served, int64(c.stall))
 				length, name := w.to-w.from, c.names.text(id)
 				switch {
-				case stall < int64(c.opts.Stall):
+				case stall < int64(c.stall):
 				case gap.to == w.to && lately && stall*2 >= length && length >= f.failover(w, name):
 					f.fared(w, Down, stall, name)
 				default:
@@ -122,31 +122,21 @@ func (c *Checker) resources(wants []want) map[int32]*resource {
 		}
 		r.wants = append(r.wants, w)
 	}
-	for i := range c.locks.acquires {
-		if a := &c.locks.acquires[i]; a.outcome == ok && all[a.resource] != nil {
-			all[a.resource].grants = append(all[a.resource].grants, a.at)
+	for i := range c.acquires {
+		a := &c.acquires[i]
+		r := all[a.resource]
+		if a.outcome != ok || r == nil {
+			continue
 		}
-	}
-	absent := c.allAbsent()
-	for i := range c.locks.holds {
-		if h := &c.locks.holds[i]; h.granted && all[h.resource] != nil && h.from < h.to {
-			r := all[h.resource]
-			r.held = without(r.held, span{h.from, h.to}, absent[h.node])
+		r.grants = append(r.grants, a.at)
+		if a.holds() {
+			r.held = without(r.held, span{a.at, a.until}, c.lives[a.node].away)
 		}
 	}
 	for _, r := range all {
 		r.held = apart(r.held)
 	}
 	return all
-}
-
-// allAbsent is when each node did not run.
-func (c *Checker) allAbsent() map[int32][]span {
-	absent := map[int32][]span{}
-	for node := range c.nodes {
-		absent[node] = c.absent(node, true)
-	}
-	return absent
 }
 
 // apart sorts spans and merges those that touch.

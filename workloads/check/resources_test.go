@@ -39,11 +39,11 @@ func leasedRun(lease int64) history.Event {
 func TestLivenessOfEachResource(t *testing.T) {
 	calm := phases(1000, 10_000, 10_100)
 	cut := fault("f1", "kill", 3000, 8005, func(e *history.Event) { e.Nodes = []string{"m3"} })
-	served := append(players(1000, 10_000, 0, 0), locking(1000, 10_000, 0, 0)...)
+	served := work()
 	for _, c := range []struct {
 		name     string
 		events   [][]history.Event
-		liveness check.Liveness
+		liveness string
 		resource string
 	}{
 		{"stuck until the end", [][]history.Event{asks("x", "m1", "timeout", 3100, 8100, 500)}, check.Down, "x"},
@@ -74,7 +74,7 @@ func TestLivenessOfEachResource(t *testing.T) {
 		)}, check.Live, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			v, f := judged(t, check.Expectation{Liveness: []check.Liveness{check.Live}}, append([][]history.Event{calm, cut, served}, c.events...)...)
+			v, f := judged(t, history.Expect{Liveness: []string{check.Live}}, append([][]history.Event{calm, cut, served}, c.events...)...)
 			if f.Liveness != c.liveness || f.StuckResource != c.resource {
 				t.Errorf("%s for %q, stall %d ms; want %s for %q", f.Liveness, f.StuckResource, f.StallNS/ms, c.liveness, c.resource)
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/anishathalye/porcupine"
 	"pgregory.net/rapid"
 
-	"locklab/locks/seed"
+	"locklab/internal/seed"
 	"locklab/workloads/check"
 	"locklab/workloads/history"
 )
@@ -114,7 +114,7 @@ func TestBrokenLocksAreFlagged(t *testing.T) {
 		correct: false, unknownAsNo: false, grantsTwice: true, staleLease: true, deletesOthers: true, tokensStand: true,
 	} {
 		for s := range seed.Seed(20) {
-			f := check.Events(simulate(d, s, 300), check.Options{})
+			f := check.Events(simulate(d, s, 300), options)
 			n, what := f.Violations()
 			if (n > 0) != wantUnsafe {
 				t.Errorf("%s, seed %d: %s: %+v", d, s, what, f.Examples)
@@ -127,15 +127,21 @@ func TestBrokenLocksAreFlagged(t *testing.T) {
 }
 
 func TestPicturesAgree(t *testing.T) {
+	checked := func(events []history.Event) (*check.Checker, *check.Findings) {
+		c := check.New(options)
+		for i := range events {
+			c.Add(&events[i])
+		}
+		return c, c.Findings()
+	}
 	for d, want := range map[defect]porcupine.CheckResult{correct: porcupine.Ok, unknownAsNo: porcupine.Ok, staleLease: porcupine.Illegal} {
-		events := simulate(d, 3, 300)
-		f := check.Events(events, check.Options{})
+		c, f := checked(simulate(d, 3, 300))
 		win := check.Window{Resource: "r", FromNS: 0, ToNS: 500 * ms}
 		if len(f.Examples) > 0 {
 			win = check.Around(f.Examples[0], 100*time.Millisecond)
 		}
 		var page bytes.Buffer
-		got, err := check.Visualize(&page, events, win)
+		got, err := c.Visualize(&page, win)
 		if err != nil || got != want {
 			t.Errorf("%s: %v, %v; want %v", d, got, err, want)
 		}
@@ -143,7 +149,12 @@ func TestPicturesAgree(t *testing.T) {
 			t.Errorf("%s: the page has %d bytes", d, page.Len())
 		}
 	}
-	if _, err := check.Visualize(&bytes.Buffer{}, simulate(correct, 1, 5000), check.Window{ToNS: 1 << 60}); err == nil {
+	c, _ := checked([]history.Event{acquire("m", "a", "h", 20, 10, 0), release("m", "h", 30, 31)}) // answered before it was asked
+	if _, err := c.Visualize(&bytes.Buffer{}, check.Window{ToNS: 100 * ms}); err != nil {
+		t.Error(err)
+	}
+	c, _ = checked(simulate(correct, 1, 5000))
+	if _, err := c.Visualize(&bytes.Buffer{}, check.Window{ToNS: 1 << 60}); err == nil {
 		t.Error("a window with thousands of operations was drawn")
 	}
 }
@@ -220,7 +231,7 @@ func TestDuplicatesAgainstNaive(t *testing.T) {
 			}
 		}
 		shuffled := rapid.Permutation(events).Draw(t, "file order")
-		if f := check.Events(shuffled, check.Options{}); f.Duplicates != want {
+		if f := check.Events(shuffled, options); f.Duplicates != want {
 			t.Fatalf("got %+v, naively %+v", f.Duplicates, want)
 		}
 	})

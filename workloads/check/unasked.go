@@ -33,9 +33,8 @@ func (c *Checker) unasked(t timeline) []Fault {
 		}
 		list = append(list, f)
 	}
-	for node, events := range c.nodes {
-		name := "node " + c.names.text(node)
-		slices.SortStableFunc(events, func(a, b nodeEvent) int { return cmp.Compare(a.at, b.at) })
+	for node, l := range c.lives {
+		name, events := "node "+c.name(node), l.events
 		for i, e := range events {
 			switch e.state {
 			case history.NodeExited:
@@ -48,7 +47,7 @@ func (c *Checker) unasked(t timeline) []Fault {
 		}
 	}
 	for _, m := range c.machines {
-		if m.stoodStill(c.opts) {
+		if m.stoodStill(c.stall) {
 			who := "the controller"
 			if m.host != "" {
 				who = "the agent of host " + m.host
@@ -67,8 +66,8 @@ const phaseEnd = "end"
 // stoodStill says whether the program that measured was stopped, by somebody or with its
 // whole machine: it was woken so late that a lock would count as stalled, although hardly
 // anything waited for a CPU.
-func (m machineEvent) stoodStill(opts Options) bool {
-	return time.Duration(m.LateNS) >= opts.Stall && (m.WaitNS == nil || *m.WaitNS < m.LateNS/2)
+func (m machineEvent) stoodStill(stall time.Duration) bool {
+	return time.Duration(m.LateNS) >= stall && (m.WaitNS == nil || *m.WaitNS < m.LateNS/2)
 }
 
 // next is when a node next came into one of the states; MaxInt64 if it never did.
@@ -84,8 +83,8 @@ func next(events []nodeEvent, states ...string) int64 {
 // external says whether a program of the user, which the scenario asked for, was
 // breaking the node at that time.
 func (c *Checker) external(node int32, at int64) bool {
-	for id, f := range c.faults {
-		if f.Kind == "external" && slices.Contains(c.hits[id].nodes, c.names.text(node)) && c.inForce(f).meets(span{at, at + 1}) {
+	for _, f := range c.faults {
+		if f.Kind == "external" && slices.Contains(f.nodes, c.names.text(node)) && c.inForce(f).meets(span{at, at + 1}) {
 			return true
 		}
 	}
@@ -129,20 +128,20 @@ func (f *Findings) isDisturbed() bool {
 	return disturbed && f.FirstViolationNS >= first
 }
 
-// lossText says what was lost; "" if nothing was.
-func (f *Findings) lossText() string {
+// lost says what was lost.
+func (f *Findings) lost() []string {
 	losses := f.Losses()
 	if len(losses) == 0 {
-		return ""
+		return nil
 	}
-	text := upper(losses[0].lost())
+	text := losses[0].lost()
 	if f.MeasuredNS > 0 {
 		text += " at " + moment(losses[0].BeganNS)
 	}
 	if more := len(losses) - 1; more > 0 {
 		text += fmt.Sprintf(" (and %d more)", more)
 	}
-	return text + ", which no fault of the scenario explains" + f.seen() + "."
+	return []string{text + ", which no fault of the scenario explains"}
 }
 
 // lost is what happened, without when.

@@ -24,20 +24,19 @@ func loss(host string, at int64, nodes ...string) []history.Event {
 // seen before it.
 func TestLostHostIsNoVerdict(t *testing.T) {
 	calm := phases(1000, 10_000, 10_100)
-	work := append(players(1000, 10_000, 0, 0), locking(1000, 10_000, 0, 0)...)
-	a := ordered{room: "A", worker: "w1", master: "m1", hold: "x1", from: 2000, start: 2010, open: 2060, answered: 2070}
-	twice := append(a.events(), ordered{room: "B", worker: "w2", master: "m2", hold: "x2", from: 2005, start: 2020, open: 2065, answered: 2071}.events()...)
+	work := work()
+	twice := raced()
 	for name, tt := range map[string]struct {
 		lost   []history.Event
 		twice  []history.Event
-		want   check.Expectation
+		want   history.Expect
 		status check.Status
 	}{
-		"nothing else":     {loss("hw1", 3000, "w1"), nil, check.Expectation{Safety: check.Safe}, check.Inconclusive},
-		"a control":        {loss("hw1", 1000, "w1"), twice, check.Expectation{Safety: check.Unsafe}, check.Inconclusive},
-		"violation before": {loss("hw1", 3000, "w1"), twice, check.Expectation{Safety: check.Safe}, check.Violated},
-		"violation after":  {loss("hm1", 1500, "m1"), twice, check.Expectation{Safety: check.Safe}, check.Inconclusive},
-		"not lost":         {nil, twice, check.Expectation{Safety: check.Safe}, check.Violated},
+		"nothing else":     {loss("hw1", 3000, "w1"), nil, history.Expect{Safety: check.Safe}, check.Inconclusive},
+		"a control":        {loss("hw1", 1000, "w1"), twice, history.Expect{Safety: check.Unsafe}, check.Inconclusive},
+		"violation before": {loss("hw1", 4000, "w1"), twice, history.Expect{Safety: check.Safe}, check.Violated},
+		"violation after":  {loss("hm1", 1500, "m1"), twice, history.Expect{Safety: check.Safe}, check.Inconclusive},
+		"not lost":         {nil, twice, history.Expect{Safety: check.Safe}, check.Violated},
 	} {
 		v, f := judged(t, tt.want, calm, work, tt.twice, tt.lost)
 		if v.Status != tt.status {
@@ -54,11 +53,10 @@ func TestLostHostIsNoVerdict(t *testing.T) {
 
 // TestLossDoesNotHideAnotherRepeat: a violation of an undisturbed repeat counts.
 func TestLossDoesNotHideAnotherRepeat(t *testing.T) {
-	a := ordered{room: "A", worker: "w1", master: "m1", hold: "x1", from: 2000, start: 2010, open: 2060, answered: 2070}
-	twice := append(a.events(), ordered{room: "B", worker: "w2", master: "m2", hold: "x2", from: 2005, start: 2020, open: 2065, answered: 2071}.events()...)
-	_, clean := judged(t, check.Expectation{}, phases(1000, 10_000, 10_100), twice)
-	_, lost := judged(t, check.Expectation{}, phases(1000, 10_000, 10_100), twice, loss("hm1", 1500, "m1"))
-	safe := check.Expectation{Safety: check.Safe}
+	twice := raced()
+	_, clean := judged(t, history.Expect{}, phases(1000, 10_000, 10_100), twice)
+	_, lost := judged(t, history.Expect{}, phases(1000, 10_000, 10_100), twice, loss("hm1", 1500, "m1"))
+	safe := history.Expect{Safety: check.Safe}
 	if v := check.Judge(check.Merge(clean, lost), safe); v.Status != check.Violated {
 		t.Errorf("the clean repeat's violation: %s: %s", v.Status, v.Why)
 	}
@@ -69,7 +67,7 @@ func TestLossDoesNotHideAnotherRepeat(t *testing.T) {
 
 // TestRunThatNeverStarted: a history of nothing but the loss that prevented it.
 func TestRunThatNeverStarted(t *testing.T) {
-	v, f := judged(t, check.Expectation{Safety: check.Safe}, loss("hw1", 0, "w1"))
+	v, f := judged(t, history.Expect{Safety: check.Safe}, loss("hw1", 0, "w1"))
 	if v.Status != check.Inconclusive || !strings.Contains(v.Why, "Host hw1 was lost") {
 		t.Errorf("%s: %s", v.Status, v.Why)
 	}
@@ -84,10 +82,10 @@ func TestRoomsGoWithTheirHost(t *testing.T) {
 	a := ordered{room: "A", worker: "w1", master: "m1", hold: "x1", from: 2000, start: 2010, open: 2060, answered: 2070}
 	b := ordered{room: "B", worker: "w2", master: "m2", hold: "x2", from: 4000, start: 4010, open: 4060, answered: 4070}
 	rooms := append(a.events(), b.events()...)
-	if _, f := judged(t, check.Expectation{}, phases(1000, 10_000, 10_100), rooms); f.Duplicates.Total() != 1 {
+	if _, f := judged(t, history.Expect{}, phases(1000, 10_000, 10_100), rooms); f.Duplicates.Total() != 1 {
 		t.Fatalf("without the loss B should be a duplicate: %+v", f.Duplicates)
 	}
-	if _, f := judged(t, check.Expectation{}, phases(1000, 10_000, 10_100), rooms, loss("hw1", 3000, "w1")); f.Duplicates.Total() != 0 {
+	if _, f := judged(t, history.Expect{}, phases(1000, 10_000, 10_100), rooms, loss("hw1", 3000, "w1")); f.Duplicates.Total() != 0 {
 		t.Errorf("A went with its host, and yet: %+v", f.Duplicates)
 	}
 }
@@ -96,9 +94,8 @@ func TestRoomsGoWithTheirHost(t *testing.T) {
 // decides nothing, and is named.
 func TestDeathsNobodyAskedFor(t *testing.T) {
 	calm := phases(1000, 10_000, 10_100)
-	work := append(players(1000, 10_000, 0, 0), locking(1000, 10_000, 0, 0)...)
-	a := ordered{room: "A", worker: "w1", master: "m1", hold: "x1", from: 2000, start: 2010, open: 2060, answered: 2070}
-	twice := append(a.events(), ordered{room: "B", worker: "w2", master: "m2", hold: "x2", from: 2005, start: 2020, open: 2065, answered: 2071}.events()...)
+	work := work()
+	twice := raced()
 	exited := func(at int64) history.Event {
 		e := node("w1", history.NodeExited, at)
 		e.Error = "signal-killed"
@@ -113,7 +110,7 @@ func TestDeathsNobodyAskedFor(t *testing.T) {
 	}{
 		"killed by hand":           {[]history.Event{exited(3000)}, check.Inconclusive, "Node w1 ended (signal-killed) at 2s, which no fault of the scenario explains."},
 		"killed before violations": {append([]history.Event{exited(1500)}, twice...), check.Inconclusive, "Node w1 ended (signal-killed) at 500ms, which no fault of the scenario explains; there were 1 duplicate"},
-		"killed after a violation": {append([]history.Event{exited(3000)}, twice...), check.Violated, "1 raced"},
+		"killed after a violation": {append([]history.Event{exited(4000)}, twice...), check.Violated, "1 raced"},
 		"by a fault":               {[]history.Event{node("w1", "killed", 3000)}, check.Expected, ""},
 		"by an external fault":     {append(byExternal, exited(3000)), check.Expected, ""},
 		"when all was over":        {[]history.Event{exited(10_200)}, check.Expected, ""},
@@ -135,7 +132,7 @@ func TestDeathsNobodyAskedFor(t *testing.T) {
 			check.Inconclusive, "The controller stood still for 1s at 0s",
 		},
 	} {
-		v, f := judged(t, check.Expectation{Safety: check.Safe, Liveness: []check.Liveness{check.Live}}, calm, work, c.events)
+		v, f := judged(t, history.Expect{Safety: check.Safe, Liveness: []string{check.Live}}, calm, work, c.events)
 		if v.Status != c.status || !strings.Contains(v.Why, c.why) {
 			t.Errorf("%s: %s: %s", name, v.Status, v.Why)
 		}
@@ -149,7 +146,7 @@ func TestDeathsNobodyAskedFor(t *testing.T) {
 func TestABusyMachineDidNotStandStill(t *testing.T) {
 	waited := 4000 * ms
 	busy := history.Event{Kind: history.KindMachine, FromNS: 2900 * ms, AtNS: 5200 * ms, Machine: &history.Machine{CPUs: 2, WaitNS: &waited, LateNS: 2200 * ms}}
-	v, f := judged(t, check.Expectation{Safety: check.Safe}, phases(1000, 10_000, 10_100), players(1000, 10_000, 0, 0), locking(1000, 10_000, 0, 0), []history.Event{busy})
+	v, f := judged(t, history.Expect{Safety: check.Safe}, phases(1000, 10_000, 10_100), work(), []history.Event{busy})
 	if v.Status != check.Inconclusive || !strings.Contains(v.Why, "saturated") || len(f.Losses()) > 0 {
 		t.Errorf("%s: %s; lost %+v", v.Status, v.Why, f.Losses())
 	}

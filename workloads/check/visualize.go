@@ -2,19 +2,14 @@ package check
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/anishathalye/porcupine"
-
-	"locklab/locks"
-	"locklab/workloads/history"
-	"locklab/workloads/loadgen"
 )
 
 // Window is a part of a history to look at closely. Its times count from the
@@ -30,217 +25,107 @@ func Around(e Example, margin time.Duration) Window {
 	return Window{Resource: e.Resource, FromNS: e.AtNS - int64(margin), ToNS: e.AtNS + int64(margin)}
 }
 
-// maxVisible bounds the operations of a picture. Checking takes exponential time
-// at worst, and nobody can read more.
-const maxVisible = 400
-
-// checkTimeout bounds the search in one picture.
-const checkTimeout = 5 * time.Second
+const (
+	// maxVisible bounds the operations of a picture. Checking takes exponential time
+	// at worst, and nobody can read more.
+	maxVisible = 400
+	// checkTimeout bounds the search in one picture.
+	checkTimeout = 5 * time.Second
+)
 
 // Visualize checks the holds of a window with porcupine and writes its page (one
 // HTML file) to w. The model is one holder at a time, as the clients believed it: the
 // grant took effect between question and answer, the release between call and answer, the
 // end of a lost lease when its holder noticed. What has an unknown outcome stays open to the
 // right: a release may take effect at any later time, an acquisition at any time or never. The
-// result is porcupine.Ok if the beliefs fit one holder at a time, Illegal if not.
-func Visualize(w io.Writer, events []history.Event, win Window) (porcupine.CheckResult, error) {
-	p := newPicture(win)
-	for i := range events {
-		p.add(&events[i])
-	}
-	return p.draw(w)
-}
-
-// VisualizeFile is [Visualize] for a history file.
-func VisualizeFile(ctx context.Context, w io.Writer, path string, win Window) (result porcupine.CheckResult, err error) {
-	r, err := history.Open(ctx, path)
-	if err != nil {
-		return porcupine.Unknown, err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	p := newPicture(win)
-	for {
-		var e history.Event
-		switch err := r.Next(&e); {
-		case errors.Is(err, io.EOF):
-			return p.draw(w)
-		case err != nil:
-			return porcupine.Unknown, err
-		}
-		p.add(&e)
-	}
-}
-
-// picture collects what may be seen in the window.
-type picture struct {
-	win     Window
-	measure int64
-	events  []history.Event // of the resource
-	beside  []history.Event // rooms, nodes and faults, as annotations
-}
-
-func newPicture(win Window) *picture { return &picture{win: win} }
-
-func (p *picture) add(e *history.Event) {
-	switch e.Kind {
-	case history.KindPhase:
-		if e.State == loadgen.PhaseMeasure {
-			p.measure = e.AtNS
-		}
-	case history.KindAcquire, history.KindReleasing, history.KindRelease, history.KindLost:
-		if p.win.Resource == "" || e.Resource == p.win.Resource {
-			p.events = append(p.events, *e)
-		}
-	case history.KindRoom:
-		if e.Resource == p.win.Resource {
-			p.beside = append(p.beside, *e)
-		}
-	case history.KindNode, history.KindFault:
-		p.beside = append(p.beside, *e)
-	case history.KindRun, history.KindMatch, history.KindGrant, history.KindOrder, history.KindClock, history.KindMachine, history.KindGivenUp:
-	}
-}
-
-// step is the input of one operation of the model.
-type step struct {
-	verb                   string // acquire, release, lost, died
-	client, hold, resource string
-	unknown                bool
-}
-
-const (
-	verbAcquire = "acquire"
-	verbRelease = "release"
-	verbLost    = "lost"
-	verbDied    = "died"
-)
-
-// visible is one hold, or an acquisition of unknown outcome.
-type visible struct {
-	acquire history.Event
-	end     *history.Event // the first of release, sent or answered, and loss
-	died    int64
-}
-
-func (v *visible) until() int64 {
-	switch {
-	case v.end == nil:
-		return v.died
-	case v.end.Kind == history.KindRelease:
-		return min(v.end.FromNS, v.died)
-	}
-	return min(v.end.AtNS, v.died)
-}
-
-func (p *picture) draw(w io.Writer) (porcupine.CheckResult, error) {
-	shown := span{p.win.FromNS + p.measure, p.win.ToNS + p.measure}
-	clients := names{of: map[string]int32{}}
+// result is porcupine.Ok if the beliefs fit one holder at a time, Illegal if not. It is
+// called after Findings.
+func (c *Checker) Visualize(w io.Writer, win Window) (porcupine.CheckResult, error) {
+	measure := c.timeline().measure
+	shown := span{win.FromNS + measure, win.ToNS + measure}
 	var operations []porcupine.Operation
-	for _, v := range p.holds(shown) {
-		a := &v.acquire
-		id := int(clients.id(cmp.Or(a.Client, a.Node)))
-		s := step{verb: verbAcquire, client: a.Client, hold: a.Node + "/" + a.Hold, resource: a.Resource}
-		asked := cmp.Or(a.SentNS, a.FromNS)
-		if outcomeOf(a) != ok {
-			s.unknown = true
-			operations = append(operations, porcupine.Operation{ClientId: id, Input: s, Call: asked, Return: math.MaxInt64, Metadata: a.Error})
+	lines := map[int32]int{} // of the picture, by client
+	for i := range c.acquires {
+		a := &c.acquires[i]
+		if win.Resource != "" && win.Resource != c.names.text(a.resource) {
 			continue
 		}
-		operations = append(operations, porcupine.Operation{ClientId: id, Input: s, Call: asked, Return: a.AtNS})
-		call, back := v.until(), v.until()
-		switch {
-		case call == math.MaxInt64:
-			continue
-		case call == v.died:
-			s.verb = verbDied
-		case v.end.Kind == history.KindLost:
-			s.verb = verbLost
-		default:
-			s.verb = verbRelease
-			back = v.end.AtNS
-			if v.end.Kind == history.KindReleasing || v.end.Outcome == string(locks.OutcomeUnknown) {
-				s.unknown, back = true, math.MaxInt64
+		for _, o := range c.operations(a, shown) {
+			client := cmp.Or(a.client, a.node)
+			if _, known := lines[client]; !known {
+				lines[client] = len(lines)
 			}
+			o.ClientId = lines[client]
+			operations = append(operations, o)
 		}
-		operations = append(operations, porcupine.Operation{ClientId: id, Input: s, Call: call, Return: max(back, call)})
 	}
 	if len(operations) > maxVisible {
 		return porcupine.Unknown, fmt.Errorf("the window has %d operations, at most %d can be drawn: make it shorter, or name one resource", len(operations), maxVisible)
 	}
 	model := lockModel()
 	result, info := porcupine.CheckOperationsVerbose(model, operations, checkTimeout)
-	info.AddAnnotations(p.annotations(shown))
+	info.AddAnnotations(c.annotations(shown, win.Resource))
 	if err := porcupine.Visualize(model, info, w); err != nil {
 		return result, fmt.Errorf("draw the window: %w", err)
 	}
 	return result, nil
 }
 
-// holds pairs acquisitions with their ends, for those that touch the window.
-func (p *picture) holds(shown span) []*visible {
-	type key struct{ node, hold string }
-	byHold := map[key]*visible{}
-	var all []*visible
-	slices.SortStableFunc(p.events, func(a, b history.Event) int { return cmp.Compare(a.AtNS, b.AtNS) })
-	for _, e := range p.events {
-		if e.Kind == history.KindAcquire && outcomeOf(&e) != failed && outcomeOf(&e) != unsent {
-			v := &visible{acquire: e, died: p.died(e.Node, e.AtNS)}
-			all = append(all, v)
-			if e.Hold != "" {
-				byHold[key{e.Node, e.Hold}] = v
-			}
-		}
-	}
-	for i := range p.events {
-		e := &p.events[i]
-		v := byHold[key{e.Node, e.Hold}]
-		if e.Kind == history.KindAcquire || v == nil {
-			continue
-		}
-		// Of a release that was sent and answered the answer says more.
-		other, until := v.until(), (&visible{end: e, died: math.MaxInt64}).until()
-		if v.end == nil || until < other || until == other && v.end.Kind == history.KindReleasing {
-			v.end = e
-		}
-	}
-	return slices.DeleteFunc(all, func(v *visible) bool {
-		if outcomeOf(&v.acquire) == unknown {
-			return !span{cmp.Or(v.acquire.SentNS, v.acquire.FromNS), v.acquire.AtNS}.meets(shown)
-		}
-		return !span{v.acquire.AtNS, v.until()}.meets(shown)
-	})
+// step is the input of one operation of the model.
+type step struct {
+	verb           string // acquire, release, lost, died
+	hold, resource string
+	unknown        bool
 }
 
-// died is until when a node surely lived after a moment.
-func (p *picture) died(node string, after int64) int64 {
-	first := int64(math.MaxInt64)
-	for i := range p.beside {
-		e := &p.beside[i]
-		if e.Kind == history.KindNode && e.Node == node && e.AtNS >= after && (e.State == "killed" || e.State == "exited" || e.State == "stopped") {
-			first = min(first, max(after, cmp.Or(e.FromNS, e.AtNS)))
-		}
+const verbAcquire = "acquire"
+
+// operations are an acquisition and the end of its hold, if they touch the time.
+func (c *Checker) operations(a *acquire, shown span) []porcupine.Operation {
+	s := step{verb: verbAcquire, hold: c.name(a.node) + "/" + brief(a.hold), resource: c.name(a.resource)}
+	asked := min(a.asked(), a.at) // porcupine draws nothing that ends before it begins
+	switch {
+	case a.outcome == unknown && (span{asked, a.at}).meets(shown):
+		s.unknown = true
+		return []porcupine.Operation{{Input: s, Call: asked, Return: math.MaxInt64, Metadata: c.name(a.errorKind)}}
+	case !a.granted() || !(span{a.at, a.until}).meets(shown):
+		return nil
 	}
-	return first
+	operations := []porcupine.Operation{{Input: s, Call: asked, Return: a.at}}
+	back := a.until
+	switch died := c.lives[a.node].aliveUntil(a.at); {
+	case died == a.until:
+		s.verb = "died"
+	case a.lost == a.until:
+		s.verb = "lost"
+	case a.stopped() == a.until:
+		s.verb, s.unknown, back = "release", a.answered == math.MaxInt64, a.answered
+	default:
+		return operations // held to the end
+	}
+	return append(operations, porcupine.Operation{Input: s, Call: a.until, Return: max(back, a.until)})
 }
 
-func (p *picture) annotations(shown span) []porcupine.Annotation {
+// annotations are the faults, what became of nodes, and the rooms of the resource.
+func (c *Checker) annotations(shown span, resource string) []porcupine.Annotation {
 	var list []porcupine.Annotation
-	for i := range p.beside {
-		e := &p.beside[i]
-		if e.AtNS < shown.from || e.AtNS > shown.to {
-			continue
+	note := func(at int64, tag, state, details, color string) {
+		if at >= shown.from && at <= shown.to {
+			list = append(list, porcupine.Annotation{Tag: tag, Start: at, End: at, Description: state, Details: details, BackgroundColor: color})
 		}
-		note := porcupine.Annotation{Start: e.AtNS, End: e.AtNS, Description: e.State, BackgroundColor: "#ffd9b3"}
-		switch e.Kind {
-		case history.KindFault:
-			note.Tag, note.Details = "fault "+e.Fault, e.ID+" on "+e.Target
-		case history.KindNode:
-			note.Tag, note.Details = "node "+e.Node, e.Error
-		default:
-			note.Tag, note.Details, note.BackgroundColor = "rooms on "+e.Node, e.Room+" of "+e.Resource, "#d9ead3"
-		}
-		list = append(list, note)
 	}
+	const broken = "#ffd9b3"
+	for _, f := range c.faults {
+		for _, state := range faultStates() {
+			note(*f.moment(state), "fault "+f.Kind, state, f.ID+" on "+f.Target, broken)
+		}
+	}
+	for node, l := range c.lives {
+		for _, e := range l.events {
+			note(e.at, "node "+c.name(node), e.state, e.why, broken)
+		}
+	}
+	c.part().notes(resource, note)
 	return list
 }
 
@@ -248,16 +133,12 @@ func (p *picture) annotations(shown span) []porcupine.Annotation {
 func lockModel() porcupine.Model {
 	return porcupine.Model{
 		Partition: func(operations []porcupine.Operation) [][]porcupine.Operation {
-			resources := names{of: map[string]int32{}}
-			var parts [][]porcupine.Operation
+			parts := map[string][]porcupine.Operation{}
 			for _, o := range operations {
-				id := int(resources.id(o.Input.(step).resource))
-				if id == len(parts) {
-					parts = append(parts, nil)
-				}
-				parts[id] = append(parts[id], o)
+				resource := o.Input.(step).resource
+				parts[resource] = append(parts[resource], o)
 			}
-			return parts
+			return slices.Collect(maps.Values(parts))
 		},
 		Init: func() any { return "" },
 		Step: func(state, input, _ any) (bool, any) {

@@ -71,9 +71,9 @@ func (d *Decoder) fast(line []byte, e *Event) bool {
 func (d *Decoder) field(s *scanner, key []byte, e *Event) (ok bool) {
 	switch string(key) { // the compiler does not copy here
 	case "kind":
-		var kind []byte
-		kind, ok = s.plain()
-		e.Kind = d.kind(kind)
+		var kind string
+		kind, ok = d.text(s)
+		e.Kind = Kind(kind)
 	case "at_ns":
 		e.AtNS, ok = s.int()
 	case "from_ns":
@@ -82,6 +82,10 @@ func (d *Decoder) field(s *scanner, key []byte, e *Event) (ok bool) {
 		e.SentNS, ok = s.int()
 	case "err_ns":
 		e.ErrNS, ok = s.int()
+	case "seq":
+		e.Seq, ok = s.uint()
+	case "line":
+		e.Line, ok = s.uint()
 	case "host":
 		e.Host, ok = d.text(s)
 	case "node":
@@ -128,24 +132,6 @@ func (d *Decoder) field(s *scanner, key []byte, e *Event) (ok bool) {
 		e.DelayNS, ok = s.int()
 	}
 	return ok // false for "run", "machine" and "log", which are few, and for what is unknown
-}
-
-func (d *Decoder) kind(b []byte) Kind {
-	switch string(b) {
-	case string(KindMatch):
-		return KindMatch
-	case string(KindAcquire):
-		return KindAcquire
-	case string(KindReleasing):
-		return KindReleasing
-	case string(KindRelease):
-		return KindRelease
-	case string(KindOrder):
-		return KindOrder
-	case string(KindRoom):
-		return KindRoom
-	}
-	return Kind(d.share(b))
 }
 
 func (d *Decoder) text(s *scanner) (string, bool) {

@@ -15,6 +15,8 @@ func AppendJSON(dst []byte, e *Event) []byte {
 	dst = appendInt(dst, `,"from_ns":`, e.FromNS)
 	dst = appendInt(dst, `,"sent_ns":`, e.SentNS)
 	dst = appendInt(dst, `,"err_ns":`, e.ErrNS)
+	dst = appendUint(dst, `,"seq":`, e.Seq)
+	dst = appendUint(dst, `,"line":`, e.Line)
 	dst = appendField(dst, `,"host":`, e.Host)
 	dst = appendField(dst, `,"node":`, e.Node)
 	dst = appendField(dst, `,"state":`, e.State)

@@ -62,8 +62,25 @@ const (
 	KindGivenUp Kind = "given-up"
 )
 
-// The States of a node that nobody asked for.
+// The workloads.
 const (
+	Matchmaking = "matchmaking"
+	Mutex       = "mutex"
+)
+
+// The States of a node.
+const (
+	NodeStarted = "started"
+	NodeReady   = "ready"
+	NodeKilled  = "killed"
+	NodePaused  = "paused"
+	NodeResumed = "resumed"
+	NodeStopped = "stopped"
+	// NodeLost: it went with its host, says the controller.
+	NodeLost = "lost"
+
+	// What nobody asked for:
+
 	// NodeExited: the process ended by itself, or somebody else ended it; Error is how.
 	NodeExited = "exited"
 	// NodeSuspended: somebody stopped the process (SIGSTOP) without asking the agent.
@@ -71,6 +88,11 @@ const (
 	// NodeContinued: and let it go on.
 	NodeContinued = "continued"
 )
+
+// NodeEnds says whether a state is the end of the node's process.
+func NodeEnds(state string) bool {
+	return state == NodeKilled || state == NodeStopped || state == NodeExited || state == NodeLost
+}
 
 // The Fault, in the findings of a checker, of what such events tell.
 const (
@@ -102,6 +124,11 @@ type Event struct {
 	FromNS int64 `json:"from_ns,omitempty"`
 	SentNS int64 `json:"sent_ns,omitempty"`
 	ErrNS  int64 `json:"err_ns,omitempty"`
+
+	// Seq numbers the events of one life of the process that recorded them, from 1: one
+	// that is missing was lost. Line does so for all others, in the order of the file.
+	Seq  uint64 `json:"seq,omitempty"`
+	Line uint64 `json:"line,omitempty"`
 
 	Host  string `json:"host,omitempty"`
 	Node  string `json:"node,omitempty"`
@@ -221,6 +248,6 @@ type Machine struct {
 	// time that they were ready to run and had none, all threads added up.
 	RunNS  *int64 `json:"run_ns,omitempty"`
 	WaitNS *int64 `json:"wait_ns,omitempty"`
-	// LateNS is the longest that a thread which slept was woken after it was due.
+	// LateNS is the longest that a timer of the process that samples went off after it was due.
 	LateNS int64 `json:"late_ns"`
 }

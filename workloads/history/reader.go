@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"os"
 )
@@ -23,6 +24,7 @@ type Reader struct {
 	file    io.Closer // nil if it is the caller's
 	long    []byte    // a line longer than the buffer
 	line    int
+	last    []byte // the line
 	torn    bool
 }
 
@@ -91,6 +93,7 @@ func (r *Reader) Next(e *Event) error {
 		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
 		}
+		r.last = line
 		if err = r.decoder.Decode(line, e); err == nil {
 			err = e.validate()
 		}
@@ -109,6 +112,9 @@ func (r *Reader) Next(e *Event) error {
 // Torn says, after the end, that the last line (or the end of a gzipped file) was
 // missing: the writer was killed. What came before is whole.
 func (r *Reader) Torn() bool { return r.torn }
+
+// Sum is a hash of the last line that was read, to tell whether it is there twice.
+func (r *Reader) Sum() uint64 { return maphash.Bytes(r.decoder.seed, r.last) }
 
 // Lines is the number of lines read so far.
 func (r *Reader) Lines() int { return r.line }

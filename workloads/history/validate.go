@@ -42,14 +42,14 @@ func (r *Run) validate() error {
 	if r.Schema != Schema {
 		return fmt.Errorf("run.schema: have %q, want %q: another version of locklab wrote this", r.Schema, Schema)
 	}
-	if r.OfferedPS < 0 {
+	if !(r.OfferedPS >= 0) {
 		return fmt.Errorf("run.offered_per_s: have %v, want 0 or more", r.OfferedPS)
 	}
 	type span struct {
 		field string
 		ns    int64
 	}
-	spans := []span{{"warmup_ns", r.WarmupNS}, {"duration_ns", r.DurationNS}, {"rtt_ns", r.RTTNS}}
+	spans := []span{{"warmup_ns", r.WarmupNS}, {"duration_ns", r.DurationNS}, {"lease_ns", r.LeaseNS}, {"rtt_ns", r.RTTNS}}
 	for i, p := range r.Planned {
 		at := fmt.Sprintf("planned[%d].", i)
 		spans = append(spans, span{at + "at_ns", p.AtNS}, span{at + "for_ns", p.ForNS})

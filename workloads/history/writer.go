@@ -33,6 +33,7 @@ type Writer struct {
 	mu      sync.Mutex
 	drained sync.Cond // the buffer was taken by the flusher, or failed
 	buf     []byte
+	lines   uint64 // numbered so far
 	err     error
 	closed  bool
 }
@@ -62,7 +63,7 @@ func NewWriter(out io.WriteCloser, clk clock.Clock) *Writer {
 	return w
 }
 
-// Record adds one event. After an error, and after Close, events are dropped;
+// Record adds one event, numbered if no process has done so. After an error, and after Close, events are dropped;
 // the error is reported by [Writer.Err] and [Writer.Close].
 func (w *Writer) Record(e Event) {
 	w.mu.Lock()
@@ -72,6 +73,10 @@ func (w *Writer) Record(e Event) {
 	if w.err != nil || w.closed {
 		w.mu.Unlock()
 		return
+	}
+	if e.Seq == 0 {
+		w.lines++
+		e.Line = w.lines
 	}
 	w.buf = append(AppendJSON(w.buf, &e), '\n')
 	full := len(w.buf) >= flushAt

@@ -13,12 +13,12 @@ import (
 // duration is over; cfg.Pacer is not used. Op.Index counts within a client, and
 // an operation is due when it is sent: nothing can be late. It returns when the
 // last operation has returned.
-func Closed(ctx context.Context, cfg Config, clients int, do func(ctx context.Context, client int, op Op)) (Report, error) {
+func Closed(ctx context.Context, cfg Config, clients int, do func(ctx context.Context, client int, op Op)) error {
 	if err := cfg.validate(); err != nil {
-		return Report{}, err
+		return err
 	}
 	if clients < 1 {
-		return Report{}, fmt.Errorf("loadgen: %d clients: want at least 1", clients)
+		return fmt.Errorf("loadgen: %d clients: want at least 1", clients)
 	}
 	start := cfg.StartNS
 	if start == 0 {
@@ -27,11 +27,10 @@ func Closed(ctx context.Context, cfg Config, clients int, do func(ctx context.Co
 	measure := start + int64(cfg.Warmup)
 	end := measure + int64(cfg.Duration)
 	if !sleepUntil(ctx, start) {
-		return Report{}, nil
+		return nil
 	}
 	cfg.Phase(PhaseWarmup, start)
 
-	counts := make([]uint64, clients)
 	var running sync.WaitGroup
 	for client := range clients {
 		running.Go(func() {
@@ -39,9 +38,6 @@ func Closed(ctx context.Context, cfg Config, clients int, do func(ctx context.Co
 				now := clock.Mono()
 				if now >= end {
 					return
-				}
-				if now >= measure {
-					counts[client]++
 				}
 				do(ctx, client, Op{Index: index, IntendedNS: now, SentNS: now, Measured: now >= measure})
 			}
@@ -51,21 +47,10 @@ func Closed(ctx context.Context, cfg Config, clients int, do func(ctx context.Co
 		cfg.Phase(PhaseMeasure, measure)
 		sleepUntil(ctx, end)
 	}
-	ended := min(end, clock.Mono())
-	cfg.Phase(PhaseDrain, ended)
+	cfg.Phase(PhaseDrain, min(end, clock.Mono()))
 	running.Wait()
 	cfg.Phase(PhaseEnd, clock.Mono())
-
-	var total uint64
-	for _, n := range counts {
-		total += n
-	}
-	r := Report{Scheduled: total, Sent: total, PeakInFlight: clients}
-	if measured := time.Duration(ended - measure); measured > 0 {
-		r.OfferedPS = float64(total) / measured.Seconds()
-		r.SentPS = r.OfferedPS
-	}
-	return r, nil
+	return nil
 }
 
 // sleepUntil waits for a moment of clock.Mono; false if ctx was done first.

@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"locklab/locks/clock"
 )
 
@@ -72,25 +70,20 @@ func (c *Config) validate() error {
 // Open runs the schedule and calls do for every operation, each in a goroutine of
 // its own as far as they overlap. It returns when the last one has returned; do
 // should bound its time itself. When ctx is done, scheduling stops, and the
-// operations in flight see it too. The report then covers what was due until then.
-func Open(ctx context.Context, cfg Config, do func(context.Context, Op)) (Report, error) {
+// operations in flight see it too.
+func Open(ctx context.Context, cfg Config, do func(context.Context, Op)) error {
 	if err := cfg.validate(); err != nil {
-		return Report{}, err
+		return err
 	}
 	if cfg.Pacer == nil {
-		return Report{}, errors.New("loadgen: no schedule")
+		return errors.New("loadgen: no schedule")
 	}
-	g := &generator{cfg: cfg, do: do, work: make(chan Op), lateness: newLateness()}
+	g := &generator{cfg: cfg, do: do, work: make(chan Op)}
 	g.schedule(ctx)
 	close(g.work)
 	g.workers.Wait()
 	cfg.Phase(PhaseEnd, clock.Mono())
-	return g.report(), nil
-}
-
-// newLateness returns a histogram of latenesses in nanoseconds, up to an hour.
-func newLateness() *hdrhistogram.Histogram {
-	return hdrhistogram.New(1, int64(time.Hour), 3)
+	return nil
 }
 
 type generator struct {
@@ -102,19 +95,14 @@ type generator struct {
 	handOver lead // from the schedule's thread to the goroutine that sends
 
 	// Only the scheduling goroutine touches these.
-	peak               int64
-	scheduled, sent    uint64
-	behind             time.Duration
 	endNS              int64 // end of the schedule, or of what was scheduled of it
 	measureNS          int64
 	unsent             uint64 // not yet told
 	unsentFrom, lastNS int64
-
-	mu       sync.Mutex
-	lateness *hdrhistogram.Histogram
 }
 
-// piece is the longest sleep: the thread cannot be interrupted while it sleeps.
+// piece is the longest sleep of the thread, which nothing can interrupt. Until then a
+// timer waits, which costs less and may be late by less than that.
 const piece = 50 * time.Millisecond
 
 func (g *generator) schedule(ctx context.Context) {
@@ -137,7 +125,7 @@ func (g *generator) schedule(ctx context.Context) {
 	for after := range g.cfg.Pacer {
 		due := start + int64(after)
 		early := due - g.handOver.ns()
-		for len(phases) > 0 || now < early { // sleep in pieces, and tell phases on time
+		for len(phases) > 0 || now < early { // tell phases on time
 			next := min(early, g.endNS)
 			if len(phases) > 0 {
 				if now >= phases[0].atNS {
@@ -150,7 +138,11 @@ func (g *generator) schedule(ctx context.Context) {
 			if now >= next {
 				break
 			}
-			sleep.until(min(next, now+int64(piece)))
+			if far := next - int64(piece); now < far {
+				sleepUntil(ctx, far)
+			} else {
+				sleep.until(next)
+			}
 			now = clock.Mono()
 			if ctx.Err() != nil {
 				break
@@ -180,22 +172,13 @@ func (g *generator) schedule(ctx context.Context) {
 const grace = 100 * time.Millisecond
 
 func (g *generator) offer(ctx context.Context, op Op, now int64) {
-	if op.Measured {
-		g.scheduled++
-	}
-	if now-op.IntendedNS > int64(MaxLateness) {
-		g.behind += time.Duration(now - g.lastNS)
-	}
 	g.lastNS = now
 	running := g.inFlight.Load()
 	if running >= int64(g.cfg.MaxInFlight) || now > g.endNS+int64(grace) {
 		g.skip(op)
 		return
 	}
-	g.peak = max(g.peak, g.inFlight.Add(1))
-	if op.Measured {
-		g.sent++
-	}
+	g.inFlight.Add(1)
 	select {
 	case g.work <- op:
 	default:
@@ -208,11 +191,6 @@ func (g *generator) worker(ctx context.Context, op Op) {
 	defer g.workers.Done()
 	for ok := true; ok; op, ok = <-g.work {
 		op.SentNS = g.handOver.await(op.IntendedNS)
-		if op.Measured {
-			g.mu.Lock()
-			_ = g.lateness.RecordValue(max(op.SentNS-op.IntendedNS, 0)) // below an hour
-			g.mu.Unlock()
-		}
 		g.do(ctx, op)
 		g.inFlight.Add(-1)
 	}
@@ -235,24 +213,4 @@ func (g *generator) tellUnsent() {
 		g.cfg.Unsent(g.unsent, g.unsentFrom, min(g.lastNS, g.endNS))
 		g.unsent = 0
 	}
-}
-
-func (g *generator) report() Report {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	r := Report{
-		Scheduled:    g.scheduled,
-		Sent:         g.sent,
-		Unsent:       g.scheduled - g.sent,
-		LatenessP50:  time.Duration(g.lateness.ValueAtQuantile(50)),
-		LatenessP99:  time.Duration(g.lateness.ValueAtQuantile(99)),
-		LatenessMax:  time.Duration(g.lateness.Max()),
-		BehindFor:    g.behind,
-		PeakInFlight: int(g.peak),
-	}
-	if measured := time.Duration(g.endNS - g.measureNS); measured > 0 {
-		r.OfferedPS = float64(r.Scheduled) / measured.Seconds()
-		r.SentPS = float64(r.Sent) / measured.Seconds()
-	}
-	return r
 }

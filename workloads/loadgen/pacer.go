@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"locklab/locks/seed"
+	"locklab/internal/seed"
 )
 
 // MaxRate is the highest rate that a schedule may ask for, in operations per

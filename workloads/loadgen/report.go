@@ -36,27 +36,6 @@ func Behind(scheduled, sent uint64, latenessP99 time.Duration) string {
 	return ""
 }
 
-// Report says how well a schedule was kept. All figures are of the measured part.
-type Report struct {
-	Scheduled uint64 // operations that were due
-	Sent      uint64
-	Unsent    uint64 // Scheduled - Sent
-	// OfferedPS and SentPS are Scheduled and Sent per second of schedule.
-	OfferedPS float64
-	SentPS    float64
-	// Lateness is when an operation was sent minus when it was due.
-	LatenessP50 time.Duration
-	LatenessP99 time.Duration
-	LatenessMax time.Duration
-	// BehindFor is the time in which the generator was later than [MaxLateness].
-	BehindFor time.Duration
-	// PeakInFlight is the highest number of operations that ran at once.
-	PeakInFlight int
-}
-
-// Behind says why the generator fell behind; "" if it did not.
-func (r Report) Behind() string { return Behind(r.Scheduled, r.Sent, r.LatenessP99) }
-
 // ErrorNotSent is the Error of a history event whose operations (Event.Count of
 // them) were due but never sent, because the generator fell behind.
 const ErrorNotSent = "not-sent"

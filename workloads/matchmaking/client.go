@@ -3,7 +3,6 @@ package matchmaking
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"locklab/locks"
 	"locklab/locks/clock"

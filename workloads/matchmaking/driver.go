@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strconv"
 
+	"locklab/internal/seed"
 	"locklab/locks"
 	"locklab/locks/clock"
-	"locklab/locks/seed"
 	"locklab/workloads/history"
 	"locklab/workloads/loadgen"
 )
@@ -33,8 +33,8 @@ func New(opts Options, rec history.Recorder) (*Driver, error) {
 }
 
 // Run plays the whole schedule and returns when the last player was answered or
-// gave up. When ctx is done it stops early; the report then covers what was due.
-func (d *Driver) Run(ctx context.Context) (loadgen.Report, error) {
+// gave up. When ctx is done it stops early.
+func (d *Driver) Run(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, d.balancer.interrupt)
 	defer d.balancer.close()
 	defer stop()

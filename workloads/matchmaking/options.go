@@ -7,14 +7,13 @@ import (
 	"net/url"
 	"time"
 
-	"locklab/locks/seed"
+	"locklab/internal/seed"
 	"locklab/workloads/loadgen"
 )
 
 // Master is one matchmaking server.
 type Master struct {
 	Name string
-	Zone string
 	URL  string // http://host:port
 }
 
@@ -29,8 +28,6 @@ type Options struct {
 	// Party is how many players of one group arrive at the same instant; they go
 	// to different masters as far as there are that many.
 	Party int
-	// Arrivals is "poisson" (parties arrive independently) or "constant".
-	Arrivals string
 	// Timeout is how long a player waits for an answer.
 	Timeout  time.Duration
 	Seed     seed.Seed
@@ -42,20 +39,13 @@ type Options struct {
 	MaxInFlight int
 }
 
-// The values of Options.Arrivals.
-const (
-	ArrivalsPoisson  = "poisson"
-	ArrivalsConstant = "constant"
-)
-
 // DefaultOptions is the load of the default run, without masters and duration.
 func DefaultOptions() Options {
 	return Options{
-		Rate:     300,
-		Groups:   20,
-		Party:    3,
-		Arrivals: ArrivalsPoisson,
-		Timeout:  2500 * time.Millisecond,
+		Rate:    300,
+		Groups:  20,
+		Party:   3,
+		Timeout: 2500 * time.Millisecond,
 	}
 }
 
@@ -81,21 +71,15 @@ func (o *Options) validate() error {
 	if o.Party < 1 {
 		bad("parties of %d: want at least 1", o.Party)
 	}
-	if o.Arrivals != ArrivalsPoisson && o.Arrivals != ArrivalsConstant {
-		bad("arrivals %q: want %s or %s", o.Arrivals, ArrivalsPoisson, ArrivalsConstant)
-	}
 	if o.Timeout <= 0 {
 		bad("timeout %v: want more than 0", o.Timeout)
 	}
 	return errors.Join(errs...)
 }
 
-// pacer is the schedule: parties, whose rate rises during the warm-up.
+// pacer is the schedule: parties that arrive independently, at a rate that rises during
+// the warm-up.
 func (o *Options) pacer() loadgen.Pacer {
-	parties := o.Rate / float64(o.Party)
-	single := loadgen.Poisson(parties, o.Seed.Child("arrivals"))
-	if o.Arrivals == ArrivalsConstant {
-		single = loadgen.Constant(parties)
-	}
+	single := loadgen.Poisson(o.Rate/float64(o.Party), o.Seed.Child("arrivals"))
 	return loadgen.Parties(loadgen.Ramp(single, o.Warmup), o.Party)
 }

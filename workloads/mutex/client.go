@@ -1,18 +1,15 @@
 package mutex
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"locklab/internal/httpapi"
 	"locklab/locks/clock"
 	"locklab/workloads/history"
 	"locklab/workloads/loadgen"
@@ -31,7 +28,7 @@ type Client struct {
 	masters []Master
 	plan    Plan
 	rec     history.Recorder
-	http    *http.Client
+	http    []*httpapi.Client // of each master
 	states  []masterState
 
 	// OnPhase, if set before Run, is called when a phase begins.
@@ -53,15 +50,19 @@ func NewClient(masters []Master, plan Plan, rec history.Recorder) (*Client, erro
 	if err := plan.Validate(); err != nil {
 		return nil, err
 	}
-	return &Client{
-		masters: masters, plan: plan, rec: rec, states: make([]masterState, len(masters)),
-		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2}, Timeout: requestTimeout},
-	}, nil
+	c := &Client{masters: masters, plan: plan, rec: rec, states: make([]masterState, len(masters))}
+	for _, m := range masters {
+		c.http = append(c.http, httpapi.NewClient(m.URL, httpapi.ClientConfig{Name: "master " + m.Name, Token: m.Token}))
+	}
+	return c, nil
 }
 
 const (
 	requestTimeout = 2 * time.Second
 	pollEvery      = 200 * time.Millisecond
+	// pollShare is the least that pollEvery is for each master: to ask must not be what
+	// the machine of many masters is busy with.
+	pollShare = 20 * time.Millisecond
 )
 
 // Run starts the plan on all masters and returns when it is over on all that can
@@ -69,7 +70,11 @@ const (
 // that dies later is started again, for the rest of the time, when it is back. When
 // ctx is done the plan is stopped.
 func (c *Client) Run(ctx context.Context) error {
-	defer c.http.CloseIdleConnections()
+	defer func() {
+		for _, h := range c.http {
+			h.Close()
+		}
+	}()
 	for i := range c.masters {
 		if err := c.start(ctx, i, 0); err != nil {
 			stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
@@ -121,12 +126,13 @@ func (c *Client) phase(state string, atNS int64) {
 // watch polls the masters until the moment, and starts those again that forgot
 // their plan. It returns false if ctx was done first.
 func (c *Client) watch(ctx context.Context, began, until int64) bool {
+	every := max(pollEvery, time.Duration(len(c.masters))*pollShare)
 	for {
 		left := until - clock.Mono()
 		if left <= 0 {
 			return true
 		}
-		timer := clock.System().NewTimer(min(time.Duration(left), pollEvery))
+		timer := clock.System().NewTimer(min(time.Duration(left), every))
 		select {
 		case <-timer.C():
 		case <-ctx.Done():
@@ -189,11 +195,7 @@ func (c *Client) forgot(i int) {
 func (c *Client) start(ctx context.Context, i int, elapsed time.Duration) error {
 	plan := c.plan
 	plan.Elapsed = min(elapsed, plan.Warmup+plan.Duration)
-	body, err := json.Marshal(plan)
-	if err != nil {
-		return fmt.Errorf("encode plan: %w", err)
-	}
-	_, err = c.call(ctx, i, http.MethodPost, "start", body)
+	_, err := c.call(ctx, i, http.MethodPost, "start", plan)
 	return err
 }
 
@@ -214,32 +216,11 @@ func (c *Client) status(ctx context.Context, i int) (Status, error) {
 	return s, err
 }
 
-func (c *Client) call(ctx context.Context, i int, method, verb string, body []byte) (Status, error) {
-	m := c.masters[i]
-	url := strings.TrimSuffix(m.URL, "/") + "/v1/workload/" + verb
-	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
-	if err != nil {
-		return Status{}, fmt.Errorf("master %s: %w", m.Name, err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	if m.Token != "" {
-		req.Header.Set("Authorization", "Bearer "+m.Token)
-	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return Status{}, fmt.Errorf("%s the workload of master %s: %w", verb, m.Name, err)
-	}
-	defer resp.Body.Close() //nolint:errcheck // it was read
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
-	if err != nil {
-		return Status{}, fmt.Errorf("%s the workload of master %s: %w", verb, m.Name, err)
-	}
-	if resp.StatusCode >= http.StatusBadRequest {
-		return Status{}, fmt.Errorf("%s the workload of master %s: answered %s: %s", verb, m.Name, resp.Status, bytes.TrimSpace(answer))
-	}
-	var s Status
-	if err := json.Unmarshal(answer, &s); err != nil {
-		return Status{}, fmt.Errorf("%s the workload of master %s: %w", verb, m.Name, err)
+func (c *Client) call(ctx context.Context, i int, method, verb string, in any) (s Status, err error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	if err := c.http[i].Call(ctx, method, Prefix+verb, in, &s); err != nil {
+		return Status{}, fmt.Errorf("%s the workload: %w", verb, err)
 	}
 	return s, nil
 }

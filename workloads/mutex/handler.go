@@ -2,11 +2,11 @@ package mutex
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 
+	"locklab/internal/httpapi"
 	"locklab/locks"
 	"locklab/workloads/history"
 )
@@ -20,20 +20,23 @@ const (
 
 // Status is how a master's plan is going.
 type Status struct {
-	ID       string `json:"id,omitempty"`
+	ID       string `json:"id,omitzero"`
 	State    string `json:"state"`
 	Acquired uint64 `json:"acquired"`
 	Failed   uint64 `json:"failed"` // failed or unknown
 	Unsent   uint64 `json:"unsent"`
-	Error    string `json:"error,omitempty"`
+	Error    string `json:"error,omitzero"`
 }
 
-// Workload runs plans inside a master. Mount it at /v1/workload/.
+// Prefix is where a master serves the workload.
+const Prefix = "/v1/workload/"
+
+// Workload runs plans inside a master. Mount it at [Prefix].
 type Workload struct {
+	*httpapi.API
 	node   string
 	locker locks.Locker
 	rec    history.Recorder
-	mux    *http.ServeMux
 
 	mu     sync.Mutex
 	job    *job // the last one, nil before the first
@@ -43,17 +46,18 @@ type Workload struct {
 var _ http.Handler = (*Workload)(nil)
 
 // Handler is the workload's side in the master: node is the master's name in the
-// history, locker its lock client. Close it before the locker.
-func Handler(node string, locker locks.Locker, rec history.Recorder) *Workload {
-	w := &Workload{node: node, locker: locker, rec: rec, mux: http.NewServeMux()}
-	w.mux.HandleFunc("POST /v1/workload/start", w.start)
-	w.mux.HandleFunc("GET /v1/workload/status", w.status)
-	w.mux.HandleFunc("POST /v1/workload/stop", w.stop)
+// history, token what requests must bear, locker the lock client. Close it before the
+// locker.
+func Handler(node, token string, locker locks.Locker, rec history.Recorder) *Workload {
+	w := &Workload{
+		API:  httpapi.New(httpapi.Config{Name: "run", Token: token, MaxBody: maxBody}),
+		node: node, locker: locker, rec: rec,
+	}
+	httpapi.Post(w.API, "POST "+Prefix+"start", w.start)
+	w.Get("GET "+Prefix+"status", func(*http.Request) (any, error) { return w.status(), nil })
+	httpapi.Post(w.API, "POST "+Prefix+"stop", func(*http.Request, struct{}) (any, error) { return w.stop(), nil })
 	return w
 }
-
-// ServeHTTP serves the paths below /v1/workload/.
-func (w *Workload) ServeHTTP(out http.ResponseWriter, r *http.Request) { w.mux.ServeHTTP(out, r) }
 
 // Close stops the plan and waits until everything was released.
 func (w *Workload) Close() {
@@ -67,47 +71,38 @@ func (w *Workload) Close() {
 	}
 }
 
-func (w *Workload) start(out http.ResponseWriter, r *http.Request) {
-	plan, err := readPlan(http.MaxBytesReader(out, r.Body, maxBody))
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		refuse(out, http.StatusRequestEntityTooLarge, "invalid", err.Error())
-		return
-	case err != nil:
-		refuse(out, http.StatusBadRequest, "invalid", err.Error())
-		return
+func (w *Workload) start(r *http.Request, plan Plan) (any, error) {
+	if err := plan.Validate(); err != nil {
+		return nil, fmt.Errorf("read plan: %w: %w", err, httpapi.ErrInvalid)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
 	case w.closed:
-		refuse(out, http.StatusServiceUnavailable, "closed", "the master is closing")
-		return
+		return nil, fmt.Errorf("the master is closing: %w", httpapi.ErrClosed)
 	case w.job != nil && w.job.runner.plan.ID == plan.ID: // told twice
 	case w.job != nil && !w.job.finished():
-		refuse(out, http.StatusConflict, "conflict", "plan "+w.job.runner.plan.ID+" is still running")
-		return
+		return nil, fmt.Errorf("plan %s is still running: %w", w.job.runner.plan.ID, httpapi.ErrConflict)
 	default:
 		// The plan outlives the request that starts it.
 		w.job = startJob(context.WithoutCancel(r.Context()), newRunner(plan, w.node, w.locker, w.rec))
 	}
-	reply(out, http.StatusAccepted, statusOf(w.job))
+	return statusOf(w.job), nil
 }
 
-func (w *Workload) stop(out http.ResponseWriter, _ *http.Request) {
+func (w *Workload) stop() Status {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.job != nil {
 		w.job.cancel()
 	}
-	reply(out, http.StatusAccepted, statusOf(w.job))
+	return statusOf(w.job)
 }
 
-func (w *Workload) status(out http.ResponseWriter, _ *http.Request) {
+func (w *Workload) status() Status {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	reply(out, http.StatusOK, statusOf(w.job))
+	return statusOf(w.job)
 }
 
 func statusOf(j *job) Status {
@@ -125,21 +120,4 @@ func statusOf(j *job) Status {
 		}
 	}
 	return s
-}
-
-func reply(out http.ResponseWriter, code int, body any) {
-	out.Header().Set("Content-Type", "application/json")
-	out.WriteHeader(code)
-	_ = json.NewEncoder(out).Encode(body) // the client has gone: nothing to do about it
-}
-
-func refuse(out http.ResponseWriter, code int, kind, message string) {
-	var body struct {
-		Error struct {
-			Kind    string `json:"kind"`
-			Message string `json:"message"`
-		} `json:"error"`
-	}
-	body.Error.Kind, body.Error.Message = kind, message
-	reply(out, code, body)
 }

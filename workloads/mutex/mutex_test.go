@@ -3,116 +3,140 @@ package mutex_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"go.uber.org/goleak"
 
 	"locklab/locks"
 	"locklab/workloads/check"
 	"locklab/workloads/history"
+	"locklab/workloads/history/historytest"
+	"locklab/workloads/loadgen"
 	"locklab/workloads/mutex"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-type memory struct {
-	mu     sync.Mutex
-	events []history.Event
-}
-
-func (m *memory) Record(e history.Event) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.events = append(m.events, e)
-}
+type memory struct{ historytest.Recorder }
 
 func (m *memory) list() []history.Event {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return append([]history.Event{{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Workload: "mutex"}}}, m.events...)
+	return append([]history.Event{{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Workload: "mutex"}}}, m.Events()...)
 }
 
-// server is a lock that all masters of a test share. The zero value is right.
-type server struct {
-	mu      sync.Mutex
-	held    map[string]chan struct{}
-	token   uint64
-	broken  bool // excludes nobody
-	refuses bool
-	loses   bool // every lease is lost at once
-
+// service is a lock that all masters of a test share: who waits for a resource stands in
+// line. The zero value is right.
+type service struct {
+	broken    bool // excludes nobody
+	refuses   bool
+	loses     bool   // every lease is lost at once
+	prefers   bool   // the first in line of the first master comes next
 	onRelease func() // nil: nobody looks
 
-	messages atomic.Uint64
+	mu              sync.Mutex
+	held            map[string]bool
+	line            []waiter
+	token, messages uint64
 }
 
-func (s *server) Close() error         { return nil }
-func (s *server) MessagesSent() uint64 { return s.messages.Load() }
+type waiter struct {
+	resource, master string
+	turn             chan struct{} // has room for the one grant
+}
 
-func (s *server) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
-	s.messages.Add(2)
-	if s.refuses {
+// of is the lock as one master's client sees it.
+func (s *service) of(master string) locks.Locker { return member{s, master} }
+
+type member struct {
+	*service
+	master string
+}
+
+func (member) Close() error { return nil }
+
+func (m member) MessagesSent() uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.messages
+}
+
+func (m member) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
+	if m.refuses {
 		return nil, fmt.Errorf("refused: %w: %w", locks.ErrNotAcquired, locks.ErrUnavailable)
 	}
-	for {
-		s.mu.Lock()
+	w := waiter{resource, m.master, make(chan struct{}, 1)}
+	m.mu.Lock()
+	m.messages += 2
+	m.line = append(m.line, w)
+	m.next()
+	m.mu.Unlock()
+	select {
+	case <-w.turn:
+	case <-ctx.Done():
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if i := slices.Index(m.line, w); i >= 0 {
+		m.line = slices.Delete(m.line, i, i+1)
+		return nil, fmt.Errorf("wait: %w: %w", locks.ErrNotAcquired, ctx.Err())
+	}
+	m.token++
+	g := grant{m.service, resource, m.token, make(chan struct{})}
+	if m.loses {
+		close(g.lost)
+	}
+	return g, nil
+}
+
+// next grants to all whose turn it is; the caller has the mutex.
+func (s *service) next() {
+	order := slices.Clone(s.line)
+	if s.prefers {
+		slices.SortStableFunc(order, func(a, b waiter) int { return strings.Compare(a.master, b.master) })
+	}
+	for _, w := range order {
+		if s.held[w.resource] && !s.broken {
+			continue
+		}
 		if s.held == nil {
-			s.held = map[string]chan struct{}{}
+			s.held = map[string]bool{}
 		}
-		busy := s.held[resource]
-		if busy == nil || s.broken {
-			s.token++
-			l := &grant{server: s, resource: resource, token: s.token, free: make(chan struct{}), lost: make(chan struct{})}
-			if s.loses {
-				close(l.lost)
-			}
-			s.held[resource] = l.free
-			s.mu.Unlock()
-			return l, nil
-		}
-		s.mu.Unlock()
-		select {
-		case <-busy:
-		case <-ctx.Done():
-			return nil, fmt.Errorf("wait: %w: %w", locks.ErrNotAcquired, ctx.Err())
-		}
+		s.held[w.resource] = true
+		s.line = slices.Delete(s.line, slices.Index(s.line, w), slices.Index(s.line, w)+1)
+		w.turn <- struct{}{}
 	}
 }
 
 type grant struct {
-	server     *server
-	resource   string
-	token      uint64
-	free, lost chan struct{}
-	once       sync.Once
+	*service
+	resource string
+	token    uint64
+	lost     chan struct{}
 }
 
-func (g *grant) Token() (locks.Token, bool) { return locks.Token(g.token), true }
-func (g *grant) Expires() (time.Time, bool) { return time.Time{}, false }
-func (g *grant) Lost() <-chan struct{}      { return g.lost }
-func (g *grant) Release(context.Context) error {
-	if g.server.onRelease != nil {
-		g.server.onRelease()
+func (g grant) Token() (locks.Token, bool) { return locks.Token(g.token), true }
+func (g grant) Expires() (time.Time, bool) { return time.Time{}, false }
+func (g grant) Lost() <-chan struct{}      { return g.lost }
+func (g grant) Release(context.Context) error {
+	if g.onRelease != nil {
+		g.onRelease()
 	}
-	g.once.Do(func() {
-		g.server.mu.Lock()
-		if g.server.held[g.resource] == g.free {
-			delete(g.server.held, g.resource)
-		}
-		g.server.mu.Unlock()
-		close(g.free)
-	})
-	if g.server.loses {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.held[g.resource] = false
+	g.next()
+	if g.loses {
 		return locks.ErrNotHeld
 	}
 	return nil
@@ -124,53 +148,93 @@ func plan() mutex.Plan {
 	return p
 }
 
-func masters(t *testing.T, n int, s *server, rec history.Recorder) []mutex.Master {
+// secret is what masters of these tests want to see.
+const secret = "secret"
+
+// serve has n masters serve the workload for one lock.
+func serve(t *testing.T, n int, s *service, rec history.Recorder) (list []mutex.Master) {
 	t.Helper()
-	var list []mutex.Master
 	for i := range n {
 		name := fmt.Sprint("m", i+1)
-		w := mutex.Handler(name, s, rec)
+		w := mutex.Handler(name, secret, s.of(name), rec)
 		h := httptest.NewServer(w)
 		t.Cleanup(w.Close)
 		t.Cleanup(h.Close)
-		list = append(list, mutex.Master{Name: name, URL: h.URL})
+		list = append(list, mutex.Master{Name: name, URL: h.URL, Token: secret})
 	}
 	return list
 }
 
-func play(t *testing.T, s *server, p mutex.Plan) ([]history.Event, *check.Findings, mutex.Status) {
+// play runs a plan on masters. Its client may be changed before.
+func play(ctx context.Context, t *testing.T, list []mutex.Master, p mutex.Plan, rec history.Recorder, change func(*mutex.Client)) (mutex.Status, error) {
 	t.Helper()
-	rec := &memory{}
-	c, err := mutex.NewClient(masters(t, 2, s, rec), p, rec)
+	c, err := mutex.NewClient(list, p, rec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Run(t.Context()); err != nil {
+	change(c)
+	err = c.Run(ctx)
+	return c.Progress(), err
+}
+
+// asItIs leaves the client alone.
+func asItIs(*mutex.Client) {}
+
+// whenMeasured has something done as soon as the measured part begins.
+func whenMeasured(do func()) func(*mutex.Client) {
+	return func(c *mutex.Client) {
+		c.OnPhase = func(state string, _ int64) {
+			if state == loadgen.PhaseMeasure {
+				do()
+			}
+		}
+	}
+}
+
+func find(events []history.Event) *check.Findings {
+	return check.Events(events, check.Options{Workloads: []check.Workload{check.Mutex()}})
+}
+
+// judged is what a plan on so many masters comes to.
+func judged(t *testing.T, n int, s *service, p mutex.Plan) ([]history.Event, *check.Findings, mutex.Status) {
+	t.Helper()
+	rec := &memory{}
+	progress, err := play(t.Context(), t, serve(t, n, s, rec), p, rec, asItIs)
+	if err != nil {
 		t.Fatal(err)
 	}
-	events := rec.list()
-	return events, check.Events(events, check.Options{}), c.Progress()
+	return rec.list(), find(rec.list()), progress
+}
+
+// unreleased are the holds without an end.
+func unreleased(events []history.Event) map[string]bool {
+	open := map[string]bool{}
+	for _, e := range events {
+		switch {
+		case e.Kind == history.KindAcquire && e.Outcome == "ok":
+			open[e.Hold] = true
+		case e.Kind == history.KindRelease:
+			delete(open, e.Hold)
+		}
+	}
+	return open
 }
 
 // pipe is a recorder whose events have left the process only once they are flushed.
 type pipe struct {
 	memory
-	flushed int
+	flushed atomic.Int64 // so many events
 }
 
 func (p *pipe) Flush() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.flushed = len(p.events)
+	p.flushed.Store(int64(len(p.Events())))
 	return nil
 }
 
 // left are the holds whose release the file knows of.
 func (p *pipe) left() map[string]bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	left := map[string]bool{}
-	for _, e := range p.events[:p.flushed] {
+	for _, e := range p.Events()[:p.flushed.Load()] {
 		if e.Kind == history.KindReleasing {
 			left[e.Hold] = true
 		}
@@ -182,23 +246,15 @@ func (p *pipe) left() map[string]bool {
 // way has left its hold, and only a record from before says so.
 func TestAReleaseIsOnRecordBeforeItIsSent(t *testing.T) {
 	rec, sent := &pipe{}, 0
-	s := &server{}
-	s.onRelease = func() {
+	s := &service{onRelease: func() {
 		if sent++; len(rec.left()) < sent {
 			t.Errorf("release %d was sent, and %d are on record", sent, len(rec.left()))
 		}
-	}
+	}}
 	p := plan()
 	p.Clients, p.Resources = 1, 1
-	c, err := mutex.NewClient(masters(t, 1, s, rec), p, rec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if sent == 0 {
-		t.Fatal("nothing was released")
+	if _, err := play(t.Context(), t, serve(t, 1, s, rec), p, rec, asItIs); err != nil || sent == 0 {
+		t.Fatalf("%d releases: %v", sent, err)
 	}
 }
 
@@ -207,30 +263,26 @@ func TestARightLock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := plan()
 			p.Rate = rate
-			events, f, progress := play(t, &server{}, p)
+			events, f, progress := judged(t, 2, &service{}, p)
 			if f.Overlaps != 0 || f.TokensBroken != 0 || f.AcquiredOK == 0 || f.Holds == 0 || len(f.Incomplete) > 0 {
 				t.Errorf("%+v", f)
 			}
 			if f.Hold.Quantile(0.5) < int64(p.Hold) || f.Acquire.Count() == 0 || !f.HasMessages || f.Fairness == 0 {
 				t.Errorf("hold p50 %d, %+v", f.Hold.Quantile(0.5), f)
 			}
-			counts, open := map[history.Kind]uint64{}, map[string]bool{}
+			counts, began := map[history.Kind]uint64{}, map[string]bool{}
 			for _, e := range events {
 				counts[e.Kind]++
-				switch e.Kind {
-				case history.KindAcquire:
-					if open[e.Hold] || e.Client == "" || e.SentNS < e.FromNS || e.AtNS < e.SentNS {
-						t.Fatalf("event %+v", e)
-					}
-					open[e.Hold] = true
-				case history.KindRelease:
-					if !open[e.Hold] || e.AtNS < e.FromNS || e.Outcome != "ok" {
-						t.Fatalf("event %+v", e)
-					}
-					delete(open, e.Hold)
+				again := began[e.Hold] != (e.Kind != history.KindAcquire)
+				switch {
+				case e.Hold == "":
+					continue
+				case again || e.Client == "" || e.AtNS < max(e.SentNS, e.FromNS) || e.Kind == history.KindRelease && e.Outcome != "ok":
+					t.Fatalf("event %+v", e)
 				}
+				began[e.Hold] = true
 			}
-			if len(open) != 0 || counts[history.KindAcquire] != counts[history.KindRelease] {
+			if open := unreleased(events); len(open) != 0 || counts[history.KindAcquire] != counts[history.KindRelease] {
 				t.Errorf("%d holds were not released: %v", len(open), counts)
 			}
 			if progress.Acquired != counts[history.KindAcquire] {
@@ -241,13 +293,13 @@ func TestARightLock(t *testing.T) {
 }
 
 func TestABrokenLock(t *testing.T) {
-	if _, f, _ := play(t, &server{broken: true}, plan()); f.Overlaps == 0 {
+	if _, f, _ := judged(t, 2, &service{broken: true}, plan()); f.Overlaps == 0 {
 		t.Errorf("no overlap was seen: %+v", f)
 	}
 }
 
 func TestALockThatRefuses(t *testing.T) {
-	_, f, progress := play(t, &server{refuses: true}, plan())
+	_, f, progress := judged(t, 2, &service{refuses: true}, plan())
 	if f.OK != 0 || f.Failed == 0 || f.Errors["unavailable"] != f.Failed || progress.Failed == 0 {
 		t.Errorf("%+v, %+v", f, progress)
 	}
@@ -259,48 +311,101 @@ func TestALockThatRefuses(t *testing.T) {
 func TestLostLeases(t *testing.T) {
 	p := plan()
 	p.Hold = time.Hour // only the loss ends it
-	events, f, _ := play(t, &server{loses: true}, p)
-	lost := 0
+	events, f, _ := judged(t, 2, &service{loses: true}, p)
+	lost := slices.ContainsFunc(events, func(e history.Event) bool { return e.Kind == history.KindLost })
+	if !lost || f.Overlaps != 0 {
+		t.Errorf("lost %v, %+v", lost, f)
+	}
+}
+
+// compete has three masters want one resource, and measures only while all do: on a busy
+// machine the first can have done its plan long before the last one has.
+func compete(t *testing.T, s *service) *check.Findings {
+	t.Helper()
+	p := plan()
+	p.Resources, p.Duration = 1, time.Second
+	events, _, _ := judged(t, 3, s, p)
+	first, last := map[string]int64{}, map[string]int64{}
 	for _, e := range events {
-		if e.Kind == history.KindLost {
-			lost++
+		if e.Kind != history.KindAcquire {
+			continue
+		}
+		if at, known := first[e.Node]; !known || e.SentNS < at {
+			first[e.Node] = e.SentNS
+		}
+		last[e.Node] = max(last[e.Node], e.AtNS)
+	}
+	for i := range events {
+		switch events[i].State {
+		case loadgen.PhaseMeasure:
+			events[i].AtNS = slices.Max(slices.Collect(maps.Values(first)))
+		case loadgen.PhaseDrain:
+			events[i].AtNS = slices.Min(slices.Collect(maps.Values(last)))
 		}
 	}
-	if lost == 0 || f.Overlaps != 0 {
-		t.Errorf("%d losses, %+v", lost, f)
+	f := find(events)
+	if f.Overlaps != 0 || f.AcquiredOK == 0 || len(f.Peers) != 3 {
+		t.Fatalf("%d overlaps, %d acquired, %d peers", f.Overlaps, f.AcquiredOK, len(f.Peers))
+	}
+	return f
+}
+
+func TestAFairLockShowsAsFair(t *testing.T) {
+	f := compete(t, &service{})
+	if f.PeerFairness < 0.8 || f.PeerFairness > 1.000001 {
+		t.Errorf("fairness of peers %v", f.PeerFairness)
+	}
+	total := int64(0)
+	for _, p := range f.Peers {
+		total += p.Acquires
+		// Eight clients of others can be in front. A client counts from when it wanted
+		// to ask, and on a busy machine one or the other asks a good while later; not
+		// the average one.
+		if p.Acquires == 0 || p.BypassMean() > 2*8 {
+			t.Errorf("%s: %d acquired, passed %v times on average", p.Node, p.Acquires, p.BypassMean())
+		}
+	}
+	if total != f.AcquiredOK {
+		t.Errorf("the peers acquired %d, all together %d", total, f.AcquiredOK)
+	}
+}
+
+func TestALockThatPrefersOnePeerShowsAsUnfair(t *testing.T) {
+	f := compete(t, &service{prefers: true})
+	if f.PeerFairness > 0.5 || f.PeerFairness == 0 {
+		t.Errorf("fairness of peers %v, want about a third", f.PeerFairness)
+	}
+	first := f.Peers[0]
+	for _, p := range f.Peers[1:] {
+		if p.BypassMax*2 < first.Acquires || p.InARowMax*2 < first.Acquires || p.InARowMax <= 2*first.InARowMax {
+			t.Errorf("%s was passed at most %d times, %d in a row; %s acquired %d and was passed %d in a row",
+				p.Node, p.BypassMax, p.InARowMax, first.Node, first.Acquires, first.InARowMax)
+		}
+		if p.Wait.Max() < first.Wait.Max() {
+			t.Errorf("%s waited at most %v, %s %v", p.Node, time.Duration(p.Wait.Max()), first.Node, time.Duration(first.Wait.Max()))
+		}
 	}
 }
 
 // TestARestartedMasterStartsAgain replaces a master's process in the middle.
 func TestARestartedMasterStartsAgain(t *testing.T) {
-	s, rec := &server{}, &memory{}
-	first := mutex.Handler("m1", s, rec)
+	s, rec := &service{}, &memory{}
+	first, second := mutex.Handler("m1", secret, s.of("m1"), rec), mutex.Handler("m1", secret, s.of("m1"), rec)
+	defer second.Close()
 	var current atomic.Pointer[mutex.Workload]
 	current.Store(first)
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { current.Load().ServeHTTP(w, r) }))
 	defer h.Close()
 	p := plan()
 	p.Duration = 1500 * time.Millisecond
-	c, err := mutex.NewClient([]mutex.Master{{Name: "m1", URL: h.URL}}, p, rec)
-	if err != nil {
-		t.Fatal(err)
+	_, err := play(t.Context(), t, []mutex.Master{{Name: "m1", URL: h.URL, Token: secret}}, p, rec, whenMeasured(func() {
+		first.Close()
+		current.Store(second)
+	}))
+	if status := ask(t, h.URL, "GET", "status", ""); err != nil || !strings.Contains(status, `"state":"done"`) || strings.Contains(status, `"acquired":0,`) {
+		t.Errorf("the second life: %s, %v", status, err)
 	}
-	second := mutex.Handler("m1", s, rec)
-	defer second.Close()
-	c.OnPhase = func(state string, _ int64) {
-		if state == "measure" {
-			first.Close()
-			current.Store(second)
-		}
-	}
-	if err := c.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	status := ask(t, h.URL, "GET", "status", "")
-	if !strings.Contains(status, `"state":"done"`) || strings.Contains(status, `"acquired":0,`) {
-		t.Errorf("the second life: %s", status)
-	}
-	if f := check.Events(rec.list(), check.Options{}); f.Overlaps != 0 || f.AcquiredOK == 0 {
+	if f := find(rec.list()); f.Overlaps != 0 || f.AcquiredOK == 0 {
 		t.Errorf("%+v", f)
 	}
 }
@@ -310,42 +415,19 @@ func TestInterrupt(t *testing.T) {
 	p := plan()
 	p.Duration, p.Hold = time.Hour, 20*time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
-	c, err := mutex.NewClient(masters(t, 2, &server{}, rec), p, rec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.OnPhase = func(state string, _ int64) {
-		if state == "measure" {
-			cancel()
-		}
-	}
-	if err := c.Run(ctx); err != nil {
+	if _, err := play(ctx, t, serve(t, 2, &service{}, rec), p, rec, whenMeasured(cancel)); err != nil {
 		t.Error(err)
 	}
-	open := map[string]bool{}
-	for _, e := range rec.list() {
-		switch {
-		case e.Kind == history.KindAcquire && e.Outcome == "ok":
-			open[e.Hold] = true
-		case e.Kind == history.KindRelease:
-			delete(open, e.Hold)
-		}
-	}
-	if len(open) != 0 {
+	if open := unreleased(rec.list()); len(open) != 0 {
 		t.Errorf("%d holds were left", len(open))
 	}
 }
 
 func TestAMasterThatIsNotThere(t *testing.T) {
-	rec := &memory{}
-	list := masters(t, 1, &server{}, rec)
-	gone := httptest.NewServer(nil)
+	rec, gone := &memory{}, httptest.NewServer(nil)
 	gone.Close()
-	c, err := mutex.NewClient(append(list, mutex.Master{Name: "m2", URL: gone.URL}), plan(), rec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "master m2") {
+	list := append(serve(t, 1, &service{}, rec), mutex.Master{Name: "m2", URL: gone.URL})
+	if _, err := play(t.Context(), t, list, plan(), rec, asItIs); err == nil || !strings.Contains(err.Error(), "master m2") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -356,6 +438,7 @@ func ask(t *testing.T, base, method, verb, body string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	req.Header.Set("Authorization", "Bearer "+secret)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
@@ -370,15 +453,21 @@ func ask(t *testing.T, base, method, verb, body string) string {
 }
 
 func TestStartIsStrict(t *testing.T) {
-	list := masters(t, 1, &server{}, &memory{})
+	list := serve(t, 1, &service{}, &memory{})
 	good, err := json.Marshal(plan())
 	if err != nil {
 		t.Fatal(err)
 	}
+	open, err := http.Post(list[0].URL+"/v1/workload/start", "", bytes.NewReader(good)) //nolint:gosec // of this test
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = open.Body.Close()
+	if open.StatusCode != http.StatusUnauthorized {
+		t.Errorf("without the token: status %d", open.StatusCode)
+	}
 	for name, c := range map[string]struct{ body, want string }{
 		"unknown field": {`{"id":"x","clientz":3}`, "400"},
-		"not JSON":      {`hello`, "400"},
-		"two values":    {string(good) + string(good), "400"},
 		"no clients":    {strings.Replace(string(good), `"clients":4`, `"clients":0`, 1), "clients 0"},
 		"bad rate":      {strings.Replace(string(good), `"rate_per_s":0`, `"rate_per_s":-1`, 1), "rate -1"},
 		"too large":     {`{"id":"` + strings.Repeat("x", 1<<20) + `"}`, "413"},
@@ -387,21 +476,17 @@ func TestStartIsStrict(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	if got := ask(t, list[0].URL, "GET", "status", ""); !strings.Contains(got, `"idle"`) {
-		t.Errorf("status %s", got)
-	}
-	if got := ask(t, list[0].URL, "POST", "start", string(good)); !strings.HasPrefix(got, "202") {
-		t.Errorf("start: %s", got)
-	}
-	if got := ask(t, list[0].URL, "POST", "start", string(good)); !strings.HasPrefix(got, "202") {
-		t.Errorf("the same again: %s", got)
-	}
 	other := strings.Replace(string(good), `"id":"t"`, `"id":"u"`, 1)
-	if got := ask(t, list[0].URL, "POST", "start", other); !strings.HasPrefix(got, "409") {
-		t.Errorf("another plan at the same time: %s", got)
-	}
-	if got := ask(t, list[0].URL, "GET", "start", ""); !strings.HasPrefix(got, "405") {
-		t.Errorf("GET start: %s", got)
+	for _, c := range []struct{ what, method, verb, body, want string }{
+		{"nothing was started", "GET", "status", "", `"idle"`},
+		{"start", "POST", "start", string(good), "200"},
+		{"the same again", "POST", "start", string(good), "200"},
+		{"another plan at the same time", "POST", "start", other, "409"},
+		{"GET start", "GET", "start", "", "405"},
+	} {
+		if got := ask(t, list[0].URL, c.method, c.verb, c.body); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s, want %s", c.what, got, c.want)
+		}
 	}
 }
 
@@ -413,13 +498,12 @@ func FuzzStart(f *testing.F) {
 	f.Add(good)
 	f.Add([]byte(`{"id":"x","rate_per_s":1e308,"elapsed_ns":-1}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		s := &server{refuses: true}
-		w := mutex.Handler("m", s, &memory{})
+		w := mutex.Handler("m", "", (&service{refuses: true}).of("m"), &memory{})
 		defer w.Close()
 		out := httptest.NewRecorder()
 		w.ServeHTTP(out, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/workload/start", bytes.NewReader(body)))
 		var p mutex.Plan
-		if err := json.Unmarshal(body, &p); out.Code == http.StatusAccepted && errors.Join(err, p.Validate()) != nil {
+		if err := json.Unmarshal(body, &p); out.Code == http.StatusOK && errors.Join(err, p.Validate()) != nil {
 			t.Errorf("accepted %s", body)
 		}
 	})

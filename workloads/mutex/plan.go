@@ -1,13 +1,11 @@
 package mutex
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
-	"locklab/locks/seed"
+	"locklab/internal/seed"
 	"locklab/workloads/loadgen"
 )
 
@@ -20,18 +18,18 @@ type Plan struct {
 	// Resources is how many resources all clients compete for, together.
 	Resources int `json:"resources"`
 	// Hold is how long a client holds a resource.
-	Hold time.Duration `json:"hold_ns"`
+	Hold time.Duration `json:"hold_ns,format:nano"`
 	// Rate is the number of acquisitions per second and master that are due, with
 	// Poisson arrivals; 0 is the closed loop.
 	Rate float64 `json:"rate_per_s"`
 	// Timeout is how long a client waits for one acquisition, and for a release.
-	Timeout  time.Duration `json:"timeout_ns"`
+	Timeout  time.Duration `json:"timeout_ns,format:nano"`
 	Seed     seed.Seed     `json:"seed"`
-	Warmup   time.Duration `json:"warmup_ns"`
-	Duration time.Duration `json:"duration_ns"` // measured, after the warm-up
+	Warmup   time.Duration `json:"warmup_ns,format:nano"`
+	Duration time.Duration `json:"duration_ns,format:nano"` // measured, after the warm-up
 	// Elapsed is how much of warm-up and duration is already over when the master
 	// gets the plan: set by the controller when it starts a master again.
-	Elapsed time.Duration `json:"elapsed_ns"`
+	Elapsed time.Duration `json:"elapsed_ns,format:nano"`
 }
 
 // DefaultPlan is a moderately contended closed loop, without an ID and a duration.
@@ -65,18 +63,4 @@ func (p *Plan) Validate() error {
 	want(p.Duration > 0 && p.Duration <= MaxDuration, "duration", p.Duration, "more than 0, up to "+MaxDuration.String())
 	want(p.Elapsed >= 0 && p.Elapsed <= p.Warmup+p.Duration, "elapsed", p.Elapsed, "0 to warm-up plus duration")
 	return errors.Join(errs...)
-}
-
-// readPlan decodes strictly: a misspelt field is a mistake, not a default.
-func readPlan(body io.Reader) (Plan, error) {
-	var p Plan
-	d := json.NewDecoder(body)
-	d.DisallowUnknownFields()
-	if err := d.Decode(&p); err != nil {
-		return p, fmt.Errorf("read plan: %w", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return p, errors.New("read plan: more than one JSON value")
-	}
-	return p, p.Validate()
 }

@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"locklab/internal/seed"
 	"locklab/locks"
 	"locklab/locks/clock"
-	"locklab/locks/seed"
 	"locklab/workloads/history"
 	"locklab/workloads/loadgen"
 )
@@ -56,10 +56,9 @@ func (r *runner) run(ctx context.Context) error {
 	}
 	clients := r.clients()
 	if r.plan.Rate == 0 {
-		_, err := loadgen.Closed(ctx, cfg, len(clients), func(ctx context.Context, n int, op loadgen.Op) {
+		return loadgen.Closed(ctx, cfg, len(clients), func(ctx context.Context, n int, op loadgen.Op) {
 			r.cycle(ctx, clients[n], op)
 		})
-		return err
 	}
 	idle := make(chan *client, len(clients))
 	for _, c := range clients {
@@ -67,7 +66,7 @@ func (r *runner) run(ctx context.Context) error {
 	}
 	arrivals := r.seed().Child("arrivals").Child(r.plan.Elapsed.String())
 	cfg.Pacer = loadgen.Poisson(r.plan.Rate, arrivals)
-	_, err := loadgen.Open(ctx, cfg, func(ctx context.Context, op loadgen.Op) {
+	return loadgen.Open(ctx, cfg, func(ctx context.Context, op loadgen.Op) {
 		select {
 		case c := <-idle:
 			op.SentNS = clock.Mono() // it waited for a client: that is queueing, not the lock
@@ -76,7 +75,6 @@ func (r *runner) run(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	})
-	return err
 }
 
 // seed is of this master: masters must not want the same resources in step.

@@ -33,7 +33,7 @@
 //   - Fair: who was let past by a waiting peer waits for that peer in turn, which
 //     bounds how often a waiting peer is passed to 2(N-1).
 //
-// What no rule of this variant closes: a peer that loses sight of all others takes
+// What no rule of this variant closes: a peer that loses all others takes
 // the lock alone, so a network partition splits it. Not before it has met all peers at
 // once, though: of four, two pairs that have found each other so far both wait. And
 // while a single link is cut, its two ends wait, since the others see both.

@@ -1,16 +1,14 @@
-package core_test
+package core
 
 import (
 	"testing"
 
-	"locklab/locks/explore"
-	"locklab/locks/multiphase"
-	"locklab/locks/multiphase/core"
-	"locklab/locks/peerlock/peertest"
+	"locklab/verify/explore"
+	"locklab/verify/peertest"
 )
 
-func without(change func(*core.Options)) core.Options {
-	o := core.DefaultOptions()
+func without(change func(*Options)) Options {
+	o := DefaultOptions()
 	change(&o)
 	return o
 }
@@ -20,15 +18,15 @@ func without(change func(*core.Options)) core.Options {
 func TestExplore(t *testing.T) {
 	const everywhere = explore.StuckAnywhere
 	cut := [][2]int{{0, 1}}
-	all := core.DefaultOptions()
-	literal := without(func(o *core.Options) { o.Rule = core.RuleLiteral; o.Fair = false })
-	noRounds := without(func(o *core.Options) { o.Rounds = false })
-	noView := without(func(o *core.Options) { o.View = false })
-	noFair := without(func(o *core.Options) { o.Fair = false })
+	all := DefaultOptions()
+	literal := without(func(o *Options) { o.Rule = RuleLiteral; o.Fair = false })
+	noRounds := without(func(o *Options) { o.Rounds = false })
+	noView := without(func(o *Options) { o.View = false })
+	noFair := without(func(o *Options) { o.Fair = false })
 	tests := []struct {
 		name    string
 		want    string
-		options core.Options
+		options Options
 		sc      explore.Scope
 	}{
 		{"no fault, without end", "", all, explore.Scope{Peers: 3, Rounds: explore.Any}},
@@ -59,7 +57,7 @@ func TestExplore(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			peertest.Explore(t, tt.want, multiphase.Options{Rules: tt.options}.Algorithm(), tt.sc)
+			peertest.Explore(t, tt.want, tt.options.Algorithm(false), tt.sc)
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package core_test
+package core
 
 import (
 	"bytes"
@@ -7,11 +7,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"locklab/locks/explore"
-	"locklab/locks/multiphase"
-	"locklab/locks/multiphase/core"
 	"locklab/locks/peerlock/peercore"
-	"locklab/locks/peerlock/peertest"
+	"locklab/verify/explore"
+	"locklab/verify/peertest"
 )
 
 // TestNeverTwoHolders walks at random through worlds too large to explore. Links
@@ -34,8 +32,8 @@ func TestNeverTwoHolders(t *testing.T) {
 			}
 			sc.Mends = len(sc.Links)
 		}
-		type walk = explore.Walk[core.State, core.Message, *core.State]
-		peertest.Walk(t, multiphase.Options{Rules: core.DefaultOptions()}.Algorithm(), sc, func(w *walk, m explore.Move) bool {
+		type walk = explore.Walk[State, Message, *State]
+		peertest.Walk(t, DefaultOptions().Algorithm(false), sc, func(w *walk, m explore.Move) bool {
 			return m.Kind != explore.Cut || w.Healed()
 		})
 	})
@@ -44,17 +42,17 @@ func TestNeverTwoHolders(t *testing.T) {
 // TestStepIsAFunction feeds any events, sensible or not, to two copies.
 func TestStepIsAFunction(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		opts := core.Options{
-			Rule: core.Rule(rapid.IntRange(0, 1).Draw(t, "rule")),
+		opts := Options{
+			Rule: Rule(rapid.IntRange(0, 1).Draw(t, "rule")),
 			Fair: rapid.Bool().Draw(t, "fair"), View: rapid.Bool().Draw(t, "view"), Rounds: rapid.Bool().Draw(t, "rounds"),
 		}
-		a := core.New(&core.Config{Self: 1, Peers: peercore.SetOf(0, 2, 3), Options: opts})
+		a := New(&Config{Self: 1, Peers: peercore.SetOf(0, 2, 3), Options: opts})
 		for range rapid.IntRange(1, 60).Draw(t, "events") {
-			ev := core.Event{
+			ev := Event{
 				Kind: peercore.EventKind(rapid.IntRange(1, 5).Draw(t, "event")),
 				Peer: rapid.SampledFrom([]int{0, 2, 3}).Draw(t, "peer"),
-				Msg: core.Message{
-					Kind:  core.MessageKind(rapid.IntRange(1, 3).Draw(t, "message")),
+				Msg: Message{
+					Kind:  MessageKind(rapid.IntRange(1, 3).Draw(t, "message")),
 					Round: rapid.Uint64Range(0, 4).Draw(t, "round"),
 					View:  peercore.SetFrom(rapid.Uint64Range(0, 15).Draw(t, "view")),
 					Lurks: rapid.Bool().Draw(t, "lurks"),

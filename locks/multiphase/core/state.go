@@ -8,7 +8,7 @@ import (
 )
 
 // State is what one peer knows of one resource. A State is used by one goroutine
-// at a time. Copy it with [State.Clone]: a plain assignment shares memory.
+// at a time. A plain copy shares memory.
 type State struct {
 	cfg   *Config
 	phase Phase
@@ -72,13 +72,6 @@ func (s *State) Bootstrapped() bool { return s.boot }
 // Idle says that nothing would be lost by forgetting the state: nobody wants the
 // resource and nothing is owed.
 func (s *State) Idle() bool { return s.phase == None && s.outstanding.Empty() && s.owed.Empty() }
-
-// Clone is an independent copy.
-func (s *State) Clone() State {
-	c := *s
-	c.asks = slices.Clone(s.asks)
-	return c
-}
 
 // AppendEncode appends a canonical encoding: two states of one peer behave alike
 // if and only if their encodings are equal.

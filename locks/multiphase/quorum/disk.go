@@ -62,15 +62,15 @@ func (s *State) LoadStored(b []byte) error {
 		return fmt.Errorf("vote for peer %d, which is not configured: %w", from, ErrStored)
 	}
 	s.disk = stored{vote: d.vote, floor: max(d.floor, s.floor), seen: max(d.seen, d.vote.token, s.seen)}
-	s.Restart()
+	s.restart()
 	return nil
 }
 
-// Restart makes it the state of a new process that has read what was kept. What the old
+// restart makes it the state of a new process that has read what was kept. What the old
 // one held or asked for is over, so its vote for itself is free at once: whoever has the
 // file for itself knows that the old process has ended, and its callers were told or ended
 // with it. Another process of the same peer, or an older copy of the file, would break that.
-func (s *State) Restart() {
+func (s *State) restart() {
 	d, floor := s.disk, s.cfg.Options.Floor
 	*s = State{
 		cfg: s.cfg, waiting: s.waiting[:0], disk: d,

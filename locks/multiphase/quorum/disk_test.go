@@ -4,70 +4,100 @@ import (
 	"errors"
 	"testing"
 
-	"locklab/locks/explore"
 	"locklab/locks/peerlock/peercore"
-	"locklab/locks/peerlock/peertest"
+	"locklab/verify/explore"
+	"locklab/verify/peertest"
 )
-
-// restarting keeps votes on disk and restarts as W says. The state is reached
-// through its own methods.
-type restarting[W wrong] struct{ State }
-
-type wrong interface{ restart(s *State) }
-
-// Reset is the state's.
-func (f *restarting[W]) Reset(like *restarting[W], round uint64) { f.State.Reset(&like.State, round) }
-
-// Restart is W's.
-func (f *restarting[W]) Restart() {
-	var w W
-	w.restart(&f.State)
-}
-
-type (
-	noVote struct{}
-	noSeen struct{}
-)
-
-func (noVote) restart(s *State) {
-	s.disk.vote = request{}
-	s.Restart()
-}
-
-func (noSeen) restart(s *State) {
-	s.disk = stored{}
-	s.Restart()
-}
-
-// never is right.
-type never struct{}
-
-func (never) restart(s *State) { s.Restart() }
 
 // TestExploreDisk crashes a peer that keeps its votes on disk, at every moment. It is
 // safe without any recovery, and tokens grow. It is not if it forgets something.
 func TestExploreDisk(t *testing.T) {
-	sc := explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Crashes: 1, Crashed: []int{2}, Mends: 1}
-	t.Run("kept", func(t *testing.T) { exploreDisk[never](t, "", sc) })
-	t.Run("votes are forgotten", func(t *testing.T) {
-		exploreDisk[noVote](t, "two peers hold the lock", sc)
-	})
-	all := explore.Scope{Peers: 2, Requests: []int{2, 1}, Crashes: 2, Crashed: []int{0, 1}, Mends: 2}
-	t.Run("kept by both", func(t *testing.T) { exploreDisk[never](t, "", all) })
-	t.Run("tokens are forgotten by both", func(t *testing.T) {
-		exploreDisk[noSeen](t, "a fencing token is not above an earlier one", all)
-	})
+	one := explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Crashed: []int{2}, Mends: 1}
+	both := explore.Scope{Peers: 2, Requests: []int{2, 1}, Crashed: []int{0, 1}, Mends: 2}
+	for _, m := range []struct {
+		forgets, want string
+		sc            explore.Scope
+		load          func(d *stored)
+	}{
+		{"the vote", explore.TwoHold, one, func(d *stored) { d.vote = request{} }},
+		{"all", explore.TokenBack, both, func(d *stored) { *d = stored{} }},
+	} {
+		alg := Options{Disk: true}.Algorithm()
+		peertest.Explore(t, "", alg, m.sc)
+		alg.Mutant.LoadStored = loads(m.load)
+		peertest.Explore(t, m.want, alg, m.sc)
+	}
 }
 
-func exploreDisk[W wrong](t *testing.T, want string, sc explore.Scope) {
-	t.Helper()
-	alg := Options{Disk: true}.Algorithm()
-	peertest.Explore[restarting[W], Message](t, want, peercore.Algorithm[restarting[W], Message]{
-		Spec: "quorum on disk", Append: alg.Append, Decode: alg.Decode,
-		New: func(self int, peers peercore.Set, amnesic bool) restarting[W] {
-			return restarting[W]{alg.New(self, peers, amnesic)}
+// TestForgetsOnTheWay: what else is stored matters so late that no exploration gets there.
+func TestForgetsOnTheWay(t *testing.T) {
+	voterCrashes := explore.Scope{Peers: 3, Requests: []int{3, 0, 1}, GiveUps: 1, Crashed: []int{1}, Mends: 2}
+	lenderCrashes := explore.Scope{Peers: 5, Requests: []int{1, 3, 0, 0, 0}, GiveUps: 2, Crashed: []int{1}, Mends: 4}
+	for _, m := range []struct {
+		rule   string
+		mutate peercore.Mutant[State, Message]
+		sc     explore.Scope
+		way    []string
+	}{
+		{
+			"F is stored: a vote for a token below it would be given", peercore.Mutant[State, Message]{AppendStored: func(s *State, b []byte) []byte {
+				d := s.disk
+				d.floor = 0
+				return d.append(b)
+			}}, voterCrashes, []string{
+				"2: requests", // and none of its messages gets through
+				"0: requests", "1 <- 0: MyLock(1.0)", "0 <- 1: YourLock(1.0)", "0: releases", "1 <- 0: LockReset(used)",
+				"0: requests", "1 <- 0: MyLock(2.0)", "0 <- 1: YourLock(2.0)", "0: releases", "1 <- 0: LockReset(used)",
+				"0: requests", "1 <- 0: MyLock(3.0)", "1: crashes, memory lost",
+				"0-1: new connection", "0 <- 1: loses 1", "0 <- 1: connects to 1", "1 <- 0: connects to 0",
+				"1 <- 0: MyLock(3.0)", "0: gives up", "1 <- 0: LockReset(unused)",
+				"1-2: new connection", "2 <- 1: loses 1", "2 <- 1: connects to 1", "1 <- 2: connects to 2",
+				"1 <- 2: MyLock(1.2)", "2 <- 1: LockReset(used)", "2 <- 1: YourLock(1.2)",
+			},
 		},
-	}, sc)
+		{
+			"the highest token that was seen is loaded: an own one would be used again", peercore.Mutant[State, Message]{
+				LoadStored: loads(func(d *stored) { d.seen = d.vote.token }),
+			}, lenderCrashes, []string{
+				"1: requests", "1: gives up", "1: requests",
+				"0: requests", "1 <- 0: MyLock(1.0)", "0: gives up", // 1 has lent its vote
+				"2 <- 1: MyLock(1.1)", "2 <- 1: LockReset(unused)", "2 <- 1: MyLock(2.1)", "1 <- 2: YourLock(1.1)", "1 <- 2: YourLock(2.1)",
+				"3 <- 1: MyLock(1.1)", "3 <- 1: LockReset(unused)", "3 <- 1: MyLock(2.1)", "1 <- 3: YourLock(1.1)", "1 <- 3: YourLock(2.1)",
+				"4 <- 1: MyLock(1.1)", "4 <- 1: LockReset(unused)", "4 <- 1: MyLock(2.1)", "1 <- 4: YourLock(1.1)", "1 <- 4: YourLock(2.1)",
+				"1: crashes, memory lost", "1: requests", "1: vote over",
+				"0-1: new connection", "1-2: new connection", "1-3: new connection", "1-4: new connection",
+				"1 <- 0: connects to 0", "1 <- 2: connects to 2", "1 <- 3: connects to 3", "1 <- 4: connects to 4",
+				"3 <- 1: loses 1", "3 <- 1: connects to 1", "3 <- 1: MyLock(2.1)", "1 <- 3: LockReset(used)", "1 <- 3: YourLock(2.1)",
+				"4 <- 1: loses 1", "4 <- 1: connects to 1", "4 <- 1: MyLock(2.1)", "1 <- 4: LockReset(used)", "1 <- 4: YourLock(2.1)",
+			},
+		},
+	} {
+		t.Run(m.rule, func(t *testing.T) {
+			alg := Options{Disk: true}.Algorithm()
+			if v := peertest.Follow(t, alg, m.sc, m.way); v != "" {
+				t.Errorf("as it is: %s", v)
+			}
+			alg.Mutant = m.mutate
+			if v := peertest.Follow(t, alg, m.sc, m.way); v != explore.TokenBack {
+				t.Errorf("without it: want %q, got %q", explore.TokenBack, v)
+			}
+		})
+	}
+}
+
+// loads reads a vote of which something is then forgotten.
+func loads(forget func(d *stored)) func(s *State, b []byte) error {
+	return func(s *State, b []byte) error {
+		err := s.LoadStored(b)
+		read := State{cfg: s.cfg}
+		if err := read.LoadStored(b); err != nil {
+			return err
+		}
+		forget(&read.disk)
+		*s = State{cfg: s.cfg, disk: read.disk}
+		s.restart()
+		return err
+	}
 }
 
 // TestStoreComesFirst checks that no vote is given, to others or to oneself, before it is

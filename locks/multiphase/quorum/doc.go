@@ -3,7 +3,7 @@
 // whole algorithm. There is no goroutine, clock, socket or map inside.
 //
 //	        request, own vote given              own vote free, nobody waits for it,
-//	        away or waited for                   most peers in sight
+//	        away or waited for                   most peers connected
 //	NONE ───────────────────────────► LURKING ──────────────────────────► SOLICITING
 //	 ▲ │   request: own vote to itself, MyLock(t) to all peers            ▲ │    │
 //	 │ └──────────────────────────────────────────────────────────────────┘ │    │

@@ -1,46 +1,58 @@
 package quorum
 
-import "testing"
+import (
+	"testing"
+
+	"locklab/verify/explore"
+)
 
 func TestExplore(t *testing.T) {
 	tests := []struct {
-		name string
-		want string
-		sc   scope
+		name    string
+		want    string
+		options Options
+		sc      explore.Scope
 	}{
-		{"no fault, two peers", "", scope{peers: 2, requests: []int{3, 3}, giveUps: 2, stay: true}},
-		{"four peers, all others must agree", "", scope{peers: 4, requests: []int{1, 1, 0, 0}, stay: true, options: Options{View: true}}},
+		{"no fault, two peers", "", Options{}, explore.Scope{Peers: 2, Requests: []int{3, 3}, GiveUps: 2, VotesStay: true}},
+		{"four peers, all others must agree", "", Options{View: true}, explore.Scope{Peers: 4, Requests: []int{1, 1, 0, 0}, VotesStay: true}},
 
-		{"a link is cut", "", scope{peers: 3, requests: []int{1, 1, 0}, cuts: [][2]int{{0, 1}}}},
-		{"all must agree, a link is cut", "", scope{peers: 3, requests: []int{1, 1, 0}, cuts: [][2]int{{0, 1}}, options: Options{View: true}}},
-		{"a peer is cut off and returns", "", scope{peers: 3, requests: []int{1, 1, 0}, apart: [][2]int{{0, 1}}, cuts: [][2]int{{0, 2}}, mends: 1}},
-		{"the minority waits", stuck, scope{peers: 3, requests: []int{1, 0, 0}, cuts: [][2]int{{0, 1}, {0, 2}}}},
+		{"a link is cut", "", Options{}, explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Links: [][2]int{{0, 1}}}},
+		{"all must agree, a link is cut", "", Options{View: true}, explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Links: [][2]int{{0, 1}}}},
+		{"a peer is cut off and returns", "", Options{}, explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Links: [][2]int{{0, 2}}, Mends: 1}},
+		{"the minority waits", explore.Stuck, Options{}, explore.Scope{Peers: 3, Requests: []int{1, 0, 0}, Links: [][2]int{{0, 1}, {0, 2}}, Stuck: explore.StuckAnywhere}},
 
-		{"a voter crashes and returns", "", scope{peers: 3, requests: []int{1, 1, 0}, apart: [][2]int{{0, 1}}, crashes: []int{2}, mends: 2}},
-		{"a holder crashes and returns", "", scope{peers: 3, requests: []int{1, 1, 0}, apart: [][2]int{{1, 2}}, crashes: []int{0}, mends: 2}},
-		{"who returns to one of two can't recover", stuck, scope{peers: 3, requests: []int{1, 0, 0}, crashes: []int{0}, mends: 1}},
-		{"a crash and giving up, two peers", "", scope{peers: 2, requests: []int{2, 2}, giveUps: 1, crashes: []int{0}, mends: 1}},
-		{"all memory is lost", "", scope{peers: 2, requests: []int{2, 2}, crashes: []int{0, 1}, mends: 2, lapse: true}},
-		{"all memory is lost, tokens", goesBack, scope{peers: 2, requests: []int{2, 2}, crashes: []int{0, 1}, mends: 2}},
-		{"all begin", "", scope{peers: 3, requests: []int{1, 0, 0}, newborn: true}},
-		{"both begin", "", scope{peers: 2, requests: []int{1, 1}, newborn: true}},
+		{"a voter crashes and returns", "", Options{}, explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Crashed: []int{2}, Mends: 2}},
+		{"a holder crashes and returns", "", Options{}, explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{1, 2}}, Crashed: []int{0}, Mends: 2}},
+		{"who returns to one of two can't recover", explore.Stuck, Options{}, explore.Scope{Peers: 3, Requests: []int{1, 0, 0}, Crashed: []int{0}, Mends: 1, Stuck: explore.StuckAnywhere}},
+		{"a crash and giving up, two peers", "", Options{}, explore.Scope{Peers: 2, Requests: []int{2, 2}, GiveUps: 1, Crashed: []int{0}, Mends: 1}},
+		{"all memory is lost", "", Options{}, explore.Scope{Peers: 2, Requests: []int{2, 2}, Crashed: []int{0, 1}, Mends: 2, TokensBack: true}},
+		{"all memory is lost, tokens", explore.TokenBack, Options{}, explore.Scope{Peers: 2, Requests: []int{2, 2}, Crashed: []int{0, 1}, Mends: 2}},
+		{"all begin", "", Options{}, explore.Scope{Peers: 3, Requests: []int{1, 0, 0}, Newborn: true}},
+		{"both begin", "", Options{}, explore.Scope{Peers: 2, Requests: []int{1, 1}, Newborn: true}},
 
-		{"leases by the clock", "", scope{peers: 3, requests: []int{1, 1, 0}, apart: [][2]int{{0, 1}}, clock: &clock{lease: 1, vote: 2, ticks: 3, renewals: 1, impatient: true}}},
-		{"leases by the clock, two ticks", "", scope{peers: 3, requests: []int{1, 1, 0}, apart: [][2]int{{0, 1}}, clock: &clock{lease: 2, renew: 1, vote: 3, ticks: 4, renewals: 2, impatient: true}}},
-		{"leases by the clock, a link is cut", "", scope{peers: 3, requests: []int{1, 1, 0}, apart: [][2]int{{0, 1}}, cuts: [][2]int{{0, 2}}, mends: 1, clock: &clock{lease: 1, vote: 2, ticks: 2, renewals: 1, impatient: true}}},
-		{"a crash by the clock", "", scope{peers: 3, requests: []int{1, 1, 0}, apart: [][2]int{{0, 1}}, crashes: []int{2}, mends: 2, clock: &clock{lease: 1, vote: 2, ticks: 2, impatient: true}}},
+		{"leases by the clock", "", Options{}, explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Clock: &explore.Clock{Lease: 1, Vote: 2, Ticks: 3, Impatient: true}, Renewals: 1}},
+		{"leases by the clock, two ticks", "", Options{}, explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Clock: &explore.Clock{Lease: 2, Renew: 1, Vote: 3, Ticks: 4, Impatient: true}, Renewals: 2}},
+		{"leases by the clock, a link is cut", "", Options{}, explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Links: [][2]int{{0, 2}}, Mends: 1, Clock: &explore.Clock{Lease: 1, Vote: 2, Ticks: 2, Impatient: true}, Renewals: 1}},
+		{"a crash by the clock", "", Options{}, explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Crashed: []int{2}, Mends: 2, Clock: &explore.Clock{Lease: 1, Vote: 2, Ticks: 2, Impatient: true}}},
 
-		{"a vote ends too early", twoHold, scope{peers: 3, requests: []int{1, 1, 0}, early: 1}},
-		{"no token is given twice though votes end too early", "", scope{peers: 3, requests: []int{1, 1, 0}, early: 2, overlap: true}},
+		{"a vote ends too early", explore.TwoHold, Options{}, explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Untimed: true}},
+
+		{"no fault", "", Options{}, explore.Scope{Peers: 3, Rounds: 1}},
+		{"no fault, again and again", "", Options{}, explore.Scope{Peers: 3, Requests: []int{2, 2, 0}}},
+		{"giving up at any moment", "", Options{}, explore.Scope{Peers: 3, Requests: []int{2, 1, 0}, GiveUps: 1}},
+		{"leases end", "", Options{}, explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Expiries: 1}},
+		{"links are cut", "", Options{}, explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Cuts: 2}},
+		{"a link is cut and mended", "", Options{}, explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Links: [][2]int{{0, 2}}, Mends: 1}},
+		{"the mesh forms", "", Options{}, explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Forming: true, Mends: 3}},
+		{"four peers", "", Options{}, explore.Scope{Peers: 4, Requests: []int{1, 1, 0, 0}}},
+		{"crashes, two peers", "", Options{}, explore.Scope{
+			Peers: 2, Requests: []int{2, 1}, GiveUps: 1, Expiries: 1, Renewals: 1, Crashed: []int{0}, Mends: 1,
+		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			v := search(tt.sc)
-			if v.violation != tt.want {
-				t.Errorf("want %q, got %v", tt.want, v)
-			}
-			t.Logf("%s: %v", tt.name, v)
+			exploreWhole(t, tt.want, tt.options, tt.sc, nil)
 		})
 	}
 }

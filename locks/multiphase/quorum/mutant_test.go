@@ -5,25 +5,20 @@ import (
 	"testing"
 	"time"
 
-	"locklab/locks/explore"
 	"locklab/locks/peerlock"
 	"locklab/locks/peerlock/peercore"
-	"locklab/locks/peerlock/peertest"
-	"locklab/locks/sim"
+	"locklab/verify/explore"
+	"locklab/verify/peertest"
+	"locklab/verify/sim"
 )
 
 func isReceived(ev Event, kind MessageKind) bool {
 	return ev.Kind == peercore.Receive && ev.Msg.Kind == kind
 }
 
-// without leaves out what is sent of one kind.
-func without(out []Effect, kind MessageKind) (rest []Effect) {
-	for _, e := range out {
-		if e.Kind != peercore.Send || e.Msg.Kind != kind {
-			rest = append(rest, e)
-		}
-	}
-	return rest
+// unsent is the core without one kind of message in the steps to which it applies.
+func unsent(kind MessageKind, applies func(s *State, ev Event) bool) peertest.Mutation[State, Message] {
+	return peertest.Unsent(func(m Message) bool { return m.Kind == kind }, applies)
 }
 
 func reply(ev Event, m Message) Effect {
@@ -74,7 +69,7 @@ func TestUntoldInOtherWorlds(t *testing.T) {
 	} {
 		t.Run(m.rule, func(t *testing.T) {
 			t.Parallel()
-			peertest.ExploreMutant(t, explore.Untold, alg, m.sc, m.mutate)
+			peertest.Explore(t, explore.Untold, peertest.Mutate(alg, m.mutate), m.sc)
 			peertest.Explore(t, "", alg, m.sc)
 			peertest.SimFinds(t, sim.Untold, peertest.Mutate(alg, m.mutate), shell, m.load)
 		})
@@ -85,40 +80,12 @@ func TestUntoldInOtherWorlds(t *testing.T) {
 // That takes five peers, of which no exploration sees the end: so it is shown on the way
 // there, by what judges all ways.
 func TestForgottenHold(t *testing.T) {
-	sc := scope{peers: 5, requests: []int{2, 1, 0, 0, 0}, giveUps: 2, step: forgetful}
-	w := newWorld(&sc).follow([]string{
-		"0 requests", "0 gives up", "0 requests", "1 requests",
-		"1 -> 2: MyLock(1.1)", "1 -> 3: MyLock(1.1)", "1 -> 4: MyLock(1.1)",
-		"0 -> 1: MyLock(1.0)", "0 -> 1: LockReset(unused)", "0 -> 1: MyLock(2.0)",
-		"2 -> 1: YourLock(1.1)", "3 -> 1: YourLock(1.1)", "4 -> 1: YourLock(1.1)", "0 gives up", "vote of 1 is over",
-	})
-	if w.wrong != untold {
-		t.Errorf("world: want %q, got %q", untold, w.wrong)
-	}
-
 	alg := peertest.Mutate(Options{}.Algorithm(), forgetful)
-	walk, err := explore.NewWalk[peertest.Mutant[State, Message, *State], Message](alg, explore.Scope{
-		Peers: 5, Requests: []int{2, 1, 0, 0, 0}, GiveUps: 2,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, text := range []string{
+	if v := peertest.Follow(t, alg, explore.Scope{Peers: 5, Requests: []int{2, 1, 0, 0, 0}, GiveUps: 2}, []string{
 		"0: requests", "0: gives up", "0: requests", "1: requests", "2 <- 1: MyLock(1.1)", "3 <- 1: MyLock(1.1)", "4 <- 1: MyLock(1.1)",
 		"1 <- 0: MyLock(1.0)", "1 <- 0: LockReset(unused)", "1 <- 0: MyLock(2.0)",
 		"1 <- 2: YourLock(1.1)", "1 <- 3: YourLock(1.1)", "1 <- 4: YourLock(1.1)", "0: gives up", "1: vote over",
-	} {
-		if v := walk.Violation(); v != "" {
-			t.Fatalf("before %q: %s", text, v)
-		}
-		moves := walk.Moves()
-		at := slices.IndexFunc(moves, func(m explore.Move) bool { return walk.Text(m) == text })
-		if at < 0 {
-			t.Fatalf("%q is not possible", text)
-		}
-		walk.Take(moves[at])
-	}
-	if v := walk.Violation(); v != explore.Untold {
+	}); v != explore.Untold {
 		t.Errorf("explore: want %q, got %q", explore.Untold, v)
 	}
 
@@ -135,6 +102,14 @@ func freesOnDisconnect(s *State, ev Event) []Effect {
 		s.free(true, nil)
 	}
 	return s.Step(ev, nil)
+}
+
+// TestLongHoldsAreDrawn: the vote matters for as long as somebody holds by it, so what
+// frees it too early only shows when holds are long.
+func TestLongHoldsAreDrawn(t *testing.T) {
+	alg := peertest.Mutate(Options{}.Algorithm(), freesOnDisconnect)
+	shell := sim.Shell{Lease: peerlock.Lease{TTL: 2 * time.Second, Renew: 2 * time.Second / 3, Margin: 22 * time.Millisecond}}
+	peertest.SimFinds(t, sim.Overlap, alg, shell, sim.Config{Load: sim.Load{Think: 20 * time.Millisecond}})
 }
 
 // TestPausesDoNotExcuse: the second holder begins long before the lease of the first is
@@ -159,20 +134,20 @@ func TestPausesDoNotExcuse(t *testing.T) {
 // LockReset of what was not used), that LockReset precedes the next MyLock, that a lurker
 // waits until nobody waits for its vote, and that a minority does not ask.
 func mutants() []mutant {
-	byTheClock := &clock{lease: 1, vote: 2, ticks: 3, renewals: 2, impatient: true}
+	byTheClock := &explore.Clock{Lease: 1, Vote: 2, Ticks: 3, Impatient: true}
 	return []mutant{
 		{
-			rule: "who acquires tells its client", want: untold,
-			sc: scope{peers: 3, requests: []int{1, 1, 0}}, step: peertest.Silent[State, Message](peercore.Hold),
+			rule: "who acquires tells its client", want: explore.Untold,
+			sc: explore.Scope{Peers: 3, Requests: []int{1, 1, 0}}, step: peertest.Silent[State, Message](peercore.Hold),
 		},
 		{
-			rule: "who loses its lease tells its client", want: untold,
-			sc: scope{peers: 3, requests: []int{1, 1, 0}, apart: [][2]int{{0, 1}}, clock: byTheClock}, step: peertest.Silent[State, Message](peercore.Lose),
+			rule: "who loses its lease tells its client", want: explore.Untold,
+			sc: explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Clock: byTheClock, Renewals: 2}, step: peertest.Silent[State, Message](peercore.Lose),
 		},
 
 		{
-			rule: "it takes a majority", want: twoHold,
-			sc: scope{peers: 3, requests: []int{1, 1, 0}},
+			rule: "it takes a majority", want: explore.TwoHold,
+			sc: explore.Scope{Peers: 3, Requests: []int{1, 1, 0}},
 			step: func(s *State, ev Event) []Effect {
 				out := s.Step(ev, nil)
 				if s.phase == Soliciting && s.granted.Len() == s.cfg.majority()-1 {
@@ -183,8 +158,8 @@ func mutants() []mutant {
 			},
 		},
 		{
-			rule: "a vote is given to one at a time", want: twoHold,
-			sc: scope{peers: 3, requests: []int{1, 1, 0}},
+			rule: "a vote is given to one at a time", want: explore.TwoHold,
+			sc: explore.Scope{Peers: 3, Requests: []int{1, 1, 0}},
 			step: func(s *State, ev Event) []Effect {
 				out := s.Step(ev, nil)
 				if isReceived(ev, MyLock) && !s.votedFor(ev.Peer) {
@@ -194,13 +169,13 @@ func mutants() []mutant {
 			},
 		},
 		{
-			rule: "a vote survives the connection", want: twoHold,
-			sc:   scope{peers: 3, requests: []int{1, 1, 0}, cuts: [][2]int{{0, 2}}},
+			rule: "a vote survives the connection", want: explore.TwoHold,
+			sc:   explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Links: [][2]int{{0, 2}}},
 			step: freesOnDisconnect,
 		},
 		{
-			rule: "YourLock names the round that it answers", want: twoHold,
-			sc: scope{peers: 3, requests: []int{2, 1, 0}, giveUps: 1, apart: [][2]int{{0, 1}}},
+			rule: "YourLock names the round that it answers", want: explore.TwoHold,
+			sc: explore.Scope{Peers: 3, Requests: []int{2, 1, 0}, GiveUps: 1, Down: [][2]int{{0, 1}}},
 			step: before(func(s *State, ev *Event) {
 				if isReceived(*ev, YourLock) {
 					ev.Msg.Token = s.token
@@ -208,8 +183,8 @@ func mutants() []mutant {
 			}),
 		},
 		{
-			rule: "every round has a token of its own", want: twoHold,
-			sc: scope{peers: 3, requests: []int{2, 1, 0}, giveUps: 1, apart: [][2]int{{0, 1}}},
+			rule: "every round has a token of its own", want: explore.TwoHold,
+			sc: explore.Scope{Peers: 3, Requests: []int{2, 1, 0}, GiveUps: 1, Down: [][2]int{{0, 1}}},
 			step: before(func(s *State, ev *Event) {
 				if ev.Kind == peercore.Request {
 					s.seen = 0
@@ -217,8 +192,8 @@ func mutants() []mutant {
 			}),
 		},
 		{
-			rule: "who holds does not return a vote", want: twoHold,
-			sc: scope{peers: 3, requests: []int{1, 0, 1}},
+			rule: "who holds does not return a vote", want: explore.TwoHold,
+			sc: explore.Scope{Peers: 3, Requests: []int{1, 0, 1}},
 			step: func(s *State, ev Event) []Effect {
 				out := s.Step(ev, nil)
 				if isReceived(ev, Recall) && s.phase == Acquired && ev.Msg.Token == s.token {
@@ -228,8 +203,8 @@ func mutants() []mutant {
 			},
 		},
 		{
-			rule: "a vote that is returned counts no more", want: twoHold,
-			sc: scope{peers: 5, requests: []int{1, 0, 0, 0, 1}, stay: true, apart: [][2]int{{0, 2}, {0, 4}, {1, 2}, {1, 3}, {2, 3}, {3, 4}}},
+			rule: "a vote that is returned counts no more", want: explore.TwoHold,
+			sc: explore.Scope{Peers: 5, Requests: []int{1, 0, 0, 0, 1}, VotesStay: true, Down: [][2]int{{0, 2}, {0, 4}, {1, 2}, {1, 3}, {2, 3}, {3, 4}}},
 			step: func(s *State, ev Event) []Effect {
 				granted := s.granted
 				out := s.Step(ev, nil)
@@ -240,8 +215,8 @@ func mutants() []mutant {
 			},
 		},
 		{
-			rule: "an own vote that is given away counts no more", want: twoHold,
-			sc: scope{peers: 3, requests: []int{1, 1, 0}},
+			rule: "an own vote that is given away counts no more", want: explore.TwoHold,
+			sc: explore.Scope{Peers: 3, Requests: []int{1, 1, 0}},
 			step: func(s *State, ev Event) []Effect {
 				granted := s.granted
 				out := s.Step(ev, nil)
@@ -253,13 +228,13 @@ func mutants() []mutant {
 		},
 
 		{
-			rule: "a token that is not above F is refused", want: goesBack,
-			sc:   scope{peers: 3, requests: []int{1, 0, 1}},
+			rule: "a token that is not above F is refused", want: explore.TokenBack,
+			sc:   explore.Scope{Peers: 3, Requests: []int{1, 0, 1}},
 			step: before(func(s *State, _ *Event) { s.floor = 0 }),
 		},
 		{
-			rule: "LockReset says if the token was used", want: goesBack,
-			sc: scope{peers: 3, requests: []int{1, 0, 1}},
+			rule: "LockReset says if the token was used", want: explore.TokenBack,
+			sc: explore.Scope{Peers: 3, Requests: []int{1, 0, 1}},
 			step: before(func(_ *State, ev *Event) {
 				if isReceived(*ev, LockReset) {
 					ev.Msg.Used = false
@@ -267,8 +242,8 @@ func mutants() []mutant {
 			}),
 		},
 		{
-			rule: "LockReset on a new connection counts as used", want: goesBack,
-			sc: scope{peers: 3, requests: []int{1, 0, 1}, apart: [][2]int{{0, 2}}, cuts: [][2]int{{1, 2}}, mends: 1},
+			rule: "LockReset on a new connection counts as used", want: explore.TokenBack,
+			sc: explore.Scope{Peers: 3, Requests: []int{1, 0, 1}, Down: [][2]int{{0, 2}}, Links: [][2]int{{1, 2}}, Mends: 1},
 			step: func(s *State, ev Event) []Effect {
 				out := s.Step(ev, nil)
 				for i := range out {
@@ -280,8 +255,8 @@ func mutants() []mutant {
 			},
 		},
 		{
-			rule: "a vote that is freed by another request counts as used", want: goesBack,
-			sc: scope{peers: 3, requests: []int{1, 0, 2}, giveUps: 1, apart: [][2]int{{0, 2}}, cuts: [][2]int{{1, 2}}, mends: 1},
+			rule: "a vote that is freed by another request counts as used", want: explore.TokenBack,
+			sc: explore.Scope{Peers: 3, Requests: []int{1, 0, 2}, GiveUps: 1, Down: [][2]int{{0, 2}}, Links: [][2]int{{1, 2}}, Mends: 1},
 			step: before(func(s *State, ev *Event) {
 				if isReceived(*ev, MyLock) && s.votedFor(ev.Peer) && s.vote.token != ev.Msg.Token {
 					s.free(false, nil)
@@ -289,8 +264,8 @@ func mutants() []mutant {
 			}),
 		},
 		{
-			rule: "a vote whose time is over counts as used", want: goesBack,
-			sc: scope{peers: 3, requests: []int{1, 0, 1}, cuts: [][2]int{{1, 2}}},
+			rule: "a vote whose time is over counts as used", want: explore.TokenBack,
+			sc: explore.Scope{Peers: 3, Requests: []int{1, 0, 1}, Links: [][2]int{{1, 2}}},
 			step: before(func(s *State, ev *Event) {
 				if ev.Kind == peercore.Expire && ev.Timer == peercore.Vote && s.Running(peercore.Vote) {
 					s.free(false, nil)
@@ -299,13 +274,13 @@ func mutants() []mutant {
 		},
 
 		{
-			rule: "a vote lasts longer than the lease", want: twoHold,
-			sc:     scope{peers: 3, requests: []int{1, 1, 0}, apart: [][2]int{{0, 1}}, clock: &clock{lease: 1, vote: 1, ticks: 3, renewals: 2, impatient: true}},
-			honest: scope{peers: 3, requests: []int{1, 1, 0}, apart: [][2]int{{0, 1}}, clock: byTheClock},
+			rule: "a vote lasts longer than the lease", want: explore.TwoHold,
+			sc:     explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Clock: &explore.Clock{Lease: 1, Vote: 1, Ticks: 3, Impatient: true}, Renewals: 2},
+			honest: explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Clock: byTheClock, Renewals: 2},
 		},
 		{
-			rule: "who holds stops when the lease is over", want: twoHold,
-			sc: scope{peers: 3, requests: []int{1, 1, 0}, apart: [][2]int{{0, 1}}, clock: byTheClock},
+			rule: "who holds stops when the lease is over", want: explore.TwoHold,
+			sc: explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Clock: byTheClock, Renewals: 2},
 			step: func(s *State, ev Event) []Effect {
 				if ev.Kind == peercore.Expire && ev.Timer == peercore.Lease && s.phase == Acquired {
 					s.due = false
@@ -315,8 +290,8 @@ func mutants() []mutant {
 			},
 		},
 		{
-			rule: "who solicits stops when the lease is over", want: twoHold,
-			sc: scope{peers: 3, requests: []int{1, 1, 0}, apart: [][2]int{{0, 1}}, clock: &clock{lease: 1, vote: 2, ticks: 2}},
+			rule: "who solicits stops when the lease is over", want: explore.TwoHold,
+			sc: explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Clock: &explore.Clock{Lease: 1, Vote: 2, Ticks: 2}},
 			step: func(s *State, ev Event) []Effect {
 				if ev.Kind == peercore.Expire && ev.Timer == peercore.Lease && s.phase == Soliciting {
 					s.due = false
@@ -326,9 +301,9 @@ func mutants() []mutant {
 			},
 		},
 		{
-			rule: "YourLock names the renewal that it answers", want: twoHold,
-			sc:     scope{peers: 3, requests: []int{1, 1, 0}, clock: &clock{lease: 1, vote: 2, ticks: 2, renewals: 2, impatient: true}},
-			honest: scope{peers: 3, requests: []int{1, 1, 0}, apart: [][2]int{{0, 1}}, clock: byTheClock}, // the other has millions of states
+			rule: "YourLock names the renewal that it answers", want: explore.TwoHold,
+			sc:     explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Clock: &explore.Clock{Lease: 1, Vote: 2, Ticks: 2, Impatient: true}, Renewals: 2},
+			honest: explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Clock: byTheClock, Renewals: 2}, // the other has millions of states
 			step: before(func(s *State, ev *Event) {
 				if isReceived(*ev, YourLock) {
 					ev.Msg.Seq = s.seq
@@ -336,8 +311,8 @@ func mutants() []mutant {
 			}),
 		},
 		{
-			rule: "a renewed lease counts from when it was asked for", want: twoHold,
-			sc: scope{peers: 3, requests: []int{1, 1, 0}, apart: [][2]int{{0, 1}}, clock: byTheClock},
+			rule: "a renewed lease counts from when it was asked for", want: explore.TwoHold,
+			sc: explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Clock: byTheClock, Renewals: 2},
 			step: func(s *State, ev Event) []Effect {
 				out := s.Step(ev, nil)
 				if isReceived(ev, YourLock) && len(out) > 0 && out[0].Kind == peercore.Start && out[0].Timer == peercore.Lease {
@@ -347,8 +322,8 @@ func mutants() []mutant {
 			},
 		},
 		{
-			rule: "a renewal takes a majority", want: twoHold,
-			sc: scope{peers: 3, requests: []int{1, 1, 0}, apart: [][2]int{{0, 1}}, clock: byTheClock},
+			rule: "a renewal takes a majority", want: explore.TwoHold,
+			sc: explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Clock: byTheClock, Renewals: 2},
 			step: func(s *State, ev Event) []Effect {
 				out := s.Step(ev, nil)
 				if s.renewing {
@@ -359,8 +334,8 @@ func mutants() []mutant {
 			},
 		},
 		{
-			rule: "a renewal restarts the voter's time", want: twoHold,
-			sc: scope{peers: 3, requests: []int{1, 1, 0}, apart: [][2]int{{0, 1}}, clock: byTheClock},
+			rule: "a renewal restarts the voter's time", want: explore.TwoHold,
+			sc: explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Clock: byTheClock, Renewals: 2},
 			step: func(s *State, ev Event) []Effect {
 				again := isReceived(ev, MyLock) && s.votedFor(ev.Peer) && ev.Msg.Seq > 0
 				out := s.Step(ev, nil)
@@ -372,13 +347,13 @@ func mutants() []mutant {
 		},
 
 		{
-			rule: "a recovery waits until nobody relies on earlier votes", want: twoHold,
-			sc:     scope{peers: 3, requests: []int{1, 1, 0}, apart: [][2]int{{0, 1}}, crashes: []int{2}, mends: 2, hasty: true},
-			honest: scope{peers: 3, requests: []int{1, 1, 0}, apart: [][2]int{{0, 1}}, crashes: []int{2}, mends: 2},
+			rule: "a recovery waits until nobody relies on earlier votes", want: explore.TwoHold,
+			sc:     explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Crashed: []int{2}, Mends: 2, Untimed: true},
+			honest: explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Crashed: []int{2}, Mends: 2},
 		},
 		{
-			rule: "a recovery reads the floor of N - majority + 1 peers", want: goesBack,
-			sc: scope{peers: 3, requests: []int{1, 0, 1}, apart: [][2]int{{0, 2}}, crashes: []int{1}, mends: 2, leases: 1},
+			rule: "a recovery reads the floor of N - majority + 1 peers", want: explore.TokenBack,
+			sc: explore.Scope{Peers: 3, Requests: []int{1, 0, 1}, Down: [][2]int{{0, 2}}, Crashed: []int{1}, Mends: 2, Expiries: 1},
 			step: before(func(s *State, ev *Event) {
 				if isReceived(*ev, Floor) && s.recovering && s.waited {
 					s.heard = s.cfg.Peers
@@ -386,8 +361,8 @@ func mutants() []mutant {
 			}),
 		},
 		{
-			rule: "when all are recovering, all go on", want: stuck,
-			sc: scope{peers: 2, requests: []int{1, 0}, newborn: true},
+			rule: "when all are recovering, all go on", want: explore.Stuck,
+			sc: explore.Scope{Peers: 2, Requests: []int{1, 0}, Newborn: true},
 			step: before(func(_ *State, ev *Event) {
 				if isReceived(*ev, Floor) && ev.Msg.Recovering {
 					ev.Kind = peercore.Wake
@@ -395,37 +370,26 @@ func mutants() []mutant {
 			}),
 		},
 		{
-			rule: "a recovering peer asks whom it meets", want: stuck,
-			sc: scope{peers: 2, requests: []int{1, 0}, crashes: []int{0}, mends: 1},
-			step: func(s *State, ev Event) []Effect {
-				out := s.Step(ev, nil)
-				if ev.Kind == peercore.Connect {
-					out = without(out, Ask)
-				}
-				return out
-			},
+			rule: "a recovering peer asks whom it meets", want: explore.Stuck,
+			sc:   explore.Scope{Peers: 2, Requests: []int{1, 0}, Crashed: []int{0}, Mends: 1},
+			step: unsent(Ask, func(_ *State, ev Event) bool { return ev.Kind == peercore.Connect }),
 		},
 
 		{
-			rule: "Recall when a higher-ranking peer waits", want: stuck,
-			sc:   scope{peers: 4, requests: []int{1, 1, 0, 0}, stay: true},
-			step: func(s *State, ev Event) []Effect { return without(s.Step(ev, nil), Recall) },
+			rule: "Recall when a higher-ranking peer waits", want: explore.Stuck,
+			sc:   explore.Scope{Peers: 4, Requests: []int{1, 1, 0, 0}, VotesStay: true},
+			step: unsent(Recall, func(*State, Event) bool { return true }),
 		},
 		{
-			rule: "Recall again after the request was made again", want: stuck,
-			sc: scope{peers: 4, requests: []int{1, 1, 0, 0}, stay: true, apart: [][2]int{{0, 1}}, cuts: [][2]int{{1, 2}}, mends: 1},
-			step: func(s *State, ev Event) []Effect {
-				again := isReceived(ev, MyLock) && s.votedFor(ev.Peer) && s.vote.token == ev.Msg.Token
-				out := s.Step(ev, nil)
-				if again {
-					out = without(out, Recall)
-				}
-				return out
-			},
+			rule: "Recall again after the request was made again", want: explore.Stuck,
+			sc: explore.Scope{Peers: 4, Requests: []int{1, 1, 0, 0}, VotesStay: true, Down: [][2]int{{0, 1}}, Links: [][2]int{{1, 2}}, Mends: 1},
+			step: unsent(Recall, func(s *State, ev Event) bool {
+				return isReceived(ev, MyLock) && s.votedFor(ev.Peer) && s.vote.token == ev.Msg.Token
+			}),
 		},
 		{
-			rule: "an own vote goes to a higher-ranking peer", want: stuck,
-			sc: scope{peers: 2, requests: []int{1, 1}},
+			rule: "an own vote goes to a higher-ranking peer", want: explore.Stuck,
+			sc: explore.Scope{Peers: 2, Requests: []int{1, 1}},
 			step: before(func(s *State, ev *Event) {
 				if isReceived(*ev, MyLock) && s.phase == Soliciting && s.votedFor(s.cfg.Self) {
 					s.waiting.put(request{from: ev.Peer, token: ev.Msg.Token})
@@ -434,8 +398,8 @@ func mutants() []mutant {
 			}),
 		},
 		{
-			rule: "who returns a vote waits for it", want: stuck,
-			sc: scope{peers: 4, requests: []int{1, 0, 0, 1}, stay: true},
+			rule: "who returns a vote waits for it", want: explore.Stuck,
+			sc: explore.Scope{Peers: 4, Requests: []int{1, 0, 0, 1}, VotesStay: true},
 			step: func(s *State, ev Event) []Effect {
 				out := s.Step(ev, nil)
 				if isReceived(ev, Return) {
@@ -445,8 +409,8 @@ func mutants() []mutant {
 			},
 		},
 		{
-			rule: "who is refused tries again", want: stuck,
-			sc: scope{peers: 3, requests: []int{1, 0, 1}, stay: true},
+			rule: "who is refused tries again", want: explore.Stuck,
+			sc: explore.Scope{Peers: 3, Requests: []int{1, 0, 1}, VotesStay: true},
 			step: before(func(_ *State, ev *Event) {
 				if isReceived(*ev, Stale) {
 					ev.Kind = peercore.Wake
@@ -454,31 +418,19 @@ func mutants() []mutant {
 			}),
 		},
 		{
-			rule: "a round that is over is reset", want: stuck,
-			sc:   scope{peers: 2, requests: []int{1, 1}, stay: true},
-			step: func(s *State, ev Event) []Effect { return without(s.Step(ev, nil), LockReset) },
+			rule: "a round that is over is reset", want: explore.Stuck,
+			sc:   explore.Scope{Peers: 2, Requests: []int{1, 1}, VotesStay: true},
+			step: unsent(LockReset, func(*State, Event) bool { return true }),
 		},
 		{
-			rule: "a new connection hears of the request", want: stuck,
-			sc: scope{peers: 2, requests: []int{1, 0}, cuts: [][2]int{{0, 1}}, mends: 1},
-			step: func(s *State, ev Event) []Effect {
-				out := s.Step(ev, nil)
-				if ev.Kind == peercore.Connect {
-					out = without(out, MyLock)
-				}
-				return out
-			},
+			rule: "a new connection hears of the request", want: explore.Stuck,
+			sc:   explore.Scope{Peers: 2, Requests: []int{1, 0}, Links: [][2]int{{0, 1}}, Mends: 1},
+			step: unsent(MyLock, func(_ *State, ev Event) bool { return ev.Kind == peercore.Connect }),
 		},
 		{
-			rule: "a new connection hears that there is no request", want: stuck,
-			sc: scope{peers: 2, requests: []int{1, 1}, giveUps: 1, cuts: [][2]int{{0, 1}}, mends: 1, stay: true},
-			step: func(s *State, ev Event) []Effect {
-				out := s.Step(ev, nil)
-				if ev.Kind == peercore.Connect {
-					out = without(out, LockReset)
-				}
-				return out
-			},
+			rule: "a new connection hears that there is no request", want: explore.Stuck,
+			sc:   explore.Scope{Peers: 2, Requests: []int{1, 1}, GiveUps: 1, Links: [][2]int{{0, 1}}, Mends: 1, VotesStay: true},
+			step: unsent(LockReset, func(_ *State, ev Event) bool { return ev.Kind == peercore.Connect }),
 		},
 	}
 }
@@ -486,9 +438,17 @@ func mutants() []mutant {
 type mutant struct {
 	rule   string
 	want   string
-	sc     scope
-	step   func(s *State, ev Event) []Effect
-	honest scope // for the core itself, if not sc
+	sc     explore.Scope
+	step   peertest.Mutation[State, Message]
+	honest explore.Scope // for the core itself, if not sc
+}
+
+// whole is the algorithm whose resources recover by themselves, and not by a control state
+// (for that see TestProductionParts).
+func whole(o Options) peercore.Algorithm[State, Message] {
+	alg := o.Algorithm()
+	alg.Control = nil
+	return alg
 }
 
 // TestEveryRuleIsNeeded breaks one rule after the other: each break is found.
@@ -497,22 +457,23 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 		t.Run(m.rule, func(t *testing.T) {
 			t.Parallel()
 			honest := m.honest
-			if honest.peers == 0 {
+			if honest.Peers == 0 {
 				honest = m.sc
 			}
-			if v := search(honest); v.violation == m.want || v.violation == tooLarge {
-				t.Errorf("with the rule: %v", v)
-			} else {
-				t.Logf("with the rule %q: %v", m.rule, v)
-			}
-			m.sc.step = m.step
-			v := search(m.sc)
-			if v.violation != m.want {
-				t.Errorf("without the rule: want %q, got %v", m.want, v)
-			}
-			t.Logf("without the rule %q: %v", m.rule, v)
+			exploreWhole(t, "", Options{}, honest, nil)
+			exploreWhole(t, m.want, Options{}, m.sc, m.step)
 		})
 	}
+}
+
+// exploreWhole explores; where clocks stop, peers wait for ever.
+func exploreWhole(t *testing.T, want string, o Options, sc explore.Scope, mutate peertest.Mutation[State, Message]) {
+	t.Helper()
+	if sc.Clock != nil {
+		sc.Stuck = explore.StuckUnchecked
+	}
+	sc.StatesMax = 3_000_000
+	peertest.Explore(t, want, peertest.Mutate(whole(o), mutate), sc)
 }
 
 // TestFloorsAreReadAfterTheWait: peer 1 votes for 4 and loses its memory. 4 acquires by
@@ -520,31 +481,30 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 // what the others knew then, it would now let 0 have a lower token.
 func TestFloorsAreReadAfterTheWait(t *testing.T) {
 	way := []string{
-		"4 requests", "4 -> 1: MyLock(1.4)", "1 -> 4: YourLock(1.4)", "1 crashes",
-		"0 loses 1", "2 loses 1", "3 loses 1",
-		"0 and 1 have a connection", "1 connects to 0", "0 connects to 1",
-		"1 and 2 have a connection", "1 connects to 2", "2 connects to 1",
-		"1 and 3 have a connection", "1 connects to 3", "3 connects to 1",
-		"1 -> 0: LockReset(used)", "1 -> 2: LockReset(used)", "1 -> 3: LockReset(used)",
-		"0 -> 1: LockReset(used)", "2 -> 1: LockReset(used)", "3 -> 1: LockReset(used)",
-		"1 -> 0: Ask", "1 -> 2: Ask", "1 -> 3: Ask",
-		"0 -> 1: Floor(0.0)", "2 -> 1: Floor(0.0)", "3 -> 1: Floor(0.0)",
-		"4 -> 2: MyLock(1.4)", "2 -> 4: YourLock(1.4)", "4 releases", "4 -> 2: LockReset(used)",
-		"recovery of 1 is over", "0 requests",
-		"1 -> 0: Ask", "1 -> 2: Ask", "1 -> 3: Ask",
-		"0 -> 1: MyLock(1.0)", "0 -> 3: MyLock(1.0)",
-		"1 -> 0: Floor(0.0)", "1 -> 0: YourLock(1.0)", "3 -> 0: YourLock(1.0)",
+		"4: requests", "1 <- 4: MyLock(1.4)", "4 <- 1: YourLock(1.4)", "1: crashes, memory lost",
+		"0 <- 1: loses 1", "2 <- 1: loses 1", "3 <- 1: loses 1",
+		"0-1: new connection", "1 <- 0: connects to 0", "0 <- 1: connects to 1",
+		"1-2: new connection", "1 <- 2: connects to 2", "2 <- 1: connects to 1",
+		"1-3: new connection", "1 <- 3: connects to 3", "3 <- 1: connects to 1",
+		"0 <- 1: LockReset(used)", "2 <- 1: LockReset(used)", "3 <- 1: LockReset(used)",
+		"1 <- 0: LockReset(used)", "1 <- 2: LockReset(used)", "1 <- 3: LockReset(used)",
+		"0 <- 1: Ask", "2 <- 1: Ask", "3 <- 1: Ask",
+		"1 <- 0: Floor(0.0)", "1 <- 2: Floor(0.0)", "1 <- 3: Floor(0.0)",
+		"2 <- 4: MyLock(1.4)", "4 <- 2: YourLock(1.4)", "4: releases", "2 <- 4: LockReset(used)",
+		"1: recovery over", "0: requests",
+		"0 <- 1: Ask", "2 <- 1: Ask", "3 <- 1: Ask",
+		"1 <- 0: MyLock(1.0)", "3 <- 0: MyLock(1.0)",
+		"0 <- 1: Floor(0.0)", "0 <- 1: YourLock(1.0)", "0 <- 3: YourLock(1.0)",
 	}
-	sc := scope{
-		peers: 5, requests: []int{1, 0, 0, 0, 1}, apart: [][2]int{{0, 2}, {0, 4}, {2, 3}, {3, 4}},
-		crashes: []int{1}, mends: 3,
+	sc := explore.Scope{
+		Peers: 5, Requests: []int{1, 0, 0, 0, 1}, Down: [][2]int{{0, 2}, {0, 4}, {2, 3}, {3, 4}},
+		Crashed: []int{1}, Mends: 3,
 	}
-	w := newWorld(&sc).follow(way)
-	w.drain(t)
-	if w.wrong != "" || !w.peers[0].Holds() || w.grants[0] <= Token(1, 4) {
-		t.Errorf("with the rule: %q, 0 is %v, granted %v", w.wrong, w.peers[0].Phase(), w.grants)
+	alg := whole(Options{})
+	if v := peertest.Follow(t, alg, sc, way); v != "" {
+		t.Errorf("with the rule: %s", v)
 	}
-	sc.step = func(s *State, ev Event) []Effect {
+	alg.Mutant.Step = func(s *State, ev Event) []Effect {
 		out := s.Step(ev, nil)
 		switch early := s.recovering && !s.waited; {
 		case early && ev.Kind == peercore.Connect:
@@ -554,7 +514,7 @@ func TestFloorsAreReadAfterTheWait(t *testing.T) {
 		}
 		return out
 	}
-	if w := newWorld(&sc).follow(way); w.wrong != goesBack {
-		t.Errorf("without the rule: want %q, got %q", goesBack, w.wrong)
+	if v := peertest.Follow(t, alg, sc, way); v != explore.TokenBack {
+		t.Errorf("without the rule: want %q, got %q", explore.TokenBack, v)
 	}
 }

@@ -3,9 +3,9 @@ package quorum
 import (
 	"testing"
 
-	"locklab/locks/explore"
 	"locklab/locks/peerlock/peercore"
-	"locklab/locks/peerlock/peertest"
+	"locklab/verify/explore"
+	"locklab/verify/peertest"
 )
 
 // TestProductionParts explores what a peer of many resources does in production: its
@@ -62,22 +62,13 @@ func TestProductionParts(t *testing.T) {
 	} {
 		t.Run("without: "+m.rule, func(t *testing.T) {
 			t.Parallel()
-			peertest.ExploreMutant(t, m.want, alg, m.sc, m.mutate)
+			peertest.Explore(t, m.want, peertest.Mutate(alg, m.mutate), m.sc)
 		})
 	}
 	t.Run("without: a vote is kept", func(t *testing.T) {
 		t.Parallel()
-		peertest.Explore(t, explore.TwoHold, peercore.Algorithm[careless, Message]{
-			Opens: alg.Opens, Append: alg.Append, Decode: alg.Decode,
-			New: func(self int, peers peercore.Set, amnesic bool) careless {
-				return careless{alg.New(self, peers, amnesic)}
-			},
-		}, forgets)
+		careless := alg
+		careless.Mutant.Idle = func(s *State) bool { return s.phase == None }
+		peertest.Explore(t, explore.TwoHold, careless, forgets)
 	})
 }
-
-// careless is a core that is forgotten with the vote that it gave.
-type careless struct{ State }
-
-func (c *careless) Idle() bool                         { return c.phase == None }
-func (c *careless) Reset(like *careless, round uint64) { c.State.Reset(&like.State, round) }

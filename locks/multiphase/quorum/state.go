@@ -1,13 +1,11 @@
 package quorum
 
 import (
-	"slices"
-
 	"locklab/locks/peerlock/peercore"
 )
 
 // State is what one peer knows of one resource. A State is used by one goroutine
-// at a time. Copy it with [State.Clone]: a plain assignment shares memory.
+// at a time. A plain copy shares memory.
 type State struct {
 	cfg       *Config
 	connected peercore.Set
@@ -109,13 +107,6 @@ func (s *State) Uses() uint64 {
 // Voted is the token to which this peer's vote is given, be it its own; 0 if there is
 // none.
 func (s *State) Voted() uint64 { return s.vote.token }
-
-// Clone is an independent copy.
-func (s *State) Clone() State {
-	c := *s
-	c.waiting = slices.Clone(s.waiting)
-	return c
-}
 
 func (s *State) claims() bool { return s.phase == Soliciting || s.phase == Acquired }
 

@@ -57,13 +57,10 @@ type Durable interface {
 	Stores() bool
 	// AppendStored appends what the latest Store asked to be kept.
 	AppendStored(b []byte) []byte
-	// LoadStored makes a state that has just been made or reset what Restart would make of
-	// the one that AppendStored wrote all of b for.
+	// LoadStored makes a state that has just been made or reset the one of a new process
+	// that has read all of what AppendStored wrote. If Vote is Running then, that timer runs
+	// from now on, without having been started by an effect.
 	LoadStored(b []byte) error
-	// Restart makes it the state of a new process that is connected to nobody and has read
-	// what the latest Store asked to be kept. If Vote is Running then, that timer runs from
-	// now on, without having been started by an effect.
-	Restart()
 }
 
 // Algorithm is how the peers of one cluster are made and what they say.
@@ -88,6 +85,17 @@ type Algorithm[S, M any] struct {
 	// Renumber replaces every round or timestamp in a message by what f makes of it,
 	// like the method of [Numbered]. Nil if the states are not Numbered.
 	Renumber func(m *M, from, to int, f func(owner int, number uint64) uint64)
+	// Mutant is for tests of explorations and simulations. Nobody else looks at it.
+	Mutant Mutant[S, M]
+}
+
+// Mutant is a core with rules broken: what stands in the place of its methods. Nil
+// leaves them as they are.
+type Mutant[S, M any] struct {
+	Step         func(s *S, ev Event[M]) []Effect[M]
+	AppendStored func(s *S, b []byte) []byte
+	LoadStored   func(s *S, b []byte) error
+	Idle         func(s *S) bool
 }
 
 // Numbered is implemented by cores whose rounds or timestamps matter only by their

@@ -1,165 +1,134 @@
 package fsm
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "locklab/locks/raftlock/raftlockpb"
 )
 
-// ErrCorrupt says that bytes are not an entry or a snapshot of this package.
-var ErrCorrupt = errors.New("raftlock: corrupt encoding")
+// ErrUnreadable says that bytes are not an entry or a snapshot that this program knows.
+var ErrUnreadable = errors.New("raftlock: cannot be read")
 
-const (
-	entryVersion    = 1
-	snapshotVersion = 1
-)
+// version is that of entries and snapshots.
+const version = 1
 
-// AppendEntry appends the encoding of the entry to b: a version byte, then
-// unsigned varints, strings with their length before them.
-func AppendEntry(b []byte, e Entry) []byte {
-	b = append(b, entryVersion)
-	b = binary.AppendUvarint(b, e.Origin)
-	b = binary.AppendUvarint(b, e.Number)
-	b = binary.AppendUvarint(b, uint64(len(e.Commands)))
-	for i := range e.Commands {
-		b = appendCommand(b, &e.Commands[i])
-	}
-	return b
+// EncodeEntry is what the log keeps of an entry.
+func EncodeEntry(e *pb.Entry) ([]byte, error) {
+	e.Version = version
+	return proto.Marshal(e)
 }
 
-func appendCommand(b []byte, c *Command) []byte {
-	b = append(b, byte(c.Kind))
-	if c.Kind == KindOpen {
-		b = appendString(b, c.Client)
-		return binary.AppendUvarint(b, uint64(c.Lease/time.Millisecond))
-	}
-	b = binary.AppendUvarint(b, c.Session)
-	switch c.Kind {
-	case KindRenew:
-		b = binary.AppendUvarint(b, c.Seq)
-	case KindAcquire, KindRelease:
-		b = binary.AppendUvarint(b, c.Seq)
-		b = binary.AppendUvarint(b, c.Floor)
-		if c.Kind == KindAcquire {
-			b = appendString(b, c.Resource)
-		} else {
-			b = binary.AppendUvarint(b, c.Claim)
-		}
-	case KindExpire:
-		b = binary.AppendUvarint(b, c.Seen)
-	case KindOpen, KindClose:
-	}
-	return b
-}
-
-func appendString(b []byte, s string) []byte {
-	b = binary.AppendUvarint(b, uint64(len(s)))
-	return append(b, s...)
-}
-
-// DecodeEntry reads what AppendEntry wrote. The commands are appended to
-// commands[:0], so that a caller can use the same space again.
-func DecodeEntry(b []byte, commands []Command) (Entry, error) {
-	r := reader{rest: b}
-	if v := r.byte(); v != entryVersion && r.err == nil {
-		return Entry{}, fmt.Errorf("decode entry: version %d, want %d: %w", v, entryVersion, ErrCorrupt)
-	}
-	e := Entry{Origin: r.uvarint(), Number: r.uvarint(), Commands: commands[:0]}
-	for range r.count() {
-		e.Commands = append(e.Commands, r.command())
-		if r.err != nil {
-			break
-		}
-	}
-	if r.err == nil && len(r.rest) > 0 {
-		r.fail("bytes after the end")
-	}
-	if r.err != nil {
-		return Entry{}, fmt.Errorf("decode entry: %w", r.err)
+// DecodeEntry reads what EncodeEntry wrote.
+func DecodeEntry(b []byte) (*pb.Entry, error) {
+	e := &pb.Entry{}
+	if err := decode(b, e); err != nil {
+		return nil, fmt.Errorf("entry: %w", err)
 	}
 	return e, nil
 }
 
-func (r *reader) command() Command {
-	c := Command{Kind: Kind(r.byte())}
-	if c.Kind == KindOpen {
-		c.Client, c.Lease = r.string(), r.lease()
-		return c
+// decode reads a message of a version that this program knows.
+func decode(b []byte, m interface {
+	proto.Message
+	GetVersion() uint32
+},
+) error {
+	if err := proto.Unmarshal(b, m); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
-	c.Session = r.uvarint()
-	switch c.Kind {
-	case KindRenew:
-		c.Seq = r.uvarint()
-	case KindAcquire:
-		c.Seq, c.Floor, c.Resource = r.uvarint(), r.uvarint(), r.string()
-	case KindRelease:
-		c.Seq, c.Floor, c.Claim = r.uvarint(), r.uvarint(), r.uvarint()
-	case KindExpire:
-		c.Seen = r.uvarint()
-	case KindClose:
-	default:
-		r.fail("unknown kind of command")
+	if v := m.GetVersion(); v != version {
+		return fmt.Errorf("%w: it has version %d, this program knows %d", ErrUnreadable, v, version)
 	}
-	return c
+	return nil
 }
 
-// reader reads varints until the first error, which it keeps.
-type reader struct {
-	rest []byte
-	err  error
-}
-
-func (r *reader) fail(why string) {
-	if r.err == nil {
-		r.err = fmt.Errorf("%s: %w", why, ErrCorrupt)
+// EncodeSnapshot is the whole state. The same state gives the same bytes.
+func (s *State) EncodeSnapshot() ([]byte, error) {
+	snapshot := &pb.Snapshot{Version: version, Index: s.index, LastSession: s.lastSession}
+	for _, id := range sortedKeys(s.sessions) {
+		snapshot.Sessions = append(snapshot.Sessions, s.sessions[id].write())
 	}
-	r.rest = nil
-}
-
-func (r *reader) byte() byte {
-	if len(r.rest) == 0 {
-		r.fail("too short")
-		return 0
+	for _, name := range sortedKeys(s.resources) {
+		snapshot.Resources = append(snapshot.Resources, s.resources[name].write())
 	}
-	v := r.rest[0]
-	r.rest = r.rest[1:]
-	return v
+	return proto.Marshal(snapshot)
 }
 
-func (r *reader) uvarint() uint64 {
-	v, n := binary.Uvarint(r.rest)
-	if n <= 0 {
-		r.fail("bad number")
-		return 0
+func (sess *session) write() *pb.SessionState {
+	state := &pb.SessionState{
+		Id: sess.id, Client: sess.client, LeaseMs: uint64(sess.lease / time.Millisecond), //nolint:gosec // positive
+		Floor: sess.floor, Touched: sess.touched,
 	}
-	r.rest = r.rest[n:]
-	return v
-}
-
-// count reads how many items follow. Every item takes a byte at least, so a
-// count beyond what is left is corrupt, and no memory is taken on its word.
-func (r *reader) count() int {
-	n := r.uvarint()
-	if n > uint64(len(r.rest)) {
-		r.fail("count beyond the end")
-		return 0
+	for _, seq := range sortedKeys(sess.answers) {
+		state.Answers = append(state.Answers, &pb.Answered{Seq: seq, Outcome: sess.answers[seq]})
 	}
-	return int(n)
+	return state
 }
 
-func (r *reader) string() string {
-	n := r.count()
-	s := string(r.rest[:n])
-	r.rest = r.rest[n:]
-	return s
-}
-
-func (r *reader) lease() time.Duration {
-	ms := r.uvarint()
-	if ms > uint64(MaxLease/time.Millisecond) {
-		r.fail("lease too long")
-		return 0
+func (r *resource) write() *pb.ResourceState {
+	state := &pb.ResourceState{Name: r.name, Token: r.holder.token, Claims: []*pb.Claimant{r.holder.write()}}
+	for e := r.queue.Front(); e != nil; e = e.Next() {
+		state.Claims = append(state.Claims, e.Value.(*claim).write())
 	}
-	return time.Duration(ms) * time.Millisecond
+	return state
+}
+
+func (cl *claim) write() *pb.Claimant { return &pb.Claimant{Session: cl.session.id, Seq: cl.seq} }
+
+// DecodeSnapshot reads what EncodeSnapshot wrote.
+func DecodeSnapshot(b []byte) (*State, error) {
+	var snapshot pb.Snapshot
+	if err := decode(b, &snapshot); err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	s := New()
+	s.index, s.lastSession = snapshot.GetIndex(), snapshot.GetLastSession()
+	for _, state := range snapshot.GetSessions() {
+		if s.sessions[state.GetId()] != nil || state.GetId() > s.lastSession || state.GetLeaseMs() > leaseMost {
+			return nil, fmt.Errorf("snapshot: session %d is out of place: %w", state.GetId(), ErrUnreadable)
+		}
+		s.readSession(state)
+	}
+	for _, state := range snapshot.GetResources() {
+		if err := s.readResource(state); err != nil {
+			return nil, fmt.Errorf("snapshot: %w", err)
+		}
+	}
+	return s, nil
+}
+
+func (s *State) readSession(state *pb.SessionState) {
+	sess := &session{
+		id: state.GetId(), client: state.GetClient(), lease: time.Duration(state.GetLeaseMs()) * time.Millisecond, //nolint:gosec // checked
+		floor: state.GetFloor(), touched: state.GetTouched(), answers: map[uint64]pb.Outcome{}, claims: map[uint64]*claim{},
+	}
+	for _, a := range state.GetAnswers() {
+		sess.answers[a.GetSeq()] = a.GetOutcome()
+	}
+	s.sessions[sess.id] = sess
+}
+
+func (s *State) readResource(state *pb.ResourceState) error {
+	res := &resource{name: state.GetName()}
+	if s.resources[res.name] != nil || state.GetToken() == 0 || len(state.GetClaims()) == 0 {
+		return fmt.Errorf("resource %q is out of place: %w", res.name, ErrUnreadable)
+	}
+	s.resources[res.name] = res
+	for i, c := range state.GetClaims() {
+		cl := &claim{session: s.sessions[c.GetSession()], seq: c.GetSeq(), resource: res}
+		if cl.session == nil || cl.session.claims[cl.seq] != nil {
+			return fmt.Errorf("claim %d of session %d is out of place: %w", cl.seq, c.GetSession(), ErrUnreadable)
+		}
+		cl.session.claims[cl.seq] = cl
+		if i == 0 {
+			res.holder, cl.token = cl, state.GetToken()
+		} else {
+			res.push(cl)
+		}
+	}
+	return nil
 }

@@ -3,7 +3,7 @@ package fsm_test
 import (
 	"slices"
 
-	"locklab/locks/raftlock/fsm"
+	pb "locklab/locks/raftlock/raftlockpb"
 )
 
 // model is the state machine as one would explain it: lists and no bounds on
@@ -17,7 +17,7 @@ type model struct {
 type modelSession struct {
 	floor   uint64
 	touched uint64
-	done    map[uint64]fsm.Outcome // releases ever answered
+	done    map[uint64]pb.Outcome  // releases ever answered
 	claims  map[uint64]*modelClaim // acquires ever seen, ended ones included
 }
 
@@ -33,48 +33,48 @@ func newModel() *model {
 
 type modelOutput struct {
 	session, seq uint64
-	outcome      fsm.Outcome
+	outcome      pb.Outcome
 	token        uint64
 }
 
 // apply returns the answers in the order of the commands, and the pushed grants by
 // session and number.
-func (m *model) apply(index uint64, commands []fsm.Command) (answers []modelOutput, pushed map[[2]uint64]uint64) {
+func (m *model) apply(index uint64, commands []*pb.Request) (answers []modelOutput, pushed map[[2]uint64]uint64) {
 	asked := map[int]*modelClaim{}
 	for _, c := range commands {
 		out := modelOutput{session: c.Session, seq: c.Seq}
 		s := m.sessions[c.Session]
 		switch {
-		case c.Kind == fsm.KindOpen:
+		case c.Kind == pb.Kind_OPEN:
 			m.lastSession++
 			m.sessions[m.lastSession] = &modelSession{
-				floor: 1, touched: index, done: map[uint64]fsm.Outcome{}, claims: map[uint64]*modelClaim{},
+				floor: 1, touched: index, done: map[uint64]pb.Outcome{}, claims: map[uint64]*modelClaim{},
 			}
-			out.session, out.outcome = m.lastSession, fsm.Opened
+			out.session, out.outcome = m.lastSession, pb.Outcome_OPENED
 		case s == nil:
-			out.outcome = fsm.NoSession
-		case c.Kind == fsm.KindRenew:
+			out.outcome = pb.Outcome_NO_SESSION
+		case c.Kind == pb.Kind_RENEW:
 			s.touched = index
-			out.outcome = fsm.Renewed
-		case c.Kind == fsm.KindClose, c.Kind == fsm.KindExpire:
-			if c.Kind == fsm.KindExpire && s.touched > c.Seen {
+			out.outcome = pb.Outcome_RENEWED
+		case c.Kind == pb.Kind_CLOSE, c.Kind == pb.Kind_EXPIRE:
+			if c.Kind == pb.Kind_EXPIRE && s.touched > c.Seen {
 				continue
 			}
 			for _, cl := range s.claims {
 				m.endClaim(cl)
 			}
 			delete(m.sessions, c.Session)
-			out.outcome = fsm.Closed
-			if c.Kind == fsm.KindExpire {
-				out.outcome = fsm.Expired
+			out.outcome = pb.Outcome_CLOSED
+			if c.Kind == pb.Kind_EXPIRE {
+				out.outcome = pb.Outcome_EXPIRED
 			}
 		default:
 			s.touched = index
 			s.floor = max(s.floor, c.Floor)
 			switch {
 			case c.Seq < s.floor:
-				out.outcome = fsm.Stale
-			case c.Kind == fsm.KindAcquire:
+				out.outcome = pb.Outcome_STALE
+			case c.Kind == pb.Kind_ACQUIRE:
 				if s.claims[c.Seq] == nil {
 					cl := &modelClaim{session: c.Session, seq: c.Seq, resource: c.Resource}
 					s.claims[c.Seq] = cl
@@ -97,30 +97,30 @@ func (m *model) apply(index uint64, commands []fsm.Command) (answers []modelOutp
 	for i, cl := range asked {
 		switch {
 		case cl.ended:
-			answers[i].outcome = fsm.Ended
+			answers[i].outcome = pb.Outcome_ENDED
 		case cl.token == 0:
-			answers[i].outcome = fsm.Queued
+			answers[i].outcome = pb.Outcome_QUEUED
 		default:
-			answers[i].outcome, answers[i].token = fsm.Granted, cl.token
+			answers[i].outcome, answers[i].token = pb.Outcome_GRANTED, cl.token
 			delete(pushed, [2]uint64{cl.session, cl.seq}) // the answer says it
 		}
 	}
 	return answers, pushed
 }
 
-func (m *model) release(s *modelSession, c fsm.Command) fsm.Outcome {
+func (m *model) release(s *modelSession, c *pb.Request) pb.Outcome {
 	if before, ok := s.done[c.Seq]; ok {
 		return before
 	}
 	cl := s.claims[c.Claim]
-	outcome := fsm.NotHeld
+	outcome := pb.Outcome_NOT_HELD
 	switch {
 	case cl != nil && !cl.ended && cl.token != 0:
-		outcome = fsm.Released
+		outcome = pb.Outcome_RELEASED
 	case cl != nil && !cl.ended:
-		outcome = fsm.Withdrawn
+		outcome = pb.Outcome_WITHDRAWN
 	case cl == nil && c.Claim >= s.floor:
-		outcome = fsm.Withdrawn
+		outcome = pb.Outcome_WITHDRAWN
 		s.claims[c.Claim] = &modelClaim{ended: true}
 	}
 	if cl != nil {

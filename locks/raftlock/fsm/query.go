@@ -1,12 +1,10 @@
 package fsm
 
-import "time"
+import (
+	"time"
 
-// Claim is one claim of a session as its client should know it.
-type Claim struct {
-	Seq   uint64
-	Token uint64 // 0 while it waits
-}
+	pb "locklab/locks/raftlock/raftlockpb"
+)
 
 // Session is what a leader must know of a session to keep its lease.
 type Session struct {
@@ -42,14 +40,14 @@ func (sess *session) public() Session {
 }
 
 // Claims lists the claims of a session in the order in which they were made.
-func (s *State) Claims(id uint64) []Claim {
+func (s *State) Claims(id uint64) []*pb.Claim {
 	sess := s.sessions[id]
 	if sess == nil {
 		return nil
 	}
-	claims := make([]Claim, 0, len(sess.claims))
+	claims := make([]*pb.Claim, 0, len(sess.claims))
 	for _, seq := range sortedKeys(sess.claims) {
-		claims = append(claims, Claim{seq, sess.claims[seq].token})
+		claims = append(claims, &pb.Claim{Seq: seq, Token: sess.claims[seq].token})
 	}
 	return claims
 }

@@ -2,9 +2,38 @@ package fsm
 
 import (
 	"cmp"
+	"container/list"
 	"slices"
 	"time"
+
+	pb "locklab/locks/raftlock/raftlockpb"
 )
+
+// The limits of the state machine, the same on every server.
+const (
+	// Window is how far above its floor a session may number its requests.
+	Window = 1 << 16
+	// MaxClaims is how many claims, held and waiting, a session may have.
+	MaxClaims = 1 << 17
+	// MaxName bounds the bytes of a resource's and a client's name.
+	MaxName = 1024
+	// leaseMost bounds the lease that a session may ask for, in milliseconds: an hour.
+	leaseMost = 3_600_000
+)
+
+// Output is something that a client should hear: the answer to a request of the
+// entry, or a grant to a claim of an earlier one.
+type Output struct {
+	Request  int // position in the entry, or Pushed
+	Session  uint64
+	Seq      uint64 // the request's; for a pushed grant, the claim's
+	Outcome  pb.Outcome
+	Token    uint64 // GRANTED: the index of the log entry that granted it
+	Resource string // GRANTED
+}
+
+// Pushed is the Request of an output that answers no request of its entry.
+const Pushed = -1
 
 // State is the whole state of the lock service. It is not safe for concurrent use.
 type State struct {
@@ -30,31 +59,27 @@ type session struct {
 	lease   time.Duration
 	floor   uint64            // every number below has been answered, and the client knows
 	touched uint64            // index of the last command of this session
-	answers map[uint64]answer // by number, at or above the floor
 	claims  map[uint64]*claim // by number
-}
-
-// answer is what a repeated request is answered with. Acquires are answered from
-// the claim while it lives.
-type answer struct {
-	kind    Kind
-	outcome Outcome
+	// answers are what repeated requests are answered with, by number, at or above the
+	// floor: the outcome of a release, OUTCOME_UNSPECIFIED for an acquire, which is
+	// answered from its claim.
+	answers map[uint64]pb.Outcome
 }
 
 type claim struct {
-	session    *session
-	seq        uint64
-	resource   *resource // nil once the claim has ended
-	token      uint64    // 0 while it waits
-	asked      bool      // an acquire of this entry will be answered with its fate
-	prev, next *claim    // in the queue, while it waits
+	session  *session
+	seq      uint64
+	resource *resource     // nil once the claim has ended
+	token    uint64        // 0 while it waits
+	asked    bool          // an acquire of this entry will be answered with its fate
+	place    *list.Element // in the queue, while it waits
 }
 
 type resource struct {
-	name       string
-	holder     *claim
-	head, tail *claim // the queue, first come first served
-	changed    bool   // listed in State.changed
+	name    string
+	holder  *claim
+	queue   list.List // of *claim, first come first served
+	changed bool      // listed in State.changed
 }
 
 // lateAnswer is the answer to an acquire, which is known at the end of the entry.
@@ -65,11 +90,11 @@ type lateAnswer struct {
 
 // Apply applies the entry with the given log index, which must be above every
 // index applied before. The outputs are valid until the next call.
-func (s *State) Apply(index uint64, commands []Command) []Output {
+func (s *State) Apply(index uint64, requests []*pb.Request) []Output {
 	s.index = index
 	s.outputs, s.late = s.outputs[:0], s.late[:0]
-	for i := range commands {
-		s.apply(i, &commands[i])
+	for i, r := range requests {
+		s.apply(i, r)
 	}
 	s.grant()
 	for _, l := range s.late {
@@ -77,85 +102,86 @@ func (s *State) Apply(index uint64, commands []Command) []Output {
 		out := &s.outputs[l.output]
 		switch {
 		case l.claim.resource == nil:
-			out.Outcome = Ended
+			out.Outcome = pb.Outcome_ENDED
 		case l.claim.token != 0:
-			out.Outcome, out.Token, out.Resource = Granted, l.claim.token, l.claim.resource.name
+			out.Outcome, out.Token, out.Resource = pb.Outcome_GRANTED, l.claim.token, l.claim.resource.name
 		default:
-			out.Outcome = Queued
+			out.Outcome = pb.Outcome_QUEUED
 		}
 	}
 	return s.outputs
 }
 
-func (s *State) apply(i int, c *Command) {
-	out := Output{Command: i, Session: c.Session, Seq: c.Seq}
-	if c.Kind == KindOpen {
-		out.Session, out.Outcome = s.open(c)
+func (s *State) apply(i int, r *pb.Request) {
+	out := Output{Request: i, Session: r.GetSession(), Seq: r.GetSeq()}
+	if r.GetKind() == pb.Kind_OPEN {
+		out.Session, out.Outcome = s.open(r)
 		s.outputs = append(s.outputs, out)
 		return
 	}
-	sess := s.sessions[c.Session]
+	sess := s.sessions[r.GetSession()]
 	if sess == nil {
-		out.Outcome = NoSession
+		out.Outcome = pb.Outcome_NO_SESSION
 		s.outputs = append(s.outputs, out)
 		return
 	}
-	switch c.Kind {
-	case KindRenew:
+	switch r.GetKind() {
+	case pb.Kind_RENEW:
 		sess.touched = s.index
-		out.Outcome = Renewed
-	case KindAcquire:
+		out.Outcome = pb.Outcome_RENEWED
+	case pb.Kind_ACQUIRE:
 		var cl *claim
-		if cl, out.Outcome = s.acquire(sess, c); cl != nil {
+		if cl, out.Outcome = s.acquire(sess, r); cl != nil {
 			cl.asked = true
 			s.late = append(s.late, lateAnswer{len(s.outputs), cl})
 		}
-	case KindRelease:
-		out.Outcome = s.release(sess, c)
-	case KindClose:
+	case pb.Kind_RELEASE:
+		out.Outcome = s.release(sess, r)
+	case pb.Kind_CLOSE:
 		s.end(sess)
-		out.Outcome = Closed
-	case KindExpire:
-		if sess.touched > c.Seen {
+		out.Outcome = pb.Outcome_CLOSED
+	case pb.Kind_EXPIRE:
+		if sess.touched > r.GetSeen() {
 			return // renewed since the leader looked
 		}
 		s.end(sess)
-		out.Outcome = Expired
+		out.Outcome = pb.Outcome_EXPIRED
 	default:
-		out.Outcome = Refused
+		out.Outcome = pb.Outcome_REFUSED
 	}
 	s.outputs = append(s.outputs, out)
 }
 
-func (s *State) open(c *Command) (uint64, Outcome) {
-	if c.Lease < time.Millisecond || c.Lease > MaxLease || len(c.Client) > MaxName {
-		return 0, Refused
+func (s *State) open(r *pb.Request) (uint64, pb.Outcome) {
+	if r.GetLeaseMs() == 0 || r.GetLeaseMs() > leaseMost || len(r.GetClient()) > MaxName {
+		return 0, pb.Outcome_REFUSED
 	}
 	s.lastSession++
 	s.sessions[s.lastSession] = &session{
-		id: s.lastSession, client: c.Client, lease: c.Lease, floor: 1, touched: s.index,
-		answers: map[uint64]answer{}, claims: map[uint64]*claim{},
+		id: s.lastSession, client: r.GetClient(), lease: time.Duration(r.GetLeaseMs()) * time.Millisecond, //nolint:gosec // bounded above
+		floor: 1, touched: s.index,
+		answers: map[uint64]pb.Outcome{}, claims: map[uint64]*claim{},
 	}
-	return s.lastSession, Opened
+	return s.lastSession, pb.Outcome_OPENED
 }
 
 // admit checks a numbered request. known says that it was answered before, with
 // the answer that was given; outcome is set if the request must not be done.
-func (s *State) admit(sess *session, c *Command) (before answer, known bool, outcome Outcome) {
+func (s *State) admit(sess *session, r *pb.Request) (before pb.Outcome, known bool, outcome pb.Outcome) {
 	sess.touched = s.index
-	if c.Floor > c.Seq || c.Seq == 0 {
-		return answer{}, false, Refused
+	if r.GetFloor() > r.GetSeq() || r.GetSeq() == 0 {
+		return 0, false, pb.Outcome_REFUSED
 	}
-	sess.raiseFloor(c.Floor)
-	if c.Seq < sess.floor {
-		return answer{}, false, Stale
+	sess.raiseFloor(r.GetFloor())
+	if r.GetSeq() < sess.floor {
+		return 0, false, pb.Outcome_STALE
 	}
-	if c.Seq-sess.floor >= Window {
-		return answer{}, false, Refused
+	if r.GetSeq()-sess.floor >= Window {
+		return 0, false, pb.Outcome_REFUSED
 	}
-	before, known = sess.answers[c.Seq]
-	if known && before.kind != c.Kind {
-		return answer{}, false, Refused
+	before, known = sess.answers[r.GetSeq()]
+	if known && (before == 0) != (r.GetKind() == pb.Kind_ACQUIRE) {
+		return 0, false, pb.Outcome_REFUSED
 	}
 	return before, known, 0
 }
@@ -180,57 +206,57 @@ func (sess *session) raiseFloor(floor uint64) {
 
 // acquire returns the claim whose fate at the end of the entry is the answer, or
 // the answer itself.
-func (s *State) acquire(sess *session, c *Command) (*claim, Outcome) {
-	_, known, outcome := s.admit(sess, c)
+func (s *State) acquire(sess *session, r *pb.Request) (*claim, pb.Outcome) {
+	_, known, outcome := s.admit(sess, r)
 	if outcome != 0 {
 		return nil, outcome
 	}
 	if known {
-		if cl := sess.claims[c.Seq]; cl != nil {
+		if cl := sess.claims[r.GetSeq()]; cl != nil {
 			return cl, 0
 		}
-		return nil, Ended
+		return nil, pb.Outcome_ENDED
 	}
-	if c.Resource == "" || len(c.Resource) > MaxName || len(sess.claims) >= MaxClaims {
-		return nil, Refused
+	if r.GetResource() == "" || len(r.GetResource()) > MaxName || len(sess.claims) >= MaxClaims {
+		return nil, pb.Outcome_REFUSED
 	}
-	res := s.resources[c.Resource]
+	res := s.resources[r.GetResource()]
 	if res == nil {
-		res = &resource{name: c.Resource}
-		s.resources[c.Resource] = res
+		res = &resource{name: r.GetResource()}
+		s.resources[r.GetResource()] = res
 	}
-	cl := &claim{session: sess, seq: c.Seq, resource: res}
+	cl := &claim{session: sess, seq: r.GetSeq(), resource: res}
 	res.push(cl)
 	s.change(res)
-	sess.claims[c.Seq] = cl
-	sess.answers[c.Seq] = answer{kind: KindAcquire}
+	sess.claims[r.GetSeq()] = cl
+	sess.answers[r.GetSeq()] = 0
 	return cl, 0
 }
 
-func (s *State) release(sess *session, c *Command) Outcome {
-	before, known, outcome := s.admit(sess, c)
+func (s *State) release(sess *session, r *pb.Request) pb.Outcome {
+	before, known, outcome := s.admit(sess, r)
 	if outcome != 0 {
 		return outcome
 	}
 	if known {
-		return before.outcome
+		return before
 	}
-	cl := sess.claims[c.Claim]
+	cl := sess.claims[r.GetClaim()]
 	switch {
 	case cl != nil && cl.token != 0:
-		outcome = Released
+		outcome = pb.Outcome_RELEASED
 		s.remove(cl)
 	case cl != nil:
-		outcome = Withdrawn
+		outcome = pb.Outcome_WITHDRAWN
 		s.remove(cl)
-	case c.Claim >= sess.floor && !sess.answered(c.Claim) && c.Claim-sess.floor < Window:
+	case r.GetClaim() >= sess.floor && !sess.answered(r.GetClaim()) && r.GetClaim()-sess.floor < Window:
 		// The acquire has not arrived. Should it still do so, it finds itself ended.
-		sess.answers[c.Claim] = answer{kind: KindAcquire}
-		outcome = Withdrawn
+		sess.answers[r.GetClaim()] = 0
+		outcome = pb.Outcome_WITHDRAWN
 	default:
-		outcome = NotHeld
+		outcome = pb.Outcome_NOT_HELD
 	}
-	sess.answers[c.Seq] = answer{KindRelease, outcome}
+	sess.answers[r.GetSeq()] = outcome
 	return outcome
 }
 
@@ -253,7 +279,7 @@ func (s *State) remove(cl *claim) {
 	if res.holder == cl {
 		res.holder = nil
 	} else {
-		res.unlink(cl)
+		res.queue.Remove(cl.place)
 	}
 	s.change(res)
 	cl.resource = nil
@@ -275,14 +301,13 @@ func (s *State) grant() {
 		res.changed = false
 		switch {
 		case res.holder != nil:
-		case res.head != nil:
-			cl := res.head
-			res.unlink(cl)
+		case res.queue.Len() > 0:
+			cl := res.queue.Remove(res.queue.Front()).(*claim)
 			res.holder, cl.token = cl, s.index
 			if !cl.asked {
 				s.outputs = append(s.outputs, Output{
-					Command: Pushed, Session: cl.session.id, Seq: cl.seq,
-					Outcome: Granted, Token: cl.token, Resource: res.name,
+					Request: Pushed, Session: cl.session.id, Seq: cl.seq,
+					Outcome: pb.Outcome_GRANTED, Token: cl.token, Resource: res.name,
 				})
 			}
 		default:
@@ -293,29 +318,7 @@ func (s *State) grant() {
 	s.changed = s.changed[:0]
 }
 
-func (r *resource) push(cl *claim) {
-	cl.prev = r.tail
-	if r.tail == nil {
-		r.head = cl
-	} else {
-		r.tail.next = cl
-	}
-	r.tail = cl
-}
-
-func (r *resource) unlink(cl *claim) {
-	if cl.prev == nil {
-		r.head = cl.next
-	} else {
-		cl.prev.next = cl.next
-	}
-	if cl.next == nil {
-		r.tail = cl.prev
-	} else {
-		cl.next.prev = cl.prev
-	}
-	cl.prev, cl.next = nil, nil
-}
+func (r *resource) push(cl *claim) { cl.place = r.queue.PushBack(cl) }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
 	keys := make([]K, 0, len(m))

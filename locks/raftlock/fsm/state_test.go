@@ -2,13 +2,16 @@ package fsm_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
-	"time"
 
+	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
 	"locklab/locks/raftlock/fsm"
+	pb "locklab/locks/raftlock/raftlockpb"
 )
 
 // caller is a client as the state machine may meet it: it repeats requests, late
@@ -17,21 +20,21 @@ type caller struct {
 	id    uint64
 	next  uint64
 	floor uint64
-	sent  []fsm.Command
+	sent  []*pb.Request
 }
 
-func (c *caller) draw(t *rapid.T) fsm.Command {
+func (c *caller) draw(t *rapid.T) *pb.Request {
 	if len(c.sent) > 0 && rapid.IntRange(0, 3).Draw(t, "repeat") == 0 {
 		return rapid.SampledFrom(c.sent).Draw(t, "which")
 	}
 	c.next++
 	c.floor = rapid.Uint64Range(c.floor, min(c.next, c.floor+4)).Draw(t, "floor")
-	command := fsm.Command{Kind: fsm.KindAcquire, Session: c.id, Seq: c.next, Floor: c.floor}
+	command := &pb.Request{Kind: pb.Kind_ACQUIRE, Session: c.id, Seq: c.next, Floor: c.floor}
 	if rapid.Bool().Draw(t, "release") {
-		command.Kind = fsm.KindRelease
+		command.Kind = pb.Kind_RELEASE
 		claims := []uint64{c.next + 1, c.next + 2} // cancelled before they come
 		for _, s := range c.sent {
-			if s.Kind == fsm.KindAcquire {
+			if s.Kind == pb.Kind_ACQUIRE {
 				claims = append(claims, s.Seq)
 			}
 		}
@@ -47,33 +50,33 @@ func (c *caller) draw(t *rapid.T) fsm.Command {
 // with it, and nothing else.
 func (c *caller) reserved(seq uint64) bool {
 	for _, s := range c.sent {
-		if s.Kind == fsm.KindRelease && s.Claim == seq {
+		if s.Kind == pb.Kind_RELEASE && s.Claim == seq {
 			return true
 		}
 	}
 	return false
 }
 
-func drawCommand(t *rapid.T, callers []*caller, index uint64) fsm.Command {
+func drawCommand(t *rapid.T, callers []*caller, index uint64) *pb.Request {
 	kind := rapid.IntRange(0, 11).Draw(t, "what")
 	if kind == 0 || len(callers) == 0 {
-		return fsm.Command{Kind: fsm.KindOpen, Client: "client", Lease: time.Second}
+		return &pb.Request{Kind: pb.Kind_OPEN, Client: "client", LeaseMs: 1000}
 	}
 	c := rapid.SampledFrom(callers).Draw(t, "caller")
 	switch kind {
 	case 1:
-		return fsm.Command{Kind: fsm.KindRenew, Session: c.id, Seq: 9}
+		return &pb.Request{Kind: pb.Kind_RENEW, Session: c.id, Seq: 9}
 	case 2:
-		return fsm.Command{Kind: fsm.KindExpire, Session: c.id, Seen: rapid.Uint64Range(index-min(index, 3), index).Draw(t, "seen")}
+		return &pb.Request{Kind: pb.Kind_EXPIRE, Session: c.id, Seen: rapid.Uint64Range(index-min(index, 3), index).Draw(t, "seen")}
 	case 3:
 		if rapid.Bool().Draw(t, "close") {
-			return fsm.Command{Kind: fsm.KindClose, Session: c.id}
+			return &pb.Request{Kind: pb.Kind_CLOSE, Session: c.id}
 		}
 	}
 	for c.reserved(c.next + 1) {
 		c.next++ // a cancelled number is never used for something else
 		if rapid.Bool().Draw(t, "late acquire") {
-			late := fsm.Command{Kind: fsm.KindAcquire, Session: c.id, Seq: c.next, Floor: c.floor, Resource: "a"}
+			late := &pb.Request{Kind: pb.Kind_ACQUIRE, Session: c.id, Seq: c.next, Floor: c.floor, Resource: "a"}
 			c.sent = append(c.sent, late)
 			return late
 		}
@@ -89,23 +92,19 @@ func TestStateAgainstModel(t *testing.T) {
 		index := uint64(0)
 		for range rapid.IntRange(1, 60).Draw(t, "entries") {
 			index += rapid.Uint64Range(1, 3).Draw(t, "gap")
-			commands := make([]fsm.Command, rapid.IntRange(1, 6).Draw(t, "batch"))
+			commands := make([]*pb.Request, rapid.IntRange(1, 6).Draw(t, "batch"))
 			for i := range commands {
 				commands[i] = drawCommand(t, callers, index)
 			}
 			// What travels is the encoding.
-			entry, err := fsm.DecodeEntry(fsm.AppendEntry(nil, fsm.Entry{Origin: 7, Number: index, Commands: commands}), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			outputs := state.Apply(index, entry.Commands)
+			outputs := state.Apply(index, throughLog(t, commands))
 			answers, pushed := plain.apply(index, commands)
 			compare(t, outputs, answers, pushed)
 			for _, out := range outputs {
-				if out.Outcome == fsm.Opened {
+				if out.Outcome == pb.Outcome_OPENED {
 					callers = append(callers, &caller{id: out.Session, floor: 1})
 				}
-				if out.Outcome == fsm.Granted && out.Token == index {
+				if out.Outcome == pb.Outcome_GRANTED && out.Token == index {
 					if before := lastToken[out.Resource]; before > index {
 						t.Fatalf("token %d after %d", index, before)
 					}
@@ -123,9 +122,9 @@ func TestStateAgainstModel(t *testing.T) {
 func compare(t *rapid.T, outputs []fsm.Output, answers []modelOutput, pushed map[[2]uint64]uint64) {
 	i := 0
 	for _, out := range outputs {
-		if out.Command == fsm.Pushed {
+		if out.Request == fsm.Pushed {
 			key := [2]uint64{out.Session, out.Seq}
-			if pushed[key] != out.Token || out.Outcome != fsm.Granted {
+			if pushed[key] != out.Token || out.Outcome != pb.Outcome_GRANTED {
 				t.Fatalf("pushed %+v, want token %d", out, pushed[key])
 			}
 			delete(pushed, key)
@@ -166,43 +165,63 @@ func compareHolders(t *rapid.T, state *fsm.State, plain *model) {
 	}
 }
 
-func throughSnapshot(t *rapid.T, state *fsm.State) *fsm.State {
-	data := state.AppendSnapshot(nil)
+func throughSnapshot(t interface{ Fatal(...any) }, state *fsm.State) *fsm.State {
+	data := snapshot(t, state)
 	restored, err := fsm.DecodeSnapshot(data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again := restored.AppendSnapshot(nil); !bytes.Equal(again, data) {
-		t.Fatalf("a restored state has another snapshot:\n%x\n%x", data, again)
+	if again := snapshot(t, restored); !bytes.Equal(again, data) {
+		t.Fatal(fmt.Sprintf("a restored state has another snapshot:\n%x\n%x", data, again))
 	}
 	return restored
+}
+
+func snapshot(t interface{ Fatal(...any) }, state *fsm.State) []byte {
+	data, err := state.EncodeSnapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func throughLog(t interface{ Fatal(...any) }, requests []*pb.Request) []*pb.Request {
+	data, err := fsm.EncodeEntry(&pb.Entry{Origin: 7, Number: 8, Requests: requests})
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry, err := fsm.DecodeEntry(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entry.GetRequests()
 }
 
 // open returns a state with n sessions, numbered from 1.
 func open(n int) *fsm.State {
 	s := fsm.New()
 	for i := range n {
-		s.Apply(uint64(i+1), []fsm.Command{{Kind: fsm.KindOpen, Client: fmt.Sprint("c", i+1), Lease: time.Second}})
+		s.Apply(uint64(i+1), []*pb.Request{{Kind: pb.Kind_OPEN, Client: fmt.Sprint("c", i+1), LeaseMs: 1000}})
 	}
 	return s
 }
 
-func acquire(session, seq uint64, resource string) fsm.Command {
-	return fsm.Command{Kind: fsm.KindAcquire, Session: session, Seq: seq, Floor: 1, Resource: resource}
+func acquire(session, seq uint64, resource string) *pb.Request {
+	return &pb.Request{Kind: pb.Kind_ACQUIRE, Session: session, Seq: seq, Floor: 1, Resource: resource}
 }
 
 func TestOneGrantPerResourceAndEntry(t *testing.T) {
 	s := open(3)
-	s.Apply(10, []fsm.Command{acquire(1, 1, "r"), acquire(2, 1, "r"), acquire(3, 1, "r")})
+	s.Apply(10, []*pb.Request{acquire(1, 1, "r"), acquire(2, 1, "r"), acquire(3, 1, "r")})
 	// The holder releases and the next in the queue expires in one entry: session 3
 	// is granted, and session 2 never was.
-	outputs := s.Apply(11, []fsm.Command{
-		{Kind: fsm.KindRelease, Session: 1, Seq: 2, Floor: 2, Claim: 1},
-		{Kind: fsm.KindExpire, Session: 2, Seen: 11},
+	outputs := s.Apply(11, []*pb.Request{
+		{Kind: pb.Kind_RELEASE, Session: 1, Seq: 2, Floor: 2, Claim: 1},
+		{Kind: pb.Kind_EXPIRE, Session: 2, Seen: 11},
 	})
 	grants := 0
 	for _, out := range outputs {
-		if out.Outcome == fsm.Granted {
+		if out.Outcome == pb.Outcome_GRANTED {
 			grants++
 			if out.Session != 3 || out.Token != 11 {
 				t.Errorf("granted %+v, want session 3 with token 11", out)
@@ -217,21 +236,21 @@ func TestOneGrantPerResourceAndEntry(t *testing.T) {
 func TestLimits(t *testing.T) {
 	tests := []struct {
 		name    string
-		command fsm.Command
-		want    fsm.Outcome
+		command *pb.Request
+		want    pb.Outcome
 	}{
-		{"number beyond the window", fsm.Command{Kind: fsm.KindAcquire, Session: 1, Seq: fsm.Window + 1, Floor: 1, Resource: "r"}, fsm.Refused},
-		{"last number of the window", fsm.Command{Kind: fsm.KindAcquire, Session: 1, Seq: fsm.Window, Floor: 1, Resource: "r"}, fsm.Granted},
-		{"floor above the number", fsm.Command{Kind: fsm.KindAcquire, Session: 1, Seq: 1, Floor: 2, Resource: "r"}, fsm.Refused},
-		{"number zero", fsm.Command{Kind: fsm.KindAcquire, Session: 1, Resource: "r"}, fsm.Refused},
-		{"no resource", fsm.Command{Kind: fsm.KindAcquire, Session: 1, Seq: 1, Floor: 1}, fsm.Refused},
-		{"no such session", fsm.Command{Kind: fsm.KindRenew, Session: 9}, fsm.NoSession},
-		{"no lease", fsm.Command{Kind: fsm.KindOpen}, fsm.Refused},
-		{"unknown kind", fsm.Command{Kind: 99, Session: 1}, fsm.Refused},
+		{"number beyond the window", &pb.Request{Kind: pb.Kind_ACQUIRE, Session: 1, Seq: fsm.Window + 1, Floor: 1, Resource: "r"}, pb.Outcome_REFUSED},
+		{"last number of the window", &pb.Request{Kind: pb.Kind_ACQUIRE, Session: 1, Seq: fsm.Window, Floor: 1, Resource: "r"}, pb.Outcome_GRANTED},
+		{"floor above the number", &pb.Request{Kind: pb.Kind_ACQUIRE, Session: 1, Seq: 1, Floor: 2, Resource: "r"}, pb.Outcome_REFUSED},
+		{"number zero", &pb.Request{Kind: pb.Kind_ACQUIRE, Session: 1, Resource: "r"}, pb.Outcome_REFUSED},
+		{"no resource", &pb.Request{Kind: pb.Kind_ACQUIRE, Session: 1, Seq: 1, Floor: 1}, pb.Outcome_REFUSED},
+		{"no such session", &pb.Request{Kind: pb.Kind_RENEW, Session: 9}, pb.Outcome_NO_SESSION},
+		{"no lease", &pb.Request{Kind: pb.Kind_OPEN}, pb.Outcome_REFUSED},
+		{"unknown kind", &pb.Request{Kind: 99, Session: 1}, pb.Outcome_REFUSED},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			outputs := open(1).Apply(10, []fsm.Command{tt.command})
+			outputs := open(1).Apply(10, []*pb.Request{tt.command})
 			if len(outputs) != 1 || outputs[0].Outcome != tt.want {
 				t.Errorf("got %+v, want outcome %d", outputs, tt.want)
 			}
@@ -245,9 +264,9 @@ func TestAnswersAreBounded(t *testing.T) {
 	s := open(1)
 	size := 0
 	for i := range uint64(1000) {
-		s.Apply(10+2*i, []fsm.Command{{Kind: fsm.KindAcquire, Session: 1, Seq: 2*i + 1, Floor: 2*i + 1, Resource: "r"}})
-		s.Apply(11+2*i, []fsm.Command{{Kind: fsm.KindRelease, Session: 1, Seq: 2*i + 2, Floor: 2*i + 2, Claim: 2*i + 1}})
-		if n := len(s.AppendSnapshot(nil)); i == 0 {
+		s.Apply(10+2*i, []*pb.Request{{Kind: pb.Kind_ACQUIRE, Session: 1, Seq: 2*i + 1, Floor: 2*i + 1, Resource: "r"}})
+		s.Apply(11+2*i, []*pb.Request{{Kind: pb.Kind_RELEASE, Session: 1, Seq: 2*i + 2, Floor: 2*i + 2, Claim: 2*i + 1}})
+		if n := len(snapshot(t, s)); i == 0 {
 			size = n
 		} else if n > size+16 {
 			t.Fatalf("the snapshot grew from %d to %d bytes", size, n)
@@ -255,43 +274,47 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
-func FuzzDecodeEntry(f *testing.F) {
-	f.Add(fsm.AppendEntry(nil, fsm.Entry{Origin: 1, Number: 2, Commands: []fsm.Command{
-		{Kind: fsm.KindOpen, Client: "c", Lease: time.Second},
+// FuzzDecode applies whatever decodes as an entry, or begins with whatever decodes as a
+// snapshot.
+func FuzzDecode(f *testing.F) {
+	entry, err := fsm.EncodeEntry(&pb.Entry{Origin: 1, Number: 2, Requests: []*pb.Request{
+		{Kind: pb.Kind_OPEN, Client: "c", LeaseMs: 1000},
 		acquire(1, 1, "r"),
-		{Kind: fsm.KindRelease, Session: 1, Seq: 2, Floor: 1, Claim: 1},
-		{Kind: fsm.KindRenew, Session: 1, Seq: 1},
-		{Kind: fsm.KindExpire, Session: 1, Seen: 3},
-		{Kind: fsm.KindClose, Session: 1},
-	}}))
+		{Kind: pb.Kind_RELEASE, Session: 1, Seq: 2, Floor: 1, Claim: 1},
+		{Kind: pb.Kind_RENEW, Session: 1, Seq: 1},
+		{Kind: pb.Kind_EXPIRE, Session: 1, Seen: 3},
+		{Kind: pb.Kind_CLOSE, Session: 1},
+	}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(entry)
+	s := open(2)
+	s.Apply(10, []*pb.Request{acquire(1, 1, "r"), acquire(2, 1, "r"), acquire(2, 2, "q")})
+	f.Add(snapshot(f, s))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		entry, err := fsm.DecodeEntry(data, nil)
-		if err != nil {
-			return
+		if entry, err := fsm.DecodeEntry(data); err == nil {
+			state := open(2)
+			state.Apply(10, entry.GetRequests())
+			throughSnapshot(t, state)
 		}
-		state := open(2)
-		state.Apply(10, entry.Commands) // whatever decodes can be applied
-		again, err := fsm.DecodeEntry(fsm.AppendEntry(nil, entry), nil)
-		if err != nil || fmt.Sprint(again) != fmt.Sprint(entry) {
-			t.Errorf("%+v came back as %+v, %v", entry, again, err)
-		}
-		if _, err := fsm.DecodeSnapshot(state.AppendSnapshot(nil)); err != nil {
-			t.Errorf("the state after %+v does not come back: %v", entry, err)
+		if state, err := fsm.DecodeSnapshot(data); err == nil {
+			throughSnapshot(t, state)
 		}
 	})
 }
 
-func FuzzDecodeSnapshot(f *testing.F) {
-	s := open(2)
-	s.Apply(10, []fsm.Command{acquire(1, 1, "r"), acquire(2, 1, "r"), acquire(2, 2, "q")})
-	f.Add(s.AppendSnapshot(nil))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		state, err := fsm.DecodeSnapshot(data)
-		if err != nil {
-			return
+// TestOtherVersionsAreRefused: what a newer program has kept is not guessed at.
+func TestOtherVersionsAreRefused(t *testing.T) {
+	newer, err := proto.Marshal(&pb.Entry{Version: 2}) // a snapshot has its version at the same place
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, asEntry := fsm.DecodeEntry(newer)
+	_, asSnapshot := fsm.DecodeSnapshot(newer)
+	for _, err := range []error{asEntry, asSnapshot} {
+		if !errors.Is(err, fsm.ErrUnreadable) || !strings.Contains(err.Error(), "version 2, this program knows 1") {
+			t.Errorf("got %v, want an error with both versions", err)
 		}
-		if _, err := fsm.DecodeSnapshot(state.AppendSnapshot(nil)); err != nil {
-			t.Errorf("a state that was read cannot be read again: %v", err)
-		}
-	})
+	}
 }

@@ -23,136 +23,172 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-type Request_Kind int32
+// Kind is what a request does.
+type Kind int32
 
 const (
-	Request_KIND_UNSPECIFIED Request_Kind = 0
+	Kind_KIND_UNSPECIFIED Kind = 0
 	// Claim the resource, waiting in its queue if it is held.
-	Request_KIND_ACQUIRE Request_Kind = 1
-	// End the claim, held or waiting.
-	Request_KIND_RELEASE Request_Kind = 2
-	// Keep the session and all its leases alive. Not numbered like the others:
-	// seq only names the answer.
-	Request_KIND_RENEW Request_Kind = 3
+	Kind_ACQUIRE Kind = 1
+	// End the claim, held (a release) or waiting (the cancelling of a wait).
+	Kind_RELEASE Kind = 2
+	// Keep the session and all its leases alive. Not numbered like the others: seq only
+	// names the answer.
+	Kind_RENEW Kind = 3
 	// End the session with all its claims.
-	Request_KIND_CLOSE Request_Kind = 4
+	Kind_CLOSE Kind = 4
+	// Open a session, as a Hello wants. Not idempotent: a session whose opening was never
+	// answered expires unused.
+	Kind_OPEN Kind = 5
+	// End the session unless a command of it was applied at an index above seen. The leader
+	// proposes it, from its own monotonic clock.
+	Kind_EXPIRE Kind = 6
 )
 
-// Enum value maps for Request_Kind.
+// Enum value maps for Kind.
 var (
-	Request_Kind_name = map[int32]string{
+	Kind_name = map[int32]string{
 		0: "KIND_UNSPECIFIED",
-		1: "KIND_ACQUIRE",
-		2: "KIND_RELEASE",
-		3: "KIND_RENEW",
-		4: "KIND_CLOSE",
+		1: "ACQUIRE",
+		2: "RELEASE",
+		3: "RENEW",
+		4: "CLOSE",
+		5: "OPEN",
+		6: "EXPIRE",
 	}
-	Request_Kind_value = map[string]int32{
+	Kind_value = map[string]int32{
 		"KIND_UNSPECIFIED": 0,
-		"KIND_ACQUIRE":     1,
-		"KIND_RELEASE":     2,
-		"KIND_RENEW":       3,
-		"KIND_CLOSE":       4,
+		"ACQUIRE":          1,
+		"RELEASE":          2,
+		"RENEW":            3,
+		"CLOSE":            4,
+		"OPEN":             5,
+		"EXPIRE":           6,
 	}
 )
 
-func (x Request_Kind) Enum() *Request_Kind {
-	p := new(Request_Kind)
+func (x Kind) Enum() *Kind {
+	p := new(Kind)
 	*p = x
 	return p
 }
 
-func (x Request_Kind) String() string {
+func (x Kind) String() string {
 	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
 }
 
-func (Request_Kind) Descriptor() protoreflect.EnumDescriptor {
+func (Kind) Descriptor() protoreflect.EnumDescriptor {
 	return file_raftlock_proto_enumTypes[0].Descriptor()
 }
 
-func (Request_Kind) Type() protoreflect.EnumType {
+func (Kind) Type() protoreflect.EnumType {
 	return &file_raftlock_proto_enumTypes[0]
 }
 
-func (x Request_Kind) Number() protoreflect.EnumNumber {
+func (x Kind) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Deprecated: Use Request_Kind.Descriptor instead.
-func (Request_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_raftlock_proto_rawDescGZIP(), []int{2, 0}
+// Deprecated: Use Kind.Descriptor instead.
+func (Kind) EnumDescriptor() ([]byte, []int) {
+	return file_raftlock_proto_rawDescGZIP(), []int{0}
 }
 
-type Answer_Outcome int32
+// Outcome is what became of a request.
+type Outcome int32
 
 const (
-	Answer_OUTCOME_UNSPECIFIED Answer_Outcome = 0
-	// The claim holds the resource. Also sent by itself, when a waiting claim's
-	// turn has come; then seq is the claim's.
-	Answer_OUTCOME_GRANTED Answer_Outcome = 1
-	// The claim waits; OUTCOME_GRANTED follows.
-	Answer_OUTCOME_QUEUED Answer_Outcome = 2
+	Outcome_OUTCOME_UNSPECIFIED Outcome = 0
+	// The claim holds the resource. Also sent by itself, when a waiting claim's turn has
+	// come; then seq is the claim's.
+	Outcome_GRANTED Outcome = 1
+	// The claim waits; GRANTED follows.
+	Outcome_QUEUED Outcome = 2
 	// The claim held the resource until now.
-	Answer_OUTCOME_RELEASED Answer_Outcome = 3
+	Outcome_RELEASED Outcome = 3
 	// The claim never held the resource and never will.
-	Answer_OUTCOME_WITHDRAWN Answer_Outcome = 4
+	Outcome_WITHDRAWN Outcome = 4
 	// There is no such claim; it ended before.
-	Answer_OUTCOME_NOT_HELD Answer_Outcome = 5
+	Outcome_NOT_HELD Outcome = 5
 	// The session lives: it was renewed.
-	Answer_OUTCOME_RENEWED Answer_Outcome = 6
+	Outcome_RENEWED Outcome = 6
 	// A limit was passed, or the request is not valid. Nothing was done.
-	Answer_OUTCOME_REFUSED Answer_Outcome = 7
+	Outcome_REFUSED Outcome = 7
+	// The claim of a repeated acquire has ended since.
+	Outcome_ENDED Outcome = 8
+	// The number is below the floor. Nothing was done.
+	Outcome_STALE Outcome = 9
+	// The session exists (Attached).
+	Outcome_OPENED Outcome = 10
+	// The session has ended as its client asked (REASON_CLOSED).
+	Outcome_CLOSED Outcome = 11
+	// The session has ended because it was not renewed (REASON_SESSION_ENDED).
+	Outcome_EXPIRED Outcome = 12
+	// The session has ended before, or never was (REASON_SESSION_ENDED).
+	Outcome_NO_SESSION Outcome = 13
 )
 
-// Enum value maps for Answer_Outcome.
+// Enum value maps for Outcome.
 var (
-	Answer_Outcome_name = map[int32]string{
-		0: "OUTCOME_UNSPECIFIED",
-		1: "OUTCOME_GRANTED",
-		2: "OUTCOME_QUEUED",
-		3: "OUTCOME_RELEASED",
-		4: "OUTCOME_WITHDRAWN",
-		5: "OUTCOME_NOT_HELD",
-		6: "OUTCOME_RENEWED",
-		7: "OUTCOME_REFUSED",
+	Outcome_name = map[int32]string{
+		0:  "OUTCOME_UNSPECIFIED",
+		1:  "GRANTED",
+		2:  "QUEUED",
+		3:  "RELEASED",
+		4:  "WITHDRAWN",
+		5:  "NOT_HELD",
+		6:  "RENEWED",
+		7:  "REFUSED",
+		8:  "ENDED",
+		9:  "STALE",
+		10: "OPENED",
+		11: "CLOSED",
+		12: "EXPIRED",
+		13: "NO_SESSION",
 	}
-	Answer_Outcome_value = map[string]int32{
+	Outcome_value = map[string]int32{
 		"OUTCOME_UNSPECIFIED": 0,
-		"OUTCOME_GRANTED":     1,
-		"OUTCOME_QUEUED":      2,
-		"OUTCOME_RELEASED":    3,
-		"OUTCOME_WITHDRAWN":   4,
-		"OUTCOME_NOT_HELD":    5,
-		"OUTCOME_RENEWED":     6,
-		"OUTCOME_REFUSED":     7,
+		"GRANTED":             1,
+		"QUEUED":              2,
+		"RELEASED":            3,
+		"WITHDRAWN":           4,
+		"NOT_HELD":            5,
+		"RENEWED":             6,
+		"REFUSED":             7,
+		"ENDED":               8,
+		"STALE":               9,
+		"OPENED":              10,
+		"CLOSED":              11,
+		"EXPIRED":             12,
+		"NO_SESSION":          13,
 	}
 )
 
-func (x Answer_Outcome) Enum() *Answer_Outcome {
-	p := new(Answer_Outcome)
+func (x Outcome) Enum() *Outcome {
+	p := new(Outcome)
 	*p = x
 	return p
 }
 
-func (x Answer_Outcome) String() string {
+func (x Outcome) String() string {
 	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
 }
 
-func (Answer_Outcome) Descriptor() protoreflect.EnumDescriptor {
+func (Outcome) Descriptor() protoreflect.EnumDescriptor {
 	return file_raftlock_proto_enumTypes[1].Descriptor()
 }
 
-func (Answer_Outcome) Type() protoreflect.EnumType {
+func (Outcome) Type() protoreflect.EnumType {
 	return &file_raftlock_proto_enumTypes[1]
 }
 
-func (x Answer_Outcome) Number() protoreflect.EnumNumber {
+func (x Outcome) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Deprecated: Use Answer_Outcome.Descriptor instead.
-func (Answer_Outcome) EnumDescriptor() ([]byte, []int) {
-	return file_raftlock_proto_rawDescGZIP(), []int{6, 0}
+// Deprecated: Use Outcome.Descriptor instead.
+func (Outcome) EnumDescriptor() ([]byte, []int) {
+	return file_raftlock_proto_rawDescGZIP(), []int{1}
 }
 
 type End_Reason int32
@@ -346,16 +382,27 @@ func (x *Hello) GetSession() uint64 {
 	return 0
 }
 
+// Request is what a client asks for, and as such one command of a log entry. A field
+// that its kind does not name is zero.
 type Request struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Kind  Request_Kind           `protobuf:"varint,1,opt,name=kind,proto3,enum=locklab.raftlock.v1.Request_Kind" json:"kind,omitempty"`
-	// The number of the request in its session, from 1. A request that is sent again
-	// keeps its number.
+	Kind  Kind                   `protobuf:"varint,1,opt,name=kind,proto3,enum=locklab.raftlock.v1.Kind" json:"kind,omitempty"`
+	// ACQUIRE, RELEASE, RENEW: the number of the request in its session, from 1. A request
+	// that is sent again keeps its number.
 	Seq uint64 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
-	// KIND_ACQUIRE: the resource's name, 1 to 1024 bytes.
+	// ACQUIRE: the resource's name, 1 to 1024 bytes.
 	Resource string `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
-	// KIND_RELEASE: the number of the acquire that made the claim.
-	Claim         uint64 `protobuf:"varint,4,opt,name=claim,proto3" json:"claim,omitempty"`
+	// RELEASE: the number of the acquire that made the claim.
+	Claim uint64 `protobuf:"varint,4,opt,name=claim,proto3" json:"claim,omitempty"`
+	// All but OPEN.
+	Session uint64 `protobuf:"varint,5,opt,name=session,proto3" json:"session,omitempty"`
+	// ACQUIRE, RELEASE: that of the client's frame.
+	Floor uint64 `protobuf:"varint,6,opt,name=floor,proto3" json:"floor,omitempty"`
+	// OPEN: those of the Hello.
+	Client  string `protobuf:"bytes,7,opt,name=client,proto3" json:"client,omitempty"`
+	LeaseMs uint64 `protobuf:"varint,8,opt,name=lease_ms,json=leaseMs,proto3" json:"lease_ms,omitempty"`
+	// EXPIRE: the index of the last command of the session that the leader knew of.
+	Seen          uint64 `protobuf:"varint,9,opt,name=seen,proto3" json:"seen,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -390,11 +437,11 @@ func (*Request) Descriptor() ([]byte, []int) {
 	return file_raftlock_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *Request) GetKind() Request_Kind {
+func (x *Request) GetKind() Kind {
 	if x != nil {
 		return x.Kind
 	}
-	return Request_KIND_UNSPECIFIED
+	return Kind_KIND_UNSPECIFIED
 }
 
 func (x *Request) GetSeq() uint64 {
@@ -414,6 +461,41 @@ func (x *Request) GetResource() string {
 func (x *Request) GetClaim() uint64 {
 	if x != nil {
 		return x.Claim
+	}
+	return 0
+}
+
+func (x *Request) GetSession() uint64 {
+	if x != nil {
+		return x.Session
+	}
+	return 0
+}
+
+func (x *Request) GetFloor() uint64 {
+	if x != nil {
+		return x.Floor
+	}
+	return 0
+}
+
+func (x *Request) GetClient() string {
+	if x != nil {
+		return x.Client
+	}
+	return ""
+}
+
+func (x *Request) GetLeaseMs() uint64 {
+	if x != nil {
+		return x.LeaseMs
+	}
+	return 0
+}
+
+func (x *Request) GetSeen() uint64 {
+	if x != nil {
+		return x.Seen
 	}
 	return 0
 }
@@ -600,8 +682,8 @@ func (x *Claim) GetToken() uint64 {
 type Answer struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Seq     uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
-	Outcome Answer_Outcome         `protobuf:"varint,2,opt,name=outcome,proto3,enum=locklab.raftlock.v1.Answer_Outcome" json:"outcome,omitempty"`
-	// OUTCOME_GRANTED: the fencing token, the index of the log entry of the grant.
+	Outcome Outcome                `protobuf:"varint,2,opt,name=outcome,proto3,enum=locklab.raftlock.v1.Outcome" json:"outcome,omitempty"`
+	// GRANTED: the fencing token, the index of the log entry of the grant.
 	Token         uint64 `protobuf:"varint,3,opt,name=token,proto3" json:"token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -644,11 +726,11 @@ func (x *Answer) GetSeq() uint64 {
 	return 0
 }
 
-func (x *Answer) GetOutcome() Answer_Outcome {
+func (x *Answer) GetOutcome() Outcome {
 	if x != nil {
 		return x.Outcome
 	}
-	return Answer_OUTCOME_UNSPECIFIED
+	return Outcome_OUTCOME_UNSPECIFIED
 }
 
 func (x *Answer) GetToken() uint64 {
@@ -881,20 +963,17 @@ const file_raftlock_proto_rawDesc = "" +
 	"\x05Hello\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\tR\x06client\x12\x19\n" +
 	"\blease_ms\x18\x02 \x01(\x04R\aleaseMs\x12\x18\n" +
-	"\asession\x18\x03 \x01(\x04R\asession\"\xe6\x01\n" +
-	"\aRequest\x125\n" +
-	"\x04kind\x18\x01 \x01(\x0e2!.locklab.raftlock.v1.Request.KindR\x04kind\x12\x10\n" +
+	"\asession\x18\x03 \x01(\x04R\asession\"\xf3\x01\n" +
+	"\aRequest\x12-\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x19.locklab.raftlock.v1.KindR\x04kind\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x1a\n" +
 	"\bresource\x18\x03 \x01(\tR\bresource\x12\x14\n" +
-	"\x05claim\x18\x04 \x01(\x04R\x05claim\"`\n" +
-	"\x04Kind\x12\x14\n" +
-	"\x10KIND_UNSPECIFIED\x10\x00\x12\x10\n" +
-	"\fKIND_ACQUIRE\x10\x01\x12\x10\n" +
-	"\fKIND_RELEASE\x10\x02\x12\x0e\n" +
-	"\n" +
-	"KIND_RENEW\x10\x03\x12\x0e\n" +
-	"\n" +
-	"KIND_CLOSE\x10\x04\"\xab\x01\n" +
+	"\x05claim\x18\x04 \x01(\x04R\x05claim\x12\x18\n" +
+	"\asession\x18\x05 \x01(\x04R\asession\x12\x14\n" +
+	"\x05floor\x18\x06 \x01(\x04R\x05floor\x12\x16\n" +
+	"\x06client\x18\a \x01(\tR\x06client\x12\x19\n" +
+	"\blease_ms\x18\b \x01(\x04R\aleaseMs\x12\x12\n" +
+	"\x04seen\x18\t \x01(\x04R\x04seen\"\xab\x01\n" +
 	"\vServerFrame\x129\n" +
 	"\battached\x18\x01 \x01(\v2\x1d.locklab.raftlock.v1.AttachedR\battached\x125\n" +
 	"\aanswers\x18\x02 \x03(\v2\x1b.locklab.raftlock.v1.AnswerR\aanswers\x12*\n" +
@@ -905,20 +984,11 @@ const file_raftlock_proto_rawDesc = "" +
 	"\x06claims\x18\x03 \x03(\v2\x1a.locklab.raftlock.v1.ClaimR\x06claims\"/\n" +
 	"\x05Claim\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x14\n" +
-	"\x05token\x18\x02 \x01(\x04R\x05token\"\xaa\x02\n" +
+	"\x05token\x18\x02 \x01(\x04R\x05token\"h\n" +
 	"\x06Answer\x12\x10\n" +
-	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12=\n" +
-	"\aoutcome\x18\x02 \x01(\x0e2#.locklab.raftlock.v1.Answer.OutcomeR\aoutcome\x12\x14\n" +
-	"\x05token\x18\x03 \x01(\x04R\x05token\"\xb8\x01\n" +
-	"\aOutcome\x12\x17\n" +
-	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x13\n" +
-	"\x0fOUTCOME_GRANTED\x10\x01\x12\x12\n" +
-	"\x0eOUTCOME_QUEUED\x10\x02\x12\x14\n" +
-	"\x10OUTCOME_RELEASED\x10\x03\x12\x15\n" +
-	"\x11OUTCOME_WITHDRAWN\x10\x04\x12\x14\n" +
-	"\x10OUTCOME_NOT_HELD\x10\x05\x12\x13\n" +
-	"\x0fOUTCOME_RENEWED\x10\x06\x12\x13\n" +
-	"\x0fOUTCOME_REFUSED\x10\a\"\x81\x02\n" +
+	"\x03seq\x18\x01 \x01(\x04R\x03seq\x126\n" +
+	"\aoutcome\x18\x02 \x01(\x0e2\x1c.locklab.raftlock.v1.OutcomeR\aoutcome\x12\x14\n" +
+	"\x05token\x18\x03 \x01(\x04R\x05token\"\x81\x02\n" +
 	"\x03End\x127\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x1f.locklab.raftlock.v1.End.ReasonR\x06reason\x12\x16\n" +
 	"\x06leader\x18\x02 \x01(\tR\x06leader\x12\x16\n" +
@@ -941,7 +1011,36 @@ const file_raftlock_proto_rawDesc = "" +
 	"\fcommit_index\x18\x06 \x01(\x04R\vcommitIndex\x12#\n" +
 	"\rapplied_index\x18\a \x01(\x04R\fappliedIndex\x12\x18\n" +
 	"\aserving\x18\b \x01(\bR\aserving\x12\x14\n" +
-	"\x05store\x18\t \x01(\tR\x05store2\xb3\x01\n" +
+	"\x05store\x18\t \x01(\tR\x05store*b\n" +
+	"\x04Kind\x12\x14\n" +
+	"\x10KIND_UNSPECIFIED\x10\x00\x12\v\n" +
+	"\aACQUIRE\x10\x01\x12\v\n" +
+	"\aRELEASE\x10\x02\x12\t\n" +
+	"\x05RENEW\x10\x03\x12\t\n" +
+	"\x05CLOSE\x10\x04\x12\b\n" +
+	"\x04OPEN\x10\x05\x12\n" +
+	"\n" +
+	"\x06EXPIRE\x10\x06*\xcb\x01\n" +
+	"\aOutcome\x12\x17\n" +
+	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\v\n" +
+	"\aGRANTED\x10\x01\x12\n" +
+	"\n" +
+	"\x06QUEUED\x10\x02\x12\f\n" +
+	"\bRELEASED\x10\x03\x12\r\n" +
+	"\tWITHDRAWN\x10\x04\x12\f\n" +
+	"\bNOT_HELD\x10\x05\x12\v\n" +
+	"\aRENEWED\x10\x06\x12\v\n" +
+	"\aREFUSED\x10\a\x12\t\n" +
+	"\x05ENDED\x10\b\x12\t\n" +
+	"\x05STALE\x10\t\x12\n" +
+	"\n" +
+	"\x06OPENED\x10\n" +
+	"\x12\n" +
+	"\n" +
+	"\x06CLOSED\x10\v\x12\v\n" +
+	"\aEXPIRED\x10\f\x12\x0e\n" +
+	"\n" +
+	"NO_SESSION\x10\r2\xb3\x01\n" +
 	"\vLockService\x12Q\n" +
 	"\aSession\x12 .locklab.raftlock.v1.ClientFrame\x1a .locklab.raftlock.v1.ServerFrame(\x010\x01\x12Q\n" +
 	"\x06Status\x12\".locklab.raftlock.v1.StatusRequest\x1a#.locklab.raftlock.v1.StatusResponseB#Z!locklab/locks/raftlock/raftlockpbb\x06proto3"
@@ -961,8 +1060,8 @@ func file_raftlock_proto_rawDescGZIP() []byte {
 var file_raftlock_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
 var file_raftlock_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_raftlock_proto_goTypes = []any{
-	(Request_Kind)(0),      // 0: locklab.raftlock.v1.Request.Kind
-	(Answer_Outcome)(0),    // 1: locklab.raftlock.v1.Answer.Outcome
+	(Kind)(0),              // 0: locklab.raftlock.v1.Kind
+	(Outcome)(0),           // 1: locklab.raftlock.v1.Outcome
 	(End_Reason)(0),        // 2: locklab.raftlock.v1.End.Reason
 	(*ClientFrame)(nil),    // 3: locklab.raftlock.v1.ClientFrame
 	(*Hello)(nil),          // 4: locklab.raftlock.v1.Hello
@@ -978,12 +1077,12 @@ var file_raftlock_proto_goTypes = []any{
 var file_raftlock_proto_depIdxs = []int32{
 	4,  // 0: locklab.raftlock.v1.ClientFrame.hello:type_name -> locklab.raftlock.v1.Hello
 	5,  // 1: locklab.raftlock.v1.ClientFrame.requests:type_name -> locklab.raftlock.v1.Request
-	0,  // 2: locklab.raftlock.v1.Request.kind:type_name -> locklab.raftlock.v1.Request.Kind
+	0,  // 2: locklab.raftlock.v1.Request.kind:type_name -> locklab.raftlock.v1.Kind
 	7,  // 3: locklab.raftlock.v1.ServerFrame.attached:type_name -> locklab.raftlock.v1.Attached
 	9,  // 4: locklab.raftlock.v1.ServerFrame.answers:type_name -> locklab.raftlock.v1.Answer
 	10, // 5: locklab.raftlock.v1.ServerFrame.end:type_name -> locklab.raftlock.v1.End
 	8,  // 6: locklab.raftlock.v1.Attached.claims:type_name -> locklab.raftlock.v1.Claim
-	1,  // 7: locklab.raftlock.v1.Answer.outcome:type_name -> locklab.raftlock.v1.Answer.Outcome
+	1,  // 7: locklab.raftlock.v1.Answer.outcome:type_name -> locklab.raftlock.v1.Outcome
 	2,  // 8: locklab.raftlock.v1.End.reason:type_name -> locklab.raftlock.v1.End.Reason
 	3,  // 9: locklab.raftlock.v1.LockService.Session:input_type -> locklab.raftlock.v1.ClientFrame
 	11, // 10: locklab.raftlock.v1.LockService.Status:input_type -> locklab.raftlock.v1.StatusRequest

@@ -1,5 +1,5 @@
--- Join the line of waiting processes, unless the lock is free and nobody waits.
--- KEYS: the lock's key, the line. ARGV: our channel, how many ms the line is kept
+-- Join the queue of waiting processes, unless the lock is free and nobody waits.
+-- KEYS: the lock's key, the queue. ARGV: our channel, how many ms the queue is kept
 -- without anybody joining it.
 -- Returns -1 if there is nothing to wait for, else how many ms the lock's key has
 -- left to live (0 if the lock is just being handed over).

@@ -1,7 +1,7 @@
--- Leave the line of waiting processes. Who was woken but has nobody left to serve
+-- Leave the queue of waiting processes. Who was woken but has nobody left to serve
 -- leaves too, so that the wake-up passes to the next.
--- KEYS: the lock's key, the line. ARGV: our channel, the resource.
--- Returns 1 if we stood in the line, 2 if somebody was woken instead of us, else 0.
+-- KEYS: the lock's key, the queue. ARGV: our channel, the resource.
+-- Returns 1 if we stood in the queue, 2 if somebody was woken instead of us, else 0.
 if redis.call('zrem', KEYS[2], ARGV[1]) == 1 then
 	return 1
 end

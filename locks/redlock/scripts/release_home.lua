@@ -1,7 +1,7 @@
--- release.lua for the instance that keeps the line of waiting processes: if the
--- lock is free afterwards, the first of the line is woken, or, when the releasing
+-- release.lua for the instance that keeps the queue of waiting processes: if the
+-- lock is free afterwards, the first of the queue is woken, or, when the releasing
 -- process serves one of its own next, only reported.
--- KEYS: the lock's key, the line. ARGV: our token, 1 to wake, the resource.
+-- KEYS: the lock's key, the queue. ARGV: our token, 1 to wake, the resource.
 -- Returns 1 if the key was deleted, plus 2 if somebody was woken or waits.
 local deleted = 0
 local holder = redis.call('get', KEYS[1])

@@ -2,7 +2,7 @@
 //
 //	go run ./reports/internal/shot [-width 1280] [-height 900] [-scheme light|dark] [-full] DIR out.png
 //
-// DIR is a run's directory; with -invent a made-up run is drawn there first.
+// DIR is a run's directory.
 package main
 
 import (
@@ -17,7 +17,6 @@ import (
 
 	"locklab/reports"
 	"locklab/reports/internal/browser"
-	"locklab/reports/internal/fixture"
 )
 
 func main() {
@@ -32,7 +31,6 @@ func run() error {
 	height := flag.Int64("height", 900, "height of the window in CSS pixels")
 	scheme := flag.String("scheme", "light", "colour scheme: light or dark")
 	full := flag.Bool("full", false, "the whole page, not only what fits into the window")
-	invent := flag.Bool("invent", false, "fill DIR with a made-up run first")
 	flag.Parse()
 	if flag.NArg() != 2 || (*scheme != "light" && *scheme != "dark") {
 		return fmt.Errorf("want DIR and out.png, and -scheme light or dark")
@@ -40,14 +38,6 @@ func run() error {
 	dir, out := flag.Arg(0), flag.Arg(1)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	if *invent {
-		if err := fixture.Write(dir, fixture.Default()); err != nil {
-			return err
-		}
-		if err := reports.Generate(ctx, []string{dir}, ""); err != nil {
-			return err
-		}
-	}
 	tab, stop, err := browser.Start(ctx)
 	if err != nil {
 		return err

@@ -1,202 +1,306 @@
-// Package catalog lists the locks that the lab can test: how they are described,
-// which nodes they need, and how a master builds its client of each.
+// Package catalog says of each lock, and of each workload, all that the lab knows of it:
+// how it is described, what its options are, which nodes it needs and what they are told,
+// what its clients are made of. Nothing else names one.
 package catalog
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"locklab/internal/nearest"
 	"locklab/locks"
-	"locklab/locks/lamport"
-	"locklab/locks/local"
-	"locklab/locks/multiphase"
-	"locklab/locks/none"
-	"locklab/locks/raftlock"
-	"locklab/locks/redlock"
-	"locklab/locks/ricartagrawala"
-	"locklab/locks/twophase"
+	"locklab/nodes/process"
 	"locklab/nodes/role"
+	"locklab/nodes/topology"
 )
 
-// Entry is one lock of the catalog.
+// Entry describes a lock.
 type Entry struct {
 	Name    string   `json:"name"`
 	Summary string   `json:"summary"`
+	Source  string   `json:"source,omitempty"` // of the algorithm
 	Options string   `json:"options,omitempty"`
 	Needs   []string `json:"needs"`   // roles besides master and worker
 	Control bool     `json:"control"` // expected to fail: it shows that the workload can
 	Peers   bool     `json:"peers"`   // its clients talk to each other
 
-	check func(locks.Spec) error
-	build func(locks.Spec, Env) (locks.Locker, error)
-	lease func(locks.Spec) time.Duration // nil if there is none
+	bind     func(locks.Spec) (Lock, error)
+	decode   func(json.RawMessage) (options any, err error)
+	client   func(options any, env Env) (locks.Locker, error)
+	describe func(variant string) (options []locks.Option, variants []string)
+	servers  []role.Role
 }
 
-// Lease is how long a server that has lost its memory must stay away, so that what it
-// may have granted has run out: the lock's lease, or what the spec says instead
-// (redlock:restart_delay). 0 if the lock has no lease. The spec has been checked.
-func (e Entry) Lease(spec locks.Spec) time.Duration {
-	if e.lease == nil {
-		return 0
-	}
-	return e.lease(spec)
+// Lock is an entry with the options that the user asked for, read.
+type Lock struct {
+	Entry
+	Spec    locks.Spec
+	Servers []Server
+	// Lease is how long a server that has lost its memory must stay away, so that what it
+	// may have granted has run out: the lock's lease, or what its options say instead. 0 if
+	// the lock has none.
+	Lease time.Duration
+	// Caveat is what a reader of the figures must be told, "" if nothing.
+	Caveat string
+	Core   *Core // of a peer-to-peer lock
+
+	options any // as the lock's package has read them
 }
+
+// String is the lock's spec.
+func (l Lock) String() string { return l.Spec.String() }
 
 // Roles are those of all nodes that run with the lock.
-func (e Entry) Roles() []string { return append([]string{role.Master, role.Worker}, e.Needs...) }
-
-// Entries lists the catalog in the order in which reports show it.
-func Entries() []Entry {
-	return []Entry{
-		{
-			Name: "none", Control: true, Needs: []string{},
-			Summary: "no lock: every acquisition is granted at once",
-			check:   func(s locks.Spec) error { _, err := none.New(s); return err },
-			build:   func(s locks.Spec, _ Env) (locks.Locker, error) { return none.New(s) },
-		},
-		{
-			Name: "local", Control: true, Needs: []string{},
-			Summary: "one mutex per resource inside each master: exact in one process, nothing beyond it",
-			check:   func(s locks.Spec) error { _, err := local.New(s); return err },
-			build:   func(s locks.Spec, _ Env) (locks.Locker, error) { return local.New(s) },
-		},
-		{
-			Name: "multiphase", Peers: true, Needs: []string{},
-			Summary: "peer-to-peer mutual exclusion with fixed priorities; no server; splits when the network does, but for the variant quorum",
-			Options: multiphaseOptions,
-			check:   func(s locks.Spec) error { _, err := multiphase.ParseOptions(s); return err },
-			build:   buildMultiphase,
-		},
-		{
-			Name: lamport.Name, Peers: true, Needs: []string{},
-			Summary: "Lamport's queue of timestamped requests, acknowledged by every peer; a dead peer blocks it",
-			Options: detectOptions,
-			check:   func(s locks.Spec) error { _, err := lamport.ParseOptions(s); return err },
-			build:   buildLamport,
-		},
-		{
-			Name: ricartagrawala.Name, Peers: true, Needs: []string{},
-			Summary: "Ricart and Agrawala's deferred replies: the fewest messages; a dead peer blocks it",
-			Options: detectOptions,
-			check:   func(s locks.Spec) error { _, err := ricartagrawala.ParseOptions(s); return err },
-			build:   buildRicartAgrawala,
-		},
-		{
-			Name: twophase.Name, Peers: true, Needs: []string{},
-			Summary: "two-phase commit of a reservation at every master; a participant that is gone blocks it",
-			Options: "delay, fair=on|off",
-			check:   func(s locks.Spec) error { _, err := twophase.ParseOptions(s); return err },
-			build:   buildTwoPhase,
-		},
-		{
-			Name: "redlock", Needs: []string{role.Redis},
-			Summary: "a quorum of independent Redis primaries, leases by expiry, no fencing token",
-			Options: redlockOptions,
-			check:   func(s locks.Spec) error { _, err := redlock.ParseOptions(s); return err },
-			build:   buildRedlock,
-			lease: func(s locks.Spec) time.Duration {
-				o, _ := redlock.ParseOptions(s) // checked before
-				if o.RestartDelay > 0 {
-					return o.RestartDelay
-				}
-				return o.TTL
-			},
-		},
-		{
-			Name: "raft", Needs: []string{role.Raft},
-			Summary: "a lock service on hashicorp/raft: log on disk, FIFO waiters, sessions, fencing tokens",
-			Options: raftOptions,
-			check:   func(s locks.Spec) error { _, err := raftlock.ParseOptions(s); return err },
-			build:   buildRaft,
-			lease: func(s locks.Spec) time.Duration {
-				o, _ := raftlock.ParseOptions(s) // checked before
-				return o.Lease
-			},
-		},
+func (l Lock) Roles() []string {
+	roles := []string{role.Master, role.Worker}
+	for _, s := range l.Servers {
+		roles = append(roles, s.Name)
 	}
+	return roles
 }
 
-// What `list locks` says of the options of each lock.
-const (
-	multiphaseOptions = "variant cohort: cohort=N; variant quorum: ttl, extend=on|off, store=disk|memory, view=on|off, cohort=N; but for quorum: rule=flow|literal, fair=on|off, view=on|off, rounds=on|off"
-	detectOptions     = "detect=on|off"
-	redlockOptions    = "order=parallel|sequential, retry=random|fixed, wake=poll|publish, delay, timeout, ttl, extend=on|off, persistence=none|everysec|always, restart_delay"
-	raftOptions       = "lease, store=disk|memory, cancel"
-)
+// Part is what the lock needs of a topology. Of a role of which it needs a few nodes they
+// are taken from one zone after the other.
+func (l Lock) Part(t *topology.Topology) *topology.Topology {
+	t = t.Subset(l.Roles()...)
+	for _, s := range l.Servers {
+		if s.Nodes > 0 {
+			t = t.Reduced(s.Name, s.Nodes)
+		}
+	}
+	return t
+}
+
+// Server is a kind of node that a lock needs.
+type Server struct {
+	role.Role
+	Nodes int // of the topology's; 0 is all
+	// Settings are a node's, given the others of its role as its host reaches them.
+	Settings func(others []Member) any
+}
+
+// binding is all that there is to say of one lock. O is its options.
+type binding[O any] struct {
+	name, summary, source string
+	control               bool
+	parse                 func(locks.Spec) (O, error)
+	client                func(O, Env) (locks.Locker, error)
+	servers               []server[O]
+	lease                 func(O) time.Duration // see Lock; nil if there is none
+	caveat                func(O) string        // see Lock
+	core                  func(O) Core          // of peer-to-peer locks
+}
+
+type server[O any] struct {
+	role     role.Role
+	settings func(o O, others []Member) any
+	nodes    func(O) int // how many of the topology's: see Server; less than 0 are none; nil is all
+}
+
+func (b binding[O]) entry() Entry {
+	e := Entry{Name: b.name, Summary: b.summary, Source: b.source, Control: b.control, Peers: b.core != nil, Needs: []string{}}
+	for _, s := range b.servers {
+		e.servers = append(e.servers, s.role)
+		e.Needs = append(e.Needs, s.role.Name)
+	}
+	e.describe = func(variant string) ([]locks.Option, []string) {
+		options, variants, _ := locks.Describe(locks.Spec{Name: b.name, Variant: variant}, b.parse)
+		return options, variants
+	}
+	e.Options = optionsText(e.describe)
+	e.decode = func(text json.RawMessage) (any, error) {
+		var o O
+		err := process.DecodeSettings(text, &o)
+		return o, err
+	}
+	e.client = func(options any, env Env) (locks.Locker, error) { return b.client(options.(O), env) }
+	e.bind = func(spec locks.Spec) (Lock, error) {
+		o, err := b.parse(spec)
+		if err != nil {
+			return Lock{}, err
+		}
+		l := Lock{Entry: e, Spec: spec, options: o}
+		for _, s := range b.servers {
+			if s.settings == nil || s.role.ClientPort == "" {
+				return Lock{}, fmt.Errorf("lock %s: nothing gives settings to its servers of the role %s, or nobody knows their port", b.name, s.role.Name)
+			}
+			nodes := 0
+			if s.nodes != nil {
+				nodes = s.nodes(o)
+			}
+			if nodes >= 0 {
+				l.Servers = append(l.Servers, Server{s.role, nodes, func(others []Member) any { return s.settings(o, others) }})
+			}
+		}
+		if b.lease != nil {
+			l.Lease = b.lease(o)
+		}
+		if b.caveat != nil {
+			l.Caveat = b.caveat(o)
+		}
+		if b.core != nil {
+			c := b.core(o)
+			l.Core = &c
+		}
+		return l, nil
+	}
+	return e
+}
+
+// optionsText lists the options of a lock and of its variants.
+func optionsText(describe func(variant string) ([]locks.Option, []string)) string {
+	line := func(options []locks.Option) string {
+		var texts []string
+		for _, o := range options {
+			texts = append(texts, o.String())
+		}
+		return strings.Join(texts, ", ")
+	}
+	plain, variants := describe("")
+	all := []string{line(plain)}
+	for _, v := range variants {
+		options, _ := describe(v)
+		all = append(all, v+": "+line(options))
+	}
+	return strings.Join(all, "; ")
+}
+
+// Missing says which server of the lock is not installed on this machine, and how to
+// install it; nil if all are.
+func (e Entry) Missing() error {
+	for _, s := range e.servers {
+		if s.Missing == nil {
+			continue
+		}
+		if err := s.Missing(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Installed are the names of all locks whose servers this machine has, and why the others
+// are unavailable.
+func Installed() (names, unavailable []string) {
+	for _, e := range Entries() {
+		if err := e.Missing(); err != nil {
+			unavailable = append(unavailable, fmt.Sprintf("%s is unavailable: %v", e.Name, err))
+			continue
+		}
+		names = append(names, e.Name)
+	}
+	return names, unavailable
+}
 
 // Names lists the names of all locks.
-func Names() []string {
-	var names []string
+func Names() (names []string) {
 	for _, e := range Entries() {
 		names = append(names, e.Name)
 	}
 	return names
 }
 
-// DefaultLocks are compared when the user names none.
-func DefaultLocks() []string { return []string{"none", "local", "multiphase", "redlock", "raft"} }
-
-// Lookup finds the entry of a spec and checks the spec's options.
-func Lookup(spec locks.Spec) (Entry, error) {
-	all := Entries()
-	i := slices.IndexFunc(all, func(e Entry) bool { return e.Name == spec.Name })
-	if i < 0 {
-		meant := ""
-		if name := nearest(spec.Name, Names()); name != "" {
-			meant = fmt.Sprintf("; did you mean %s?", name)
+// PeerNames lists the peer-to-peer locks.
+func PeerNames() (names []string) {
+	for _, e := range Entries() {
+		if e.Peers {
+			names = append(names, e.Name)
 		}
-		return Entry{}, fmt.Errorf("unknown lock %q (known: %s)%s", spec.Name, strings.Join(Names(), ", "), meant)
 	}
-	if err := all[i].check(spec); err != nil {
-		return Entry{}, err
-	}
-	return all[i], nil
+	return names
 }
 
-// ParseList reads the values of --locks. A value holds one spec or several behind
+// ServerRoles are the kinds of nodes that any of the locks needs.
+func ServerRoles() (roles []role.Role) {
+	for _, e := range Entries() {
+		for _, r := range e.servers {
+			if !slices.ContainsFunc(roles, func(o role.Role) bool { return o.Name == r.Name }) {
+				roles = append(roles, r)
+			}
+		}
+	}
+	return roles
+}
+
+// Bind finds the entry of a spec and reads the spec's options.
+func Bind(spec locks.Spec) (Lock, error) {
+	e, known := find(spec.Name)
+	if !known {
+		return Lock{}, fmt.Errorf("unknown lock %q (known: %s)%s", spec.Name, strings.Join(Names(), ", "), nearest.Hint(spec.Name, Names()))
+	}
+	return e.bind(spec)
+}
+
+func find(name string) (Entry, bool) {
+	all := Entries()
+	i := slices.IndexFunc(all, func(e Entry) bool { return e.Name == name })
+	if i < 0 {
+		return Entry{}, false
+	}
+	return all[i], true
+}
+
+// ParsePeers reads the spec of a peer-to-peer lock, which has a Core.
+func ParsePeers(text string) (Lock, error) {
+	spec, err := locks.ParseSpec(text)
+	if err != nil {
+		return Lock{}, err
+	}
+	l, err := Bind(spec)
+	if err != nil {
+		return Lock{}, err
+	}
+	return l, l.CheckCore()
+}
+
+// CheckCore refuses locks without a core.
+func (l Lock) CheckCore() error {
+	if l.Core == nil {
+		return fmt.Errorf("lock %q is no peer-to-peer lock with a pure core: want one of %s", l, strings.Join(PeerNames(), ", "))
+	}
+	return nil
+}
+
+// ParseList reads the values of a flag. A value holds one spec or several behind
 // each other: "redlock:order=sequential,retry=fixed,raft" are two, because what
 // reads key=value belongs to the spec before it.
-func ParseList(values []string) ([]locks.Spec, error) {
-	if len(values) == 0 {
-		values = DefaultLocks()
-	}
-	var texts []string
+func ParseList(flag string, values []string) (all []Lock, err error) {
 	for _, value := range values {
-		begin := len(texts)
-		for field := range strings.SplitSeq(value, ",") {
-			key, _, isPair := strings.Cut(field, "=")
-			if isPair && !strings.Contains(key, ":") && len(texts) > begin {
-				texts[len(texts)-1] = join(texts[len(texts)-1], field)
-				continue
+		for _, text := range splitSpecs(value) {
+			spec, err := locks.ParseSpec(strings.TrimSpace(text))
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", flag, err)
 			}
-			texts = append(texts, strings.TrimSpace(field))
+			l, err := Bind(spec)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", flag, err)
+			}
+			if slices.ContainsFunc(all, func(o Lock) bool { return o.String() == l.String() }) {
+				return nil, fmt.Errorf("%s: %q is named twice", flag, spec)
+			}
+			all = append(all, l)
 		}
 	}
-	var specs []locks.Spec
-	seen := map[string]bool{}
-	for _, text := range texts {
-		spec, err := locks.ParseSpec(text)
-		if err != nil {
-			return nil, fmt.Errorf("--locks: %w", err)
-		}
-		if _, err := Lookup(spec); err != nil {
-			return nil, fmt.Errorf("--locks: %w", err)
-		}
-		if seen[spec.String()] {
-			return nil, fmt.Errorf("--locks: %q is named twice", spec)
-		}
-		seen[spec.String()] = true
-		specs = append(specs, spec)
-	}
-	return specs, nil
+	return all, nil
 }
 
-// join adds one more option to the text of a spec.
-func join(spec, option string) string {
-	if strings.Contains(spec, ":") {
-		return spec + "," + option
+// splitSpecs cuts a list where a new spec begins.
+func splitSpecs(list string) (texts []string) {
+	for field := range strings.SplitSeq(list, ",") {
+		key, _, isPair := strings.Cut(field, "=")
+		if !isPair || strings.Contains(key, ":") || len(texts) == 0 {
+			texts = append(texts, field)
+			continue
+		}
+		last := &texts[len(texts)-1]
+		if strings.Contains(*last, ":") {
+			*last += "," + field
+		} else {
+			*last += ":" + field
+		}
 	}
-	return spec + ":" + option
+	return texts
 }

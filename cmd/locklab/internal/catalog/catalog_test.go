@@ -14,13 +14,12 @@ func TestParseListSplitsSpecsNotOptions(t *testing.T) {
 		values []string
 		want   []string
 	}{
-		{nil, []string{"none", "local", "multiphase", "redlock", "raft"}},
 		{[]string{"none,redlock"}, []string{"none", "redlock"}},
 		{[]string{"redlock:order=sequential,retry=fixed,raft"}, []string{"redlock:order=sequential,retry=fixed", "raft"}},
 		{[]string{"raft", "redlock:ttl=1s"}, []string{"raft", "redlock:ttl=1s"}},
 	}
 	for _, tt := range tests {
-		specs, err := catalog.ParseList(tt.values)
+		specs, err := catalog.ParseList("--locks", tt.values)
 		if err != nil {
 			t.Errorf("%q: %v", tt.values, err)
 			continue
@@ -37,14 +36,14 @@ func TestParseListSplitsSpecsNotOptions(t *testing.T) {
 
 func TestParseListExplainsWhatIsWrong(t *testing.T) {
 	for value, want := range map[string]string{
-		"readlock":              `unknown lock "readlock" (known: none, local, multiphase, lamport, ricart-agrawala, 2pc, redlock, raft)`,
+		"readlock":              `unknown lock "readlock" (known: ` + strings.Join(catalog.Names(), ", ") + ")",
 		"redlock:ordre=x":       `unknown option "ordre"`,
 		"redlock:order=upwards": "parallel, sequential",
 		"raft,raft":             "named twice",
 		"":                      "a name is lower-case letters",
 		"ttl=3s":                "a name is lower-case letters",
 	} {
-		if _, err := catalog.ParseList([]string{value}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := catalog.ParseList("--locks", []string{value}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error is %v, want one that says %q", value, err, want)
 		}
 	}
@@ -56,16 +55,56 @@ func TestRestartDelayReplacesTheLease(t *testing.T) {
 		"redlock:ttl=2s": 2 * time.Second, "redlock:restart_delay=100ms,ttl=2s": 100 * time.Millisecond,
 		"raft:lease=4s": 4 * time.Second, "multiphase": 0,
 	} {
-		specs, err := catalog.ParseList([]string{text})
+		specs, err := catalog.ParseList("--locks", []string{text})
 		if err != nil {
 			t.Fatal(err)
 		}
-		entry, err := catalog.Lookup(specs[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := entry.Lease(specs[0]); got != want {
+		if got := specs[0].Lease; got != want {
 			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+}
+
+// TestWhatIsReadIsListed: options are described by who reads them.
+func TestWhatIsReadIsListed(t *testing.T) {
+	want := map[string]string{
+		"none":    "",
+		"2pc":     "delay=TIME, fair=on|off",
+		"lamport": "detect=on|off",
+		"redlock": "ttl=TIME, persistence=none|everysec|always, restart_delay=TIME, timeout=TIME, delay=TIME, extend=on|off, " +
+			"order=parallel|sequential, retry=random|fixed, wake=poll|publish",
+		"multiphase": "rule=flow|literal, fair=on|off, view=on|off, rounds=on|off; cohort: cohort=N, rule=flow|literal, fair=on|off, view=on|off, " +
+			"rounds=on|off; quorum: ttl=TIME, extend=on|off, view=on|off, store=disk|memory, cohort=N",
+	}
+	for _, e := range catalog.Entries() {
+		if text, known := want[e.Name]; known && e.Options != text {
+			t.Errorf("%s: %s, want %s", e.Name, e.Options, text)
+		}
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	for typed, want := range map[string][]string{
+		"":                               {"none", "raft"},
+		"no":                             {"none"}, // the shell chooses
+		"none,":                          {"none,local", "none,raft"},
+		"none,raft:":                     {"none,raft:lease=", "none,raft:store=disk", "none,raft:store=memory"},
+		"none,raft:store=":               {"none,raft:store=memory"},
+		"raft:lease=1s,":                 {"raft:lease=1s,none", "raft:lease=1s,store=disk"},
+		"multiphase:":                    {"multiphase:quorum", "multiphase:rule=literal"},
+		"multiphase:quorum,ttl=1s,":      {"multiphase:quorum,ttl=1s,store=disk", "multiphase:quorum,ttl=1s,none"},
+		"redlock:order=parallel,ttl=1s,": {"redlock:order=parallel,ttl=1s,retry=random"},
+	} {
+		got := catalog.Complete(typed, catalog.Names())
+		for _, offer := range want {
+			if !slices.Contains(got, offer) {
+				t.Errorf("%q: %q is not offered: %q", typed, offer, got)
+			}
+		}
+	}
+	for typed, never := range map[string]string{"none,": "none,none", "raft:lease=1s,": "raft:lease=1s,lease=", "multiphase:quorum,": "multiphase:quorum,rule=flow"} {
+		if got := catalog.Complete(typed, catalog.Names()); slices.Contains(got, never) {
+			t.Errorf("%q: %q is offered", typed, never)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func (x *experiment) chaosConfig(c *cluster, rec history.Recorder) chaos.Config 
 	config.Resolver = resolver{c}
 	config.External = externalControl{c, x.config.External}
 	config.Recorder = rec
-	config.Lease = c.plan.entry.Lease(x.spec)
+	config.Lease = x.lock.Lease
 	config.Log = x.fleet.log
 	return config
 }
@@ -45,28 +45,17 @@ func (l linkControl) Apply(ctx context.Context, i link.Impairment) error {
 	return l.cluster.machine(l.host).links.Apply(ctx, i)
 }
 
-func (l linkControl) Heal(ctx context.Context, id string) error {
+func (l linkControl) Heal(ctx context.Context, id string) (contradicted string, err error) {
 	limited, cancel := context.WithTimeout(ctx, linkTime)
 	defer cancel()
-	return l.cluster.tolerate(ctx, l.host, l.cluster.machine(l.host).links.Heal(limited, id))
+	contradicted, err = l.cluster.machine(l.host).links.Heal(limited, id)
+	return contradicted, l.cluster.tolerate(ctx, l.host, err)
 }
 
 func (l linkControl) Probes(ctx context.Context) (link.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, linkTime)
 	defer cancel()
 	return l.cluster.machine(l.host).links.Probes(ctx)
-}
-
-func (l linkControl) Watch(ctx context.Context, i link.Impairment) error {
-	ctx, cancel := context.WithTimeout(ctx, linkTime)
-	defer cancel()
-	return l.cluster.machine(l.host).links.Watch(ctx, i)
-}
-
-func (l linkControl) Seen(ctx context.Context, id string) ([]link.Passage, error) {
-	ctx, cancel := context.WithTimeout(ctx, linkTime)
-	defer cancel()
-	return l.cluster.machine(l.host).links.Seen(ctx, id)
 }
 
 // nodeControl lets the chaos runner reach nodes through the agents of their hosts.

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"encoding/json"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -11,11 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"locklab/locks/clock"
 	"locklab/nodes/agent"
 	"locklab/nodes/topology"
 	"locklab/reports/result"
 	"locklab/workloads/history"
+	"locklab/workloads/history/historytest"
 )
 
 func TestEventsMoveToTheControllersClock(t *testing.T) {
@@ -65,7 +67,7 @@ func clockAgent(t *testing.T, name string, ahead *atomic.Int64) *machine {
 		case "/v1/health":
 			answer = agent.Health{Host: name, Instance: "first"}
 		}
-		_ = json.NewEncoder(w).Encode(answer)
+		_ = json.MarshalWrite(w, answer)
 	}))
 	t.Cleanup(server.Close)
 	m := &machine{Host: topology.Host{Name: name, Agent: server.URL}, agent: agent.NewClient(server.URL, "")}
@@ -86,7 +88,7 @@ func TestDriftIsInTheHistoryAndTheResult(t *testing.T) {
 		"gone":     clockAgent(t, "gone", &gone),
 		"local":    {Host: topology.Host{Name: "local"}, local: &Host{}},
 	}
-	rec := &events{}
+	rec := &historytest.Recorder{}
 	var notices []string
 	order := []string{"steady", "drifting", "gone", "local"}
 	c := &cluster{
@@ -107,12 +109,12 @@ func TestDriftIsInTheHistoryAndTheResult(t *testing.T) {
 	}
 	drifting.Add(int64(drift))
 	heard := machines["gone"].clock.readNS + int64(20*time.Second)
-	c.losses.add("gone", loss{atNS: heard})
+	c.losses.add("gone", heard)
 	if err := c.settleClocks(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	bounds := map[string]time.Duration{}
-	for _, e := range rec.list {
+	for _, e := range rec.Events() {
 		if e.Kind == history.KindClock {
 			bounds[e.Host] = time.Duration(e.ErrNS)
 		}
@@ -132,7 +134,7 @@ func TestDriftIsInTheHistoryAndTheResult(t *testing.T) {
 // TestContradictingClocksAreTold: once on the console, and in the report.
 func TestContradictingClocksAreTold(t *testing.T) {
 	notices := 0
-	c := &cluster{fleet: &fleet{log: slog.New(slog.DiscardHandler), notice: func(string) { notices++ }}, recorder: &events{}}
+	c := &cluster{fleet: &fleet{log: slog.New(slog.DiscardHandler), notice: func(string) { notices++ }}, recorder: &historytest.Recorder{}}
 	m := &machine{Host: topology.Host{Name: "h"}, clock: hostClock{ClockEstimate: agent.ClockEstimate{
 		RoundTrip: agent.Offset{Offset: 0, Error: 10}, Real: &agent.Offset{Offset: 1000, Error: 10},
 	}}}

@@ -2,17 +2,18 @@ package lab
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
 	"locklab/chaos/link"
+	"locklab/internal/httpapi"
 	"locklab/nodes/agent"
-	"locklab/nodes/role"
 	"locklab/nodes/topology"
 	"locklab/workloads/history"
 )
@@ -20,7 +21,7 @@ import (
 // cluster is the nodes and links of one run.
 type cluster struct {
 	fleet *fleet
-	topo  *topology.Topology           // only what this run needs
+	topo  *topology.Topology           // the plan's
 	plan  plan                         // what the nodes are told
 	addrs map[string]map[string]string // node -> port -> address that other hosts dial
 
@@ -33,8 +34,8 @@ type cluster struct {
 
 // up brings the cluster of one run up, from machines that are empty. Its error is
 // errHostLost if a host that the run needs is gone, errGivenUp if a machine is too slow.
-func (f *fleet) up(ctx context.Context, topo *topology.Topology, p plan, rec history.Recorder, logDir string) (_ *cluster, err error) {
-	c := &cluster{fleet: f, topo: topo, plan: p, addrs: map[string]map[string]string{}, recorder: rec, logDir: logDir, endWatch: func() {}}
+func (f *fleet) up(ctx context.Context, p plan, rec history.Recorder, logDir string) (_ *cluster, err error) {
+	c := &cluster{fleet: f, topo: p.topo, plan: p, addrs: map[string]map[string]string{}, recorder: rec, logDir: logDir, endWatch: func() {}}
 	defer func() {
 		if err != nil {
 			err = giveUp(c.blameLosses(ctx, err))
@@ -56,24 +57,27 @@ func (f *fleet) up(ctx context.Context, topo *topology.Topology, p plan, rec his
 	if err := c.connect(ctx); err != nil {
 		return nil, err
 	}
-	// Servers before those who dial them: a client that starts into a cluster that
-	// does not answer yet would begin its life with a back-off.
-	for _, stage := range [][]string{{role.Redis, role.Raft, role.Worker}, {role.Master}} {
-		if err := c.start(ctx, stage...); err != nil {
+	for _, stage := range p.stages() {
+		if err := c.start(ctx, stage); err != nil {
 			return nil, err
 		}
 	}
 	return c, nil
 }
 
-// each calls do for all machines of the run at once.
-func (c *cluster) each(do func(*machine) error) error {
+// together calls do for all of them at once and returns the first error.
+func together[T any](all []T, do func(T) error) error {
 	var group errgroup.Group
-	for _, h := range c.topo.Hosts {
-		m := c.fleet.machines[h.Name]
-		group.Go(func() error { return do(m) })
+	group.SetLimit(64)
+	for _, v := range all {
+		group.Go(func() error { return do(v) })
 	}
 	return group.Wait()
+}
+
+// each calls do for all machines of the run at once.
+func (c *cluster) each(do func(*machine) error) error {
+	return together(c.topo.Hosts, func(h topology.Host) error { return do(c.machine(h.Name)) })
 }
 
 // follow records what the hosts' nodes and agents tell, on the controller's clock.
@@ -101,20 +105,16 @@ func (c *cluster) follow(ctx context.Context) {
 }
 
 func (c *cluster) reserve(ctx context.Context) error {
-	nodes := c.topo.Nodes()
-	found := make([]map[string]string, len(nodes))
-	var group errgroup.Group
-	for i, n := range nodes {
-		group.Go(func() (err error) {
-			found[i], err = c.machine(n.Host).agent.Reserve(ctx, n.Name, n.Role)
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
+	var mu sync.Mutex
+	err := together(c.topo.Nodes(), func(n topology.Placed) error {
+		found, err := c.machine(n.Host).agent.Reserve(ctx, n.Name, n.Role)
+		mu.Lock()
+		defer mu.Unlock()
+		c.addrs[n.Name] = found
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("reserve addresses: %w", err)
-	}
-	for i, n := range nodes {
-		c.addrs[n.Name] = found[i]
 	}
 	return nil
 }
@@ -124,19 +124,15 @@ func (c *cluster) machine(host string) *machine { return c.fleet.machines[host] 
 // connect opens a link for everything that one node dials on another host, and has
 // the hosts that are linked probe each other.
 func (c *cluster) connect(ctx context.Context) error {
-	var group errgroup.Group
-	group.SetLimit(16)
-	for _, w := range c.plan.wires {
-		group.Go(func() error {
-			addr, err := c.open(ctx, w)
-			if err != nil {
-				return fmt.Errorf("open link from %s to %s: %w", w.from.Host, w.to.Name, err)
-			}
-			c.plan.set(w, addr)
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
+	err := together(c.plan.wires, func(w wire) error {
+		addr, err := c.open(ctx, w)
+		if err != nil {
+			return fmt.Errorf("open link from %s to %s: %w", w.from.Host, w.to.Name, err)
+		}
+		c.plan.set(w, addr)
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	return c.probe(ctx)
@@ -169,36 +165,28 @@ func (c *cluster) probe(ctx context.Context) error {
 		}
 		echo[h.Name] = info.Echo
 	}
-	var group errgroup.Group
-	group.SetLimit(16)
-	for _, pair := range c.plan.hostPairs() {
+	err := together(c.plan.hostPairs(false), func(pair [2]string) error {
 		delay := oneWay(c.topo.Between(pair[0], pair[1]))
-		group.Go(func() error {
-			return c.machine(pair[0]).links.Probe(ctx, link.Peer{Host: pair[1], Echo: echo[pair[1]], Up: delay, Down: delay})
-		})
-	}
-	if err := group.Wait(); err != nil {
+		return c.machine(pair[0]).links.Probe(ctx, link.Peer{Host: pair[1], Echo: echo[pair[1]], Up: delay, Down: delay})
+	})
+	if err != nil {
 		return fmt.Errorf("start probes: %w", err)
 	}
 	return nil
 }
 
-func (c *cluster) start(ctx context.Context, roles ...string) error {
-	var group errgroup.Group
-	for _, n := range c.topo.NodesOf(roles...) {
-		group.Go(func() error {
-			settings, err := json.Marshal(c.plan.settings(n))
-			if err != nil {
-				return fmt.Errorf("settings of %s: %w", n.Name, err)
-			}
-			err = c.machine(n.Host).agent.Start(ctx, agent.NodeSpec{Name: n.Name, Role: n.Role, Settings: settings})
-			if err != nil {
-				return fmt.Errorf("start %s: %w", n.Name, err)
-			}
-			return nil
-		})
-	}
-	return group.Wait()
+func (c *cluster) start(ctx context.Context, nodes []topology.Placed) error {
+	return together(nodes, func(n topology.Placed) error {
+		settings, err := c.plan.settings(n)
+		if err != nil {
+			return err
+		}
+		err = c.machine(n.Host).agent.Start(ctx, agent.NodeSpec{Name: n.Name, Role: n.Role, Settings: settings})
+		if err != nil {
+			return fmt.Errorf("start %s: %w", n.Name, err)
+		}
+		return nil
+	})
 }
 
 // down stops the nodes, waits for the last of their events and clears the links.
@@ -209,8 +197,8 @@ func (c *cluster) down(ctx context.Context) error {
 	c.welcomeBack(ctx)
 	// Whoever dials ends first, so that its good-byes still find their servers.
 	var errs []error
-	for _, stage := range [][]string{{role.Master}, {role.Worker, role.Redis, role.Raft}} {
-		errs = append(errs, c.stop(ctx, stage...))
+	for _, stage := range slices.Backward(c.plan.stages()) {
+		errs = append(errs, c.stop(ctx, stage))
 	}
 	errs = append(errs, c.ask(ctx, func(ctx context.Context, m *machine) error {
 		f := c.followers[m.Name]
@@ -223,7 +211,7 @@ func (c *cluster) down(ctx context.Context) error {
 	}))
 	errs = append(errs, c.settleClocks(ctx))
 	errs = append(errs, c.ask(ctx, c.keepLogs))
-	c.bury()
+	c.recordLostNodes()
 	c.awaitReturn()
 	errs = append(errs, c.ask(ctx, func(ctx context.Context, m *machine) error { return m.agent.Reset(ctx) }))
 	return errors.Join(errs...)
@@ -252,7 +240,7 @@ func (c *cluster) keepLogs(ctx context.Context, m *machine) error {
 			continue
 		}
 		text, err := m.agent.Log(ctx, n.Name)
-		if errors.Is(err, agent.ErrNotFound) || (err == nil && text == "") {
+		if errors.Is(err, httpapi.ErrNotFound) || (err == nil && text == "") {
 			continue // it was never started, or was silent
 		}
 		if err != nil {
@@ -268,23 +256,19 @@ func (c *cluster) keepLogs(ctx context.Context, m *machine) error {
 	return nil
 }
 
-func (c *cluster) stop(ctx context.Context, roles ...string) error {
-	var group errgroup.Group
-	for _, n := range c.topo.NodesOf(roles...) {
+func (c *cluster) stop(ctx context.Context, nodes []topology.Placed) error {
+	return together(nodes, func(n topology.Placed) error {
 		if c.losses.has(n.Host) {
-			continue
+			return nil
 		}
-		group.Go(func() error {
-			limited, cancel := context.WithTimeout(ctx, callTime)
-			defer cancel()
-			err := c.machine(n.Host).agent.Stop(limited, n.Name)
-			if errors.Is(err, agent.ErrNotFound) || errors.Is(err, agent.ErrConflict) {
-				return nil // it was never started, or has ended
-			}
-			return c.tolerate(ctx, n.Host, err)
-		})
-	}
-	return group.Wait()
+		limited, cancel := context.WithTimeout(ctx, callTime)
+		defer cancel()
+		err := c.machine(n.Host).agent.Stop(limited, n.Name)
+		if errors.Is(err, httpapi.ErrNotFound) || errors.Is(err, httpapi.ErrConflict) {
+			return nil // it was never started, or has ended
+		}
+		return c.tolerate(ctx, n.Host, err)
+	})
 }
 
 // masterURL is where players and the controller reach a master: directly, no link

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"locklab/cmd/locklab/internal/catalog"
 	"locklab/nodes/topology"
 	"locklab/reports/result"
 	"locklab/workloads/check"
@@ -37,7 +38,7 @@ func Complete(ctx context.Context, dir string) error {
 		return err
 	}
 	for _, history := range unlisted {
-		found, err := Check(ctx, filepath.Join(dir, history))
+		found, err := check.File(ctx, filepath.Join(dir, history), catalog.CheckOptions())
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -53,7 +54,7 @@ func Complete(ctx context.Context, dir string) error {
 			continue
 		}
 		for _, earlier := range slices.Backward(file.Results[i].Histories) { // the repeats that were through
-			found, err := Check(ctx, filepath.Join(dir, filepath.FromSlash(earlier)))
+			found, err := check.File(ctx, filepath.Join(dir, filepath.FromSlash(earlier)), catalog.CheckOptions())
 			if err != nil {
 				return err
 			}

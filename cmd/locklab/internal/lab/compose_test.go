@@ -78,11 +78,13 @@ func TestComposeFilesAreTheTopologies(t *testing.T) {
 					t.Errorf("network %s: there %v, internal %v", network, ok, got.Internal)
 				}
 			}
+			headline := topo.Subset(configFor(t, topo, strings.Join(catalog.DefaultLocks(), ",")).roles()...)
 			services := []string{"lab", "report"}
 			for _, h := range topo.Hosts {
 				services = append(services, h.Name)
 				s := compose.Services[h.Name]
-				if s.Extends.Service != "host" || s.Hostname != h.Name {
+				_, always := headline.Host(h.Name) // others are there if they are asked for
+				if s.Extends.Service != map[bool]string{true: "host", false: "server"}[always] || s.Hostname != h.Name {
 					t.Errorf("host %s: it extends %q, its hostname is %q", h.Name, s.Extends.Service, s.Hostname)
 				}
 				command := []string{
@@ -106,8 +108,8 @@ func TestComposeFilesAreTheTopologies(t *testing.T) {
 						t.Errorf("host %s: on %s as %v, want %v", h.Name, network, got, aliases)
 					}
 				}
-				if !slices.Contains(compose.Services["lab"].DependsOn, h.Name) {
-					t.Errorf("the lab does not depend on %s", h.Name)
+				if slices.Contains(compose.Services["lab"].DependsOn, h.Name) != always {
+					t.Errorf("%s: the lab depends on it must be %v", h.Name, always)
 				}
 			}
 			for name := range compose.Services {
@@ -123,21 +125,13 @@ func TestComposeFilesAreTheTopologies(t *testing.T) {
 // the locks.
 func zonesDialed(t *testing.T, topo *topology.Topology) map[string][]string {
 	t.Helper()
-	specs, err := catalog.ParseList(catalog.Names())
-	if err != nil {
+	config := configFor(t, topo, strings.Join(catalog.Names(), ","))
+	if err := config.checkNodes(); err != nil {
 		t.Fatal(err)
 	}
 	dialed := map[string][]string{}
-	for _, spec := range specs {
-		config := &Config{Topology: topo}
-		if err := config.checkServers(); err != nil {
-			t.Fatal(err)
-		}
-		p, err := newPlan(config, spec, "test", 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, w := range p.wires {
+	for _, lock := range config.Locks {
+		for _, w := range newPlan(config, lock, "test", 1).wires {
 			dialed[w.from.Host] = append(dialed[w.from.Host], w.to.Zone)
 		}
 	}

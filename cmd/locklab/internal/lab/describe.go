@@ -10,51 +10,58 @@ import (
 
 	"locklab/chaos/link"
 	"locklab/cmd/locklab/internal/catalog"
-	"locklab/cmd/locklab/internal/facts"
-	"locklab/locks"
-	"locklab/locks/raftlock"
-	"locklab/nodes/raftnode"
+	"locklab/cmd/locklab/internal/provenance"
 	"locklab/nodes/role"
+	"locklab/nodes/topology"
 	"locklab/reports/result"
 )
 
 // roles are those that any lock of the comparison needs, master and worker first.
-func (c *Config) roles() []string {
-	roles := []string{role.Master, role.Worker}
-	for _, spec := range c.Locks {
-		entry, err := catalog.Lookup(spec)
-		if err != nil {
-			continue // checked before
-		}
-		for _, need := range entry.Needs {
-			if !slices.Contains(roles, need) {
-				roles = append(roles, need)
+func (c *Config) roles() (roles []string) {
+	for _, lock := range c.Locks {
+		for _, name := range lock.Roles() {
+			if !slices.Contains(roles, name) {
+				roles = append(roles, name)
 			}
 		}
 	}
 	return roles
 }
 
+// part is what any lock of the comparison needs of the topology.
+func (c *Config) part() *topology.Topology {
+	t := *c.Topology
+	t.Hosts = slices.DeleteFunc(slices.Clone(t.Hosts), func(h topology.Host) bool {
+		return !slices.ContainsFunc(c.Locks, func(l catalog.Lock) bool {
+			_, needed := l.Part(c.Topology).Host(h.Name)
+			return needed
+		})
+	})
+	return t.Subset(c.roles()...)
+}
+
 // describe notes what runs where, what the links cost, and what the reader must be
 // warned of.
 func (c *Config) describe(ctx context.Context, f *fleet, run *result.Run) error {
-	run.Versions["locklab"] = facts.ReadBuild().Version
-	maps.Copy(run.Versions, facts.ModuleVersions(
+	run.Versions["locklab"] = provenance.ReadBuild().Version
+	maps.Copy(run.Versions, provenance.ModuleVersions(
 		"github.com/hashicorp/raft", "github.com/Shopify/toxiproxy/v2", "github.com/redis/go-redis/v9"))
 	for _, need := range c.roles()[2:] {
-		hosts := c.Topology.HostsOf(need)
+		hosts := c.part().HostsOf(need)
 		version, err := f.machines[hosts[0].Name].agent.Version(ctx, need)
 		if err != nil {
 			return fmt.Errorf("ask %s for the version of %s: %w", hosts[0].Name, need, err)
 		}
 		run.Versions[need] = version
-		if strings.Contains(version, "stand-in") {
-			run.Warnings = append(run.Warnings, "redis-server is not installed: an embedded stand-in ("+version+
-				") took its place, so the figures of redlock are not those of Redis")
+		if strings.HasPrefix(version, role.StandIn) {
+			run.Warnings = append(run.Warnings, "instead of "+need+" there ran an "+version+": the figures of locks that need it are not those of the real server")
 		}
 	}
-	if slices.ContainsFunc(c.Locks, inMemory) {
-		run.Warnings = append(run.Warnings, "raft with store=memory does not write to disk: never compare it with one that does")
+	run.Warnings = append(run.Warnings, c.Unavailable...)
+	for _, lock := range c.Locks {
+		if lock.Caveat != "" && !slices.Contains(run.Warnings, lock.Caveat) {
+			run.Warnings = append(run.Warnings, lock.Caveat)
+		}
 	}
 	cost, err := link.MeasureCost(ctx)
 	if err != nil {
@@ -67,11 +74,3 @@ func (c *Config) describe(ctx context.Context, f *fleet, run *result.Run) error 
 }
 
 func us(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
-
-func inMemory(spec locks.Spec) bool {
-	if spec.Name != "raft" {
-		return false
-	}
-	options, err := raftlock.ParseOptions(spec)
-	return err == nil && options.Store == raftnode.StoreMemory
-}

@@ -28,12 +28,9 @@ func planned(s scenario.Scenario, measured time.Duration) []history.Planned {
 	var all []history.Planned
 	for _, p := range s.Schedule(measured) {
 		all = append(all, history.Planned{
-			ID: p.ID, Fault: p.Step.Fault.Kind, Target: p.Step.Fault.Describe(),
+			ID: p.ID, Fault: p.Step.Fault.Kind, Target: p.Step.Fault.Target,
 			AtNS: int64(p.Window.From), ForNS: int64(p.Window.Until - p.Window.From),
 		})
 	}
 	return all
 }
-
-// ScenarioNames lists the built-in scenarios.
-func ScenarioNames() []string { return scenario.Names() }

@@ -15,9 +15,9 @@ import (
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/progress"
-	"locklab/locks"
+	"locklab/internal/seed"
 	"locklab/locks/clock"
-	"locklab/locks/seed"
+	"locklab/nodes/role"
 	"locklab/workloads/check"
 	"locklab/workloads/history"
 )
@@ -27,14 +27,14 @@ type experiment struct {
 	config   *Config
 	fleet    *fleet
 	display  progress.Display
-	spec     locks.Spec
+	lock     catalog.Lock
 	scenario scenario.Scenario
 	repeat   int // 1 is the first
 }
 
 // name is how the run is called on the console.
 func (x *experiment) name() string {
-	name := fmt.Sprintf("%s under %s", x.spec, x.scenario.Name)
+	name := fmt.Sprintf("%s under %s", x.lock, x.scenario.Name)
 	if x.config.Repeat > 1 {
 		name += fmt.Sprintf(" (%d/%d)", x.repeat, x.config.Repeat)
 	}
@@ -48,13 +48,13 @@ func (x *experiment) historyFile() string { return x.path(HistoryDir, ".jsonl") 
 func (x *experiment) path(below, extension string) string {
 	// A spec's characters are letters, digits and "-_:,="; keep them off file systems
 	// that mind.
-	lock := strings.NewReplacer(":", "+", ",", "+", "/", "_", ".", "_").Replace(x.spec.String())
-	return filepath.Join(below, lock, fmt.Sprintf("%s.%s.%d%s", x.scenario.Name, x.config.Workload, x.repeat, extension))
+	lock := strings.NewReplacer(":", "+", ",", "+", "/", "_", ".", "_").Replace(x.lock.String())
+	return filepath.Join(below, lock, fmt.Sprintf("%s.%s.%d%s", x.scenario.Name, x.config.Workload.Name, x.repeat, extension))
 }
 
 // seed is that of the run: the same for all locks, so that they meet the same load.
 func (x *experiment) seed() seed.Seed {
-	return seed.Seed(x.config.Seed).Child(fmt.Sprintf("%s/%s/%d", x.scenario.Name, x.config.Workload, x.repeat))
+	return seed.Seed(x.config.Seed).Child(fmt.Sprintf("%s/%s/%d", x.scenario.Name, x.config.Workload.Name, x.repeat))
 }
 
 // errInterrupted says that the user stopped the run before its end.
@@ -92,7 +92,7 @@ func (x *experiment) run(ctx context.Context) (*check.Findings, error) {
 	if !measured || (runErr != nil && !errors.Is(runErr, errInterrupted)) {
 		return nil, runErr
 	}
-	findings, err := Check(context.WithoutCancel(ctx), path) // an interrupted run is judged, too
+	findings, err := check.File(context.WithoutCancel(ctx), path, catalog.CheckOptions()) // an interrupted run is judged, too
 	if err != nil {
 		return nil, err
 	}
@@ -104,13 +104,10 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 	rec := &headed{out: file}
 	defer func() { rec.Begin(x.head(0)) }() // a run that failed early has a head too
 
-	p, err := newPlan(x.config, x.spec, fmt.Sprintf("%s/%s/%d", x.spec, x.scenario.Name, x.repeat), uint64(x.seed()))
-	if err != nil {
-		return false, err
-	}
+	p := newPlan(x.config, x.lock, fmt.Sprintf("%s/%s/%d", x.lock, x.scenario.Name, x.repeat), uint64(x.seed()))
 	p.hold = x.scenario.Hold
 	x.display.Advance(0, "starting")
-	c, err := x.fleet.up(ctx, p.topo, p, rec, filepath.Join(x.config.Dir, x.path(LogDir, "")))
+	c, err := x.fleet.up(ctx, p, rec, filepath.Join(x.config.Dir, x.path(LogDir, "")))
 	if err != nil {
 		return false, err
 	}
@@ -133,16 +130,12 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 // head is the first event of the history.
 func (x *experiment) head(rtt time.Duration) history.Event {
 	topo := x.config.Topology
-	lease := time.Duration(0)
-	if entry, err := catalog.Lookup(x.spec); err == nil { // checked before
-		lease = entry.Lease(x.spec)
-	}
 	return history.Event{Kind: history.KindRun, AtNS: clock.Mono(), Run: &history.Run{
-		Schema: history.Schema, Lock: x.spec.String(), Scenario: x.scenario.Name, Workload: x.config.Workload,
+		Schema: history.Schema, Lock: x.lock.String(), Scenario: x.scenario.Name, Workload: x.config.Workload.Name,
 		Topology: topo.Name, Repeat: x.repeat, Seed: uint64(x.seed()), OfferedPS: x.config.Rate,
 		WarmupNS: int64(x.config.Warmup), DurationNS: int64(x.config.Duration),
-		Expect: expected(x.scenario, topo.Name, x.spec), Planned: planned(x.scenario, x.config.Duration),
-		HostZones: topo.HostZones(), NodeHosts: topo.NodeHosts(), RTTNS: int64(rtt), LeaseNS: int64(lease),
+		Expect: expected(x.scenario, topo.Name, x.lock.Spec), Planned: planned(x.scenario, x.config.Duration),
+		HostZones: topo.HostZones(), NodeHosts: topo.NodeHosts(), RTTNS: int64(rtt), LeaseNS: int64(x.lock.Lease),
 	}}
 }
 
@@ -152,7 +145,7 @@ const lead = 50 * time.Millisecond
 // measure lets the workload and the scenario run side by side.
 func (x *experiment) measure(ctx context.Context, c *cluster, rec history.Recorder) (measured bool, err error) {
 	start := clock.Mono() + int64(lead)
-	work, err := x.workload(c, rec, start)
+	clients, err := x.clients(c, rec, start)
 	if err != nil {
 		return false, err
 	}
@@ -161,11 +154,11 @@ func (x *experiment) measure(ctx context.Context, c *cluster, rec history.Record
 	defer finish()
 	group.Go(func() error {
 		defer finish()
-		return work.run(ctx)
+		return clients.Run(ctx)
 	})
 	group.Go(func() error {
 		select {
-		case from := <-work.measureFrom():
+		case from := <-clients.MeasureFrom:
 			measured = true
 			return x.breakThings(ctx, c, rec, from)
 		case <-done.Done():
@@ -173,7 +166,7 @@ func (x *experiment) measure(ctx context.Context, c *cluster, rec history.Record
 		}
 	})
 	group.Go(func() error {
-		x.watch(done, work, start)
+		x.watch(done, clients, start)
 		return nil
 	})
 	group.Go(func() error {
@@ -182,6 +175,18 @@ func (x *experiment) measure(ctx context.Context, c *cluster, rec history.Record
 	})
 	err = group.Wait()
 	return measured, err
+}
+
+// clients prepares what the clients do in this run.
+func (x *experiment) clients(c *cluster, rec history.Recorder, start int64) (catalog.Clients, error) {
+	run := catalog.Run{
+		Repeat: x.repeat, Rate: x.config.Rate, Warmup: x.config.Warmup, Duration: x.config.Duration, Hold: x.scenario.Hold,
+		Seed: x.seed(), StartNS: start, Recorder: rec,
+	}
+	for _, m := range c.topo.NodesOf(role.Master) {
+		run.Masters = append(run.Masters, catalog.Master{Name: m.Name, Zone: m.Zone, URL: c.masterURL(m.Name), Token: c.plan.token})
+	}
+	return x.config.Load.Begin(run)
 }
 
 // breakThings runs the scenario. What it did is in the history; a fault that could
@@ -196,7 +201,7 @@ func (x *experiment) breakThings(ctx context.Context, c *cluster, rec history.Re
 }
 
 // watch shows how the run goes until it is done.
-func (x *experiment) watch(done context.Context, work workload, start int64) {
+func (x *experiment) watch(done context.Context, clients catalog.Clients, start int64) {
 	for {
 		elapsed := time.Duration(clock.Mono() - start)
 		now := "warming up"
@@ -206,12 +211,8 @@ func (x *experiment) watch(done context.Context, work workload, start int64) {
 		if elapsed > x.config.Warmup+x.config.Duration {
 			now = "waiting for the last answers"
 		}
-		x.display.Advance(elapsed, work.describe(now))
-		tick := clock.System().NewTimer(250 * time.Millisecond)
-		select {
-		case <-tick.C():
-		case <-done.Done():
-			tick.Stop()
+		x.display.Advance(elapsed, now+"  "+clients.State())
+		if clock.Sleep(done, 250*time.Millisecond) != nil {
 			return
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"locklab/chaos/external"
 	"locklab/nodes/topology"
 	"locklab/workloads/history"
+	"locklab/workloads/history/historytest"
 )
 
 // TestALossThatWasAskedForIsNoFault: the nodes are gone, the ledger has no loss, and
@@ -21,7 +22,7 @@ func TestALossThatWasAskedForIsNoFault(t *testing.T) {
 	instance.Store("first")
 	m, _ := fakeAgent(t, &instance)
 	m.instance = "first"
-	rec := &events{}
+	rec := &historytest.Recorder{}
 	var notices []string
 	c := &cluster{
 		fleet:    &fleet{machines: map[string]*machine{"h": m}, log: slog.New(slog.DiscardHandler), notice: func(s string) { notices = append(notices, s) }},
@@ -38,10 +39,10 @@ func TestALossThatWasAskedForIsNoFault(t *testing.T) {
 			t.Fatal("the host was started anew, and yet it is not lost")
 		}
 	}
-	c.bury()
+	c.recordLostNodes()
 	c.awaitReturn()
-	if len(rec.list) != 1 || rec.list[0].Kind != history.KindNode || rec.list[0].State != "lost" {
-		t.Errorf("recorded %+v, want the end of the node alone", rec.list)
+	if len(rec.Events()) != 1 || rec.Events()[0].Kind != history.KindNode || rec.Events()[0].State != "lost" {
+		t.Errorf("recorded %+v, want the end of the node alone", rec.Events())
 	}
 	if len(notices) != 1 || strings.Contains(notices[0], "warning") || !m.returning {
 		t.Errorf("notices %q, returning %v", notices, m.returning)
@@ -72,14 +73,15 @@ func TestScenariosThatCannotBeRun(t *testing.T) {
 		{"fis", 179 * time.Second, "--duration 2m59s: want at least 3m0s for the scenario cloud"},
 		{"fis", 3 * time.Minute, ""},
 	} {
-		config := Config{Workload: Matchmaking, Duration: c.duration}
+		config := configFor(t, nil, "none")
+		config.Duration = c.duration
 		if c.allowed != "" {
 			var err error
 			if config.External, err = external.Parse([]string{c.allowed + "=" + program + "," + program}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		err := config.Load("seoul-2az", []string{file})
+		err := config.Use("seoul-2az", []string{file})
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("allowed %q, %v: %v; want %q", c.allowed, c.duration, err, c.want)
 		}

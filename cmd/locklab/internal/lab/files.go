@@ -3,6 +3,8 @@ package lab
 import (
 	"fmt"
 	"syscall"
+
+	"locklab/cmd/locklab/internal/masternode"
 )
 
 // What the agents of this process keep open, by measurement of whole comparisons and
@@ -27,17 +29,14 @@ func (c *Config) CheckFiles() error {
 
 func (c *Config) checkFiles(have uint64) error {
 	most := 0
-	for _, spec := range c.Locks {
-		p, err := newPlan(c, spec, "", 0)
-		if err != nil {
-			return err
-		}
+	for _, lock := range c.Locks {
+		p := newPlan(c, lock, "", 0)
 		files := filesBase
 		for _, w := range p.wires {
 			h, _ := p.topo.Host(w.from.Host)
 			switch {
 			case h.Agent != "":
-			case w.port == peerPort:
+			case w.port == masternode.PortPeer:
 				files += filesPeer
 			default:
 				files += filesWire

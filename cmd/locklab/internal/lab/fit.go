@@ -18,7 +18,13 @@ import (
 // checkScenarios sees that the scenarios can be run as the user wants them.
 func (c *Config) checkScenarios() error {
 	for _, s := range c.Scenarios {
-		if err := s.CheckLocks(func(spec locks.Spec) error { _, err := catalog.Lookup(spec); return err }); err != nil {
+		if err := s.CheckLocks(func(spec locks.Spec) error { _, err := catalog.Bind(spec); return err }); err != nil {
+			return fmt.Errorf("--scenarios: %w", err)
+		}
+		if err := s.CheckTopologies(append(topology.Names(), c.Topology.Name)); err != nil {
+			return fmt.Errorf("--scenarios: %w", err)
+		}
+		if err := s.CheckData(checkData); err != nil {
 			return fmt.Errorf("--scenarios: %w", err)
 		}
 		for _, run := range s.External() {
@@ -39,6 +45,20 @@ func (c *Config) checkScenarios() error {
 	return nil
 }
 
+// checkData says which roles cannot lose their data.
+func checkData(name string) error {
+	roles := Roles()
+	i := slices.IndexFunc(roles, func(r role.Role) bool { return r.Name == name })
+	switch {
+	case i < 0:
+		return fmt.Errorf("%q is not a role: want one of %s", name, strings.Join(RoleNames(), ", "))
+	case roles[i].KeepsData != "":
+		return fmt.Errorf("%s: want another role, or none", roles[i].KeepsData)
+	default:
+		return nil
+	}
+}
+
 // checkTargets sees that every fault has something to hit, in the topology and among
 // what runs for each lock.
 func (c *Config) checkTargets(s scenario.Scenario) error {
@@ -46,14 +66,10 @@ func (c *Config) checkTargets(s scenario.Scenario) error {
 	if err := s.CheckTargets(ctx, inventory(c.Topology), anyNode{c.Topology}); err != nil {
 		return fmt.Errorf("--scenarios: %w; topology %s has %s", err, c.Topology.Name, contents(c.Topology))
 	}
-	for _, spec := range c.Locks {
-		entry, err := catalog.Lookup(spec)
-		if err != nil {
-			return err
-		}
-		runs := c.Topology.Subset(entry.Roles()...)
+	for _, lock := range c.Locks {
+		runs := lock.Part(c.Topology)
 		if err := s.CheckTargets(ctx, inventory(runs), anyNode{runs}); err != nil {
-			return fmt.Errorf("--scenarios: %w; with the lock %s there are %s", err, spec, contents(runs))
+			return fmt.Errorf("--scenarios: %w; with the lock %s there are %s", err, lock, contents(runs))
 		}
 	}
 	return nil
@@ -93,12 +109,20 @@ type anyNode struct{ topo *topology.Topology }
 var _ fault.Resolver = anyNode{}
 
 func (a anyNode) Holder(context.Context) (string, error) { return a.first(role.Master) }
-func (a anyNode) Leader(context.Context) (string, error) { return a.first(role.Raft) }
+func (a anyNode) Leader(context.Context) (string, error) {
+	var lead []string
+	for _, r := range catalog.ServerRoles() {
+		if r.Leads != nil {
+			lead = append(lead, r.Name)
+		}
+	}
+	return a.first(lead...)
+}
 
-func (a anyNode) first(wanted string) (string, error) {
-	nodes := a.topo.NodesOf(wanted)
+func (a anyNode) first(wanted ...string) (string, error) {
+	nodes := a.topo.NodesOf(wanted...)
 	if len(nodes) == 0 {
-		return "", fmt.Errorf("no node has the role %s: %w", wanted, fault.ErrNoTarget)
+		return "", fmt.Errorf("no node has the role %s: %w", strings.Join(wanted, " or "), fault.ErrNoTarget)
 	}
 	return nodes[0].Name, nil
 }

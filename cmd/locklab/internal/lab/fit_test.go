@@ -7,37 +7,36 @@ import (
 	"testing"
 	"time"
 
-	"locklab/cmd/locklab/internal/catalog"
+	"locklab/chaos/scenario"
 )
 
 // TestScenariosAreCheckedBeforeTheStart: what cannot happen is refused, with the place.
 func TestScenariosAreCheckedBeforeTheStart(t *testing.T) {
 	for _, c := range []struct {
 		name, lock, topology, step, want string
-		duration                         time.Duration
 	}{
-		{"fits", "redlock", "seoul-2az", "{at: 30%, for: 35%, fault: zone-failure, target: zone:a}", "", 2 * time.Second},
-		{"past the end", "redlock", "seoul-2az", "{at: 5s, fault: zone-failure, target: zone:a}", "x.yaml:3: fault zone-failure-1 begins at 5s", 2 * time.Second},
-		{"no such zone", "redlock", "seoul-2az", "{at: 30%, fault: zone-failure, target: zone:q}", `x.yaml:3: fault zone-failure-1 on zone:q: no host for "zone:q"`, 2 * time.Second},
-		{"names the zones", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: zone:q}", "topology seoul-2az has the zones a, c", 2 * time.Second},
-		{"no such node", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: node:redis-99}", `no node for "node:redis-99"`, 2 * time.Second},
-		{"one zone has no others", "local", "one-host", "{at: 30%, fault: partition, between: [zone:a, others], mode: hold}", "x.yaml:3: fault partition-1 on zone:a <-> others: no host but", 2 * time.Second},
-		{"the lock has no such server", "raft", "seoul-2az", "{at: 30%, fault: kill, target: role:redis}", "with the lock raft there are the zones a, c and the roles", 2 * time.Second},
-		{"the lock has no leader", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: leader}", "x.yaml:3: fault kill-1 on leader: find the leader: no node has the role raft", 2 * time.Second},
-		{"the lock has a leader", "raft", "seoul-2az", "{at: 30%, fault: kill, target: leader}", "", 2 * time.Second},
-		{"any lock has holders", "none", "seoul-2az", "{at: 30%, fault: pause, target: holder}", "", 2 * time.Second},
+		{"fits", "redlock", "seoul-2az", "{at: 30%, for: 35%, fault: zone-failure, target: zone:a}", ""},
+		{"past the end", "redlock", "seoul-2az", "{at: 5s, fault: zone-failure, target: zone:a}", "x.yaml:3: fault zone-failure-1 begins at 5s"},
+		{"no such zone", "redlock", "seoul-2az", "{at: 30%, fault: zone-failure, target: zone:q}", `x.yaml:3: fault zone-failure-1 on zone:q: no host for "zone:q"`},
+		{"names the zones", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: zone:q}", "topology seoul-2az has the zones a, c"},
+		{"no such node", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: node:redis-99}", `no node for "node:redis-99"`},
+		{"one zone has no others", "local", "one-host", "{at: 30%, fault: partition, between: [zone:a, others], mode: hold}", "x.yaml:3: fault partition-1 on zone:a <-> others: no host but"},
+		{"the lock has no such server", "raft", "seoul-2az", "{at: 30%, fault: kill, target: role:redis}", "with the lock raft there are the zones a, c and the roles"},
+		{"the lock has no leader", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: leader}", "x.yaml:3: fault kill-1 on leader: find the leader: no node has the role raft"},
+		{"the lock has a leader", "raft", "seoul-2az", "{at: 30%, fault: kill, target: leader}", ""},
+		{"any lock has holders", "none", "seoul-2az", "{at: 30%, fault: pause, target: holder}", ""},
+		{"the other topologies", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder}\nexpect:\n  none: {topologies: {one-host: {safety: safe}, seoul-3az: {safety: safe}}}", ""},
+		{"no such topology", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder}\nexpect:\n  none:\n    topologies:\n      seuol-3az: {safety: safe}", `x.yaml:7: expect: unknown topology "seuol-3az": want one of one-host, seoul-2az, seoul-3az`},
+		{"no such role", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder, lose_data: [reddis]}", `x.yaml:3: fault kill-1: lose_data: "reddis" is not a role: want one of master, worker`},
+		{"raft forgets", "raft", "seoul-2az", "{at: 30%, fault: kill, target: role:raft, lose_data: [raft]}", "x.yaml:3: fault kill-1: lose_data: raft servers that forget their votes may elect two leaders"},
+		{"too short", "redlock", "seoul-2az", "{at: 99%, for: 1%, fault: kill, target: holder}", "x.yaml:3: for: fault kill-1 is on for 20ms of a run of 2s, which is too short to be proven"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "x.yaml")
 			if err := os.WriteFile(path, []byte("name: x\ntimeline:\n  - "+c.step+"\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			specs, err := catalog.ParseList([]string{c.lock})
-			if err != nil {
-				t.Fatal(err)
-			}
-			config := Config{Locks: specs, Workload: Matchmaking, Duration: c.duration}
-			err = config.Load(c.topology, []string{path})
+			err := configFor(t, nil, c.lock).Use(c.topology, []string{path})
 			switch {
 			case c.want == "" && err != nil:
 				t.Error(err)
@@ -50,14 +49,21 @@ func TestScenariosAreCheckedBeforeTheStart(t *testing.T) {
 
 // TestBuiltinScenariosFit: whoever runs them for the shortest time there is gets them.
 func TestBuiltinScenariosFit(t *testing.T) {
-	specs, err := catalog.ParseList([]string{"raft"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, topology := range []string{"seoul-2az", "seoul-3az"} {
-		config := Config{Locks: specs, Workload: Matchmaking, Duration: time.Second}
-		if err := config.Load(topology, ScenarioNames()); err != nil {
-			t.Errorf("%s: %v", topology, err)
+	for _, name := range scenario.Names() {
+		s, err := scenario.Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lock := "raft"
+		if _, judged := s.Locks[lock]; !judged {
+			lock = "redlock" // of what has only Redis to break
+		}
+		for _, topology := range []string{"seoul-2az", "seoul-3az"} {
+			config := configFor(t, nil, lock)
+			config.Duration = time.Second
+			if err := config.Use(topology, []string{name}); err != nil {
+				t.Errorf("%s: %v", topology, err)
+			}
 		}
 	}
 }

@@ -23,8 +23,8 @@ func TestOnlyLackOfTimeGivesUp(t *testing.T) {
 	_, clientErr := (&http.Client{Timeout: time.Millisecond}).Get(slow.URL)
 	for name, err := range map[string]error{
 		"agent does not answer": a.Stop(limited, "n"),
-		"node is not ready":     fmt.Errorf("start n: %w", &agent.Error{Kind: "late", Status: http.StatusGatewayTimeout}),
-		"events were lost":      fmt.Errorf("drain events: %w", &agent.Error{Kind: "events-lost", Status: http.StatusGone}),
+		"node is not ready":     fmt.Errorf("start n: %w", agent.ErrLate),
+		"events were lost":      fmt.Errorf("drain events: %w", agent.ErrEventsLost),
 		"client's own limit":    clientErr,
 		"one of two":            errors.Join(errors.New("other"), a.Stop(limited, "n")),
 	} {
@@ -35,7 +35,7 @@ func TestOnlyLackOfTimeGivesUp(t *testing.T) {
 	slow.Close()
 	for name, err := range map[string]error{
 		"nothing":         nil,
-		"node that fails": fmt.Errorf("start n: %w", &agent.Error{Kind: "start", Status: http.StatusInternalServerError}),
+		"node that fails": fmt.Errorf("start n: %w", agent.ErrStart),
 		"no agent":        a.Stop(t.Context(), "n"),
 		"a lost host":     fmt.Errorf("%w: h: %w", errHostLost, context.DeadlineExceeded),
 		"anything else":   errors.New("no such file"),

@@ -10,9 +10,8 @@ import (
 	"time"
 
 	"locklab/chaos/link"
-	"locklab/cmd/locklab/internal/facts"
-	"locklab/cmd/locklab/internal/nodebody"
-	"locklab/locks/seed"
+	"locklab/cmd/locklab/internal/provenance"
+	"locklab/internal/seed"
 	"locklab/nodes/agent"
 )
 
@@ -60,8 +59,8 @@ func StartHost(c HostConfig) (*Host, error) {
 	}
 	config.Bind = c.Bind
 	config.Token, config.DataDir, config.Executable = c.Token, c.DataDir, exe
-	config.Version = facts.ReadBuild().Version
-	config.Roles = nodebody.Roles()
+	config.Version = provenance.ReadBuild().Version
+	config.Roles = Roles()
 	config.Mounts = map[string]http.Handler{link.Prefix: links.Handler()}
 	config.OnReset = links.Clear
 	config.IdleReset = c.IdleReset

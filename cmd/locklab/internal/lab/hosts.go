@@ -5,17 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"locklab/chaos/link"
 	"locklab/cmd/locklab/internal/scratch"
+	"locklab/internal/httpapi"
 	"locklab/locks/clock"
 	"locklab/nodes/agent"
-	"locklab/nodes/bearer"
 	"locklab/nodes/topology"
 )
 
@@ -53,7 +50,7 @@ func startFleet(ctx context.Context, topo *topology.Topology, token string, wait
 		}
 	}()
 	// Agents of this process have a token too: others use the machine's loopback.
-	own := bearer.New()
+	own := httpapi.NewToken()
 	if f.data, err = scratch.New(); err != nil {
 		return nil, err
 	}
@@ -74,7 +71,7 @@ func startFleet(ctx context.Context, topo *topology.Topology, token string, wait
 			secret = own
 		}
 		m.agent = agent.NewClient(url, secret)
-		m.links = &link.Client{Base: url, HTTP: &http.Client{Transport: withToken{token: secret, next: &http.Transport{MaxIdleConnsPerHost: 8}}}}
+		m.links = link.NewClient(url, secret)
 		f.machines[host.Name] = m
 		f.order = append(f.order, host.Name)
 	}
@@ -89,17 +86,13 @@ func (m *machine) greet(ctx context.Context, deadline int64) error {
 		return nil
 	}
 	health, err := m.health(ctx)
-	for errors.Is(err, agent.ErrUnreachable) && clock.Mono() < deadline && ctx.Err() == nil {
-		again := clock.System().NewTimer(200 * time.Millisecond)
-		select {
-		case <-again.C():
+	for errors.Is(err, httpapi.ErrUnreachable) && clock.Mono() < deadline && ctx.Err() == nil {
+		if clock.Sleep(ctx, 200*time.Millisecond) == nil {
 			health, err = m.health(ctx)
-		case <-ctx.Done():
-			again.Stop()
 		}
 	}
 	switch {
-	case errors.Is(err, agent.ErrUnauthorized):
+	case errors.Is(err, httpapi.ErrUnauthorized):
 		return fmt.Errorf("host %s: its agent at %s refuses the token: want the agent's own token in LOCKLAB_TOKEN or --token-file: %w", m.Name, m.Agent, err)
 	case err != nil:
 		return fmt.Errorf("host %s: its agent at %s cannot be reached: start it with `locklab agent --host %s`, or correct the topology: %w", m.Name, m.Agent, m.Name, err)
@@ -123,7 +116,7 @@ func (m *machine) enlist(ctx context.Context) error {
 		return err
 	}
 	err := m.tryEnlist(ctx)
-	if errors.Is(err, agent.ErrUnreachable) && m.missing(ctx) == nil {
+	if errors.Is(err, httpapi.ErrUnreachable) && m.missing(ctx) == nil {
 		return m.tryEnlist(ctx)
 	}
 	return err
@@ -162,12 +155,7 @@ func (m *machine) tryEnlist(ctx context.Context) (err error) {
 
 // each calls do for all machines at once and returns the first error.
 func (f *fleet) each(do func(*machine) error) error {
-	var group errgroup.Group
-	for _, name := range f.order {
-		m := f.machines[name]
-		group.Go(func() error { return do(m) })
-	}
-	return group.Wait()
+	return together(f.order, func(name string) error { return do(f.machines[name]) })
 }
 
 func (f *fleet) close() error {
@@ -184,27 +172,10 @@ func (f *fleet) close() error {
 	})
 	for _, m := range f.machines {
 		m.agent.Close()
-		m.links.HTTP.CloseIdleConnections()
+		m.links.Disconnect()
 	}
 	if f.data != nil {
 		err = errors.Join(err, f.data.Remove())
 	}
 	return err
 }
-
-// withToken adds the bearer token to every request.
-type withToken struct {
-	token string
-	next  *http.Transport
-}
-
-func (t withToken) RoundTrip(r *http.Request) (*http.Response, error) {
-	if t.token != "" {
-		r = r.Clone(r.Context())
-		bearer.Set(r, t.token)
-	}
-	return t.next.RoundTrip(r)
-}
-
-// CloseIdleConnections lets http.Client reach the transport's.
-func (t withToken) CloseIdleConnections() { t.next.CloseIdleConnections() }

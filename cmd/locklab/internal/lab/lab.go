@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"locklab/chaos/scenario"
-	"locklab/cmd/locklab/internal/facts"
+	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/progress"
-	"locklab/locks"
+	"locklab/cmd/locklab/internal/provenance"
 	"locklab/locks/clock"
 	"locklab/reports/result"
 	"locklab/workloads/check"
@@ -34,8 +34,8 @@ func Run(ctx context.Context, c Config, display progress.Display) (result.File, 
 	clk := clock.System()
 	started := clk.Now()
 	file := result.File{Schema: result.Schema, Run: result.Run{
-		ID: filepath.Base(c.Dir), Unfinished: true, Started: started.UTC(), Seed: c.Seed, Commit: facts.Commit(ctx),
-		Topology: c.Topology.Name, Command: c.Command, Host: facts.Host(), Versions: map[string]string{},
+		ID: filepath.Base(c.Dir), Unfinished: true, Started: started.UTC(), Seed: c.Seed, Commit: provenance.Commit(ctx),
+		Topology: c.Topology.Name, Command: c.Command, Host: provenance.Host(), Versions: map[string]string{},
 	}}
 	logFile, log, err := openLog(c.Dir)
 	if err != nil {
@@ -43,7 +43,7 @@ func Run(ctx context.Context, c Config, display progress.Display) (result.File, 
 	}
 	defer func() { _ = logFile.Close() }() // a log that cannot be written costs the log
 
-	fleet, err := startFleet(ctx, c.Topology.Subset(c.roles()...), c.Token, c.Wait, c.Seed, log)
+	fleet, err := startFleet(ctx, c.part(), c.Token, c.Wait, c.Seed, log)
 	if err != nil {
 		return file, err
 	}
@@ -94,14 +94,14 @@ func openLog(dir string) (io.Closer, *slog.Logger, error) {
 // locks before the next, so that what is compared was measured close together.
 func (c *Config) combinations(ctx context.Context, fleet *fleet, display progress.Display, rows *table) error {
 	for _, s := range c.Scenarios {
-		for _, spec := range c.Locks {
-			err := c.combination(ctx, fleet, display, rows, spec, s)
+		for _, lock := range c.Locks {
+			err := c.combination(ctx, fleet, display, rows, lock, s)
 			if errors.Is(err, errInterrupted) || ctx.Err() != nil {
 				rows.file.Run.Interrupted = true
 				return nil //nolint:nilerr // an interruption is no error: there is a report of what was measured
 			}
 			if err != nil {
-				return fmt.Errorf("%s under %s: %w", spec, s.Name, err)
+				return fmt.Errorf("%s under %s: %w", lock, s.Name, err)
 			}
 		}
 	}
@@ -110,11 +110,11 @@ func (c *Config) combinations(ctx context.Context, fleet *fleet, display progres
 
 // combination runs one lock under one scenario as often as asked, and keeps its row up
 // to date. There is none if no repeat came far enough to say anything.
-func (c *Config) combination(ctx context.Context, fleet *fleet, display progress.Display, rows *table, spec locks.Spec, s scenario.Scenario) error {
+func (c *Config) combination(ctx context.Context, fleet *fleet, display progress.Display, rows *table, lock catalog.Lock, s scenario.Scenario) error {
 	var repeats []*check.Findings
 	var histories []string
 	for i := range c.Repeat {
-		x := &experiment{config: c, fleet: fleet, display: display, spec: spec, scenario: s, repeat: i + 1}
+		x := &experiment{config: c, fleet: fleet, display: display, lock: lock, scenario: s, repeat: i + 1}
 		display.Begin(x.name(), c.aboutRun())
 		found, err := x.run(ctx)
 		if found != nil {
@@ -123,7 +123,7 @@ func (c *Config) combination(ctx context.Context, fleet *fleet, display progress
 			}
 			repeats = append(repeats, found)
 			histories = append(histories, filepath.ToSlash(x.historyFile()))
-			display.End(brief(found, check.Judge(found, check.ExpectationOf(found.Run))))
+			display.End(c.brief(found, check.Judge(found, check.ExpectationOf(found.Run))))
 			err = errors.Join(err, rows.put(rowOf(repeats, histories, c.Topology)))
 		}
 		if err != nil {
@@ -134,17 +134,15 @@ func (c *Config) combination(ctx context.Context, fleet *fleet, display progress
 }
 
 // brief is the line with which a run ends on the console.
-func brief(f *check.Findings, v check.Verdict) string {
-	parts := []string{string(v.Status) + ", " + string(v.Safety) + ", " + string(v.Liveness)}
-	if f.Run.Workload == Matchmaking {
-		d := f.Duplicates
-		parts = append(parts, fmt.Sprintf("%d duplicates in %d rooms (raced %d, overlooked %d, unreachable %d)",
-			d.Total(), f.RoomsCreated, d.Raced, d.Overlooked, d.Unreachable))
+func (c *Config) brief(f *check.Findings, v check.Verdict) string {
+	said := string(v.Status)
+	if v.Status != check.Inconclusive { // which says nothing good
+		said += fmt.Sprintf(", %s, %s", v.Safety, v.Liveness)
 	}
-	if f.Run.Workload != Matchmaking || f.Overlaps > 0 {
-		parts = append(parts, fmt.Sprintf("%d overlaps in %d holds", f.Overlaps, f.Holds))
+	parts := []string{
+		said, c.Workload.Brief(f),
+		fmt.Sprintf("%.0f/s, %.1f%% of the requests served", f.AchievedPS(), 100*f.Availability()),
 	}
-	parts = append(parts, fmt.Sprintf("%.0f/s, %.1f%% of the requests served", f.AchievedPS(), 100*f.Availability()))
 	if v.Status != check.Expected && v.Status != check.NotJudged {
 		parts = append(parts, v.Why)
 	}

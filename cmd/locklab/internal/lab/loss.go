@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"locklab/internal/httpapi"
 	"locklab/locks/clock"
 	"locklab/nodes/agent"
 	"locklab/workloads/history"
@@ -43,78 +44,44 @@ var errHostLost = errors.New("host lost")
 
 // losses are the hosts that went away during a run.
 type losses struct {
-	mu    sync.Mutex
-	list  map[string]loss
-	asked map[string]bool // a fault of the scenario stops them
+	heard sync.Map // of each lost host: when it was heard last, on clock.Mono
+	asked sync.Map // hosts that a fault of the scenario stops
 }
 
-type loss struct {
-	atNS int64 // when the host was last heard, on clock.Mono
-	why  error
-}
-
-func (l *losses) has(host string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, lost := l.list[host]
-	return lost
-}
+func (l *losses) has(host string) bool { _, lost := l.heard.Load(host); return lost }
 
 // expect says that the scenario makes hosts go away, from now on.
 func (l *losses) expect(hosts []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	for _, host := range hosts {
-		if l.asked == nil {
-			l.asked = map[string]bool{}
-		}
-		l.asked[host] = true
+		l.asked.Store(host, true)
 	}
 }
 
-func (l *losses) expected(host string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.asked[host]
-}
+func (l *losses) expected(host string) bool { _, asked := l.asked.Load(host); return asked }
 
 // at is when a lost host was last heard.
 func (l *losses) at(host string) int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.list[host].atNS
+	at, _ := l.heard.Load(host)
+	heard, _ := at.(int64)
+	return heard
 }
 
-func (l *losses) hosts() []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var names []string
-	for name := range l.list {
-		names = append(names, name)
-	}
+func (l *losses) hosts() (names []string) {
+	l.heard.Range(func(host, _ any) bool {
+		names = append(names, host.(string))
+		return true
+	})
 	slices.Sort(names)
 	return names
 }
 
 // add is false if the host is there already.
-func (l *losses) add(host string, what loss) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if _, known := l.list[host]; known {
-		return false
-	}
-	if l.list == nil {
-		l.list = map[string]loss{}
-	}
-	l.list[host] = what
-	return true
+func (l *losses) add(host string, heardNS int64) bool {
+	_, known := l.heard.LoadOrStore(host, heardNS)
+	return !known
 }
 
-func (l *losses) forget(host string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.list, host)
-}
+func (l *losses) forget(host string) { l.heard.Delete(host) }
 
 // isLost says whether a host of the run is gone, or has forgotten the run, and
 // notes it in the history if that is new. It asks the agent unless it is known.
@@ -130,7 +97,7 @@ func (c *cluster) isLost(ctx context.Context, host string) bool {
 	if f := c.followers[host]; f != nil {
 		at = f.Heard()
 	}
-	if !c.losses.add(host, loss{at, why}) {
+	if !c.losses.add(host, at) {
 		return true
 	}
 	if c.losses.expected(host) {
@@ -157,14 +124,10 @@ func (m *machine) missing(ctx context.Context) error {
 		switch {
 		case err == nil && m.instance != "" && health.Instance != m.instance:
 			return errors.New("its agent was started anew or emptied by another controller")
-		case !errors.Is(err, agent.ErrUnreachable): // it answers, whatever it says
+		case !errors.Is(err, httpapi.ErrUnreachable): // it answers, whatever it says
 			return nil
 		}
-		again := clock.System().NewTimer(askTime / 10)
-		select {
-		case <-again.C():
-		case <-ctx.Done():
-			again.Stop()
+		if clock.Sleep(ctx, askTime/10) != nil {
 			return err
 		}
 	}
@@ -203,14 +166,7 @@ func (c *cluster) blameLosses(ctx context.Context, err error) error {
 // says when they went and the report does not have to guess.
 func (c *cluster) keepWatch(ctx context.Context) {
 	asked := map[string]int64{}
-	for {
-		tick := clock.System().NewTimer(lookEach)
-		select {
-		case <-tick.C():
-		case <-ctx.Done():
-			tick.Stop()
-			return
-		}
+	for clock.Sleep(ctx, lookEach) == nil {
 		var asking sync.WaitGroup
 		for host, f := range c.followers {
 			last := max(f.Heard(), asked[host])
@@ -262,15 +218,12 @@ func (c *cluster) awaitReturn() {
 	}
 }
 
-// bury notes that the nodes of the lost hosts went with them.
-func (c *cluster) bury() {
-	c.losses.mu.Lock()
-	defer c.losses.mu.Unlock()
+// recordLostNodes notes that the nodes of the lost hosts went with them.
+func (c *cluster) recordLostNodes() {
 	for _, n := range c.topo.Nodes() {
-		if lost, ok := c.losses.list[n.Host]; ok {
-			c.recorder.Record(history.Event{
-				Kind: history.KindNode, AtNS: lost.atNS, FromNS: lost.atNS, Host: n.Host, Node: n.Name, State: "lost",
-			})
+		if c.losses.has(n.Host) {
+			at := c.losses.at(n.Host)
+			c.recorder.Record(history.Event{Kind: history.KindNode, AtNS: at, FromNS: at, Host: n.Host, Node: n.Name, State: "lost"})
 		}
 	}
 }

@@ -1,43 +1,32 @@
 package lab
 
 import (
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/go-json-experiment/json"
 
 	"locklab/nodes/agent"
 	"locklab/nodes/topology"
 	"locklab/workloads/history"
+	"locklab/workloads/history/historytest"
 )
 
 // fakeAgent says of itself what a real one would, and which instance it is.
 func fakeAgent(t *testing.T, instance *atomic.Value) (*machine, *httptest.Server) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(agent.Health{Host: "h", Instance: instance.Load().(string)})
+		_ = json.MarshalWrite(w, agent.Health{Host: "h", Instance: instance.Load().(string)})
 	}))
 	t.Cleanup(server.Close)
 	m := &machine{Host: topology.Host{Name: "h", Agent: server.URL}, agent: agent.NewClient(server.URL, "")}
 	t.Cleanup(m.agent.Close)
 	return m, server
-}
-
-// events keeps what is recorded.
-type events struct {
-	mu   sync.Mutex
-	list []history.Event
-}
-
-func (e *events) Record(event history.Event) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.list = append(e.list, event)
 }
 
 func TestLossIsNoticedAndRecordedOnce(t *testing.T) {
@@ -50,7 +39,7 @@ func TestLossIsNoticedAndRecordedOnce(t *testing.T) {
 			instance.Store("first")
 			m, server := fakeAgent(t, &instance)
 			m.instance = "first"
-			rec := &events{}
+			rec := &historytest.Recorder{}
 			notices := 0
 			c := &cluster{
 				fleet:    &fleet{machines: map[string]*machine{"h": m}, log: slog.New(slog.DiscardHandler), notice: func(string) { notices++ }},
@@ -70,11 +59,11 @@ func TestLossIsNoticedAndRecordedOnce(t *testing.T) {
 					t.Errorf("the error of a lost host was kept: %v", err)
 				}
 			}
-			c.bury()
-			if len(rec.list) != 2 || notices != 1 {
-				t.Fatalf("%d notices, recorded %+v; want one fault and the end of one node", notices, rec.list)
+			c.recordLostNodes()
+			if len(rec.Events()) != 2 || notices != 1 {
+				t.Fatalf("%d notices, recorded %+v; want one fault and the end of one node", notices, rec.Events())
 			}
-			fault, node := rec.list[0], rec.list[1]
+			fault, node := rec.Events()[0], rec.Events()[1]
 			if fault.Kind != history.KindFault || fault.Fault != history.FaultHostLoss || fault.State != "began" ||
 				!slices.Equal(fault.From, []string{"h"}) || !slices.Equal(fault.To, []string{"other"}) || !slices.Equal(fault.Nodes, []string{"n"}) {
 				t.Errorf("the ledger says %+v", fault)

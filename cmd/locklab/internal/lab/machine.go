@@ -19,12 +19,7 @@ func (f *fleet) measure(done context.Context, rec history.Recorder) {
 	sampler := cpu.New(f.localPIDs())
 	defer sampler.Close()
 	for done.Err() == nil {
-		tick := clock.System().NewTimer(MeasureEach)
-		select {
-		case <-tick.C():
-		case <-done.Done():
-			tick.Stop()
-		}
+		_ = clock.Sleep(done, MeasureEach) // the last sample is that of the end
 		rec.Record(sampler.Sample(f.localPIDs()))
 	}
 }

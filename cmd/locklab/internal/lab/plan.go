@@ -1,26 +1,35 @@
 package lab
 
 import (
-	"encoding/json"
+	"fmt"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"locklab/cmd/locklab/internal/catalog"
-	"locklab/cmd/locklab/internal/nodebody"
-	"locklab/locks"
-	"locklab/locks/raftlock"
-	"locklab/locks/redlock"
-	"locklab/nodes/bearer"
+	"locklab/cmd/locklab/internal/masternode"
+	"locklab/internal/httpapi"
 	"locklab/nodes/master"
-	"locklab/nodes/raftnode"
-	"locklab/nodes/redisnode"
 	"locklab/nodes/role"
 	"locklab/nodes/topology"
 	"locklab/nodes/worker"
 )
 
-// peerPort is the port of masters that peers of a lock reach each other at.
-const peerPort = "peer"
+// Roles are what the agents of the lab can run.
+func Roles() []role.Role {
+	return append([]role.Role{masternode.Role(), worker.Role()}, catalog.ServerRoles()...)
+}
+
+// RoleNames are those of Roles, which a topology may use.
+func RoleNames() (names []string) {
+	for _, r := range Roles() {
+		names = append(names, r.Name)
+	}
+	return names
+}
 
 // wire is what one node dials on another.
 type wire struct {
@@ -30,14 +39,14 @@ type wire struct {
 
 // plan says who dials whom in a run, and what each node is told.
 type plan struct {
-	spec    locks.Spec
-	entry   catalog.Entry
-	topo    *topology.Topology
+	lock    catalog.Lock
+	topo    *topology.Topology // only what the lock needs
 	cluster string
 	seed    uint64
-	seats   int           // of a room
+	load    catalog.Load
 	hold    time.Duration // how long masters hold at least
 	token   string        // that the run's masters take orders by
+	orders  string        // that the run's workers take orders of rooms by
 	wires   []wire
 
 	addrs *wireAddrs
@@ -50,51 +59,41 @@ type wireAddrs struct {
 }
 
 // newPlan lays out the run of a lock on the part of the topology that it needs.
-func newPlan(c *Config, spec locks.Spec, cluster string, seed uint64) (plan, error) {
-	entry, err := catalog.Lookup(spec)
-	if err != nil {
-		return plan{}, err
-	}
+func newPlan(c *Config, lock catalog.Lock, cluster string, seed uint64) plan {
 	p := plan{
-		spec: spec, entry: entry, topo: c.Topology.Subset(entry.Roles()...), cluster: cluster, seed: seed, seats: c.Seats, token: bearer.New(),
+		lock: lock, topo: lock.Part(c.Topology), cluster: cluster, seed: seed, load: c.Load, token: httpapi.NewToken(), orders: httpapi.NewToken(),
 		addrs: &wireAddrs{addr: map[wire]string{}},
 	}
-	masters := p.topo.NodesOf(role.Master)
-	for _, m := range masters {
-		for _, w := range p.topo.NodesOf(role.Worker) {
-			p.wires = append(p.wires, wire{m, w, "http"})
-		}
-		for _, server := range p.topo.NodesOf(entry.Needs...) {
-			p.wires = append(p.wires, wire{m, server, clientPort(server.Role)})
-		}
-		if entry.Peers {
-			p.wires = append(p.wires, mesh(m, masters, peerPort)...)
+	p.connect(role.Master, role.Worker, worker.Port)
+	for _, s := range lock.Servers {
+		p.connect(role.Master, s.Name, s.ClientPort)
+		if s.PeerPort != "" {
+			p.connect(s.Name, s.Name, s.PeerPort)
 		}
 	}
-	rafts := p.topo.NodesOf(role.Raft)
-	for _, n := range rafts {
-		p.wires = append(p.wires, mesh(n, rafts, "raft")...)
+	if lock.Peers {
+		p.connect(role.Master, role.Master, masternode.PortPeer)
 	}
-	return p, nil
+	return p
 }
 
-// mesh is what a member dials on all others.
-func mesh(from topology.Placed, members []topology.Placed, port string) []wire {
-	var wires []wire
-	for _, to := range members {
-		if to.Name != from.Name {
-			wires = append(wires, wire{from, to, port})
+// connect has all nodes of a role dial all others of another role, or of their own.
+func (p *plan) connect(fromRole, toRole, port string) {
+	for _, from := range p.topo.NodesOf(fromRole) {
+		for _, to := range p.topo.NodesOf(toRole) {
+			if from.Name != to.Name {
+				p.wires = append(p.wires, wire{from, to, port})
+			}
 		}
 	}
-	return wires
 }
 
-// clientPort is the port that a lock's client dials on its server.
-func clientPort(serverRole string) string {
-	if serverRole == role.Redis {
-		return "redis"
-	}
-	return "client"
+// stages are the nodes in the order in which they start. Servers come before those who
+// dial them: a client that starts into a cluster that does not answer yet would begin its
+// life with a back-off.
+func (p plan) stages() [][]topology.Placed {
+	isMaster := func(n topology.Placed) bool { return n.Role == role.Master }
+	return [][]topology.Placed{slices.DeleteFunc(p.topo.Nodes(), isMaster), p.topo.NodesOf(role.Master)}
 }
 
 // set notes where the dialer of a wire finds its link.
@@ -104,89 +103,72 @@ func (p plan) set(w wire, addr string) {
 	p.addrs.addr[w] = addr
 }
 
-func (p plan) addr(w wire) string {
+// members are the nodes of a role that a node dials, as its host reaches them.
+func (p plan) members(from topology.Placed, ofRole string) (all []catalog.Member) {
 	p.addrs.mu.Lock()
 	defer p.addrs.mu.Unlock()
-	return p.addrs.addr[w]
+	for _, w := range p.wires {
+		if w.from.Name == from.Name && w.to.Role == ofRole {
+			rank, _ := p.topo.Rank(w.to.Name)
+			all = append(all, catalog.Member{Name: w.to.Name, Addr: p.addrs.addr[w], Rank: max(rank, 0)})
+		}
+	}
+	return all
 }
 
-// hostPairs lists the ordered pairs of hosts between which something dials.
-func (p plan) hostPairs() [][2]string {
-	var pairs [][2]string
-	seen := map[[2]string]bool{}
+// hostPairs lists the ordered pairs of hosts between which something dials: anything, or
+// masters what their lock talks to.
+func (p plan) hostPairs(ofLock bool) (pairs [][2]string) {
 	for _, w := range p.wires {
 		pair := [2]string{w.from.Host, w.to.Host}
-		if pair[0] != pair[1] && !seen[pair] {
-			seen[pair] = true
+		skip := ofLock && (w.from.Role != role.Master || w.to.Role == role.Worker)
+		if pair[0] != pair[1] && !skip && !slices.Contains(pairs, pair) {
 			pairs = append(pairs, pair)
 		}
 	}
 	return pairs
 }
 
-// lockHostPairs are the pairs from masters to what their lock talks to.
-func (p plan) lockHostPairs() [][2]string {
-	var pairs [][2]string
-	for _, w := range p.wires {
-		if w.from.Role == role.Master && w.to.Role != role.Worker && w.from.Host != w.to.Host {
-			pairs = append(pairs, [2]string{w.from.Host, w.to.Host})
-		}
-	}
-	return pairs
-}
-
 // settings is what a node is told when it starts.
-func (p plan) settings(n topology.Placed) any {
-	switch n.Role {
-	case role.Master:
-		return p.masterSettings(n)
-	case role.Worker:
-		s := worker.DefaultSettings()
-		s.Name, s.Capacity = n.Name, p.seats
-		return s
-	case role.Raft:
-		return p.raftSettings(n)
-	case role.Redis:
-		options, _ := redlock.ParseOptions(p.spec) // checked before
-		return redisnode.Settings{Persistence: string(options.Persistence)}
+func (p plan) settings(n topology.Placed) (jsontext.Value, error) {
+	tell := map[string]func(topology.Placed) (any, error){role.Master: p.masterSettings, role.Worker: p.workerSettings}
+	for _, s := range p.lock.Servers {
+		tell[s.Name] = func(n topology.Placed) (any, error) { return s.Settings(p.members(n, n.Role)), nil }
 	}
-	return struct{}{}
+	told, known := tell[n.Role]
+	if !known {
+		return nil, fmt.Errorf("node %s: nothing gives settings to the role %s with the lock %s", n.Name, n.Role, p.lock)
+	}
+	s, err := told(n)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(s)
 }
 
-func (p plan) masterSettings(n topology.Placed) any {
+func (p plan) workerSettings(n topology.Placed) (any, error) {
+	s := worker.DefaultSettings()
+	s.Name, s.Token = n.Name, p.orders
+	p.load.Worker(&s)
+	return s, nil
+}
+
+func (p plan) masterSettings(n topology.Placed) (any, error) {
 	s := master.DefaultSettings()
-	s.Name, s.Zone, s.Lock, s.Hold = n.Name, n.Zone, p.spec.String(), p.hold
-	lock := catalog.Settings{Spec: p.spec.String(), Cluster: p.cluster, Seed: p.seed}
+	s.Name, s.Zone, s.Lock, s.Hold, s.WorkerToken = n.Name, n.Zone, p.lock.String(), p.hold, p.orders
+	for _, m := range p.members(n, role.Worker) {
+		w, _ := p.topo.Node(m.Name)
+		s.Workers = append(s.Workers, master.WorkerAddr{Name: m.Name, Zone: w.Zone, Addr: m.Addr})
+	}
+	lock, err := p.lock.Settings()
+	if err != nil {
+		return nil, err
+	}
+	lock.Cluster, lock.Seed, lock.Peers = p.cluster, p.seed, p.members(n, role.Master)
 	lock.Rank, _ = p.topo.Rank(n.Name)
-	for _, w := range p.wires {
-		if w.from.Name != n.Name {
-			continue
-		}
-		switch w.to.Role {
-		case role.Worker:
-			s.Workers = append(s.Workers, master.WorkerAddr{Name: w.to.Name, Zone: w.to.Zone, Addr: p.addr(w)})
-		case role.Master:
-			rank, _ := p.topo.Rank(w.to.Name)
-			lock.Peers = append(lock.Peers, catalog.Member{Name: w.to.Name, Addr: p.addr(w), Rank: rank})
-		default:
-			lock.Servers = append(lock.Servers, catalog.Member{Name: w.to.Name, Addr: p.addr(w)})
-		}
+	for _, server := range p.lock.Servers {
+		lock.Servers = append(lock.Servers, p.members(n, server.Name)...)
 	}
 	text, err := json.Marshal(s)
-	if err != nil {
-		return err // becomes an error when it is marshalled: cannot happen with plain data
-	}
-	return nodebody.Master{Master: text, Lock: lock, Token: p.token}
-}
-
-func (p plan) raftSettings(n topology.Placed) any {
-	s := raftnode.DefaultSettings()
-	options, _ := raftlock.ParseOptions(p.spec) // checked before
-	s.Store = options.Store
-	for _, w := range p.wires {
-		if w.from.Name == n.Name && w.to.Role == role.Raft {
-			s.Peers = append(s.Peers, raftnode.Peer{Name: w.to.Name, Addr: p.addr(w)})
-		}
-	}
-	return s
+	return masternode.Settings{Master: text, Lock: lock, Token: p.token}, err
 }

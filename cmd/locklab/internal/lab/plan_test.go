@@ -2,11 +2,16 @@ package lab
 
 import (
 	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
-	"locklab/cmd/locklab/internal/nodebody"
-	"locklab/locks"
+	"github.com/spf13/pflag"
+
+	"locklab/cmd/locklab/internal/catalog"
+	"locklab/cmd/locklab/internal/masternode"
 	"locklab/nodes/role"
 	"locklab/nodes/topology"
 	"locklab/reports/result"
@@ -14,21 +19,33 @@ import (
 	"locklab/workloads/history"
 )
 
+// bound are the locks of a list.
+func bound(t *testing.T, list string) []catalog.Lock {
+	t.Helper()
+	all, err := catalog.ParseList("--locks", []string{list})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// configFor is a comparison of locks, of two seconds of the usual workload.
+func configFor(t *testing.T, topo *topology.Topology, list string) *Config {
+	t.Helper()
+	w := catalog.Workloads()[0]
+	return &Config{
+		Topology: topo, Locks: bound(t, list), Workload: w, Duration: 2 * time.Second,
+		Load: w.Flags(pflag.NewFlagSet("test", pflag.ContinueOnError)),
+	}
+}
+
 func planFor(t *testing.T, topologyName, lock string) plan {
 	t.Helper()
 	topo, err := topology.Load(topologyName)
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := locks.ParseSpec(lock)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := newPlan(&Config{Topology: topo, Seats: DefaultSeats}, spec, "test", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return newPlan(configFor(t, topo, lock), bound(t, lock)[0], "test", 1)
 }
 
 // TestPlanStartsOnlyWhatTheLockNeeds: and links exactly what dials.
@@ -41,16 +58,18 @@ func TestPlanStartsOnlyWhatTheLockNeeds(t *testing.T) {
 		{"multiphase", 2 + 6, 2*6 + 2, 2},
 		{"redlock", 2 + 6 + 5, 2*6 + 2*5, 10},
 		{"raft", 2 + 6 + 3, 2*6 + 2*3 + 3*2, 6},
+		{"postgres", 2 + 6 + 1, 2*6 + 2*1, 2},
+		{"etcd", 2 + 6 + 3, 2*6 + 2*3 + 3*2, 6},
 	}
 	for _, tt := range tests {
 		p := planFor(t, "seoul-2az", tt.lock)
 		if got := len(p.topo.Nodes()); got != tt.nodes {
 			t.Errorf("%s: %d nodes, want %d", tt.lock, got, tt.nodes)
 		}
-		if len(p.wires) != tt.wires || len(p.lockHostPairs()) != tt.far {
-			t.Errorf("%s: %d wires, %d of them to the lock; want %d and %d", tt.lock, len(p.wires), len(p.lockHostPairs()), tt.wires, tt.far)
+		if len(p.wires) != tt.wires || len(p.hostPairs(true)) != tt.far {
+			t.Errorf("%s: %d wires, %d of them to the lock; want %d and %d", tt.lock, len(p.wires), len(p.hostPairs(true)), tt.wires, tt.far)
 		}
-		for _, pair := range p.hostPairs() {
+		for _, pair := range p.hostPairs(false) {
 			if pair[0] == pair[1] {
 				t.Errorf("%s: %s is linked with itself", tt.lock, pair[0])
 			}
@@ -62,28 +81,46 @@ func TestPlanStartsOnlyWhatTheLockNeeds(t *testing.T) {
 // link, never that of another host or of the node behind it.
 func TestSettingsNameTheDialersOwnLinks(t *testing.T) {
 	p := planFor(t, "seoul-2az", "raft")
-	for i, w := range p.wires {
-		p.set(w, "127.0.0.1:"+w.from.Name+">"+w.to.Name)
-		if p.addr(w) == "" {
-			t.Fatalf("wire %d has no address", i)
-		}
+	for _, w := range p.wires {
+		p.set(w, w.from.Name+">"+w.to.Name)
 	}
 	for _, m := range p.topo.NodesOf(role.Master) {
-		settings, ok := p.settings(m).(nodebody.Master)
-		if !ok {
-			t.Fatalf("settings of a master are %T", p.settings(m))
+		var told masternode.Settings
+		text, err := p.settings(m)
+		if err := errors.Join(err, json.Unmarshal(text, &told)); err != nil || len(told.Lock.Servers) != 3 {
+			t.Fatalf("%s is told %s: %v; want three servers", m.Name, text, err)
 		}
-		if len(settings.Lock.Servers) != 3 {
-			t.Errorf("%s has %d servers", m.Name, len(settings.Lock.Servers))
-		}
-		for _, s := range settings.Lock.Servers {
-			if want := "127.0.0.1:" + m.Name + ">" + s.Name; s.Addr != want {
+		for _, s := range told.Lock.Servers {
+			if want := m.Name + ">" + s.Name; s.Addr != want {
 				t.Errorf("%s reaches %s at %s, want %s", m.Name, s.Name, s.Addr, want)
 			}
 		}
-		if text, err := json.Marshal(settings); err != nil || len(text) == 0 {
-			t.Errorf("settings of %s: %v", m.Name, err)
+	}
+}
+
+// TestNoNodeIsForgotten: whatever its role, it is started, and told something, or nothing
+// is.
+func TestNoNodeIsForgotten(t *testing.T) {
+	for _, lock := range catalog.Names() {
+		p := planFor(t, "seoul-2az", lock)
+		started := slices.Concat(p.stages()...)
+		if nodes := p.topo.Nodes(); len(started) != len(nodes) || started[len(started)-1].Role != role.Master {
+			t.Errorf("%s: %d of %d nodes are started, the masters last: %v", lock, len(started), len(nodes), started)
 		}
+		for _, n := range started {
+			if _, err := p.settings(n); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	p := planFor(t, "seoul-2az", "redlock")
+	stray := topology.Node{Name: "etcd-1", Role: "etcd"}
+	p.topo.Hosts[0].Nodes = append(p.topo.Hosts[0].Nodes, stray)
+	if started := slices.Concat(p.stages()...); !slices.ContainsFunc(started, func(n topology.Placed) bool { return n.Node == stray }) {
+		t.Errorf("a node of another role is not started: %v", started)
+	}
+	if _, err := p.settings(topology.Placed{Node: stray}); err == nil || !strings.Contains(err.Error(), "node etcd-1: nothing gives settings to the role etcd with the lock redlock") {
+		t.Errorf("a node that nothing gives settings to: %v", err)
 	}
 }
 
@@ -116,14 +153,14 @@ func (f recorderFunc) Record(e history.Event) { f(e) }
 
 func TestRowsAreValidResults(t *testing.T) {
 	found := check.Events([]history.Event{
-		{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Lock: "none", Scenario: "baseline", Workload: Matchmaking, Topology: "seoul-2az", Repeat: 1, DurationNS: 1e9}},
+		{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Lock: "none", Scenario: "baseline", Workload: history.Matchmaking, Topology: "seoul-2az", Repeat: 1, DurationNS: 1e9}},
 		{Kind: history.KindPhase, AtNS: 1, State: "measure"},
 		{Kind: history.KindAcquire, FromNS: 10, AtNS: 15, Node: "m", Client: "m", Resource: "g", Hold: "h", Outcome: "ok"},
 		{Kind: history.KindMatch, FromNS: 10, SentNS: 20, AtNS: 30, Node: "m", Resource: "g", Outcome: "ok"},
 		{Kind: history.KindPhase, AtNS: 1e9, State: "drain"},
 		{Kind: history.KindPhase, AtNS: 1e9, State: "end"},
-	}, check.Options{})
-	want := check.Expectation{Safety: check.Unsafe, Liveness: []check.Liveness{check.Live}}
+	}, catalog.CheckOptions())
+	want := history.Expect{Safety: check.Unsafe, Liveness: []string{check.Live}}
 	row := toRow(found, check.Judge(found, want), want, []string{"histories/none/x.jsonl"})
 	if row.Verdict.Status != result.StatusControlSilent || row.Matches != 1 {
 		t.Errorf("%+v", row)

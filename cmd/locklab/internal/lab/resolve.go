@@ -2,18 +2,13 @@ package lab
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-
 	"locklab/chaos/fault"
+	"locklab/internal/httpapi"
 	"locklab/locks/clock"
-	pb "locklab/locks/raftlock/raftlockpb"
 	"locklab/nodes/master"
 	"locklab/nodes/role"
 )
@@ -56,14 +51,26 @@ func (r resolver) Holder(ctx context.Context) (string, error) {
 
 // Leader is the server that leads the lock service.
 func (r resolver) Leader(ctx context.Context) (string, error) {
-	return r.poll(ctx, "no raft server leads", func(ctx context.Context) (string, error) {
-		for _, n := range r.cluster.topo.NodesOf(role.Raft) {
-			if status, err := r.raftStatus(ctx, n.Name); err == nil && status.GetState() == "leader" {
-				return n.Name, nil
+	return r.poll(ctx, "no server leads", func(ctx context.Context) (string, error) {
+		for _, s := range r.cluster.plan.lock.Servers {
+			for _, n := range r.cluster.topo.NodesOf(s.Name) {
+				if r.leads(ctx, s.Role, r.cluster.addrs[n.Name][s.ClientPort]) {
+					return n.Name, nil
+				}
 			}
 		}
 		return "", nil
 	})
+}
+
+func (r resolver) leads(ctx context.Context, server role.Role, addr string) bool {
+	if server.Leads == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	leads, err := server.Leads(ctx, addr) // it may be down; another may lead
+	return err == nil && leads
 }
 
 // poll asks until there is an answer; nothing found when ctx ends is ErrNoTarget.
@@ -73,11 +80,7 @@ func (r resolver) poll(ctx context.Context, nothing string, ask func(context.Con
 		if err != nil || name != "" {
 			return name, err
 		}
-		wait := clock.System().NewTimer(lookEvery)
-		select {
-		case <-wait.C():
-		case <-ctx.Done():
-			wait.Stop()
+		if clock.Sleep(ctx, lookEvery) != nil {
 			return "", fmt.Errorf("%s: %w: %w", nothing, fault.ErrNoTarget, ctx.Err())
 		}
 	}
@@ -86,25 +89,8 @@ func (r resolver) poll(ctx context.Context, nothing string, ask func(context.Con
 func (r resolver) masterStatus(ctx context.Context, name string) (status master.Status, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.cluster.masterURL(name)+"/v1/status", nil)
-	if err != nil {
-		return status, err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return status, err
-	}
-	err = json.NewDecoder(response.Body).Decode(&status)
-	return status, errors.Join(err, response.Body.Close())
-}
-
-func (r resolver) raftStatus(ctx context.Context, name string) (*pb.StatusResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	conn, err := grpc.NewClient(r.cluster.addrs[name]["client"], grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		return nil, err
-	}
-	status, err := pb.NewLockServiceClient(conn).Status(ctx, &pb.StatusRequest{})
-	return status, errors.Join(err, conn.Close())
+	client := httpapi.NewClient(r.cluster.masterURL(name), httpapi.ClientConfig{Name: "master"})
+	defer client.Close()
+	err = client.Call(ctx, http.MethodGet, "/v1/status", nil, &status)
+	return status, err
 }

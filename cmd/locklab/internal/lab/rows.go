@@ -10,6 +10,7 @@ import (
 	"locklab/nodes/topology"
 	"locklab/reports/result"
 	"locklab/workloads/check"
+	"locklab/workloads/history"
 )
 
 // rowOf is the row of the repeats of one combination, judged by what their histories say
@@ -24,12 +25,12 @@ func rowOf(repeats []*check.Findings, histories []string, topo *topology.Topolog
 
 // toRow turns the findings of all repeats of one combination, and the verdict on
 // them, into a row of result.json.
-func toRow(f *check.Findings, v check.Verdict, want check.Expectation, histories []string) result.Row {
+func toRow(f *check.Findings, v check.Verdict, want history.Expect, histories []string) result.Row {
 	row := result.Row{
 		Lock: f.Run.Lock, Scenario: f.Run.Scenario, Workload: f.Run.Workload, Repeats: f.Repeats,
 		Verdict: result.Verdict{
-			Status: string(v.Status), Safety: string(v.Safety), Liveness: string(v.Liveness), Why: v.Why,
-			Expected: result.Expected{Safety: string(want.Safety), Outside: want.Availability.Outside, During: want.Availability.During},
+			Status: string(v.Status), Safety: v.Safety, Liveness: v.Liveness, Why: v.Why,
+			Expected: result.Expected{Safety: want.Safety, Liveness: want.Liveness, Outside: want.Availability.Outside, During: want.Availability.During},
 		},
 		OfferedPerS:  f.OfferedPS(),
 		AchievedPerS: f.AchievedPS(),
@@ -45,10 +46,7 @@ func toRow(f *check.Findings, v check.Verdict, want check.Expectation, histories
 		Faults:       toFaults(f.Faults),
 		Histories:    histories,
 	}
-	for _, l := range want.Liveness {
-		row.Verdict.Expected.Liveness = append(row.Verdict.Expected.Liveness, string(l))
-	}
-	if f.Run.Workload == Matchmaking {
+	if f.HasRooms {
 		per1000 := f.DuplicatesPer1000()
 		row.Matches, row.RoomsCreated, row.DuplicatesPer1000 = f.Matches, &f.RoomsCreated, &per1000
 		row.Duplicates = &result.Duplicates{
@@ -57,13 +55,16 @@ func toRow(f *check.Findings, v check.Verdict, want check.Expectation, histories
 			Warmup: f.WarmupDuplicates.Unsafe(),
 		}
 	}
+	for field, n := range f.Counts {
+		row.Measure(field, float64(n))
+	}
 	for _, at := range f.ViolationsNS {
 		row.ViolationsAtMS = append(row.ViolationsAtMS, ms(at))
 	}
 	row.AvailabilityOutside, row.AvailabilityDuring = share(f.Outside), share(f.During)
 	stall := ms(f.StallNS)
 	row.StallMS = &stall
-	if f.RecoveryNS >= 0 {
+	if f.RecoveryNS >= 0 && !f.NotRecovered {
 		recovery := ms(f.RecoveryNS)
 		row.RecoveryMS = &recovery
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"locklab/cmd/locklab/internal/catalog"
 	"locklab/nodes/topology"
 	"locklab/reports/result"
 	"locklab/workloads/check"
@@ -19,7 +20,7 @@ func TestPeersComeByRank(t *testing.T) {
 		t.Fatal(err)
 	}
 	events := []history.Event{
-		{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Lock: "multiphase", Scenario: "baseline", Workload: Mutex, Topology: "seoul-3az", Repeat: 1, DurationNS: 1e9}},
+		{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Lock: "multiphase", Scenario: "baseline", Workload: history.Mutex, Topology: "seoul-3az", Repeat: 1, DurationNS: 1e9}},
 		{Kind: history.KindPhase, AtNS: 1, State: "measure"},
 		{Kind: history.KindPhase, AtNS: 1e9, State: "drain"},
 		{Kind: history.KindPhase, AtNS: 1e9, State: "end"},
@@ -31,8 +32,8 @@ func TestPeersComeByRank(t *testing.T) {
 			Hold: fmt.Sprint("h", i), Resource: "r1", Outcome: "ok",
 		}, history.Event{Kind: history.KindRelease, FromNS: at + 1, AtNS: at + 2, Node: master, Hold: fmt.Sprint("h", i), Resource: "r1", Outcome: "ok"})
 	}
-	found := check.Events(events, check.Options{})
-	row := toRow(found, check.Verdict{}, check.Expectation{}, nil)
+	found := check.Events(events, catalog.CheckOptions())
+	row := toRow(found, check.Verdict{}, history.Expect{}, nil)
 	row.Peers = toPeers(found.Peers, topo)
 	if len(row.Peers) != 3 || row.PeerFairness == nil || *row.PeerFairness != 16.0/(3*6) {
 		t.Fatalf("%+v", row)
@@ -56,11 +57,11 @@ func TestPeersComeByRank(t *testing.T) {
 // TestRowsTellWhatTheLockIsJudgedOn: also what came before the measured part, and when.
 func TestRowsTellWhatTheLockIsJudgedOn(t *testing.T) {
 	found := &check.Findings{
-		Run:        history.Run{Lock: "redlock", Workload: Matchmaking},
+		Run: history.Run{Lock: "redlock", Workload: history.Matchmaking}, HasRooms: true,
 		Duplicates: check.Duplicates{Raced: 1, Unreachable: 4}, WarmupDuplicates: check.Duplicates{Raced: 2, Unreachable: 7},
 		ViolationsNS: []int64{-5e6, -4e6, 3e6}, RecoveryNS: -1,
 	}
-	row := toRow(found, check.Judge(found, check.Expectation{Safety: check.Safe}), check.Expectation{}, nil)
+	row := toRow(found, check.Judge(found, history.Expect{Safety: check.Safe}), history.Expect{}, nil)
 	if *row.Duplicates != (result.Duplicates{Total: 5, Raced: 1, Unreachable: 4, Warmup: 2}) {
 		t.Errorf("got %+v", *row.Duplicates)
 	}

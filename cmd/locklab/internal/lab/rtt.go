@@ -16,7 +16,7 @@ const samplesPerPair = 3
 // lock talks to, as the probes on the links see it. It waits until the probes have
 // enough samples, but not for ever; 0 if the lock talks to nobody.
 func (c *cluster) measureRTT(ctx context.Context) time.Duration {
-	pairs := c.plan.lockHostPairs()
+	pairs := c.plan.hostPairs(true)
 	if len(pairs) == 0 {
 		return 0
 	}
@@ -31,12 +31,7 @@ func (c *cluster) measureRTT(ctx context.Context) time.Duration {
 			slices.Sort(took)
 			return took[len(took)/2]
 		}
-		wait := clock.System().NewTimer(20 * time.Millisecond)
-		select {
-		case <-wait.C():
-		case <-ctx.Done():
-			wait.Stop()
-		}
+		_ = clock.Sleep(ctx, 20*time.Millisecond) // the end of ctx is looked at above
 	}
 }
 

@@ -21,9 +21,9 @@ type rowKey struct{ lock, scenario string }
 // comparison runs scenario by scenario.
 func (c *Config) newTable(file *result.File) *table {
 	t := &table{file: file, path: filepath.Join(c.Dir, result.FileName), rows: map[rowKey]result.Row{}}
-	for _, spec := range c.Locks {
+	for _, lock := range c.Locks {
 		for _, s := range c.Scenarios {
-			t.order = append(t.order, rowKey{spec.String(), s.Name})
+			t.order = append(t.order, rowKey{lock.String(), s.Name})
 		}
 	}
 	return t

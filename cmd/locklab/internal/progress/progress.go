@@ -13,13 +13,16 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
+
+	"locklab/locks/clock"
+	"locklab/reports"
 )
 
 // Display shows progress. Its methods may be called from any goroutine.
 type Display interface {
 	// Begin announces the next run, which takes about the given time.
 	Begin(name string, about time.Duration)
-	// Advance says how much of the current run is over, and what happens now.
+	// Advance says how much of the current run's load is over, and what happens now.
 	Advance(elapsed time.Duration, now string)
 	// End closes the current run with one line on how it went.
 	End(line string)
@@ -32,7 +35,11 @@ type Display interface {
 // New picks the display for the writer: bars if it is a terminal.
 func New(w io.Writer, runs int) Display {
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		return newBars(w, runs)
+		width := columns
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil {
+			width = w
+		}
+		return newBars(w, runs, width)
 	}
 	return &lines{w: w, runs: runs}
 }
@@ -46,37 +53,45 @@ type lines struct {
 	count int
 	name  string
 	now   string
+	began int64 // of the current run
 }
+
+// columns are what every terminal has.
+const columns = 80
 
 func (l *lines) Begin(name string, about time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.count++
 	l.name, l.now = name, ""
+	l.began = clock.Mono()
 	fmt.Fprintf(l.w, "[%d/%d] %s: about %v\n", l.count, l.runs, name, about.Round(time.Second))
 }
 
-func (l *lines) Advance(elapsed time.Duration, now string) {
+func (l *lines) Advance(_ time.Duration, now string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if now == l.now || now == "" {
 		return
 	}
 	l.now = now
-	fmt.Fprintf(l.w, "[%d/%d] %s: %5.1f s  %s\n", l.count, l.runs, l.name, elapsed.Seconds(), now)
+	l.write(fmt.Sprintf("[%d/%d] %s: %.1f s %s", l.count, l.runs, l.name, time.Duration(clock.Mono()-l.began).Seconds(), now))
 }
 
 func (l *lines) End(line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	fmt.Fprintf(l.w, "[%d/%d] %s: %s\n", l.count, l.runs, l.name, line)
+	l.write(fmt.Sprintf("[%d/%d] %s: %s", l.count, l.runs, l.name, line))
 }
 
 func (l *lines) Note(line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	fmt.Fprintln(l.w, line)
+	l.write(line)
 }
+
+// write breaks a line as a terminal would, but between words.
+func (l *lines) write(line string) { fmt.Fprintln(l.w, reports.Wrap(line, columns, 4)) }
 
 func (l *lines) Close() {}
 
@@ -92,13 +107,14 @@ type bars struct {
 	count   atomic.Int64
 	about   time.Duration
 	closed  bool
+	width   int // of the terminal
 }
 
 // permille is the resolution of a bar.
 const permille = 1000
 
-func newBars(w io.Writer, runs int) *bars {
-	b := &bars{out: mpb.New(mpb.WithOutput(w), mpb.WithWidth(28), mpb.WithAutoRefresh()), runs: runs}
+func newBars(w io.Writer, runs, width int) *bars {
+	b := &bars{out: mpb.New(mpb.WithOutput(w), mpb.WithWidth(28), mpb.WithAutoRefresh()), runs: runs, width: width}
 	b.now.Store(new(string))
 	b.total = b.out.AddBar(int64(runs)*permille,
 		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string {
@@ -146,10 +162,10 @@ func (b *bars) End(line string) {
 	name := b.name
 	b.total.SetCurrent(min(b.count.Load()*permille, int64(b.runs)*permille-1))
 	b.mu.Unlock()
-	b.Note(fmt.Sprintf("%-44s %s", name, line))
+	b.Note(name + ": " + line)
 }
 
-func (b *bars) Note(line string) { _, _ = fmt.Fprintln(b.out, line) }
+func (b *bars) Note(line string) { _, _ = fmt.Fprintln(b.out, reports.Wrap(line, b.width, 4)) }
 
 func (b *bars) Close() {
 	b.mu.Lock()

@@ -11,8 +11,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
+	"time"
+
+	"locklab/locks/clock"
 )
 
 const (
@@ -95,8 +99,12 @@ func removeOrphans(base string) {
 
 func removeOrphan(root *os.Root, name string) {
 	proof := filepath.Join(name, ownerFile)
-	if !isMine(root, name, fs.ModeDir) || !isMine(root, proof, 0) {
+	if !isMine(root, name, fs.ModeDir) {
 		return // another user's, or a link: not of this package
+	}
+	if !isMine(root, proof, 0) {
+		removeUnborn(root, name)
+		return
 	}
 	lock, err := root.OpenFile(proof, os.O_RDWR, 0)
 	if err != nil {
@@ -105,6 +113,22 @@ func removeOrphan(root *os.Root, name string) {
 	defer func() { _ = lock.Close() }() // its lock with it
 	if own(lock) == nil {
 		_ = root.RemoveAll(name)
+	}
+}
+
+// unbornAge is how old a directory without an owner must be: it has one an instant after
+// it was made.
+const unbornAge = time.Hour
+
+// removeUnborn removes a directory whose maker was killed before it owned it: it is old,
+// it has the name that this package gives, and there is nothing in it.
+func removeUnborn(root *os.Root, name string) {
+	info, err := root.Lstat(name)
+	if err != nil || clock.System().Now().Sub(info.ModTime()) < unbornAge {
+		return
+	}
+	if _, err := strconv.ParseUint(strings.TrimPrefix(name, prefix), 10, 64); err == nil {
+		_ = root.Remove(name) // fails if anything is in it
 	}
 }
 

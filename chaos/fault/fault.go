@@ -1,0 +1,189 @@
+package fault
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"locklab/internal/strictyaml"
+)
+
+// Fault is one fault of a scenario, read and checked.
+type Fault struct {
+	Kind     string
+	Target   string   // what it hits, in one line
+	Dynamic  bool     // which nodes these are is known only when it begins
+	Instant  bool     // it is over as soon as it began
+	Run      []string // of an external fault: name of the programs, arguments
+	LoseData []string // roles whose nodes come back without their data
+
+	plan    planner
+	windows func(from, until time.Duration) []Window // nil: once
+}
+
+// Kind is one kind of fault.
+type Kind struct {
+	Name    string
+	Summary string
+	Fields  []string // of a scenario's step, beside those of every step
+
+	read func(fields) Fault
+}
+
+// kinds has a method for each kind of fault, in the file of that kind.
+type kinds struct{}
+
+// Kinds are all kinds of faults, sorted by name. They are the methods of kinds, so that the
+// file of a kind is all that it takes.
+func Kinds() (all []Kind) {
+	for _, method := range reflect.ValueOf(kinds{}).Methods() {
+		if kind, ok := reflect.TypeAssert[func() Kind](method); ok {
+			all = append(all, kind())
+		}
+	}
+	slices.SortFunc(all, func(a, b Kind) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// Read reads the fault of a scenario's step. The step may have the fields beside, which it
+// returns, and those of the kind.
+func Read(n strictyaml.Node, beside ...string) (Fault, strictyaml.Fields) {
+	var names []string
+	beside = append(beside, "fault")
+	if !n.IsMapping() {
+		return Fault{}, n.Fields(beside...)
+	}
+	is := n.Fields().Get("fault")
+	for _, k := range Kinds() {
+		names = append(names, k.Name)
+		if name := is.Text(); k.Name != name {
+			continue
+		}
+		f := fields{n.Fields(slices.Concat(beside, k.Fields)...), k}
+		fault := k.read(f)
+		fault.Kind = k.Name
+		return fault, f.Fields
+	}
+	is.Need("one of " + strings.Join(names, ", ")).OneOf(names...)
+	return Fault{}, n.Fields()
+}
+
+// Window is one time in which a fault is on, from the beginning of the measured part.
+type Window struct{ From, Until time.Duration }
+
+// Windows are the times in which the fault is on when it is given this much.
+func (f Fault) Windows(from, until time.Duration) []Window {
+	switch {
+	case f.Instant:
+		return []Window{{from, from}}
+	case f.windows != nil:
+		return f.windows(from, until)
+	default:
+		return []Window{{from, until}}
+	}
+}
+
+// Plan plans the fault for the inventory as it is now. id must be unique in the run.
+func (f Fault) Plan(ctx context.Context, id string, inv Inventory, resolver Resolver) (Plan, error) {
+	return f.plan(ctx, id, scene{inv, resolver})
+}
+
+// fields are those that a kind reads.
+type fields struct {
+	strictyaml.Fields
+	kind Kind
+}
+
+// need is a field that must be there.
+func (f fields) need(name string) strictyaml.Node {
+	n := f.Get(name)
+	if !n.Given() {
+		n.Fail("missing: the fault %s needs it", f.kind.Name)
+	}
+	return n
+}
+
+// What is too short or too small for the probes to see cannot be proven, so it is refused
+// before the start. On a machine with time to spare a round trip of a probe varies by a
+// quarter of a millisecond, and the timers of the links by a fifth. On a busier machine, or
+// where the topology's own jitter is greater, it is the run that finds out: what cannot be
+// told from how the round trips varied just before is not proven.
+const (
+	// LeastTime is how long a fault is on at least. A cut is seen after 25 ms in which three
+	// probes are missed, a delay after eight round trips, and probes leave every 5 ms at
+	// best: a proof takes half of this, and a fault must still be there when it is proven.
+	LeastTime = 100 * time.Millisecond
+	// leastShift is the least that a fault adds to the time that bytes take one way: half of
+	// it is twice what round trips vary by.
+	leastShift = time.Millisecond
+	// mostTime bounds delays and the parts of a flap.
+	mostTime = time.Minute
+)
+
+// duration is 0 if the field is not there.
+func (f fields) duration(name string, least time.Duration) time.Duration {
+	d := f.Get(name).Duration(1, mostTime, "50ms")
+	if f.Get(name).Given() && d < least {
+		f.Get(name).Fail("%v: want at least %v: probes see no less", d, least)
+	}
+	return d
+}
+
+// loseData are the roles that lose their data.
+func (f fields) loseData() []string { return f.Get("lose_data").Texts() }
+
+// target reads a selector of nodes; of the kinds, if only these are right.
+func (f fields) target(kinds ...string) selector {
+	if len(kinds) == 0 {
+		kinds = append(namedKinds(), Holder, Leader)
+	}
+	return readSelector(f.need("target"), kinds)
+}
+
+// sides are the two ends of the traffic that a fault of links hits.
+type sides struct {
+	from, to selector
+	both     bool // from to to, and back
+}
+
+func traffic(more ...string) []string { return append([]string{"between", "from", "to"}, more...) }
+
+func (s sides) String() string {
+	switch {
+	case s.from.kind == Zones:
+		return "between zones"
+	case s.both:
+		return fmt.Sprintf("%v <-> %v", s.from, s.to)
+	default:
+		return fmt.Sprintf("%v -> %v", s.from, s.to)
+	}
+}
+
+func (f fields) sides() (s sides) {
+	between, from, to := f.Get("between"), f.Get("from"), f.Get("to")
+	two := []strictyaml.Node{from, to}
+	switch {
+	case between.Given() == (from.Given() || to.Given()):
+		between.Fail("want either between: [A, B], for both ways, or from: A and to: B, for one")
+		return s
+	case between.Given():
+		s.both = true
+		two = between.List()
+		if len(two) == 1 && two[0].Text() == Zones {
+			return sides{selector{kind: Zones}, selector{kind: Zones}, true}
+		}
+		if len(two) != 2 {
+			between.Fail("want two selectors, such as [zone:a, others], or [zones]")
+			return s
+		}
+	}
+	any := append(namedKinds(), Others)
+	s.from, s.to = readSelector(two[0].Need(selectors(any)), any), readSelector(two[1].Need(selectors(any)), any)
+	if s.from == s.to {
+		two[1].Fail("%q is on both sides: want two different ones", s.to)
+	}
+	return s
+}

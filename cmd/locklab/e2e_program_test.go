@@ -1,0 +1,249 @@
+//go:build e2e
+
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"locklab/locks/locktest"
+	"locklab/reports/result"
+)
+
+// binary is locklab, built once for all end-to-end tests. Those whose verdict the machine
+// must not be too busy for run alone; all others beside each other.
+var binary string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "locklab-e2e-*")
+	if err != nil {
+		panic(err)
+	}
+	binary = filepath.Join(dir, "locklab-under-test")
+	build := exec.Command("go", "build", "-o", binary, ".")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// home is where all that a test starts has its temporary files.
+func home(t *testing.T) string {
+	t.Helper()
+	name, _, _ := strings.Cut(t.Name(), "/")
+	dir := filepath.Join(filepath.Dir(binary), name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// command is the program or another one, to be started in a directory of its own. Of the
+// environment's variables those that are given count.
+func command(t *testing.T, env []string, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), name, args...)
+	cmd.Dir = t.TempDir()
+	cmd.Env = slices.Concat(os.Environ(), []string{"TMPDIR=" + home(t)}, env)
+	return cmd
+}
+
+// outcome is how a call of a program ended. The code of one that a signal ended is -1.
+type outcome struct {
+	code           int
+	stdout, stderr string
+}
+
+// finish runs the command to its end.
+func finish(t *testing.T, cmd *exec.Cmd) outcome {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if _, ended := errors.AsType[*exec.ExitError](err); err != nil && !ended {
+		t.Fatalf("%v: %v", cmd, err)
+	}
+	return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+func run(t *testing.T, env []string, args ...string) outcome {
+	t.Helper()
+	return finish(t, command(t, env, binary, args...))
+}
+
+// mustRun fails the test if the exit code is another one.
+func mustRun(t *testing.T, code int, args ...string) outcome {
+	t.Helper()
+	out := run(t, nil, args...)
+	if out.code != code {
+		t.Fatalf("locklab %s: exit code %d, want %d\n%s\n%s", strings.Join(args, " "), out.code, code, out.stdout, out.stderr)
+	}
+	return out
+}
+
+// compare runs a comparison until it is conclusive, at most three times, and
+// returns its directory. That the machine was too busy to keep the load is no
+// finding about the program, and it says so by its exit code.
+func compare(t *testing.T, env []string, code int, args ...string) (outcome, string) {
+	t.Helper()
+	for attempt := 1; ; attempt++ {
+		dir := filepath.Join(t.TempDir(), "out")
+		out := run(t, env, append(append([]string{"run"}, args...), "--out", dir)...)
+		switch {
+		case out.code == code:
+			return out, dir
+		case out.code == 4 && attempt < 3:
+			t.Logf("inconclusive, again:\n%s", out.stdout)
+		default:
+			t.Fatalf("locklab run %s: exit code %d, want %d\n%s\n%s", strings.Join(args, " "), out.code, code, out.stdout, out.stderr)
+		}
+	}
+}
+
+func read(t *testing.T, dir string) result.File {
+	t.Helper()
+	file, err := result.Read(filepath.Join(dir, result.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func row(t *testing.T, file result.File, lock, scenario string) result.Row {
+	t.Helper()
+	i := slices.IndexFunc(file.Results, func(r result.Row) bool { return r.Lock == lock && r.Scenario == scenario })
+	if i < 0 {
+		t.Fatalf("there is no row for %s under %s", lock, scenario)
+	}
+	return file.Results[i]
+}
+
+// program is a call of locklab that goes on while the test does.
+type program struct {
+	*exec.Cmd
+	said syncBuffer // on both outputs
+	once sync.Once
+}
+
+// begin starts the program. It ends with the test at the latest, and if that fails, what
+// the program said is told.
+func begin(t *testing.T, env []string, args ...string) *program {
+	t.Helper()
+	p := &program{Cmd: command(t, env, binary, args...)}
+	p.Stdout, p.Stderr = &p.said, &p.said
+	p.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = p.Process.Kill()
+		_ = p.end()
+		if t.Failed() {
+			t.Logf("locklab %s said:\n%s", args[0], &p.said)
+		}
+	})
+	return p
+}
+
+// signal sends the process a signal.
+func (p *program) signal(t *testing.T, s os.Signal) {
+	t.Helper()
+	if err := p.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// end waits for the end and gives the exit code, -1 after a signal.
+func (p *program) end() int {
+	p.once.Do(func() { _ = p.Wait() }) // the code is what counts
+	return p.ProcessState.ExitCode()
+}
+
+// wants fails the test if the program does not end with this code.
+func (p *program) wants(t *testing.T, code int) {
+	t.Helper()
+	if got := p.end(); got != code {
+		t.Errorf("exit code %d, want %d", got, code)
+	}
+}
+
+// syncBuffer collects output that another goroutine writes.
+type syncBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// awaitLine waits until one line has all the words.
+func (b *syncBuffer) awaitLine(t *testing.T, words ...string) {
+	t.Helper()
+	locktest.Eventually(t, "a line with "+strings.Join(words, " and "), func() bool {
+		return slices.ContainsFunc(strings.Split(b.String(), "\n"), func(line string) bool {
+			return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(line, w) })
+		})
+	})
+}
+
+// processes lists what runs of all that the test started: what was told the test's home, or
+// works below it. (Redis writes over what its environment was.)
+func processes(t *testing.T) []string {
+	t.Helper()
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, dir := range dirs {
+		line, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
+		environ, _ := os.ReadFile(filepath.Join(dir, "environ"))
+		cwd, _ := os.Readlink(filepath.Join(dir, "cwd"))
+		if len(line) > 0 && (bytes.Contains(environ, []byte("TMPDIR="+home(t)+"\x00")) || strings.HasPrefix(cwd, home(t)+"/")) {
+			found = append(found, filepath.Base(dir)+" "+strings.ReplaceAll(string(line), "\x00", " "))
+		}
+	}
+	return found
+}
+
+// nothingLeft waits until no process runs of those that the test started.
+func nothingLeft(t *testing.T) {
+	t.Helper()
+	var left []string
+	defer func() {
+		if len(left) > 0 {
+			t.Logf("processes are left:\n%s", strings.Join(left, "\n"))
+		}
+	}()
+	locktest.Eventually(t, "nothing is left", func() bool { left = processes(t); return len(left) == 0 })
+}
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

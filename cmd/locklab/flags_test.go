@@ -1,0 +1,66 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// TestEveryListCompletes: each flag that takes several values says what the shell may offer,
+// behind a comma too.
+func TestEveryListCompletes(t *testing.T) {
+	root := newRoot()
+	for _, cmd := range root.Commands() {
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+			_, isList := flag.Value.(pflag.SliceValue)
+			if _, offers := cmd.GetFlagCompletionFunc(flag.Name); isList && !offers {
+				t.Errorf("locklab %s --%s: the shell has nothing to offer", cmd.Name(), flag.Name)
+			}
+		})
+	}
+	t.Chdir("testdata")
+	for _, c := range [][2]string{
+		{"run --locks none,", "none,redlock"},
+		{"run --locks none --locks redlock:order=", "redlock:order=sequential"},
+		{"run --scenarios baseline,", "baseline,zone-failure"},
+		{"run --scenarios baseline,explore-l", "baseline,explore-literal.txt"},
+		{"run --topology ", "seoul-3az"},
+		{"run --workload ", "mutex"},
+		{"run --fail-on ", "duplicates.total"},
+		{"run --external cloud=explore-literal.txt,", "cloud=explore-literal.txt,explore-literal.txt"},
+		{"explore ", "2pc"},
+		{"explore multiphase:", "multiphase:quorum"},
+		{"explore multiphase --faults crash,", "crash,reorder"},
+		{"explore multiphase --stuck ", "healed"},
+		{"sim multiphase --faults partition,", "partition,pause"},
+		{"sim multiphase --against lamport,", "lamport,2pc"},
+		{"list ", "scenarios"},
+	} {
+		line, want := c[0], c[1]
+		_, said := call(t, append([]string{cobra.ShellCompNoDescRequestCmd}, strings.Split(line, " ")...)...)
+		if !strings.Contains("\n"+said, "\n"+want+"\n") {
+			t.Errorf("%q: %q is not among\n%s", line, want, said)
+		}
+	}
+}
+
+// TestFlagsOfAnotherWorkload are refused by name, also where they have their usual value.
+func TestFlagsOfAnotherWorkload(t *testing.T) {
+	for line, want := range map[string]string{
+		"--clients 4":                          "--clients: it is of the workload mutex, and this is --workload matchmaking",
+		"--workload mutex --seats 3":           "--seats: it is of the workload matchmaking, and this is --workload mutex",
+		"--workload sleep":                     `--workload: unknown workload "sleep" (known: matchmaking, mutex)`,
+		"--groups 0":                           "--groups 0: want 1 to 100000",
+		"--workload mutex --hold -1s":          "--hold -1s: want 0s to 1h0m0s",
+		"--workload mutex --resources 2000000": "--resources 2000000: want 1 to 1000000",
+		"--repeat 0":                           "--repeat 0: want 1 to 1000",
+		"--ui off":                             "unknown flag: --ui",
+	} {
+		code, said := call(t, append([]string{"run", "--topology", "nowhere"}, strings.Fields(line)...)...)
+		if code != exitCannotRun || !strings.Contains(said, want) {
+			t.Errorf("%s: exit code %d: %s; want %q", line, code, said, want)
+		}
+	}
+}

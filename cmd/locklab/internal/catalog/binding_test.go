@@ -1,0 +1,72 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"locklab/locks"
+	"locklab/nodes/role"
+)
+
+// TestOptionsTravel: a master gets every option of every lock as the controller has read it.
+func TestOptionsTravel(t *testing.T) {
+	for _, e := range Entries() {
+		_, variants := e.describe("")
+		for _, variant := range append(variants, "") {
+			plain := locks.Spec{Name: e.Name, Variant: variant}
+			if err := e.travels(plain); err != nil {
+				t.Errorf("%s: %v", plain, err)
+			}
+			options, _ := e.describe(variant)
+			for _, o := range options {
+				for _, value := range o.Values {
+					if o.Open {
+						value = map[string]string{"TIME": "70ms", "N": "9"}[value]
+					}
+					spec := locks.Spec{Name: e.Name, Variant: variant, Options: map[string]string{o.Key: value}}
+					err := e.travels(spec)
+					if value == "70ms" && errors.Is(err, locks.ErrInvalid) { // too short for this one
+						spec.Options[o.Key] = "4s"
+						err = e.travels(spec)
+					}
+					if err != nil {
+						t.Errorf("%s: %v", spec, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+func (e Entry) travels(spec locks.Spec) error {
+	l, err := e.bind(spec)
+	if err != nil {
+		return err
+	}
+	settings, err := l.Settings()
+	if err != nil {
+		return err
+	}
+	got, err := e.decode(settings.Options)
+	if err == nil && !reflect.DeepEqual(got, l.options) {
+		err = fmt.Errorf("%+v was read, %s written, and %+v read again", l.options, settings.Options, got)
+	}
+	return err
+}
+
+// TestServersWithoutSettings: a role that nothing gives settings to is an error.
+func TestServersWithoutSettings(t *testing.T) {
+	settings := func(struct{}, []Member) any { return nil }
+	for name, s := range map[string]server[struct{}]{
+		"no settings": {role: role.Role{Name: "etcd", ClientPort: "client"}},
+		"no port":     {role: role.Role{Name: "etcd"}, settings: settings},
+	} {
+		e := binding[struct{}]{name: "x", parse: noOptions, servers: []server[struct{}]{s}}.entry()
+		if _, err := e.bind(locks.Spec{Name: "x"}); err == nil || !strings.Contains(err.Error(), "lock x: nothing gives settings to its servers of the role etcd") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package catalog
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+
+	"locklab/internal/seed"
+	"locklab/locks"
+	"locklab/locks/clock"
+	"locklab/locks/peerlock"
+	"locklab/locks/peerlock/mesh"
+)
+
+// Member is a node as another one reaches it: with the address of the link.
+type Member struct {
+	Name string `json:"name"`
+	Addr string `json:"addr"`
+	Rank int    `json:"rank,omitempty"` // of a peer
+}
+
+// Settings is what a master is told of its lock.
+type Settings struct {
+	Lock    string          `json:"lock"`
+	Options json.RawMessage `json:"options"` // as the lock's package has read them
+	// Cluster is a name that all masters of the run share.
+	Cluster string `json:"cluster"`
+	// Rank is this master's priority for peer-to-peer locks; 0 is the highest.
+	Rank  int      `json:"rank"`
+	Peers []Member `json:"peers,omitempty"` // the other masters
+	// Servers are the lock's servers: redis or raft nodes.
+	Servers []Member `json:"servers,omitempty"`
+	Seed    uint64   `json:"seed"`
+}
+
+// Settings tell a master which lock it is.
+func (l Lock) Settings() (Settings, error) {
+	text, err := json.Marshal(l.options)
+	return Settings{Lock: l.Name, Options: text}, err
+}
+
+// Env is what a lock's client is made of inside a master.
+type Env struct {
+	Settings Settings
+	Name     string                       // of the master
+	Listen   func() (net.Listener, error) // for peers
+	Dir      string                       // of the master, for what must outlive it
+	Log      *slog.Logger
+}
+
+// Client makes the client of the lock that the settings name.
+func Client(env Env) (locks.Locker, error) {
+	e, known := find(env.Settings.Lock)
+	if !known {
+		return nil, fmt.Errorf("unknown lock %q", env.Settings.Lock)
+	}
+	options, err := e.decode(env.Settings.Options)
+	if err != nil {
+		return nil, err
+	}
+	return e.client(options, env)
+}
+
+// serverAddrs are where to dial the lock's servers.
+func (e Env) serverAddrs() (addrs []string) {
+	for _, s := range e.Settings.Servers {
+		addrs = append(addrs, s.Addr)
+	}
+	return addrs
+}
+
+func (e Env) seed() seed.Seed { return seed.Seed(e.Settings.Seed).Child(e.Name) }
+
+// peer makes the client of a lock on the common shell of peers.
+func peer[O any, L locks.Locker](start func(peerlock.Config[O]) (L, error)) func(O, Env) (locks.Locker, error) {
+	return func(options O, env Env) (locks.Locker, error) {
+		var peers []mesh.Peer
+		for _, p := range env.Settings.Peers {
+			peers = append(peers, mesh.Peer{ID: p.Name, Rank: p.Rank, Addr: p.Addr})
+		}
+		listener, err := env.Listen()
+		if err != nil {
+			return nil, fmt.Errorf("listen for peers: %w", err)
+		}
+		return start(peerlock.Config[O]{
+			ID: env.Name, Rank: env.Settings.Rank, Cluster: env.Settings.Cluster, Peers: peers,
+			Listener: listener, Options: options, Clock: clock.System(), Seed: env.seed(), Log: env.Log,
+			// A new run and a lost folder look the same. Both recover, as is right for the worse.
+			StateFile: filepath.Join(env.Dir, "votes"), Lost: true,
+		})
+	}
+}

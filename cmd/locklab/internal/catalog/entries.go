@@ -1,0 +1,201 @@
+package catalog
+
+import (
+	"time"
+
+	"locklab/locks"
+	"locklab/locks/clock"
+	"locklab/locks/etcdlock"
+	"locklab/locks/lamport"
+	"locklab/locks/local"
+	"locklab/locks/multiphase"
+	multiphasecore "locklab/locks/multiphase/core"
+	"locklab/locks/multiphase/quorum"
+	"locklab/locks/none"
+	"locklab/locks/pglock"
+	"locklab/locks/raftlock"
+	"locklab/locks/redis"
+	"locklab/locks/redlock"
+	"locklab/locks/redsync"
+	"locklab/locks/ricartagrawala"
+	"locklab/locks/twophase"
+	"locklab/nodes/etcdnode"
+	"locklab/nodes/postgresnode"
+	"locklab/nodes/raftnode"
+	"locklab/nodes/redisnode"
+	"locklab/verify/sim"
+)
+
+// Entries lists the locks in the order in which reports show them.
+func Entries() []Entry {
+	return []Entry{
+		binding[struct{}]{
+			name: "none", control: true,
+			summary: "no lock: every acquisition is granted at once",
+			parse:   noOptions,
+			client:  func(struct{}, Env) (locks.Locker, error) { return none.New(), nil },
+		}.entry(),
+		binding[struct{}]{
+			name: "local", control: true,
+			summary: "one mutex per resource inside each master: exact in one process, nothing beyond it",
+			parse:   noOptions,
+			client:  func(struct{}, Env) (locks.Locker, error) { return local.New(), nil },
+		}.entry(),
+		binding[multiphase.Options]{
+			name:    multiphase.Name,
+			summary: "peer-to-peer mutual exclusion with fixed priorities; no server; splits when the network does, but for the variant quorum",
+			source:  "the document Multiphase Lock",
+			parse:   multiphase.ParseOptions,
+			client:  peer(multiphase.New),
+			core: func(o multiphase.Options) Core {
+				shell := sim.Shell{Cohort: o.LocalWaiters(), Lease: o.Lease()}
+				if o.Quorum != nil {
+					return core(o.QuorumAlgorithm(), (*quorum.State).Phase, shell)
+				}
+				return core(o.Algorithm(), (*multiphasecore.State).Phase, shell)
+			},
+		}.entry(),
+		binding[lamport.Options]{
+			name:    lamport.Name,
+			summary: "Lamport's queue of timestamped requests, acknowledged by every peer; a dead peer blocks it",
+			source:  "L. Lamport, Time, Clocks, and the Ordering of Events in a Distributed System, 1978",
+			parse:   lamport.ParseOptions,
+			client:  peer(lamport.New),
+			core:    func(o lamport.Options) Core { return core(o.Algorithm(), (*lamport.State).Phase, sim.Shell{}) },
+		}.entry(),
+		binding[ricartagrawala.Options]{
+			name:    ricartagrawala.Name,
+			summary: "Ricart and Agrawala's deferred replies: the fewest messages; a dead peer blocks it",
+			source:  "G. Ricart, A. K. Agrawala, An Optimal Algorithm for Mutual Exclusion in Computer Networks, 1981",
+			parse:   ricartagrawala.ParseOptions,
+			client:  peer(ricartagrawala.New),
+			core: func(o ricartagrawala.Options) Core {
+				return core(o.Algorithm(), (*lamport.State).Phase, sim.Shell{})
+			},
+		}.entry(),
+		binding[twophase.Options]{
+			name:    twophase.Name,
+			summary: "two-phase commit of a reservation at every master; a participant that is gone blocks it",
+			source:  "J. Gray, Notes on Data Base Operating Systems, 1978",
+			parse:   twophase.ParseOptions,
+			client:  peer(twophase.New),
+			core: func(o twophase.Options) Core {
+				return core(o.Algorithm(), (*twophase.State).Phase, sim.Shell{Pause: o.Delay})
+			},
+		}.entry(),
+		binding[redlock.Options]{
+			name:    "redlock",
+			summary: "a quorum of independent Redis primaries, leases by expiry, no fencing token",
+			source:  "Distributed Locks with Redis, redis.io",
+			parse:   redlock.ParseOptions,
+			client: func(o redlock.Options, env Env) (locks.Locker, error) {
+				return redlock.New(redlock.Config{Addrs: env.serverAddrs(), Options: o, Clock: clock.System(), Seed: env.seed(), Log: env.Log})
+			},
+			servers: []server[redlock.Options]{{role: redisnode.Role(), settings: func(o redlock.Options, _ []Member) any {
+				return redisnode.Settings{Persistence: o.Persistence}
+			}}},
+			lease: redlock.Options.Away,
+		}.entry(),
+		binding[redsync.Options]{
+			name:    "redsync",
+			summary: "Redlock as the public library go-redsync has it, to compare with; nothing extends its leases",
+			source:  "github.com/go-redsync/redsync/v4",
+			parse:   redsync.ParseOptions,
+			client: func(o redsync.Options, env Env) (locks.Locker, error) {
+				return redsync.New(redsync.Config{Addrs: env.serverAddrs(), Options: o, Clock: clock.System()})
+			},
+			servers: []server[redsync.Options]{{role: redisnode.Role(), settings: func(o redsync.Options, _ []Member) any {
+				return redisnode.Settings{Persistence: o.Persistence}
+			}}},
+			lease: redsync.Options.Away,
+		}.entry(),
+		binding[redis.Options]{
+			name:    "redis",
+			summary: "one Redis server, leases by expiry, no fencing token; as variants the ways to lock that came before and after",
+			source:  "Distributed Locks with Redis, redis.io",
+			parse:   redis.ParseOptions,
+			client: func(o redis.Options, env Env) (locks.Locker, error) {
+				return redis.New(redis.Config{Addr: env.Settings.Servers[0].Addr, Options: o, Clock: clock.System(), Seed: env.seed(), Log: env.Log})
+			},
+			servers: []server[redis.Options]{{
+				role:     redisnode.Role(),
+				settings: func(o redis.Options, _ []Member) any { return redisnode.Settings{Persistence: o.Persistence} },
+				nodes:    func(redis.Options) int { return 1 },
+			}},
+			lease: redis.Options.Away,
+		}.entry(),
+		binding[raftlock.Options]{
+			name:    "raft",
+			summary: "a lock service on hashicorp/raft: log on disk, FIFO waiters, sessions, fencing tokens",
+			source:  "D. Ongaro, J. Ousterhout, In Search of an Understandable Consensus Algorithm, 2014",
+			parse:   raftlock.ParseOptions,
+			client: func(o raftlock.Options, env Env) (locks.Locker, error) {
+				var servers []raftlock.Server
+				for _, s := range env.Settings.Servers {
+					servers = append(servers, raftlock.Server{Name: s.Name, Addr: s.Addr})
+				}
+				return raftlock.New(raftlock.Config{
+					Servers: servers, Client: env.Name, Options: o, Clock: clock.System(), Seed: env.seed(), Log: env.Log,
+				})
+			},
+			servers: []server[raftlock.Options]{{role: raftnode.Role(), settings: func(o raftlock.Options, others []Member) any {
+				s := raftnode.Settings{Store: o.Store}
+				for _, m := range others {
+					s.Peers = append(s.Peers, raftnode.Peer{Name: m.Name, Addr: m.Addr})
+				}
+				return s
+			}}},
+			lease: func(o raftlock.Options) time.Duration { return o.Lease },
+			caveat: func(o raftlock.Options) string {
+				if o.Store == raftnode.StoreMemory {
+					return "raft with store=memory does not write to disk: never compare it with one that does"
+				}
+				return ""
+			},
+		}.entry(),
+		binding[etcdlock.Options]{
+			name:    etcdlock.Name,
+			summary: "etcd's own recipe (concurrency.Mutex) on three members: leases, waiters in order of creation, fencing tokens",
+			source:  "go.etcd.io/etcd/client/v3/concurrency",
+			parse:   etcdlock.ParseOptions,
+			client: func(o etcdlock.Options, env Env) (locks.Locker, error) {
+				return etcdlock.New(etcdlock.Config{Addrs: env.serverAddrs(), Options: o, Clock: clock.System()})
+			},
+			servers: []server[etcdlock.Options]{{role: etcdnode.Role(), settings: func(_ etcdlock.Options, others []Member) any {
+				var s etcdnode.Settings
+				for _, m := range others {
+					s.Peers = append(s.Peers, etcdnode.Peer{Name: m.Name, Addr: m.Addr})
+				}
+				return s
+			}}},
+			lease: func(o etcdlock.Options) time.Duration { return o.TTL },
+		}.entry(),
+		binding[pglock.Options]{
+			name:    pglock.Name,
+			summary: "one PostgreSQL server: a row locked in an open transaction; as variants advisory locks and leased rows",
+			source:  "PostgreSQL manual, Explicit Locking",
+			parse:   pglock.ParseOptions,
+			client: func(o pglock.Options, env Env) (locks.Locker, error) {
+				return pglock.New(pglock.Config{URL: postgresnode.URL(env.serverAddrs()[0]), Options: o, Clock: clock.System(), Seed: env.seed()})
+			},
+			servers: []server[pglock.Options]{{
+				role:     postgresnode.Role(),
+				settings: func(pglock.Options, []Member) any { return postgresnode.Settings{} },
+				nodes:    func(pglock.Options) int { return 1 },
+			}},
+			lease: pglock.Options.Away,
+		}.entry(),
+	}
+}
+
+// DefaultLocks are compared when the user names none.
+func DefaultLocks() []string {
+	return []string{"none", "local", "multiphase", "multiphase:quorum", "redlock", "raft"}
+}
+
+// noOptions is for locks that have none.
+func noOptions(spec locks.Spec) (struct{}, error) {
+	r := spec.Reader()
+	r.Variant()
+	return struct{}{}, r.Err()
+}

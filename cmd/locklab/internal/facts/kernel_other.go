@@ -1,5 +1,0 @@
-//go:build !linux
-
-package facts
-
-func kernel() string { return "" }

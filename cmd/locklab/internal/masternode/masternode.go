@@ -1,0 +1,85 @@
+// Package masternode is the role master: the matchmaker, the client of the lock under
+// test, and what workloads have masters do.
+package masternode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"locklab/cmd/locklab/internal/catalog"
+	"locklab/internal/seed"
+	"locklab/nodes/master"
+	"locklab/nodes/process"
+	"locklab/nodes/role"
+)
+
+// The ports of a master.
+const (
+	PortHTTP = "http" // players and the controller
+	PortPeer = "peer" // the peers of the lock, in other masters
+)
+
+// Settings are those of the matchmaker and of its lock.
+type Settings struct {
+	Master jsontext.Value   `json:"master"`
+	Lock   catalog.Settings `json:"lock"`
+	// Token is what orders to the master must bear: they come from the controller only.
+	Token string `json:"token"`
+}
+
+// Role is what an agent must know to run masters.
+func Role() role.Role {
+	return role.Role{
+		Name: role.Master, Ports: []string{PortHTTP, PortPeer}, ClientPort: PortHTTP, PeerPort: PortPeer, Main: run,
+		Command: func(n role.Node) (role.Command, error) {
+			_, _, err := parse(n.Settings)
+			return role.Command{Env: process.Environment()}, err
+		},
+	}
+}
+
+func parse(text []byte) (all Settings, settings master.Settings, err error) {
+	if err := process.DecodeSettings(text, &all); err != nil {
+		return all, settings, err
+	}
+	settings, err = master.ParseSettings(all.Master)
+	return all, settings, err
+}
+
+func run(ctx context.Context, node *process.Node) (err error) {
+	all, settings, err := parse(node.Settings)
+	if err != nil {
+		return err
+	}
+	listen := func() (net.Listener, error) { return new(net.ListenConfig).Listen(ctx, "tcp", node.Addrs[PortPeer]) }
+	locker, err := catalog.Client(catalog.Env{Settings: all.Lock, Name: node.Name, Listen: listen, Dir: node.Dir, Log: node.Log})
+	if err != nil {
+		return fmt.Errorf("build lock %s: %w", settings.Lock, err)
+	}
+	tracker := master.Track(locker) // the status must also show what the raw workloads hold
+	defer func() { err = errors.Join(err, tracker.Close()) }()
+	mounts := map[string]http.Handler{}
+	for _, w := range catalog.Workloads() {
+		if w.Serve != nil {
+			service := w.Serve(node.Name, all.Token, tracker, node.Recorder)
+			defer service.Close()
+			mounts[w.Path] = service
+		}
+	}
+	m, err := master.New(ctx, settings, master.Deps{
+		Recorder: node.Recorder,
+		Locker:   tracker,
+		Log:      node.Log,
+		Seed:     seed.Seed(all.Lock.Seed).Child(node.Name + "/master"),
+		Mounts:   mounts,
+	})
+	if err != nil {
+		return err
+	}
+	return m.Serve(ctx, node.Addrs[PortHTTP], func(net.Addr) { node.Ready() })
+}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package provenance
+
+func kernel() string { return "" }

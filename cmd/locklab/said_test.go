@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// TestWhatWouldBeRight: each wrong command says what is meant, and ends with nothing that
+// is for programs.
+func TestWhatWouldBeRight(t *testing.T) {
+	for typed, want := range map[string]string{
+		"check":                           "want locklab check HISTORY [flags], such as\n  locklab check",
+		"list":                            "such as\n  locklab list locks",
+		"list locs":                       "did you mean locks?",
+		"list scenarios zone-prtition":    "did you mean zone-partition?",
+		"report":                          "want locklab report DIR...",
+		"run --lock a":                    "did you mean locks?",
+		"run --locks redlok":              "did you mean redlock?",
+		"run --locks redlock:foo=1":       "wake)",
+		"run --scenarios zone-partion":    "did you mean zone-partition?",
+		"run --topology seoul":            "did you mean seoul-2az?",
+		"run --workload mutx":             "did you mean mutex?",
+		"run --fail-on duplicates.totl>0": "did you mean duplicates.total?",
+		"run --duration 5":                "--duration 5: want a time with its unit, such as 5s",
+		"run --duration soon":             "such as 20s",
+	} {
+		root := newRoot()
+		root.SetArgs(strings.Fields(typed))
+		err := root.Execute()
+		if err == nil {
+			t.Errorf("%s: no error", typed)
+			continue
+		}
+		if text := said(err); !strings.Contains(text, want) || strings.Contains(text, "invalid") {
+			t.Errorf("%s: %q does not say %q", typed, text, want)
+		}
+	}
+}
+
+// TestListOne shows when a scenario breaks what, and what it expects.
+func TestListOne(t *testing.T) {
+	var out bytes.Buffer
+	root := newRoot()
+	root.SetOut(&out)
+	root.SetArgs([]string{"list", "scenarios", "zone-partition"})
+	if err := root.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(out.String()), " ")
+	for _, want := range []string{"2.4s to 5.2s partition zone:a <-> others", "redlock safe, live or stalls, 25 % during", "in seoul-2az down"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it does not say %q:\n%s", want, out.String())
+		}
+	}
+}

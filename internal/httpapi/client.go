@@ -1,0 +1,181 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"locklab/internal/strictjson"
+)
+
+// ClientConfig says whom a client calls and how. Its zero value is usable.
+type ClientConfig struct {
+	// Name is who answers, for errors, such as "agent"; the URL follows it.
+	Name string
+	// Hint is what to do when nobody answers.
+	Hint  string
+	Token string // that requests bear, if any
+	Kinds []Kind // the API's own
+	// Conns bounds the connections; 0 does not, and keeps 8 that are idle.
+	Conns int
+	// Repeatable says that any request may be repeated without a second effect: one
+	// that met a dead connection is.
+	Repeatable bool
+}
+
+// Client calls one API. It is safe for concurrent use. Its errors are an [*Error] when
+// the API said no; they wrap [ErrUnreachable] when it said nothing, and [ErrNotSent] too
+// when it surely heard nothing.
+type Client struct {
+	ClientConfig
+	url       string
+	header    http.Header // of every request; the transport only reads it
+	transport *http.Transport
+	buffers   sync.Pool
+}
+
+const (
+	dialTimeout = 2 * time.Second // ends dials that nobody waits for any more
+	answerBytes = 16 << 20        // of an answer: logs, and listings, are the longest
+)
+
+// NewClient calls the API at a URL such as http://127.0.0.1:7500. No proxy comes between.
+func NewClient(url string, config ClientConfig) *Client {
+	c := &Client{
+		ClientConfig: config, url: strings.TrimSuffix(url, "/"),
+		header:  http.Header{"Content-Type": {"application/json"}},
+		buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }},
+	}
+	if config.Token != "" {
+		c.header.Set("Authorization", "Bearer "+config.Token)
+	}
+	if config.Repeatable {
+		c.header["Idempotency-Key"] = nil // tells the transport, and is not sent
+	}
+	idle := config.Conns
+	if idle == 0 {
+		idle = 8
+	}
+	c.transport = &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		DisableCompression:  true,
+		MaxIdleConnsPerHost: idle,
+		MaxConnsPerHost:     config.Conns,
+		IdleConnTimeout:     headerTimeout - time.Second, // the server cuts one that was never used after headerTimeout
+		ReadBufferSize:      2 << 10,
+		WriteBufferSize:     2 << 10,
+	}
+	return c
+}
+
+// Close frees the client's connections.
+func (c *Client) Close() { c.transport.CloseIdleConnections() }
+
+// URL is where the API is.
+func (c *Client) URL() string { return c.url }
+
+// Call sends one request: in as JSON unless it is nil; the answer is decoded into out
+// unless that is nil. A *[]byte takes it as it is.
+func (c *Client) Call(ctx context.Context, method, path string, in, out any) error {
+	response, err := c.send(ctx, method, path, in)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }() // it was read to its end, or is given up
+	if response.StatusCode == http.StatusNoContent {
+		return nil
+	}
+	text := c.buffers.Get().(*bytes.Buffer)
+	defer c.buffers.Put(text)
+	text.Reset()
+	if _, err := text.ReadFrom(io.LimitReader(response.Body, answerBytes)); err != nil {
+		return c.Unreachable(err)
+	}
+	switch out := out.(type) {
+	case nil:
+		return nil
+	case *[]byte:
+		*out = bytes.Clone(text.Bytes())
+		return nil
+	}
+	if err := strictjson.DecodeOpen(text.Bytes(), out); err != nil {
+		return fmt.Errorf("call %s: %s %s: answer is not what was expected: %w", c, method, path, err)
+	}
+	return nil
+}
+
+// Open asks for an answer to be read bit by bit. The caller closes its body.
+func (c *Client) Open(ctx context.Context, path string) (*http.Response, error) {
+	return c.send(ctx, http.MethodGet, path, nil)
+}
+
+// String names the API.
+func (c *Client) String() string { return strings.TrimSpace(c.Name + " " + c.url) }
+
+func (c *Client) send(ctx context.Context, method, path string, in any) (*http.Response, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, c.Unreachable(fmt.Errorf("%w: %w", ErrNotSent, err))
+	}
+	var body io.Reader
+	if in != nil {
+		text, err := json.Marshal(in)
+		if err != nil {
+			return nil, fmt.Errorf("call %s: encode request: %w: %w: %w", c, ErrNotSent, err, ErrInvalid)
+		}
+		body = bytes.NewReader(text)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, c.url+path, body)
+	if err != nil {
+		return nil, fmt.Errorf("call %s: %w: %w: %w", c, ErrNotSent, err, ErrInvalid)
+	}
+	request.Header = c.header
+	response, err := c.transport.RoundTrip(request)
+	if err != nil {
+		if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+			err = fmt.Errorf("%w: %w", ErrNotSent, err)
+		}
+		return nil, c.Unreachable(err)
+	}
+	if response.StatusCode/100 == 2 {
+		return response, nil
+	}
+	defer func() { _ = response.Body.Close() }() // what is refused is said shortly
+	text, err := io.ReadAll(io.LimitReader(response.Body, 64<<10))
+	if err != nil {
+		return nil, c.Unreachable(err)
+	}
+	return nil, c.refusal(method+" "+path, response.StatusCode, text)
+}
+
+func (c *Client) refusal(what string, status int, text []byte) error {
+	var answer struct {
+		Error Error `json:"error"`
+	}
+	if err := strictjson.DecodeOpen(text, &answer); err != nil || answer.Error.Kind == "" {
+		answer.Error = Error{Message: fmt.Sprintf("%s: %s", what, strings.TrimSpace(string(text)))}
+	}
+	e := &answer.Error
+	e.Status, e.From, e.Body = status, c.String(), text
+	e.identify(c.Kinds)
+	return e
+}
+
+// Unreachable is the error of a call, or of an answer that broke off.
+func (c *Client) Unreachable(err error) error {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("call %s: %w", c, err)
+	case c.Hint != "":
+		return fmt.Errorf("call %s: %s: %w: %w", c, c.Hint, err, ErrUnreachable)
+	}
+	return fmt.Errorf("call %s: %w: %w", c, err, ErrUnreachable)
+}

@@ -1,0 +1,107 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// What every API may say, and what its clients find out by themselves.
+var (
+	// ErrInvalid says that the request is wrong; a repetition would be, too.
+	ErrInvalid = errors.New("invalid")
+	// ErrUnauthorized says that the token was refused.
+	ErrUnauthorized = errors.New("token refused")
+	// ErrForbidden says that the request came by a way that no controller takes.
+	ErrForbidden = errors.New("forbidden")
+	// ErrNotFound says that there is no such thing.
+	ErrNotFound = errors.New("not found")
+	// ErrConflict says that the thing is not in a state for it.
+	ErrConflict = errors.New("conflict")
+	// ErrClosed says that who was asked is closed, or closing.
+	ErrClosed = errors.New("closed")
+
+	// ErrUnreachable says that nobody answered.
+	ErrUnreachable = errors.New("unreachable")
+	// ErrNotSent says that nothing was sent: the request surely had no effect.
+	ErrNotSent = errors.New("not sent")
+)
+
+// Kind is how an error travels: by a word and a status.
+type Kind struct {
+	Is     error
+	Name   string
+	Status int
+}
+
+func commonKinds() []Kind {
+	return []Kind{
+		{ErrInvalid, "invalid", http.StatusBadRequest},
+		{ErrUnauthorized, "unauthorized", http.StatusUnauthorized},
+		{ErrForbidden, "forbidden", http.StatusForbidden},
+		{ErrNotFound, "not-found", http.StatusNotFound},
+		{ErrConflict, "conflict", http.StatusConflict},
+		{ErrClosed, "closed", http.StatusServiceUnavailable},
+	}
+}
+
+// Error is an answer that says no. A handler that returns one has it sent as it is; a
+// client's wraps the sentinel of its kind.
+type Error struct {
+	Kind    string `json:"kind"` // one word
+	Message string `json:"message"`
+	Status  int    `json:"-"` // of HTTP
+	From    string `json:"-"` // who said so, for a client
+	Body    []byte `json:"-"` // the whole answer, for a client
+
+	is error
+}
+
+func (e *Error) Error() string {
+	switch {
+	case e.From == "":
+		return e.Message
+	case e.Kind == "":
+		return fmt.Sprintf("%s: %s (status %d)", e.From, e.Message, e.Status)
+	}
+	return fmt.Sprintf("%s: %s (%s)", e.From, e.Message, e.Kind)
+}
+
+// Unwrap is the sentinel of the error's kind, nil if the kind is not known.
+func (e *Error) Unwrap() error { return e.is }
+
+// KindOf is the word for what somebody refused, "" if nobody did.
+func KindOf(err error) string {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Kind
+	}
+	return ""
+}
+
+// toError is an error as it travels.
+func toError(err error, kinds []Kind) *Error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	for _, list := range [][]Kind{kinds, commonKinds()} {
+		for _, k := range list {
+			if errors.Is(err, k.Is) {
+				return &Error{Kind: k.Name, Message: err.Error(), Status: k.Status}
+			}
+		}
+	}
+	return &Error{Kind: "other", Message: err.Error(), Status: http.StatusInternalServerError}
+}
+
+// identify finds the sentinel of a kind. Of an answer of something else that is no such
+// API, only the status speaks.
+func (e *Error) identify(kinds []Kind) {
+	for _, list := range [][]Kind{kinds, commonKinds()} {
+		for _, k := range list {
+			if k.Name == e.Kind || e.Kind == "" && k.Status == e.Status {
+				e.is = k.Is
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package nowait_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"runtime"
+	"testing"
+
+	"locklab/internal/nowait"
+)
+
+// pair is both ends of a connection.
+func pair(t *testing.T) (a, b net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	if a, err = net.Dial("tcp", l.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	if b, err = l.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = a.Close(), b.Close() })
+	return a, b
+}
+
+// TestConn fills a socket that nobody reads, empties it, and ends the stream.
+func TestConn(t *testing.T) {
+	a, b := pair(t)
+	from, to := nowait.New(a), nowait.New(b)
+	to.WakeFor(2)
+	piece := bytes.Repeat([]byte("0123456789"), 10_000)
+	var sent []byte
+	for n := len(piece); n == len(piece); sent = append(sent, piece[:n]...) {
+		var err error
+		if n, err = from.TryWrite(piece); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if runtime.GOOS == "linux" && (len(sent) == 0 || to.Unread() == 0) {
+		t.Errorf("%d bytes were written, %d arrived", len(sent), to.Unread())
+	}
+	done := make(chan error, 1)
+	go func() {
+		_, err := a.Write([]byte("the end"))
+		done <- errors.Join(err, a.Close())
+	}()
+	var got []byte
+	buf := make([]byte, 1<<10)
+	n, err := to.Read(buf)
+	for ; err == nil; n, err = to.Read(buf) {
+		got = append(got, buf[:n]...)
+	}
+	if want := append(sent, "the end"...); !errors.Is(err, io.EOF) || !bytes.Equal(got, want) {
+		t.Errorf("read %d bytes and %v, want %d and the end of the stream", len(got), err, len(want))
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	for what, f := range map[string]func([]byte) (int, error){"read": to.Read, "write": to.TryWrite} {
+		_ = b.Close()
+		if _, err := f(buf); runtime.GOOS == "linux" && !errors.Is(err, net.ErrClosed) {
+			t.Errorf("%s a closed connection: %v", what, err)
+		}
+	}
+}
+
+// TestConnOfNoSocket reads as usual and writes nothing.
+func TestConnOfNoSocket(t *testing.T) {
+	c := nowait.New(bytes.NewReader([]byte("abc")))
+	buf := make([]byte, 10)
+	if n, err := c.Read(buf); n != 3 || err != nil {
+		t.Errorf("read %d bytes, %v", n, err)
+	}
+	c.WakeFor(10)
+	if n, err := c.TryWrite(buf); n != 0 || err != nil || c.Unread() != 0 {
+		t.Errorf("wrote %d bytes, %v; %d are unread", n, err, c.Unread())
+	}
+}

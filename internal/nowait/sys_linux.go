@@ -1,0 +1,36 @@
+package nowait
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const supported = true
+
+func read(fd uintptr, b []byte) (int, error)  { return call(unix.SYS_READ, fd, b) }
+func write(fd uintptr, b []byte) (int, error) { return call(unix.SYS_WRITE, fd, b) }
+
+// call wants b not to be empty.
+func call(what, fd uintptr, b []byte) (int, error) {
+	for {
+		n, _, err := unix.RawSyscall(what, fd, uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
+		switch err {
+		case 0:
+			return int(n), nil
+		case unix.EINTR:
+		default:
+			return 0, err
+		}
+	}
+}
+
+func unread(fd uintptr) int {
+	var n int32
+	_, _, _ = unix.RawSyscall(unix.SYS_IOCTL, fd, unix.TIOCINQ, uintptr(unsafe.Pointer(&n))) // 0 if it fails
+	return int(n)
+}
+
+func lowWater(fd uintptr, bytes int) {
+	_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVLOWAT, bytes)
+}

@@ -1,0 +1,63 @@
+package strictjson_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"locklab/internal/strictjson"
+)
+
+type inner struct {
+	Name string `json:"name"`
+}
+
+type outer struct {
+	Count uint          `json:"count"`
+	Wait  time.Duration `json:"wait,format:units"`
+	Peers []inner       `json:"peers"`
+}
+
+func TestDecode(t *testing.T) {
+	for name, tc := range map[string]struct{ text, want string }{
+		"right":              {`{"count":3,"wait":"5ms","peers":[{"name":"a"}]}`, ""},
+		"some":               {` {"wait":"5ms"} `, ""},
+		"unknown":            {`{"cuont":3}`, `field "cuont" is unknown: want one of count, wait, peers`},
+		"on a line":          {"{\"count\":3,\n\n\"wait\":4}\n", `line 3: field "wait": have a number`},
+		"other case":         {`{"Count":3}`, `field "Count" is unknown`},
+		"unknown below":      {`{"peers":[{"name":"a"},{"game":"b"}]}`, `field "peers[1].game" is unknown: want one of name`},
+		"twice":              {`{"count":3,"count":4}`, `field "count" is there twice`},
+		"twice below":        {`{"peers":[{"name":"a","name":"b"}]}`, `field "peers[0].name" is there twice`},
+		"behind":             {`{"count":3} {}`, `invalid character '{' after top-level value`},
+		"wrong type":         {`{"count":"3"}`, `field "count": have a string, want a whole number from 0`},
+		"out of range":       {`{"count":-3}`, `field "count": have a number, want a whole number from 0`},
+		"bad duration":       {`{"wait":"5 ms"}`, `field "wait": have a string, want a duration such as "250ms"`},
+		"list for object":    {`{"peers":{}}`, `field "peers": have an object, want a list`},
+		"not an object":      {`[]`, `have a list, want an object`},
+		"cut off":            {`{"count":`, `field "count": byte 9: unexpected EOF`},
+		"empty":              {" \n", `it is empty: want one JSON value`},
+		"deep":               {strings.Repeat("[", 101), `nested more than 100 deep`},
+		"brackets in a text": {`{"peers":[{"name":"` + strings.Repeat(`[\"`, 200) + `"}]}`, ""},
+	} {
+		var o outer
+		err := strictjson.Decode([]byte(tc.text), &o)
+		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: error %v, want %q", name, err, tc.want)
+		}
+	}
+	o := outer{Count: 7}
+	if err := strictjson.DecodeOpen([]byte(`{"wait":"5ms","later":true}`), &o); err != nil || o.Wait != 5*time.Millisecond || o.Count != 7 {
+		t.Errorf("open: %v, %+v", err, o)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(`{"count":3,"wait":"5ms","peers":[{"name":"a"}]}`))
+	f.Add([]byte(`{"count":3,"count":4}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var strict, open outer
+		if strictjson.Decode(text, &strict) == nil && strictjson.DecodeOpen(text, &open) != nil {
+			t.Errorf("the strict reader takes what the open one refuses: %q", text)
+		}
+	})
+}

@@ -1,0 +1,175 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+
+	"locklab/locks"
+	"locklab/locks/clock"
+	"locklab/locks/local"
+)
+
+// Config is what a client needs.
+type Config struct {
+	Addrs   []string // of all members, as this client dials them
+	Options Options
+	Clock   clock.Clock // nil is the system's
+}
+
+// Locker is one client of an etcd cluster.
+type Locker struct {
+	options Options
+	clock   clock.Clock
+	client  *clientv3.Client
+	queues  *local.Locker // of this process's callers: a Mutex knows sessions only
+	opening chan struct{} // full while a session is being opened
+	running sync.WaitGroup
+	done    chan struct{} // closed by Close
+
+	mu       sync.Mutex
+	closed   bool
+	current  *session // that takes claims; nil if there is none
+	sessions map[*session]struct{}
+}
+
+var _ locks.Locker = (*Locker)(nil)
+
+// New returns a client. It dials in the background.
+func New(cfg Config) (*Locker, error) {
+	if err := cfg.Options.validate(); err != nil {
+		return nil, err
+	}
+	if len(cfg.Addrs) == 0 {
+		return nil, fmt.Errorf("etcd: no addresses: want those of the cluster's members: %w", locks.ErrInvalid)
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = clock.System()
+	}
+	l := &Locker{
+		options: cfg.Options, clock: cfg.Clock, queues: local.New(), opening: make(chan struct{}, 1),
+		done: make(chan struct{}), sessions: map[*session]struct{}{},
+	}
+	retry := backoff.DefaultConfig
+	retry.BaseDelay, retry.MaxDelay = 50*time.Millisecond, time.Second // gRPC's own goes up to two minutes
+	var err error
+	l.client, err = clientv3.New(clientv3.Config{
+		Endpoints: cfg.Addrs, Logger: zap.NewNop(),
+		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 2 * time.Second, // gRPC allows no less
+		DialOptions: []grpc.DialOption{
+			grpc.WithChainUnaryInterceptor(l.once),
+			grpc.WithConnectParams(grpc.ConnectParams{Backoff: retry, MinConnectTimeout: time.Second}),
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("etcd: make a client: %w", err)
+	}
+	return l, nil
+}
+
+// once bounds the time that one member has for an answer; the library then asks another.
+// A transaction or a deletion without an answer may still be applied, now or when its
+// connection comes back to life: its session, and with it the name of its keys, is not used
+// again, or a later hold could be deleted by it.
+func (l *Locker) once(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	ctx, cancel := context.WithTimeout(ctx, l.options.Timeout)
+	defer cancel()
+	err := invoke(ctx, method, req, reply, cc, opts...)
+	if err != nil && (method == "/etcdserverpb.KV/Txn" || method == "/etcdserverpb.KV/DeleteRange") {
+		l.mu.Lock()
+		s := l.current
+		l.mu.Unlock()
+		l.retire(s)
+	}
+	return err
+}
+
+// Acquire implements [locks.Locker].
+func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
+	if err := locks.CheckAcquire(ctx, resource); err != nil {
+		return nil, err
+	}
+	place, err := l.queues.Acquire(ctx, resource)
+	if err != nil {
+		return nil, err
+	}
+	le, err := l.claim(ctx, resource)
+	if err != nil {
+		_ = place.Release(ctx) // it is in this process
+		return nil, fmt.Errorf("acquire %q: %w", resource, withCause(ctx, err))
+	}
+	le.place = place
+	return le, nil
+}
+
+// claim gets the lock for this process.
+func (l *Locker) claim(ctx context.Context, resource string) (*lease, error) {
+	for {
+		s, err := l.enter(ctx)
+		if err != nil {
+			if l.isClosed() {
+				return nil, locks.ErrClosed
+			}
+			if ctx.Err() == nil && clock.Sleep(ctx, l.options.Timeout/10) == nil {
+				continue // nothing was asked for yet
+			}
+			return nil, err
+		}
+		le := newLease(l, s, resource)
+		if err = le.acquire(ctx); err == nil {
+			return le, nil
+		}
+		if l.isClosed() {
+			return nil, fmt.Errorf("%w: %w", err, locks.ErrClosed)
+		}
+		if ctx.Err() != nil || !errors.Is(err, locks.ErrNotAcquired) || clock.Sleep(ctx, l.options.Timeout/10) != nil {
+			return nil, err
+		}
+	}
+}
+
+func (l *Locker) isClosed() bool {
+	select {
+	case <-l.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Close implements [locks.Locker]. What was held is free at once if etcd can be reached,
+// and otherwise when the lease is over.
+func (l *Locker) Close() error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return nil
+	}
+	l.closed = true
+	close(l.done)
+	var all []*session
+	for s := range l.sessions {
+		all = append(all, s)
+	}
+	l.mu.Unlock()
+	err := l.queues.Close()
+	var revoking sync.WaitGroup
+	for _, s := range all {
+		l.lose(s)
+		revoking.Go(func() { l.revoke(s) })
+	}
+	revoking.Wait()
+	err = errors.Join(err, l.client.Close())
+	l.running.Wait()
+	if errors.Is(err, context.Canceled) { // so says the client of every Close
+		err = nil
+	}
+	return err
+}

@@ -1,0 +1,46 @@
+package etcdlock
+
+import (
+	"fmt"
+	"time"
+
+	"locklab/locks"
+)
+
+// Name is the lock's.
+const Name = "etcd"
+
+// Options are what a lock spec can say of this lock.
+type Options struct {
+	// TTL is the lease time, in whole seconds, as etcd counts it. A cluster with the usual
+	// election timeout grants 2 s at least.
+	TTL time.Duration
+	// Timeout is how long one member may take to answer; then another one is asked. It is
+	// also how long a call whose context has ended waits for what it did to be undone.
+	Timeout time.Duration
+}
+
+// DefaultOptions are a lease of 3 s and half a second for an answer.
+func DefaultOptions() Options { return Options{TTL: 3 * time.Second, Timeout: 500 * time.Millisecond} }
+
+// ParseOptions reads the options of a spec: ttl, timeout.
+func ParseOptions(spec locks.Spec) (Options, error) {
+	d := DefaultOptions()
+	r := spec.Reader()
+	r.Variant()
+	o := Options{TTL: r.Duration("ttl", d.TTL), Timeout: r.Duration("timeout", d.Timeout)}
+	if err := r.Err(); err != nil {
+		return Options{}, err
+	}
+	return o, o.validate()
+}
+
+func (o Options) validate() error {
+	switch {
+	case o.TTL < 2*time.Second || o.TTL > time.Hour || o.TTL%time.Second != 0:
+		return fmt.Errorf("etcd: ttl %v: want whole seconds from 2s to 1h: %w", o.TTL, locks.ErrInvalid)
+	case o.Timeout < time.Millisecond || o.Timeout > o.TTL/2:
+		return fmt.Errorf("etcd: timeout %v: want from 1ms to half of the ttl, %v: %w", o.Timeout, o.TTL/2, locks.ErrInvalid)
+	}
+	return nil
+}

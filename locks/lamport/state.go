@@ -1,0 +1,143 @@
+package lamport
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"locklab/locks/peerlock/peercore"
+)
+
+// State is what one peer knows of one resource. A State is used by one goroutine
+// at a time. A plain copy shares memory.
+type State struct {
+	cfg   *Member
+	phase Phase
+	boot  bool   // has once been connected to every configured peer
+	clock uint64 // at least every timestamp that was seen
+	at    uint64 // of the own request, unless the phase is None
+
+	connected peercore.Set
+	// heard are those who answered the own request, or have released after it: whatever
+	// they ask for from now on is later.
+	heard peercore.Set
+	// queue is Lamport's: the requests of the others, the earliest first. With Defer it is
+	// those that are to be answered on leaving, by rank.
+	queue []request
+}
+
+// request is another peer's wish for the lock.
+type request struct {
+	at   uint64
+	from int
+}
+
+// before is the order of all requests.
+func (r request) before(o request) bool { return r.at < o.at || (r.at == o.at && r.from < o.from) }
+
+// NewState is a resource that nobody wants, at a peer that is connected to nobody. The
+// member is kept, not copied, and must not change.
+func NewState(cfg *Member) State { return State{cfg: cfg, boot: cfg.Peers.Empty()} }
+
+// Reset makes s the state of a resource that nobody wants, with the connections
+// of the state like; its timestamps are above round. It reuses the memory of s.
+func (s *State) Reset(like *State, round uint64) {
+	*s = State{cfg: like.cfg, boot: like.boot, clock: round, connected: like.connected, queue: s.queue[:0]}
+}
+
+// Phase is how far this peer is with the resource.
+func (s *State) Phase() Phase { return s.phase }
+
+// Waits says that the lock is wanted and not held.
+func (s *State) Waits() bool { return s.phase == Waiting }
+
+// Holds says that the lock is held.
+func (s *State) Holds() bool { return s.phase == Holding }
+
+// Round is the clock: what this peer has promised its timestamps to be above.
+func (s *State) Round() uint64 { return s.clock }
+
+// Connected is the set of peers that can be reached.
+func (s *State) Connected() peercore.Set { return s.connected }
+
+// Bootstrapped says whether the peer has once been connected to every other one.
+func (s *State) Bootstrapped() bool { return s.boot }
+
+// Idle says that nothing but the clock would be lost by forgetting the state.
+func (s *State) Idle() bool { return s.phase == None && len(s.queue) == 0 }
+
+// AppendEncode appends a canonical encoding: two states of one peer with the same
+// encoding behave alike.
+func (s *State) AppendEncode(b []byte) []byte {
+	flags := byte(s.phase)
+	if s.boot {
+		flags |= 0x80
+	}
+	b = append(b, flags)
+	b = binary.AppendUvarint(b, s.clock)
+	if s.phase != None {
+		b = binary.AppendUvarint(b, s.at)
+		b = s.heard.Append(b)
+	}
+	b = s.connected.Append(b)
+	b = append(b, byte(len(s.queue)))
+	for _, r := range s.queue {
+		b = binary.AppendUvarint(b, r.at)
+		b = append(b, byte(r.from))
+	}
+	return b
+}
+
+// Renumber replaces every timestamp by what f makes of it. Those of all peers are
+// compared with each other, so all have one owner.
+func (s *State) Renumber(f func(owner int, at uint64) uint64) {
+	s.clock = f(0, s.clock)
+	if s.phase != None {
+		s.at = f(0, s.at)
+	}
+	for i := range s.queue {
+		s.queue[i].at = f(0, s.queue[i].at)
+	}
+}
+
+// Load makes s the state that AppendEncode wrote at the front of b and returns the
+// rest of b. It keeps the configuration.
+func (s *State) Load(b []byte) []byte {
+	c := peercore.Cursor(b)
+	flags := c.Byte()
+	*s = State{cfg: s.cfg, phase: Phase(flags &^ 0x80), boot: flags&0x80 != 0, clock: c.Uvarint(), queue: s.queue[:0]}
+	if s.phase != None {
+		s.at, s.heard = c.Uvarint(), c.Set()
+	}
+	s.connected = c.Set()
+	for range c.Byte() {
+		s.queue = append(s.queue, request{at: c.Uvarint(), from: int(c.Byte())})
+	}
+	return c
+}
+
+// enqueue notes the request of a peer, in place of what it asked before.
+func (s *State) enqueue(r request) {
+	s.dequeue(r.from)
+	at := len(s.queue)
+	for at > 0 && s.precedes(r, s.queue[at-1]) {
+		at--
+	}
+	s.queue = slices.Insert(s.queue, at, r)
+}
+
+func (s *State) precedes(r, o request) bool {
+	if s.cfg.Defer {
+		return r.from < o.from
+	}
+	return r.before(o)
+}
+
+// dequeue drops the request of a peer, if there is one.
+func (s *State) dequeue(peer int) {
+	for i := range s.queue {
+		if s.queue[i].from == peer {
+			s.queue = slices.Delete(s.queue, i, i+1)
+			return
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package locktest
+
+import (
+	"context"
+	"net"
+	"sync"
+	"testing"
+)
+
+// Link forwards connections to one address, and misbehaves when it is told to. The lab's
+// own links can do more.
+type Link struct {
+	listener net.Listener
+	running  sync.WaitGroup
+
+	mu      sync.Mutex
+	changed sync.Cond
+	target  string
+	cut     bool
+	held    bool
+	late    int // bytes at the end of what came that wait for more
+	conns   map[net.Conn]struct{}
+	tapes   *[2][]byte // what went up and down; nil records nothing
+}
+
+// NewLink makes one that the test closes at its end.
+func NewLink(tb testing.TB, target string) *Link {
+	tb.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	l := &Link{listener: listener, target: target, conns: map[net.Conn]struct{}{}}
+	l.changed.L = &l.mu
+	l.running.Go(l.serve)
+	tb.Cleanup(func() {
+		_ = listener.Close()
+		l.Cut(true)
+		l.running.Wait()
+	})
+	return l
+}
+
+// Addr is what to dial.
+func (l *Link) Addr() string { return l.listener.Addr().String() }
+
+// set changes how the link behaves.
+func (l *Link) set(change func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change()
+	l.changed.Broadcast()
+}
+
+// To changes where new connections go.
+func (l *Link) To(target string) { l.set(func() { l.target = target }) }
+
+// Cut cuts the link, or heals it: what is open is reset, and what is new, too.
+func (l *Link) Cut(cut bool) {
+	l.set(func() {
+		l.cut = cut
+		if cut {
+			for c := range l.conns {
+				reset(c)
+			}
+		}
+	})
+}
+
+// Hold keeps what comes until the link is let go again. New connections are taken.
+func (l *Link) Hold(hold bool) { l.set(func() { l.held = hold }) }
+
+// Delay has so many bytes at the end of everything come when more does.
+func (l *Link) Delay(bytes int) { l.set(func() { l.late = bytes }) }
+
+// Record begins to keep what goes through, for Said.
+func (l *Link) Record() { l.set(func() { l.tapes = &[2][]byte{} }) }
+
+// Said is what went through since Record: what came from who dialed, and from who was dialed.
+func (l *Link) Said() (up, down string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return string(l.tapes[0]), string(l.tapes[1])
+}
+
+func reset(c net.Conn) {
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // so that Close resets
+	}
+	_ = c.Close()
+}
+
+func (l *Link) serve() {
+	for {
+		in, err := l.listener.Accept()
+		if err != nil {
+			return
+		}
+		l.mu.Lock()
+		target := l.target
+		l.mu.Unlock()
+		out, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", target)
+		if err != nil {
+			reset(in)
+			continue
+		}
+		l.mu.Lock()
+		if l.cut {
+			reset(in)
+			reset(out)
+		}
+		l.conns[in], l.conns[out] = struct{}{}, struct{}{}
+		l.mu.Unlock()
+		l.running.Go(func() { l.pump(in, out, 0) })
+		l.running.Go(func() { l.pump(out, in, 1) })
+	}
+}
+
+func (l *Link) pump(from, to net.Conn, way int) {
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for _, c := range []net.Conn{from, to} {
+			delete(l.conns, c)
+			_ = c.Close()
+		}
+	}()
+	buf, kept := make([]byte, 32<<10), 0
+	for {
+		n, err := from.Read(buf[kept:])
+		l.mu.Lock()
+		for l.held && !l.cut {
+			l.changed.Wait()
+		}
+		if l.tapes != nil {
+			l.tapes[way] = append(l.tapes[way], buf[kept:kept+n]...)
+		}
+		late := l.late
+		l.mu.Unlock()
+		n += kept
+		kept = min(late, n)
+		if _, err := to.Write(buf[:n-kept]); err != nil {
+			return
+		}
+		copy(buf, buf[n-kept:n])
+		if err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package peercore
+
+import "fmt"
+
+// Run has the core s of a peer take an event, as the mutant does if there is one.
+func Run[S, M any, P Machine[S, M]](a *Algorithm[S, M], s *S, ev Event[M], out []Effect[M]) []Effect[M] {
+	if a.Mutant.Step != nil {
+		return append(out, a.Mutant.Step(s, ev)...)
+	}
+	return P(s).Step(ev, out)
+}
+
+// Forgettable says that nothing but its Round would be lost by forgetting the state.
+func Forgettable[S, M any, P Machine[S, M]](a *Algorithm[S, M], s *S) bool {
+	if a.Mutant.Idle != nil {
+		return a.Mutant.Idle(s)
+	}
+	return P(s).Idle()
+}
+
+// Stores says that the core keeps on disk what must outlive a crash.
+func Stores[S, M any, P Machine[S, M]](s *S) bool {
+	d, ok := any(P(s)).(Durable)
+	return ok && d.Stores()
+}
+
+// Restart makes fresh, which has just been made, the state of a new process that has read
+// what old had stored: by the way that production takes.
+func Restart[S, M any, P Machine[S, M]](a *Algorithm[S, M], old, fresh *S) {
+	from, to := any(P(old)).(Durable), any(P(fresh)).(Durable)
+	var stored []byte
+	if a.Mutant.AppendStored != nil {
+		stored = a.Mutant.AppendStored(old, nil)
+	} else {
+		stored = from.AppendStored(nil)
+	}
+	load := to.LoadStored
+	if a.Mutant.LoadStored != nil {
+		load = func(b []byte) error { return a.Mutant.LoadStored(fresh, b) }
+	}
+	if err := load(stored); err != nil {
+		panic(fmt.Sprintf("%s: what AppendStored wrote, LoadStored does not read: %v", a.Spec, err))
+	}
+}

@@ -1,0 +1,265 @@
+package pglock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"locklab/internal/seed"
+	"locklab/locks"
+	"locklab/locks/clock"
+)
+
+// Config is what a client needs.
+type Config struct {
+	// URL names the server and the database, as in postgres://user@host:5432/database.
+	URL     string
+	Options Options
+	Clock   clock.Clock // nil is the system's
+	Seed    seed.Seed   // draws how long waiters of lease sleep
+}
+
+// Locker is one client of a PostgreSQL server.
+type Locker struct {
+	options Options
+	clock   clock.Clock
+	pool    *pgxpool.Pool
+	try     func(ctx context.Context, resource string) (locks.Lease, error)
+	running sync.WaitGroup // calls and leases
+	closing chan struct{}
+
+	mu     sync.Mutex
+	closed bool
+	rand   *rand.Rand
+	held   map[interface{ lose() }]struct{}
+}
+
+var _ locks.Locker = (*Locker)(nil)
+
+// New returns a client. It dials when it is first needed.
+func New(cfg Config) (*Locker, error) {
+	if err := cfg.Options.validate(); err != nil {
+		return nil, err
+	}
+	pool, err := pgxpool.ParseConfig(cfg.URL)
+	if err != nil {
+		return nil, fmt.Errorf("postgres: %w: %w", err, locks.ErrInvalid)
+	}
+	pool.MaxConns = int32(cfg.Options.Conns) //nolint:gosec // at most 1000
+	pool.ConnConfig.ConnectTimeout = cfg.Options.Timeout
+	pool.ConnConfig.RuntimeParams["lock_timeout"] = fmt.Sprint(cfg.Options.LockTimeout.Milliseconds())
+	// A statement whose context ends is cancelled at the server, so that its end is known.
+	pool.ConnConfig.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: cfg.Options.Timeout}
+	}
+	if cfg.Options.Variant != Lease {
+		pool.AfterConnect = skipTokens
+	}
+	l := &Locker{
+		options: cfg.Options, clock: cfg.Clock, closing: make(chan struct{}),
+		rand: cfg.Seed.Child("postgres").Rand(), held: map[interface{ lose() }]struct{}{},
+	}
+	if l.clock == nil {
+		l.clock = clock.System()
+	}
+	l.try = map[string]func(context.Context, string) (locks.Lease, error){Row: l.tryRow, Advisory: l.tryAdvisory, Lease: l.tryLease}[cfg.Options.Variant]
+	if l.pool, err = pgxpool.NewWithConfig(context.Background(), pool); err != nil {
+		return nil, fmt.Errorf("postgres: %w", err)
+	}
+	return l, nil
+}
+
+// skipTokens draws more tokens than may be in use at a server of at most 512 connections. A
+// token that is drawn in an open transaction need not be on the server's disk yet, so a server
+// that crashed could draw it again; but all its connections are new then, and each begins here.
+func skipTokens(ctx context.Context, c *pgx.Conn) error {
+	_, err := c.Exec(ctx, "SELECT count(nextval('locklab_fence')) FROM generate_series(1, 512)")
+	if server := new(pgconn.PgError); errors.As(err, &server) && server.Code == undefinedTable {
+		return nil // nobody has drawn one
+	}
+	return err
+}
+
+// errBusy says that somebody else holds.
+var errBusy = errors.New("postgres: held by another client")
+
+// Acquire implements [locks.Locker]. It tries until ctx ends; only when all connections
+// are in use it gives up, after Options.Timeout.
+func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
+	if err := locks.CheckAcquire(ctx, resource); err != nil {
+		return nil, err
+	}
+	if !l.begin() {
+		return nil, fmt.Errorf("acquire %q: %w", resource, locks.ErrClosed)
+	}
+	defer l.running.Done()
+	wait, cancel := context.WithCancel(ctx)
+	defer cancel()
+	l.running.Go(func() {
+		select {
+		case <-l.closing:
+			cancel()
+		case <-wait.Done():
+		}
+	})
+	for {
+		lease, err := l.try(wait, resource)
+		if err == nil {
+			return lease, nil
+		}
+		again := wait.Err() == nil && !errors.Is(err, locks.ErrUnknown) && !errors.Is(err, errExhausted)
+		if again && (!errors.Is(err, errBusy) || l.options.Variant == Lease) {
+			again = l.sleep(wait)
+		}
+		if again {
+			continue
+		}
+		err = fmt.Errorf("acquire %q: %w", resource, err)
+		if !errors.Is(err, locks.ErrUnknown) {
+			err = fmt.Errorf("%w: %w", err, locks.ErrNotAcquired)
+		}
+		switch {
+		case ctx.Err() != nil && !errors.Is(err, ctx.Err()):
+			err = fmt.Errorf("%w: %w", err, ctx.Err())
+		case ctx.Err() == nil && wait.Err() != nil:
+			err = fmt.Errorf("%w: %w", err, locks.ErrClosed)
+		}
+		return nil, err
+	}
+}
+
+func (l *Locker) isClosed() bool {
+	select {
+	case <-l.closing:
+		return true
+	default:
+		return false
+	}
+}
+
+func (l *Locker) begin() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.closed {
+		l.running.Add(1)
+	}
+	return !l.closed
+}
+
+// sleep waits for about the delay. It is false if ctx has ended.
+func (l *Locker) sleep(ctx context.Context) bool {
+	l.mu.Lock()
+	d := l.options.Delay/2 + time.Duration(l.rand.Int64N(int64(l.options.Delay)))
+	l.mu.Unlock()
+	timer := l.clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// errExhausted says that every connection is in use, by holders and waiters.
+var errExhausted = fmt.Errorf("postgres: all connections are in use: %w", locks.ErrUnavailable)
+
+// conn takes a connection.
+func (l *Locker) conn(ctx context.Context) (*pgxpool.Conn, error) {
+	wait, cancel := context.WithTimeout(ctx, l.options.Timeout)
+	defer cancel()
+	c, err := l.pool.Acquire(wait)
+	switch {
+	case err == nil:
+		return c, nil
+	case ctx.Err() == nil && wait.Err() != nil && int(l.pool.Stat().AcquiredConns()) >= l.options.Conns:
+		return nil, fmt.Errorf("%w (%d)", errExhausted, l.options.Conns)
+	}
+	return nil, fmt.Errorf("connect: %w: %w", err, locks.ErrUnavailable)
+}
+
+// schema is made when it is missed, by one client at a time.
+const schema = `
+SELECT pg_advisory_xact_lock(hashtextextended('locklab schema', 0));
+CREATE TABLE IF NOT EXISTS locklab_locks (
+	resource text PRIMARY KEY, fence bigint NOT NULL DEFAULT 0,
+	owner text, expires timestamptz NOT NULL DEFAULT '-infinity'
+) WITH (fillfactor = 50);
+CREATE SEQUENCE IF NOT EXISTS locklab_fence;`
+
+const undefinedTable, lockNotAvailable, queryCanceled = "42P01", "55P03", "57014"
+
+// judge says what an error of a statement means. What was missing is made for the next try.
+func (l *Locker) judge(ctx context.Context, c *pgxpool.Conn, err error) error {
+	var server *pgconn.PgError
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &server) && pgconn.SafeToRetry(err):
+		return fmt.Errorf("%w: %w", err, locks.ErrUnavailable)
+	case server == nil:
+		return fmt.Errorf("%w: %w: %w", locks.ErrUnknown, locks.ErrUnavailable, err)
+	case server.Code == lockNotAvailable || server.Code == queryCanceled:
+		return errBusy
+	case server.Code == undefinedTable:
+		if _, failed := c.Conn().PgConn().Exec(ctx, schema).ReadAll(); failed != nil {
+			return fmt.Errorf("make the tables: %w", failed)
+		}
+	}
+	return err
+}
+
+// drop returns a connection to the pool, or closes it if anything may be left in its session.
+func drop(ctx context.Context, c *pgxpool.Conn, clean bool) {
+	if !clean {
+		ctx, cancel := context.WithCancel(ctx)
+		cancel() // nobody waits for a good-bye
+		_ = c.Conn().Close(ctx)
+	}
+	c.Release()
+}
+
+// keep has the lease told of Close. It is false if that was called.
+func (l *Locker) keep(le interface{ lose() }) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	l.held[le] = struct{}{}
+	return true
+}
+
+func (l *Locker) forget(le interface{ lose() }) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.held, le)
+}
+
+// Close implements [locks.Locker].
+func (l *Locker) Close() error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return nil
+	}
+	l.closed = true
+	close(l.closing)
+	held := l.held
+	l.held = map[interface{ lose() }]struct{}{}
+	l.mu.Unlock()
+	for le := range held {
+		l.running.Go(le.lose)
+	}
+	l.running.Wait()
+	l.pool.Close()
+	return nil
+}

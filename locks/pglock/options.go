@@ -1,0 +1,80 @@
+package pglock
+
+import (
+	"fmt"
+	"time"
+
+	"locklab/locks"
+)
+
+// Name is the lock's.
+const Name = "postgres"
+
+// The variants.
+const (
+	Row      = ""         // SELECT ... FOR UPDATE
+	Advisory = "advisory" // pg_advisory_lock
+	Lease    = "lease"    // UPDATE ... WHERE expires < now()
+)
+
+// Options are what a lock spec can say of this lock.
+type Options struct {
+	Variant string
+	// Conns is how many connections a client may have.
+	Conns int
+	// Timeout is how long a free connection is waited for, and how long the server may take
+	// to answer whether it is there.
+	Timeout time.Duration
+	// LockTimeout is the server's lock_timeout: a wait that takes longer is begun anew. Not
+	// of lease.
+	LockTimeout time.Duration
+	// TTL is how long a lease lives after its last renewal, and Delay about how long a waiter
+	// sleeps between two tries. Of lease only.
+	TTL, Delay time.Duration
+}
+
+// DefaultOptions are those of a spec without options.
+func DefaultOptions() Options {
+	return Options{Conns: 32, Timeout: 500 * time.Millisecond, LockTimeout: time.Second, TTL: 3 * time.Second, Delay: 50 * time.Millisecond}
+}
+
+// ParseOptions reads a spec such as postgres:lease,ttl=2s. Its options are conns, timeout, and
+// lock_timeout or, of lease, ttl and delay.
+func ParseOptions(spec locks.Spec) (Options, error) {
+	o := DefaultOptions()
+	r := spec.Reader()
+	o.Variant = r.Variant(Advisory, Lease)
+	o.Conns = r.Int("conns", o.Conns, 1, 1000)
+	o.Timeout = r.Duration("timeout", o.Timeout)
+	if o.Variant == Lease {
+		o.TTL, o.Delay = r.Duration("ttl", o.TTL), r.Duration("delay", o.Delay)
+	} else {
+		o.LockTimeout = r.Duration("lock_timeout", o.LockTimeout)
+	}
+	if err := r.Err(); err != nil {
+		return Options{}, err
+	}
+	return o, o.validate()
+}
+
+func (o Options) validate() error {
+	switch {
+	case o.Conns < 1:
+		return fmt.Errorf("postgres: conns %d: want at least 1: %w", o.Conns, locks.ErrInvalid)
+	case o.Timeout < time.Millisecond || o.LockTimeout < time.Millisecond || o.Delay < time.Millisecond:
+		return fmt.Errorf("postgres: timeout %v, lock_timeout %v, delay %v: want at least 1ms: %w", o.Timeout, o.LockTimeout, o.Delay, locks.ErrInvalid)
+	case o.TTL < 50*time.Millisecond || o.TTL > time.Hour:
+		return fmt.Errorf("postgres: ttl %v: want 50ms to 1h: %w", o.TTL, locks.ErrInvalid)
+	case o.Variant == Lease && o.Timeout > o.TTL/2:
+		return fmt.Errorf("postgres: timeout %v: want at most half of the ttl, %v: %w", o.Timeout, o.TTL/2, locks.ErrInvalid)
+	}
+	return nil
+}
+
+// Away is how long a server that lost its data must stay away: the lease, if there are any.
+func (o Options) Away() time.Duration {
+	if o.Variant == Lease {
+		return o.TTL
+	}
+	return 0
+}

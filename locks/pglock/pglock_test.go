@@ -1,0 +1,224 @@
+package pglock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"go.uber.org/goleak"
+
+	"locklab/locks"
+	"locklab/locks/clock"
+	"locklab/locks/locktest"
+	"locklab/locks/pglock"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// startServer starts a real server of the test's own, and returns its address.
+func startServer(tb testing.TB) string {
+	tb.Helper()
+	bin, err := exec.LookPath("initdb")
+	if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb"); err != nil && len(found) > 0 {
+		bin, err = found[len(found)-1], nil
+	}
+	if err != nil {
+		tb.Skip("PostgreSQL is not installed here: apt-get install postgresql")
+	}
+	bin, _ = filepath.EvalSymlinks(bin)
+	dir, err := os.MkdirTemp("", "pglock-") //nolint:usetesting // tb.TempDir is root's only
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
+	attr := &syscall.SysProcAttr{}
+	if os.Geteuid() == 0 {
+		u, err := user.Lookup("nobody")
+		if err != nil {
+			tb.Fatal(err)
+		}
+		uid, _ := strconv.Atoi(u.Uid)
+		gid, _ := strconv.Atoi(u.Gid)
+		if err := os.Chown(dir, uid, gid); err != nil {
+			tb.Fatal(err)
+		}
+		attr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	}
+	start := func(name string, args ...string) *exec.Cmd {
+		cmd := exec.Command(filepath.Join(filepath.Dir(bin), name), append([]string{"-D", dir}, args...)...)
+		cmd.Dir, cmd.SysProcAttr = "/", attr
+		if err := cmd.Start(); err != nil {
+			tb.Fatal(err)
+		}
+		return cmd
+	}
+	if err := start("initdb", "-U", "locklab", "--auth=trust", "--no-sync", "--no-locale", "-E", "UTF8").Wait(); err != nil {
+		tb.Fatal(err)
+	}
+	addr := locktest.FreeAddr(tb)
+	_, port, _ := net.SplitHostPort(addr)
+	server := start("postgres", "-c", "listen_addresses=127.0.0.1", "-c", "port="+port, "-c", "unix_socket_directories=", "-c", "max_connections=200")
+	tb.Cleanup(func() { _, _ = server.Process.Signal(syscall.SIGINT), server.Wait() })
+	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
+	defer cancel()
+	for {
+		c, err := pgx.Connect(ctx, url(addr))
+		if err == nil {
+			_ = c.Close(ctx)
+			return addr
+		}
+		if clock.Sleep(ctx, 10*time.Millisecond) != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+func url(addr string) string { return "postgres://locklab@" + addr + "/postgres?sslmode=disable" }
+
+func parse(tb testing.TB, text string) pglock.Options {
+	tb.Helper()
+	spec, err := locks.ParseSpec(text)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	o, err := pglock.ParseOptions(spec)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return o
+}
+
+func newClient(tb testing.TB, addr string, c clock.Clock, spec string) *pglock.Locker {
+	tb.Helper()
+	l, err := pglock.New(pglock.Config{URL: url(addr), Options: parse(tb, spec), Clock: c})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return l
+}
+
+func acquire(tb testing.TB, l locks.Locker, resource string) locks.Lease {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
+	defer cancel()
+	le, err := l.Acquire(ctx, resource)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return le
+}
+
+func TestConforms(t *testing.T) {
+	addr := startServer(t)
+	for _, spec := range []string{"postgres", "postgres:advisory", "postgres:lease,ttl=1s,delay=5ms"} {
+		t.Run(spec, func(t *testing.T) {
+			first := locktest.NewClock()
+			s := locktest.Subject{New: func(tb testing.TB) (clients []locks.Locker) {
+				for _, c := range []clock.Clock{first, nil, nil} {
+					clients = append(clients, newClient(tb, addr, c, spec))
+				}
+				return clients
+			}}
+			if strings.Contains(spec, "lease") {
+				s.Leases = &locktest.Leases{Time: time.Second, Clock: first}
+			}
+			locktest.Run(t, s)
+		})
+	}
+}
+
+// TestExhaustion: holders and waiters keep a connection each; who finds none is told so.
+func TestExhaustion(t *testing.T) {
+	addr := startServer(t)
+	l := newClient(t, addr, nil, "postgres:conns=2,timeout=100ms")
+	acquire(t, l, "a")
+	acquire(t, l, "b")
+	_, err := l.Acquire(t.Context(), "c")
+	if !errors.Is(err, locks.ErrUnavailable) || !errors.Is(err, locks.ErrNotAcquired) || !strings.Contains(fmt.Sprint(err), "all connections are in use") {
+		t.Errorf("with every connection in use: %v", err)
+	}
+	leases := newClient(t, addr, nil, "postgres:lease,conns=1")
+	for _, resource := range []string{"d", "e", "f"} { // leases keep none
+		acquire(t, leases, resource)
+	}
+}
+
+// TestASessionThatIsCut: the holder is told, the server frees the lock at once, and a token
+// that was given is not given again. Without a reset nobody would be told, see doc.go.
+func TestASessionThatIsCut(t *testing.T) {
+	addr := startServer(t)
+	for _, spec := range []string{"postgres:timeout=100ms", "postgres:advisory,timeout=100ms", "postgres:lease,ttl=500ms,timeout=100ms"} {
+		t.Run(spec, func(t *testing.T) {
+			link := locktest.NewLink(t, addr)
+			holder, other := newClient(t, link.Addr(), nil, spec), newClient(t, addr, nil, spec)
+			first := acquire(t, holder, spec)
+			link.Cut(true)
+			second := acquire(t, other, spec)
+			select {
+			case <-first.Lost():
+			case <-t.Context().Done():
+				t.Fatal("the holder was never told")
+			}
+			before, _ := first.Token()
+			if after, _ := second.Token(); after <= before {
+				t.Errorf("token %d after %d", after, before)
+			}
+			if err := first.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
+				t.Errorf("release after the loss: %v", err)
+			}
+		})
+	}
+}
+
+// still is the clock of a process that stands still: its timers do not fire.
+type still struct{ clock.Clock }
+
+func (s still) AfterFunc(_ time.Duration, f func()) clock.Timer {
+	return s.Clock.AfterFunc(time.Hour, f)
+}
+
+// TestASilentHolderBlocks: a holder that stands still keeps the lock for as long as its
+// session lives, which is what leases are for.
+func TestASilentHolderBlocks(t *testing.T) {
+	addr := startServer(t)
+	for spec, blocks := range map[string]bool{"postgres": true, "postgres:advisory": true, "postgres:lease,ttl=200ms,timeout=100ms": false} {
+		acquire(t, newClient(t, addr, still{clock.System()}, spec), spec)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		_, err := newClient(t, addr, nil, spec).Acquire(ctx, spec)
+		if blocks && !errors.Is(err, context.DeadlineExceeded) || !blocks && err != nil {
+			t.Errorf("%s: %v", spec, err)
+		}
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for text, want := range map[string]string{
+		"postgres:ttl=1s": "unknown option", "postgres:lease,lock_timeout=1s": "unknown option", "postgres:conns=0": "from 1 to 1000",
+		"postgres:lease,ttl=1ms": "50ms to 1h", "postgres:pool": "unknown variant",
+	} {
+		spec, err := locks.ParseSpec(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = pglock.ParseOptions(spec); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}

@@ -1,0 +1,227 @@
+package pglock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"locklab/locks"
+	"locklab/locks/clock"
+)
+
+// held is a lock that lives in a session of the server: a transaction's row lock or an
+// advisory lock. It owns a connection.
+type held struct {
+	locker   *Locker
+	resource string
+	token    int64
+	unlock   func(ctx context.Context, c *pgxpool.Conn) (was bool, err error)
+
+	mu    sync.Mutex // one statement at a time; guards what follows
+	conn  *pgxpool.Conn
+	over  bool // released or lost
+	timer clock.Timer
+	lost  chan struct{}
+
+	release sync.Once
+	result  error
+}
+
+var _ locks.Lease = (*held)(nil)
+
+// hold is the lease of what has just been granted.
+func (l *Locker) hold(ctx context.Context, c *pgxpool.Conn, resource string, token int64, unlock func(context.Context, *pgxpool.Conn) (bool, error)) (locks.Lease, error) {
+	h := &held{locker: l, resource: resource, token: token, unlock: unlock, conn: c, lost: make(chan struct{})}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !l.keep(h) {
+		drop(ctx, c, false)
+		return nil, locks.ErrClosed
+	}
+	h.timer = l.clock.AfterFunc(l.options.Timeout, h.look)
+	return h, nil
+}
+
+// tryRow locks the row. The token is drawn once it is locked: an inner query with FOR UPDATE
+// comes first.
+func (l *Locker) tryRow(ctx context.Context, resource string) (locks.Lease, error) {
+	c, err := l.conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var batch pgx.Batch
+	batch.Queue("BEGIN")
+	batch.Queue("SELECT nextval('locklab_fence') FROM (SELECT FROM locklab_locks WHERE resource = $1 FOR UPDATE) AS locked", resource)
+	results := c.SendBatch(ctx, &batch)
+	_, err = results.Exec()
+	var token int64
+	if err == nil {
+		err = results.QueryRow().Scan(&token)
+	}
+	if closed := results.Close(); err == nil {
+		err = closed
+	}
+	if err == nil && ctx.Err() == nil {
+		return l.hold(ctx, c, resource, token, func(ctx context.Context, c *pgxpool.Conn) (bool, error) {
+			_, err := c.Exec(ctx, "COMMIT")
+			return true, err
+		})
+	}
+	clean := l.quietly(ctx, func(ctx context.Context) error {
+		_, err := c.Exec(ctx, "ROLLBACK")
+		return err
+	})
+	if err == pgx.ErrNoRows { //nolint:errorlint // pgx does not wrap it
+		_, err = c.Exec(ctx, "INSERT INTO locklab_locks (resource) VALUES ($1) ON CONFLICT DO NOTHING", resource)
+		if err == nil {
+			err = errBusy // try again
+		}
+	}
+	if err == nil {
+		err = ctx.Err() // too late
+	}
+	if clean {
+		err = l.judgeSession(ctx, c, err)
+	} else {
+		err = l.judge(ctx, c, err)
+	}
+	drop(ctx, c, clean)
+	return nil, err
+}
+
+// tryAdvisory locks the hash of the name.
+func (l *Locker) tryAdvisory(ctx context.Context, resource string) (locks.Lease, error) {
+	c, err := l.conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var token int64
+	err = c.QueryRow(ctx, "WITH locked AS MATERIALIZED (SELECT pg_advisory_lock(hashtextextended($1, 0))) SELECT nextval('locklab_fence') FROM locked", resource).Scan(&token)
+	if err == nil && ctx.Err() == nil {
+		return l.hold(ctx, c, resource, token, func(ctx context.Context, c *pgxpool.Conn) (was bool, err error) {
+			err = c.QueryRow(ctx, "SELECT pg_advisory_unlock(hashtextextended($1, 0))", resource).Scan(&was)
+			return was, err
+		})
+	}
+	if err == nil {
+		err = ctx.Err() // too late
+	}
+	clean := l.quietly(ctx, func(ctx context.Context) error { // an error does not take the lock from a session
+		_, err := c.Exec(ctx, "SELECT pg_advisory_unlock_all()")
+		return err
+	})
+	if clean {
+		err = l.judgeSession(ctx, c, err)
+	} else { // whatever the server said, the session may have got it
+		err = fmt.Errorf("%w: %w: %w", locks.ErrUnknown, locks.ErrUnavailable, err)
+	}
+	drop(ctx, c, clean)
+	return nil, err
+}
+
+// judgeSession is judge for a session that has confirmed that it holds nothing.
+func (l *Locker) judgeSession(ctx context.Context, c *pgxpool.Conn, err error) error {
+	var server *pgconn.PgError
+	if ctx.Err() == nil && errors.As(err, &server) {
+		return l.judge(ctx, c, err)
+	}
+	return err
+}
+
+// quietly cleans up after a call, whose context may have ended.
+func (l *Locker) quietly(ctx context.Context, clean func(context.Context) error) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.options.Timeout)
+	defer cancel()
+	return clean(ctx) == nil
+}
+
+// look asks the session whether it is alive, every Timeout: else its end would be noticed
+// by the release only.
+func (h *held) look() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.over {
+		return
+	}
+	ctx := context.Background()
+	if h.locker.quietly(ctx, h.conn.Ping) {
+		h.timer.Reset(h.locker.options.Timeout)
+		return
+	}
+	h.end()
+	close(h.lost)
+	h.locker.forget(h)
+	drop(ctx, h.conn, false)
+}
+
+func (h *held) end() {
+	h.over = true
+	h.timer.Stop()
+}
+
+// lose is told by Close.
+func (h *held) lose() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.over {
+		return
+	}
+	h.end()
+	close(h.lost)
+	ctx := context.Background()
+	clean := h.locker.quietly(ctx, func(ctx context.Context) error {
+		_, err := h.unlock(ctx, h.conn)
+		return err
+	})
+	drop(ctx, h.conn, clean)
+}
+
+// Token is the sequence's value that was drawn when the lock was held.
+func (h *held) Token() (locks.Token, bool) { return locks.Token(h.token), true } //nolint:gosec // sequences are positive
+
+// Expires says that there is no lease: the lock lives as long as the session.
+func (h *held) Expires() (time.Time, bool) { return time.Time{}, false }
+
+// Lost is closed when the session does not answer any more, and by Close.
+func (h *held) Lost() <-chan struct{} { return h.lost }
+
+// Release ends the transaction, or unlocks. It waits for the answer for Options.Timeout, also
+// when ctx is done.
+func (h *held) Release(ctx context.Context) error {
+	h.release.Do(func() {
+		if h.result = h.releaseOnce(ctx); h.result != nil {
+			h.result = fmt.Errorf("release %q: %w", h.resource, h.result)
+		}
+	})
+	return h.result
+}
+
+func (h *held) releaseOnce(ctx context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.over {
+		return locks.ErrNotHeld
+	}
+	h.end()
+	h.locker.forget(h)
+	var was bool
+	var err error
+	clean := h.locker.quietly(ctx, func(ctx context.Context) error {
+		was, err = h.unlock(ctx, h.conn)
+		return err
+	})
+	drop(ctx, h.conn, clean)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w: %w", locks.ErrUnknown, locks.ErrUnavailable, err)
+	case !was:
+		return locks.ErrNotHeld
+	}
+	return nil
+}

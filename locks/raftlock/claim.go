@@ -1,0 +1,117 @@
+package raftlock
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"locklab/locks"
+	pb "locklab/locks/raftlock/raftlockpb"
+)
+
+// claim is one call of Acquire until its end at the service is known: first a wait, then
+// the lease. The Locker's mutex guards what changes.
+type claim struct {
+	locker    *Locker
+	seq       uint64
+	resource  string
+	request   *request
+	token     uint64 // 0 while it waits
+	abandoned bool   // its caller has gone
+	ending    bool   // a release is on its way
+
+	decided chan struct{} // closed when held or err is set
+	held    bool          // its caller has the lease
+	err     error
+	lost    chan struct{}
+	gone    bool // lost is closed
+
+	release sync.Once
+	result  error // of Release
+}
+
+var _ locks.Lease = (*claim)(nil)
+
+func (c *claim) isDecided() bool { return c.held || c.err != nil }
+
+func (c *claim) fail(err error) {
+	if !c.isDecided() {
+		c.err = err
+		close(c.decided)
+	}
+}
+
+// hold gives the caller the lease.
+func (c *claim) hold() {
+	c.held = true
+	close(c.decided)
+}
+
+// lose tells the caller, if it holds, that it does not any more.
+func (c *claim) lose() {
+	if c.held && !c.ending && !c.gone {
+		c.gone = true
+		close(c.lost)
+	}
+}
+
+// Token implements [locks.Lease]: the index of the log entry that granted.
+func (c *claim) Token() (locks.Token, bool) { return locks.Token(c.token), true }
+
+// Expires implements [locks.Lease]: the moment at which Lost is closed if the
+// session is not renewed before.
+func (c *claim) Expires() (time.Time, bool) {
+	l := c.locker
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c.gone {
+		return l.clock.Now(), true
+	}
+	return l.session.until.Add(-l.session.margin()), true
+}
+
+// Lost implements [locks.Lease].
+func (c *claim) Lost() <-chan struct{} { return c.lost }
+
+// Release implements [locks.Lease]. It returns when a quorum has committed the
+// release. When ctx ends first, the release goes on in the background.
+func (c *claim) Release(ctx context.Context) error {
+	c.release.Do(func() {
+		if c.result = c.releaseOnce(ctx); c.result != nil {
+			c.result = fmt.Errorf("release %s: %w", c.resource, c.result)
+		}
+	})
+	return c.result
+}
+
+func (c *claim) releaseOnce(ctx context.Context) error {
+	l := c.locker
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c.gone {
+		return locks.ErrNotHeld
+	}
+	r := l.session.release(c.seq)
+	l.wakeSender()
+	l.mu.Unlock()
+	select {
+	case <-r.answered:
+	case <-l.closed:
+	case <-ctx.Done():
+	}
+	l.mu.Lock()
+	switch r.outcome {
+	case pb.Outcome_RELEASED, pb.Outcome_WITHDRAWN:
+		return nil
+	case pb.Outcome_NOT_HELD:
+		return locks.ErrNotHeld
+	case pb.Outcome_OUTCOME_UNSPECIFIED: // no answer
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("%w: %w", locks.ErrUnknown, err)
+		}
+		return fmt.Errorf("%w: %w", locks.ErrUnknown, locks.ErrClosed)
+	default:
+		return fmt.Errorf("%w: the service answered %s", locks.ErrUnknown, r.outcome)
+	}
+}

@@ -1,0 +1,296 @@
+package redis_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"locklab/locks"
+	"locklab/locks/clock"
+	"locklab/locks/locktest"
+	"locklab/locks/redlock/redistest"
+)
+
+// This file shows what each variant cannot do, on a real server: doc.go has the list.
+
+// ahead is a clock whose wall time is wrong.
+type ahead struct {
+	clock.Clock
+	by time.Duration
+}
+
+func (c ahead) Now() time.Time { return c.Clock.Now().Add(c.by) }
+
+func lost(l locks.Lease) bool {
+	select {
+	case <-l.Lost():
+		return true
+	default:
+		return false
+	}
+}
+
+func TestAServerThatForgetsLetsTwoHold(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, 1)[0]
+	first := acquire(t, client(t, server, "redis:extend=off,ttl=1h,timeout=1s", nil), "r")
+	server.Kill()
+	second := client(t, server, "redis", nil)
+	locktest.Eventually(t, "the server is known to be away", func() bool {
+		return errors.Is(fails(t, second, "r"), locks.ErrUnavailable)
+	})
+	server.Start()
+	acquire(t, second, "r")
+	if lost(first) {
+		t.Error("the first holder was told: nothing is shown")
+	}
+}
+
+// TestAServerThatForgetsEndsAnExtendedLease: an extension does not set the key again.
+func TestAServerThatForgetsEndsAnExtendedLease(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, 1)[0]
+	lease := acquire(t, client(t, server, "redis", nil), "r")
+	server.Do("flushall")
+	select {
+	case <-lease.Lost():
+	case <-limit(t).Done():
+		t.Fatal("its key is gone, and it was never told")
+	}
+	if n := server.Do("exists", "lock:r"); n != int64(0) {
+		t.Error("the key was set again")
+	}
+}
+
+// TestAStoppedHolder outlives its lease on a clock that stands still, as a process that
+// does, and then releases. What becomes of the next holder is the difference that
+// comparing makes.
+func TestAStoppedHolder(t *testing.T) {
+	t.Parallel()
+	for spec, twoHold := range map[string]bool{"redis": false, "redis:release=naive": true, "redis:pubsub": false} {
+		t.Run(spec, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t, 1)[0]
+			standing := &standingClock{Clock: clock.System()}
+			stopped := acquire(t, client(t, server, spec+optionOf(spec)+"ttl=200ms,extend=off", standing), "r")
+			l := client(t, server, "redis:ttl=1h,timeout=1s,extend=off", nil)
+			next := acquire(t, l, "r")
+			if lost(stopped) {
+				t.Fatal("the stopped holder knows: nothing is shown")
+			}
+			err := stopped.Release(limit(t))
+			if n := server.Do("exists", "lock:r"); (n == int64(0)) != twoHold {
+				t.Errorf("the next holder's key exists %v times, want it gone: %v", n, twoHold)
+			}
+			if !twoHold {
+				if !errors.Is(err, locks.ErrNotHeld) {
+					t.Errorf("want ErrNotHeld, got %v", err)
+				}
+				return
+			}
+			acquire(t, client(t, server, "redis", nil), "r")
+			if lost(next) {
+				t.Error("the next holder was told: nothing is shown")
+			}
+		})
+	}
+}
+
+func optionOf(spec string) string {
+	if strings.Contains(spec, ":") {
+		return ","
+	}
+	return ":"
+}
+
+// standingClock shows one time for ever, and its timers never fire.
+type standingClock struct {
+	clock.Clock
+	once sync.Once
+	at   time.Time
+}
+
+func (c *standingClock) Now() time.Time {
+	c.once.Do(func() { c.at = c.Clock.Now() })
+	return c.at
+}
+
+func (c *standingClock) AfterFunc(time.Duration, func()) clock.Timer {
+	return c.Clock.AfterFunc(time.Hour, func() {})
+}
+
+func (c *standingClock) NewTimer(time.Duration) clock.Timer { return c.Clock.NewTimer(time.Hour) }
+
+// TestSetNXTakesWhatAClockAheadSaysIsOver, while its holder holds.
+func TestSetNXTakesWhatAClockAheadSaysIsOver(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, 1)[0]
+	held := acquire(t, client(t, server, "redis:setnx-getset,ttl=10m,timeout=1s", nil), "r")
+	_ = fails(t, client(t, server, "redis:setnx-getset", nil), "r")
+	acquire(t, client(t, server, "redis:setnx-getset", ahead{clock.System(), time.Hour}), "r")
+	if until, _ := held.Expires(); lost(held) || time.Now().After(until) {
+		t.Error("the first holder holds no longer: nothing is shown")
+	}
+}
+
+// TestSetNXLoserOverwritesTheWinner has many clients take over one expired key at once,
+// until a loser's value is what stays there.
+func TestSetNXLoserOverwritesTheWinner(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, 1)[0]
+	var clients []locks.Locker
+	for range 8 {
+		clients = append(clients, client(t, server, "redis:setnx-getset,ttl=10m,timeout=1s", nil))
+	}
+	round := 0
+	locktest.Eventually(t, "a loser overwrites the winner's value", func() bool {
+		round++
+		resource := fmt.Sprint("r", round)
+		server.Do("set", "lock:"+resource, "1.expired")
+		winners, errs := make(chan locks.Lease, len(clients)), make(chan error, len(clients))
+		var wg sync.WaitGroup
+		for _, l := range clients {
+			wg.Go(func() {
+				ctx, cancel := contextFor(t, 100*time.Millisecond)
+				defer cancel()
+				lease, err := l.Acquire(ctx, resource)
+				if err == nil {
+					winners <- lease
+					return
+				}
+				errs <- err
+			})
+		}
+		wg.Wait()
+		if n := len(winners); n > 1 {
+			t.Fatalf("%d clients took over an expired key", n)
+		} else if n == 0 { // the machine was too busy for all of them
+			return false
+		}
+		return errors.Is((<-winners).Release(limit(t)), locks.ErrNotHeld)
+	})
+	resource := fmt.Sprint("r", round)
+	if n := server.Do("exists", "lock:"+resource); n != int64(1) {
+		t.Error("the loser's value is gone")
+	}
+	if ms := server.Do("pttl", "lock:"+resource); ms != int64(-1) {
+		t.Errorf("the key ends by itself, in %v ms", ms)
+	}
+	_ = fails(t, clients[0], resource)
+}
+
+// TestWatchAborts has many clients begin their transactions together. Every transaction
+// but one is aborted, and of a retry nobody who does not win has anything.
+func TestWatchAborts(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, 1)[0]
+	var wg sync.WaitGroup
+	for range 8 {
+		l := client(t, server, "redis:watch,delay=1ms", nil)
+		wg.Go(func() {
+			for range 20 {
+				if err := acquire(t, l, "r").Release(limit(t)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	count := func(command string) (n int) {
+		_, text, _ := strings.Cut(server.Do("info", "commandstats").(string), "cmdstat_"+command+":calls=")
+		_, _ = fmt.Sscanf(text, "%d", &n)
+		return n
+	}
+	if execs, sets := count("exec"), count("set"); sets < 8*20 || execs <= sets {
+		t.Errorf("%d transactions set the key %d times: none was aborted", execs, sets)
+	}
+}
+
+// TestPubSubWakesTheHerd: one release, one grant, and every waiter of every process tries.
+func TestPubSubWakesTheHerd(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, 1)[0]
+	holder := acquire(t, client(t, server, "redis", nil), "r")
+	const waiters = 8
+	clients := make([]interface {
+		locks.Locker
+		locks.MessageCounter
+	}, waiters)
+	var wg sync.WaitGroup
+	grants := make(chan locks.Lease, waiters)
+	for i := range clients {
+		clients[i] = client(t, server, "redis:pubsub,ttl=1h,timeout=1s,delay=1h", nil)
+		wg.Go(func() { grants <- acquire(t, clients[i], "r") })
+	}
+	locktest.Eventually(t, "all wait for a message", func() bool {
+		quiet := true
+		for _, l := range clients {
+			quiet = quiet && l.MessagesSent() >= 10 // two attempts with their deletions, and PTTL
+		}
+		return quiet
+	})
+	before := make([]uint64, waiters)
+	for i, l := range clients {
+		before[i] = l.MessagesSent()
+	}
+	server.Do("del", "lock:r")
+	server.Do("publish", "free:r", "")
+	_ = holder
+	next := <-grants
+	for i, l := range clients {
+		locktest.Eventually(t, "every waiter hears and tries", func() bool { return l.MessagesSent() >= before[i]+3 })
+	}
+	for range waiters - 1 { // the messages of the script bring everybody on
+		if err := next.Release(limit(t)); err != nil {
+			t.Error(err)
+		}
+		next = <-grants
+	}
+	wg.Wait()
+	_ = next.Release(limit(t))
+}
+
+// TestPubSubOutlivesALostMessage: the holder's process is gone and publishes nothing, with
+// pauses of an hour.
+func TestPubSubOutlivesALostMessage(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, 1)[0]
+	server.Do("set", "lock:r", "of somebody who is gone", "px", 500)
+	if err := acquire(t, client(t, server, "redis:pubsub,delay=1h", nil), "r").Release(limit(t)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOutcomes: what an error of the server means is in the package's comment.
+func TestOutcomes(t *testing.T) {
+	t.Parallel()
+	for _, spec := range []string{"redis", "redis:setnx-getset", "redis:watch", "redis:pubsub"} {
+		t.Run(spec, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t, 1)[0]
+			l := client(t, server, spec, nil)
+			warm := acquire(t, l, "warm")
+			server.Do("config", "set", "min-replicas-to-write", 1) // NOREPLICAS
+			if err := fails(t, l, "refused"); locks.OutcomeOf(err) != locks.OutcomeFailed || !errors.Is(err, locks.ErrUnavailable) {
+				t.Errorf("the server refuses to write: want surely not, unavailable, got %v", err)
+			}
+			server.Do("config", "set", "min-replicas-to-write", 0)
+			if err := warm.Release(limit(t)); err != nil {
+				t.Error(err)
+			}
+			server.Pause()
+			err := fails(t, l, "silent")
+			server.Resume()
+			if spec != "redis:watch" && !errors.Is(err, locks.ErrUnknown) { // it hangs in WATCH, which sets nothing
+				t.Errorf("the server says nothing: want ErrUnknown, got %v", err)
+			}
+			server.Kill()
+			locktest.Eventually(t, "the connections are found broken", func() bool {
+				return errors.Is(fails(t, l, "gone"), locks.ErrNotAcquired)
+			})
+		})
+	}
+}

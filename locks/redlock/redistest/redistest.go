@@ -1,0 +1,116 @@
+// Package redistest starts real Redis servers for the tests of the locks on them.
+package redistest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/locks/locktest"
+	"locklab/locks/redlock"
+)
+
+// Server is a real redis-server of a test's own.
+type Server struct {
+	tb     testing.TB
+	Name   string
+	addr   string
+	args   []string       // beyond what all are started with
+	access redlock.Access // that may do everything
+	cmd    *exec.Cmd
+}
+
+// Start starts n servers in memory.
+func Start(tb testing.TB, n int) []*Server {
+	tb.Helper()
+	return StartGuarded(tb, n, redlock.Access{}, func(port string) []string { return []string{"--port", port} })
+}
+
+// StartGuarded starts servers with more arguments, at which this access may do everything.
+func StartGuarded(tb testing.TB, n int, access redlock.Access, args func(port string) []string) []*Server {
+	tb.Helper()
+	servers := make([]*Server, n)
+	for i := range servers {
+		s := &Server{tb: tb, Name: fmt.Sprintf("redis-%d", i+1), addr: locktest.FreeAddr(tb), access: access}
+		_, port, _ := net.SplitHostPort(s.addr) // it has one
+		s.args = args(port)
+		s.Start()
+		tb.Cleanup(s.Kill)
+		servers[i] = s
+	}
+	return servers
+}
+
+// Addr is host:port.
+func (s *Server) Addr() string { return s.addr }
+
+// Client returns a go-redis client, which the caller closes.
+func (s *Server) Client() *redis.Client {
+	return redis.NewClient(&redis.Options{
+		Addr: s.Addr(), Username: s.access.Username, Password: s.access.Password, DB: s.access.DB, TLSConfig: s.access.TLS,
+	})
+}
+
+// Start starts the process and waits for its answer to PING.
+func (s *Server) Start() {
+	s.tb.Helper()
+	s.cmd = exec.CommandContext(context.Background(), "redis-server", append([]string{
+		"--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", s.tb.TempDir(),
+	}, s.args...)...)
+	if err := s.cmd.Start(); err != nil {
+		s.tb.Fatalf("start redis-server, which these tests need: %v", err)
+	}
+	client := s.Client()
+	defer func() { _ = client.Close() }()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	for err := client.Ping(ctx).Err(); err != nil; err = client.Ping(ctx).Err() {
+		if ctx.Err() != nil {
+			s.tb.Fatalf("redis-server %s does not answer: %v", s.Name, err)
+		}
+	}
+}
+
+// Kill ends the process at once, paused or not; its memory is gone.
+func (s *Server) Kill() {
+	if s.cmd == nil {
+		return
+	}
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
+	s.cmd = nil
+}
+
+// Pause stops the process, and Resume lets it go on.
+func (s *Server) Pause() { _ = s.cmd.Process.Signal(syscall.SIGSTOP) }
+
+// Resume ends a Pause.
+func (s *Server) Resume() { _ = s.cmd.Process.Signal(syscall.SIGCONT) }
+
+// Do runs one command at the server.
+func (s *Server) Do(args ...any) any {
+	s.tb.Helper()
+	client := s.Client()
+	defer func() { _ = client.Close() }()
+	value, err := client.Do(context.Background(), args...).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		s.tb.Fatalf("%s: %v: %v", s.Name, args, err)
+	}
+	return value
+}
+
+// Addrs are those of all servers.
+func Addrs(servers []*Server) []string {
+	out := make([]string, len(servers))
+	for i, s := range servers {
+		out[i] = s.Addr()
+	}
+	return out
+}

@@ -1,0 +1,100 @@
+package redsync_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"locklab/locks"
+	"locklab/locks/clock"
+	"locklab/locks/locktest"
+	"locklab/locks/redlock/redistest"
+	"locklab/locks/redsync"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const ttl = 3 * time.Second // the default
+
+func client(tb testing.TB, servers []*redistest.Server, c clock.Clock) *redsync.Locker {
+	tb.Helper()
+	l, err := redsync.New(redsync.Config{Addrs: redistest.Addrs(servers), Clock: c})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+func TestConforms(t *testing.T) {
+	servers, first := redistest.Start(t, 5), locktest.NewClock()
+	locktest.Run(t, locktest.Subject{
+		Leases:           &locktest.Leases{Time: ttl, Clock: first},
+		CloseFreesWithin: 5 * ttl, // who gives up in a try leaves its keys
+		New: func(tb testing.TB) []locks.Locker {
+			for _, s := range servers {
+				s.Do("flushall")
+			}
+			return []locks.Locker{client(tb, servers, first), client(tb, servers, nil), client(tb, servers, nil)}
+		},
+	})
+}
+
+// TestGivingUpLeavesKeysBehind: a wait ends in the middle of a try, and two instances that
+// answered keep the key although nobody holds anything.
+func TestGivingUpLeavesKeysBehind(t *testing.T) {
+	servers := redistest.Start(t, 5)
+	l := client(t, servers, nil)
+	for _, s := range servers[:3] {
+		s.Pause()
+		defer s.Resume()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond) // a try takes up to 150
+	defer cancel()
+	if _, err := l.Acquire(ctx, "r"); !errors.Is(err, locks.ErrUnknown) {
+		t.Errorf("want ErrUnknown, got %v", err)
+	}
+	for _, s := range servers[3:] {
+		if n := s.Do("exists", "redsync:r"); n != int64(1) {
+			t.Errorf("%s has no key any more: the library has learned to clean up", s.Name)
+		}
+	}
+}
+
+// TestNothingExtends: a lease is over although its holder goes on, and a second one holds.
+func TestNothingExtends(t *testing.T) {
+	servers := redistest.Start(t, 5)
+	held, err := client(t, servers, nil).Acquire(t.Context(), "r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client(t, servers, nil).Acquire(t.Context(), "r"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-held.Lost():
+	default:
+		t.Error("the first holder was not told")
+	}
+	if err := held.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
+		t.Errorf("want ErrNotHeld, got %v", err)
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	for text, ok := range map[string]bool{"redsync": true, "redsync:ttl=1s,persistence=always": true, "redsync:ttl=1ms": false, "redsync:delay=1s": false} {
+		spec, err := locks.ParseSpec(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := redsync.ParseOptions(spec); ok != (err == nil) || (!ok && !errors.Is(err, locks.ErrInvalid)) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if _, err := redsync.New(redsync.Config{}); !errors.Is(err, locks.ErrInvalid) {
+		t.Errorf("no addresses: want ErrInvalid, got %v", err)
+	}
+}

@@ -1,0 +1,133 @@
+package twophase
+
+import (
+	"encoding/binary"
+
+	"locklab/locks/peerlock/peercore"
+)
+
+// State is what one peer knows of one resource. A State is used by one goroutine at
+// a time. It shares no memory: an assignment copies it.
+type State struct {
+	cfg       *Member
+	boot      bool // has once been connected to every configured peer
+	connected peercore.Set
+
+	// The coordinator.
+	phase   Phase
+	round   uint64       // the latest
+	yes, no peercore.Set // who has voted in it
+	attempt int          // rounds that were refused since the request, or since a release
+	pausing bool         // a Wake is to come before the next round
+	rivals  bool         // somebody who voted Yes waits for the lock too
+	polite  bool         // the next round is not to begin without a pause
+
+	// The participant.
+	reserved reservation
+}
+
+// reservation is for whom a participant keeps the resource.
+type reservation struct {
+	taken bool
+	by    int
+	round uint64
+	// committed says that the undo log is empty: the reservation is no longer in
+	// doubt and ends by Release.
+	committed bool
+}
+
+// undo is what the undo log of every reservation says was there before.
+func (reservation) undo() reservation { return reservation{} }
+
+func (r reservation) of(by int, round uint64) bool { return r.taken && r.by == by && r.round == round }
+
+// NewState is a resource that nobody wants, at a peer that is connected to nobody. The
+// member is kept, not copied, and must not change.
+func NewState(cfg *Member) State { return State{cfg: cfg, boot: cfg.Peers.Empty()} }
+
+// Reset makes s the state of a resource that nobody wants, with the connections
+// of the state like; its rounds are above round.
+func (s *State) Reset(like *State, round uint64) {
+	*s = State{cfg: like.cfg, boot: like.boot, connected: like.connected, round: round}
+}
+
+// Phase is how far this peer is with the resource.
+func (s *State) Phase() Phase { return s.phase }
+
+// Waits says that the lock is wanted and not held.
+func (s *State) Waits() bool { return s.phase == Waiting || s.phase == Preparing }
+
+// Holds says that the lock is held.
+func (s *State) Holds() bool { return s.phase == Holding }
+
+// Pauses says that Wake would do something.
+func (s *State) Pauses() bool { return s.pausing }
+
+// InDoubt says that this peer, as a participant, has voted Yes and does not know yet
+// what was decided.
+func (s *State) InDoubt() bool { return s.reserved.taken && !s.reserved.committed }
+
+// Round is the round that this peer used last.
+func (s *State) Round() uint64 { return s.round }
+
+// Connected is the set of peers that can be reached.
+func (s *State) Connected() peercore.Set { return s.connected }
+
+// Bootstrapped says whether the peer has once been connected to every other one.
+func (s *State) Bootstrapped() bool { return s.boot }
+
+// Idle says that nothing but the round, and a pause for courtesy, would be lost by
+// forgetting the state.
+func (s *State) Idle() bool { return s.phase == None && !s.reserved.taken }
+
+// AppendEncode appends a canonical encoding: two states of one peer with the same
+// encoding behave alike, but for the length of their pauses.
+func (s *State) AppendEncode(b []byte) []byte {
+	flags := byte(s.phase)
+	for i, set := range [...]bool{s.rivals, s.polite, s.boot, s.pausing, s.reserved.taken, s.reserved.committed} {
+		if set {
+			flags |= 0x04 << i // the phase has two bits
+		}
+	}
+	b = append(b, flags)
+	b = binary.AppendUvarint(b, s.round)
+	b = s.connected.Append(b)
+	if s.phase == Preparing {
+		b = s.yes.Append(b)
+		b = s.no.Append(b)
+	}
+	if s.reserved.taken {
+		b = append(b, byte(s.reserved.by))
+		b = binary.AppendUvarint(b, s.reserved.round)
+	}
+	return b
+}
+
+// Load makes s the state that AppendEncode wrote at the front of b and returns the
+// rest of b. It keeps the configuration.
+func (s *State) Load(b []byte) []byte {
+	c := peercore.Cursor(b)
+	flags := c.Byte()
+	*s = State{cfg: s.cfg, phase: Phase(flags & 0x03), round: c.Uvarint(), connected: c.Set()}
+	for i, flag := range [...]*bool{&s.rivals, &s.polite, &s.boot, &s.pausing, &s.reserved.taken, &s.reserved.committed} {
+		*flag = flags&(0x04<<i) != 0
+	}
+	if s.phase == Preparing {
+		s.yes, s.no = c.Set(), c.Set()
+	}
+	if s.reserved.taken {
+		s.reserved.by, s.reserved.round = int(c.Byte()), c.Uvarint()
+	}
+	return c
+}
+
+// Renumber replaces every round by what f makes of it, given whose round it is: its
+// coordinator is the owner. An
+// exploration uses it to tell apart only which rounds are equal: nothing else about
+// them matters, as long as the coordinator's latest stays the highest.
+func (s *State) Renumber(f func(owner int, round uint64) uint64) {
+	s.round = f(s.cfg.Self, s.round)
+	if s.reserved.taken {
+		s.reserved.round = f(s.reserved.by, s.reserved.round)
+	}
+}

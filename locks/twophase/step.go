@@ -1,0 +1,205 @@
+package twophase
+
+import "locklab/locks/peerlock/peercore"
+
+// Step takes one event and appends what is to be done about it to out. An event
+// that does not fit the phase, such as a second request, does nothing.
+func (s *State) Step(ev Event, out []Effect) []Effect {
+	switch ev.Kind {
+	case peercore.Request:
+		return s.request(out)
+	case peercore.Leave:
+		return s.leave(out)
+	case peercore.Receive:
+		return s.receive(ev.Peer, ev.Msg, out)
+	case peercore.Connect:
+		return s.connect(ev.Peer, out)
+	case peercore.Disconnect:
+		return s.disconnect(ev.Peer, out)
+	case peercore.Wake:
+		return s.wake(out)
+	case peercore.Expire, peercore.Recover: // this algorithm has no leases
+	}
+	return out
+}
+
+func (s *State) request(out []Effect) []Effect {
+	if s.phase != None {
+		return out
+	}
+	s.phase, s.attempt, s.pausing = Waiting, 0, false
+	if s.polite {
+		s.polite = false
+		return s.pause(out)
+	}
+	return s.prepare(out)
+}
+
+// ready says that a round could succeed, as far as this peer knows.
+func (s *State) ready() bool {
+	return s.phase == Waiting && s.boot && s.connected.Equal(s.cfg.Peers) && !s.reserved.taken
+}
+
+// prepare starts a round if it is time.
+func (s *State) prepare(out []Effect) []Effect {
+	if !s.ready() || s.pausing {
+		return out
+	}
+	s.round++
+	s.phase, s.yes, s.no, s.rivals = Preparing, peercore.Set{}, peercore.Set{}, false
+	s.reserved = reservation{taken: true, by: s.cfg.Self, round: s.round}
+	return s.decide(s.tell(s.cfg.Peers, Prepare, out))
+}
+
+// decide ends the round when all have voted: for it, or some against it. Waiting for
+// the rest after a No costs a moment, but then nobody has more than one vote to give,
+// and only those who reserved need to be told.
+func (s *State) decide(out []Effect) []Effect {
+	switch {
+	case s.yes.Len()+s.no.Len() < s.cfg.Peers.Len():
+		return out
+	case !s.no.Empty():
+		out = s.abandon(out)
+		s.attempt++
+		return s.pause(out)
+	}
+	s.phase = Holding
+	s.reserved.committed = true
+	out = s.tell(s.cfg.Peers, Commit, out)
+	return append(out, Effect{Kind: peercore.Hold})
+}
+
+// abandon takes the round back from all who have reserved, or may have.
+func (s *State) abandon(out []Effect) []Effect {
+	s.phase = Waiting
+	s.reserved = s.reserved.undo()
+	return s.tell(s.connected.Less(s.no), Abort, out)
+}
+
+// pause waits a random time before the next round, so that coordinators that were
+// in each other's way, or wait for the same event, are not so again.
+func (s *State) pause(out []Effect) []Effect {
+	if !s.ready() || s.pausing {
+		return out
+	}
+	s.pausing = true
+	return append(out, Effect{Kind: peercore.Pause, Attempt: s.attempt})
+}
+
+func (s *State) wake(out []Effect) []Effect {
+	s.pausing = false
+	return s.prepare(out)
+}
+
+// leave releases the lock, or gives up waiting for it.
+func (s *State) leave(out []Effect) []Effect {
+	switch s.phase {
+	case None:
+		return out
+	case Waiting:
+	case Preparing:
+		out = s.abandon(out)
+	case Holding:
+		s.polite = s.rivals && s.cfg.Fair
+		s.reserved = reservation{}
+		out = s.tell(s.connected, Release, out)
+	}
+	s.phase, s.pausing, s.rivals = None, false, false
+	return out
+}
+
+func (s *State) receive(from int, m Message, out []Effect) []Effect {
+	if !s.connected.Has(from) {
+		return out
+	}
+	if m.FromCoordinator() {
+		return s.participate(from, m, out)
+	}
+	current := m.Round == s.round
+	switch {
+	case m.Kind == Inquire && current && s.phase == Preparing: // its Prepare is under way
+	case m.Kind == Inquire:
+		kind := Abort
+		if current && s.phase == Holding {
+			kind = Commit
+		}
+		return append(out, Effect{
+			Kind: peercore.Send, To: peercore.SetOf(from), Msg: Message{Kind: kind, Round: m.Round},
+		})
+	case !current || s.phase != Preparing: // a vote that came too late
+	case m.Kind == Yes, m.Kind == YesWaiting:
+		s.yes = s.yes.With(from)
+		s.rivals = s.rivals || m.Kind == YesWaiting
+		return s.decide(out)
+	case m.Kind == No:
+		s.no = s.no.With(from)
+		return s.decide(out)
+	}
+	return out
+}
+
+// participate handles what a coordinator says of its round.
+func (s *State) participate(from int, m Message, out []Effect) []Effect {
+	switch m.Kind {
+	case Prepare:
+		vote := No
+		// A coordinator has one round at a time: an earlier one of the same is over.
+		if !s.reserved.taken || s.reserved.by == from {
+			vote = Yes
+			if s.phase == Waiting {
+				vote = YesWaiting
+			}
+			s.reserved = reservation{taken: true, by: from, round: m.Round}
+		}
+		return append(out, Effect{
+			Kind: peercore.Send, To: peercore.SetOf(from), Msg: Message{Kind: vote, Round: m.Round},
+		})
+	case Commit:
+		if s.reserved.of(from, m.Round) {
+			s.reserved.committed = true
+		}
+	case Abort:
+		if s.reserved.of(from, m.Round) {
+			s.reserved = s.reserved.undo()
+			return s.pause(out)
+		}
+	case Release:
+		if s.reserved.of(from, m.Round) {
+			s.reserved = reservation{}
+			s.attempt = 0 // all begin anew: who was refused before is not behind the others
+			return s.pause(out)
+		}
+	case Yes, YesWaiting, No, Inquire: // not from a coordinator
+	}
+	return out
+}
+
+func (s *State) connect(peer int, out []Effect) []Effect {
+	if s.connected.Has(peer) { // the old connection was replaced
+		out = s.disconnect(peer, out)
+	}
+	s.connected = s.connected.With(peer)
+	s.boot = s.boot || s.connected.Equal(s.cfg.Peers)
+	if s.reserved.taken && s.reserved.by == peer {
+		out = append(out, Effect{
+			Kind: peercore.Send, To: peercore.SetOf(peer), Msg: Message{Kind: Inquire, Round: s.reserved.round},
+		})
+	}
+	return s.pause(out)
+}
+
+func (s *State) disconnect(peer int, out []Effect) []Effect {
+	s.connected = s.connected.Without(peer)
+	if s.phase == Preparing {
+		return s.abandon(out)
+	}
+	return out
+}
+
+// tell appends a message about the own round to the peers of to, if there are any.
+func (s *State) tell(to peercore.Set, kind MessageKind, out []Effect) []Effect {
+	if to.Empty() {
+		return out
+	}
+	return append(out, Effect{Kind: peercore.Send, To: to, Msg: Message{Kind: kind, Round: s.round}})
+}

@@ -1,0 +1,197 @@
+package etcdnode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+
+	"locklab/locks/clock"
+	"locklab/nodes/process"
+	"locklab/nodes/role"
+)
+
+// Name is the role's, and its ports': clients dial the one, other members the other.
+const (
+	Name       = "etcd"
+	PortClient = "client"
+	PortPeer   = "peer"
+)
+
+// Peer is another member as this member's host reaches it.
+type Peer struct {
+	Name string `json:"name"`
+	Addr string `json:"addr"`
+}
+
+// Settings is what the controller sends to a member, as JSON.
+type Settings struct {
+	// Peers are the other members. With this one they are the cluster.
+	Peers []Peer `json:"peers"`
+}
+
+// ErrInvalid is wrapped by errors about settings that cannot be used.
+var ErrInvalid = errors.New("etcdnode: invalid settings")
+
+// Role is what an agent must know to run a member.
+func Role() role.Role {
+	return role.Role{
+		Name: Name, Ports: []string{PortClient, PortPeer}, ClientPort: PortClient, PeerPort: PortPeer,
+		Main: run, Command: command, Leads: leads, Version: version,
+		Missing:   role.Program(Name, "etcd-server"),
+		KeepsData: "members of an etcd cluster that forget what they have acknowledged are refused by the others",
+	}
+}
+
+func command(n role.Node) (role.Command, error) {
+	_, err := readSettings(n.Name, n.Settings)
+	return role.Command{}, err // the agent runs locklab, which runs etcd
+}
+
+func readSettings(name string, raw []byte) (s Settings, err error) {
+	if err := process.DecodeSettings(raw, &s); err != nil {
+		return s, err
+	}
+	seen := map[string]bool{name: true}
+	for i, p := range s.Peers {
+		if _, _, err := net.SplitHostPort(p.Addr); err != nil || p.Name == "" || seen[p.Name] {
+			return s, fmt.Errorf("peers[%d]: name %q, addr %q: want the name of another member, and host:port: %w", i, p.Name, p.Addr, ErrInvalid)
+		}
+		seen[p.Name] = true
+	}
+	return s, nil
+}
+
+// run is a member as an agent's child process.
+func run(ctx context.Context, node *process.Node) error {
+	settings, err := readSettings(node.Name, node.Settings)
+	if err != nil {
+		return err
+	}
+	path, err := exec.LookPath(Name)
+	if err != nil {
+		return err
+	}
+	links := map[string]string{}
+	for _, p := range settings.Peers {
+		links[peerHost(p.Name)] = p.Addr
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("listen for the member's own calls: %w", err)
+	}
+	proxy := &http.Server{Handler: toLinks(links), ReadHeaderTimeout: time.Minute}
+	go func() { _ = proxy.Serve(listener) }() // ends with the process
+	defer func() { _ = proxy.Close() }()
+
+	data := filepath.Join(node.Dir, "etcd")
+	_, err = os.Stat(data)
+	returns := err == nil
+	client := node.Addrs[PortClient]
+	cmd := exec.Command(path, arguments(node.Name, data, client, node.Addrs[PortPeer], settings.Peers)...) //nolint:noctx // Serve ends it
+	cmd.Env = append(os.Environ(), "HTTP_PROXY=http://"+listener.Addr().String())
+	return node.Serve(ctx, cmd, unix.SIGTERM, func(ctx context.Context) error {
+		return awaitMember(ctx, client, returns)
+	})
+}
+
+// peerHost is the name by which members call one of them. It exists nowhere.
+func peerHost(member string) string { return member + ".members.invalid:2380" }
+
+func arguments(name, data, client, peer string, peers []Peer) []string {
+	cluster := []string{name + "=http://" + peerHost(name)}
+	for _, p := range peers {
+		cluster = append(cluster, p.Name+"=http://"+peerHost(p.Name))
+	}
+	slices.Sort(cluster)
+	return []string{
+		"--name", name, "--data-dir", data, "--log-level", "warn",
+		"--listen-client-urls", "http://" + client, "--advertise-client-urls", "http://" + client,
+		"--listen-peer-urls", "http://" + peer, "--initial-advertise-peer-urls", "http://" + peerHost(name),
+		"--initial-cluster", strings.Join(cluster, ","), "--initial-cluster-state", "new",
+	}
+}
+
+// toLinks is a proxy that knows the members' names. It holds nothing back: members talk
+// over requests that never end.
+func toLinks(links map[string]string) http.Handler {
+	transport := &http.Transport{DisableCompression: true, ForceAttemptHTTP2: false}
+	return &httputil.ReverseProxy{
+		Transport: transport, FlushInterval: -1,
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL = &url.URL{Scheme: "http", Host: links[r.In.URL.Host], Path: r.In.URL.Path, RawPath: r.In.URL.RawPath, RawQuery: r.In.URL.RawQuery}
+		},
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }, // etcd says so itself
+	}
+}
+
+// awaitMember waits until a new member has found the others and a leader. One that
+// returns need not find anybody: it is back, even if it is alone.
+func awaitMember(ctx context.Context, client string, returns bool) error {
+	for {
+		err := look(ctx, client, returns)
+		if err == nil {
+			return nil
+		}
+		if clock.Sleep(ctx, 10*time.Millisecond) != nil {
+			return fmt.Errorf("etcd at %s is not ready: %w: %w", client, ctx.Err(), err)
+		}
+	}
+}
+
+func look(ctx context.Context, client string, returns bool) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	if returns {
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", client)
+		if err == nil {
+			err = conn.Close()
+		}
+		return err
+	}
+	_, err := status(ctx, client)
+	return err
+}
+
+// status asks a member how it is, which only answers once it has joined.
+func status(ctx context.Context, addr string) (*clientv3.StatusResponse, error) {
+	c, err := clientv3.New(clientv3.Config{Endpoints: []string{addr}, Logger: zap.NewNop()})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = c.Close() }() // nothing was written
+	s, err := c.Status(ctx, addr)
+	if err == nil && s.Leader == 0 {
+		err = errors.New("it knows no leader")
+	}
+	return s, err
+}
+
+func leads(ctx context.Context, addr string) (bool, error) {
+	s, err := status(ctx, addr)
+	return err == nil && s.Leader == s.Header.MemberId, err
+}
+
+// version asks the program itself.
+func version(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, Name, "--version").Output()
+	first, _, _ := strings.Cut(string(out), "\n")
+	number, found := strings.CutPrefix(first, "etcd Version: ")
+	if err != nil || !found {
+		return "", fmt.Errorf("ask etcd for its version: it printed %q: %w", first, errors.Join(err, ErrInvalid))
+	}
+	return "etcd " + number, nil
+}

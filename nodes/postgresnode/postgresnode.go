@@ -1,0 +1,221 @@
+package postgresnode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sys/unix"
+
+	"locklab/locks/clock"
+	"locklab/nodes/process"
+	"locklab/nodes/role"
+)
+
+// Name is the role's, and Port its one port's.
+const (
+	Name = "postgres"
+	Port = "postgres"
+)
+
+// Superuser is the only user there is; it needs no password.
+const Superuser = "locklab"
+
+// Settings are none: a server is always the same.
+type Settings struct{}
+
+// Role is what an agent must know to run a server.
+func Role() role.Role {
+	return role.Role{
+		Name: Name, Ports: []string{Port}, ClientPort: Port, Main: run, Command: command, Version: version,
+		Missing: func() error {
+			_, err := program("initdb")
+			return err
+		},
+	}
+}
+
+// URL is what a client of the server dials.
+func URL(addr string) string {
+	return "postgres://" + Superuser + "@" + addr + "/postgres?sslmode=disable"
+}
+
+func command(n role.Node) (role.Command, error) {
+	return role.Command{Spreads: true}, process.DecodeSettings(n.Settings, &Settings{})
+}
+
+// program finds one of the server's programs.
+func program(name string) (string, error) {
+	if path, err := exec.LookPath(name); err == nil {
+		return filepath.EvalSymlinks(path)
+	}
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/" + name) // the pattern is right
+	if len(found) == 0 {
+		return "", role.NotInstalled("PostgreSQL", "postgresql")
+	}
+	version := func(path string) int {
+		n, _ := strconv.Atoi(strings.Split(path, "/")[4]) // what is no number is old
+		return n
+	}
+	return slices.MaxFunc(found, func(a, b string) int { return version(a) - version(b) }), nil
+}
+
+// owner is who must run the server: nil for whoever runs the agent.
+func owner() (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil //nolint:nilnil // no other user is no error
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
+		gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
+		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(err1, err2)
+	}
+	return nil, errors.New("PostgreSQL does not run as root, and there is no user postgres or nobody to run it as")
+}
+
+// run is a server as an agent's child process.
+func run(ctx context.Context, node *process.Node) error {
+	host, port, err := net.SplitHostPort(node.Addrs[Port])
+	if err != nil {
+		return fmt.Errorf("address of port %s: %w", Port, err)
+	}
+	as, err := owner()
+	if err != nil {
+		return err
+	}
+	initdb, err1 := program("initdb")
+	postgres, err2 := program("postgres")
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	data := filepath.Join(node.Dir, "data")
+	if err := os.MkdirAll(data, 0o700); err != nil {
+		return err
+	}
+	if as != nil {
+		if err := os.Chown(data, int(as.Uid), int(as.Gid)); err != nil {
+			return err
+		}
+	}
+	dir, err := os.Open(data)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = dir.Close() }() // nothing is written to it
+	prepare := func(path string, args ...string) *exec.Cmd {
+		cmd := exec.Command(path, args...) //nolint:noctx // Serve ends it
+		cmd.Dir, cmd.Env = "/", append(os.Environ(), "LC_ALL=C")
+		cmd.ExtraFiles = []*os.File{dir} // 3
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as}
+		return cmd
+	}
+	where := data
+	if as != nil {
+		where = "/proc/self/fd/3"
+	}
+	if _, err := os.Stat(filepath.Join(data, "PG_VERSION")); err != nil {
+		out, err := prepare(initdb, "-D", where, "-U", Superuser, "--auth=trust", "--no-sync", "--no-locale", "-E", "UTF8").CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("initdb: %w: %s", err, out)
+		}
+		// Other hosts connect without a password; the network around them is private.
+		if err := os.WriteFile(filepath.Join(data, "pg_hba.conf"), []byte("host all all all trust\n"), 0o644); err != nil { //nolint:gosec // its user must read it
+			return err
+		}
+	}
+	endLeftovers(ctx, data)
+	return node.Serve(ctx, prepare(postgres, arguments(where, host, port)...), unix.SIGINT, func(ctx context.Context) error {
+		return awaitAnswer(ctx, node.Addrs[Port])
+	})
+}
+
+func arguments(dir, host, port string) (args []string) {
+	args = []string{"-D", dir}
+	for _, s := range []string{
+		"listen_addresses=" + host, "port=" + port, "unix_socket_directories=", "max_connections=200", "shared_buffers=16MB",
+		"max_wal_size=64MB", "min_wal_size=32MB", "jit=off", "logging_collector=off", "log_min_messages=fatal", "max_worker_processes=0",
+		"max_logical_replication_workers=0", "wal_level=minimal", "max_wal_senders=0",
+	} {
+		args = append(args, "-c", s)
+	}
+	return args
+}
+
+// endLeftovers ends what is left of a server that was killed, and waits for that: its
+// processes end by themselves, but not at once, and a new server does not start beside them.
+// Nor does it while its lock file names a process that nobody has reaped.
+func endLeftovers(ctx context.Context, data string) {
+	if real, err := filepath.EvalSymlinks(data); err == nil {
+		data = real
+	}
+	for left := true; left; {
+		left = false
+		cwds, _ := filepath.Glob("/proc/[0-9]*/cwd") // the pattern is right
+		for _, cwd := range cwds {
+			exe, _ := os.Readlink(filepath.Join(filepath.Dir(cwd), "exe")) // what has ended has none
+			if in, err := os.Readlink(cwd); err != nil || in != data || filepath.Base(exe) != "postgres" {
+				continue
+			}
+			pid, _ := strconv.Atoi(strings.Split(cwd, "/")[2]) // digits
+			_ = unix.Kill(pid, unix.SIGKILL)                   // it may have ended by now
+			left = true
+		}
+		if left && clock.Sleep(ctx, 5*time.Millisecond) != nil {
+			return
+		}
+	}
+	_ = os.Remove(filepath.Join(data, "postmaster.pid")) // none of its processes lives
+}
+
+// awaitAnswer returns when the server answers, which it does not while it recovers.
+func awaitAnswer(ctx context.Context, addr string) error {
+	for {
+		err := ping(ctx, addr)
+		if err == nil {
+			return nil
+		}
+		if clock.Sleep(ctx, 20*time.Millisecond) != nil {
+			return fmt.Errorf("postgres at %s is not ready: %w: %w", addr, ctx.Err(), err)
+		}
+	}
+}
+
+func ping(ctx context.Context, addr string) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	c, err := pgx.Connect(ctx, URL(addr))
+	if err != nil {
+		return err
+	}
+	return c.Close(ctx)
+}
+
+// version asks the program itself.
+func version(ctx context.Context) (string, error) {
+	path, err := program("postgres")
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	number, found := strings.CutPrefix(strings.TrimSpace(string(out)), "postgres (PostgreSQL) ")
+	if err != nil || !found {
+		return "", fmt.Errorf("ask postgres for its version: it printed %q: %w", out, errors.Join(err, process.ErrInvalid))
+	}
+	number, _, _ = strings.Cut(number, " ")
+	return "PostgreSQL " + number, nil
+}

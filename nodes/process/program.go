@@ -1,0 +1,58 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// endGrace is how long a program may take to end before it is killed; Run waits longer.
+const endGrace = 2 * time.Second
+
+// Serve runs somebody else's server as part of the node: in the node's process group, so
+// that it is killed and paused with the node, and never longer than it. It says that the
+// node is ready when ready returns nil, and returns when the server has ended, which ctx
+// asks it to do with the signal end.
+func (n *Node) Serve(ctx context.Context, cmd *exec.Cmd, end unix.Signal, ready func(context.Context) error) error {
+	runtime.LockOSThread() // the kernel ends the child with the thread that started it
+	defer runtime.UnlockOSThread()
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr // the agent's log
+	dieWithParent(cmd)
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", cmd.Path, err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended, answers := make(chan error, 1), make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	go func() { answers <- ready(ctx) }()
+	for {
+		select {
+		case err := <-answers:
+			if err != nil && ctx.Err() == nil {
+				_ = cmd.Process.Kill()
+				return errors.Join(err, <-ended)
+			}
+			answers = nil
+			if err == nil {
+				n.Ready()
+			}
+		case err := <-ended:
+			return fmt.Errorf("%s has ended: %w", cmd.Path, errors.Join(errEnded, err))
+		case <-ctx.Done():
+			_ = cmd.Process.Signal(end)
+			kill := time.AfterFunc(endGrace, func() { _ = cmd.Process.Kill() }) //nolint:forbidigo // no test needs this time
+			defer kill.Stop()
+			n.Log.Info("server has ended, as asked", "how", <-ended)
+			return nil
+		}
+	}
+}
+
+var errEnded = errors.New("nobody asked it to")

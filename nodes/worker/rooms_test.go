@@ -1,0 +1,371 @@
+package worker
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"locklab/internal/httpapi"
+	"locklab/workloads/history"
+	"locklab/workloads/history/historytest"
+)
+
+// journal is the oracle's side of a test.
+type journal struct{ historytest.Recorder }
+
+// states is the life of a room as the oracle saw it.
+func (j *journal) states(room string) []string {
+	var states []string
+	for _, e := range j.Events() {
+		if e.Room == room {
+			states = append(states, e.State)
+		}
+	}
+	return states
+}
+
+func testSettings() Settings {
+	s := DefaultSettings()
+	s.Name = "w1"
+	s.Capacity = 2
+	s.MemoryKiB = 1
+	return s
+}
+
+func testRooms(s Settings) (*rooms, *journal) {
+	j := &journal{}
+	return newRooms(s, "i", j), j
+}
+
+func mustOrder(t *testing.T, h *rooms, group, order string) Room {
+	t.Helper()
+	room, _, refusal := h.order(OrderRequest{Group: group, Order: order, By: "m"})
+	if refusal != nil {
+		t.Fatal(refusal)
+	}
+	return room
+}
+
+func TestRoomLife(t *testing.T) {
+	type step struct {
+		after time.Duration
+		seat  string
+		state State
+	}
+	for _, test := range []struct {
+		name   string
+		steps  []step
+		states string
+	}{
+		{"boots, fills, ends", []step{
+			{0, "p1", StateStarting},
+			{149 * time.Millisecond, "", StateStarting},
+			{time.Millisecond, "", StateOpen},
+			{time.Second, "p2", StateFull},
+			{1999 * time.Millisecond, "", StateFull},
+			{time.Millisecond, "", StateClosed},
+		}, "starting open full closed"},
+		{"fills while starting: its life begins with the end of the boot", []step{
+			{0, "p1", StateStarting},
+			{0, "p2", StateFull},
+			{2149 * time.Millisecond, "", StateFull},
+			{time.Millisecond, "", StateClosed},
+		}, "starting full closed"},
+		{"stays open for too long", []step{
+			{150 * time.Millisecond, "p1", StateOpen}, {29_999 * time.Millisecond, "", StateOpen}, {time.Millisecond, "", StateClosed},
+		}, "starting open closed"},
+		{"fills at the last moment: its life is not cut short", []step{
+			{30_149 * time.Millisecond, "p1", StateOpen},
+			{0, "p2", StateFull},
+			{1999 * time.Millisecond, "", StateFull},
+			{time.Millisecond, "", StateClosed},
+		}, "starting open full closed"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h, j := testRooms(testSettings())
+				room := mustOrder(t, h, "g", "o1")
+				for i, s := range test.steps {
+					time.Sleep(s.after)
+					synctest.Wait()
+					if s.seat != "" {
+						if _, refusal := h.seat(room.Room, s.seat); refusal != nil {
+							t.Fatalf("step %d: %v", i, refusal)
+						}
+					}
+					h.mu.Lock()
+					state := h.byID[room.Room].state
+					h.mu.Unlock()
+					if state != s.state {
+						t.Fatalf("step %d: room is %s, want %s", i, state, s.state)
+					}
+				}
+				if got := strings.Join(j.states(room.Room), " "); got != test.states {
+					t.Errorf("the oracle saw %q, want %q", got, test.states)
+				}
+				if h.live != 0 || len(h.groups) != 0 {
+					t.Errorf("%d rooms and %d groups are left of closed rooms", h.live, len(h.groups))
+				}
+			})
+		})
+	}
+}
+
+func TestSeats(t *testing.T) {
+	h, _ := testRooms(testSettings())
+	defer h.shut()
+	room := mustOrder(t, h, "g", "o1")
+	for _, test := range []struct {
+		player string
+		free   int
+		kind   string
+	}{
+		{"p1", 1, ""},
+		{"p1", 1, ""}, // again: the same seat
+		{"p2", 0, ""},
+		{"p3", 0, KindFull},
+		{"p1", 0, ""}, // still its seat
+	} {
+		got, refusal := h.seat(room.Room, test.player)
+		if kind := kindOf(refusal); kind != test.kind || got.Free != test.free {
+			t.Errorf("seat for %s: %d free and error %q, want %d and %q", test.player, got.Free, kind, test.free, test.kind)
+		}
+	}
+	if _, refusal := h.seat("nowhere", "p"); kindOf(refusal) != KindNotFound {
+		t.Errorf("seat in no room: %v", refusal)
+	}
+}
+
+func kindOf(refusal *httpapi.Error) string {
+	if refusal == nil {
+		return ""
+	}
+	return refusal.Kind
+}
+
+func TestOrderIsIdempotentBeyondTheRoomsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, j := testRooms(testSettings())
+		first := mustOrder(t, h, "g", "o1")
+		if again := mustOrder(t, h, "g", "o1"); again.Room != first.Room {
+			t.Errorf("the same order made %s and %s", first.Room, again.Room)
+		}
+		if _, _, refusal := h.order(OrderRequest{Group: "other", Order: "o1", By: "m"}); kindOf(refusal) != KindConflict {
+			t.Errorf("an order id was accepted for a second group: %v", refusal)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if again := mustOrder(t, h, "g", "o1"); again.Room != first.Room || again.State != StateClosed {
+			t.Errorf("a late repetition gave %+v, want the closed room", again)
+		}
+		if _, refusal := h.seat(first.Room, "late"); kindOf(refusal) != KindClosed {
+			t.Errorf("a seat in a closed room: %v", refusal)
+		}
+		if events := j.Events(); len(events) != 3 {
+			t.Errorf("want starting, open, closed: %+v", events)
+		}
+	})
+}
+
+func TestTokens(t *testing.T) {
+	s := testSettings()
+	for _, test := range []struct {
+		check  bool
+		tokens []uint64
+		kinds  []string
+	}{
+		{true, []uint64{5, 4, 5, 9, 8, 0}, []string{"", KindFenced, "", "", KindFenced, ""}},
+		{false, []uint64{5, 4, 9, 8}, []string{"", "", "", ""}},
+	} {
+		s.CheckTokens = test.check
+		h, _ := testRooms(s)
+		for i, token := range test.tokens {
+			_, _, refusal := h.order(OrderRequest{Group: "g", Order: fmt.Sprint(i), By: "m", Token: token})
+			if kindOf(refusal) != test.kinds[i] {
+				t.Errorf("check %v, order %d with token %d: %q, want %q", test.check, i, token, kindOf(refusal), test.kinds[i])
+			}
+		}
+		if _, _, refusal := h.order(OrderRequest{Group: "other", Order: "x", By: "m", Token: 1}); refusal != nil {
+			t.Errorf("tokens of one group bind another: %v", refusal)
+		}
+		h.shut()
+	}
+}
+
+func TestCapacityAndStop(t *testing.T) {
+	s := testSettings()
+	s.MaxRooms = 2
+	h, j := testRooms(s)
+	first := mustOrder(t, h, "a", "o1")
+	mustOrder(t, h, "b", "o2")
+	if _, _, refusal := h.order(OrderRequest{Group: "c", Order: "o3", By: "m"}); kindOf(refusal) != KindCapacity {
+		t.Errorf("a third room of two: %v", refusal)
+	}
+	if again := mustOrder(t, h, "a", "o1"); again.Room != first.Room {
+		t.Error("a repeated order was refused for want of space")
+	}
+	h.shut()
+	h.shut()
+	if got := strings.Join(j.states(first.Room), " "); got != "starting closed" {
+		t.Errorf("a stopped worker left %q", got)
+	}
+	if _, _, refusal := h.order(OrderRequest{Group: "c", Order: "o3", By: "m"}); kindOf(refusal) != KindStopping {
+		t.Errorf("a stopped worker takes orders: %v", refusal)
+	}
+	if _, refusal := h.seat(first.Room, "p"); kindOf(refusal) != KindClosed {
+		t.Errorf("a stopped worker gives seats: %v", refusal)
+	}
+}
+
+func TestClosedRoomsAreForgottenInTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := testSettings()
+		s.MemoryKiB = 0
+		h, _ := testRooms(s)
+		for i := range goneMax + 100 {
+			mustOrder(t, h, "g", fmt.Sprint(i))
+			if i%1000 == 0 { // below max_rooms
+				time.Sleep(time.Minute)
+				synctest.Wait()
+			}
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(h.byID) != goneMax || len(h.orders) != goneMax || len(h.gone) != goneMax {
+			t.Errorf("%d rooms, %d orders are remembered, want %d", len(h.byID), len(h.orders), goneMax)
+		}
+	})
+}
+
+// TestOracle drives the rooms at random and follows it twice: what the oracle recorded
+// must be a legal life of every room in an order that agrees with time, and a
+// follower that applies the feed must end with exactly what is listed.
+func TestOracle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rapid.Check(bubbled{t}, func(t *rapid.T) {
+			s := testSettings()
+			s.Capacity = rapid.IntRange(1, 3).Draw(t, "capacity")
+			h, j := testRooms(s)
+			f, line, refusal := h.subscribe()
+			if refusal != nil {
+				t.Fatal(refusal)
+			}
+			mirror := map[string]Room{}
+			last := line.Rev
+			read := func() {
+				line := f.take()
+				if line.Prev != last {
+					t.Fatalf("line follows revision %d, the last one was %d", line.Prev, last)
+				}
+				last = line.Rev
+				for _, room := range line.Rooms {
+					mirror[room.Room] = room
+					if room.State == StateClosed {
+						delete(mirror, room.Room)
+					}
+				}
+			}
+			var rooms []string
+			t.Repeat(map[string]func(*rapid.T){
+				"order": func(t *rapid.T) {
+					g := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "group")
+					o := fmt.Sprint(rapid.IntRange(0, 30).Draw(t, "order"))
+					if room, made, refusal := h.order(OrderRequest{Group: g, Order: o, By: "m"}); refusal == nil && made {
+						rooms = append(rooms, room.Room)
+					}
+				},
+				"seat": func(t *rapid.T) {
+					if len(rooms) > 0 {
+						_, _ = h.seat(rapid.SampledFrom(rooms).Draw(t, "room"), fmt.Sprint(rapid.IntRange(0, 5).Draw(t, "player")))
+					}
+				},
+				"wait": func(t *rapid.T) {
+					time.Sleep(time.Duration(rapid.IntRange(1, 3000).Draw(t, "ms")) * time.Millisecond)
+					synctest.Wait()
+				},
+				"read": func(*rapid.T) { read() },
+			})
+			read()
+			listed := h.list("", true).Rooms
+			if len(listed) != len(mirror) {
+				t.Fatalf("the feed shows %d rooms, the listing %d", len(mirror), len(listed))
+			}
+			for _, room := range listed {
+				if mirror[room.Room] != room {
+					t.Fatalf("the feed shows %+v, the listing %+v", mirror[room.Room], room)
+				}
+			}
+			f.unsubscribe()
+			h.shut()
+			checkOracle(t, j.Events())
+		})
+	})
+}
+
+// bubbled hides the deadline of a test, which cannot be asked for in a bubble.
+type bubbled struct{ testing.TB }
+
+func checkOracle(t *rapid.T, events []history.Event) {
+	next := map[string][]string{
+		"":         {"starting"},
+		"starting": {"open", "full", "closed"},
+		"open":     {"full", "closed"},
+		"full":     {"closed"},
+	}
+	at := map[string]string{}
+	for i, e := range events {
+		if i > 0 && e.AtNS < events[i-1].AtNS {
+			t.Fatalf("event %d is before the one before it", i)
+		}
+		if !slices.Contains(next[at[e.Room]], e.State) {
+			t.Fatalf("room %s went from %q to %q", e.Room, at[e.Room], e.State)
+		}
+		at[e.Room] = e.State
+		if e.Kind != history.KindRoom || e.Node != "w1" || e.Client != "m" || e.Order == "" || e.Resource == "" {
+			t.Fatalf("event %+v lacks something", e)
+		}
+	}
+	for room, state := range at {
+		if state != "closed" {
+			t.Fatalf("room %s was left %s", room, state)
+		}
+	}
+}
+
+func TestFeedsAreBounded(t *testing.T) {
+	h, _ := testRooms(testSettings())
+	defer h.shut()
+	for range feedsMax {
+		if _, _, refusal := h.subscribe(); refusal != nil {
+			t.Fatal(refusal)
+		}
+	}
+	if _, _, refusal := h.subscribe(); kindOf(refusal) != KindBusy {
+		t.Errorf("one feed too many: %v", refusal)
+	}
+}
+
+func TestSettings(t *testing.T) {
+	s, err := ParseSettings([]byte(`{"name":"w1","token":"x"}`))
+	if err != nil || s.Token != "x" || s.Capacity != DefaultSettings().Capacity {
+		t.Errorf("got %+v, %v", s, err)
+	}
+	for text, want := range map[string]string{
+		`{"name":"w1","capcity":1}`:  `field "capcity" is unknown: want one of name, capacity, token`,
+		`{"name":"w1","capacity":0}`: "capacity is 0: want 1 to 10000",
+		`{}`:                         `field "name" has 0 bytes`,
+		`{"name":"w1"} {`:            "read worker settings",
+	} {
+		if _, err := ParseSettings([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want one that says %s", text, err, want)
+		}
+	}
+	if _, err := New(Settings{}, &journal{}, nil); err == nil {
+		t.Error("empty settings were accepted")
+	}
+}

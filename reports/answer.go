@@ -1,0 +1,240 @@
+package reports
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"locklab/reports/result"
+)
+
+// answer is what the reader asks about the locks with one workload: of each lock its
+// figures, the worst over the scenarios, and a sentence.
+type answer struct {
+	Workload  string
+	Scenarios int
+	Columns   []result.Figure
+	Rows      []answerRow
+	tradeoff
+}
+
+type answerRow struct {
+	Lock, Run, Ink string // Run tells the runs of a comparison apart
+	Cells          []answerCell
+	Sentence       finding
+}
+
+// answerCell is one figure. Where is the scenario that it comes from.
+type answerCell struct {
+	Title, Value, Where, Note, Href string
+	Meaning                         meaning
+}
+
+// meaning is what a figure means for a user: a shape and a word beside the colour.
+type meaning int
+
+// The meanings. What decides nothing is never good.
+const (
+	open meaning = iota
+	good
+	felt
+	harm
+)
+
+func (m meaning) Shape() string { return [...]string{"?", "✓", "△", "✗"}[m] }
+func (m meaning) Word() string  { return [...]string{"undecided", "good", "noticed", "harm"}[m] }
+func (m meaning) Class() string { return [...]string{"none", "ok", "warn", "bad"}[m] }
+
+// meaningsNote explains them.
+const meaningsNote = "✓ no user notices it. △ users notice it: 0.1 s or more, or one request in 1,000 fails. " +
+	"✗ it harms them: a duplicate, overlapping hold or stale write; 1 s or more; or one request in 100 or more fails. ? The run could not decide."
+
+// meaningOf judges one figure of a row for its users.
+func meaningOf(f result.Figure, r result.Row) meaning {
+	v, ok := f.Of(r)
+	var m meaning
+	switch {
+	case !ok:
+		return open
+	case f.Violation != "" && (v > 0 || unsafeOtherwise(r, f)) || f.Violation == "" && v >= f.Hurts:
+		m = harm
+	case f.Violation != "" && r.Verdict.Safety == result.SafetyNotJudged:
+		return open
+	case f.Felt > 0 && v >= f.Felt:
+		m = felt
+	default:
+		m = good
+	}
+	if r.Verdict.Status == result.StatusInconclusive && (m == good || f.Violation == "") { // it may be the machine's
+		return open
+	}
+	return m
+}
+
+// unsafeOtherwise says that a row is unsafe although nothing was counted.
+func unsafeOtherwise(r result.Row, counted result.Figure) bool {
+	n, _ := counted.Of(r)
+	return r.Verdict.Safety == result.Unsafe && n == 0 && deref(r.Overlaps) == 0
+}
+
+// answersOf has one answer for each workload. The runs of a comparison follow each other
+// lock by lock.
+func answersOf(files []result.File, names []string) []answer {
+	var all []result.Row
+	for _, f := range files {
+		all = append(all, f.Results...)
+	}
+	inks := inksOf(all)
+	var answers []answer
+	for _, workload := range workloadsOf(all) {
+		rows := rowsWith(all, func(r result.Row) bool { return r.Workload == workload })
+		a := answer{Workload: plain(workload), Scenarios: len(scenariosOf(rows)), Columns: answerColumns(rows)}
+		for _, lock := range locksOf(rows) {
+			for i, f := range files {
+				of := rowsWith(f.Results, func(r result.Row) bool { return r.Workload == workload && r.Lock == lock })
+				if len(of) == 0 {
+					continue
+				}
+				row := answerRow{Lock: plain(lock), Ink: string(inks[lock]), Sentence: sentence(of, violationOf(rows))}
+				if len(files) > 1 {
+					row.Run = names[i]
+				}
+				for _, f := range a.Columns {
+					c := answerCellOf(f, of)
+					if row.Run != "" {
+						c.Href = "" // the rows stand in the run's own report
+					}
+					row.Cells = append(row.Cells, c)
+				}
+				a.Rows = append(a.Rows, row)
+			}
+		}
+		if len(files) == 1 {
+			a.tradeoff = tradeoffOf(rows, inks)
+		}
+		answers = append(answers, a)
+	}
+	return answers
+}
+
+// answerColumns are those of the answer that the rows have, with the one violation that
+// the workload is about.
+func answerColumns(rows []result.Row) []result.Figure {
+	counted := violationOf(rows)
+	return chosen(rows, func(f result.Figure) bool {
+		return f.Answer != "" && (f.Violation == "" || f.Violation == counted.Violation)
+	})
+}
+
+func answerCellOf(f result.Figure, rows []result.Row) answerCell {
+	c := answerCell{Title: f.Answer, Value: absent}
+	r, v := worst(rows, f)
+	if math.IsNaN(v) {
+		return c
+	}
+	c.Meaning = meaningOf(f, r)
+	for _, one := range rows { // what another row could not decide may have been worse
+		_, has := f.Of(one)
+		if m := meaningOf(f, one); has && (c.Meaning == good && m == open || v == 0 && m == harm) {
+			c.Meaning = m
+		}
+	}
+	switch {
+	case f.Violation == "" || v > 0 || c.Meaning != open:
+		c.Value = told(f, v)
+	case slices.ContainsFunc(rows, func(r result.Row) bool { return r.Verdict.Safety != result.SafetyNotJudged }):
+		c.Value = "none seen"
+	default:
+		c.Value = "not judged"
+	}
+	if v > 0 {
+		c.Where, c.Href = plain(r.Scenario), "#"+rowID(r)
+		if f.Violation != "" {
+			c.Href = EvidenceFile + c.Href
+		}
+	}
+	if strings.HasPrefix(f.Field, "latency") && r.Availability < quietShare {
+		c.Note = "of the " + percent(r.Availability) + " served"
+	}
+	return c
+}
+
+// told writes a figure of the answer.
+func told(f result.Figure, v float64) string {
+	switch {
+	case f.As == result.Count:
+		return count(int64(v))
+	case f.As == result.Share && v == 0:
+		return "none"
+	case f.As == result.Share:
+		return percent(v)
+	}
+	return span(v)
+}
+
+// rowID names a row in addresses.
+func rowID(r result.Row) string {
+	safe := func(text string) string {
+		return strings.Map(func(c rune) rune {
+			if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' {
+				return c
+			}
+			return '_'
+		}, text)
+	}
+	return "row-" + safe(r.Lock) + "--" + safe(r.Scenario) + "--" + safe(r.Workload)
+}
+
+// worst is the first row with the worst value of a figure, and that value; without a
+// row that has the figure it is not a number.
+func worst(rows []result.Row, f result.Figure) (row result.Row, value float64) {
+	value = math.NaN()
+	for _, r := range rows {
+		if v, ok := f.Of(r); ok && (math.IsNaN(value) || f.Worse(v, value)) {
+			row, value = r, v
+		}
+	}
+	return row, value
+}
+
+// per1000 is how many violations there were for 1,000 matches of the measured part; of
+// workloads without matches, how many there were.
+func per1000(f result.Figure, r result.Row) float64 {
+	n, _ := f.Of(r)
+	if r.Duplicates == nil {
+		return n
+	}
+	if r.Matches == 0 {
+		return 0
+	}
+	return (n - float64(r.Duplicates.Warmup)) * 1000 / float64(r.Matches)
+}
+
+// check is what the lab's own check came to: quiet where all went as the scenarios say.
+type check struct {
+	Quiet string
+	Loud  []finding
+}
+
+func checkOf(rows []result.Row) (c check) {
+	for _, f := range verdictFindings(rows) {
+		if f.Alarm {
+			c.Loud = append(c.Loud, f)
+			continue
+		}
+		c.Quiet = strings.TrimSpace(c.Quiet + " " + f.Plain())
+	}
+	return c
+}
+
+// outOf says in how many of n something was.
+func outOf(hits, n int) string {
+	switch {
+	case n <= 1:
+		return ""
+	case hits == n:
+		return fmt.Sprintf(" in each of %d scenarios", n)
+	}
+	return fmt.Sprintf(" in %d of %d scenarios", hits, n)
+}

@@ -1,0 +1,140 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"locklab/reports/result"
+)
+
+// Summary writes the result for a console: of each lock its figures, the worst over the
+// scenarios, with the scenario below them, and then what [Headline] says, broken between
+// words. Lines are at most width columns wide (below 60 counts as 60, 0 as 100). Colours
+// are besides shapes.
+func Summary(w io.Writer, f result.File, width int, colour bool) error {
+	if width == 0 {
+		width = 100
+	}
+	width = max(width, 60)
+	f = result.Clean(f)
+	var out strings.Builder
+	for _, a := range answersOf([]result.File{f}, nil) {
+		writeAnswer(&out, a, width, colour)
+		fmt.Fprintln(&out)
+	}
+	for _, text := range Headline(f) {
+		fmt.Fprintln(&out, Wrap(text, width, 2))
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+func orAbsent(text string) string {
+	if text == "" {
+		return absent
+	}
+	return plain(text)
+}
+
+func writeAnswer(out *strings.Builder, a answer, width int, colour bool) {
+	const where = 16 // columns for the name of a scenario
+	name := len("lock")
+	widths := make([]int, len(a.Columns))
+	for _, r := range a.Rows {
+		name = max(name, min(utf8.RuneCountInString(r.Lock), 40))
+		for j, c := range r.Cells {
+			widths[j] = max(widths[j], len(a.Columns[j].Answer), utf8.RuneCountInString(shaped(c)), min(utf8.RuneCountInString(c.Where), where))
+		}
+	}
+	total := name + sum(widths) + len(widths)
+	cols := len(widths)
+	for ; total > width && cols > 4; cols-- { // the last ones stand in the report
+		total -= 1 + widths[cols-1]
+	}
+	if total > width {
+		name = max(name-(total-width), 10)
+	}
+	for cols > 0 && name+sum(widths[:cols])+cols > width {
+		cols--
+	}
+
+	over := "each figure the worst of " + plural(int64(a.Scenarios), "scenario")
+	if a.Scenarios == 1 && len(a.Rows) > 0 {
+		over = "1 scenario"
+	}
+	fmt.Fprintln(out, cut(a.Workload+": "+over, width))
+	line := func(first string, cell func(int) (text, class string)) {
+		var text strings.Builder
+		text.WriteString(pad(cut(first, name), name, true))
+		for j := range cols {
+			cell, class := cell(j)
+			cell = pad(cut(cell, widths[j]), widths[j], false)
+			if colour && class != "" {
+				cell = ansi(class) + cell + "\x1b[0m"
+			}
+			text.WriteString(" " + cell)
+		}
+		fmt.Fprintln(out, strings.TrimRight(text.String(), " "))
+	}
+	line("lock", func(j int) (string, string) { return a.Columns[j].Answer, "" })
+	for _, r := range a.Rows {
+		line(r.Lock, func(j int) (string, string) { return shaped(r.Cells[j]), r.Cells[j].Meaning.Class() })
+		line("", func(j int) (string, string) { return r.Cells[j].Where, "none" })
+	}
+	fmt.Fprintln(out, Wrap(meaningsNote, width, 0))
+}
+
+// shaped is a figure with the shape of what it means.
+func shaped(c answerCell) string { return c.Meaning.Shape() + " " + c.Value }
+
+func sum(widths []int) (total int) {
+	for _, w := range widths {
+		total += w
+	}
+	return total
+}
+
+// Wrap breaks text between words into lines of at most width columns, those after the first
+// with an indent. A word that is longer stays whole.
+func Wrap(text string, width, indent int) string {
+	var out strings.Builder
+	column := 0
+	for i, word := range strings.Fields(text) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case column+1+n > width:
+			out.WriteString("\n" + strings.Repeat(" ", indent))
+			column = indent
+		default:
+			out.WriteByte(' ')
+			column++
+		}
+		out.WriteString(word)
+		column += n
+	}
+	return out.String()
+}
+
+func pad(text string, width int, left bool) string {
+	gap := strings.Repeat(" ", max(width-utf8.RuneCountInString(text), 0))
+	if left {
+		return text + gap
+	}
+	return gap + text
+}
+
+func ansi(class string) string {
+	switch class {
+	case "ok":
+		return "\x1b[32m"
+	case "bad":
+		return "\x1b[31m"
+	case "warn":
+		return "\x1b[33m"
+	default:
+		return "\x1b[2m"
+	}
+}

@@ -1,0 +1,237 @@
+package reports_test
+
+import (
+	"bytes"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"locklab/reports"
+	"locklab/reports/result"
+)
+
+func sampleFile(t *testing.T) result.File {
+	t.Helper()
+	f, err := result.Read(filepath.Join("testdata", "run", result.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func table(t *testing.T, f result.File, width int, colour bool) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := reports.Summary(&out, f, width, colour); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestTable(t *testing.T) {
+	f := sampleFile(t)
+	golden(t, "summary-100.txt", []byte(table(t, f, 100, false)))
+	golden(t, "summary-80.txt", []byte(table(t, f, 80, false)))
+	if plain, colour := table(t, f, 100, false), table(t, f, 100, true); strings.Contains(plain, "\x1b") || !strings.Contains(colour, "\x1b[32m") {
+		t.Error("colours must come only when they are asked for")
+	}
+}
+
+func TestTableFitsItsWidth(t *testing.T) {
+	f := sampleFile(t)
+	f.Results[0].Lock = "redlock:order=sequential,retry=fixed,persistence=everysec"
+	f.Results[1].AchievedPerS = 123456789
+	for width := 60; width <= 140; width += 7 {
+		text := table(t, f, width, false)
+		for line := range strings.Lines(text) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > width && strings.Count(line, " ") > 3 { // not one long word
+				t.Errorf("a line of %d columns where %d were allowed: %q", n, width, line)
+			}
+		}
+	}
+}
+
+func TestTableAndHeadlineTakeAnything(t *testing.T) {
+	nan := math.NaN()
+	for name, f := range map[string]result.File{
+		"nothing":  {},
+		"bare row": {Results: []result.Row{{}}},
+		"no number": {Results: []result.Row{{
+			Lock: "a", Scenario: "b", Workload: "c", Availability: nan, OfferedPerS: math.Inf(1), AchievedPerS: nan,
+			LatencyMS: &result.Quantiles{P50: nan, P99: nan}, StallMS: &nan, DuplicatesPer1000: &nan, Duplicates: &result.Duplicates{},
+		}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := table(t, f, 100, false) + strings.Join(reports.Headline(f), "\n")
+			if strings.Contains(text, "NaN") || strings.Contains(text, "Inf") {
+				t.Errorf("no number was shown as one:\n%s", text)
+			}
+		})
+	}
+}
+
+// TestInconclusiveIsNotCalledSafe, or live: nothing was seen, and nothing decided.
+func TestInconclusiveIsNotCalledSafe(t *testing.T) {
+	dir := sample(t)
+	edit(t, dir, func(f *result.File) {
+		for i := range f.Results {
+			f.Results[i].Verdict.Status = result.StatusInconclusive
+		}
+		f.Results = f.Results[1:3]
+	})
+	generate(t, []string{dir}, "")
+	f, err := result.Read(filepath.Join(dir, result.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, said := table(t, f, 100, false), string(read(t, dir, reports.MarkdownFile))
+	said, _, _ = strings.Cut(said, "How to read")
+	for where, said := range map[string]string{"console": text, "report": said} {
+		if said = strings.ReplaceAll(said, "✓ no user notices it", ""); strings.Contains(said, "✓") {
+			t.Errorf("the %s calls something good:\n%s", where, said)
+		}
+	}
+}
+
+func TestHeadline(t *testing.T) {
+	row := func(lock, scenario, status string, change func(*result.Row)) result.Row {
+		r := result.Row{
+			Lock: lock, Scenario: scenario, Workload: "matchmaking", Matches: 1000, Availability: 1,
+			Verdict: result.Verdict{
+				Status: status, Safety: "safe", Liveness: "live",
+				Expected: result.Expected{Safety: "safe", Liveness: []string{"live"}},
+			}, Duplicates: &result.Duplicates{},
+		}
+		if change != nil {
+			change(&r)
+		}
+		return r
+	}
+	six := 6100.0
+	for name, test := range map[string]struct {
+		file result.File
+		want []string
+	}{
+		"nothing":     {result.File{}, []string{"There are no results."}},
+		"interrupted": {result.File{Run: result.Run{Interrupted: true}, Results: []result.Row{row("a", "b", "", nil)}}, []string{"interrupted", "1 of 1 verdict is missing. a under b."}},
+		"violated": {
+			result.File{Results: []result.Row{row("raft", "zone-partition", result.StatusViolated, func(r *result.Row) {
+				r.Verdict.Why, r.Duplicates = "2 duplicates.", &result.Duplicates{Total: 2, Raced: 2}
+			})}},
+			[]string{"1 of 1 verdict is not as expected. raft under zone-partition: 2 duplicates.", "raft: 2 duplicates (2.00 per 1,000 matches) with nothing broken; every request was served."},
+		},
+		"silent": {
+			result.File{Results: []result.Row{row("none", "baseline", result.StatusControlSilent, nil)}},
+			[]string{"is that of a control that stayed silent. none under baseline."},
+		},
+		"down": {
+			result.File{Results: []result.Row{
+				row("raft", "zone-failure", result.StatusExpected, func(r *result.Row) { r.Verdict.Liveness, r.StallMS = "down", &six }),
+				row("multiphase", "zone-failure", result.StatusExpected, nil),
+			}},
+			[]string{
+				"The lab's own check: all 2 verdicts are as expected.",
+				"raft: no duplicate of the lock's making was seen; every request was served; nobody got the lock for 6.1 s with nothing broken.",
+				"multiphase: no duplicate of the lock's making was seen; every request was served.",
+			},
+		},
+		"unreachable": {
+			result.File{Results: []result.Row{row("raft", "zone-partition", result.StatusExpected, func(r *result.Row) { r.Duplicates = &result.Duplicates{Total: 4, Unreachable: 4} })}},
+			[]string{"raft: no duplicate of the lock's making was seen; besides, 4 duplicates are not the lock's fault with nothing broken: the other room could not be reached; every request was served."},
+		},
+		"the same of every lock": {
+			result.File{Results: []result.Row{
+				row("multiphase", "baseline", result.StatusExpected, nil),
+				row("multiphase", "zone-partition", result.StatusExpected, func(r *result.Row) {
+					r.Verdict.Safety, r.Duplicates = "unsafe", &result.Duplicates{Total: 62, Raced: 28, Unreachable: 34, Warmup: 1}
+					r.Faults = []result.Fault{{Kind: "partition"}}
+				}),
+				row("redlock", "baseline", result.StatusExpected, nil),
+				row("redlock", "zone-partition", result.StatusInconclusive, func(r *result.Row) {
+					r.Duplicates = &result.Duplicates{Total: 4, Unreachable: 4}
+					r.Availability, r.LatencyMS = 0.704, &result.Quantiles{P99: 31}
+				}),
+			}},
+			[]string{
+				"multiphase: 29 duplicates (1 of them in the warm-up; 28.0 per 1,000 matches) when the network was cut, in 1 of 2 scenarios; " +
+					"besides, 34 duplicates are not the lock's fault: the other room could not be reached; every request was served.",
+				"redlock: no duplicate of the lock's making was seen in 2 scenarios; besides, 4 duplicates are not the lock's fault with nothing broken: the other room could not be reached; " +
+					"with nothing broken 29.6% of the requests failed. Inconclusive: zone-partition.",
+			},
+		},
+		"cost": {
+			result.File{Results: []result.Row{
+				row("none", "baseline", result.StatusExpected, func(r *result.Row) { r.LatencyMS = &result.Quantiles{P50: 1, P99: 2} }),
+				row("raft", "baseline", result.StatusExpected, func(r *result.Row) { r.LatencyMS = &result.Quantiles{P50: 2, P99: 9} }),
+			}},
+			[]string{"a request without a lock (none) took 1.00 ms at p50 and 2.00 ms at p99", "raft 9.00 ms (4.5×)"},
+		},
+		"overlaps": {
+			result.File{Results: []result.Row{row("none", "baseline", result.StatusExpected, func(r *result.Row) {
+				n := int64(3)
+				r.Duplicates, r.Overlaps, r.Matches = nil, &n, 0
+			})}},
+			[]string{"none: 3 overlapping holds with nothing broken; every request was served."},
+		},
+		"unsafe by what is not counted": {
+			result.File{Results: []result.Row{row("redlock", "baseline", result.StatusViolated, func(r *result.Row) { r.Verdict.Safety = result.Unsafe })}},
+			[]string{"redlock: no duplicate of the lock's making was seen, but it was unsafe under baseline (see the verdict there); "},
+		},
+		"nothing asked": {
+			result.File{Results: []result.Row{row("raft", "baseline", result.StatusInconclusive, func(r *result.Row) { r.Availability = 0 })}},
+			[]string{"no request was measured"},
+		},
+		"stalls are looked for in faults": {
+			result.File{Results: []result.Row{row("raft", "mine", result.StatusExpected, func(r *result.Row) {
+				r.StallMS, r.Faults = &six, []result.Fault{{Kind: "kill"}}
+			})}},
+			[]string{"nobody got the lock for 6.1 s when a process was killed"},
+		},
+		"no cost where something is broken": {
+			result.File{Results: []result.Row{row("raft", "baseline", result.StatusExpected, func(r *result.Row) {
+				r.LatencyMS, r.Faults = &result.Quantiles{P99: 3}, []result.Fault{{Kind: "kill"}}
+			})}},
+			[]string{"every request was served."},
+		},
+		"not judged": {
+			result.File{Results: []result.Row{
+				row("raft", "mine", result.StatusExpected, nil),
+				row("redlock", "mine", result.StatusNotJudged, func(r *result.Row) {
+					r.Verdict.Safety, r.Verdict.Expected = result.SafetyNotJudged, result.Expected{}
+				}),
+			}},
+			[]string{
+				"The lab's own check: the one verdict is as expected.", "1 of 2 rows is not judged, because the scenario expects nothing of the lock: redlock under mine.",
+				"raft: no duplicate of the lock's making was seen; every request was served.",
+				"redlock: whether it is safe was not judged; every request was served.",
+			},
+		},
+		"safety not judged": {
+			result.File{Results: []result.Row{
+				row("raft", "baseline", result.StatusExpected, nil),
+				row("raft", "holder-pause", result.StatusExpected, func(r *result.Row) {
+					r.Verdict.Safety, r.Verdict.Expected.Safety = result.SafetyNotJudged, ""
+				}),
+				row("redlock", "holder-pause", result.StatusExpected, func(r *result.Row) {
+					r.Verdict.Safety, r.Verdict.Expected.Safety = "unsafe", ""
+					r.Duplicates = &result.Duplicates{Total: 2, Raced: 2}
+				}),
+			}},
+			[]string{
+				"raft: no duplicate of the lock's making was seen; every request was served. Safety was not judged under holder-pause.",
+				"redlock: 2 duplicates (2.00 per 1,000 matches) with nothing broken; every request was served.",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			have := strings.Join(reports.Headline(test.file), "\n")
+			for _, part := range test.want {
+				if !strings.Contains(have, part) {
+					t.Errorf("the headline does not say %q:\n%s", part, have)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,149 @@
+package reports
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"locklab/reports/result"
+)
+
+// absent stands in tables where there is no figure.
+const absent = "–"
+
+// decimals is how many digits after the point keep a figure at about three
+// significant digits.
+func decimals(v float64) int {
+	switch a := math.Abs(v); {
+	case a >= 100 || a == 0:
+		return 0
+	case a >= 10:
+		return 1
+	case a >= 0.1:
+		return 2
+	default:
+		return 4
+	}
+}
+
+// figure writes a number for people: about three significant digits, thousands
+// separated by commas.
+func figure(v float64) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return absent
+	}
+	return thousands(strconv.FormatFloat(v, 'f', decimals(v), 64))
+}
+
+// moment is a time in the run, which may never have come.
+func moment(ms float64) string {
+	if ms == result.Never {
+		return absent
+	}
+	return figure(ms)
+}
+
+func count(n int64) string { return thousands(strconv.FormatInt(n, 10)) }
+
+func thousands(digits string) string {
+	sign, whole, fraction := "", digits, ""
+	if rest, negative := strings.CutPrefix(whole, "-"); negative {
+		sign, whole = "-", rest
+	}
+	if before, after, found := strings.Cut(whole, "."); found {
+		whole, fraction = before, "."+after
+	}
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	return sign + whole + fraction
+}
+
+// span writes milliseconds as a length of time in a sentence: 12.4 ms, 6.1 s.
+func span(ms float64) string {
+	switch {
+	case math.IsNaN(ms) || math.IsInf(ms, 0):
+		return "an unknown time"
+	case ms >= 999.5:
+		return strconv.FormatFloat(ms/1000, 'f', 1, 64) + " s"
+	case ms > 0 && ms < 0.0995:
+		return figure(ms*1000) + " µs"
+	default:
+		return figure(ms) + " ms"
+	}
+}
+
+func percent(share float64) string {
+	switch {
+	case math.IsNaN(share) || math.IsInf(share, 0):
+		return absent
+	case share < 1 && share > 0.9995:
+		return "99.9+%" // 100% is said only of what never failed
+	case share > 0 && share < 0.0005:
+		return "<0.1%" // and 0% only of what never happened
+	default:
+		return strconv.FormatFloat(share*100, 'f', 1, 64) + "%"
+	}
+}
+
+// Plural writes "1 room" and "2 rooms".
+func Plural(n int, noun string) string { return plural(int64(n), noun) }
+
+// plural writes "1 room" and "2 rooms".
+func plural(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return count(n) + " " + noun + "s"
+}
+
+// lower makes the first letter of a sentence small, to use it inside of another.
+func lower(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToLower(first)) + text[size:]
+}
+
+// list joins words as a sentence does: a, b and c.
+func list(words []string) string {
+	switch len(words) {
+	case 0:
+		return ""
+	case 1:
+		return words[0]
+	default:
+		return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+	}
+}
+
+// plain makes text of a file safe to print on one line anywhere: control
+// characters, among them terminal escapes and line ends, become a mark.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		// Format characters (Cf) can reverse the text around them; private ones (Co)
+		// mark names inside of findings.
+		if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co) {
+			return '\uFFFD'
+		}
+		return r
+	}, text)
+}
+
+// cut shortens text to n runes, with an ellipsis in the middle: specs of locks
+// begin with their name and differ at the end.
+func cut(text string, n int) string {
+	runes := []rune(text)
+	if len(runes) <= n {
+		return text
+	}
+	if n <= 1 {
+		return string(runes[:max(n, 0)])
+	}
+	head := n / 2
+	tail := n - head - 1
+	return string(runes[:head]) + "…" + string(runes[len(runes)-tail:])
+}
+
+func times(ratio float64) string { return fmt.Sprintf("%.1f×", ratio) }

@@ -1,0 +1,179 @@
+package plots
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"locklab/reports/series"
+)
+
+// Line is one lock in a figure.
+type Line struct {
+	Name        string
+	Ink         Ink
+	OfferedPerS float64 // 0 if nothing was offered at a rate
+	Series      series.Series
+}
+
+// The layout, in units of the SVG. A figure is about as wide as half a desktop
+// page; on a phone the style sheet enlarges the text.
+const (
+	figureWidth = 520.0
+	leftMargin  = 46.0 // for the labels of the vertical axis
+	rightMargin = 10.0
+	topMargin   = 4.0
+	axisHeight  = 46.0 // for the horizontal axis and its label
+	nameHeight  = 16.0 // for the name above a strip
+	descent     = 2.2  // of the letters
+)
+
+// tick is a mark on an axis, and what it says.
+type tick struct {
+	at    float64
+	label string
+}
+
+// frame is a figure with a horizontal axis below its data.
+type frame struct {
+	svg
+	right, bottom float64 // of the data, which begins at the left and top margin
+	high          float64 // what the right end of the axis, which begins at 0, stands for
+}
+
+func newFrame(height, right, high float64, label string, ticks []tick) *frame {
+	f := &frame{right: figureWidth - right, bottom: topMargin + height, high: high}
+	axis := f.bottom + 0.5
+	f.text(point{(leftMargin + f.right) / 2, f.bottom + axisHeight - 14.7}, label, "middle", "", "")
+	ticks = slices.DeleteFunc(ticks, func(t tick) bool { return f.x(t.at) > f.right+0.01 })
+	for _, t := range ticks {
+		f.text(point{f.x(t.at), axis + 4 - descent}, t.label, "middle", "1em", "")
+	}
+	for _, t := range ticks {
+		f.stroke(pen{inkAxis, 1, ""}, []point{{f.x(t.at), axis + 4}, {f.x(t.at), axis}})
+	}
+	f.stroke(pen{inkAxis, 1, ""}, []point{{leftMargin, axis}, {f.right, axis}})
+	return f
+}
+
+// x is where a value of the horizontal axis is.
+func (f *frame) x(v float64) float64 { return leftMargin + v/f.high*(f.right-leftMargin) }
+
+// across draws a line through the data at each tick of the vertical axis, whose places
+// are heights in the drawing.
+func (f *frame) across(ticks []tick) {
+	var lines [][]point
+	for _, t := range ticks {
+		f.text(point{leftMargin - 3, t.at - descent}, t.label, "end", "0.56em", "")
+		lines = append(lines, []point{{leftMargin, t.at}, {f.right, t.at}})
+	}
+	f.stroke(pen{inkGrid, 1, ""}, lines...)
+}
+
+func (f *frame) end(label string) []byte { return f.whole(f.bottom+axisHeight, label) }
+
+// rows is a figure with one strip for each lock, one below the other. Inside a strip
+// 0 is its floor and 1 its ceiling; above the ceiling is the name.
+type rows struct {
+	*frame
+	lines         []Line
+	height, below float64 // of a row, and what of it is free under the strip, for marks
+}
+
+// place is a height in the i-th row, as a share of it from below.
+func (r rows) place(i int, share float64) float64 {
+	return topMargin + r.height*(float64(i+1)-share)
+}
+
+// level is where a share of 0 to 1 is in the i-th strip.
+func (r rows) level(i int, share float64) float64 {
+	return r.place(i, 0) - r.below - (r.height-r.below-nameHeight)*share
+}
+
+// overTime makes rows over the time of the lines, with their faults shaded and some
+// levels labelled in every strip.
+func overTime(lines []Line, height, below float64, levels []tick) rows {
+	ms := 0.0
+	for _, l := range lines {
+		ms = max(ms, l.Series.DurationMS)
+	}
+	seconds := max(ms/1000, 0.001)
+	f := newFrame(height*float64(max(len(lines), 1)), rightMargin, seconds, "seconds since the measured part began", timeSteps(seconds))
+	r := rows{f, lines, height, below}
+	var ticks []tick
+	for i := range lines {
+		for _, t := range levels {
+			ticks = append(ticks, tick{r.level(i, t.at), t.label})
+		}
+	}
+	// All locks of a scenario live through the same timeline: the first that has it speaks.
+	if i := slices.IndexFunc(lines, func(l Line) bool { return len(l.Series.Faults) > 0 }); i >= 0 {
+		for _, w := range mergeWindows(lines[i].Series.Faults, seconds*1000) {
+			from, to := f.x(w.FromMS/1000), f.x(w.ToMS/1000)
+			f.fill(inkFault, point{from, f.bottom}, point{to, f.bottom}, point{to, topMargin}, point{from, topMargin})
+		}
+	}
+	f.across(ticks)
+	return r
+}
+
+// names writes the lock's name above each strip.
+func (r rows) names(note func(series.Series) string) {
+	for i, l := range r.lines {
+		y := r.level(i, 1) - 4
+		r.text(point{leftMargin + 1, y}, clip(l.Name, 34), "", "", "name "+string(l.Ink))
+		r.text(point{r.right - 1, y}, note(l.Series), "end", "", "")
+	}
+}
+
+// timeSteps are round numbers from 0 to high.
+func timeSteps(high float64) []tick {
+	step := roundUp(high/8, 1, 2, 5)
+	digits := max(0, -int(math.Floor(math.Log10(step))))
+	var ticks []tick
+	for i := 0; float64(i)*step <= high*1.0001; i++ {
+		v := float64(i) * step
+		ticks = append(ticks, tick{v, strconv.FormatFloat(v, 'f', digits, 64)})
+	}
+	return ticks
+}
+
+// roundUp rounds to one of the choices times a power of ten.
+func roundUp(v float64, choices ...float64) float64 {
+	if !(v > 0) || math.IsInf(v, 0) {
+		return 1
+	}
+	power := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, m := range choices {
+		if v <= m*power*1.0001 {
+			return m * power
+		}
+	}
+	return 10 * power
+}
+
+// mergeWindows joins what overlaps, so that it is shaded once.
+func mergeWindows(windows []series.Window, endMS float64) []series.Window {
+	var merged []series.Window
+	for _, w := range windows { // they are sorted by their beginning
+		w.FromMS, w.ToMS = max(w.FromMS, 0), min(w.ToMS, endMS)
+		if !(w.ToMS > w.FromMS) {
+			continue
+		}
+		if n := len(merged); n > 0 && w.FromMS <= merged[n-1].ToMS {
+			merged[n-1].ToMS = max(merged[n-1].ToMS, w.ToMS)
+			continue
+		}
+		merged = append(merged, w)
+	}
+	return merged
+}
+
+// clip shortens a name to n letters, with an ellipsis in the middle.
+func clip(name string, n int) string {
+	letters := []rune(name)
+	if len(letters) <= n {
+		return name
+	}
+	return string(letters[:n/2]) + "…" + string(letters[len(letters)-(n-n/2-1):])
+}

@@ -1,0 +1,143 @@
+package plots
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"math"
+	"strconv"
+)
+
+// Ink is a class of the page's style sheet, which sets the colour of what is drawn with it.
+type Ink string
+
+// The inks that are not those of a lock.
+const (
+	inkAxis  Ink = "k-axis"  // axis lines and ticks
+	inkGrid  Ink = "k-grid"  // lines behind the data
+	inkFault Ink = "k-fault" // the time of a fault
+	inkBad   Ink = "k-bad"   // failed operations
+	inkMark  Ink = "k-mark"  // duplicates
+	inkQuiet Ink = "k-quiet" // references, such as the offered rate
+)
+
+// slots is the number of inks for locks in the style sheet.
+const slots = 12
+
+// LockInk is the ink of the n-th lock. Beyond the last they begin again.
+func LockInk(n int) Ink { return Ink("k" + strconv.Itoa(((n%slots)+slots)%slots)) }
+
+// point is a place in the units of the drawing, from the left and from the top.
+type point struct{ x, y float64 }
+
+// pen is how a line is drawn.
+type pen struct {
+	ink    Ink
+	width  float64
+	dashes string
+}
+
+// svg is a drawing that grows.
+type svg struct{ bytes.Buffer }
+
+// whole ends the drawing. The label says in words what the figure shows.
+func (s *svg) whole(height float64, label string) []byte { return s.as("img", height, label) }
+
+// group ends a drawing whose parts can be reached one by one.
+func (s *svg) group(height float64, label string) []byte { return s.as("group", height, label) }
+
+func (s *svg) as(role string, height float64, label string) []byte {
+	var out bytes.Buffer
+	fmt.Fprintf(&out, `<svg class="plot" viewBox="0 0 %s %s" role="%s" aria-label="%s">%s</svg>`,
+		short(figureWidth), short(height), role, escape(label), s.Bytes())
+	return out.Bytes()
+}
+
+// stroke draws lines as one path.
+func (s *svg) stroke(p pen, lines ...[]point) {
+	d := data(lines)
+	if d == "" {
+		return
+	}
+	fmt.Fprintf(s, `<path class="st %s"`, p.ink)
+	if p.width != 1 {
+		fmt.Fprintf(s, ` stroke-width="%s"`, short(p.width))
+	}
+	if p.dashes != "" {
+		fmt.Fprintf(s, ` stroke-dasharray="%s"`, p.dashes)
+	}
+	fmt.Fprintf(s, ` d="%s"/>`, d)
+}
+
+// fill draws an area.
+func (s *svg) fill(ink Ink, shape ...point) {
+	if len(shape) > 0 {
+		fmt.Fprintf(s, `<path class="fl %s" d="%sZ"/>`, ink, data([][]point{shape}))
+	}
+}
+
+// data writes lines as the data of a path: where each begins, and relative steps, which
+// are half as long.
+func data(lines [][]point) string {
+	var b []byte
+	for _, line := range lines {
+		lastX, lastY := 0, 0
+		for i, p := range line {
+			x, y := tenths(p.x), tenths(p.y)
+			if i == 0 {
+				b = appendTenths(append(b, 'M'), x)
+				b = appendTenths(append(b, ' '), y)
+			} else {
+				b = appendTenths(append(b, 'l'), x-lastX)
+				if y >= lastY {
+					b = append(b, ' ') // otherwise the minus sets them apart
+				}
+				b = appendTenths(b, y-lastY)
+			}
+			lastX, lastY = x, y
+		}
+	}
+	return string(b)
+}
+
+// text writes words. The anchor is "", "middle" or "end"; dy moves the base line down
+// by that many ems, so that it stays right whatever size the page gives to it.
+func (s *svg) text(at point, words, anchor, dy, class string) {
+	if words == "" {
+		return
+	}
+	fmt.Fprintf(s, `<text x="%s" y="%s"`, short(at.x), short(at.y))
+	for _, a := range []struct{ name, value string }{{"text-anchor", anchor}, {"dy", dy}, {"class", class}} {
+		if a.value != "" {
+			fmt.Fprintf(s, ` %s="%s"`, a.name, a.value)
+		}
+	}
+	fmt.Fprintf(s, `>%s</text>`, escape(words))
+}
+
+func escape(text string) string { return html.EscapeString(text) }
+
+// short writes a length with one digit after the point, and no more than needed.
+func short(v float64) string { return string(appendTenths(nil, tenths(v))) }
+
+// tenths bounds what is far outside of any drawing, so that it stays a number.
+func tenths(v float64) int {
+	if math.IsNaN(v) {
+		return 0
+	}
+	const far = 1e5
+	return int(math.Round(min(max(v, -far), far) * 10))
+}
+
+func appendTenths(b []byte, v int) []byte {
+	if v < 0 {
+		b, v = append(b, '-'), -v
+	}
+	if v >= 10 || v == 0 {
+		b = strconv.AppendInt(b, int64(v/10), 10)
+	}
+	if v%10 != 0 {
+		b = append(b, '.', byte('0'+v%10))
+	}
+	return b
+}

@@ -1,0 +1,304 @@
+package result
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Figure is something that is told of a row. [Figures] is the one place that lists
+// them: tables, CSV, the page, comparisons, --fail-on and the validation of files all
+// come from there.
+type Figure struct {
+	// Field is its place in a row of result.json, such as latency_ms.p99, and its name
+	// for --fail-on; empty for what follows from other fields.
+	Field  string
+	Column string // in results.csv; empty if it is not in there
+	Group  string // above the title in the table of everything
+	Title  string
+	Name   string // where no group stands above; "" for the title
+	Unit   string
+	As     Form
+
+	// Measured says that it has no field of its own in a Row: it is what the checker of its
+	// workload counts under this Field.
+	Measured bool
+
+	// Term and Means explain it to the reader. A figure without is explained by the one
+	// before it.
+	Term, Means string
+
+	Better    Better
+	Most      float64 // the highest value that can be; 0 if there is none
+	Within    string  // the field that it cannot exceed
+	Unsafe    bool    // above 0 the row is unsafe
+	Violation string  // in a sentence, one of what locks are there to prevent
+
+	// Answer is its column in the table that answers the reader's question. What is below
+	// Felt no user notices; what is at Hurts or above is a harm. Place orders the tables
+	// that show only some of the figures.
+	Answer              string
+	Felt, Hurts         float64
+	Place               int
+	InMarkdown, Compare bool
+
+	of   func(Row) (float64, bool)
+	text func(Row) string
+}
+
+// Form is how a figure is printed.
+type Form int
+
+// The forms.
+const (
+	Number   Form = iota // about three significant digits
+	Count                // a whole number
+	Share                // 0 to 1, as a percentage
+	Words                // no figure at all but a word or two
+	Sentence             // or many
+)
+
+// Better says which values of a figure are good.
+type Better int
+
+// The directions.
+const (
+	Neither Better = iota
+	Lower
+	Higher
+)
+
+// The limits of what users notice and of what interrupts them, in milliseconds (J. Nielsen,
+// "Usability Engineering", 1993, chapter 5).
+const (
+	noticed     = 100
+	interrupted = 1000
+)
+
+// Worse says whether a is worse than b.
+func (f *Figure) Worse(a, b float64) bool {
+	return f.Better == Higher && a < b || f.Better == Lower && a > b
+}
+
+// IsText says that it has words and no value.
+func (f *Figure) IsText() bool { return f.text != nil }
+
+// Of is the figure of a row; false if the row has none.
+func (f *Figure) Of(r Row) (float64, bool) {
+	switch {
+	case f.text != nil:
+		return 0, false
+	case f.of != nil:
+		return f.of(r)
+	}
+	return r.number(f.Field)
+}
+
+// Raw is the figure for programs, in full precision; empty if the row has none.
+func (f *Figure) Raw(r Row) string {
+	if f.text != nil {
+		return f.text(r)
+	}
+	v, ok := f.Of(r)
+	if !ok || !finite(v) {
+		return ""
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
+}
+
+// ShortName is its name where no group stands above.
+func (f *Figure) ShortName() string { return cmp.Or(f.Name, f.Title) }
+
+// Label is the same with the unit.
+func (f *Figure) Label() string {
+	if f.Unit == "" {
+		return f.ShortName()
+	}
+	return f.ShortName() + ", " + f.Unit
+}
+
+// Lookup finds a figure by its field, errors.KIND included.
+func Lookup(field string) (Figure, bool) {
+	all := Figures()
+	if i := slices.IndexFunc(all, func(f Figure) bool { return f.Field == field && field != "" }); i >= 0 {
+		return all[i], true
+	}
+	return Figure{Field: field, As: Count, Better: Lower}, strings.HasPrefix(field, "errors.")
+}
+
+// Figures are all of them, in the order of results.csv, where new ones come last.
+func Figures() []Figure {
+	all := []Figure{
+		{Column: "lock", Group: "Run", Title: "lock", As: Words, Place: 1, InMarkdown: true, text: func(r Row) string { return r.Lock }},
+		{Column: "scenario", Group: "Run", Title: "scenario", As: Words, Place: 1, InMarkdown: true, text: func(r Row) string { return r.Scenario }},
+		{Column: "workload", Group: "Run", Title: "workload", As: Words, text: func(r Row) string { return r.Workload }},
+		{Field: "repeats", Column: "repeats", Group: "Run", Title: "repeats", As: Count},
+		{Column: "verdict_status", Group: "Verdict", Title: "status", As: Words, Place: 2, text: func(r Row) string { return r.Verdict.Status }},
+		{Column: "verdict_safety", Group: "Verdict", Title: "safety", As: Words, Place: 2, text: func(r Row) string { return r.Verdict.Safety }},
+		{Column: "verdict_liveness", Group: "Verdict", Title: "liveness", As: Words, Place: 2, text: func(r Row) string { return r.Verdict.Liveness }},
+		{Column: "expected_safety", Group: "Expected", Title: "safety", As: Words, text: func(r Row) string { return r.Verdict.Expected.Safety }},
+		{Column: "expected_liveness", Group: "Expected", Title: "liveness", As: Words, text: func(r Row) string { return strings.Join(r.Verdict.Expected.Liveness, " or ") }},
+		{
+			Field: "offered_per_s", Column: "offered_per_s", Group: "Rate, 1/s", Title: "offered", Unit: "1/s", Place: 8, InMarkdown: true,
+			Term: "offered / achieved", Means: "Requests per second that the schedule asked for, and those that ended well.",
+		},
+		{Field: "achieved_per_s", Column: "achieved_per_s", Group: "Rate, 1/s", Title: "achieved", Unit: "1/s", Better: Higher, Place: 7, InMarkdown: true, Compare: true},
+		{
+			Field: "availability", Column: "availability_share", Group: "Rate, 1/s", Title: "availability", As: Share, Better: Higher, Most: 1, Place: 8, InMarkdown: true,
+			Means: "Share of the requests that ended well, of those that were sent.",
+		},
+		{
+			Title: "failed requests", As: Share, Better: Lower, Answer: "failed requests", Felt: 0.001, Hurts: 0.01, Place: 4,
+			Means: "Share of the requests that were refused, failed or never answered, over the whole measured part.",
+			of:    func(r Row) (float64, bool) { return 1 - r.Availability, r.Availability > 0 || r.OfferedPerS > 0 },
+		},
+		{Field: "matches", Column: "matches", Group: "Rooms", Title: "matches", As: Count, Better: Higher, Means: "Requests of players that ended with a seat in a room."},
+		{Field: "rooms_created", Column: "rooms_created", Group: "Rooms", Title: "created", As: Count, Term: "rooms created", Means: "In the measured part, the duplicates among them included."},
+		{Field: "duplicates.total", Column: "duplicates_total", Group: "Duplicates", Title: "total", As: Count, Better: Lower, Within: "rooms_created", Means: "Those of all causes, in the measured part."},
+		{
+			Field: "duplicates.raced", Column: "duplicates_raced", Group: "Duplicates", Title: "raced", As: Count, Better: Lower, Unsafe: true, Place: 3, InMarkdown: true,
+			Means: "The other room was still starting, or another master ordered it at the same time: the lock failed, or there was none.",
+		},
+		{
+			Field: "duplicates.overlooked", Column: "duplicates_overlooked", Group: "Duplicates", Title: "overlooked", As: Count, Better: Lower, Unsafe: true, Place: 3, InMarkdown: true,
+			Means: "The other room was open and the creating master could reach it, but missed it.",
+		},
+		{
+			Group: "Duplicates", Title: "duplicates", As: Count, Better: Lower, Violation: "duplicate", Answer: "duplicates", Place: 3, Compare: true,
+			Term: "duplicates of the lock", Means: "Raced and overlooked ones together, those in the warm-up too: what the lock is judged on.",
+			of: func(r Row) (float64, bool) {
+				if r.Duplicates == nil {
+					return 0, false
+				}
+				return float64(r.Duplicates.Raced + r.Duplicates.Overlooked + r.Duplicates.Warmup), true
+			},
+		},
+		{
+			Field: "duplicates.unreachable", Column: "duplicates_unreachable", Group: "Duplicates", Title: "unreachable", As: Count, Better: Lower, Place: 4, InMarkdown: true, Compare: true,
+			Means: "The creating master could not reach the worker that hosts the other room. This is the price of going on during a fault, not a failure of the lock: safety is judged on raced and overlooked only.",
+		},
+		{
+			Field: "duplicates_per_1000", Column: "duplicates_per_1000_matches", Group: "Duplicates", Title: "all causes per 1,000 matches", Better: Lower, Place: 4, InMarkdown: true,
+			Means: "Those of all causes, for 1,000 matches.",
+		},
+		{Field: "overlaps", Column: "overlaps", Group: "Holds", Title: "overlaps", As: Count, Better: Lower, Unsafe: true, Violation: "overlapping hold", Answer: "overlapping holds", Place: 4, InMarkdown: true, Compare: true, Means: "Holds that a client still believed in when the next one of the resource began."},
+		{Field: "stale_writes", Measured: true, Column: "stale_writes", Group: "Holds", Title: "stale writes", As: Count, Better: Lower, Violation: "stale write", Answer: "stale writes", Place: 4, InMarkdown: true, Compare: true, Means: "Writes by a client after its lock had been granted to another."},
+		{Field: "fenced_writes", Measured: true, Column: "fenced_writes", Group: "Holds", Title: "fenced writes", As: Count, Place: 4, InMarkdown: true, Means: "Those of them that the resource refused by their token."},
+		{
+			Field: "stall_ms", Column: "stall_ms", Group: "Fault, ms", Title: "stall", Unit: "ms", Better: Lower, Answer: "longest outage", Felt: noticed, Hurts: interrupted, Place: 5, InMarkdown: true, Compare: true,
+			Means: "The longest time, while the fault lasted or in a run without one, in which somebody wanted the lock, or one of its resources, and nobody got it.",
+		},
+		{
+			Field: "recovery_ms", Column: "recovery_ms", Group: "Fault, ms", Title: "recovery", Unit: "ms", Better: Lower, Place: 5, InMarkdown: true,
+			Means: "From the order to heal the fault until the lock is granted again and the share of requests that end well is back to nine tenths of what it was before; none where that had not come by the end of the run.",
+		},
+		{
+			Field: "zombie_ms", Column: "zombie_ms", Group: "Fault, ms", Title: "zombie", Unit: "ms", Better: Lower,
+			Means: "The longest time from the next grant of a lock to the moment the old holder noticed that it had lost it.",
+		},
+	}
+	all = append(all, distribution("latency", Figure{
+		Group: "Latency, ms", Better: Lower,
+		Means: "From the moment a request was due by the load's schedule to its answer, so a stalled system is charged for the requests it kept waiting (no coordinated omission). Only requests that ended well count.",
+	}, Figure{InMarkdown: true, Compare: true}, Figure{InMarkdown: true, Compare: true, Answer: "request p99"}, Figure{InMarkdown: true})...)
+	all = append(all, distribution("acquire", Figure{
+		Group: "Acquire, ms", Better: Lower,
+		Means: "Only the time to get the lock, at its client. In matchmaking most matches find a seat without the lock, so latency and acquire time differ widely.",
+	}, Figure{InMarkdown: true, Compare: true, Answer: "acquire p50"}, Figure{InMarkdown: true, Compare: true, Answer: "acquire p99"})...)
+	all = append(all, distribution("hold", Figure{Group: "Hold, ms", Means: "From getting the lock until the client no longer believes that it holds it."})...)
+	all = append(all, distribution("fill", Figure{Group: "Fill of rooms, ms", Better: Lower, Means: "From the moment a room is open until it is full."})...)
+	all = append(all, distribution("lateness", Figure{Group: "Generator lateness, ms", Better: Lower, Means: "How late the load generator itself was. When it falls behind, the run is inconclusive."})...)
+	return append(all,
+		Figure{Field: "acquire_rtt", Column: "acquire_rtt", Group: "Lock", Title: "acquire p50 / RTT", Better: Lower, Means: "The median of the time to get the lock, in round trips between hosts."},
+		Figure{Field: "messages_per_acquire", Column: "messages_per_acquire", Group: "Lock", Title: "messages per acquire", Better: Lower, Means: "Messages of the lock's protocol for one acquisition, for locks that count them."},
+		Figure{Field: "fairness", Column: "fairness_jain", Group: "Lock", Title: "fairness", Better: Higher, Most: 1, Means: "Jain's index over the clients: 1 if all were served alike, 1/n if one of n got everything."},
+		Figure{Field: "peer_fairness", Column: "peer_fairness_jain", Group: "Masters", Title: "fairness", Term: "fairness of masters", Better: Higher, Most: 1, Means: "The same index over what the masters acquired."},
+		Figure{Column: "peer_wait_max_ms", Group: "Masters", Title: "longest wait, ms", Better: Lower, Means: "Of any master, for the lock.", of: worst(Row.peers, func(p Peer) *float64 {
+			if p.WaitMS == nil {
+				return new(float64)
+			}
+			return &p.WaitMS.Max
+		})},
+		Figure{Column: "peer_bypass_in_a_row_max", Group: "Masters", Title: "bypassed in a row", Better: Lower, Means: "The most grants of a resource to other masters while one waited, with none to it in between.", of: worst(Row.peers, func(p Peer) *float64 {
+			n := float64(p.BypassInARowMax)
+			return &n
+		})},
+		Figure{Column: "cpu_busy_worst_host", Group: "Machines", Title: "CPUs busy", Better: Lower, Means: "Share of the time, 0 to 1, over all CPUs of the machine where it was highest.", of: worst(Row.hosts, func(h HostLoad) *float64 { return h.CPUBusy })},
+		Figure{Column: "cpu_busy_worst_second", Group: "Machines", Title: "in the busiest second", Better: Lower, of: worst(Row.hosts, func(h HostLoad) *float64 { return h.CPUBusyMax })},
+		Figure{Column: "pressure_some_worst_host", Group: "Machines", Title: "somebody waited", Better: Lower, Means: "Share of the time, 0 to 1, in which some process waited for a CPU.", of: worst(Row.hosts, func(h HostLoad) *float64 { return h.PressureSome })},
+		Figure{Column: "slowdown_worst_host", Group: "Machines", Title: "slowdown", Better: Lower, Means: "How many times longer than on an idle machine the work of the lab's processes took.", of: worst(Row.hosts, func(h HostLoad) *float64 { return h.Slowdown })},
+		Figure{Column: "late_wake_max_ms", Group: "Machines", Title: "late wake-up, ms", Better: Lower, Means: "The longest that a timer of the process that samples went off too late.", of: worst(Row.hosts, func(h HostLoad) *float64 { return &h.LateWakeMS })},
+		Figure{Column: "verdict_why", Group: "Verdict, in words", Title: "why", As: Sentence, text: func(r Row) string { return r.Verdict.Why }},
+		Figure{Column: "fail_on", Group: "Verdict, in words", Title: "crossed --fail-on", As: Sentence, text: func(r Row) string { return strings.Join(r.Verdict.FailedOns, "; ") }},
+		Figure{Column: "errors", Group: "Errors and faults", Title: "errors", As: Sentence, text: errorsText},
+		Figure{Column: "faults", Group: "Errors and faults", Title: "faults", As: Count, Means: "In the ledger, over all repeats.", of: func(r Row) (float64, bool) { return float64(len(r.Faults)), true }},
+		Figure{Column: "faults_proven", Group: "Errors and faults", Title: "proven", As: Count, of: func(r Row) (float64, bool) {
+			n := 0.0
+			for _, f := range r.Faults {
+				if f.Proven {
+					n++
+				}
+			}
+			return n, true
+		}},
+		Figure{Column: "histories", Group: "Errors and faults", Title: "histories", As: Sentence, text: func(r Row) string { return strings.Join(r.Histories, " ") }},
+		Figure{
+			Field: "availability_outside", Column: "availability_outside_share", Group: "Rate, 1/s", Title: "available outside faults", As: Share, Better: Higher, Most: 1,
+			Term: "available outside / during faults", Means: "The availability for the requests that no fault touched, and for those that were due or under way while one was in force or had just ended.",
+		},
+		Figure{Field: "availability_during", Column: "availability_during_share", Group: "Rate, 1/s", Title: "during faults", As: Share, Better: Higher, Most: 1},
+		Figure{
+			Field: "duplicates.warmup", Column: "duplicates_warmup", Group: "Duplicates", Title: "in the warm-up", As: Count, Better: Lower, Unsafe: true, Place: 4, InMarkdown: true, Compare: true,
+			Means: "Raced or overlooked before the measured part: they are in no rate and not in the total, but the lock is judged on them.",
+		},
+	)
+}
+
+// distribution is the figures of one field of quantiles. What more there is to each of
+// them follows in their order.
+func distribution(name string, all Figure, more ...Figure) []Figure {
+	quantiles := []struct{ field, title string }{{"p50", "p50"}, {"p99", "p99"}, {"p999", "p99.9"}, {"max", "max"}}
+	figures := make([]Figure, len(quantiles))
+	for i, q := range quantiles {
+		f := all
+		if i < len(more) {
+			f.Answer, f.InMarkdown, f.Compare = more[i].Answer, more[i].InMarkdown, more[i].Compare
+			f.Felt, f.Hurts = noticed, interrupted
+		}
+		f.Field, f.Column = name+"_ms."+q.field, name+"_"+q.field+"_ms"
+		f.Title, f.Name, f.Unit, f.Place = q.title, name+" "+q.title, "ms", 6
+		if i+1 < len(quantiles) {
+			f.Within = name + "_ms." + quantiles[i+1].field
+		}
+		if f.Term = name; i > 0 {
+			f.Term, f.Means = "", ""
+		}
+		figures[i] = f
+	}
+	return figures
+}
+
+func (r Row) peers() []Peer     { return r.Peers }
+func (r Row) hosts() []HostLoad { return r.Hosts }
+
+// worst is the highest figure of a list that the row has; false if nothing in it has one.
+func worst[T any](list func(Row) []T, of func(T) *float64) func(Row) (float64, bool) {
+	return func(r Row) (highest float64, known bool) {
+		for _, one := range list(r) {
+			if v := of(one); v != nil && (!known || *v > highest) {
+				highest, known = *v, true
+			}
+		}
+		return highest, known
+	}
+}
+
+func errorsText(r Row) string {
+	var parts []string
+	for _, kind := range slices.Sorted(maps.Keys(r.Errors)) {
+		parts = append(parts, kind+"="+strconv.FormatInt(r.Errors[kind], 10))
+	}
+	return strings.Join(parts, " ")
+}

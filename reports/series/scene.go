@@ -1,0 +1,159 @@
+package series
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"locklab/workloads/history"
+)
+
+// Moment is when and what something was violated, as the checkers say.
+type Moment struct {
+	What, Resource, Text string
+	AtMS                 float64 // since the measured part began
+	Faults               []string
+}
+
+// Scene is a moment with what happened to its resource around it.
+type Scene struct {
+	Moment
+	Steps []Step // by their beginning
+}
+
+// Step is something that somebody did, or that lasted. Times are since the moment; what has
+// no end on record ends at +Inf.
+type Step struct {
+	Who, What    string // What is match, wait, hold, order, room or node
+	Text         string
+	FromMS, ToMS float64
+}
+
+// The margins of a scene: what ended or began further away is not in it, nor is more than
+// maxSteps.
+const (
+	before, after = 100.0, 50.0 // ms
+	maxSteps      = 60
+)
+
+// Scenes reads from a history what happened around some moments.
+func Scenes(ctx context.Context, path string, moments []Moment) (scenes []Scene, err error) {
+	if len(moments) == 0 {
+		return nil, nil
+	}
+	wanted := map[string]bool{}
+	for _, m := range moments {
+		wanted[m.Resource] = true
+	}
+	r, err := history.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	var events []history.Event
+	zero := int64(0)
+	for {
+		var e history.Event
+		if err := r.Next(&e); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		if e.Kind == history.KindPhase && e.State == "measure" {
+			zero = e.AtNS
+		}
+		if e.Kind == history.KindNode || wanted[e.Resource] {
+			events = append(events, e)
+		}
+	}
+	for _, m := range moments {
+		scenes = append(scenes, Scene{m, stepsAround(events, m, zero)})
+	}
+	return scenes, nil
+}
+
+func stepsAround(events []history.Event, m Moment, zero int64) []Step {
+	at := func(ns int64) float64 { return float64(ns-zero)/1e6 - m.AtMS }
+	ends := map[string]float64{} // of holds, by node and name
+	rooms := map[string]map[string]float64{}
+	for _, e := range events {
+		key := e.Node + " " + e.Hold
+		switch {
+		case e.Resource != m.Resource:
+		case e.Kind == history.KindReleasing || e.Kind == history.KindLost:
+			ends[key] = min(orInf(ends, key), at(e.AtNS))
+		case e.Kind == history.KindRelease:
+			ends[key] = min(orInf(ends, key), at(cmp.Or(e.FromNS, e.AtNS)))
+		case e.Kind == history.KindRoom:
+			if rooms[e.Room] == nil {
+				rooms[e.Room] = map[string]float64{}
+			}
+			rooms[e.Room][e.State] = at(e.AtNS)
+		}
+	}
+	var steps []Step
+	for _, e := range events {
+		if e.Resource == m.Resource || e.Kind == history.KindNode {
+			steps = append(steps, stepsOf(e, at, ends, rooms)...)
+		}
+	}
+	steps = slices.DeleteFunc(steps, func(s Step) bool { return s.ToMS < -before || s.FromMS > after })
+	if len(steps) > maxSteps { // those that are furthest away go first
+		distance := func(s Step) float64 { return max(s.FromMS, -s.ToMS, 0) }
+		slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(distance(a), distance(b)) })
+		steps = steps[:maxSteps]
+	}
+	slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(a.FromMS, b.FromMS) })
+	return steps
+}
+
+func orInf(m map[string]float64, key string) float64 {
+	if v, known := m[key]; known {
+		return v
+	}
+	return math.Inf(1)
+}
+
+// stepsOf is what an event tells. Of a room its first event tells all.
+func stepsOf(e history.Event, at func(int64) float64, ends map[string]float64, rooms map[string]map[string]float64) []Step {
+	from := at(cmp.Or(e.FromNS, e.AtNS))
+	switch {
+	case e.Kind == history.KindMatch:
+		return []Step{{"players", "match", fmt.Sprintf("%s asks %s: %s", e.Client, e.Node, cmp.Or(e.Room, e.Error, e.Outcome)), from, at(e.AtNS)}}
+	case e.Kind == history.KindAcquire && e.Outcome == "ok":
+		token := ""
+		if e.Token > 0 {
+			token = fmt.Sprintf(", token %d", e.Token)
+		}
+		return []Step{
+			{e.Node, "wait", fmt.Sprintf("%s asks for %s", e.Client, e.Resource), from, at(e.AtNS)},
+			{e.Node, "hold", fmt.Sprintf("%s believes that it holds %s (%s%s)", e.Client, e.Resource, e.Hold, token), at(e.AtNS), orInf(ends, e.Node+" "+e.Hold)},
+		}
+	case e.Kind == history.KindAcquire:
+		return []Step{{e.Node, "wait", fmt.Sprintf("%s asks for %s and does not get it: %s", e.Client, e.Resource, cmp.Or(e.Error, e.Outcome)), from, at(e.AtNS)}}
+	case e.Kind == history.KindOrder:
+		text := fmt.Sprintf("%s looks at the workers and orders %s of %s", e.Client, cmp.Or(e.Room, "a room"), e.Worker)
+		if e.Hold != "" {
+			text += " under " + e.Hold
+		}
+		if len(e.Unreachable) > 0 {
+			text += "; cannot reach " + strings.Join(e.Unreachable, ", ")
+		}
+		return []Step{{e.Node, "order", text, from, at(e.AtNS)}}
+	case e.Kind == history.KindRoom && e.State == "starting":
+		states := rooms[e.Room]
+		text := "room " + e.Room + ", ordered by " + e.Client
+		if opened := orInf(states, "open"); !math.IsInf(opened, 0) {
+			text += fmt.Sprintf(", open at %+.1f ms", opened)
+		}
+		return []Step{{e.Node, "room", text, at(e.AtNS), min(orInf(states, "full"), orInf(states, "closed"))}}
+	case e.Kind == history.KindNode:
+		return []Step{{e.Node, "node", e.Node + " " + e.State, at(e.AtNS), at(e.AtNS)}}
+	}
+	return nil
+}

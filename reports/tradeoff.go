@@ -1,0 +1,64 @@
+package reports
+
+import (
+	"html/template"
+	"slices"
+	"strings"
+
+	"locklab/reports/plots"
+	"locklab/reports/result"
+)
+
+// tradeoff is the plot of what a lock gives up against what it lets happen.
+type tradeoff struct {
+	SVG   template.HTML
+	Clean string // what has no mark in it, because nothing went wrong
+	Note  string
+}
+
+// tradeoffOf has no plot where nothing went wrong.
+func tradeoffOf(rows []result.Row, inks map[string]plots.Ink) (t tradeoff) {
+	counted := violationOf(rows)
+	if counted.Violation == "" {
+		return t
+	}
+	measure := counted.Violation + "s"
+	if counted.Violation == "duplicate" {
+		measure = "duplicates of the lock per 1,000 matches"
+	}
+	var points []plots.Point
+	locks := locksOf(rows)
+	clean := map[string][]string{}
+	for _, r := range rows {
+		p := plots.Point{
+			Lock: plain(r.Lock), Scenario: plain(r.Scenario), Ink: inks[r.Lock], Mark: slices.Index(locks, r.Lock), Href: EvidenceFile + "#" + rowID(r),
+			X: (1 - r.Availability) * 100, Y: per1000(counted, r), Unsure: r.Verdict.Status == result.StatusInconclusive,
+		}
+		if r.LatencyMS != nil {
+			p.P99MS = r.LatencyMS.P99
+		}
+		p.Words = p.Lock + " under " + p.Scenario + ": " + figure(p.Y) + " " + measure + ", " + percent(1-r.Availability) + " of the requests failed, p99 " + span(p.P99MS)
+		if n, _ := counted.Of(r); p.X == 0 && p.Y == 0 && n == 0 {
+			if !p.Unsure {
+				clean[p.Lock] = append(clean[p.Lock], p.Scenario)
+			}
+			continue
+		}
+		points = append(points, p)
+	}
+	if len(points) == 0 {
+		return t
+	}
+	var parts []string
+	for _, lock := range plainAll(locks) {
+		if names := clean[lock]; len(names) > 0 {
+			parts = append(parts, lock+" ("+strings.Join(names, ", ")+")")
+		}
+	}
+	if len(parts) > 0 {
+		t.Clean = "At the origin, with none of either: " + strings.Join(parts, "; ") + "."
+	}
+	t.Note = "Each mark is a lock under a scenario; best is bottom left. Upwards: " + measure + ". To the right: failed requests. The larger the mark, the slower the slowest 1 % (p99). A hollow mark decides nothing."
+	t.SVG = template.HTML(plots.Tradeoff(measure, points)) //nolint:gosec // drawn and escaped by plots
+	return t
+}

@@ -1,0 +1,313 @@
+package terraform_test
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// cloud is an AWS with one lab, as far as make sees it: what Run Command is told runs
+// here, with the real programs of the driver, and as AWS hands it out, 24,000 characters
+// of it. Time passes when somebody sleeps; FAIL, STATE and the like are files below it.
+var cloud = map[string]string{
+	"terraform": `
+case "$*" in
+*destroy*) rm -f "$ROOT/outputs" "$ROOT/resources" ;;
+*"state list"*) [ ! -e "$ROOT/resources" ] && { echo "No state file was found!" >&2; exit 1; } || cat "$ROOT/resources" ;;
+*-json*) [ -e "$ROOT/outputs" ] && echo '{ "region": {} }' || echo '{}' ;;
+*output*) # as Terraform does: without outputs a warning in their place, and success
+  [ -e "$ROOT/outputs" ] || { echo "Warning: No outputs found"; exit; }
+  sed -n "s#^${@: -1}=##p" "$ROOT/outputs" | tr -d '\n' | grep . ;;
+esac`,
+	"aws": `
+[ "${AWS_PAGER-unset}" = "" ] || echo "aws stopped in a pager" >>"$ROOT/pager"
+if [ -e "$ROOT/FAIL" ] && [[ $* == *$(cat "$ROOT/FAIL")* ]]; then echo "An error occurred (ExpiredTokenException)" >&2; exit 254; fi
+case "$*" in
+*send-command*)
+  left=$(cat "$ROOT/unregistered" 2>/dev/null || echo 0)
+  if [ "$left" -gt 0 ]; then echo $((left - 1)) >"$ROOT/unregistered"; echo InvalidInstanceId >&2; exit 254; fi
+  command=$(sed -E 's/.*\{"commands":\["(.*)"\],"executionTimeout".*/\1/' <<<"$*")
+  command=$(sed "s#/etc/locklab\|/var/l\|/opt/locklab/bin#$ROOT&#g" <<<"$command")
+  bash -c "$command" >"$ROOT/stdout" 2>"$ROOT/stderr"
+  echo $? >"$ROOT/code"; echo CMD1 ;;
+*ResponseCode*) [ -e "$ROOT/silent" ] && printf 'InProgress\t-1\n' || printf 'Success\t%s\n' "$(cat "$ROOT/code")" ;;
+*StandardOutputContent*) head -c 24000 "$ROOT/stdout" ;;
+*StandardErrorContent*) cat "$ROOT/stderr" ;;
+*State.Name\ *) cat "$ROOT/STATE" 2>/dev/null || echo running ;;
+*InstanceId\ *) [[ $* == *Values=redis-a-1* ]] && echo i-0redis || echo None ;;
+*describe-instances*) printf 'driver\trunning\ti-0driver\t10.75.0.9\tap-northeast-2a\n' ;;
+*get-console-output*) echo "console: Amazon Linux 2023" ;;
+*run.log*) cp "$ROOT/var/lib/locklab/runs/"*/run.log "${@: -1}" ;;
+*list-experiments*) [ ! -e "$ROOT/experiments" ] || cat "$ROOT/experiments" ;;
+*get-experiment*) n=$(grep -c get-experiment "$ROOT/calls"); [ "$n" -lt 3 ] && echo stopping || echo stopped ;;
+esac`,
+	"sleep": `
+n=$(grep -c ^sleep "$ROOT/calls")
+[ ! -e "$ROOT/running" ] || { seq -f "run 1/20: %.0f, and what a run says while it is under way" $((n * 80)) $((n * 80 + 79)) >>"$ROOT/journal"; }
+if [ -e "$ROOT/running" ] && [ "$n" -ge 12 ]; then
+  printf 'lock table\nfindings\nreport in runs\n' >>"$ROOT/journal"
+  run=$(sed -n s/^RUN=//p "$ROOT/run/locklab/run.env"); rm "$ROOT/running"
+  mkdir -p "$ROOT/var/lib/locklab/runs/$run"; cp "$ROOT/journal" "$ROOT/var/lib/locklab/runs/$run/run.log"; echo 3 >"$ROOT/var/lib/locklab/runs/$run/exit"
+fi`,
+	"systemctl": `
+case "$*" in
+*is-active*) [ -e "$ROOT/running" ] && echo active || echo inactive ;;
+*start*) touch "$ROOT/running" ;;
+*stop*) rm -f "$ROOT/running" ;;
+*show*) echo ID1 ;;
+esac`,
+	"journalctl": `cat "$ROOT/journal" 2>/dev/null`,
+	"cloud-init": ``, "install": `mkdir -p "${@: -1}"`, "tail": `[[ $* == *cloud-init-output.log ]] && echo "bootstrap: gave up: dnf install" || exec /usr/bin/tail "$@"`,
+}
+
+// lab is a copy of what make needs, beside an AWS with a lab that stands, and a driver
+// that has booted.
+func lab(t *testing.T) *machine {
+	t.Helper()
+	m := newMachine(t, boots(t, nil, "driver"), cloud)
+	for _, file := range []string{"Makefile", "scripts/lab", "versions.tf"} {
+		write(t, m.root+"/terraform/"+file, read(t, file))
+	}
+	write(t, m.root+"/etc/locklab/ready", "")
+	write(t, m.root+"/resources", "aws_vpc.lab\n")
+	write(t, m.root+"/outputs", "region=ap-northeast-2\nname=locklab\nreport_uri=s3://lab/runs/\ndriver_id=i-0driver\ndeadline=2099-01-02T03:04:05Z\nfis_templates=EXTa EXTb\n")
+	return m
+}
+
+func (m *machine) make(args ...string) (string, int) {
+	m.t.Helper()
+	out, code := m.run(m.root+"/terraform", "make", append([]string{"--no-print-directory"}, args...)...)
+	if _, err := os.Stat(m.root + "/pager"); err == nil {
+		m.t.Errorf("make %q stops in a pager", args)
+	}
+	return out, code
+}
+
+var oneRun = regexp.MustCompile(`^RUN=[0-9T-]{19}\nARGS=(.*)\n$`)
+
+// TestRun: a comparison of which Run Command could not hand out half is shown while it
+// goes on, to its table, and ends with its exit code; what is in ARGS reaches the
+// program as it is.
+func TestRun(t *testing.T) {
+	m := lab(t)
+	out, _ := m.make("run", "SCENARIOS=baseline,zone-failure", "ARGS=--quick --locks none,redlock:ttl=1s --fail-on duplicates>0")
+	if len(out) < 40000 || !strings.Contains(out, "Error 3") {
+		t.Errorf("%d characters and not the run's exit code, 3:\n%s", len(out), out)
+	}
+	lines := strings.Split(out, "\n")
+	for n := 80; n < 13*80; n++ {
+		if line := fmt.Sprintf("run 1/20: %d, and", n); !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, line) }) {
+			t.Fatalf("%q is not shown:\n%s", line, out)
+		}
+	}
+	if !strings.Contains(out, "\nlock table\nfindings\nreport in runs\nwhole log: reports/runs/2") || !strings.Contains(out, "\nreport: s3://lab/runs/2") {
+		t.Errorf("the end is not that of a run:\n%s", out[len(out)-500:])
+	}
+	settings := oneRun.FindStringSubmatch(m.file("/run/locklab/run.env"))
+	if want := "--scenarios baseline,zone-failure --quick --locks none,redlock:ttl=1s --fail-on duplicates>0"; settings == nil || settings[1] != want {
+		t.Errorf("the unit gets %q, want %q", m.file("/run/locklab/run.env"), want)
+	}
+	for _, file := range []string{"/terraform/0", "/0"} {
+		if _, err := os.Stat(m.root + file); err == nil {
+			t.Error("a shell took ARGS for a redirection")
+		}
+	}
+	if matches := regexp.MustCompile(`whole log: (\S+)`).FindStringSubmatch(out); matches == nil || !strings.Contains(m.file("/"+matches[1]), "lock table") {
+		t.Error("the whole log is not there")
+	}
+
+	// Whoever comes later sees how it ended.
+	if out, _ := m.make("attach"); !strings.Contains(out, "\nlock table\n") || !strings.Contains(out, "Error 3") || len(out) > 20000 {
+		t.Errorf("make attach: %s", out)
+	}
+	if out, code := m.make("status"); code != 0 || !strings.Contains(out, "has ended with exit code 3") || !strings.Contains(out, "2099-01-02T03:04:05Z") || !strings.Contains(out, "i-0driver") {
+		t.Errorf("make status: exit code %d: %s", code, out)
+	}
+}
+
+// TestArgsThatAreRefused never reach a shell, neither here nor on the driver.
+func TestArgsThatAreRefused(t *testing.T) {
+	m := lab(t)
+	for _, arg := range []string{"--out=$(shell touch made)", "--out=$$(touch made)", "x;touch made", "`touch made`", "'a b'", "%d\"", "a\\b"} {
+		out, code := m.make("run", "ARGS="+arg)
+		if code == 0 || !strings.Contains(out, "want flags of letters") || calledWith(m.calls(), "send-command") {
+			t.Errorf("%s: exit code %d: %s", arg, code, out)
+		}
+		if _, err := os.Stat(m.root + "/terraform/made"); err == nil {
+			t.Fatalf("%s was executed", arg)
+		}
+	}
+	// The driver looks too, as others may start a comparison there.
+	for _, arg := range []string{"$(reboot)", "a b", "x;y", "a\nTOKEN=b"} {
+		if out, code := m.program("lab-run", arg); code != 1 || !strings.Contains(out, "want flags of") {
+			t.Errorf("lab-run %q: exit code %d: %s", arg, code, out)
+		}
+	}
+}
+
+// TestFaultScenarios go by their names on a driver that may break zones, and one
+// comparison runs at a time.
+func TestFaultScenarios(t *testing.T) {
+	m := newMachine(t, boots(t, nil, "driver", "fis"), cloud)
+	if out, code := m.program("lab-run", "--scenarios", "fis-partition,baseline,fis-stop", "--duration=6m", "--locks", "fis-stop"); code != 0 {
+		t.Fatal(out)
+	}
+	where := m.root + "/etc/locklab/scenarios/fis-"
+	want := "--external fis=" + m.root + "/opt/locklab/bin/fis-start," + m.root + "/opt/locklab/bin/fis-stop --scenarios " + where + "partition.yaml,baseline," + where + "stop.yaml --duration=6m --locks fis-stop"
+	if got := oneRun.FindStringSubmatch(m.file("/run/locklab/run.env")); got == nil || got[1] != want {
+		t.Errorf("the unit gets %q, want %q", m.file("/run/locklab/run.env"), want)
+	}
+	if out, code := m.program("lab-run"); code != 1 || !strings.Contains(out, "a comparison is under way: make attach") {
+		t.Errorf("a second one: exit code %d: %s", code, out)
+	}
+}
+
+// TestMakeSaysWhatToDo, and ends, wherever a lab or AWS is not as it should be.
+func TestMakeSaysWhatToDo(t *testing.T) {
+	for _, c := range []struct {
+		name, target string
+		files        map[string]string // "-" is a file that is not there
+		says         []string
+		nothing      bool // AWS is not asked
+	}{
+		{"no lab", "run", map[string]string{"outputs": "-"}, []string{"there is no lab here yet: make apply makes one"}, true},
+		{"no lab", "status", map[string]string{"outputs": "-"}, []string{"make apply"}, true},
+		{"no lab", "extend", map[string]string{"outputs": "-"}, []string{"make apply"}, true},
+		{"no lab", "fetch", map[string]string{"outputs": "-"}, []string{"make apply"}, true},
+		{"half an apply", "run", map[string]string{"outputs": "region=ap-northeast-2\n"}, []string{"the last apply did not get far enough", "make destroy"}, true},
+		{"no driver", "run", map[string]string{"outputs": "region=ap-northeast-2\nname=locklab\nreport_uri=s3://lab/runs/\n"}, []string{"has no driver yet"}, true},
+		{"bootstrap failed", "run", map[string]string{"etc/locklab/ready": "-"}, []string{"bootstrap: gave up: dnf install", "did not boot as it should"}, false},
+		{"not registered", "run", map[string]string{"unregistered": "99"}, []string{"waiting for i-0driver", "InvalidInstanceId", "after 30 attempts"}, false},
+		{"credentials at the start", "run", map[string]string{"FAIL": "send-command"}, []string{"ExpiredTokenException", "after 3 attempts"}, false},
+		{"credentials on the way", "run", map[string]string{"FAIL": "ResponseCode"}, []string{"ExpiredTokenException", "5 times in a row", "make attach"}, false},
+		{"credentials for everything", "attach", map[string]string{"FAIL": " "}, []string{"ExpiredTokenException", "aws sts get-caller-identity", "make attach goes on"}, false},
+		{"a dead driver", "run", map[string]string{"silent": "", "STATE": "terminated"}, []string{"no answer to the command CMD1; the instance i-0driver is terminated", "make fetch", "make apply"}, false},
+		{"a silent driver", "attach", map[string]string{"silent": ""}, []string{"no answer", "for half an hour"}, false},
+		{"nothing to follow", "attach", nil, []string{"no comparison since the driver booted: make run"}, false},
+		{"no such host", "logs", map[string]string{}, []string{"HOST=nowhere: no such instance: make status"}, false},
+	} {
+		t.Run(c.name+" "+c.target, func(t *testing.T) {
+			m := lab(t)
+			for name, content := range c.files {
+				if content == "-" {
+					_ = os.Remove(m.root + "/" + name) // it may not be there
+					continue
+				}
+				write(t, m.root+"/"+name, content)
+			}
+			out, code := m.make(c.target, "HOST=nowhere")
+			if code == 0 || !strings.Contains(out, "Error 1") {
+				t.Errorf("want exit code 1:\n%s", out)
+			}
+			for _, text := range c.says {
+				if !strings.Contains(out, text) {
+					t.Errorf("it does not say %q:\n%s", text, out)
+				}
+			}
+			if calls := m.calls(); c.nothing && calledWith(calls, "aws") {
+				t.Errorf("AWS is asked for nothing: %q", calls)
+			}
+		})
+	}
+}
+
+// TestPatience: a driver that was just made is waited for.
+func TestPatience(t *testing.T) {
+	m := lab(t)
+	write(t, m.root+"/unregistered", "4")
+	write(t, m.root+"/STATE", "running")
+	if out, _ := m.make("run"); !strings.Contains(out, "lock table") {
+		t.Error(out)
+	}
+
+	// Nor does an answer that AWS owes now and then end anything.
+	m = lab(t)
+	aws := m.file("/bin/aws")
+	write(t, m.root+"/bin/aws", strings.Replace(aws, "\ncase", "\nif [[ $* == *get-command* ]] && [ $(($(grep -c get-command \"$ROOT/calls\") % 3)) -ne 0 ]; then exit 255; fi\ncase", 1))
+	if out, _ := m.make("run"); !strings.Contains(out, "lock table") {
+		t.Error(out)
+	}
+}
+
+// TestLogs shows a host's console, and its logs where it answers.
+func TestLogs(t *testing.T) {
+	m := lab(t)
+	if out, code := m.make("logs", "HOST=redis-a-1"); code != 0 || !strings.Contains(out, "console: Amazon Linux 2023") || !strings.Contains(out, "bootstrap: gave up: dnf install") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	if calls := m.calls(); !calledWith(calls, "send-command", "i-0redis") {
+		t.Errorf("calls: %q", calls)
+	}
+	write(t, m.root+"/unregistered", "9")
+	if out, code := m.make("logs", "HOST=redis-a-1"); code == 0 || !strings.Contains(out, "console: Amazon Linux 2023") {
+		t.Errorf("a host that does not answer has no console: exit code %d: %s", code, out)
+	}
+}
+
+// TestDestroy: the comparison and AWS's own faults end first, then the reports are
+// fetched; a second time, or before the first apply, there is nothing to do.
+func TestDestroy(t *testing.T) {
+	m := lab(t)
+	write(t, m.root+"/running", "")
+	write(t, m.root+"/experiments", "EXP1")
+	if out, code := m.make("destroy"); code != 0 {
+		t.Fatalf("exit code %d: %s", code, out)
+	}
+	order, calls := 0, m.calls()
+	for _, want := range []string{"systemctl stop locklab-run.service", "stop-experiment --id EXP1", "get-experiment", "get-experiment", "get-experiment", "s3 sync", "terraform destroy"} {
+		i := slices.IndexFunc(calls[order:], func(call string) bool { return strings.Contains(call, want) })
+		if i < 0 {
+			t.Fatalf("%s does not come in its turn: %q", want, calls)
+		}
+		order += i + 1
+	}
+	if out, code := m.make("destroy"); code != 0 || !strings.Contains(out, "there is nothing to destroy") || calledWith(m.calls(), "aws") {
+		t.Errorf("a second time: exit code %d: %s", code, out)
+	}
+
+	m = lab(t)
+	write(t, m.root+"/outputs", "region=ap-northeast-2\n") // half an apply
+	if out, code := m.make("destroy"); code != 0 || !calledWith(m.calls(), "terraform destroy") {
+		t.Errorf("after half an apply: exit code %d: %s", code, out)
+	}
+	for target, want := range map[string]bool{"destroy": false, "destroy KEEP=no": true} {
+		m = lab(t)
+		write(t, m.root+"/FAIL", "s3 sync")
+		if out, _ := m.make(strings.Fields(target)...); calledWith(m.calls(), "terraform destroy") != want || !want && !strings.Contains(out, "KEEP=no") {
+			t.Errorf("reports that cannot be fetched, %s: %s", target, out)
+		}
+	}
+	m = lab(t)
+	write(t, m.root+"/FAIL", "list-experiments")
+	if out, _ := m.make("destroy"); calledWith(m.calls(), "terraform destroy") || !strings.Contains(out, "experiment") {
+		t.Errorf("experiments that nobody knows of: %s", out)
+	}
+}
+
+// TestWhatMakePasses to Terraform: the commit apart from the binary, a token of its own
+// each time, and no more than the deadline to extend.
+func TestWhatMakePasses(t *testing.T) {
+	m := lab(t)
+	write(t, m.root+"/bin/git", "#!/bin/bash\n[ $1 = rev-parse ] && echo 0123456789abcdef || [ ! -e $ROOT/dirty ]\n")
+	write(t, m.root+"/bin/lab-terraform", m.file("/bin/terraform"))
+	write(t, m.root+"/bin/terraform", "#!/bin/bash\n[[ $* != *output* ]] || exec "+m.root+"/bin/lab-terraform \"$@\"\necho \"terraform $*\" token=$TF_VAR_token= commit=$TF_VAR_commit= arch=$TF_VAR_architecture=\n")
+	tokens := map[string]bool{}
+	for _, dirty := range []string{"", "+dirty"} {
+		out, code := m.make("extend", "ARCH=x86_64")
+		match := regexp.MustCompile(`(?m)^terraform apply (.*) token=([0-9a-f]{48})= commit=0123456789abcdef` + regexp.QuoteMeta(dirty) + `= arch=x86_64=$`).FindStringSubmatch(out)
+		if code != 0 || match == nil || match[1] != "-replace=terraform_data.deadline -target=aws_scheduler_schedule.stop -target=aws_ssm_parameter.deadline" {
+			t.Fatalf("exit code %d: %s", code, out)
+		}
+		tokens[match[2]] = true
+		write(t, m.root+"/dirty", "")
+	}
+	if len(tokens) != 2 {
+		t.Error("the token is not random")
+	}
+	if out, _ := m.make("-n", "build"); !strings.Contains(out, " -trimpath -buildvcs=false ") {
+		t.Errorf("the binary changes with every commit: %s", out)
+	}
+}

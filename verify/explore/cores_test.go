@@ -1,0 +1,228 @@
+package explore_test
+
+import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"locklab/locks"
+	"locklab/locks/lamport"
+	"locklab/locks/multiphase"
+	"locklab/locks/multiphase/core"
+	"locklab/locks/multiphase/quorum"
+	"locklab/locks/peerlock/peercore"
+	"locklab/locks/ricartagrawala"
+	"locklab/locks/twophase"
+	"locklab/verify/explore"
+)
+
+func multiphaseOf(t *testing.T, text string) multiphase.Options {
+	t.Helper()
+	spec, err := locks.ParseSpec(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := multiphase.ParseOptions(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func describe(s *core.State) string { return s.Phase().String() }
+
+// TestLoad: what Load makes of an encoding is the state that was encoded: its encoding
+// is the same, and so is all that it does from then on.
+func TestLoad(t *testing.T) {
+	t.Run("multiphase", func(t *testing.T) { loads(t, multiphaseOf(t, "multiphase").Algorithm()) })
+	t.Run("multiphase, literal", func(t *testing.T) { loads(t, multiphaseOf(t, "multiphase:rule=literal,fair=off").Algorithm()) })
+	t.Run("multiphase, quorum", func(t *testing.T) { loads(t, quorum.Options{}.Algorithm()) })
+	t.Run("multiphase, quorum, all must agree", func(t *testing.T) { loads(t, quorum.Options{View: true}.Algorithm()) })
+	t.Run("lamport", func(t *testing.T) { loads(t, lamport.Options{}.Algorithm()) })
+	t.Run("ricart-agrawala", func(t *testing.T) { loads(t, ricartagrawala.Options{Detect: true}.Algorithm()) })
+	t.Run("2pc", func(t *testing.T) { loads(t, twophase.Options{}.Algorithm()) })
+}
+
+// loads steps peers that live on and, beside them, copies that are encoded and loaded
+// again before every step, with sensible events and others.
+func loads[S, M any, P explore.Core[S, M]](t *testing.T, alg peercore.Algorithm[S, M]) {
+	rapid.Check(t, func(t *rapid.T) {
+		const n = 3
+		var live, loaded [n]S
+		for i := range n {
+			amnesic := rapid.Bool().Draw(t, "amnesic")
+			live[i] = alg.New(i, peercore.Others(n, i), amnesic)
+			loaded[i] = alg.New(i, peercore.Others(n, i), false)
+		}
+		type letter struct {
+			from, to int
+			m        M
+		}
+		var sent []letter
+		for range rapid.IntRange(1, 80).Draw(t, "events") {
+			i := rapid.IntRange(0, n-1).Draw(t, "peer")
+			ev := peercore.Event[M]{
+				Kind:  peercore.EventKind(rapid.IntRange(int(peercore.Request), int(peercore.Expire)).Draw(t, "event")),
+				Timer: peercore.Timer(rapid.IntRange(0, int(peercore.Timers)-1).Draw(t, "timer")),
+				Peer:  (i + rapid.IntRange(1, n-1).Draw(t, "other")) % n,
+			}
+			if ev.Kind == peercore.Receive {
+				if len(sent) == 0 {
+					continue
+				}
+				l := sent[rapid.IntRange(0, len(sent)-1).Draw(t, "letter")]
+				i, ev.Peer, ev.Msg = l.to, l.from, l.m
+			}
+			bytes := P(&live[i]).AppendEncode(nil)
+			rest := P(&loaded[i]).Load(append(slices.Clone(bytes), 0xaa, 0xbb))
+			if !slices.Equal(rest, []byte{0xaa, 0xbb}) {
+				t.Fatalf("Load left %x of two bytes behind %x", rest, bytes)
+			}
+			if again := P(&loaded[i]).AppendEncode(nil); !slices.Equal(again, bytes) {
+				t.Fatalf("%x became %x", bytes, again)
+			}
+			want, got := P(&live[i]).Step(ev, nil), P(&loaded[i]).Step(ev, nil)
+			if fmt.Sprint(want) != fmt.Sprint(got) {
+				t.Fatalf("%v: %v does %v, the loaded one %v", ev, i, want, got)
+			}
+			if a, b := P(&live[i]).AppendEncode(nil), P(&loaded[i]).AppendEncode(nil); !slices.Equal(a, b) {
+				t.Fatalf("after %v: %x and %x", ev, a, b)
+			}
+			for _, e := range want {
+				for to := range e.To.All() {
+					sent = append(sent, letter{i, to, e.Msg})
+				}
+			}
+		}
+	})
+}
+
+// TestSizes: the counts that the documentation gives.
+func TestSizes(t *testing.T) {
+	tests := []struct {
+		spec   string
+		sc     explore.Scope
+		states int64
+	}{
+		{"multiphase", explore.Scope{Peers: 2, Rounds: explore.Any}, 53},
+		{"multiphase", explore.Scope{Peers: 3, Rounds: explore.Any}, 19369},
+		{"multiphase:fair=off", explore.Scope{Peers: 3, Rounds: explore.Any}, 3791},
+		{"multiphase", explore.Scope{Peers: 3, Rounds: 1}, 1904},
+		{"multiphase", explore.Scope{Peers: 3, Rounds: 1, GiveUps: explore.Any}, 105350},
+	}
+	for _, tt := range tests {
+		t.Run(fmt.Sprint(tt.spec, ", ", tt.sc), func(t *testing.T) {
+			for _, deep := range []bool{false, true} {
+				tt.sc.Deep = deep
+				r, err := explore.Of(multiphaseOf(t, tt.spec).Algorithm(), describe).Explore(t.Context(), tt.sc, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r.Ended != explore.Complete || r.States != tt.states {
+					t.Errorf("deep %v: %v after %d states, want %d", deep, r.Ended, r.States, tt.states)
+				}
+				if !deep && !r.StuckChecked {
+					t.Error("stuck states were not looked for")
+				}
+			}
+		})
+	}
+}
+
+// TestDiagrams: the traces of the literal rule and of a partition, as text and as SVG.
+func TestDiagrams(t *testing.T) {
+	tests := []struct {
+		file, spec string
+		sc         explore.Scope
+	}{
+		{"literal", "multiphase:rule=literal", explore.Scope{Peers: 3, Rounds: explore.Any}},
+		{"split", "multiphase", explore.Scope{Peers: 3, Rounds: 1, Cuts: 2}},
+		{"flap", "multiphase", explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Links: [][2]int{{1, 2}, {0, 1}}, Mends: 1}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.file, func(t *testing.T) {
+			r, err := explore.Of(multiphaseOf(t, tt.spec).Algorithm(), describe).Explore(t.Context(), tt.sc, nil)
+			if err != nil || r.Trace == nil {
+				t.Fatal(r, err)
+			}
+			for suffix, write := range map[string]func(io.Writer) error{
+				".txt": r.Trace.WriteText,
+				".svg": func(w io.Writer) error { return r.Trace.WriteSVG(w, r.Spec, r.Violation) },
+			} {
+				var b strings.Builder
+				if err := write(&b); err != nil {
+					t.Fatal(err)
+				}
+				golden(t, filepath.Join("testdata", tt.file+suffix), b.String())
+				if suffix == ".svg" {
+					wellFormed(t, b.String())
+				}
+			}
+		})
+	}
+}
+
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if os.Getenv("REWRITE") != "" {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o750), os.WriteFile(path, []byte(got), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(want) != got {
+		t.Errorf("%s says\n%s\nbut it is (REWRITE=1 writes it)\n%s", path, want, got)
+	}
+}
+
+func wellFormed(t *testing.T, text string) {
+	t.Helper()
+	d := xml.NewDecoder(strings.NewReader(text))
+	elements := map[string]int{}
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if start, ok := token.(xml.StartElement); ok {
+			elements[start.Name.Local]++
+		}
+	}
+	if elements["svg"] != 1 || elements["line"] == 0 || elements["text"] == 0 || elements["title"] != 1 {
+		t.Errorf("the drawing has %v", elements)
+	}
+	if !strings.Contains(text, "prefers-color-scheme: dark") {
+		t.Error("the drawing does not follow the reader's colours")
+	}
+}
+
+// ExampleOf explores the lock of two peers without faults.
+func ExampleOf() {
+	alg := ricartagrawala.Options{}.Algorithm()
+	subject := explore.Of(alg, nil)
+	r, err := subject.Explore(context.Background(), explore.Scope{Peers: 2, Rounds: 1}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(r.Scope)
+	fmt.Println(r.Ended, r.States)
+	// Output:
+	// 2 peers, 1 request each, nobody gives up, no faults
+	// complete 27
+}

@@ -1,0 +1,162 @@
+package explore
+
+import (
+	"context"
+	"runtime"
+)
+
+const (
+	lookEvery = 1 << 12 // states that are expanded between two looks at the bounds
+	// deepKept is how many levels a deep search goes before it keeps one, from which
+	// traces can be found again.
+	deepKept    = 16
+	garbageMost = 32 << 20
+)
+
+// Progress is what is known while an exploration goes on.
+type Progress struct {
+	States int64
+	Depth  int
+	Memory int64
+	// Settling says that all states were seen and stuck ones are looked for.
+	Settling bool
+}
+
+// search is a breadth-first search, from the state that is next of its world.
+type search[S, M any, P Core[S, M]] struct {
+	*world[S, M, P]
+	checks   bool   // look for violations
+	ends     bool   // at the first one
+	target   []byte // packed: end there; nil does not
+	progress func(Progress)
+
+	states   store
+	levels   []place // where the records of each level begin, and the end
+	expanded int
+	result   Result
+	at       place // of the violation, or the target
+}
+
+func newSearch[S, M any, P Core[S, M]](w *world[S, M, P], deep bool, progress func(Progress)) *search[S, M, P] {
+	return &search[S, M, P]{
+		world: w, checks: true, ends: true, progress: progress,
+		states: store{layout: w.layout, deep: deep}, levels: []place{0},
+	}
+}
+
+func (s *search[S, M, P]) run(ctx context.Context) {
+	s.renumber()
+	s.enter(nowhere)
+	for s.result.Ended == 0 {
+		number := len(s.levels) - 1
+		from, to := s.levels[number], s.states.end()
+		if from == to {
+			s.result.Ended = Complete
+			break
+		}
+		s.levels = append(s.levels, to)
+		s.result.Depth = number
+		s.expandLevel(ctx, from, to, !s.states.deep || number%deepKept == 0)
+	}
+	s.result.States = s.states.count
+}
+
+// level is the records of one level.
+func (s *search[S, M, P]) level(number int) func(func(place, []byte) bool) {
+	return s.states.records(s.levels[number], s.levels[number+1])
+}
+
+// expandLevel finds all that can come next to the states of a level.
+func (s *search[S, M, P]) expandLevel(ctx context.Context, from, to place, keeps bool) {
+	for at, record := range s.states.records(from, to) {
+		parent := at
+		if !keeps {
+			parent = readPlace(record)
+		}
+		s.parts.unpack(record[recordHead:], s.base)
+		s.list = s.moves(s.list[:0])
+		s.result.Transitions += int64(len(s.list))
+		if s.checks && s.ends && s.deadEnd() {
+			s.violated(at, Stuck)
+			return
+		}
+		for _, m := range s.list {
+			s.apply(m)
+			if s.enter(parent); s.result.Ended != 0 {
+				return
+			}
+		}
+		if s.expanded++; s.expanded%lookEvery == 1 {
+			if s.look(ctx); s.result.Ended != 0 {
+				return
+			}
+		}
+	}
+	if !keeps {
+		s.states.drop(from, to)
+	}
+}
+
+// enter enters next if it is new, and ends the search if it is what is looked for, or one
+// state too many.
+func (s *search[S, M, P]) enter(from place) {
+	s.packed = pack(s.packed[:0], s.next)
+	at, added := s.states.add(hashOf(s.next), from, s.packed)
+	if !added {
+		return
+	}
+	if pending := s.waiting(s.next); s.checks && pending != 0 && s.mustGetOn(s.next) {
+		s.states.record(at)[placeBytes] = pending
+		s.result.StuckStates++
+	}
+	switch {
+	case s.target != nil && string(s.packed) == string(s.target):
+		s.violated(at, "")
+	case s.checks && s.ends && s.violation(s.next) != "":
+		s.violated(at, s.violation(s.next))
+	case s.states.count >= s.scope.StatesMax:
+		s.result.Ended = StatesBound
+	}
+}
+
+func (s *search[S, M, P]) violated(at place, what string) {
+	s.result.Ended, s.result.Violation, s.at = Violated, what, at
+}
+
+// deadEnd says that somebody waits in base and nothing that is bound to happen is left.
+func (s *search[S, M, P]) deadEnd() bool {
+	if !s.mustGetOn(s.base) || s.waiting(s.base) == 0 {
+		return false
+	}
+	for _, m := range s.list {
+		if m.free(s.scope.Stuck == StuckAnywhere) {
+			return false
+		}
+	}
+	return true
+}
+
+// look tells how far the search is, and ends it at what the scope allows.
+func (s *search[S, M, P]) look(ctx context.Context) {
+	if s.states.garbage > garbageMost { // tables that were replaced by larger ones
+		s.states.garbage = 0
+		runtime.GC()
+	}
+	memory := s.memory()
+	s.tell(Progress{States: s.states.count, Depth: s.result.Depth, Memory: memory})
+	switch {
+	case ctx.Err() != nil:
+		s.result.Ended = Interrupted
+	case s.states.full(), memory >= s.scope.MemoryMax:
+		s.result.Ended = MemoryBound
+	}
+}
+
+func (s *search[S, M, P]) tell(p Progress) {
+	if s.progress != nil {
+		s.progress(p)
+	}
+}
+
+// memory is what all takes that grows with the states.
+func (s *search[S, M, P]) memory() int64 { return s.parts.bytes + s.states.memory() }

@@ -1,0 +1,184 @@
+package peertest
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"locklab/internal/seed"
+	"locklab/locks"
+	"locklab/locks/locktest"
+	"locklab/locks/peerlock"
+)
+
+// NeedsEveryPeer tests a lock that nobody gets without every peer. An acquisition takes so
+// many messages for each other peer.
+func NeedsEveryPeer[O any, L Peer](t *testing.T, options O, start func(peerlock.Config[O]) (L, error), messages int) {
+	t.Run("conforms", func(t *testing.T) {
+		locktest.Run(t, locktest.Subject{New: func(tb testing.TB) []locks.Locker {
+			return Supervised(tb, Configs(tb, 3, options), start)
+		}})
+	})
+	t.Run("messages", func(t *testing.T) {
+		for _, peers := range []int{1, 2, 3, 5} {
+			CountMessages(t, StartAll(t, Configs(t, peers, options), start), messages)
+		}
+	})
+	t.Run("many names", func(t *testing.T) { ManyNames(t, StartAll(t, Configs(t, 3, options), start)) })
+	t.Run("a dead peer blocks", func(t *testing.T) { DeadPeerBlocks(t, options, start) })
+	t.Run("a reconnection resumes", func(t *testing.T) { ReconnectResumes(t, options, start) })
+}
+
+// Options tests what each spec means, with all options; "" if it is refused.
+func Options[O fmt.Stringer](t *testing.T, parse func(locks.Spec) (O, error), specs map[string]string) {
+	t.Helper()
+	for text, want := range specs {
+		spec, err := locks.ParseSpec(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch o, err := parse(spec); {
+		case want == "" && !errors.Is(err, locks.ErrInvalid):
+			t.Errorf("%s: want ErrInvalid, got %v", text, err)
+		case want != "" && (err != nil || o.String() != want):
+			t.Errorf("%s: want %s, got %s, %v", text, want, o, err)
+		}
+	}
+}
+
+// CountMessages takes a free lock often and checks that an acquisition, with its
+// release, costs perPeer messages for each other peer, no more and no less.
+func CountMessages[L Peer](tb testing.TB, all []L, perPeer int) {
+	tb.Helper()
+	const rounds = 10
+	for range rounds {
+		for i, l := range all {
+			// Each takes another resource, since a release may still be under way.
+			Release(tb, Acquire(tb, l, fmt.Sprintf("counted-%d", i)))
+		}
+	}
+	want := uint64(rounds * len(all) * perPeer * (len(all) - 1))
+	sum := func() (n uint64) {
+		for _, l := range all {
+			n += l.MessagesSent()
+		}
+		return n
+	}
+	locktest.Eventually(tb, "all answers are sent", func() bool { return sum() >= want })
+	if got := sum(); got != want {
+		tb.Errorf("%d acquisitions among %d peers took %d messages, want %d", rounds*len(all), len(all), got, want)
+	}
+}
+
+// DeadPeerBlocks checks that nobody gets the lock while the last of three peers is
+// dead, that the error says so, and that a wait goes on when it has come back without
+// its memory.
+func DeadPeerBlocks[O any, L Peer](t *testing.T, options O, start func(peerlock.Config[O]) (L, error)) {
+	t.Helper()
+	cfgs := Configs(t, 3, options)
+	all := StartAll(t, cfgs, start)
+	Acquire(t, all[2], "r") // it dies with the lock in its hands
+	_ = all[2].Close()
+	for _, l := range all[:2] {
+		AwaitLink(t, l, "p2", false)
+		if err := Refused(t, l, "r"); !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, locks.ErrUnavailable) || !strings.Contains(err.Error(), "p2") {
+			t.Fatalf("with a dead peer, want ErrNotAcquired and ErrUnavailable that names p2, got %v", err)
+		}
+	}
+	waits := []<-chan locks.Lease{Later(t, all[0], "r"), Later(t, all[1], "r")}
+	l := Start(t, Again(t, cfgs[2]), start)
+	for range waits {
+		select {
+		case lease := <-waits[0]:
+			Release(t, lease)
+		case lease := <-waits[1]:
+			Release(t, lease)
+		}
+	}
+	Acquire(t, l, "r")
+}
+
+// DeadPeerIsLeftOut checks that the others go on when one of three peers is dead.
+func DeadPeerIsLeftOut[O any, L Peer](t *testing.T, options O, start func(peerlock.Config[O]) (L, error)) {
+	t.Helper()
+	all := StartAll(t, Configs(t, 3, options), start)
+	Acquire(t, all[2], "r")
+	_ = all[2].Close()
+	for _, l := range all[:2] {
+		Release(t, Acquire(t, l, "r"))
+	}
+}
+
+// ReconnectResumes breaks the link of peers 0 and 1 while 0 holds and 1 waits, checks
+// that nobody else gets the lock meanwhile, and that 1 gets it in the end.
+func ReconnectResumes[O any, L Peer](t *testing.T, options O, start func(peerlock.Config[O]) (L, error)) {
+	t.Helper()
+	cfgs := Configs(t, 3, options)
+	link := Cuttable(t, cfgs)[[2]int{0, 1}]
+	all := StartAll(t, cfgs, start)
+	for _, released := range []bool{false, true} { // while the link is down
+		lease := Acquire(t, all[0], "r")
+		next := Later(t, all[1], "r")
+		link.Cut(true)
+		AwaitLink(t, all[0], "p1", false)
+		AwaitLink(t, all[1], "p0", false)
+		for _, l := range all[1:] {
+			_ = Refused(t, l, "r")
+		}
+		if released {
+			Release(t, lease)
+		}
+		link.Cut(false)
+		AwaitLink(t, all[0], "p1", true)
+		if !released {
+			Release(t, lease)
+		}
+		Release(t, <-next)
+	}
+}
+
+// ManyNames takes so many resources that most of them are forgotten and come back,
+// with a few that everybody wants, and checks that each has one holder at a time.
+func ManyNames[L Peer](tb testing.TB, all []L) {
+	tb.Helper()
+	ctx := Within(tb)
+	const (
+		workers, rounds = 6, 150 // of each peer
+		names           = 3000
+		hot             = 4
+	)
+	inside := make([]atomic.Int64, names)
+	var wg sync.WaitGroup
+	for i, l := range all {
+		for j := range workers {
+			rand := seed.Seed(i).Child(strconv.Itoa(j)).Rand()
+			wg.Go(func() {
+				for k := range rounds {
+					name := rand.IntN(names)
+					if k%2 == 0 {
+						name %= hot
+					}
+					lease, err := l.Acquire(ctx, strconv.Itoa(name))
+					if err != nil {
+						tb.Error(err)
+						return
+					}
+					if n := inside[name].Add(1); n != 1 {
+						tb.Errorf("%d holders of resource %d", n, name)
+					}
+					runtime.Gosched() // lets an intruder in
+					inside[name].Add(-1)
+					if err := lease.Release(ctx); err != nil {
+						tb.Error(err)
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+}

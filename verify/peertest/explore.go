@@ -1,0 +1,57 @@
+package peertest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"locklab/locks/peerlock/peercore"
+	"locklab/verify/explore"
+)
+
+// Explore visits every state within the scope and fails unless it finds that
+// violation, or sees all if want is "".
+func Explore[S, M any, P explore.Core[S, M]](t *testing.T, want string, alg peercore.Algorithm[S, M], sc explore.Scope) {
+	t.Helper()
+	r, err := explore.Of[S, M, P](alg, nil).Explore(t.Context(), sc, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var trace strings.Builder
+	if r.Trace != nil {
+		if err := r.Trace.WriteText(&trace); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r.Violation != want || (want == "" && r.Ended != explore.Complete) {
+		t.Errorf("want %q, got %v after %d states\n%s%s", want, r.Ended, r.States, trace.String(), r.Violation)
+	}
+	t.Logf("%v: %d states\n%s%s", r.Scope, r.States, trace.String(), r.Violation)
+}
+
+// Mutation takes a step in place of the core's own Step.
+type Mutation[S, M any] func(s *S, ev peercore.Event[M]) []peercore.Effect[M]
+
+// Mutate is the algorithm with a rule broken.
+func Mutate[S, M any](alg peercore.Algorithm[S, M], mutate Mutation[S, M]) peercore.Algorithm[S, M] {
+	alg.Mutant.Step = mutate
+	return alg
+}
+
+// Silent is a core that keeps one kind of effect, Hold or Lose, to itself.
+func Silent[S, M any, P peercore.Core[S, M]](kind peercore.EffectKind) Mutation[S, M] {
+	return func(s *S, ev peercore.Event[M]) []peercore.Effect[M] {
+		return slices.DeleteFunc(P(s).Step(ev, nil), func(e peercore.Effect[M]) bool { return e.Kind == kind })
+	}
+}
+
+// Unsent is a core that leaves out the messages of the steps to which it applies, which is
+// asked before, if drop names them.
+func Unsent[S, M any, P peercore.Machine[S, M]](drop func(m M) bool, applies func(s *S, ev peercore.Event[M]) bool) Mutation[S, M] {
+	return func(s *S, ev peercore.Event[M]) []peercore.Effect[M] {
+		drops := applies(s, ev)
+		return slices.DeleteFunc(P(s).Step(ev, nil), func(e peercore.Effect[M]) bool {
+			return drops && e.Kind == peercore.Send && drop(e.Msg)
+		})
+	}
+}

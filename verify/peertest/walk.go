@@ -1,0 +1,137 @@
+package peertest
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"locklab/internal/seed"
+	"locklab/locks/peerlock/peercore"
+	"locklab/verify/explore"
+	"locklab/verify/sim"
+)
+
+// Walk takes random moves until none is left, and fails if something is violated, if
+// somebody waits in the end, or if a peer still remembers something then. Moves that
+// allowed refuses are not taken; it may be nil.
+func Walk[S, M any, P explore.Core[S, M]](
+	t *rapid.T, alg peercore.Algorithm[S, M], sc explore.Scope, allowed func(w *explore.Walk[S, M, P], m explore.Move) bool,
+) {
+	const longest = 2000 // of algorithms that try again and again
+	w, err := explore.NewWalk[S, M, P](alg, sc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range longest {
+		var moves []explore.Move
+		for _, m := range w.Moves() {
+			if allowed == nil || allowed(w, m) {
+				moves = append(moves, m)
+			}
+		}
+		if len(moves) == 0 {
+			if sc.Clock != nil { // it has stopped, and who waits for it waits on
+				return
+			}
+			if w.Waits() {
+				t.Fatal(explore.Stuck)
+			}
+			if !w.Idle() {
+				t.Fatal("all is over and a peer still remembers something")
+			}
+			return
+		}
+		m := moves[rapid.IntRange(0, len(moves)-1).Draw(t, "move")]
+		t.Log(w.Text(m))
+		w.Take(m)
+		if v := w.Violation(); v != "" {
+			t.Fatal(v)
+		}
+	}
+}
+
+// Follow goes the way, move by move as [explore.Walk] names them, and gives what is
+// violated at its end. What is not possible is left out: what is right often makes
+// impossible what a mutant does.
+func Follow[S, M any, P explore.Core[S, M]](t *testing.T, alg peercore.Algorithm[S, M], sc explore.Scope, way []string) (violation string) {
+	t.Helper()
+	w, err := explore.NewWalk[S, M, P](alg, sc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range way {
+		if v := w.Violation(); v != "" {
+			t.Fatalf("before %q: %s", text, v)
+		}
+		moves := w.Moves()
+		at := slices.IndexFunc(moves, func(m explore.Move) bool { return w.Text(m) == text })
+		if at >= 0 {
+			w.Take(moves[at])
+		}
+	}
+	return w.Violation()
+}
+
+// DrawScope draws the bounds of a walk: two to five peers, with faults or without.
+// Every cut link comes back.
+func DrawScope(t *rapid.T) explore.Scope {
+	n := rapid.IntRange(2, 5).Draw(t, "peers")
+	sc := explore.Scope{Peers: n, Requests: make([]int, n), GiveUps: rapid.IntRange(0, 10).Draw(t, "giveUps")}
+	for i := range sc.Requests {
+		sc.Requests[i] = rapid.IntRange(0, 5).Draw(t, "requests")
+	}
+	if rapid.Bool().Draw(t, "faults") {
+		for range rapid.IntRange(1, 4).Draw(t, "cuts") {
+			i := rapid.IntRange(1, n-1).Draw(t, "i")
+			sc.Links = append(sc.Links, [2]int{rapid.IntRange(0, i-1).Draw(t, "j"), i})
+		}
+		if rapid.Bool().Draw(t, "crash") {
+			sc.Crashed = []int{rapid.IntRange(0, n-1).Draw(t, "crashes")}
+		}
+		sc.Mends = explore.Any
+	}
+	return sc
+}
+
+// WalksInto says whether one of many random walks ends in that violation, and not in
+// another one.
+func WalksInto[S, M any, P explore.Core[S, M]](t *testing.T, want string, alg peercore.Algorithm[S, M], sc explore.Scope) bool {
+	t.Helper()
+	const walks, longest = 500, 500
+	for n := range walks {
+		w, err := explore.NewWalk[S, M, P](alg, sc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rand := seed.Seed(n).Rand()
+		for range longest {
+			moves := w.Moves()
+			if len(moves) == 0 {
+				break
+			}
+			w.Take(moves[rand.IntN(len(moves))])
+			if v := w.Violation(); v != "" {
+				return v == want
+			}
+		}
+	}
+	return false
+}
+
+// SimFinds checks that simulations with partitions and crashes find the violation, with
+// the holds that locklab sim draws unless cfg says for how long.
+func SimFinds[S, M any, P sim.Core[S, M]](t *testing.T, want sim.FindingKind, alg peercore.Algorithm[S, M], shell sim.Shell, cfg sim.Config) {
+	t.Helper()
+	plan := sim.Plan{Config: cfg, Seeds: 200, Kinds: []sim.Kind{sim.Crash, sim.Partition}}
+	if cfg.Load.Hold == 0 {
+		plan.Holds = sim.Holds()
+	}
+	o, err := sim.Campaign(t.Context(), func() sim.Simulator { return sim.New[S, M, P](alg, shell) }, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(o.Groups, func(g sim.Group) bool { return g.Example.Kind == want }) {
+		t.Errorf("%d simulations do not find %q, but %v", o.Done, want, o.Groups)
+	}
+}

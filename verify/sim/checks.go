@@ -1,0 +1,259 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"locklab/locks/peerlock/peercore"
+)
+
+// checks are what is watched during a run.
+type checks struct {
+	grants   uint64
+	waiting  int // peers
+	ranks    []Rank
+	wait     Hist
+	handoff  Hist
+	holders  []int // who believes that it holds
+	freed    int64 // when the last hold ended while somebody waited; -1 otherwise
+	seen     uint64
+	forgot   bool // a majority had lost its memory at once since seen was set
+	findings []Finding
+	counts   map[string]int
+}
+
+func (c *checks) reset(n int) {
+	if cap(c.ranks) < n {
+		c.ranks = make([]Rank, n)
+	}
+	c.ranks = c.ranks[:n]
+	for i := range c.ranks {
+		r := &c.ranks[i]
+		r.Wait.clear()
+		*r = Rank{Wait: r.Wait}
+	}
+	c.wait.clear()
+	c.handoff.clear()
+	c.grants, c.waiting, c.freed, c.seen, c.forgot = 0, 0, -1, 0, false
+	c.holders = c.holders[:0]
+	c.findings, c.counts = nil, nil
+}
+
+// passed is told how many others were served while a peer waited, and how long.
+func (c *checks) passed(i int, others uint64, wait time.Duration) {
+	r := &c.ranks[i]
+	r.Turns++
+	r.Bypass += others
+	r.MaxBypass = max(r.MaxBypass, others)
+	r.MaxTurn = max(r.MaxTurn, wait)
+}
+
+// served is told how long a client waited.
+func (c *checks) served(i int, wait time.Duration) {
+	c.ranks[i].Grants++
+	c.ranks[i].Wait.Add(wait)
+	c.wait.Add(wait)
+}
+
+func (c *checks) handedOn(int) { c.grants++ }
+
+// hold notes that a client of peer i believes from now on that it holds, and looks
+// whether another one does, and what a resource that checks tokens would say.
+func (s *simulator[S, M, P]) hold(i int) {
+	c, p := &s.checks, &s.peers[i]
+	c.grants++
+	if c.freed >= 0 {
+		c.handoff.Add(time.Duration(s.now - c.freed))
+		c.freed = -1
+	}
+	switch stale := p.token != 0 && p.token <= c.seen; {
+	case stale && c.forgot: // from here on they must grow again
+		c.seen, c.forgot = p.token, false
+		s.violate(Finding{Kind: Forgot, A: i, B: i, Since: time.Duration(s.now)})
+	case stale:
+		s.violate(Finding{Kind: Token, A: i, B: i, Since: time.Duration(s.now)})
+	default:
+		c.seen = max(c.seen, p.token)
+	}
+	for _, h := range c.holders {
+		o := &s.peers[h]
+		kind := Overlap
+		if p.token != 0 && o.token != 0 && p.token > o.token && s.leaseIsOver(h) {
+			kind = Fenced // whatever the earlier one still writes is refused
+		}
+		s.violate(Finding{Kind: kind, A: h, B: i, Since: time.Duration(o.since)})
+	}
+	c.holders = append(c.holders, i)
+}
+
+// forget is called when a process has died. A core that keeps votes in memory promises
+// that tokens grow while less than a majority has lost its memory and not recovered yet.
+func (s *simulator[S, M, P]) forget(died int) {
+	if peercore.Stores[S, M, P](&s.peers[died].state) {
+		return
+	}
+	without := 0
+	for i := range s.peers {
+		p := &s.peers[i]
+		if !s.procs[i].alive || !P(&p.state).Bootstrapped() {
+			without++
+		}
+	}
+	s.checks.forgot = s.checks.forgot || without > s.n/2
+}
+
+// leaseIsOver says that leases do not rule out that somebody else than the holder h
+// holds now: its lease is over by its own clock, which it has not noticed because its
+// process stands still, or a vote that was given for the lease, at its begin at the
+// earliest, is over by the clock of another peer, which then runs wrong. What stood still
+// or ran wrong at another time, or at another peer, excuses nothing.
+func (s *simulator[S, M, P]) leaseIsOver(h int) bool {
+	d, lease := &s.peers[h].timers[peercore.Lease], s.shell.Lease
+	if !d.running {
+		return false
+	}
+	if d.at <= s.now {
+		return true
+	}
+	for i := range s.peers {
+		if i != h && s.due(i, d.from, lease.TTL+lease.Margin) <= s.now {
+			return true
+		}
+	}
+	return false
+}
+
+// endHold notes that it does not believe so any more.
+func (s *simulator[S, M, P]) endHold(i int) {
+	c := &s.checks
+	if at := slices.Index(c.holders, i); at >= 0 {
+		c.holders = slices.Delete(c.holders, at, at+1)
+	}
+	if len(c.holders) == 0 && c.waiting > 0 {
+		c.freed = s.now
+	}
+}
+
+// violate notes a finding: the first of each name in full.
+func (s *simulator[S, M, P]) violate(f Finding) {
+	f.At = time.Duration(s.now)
+	f.Under = s.under(f)
+	if s.trace != nil {
+		s.trace.finding(f)
+	}
+	c := &s.checks
+	if c.counts == nil {
+		c.counts = map[string]int{}
+	}
+	c.counts[f.Name()]++
+	if c.counts[f.Name()] == 1 {
+		c.findings = append(c.findings, f)
+	}
+	if s.cfg.StopAtFirst && f.Kind.Bad() {
+		s.stopped = true
+	}
+}
+
+// under is the kinds of faults around the finding: from a little before the first of
+// two holds began, for what was broken then may be felt later.
+func (s *simulator[S, M, P]) under(f Finding) string {
+	const after = time.Second
+	if f.Kind == Stuck || f.Kind == Token || f.Kind == Forgot { // their cause may be long ago
+		f.Since = 0
+	}
+	var kinds []Kind
+	for _, o := range s.cfg.Faults {
+		if o.From <= f.At && o.Until+after >= f.Since && !slices.Contains(kinds, o.Kind) {
+			kinds = append(kinds, o.Kind)
+		}
+	}
+	slices.Sort(kinds)
+	text := ""
+	for _, k := range kinds {
+		if text != "" {
+			text += "+"
+		}
+		text += string(k)
+	}
+	return text
+}
+
+// finish looks at who still waits, and sums up.
+func (s *simulator[S, M, P]) finish() {
+	c := &s.checks
+	s.res.Virtual = min(time.Duration(s.now), s.cfg.Duration)
+	if !s.res.Truncated && !s.stopped {
+		for i := range s.peers {
+			if p := &s.peers[i]; p.waiting || p.early > 0 {
+				s.violate(Finding{Kind: Stuck, A: i, B: i, Since: time.Duration(p.waitsSince)})
+			}
+		}
+	}
+	s.res.Grants = c.grants
+	s.res.Ranks = c.ranks
+	s.res.Wait, s.res.Handoff = c.wait, c.handoff
+	s.res.Findings, s.res.Counts = c.findings, c.counts
+}
+
+// FindingKind is what was found.
+type FindingKind string
+
+// What can be found.
+const (
+	// Overlap: two clients believed at once that they hold.
+	Overlap FindingKind = "overlap"
+	// Fenced is the same where the tokens grew and the earlier hold was older than its lease
+	// when the later one began, by the holder's clock or by another peer's: a resource that
+	// checks tokens refuses the earlier one from the moment it has seen the later one. No
+	// violation.
+	Fenced FindingKind = "fenced-overlap"
+	// Token: a grant whose token is not above one that was used before: a resource that
+	// checks tokens takes a stale one for good or refuses a good one.
+	Token FindingKind = "token"
+	// Forgot is the same after a majority of peers that keep their votes in memory had lost
+	// it within one recovery. They do not promise more. No violation.
+	Forgot FindingKind = "forgotten-tokens"
+	// Stuck: all was healed and nobody else asked any more, and yet a peer waited on.
+	Stuck FindingKind = "stuck"
+	// Untold: a core held, or had ceased to, and its client was told something else.
+	Untold FindingKind = "untold"
+)
+
+// Bad says that it violates what a lock promises.
+func (k FindingKind) Bad() bool { return k != Fenced && k != Forgot }
+
+// Finding is something that should not have happened.
+type Finding struct {
+	Kind  FindingKind   `json:"kind"`
+	At    time.Duration `json:"at_ns"`
+	Since time.Duration `json:"since_ns"` // when the earlier hold, or the wait, began
+	A     int           `json:"a"`        // the rank concerned; of two, the one that held first
+	B     int           `json:"b"`        // the other one
+	Under string        `json:"under"`    // kinds of faults around it, such as crash+pause; "" if there were none
+}
+
+// Name is its kind and what was broken.
+func (f Finding) Name() string {
+	if f.Under == "" {
+		return string(f.Kind) + " without a fault"
+	}
+	return string(f.Kind) + " under " + f.Under
+}
+
+func (f Finding) String() string {
+	switch f.Kind {
+	case Overlap, Fenced:
+		return fmt.Sprintf("%s: p%d holds since %v, and from %v so does p%d", f.Kind, f.A, f.Since, f.At, f.B)
+	case Token:
+		return fmt.Sprintf("token: at %v p%d holds with a token that is not above all that were used", f.At, f.A)
+	case Untold:
+		return fmt.Sprintf("untold: at %v p%d and its client do not agree on whether it holds", f.At, f.A)
+	case Forgot:
+		return fmt.Sprintf("forgotten-tokens: at %v p%d holds with a token that is not above all that were used; a majority had lost its memory", f.At, f.A)
+	case Stuck:
+		return fmt.Sprintf("stuck: p%d waits since %v", f.A, f.Since)
+	default:
+		return fmt.Sprintf("%s: p%d at %v", f.Kind, f.A, f.At)
+	}
+}

@@ -1,0 +1,251 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"locklab/locks/peerlock/peercore"
+)
+
+// claim is one wish of a client.
+type claim struct {
+	since int64
+	gen   uint32 // tells it from others that use the same place
+	live  bool
+}
+
+// draw is a random time around the mean.
+func (s *simulator[S, M, P]) draw(mean time.Duration) int64 {
+	if mean <= 0 {
+		return 0
+	}
+	return int64(s.load.ExpFloat64() * float64(mean))
+}
+
+// startClients lets the clients of a new process begin.
+func (s *simulator[S, M, P]) startClients(i int) {
+	if s.cfg.Load.PerSecond > 0 {
+		s.think(i)
+		return
+	}
+	for range s.cfg.Load.Clients {
+		s.think(i)
+	}
+}
+
+// think arranges the next request: of the client that has just finished or, in an
+// open loop, of whoever comes next.
+func (s *simulator[S, M, P]) think(i int) {
+	mean := s.cfg.Load.Think
+	if s.cfg.Load.PerSecond > 0 {
+		mean = time.Duration(float64(time.Second) / s.cfg.Load.PerSecond)
+	}
+	s.push(s.now+s.draw(mean), slot[M]{op: opAsk, to: int16(i), epoch: s.procs[i].epoch})
+}
+
+// ask puts a claim into the queue of the peer.
+func (s *simulator[S, M, P]) ask(i int) {
+	p := &s.peers[i]
+	if s.draining || p.asksLeft == 0 {
+		return
+	}
+	if !s.cfg.Load.Early && !P(&p.state).Bootstrapped() {
+		p.early++
+		return
+	}
+	if p.asksLeft > 0 {
+		p.asksLeft--
+	}
+	if s.cfg.Load.PerSecond > 0 {
+		s.think(i)
+	}
+	c := s.newClaim()
+	p.claims = append(p.claims, c)
+	if s.cfg.Load.GiveUp > 0 {
+		s.push(s.now+s.draw(s.cfg.Load.GiveUp), slot[M]{
+			op: opGiveUp, to: int16(i), epoch: s.procs[i].epoch, arg: c, gen: s.claims[c].gen,
+		})
+	}
+	if len(p.claims) == 1 {
+		s.request(i)
+	}
+}
+
+// ready lets the clients ask that have waited for their peer to meet the others.
+func (s *simulator[S, M, P]) ready(i int) {
+	p := &s.peers[i]
+	for ; p.early > 0; p.early-- {
+		s.push(s.now, slot[M]{op: opAsk, to: int16(i), epoch: s.procs[i].epoch})
+	}
+}
+
+func (s *simulator[S, M, P]) newClaim() int32 {
+	if k := len(s.spare); k > 0 {
+		c := s.spare[k-1]
+		s.spare = s.spare[:k-1]
+		s.claims[c] = claim{since: s.now, gen: s.claims[c].gen + 1, live: true}
+		return c
+	}
+	s.claims = append(s.claims, claim{since: s.now, live: true})
+	return int32(len(s.claims) - 1)
+}
+
+func (s *simulator[S, M, P]) endClaim(c int32) {
+	s.claims[c].live = false
+	s.spare = append(s.spare, c)
+}
+
+// request has the core work for the first claim.
+func (s *simulator[S, M, P]) request(i int) {
+	p := &s.peers[i]
+	p.waiting, p.waitsSince, p.grantsBefore = true, s.now, s.checks.grants
+	s.checks.waiting++
+	if s.trace != nil {
+		s.trace.note(s.now, i, "asks")
+	}
+	s.step(i, peercore.Event[M]{Kind: peercore.Request})
+}
+
+// holds says whether a client of the peer believes that it holds.
+func (p *peer[S]) holds() bool { return p.client == peercore.ClientHolds }
+
+// granted is told that the core has the lock.
+func (s *simulator[S, M, P]) granted(i int, token uint64) {
+	p := &s.peers[i]
+	if p.waiting {
+		p.waiting = false
+		s.checks.waiting--
+		s.checks.passed(i, s.checks.grants-p.grantsBefore, time.Duration(s.now-p.waitsSince))
+	}
+	if s.trace != nil {
+		s.trace.held(s.now, i, token)
+	}
+	p.token, p.since, p.served = token, s.now, 1
+	s.hold(i)
+	s.serve(i)
+}
+
+// serve hands what is held to the first claim.
+func (s *simulator[S, M, P]) serve(i int) {
+	p := &s.peers[i]
+	c := p.claims[0]
+	s.checks.served(i, time.Duration(s.now-s.claims[c].since))
+	s.push(s.now+s.draw(s.cfg.Load.Hold), slot[M]{
+		op: opRelease, to: int16(i), epoch: s.procs[i].epoch, arg: c, gen: s.claims[c].gen,
+	})
+}
+
+// release ends a hold.
+func (s *simulator[S, M, P]) release(i int, c int32, gen uint32) {
+	p := &s.peers[i]
+	if cl := s.claims[c]; !cl.live || cl.gen != gen || !p.holds() {
+		return
+	}
+	if p.timers[peercore.Lease].running {
+		if s.expireLate(i); !p.holds() || p.claims[0] != c {
+			return
+		}
+	}
+	p.claims = slices.Delete(p.claims, 0, 1)
+	s.endClaim(c)
+	if s.cfg.Load.PerSecond == 0 {
+		s.think(i)
+	}
+	if s.passOn(i) {
+		return
+	}
+	s.endHold(i)
+	if s.trace != nil {
+		s.trace.note(s.now, i, "releases")
+	}
+	s.leave(i)
+}
+
+// leave takes the wish back from the core, and makes the next one.
+func (s *simulator[S, M, P]) leave(i int) {
+	s.step(i, peercore.Event[M]{Kind: peercore.Leave})
+	if len(s.peers[i].claims) > 0 {
+		s.request(i)
+	}
+}
+
+// passOn lets the next client of the same peer have what is held.
+func (s *simulator[S, M, P]) passOn(i int) bool {
+	p := &s.peers[i]
+	if len(p.claims) == 0 || p.served >= s.shell.Cohort.Size || s.now-p.since >= int64(s.shell.Cohort.Time) {
+		return false
+	}
+	p.served++
+	if s.trace != nil {
+		s.trace.note(s.now, i, "passes on to its next client")
+	}
+	s.checks.handedOn(i)
+	s.serve(i)
+	return true
+}
+
+// giveUp ends the wait of a claim. In the end nobody does, so that everybody who waits
+// must be served.
+func (s *simulator[S, M, P]) giveUp(i int, c int32, gen uint32) {
+	p := &s.peers[i]
+	at := slices.Index(p.claims, c)
+	if cl := s.claims[c]; s.draining || !cl.live || cl.gen != gen || at < 0 || (at == 0 && p.holds()) {
+		return
+	}
+	p.claims = slices.Delete(p.claims, at, at+1)
+	s.endClaim(c)
+	s.checks.ranks[i].GiveUps++
+	if s.cfg.Load.PerSecond == 0 {
+		s.think(i)
+	}
+	if at > 0 {
+		return
+	}
+	if s.trace != nil {
+		s.trace.note(s.now, i, "gives up")
+	}
+	if s.shell.Cohort.Size > 0 && len(p.claims) > 0 { // the core waits on, for the next one
+		return
+	}
+	p.waiting = false
+	s.checks.waiting--
+	s.leave(i)
+}
+
+// lose ends a hold whose lease is over. The core knows.
+func (s *simulator[S, M, P]) lose(i int) {
+	p := &s.peers[i]
+	if s.trace != nil {
+		s.trace.note(s.now, i, "has lost the lease")
+	}
+	c := p.claims[0]
+	p.claims = slices.Delete(p.claims, 0, 1)
+	s.endClaim(c)
+	s.checks.ranks[i].Lost++
+	s.endHold(i)
+	if s.cfg.Load.PerSecond == 0 {
+		s.think(i)
+	}
+	if len(p.claims) > 0 {
+		s.request(i)
+	}
+}
+
+// died ends everything that a process did.
+func (s *simulator[S, M, P]) died(i int) {
+	p := &s.peers[i]
+	if p.holds() {
+		s.endHold(i)
+	}
+	p.client, p.untold = peercore.ClientIdle, false
+	if p.waiting {
+		p.waiting = false
+		s.checks.waiting--
+	}
+	for _, c := range p.claims {
+		s.endClaim(c)
+	}
+	p.claims = p.claims[:0]
+	p.timers, p.early = [peercore.Timers]deadline{}, 0
+	s.forget(i)
+}

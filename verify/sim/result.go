@@ -1,0 +1,142 @@
+package sim
+
+import "time"
+
+// Rank is what happened to the clients of one peer.
+type Rank struct {
+	Grants  uint64
+	GiveUps uint64
+	Lost    uint64 // holds whose lease ended
+	// Turns of the peer among the peers; a cohort serves several clients in one.
+	Turns     uint64
+	Bypass    uint64 // grants to others while it waited, over all turns
+	MaxBypass uint64 // the most in one turn
+	MaxTurn   time.Duration
+	Wait      Hist // of clients, from asking to holding
+}
+
+// MeanBypass is per turn.
+func (r *Rank) MeanBypass() float64 {
+	if r.Turns == 0 {
+		return 0
+	}
+	return float64(r.Bypass) / float64(r.Turns)
+}
+
+func (r *Rank) merge(o *Rank) {
+	r.Grants += o.Grants
+	r.GiveUps += o.GiveUps
+	r.Lost += o.Lost
+	r.Turns += o.Turns
+	r.Bypass += o.Bypass
+	r.MaxBypass = max(r.MaxBypass, o.MaxBypass)
+	r.MaxTurn = max(r.MaxTurn, o.MaxTurn)
+	r.Wait.Merge(&o.Wait)
+}
+
+// Result is what a run came to. Ranks and histograms are valid until the next run of
+// the same Simulator; [Totals] keeps them.
+type Result struct {
+	Peers     int
+	Seed      uint64
+	Virtual   time.Duration
+	Events    uint64
+	Messages  uint64 // sent
+	Delivered uint64
+	Grants    uint64
+	Ranks     []Rank
+	Wait      Hist           // of clients
+	Handoff   Hist           // from the end of a hold, while others waited, to the next one
+	Findings  []Finding      // the first of each name
+	Counts    map[string]int // of all, by name
+	Truncated bool           // MaxEvents ended it
+}
+
+// Bad is the first finding that is a violation, nil if there is none.
+func (r *Result) Bad() *Finding {
+	for i := range r.Findings {
+		if r.Findings[i].Kind.Bad() {
+			return &r.Findings[i]
+		}
+	}
+	return nil
+}
+
+// Totals adds up runs.
+type Totals struct {
+	Runs      int
+	Virtual   time.Duration
+	Events    uint64
+	Messages  uint64
+	Delivered uint64
+	Grants    uint64
+	Truncated int
+	Ranks     []Rank
+	Wait      Hist
+	Handoff   Hist
+}
+
+// Add counts one run.
+func (t *Totals) Add(r *Result) {
+	one := Totals{
+		Runs: 1, Virtual: r.Virtual, Events: r.Events, Messages: r.Messages, Delivered: r.Delivered, Grants: r.Grants,
+		Ranks: r.Ranks, Wait: r.Wait, Handoff: r.Handoff,
+	}
+	if r.Truncated {
+		one.Truncated = 1
+	}
+	t.Merge(&one)
+}
+
+// Merge adds other totals.
+func (t *Totals) Merge(o *Totals) {
+	t.Runs += o.Runs
+	t.Virtual += o.Virtual
+	t.Events += o.Events
+	t.Messages += o.Messages
+	t.Delivered += o.Delivered
+	t.Grants += o.Grants
+	t.Truncated += o.Truncated
+	for len(t.Ranks) < len(o.Ranks) {
+		t.Ranks = append(t.Ranks, Rank{})
+	}
+	for i := range o.Ranks {
+		t.Ranks[i].merge(&o.Ranks[i])
+	}
+	t.Wait.Merge(&o.Wait)
+	t.Handoff.Merge(&o.Handoff)
+}
+
+// Jain is Jain's index of how even the peers that wanted the lock were served: 1 is
+// even, 1/n is all for one. 0 if nobody was served.
+func (t *Totals) Jain() float64 {
+	sum, squares, n := 0.0, 0.0, 0.0
+	for i := range t.Ranks {
+		r := &t.Ranks[i]
+		if r.Grants+r.GiveUps == 0 {
+			continue
+		}
+		g := float64(r.Grants)
+		sum, squares, n = sum+g, squares+g*g, n+1
+	}
+	if squares == 0 {
+		return 0
+	}
+	return sum * sum / (n * squares)
+}
+
+// MaxBypass is the most grants to others that any peer waited for in one turn.
+func (t *Totals) MaxBypass() (most uint64) {
+	for i := range t.Ranks {
+		most = max(most, t.Ranks[i].MaxBypass)
+	}
+	return most
+}
+
+// PerGrant is how many messages a grant took.
+func (t *Totals) PerGrant() float64 {
+	if t.Grants == 0 {
+		return 0
+	}
+	return float64(t.Messages) / float64(t.Grants)
+}

@@ -1,0 +1,429 @@
+package sim_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"locklab/internal/seed"
+	"locklab/locks"
+	"locklab/locks/lamport"
+	"locklab/locks/multiphase"
+	"locklab/locks/peerlock/peercore"
+	"locklab/locks/ricartagrawala"
+	"locklab/locks/twophase"
+	"locklab/verify/sim"
+)
+
+// maker makes simulators of a spec.
+func maker(tb testing.TB, text string) func() sim.Simulator {
+	tb.Helper()
+	spec, err := locks.ParseSpec(text)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	switch spec.Name {
+	case lamport.Name:
+		o, err := lamport.ParseOptions(spec)
+		return of(tb, o.Algorithm(), sim.Shell{}, err)
+	case ricartagrawala.Name:
+		o, err := ricartagrawala.ParseOptions(spec)
+		return of(tb, o.Algorithm(), sim.Shell{}, err)
+	case twophase.Name:
+		o, err := twophase.ParseOptions(spec)
+		return of(tb, o.Algorithm(), sim.Shell{Pause: o.Delay}, err)
+	}
+	o, err := multiphase.ParseOptions(spec)
+	shell := sim.Shell{Cohort: o.LocalWaiters(), Lease: o.Lease()}
+	if o.Quorum != nil {
+		return of(tb, o.QuorumAlgorithm(), shell, err)
+	}
+	return of(tb, o.Algorithm(), shell, err)
+}
+
+func of[S, M any, P sim.Core[S, M]](tb testing.TB, alg peercore.Algorithm[S, M], shell sim.Shell, err error) func() sim.Simulator {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return func() sim.Simulator { return sim.New[S, M, P](alg, shell) }
+}
+
+func allLocks() []string {
+	return []string{"multiphase", "multiphase:fair=off", "multiphase:quorum", "lamport", "ricart-agrawala", "2pc"}
+}
+
+func load() sim.Load { return sim.Load{Think: 20 * time.Millisecond, Hold: 5 * time.Millisecond} }
+
+func run(tb testing.TB, s sim.Simulator, cfg sim.Config) sim.Result {
+	tb.Helper()
+	r, err := s.Run(cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return r
+}
+
+func campaign(tb testing.TB, lock string, plan sim.Plan) sim.Outcome {
+	tb.Helper()
+	o, err := sim.Campaign(context.Background(), maker(tb, lock), plan)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if o.Done != plan.Seeds || o.Totals.Truncated > 0 || o.Totals.Grants == 0 {
+		tb.Fatalf("%s: %d runs, %d of them not ended, %d grants", lock, o.Done, o.Totals.Truncated, o.Totals.Grants)
+	}
+	return o
+}
+
+func TestSameSeedSameTrace(t *testing.T) {
+	for _, lock := range allLocks() {
+		trace := func(s sim.Simulator, n seed.Seed) string {
+			var b bytes.Buffer
+			cfg := sim.Config{Peers: 5, Seed: n, Duration: 3 * time.Second, Load: load()}
+			cfg.Load.GiveUp = 50 * time.Millisecond
+			cfg.Faults = sim.Draw(cfg, sim.Kinds())
+			cfg.Trace = &b
+			run(t, s, cfg)
+			return b.String()
+		}
+		first := maker(t, lock)()
+		one, other := trace(first, 7), trace(first, 8)
+		if again := trace(first, 7); again != one {
+			t.Errorf("%s: the same seed again, after another one: another trace", lock)
+		}
+		if again := trace(maker(t, lock)(), 7); again != one {
+			t.Errorf("%s: the same seed in a new simulator: another trace", lock)
+		}
+		if one == other || strings.Count(one, "\n") < 100 {
+			t.Errorf("%s: two seeds, one trace of %d lines", lock, strings.Count(one, "\n"))
+		}
+	}
+}
+
+// TestConnections watches, through cores that only send numbers, that a connection
+// keeps their order and loses none of them while it stands, whatever happens.
+func TestConnections(t *testing.T) {
+	l := &ledger{}
+	s := toys(l, holdAtOnce)
+	for n := range seed.Seed(300) {
+		cfg := sim.Config{Peers: 5, Seed: n, Duration: 5 * time.Second, Load: load(), Network: sim.Network{Jitter: 5}}
+		cfg.Faults = sim.Draw(cfg, sim.Kinds())
+		run(t, s, cfg)
+		if len(l.wrong) > 0 {
+			t.Fatalf("seed %d: %v\nfaults: %v", n, l.wrong[0], cfg.Faults)
+		}
+	}
+	if l.received < 10000 || l.losses < 100 {
+		t.Errorf("%d messages and %d lost connections: too few to say anything", l.received, l.losses)
+	}
+}
+
+// TestCuts checks what a cut does to what is sent: a short one delays, a long one ends
+// the connections, at both ends, and afterwards they are made again.
+func TestCuts(t *testing.T) {
+	for _, c := range []struct {
+		length time.Duration
+		oneWay bool
+		lost   bool
+	}{{200 * time.Millisecond, false, false}, {2 * time.Second, false, true}, {2 * time.Second, true, true}} {
+		var b bytes.Buffer
+		l := &ledger{}
+		cut := sim.Fault{Kind: sim.Partition, From: time.Second, Until: time.Second + c.length, A: []int{0}, B: []int{1}, OneWay: c.oneWay}
+		run(t, toys(l, holdAtOnce), sim.Config{Peers: 2, Formed: true, Load: load(), Faults: []sim.Fault{cut}, Trace: &b})
+		text := b.String()
+		if len(l.wrong) > 0 {
+			t.Error(l.wrong)
+		}
+		for _, p := range []string{"p0   connection to p1", "p1   connection to p0"} {
+			if got := strings.Count(text, p+" lost") == 1 && strings.Count(text, p+" made") == 1; got != c.lost {
+				t.Errorf("%v: %s: want lost and made again %v", cut, p, c.lost)
+			}
+		}
+		arrives, sent := 0.0, 0.0 // of the first after the cut began
+		for line := range strings.SplitSeq(text, "\n") {
+			switch {
+			case sent == 0 && strings.Contains(line, "p0   ->"):
+				sent = max(0, at(t, line)-1000)
+			case sent > 0 && arrives == 0 && strings.Contains(line, "p1   <-"):
+				arrives = at(t, line)
+			}
+		}
+		if !c.lost && arrives < 1200 {
+			t.Errorf("%v: what was sent %.1f ms after its begin arrived at %.1f ms, before the heal", cut, sent, arrives)
+		}
+	}
+}
+
+// at is the time of a line of a trace in ms.
+func at(tb testing.TB, line string) float64 {
+	tb.Helper()
+	d, err := time.ParseDuration(strings.Fields(line)[0] + "ms")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return float64(d) / 1e6
+}
+
+// TestLongHoldsAreNotStuck: who waits behind clients that hold for longer than the
+// patience of the run is not stuck.
+func TestLongHoldsAreNotStuck(t *testing.T) {
+	r := run(t, maker(t, "multiphase")(), sim.Config{
+		Peers: 5, Duration: time.Second, Patience: time.Second,
+		Load: sim.Load{Hold: 5 * time.Second, Ops: []int{1, 1, 1, 1, 1}},
+	})
+	if bad := r.Bad(); bad != nil || r.Grants != 5 {
+		t.Errorf("%d grants: %v", r.Grants, bad)
+	}
+}
+
+// TestChecksReject has cores that break each promise.
+func TestChecksReject(t *testing.T) {
+	nothing := func(*toy) []peercore.Effect[int] { return nil }
+	growing := func(y *toy) []peercore.Effect[int] { y.log.tokens++; return hold(y.log.tokens) }
+	for name, c := range map[string]struct {
+		request func(t *toy) []peercore.Effect[int]
+		want    sim.FindingKind
+	}{
+		"everybody holds at once": {request: holdAtOnce, want: sim.Overlap},
+		"with one token for all":  {request: func(*toy) []peercore.Effect[int] { return hold(1) }, want: sim.Token},
+		"with tokens that shrink": {request: func(y *toy) []peercore.Effect[int] { y.log.tokens--; return hold(y.log.tokens) }, want: sim.Token},
+		"with tokens that grow":   {request: growing, want: sim.Overlap},
+		"nobody is ever served":   {request: nothing, want: sim.Stuck},
+		"the lowest rank is not served": {request: func(y *toy) []peercore.Effect[int] {
+			return map[bool][]peercore.Effect[int]{true: hold(0)}[y.self != 2]
+		}, want: sim.Stuck},
+		"two holds for one request each": {request: func(*toy) []peercore.Effect[int] { return append(hold(0), hold(0)...) }, want: sim.Untold},
+	} {
+		r := run(t, toys(&ledger{}, c.request), sim.Config{Load: load()})
+		if !slices.ContainsFunc(r.Findings, func(f sim.Finding) bool { return f.Kind == c.want }) {
+			t.Errorf("%s: want %q, found %v", name, c.want, r.Findings)
+		}
+		if r.Bad() == nil {
+			t.Errorf("%s: no violation: %v", name, r.Findings)
+		}
+	}
+}
+
+// TestOnlyALeaseExcuses has two holds with growing tokens, the second some time after the
+// first, whose lease is a second, and asks which of them a fault excuses.
+func TestOnlyALeaseExcuses(t *testing.T) {
+	const s, ttl = time.Second, time.Second
+	pause := func(from, until time.Duration, who int) sim.Fault {
+		return sim.Fault{Kind: sim.Pause, From: from, Until: until, A: []int{who}}
+	}
+	drift := func(from, until time.Duration, who int, rate float64) sim.Fault {
+		return sim.Fault{Kind: sim.Drift, From: from, Until: until, A: []int{who}, Rate: rate}
+	}
+	for name, c := range map[string]struct {
+		after time.Duration // the first hold, which begins at 0, the second begins
+		fault sim.Fault
+		want  sim.FindingKind // "": no overlap
+	}{
+		"no lease is over, and a pause is":              {s / 2, pause(1, s/10, 0), sim.Overlap},
+		"no lease is over, and the holder stands still": {s / 2, pause(s/10, 5*s, 0), sim.Overlap},
+		"the holder stands still for long enough":       {s * 3 / 2, pause(s/10, 5*s, 0), sim.Fenced},
+		"another one stands still":                      {s / 2, pause(s/10, 5*s, 2), sim.Overlap},
+		"the lease is over and noticed":                 {s * 3 / 2, pause(s/10, 5*s, 2), ""},
+		"the holder's clock is slow, for long enough":   {s * 3 / 2, drift(s/10, 5*s, 0, 0.5), sim.Fenced},
+		"the holder's clock is slow, and no vote over":  {s / 2, drift(s/10, 5*s, 0, 0.5), sim.Overlap},
+		"a voter's clock is fast enough":                {s * 3 / 4, drift(s/10, 5*s, 2, 2), sim.Fenced},
+		"a voter's clock is not fast enough":            {s * 3 / 4, drift(s/10, 5*s, 2, 1.1), sim.Overlap},
+		"a voter's clock is fast for too short a time":  {s * 3 / 4, drift(s/10, s/5, 2, 2), sim.Overlap},
+	} {
+		r := run(t, leasing(ttl, c.after), sim.Config{
+			Formed: true, Load: sim.Load{Hold: time.Hour, Ops: []int{1, 1, 0}}, Duration: 10 * s, Patience: 10 * s, Faults: []sim.Fault{c.fault},
+		})
+		var got sim.FindingKind
+		for _, f := range r.Findings {
+			got = f.Kind
+		}
+		if got != c.want {
+			t.Errorf("%s: want %q, found %v", name, c.want, r.Findings)
+		}
+	}
+}
+
+// TestKnownViolations finds what is known to be wrong with each variant.
+func TestKnownViolations(t *testing.T) {
+	for _, c := range []struct {
+		lock, want string
+		kinds      []sim.Kind
+		giveUp     time.Duration
+		seeds      int
+	}{
+		{"multiphase:rule=literal", "overlap without a fault", nil, 0, 200},
+		{"multiphase:rounds=off", "overlap without a fault", nil, 5 * time.Millisecond, 1000},
+		{"multiphase", "overlap under partition", []sim.Kind{sim.Partition}, 0, 50},
+		{"multiphase", "overlap under pause", []sim.Kind{sim.Pause}, 0, 50},
+		{"lamport:detect=on", "overlap under partition", []sim.Kind{sim.Partition}, 0, 50},
+		{"ricart-agrawala:detect=on", "overlap under partition", []sim.Kind{sim.Partition}, 0, 50},
+	} {
+		l := load()
+		l.GiveUp = c.giveUp
+		o := campaign(t, c.lock, sim.Plan{Config: sim.Config{Seed: 1, Load: l}, Seeds: c.seeds, Kinds: c.kinds})
+		if !o.Bad() || !slices.ContainsFunc(o.Groups, func(g sim.Group) bool { return g.Name == c.want }) {
+			t.Errorf("%s under %v: want %q, found %+v", c.lock, c.kinds, c.want, o.Groups)
+		}
+	}
+}
+
+// TestViewRule cuts one of three links: the third peer sees both ends, and without the
+// rule it lets both in.
+func TestViewRule(t *testing.T) {
+	cut := sim.Fault{Kind: sim.Partition, From: time.Second, Until: 4 * time.Second, A: []int{0}, B: []int{1}}
+	for lock, want := range map[string]bool{"multiphase": false, "multiphase:view=off": true} {
+		o := campaign(t, lock, sim.Plan{Config: sim.Config{Seed: 1, Duration: 6 * time.Second, Load: load(), Faults: []sim.Fault{cut}}, Seeds: 50})
+		if o.Bad() != want {
+			t.Errorf("%s: violated %v: %+v", lock, o.Bad(), o.Groups)
+		}
+	}
+}
+
+// TestSafe runs what must be safe.
+func TestSafe(t *testing.T) {
+	all := sim.Kinds()
+	for _, c := range []struct {
+		lock  string
+		kinds []sim.Kind
+	}{
+		{"multiphase", nil},
+		{"multiphase:fair=off", nil},
+		{"multiphase:cohort", nil},
+		{"multiphase:quorum", nil},
+		{"lamport", nil},
+		{"ricart-agrawala", nil},
+		{"2pc", nil},
+		{"multiphase", []sim.Kind{sim.Crash, sim.Slow, sim.Drift}},
+		{"multiphase:quorum", []sim.Kind{sim.Partition, sim.Slow}},
+		{"lamport", all},
+		{"ricart-agrawala", all},
+		{"2pc", all},
+	} {
+		for _, peers := range []int{2, 3, 5} {
+			l := load()
+			l.GiveUp, l.Clients = 30*time.Millisecond, 2
+			o := campaign(t, c.lock, sim.Plan{Config: sim.Config{Peers: peers, Seed: 1, Duration: 4 * time.Second, Load: l}, Seeds: 40, Kinds: c.kinds})
+			if o.Bad() {
+				t.Errorf("%s, %d peers, %v: %+v", c.lock, peers, c.kinds, o.Groups)
+			}
+		}
+	}
+}
+
+// TestQuorumHasNoOverlap: whatever happens to peers and network, two holders at once
+// have tokens that grow.
+func TestQuorumHasNoOverlap(t *testing.T) {
+	o := campaign(t, "multiphase:quorum", sim.Plan{Config: sim.Config{Seed: 1, Duration: 30 * time.Second, Load: load()}, Seeds: 150, Kinds: sim.Kinds()})
+	for _, g := range o.Groups {
+		if g.Example.Kind == sim.Overlap || g.Example.Kind == sim.Stuck {
+			t.Errorf("%+v", g)
+		}
+	}
+	if !slices.ContainsFunc(o.Groups, func(g sim.Group) bool { return g.Example.Kind == sim.Fenced }) {
+		t.Error("no pause outlived a lease: too few to say anything")
+	}
+}
+
+// TestLeases stops a holder for longer than its lease: it loses it when it goes on.
+func TestLeases(t *testing.T) {
+	var b bytes.Buffer
+	cfg := sim.Config{
+		Formed: true, Load: sim.Load{Hold: 30 * time.Second, Ops: []int{1, 1, 0}}, Duration: time.Minute, Trace: &b,
+		Faults: []sim.Fault{{Kind: sim.Pause, From: time.Second, Until: 8 * time.Second, A: []int{0, 1}}},
+	}
+	r := run(t, maker(t, "multiphase:quorum")(), cfg)
+	if r.Ranks[0].Lost+r.Ranks[1].Lost == 0 || !strings.Contains(b.String(), "has lost the lease") {
+		t.Errorf("nobody lost a lease:\n%s", b.String())
+	}
+}
+
+// TestDebtBound: with fair=on nobody is passed more than 2(N-1) times, and without it
+// somebody is, where the highest rank is far away.
+func TestDebtBound(t *testing.T) {
+	const n = 5
+	far := make([][]time.Duration, n)
+	for a := range far {
+		far[a] = make([]time.Duration, n)
+		for b := range far[a] {
+			far[a][b] = 500 * time.Microsecond
+			if (a == 0) != (b == 0) {
+				far[a][b] = 10 * time.Millisecond
+			}
+		}
+	}
+	for lock, bounded := range map[string]bool{"multiphase": true, "multiphase:fair=off": false} {
+		o := campaign(t, lock, sim.Plan{Config: sim.Config{
+			Peers: n, Zones: n, Seed: 1, Network: sim.Network{Delay: far}, Formed: true, Load: sim.Load{Hold: 5 * time.Millisecond},
+		}, Seeds: 30})
+		if most := o.Totals.MaxBypass(); (most <= 2*(n-1)) != bounded {
+			t.Errorf("%s: somebody was passed %d times", lock, most)
+		}
+	}
+}
+
+func TestCampaignDoesNotDependOnWorkers(t *testing.T) {
+	plan := sim.Plan{Config: sim.Config{Seed: 3, Duration: 3 * time.Second, Load: load()}, Seeds: 60, Kinds: sim.Kinds()}
+	plan.Workers = 1
+	one := campaign(t, "multiphase", plan)
+	plan.Workers = 3
+	if three := campaign(t, "multiphase", plan); !reflect.DeepEqual(one, three) {
+		t.Errorf("one worker: %+v\nthree: %+v", one, three)
+	}
+}
+
+func TestCohortSavesMessages(t *testing.T) {
+	cfg := sim.Config{Peers: 2, Seed: 1, Load: sim.Load{Clients: 32, Hold: 100 * time.Microsecond}, Duration: time.Second}
+	plain := run(t, maker(t, "multiphase")(), cfg)
+	cohort := run(t, maker(t, "multiphase:cohort")(), cfg)
+	if 3*cohort.Messages/cohort.Grants > plain.Messages/plain.Grants || cohort.Grants < 3*plain.Grants {
+		t.Errorf("plain: %d messages, %d grants; cohort: %d, %d", plain.Messages, plain.Grants, cohort.Messages, cohort.Grants)
+	}
+}
+
+func TestBoundOfEvents(t *testing.T) {
+	r := run(t, maker(t, "multiphase")(), sim.Config{Load: load(), MaxEvents: 100})
+	if !r.Truncated || len(r.Findings) > 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	part := sim.Fault{Kind: sim.Partition, Until: 1, A: []int{0}, B: []int{1}}
+	with := func(change func(f *sim.Fault)) sim.Config {
+		f := part
+		change(&f)
+		return sim.Config{Faults: []sim.Fault{f}}
+	}
+	for name, cfg := range map[string]sim.Config{
+		"peers":      {Peers: 1025},
+		"zones":      {Zones: 31},
+		"delays":     {Network: sim.Network{Delay: [][]time.Duration{{1}}}},
+		"think":      {Load: sim.Load{Think: -1}},
+		"rate":       {Load: sim.Load{PerSecond: -1}},
+		"kind":       with(func(f *sim.Fault) { f.Kind = "flood" }),
+		"rank":       with(func(f *sim.Fault) { f.B = []int{3} }),
+		"both sides": with(func(f *sim.Fault) { f.B = f.A }),
+		"nobody":     with(func(f *sim.Fault) { f.B = nil }),
+		"no time":    with(func(f *sim.Fault) { f.Until = 0 }),
+		"no delay":   with(func(f *sim.Fault) { f.Kind = sim.Slow }),
+		"no rate":    with(func(f *sim.Fault) { f.Kind = sim.Drift }),
+	} {
+		if _, err := maker(t, "multiphase")().Run(cfg); !errors.Is(err, sim.ErrInvalid) {
+			t.Errorf("%s: want ErrInvalid, got %v", name, err)
+		}
+	}
+}
+
+// TestOpenLoop offers a rate that the lock can serve.
+func TestOpenLoop(t *testing.T) {
+	r := run(t, maker(t, "multiphase")(), sim.Config{Seed: 1, Duration: 20 * time.Second, Load: sim.Load{PerSecond: 50, Hold: time.Millisecond}})
+	if want := 3 * 50 * 20.0; float64(r.Grants) < 0.9*want || float64(r.Grants) > 1.1*want {
+		t.Errorf("%d grants, want about %.0f", r.Grants, want)
+	}
+}

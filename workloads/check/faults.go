@@ -1,0 +1,190 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"locklab/workloads/history"
+)
+
+// fault is one fault of the ledger, in the times of the run, -1 for what was not seen.
+type fault struct {
+	Fault
+	from, to, nodes []string // what it touches
+	delay           int64    // that it adds to messages one way, if that is all it does
+}
+
+// fault is the one of that ID; nil if the ledger does not have it.
+func (c *Checker) fault(id string) *fault {
+	i := slices.IndexFunc(c.faults, func(f *fault) bool { return f.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return c.faults[i]
+}
+
+// addFault collects the entries of one fault of the ledger.
+func (c *Checker) addFault(e *history.Event) {
+	f := c.fault(e.ID)
+	if f == nil {
+		f = &fault{Fault: Fault{Repeat: 1, ID: e.ID, AskedNS: -1, BeganNS: -1, HealAskedNS: -1, EndedNS: -1, Proven: true}}
+		c.faults = append(c.faults, f)
+	}
+	f.Kind, f.Target, f.delay = cmp.Or(f.Kind, e.Fault), cmp.Or(f.Target, e.Target), max(f.delay, e.DelayNS)
+	union := func(into *[]string, more []string) {
+		for _, name := range more {
+			if !slices.Contains(*into, name) {
+				*into = append(*into, name)
+			}
+		}
+	}
+	union(&f.from, e.From)
+	union(&f.to, e.To)
+	union(&f.nodes, e.Nodes)
+	if e.State == "unproven" {
+		f.Proven, f.Why = false, cmp.Or(f.Why, e.Error)
+	} else if at := f.moment(e.State); at != nil && (*at < 0 || e.AtNS < *at) {
+		*at = e.AtNS
+	}
+}
+
+// faultStates are the moments of a fault, in order.
+func faultStates() []string { return []string{"asked", "began", "heal-asked", "ended"} }
+
+// moment is when the fault came into a state; nil for what is no moment of a fault.
+func (f *Fault) moment(state string) *int64 {
+	n := slices.Index(faultStates(), state)
+	if n < 0 {
+		return nil
+	}
+	return []*int64{&f.AskedNS, &f.BeganNS, &f.HealAskedNS, &f.EndedNS}[n]
+}
+
+// listFaults gives the faults relative to the measured part. A fault is proven if
+// it was seen to begin, and to end if it was to end, and if it hit what it was for.
+func (c *Checker) listFaults(t timeline) []Fault {
+	list := make([]Fault, 0, len(c.faults))
+	for _, entry := range c.faults {
+		f := entry.Fault
+		f.Proven = f.Proven && f.BeganNS >= 0 && (f.HealAskedNS < 0 || f.EndedNS >= 0)
+		if f.Proven && f.AskedNS >= 0 {
+			f.Why = cmp.Or(entry.notInTime(t), c.noHoldHit(entry))
+			f.Proven = f.Why == ""
+		}
+		for _, state := range faultStates() {
+			if at := f.moment(state); *at >= 0 {
+				*at -= t.measure
+			} else {
+				*at = Never
+			}
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+// notInTime says that a fault was not in force in the measured part; "" if it was.
+func (f *fault) notInTime(t timeline) string {
+	s := span{f.BeganNS, math.MaxInt64}
+	if f.HealAskedNS >= 0 {
+		s.to = max(f.HealAskedNS, f.BeganNS+1)
+	}
+	if t.measure < t.drain && !s.meets(span{t.measure, t.drain}) {
+		return "it was not in force in the measured part"
+	}
+	return ""
+}
+
+// aimedAtHolder says whether the fault was to hit whoever held a lock.
+func (f *fault) aimedAtHolder() bool {
+	target, _, _ := strings.Cut(f.Target, " ")
+	return target == history.TargetHolder
+}
+
+// noHoldHit says that a fault that was aimed at a holder hit nobody who held; "" if it
+// did. Who is stopped must have held something from before that until it went on; who is
+// killed must not have begun to release it.
+func (c *Checker) noHoldHit(f *fault) string {
+	if !f.aimedAtHolder() {
+		return ""
+	}
+	for _, name := range f.nodes {
+		node := c.names.id(name)
+		hit := c.lives[node].hitTime(f.AskedNS, c.end)
+		for i := range c.acquires {
+			if a := &c.acquires[i]; a.node == node && a.granted() && a.at <= hit.from && min(a.stopped(), a.lost) >= hit.to {
+				return ""
+			}
+		}
+	}
+	return fmt.Sprintf("no hold was hit: when %s was stopped, it held nothing for long enough", strings.Join(f.nodes, ", "))
+}
+
+// inForce is when a fault may have had effects: from when it was asked for until
+// its end was proven and the processes that it ended were there again, and a margin. What
+// begins anew has as long as a failover takes: it must read its log, and elect.
+func (c *Checker) inForce(f *fault) span {
+	s := span{from: f.AskedNS, to: math.MaxInt64}
+	if s.from < 0 {
+		s.from = f.BeganNS
+	}
+	if f.EndedNS < 0 {
+		return s
+	}
+	s.to = f.EndedNS + int64(faultMargin)
+	for _, name := range f.nodes {
+		for _, away := range c.lives[c.names.id(name)].away {
+			if away.from >= s.from && away.from <= f.EndedNS {
+				back := min(max(away.to, f.EndedNS), math.MaxInt64-int64(FailoverTime))
+				s.to = max(s.to, back+int64(FailoverTime))
+			}
+		}
+	}
+	return s
+}
+
+// cut says whether a fault that keeps two nodes' hosts apart for longer than the
+// master waited for an answer, or stops the worker, was in force at some time of the
+// span. One that was not proven may have been: the run decides nothing then.
+func (c *Checker) cut(master, worker int32, during span, waited int64) bool {
+	during.to = max(during.to, during.from+1)
+	here, there := c.run.NodeHosts[c.names.text(master)], c.run.NodeHosts[c.names.text(worker)]
+	for _, f := range c.faults {
+		if !c.inForce(f).meets(during) {
+			continue
+		}
+		if slices.Contains(f.nodes, c.names.text(worker)) {
+			return true
+		}
+		ways := int64(0)
+		for _, way := range [][2]string{{here, there}, {there, here}} {
+			if here != "" && there != "" && c.between(f, way[0], way[1]) {
+				ways++
+			}
+		}
+		if ways > 0 && (!onlySlows(f.Kind) || f.delay > 0 && ways*f.delay >= waited) {
+			return true
+		}
+	}
+	return false
+}
+
+// between says whether the fault hits what one host sends to another. One that names
+// the same hosts on both sides is between zones.
+func (c *Checker) between(f *fault, from, to string) bool {
+	if !slices.Contains(f.from, from) || !slices.Contains(f.to, to) {
+		return false
+	}
+	both := slices.Contains(f.to, from) && slices.Contains(f.from, to)
+	zone, other := c.run.HostZones[from], c.run.HostZones[to]
+	return from != to && (!both || zone == "" || zone != other)
+}
+
+// onlySlows says whether a kind of link fault only slows messages down: no excuse for
+// not waiting, but for having waited in vain for less than what it adds.
+func onlySlows(kind string) bool {
+	return slices.Contains([]string{"latency", "zone-latency", "jitter", "bandwidth"}, kind)
+}
