@@ -61,6 +61,8 @@ hosts:
 		{[]string{"run", "--duration", "long"}, []string{"--duration", "long"}},
 		{[]string{"run", "--fail-on", "dups>0"}, []string{"--fail-on", "duplicates"}},
 		{[]string{"run", "--out", filepath.Join(file, "below")}, []string{"--out", "file"}},
+		{[]string{"run", "--junit", t.TempDir()}, []string{"--junit", "directory"}},
+		{[]string{"run", "--junit", filepath.Join(file, "below", "junit.xml")}, []string{"--junit", "file"}},
 		{[]string{"run", "--token-file", "/does/not/exist"}, []string{"--token-file"}},
 		{[]string{"run", "--colour"}, []string{"--colour", "--help"}},
 		{[]string{"run", "everything"}, []string{"everything"}},

@@ -103,7 +103,11 @@ func TestE2EMutex(t *testing.T) {
 // one of the two expected results into exit code 2.
 func TestE2EWithoutRedisServer(t *testing.T) {
 	bare := t.TempDir() // a PATH without redis-server
-	out, dir := compare(t, []string{"PATH=" + bare}, 2, "--quick", "--locks", "none,redlock", "--scenarios", "baseline", "--fail-on", "duplicates>0")
+	verdicts := filepath.Join(t.TempDir(), "ci", "junit.xml")
+	out, dir := compare(t, []string{"PATH=" + bare}, 2, "--quick", "--locks", "none,redlock", "--scenarios", "baseline", "--fail-on", "duplicates>0", "--junit", verdicts)
+	if text, err := os.ReadFile(verdicts); err != nil || !strings.Contains(string(text), `tests="2" failures="1" errors="0" skipped="0"`) {
+		t.Errorf("JUnit's file for two rows, one of which crossed the threshold: %v\n%s", err, text)
+	}
 	page, err := os.ReadFile(filepath.Join(dir, "index.html"))
 	if err != nil {
 		t.Fatal(err)

@@ -35,14 +35,15 @@ import (
 // runFlags is what the user typed, before it is checked.
 type runFlags struct {
 	lab.Config
-	quick                  bool
-	locks, scenarios       []string
-	workload, topology     string
-	rate, seed             string
-	out, tokenFile, agents string
-	failOn, external       []string
-	own                    []ownFlags
-	changed                func(flag string) bool
+	quick              bool
+	locks, scenarios   []string
+	workload, topology string
+	rate, seed         string
+	out, junit         string
+	tokenFile, agents  string
+	failOn, external   []string
+	own                []ownFlags
+	changed            func(flag string) bool
 }
 
 // ownFlags are the flags of one workload.
@@ -73,7 +74,7 @@ a --fail-on threshold; 3 a control did not fire; 4 inconclusive; 130 interrupted
   locklab run --workload mutex --locks multiphase,raft --scenarios baseline
   locklab run --topology seoul-3az --duration 20s --rate 500 --repeat 3 --seed 7
   locklab run --scenarios cloud.yaml --duration 4m --external fis=/opt/lab/fis-start,/opt/lab/fis-stop
-  locklab run --locks redlock --fail-on 'duplicates.raced>0' --fail-on 'latency_ms.p99>250'`,
+  locklab run --locks redlock --fail-on 'duplicates.raced>0' --fail-on 'latency_ms.p99>250' --junit junit.xml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.changed = cmd.Flags().Changed
@@ -92,6 +93,7 @@ a --fail-on threshold; 3 a control did not fire; 4 inconclusive; 130 interrupted
 	fl.IntVar(&f.Repeat, "repeat", 1, "how often each combination is run")
 	fl.StringVar(&f.seed, "seed", "", "seed of every random choice (default: drawn, and printed)")
 	fl.StringVar(&f.out, "out", "", "directory for the report (default reports/runs/TIME)")
+	fl.StringVar(&f.junit, "junit", "", "file to write the verdicts to for a CI server, as JUnit's XML: not as expected is a failure, what decides nothing an error, what is not judged skipped")
 	fl.StringArrayVar(&f.failOn, "fail-on", nil, "exit 2 if a figure of any row crosses a threshold, such as 'duplicates.raced>0' (duplicates alone is their total: with unreachable ones, without those of the warm-up)")
 	fl.StringVar(&f.tokenFile, "token-file", "", "file with the bearer token of running agents (default: the environment's LOCKLAB_TOKEN)")
 	fl.StringVar(&f.agents, "agents", "", "URL of a running agent for every host whose topology names none, such as http://{host}:7500")
@@ -104,7 +106,7 @@ a --fail-on threshold; 3 a control did not fire; 4 inconclusive; 130 interrupted
 	}
 	completions(cmd, map[string]cobra.CompletionFunc{
 		"locks": specs(catalog.Names), "scenarios": files(scenario.Names), "topology": files(topology.Names), "workload": words(catalog.WorkloadNames),
-		"fail-on": words(failon.Figures), "external": files(nothing), "token-file": files(nothing), "out": files(nothing),
+		"fail-on": words(failon.Figures), "external": files(nothing), "token-file": files(nothing), "out": files(nothing), "junit": files(nothing),
 	})
 	return cmd
 }
@@ -112,6 +114,9 @@ a --fail-on threshold; 3 a control did not fire; 4 inconclusive; 130 interrupted
 func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	config, thresholds, err := f.config(ctx)
 	if err != nil {
+		return err
+	}
+	if err := f.clearJUnit(); err != nil {
 		return err
 	}
 	dir, created, err := f.makeOut()
@@ -137,6 +142,11 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 		file.Run.FailOn = append(file.Run.FailOn, t.String())
 	}
 	applyThresholds(file.Results, thresholds)
+	if f.junit != "" {
+		if err := reports.WriteJUnit(f.junit, file, runErr); err != nil {
+			runErr = errors.Join(runErr, err)
+		}
+	}
 	if runErr != nil { // it would be lost behind the exit code of the verdicts
 		fmt.Fprintf(stderr, "locklab: the comparison could not go on: %v\n", runErr)
 		return errors.Join(&exitError{code: exitCannotRun}, publish(ctx, file, dir, stdout))
@@ -334,14 +344,38 @@ func (f *runFlags) makeOut() (dir string, created bool, err error) {
 	}
 	_, err = os.Stat(dir)
 	created = errors.Is(err, fs.ErrNotExist)
+	return dir, created, makeDir("--out", dir)
+}
+
+// clearJUnit takes away the file of an earlier comparison, which a CI server would take
+// for this one's, and sees that the new one can be written.
+func (f *runFlags) clearJUnit() error {
+	if f.junit == "" {
+		return nil
+	}
+	if info, err := os.Stat(f.junit); err == nil && info.IsDir() {
+		return fmt.Errorf("--junit %s: want the name of a file, and this is a directory", f.junit)
+	}
+	if err := makeDir("--junit", filepath.Dir(f.junit)); err != nil {
+		return err
+	}
+	if err := os.Remove(f.junit); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("--junit: %w", err)
+	}
+	return nil
+}
+
+// makeDir creates a directory for what the flag names, unless it is there, and sees that
+// it can be written.
+func makeDir(flag, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", false, fmt.Errorf("--out: %w", err)
+		return fmt.Errorf("%s: %w", flag, err)
 	}
 	probe, err := os.CreateTemp(dir, ".probe-*")
 	if err != nil {
-		return "", false, fmt.Errorf("--out %s: cannot be written: %w", dir, err)
+		return fmt.Errorf("%s %s: cannot be written: %w", flag, dir, err)
 	}
-	return dir, created, errors.Join(probe.Close(), os.Remove(probe.Name()))
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
 // discard takes away what a comparison left that ended before its first run began: no

@@ -66,6 +66,7 @@ type Row struct {
 
 	Verdict Verdict `json:"verdict"`
 
+	MeasuredMS   int64   `json:"measured_ms,omitempty"` // length of the measured part, over all repeats
 	OfferedPerS  float64 `json:"offered_per_s"`
 	AchievedPerS float64 `json:"achieved_per_s"`
 

@@ -32,6 +32,7 @@ func toRow(f *check.Findings, v check.Verdict, want history.Expect, histories []
 			Status: string(v.Status), Safety: v.Safety, Liveness: v.Liveness, Why: v.Why,
 			Expected: result.Expected{Safety: want.Safety, Liveness: want.Liveness, Outside: want.Availability.Outside, During: want.Availability.During},
 		},
+		MeasuredMS:   f.MeasuredNS / 1e6,
 		OfferedPerS:  f.OfferedPS(),
 		AchievedPerS: f.AchievedPS(),
 		Availability: f.Availability(),
