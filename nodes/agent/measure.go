@@ -1,12 +1,12 @@
 package agent
 
 import (
-	"locklab/nodes/cpu"
+	"locklab/nodes/hostload"
 )
 
 // measure records what the machine does, as long as there are nodes.
 func (a *Agent) measure() {
-	sampler := cpu.New(a.PIDs())
+	sampler := hostload.New(a.PIDs(), a.cfg.DataDir)
 	defer sampler.Close()
 	for a.sleep(a.ctx, a.cfg.Measure) == nil {
 		pids := a.PIDs()

@@ -230,6 +230,7 @@ func Figures() []Figure {
 		Figure{Column: "pressure_some_worst_host", Group: "Machines", Title: "somebody waited", Better: Lower, Means: "Share of the time, 0 to 1, in which some process waited for a CPU.", of: worst(Row.hosts, func(h HostLoad) *float64 { return h.PressureSome })},
 		Figure{Column: "slowdown_worst_host", Group: "Machines", Title: "slowdown", Better: Lower, Means: "How many times longer than on an idle machine the work of the lab's processes took.", of: worst(Row.hosts, func(h HostLoad) *float64 { return h.Slowdown })},
 		Figure{Column: "late_wake_max_ms", Group: "Machines", Title: "late wake-up, ms", Better: Lower, Means: "The longest that a timer of the process that samples went off too late.", of: worst(Row.hosts, func(h HostLoad) *float64 { return &h.LateWakeMS })},
+		Figure{Column: "fsync_max_ms", Group: "Machines", Title: "slowest fsync, ms", Better: Lower, Means: "The longest that a page took to be safe on the disk of the nodes' data.", of: worst(Row.hosts, func(h HostLoad) *float64 { return h.FsyncMaxMS })},
 		Figure{Column: "verdict_why", Group: "Verdict, in words", Title: "why", As: Sentence, text: func(r Row) string { return r.Verdict.Why }},
 		Figure{Column: "fail_on", Group: "Verdict, in words", Title: "crossed --fail-on", As: Sentence, text: func(r Row) string { return strings.Join(r.Verdict.FailedOns, "; ") }},
 		Figure{Column: "errors", Group: "Errors and faults", Title: "errors", As: Sentence, text: errorsText},

@@ -24,6 +24,9 @@ type HostLoad struct {
 	// LateWakeMS is the longest that a timer of the process that samples went off too late.
 	LateWakeMS float64 `json:"late_wake_ms"`
 
+	// FsyncMaxMS is the longest that a page took to be safe on the disk of the nodes' data.
+	FsyncMaxMS *float64 `json:"fsync_max_ms,omitempty"`
+
 	Saturated bool `json:"saturated"` // so the row is inconclusive
 }
 

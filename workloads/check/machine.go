@@ -40,6 +40,8 @@ type HostLoad struct {
 	BusyMax float64
 	// Saturated says that the lab's processes got too little of the machine.
 	Saturated bool
+	// SlowDisk says that a page took longer to be safe than a timer may be late.
+	SlowDisk bool
 }
 
 // Busy is the share of the time in which its CPUs were busy, 0 to 1; false if the
@@ -85,7 +87,11 @@ func (h HostLoad) String() string {
 	if slowdown, known := h.Slowdown(); known {
 		text += fmt.Sprintf(" work took %.1f times as long as on an idle machine;", slowdown)
 	}
-	return text + fmt.Sprintf(" a timer went off up to %.1f ms late", float64(h.Sum.LateNS)/1e6)
+	text += fmt.Sprintf(" a timer went off up to %.1f ms late", float64(h.Sum.LateNS)/1e6)
+	if h.Sum.FsyncNS != nil {
+		text += fmt.Sprintf("; a page took up to %.1f ms to be safe on its disk", float64(*h.Sum.FsyncNS)/1e6)
+	}
+	return text
 }
 
 // machineEvent is a sample of one machine.
@@ -115,6 +121,7 @@ func (c *Checker) checkMachines(f *Findings, t timeline) {
 		for _, m := range samples {
 			h.add(m.within(measured))
 		}
+		h.SlowDisk = h.Sum.FsyncNS != nil && *h.Sum.FsyncNS > int64(c.maxLate())
 		if why := h.saturation(c.maxLate()); why != "" {
 			h.Saturated = true
 			f.Saturated = append(f.Saturated, why)
@@ -158,8 +165,16 @@ func sum(a, b history.Machine, first bool) history.Machine {
 	return history.Machine{
 		CPUs: max(a.CPUs, b.CPUs), BusyNS: plus(a.BusyNS, b.BusyNS), PressureNS: plus(a.PressureNS, b.PressureNS),
 		ThrottledNS: plus(a.ThrottledNS, b.ThrottledNS), RunNS: plus(a.RunNS, b.RunNS), WaitNS: plus(a.WaitNS, b.WaitNS),
-		LateNS: max(a.LateNS, b.LateNS),
+		LateNS: max(a.LateNS, b.LateNS), FsyncNS: longer(a.FsyncNS, b.FsyncNS),
 	}
+}
+
+// longer is the greater of two times; what is not known is not greater.
+func longer(x, y *int64) *int64 {
+	if x == nil || y != nil && *y > *x {
+		return y
+	}
+	return x
 }
 
 // busiest is the highest share of busy CPUs in samples that follow each other for a
@@ -209,8 +224,9 @@ func (h HostLoad) saturation(maxLate time.Duration) string {
 }
 
 // fullMachine says which machine may have made a lock slow that would have been fast
-// enough elsewhere; "" if none. It takes less than saturation does: as expected on a full
-// machine is as expected, but what was too slow there proves nothing against the lock.
+// enough elsewhere, by its CPUs or by its disk; "" if none. It takes less than saturation
+// does: as expected on a full machine is as expected, but what was too slow there proves
+// nothing against the lock.
 func (f *Findings) fullMachine() string {
 	const full, slow = 0.95, 2 // hardly ever a free CPU, and more waiting for one than running
 	for _, h := range f.Hosts {
@@ -218,6 +234,9 @@ func (f *Findings) fullMachine() string {
 		slowdown, _ := h.Slowdown()
 		if busy > full && slowdown > slow {
 			return fmt.Sprintf("the CPUs of %s were busy for %.0f %% of the time, and the lab's processes waited longer for one than they ran", machineName(h.Host), 100*busy)
+		}
+		if h.SlowDisk {
+			return fmt.Sprintf("a page took %v to be safe on the disk of %s", time.Duration(*h.Sum.FsyncNS).Round(time.Millisecond), machineName(h.Host))
 		}
 	}
 	return ""
@@ -251,7 +270,7 @@ func mergeHosts(repeats []*Findings) []HostLoad {
 			}
 			m := &merged[i]
 			m.Sum, m.SpanNS = sum(m.Sum, h.Sum, false), m.SpanNS+h.SpanNS
-			m.BusyMax, m.Saturated = max(m.BusyMax, h.BusyMax), m.Saturated || h.Saturated
+			m.BusyMax, m.Saturated, m.SlowDisk = max(m.BusyMax, h.BusyMax), m.Saturated || h.Saturated, m.SlowDisk || h.SlowDisk
 		}
 	}
 	return merged

@@ -31,6 +31,12 @@ func own(samples []history.Event, share float64) []history.Event {
 	return samples
 }
 
+// fsync makes one page of all take so long to be safe.
+func fsync(samples []history.Event, ns int64) []history.Event {
+	samples[len(samples)/2].Machine.FsyncNS = &ns
+	return samples
+}
+
 // TestBusyMachineJudgesNothing: whatever was seen on a machine that left the lab's
 // processes too little, it decides nothing, and the reason comes first.
 func TestBusyMachineJudgesNothing(t *testing.T) {
@@ -55,6 +61,10 @@ func TestBusyMachineJudgesNothing(t *testing.T) {
 		"bearable and unsafe":   {append(twice, work...), load("hw1", 0, 10_500, 1, waits-0.01, ms), safe, check.Violated, "duplicate rooms"},
 		"slow and stalled":      {stalled, load("", 0, 10_500, 1, 2*waits, ms), safe, check.Inconclusive, "was saturated"},
 		"calm and stalled":      {stalled, load("", 0, 10_500, 0.5, 0.3, ms), safe, check.Violated, "no grant"},
+		"slow disk and stalled": {stalled, fsync(load("", 0, 10_500, 0.5, 0.3, ms), 501*ms), safe, check.Inconclusive, "That may be the machine's doing: a page took 501ms to be safe on the disk of the controller's machine"},
+		"quick disk, stalled":   {stalled, fsync(load("", 0, 10_500, 0.5, 0.3, ms), 499*ms), safe, check.Violated, "no grant"},
+		"slow disk, and fine":   {work, fsync(load("", 0, 10_500, 0.5, 0.3, ms), 3000*ms), safe, check.Expected, ""},
+		"slow disk and unsafe":  {append(twice, work...), fsync(load("", 0, 10_500, 0.5, 0.3, ms), 3000*ms), safe, check.Violated, "duplicate rooms"},
 		"slow beside free CPUs": {work, load("", 0, 10_500, 0.8, waits+0.5, ms), safe, check.Expected, ""},
 		"full and stalled":      {stalled, load("", 0, 10_500, 0.96, 0.3, ms), safe, check.Inconclusive, "That may be the machine's doing: the CPUs of the controller's machine were busy for 96 %"},
 		"full, but fast for us": {

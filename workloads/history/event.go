@@ -231,7 +231,7 @@ func Commit(rec Recorder, e Event) {
 	}
 }
 
-// Machine is what the CPUs of a machine did for a while. What its system does not tell
+// Machine is what the CPUs and the disk of a machine did for a while. What its system does not tell
 // is absent.
 type Machine struct {
 	CPUs int `json:"cpus"`
@@ -250,4 +250,6 @@ type Machine struct {
 	WaitNS *int64 `json:"wait_ns,omitempty"`
 	// LateNS is the longest that a timer of the process that samples went off after it was due.
 	LateNS int64 `json:"late_ns"`
+	// FsyncNS is the longest that a page took to be safe on the disk of the nodes' data.
+	FsyncNS *int64 `json:"fsync_ns,omitempty"`
 }

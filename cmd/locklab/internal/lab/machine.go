@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"locklab/locks/clock"
-	"locklab/nodes/cpu"
+	"locklab/nodes/hostload"
 	"locklab/workloads/history"
 )
 
@@ -16,7 +16,7 @@ const MeasureEach = 500 * time.Millisecond
 // measure records what this machine does until done ends: with the nodes of all hosts
 // that run in this process, which are its own. Agents elsewhere measure theirs.
 func (f *fleet) measure(done context.Context, rec history.Recorder) {
-	sampler := cpu.New(f.localPIDs())
+	sampler := hostload.New(f.localPIDs(), f.data.Path)
 	defer sampler.Close()
 	for done.Err() == nil {
 		_ = clock.Sleep(done, MeasureEach) // the last sample is that of the end

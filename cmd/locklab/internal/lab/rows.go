@@ -139,10 +139,14 @@ func toHosts(found []check.HostLoad) []result.HostLoad {
 			}
 			return &v
 		}
+		var fsync *float64
+		if h.Sum.FsyncNS != nil {
+			fsync = new(ms(*h.Sum.FsyncNS))
+		}
 		hosts = append(hosts, result.HostLoad{
 			Host: cmp.Or(h.Host, result.ControllerHost), CPUs: h.Sum.CPUs,
 			CPUBusy: known(h.Busy()), CPUBusyMax: known(h.BusyMax, h.BusyMax >= 0), PressureSome: known(h.Pressure()),
-			ThrottledCPUs: known(h.Throttled()), Slowdown: known(h.Slowdown()), LateWakeMS: ms(h.Sum.LateNS), Saturated: h.Saturated,
+			ThrottledCPUs: known(h.Throttled()), Slowdown: known(h.Slowdown()), LateWakeMS: ms(h.Sum.LateNS), FsyncMaxMS: fsync, Saturated: h.Saturated,
 		})
 	}
 	return hosts

@@ -1,4 +1,4 @@
-package cpu
+package hostload
 
 import (
 	"os"
@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"locklab/locks/clock"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -15,7 +17,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestProcessesThatWaitAreSeen keeps more processes busy than there are CPUs: they run,
 // and they wait. Processes of others do not count.
 func TestProcessesThatWaitAreSeen(t *testing.T) {
-	s := New(nil)
+	s := New(nil, t.TempDir())
 	defer s.Close()
 	var pids []int
 	for range 2 * runtime.NumCPU() {
@@ -44,6 +46,30 @@ func TestProcessesThatWaitAreSeen(t *testing.T) {
 	own := s.Sample(nil).Machine // the others' counters are not read any more
 	if *own.RunNS >= enough {
 		t.Errorf("this process alone ran %d ns since the last sample", *own.RunNS)
+	}
+}
+
+// TestSlowWritesAreSeen: a write that goes on counts with the time it has taken so far,
+// and where nothing can be written nothing is known.
+func TestSlowWritesAreSeen(t *testing.T) {
+	dir := t.TempDir()
+	d := startDiskProbe(dir)
+	defer d.close()
+	longest := int64(0)
+	for longest == 0 { // a sync takes some time
+		longest = *d.take()
+		runtime.Gosched()
+	}
+	under := &diskProbe{began: clock.Mono() - 3_000_000_000, longest: 5}
+	if have := *under.take(); have < 3_000_000_000 {
+		t.Errorf("a write that began 3 s ago took %d ns", have)
+	}
+	if nowhere := startDiskProbe(filepath.Join(t.TempDir(), "missing")); nowhere.take() != nil {
+		t.Error("a directory that does not exist has a disk")
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) > 0 {
+		t.Errorf("left behind: %v, %v", files, err)
 	}
 }
 

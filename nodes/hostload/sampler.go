@@ -1,4 +1,4 @@
-package cpu
+package hostload
 
 import (
 	"runtime"
@@ -12,21 +12,26 @@ import (
 // Sampler measures from one call of Sample to the next. It is safe for concurrent use.
 type Sampler struct {
 	probe *probe
+	disk  *diskProbe // nil where nothing can be written
 
 	mu   sync.Mutex
 	last *reading
 }
 
-// New starts to measure; processes with the given numbers run already. Close ends it.
-func New(pids []int) *Sampler {
-	s := &Sampler{probe: startProbe()}
+// New starts to measure; processes with the given numbers run already, and have their
+// data on the disk of dir. Close ends it.
+func New(pids []int, dir string) *Sampler {
+	s := &Sampler{probe: startProbe(), disk: startDiskProbe(dir)}
 	s.last = read(pids)
 	s.last.atNS = clock.Mono()
 	return s
 }
 
-// Close ends the thread that measures late wake-ups.
-func (s *Sampler) Close() { s.probe.close() }
+// Close ends what measures late wake-ups and slow writes.
+func (s *Sampler) Close() {
+	s.probe.close()
+	s.disk.close()
+}
 
 // Sample is an event without a Host: what the machine did since the call before.
 // Beside this process, those with the given numbers are the lab's.
@@ -34,7 +39,7 @@ func (s *Sampler) Sample(pids []int) history.Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := read(pids)
-	now.atNS, now.lateNS = clock.Mono(), s.probe.take()
+	now.atNS, now.lateNS, now.fsync = clock.Mono(), s.probe.take(), s.disk.take()
 	last := s.last
 	s.last = now
 	return history.Event{Kind: history.KindMachine, FromNS: last.atNS, AtNS: now.atNS, Machine: now.since(last)}
@@ -47,6 +52,7 @@ type reading struct {
 	busy, pressure, throttled *int64
 	threads                   map[threadID]schedstat // nil where threads are not counted
 	lateNS                    int64                  // since the reading before
+	fsync                     *int64                 // the same
 }
 
 type threadID struct{ pid, tid int }
@@ -58,7 +64,7 @@ type schedstat struct{ run, wait int64 }
 // was started in between.
 func (r *reading) since(last *reading) *history.Machine {
 	m := &history.Machine{
-		CPUs: runtime.NumCPU(), LateNS: r.lateNS,
+		CPUs: runtime.NumCPU(), LateNS: r.lateNS, FsyncNS: r.fsync,
 		BusyNS: grown(last.busy, r.busy), PressureNS: grown(last.pressure, r.pressure), ThrottledNS: grown(last.throttled, r.throttled),
 	}
 	if r.threads == nil {
