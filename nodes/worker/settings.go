@@ -30,7 +30,8 @@ type Settings struct {
 	MaxRooms int `json:"-"`
 	// CheckTokens refuses orders whose fencing token is below one seen for the group.
 	CheckTokens bool `json:"-"`
-	// Heartbeat is the longest silence on a feed.
+	// Heartbeat is the longest silence on a feed: half of what makes a master suspicious,
+	// and no less, because every master has a feed of every worker.
 	Heartbeat time.Duration `json:"-"`
 }
 
@@ -53,7 +54,7 @@ func DefaultSettings() Settings {
 		MemoryKiB: 64,
 		Life:      2 * time.Second,
 		MaxRooms:  4096,
-		Heartbeat: 100 * time.Millisecond,
+		Heartbeat: 200 * time.Millisecond,
 	}
 }
 
