@@ -36,7 +36,7 @@ func TestClocksOfSeveralMachinesAreShown(t *testing.T) {
 			"## Clocks", "| redis-a-1 | -1h0m0.000001s | 412 | 1,310 |", `| a&lt;b\|c | 2ms | 5,000 | not synchronised |`,
 		},
 		reports.PageFile: {
-			`id="clocks-h">Clocks<`, `<th scope="row">redis-a-1</th><td class="num">-1h0m0.000001s</td><td class="num">412</td><td class="num">1,310</td>`,
+			`id="clocks-h">Clocks<`, `<th scope="row">redis-a-1</th><td class="num" data-label="offset">-1h0m0.000001s</td><td class="num" data-label="error, µs">412</td><td class="num" data-label="its wall clock, by its kernel, µs">1,310</td>`,
 			`<th scope="row">a&lt;b|c</th>`, "not synchronised",
 		},
 	} {

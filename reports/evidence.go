@@ -18,9 +18,18 @@ const EvidenceFile = "evidence.html"
 // evidence is what happened around the violations of each row.
 type evidence struct {
 	Title string
+	Locks []evidenceLock
 	Rows  []evidenceRow
 	inlined
 }
+
+// evidenceLock is the rows of one lock in the table of contents.
+type evidenceLock struct {
+	Lock string
+	Rows []evidenceLink
+}
+
+type evidenceLink struct{ ID, Title, Scenario, Workload string }
 
 type evidenceRow struct {
 	ID, Title, Why string
@@ -56,6 +65,21 @@ func evidenceOf(l loaded) *evidence {
 			row.Scenes = append(row.Scenes, sceneOf(s))
 		}
 		e.Rows = append(e.Rows, row)
+	}
+	several := len(workloadsOf(f.Results)) > 1
+	for _, lock := range locksOf(f.Results) {
+		line := evidenceLock{Lock: plain(lock)}
+		for i, r := range f.Results {
+			if r.Lock != lock {
+				continue
+			}
+			link := evidenceLink{ID: e.Rows[i].ID, Title: e.Rows[i].Title, Scenario: plain(r.Scenario)}
+			if several {
+				link.Workload = plain(r.Workload)
+			}
+			line.Rows = append(line.Rows, link)
+		}
+		e.Locks = append(e.Locks, line)
 	}
 	return e
 }

@@ -74,10 +74,14 @@ func WriteJUnit(path string, f result.File, stopped error) error {
 
 func junitOf(f result.File, stopped error) ([]byte, error) {
 	f = result.Clean(f)
-	suite := junitSuite{junitTotals: junitTotals{Name: "locklab", Seconds: seconds(f.Run.DurationMS)}, Properties: []junitProperty{
-		{"run", plain(f.Run.ID)}, {"seed", strconv.FormatUint(f.Run.Seed, 10)}, {"commit", plain(f.Run.Commit)},
-		{"topology", plain(f.Run.Topology)}, {"command", plain(f.Run.Command)},
-	}}
+	suite := junitSuite{junitTotals: junitTotals{Name: "locklab", Seconds: seconds(f.Run.DurationMS)}}
+	suite.Properties = []junitProperty{
+		{"run", plain(f.Run.ID)},
+		{"seed", strconv.FormatUint(f.Run.Seed, 10)},
+		{"commit", plain(f.Run.Commit)},
+		{"topology", plain(f.Run.Topology)},
+		{"command", plain(f.Run.Command)},
+	}
 	if !f.Run.Started.IsZero() {
 		suite.Timestamp = f.Run.Started.UTC().Format(time.RFC3339)
 	}

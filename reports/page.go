@@ -80,6 +80,7 @@ type matrixRow struct {
 type cell struct {
 	Run       bool
 	ID, Class string
+	Meaning   meaning
 	Status    status
 	Words     []string // safety and liveness
 	Lines     []cellLine
@@ -229,9 +230,10 @@ func cellOf(r result.Row, counted result.Figure) cell {
 			}
 		}
 	}
-	if c.Class = level.Class(); r.Verdict.Status == result.StatusInconclusive {
-		c.Class = open.Class()
+	if r.Verdict.Status == result.StatusInconclusive {
+		level = open
 	}
+	c.Meaning, c.Class = level, level.Class()
 	return c
 }
 

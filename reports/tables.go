@@ -3,6 +3,7 @@ package reports
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"locklab/reports/result"
 )
@@ -57,12 +58,20 @@ func violationOf(rows []result.Row) result.Figure {
 	return result.Figure{}
 }
 
-// details is the table of all figures. Those that no row has are only named.
+// details are the tables of all figures. Those that no row has are only named.
 type details struct {
+	Tables  []detailTable
+	Missing []string
+}
+
+// detailTable has the figures of some groups, as many as stand side by side on a screen of
+// 1280 pixels.
+type detailTable struct {
+	Name    string
+	Keys    []result.Figure // what row it is
 	Groups  []columnGroup
 	Columns []result.Figure
 	Rows    []detailRow
-	Missing []string
 }
 
 type columnGroup struct {
@@ -71,7 +80,7 @@ type columnGroup struct {
 }
 
 type detailRow struct {
-	Lock  string // the row's header
+	Keys  []string // the first is the row's header
 	Cells []detailCell
 }
 
@@ -80,34 +89,64 @@ type detailCell struct {
 	Text, Long bool
 }
 
+// maxColumns is how many figures a table has, besides its keys; a sentence needs the room
+// of longColumn.
+const (
+	maxColumns = 9
+	longColumn = 4
+)
+
 func detailsOf(rows []result.Row) details {
 	var d details
-	all := slices.DeleteFunc(result.Figures(), func(f result.Figure) bool { return f.Column == "" })
-	groups := map[string]int{}
-	for i, f := range slices.Backward(all) {
-		groups[f.Group] = i
+	key := func(f result.Figure) bool {
+		return f.Column == "lock" || f.Column == "scenario" || f.Column == "workload"
 	}
-	slices.SortStableFunc(all, func(a, b result.Figure) int { return cmp.Compare(groups[a.Group], groups[b.Group]) })
-	for _, f := range all {
-		if !has(rows, f) {
+	var keys []result.Figure
+	groups := map[string][]result.Figure{}
+	var names []string
+	for _, f := range result.Figures() {
+		switch {
+		case f.Column == "" || f.Column == "workload" && len(workloadsOf(rows)) < 2:
+		case key(f):
+			keys = append(keys, f)
+		case !has(rows, f):
 			d.Missing = append(d.Missing, f.Column)
-			continue
-		}
-		d.Columns = append(d.Columns, f)
-		if n := len(d.Groups); n > 0 && d.Groups[n-1].Name == f.Group {
-			d.Groups[n-1].Span++
-		} else {
-			d.Groups = append(d.Groups, columnGroup{f.Group, 1})
+		default:
+			if len(groups[f.Group]) == 0 {
+				names = append(names, f.Group)
+			}
+			groups[f.Group] = append(groups[f.Group], f)
 		}
 	}
-	for _, r := range rows {
-		line := detailRow{Lock: plain(r.Lock)}
-		for _, f := range d.Columns {
-			if f.Column != "lock" {
-				line.Cells = append(line.Cells, detailCell{shown(f, r), plain(f.Raw(r)), f.IsText(), f.As == result.Sentence})
+	room := 0
+	for _, name := range names {
+		need := 0
+		for _, f := range groups[name] {
+			if need++; f.As == result.Sentence {
+				need += longColumn - 1
 			}
 		}
-		d.Rows = append(d.Rows, line)
+		if room -= need; room < 0 {
+			d.Tables = append(d.Tables, detailTable{Keys: keys})
+			room = maxColumns - need
+		}
+		t := &d.Tables[len(d.Tables)-1]
+		t.Name = strings.TrimPrefix(t.Name+" · "+name, " · ")
+		t.Groups = append(t.Groups, columnGroup{name, len(groups[name])})
+		t.Columns = append(t.Columns, groups[name]...)
+	}
+	for i := range d.Tables {
+		t := &d.Tables[i]
+		for _, r := range rows {
+			var line detailRow
+			for _, f := range keys {
+				line.Keys = append(line.Keys, plain(f.Raw(r)))
+			}
+			for _, f := range t.Columns {
+				line.Cells = append(line.Cells, detailCell{shown(f, r), plain(f.Raw(r)), f.IsText(), f.As == result.Sentence})
+			}
+			t.Rows = append(t.Rows, line)
+		}
 	}
 	return d
 }

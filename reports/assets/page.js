@@ -1,6 +1,6 @@
 "use strict";
-// The page is whole without this script: it lets tables be sorted, and opens what
-// is folded before printing.
+// The page is whole without this script: it lets tables be sorted, folds what is long on
+// a small screen, and opens what is folded before printing.
 (() => {
   document.documentElement.classList.add("scripted");
   for (const table of document.querySelectorAll("table[data-sortable]")) {
@@ -31,5 +31,16 @@
       });
     });
   }
+  const open = (root, on) => root.querySelectorAll("details.folds").forEach((d) => { d.open = on; });
+  const small = matchMedia("(max-width: 40rem)");
+  // What an address names is unfolded, whether it is inside or around.
+  const show = () => {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (target) open(target, true);
+  };
+  const fit = () => { open(document, !small.matches); show(); };
+  small.addEventListener("change", fit);
+  addEventListener("hashchange", show);
+  fit();
   addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((d) => { d.open = true; }));
 })();

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"time"
 
 	"locklab/workloads/history"
 )
@@ -184,8 +183,8 @@ func (c *Checker) checkOverlapsOf(f *Findings, t timeline, holds []*acquire) {
 			f.ZombieNS = max(f.ZombieNS, stale.until-h.at)
 			old := stale
 			c.example(f, t, "overlap", c.names.text(h.resource), h.at, func() string {
-				return fmt.Sprintf("%s on %s got %s while %s on %s held it, and believed so for %v more",
-					brief(h.hold), c.name(h.node), c.name(h.resource), brief(old.hold), c.name(old.node), time.Duration(old.until-h.at))
+				return fmt.Sprintf("%s on %s got %s while %s on %s held it, and believed so for %s more",
+					brief(h.hold), c.name(h.node), c.name(h.resource), brief(old.hold), c.name(old.node), lasting(old.until-h.at))
 			})
 		}
 		if h.until-h.err > stale.until-stale.err {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"time"
 
@@ -157,6 +158,15 @@ func (l *Fault) lost() string {
 		return l.Target + " stood still"
 	}
 	return l.Target + " was lost"
+}
+
+// lasting is a length of time in a sentence, to about three digits.
+func lasting(ns int64) string {
+	d, digit := time.Duration(ns), time.Nanosecond
+	for d.Abs() >= 1000*digit {
+		digit *= 10
+	}
+	return regexp.MustCompile(`^([\d.]+)([a-zµ]+)$`).ReplaceAllString(d.Round(digit).String(), "$1 $2")
 }
 
 // moment is a time of the measured part.

@@ -24,6 +24,7 @@ type Scheme string
 const (
 	Light Scheme = "light"
 	Dark  Scheme = "dark"
+	Paper Scheme = "paper" // as it is printed
 )
 
 // Start starts a browser. The context drives it with chromedp; the function stops
@@ -65,8 +66,12 @@ func Show(tab context.Context, file string, width, height int64, scheme Scheme) 
 	if err != nil {
 		return fmt.Errorf("find %s: %w", file, err)
 	}
-	media := emulation.SetEmulatedMediaParams{
-		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: string(scheme)}},
+	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+		{Name: "prefers-color-scheme", Value: string(scheme)},
+		{Name: "prefers-reduced-motion", Value: "reduce"}, // to be where a key led, and not on the way
+	}}
+	if scheme == Paper {
+		media = emulation.SetEmulatedMediaParams{Media: "print"}
 	}
 	if _, err := chromedp.Call(tab, emulation.SetEmulatedMedia, media); err != nil {
 		return fmt.Errorf("set the colour scheme: %w", err)

@@ -1,6 +1,6 @@
 // Command shot takes the picture of a report for the README:
 //
-//	go run ./reports/internal/shot [-width 1280] [-height 900] [-scheme light|dark] [-full] DIR out.png
+//	go run ./reports/internal/shot [-width 1280] [-height 900] [-scheme light|dark] [-full] [-at ID] [-page FILE] DIR out.png
 //
 // DIR is a run's directory.
 package main
@@ -31,6 +31,8 @@ func run() error {
 	height := flag.Int64("height", 900, "height of the window in CSS pixels")
 	scheme := flag.String("scheme", "light", "colour scheme: light or dark")
 	full := flag.Bool("full", false, "the whole page, not only what fits into the window")
+	at := flag.String("at", "", "id of what is to stand at the top of the window")
+	page := flag.String("page", reports.PageFile, "file of DIR to take the picture of")
 	flag.Parse()
 	if flag.NArg() != 2 || (*scheme != "light" && *scheme != "dark") {
 		return fmt.Errorf("want DIR and out.png, and -scheme light or dark")
@@ -43,8 +45,13 @@ func run() error {
 		return err
 	}
 	defer stop()
-	if err := browser.Show(tab, filepath.Join(dir, reports.PageFile), *width, *height, browser.Scheme(*scheme)); err != nil {
+	if err := browser.Show(tab, filepath.Join(dir, *page), *width, *height, browser.Scheme(*scheme)); err != nil {
 		return err
+	}
+	if *at != "" {
+		if _, err := chromedp.Run(tab, chromedp.Evaluate[bool](fmt.Sprintf(`(document.getElementById(%q).scrollIntoView({behavior: "instant"}), true)`, *at))); err != nil {
+			return fmt.Errorf("find what has the id %s: %w", *at, err)
+		}
 	}
 	take := chromedp.CaptureScreenshot()
 	if *full {

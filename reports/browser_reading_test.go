@@ -1,0 +1,233 @@
+package reports_test
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/chromedp"
+
+	"locklab/reports"
+	"locklab/reports/internal/browser"
+	"locklab/reports/series"
+)
+
+// withScenes is a page of evidence with a scene.
+func withScenes(t *testing.T) string {
+	t.Helper()
+	dir := sample(t)
+	read := func(ctx context.Context, path string) (series.History, error) {
+		h, err := operations(ctx, path)
+		h.Scenes = []series.Scene{{
+			Moment: series.Moment{What: "overlap", Resource: "g1", Text: "h2 on master-c got g1 while h1 on master-a held it", AtMS: 1200, Faults: []string{"partition of zone:a <-> others"}},
+			Steps: []series.Step{
+				{Who: "players", What: "match", Text: "p1 asks master-a: room-1", FromMS: -20, ToMS: 5},
+				{Who: "master-a", What: "hold", Text: "client-1 believes that it holds g1 (h1)", FromMS: -10, ToMS: 12},
+				{Who: "master-c", What: "hold", Text: "client-2 believes that it holds g1 (h2)", FromMS: 0, ToMS: 8},
+			},
+		}}
+		return h, err
+	}
+	if err := reports.Generate(t.Context(), []string{dir}, "", read); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, reports.EvidenceFile)
+}
+
+// TestPageIsAccessible: what a screen reader has of the pages.
+func TestPageIsAccessible(t *testing.T) {
+	dir := sample(t)
+	generate(t, []string{dir}, "")
+	compared := t.TempDir()
+	generate(t, []string{dir, sample(t)}, compared)
+	tab, _ := openBrowser(t)
+	for name, file := range map[string]string{
+		"run": filepath.Join(dir, reports.PageFile), "evidence": withScenes(t), "comparison": filepath.Join(compared, reports.PageFile),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := browser.Show(tab, file, 1280, 800, browser.Light); err != nil {
+				t.Fatal(err)
+			}
+			wellMade(tab, t)
+			wellTold(tab, t)
+		})
+	}
+}
+
+// wellMade looks at the document as it stands.
+func wellMade(tab context.Context, t *testing.T) {
+	t.Helper()
+	for what, script := range map[string]string{
+		"tables without a caption":             `document.querySelectorAll("table:not(:has(> caption))").length`,
+		"header cells without a scope":         `document.querySelectorAll("th:not([scope])").length`,
+		"body rows without a header cell":      `document.querySelectorAll("tbody tr:not(:has(th), .said)").length`,
+		"drawings without a description":       `[...document.querySelectorAll("svg")].filter((s) => !s.getAttribute("aria-label") && s.getAttribute("aria-hidden") !== "true").length`,
+		"scrolling boxes out of reach of keys": `document.querySelectorAll(".box:not([tabindex='0']), .box:not([aria-label])").length`,
+		"links to nowhere":                     `[...document.querySelectorAll("a[href^='#']")].filter((a) => !document.querySelector(a.getAttribute("href"))).length`,
+		"ids that are not unique":              `document.querySelectorAll("[id]").length - new Set([...document.querySelectorAll("[id]")].map((e) => e.id)).size`,
+		"headings that skip a level":           `[...document.querySelectorAll("h1, h2, h3, h4")].map((h) => +h.tagName[1]).filter((n, i, all) => i > 0 && n > all[i - 1] + 1).length`,
+		"missing language":                     `document.documentElement.lang ? 0 : 1`,
+	} {
+		if n := evaluate[int64](tab, t, script); n != 0 {
+			t.Errorf("%d %s", n, what)
+		}
+	}
+}
+
+// wellTold looks at Chromium's accessibility tree: what it says to a screen reader.
+func wellTold(tab context.Context, t *testing.T) {
+	t.Helper()
+	tree, err := chromedp.Call(tab, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := func(v *accessibility.Value) (s string) {
+		if v != nil {
+			_ = json.Unmarshal(v.Value, &s) // what is no text is not wanted
+		}
+		return s
+	}
+	roles := map[string][]string{}
+	for _, n := range tree.Nodes {
+		if !n.Ignored {
+			roles[text(n.Role)] = append(roles[text(n.Role)], text(n.Name))
+		}
+	}
+	for _, landmark := range []string{"banner", "navigation", "main", "contentinfo"} {
+		if len(roles[landmark]) != 1 {
+			t.Errorf("%d landmarks %s, want one", len(roles[landmark]), landmark)
+		}
+	}
+	for _, role := range []string{"link", "button", "table", "region", "image", "img", "navigation", "DisclosureTriangle", "columnheader", "rowheader"} {
+		if slices.Contains(roles[role], "") {
+			t.Errorf("there is a %s without a name", role)
+		}
+	}
+	figures := 0
+	for _, name := range append(roles["image"], roles["img"]...) {
+		if len(strings.Fields(name)) < 2 { // a shape is told by the word for its meaning
+			if !slices.Contains([]string{"good", "noticed", "harm", "undecided"}, name) {
+				t.Errorf("an image is told as %q", name)
+			}
+			continue
+		}
+		figures++
+		if !strings.ContainsAny(name, ".:") { // what it shows, and what was found
+			t.Errorf("a figure is told without what it found: %q", name)
+		}
+	}
+	if slices.Contains(roles["link"], "back to the report") && figures == 0 {
+		t.Error("no scene is told")
+	}
+}
+
+// TestNothingIsCutOff: on a small screen tables become lists, on a wide one and on paper
+// every column has its place.
+func TestNothingIsCutOff(t *testing.T) {
+	dir := sample(t)
+	generate(t, []string{dir}, "")
+	tab, _ := openBrowser(t)
+	const a4 = 718 // its width in CSS pixels, without Chromium's margins
+	for name, look := range map[string]struct {
+		width  int64
+		scheme browser.Scheme
+		boxes  string
+	}{
+		"wide":  {1280, browser.Light, ".box"},
+		"phone": {360, browser.Light, ".box"},
+		"paper": {a4, browser.Paper, ".box, figure"},
+	} {
+		for page, file := range map[string]string{"run": filepath.Join(dir, reports.PageFile), "evidence": withScenes(t)} {
+			t.Run(name+"/"+page, func(t *testing.T) {
+				if err := browser.Show(tab, file, look.width, 800, look.scheme); err != nil {
+					t.Fatal(err)
+				}
+				cut := evaluate[[]string](tab, t, `(() => {
+				  document.querySelectorAll("details").forEach((d) => { d.open = true; });
+				  const said = (e) => (e.getAttribute("aria-label") || e.className) + ": " + e.scrollWidth + " of " + e.clientWidth;
+				  const boxes = [...document.querySelectorAll(`+"`"+look.boxes+"`"+`)];
+				  const hidden = [...document.querySelectorAll("tbody td, tbody th")].filter((e) => e.getClientRects().length === 0);
+				  return [...boxes.filter((e) => e.scrollWidth > e.clientWidth + 1).map(said), ...hidden.map((e) => "hidden: " + e.textContent)];
+				})()`)
+				if len(cut) > 0 {
+					t.Errorf("cut off: %q", cut)
+				}
+			})
+		}
+	}
+}
+
+// TestMatrixFolds: on a small screen each cell says what it means and opens; an address
+// opens the one that it names.
+func TestMatrixFolds(t *testing.T) {
+	dir := sample(t)
+	generate(t, []string{dir}, "")
+	tab, _ := openBrowser(t)
+	file := filepath.Join(dir, reports.PageFile)
+	const opened = `[...document.querySelectorAll(".matrix details")].filter((d) => d.open).length`
+	if err := browser.Show(tab, file, 360, 800, browser.Light); err != nil {
+		t.Fatal(err)
+	}
+	if n := evaluate[int64](tab, t, opened); n != 0 {
+		t.Errorf("%d cells are open on a small screen", n)
+	}
+	if n := evaluate[int64](tab, t, `(location.hash = document.querySelector(".matrix td[id]").id, dispatchEvent(new Event("hashchange")), `+opened+`)`); n != 1 {
+		t.Errorf("%d cells are open where an address names one", n)
+	}
+	if err := browser.Show(tab, file, 1280, 800, browser.Light); err != nil {
+		t.Fatal(err)
+	}
+	if n := evaluate[int64](tab, t, `[...document.querySelectorAll("details.folds")].filter((d) => !d.open).length`); n != 0 {
+		t.Errorf("%d are closed on a wide screen, where nothing opens them", n)
+	}
+}
+
+// TestKeyboardReachesEverything: the tabulator comes to all that can be used, in the order
+// in which it stands, and where it is can be seen.
+func TestKeyboardReachesEverything(t *testing.T) {
+	dir := sample(t)
+	generate(t, []string{dir}, "")
+	tab, _ := openBrowser(t)
+	for page, file := range map[string]string{"run": filepath.Join(dir, reports.PageFile), "evidence": withScenes(t)} {
+		t.Run(page, func(t *testing.T) {
+			if err := browser.Show(tab, file, 1280, 800, browser.Light); err != nil {
+				t.Fatal(err)
+			}
+			// Elements that can be used and that are shown, numbered in their order.
+			n := evaluate[int64](tab, t, `(() => {
+			  const all = [...document.querySelectorAll("a[href], button, summary, [tabindex='0']")].filter((e) => e.checkVisibility());
+			  all.forEach((e, i) => { e.dataset.stop = i; });
+			  return all.length;
+			})()`)
+			if n < 10 {
+				t.Fatalf("only %d can be used", n)
+			}
+			for want := range n {
+				if err := chromedp.Do(tab, chromedp.KeyEvent("\t")); err != nil {
+					t.Fatal(err)
+				}
+				type stop struct {
+					At   string `json:"at"`
+					Seen bool   `json:"seen"`
+					What string `json:"what"`
+				}
+				have := evaluate[stop](tab, t, `(() => {
+				  const e = document.activeElement, style = getComputedStyle(e), box = e.getBoundingClientRect();
+				  return {at: e.dataset.stop ?? "", what: e.outerHTML.slice(0, 90), seen: style.outlineStyle !== "none" && box.right > 0 && box.bottom > 0 && box.top < innerHeight};
+				})()`)
+				if have.At != jsonNumber(want) || !have.Seen {
+					t.Fatalf("stop %d of %d: the tabulator is at %q (seen: %v): %s", want, n, have.At, have.Seen, have.What)
+				}
+			}
+		})
+	}
+}
+
+func jsonNumber(n int64) string {
+	text, _ := json.Marshal(n) //nolint:errchkjson // a number
+	return string(text)
+}
