@@ -1,11 +1,11 @@
 package reports
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
 
+	"locklab/reports/lang"
 	"locklab/reports/result"
 )
 
@@ -14,6 +14,7 @@ import (
 type answer struct {
 	Workload  string
 	Scenarios int
+	Over      string // what the figures are the worst of
 	Columns   []result.Figure
 	Rows      []answerRow
 	tradeoff
@@ -43,7 +44,9 @@ const (
 )
 
 func (m meaning) Shape() string { return [...]string{"?", "✓", "△", "✗"}[m] }
-func (m meaning) Word() string  { return [...]string{"undecided", "good", "noticed", "harm"}[m] }
+func (m meaning) Word() string {
+	return [...]string{undecided, lang.Key("good"), lang.Key("noticed"), lang.Key("harm")}[m]
+}
 func (m meaning) Class() string { return [...]string{"none", "ok", "warn", "bad"}[m] }
 
 // meaningsNote explains them.
@@ -80,7 +83,7 @@ func unsafeOtherwise(r result.Row, counted result.Figure) bool {
 
 // answersOf has one answer for each workload. The runs of a comparison follow each other
 // lock by lock.
-func answersOf(files []result.File, names []string) []answer {
+func answersOf(say *lang.Lang, files []result.File, names []string) []answer {
 	var all []result.Row
 	for _, f := range files {
 		all = append(all, f.Results...)
@@ -90,18 +93,19 @@ func answersOf(files []result.File, names []string) []answer {
 	for _, workload := range workloadsOf(all) {
 		rows := rowsWith(all, func(r result.Row) bool { return r.Workload == workload })
 		a := answer{Workload: plain(workload), Scenarios: len(scenariosOf(rows)), Columns: answerColumns(rows)}
+		a.Over = say.Count(int64(a.Scenarios), "Workload %s: of each figure the worst of 1 scenario, with that scenario", "Workload %s: of each figure the worst of %s scenarios, with that scenario", a.Workload)
 		for _, lock := range locksOf(rows) {
 			for i, f := range files {
 				of := rowsWith(f.Results, func(r result.Row) bool { return r.Workload == workload && r.Lock == lock })
 				if len(of) == 0 {
 					continue
 				}
-				row := answerRow{Lock: plain(lock), Ink: string(inks[lock]), Sentence: sentence(of, violationOf(rows))}
+				row := answerRow{Lock: plain(lock), Ink: string(inks[lock]), Sentence: sentence(say, of, violationOf(rows))}
 				if len(files) > 1 {
 					row.Run = names[i]
 				}
 				for _, f := range a.Columns {
-					c := answerCellOf(f, of)
+					c := answerCellOf(say, f, of)
 					if row.Run != "" {
 						c.Href = "" // the rows stand in the run's own report
 					}
@@ -111,7 +115,7 @@ func answersOf(files []result.File, names []string) []answer {
 			}
 		}
 		if len(files) == 1 {
-			a.tradeoff = tradeoffOf(rows, inks)
+			a.tradeoff = tradeoffOf(say, rows, inks)
 		}
 		answers = append(answers, a)
 	}
@@ -127,8 +131,8 @@ func answerColumns(rows []result.Row) []result.Figure {
 	})
 }
 
-func answerCellOf(f result.Figure, rows []result.Row) answerCell {
-	c := answerCell{Title: f.Answer, Value: absent}
+func answerCellOf(say *lang.Lang, f result.Figure, rows []result.Row) answerCell {
+	c := answerCell{Title: say.Term(f.Answer), Value: absent}
 	r, v := worst(rows, f)
 	if math.IsNaN(v) {
 		return c
@@ -142,11 +146,11 @@ func answerCellOf(f result.Figure, rows []result.Row) answerCell {
 	}
 	switch {
 	case f.Violation == "" || v > 0 || c.Meaning != open:
-		c.Value = told(f, v)
+		c.Value = told(say, f, v)
 	case slices.ContainsFunc(rows, func(r result.Row) bool { return r.Verdict.Safety != result.SafetyNotJudged }):
-		c.Value = "none seen"
+		c.Value = say.Text("none seen")
 	default:
-		c.Value = "not judged"
+		c.Value = say.Text("not judged")
 	}
 	if v > 0 {
 		c.Where, c.Href = plain(r.Scenario), "#"+rowID(r)
@@ -155,22 +159,22 @@ func answerCellOf(f result.Figure, rows []result.Row) answerCell {
 		}
 	}
 	if strings.HasPrefix(f.Field, "latency") && r.Availability < quietShare {
-		c.Note = "of the " + percent(r.Availability) + " served"
+		c.Note = say.Sprintf("of the %s served", percent(r.Availability))
 	}
 	return c
 }
 
 // told writes a figure of the answer.
-func told(f result.Figure, v float64) string {
+func told(say *lang.Lang, f result.Figure, v float64) string {
 	switch {
 	case f.As == result.Count:
 		return count(int64(v))
 	case f.As == result.Share && v == 0:
-		return "none"
+		return say.Text("none")
 	case f.As == result.Share:
 		return percent(v)
 	}
-	return span(v)
+	return span(say, v)
 }
 
 // rowID names a row in addresses.
@@ -217,8 +221,8 @@ type check struct {
 	Loud  []finding
 }
 
-func checkOf(rows []result.Row) (c check) {
-	for _, f := range verdictFindings(rows) {
+func checkOf(say *lang.Lang, rows []result.Row) (c check) {
+	for _, f := range verdictFindings(say, rows) {
 		if f.Alarm {
 			c.Loud = append(c.Loud, f)
 			continue
@@ -226,15 +230,4 @@ func checkOf(rows []result.Row) (c check) {
 		c.Quiet = strings.TrimSpace(c.Quiet + " " + f.Plain())
 	}
 	return c
-}
-
-// outOf says in how many of n something was.
-func outOf(hits, n int) string {
-	switch {
-	case n <= 1:
-		return ""
-	case hits == n:
-		return fmt.Sprintf(" in each of %d scenarios", n)
-	}
-	return fmt.Sprintf(" in %d of %d scenarios", hits, n)
 }

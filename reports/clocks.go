@@ -3,6 +3,7 @@ package reports
 import (
 	"time"
 
+	"locklab/reports/lang"
 	"locklab/reports/result"
 )
 
@@ -14,12 +15,12 @@ const clocksNote = "How far the monotonic clock of each host lay from the contro
 type clockLine struct{ Host, Offset, Error, Kernel string }
 
 // clocksOf is empty for a run on one machine.
-func clocksOf(run result.Run) []clockLine {
+func clocksOf(say *lang.Lang, run result.Run) []clockLine {
 	var lines []clockLine
 	for _, c := range run.Clocks {
 		line := clockLine{
 			Host: plain(c.Host), Offset: time.Duration(c.OffsetNS).Round(time.Microsecond).String(),
-			Error: figure(float64(c.ErrorNS) / 1000), Kernel: "not synchronised",
+			Error: figure(float64(c.ErrorNS) / 1000), Kernel: say.Text("not synchronised"),
 		}
 		if c.Synced {
 			line.Kernel = count(c.KernelMaxErrorUS)

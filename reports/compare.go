@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"locklab/reports/lang"
 	"locklab/reports/result"
 )
 
@@ -54,38 +55,46 @@ type comparedRow struct {
 
 type comparedFigure struct{ Value, Change string }
 
-func compare(runs []loaded) *comparison {
+func compare(say *lang.Lang, runs []loaded) *comparison {
 	files := make([]result.File, len(runs))
 	names := runNames(runs)
 	c := &comparison{
-		Title:    fmt.Sprintf("%d runs side by side", len(runs)),
-		Lede:     list(names),
+		Title:    say.Sprintf("%d runs side by side", len(runs)),
+		Lede:     say.List(names),
 		First:    names[0],
-		glossary: glossary{Statuses: statuses(), Terms: termGroups(), LinkNote: linkNote},
+		glossary: glossary{Statuses: statuses(say), Terms: termGroups(say), LinkNote: say.Text(linkNote)},
 	}
 	var all []result.Row
 	for i, l := range runs {
 		files[i] = result.Clean(l.File)
 		all = append(all, files[i].Results...)
-		c.Runs = append(c.Runs, comparedRun{names[i], facts(files[i])})
+		c.Runs = append(c.Runs, comparedRun{names[i], facts(say, files[i])})
 		for _, w := range files[i].Run.Warnings {
-			c.Warnings = append(c.Warnings, names[i]+": "+plain(w))
+			c.Warnings = append(c.Warnings, names[i]+": "+recorded(say, w))
 		}
-		if end := ending(files[i].Run); end.Topic != "" {
+		if end := ending(say, files[i].Run); end.Topic != "" {
 			c.Warnings = append(c.Warnings, names[i]+": "+end.Plain())
 		}
 	}
-	c.Warnings = append(differences(files, names), c.Warnings...)
+	c.Warnings = append(differences(say, files, names), c.Warnings...)
 	for _, workload := range workloadsOf(all) {
 		ofWorkload := rowsWith(all, func(r result.Row) bool { return r.Workload == workload })
 		for _, scenario := range scenariosOf(ofWorkload) {
 			rows := rowsWith(ofWorkload, func(r result.Row) bool { return r.Scenario == scenario })
-			c.Groups = append(c.Groups, groupOf(files, names, rows, scenario, workload))
+			c.Groups = append(c.Groups, groupOf(say, files, names, rows, scenario, workload))
 		}
 	}
-	c.Changes = changes(files, names)
-	c.Answers, c.Meanings = answersOf(files, names), meaningsNote
+	c.Changes = changes(say, files, names)
+	c.Answers, c.Meanings = answersOf(say, files, names), say.Text(meaningsNote)
 	return c
+}
+
+// label is the name of a figure with its unit.
+func label(say *lang.Lang, f result.Figure) string {
+	if f.Unit == "" {
+		return say.Term(f.ShortName())
+	}
+	return say.Term(f.ShortName()) + ", " + say.Term(f.Unit)
 }
 
 // runNames tells the runs apart: their ids, or the directories if two are alike.
@@ -105,11 +114,11 @@ func runNames(runs []loaded) []string {
 	return names
 }
 
-func groupOf(files []result.File, names []string, rows []result.Row, scenario, workload string) comparisonGroup {
+func groupOf(say *lang.Lang, files []result.File, names []string, rows []result.Row, scenario, workload string) comparisonGroup {
 	g := comparisonGroup{Title: plain(scenario) + ", " + plain(workload)}
 	used := chosen(rows, func(f result.Figure) bool { return f.Compare })
 	for _, f := range used {
-		g.Measures = append(g.Measures, f.Label())
+		g.Measures = append(g.Measures, label(say, f))
 	}
 	for _, lock := range locksOf(rows) {
 		line := comparedLock{Lock: plain(lock)}
@@ -118,12 +127,12 @@ func groupOf(files []result.File, names []string, rows []result.Row, scenario, w
 			r, present := findRow(f.Results, lock, scenario, workload)
 			row := comparedRow{Name: names[i], Present: present, Span: 2 + len(used)}
 			if present {
-				row.Status = statusOf(r.Verdict)
-				_, row.Liveness = seen(r.Verdict)
+				row.Status = statusOf(say, r.Verdict)
+				_, row.Liveness = seen(say, r.Verdict)
 				for _, f := range used {
-					figure := comparedFigure{Value: shown(f, r)}
+					figure := comparedFigure{Value: shown(say, f, r)}
 					if i > 0 && hasFirst {
-						figure.Change = change(f, first, r)
+						figure.Change = change(say, f, first, r)
 					}
 					row.Figures = append(row.Figures, figure)
 				}
@@ -136,7 +145,7 @@ func groupOf(files []result.File, names []string, rows []result.Row, scenario, w
 }
 
 // change writes a difference: as a percentage, or absolutely from 0.
-func change(f result.Figure, first, r result.Row) string {
+func change(say *lang.Lang, f result.Figure, first, r result.Row) string {
 	before, known := f.Of(first)
 	after, ok := f.Of(r)
 	d := after - before
@@ -148,7 +157,7 @@ func change(f result.Figure, first, r result.Row) string {
 	case !known || !ok:
 		return ""
 	case d == 0:
-		return "same"
+		return say.Text("same")
 	case before == 0:
 		return sign + figure(math.Abs(d))
 	default:
@@ -157,7 +166,7 @@ func change(f result.Figure, first, r result.Row) string {
 }
 
 // differences warns of what makes the runs hard to compare.
-func differences(files []result.File, names []string) []string {
+func differences(say *lang.Lang, files []result.File, names []string) []string {
 	var warnings []string
 	tell := func(what string, of func(result.File) string) {
 		var parts []string
@@ -166,27 +175,27 @@ func differences(files []result.File, names []string) []string {
 			value := of(f)
 			differ = differ || value != of(files[0])
 			if value == "" {
-				value = "not recorded"
+				value = say.Text("not recorded")
 			}
 			parts = append(parts, names[i]+": "+plain(value))
 		}
 		if differ {
-			warnings = append(warnings, fmt.Sprintf("The runs differ in %s, so their figures compare badly. %s.", what, strings.Join(parts, "; ")))
+			warnings = append(warnings, say.Sprintf("The runs differ in %s, so their figures compare badly. %s.", what, strings.Join(parts, "; ")))
 		}
 	}
-	tell("the host", func(f result.File) string { return hostText(f.Run.Host) })
-	tell("the topology", func(f result.File) string { return f.Run.Topology })
-	tell("the versions of the servers", func(f result.File) string {
+	tell(say.Text("the host"), func(f result.File) string { return hostText(say, f.Run.Host) })
+	tell(say.Text("the topology"), func(f result.File) string { return f.Run.Topology })
+	tell(say.Text("the versions of the servers"), func(f result.File) string {
 		var parts []string
 		for _, name := range slices.Sorted(maps.Keys(f.Run.Versions)) {
 			parts = append(parts, name+" "+f.Run.Versions[name])
 		}
 		return strings.Join(parts, ", ")
 	})
-	tell("the version of Go", func(f result.File) string { return f.Run.Host.Go })
-	tell("the offered rate", offeredText)
+	tell(say.Text("the version of Go"), func(f result.File) string { return f.Run.Host.Go })
+	tell(say.Text("the offered rate"), func(f result.File) string { return offeredText(say, f) })
 	if slices.ContainsFunc(files, func(f result.File) bool { return tookDiffers(files[0], f) }) {
-		tell("how long they took", func(f result.File) string { return tookText(f.Run.DurationMS) })
+		tell(say.Text("how long they took"), func(f result.File) string { return tookText(say, f.Run.DurationMS) })
 	}
 	return warnings
 }
@@ -198,10 +207,10 @@ func tookDiffers(a, b result.File) bool {
 	return math.Abs(x-y) > 0.1*max(x, y)
 }
 
-func offeredText(f result.File) string {
+func offeredText(say *lang.Lang, f result.File) string {
 	var rates []string
 	for _, r := range f.Results {
-		if text := figure(math.Round(r.OfferedPerS)) + " per second"; !slices.Contains(rates, text) {
+		if text := say.Sprintf("%s per second", figure(math.Round(r.OfferedPerS))); !slices.Contains(rates, text) {
 			rates = append(rates, text)
 		}
 	}
@@ -210,7 +219,7 @@ func offeredText(f result.File) string {
 }
 
 // changes says in words what is not the same as in the first run.
-func changes(files []result.File, names []string) []string {
+func changes(say *lang.Lang, files []result.File, names []string) []string {
 	var all []string
 	shared := false
 	for i, f := range files[1:] {
@@ -220,25 +229,25 @@ func changes(files []result.File, names []string) []string {
 				continue
 			}
 			shared = true
-			where := fmt.Sprintf("%s: %s under %s", names[i+1], plain(r.Lock), plain(r.Scenario))
-			if a, b := statusOf(first.Verdict), statusOf(r.Verdict); a.Word != b.Word {
-				all = append(all, fmt.Sprintf("%s is %s; it was %s.", where, b.Word, a.Word))
+			where := say.Sprintf("%s: %s under %s", names[i+1], plain(r.Lock), plain(r.Scenario))
+			if a, b := statusOf(say, first.Verdict), statusOf(say, r.Verdict); a.Word != b.Word {
+				all = append(all, say.Sprintf("%s is %s; it was %s.", where, b.Word, a.Word))
 			}
-			was, wasLive := seen(first.Verdict)
-			is, isLive := seen(r.Verdict)
+			was, wasLive := seen(say, first.Verdict)
+			is, isLive := seen(say, r.Verdict)
 			if wasLive != isLive {
-				all = append(all, fmt.Sprintf("%s: liveness is %s; it was %s.", where, isLive, wasLive))
+				all = append(all, say.Sprintf("%s: liveness is %s; it was %s.", where, isLive, wasLive))
 			}
 			if was != is {
-				all = append(all, fmt.Sprintf("%s: safety is %s; it was %s.", where, is, was))
+				all = append(all, say.Sprintf("%s: safety is %s; it was %s.", where, is, was))
 			}
 		}
 	}
 	switch {
 	case !shared:
-		all = append(all, "No other run shares a lock, a scenario and a workload with "+names[0]+".")
+		all = append(all, say.Sprintf("No other run shares a lock, a scenario and a workload with %s.", names[0]))
 	case len(all) == 0:
-		all = append(all, "The verdicts are the same wherever the runs share a lock, a scenario and a workload.")
+		all = append(all, say.Text("The verdicts are the same wherever the runs share a lock, a scenario and a workload."))
 	}
 	return all
 }

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/mattn/go-runewidth"
+
+	"locklab/reports/lang"
 	"locklab/reports/result"
 )
 
@@ -13,18 +15,18 @@ import (
 // scenarios, with the scenario below them, and then what [Headline] says, broken between
 // words. Lines are at most width columns wide (below 60 counts as 60, 0 as 100). Colours
 // are besides shapes.
-func Summary(w io.Writer, f result.File, width int, colour bool) error {
+func Summary(w io.Writer, say *lang.Lang, f result.File, width int, colour bool) error {
 	if width == 0 {
 		width = 100
 	}
 	width = max(width, 60)
 	f = result.Clean(f)
 	var out strings.Builder
-	for _, a := range answersOf([]result.File{f}, nil) {
-		writeAnswer(&out, a, width, colour)
+	for _, a := range answersOf(say, []result.File{f}, nil) {
+		writeAnswer(&out, say, a, width, colour)
 		fmt.Fprintln(&out)
 	}
-	for _, text := range Headline(f) {
+	for _, text := range Headline(say, f) {
 		fmt.Fprintln(&out, Wrap(text, width, 2))
 	}
 	_, err := io.WriteString(w, out.String())
@@ -38,14 +40,18 @@ func orAbsent(text string) string {
 	return plain(text)
 }
 
-func writeAnswer(out *strings.Builder, a answer, width int, colour bool) {
+func writeAnswer(out *strings.Builder, say *lang.Lang, a answer, width int, colour bool) {
 	const where = 16 // columns for the name of a scenario
-	name := len("lock")
+	heads := make([]string, len(a.Columns))
+	for j, f := range a.Columns {
+		heads[j] = say.Term(f.Answer)
+	}
+	name := columns(say.Text("lock"))
 	widths := make([]int, len(a.Columns))
 	for _, r := range a.Rows {
-		name = max(name, min(utf8.RuneCountInString(r.Lock), 40))
+		name = max(name, min(columns(r.Lock), 40))
 		for j, c := range r.Cells {
-			widths[j] = max(widths[j], len(a.Columns[j].Answer), utf8.RuneCountInString(shaped(c)), min(utf8.RuneCountInString(c.Where), where))
+			widths[j] = max(widths[j], columns(heads[j]), columns(shaped(c)), min(columns(c.Where), where))
 		}
 	}
 	total := name + sum(widths) + len(widths)
@@ -60,11 +66,11 @@ func writeAnswer(out *strings.Builder, a answer, width int, colour bool) {
 		cols--
 	}
 
-	over := "each figure the worst of " + plural(int64(a.Scenarios), "scenario")
+	over := say.Count(int64(a.Scenarios), "%s: each figure the worst of 1 scenario", "%s: each figure the worst of %s scenarios", a.Workload)
 	if a.Scenarios == 1 && len(a.Rows) > 0 {
-		over = "1 scenario"
+		over = say.Sprintf("%s: 1 scenario", a.Workload)
 	}
-	fmt.Fprintln(out, cut(a.Workload+": "+over, width))
+	fmt.Fprintln(out, cut(over, width))
 	line := func(first string, cell func(int) (text, class string)) {
 		var text strings.Builder
 		text.WriteString(pad(cut(first, name), name, true))
@@ -78,16 +84,19 @@ func writeAnswer(out *strings.Builder, a answer, width int, colour bool) {
 		}
 		fmt.Fprintln(out, strings.TrimRight(text.String(), " "))
 	}
-	line("lock", func(j int) (string, string) { return a.Columns[j].Answer, "" })
+	line(say.Text("lock"), func(j int) (string, string) { return heads[j], "" })
 	for _, r := range a.Rows {
 		line(r.Lock, func(j int) (string, string) { return shaped(r.Cells[j]), r.Cells[j].Meaning.Class() })
 		line("", func(j int) (string, string) { return r.Cells[j].Where, "none" })
 	}
-	fmt.Fprintln(out, Wrap(meaningsNote, width, 0))
+	fmt.Fprintln(out, Wrap(say.Text(meaningsNote), width, 0))
 }
 
 // shaped is a figure with the shape of what it means.
 func shaped(c answerCell) string { return c.Meaning.Shape() + " " + c.Value }
+
+// columns is how wide text is on a console, where a letter of Korean takes two columns.
+func columns(text string) int { return (&runewidth.Condition{}).StringWidth(text) }
 
 func sum(widths []int) (total int) {
 	for _, w := range widths {
@@ -102,7 +111,7 @@ func Wrap(text string, width, indent int) string {
 	var out strings.Builder
 	column := 0
 	for i, word := range strings.Fields(text) {
-		n := utf8.RuneCountInString(word)
+		n := columns(word)
 		switch {
 		case i == 0:
 		case column+1+n > width:
@@ -119,7 +128,7 @@ func Wrap(text string, width, indent int) string {
 }
 
 func pad(text string, width int, left bool) string {
-	gap := strings.Repeat(" ", max(width-utf8.RuneCountInString(text), 0))
+	gap := strings.Repeat(" ", max(width-columns(text), 0))
 	if left {
 		return text + gap
 	}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"locklab/reports"
+	"locklab/reports/lang"
 	"locklab/reports/result"
 )
 
@@ -24,7 +25,7 @@ func sampleFile(t *testing.T) result.File {
 func table(t *testing.T, f result.File, width int, colour bool) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := reports.Summary(&out, f, width, colour); err != nil {
+	if err := reports.Summary(&out, lang.English(), f, width, colour); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -64,7 +65,7 @@ func TestTableAndHeadlineTakeAnything(t *testing.T) {
 		}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text := table(t, f, 100, false) + strings.Join(reports.Headline(f), "\n")
+			text := table(t, f, 100, false) + strings.Join(reports.Headline(lang.English(), f), "\n")
 			if strings.Contains(text, "NaN") || strings.Contains(text, "Inf") {
 				t.Errorf("no number was shown as one:\n%s", text)
 			}
@@ -226,7 +227,7 @@ func TestHeadline(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			have := strings.Join(reports.Headline(test.file), "\n")
+			have := strings.Join(reports.Headline(lang.English(), test.file), "\n")
 			for _, part := range test.want {
 				if !strings.Contains(have, part) {
 					t.Errorf("the headline does not say %q:\n%s", part, have)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"locklab/reports/lang"
 	"locklab/reports/result"
 )
 
@@ -15,17 +16,17 @@ type Digest struct {
 }
 
 // DigestOf says of a run what a list has room for.
-func DigestOf(f result.File) Digest {
+func DigestOf(say *lang.Lang, f result.File) Digest {
 	f = result.Clean(f)
-	d := Digest{Title: title(f), Started: startedText(f.Run.Started)}
-	c := checkOf(f.Results)
+	d := Digest{Title: title(say, f), Started: startedText(f.Run.Started)}
+	c := checkOf(say, f.Results)
 	if d.Check = c.Quiet; len(c.Loud) > 0 {
 		d.Check = c.Loud[0].Plain()
 	}
-	if end := ending(f.Run); end.Topic != "" {
+	if end := ending(say, f.Run); end.Topic != "" {
 		d.Check = end.Topic + ". " + d.Check
 	}
-	for _, a := range answersOf([]result.File{f}, nil) {
+	for _, a := range answersOf(say, []result.File{f}, nil) {
 		for _, r := range a.Rows {
 			var parts []string
 			for _, c := range r.Cells[:min(len(r.Cells), 4)] {

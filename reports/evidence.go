@@ -6,7 +6,9 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 
+	"locklab/reports/lang"
 	"locklab/reports/plots"
 	"locklab/reports/result"
 	"locklab/reports/series"
@@ -50,19 +52,22 @@ type scene struct {
 
 type sceneStep struct{ At, For, Who, What, Text string }
 
-func evidenceOf(l loaded) *evidence {
+func evidenceOf(say *lang.Lang, l loaded) *evidence {
 	f := result.Clean(l.File)
-	e := &evidence{Title: title(f)}
+	e := &evidence{Title: title(say, f)}
 	for i, r := range f.Results {
 		row := evidenceRow{
-			ID: rowID(r), Title: plain(r.Lock) + " under " + plain(r.Scenario) + ", " + plain(r.Workload), Why: plain(r.Verdict.Why),
-			Counts: cellOf(r, violationOf([]result.Row{r})).Lines, Histories: plainAll(r.Histories), Faults: entriesOf([]result.Row{r}), Note: l.Notes[i],
+			ID: rowID(r), Title: say.Sprintf("%s under %s, %s", plain(r.Lock), plain(r.Scenario), plain(r.Workload)), Why: recorded(say, r.Verdict.Why),
+			Counts: cellOf(say, r, violationOf([]result.Row{r})).Lines, Histories: plainAll(r.Histories), Faults: entriesOf(say, []result.Row{r}),
+		}
+		if n := l.Notes[i]; n != nil {
+			row.Note = n(say)
 		}
 		for _, kind := range slices.Sorted(maps.Keys(r.Errors)) {
 			row.Errors = append(row.Errors, plain(kind)+" "+count(r.Errors[kind]))
 		}
 		for _, s := range l.Scenes[i] {
-			row.Scenes = append(row.Scenes, sceneOf(s))
+			row.Scenes = append(row.Scenes, sceneOf(say, s))
 		}
 		e.Rows = append(e.Rows, row)
 	}
@@ -84,20 +89,20 @@ func evidenceOf(l loaded) *evidence {
 	return e
 }
 
-func sceneOf(s series.Scene) scene {
+func sceneOf(say *lang.Lang, s series.Scene) scene {
 	out := scene{
-		What: plain(s.What), Text: plain(s.Text), At: figure(math.Round(s.AtMS)) + " ms", Resource: plain(s.Resource), Faults: plainAll(s.Faults),
-		SVG: template.HTML(plots.Timeline(s)), //nolint:gosec // drawn and escaped by plots
+		What: recorded(say, s.What), Text: recorded(say, s.Text), At: say.Sprintf("%s ms", figure(math.Round(s.AtMS))), Resource: plain(s.Resource), Faults: recordedAll(say, s.Faults),
+		SVG: template.HTML(plots.Timeline(say, s)), //nolint:gosec // drawn and escaped by plots
 	}
 	for _, step := range s.Steps {
 		lasted := ""
 		switch d := step.ToMS - step.FromMS; {
 		case math.IsInf(d, 0):
-			lasted = "no end on record"
+			lasted = say.Text("no end on record")
 		case d > 0:
-			lasted = fmt.Sprintf("%.1f ms", d)
+			lasted = say.Sprintf("%s ms", strconv.FormatFloat(d, 'f', 1, 64))
 		}
-		out.Steps = append(out.Steps, sceneStep{fmt.Sprintf("%+.1f", step.FromMS), lasted, plain(step.Who), step.What, plain(step.Text)})
+		out.Steps = append(out.Steps, sceneStep{fmt.Sprintf("%+.1f", step.FromMS), lasted, plain(step.Who), say.Term(step.What), recorded(say, step.Text)})
 	}
 	return out
 }

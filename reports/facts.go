@@ -1,13 +1,13 @@
 package reports
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"locklab/reports/lang"
 	"locklab/reports/result"
 )
 
@@ -17,26 +17,26 @@ type fact struct {
 	Code        bool // to be typed as it stands
 }
 
-func facts(f result.File) []fact {
+func facts(say *lang.Lang, f result.File) []fact {
 	r := f.Run
 	all := []fact{
-		{"run", plain(r.ID), true},
-		{"started", startedText(r.Started), false},
-		{"took", tookText(r.DurationMS), false},
-		{"seed", strconv.FormatUint(r.Seed, 10), true},
-		{"commit", plain(r.Commit), true},
-		{"topology", plain(r.Topology), false},
-		{"command", plain(r.Command), true},
-		{"host", hostText(r.Host), false},
+		{say.Text("run"), plain(r.ID), true},
+		{say.Text("started"), startedText(r.Started), false},
+		{say.Text("took"), tookText(say, r.DurationMS), false},
+		{say.Text("seed"), strconv.FormatUint(r.Seed, 10), true},
+		{say.Text("commit"), plain(r.Commit), true},
+		{say.Text("topology"), plain(r.Topology), false},
+		{say.Text("command"), plain(r.Command), true},
+		{say.Text("host"), hostText(say, r.Host), false},
 		{"Go", plain(r.Host.Go), false},
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Versions)) {
 		all = append(all, fact{plain(name), plain(r.Versions[name]), false})
 	}
-	all = append(all, fact{"link cost", linkText(r.LinkCost), false})
+	all = append(all, fact{say.Text("link cost"), linkText(say, r.LinkCost), false})
 	for i := range all {
 		if all[i].Value == "" {
-			all[i].Value, all[i].Code = "not recorded", false
+			all[i].Value, all[i].Code = say.Text("not recorded"), false
 		}
 	}
 	return all
@@ -49,38 +49,45 @@ func startedText(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
-func tookText(ms int64) string {
+func tookText(say *lang.Lang, ms int64) string {
 	if ms <= 0 {
 		return ""
 	}
-	return (time.Duration(ms) * time.Millisecond).Round(100 * time.Millisecond).String()
+	took := (time.Duration(ms) * time.Millisecond).Round(100 * time.Millisecond)
+	if say.Tag == lang.EnglishTag {
+		return took.String()
+	}
+	if minutes := int64(took / time.Minute); minutes > 0 {
+		return say.Sprintf("%d min %s s", minutes, strconv.FormatFloat((took%time.Minute).Seconds(), 'f', -1, 64))
+	}
+	return say.Sprintf("%s s", strconv.FormatFloat(took.Seconds(), 'f', -1, 64))
 }
 
-func hostText(h result.Host) string {
+func hostText(say *lang.Lang, h result.Host) string {
 	var parts []string
 	if h.OS != "" {
 		parts = append(parts, strings.TrimSuffix(plain(h.OS)+"/"+plain(h.Arch), "/"))
 	}
 	if h.Kernel != "" {
-		parts = append(parts, "kernel "+plain(h.Kernel))
+		parts = append(parts, say.Sprintf("kernel %s", plain(h.Kernel)))
 	}
 	if h.CPUs > 0 {
-		cpu := plural(int64(h.CPUs), "CPU")
+		cpu := say.Count(int64(h.CPUs), "1 CPU", "%s CPUs")
 		if h.CPUModel != "" {
 			cpu += " (" + plain(h.CPUModel) + ")"
 		}
 		parts = append(parts, cpu)
 	}
 	if h.MemoryMiB > 0 {
-		parts = append(parts, count(h.MemoryMiB)+" MiB of memory")
+		parts = append(parts, say.Sprintf("%s MiB of memory", count(h.MemoryMiB)))
 	}
 	return strings.Join(parts, ", ")
 }
 
-func linkText(c *result.LinkCost) string {
+func linkText(say *lang.Lang, c *result.LinkCost) string {
 	if c == nil {
-		return "not measured"
+		return say.Text("not measured")
 	}
-	return fmt.Sprintf("round trip of one small message, p50: %s µs through the proxy of a link, %s µs without it (%s)",
-		figure(c.LinkP50US), figure(c.DirectP50US), times(c.Ratio))
+	return say.Sprintf("round trip of one small message, p50: %s µs through the proxy of a link, %s µs without it (%s)",
+		figure(c.LinkP50US), figure(c.DirectP50US), times(say, c.Ratio))
 }

@@ -1,11 +1,13 @@
 package reports
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
+	"locklab/reports/lang"
 	"locklab/reports/result"
 )
 
@@ -44,7 +46,8 @@ func (f finding) Plain() string {
 func (f finding) Bare() finding {
 	_, f.text, _ = strings.Cut(f.text, nameEnds+": ")
 	if f.text != "" {
-		f.text = strings.ToUpper(f.text[:1]) + f.text[1:]
+		first, size := utf8.DecodeRuneInString(f.text)
+		f.text = string(unicode.ToUpper(first)) + f.text[size:]
 	}
 	return f
 }
@@ -77,59 +80,59 @@ func (f finding) Parts() []textPart {
 // Headline says in plain words what was found: for every lock alike what it let happen, the
 // requests that it did not serve and its longest outage, each the worst over the scenarios;
 // what the locks cost where nothing is broken; and what the lab's own check came to.
-func Headline(f result.File) []string {
+func Headline(say *lang.Lang, f result.File) []string {
 	var texts []string
-	for _, one := range findings(result.Clean(f)) {
+	for _, one := range findings(say, result.Clean(f)) {
 		texts = append(texts, one.Plain())
 	}
 	return texts
 }
 
-func findings(f result.File) []finding {
+func findings(say *lang.Lang, f result.File) []finding {
 	var all []finding
-	if end := ending(f.Run); end.Topic != "" {
+	if end := ending(say, f.Run); end.Topic != "" {
 		all = append(all, end)
 	}
 	if len(f.Results) == 0 {
-		return append(all, finding{topicRun, true, "There are no results."})
+		return append(all, finding{topicRun, true, say.Text("There are no results.")})
 	}
 	for _, workload := range workloadsOf(f.Results) {
 		rows := rowsWith(f.Results, func(r result.Row) bool { return r.Workload == workload })
 		prefix := ""
 		if len(workloadsOf(f.Results)) > 1 {
-			prefix = "With " + plain(workload) + ": "
+			prefix = say.Sprintf("With %s: ", plain(workload))
 		}
 		var told []finding
 		for _, lock := range locksOf(rows) {
-			told = append(told, sentence(rowsWith(rows, func(r result.Row) bool { return r.Lock == lock }), violationOf(rows)))
+			told = append(told, sentence(say, rowsWith(rows, func(r result.Row) bool { return r.Lock == lock }), violationOf(rows)))
 		}
-		for _, one := range append(told, costFindings(rows)...) {
+		for _, one := range append(told, costFindings(say, rows)...) {
 			one.text = prefix + one.text
 			all = append(all, one)
 		}
 	}
-	return append(all, verdictFindings(f.Results)...)
+	return append(all, verdictFindings(say, f.Results)...)
 }
 
 // ending says that the run did not come to its end; without a topic if it did.
-func ending(run result.Run) finding {
+func ending(say *lang.Lang, run result.Run) finding {
 	switch {
 	case run.Unfinished:
-		return finding{topicUnfinished, true, "The lab has not ended this run: it goes on, or was killed. What follows is what there is so far."}
+		return finding{say.Text(topicUnfinished), true, say.Text("The lab has not ended this run: it goes on, or was killed. What follows is what there is so far.")}
 	case run.Interrupted:
-		return finding{topicInterrupted, true, "The run was interrupted before its end: what follows is what there was by then."}
+		return finding{say.Text(topicInterrupted), true, say.Text("The run was interrupted before its end: what follows is what there was by then.")}
 	}
 	return finding{}
 }
 
-func verdictFindings(rows []result.Row) (told []finding) {
+func verdictFindings(say *lang.Lang, rows []result.Row) (told []finding) {
 	by := map[string][]result.Row{}
 	for _, r := range rows {
 		by[r.Verdict.Status] = append(by[r.Verdict.Status], r)
 	}
 	var all []finding
 	if unjudged := by[result.StatusNotJudged]; len(unjudged) > 0 {
-		defer func() { told = append(told, notJudgedFinding(unjudged, len(rows))) }()
+		defer func() { told = append(told, notJudgedFinding(say, unjudged, len(rows))) }()
 	}
 	total := int64(len(rows) - len(by[result.StatusNotJudged]))
 	switch {
@@ -137,15 +140,26 @@ func verdictFindings(rows []result.Row) (told []finding) {
 		return nil
 	case int64(len(by[result.StatusExpected])) < total:
 	case total == 1:
-		return []finding{{topicVerdicts, false, "The lab's own check: the one verdict is as expected."}}
+		return []finding{{topicVerdicts, false, say.Text("The lab's own check: the one verdict is as expected.")}}
 	default:
-		return []finding{{topicVerdicts, false, fmt.Sprintf("The lab's own check: all %s are as expected.", plural(total, "verdict"))}}
+		return []finding{{topicVerdicts, false, say.Sprintf("The lab's own check: all %s verdicts are as expected.", count(total))}}
 	}
-	for _, group := range []struct{ status, text string }{
-		{result.StatusViolated, "not as expected"},
-		{result.StatusControlSilent, "that of a control that stayed silent"},
-		{result.StatusInconclusive, "inconclusive"},
-		{"", "missing"},
+	for _, group := range []struct {
+		status string
+		say    func(n int64, of, why string) string
+	}{
+		{result.StatusViolated, func(n int64, of, why string) string {
+			return say.Count(n, "1 of %s is not as expected. %s.", "%[3]s of %[1]s are not as expected. %[2]s.", of, why)
+		}},
+		{result.StatusControlSilent, func(n int64, of, why string) string {
+			return say.Count(n, "1 of %s is that of a control that stayed silent. %s.", "%[3]s of %[1]s are that of a control that stayed silent. %[2]s.", of, why)
+		}},
+		{result.StatusInconclusive, func(n int64, of, why string) string {
+			return say.Count(n, "1 of %s is inconclusive. %s.", "%[3]s of %[1]s are inconclusive. %[2]s.", of, why)
+		}},
+		{"", func(n int64, of, why string) string {
+			return say.Count(n, "1 of %s is missing. %s.", "%[3]s of %[1]s are missing. %[2]s.", of, why)
+		}},
 	} {
 		found := by[group.status]
 		if len(found) == 0 {
@@ -154,33 +168,32 @@ func verdictFindings(rows []result.Row) (told []finding) {
 		const shown = 3
 		var parts []string
 		for _, r := range found[:min(len(found), shown)] {
-			part := named(r.Lock) + " under " + plain(r.Scenario)
-			if why := strings.TrimRight(plain(r.Verdict.Why), ". "); why != "" {
+			part := say.Sprintf("%s under %s", named(r.Lock), plain(r.Scenario))
+			if why := strings.TrimRight(recorded(say, r.Verdict.Why), ". "); why != "" {
 				part += ": " + lower(why)
 			}
 			parts = append(parts, part)
 		}
 		if more := len(found) - shown; more > 0 {
-			parts = append(parts, fmt.Sprintf("and %d more", more))
+			parts = append(parts, say.Sprintf("and %d more", more))
 		}
-		all = append(all, finding{topicVerdicts, true, fmt.Sprintf("%d of %s %s %s. %s.",
-			len(found), plural(total, "verdict"), isAre(len(found)), group.text, strings.Join(parts, "; "))})
+		all = append(all, finding{topicVerdicts, true, group.say(int64(len(found)), say.Count(total, "1 verdict", "%s verdicts"), strings.Join(parts, "; "))})
 	}
 	return all
 }
 
 // notJudgedFinding counts what there is no verdict on, because nothing was expected.
-func notJudgedFinding(unjudged []result.Row, of int) finding {
+func notJudgedFinding(say *lang.Lang, unjudged []result.Row, of int) finding {
 	var names []string
 	for _, r := range unjudged {
-		names = append(names, named(r.Lock)+" under "+plain(r.Scenario))
+		names = append(names, say.Sprintf("%s under %s", named(r.Lock), plain(r.Scenario)))
 	}
-	return finding{topicVerdicts, false, fmt.Sprintf("%d of %s %s not judged, because the scenario expects nothing of the lock: %s.",
-		len(unjudged), plural(int64(of), "row"), isAre(len(unjudged)), list(names))}
+	return finding{topicVerdicts, false, say.Count(int64(len(unjudged)), "1 of %[1]s is not judged, because the scenario expects nothing of the lock: %[2]s.",
+		"%[3]s of %[1]s are not judged, because the scenario expects nothing of the lock: %[2]s.", say.Count(int64(of), "1 row", "%s rows"), say.List(names))}
 }
 
 // costFindings compares the locks where nothing is broken, against none.
-func costFindings(rows []result.Row) []finding {
+func costFindings(say *lang.Lang, rows []result.Row) []finding {
 	scenario := quietScenario(rows)
 	if scenario == "" {
 		return nil
@@ -199,33 +212,33 @@ func costFindings(rows []result.Row) []finding {
 			continue
 		}
 		if r.Verdict.Status == result.StatusInconclusive {
-			caveat = " Some of these runs are inconclusive, so take the figures with care."
+			caveat = say.Text(" Some of these runs are inconclusive, so take the figures with care.")
 		}
 		if q := r.LatencyMS; q != nil && (r.Lock != "none" || base == nil) {
-			part := named(r.Lock) + " " + span(q.P99)
+			part := named(r.Lock) + " " + span(say, q.P99)
 			if r.Availability < quietShare {
-				part += " (of the " + percent(r.Availability) + " that were served)"
+				part += say.Sprintf(" (of the %s that were served)", percent(r.Availability))
 			}
 			if base != nil && base.P99 > 0 {
-				part += " (" + times(q.P99/base.P99) + ")"
+				part += say.Sprintf(" (%s)", times(say, q.P99/base.P99))
 			}
 			latency = append(latency, part)
 		}
 		if r.AcquireMS != nil && r.Lock != "none" {
-			acquire = append(acquire, named(r.Lock)+" "+span(r.AcquireMS.P50))
+			acquire = append(acquire, named(r.Lock)+" "+span(say, r.AcquireMS.P50))
 		}
 	}
 	switch {
 	case base != nil && len(latency) > 0:
-		all = append(all, finding{topicCost, false, fmt.Sprintf(
+		all = append(all, finding{topicCost, false, say.Sprintf(
 			"Under %s, a request without a lock (%s) took %s at p50 and %s at p99. The p99 with a lock, against that: %s.%s",
-			plain(scenario), named("none"), span(base.P50), span(base.P99), list(latency), caveat)})
+			plain(scenario), named("none"), span(say, base.P50), span(say, base.P99), say.List(latency), caveat)})
 	case len(latency) > 0:
-		all = append(all, finding{topicCost, false, fmt.Sprintf("Under %s, the p99 latency was: %s.%s", plain(scenario), list(latency), caveat)})
+		all = append(all, finding{topicCost, false, say.Sprintf("Under %s, the p99 latency was: %s.%s", plain(scenario), say.List(latency), caveat)})
 	}
 	if len(acquire) > 0 {
-		all = append(all, finding{topicCost, false, fmt.Sprintf(
-			"Getting the lock itself took, at p50 under %s: %s.%s", plain(scenario), list(acquire), caveat)})
+		all = append(all, finding{topicCost, false, say.Sprintf(
+			"Getting the lock itself took, at p50 under %s: %s.%s", plain(scenario), say.List(acquire), caveat)})
 	}
 	return all
 }

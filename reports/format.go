@@ -1,13 +1,13 @@
 package reports
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"locklab/reports/lang"
 	"locklab/reports/result"
 )
 
@@ -35,7 +35,7 @@ func figure(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return absent
 	}
-	return thousands(strconv.FormatFloat(v, 'f', decimals(v), 64))
+	return lang.Thousands(strconv.FormatFloat(v, 'f', decimals(v), 64))
 }
 
 // moment is a time in the run, which may never have come.
@@ -46,33 +46,19 @@ func moment(ms float64) string {
 	return figure(ms)
 }
 
-func count(n int64) string { return thousands(strconv.FormatInt(n, 10)) }
-
-func thousands(digits string) string {
-	sign, whole, fraction := "", digits, ""
-	if rest, negative := strings.CutPrefix(whole, "-"); negative {
-		sign, whole = "-", rest
-	}
-	if before, after, found := strings.Cut(whole, "."); found {
-		whole, fraction = before, "."+after
-	}
-	for i := len(whole) - 3; i > 0; i -= 3 {
-		whole = whole[:i] + "," + whole[i:]
-	}
-	return sign + whole + fraction
-}
+func count(n int64) string { return lang.Group(n) }
 
 // span writes milliseconds as a length of time in a sentence: 12.4 ms, 6.1 s.
-func span(ms float64) string {
+func span(say *lang.Lang, ms float64) string {
 	switch {
 	case math.IsNaN(ms) || math.IsInf(ms, 0):
-		return "an unknown time"
+		return say.Text("an unknown time")
 	case ms >= 999.5:
-		return strconv.FormatFloat(ms/1000, 'f', 1, 64) + " s"
+		return say.Sprintf("%s s", strconv.FormatFloat(ms/1000, 'f', 1, 64))
 	case ms > 0 && ms < 0.0995:
-		return figure(ms*1000) + " µs"
+		return say.Sprintf("%s µs", figure(ms*1000))
 	default:
-		return figure(ms) + " ms"
+		return say.Sprintf("%s ms", figure(ms))
 	}
 }
 
@@ -90,32 +76,17 @@ func percent(share float64) string {
 }
 
 // Plural writes "1 room" and "2 rooms".
-func Plural(n int, noun string) string { return plural(int64(n), noun) }
-
-// plural writes "1 room" and "2 rooms".
-func plural(n int64, noun string) string {
+func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return count(n) + " " + noun + "s"
+	return count(int64(n)) + " " + noun + "s"
 }
 
 // lower makes the first letter of a sentence small, to use it inside of another.
 func lower(text string) string {
 	first, size := utf8.DecodeRuneInString(text)
 	return string(unicode.ToLower(first)) + text[size:]
-}
-
-// list joins words as a sentence does: a, b and c.
-func list(words []string) string {
-	switch len(words) {
-	case 0:
-		return ""
-	case 1:
-		return words[0]
-	default:
-		return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
-	}
 }
 
 // plain makes text of a file safe to print on one line anywhere: control
@@ -146,4 +117,4 @@ func cut(text string, n int) string {
 	return string(runes[:head]) + "…" + string(runes[len(runes)-tail:])
 }
 
-func times(ratio float64) string { return fmt.Sprintf("%.1f×", ratio) }
+func times(say *lang.Lang, ratio float64) string { return say.Sprintf("%.1f×", ratio) }

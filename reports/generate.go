@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"locklab/reports/internal/atomicfile"
+	"locklab/reports/lang"
 	"locklab/reports/result"
 )
 
@@ -21,9 +22,9 @@ const (
 // ErrNoRuns says that Generate was called without a directory.
 var ErrNoRuns = errors.New("reports: no run directory given")
 
-// Generate writes index.html, report.md and results.csv into out. With one
-// directory they are the report of that run, with evidence.html beside them, and an empty out means the directory
-// itself. With several they compare the runs; out must then be given and is
+// Generate writes index.html and report.md in every language, the others with its tag before
+// the ending, and results.csv into out. With one directory they are the report of that run,
+// with evidence.html beside them, and an empty out means the directory itself. With several they compare the runs; out must then be given and is
 // created if needed.
 //
 // Histories are read for the plots of one run; those that are missing or broken leave a
@@ -50,42 +51,56 @@ func Generate(ctx context.Context, dirs []string, out string, read Reader) error
 		}
 		runs[i] = l
 	}
-	files := make([]result.File, len(runs))
+	results := make([]result.File, len(runs))
 	for i := range runs {
-		files[i] = runs[i].File
+		results[i] = runs[i].File
 	}
-	table, err := csvOf(files)
+	table, err := csvOf(results)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", CSVFile, err)
 	}
-	var page, text, proof []byte
-	var textErr, proofErr error
-	if len(runs) == 1 {
-		p := pageOf(runs[0])
-		page, err = html("page.html", p)
-		text, textErr = markdown("report.md", p)
-		proof, proofErr = html("evidence.html", evidenceOf(runs[0]))
-	} else {
-		c := compare(runs)
-		page, err = html("comparison.html", c)
-		text, textErr = markdown("comparison.md", c)
+	languages, err := lang.All()
+	if err != nil {
+		return err
 	}
-	if err := errors.Join(err, textErr, proofErr); err != nil {
-		return fmt.Errorf("draw the report: %w", err)
+	files := []written{{CSVFile, table}}
+	for _, say := range languages {
+		drawn, err := draw(say, runs)
+		if err != nil {
+			return fmt.Errorf("draw the report: %w", err)
+		}
+		files = append(files, drawn...)
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil { //nolint:gosec // reports are to be read by others
 		return fmt.Errorf("create the report's directory: %w", err)
 	}
-	for _, f := range []struct {
-		name string
-		data []byte
-	}{{PageFile, page}, {MarkdownFile, text}, {CSVFile, table}, {EvidenceFile, proof}} {
-		if f.data == nil { // runs side by side have no evidence of their own
-			continue
-		}
+	for _, f := range files {
 		if err := atomicfile.Write(filepath.Join(out, f.name), f.data); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// written is a file of a report.
+type written struct {
+	name string
+	data []byte
+}
+
+// draw makes the files of a report in a language. Runs side by side have no evidence of
+// their own.
+func draw(say *lang.Lang, runs []loaded) ([]written, error) {
+	page, text := FileIn(say, PageFile), FileIn(say, MarkdownFile)
+	if len(runs) > 1 {
+		c := compare(say, runs)
+		drawn, err := html(say, "comparison.html", PageFile, c)
+		md, mdErr := markdown(say, "comparison.md", MarkdownFile, c)
+		return []written{{page, drawn}, {text, md}}, errors.Join(err, mdErr)
+	}
+	p := pageOf(say, runs[0])
+	drawn, err := html(say, "page.html", PageFile, p)
+	md, mdErr := markdown(say, "report.md", MarkdownFile, p)
+	proof, proofErr := html(say, "evidence.html", EvidenceFile, evidenceOf(say, runs[0]))
+	return []written{{page, drawn}, {text, md}, {FileIn(say, EvidenceFile), proof}}, errors.Join(err, mdErr, proofErr)
 }

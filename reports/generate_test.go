@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"locklab/reports"
+	"locklab/reports/lang"
 	"locklab/reports/result"
 	"locklab/reports/series"
 	"locklab/workloads/history"
@@ -302,7 +303,7 @@ func TestGenerateEscapesHostileNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := reports.Summary(&table, f, 100, false); err != nil {
+	if err := reports.Summary(&table, lang.English(), f, 100, false); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(table.String(), "\x1b") {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"locklab/reports/internal/atomicfile"
+	"locklab/reports/lang"
 	"locklab/reports/result"
 )
 
@@ -88,7 +89,7 @@ func junitOf(f result.File, stopped error) ([]byte, error) {
 	for _, r := range byScenario(f.Results) {
 		suite.add(caseOf(r))
 	}
-	end := ending(f.Run)
+	end := ending(lang.English(), f.Run)
 	if stopped != nil {
 		end = finding{Topic: "Stopped", text: "The comparison could not go on: " + plain(stopped.Error())}
 	}
@@ -115,7 +116,7 @@ func (s *junitSuite) add(c junitCase) {
 
 func caseOf(r result.Row) junitCase {
 	c := junitCase{Class: plain(r.Lock), Name: plain(r.Scenario) + " (" + plain(r.Workload) + ")", Seconds: seconds(r.MeasuredMS)}
-	cause := causeOf(cmp.Or(r.Verdict.Status, "no-verdict"), cmp.Or(plain(r.Verdict.Why), statusOf(r.Verdict).Means))
+	cause := causeOf(cmp.Or(r.Verdict.Status, "no-verdict"), cmp.Or(plain(r.Verdict.Why), statusOf(lang.English(), r.Verdict).Means))
 	switch r.Verdict.Status {
 	case result.StatusExpected:
 		// The figures stand below, as of every row.
@@ -128,7 +129,7 @@ func caseOf(r result.Row) junitCase {
 		c.Error = cause
 	}
 	var lines []string
-	for _, line := range cellOf(r, violationOf([]result.Row{r})).Lines {
+	for _, line := range cellOf(lang.English(), r, violationOf([]result.Row{r})).Lines {
 		lines = append(lines, line.Name+": "+line.Value)
 	}
 	c.Out = strings.Join(lines, "\n")

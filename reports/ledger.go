@@ -1,9 +1,9 @@
 package reports
 
 import (
-	"fmt"
 	"math"
 
+	"locklab/reports/lang"
 	"locklab/reports/result"
 )
 
@@ -16,7 +16,7 @@ type ledgerLine struct {
 
 // ledger groups the entries of the proof-of-fault ledger by scenario, kind and
 // target, in the order of their first appearance.
-func ledger(rows []result.Row) []ledgerLine {
+func ledger(say *lang.Lang, rows []result.Row) []ledgerLine {
 	type span struct{ low, high float64 }
 	type group struct {
 		line         ledgerLine
@@ -35,7 +35,7 @@ func ledger(rows []result.Row) []ledgerLine {
 			key := [3]string{r.Scenario, f.Kind, f.Target}
 			g := byKey[key]
 			if g == nil {
-				g = &group{ledgerLine{Scenario: plain(r.Scenario), Kind: plain(f.Kind), Target: orAbsent(f.Target)}, none, none}
+				g = &group{ledgerLine{Scenario: plain(r.Scenario), Kind: plain(f.Kind), Target: recorded(say, orAbsent(f.Target))}, none, none}
 				byKey[key] = g
 				groups = append(groups, g)
 			}
@@ -55,7 +55,7 @@ func ledger(rows []result.Row) []ledgerLine {
 		case s.high-s.low < 0.5:
 			return figure(math.Round(s.low))
 		default:
-			return fmt.Sprintf("%s to %s", figure(math.Round(s.low)), figure(math.Round(s.high)))
+			return say.Sprintf("%s to %s", figure(math.Round(s.low)), figure(math.Round(s.high)))
 		}
 	}
 	for i, g := range groups {

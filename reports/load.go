@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"locklab/reports/lang"
 	"locklab/reports/result"
 	"locklab/reports/series"
 )
@@ -20,7 +21,7 @@ type loaded struct {
 	File   result.File
 	Series []series.Series // for each row of File.Results; without bins if there was no history
 	Scenes [][]series.Scene
-	Notes  []string // for each row: what of its histories is missing, "" if nothing
+	Notes  []note // for each row: what of its histories is missing
 }
 
 // Reader reads the operations of one history.
@@ -32,7 +33,7 @@ func load(ctx context.Context, dir string, read Reader) (loaded, error) {
 	if err != nil {
 		return loaded{}, err
 	}
-	l := loaded{Dir: dir, File: file, Series: make([]series.Series, len(file.Results)), Scenes: make([][]series.Scene, len(file.Results)), Notes: make([]string, len(file.Results))}
+	l := loaded{Dir: dir, File: file, Series: make([]series.Series, len(file.Results)), Scenes: make([][]series.Scene, len(file.Results)), Notes: make([]note, len(file.Results))}
 	if read == nil {
 		return l, nil
 	}
@@ -65,21 +66,46 @@ func load(ctx context.Context, dir string, read Reader) (loaded, error) {
 	return l, nil
 }
 
+// note says in a language what of a row's histories is missing; nil if nothing.
+type note func(say *lang.Lang) string
+
 // noteOf says what of a row's histories cannot be drawn.
-func noteOf(dir string, row result.Row, histories []series.History, err error) string {
-	name := plain(row.Lock) + " under " + plain(row.Scenario) + " with " + plain(row.Workload)
+func noteOf(dir string, row result.Row, histories []series.History, err error) note {
+	tell := func(text func(say *lang.Lang, name string) string) note {
+		return func(say *lang.Lang) string {
+			name := say.Sprintf("%s under %s with %s", plain(row.Lock), plain(row.Scenario), plain(row.Workload))
+			return text(say, name)
+		}
+	}
 	switch {
 	case err != nil:
 		// The directory says nothing to those who read the report elsewhere.
-		why := strings.ReplaceAll(err.Error(), dir+string(filepath.Separator), "")
-		return name + ": not every history can be drawn: " + plain(strings.ReplaceAll(why, "\n", "; "))
+		why := plain(strings.ReplaceAll(strings.ReplaceAll(err.Error(), dir+string(filepath.Separator), ""), "\n", "; "))
+		return tell(func(say *lang.Lang, name string) string {
+			return say.Sprintf("%s: not every history can be drawn: %s", name, why)
+		})
 	case len(row.Histories) == 0:
-		return name + ": no history was kept, so nothing is drawn over time"
+		return tell(func(say *lang.Lang, name string) string {
+			return say.Sprintf("%s: no history was kept, so nothing is drawn over time", name)
+		})
 	}
 	for _, h := range histories {
 		if len(h.Incomplete) > 0 {
-			return name + ": " + plain(h.Incomplete[0]) + "; what there is is drawn"
+			return tell(func(say *lang.Lang, name string) string {
+				return say.Sprintf("%s: %s; what there is is drawn", name, recorded(say, h.Incomplete[0]))
+			})
 		}
 	}
-	return ""
+	return nil
+}
+
+// notesOf are the notes on all rows.
+func notesOf(say *lang.Lang, l loaded) []string {
+	var all []string
+	for _, n := range l.Notes {
+		if n != nil {
+			all = append(all, n(say))
+		}
+	}
+	return all
 }

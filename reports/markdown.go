@@ -4,12 +4,18 @@ import (
 	"bytes"
 	"strings"
 	"text/template"
+
+	"locklab/reports/lang"
 )
 
 // markdown fills a template of GitHub-flavoured Markdown. What comes from files goes
 // through md or code there.
-func markdown(name string, data any) ([]byte, error) {
-	t, err := template.New(name).Funcs(template.FuncMap{"md": md, "code": code}).ParseFS(assets, "assets/report.md", "assets/"+name)
+func markdown(say *lang.Lang, name, file string, data any) ([]byte, error) {
+	funcs, err := texts(say, file)
+	if err != nil {
+		return nil, err
+	}
+	t, err := template.New(name).Funcs(funcs).Funcs(template.FuncMap{"md": md, "code": code}).ParseFS(assets, "assets/report.md", "assets/"+name)
 	if err != nil {
 		return nil, err
 	}

@@ -3,11 +3,10 @@ package reports
 import (
 	"bytes"
 	"embed"
-	"fmt"
 	"html/template"
-	"slices"
 	"strings"
 
+	"locklab/reports/lang"
 	"locklab/reports/plots"
 	"locklab/reports/result"
 )
@@ -99,50 +98,50 @@ type ledgerEntry struct {
 	Log                                    []string
 }
 
-func pageOf(l loaded) *page {
+func pageOf(say *lang.Lang, l loaded) *page {
 	f := result.Clean(l.File)
 	p := &page{
-		Title:      title(f),
-		Lede:       lede(f),
-		Banner:     ending(f.Run),
-		Warnings:   plainAll(f.Run.Warnings),
-		Notes:      slices.DeleteFunc(slices.Clone(l.Notes), func(note string) bool { return note == "" }),
-		Answers:    answersOf([]result.File{f}, nil),
-		Meanings:   meaningsNote,
-		Check:      checkOf(f.Results),
-		Details:    detailsOf(byScenario(f.Results)),
-		Sections:   sectionsOf(f, l.Series),
-		Waits:      waitsOf(f.Results),
-		WaitNote:   waitNote,
-		Ledger:     ledger(f.Results),
-		Entries:    entriesOf(f.Results),
-		Facts:      facts(f),
-		Clocks:     clocksOf(f.Run),
-		ClocksNote: clocksNote,
-		glossary:   glossary{statuses(), termGroups(), linkNote, linkText(f.Run.LinkCost)},
+		Title:      title(say, f),
+		Lede:       lede(say, f),
+		Banner:     ending(say, f.Run),
+		Warnings:   recordedAll(say, f.Run.Warnings),
+		Notes:      notesOf(say, l),
+		Answers:    answersOf(say, []result.File{f}, nil),
+		Meanings:   say.Text(meaningsNote),
+		Check:      checkOf(say, f.Results),
+		Details:    detailsOf(say, byScenario(f.Results)),
+		Sections:   sectionsOf(say, f, l.Series),
+		Waits:      waitsOf(say, f.Results),
+		WaitNote:   say.Text(waitNote),
+		Ledger:     ledger(say, f.Results),
+		Entries:    entriesOf(say, f.Results),
+		Facts:      facts(say, f),
+		Clocks:     clocksOf(say, f.Run),
+		ClocksNote: say.Text(clocksNote),
+		glossary:   glossary{statuses(say), termGroups(say), say.Text(linkNote), linkText(say, f.Run.LinkCost)},
 	}
-	for _, one := range findings(f) {
+	for _, one := range findings(say, f) {
 		if one.Topic == topicCost {
 			p.Cost = append(p.Cost, one)
 		}
 	}
 	for _, workload := range workloadsOf(f.Results) {
-		p.Matrices = append(p.Matrices, matrixOf(f, workload))
+		p.Matrices = append(p.Matrices, matrixOf(say, f, workload))
 	}
 	return p
 }
 
 // title says what was compared.
-func title(f result.File) string {
+func title(say *lang.Lang, f result.File) string {
 	locks, scenarios := len(locksOf(f.Results)), len(scenariosOf(f.Results))
 	if locks == 0 {
-		return "a run without results"
+		return say.Text("a run without results")
 	}
-	return fmt.Sprintf("%s under %s", plural(int64(locks), "lock"), plural(int64(scenarios), "scenario"))
+	return say.Sprintf("%s under %s", say.Count(int64(locks), "1 lock", "%s locks"), say.Count(int64(scenarios), "1 scenario", "%s scenarios"))
 }
 
 // html fills a template of a page.
-func html(name string, data interface{ inline(inlined) }) ([]byte, error) {
+func html(say *lang.Lang, name, file string, data interface{ inline(inlined) }) ([]byte, error) {
 	css, err := assets.ReadFile("assets/page.css")
 	if err != nil {
 		return nil, err
@@ -152,7 +151,11 @@ func html(name string, data interface{ inline(inlined) }) ([]byte, error) {
 		return nil, err
 	}
 	data.inline(inlined{template.CSS(css), template.JS(js)}) //nolint:gosec // our own files
-	t, err := template.New(name).ParseFS(assets, "assets/parts.html", "assets/"+name)
+	funcs, err := texts(say, file)
+	if err != nil {
+		return nil, err
+	}
+	t, err := template.New(name).Funcs(funcs).ParseFS(assets, "assets/parts.html", "assets/"+name)
 	if err != nil {
 		return nil, err
 	}
@@ -163,13 +166,13 @@ func html(name string, data interface{ inline(inlined) }) ([]byte, error) {
 
 func (l *inlined) inline(with inlined) { *l = with }
 
-func lede(f result.File) string {
+func lede(say *lang.Lang, f result.File) string {
 	var parts []string
 	if w := workloadsOf(f.Results); len(w) > 0 {
-		parts = append(parts, "Workload "+list(plainAll(w)))
+		parts = append(parts, say.Sprintf("Workload %s", say.List(plainAll(w))))
 	}
 	if f.Run.Topology != "" {
-		parts = append(parts, "topology "+plain(f.Run.Topology))
+		parts = append(parts, say.Sprintf("topology %s", plain(f.Run.Topology)))
 	}
 	if at := startedText(f.Run.Started); at != "" {
 		parts = append(parts, at)
@@ -177,7 +180,7 @@ func lede(f result.File) string {
 	return strings.Join(parts, " · ")
 }
 
-func matrixOf(f result.File, workload string) matrix {
+func matrixOf(say *lang.Lang, f result.File, workload string) matrix {
 	rows := rowsWith(f.Results, func(r result.Row) bool { return r.Workload == workload })
 	counted, inks := violationOf(rows), inksOf(f.Results)
 	m := matrix{Workload: plain(workload), Scenarios: plainAll(scenariosOf(rows))}
@@ -186,7 +189,7 @@ func matrixOf(f result.File, workload string) matrix {
 		for _, scenario := range scenariosOf(rows) {
 			c := cell{}
 			if r, ok := findRow(rows, lock, scenario, workload); ok {
-				c = cellOf(r, counted)
+				c = cellOf(say, r, counted)
 			}
 			line.Cells = append(line.Cells, c)
 		}
@@ -194,12 +197,12 @@ func matrixOf(f result.File, workload string) matrix {
 	}
 	columns := chosen(rows, func(f result.Figure) bool { return f.InMarkdown })
 	for _, c := range columns {
-		m.Figures.Columns = append(m.Figures.Columns, figureColumn{c.ShortName(), c.IsText()})
+		m.Figures.Columns = append(m.Figures.Columns, figureColumn{say.Term(c.ShortName()), c.IsText()})
 	}
 	for _, r := range byScenario(rows) {
 		var line []string
 		for _, c := range columns {
-			line = append(line, shown(c, r))
+			line = append(line, shown(say, c, r))
 		}
 		m.Figures.Rows = append(m.Figures.Rows, line)
 	}
@@ -207,23 +210,23 @@ func matrixOf(f result.File, workload string) matrix {
 }
 
 // cellOf shows a row by what it means for a user.
-func cellOf(r result.Row, counted result.Figure) cell {
-	c := cell{Run: true, ID: rowID(r), Status: statusOf(r.Verdict), Why: plain(r.Verdict.Why)}
+func cellOf(say *lang.Lang, r result.Row, counted result.Figure) cell {
+	c := cell{Run: true, ID: rowID(r), Status: statusOf(say, r.Verdict), Why: recorded(say, r.Verdict.Why)}
 	level := open
 	for _, f := range answerColumns([]result.Row{r}) {
 		if f.Violation != "" && f.Violation != counted.Violation {
 			continue
 		}
-		line := cellLine{Name: f.Answer, Meaning: meaningOf(f, r)}
+		line := cellLine{Name: say.Term(f.Answer), Meaning: meaningOf(f, r)}
 		v, _ := f.Of(r)
-		line.Value = told(f, v)
+		line.Value = told(say, f, v)
 		level = max(level, line.Meaning)
 		c.Lines = append(c.Lines, line)
 		if d := r.Duplicates; f.Violation == "duplicate" && d != nil {
 			for _, part := range []struct {
 				name string
 				n    int64
-			}{{"in warm-up", d.Warmup}, {"unreachable", d.Unreachable}} {
+			}{{say.Text("in warm-up"), d.Warmup}, {say.Text("unreachable"), d.Unreachable}} {
 				if part.n > 0 {
 					c.Lines = append(c.Lines, cellLine{Name: part.name, Value: count(part.n)})
 				}
@@ -237,13 +240,13 @@ func cellOf(r result.Row, counted result.Figure) cell {
 	return c
 }
 
-func entriesOf(rows []result.Row) []ledgerEntry {
+func entriesOf(say *lang.Lang, rows []result.Row) []ledgerEntry {
 	var all []ledgerEntry
 	for _, r := range byScenario(rows) {
 		for _, f := range r.Faults {
 			all = append(all, ledgerEntry{
 				Lock: plain(r.Lock), Scenario: plain(r.Scenario), Workload: plain(r.Workload),
-				Kind: plain(f.Kind), Target: orAbsent(f.Target),
+				Kind: plain(f.Kind), Target: recorded(say, orAbsent(f.Target)),
 				Asked: moment(f.AskedMS), Began: moment(f.BeganMS), Ended: moment(f.EndedMS), Proven: f.Proven, Log: plainAll(f.Log),
 			})
 		}

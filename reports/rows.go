@@ -64,13 +64,6 @@ func deref(n *int64) int64 {
 	return *n
 }
 
-func isAre(n int) string {
-	if n == 1 {
-		return "is"
-	}
-	return "are"
-}
-
 // byScenario orders rows by scenario and then by lock, both in the order of their
 // first appearance.
 func byScenario(rows []result.Row) []result.Row {

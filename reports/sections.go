@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"slices"
 
+	"locklab/reports/lang"
 	"locklab/reports/plots"
 	"locklab/reports/result"
 	"locklab/reports/series"
@@ -26,7 +27,7 @@ type figureBox struct {
 	SVG      template.HTML
 }
 
-func sectionsOf(f result.File, all []series.Series) []plotSection {
+func sectionsOf(say *lang.Lang, f result.File, all []series.Series) []plotSection {
 	inks := inksOf(f.Results)
 	var sections []plotSection
 	workloads := workloadsOf(f.Results)
@@ -55,34 +56,33 @@ func sectionsOf(f result.File, all []series.Series) []plotSection {
 		}
 		rows := rowsWith(f.Results, func(r result.Row) bool { return r.Workload == workload })
 		scale := plots.ScaleOf(lines)
-		if s, ok := duplicateSection(rows, inks, scale, suffix); ok {
+		if s, ok := duplicateSection(say, rows, inks, scale, suffix); ok {
 			sections = append(sections, s)
 		}
 		if len(lines) == 0 {
 			continue
 		}
-		subject := "acquisitions"
+		rate := say.Text("Successful acquisitions per second, one strip for each lock; dotted: the offered rate. The shaded time is that of the fault.")
 		if violationOf(rows).Violation == "duplicate" {
-			subject = "matches"
+			rate = say.Text("Successful matches per second, one strip for each lock; dotted: the offered rate. The shaded time is that of the fault.")
 		}
 		kinds := []struct {
 			title, note string
-			draw        func(string, []plots.Line, plots.Scale) []byte
+			draw        func(*lang.Lang, string, []plots.Line, plots.Scale) []byte
 		}{
 			{
-				"Achieved rate over time" + suffix,
-				"Successful " + subject + " per second, one strip for each lock; dotted: the offered rate. The shaded time is that of the fault. " +
-					"Short marks below a strip: a violation began (a duplicate that was raced or overlooked, an overlap, or a token that did not grow). A second area on top: requests that failed. Bursts after a stop are cut off at the top.",
+				say.Text("Achieved rate over time") + suffix,
+				rate + " " + say.Text("Short marks below a strip: a violation began (a duplicate that was raced or overlooked, an overlap, or a token that did not grow). A second area on top: requests that failed. Bursts after a stop are cut off at the top."),
 				plots.Rate,
 			},
 			{
-				"Latency over time" + suffix,
-				"In milliseconds on a logarithmic axis, by the moment when a request was due. Solid: p99. Dotted: p50. Requests that failed are not in it.",
+				say.Text("Latency over time") + suffix,
+				say.Text("In milliseconds on a logarithmic axis, by the moment when a request was due. Solid: p99. Dotted: p50. Requests that failed are not in it."),
 				plots.Latency,
 			},
 			{
-				"Distribution of the latency" + suffix,
-				"In milliseconds; both axes are logarithmic, so that the slowest requests have as much room as the others. Requests that failed are not in it.",
+				say.Text("Distribution of the latency") + suffix,
+				say.Text("In milliseconds; both axes are logarithmic, so that the slowest requests have as much room as the others. Requests that failed are not in it."),
 				plots.Percentiles,
 			},
 		}
@@ -92,8 +92,8 @@ func sectionsOf(f result.File, all []series.Series) []plotSection {
 				if found := byScenario[scenario]; len(found) > 0 {
 					section.Figures = append(section.Figures, figureBox{
 						Scenario: plain(scenario),
-						Note:     faultNote(found),
-						SVG:      template.HTML(kind.draw(plain(scenario), found, scale)), //nolint:gosec // drawn and escaped by plots
+						Note:     faultNote(say, found),
+						SVG:      template.HTML(kind.draw(say, plain(scenario), found, scale)), //nolint:gosec // drawn and escaped by plots
 					})
 				}
 			}
@@ -103,10 +103,10 @@ func sectionsOf(f result.File, all []series.Series) []plotSection {
 	return sections
 }
 
-func duplicateSection(rows []result.Row, inks map[string]plots.Ink, scale plots.Scale, suffix string) (plotSection, bool) {
+func duplicateSection(say *lang.Lang, rows []result.Row, inks map[string]plots.Ink, scale plots.Scale, suffix string) (plotSection, bool) {
 	section := plotSection{
-		Title:  "Duplicates by cause" + suffix,
-		Note:   "Rooms created in vain. The lock is judged on those that were raced or overlooked.",
+		Title:  say.Text("Duplicates by cause") + suffix,
+		Note:   say.Text("Rooms created in vain. The lock is judged on those that were raced or overlooked."),
 		Causes: true,
 	}
 	byScenario := map[string][]plots.Bar{}
@@ -117,7 +117,7 @@ func duplicateSection(rows []result.Row, inks map[string]plots.Ink, scale plots.
 		}
 		bar := plots.Bar{Name: plain(r.Lock), Ink: inks[r.Lock], Raced: d.Raced, Overlooked: d.Overlooked, Unreachable: d.Unreachable}
 		if r.DuplicatesPer1000 != nil {
-			bar.Note = figure(*r.DuplicatesPer1000) + " per 1,000 matches"
+			bar.Note = say.Sprintf("%s per 1,000 matches", figure(*r.DuplicatesPer1000))
 		}
 		scale.DuplicatesMax = max(scale.DuplicatesMax, d.Total)
 		byScenario[r.Scenario] = append(byScenario[r.Scenario], bar)
@@ -126,7 +126,7 @@ func duplicateSection(rows []result.Row, inks map[string]plots.Ink, scale plots.
 		if bars := byScenario[scenario]; len(bars) > 0 {
 			section.Figures = append(section.Figures, figureBox{
 				Scenario: plain(scenario),
-				SVG:      template.HTML(plots.Duplicates(plain(scenario), bars, scale)), //nolint:gosec // drawn and escaped by plots
+				SVG:      template.HTML(plots.Duplicates(say, plain(scenario), bars, scale)), //nolint:gosec // drawn and escaped by plots
 			})
 		}
 	}
@@ -153,7 +153,7 @@ func windowsOf(faults []result.Fault, endMS float64) []series.Window {
 }
 
 // faultNote says below a figure what the shaded time is.
-func faultNote(lines []plots.Line) string {
+func faultNote(say *lang.Lang, lines []plots.Line) string {
 	var names []string
 	repeats := 0
 	for _, l := range lines {
@@ -161,19 +161,19 @@ func faultNote(lines []plots.Line) string {
 		for _, w := range l.Series.Faults {
 			name := plain(w.Kind)
 			if !w.Proven {
-				name += " (not proven)"
+				name = say.Sprintf("%s (not proven)", name)
 			}
 			if !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}
 	}
-	note := "no fault"
+	note := say.Text("no fault")
 	if len(names) > 0 {
-		note = "shaded: " + list(names)
+		note = say.Sprintf("shaded: %s", say.List(names))
 	}
 	if repeats > 1 {
-		note += "; mean of " + plural(int64(repeats), "repeat")
+		note = say.Sprintf("%s; mean of %d repeats", note, repeats)
 	}
 	return note
 }

@@ -2,10 +2,10 @@ package reports
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
+	"locklab/reports/lang"
 	"locklab/reports/result"
 )
 
@@ -15,33 +15,33 @@ const quietShare = 0.999
 // sentence says in plain words what a user has of a lock: what happened that it is to
 // prevent, what it did not serve, and for how long nobody got it; each the worst over the
 // scenarios, whether it is to its credit or not.
-func sentence(rows []result.Row, counted result.Figure) finding {
-	text := named(rows[0].Lock) + ": " + violations(rows, counted) + "; " + outages(rows)
-	return finding{Topic: topicLocks, text: text + "." + caveats(rows)}
+func sentence(say *lang.Lang, rows []result.Row, counted result.Figure) finding {
+	text := say.Sprintf("%s: %s; %s.", named(rows[0].Lock), violations(say, rows, counted), outages(say, rows))
+	return finding{Topic: topicLocks, text: text + caveats(say, rows)}
 }
 
 // when names the circumstances of a row by what was broken.
-func when(r result.Row) string {
+func when(say *lang.Lang, r result.Row) string {
 	words := map[string]string{
-		"latency": "when the network was slow", "jitter": "when the network was slow", "bandwidth": "when the network was narrow",
-		"flaky": "when links were flaky", "flap": "when links came and went", "partition": "when the network was cut",
-		"pause": "when a process stood still", "kill": "when a process was killed", "restart": "when a process was restarted",
-		"zone-failure": "when a zone died",
+		"latency": say.Text("when the network was slow"), "jitter": say.Text("when the network was slow"), "bandwidth": say.Text("when the network was narrow"),
+		"flaky": say.Text("when links were flaky"), "flap": say.Text("when links came and went"), "partition": say.Text("when the network was cut"),
+		"pause": say.Text("when a process stood still"), "kill": say.Text("when a process was killed"), "restart": say.Text("when a process was restarted"),
+		"zone-failure": say.Text("when a zone died"),
 	}
 	kind := ""
 	for _, f := range r.Faults {
 		if kind != "" && f.Kind != kind || words[f.Kind] == "" {
-			return "under " + plain(r.Scenario)
+			return say.Sprintf("under %s", plain(r.Scenario))
 		}
 		kind = f.Kind
 	}
-	return cmp.Or(words[kind], "with nothing broken")
+	return cmp.Or(words[kind], say.Text("with nothing broken"))
 }
 
 // violations is what happened that a lock is to prevent, and what is not held against it.
-func violations(rows []result.Row, counted result.Figure) string {
+func violations(say *lang.Lang, rows []result.Row, counted result.Figure) string {
 	if counted.Violation == "" {
-		return "nothing was counted that a lock is to prevent"
+		return say.Text("nothing was counted that a lock is to prevent")
 	}
 	hits, most := 0, 0.0
 	var at result.Row
@@ -58,119 +58,136 @@ func violations(rows []result.Row, counted result.Figure) string {
 			at, most = r, n
 		}
 	}
-	text := "no " + counted.Violation + " was seen"
-	if counted.Violation == "duplicate" {
-		text = "no duplicate of the lock's making was seen"
-	}
+	return violated(say, counted, at, int64(most), hits, len(judged)) + apart(say, rows, at, counted)
+}
+
+// violated says in how many scenarios there was a violation, and how many there were in the
+// worst of them.
+func violated(say *lang.Lang, counted result.Figure, at result.Row, most int64, hits, judged int) string {
+	duplicate := counted.Violation == "duplicate"
 	switch {
-	case len(judged) == 0:
-		text = "whether it is safe was not judged"
-	case hits == 0 && len(judged) > 1:
-		text += fmt.Sprintf(" in %d scenarios", len(judged))
+	case judged == 0:
+		return say.Text("whether it is safe was not judged")
+	case hits == 0 && judged == 1 && duplicate:
+		return say.Text("no duplicate of the lock's making was seen")
+	case hits == 0 && judged == 1:
+		return say.Sprintf("no %s was seen", say.Term(counted.Violation))
+	case hits == 0 && duplicate:
+		return say.Sprintf("no duplicate of the lock's making was seen in %d scenarios", judged)
+	case hits == 0:
+		return say.Sprintf("no %s was seen in %d scenarios", say.Term(counted.Violation), judged)
+	case judged == 1:
+		return say.Sprintf("%s%s %s", counts(say, most, counted), share(say, counted, at), when(say, at))
 	case hits == 1:
-		text = plural(int64(most), counted.Violation) + share(counted, at) + " " + when(at)
-		if len(judged) > 1 {
-			text += fmt.Sprintf(", in 1 of %d scenarios", len(judged))
-		}
-	case hits > 1:
-		text = counted.Violation + "s" + outOf(hits, len(judged)) + ", at worst " + count(int64(most)) + share(counted, at) + " " + when(at)
+		return say.Sprintf("%s%s %s, in 1 of %d scenarios", counts(say, most, counted), share(say, counted, at), when(say, at), judged)
+	case hits == judged:
+		return say.Sprintf("%s in each of %d scenarios, at worst %s%s %s", say.Term(counted.Violation+"s"), judged, count(most), share(say, counted, at), when(say, at))
 	}
-	return text + apart(rows, at, counted)
+	return say.Sprintf("%s in %d of %d scenarios, at worst %s%s %s", say.Term(counted.Violation+"s"), hits, judged, count(most), share(say, counted, at), when(say, at))
+}
+
+// counts is a number of violations.
+func counts(say *lang.Lang, n int64, f result.Figure) string {
+	if n == 1 {
+		return say.Sprintf("1 %s", say.Term(f.Violation))
+	}
+	return say.Sprintf("%[1]s %[2]s", count(n), say.Term(f.Violation+"s"))
 }
 
 // share says how many of a row's duplicates came before the measured part, and what the
 // others are to its matches.
-func share(counted result.Figure, r result.Row) string {
+func share(say *lang.Lang, counted result.Figure, r result.Row) string {
 	if r.Duplicates == nil {
 		return ""
 	}
 	var parts []string
 	if r.Duplicates.Warmup > 0 {
-		parts = append(parts, count(r.Duplicates.Warmup)+" of them in the warm-up")
+		parts = append(parts, say.Sprintf("%s of them in the warm-up", count(r.Duplicates.Warmup)))
 	}
 	if rate := per1000(counted, r); rate > 0 {
-		parts = append(parts, figure(rate)+" per 1,000 matches")
+		parts = append(parts, say.Sprintf("%s per 1,000 matches", figure(rate)))
 	}
 	if len(parts) == 0 {
 		return ""
 	}
-	return " (" + strings.Join(parts, "; ") + ")"
+	return say.Sprintf(" (%s)", strings.Join(parts, "; "))
 }
 
 // apart adds what is counted beside the violation that stands in front, and what makes a lock
 // unsafe although none of it was counted. At is the row that was told of last.
-func apart(rows []result.Row, at result.Row, counted result.Figure) string {
+func apart(say *lang.Lang, rows []result.Row, at result.Row, counted result.Figure) string {
 	var text strings.Builder
 	then := func(r result.Row) string {
 		if r.Scenario == at.Scenario {
 			return ""
 		}
-		return " " + when(r)
+		return " " + when(say, r)
 	}
 	for _, f := range result.Figures() {
 		if f.Violation == "" || f.Violation == counted.Violation {
 			continue
 		}
 		if r, n := worst(rows, f); n > 0 {
-			text.WriteString(", with " + plural(int64(n), f.Violation) + then(r))
+			text.WriteString(say.Sprintf(", with %s%s", counts(say, int64(n), f), then(r)))
 		}
 	}
 	if f, known := result.Lookup("duplicates.unreachable"); known {
 		if r, n := worst(rows, f); n > 0 {
-			fmt.Fprintf(&text, "; besides, %s not the lock's fault%s: the other room could not be reached", plural(int64(n), "duplicate")+" "+isAre(int(n)), then(r))
+			text.WriteString(say.Count(int64(n), "; besides, 1 duplicate is not the lock's fault%s: the other room could not be reached",
+				"; besides, %[2]s duplicates are not the lock's fault%[1]s: the other room could not be reached", then(r)))
 		}
 	}
 	if i := slices.IndexFunc(rows, func(r result.Row) bool { return unsafeOtherwise(r, counted) }); i >= 0 {
-		text.WriteString(", but it was unsafe under " + plain(rows[i].Scenario) + " (see the verdict there)")
+		text.WriteString(say.Sprintf(", but it was unsafe under %s (see the verdict there)", plain(rows[i].Scenario)))
 	}
 	return text.String()
 }
 
 // outages is the worst share of requests that were refused, failed or never answered, with
 // how that ended, and the longest time in which somebody waited and nobody got the lock.
-func outages(rows []result.Row) string {
+func outages(say *lang.Lang, rows []result.Row) string {
 	asked := rowsWith(rows, func(r result.Row) bool { return r.Availability > 0 || r.OfferedPerS > 0 })
 	if len(asked) == 0 {
-		return "no request was measured"
+		return say.Text("no request was measured")
 	}
 	available, _ := result.Lookup("availability")
 	stall, _ := result.Lookup("stall_ms")
 	at, share := worst(asked, available)
 	waited, ms := worst(rows, stall)
-	text := "every request was served"
+	text := say.Text("every request was served")
 	if share < 1 {
-		text = when(at) + " " + percent(1-share) + " of the requests failed"
+		text = say.Sprintf("%s %s of the requests failed", when(say, at), percent(1-share))
 		if during := at.AvailabilityDuring; during != nil && *during < 1 {
-			text += " (" + percent(1-*during) + " of those that the fault touched)"
+			text += say.Sprintf(" (%s of those that the fault touched)", percent(1-*during))
 		}
 		if at.RecoveryMS != nil && *at.RecoveryMS > 0 {
-			text += fmt.Sprintf(", and it had recovered %s after the heal", span(*at.RecoveryMS))
+			text += say.Sprintf(", and it had recovered %s after the heal", span(say, *at.RecoveryMS))
 		}
 	}
 	switch {
 	case !(ms >= stall.Hurts):
 		return text
 	case share < 1 && waited.Scenario == at.Scenario:
-		return text + "; nobody got " + waitedFor(waited, ms)
+		return say.Sprintf("%s; %s", text, waitedFor(say, waited, ms))
 	}
-	return text + "; nobody got " + waitedFor(waited, ms) + " " + when(waited)
+	return say.Sprintf("%s; %s", text, say.Sprintf("%s %s", waitedFor(say, waited, ms), when(say, waited)))
 }
 
 // waitedFor is what nobody got, and for how long: a stall is measured while the fault lasts,
 // so of a lock that was down to its end it says how long the fault was, not how long it takes.
-func waitedFor(r result.Row, ms float64) string {
-	what := "the lock"
+func waitedFor(say *lang.Lang, r result.Row, ms float64) string {
+	nobody := say.Text("nobody got the lock")
 	if r.Workload == "mutex" {
-		what += ", or one of its resources,"
+		nobody = say.Text("nobody got the lock, or one of its resources,")
 	}
 	if r.Verdict.Liveness == "down" && len(r.Faults) > 0 {
-		return what + " until the fault was healed (" + span(ms) + ")"
+		return say.Sprintf("%s until the fault was healed (%s)", nobody, span(say, ms))
 	}
-	return what + " for " + span(ms)
+	return say.Sprintf("%s for %s", nobody, span(say, ms))
 }
 
 // caveats names the scenarios whose figures judge nothing.
-func caveats(rows []result.Row) string {
+func caveats(say *lang.Lang, rows []result.Row) string {
 	var unsure, unjudged []string
 	for _, r := range rows {
 		switch {
@@ -182,10 +199,10 @@ func caveats(rows []result.Row) string {
 	}
 	text := ""
 	if len(unsure) > 0 {
-		text += " Inconclusive: " + list(unsure) + "."
+		text += say.Sprintf(" Inconclusive: %s.", say.List(unsure))
 	}
 	if len(unjudged) > 0 && len(unjudged) < len(rows) {
-		text += " Safety was not judged under " + list(unjudged) + "."
+		text += say.Sprintf(" Safety was not judged under %s.", say.List(unjudged))
 	}
 	return text
 }

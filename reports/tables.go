@@ -5,20 +5,23 @@ import (
 	"slices"
 	"strings"
 
+	"locklab/reports/lang"
 	"locklab/reports/result"
 )
 
 // shown is the figure of a row for people.
-func shown(f result.Figure, r result.Row) string {
+func shown(say *lang.Lang, f result.Figure, r result.Row) string {
 	v, ok := f.Of(r)
-	safety, liveness := seen(r.Verdict)
+	safety, liveness := seen(say, r.Verdict)
 	switch {
 	case f.Column == "verdict_safety":
 		return safety
 	case f.Column == "verdict_liveness":
 		return liveness
+	case f.Column == "verdict_status":
+		return say.Term(orAbsent(r.Verdict.Status))
 	case f.IsText():
-		return orAbsent(f.Raw(r))
+		return recorded(say, orAbsent(f.Raw(r)))
 	case !ok:
 		return absent
 	case f.As == result.Count:
@@ -96,7 +99,7 @@ const (
 	longColumn = 4
 )
 
-func detailsOf(rows []result.Row) details {
+func detailsOf(say *lang.Lang, rows []result.Row) details {
 	var d details
 	key := func(f result.Figure) bool {
 		return f.Column == "lock" || f.Column == "scenario" || f.Column == "workload"
@@ -131,8 +134,8 @@ func detailsOf(rows []result.Row) details {
 			room = maxColumns - need
 		}
 		t := &d.Tables[len(d.Tables)-1]
-		t.Name = strings.TrimPrefix(t.Name+" · "+name, " · ")
-		t.Groups = append(t.Groups, columnGroup{name, len(groups[name])})
+		t.Name = strings.TrimPrefix(t.Name+" · "+say.Term(name), " · ")
+		t.Groups = append(t.Groups, columnGroup{say.Term(name), len(groups[name])})
 		t.Columns = append(t.Columns, groups[name]...)
 	}
 	for i := range d.Tables {
@@ -143,7 +146,7 @@ func detailsOf(rows []result.Row) details {
 				line.Keys = append(line.Keys, plain(f.Raw(r)))
 			}
 			for _, f := range t.Columns {
-				line.Cells = append(line.Cells, detailCell{shown(f, r), plain(f.Raw(r)), f.IsText(), f.As == result.Sentence})
+				line.Cells = append(line.Cells, detailCell{shown(say, f, r), plain(f.Raw(r)), f.IsText(), f.As == result.Sentence})
 			}
 			t.Rows = append(t.Rows, line)
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"locklab/reports/lang"
 	"locklab/reports/plots"
 	"locklab/reports/result"
 )
@@ -17,14 +18,14 @@ type tradeoff struct {
 }
 
 // tradeoffOf has no plot where nothing went wrong.
-func tradeoffOf(rows []result.Row, inks map[string]plots.Ink) (t tradeoff) {
+func tradeoffOf(say *lang.Lang, rows []result.Row, inks map[string]plots.Ink) (t tradeoff) {
 	counted := violationOf(rows)
 	if counted.Violation == "" {
 		return t
 	}
-	measure := counted.Violation + "s"
+	measure := say.Term(counted.Answer)
 	if counted.Violation == "duplicate" {
-		measure = "duplicates of the lock per 1,000 matches"
+		measure = say.Text("duplicates of the lock per 1,000 matches")
 	}
 	var points []plots.Point
 	locks := locksOf(rows)
@@ -37,7 +38,7 @@ func tradeoffOf(rows []result.Row, inks map[string]plots.Ink) (t tradeoff) {
 		if r.LatencyMS != nil {
 			p.P99MS = r.LatencyMS.P99
 		}
-		p.Words = p.Lock + " under " + p.Scenario + ": " + figure(p.Y) + " " + measure + ", " + percent(1-r.Availability) + " of the requests failed, p99 " + span(p.P99MS)
+		p.Words = say.Sprintf("%s under %s: %s %s, %s of the requests failed, p99 %s", p.Lock, p.Scenario, figure(p.Y), measure, percent(1-r.Availability), span(say, p.P99MS))
 		if n, _ := counted.Of(r); p.X == 0 && p.Y == 0 && n == 0 {
 			if !p.Unsure {
 				clean[p.Lock] = append(clean[p.Lock], p.Scenario)
@@ -56,9 +57,9 @@ func tradeoffOf(rows []result.Row, inks map[string]plots.Ink) (t tradeoff) {
 		}
 	}
 	if len(parts) > 0 {
-		t.Clean = "At the origin, with none of either: " + strings.Join(parts, "; ") + "."
+		t.Clean = say.Sprintf("At the origin, with none of either: %s.", strings.Join(parts, "; "))
 	}
-	t.Note = "Each mark is a lock under a scenario; best is bottom left. Upwards: " + measure + ". To the right: failed requests. The larger the mark, the slower the slowest 1 % (p99). A hollow mark decides nothing."
-	t.SVG = template.HTML(plots.Tradeoff(measure, points)) //nolint:gosec // drawn and escaped by plots
+	t.Note = say.Sprintf("Each mark is a lock under a scenario; best is bottom left. Upwards: %s. To the right: failed requests. The larger the mark, the slower the slowest 1 %% (p99). A hollow mark decides nothing.", measure)
+	t.SVG = template.HTML(plots.Tradeoff(say, measure, points)) //nolint:gosec // drawn and escaped by plots
 	return t
 }

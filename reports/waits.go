@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"locklab/reports/lang"
 	"locklab/reports/result"
 )
 
@@ -33,9 +34,9 @@ type waitHead struct {
 }
 
 // waitSpans are the groups above the titles, each with the columns below it.
-func waitSpans() []columnGroup {
+func waitSpans(say *lang.Lang) []columnGroup {
 	var spans []columnGroup
-	for _, h := range waitHeads() {
+	for _, h := range waitHeads(say) {
 		if n := len(spans); n > 0 && spans[n-1].Name == h.Group {
 			spans[n-1].Span++
 			continue
@@ -50,7 +51,7 @@ func (h waitHead) Name() string {
 	return strings.TrimSpace(strings.TrimSuffix(h.Group, ", ms") + " " + h.Title)
 }
 
-func waitHeads() []waitHead {
+func waitHeads(say *lang.Lang) []waitHead {
 	wait := func(of func(*result.Quantiles) float64) func(result.Peer) string {
 		return func(p result.Peer) string {
 			if p.WaitMS == nil {
@@ -60,20 +61,20 @@ func waitHeads() []waitHead {
 		}
 	}
 	return []waitHead{
-		{"", "rank", func(p result.Peer) string {
+		{"", say.Text("rank"), func(p result.Peer) string {
 			if p.Rank == nil {
 				return absent
 			}
 			return strconv.Itoa(*p.Rank)
 		}},
-		{"", "acquired", func(p result.Peer) string { return count(p.Acquires) }},
-		{"", "gave up", func(p result.Peer) string { return count(p.GaveUp) }},
-		{"wait, ms", "p50", wait(func(q *result.Quantiles) float64 { return q.P50 })},
-		{"wait, ms", "p99", wait(func(q *result.Quantiles) float64 { return q.P99 })},
-		{"wait, ms", "max", wait(func(q *result.Quantiles) float64 { return q.Max })},
-		{"bypassed", "mean", func(p result.Peer) string { return figure(p.BypassMean) }},
-		{"bypassed", "max", func(p result.Peer) string { return count(p.BypassMax) }},
-		{"bypassed", "in a row", func(p result.Peer) string { return count(p.BypassInARowMax) }},
+		{"", say.Text("acquired"), func(p result.Peer) string { return count(p.Acquires) }},
+		{"", say.Text("gave up"), func(p result.Peer) string { return count(p.GaveUp) }},
+		{say.Text("wait, ms"), "p50", wait(func(q *result.Quantiles) float64 { return q.P50 })},
+		{say.Text("wait, ms"), "p99", wait(func(q *result.Quantiles) float64 { return q.P99 })},
+		{say.Text("wait, ms"), say.Text("max"), wait(func(q *result.Quantiles) float64 { return q.Max })},
+		{say.Text("bypassed"), say.Text("mean"), func(p result.Peer) string { return figure(p.BypassMean) }},
+		{say.Text("bypassed"), say.Text("max"), func(p result.Peer) string { return count(p.BypassMax) }},
+		{say.Text("bypassed"), say.Text("in a row"), func(p result.Peer) string { return count(p.BypassInARowMax) }},
 	}
 }
 
@@ -85,10 +86,10 @@ const waitNote = "A wait lasts from asking for the lock to holding it. Bypassed:
 	"Fairness is Jain's index over what the masters acquired: 1 if all got the same, 1/n if one of n got everything. " +
 	"A lock starves a master if its longest wait and the grants in a row to others grow with the length of the run."
 
-func waitsOf(rows []result.Row) []waitTable {
+func waitsOf(say *lang.Lang, rows []result.Row) []waitTable {
 	var tables []waitTable
 	for _, workload := range workloadsOf(rows) {
-		t := waitTable{Workload: plain(workload), Spans: waitSpans(), Heads: waitHeads()}
+		t := waitTable{Workload: plain(workload), Spans: waitSpans(say), Heads: waitHeads(say)}
 		for _, r := range byScenario(rowsWith(rows, func(r result.Row) bool { return r.Workload == workload && len(r.Peers) > 0 })) {
 			g := waitGroup{Lock: plain(r.Lock), Scenario: plain(r.Scenario), Fairness: fairnessText(r.PeerFairness)}
 			for _, p := range r.Peers {

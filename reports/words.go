@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"locklab/reports/lang"
 	"locklab/reports/result"
 )
 
@@ -15,28 +16,28 @@ type status struct {
 	Means string
 }
 
-func statusOf(v result.Verdict) status {
+func statusOf(say *lang.Lang, v result.Verdict) status {
 	switch v.Status {
 	case result.StatusExpected:
-		return status{"✓", "as expected", "ok", "What was observed is what the scenario expects of this lock. This may be unsafe: a control has to show the violation."}
+		return status{"✓", say.Text("as expected"), "ok", say.Text("What was observed is what the scenario expects of this lock. This may be unsafe: a control has to show the violation.")}
 	case result.StatusViolated:
-		return status{"✗", "not as expected", "bad", "The lock did something that the scenario does not expect of it, or a --fail-on threshold was crossed."}
+		return status{"✗", say.Text("not as expected"), "bad", say.Text("The lock did something that the scenario does not expect of it, or a --fail-on threshold was crossed.")}
 	case result.StatusControlSilent:
-		return status{"○", "control silent", "warn", "A lock that had to show the violation did not. The scenario was too gentle this time, so it proves nothing about the other locks."}
+		return status{"○", say.Text("control silent"), "warn", say.Text("A lock that had to show the violation did not. The scenario was too gentle this time, so it proves nothing about the other locks.")}
 	case result.StatusInconclusive:
-		return status{"?", "inconclusive", "warn", "No verdict: this run cannot decide, for the reason that stands with it, such as a saturated machine, a fault that could not be proven, a node that was lost, a load generator that fell behind, or too little data."}
+		return status{"?", say.Text("inconclusive"), "warn", say.Text("No verdict: this run cannot decide, for the reason that stands with it, such as a saturated machine, a fault that could not be proven, a node that was lost, a load generator that fell behind, or too little data.")}
 	case result.StatusNotJudged:
-		return status{"–", "not judged", "none", "The scenario expects nothing of this lock: what it did is shown, and says neither good nor bad."}
+		return status{"–", say.Text("not judged"), "none", say.Text("The scenario expects nothing of this lock: what it did is shown, and says neither good nor bad.")}
 	default:
-		return status{"–", "no verdict", "none", "The run ended before there was a verdict."}
+		return status{"–", say.Text("no verdict"), "none", say.Text("The run ended before there was a verdict.")}
 	}
 }
 
 // statuses lists the verdicts for the legend.
-func statuses() []status {
+func statuses(say *lang.Lang) []status {
 	all := make([]status, 0, 6)
 	for _, s := range []string{result.StatusExpected, result.StatusViolated, result.StatusControlSilent, result.StatusInconclusive, result.StatusNotJudged, ""} {
-		all = append(all, statusOf(result.Verdict{Status: s}))
+		all = append(all, statusOf(say, result.Verdict{Status: s}))
 	}
 	return all
 }
@@ -45,14 +46,14 @@ func statuses() []status {
 const undecided = "undecided"
 
 // seen is the safety and the liveness of a row for people.
-func seen(v result.Verdict) (safety, liveness string) {
-	safety, liveness = orAbsent(v.Safety), orAbsent(v.Liveness)
+func seen(say *lang.Lang, v result.Verdict) (safety, liveness string) {
+	safety, liveness = say.Term(orAbsent(v.Safety)), say.Term(orAbsent(v.Liveness))
 	if v.Status == result.StatusInconclusive {
 		if v.Safety == result.Safe {
-			safety = undecided
+			safety = say.Text(undecided)
 		}
 		if v.Liveness == "live" {
-			liveness = undecided
+			liveness = say.Text(undecided)
 		}
 	}
 	return safety, liveness
@@ -67,20 +68,20 @@ type termGroup struct {
 }
 
 // termGroups explains the words, and every figure.
-func termGroups() []termGroup {
+func termGroups(say *lang.Lang) []termGroup {
 	groups := []termGroup{
-		{"Duplicates and their causes", []term{
-			{"duplicate", "A room whose creation began while the oracle knew another room of the same group that was starting or had a free seat. The oracle hears from the workers over connections that no fault touches."},
+		{say.Text("Duplicates and their causes"), []term{
+			{say.Text("duplicate"), say.Text("A room whose creation began while the oracle knew another room of the same group that was starting or had a free seat. The oracle hears from the workers over connections that no fault touches.")},
 		}},
-		{"Safety and liveness", []term{
-			{"safe / unsafe", "Safe: no duplicate that was raced or overlooked, no two holders at once, no fencing token that did not grow and no stale write was seen. Unsafe: at least one."},
-			{"not-judged", "Nothing of that was seen, but the scenario does not say what had to be."},
-			{"live", "No stall of a second or more (of an eighth of the run, if that is less) while the fault lasted, or in a run without one."},
-			{"stalls", "There was such a stall, but the lock was granted again before the fault was healed, or the run was over; or the stall that lasted until then took less than half of the time."},
-			{"down", "The stall lasted until the fault was healed, and for at least half of the fault's time."},
-			{undecided, "Nothing was seen against it, in a run that decides nothing."},
+		{say.Text("Safety and liveness"), []term{
+			{say.Text("safe / unsafe"), say.Text("Safe: no duplicate that was raced or overlooked, no two holders at once, no fencing token that did not grow and no stale write was seen. Unsafe: at least one.")},
+			{say.Text("not-judged"), say.Text("Nothing of that was seen, but the scenario does not say what had to be.")},
+			{say.Text("live"), say.Text("No stall of a second or more (of an eighth of the run, if that is less) while the fault lasted, or in a run without one.")},
+			{say.Text("stalls"), say.Text("There was such a stall, but the lock was granted again before the fault was healed, or the run was over; or the stall that lasted until then took less than half of the time.")},
+			{say.Text("down"), say.Text("The stall lasted until the fault was healed, and for at least half of the fault's time.")},
+			{say.Text(undecided), say.Text("Nothing was seen against it, in a run that decides nothing.")},
 		}},
-		{"Figures", []term{{"p50, p99, p99.9", "Half, 99 % and 99.9 % of the requests were at least this fast."}}},
+		{say.Text("Figures"), []term{{say.Text("p50, p99, p99.9"), say.Text("Half, 99 % and 99.9 % of the requests were at least this fast.")}}},
 	}
 	for _, f := range result.Figures() {
 		if f.Means == "" {
@@ -93,7 +94,7 @@ func termGroups() []termGroup {
 		case strings.HasPrefix(f.Group, "Fault"):
 			to = &groups[1]
 		}
-		to.Terms = append(to.Terms, term{cmp.Or(f.Term, f.Title), f.Means})
+		to.Terms = append(to.Terms, term{say.Term(cmp.Or(f.Term, f.Title)), say.Term(f.Means)})
 	}
 	return groups
 }

@@ -12,6 +12,7 @@ import (
 
 	"locklab/cmd/locklab/internal/failon"
 	"locklab/reports"
+	"locklab/reports/lang"
 	"locklab/reports/result"
 	"locklab/workloads/history"
 )
@@ -154,7 +155,7 @@ func TestThresholdIsAVerdict(t *testing.T) {
 		t.Errorf("%+v, exit code %d", other, exitCode(file))
 	}
 	var table bytes.Buffer
-	if err := reports.Summary(&table, file, 300, false); err != nil {
+	if err := reports.Summary(&table, lang.English(), file, 300, false); err != nil {
 		t.Fatal(err)
 	}
 	said := table.String()

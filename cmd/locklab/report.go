@@ -14,12 +14,13 @@ import (
 )
 
 func newReport() *cobra.Command {
-	var out, serve string
+	var out, serve, tag string
 	cmd := &cobra.Command{
 		Use:   "report DIR...",
 		Short: "Rebuild a report from its files, or compare several",
 		Long: `report reads the result.json and the histories of finished runs and writes
-index.html, evidence.html, report.md and results.csv: into the directory itself when
+index.html, evidence.html, report.md and results.csv, with the Korean of the first three
+as index.ko.html, evidence.ko.html and report.ko.md: into the directory itself when
 there is one, into a new one that compares them, without evidence.html, when there are
 several. Nothing is run again. To the result of a comparison that was killed it adds
 what the histories hold of the run that was under way.
@@ -31,6 +32,10 @@ Of a directory that has reports below it, report lists them. With --serve it sho
   locklab report --serve 127.0.0.1:8080 reports/runs`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
+			say, err := language(tag)
+			if err != nil {
+				return err
+			}
 			if serve != "" {
 				if len(dirs) != 1 || out != "" {
 					return errors.New("--serve: want one directory that has reports below it, and no --out")
@@ -57,12 +62,13 @@ Of a directory that has reports below it, report lists them. With --serve it sho
 				if err := reports.Generate(cmd.Context(), dirs, out, lab.Operations); err != nil {
 					return err
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "report: %s\n", filepath.Join(out, "index.html"))
+				fmt.Fprintln(cmd.OutOrStdout(), reportLine(say, out))
 				return nil
 			})
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "directory to write to (default: the one that is read; for several, a new one below reports/runs)")
+	langFlag(cmd.Flags(), &tag)
 	cmd.Flags().StringVar(&serve, "serve", "", "HOST:PORT at which to show the reports below the directory")
 	return cmd
 }

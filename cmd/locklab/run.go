@@ -29,6 +29,7 @@ import (
 	"locklab/locks/clock"
 	"locklab/nodes/topology"
 	"locklab/reports"
+	"locklab/reports/lang"
 	"locklab/reports/result"
 )
 
@@ -39,7 +40,7 @@ type runFlags struct {
 	locks, scenarios   []string
 	workload, topology string
 	rate, seed         string
-	out, junit         string
+	out, junit, lang   string
 	tokenFile, agents  string
 	failOn, external   []string
 	own                []ownFlags
@@ -94,6 +95,7 @@ a --fail-on threshold; 3 a control did not fire; 4 inconclusive; 130 interrupted
 	fl.StringVar(&f.seed, "seed", "", "seed of every random choice (default: drawn, and printed)")
 	fl.StringVar(&f.out, "out", "", "directory for the report (default reports/runs/TIME)")
 	fl.StringVar(&f.junit, "junit", "", "file to write the verdicts to for a CI server, as JUnit's XML: not as expected is a failure, what decides nothing an error, what is not judged skipped")
+	langFlag(fl, &f.lang)
 	fl.StringArrayVar(&f.failOn, "fail-on", nil, "exit 2 if a figure of any row crosses a threshold, such as 'duplicates.raced>0' (duplicates alone is their total: with unreachable ones, without those of the warm-up)")
 	fl.StringVar(&f.tokenFile, "token-file", "", "file with the bearer token of running agents (default: the environment's LOCKLAB_TOKEN)")
 	fl.StringVar(&f.agents, "agents", "", "URL of a running agent for every host whose topology names none, such as http://{host}:7500")
@@ -106,12 +108,16 @@ a --fail-on threshold; 3 a control did not fire; 4 inconclusive; 130 interrupted
 	}
 	completions(cmd, map[string]cobra.CompletionFunc{
 		"locks": specs(catalog.Names), "scenarios": files(scenario.Names), "topology": files(topology.Names), "workload": words(catalog.WorkloadNames),
-		"fail-on": words(failon.Figures), "external": files(nothing), "token-file": files(nothing), "out": files(nothing), "junit": files(nothing),
+		"fail-on": words(failon.Figures), "lang": words(lang.Tags), "external": files(nothing), "token-file": files(nothing), "out": files(nothing), "junit": files(nothing),
 	})
 	return cmd
 }
 
 func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
+	say, err := language(f.lang)
+	if err != nil {
+		return err
+	}
 	config, thresholds, err := f.config(ctx)
 	if err != nil {
 		return err
@@ -149,9 +155,9 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	if runErr != nil { // it would be lost behind the exit code of the verdicts
 		fmt.Fprintf(stderr, "locklab: the comparison could not go on: %v\n", runErr)
-		return errors.Join(&exitError{code: exitCannotRun}, publish(ctx, file, dir, stdout))
+		return errors.Join(&exitError{code: exitCannotRun}, publish(ctx, file, dir, say, stdout))
 	}
-	return publish(ctx, file, dir, stdout)
+	return publish(ctx, file, dir, say, stdout)
 }
 
 // explainNoResult ends a comparison that came to nothing.
@@ -163,7 +169,7 @@ func explainNoResult(ctx context.Context, err error, dir string) error {
 }
 
 // publish writes the report, prints the table and turns verdicts into an exit code.
-func publish(ctx context.Context, file result.File, dir string, stdout io.Writer) error {
+func publish(ctx context.Context, file result.File, dir string, say *lang.Lang, stdout io.Writer) error {
 	ctx = context.WithoutCancel(ctx) // an interrupted run still gets its report
 	if err := result.Write(filepath.Join(dir, result.FileName), file); err != nil {
 		return err
@@ -178,10 +184,10 @@ func publish(ctx context.Context, file result.File, dir string, stdout io.Writer
 		}
 	}
 	fmt.Fprintln(stdout)
-	if err := reports.Summary(stdout, file, width, colour); err != nil {
+	if err := reports.Summary(stdout, say, file, width, colour); err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "\nreport: %s\n", filepath.Join(dir, "index.html"))
+	fmt.Fprintf(stdout, "\n%s\n", reportLine(say, dir))
 	if code := exitCode(file); code != exitOK {
 		return &exitError{code: code}
 	}

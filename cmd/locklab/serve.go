@@ -19,6 +19,7 @@ import (
 
 	"locklab/internal/httpapi"
 	"locklab/reports"
+	"locklab/reports/lang"
 	"locklab/reports/result"
 )
 
@@ -85,7 +86,7 @@ func finishedReports(dir string) []finished {
 		}
 		f := finished{Name: e.Name(), at: page.ModTime()}
 		if r, err := result.Read(filepath.Join(dir, e.Name(), result.FileName)); err == nil {
-			f.Digest = reports.DigestOf(r)
+			f.Digest = reports.DigestOf(lang.English(), r)
 		}
 		found = append(found, f)
 	}

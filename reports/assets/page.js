@@ -24,7 +24,7 @@
         const rows = [...body.rows].sort((a, b) => {
           const x = value(a, i), y = value(b, i);
           if (empty(x) || empty(y)) return empty(x) - empty(y); // absent ones last, either way
-          const order = numeric ? Number(x.replaceAll(",", "")) - Number(y.replaceAll(",", "")) : x.localeCompare(y, "en", {numeric: true});
+          const order = numeric ? Number(x.replaceAll(",", "")) - Number(y.replaceAll(",", "")) : x.localeCompare(y, document.documentElement.lang, {numeric: true});
           return down ? -order : order;
         });
         body.append(...rows);
@@ -42,5 +42,8 @@
   small.addEventListener("change", fit);
   addEventListener("hashchange", show);
   fit();
+  for (const link of document.querySelectorAll(".languages a")) {
+    link.addEventListener("click", () => { link.hash = location.hash; }); // the same place in the other language
+  }
   addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((d) => { d.open = true; }));
 })();

@@ -1,8 +1,9 @@
 package plots
 
 import (
-	"fmt"
 	"strings"
+
+	"locklab/reports/lang"
 )
 
 // Bar is the duplicates of one lock under a scenario.
@@ -14,7 +15,7 @@ type Bar struct {
 }
 
 // Duplicates draws one bar for each lock, stacked by cause.
-func Duplicates(scenario string, bars []Bar, scale Scale) []byte {
+func Duplicates(say *lang.Lang, scenario string, bars []Bar, scale Scale) []byte {
 	const row = 40.0
 	high := float64(max(scale.DuplicatesMax, 1))
 	step := max(roundUp(high/5, 1, 2, 5), 1)
@@ -22,7 +23,7 @@ func Duplicates(scenario string, bars []Bar, scale Scale) []byte {
 	for v := 0.0; v <= high*1.0001; v += step {
 		ticks = append(ticks, tick{v, number(v)})
 	}
-	f := newFrame(row*float64(max(len(bars), 1)), rightMargin, high, "rooms created in vain", ticks)
+	f := newFrame(row*float64(max(len(bars), 1)), rightMargin, high, say.Text("rooms created in vain"), ticks)
 	label := make([]string, len(bars))
 	for i, b := range bars {
 		top := topMargin + row*float64(i)
@@ -46,7 +47,7 @@ func Duplicates(scenario string, bars []Bar, scale Scale) []byte {
 		}
 		f.text(point{leftMargin + 1, top + 0.38*row}, clip(b.Name, 34), "", "", "name "+string(b.Ink))
 		f.text(point{f.right - 1, top + 0.38*row}, note, "end", "", "")
-		label[i] = fmt.Sprintf("%s %d raced, %d overlooked, %d unreachable", b.Name, b.Raced, b.Overlooked, b.Unreachable)
+		label[i] = say.Sprintf("%s %d raced, %d overlooked, %d unreachable", b.Name, b.Raced, b.Overlooked, b.Unreachable)
 	}
-	return f.end("Duplicates under " + scenario + ": " + strings.Join(label, "; ") + ".")
+	return f.end(say.Sprintf("Duplicates under %s: %s.", scenario, strings.Join(label, "; ")))
 }

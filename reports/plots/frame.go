@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"locklab/reports/lang"
 	"locklab/reports/series"
 )
 
@@ -92,13 +93,13 @@ func (r rows) level(i int, share float64) float64 {
 
 // overTime makes rows over the time of the lines, with their faults shaded and some
 // levels labelled in every strip.
-func overTime(lines []Line, height, below float64, levels []tick) rows {
+func overTime(say *lang.Lang, lines []Line, height, below float64, levels []tick) rows {
 	ms := 0.0
 	for _, l := range lines {
 		ms = max(ms, l.Series.DurationMS)
 	}
 	seconds := max(ms/1000, 0.001)
-	f := newFrame(height*float64(max(len(lines), 1)), rightMargin, seconds, "seconds since the measured part began", timeSteps(seconds))
+	f := newFrame(height*float64(max(len(lines), 1)), rightMargin, seconds, say.Text("seconds since the measured part began"), timeSteps(seconds))
 	r := rows{f, lines, height, below}
 	var ticks []tick
 	for i := range lines {

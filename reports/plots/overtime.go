@@ -1,12 +1,12 @@
 package plots
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"locklab/reports/lang"
 	"locklab/reports/series"
 )
 
@@ -68,8 +68,8 @@ func (s Scale) decades() []float64 {
 // Rate draws what was achieved over time: one strip for each lock, the fault
 // shaded behind, failed operations on top of those that ended well, and a mark
 // below for every bin in which a violation began.
-func Rate(scenario string, lines []Line, scale Scale) []byte {
-	r := overTime(lines, 54, 9, []tick{{0, "0"}, {1, number(scale.RateMax)}})
+func Rate(say *lang.Lang, scenario string, lines []Line, scale Scale) []byte {
+	r := overTime(say, lines, 54, 9, []tick{{0, "0"}, {1, number(scale.RateMax)}})
 	for i, l := range lines {
 		ok := r.curve(i, l, scale.RateMax, func(b series.Bin) float64 { return b.OKPerS })
 		if slices.ContainsFunc(l.Series.Bins, func(b series.Bin) bool { return b.OtherPerS > 0 }) {
@@ -96,8 +96,8 @@ func Rate(scenario string, lines []Line, scale Scale) []byte {
 		}
 		r.stroke(pen{inkMark, 1.6, ""}, marks...)
 	}
-	r.names(rateNote)
-	return r.end(rateLabel(scenario, lines))
+	r.names(func(s series.Series) string { return rateNote(say, s) })
+	return r.end(rateLabel(say, scenario, lines))
 }
 
 // curve goes along the values of the bins, in steps.
@@ -117,7 +117,7 @@ func (r rows) middle(l Line, b series.Bin) float64 { return r.x((b.AtMS + l.Seri
 
 // Latency draws the median and the 99th percentile of the latency over time on a
 // logarithmic axis, by the moment when the operations were due.
-func Latency(scenario string, lines []Line, scale Scale) []byte {
+func Latency(say *lang.Lang, scenario string, lines []Line, scale Scale) []byte {
 	low, span := math.Log10(scale.LatencyLow), math.Log10(scale.LatencyHigh/scale.LatencyLow)
 	share := func(ms float64) float64 { return (math.Log10(max(ms, scale.LatencyLow)) - low) / span }
 	decades := scale.decades()
@@ -130,13 +130,13 @@ func Latency(scenario string, lines []Line, scale Scale) []byte {
 		}
 		levels = append(levels, level)
 	}
-	r := overTime(lines, 76, 4, levels)
+	r := overTime(say, lines, 76, 4, levels)
 	for i, l := range lines {
 		r.trace(i, l, pen{l.Ink, 1.4, ""}, func(b series.Bin) float64 { return share(b.P99MS) })
 		r.trace(i, l, pen{l.Ink, 1.2, "1.5 2"}, func(b series.Bin) float64 { return share(b.P50MS) })
 	}
-	r.names(latencyNote)
-	return r.end(latencyLabel(scenario, lines))
+	r.names(func(s series.Series) string { return latencyNote(say, s) })
+	return r.end(latencyLabel(say, scenario, lines))
 }
 
 // trace joins the bins that have a value; it breaks where there is none.
@@ -174,9 +174,9 @@ func number(v float64) string {
 }
 
 // rateNote names the longest time without any success.
-func rateNote(s series.Series) string {
+func rateNote(say *lang.Lang, s series.Series) string {
 	if stop := longestStop(s); stop >= 500 {
-		return fmt.Sprintf("nothing for %.1f s", stop/1000)
+		return say.Sprintf("nothing for %.1f s", stop/1000)
 	}
 	return ""
 }
@@ -194,7 +194,7 @@ func longestStop(s series.Series) float64 {
 	return best
 }
 
-func latencyNote(s series.Series) string {
+func latencyNote(say *lang.Lang, s series.Series) string {
 	high := 0.0
 	for _, b := range s.Bins {
 		if b.P99MS > high {
@@ -205,32 +205,30 @@ func latencyNote(s series.Series) string {
 	case high <= 0:
 		return ""
 	case high >= 1000:
-		return fmt.Sprintf("p99 up to %.1f s", high/1000)
+		return say.Sprintf("p99 up to %.1f s", high/1000)
 	default:
-		return "p99 up to " + number(math.Round(high*10)/10) + " ms"
+		return say.Sprintf("p99 up to %s ms", number(math.Round(high*10)/10))
 	}
 }
 
-func rateLabel(scenario string, lines []Line) string {
+func rateLabel(say *lang.Lang, scenario string, lines []Line) string {
 	parts := make([]string, 0, len(lines))
 	for _, l := range lines {
-		part := l.Name + ": "
+		part := say.Sprintf("%s: no stop of half a second or more", l.Name)
 		if stop := longestStop(l.Series); stop >= 500 {
-			part += fmt.Sprintf("none for up to %.1f seconds", stop/1000)
-		} else {
-			part += "no stop of half a second or more"
+			part = say.Sprintf("%s: none for up to %.1f seconds", l.Name, stop/1000)
 		}
 		parts = append(parts, part)
 	}
-	return "Achieved rate over time under " + scenario + ". " + strings.Join(parts, "; ") + "."
+	return say.Sprintf("Achieved rate over time under %s. %s.", scenario, strings.Join(parts, "; "))
 }
 
-func latencyLabel(scenario string, lines []Line) string {
+func latencyLabel(say *lang.Lang, scenario string, lines []Line) string {
 	parts := make([]string, 0, len(lines))
 	for _, l := range lines {
-		if note := latencyNote(l.Series); note != "" {
+		if note := latencyNote(say, l.Series); note != "" {
 			parts = append(parts, l.Name+": "+note)
 		}
 	}
-	return "Latency over time under " + scenario + ". " + strings.Join(parts, "; ") + "."
+	return say.Sprintf("Latency over time under %s. %s.", scenario, strings.Join(parts, "; "))
 }

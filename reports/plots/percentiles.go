@@ -5,11 +5,13 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"locklab/reports/lang"
 )
 
 // Percentiles draws the distribution of the latency: the axis of 1/(1-q) gives
 // the rare slow requests as much room as the common fast ones.
-func Percentiles(scenario string, lines []Line, scale Scale) []byte {
+func Percentiles(say *lang.Lang, scenario string, lines []Line, scale Scale) []byte {
 	deepest := 10.0
 	for _, l := range lines {
 		if n := len(l.Series.Quantiles); n > 0 {
@@ -21,7 +23,7 @@ func Percentiles(scenario string, lines []Line, scale Scale) []byte {
 	for i, inverse := range []float64{1, 2, 10, 100, 1e3, 1e4, 1e5, 1e6} {
 		ticks = append(ticks, tick{math.Log10(inverse), percents[i]})
 	}
-	f := newFrame(200, 112, math.Log10(deepest), "percentile of the requests", ticks)
+	f := newFrame(200, 112, math.Log10(deepest), say.Text("percentile of the requests"), ticks)
 	low, span := math.Log10(scale.LatencyLow), math.Log10(scale.LatencyHigh/scale.LatencyLow)
 	y := func(ms float64) float64 { return f.bottom - (math.Log10(ms)-low)/span*(f.bottom-topMargin) }
 	var grid []tick
@@ -43,11 +45,11 @@ func Percentiles(scenario string, lines []Line, scale Scale) []byte {
 		if n := len(l.Series.Quantiles); n > 0 {
 			f.stroke(pen{l.Ink, 1.8, []string{"", "6 2.5", "2 2", "8 2 2 2"}[i%4]}, line) // told apart without colour
 			ends = append(ends, end{l, line[n], 0})
-			words = append(words, l.Name+" up to "+number(math.Round(l.Series.Quantiles[n-1].MS*10)/10)+" ms")
+			words = append(words, say.Sprintf("%s up to %s ms", l.Name, number(math.Round(l.Series.Quantiles[n-1].MS*10)/10)))
 		}
 	}
 	f.label(ends)
-	return f.end("Distribution of the latency under " + scenario + ": " + strings.Join(words, "; ") + ".")
+	return f.end(say.Sprintf("Distribution of the latency under %s: %s.", scenario, strings.Join(words, "; ")))
 }
 
 // end is where a line ends, and the height of its label.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"locklab/reports/lang"
 	"locklab/reports/plots"
 	"locklab/reports/series"
 )
@@ -54,12 +55,12 @@ func all(lines []plots.Line, bars []plots.Bar) map[string][]byte {
 		points = append(points, plots.Point{Lock: l.Name, Scenario: "zone <a>", Ink: l.Ink, Mark: i, X: l.OfferedPerS, Y: float64(i), Href: "#a", Unsure: i > 0})
 	}
 	return map[string][]byte{
-		"rate":        plots.Rate("zone <a> & \"b\"", lines, scale),
-		"latency":     plots.Latency("zone <a> & \"b\"", lines, scale),
-		"percentiles": plots.Percentiles("zone <a> & \"b\"", lines, scale),
-		"timeline":    plots.Timeline(scene(lines)),
-		"tradeoff":    plots.Tradeoff("overlaps", points),
-		"duplicates":  plots.Duplicates("zone <a> & \"b\"", bars, scale),
+		"rate":        plots.Rate(lang.English(), "zone <a> & \"b\"", lines, scale),
+		"latency":     plots.Latency(lang.English(), "zone <a> & \"b\"", lines, scale),
+		"percentiles": plots.Percentiles(lang.English(), "zone <a> & \"b\"", lines, scale),
+		"timeline":    plots.Timeline(lang.English(), scene(lines)),
+		"tradeoff":    plots.Tradeoff(lang.English(), "overlaps", points),
+		"duplicates":  plots.Duplicates(lang.English(), "zone <a> & \"b\"", bars, scale),
 	}
 }
 

@@ -6,12 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"locklab/reports/lang"
 	"locklab/reports/series"
 )
 
 // Timeline draws a scene: a lane for everybody who did something, the moment as a line
 // through all of them, and the whole behind shaded if a fault was in force.
-func Timeline(s series.Scene) []byte {
+func Timeline(say *lang.Lang, s series.Scene) []byte {
 	const bar = 13.0
 	from, to := -20.0, 10.0
 	for _, step := range s.Steps {
@@ -66,7 +67,7 @@ func Timeline(s series.Scene) []byte {
 	for v := math.Ceil(from/step) * step; v <= to; v += step {
 		ticks = append(ticks, tick{v - from, fmt.Sprintf("%+g", v)})
 	}
-	f := newFrame(height, 46, span, "milliseconds from the moment", ticks)
+	f := newFrame(height, 46, span, say.Text("milliseconds from the moment"), ticks)
 	if len(s.Faults) > 0 {
 		f.fill(inkFault, point{leftMargin, f.bottom}, point{f.right, f.bottom}, point{f.right, topMargin}, point{leftMargin, topMargin})
 	}
@@ -82,13 +83,13 @@ func Timeline(s series.Scene) []byte {
 			if step.What == "hold" {
 				soft = ""
 			}
-			fmt.Fprintf(f, `<g><title>%s</title>`, escape(fmt.Sprintf("%s: %s, %+.1f ms", l.name, step.Text, step.FromMS)))
+			fmt.Fprintf(f, `<g><title>%s</title>`, escape(say.Sprintf("%s: %s, %+.1f ms", l.name, say.Recorded(step.Text), step.FromMS)))
 			f.fill(inks[step.What]+Ink(soft), point{x0, top + 9}, point{x1, top + 9}, point{x1, top + 2}, point{x0, top + 2})
-			f.text(point{x1 + 2, top + 9}, step.What, "", "", "small")
+			f.text(point{x1 + 2, top + 9}, say.Term(step.What), "", "", "small")
 			f.WriteString("</g>")
 		}
 		y += nameHeight + bar*float64(len(l.ends)) + 4
 	}
 	f.stroke(pen{inkMark, 1.4, "4 2"}, []point{{f.x(-from), topMargin}, {f.x(-from), f.bottom}})
-	return f.end("Around the moment: " + s.Text)
+	return f.end(say.Sprintf("Around the moment: %s", say.Recorded(s.Text)))
 }

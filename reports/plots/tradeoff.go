@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"unicode/utf8"
+
+	"locklab/reports/lang"
 )
 
 // Point is one lock under one scenario. X is the percentage of failed requests, Y what it
@@ -28,7 +30,7 @@ func (r rect) hits(o rect) bool {
 
 // Tradeoff draws the points as links, each with a shape of its lock, as large as its p99
 // is long, and with its name.
-func Tradeoff(measure string, points []Point) []byte {
+func Tradeoff(say *lang.Lang, measure string, points []Point) []byte {
 	const height, letter = 250.0, 6.1 // of a name, in units of the drawing
 	highX, highY, slowest := 1.0, 1.0, 1.0
 	for _, p := range points {
@@ -40,7 +42,7 @@ func Tradeoff(measure string, points []Point) []byte {
 	for v := 0.0; v < highX+stepX; v += stepX {
 		ticks = append(ticks, tick{v + inset, number(v) + " %"})
 	}
-	f := newFrame(height, rightMargin, ticks[len(ticks)-1].at+inset/2, "failed requests", ticks)
+	f := newFrame(height, rightMargin, ticks[len(ticks)-1].at+inset/2, say.Text("failed requests"), ticks)
 	x := func(v float64) float64 { return f.x(v + inset) }
 	y := func(v float64) float64 { return f.bottom - 16 - v/highY*(height-50) }
 	var grid []tick
@@ -82,7 +84,7 @@ func Tradeoff(measure string, points []Point) []byte {
 		f.text(place, name, "", "0.3em", "name small "+string(p.Ink))
 		f.WriteString("</a>")
 	}
-	return f.group(f.bottom+axisHeight, fmt.Sprintf("%s against failed requests, %d points", measure, len(points)))
+	return f.group(f.bottom+axisHeight, say.Sprintf("%s against failed requests, %d points", measure, len(points)))
 }
 
 // mark draws the shape of a lock, hollow if it decides nothing.

@@ -1,0 +1,17 @@
+// Package lang has the texts of reports and of the console in the languages that they are
+// written in.
+//
+// A text is written where it is used, in English, and that is its key:
+//
+//	say.Text("No faults.")
+//	say.Sprintf("%s under %s", lock, scenario)
+//	{{t "No faults."}}, {{tf "%d runs side by side" .N}} in a template
+//
+// ko.yaml has the same in Korean. A test takes all texts from the code and the templates,
+// and fails if one is missing there or left over, or takes other values. Texts are
+// sentences or clauses, never pieces that only English puts together so; what stands for a
+// name comes where no particle depends on its last sound.
+//
+// What a run recorded in English, such as the reason of a verdict, is translated by the
+// form of the sentence: see [Lang.Recorded].
+package lang

@@ -1,0 +1,105 @@
+package lang
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// The languages, by their BCP 47 tags.
+const (
+	EnglishTag = "en"
+	KoreanTag  = "ko"
+)
+
+//go:embed ko.yaml
+var korean []byte
+
+// Lang is a language with its texts. English needs no catalogue: its texts are the keys.
+type Lang struct {
+	Tag, Name string // the name is in the language itself
+	texts     map[string]string
+	recorded  []pattern
+}
+
+// catalogue is a file of texts by their English.
+type catalogue struct {
+	Texts    map[string]string `yaml:"texts"`
+	Recorded map[string]string `yaml:"recorded"`
+}
+
+// All are the languages that a report is written in, the first of them first.
+func All() ([]*Lang, error) {
+	var c catalogue
+	if err := yaml.Unmarshal(korean, &c); err != nil {
+		return nil, fmt.Errorf("read the catalogue ko.yaml: %w", err)
+	}
+	patterns, err := patternsOf(c.Recorded)
+	if err != nil {
+		return nil, fmt.Errorf("read the catalogue ko.yaml: %w", err)
+	}
+	return []*Lang{English(), {KoreanTag, "한국어", c.Texts, patterns}}, nil
+}
+
+// English is the language of the code.
+func English() *Lang { return &Lang{Tag: EnglishTag, Name: "English"} }
+
+// Of is the language with a tag.
+func Of(tag string) (*Lang, error) {
+	all, err := All()
+	if err != nil {
+		return nil, err
+	}
+	if i := slices.IndexFunc(all, func(l *Lang) bool { return l.Tag == tag }); i >= 0 {
+		return all[i], nil
+	}
+	return nil, errors.New("want " + strings.Join(Tags(), " or "))
+}
+
+// Tags are the tags of all languages.
+func Tags() []string { return []string{EnglishTag, KoreanTag} }
+
+// Text is a text of the program. What is missing stays English; a test finds it.
+func (l *Lang) Text(english string) string {
+	if text, found := l.texts[english]; found {
+		return text
+	}
+	return english
+}
+
+// Sprintf is a text with what is put into it; a translation may take it in another order,
+// as in %[2]s.
+func (l *Lang) Sprintf(english string, args ...any) string {
+	if l.Tag == EnglishTag {
+		return fmt.Sprintf(english, args...)
+	}
+	return fmt.Sprintf(l.Text(english), args...)
+}
+
+// Count is a text about a number of things, as in Count(n, "1 lock", "%s locks"). What else
+// is put into it comes before the number.
+func (l *Lang) Count(n int64, one, many string, args ...any) string {
+	if n == 1 {
+		return l.Sprintf(one, args...)
+	}
+	return l.Sprintf(many, append(args, Group(n))...)
+}
+
+// Term is a word that is no constant of the code, but one of a list that the test knows,
+// such as the title of a figure.
+func (l *Lang) Term(english string) string { return l.Text(english) }
+
+// List joins words as a sentence does: a, b and c.
+func (l *Lang) List(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return l.Sprintf("%s and %s", strings.Join(words[:len(words)-1], ", "), words[len(words)-1])
+}
+
+// Key marks a text that is not said where it stands.
+func Key(english string) string { return english }

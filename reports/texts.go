@@ -1,0 +1,68 @@
+package reports
+
+import (
+	"fmt"
+	"html/template"
+	"path"
+	"strings"
+
+	"locklab/reports/lang"
+)
+
+// texts is what templates say texts with: t a text, tf one with values, tm one that has
+// markup of ours and values that have none, term a word of a list; and what the page of a
+// file has to know of its language.
+func texts(say *lang.Lang, file string) (map[string]any, error) {
+	all, err := lang.All()
+	if err != nil {
+		return nil, err
+	}
+	type page struct{ Href, Tag, Name string }
+	var others []page
+	for _, l := range all {
+		if l.Tag != say.Tag {
+			others = append(others, page{FileIn(l, file), l.Tag, l.Name})
+		}
+	}
+	return map[string]any{
+		"t": say.Text, "tf": say.Sprintf, "term": say.Term,
+		"tm": func(markup string, args ...any) template.HTML {
+			for i, arg := range args {
+				if _, safe := arg.(template.HTML); !safe {
+					args[i] = template.HTMLEscapeString(fmt.Sprint(arg))
+				}
+			}
+			return template.HTML(say.Sprintf(markup, args...)) //nolint:gosec // our own texts, with values that were escaped
+		},
+		"codes": func(words []string) template.HTML {
+			marked := make([]string, len(words))
+			for i, word := range words {
+				marked[i] = "<code>" + template.HTMLEscapeString(word) + "</code>"
+			}
+			return template.HTML(strings.Join(marked, ", ")) //nolint:gosec // they were escaped
+		},
+		"lang":   func() string { return say.Tag },
+		"file":   func(name string) string { return FileIn(say, name) },
+		"others": func() []page { return others },
+	}, nil
+}
+
+// FileIn is the name of a file of a report in a language: index.html, index.ko.html.
+func FileIn(say *lang.Lang, name string) string {
+	if say.Tag == lang.EnglishTag {
+		return name
+	}
+	ending := path.Ext(name)
+	return strings.TrimSuffix(name, ending) + "." + say.Tag + ending
+}
+
+// recorded is a sentence of a file, safe to print, in the language.
+func recorded(say *lang.Lang, text string) string { return plain(say.Recorded(plain(text))) }
+
+func recordedAll(say *lang.Lang, all []string) []string {
+	out := make([]string, len(all))
+	for i, text := range all {
+		out[i] = recorded(say, text)
+	}
+	return out
+}
