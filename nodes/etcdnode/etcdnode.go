@@ -49,7 +49,7 @@ var ErrInvalid = errors.New("etcdnode: invalid settings")
 // Role is what an agent must know to run a member.
 func Role() role.Role {
 	return role.Role{
-		Name: Name, Ports: []string{PortClient, PortPeer}, ClientPort: PortClient, PeerPort: PortPeer,
+		Name: Name, Ports: []string{PortClient, PortPeer}, ClientPort: PortClient, PeerPorts: []string{PortPeer},
 		Main: run, Command: command, Leads: leads, Version: version,
 		Missing:   role.Program(Name, "etcd-server"),
 		KeepsData: "members of an etcd cluster that forget what they have acknowledged are refused by the others",

@@ -49,7 +49,7 @@ func run(ctx context.Context, node *process.Node) error {
 // Role is what an agent must know to run a server.
 func Role() role.Role {
 	return role.Role{
-		Name: Name, Ports: []string{PortClient, PortRaft}, ClientPort: PortClient, PeerPort: PortRaft,
+		Name: Name, Ports: []string{PortClient, PortRaft}, ClientPort: PortClient, PeerPorts: []string{PortRaft},
 		Main: run, Command: command, Leads: leads,
 		KeepsData: "raft servers that forget their votes may elect two leaders, and no lock on them promises anything then",
 		Version:   func(context.Context) (string, error) { return version(), nil },

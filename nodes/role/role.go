@@ -49,9 +49,10 @@ type Role struct {
 	// Name is the word for it: master, worker, raft, redis ...
 	Name string
 	// Ports names what it listens on, such as "http" and "peer". Clients dial ClientPort,
-	// and nodes of the role each other's PeerPort, "" if they don't.
-	Ports                []string
-	ClientPort, PeerPort string
+	// and nodes of the role each other's PeerPorts, none if they don't.
+	Ports      []string
+	ClientPort string
+	PeerPorts  []string
 	// Main is for roles that locklab itself plays: what the node's process does. It speaks
 	// the agent's protocol: history events go to file descriptor 3 (the first of them a
 	// KindNode event with State "ready"), and it ends when its standard input ends.

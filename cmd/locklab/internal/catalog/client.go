@@ -19,7 +19,13 @@ type Member struct {
 	Name string `json:"name"`
 	Addr string `json:"addr"`
 	Rank int    `json:"rank,omitempty"` // of a peer
+	// Ways are those to its ports that the other node dials, in the order of the role's
+	// PeerPorts; Addr is the first one's link. What a node is told of them is its settings' part.
+	Ways []Way `json:"-"`
 }
+
+// Way is the way from a host to a port of a node: the link, and the port's own address.
+type Way struct{ Link, To string }
 
 // Settings is what a master is told of its lock.
 type Settings struct {

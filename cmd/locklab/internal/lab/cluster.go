@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"locklab/chaos/link"
+	"locklab/cmd/locklab/internal/catalog"
 	"locklab/internal/httpapi"
 	"locklab/nodes/agent"
 	"locklab/nodes/topology"
@@ -129,7 +130,7 @@ func (c *cluster) connect(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("open link from %s to %s: %w", w.from.Host, w.to.Name, err)
 		}
-		c.plan.set(w, addr)
+		c.plan.set(w, catalog.Way{Link: addr, To: c.addrs[w.to.Name][w.port]})
 		return nil
 	})
 	if err != nil {

@@ -49,26 +49,26 @@ type plan struct {
 	orders  string        // that the run's workers take orders of rooms by
 	wires   []wire
 
-	addrs *wireAddrs
+	ways *wireWays
 }
 
-// wireAddrs is where each wire's dialer finds its link.
-type wireAddrs struct {
-	mu   sync.Mutex
-	addr map[wire]string
+// wireWays is where each wire's dialer finds its link, and what lies behind it.
+type wireWays struct {
+	mu  sync.Mutex
+	way map[wire]catalog.Way
 }
 
 // newPlan lays out the run of a lock on the part of the topology that it needs.
 func newPlan(c *Config, lock catalog.Lock, cluster string, seed uint64) plan {
 	p := plan{
 		lock: lock, topo: lock.Part(c.Topology), cluster: cluster, seed: seed, load: c.Load, token: httpapi.NewToken(), orders: httpapi.NewToken(),
-		addrs: &wireAddrs{addr: map[wire]string{}},
+		ways: &wireWays{way: map[wire]catalog.Way{}},
 	}
 	p.connect(role.Master, role.Worker, worker.Port)
 	for _, s := range lock.Servers {
 		p.connect(role.Master, s.Name, s.ClientPort)
-		if s.PeerPort != "" {
-			p.connect(s.Name, s.Name, s.PeerPort)
+		for _, port := range s.PeerPorts {
+			p.connect(s.Name, s.Name, port)
 		}
 	}
 	if lock.Peers {
@@ -97,21 +97,27 @@ func (p plan) stages() [][]topology.Placed {
 }
 
 // set notes where the dialer of a wire finds its link.
-func (p plan) set(w wire, addr string) {
-	p.addrs.mu.Lock()
-	defer p.addrs.mu.Unlock()
-	p.addrs.addr[w] = addr
+func (p plan) set(w wire, way catalog.Way) {
+	p.ways.mu.Lock()
+	defer p.ways.mu.Unlock()
+	p.ways.way[w] = way
 }
 
 // members are the nodes of a role that a node dials, as its host reaches them.
 func (p plan) members(from topology.Placed, ofRole string) (all []catalog.Member) {
-	p.addrs.mu.Lock()
-	defer p.addrs.mu.Unlock()
+	p.ways.mu.Lock()
+	defer p.ways.mu.Unlock()
 	for _, w := range p.wires {
-		if w.from.Name == from.Name && w.to.Role == ofRole {
-			rank, _ := p.topo.Rank(w.to.Name)
-			all = append(all, catalog.Member{Name: w.to.Name, Addr: p.addrs.addr[w], Rank: max(rank, 0)})
+		if w.from.Name != from.Name || w.to.Role != ofRole {
+			continue
 		}
+		way := p.ways.way[w]
+		i := slices.IndexFunc(all, func(m catalog.Member) bool { return m.Name == w.to.Name })
+		if i < 0 {
+			rank, _ := p.topo.Rank(w.to.Name)
+			i, all = len(all), append(all, catalog.Member{Name: w.to.Name, Addr: way.Link, Rank: max(rank, 0)})
+		}
+		all[i].Ways = append(all[i].Ways, way)
 	}
 	return all
 }

@@ -82,7 +82,7 @@ func TestPlanStartsOnlyWhatTheLockNeeds(t *testing.T) {
 func TestSettingsNameTheDialersOwnLinks(t *testing.T) {
 	p := planFor(t, "seoul-2az", "raft")
 	for _, w := range p.wires {
-		p.set(w, w.from.Name+">"+w.to.Name)
+		p.set(w, catalog.Way{Link: w.from.Name + ">" + w.to.Name})
 	}
 	for _, m := range p.topo.NodesOf(role.Master) {
 		var told masternode.Settings

@@ -35,7 +35,7 @@ type Settings struct {
 // Role is what an agent must know to run masters.
 func Role() role.Role {
 	return role.Role{
-		Name: role.Master, Ports: []string{PortHTTP, PortPeer}, ClientPort: PortHTTP, PeerPort: PortPeer, Main: run,
+		Name: role.Master, Ports: []string{PortHTTP, PortPeer}, ClientPort: PortHTTP, PeerPorts: []string{PortPeer}, Main: run,
 		Command: func(n role.Node) (role.Command, error) {
 			_, _, err := parse(n.Settings)
 			return role.Command{Env: process.Environment()}, err

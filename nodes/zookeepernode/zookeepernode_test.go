@@ -1,0 +1,255 @@
+package zookeepernode_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-zookeeper/zk"
+	"go.uber.org/goleak"
+
+	"locklab/internal/httpapi"
+	"locklab/locks/clock"
+	"locklab/locks/locktest"
+	"locklab/nodes/agent"
+	"locklab/nodes/process"
+	"locklab/nodes/role"
+	"locklab/nodes/zookeepernode"
+)
+
+// TestMain lets the test binary be the locklab that the agent runs: node zookeeper --config FILE.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 4 && os.Args[1] == "node" {
+		if err := process.Run(context.Background(), os.Args[4], zookeepernode.Role().Main); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("os/signal.loop"))
+}
+
+func TestSettings(t *testing.T) {
+	const peer = `{"peers":[{"name":%q,"quorum":{"addr":%q,"link":"127.0.0.1:1"},"election":{"addr":"127.0.0.1:2","link":%q}}]}`
+	for raw, want := range map[string]error{
+		fmt.Sprintf(peer, "b", "127.0.0.1:3", "127.0.0.1:4"): nil,
+		fmt.Sprintf(peer, "a", "127.0.0.1:3", "127.0.0.1:4"): zookeepernode.ErrInvalid, // itself
+		fmt.Sprintf(peer, "b", "localhost:3", "127.0.0.1:4"): zookeepernode.ErrInvalid,
+		fmt.Sprintf(peer, "b", "127.0.0.1:3", "nonsense"):    zookeepernode.ErrInvalid,
+		`{"pears":[]}`: process.ErrInvalid,
+	} {
+		if _, err := zookeepernode.Role().Command(role.Node{Name: "a", Settings: []byte(raw)}); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", raw, err, want)
+		}
+	}
+}
+
+// ensemble is three real servers, started by an agent, with a link for each way from one to
+// another.
+type ensemble struct {
+	agent *agent.Client
+	addrs []map[string]string
+	links []*locktest.Link
+}
+
+func name(i int) string { return fmt.Sprint("zk-", i) }
+
+func startEnsemble(t *testing.T) *ensemble {
+	t.Helper()
+	if err := zookeepernode.Role().Missing(); err != nil {
+		t.Fatal(err)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := agent.DefaultConfig()
+	c.Host, c.Zone, c.Token, c.DataDir, c.Executable = "h", "a", httpapi.NewToken(), t.TempDir(), exe
+	c.Roles, c.StartTimeout, c.Log = []role.Role{zookeepernode.Role()}, time.Minute, slog.New(slog.DiscardHandler)
+	a, err := agent.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	e := &ensemble{agent: agent.NewClient(a.URL(), c.Token)}
+	for i := range 3 {
+		addrs, err := e.agent.Reserve(t.Context(), name(i), zookeepernode.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.addrs = append(e.addrs, addrs)
+	}
+	started := make(chan error)
+	for i := range 3 {
+		var s zookeepernode.Settings
+		way := func(addr string) zookeepernode.Port {
+			l := locktest.NewLink(t, addr)
+			e.links = append(e.links, l)
+			return zookeepernode.Port{Addr: addr, Link: l.Addr()}
+		}
+		for j, other := range e.addrs {
+			if i != j {
+				s.Peers = append(s.Peers, zookeepernode.Peer{
+					Name: name(j), Quorum: way(other[zookeepernode.PortQuorum]), Election: way(other[zookeepernode.PortElection]),
+				})
+			}
+		}
+		settings, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			started <- e.agent.Start(t.Context(), agent.NodeSpec{Name: name(i), Role: zookeepernode.Name, Settings: settings})
+		}()
+	}
+	for range 3 {
+		err = errors.Join(err, <-started)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// leader is the one of these that leads; -1 if none does.
+func (e *ensemble) leader(t *testing.T, among ...int) int {
+	for _, i := range among {
+		if leads, err := zookeepernode.Role().Leads(t.Context(), e.addrs[i][zookeepernode.PortClient]); err == nil && leads {
+			return i
+		}
+	}
+	return -1
+}
+
+// all are the numbers of the servers, others those of two of them.
+func all() []int         { return []int{0, 1, 2} }
+func others(i int) []int { return []int{(i + 1) % 3, (i + 2) % 3} }
+
+// connections are how many the servers have accepted from each other, over links or not.
+func (e *ensemble) connections(t *testing.T) (count int) {
+	v4, err1 := os.ReadFile("/proc/net/tcp")
+	v6, err2 := os.ReadFile("/proc/net/tcp6") // Java's, also with addresses of IPv4
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	for _, addrs := range e.addrs {
+		for _, port := range zookeepernode.Role().PeerPorts {
+			end := fmt.Sprintf(":%04X", netip.MustParseAddrPort(addrs[port]).Port())
+			for line := range strings.Lines(string(v4) + string(v6)) {
+				f := strings.Fields(line) // slot, local address, remote address, state
+				if strings.HasSuffix(f[1], end) && f[3] == "01" {
+					count++
+				}
+			}
+		}
+	}
+	return count
+}
+
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for !holds() {
+		if clock.Sleep(ctx, 20*time.Millisecond) != nil {
+			t.Fatalf("in a minute it was never so: %s", what)
+		}
+	}
+}
+
+// connect returns a client of one server.
+func (e *ensemble) connect(t *testing.T, i int) *zk.Conn {
+	t.Helper()
+	c, _, err := zk.Connect([]string{e.addrs[i][zookeepernode.PortClient]}, 10*time.Second, zk.WithLogger(quiet{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
+
+// TestServersTalkOverTheirLinks: who cuts all links leaves no leader, and no connection from
+// one server to another; who heals them gets a leader.
+func TestServersTalkOverTheirLinks(t *testing.T) {
+	if _, err := os.Stat("/proc/net/tcp6"); err != nil {
+		t.Skip("connections are counted as Linux shows them: ", err)
+	}
+	e := startEnsemble(t)
+	for range 2 {
+		// The one whose calls the others answer by calling back.
+		if err := e.agent.Restart(t.Context(), name(0), agent.RestartOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		await(t, "a leader", func() bool { return e.leader(t, all()...) >= 0 })
+		await(t, "connections where some must be", func() bool { return e.connections(t) >= 3 })
+		for _, l := range e.links {
+			l.Cut(true)
+		}
+		await(t, "no leader while all links are cut", func() bool { return e.leader(t, all()...) < 0 })
+		await(t, "no connection from server to server while all links are cut", func() bool { return e.connections(t) == 0 })
+		for _, l := range e.links {
+			l.Cut(false)
+		}
+		await(t, "a leader after the links were healed", func() bool { return e.leader(t, all()...) >= 0 })
+	}
+}
+
+// TestServersComeBack: a leader that is killed or stands still is replaced; who comes back,
+// with its data or without it, is told what it missed.
+func TestServersComeBack(t *testing.T) {
+	e := startEnsemble(t)
+	for _, wipe := range []bool{false, true} {
+		old := e.leader(t, all()...)
+		if err := e.agent.Kill(t.Context(), name(old)); err != nil {
+			t.Fatal(err)
+		}
+		await(t, "another leader", func() bool { return e.leader(t, others(old)...) >= 0 })
+		path := fmt.Sprint("/while-one-was-away-", wipe)
+		c := e.connect(t, (old+1)%3)
+		await(t, "a write is taken", func() bool {
+			_, err := c.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
+			return err == nil || errors.Is(err, zk.ErrNodeExists)
+		})
+		if err := e.agent.Restart(t.Context(), name(old), agent.RestartOptions{Wipe: wipe}); err != nil {
+			t.Fatal(err)
+		}
+		back := e.connect(t, old)
+		await(t, "the server that came back knows what it missed", func() bool {
+			found, _, err := back.Exists(path)
+			return err == nil && found
+		})
+	}
+	old := e.leader(t, all()...)
+	if err := e.agent.Pause(t.Context(), name(old)); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "another leader", func() bool { return e.leader(t, others(old)...) >= 0 })
+	if err := e.agent.Resume(t.Context(), name(old)); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the server that stood still does not lead", func() bool {
+		leads, err := zookeepernode.Role().Leads(t.Context(), e.addrs[old][zookeepernode.PortClient])
+		return err == nil && !leads
+	})
+}
+
+func TestVersion(t *testing.T) {
+	if v, err := zookeepernode.Role().Version(t.Context()); err != nil || !strings.HasPrefix(v, "ZooKeeper 3.") {
+		t.Errorf("%q, %v", v, err)
+	}
+}
