@@ -166,7 +166,7 @@ func Figures() []Figure {
 			Means: "The other room was open and the creating master could reach it, but missed it.",
 		},
 		{
-			Group: "Duplicates", Title: "duplicates", As: Count, Better: Lower, Violation: "duplicate", Answer: "duplicates", Place: 3, Compare: true,
+			Field: "duplicates.lock", Group: "Duplicates", Title: "duplicates", As: Count, Better: Lower, Violation: "duplicate", Answer: "duplicates", Place: 3, Compare: true,
 			Term: "duplicates of the lock", Means: "Raced and overlooked ones together, those in the warm-up too: what the lock is judged on.",
 			of: func(r Row) (float64, bool) {
 				if r.Duplicates == nil {
@@ -250,6 +250,8 @@ func Figures() []Figure {
 			Term: "available outside / during faults", Means: "The availability for the requests that no fault touched, and for those that were due or under way while one was in force or had just ended.",
 		},
 		Figure{Field: "availability_during", Column: "availability_during_share", Group: "Rate, 1/s", Title: "during faults", As: Share, Better: Higher, Most: 1},
+		Figure{Field: "measured_ms", Column: "measured_ms", Group: "Run", Title: "measured, ms", As: Count, Means: "The length of the measured part, over all repeats."},
+		Figure{Field: "hosts.cpu_others", Column: "cpu_others_worst_host", Group: "Machines", Title: "busy for others", Better: Lower, Means: "What was busy with anything but the lab's processes, as a share of all CPUs of the machine where it was highest.", of: worst(Row.hosts, func(h HostLoad) *float64 { return h.CPUOthers })},
 		Figure{
 			Field: "duplicates.warmup", Column: "duplicates_warmup", Group: "Duplicates", Title: "in the warm-up", As: Count, Better: Lower, Unsafe: true, Place: 4, InMarkdown: true, Compare: true,
 			Means: "Raced or overlooked before the measured part: they are in no rate and not in the total, but the lock is judged on them.",

@@ -15,6 +15,7 @@ type HostLoad struct {
 
 	CPUBusy      *float64 `json:"cpu_busy,omitempty"`      // share of the time, 0 to 1, over all CPUs
 	CPUBusyMax   *float64 `json:"cpu_busy_max,omitempty"`  // the same in the busiest second
+	CPUOthers    *float64 `json:"cpu_others,omitempty"`    // what was busy with anything but the lab's processes, as a share of all CPUs
 	PressureSome *float64 `json:"pressure_some,omitempty"` // share of the time in which some process waited for a CPU
 	// ThrottledCPUs is the number of CPUs that a quota kept from the lab, on average.
 	ThrottledCPUs *float64 `json:"throttled_cpus,omitempty"`

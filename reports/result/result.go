@@ -99,6 +99,9 @@ type Row struct {
 
 	Peers []Peer `json:"peers,omitempty"` // mutex: who waited how long, by rank
 
+	// PerRepeat are the figures of each repeat by itself.
+	PerRepeat []Repeat `json:"per_repeat,omitempty"`
+
 	Hosts []HostLoad `json:"hosts,omitempty"` // what the machines had to do
 
 	// ViolationsAtMS is when each judged violation began, since the measured part of its

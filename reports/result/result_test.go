@@ -183,7 +183,7 @@ func TestRowsThatContradictThemselvesAreRefused(t *testing.T) {
 
 // TestEveryNumberIsAFigure, so that none is forgotten in a table.
 func TestEveryNumberIsAFigure(t *testing.T) {
-	full := result.Row{Errors: map[string]int64{"timeout": 1}, Matches: 1, Duplicates: &result.Duplicates{Warmup: 1}}
+	full := result.Row{Errors: map[string]int64{"timeout": 1}, Matches: 1, MeasuredMS: 1, Duplicates: &result.Duplicates{Warmup: 1}, Hosts: []result.HostLoad{{CPUOthers: new(float64)}}}
 	fill(reflect.ValueOf(&full).Elem())
 	for _, f := range result.Figures() {
 		if f.Measured {

@@ -16,7 +16,7 @@ import (
 type Options struct {
 	// Workloads are those whose histories can be judged.
 	Workloads []Workload
-	// Ops keeps Findings.Ops, to be drawn.
+	// Ops keeps Findings.Ops and Acquires, to be drawn and resampled.
 	Ops bool
 	// Examples bounds Findings.Examples for each kind of violation; 5 by default.
 	Examples int

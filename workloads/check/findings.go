@@ -112,10 +112,13 @@ type Findings struct {
 	Faults   []Fault
 	Examples []Example // the first violations of each kind
 	Slots    []Slot    `merge:"-"` // outcomes by intended time; of the first repeat
-	Ops      []Op      `merge:"-"` // of the whole history, with Options.Ops; of one repeat
+	// With Options.Ops the operations of the whole history, and the acquisitions of the lock
+	// that ended; of one repeat.
+	Ops, Acquires []Op `merge:"-"`
 }
 
-// Op is an operation of the workload: when it was due, when it ended, and whether well.
+// Op is an operation of the workload: when it was due, when it ended, and whether well. Of an
+// acquisition it is when its client really asked.
 type Op struct {
 	DueNS, EndNS int64
 	OK           bool

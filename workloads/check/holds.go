@@ -238,6 +238,9 @@ func (c *Checker) measureAcquires(f *Findings, t timeline) {
 	sent := map[int32]uint64{} // running totals by node
 	for i := range c.acquires {
 		a := &c.acquires[i]
+		if c.opts.Ops {
+			f.Acquires = append(f.Acquires, Op{a.asked() - t.measure, a.at - t.measure, a.outcome == ok})
+		}
 		previous, known := sent[a.node]
 		measured := a.at >= t.measure && a.at < t.drain
 		if a.messages > 0 {

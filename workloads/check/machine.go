@@ -48,6 +48,13 @@ type HostLoad struct {
 // machine does not tell.
 func (h HostLoad) Busy() (float64, bool) { return atMostAll(h.share(h.Sum.BusyNS, h.Sum.CPUs)) }
 
+// Others is the share of all CPUs that was busy with anything but the lab's processes.
+func (h HostLoad) Others() (float64, bool) {
+	busy, told := h.share(h.Sum.BusyNS, h.Sum.CPUs)
+	own, counted := h.share(h.Sum.RunNS, h.Sum.CPUs)
+	return max(busy-own, 0), told && counted
+}
+
 // Pressure is the share of the time in which some process waited for a CPU.
 func (h HostLoad) Pressure() (float64, bool) { return atMostAll(h.share(h.Sum.PressureNS, 1)) }
 

@@ -11,10 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"locklab/cmd/locklab/internal/catalog"
 	"locklab/nodes/topology"
 	"locklab/reports/result"
-	"locklab/workloads/check"
 )
 
 // Complete adds to the result of a comparison that was killed what its histories say of
@@ -38,29 +36,29 @@ func Complete(ctx context.Context, dir string) error {
 		return err
 	}
 	for _, history := range unlisted {
-		found, err := check.File(ctx, filepath.Join(dir, history), catalog.CheckOptions())
+		last, err := judge(ctx, dir, history)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err != nil {
 			continue // it ends before it says what was run
 		}
-		repeats, histories := []*check.Findings{found}, []string{filepath.ToSlash(history)}
+		repeats, found := []repeat{last}, last.found
 		i := slices.IndexFunc(file.Results, func(r result.Row) bool {
 			return r.Lock == found.Run.Lock && r.Scenario == found.Run.Scenario && r.Workload == found.Run.Workload
 		})
 		if i < 0 {
-			file.Results = append(file.Results, rowOf(repeats, histories, topo))
+			file.Results = append(file.Results, rowOf(repeats, topo))
 			continue
 		}
 		for _, earlier := range slices.Backward(file.Results[i].Histories) { // the repeats that were through
-			found, err := check.File(ctx, filepath.Join(dir, filepath.FromSlash(earlier)), catalog.CheckOptions())
+			one, err := judge(ctx, dir, earlier)
 			if err != nil {
 				return err
 			}
-			repeats, histories = slices.Insert(repeats, 0, found), slices.Insert(histories, 0, earlier)
+			repeats = slices.Insert(repeats, 0, one)
 		}
-		file.Results[i] = rowOf(repeats, histories, topo)
+		file.Results[i] = rowOf(repeats, topo)
 	}
 	return result.Write(path, file)
 }

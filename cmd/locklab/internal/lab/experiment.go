@@ -18,7 +18,6 @@ import (
 	"locklab/internal/seed"
 	"locklab/locks/clock"
 	"locklab/nodes/role"
-	"locklab/workloads/check"
 	"locklab/workloads/history"
 )
 
@@ -65,14 +64,14 @@ var errInterrupted = errors.New("interrupted")
 // what there is, with errInterrupted, if it had begun to measure. A run that lost a
 // host, or had to be given up, gives findings that decide nothing, also if it could not
 // even begin.
-func (x *experiment) run(ctx context.Context) (*check.Findings, error) {
+func (x *experiment) run(ctx context.Context) (r repeat, err error) {
 	path := filepath.Join(x.config.Dir, x.historyFile())
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, fmt.Errorf("create history: %w", err)
+		return r, fmt.Errorf("create history: %w", err)
 	}
 	file, err := history.Create(path)
 	if err != nil {
-		return nil, err
+		return r, err
 	}
 	measured, runErr := x.record(ctx, file)
 	if errors.Is(runErr, errGivenUp) && ctx.Err() == nil { // so says the history, and decides nothing
@@ -81,7 +80,7 @@ func (x *experiment) run(ctx context.Context) (*check.Findings, error) {
 		measured, runErr = true, nil
 	}
 	if err := file.Close(); err != nil {
-		return nil, errors.Join(runErr, fmt.Errorf("write history: %w", err))
+		return r, errors.Join(runErr, fmt.Errorf("write history: %w", err))
 	}
 	if ctx.Err() != nil {
 		runErr = errInterrupted
@@ -90,13 +89,12 @@ func (x *experiment) run(ctx context.Context) (*check.Findings, error) {
 		measured, runErr = true, nil
 	}
 	if !measured || (runErr != nil && !errors.Is(runErr, errInterrupted)) {
-		return nil, runErr
+		return r, runErr
 	}
-	findings, err := check.File(context.WithoutCancel(ctx), path, catalog.CheckOptions()) // an interrupted run is judged, too
-	if err != nil {
-		return nil, err
+	if r, err = judge(context.WithoutCancel(ctx), x.config.Dir, x.historyFile()); err != nil { // an interrupted run is judged, too
+		return r, err
 	}
-	return findings, runErr
+	return r, runErr
 }
 
 // record makes the history. It says whether the measured part was reached.

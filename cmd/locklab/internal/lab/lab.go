@@ -111,20 +111,18 @@ func (c *Config) combinations(ctx context.Context, fleet *fleet, display progres
 // combination runs one lock under one scenario as often as asked, and keeps its row up
 // to date. There is none if no repeat came far enough to say anything.
 func (c *Config) combination(ctx context.Context, fleet *fleet, display progress.Display, rows *table, lock catalog.Lock, s scenario.Scenario) error {
-	var repeats []*check.Findings
-	var histories []string
+	var repeats []repeat
 	for i := range c.Repeat {
 		x := &experiment{config: c, fleet: fleet, display: display, lock: lock, scenario: s, repeat: i + 1}
 		display.Begin(x.name(), c.aboutRun())
-		found, err := x.run(ctx)
-		if found != nil {
+		done, err := x.run(ctx)
+		if found := done.found; found != nil {
 			if errors.Is(err, errInterrupted) {
 				found.Incomplete = append(found.Incomplete, "the user interrupted the run")
 			}
-			repeats = append(repeats, found)
-			histories = append(histories, filepath.ToSlash(x.historyFile()))
+			repeats = append(repeats, done)
 			display.End(c.brief(found, check.Judge(found, check.ExpectationOf(found.Run))))
-			err = errors.Join(err, rows.put(rowOf(repeats, histories, c.Topology)))
+			err = errors.Join(err, rows.put(rowOf(repeats, c.Topology)))
 		}
 		if err != nil {
 			return err

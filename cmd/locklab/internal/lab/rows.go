@@ -15,11 +15,19 @@ import (
 
 // rowOf is the row of the repeats of one combination, judged by what their histories say
 // was expected.
-func rowOf(repeats []*check.Findings, histories []string, topo *topology.Topology) result.Row {
-	merged := check.Merge(repeats...)
+func rowOf(repeats []repeat, topo *topology.Topology) result.Row {
+	var all []*check.Findings
+	var histories []string
+	for _, r := range repeats {
+		all, histories = append(all, r.found), append(histories, r.history)
+	}
+	merged := check.Merge(all...)
 	want := check.ExpectationOf(merged.Run)
 	row := toRow(merged, check.Judge(merged, want), want, histories)
 	row.Peers = toPeers(merged.Peers, topo)
+	for _, r := range repeats {
+		row.PerRepeat = append(row.PerRepeat, r.figures)
+	}
 	return row
 }
 
@@ -145,7 +153,7 @@ func toHosts(found []check.HostLoad) []result.HostLoad {
 		}
 		hosts = append(hosts, result.HostLoad{
 			Host: cmp.Or(h.Host, result.ControllerHost), CPUs: h.Sum.CPUs,
-			CPUBusy: known(h.Busy()), CPUBusyMax: known(h.BusyMax, h.BusyMax >= 0), PressureSome: known(h.Pressure()),
+			CPUBusy: known(h.Busy()), CPUOthers: known(h.Others()), CPUBusyMax: known(h.BusyMax, h.BusyMax >= 0), PressureSome: known(h.Pressure()),
 			ThrottledCPUs: known(h.Throttled()), Slowdown: known(h.Slowdown()), LateWakeMS: ms(h.Sum.LateNS), FsyncMaxMS: fsync, Saturated: h.Saturated,
 		})
 	}

@@ -1,0 +1,194 @@
+package noise_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"locklab/internal/seed"
+	"locklab/reports/noise"
+)
+
+// load is a run of ten seconds with a request every 5 ms. Who answers how fast is drawn.
+func load(random *rand.Rand, ms func(atMS float64) float64) noise.Run {
+	r := noise.Run{DurationMS: 10_000}
+	for at := 0.0; at < r.DurationMS; at += 5 {
+		took := ms(at) * math.Exp(random.NormFloat64()/2)
+		r.Ops = append(r.Ops, noise.Op{DueMS: at, EndMS: at + took, OK: random.Float64() < 0.95})
+	}
+	return r
+}
+
+func median(values []float64) float64 {
+	return noise.Sample{Values: values}.Interval().Center
+}
+
+// TestTheSpreadWithinIsThatOfMoreRuns compares the error that one run claims with how its
+// figures really scatter from run to run, where runs differ by chance only.
+func TestTheSpreadWithinIsThatOfMoreRuns(t *testing.T) {
+	random := seed.Seed(5).Rand()
+	claimed, share := []float64{}, []float64{}
+	const runs = 60
+	for range runs {
+		r := load(random, func(float64) float64 { return 10 })
+		ok := 0.0
+		for _, o := range r.Ops {
+			if o.OK {
+				ok++
+			}
+		}
+		share = append(share, ok/float64(len(r.Ops)))
+		within := noise.Within(r, 1)
+		for _, field := range []string{"availability", "achieved_per_s", "latency_ms.p50", "latency_ms.p99"} {
+			if within[field] <= 0 {
+				t.Fatalf("no error of %s: %v", field, within)
+			}
+		}
+		claimed = append(claimed, within["availability"])
+	}
+	mean, sum := 0.0, 0.0
+	for _, s := range share {
+		mean += s / runs
+	}
+	for _, s := range share {
+		sum += (s - mean) * (s - mean) / (runs - 1)
+	}
+	if have, want := median(claimed), math.Sqrt(sum); have < want*0.7 || have > want*1.4 {
+		t.Errorf("one run claims an error of %.5f, and the runs scatter by %.5f", have, want)
+	}
+}
+
+// TestFaultsAreNoNoise draws blocks anew only in place of those under the same faults: that
+// half of the run is slow is no spread.
+func TestFaultsAreNoNoise(t *testing.T) {
+	slow := func(at float64) float64 {
+		if at > 5000 {
+			return 200
+		}
+		return 2
+	}
+	r := load(seed.Seed(3).Rand(), slow)
+	blind := noise.Within(r, 1)
+	r.ChangesMS = []float64{5000}
+	aware := noise.Within(r, 1)
+	if !(aware["latency_ms.p99"] < blind["latency_ms.p99"]) {
+		t.Errorf("the error of p99 is %v with the fault's moment known, %v without", aware["latency_ms.p99"], blind["latency_ms.p99"])
+	}
+	if again := noise.Within(r, 1); again["latency_ms.p99"] != aware["latency_ms.p99"] {
+		t.Error("the same seed gives another error")
+	}
+	r.DurationMS = 700
+	if short := noise.Within(r, 1); short != nil {
+		t.Errorf("a run of 0.7 s knows its spread: %v", short)
+	}
+}
+
+// TestCountsComeInClusters: 40 events at once are less sure than 40 apart, and none at all
+// is not surely none.
+func TestCountsComeInClusters(t *testing.T) {
+	r := load(seed.Seed(9).Rand(), func(float64) float64 { return 10 })
+	error := func(events []float64) float64 {
+		r.EventsMS, r.Counts = events, map[string]float64{"overlaps": float64(len(events))}
+		return noise.Within(r, 1)["overlaps"]
+	}
+	var apart, together []float64
+	for i := range 40 {
+		apart, together = append(apart, float64(i)*250), append(together, 1234+float64(i))
+	}
+	none, a, b := error(nil), error(apart), error(together)
+	if none != 1 || a < math.Sqrt(40) || a > 2*math.Sqrt(40) || b < 2*a {
+		t.Errorf("errors of no event, 40 apart, 40 together: %v, %v, %v", none, a, b)
+	}
+}
+
+func repeats(random *rand.Rand, n int, center float64) noise.Sample {
+	s := noise.Sample{}
+	for range n {
+		s.Values = append(s.Values, center*math.Exp(random.NormFloat64()/10))
+	}
+	return s
+}
+
+// TestWhatIsTheSameIsSeldomMarked: of pages with 20 comparisons each of runs that differ by
+// chance only, one in twenty may mark any.
+func TestWhatIsTheSameIsSeldomMarked(t *testing.T) {
+	random := seed.Seed(7).Rand()
+	const pages, figures = 400, 20
+	marked := 0
+	for range pages {
+		var all []*noise.Comparison
+		for range figures {
+			c := noise.Compare(repeats(random, 8, 10), repeats(random, 8, 10), noise.Measure)
+			all = append(all, &c)
+		}
+		noise.Holm(all)
+		for _, c := range all {
+			if c.Outcome == noise.Shown {
+				marked++
+				break
+			}
+		}
+	}
+	if marked > pages*8/100 { // 5 % and three standard deviations
+		t.Errorf("%d of %d pages mark a difference where there is none", marked, pages)
+	}
+}
+
+func TestWhatDiffersIsShownOrOpen(t *testing.T) {
+	random := seed.Seed(8).Rand()
+	single := func(v, e float64) noise.Sample { return noise.Sample{Values: []float64{v}, Error: e} }
+	unknown := math.NaN()
+	for name, tt := range map[string]struct {
+		a, b noise.Sample
+		want noise.Outcome
+	}{
+		"twice as slow, 8 repeats":           {repeats(random, 8, 10), repeats(random, 8, 20), noise.Shown},
+		"surely more, by less than a drift":  {repeats(random, 200, 10), repeats(random, 200, 11.5), noise.Open},
+		"the same, 8 repeats":                {repeats(random, 8, 10), repeats(random, 8, 10.1), noise.Noise},
+		"twice as slow, 3 repeats":           {repeats(random, 3, 10), repeats(random, 3, 20), noise.Open},
+		"twice as slow, 8 repeats against 1": {repeats(random, 8, 10), single(20, 0.1), noise.Open},
+		"one run each, within its spread":    {single(10, 1), single(11, 1), noise.Noise},
+		"one run each, beyond its spread":    {single(10, 1), single(20, 1), noise.Open},
+		"one run each, of unknown spread":    {single(10, unknown), single(20, unknown), noise.Open},
+		"missing":                            {noise.Sample{}, single(1, 1), noise.Open},
+		"never anything in any repeat":       {noise.Sample{Values: []float64{0, 0, 0, 0, 0}}, noise.Sample{Values: []float64{0, 0, 0, 0, 0}}, noise.Noise},
+	} {
+		c := noise.Compare(tt.a, tt.b, noise.Measure)
+		noise.Holm([]*noise.Comparison{&c})
+		if c.Outcome != tt.want {
+			t.Errorf("%s: outcome %d, want %d (%+v)", name, c.Outcome, tt.want, c)
+		}
+	}
+}
+
+func TestNeededRepeats(t *testing.T) {
+	for level, want := range map[float64]int{0.05: 4, 0.05 / 20: 6, 0.05 / 200: 8} {
+		if have := noise.Fewest(level); have != want {
+			t.Errorf("at %v: %d repeats, want %d", level, have, want)
+		}
+	}
+	random := seed.Seed(2).Rand()
+	needed := func(by float64) int {
+		c := noise.Compare(repeats(random, 30, 10), repeats(random, 30, 10*by), noise.Measure)
+		noise.Holm([]*noise.Comparison{&c})
+		return c.Needed
+	}
+	large, small := needed(2), needed(1.08)
+	if large != 4 || small < 10 {
+		t.Errorf("for twice as much: %d repeats, for 8 %% more: %d", large, small)
+	}
+}
+
+func TestIntervals(t *testing.T) {
+	six := noise.Sample{Values: []float64{6, 1, 3, 2, 5, 4}}.Interval()
+	if six.Low != 1 || six.High != 6 || six.Center != 3.5 || six.Confidence < 0.95 {
+		t.Errorf("of six: %+v", six)
+	}
+	if three := (noise.Sample{Values: []float64{2, 9, 4}}).Interval(); three.Low != 2 || three.High != 9 || three.Confidence != 0.75 {
+		t.Errorf("of three: %+v", three)
+	}
+	one := noise.Sample{Values: []float64{10}, Error: 1}.Interval()
+	if one.Low > 8 || one.Low < 7.5 || one.High < 12 || one.Confidence != 0.95 {
+		t.Errorf("of one: %+v", one)
+	}
+}

@@ -1,0 +1,223 @@
+package noise
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"locklab/internal/seed"
+)
+
+// Op is an operation, by milliseconds since the measured part began.
+type Op struct {
+	DueMS, EndMS float64
+	OK           bool
+}
+
+// Run is what happened in the measured part of one run.
+type Run struct {
+	DurationMS float64
+	// ChangesMS are the moments at which a fault began or ended.
+	ChangesMS []float64
+
+	Ops      []Op // requests
+	Acquires []Op // of the lock
+	// EventsMS is when something happened that Counts are about: these are as clustered as
+	// those.
+	EventsMS []float64
+	Counts   map[string]float64
+}
+
+// The figures that [Within] knows of besides Run.Counts, by their fields in result.json.
+const (
+	availability = "availability"
+	achieved     = "achieved_per_s"
+)
+
+const (
+	blocks = 20  // of a run; fewer if they would be shorter than shortest
+	few    = 8   // blocks say nothing of a spread
+	draws  = 400 // the standard error of a standard error is then 4 % of it
+
+	// shortest is as long as the lab counts requests apart, in ms.
+	shortest = 100
+)
+
+// Within is the standard error of figures of a run, by their fields in result.json; nil
+// where a run is too short to tell. The same seed gives the same.
+func Within(r Run, from seed.Seed) map[string]float64 {
+	n := min(blocks, int(r.DurationMS/shortest))
+	if n < few {
+		return nil
+	}
+	block := func(at float64) (int, bool) {
+		i := int(math.Floor(at / r.DurationMS * float64(n)))
+		return i, i >= 0 && i < n
+	}
+	served := make([]counts, n)
+	var latencies, acquires []taken
+	for _, o := range r.Ops {
+		if i, in := block(o.DueMS); in {
+			served[i].all++
+			if o.OK {
+				served[i].ok++
+				latencies = append(latencies, taken{i, o.EndMS - o.DueMS})
+			}
+		}
+	}
+	for _, o := range r.Acquires {
+		if i, in := block(o.EndMS); in && o.OK {
+			acquires = append(acquires, taken{i, o.EndMS - o.DueMS})
+		}
+	}
+	events := make([]float64, n)
+	for _, at := range r.EventsMS {
+		if i, in := block(at); in {
+			events[i]++
+		}
+	}
+
+	figures := map[string]func(weights) float64{
+		availability: func(w weights) float64 {
+			ok, all := 0.0, 0.0
+			for i, c := range served {
+				ok, all = ok+w[i]*c.ok, all+w[i]*c.all
+			}
+			return ok / all
+		},
+		achieved: func(w weights) float64 {
+			ok := 0.0
+			for i, c := range served {
+				ok += w[i] * c.ok
+			}
+			return ok / r.DurationMS * 1000
+		},
+		clustered: func(w weights) float64 {
+			sum := 0.0
+			for i, v := range events {
+				sum += w[i] * v
+			}
+			return sum
+		},
+	}
+	for name, values := range map[string][]taken{"latency_ms": latencies, "acquire_ms": acquires} {
+		if len(values) == 0 {
+			continue
+		}
+		slices.SortFunc(values, func(a, b taken) int { return cmp.Compare(b.ms, a.ms) }) // the slowest first
+		for at, q := range map[string]float64{".p50": 0.5, ".p99": 0.99} {
+			figures[name+at] = func(w weights) float64 { return w.quantile(values, q) }
+		}
+	}
+	found := bootstrap(figures, strata(n, r), from)
+	// What happened never, or to everybody, is not known to have no spread.
+	all, failed, happened := 0.0, 0.0, 0.0
+	for i, c := range served {
+		all, failed, happened = all+c.all, failed+c.all-c.ok, happened+events[i]
+	}
+	if all > 0 {
+		found[availability] = max(found[availability], math.Sqrt(failed+1)/all)
+	}
+	// How many times more a count varies than that of what happens independently.
+	clusters := max(1, square(found[clustered])/max(happened, 1))
+	delete(found, clustered)
+	for name, count := range r.Counts {
+		found[name] = math.Sqrt(clusters * (count + 1))
+	}
+	return found
+}
+
+// clustered is no figure, but the number of the events.
+const clustered = "events"
+
+// counts are the requests of a block.
+type counts struct{ ok, all float64 }
+
+// taken is how long something took, and the block that it was in.
+type taken struct {
+	block int
+	ms    float64
+}
+
+// weights say how often each block was drawn.
+type weights []float64
+
+// quantile of values, the highest of which stand first.
+func (w weights) quantile(values []taken, q float64) float64 {
+	total := 0.0
+	for _, v := range values {
+		total += w[v.block]
+	}
+	above := 0.0
+	for _, v := range values {
+		if above += w[v.block]; above > (1-q)*total {
+			return v.ms
+		}
+	}
+	return math.NaN() // nothing was drawn
+}
+
+// strata are the blocks between the same changes.
+func strata(n int, r Run) [][]int {
+	byPhase := map[int][]int{}
+	for i := range n {
+		middle := (float64(i) + 0.5) * r.DurationMS / float64(n)
+		phase := 0
+		for _, at := range r.ChangesMS {
+			if at < middle {
+				phase++
+			}
+		}
+		byPhase[phase] = append(byPhase[phase], i)
+	}
+	var all [][]int
+	for phase := range len(r.ChangesMS) + 1 {
+		if len(byPhase[phase]) > 0 {
+			all = append(all, byPhase[phase])
+		}
+	}
+	return all
+}
+
+// bootstrap is the standard deviation of each figure over the draws. A stratum of k blocks
+// shows (k-1)/k of its variance; all of it is given back.
+func bootstrap(figures map[string]func(weights) float64, strata [][]int, from seed.Seed) map[string]float64 {
+	n := 0
+	for _, s := range strata {
+		n += len(s)
+	}
+	random := from.Child("noise").Rand()
+	values := map[string][]float64{}
+	for range draws {
+		w := make(weights, n)
+		for _, s := range strata {
+			for range s {
+				w[s[random.IntN(len(s))]]++
+			}
+		}
+		for name, of := range figures {
+			if v := of(w); !math.IsNaN(v) && !math.IsInf(v, 0) {
+				values[name] = append(values[name], v)
+			}
+		}
+	}
+	found := map[string]float64{}
+	for name, all := range values {
+		if n > len(strata) && len(all) > draws/2 {
+			found[name] = deviation(all) * math.Sqrt(float64(n)/float64(n-len(strata)))
+		}
+	}
+	return found
+}
+
+// deviation is the standard deviation of a sample.
+func deviation(values []float64) float64 {
+	mean, sum := 0.0, 0.0
+	for _, v := range values {
+		mean += v / float64(len(values))
+	}
+	for _, v := range values {
+		sum += (v - mean) * (v - mean)
+	}
+	return math.Sqrt(sum / float64(max(len(values)-1, 1)))
+}

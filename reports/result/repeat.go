@@ -1,0 +1,40 @@
+package result
+
+import "math"
+
+// Repeat is one run of a row's combination. Both maps are by the Field of a [Figure].
+type Repeat struct {
+	Figures map[string]float64 `json:"figures"`
+	// Spread is the standard error of figures as the spread within this run shows it; see
+	// package noise. What differs between runs is not in it.
+	Spread map[string]float64 `json:"spread,omitempty"`
+}
+
+// RepeatOf collects the figures of the row of one repeat.
+func RepeatOf(r Row) Repeat {
+	all := Repeat{Figures: map[string]float64{}}
+	for _, f := range Figures() {
+		if v, ok := f.Of(r); ok && f.Field != "" && finite(v) {
+			all.Figures[f.Field] = v
+		}
+	}
+	return all
+}
+
+// Values are those of a figure in each repeat, as far as they have it. Spread is the
+// standard error within a single one; NaN if there are more, or it is not known.
+func (r Row) Values(f Figure) (values []float64, spread float64) {
+	spread = math.NaN()
+	for _, one := range r.PerRepeat {
+		if v, has := one.Figures[f.Field]; has {
+			values = append(values, v)
+			if e, known := one.Spread[f.Field]; known && len(r.PerRepeat) == 1 {
+				spread = e
+			}
+		}
+	}
+	if v, has := f.Of(r); has && len(r.PerRepeat) == 0 { // of an older program
+		values = []float64{v}
+	}
+	return values, spread
+}
