@@ -3,6 +3,7 @@ package reports_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 
 	"locklab/reports"
 	"locklab/reports/internal/browser"
+	"locklab/reports/lang"
 	"locklab/reports/result"
 )
 
@@ -127,7 +129,7 @@ func TestPageInTheBrowser(t *testing.T) {
 	for name, file := range map[string]string{
 		"run": filepath.Join(one, reports.PageFile), "hostile": filepath.Join(hostileDir, reports.PageFile),
 		"empty": filepath.Join(empty, reports.PageFile), "comparison": filepath.Join(compared, reports.PageFile),
-		"evidence": withScenes(t), "hostile evidence": filepath.Join(hostileDir, reports.EvidenceFile),
+		"list": listed(t, one, hostileDir, empty), "evidence": withScenes(t), "hostile evidence": filepath.Join(hostileDir, reports.EvidenceFile),
 	} {
 		for _, scheme := range []browser.Scheme{browser.Light, browser.Dark} {
 			for _, width := range []int64{360, 768, 1280} {
@@ -153,6 +155,28 @@ func TestPageInTheBrowser(t *testing.T) {
 			}
 		}
 	}
+}
+
+// listed is a page that lists the runs.
+func listed(t *testing.T, dirs ...string) string {
+	t.Helper()
+	found := []reports.Listed{{Name: "comparison"}}
+	for _, dir := range dirs {
+		f, err := result.Read(filepath.Join(dir, result.FileName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, reports.Listed{Name: strings.Repeat("name", 30), Digest: reports.DigestOf(lang.English(), f)})
+	}
+	page, err := reports.ListPage(lang.English(), found)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "list.html")
+	if err := os.WriteFile(path, page, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 func TestPageSorts(t *testing.T) {

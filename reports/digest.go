@@ -2,38 +2,106 @@ package reports
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"locklab/reports/lang"
 	"locklab/reports/result"
 )
 
-// Digest is a run in a list of runs.
+// Digest is a run in a list of runs. It is empty of what is no run, such as a comparison
+// of some.
 type Digest struct {
 	Title, Started string
-	Check          string   // what the lab's own check came to
-	Locks          []string // one line for each
+	Status         status // the worst of all verdicts
+	Check          string // what the lab's own check came to
+	Locks          []digestLock
+}
+
+// digestLock has the figures of a lock that a list has room for.
+type digestLock struct {
+	Lock, Ink string
+	Cells     []answerCell
+}
+
+// digestColumns are what is told of every lock in a list; the first is what its workload
+// counts that a lock is to prevent.
+func digestColumns(say *lang.Lang) []string {
+	return []string{say.Text("let happen"), say.Term("failed requests"), say.Term("longest outage"), say.Term("request p99")}
 }
 
 // DigestOf says of a run what a list has room for.
 func DigestOf(say *lang.Lang, f result.File) Digest {
 	f = result.Clean(f)
-	d := Digest{Title: title(say, f), Started: startedText(f.Run.Started)}
+	d := Digest{Title: title(say, f), Started: startedText(f.Run.Started), Status: worstStatus(say, f.Results)}
+	if at := workloadsOf(f.Results); len(at) > 0 {
+		d.Title += ", " + say.List(plainAll(at))
+	}
 	c := checkOf(say, f.Results)
 	if d.Check = c.Quiet; len(c.Loud) > 0 {
 		d.Check = c.Loud[0].Plain()
 	}
 	if end := ending(say, f.Run); end.Topic != "" {
-		d.Check = end.Topic + ". " + d.Check
+		d.Check = strings.TrimSpace(end.Topic + ". " + d.Check)
 	}
 	for _, a := range answersOf(say, []result.File{f}, nil) {
 		for _, r := range a.Rows {
-			var parts []string
-			for _, c := range r.Cells[:min(len(r.Cells), 4)] {
-				parts = append(parts, fmt.Sprintf("%s %s %s", c.Title, c.Meaning.Shape(), c.Value))
+			line := digestLock{Lock: r.Lock, Ink: r.Ink}
+			for i, title := range digestColumns(say) {
+				cell := answerCell{Title: title, Value: absent}
+				for j, column := range a.Columns {
+					if i == 0 && column.Violation != "" || say.Term(column.Answer) == title {
+						cell = r.Cells[j]
+					}
+				}
+				line.Cells = append(line.Cells, cell)
 			}
-			d.Locks = append(d.Locks, r.Lock+": "+strings.Join(parts, ", "))
+			d.Locks = append(d.Locks, line)
 		}
 	}
 	return d
+}
+
+// Lines are the locks' figures for a console, one line for each.
+func (d Digest) Lines() []string {
+	var lines []string
+	for _, l := range d.Locks {
+		var parts []string
+		for _, c := range l.Cells {
+			if c.Value != absent {
+				parts = append(parts, fmt.Sprintf("%s %s %s", c.Title, c.Meaning.Shape(), c.Value))
+			}
+		}
+		lines = append(lines, l.Lock+": "+strings.Join(parts, ", "))
+	}
+	return lines
+}
+
+// worstStatus is the verdict that decides the exit code of a run.
+func worstStatus(say *lang.Lang, rows []result.Row) status {
+	for _, s := range []string{result.StatusViolated, result.StatusControlSilent, result.StatusInconclusive, result.StatusExpected, result.StatusNotJudged} {
+		if slices.ContainsFunc(rows, func(r result.Row) bool { return r.Verdict.Status == s }) {
+			return statusOf(say, result.Verdict{Status: s})
+		}
+	}
+	return statusOf(say, result.Verdict{})
+}
+
+// Listed is a report in a list of reports.
+type Listed struct {
+	Name string // its directory
+	Digest
+}
+
+// listing is the page that lists reports.
+type listing struct {
+	Reports  []Listed
+	Columns  []string
+	Meanings string
+	inlined
+}
+
+// ListPage is the page that lists reports, with links to their directories beside it.
+func ListPage(say *lang.Lang, found []Listed) ([]byte, error) {
+	return html(say, "list.html", PageFile, &listing{Reports: found, Columns: digestColumns(say), Meanings: say.Text(meaningsNote)})
 }

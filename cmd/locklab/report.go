@@ -42,7 +42,7 @@ Of a directory that has reports below it, report lists them. With --serve it sho
 				}
 				return serveReports(cmd.Context(), serve, dirs[0], cmd.ErrOrStderr())
 			}
-			if found := finishedReports(dirs[0]); len(dirs) == 1 && len(found) > 0 && !hasResult(dirs[0]) {
+			if found := finishedReports(say, dirs[0]); len(dirs) == 1 && len(found) > 0 && !hasResult(dirs[0]) {
 				printReports(cmd.OutOrStdout(), dirs[0], found)
 				return nil
 			}

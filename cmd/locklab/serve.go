@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"html/template"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -40,10 +39,19 @@ func serveReports(ctx context.Context, addr, dir string, stderr io.Writer) error
 // reportPages serves the directory, which may appear later.
 func reportPages(dir string) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_ = listPage().Execute(w, finishedReports(dir)) // a browser that went away needs no list
-	})
+	list := func(tag string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			page, err := listPage(tag, dir)
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+				return
+			}
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			_, _ = w.Write(page) // a browser that went away needs no list
+		}
+	}
+	mux.HandleFunc("GET /{$}", list(lang.EnglishTag))
+	mux.HandleFunc("GET /index.ko.html", list(lang.KoreanTag))
 	mux.HandleFunc("GET /{path...}", func(w http.ResponseWriter, r *http.Request) {
 		name := path.Clean(r.PathValue("path"))
 		root, err := os.OpenRoot(dir) // no link leads out of it
@@ -62,18 +70,30 @@ func reportPages(dir string) http.Handler {
 	})
 }
 
+// listPage is the list of the reports, in a language.
+func listPage(tag, dir string) ([]byte, error) {
+	say, err := lang.Of(tag)
+	if err != nil {
+		return nil, err
+	}
+	var listed []reports.Listed
+	for _, f := range finishedReports(say, dir) {
+		listed = append(listed, f.Listed)
+	}
+	return reports.ListPage(say, listed)
+}
+
 func hidden(name string) bool { return strings.HasPrefix(name, ".") }
 
 // finished is a directory with a report. Digest is empty if its result cannot be read, as
 // that of a comparison of runs.
 type finished struct {
-	Name string
-	reports.Digest
+	reports.Listed
 	at time.Time
 }
 
 // finishedReports are the directories with a page, newest first.
-func finishedReports(dir string) []finished {
+func finishedReports(say *lang.Lang, dir string) []finished {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil // there is none yet
@@ -84,9 +104,9 @@ func finishedReports(dir string) []finished {
 		if err != nil || !e.IsDir() || hidden(e.Name()) {
 			continue
 		}
-		f := finished{Name: e.Name(), at: page.ModTime()}
+		f := finished{Listed: reports.Listed{Name: e.Name()}, at: page.ModTime()}
 		if r, err := result.Read(filepath.Join(dir, e.Name(), result.FileName)); err == nil {
-			f.Digest = reports.DigestOf(lang.English(), r)
+			f.Digest = reports.DigestOf(say, r)
 		}
 		found = append(found, f)
 	}
@@ -98,23 +118,10 @@ func finishedReports(dir string) []finished {
 func printReports(w io.Writer, dir string, found []finished) {
 	for _, f := range found {
 		fmt.Fprintln(w, filepath.Join(dir, f.Name))
-		for _, line := range append([]string{strings.TrimSpace(f.Started + "  " + f.Title), f.Check}, f.Locks...) {
+		for _, line := range append([]string{strings.TrimSpace(f.Started + "  " + f.Title), f.Check}, f.Lines()...) {
 			if line != "" {
 				fmt.Fprintln(w, "  "+reports.Wrap(line, 78, 4))
 			}
 		}
 	}
-}
-
-func listPage() *template.Template {
-	return template.Must(template.New("list").Parse(`<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<meta name="color-scheme" content="light dark"><title>locklab reports</title>
-<style>body{font:1rem/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}li{margin-bottom:1rem}p{margin:0}small{opacity:.8}</style>
-<h1>Reports</h1>
-{{if .}}<ul>{{range .}}<li><a href="{{.Name}}/">{{.Name}}</a>{{with .Title}} {{.}}{{end}} <small>{{.Started}}</small>
-{{with .Check}}<p>{{.}}</p>{{end}}{{range .Locks}}<p><small>{{.}}</small></p>{{end}}</li>{{end}}</ul>
-{{else}}<p>None is finished yet. Reload this page when the comparison has ended.</p>{{end}}
-</html>
-`))
 }

@@ -46,7 +46,9 @@ func TestReportPages(t *testing.T) {
 	}
 	old := put("zzz/index.html", "the old one")
 	put("aaa/index.html", "the new one")
-	put("aaa/result.json", "{}")
+	put("aaa/result.json", `{"schema":"locklab/result/v1","run":{"started":"2026-11-20T15:04:05Z"},"results":[
+		{"lock":"raft","scenario":"baseline","workload":"matchmaking","availability":0.9,"duplicates":{"total":2,"raced":2},"rooms_created":5,
+		"verdict":{"status":"violated","safety":"unsafe","liveness":"live","why":"two duplicates"}}]}`)
 	put("unfinished/lab.log", "")
 	put(".hidden/index.html", "secret")
 	if err := os.Chtimes(old, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
@@ -60,8 +62,16 @@ func TestReportPages(t *testing.T) {
 	}
 
 	_, list := get("/")
-	if a, z := strings.Index(list, "aaa/"), strings.Index(list, "zzz/"); a < 0 || z < a || strings.Contains(list, "unfinished") || strings.Contains(list, "hidden") {
+	if a, z := strings.Index(list, "aaa/"), strings.Index(list, "zzz/"); a < 0 || z < a || strings.Contains(list, "unfinished") || strings.Contains(list, ".hidden") {
 		t.Errorf("want aaa, then zzz, and nothing else:\n%s", list)
+	}
+	for _, want := range []string{"2026-11-20 15:04:05 UTC", "1 lock under 1 scenario, matchmaking", ">raft<", "not as expected", "10.0%"} {
+		if !strings.Contains(list, want) {
+			t.Errorf("the list does not say %q of aaa", want)
+		}
+	}
+	if code, text := get("/index.ko.html"); code != http.StatusOK || !strings.Contains(text, `lang="ko"`) || !strings.Contains(text, "aaa/") {
+		t.Errorf("the list in Korean: %d\n%.200s", code, text)
 	}
 	for path, want := range map[string]int{
 		"/aaa/": 200, "/aaa/result.json": 200, "/zzz/": 200, "/none/": 404,
