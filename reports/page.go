@@ -24,6 +24,7 @@ type page struct {
 	Meanings    string
 	Check       check
 	Cost        []finding
+	Claims      []claimLine // of a suite
 	Matrices    []matrix
 	Details     details
 	Sections    []plotSection
@@ -109,6 +110,7 @@ func pageOf(say *lang.Lang, l loaded) *page {
 		Answers:    answersOf(say, []result.File{f}, nil),
 		Meanings:   say.Text(meaningsNote),
 		Check:      checkOf(say, f.Results),
+		Claims:     claimsOf(say, f),
 		Details:    detailsOf(say, byScenario(f.Results)),
 		Sections:   sectionsOf(say, f, l.Series),
 		Waits:      waitsOf(say, f.Results),

@@ -16,6 +16,7 @@ import (
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/lab"
+	"locklab/cmd/locklab/internal/suite"
 	"locklab/internal/nearest"
 	"locklab/nodes/topology"
 )
@@ -48,6 +49,10 @@ func listings() []listing {
 			return describe(catalog.Workloads(), func(w catalog.Workload) (string, string) { return w.Name, w.Summary }), nil
 		}},
 		{"topologies", listTopologies},
+		{"suites", func() ([]listed, error) {
+			all, err := suite.List()
+			return describe(all, func(s suite.Suite) (string, string) { return s.Name, s.Summary }), err
+		}},
 		{"faults", func() ([]listed, error) {
 			return describe(fault.Kinds(), func(k fault.Kind) (string, string) { return k.Name, k.Summary }), nil
 		}},

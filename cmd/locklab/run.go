@@ -25,6 +25,7 @@ import (
 	"locklab/cmd/locklab/internal/failon"
 	"locklab/cmd/locklab/internal/lab"
 	"locklab/cmd/locklab/internal/progress"
+	"locklab/cmd/locklab/internal/suite"
 	"locklab/internal/nearest"
 	"locklab/locks/clock"
 	"locklab/nodes/topology"
@@ -43,8 +44,10 @@ type runFlags struct {
 	out, junit, lang   string
 	tokenFile, agents  string
 	failOn, external   []string
+	suite, resume      string
+	args               []string // of a run that goes on
 	own                []ownFlags
-	changed            func(flag string) bool
+	set                *pflag.FlagSet // where these flags are
 }
 
 // ownFlags are the flags of one workload.
@@ -78,14 +81,24 @@ a --fail-on threshold; 3 a control did not fire; 4 inconclusive; 130 interrupted
   locklab run --locks redlock --fail-on 'duplicates.raced>0' --fail-on 'latency_ms.p99>250' --junit junit.xml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f.changed = cmd.Flags().Changed
 			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	fl := cmd.Flags()
+	f.register(cmd.Flags())
+	completions(cmd, map[string]cobra.CompletionFunc{
+		"locks": specs(catalog.Names), "scenarios": files(scenario.Names), "topology": files(topology.Names), "workload": words(catalog.WorkloadNames),
+		"fail-on": words(failon.Figures), "lang": words(lang.Tags), "external": files(nothing), "token-file": files(nothing), "out": files(nothing), "junit": files(nothing),
+		"suite": files(suite.Names), "resume": files(nothing),
+	})
+	return cmd
+}
+
+// register adds the flags to a set.
+func (f *runFlags) register(fl *pflag.FlagSet) {
+	f.set = fl
 	fl.BoolVar(&f.quick, "quick", false, "a short look: every run lasts less than a quarter as long")
 	fl.StringArrayVar(&f.locks, "locks", nil, "locks to compare, A,B or repeated, or all that this machine has the servers of; options as lock:key=value,key=value (see locklab list locks)")
-	fl.StringSliceVar(&f.scenarios, "scenarios", nil, "scenarios, by name or as YAML files (see locklab list scenarios)")
+	fl.StringSliceVar(&f.scenarios, "scenarios", nil, "scenarios, by name or as YAML files, or all that are built in (see locklab list scenarios)")
 	fl.StringVar(&f.workload, "workload", catalog.WorkloadNames()[0], "what the clients do: "+strings.Join(catalog.WorkloadNames(), " or "))
 	fl.StringVar(&f.topology, "topology", "seoul-2az", "topology, by name or as a YAML file")
 	fl.DurationVar(&f.Duration, "duration", lab.DefaultDuration, "measured time of one run, after the warm-up")
@@ -94,6 +107,8 @@ a --fail-on threshold; 3 a control did not fire; 4 inconclusive; 130 interrupted
 	fl.IntVar(&f.Repeat, "repeat", 1, "how often each combination is run")
 	fl.StringVar(&f.seed, "seed", "", "seed of every random choice (default: drawn, and printed)")
 	fl.StringVar(&f.out, "out", "", "directory for the report (default reports/runs/TIME)")
+	fl.StringVar(&f.suite, "suite", "", "comparisons that belong together, and the claims that they decide: "+strings.Join(suite.Names(), " or ")+", or a YAML file")
+	fl.StringVar(&f.resume, "resume", "", "directory of a run that was interrupted or killed: what is missing is run, with the flags of then")
 	fl.StringVar(&f.junit, "junit", "", "file to write the verdicts to for a CI server, as JUnit's XML: not as expected is a failure, what decides nothing an error, what is not judged skipped")
 	langFlag(fl, &f.lang)
 	fl.StringArrayVar(&f.failOn, "fail-on", nil, "exit 2 if a figure of any row crosses a threshold, such as 'duplicates.raced>0' (duplicates alone is their total: with unreachable ones, without those of the warm-up)")
@@ -106,48 +121,52 @@ a --fail-on threshold; 3 a control did not fire; 4 inconclusive; 130 interrupted
 		f.own = append(f.own, ownFlags{w, w.Flags(own), own})
 		fl.AddFlagSet(own)
 	}
-	completions(cmd, map[string]cobra.CompletionFunc{
-		"locks": specs(catalog.Names), "scenarios": files(scenario.Names), "topology": files(topology.Names), "workload": words(catalog.WorkloadNames),
-		"fail-on": words(failon.Figures), "lang": words(lang.Tags), "external": files(nothing), "token-file": files(nothing), "out": files(nothing), "junit": files(nothing),
-	})
-	return cmd
 }
 
 func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
+	earlier, err := f.goOn()
+	if err != nil {
+		return err
+	}
 	say, err := language(f.lang)
 	if err != nil {
 		return err
 	}
-	config, thresholds, err := f.config(ctx)
+	plan, err := f.plan(ctx)
 	if err != nil {
 		return err
 	}
 	if err := f.clearJUnit(); err != nil {
 		return err
 	}
-	dir, created, err := f.makeOut()
-	if err != nil {
-		return err
+	dir, created := f.resume, false
+	if earlier == nil {
+		if dir, created, err = f.makeOut(); err != nil {
+			return err
+		}
 	}
-	config.Dir = dir
-	fmt.Fprintf(stderr, "locklab: %s, %s, %s, about %v; seed %d\n", reports.Plural(len(config.Locks), "lock"),
-		reports.Plural(len(config.Scenarios), "scenario"), reports.Plural(config.Runs(), "run"), config.About().Round(time.Second), config.Seed)
+	for i := range plan.parts {
+		plan.parts[i].Dir = dir
+	}
+	runs, about := lab.Remaining(plan.parts, earlier)
+	fmt.Fprintf(stderr, "locklab: %s, %s, about %v; seed %d\n", plan.text, reports.Plural(runs, "run"), about.Round(time.Second), plan.parts[0].Seed)
 	fmt.Fprintf(stderr, "locklab: report in %s\n", dir)
 
-	display := progress.New(stderr, config.Runs())
+	display := progress.New(stderr, runs)
 	told := context.AfterFunc(ctx, func() {
 		display.Note("interrupted: the report of what there is is being finished; again: it ends at once")
 	})
 	defer told()
-	file, runErr := lab.Run(ctx, config, display)
+	file, runErr := lab.Run(ctx, plan.parts, earlier, display)
 	display.Close()
 	if runErr != nil && len(file.Results) == 0 {
 		return errors.Join(explainNoResult(ctx, runErr, dir), discard(dir, created))
 	}
-	for _, t := range thresholds {
+	for _, t := range plan.thresholds {
 		file.Run.FailOn = append(file.Run.FailOn, t.String())
 	}
-	applyThresholds(file.Results, thresholds)
+	applyThresholds(file.Results, plan.thresholds)
+	file.Run.Claims = suite.Decide(plan.claims, file.Results)
 	if f.junit != "" {
 		if err := reports.WriteJUnit(f.junit, file, runErr); err != nil {
 			runErr = errors.Join(runErr, err)
@@ -155,9 +174,9 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	if runErr != nil { // it would be lost behind the exit code of the verdicts
 		fmt.Fprintf(stderr, "locklab: the comparison could not go on: %v\n", runErr)
-		return errors.Join(&exitError{code: exitCannotRun}, publish(ctx, file, dir, say, stdout))
+		return errors.Join(&exitError{code: exitCannotRun}, publish(ctx, file, dir, say, stdout, plan.summary()))
 	}
-	return publish(ctx, file, dir, say, stdout)
+	return publish(ctx, file, dir, say, stdout, plan.summary())
 }
 
 // explainNoResult ends a comparison that came to nothing.
@@ -169,7 +188,7 @@ func explainNoResult(ctx context.Context, err error, dir string) error {
 }
 
 // publish writes the report, prints the table and turns verdicts into an exit code.
-func publish(ctx context.Context, file result.File, dir string, say *lang.Lang, stdout io.Writer) error {
+func publish(ctx context.Context, file result.File, dir string, say *lang.Lang, stdout io.Writer, summary summary) error {
 	ctx = context.WithoutCancel(ctx) // an interrupted run still gets its report
 	if err := result.Write(filepath.Join(dir, result.FileName), file); err != nil {
 		return err
@@ -184,7 +203,7 @@ func publish(ctx context.Context, file result.File, dir string, say *lang.Lang, 
 		}
 	}
 	fmt.Fprintln(stdout)
-	if err := reports.Summary(stdout, say, file, width, colour); err != nil {
+	if err := summary(stdout, say, file, width, colour); err != nil {
 		return err
 	}
 	fmt.Fprintf(stdout, "\n%s\n", reportLine(say, dir))
@@ -232,8 +251,12 @@ func applyThresholds(rows []result.Row, thresholds []failon.Threshold) {
 // config checks every flag before anything is started.
 func (f *runFlags) config(ctx context.Context) (lab.Config, []failon.Threshold, error) {
 	c := f.Config
-	c.Command = strings.Join(append([]string{"locklab"}, os.Args[1:]...), " ")
-	if f.quick && !f.changed("duration") {
+	c.Args = f.args
+	if c.Args == nil {
+		c.Args = os.Args[1:]
+	}
+	c.Command = strings.Join(append([]string{"locklab"}, c.Args...), " ")
+	if f.quick && !f.set.Changed("duration") {
 		c.Duration, c.Warmup = lab.QuickDuration, lab.QuickWarmup
 	}
 	var thresholds []failon.Threshold
@@ -271,6 +294,12 @@ func (f *runFlags) config(ctx context.Context) (lab.Config, []failon.Threshold, 
 			}
 			return nil
 		},
+		func() error {
+			if slices.Equal(f.scenarios, []string{"all"}) {
+				f.scenarios = scenario.Names()
+			}
+			return nil
+		},
 		func() error { return c.Use(f.topology, f.scenarios) }, //nolint:contextcheck // it waits for nobody
 		func() (err error) {
 			if f.agents == "" {
@@ -282,7 +311,12 @@ func (f *runFlags) config(ctx context.Context) (lab.Config, []failon.Threshold, 
 			return nil
 		},
 		func() error { return c.CheckFiles() },
-		c.CheckServers,
+		func() error {
+			if c.Suite {
+				c.LeaveOut()
+			}
+			return c.CheckServers()
+		},
 		func() (err error) { c.Token, err = awaitToken(ctx, f.tokenFile, c.Wait); return err },
 	} {
 		if err := step(); err != nil {

@@ -35,7 +35,12 @@ type Run struct {
 	Interrupted bool              `json:"interrupted,omitempty"` // the user stopped the run before its end
 	Unfinished  bool              `json:"unfinished,omitempty"`  // the run goes on, or the lab was killed before its end
 	LinkCost    *LinkCost         `json:"link_cost,omitempty"`
-	Clocks      []Clock           `json:"clocks,omitempty"` // of hosts on other machines
+	// Args are the arguments of the command, by which --resume goes on.
+	Args []string `json:"args,omitempty"`
+	// Unfit lists the combinations of a suite that do not apply, and why.
+	Unfit  []Unfit `json:"unfit,omitempty"`
+	Claims []Claim `json:"claims,omitempty"` // of the suite, as the rows decide them
+	Clocks []Clock `json:"clocks,omitempty"` // of hosts on other machines
 }
 
 // Host is the machine that the controller ran on.
@@ -57,12 +62,47 @@ type LinkCost struct {
 	Ratio       float64 `json:"ratio"`
 }
 
+// Unfit is a combination that was left out because the scenario has nothing to break there.
+type Unfit struct {
+	Lock     string `json:"lock"`
+	Scenario string `json:"scenario"`
+	Workload string `json:"workload"`
+	Why      string `json:"why"`
+}
+
+// The values of Claim.Verdict.
+const (
+	ClaimShown     = "shown"
+	ClaimRefuted   = "refuted"
+	ClaimPartly    = "shown only under some"
+	ClaimUndecided = "undecided"
+)
+
+// Claim is what a source says of locks, and what the rows of this result make of it.
+type Claim struct {
+	Claim    string     `json:"claim"`
+	Source   string     `json:"source"`
+	Verdict  string     `json:"verdict"`
+	Evidence []Evidence `json:"evidence"`
+}
+
+// Evidence is one row that decides a claim.
+type Evidence struct {
+	Lock     string   `json:"lock"`
+	Scenario string   `json:"scenario"`
+	Workload string   `json:"workload"`
+	Wanted   []string `json:"wanted"`  // any of these words in its verdict: safe, unsafe; live, stalls, down
+	Verdict  string   `json:"verdict"` // shown, refuted or undecided
+}
+
 // Row is one lock under one scenario with one workload, over all repeats.
 type Row struct {
 	Lock     string `json:"lock"`
 	Scenario string `json:"scenario"`
 	Workload string `json:"workload"`
 	Repeats  int    `json:"repeats"`
+	// Partial says that a run was interrupted, or that repeats are missing.
+	Partial bool `json:"partial,omitempty"`
 
 	Verdict Verdict `json:"verdict"`
 

@@ -48,7 +48,9 @@ func Complete(ctx context.Context, dir string) error {
 			return r.Lock == found.Run.Lock && r.Scenario == found.Run.Scenario && r.Workload == found.Run.Workload
 		})
 		if i < 0 {
-			file.Results = append(file.Results, rowOf(repeats, topo))
+			row := rowOf(repeats, topo)
+			row.Partial = true
+			file.Results = append(file.Results, row)
 			continue
 		}
 		for _, earlier := range slices.Backward(file.Results[i].Histories) { // the repeats that were through
@@ -59,6 +61,7 @@ func Complete(ctx context.Context, dir string) error {
 			repeats = slices.Insert(repeats, 0, one)
 		}
 		file.Results[i] = rowOf(repeats, topo)
+		file.Results[i].Partial = true
 	}
 	return result.Write(path, file)
 }

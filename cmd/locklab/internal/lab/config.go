@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/nodes/topology"
+	"locklab/reports/result"
 )
 
 // The times of a run that the user does not set.
@@ -46,7 +48,13 @@ type Config struct {
 	Token       string            // of running agents
 	Wait        time.Duration     // for running agents that do not answer yet
 	Command     string            // as the user typed it
+	Args        []string          // the same in pieces, without the program
 	External    external.Programs // that scenarios may run
+
+	// Suite leaves out combinations that do not apply, which are then in Unfit, and locks
+	// that have no server here, which are then in Unavailable: it is made for any machine.
+	Suite bool
+	Unfit []result.Unfit
 }
 
 // Use reads the topology and the scenarios by name or path, and checks that they
@@ -109,10 +117,25 @@ func (c *Config) CheckServers() error {
 	return nil
 }
 
-// Runs is how many runs the comparison has.
-func (c Config) Runs() int { return len(c.Locks) * len(c.Scenarios) * c.Repeat }
+// LeaveOut takes away the locks without a server here, and says why.
+func (c *Config) LeaveOut() {
+	all := c.Locks
+	c.Locks = nil
+	for _, lock := range all {
+		one := Config{Locks: []catalog.Lock{lock}, Topology: c.Topology}
+		if err := one.CheckServers(); err != nil {
+			c.Unavailable = append(c.Unavailable, fmt.Sprintf("%s is unavailable: %v", lock, errors.Unwrap(err)))
+			c.Unfit = slices.DeleteFunc(c.Unfit, func(u result.Unfit) bool { return u.Lock == lock.String() })
+			continue
+		}
+		c.Locks = append(c.Locks, lock)
+	}
+}
 
-// About is how long the comparison will take, roughly.
-func (c Config) About() time.Duration { return time.Duration(c.Runs()) * c.aboutRun() }
+// fits says whether the combination applies.
+func (c *Config) fits(lock catalog.Lock, s scenario.Scenario) bool {
+	return !slices.ContainsFunc(c.Unfit, func(u result.Unfit) bool { return u.Lock == lock.String() && u.Scenario == s.Name })
+}
 
+// aboutRun is how long one run will take, roughly.
 func (c Config) aboutRun() time.Duration { return c.Warmup + c.Duration + overhead }

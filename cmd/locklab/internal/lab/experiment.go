@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,6 +69,9 @@ func (x *experiment) run(ctx context.Context) (r repeat, err error) {
 	path := filepath.Join(x.config.Dir, x.historyFile())
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return r, fmt.Errorf("create history: %w", err)
+	}
+	if err := os.Rename(path, path+".interrupted"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return repeat{}, fmt.Errorf("keep the history of an interrupted run: %w", err)
 	}
 	file, err := history.Create(path)
 	if err != nil {

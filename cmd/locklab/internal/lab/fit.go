@@ -13,6 +13,7 @@ import (
 	"locklab/locks"
 	"locklab/nodes/role"
 	"locklab/nodes/topology"
+	"locklab/reports/result"
 )
 
 // checkScenarios sees that the scenarios can be run as the user wants them.
@@ -69,6 +70,10 @@ func (c *Config) checkTargets(s scenario.Scenario) error {
 	for _, lock := range c.Locks {
 		runs := lock.Part(c.Topology)
 		if err := s.CheckTargets(ctx, inventory(runs), anyNode{runs}); err != nil {
+			if c.Suite {
+				c.Unfit = append(c.Unfit, result.Unfit{Lock: lock.String(), Scenario: s.Name, Workload: c.Workload.Name, Why: err.Error()})
+				continue
+			}
 			return fmt.Errorf("--scenarios: %w; with the lock %s there are %s", err, lock, contents(runs))
 		}
 	}

@@ -9,7 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -22,12 +24,14 @@ import (
 	"locklab/workloads/check"
 )
 
-// Run runs the comparison. The file that it returns holds the rows of all
-// combinations that came to an end, also when the context ended the comparison or
-// an error stopped it; a combination that was interrupted while it measured is
-// there too, as inconclusive. The same is in the report's directory from the first
-// run's beginning on, and after every run, in case this process is killed.
-func Run(ctx context.Context, c Config, display progress.Display) (result.File, error) {
+// Run runs comparisons on one topology, one after the other. The file that it returns
+// holds the rows of all combinations that came to an end, also when the context ended the
+// comparison or an error stopped it; a combination that was interrupted while it measured
+// is there too, as inconclusive. The same is in the report's directory from the first
+// run's beginning on, and after every run, in case this process is killed. Rows of the
+// earlier result, if there is one, are kept: what it lacks is run.
+func Run(ctx context.Context, parts []Config, earlier *result.File, display progress.Display) (result.File, error) {
+	c := whole(parts)
 	// The load and all links run in this process, with a small heap: to collect it less
 	// often leaves more of the machine to what is measured.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
@@ -35,8 +39,11 @@ func Run(ctx context.Context, c Config, display progress.Display) (result.File, 
 	started := clk.Now()
 	file := result.File{Schema: result.Schema, Run: result.Run{
 		ID: filepath.Base(c.Dir), Unfinished: true, Started: started.UTC(), Seed: c.Seed, Commit: provenance.Commit(ctx),
-		Topology: c.Topology.Name, Command: c.Command, Host: provenance.Host(), Versions: map[string]string{},
+		Topology: c.Topology.Name, Command: c.Command, Args: c.Args, Host: provenance.Host(), Versions: map[string]string{}, Unfit: c.Unfit,
 	}}
+	if earlier != nil {
+		file.Run.Started = earlier.Run.Started
+	}
 	logFile, log, err := openLog(c.Dir)
 	if err != nil {
 		return file, err
@@ -59,15 +66,64 @@ func Run(ctx context.Context, c Config, display progress.Display) (result.File, 
 	for _, w := range file.Run.Warnings {
 		display.Note("warning: " + w)
 	}
-	rows := c.newTable(&file)
+	rows := newTable(parts, &file)
+	if earlier != nil {
+		rows.keep(*earlier)
+	}
 	if err := rows.save(); err != nil {
 		return file, err
 	}
-	err = c.combinations(ctx, fleet, display, rows)
+	for i := range parts {
+		if err = parts[i].combinations(ctx, fleet, display, rows); err != nil || file.Run.Interrupted {
+			break
+		}
+	}
 	fleet.clocks.report(fleet.order, &file.Run)
 	file.Run.Unfinished = false
-	file.Run.DurationMS = clk.Now().Sub(started).Milliseconds()
+	file.Run.DurationMS += clk.Now().Sub(started).Milliseconds()
 	return file, errors.Join(err, rows.save())
+}
+
+// Remaining is how many runs there are that the earlier result does not have, and about
+// how long they take.
+func Remaining(parts []Config, earlier *result.File) (runs int, about time.Duration) {
+	var file result.File
+	rows := newTable(parts, &file)
+	if earlier != nil {
+		rows.keep(*earlier)
+	}
+	for i := range parts {
+		c := &parts[i]
+		for _, s := range c.Scenarios {
+			for _, lock := range c.Locks {
+				if c.fits(lock, s) && !rows.done(c.key(lock, s)) {
+					runs += c.Repeat
+					about += time.Duration(c.Repeat) * c.aboutRun()
+				}
+			}
+		}
+	}
+	return runs, about
+}
+
+// whole is what all parts need, and what they share.
+func whole(parts []Config) Config {
+	c := parts[0]
+	c.Locks, c.Unavailable, c.Unfit = nil, nil, nil
+	for _, p := range parts {
+		c.Unfit = append(c.Unfit, p.Unfit...)
+		for _, lock := range p.Locks {
+			if !slices.ContainsFunc(c.Locks, func(l catalog.Lock) bool { return l.String() == lock.String() }) {
+				c.Locks = append(c.Locks, lock)
+			}
+		}
+		for _, why := range p.Unavailable {
+			if !slices.Contains(c.Unavailable, why) {
+				c.Unavailable = append(c.Unavailable, why)
+			}
+		}
+	}
+	return c
 }
 
 // Names in the directory of a comparison.
@@ -80,7 +136,7 @@ const (
 // openLog keeps what agents and links have to say out of the console. The log is locked
 // as long as this process works in the directory; see Complete.
 func openLog(dir string) (io.Closer, *slog.Logger, error) {
-	f, err := os.Create(filepath.Join(dir, LogFile))
+	f, err := os.OpenFile(filepath.Join(dir, LogFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644) //nolint:gosec // meant to be read by others
 	if err != nil {
 		return nil, nil, fmt.Errorf("create log: %w", err)
 	}
@@ -95,6 +151,9 @@ func openLog(dir string) (io.Closer, *slog.Logger, error) {
 func (c *Config) combinations(ctx context.Context, fleet *fleet, display progress.Display, rows *table) error {
 	for _, s := range c.Scenarios {
 		for _, lock := range c.Locks {
+			if !c.fits(lock, s) || rows.done(c.key(lock, s)) {
+				continue
+			}
 			err := c.combination(ctx, fleet, display, rows, lock, s)
 			if errors.Is(err, errInterrupted) || ctx.Err() != nil {
 				rows.file.Run.Interrupted = true
@@ -117,12 +176,15 @@ func (c *Config) combination(ctx context.Context, fleet *fleet, display progress
 		display.Begin(x.name(), c.aboutRun())
 		done, err := x.run(ctx)
 		if found := done.found; found != nil {
-			if errors.Is(err, errInterrupted) {
+			interrupted := errors.Is(err, errInterrupted)
+			if interrupted {
 				found.Incomplete = append(found.Incomplete, "the user interrupted the run")
 			}
 			repeats = append(repeats, done)
 			display.End(c.brief(found, check.Judge(found, check.ExpectationOf(found.Run))))
-			err = errors.Join(err, rows.put(rowOf(repeats, c.Topology)))
+			row := rowOf(repeats, c.Topology)
+			row.Partial = interrupted || len(repeats) < c.Repeat
+			err = errors.Join(err, rows.put(row))
 		}
 		if err != nil {
 			return err

@@ -3,6 +3,8 @@ package lab
 import (
 	"path/filepath"
 
+	"locklab/chaos/scenario"
+	"locklab/cmd/locklab/internal/catalog"
 	"locklab/reports/result"
 )
 
@@ -15,30 +17,59 @@ type table struct {
 	rows  map[rowKey]result.Row
 }
 
-type rowKey struct{ lock, scenario string }
+type rowKey struct{ lock, scenario, workload string }
 
-// newTable begins a table that shows lock by lock, in the user's order, although the
+func keyOf(row result.Row) rowKey { return rowKey{row.Lock, row.Scenario, row.Workload} }
+
+func (c *Config) key(lock catalog.Lock, s scenario.Scenario) rowKey {
+	return rowKey{lock.String(), s.Name, c.Workload.Name}
+}
+
+// newTable begins a table that shows lock by lock, in the user's order, although each
 // comparison runs scenario by scenario.
-func (c *Config) newTable(file *result.File) *table {
-	t := &table{file: file, path: filepath.Join(c.Dir, result.FileName), rows: map[rowKey]result.Row{}}
-	for _, lock := range c.Locks {
-		for _, s := range c.Scenarios {
-			t.order = append(t.order, rowKey{lock.String(), s.Name})
+func newTable(parts []Config, file *result.File) *table {
+	t := &table{file: file, path: filepath.Join(parts[0].Dir, result.FileName), rows: map[rowKey]result.Row{}}
+	for i := range parts {
+		for _, lock := range parts[i].Locks {
+			for _, s := range parts[i].Scenarios {
+				t.order = append(t.order, parts[i].key(lock, s))
+			}
 		}
 	}
 	return t
 }
 
+// keep takes over what an earlier result has whole.
+func (t *table) keep(earlier result.File) {
+	for _, row := range earlier.Results {
+		if !row.Partial {
+			t.rows[keyOf(row)] = row
+		}
+	}
+	t.file.Run.DurationMS = earlier.Run.DurationMS
+	t.list()
+}
+
+// done says that there is a row already.
+func (t *table) done(key rowKey) bool {
+	_, there := t.rows[key]
+	return there
+}
+
 // put adds the row, or replaces the one of fewer repeats.
 func (t *table) put(row result.Row) error {
-	t.rows[rowKey{row.Lock, row.Scenario}] = row
+	t.rows[keyOf(row)] = row
+	t.list()
+	return t.save()
+}
+
+func (t *table) list() {
 	t.file.Results = t.file.Results[:0:0] // whoever has the old list keeps it
 	for _, key := range t.order {
 		if row, done := t.rows[key]; done {
 			t.file.Results = append(t.file.Results, row)
 		}
 	}
-	return t.save()
 }
 
 func (t *table) save() error { return result.Write(t.path, *t.file) }

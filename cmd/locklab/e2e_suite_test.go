@@ -1,0 +1,93 @@
+//go:build e2e
+
+package main_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"locklab/reports/result"
+)
+
+// TestE2ESuiteGoesOn: a suite that was killed goes on where it was, with the flags of then,
+// and runs nothing twice; the claims are decided by the rows of both.
+func TestE2ESuiteGoesOn(t *testing.T) {
+	file := write(t, "mine.yaml", `name: mine
+parts:
+  - {workload: matchmaking, locks: "none,local", scenarios: "baseline,leader-kill", duration: 3s, warmup: 200ms}
+  - {workload: mutex, locks: none, scenarios: baseline, duration: 1s, warmup: 200ms}
+claims:
+  - claim: Without a lock there are overlaps.
+    source: everybody
+    cells: [{lock: none, scenario: baseline, workload: mutex, shows: unsafe}]
+`)
+	dir := filepath.Join(t.TempDir(), "out")
+	lab := begin(t, nil, "run", "--suite", file, "--seed", "4", "--out", dir)
+	lab.said.awaitLine(t, "[2/3]", "measuring")
+	lab.signal(t, os.Kill)
+	lab.wants(t, -1)
+	before := read(t, dir)
+	if len(before.Results) != 1 || !before.Run.Unfinished {
+		t.Fatalf("%d rows, unfinished %v; want the first row of a run that was killed", len(before.Results), before.Run.Unfinished)
+	}
+	nothingLeft(t)
+
+	out := run(t, nil, "run", "--resume", dir)
+	after := read(t, dir)
+	if len(after.Results) != 3 || after.Run.Unfinished || after.Run.Seed != 4 {
+		t.Fatalf("exit code %d: %d rows, unfinished %v, seed %d\n%s", out.code, len(after.Results), after.Run.Unfinished, after.Run.Seed, out.stderr)
+	}
+	if first := row(t, after, "none", "baseline"); first.AchievedPerS != before.Results[0].AchievedPerS {
+		t.Errorf("the first row was run again: %v operations per second, before %v", first.AchievedPerS, before.Results[0].AchievedPerS)
+	}
+	if !strings.Contains(out.stderr, "2 runs") {
+		t.Errorf("it is not said that two runs are left:\n%s", out.stderr)
+	}
+	if unfit := after.Run.Unfit; len(unfit) != 2 || unfit[0].Scenario != "leader-kill" {
+		t.Errorf("left out: %+v; want leader-kill of both locks, which have no leader", unfit)
+	}
+	if len(after.Run.Claims) != 1 {
+		t.Fatalf("claims: %+v", after.Run.Claims)
+	}
+	i := slices.IndexFunc(after.Results, func(r result.Row) bool { return r.Workload == "mutex" })
+	want := result.ClaimShown
+	if after.Results[i].Verdict.Status == result.StatusInconclusive { // the machine
+		want = result.ClaimUndecided
+	}
+	if claim := after.Run.Claims[0]; claim.Verdict != want || !strings.Contains(out.stdout, want+": Without a lock there are overlaps. (everybody)") {
+		t.Errorf("%+v, want %s\n%s", claim, want, out.stdout)
+	}
+	if again := run(t, nil, "run", "--resume", dir); again.code != 1 || !strings.Contains(again.stderr, "it has come to its end") {
+		t.Errorf("resumed again: exit code %d, %s", again.code, again.stderr)
+	}
+}
+
+// TestE2ESuiteBadInput: what is wrong with a suite is said with its line, before anything
+// starts.
+func TestE2ESuiteBadInput(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		text, want string
+		args       []string
+	}{
+		"not a flag":     {"name: x\nparts:\n  - {locks: none, speed: 3}\n", "mine.yaml:3: parts[0]: speed: want a flag of locklab run that says what is run", nil},
+		"a user's flag":  {"name: x\nparts:\n  - {locks: none, out: /tmp/x}\n", "mine.yaml:3: parts[0]: out: want a flag", nil},
+		"unknown lock":   {"name: x\nparts:\n  - {locks: nonsense}\n", "mine.yaml:3: parts[0]: --locks: ", nil},
+		"twice":          {"name: x\nparts:\n  - {locks: none, scenarios: baseline}\n  - {locks: none, scenarios: baseline}\n", "none under baseline with the workload matchmaking is in two parts", nil},
+		"no such row":    {"name: x\nparts:\n  - {locks: none, scenarios: baseline}\nclaims:\n  - claim: c\n    source: s\n    cells: [{lock: raft, scenario: baseline, workload: mutex, shows: safe}]\n", "mine.yaml:7: claims: no part runs raft", nil},
+		"flags besides":  {"name: x\nparts:\n  - {locks: none, scenarios: baseline}\n", "--locks: the suite says it", []string{"--locks", "raft"}},
+		"resume what":    {"", "want the directory of a run that began", []string{"--resume", "nowhere"}},
+		"resume besides": {"", "with --resume the flags are those of then", []string{"--resume", "nowhere", "--locks", "raft"}},
+	} {
+		args := append([]string{"run"}, tt.args...)
+		if tt.text != "" {
+			args = append(args, "--suite", write(t, "mine.yaml", tt.text))
+		}
+		if out := run(t, nil, args...); out.code != 1 || !strings.Contains(strings.Join(strings.Fields(out.stderr), " "), tt.want) {
+			t.Errorf("%s: exit code %d: %s; want %q", name, out.code, out.stderr, tt.want)
+		}
+	}
+}

@@ -1,0 +1,158 @@
+// Package suite reads suites: comparisons that belong together, and the claims that their
+// results decide.
+//
+//	parts of flags ──▶ locklab run, once for each ──▶ rows ──▶ claims: shown, refuted, ...
+//
+// A part is a comparison, written as the flags of `locklab run`; there is no second way to
+// say what is to be run.
+package suite
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"slices"
+
+	"locklab/internal/strictyaml"
+	"locklab/reports/result"
+)
+
+// ErrInvalid is wrapped by every error about a suite that cannot be used.
+var ErrInvalid = errors.New("suite: invalid")
+
+//go:embed builtin/*.yaml
+var builtin embed.FS
+
+func files() strictyaml.Files {
+	return strictyaml.Files{What: "suite", Builtin: builtin, Invalid: ErrInvalid}
+}
+
+// Names are the names of the built-in suites.
+func Names() []string { return files().Names() }
+
+// List returns the built-in suites.
+func List() ([]Suite, error) {
+	var all []Suite
+	for _, name := range Names() {
+		s, err := Load(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// Suite is a list of comparisons, run in this order into one result.
+type Suite struct {
+	File    string // what errors call it
+	Name    string
+	Summary string
+	Parts   []Part
+	Claims  []Claim
+}
+
+// Part is one comparison.
+type Part struct {
+	Line  int // in the file
+	Flags []Flag
+}
+
+// Flag is one flag of `locklab run`, without its dashes.
+type Flag struct {
+	Name, Value string
+	Line        int
+}
+
+// Claim is what somebody says of locks, and the rows that decide it.
+type Claim struct {
+	Line   int
+	Claim  string
+	Source string // document and section, or a public reference
+	Cells  []Cell
+}
+
+// Cell is a row, and what it must show.
+type Cell struct {
+	Line                     int
+	Lock, Scenario, Workload string
+	// Shows are words of the row's verdict, any of which supports the claim: safe or
+	// unsafe; or live, stalls, down.
+	Shows []string
+}
+
+// Load reads a built-in suite by its name, or a file by its path. Errors name the file, the
+// line and what would be right.
+func Load(nameOrPath string) (Suite, error) {
+	file, text, err := files().Read(nameOrPath)
+	if err != nil {
+		return Suite{}, err
+	}
+	return Parse(file, text)
+}
+
+// Parse checks the YAML text of a suite; file is what errors call it.
+func Parse(file string, text []byte) (Suite, error) {
+	doc, err := strictyaml.Parse(file, text, ErrInvalid)
+	if err != nil {
+		return Suite{}, err
+	}
+	f := doc.Root.Fields("name", "summary", "parts", "claims")
+	s := Suite{File: file, Name: f.Get("name").Name(100), Summary: f.Get("summary").Text()}
+	for _, n := range f.Get("parts").Some("at least one comparison, such as {locks: redlock, scenarios: baseline}") {
+		s.Parts = append(s.Parts, readPart(n))
+	}
+	for _, n := range f.Get("claims").List() {
+		s.Claims = append(s.Claims, readClaim(n))
+	}
+	return s, doc.Err()
+}
+
+func readPart(n strictyaml.Node) Part {
+	p := Part{Line: n.Line()}
+	f := n.Fields()
+	for _, name := range f.Names() {
+		p.Flags = append(p.Flags, Flag{name, f.Get(name).Text(), f.Get(name).Line()})
+	}
+	return p
+}
+
+func readClaim(n strictyaml.Node) Claim {
+	f := n.Fields("claim", "source", "cells")
+	c := Claim{
+		Line: n.Line(), Claim: f.Get("claim").Need("a sentence").Text(),
+		Source: f.Get("source").Need("the document and section that says so").Text(),
+	}
+	for _, one := range f.Get("cells").Some("the rows that decide it") {
+		of := one.Fields("lock", "scenario", "workload", "shows")
+		c.Cells = append(c.Cells, Cell{
+			Line: one.Line(), Lock: of.Get("lock").Need("a lock").Text(), Scenario: of.Get("scenario").Need("a scenario").Text(),
+			Workload: of.Get("workload").Need("a workload").Text(),
+			Shows:    readShows(of.Get("shows").Need("what the row must show")),
+		})
+	}
+	return c
+}
+
+// readShows reads one word, or a list of those that are about the same thing.
+func readShows(n strictyaml.Node) (words []string) {
+	if !n.IsList() {
+		return []string{n.OneOf(result.Safe, result.Unsafe, "live", "stalls", "down")}
+	}
+	for _, one := range n.Some("one or more of live, stalls, down") {
+		words = append(words, one.OneOf("live", "stalls", "down"))
+	}
+	return words
+}
+
+// CheckCells says which claim asks for a row that no part makes.
+func (s Suite) CheckCells(made func(Cell) bool) error {
+	for _, c := range s.Claims {
+		if i := slices.IndexFunc(c.Cells, func(cell Cell) bool { return !made(cell) }); i >= 0 {
+			cell := c.Cells[i]
+			return fmt.Errorf("%s:%d: claims: no part runs %s under %s with the workload %s: %w",
+				s.File, cell.Line, cell.Lock, cell.Scenario, cell.Workload, ErrInvalid)
+		}
+	}
+	return nil
+}

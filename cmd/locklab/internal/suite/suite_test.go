@@ -1,0 +1,121 @@
+package suite_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"locklab/cmd/locklab/internal/suite"
+	"locklab/reports/result"
+)
+
+const good = `name: mine
+summary: What I want to know.
+parts:
+  - {locks: "redis,redlock", scenarios: baseline, workload: mutex, duration: 2s}
+claims:
+  - claim: It is safe.
+    source: I say so.
+    cells:
+      - {lock: redis, scenario: baseline, workload: mutex, shows: safe}
+      - {lock: redlock, scenario: baseline, workload: mutex, shows: [live, stalls]}
+`
+
+func TestParse(t *testing.T) {
+	s, err := suite.Parse("f.yaml", []byte(good))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []suite.Flag{{"locks", "redis,redlock", 4}, {"scenarios", "baseline", 4}, {"workload", "mutex", 4}, {"duration", "2s", 4}}
+	if diff := cmp.Diff(want, s.Parts[0].Flags); diff != "" {
+		t.Error(diff)
+	}
+	if got := s.Claims[0].Cells[1].Shows; !cmp.Equal(got, []string{"live", "stalls"}) {
+		t.Errorf("shows %v", got)
+	}
+	missing := s.CheckCells(func(c suite.Cell) bool { return c.Lock == "redis" })
+	if missing == nil || !errors.Is(missing, suite.ErrInvalid) || !strings.Contains(missing.Error(), "f.yaml:10: claims: no part runs redlock under baseline with the workload mutex") {
+		t.Errorf("a row that nobody makes: %v", missing)
+	}
+	if err := s.CheckCells(func(suite.Cell) bool { return true }); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for name, tt := range map[string]struct{ old, new, want string }{
+		"no parts":       {"  - {locks: \"redis,redlock\", scenarios: baseline, workload: mutex, duration: 2s}\n", "", "f.yaml:3: parts: want a list"},
+		"a strange word": {"shows: safe", "shows: fast", `f.yaml:9: claims[0].cells[0].shows: "fast": want one of safe, unsafe, live, stalls, down`},
+		"mixed words":    {"shows: [live, stalls]", "shows: [live, safe]", `f.yaml:10: claims[0].cells[1].shows[1]: "safe": want one of live, stalls, down`},
+		"no source":      {"    source: I say so.\n", "", "claims[0].source: missing"},
+		"a list":         {"duration: 2s", "duration: [2s]", "parts[0].duration: want a word or a number"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.Replace(good, tt.old, tt.new, 1)
+			if text == good {
+				t.Fatal("nothing was replaced")
+			}
+			if _, err := suite.Parse("f.yaml", []byte(text)); !errors.Is(err, suite.ErrInvalid) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v; want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestBuiltin: the suites that come with the program can be read.
+func TestBuiltin(t *testing.T) {
+	if len(suite.Names()) == 0 {
+		t.Fatal("there are none")
+	}
+	for _, name := range suite.Names() {
+		if s, err := suite.Load(name); err != nil || s.Name != name || s.Summary == "" {
+			t.Errorf("%s: %+v, %v", name, s, err)
+		}
+	}
+	if _, err := suite.Load("seed"); err == nil || !strings.Contains(err.Error(), "seeds") {
+		t.Errorf("a name that is nearly right: %v", err)
+	}
+}
+
+func TestDecide(t *testing.T) {
+	row := func(lock, status, safety, liveness string) result.Row {
+		return result.Row{Lock: lock, Scenario: "s", Workload: "w", Verdict: result.Verdict{Status: status, Safety: safety, Liveness: liveness}}
+	}
+	partial := row("partial", result.StatusExpected, result.Unsafe, "live")
+	partial.Partial = true
+	rows := []result.Row{
+		row("unsafe", result.StatusExpected, result.Unsafe, "stalls"),
+		row("safe", result.StatusViolated, result.Safe, "live"),
+		row("calm", result.StatusNotJudged, result.SafetyNotJudged, "down"),
+		row("unclear", result.StatusInconclusive, result.Unsafe, "live"),
+		partial,
+	}
+	cell := func(lock string, shows ...string) suite.Cell {
+		return suite.Cell{Lock: lock, Scenario: "s", Workload: "w", Shows: shows}
+	}
+	for name, tt := range map[string]struct {
+		cells []suite.Cell
+		want  string
+	}{
+		"shown":                 {[]suite.Cell{cell("unsafe", "unsafe")}, result.ClaimShown},
+		"no violation is safe":  {[]suite.Cell{cell("calm", "safe")}, result.ClaimShown},
+		"refuted":               {[]suite.Cell{cell("safe", "unsafe")}, result.ClaimRefuted},
+		"one of two words":      {[]suite.Cell{cell("unsafe", "live", "stalls")}, result.ClaimShown},
+		"down is neither":       {[]suite.Cell{cell("calm", "live", "stalls")}, result.ClaimRefuted},
+		"inconclusive":          {[]suite.Cell{cell("unclear", "unsafe")}, result.ClaimUndecided},
+		"interrupted":           {[]suite.Cell{cell("partial", "unsafe")}, result.ClaimUndecided},
+		"not run":               {[]suite.Cell{cell("absent", "safe")}, result.ClaimUndecided},
+		"only some":             {[]suite.Cell{cell("unsafe", "unsafe"), cell("safe", "unsafe")}, result.ClaimPartly},
+		"refuted and undecided": {[]suite.Cell{cell("safe", "unsafe"), cell("absent", "unsafe")}, result.ClaimUndecided},
+		"shown and undecided":   {[]suite.Cell{cell("unsafe", "unsafe"), cell("absent", "unsafe")}, result.ClaimUndecided},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := suite.Decide([]suite.Claim{{Claim: "c", Source: "s", Cells: tt.cells}}, rows)
+			if len(got) != 1 || got[0].Verdict != tt.want || len(got[0].Evidence) != len(tt.cells) {
+				t.Errorf("%+v, want %s", got, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"locklab/chaos/scenario"
+	"locklab/cmd/locklab/internal/catalog"
+	"locklab/cmd/locklab/internal/failon"
+	"locklab/cmd/locklab/internal/lab"
+	"locklab/cmd/locklab/internal/suite"
+	"locklab/reports"
+	"locklab/reports/lang"
+	"locklab/reports/result"
+)
+
+// plan is what is to be run: one comparison, or those of a suite.
+type plan struct {
+	parts      []lab.Config
+	thresholds []failon.Threshold
+	claims     []suite.Claim
+	text       string // in a few words
+}
+
+// summary writes a result for a console.
+type summary func(w io.Writer, say *lang.Lang, f result.File, width int, colour bool) error
+
+// summary is the grid for what has many cells.
+func (p plan) summary() summary {
+	if p.parts[0].Suite {
+		return reports.Grid
+	}
+	return reports.Summary
+}
+
+// plan checks every flag before anything is started.
+func (f *runFlags) plan(ctx context.Context) (plan, error) {
+	if f.suite == "" {
+		c, thresholds, err := f.config(ctx)
+		text := reports.Plural(len(c.Locks), "lock") + ", " + reports.Plural(len(c.Scenarios), "scenario")
+		return plan{parts: []lab.Config{c}, thresholds: thresholds, text: text}, err
+	}
+	s, err := suite.Load(f.suite)
+	if err != nil {
+		return plan{}, fmt.Errorf("--suite: %w", err)
+	}
+	if err := f.checkSuiteFlags(); err != nil {
+		return plan{}, err
+	}
+	seed, err := parseSeed(f.seed)
+	if err != nil {
+		return plan{}, err
+	}
+	p := plan{claims: s.Claims, text: fmt.Sprintf("suite %s, %s", s.Name, reports.Plural(len(s.Claims), "claim"))}
+	var made []func(suite.Cell) bool // of each part
+	for i, part := range s.Parts {
+		fail := func(line int, err error) (plan, error) {
+			return plan{}, fmt.Errorf("--suite: %s:%d: parts[%d]: %w: %w", s.File, line, i, err, suite.ErrInvalid)
+		}
+		one, line, err := f.part(part, seed)
+		if err != nil {
+			return fail(line, err)
+		}
+		locks, all := slices.Clone(one.locks), slices.Equal(one.locks, []string{"all"})
+		c, thresholds, err := one.config(ctx)
+		if err != nil {
+			return fail(part.Line, err)
+		}
+		made = append(made, func(cell suite.Cell) bool {
+			return cell.Workload == c.Workload.Name && slices.ContainsFunc(c.Scenarios, func(s scenario.Scenario) bool { return s.Name == cell.Scenario }) &&
+				(all || named(locks, cell.Lock))
+		})
+		if len(c.Locks) > 0 {
+			p.parts = append(p.parts, c)
+		}
+		p.thresholds = thresholds // the same for all
+	}
+	if len(p.parts) == 0 {
+		return plan{}, fmt.Errorf("--suite %s: none of its locks has its server here", s.Name)
+	}
+	err = s.CheckCells(func(cell suite.Cell) bool {
+		return slices.ContainsFunc(made, func(makes func(suite.Cell) bool) bool { return makes(cell) })
+	})
+	return p, errors.Join(err, unique(s, p.parts))
+}
+
+// named says whether a list of locks has one of that name, also where its server is missing.
+func named(list []string, lock string) bool {
+	all, err := catalog.ParseList("locks", list)
+	return err == nil && slices.ContainsFunc(all, func(l catalog.Lock) bool { return l.String() == lock })
+}
+
+// ofUser are the flags that a suite's user sets: where it runs, and what is made of it.
+func ofUser() []string {
+	return []string{"out", "junit", "lang", "fail-on", "topology", "repeat", "token-file", "agents", "wait", "external"}
+}
+
+// checkSuiteFlags refuses flags that are the suite's to say.
+func (f *runFlags) checkSuiteFlags() (err error) {
+	f.set.Visit(func(flag *pflag.Flag) {
+		if !slices.Contains(ofUser(), flag.Name) && !slices.Contains([]string{"suite", "seed", "resume"}, flag.Name) {
+			err = fmt.Errorf("--%s: the suite says it: want --suite with no more than --seed, --%s", flag.Name, strings.Join(ofUser(), ", --"))
+		}
+	})
+	return err
+}
+
+// part are the flags of a part, with what the user set besides.
+func (f *runFlags) part(part suite.Part, seed uint64) (one *runFlags, line int, err error) {
+	one = &runFlags{}
+	one.register(pflag.NewFlagSet("part", pflag.ContinueOnError))
+	one.Suite = true
+	for _, flag := range part.Flags {
+		if slices.Contains(ofUser(), flag.Name) || one.set.Lookup(flag.Name) == nil || flag.Name == "suite" || flag.Name == "resume" || flag.Name == "seed" {
+			return nil, flag.Line, fmt.Errorf("%s: want a flag of locklab run that says what is run, such as locks, scenarios, workload, duration", flag.Name)
+		}
+		if err := one.set.Set(flag.Name, flag.Value); err != nil {
+			return nil, flag.Line, fmt.Errorf("%s: %w", flag.Name, err)
+		}
+	}
+	f.set.Visit(func(flag *pflag.Flag) {
+		if !slices.Contains(ofUser(), flag.Name) {
+			return
+		}
+		values := []string{flag.Value.String()}
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, v := range values {
+			err = errors.Join(err, one.set.Set(flag.Name, v))
+		}
+	})
+	return one, part.Line, errors.Join(err, one.set.Set("seed", strconv.FormatUint(seed, 10)))
+}
+
+// unique sees that no combination is run twice: one result has one row for each.
+func unique(s suite.Suite, parts []lab.Config) error {
+	seen := map[[3]string]bool{}
+	for _, c := range parts {
+		for _, lock := range c.Locks {
+			for _, sc := range c.Scenarios {
+				key := [3]string{lock.String(), sc.Name, c.Workload.Name}
+				if seen[key] {
+					return fmt.Errorf("--suite: %s: %s under %s with the workload %s is in two parts: want each once: %w", s.File, key[0], key[1], key[2], suite.ErrInvalid)
+				}
+				seen[key] = true
+			}
+		}
+	}
+	return nil
+}
+
+// goOn reads what --resume names, and takes the flags of then. It returns nothing if
+// there is nothing to resume.
+func (f *runFlags) goOn() (*result.File, error) {
+	if f.resume == "" {
+		return nil, nil //nolint:nilnil // a run that is new has none, and that is no error
+	}
+	dir := f.resume
+	var other string
+	f.set.Visit(func(flag *pflag.Flag) {
+		if flag.Name != "resume" && flag.Name != "token-file" && flag.Name != "wait" {
+			other = flag.Name
+		}
+	})
+	if other != "" {
+		return nil, fmt.Errorf("--%s: with --resume the flags are those of then: want no others than --token-file and --wait", other)
+	}
+	earlier, err := result.Read(filepath.Join(dir, result.FileName))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("--resume %s: there is no %s: want the directory of a run that began", dir, result.FileName)
+	case err != nil:
+		return nil, fmt.Errorf("--resume: %w", err)
+	case !earlier.Run.Unfinished && !earlier.Run.Interrupted:
+		return nil, fmt.Errorf("--resume %s: it has come to its end: want a run that was interrupted or killed", dir)
+	case len(earlier.Run.Args) == 0:
+		return nil, fmt.Errorf("--resume %s: its %s does not say with which flags it was run", dir, result.FileName)
+	}
+	given := *f
+	*f = runFlags{args: earlier.Run.Args}
+	f.register(pflag.NewFlagSet("run", pflag.ContinueOnError))
+	if err := f.set.Parse(earlier.Run.Args); err != nil {
+		return nil, fmt.Errorf("--resume %s: the flags of then: %w", dir, err)
+	}
+	f.resume, f.seed = dir, strconv.FormatUint(earlier.Run.Seed, 10)
+	if given.tokenFile != "" {
+		f.tokenFile = given.tokenFile
+	}
+	if given.Wait != 0 {
+		f.Wait = given.Wait
+	}
+	return &earlier, nil
+}

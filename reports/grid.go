@@ -1,0 +1,101 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"locklab/reports/lang"
+	"locklab/reports/result"
+)
+
+const gridNote = "S safe, U unsafe, - no violation seen where none is judged; l live, s stalls, d down; " +
+	"! not what the scenario expects; ? inconclusive; . the scenario does not apply to the lock."
+
+// Grid writes the result of a suite for a console: of each workload a table of locks and
+// scenarios, with a letter for safety and one for liveness in every cell, and what was made
+// of the claims. Lines are at most width columns wide (below 60 counts as 60, 0 as 100).
+// Colours are besides letters.
+func Grid(w io.Writer, say *lang.Lang, f result.File, width int, colour bool) error {
+	if width == 0 {
+		width = 100
+	}
+	width = max(width, 60)
+	f = result.Clean(f)
+	var out strings.Builder
+	for _, workload := range workloadsOf(f.Results) {
+		rows := rowsWith(f.Results, func(r result.Row) bool { return r.Workload == workload })
+		writeGrid(&out, say, f.Run, workload, rows, width, colour)
+	}
+	fmt.Fprintln(&out, Wrap(say.Text(gridNote), width, 0))
+	writeClaims(&out, say, f, width, colour)
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+func writeGrid(out *strings.Builder, say *lang.Lang, run result.Run, workload string, rows []result.Row, width int, colour bool) {
+	var locks, scenarios []string
+	add := func(list *[]string, name string) {
+		if !slices.Contains(*list, name) {
+			*list = append(*list, name)
+		}
+	}
+	for _, r := range rows {
+		add(&locks, r.Lock)
+		add(&scenarios, r.Scenario)
+	}
+	const cell = 4
+	name := columns(say.Text("lock"))
+	for _, lock := range locks {
+		name = max(name, min(columns(lock), width-cell*len(scenarios)))
+	}
+	fmt.Fprintf(out, "%s:\n%s", plain(workload), pad(say.Text("lock"), name, true))
+	for i := range scenarios {
+		out.WriteString(pad(strconv.Itoa(i+1), cell, false))
+	}
+	out.WriteByte('\n')
+	for _, lock := range locks {
+		out.WriteString(pad(cut(plain(lock), name), name, true))
+		for _, scenario := range scenarios {
+			text, class := gridCell(run, rows, lock, scenario)
+			text = pad(text, cell, false)
+			if colour {
+				text = ansi(class) + text + "\x1b[0m"
+			}
+			out.WriteString(text)
+		}
+		out.WriteByte('\n')
+	}
+	var numbered []string
+	for i, scenario := range scenarios {
+		numbered = append(numbered, fmt.Sprintf("%d %s", i+1, plain(scenario)))
+	}
+	fmt.Fprintf(out, "%s\n\n", Wrap(strings.Join(numbered, ", "), width, 2))
+}
+
+// gridCell is what a row says in two letters, and its class.
+func gridCell(run result.Run, rows []result.Row, lock, scenario string) (text, class string) {
+	i := slices.IndexFunc(rows, func(r result.Row) bool { return r.Lock == lock && r.Scenario == scenario })
+	if i < 0 {
+		if slices.ContainsFunc(run.Unfit, func(u result.Unfit) bool { return u.Lock == lock && u.Scenario == scenario }) {
+			return ".", "none"
+		}
+		return "", "none"
+	}
+	v := rows[i].Verdict
+	safety := map[string]string{result.Safe: "S", result.Unsafe: "U"}[v.Safety]
+	if safety == "" {
+		safety = "-"
+	}
+	text = safety + v.Liveness[:min(1, len(v.Liveness))]
+	switch v.Status {
+	case result.StatusInconclusive:
+		return "?", "warn"
+	case result.StatusViolated, result.StatusControlSilent:
+		return text + "!", "bad"
+	default:
+		return text, "ok"
+	}
+}

@@ -1,0 +1,60 @@
+package reports_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"locklab/reports"
+	"locklab/reports/lang"
+	"locklab/reports/result"
+)
+
+// TestGrid: every cell is there in letters, what does not apply is told from what was not
+// run, and claims come with what decided them.
+func TestGrid(t *testing.T) {
+	row := func(lock, scenario, status, safety, liveness string) result.Row {
+		return result.Row{Lock: lock, Scenario: scenario, Workload: "mutex", Verdict: result.Verdict{Status: status, Safety: safety, Liveness: liveness}}
+	}
+	f := result.File{
+		Run: result.Run{
+			Unfit: []result.Unfit{{Lock: "none", Scenario: "leader-kill", Workload: "mutex"}},
+			Claims: []result.Claim{{Claim: "It holds.", Source: "Somebody", Verdict: result.ClaimPartly, Evidence: []result.Evidence{
+				{Lock: "raft", Scenario: "baseline", Workload: "mutex", Verdict: result.ClaimShown},
+				{Lock: "none", Scenario: "baseline", Workload: "mutex", Verdict: result.ClaimRefuted},
+			}}},
+		},
+		Results: []result.Row{
+			row("none", "baseline", result.StatusExpected, result.Unsafe, "live"),
+			row("none", "cut", result.StatusControlSilent, result.Safe, "stalls"),
+			row("raft", "baseline", result.StatusInconclusive, result.Safe, "live"),
+			row("raft", "leader-kill", result.StatusNotJudged, result.SafetyNotJudged, "down"),
+		},
+	}
+	for _, colour := range []bool{false, true} {
+		var out bytes.Buffer
+		if err := reports.Grid(&out, lang.English(), f, 80, colour); err != nil {
+			t.Fatal(err)
+		}
+		text := out.String()
+		if colour != strings.Contains(text, "\x1b[") {
+			t.Errorf("colour %v: %q", colour, text)
+		}
+		for _, plain := range []string{"\x1b[0m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m"} {
+			text = strings.ReplaceAll(text, plain, "")
+		}
+		for _, want := range []string{
+			"lock   1   2   3\n", "none  Ul Ss!   .\n", "raft   ?      -d\n", "1 baseline, 2 cut, 3 leader-kill\n",
+			"△ shown only under some: It holds. (Somebody) [raft under baseline (shown); none", "under baseline (refuted)]",
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("want %q in\n%s", want, text)
+			}
+		}
+		for line := range strings.Lines(text) {
+			if len([]rune(strings.TrimRight(line, "\n"))) > 80 {
+				t.Errorf("too long: %q", line)
+			}
+		}
+	}
+}
