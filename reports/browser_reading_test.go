@@ -14,6 +14,7 @@ import (
 	"locklab/reports"
 	"locklab/reports/internal/browser"
 	"locklab/reports/series"
+	"locklab/reports/sweep"
 )
 
 // withScenes is a page of evidence with a scene.
@@ -38,6 +39,28 @@ func withScenes(t *testing.T) string {
 	return filepath.Join(dir, reports.EvidenceFile)
 }
 
+// sheet is a page with a drawing of a sweep and a verdict.
+func sheet(t *testing.T) string {
+	t.Helper()
+	points := []sweep.Point{{Lock: "multiphase", Peers: 2, Zones: 3, Messages: 3}, {Lock: "multiphase", Peers: 100, Zones: 3, Messages: 297}}
+	drawing, err := sweep.Draw(sweep.Figures()[0], points)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "new", reports.PageFile)
+	if err := reports.WriteSheet(path, reports.Sheet{
+		Title: "multiphase against the number of peers", Lede: "seed 1", Made: "locklab sim multiphase --sweep peers=2..100",
+		Verdict: reports.SheetVerdict{Text: "undecided: <b>" + strings.Repeat("long", 60)}, Facts: []reports.SheetFact{{Name: "seen", Lines: []string{"one", "two"}}},
+		Sections: []reports.SheetSection{
+			{Title: "Messages", Drawing: drawing},
+			{Title: "3 zones", Columns: []reports.SheetColumn{{Title: "lock"}, {Title: "peers", Number: true}}, Rows: [][]string{{"multiphase", "2"}, {hostile, "100"}}},
+		},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // TestPageIsAccessible: what a screen reader has of the pages.
 func TestPageIsAccessible(t *testing.T) {
 	dir := sample(t)
@@ -46,7 +69,7 @@ func TestPageIsAccessible(t *testing.T) {
 	generate(t, []string{dir, sample(t)}, compared)
 	tab, _ := openBrowser(t)
 	for name, file := range map[string]string{
-		"run": filepath.Join(dir, reports.PageFile), "evidence": withScenes(t), "comparison": filepath.Join(compared, reports.PageFile),
+		"run": filepath.Join(dir, reports.PageFile), "evidence": withScenes(t), "sheet": sheet(t), "comparison": filepath.Join(compared, reports.PageFile),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := browser.Show(tab, file, 1280, 800, browser.Light); err != nil {
@@ -141,7 +164,7 @@ func TestNothingIsCutOff(t *testing.T) {
 		"phone": {360, browser.Light, ".box"},
 		"paper": {a4, browser.Paper, ".box, figure"},
 	} {
-		for page, file := range map[string]string{"run": filepath.Join(dir, reports.PageFile), "evidence": withScenes(t)} {
+		for page, file := range map[string]string{"run": filepath.Join(dir, reports.PageFile), "evidence": withScenes(t), "sheet": sheet(t)} {
 			t.Run(name+"/"+page, func(t *testing.T) {
 				if err := browser.Show(tab, file, look.width, 800, look.scheme); err != nil {
 					t.Fatal(err)

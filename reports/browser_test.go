@@ -129,7 +129,7 @@ func TestPageInTheBrowser(t *testing.T) {
 	for name, file := range map[string]string{
 		"run": filepath.Join(one, reports.PageFile), "hostile": filepath.Join(hostileDir, reports.PageFile),
 		"empty": filepath.Join(empty, reports.PageFile), "comparison": filepath.Join(compared, reports.PageFile),
-		"list": listed(t, one, hostileDir, empty), "evidence": withScenes(t), "hostile evidence": filepath.Join(hostileDir, reports.EvidenceFile),
+		"list": listed(t, one, hostileDir, empty), "sheet": sheet(t), "evidence": withScenes(t), "hostile evidence": filepath.Join(hostileDir, reports.EvidenceFile),
 	} {
 		for _, scheme := range []browser.Scheme{browser.Light, browser.Dark} {
 			for _, width := range []int64{360, 768, 1280} {

@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +27,7 @@ type exploreFlags struct {
 	stuck                        string
 	statesMax                    int64
 	memoryMax                    string
-	svg                          string
+	page                         string
 	asJSON                       bool
 }
 
@@ -68,7 +66,7 @@ Exit codes: 0 nothing was violated and all within the bounds was seen; 2 somethi
 violated; 4 --states-max or --memory-max ended the search before a verdict; 1 bad input;
 130 interrupted.`,
 		Example: `  locklab explore multiphase --peers 3                       safe, in a second
-  locklab explore multiphase:rule=literal --svg trace.svg    unsafe, with no fault at all
+  locklab explore multiphase:rule=literal --page trace.html  unsafe, with no fault at all
   locklab explore multiphase --faults disconnect             a partition splits it
   locklab explore lamport --faults crash,reconnect --give-ups 1
   locklab explore multiphase --rounds 2 --give-ups any --deep
@@ -102,10 +100,10 @@ violated; 4 --states-max or --memory-max ended the search before a verdict; 1 ba
 	fl.BoolVar(&f.deep, "deep", false, "keep only a hash of each state")
 	fl.Int64Var(&f.statesMax, "states-max", 0, "end the search when so many states were seen (0: no bound)")
 	fl.StringVar(&f.memoryMax, "memory-max", "4GiB", "end the search when it takes so much memory")
-	fl.StringVar(&f.svg, "svg", "", "file to draw the trace of a violation into")
+	fl.StringVar(&f.page, "page", "", "file to write it to as a page, with the way to a violation drawn")
 	fl.BoolVar(&f.asJSON, "json", false, "print a JSON object")
 	completions(cmd, map[string]cobra.CompletionFunc{
-		"faults": list(exploreFaults), "requests": words(nothing), "svg": files(nothing),
+		"faults": list(exploreFaults), "requests": words(nothing), "page": files(nothing),
 		"stuck": words(func() []string { return []string{"healed", "anywhere", "off"} }),
 	})
 	return cmd
@@ -241,11 +239,10 @@ func (f *exploreFlags) run(ctx context.Context, lock string, sc explore.Scope, s
 		return err
 	}
 	told := tale{Result: r, elapsed: clock.System().Now().Sub(begun), peak: peakMemory()}
-	if f.svg != "" && r.Trace != nil {
-		if err := drawTrace(f.svg, r); err != nil {
-			return err
+	if told.page = f.page; f.page != "" {
+		if err := told.writePage(f.page); err != nil {
+			return fmt.Errorf("--page: %w", err)
 		}
-		told.drawn = f.svg
 	}
 	if f.asJSON {
 		err = told.writeJSON(stdout)
@@ -259,14 +256,4 @@ func (f *exploreFlags) run(ctx context.Context, lock string, sc explore.Scope, s
 		return &exitError{code: code}
 	}
 	return nil
-}
-
-// drawTrace writes the SVG.
-func drawTrace(path string, r *explore.Result) (err error) {
-	out, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("--svg: %w", err)
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	return r.Trace.WriteSVG(out, r.Spec, r.Violation)
 }

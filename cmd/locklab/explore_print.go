@@ -18,8 +18,8 @@ import (
 type tale struct {
 	*explore.Result
 	elapsed time.Duration
-	peak    int64 // bytes of memory that the process had at most; 0 if not known
-	drawn   string
+	peak    int64  // bytes of memory that the process had at most; 0 if not known
+	page    string // the file that has it too
 }
 
 func (t tale) exitCode() int {
@@ -67,7 +67,7 @@ func (t tale) write(w io.Writer) error {
 	for i, c := range t.checks() {
 		line([]string{"checked", ""}[min(i, 1)], "%s", c)
 	}
-	line("seen", "%s states, %s moves, up to %d moves away", grouped(t.States), grouped(t.Transitions), t.Depth)
+	line("seen", "%s", t.seen())
 	if t.Scope.Deep {
 		line("", "the probability that a state was missed is below %.1g", t.Missed())
 	}
@@ -87,11 +87,15 @@ func (t tale) write(w io.Writer) error {
 		}
 		fmt.Fprintf(&b, "\n%s\n", t.Violation)
 	}
-	if t.drawn != "" {
-		line("drawn", "%s", t.drawn)
+	if t.page != "" {
+		line("report", "%s", t.page)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func (t tale) seen() string {
+	return fmt.Sprintf("%s states, %s moves, up to %d moves away", grouped(t.States), grouped(t.Transitions), t.Depth)
 }
 
 // checks says what was checked, and how far.

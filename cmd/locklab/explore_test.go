@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"encoding/xml"
+	"html"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -83,7 +83,7 @@ func TestExploreBadInput(t *testing.T) {
 		{[]string{"multiphase", "--stuck", "here"}, []string{"--stuck", "healed, anywhere or off"}},
 		{[]string{"multiphase", "--states-max", "-1"}, []string{"--states-max"}},
 		{[]string{"multiphase", "--memory-max", "much"}, []string{"--memory-max", "4GiB"}},
-		{[]string{"multiphase:rule=literal", "--svg", "/nowhere/at/all.svg"}, []string{"--svg"}},
+		{[]string{"multiphase:rule=literal", "--page", "/dev/null/trace.html"}, []string{"--page"}},
 		{[]string{}, []string{"want locklab explore LOCK"}},
 	}
 	for _, tt := range tests {
@@ -122,8 +122,8 @@ func TestExploreGolden(t *testing.T) {
 
 // TestExploreJSON: one object with the verdict and the trace.
 func TestExploreJSON(t *testing.T) {
-	drawn := filepath.Join(t.TempDir(), "trace.svg")
-	code, out, _ := callWith(t.Context(), "explore", "multiphase:rule=literal", "--json", "--svg", drawn)
+	drawn := filepath.Join(t.TempDir(), "new", "trace.html")
+	code, out, _ := callWith(t.Context(), "explore", "multiphase:rule=literal", "--json", "--page", drawn)
 	var got struct {
 		Schema, Lock, Verdict, Ended, Violation string
 		States, Moves                           int64
@@ -153,8 +153,10 @@ func TestExploreJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := xml.Unmarshal(text, new(struct{})); err != nil {
-		t.Errorf("%s: %v", drawn, err)
+	for _, want := range []string{got.Violation, "<svg", "multiphase:rule=literal, explored", got.Checked[0], steps[16].Text} {
+		if !strings.Contains(html.UnescapeString(string(text)), want) {
+			t.Errorf("the page does not have %q", want)
+		}
 	}
 }
 

@@ -87,7 +87,7 @@ a verdict; 1 bad input; 130 interrupted.`,
 	fl.StringVar(&f.sweep, "sweep", "", "measure against the number of peers, such as peers=2..1000")
 	fl.StringArrayVar(&f.against, "against", nil, "with --sweep: other locks to compare with, A,B or repeated")
 	fl.BoolVar(&f.fairness, "fairness", false, "compare how even ranks are served under saturation")
-	fl.StringVar(&f.out, "out", "", "directory for the scenario (or its file, a name ending in .yaml), or for the sweep's table and plots (default "+simDir+")")
+	fl.StringVar(&f.out, "out", "", "directory for the scenario (or its file, a name ending in .yaml), or for the sweep's page and table (default "+simDir+")")
 	fl.BoolVar(&f.asJSON, "json", false, "print a JSON object")
 	completions(cmd, map[string]cobra.CompletionFunc{"faults": list(kindNames), "against": specs(catalog.PeerNames), "out": files(nothing)})
 	return cmd

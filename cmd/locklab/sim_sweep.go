@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -15,6 +16,7 @@ import (
 
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/internal/seed"
+	"locklab/reports"
 	"locklab/reports/sweep"
 	"locklab/verify/sim"
 )
@@ -52,7 +54,7 @@ func (f *simFlags) runSweep(ctx context.Context, l catalog.Lock, stdout, stderr 
 		}{"locklab/sweep/v1", f.seed, all})
 	}
 	sweepText(stdout, all, l.String())
-	fmt.Fprintf(stderr, "locklab: table and plots in %s\n", dir)
+	fmt.Fprintf(stderr, "locklab: report: %s\n", filepath.Join(dir, reports.PageFile))
 	return nil
 }
 
@@ -152,17 +154,12 @@ func (f *simFlags) writeSweep(l catalog.Lock, points []sim.Point) (dir string, e
 	if files["sweep.csv"], err = sweep.CSV(drawn); err != nil {
 		return "", err
 	}
-	for _, figure := range sweep.Figures() {
-		if files[figure.Name+".svg"], err = sweep.SVG(figure, drawn); err != nil {
-			return "", err
-		}
-	}
 	for name, data := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil { //nolint:gosec // nothing secret
 			return "", fmt.Errorf("--out: %w", err)
 		}
 	}
-	return dir, nil
+	return dir, writeSweepPage(filepath.Join(dir, reports.PageFile), l.String(), points, drawn, f.seed)
 }
 
 // sweepText prints a table for each number of zones, and from where on another way
@@ -171,26 +168,41 @@ func sweepText(w io.Writer, points []sim.Point, lock string) {
 	for _, zones := range sweepZones() {
 		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 		fmt.Fprintf(w, "%d zones\n", zones)
-		fmt.Fprintln(table, "  lock\tpeers\tmessages\tcontended\tacquire p50 ms\tp99\tcontended p50\tp99\thandoff mean\tp99\t")
-		for _, p := range points {
-			if p.Zones != zones {
-				continue
-			}
-			contended, late := "-", "-" // the computed service has no queue
-			if p.Contended.Max > 0 {
-				contended, late = ms(p.Contended.P50), ms(p.Contended.P99)
-			}
-			fmt.Fprintf(table, "  %s\t%d\t%.1f\t%.1f\t%s\t%s\t%s\t%s\t%s\t%s\t\n", p.Lock, p.Peers, p.Messages, p.MessagesContended,
-				ms(p.Acquire.P50), ms(p.Acquire.P99), contended, late, ms(p.Handoff.Mean), ms(p.Handoff.P99))
+		fmt.Fprintln(table, "  "+strings.Join(sweepColumns(), "\t")+"\t")
+		for _, row := range sweepRows(points, zones) {
+			fmt.Fprintln(table, "  "+strings.Join(row, "\t")+"\t")
 		}
 		_ = table.Flush()
-		crossing(w, points, lock, zones)
+		for _, text := range crossings(points, lock, zones) {
+			fmt.Fprintf(w, "  %s\n", text)
+		}
 		fmt.Fprintln(w)
 	}
 }
 
-// crossing says from how many peers on each of the others is better.
-func crossing(w io.Writer, points []sim.Point, lock string, zones int) {
+func sweepColumns() []string {
+	return []string{"lock", "peers", "messages", "contended", "acquire p50 ms", "p99", "contended p50", "p99", "handoff mean", "p99"}
+}
+
+func sweepRows(points []sim.Point, zones int) (rows [][]string) {
+	for _, p := range points {
+		if p.Zones != zones {
+			continue
+		}
+		contended, late := "-", "-" // the computed service has no queue
+		if p.Contended.Max > 0 {
+			contended, late = ms(p.Contended.P50), ms(p.Contended.P99)
+		}
+		rows = append(rows, []string{
+			p.Lock, strconv.Itoa(p.Peers), fmt.Sprintf("%.1f", p.Messages), fmt.Sprintf("%.1f", p.MessagesContended),
+			ms(p.Acquire.P50), ms(p.Acquire.P99), contended, late, ms(p.Handoff.Mean), ms(p.Handoff.P99),
+		})
+	}
+	return rows
+}
+
+// crossings say from how many peers on each of the others is better.
+func crossings(points []sim.Point, lock string, zones int) (texts []string) {
 	figures := []struct {
 		what string
 		of   func(p sim.Point) float64
@@ -225,8 +237,9 @@ func crossing(w io.Writer, points []sim.Point, lock string, zones int) {
 				}
 			}
 			if from > 0 {
-				fmt.Fprintf(w, "  %s %s than %s from %d peers on\n", other, f.what, lock, from)
+				texts = append(texts, fmt.Sprintf("%s %s than %s from %d peers on", other, f.what, lock, from))
 			}
 		}
 	}
+	return texts
 }

@@ -145,10 +145,17 @@ func TestSimSweep(t *testing.T) {
 	if want := "ricart-agrawala needs fewer messages than multiphase from 2 peers on"; !strings.Contains(out, want) {
 		t.Errorf("no %q in\n%s", want, out)
 	}
-	for _, name := range []string{"sweep.csv", "messages.svg", "messages-contended.svg", "acquire.svg", "contended.svg", "handoff.svg"} {
+	for _, name := range []string{"sweep.csv", "index.html"} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() < 500 {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "index.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(page), "<svg "); n != 5 || !strings.Contains(string(page), "ricart-agrawala needs fewer messages than multiphase from 2 peers on") {
+		t.Errorf("the page has %d plots, or does not say what was found", n)
 	}
 }
 

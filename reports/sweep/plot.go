@@ -3,9 +3,11 @@ package sweep
 import (
 	"bytes"
 	"fmt"
+	"html/template"
 	"image/color"
 	"math"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -17,29 +19,45 @@ import (
 const (
 	panelWidth  = 300
 	legendWidth = 190
-	height      = 320
-	titleHeight = 24
+	height      = 300
 )
 
-// inks are the colours of the locks: those of the page of a report in the light.
-func inks() []color.RGBA {
-	return []color.RGBA{
-		{0x0b, 0x5c, 0xad, 0xff},
-		{0xb3, 0x47, 0x00, 0xff},
-		{0x0a, 0x73, 0x55, 0xff},
-		{0x9b, 0x2c, 0x77, 0xff},
-		{0x7a, 0x60, 0x00, 0xff},
-		{0x5a, 0x4f, 0xb0, 0xff},
-		{0x8a, 0x33, 0x24, 0xff},
-		{0x3d, 0x73, 0x17, 0xff},
+// inks are the colours of the locks, and what they are called in the style sheet of the
+// pages, which knows them in the dark too.
+func inks() []ink {
+	return []ink{
+		{color.RGBA{0x0b, 0x5c, 0xad, 0xff}, "--s1"},
+		{color.RGBA{0xb3, 0x47, 0x00, 0xff}, "--s2"},
+		{color.RGBA{0x0a, 0x73, 0x55, 0xff}, "--s3"},
+		{color.RGBA{0x9b, 0x2c, 0x77, 0xff}, "--s4"},
+		{color.RGBA{0x7a, 0x60, 0x00, 0xff}, "--s5"},
+		{color.RGBA{0x5a, 0x4f, 0xb0, 0xff}, "--s6"},
+		{color.RGBA{0x8a, 0x33, 0x24, 0xff}, "--s7"},
+		{color.RGBA{0x3d, 0x73, 0x17, 0xff}, "--s8"},
 	}
 }
 
-func axisInk() color.RGBA { return color.RGBA{0x56, 0x5d, 0x66, 0xff} }
-func gridInk() color.RGBA { return color.RGBA{0xe1, 0xe3, 0xe6, 0xff} }
+type ink struct {
+	color.RGBA
+	name string
+}
 
-// SVG draws one figure.
-func SVG(f Figure, points []Point) ([]byte, error) {
+func axisInk() ink   { return ink{color.RGBA{0x56, 0x5d, 0x66, 0xff}, "--muted"} }
+func gridInk() ink   { return ink{color.RGBA{0xe1, 0xe3, 0xe6, 0xff}, "--line"} }
+func groundInk() ink { return ink{color.RGBA{0xff, 0xff, 0xff, 0xff}, "--raised"} }
+
+// forPage makes a drawing part of a page: with the colours of its style sheet, and with
+// what it shows in words.
+func forPage(svg []byte, label string) template.HTML {
+	text := string(svg[bytes.Index(svg, []byte("<svg")):])
+	for _, i := range append(inks(), axisInk(), gridInk(), groundInk()) {
+		text = strings.ReplaceAll(text, fmt.Sprintf("#%02X%02X%02X", i.R, i.G, i.B), "var("+i.name+")")
+	}
+	return template.HTML(strings.Replace(text, "<svg", `<svg role="img" aria-label="`+template.HTMLEscapeString(label)+`"`, 1)) //nolint:gosec // drawn here, and the label is escaped
+}
+
+// Draw draws one figure for a page of [reports.WriteSheet].
+func Draw(f Figure, points []Point) (template.HTML, error) {
 	locks, zones := order(points)
 	low, high := span(f, points)
 	canvas := vgsvg.New(vg.Length(panelWidth*len(zones)+legendWidth), height)
@@ -48,25 +66,43 @@ func SVG(f Figure, points []Point) ([]byte, error) {
 	for i, z := range zones {
 		p, err := panel(f, points, locks, z, low, high)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		if i == 0 {
 			legend = p.Legend
 		}
 		p.Legend = plot.NewLegend()
 		left := vg.Length(i) * panelWidth
-		p.Draw(draw.Crop(area, left+8, left+panelWidth-8-area.Max.X, 8, -titleHeight-8))
+		p.Draw(draw.Crop(area, left+8, left+panelWidth-8-area.Max.X, 8, -8))
 	}
-	style := plot.New().Title.TextStyle
-	style.XAlign, style.YAlign = draw.XLeft, draw.YTop
-	area.FillText(style, vg.Point{X: 12, Y: height - 4}, f.Title)
 	legend.Top, legend.Left, legend.Padding = true, true, 3
-	legend.Draw(draw.Crop(area, vg.Length(panelWidth*len(zones)+4), -4, 0, -titleHeight-34))
+	legend.Draw(draw.Crop(area, vg.Length(panelWidth*len(zones)+4), -4, 0, -34))
 	var out bytes.Buffer
 	if _, err := canvas.WriteTo(&out); err != nil {
-		return nil, fmt.Errorf("draw %s: %w", f.Name, err)
+		return "", fmt.Errorf("draw %s: %w", f.Title, err)
 	}
-	return out.Bytes(), nil
+	return forPage(out.Bytes(), label(f, points, locks, zones)), nil
+}
+
+// label says what the figure shows, and what it comes to with the most peers.
+func label(f Figure, points []Point, locks []string, zones []int) string {
+	most := 0
+	for _, p := range points {
+		most = max(most, p.Peers)
+	}
+	var found []string
+	for _, z := range zones {
+		var parts []string
+		for _, lock := range locks {
+			for _, p := range points {
+				if v := f.of(p); p.Lock == lock && p.Zones == z && p.Peers == most && v > 0 {
+					parts = append(parts, fmt.Sprintf("%s %s", lock, strconv.FormatFloat(v, 'g', 3, 64)))
+				}
+			}
+		}
+		found = append(found, fmt.Sprintf("in %d zones %s", z, strings.Join(parts, ", ")))
+	}
+	return fmt.Sprintf("%s, in %s, against the number of peers, to %d: %s.", f.Title, f.Unit, most, strings.Join(found, "; "))
 }
 
 // span is the range of all panels, in whole powers of ten.
@@ -95,10 +131,11 @@ func panel(f Figure, points []Point, locks []string, zones int, low, high float6
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
 	p.X.Tick.Marker, p.Y.Tick.Marker = plot.TickerFunc(decades), plot.TickerFunc(decades)
 	for _, a := range []*plot.Axis{&p.X, &p.Y} {
-		a.Color, a.Tick.Color, a.Label.TextStyle.Color, a.Tick.Label.Color = axisInk(), axisInk(), axisInk(), axisInk()
+		ink := axisInk().RGBA
+		a.Color, a.Tick.Color, a.Label.TextStyle.Color, a.Tick.Label.Color = ink, ink, ink, ink
 	}
 	grid := plotter.NewGrid()
-	grid.Horizontal.Color, grid.Vertical.Color = gridInk(), gridInk()
+	grid.Horizontal.Color, grid.Vertical.Color = gridInk().RGBA, gridInk().RGBA
 	p.Add(grid)
 	for i, lock := range locks {
 		var line plotter.XYs
@@ -112,9 +149,9 @@ func panel(f Figure, points []Point, locks []string, zones int, low, high float6
 		}
 		l, dots, err := plotter.NewLinePoints(line)
 		if err != nil {
-			return nil, fmt.Errorf("draw %s of %s: %w", f.Name, lock, err)
+			return nil, fmt.Errorf("draw %s of %s: %w", f.Title, lock, err)
 		}
-		ink := inks()[i%len(inks())]
+		ink := inks()[i%len(inks())].RGBA
 		l.Color, l.Width, dots.Color = ink, 1.5, ink
 		dots.Radius, dots.Shape = 2, draw.CircleGlyph{}
 		if i >= len(inks()) {

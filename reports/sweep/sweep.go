@@ -25,7 +25,6 @@ type Spread struct{ Mean, P50, P99, Max time.Duration }
 
 // Figure is one of the plots.
 type Figure struct {
-	Name  string // of its file, without the ending
 	Title string
 	Unit  string
 	of    func(p Point) float64
@@ -35,11 +34,11 @@ type Figure struct {
 func Figures() []Figure {
 	inMS := func(d time.Duration) float64 { return float64(d) / 1e6 }
 	return []Figure{
-		{"messages", "messages per acquisition and release, nobody else wants the lock", "messages", func(p Point) float64 { return p.Messages }},
-		{"messages-contended", "messages per acquisition and release, ten want the lock", "messages", func(p Point) float64 { return p.MessagesContended }},
-		{"acquire", "time to acquire, median, nobody else wants the lock", "ms", func(p Point) float64 { return inMS(p.Acquire.P50) }},
-		{"contended", "time to acquire, median, ten want the lock all the time", "ms", func(p Point) float64 { return inMS(p.Contended.P50) }},
-		{"handoff", "from a release to the next holder, mean", "ms", func(p Point) float64 { return inMS(p.Handoff.Mean) }},
+		{"messages per acquisition and release, nobody else wants the lock", "messages", func(p Point) float64 { return p.Messages }},
+		{"messages per acquisition and release, ten want the lock", "messages", func(p Point) float64 { return p.MessagesContended }},
+		{"time to acquire, median, nobody else wants the lock", "ms", func(p Point) float64 { return inMS(p.Acquire.P50) }},
+		{"time to acquire, median, ten want the lock all the time", "ms", func(p Point) float64 { return inMS(p.Contended.P50) }},
+		{"from a release to the next holder, mean", "ms", func(p Point) float64 { return inMS(p.Handoff.Mean) }},
 	}
 }
 

@@ -54,17 +54,17 @@ func TestCSV(t *testing.T) {
 	}
 }
 
-func TestSVG(t *testing.T) {
-	for _, f := range sweep.Figures() {
-		svg, err := sweep.SVG(f, points())
+func TestDraw(t *testing.T) {
+	for i, f := range sweep.Figures() {
+		svg, err := sweep.Draw(f, points())
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := sweep.SVG(f, points())
-		if err != nil || !bytes.Equal(svg, again) {
-			t.Errorf("%s: drawn twice, two drawings (%v)", f.Name, err)
+		again, err := sweep.Draw(f, points())
+		if err != nil || svg != again {
+			t.Errorf("%s: drawn twice, two drawings (%v)", f.Title, err)
 		}
-		d := xml.NewDecoder(bytes.NewReader(svg))
+		d := xml.NewDecoder(strings.NewReader(string(svg)))
 		words := ""
 		for {
 			token, err := d.Token()
@@ -72,19 +72,29 @@ func TestSVG(t *testing.T) {
 				break
 			}
 			if err != nil {
-				t.Fatalf("%s: %v", f.Name, err)
+				t.Fatalf("%s: %v", f.Title, err)
 			}
-			if text, ok := token.(xml.CharData); ok {
-				words += string(text) + "\n"
+			switch token := token.(type) {
+			case xml.CharData:
+				words += string(token) + "\n"
+			case xml.StartElement:
+				for _, a := range token.Attr {
+					if a.Name.Local == "aria-label" {
+						words += a.Value + "\n"
+					}
+				}
 			}
 		}
-		for _, want := range []string{f.Title, "3 zones", "10 zones", "peers", "1000"} {
+		for _, want := range []string{f.Title, "3 zones", "10 zones", "peers", "1000", "to 1000: in 3 zones"} {
 			if !strings.Contains(words, want) {
-				t.Errorf("%s: no %q among its words", f.Name, want)
+				t.Errorf("%s: no %q among its words", f.Title, want)
 			}
 		}
-		if has := strings.Contains(words, "lamport"); has != (f.Name == "messages" || f.Name == "acquire" || f.Name == "contended") {
-			t.Errorf("%s: a line for lamport %v", f.Name, has)
+		if has := strings.Contains(words, "lamport"); has != (i == 0 || i == 2 || i == 3) {
+			t.Errorf("%s: a line for lamport %v", f.Title, has)
+		}
+		if strings.Contains(string(svg), "#565D66") || !strings.Contains(string(svg), "var(--muted)") {
+			t.Errorf("%s: its colours are not those of the page", f.Title)
 		}
 	}
 }
