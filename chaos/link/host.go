@@ -29,6 +29,8 @@ type Config struct {
 	// EchoAdvertise is the address under which other hosts reach the echo service;
 	// empty means the address that it listens on.
 	EchoAdvertise string
+	// Gates are shared with the other hosts of this process; nil is gates of the host's own.
+	Gates *Gates
 }
 
 // DefaultConfig is a host on the loopback. Set Host and Seed.
@@ -72,6 +74,9 @@ var errClosed = errors.New("link: host is closed")
 func NewHost(config Config) (*Host, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
+	}
+	if config.Gates == nil {
+		config.Gates = NewGates()
 	}
 	release, err := toxic.Use()
 	if err != nil {

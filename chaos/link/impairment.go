@@ -3,6 +3,7 @@ package link
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -163,8 +164,13 @@ type Spec struct {
 	ToNode   string `json:"to_node"`  // for the log
 	Port     string `json:"port"`     // the node's port by name, for the log
 	Upstream string `json:"upstream"` // host:port that the node listens on
-	Up       Delay  `json:"up"`       // base delay, always on
-	Down     Delay  `json:"down"`
+	// Listen is the address of the loopback network, IP:port, that the link listens on; ""
+	// is any port of 127.0.0.1. Links may share one if they differ in Source, the IP address
+	// that their programs dial from. See [Gates].
+	Listen string `json:"listen,omitzero"`
+	Source string `json:"source,omitzero"`
+	Up     Delay  `json:"up"` // base delay, always on
+	Down   Delay  `json:"down"`
 }
 
 func (s Spec) validate() error {
@@ -174,8 +180,25 @@ func (s Spec) validate() error {
 	if !strings.Contains(s.Upstream, ":") {
 		return fmt.Errorf("link %q: upstream %q: want host:port: %w", s.Name, s.Upstream, ErrInvalid)
 	}
+	if err := s.validateListen(); err != nil {
+		return err
+	}
 	if err := s.Up.validate("link " + s.Name + ": up"); err != nil {
 		return err
 	}
 	return s.Down.validate("link " + s.Name + ": down")
+}
+
+func (s Spec) validateListen() error {
+	if s.Listen == "" && s.Source == "" {
+		return nil
+	}
+	at, err := netip.ParseAddrPort(s.Listen)
+	if err != nil || !at.Addr().IsLoopback() || at.Port() == 0 {
+		return fmt.Errorf("link %q: listen %q: want an IP address of the loopback network and a port: %w", s.Name, s.Listen, ErrInvalid)
+	}
+	if from, err := netip.ParseAddr(s.Source); err != nil || !from.IsLoopback() {
+		return fmt.Errorf("link %q: source %q: want an IP address of the loopback network: %w", s.Name, s.Source, ErrInvalid)
+	}
+	return nil
 }

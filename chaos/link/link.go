@@ -26,7 +26,7 @@ type link struct {
 	host *Host
 	spec Spec
 	seed seed.Seed
-	ln   *net.TCPListener
+	ln   *net.TCPListener // nil behind a gate
 	addr string
 	ctx  context.Context //nolint:containedctx // ends with the link, for dialing
 	stop context.CancelFunc
@@ -45,13 +45,8 @@ type link struct {
 }
 
 func openLink(h *Host, spec Spec, active []Impairment) (*link, error) {
-	ln, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0") // the programs of this host dial it
-	if err != nil {
-		return nil, fmt.Errorf("open link %q: %w", spec.Name, err)
-	}
 	l := &link{
-		host: h, spec: spec, seed: h.config.Seed.Child("link").Child(spec.Name),
-		ln: ln.(*net.TCPListener), addr: ln.Addr().String(),
+		host: h, spec: spec, seed: h.config.Seed.Child("link").Child(spec.Name), addr: spec.Listen,
 		active: active, changed: make(chan struct{}),
 		waiting: map[*net.TCPConn]struct{}{}, conns: map[*conn]struct{}{},
 	}
@@ -60,9 +55,26 @@ func openLink(h *Host, spec Spec, active []Impairment) (*link, error) {
 	for _, i := range active {
 		l.watch(i)
 	}
+	if err := l.listen(); err != nil {
+		l.stop()
+		return nil, fmt.Errorf("open link %q: %w", spec.Name, err)
+	}
+	return l, nil
+}
+
+// listen lets the programs of this host in.
+func (l *link) listen() error {
+	if l.spec.Listen != "" {
+		return l.host.config.Gates.enter(l)
+	}
+	ln, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	l.ln, l.addr = ln.(*net.TCPListener), ln.Addr().String()
 	l.wg.Add(1)
 	go l.accept()
-	return l, nil
+	return nil
 }
 
 func (l *link) accept() {
@@ -77,15 +89,20 @@ func (l *link) accept() {
 			l.sleep(10*time.Millisecond, l.ctx.Done())
 			continue
 		}
-		if !l.admit(c) {
-			reset(c)
-			continue
-		}
-		go func() {
-			defer l.wg.Done()
-			l.carry(c)
-		}()
+		l.take(c)
 	}
+}
+
+// take carries a new connection, unless the link resets it.
+func (l *link) take(c *net.TCPConn) {
+	if !l.admit(c) {
+		reset(c)
+		return
+	}
+	go func() {
+		defer l.wg.Done()
+		l.carry(c)
+	}()
 }
 
 // admit enters c as waiting unless the link resets new connections.
@@ -260,7 +277,9 @@ func (l *link) close() {
 	}
 	l.closed = true
 	l.stop()
-	_ = l.ln.Close() // a listener that is closed twice says so: of no use here
+	if l.ln != nil {
+		_ = l.ln.Close() // a listener that is closed twice says so: of no use here
+	}
 	l.resetAll()
 	for c := range l.conns { // what is held runs out, into the sinks of the dead
 		c.drain()
@@ -271,5 +290,6 @@ func (l *link) close() {
 		l.empty.Wait()
 	}
 	l.mu.Unlock()
+	l.host.config.Gates.leave(l)
 	l.wg.Wait()
 }

@@ -18,10 +18,11 @@ import (
 // HostConfig says what one host of the lab is.
 type HostConfig struct {
 	Name, Zone string
-	Listen     string // of the control API; "" is any port of the loopback
-	Advertise  string // where others reach the host's nodes; "" is 127.0.0.1
-	Bind       string // what nodes listen on; "" is Advertise
-	Echo       string // host:port of the echo service; "" is any port of Bind
+	Listen     string      // of the control API; "" is any port of the loopback
+	Advertise  string      // where others reach the host's nodes; "" is 127.0.0.1
+	Bind       string      // what nodes listen on; "" is Advertise
+	Echo       string      // host:port of the echo service; "" is any port of Bind
+	Gates      *link.Gates // shared by the hosts of this process; nil is the host's own
 	DataDir    string
 	Token      string
 	Seed       uint64
@@ -79,6 +80,7 @@ func startLinks(c HostConfig) (*link.Host, error) {
 	config.Host = c.Name
 	config.Seed = seed.Seed(c.Seed).Child("links/" + c.Name)
 	config.Log = c.Log
+	config.Gates = c.Gates
 	bind := c.Bind
 	if bind == "" {
 		bind = c.Advertise

@@ -50,7 +50,7 @@ func startFleet(ctx context.Context, topo *topology.Topology, token string, wait
 		}
 	}()
 	// Agents of this process have a token too: others use the machine's loopback.
-	own := httpapi.NewToken()
+	own, gates := httpapi.NewToken(), link.NewGates()
 	if f.data, err = scratch.New(); err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func startFleet(ctx context.Context, topo *topology.Topology, token string, wait
 		url := host.Agent
 		if url == "" {
 			m.local, err = StartHost(HostConfig{
-				Name: host.Name, Zone: host.Zone, DataDir: filepath.Join(f.data.Path, host.Name), Token: own, Seed: seed, Log: log,
+				Name: host.Name, Zone: host.Zone, DataDir: filepath.Join(f.data.Path, host.Name), Token: own, Seed: seed, Gates: gates, Log: log,
 			})
 			if err != nil {
 				return nil, fmt.Errorf("start agent of %s: %w", host.Name, err)

@@ -1,0 +1,111 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"locklab/locks/clock"
+)
+
+// Gates are the addresses that several links share: programs that pass addresses on to each
+// other, as Redis and Sentinel do, must all know a node by one address, whatever link leads
+// there from their host. Whose a connection is, is told by the address that it comes from:
+//
+//	node s1, from 127.9.4.3 --+                   +--> link of host s1 --> r1
+//	                          +--> 127.9.4.1:21000 +
+//	node s2, from 127.9.4.4 --+    the gate of r1 +--> link of host s2 --> r1
+//
+// Hosts of one process share their Gates. A host that is alone on its machine, as in a
+// container, has the same addresses to itself: where only one link is behind a gate, it
+// takes every connection.
+type Gates struct {
+	mu   sync.Mutex
+	open map[string]*gate // by address
+}
+
+// NewGates returns gates of which none is open yet.
+func NewGates() *Gates { return &Gates{open: map[string]*gate{}} }
+
+// gate is one address and the links behind it.
+type gate struct {
+	gates *Gates
+	ln    *net.TCPListener
+	links map[string]*link // by source; guarded by gates.mu
+	done  chan struct{}    // closed when nobody accepts any more
+}
+
+// enter puts the link behind the gate at the address that it asks for.
+func (g *Gates) enter(l *link) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	at := g.open[l.spec.Listen]
+	if at == nil {
+		ln, err := new(net.ListenConfig).Listen(context.Background(), "tcp", l.spec.Listen)
+		if err != nil {
+			return err
+		}
+		at = &gate{gates: g, ln: ln.(*net.TCPListener), links: map[string]*link{}, done: make(chan struct{})}
+		g.open[l.spec.Listen] = at
+		go at.accept()
+	}
+	if other := at.links[l.spec.Source]; other != nil {
+		return fmt.Errorf("%s is taken for connections from %q by link %q: %w", l.spec.Listen, l.spec.Source, other.spec.Name, ErrInvalid)
+	}
+	at.links[l.spec.Source] = l
+	return nil
+}
+
+// leave takes the link away from its gate, and closes the gate behind the last.
+func (g *Gates) leave(l *link) {
+	g.mu.Lock()
+	at := g.open[l.spec.Listen]
+	if at == nil || at.links[l.spec.Source] != l {
+		g.mu.Unlock()
+		return
+	}
+	delete(at.links, l.spec.Source)
+	last := len(at.links) == 0
+	if last {
+		delete(g.open, l.spec.Listen)
+		_ = at.ln.Close() // it was open
+	}
+	g.mu.Unlock()
+	if last {
+		<-at.done
+	}
+}
+
+func (at *gate) accept() {
+	defer close(at.done)
+	for {
+		c, err := at.ln.AcceptTCP()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // out of file descriptors, most likely: let some go
+			_ = clock.Sleep(context.Background(), 10*time.Millisecond) // it ends soon enough
+			continue
+		}
+		if l := at.linkFor(c); l != nil {
+			l.take(c)
+		} else {
+			reset(c)
+		}
+	}
+}
+
+// linkFor is nil for who is not expected.
+func (at *gate) linkFor(c *net.TCPConn) *link {
+	at.gates.mu.Lock()
+	defer at.gates.mu.Unlock()
+	if len(at.links) == 1 {
+		for _, only := range at.links {
+			return only
+		}
+	}
+	return at.links[c.RemoteAddr().(*net.TCPAddr).IP.String()]
+}
