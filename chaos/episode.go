@@ -111,7 +111,7 @@ func (e *episode) ready(ctx context.Context) bool {
 	return e.plan.Proof.Ready(c)
 }
 
-// prepare plans the fault. A holder or leader may be missing for a moment, and a
+// prepare plans the fault. A holder, leader or primary may be missing for a moment, and a
 // resolver may look for one for as long as it is given.
 func (e *episode) prepare(ctx context.Context) error {
 	looking, cancel := context.WithTimeout(ctx, e.config.ProofTime)
@@ -124,7 +124,11 @@ func (e *episode) prepare(ctx context.Context) error {
 		return err
 	}
 	if e.fault.Dynamic {
-		e.entry.Target += " (" + strings.Join(e.plan.Nodes(), ", ") + ")"
+		hit := e.plan.Nodes()
+		if len(hit) == 0 {
+			hit = e.plan.From
+		}
+		e.entry.Target += " (" + strings.Join(hit, ", ") + ")"
 	}
 	for !e.ready(ctx) && e.wait(looking, clock.Mono()+int64(pollInterval)) { // the proof says what was missing
 	}

@@ -178,6 +178,7 @@ func (s *stage) hold(node string) {
 }
 
 func (s *stage) Leader(ctx context.Context) (string, error) { return s.leader(ctx) }
+func (s *stage) Primary(context.Context) (string, error)    { return "", nil }
 
 func (s *stage) call(what string) {
 	s.mu.Lock()

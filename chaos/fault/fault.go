@@ -138,7 +138,7 @@ func (f fields) loseData() []string { return f.Get("lose_data").Texts() }
 // target reads a selector of nodes; of the kinds, if only these are right.
 func (f fields) target(kinds ...string) selector {
 	if len(kinds) == 0 {
-		kinds = append(namedKinds(), Holder, Leader)
+		kinds = slices.Concat(namedKinds(), dynamicKinds())
 	}
 	return readSelector(f.need("target"), kinds)
 }
@@ -180,7 +180,7 @@ func (f fields) sides() (s sides) {
 			return s
 		}
 	}
-	any := append(namedKinds(), Others)
+	any := slices.Concat(namedKinds(), []string{Primary, Others})
 	s.from, s.to = readSelector(two[0].Need(selectors(any)), any), readSelector(two[1].Need(selectors(any)), any)
 	if s.from == s.to {
 		two[1].Fail("%q is on both sides: want two different ones", s.to)

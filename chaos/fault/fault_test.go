@@ -29,6 +29,7 @@ type resolver struct{ holder string }
 
 func (r resolver) Holder(context.Context) (string, error) { return r.holder, nil }
 func (resolver) Leader(context.Context) (string, error)   { return "raft-c", nil }
+func (resolver) Primary(context.Context) (string, error)  { return "redis-a", nil }
 
 // read reads a fault as it stands in a scenario.
 func read(t testing.TB, text string) fault.Fault {
@@ -79,6 +80,10 @@ func TestPartitionHitsBothEndsOfTheTraffic(t *testing.T) {
 				"a1": hold(link.Up, "a2", "b1"), "c1": hold(link.Up, "a2", "b1"),
 				"a2": hold(link.Down, "a1", "c1"), "b1": hold(link.Down, "a1", "c1"),
 			},
+		},
+		"the primary": {
+			"partition, mode: hold, between: [primary, role:redis]",
+			map[string][]link.Impairment{"a2": hold(link.Both, "b1"), "b1": hold(link.Both, "a2")},
 		},
 		"zones": {
 			"partition, mode: hold, between: [zones]",

@@ -27,8 +27,10 @@ type Inventory struct {
 const (
 	Holder = history.TargetHolder // the node that holds a lock now
 	Leader = "leader"             // the node that leads the lock service now
-	Others = "others"             // the hosts that the other side of the cut does not name
-	Zones  = "zones"              // every two hosts of different zones
+	// Primary is the server that the lock's clients write to now, while others follow it.
+	Primary = "primary"
+	Others  = "others" // the hosts that the other side of the cut does not name
+	Zones   = "zones"  // every two hosts of different zones
 )
 
 // namedKinds are the selectors that name something.
@@ -41,6 +43,7 @@ var ErrNoTarget = errors.New("fault: no target")
 type Resolver interface {
 	Holder(ctx context.Context) (node string, err error)
 	Leader(ctx context.Context) (node string, err error)
+	Primary(ctx context.Context) (node string, err error)
 }
 
 // selector says which hosts or nodes; the name is of a zone, a role, a node or a host.
@@ -53,7 +56,10 @@ func (s selector) String() string {
 	return s.kind + ":" + s.name
 }
 
-func (s selector) dynamic() bool { return s.kind == Holder || s.kind == Leader }
+func (s selector) dynamic() bool { return slices.Contains(dynamicKinds(), s.kind) }
+
+// dynamicKinds are the selectors of one node that is another one at every moment.
+func dynamicKinds() []string { return []string{Holder, Leader, Primary} }
 
 // readSelector reads one of the kinds. Some write zone: a for zone:a, which is a mapping
 // within brackets; both mean the selector. Which names exist is known only when the fault
@@ -135,21 +141,27 @@ func (inv Inventory) zone(host string) string {
 	return ""
 }
 
+// resolve names the node that a dynamic selector means now.
+func (sc scene) resolve(ctx context.Context, s selector) (selector, error) {
+	find := map[string]func(context.Context) (string, error){Holder: sc.resolver.Holder, Leader: sc.resolver.Leader, Primary: sc.resolver.Primary}[s.kind]
+	if find == nil {
+		return s, nil
+	}
+	only, err := find(ctx)
+	switch {
+	case err != nil:
+		return s, fmt.Errorf("find the %s: %w", s, err)
+	case only == "":
+		return s, fmt.Errorf("there is no %s now: %w", s, ErrNoTarget)
+	}
+	return selector{"node", only}, nil
+}
+
 // nodes are the nodes that a selector names.
 func (sc scene) nodes(ctx context.Context, s selector) ([]string, error) {
-	if s.dynamic() {
-		find := sc.resolver.Holder
-		if s.kind == Leader {
-			find = sc.resolver.Leader
-		}
-		only, err := find(ctx)
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("find the %s: %w", s, err)
-		case only == "":
-			return nil, fmt.Errorf("there is no %s now: %w", s, ErrNoTarget)
-		}
-		s = selector{"node", only}
+	s, err := sc.resolve(ctx, s)
+	if err != nil {
+		return nil, err
 	}
 	var found []string
 	for _, n := range sc.Nodes {

@@ -40,8 +40,15 @@ type planner func(ctx context.Context, id string, sc scene) (Plan, error)
 
 // onLinks is a fault of the traffic between two sides.
 func onLinks(s sides, effect toxic.Effect, proof Proof) Fault {
-	return Fault{Target: s.String(), plan: func(_ context.Context, id string, sc scene) (Plan, error) {
-		p, err := sc.pairs(s)
+	return Fault{Target: s.String(), Dynamic: s.from.dynamic() || s.to.dynamic(), plan: func(ctx context.Context, id string, sc scene) (_ Plan, err error) {
+		now := s
+		if now.from, err = sc.resolve(ctx, s.from); err != nil {
+			return Plan{}, err
+		}
+		if now.to, err = sc.resolve(ctx, s.to); err != nil {
+			return Plan{}, err
+		}
+		p, err := sc.pairs(now)
 		p.Links, p.Proof = impairments(id, effect, p.Pairs), proof
 		return p, err
 	}}

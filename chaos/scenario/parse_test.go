@@ -167,7 +167,7 @@ func TestErrorsSayWhereAndWhatWouldBeRight(t *testing.T) {
 		{"half a side", step("at: 1s, fault: partition, from: zone:a, mode: hold"), `f.yaml:4: timeline[0].to: missing: want zone:NAME, role:NAME, node:NAME, host:NAME or others`},
 		{"others twice", step("at: 1s, fault: partition, between: [others, others], mode: hold"), `f.yaml:4: timeline[0].between[1]: "others" is on both sides: want two different ones`},
 		{"three sides", step("at: 1s, fault: partition, between: [zone:a, zone:b, zone:c], mode: hold"), `f.yaml:4: timeline[0].between: want two selectors, such as [zone:a, others], or [zones]`},
-		{"bad selector", step("at: 1s, fault: kill, target: redis-3"), `f.yaml:4: timeline[0].target: "redis-3": want zone:NAME, role:NAME, node:NAME, host:NAME, holder or leader`},
+		{"bad selector", step("at: 1s, fault: kill, target: redis-3"), `f.yaml:4: timeline[0].target: "redis-3": want zone:NAME, role:NAME, node:NAME, host:NAME, holder, leader or primary`},
 		{"zone failure of a node", step("at: 1s, fault: zone-failure, target: holder"), `f.yaml:4: timeline[0].target: "holder": want zone:NAME`},
 		{"fast flap", step("at: 1s, fault: flap, between: [zones], mode: hold, down: 1ms, up: 1s"), `f.yaml:4: timeline[0].down: 1ms: want at least 60ms: probes see no less`},
 		{"loss", step("at: 1s, fault: flaky, between: [zones], loss: 5, stall: 1s"), `f.yaml:4: timeline[0].loss: want a share above 0, up to 1, such as 0.05`},

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"fmt"
+	"time"
 
 	"locklab/locks"
 	"locklab/locks/redlock"
@@ -16,6 +17,7 @@ const (
 	SetNXGetSet Variant = "setnx-getset"
 	Watch       Variant = "watch"
 	PubSub      Variant = "pubsub"
+	Replica     Variant = "replica" // SET NX PX at the primary that Sentinels name
 )
 
 // Options is how the lock works. Of redlock.Options, Order, Retry and Wake say nothing
@@ -25,19 +27,38 @@ type Options struct {
 	Variant Variant
 	// Naive releases without comparing.
 	Naive bool
+
+	// Wait is how many replicas must have the key before it counts as held: 0 or 1. For the
+	// variant replica, as DownAfter, which does not concern the client: it is for how long a
+	// Sentinel must hear nothing of the primary before it takes it for dead.
+	Wait      int
+	DownAfter time.Duration
 }
+
+// ReplicaTTL is the default of TTL for the variant replica: a lease that is shorter than a
+// failover is over before there is another primary to extend it at.
+const ReplicaTTL = 10 * time.Second
 
 // DefaultOptions are those of a spec without options.
 func DefaultOptions() Options { return Options{Options: redlock.DefaultOptions()} }
 
 // ParseOptions reads a spec such as redis:pubsub,ttl=2s. Its variants are setnx-getset,
-// watch and pubsub; its options release=compare|naive, extend and those of redlock.ReadOptions.
+// watch, pubsub and replica; its options release=compare|naive, extend and those of
+// redlock.ReadOptions, of replica wait and down_after too.
 // The error wraps locks.ErrInvalid.
 func ParseOptions(spec locks.Spec) (Options, error) {
 	r := spec.Reader()
 	o := Options{
-		Variant: Variant(r.Variant(string(SetNXGetSet), string(Watch), string(PubSub))),
-		Options: redlock.ReadOptions(r),
+		Variant: Variant(r.Variant(string(SetNXGetSet), string(Watch), string(PubSub), string(Replica))),
+	}
+	if o.Variant == Replica {
+		o.Options = redlock.ReadOptions(r, ReplicaTTL)
+		if r.Choice("wait", "0", "1") == "1" {
+			o.Wait = 1
+		}
+		o.DownAfter = r.Duration("down_after", time.Second)
+	} else {
+		o.Options = redlock.ReadOptions(r, redlock.DefaultOptions().TTL)
 	}
 	o.Naive = r.Choice("release", "compare", "naive") == "naive"
 	o.Extend = o.Variant != SetNXGetSet && r.Bool("extend", o.Extend)
@@ -54,12 +75,16 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 func (o Options) Validate() error {
 	switch o.Variant {
 	case SetNX, Watch, PubSub:
+	case Replica:
+		if o.Wait < 0 || o.Wait > 1 || o.DownAfter < 100*time.Millisecond {
+			return fmt.Errorf("wait=%d, down_after=%v: want 0 or 1 replicas, and at least 100ms: %w", o.Wait, o.DownAfter, locks.ErrInvalid)
+		}
 	case SetNXGetSet:
 		if o.Extend {
 			return fmt.Errorf("extend=on: %s writes its end into the key and has no extension, want extend=off: %w", o.Variant, locks.ErrInvalid)
 		}
 	default:
-		return fmt.Errorf("variant %q: want setnx-getset, watch, pubsub or none: %w", o.Variant, locks.ErrInvalid)
+		return fmt.Errorf("variant %q: want setnx-getset, watch, pubsub, replica or none: %w", o.Variant, locks.ErrInvalid)
 	}
 	return o.Options.Validate()
 }

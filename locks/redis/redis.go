@@ -22,10 +22,12 @@ func script(name string) string {
 	return string(text)
 }
 
-// Config is what a Locker is made of. Only Addr is required.
+// Config is what a Locker is made of. Only Addr is required, or Replicated.
 type Config struct {
-	// Addr is the server, host:port.
+	// Addr is the server, host:port; of no use to the variant replica.
 	Addr string
+	// Replicated is where the variant replica finds its server.
+	Replicated Replicated
 	// Options is how the lock works; the zero value means DefaultOptions.
 	Options Options
 	// Access is the user, password, database and TLS. Beyond what it names, a user needs
@@ -43,7 +45,8 @@ type Config struct {
 // server that is silent may keep Acquire for twice Options.Timeout after its context ended.
 type Locker struct {
 	*redlock.Locker
-	pool *redis.Client // of the variant watch, or nil
+	pool    *redis.Client // of the variant watch and of wait, or nil
+	primary *primary      // of the variant replica, or nil
 }
 
 var _ locks.Locker = (*Locker)(nil)
@@ -59,6 +62,12 @@ func New(cfg Config) (*Locker, error) {
 	if cfg.Clock == nil {
 		cfg.Clock = clock.System()
 	}
+	if cfg.Options.Variant == Replica {
+		if err := cfg.Replicated.validate(); err != nil {
+			return nil, fmt.Errorf("redis: %w", err)
+		}
+		cfg.Addr = cfg.Replicated.Service
+	}
 	engine := redlock.Config{
 		Addrs: []string{cfg.Addr}, Options: cfg.Options.Options, Access: cfg.Access, Clock: cfg.Clock, Seed: cfg.Seed, Log: cfg.Log,
 	}
@@ -73,29 +82,39 @@ func New(cfg Config) (*Locker, error) {
 		how.Set = watch{pool: l.pool, ttl: cfg.Options.TTL, timeout: cfg.Options.Timeout}.set
 	case PubSub:
 		how.Release, how.Publishes = script("release_publish"), true
+	case Replica:
+		l.primary = findPrimary(cfg.Replicated, engine)
+		engine.Dial = l.primary.dial
+		if cfg.Options.Wait > 0 {
+			l.pool = engine.Pool(cfg.Addr)
+			w := waited{pool: l.pool, replicas: cfg.Options.Wait, ttl: cfg.Options.TTL, timeout: cfg.Options.Timeout}
+			how.Set, how.Prolong = w.set, w.extend
+		}
 	case SetNX:
 	}
 	if cfg.Options.Naive {
 		how.FreeAnyway = script("release_naive")
 	}
 	var err error
-	if l.Locker, err = redlock.NewSingle(engine, how); err != nil && l.pool != nil {
-		err = errors.Join(err, l.pool.Close())
-	}
-	if err != nil {
-		return nil, err
+	if l.Locker, err = redlock.NewSingle(engine, how); err != nil {
+		return nil, errors.Join(err, l.closeOwn())
 	}
 	return l, nil
 }
 
-// Close ends all waits, gives up all leases (their Lost is closed) and releases them if
-// the server answers within Options.Timeout.
-func (l *Locker) Close() error {
-	err := l.Locker.Close()
+// closeOwn closes what is not the machine's.
+func (l *Locker) closeOwn() (err error) {
 	if l.pool != nil {
 		if closed := l.pool.Close(); !errors.Is(closed, redis.ErrClosed) { // by an earlier Close
-			err = errors.Join(err, closed)
+			err = closed
 		}
+	}
+	if l.primary != nil {
+		err = errors.Join(err, l.primary.close())
 	}
 	return err
 }
+
+// Close ends all waits, gives up all leases (their Lost is closed) and releases them if
+// the server answers within Options.Timeout.
+func (l *Locker) Close() error { return errors.Join(l.Locker.Close(), l.closeOwn()) }

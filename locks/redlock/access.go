@@ -42,8 +42,8 @@ func (a Access) options(o *redis.Options) *redis.Options {
 	return o
 }
 
-// dial connects to an instance, through the handshake of TLS if there is to be one.
-func (a Access) dial(ctx context.Context, addr string, timeout time.Duration) (net.Conn, error) {
+// Dial connects to an instance, through the handshake of TLS if there is to be one.
+func (a Access) Dial(ctx context.Context, addr string, timeout time.Duration) (net.Conn, error) {
 	d := net.Dialer{Timeout: timeout}
 	if a.TLS == nil {
 		return d.DialContext(ctx, "tcp", addr)

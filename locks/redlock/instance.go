@@ -74,6 +74,7 @@ type link struct {
 	now      func() time.Duration
 	timeout  time.Duration
 	access   Access
+	dialer   Dialer
 	messages *atomic.Uint64
 	closed   chan struct{}
 }
@@ -176,7 +177,7 @@ func brokenConn() net.Conn {
 }
 
 func (ln *lane) dial(ctx context.Context) (net.Conn, error) {
-	c, err := ln.access.dial(ctx, ln.addr, ln.timeout)
+	c, err := ln.dialer(ctx, ln.addr, ln.timeout)
 	if err != nil {
 		return nil, fmt.Errorf("dial redis %s: %w", ln.addr, err)
 	}

@@ -121,11 +121,15 @@ func (le *lease) apply(eff effect, now time.Duration) {
 	switch eff.kind {
 	case effSet:
 		if how := le.locker.single; how != nil && how.Set != nil {
-			how.Set(Attempt{Key: le.setArgs[1].(string), Token: le.setArgs[2].(string), lease: le, deadline: now + le.locker.timeout})
+			how.Set(le.attempt(evSet, now))
 			return
 		}
 		le.send(eff, nil, le.setArgs, now+le.locker.timeout)
 	case effExtend:
+		if how := le.locker.single; how != nil && how.Prolong != nil {
+			how.Prolong(le.attempt(evExtended, now))
+			return
+		}
 		le.send(eff, le.locker.scripts.extend, le.extendArgs, now+le.locker.timeout)
 	case effDelete:
 		switch {
@@ -163,6 +167,10 @@ func (le *lease) apply(eff effect, now time.Duration) {
 		le.disarm()
 		le.ended <- eff.result
 	}
+}
+
+func (le *lease) attempt(kind eventKind, now time.Duration) Attempt {
+	return Attempt{Key: le.setArgs[1].(string), Token: le.setArgs[2].(string), lease: le, kind: kind, deadline: now + le.locker.timeout}
 }
 
 func (le *lease) send(eff effect, s *script, args []any, deadline time.Duration) {

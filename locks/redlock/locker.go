@@ -8,6 +8,7 @@ import (
 	"hash/maphash"
 	"log/slog"
 	mrand "math/rand/v2"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,6 +27,8 @@ type Config struct {
 	Options Options
 	// Access is the user, password, database and TLS; the zero value has none.
 	Access Access
+	// Dial connects to an instance; nil is Access.Dial.
+	Dial Dialer
 	// Clock is the process's clock unless a test replaces it.
 	Clock clock.Clock
 	// Seed of the random pauses. Clients need different ones, or they pause in step; zero
@@ -119,11 +122,22 @@ func open(cfg Config, how *Single) (*Locker, error) {
 		now:      func() time.Duration { return cfg.Clock.Now().Sub(l.origin) },
 		timeout:  cfg.Options.Timeout,
 		access:   cfg.Access,
+		dialer:   cfg.dialer(),
 		messages: &l.count,
 		closed:   make(chan struct{}),
 	}
 	l.start(cfg.Addrs)
 	return l, nil
+}
+
+// Dialer connects to the instance at an address, within the timeout.
+type Dialer func(ctx context.Context, addr string, timeout time.Duration) (net.Conn, error)
+
+func (c Config) dialer() Dialer {
+	if c.Dial != nil {
+		return c.Dial
+	}
+	return c.Access.Dial
 }
 
 func (c Config) validate() error {

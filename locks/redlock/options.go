@@ -96,7 +96,7 @@ func timeoutOf(ttl time.Duration) time.Duration {
 func ParseOptions(spec locks.Spec) (Options, error) {
 	r := spec.Reader()
 	r.Variant()
-	o := ReadOptions(r)
+	o := ReadOptions(r, DefaultOptions().TTL)
 	o.Extend = r.Bool("extend", o.Extend)
 	o.Order = Order(r.Choice("order", string(Parallel), string(Sequential)))
 	o.Retry = Retry(r.Choice("retry", string(Random), string(Fixed)))
@@ -111,19 +111,19 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 }
 
 // ReadServers reads what all locks on Redis have: ttl, persistence and restart_delay. The
-// others are as in DefaultOptions, for that TTL.
-func ReadServers(r *locks.Reader) Options {
+// others are as in DefaultOptions, for that TTL, whose default is the one given.
+func ReadServers(r *locks.Reader, ttl time.Duration) Options {
 	o := DefaultOptions()
-	o.TTL = r.Duration("ttl", o.TTL)
+	o.TTL = r.Duration("ttl", ttl)
 	o.Timeout = timeoutOf(o.TTL)
 	o.Persistence = r.Choice("persistence", "none", "everysec", "always")
 	o.RestartDelay = r.Duration("restart_delay", o.RestartDelay)
 	return o
 }
 
-// ReadOptions reads that, timeout and delay.
-func ReadOptions(r *locks.Reader) Options {
-	o := ReadServers(r)
+// ReadOptions reads that, timeout and delay. The default of ttl is the one given.
+func ReadOptions(r *locks.Reader, ttl time.Duration) Options {
+	o := ReadServers(r, ttl)
 	o.Timeout = r.Duration("timeout", o.Timeout)
 	o.Delay = r.Duration("delay", o.Delay)
 	return o

@@ -38,6 +38,8 @@ type Single struct {
 	// Set asks the instance for the key, without blocking, and has the Attempt answered
 	// once, later; nil is SET key token NX PX ttl.
 	Set func(Attempt)
+	// Prolong does the same for an extension; nil is Extend.
+	Prolong func(Attempt)
 	// Publishes says that Release tells waiters by a message. They listen from the first
 	// refusal on, and try again at every message about their resource.
 	Publishes bool
@@ -61,7 +63,7 @@ func (c Config) Pool(addr string) *redis.Client {
 	o := c.Access.options(clientOptions(addr, c.Options.Timeout))
 	o.PoolSize, o.PoolTimeout = 64, c.Options.Timeout
 	o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
-		conn, err := c.Access.dial(ctx, addr, c.Options.Timeout)
+		conn, err := c.dialer()(ctx, addr, c.Options.Timeout)
 		if err != nil {
 			return brokenConn(), nil //nolint:nilerr // see lane.options
 		}
@@ -70,10 +72,11 @@ func (c Config) Pool(addr string) *redis.Client {
 	return redis.NewClient(o)
 }
 
-// Attempt is one try to set a key.
+// Attempt is one try to set a key, or to extend its life.
 type Attempt struct {
 	Key, Token string
 	lease      *lease
+	kind       eventKind // of the answer
 	deadline   time.Duration
 }
 
@@ -111,7 +114,7 @@ func (a Attempt) Keep() {
 
 // Answer ends the attempt.
 func (a Attempt) Answer(answer Answer) {
-	a.lease.step(event{kind: evSet, answer: answer})
+	a.lease.step(event{kind: a.kind, answer: answer})
 }
 
 // hear waits, with Publishes, until another attempt makes sense. At a waiter's first

@@ -165,7 +165,7 @@ func (s *subscription) run() {
 // subscribe listens until the connection breaks. It says whether it ever heard.
 func (s *subscription) subscribe() bool {
 	ctx := context.Background() // close ends it by closing the connection
-	conn, err := s.locker.access.dial(ctx, s.addr, s.locker.timeout)
+	conn, err := s.locker.dialer(ctx, s.addr, s.locker.timeout)
 	if err != nil {
 		return false
 	}

@@ -27,7 +27,7 @@ type Options struct{ redlock.Options }
 func ParseOptions(spec locks.Spec) (Options, error) {
 	r := spec.Reader()
 	r.Variant()
-	o := Options{redlock.ReadServers(r)}
+	o := Options{redlock.ReadServers(r, redlock.DefaultOptions().TTL)}
 	if err := r.Err(); err != nil {
 		return Options{}, err
 	}

@@ -5,6 +5,9 @@
 //	redis-server on PATH    agent starts redis-server DIR/redis.conf, polls PING
 //	otherwise               agent starts locklab node redis, which runs [Main]
 //
+// A server may also be one of a primary and its replicas ([Replication]), and redis-server
+// may run as Sentinel ([SentinelRole]), which has the stand-in for neither.
+//
 // The stand-in is miniredis with a real clock. It keeps nothing on disk and is many
 // times slower in Lua, so figures taken with it say nothing about Redis; whoever
 // shows them says so (see [HaveServer]).

@@ -34,6 +34,8 @@ const (
 // Settings is what the controller says about a Redis node.
 type Settings struct {
 	Persistence string `json:"persistence"`
+	// Replication is for a primary and its replicas; zero for a server of its own.
+	Replication Replication `json:"replication,omitzero"`
 }
 
 // DefaultSettings keep nothing on disk.
@@ -60,7 +62,7 @@ func Role() role.Role {
 		return r
 	}
 	r.Command = func(n role.Node) (role.Command, error) { return serverCommand(path, n) }
-	r.Ready = func(ctx context.Context, n role.Node) error { return awaitPong(ctx, n.Addrs[Port]) }
+	r.Ready = ready
 	r.Version = func(ctx context.Context) (string, error) { return serverVersion(ctx, path) }
 	return r
 }
@@ -69,6 +71,9 @@ func Role() role.Role {
 func ParseSettings(raw []byte) (Settings, error) {
 	s := DefaultSettings()
 	if err := process.DecodeSettings(raw, &s); err != nil {
+		return Settings{}, err
+	}
+	if err := s.Replication.validate(); err != nil {
 		return Settings{}, err
 	}
 	switch s.Persistence {
@@ -89,20 +94,58 @@ func serverCommand(path string, n role.Node) (role.Command, error) {
 		return role.Command{}, err
 	}
 	file := filepath.Join(n.Dir, "redis.conf")
+	if settings.Replication != (Replication{}) { // whom it follows is what Sentinel wrote there
+		return role.Command{Path: path, Args: []string{file}}, writeOnce(file, text)
+	}
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return role.Command{}, fmt.Errorf("write redis config: %w", err)
 	}
 	return role.Command{Path: path, Args: []string{file}}, nil
 }
 
+// ready waits until the server answers and, if it is a replica that is new, until it has all
+// that its primary has.
+func ready(ctx context.Context, n role.Node) error {
+	settings, err := ParseSettings(n.Settings)
+	if err != nil {
+		return err
+	}
+	addr := n.Addrs[Port]
+	if settings.Replication.Primary == "" {
+		return awaitPong(ctx, addr)
+	}
+	return onceReady(ctx, n, addr, func() error { return follows(ctx, addr) })
+}
+
 // serverConfig is the text of redis.conf.
 func serverConfig(s Settings, dir, addr string) (string, error) {
+	lines, err := commonLines(dir, addr)
+	if err != nil {
+		return "", err
+	}
+	lines = append(lines,
+		"save \"\"", // snapshots would bring back a past that the append-only file does not know
+		"databases 1",
+		"maxmemory 256mb",
+		"maxmemory-policy noeviction", // an evicted key would be a lock given away
+	)
+	if s.Persistence == PersistNone {
+		lines = append(lines, "appendonly no")
+	} else {
+		lines = append(lines, "appendonly yes", "appendfsync "+s.Persistence)
+	}
+	more, err := s.Replication.lines()
+	return strings.Join(append(lines, more...), "\n") + "\n", err
+}
+
+// commonLines are those of every configuration, Sentinel's too.
+func commonLines(dir, addr string) ([]string, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return "", fmt.Errorf("address %q of port %q: want host:port: %w", addr, Port, ErrInvalid)
+		return nil, fmt.Errorf("address %q of port %q: want host:port: %w", addr, Port, ErrInvalid)
 	}
 	if strings.ContainsAny(dir, "\r\n\x00") || strings.ContainsAny(addr, " \t\r\n\x00\"") {
-		return "", fmt.Errorf("directory %q, address %q: no place for control characters or quotes: %w", dir, addr, ErrInvalid)
+		return nil, fmt.Errorf("directory %q, address %q: no place for control characters or quotes: %w", dir, addr, ErrInvalid)
 	}
 	lines := []string{
 		"port " + port,
@@ -112,10 +155,6 @@ func serverConfig(s Settings, dir, addr string) (string, error) {
 		"loglevel notice",
 		"always-show-logo no",
 		"dir " + quoted(dir),
-		"save \"\"", // snapshots would bring back a past that the append-only file does not know
-		"databases 1",
-		"maxmemory 256mb",
-		"maxmemory-policy noeviction", // an evicted key would be a lock given away
 		"tcp-backlog 128",
 	}
 	if host != "" {
@@ -125,12 +164,7 @@ func serverConfig(s Settings, dir, addr string) (string, error) {
 		// Other hosts connect without a password; the network around them is private.
 		lines = append(lines, "protected-mode no")
 	}
-	if s.Persistence == PersistNone {
-		lines = append(lines, "appendonly no")
-	} else {
-		lines = append(lines, "appendonly yes", "appendfsync "+s.Persistence)
-	}
-	return strings.Join(lines, "\n") + "\n", nil
+	return lines, nil
 }
 
 // quoted is a string as redis.conf reads it.
@@ -144,13 +178,18 @@ const pollEvery = 5 * time.Millisecond
 // awaitPong returns when the server answers PING, which it does not while it loads
 // its append-only file.
 func awaitPong(ctx context.Context, addr string) error {
+	return await(ctx, "redis at "+addr, func() error { return ping(ctx, addr) })
+}
+
+// await looks until what it waits for is there.
+func await(ctx context.Context, what string, look func() error) error {
 	for {
-		err := ping(ctx, addr)
+		err := look()
 		if err == nil {
 			return nil
 		}
 		if late := clock.Sleep(ctx, pollEvery); late != nil {
-			return fmt.Errorf("redis at %s is not ready: %w: %w", addr, late, err)
+			return fmt.Errorf("%s is not ready: %w: %w", what, late, err)
 		}
 	}
 }

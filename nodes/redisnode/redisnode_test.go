@@ -63,7 +63,7 @@ func FuzzParseSettings(f *testing.F) {
 }
 
 func TestServerConfig(t *testing.T) {
-	text, err := serverConfig(Settings{PersistAlways}, `/a "b"/c\d`, "10.0.1.5:7000")
+	text, err := serverConfig(Settings{Persistence: PersistAlways}, `/a "b"/c\d`, "10.0.1.5:7000")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestServer(t *testing.T) {
 	}
 	for persistence, survives := range map[string]bool{PersistNone: false, PersistAlways: true} {
 		t.Run(persistence, func(t *testing.T) {
-			settings, _ := json.Marshal(Settings{persistence})
+			settings, _ := json.Marshal(Settings{Persistence: persistence})
 			n := role.Node{Name: "redis-1", Dir: filepath.Join(t.TempDir(), `with "quotes" and spaces`), Settings: settings}
 			if err := os.Mkdir(n.Dir, 0o700); err != nil {
 				t.Fatal(err)

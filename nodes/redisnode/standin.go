@@ -24,6 +24,9 @@ func standInCommand(n role.Node) (role.Command, error) {
 	if settings.Persistence != PersistNone {
 		return role.Command{}, fmt.Errorf("persistence %q: the embedded stand-in keeps nothing on disk: install redis-server: %w", settings.Persistence, ErrInvalid)
 	}
+	if settings.Replication != (Replication{}) {
+		return role.Command{}, fmt.Errorf("replication: the embedded stand-in has none: install redis-server: %w", ErrInvalid)
+	}
 	return role.Command{}, nil // what is started is locklab itself, which the agent knows
 }
 

@@ -64,6 +64,9 @@ type Role struct {
 	// Leads says whether the node with this ClientPort leads the others; nil for roles
 	// without a leader.
 	Leads func(ctx context.Context, addr string) (bool, error)
+	// Primary asks the node with this ClientPort which server clients write to, for roles
+	// that decide that: its alias, and a number that grows whenever it is another one.
+	Primary func(ctx context.Context, addr string) (alias string, epoch uint64, err error)
 	// KeepsData is why no scenario may take its data away, "" if one may.
 	KeepsData string
 	// Missing says what must be installed to run the role on this machine, and how; nil

@@ -23,7 +23,7 @@ type Entry struct {
 	Summary string   `json:"summary"`
 	Source  string   `json:"source,omitempty"` // of the algorithm
 	Options string   `json:"options,omitempty"`
-	Needs   []string `json:"needs"`   // roles besides master and worker
+	Needs   []string `json:"needs"`   // roles besides master and worker, without a variant
 	Control bool     `json:"control"` // expected to fail: it shows that the workload can
 	Peers   bool     `json:"peers"`   // its clients talk to each other
 
@@ -31,7 +31,8 @@ type Entry struct {
 	decode   func(json.RawMessage) (options any, err error)
 	client   func(options any, env Env) (locks.Locker, error)
 	describe func(variant string) (options []locks.Option, variants []string)
-	servers  []role.Role
+	servers  []role.Role    // of all variants
+	missing  []func() error // of the servers of the lock without a variant
 }
 
 // Lock is an entry with the options that the user asked for, read.
@@ -78,7 +79,11 @@ func (l Lock) Part(t *topology.Topology) *topology.Topology {
 type Server struct {
 	role.Role
 	Nodes int // of the topology's; 0 is all
-	// Settings are a node's, given the others of its role as its host reaches them.
+	// Dials are the roles whose nodes it dials by their aliases; nil if it dials only the
+	// PeerPort of its own, or nobody.
+	Dials []string
+	// Settings are a node's, given the others of its role as its host reaches them; with
+	// Dials given all whom it dials, and itself, in the topology's order.
 	Settings func(others []Member) any
 }
 
@@ -97,14 +102,14 @@ type binding[O any] struct {
 type server[O any] struct {
 	role     role.Role
 	settings func(o O, others []Member) any
-	nodes    func(O) int // how many of the topology's: see Server; less than 0 are none; nil is all
+	nodes    func(O) int      // how many of the topology's: see Server; less than 0 are none; nil is all
+	dials    func(O) []string // see Server; nil is nobody
 }
 
 func (b binding[O]) entry() Entry {
 	e := Entry{Name: b.name, Summary: b.summary, Source: b.source, Control: b.control, Peers: b.core != nil, Needs: []string{}}
 	for _, s := range b.servers {
 		e.servers = append(e.servers, s.role)
-		e.Needs = append(e.Needs, s.role.Name)
 	}
 	e.describe = func(variant string) ([]locks.Option, []string) {
 		options, variants, _ := locks.Describe(locks.Spec{Name: b.name, Variant: variant}, b.parse)
@@ -131,9 +136,14 @@ func (b binding[O]) entry() Entry {
 			if s.nodes != nil {
 				nodes = s.nodes(o)
 			}
-			if nodes >= 0 {
-				l.Servers = append(l.Servers, Server{s.role, nodes, func(others []Member) any { return s.settings(o, others) }})
+			if nodes < 0 {
+				continue
 			}
+			var dials []string
+			if s.dials != nil {
+				dials = s.dials(o)
+			}
+			l.Servers = append(l.Servers, Server{s.role, nodes, dials, func(others []Member) any { return s.settings(o, others) }})
 		}
 		if b.lease != nil {
 			l.Lease = b.lease(o)
@@ -146,6 +156,12 @@ func (b binding[O]) entry() Entry {
 			l.Core = &c
 		}
 		return l, nil
+	}
+	if plain, err := e.bind(locks.Spec{Name: b.name}); err == nil {
+		for _, s := range plain.Servers {
+			e.Needs = append(e.Needs, s.Name)
+			e.missing = append(e.missing, s.Missing)
+		}
 	}
 	return e
 }
@@ -168,14 +184,14 @@ func optionsText(describe func(variant string) ([]locks.Option, []string)) strin
 	return strings.Join(all, "; ")
 }
 
-// Missing says which server of the lock is not installed on this machine, and how to
-// install it; nil if all are.
+// Missing says which server of the lock, without a variant, is not installed on this
+// machine, and how to install it; nil if all are.
 func (e Entry) Missing() error {
-	for _, s := range e.servers {
-		if s.Missing == nil {
+	for _, missing := range e.missing {
+		if missing == nil {
 			continue
 		}
-		if err := s.Missing(); err != nil {
+		if err := missing(); err != nil {
 			return err
 		}
 	}

@@ -19,6 +19,11 @@ type Member struct {
 	Name string `json:"name"`
 	Addr string `json:"addr"`
 	Rank int    `json:"rank,omitempty"` // of a peer
+	Role string `json:"role"`
+	// Alias is the address by which servers that tell each other addresses know the node,
+	// "" if none do. Only they can dial it: see link.Gates.
+	Alias string `json:"alias,omitempty"`
+	Self  bool   `json:"-"` // it is the node itself
 	// Ways are those to its ports that the other node dials, in the order of the role's
 	// PeerPorts; Addr is the first one's link. What a node is told of them is its settings' part.
 	Ways []Way `json:"-"`

@@ -115,13 +115,16 @@ func Entries() []Entry {
 			source:  "Distributed Locks with Redis, redis.io",
 			parse:   redis.ParseOptions,
 			client: func(o redis.Options, env Env) (locks.Locker, error) {
-				return redis.New(redis.Config{Addr: env.Settings.Servers[0].Addr, Options: o, Clock: clock.System(), Seed: env.seed(), Log: env.Log})
+				c := redis.Config{Addr: env.Settings.Servers[0].Addr, Options: o, Clock: clock.System(), Seed: env.seed(), Log: env.Log}
+				if o.Variant == redis.Replica {
+					c.Replicated = replicated(env.Settings.Servers)
+				}
+				return redis.New(c)
 			},
-			servers: []server[redis.Options]{{
-				role:     redisnode.Role(),
-				settings: func(o redis.Options, _ []Member) any { return redisnode.Settings{Persistence: o.Persistence} },
-				nodes:    func(redis.Options) int { return 1 },
-			}},
+			servers: []server[redis.Options]{
+				{role: redisnode.Role(), settings: redisSettings, nodes: ifReplica(2, 1), dials: dialIfReplica(redisnode.Name)},
+				{role: redisnode.SentinelRole(), settings: sentinelSettings, nodes: ifReplica(0, -1), dials: dialIfReplica(redisnode.Name, redisnode.SentinelName)},
+			},
 			lease: redis.Options.Away,
 		}.entry(),
 		binding[raftlock.Options]{

@@ -141,14 +141,18 @@ func (c *cluster) connect(ctx context.Context) error {
 
 func (c *cluster) open(ctx context.Context, w wire) (string, error) {
 	upstream := c.addrs[w.to.Name][w.port]
-	if w.from.Host == w.to.Host {
+	if w.from.Host == w.to.Host && !w.aliased {
 		return upstream, nil // not a link: nothing lies between
 	}
 	delay := oneWay(c.topo.Between(w.from.Host, w.to.Host))
-	return c.machine(w.from.Host).links.Open(ctx, link.Spec{
+	spec := link.Spec{
 		Name: w.to.Name + "/" + w.port, ToHost: w.to.Host, ToNode: w.to.Name, Port: w.port,
 		Upstream: upstream, Up: delay, Down: delay,
-	})
+	}
+	if w.aliased {
+		spec = c.plan.atAlias(w, spec)
+	}
+	return c.machine(w.from.Host).links.Open(ctx, spec)
 }
 
 // oneWay is a direction's share of a round trip: drawn evenly around its half.

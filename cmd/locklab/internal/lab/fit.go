@@ -108,7 +108,7 @@ func contents(t *topology.Topology) string {
 	return fmt.Sprintf("the zones %s and the roles %s", strings.Join(zones, ", "), strings.Join(roles, ", "))
 }
 
-// anyNode stands for the holder and the leader before there are any.
+// anyNode stands for the holder, the leader and the primary before there are any.
 type anyNode struct{ topo *topology.Topology }
 
 var _ fault.Resolver = anyNode{}
@@ -122,6 +122,21 @@ func (a anyNode) Leader(context.Context) (string, error) {
 		}
 	}
 	return a.first(lead...)
+}
+
+// Primary is of a role that others name one of, or the only server that there is.
+func (a anyNode) Primary(context.Context) (string, error) {
+	for _, r := range catalog.ServerRoles() {
+		if nodes := a.topo.NodesOf(r.Name); r.Primary == nil && (len(nodes) == 1 || len(nodes) > 1 && a.decided()) {
+			return nodes[0].Name, nil
+		}
+	}
+	return "", fmt.Errorf("no node is a primary: %w", fault.ErrNoTarget)
+}
+
+// decided says whether there are nodes that decide which one the primary is.
+func (a anyNode) decided() bool {
+	return slices.ContainsFunc(catalog.ServerRoles(), func(r role.Role) bool { return r.Primary != nil && len(a.topo.NodesOf(r.Name)) > 0 })
 }
 
 func (a anyNode) first(wanted ...string) (string, error) {

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -35,6 +36,7 @@ func RoleNames() (names []string) {
 type wire struct {
 	from, to topology.Placed
 	port     string
+	aliased  bool // it is dialed by its alias
 }
 
 // plan says who dials whom in a run, and what each node is told.
@@ -48,6 +50,7 @@ type plan struct {
 	token   string        // that the run's masters take orders by
 	orders  string        // that the run's workers take orders of rooms by
 	wires   []wire
+	aliases map[string]netip.AddrPort // by node: see aliasesOf
 
 	ways *wireWays
 }
@@ -64,25 +67,31 @@ func newPlan(c *Config, lock catalog.Lock, cluster string, seed uint64) plan {
 		lock: lock, topo: lock.Part(c.Topology), cluster: cluster, seed: seed, load: c.Load, token: httpapi.NewToken(), orders: httpapi.NewToken(),
 		ways: &wireWays{way: map[wire]catalog.Way{}},
 	}
-	p.connect(role.Master, role.Worker, worker.Port)
+	p.aliases = aliasesOf(lock, p.topo)
+	p.connect(role.Master, role.Worker, worker.Port, false)
 	for _, s := range lock.Servers {
-		p.connect(role.Master, s.Name, s.ClientPort)
+		p.connect(role.Master, s.Name, s.ClientPort, false)
 		for _, port := range s.PeerPorts {
-			p.connect(s.Name, s.Name, port)
+			p.connect(s.Name, s.Name, port, false)
+		}
+		for _, to := range lock.Servers {
+			if slices.Contains(s.Dials, to.Name) {
+				p.connect(s.Name, to.Name, to.ClientPort, true)
+			}
 		}
 	}
 	if lock.Peers {
-		p.connect(role.Master, role.Master, masternode.PortPeer)
+		p.connect(role.Master, role.Master, masternode.PortPeer, false)
 	}
 	return p
 }
 
 // connect has all nodes of a role dial all others of another role, or of their own.
-func (p *plan) connect(fromRole, toRole, port string) {
+func (p *plan) connect(fromRole, toRole, port string, aliased bool) {
 	for _, from := range p.topo.NodesOf(fromRole) {
 		for _, to := range p.topo.NodesOf(toRole) {
 			if from.Name != to.Name {
-				p.wires = append(p.wires, wire{from, to, port})
+				p.wires = append(p.wires, wire{from, to, port, aliased})
 			}
 		}
 	}
@@ -92,8 +101,17 @@ func (p *plan) connect(fromRole, toRole, port string) {
 // dial them: a client that starts into a cluster that does not answer yet would begin its
 // life with a back-off.
 func (p plan) stages() [][]topology.Placed {
-	isMaster := func(n topology.Placed) bool { return n.Role == role.Master }
-	return [][]topology.Placed{slices.DeleteFunc(p.topo.Nodes(), isMaster), p.topo.NodesOf(role.Master)}
+	late := []string{role.Master}
+	for i, server := range p.lock.Servers {
+		if i > 0 { // it dials those before it
+			late = slices.Insert(late, len(late)-1, server.Name)
+		}
+	}
+	stages := [][]topology.Placed{slices.DeleteFunc(p.topo.Nodes(), func(n topology.Placed) bool { return slices.Contains(late, n.Role) })}
+	for _, name := range late {
+		stages = append(stages, p.topo.NodesOf(name))
+	}
+	return stages
 }
 
 // set notes where the dialer of a wire finds its link.
@@ -115,9 +133,22 @@ func (p plan) members(from topology.Placed, ofRole string) (all []catalog.Member
 		i := slices.IndexFunc(all, func(m catalog.Member) bool { return m.Name == w.to.Name })
 		if i < 0 {
 			rank, _ := p.topo.Rank(w.to.Name)
-			i, all = len(all), append(all, catalog.Member{Name: w.to.Name, Addr: way.Link, Rank: max(rank, 0)})
+			i, all = len(all), append(all, catalog.Member{Name: w.to.Name, Addr: way.Link, Rank: max(rank, 0), Role: ofRole})
+			if alias, has := p.aliases[w.to.Name]; has {
+				all[i].Alias = alias.String()
+			}
 		}
 		all[i].Ways = append(all[i].Ways, way)
+	}
+	return all
+}
+
+// aliased are all nodes with an alias, among them this one, in the topology's order.
+func (p plan) aliased(self topology.Placed) (all []catalog.Member) {
+	for _, n := range p.topo.Nodes() {
+		if alias, has := p.aliases[n.Name]; has {
+			all = append(all, catalog.Member{Name: n.Name, Addr: alias.String(), Role: n.Role, Alias: alias.String(), Self: n.Name == self.Name})
+		}
 	}
 	return all
 }
@@ -139,7 +170,12 @@ func (p plan) hostPairs(ofLock bool) (pairs [][2]string) {
 func (p plan) settings(n topology.Placed) (jsontext.Value, error) {
 	tell := map[string]func(topology.Placed) (any, error){role.Master: p.masterSettings, role.Worker: p.workerSettings}
 	for _, s := range p.lock.Servers {
-		tell[s.Name] = func(n topology.Placed) (any, error) { return s.Settings(p.members(n, n.Role)), nil }
+		tell[s.Name] = func(n topology.Placed) (any, error) {
+			if len(s.Dials) > 0 {
+				return s.Settings(p.aliased(n)), nil
+			}
+			return s.Settings(p.members(n, n.Role)), nil
+		}
 	}
 	told, known := tell[n.Role]
 	if !known {

@@ -13,7 +13,7 @@ import (
 	"locklab/nodes/role"
 )
 
-// resolver finds the nodes behind the selectors holder and leader by asking the
+// resolver finds the nodes behind the selectors holder, leader and primary by asking the
 // masters and the lock servers, over control connections.
 type resolver struct{ cluster *cluster }
 
@@ -71,6 +71,33 @@ func (r resolver) leads(ctx context.Context, server role.Role, addr string) bool
 	defer cancel()
 	leads, err := server.Leads(ctx, addr) // it may be down; another may lead
 	return err == nil && leads
+}
+
+// Primary is the server that the nodes name which decide it; the only one, where there is no
+// other.
+func (r resolver) Primary(ctx context.Context) (string, error) {
+	return r.poll(ctx, "nobody names a primary", func(ctx context.Context) (string, error) {
+		var latest uint64
+		name := ""
+		for _, s := range r.cluster.plan.lock.Servers {
+			nodes := r.cluster.topo.NodesOf(s.Name)
+			if s.Primary == nil && s.Nodes == 1 && len(nodes) == 1 {
+				return nodes[0].Name, nil
+			}
+			for _, n := range nodes {
+				if s.Primary == nil {
+					continue
+				}
+				limited, cancel := context.WithTimeout(ctx, time.Second)
+				alias, epoch, err := s.Primary(limited, r.cluster.addrs[n.Name][s.ClientPort])
+				cancel()
+				if is := r.cluster.plan.nodeAt(alias); err == nil && is != "" && (name == "" || epoch > latest) { // others may be down
+					name, latest = is, epoch
+				}
+			}
+		}
+		return name, nil
+	})
 }
 
 // poll asks until there is an answer; nothing found when ctx ends is ErrNoTarget.
