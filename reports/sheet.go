@@ -48,8 +48,14 @@ type SheetColumn struct {
 	Number bool
 }
 
-// Status is the verdict as the pages of runs show theirs.
-func (v SheetVerdict) Status() status {
+type sheetPage struct {
+	Sheet
+	inlined
+}
+
+// Status is the verdict of the page as the pages of runs show theirs.
+func (p *sheetPage) Status() status {
+	v := p.Verdict
 	switch {
 	case v.Text == "":
 		return status{}
@@ -59,11 +65,6 @@ func (v SheetVerdict) Status() status {
 		return status{Shape: "✗", Word: v.Text, Class: "bad"}
 	}
 	return status{Shape: "?", Word: v.Text, Class: "warn"}
-}
-
-type sheetPage struct {
-	Sheet
-	inlined
 }
 
 // WriteSheet writes the page to path and creates its directory if needed. Texts of the

@@ -153,7 +153,7 @@ func TestExploreJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{got.Violation, "<svg", "multiphase:rule=literal, explored", got.Checked[0], steps[16].Text} {
+	for _, want := range []string{got.Violation, "<svg", got.Lock + ", explored", got.Checked[0], steps[16].Text} {
 		if !strings.Contains(html.UnescapeString(string(text)), want) {
 			t.Errorf("the page does not have %q", want)
 		}
