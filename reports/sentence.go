@@ -110,7 +110,7 @@ func share(say *lang.Lang, counted result.Figure, r result.Row) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return say.Sprintf(" (%s)", strings.Join(parts, "; "))
+	return say.Sprintf(" (%s)", strings.Join(parts, say.Text("; ")))
 }
 
 // apart adds what is counted beside the violation that stands in front, and what makes a lock

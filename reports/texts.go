@@ -24,15 +24,16 @@ func texts(say *lang.Lang, file string) (map[string]any, error) {
 			others = append(others, page{FileIn(l, file), l.Tag, l.Name})
 		}
 	}
+	format := say.Sprintf
 	return map[string]any{
-		"t": say.Text, "tf": say.Sprintf, "term": say.Term,
+		"t": say.Text, "tf": format, "term": say.Term,
 		"tm": func(markup string, args ...any) template.HTML {
 			for i, arg := range args {
 				if _, safe := arg.(template.HTML); !safe {
 					args[i] = template.HTMLEscapeString(fmt.Sprint(arg))
 				}
 			}
-			return template.HTML(say.Sprintf(markup, args...)) //nolint:gosec // our own texts, with values that were escaped
+			return template.HTML(format(markup, args...)) //nolint:gosec // our own texts, with values that were escaped
 		},
 		"codes": func(words []string) template.HTML {
 			marked := make([]string, len(words))

@@ -19,6 +19,7 @@ import (
 	"locklab/cmd/locklab/internal/suite"
 	"locklab/internal/nearest"
 	"locklab/nodes/topology"
+	"locklab/reports/lang"
 )
 
 // listed is one line of a list: a name, what it is, and more for --json.
@@ -80,6 +81,7 @@ func listNames() (names []string) {
 
 func newList() *cobra.Command {
 	var asJSON bool
+	var tag string
 	cmd := &cobra.Command{
 		Use:       "list " + strings.Join(listNames(), "|") + " [NAME]",
 		Short:     "List what there is to choose from, or tell of one",
@@ -87,6 +89,10 @@ func newList() *cobra.Command {
 		ValidArgs: listNames(),
 		Args:      cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			say, err := language(tag)
+			if err != nil {
+				return err
+			}
 			all := listings()
 			i := slices.Index(listNames(), args[0])
 			if i < 0 {
@@ -105,7 +111,8 @@ func newList() *cobra.Command {
 			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			values := make([]any, 0, len(entries))
 			for _, e := range entries {
-				fmt.Fprintf(table, "%s\t%s\n", e.name, e.summary)
+				what, details, _ := strings.Cut(e.summary, "\n")
+				fmt.Fprintf(table, "%s\t%s\n", e.name, strings.TrimSuffix(say.Term(what)+"\n"+details, "\n"))
 				values = append(values, e.value)
 			}
 			if asJSON {
@@ -115,6 +122,7 @@ func newList() *cobra.Command {
 			return table.Flush()
 		},
 	}
+	cmd.Flags().StringVar(&tag, "lang", lang.EnglishTag, "en or ko: language of the summaries")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON list of objects")
 	return cmd
 }

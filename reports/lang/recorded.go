@@ -14,6 +14,7 @@ import (
 // says, with what stands for each verb, translated likewise.
 type pattern struct {
 	english *regexp.Regexp
+	needle  string // what the sentence has whatever its values are, to pass over others fast
 	text    string
 }
 
@@ -26,13 +27,19 @@ func patternsOf(recorded map[string]string) ([]pattern, error) {
 	longest := func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) }
 	for _, english := range slices.SortedFunc(maps.Keys(recorded), longest) {
 		var form strings.Builder
-		rest := english
+		rest, needle := english, ""
+		literal := func(text string) {
+			form.WriteString(regexp.QuoteMeta(text))
+			if len(text)-1 > len(needle) { // the first letter may be a capital
+				needle = text[1:]
+			}
+		}
 		for {
 			at := verb.FindStringSubmatchIndex(rest)
 			if at == nil {
 				break
 			}
-			form.WriteString(regexp.QuoteMeta(rest[:at[0]]))
+			literal(rest[:at[0]])
 			switch rest[at[4]:at[5]] {
 			case "d":
 				form.WriteString(`(-?[\d,]+)`)
@@ -47,24 +54,31 @@ func patternsOf(recorded map[string]string) ([]pattern, error) {
 			}
 			rest = rest[at[1]:]
 		}
-		re, err := regexp.Compile("^" + form.String() + regexp.QuoteMeta(rest) + "$")
+		literal(rest)
+		re, err := regexp.Compile("^(?is)" + form.String() + "$")
 		if err != nil {
 			return nil, fmt.Errorf("recorded %q: %w", english, err)
 		}
-		all = append(all, pattern{re, recorded[english]})
+		all = append(all, pattern{re, needle, recorded[english]})
 	}
 	return all, nil
 }
 
 // Recorded is a sentence that a run recorded. What has no known form stays as it is.
-func (l *Lang) Recorded(text string) string { return l.known(text, 4) }
+func (l *Lang) Recorded(text string) string { return l.known(text, 9) }
 
 // known goes as many levels deep as sentences stand in sentences.
 func (l *Lang) known(text string, levels int) string {
-	if levels == 0 || text == "" {
+	if levels == 0 || text == "" || l.Tag == EnglishTag {
 		return text
 	}
+	if told, found := l.texts[text]; found {
+		return told
+	}
 	for _, p := range l.recorded {
+		if !strings.Contains(text, p.needle) {
+			continue
+		}
 		found := p.english.FindStringSubmatch(text)
 		if found == nil {
 			continue

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"locklab/reports/lang"
 	"locklab/workloads/history"
 )
 
@@ -124,18 +125,18 @@ func stepsOf(e history.Event, at func(int64) float64, ends map[string]float64, r
 	from := at(cmp.Or(e.FromNS, e.AtNS))
 	switch {
 	case e.Kind == history.KindMatch:
-		return []Step{{"players", "match", fmt.Sprintf("%s asks %s: %s", e.Client, e.Node, cmp.Or(e.Room, e.Error, e.Outcome)), from, at(e.AtNS)}}
+		return []Step{{"players", lang.Key("match"), fmt.Sprintf("%s asks %s: %s", e.Client, e.Node, cmp.Or(e.Room, e.Error, e.Outcome)), from, at(e.AtNS)}}
 	case e.Kind == history.KindAcquire && e.Outcome == "ok":
 		token := ""
 		if e.Token > 0 {
 			token = fmt.Sprintf(", token %d", e.Token)
 		}
 		return []Step{
-			{e.Node, "wait", fmt.Sprintf("%s asks for %s", e.Client, e.Resource), from, at(e.AtNS)},
-			{e.Node, "hold", fmt.Sprintf("%s believes that it holds %s (%s%s)", e.Client, e.Resource, e.Hold, token), at(e.AtNS), orInf(ends, e.Node+" "+e.Hold)},
+			{e.Node, lang.Key("wait"), fmt.Sprintf("%s asks for %s", e.Client, e.Resource), from, at(e.AtNS)},
+			{e.Node, lang.Key("hold"), fmt.Sprintf("%s believes that it holds %s (%s%s)", e.Client, e.Resource, e.Hold, token), at(e.AtNS), orInf(ends, e.Node+" "+e.Hold)},
 		}
 	case e.Kind == history.KindAcquire:
-		return []Step{{e.Node, "wait", fmt.Sprintf("%s asks for %s and does not get it: %s", e.Client, e.Resource, cmp.Or(e.Error, e.Outcome)), from, at(e.AtNS)}}
+		return []Step{{e.Node, lang.Key("wait"), fmt.Sprintf("%s asks for %s and does not get it: %s", e.Client, e.Resource, cmp.Or(e.Error, e.Outcome)), from, at(e.AtNS)}}
 	case e.Kind == history.KindOrder:
 		text := fmt.Sprintf("%s looks at the workers and orders %s of %s", e.Client, cmp.Or(e.Room, "a room"), e.Worker)
 		if e.Hold != "" {
@@ -144,16 +145,16 @@ func stepsOf(e history.Event, at func(int64) float64, ends map[string]float64, r
 		if len(e.Unreachable) > 0 {
 			text += "; cannot reach " + strings.Join(e.Unreachable, ", ")
 		}
-		return []Step{{e.Node, "order", text, from, at(e.AtNS)}}
+		return []Step{{e.Node, lang.Key("order"), text, from, at(e.AtNS)}}
 	case e.Kind == history.KindRoom && e.State == "starting":
 		states := rooms[e.Room]
 		text := "room " + e.Room + ", ordered by " + e.Client
 		if opened := orInf(states, "open"); !math.IsInf(opened, 0) {
 			text += fmt.Sprintf(", open at %+.1f ms", opened)
 		}
-		return []Step{{e.Node, "room", text, at(e.AtNS), min(orInf(states, "full"), orInf(states, "closed"))}}
+		return []Step{{e.Node, lang.Key("room"), text, at(e.AtNS), min(orInf(states, "full"), orInf(states, "closed"))}}
 	case e.Kind == history.KindNode:
-		return []Step{{e.Node, "node", e.Node + " " + e.State, at(e.AtNS), at(e.AtNS)}}
+		return []Step{{e.Node, lang.Key("node"), e.Node + " " + e.State, at(e.AtNS), at(e.AtNS)}}
 	}
 	return nil
 }

@@ -1,0 +1,293 @@
+package main
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"text/template/parse"
+
+	"go.yaml.in/yaml/v4"
+
+	"locklab/cmd/locklab/internal/suite"
+	"locklab/reports/result"
+)
+
+// texts are the keys of the catalogue that the program needs, each with where it was found.
+type texts map[string]string
+
+// TestTextsAreAllTranslated takes the texts from the code, the templates and the lists that
+// reports show, and compares them with the catalogue.
+func TestTextsAreAllTranslated(t *testing.T) {
+	root := filepath.Join("..", "..")
+	needed := texts{}
+	for _, dir := range []string{"reports", filepath.Join("cmd", "locklab")} {
+		for name, files := range sources(t, filepath.Join(root, dir)) {
+			needed.ofCode(t, name, files)
+		}
+	}
+	pages, err := filepath.Glob(filepath.Join(root, "reports", "assets", "*.[hm][td]*"))
+	if err != nil || len(pages) < 6 {
+		t.Fatalf("found %d templates: %v", len(pages), err)
+	}
+	for _, page := range pages {
+		needed.ofTemplate(t, page)
+	}
+	needed.ofLists(t)
+
+	data, err := os.ReadFile(filepath.Join(root, "reports", "lang", "ko.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var korean struct {
+		Texts    map[string]string `yaml:"texts"`
+		Recorded map[string]string `yaml:"recorded"`
+	}
+	if err := yaml.Unmarshal(data, &korean); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range slices.Sorted(maps.Keys(needed)) {
+		if korean.Texts[text] == "" {
+			t.Errorf("ko.yaml has no Korean for %q (%s)", text, needed[text])
+		}
+	}
+	for text, translated := range korean.Texts {
+		if needed[text] == "" {
+			t.Errorf("ko.yaml has %q, which nothing says any more", text)
+		}
+		if have, want := values(translated), values(text); !slices.Equal(have, want) && strings.Contains(text, "%") {
+			t.Errorf("%q puts in %v, its Korean %v", text, want, have)
+		}
+	}
+	for text, translated := range korean.Recorded {
+		if have, want := values(translated), values(text); len(have) > len(want) {
+			t.Errorf("recorded %q has %v, its Korean %v", text, want, have)
+		}
+	}
+}
+
+// values are the verbs of a format by the numbers of their arguments.
+func values(format string) []string {
+	all := map[int]string{}
+	next := 1
+	for _, m := range regexp.MustCompile(`%(?:\[(\d+)\])?([+#-]*[\d.]*[sdvqfg%])`).FindAllStringSubmatch(format, -1) {
+		switch {
+		case m[2] == "%":
+			continue
+		case m[1] != "":
+			next = int(m[1][0] - '0')
+		}
+		all[next] = m[2]
+		next++
+	}
+	var out []string
+	for _, n := range slices.Sorted(maps.Keys(all)) {
+		out = append(out, all[n])
+	}
+	return out
+}
+
+// sources are the files of each package below a directory, without tests.
+func sources(t *testing.T, root string) map[string][]*ast.File {
+	t.Helper()
+	packages := map[string][]*ast.File{}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		packages[filepath.Dir(path)] = append(packages[filepath.Dir(path)], file)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return packages
+}
+
+// ofCode takes what say and lang are told: constants only, so that nothing is missed.
+func (all texts) ofCode(t *testing.T, name string, files []*ast.File) {
+	t.Helper()
+	constants := map[string]ast.Expr{}
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Names) == len(spec.Values) {
+				for i, id := range spec.Names {
+					constants[id.Name] = spec.Values[i]
+				}
+			}
+			return true
+		})
+	}
+	var text func(e ast.Expr) (string, bool)
+	text = func(e ast.Expr) (string, bool) {
+		switch e := e.(type) {
+		case *ast.BasicLit:
+			return constant.StringVal(constant.MakeFromLiteral(e.Value, e.Kind, 0)), e.Kind == token.STRING
+		case *ast.BinaryExpr:
+			a, known := text(e.X)
+			b, also := text(e.Y)
+			return a + b, known && also
+		case *ast.Ident:
+			value, known := constants[e.Name]
+			if !known {
+				return "", false
+			}
+			return text(value)
+		}
+		return "", false
+	}
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			method, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			who, ok := method.X.(*ast.Ident)
+			if !ok || who.Name != "say" && who.Name != "lang" {
+				return true
+			}
+			takes := map[string][]int{"Text": {0}, "Sprintf": {0}, "Count": {1, 2}, "Key": {0}}[method.Sel.Name]
+			for _, i := range takes {
+				english, known := text(call.Args[i])
+				if !known {
+					t.Errorf("%s: say.%s is told what is no constant; a word of a list goes through say.Term", name, method.Sel.Name)
+					continue
+				}
+				all[english] = name
+			}
+			return true
+		})
+	}
+}
+
+// ofTemplate takes what t, tf and tm are told, and finds words that no one of them says.
+func (all texts) ofTemplate(t *testing.T, path string) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := parse.New(filepath.Base(path))
+	tree.Mode = parse.SkipFuncCheck
+	trees := map[string]*parse.Tree{}
+	if _, err := tree.Parse(string(data), "", "", trees); err != nil {
+		t.Fatal(err)
+	}
+	for _, tree := range trees {
+		all.ofNode(t, path, tree.Root)
+	}
+	// What a template says by itself is no language: names of files, of commands, of us.
+	static := regexp.MustCompile(`(?s)<code>.*?</code>|\{\{.*?\}\}`).ReplaceAllString(string(data), "\x00")
+	for _, attribute := range regexp.MustCompile(`(?:aria-label|title|alt|data-label)="([^"\x00]*[A-Za-z][^"\x00]*)"`).FindAllStringSubmatch(static, -1) {
+		t.Errorf("%s: %q is in no catalogue", path, attribute[1])
+	}
+	if strings.HasSuffix(path, ".html") {
+		static = regexp.MustCompile(`(?s)<[^>]*>`).ReplaceAllString(static, " ")
+	}
+	static = regexp.MustCompile(`locklab( check .*--explain 1)?|<br>|results\.csv`).ReplaceAllString(static, " ")
+	for _, word := range regexp.MustCompile(`[A-Za-z]{2,}[^<>\x00]*`).FindAllString(static, -1) {
+		t.Errorf("%s: %q is in no catalogue", path, strings.TrimSpace(word))
+	}
+}
+
+func (all texts) ofNode(t *testing.T, path string, node parse.Node) {
+	t.Helper()
+	switch n := node.(type) {
+	case *parse.ListNode:
+		if n != nil {
+			for _, one := range n.Nodes {
+				all.ofNode(t, path, one)
+			}
+		}
+	case *parse.IfNode:
+		all.ofNode(t, path, n.Pipe)
+		all.ofNode(t, path, n.List)
+		all.ofNode(t, path, n.ElseList)
+	case *parse.RangeNode:
+		all.ofNode(t, path, n.Pipe)
+		all.ofNode(t, path, n.List)
+		all.ofNode(t, path, n.ElseList)
+	case *parse.WithNode:
+		all.ofNode(t, path, n.Pipe)
+		all.ofNode(t, path, n.List)
+		all.ofNode(t, path, n.ElseList)
+	case *parse.ActionNode:
+		all.ofNode(t, path, n.Pipe)
+	case *parse.TemplateNode:
+		all.ofNode(t, path, n.Pipe)
+	case *parse.PipeNode:
+		if n != nil {
+			for _, command := range n.Cmds {
+				all.ofNode(t, path, command)
+			}
+		}
+	case *parse.CommandNode:
+		for _, arg := range n.Args {
+			all.ofNode(t, path, arg)
+		}
+		if f, ok := n.Args[0].(*parse.IdentifierNode); ok && slices.Contains([]string{"t", "tf", "tm"}, f.Ident) {
+			english, ok := n.Args[1].(*parse.StringNode)
+			if !ok {
+				t.Errorf("%s: %s is told what is no constant", path, n)
+				return
+			}
+			all[english.Text] = path
+		}
+	}
+}
+
+// ofLists takes what say.Term and say.Recorded are told word by word.
+func (all texts) ofLists(t *testing.T) {
+	t.Helper()
+	add := func(where string, words ...string) {
+		for _, word := range words {
+			if regexp.MustCompile(`[a-z]{2}|/s`).MatchString(word) {
+				all[word] = where
+			}
+		}
+	}
+	for _, f := range result.Figures() {
+		add("figures.go", f.Group, f.Title, f.ShortName(), f.Term, f.Means, f.Answer, f.Violation)
+		if f.Violation != "" {
+			add("figures.go", f.Violation+"s")
+		}
+		if f.Compare {
+			add("figures.go", f.Unit)
+		}
+	}
+	add("result.go", result.StatusExpected, result.StatusViolated, result.StatusControlSilent, result.StatusInconclusive, result.StatusNotJudged,
+		result.Safe, result.Unsafe, result.SafetyNotJudged, "live", "stalls", "down")
+	for _, l := range listings() {
+		entries, err := l.list()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			what, _, _ := strings.Cut(e.summary, "\n")
+			add("list "+l.name, what)
+		}
+	}
+	suites, err := suite.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range suites {
+		for _, c := range s.Claims {
+			add("suite "+s.Name, c.Claim, c.Source)
+		}
+	}
+	add("lang.go", "%s and %s")
+}
