@@ -2,13 +2,15 @@ package reports
 
 import (
 	"fmt"
-	"maps"
+	"html/template"
 	"math"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"locklab/reports/lang"
+	"locklab/reports/noise"
+	"locklab/reports/plots"
 	"locklab/reports/result"
 )
 
@@ -17,11 +19,16 @@ import (
 type comparison struct {
 	Title, Lede string
 	First       string
+	Said        []string // what the differences come to
+	Mismatch    string   // what is not the same in the runs, in a line
+	Mismatches  []string
 	Warnings    []string
 	Changes     []string
 	Answers     []answer
 	Meanings    string
 	Groups      []comparisonGroup
+	Outcomes    []status
+	Method      []string
 	Runs        []comparedRun
 	glossary
 	inlined
@@ -37,6 +44,7 @@ type comparisonGroup struct {
 	Title    string
 	Measures []string
 	Locks    []comparedLock
+	Never    string // the figures that are 0 everywhere
 }
 
 type comparedLock struct {
@@ -53,7 +61,14 @@ type comparedRow struct {
 	Span     int
 }
 
-type comparedFigure struct{ Value, Change string }
+// comparedFigure is a figure of a run, where it lies, and its difference from the first.
+type comparedFigure struct {
+	Label, Value, Interval string
+	SVG                    template.HTML
+	Change                 string
+	Outcome                status
+	More                   string // repeats that it takes, or why there is no test
+}
 
 func compare(say *lang.Lang, runs []loaded) *comparison {
 	files := make([]result.File, len(runs))
@@ -76,17 +91,41 @@ func compare(say *lang.Lang, runs []loaded) *comparison {
 			c.Warnings = append(c.Warnings, names[i]+": "+end.Plain())
 		}
 	}
-	c.Warnings = append(differences(say, files, names), c.Warnings...)
+	found := Differences(files)
+	c.Said, c.Outcomes, c.Method = said(say, files, names, found), outcomes(say), method(say)
+	c.Mismatch, c.Mismatches = mismatchText(say, files, names)
 	for _, workload := range workloadsOf(all) {
 		ofWorkload := rowsWith(all, func(r result.Row) bool { return r.Workload == workload })
 		for _, scenario := range scenariosOf(ofWorkload) {
 			rows := rowsWith(ofWorkload, func(r result.Row) bool { return r.Scenario == scenario })
-			c.Groups = append(c.Groups, groupOf(say, files, names, rows, scenario, workload))
+			c.Groups = append(c.Groups, groupOf(say, files, names, rows, found))
 		}
 	}
 	c.Changes = changes(say, files, names)
 	c.Answers, c.Meanings = answersOf(say, files, names), say.Text(meaningsNote)
 	return c
+}
+
+// mismatchText says in a line what is not the same in the runs, and then each in one of its own.
+func mismatchText(say *lang.Lang, files []result.File, names []string) (line string, all []string) {
+	var what []string
+	refuses := false
+	for i, f := range files[1:] {
+		for _, m := range mismatches(say, files[0], f) {
+			refuses = refuses || m.Refuses
+			if !slices.Contains(what, m.What) {
+				what = append(what, m.What)
+			}
+			all = append(all, say.Sprintf("%s: %s in %s, %s in %s.", m.What, m.Was, names[0], m.Is, names[i+1]))
+		}
+	}
+	switch {
+	case len(what) == 0:
+		return "", nil
+	case refuses:
+		return say.Sprintf("Not the same in these runs: %s. Other things were asked of the locks, so no difference is judged.", say.List(what)), all
+	}
+	return say.Sprintf("Not the same in these runs: %s. A difference may come from that.", say.List(what)), all
 }
 
 // label is the name of a figure with its unit.
@@ -114,108 +153,123 @@ func runNames(runs []loaded) []string {
 	return names
 }
 
-func groupOf(say *lang.Lang, files []result.File, names []string, rows []result.Row, scenario, workload string) comparisonGroup {
+// compared are the figures of a comparison, availability first, and the names of those that
+// are 0 everywhere.
+func compared(say *lang.Lang, rows []result.Row) (used []result.Figure, never []string) {
+	counted := violationOf(rows)
+	for _, f := range chosen(rows, func(f result.Figure) bool { return f.Compare }) {
+		high := f
+		high.Better = result.Lower
+		_, highest := worst(rows, high)
+		switch {
+		case f.As == result.Count && highest == 0 && f.Field != counted.Field:
+			never = append(never, say.Term(f.ShortName()))
+		case f.Field == result.AvailabilityField:
+			used = slices.Insert(used, 0, f)
+		default:
+			used = append(used, f)
+		}
+	}
+	return used, never
+}
+
+// groupOf compares the rows of one scenario with one workload.
+func groupOf(say *lang.Lang, files []result.File, names []string, rows []result.Row, found []Difference) comparisonGroup {
+	scenario, workload := rows[0].Scenario, rows[0].Workload
 	g := comparisonGroup{Title: plain(scenario) + ", " + plain(workload)}
-	used := chosen(rows, func(f result.Figure) bool { return f.Compare })
+	used, never := compared(say, rows)
+	g.Never = strings.Join(never, ", ")
 	for _, f := range used {
 		g.Measures = append(g.Measures, label(say, f))
 	}
 	for _, lock := range locksOf(rows) {
 		line := comparedLock{Lock: plain(lock)}
-		first, hasFirst := findRow(files[0].Results, lock, scenario, workload)
-		for i, f := range files {
-			r, present := findRow(f.Results, lock, scenario, workload)
-			row := comparedRow{Name: names[i], Present: present, Span: 2 + len(used)}
+		intervals := map[string][]noise.Interval{}
+		for i, file := range files {
+			r, present := findRow(file.Results, lock, scenario, workload)
+			row := comparedRow{Name: names[i], Present: present, Span: 1 + len(used)}
+			for j := 0; present && j < len(used); j++ {
+				f := used[j]
+				cell := comparedFigure{Label: g.Measures[j], Value: shown(say, f, r)}
+				at := slices.IndexFunc(found, func(d Difference) bool {
+					return d.Run == i && d.Lock == lock && d.Scenario == scenario && d.Workload == workload && d.Figure.Field == f.Field
+				})
+				if at >= 0 {
+					cell.Change, cell.Outcome, cell.More = differenceText(say, found[at])
+				}
+				interval := intervalOf(f, r)
+				intervals[f.Field] = append(intervals[f.Field], interval)
+				if interval.Confidence > 0 {
+					cell.Value = valueText(f, interval.Center)
+				}
+				if interval.Confidence > 0 && interval.Low < interval.High {
+					cell.Interval = say.Sprintf("%s to %s", valueText(f, interval.Low), valueText(f, interval.High))
+				}
+				row.Figures = append(row.Figures, cell)
+			}
 			if present {
 				row.Status = statusOf(say, r.Verdict)
 				_, row.Liveness = seen(say, r.Verdict)
-				for _, f := range used {
-					figure := comparedFigure{Value: shown(say, f, r)}
-					if i > 0 && hasFirst {
-						figure.Change = change(say, f, first, r)
-					}
-					row.Figures = append(row.Figures, figure)
-				}
 			}
 			line.Runs = append(line.Runs, row)
 		}
+		drawWhiskers(line.Runs, used, intervals)
 		g.Locks = append(g.Locks, line)
 	}
 	return g
 }
 
-// change writes a difference: as a percentage, or absolutely from 0.
-func change(say *lang.Lang, f result.Figure, first, r result.Row) string {
-	before, known := f.Of(first)
-	after, ok := f.Of(r)
-	d := after - before
-	sign := "+"
-	if d < 0 {
-		sign = "−"
-	}
-	switch {
-	case !known || !ok:
-		return ""
-	case d == 0:
-		return say.Text("same")
-	case before == 0:
-		return sign + figure(math.Abs(d))
-	default:
-		return fmt.Sprintf("%s%.0f%%", sign, math.Abs(d)/before*100)
-	}
-}
-
-// differences warns of what makes the runs hard to compare.
-func differences(say *lang.Lang, files []result.File, names []string) []string {
-	var warnings []string
-	tell := func(what string, of func(result.File) string) {
-		var parts []string
-		differ := false
-		for i, f := range files {
-			value := of(f)
-			differ = differ || value != of(files[0])
-			if value == "" {
-				value = say.Text("not recorded")
+// drawWhiskers draws the intervals of each figure of a lock on one axis, from run to run.
+func drawWhiskers(runs []comparedRow, used []result.Figure, intervals map[string][]noise.Interval) {
+	for j, f := range used {
+		all := intervals[f.Field]
+		low, high := math.Inf(1), math.Inf(-1)
+		for _, iv := range all {
+			if iv.Confidence > 0 {
+				low, high = min(low, iv.Low), max(high, iv.High)
 			}
-			parts = append(parts, names[i]+": "+plain(value))
 		}
-		if differ {
-			warnings = append(warnings, say.Sprintf("The runs differ in %s, so their figures compare badly. %s.", what, strings.Join(parts, "; ")))
+		if !(low < high) {
+			continue
+		}
+		at := func(v float64) float64 { return (v - low) / (high - low) }
+		next := 0
+		for i := range runs {
+			if !runs[i].Present {
+				continue
+			}
+			if iv := all[next]; iv.Confidence > 0 {
+				ink := plots.LockInk(0)
+				if i > 0 {
+					ink = plots.LockInk(1)
+				}
+				runs[i].Figures[j].SVG = template.HTML(plots.Whisker(ink, at(iv.Low), at(iv.Center), at(iv.High))) //nolint:gosec // drawn by plots
+			}
+			next++
 		}
 	}
-	tell(say.Text("the host"), func(f result.File) string { return hostText(say, f.Run.Host) })
-	tell(say.Text("the topology"), func(f result.File) string { return f.Run.Topology })
-	tell(say.Text("the versions of the servers"), func(f result.File) string {
-		var parts []string
-		for _, name := range slices.Sorted(maps.Keys(f.Run.Versions)) {
-			parts = append(parts, name+" "+f.Run.Versions[name])
-		}
-		return strings.Join(parts, ", ")
-	})
-	tell(say.Text("the version of Go"), func(f result.File) string { return f.Run.Host.Go })
-	tell(say.Text("the offered rate"), func(f result.File) string { return offeredText(say, f) })
-	if slices.ContainsFunc(files, func(f result.File) bool { return tookDiffers(files[0], f) }) {
-		tell(say.Text("how long they took"), func(f result.File) string { return tookText(say, f.Run.DurationMS) })
-	}
-	return warnings
 }
 
-// tookDiffers allows for a tenth: two runs of the same plan never take the same
-// time to the millisecond.
-func tookDiffers(a, b result.File) bool {
-	x, y := float64(a.Run.DurationMS), float64(b.Run.DurationMS)
-	return math.Abs(x-y) > 0.1*max(x, y)
+// intervalOf is where a figure of a row lies; without a Confidence if nobody knows.
+func intervalOf(f result.Figure, r result.Row) noise.Interval {
+	s, _ := sampleOf(r, f)
+	iv := s.Interval()
+	iv.Low = max(iv.Low, 0)
+	if f.Most > 0 {
+		iv.High = min(iv.High, f.Most)
+	}
+	return iv
 }
 
-func offeredText(say *lang.Lang, f result.File) string {
-	var rates []string
-	for _, r := range f.Results {
-		if text := say.Sprintf("%s per second", figure(math.Round(r.OfferedPerS))); !slices.Contains(rates, text) {
-			rates = append(rates, text)
-		}
+// valueText writes one value of a figure. Medians of counts may lie between two.
+func valueText(f result.Figure, v float64) string {
+	switch {
+	case f.As == result.Share:
+		return percent(v)
+	case f.As == result.Count && v == math.Trunc(v):
+		return count(int64(v))
 	}
-	slices.Sort(rates)
-	return strings.Join(rates, ", ")
+	return figure(v)
 }
 
 // changes says in words what is not the same as in the first run.

@@ -173,7 +173,7 @@ func TestGenerateComparison(t *testing.T) {
 		golden(t, filepath.Join("comparison", name), read(t, out, name))
 	}
 	text := string(read(t, out, reports.MarkdownFile))
-	for _, part := range []string{"the host", "the topology", "the versions of the servers", "how long they took", "not run", "+200%", "is not as expected; it was as expected"} {
+	for _, part := range []string{"Not the same in these runs: topology, CPUs and redis", "no difference is judged", "CPUs: 2 × Example CPU at 2.80GHz in ", "not run", "+200%", "is not as expected; it was as expected"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("the comparison does not say %q", part)
 		}

@@ -331,6 +331,9 @@ func (f *runFlags) chooseWorkload(c *lab.Config) (err error) {
 	for _, own := range f.own {
 		if own.Name == f.workload {
 			c.Workload, c.Load = own.Workload, own.load
+			own.flags.VisitAll(func(flag *pflag.Flag) {
+				c.Settings += " " + flag.Name + "=" + strings.ReplaceAll(flag.Value.String(), " ", "")
+			})
 			continue
 		}
 		own.flags.VisitAll(func(flag *pflag.Flag) {

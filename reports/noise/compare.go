@@ -87,7 +87,7 @@ type Outcome int
 // The outcomes.
 const (
 	Open  Outcome = iota // not shown, and not excluded
-	Noise                // as large as chance makes it
+	Noise                // as large as chance makes it, or the drift
 	Shown                // larger than that
 )
 
@@ -154,6 +154,9 @@ func Compare(before, after Sample, is Kind) Comparison {
 	return c
 }
 
+// Tested says that there was something to test with.
+func (c *Comparison) Tested() bool { return c.n > 0 && !math.IsNaN(c.deviation) }
+
 func square(v float64) float64 { return v * v }
 
 // Holm decides all comparisons of a page together.
@@ -168,11 +171,11 @@ func Holm(all []*Comparison) {
 		c.Chance, c.Fewest = highest, fewest
 		c.Needed = c.needed(strict, fewest)
 		switch {
-		case c.n == 0 || math.IsNaN(c.deviation):
+		case !c.Tested():
 			c.Outcome = Open
-		case c.Same:
+		case c.Same || c.Small:
 			c.Outcome = Noise
-		case c.Chance <= Level && c.Repeated && !c.Small:
+		case c.Chance <= Level && c.Repeated:
 			c.Outcome = Shown
 		case c.Chance <= Level || c.Repeated && c.n < fewest:
 			c.Outcome = Open

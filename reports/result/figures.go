@@ -146,7 +146,7 @@ func Figures() []Figure {
 		},
 		{Field: "achieved_per_s", Column: "achieved_per_s", Group: "Rate, 1/s", Title: "achieved", Unit: "1/s", Better: Higher, Place: 7, InMarkdown: true, Compare: true},
 		{
-			Field: "availability", Column: "availability_share", Group: "Rate, 1/s", Title: "availability", As: Share, Better: Higher, Most: 1, Place: 8, InMarkdown: true,
+			Field: AvailabilityField, Column: "availability_share", Group: "Rate, 1/s", Title: "availability", As: Share, Better: Higher, Most: 1, Place: 6, InMarkdown: true, Compare: true,
 			Means: "Share of the requests that ended well, of those that were sent.",
 		},
 		{
@@ -251,7 +251,7 @@ func Figures() []Figure {
 		},
 		Figure{Field: "availability_during", Column: "availability_during_share", Group: "Rate, 1/s", Title: "during faults", As: Share, Better: Higher, Most: 1},
 		Figure{Field: "measured_ms", Column: "measured_ms", Group: "Run", Title: "measured, ms", As: Count, Means: "The length of the measured part, over all repeats."},
-		Figure{Field: "hosts.cpu_others", Column: "cpu_others_worst_host", Group: "Machines", Title: "busy for others", Better: Lower, Means: "What was busy with anything but the lab's processes, as a share of all CPUs of the machine where it was highest.", of: worst(Row.hosts, func(h HostLoad) *float64 { return h.CPUOthers })},
+		Figure{Field: OthersField, Column: "cpu_others_worst_host", Group: "Machines", Title: "busy for others", Better: Lower, Means: "What was busy with anything but the lab's processes, as a share of all CPUs of the machine where it was highest.", of: worst(Row.hosts, func(h HostLoad) *float64 { return h.CPUOthers })},
 		Figure{
 			Field: "duplicates.warmup", Column: "duplicates_warmup", Group: "Duplicates", Title: "in the warm-up", As: Count, Better: Lower, Unsafe: true, Place: 4, InMarkdown: true, Compare: true,
 			Means: "Raced or overlooked before the measured part: they are in no rate and not in the total, but the lock is judged on them.",

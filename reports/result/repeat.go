@@ -10,6 +10,12 @@ type Repeat struct {
 	Spread map[string]float64 `json:"spread,omitempty"`
 }
 
+// AvailabilityField is the figure of the share of the requests that ended well.
+const AvailabilityField = "availability"
+
+// OthersField is the figure of how much of a machine others used.
+const OthersField = "hosts.cpu_others"
+
 // RepeatOf collects the figures of the row of one repeat.
 func RepeatOf(r Row) Repeat {
 	all := Repeat{Figures: map[string]float64{}}

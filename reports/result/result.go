@@ -28,6 +28,7 @@ type Run struct {
 	Commit      string            `json:"commit"`
 	Topology    string            `json:"topology"`
 	Command     string            `json:"command"`
+	Load        string            `json:"load,omitempty"` // the workload and its settings, as name=value name=value
 	Host        Host              `json:"host"`
 	Versions    map[string]string `json:"versions"`
 	FailOn      []string          `json:"fail_on,omitempty"`     // the thresholds of --fail-on

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"locklab/chaos/external"
@@ -39,6 +40,7 @@ type Config struct {
 	Topology    *topology.Topology
 	Workload    catalog.Workload
 	Load        catalog.Load  // the workload, with its flags
+	Settings    string        // those flags, as name=value name=value
 	Duration    time.Duration // measured, of each run
 	Warmup      time.Duration // before it
 	Rate        float64       // operations per second; 0 is the workload's default
@@ -130,6 +132,11 @@ func (c *Config) LeaveOut() {
 		}
 		c.Locks = append(c.Locks, lock)
 	}
+}
+
+// load is what is asked of every lock, for who compares.
+func (c *Config) load() string {
+	return strings.TrimSpace(fmt.Sprintf("workload=%s rate=%v duration=%v warmup=%v %s", c.Workload.Name, c.Rate, c.Duration, c.Warmup, c.Settings))
 }
 
 // fits says whether the combination applies.

@@ -1,0 +1,135 @@
+package reports_test
+
+import (
+	"html"
+	"maps"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"locklab/reports"
+	"locklab/reports/internal/browser"
+	"locklab/reports/noise"
+	"locklab/reports/result"
+)
+
+// repeated gives every row of a run some repeats around its figures, up to a tenth apart.
+func repeated(t *testing.T, dir string, repeats int, p99, others float64) {
+	t.Helper()
+	edit(t, dir, func(f *result.File) {
+		for i := range f.Results {
+			r := &f.Results[i]
+			r.Repeats, r.PerRepeat = repeats, nil
+			for k := range repeats {
+				one := result.RepeatOf(*r)
+				one.Figures["latency_ms.p99"] *= p99 * (1 + float64(k)/100)
+				one.Figures[result.OthersField] = others
+				one.Spread = map[string]float64{"latency_ms.p99": one.Figures["latency_ms.p99"] / 20, "availability": 0.001}
+				r.PerRepeat = append(r.PerRepeat, one)
+			}
+		}
+	})
+}
+
+func files(t *testing.T, dirs ...string) (all []result.File) {
+	t.Helper()
+	for _, dir := range dirs {
+		f, err := result.Read(filepath.Join(dir, result.FileName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// TestDifferencesAreJudged: what is shown, what is noise, and what nobody can say.
+func TestDifferencesAreJudged(t *testing.T) {
+	for name, tt := range map[string]struct {
+		repeats  int
+		p99      float64
+		others   float64
+		plan     string
+		want     noise.Outcome
+		untested bool
+	}{
+		"twice as slow, with repeats":        {12, 2, 0, "", noise.Shown, false},
+		"the same, with repeats":             {12, 1, 0, "", noise.Noise, false},
+		"twice as slow, three repeats":       {3, 2, 0, "", noise.Open, false},
+		"twice as slow, one run each":        {1, 2, 0, "", noise.Open, false},
+		"the same, one run each":             {1, 1.05, 0, "", noise.Noise, false},
+		"twice as slow on a busy machine":    {12, 2, 0.9, "", noise.Open, true},
+		"twice as slow under twice the load": {12, 2, 0, "rate=600", noise.Open, true},
+	} {
+		a, b := sample(t), sample(t)
+		repeated(t, a, tt.repeats, 1, 0)
+		repeated(t, b, tt.repeats, tt.p99, tt.others)
+		edit(t, a, func(f *result.File) { f.Run.Load = "rate=300 warmup=1s" })
+		edit(t, b, func(f *result.File) {
+			f.Run.Load = strings.TrimSpace(tt.plan + " warmup=1s")
+			if tt.plan == "" {
+				f.Run.Load = "rate=300 warmup=1s"
+			}
+		})
+		seen := 0
+		for _, d := range reports.Differences(files(t, a, b)) {
+			if d.Figure.Field != "latency_ms.p99" {
+				continue
+			}
+			seen++
+			if d.Outcome != tt.want && !tt.untested || (d.Untested != "") != tt.untested {
+				t.Errorf("%s: %s under %s: outcome %d, untested %q", name, d.Lock, d.Scenario, d.Outcome, d.Untested)
+			}
+		}
+		if seen != 6 {
+			t.Errorf("%s: %d rows were compared, want 6", name, seen)
+		}
+	}
+}
+
+// TestComparisonTellsDifferences in words that are found again in the table.
+func TestComparisonTellsDifferences(t *testing.T) {
+	a, b, out := sample(t), sample(t), t.TempDir()
+	repeated(t, a, 12, 1, 0)
+	repeated(t, b, 12, 2, 0)
+	generate(t, []string{a, b}, out)
+	for _, name := range []string{reports.MarkdownFile, reports.PageFile} {
+		text := html.UnescapeString(string(read(t, out, name)))
+		for _, want := range []string{"Shown to differ: 6 of", "none under baseline: latency p99 +100% (worse)", "worse", "Mann-Whitney", "Holm"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s does not say %q", name, want)
+			}
+		}
+	}
+	if page := string(read(t, out, reports.PageFile)); !strings.Contains(page, `class="whisker"`) {
+		t.Error("no interval is drawn")
+	}
+}
+
+// TestComparisonBeginsWithTheTable: warnings do not push it off the first screen, and no
+// column of it is cut off.
+func TestComparisonBeginsWithTheTable(t *testing.T) {
+	a, b, out := sample(t), sample(t), t.TempDir()
+	repeated(t, a, 6, 1, 0)
+	repeated(t, b, 6, 1.5, 0)
+	edit(t, b, func(f *result.File) {
+		f.Run.Host.Kernel, f.Run.Host.CPUs, f.Run.Host.Go = "another", 64, "go1.99"
+		f.Run.Versions = maps.Clone(f.Run.Versions)
+		for range 20 {
+			f.Run.Warnings = append(f.Run.Warnings, strings.Repeat("a long warning ", 20))
+		}
+	})
+	generate(t, []string{a, b}, out)
+	tab, _ := openBrowser(t)
+	for _, width := range []int64{360, 1280} {
+		if err := browser.Show(tab, filepath.Join(out, reports.PageFile), width, 800, browser.Light); err != nil {
+			t.Fatal(err)
+		}
+		if top := evaluate[float64](tab, t, `document.querySelector("table.compare tbody tr").getBoundingClientRect().top`); top > 780 {
+			t.Errorf("%d pixels wide: the first row begins %v pixels down", width, top)
+		}
+		if wide := evaluate[int64](tab, t, `[...document.querySelectorAll(".box:has(.compare)")].filter((b) => b.scrollWidth > b.clientWidth + 1).length`); wide > 0 {
+			t.Errorf("%d pixels wide: %d tables are cut off", width, wide)
+		}
+	}
+}

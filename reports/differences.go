@@ -1,0 +1,102 @@
+package reports
+
+import (
+	"slices"
+
+	"locklab/reports/lang"
+	"locklab/reports/noise"
+	"locklab/reports/result"
+)
+
+// Difference is one figure of a row against the same of the first run.
+type Difference struct {
+	Run                      int // of the files
+	Lock, Scenario, Workload string
+	Figure                   result.Figure
+	noise.Comparison
+	// Untested says in a few words why there is no test; "" if there is one. LeftOut is how
+	// many repeats of both were left out, because others used the machine.
+	Untested string
+	LeftOut  int
+}
+
+// otherConditions is why nothing is tested in a whole run.
+const otherConditions = "other conditions"
+
+// Differences compares every row of the further files with that of the first one, in the
+// figures that comparisons show and in those besides. All tests count together.
+func Differences(files []result.File, besides ...result.Figure) []Difference {
+	var all []Difference
+	figures := slices.DeleteFunc(result.Figures(), func(f result.Figure) bool { return !f.Compare || f.IsText() })
+	for _, f := range besides {
+		if !slices.ContainsFunc(figures, func(o result.Figure) bool { return o.Field == f.Field }) {
+			figures = append(figures, f)
+		}
+	}
+	for i := 1; i < len(files); i++ {
+		refused := slices.ContainsFunc(mismatches(lang.English(), files[0], files[i]), func(m mismatch) bool { return m.Refuses })
+		for _, after := range files[i].Results {
+			before, ok := findRow(files[0].Results, after.Lock, after.Scenario, after.Workload)
+			if !ok {
+				continue
+			}
+			for _, f := range figures {
+				if d, both := difference(before, after, f); both {
+					d.Run = i
+					if refused {
+						d.Untested = otherConditions
+					}
+					all = append(all, d)
+				}
+			}
+		}
+	}
+	var tested []*noise.Comparison
+	for i := range all {
+		if all[i].Untested == "" {
+			tested = append(tested, &all[i].Comparison)
+		}
+	}
+	noise.Holm(tested)
+	return all
+}
+
+// difference of one figure, if both rows have it.
+func difference(before, after result.Row, f result.Figure) (d Difference, both bool) {
+	_, had := f.Of(before)
+	_, has := f.Of(after)
+	if !had || !has {
+		return d, false
+	}
+	a, leftA := sampleOf(before, f)
+	b, leftB := sampleOf(after, f)
+	kind := noise.Measure
+	switch f.As {
+	case result.Share:
+		kind = noise.Share
+	case result.Count:
+		kind = noise.Count
+	default:
+	}
+	d = Difference{Lock: after.Lock, Scenario: after.Scenario, Workload: after.Workload, Figure: f, Comparison: noise.Compare(a, b, kind), LeftOut: leftA + leftB}
+	switch {
+	case before.Verdict.Status == result.StatusInconclusive || after.Verdict.Status == result.StatusInconclusive:
+		d.Untested = lang.Key("inconclusive")
+	case len(a.Values) == 0 || len(b.Values) == 0:
+		d.Untested = lang.Key("busy machine")
+	case !d.Tested():
+		d.Untested = lang.Key("scatter unknown")
+	}
+	return d, true
+}
+
+// sampleOf is a figure in the repeats that can be compared; how many could not, because
+// others used the machine. Where the machine does not tell, all can.
+func sampleOf(r result.Row, f result.Figure) (s noise.Sample, leftOut int) {
+	quiet := slices.DeleteFunc(slices.Clone(r.PerRepeat), func(one result.Repeat) bool { return one.Figures[result.OthersField] > noise.Quiet })
+	leftOut = len(r.PerRepeat) - len(quiet)
+	if r.PerRepeat = quiet; leftOut == 0 || len(quiet) > 0 {
+		s.Values, s.Error = r.Values(f)
+	}
+	return s, leftOut
+}
