@@ -134,7 +134,21 @@ func (c *Config) LeaveOut() {
 	}
 }
 
-// load is what is asked of every lock, for who compares.
+// loads is what is asked of the locks, for who compares; of several parts each by its number.
+func loads(parts []Config) string {
+	if len(parts) == 1 {
+		return parts[0].load()
+	}
+	var all []string
+	for i, c := range parts {
+		for setting := range strings.FieldsSeq(c.load()) {
+			all = append(all, fmt.Sprintf("%d.%s", i+1, setting))
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// load is what is asked of every lock.
 func (c *Config) load() string {
 	return strings.TrimSpace(fmt.Sprintf("workload=%s rate=%v duration=%v warmup=%v %s", c.Workload.Name, c.Rate, c.Duration, c.Warmup, c.Settings))
 }

@@ -39,7 +39,7 @@ func Run(ctx context.Context, parts []Config, earlier *result.File, display prog
 	started := clk.Now()
 	file := result.File{Schema: result.Schema, Run: result.Run{
 		ID: filepath.Base(c.Dir), Unfinished: true, Started: started.UTC(), Seed: c.Seed, Commit: provenance.Commit(ctx),
-		Topology: c.Topology.Name, Command: c.Command, Args: c.Args, Load: c.load(), Host: provenance.Host(), Versions: map[string]string{}, Unfit: c.Unfit,
+		Topology: c.Topology.Name, Command: c.Command, Args: c.Args, Load: loads(parts), Host: provenance.Host(), Versions: map[string]string{}, Unfit: c.Unfit,
 	}}
 	if earlier != nil {
 		file.Run.Started = earlier.Run.Started
