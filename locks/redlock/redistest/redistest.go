@@ -25,6 +25,8 @@ type Server struct {
 	args   []string       // beyond what all are started with
 	access redlock.Access // that may do everything
 	cmd    *exec.Cmd
+
+	sentinel string // its configuration, if it is one
 }
 
 // Start starts n servers in memory.
@@ -61,9 +63,11 @@ func (s *Server) Client() *redis.Client {
 // Start starts the process and waits for its answer to PING.
 func (s *Server) Start() {
 	s.tb.Helper()
-	s.cmd = exec.CommandContext(context.Background(), "redis-server", append([]string{
-		"--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", s.tb.TempDir(),
-	}, s.args...)...)
+	args := append([]string{"--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", s.tb.TempDir()}, s.args...)
+	if s.sentinel != "" {
+		args = []string{s.sentinel, "--sentinel"}
+	}
+	s.cmd = exec.CommandContext(context.Background(), "redis-server", args...)
 	if err := s.cmd.Start(); err != nil {
 		s.tb.Fatalf("start redis-server, which these tests need: %v", err)
 	}

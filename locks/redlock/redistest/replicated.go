@@ -1,0 +1,103 @@
+package redistest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/locks/locktest"
+	"locklab/locks/redlock"
+)
+
+// Service is the name by which the Sentinels of a test know the primary.
+const Service = "lock"
+
+// Replicated is a primary with one replica and three Sentinels.
+type Replicated struct {
+	Primary, Replica *Server // as they began
+	Sentinels        []*Server
+}
+
+// StartReplicated starts them and returns when all see each other.
+func StartReplicated(tb testing.TB) *Replicated {
+	tb.Helper()
+	r := &Replicated{Primary: Start(tb, 1)[0]}
+	host, port, _ := net.SplitHostPort(r.Primary.addr) // it has both
+	r.Replica = StartGuarded(tb, 1, redlock.Access{}, func(own string) []string {
+		return []string{"--port", own, "--replicaof", host, port, "--repl-diskless-sync-delay", "0"}
+	})[0]
+	locktest.Eventually(tb, "the replica follows", func() bool {
+		info, _ := r.Replica.Do("info", "replication").(string)
+		return strings.Contains(info, "master_link_status:up")
+	})
+	for i := range 3 {
+		s := &Server{tb: tb, Name: fmt.Sprintf("sentinel-%d", i+1), addr: locktest.FreeAddr(tb)}
+		_, own, _ := net.SplitHostPort(s.addr)
+		file := filepath.Join(tb.TempDir(), "sentinel.conf")
+		text := fmt.Sprintf("port %s\nbind 127.0.0.1\nsentinel monitor %s %s %s 2\nsentinel down-after-milliseconds %[2]s 1000\nsentinel failover-timeout %[2]s 6000\n", own, Service, host, port)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			tb.Fatal(err)
+		}
+		s.sentinel = file
+		s.Start()
+		tb.Cleanup(s.Kill)
+		r.Sentinels = append(r.Sentinels, s)
+	}
+	for _, s := range r.Sentinels {
+		locktest.Eventually(tb, s.Name+" sees all others", func() bool {
+			said := s.master()
+			return said["num-slaves"] == "1" && said["num-other-sentinels"] == "2" && said["flags"] == "master"
+		})
+	}
+	return r
+}
+
+// master is what a Sentinel says of the primary, and replicas of those that follow it.
+func (s *Server) master() map[string]string {
+	said, _ := askSentinel(s, (*redis.SentinelClient).Master) // it is asked again
+	return said
+}
+
+func (s *Server) replicas() []map[string]string {
+	said, _ := askSentinel(s, (*redis.SentinelClient).Replicas) // it is asked again
+	return said
+}
+
+func askSentinel[C interface{ Result() (V, error) }, V any](s *Server, what func(*redis.SentinelClient, context.Context, string) C) (V, error) {
+	client := redis.NewSentinelClient(&redis.Options{Addr: s.addr})
+	defer func() { _ = client.Close() }()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	return what(client, ctx, Service).Result()
+}
+
+// Cut ends replication: the primary refuses its replica from now on. All others reach both.
+func (r *Replicated) Cut() {
+	r.Primary.Do("acl", "setuser", "default", "-psync", "-sync")
+	r.Primary.Do("client", "kill", "type", "replica")
+}
+
+// AwaitFailover returns when all Sentinels name the replica.
+func (r *Replicated) AwaitFailover() {
+	_, port, _ := net.SplitHostPort(r.Replica.addr)
+	for _, s := range r.Sentinels {
+		locktest.Eventually(r.Replica.tb, s.Name+" names the replica", func() bool { return s.master()["port"] == port })
+	}
+}
+
+// ReplicaIsSeen says whether all Sentinels reach the replica, so that they may promote it.
+func (r *Replicated) ReplicaIsSeen() bool {
+	for _, s := range r.Sentinels {
+		if all := s.replicas(); len(all) != 1 || all[0]["flags"] != "slave" {
+			return false
+		}
+	}
+	return true
+}
