@@ -84,7 +84,7 @@ func TestLifeOfAnOwnNode(t *testing.T) {
 	must(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Events: 1})}))
 	must(t, c.Remove(ctx, "own-1"))
 
-	want := "own-1:started own-1:found-nothing own-1:ready own-1:paused own-1:resumed own-1:killed(signal-killed) " +
+	want := "own-1:started own-1:found-nothing-first own-1:ready own-1:paused own-1:resumed own-1:killed(signal-killed) " +
 		"own-1:started own-1:found-memory own-1:ready own-1:killed(signal-killed) " +
 		"own-1:started own-1:found-nothing own-1:ready own-1:stopped " +
 		"own-1:started own-1:found-nothing own-1:ready own-1: own-1:killed(signal-killed)"

@@ -93,6 +93,9 @@ func playNode(args []string) error {
 		if err != nil {
 			found = []byte("nothing")
 		}
+		if node.First {
+			found = append(found, "-first"...)
+		}
 		node.Recorder.Record(history.Event{Kind: history.KindRoom, State: "found-" + string(found)})
 		if err := os.WriteFile(filepath.Join(node.Dir, "memory"), []byte("memory"), 0o600); err != nil {
 			return err

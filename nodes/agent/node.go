@@ -281,7 +281,7 @@ func (n *node) command(prepared role.Node) (role.Command, error) {
 	}
 	cfg := n.agent.cfg
 	data, err := json.Marshal(process.Config{
-		Name: n.name, Role: n.role.Name, Host: cfg.Host, Zone: cfg.Zone,
+		Name: n.name, Role: n.role.Name, Host: cfg.Host, Zone: cfg.Zone, First: n.current() == nil,
 		Dir: prepared.Dir, Addrs: prepared.Addrs, Settings: prepared.Settings,
 	})
 	if err != nil {

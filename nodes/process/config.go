@@ -26,6 +26,9 @@ type Config struct {
 	Zone string `json:"zone"`
 	// Dir is the node's data directory; it survives a restart with data.
 	Dir string `json:"dir"`
+	// First says that this is the node's first process: none before it can have left traces
+	// in other nodes. A restart is none, with data or without.
+	First bool `json:"first,omitzero"`
 	// Addrs maps each port name of the role to the address (host:port) to listen on.
 	Addrs map[string]string `json:"addrs"`
 	// Settings is what the controller sent, see Decode.

@@ -59,6 +59,7 @@ type Env struct {
 	Listen   func() (net.Listener, error) // for peers
 	Dir      string                       // of the master, for what must outlive it
 	Log      *slog.Logger
+	First    bool // the master's first process in a run
 }
 
 // Client makes the client of the lock that the settings name.
@@ -98,8 +99,9 @@ func peer[O any, L locks.Locker](start func(peerlock.Config[O]) (L, error)) func
 		return start(peerlock.Config[O]{
 			ID: env.Name, Rank: env.Settings.Rank, Cluster: env.Settings.Cluster, Peers: peers,
 			Listener: listener, Options: options, Clock: clock.System(), Seed: env.seed(), Log: env.Log,
-			// A new run and a lost folder look the same. Both recover, as is right for the worse.
-			StateFile: filepath.Join(env.Dir, "votes"), Lost: true,
+			// All peers of a run are new with it, so there is nothing to recover. Whoever is
+			// restarted without its folder has lost something.
+			StateFile: filepath.Join(env.Dir, "votes"), Founding: env.First, Lost: !env.First,
 		})
 	}
 }

@@ -57,7 +57,7 @@ func run(ctx context.Context, node *process.Node) (err error) {
 		return err
 	}
 	listen := func() (net.Listener, error) { return new(net.ListenConfig).Listen(ctx, "tcp", node.Addrs[PortPeer]) }
-	locker, err := catalog.Client(catalog.Env{Settings: all.Lock, Name: node.Name, Listen: listen, Dir: node.Dir, Log: node.Log})
+	locker, err := catalog.Client(catalog.Env{Settings: all.Lock, Name: node.Name, Listen: listen, Dir: node.Dir, Log: node.Log, First: node.First})
 	if err != nil {
 		return fmt.Errorf("build lock %s: %w", settings.Lock, err)
 	}
