@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"locklab/cmd/locklab/internal/failon"
 	"locklab/cmd/locklab/internal/lab"
 	"locklab/reports"
 	"locklab/reports/result"
@@ -15,6 +16,7 @@ import (
 
 func newReport() *cobra.Command {
 	var out, serve, tag string
+	var failOn []string
 	cmd := &cobra.Command{
 		Use:   "report DIR...",
 		Short: "Rebuild a report from its files, or compare several",
@@ -25,10 +27,15 @@ there is one, into a new one that compares them, without evidence.html, when the
 several. Nothing is run again. To the result of a comparison that was killed it adds
 what the histories hold of the run that was under way.
 
+Of several, the first is what the others are compared with: which differences are shown,
+which are noise, which are open and how many repeats would tell. With --fail-on the exit
+code is 2 if a threshold is crossed, and 4 if a difference is beyond one, but open.
+
 Of a directory that has reports below it, report lists them. With --serve it shows these to browsers instead, until it is interrupted.`,
 		Example: `  locklab report reports/runs/2026-11-20T15-04-05
   locklab report reports/runs                            what there is
   locklab report reports/runs/before reports/runs/after --out reports/runs/compared
+  locklab report before after --fail-on 'latency_ms.p99>+10%' --fail-on 'availability<-0.01'
   locklab report --serve 127.0.0.1:8080 reports/runs`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
@@ -45,6 +52,10 @@ Of a directory that has reports below it, report lists them. With --serve it sho
 			if found := finishedReports(say, dirs[0]); len(dirs) == 1 && len(found) > 0 && !hasResult(dirs[0]) {
 				printReports(cmd.OutOrStdout(), dirs[0], found)
 				return nil
+			}
+			thresholds, err := parseThresholds(failOn, len(dirs) > 1, "want two directories or more, the first of which is the baseline")
+			if err != nil {
+				return err
 			}
 			switch {
 			case out != "":
@@ -63,13 +74,24 @@ Of a directory that has reports below it, report lists them. With --serve it sho
 					return err
 				}
 				fmt.Fprintln(cmd.OutOrStdout(), reportLine(say, out))
-				return nil
+				if len(thresholds) == 0 {
+					return nil
+				}
+				files := make([]result.File, len(dirs))
+				for i, dir := range dirs {
+					if files[i], err = result.Read(filepath.Join(dir, result.FileName)); err != nil {
+						return err
+					}
+				}
+				return tellGate(cmd.OutOrStdout(), files, thresholds)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "directory to write to (default: the one that is read; for several, a new one below reports/runs)")
+	cmd.Flags().StringArrayVar(&failOn, "fail-on", nil, "exit 2 if a figure crosses a threshold; with a sign and two directories or more, a difference from the first, such as 'latency_ms.p99>+10%'")
 	langFlag(cmd.Flags(), &tag)
 	cmd.Flags().StringVar(&serve, "serve", "", "HOST:PORT at which to show the reports below the directory")
+	completions(cmd, map[string]cobra.CompletionFunc{"fail-on": words(failon.Figures)})
 	return cmd
 }
 

@@ -43,6 +43,7 @@ type runFlags struct {
 	rate, seed         string
 	out, junit, lang   string
 	tokenFile, agents  string
+	baseline           string
 	failOn, external   []string
 	suite, resume      string
 	args               []string // of a run that goes on
@@ -87,7 +88,7 @@ a --fail-on threshold; 3 a control did not fire; 4 inconclusive; 130 interrupted
 	f.register(cmd.Flags())
 	completions(cmd, map[string]cobra.CompletionFunc{
 		"locks": specs(catalog.Names), "scenarios": files(scenario.Names), "topology": files(topology.Names), "workload": words(catalog.WorkloadNames),
-		"fail-on": words(failon.Figures), "lang": words(lang.Tags), "external": files(nothing), "token-file": files(nothing), "out": files(nothing), "junit": files(nothing),
+		"fail-on": words(failon.Figures), "lang": words(lang.Tags), "external": files(nothing), "token-file": files(nothing), "out": files(nothing), "baseline": files(nothing), "junit": files(nothing),
 		"suite": files(suite.Names), "resume": files(nothing),
 	})
 	return cmd
@@ -112,6 +113,7 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.junit, "junit", "", "file to write the verdicts to for a CI server, as JUnit's XML: not as expected is a failure, what decides nothing an error, what is not judged skipped")
 	langFlag(fl, &f.lang)
 	fl.StringArrayVar(&f.failOn, "fail-on", nil, "exit 2 if a figure of any row crosses a threshold, such as 'duplicates.raced>0' (duplicates alone is their total: with unreachable ones, without those of the warm-up)")
+	fl.StringVar(&f.baseline, "baseline", "", "directory of a run to compare with: a threshold of --fail-on with a sign is a difference from it, such as 'latency_ms.p99>+10%'")
 	fl.StringVar(&f.tokenFile, "token-file", "", "file with the bearer token of running agents (default: the environment's LOCKLAB_TOKEN)")
 	fl.StringVar(&f.agents, "agents", "", "URL of a running agent for every host whose topology names none, such as http://{host}:7500")
 	fl.DurationVar(&f.Wait, "wait", 0, "how long to wait for running agents that do not answer yet")
@@ -133,6 +135,10 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 		return err
 	}
 	plan, err := f.plan(ctx)
+	if err != nil {
+		return err
+	}
+	baseline, err := readBaseline(f.baseline)
 	if err != nil {
 		return err
 	}
@@ -165,6 +171,9 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	for _, t := range plan.thresholds {
 		file.Run.FailOn = append(file.Run.FailOn, t.String())
 	}
+	if baseline != nil {
+		applyGate(file.Results, gate([]result.File{*baseline, file}, plan.thresholds))
+	}
 	applyThresholds(file.Results, plan.thresholds)
 	file.Run.Claims = suite.Decide(plan.claims, file.Results)
 	if f.junit != "" {
@@ -176,7 +185,16 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 		fmt.Fprintf(stderr, "locklab: the comparison could not go on: %v\n", runErr)
 		return errors.Join(&exitError{code: exitCannotRun}, publish(ctx, file, dir, say, stdout, plan.summary()))
 	}
-	return publish(ctx, file, dir, say, stdout, plan.summary())
+	err = publish(ctx, file, dir, say, stdout, plan.summary())
+	if f.baseline == "" {
+		return err
+	}
+	beside := filepath.Join(dir, "comparison")
+	if failed := reports.Generate(context.WithoutCancel(ctx), []string{f.baseline, dir}, beside, nil); failed != nil {
+		return errors.Join(err, failed)
+	}
+	fmt.Fprintln(stdout, reportLine(say, beside))
+	return err
 }
 
 // explainNoResult ends a comparison that came to nothing.
@@ -268,15 +286,9 @@ func (f *runFlags) config(ctx context.Context) (lab.Config, []failon.Threshold, 
 		},
 		func() (err error) { c.Rate, err = parseRate(f.rate); return err },
 		func() (err error) { c.Seed, err = parseSeed(f.seed); return err },
-		func() error {
-			for _, text := range f.failOn {
-				t, err := failon.Parse(text)
-				if err != nil {
-					return err
-				}
-				thresholds = append(thresholds, t)
-			}
-			return nil
+		func() (err error) {
+			thresholds, err = parseThresholds(f.failOn, f.baseline != "", "want --baseline DIR, a run to compare with")
+			return err
 		},
 		func() (err error) {
 			if len(f.locks) == 0 {

@@ -101,7 +101,7 @@ func named(list []string, lock string) bool {
 
 // ofUser are the flags that a suite's user sets: where it runs, and what is made of it.
 func ofUser() []string {
-	return []string{"out", "junit", "lang", "fail-on", "topology", "repeat", "token-file", "agents", "wait", "external"}
+	return []string{"out", "junit", "lang", "fail-on", "baseline", "topology", "repeat", "token-file", "agents", "wait", "external"}
 }
 
 // checkSuiteFlags refuses flags that are the suite's to say.

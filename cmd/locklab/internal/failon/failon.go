@@ -1,6 +1,7 @@
 // Package failon reads and applies the thresholds of --fail-on, such as
 // "duplicates>0" or "latency_ms.p99>=250", with which a script turns a figure of
-// result.json into an exit code.
+// result.json into an exit code. With a sign the limit is a difference from a baseline:
+// "latency_ms.p99>+10%", "availability<-0.01".
 package failon
 
 import (
@@ -20,7 +21,15 @@ type Threshold struct {
 	figure result.Figure
 	op     string
 	limit  float64
+	// A difference from a baseline, as a share of it if Relative.
+	differs, relative bool
 }
+
+// Differs says that it is about the difference from a baseline.
+func (t Threshold) Differs() bool { return t.differs }
+
+// Figure is what it is about.
+func (t Threshold) Figure() result.Figure { return t.figure }
 
 // String is the threshold as the user wrote it.
 func (t Threshold) String() string { return t.text }
@@ -38,7 +47,14 @@ func Parse(text string) (Threshold, error) {
 			continue
 		}
 		name, number = strings.TrimSpace(name), strings.TrimSpace(number)
-		limit, err := strconv.ParseFloat(number, 64)
+		t := Threshold{text: text, op: op}
+		t.differs = strings.HasPrefix(number, "+") || strings.HasPrefix(number, "-")
+		digits, relative := strings.CutSuffix(number, "%")
+		if relative && !t.differs {
+			return Threshold{}, fmt.Errorf("--fail-on %q: want a sign before a percentage, such as +%s, for the difference from a baseline", text, number)
+		}
+		t.relative = relative
+		limit, err := strconv.ParseFloat(digits, 64)
 		if err != nil {
 			return Threshold{}, fmt.Errorf("--fail-on %q: %q is not a number", text, number)
 		}
@@ -47,7 +63,11 @@ func Parse(text string) (Threshold, error) {
 		}
 		for _, field := range []string{name, name + ".total", name + ".p99"} {
 			if f, known := result.Lookup(field); known {
-				return Threshold{text: text, figure: f, op: op, limit: limit}, nil
+				t.figure, t.limit = f, limit
+				if t.differs && (op == "==" || op == "!=" || (limit > 0) != strings.HasPrefix(op, ">")) {
+					return Threshold{}, fmt.Errorf("--fail-on %q: a difference from a baseline is above + or below -, such as '%s>+10%%'", text, f.Field)
+				}
+				return t, nil
 			}
 		}
 		return Threshold{}, fmt.Errorf("--fail-on %q: unknown figure %q (known: %s, errors.KIND)%s", text, name, strings.Join(Figures(), ", "), nearest.Hint(name, Figures()))
@@ -59,9 +79,21 @@ func Parse(text string) (Threshold, error) {
 // figure does not.
 func (t Threshold) Crossed(row result.Row) bool {
 	value, ok := t.figure.Of(row)
-	if !ok {
-		return false
+	return ok && !t.differs && t.holds(value)
+}
+
+// Beyond says whether a figure that was before, and is after, differs by more than the
+// threshold; whether that is shown to be so is another question. From 0, more of anything is
+// beyond every percentage.
+func (t Threshold) Beyond(before, after float64) bool {
+	d := after - before
+	if t.relative {
+		d *= 100 / before
 	}
+	return t.differs && after != before && t.holds(d)
+}
+
+func (t Threshold) holds(value float64) bool {
 	switch t.op {
 	case ">":
 		return value > t.limit

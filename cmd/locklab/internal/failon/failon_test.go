@@ -45,6 +45,34 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
+func TestDifferences(t *testing.T) {
+	for _, tt := range []struct {
+		text          string
+		before, after float64
+		beyond        bool
+	}{
+		{"latency_ms.p99>+10%", 100, 112, true},
+		{"latency_ms.p99>+10%", 100, 109, false},
+		{"latency_ms.p99>+10%", 100, 50, false},
+		{"latency_ms.p99>+5", 100, 106, true},
+		{"availability<-0.01", 0.99, 0.97, true},
+		{"availability<-1%", 0.99, 0.985, false},
+		{"availability<-1%", 0.99, 0.999, false},
+		{"duplicates>+10%", 0, 1, true},
+		{"duplicates>+10%", 0, 0, false},
+		{"duplicates>5", 0, 9, false}, // no difference
+	} {
+		threshold, err := failon.Parse(tt.text)
+		if err != nil {
+			t.Errorf("%s: %v", tt.text, err)
+			continue
+		}
+		if got := threshold.Beyond(tt.before, tt.after); got != tt.beyond {
+			t.Errorf("%s from %v to %v: %v, want %v", tt.text, tt.before, tt.after, got, tt.beyond)
+		}
+	}
+}
+
 func TestBadThresholdsAreExplained(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                "FIGURE OPERATOR NUMBER",
@@ -52,6 +80,9 @@ func TestBadThresholdsAreExplained(t *testing.T) {
 		"duplicates>many": "not a number",
 		"dups>0":          "unknown figure",
 		"duplicates>nan":  "finite number",
+		"latency_ms>10%":  "a sign before a percentage",
+		"latency_ms<+10%": "above + or below -",
+		"latency_ms==+1":  "above + or below -",
 		"duplicates<-Inf": "finite number",
 	} {
 		if _, err := failon.Parse(text); err == nil || !strings.Contains(err.Error(), want) {

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"locklab/cmd/locklab/internal/failon"
+	"locklab/reports"
+	"locklab/reports/noise"
+	"locklab/reports/result"
+)
+
+// parseThresholds reads those of --fail-on. Differences need something to differ from.
+func parseThresholds(texts []string, baseline bool, missing string) (all []failon.Threshold, err error) {
+	for _, text := range texts {
+		t, err := failon.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		if t.Differs() && !baseline {
+			return nil, fmt.Errorf("--fail-on %q: it is a difference: %s", text, missing)
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+// readBaseline is the result to compare with; nil without one.
+func readBaseline(dir string) (*result.File, error) {
+	if dir == "" {
+		return nil, nil //nolint:nilnil // no baseline is none
+	}
+	file, err := result.Read(filepath.Join(dir, result.FileName))
+	if err != nil {
+		return nil, fmt.Errorf("--baseline: %w", err)
+	}
+	return &file, nil
+}
+
+// beyond is a difference that is larger than a threshold. Shown says that it is one; what is
+// not, and may be, is open.
+type beyond struct {
+	reports.Difference
+	threshold failon.Threshold
+	shown     bool
+}
+
+// String says what was crossed, or why nobody knows.
+func (b beyond) String() string {
+	text := fmt.Sprintf("%s under %s: %s: %.4g, it was %.4g", b.Lock, b.Scenario, b.threshold, b.After.Center, b.Before.Center)
+	switch {
+	case b.shown:
+		return "crossed --fail-on: " + text
+	case b.Untested != "":
+		return "open --fail-on: " + text + ": not judged: " + b.Untested
+	case b.Needed > 0:
+		return fmt.Sprintf("open --fail-on: %s: it takes %s of each run to tell", text, reports.Plural(b.Needed, "repeat"))
+	}
+	return "open --fail-on: " + text
+}
+
+// gate finds the differences from the first file that are beyond a threshold, and not noise.
+func gate(files []result.File, thresholds []failon.Threshold) (all []beyond) {
+	var figures []result.Figure
+	for _, t := range thresholds {
+		if t.Differs() {
+			figures = append(figures, t.Figure())
+		}
+	}
+	if len(figures) == 0 {
+		return nil
+	}
+	for _, d := range reports.Differences(files, figures...) {
+		for _, t := range thresholds {
+			if t.Figure().Field == d.Figure.Field && t.Beyond(d.Before.Center, d.After.Center) && d.Outcome != noise.Noise {
+				all = append(all, beyond{d, t, d.Outcome == noise.Shown && d.Untested == ""})
+			}
+		}
+	}
+	return all
+}
+
+// applyGate puts into the verdicts what is beyond a threshold. What is open makes a row that
+// was as expected inconclusive.
+func applyGate(rows []result.Row, found []beyond) {
+	for _, b := range found {
+		for i := range rows {
+			r := &rows[i]
+			if r.Lock != b.Lock || r.Scenario != b.Scenario || r.Workload != b.Workload {
+				continue
+			}
+			switch v := &r.Verdict; {
+			case b.shown:
+				v.FailedOns = append(v.FailedOns, b.threshold.String())
+			case v.Status == result.StatusExpected || v.Status == result.StatusNotJudged:
+				v.Why = fmt.Sprintf("%s. Without that it would be %s: %s", b, v.Status, v.Why)
+				v.Status = result.StatusInconclusive
+			}
+		}
+	}
+}
+
+// tellGate prints what report found beyond thresholds, and makes an exit code of it.
+func tellGate(w io.Writer, files []result.File, thresholds []failon.Threshold) error {
+	code := exitOK
+	for _, b := range gate(files, thresholds) {
+		fmt.Fprintln(w, reports.Wrap(b.String(), 80, 2))
+		switch {
+		case b.shown:
+			code = exitViolated
+		case code == exitOK:
+			code = exitInconclusive
+		}
+	}
+	for _, f := range files[min(len(files)-1, 1):] {
+		for _, r := range f.Results {
+			for _, t := range thresholds {
+				if t.Crossed(r) {
+					code = exitViolated
+					fmt.Fprintln(w, reports.Wrap(fmt.Sprintf("crossed --fail-on: %s: %s under %s: %s", f.Run.ID, r.Lock, r.Scenario, t), 80, 2))
+				}
+			}
+		}
+	}
+	if code != exitOK {
+		return &exitError{code: code}
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"locklab/reports/result"
+)
+
+// measured is a run with one row, of some repeats.
+func measured(p99 float64, repeats int) result.File {
+	row := result.Row{
+		Lock: "redlock", Scenario: "baseline", Workload: "mutex", Availability: 1, LatencyMS: &result.Quantiles{P50: 1, P99: p99, P999: p99, Max: p99},
+		Verdict: result.Verdict{Status: result.StatusExpected, Safety: result.Safe, Liveness: "live"},
+	}
+	for i := range repeats {
+		one := result.RepeatOf(row)
+		one.Figures["latency_ms.p99"] += float64(i) / 100
+		row.PerRepeat = append(row.PerRepeat, one)
+	}
+	return result.File{Schema: result.Schema, Run: result.Run{ID: "x", Topology: "t"}, Results: []result.Row{row}}
+}
+
+// TestDifferencesFromABaseline end with 2 if they are shown, 4 if nobody knows, and 0 if they
+// are noise.
+func TestDifferencesFromABaseline(t *testing.T) {
+	for name, tt := range map[string]struct {
+		after   result.File
+		before  result.File
+		code    int
+		says    string
+		verdict string
+	}{
+		"shown":       {measured(20, 8), measured(10, 8), exitViolated, "crossed --fail-on: redlock under baseline: latency_ms.p99>+10%: 20.0", result.StatusViolated},
+		"few repeats": {measured(20, 2), measured(10, 2), exitInconclusive, "repeats of each run to tell", result.StatusInconclusive},
+		"noise":       {measured(10.001, 8), measured(10, 8), exitOK, "", result.StatusExpected},
+		"better":      {measured(10, 8), measured(20, 8), exitOK, "", result.StatusExpected},
+	} {
+		thresholds, err := parseThresholds([]string{"latency_ms.p99>+10%"}, true, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		files := []result.File{tt.before, tt.after}
+		failed := tellGate(&out, files, thresholds)
+		code := exitOK
+		if exit := (*exitError)(nil); errors.As(failed, &exit) {
+			code = exit.code
+		}
+		said := strings.Join(strings.Fields(out.String()), " ")
+		if code != tt.code || !strings.Contains(said, tt.says) || tt.says == "" && said != "" {
+			t.Errorf("%s: exit code %d, want %d; said %q", name, code, tt.code, said)
+		}
+		applyGate(tt.after.Results, gate(files, thresholds))
+		applyThresholds(tt.after.Results, thresholds)
+		if v := tt.after.Results[0].Verdict; v.Status != tt.verdict {
+			t.Errorf("%s: the verdict is %s, want %s (%s)", name, v.Status, tt.verdict, v.Why)
+		}
+	}
+	if _, err := parseThresholds([]string{"latency_ms.p99>+10%"}, false, "want --baseline DIR"); err == nil || !strings.Contains(err.Error(), "--baseline") {
+		t.Errorf("a difference from nothing: %v", err)
+	}
+}
