@@ -50,6 +50,31 @@ type MessageCounter interface {
 	MessagesSent() uint64
 }
 
+// WakeupCounter is implemented by lockers that know how often one of their waiters was
+// woken, by a message, a watch or a timer, to look whether it is its turn.
+type WakeupCounter interface {
+	// Wakeups is a running total; it never goes down.
+	Wakeups() uint64
+}
+
+// Store keeps one value for each resource of a lock. Its versions count its writes from 1.
+type Store interface {
+	// Read gives the version of the resource's value, 0 if it was never written.
+	Read(ctx context.Context) (version uint64, err error)
+	// Write gives the resource a new value, only if the lease is the newest grant where
+	// checked is set, and returns its version. An error that wraps [ErrNotHeld] says that
+	// it was refused; any other one, unless it wraps [ErrUnavailable], that it may have
+	// been written.
+	Write(ctx context.Context, checked bool) (version uint64, err error)
+}
+
+// Storer is implemented by leases whose lock service keeps data, too, and can compare the
+// lock in the transaction that writes.
+type Storer interface {
+	// Store is the resource's; false if the lock's options want none.
+	Store() (Store, bool)
+}
+
 // ResourceBytesMax bounds the length of a resource's name.
 const ResourceBytesMax = 255
 

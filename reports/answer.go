@@ -126,9 +126,19 @@ func answersOf(say *lang.Lang, files []result.File, names []string) []answer {
 // the workload is about.
 func answerColumns(rows []result.Row) []result.Figure {
 	counted := violationOf(rows)
-	return chosen(rows, func(f result.Figure) bool {
+	columns := chosen(rows, func(f result.Figure) bool {
 		return f.Answer != "" && (f.Violation == "" || f.Violation == counted.Violation)
 	})
+	slices.SortStableFunc(columns, func(a, b result.Figure) int {
+		switch {
+		case a.Own == b.Own:
+			return 0
+		case a.Own:
+			return -1
+		}
+		return 1
+	})
+	return columns
 }
 
 func answerCellOf(say *lang.Lang, f result.Figure, rows []result.Row) answerCell {

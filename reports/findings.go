@@ -205,7 +205,7 @@ func costFindings(say *lang.Lang, rows []result.Row) []finding {
 			base = r.LatencyMS
 		}
 	}
-	var latency, acquire []string
+	var latency, acquire, handoff []string
 	caveat := ""
 	for _, r := range rows {
 		if r.Scenario != scenario {
@@ -227,6 +227,9 @@ func costFindings(say *lang.Lang, rows []result.Row) []finding {
 		if r.AcquireMS != nil && r.Lock != "none" {
 			acquire = append(acquire, named(r.Lock)+" "+span(say, r.AcquireMS.P50))
 		}
+		if r.HandoffMS != nil {
+			handoff = append(handoff, named(r.Lock)+" "+span(say, r.HandoffMS.P50))
+		}
 	}
 	switch {
 	case base != nil && len(latency) > 0:
@@ -239,6 +242,10 @@ func costFindings(say *lang.Lang, rows []result.Row) []finding {
 	if len(acquire) > 0 {
 		all = append(all, finding{topicCost, false, say.Sprintf(
 			"Getting the lock itself took, at p50 under %s: %s.%s", plain(scenario), say.List(acquire), caveat)})
+	}
+	if len(handoff) > 0 {
+		all = append(all, finding{topicCost, false, say.Sprintf(
+			"From a release until one of those who waited had the lock it took, at p50 under %s: %s.%s", plain(scenario), say.List(handoff), caveat)})
 	}
 	return all
 }

@@ -177,7 +177,7 @@ func outages(say *lang.Lang, rows []result.Row) string {
 // so of a lock that was down to its end it says how long the fault was, not how long it takes.
 func waitedFor(say *lang.Lang, r result.Row, ms float64) string {
 	nobody := say.Text("nobody got the lock")
-	if r.Workload == "mutex" {
+	if r.Workload == "mutex" || r.Workload == "fenced-write" {
 		nobody = say.Text("nobody got the lock, or one of its resources,")
 	}
 	if r.Verdict.Liveness == "down" && len(r.Faults) > 0 {

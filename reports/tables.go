@@ -53,12 +53,17 @@ func has(rows []result.Row, f result.Figure) bool {
 // violationOf is what the rows count that a lock is there to prevent; without a Violation if
 // nothing.
 func violationOf(rows []result.Row) result.Figure {
+	var everywhere result.Figure // holds may overlap in each workload: it is about what only it counts, if anything
 	for _, f := range result.Figures() {
-		if f.Violation != "" && has(rows, f) {
+		switch {
+		case f.Violation == "" || !has(rows, f):
+		case f.Field == "overlaps":
+			everywhere = f
+		default:
 			return f
 		}
 	}
-	return result.Figure{}
+	return everywhere
 }
 
 // details are the tables of all figures. Those that no row has are only named.

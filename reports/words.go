@@ -74,7 +74,7 @@ func termGroups(say *lang.Lang) []termGroup {
 			{say.Text("duplicate"), say.Text("A room whose creation began while the oracle knew another room of the same group that was starting or had a free seat. The oracle hears from the workers over connections that no fault touches.")},
 		}},
 		{say.Text("Safety and liveness"), []term{
-			{say.Text("safe / unsafe"), say.Text("Safe: no duplicate that was raced or overlooked, no two holders at once, no fencing token that did not grow and no stale write was seen. Unsafe: at least one.")},
+			{say.Text("safe / unsafe"), say.Text("Safe: no duplicate that was raced or overlooked, no two holders at once, no fencing token that did not grow, and no stale write or lost update in a store that checked tokens was seen. Unsafe: at least one.")},
 			{say.Text("not-judged"), say.Text("Nothing of that was seen, but the scenario does not say what had to be.")},
 			{say.Text("live"), say.Text("No stall of a second or more (of an eighth of the run, if that is less) while the fault lasted, or in a run without one.")},
 			{say.Text("stalls"), say.Text("There was such a stall, but the lock was granted again before the fault was healed, or the run was over; or the stall that lasted until then took less than half of the time.")},

@@ -100,11 +100,11 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.quick, "quick", false, "a short look: every run lasts less than a quarter as long")
 	fl.StringArrayVar(&f.locks, "locks", nil, "locks to compare, A,B or repeated, or all that this machine has the servers of; options as lock:key=value,key=value (see locklab list locks)")
 	fl.StringSliceVar(&f.scenarios, "scenarios", nil, "scenarios, by name or as YAML files, or all that are built in (see locklab list scenarios)")
-	fl.StringVar(&f.workload, "workload", catalog.WorkloadNames()[0], "what the clients do: "+strings.Join(catalog.WorkloadNames(), " or "))
+	fl.StringVar(&f.workload, "workload", catalog.WorkloadNames()[0], "what the clients do: "+strings.Join(catalog.WorkloadNames(), ", "))
 	fl.StringVar(&f.topology, "topology", "seoul-2az", "topology, by name or as a YAML file")
 	fl.DurationVar(&f.Duration, "duration", lab.DefaultDuration, "measured time of one run, after the warm-up")
 	fl.DurationVar(&f.Warmup, "warmup", lab.DefaultWarmup, "time before it that is not measured")
-	fl.StringVar(&f.rate, "rate", "", "operations offered per second (default 300 matches; the mutex workload runs closed loop without it)")
+	fl.StringVar(&f.rate, "rate", "", "operations offered per second (default 300 matches; the other workloads run closed loop without it)")
 	fl.IntVar(&f.Repeat, "repeat", 1, "how often each combination is run")
 	fl.StringVar(&f.seed, "seed", "", "seed of every random choice (default: drawn, and printed)")
 	fl.StringVar(&f.out, "out", "", "directory for the report (default reports/runs/TIME)")
@@ -338,18 +338,25 @@ func (f *runFlags) config(ctx context.Context) (lab.Config, []failon.Threshold, 
 	return c, thresholds, nil
 }
 
-// chooseWorkload refuses flags of the workloads that are not run.
+// chooseWorkload refuses flags of the workloads that are not run. Several may have the same
+// flag, which the command has once.
 func (f *runFlags) chooseWorkload(c *lab.Config) (err error) {
+	mine := pflag.NewFlagSet("", pflag.ContinueOnError)
 	for _, own := range f.own {
-		if own.Name == f.workload {
-			c.Workload, c.Load = own.Workload, own.load
-			own.flags.VisitAll(func(flag *pflag.Flag) {
-				c.Settings += " " + flag.Name + "=" + strings.ReplaceAll(flag.Value.String(), " ", "")
-			})
+		if own.Name != f.workload {
 			continue
 		}
+		c.Workload, c.Load, mine = own.Workload, own.load, own.flags
+		mine.VisitAll(func(flag *pflag.Flag) {
+			if typed := f.set.Lookup(flag.Name); typed != flag && typed.Changed {
+				err = errors.Join(err, mine.Set(flag.Name, typed.Value.String()))
+			}
+			c.Settings += " " + flag.Name + "=" + strings.ReplaceAll(flag.Value.String(), " ", "")
+		})
+	}
+	for _, own := range f.own {
 		own.flags.VisitAll(func(flag *pflag.Flag) {
-			if flag.Changed {
+			if flag.Changed && mine.Lookup(flag.Name) == nil {
 				err = fmt.Errorf("--%s: it is of the workload %s, and this is --workload %s", flag.Name, own.Name, f.workload)
 			}
 		})

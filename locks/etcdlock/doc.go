@@ -12,6 +12,10 @@
 // by a watch, which is served every 100 ms. A connection that is silent, not broken, is
 // noticed by requests after Options.Timeout, but by a watch only after gRPC's least keepalive, 10 s.
 //
+// With guard=on a lease also keeps the resource's value in etcd, where a write is a
+// transaction that compares the create revision of the lease's key: the token is checked by
+// the service that gave it. Without, whoever is written to must check the token.
+//
 // Outcomes of the client library's errors. Surely not held: what comes before the key is
 // asked for (no lease granted), and what was answered, once the key's deletion was confirmed.
 // Unknown: every error of the transaction that puts the key (gRPC's Unavailable,

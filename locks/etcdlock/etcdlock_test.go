@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 
 	"locklab/locks"
@@ -98,6 +99,61 @@ func TestNoQuorum(t *testing.T) {
 	}
 }
 
+// TestGuardedWrites: a holder whose key is gone, as etcd deletes it with a lease that has
+// ended, writes nothing that is compared with the lock, whatever it believes.
+func TestGuardedWrites(t *testing.T) {
+	c := startCluster(t, 1)
+	if _, is := store(t, c, etcdlock.DefaultOptions()); is {
+		t.Error("a lease has a store that nobody asked for")
+	}
+	o := etcdlock.DefaultOptions()
+	o.Guard = true
+	first, _ := store(t, c, o)
+	for want := range uint64(2) {
+		version, err := first.Read(t.Context())
+		if err != nil || version != want {
+			t.Errorf("read version %d: %v, want %d", version, err, want)
+		}
+		if version, err = first.Write(t.Context(), true); err != nil || version != want+1 {
+			t.Errorf("wrote version %d: %v, want %d", version, err, want+1)
+		}
+	}
+	if _, err := c.client.Delete(t.Context(), "locklab/r/", clientv3.WithPrefix()); err != nil {
+		t.Fatal(err)
+	}
+	second, _ := store(t, c, o)
+	if version, err := second.Write(t.Context(), true); err != nil || version != 3 {
+		t.Errorf("the next holder wrote version %d: %v", version, err)
+	}
+	if _, err := first.Write(t.Context(), true); !errors.Is(err, locks.ErrNotHeld) {
+		t.Errorf("a write after the end: %v", err)
+	}
+	if version, err := first.Write(t.Context(), false); err != nil || version != 4 {
+		t.Errorf("without a comparison: version %d, %v", version, err)
+	}
+	late, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := second.Write(late, true); !errors.Is(err, locks.ErrUnknown) || !errors.Is(err, context.Canceled) {
+		t.Errorf("a write that nobody answered: %v", err)
+	}
+}
+
+// store is that of a new client's hold of r.
+func store(t *testing.T, c *cluster, o etcdlock.Options) (locks.Store, bool) {
+	t.Helper()
+	lease, err := newClient(t, c.addrs, nil, o).Acquire(t.Context(), "r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, is := lease.(locks.Storer).Store()
+	if !is {
+		if err := lease.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	return s, is
+}
+
 // TestAMutexKnowsSessionsOnly: two of one session hold at once, which is why the callers of
 // a process queue before it.
 func TestAMutexKnowsSessionsOnly(t *testing.T) {
@@ -117,7 +173,7 @@ func TestAMutexKnowsSessionsOnly(t *testing.T) {
 func TestOptions(t *testing.T) {
 	for text, want := range map[string]string{
 		"etcd": "", "etcd:ttl=5s,timeout=100ms": "", "etcd:ttl=1s": "whole seconds from 2s", "etcd:ttl=2500ms": "whole seconds",
-		"etcd:timeout=2s": "half of the ttl", "etcd:guard=on": "unknown option", "etcd:big": "unknown variant",
+		"etcd:timeout=2s": "half of the ttl", "etcd:guard=on": "", "etcd:guard=yes": "want on or off", "etcd:big": "unknown variant",
 	} {
 		spec, err := locks.ParseSpec(text)
 		if err != nil {

@@ -18,17 +18,20 @@ type Options struct {
 	// Timeout is how long one member may take to answer; then another one is asked. It is
 	// also how long a call whose context has ended waits for what it did to be undone.
 	Timeout time.Duration
+	// Guard lets leases keep the resource's value in etcd, where a write is a transaction
+	// that compares the lock. It matters to who writes through them: fenced-write.
+	Guard bool
 }
 
 // DefaultOptions are a lease of 3 s and half a second for an answer.
 func DefaultOptions() Options { return Options{TTL: 3 * time.Second, Timeout: 500 * time.Millisecond} }
 
-// ParseOptions reads the options of a spec: ttl, timeout.
+// ParseOptions reads the options of a spec: ttl, timeout, guard.
 func ParseOptions(spec locks.Spec) (Options, error) {
 	d := DefaultOptions()
 	r := spec.Reader()
 	r.Variant()
-	o := Options{TTL: r.Duration("ttl", d.TTL), Timeout: r.Duration("timeout", d.Timeout)}
+	o := Options{TTL: r.Duration("ttl", d.TTL), Timeout: r.Duration("timeout", d.Timeout), Guard: r.Bool("guard", d.Guard)}
 	if err := r.Err(); err != nil {
 		return Options{}, err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -35,6 +36,7 @@ type Locker struct {
 	try     func(ctx context.Context, resource string) (locks.Lease, error)
 	running sync.WaitGroup // calls and leases
 	closing chan struct{}
+	wakeups atomic.Uint64
 
 	mu     sync.Mutex
 	closed bool
@@ -42,7 +44,10 @@ type Locker struct {
 	held   map[interface{ lose() }]struct{}
 }
 
-var _ locks.Locker = (*Locker)(nil)
+var (
+	_ locks.Locker        = (*Locker)(nil)
+	_ locks.WakeupCounter = (*Locker)(nil)
+)
 
 // New returns a client. It dials when it is first needed.
 func New(cfg Config) (*Locker, error) {
@@ -120,6 +125,7 @@ func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, err
 			again = l.sleep(wait)
 		}
 		if again {
+			l.wakeups.Add(1)
 			continue
 		}
 		err = fmt.Errorf("acquire %q: %w", resource, err)
@@ -134,6 +140,15 @@ func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, err
 		}
 		return nil, err
 	}
+}
+
+// Wakeups counts the pauses after which a waiter of the variant lease tried again. The others
+// wait in the server, which does not tell: 0.
+func (l *Locker) Wakeups() uint64 {
+	if l.options.Variant != Lease {
+		return 0
+	}
+	return l.wakeups.Load()
 }
 
 func (l *Locker) isClosed() bool {

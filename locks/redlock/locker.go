@@ -49,6 +49,7 @@ type Locker struct {
 	hashSeed maphash.Seed
 	channel  string        // on which this client is woken
 	count    atomic.Uint64 // messages
+	wakeups  atomic.Uint64
 
 	instances     []*instance
 	subscriptions []*subscription
@@ -68,6 +69,7 @@ type Locker struct {
 var (
 	_ locks.Locker         = (*Locker)(nil)
 	_ locks.MessageCounter = (*Locker)(nil)
+	_ locks.WakeupCounter  = (*Locker)(nil)
 )
 
 // New returns a client. It does not wait for the instances: one that is down counts
@@ -173,6 +175,10 @@ func (l *Locker) start(addrs []string) {
 // MessagesSent counts the commands sent and the answers received.
 func (l *Locker) MessagesSent() uint64 { return l.count.Load() }
 
+// Wakeups counts the pauses, messages and turns in this process's own queue after which a
+// waiter tried again.
+func (l *Locker) Wakeups() uint64 { return l.wakeups.Load() }
+
 // Acquire blocks until the resource is held or ctx is done. While a quorum of the
 // instances is away it goes on trying; the error then wraps locks.ErrUnavailable
 // too. When ctx ends, what was acquired in part is released first, which may take
@@ -193,6 +199,7 @@ func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, err
 		var err error
 		select {
 		case <-turn:
+			l.wakeups.Add(1)
 		case <-ctx.Done():
 			err = fmt.Errorf("acquire %q: %w: %w", resource, locks.ErrNotAcquired, ctx.Err())
 		case <-l.stop:
@@ -261,6 +268,7 @@ func (l *Locker) compete(ctx context.Context, q *queue) (*lease, error) {
 		if err := l.rest(ctx, q, le, attempt, !unavailable, &enrolled); err != nil {
 			return fail(err)
 		}
+		l.wakeups.Add(1)
 	}
 }
 

@@ -30,6 +30,8 @@ type Held struct {
 var (
 	_ locks.Locker         = (*Tracker)(nil)
 	_ locks.MessageCounter = (*Tracker)(nil)
+	_ locks.WakeupCounter  = (*Tracker)(nil)
+	_ locks.Storer         = (*trackedLease)(nil)
 )
 
 // Track wraps a Locker. Give the same Tracker to a master and to whatever is
@@ -70,6 +72,14 @@ func (t *Tracker) MessagesSent() uint64 {
 	return 0
 }
 
+// Wakeups is the Locker's count, 0 if it does not count.
+func (t *Tracker) Wakeups() uint64 {
+	if counter, ok := t.locker.(locks.WakeupCounter); ok {
+		return counter.Wakeups()
+	}
+	return 0
+}
+
 // Ready waits until the Locker is ready, if it is one that says so.
 func (t *Tracker) Ready(ctx context.Context) error {
 	if r, ok := t.locker.(interface{ Ready(context.Context) error }); ok {
@@ -99,6 +109,14 @@ type trackedLease struct {
 	locks.Lease
 	tracker *Tracker
 	held    Held
+}
+
+// Store is the lease's, if it has one.
+func (l *trackedLease) Store() (locks.Store, bool) {
+	if s, ok := l.Lease.(locks.Storer); ok {
+		return s.Store()
+	}
+	return nil, false
 }
 
 func (l *trackedLease) Release(ctx context.Context) error {

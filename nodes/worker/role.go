@@ -2,7 +2,9 @@ package worker
 
 import (
 	"context"
+	"fmt"
 	"net"
+	"net/http"
 
 	"locklab/nodes/process"
 	"locklab/nodes/role"
@@ -11,10 +13,22 @@ import (
 // Port is the name of the one port of the role.
 const Port = "http"
 
-// Role is what an agent must know to run workers.
-func Role() role.Role {
+// Service is what a worker serves beside its rooms, below its path.
+type Service interface {
+	http.Handler
+	Close()
+}
+
+// Mount makes a service for a worker whose requests bear the token.
+type Mount struct {
+	Path string
+	New  func(node *process.Node, token string) (Service, error)
+}
+
+// Role is what an agent must know to run workers with the mounts.
+func Role(mounts ...Mount) role.Role {
 	return role.Role{
-		Name: role.Worker, Ports: []string{Port}, ClientPort: Port, Main: runNode,
+		Name: role.Worker, Ports: []string{Port}, ClientPort: Port, Main: func(ctx context.Context, node *process.Node) error { return runNode(ctx, node, mounts) },
 		Command: func(n role.Node) (role.Command, error) {
 			_, err := ParseSettings(n.Settings)
 			return role.Command{Env: process.Environment()}, err
@@ -22,7 +36,7 @@ func Role() role.Role {
 	}
 }
 
-func runNode(ctx context.Context, node *process.Node) error {
+func runNode(ctx context.Context, node *process.Node, mounts []Mount) error {
 	settings, err := ParseSettings(node.Settings)
 	if err != nil {
 		return err
@@ -30,6 +44,14 @@ func runNode(ctx context.Context, node *process.Node) error {
 	w, err := New(settings, node.Recorder, node.Log)
 	if err != nil {
 		return err
+	}
+	for _, m := range mounts {
+		service, err := m.New(node, settings.Token)
+		if err != nil {
+			return fmt.Errorf("serve %s: %w", m.Path, err)
+		}
+		defer service.Close()
+		w.http.Mount(m.Path, service)
 	}
 	return w.Serve(ctx, node.Addrs[Port], func(net.Addr) { node.Ready() })
 }

@@ -43,6 +43,8 @@ type Figure struct {
 	Felt, Hurts         float64
 	Place               int
 	InMarkdown, Compare bool
+	// Own says that only one workload has it: that table begins with it then.
+	Own bool
 
 	of   func(Row) (float64, bool)
 	text func(Row) string
@@ -184,8 +186,8 @@ func Figures() []Figure {
 			Means: "Those of all causes, for 1,000 matches.",
 		},
 		{Field: "overlaps", Column: "overlaps", Group: "Holds", Title: "overlaps", As: Count, Better: Lower, Unsafe: true, Violation: "overlapping hold", Answer: "overlapping holds", Place: 4, InMarkdown: true, Compare: true, Means: "Holds that a client still believed in when the next one of the resource began."},
-		{Field: "stale_writes", Measured: true, Column: "stale_writes", Group: "Holds", Title: "stale writes", As: Count, Better: Lower, Violation: "stale write", Answer: "stale writes", Place: 4, InMarkdown: true, Compare: true, Means: "Writes by a client after its lock had been granted to another."},
-		{Field: "fenced_writes", Measured: true, Column: "fenced_writes", Group: "Holds", Title: "fenced writes", As: Count, Place: 4, InMarkdown: true, Means: "Those of them that the resource refused by their token."},
+		{Field: "stale_writes", Measured: true, Column: "stale_writes", Group: "Holds", Title: "stale writes", As: Count, Better: Lower, Violation: "stale write", Answer: "stale writes", Place: 4, InMarkdown: true, Compare: true, Means: "Writes that the store took from a holder after it had served one to whom the lock was granted later."},
+		{Field: "fenced_writes", Measured: true, Column: "fenced_writes", Group: "Holds", Title: "fenced writes", As: Count, Place: 4, InMarkdown: true, Means: "Such writes that the store refused, by their fencing token or in a transaction that compares the lock."},
 		{
 			Field: "stall_ms", Column: "stall_ms", Group: "Fault, ms", Title: "stall", Unit: "ms", Better: Lower, Answer: "longest outage", Felt: noticed, Hurts: interrupted, Place: 5, InMarkdown: true, Compare: true,
 			Means: "The longest time, while the fault lasted or in a run without one, in which somebody wanted the lock, or one of its resources, and nobody got it.",
@@ -210,7 +212,7 @@ func Figures() []Figure {
 	all = append(all, distribution("hold", Figure{Group: "Hold, ms", Means: "From getting the lock until the client no longer believes that it holds it."})...)
 	all = append(all, distribution("fill", Figure{Group: "Fill of rooms, ms", Better: Lower, Means: "From the moment a room is open until it is full."})...)
 	all = append(all, distribution("lateness", Figure{Group: "Generator lateness, ms", Better: Lower, Means: "How late the load generator itself was. When it falls behind, the run is inconclusive."})...)
-	return append(all,
+	all = append(all,
 		Figure{Field: "acquire_rtt", Column: "acquire_rtt", Group: "Lock", Title: "acquire p50 / RTT", Better: Lower, Means: "The median of the time to get the lock, in round trips between hosts."},
 		Figure{Field: "messages_per_acquire", Column: "messages_per_acquire", Group: "Lock", Title: "messages per acquire", Better: Lower, Means: "Messages of the lock's protocol for one acquisition, for locks that count them."},
 		Figure{Field: "fairness", Column: "fairness_jain", Group: "Lock", Title: "fairness", Better: Higher, Most: 1, Means: "Jain's index over the clients: 1 if all were served alike, 1/n if one of n got everything."},
@@ -256,7 +258,18 @@ func Figures() []Figure {
 			Field: "duplicates.warmup", Column: "duplicates_warmup", Group: "Duplicates", Title: "in the warm-up", As: Count, Better: Lower, Unsafe: true, Place: 4, InMarkdown: true, Compare: true,
 			Means: "Raced or overlooked before the measured part: they are in no rate and not in the total, but the lock is judged on them.",
 		},
+		Figure{Field: "writes", Measured: true, Column: "writes", Group: "Store", Title: "writes", As: Count, Means: "Those that the store took, stale ones included."},
+		Figure{Field: "checked_writes", Measured: true, Column: "checked_writes", Group: "Store", Title: "checked writes", As: Count, Means: "Those, taken or refused, that came with a fencing token or a comparison: without any there was nothing to check."},
+		Figure{Field: "lost_updates", Measured: true, Column: "lost_updates", Group: "Store", Title: "lost updates", As: Count, Better: Lower, Within: "writes", Violation: "lost update", Place: 4, InMarkdown: true, Compare: true, Means: "Writes that were overwritten by a holder that had not read them."},
+		Figure{Field: "handoffs", Measured: true, Column: "handoffs", Group: "Handoff, ms", Title: "handoffs", As: Count, Means: "Releases after which a client that had been waiting got the lock."},
+		Figure{Field: "barged", Measured: true, Column: "barged", Group: "Handoff, ms", Title: "barged in", As: Count, Better: Lower, Means: "Grants to a client that had asked only after the release, while others were waiting: a lock that polls lets them."},
+		Figure{Field: "wakeups_per_handoff", Column: "wakeups_per_handoff", Group: "Handoff, ms", Title: "wake-ups each", Name: "wake-ups per handoff", Better: Lower, Place: 7, InMarkdown: true, Compare: true, Means: "How often waiters were woken, by a message, a watch or a timer, to look whether it is their turn, for one handoff; for locks whose client counts it. Many are the herd."},
+		Figure{Field: "messages_per_handoff", Column: "messages_per_handoff", Group: "Handoff, ms", Title: "messages each", Name: "messages per handoff", Better: Lower, Place: 7, InMarkdown: true, Compare: true, Means: "Messages of the lock's protocol for one handoff, for locks that count them."},
 	)
+	return append(all, distribution("handoff", Figure{
+		Group: "Handoff, ms", Better: Lower,
+		Means: "From the moment a holder stops acting to release the lock until a client that was waiting then has it; others may have barged in meanwhile.",
+	}, Figure{InMarkdown: true, Compare: true, Answer: "handoff p50", Own: true}, Figure{InMarkdown: true, Compare: true, Answer: "handoff p99", Own: true})...)
 }
 
 // distribution is the figures of one field of quantiles. What more there is to each of
@@ -267,7 +280,7 @@ func distribution(name string, all Figure, more ...Figure) []Figure {
 	for i, q := range quantiles {
 		f := all
 		if i < len(more) {
-			f.Answer, f.InMarkdown, f.Compare = more[i].Answer, more[i].InMarkdown, more[i].Compare
+			f.Answer, f.InMarkdown, f.Compare, f.Own = more[i].Answer, more[i].InMarkdown, more[i].Compare, more[i].Own
 			f.Felt, f.Hurts = noticed, interrupted
 		}
 		f.Field, f.Column = name+"_ms."+q.field, name+"_"+q.field+"_ms"

@@ -132,6 +132,11 @@ type Row struct {
 	FillMS     *Quantiles `json:"fill_ms,omitempty"`     // rooms: from open to full
 	LatenessMS *Quantiles `json:"lateness_ms,omitempty"` // generator: really sent minus intended
 
+	HandoffMS *Quantiles `json:"handoff_ms,omitempty"` // a holder stopped acting until a waiter held
+
+	WakeupsPerHandoff  *float64 `json:"wakeups_per_handoff,omitempty"`
+	MessagesPerHandoff *float64 `json:"messages_per_handoff,omitempty"`
+
 	AcquireRTT         *float64 `json:"acquire_rtt,omitempty"` // acquire p50 / measured RTT
 	MessagesPerAcquire *float64 `json:"messages_per_acquire,omitempty"`
 	Fairness           *float64 `json:"fairness,omitempty"`      // Jain's index over clients, 1 is fair

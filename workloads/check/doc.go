@@ -62,6 +62,35 @@
 // stopped believing. Fencing tokens must grow: an acquisition that was sent after
 // another one was answered must get the higher token, and no two holds share one.
 //
+// # Stores
+//
+// In the workload fenced-write the store's versions say in which order it did what, so no
+// clock is needed. A write is stale if the store had served a later hold before, by a read
+// or a write; which of two holds is later say their tokens, or without any the moments at
+// which their clients were told. A version is lost if a later one was written by who had
+// read an earlier one:
+//
+//	version  0                 1                 2                 3
+//	h2       └ read   written ─┘                 ·                 ·
+//	h3                         └ read   written ─┘                 ·
+//	h1       └ read                     stale; 1 and 2 are lost: ──┘ written
+//
+// That does not convict the lock: a write that was sent in time may be late on its way, and
+// where two held at once the holds say so. But where tokens were shown, the store had to
+// refuse: a stale write, or a lost update, is a violation then.
+//
+// # Handoffs
+//
+// In the workload handoff, the time from when a holder stopped acting to release until one
+// of those who were waiting then got the hold. Who asked only then, and got it before them,
+// has barged in, and their wait goes on:
+//
+//	h1   ─────release
+//	m2   ask ···├───────────────────────────┤ grant    a handoff
+//	m1              ask, grant, release                barged in
+//
+// Holds that were lost are not handed over. Clocks' error bounds are not taken into account.
+//
 // # Fairness
 //
 // In the mutex workload a peer is a master with its clients. A wait lasts from when

@@ -62,10 +62,13 @@ type Findings struct {
 	Overlaps      int64 // holds that were believed while others of the resource began
 	OverlapHolds  int64 // those others
 	ZombieNS      int64 `merge:"max"` // the longest zombie time
-	TokensBroken  int64 // acquisitions whose token did not grow
+	Tokens        int64 // acquisitions that came with a fencing token
+	TokensBroken  int64 // and those of them whose token did not grow
 	AcquiredOK    int64 // acquisitions that ended ok, in the measured part
 	MessagesSent  int64 // protocol messages in the same time
 	HasMessages   bool
+	Wakeups       int64 // handoff: of waiters, in the same time
+	HasWakeups    bool
 	Fairness      float64 // Jain's index over clients, mean over repeats; 0 if there is none
 	fairnessCount int     `merge:"-"`
 
@@ -95,6 +98,7 @@ type Findings struct {
 	Acquire  Dist // sent to answer, acquisitions that ended ok
 	Hold     Dist // answer to the end of the belief
 	Fill     Dist // rooms: open to full
+	Handoff  Dist // a holder stopped acting to the next one's grant, where that one waited
 	Lateness Dist // generator: sent minus intended
 
 	// Doubts are what the clocks' error bounds leave open.
@@ -111,10 +115,17 @@ type Findings struct {
 
 	Faults   []Fault
 	Examples []Example // the first violations of each kind
+	summary  summary   `merge:"-"` // of the workload's own
 	Slots    []Slot    `merge:"-"` // outcomes by intended time; of the first repeat
 	// With Options.Ops the operations of the whole history, and the acquisitions of the lock
 	// that ended; of one repeat.
 	Ops, Acquires []Op `merge:"-"`
+}
+
+// summary is what a workload says of all findings together; "" is nothing.
+type summary interface {
+	lacks(*Findings) string // what it was to measure, and could not: then nothing is decided
+	told(*Findings) string  // what a verdict's reader must know, in a sentence
 }
 
 // Op is an operation of the workload: when it was due, when it ended, and whether well. Of an
@@ -218,6 +229,11 @@ func (f *Findings) MessagesPerAcquire() (float64, bool) {
 	return ratio(float64(f.MessagesSent), float64(f.AcquiredOK)), f.HasMessages && f.AcquiredOK > 0
 }
 
+// PerHandoff is so many per handoff that was measured; false if there was none.
+func (f *Findings) PerHandoff(n int64) (float64, bool) {
+	return ratio(float64(n), float64(f.Handoff.Count())), f.Handoff.Count() > 0
+}
+
 func ratio(a, b float64) float64 {
 	if b == 0 {
 		return 0
@@ -231,7 +247,7 @@ func Merge(repeats ...*Findings) *Findings {
 	if len(repeats) == 0 {
 		return nil
 	}
-	m := &Findings{Run: repeats[0].Run, Errors: map[string]int64{}, Counts: map[string]int64{}, Violated: map[string]int64{}, Liveness: Live, Demand: true, RecoveryNS: -1, Slots: slices.Clone(repeats[0].Slots)}
+	m := &Findings{Run: repeats[0].Run, summary: repeats[0].summary, Errors: map[string]int64{}, Counts: map[string]int64{}, Violated: map[string]int64{}, Liveness: Live, Demand: true, RecoveryNS: -1, Slots: slices.Clone(repeats[0].Slots)}
 	convicted := false
 	for _, f := range repeats {
 		n, _ := f.Violations()

@@ -13,7 +13,7 @@ import (
 // acquire is one finished acquisition, with the hold that came of it.
 type acquire struct {
 	from, sent, at, err                 int64
-	token, messages                     uint64
+	token, messages, wakeups            uint64
 	node, client, resource, errorKind   int32
 	outcome                             outcome
 	hold                                string
@@ -48,7 +48,7 @@ type holdEnd struct {
 
 func (c *Checker) addAcquire(e *history.Event) {
 	a := acquire{
-		from: e.FromNS, sent: e.SentNS, at: e.AtNS, err: e.ErrNS, token: e.Token, messages: e.Messages,
+		from: e.FromNS, sent: e.SentNS, at: e.AtNS, err: e.ErrNS, token: e.Token, messages: e.Messages, wakeups: e.Wakeups,
 		node: c.names.id(e.Node), client: c.names.id(e.Client), resource: c.names.id(e.Resource), outcome: outcomeOf(e),
 		errorKind: c.names.id(e.Error), hold: e.Hold, released: math.MaxInt64, releasing: math.MaxInt64, lost: math.MaxInt64, answered: math.MaxInt64,
 	}
@@ -199,6 +199,7 @@ func (c *Checker) checkTokens(f *Findings, t timeline) {
 	byResource := map[int32][]*acquire{} // sorted by answer, as all are
 	for i := range c.acquires {
 		if a := &c.acquires[i]; a.outcome == ok && a.token > 0 {
+			f.Tokens++
 			byResource[a.resource] = append(byResource[a.resource], a)
 		}
 	}
@@ -235,24 +236,14 @@ func (c *Checker) checkTokensOf(f *Findings, t timeline, byAnswer []*acquire) {
 // measureAcquires measures the acquisitions of the measured part, sorted by answer.
 func (c *Checker) measureAcquires(f *Findings, t timeline) {
 	perClient := map[int32]int64{}
-	sent := map[int32]uint64{} // running totals by node
+	var sent runningTotals
 	for i := range c.acquires {
 		a := &c.acquires[i]
 		if c.opts.Ops {
 			f.Acquires = append(f.Acquires, Op{a.asked() - t.measure, a.at - t.measure, a.outcome == ok})
 		}
-		previous, known := sent[a.node]
 		measured := a.at >= t.measure && a.at < t.drain
-		if a.messages > 0 {
-			f.HasMessages = true
-			sent[a.node] = a.messages
-			if measured && known {
-				if a.messages < previous { // the node has started anew
-					previous = 0
-				}
-				f.MessagesSent += int64(a.messages - previous) //nolint:gosec // far below
-			}
-		}
+		f.MessagesSent += sent.add(a.node, a.messages, measured)
 		if !measured {
 			continue
 		}
@@ -263,6 +254,7 @@ func (c *Checker) measureAcquires(f *Findings, t timeline) {
 			f.Acquire.add(a.at - a.asked())
 		}
 	}
+	f.HasMessages = sent.known()
 	if c.workload().offered { // its masters do not compete by design
 		return
 	}

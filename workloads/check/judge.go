@@ -117,6 +117,9 @@ func Judge(f *Findings, want history.Expect) Verdict {
 	}
 	end := func(status Status, why string) Verdict {
 		v.Status, v.Why = status, why
+		if f.summary != nil {
+			v.Why = strings.TrimSpace(v.Why + " " + f.summary.told(f))
+		}
 		return v
 	}
 	if want.Safety == Safe && n > 0 && !f.Disturbed {
@@ -248,6 +251,8 @@ func (f *Findings) unsound(want history.Expect) string {
 		reasons = append(reasons, "Nobody asked for the lock while the fault lasted, so its liveness is not known.")
 	case f.AcquiredOK == 0:
 		reasons = append(reasons, "Nobody got the lock in the measured part, so nothing is known of it.")
+	case f.summary != nil:
+		reasons = append(reasons, f.summary.lacks(f))
 	}
 	return cmp.Or(reasons...)
 }

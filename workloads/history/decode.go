@@ -106,6 +106,12 @@ func (d *Decoder) field(s *scanner, key []byte, e *Event) (ok bool) {
 		e.Token, ok = s.uint()
 	case "messages":
 		e.Messages, ok = s.uint()
+	case "wakeups":
+		e.Wakeups, ok = s.uint()
+	case "version":
+		e.Version, ok = s.uint()
+	case "base":
+		e.Base, ok = s.uint()
 	case "count":
 		e.Count, ok = s.uint()
 	case "room":

@@ -40,6 +40,14 @@ const (
 	// State is starting, open, full or closed; Order names the order behind it.
 	KindRoom Kind = "room"
 
+	// KindRead and KindWrite are what the store of fenced-write did for a holder, recorded
+	// under the mutex, or by the transaction, that made it true: Client is the holder's
+	// master, Hold its grant, Token what it showed, Version that of the resource's value
+	// after it. A write's State is accepted, refused or, where only its writer could record
+	// it and was not told, unknown; Base is the version that its writer had read.
+	KindRead  Kind = "read"
+	KindWrite Kind = "write"
+
 	// KindNode is the life of a process, recorded by its agent: State is started,
 	// ready, killed, paused, resumed, stopped or, if nobody asked for it, exited,
 	// suspended or continued; or by the controller: lost, when it went with its host.
@@ -66,6 +74,15 @@ const (
 const (
 	Matchmaking = "matchmaking"
 	Mutex       = "mutex"
+	FencedWrite = "fenced-write"
+	Handoff     = "handoff"
+)
+
+// The States of a write.
+const (
+	WriteAccepted = "accepted"
+	WriteRefused  = "refused"
+	WriteUnknown  = "unknown"
 )
 
 // The States of a node.
@@ -141,7 +158,11 @@ type Event struct {
 	Error    string `json:"error,omitempty"`   // one word, see locks.ErrorKind; of a fault and of a run given up: why
 	Token    uint64 `json:"token,omitempty"`
 	Messages uint64 `json:"messages,omitempty"` // protocol messages the node's lock client has sent so far
+	Wakeups  uint64 `json:"wakeups,omitempty"`  // of waiters, by the node's lock client so far; see locks.WakeupCounter
 	Count    uint64 `json:"count,omitempty"`    // operations that the event stands for; absent means one
+
+	Version uint64 `json:"version,omitempty"`
+	Base    uint64 `json:"base,omitempty"`
 
 	Room        string   `json:"room,omitempty"`
 	Order       string   `json:"order,omitempty"`

@@ -32,6 +32,12 @@ func (e *Event) validate() error {
 		return outOfRange("count", e.Count, 0, maxCount)
 	case e.Messages > maxCount:
 		return outOfRange("messages", e.Messages, 0, maxCount)
+	case e.Wakeups > maxCount:
+		return outOfRange("wakeups", e.Wakeups, 0, maxCount)
+	case e.Version > maxCount:
+		return outOfRange("version", e.Version, 0, maxCount)
+	case e.Base > maxCount:
+		return outOfRange("base", e.Base, 0, maxCount)
 	case e.Run != nil:
 		return e.Run.validate()
 	}

@@ -25,6 +25,7 @@ type Master struct {
 
 // Client is the controller's side: it has all masters run one plan.
 type Client struct {
+	path    string
 	masters []Master
 	plan    Plan
 	rec     history.Recorder
@@ -41,16 +42,16 @@ type masterState struct {
 	before, now Status // of earlier lives, and of this one
 }
 
-// NewClient checks the plan. Phases are recorded to rec; everything else is
+// NewClient checks the plan, for what masters serve at the path. Phases are recorded to rec; everything else is
 // recorded by the masters themselves.
-func NewClient(masters []Master, plan Plan, rec history.Recorder) (*Client, error) {
+func NewClient(path string, masters []Master, plan Plan, rec history.Recorder) (*Client, error) {
 	if len(masters) == 0 {
 		return nil, errors.New("mutex: no masters")
 	}
 	if err := plan.Validate(); err != nil {
 		return nil, err
 	}
-	c := &Client{masters: masters, plan: plan, rec: rec, states: make([]masterState, len(masters))}
+	c := &Client{path: path, masters: masters, plan: plan, rec: rec, states: make([]masterState, len(masters))}
 	for _, m := range masters {
 		c.http = append(c.http, httpapi.NewClient(m.URL, httpapi.ClientConfig{Name: "master " + m.Name, Token: m.Token}))
 	}
@@ -219,7 +220,7 @@ func (c *Client) status(ctx context.Context, i int) (Status, error) {
 func (c *Client) call(ctx context.Context, i int, method, verb string, in any) (s Status, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	if err := c.http[i].Call(ctx, method, Prefix+verb, in, &s); err != nil {
+	if err := c.http[i].Call(ctx, method, c.path+verb, in, &s); err != nil {
 		return Status{}, fmt.Errorf("%s the workload: %w", verb, err)
 	}
 	return s, nil

@@ -31,12 +31,30 @@ type Status struct {
 // Prefix is where a master serves the workload.
 const Prefix = "/v1/workload/"
 
-// Workload runs plans inside a master. Mount it at [Prefix].
+// Config is the workload's side in a master.
+type Config struct {
+	Path     string // where it is mounted, such as [Prefix]
+	Node     string // the master's name in the history
+	Token    string // what requests must bear, if anything
+	Locker   locks.Locker
+	Recorder history.Recorder
+	// Use is what a client does while it holds; nil is nothing, for the time of the plan.
+	// It may go on after the lease is lost: that is on record then.
+	Use func(context.Context, *Held)
+}
+
+// Held is a hold to be made use of.
+type Held struct {
+	locks.Lease
+	Plan                 *Plan
+	Client, ID, Resource string
+	Fence                locks.Token // 0 if the lock has none
+}
+
+// Workload runs plans inside a master.
 type Workload struct {
 	*httpapi.API
-	node   string
-	locker locks.Locker
-	rec    history.Recorder
+	Config
 
 	mu     sync.Mutex
 	job    *job // the last one, nil before the first
@@ -45,17 +63,12 @@ type Workload struct {
 
 var _ http.Handler = (*Workload)(nil)
 
-// Handler is the workload's side in the master: node is the master's name in the
-// history, token what requests must bear, locker the lock client. Close it before the
-// locker.
-func Handler(node, token string, locker locks.Locker, rec history.Recorder) *Workload {
-	w := &Workload{
-		API:  httpapi.New(httpapi.Config{Name: "run", Token: token, MaxBody: maxBody}),
-		node: node, locker: locker, rec: rec,
-	}
-	httpapi.Post(w.API, "POST "+Prefix+"start", w.start)
-	w.Get("GET "+Prefix+"status", func(*http.Request) (any, error) { return w.status(), nil })
-	httpapi.Post(w.API, "POST "+Prefix+"stop", func(*http.Request, struct{}) (any, error) { return w.stop(), nil })
+// Handler is the workload's side in the master. Close it before the locker.
+func Handler(c Config) *Workload {
+	w := &Workload{API: httpapi.New(httpapi.Config{Name: "run", Token: c.Token, MaxBody: maxBody}), Config: c}
+	httpapi.Post(w.API, "POST "+c.Path+"start", w.start)
+	w.Get("GET "+c.Path+"status", func(*http.Request) (any, error) { return w.status(), nil })
+	httpapi.Post(w.API, "POST "+c.Path+"stop", func(*http.Request, struct{}) (any, error) { return w.stop(), nil })
 	return w
 }
 
@@ -85,7 +98,7 @@ func (w *Workload) start(r *http.Request, plan Plan) (any, error) {
 		return nil, fmt.Errorf("plan %s is still running: %w", w.job.runner.plan.ID, httpapi.ErrConflict)
 	default:
 		// The plan outlives the request that starts it.
-		w.job = startJob(context.WithoutCancel(r.Context()), newRunner(plan, w.node, w.locker, w.rec))
+		w.job = startJob(context.WithoutCancel(r.Context()), newRunner(plan, w.Config))
 	}
 	return statusOf(w.job), nil
 }

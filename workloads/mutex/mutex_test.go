@@ -156,7 +156,7 @@ func serve(t *testing.T, n int, s *service, rec history.Recorder) (list []mutex.
 	t.Helper()
 	for i := range n {
 		name := fmt.Sprint("m", i+1)
-		w := mutex.Handler(name, secret, s.of(name), rec)
+		w := mutex.Handler(mutex.Config{Path: mutex.Prefix, Node: name, Token: secret, Locker: s.of(name), Recorder: rec})
 		h := httptest.NewServer(w)
 		t.Cleanup(w.Close)
 		t.Cleanup(h.Close)
@@ -168,7 +168,7 @@ func serve(t *testing.T, n int, s *service, rec history.Recorder) (list []mutex.
 // play runs a plan on masters. Its client may be changed before.
 func play(ctx context.Context, t *testing.T, list []mutex.Master, p mutex.Plan, rec history.Recorder, change func(*mutex.Client)) (mutex.Status, error) {
 	t.Helper()
-	c, err := mutex.NewClient(list, p, rec)
+	c, err := mutex.NewClient(mutex.Prefix, list, p, rec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -390,7 +390,7 @@ func TestALockThatPrefersOnePeerShowsAsUnfair(t *testing.T) {
 // TestARestartedMasterStartsAgain replaces a master's process in the middle.
 func TestARestartedMasterStartsAgain(t *testing.T) {
 	s, rec := &service{}, &memory{}
-	first, second := mutex.Handler("m1", secret, s.of("m1"), rec), mutex.Handler("m1", secret, s.of("m1"), rec)
+	first, second := mutex.Handler(mutex.Config{Path: mutex.Prefix, Node: "m1", Token: secret, Locker: s.of("m1"), Recorder: rec}), mutex.Handler(mutex.Config{Path: mutex.Prefix, Node: "m1", Token: secret, Locker: s.of("m1"), Recorder: rec})
 	defer second.Close()
 	var current atomic.Pointer[mutex.Workload]
 	current.Store(first)
@@ -498,7 +498,7 @@ func FuzzStart(f *testing.F) {
 	f.Add(good)
 	f.Add([]byte(`{"id":"x","rate_per_s":1e308,"elapsed_ns":-1}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		w := mutex.Handler("m", "", (&service{refuses: true}).of("m"), &memory{})
+		w := mutex.Handler(mutex.Config{Path: mutex.Prefix, Node: "m", Token: "", Locker: (&service{refuses: true}).of("m"), Recorder: &memory{}})
 		defer w.Close()
 		out := httptest.NewRecorder()
 		w.ServeHTTP(out, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/workload/start", bytes.NewReader(body)))

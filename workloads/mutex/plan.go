@@ -23,7 +23,9 @@ type Plan struct {
 	// Poisson arrivals; 0 is the closed loop.
 	Rate float64 `json:"rate_per_s"`
 	// Timeout is how long a client waits for one acquisition, and for a release.
-	Timeout  time.Duration `json:"timeout_ns,format:nano"`
+	Timeout time.Duration `json:"timeout_ns,format:nano"`
+	// Unfenced has holders show the store of fenced-write no tokens.
+	Unfenced bool          `json:"unfenced,omitzero"`
 	Seed     seed.Seed     `json:"seed"`
 	Warmup   time.Duration `json:"warmup_ns,format:nano"`
 	Duration time.Duration `json:"duration_ns,format:nano"` // measured, after the warm-up

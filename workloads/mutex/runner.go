@@ -16,21 +16,17 @@ import (
 
 // runner runs one plan against one lock client.
 type runner struct {
-	plan    Plan
-	node    string
-	life    string // of this process, so that the ids of holds differ after a restart
-	locker  locks.Locker
-	rec     history.Recorder
-	counter locks.MessageCounter // nil if the locker has none
-	names   []string             // of the resources
+	Config
+	plan  Plan
+	life  string   // of this process, so that the ids of holds differ after a restart
+	names []string // of the resources
 
 	holds                    atomic.Uint64
 	acquired, failed, unsent atomic.Uint64
 }
 
-func newRunner(plan Plan, node string, locker locks.Locker, rec history.Recorder) *runner {
-	r := &runner{plan: plan, node: node, life: strconv.FormatInt(clock.Mono(), 36), locker: locker, rec: rec}
-	r.counter, _ = locker.(locks.MessageCounter)
+func newRunner(plan Plan, c Config) *runner {
+	r := &runner{Config: c, plan: plan, life: strconv.FormatInt(clock.Mono(), 36)}
 	for i := range plan.Resources {
 		r.names = append(r.names, "r"+strconv.Itoa(i+1))
 	}
@@ -48,8 +44,8 @@ func (r *runner) run(ctx context.Context) error {
 		MaxInFlight: max(loadgen.DefaultMaxInFlight, r.plan.Clients),
 		Unsent: func(count uint64, fromNS, toNS int64) {
 			r.unsent.Add(count)
-			r.rec.Record(history.Event{
-				Kind: history.KindAcquire, FromNS: fromNS, AtNS: toNS, Node: r.node, Count: count,
+			r.Recorder.Record(history.Event{
+				Kind: history.KindAcquire, FromNS: fromNS, AtNS: toNS, Node: r.Node, Count: count,
 				Outcome: string(locks.OutcomeFailed), Error: loadgen.ErrorNotSent,
 			})
 		},
@@ -78,7 +74,7 @@ func (r *runner) run(ctx context.Context) error {
 }
 
 // seed is of this master: masters must not want the same resources in step.
-func (r *runner) seed() seed.Seed { return r.plan.Seed.Child("mutex").Child(r.node) }
+func (r *runner) seed() seed.Seed { return r.plan.Seed.Child("mutex").Child(r.Node) }
 
 // client does one thing at a time.
 type client struct {
@@ -89,7 +85,7 @@ type client struct {
 func (r *runner) clients() []*client {
 	clients := make([]*client, r.plan.Clients)
 	for i := range clients {
-		name := r.node + "/c" + strconv.Itoa(i+1)
+		name := r.Node + "/c" + strconv.Itoa(i+1)
 		clients[i] = &client{name: name, random: r.seed().Child(name).Rand()}
 	}
 	return clients
@@ -100,25 +96,30 @@ func (r *runner) cycle(ctx context.Context, c *client, op loadgen.Op) {
 	resource := r.names[c.random.IntN(len(r.names))]
 	acquireCtx, cancel := context.WithTimeout(ctx, r.plan.Timeout)
 	defer cancel()
-	lease, err := r.locker.Acquire(acquireCtx, resource)
+	lease, err := r.Locker.Acquire(acquireCtx, resource)
 	e := history.Event{
 		Kind: history.KindAcquire, FromNS: op.IntendedNS, SentNS: op.SentNS, AtNS: clock.Mono(),
-		Node: r.node, Client: c.name, Resource: resource,
-		Outcome: string(locks.OutcomeOf(err)), Error: locks.ErrorKind(err), Messages: r.messages(),
+		Node: r.Node, Client: c.name, Resource: resource,
+		Outcome: string(locks.OutcomeOf(err)), Error: locks.ErrorKind(err), Messages: r.messages(), Wakeups: r.wakeups(),
 	}
 	if err != nil {
 		r.failed.Add(1)
-		r.rec.Record(e)
+		r.Recorder.Record(e)
 		r.backOff(ctx, op)
 		return
 	}
 	r.acquired.Add(1)
-	e.Hold = "h-" + r.node + "-" + r.life + "-" + strconv.FormatUint(r.holds.Add(1), 36)
+	e.Hold = "h-" + r.Node + "-" + r.life + "-" + strconv.FormatUint(r.holds.Add(1), 36)
 	if token, ok := lease.Token(); ok {
 		e.Token = uint64(token)
 	}
-	r.rec.Record(e)
-	r.hold(ctx, lease, &e)
+	if r.Use == nil {
+		r.Recorder.Record(e)
+		r.hold(ctx, lease, &e)
+	} else {
+		history.Commit(r.Recorder, e) // what is done under the hold must find it on record
+		r.use(ctx, lease, &e)
+	}
 	r.release(ctx, lease, &e)
 }
 
@@ -135,25 +136,47 @@ func (r *runner) hold(ctx context.Context, lease locks.Lease, acquired *history.
 	}
 	select {
 	case <-lease.Lost():
-		r.rec.Record(history.Event{
-			Kind: history.KindLost, AtNS: clock.Mono(), Node: r.node, Client: acquired.Client,
-			Hold: acquired.Hold, Resource: acquired.Resource, Token: acquired.Token,
-		})
+		r.lost(acquired)
 	default:
 	}
 }
 
+// use has the hold made use of. That it is lost meanwhile is on record at once.
+func (r *runner) use(ctx context.Context, lease locks.Lease, acquired *history.Event) {
+	done, told := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(told)
+		select {
+		case <-lease.Lost():
+			r.lost(acquired)
+		case <-done:
+		}
+	}()
+	r.Use(ctx, &Held{
+		Lease: lease, Plan: &r.plan, Client: acquired.Client, ID: acquired.Hold, Resource: acquired.Resource, Fence: locks.Token(acquired.Token),
+	})
+	close(done)
+	<-told
+}
+
+func (r *runner) lost(acquired *history.Event) {
+	r.Recorder.Record(history.Event{
+		Kind: history.KindLost, AtNS: clock.Mono(), Node: r.Node, Client: acquired.Client,
+		Hold: acquired.Hold, Resource: acquired.Resource, Token: acquired.Token,
+	})
+}
+
 func (r *runner) release(ctx context.Context, lease locks.Lease, acquired *history.Event) {
 	stopped := clock.Mono()
-	history.Commit(r.rec, history.Event{
-		Kind: history.KindReleasing, AtNS: stopped, Node: r.node, Client: acquired.Client,
+	history.Commit(r.Recorder, history.Event{
+		Kind: history.KindReleasing, AtNS: stopped, Node: r.Node, Client: acquired.Client,
 		Hold: acquired.Hold, Resource: acquired.Resource,
 	})
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.plan.Timeout)
 	defer cancel()
 	err := lease.Release(ctx)
-	r.rec.Record(history.Event{
-		Kind: history.KindRelease, FromNS: stopped, AtNS: clock.Mono(), Node: r.node, Client: acquired.Client,
+	r.Recorder.Record(history.Event{
+		Kind: history.KindRelease, FromNS: stopped, AtNS: clock.Mono(), Node: r.Node, Client: acquired.Client,
 		Hold: acquired.Hold, Resource: acquired.Resource, Token: acquired.Token,
 		Outcome: string(locks.OutcomeOf(err)), Error: locks.ErrorKind(err), Messages: r.messages(),
 	})
@@ -173,11 +196,20 @@ func (r *runner) backOff(ctx context.Context, op loadgen.Op) {
 	}
 }
 
+// messages is 0 if the locker does not count them.
 func (r *runner) messages() uint64 {
-	if r.counter == nil {
-		return 0
+	if c, ok := r.Locker.(locks.MessageCounter); ok {
+		return c.MessagesSent()
 	}
-	return r.counter.MessagesSent()
+	return 0
+}
+
+// wakeups is 0 if the locker does not count them.
+func (r *runner) wakeups() uint64 {
+	if c, ok := r.Locker.(locks.WakeupCounter); ok {
+		return c.Wakeups()
+	}
+	return 0
 }
 
 // job is a plan that runs in the background.

@@ -4,15 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"locklab/internal/seed"
-	"locklab/locks"
+	"locklab/nodes/process"
 	"locklab/nodes/worker"
 	"locklab/workloads/check"
+	"locklab/workloads/fencedwrite"
+	"locklab/workloads/handoff"
 	"locklab/workloads/history"
 	"locklab/workloads/matchmaking"
 	"locklab/workloads/mutex"
@@ -28,8 +29,10 @@ type Workload struct {
 	// Flags adds the flags of `locklab run` that are of this workload alone.
 	Flags func(*pflag.FlagSet) Load
 	// Serve is what masters do for it, below Path, for who bears the token; nil if they need not.
-	Serve func(node, token string, locker locks.Locker, rec history.Recorder) Service
+	Serve func(Site) Service
 	Path  string
+	// Mount is what workers serve for it; nil if they need not.
+	Mount *worker.Mount
 	// Check judges the histories of its runs.
 	Check check.Workload
 	// Brief says in a few words what a run came to.
@@ -37,9 +40,20 @@ type Workload struct {
 }
 
 // Service is what masters serve.
-type Service interface {
-	http.Handler
-	Close()
+type Service = worker.Service
+
+// Site is where a workload's clients are: in a master, with its lock, and the workers as it
+// reaches them.
+type Site struct {
+	mutex.Config
+	Workers     []Member
+	WorkerToken string
+}
+
+// at is what the master runs, at a path.
+func (s Site) at(path string) mutex.Config {
+	s.Path = path
+	return s.Config
 }
 
 // Load is a workload as the user wants it.
@@ -105,20 +119,63 @@ func Workloads() []Workload {
 			Name:    history.Mutex,
 			Summary: "clients in every master contend for few or many resources; holds must not overlap",
 			Flags: func(fl *pflag.FlagSet) Load {
-				l := mutexLoad{holdSet: func() bool { return fl.Lookup("hold").Changed }}
-				fl.IntVar(&l.clients, "clients", 4, "mutex workload: clients in each master")
-				fl.IntVar(&l.resources, "resources", 1, "mutex workload: resources that they contend for")
-				fl.DurationVar(&l.hold, "hold", time.Millisecond, "mutex workload: how long each client holds; scenarios that break a holder set it where you do not")
-				return &l
+				l := clientsFlags(fl, mutex.Prefix)
+				resourcesFlag(fl, l)
+				return l
 			},
-			Serve: func(node, token string, locker locks.Locker, rec history.Recorder) Service {
-				return mutex.Handler(node, token, locker, rec)
-			},
+			Serve: func(s Site) Service { return mutex.Handler(s.at(mutex.Prefix)) },
 			Path:  mutex.Prefix,
 			Check: check.Mutex(),
 			Brief: overlaps,
 		},
+		{
+			Name:    history.FencedWrite,
+			Summary: "holders read, work and write to a store that checks fencing tokens; stale writes and lost updates are counted",
+			Flags: func(fl *pflag.FlagSet) Load {
+				l := clientsFlags(fl, fencedwrite.Path)
+				resourcesFlag(fl, l)
+				fl.Var(&l.fencing, "fencing", "fenced-write: whether holders show the store their fencing tokens, on or off")
+				return l
+			},
+			Serve: func(s Site) Service {
+				c := fencedwrite.Config{Config: s.at(fencedwrite.Path), StoreToken: s.WorkerToken}
+				for _, w := range s.Workers {
+					c.Stores = append(c.Stores, fencedwrite.Address{Name: w.Name, URL: "http://" + w.Addr})
+				}
+				return fencedwrite.Handler(c)
+			},
+			Path: fencedwrite.Path,
+			Mount: &worker.Mount{Path: fencedwrite.StorePath, New: func(node *process.Node, token string) (worker.Service, error) {
+				return fencedwrite.NewStore(fencedwrite.StoreConfig{Node: node.Name, Token: token, Dir: node.Dir, Recorder: node.Recorder})
+			}},
+			Check: check.FencedWrite(),
+			Brief: func(f *check.Findings) string {
+				return fmt.Sprintf("%d stale writes in %d, %d refused, %d updates lost; %s",
+					f.Counts["stale_writes"], f.Counts["writes"], f.Counts["fenced_writes"], f.Counts["lost_updates"], overlaps(f))
+			},
+		},
+		{
+			Name:    history.Handoff,
+			Summary: "clients in every master all wait for one resource; from release to the next grant, wake-ups and messages per handoff",
+			Flags:   func(fl *pflag.FlagSet) Load { return clientsFlags(fl, handoff.Path) },
+			Serve:   func(s Site) Service { return mutex.Handler(s.at(handoff.Path)) },
+			Path:    handoff.Path,
+			Check:   check.Handoff(),
+			Brief: func(f *check.Findings) string {
+				return fmt.Sprintf("%d handoffs, p50 %v; %s", f.Handoff.Count(), time.Duration(f.Handoff.Quantile(0.5)).Round(10*time.Microsecond), overlaps(f))
+			},
+		},
 	}
+}
+
+// Mounts are what workers serve for the workloads.
+func Mounts() (all []worker.Mount) {
+	for _, w := range Workloads() {
+		if w.Mount != nil {
+			all = append(all, *w.Mount)
+		}
+	}
+	return all
 }
 
 func overlaps(f *check.Findings) string {
@@ -180,23 +237,58 @@ func (l *matchmakingLoad) Begin(r Run) (Clients, error) {
 	}, nil
 }
 
-type mutexLoad struct {
+// clientsLoad is a load of clients inside the masters.
+type clientsLoad struct {
+	path               string // where masters serve it
 	clients, resources int
 	hold               time.Duration
 	holdSet            func() bool // by the user
+	fencing            onOff
 }
 
-func (l *mutexLoad) Check() error {
+// onOff is a flag of that value. Its zero value is on.
+type onOff struct{ off bool }
+
+func (o *onOff) String() string {
+	if o.off {
+		return "off"
+	}
+	return "on"
+}
+
+func (o *onOff) Set(text string) error {
+	if text != "on" && text != "off" {
+		return errors.New("want on or off")
+	}
+	o.off = text == "off"
+	return nil
+}
+
+func (*onOff) Type() string { return "on|off" }
+
+// clientsFlags are those that all workloads of clients inside the masters have.
+func clientsFlags(fl *pflag.FlagSet, path string) *clientsLoad {
+	l := clientsLoad{path: path, resources: 1, holdSet: func() bool { return fl.Lookup("hold").Changed }}
+	fl.IntVar(&l.clients, "clients", 4, "all workloads but matchmaking: clients in each master")
+	fl.DurationVar(&l.hold, "hold", time.Millisecond, "all workloads but matchmaking: how long each client holds; scenarios that break a holder set it where you do not")
+	return &l
+}
+
+func resourcesFlag(fl *pflag.FlagSet, l *clientsLoad) {
+	fl.IntVar(&l.resources, "resources", 1, "mutex and fenced-write: resources that the clients contend for")
+}
+
+func (l *clientsLoad) Check() error {
 	return errors.Join(Within("--clients", l.clients, 1, mutex.MaxClients), Within("--resources", l.resources, 1, mutex.MaxResources),
 		Within("--hold", l.hold, 0, time.Hour))
 }
 
-func (*mutexLoad) Worker(*worker.Settings) {}
+func (*clientsLoad) Worker(*worker.Settings) {}
 
-func (l *mutexLoad) Begin(r Run) (Clients, error) {
+func (l *clientsLoad) Begin(r Run) (Clients, error) {
 	plan := mutex.DefaultPlan()
 	plan.ID = fmt.Sprintf("run-%d", r.Repeat)
-	plan.Clients, plan.Resources, plan.Hold = l.clients, l.resources, l.hold
+	plan.Clients, plan.Resources, plan.Hold, plan.Unfenced = l.clients, l.resources, l.hold, l.fencing.off
 	if !l.holdSet() && r.Hold > 0 {
 		plan.Hold = r.Hold
 	}
@@ -206,7 +298,7 @@ func (l *mutexLoad) Begin(r Run) (Clients, error) {
 	for _, m := range r.Masters {
 		masters = append(masters, mutex.Master{Name: m.Name, URL: m.URL, Token: m.Token})
 	}
-	client, err := mutex.NewClient(masters, plan, r.Recorder)
+	client, err := mutex.NewClient(l.path, masters, plan, r.Recorder)
 	if err != nil {
 		return Clients{}, err
 	}

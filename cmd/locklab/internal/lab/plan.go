@@ -21,7 +21,7 @@ import (
 
 // Roles are what the agents of the lab can run.
 func Roles() []role.Role {
-	return append([]role.Role{masternode.Role(), worker.Role()}, catalog.ServerRoles()...)
+	return append([]role.Role{masternode.Role(), worker.Role(catalog.Mounts()...)}, catalog.ServerRoles()...)
 }
 
 // RoleNames are those of Roles, which a topology may use.

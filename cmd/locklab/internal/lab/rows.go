@@ -49,6 +49,7 @@ func toRow(f *check.Findings, v check.Verdict, want history.Expect, histories []
 		AcquireMS:    quantiles(&f.Acquire),
 		HoldMS:       quantiles(&f.Hold),
 		FillMS:       quantiles(&f.Fill),
+		HandoffMS:    quantiles(&f.Handoff),
 		LatenessMS:   quantiles(&f.Lateness),
 		Errors:       f.Errors,
 		Hosts:        toHosts(f.Hosts),
@@ -88,6 +89,7 @@ func toRow(f *check.Findings, v check.Verdict, want history.Expect, histories []
 	if messages, ok := f.MessagesPerAcquire(); ok {
 		row.MessagesPerAcquire = &messages
 	}
+	row.WakeupsPerHandoff, row.MessagesPerHandoff = perHandoff(f, f.Wakeups, f.HasWakeups), perHandoff(f, f.MessagesSent, f.HasMessages)
 	if f.Fairness > 0 {
 		row.Fairness = &f.Fairness
 	}
@@ -95,6 +97,15 @@ func toRow(f *check.Findings, v check.Verdict, want history.Expect, histories []
 		row.PeerFairness = &f.PeerFairness
 	}
 	return row
+}
+
+// perHandoff is absent where the lock does not count it, or nothing was handed over.
+func perHandoff(f *check.Findings, n int64, counted bool) *float64 {
+	each, measured := f.PerHandoff(n)
+	if !counted || !measured {
+		return nil
+	}
+	return &each
 }
 
 // share is absent where nothing was to be served.

@@ -16,6 +16,7 @@ import (
 	"locklab/nodes/master"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
+	"locklab/workloads/mutex"
 )
 
 // The ports of a master.
@@ -64,9 +65,16 @@ func run(ctx context.Context, node *process.Node) (err error) {
 	tracker := master.Track(locker) // the status must also show what the raw workloads hold
 	defer func() { err = errors.Join(err, tracker.Close()) }()
 	mounts := map[string]http.Handler{}
+	site := catalog.Site{
+		Config:      mutex.Config{Node: node.Name, Token: all.Token, Locker: tracker, Recorder: node.Recorder},
+		WorkerToken: settings.WorkerToken,
+	}
+	for _, w := range settings.Workers {
+		site.Workers = append(site.Workers, catalog.Member{Name: w.Name, Addr: w.Addr})
+	}
 	for _, w := range catalog.Workloads() {
 		if w.Serve != nil {
-			service := w.Serve(node.Name, all.Token, tracker, node.Recorder)
+			service := w.Serve(site)
 			defer service.Close()
 			mounts[w.Path] = service
 		}

@@ -1,0 +1,249 @@
+package fencedwrite_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"locklab/locks"
+	"locklab/workloads/check"
+	"locklab/workloads/fencedwrite"
+	"locklab/workloads/history"
+	"locklab/workloads/history/historytest"
+	"locklab/workloads/mutex"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const secret = "secret"
+
+func open(t *testing.T, dir string, rec history.Recorder) *fencedwrite.Store {
+	t.Helper()
+	s, err := fencedwrite.NewStore(fencedwrite.StoreConfig{Node: "w1", Token: secret, Dir: dir, Recorder: rec})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func ask(t *testing.T, h http.Handler, verb, body, token string) string {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, fencedwrite.StorePath+verb, strings.NewReader(body))
+	r.Header.Set("Authorization", "Bearer "+token)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return fmt.Sprint(w.Code, " ", strings.TrimSpace(w.Body.String()))
+}
+
+// TestTheStoreChecks: it refuses what comes with a lower token than it has seen, also
+// before it was started anew and although its last line was torn; without one it takes all.
+func TestTheStoreChecks(t *testing.T) {
+	dir, rec := t.TempDir(), &historytest.Recorder{}
+	for i, c := range []struct {
+		verb, resource string
+		token          int
+		want           string
+	}{
+		{"read", "r1", 5, `200 {"version":0}`},
+		{"write", "r1", 5, `200 {"version":1}`},
+		{"read", "r1", 7, `200 {"version":1}`},
+		{"write", "r1", 5, "409"},
+		{"read", "r1", 6, "409"},
+		{"write", "r2", 1, `200 {"version":1}`}, // tokens of one resource bind no other
+		{"write", "r1", 7, `200 {"version":2}`},
+		{"write", "r1", 0, `200 {"version":3}`}, // shows none
+	} {
+		s := open(t, dir, rec)
+		body := fmt.Sprintf(`{"resource":%q,"hold":"h","by":"m1","token":%d,"base":%d}`, c.resource, c.token, i)
+		if got := ask(t, s, c.verb, body, secret); !strings.HasPrefix(got, c.want) || strings.HasPrefix(got, "409") != strings.Contains(got, `"fenced"`) {
+			t.Errorf("%d: %s, want %s", i, got, c.want)
+		}
+		s.Close()
+		file, err := os.OpenFile(filepath.Join(dir, "store.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := file.WriteString(`{"resource":"r1","vers`); err != nil {
+			t.Fatal(err)
+		}
+		_ = file.Close()
+	}
+	var states []string
+	for _, e := range rec.Events() {
+		states = append(states, fmt.Sprint(e.Kind, " ", e.State, " ", e.Version))
+		if e.Node != "w1" || e.Client != "m1" || e.Hold != "h" || e.AtNS == 0 {
+			t.Errorf("%+v", e)
+		}
+	}
+	want := []string{"read  0", "write accepted 1", "read  1", "write refused 1", "write accepted 1", "write accepted 2", "write accepted 3"}
+	if !slices.Equal(states, want) {
+		t.Errorf("recorded %q, want %q", states, want)
+	}
+}
+
+func TestTheStoreIsStrict(t *testing.T) {
+	s := open(t, t.TempDir(), &historytest.Recorder{})
+	defer s.Close()
+	for _, c := range []struct{ token, body, want string }{
+		{"guess", `{"resource":"r1","hold":"h","by":"m1"}`, "401"},
+		{secret, `{"resource":"","hold":"h","by":"m1"}`, "400"},
+		{secret, `{"resource":"r1","hold":"h"}`, "400"},
+		{secret, `{"resource":"r1","hold":"h","by":"m1","tokn":1}`, "400"},
+		{secret, `{"resource":"r1","hold":"h","by":"` + strings.Repeat("x", 201) + `"}`, "400"},
+		{secret, `{"resource":"` + strings.Repeat("x", 5000) + `"}`, "413"},
+	} {
+		if got := ask(t, s, "write", c.body, c.token); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%.60s: %s, want %s", c.body, got, c.want)
+		}
+	}
+}
+
+// lapsing grants everybody at once, as a lock does whose leases end too early. Its tokens
+// grow all the same, if it has some.
+type lapsing struct {
+	tokens bool
+	own    locks.Store // of its service, if it keeps data
+
+	mu    sync.Mutex
+	token locks.Token
+}
+
+func (l *lapsing) Acquire(context.Context, string) (locks.Lease, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.token++
+	return grant{l, l.token}, nil
+}
+
+func (*lapsing) Close() error { return nil }
+
+type grant struct {
+	lock  *lapsing
+	token locks.Token
+}
+
+func (g grant) Token() (locks.Token, bool)  { return g.token, g.lock.tokens }
+func (grant) Expires() (time.Time, bool)    { return time.Time{}, false }
+func (grant) Lost() <-chan struct{}         { return nil }
+func (grant) Release(context.Context) error { return nil }
+func (g grant) Store() (locks.Store, bool)  { return g.lock.own, g.lock.own != nil }
+
+// judged is what holders on two masters come to, with a store in each of two workers.
+func judged(t *testing.T, l *lapsing, unfenced bool) ([]history.Event, *check.Findings) {
+	t.Helper()
+	rec := &historytest.Recorder{}
+	var stores []fencedwrite.Address
+	for _, name := range []string{"w1", "w2"} {
+		s, err := fencedwrite.NewStore(fencedwrite.StoreConfig{Node: name, Token: secret, Dir: t.TempDir(), Recorder: rec})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := httptest.NewServer(s)
+		t.Cleanup(s.Close)
+		t.Cleanup(h.Close)
+		stores = append(stores, fencedwrite.Address{Name: name, URL: h.URL})
+	}
+	var masters []mutex.Master
+	for _, name := range []string{"m1", "m2"} {
+		w := fencedwrite.Handler(fencedwrite.Config{
+			Config: mutex.Config{Path: fencedwrite.Path, Node: name, Locker: l, Recorder: rec}, Stores: stores, StoreToken: secret,
+		})
+		h := httptest.NewServer(w)
+		t.Cleanup(w.Close)
+		t.Cleanup(h.Close)
+		masters = append(masters, mutex.Master{Name: name, URL: h.URL})
+	}
+	p := mutex.DefaultPlan()
+	p.ID, p.Seed, p.Duration, p.Clients, p.Resources, p.Unfenced = "t", 5, time.Second, 4, 2, unfenced
+	c, err := mutex.NewClient(fencedwrite.Path, masters, p, rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	events := append([]history.Event{{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Workload: history.FencedWrite}}}, rec.Events()...)
+	return events, check.Events(events, check.Options{Workloads: []check.Workload{check.FencedWrite()}})
+}
+
+// TestFencingKeepsTheStoreRight although the lock excludes nobody.
+func TestFencingKeepsTheStoreRight(t *testing.T) {
+	for name, c := range map[string]struct{ tokens, unfenced, keeps bool }{
+		"on":        {true, false, true},
+		"off":       {true, true, false},
+		"no tokens": {false, false, false},
+	} {
+		events, f := judged(t, &lapsing{tokens: c.tokens}, c.unfenced)
+		wronged := f.Counts["stale_writes"] > 0 && f.Counts["lost_updates"] > 0
+		if f.Counts["writes"] == 0 || wronged == c.keeps || (f.Counts["fenced_writes"] > 0) != c.keeps || len(f.Contradictions) > 0 || f.Overlaps == 0 {
+			t.Errorf("fencing %s: %v, contradictions %q", name, f.Counts, f.Contradictions)
+		}
+		stores := map[string]string{}
+		for _, e := range events {
+			if e.Kind == history.KindWrite {
+				stores[e.Resource] += e.Node
+			}
+		}
+		if strings.Contains(stores["r1"], "w1") == strings.Contains(stores["r2"], "w1") {
+			t.Errorf("fencing %s: both resources are in one store", name)
+		}
+	}
+}
+
+// ownStore answers in turn.
+type ownStore struct {
+	mu      sync.Mutex
+	version uint64
+}
+
+func (s *ownStore) Read(context.Context) (uint64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version, nil
+}
+
+func (s *ownStore) Write(_ context.Context, checked bool) (uint64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version++
+	switch s.version % 4 {
+	case 0:
+		return 0, fmt.Errorf("late: %w", locks.ErrNotHeld)
+	case 1:
+		return 0, fmt.Errorf("no answer: %w", locks.ErrUnknown)
+	case 2:
+		return 0, fmt.Errorf("not sent: %w", locks.ErrUnavailable)
+	}
+	if !checked {
+		return 0, fmt.Errorf("want a comparison: %w", locks.ErrNotHeld)
+	}
+	return s.version, nil
+}
+
+// TestALockWithItsOwnStore: the leases' store is written to, and the writers record it.
+func TestALockWithItsOwnStore(t *testing.T) {
+	events, _ := judged(t, &lapsing{tokens: true, own: &ownStore{}}, false)
+	states := map[string]int{}
+	for _, e := range events {
+		if e.Kind != history.KindWrite && e.Kind != history.KindRead {
+			continue
+		}
+		states[string(e.Kind)+" "+e.State]++
+		if e.Node != e.Client || e.Token == 0 || e.State == history.WriteAccepted && e.Version%4 != 3 {
+			t.Fatalf("%+v", e)
+		}
+	}
+	if len(states) != 4 || states["read "] == 0 || states["write accepted"] == 0 || states["write refused"] == 0 || states["write unknown"] == 0 {
+		t.Errorf("recorded %v", states)
+	}
+}
