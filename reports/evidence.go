@@ -102,7 +102,7 @@ func sceneOf(say *lang.Lang, s series.Scene) scene {
 		case d > 0:
 			lasted = say.Sprintf("%s ms", strconv.FormatFloat(d, 'f', 1, 64))
 		}
-		out.Steps = append(out.Steps, sceneStep{fmt.Sprintf("%+.1f", step.FromMS), lasted, plain(step.Who), say.Term(step.What), recorded(say, step.Text)})
+		out.Steps = append(out.Steps, sceneStep{fmt.Sprintf("%+.1f", step.FromMS), lasted, say.Term(plain(step.Who)), say.Term(step.What), recorded(say, step.Text)})
 	}
 	return out
 }

@@ -139,7 +139,7 @@ func title(say *lang.Lang, f result.File) string {
 	if locks == 0 {
 		return say.Text("a run without results")
 	}
-	return say.Sprintf("%s under %s", say.Count(int64(locks), "1 lock", "%s locks"), say.Count(int64(scenarios), "1 scenario", "%s scenarios"))
+	return say.Sprintf("%[1]s under %[2]s", say.Count(int64(locks), "1 lock", "%s locks"), say.Count(int64(scenarios), "1 scenario", "%s scenarios"))
 }
 
 // html fills a template of a page.

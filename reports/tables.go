@@ -18,10 +18,10 @@ func shown(say *lang.Lang, f result.Figure, r result.Row) string {
 		return safety
 	case f.Column == "verdict_liveness":
 		return liveness
-	case f.Column == "verdict_status":
-		return say.Term(orAbsent(r.Verdict.Status))
-	case f.IsText():
+	case f.Column == "verdict_status" || strings.HasPrefix(f.Column, "expected_") || f.Column == "verdict_why":
 		return recorded(say, orAbsent(f.Raw(r)))
+	case f.IsText(): // names
+		return orAbsent(f.Raw(r))
 	case !ok:
 		return absent
 	case f.As == result.Count:

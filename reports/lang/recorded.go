@@ -75,6 +75,9 @@ func (l *Lang) known(text string, levels int) string {
 	if told, found := l.texts[text]; found {
 		return told
 	}
+	if body, ends := strings.CutSuffix(text, "."); ends {
+		return l.known(body, levels-1) + "."
+	}
 	for _, p := range l.recorded {
 		if !strings.Contains(text, p.needle) {
 			continue

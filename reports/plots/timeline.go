@@ -74,7 +74,7 @@ func Timeline(say *lang.Lang, s series.Scene) []byte {
 	inks := map[string]Ink{"match": "k0", "wait": "k0", "hold": "k1", "order": "k2", "room": "k3", "node": inkMark}
 	y := topMargin
 	for _, l := range lanes {
-		f.text(point{leftMargin + 1, y + nameHeight - 4}, clip(l.name, 40), "", "", "name k0")
+		f.text(point{leftMargin + 1, y + nameHeight - 4}, clip(say.Term(l.name), 40), "", "", "name k0")
 		for i, step := range l.of {
 			x0, x1 := f.x(max(step.FromMS, from)-from), f.x(min(step.ToMS, to)-from)
 			x1 = max(x1, x0+2)
@@ -83,7 +83,7 @@ func Timeline(say *lang.Lang, s series.Scene) []byte {
 			if step.What == "hold" {
 				soft = ""
 			}
-			fmt.Fprintf(f, `<g><title>%s</title>`, escape(say.Sprintf("%s: %s, %+.1f ms", l.name, say.Recorded(step.Text), step.FromMS)))
+			fmt.Fprintf(f, `<g><title>%s</title>`, escape(say.Sprintf("%s: %s, %+.1f ms", say.Term(l.name), say.Recorded(step.Text), step.FromMS)))
 			f.fill(inks[step.What]+Ink(soft), point{x0, top + 9}, point{x1, top + 9}, point{x1, top + 2}, point{x0, top + 2})
 			f.text(point{x1 + 2, top + 9}, say.Term(step.What), "", "", "small")
 			f.WriteString("</g>")

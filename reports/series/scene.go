@@ -125,7 +125,7 @@ func stepsOf(e history.Event, at func(int64) float64, ends map[string]float64, r
 	from := at(cmp.Or(e.FromNS, e.AtNS))
 	switch {
 	case e.Kind == history.KindMatch:
-		return []Step{{"players", lang.Key("match"), fmt.Sprintf("%s asks %s: %s", e.Client, e.Node, cmp.Or(e.Room, e.Error, e.Outcome)), from, at(e.AtNS)}}
+		return []Step{{lang.Key("players"), lang.Key("match"), fmt.Sprintf("%s asks %s: %s", e.Client, e.Node, cmp.Or(e.Room, e.Error, e.Outcome)), from, at(e.AtNS)}}
 	case e.Kind == history.KindAcquire && e.Outcome == "ok":
 		token := ""
 		if e.Token > 0 {
