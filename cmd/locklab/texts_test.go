@@ -17,7 +17,9 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"locklab/cmd/locklab/internal/lab"
 	"locklab/cmd/locklab/internal/suite"
+	"locklab/reports"
 	"locklab/reports/result"
 )
 
@@ -290,4 +292,46 @@ func (all texts) ofLists(t *testing.T) {
 		}
 	}
 	add("lang.go", "%s and %s")
+}
+
+// TestTextsAreKoreanOnThePage looks for English in what a reader of the sample's Korean
+// pages sees: no two English words follow each other but in names and in what is to be
+// typed.
+func TestTextsAreKoreanOnThePage(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("..", "..", "reports", "sample"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := reports.Generate(t.Context(), []string{dir}, "", lab.Operations); err != nil {
+		t.Fatal(err)
+	}
+	other := t.TempDir()
+	if err := reports.Generate(t.Context(), []string{dir, dir}, other, lab.Operations); err != nil {
+		t.Fatal(err)
+	}
+	hidden := regexp.MustCompile(`(?s)<(style|script)>.*?</(style|script)>|<code>.*?</code>|<pre.*?</pre>|` + "`[^`\n]*`")
+	labels := regexp.MustCompile(`(?:aria-label|title|data-label)="([^"]*)"`)
+	names := regexp.MustCompile(`coordinated omission|monotonic clock|Mann-Whitney|redis-server|(none|local|multiphase|multiphase:quorum|redlock|raft),? (baseline|zone-\w+|matchmaking)`)
+	english := regexp.MustCompile(`[a-z]{2,} [a-z]{3,}[^\n|]*`)
+	for _, path := range []string{filepath.Join(dir, "index.ko.html"), filepath.Join(dir, "evidence.ko.html"), filepath.Join(dir, "report.ko.md"), filepath.Join(other, "index.ko.html"), filepath.Join(other, "report.ko.md")} {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := hidden.ReplaceAllString(string(data), "\n")
+		if !strings.Contains(page, "락") {
+			t.Errorf("%s: no Korean", filepath.Base(path))
+		}
+		var seen strings.Builder
+		for _, label := range labels.FindAllStringSubmatch(page, -1) {
+			seen.WriteString(label[1] + "\n")
+		}
+		seen.WriteString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, "\n"))
+		text := names.ReplaceAllString(seen.String(), "")
+		found := english.FindAllString(text, -1)
+		slices.Sort(found)
+		for _, words := range slices.Compact(found) {
+			t.Errorf("%s: %q", filepath.Base(path), words)
+		}
+	}
 }
