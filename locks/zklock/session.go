@@ -1,0 +1,198 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"locklab/locks"
+)
+
+// root is above all resources.
+const root = "/locklab"
+
+// session is one session at the servers. The Locker's mutex guards what changes.
+type session struct {
+	conn  *zk.Conn
+	wire  *wire
+	until time.Time     // it surely lives until then, less the margin; zero before it is open
+	open  chan struct{} // closed when it can be used
+	lost  chan struct{} // closed when it must be taken as over
+}
+
+// margin is how much earlier than the servers the client gives up: a renewal reaches the
+// leader's count of sessions up to half a tick after its write, and clocks may run at
+// different speeds.
+func (s *session) margin() time.Duration { return time.Duration(s.wire.granted.Load()) / 5 }
+
+func (s *session) isLost() bool {
+	select {
+	case <-s.lost:
+		return true
+	default:
+		return false
+	}
+}
+
+// enter waits until there is a session for a claim.
+func (l *Locker) enter(ctx context.Context) (*session, error) {
+	s, err := l.join()
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-s.open:
+		return s, nil
+	case <-s.lost:
+		return nil, fmt.Errorf("%w: %w: no session", locks.ErrNotAcquired, locks.ErrUnavailable)
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: %w: no session yet: %w", locks.ErrNotAcquired, locks.ErrUnavailable, ctx.Err())
+	}
+}
+
+// join returns the current session, or begins one.
+func (l *Locker) join() (*session, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, locks.ErrClosed
+	}
+	if l.current != nil {
+		return l.current, nil
+	}
+	s := &session{wire: &wire{clock: l.clock, limit: l.options.Timeout}, open: make(chan struct{}), lost: make(chan struct{})}
+	conn, events, err := zk.Connect(l.addrs, l.options.Session, zk.WithDialer(s.wire.dial), zk.WithLogger(silent{}), zk.WithLogInfo(false),
+		zk.WithEventCallback(func(e zk.Event) {
+			if e.State == zk.StateExpired { // the library would go on with another session
+				l.lose(s)
+			}
+		}))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w: connect: %w", locks.ErrNotAcquired, locks.ErrUnavailable, err)
+	}
+	s.conn, l.current = conn, s
+	l.running.Go(func() {
+		for range events { //nolint:revive // it ends when the library has ended
+		}
+	})
+	l.running.Go(func() { l.keep(s) })
+	return s, nil
+}
+
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
+
+// keep opens a session and renews it until it is over.
+func (l *Locker) keep(s *session) {
+	defer s.wire.close()
+	defer s.conn.Close() // frees what was held, if a server can be reached
+	defer l.lose(s)
+	for {
+		asked := l.clock.Now()
+		err, over := l.renew(s, asked)
+		if over || errors.Is(err, zk.ErrSessionExpired) {
+			return
+		}
+		wait := l.options.Session / 6
+		if err != nil || !l.extend(s, asked) {
+			wait = l.options.Timeout / 10
+		}
+		timer := l.clock.NewTimer(min(wait, l.left(s)))
+		select {
+		case <-timer.C():
+		case <-s.lost:
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// renew writes something. A server that does not answer in time is hung up on; the library
+// then goes on with another one. It is over when the session is.
+func (l *Locker) renew(s *session, asked time.Time) (err error, over bool) { //nolint:revive // over is no detail of the error
+	answered := make(chan error, 1)
+	l.running.Go(func() { answered <- l.write(s) })
+	for {
+		left := l.left(s)
+		if left <= 0 {
+			return nil, true
+		}
+		timer := l.clock.NewTimer(min(left, l.options.Timeout))
+		select {
+		case err := <-answered:
+			timer.Stop()
+			return err, false
+		case <-timer.C():
+			if l.clock.Now().Sub(asked) >= l.options.Timeout {
+				s.wire.hangUp(l.options.Timeout)
+			}
+		case <-s.lost:
+			timer.Stop()
+			return nil, true
+		}
+	}
+}
+
+// write is answered by a quorum, whatever the answer is.
+func (l *Locker) write(s *session) error {
+	_, err := s.conn.Set(root, nil, -1)
+	if errors.Is(err, zk.ErrNoNode) {
+		_, err = s.conn.Create(root, nil, zk.FlagPersistent, everybody())
+	}
+	if errors.Is(err, zk.ErrNodeExists) {
+		return nil
+	}
+	return err
+}
+
+func everybody() []zk.ACL { return zk.WorldACL(zk.PermAll) }
+
+// extend counts the session from when it was renewed. It is of no use if it was over by then.
+func (l *Locker) extend(s *session, asked time.Time) bool {
+	granted := time.Duration(s.wire.granted.Load())
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s.isLost() || granted <= 0 {
+		return false
+	}
+	if s.until.IsZero() {
+		close(s.open)
+	}
+	s.until = asked.Add(granted)
+	return true
+}
+
+// left is how long a session can still be believed in. One that is being opened has all the
+// time that there is.
+func (l *Locker) left(s *session) time.Duration {
+	l.mu.Lock()
+	opening := s.until.IsZero()
+	l.mu.Unlock()
+	if opening {
+		return time.Hour
+	}
+	return l.ends(s).Sub(l.clock.Now())
+}
+
+// ends is when holders must stop to believe in a session.
+func (l *Locker) ends(s *session) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return s.until.Add(-s.margin())
+}
+
+// lose tells the holders that the session is over.
+func (l *Locker) lose(s *session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.current == s {
+		l.current = nil
+	}
+	if !s.isLost() {
+		close(s.lost)
+	}
+}

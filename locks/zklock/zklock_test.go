@@ -1,0 +1,224 @@
+package zklock_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"locklab/locks"
+	"locklab/locks/clock"
+	"locklab/locks/locktest"
+	"locklab/locks/zklock"
+)
+
+func TestConforms(t *testing.T) {
+	e := startEnsemble(t, 3)
+	for name, all := range map[string]bool{"watch=previous": false, "watch=all": true} {
+		o := zklock.DefaultOptions()
+		o.WatchAll = all
+		first := locktest.NewClock()
+		t.Run(name, func(t *testing.T) {
+			locktest.Run(t, locktest.Subject{
+				Leases: &locktest.Leases{Time: o.Session, Clock: first},
+				New: func(tb testing.TB) (clients []locks.Locker) {
+					for _, clk := range []clock.Clock{first, nil, nil} {
+						clients = append(clients, newClient(tb, e.addrs, clk, o))
+					}
+					return clients
+				},
+			})
+		})
+	}
+}
+
+// TestLostBeforeAnotherHolds: a holder that is cut off is told before its session ends at the
+// servers, and what it writes after that can be refused.
+func TestLostBeforeAnotherHolds(t *testing.T) {
+	e := startEnsemble(t, 3)
+	for name, break_ := range map[string]func(*locktest.Link){
+		"cut": func(l *locktest.Link) { l.Cut(true) }, "held": func(l *locktest.Link) { l.Hold(true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var links []*locktest.Link
+			var addrs []string
+			for _, addr := range e.addrs {
+				links = append(links, locktest.NewLink(t, addr))
+				addrs = append(addrs, links[len(links)-1].Addr())
+			}
+			holder, waiter := newClient(t, addrs, nil, zklock.DefaultOptions()), newClient(t, e.addrs, nil, zklock.DefaultOptions())
+			first, err := holder.Acquire(t.Context(), "r")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, l := range links {
+				break_(l)
+			}
+			second, err := waiter.Acquire(t.Context(), "r")
+			if err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-first.Lost():
+			default:
+				t.Error("another client holds, and the first one was not told that it does not")
+			}
+			before, _ := first.Token()
+			after, _ := second.Token()
+			if after <= before {
+				t.Errorf("token %d after %d: the resource could not refuse the first holder", after, before)
+			}
+			if err := first.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
+				t.Errorf("release after the loss: %v", err)
+			}
+			if err := second.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestSurvivesAServer: a client whose server is gone goes on with another one, in the same
+// session, and what it held is still held.
+func TestSurvivesAServer(t *testing.T) {
+	e := startEnsemble(t, 3)
+	var links []*locktest.Link
+	var addrs []string
+	for _, addr := range e.addrs {
+		links = append(links, locktest.NewLink(t, addr))
+		addrs = append(addrs, links[len(links)-1].Addr())
+	}
+	o := zklock.DefaultOptions()
+	o.Session = 20 * time.Second // a machine without a free CPU must not end it
+	l := newClient(t, addrs, nil, o)
+	held, err := l.Acquire(t.Context(), "held")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, break_ := range []func(*locktest.Link){func(l *locktest.Link) { l.Cut(true) }, func(l *locktest.Link) { l.Hold(true) }, func(*locktest.Link) {}} {
+		break_(links[i])
+		le, err := l.Acquire(t.Context(), "other")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := le.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		links[i].Hold(false)
+		links[i].Cut(false)
+	}
+	select {
+	case <-held.Lost():
+		t.Error("the session did not outlive its connection")
+	default:
+	}
+	if err := held.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNoQuorum: without a majority nothing is granted, what was asked for in vain is unknown
+// at worst, and it does not stay behind.
+func TestNoQuorum(t *testing.T) {
+	e := startEnsemble(t, 3)
+	l := newClient(t, e.addrs, nil, zklock.DefaultOptions())
+	held, err := l.Acquire(t.Context(), "held")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.signal(t, syscall.SIGSTOP)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := l.Acquire(ctx, "r"); !errors.Is(err, locks.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("acquire without a quorum, with a session: %v", err)
+	}
+	if _, err := newClient(t, e.addrs, nil, zklock.DefaultOptions()).Acquire(ctx, "r"); !errors.Is(err, locks.ErrNotAcquired) {
+		t.Errorf("acquire without a quorum, and without a session: %v", err)
+	}
+	<-held.Lost()
+	e.signal(t, syscall.SIGCONT)
+	next, err := newClient(t, e.addrs, nil, zklock.DefaultOptions()).Acquire(t.Context(), "r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := next.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestHerd: with watch=all a release wakes everybody who waits, else only the next one.
+func TestHerd(t *testing.T) {
+	e := startEnsemble(t, 1)
+	const waiters = 16
+	woken := map[bool]uint64{}
+	for _, all := range []bool{false, true} {
+		o := zklock.DefaultOptions()
+		o.WatchAll = all
+		l := newClient(t, e.addrs, nil, o)
+		first, err := l.Acquire(t.Context(), "herd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make(chan locks.Lease)
+		for range waiters {
+			go func() {
+				le, err := l.Acquire(t.Context(), "herd")
+				if err != nil {
+					t.Error(err)
+				}
+				got <- le
+			}()
+		}
+		look := e.connect(t)
+		for {
+			names, _, err := look.Children("/locklab/@herd")
+			if err == nil && len(names) == waiters+1 {
+				break
+			}
+		}
+		var before uint64
+		for before != l.MessagesSent() { // until those who saw the last one come wait again
+			before = l.MessagesSent()
+			if clock.Sleep(t.Context(), 100*time.Millisecond) != nil {
+				return
+			}
+		}
+		before = l.WakeUps()
+		for le := first; le != nil; {
+			if err := le.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if woken[all]++; woken[all] > waiters {
+				break
+			}
+			le = <-got
+		}
+		woken[all] = l.WakeUps() - before
+	}
+	t.Logf("wake-ups of %d releases with up to %d waiters: %d, with watch=all %d", waiters, waiters, woken[false], woken[true])
+	if woken[false] != waiters {
+		t.Errorf("%d wake-ups of %d releases: want one for each", woken[false], waiters)
+	}
+	// Nearly n(n+1)/2: one who is slow misses what came while it looked.
+	if woken[true] < waiters*waiters/4 {
+		t.Errorf("watch=all: %d wake-ups of %d releases: where is the herd?", woken[true], waiters)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for text, want := range map[string]string{
+		"zookeeper": "", "zookeeper:session=5s,timeout=100ms,watch=all": "", "zookeeper:session=500ms": "from 1s",
+		"zookeeper:timeout=2s": "half of the session", "zookeeper:watch=none": "one of previous, all", "zookeeper:big": "unknown variant",
+	} {
+		spec, err := locks.ParseSpec(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = zklock.ParseOptions(spec)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
