@@ -10,7 +10,7 @@ RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache
     CGO_ENABLED=0 go build -buildvcs=$vcs -trimpath -ldflags='-s -w' -o /locklab ./cmd/locklab
 
 FROM debian:bookworm-slim
-# More packages, for locks outside the headline: etcd-server, postgresql.
+# More packages, for locks outside the headline: etcd-server, zookeeper, postgresql.
 ARG SERVERS=
 RUN apt-get update -q \
  && apt-get install -y -q --no-install-recommends redis-server $SERVERS \

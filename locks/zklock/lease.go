@@ -125,7 +125,7 @@ func (le *lease) create(ctx context.Context) error {
 			}
 		}
 		if le.session.isLost() || ctx.Err() != nil || !le.again() {
-			return fmt.Errorf("%w: create the claim: %w", locks.ErrNotAcquired, errors.Join(errOver, err))
+			return fmt.Errorf("%w: create the claim: %w", locks.ErrNotAcquired, err)
 		}
 	}
 }

@@ -19,10 +19,12 @@ import (
 	"locklab/locks/redsync"
 	"locklab/locks/ricartagrawala"
 	"locklab/locks/twophase"
+	"locklab/locks/zklock"
 	"locklab/nodes/etcdnode"
 	"locklab/nodes/postgresnode"
 	"locklab/nodes/raftnode"
 	"locklab/nodes/redisnode"
+	"locklab/nodes/zookeepernode"
 	"locklab/verify/sim"
 )
 
@@ -172,6 +174,24 @@ func Entries() []Entry {
 				return s
 			}}},
 			lease: func(o etcdlock.Options) time.Duration { return o.TTL },
+		}.entry(),
+		binding[zklock.Options]{
+			name:    zklock.Name,
+			summary: "ZooKeeper's recipe on three servers: sessions, waiters in order of creation, fencing tokens; as an option the herd",
+			source:  "ZooKeeper Recipes and Solutions, Locks",
+			parse:   zklock.ParseOptions,
+			client: func(o zklock.Options, env Env) (locks.Locker, error) {
+				return zklock.New(zklock.Config{Addrs: env.serverAddrs(), Options: o, Clock: clock.System()})
+			},
+			servers: []server[zklock.Options]{{role: zookeepernode.Role(), settings: func(_ zklock.Options, others []Member) any {
+				var s zookeepernode.Settings
+				for _, m := range others {
+					port := func(i int) zookeepernode.Port { return zookeepernode.Port{Addr: m.Ways[i].To, Link: m.Ways[i].Link} }
+					s.Peers = append(s.Peers, zookeepernode.Peer{Name: m.Name, Quorum: port(0), Election: port(1)})
+				}
+				return s
+			}}},
+			lease: func(o zklock.Options) time.Duration { return o.Session },
 		}.entry(),
 		binding[pglock.Options]{
 			name:    pglock.Name,

@@ -60,6 +60,7 @@ func TestPlanStartsOnlyWhatTheLockNeeds(t *testing.T) {
 		{"raft", 2 + 6 + 3, 2*6 + 2*3 + 3*2, 6},
 		{"postgres", 2 + 6 + 1, 2*6 + 2*1, 2},
 		{"etcd", 2 + 6 + 3, 2*6 + 2*3 + 3*2, 6},
+		{"zookeeper", 2 + 6 + 3, 2*6 + 2*3 + 2*3*2, 6}, // two ports of each other server
 	}
 	for _, tt := range tests {
 		p := planFor(t, "seoul-2az", tt.lock)
