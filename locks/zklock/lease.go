@@ -97,23 +97,22 @@ func (le *lease) again() bool {
 }
 
 // asked counts a request and its answer.
-func (le *lease) asked(err error) error {
-	le.locker.sent.Add(2)
-	return err
-}
+func (le *lease) asked() { le.locker.sent.Add(2) }
 
 // create makes the claim. What was not answered is looked for until that is.
 func (le *lease) create(ctx context.Context) error {
 	conn := le.session.conn
 	for {
 		path, err := conn.Create(le.prefix, nil, zk.FlagEphemeralSequential, everybody())
-		switch le.asked(err); {
+		le.asked()
+		switch {
 		case err == nil:
 			le.path = path
 			return nil
 		case errors.Is(err, zk.ErrNoNode):
 			_, err = conn.CreateContainer(le.parent, nil, zk.FlagContainer, everybody())
-			if le.asked(err) == nil || errors.Is(err, zk.ErrNodeExists) {
+			le.asked()
+			if err == nil || errors.Is(err, zk.ErrNodeExists) {
 				continue
 			}
 		case !surelyNot(err):
@@ -136,10 +135,12 @@ func (le *lease) find() (path string, known bool) {
 	conn := le.session.conn
 	for {
 		_, err := conn.Sync(root)
-		if le.asked(err) == nil {
+		le.asked()
+		if err == nil {
 			var names []string
 			names, _, err = conn.Children(le.parent)
-			switch le.asked(err); {
+			le.asked()
+			switch {
 			case errors.Is(err, zk.ErrNoNode):
 				return "", !le.session.isLost()
 			case err == nil:
@@ -199,7 +200,8 @@ func (le *lease) look() (<-chan zk.Event, error) {
 	} else {
 		names, stat, err = conn.Children(le.parent)
 	}
-	if le.asked(err) != nil {
+	le.asked()
+	if err != nil {
 		return nil, err
 	}
 	before, there := previous(names, le.path[len(le.parent)+1:])
@@ -213,7 +215,8 @@ func (le *lease) look() (<-chan zk.Event, error) {
 		return changed, nil
 	}
 	_, _, changed, err = conn.GetW(le.parent + "/" + before)
-	if errors.Is(le.asked(err), zk.ErrNoNode) {
+	le.asked()
+	if errors.Is(err, zk.ErrNoNode) {
 		return le.look()
 	}
 	return changed, err
@@ -239,7 +242,8 @@ func previous(names []string, own string) (before string, there bool) {
 func (le *lease) erase() (was, gone bool) {
 	for again := false; ; again = true {
 		err := le.session.conn.Delete(le.path, -1)
-		switch le.asked(err); {
+		le.asked()
+		switch {
 		case err == nil:
 			return true, true
 		case errors.Is(err, zk.ErrNoNode):

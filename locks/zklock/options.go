@@ -22,9 +22,9 @@ type Options struct {
 	WatchAll bool
 }
 
-// DefaultOptions are a session of 3 s, half a second for an answer, and no herd.
+// DefaultOptions are a session of 3 s, a second for an answer, and no herd.
 func DefaultOptions() Options {
-	return Options{Session: 3 * time.Second, Timeout: 500 * time.Millisecond}
+	return Options{Session: 3 * time.Second, Timeout: time.Second}
 }
 
 // ParseOptions reads the options of a spec: session, timeout, watch.

@@ -75,7 +75,7 @@ func (l *Locker) join() (*session, error) {
 	}
 	s.conn, l.current = conn, s
 	l.running.Go(func() {
-		for range events { //nolint:revive // it ends when the library has ended
+		for range events { // it ends when the library has ended
 		}
 	})
 	l.running.Go(func() { l.keep(s) })
