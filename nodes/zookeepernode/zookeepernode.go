@@ -118,10 +118,6 @@ func run(ctx context.Context, node *process.Node) error {
 	if err != nil {
 		return err
 	}
-	java, classes, err := program()
-	if err != nil {
-		return err
-	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("listen for the server's own calls: %w", err)
@@ -135,34 +131,43 @@ func run(ctx context.Context, node *process.Node) error {
 
 	_, err = os.Stat(filepath.Join(node.Dir, myID))
 	returns := err == nil
-	text, id, err := configure(node.Name, node.Addrs, settings.Peers)
+	java, args, err := Prepare(node.Dir, node.Name, node.Addrs, settings.Peers)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(
-		os.MkdirAll(filepath.Join(node.Dir, data), 0o700),
-		os.WriteFile(filepath.Join(node.Dir, config), []byte(text), 0o600),
-		os.WriteFile(filepath.Join(node.Dir, myID), []byte(id), 0o600),
-	); err != nil {
-		return fmt.Errorf("write the server's files: %w", err)
-	}
-	cmd := exec.Command(java, arguments(classes, proxy.port())...) //nolint:noctx // Serve ends it
+	// What goes within the host goes through the proxy too.
+	args = append([]string{"-DsocksProxyHost=127.0.0.1", "-DsocksProxyPort=" + proxy.port(), "-DsocksNonProxyHosts="}, args...)
+	cmd := exec.Command(java, args...) //nolint:noctx // Serve ends it
 	cmd.Dir = node.Dir
 	return node.Serve(ctx, cmd, unix.SIGTERM, func(ctx context.Context) error {
 		return awaitServer(ctx, node.Addrs[PortClient], returns)
 	})
 }
 
-// arguments are Java's: a small heap and the compiler that starts fast, because three servers
-// share a machine; and the proxy for all calls, also for those within the host.
-func arguments(classes, proxyPort string) []string {
-	return []string{
+// Prepare writes what a server reads into its directory, and says what to run in there, without
+// a proxy: a small heap and the compiler that starts fast, because three servers share a machine.
+func Prepare(dir, name string, addrs map[string]string, peers []Peer) (java string, args []string, err error) {
+	java, classes, err := program()
+	if err != nil {
+		return "", nil, err
+	}
+	text, id, err := configure(name, addrs, peers)
+	if err != nil {
+		return "", nil, err
+	}
+	if err := errors.Join(
+		os.MkdirAll(filepath.Join(dir, data), 0o700),
+		os.WriteFile(filepath.Join(dir, config), []byte(text), 0o600),
+		os.WriteFile(filepath.Join(dir, myID), []byte(id), 0o600),
+	); err != nil {
+		return "", nil, fmt.Errorf("write the server's files: %w", err)
+	}
+	return java, []string{
 		"-Xms16m", "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData",
-		"-DsocksProxyHost=127.0.0.1", "-DsocksProxyPort=" + proxyPort, "-DsocksNonProxyHosts=",
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dzookeeper.jmx.log4j.disable=true",
 		"-Dzookeeper.preAllocSize=4096", "-Dzookeeper.fsync.warningthresholdms=60000",
 		"-cp", classes, "org.apache.zookeeper.server.quorum.QuorumPeerMain", "./" + config,
-	}
+	}, nil
 }
 
 // Tick is the ensemble's unit of time: sessions end at a multiple of it, and last two at
