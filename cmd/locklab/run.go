@@ -10,8 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
+	"slices"
 	"strings"
 	"time"
 
@@ -98,7 +98,7 @@ a --fail-on threshold; 3 a control did not fire; 4 inconclusive; 130 interrupted
 func (f *runFlags) register(fl *pflag.FlagSet) {
 	f.set = fl
 	fl.BoolVar(&f.quick, "quick", false, "a short look: every run lasts less than a quarter as long")
-	fl.StringArrayVar(&f.locks, "locks", nil, "locks to compare, A,B or repeated, or all that this machine has the servers of; options as lock:key=value,key=value (see locklab list locks)")
+	fl.StringArrayVar(&f.locks, "locks", nil, "locks to compare, A,B or repeated, or all that the topology has the servers for; options as lock:key=value,key=value (see locklab list locks)")
 	fl.StringSliceVar(&f.scenarios, "scenarios", nil, "scenarios, by name or as YAML files, or all that are built in (see locklab list scenarios)")
 	fl.StringVar(&f.workload, "workload", catalog.WorkloadNames()[0], "what the clients do: "+strings.Join(catalog.WorkloadNames(), ", "))
 	fl.StringVar(&f.topology, "topology", "seoul-2az", "topology, by name or as a YAML file")
@@ -290,15 +290,12 @@ func (f *runFlags) config(ctx context.Context) (lab.Config, []failon.Threshold, 
 			thresholds, err = parseThresholds(f.failOn, f.baseline != "", "want --baseline DIR, a run to compare with")
 			return err
 		},
-		func() (err error) {
+		func() error { return c.UseTopology(f.topology, f.agents) },
+		func() error {
 			if len(f.locks) == 0 {
 				f.locks = catalog.DefaultLocks()
 			}
-			if slices.Equal(f.locks, []string{"all"}) {
-				f.locks, c.Unavailable = catalog.Installed()
-			}
-			c.Locks, err = catalog.ParseList("--locks", f.locks)
-			return err
+			return c.UseLocks(f.locks)
 		},
 		func() (err error) {
 			if c.External, err = external.Parse(f.external); err != nil {
@@ -312,23 +309,8 @@ func (f *runFlags) config(ctx context.Context) (lab.Config, []failon.Threshold, 
 			}
 			return nil
 		},
-		func() error { return c.Use(f.topology, f.scenarios) }, //nolint:contextcheck // it waits for nobody
-		func() (err error) {
-			if f.agents == "" {
-				return nil
-			}
-			if c.Topology, err = c.Topology.WithAgents(f.agents); err != nil {
-				return fmt.Errorf("--agents: %w", err)
-			}
-			return nil
-		},
+		func() error { return c.UseScenarios(f.scenarios) }, //nolint:contextcheck // it waits for nobody
 		func() error { return c.CheckFiles() },
-		func() error {
-			if c.Suite {
-				c.LeaveOut()
-			}
-			return c.CheckServers()
-		},
 		func() (err error) { c.Token, err = awaitToken(ctx, f.tokenFile, c.Wait); return err },
 	} {
 		if err := step(); err != nil {

@@ -198,19 +198,6 @@ func (e Entry) Missing() error {
 	return nil
 }
 
-// Installed are the names of all locks whose servers this machine has, and why the others
-// are unavailable.
-func Installed() (names, unavailable []string) {
-	for _, e := range Entries() {
-		if err := e.Missing(); err != nil {
-			unavailable = append(unavailable, fmt.Sprintf("%s is unavailable: %v", e.Name, err))
-			continue
-		}
-		names = append(names, e.Name)
-	}
-	return names, unavailable
-}
-
 // Names lists the names of all locks.
 func Names() (names []string) {
 	for _, e := range Entries() {

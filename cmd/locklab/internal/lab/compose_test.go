@@ -133,8 +133,12 @@ func zonesDialed(t *testing.T, topo *topology.Topology) map[string][]string {
 			}
 		}
 	}
-	config := configFor(t, topo, strings.Join(specs, ","))
-	if err := config.checkNodes(); err != nil {
+	topo, err := topo.WithAgents("http://{host}:7500")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := configFor(t, topo, "none")
+	if err := config.UseLocks(specs); err != nil {
 		t.Fatal(err)
 	}
 	dialed := map[string][]string{}

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,21 +53,90 @@ type Config struct {
 	External    external.Programs // that scenarios may run
 
 	// Suite leaves out combinations that do not apply, which are then in Unfit, and locks
-	// that have no server here, which are then in Unavailable: it is made for any machine.
+	// for which the topology lacks something, which are then in Unavailable: it is made for any
+	// machine.
 	Suite bool
 	Unfit []result.Unfit
 }
 
-// Use reads the topology and the scenarios by name or path, and checks that they
-// fit each other and the workload.
-func (c *Config) Use(topologyName string, scenarioNames []string) (err error) {
-	if c.Topology, err = topology.Load(topologyName, RoleNames()...); err != nil {
+// UseTopology reads the topology by name or path. Hosts that name no agent have the
+// running one at that address, unless it is "": see [topology.Topology.WithAgents].
+func (c *Config) UseTopology(name, agents string) (err error) {
+	if c.Topology, err = topology.Load(name, RoleNames()...); err != nil {
 		return fmt.Errorf("--topology: %w", err)
 	}
-	if len(scenarioNames) == 0 {
-		scenarioNames = DefaultScenarios()
+	if agents == "" {
+		return nil
 	}
-	for _, name := range scenarioNames {
+	if c.Topology, err = c.Topology.WithAgents(agents); err != nil {
+		return fmt.Errorf("--agents: %w", err)
+	}
+	return nil
+}
+
+// UseLocks takes the locks of these names, for which the topology must have what they
+// need; of "all", and of a suite's, it takes those for which it has, and says why the others
+// are unavailable.
+func (c *Config) UseLocks(names []string) (err error) {
+	whatFits := c.Suite
+	if slices.Equal(names, []string{"all"}) {
+		names, whatFits = catalog.Names(), true
+	}
+	if c.Locks, err = catalog.ParseList("--locks", names); err != nil {
+		return err
+	}
+	c.Unavailable = nil
+	var lacking error
+	c.Locks = slices.DeleteFunc(c.Locks, func(lock catalog.Lock) bool {
+		err := c.lacks(lock)
+		if err == nil {
+			return false
+		}
+		c.Unavailable = append(c.Unavailable, fmt.Sprintf("%s is unavailable: %v", lock, err))
+		if lacking == nil {
+			lacking = fmt.Errorf("--locks: %s: %w", lock, err)
+		}
+		return true
+	})
+	if whatFits {
+		return nil
+	}
+	return lacking
+}
+
+// lacks is why a lock cannot be compared on the topology, nil if it can: it has no node
+// of a role that the lock needs, or a host of it is this machine, which has not the
+// server. What other hosts have is for their agents to say, when they are to start it.
+func (c *Config) lacks(lock catalog.Lock) error {
+	for _, need := range lock.Roles() {
+		if len(c.Topology.NodesOf(need)) > 0 {
+			continue
+		}
+		err := fmt.Errorf("the topology %s has no node with the role %s", c.Topology.Name, need)
+		if why := c.Topology.Without[need]; why != "" {
+			err = fmt.Errorf("%w: %s", err, why)
+		}
+		return err
+	}
+	for _, s := range lock.Servers {
+		here := func(h topology.Host) bool { return h.Agent == "" }
+		if s.Missing == nil || !slices.ContainsFunc(c.Topology.HostsOf(s.Name), here) {
+			continue
+		}
+		if err := s.Missing(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// UseScenarios reads the scenarios by name or path, and checks that topology, locks and
+// workload fit them.
+func (c *Config) UseScenarios(names []string) error {
+	if len(names) == 0 {
+		names = DefaultScenarios()
+	}
+	for _, name := range names {
 		s, err := scenario.Load(name)
 		if err != nil {
 			return fmt.Errorf("--scenarios: %w", err)
@@ -81,57 +149,7 @@ func (c *Config) Use(topologyName string, scenarioNames []string) (err error) {
 	if c.Rate == 0 {
 		c.Rate = c.Workload.Rate
 	}
-	if err := c.checkScenarios(); err != nil {
-		return err
-	}
-	return c.checkNodes()
-}
-
-// checkNodes sees that the topology has what the locks need.
-func (c *Config) checkNodes() error {
-	for _, lock := range c.Locks {
-		for _, need := range lock.Roles() {
-			if len(c.Topology.NodesOf(need)) == 0 {
-				why := c.Topology.Without[need]
-				if why != "" {
-					why = ": " + why
-				}
-				return fmt.Errorf("--topology %s: it has no node with the role %s, which %s needs%s", c.Topology.Name, need, lock, why)
-			}
-		}
-	}
-	return nil
-}
-
-// CheckServers sees that this machine has the servers that it is to run.
-func (c *Config) CheckServers() error {
-	for _, lock := range c.Locks {
-		for _, s := range lock.Servers {
-			here := func(h topology.Host) bool { return h.Agent == "" }
-			if s.Missing == nil || !slices.ContainsFunc(c.Topology.HostsOf(s.Name), here) {
-				continue // the other hosts' agents say what they have
-			}
-			if err := s.Missing(); err != nil {
-				return fmt.Errorf("--locks: %s: %w", lock, err)
-			}
-		}
-	}
-	return nil
-}
-
-// LeaveOut takes away the locks without a server here, and says why.
-func (c *Config) LeaveOut() {
-	all := c.Locks
-	c.Locks = nil
-	for _, lock := range all {
-		one := Config{Locks: []catalog.Lock{lock}, Topology: c.Topology}
-		if err := one.CheckServers(); err != nil {
-			c.Unavailable = append(c.Unavailable, fmt.Sprintf("%s is unavailable: %v", lock, errors.Unwrap(err)))
-			c.Unfit = slices.DeleteFunc(c.Unfit, func(u result.Unfit) bool { return u.Lock == lock.String() })
-			continue
-		}
-		c.Locks = append(c.Locks, lock)
-	}
+	return c.checkScenarios()
 }
 
 // loads is what is asked of the locks, for who compares; of several parts each by its number.

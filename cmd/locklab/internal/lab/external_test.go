@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -81,7 +82,7 @@ func TestScenariosThatCannotBeRun(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		err := config.Use("seoul-2az", []string{file})
+		err := errors.Join(config.UseTopology("seoul-2az", ""), config.UseScenarios([]string{file}))
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("allowed %q, %v: %v; want %q", c.allowed, c.duration, err, c.want)
 		}

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,7 +37,11 @@ func TestScenariosAreCheckedBeforeTheStart(t *testing.T) {
 			if err := os.WriteFile(path, []byte("name: x\ntimeline:\n  - "+c.step+"\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			err := configFor(t, nil, c.lock).Use(c.topology, []string{path})
+			config := configFor(t, nil, c.lock)
+			if err := config.UseTopology(c.topology, ""); err != nil {
+				t.Fatal(err)
+			}
+			err := config.UseScenarios([]string{path})
 			switch {
 			case c.want == "" && err != nil:
 				t.Error(err)
@@ -61,7 +66,7 @@ func TestBuiltinScenariosFit(t *testing.T) {
 		for _, topology := range []string{"seoul-2az", "seoul-3az"} {
 			config := configFor(t, nil, lock)
 			config.Duration = time.Second
-			if err := config.Use(topology, []string{name}); err != nil {
+			if err := errors.Join(config.UseTopology(topology, ""), config.UseScenarios([]string{name})); err != nil {
 				t.Errorf("%s: %v", topology, err)
 			}
 		}
