@@ -87,7 +87,8 @@ func TestVariables(t *testing.T) {
 	blocks(t, "terraform", "backend.tf.example") // it can be read
 }
 
-// TestDeployerPolicy allows what make calls, and to make each kind of resource.
+// TestDeployerPolicy allows what make calls, to make each kind of resource, and what the
+// provider asks for each kind of data source.
 func TestDeployerPolicy(t *testing.T) {
 	var policy struct {
 		Statement []struct{ Action any }
@@ -142,6 +143,21 @@ func TestDeployerPolicy(t *testing.T) {
 			}
 		}
 		check(action, name)
+	}
+	reads := map[string][]string{
+		"aws_caller_identity": {"sts:GetCallerIdentity"}, "aws_partition": nil, "aws_ssm_parameter": {"ssm:GetParameter"},
+		"aws_ec2_instance_type": {"ec2:DescribeInstanceTypes"}, "aws_ec2_instance_type_offerings": {"ec2:DescribeInstanceTypeOfferings"},
+		// The provider asks for the default first, and for the account's own if it has one.
+		"aws_servicequotas_service_quota": {"servicequotas:GetAWSDefaultServiceQuota", "servicequotas:GetServiceQuota"},
+	}
+	for name := range blocks(t, "data", glob(t, "*.tf")...) {
+		actions, known := reads[strings.Split(name, ".")[0]]
+		if !known {
+			t.Errorf("what does the provider ask AWS for data.%s?", name)
+		}
+		for _, action := range actions {
+			check(action, "data."+name)
+		}
 	}
 }
 

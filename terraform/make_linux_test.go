@@ -55,7 +55,7 @@ fi`,
 	"systemctl": `
 case "$*" in
 *is-active*) [ -e "$ROOT/running" ] && echo active || echo inactive ;;
-*start*) touch "$ROOT/running" ;;
+*"start --no-block"*) touch "$ROOT/running" ;;
 *stop*) rm -f "$ROOT/running" ;;
 *show*) echo ID1 ;;
 esac`,
@@ -182,7 +182,7 @@ func TestMakeSaysWhatToDo(t *testing.T) {
 		{"bootstrap failed", "run", map[string]string{"etc/locklab/ready": "-"}, []string{"bootstrap: gave up: dnf install", "did not boot as it should"}, false},
 		{"not registered", "run", map[string]string{"unregistered": "99"}, []string{"waiting for i-0driver", "InvalidInstanceId", "after 30 attempts"}, false},
 		{"credentials at the start", "run", map[string]string{"FAIL": "send-command"}, []string{"ExpiredTokenException", "after 3 attempts"}, false},
-		{"credentials on the way", "run", map[string]string{"FAIL": "ResponseCode"}, []string{"ExpiredTokenException", "5 times in a row", "make attach"}, false},
+		{"credentials on the way", "run", map[string]string{"FAIL": "ResponseCode"}, []string{"ExpiredTokenException", "5 times in a row", "a comparison that is under way there goes on: make attach"}, false},
 		{"credentials for everything", "attach", map[string]string{"FAIL": " "}, []string{"ExpiredTokenException", "aws sts get-caller-identity", "make attach goes on"}, false},
 		{"a dead driver", "run", map[string]string{"silent": "", "STATE": "terminated"}, []string{"no answer to the command CMD1; the instance i-0driver is terminated", "make fetch", "make apply"}, false},
 		{"a silent driver", "attach", map[string]string{"silent": ""}, []string{"no answer", "for half an hour"}, false},

@@ -9,8 +9,8 @@ variable "name" {
   }
 
   validation {
-    condition     = !can(regex("^(ssm|aws|sg-)", var.name))
-    error_message = "name: AWS keeps names that begin with ssm, aws or sg- to itself: want another, such as locklab."
+    condition     = !can(regex("^(ssm|aws|amazon|amzn|sg-|xn--|sthree-)", var.name))
+    error_message = "name: AWS keeps names that begin with ssm, aws, amazon, amzn, sg-, xn-- or sthree- to itself: want another, such as locklab."
   }
 }
 
@@ -159,7 +159,7 @@ variable "max_hours" {
 }
 
 variable "check_quota" {
-  description = "Compare the vCPUs with the account's quota before anything is made. It takes the permission servicequotas:GetServiceQuota."
+  description = "Compare the vCPUs with the account's quota before anything is made. It takes the permissions servicequotas:GetServiceQuota and GetAWSDefaultServiceQuota."
   type        = bool
   default     = true
 }

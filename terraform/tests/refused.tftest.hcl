@@ -81,6 +81,26 @@ run "names_that_begin_with_sg" {
   expect_failures = [var.name, var.host_counts]
 }
 
+run "names_of_documents_that_are_amazons" {
+  command = plan
+
+  variables {
+    name = "amzn-lab"
+  }
+
+  expect_failures = [var.name]
+}
+
+run "names_that_no_bucket_begins_with" {
+  command = plan
+
+  variables {
+    name = "sthree-lab"
+  }
+
+  expect_failures = [var.name]
+}
+
 run "an_unknown_topology" {
   command = plan
 
