@@ -15,6 +15,7 @@ import (
 var cloud = map[string]string{
 	"terraform": `
 case "$*" in
+init*) touch .terraform.lock.hcl ;;
 *destroy*) rm -f "$ROOT/outputs" "$ROOT/resources" ;;
 *"state list"*) [ ! -e "$ROOT/resources" ] && { echo "No state file was found!" >&2; exit 1; } || cat "$ROOT/resources" ;;
 *-json*) [ -e "$ROOT/outputs" ] && echo '{ "region": {} }' || echo '{}' ;;
@@ -309,5 +310,29 @@ func TestWhatMakePasses(t *testing.T) {
 	}
 	if out, _ := m.make("-n", "build"); !strings.Contains(out, " -trimpath -buildvcs=false ") {
 		t.Errorf("the binary changes with every commit: %s", out)
+	}
+}
+
+// TestInit: the providers are looked for once, and again when somebody cleaned up or named
+// a backend.
+func TestInit(t *testing.T) {
+	m := lab(t)
+	dir := m.root + "/terraform"
+	for i, c := range []struct {
+		change func() error
+		init   bool
+	}{
+		{func() error { return nil }, true},
+		{func() error { return nil }, false},
+		{func() error { return os.Remove(dir + "/.terraform.lock.hcl") }, true},
+		{func() error { return nil }, false},
+		{func() error { return os.WriteFile(dir+"/backend.tf", nil, 0o600) }, true},
+	} {
+		if err := c.change(); err != nil {
+			t.Fatal(err)
+		}
+		if out, code := m.make("init"); code != 0 || calledWith(m.calls(), "terraform init") != c.init {
+			t.Errorf("%d: exit code %d, want a terraform init: %v\n%s", i, code, c.init, out)
+		}
 	}
 }
