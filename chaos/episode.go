@@ -156,12 +156,41 @@ func (e *episode) begin(ctx context.Context) error {
 	for _, node := range e.plan.Pause {
 		all.do(func() error { return wrap("pause", node, e.config.Nodes.Pause(ctx, node)) })
 	}
+	for _, node := range e.plan.Clocks {
+		all.do(func() error { return e.setClock(ctx, node) })
+	}
 	if len(e.plan.External) > 0 {
 		all.do(func() error { return e.startExternal(ctx) })
 	}
 	err := errors.Join(dead, all.wait())
 	e.killedAt = clock.Mono()
 	return err
+}
+
+// clockMargin is by how much a clock that was read may be off: as long as it takes to read
+// it, on a busy machine.
+const clockMargin = 400 * time.Millisecond
+
+// setClock steps a clock that was right.
+func (e *episode) setClock(ctx context.Context, node string) error {
+	if err := e.clocksAre(ctx, 0, []string{node}); err != nil {
+		return err
+	}
+	return wrap("set the clock of", node, e.config.Nodes.SetClock(ctx, node, e.plan.Step))
+}
+
+// clocksAre says which clock is not off by so much.
+func (e *episode) clocksAre(ctx context.Context, want time.Duration, nodes []string) error {
+	for _, node := range nodes {
+		offset, err := e.config.Nodes.ClockOffset(ctx, node)
+		if err != nil {
+			return wrap("read the clock of", node, err)
+		}
+		if (offset - want).Abs() > clockMargin {
+			return fmt.Errorf("the clock of node %s is off by %v, not by %v", node, offset.Round(time.Millisecond), want)
+		}
+	}
+	return nil
 }
 
 func wrap(verb, node string, err error) error {
@@ -198,8 +227,8 @@ func (e *episode) proveBegin(ctx context.Context) {
 	shown := e.links(e.entry.Asked, applied, fault.Proof.Begun)
 	err := e.poll(ctx, deadline, func() (bool, error) {
 		at, links := shown(ctx)
-		nodes := errors.Join(e.inState(ctx, NodeEnded, e.plan.Kill), e.inState(ctx, NodePaused, e.plan.Pause))
-		if len(e.plan.Kill)+len(e.plan.Pause) > 0 {
+		nodes := errors.Join(e.inState(ctx, NodeEnded, e.plan.Kill), e.inState(ctx, NodePaused, e.plan.Pause), e.clocksAre(ctx, e.plan.Step, e.plan.Clocks))
+		if len(e.plan.Kill)+len(e.plan.Pause)+len(e.plan.Clocks) > 0 {
 			at = clock.Mono()
 		}
 		e.entry.Began = at
@@ -234,7 +263,7 @@ func (e *episode) over(ctx context.Context) error {
 	last := ctx.Err() != nil || e.entry.HealAsked >= e.end
 	var stood error // who was paused has to be, up to the heal
 	if ctx.Err() == nil && e.entry.Began != 0 {
-		stood = e.inState(ctx, NodePaused, e.plan.Pause)
+		stood = errors.Join(e.inState(ctx, NodePaused, e.plan.Pause), e.clocksAre(ctx, e.plan.Step, e.plan.Clocks))
 	}
 	healCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healTime)
 	passed, err := e.heal(healCtx)
@@ -290,6 +319,9 @@ func (e *episode) heal(ctx context.Context) (passed, err error) {
 	}
 	for _, node := range e.plan.Pause {
 		again(func() error { return wrap("resume", node, e.config.Nodes.Resume(ctx, node)) })
+	}
+	for _, node := range e.plan.Clocks {
+		again(func() error { return wrap("set right the clock of", node, e.config.Nodes.SetClock(ctx, node, 0)) })
 	}
 	err = all.wait()
 	return traffic.wait(), err
@@ -348,8 +380,8 @@ func (e *episode) proveEnd(ctx context.Context) {
 	nodes := slices.Concat(e.plan.Pause, e.back)
 	err := e.poll(ctx, e.patience(healed, e.end), func() (bool, error) {
 		at, links := shown(ctx)
-		err := errors.Join(links, e.inState(ctx, NodeReady, nodes))
-		if len(nodes) > 0 {
+		err := errors.Join(links, e.inState(ctx, NodeReady, nodes), e.clocksAre(ctx, 0, e.plan.Clocks))
+		if len(nodes)+len(e.plan.Clocks) > 0 {
 			at = clock.Mono()
 		}
 		if err == nil {

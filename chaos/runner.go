@@ -55,6 +55,10 @@ type NodeControl interface {
 	// wipe is set, and returns when it is ready.
 	Restart(ctx context.Context, node string, wipe bool, delay time.Duration) error
 	State(ctx context.Context, node string) (NodeState, error)
+	// SetClock makes a node's wall clock wrong by so much; ClockOffset reads it, and says
+	// by how much it is.
+	SetClock(ctx context.Context, node string, offset time.Duration) error
+	ClockOffset(ctx context.Context, node string) (time.Duration, error)
 }
 
 // External begins and ends what the lab cannot break itself; run is the words of

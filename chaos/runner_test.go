@@ -95,6 +95,15 @@ func TestFaults(t *testing.T) {
 			clock.System().AfterFunc(1500*time.Millisecond, func() { _ = s.order(context.Background(), "continue", "", "master-a", chaos.NodeReady) })
 		}, "fault: pause, target: node:master-a", 0, "node master-a is ready, not paused", "", "*", ""},
 		// 3 s lease and a margin, less 1 s
+		"a clock":                  {nil, "fault: clock-step, target: node:redis-a, by: -1m", 0, "", whole, "clock redis-a -1m0s, clock redis-a 0s", ""},
+		"a clock that stays right": {ignored("clock"), "fault: clock-step, target: node:redis-a, by: 1m", 0, "is off by 20ms, not by 1m0s", never, "*", ""},
+		"a clock that stays wrong": {func(s *stage) {
+			clock.System().AfterFunc(1500*time.Millisecond, func() { s.mu.Lock(); s.ignored = "clock"; s.mu.Unlock() })
+		}, "fault: clock-step, target: node:redis-a, by: 1m", 0, "is off by 1m0.02s, not by 0s", stays, "*", ""},
+		"a clock that was wrong": {func(s *stage) { s.clocks = map[string]time.Duration{"redis-a": time.Second} }, "fault: clock-step, target: node:redis-a, by: 1m", 0, "is off by 1.02s, not by 0s", "", "*", ""},
+		"a clock that somebody sets right": {func(s *stage) {
+			clock.System().AfterFunc(1500*time.Millisecond, func() { _ = s.SetClock(context.Background(), "redis-a", 0) })
+		}, "fault: clock-step, target: node:redis-a, by: 1m", 0, "is off by 20ms, not by 1m0s", "", "*", ""},
 		"a zone that forgets": {nil, `fault: zone-failure, target: "zone:a", lose_data: [redis]`, 20 * time.Second, "", whole, "kill master-a, kill redis-a, restart wipe=false delay=0s master-a, restart wipe=true delay=2.25s redis-a", ""},
 		// A master that lived on behind cut links would act as in a partition.
 		"a zone whose links live longer": {func(s *stage) {

@@ -53,6 +53,8 @@ type stage struct {
 	ignored string                   // an order that is said to be done and is not
 	takes   map[string]time.Duration // how long an order takes
 
+	clocks map[string]time.Duration // by how much they are wrong
+
 	begin, end func(context.Context) error // of the user's programs
 }
 
@@ -86,6 +88,25 @@ func newStage() *stage {
 	}
 	s.config.Nodes, s.config.Resolver, s.config.External, s.config.Recorder, s.config.Lease = s, s, s, s, 3*time.Second
 	return s
+}
+
+func (s *stage) SetClock(_ context.Context, node string, offset time.Duration) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls = append(s.calls, fmt.Sprintf("clock %s %v", node, offset))
+	if s.clocks == nil {
+		s.clocks = map[string]time.Duration{}
+	}
+	if s.ignored != "clock" {
+		s.clocks[node] = offset
+	}
+	return nil
+}
+
+func (s *stage) ClockOffset(_ context.Context, node string) (time.Duration, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.clocks[node] + 20*time.Millisecond, nil
 }
 
 func (s *stage) Record(e history.Event) {

@@ -3,6 +3,7 @@ package fault
 import (
 	"context"
 	"slices"
+	"time"
 
 	"locklab/chaos/link"
 	"locklab/chaos/toxic"
@@ -26,6 +27,10 @@ type Plan struct {
 	// Wipe are the killed nodes that come back without their data.
 	Wipe []string
 
+	// Clocks are the nodes whose wall clock is set wrong by Step.
+	Clocks []string
+	Step   time.Duration
+
 	// External are the words of an external fault: others begin and end it.
 	External []string
 	// Gone are the hosts that it stops, and Lost the nodes that go with them.
@@ -33,7 +38,7 @@ type Plan struct {
 }
 
 // Nodes are the nodes that the plan hits.
-func (p Plan) Nodes() []string { return slices.Concat(p.Kill, p.Pause, p.Lost) }
+func (p Plan) Nodes() []string { return slices.Concat(p.Kill, p.Pause, p.Clocks, p.Lost) }
 
 // planner makes a plan of what a kind read.
 type planner func(ctx context.Context, id string, sc scene) (Plan, error)

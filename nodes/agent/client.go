@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"time"
 
 	"locklab/internal/httpapi"
 )
@@ -44,7 +45,7 @@ func (c *Client) Reserve(ctx context.Context, node, role string) (map[string]str
 
 // Start starts a node with an empty data directory and returns when it is ready.
 func (c *Client) Start(ctx context.Context, spec NodeSpec) error {
-	return c.Call(ctx, http.MethodPost, nodePath(spec.Name, "start"), startRequest{Role: spec.Role, Settings: spec.Settings}, nil)
+	return c.Call(ctx, http.MethodPost, nodePath(spec.Name, "start"), startRequest{Role: spec.Role, Settings: spec.Settings, FakeClock: spec.FakeClock}, nil)
 }
 
 // Restart kills a node if it runs, starts it again after the delay (whole
@@ -65,6 +66,18 @@ func (c *Client) Pause(ctx context.Context, node string) error { return c.do(ctx
 
 // Resume lets a paused node go on.
 func (c *Client) Resume(ctx context.Context, node string) error { return c.do(ctx, node, "resume") }
+
+// SetClock makes a node's wall clock wrong by so much (whole milliseconds).
+func (c *Client) SetClock(ctx context.Context, node string, offset time.Duration) error {
+	return c.Call(ctx, http.MethodPost, nodePath(node, "clock"), clockOffset{offset.Milliseconds()}, nil)
+}
+
+// NodeClock reads a node's wall clock: by how much it is wrong, against its host's.
+func (c *Client) NodeClock(ctx context.Context, node string) (time.Duration, error) {
+	var o clockOffset
+	err := c.Call(ctx, http.MethodGet, nodePath(node, "clock"), nil, &o)
+	return time.Duration(o.OffsetMS) * time.Millisecond, err
+}
 
 // Remove kills a node if it runs, deletes its data and log, and gives its
 // addresses back.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -28,6 +29,8 @@ type NodeSpec struct {
 	Name     string
 	Role     string
 	Settings jsontext.Value // for the role; nil for none
+	// FakeClock runs it with a wall clock that [Agent.SetClock] can set, if its role has one.
+	FakeClock bool
 }
 
 // RestartOptions say how a node comes back.
@@ -58,6 +61,7 @@ type node struct {
 	op       chan struct{}  // full while an operation changes what follows
 	settings jsontext.Value // of the last start
 	removed  bool
+	fake     atomic.Bool // its clock can be set
 
 	mu    sync.Mutex
 	child *child // the last incarnation, nil before the first
@@ -144,6 +148,7 @@ func (a *Agent) Start(ctx context.Context, spec NodeSpec) error {
 		err = fmt.Errorf("node %s runs with other settings: stop it first: %w", n.name, httpapi.ErrConflict)
 	} else if spawned {
 		n.settings = bytes.Clone(spec.Settings)
+		n.fake.Store(spec.FakeClock && n.role.Clock != nil)
 		c, err = n.spawn(true)
 	}
 	<-n.op
@@ -219,6 +224,13 @@ func (n *node) spawn(wipe bool) (*child, error) {
 	command, err := n.command(prepared)
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", n.name, err)
+	}
+	if n.fake.Load() {
+		env, err := n.clockEnv()
+		if err != nil {
+			return nil, fmt.Errorf("node %s: %w", n.name, err)
+		}
+		command.Env = append(command.Env, env...)
 	}
 	log, err := openLog(n.logPath())
 	if err != nil {

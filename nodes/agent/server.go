@@ -15,6 +15,9 @@ import (
 // maxRestartWait bounds a delayed restart.
 const maxRestartWait = 10 * time.Minute
 
+// maxClockOffset bounds how wrong a clock can be made.
+const maxClockOffset = 24 * time.Hour
+
 func (a *Agent) listen() error {
 	var lc net.ListenConfig
 	l, err := lc.Listen(a.ctx, "tcp", a.cfg.Listen)
@@ -54,7 +57,7 @@ func (a *Agent) api() *httpapi.API {
 		return reserveAnswer{Addrs: addrs}, err
 	})
 	httpapi.Post(api, "POST /v1/nodes/{name}/start", func(r *http.Request, in startRequest) (any, error) {
-		return nil, a.Start(r.Context(), NodeSpec{Name: r.PathValue("name"), Role: in.Role, Settings: in.Settings})
+		return nil, a.Start(r.Context(), NodeSpec{Name: r.PathValue("name"), Role: in.Role, Settings: in.Settings, FakeClock: in.FakeClock})
 	})
 	httpapi.Post(api, "POST /v1/nodes/{name}/restart", func(r *http.Request, in restartRequest) (any, error) {
 		if in.DelayMS < 0 || in.DelayMS > maxRestartWait.Milliseconds() {
@@ -63,6 +66,16 @@ func (a *Agent) api() *httpapi.API {
 		return nil, a.Restart(r.Context(), r.PathValue("name"), RestartOptions{
 			Wipe: in.Wipe, Delay: time.Duration(in.DelayMS) * time.Millisecond,
 		})
+	})
+	api.Get("GET /v1/nodes/{name}/clock", func(r *http.Request) (any, error) {
+		offset, err := a.ClockOffset(r.Context(), r.PathValue("name"))
+		return clockOffset{offset.Milliseconds()}, err
+	})
+	httpapi.Post(api, "POST /v1/nodes/{name}/clock", func(r *http.Request, in clockOffset) (any, error) {
+		if in.OffsetMS < -maxClockOffset.Milliseconds() || in.OffsetMS > maxClockOffset.Milliseconds() {
+			return nil, fmt.Errorf("clock: offset_ms %d is out of range: want -%d to %[2]d: %w", in.OffsetMS, maxClockOffset.Milliseconds(), httpapi.ErrInvalid)
+		}
+		return nil, a.SetClock(r.PathValue("name"), time.Duration(in.OffsetMS)*time.Millisecond)
 	})
 	for verb, do := range map[string]func(string) error{
 		"kill": a.Kill, "stop": a.Stop, "pause": a.Pause, "resume": a.Resume, "remove": a.Remove,

@@ -31,6 +31,13 @@ type reserveAnswer struct {
 type startRequest struct {
 	Role     string         `json:"role"`
 	Settings jsontext.Value `json:"settings,omitzero"`
+	// FakeClock asks for a wall clock that can be set.
+	FakeClock bool `json:"fake_clock,omitzero"`
+}
+
+// clockOffset is by how much a node's wall clock is wrong, or is to be.
+type clockOffset struct {
+	OffsetMS int64 `json:"offset_ms"`
 }
 
 type restartRequest struct {

@@ -64,6 +64,7 @@ func Role() role.Role {
 	r.Command = func(n role.Node) (role.Command, error) { return serverCommand(path, n) }
 	r.Ready = ready
 	r.Version = func(ctx context.Context) (string, error) { return serverVersion(ctx, path) }
+	r.Clock = serverTime
 	return r
 }
 

@@ -140,6 +140,7 @@ func startServer(t *testing.T, r role.Role, n role.Node) (stop func()) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(command.Path, command.Args...)
+	cmd.Env = append(os.Environ(), command.Env...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"time"
 
 	"locklab/nodes/process"
 )
@@ -67,6 +68,9 @@ type Role struct {
 	// Primary asks the node with this ClientPort which server clients write to, for roles
 	// that decide that: its alias, and a number that grows whenever it is another one.
 	Primary func(ctx context.Context, addr string) (alias string, epoch uint64, err error)
+	// Clock reads the wall clock of the node with this ClientPort; nil for roles whose
+	// clock cannot be set by [locklab/nodes/fakeclock].
+	Clock func(ctx context.Context, addr string) (time.Time, error)
 	// KeepsData is why no scenario may take its data away, "" if one may.
 	KeepsData string
 	// Missing says what must be installed to run the role on this machine, and how; nil

@@ -105,6 +105,18 @@ func (n nodeControl) Restart(ctx context.Context, node string, wipe bool, delay 
 	})
 }
 
+func (n nodeControl) SetClock(ctx context.Context, node string, offset time.Duration) error {
+	return n.with(ctx, node, callTime, func(ctx context.Context, a *agent.Client) error { return a.SetClock(ctx, node, offset) })
+}
+
+func (n nodeControl) ClockOffset(ctx context.Context, node string) (offset time.Duration, err error) {
+	err = n.with(ctx, node, linkTime, func(ctx context.Context, a *agent.Client) error {
+		offset, err = a.NodeClock(ctx, node)
+		return err
+	})
+	return offset, err
+}
+
 func (n nodeControl) State(ctx context.Context, node string) (state chaos.NodeState, err error) {
 	err = n.with(ctx, node, linkTime, func(ctx context.Context, a *agent.Client) error {
 		all, err := a.Nodes(ctx)

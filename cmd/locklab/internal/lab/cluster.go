@@ -186,7 +186,7 @@ func (c *cluster) start(ctx context.Context, nodes []topology.Placed) error {
 		if err != nil {
 			return err
 		}
-		err = c.machine(n.Host).agent.Start(ctx, agent.NodeSpec{Name: n.Name, Role: n.Role, Settings: settings})
+		err = c.machine(n.Host).agent.Start(ctx, agent.NodeSpec{Name: n.Name, Role: n.Role, Settings: settings, FakeClock: c.plan.clocks})
 		if err != nil {
 			return fmt.Errorf("start %s: %w", n.Name, err)
 		}

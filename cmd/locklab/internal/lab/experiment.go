@@ -107,7 +107,7 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 	defer func() { rec.Begin(x.head(0)) }() // a run that failed early has a head too
 
 	p := newPlan(x.config, x.lock, fmt.Sprintf("%s/%s/%d", x.lock, x.scenario.Name, x.repeat), uint64(x.seed()))
-	p.hold = x.scenario.Hold
+	p.hold, p.clocks = x.scenario.Hold, x.scenario.Clocks()
 	x.display.Advance(0, "starting")
 	c, err := x.fleet.up(ctx, p, rec, filepath.Join(x.config.Dir, x.path(LogDir, "")))
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/locks"
+	"locklab/nodes/fakeclock"
 	"locklab/nodes/role"
 	"locklab/nodes/topology"
 	"locklab/reports/result"
@@ -27,6 +28,11 @@ func (c *Config) checkScenarios() error {
 		}
 		if err := s.CheckData(checkData); err != nil {
 			return fmt.Errorf("--scenarios: %w", err)
+		}
+		if s.Clocks() && slices.ContainsFunc(c.Topology.Hosts, func(h topology.Host) bool { return h.Agent == "" }) {
+			if err := fakeclock.Missing(); err != nil && !c.Suite {
+				return fmt.Errorf("--scenarios: %s: it sets clocks: %w", s.Name, err)
+			}
 		}
 		for _, run := range s.External() {
 			if err := c.External.Check(run); err != nil {

@@ -47,6 +47,7 @@ type plan struct {
 	seed    uint64
 	load    catalog.Load
 	hold    time.Duration // how long masters hold at least
+	clocks  bool          // the scenario sets clocks
 	token   string        // that the run's masters take orders by
 	orders  string        // that the run's workers take orders of rooms by
 	wires   []wire
