@@ -164,7 +164,7 @@ func TestErrorsSayWhereAndWhatWouldBeRight(t *testing.T) {
 		{"one-way reset", step("at: 1s, fault: partition, from: zone:a, to: others, mode: reset"), `f.yaml:4: timeline[0].mode: a reset hits both ways: want between: instead of from: and to:`},
 		{"both and one way", step("at: 1s, fault: partition, between: [zones], from: zone:a, to: others, mode: hold"), `f.yaml:4: timeline[0].between: want either between: [A, B], for both ways, or from: A and to: B, for one`},
 		{"no side", step("at: 1s, fault: partition, mode: hold"), `f.yaml:4: timeline[0].between: want either between: [A, B], for both ways, or from: A and to: B, for one`},
-		{"half a side", step("at: 1s, fault: partition, from: zone:a, mode: hold"), `f.yaml:4: timeline[0].to: missing: want zone:NAME, role:NAME, node:NAME, host:NAME or others`},
+		{"half a side", step("at: 1s, fault: partition, from: zone:a, mode: hold"), `f.yaml:4: timeline[0].to: missing: want zone:NAME, role:NAME, node:NAME, host:NAME, primary or others`},
 		{"others twice", step("at: 1s, fault: partition, between: [others, others], mode: hold"), `f.yaml:4: timeline[0].between[1]: "others" is on both sides: want two different ones`},
 		{"three sides", step("at: 1s, fault: partition, between: [zone:a, zone:b, zone:c], mode: hold"), `f.yaml:4: timeline[0].between: want two selectors, such as [zone:a, others], or [zones]`},
 		{"bad selector", step("at: 1s, fault: kill, target: redis-3"), `f.yaml:4: timeline[0].target: "redis-3": want zone:NAME, role:NAME, node:NAME, host:NAME, holder, leader or primary`},
