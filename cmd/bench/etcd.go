@@ -13,10 +13,59 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 	"go.uber.org/zap"
+
+	"locklab/locks"
+	"locklab/locks/etcdlock"
 )
 
 // etcdPairs makes the workers of a lock on etcd: each locks and unlocks once when called.
 type etcdPairs func(ctx context.Context, c *clientv3.Client, workers int, key func(int) string, stops *stopList) ([]func(context.Context) error, error)
+
+// etcdRows compare the lock etcd with what it is made of, a client for each worker: the
+// callers of one client queue in it, and would hand over without etcd.
+func etcdRows() []row {
+	var rows []row
+	for _, r := range []struct {
+		name string
+		key  func(worker int) string
+	}{
+		{"distinct keys", func(i int) string { return fmt.Sprint("key-", i) }},
+		{"one key, a client each; etcd's Mutex hands over on a 100 ms timer", func(int) string { return "key" }},
+	} {
+		rows = append(rows, row{
+			name: "etcd lock+unlock / concurrency.Mutex, 16 workers, " + r.name, reach: 1, unit: "ops/s",
+			start: etcdAgainstMutex(16, r.key),
+		})
+	}
+	return rows
+}
+
+// etcdAgainstMutex gives each worker a client of the lock, as it has a session of its own
+// for a Mutex.
+func etcdAgainstMutex(workers int, key func(worker int) string) starter {
+	return func(ctx context.Context, stops *stopList) (subject, peer measurement, err error) {
+		dir, err := tempDir(stops)
+		if err != nil {
+			return nil, nil, err
+		}
+		client, err := startEtcd(ctx, dir, stops)
+		if err != nil {
+			return nil, nil, err
+		}
+		lockers := make([]locks.Locker, workers)
+		for i := range lockers {
+			l, err := etcdlock.New(etcdlock.Config{Addrs: client.Endpoints(), Options: etcdlock.DefaultOptions()})
+			if err != nil {
+				return nil, nil, err
+			}
+			stops.close(l)
+			lockers[i] = l
+		}
+		pairs, err := etcdMutexes(ctx, client, workers, func(i int) string { return "mutex-" + key(i) }, stops)
+		return rate(workers, func(ctx context.Context, w int) error { return pair(ctx, lockers[w], key(w)) }),
+			rate(workers, func(ctx context.Context, w int) error { return pairs[w](ctx) }), err
+	}
+}
 
 func startEtcd(ctx context.Context, dir string, stops *stopList) (*clientv3.Client, error) {
 	const n = 3

@@ -20,7 +20,10 @@ import (
 
 // rows is the whole table.
 func rows() []row {
-	return slices.Concat(redlockRows(), redisRows(), raftRows(), zookeeperRows(), multiphaseRows(), linkRows(), workloadRows())
+	return slices.Concat(
+		redlockRows(), redisRows(), postgresRows(), etcdRows(), zookeeperRows(), raftRows(),
+		multiphaseRows(), linkRows(), workloadRows(),
+	)
 }
 
 func main() {
