@@ -12,6 +12,9 @@
 //	pubsub          waiters listen for a message that the release script publishes, and
 //	                also try when the lease should have run out
 //	                (https://channel.io/ko/blog/distributedlock_2022_backend)
+//	replica         the server is the primary that Sentinels name, copied asynchronously to
+//	                replicas ("Distributed Locks with Redis", on why failover is not enough);
+//	                wait=1 sends WAIT 1 after SET and after each extension
 //
 // Known weaknesses, each of which weakness_test.go shows on a real server:
 //
@@ -22,6 +25,11 @@
 //     overwrites the winner's value, whose lease then ends as not held, and the key stays
 //     for the loser's time; there is no extension, and a key nobody wants stays for ever.
 //   - watch: every retry costs round trips and a connection, and all but one abort.
+//   - replica: what the primary had not copied when it died is granted again by the replica
+//     that takes its place. With wait=1 no lock counts as held before a replica has it in its
+//     memory. That is all: a replica that forgets is promoted like any other, replicas end
+//     keys by their own clock, releases are not waited for, and without a replica nobody gets
+//     anything. An old primary that Sentinels cannot reach goes on granting without wait=1.
 //   - pubsub: a release wakes everybody for one grant, in every process that ever waited.
 //
 // What an error of go-redis means. Surely not done: a dial that failed, no connection from

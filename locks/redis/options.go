@@ -56,7 +56,7 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 		if r.Choice("wait", "0", "1") == "1" {
 			o.Wait = 1
 		}
-		o.DownAfter = r.Duration("down_after", time.Second)
+		o.DownAfter = r.Duration("down_after", 500*time.Millisecond)
 	} else {
 		o.Options = redlock.ReadOptions(r, redlock.DefaultOptions().TTL)
 	}

@@ -70,18 +70,21 @@ func (r Replication) lines() ([]string, error) {
 // dialsFromLine has the server dial from the IP address that it announces. One that is too
 // old for that is right where it is the only such node of its machine.
 func dialsFromLine(announce string) ([]string, error) {
-	path, err := exec.LookPath(serverName)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	version, err := serverVersion(ctx, path)
+	version, err := installed()
 	if err != nil || !dialsFrom(version) {
 		return nil, err
 	}
 	host, _, _ := net.SplitHostPort(announce) // checked
 	return []string{"bind-source-addr " + host}, nil
+}
+
+// installed is the version of the server on PATH.
+func installed() (string, error) {
+	out, err := exec.Command(serverName, "--version").Output() //nolint:noctx // it answers at once
+	if err != nil {
+		return "", fmt.Errorf("ask redis-server for its version: %w", err)
+	}
+	return parseVersion(string(out))
 }
 
 // follows says whether a replica has all that its primary has.

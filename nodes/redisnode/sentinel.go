@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha1" //nolint:gosec // names, not secrets
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -12,7 +13,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -74,16 +74,13 @@ func SentinelRole() role.Role {
 
 // replicationMissing is why Redis servers cannot replicate in the lab on this machine.
 func replicationMissing() error {
-	path, err := exec.LookPath(serverName)
-	if err != nil {
+	if _, err := exec.LookPath(serverName); err != nil {
 		return role.NotInstalled(serverName, serverName)
 	}
 	if runtime.GOOS != "linux" {
-		return fmt.Errorf("replication needs Linux, where all addresses of 127.0.0.0/8 are there: try it in containers")
+		return errors.New("replication needs Linux, where all addresses of 127.0.0.0/8 are there: try it in containers")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	version, err := serverVersion(ctx, path)
+	version, err := installed()
 	if err == nil && !dialsFrom(version) {
 		err = fmt.Errorf("%s does not choose the address that it dials from: install redis-server 7.0 or later", version)
 	}

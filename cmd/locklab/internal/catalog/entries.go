@@ -113,7 +113,7 @@ func Entries() []Entry {
 		}.entry(),
 		binding[redis.Options]{
 			name:    "redis",
-			summary: "one Redis server, leases by expiry, no fencing token; as variants the ways to lock that came before and after",
+			summary: "one Redis server, leases by expiry, no fencing token; as variants the ways to lock that came before and after, and a primary with a replica and Sentinels",
 			source:  "Distributed Locks with Redis, redis.io",
 			parse:   redis.ParseOptions,
 			client: func(o redis.Options, env Env) (locks.Locker, error) {

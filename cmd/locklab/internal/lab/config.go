@@ -56,7 +56,7 @@ type Config struct {
 	// for which the topology lacks something, which are then in Unavailable: it is made for any
 	// machine.
 	Suite bool
-	Unfit []result.Unfit
+	Unfit []result.Unfit // without Suite those of scenarios that apply to another of the Locks
 }
 
 // UseTopology reads the topology by name or path. Hosts that name no agent have the

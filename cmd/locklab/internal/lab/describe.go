@@ -58,6 +58,11 @@ func (c *Config) describe(ctx context.Context, f *fleet, run *result.Run) error 
 		}
 	}
 	run.Warnings = append(run.Warnings, c.Unavailable...)
+	for _, u := range c.Unfit {
+		if !c.Suite { // whose grid says so
+			run.Warnings = append(run.Warnings, fmt.Sprintf("%s does not apply to %s: %s", u.Scenario, u.Lock, u.Why))
+		}
+	}
 	for _, lock := range c.Locks {
 		if lock.Caveat != "" && !slices.Contains(run.Warnings, lock.Caveat) {
 			run.Warnings = append(run.Warnings, lock.Caveat)

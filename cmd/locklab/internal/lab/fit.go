@@ -67,20 +67,25 @@ func checkData(name string) error {
 }
 
 // checkTargets sees that every fault has something to hit, in the topology and among
-// what runs for each lock.
+// what runs for each lock. A lock for which a scenario has nothing is left out of it, if there
+// is another one for which it has.
 func (c *Config) checkTargets(s scenario.Scenario) error {
 	ctx := context.Background() // nobody is asked
 	if err := s.CheckTargets(ctx, inventory(c.Topology), anyNode{c.Topology}); err != nil {
 		return fmt.Errorf("--scenarios: %w; topology %s has %s", err, c.Topology.Name, contents(c.Topology))
 	}
-	for _, lock := range c.Locks {
+	fits := func(lock catalog.Lock) error {
 		runs := lock.Part(c.Topology)
-		if err := s.CheckTargets(ctx, inventory(runs), anyNode{runs}); err != nil {
-			if c.Suite {
+		return s.CheckTargets(ctx, inventory(runs), anyNode{runs})
+	}
+	some := slices.ContainsFunc(c.Locks, func(l catalog.Lock) bool { return fits(l) == nil })
+	for _, lock := range c.Locks {
+		if err := fits(lock); err != nil {
+			if c.Suite || some {
 				c.Unfit = append(c.Unfit, result.Unfit{Lock: lock.String(), Scenario: s.Name, Workload: c.Workload.Name, Why: err.Error()})
 				continue
 			}
-			return fmt.Errorf("--scenarios: %w; with the lock %s there are %s", err, lock, contents(runs))
+			return fmt.Errorf("--scenarios: %w; with the lock %s there are %s", err, lock, contents(lock.Part(c.Topology)))
 		}
 	}
 	return nil

@@ -25,6 +25,9 @@ func TestScenariosAreCheckedBeforeTheStart(t *testing.T) {
 		{"the lock has no such server", "raft", "seoul-2az", "{at: 30%, fault: kill, target: role:redis}", "with the lock raft there are the zones a, c and the roles"},
 		{"the lock has no leader", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: leader}", "x.yaml:3: fault kill-1 on leader: find the leader: no node has the role raft"},
 		{"the lock has a leader", "raft", "seoul-2az", "{at: 30%, fault: kill, target: leader}", ""},
+		{"the lock has no primary", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: primary}", "x.yaml:3: fault kill-1 on primary: find the primary: no node is a primary"},
+		{"the only server is one", "redis", "seoul-2az", "{at: 30%, fault: kill, target: primary}", ""},
+		{"some other lock has one", "redlock,redis:replica", "seoul-2az", "{at: 30%, fault: kill, target: primary}", ""},
 		{"any lock has holders", "none", "seoul-2az", "{at: 30%, fault: pause, target: holder}", ""},
 		{"the other topologies", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder}\nexpect:\n  none: {topologies: {one-host: {safety: safe}, seoul-3az: {safety: safe}}}", ""},
 		{"no such topology", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder}\nexpect:\n  none:\n    topologies:\n      seuol-3az: {safety: safe}", `x.yaml:7: expect: unknown topology "seuol-3az": want one of one-host, seoul-2az, seoul-3az`},
@@ -59,9 +62,11 @@ func TestBuiltinScenariosFit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lock := "raft"
-		if _, judged := s.Locks[lock]; !judged {
-			lock = "redlock" // of what has only Redis to break
+		lock := "redis:replica" // of what has only a primary to break
+		for _, other := range []string{"redlock", "raft"} {
+			if _, judged := s.Locks[other]; judged {
+				lock = other
+			}
 		}
 		for _, topology := range []string{"seoul-2az", "seoul-3az"} {
 			config := configFor(t, nil, lock)

@@ -10,8 +10,10 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"locklab/chaos/link"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/masternode"
+	"locklab/nodes/redisnode"
 	"locklab/nodes/role"
 	"locklab/nodes/topology"
 	"locklab/reports/result"
@@ -59,6 +61,8 @@ func TestPlanStartsOnlyWhatTheLockNeeds(t *testing.T) {
 		{"redlock", 2 + 6 + 5, 2*6 + 2*5, 10},
 		{"raft", 2 + 6 + 3, 2*6 + 2*3 + 3*2, 6},
 		{"postgres", 2 + 6 + 1, 2*6 + 2*1, 2},
+		{"redis", 2 + 6 + 1, 2*6 + 2*1, 2},
+		{"redis:replica", 2 + 6 + 2 + 3, 2*6 + 2*(2+3) + 2*1 + 3*(2+2), 10}, // servers dial the other Redis, and Sentinels all others
 		{"etcd", 2 + 6 + 3, 2*6 + 2*3 + 3*2, 6},
 		{"zookeeper", 2 + 6 + 3, 2*6 + 2*3 + 2*3*2, 6}, // two ports of each other server
 	}
@@ -74,6 +78,38 @@ func TestPlanStartsOnlyWhatTheLockNeeds(t *testing.T) {
 			if pair[0] == pair[1] {
 				t.Errorf("%s: %s is linked with itself", tt.lock, pair[0])
 			}
+		}
+	}
+}
+
+// TestServersKnowEachOtherByOneAddress, whoever dials, and dial from their own.
+func TestServersKnowEachOtherByOneAddress(t *testing.T) {
+	p := planFor(t, "seoul-2az", "redis:replica")
+	told, listens := map[string]string{}, map[string]bool{}
+	for _, w := range p.wires {
+		if !w.aliased {
+			continue
+		}
+		s := p.atAlias(w, link.Spec{Name: w.to.Name})
+		if s.Source != p.aliases[w.from.Name].Addr().String() || s.Listen != p.aliases[w.to.Name].String() || listens[s.Listen+" "+s.Source] {
+			t.Errorf("%s to %s: %s from %s", w.from.Name, w.to.Name, s.Listen, s.Source)
+		}
+		listens[s.Listen+" "+s.Source] = true
+	}
+	for _, n := range p.topo.NodesOf(redisnode.Name, redisnode.SentinelName) {
+		text, err := p.settings(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		told[n.Name] = string(text)
+		if at := p.aliases[n.Name]; !at.Addr().IsLoopback() || p.nodeAt(at.String()) != n.Name || !strings.Contains(told[n.Name], `"announce":"`+at.String()) {
+			t.Errorf("%s at %s is told %s", n.Name, at, text)
+		}
+	}
+	first := p.aliases["redis-a-1"].String()
+	for name, text := range told {
+		if (name != "redis-a-1") != strings.Contains(text, `"primary":"`+first) {
+			t.Errorf("%s is told %s, and the first primary is %s", name, text, first)
 		}
 	}
 }
