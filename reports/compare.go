@@ -252,7 +252,7 @@ func drawWhiskers(runs []comparedRow, used []result.Figure, intervals map[string
 
 // intervalOf is where a figure of a row lies; without a Confidence if nobody knows.
 func intervalOf(f result.Figure, r result.Row) noise.Interval {
-	s, _ := sampleOf(r, f)
+	s, _, _ := sampleOf(r, f)
 	iv := s.Interval()
 	iv.Low = max(iv.Low, 0)
 	if f.Most > 0 {
@@ -266,8 +266,8 @@ func valueText(f result.Figure, v float64) string {
 	switch {
 	case f.As == result.Share:
 		return percent(v)
-	case f.As == result.Count && v == math.Trunc(v):
-		return count(int64(v))
+	case f.As == result.Count && (v == math.Trunc(v) || v > 10):
+		return count(int64(math.Round(v)))
 	}
 	return figure(v)
 }

@@ -23,7 +23,9 @@ func differenceText(say *lang.Lang, d Difference) (change string, outcome status
 	case d.Untested == otherConditions || d.Untested != "" && d.Same: // the page says it once
 		return change, status{}, ""
 	case d.Untested != "":
-		return change, outcomes(say)[notTested], say.Term(d.Untested)
+		outcome = outcomes(say)[notTested]
+		outcome.Word = say.Term(d.Untested)
+		return change, outcome, ""
 	case d.Same:
 		return change, status{}, ""
 	case d.Outcome == noise.Shown && d.Figure.Worse(d.After.Center, d.Before.Center):
@@ -90,11 +92,17 @@ func changeText(say *lang.Lang, f result.Figure, before, after float64) string {
 // said sums up the differences of a comparison.
 func said(say *lang.Lang, files []result.File, names []string, found []Difference) []string {
 	by := map[noise.Outcome][]Difference{}
-	tested, untested, leftOut, fewest, repeated := 0, 0, 0, 0, false
+	tested, leftOut, fewest, repeated := 0, 0, 0, false
+	var reasons []string // why some are not tested
 	for _, d := range found {
 		leftOut = max(leftOut, d.LeftOut)
 		if d.Untested != "" {
-			untested++
+			if d.Untested == otherConditions {
+				continue // that stands above
+			}
+			if reason := say.Term(d.Untested); !slices.Contains(reasons, reason) {
+				reasons = append(reasons, reason)
+			}
 			continue
 		}
 		tested++
@@ -135,10 +143,10 @@ func said(say *lang.Lang, files []result.File, names []string, found []Differenc
 	if tested > 0 && len(by[noise.Shown]) == 0 {
 		all = append(all, say.Sprintf("With so many comparisons at once, it takes %s repeats of each run to show anything.", count(int64(fewest))))
 	}
-	if untested > 0 {
-		all = append(all, say.Count(int64(untested), "1 is not judged.", "%s are not judged."))
+	if len(reasons) > 0 {
+		all = append(all, say.Sprintf("Not judged are those of: %s.", strings.Join(reasons, ", ")))
 	}
-	if leftOut > 0 {
+	if leftOut > 0 && tested > 0 {
 		all = append(all, say.Text("Repeats during which others used the machine are left out."))
 	}
 	return all

@@ -68,8 +68,8 @@ func difference(before, after result.Row, f result.Figure) (d Difference, both b
 	if !had || !has {
 		return d, false
 	}
-	a, leftA := sampleOf(before, f)
-	b, leftB := sampleOf(after, f)
+	a, leftA, busyA := sampleOf(before, f)
+	b, leftB, busyB := sampleOf(after, f)
 	kind := noise.Measure
 	switch f.As {
 	case result.Share:
@@ -82,7 +82,7 @@ func difference(before, after result.Row, f result.Figure) (d Difference, both b
 	switch {
 	case before.Verdict.Status == result.StatusInconclusive || after.Verdict.Status == result.StatusInconclusive:
 		d.Untested = lang.Key("inconclusive")
-	case len(a.Values) == 0 || len(b.Values) == 0:
+	case busyA || busyB:
 		d.Untested = lang.Key("busy machine")
 	case !d.Tested():
 		d.Untested = lang.Key("scatter unknown")
@@ -91,12 +91,14 @@ func difference(before, after result.Row, f result.Figure) (d Difference, both b
 }
 
 // sampleOf is a figure in the repeats that can be compared; how many could not, because
-// others used the machine. Where the machine does not tell, all can.
-func sampleOf(r result.Row, f result.Figure) (s noise.Sample, leftOut int) {
+// others used the machine. It was busy if that is so of all: then the sample is of these.
+// Where the machine does not tell, all can.
+func sampleOf(r result.Row, f result.Figure) (s noise.Sample, leftOut int, busy bool) {
 	quiet := slices.DeleteFunc(slices.Clone(r.PerRepeat), func(one result.Repeat) bool { return one.Figures[result.OthersField] > noise.Quiet })
 	leftOut = len(r.PerRepeat) - len(quiet)
-	if r.PerRepeat = quiet; leftOut == 0 || len(quiet) > 0 {
-		s.Values, s.Error = r.Values(f)
+	if busy = leftOut > 0 && len(quiet) == 0; !busy {
+		r.PerRepeat = quiet
 	}
-	return s, leftOut
+	s.Values, s.Error = r.Values(f)
+	return s, leftOut, busy
 }

@@ -2,6 +2,8 @@ package reports
 
 import (
 	"math"
+	"slices"
+	"strings"
 
 	"locklab/reports/lang"
 	"locklab/reports/result"
@@ -10,6 +12,7 @@ import (
 // ledgerLine sums up one fault of a scenario over the runs that it was part of.
 type ledgerLine struct {
 	Scenario, Kind, Target string
+	Hit                    string // the hosts and processes
 	Runs, Proven           int
 	Began, Ended           string // ms since the measured part began, as a range
 }
@@ -21,6 +24,7 @@ func ledger(say *lang.Lang, rows []result.Row) []ledgerLine {
 	type group struct {
 		line         ledgerLine
 		began, ended span
+		hit          result.Fault
 	}
 	var groups []*group
 	byKey := map[[3]string]*group{}
@@ -35,11 +39,14 @@ func ledger(say *lang.Lang, rows []result.Row) []ledgerLine {
 			key := [3]string{r.Scenario, f.Kind, f.Target}
 			g := byKey[key]
 			if g == nil {
-				g = &group{ledgerLine{Scenario: plain(r.Scenario), Kind: plain(f.Kind), Target: recorded(say, orAbsent(f.Target))}, none, none}
+				g = &group{ledgerLine{Scenario: plain(r.Scenario), Kind: plain(f.Kind), Target: recorded(say, orAbsent(f.Target))}, none, none, result.Fault{}}
 				byKey[key] = g
 				groups = append(groups, g)
 			}
 			g.line.Runs++
+			g.hit.From = append(g.hit.From, f.From...) // of all runs: not every lock has nodes on every host
+			g.hit.To = append(g.hit.To, f.To...)
+			g.hit.Nodes = append(g.hit.Nodes, f.Nodes...)
 			if f.Proven {
 				g.line.Proven++
 				widen(&g.began, f.BeganMS)
@@ -59,8 +66,31 @@ func ledger(say *lang.Lang, rows []result.Row) []ledgerLine {
 		}
 	}
 	for i, g := range groups {
+		g.line.Hit = hitText(say, g.hit)
 		g.line.Began, g.line.Ended = text(g.began), text(g.ended)
 		lines[i] = g.line
 	}
 	return lines
+}
+
+// hitText says what a fault cut off or stopped.
+func hitText(say *lang.Lang, f result.Fault) string {
+	var parts []string
+	each := func(names []string) []string {
+		sorted := plainAll(names)
+		slices.Sort(sorted)
+		return slices.Compact(sorted)
+	}
+	from, to := each(f.From), each(f.To)
+	switch {
+	case len(from) == 0 || len(to) == 0:
+	case slices.Equal(from, to):
+		parts = append(parts, say.Sprintf("hosts of different zones among %s", strings.Join(from, ", ")))
+	default:
+		parts = append(parts, say.Sprintf("from %s to %s", strings.Join(from, ", "), strings.Join(to, ", ")))
+	}
+	if len(f.Nodes) > 0 {
+		parts = append(parts, say.Sprintf("processes: %s", strings.Join(each(f.Nodes), ", ")))
+	}
+	return strings.Join(parts, "; ")
 }

@@ -197,7 +197,7 @@ func Figures() []Figure {
 			Means: "From the order to heal the fault until the lock is granted again and the share of requests that end well is back to nine tenths of what it was before; none where that had not come by the end of the run.",
 		},
 		{
-			Field: "zombie_ms", Column: "zombie_ms", Group: "Fault, ms", Title: "zombie", Unit: "ms", Better: Lower,
+			Field: "zombie_ms", Column: "zombie_ms", Group: "Fault, ms", Title: "zombie", Unit: "ms", Better: Lower, Place: 5, InMarkdown: true,
 			Means: "The longest time from the next grant of a lock to the moment the old holder noticed that it had lost it.",
 		},
 	}
@@ -213,8 +213,8 @@ func Figures() []Figure {
 	all = append(all, distribution("fill", Figure{Group: "Fill of rooms, ms", Better: Lower, Means: "From the moment a room is open until it is full."})...)
 	all = append(all, distribution("lateness", Figure{Group: "Generator lateness, ms", Better: Lower, Means: "How late the load generator itself was. When it falls behind, the run is inconclusive."})...)
 	all = append(all,
-		Figure{Field: "acquire_rtt", Column: "acquire_rtt", Group: "Lock", Title: "acquire p50 / RTT", Better: Lower, Means: "The median of the time to get the lock, in round trips between hosts."},
-		Figure{Field: "messages_per_acquire", Column: "messages_per_acquire", Group: "Lock", Title: "messages per acquire", Better: Lower, Means: "Messages of the lock's protocol for one acquisition, for locks that count them."},
+		Figure{Field: "acquire_rtt", Column: "acquire_rtt", Group: "In round trips", Title: "acquire p50", Name: "acquire p50 / RTT", Place: 7, InMarkdown: true, Better: Lower, Means: "The median of the time to get the lock, in round trips between hosts."},
+		Figure{Field: "messages_per_acquire", Column: "messages_per_acquire", Group: "Lock", Title: "messages per acquire", Place: 7, InMarkdown: true, Compare: true, Better: Lower, Means: "Messages of the lock's protocol for one acquisition, for locks that count them."},
 		Figure{Field: "fairness", Column: "fairness_jain", Group: "Lock", Title: "fairness", Better: Higher, Most: 1, Means: "Jain's index over the clients: 1 if all were served alike, 1/n if one of n got everything."},
 		Figure{Field: "peer_fairness", Column: "peer_fairness_jain", Group: "Masters", Title: "fairness", Term: "fairness of masters", Better: Higher, Most: 1, Means: "The same index over what the masters acquired."},
 		Figure{Column: "peer_wait_max_ms", Group: "Masters", Title: "longest wait, ms", Better: Lower, Means: "Of any master, for the lock.", of: worst(Row.peers, func(p Peer) *float64 {
@@ -252,6 +252,10 @@ func Figures() []Figure {
 			Term: "available outside / during faults", Means: "The availability for the requests that no fault touched, and for those that were due or under way while one was in force or had just ended.",
 		},
 		Figure{Field: "availability_during", Column: "availability_during_share", Group: "Rate, 1/s", Title: "during faults", As: Share, Better: Higher, Most: 1},
+		Figure{Field: "rtt_ms", Column: "rtt_ms", Group: "In round trips", Title: "round trip, ms", Means: "The median of some, before the load began, between a master and the servers or peers of its lock, through the links; of the first repeat. The times beside it are as many times as long."},
+		inRoundTrips("acquire p99", "acquire_p99_rtt", func(r Row) *Quantiles { return r.AcquireMS }, func(q *Quantiles) float64 { return q.P99 }),
+		inRoundTrips("latency p50", "latency_p50_rtt", func(r Row) *Quantiles { return r.LatencyMS }, func(q *Quantiles) float64 { return q.P50 }),
+		inRoundTrips("latency p99", "latency_p99_rtt", func(r Row) *Quantiles { return r.LatencyMS }, func(q *Quantiles) float64 { return q.P99 }),
 		Figure{Field: "measured_ms", Column: "measured_ms", Group: "Run", Title: "measured, ms", As: Count, Means: "The length of the measured part, over all repeats."},
 		Figure{Field: OthersField, Column: "cpu_others_worst_host", Group: "Machines", Title: "busy for others", Better: Lower, Means: "What was busy with anything but the lab's processes, as a share of all CPUs of the machine where it was highest.", of: worst(Row.hosts, func(h HostLoad) *float64 { return h.CPUOthers })},
 		Figure{
@@ -294,6 +298,17 @@ func distribution(name string, all Figure, more ...Figure) []Figure {
 		figures[i] = f
 	}
 	return figures
+}
+
+// inRoundTrips is a time as so many measured round trips.
+func inRoundTrips(title, column string, of func(Row) *Quantiles, at func(*Quantiles) float64) Figure {
+	return Figure{Column: column, Group: "In round trips", Title: title, Better: Lower, of: func(r Row) (float64, bool) {
+		q := of(r)
+		if q == nil || r.RTTMS == nil || *r.RTTMS <= 0 {
+			return 0, false
+		}
+		return at(q) / *r.RTTMS, true
+	}}
 }
 
 func (r Row) peers() []Peer     { return r.Peers }

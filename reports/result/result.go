@@ -137,6 +137,7 @@ type Row struct {
 	WakeupsPerHandoff  *float64 `json:"wakeups_per_handoff,omitempty"`
 	MessagesPerHandoff *float64 `json:"messages_per_handoff,omitempty"`
 
+	RTTMS              *float64 `json:"rtt_ms,omitempty"`      // measured median round trip between a master and what its lock talks to
 	AcquireRTT         *float64 `json:"acquire_rtt,omitempty"` // acquire p50 / measured RTT
 	MessagesPerAcquire *float64 `json:"messages_per_acquire,omitempty"`
 	Fairness           *float64 `json:"fairness,omitempty"`      // Jain's index over clients, 1 is fair
@@ -239,6 +240,11 @@ type Fault struct {
 	BeganMS float64 `json:"began_ms"`
 	EndedMS float64 `json:"ended_ms"`
 	Proven  bool    `json:"proven"`
+	// From and To are the hosts whose traffic it hit, what the first sent to the second; Nodes
+	// the processes.
+	From  []string `json:"from,omitempty"`
+	To    []string `json:"to,omitempty"`
+	Nodes []string `json:"nodes,omitempty"`
 	// Log is the last that a node wrote that ended although nobody asked for it.
 	Log []string `json:"log,omitempty"`
 }

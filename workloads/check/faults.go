@@ -69,6 +69,7 @@ func (c *Checker) listFaults(t timeline) []Fault {
 	list := make([]Fault, 0, len(c.faults))
 	for _, entry := range c.faults {
 		f := entry.Fault
+		f.From, f.To, f.Nodes = entry.from, entry.to, entry.nodes
 		f.Proven = f.Proven && f.BeganNS >= 0 && (f.HealAskedNS < 0 || f.EndedNS >= 0)
 		if f.Proven && f.AskedNS >= 0 {
 			f.Why = cmp.Or(entry.notInTime(t), c.noHoldHit(entry))

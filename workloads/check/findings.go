@@ -168,6 +168,8 @@ type Fault struct {
 	// Proven says that the probes saw it begin, and end if it was to end.
 	Proven bool
 	Why    string // not proven; "" if the history does not say
+	// From and To are the hosts whose traffic it hit, Nodes the processes.
+	From, To, Nodes []string
 	// Log is the last that a node wrote that ended unasked.
 	Log []string
 }

@@ -82,6 +82,9 @@ func toRow(f *check.Findings, v check.Verdict, want history.Expect, histories []
 		zombie := ms(f.ZombieNS)
 		row.ZombieMS = &zombie
 	}
+	if f.Run.RTTNS > 0 {
+		row.RTTMS = new(ms(f.Run.RTTNS))
+	}
 	if f.Run.RTTNS > 0 && f.Acquire.Count() > 0 {
 		ratio := float64(f.Acquire.Quantile(0.5)) / float64(f.Run.RTTNS)
 		row.AcquireRTT = &ratio
@@ -175,7 +178,7 @@ func toFaults(ledger []check.Fault) []result.Fault {
 	var faults []result.Fault
 	for _, f := range ledger {
 		faults = append(faults, result.Fault{
-			Kind: f.Kind, Target: f.Target, Proven: f.Proven, Log: f.Log,
+			Kind: f.Kind, Target: f.Target, Proven: f.Proven, Log: f.Log, From: f.From, To: f.To, Nodes: f.Nodes,
 			AskedMS: ms(f.AskedNS), BeganMS: ms(f.BeganNS), EndedMS: ms(f.EndedNS),
 		})
 	}
