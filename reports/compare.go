@@ -57,6 +57,7 @@ type comparedRow struct {
 	Present  bool
 	Status   status
 	Liveness string
+	Unjudged string // why its differences are not
 	Figures  []comparedFigure
 	Span     int
 }
@@ -196,6 +197,9 @@ func groupOf(say *lang.Lang, files []result.File, names []string, rows []result.
 				})
 				if at >= 0 {
 					cell.Change, cell.Outcome, cell.More = differenceText(say, found[at])
+					if why := found[at].Untested; why == busyMachine || why == rowInconclusive {
+						row.Unjudged = untestedText(say, why)
+					}
 				}
 				interval := intervalOf(f, r)
 				intervals[f.Field] = append(intervals[f.Field], interval)
@@ -203,7 +207,7 @@ func groupOf(say *lang.Lang, files []result.File, names []string, rows []result.
 					cell.Value = valueText(f, interval.Center)
 				}
 				if interval.Confidence > 0 && interval.Low < interval.High {
-					cell.Interval = say.Sprintf("%s to %s", valueText(f, interval.Low), valueText(f, interval.High))
+					cell.Interval = say.Sprintf("%s to %s", strings.TrimSuffix(valueText(f, interval.Low), "%"), valueText(f, interval.High))
 				}
 				row.Figures = append(row.Figures, cell)
 			}

@@ -20,11 +20,11 @@ func differenceText(say *lang.Lang, d Difference) (change string, outcome status
 		change = ""
 	}
 	switch {
-	case d.Untested == otherConditions || d.Untested != "" && d.Same: // the page says it once
+	case d.Untested != "" && (d.Untested != scatterUnknown || d.Same): // the row says it, or the page
 		return change, status{}, ""
 	case d.Untested != "":
 		outcome = outcomes(say)[notTested]
-		outcome.Word = say.Term(d.Untested)
+		outcome.Word = untestedText(say, d.Untested)
 		return change, outcome, ""
 	case d.Same:
 		return change, status{}, ""
@@ -100,7 +100,7 @@ func said(say *lang.Lang, files []result.File, names []string, found []Differenc
 			if d.Untested == otherConditions {
 				continue // that stands above
 			}
-			if reason := say.Term(d.Untested); !slices.Contains(reasons, reason) {
+			if reason := untestedText(say, d.Untested); !slices.Contains(reasons, reason) {
 				reasons = append(reasons, reason)
 			}
 			continue

@@ -20,8 +20,26 @@ type Difference struct {
 	LeftOut  int
 }
 
-// otherConditions is why nothing is tested in a whole run.
-const otherConditions = "other conditions"
+// Why nothing is tested: of a whole run, of a row, of one figure.
+const (
+	otherConditions = "other conditions"
+	rowInconclusive = "inconclusive"
+	busyMachine     = "busy machine"
+	scatterUnknown  = "scatter unknown"
+)
+
+// untestedText says why, in a few words.
+func untestedText(say *lang.Lang, why string) string {
+	switch why {
+	case otherConditions:
+		return say.Text("other conditions")
+	case rowInconclusive:
+		return say.Text("inconclusive")
+	case busyMachine:
+		return say.Text("busy machine")
+	}
+	return say.Text("scatter unknown")
+}
 
 // Differences compares every row of the further files with that of the first one, in the
 // figures that comparisons show and in those besides. All tests count together.
@@ -81,11 +99,11 @@ func difference(before, after result.Row, f result.Figure) (d Difference, both b
 	d = Difference{Lock: after.Lock, Scenario: after.Scenario, Workload: after.Workload, Figure: f, Comparison: noise.Compare(a, b, kind), LeftOut: leftA + leftB}
 	switch {
 	case before.Verdict.Status == result.StatusInconclusive || after.Verdict.Status == result.StatusInconclusive:
-		d.Untested = lang.Key("inconclusive")
+		d.Untested = rowInconclusive
 	case busyA || busyB:
-		d.Untested = lang.Key("busy machine")
+		d.Untested = busyMachine
 	case !d.Tested():
-		d.Untested = lang.Key("scatter unknown")
+		d.Untested = scatterUnknown
 	}
 	return d, true
 }
