@@ -36,6 +36,7 @@ type Locker struct {
 var (
 	_ locks.Locker         = (*Locker)(nil)
 	_ locks.MessageCounter = (*Locker)(nil)
+	_ locks.WakeupCounter  = (*Locker)(nil)
 )
 
 // New returns a client. It dials when a lock is asked for.
@@ -101,8 +102,8 @@ func (l *Locker) isClosed() bool {
 // MessagesSent counts requests, their answers and what watches told.
 func (l *Locker) MessagesSent() uint64 { return l.sent.Load() }
 
-// WakeUps is how often a waiter was woken so far.
-func (l *Locker) WakeUps() uint64 { return l.woken.Load() }
+// Wakeups is how often a waiter was woken so far.
+func (l *Locker) Wakeups() uint64 { return l.woken.Load() }
 
 // Close implements [locks.Locker]. What was held is free at once if a server can be reached,
 // and otherwise when the session is over.

@@ -242,7 +242,7 @@ func TestHerd(t *testing.T) {
 				return
 			}
 		}
-		before = l.WakeUps()
+		before = l.Wakeups()
 		for le := first; le != nil; {
 			if err := le.Release(t.Context()); err != nil {
 				t.Fatal(err)
@@ -252,7 +252,7 @@ func TestHerd(t *testing.T) {
 			}
 			le = <-got
 		}
-		woken[all] = l.WakeUps() - before
+		woken[all] = l.Wakeups() - before
 	}
 	t.Logf("wake-ups of %d releases with up to %d waiters: %d, with watch=all %d", waiters, waiters, woken[false], woken[true])
 	if woken[false] != waiters {

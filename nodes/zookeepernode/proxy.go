@@ -7,8 +7,12 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"sync"
+	"time"
+
+	"locklab/locks/clock"
 )
 
 // proxy is the SOCKS 5 (RFC 1928) that Java speaks: CONNECT to an IP, without authentication.
@@ -72,13 +76,37 @@ func (p *proxy) serve(in net.Conn) {
 	defer func() { _ = out.Close() }()
 	stopOut := context.AfterFunc(p.ctx, func() { _ = out.Close() })
 	defer stopOut()
+	said, open := settled(out)
+	if !open {
+		_ = answer(in, unreachable)
+		return
+	}
 	if answer(in, granted) != nil {
+		return
+	}
+	if _, err := in.Write(said); err != nil {
 		return
 	}
 	var back sync.WaitGroup
 	back.Go(func() { pass(out, in) })
 	pass(in, out)
 	back.Wait()
+}
+
+// settle is how long a link has to find out that nobody listens at its other end: it takes
+// every call first. A server that is refused tries again; one that is hung up on gives up, and
+// has the others vote again.
+const settle = 50 * time.Millisecond
+
+// settled says whether a call lasts, and what was said already.
+func settled(out net.Conn) (said []byte, open bool) {
+	one := make([]byte, 1)
+	_ = out.SetReadDeadline(clock.System().Now().Add(settle)) // what fails here fails below
+	n, err := out.Read(one)
+	if n == 0 && !errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil, false
+	}
+	return one[:n], out.SetReadDeadline(time.Time{}) == nil
 }
 
 // pass carries one direction. Its end is the end of both: servers do not speak to who hung up.

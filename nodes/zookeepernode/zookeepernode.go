@@ -165,7 +165,7 @@ func Prepare(dir, name string, addrs map[string]string, peers []Peer) (java stri
 	return java, []string{
 		"-Xms16m", "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData",
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dzookeeper.jmx.log4j.disable=true",
-		"-Dzookeeper.preAllocSize=4096", "-Dzookeeper.fsync.warningthresholdms=60000",
+		"-Dzookeeper.preAllocSize=4096", "-Dzookeeper.leaderConnectDelayDuringRetryMs=200", "-Dzookeeper.fsync.warningthresholdms=60000",
 		"-cp", classes, "org.apache.zookeeper.server.quorum.QuorumPeerMain", "./" + config,
 	}, nil
 }
