@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"locklab/locks"
+	"locklab/locks/clock"
 	"locklab/locks/pglock"
 	"locklab/nodes/postgresnode"
 	nodeprocess "locklab/nodes/process"
@@ -129,6 +131,10 @@ func startPostgres(ctx context.Context, stops *stopList) (string, error) {
 			return err
 		}
 		defer pool.Close()
-		return pool.Ping(ctx)
+		err = pool.Ping(ctx)
+		if err != nil {
+			_ = clock.Sleep(ctx, 50*time.Millisecond) // the server tells its log of every try
+		}
+		return err
 	})
 }

@@ -34,8 +34,9 @@ type Locker struct {
 	clock   clock.Clock
 	pool    *pgxpool.Pool
 	try     func(ctx context.Context, resource string) (locks.Lease, error)
-	running sync.WaitGroup // calls and leases
-	closing chan struct{}
+	running sync.WaitGroup  // calls and leases
+	done    context.Context //nolint:containedctx // ends with Close
+	end     context.CancelFunc
 	wakeups atomic.Uint64
 
 	mu     sync.Mutex
@@ -69,14 +70,16 @@ func New(cfg Config) (*Locker, error) {
 		pool.AfterConnect = skipTokens
 	}
 	l := &Locker{
-		options: cfg.Options, clock: cfg.Clock, closing: make(chan struct{}),
+		options: cfg.Options, clock: cfg.Clock,
 		rand: cfg.Seed.Child("postgres").Rand(), held: map[interface{ lose() }]struct{}{},
 	}
+	l.done, l.end = context.WithCancel(context.Background())
 	if l.clock == nil {
 		l.clock = clock.System()
 	}
 	l.try = map[string]func(context.Context, string) (locks.Lease, error){Row: l.tryRow, Advisory: l.tryAdvisory, Lease: l.tryLease}[cfg.Options.Variant]
 	if l.pool, err = pgxpool.NewWithConfig(context.Background(), pool); err != nil {
+		l.end()
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
 	return l, nil
@@ -108,13 +111,7 @@ func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, err
 	defer l.running.Done()
 	wait, cancel := context.WithCancel(ctx)
 	defer cancel()
-	l.running.Go(func() {
-		select {
-		case <-l.closing:
-			cancel()
-		case <-wait.Done():
-		}
-	})
+	defer context.AfterFunc(l.done, cancel)() //nolint:contextcheck // two things end the wait
 	for {
 		lease, err := l.try(wait, resource)
 		if err == nil {
@@ -152,12 +149,7 @@ func (l *Locker) Wakeups() uint64 {
 }
 
 func (l *Locker) isClosed() bool {
-	select {
-	case <-l.closing:
-		return true
-	default:
-		return false
-	}
+	return l.done.Err() != nil
 }
 
 func (l *Locker) begin() bool {
@@ -267,7 +259,7 @@ func (l *Locker) Close() error {
 		return nil
 	}
 	l.closed = true
-	close(l.closing)
+	l.end()
 	held := l.held
 	l.held = map[interface{ lose() }]struct{}{}
 	l.mu.Unlock()
