@@ -1,0 +1,86 @@
+package program
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"locklab/locks"
+)
+
+// Command is how a program is called: without a shell.
+type Command struct {
+	Args []string `json:"args"` // the first is its path
+	Dir  string   `json:"dir"`  // where it runs
+}
+
+// ParseCommand reads a command as a user types it, words with blanks between them and
+// quotes where a word has one, and finds the program: as the shell does, but from PATH or
+// below the current directory only once. Errors wrap [locks.ErrInvalid].
+func ParseCommand(text string) (Command, error) {
+	args, err := split(text)
+	if err != nil {
+		return Command{}, err
+	}
+	if len(args) == 0 {
+		return Command{}, fmt.Errorf("%q has no program: want a command such as './client --flag': %w", text, locks.ErrInvalid)
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return Command{}, fmt.Errorf("find the current directory: %w", err)
+	}
+	path, err := exec.LookPath(args[0])
+	if err != nil {
+		return Command{}, fmt.Errorf("%q: want a program that can be run: %w: %w", text, err, locks.ErrInvalid)
+	}
+	if args[0], err = filepath.Abs(path); err != nil {
+		return Command{}, fmt.Errorf("%q: %w", text, err)
+	}
+	return Command{Args: args, Dir: dir}, nil
+}
+
+// String is the command as a user may type it.
+func (c Command) String() string {
+	words := make([]string, len(c.Args))
+	for i, w := range c.Args {
+		if w == "" || strings.ContainsAny(w, " \t\n'\"") {
+			w = `"` + strings.NewReplacer(`"`, `"'"'"`).Replace(w) + `"`
+		}
+		words[i] = w
+	}
+	return strings.Join(words, " ")
+}
+
+// split cuts a text into words. What stands between two quotes of a kind is taken as it is.
+func split(text string) (words []string, err error) {
+	var word strings.Builder
+	begun, quote := false, rune(0)
+	for _, r := range text {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '\'' || r == '"':
+			begun, quote = true, r
+		case r == ' ' || r == '\t' || r == '\n':
+			if begun {
+				words = append(words, word.String())
+			}
+			begun = false
+			word.Reset()
+		default:
+			begun = true
+			word.WriteRune(r)
+		}
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("%q: a %c has no end: want its other one: %w", text, quote, locks.ErrInvalid)
+	}
+	if begun {
+		words = append(words, word.String())
+	}
+	return words, nil
+}

@@ -1,0 +1,73 @@
+package program_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"locklab/locks/program"
+)
+
+// conform gives what was found, by rule, up to one of them.
+func conform(ctx context.Context, c program.Command, last string) (map[string]program.Finding, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	found := map[string]program.Finding{}
+	err := program.Conform(ctx, program.Subject{Command: c, Stderr: os.Stderr}, func(f program.Finding) {
+		if found[f.Rule] = f; f.Rule == last {
+			cancel()
+		}
+	})
+	if ctx.Err() != nil {
+		err = nil
+	}
+	return found, err
+}
+
+func TestGoodClientConforms(t *testing.T) {
+	found, err := conform(t.Context(), commandOf(t, t.TempDir(), good), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) != 14 {
+		t.Errorf("%d rules were looked at, want 14", len(found))
+	}
+	for name, f := range found {
+		if f.Err != nil {
+			t.Errorf("%s: %v", name, f.Err)
+		}
+		if (f.Unchecked != "") != (name == "cut-off") { // there is no server
+			t.Errorf("%s: unchecked: %q", name, f.Unchecked)
+		}
+	}
+}
+
+// TestBrokenClientsAreRejected looks at all of them at once: they mostly wait.
+func TestBrokenClientsAreRejected(t *testing.T) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	for manner, want := range map[string][2]string{ // the rule that must miss it, and what it says
+		everybody:    {"exclusive", "granted"},
+		keeps:        {"handover", "only when the lease of the one before had ended"},
+		noDeadline:   {"deadline", "behind it, and more than 1s 3 times of 3"},
+		oneByOne:     {"parallel", "nothing else is granted before a waiter has its answer"},
+		noGivingUp:   {"give-up", "is answered"},
+		sameToken:    {"tokens", "token 1 after token 1"},
+		noEnd:        {"end", "did not end within"},
+		talksFirst:   {"hello", `the line "starting up"`},
+		forgetsCrash: {"crash", "what a killed program held"},
+	} {
+		command := commandOf(t, t.TempDir(), manner)
+		all.Go(func() {
+			found, err := conform(t.Context(), command, want[0])
+			if err != nil {
+				t.Errorf("%s: %v", manner, err)
+			}
+			if f := found[want[0]]; f.Err == nil || !strings.Contains(f.Err.Error(), want[1]) {
+				t.Errorf("%s: %s: %v, want an error with %q", manner, want[0], f.Err, want[1])
+			}
+		})
+	}
+}

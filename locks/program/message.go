@@ -1,0 +1,232 @@
+package program
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"locklab/internal/strictjson"
+	"locklab/locks"
+)
+
+const (
+	// Version is that of the protocol.
+	Version = 1
+	// LineBytesMax bounds what a program may say in one line, its end included.
+	LineBytesMax = 64 << 10
+	// LeaseMax bounds what a lease may last.
+	LeaseMax = time.Hour
+	// needsMax bounds the kinds of servers that a lock may ask for.
+	needsMax = 8
+)
+
+// Op is what a line is about.
+type Op string
+
+// The values of Op. The last two are said by programs only, whenever they are true.
+const (
+	OpHello    Op = "hello"
+	OpAcquire  Op = "acquire"
+	OpRelease  Op = "release"
+	OpLost     Op = "lost"
+	OpExtended Op = "extended"
+)
+
+// Ask is a line from the lab.
+type Ask struct {
+	Op         Op     `json:"op"`
+	ID         uint64 `json:"id,omitzero"` // of the acquisition that it is about
+	Resource   string `json:"resource,omitzero"`
+	DeadlineMS int64  `json:"deadline_ms,omitzero"` // for the answer, from now
+
+	Version int      `json:"version,omitzero"`
+	Client  string   `json:"client,omitzero"`  // a name that no other client of the run has
+	Servers []Server `json:"servers,omitzero"` // none where the lab only wants to know what the lock is
+}
+
+// Server is one that the lock was given.
+type Server struct {
+	Name string `json:"name"`
+	Role string `json:"role"`
+	Addr string `json:"addr"` // host:port to dial: of the link to it, where there is one
+}
+
+// Said is a line from a program.
+type Said struct {
+	Op      Op            `json:"op"`
+	ID      uint64        `json:"id"`
+	Outcome locks.Outcome `json:"outcome"`
+	Error   string        `json:"error"`
+	Token   uint64        `json:"token"`
+	UntilMS int64         `json:"until_ms"` // end of the lease, from when the request was read
+
+	Version int    `json:"version"`
+	Tokens  bool   `json:"tokens"`
+	LeaseMS int64  `json:"lease_ms"`
+	Servers []Need `json:"servers"`
+}
+
+// Need is a kind of server that a lock wants to have.
+type Need struct {
+	Role  string `json:"role"`
+	Nodes int    `json:"nodes,omitzero"` // 0 is all that the topology has
+}
+
+// Hello is what a program says of its lock.
+type Hello struct {
+	Tokens  bool          `json:"tokens"`             // each grant has a fencing token
+	Lease   time.Duration `json:"lease,format:units"` // what a grant lasts unless it is extended; 0 is for ever
+	Servers []Need        `json:"servers"`
+}
+
+// errProtocol is wrapped by what is wrong with what a program says.
+var errProtocol = errors.New("against the protocol")
+
+func broken(format string, args ...any) error {
+	return fmt.Errorf(format+": %w", append(args, errProtocol)...)
+}
+
+// ParseSaid reads a line of a program, without its end, and checks that it has what its
+// op wants and nothing else.
+func ParseSaid(line []byte) (Said, error) {
+	var s Said
+	if err := strictjson.Decode(line, &s); err != nil {
+		return s, broken("the line %s: %w", shown(line), err)
+	}
+	return s, s.check(line)
+}
+
+func (s Said) check(line []byte) error {
+	wrong := func(format string, args ...any) error {
+		return broken("the line %s: "+format, append([]any{shown(line)}, args...)...)
+	}
+	rest := s // what its op does not want must not be there
+	rest.Op = ""
+	switch s.Op {
+	case OpHello:
+		if s.Version != Version {
+			return wrong("version is %d: want %d", s.Version, Version)
+		}
+		if s.LeaseMS < 0 || s.LeaseMS > LeaseMax.Milliseconds() {
+			return wrong("lease_ms is %d: want 0 to %d", s.LeaseMS, LeaseMax.Milliseconds())
+		}
+		rest.Version, rest.Tokens, rest.LeaseMS, rest.Servers = 0, false, 0, nil
+	case OpAcquire, OpRelease:
+		switch s.Outcome {
+		case locks.OutcomeOK:
+		case locks.OutcomeFailed, locks.OutcomeUnknown:
+			if s.Error == "" {
+				return wrong("error is missing: want the reason for the outcome %s", s.Outcome)
+			}
+			rest.Error = ""
+		default:
+			return wrong("outcome is %q: want ok, failed or unknown", s.Outcome)
+		}
+		if s.Op == OpAcquire && s.Outcome == locks.OutcomeOK {
+			if err := checkUntil(s.UntilMS, wrong); err != nil {
+				return err
+			}
+			rest.Token, rest.UntilMS = 0, 0
+		}
+		rest.ID, rest.Outcome = 0, ""
+	case OpLost:
+		rest.ID, rest.Error = 0, ""
+	case OpExtended:
+		if s.UntilMS == 0 {
+			return wrong("until_ms is missing")
+		}
+		if err := checkUntil(s.UntilMS, wrong); err != nil {
+			return err
+		}
+		rest.ID, rest.UntilMS = 0, 0
+	default:
+		return wrong("op is %q: want hello, acquire, release, lost or extended", s.Op)
+	}
+	if s.Op != OpHello && s.ID == 0 {
+		return wrong("id is missing: want that of the acquisition")
+	}
+	if field := rest.first(); field != "" {
+		return wrong("%s has no place in it", field)
+	}
+	return nil
+}
+
+// checkUntil wants no more than days: a lease that is extended has been held for long.
+func checkUntil(ms int64, wrong func(string, ...any) error) error {
+	const most = 1000 * 3600 * 1000
+	if ms < 0 || ms > most {
+		return wrong("until_ms is %d: want 1 to %d", ms, most)
+	}
+	return nil
+}
+
+// first names a field that is set.
+func (s Said) first() string {
+	switch {
+	case s.ID != 0:
+		return "id"
+	case s.Outcome != "":
+		return "outcome"
+	case s.Error != "":
+		return "error"
+	case s.Token != 0:
+		return "token"
+	case s.UntilMS != 0:
+		return "until_ms"
+	case s.Version != 0:
+		return "version"
+	case s.Tokens:
+		return "tokens"
+	case s.LeaseMS != 0:
+		return "lease_ms"
+	case len(s.Servers) > 0:
+		return "servers"
+	}
+	return ""
+}
+
+// hello is what the line says of the lock.
+func (s Said) hello() (Hello, error) {
+	h := Hello{Tokens: s.Tokens, Lease: time.Duration(s.LeaseMS) * time.Millisecond, Servers: s.Servers}
+	if len(h.Servers) > needsMax {
+		return h, broken("hello: %d kinds of servers: want at most %d", len(h.Servers), needsMax)
+	}
+	seen := map[string]bool{}
+	for _, n := range h.Servers {
+		if seen[n.Role] || n.Role == "" || n.Nodes < 0 {
+			return h, broken("hello: servers: role %q, nodes %d: want each role once, and 0 (all) or more nodes", n.Role, n.Nodes)
+		}
+		seen[n.Role] = true
+	}
+	return h, nil
+}
+
+// grants checks an acquisition that succeeded against what the program said of its lock.
+func (h Hello) grants(s Said) error {
+	switch {
+	case h.Tokens != (s.Token != 0):
+		return broken("acquire %d: token is %d, and hello said tokens: %t: want a token above 0 exactly if it has them", s.ID, s.Token, h.Tokens)
+	case (h.Lease > 0) != (s.UntilMS > 0):
+		return broken("acquire %d: until_ms is %d, and hello said lease_ms: %d: want an end exactly if leases have one", s.ID, s.UntilMS, h.Lease.Milliseconds())
+	}
+	return nil
+}
+
+// line is an Ask as it is sent.
+func (a Ask) line() ([]byte, error) {
+	text, err := json.Marshal(a)
+	return append(text, '\n'), err
+}
+
+// shown is a line as an error quotes it.
+func shown(line []byte) string {
+	const most = 120
+	line = bytes.ToValidUTF8(line, []byte("?"))
+	if len(line) > most {
+		return fmt.Sprintf("%q... (%d bytes)", line[:most], len(line))
+	}
+	return fmt.Sprintf("%q", line)
+}

@@ -1,0 +1,319 @@
+package program
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"locklab/locks"
+	"locklab/locks/clock"
+)
+
+const (
+	// HelloTime is how long a program may take to say hello.
+	HelloTime = 10 * time.Second
+	// EndTime is how long it may take to end once its input has ended.
+	EndTime = 2 * time.Second
+	// writeTime is how long it may take to read when it has lines enough to read.
+	writeTime = time.Second
+)
+
+// call is one acquisition that a program was asked for, and what became of it.
+type call struct {
+	id       uint64
+	askedAt  time.Time
+	acquired chan Said // its answer; has room for it
+	released chan Said
+
+	answered, releasing bool   // by the program; by the lab
+	lease               *lease // once it was granted
+}
+
+// process is one program that runs.
+type process struct {
+	cmd   *exec.Cmd
+	input *os.File
+	clock clock.Clock
+	hello Hello
+
+	dead chan struct{} // closed when nothing more is to be expected of it
+	gone chan struct{} // closed when it has ended and all it said was read
+
+	writing sync.Mutex
+	mu      sync.Mutex
+	why     error // it is dead
+	greeted chan Hello
+	last    uint64
+	calls   map[uint64]*call
+}
+
+// start starts a program and asks it for hello, with the servers that it may dial. What it
+// writes to its standard error goes to stderr.
+func start(ctx context.Context, c Command, ask Ask, stderr io.Writer, clk clock.Clock) (_ *process, err error) {
+	if len(c.Args) == 0 {
+		return nil, fmt.Errorf("start lock program: no command: %w", locks.ErrInvalid)
+	}
+	childIn, in, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", c, err)
+	}
+	out, childOut, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start %s: %w", c, err), childIn.Close(), in.Close())
+	}
+	cmd := exec.Command(c.Args[0], c.Args[1:]...) //nolint:noctx // it outlives the acquisition that needs it first
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Dir, childIn, childOut, stderr
+	cmd.Env = environment()
+	cmd.WaitDelay = EndTime // a child of its own may keep stderr
+	p := &process{
+		cmd: cmd, input: in, clock: clk,
+		dead: make(chan struct{}), gone: make(chan struct{}), greeted: make(chan Hello, 1), calls: map[uint64]*call{},
+	}
+	err, ended := spawn(cmd)
+	_, _ = childIn.Close(), childOut.Close() // the program has its own
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start %s: %w", c, err), in.Close(), out.Close())
+	}
+	go p.listen(out, ended)
+	ask.Op, ask.Version = OpHello, Version
+	if err := p.send(ask); err != nil {
+		p.end(0)
+		return nil, fmt.Errorf("ask %s for hello: %w", c, err)
+	}
+	patience := clk.NewTimer(HelloTime)
+	defer patience.Stop()
+	select {
+	case p.hello = <-p.greeted:
+		return p, nil
+	case <-p.dead:
+		err = p.reason()
+	case <-patience.C():
+		err = broken("it did not say hello within %v", HelloTime)
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	p.fail(err)
+	<-p.gone
+	return nil, fmt.Errorf("ask %s for hello: %w", c, err)
+}
+
+// environment is this process's without the secret of the lab.
+func environment() (env []string) {
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "LOCKLAB_") {
+			env = append(env, v)
+		}
+	}
+	return env
+}
+
+// send writes one line. A program that reads nothing for long is killed: what it has read
+// half would be no line.
+func (p *process) send(a Ask) error {
+	line, err := a.line()
+	if err != nil {
+		return err
+	}
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	n := 0
+	for range 2 { // the first time may be over because this process stood still
+		_ = p.input.SetWriteDeadline(p.clock.Now().Add(writeTime)) // of a pipe it cannot fail
+		if n, err = p.input.Write(line); n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+			break
+		}
+	}
+	if err != nil {
+		p.fail(broken("it does not read what it is asked: %w", err))
+		return p.reason()
+	}
+	return nil
+}
+
+// listen reads what the program says until it has said its last word, or a wrong one.
+func (p *process) listen(out *os.File, ended <-chan error) {
+	defer close(p.gone)
+	how := make(chan error, 1)
+	go func() {
+		err := <-ended
+		_ = out.SetReadDeadline(p.clock.Now().Add(EndTime)) // a child of its own may keep the pipe
+		how <- err
+	}()
+	lines := bufio.NewReaderSize(out, LineBytesMax)
+	err := p.read(lines)
+	if errors.Is(err, errEnded) { // most likely it has ended, too: it is said how
+		patience := p.clock.NewTimer(EndTime)
+		defer patience.Stop()
+		select {
+		case status := <-how:
+			how <- status
+			if status != nil {
+				err = fmt.Errorf("%w: %w", err, status)
+			}
+		case <-patience.C():
+		case <-p.dead:
+		}
+	}
+	p.fail(err)
+	<-how
+	_, _ = out.Close(), p.input.Close() // closed before, if all went well
+}
+
+// read takes in lines up to the first that is wrong, or the last.
+func (p *process) read(lines *bufio.Reader) error {
+	for {
+		line, err := lines.ReadSlice('\n')
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			return broken("a line of more than %d bytes begins with %s", LineBytesMax, shown(line[:64]))
+		case err != nil:
+			return errEnded
+		}
+		if err := p.hear(line[:len(line)-1]); err != nil {
+			return err
+		}
+	}
+}
+
+var errEnded = errors.New("its output has ended")
+
+// hear takes in one line.
+func (p *process) hear(line []byte) error {
+	s, err := ParseSaid(line)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s.Op == OpHello {
+		h, err := s.hello()
+		if err != nil {
+			return err
+		}
+		if p.greeted == nil {
+			return broken("it said hello twice")
+		}
+		p.hello = h
+		p.greeted <- h
+		p.greeted = nil
+		return nil
+	}
+	if s.ID > p.last {
+		return broken("%s %d: no such acquisition was asked for", s.Op, s.ID)
+	}
+	c := p.calls[s.ID]
+	switch s.Op {
+	case OpAcquire:
+		if c == nil || c.answered {
+			return broken("an answer to acquire %d, which has one, or was never asked", s.ID)
+		}
+		if s.Outcome == locks.OutcomeOK {
+			if err := p.hello.grants(s); err != nil {
+				return err
+			}
+			c.lease = newLease(p, c, s)
+		}
+		c.answered = true
+		c.acquired <- s
+		if c.lease == nil && !c.releasing {
+			delete(p.calls, s.ID)
+		}
+	case OpRelease:
+		if c == nil || !c.releasing {
+			return broken("an answer to release %d, which has one, or was never asked", s.ID)
+		}
+		if !c.answered {
+			return broken("release %d is answered before acquire %d is", s.ID, s.ID)
+		}
+		delete(p.calls, s.ID)
+		c.released <- s
+	case OpLost, OpExtended:
+		switch {
+		case s.Op == OpExtended && p.hello.Lease == 0:
+			return broken("extended %d: hello said that leases do not end", s.ID)
+		case c == nil: // it was released at the same time
+		case c.lease == nil:
+			return broken("%s %d: it was not granted", s.Op, s.ID)
+		case s.Op == OpLost:
+			c.lease.lose()
+		default:
+			c.lease.extend(s.UntilMS)
+		}
+	case OpHello:
+	}
+	return nil
+}
+
+// acquire asks for a resource.
+func (p *process) acquire(resource string, deadline time.Duration) (*call, error) {
+	p.mu.Lock()
+	p.last++
+	c := &call{id: p.last, askedAt: p.clock.Now(), acquired: make(chan Said, 1), released: make(chan Said, 1)}
+	p.calls[c.id] = c
+	p.mu.Unlock()
+	return c, p.send(Ask{Op: OpAcquire, ID: c.id, Resource: resource, DeadlineMS: deadline.Milliseconds()})
+}
+
+// release gives back what a call was granted, or gives up to wait for it. It is asked for
+// once.
+func (p *process) release(c *call, deadline time.Duration) error {
+	p.mu.Lock()
+	already := c.releasing
+	c.releasing = true
+	p.calls[c.id] = c
+	p.mu.Unlock()
+	if already {
+		return nil
+	}
+	return p.send(Ask{Op: OpRelease, ID: c.id, DeadlineMS: deadline.Milliseconds()})
+}
+
+// fail kills the program and ends everything that was expected of it. The first reason
+// counts.
+func (p *process) fail(why error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.why != nil {
+		return
+	}
+	p.why = why
+	close(p.dead)
+	_ = p.cmd.Process.Kill() // it may have ended by now
+	for _, c := range p.calls {
+		if c.lease != nil {
+			c.lease.lose()
+		}
+	}
+}
+
+// reason is why the program is dead.
+func (p *process) reason() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.why
+}
+
+// end ends the input, and kills the program if that does not end it in time. It says
+// whether the program ended by itself.
+func (p *process) end(within time.Duration) (byItself bool) {
+	p.writing.Lock()
+	_ = p.input.Close() // it is closed once more when the program is gone
+	p.writing.Unlock()
+	patience := p.clock.NewTimer(within)
+	defer patience.Stop()
+	select {
+	case <-p.gone:
+		return errors.Is(p.reason(), errEnded)
+	case <-patience.C():
+		p.fail(broken("it did not end within %v of the end of its input", within))
+		<-p.gone
+		return false
+	}
+}

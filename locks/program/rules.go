@@ -1,0 +1,279 @@
+package program
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"locklab/locks"
+	"locklab/locks/clock"
+)
+
+const ruleHello = "hello"
+
+func rules() []rule {
+	return []rule{
+		{ruleHello, "says hello with the version, and what its lock has, and nothing else before", sayHello},
+		{"end", "ends by itself when its input ends", endWithInput},
+		{"free", "grants what is free, and what was given back", grantFree},
+		{"exclusive", "keeps the clients of other programs out", keepOthersOut},
+		{"exclusive-within", "keeps its own other callers out", keepOwnOut},
+		{"deadline", "answers an acquisition that it cannot grant by the deadline, not with ok", answerInTime},
+		{"handover", "lets a waiter in when the holder releases, and not only when its lease ends", handOver},
+		{"parallel", "serves others while one of its callers waits", serveOthers},
+		{"give-up", "answers at once when a waiter releases, and leaves nothing behind", giveUpWaiting},
+		{"tokens", "gives each grant a greater token than any before, if hello says that it has them", growTokens},
+		{"lease", "says when a grant ends, and grants to nobody else before", endLeases},
+		{"crash", "frees what a killed program held, but not before its lease had ended", freeCrashed},
+		{"names", "takes every name of up to 255 bytes, and confuses no two", takeNames},
+		{"cut-off", "answers by the deadline, not with ok, while its servers cannot be reached, and recovers", surviveCut},
+	}
+}
+
+func sayHello(ctx context.Context, t *trial) { t.program(ctx) }
+
+func endWithInput(ctx context.Context, t *trial) {
+	p := t.program(ctx)
+	if !p.end(late) {
+		t.fail("%w", p.reason())
+	}
+}
+
+func grantFree(ctx context.Context, t *trial) {
+	p, r := t.program(ctx), t.resource()
+	for range 2 {
+		t.back(ctx, p, t.take(ctx, p, r))
+	}
+}
+
+func keepOthersOut(ctx context.Context, t *trial) {
+	a, b, r := t.program(ctx), t.program(ctx), t.resource()
+	held := t.take(ctx, a, r)
+	t.mustWait(ctx, b, r, held)
+	t.back(ctx, a, held)
+}
+
+func keepOwnOut(ctx context.Context, t *trial) {
+	p, r := t.program(ctx), t.resource()
+	held := t.take(ctx, p, r)
+	t.mustWait(ctx, p, r, held)
+	t.back(ctx, p, held)
+}
+
+func answerInTime(ctx context.Context, t *trial) {
+	a, b := t.program(ctx), t.program(ctx)
+	t.promptly(func() time.Duration {
+		r := t.resource()
+		held := t.take(ctx, a, r)
+		took := t.mustWait(ctx, b, r, held) - brief
+		t.back(ctx, a, held)
+		return took
+	}, "acquire with a deadline of %v is answered %v behind it", brief)
+}
+
+// promptly wants something to be done within a second, at least once: more than that may be
+// this machine's doing.
+func (t *trial) promptly(do func() (took time.Duration), complaint string, args ...any) {
+	for try := 1; ; try++ {
+		took := do()
+		if took <= time.Second {
+			return
+		}
+		if try == tries {
+			t.fail(complaint+", and more than 1s %d times of %d", append(args, took.Round(time.Millisecond), try, try)...)
+		}
+	}
+}
+
+// handOver is soon enough if it comes before the lease would have ended by itself.
+func handOver(ctx context.Context, t *trial) {
+	a, b := t.program(ctx), t.program(ctx)
+	for try := 1; ; try++ {
+		r := t.resource()
+		held := t.take(ctx, a, r)
+		waiter := t.ask(b, r, ample)
+		pause(ctx, brief)
+		t.back(ctx, a, held)
+		s := t.answer(ctx, b, "acquire of what was given back", waiter.acquired, ample)
+		until, ends := held.lease.Expires()
+		switch {
+		case s.Outcome != locks.OutcomeOK:
+			t.fail("acquire of what was given back: %s: %s", s.Outcome, s.Error)
+		case !ends || clock.System().Now().Before(until):
+			t.back(ctx, b, waiter)
+			return
+		case try == tries:
+			t.fail("acquire of what was given back: granted only when the lease of the one before had ended, %d times of %d", try, tries)
+		}
+		t.back(ctx, b, waiter)
+	}
+}
+
+func serveOthers(ctx context.Context, t *trial) {
+	a, b := t.program(ctx), t.program(ctx)
+	for try := 1; ; try++ {
+		r := t.resource()
+		held := t.take(ctx, a, r)
+		waiter := t.ask(b, r, ample)
+		t.back(ctx, b, t.take(ctx, b, t.resource()))
+		waits := len(waiter.acquired) == 0
+		t.back(ctx, a, held)
+		t.answer(ctx, b, "acquire of what was given back", waiter.acquired, ample)
+		if waiter.lease != nil {
+			t.back(ctx, b, waiter)
+		}
+		if waits {
+			return
+		}
+		if try == tries {
+			t.fail("nothing else is granted before a waiter has its answer, %d times of %d", try, tries)
+		}
+	}
+}
+
+func giveUpWaiting(ctx context.Context, t *trial) {
+	a, b, r := t.program(ctx), t.program(ctx), t.resource()
+	t.promptly(func() time.Duration {
+		held := t.take(ctx, a, r)
+		waiter := t.ask(b, r, time.Hour)
+		pause(ctx, brief)
+		began := clock.Mono()
+		if err := b.release(waiter, ample); err != nil {
+			t.fail("release of a waiter: %w", err)
+		}
+		t.answer(ctx, b, "acquire of a waiter that was released", waiter.acquired, 0)
+		took := time.Duration(clock.Mono() - began)
+		t.answer(ctx, b, "release of a waiter", waiter.released, ample)
+		t.back(ctx, a, held)
+		t.back(ctx, a, t.take(ctx, a, r))
+		return took
+	}, "acquire of a waiter that was released is answered %v later")
+	// Also what was answered is answered again.
+	refused := t.take(ctx, a, r)
+	other := t.ask(b, r, brief)
+	if s := t.answer(ctx, b, "acquire of what another one holds", other.acquired, brief); s.Outcome != locks.OutcomeOK {
+		if s := t.giveBack(ctx, b, other); s.Outcome == locks.OutcomeOK && !refused.over() {
+			t.fail("release of what was not granted: ok: want failed or unknown")
+		}
+	} else {
+		t.back(ctx, b, other)
+	}
+	t.back(ctx, a, refused)
+}
+
+func growTokens(ctx context.Context, t *trial) {
+	a, b, r := t.program(ctx), t.program(ctx), t.resource()
+	if !a.hello.Tokens {
+		t.unchecked = "hello says that it has none"
+		return
+	}
+	last := uint64(0)
+	for i := range 6 {
+		p := []*process{a, b}[i%2]
+		held := t.take(ctx, p, r)
+		if token := held.lease.token; token <= last {
+			t.fail("grant %d has token %d after token %d", i+1, token, last)
+		}
+		last = held.lease.token
+		t.back(ctx, p, held)
+	}
+}
+
+// endLeases holds for longer than a lease, and sees who else gets it when.
+func endLeases(ctx context.Context, t *trial) {
+	a, b, r := t.program(ctx), t.program(ctx), t.resource()
+	if a.hello.Lease == 0 {
+		t.unchecked = "hello says that a grant lasts until its release"
+		return
+	}
+	held := t.take(ctx, a, r)
+	if until, _ := held.lease.Expires(); until.Sub(held.askedAt) > a.hello.Lease+ample {
+		t.fail("a lease of %v ends %v after it was asked for", a.hello.Lease, until.Sub(held.askedAt))
+	}
+	deadline := a.hello.Lease + a.hello.Lease/2
+	waiter := t.ask(b, r, deadline)
+	s := t.answer(ctx, b, "acquire of what another one holds", waiter.acquired, deadline)
+	over := held.over()
+	if s.Outcome == locks.OutcomeOK && !over {
+		until, _ := held.lease.Expires()
+		t.fail("granted %v before the end of which its holder was told", until.Sub(clock.System().Now()).Round(time.Millisecond))
+	}
+	if s := t.giveBack(ctx, a, held); s.Outcome == locks.OutcomeOK && waiter.lease != nil {
+		t.fail("release of what had ended, and another one held: ok: want failed or unknown")
+	}
+	if waiter.lease != nil {
+		t.back(ctx, b, waiter)
+	}
+}
+
+func freeCrashed(ctx context.Context, t *trial) {
+	a, b, r := t.program(ctx), t.program(ctx), t.resource()
+	held := t.take(ctx, a, r)
+	until, ends := held.lease.Expires()
+	_ = a.cmd.Process.Kill()
+	<-a.gone
+	deadline := a.hello.Lease + ample/2
+	waiter := t.ask(b, r, deadline)
+	s := t.answer(ctx, b, "acquire of what a killed program held", waiter.acquired, deadline)
+	switch now := clock.System().Now(); {
+	case s.Outcome != locks.OutcomeOK:
+		t.fail("acquire of what a killed program held, with a deadline of %v: %s: %s", deadline, s.Outcome, s.Error)
+	case ends && now.Before(until):
+		t.fail("granted %v before the end of which the killed holder was told", until.Sub(now).Round(time.Millisecond))
+	}
+	t.back(ctx, b, waiter)
+}
+
+func takeNames(ctx context.Context, t *trial) {
+	p, unique := t.program(ctx), t.resource()
+	longest := func(last string) string {
+		return unique + strings.Repeat("x", locks.ResourceBytesMax-len(unique)-len(last)) + last
+	}
+	for _, pair := range [][2]string{
+		{unique + "a b", unique + "a  b"}, {unique + `"'\`, unique + `"'\\`}, {unique + "é", unique + "e"},
+		{unique + "/../x", unique + "/x"}, {unique + "*", unique + "?"}, {longest("1"), longest("2")},
+	} {
+		one := t.take(ctx, p, pair[0])
+		other := t.ask(p, pair[1], ample)
+		if s := t.answer(ctx, p, "acquire", other.acquired, ample); s.Outcome != locks.OutcomeOK {
+			t.fail("acquire %.80q while %.80q is held: %s: %s", pair[1], pair[0], s.Outcome, s.Error)
+		}
+		if until, ends := one.lease.Expires(); ends && other.askedAt.Before(until) && !clock.System().Now().Before(until) {
+			t.fail("acquire %.80q while %.80q is held: granted only when that one's lease had ended", pair[1], pair[0])
+		}
+		t.back(ctx, p, other)
+		t.back(ctx, p, one)
+	}
+}
+
+func surviveCut(ctx context.Context, t *trial) {
+	p := t.program(ctx)
+	if len(t.Servers) == 0 || t.Cut == nil {
+		t.unchecked = "it has no servers that could be cut off here"
+		return
+	}
+	t.back(ctx, p, t.take(ctx, p, t.resource())) // it is connected
+	heal, err := t.Cut(ctx)
+	if err != nil {
+		t.unchecked = fmt.Sprintf("its servers could not be cut off: %v", err)
+		return
+	}
+	c := t.ask(p, t.resource(), brief)
+	s := t.answer(ctx, p, "acquire while its servers cannot be reached", c.acquired, brief)
+	if err := heal(); err != nil {
+		t.unchecked = fmt.Sprintf("its servers could not be reconnected: %v", err)
+		return
+	}
+	if s.Outcome == locks.OutcomeOK {
+		t.fail("acquire while its servers cannot be reached: granted")
+	}
+	c = t.ask(p, t.resource(), ample)
+	if s := t.answer(ctx, p, "acquire after its servers came back", c.acquired, ample); s.Outcome != locks.OutcomeOK {
+		t.fail("acquire after its servers came back: %s: %s", s.Outcome, s.Error)
+	}
+	t.back(ctx, p, c)
+}
+
+// pause lets a waiter begin to wait: that it has not yet decides nothing.
+func pause(ctx context.Context, d time.Duration) { _ = clock.Sleep(ctx, d) }
