@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/lab"
 	"locklab/cmd/locklab/internal/scratch"
 	"locklab/nodes/agent"
@@ -24,6 +25,7 @@ type agentFlags struct {
 	makeToken, health                                             bool
 	idleReset                                                     time.Duration
 	seed                                                          uint64
+	lockCmds                                                      []string
 }
 
 func newAgent() *cobra.Command {
@@ -59,6 +61,7 @@ request must bear.`,
 	fl.BoolVar(&f.makeToken, "make-token", false, "write a random token to --token-file if it is not there")
 	fl.BoolVar(&f.health, "health", false, "ask the agent that listens on --listen how it is, and end: 0 well, 1 not")
 	fl.DurationVar(&f.idleReset, "idle-reset", time.Minute, "stop all nodes when no controller was heard for so long; 0 never")
+	lockCmdFlag(fl, &f.lockCmds)
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of the links' jitter")
 	return cmd
 }
@@ -94,10 +97,14 @@ func (f *agentFlags) run(ctx context.Context, stderr io.Writer) (returned error)
 	if dir, err = filepath.Abs(dir); err != nil {
 		return fmt.Errorf("agent: --data: %w", err)
 	}
+	programs, err := catalog.ParsePrograms("--lock-cmd", f.lockCmds)
+	if err != nil {
+		return fmt.Errorf("agent: %w", err)
+	}
 	log := slog.New(slog.NewTextHandler(stderr, nil))
 	host, err := lab.StartHost(lab.HostConfig{
 		Name: f.host, Zone: f.zone, Listen: f.listen, Advertise: f.advertise, Bind: f.bind, Echo: f.echo,
-		DataDir: dir, Token: token, Seed: f.seed, IdleReset: f.idleReset, Measure: lab.MeasureEach, Log: log,
+		DataDir: dir, Token: token, Seed: f.seed, IdleReset: f.idleReset, Measure: lab.MeasureEach, Log: log, Programs: programs,
 	})
 	if err != nil {
 		return fmt.Errorf("agent: %w", explainListen(err, f.listen))

@@ -27,7 +27,7 @@ func newNode() *cobra.Command {
 				process.Watchdog(os.Stdin, process.KillGroup)
 				return nil
 			}
-			roles := lab.Roles()
+			roles := lab.Roles(nil)
 			i := slices.IndexFunc(roles, func(r role.Role) bool { return r.Name == args[0] && r.Main != nil })
 			if i < 0 {
 				return fmt.Errorf("node %q: no role that locklab plays (roles: %s)", args[0], strings.Join(lab.RoleNames(), ", "))

@@ -32,7 +32,7 @@ grant. It ends with a report to decide from.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%s: %s (see %s --help)", cmd.CommandPath(), flagError(cmd, err), cmd.CommandPath())
 	})
-	root.AddCommand(newRun(), newList(), newReport(), newCheck(), newExplore(), newSim(), newAgent(), newNode(), newVersion())
+	root.AddCommand(newRun(), newList(), newReport(), newCheck(), newExplore(), newSim(), newConform(), newAgent(), newNode(), newVersion())
 	for _, cmd := range root.Commands() {
 		if check := cmd.Args; check != nil {
 			cmd.Args = func(cmd *cobra.Command, args []string) error {

@@ -47,6 +47,7 @@ type runFlags struct {
 	failOn, external   []string
 	suite, resume      string
 	args               []string // of a run that goes on
+	lockCmds           []string
 	own                []ownFlags
 	set                *pflag.FlagSet // where these flags are
 }
@@ -79,6 +80,7 @@ a --fail-on threshold; 3 a control did not fire; 4 inconclusive; 130 interrupted
   locklab run --workload mutex --locks multiphase,raft --scenarios baseline
   locklab run --topology seoul-3az --duration 20s --rate 500 --repeat 3 --seed 7
   locklab run --scenarios cloud.yaml --duration 4m --external fis=/opt/lab/fis-start,/opt/lab/fis-stop
+  locklab run --locks redis --lock-cmd 'mine=python3 my_lock.py --ttl 2'      a lock of yours beside it
   locklab run --locks redlock --fail-on 'duplicates.raced>0' --fail-on 'latency_ms.p99>250' --junit junit.xml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -88,7 +90,7 @@ a --fail-on threshold; 3 a control did not fire; 4 inconclusive; 130 interrupted
 	f.register(cmd.Flags())
 	completions(cmd, map[string]cobra.CompletionFunc{
 		"locks": specs(catalog.Names), "scenarios": files(scenario.Names), "topology": files(topology.Names), "workload": words(catalog.WorkloadNames),
-		"fail-on": words(failon.Figures), "lang": words(lang.Tags), "external": files(nothing), "token-file": files(nothing), "out": files(nothing), "baseline": files(nothing), "junit": files(nothing),
+		"fail-on": words(failon.Figures), "lang": words(lang.Tags), "external": files(nothing), "lock-cmd": files(nothing), "token-file": files(nothing), "out": files(nothing), "baseline": files(nothing), "junit": files(nothing),
 		"suite": files(suite.Names), "resume": files(nothing),
 	})
 	return cmd
@@ -118,6 +120,7 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.agents, "agents", "", "URL of a running agent for every host whose topology names none, such as http://{host}:7500")
 	fl.DurationVar(&f.Wait, "wait", 0, "how long to wait for running agents that do not answer yet")
 	fl.StringArrayVar(&f.external, "external", nil, "NAME=START,STOP: programs that begin and end the external faults of that name, absolute paths; only what stands here is ever run")
+	lockCmdFlag(fl, &f.lockCmds)
 	for _, w := range catalog.Workloads() {
 		own := pflag.NewFlagSet(w.Name, pflag.ContinueOnError)
 		f.own = append(f.own, ownFlags{w, w.Flags(own), own})
@@ -134,7 +137,7 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	plan, err := f.plan(ctx)
+	plan, err := f.plan(ctx, stderr)
 	if err != nil {
 		return err
 	}
@@ -267,7 +270,7 @@ func applyThresholds(rows []result.Row, thresholds []failon.Threshold) {
 }
 
 // config checks every flag before anything is started.
-func (f *runFlags) config(ctx context.Context) (lab.Config, []failon.Threshold, error) {
+func (f *runFlags) config(ctx context.Context, stderr io.Writer) (lab.Config, []failon.Threshold, error) {
 	c := f.Config
 	c.Args = f.args
 	if c.Args == nil {
@@ -295,7 +298,11 @@ func (f *runFlags) config(ctx context.Context) (lab.Config, []failon.Threshold, 
 			if len(f.locks) == 0 {
 				f.locks = catalog.DefaultLocks()
 			}
-			return c.UseLocks(f.locks)
+			own, err := f.bring(ctx, &c, stderr)
+			if err != nil {
+				return err
+			}
+			return c.UseLocks(f.locks, own...)
 		},
 		func() (err error) {
 			if c.External, err = external.Parse(f.external); err != nil {

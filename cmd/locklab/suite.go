@@ -43,9 +43,9 @@ func (p plan) summary() summary {
 }
 
 // plan checks every flag before anything is started.
-func (f *runFlags) plan(ctx context.Context) (plan, error) {
+func (f *runFlags) plan(ctx context.Context, stderr io.Writer) (plan, error) {
 	if f.suite == "" {
-		c, thresholds, err := f.config(ctx)
+		c, thresholds, err := f.config(ctx, stderr)
 		text := reports.Plural(len(c.Locks), "lock") + ", " + reports.Plural(len(c.Scenarios), "scenario")
 		return plan{parts: []lab.Config{c}, thresholds: thresholds, text: text}, err
 	}
@@ -71,7 +71,7 @@ func (f *runFlags) plan(ctx context.Context) (plan, error) {
 			return fail(line, err)
 		}
 		locks, all := slices.Clone(one.locks), slices.Equal(one.locks, []string{"all"})
-		c, thresholds, err := one.config(ctx)
+		c, thresholds, err := one.config(ctx, stderr)
 		if err != nil {
 			return fail(part.Line, err)
 		}

@@ -77,8 +77,8 @@ type Need struct {
 
 // Hello is what a program says of its lock.
 type Hello struct {
-	Tokens  bool          `json:"tokens"`             // each grant has a fencing token
-	Lease   time.Duration `json:"lease,format:units"` // what a grant lasts unless it is extended; 0 is for ever
+	Tokens  bool          `json:"tokens"` // each grant has a fencing token
+	Lease   time.Duration `json:"lease"`  // what a grant lasts unless it is extended; 0 is for ever
 	Servers []Need        `json:"servers"`
 }
 

@@ -76,7 +76,7 @@ func start(ctx context.Context, c Command, ask Ask, stderr io.Writer, clk clock.
 		cmd: cmd, input: in, clock: clk,
 		dead: make(chan struct{}), gone: make(chan struct{}), greeted: make(chan Hello, 1), calls: map[uint64]*call{},
 	}
-	err, ended := spawn(cmd)
+	ended, err := spawn(cmd)
 	_, _ = childIn.Close(), childOut.Close() // the program has its own
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", c, err), in.Close(), out.Close())
@@ -153,8 +153,7 @@ func (p *process) listen(out *os.File, ended <-chan error) {
 		defer patience.Stop()
 		select {
 		case status := <-how:
-			how <- status
-			if status != nil {
+			if how = nil; status != nil {
 				err = fmt.Errorf("%w: %w", err, status)
 			}
 		case <-patience.C():
@@ -162,7 +161,9 @@ func (p *process) listen(out *os.File, ended <-chan error) {
 		}
 	}
 	p.fail(err)
-	<-how
+	if how != nil {
+		_ = <-how // it says no more than why it was killed
+	}
 	_, _ = out.Close(), p.input.Close() // closed before, if all went well
 }
 

@@ -231,8 +231,12 @@ func takeNames(ctx context.Context, t *trial) {
 		return unique + strings.Repeat("x", locks.ResourceBytesMax-len(unique)-len(last)) + last
 	}
 	for _, pair := range [][2]string{
-		{unique + "a b", unique + "a  b"}, {unique + `"'\`, unique + `"'\\`}, {unique + "é", unique + "e"},
-		{unique + "/../x", unique + "/x"}, {unique + "*", unique + "?"}, {longest("1"), longest("2")},
+		{unique + "a b", unique + "a  b"},
+		{unique + `"'\`, unique + `"'\\`},
+		{unique + "é", unique + "e"},
+		{unique + "/../x", unique + "/x"},
+		{unique + "*", unique + "?"},
+		{longest("1"), longest("2")},
 	} {
 		one := t.take(ctx, p, pair[0])
 		other := t.ask(p, pair[1], ample)

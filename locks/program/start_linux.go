@@ -9,7 +9,7 @@ import (
 // spawn starts the program such that the kernel kills it with this process: a lock that
 // outlived its master would go on extending what nobody holds. The kernel means the thread,
 // so the goroutine keeps it until the program has ended.
-func spawn(cmd *exec.Cmd) (started error, ended <-chan error) {
+func spawn(cmd *exec.Cmd) (ended <-chan error, started error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	begun, end := make(chan error), make(chan error, 1)
 	go func() {
@@ -21,5 +21,6 @@ func spawn(cmd *exec.Cmd) (started error, ended <-chan error) {
 			end <- cmd.Wait()
 		}
 	}()
-	return <-begun, end
+	started = <-begun
+	return end, started
 }

@@ -47,6 +47,8 @@ type Lock struct {
 	// Caveat is what a reader of the figures must be told, "" if nothing.
 	Caveat string
 	Core   *Core // of a peer-to-peer lock
+	// Program says that the lock is one that the user brings.
+	Program bool
 
 	options any // as the lock's package has read them
 }
@@ -269,16 +271,19 @@ func (l Lock) CheckCore() error {
 
 // ParseList reads the values of a flag. A value holds one spec or several behind
 // each other: "redlock:order=sequential,retry=fixed,raft" are two, because what
-// reads key=value belongs to the spec before it.
-func ParseList(flag string, values []string) (all []Lock, err error) {
+// reads key=value belongs to the spec before it. It may name those that the user brings.
+func ParseList(flag string, values []string, own ...Lock) (all []Lock, err error) {
 	for _, value := range values {
 		for _, text := range splitSpecs(value) {
 			spec, err := locks.ParseSpec(strings.TrimSpace(text))
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", flag, err)
 			}
-			l, err := Bind(spec)
-			if err != nil {
+			i := slices.IndexFunc(own, func(o Lock) bool { return o.String() == spec.String() })
+			var l Lock
+			if i >= 0 {
+				l = own[i]
+			} else if l, err = Bind(spec); err != nil {
 				return nil, fmt.Errorf("%s: %w", flag, err)
 			}
 			if slices.ContainsFunc(all, func(o Lock) bool { return o.String() == l.String() }) {

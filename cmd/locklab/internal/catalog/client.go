@@ -3,6 +3,7 @@ package catalog
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"locklab/locks/clock"
 	"locklab/locks/peerlock"
 	"locklab/locks/peerlock/mesh"
+	"locklab/locks/program"
 )
 
 // Member is a node as another one reaches it: with the address of the link.
@@ -44,12 +46,14 @@ type Settings struct {
 	// Servers are the lock's servers: redis or raft nodes.
 	Servers []Member `json:"servers,omitempty"`
 	Seed    uint64   `json:"seed"`
+	// Program says that the lock is a program of the user's, see Env.Command.
+	Program bool `json:"program,omitempty"`
 }
 
 // Settings tell a master which lock it is.
 func (l Lock) Settings() (Settings, error) {
 	text, err := json.Marshal(l.options)
-	return Settings{Lock: l.Name, Options: text}, err
+	return Settings{Lock: l.Name, Options: text, Program: l.Program}, err
 }
 
 // Env is what a lock's client is made of inside a master.
@@ -59,11 +63,16 @@ type Env struct {
 	Listen   func() (net.Listener, error) // for peers
 	Dir      string                       // of the master, for what must outlive it
 	Log      *slog.Logger
-	First    bool // the master's first process in a run
+	First    bool            // the master's first process in a run
+	Command  program.Command // of a lock that the user brings: it comes from the agent
+	Stderr   io.Writer       // for what that has to say
 }
 
 // Client makes the client of the lock that the settings name.
 func Client(env Env) (locks.Locker, error) {
+	if env.Settings.Program {
+		return programClient(env)
+	}
 	e, known := find(env.Settings.Lock)
 	if !known {
 		return nil, fmt.Errorf("unknown lock %q", env.Settings.Lock)

@@ -51,6 +51,7 @@ type Config struct {
 	Command     string            // as the user typed it
 	Args        []string          // the same in pieces, without the program
 	External    external.Programs // that scenarios may run
+	Programs    catalog.Programs  // of the locks that the user brings
 
 	// Suite leaves out combinations that do not apply, which are then in Unfit, and locks
 	// for which the topology lacks something, which are then in Unavailable: it is made for any
@@ -76,14 +77,19 @@ func (c *Config) UseTopology(name, agents string) (err error) {
 
 // UseLocks takes the locks of these names, for which the topology must have what they
 // need; of "all", and of a suite's, it takes those for which it has, and says why the others
-// are unavailable.
-func (c *Config) UseLocks(names []string) (err error) {
+// are unavailable. Those that the user brings need not be named.
+func (c *Config) UseLocks(names []string, own ...catalog.Lock) (err error) {
 	whatFits := c.Suite
 	if slices.Equal(names, []string{"all"}) {
 		names, whatFits = catalog.Names(), true
 	}
-	if c.Locks, err = catalog.ParseList("--locks", names); err != nil {
+	if c.Locks, err = catalog.ParseList("--locks", names, own...); err != nil {
 		return err
+	}
+	for _, l := range own {
+		if !slices.ContainsFunc(c.Locks, func(o catalog.Lock) bool { return o.String() == l.String() }) {
+			c.Locks = append(c.Locks, l)
+		}
 	}
 	c.Unavailable = nil
 	var lacking error

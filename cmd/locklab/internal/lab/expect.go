@@ -4,16 +4,31 @@ import (
 	"time"
 
 	"locklab/chaos/scenario"
-	"locklab/locks"
+	"locklab/cmd/locklab/internal/catalog"
+	"locklab/workloads/check"
 	"locklab/workloads/history"
 )
 
 // expected is what the scenario says of the lock; empty if it says nothing.
-func expected(s scenario.Scenario, topology string, spec locks.Spec) *history.Expect {
-	said, _ := s.Expect(spec, topology)
+func expected(s scenario.Scenario, topology string, lock catalog.Lock) *history.Expect {
+	said, named := s.Expect(lock.Spec, topology)
+	if !named && lock.Program {
+		return expectedOfAny(s)
+	}
 	return &history.Expect{Safety: said.Safety, Liveness: said.Liveness, Availability: history.Availability{
 		Outside: deref(said.Outside), During: deref(said.During),
 	}}
+}
+
+// expectedOfAny is what every lock promises, for one that the user brings and the scenario
+// does not know: safety, service where nothing is broken, and no word of what it does
+// during a fault.
+func expectedOfAny(s scenario.Scenario) *history.Expect {
+	want := &history.Expect{Safety: check.Safe, Availability: history.Availability{Outside: scenario.DefaultOutside}}
+	if len(s.Timeline) == 0 {
+		want.Liveness = []string{check.Live}
+	}
+	return want
 }
 
 func deref(share *float64) float64 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"locklab/chaos/link"
+	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/provenance"
 	"locklab/internal/seed"
 	"locklab/nodes/agent"
@@ -31,6 +32,8 @@ type HostConfig struct {
 	// hosts on the controller's machine, which is measured once for all of them.
 	Measure time.Duration
 	Log     *slog.Logger
+	// Programs are those of locks that masters of this host may run.
+	Programs catalog.Programs
 }
 
 // Host is an agent with the links that it carries.
@@ -61,7 +64,7 @@ func StartHost(c HostConfig) (*Host, error) {
 	config.Bind = c.Bind
 	config.Token, config.DataDir, config.Executable = c.Token, c.DataDir, exe
 	config.Version = provenance.ReadBuild().Version
-	config.Roles = Roles()
+	config.Roles = Roles(c.Programs)
 	config.Mounts = map[string]http.Handler{link.Prefix: links.Handler()}
 	config.OnReset = links.Clear
 	config.IdleReset = c.IdleReset

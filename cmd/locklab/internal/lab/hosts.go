@@ -42,7 +42,7 @@ type fleet struct {
 
 // startFleet starts an agent for every host that has none and reaches the others,
 // for which it waits if they do not answer yet.
-func startFleet(ctx context.Context, topo *topology.Topology, token string, wait time.Duration, seed uint64, log *slog.Logger) (_ *fleet, err error) {
+func startFleet(ctx context.Context, topo *topology.Topology, c *Config, log *slog.Logger) (_ *fleet, err error) {
 	f := &fleet{machines: map[string]*machine{}, log: log, notice: func(string) {}}
 	defer func() {
 		if err != nil {
@@ -59,14 +59,15 @@ func startFleet(ctx context.Context, topo *topology.Topology, token string, wait
 		url := host.Agent
 		if url == "" {
 			m.local, err = StartHost(HostConfig{
-				Name: host.Name, Zone: host.Zone, DataDir: filepath.Join(f.data.Path, host.Name), Token: own, Seed: seed, Gates: gates, Log: log,
+				Name: host.Name, Zone: host.Zone, DataDir: filepath.Join(f.data.Path, host.Name), Token: own, Seed: c.Seed, Gates: gates, Log: log,
+				Programs: c.Programs,
 			})
 			if err != nil {
 				return nil, fmt.Errorf("start agent of %s: %w", host.Name, err)
 			}
 			url = m.local.URL()
 		}
-		secret := token
+		secret := c.Token
 		if m.local != nil {
 			secret = own
 		}
@@ -75,7 +76,7 @@ func startFleet(ctx context.Context, topo *topology.Topology, token string, wait
 		f.machines[host.Name] = m
 		f.order = append(f.order, host.Name)
 	}
-	deadline := clock.Mono() + int64(wait)
+	deadline := clock.Mono() + int64(c.Wait)
 	return f, f.each(func(m *machine) error { return m.greet(ctx, deadline) })
 }
 

@@ -50,7 +50,7 @@ func Run(ctx context.Context, parts []Config, earlier *result.File, display prog
 	}
 	defer func() { _ = logFile.Close() }() // a log that cannot be written costs the log
 
-	fleet, err := startFleet(ctx, c.part(), c.Token, c.Wait, c.Seed, log)
+	fleet, err := startFleet(ctx, c.part(), &c, log)
 	if err != nil {
 		return file, err
 	}

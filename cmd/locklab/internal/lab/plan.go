@@ -19,14 +19,14 @@ import (
 	"locklab/nodes/worker"
 )
 
-// Roles are what the agents of the lab can run.
-func Roles() []role.Role {
-	return append([]role.Role{masternode.Role(), worker.Role(catalog.Mounts()...)}, catalog.ServerRoles()...)
+// Roles are what the agents of the lab can run, with locks of these programs.
+func Roles(programs catalog.Programs) []role.Role {
+	return append([]role.Role{masternode.Role(programs), worker.Role(catalog.Mounts()...)}, catalog.ServerRoles()...)
 }
 
 // RoleNames are those of Roles, which a topology may use.
 func RoleNames() (names []string) {
-	for _, r := range Roles() {
+	for _, r := range Roles(nil) {
 		names = append(names, r.Name)
 	}
 	return names
@@ -210,7 +210,10 @@ func (p plan) masterSettings(n topology.Placed) (any, error) {
 	lock.Cluster, lock.Seed, lock.Peers = p.cluster, p.seed, p.members(n, role.Master)
 	lock.Rank, _ = p.topo.Rank(n.Name)
 	for _, server := range p.lock.Servers {
-		lock.Servers = append(lock.Servers, p.members(n, server.Name)...)
+		for _, m := range p.members(n, server.Name) {
+			m.Role = server.Name
+			lock.Servers = append(lock.Servers, m)
+		}
 	}
 	text, err := json.Marshal(s)
 	return masternode.Settings{Master: text, Lock: lock, Token: p.token}, err

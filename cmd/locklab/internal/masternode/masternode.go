@@ -8,11 +8,15 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/internal/seed"
+	"locklab/internal/strictjson"
+	"locklab/locks/program"
 	"locklab/nodes/master"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
@@ -33,15 +37,42 @@ type Settings struct {
 	Token string `json:"token"`
 }
 
-// Role is what an agent must know to run masters.
-func Role() role.Role {
+// Role is what an agent must know to run masters. Of locks that the user brings it runs
+// these programs: no settings from elsewhere name one.
+func Role(programs catalog.Programs) role.Role {
 	return role.Role{
 		Name: role.Master, Ports: []string{PortHTTP, PortPeer}, ClientPort: PortHTTP, PeerPorts: []string{PortPeer}, Main: run,
 		Command: func(n role.Node) (role.Command, error) {
-			_, _, err := parse(n.Settings)
-			return role.Command{Env: process.Environment()}, err
+			all, _, err := parse(n.Settings)
+			if err != nil {
+				return role.Command{}, err
+			}
+			env := process.Environment()
+			if all.Lock.Program {
+				command, known := programs[all.Lock.Lock]
+				if !known {
+					return role.Command{}, fmt.Errorf("this agent runs no program for the lock %s: want --lock-cmd %s=COMMAND where it is started", all.Lock.Lock, all.Lock.Lock)
+				}
+				text, err := json.Marshal(command)
+				if err != nil {
+					return role.Command{}, err
+				}
+				env = append(env, commandVariable+"="+string(text))
+			}
+			return role.Command{Env: env}, nil
 		},
 	}
+}
+
+// commandVariable is how a master gets from its agent what runs the lock.
+const commandVariable = "LOCKLAB_LOCK_CMD"
+
+// command is what runs the lock, if it is one that the user brings.
+func (s Settings) command() (c program.Command, err error) {
+	if s.Lock.Program {
+		err = strictjson.Decode([]byte(os.Getenv(commandVariable)), &c)
+	}
+	return c, err
 }
 
 func parse(text []byte) (all Settings, settings master.Settings, err error) {
@@ -58,7 +89,13 @@ func run(ctx context.Context, node *process.Node) (err error) {
 		return err
 	}
 	listen := func() (net.Listener, error) { return new(net.ListenConfig).Listen(ctx, "tcp", node.Addrs[PortPeer]) }
-	locker, err := catalog.Client(catalog.Env{Settings: all.Lock, Name: node.Name, Listen: listen, Dir: node.Dir, Log: node.Log, First: node.First})
+	command, err := all.command()
+	if err != nil {
+		return fmt.Errorf("read what runs the lock %s: %w", settings.Lock, err)
+	}
+	locker, err := catalog.Client(catalog.Env{
+		Settings: all.Lock, Name: node.Name, Listen: listen, Dir: node.Dir, Log: node.Log, Command: command, Stderr: os.Stderr, First: node.First,
+	})
 	if err != nil {
 		return fmt.Errorf("build lock %s: %w", settings.Lock, err)
 	}

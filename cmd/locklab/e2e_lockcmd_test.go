@@ -1,0 +1,67 @@
+//go:build e2e
+
+package main_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"locklab/reports/result"
+)
+
+func pythonLock(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs("../../locks/program/examples/python/redis_lock.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "python3 '" + path + "'"
+}
+
+// talker says hello, and to whatever it is asked for then a line of 10 MB.
+func talker(t *testing.T) string {
+	t.Helper()
+	return "sh '" + write(t, "talker", `read line; echo '{"op":"hello","version":1}'; read line || exit; head -c 10000000 /dev/zero | tr '\0' x; sleep 1000`) + "'"
+}
+
+// TestE2EBringYourOwnLock: a lock in Python works beside one of the lab's, and beside one
+// that says lines of 10 MB, which nobody else notices.
+func TestE2EBringYourOwnLock(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	got := run(t, nil, "run", "--locks", "redis", "--lock-cmd", "talker="+talker(t), "--lock-cmd", "py-redis="+pythonLock(t),
+		"--workload", "mutex", "--scenarios", "baseline", "--duration", "3s", "--out", out)
+	if got.code != 2 && got.code != 4 { // the talker's row, or the machine is too busy
+		t.Fatalf("exit code %d, want 2 or 4\n%s\n%s", got.code, got.stdout, got.stderr)
+	}
+	file := read(t, out)
+	for _, lock := range []string{"redis", "py-redis"} {
+		if r := row(t, file, lock, "baseline"); r.AchievedPerS == 0 || *r.Overlaps != 0 || r.Verdict.Status == result.StatusViolated {
+			t.Errorf("%s: %.1f/s, %d overlaps, %s: %s", lock, r.AchievedPerS, *r.Overlaps, r.Verdict.Status, r.Verdict.Why)
+		}
+	}
+	if r := row(t, file, "py-redis", "baseline"); r.Verdict.Expected.Safety != result.Safe || len(r.Verdict.Expected.Liveness) != 1 {
+		t.Errorf("py-redis is expected to be %+v, want safe and live", r.Verdict.Expected)
+	}
+	if r := row(t, file, "talker", "baseline"); r.AchievedPerS != 0 || r.Verdict.Status == result.StatusExpected {
+		t.Errorf("the talker: %.1f/s, %s: %s", r.AchievedPerS, r.Verdict.Status, r.Verdict.Why)
+	}
+	nothingLeft(t)
+}
+
+func TestE2EConform(t *testing.T) {
+	t.Parallel()
+	if out := mustRun(t, 0, "conform", pythonLock(t)); !strings.Contains(out.stdout, "✓ cut-off") {
+		t.Errorf("with servers that can be cut off:\n%s", out.stdout)
+	}
+	if out := mustRun(t, 2, "conform", talker(t)); !strings.Contains(out.stdout, "a line of more than 65536 bytes") {
+		t.Errorf("the talker:\n%s", out.stdout)
+	}
+	if out := mustRun(t, 1, "run", "--lock-cmd", "redis=sh"); !strings.Contains(out.stderr, "redis is a lock of locklab: want another name") {
+		t.Errorf("a name that is taken: %s", out.stderr)
+	}
+	if out := mustRun(t, 1, "run", "--lock-cmd", "mine=cat /dev/null"); !strings.Contains(out.stderr, "--lock-cmd mine") || !strings.Contains(out.stderr, "its output has ended") {
+		t.Errorf("a program that ends at once: %s", out.stderr)
+	}
+	nothingLeft(t)
+}

@@ -1,0 +1,100 @@
+package catalog
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"locklab/locks"
+	"locklab/locks/program"
+	"locklab/nodes/process"
+	"locklab/nodes/role"
+)
+
+// Programs are the commands of locks that the user brings, by the names that they gave them.
+type Programs map[string]program.Command
+
+// ParsePrograms reads NAME=COMMAND as the user typed it, once for each lock.
+func ParsePrograms(flag string, values []string) (Programs, error) {
+	all := Programs{}
+	for _, text := range values {
+		name, command, _ := strings.Cut(text, "=")
+		spec, err := locks.ParseSpec(name)
+		if err != nil || spec.String() != spec.Name || command == "" {
+			return nil, fmt.Errorf("%s %q: want NAME=COMMAND, such as mine='./client --flag', and a name of lower-case letters, digits and dashes", flag, text)
+		}
+		if _, known := find(name); known {
+			return nil, fmt.Errorf("%s %q: %s is a lock of locklab: want another name", flag, text, name)
+		}
+		if _, twice := all[name]; twice {
+			return nil, fmt.Errorf("%s %q: %s is there already: want another name", flag, text, name)
+		}
+		if all[name], err = program.ParseCommand(command); err != nil {
+			return nil, fmt.Errorf("%s %s: %w", flag, name, err)
+		}
+	}
+	return all, nil
+}
+
+// OfProgram is the lock of a program that has said this of itself. The servers that it asks
+// for run as they do for the lab's own locks with their default options.
+func OfProgram(name string, command program.Command, hello program.Hello) (Lock, error) {
+	l := Lock{
+		Entry:   Entry{Name: name, Summary: "a program of the user's: " + command.String(), Needs: []string{}},
+		Spec:    locks.Spec{Name: name, Options: map[string]string{}},
+		Lease:   hello.Lease,
+		Program: true,
+		options: hello,
+		Caveat: fmt.Sprintf("%s is a program of the user's (%s): where a scenario does not name it, it is expected to be safe, to serve 99 %% of what no fault touches, "+
+			"and to be live where nothing is broken; whether it goes on during a fault is not judged", name, command),
+	}
+	for _, need := range hello.Servers {
+		s, err := serverOf(need.Role)
+		if err != nil {
+			return Lock{}, fmt.Errorf("lock %s: its hello: %w", name, err)
+		}
+		s.Nodes = need.Nodes
+		l.Servers = append(l.Servers, s)
+		l.servers = append(l.servers, s.Role)
+		l.Needs = append(l.Needs, need.Role)
+	}
+	return l, nil
+}
+
+// serverOf is a kind of server as the first lock that needs it has it by default.
+func serverOf(name string) (Server, error) {
+	var known []string
+	for _, e := range Entries() {
+		for _, r := range e.servers {
+			if !slices.Contains(known, r.Name) {
+				known = append(known, r.Name)
+			}
+		}
+		if !slices.ContainsFunc(e.servers, func(r role.Role) bool { return r.Name == name }) {
+			continue
+		}
+		l, err := e.bind(locks.Spec{Name: e.Name})
+		if err != nil {
+			return Server{}, err
+		}
+		if i := slices.IndexFunc(l.Servers, func(s Server) bool { return s.Name == name }); i >= 0 {
+			return l.Servers[i], nil
+		}
+	}
+	return Server{}, fmt.Errorf("no server has the role %q: want one of %s", name, strings.Join(known, ", "))
+}
+
+// programClient makes the client of a lock that the user brings.
+func programClient(env Env) (locks.Locker, error) {
+	var hello program.Hello
+	if err := process.DecodeSettings(env.Settings.Options, &hello); err != nil {
+		return nil, err
+	}
+	var servers []program.Server
+	for _, s := range env.Settings.Servers {
+		servers = append(servers, program.Server{Name: s.Name, Role: s.Role, Addr: s.Addr})
+	}
+	return program.New(program.Config{
+		Command: env.Command, Client: env.Settings.Cluster + "/" + env.Name, Servers: servers, Want: &hello, Log: env.Log, Stderr: env.Stderr,
+	})
+}
