@@ -48,8 +48,8 @@ type process struct {
 
 	writing sync.Mutex
 	mu      sync.Mutex
-	why     error // it is dead
-	greeted chan Hello
+	why     error         // it is dead
+	greeted chan struct{} // closed by hello, which is there from then on; nil behind it
 	last    uint64
 	calls   map[uint64]*call
 }
@@ -74,13 +74,14 @@ func start(ctx context.Context, c Command, ask Ask, stderr io.Writer, clk clock.
 	cmd.WaitDelay = EndTime // a child of its own may keep stderr
 	p := &process{
 		cmd: cmd, input: in, clock: clk,
-		dead: make(chan struct{}), gone: make(chan struct{}), greeted: make(chan Hello, 1), calls: map[uint64]*call{},
+		dead: make(chan struct{}), gone: make(chan struct{}), greeted: make(chan struct{}), calls: map[uint64]*call{},
 	}
 	ended, err := spawn(cmd)
 	_, _ = childIn.Close(), childOut.Close() // the program has its own
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", c, err), in.Close(), out.Close())
 	}
+	greeted := p.greeted
 	go p.listen(out, ended)
 	ask.Op, ask.Version = OpHello, Version
 	if err := p.send(ask); err != nil {
@@ -90,7 +91,7 @@ func start(ctx context.Context, c Command, ask Ask, stderr io.Writer, clk clock.
 	patience := clk.NewTimer(HelloTime)
 	defer patience.Stop()
 	select {
-	case p.hello = <-p.greeted:
+	case <-greeted:
 		return p, nil
 	case <-p.dead:
 		err = p.reason()
@@ -202,7 +203,7 @@ func (p *process) hear(line []byte) error {
 			return broken("it said hello twice")
 		}
 		p.hello = h
-		p.greeted <- h
+		close(p.greeted)
 		p.greeted = nil
 		return nil
 	}
