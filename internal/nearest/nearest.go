@@ -1,10 +1,7 @@
 // Package nearest guesses which name somebody meant who typed another one.
 package nearest
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // Hint is the end of a message about an unknown name: "; did you mean NAME?", or nothing.
 func Hint(typed string, names []string) string {
@@ -14,14 +11,19 @@ func Hint(typed string, names []string) string {
 	return ""
 }
 
-// Name is the name that somebody who typed another one probably meant: the first that
-// begins with it, or the one that the fewest changes of single letters lead to; "" if
+// Name is the name that somebody who typed another one probably meant: the shortest
+// that begins with it, or the one that the fewest changes of single letters lead to; "" if
 // that are more than a third of it.
 func Name(typed string, names []string) string {
-	if i := slices.IndexFunc(names, func(name string) bool { return len(typed) > 2 && strings.HasPrefix(name, typed) }); i >= 0 {
-		return names[i]
-	}
 	best, least := "", 0
+	for _, name := range names {
+		if len(typed) > 2 && strings.HasPrefix(name, typed) && (best == "" || len(name) < len(best)) {
+			best = name
+		}
+	}
+	if best != "" {
+		return best
+	}
 	for _, name := range names {
 		if n := distance(typed, name); 3*n <= len(name) && (best == "" || n < least) {
 			best, least = name, n

@@ -34,6 +34,8 @@ var _ locks.Lease = (*lease)(nil)
 func newLease(p *process, c *call, s Said) *lease {
 	l := &lease{process: p, call: c, token: s.Token, lost: make(chan struct{})}
 	if s.UntilMS > 0 {
+		l.mu.Lock() // the timer may fire at once
+		defer l.mu.Unlock()
 		l.until = c.askedAt.Add(time.Duration(s.UntilMS) * time.Millisecond)
 		l.timer = p.clock.AfterFunc(l.until.Sub(p.clock.Now()), l.expire)
 	}

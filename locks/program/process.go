@@ -163,7 +163,7 @@ func (p *process) listen(out *os.File, ended <-chan error) {
 	}
 	p.fail(err)
 	if how != nil {
-		_ = <-how // it says no more than why it was killed
+		<-how //nolint:errcheck // it says no more than why it was killed
 	}
 	_, _ = out.Close(), p.input.Close() // closed before, if all went well
 }

@@ -133,8 +133,8 @@ func (c *client) serve(ctx context.Context, a ask, one *call, readAt time.Time) 
 	}
 	c.say(answer)
 	back := said{Op: "release", ID: a.ID, Outcome: "failed", Error: "it is not held"}
-	if answer.Outcome == "ok" { //nolint:contextcheck // who waited no more releases all the same
-		back = c.unlock(mutex, a.ID, <-one.released)
+	if answer.Outcome == "ok" {
+		back = c.unlock(mutex, a.ID, <-one.released) //nolint:contextcheck // a release has its own deadline
 	}
 	c.mu.Lock()
 	delete(c.calls, a.ID)
