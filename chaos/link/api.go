@@ -43,11 +43,15 @@ func kinds() []httpapi.Kind {
 //	POST clear    {}
 //	POST probe    Peer
 //	POST apply    Impairment
+//	GET  open     []Opened: the links with what is in force on them
+//	GET  hand     []Hand
 //	POST heal     {"name": impairment's id} -> {"contradicted": ...}
 func (h *Host) Handler() http.Handler {
 	a := httpapi.New(httpapi.Config{Name: "links of " + h.config.Host, Kinds: kinds(), Log: h.config.Log})
 	a.Get("GET "+Prefix+"info", func(*http.Request) (any, error) { return Info{h.config.Host, h.EchoAddr()}, nil })
 	a.Get("GET "+Prefix+"probes", func(*http.Request) (any, error) { return h.Probes(), nil })
+	a.Get("GET "+Prefix+"open", func(*http.Request) (any, error) { return h.Opened(), nil })
+	a.Get("GET "+Prefix+"hand", func(*http.Request) (any, error) { return h.Hand(), nil })
 	post(a, "open", func(s Spec) (any, error) {
 		addr, err := h.Open(s)
 		return opened{addr}, err
@@ -114,6 +118,16 @@ func (c *Client) Probe(ctx context.Context, peer Peer) error { return c.post(ctx
 // Probes asks what the host's probes saw.
 func (c *Client) Probes(ctx context.Context) (report Report, err error) {
 	return report, c.http.Call(ctx, http.MethodGet, Prefix+"probes", nil, &report)
+}
+
+// Opened lists the host's links.
+func (c *Client) Opened(ctx context.Context) (all []Opened, err error) {
+	return all, c.http.Call(ctx, http.MethodGet, Prefix+"open", nil, &all)
+}
+
+// Hand lists what was put on the host's links by hand, see [Host.Hand].
+func (c *Client) Hand(ctx context.Context) (all []Hand, err error) {
+	return all, c.http.Call(ctx, http.MethodGet, Prefix+"hand", nil, &all)
 }
 
 func (c *Client) post(ctx context.Context, path string, in, out any) error {

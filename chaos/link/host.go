@@ -66,6 +66,7 @@ type Host struct {
 	active []Impairment
 	// healed says what contradicted those that were healed, as healing may be asked for again.
 	healed map[string]string
+	hand   []Hand
 }
 
 var errClosed = errors.New("link: host is closed")
@@ -127,7 +128,7 @@ func (h *Host) open(spec Spec) (*link, error) {
 	}
 	var hit []Impairment
 	for _, i := range h.active {
-		if i.hits(spec.ToHost) {
+		if i.strikes(spec) {
 			hit = append(hit, i)
 		}
 	}
@@ -155,7 +156,7 @@ func (h *Host) CloseLink(name string) {
 func (h *Host) Clear() {
 	h.mu.Lock()
 	links, probes := h.links, h.probes
-	h.links, h.probes, h.active, h.healed = map[string]*link{}, map[string]*prober{}, nil, map[string]string{}
+	h.links, h.probes, h.active, h.healed, h.hand = map[string]*link{}, map[string]*prober{}, nil, map[string]string{}, nil
 	h.mu.Unlock()
 	shut(links, probes)
 	h.echo.clear()
@@ -183,6 +184,7 @@ func (h *Host) Apply(i Impairment) error {
 		}
 	}
 	h.active = append(h.active, i)
+	h.noteHand(i)
 	h.config.Log.Debug("impair links", "host", h.config.Host, "id", i.ID, "kind", i.Effect.Kind(), "to", i.ToHosts, "direction", i.Direction)
 	return h.change(i, func(l *link) error { return l.apply(i) })
 }
@@ -199,6 +201,7 @@ func (h *Host) Heal(id string) (contradicted string, err error) {
 	}
 	i := h.active[n]
 	h.active = slices.Delete(h.active, n, n+1)
+	defer h.endHand(id)
 	h.config.Log.Debug("heal links", "host", h.config.Host, "id", id)
 	var mu sync.Mutex
 	err = h.change(i, func(l *link) error {
@@ -220,7 +223,7 @@ func (h *Host) change(i Impairment, f func(*link) error) error {
 		failed error
 	)
 	for _, l := range h.links {
-		if !i.hits(l.spec.ToHost) {
+		if !i.strikes(l.spec) {
 			continue
 		}
 		wg.Go(func() {

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -55,6 +56,10 @@ type Impairment struct {
 	ToHosts   []string // the links to these hosts; empty means all
 	Direction Direction
 	Effect    toxic.Effect
+
+	Link     string  // the one link that it hits, by name; empty means all to the hosts
+	Toxicity float32 // the share of connections that it hits; 0 means all
+	ByHand   bool    // somebody's, and no scenario's: see Host.Hand
 }
 
 // written is an impairment as JSON.
@@ -64,6 +69,9 @@ type written struct {
 	Direction Direction      `json:"direction"`
 	Kind      string         `json:"kind"` // of the effect
 	Settings  jsontext.Value `json:"settings"`
+	Link      string         `json:"link,omitzero"`
+	Toxicity  float32        `json:"toxicity,omitzero"`
+	ByHand    bool           `json:"by_hand,omitzero"`
 }
 
 // MarshalJSON writes the effect as its kind and its settings.
@@ -72,7 +80,7 @@ func (i Impairment) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(written{i.ID, i.ToHosts, i.Direction, i.Effect.Kind(), settings})
+	return json.Marshal(written{i.ID, i.ToHosts, i.Direction, i.Effect.Kind(), settings, i.Link, i.Toxicity, i.ByHand})
 }
 
 // UnmarshalJSON refuses unknown kinds and settings.
@@ -85,7 +93,7 @@ func (i *Impairment) UnmarshalJSON(text []byte) error {
 	if err != nil {
 		return err
 	}
-	*i = Impairment{w.ID, w.ToHosts, w.Direction, effect}
+	*i = Impairment{w.ID, w.ToHosts, w.Direction, effect, w.Link, w.Toxicity, w.ByHand}
 	return strictjson.Decode(w.Settings, effect)
 }
 
@@ -95,6 +103,8 @@ func (i Impairment) validate() error {
 		return fmt.Errorf("impairment %q: id: want 1 to 200 bytes: %w", i.ID, ErrInvalid)
 	case i.Direction != Up && i.Direction != Down && i.Direction != Both:
 		return fmt.Errorf("impairment %q: direction %q: want up, down or both: %w", i.ID, i.Direction, ErrInvalid)
+	case !(i.Toxicity >= 0 && i.Toxicity <= 1):
+		return fmt.Errorf("impairment %q: toxicity %v: want 0 (all) to 1: %w", i.ID, i.Toxicity, ErrInvalid)
 	case i.Effect == nil:
 		return fmt.Errorf("impairment %q: no effect: %w", i.ID, ErrInvalid)
 	}
@@ -102,6 +112,11 @@ func (i Impairment) validate() error {
 		return fmt.Errorf("impairment %q: %s: %w: %w", i.ID, i.Effect.Kind(), err, ErrInvalid)
 	}
 	return nil
+}
+
+// strikes says whether the link suffers.
+func (i Impairment) strikes(s Spec) bool {
+	return i.hits(s.ToHost) && (i.Link == "" || i.Link == s.Name)
 }
 
 // hits says whether links to the host suffer.
@@ -138,12 +153,12 @@ type stage struct {
 	way Direction
 }
 
-func newStage(id string, way Direction, effect toxic.Effect, s seed.Seed) stage {
+func newStage(id string, way Direction, effect toxic.Effect, toxicity float32, s seed.Seed) stage {
 	name := id + "/" + string(way)
 	if random, ok := effect.(toxic.Seeded); ok {
 		effect = random.WithSeed(uint64(s.Child(name)))
 	}
-	return stage{Name: name, Type: toxic.Prefix + effect.Kind(), Stream: string(way) + "stream", Toxicity: 1, Attributes: effect, way: way}
+	return stage{Name: name, Type: toxic.TypeOf(effect), Stream: string(way) + "stream", Toxicity: cmp.Or(toxicity, 1), Attributes: effect, way: way}
 }
 
 // stages are the toxics that make up the impairment on one connection.
@@ -152,7 +167,7 @@ func (i Impairment) stages(s seed.Seed) (all []stage) {
 		return nil
 	}
 	for _, way := range i.Direction.ways() {
-		all = append(all, newStage(i.ID, way, i.Effect, s))
+		all = append(all, newStage(i.ID, way, i.Effect, i.Toxicity, s))
 	}
 	return all
 }

@@ -3,6 +3,7 @@ package toxic
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/Shopify/toxiproxy/v2/toxics"
@@ -43,6 +44,9 @@ func effects() []Effect {
 
 // New is an effect of that kind without settings.
 func New(kind string) (Effect, error) {
+	if name, foreign := strings.CutPrefix(kind, foreignPrefix); foreign {
+		return &Foreign{Type: name}, nil
+	}
 	for _, e := range effects() {
 		if e.Kind() == kind {
 			return e, nil

@@ -26,6 +26,7 @@ type agentFlags struct {
 	idleReset                                                     time.Duration
 	seed                                                          uint64
 	lockCmds                                                      []string
+	toxiproxy                                                     toxiproxyFlags
 }
 
 func newAgent() *cobra.Command {
@@ -62,7 +63,9 @@ request must bear.`,
 	fl.BoolVar(&f.health, "health", false, "ask the agent that listens on --listen how it is, and end: 0 well, 1 not")
 	fl.DurationVar(&f.idleReset, "idle-reset", time.Minute, "stop all nodes when no controller was heard for so long; 0 never")
 	lockCmdFlag(fl, &f.lockCmds)
+	f.toxiproxy.add(fl)
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of the links' jitter")
+	completions(cmd, map[string]cobra.CompletionFunc{"lock-cmd": files(nothing)})
 	return cmd
 }
 
@@ -108,6 +111,13 @@ func (f *agentFlags) run(ctx context.Context, stderr io.Writer) (returned error)
 	})
 	if err != nil {
 		return fmt.Errorf("agent: %w", explainListen(err, f.listen))
+	}
+	toxiproxy, err := f.toxiproxy.listen(stderr) //nolint:contextcheck // to listen waits for nobody
+	if err != nil {
+		return errors.Join(fmt.Errorf("agent: %w", err), host.Close())
+	}
+	if toxiproxy != nil {
+		defer host.ServeToxiproxy(ctx, toxiproxy, f.host, token, log)()
 	}
 	fmt.Fprintf(stderr, "locklab agent %s: listening on %s\n", f.host, strings.TrimPrefix(host.URL(), "http://"))
 	<-ctx.Done()

@@ -48,6 +48,7 @@ type runFlags struct {
 	suite, resume      string
 	args               []string // of a run that goes on
 	lockCmds           []string
+	toxiproxy          toxiproxyFlags
 	own                []ownFlags
 	set                *pflag.FlagSet // where these flags are
 }
@@ -121,6 +122,7 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	fl.DurationVar(&f.Wait, "wait", 0, "how long to wait for running agents that do not answer yet")
 	fl.StringArrayVar(&f.external, "external", nil, "NAME=START,STOP: programs that begin and end the external faults of that name, absolute paths; only what stands here is ever run")
 	lockCmdFlag(fl, &f.lockCmds)
+	f.toxiproxy.add(fl)
 	for _, w := range catalog.Workloads() {
 		own := pflag.NewFlagSet(w.Name, pflag.ContinueOnError)
 		f.own = append(f.own, ownFlags{w, w.Flags(own), own})
@@ -160,6 +162,9 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	runs, about := lab.Remaining(plan.parts, earlier)
 	fmt.Fprintf(stderr, "locklab: %s, %s, about %v; seed %d\n", plan.text, reports.Plural(runs, "run"), about.Round(time.Second), plan.parts[0].Seed)
 	fmt.Fprintf(stderr, "locklab: report in %s\n", dir)
+	if plan.parts[0].Toxiproxy, err = f.toxiproxy.listen(stderr); err != nil { //nolint:contextcheck // to listen waits for nobody
+		return errors.Join(err, discard(dir, created))
+	}
 
 	display := progress.New(stderr, runs)
 	told := context.AfterFunc(ctx, func() {

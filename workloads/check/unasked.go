@@ -93,7 +93,7 @@ func (c *Checker) external(node int32, at int64) bool {
 }
 
 // Losses lists what went away or stood still although no scenario asks for that:
-// hosts, nodes, and the programs of the lab.
+// hosts, nodes, and the programs of the lab; and what somebody broke by hand.
 func (f *Findings) Losses() []Fault {
 	var list []Fault
 	for _, fault := range f.Faults {
@@ -105,7 +105,7 @@ func (f *Findings) Losses() []Fault {
 }
 
 func (l *Fault) isLoss() bool {
-	return l.Kind == history.FaultHostLoss || l.Kind == history.FaultNodeLoss || l.Kind == history.FaultStandstill
+	return l.Kind == history.FaultHostLoss || l.Kind == history.FaultNodeLoss || l.Kind == history.FaultStandstill || l.Kind == history.FaultByHand
 }
 
 // isDisturbed says whether something was lost, or a fault asked for that was not proven,
@@ -148,6 +148,8 @@ func (f *Findings) lost() []string {
 // lost is what happened, without when.
 func (l *Fault) lost() string {
 	switch {
+	case l.Kind == history.FaultByHand:
+		return l.Target + " was broken by hand"
 	case l.Kind == history.FaultNodeLoss && l.Why != "":
 		return fmt.Sprintf("%s ended (%s)", l.Target, l.Why)
 	case l.Kind == history.FaultNodeLoss:

@@ -124,6 +124,11 @@ const (
 // ended if it came back with all that it had recorded.
 const FaultHostLoss = "host-loss"
 
+// FaultByHand is the Fault of what somebody broke by hand while the run went on: a toxic
+// that no scenario asks for. Target names the link, State is began, and ended if it was
+// taken off.
+const FaultByHand = "by-hand"
+
 // TargetHolder is the first word of the Target of a fault that was aimed at whoever
 // held a lock.
 const TargetHolder = "holder"

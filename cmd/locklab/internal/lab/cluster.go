@@ -214,6 +214,7 @@ func (c *cluster) down(ctx context.Context) error {
 		f.Close()
 		return errors.Join(err, f.Err())
 	}))
+	errs = append(errs, c.ask(ctx, c.recordHand))
 	errs = append(errs, c.settleClocks(ctx))
 	errs = append(errs, c.ask(ctx, c.keepLogs))
 	c.recordLostNodes()

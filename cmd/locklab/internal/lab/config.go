@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -52,6 +53,7 @@ type Config struct {
 	Args        []string          // the same in pieces, without the program
 	External    external.Programs // that scenarios may run
 	Programs    catalog.Programs  // of the locks that the user brings
+	Toxiproxy   net.Listener      // where toxiproxy's API is served over the links; nil is nowhere
 
 	// Suite leaves out combinations that do not apply, which are then in Unfit, and locks
 	// for which the topology lacks something, which are then in Unavailable: it is made for any

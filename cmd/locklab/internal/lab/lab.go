@@ -60,6 +60,9 @@ func Run(ctx context.Context, parts []Config, earlier *result.File, display prog
 			display.Note(fmt.Sprintf("warning: cleaning up: %v", err))
 		}
 	}()
+	if c.Toxiproxy != nil {
+		defer serveToxiproxy(ctx, c.Toxiproxy, fleet.links, log)()
+	}
 	if err := c.describe(ctx, fleet, &file.Run); err != nil {
 		return file, err
 	}

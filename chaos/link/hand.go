@@ -1,0 +1,74 @@
+package link
+
+import (
+	"cmp"
+	"slices"
+
+	"locklab/locks/clock"
+)
+
+// Opened is a link as it is now.
+type Opened struct {
+	Spec
+	Addr   string       `json:"addr"` // that the host's programs dial
+	Active []Impairment `json:"active"`
+}
+
+// Hand is an impairment that somebody put on a link by hand, in times of the host's
+// clock.Mono.
+type Hand struct {
+	Impairment Impairment `json:"impairment"`
+	ToHost     string     `json:"to_host"`
+	BeganNS    int64      `json:"began_ns"`
+	EndedNS    int64      `json:"ended_ns,omitzero"` // 0 if it was in force when this was asked
+}
+
+// Opened lists the links, by name. Those of probes are not the user's.
+func (h *Host) Opened() []Opened {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := []Opened{}
+	for _, l := range h.links {
+		if l.spec.ToNode == "" {
+			continue
+		}
+		o := Opened{Spec: l.spec, Addr: l.addr, Active: []Impairment{}}
+		for _, i := range h.active {
+			if i.strikes(l.spec) {
+				o.Active = append(o.Active, i)
+			}
+		}
+		all = append(all, o)
+	}
+	slices.SortFunc(all, func(a, b Opened) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// Hand lists what was put on the links by hand since the host was made or cleared, also
+// what was taken off again.
+func (h *Host) Hand() []Hand {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.hand)
+}
+
+// noteHand remembers an impairment that is about to be put on by hand. The caller holds mu.
+func (h *Host) noteHand(i Impairment) {
+	if !i.ByHand {
+		return
+	}
+	to := ""
+	if l := h.links[i.Link]; l != nil {
+		to = l.spec.ToHost
+	}
+	h.hand = append(h.hand, Hand{Impairment: i, ToHost: to, BeganNS: clock.Mono()})
+}
+
+// endHand remembers that it was taken off. The caller holds mu.
+func (h *Host) endHand(id string) {
+	for n := range h.hand {
+		if h.hand[n].Impairment.ID == id && h.hand[n].EndedNS == 0 {
+			h.hand[n].EndedNS = clock.Mono()
+		}
+	}
+}

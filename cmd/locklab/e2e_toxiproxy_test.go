@@ -1,0 +1,102 @@
+//go:build e2e
+
+package main_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"locklab/locks/locktest"
+	"locklab/reports/result"
+	"locklab/workloads/history"
+)
+
+// toxiproxyCLI is the released client of toxiproxy.
+func toxiproxyCLI(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	build := command(t, []string{"GOBIN=" + dir, "GOFLAGS="}, "go", "install", "github.com/Shopify/toxiproxy/v2/cmd/cli@v2.12.0")
+	if out := finish(t, build); out.code != 0 {
+		t.Fatalf("build toxiproxy-cli: %s", out.stderr)
+	}
+	return filepath.Join(dir, "cli")
+}
+
+// apiOf waits for the address at which a program serves toxiproxy's API.
+func apiOf(t *testing.T, p *program) string {
+	t.Helper()
+	p.said.awaitLine(t, "toxiproxy's API on")
+	return regexp.MustCompile(`--host (\S+) list`).FindStringSubmatch(p.said.String())[1]
+}
+
+// TestE2EToxiproxyCLI: what its users know works on a lab that runs, and a run that somebody
+// laid hands on says so and decides nothing.
+func TestE2EToxiproxyCLI(t *testing.T) {
+	t.Parallel()
+	cli := toxiproxyCLI(t)
+	out := filepath.Join(t.TempDir(), "out")
+	lab := begin(t, nil, "run", "--locks", "redis", "--workload", "mutex", "--scenarios", "baseline", "--duration", "2m",
+		"--toxiproxy-api", "127.0.0.1:0", "--out", out)
+	host := apiOf(t, lab)
+	wants := func(code int, want string, args ...string) {
+		t.Helper()
+		got := finish(t, command(t, nil, cli, append([]string{"--host", host}, args...)...))
+		if got.code != code || !strings.Contains(got.stdout+got.stderr, want) {
+			t.Errorf("toxiproxy-cli %q: exit code %d, want %d and %q\n%s%s", args, got.code, code, want, got.stdout, got.stderr)
+		}
+	}
+	lab.said.awaitLine(t, "measuring")
+	const link = "master-a:redis-a-1:redis"
+	wants(0, link, "list")
+	wants(0, "Added downstream latency toxic 'slow'", "toxic", "add", "-t", "latency", "-a", "latency=20", "-n", "slow", link)
+	wants(0, "Added upstream locklab-hold toxic 'locklab-hold_upstream'", "toxic", "add", "-t", "locklab-hold", "-u", link)
+	wants(0, "latency=20", "inspect", link)
+	wants(0, "Updated toxic 'slow'", "toxic", "update", "-n", "slow", "-a", "latency=30", link)
+	wants(0, "latency=30", "inspect", link)
+	wants(0, "Removed toxic 'slow'", "toxic", "remove", "-n", "slow", link)
+	wants(1, "toxic not found", "toxic", "remove", "-n", "slow", link)
+	wants(1, "want one of latency, jitter", "toxic", "add", "-t", "latency", "-a", "latncy=1", link)
+	wants(1, "no toxic of the type", "toxic", "add", "-t", "nonsense", link)
+	wants(1, "proxy not found", "inspect", "master-a:nobody:redis")
+	wants(1, "want toxics only", "delete", link)
+	lab.signal(t, os.Interrupt)
+	lab.wants(t, 130)
+
+	r := row(t, read(t, out), "redis", "baseline")
+	if r.Verdict.Status != result.StatusInconclusive || !strings.Contains(r.Verdict.Why, "was broken by hand") {
+		t.Errorf("%s: %s", r.Verdict.Status, r.Verdict.Why)
+	}
+	if r.Faults = slices.DeleteFunc(r.Faults, func(f result.Fault) bool { return f.Kind != history.FaultByHand }); len(r.Faults) != 3 {
+		t.Errorf("the ledger has %+v, want the three toxics that were put on by hand", r.Faults)
+	}
+	page, err := os.ReadFile(filepath.Join(out, "index.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), "link master-a to redis-a-1/redis (locklab-hold, up)") {
+		t.Error("the report does not show what was done by hand")
+	}
+	nothingLeft(t)
+}
+
+// TestE2EToxiproxyOfAnAgent: its links are there, and nobody elsewhere reaches them unless
+// the user says so.
+func TestE2EToxiproxyOfAnAgent(t *testing.T) {
+	t.Parallel()
+	refused := run(t, nil, "run", "--locks", "none", "--toxiproxy-api", ":0", "--out", filepath.Join(t.TempDir(), "out"))
+	if refused.code != 1 || !strings.Contains(refused.stderr, "this is not the loopback") {
+		t.Errorf("exit code %d: %s", refused.code, refused.stderr)
+	}
+	agent := begin(t, token, "agent", "--host", "here", "--listen", locktest.FreeAddr(t), "--toxiproxy-api", "127.0.0.1:0")
+	cli := toxiproxyCLI(t)
+	if got := finish(t, command(t, nil, cli, "--host", apiOf(t, agent), "list")); got.code != 0 {
+		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
+	}
+	agent.signal(t, os.Interrupt)
+	agent.end()
+	nothingLeft(t)
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+
+	"github.com/spf13/pflag"
+)
+
+// toxiproxyFlags say where toxiproxy's own API is served over the links.
+type toxiproxyFlags struct {
+	addr     string
+	anywhere bool
+}
+
+func (f *toxiproxyFlags) add(fl *pflag.FlagSet) {
+	fl.StringVar(&f.addr, "toxiproxy-api", "", "serve toxiproxy's own HTTP API over the links, such as 127.0.0.1:8474, for toxiproxy-cli; it has no token, and what is added by hand makes a run inconclusive")
+	fl.BoolVar(&f.anywhere, "toxiproxy-api-anywhere", false, "let --toxiproxy-api listen on an address that is not of the loopback: whoever reaches it can break the links")
+}
+
+// listen is nil if nothing is asked for.
+func (f *toxiproxyFlags) listen(stderr io.Writer) (net.Listener, error) {
+	if f.addr == "" {
+		if f.anywhere {
+			return nil, fmt.Errorf("--toxiproxy-api-anywhere: want --toxiproxy-api ADDR, too")
+		}
+		return nil, nil
+	}
+	host, _, err := net.SplitHostPort(f.addr)
+	if err != nil {
+		return nil, fmt.Errorf("--toxiproxy-api %q: want host:port, such as 127.0.0.1:8474: %w", f.addr, err)
+	}
+	ip, err := netip.ParseAddr(host)
+	if host != "localhost" && (err != nil || !ip.IsLoopback()) && !f.anywhere {
+		return nil, fmt.Errorf("--toxiproxy-api %s: it has no token, and this is not the loopback: want 127.0.0.1:PORT, or --toxiproxy-api-anywhere, too", f.addr)
+	}
+	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", f.addr)
+	if err != nil {
+		return nil, fmt.Errorf("--toxiproxy-api: %w", err)
+	}
+	fmt.Fprintf(stderr, "locklab: toxiproxy's API on %s: toxiproxy-cli --host http://%s list\n", listener.Addr(), listener.Addr())
+	return listener, nil
+}
