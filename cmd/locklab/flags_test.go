@@ -51,7 +51,11 @@ func TestFlagsOfAnotherWorkload(t *testing.T) {
 	for line, want := range map[string]string{
 		"--clients 4":                          "--clients: it is of the workload mutex, and this is --workload matchmaking",
 		"--workload mutex --seats 3":           "--seats: it is of the workload matchmaking, and this is --workload mutex",
-		"--workload sleep":                     `--workload: unknown workload "sleep" (known: matchmaking, mutex)`,
+		"--workload sleep":                     `--workload: unknown workload "sleep" (known: matchmaking, mutex, fenced-write, handoff)`,
+		"--workload fenced-write --clients 0":  "--clients 0: want 1 to 10000",
+		"--workload handoff --resources 2":     "--resources: it is of the workload mutex, and this is --workload handoff",
+		"--workload mutex --fencing off":       "--fencing: it is of the workload fenced-write, and this is --workload mutex",
+		"--workload fenced-write --fencing no": "want on or off",
 		"--groups 0":                           "--groups 0: want 1 to 100000",
 		"--workload mutex --hold -1s":          "--hold -1s: want 0s to 1h0m0s",
 		"--workload mutex --resources 2000000": "--resources 2000000: want 1 to 1000000",
