@@ -165,7 +165,7 @@ func serves(t *testing.T, dir string) {
 	lab := begin(t, nil, "report", "--serve", "127.0.0.1:0", filepath.Join(dir, "reports", "runs"))
 	lab.said.awaitLine(t, "http://127.0.0.1:")
 	url := regexp.MustCompile(`http://127\.0\.0\.1:\d+`).FindString(lab.said.String())
-	response, err := http.Get(url) //nolint:noctx // the test's own server
+	response, err := http.Get(url)
 	if err != nil {
 		t.Fatal(err)
 	}
