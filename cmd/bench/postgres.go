@@ -121,7 +121,7 @@ func startPostgres(ctx context.Context, stops *stopList) (string, error) {
 	go func() { ended <- role.Main(running, node) }()
 	stops.add(func() {
 		end()
-		_ = <-ended     // as asked
+		<-ended         // as asked
 		_ = rec.Close() // it writes nowhere
 	})
 	url := postgresnode.URL(addrs[0])
