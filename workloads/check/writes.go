@@ -114,7 +114,10 @@ func (c *writes) order() {
 		next := 0
 		serve := func(before uint64) {
 			for ; next < len(all) && all[next].position() < before; next++ {
-				if h := c.holdOf(all[next]); h != nil && all[next].what != didRefuse && (newest == nil || later(h, newest)) {
+				if what := all[next].what; what == didRefuse || what == untold { // whether it was served is not known, and what its hold read is on record
+					continue
+				}
+				if h := c.holdOf(all[next]); h != nil && (newest == nil || later(h, newest)) {
 					newest = h
 				}
 			}

@@ -2,6 +2,7 @@ package check_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -168,6 +169,11 @@ func TestWritesNaively(t *testing.T) {
 				token = uint64(h + 1)
 			}
 			switch write := rapid.Bool().Draw(t, "write"); {
+			case rapid.IntRange(0, 3).Draw(t, "unknown") == 0:
+				if rapid.Bool().Draw(t, "applied") { // what it overwrites nobody can know
+					values = append(values, maps.Clone(values[version]))
+				}
+				events = append(events, storeWrite("m1", fmt.Sprint("h", h), history.WriteUnknown, at, token, base[h], rapid.SampledFrom([]uint64{0, base[h]}).Draw(t, "version")))
 			case tokens && h < newest && write:
 				refused++
 				events = append(events, storeWrite("m1", fmt.Sprint("h", h), history.WriteRefused, at, token, base[h], version))
@@ -192,7 +198,7 @@ func TestWritesNaively(t *testing.T) {
 		}
 		lost := int64(0)
 		for u := uint64(1); u < uint64(len(values)); u++ {
-			if slices.ContainsFunc(values[u:], func(v map[uint64]bool) bool { return !v[u] }) {
+			if values[u][u] && slices.ContainsFunc(values[u:], func(v map[uint64]bool) bool { return !v[u] }) {
 				lost++
 			}
 		}

@@ -166,7 +166,7 @@ func (r *recorded) Write(ctx context.Context, checked bool) (uint64, error) {
 	case errors.Is(err, locks.ErrUnavailable):
 		return 0, err // surely nothing was written
 	default:
-		e.State = history.WriteUnknown
+		e.State, e.Version = history.WriteUnknown, r.base // not the store's beginning: what it may have met is no older
 	}
 	if !checked {
 		e.Token = 0
