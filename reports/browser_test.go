@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/log"
@@ -55,7 +56,9 @@ func (w *watch) take() []string {
 
 func openBrowser(t *testing.T) (context.Context, *watch) {
 	t.Helper()
-	tab, stop, err := browser.Start(t.Context())
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // a tab that hangs tells where
+	t.Cleanup(cancel)
+	tab, stop, err := browser.Start(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

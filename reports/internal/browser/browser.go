@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
@@ -26,6 +27,10 @@ const (
 	Dark  Scheme = "dark"
 	Paper Scheme = "paper" // as it is printed
 )
+
+// startLimit is how long the browser may take to start: on a busy machine longer than
+// the 20 s that chromedp gives it.
+const startLimit = 2 * time.Minute
 
 // Start starts a browser. The context drives it with chromedp; the function stops
 // it and removes what it wrote.
@@ -45,7 +50,8 @@ func Start(ctx context.Context) (context.Context, func(), error) {
 		return nil, nil, fmt.Errorf("create the browser's profile: %w", err)
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(profile))
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(profile),
+		chromedp.WSURLReadTimeout(startLimit))
 	allocated, stopProcess := chromedp.NewExecAllocator(ctx, options...)
 	tab, closeTab := chromedp.NewContext(allocated)
 	stop := func() {
