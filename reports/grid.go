@@ -95,7 +95,15 @@ func gridCell(run result.Run, rows []result.Row, lock, scenario string) (text, c
 		return "?", "warn"
 	case result.StatusViolated, result.StatusControlSilent:
 		return text + "!", "bad"
-	default:
+	case result.StatusExpected:
+		switch { // coloured by what it means for a user
+		case v.Safety == result.Unsafe:
+			return text, "bad"
+		case v.Liveness != "live":
+			return text, "warn"
+		}
 		return text, "ok"
+	default:
+		return text, "none"
 	}
 }

@@ -117,8 +117,11 @@ func startPostgres(ctx context.Context, stops *stopList) (string, error) {
 		Recorder: rec, Log: slog.New(slog.DiscardHandler),
 	}
 	running, end := context.WithCancel(context.WithoutCancel(ctx))
-	ended := make(chan error, 1)
-	go func() { ended <- role.Main(running, node) }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = role.Main(running, node) // it ends as asked, and what fails is seen by its client
+	}()
 	stops.add(func() {
 		end()
 		<-ended         // as asked

@@ -94,6 +94,7 @@ func applyGate(rows []result.Row, found []beyond) {
 			case b.shown:
 				v.FailedOns = append(v.FailedOns, b.threshold.String())
 			case v.Status == result.StatusExpected || v.Status == result.StatusNotJudged:
+				v.KeepOwn()
 				v.Why = fmt.Sprintf("%s. Without that it would be %s: %s", b, v.Status, v.Why)
 				v.Status = result.StatusInconclusive
 			}

@@ -17,8 +17,8 @@ import (
 func TestE2ESuiteGoesOn(t *testing.T) {
 	file := write(t, "mine.yaml", `name: mine
 parts:
-  - {workload: matchmaking, locks: "none,local", scenarios: "baseline,leader-kill", duration: 3s, warmup: 200ms}
-  - {workload: mutex, locks: none, scenarios: baseline, duration: 1s, warmup: 200ms}
+  - {workload: matchmaking, locks: "none,local", scenarios: "baseline,leader-kill", duration: 10s, warmup: 200ms}
+  - {workload: mutex, locks: none, scenarios: baseline, duration: 3s, warmup: 200ms}
 claims:
   - claim: Without a lock there are overlaps.
     source: everybody
@@ -33,6 +33,12 @@ claims:
 	if len(before.Results) != 1 || !before.Run.Unfinished {
 		t.Fatalf("%d rows, unfinished %v; want the first row of a run that was killed", len(before.Results), before.Run.Unfinished)
 	}
+	nothingLeft(t)
+
+	again := begin(t, nil, "run", "--resume", dir) // and is stopped once more
+	again.said.awaitLine(t, "[1/2]", "measuring")
+	again.signal(t, os.Kill)
+	again.wants(t, -1)
 	nothingLeft(t)
 
 	out := run(t, nil, "run", "--resume", dir)
@@ -60,8 +66,8 @@ claims:
 	if claim := after.Run.Claims[0]; claim.Verdict != want || !strings.Contains(out.stdout, want+": Without a lock there are overlaps. (everybody)") {
 		t.Errorf("%+v, want %s\n%s", claim, want, out.stdout)
 	}
-	if again := run(t, nil, "run", "--resume", dir); again.code != 1 || !strings.Contains(again.stderr, "it has come to its end") {
-		t.Errorf("resumed again: exit code %d, %s", again.code, again.stderr)
+	if ended := run(t, nil, "run", "--resume", dir); ended.code != 1 || !strings.Contains(ended.stderr, "it has come to its end") {
+		t.Errorf("resumed at its end: exit code %d, %s", ended.code, ended.stderr)
 	}
 }
 

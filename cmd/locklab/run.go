@@ -163,7 +163,10 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	fmt.Fprintf(stderr, "locklab: %s, %s, about %v; seed %d\n", plan.text, reports.Plural(runs, "run"), about.Round(time.Second), plan.parts[0].Seed)
 	fmt.Fprintf(stderr, "locklab: report in %s\n", dir)
 	if plan.parts[0].Toxiproxy, err = f.toxiproxy.listen(stderr); err != nil { //nolint:contextcheck // to listen waits for nobody
-		return errors.Join(err, discard(dir, created))
+		if earlier == nil {
+			err = errors.Join(err, discard(dir, created))
+		}
+		return err
 	}
 
 	display := progress.New(stderr, runs)
@@ -174,6 +177,9 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	file, runErr := lab.Run(ctx, plan.parts, earlier, display)
 	display.Close()
 	if runErr != nil && len(file.Results) == 0 {
+		if earlier != nil { // what there was stays
+			return explainNoResult(ctx, runErr, dir)
+		}
 		return errors.Join(explainNoResult(ctx, runErr, dir), discard(dir, created))
 	}
 	for _, t := range plan.thresholds {
@@ -268,6 +274,7 @@ func applyThresholds(rows []result.Row, thresholds []failon.Threshold) {
 			}
 		}
 		if v := &rows[i].Verdict; len(v.FailedOns) > 0 {
+			v.KeepOwn()
 			v.Why = fmt.Sprintf("Crossed --fail-on %s. Without that it would be %s: %s", strings.Join(v.FailedOns, ", "), v.Status, v.Why)
 			v.Status = result.StatusViolated
 		}

@@ -116,7 +116,7 @@ func (f *runFlags) checkSuiteFlags() (err error) {
 
 // part are the flags of a part, with what the user set besides.
 func (f *runFlags) part(part suite.Part, seed uint64) (one *runFlags, line int, err error) {
-	one = &runFlags{}
+	one = &runFlags{args: f.args}
 	one.register(pflag.NewFlagSet("part", pflag.ContinueOnError))
 	one.Suite = true
 	for _, flag := range part.Flags {
@@ -186,18 +186,17 @@ func (f *runFlags) goOn() (*result.File, error) {
 	case len(earlier.Run.Args) == 0:
 		return nil, fmt.Errorf("--resume %s: its %s does not say with which flags it was run", dir, result.FileName)
 	}
-	given := *f
+	given := f.set
 	*f = runFlags{args: earlier.Run.Args}
 	f.register(pflag.NewFlagSet("run", pflag.ContinueOnError))
 	if err := f.set.Parse(earlier.Run.Args); err != nil {
 		return nil, fmt.Errorf("--resume %s: the flags of then: %w", dir, err)
 	}
 	f.resume, f.seed = dir, strconv.FormatUint(earlier.Run.Seed, 10)
-	if given.tokenFile != "" {
-		f.tokenFile = given.tokenFile
+	for _, name := range []string{"token-file", "wait"} {
+		if given.Changed(name) {
+			err = errors.Join(err, f.set.Set(name, given.Lookup(name).Value.String()))
+		}
 	}
-	if given.Wait != 0 {
-		f.Wait = given.Wait
-	}
-	return &earlier, nil
+	return &earlier, err
 }

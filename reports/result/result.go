@@ -181,6 +181,29 @@ type Verdict struct {
 	Expected  Expected `json:"expected"`          // what the scenario asks
 	Why       string   `json:"why"`               // one sentence: what decided
 	FailedOns []string `json:"fail_on,omitempty"` // --fail-on thresholds that were crossed
+	// Own is what was decided before --fail-on changed it; absent where it did not.
+	Own *Own `json:"own,omitempty"`
+}
+
+// Own is a verdict without --fail-on.
+type Own struct {
+	Status string `json:"status"`
+	Why    string `json:"why"`
+}
+
+// KeepOwn notes what was decided, before --fail-on changes it.
+func (v *Verdict) KeepOwn() {
+	if v.Own == nil {
+		v.Own = &Own{v.Status, v.Why}
+	}
+}
+
+// Restore takes back what --fail-on made of it.
+func (v *Verdict) Restore() {
+	if v.Own != nil {
+		v.Status, v.Why = v.Own.Status, v.Own.Why
+	}
+	v.Own, v.FailedOns = nil, nil
 }
 
 // The values of Verdict.Status.

@@ -214,7 +214,8 @@ type Run struct {
 	Planned []Planned `json:"planned,omitempty"`
 	// LeaseNS is for how long a holder that is gone may keep the lock; 0 if it has no lease.
 	LeaseNS int64 `json:"lease_ns,omitempty"`
-	// RTTNS is the measured median round trip from a master to the lock's servers
+	// RTTNS is the round trip from a master to the lock's servers, the median of the pairs of
+	// hosts and the shortest of each,
 	// or peers, through the links; 0 if the lock talks to nobody.
 	RTTNS int64 `json:"rtt_ns,omitempty"`
 }

@@ -30,8 +30,14 @@ func (c *Config) checkScenarios() error {
 			return fmt.Errorf("--scenarios: %w", err)
 		}
 		if s.Clocks() && slices.ContainsFunc(c.Topology.Hosts, func(h topology.Host) bool { return h.Agent == "" }) {
-			if err := fakeclock.Missing(); err != nil && !c.Suite {
-				return fmt.Errorf("--scenarios: %s: it sets clocks: %w", s.Name, err)
+			if err := fakeclock.Missing(); err != nil {
+				if !c.Suite {
+					return fmt.Errorf("--scenarios: %s: it sets clocks: %w", s.Name, err)
+				}
+				for _, lock := range c.Locks {
+					c.unfit(lock, s, err)
+				}
+				continue
 			}
 		}
 		for _, run := range s.External() {
@@ -85,16 +91,46 @@ func (c *Config) checkTargets(s scenario.Scenario) error {
 	}
 	fits := func(lock catalog.Lock) error {
 		runs := lock.Part(c.Topology)
-		return s.CheckTargets(ctx, inventory(runs), anyNode{runs})
+		if err := s.CheckTargets(ctx, inventory(runs), anyNode{runs}); err != nil {
+			return err
+		}
+		return checkClocks(ctx, s, runs)
 	}
 	some := slices.ContainsFunc(c.Locks, func(l catalog.Lock) bool { return fits(l) == nil })
 	for _, lock := range c.Locks {
 		if err := fits(lock); err != nil {
 			if c.Suite || some {
-				c.Unfit = append(c.Unfit, result.Unfit{Lock: lock.String(), Scenario: s.Name, Workload: c.Workload.Name, Why: err.Error()})
+				c.unfit(lock, s, err)
 				continue
 			}
 			return fmt.Errorf("--scenarios: %w; with the lock %s there are %s", err, lock, contents(lock.Part(c.Topology)))
+		}
+	}
+	return nil
+}
+
+// unfit leaves a combination out.
+func (c *Config) unfit(lock catalog.Lock, s scenario.Scenario, why error) {
+	c.Unfit = append(c.Unfit, result.Unfit{Lock: lock.String(), Scenario: s.Name, Workload: c.Workload.Name, Why: why.Error()})
+}
+
+// checkClocks sees that the clocks that a scenario sets can be set.
+func checkClocks(ctx context.Context, s scenario.Scenario, topo *topology.Topology) error {
+	roles := Roles(nil)
+	for _, step := range s.Timeline {
+		if !step.Fault.Clocks {
+			continue
+		}
+		plan, err := step.Fault.Plan(ctx, step.ID, inventory(topo), anyNode{topo})
+		if err != nil {
+			return err
+		}
+		for _, name := range plan.Clocks {
+			node, _ := topo.Node(name)
+			i := slices.IndexFunc(roles, func(r role.Role) bool { return r.Name == node.Role })
+			if i < 0 || roles[i].Clock == nil {
+				return fmt.Errorf("%s:%d: fault %s: the clock of %s cannot be set: want servers of another role than %s", s.File, step.Line, step.ID, name, node.Role)
+			}
 		}
 	}
 	return nil

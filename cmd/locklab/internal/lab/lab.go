@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -66,6 +67,9 @@ func Run(ctx context.Context, parts []Config, earlier *result.File, display prog
 	if err := c.describe(ctx, fleet, &file.Run); err != nil {
 		return file, err
 	}
+	if earlier != nil {
+		goesOnFrom(&file.Run, *earlier)
+	}
 	for _, w := range file.Run.Warnings {
 		display.Note("warning: " + w)
 	}
@@ -85,6 +89,22 @@ func Run(ctx context.Context, parts []Config, earlier *result.File, display prog
 	file.Run.Unfinished = false
 	file.Run.DurationMS += clk.Now().Sub(started).Milliseconds()
 	return file, errors.Join(err, rows.save())
+}
+
+// goesOnFrom says what was measured before, where that was by others: by another program, on
+// another machine, with other servers.
+func goesOnFrom(run *result.Run, earlier result.File) {
+	for _, w := range earlier.Run.Warnings {
+		if !slices.Contains(run.Warnings, w) {
+			run.Warnings = append(run.Warnings, w)
+		}
+	}
+	was := earlier.Run
+	if was.Commit == run.Commit && was.Host == run.Host && maps.Equal(was.Versions, run.Versions) {
+		return
+	}
+	run.Warnings = append(run.Warnings, fmt.Sprintf("the first %d rows were measured before the run was resumed, by commit %s on %s %s with %d CPUs, perhaps with other versions of servers",
+		len(earlier.Results), was.Commit, was.Host.OS, was.Host.Kernel, was.Host.CPUs))
 }
 
 // Remaining is how many runs there are that the earlier result does not have, and about

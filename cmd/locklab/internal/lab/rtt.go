@@ -12,8 +12,9 @@ import (
 // samplesPerPair is how many round trips of each pair of hosts are looked at.
 const samplesPerPair = 3
 
-// measureRTT is the median round trip from the masters to the hosts that their
-// lock talks to, as the probes on the links see it. It waits until the probes have
+// measureRTT is the round trip from the masters to the hosts that their lock talks to, as
+// the probes on the links see it: the median of the pairs, and of each pair the shortest,
+// because servers are still starting beside the probes. It waits until the probes have
 // enough samples, but not for ever; 0 if the lock talks to nobody.
 func (c *cluster) measureRTT(ctx context.Context) time.Duration {
 	pairs := c.plan.hostPairs(true)
@@ -33,6 +34,14 @@ func (c *cluster) measureRTT(ctx context.Context) time.Duration {
 		}
 		_ = clock.Sleep(ctx, 20*time.Millisecond) // the end of ctx is looked at above
 	}
+}
+
+func shortest(of []link.RTT) time.Duration {
+	least := of[0].Took
+	for _, r := range of {
+		least = min(least, r.Took)
+	}
+	return least
 }
 
 // roundTrips collects what the probes of the pairs measured.
@@ -56,9 +65,7 @@ func (c *cluster) roundTrips(ctx context.Context, pairs [][2]string) (took []tim
 			complete = false
 			continue
 		}
-		for _, rtt := range peers[i].RTTs {
-			took = append(took, rtt.Took)
-		}
+		took = append(took, shortest(peers[i].RTTs))
 	}
 	return took, complete
 }

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"path/filepath"
+	"slices"
 
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
@@ -39,21 +40,24 @@ func newTable(parts []Config, file *result.File) *table {
 	return t
 }
 
-// keep takes over what an earlier result has whole.
+// keep takes over the rows of an earlier result, as they were before --fail-on: also those
+// that are to be run again, until they are, and those that nobody asks for any more.
 func (t *table) keep(earlier result.File) {
 	for _, row := range earlier.Results {
-		if !row.Partial {
-			t.rows[keyOf(row)] = row
+		row.Verdict.Restore()
+		t.rows[keyOf(row)] = row
+		if !slices.Contains(t.order, keyOf(row)) {
+			t.order = append(t.order, keyOf(row))
 		}
 	}
 	t.file.Run.DurationMS = earlier.Run.DurationMS
 	t.list()
 }
 
-// done says that there is a row already.
+// done says that there is a whole row already.
 func (t *table) done(key rowKey) bool {
-	_, there := t.rows[key]
-	return there
+	row, there := t.rows[key]
+	return there && !row.Partial
 }
 
 // put adds the row, or replaces the one of fewer repeats.
