@@ -2,6 +2,7 @@ package zklock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"go.uber.org/goleak"
 
+	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/locks/locktest"
 	"locklab/locks/zklock"
@@ -30,6 +32,22 @@ type ensemble struct {
 
 func startEnsemble(tb testing.TB, n int) *ensemble {
 	tb.Helper()
+	const tries = 3 // somebody else may have taken a port before its server did
+	err := errors.New("no try")
+	for range tries {
+		var e *ensemble
+		if e, err = tryEnsemble(tb, n); err == nil {
+			return e
+		}
+		tb.Log("another try: ", err)
+	}
+	tb.Fatal(err)
+	return nil
+}
+
+// tryEnsemble fails if a server ends early, or if none leads within a minute.
+func tryEnsemble(tb testing.TB, n int) (*ensemble, error) {
+	tb.Helper()
 	const jars = "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-nop.jar"
 	java, err := exec.LookPath("java")
 	if _, err2 := os.Stat("/usr/share/java/zookeeper.jar"); err != nil || err2 != nil {
@@ -42,8 +60,11 @@ func startEnsemble(tb testing.TB, n int) *ensemble {
 		_, election, _ := net.SplitHostPort(locktest.FreeAddr(tb))
 		servers = append(servers, fmt.Sprintf("server.%d=%s:%s", i+1, locktest.FreeAddr(tb), election))
 	}
+	ready, cancel := context.WithTimeout(tb.Context(), patience)
+	defer cancel()
+	parent := tb.TempDir()
 	for i, addr := range e.addrs {
-		dir := filepath.Join(tb.TempDir(), fmt.Sprint(i))
+		dir := filepath.Join(parent, fmt.Sprint(i))
 		_, port, _ := net.SplitHostPort(addr)
 		text := "tickTime=500\ninitLimit=20\nsyncLimit=3\nadmin.enableServer=false\nmaxSessionTimeout=60000\ndataDir=" + dir +
 			"\nclientPortAddress=127.0.0.1\nclientPort=" + port + "\n" + strings.Join(servers, "\n") + "\n"
@@ -60,19 +81,40 @@ func startEnsemble(tb testing.TB, n int) *ensemble {
 		if err := cmd.Start(); err != nil {
 			tb.Fatal(err)
 		}
-		tb.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
+		ended := make(chan struct{})
+		go func() {
+			_ = cmd.Wait() // whyever it ended
+			cancel()
+			close(ended)
+		}()
 		e.servers = append(e.servers, cmd)
+		tb.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
 	}
-	l := newClient(tb, e.addrs, nil, zklock.DefaultOptions())
-	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
+	for _, addr := range e.addrs {
+		l := newClient(tb, []string{addr}, nil, zklock.DefaultOptions())
+		_, acquired := l.Acquire(ready, "ready") // waits until the server has a leader
+		err = errors.Join(err, acquired, l.Close())
+	}
+	if err != nil {
+		for _, cmd := range e.servers {
+			_ = cmd.Process.Kill() // it may have ended
+		}
+	}
+	return e, err
+}
+
+// patience is longer than what is free, or about to be, takes to be had.
+const patience = time.Minute
+
+func acquire(tb testing.TB, l locks.Locker, resource string) locks.Lease {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), patience)
 	defer cancel()
-	if _, err := l.Acquire(ctx, "ready"); err != nil { // waits for a leader
+	le, err := l.Acquire(ctx, resource)
+	if err != nil {
 		tb.Fatal(err)
 	}
-	if err := l.Close(); err != nil {
-		tb.Fatal(err)
-	}
-	return e
+	return le
 }
 
 // signal goes to all servers.

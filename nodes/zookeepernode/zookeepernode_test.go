@@ -213,8 +213,10 @@ func TestServersTalkOverTheirLinks(t *testing.T) {
 // with its data or without it, is told what it missed.
 func TestServersComeBack(t *testing.T) {
 	e := startEnsemble(t)
+	var old int
+	find := func() { await(t, "a leader", func() bool { old = e.leader(t, all()...); return old >= 0 }) }
 	for _, wipe := range []bool{false, true} {
-		old := e.leader(t, all()...)
+		find()
 		if err := e.agent.Kill(t.Context(), name(old)); err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +236,7 @@ func TestServersComeBack(t *testing.T) {
 			return err == nil && found
 		})
 	}
-	old := e.leader(t, all()...)
+	find()
 	if err := e.agent.Pause(t.Context(), name(old)); err != nil {
 		t.Fatal(err)
 	}
