@@ -137,6 +137,9 @@ func (t *trial) answer(ctx context.Context, p *process, what string, c <-chan Sa
 	case s := <-c:
 		return s
 	case <-p.dead:
+		if s, has := lastWord(c); has {
+			return s
+		}
 		t.fail("%s: %w", what, p.reason())
 	case <-patience.C():
 		t.fail("%s has no answer %v behind its deadline of %v", what, late, deadline)

@@ -132,6 +132,9 @@ func (p *process) giveBack(ctx context.Context, c *call) error {
 	case s := <-c.released:
 		return s.err("release", locks.ErrNotHeld)
 	case <-p.dead:
+		if s, has := lastWord(c.released); has {
+			return s.err("release", locks.ErrNotHeld)
+		}
 		return fmt.Errorf("release: %w: %w: %w", locks.ErrUnknown, locks.ErrUnavailable, p.reason())
 	case <-patience.C():
 		return fmt.Errorf("release: %w: no answer within %v", locks.ErrUnknown, limit)

@@ -194,6 +194,9 @@ func (p *process) hear(line []byte) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.why != nil { // a lease that is granted from now on would never be lost
+		return p.why
+	}
 	if s.Op == OpHello {
 		h, err := s.hello()
 		if err != nil {

@@ -201,14 +201,20 @@ func (l *Locker) try(ctx context.Context, resource string) (_ locks.Lease, again
 	}
 	patience := l.cfg.Clock.NewTimer(limit + grace)
 	defer patience.Stop()
-	select {
-	case s := <-c.acquired:
+	answered := func(s Said) (locks.Lease, bool, error) {
 		if s.Outcome == locks.OutcomeOK {
 			return c.lease, false, nil
 		}
 		late := !bounded && l.cfg.Clock.Now().Sub(c.askedAt) >= limit
 		return nil, late && s.Outcome == locks.OutcomeFailed, s.err("the program says", locks.ErrNotAcquired)
+	}
+	select {
+	case s := <-c.acquired:
+		return answered(s)
 	case <-p.dead:
+		if s, has := lastWord(c.acquired); has {
+			return answered(s)
+		}
 		why := fmt.Errorf("%w: %w", locks.ErrUnavailable, p.reason())
 		if l.closing.Err() != nil {
 			why = locks.ErrClosed
@@ -221,6 +227,16 @@ func (l *Locker) try(ctx context.Context, resource string) (_ locks.Lease, again
 		return nil, false, p.giveUp(c, ctx.Err())
 	case <-l.closing.Done():
 		return nil, false, p.giveUp(c, locks.ErrClosed)
+	}
+}
+
+// lastWord is the answer of a program that is dead, if it gave one before: none comes later.
+func lastWord(c <-chan Said) (s Said, has bool) {
+	select {
+	case s = <-c:
+		return s, true
+	default:
+		return s, false
 	}
 }
 

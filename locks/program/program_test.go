@@ -116,7 +116,7 @@ func TestMisbehaviourIsUnknown(t *testing.T) {
 		if strings.Contains(want, "deadline") {
 			_ = l.Ready(ctx) // so that the deadline is not that of its start
 			cancel()
-			ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
+			ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 		}
 		_, err := l.Acquire(ctx, "r")
 		cancel()
