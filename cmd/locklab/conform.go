@@ -49,20 +49,18 @@ func conform(ctx context.Context, text string, stdout, said io.Writer) (returned
 		return err
 	}
 	subject := program.Subject{Command: command, Stderr: said}
-	hello, err := program.Describe(ctx, command, said)
-	if err == nil { // otherwise the first rule says it
-		lock, err := catalog.OfProgram("program", command, hello)
+	hello, _ := program.Describe(ctx, command, said) // what is wrong with it the rules say
+	lock, err := catalog.OfProgram("program", command, hello)
+	if err != nil {
+		return err
+	}
+	if len(lock.Servers) > 0 {
+		servers, err := lab.StartServers(ctx, lock, slog.New(slog.DiscardHandler))
 		if err != nil {
 			return err
 		}
-		if len(lock.Servers) > 0 {
-			servers, err := lab.StartServers(ctx, lock, slog.New(slog.DiscardHandler))
-			if err != nil {
-				return err
-			}
-			defer func() { returned = errors.Join(returned, servers.Close()) }()
-			subject.Servers, subject.Cut = servers.Reached, servers.Cut
-		}
+		defer func() { returned = errors.Join(returned, servers.Close()) }()
+		subject.Servers, subject.Cut = servers.Reached, servers.Cut
 	}
 	rules, broken := 0, 0
 	err = program.Conform(ctx, subject, func(f program.Finding) {

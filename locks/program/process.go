@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"locklab/locks"
@@ -71,7 +72,7 @@ func start(ctx context.Context, c Command, ask Ask, stderr io.Writer, clk clock.
 	cmd := exec.Command(c.Args[0], c.Args[1:]...) //nolint:noctx // it outlives the acquisition that needs it first
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Dir, childIn, childOut, stderr
 	cmd.Env = environment()
-	cmd.WaitDelay = EndTime // a child of its own may keep stderr
+	cmd.WaitDelay = EndTime / 2 // a child of its own may keep stderr: its own end is heard of in time
 	p := &process{
 		cmd: cmd, input: in, clock: clk,
 		dead: make(chan struct{}), gone: make(chan struct{}), greeted: make(chan struct{}), calls: map[uint64]*call{},
@@ -122,6 +123,22 @@ func (p *process) send(a Ask) error {
 	if err != nil {
 		return err
 	}
+	if err := p.write(line); err != nil {
+		if errors.Is(err, syscall.EPIPE) { // most likely it has ended: that says more
+			patience := p.clock.NewTimer(EndTime)
+			defer patience.Stop()
+			select {
+			case <-p.dead:
+			case <-patience.C():
+			}
+		}
+		p.fail(broken("it does not read what it is asked: %w", err))
+		return p.reason()
+	}
+	return nil
+}
+
+func (p *process) write(line []byte) (err error) {
 	p.writing.Lock()
 	defer p.writing.Unlock()
 	n := 0
@@ -131,11 +148,7 @@ func (p *process) send(a Ask) error {
 			break
 		}
 	}
-	if err != nil {
-		p.fail(broken("it does not read what it is asked: %w", err))
-		return p.reason()
-	}
-	return nil
+	return err //nolint:wrapcheck // send says what it was for
 }
 
 // listen reads what the program says until it has said its last word, or a wrong one.
@@ -158,6 +171,7 @@ func (p *process) listen(out *os.File, ended <-chan error) {
 				err = fmt.Errorf("%w: %w", err, status)
 			}
 		case <-patience.C():
+			err = broken("its output has ended, and it did not within %v", EndTime)
 		case <-p.dead:
 		}
 	}

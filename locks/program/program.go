@@ -71,14 +71,14 @@ func New(cfg Config) (*Locker, error) {
 }
 
 // Describe starts a program only to hear what its lock is, and ends it. Its error says
-// what is wrong with it.
+// what is wrong with it: a program that does not end may have said hello all the same.
 func Describe(ctx context.Context, c Command, stderr io.Writer) (Hello, error) {
 	p, err := start(ctx, c, Ask{}, stderr, clock.System())
 	if err != nil {
 		return Hello{}, err
 	}
 	if !p.end(HelloTime) {
-		return Hello{}, fmt.Errorf("ask %s what it is: %w", c, p.reason())
+		return p.hello, fmt.Errorf("ask %s what it is: %w", c, p.reason())
 	}
 	return p.hello, nil
 }

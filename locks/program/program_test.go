@@ -127,6 +127,30 @@ func TestMisbehaviourIsUnknown(t *testing.T) {
 	}
 }
 
+// TestACrashAtStartIsTold as what it was, whether or not it read what it was asked.
+func TestACrashAtStartIsTold(t *testing.T) {
+	c, err := program.ParseCommand("sh -c 'exit 3'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := program.Describe(t.Context(), c, nil); err == nil || !strings.Contains(err.Error(), "its output has ended: exit status 3") {
+		t.Errorf("%v, want its exit status", err)
+	}
+}
+
+// TestWhoDoesNotEndIsHeard: what is wrong is said, and what the lock is, too.
+func TestWhoDoesNotEndIsHeard(t *testing.T) {
+	c := script(t, "")
+	text := "#!/bin/sh\nread line\necho '{\"op\":\"hello\",\"version\":1,\"tokens\":true}'\nexec 1>&-\nexec sleep 1000\n"
+	if err := os.WriteFile(c.Args[0], []byte(text), 0o755); err != nil { //nolint:gosec // it is to be run
+		t.Fatal(err)
+	}
+	hello, err := program.Describe(t.Context(), c, nil)
+	if err == nil || !strings.Contains(err.Error(), "its output has ended, and it did not within") || !hello.Tokens {
+		t.Errorf("%+v, %v, want its hello, and that it did not end", hello, err)
+	}
+}
+
 // TestDeathEndsTheLease, and the next one who wants the lock gets a new program.
 func TestDeathEndsTheLease(t *testing.T) {
 	l := locker(t, script(t, "read line; "+grant+"; exit 1"), nil, nil)
