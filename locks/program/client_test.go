@@ -52,7 +52,16 @@ const (
 	forgetsCrash = "what a crashed client held is never free"
 )
 
-const ttl = 3 * time.Second
+// ttl is what the leases of a client last that has some manner. Where only the end of a lease
+// hides the manner, it is far behind what anybody waits for.
+func ttl(manner string) time.Duration {
+	switch manner {
+	case everybody, noDeadline, noGivingUp:
+		return 10 * time.Second
+	default:
+		return 3 * time.Second
+	}
+}
 
 // client is a lock on files. It is right but for its manner.
 type client struct {
@@ -110,7 +119,7 @@ func (c *client) hear(a program.Ask) {
 		if c.manner == talksFirst {
 			fmt.Println("starting up")
 		}
-		c.say(program.OpHello, 0, map[string]any{"version": 1, "tokens": true, "lease_ms": ttl.Milliseconds()})
+		c.say(program.OpHello, 0, map[string]any{"version": 1, "tokens": true, "lease_ms": ttl(c.manner).Milliseconds()})
 	case program.OpAcquire:
 		w := &waiter{released: make(chan struct{}), answered: make(chan struct{})}
 		c.mu.Lock()
@@ -140,7 +149,7 @@ func (c *client) wait(a program.Ask, w *waiter) {
 		begun := time.Now()
 		if token, ok := c.take(a); ok {
 			w.resource = a.Resource
-			until := begun.Sub(asked) + ttl
+			until := begun.Sub(asked) + ttl(c.manner)
 			c.say(program.OpAcquire, a.ID, map[string]any{"outcome": "ok", "token": token, "until_ms": until.Milliseconds()})
 			return
 		}
@@ -169,7 +178,7 @@ func (c *client) take(a program.Ask) (token uint64, ok bool) {
 		if c.manner != sameToken || s.Token == 0 {
 			s.Token++
 		}
-		s.Owner, s.Until, token = c.owner(a), now+int64(ttl), s.Token
+		s.Owner, s.Until, token = c.owner(a), now+int64(ttl(c.manner)), s.Token
 	})
 	return token, ok
 }
