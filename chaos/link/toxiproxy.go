@@ -1,19 +1,24 @@
 package link
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"locklab/chaos/toxic"
+	"locklab/internal/httpapi"
 )
 
 // toxiproxyVersion is whose API this is.
@@ -21,6 +26,9 @@ const toxiproxyVersion = "2.12.0"
 
 // bodyBytesMax bounds a request.
 const bodyBytesMax = 64 << 10
+
+// hostTimeout bounds how long a host is waited for that is asked for its links.
+const hostTimeout = time.Second
 
 // Toxiproxy serves toxiproxy's own HTTP API over the links of hosts, by their names, for
 // toxiproxy-cli and the libraries of its users. A link is a proxy HOST:NODE:PORT, such as
@@ -33,10 +41,17 @@ func Toxiproxy(hosts func() map[string]*Client) http.Handler {
 	mux := http.NewServeMux()
 	handle := func(pattern string, f func(*http.Request) (status int, body any, err error)) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			r.Body = http.MaxBytesReader(w, r.Body, bodyBytesMax)
-			s.mu.Lock()
+			text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyBytesMax))
+			if err != nil {
+				answer(w, 0, nil, failed(http.StatusBadRequest, "bad request body: %v", err))
+				return
+			}
+			r.Body = io.NopCloser(bytes.NewReader(text))
+			if r.Method != http.MethodGet { // after the body, for which a client may take its time
+				s.mu.Lock()
+				defer s.mu.Unlock()
+			}
 			status, body, err := f(r)
-			s.mu.Unlock()
 			answer(w, status, body, err)
 		})
 	}
@@ -59,18 +74,24 @@ func Toxiproxy(hosts func() map[string]*Client) http.Handler {
 		handle(pattern, fixed)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.UserAgent(), "Mozilla/") { // a page that the user looks at could break the links
+		// A page that the user looks at could break the links, also by a name of its own.
+		switch {
+		case strings.HasPrefix(r.UserAgent(), "Mozilla/"):
 			answer(w, 0, nil, failed(http.StatusForbidden, "user agent not allowed"))
-			return
+		case r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "":
+			answer(w, 0, nil, failed(http.StatusForbidden, "web pages may not break the links"))
+		case !httpapi.IsAddress(r.Host):
+			answer(w, 0, nil, failed(http.StatusForbidden, "%q is no name of this API: want its IP address, or localhost", r.Host))
+		default:
+			mux.ServeHTTP(w, r)
 		}
-		mux.ServeHTTP(w, r)
 	})
 }
 
 // proxies are the links of some hosts as toxiproxy would tell them.
 type proxies struct {
 	hosts func() map[string]*Client
-	mu    sync.Mutex // one request at a time
+	mu    sync.Mutex // one change at a time
 }
 
 type proxy struct {
@@ -118,28 +139,51 @@ func answer(w http.ResponseWriter, status int, body any, err error) {
 	_ = json.MarshalWrite(w, body) // the client has gone away
 }
 
-// all asks every host for its links.
-func (s *proxies) all(ctx context.Context) (map[string]proxy, error) {
-	found := map[string]proxy{}
+// all asks every host for its links, all at once. Of those that do not answer in time it has
+// the errors, by host.
+func (s *proxies) all(ctx context.Context) (found map[string]proxy, silent map[string]error) {
+	ctx, cancel := context.WithTimeout(ctx, hostTimeout)
+	defer cancel()
+	found, silent = map[string]proxy{}, map[string]error{}
+	var (
+		mu     sync.Mutex
+		asking sync.WaitGroup
+	)
 	for host, client := range s.hosts() {
-		links, err := client.Opened(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("ask %s for its links: %w", host, err)
-		}
-		for _, l := range links {
-			name := host + ":" + strings.ReplaceAll(l.Name, "/", ":")
-			p := proxy{Name: name, Listen: l.Addr, Upstream: l.Upstream, Enabled: true, Toxics: []tagged{}, host: client, link: l.Name}
-			for _, i := range l.Active {
-				list, err := tags(i)
-				if err != nil {
-					return nil, err
-				}
-				p.Toxics = append(p.Toxics, list...)
+		asking.Go(func() {
+			list, err := linksOf(ctx, host, client)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				silent[host] = fmt.Errorf("ask %s for its links: %w", host, err)
 			}
-			found[name] = p
-		}
+			for _, p := range list {
+				found[p.Name] = p
+			}
+		})
 	}
-	return found, nil
+	asking.Wait()
+	return found, silent
+}
+
+func linksOf(ctx context.Context, host string, client *Client) (all []proxy, err error) {
+	links, err := client.Opened(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range links {
+		name := host + ":" + strings.ReplaceAll(l.Name, "/", ":")
+		p := proxy{Name: name, Listen: l.Addr, Upstream: l.Upstream, Enabled: true, Toxics: []tagged{}, host: client, link: l.Name}
+		for _, i := range l.Active {
+			list, err := tags(i)
+			if err != nil {
+				return nil, err
+			}
+			p.Toxics = append(p.Toxics, list...)
+		}
+		all = append(all, p)
+	}
+	return all, nil
 }
 
 // handID is what an impairment is called that was made by hand.
@@ -167,20 +211,24 @@ func tags(i Impairment) (all []tagged, err error) {
 }
 
 func (s *proxies) list(r *http.Request) (int, any, error) {
-	all, err := s.all(r.Context())
-	return http.StatusOK, all, err
+	all, silent := s.all(r.Context())
+	if len(all) == 0 && len(silent) > 0 { // nobody answers
+		return 0, nil, errors.Join(slices.Collect(maps.Values(silent))...)
+	}
+	return http.StatusOK, all, nil
 }
 
 func (s *proxies) find(r *http.Request) (proxy, error) {
-	all, err := s.all(r.Context())
-	if err != nil {
+	all, silent := s.all(r.Context())
+	name := r.PathValue("proxy")
+	if p, known := all[name]; known {
+		return p, nil
+	}
+	host, _, _ := strings.Cut(name, ":")
+	if err := silent[host]; err != nil { // it may have it
 		return proxy{}, err
 	}
-	p, known := all[r.PathValue("proxy")]
-	if !known {
-		return proxy{}, toxiproxy.ErrProxyNotFound
-	}
-	return p, nil
+	return proxy{}, toxiproxy.ErrProxyNotFound
 }
 
 func (s *proxies) show(r *http.Request) (int, any, error) {
@@ -347,7 +395,8 @@ func (s *proxies) remove(r *http.Request) (int, any, error) {
 
 // reset takes off everything that was put on by hand.
 func (s *proxies) reset(r *http.Request) (int, any, error) {
-	all, err := s.all(r.Context())
+	all, silent := s.all(r.Context())
+	err := errors.Join(slices.Collect(maps.Values(silent))...) // what they have stays
 	for _, p := range all {
 		for _, t := range p.Toxics {
 			if t.impairment.ByHand {

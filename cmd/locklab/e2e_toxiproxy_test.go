@@ -3,11 +3,14 @@
 package main_test
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"locklab/locks/locktest"
@@ -15,15 +18,25 @@ import (
 	"locklab/workloads/history"
 )
 
-// toxiproxyCLI is the released client of toxiproxy.
+// builtToxiproxyCLI installs it next to the program under test, for all tests.
+var builtToxiproxyCLI = sync.OnceValues(func() (string, error) {
+	build := exec.Command("go", "install", "github.com/Shopify/toxiproxy/v2/cmd/cli@v2.12.0")
+	build.Env = append(os.Environ(), "GOBIN="+filepath.Dir(binary), "GOFLAGS=")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return filepath.Join(filepath.Dir(binary), "cli"), nil
+})
+
+// toxiproxyCLI is the released client of toxiproxy. Call it before t.Parallel: it compiles,
+// which would slow down what is timed.
 func toxiproxyCLI(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
-	build := command(t, []string{"GOBIN=" + dir, "GOFLAGS="}, "go", "install", "github.com/Shopify/toxiproxy/v2/cmd/cli@v2.12.0")
-	if out := finish(t, build); out.code != 0 {
-		t.Fatalf("build toxiproxy-cli: %s", out.stderr)
+	cli, err := builtToxiproxyCLI()
+	if err != nil {
+		t.Fatalf("build toxiproxy-cli: %v", err)
 	}
-	return filepath.Join(dir, "cli")
+	return cli
 }
 
 // apiOf waits for the address at which a program serves toxiproxy's API.
@@ -36,8 +49,8 @@ func apiOf(t *testing.T, p *program) string {
 // TestE2EToxiproxyCLI: what its users know works on a lab that runs, and a run that somebody
 // laid hands on says so and decides nothing.
 func TestE2EToxiproxyCLI(t *testing.T) {
-	t.Parallel()
 	cli := toxiproxyCLI(t)
+	t.Parallel()
 	out := filepath.Join(t.TempDir(), "out")
 	lab := begin(t, nil, "run", "--locks", "redis", "--workload", "mutex", "--scenarios", "baseline", "--duration", "2m",
 		"--toxiproxy-api", "127.0.0.1:0", "--out", out)
@@ -86,13 +99,13 @@ func TestE2EToxiproxyCLI(t *testing.T) {
 // TestE2EToxiproxyOfAnAgent: its links are there, and nobody elsewhere reaches them unless
 // the user says so.
 func TestE2EToxiproxyOfAnAgent(t *testing.T) {
+	cli := toxiproxyCLI(t)
 	t.Parallel()
 	refused := run(t, nil, "run", "--locks", "none", "--toxiproxy-api", ":0", "--out", filepath.Join(t.TempDir(), "out"))
 	if refused.code != 1 || !strings.Contains(refused.stderr, "this is not the loopback") {
 		t.Errorf("exit code %d: %s", refused.code, refused.stderr)
 	}
 	agent := begin(t, token, "agent", "--host", "here", "--listen", locktest.FreeAddr(t), "--toxiproxy-api", "127.0.0.1:0")
-	cli := toxiproxyCLI(t)
 	if got := finish(t, command(t, nil, cli, "--host", apiOf(t, agent), "list")); got.code != 0 {
 		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
 	}

@@ -174,11 +174,22 @@ func (a *API) check(r *http.Request) error {
 }
 
 func (a *API) isCalled(host string) bool {
+	return IsAddress(host) || slices.Contains(a.Hosts, nameOf(host))
+}
+
+// IsAddress says whether a request's Host is an IP address or localhost: a name could be one
+// that a web page's own name server made point here.
+func IsAddress(host string) bool {
+	name := nameOf(host)
+	_, err := netip.ParseAddr(strings.Trim(name, "[]"))
+	return err == nil || name == "localhost"
+}
+
+func nameOf(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
+		return name
 	}
-	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return err == nil || host == "localhost" || slices.Contains(a.Hosts, host)
+	return host
 }
 
 // decode reads the whole request before it is handled.
