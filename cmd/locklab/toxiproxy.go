@@ -17,7 +17,7 @@ type toxiproxyFlags struct {
 }
 
 func (f *toxiproxyFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.addr, "toxiproxy-api", "", "serve toxiproxy's own HTTP API over the links, such as 127.0.0.1:8474, for toxiproxy-cli; it has no token, and what is added by hand makes a run inconclusive")
+	fl.StringVar(&f.addr, "toxiproxy-api", "", "serve toxiproxy's own HTTP API over the links, such as 127.0.0.1:8474, for toxiproxy-cli; it has no token, and what is added by hand makes a run inconclusive, unless a violation was seen before")
 	fl.BoolVar(&f.anywhere, "toxiproxy-api-anywhere", false, "let --toxiproxy-api listen on an address that is not of the loopback: whoever reaches it can break the links")
 }
 

@@ -102,6 +102,9 @@ func TestDeathsNobodyAskedFor(t *testing.T) {
 		return e
 	}
 	byExternal := fault("power", "external", 2500, 4000, func(e *history.Event) { e.Nodes = []string{"w1"} })
+	toxic := func(at int64) history.Event {
+		return history.Event{Kind: history.KindFault, AtNS: at * ms, ID: "hand/hm1/1", Fault: history.FaultByHand, Target: "link hm1 to w1/control", State: "began", From: []string{"hm1"}}
+	}
 	little := 10 * ms
 	for name, c := range map[string]struct {
 		events []history.Event
@@ -111,6 +114,9 @@ func TestDeathsNobodyAskedFor(t *testing.T) {
 		"killed by hand":           {[]history.Event{exited(3000)}, check.Inconclusive, "Node w1 ended (signal-killed) at 2s, which no fault of the scenario explains."},
 		"killed before violations": {append([]history.Event{exited(1500)}, twice...), check.Inconclusive, "Node w1 ended (signal-killed) at 500ms, which no fault of the scenario explains; there were 1 duplicate"},
 		"killed after a violation": {append([]history.Event{exited(4000)}, twice...), check.Violated, "1 raced"},
+		"a toxic by hand":          {[]history.Event{toxic(3000)}, check.Inconclusive, "Link hm1 to w1/control was broken by hand at 2s"},
+		"a toxic before":           {append([]history.Event{toxic(1500)}, twice...), check.Inconclusive, "Link hm1 to w1/control was broken by hand at 500ms"},
+		"a toxic after":            {append([]history.Event{toxic(4000)}, twice...), check.Violated, "1 raced"},
 		"by a fault":               {[]history.Event{node("w1", "killed", 3000)}, check.Expected, ""},
 		"by an external fault":     {append(byExternal, exited(3000)), check.Expected, ""},
 		"when all was over":        {[]history.Event{exited(10_200)}, check.Expected, ""},
