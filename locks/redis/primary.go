@@ -154,6 +154,9 @@ func (p *primary) hear(sentinel string, v view, err error) {
 			best = other
 		}
 	}
+	if best.epoch < p.now.epoch {
+		return // who knew of the last promotion is silent: an older primary is none
+	}
 	if best.addr == p.now.addr {
 		p.now = best
 		return

@@ -89,7 +89,9 @@ func (c *wireConn) Read(into []byte) (int, error) {
 	if missing := until - len(c.first); missing > 0 {
 		c.first = append(c.first, into[:min(n, missing)]...)
 		if len(c.first) == until {
-			c.wire.granted.Store(int64(binary.BigEndian.Uint32(c.first[8:])) * int64(time.Millisecond))
+			if ms := binary.BigEndian.Uint32(c.first[8:]); ms > 0 { // 0 says that the session is over
+				c.wire.granted.Store(int64(ms) * int64(time.Millisecond))
+			}
 		}
 	}
 	return n, err

@@ -10,7 +10,7 @@ import (
 
 // serverTime asks a server for its wall clock, by which keys expire.
 func serverTime(ctx context.Context, addr string) (time.Time, error) {
-	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
+	client := redis.NewClient(clientOptions(addr))
 	defer func() { _ = client.Close() }() // one question was asked
 	at, err := client.Time(ctx).Result()
 	if err != nil {
