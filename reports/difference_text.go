@@ -44,6 +44,9 @@ func neededText(say *lang.Lang, d Difference) string {
 	if d.Needed == 0 {
 		return ""
 	}
+	if !d.Repeated { // what runs differ by, and none sees by itself, may make it more
+		return say.Sprintf("needs at least %s repeats", count(int64(d.Needed)))
+	}
 	return say.Sprintf("needs %s repeats", count(int64(d.Needed)))
 }
 
@@ -155,7 +158,7 @@ func said(say *lang.Lang, files []result.File, names []string, found []Differenc
 // method says how differences are judged.
 func method(say *lang.Lang) []string {
 	return []string{
-		say.Sprintf("With repeats, a figure is the median over them, its interval the 95 %% one by order statistics (of fewer than six repeats, all of them), and two runs are compared by the Mann-Whitney U test, which assumes no distribution. Repeats during which others used more than %s of the CPUs are left out, and a difference of less than %s of a time, or 0.1 points of a share, is not called shown: runs of one program drift as far apart.", percent(noise.Quiet), percent(noise.Drift)),
+		say.Sprintf("With repeats, a figure is the median over them, its interval the 95 %% one by order statistics (of fewer than six repeats, all of them), and two runs are compared by the Mann-Whitney U test, which assumes no distribution. Repeats during which others used more than %s of the CPUs are left out, and a difference of less than %s of a time or a rate, or 0.1 points of a share, is not called shown: runs of one program drift as far apart.", percent(noise.Quiet), percent(noise.Drift)),
 		say.Text("Without repeats, the interval comes from the spread within the run: its time is cut into twenty blocks, which are drawn anew many times, each in place of one under the same faults (block bootstrap). What stays the same throughout a run and differs between runs is not in it, so a single run of each shows no difference; it can only tell what is noise."),
 		say.Text("All comparisons of this page count together (Holm’s method): the chance that any is called shown, although nothing changed, is at most 5 %."),
 	}

@@ -38,8 +38,9 @@ func readBaseline(dir string) (*result.File, error) {
 	return &file, nil
 }
 
-// beyond is a difference that is larger than a threshold. Shown says that it is one; what is
-// not, and may be, is open.
+// beyond is a difference that is larger than a threshold. Shown says that it is one; all
+// others are open: whoever asks for less than runs differ by is told so, and not that all is
+// well.
 type beyond struct {
 	reports.Difference
 	threshold failon.Threshold
@@ -54,13 +55,19 @@ func (b beyond) String() string {
 		return "crossed --fail-on: " + text
 	case b.Untested != "":
 		return "open --fail-on: " + text + ": not judged: " + b.Untested
+	case b.Outcome == noise.Noise && b.Small && b.Figure.As == result.Share:
+		return fmt.Sprintf("open --fail-on: %s: below what runs of one program differ by (%.4g)", text, noise.DriftShare)
+	case b.Outcome == noise.Noise && b.Small:
+		return fmt.Sprintf("open --fail-on: %s: below what runs of one program differ by (%.0f %%)", text, 100*noise.Drift)
+	case b.Needed > 0 && !b.Repeated:
+		return fmt.Sprintf("open --fail-on: %s: it takes at least %s of each run to tell", text, reports.Plural(b.Needed, "repeat"))
 	case b.Needed > 0:
 		return fmt.Sprintf("open --fail-on: %s: it takes %s of each run to tell", text, reports.Plural(b.Needed, "repeat"))
 	}
 	return "open --fail-on: " + text
 }
 
-// gate finds the differences from the first file that are beyond a threshold, and not noise.
+// gate finds the differences from the first file that are beyond a threshold.
 func gate(files []result.File, thresholds []failon.Threshold) (all []beyond) {
 	var figures []result.Figure
 	for _, t := range thresholds {
@@ -73,7 +80,7 @@ func gate(files []result.File, thresholds []failon.Threshold) (all []beyond) {
 	}
 	for _, d := range reports.Differences(files, figures...) {
 		for _, t := range thresholds {
-			if t.Figure().Field == d.Figure.Field && t.Beyond(d.Before.Center, d.After.Center) && d.Outcome != noise.Noise {
+			if t.Figure().Field == d.Figure.Field && t.Beyond(d.Before.Center, d.After.Center) {
 				all = append(all, beyond{d, t, d.Outcome == noise.Shown && d.Untested == ""})
 			}
 		}

@@ -23,8 +23,17 @@ func measured(p99 float64, repeats int) result.File {
 	return result.File{Schema: result.Schema, Run: result.Run{ID: "x", Topology: "t"}, Results: []result.Row{row}}
 }
 
-// TestDifferencesFromABaseline end with 2 if they are shown, 4 if nobody knows, and 0 if they
-// are noise.
+// scattered has eight repeats, each so much above the one before.
+func scattered(p99, step float64) result.File {
+	f := measured(p99, 8)
+	for i := range f.Results[0].PerRepeat {
+		f.Results[0].PerRepeat[i].Figures["latency_ms.p99"] = p99 + float64(i)*step
+	}
+	return f
+}
+
+// TestDifferencesFromABaseline end with 2 if they are shown, 4 if they are beyond the threshold
+// and not shown, and 0 if they are not beyond it.
 func TestDifferencesFromABaseline(t *testing.T) {
 	for name, tt := range map[string]struct {
 		after   result.File
@@ -35,7 +44,10 @@ func TestDifferencesFromABaseline(t *testing.T) {
 	}{
 		"shown":       {measured(20, 8), measured(10, 8), exitViolated, "crossed --fail-on: redlock under baseline: latency_ms.p99>+10%: 20.0", result.StatusViolated},
 		"few repeats": {measured(20, 2), measured(10, 2), exitInconclusive, "repeats of each run to tell", result.StatusInconclusive},
-		"noise":       {measured(10.001, 8), measured(10, 8), exitOK, "", result.StatusExpected},
+		"one run":     {measured(20, 0), measured(10, 0), exitInconclusive, "not judged: scatter unknown", result.StatusInconclusive},
+		"drift":       {measured(12, 8), measured(10, 8), exitInconclusive, "below what runs of one program differ by (25 %)", result.StatusInconclusive},
+		"chance":      {scattered(13, 2.5), scattered(10, 2), exitInconclusive, "repeats of each run to tell", result.StatusInconclusive},
+		"not beyond":  {measured(10.001, 8), measured(10, 8), exitOK, "", result.StatusExpected},
 		"better":      {measured(10, 8), measured(20, 8), exitOK, "", result.StatusExpected},
 	} {
 		thresholds, err := parseThresholds([]string{"latency_ms.p99>+10%"}, true, "")

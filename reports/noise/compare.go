@@ -20,8 +20,8 @@ const Quiet = 0.2
 // else to do, differ by what stays the same within each: in measurements with this lab up to
 // a fifth of a latency, and by less than one request in a thousand.
 const (
-	Drift      = 0.25
-	driftShare = 0.001
+	Drift      = 0.25  // of a time, a rate or a ratio: of the smaller value
+	DriftShare = 0.001 // of a share
 )
 
 // Sample is one figure of one row.
@@ -131,7 +131,7 @@ func Compare(before, after Sample, is Kind) Comparison {
 	c.Same = a == b
 	switch d := math.Abs(a - b); is {
 	case Share:
-		c.Small = d <= driftShare
+		c.Small = d <= DriftShare
 	case Count:
 	default:
 		c.Small = d <= Drift*min(a, b)
@@ -144,8 +144,11 @@ func Compare(before, after Sample, is Kind) Comparison {
 		c.deviation = math.Sqrt((square(deviation(before.Values)) + square(deviation(after.Values))) / 2)
 	case len(before.Values) == 1 && len(after.Values) == 1 && !math.IsNaN(before.Error) && !math.IsNaN(after.Error):
 		both := math.Hypot(before.Error, after.Error)
-		if both > 0 {
+		switch {
+		case both > 0:
 			c.Chance = 2 * (1 - spread().CDF(math.Abs(c.After.Center-c.Before.Center)/both))
+		case !c.Same: // neither run scatters at all, so chance does not explain it
+			c.Chance = 0
 		}
 		c.deviation = both / math.Sqrt2
 	default:
