@@ -42,10 +42,14 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 	return o, o.validate()
 }
 
+// leastSession has a fifth that is as long as a tick of the servers, of half a second: the
+// holder stops believing that much before they may expire the session.
+const leastSession = 2500 * time.Millisecond
+
 func (o Options) validate() error {
 	switch {
-	case o.Session < time.Second || o.Session > time.Hour || o.Session%time.Millisecond != 0:
-		return fmt.Errorf("zookeeper: session %v: want whole milliseconds from 1s to 1h: %w", o.Session, locks.ErrInvalid)
+	case o.Session < leastSession || o.Session > time.Hour || o.Session%time.Millisecond != 0:
+		return fmt.Errorf("zookeeper: session %v: want whole milliseconds from %v to 1h: %w", o.Session, leastSession, locks.ErrInvalid)
 	case o.Timeout < time.Millisecond || o.Timeout > o.Session/2:
 		return fmt.Errorf("zookeeper: timeout %v: want from 1ms to half of the session, %v: %w", o.Timeout, o.Session/2, locks.ErrInvalid)
 	}

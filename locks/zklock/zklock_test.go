@@ -255,7 +255,7 @@ func TestHerd(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	for text, want := range map[string]string{
-		"zookeeper": "", "zookeeper:session=5s,timeout=100ms,watch=all": "", "zookeeper:session=500ms": "from 1s",
+		"zookeeper": "", "zookeeper:session=5s,timeout=100ms,watch=all": "", "zookeeper:session=1s": "from 2.5s",
 		"zookeeper:timeout=2s": "half of the session", "zookeeper:watch=none": "one of previous, all", "zookeeper:big": "unknown variant",
 	} {
 		spec, err := locks.ParseSpec(text)

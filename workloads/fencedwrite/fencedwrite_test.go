@@ -49,6 +49,9 @@ func ask(t *testing.T, h http.Handler, verb, body, token string) string {
 // before it was started anew and although its last line was torn; without one it takes all.
 func TestTheStoreChecks(t *testing.T) {
 	dir, rec := t.TempDir(), &historytest.Recorder{}
+	if err := os.WriteFile(filepath.Join(dir, "store.jsonl"), []byte(`{"resource":"r1","vers`), 0o600); err != nil { // a disk was full at once
+		t.Fatal(err)
+	}
 	for i, c := range []struct {
 		verb, resource string
 		token          int

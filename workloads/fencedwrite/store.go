@@ -61,6 +61,7 @@ type Store struct {
 	mu     sync.Mutex
 	values map[string]value
 	file   *os.File
+	torn   bool // the file may not end with a whole line
 }
 
 // value is one resource, and one line of the file.
@@ -100,10 +101,8 @@ func (s *Store) load() error {
 	if err := lines.Err(); err != nil {
 		return err
 	}
-	if len(s.values) == 0 {
-		return nil
-	}
-	_, err := s.file.WriteString("\n") // ends a torn line
+	info, err := s.file.Stat()
+	s.torn = err == nil && info.Size() > 0 // its last line may be
 	return err
 }
 
@@ -158,7 +157,12 @@ func (s *Store) serve(kind history.Kind, r request) (any, error) {
 func (s *Store) keep(v value) error {
 	line, err := json.Marshal(v)
 	if err == nil {
-		_, err = s.file.Write(append(line, '\n'))
+		line = append(line, '\n')
+		if s.torn { // what is answered stands on a line of its own
+			line = append([]byte{'\n'}, line...)
+		}
+		_, err = s.file.Write(line)
+		s.torn = err != nil
 	}
 	if err != nil {
 		return fmt.Errorf("keep %q: %w", v.Resource, err)
