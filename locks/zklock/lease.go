@@ -44,7 +44,9 @@ func newLease(l *Locker, s *session, resource string) *lease {
 func (le *lease) acquire(ctx context.Context) error {
 	l := le.locker
 	found := make(chan error, 1)
-	l.running.Go(func() { found <- le.run(ctx) })
+	if !l.begin(func() { found <- le.run(ctx) }) {
+		return locks.ErrClosed
+	}
 	select {
 	case err := <-found:
 		return err
@@ -280,7 +282,7 @@ func (le *lease) releaseOnce(ctx context.Context) error {
 		return locks.ErrNotHeld
 	}
 	erased := make(chan error, 1)
-	l.running.Go(func() {
+	begun := l.begin(func() {
 		switch was, gone := le.erase(); {
 		case !gone:
 			erased <- fmt.Errorf("%w: %w", locks.ErrUnknown, errOver)
@@ -290,6 +292,9 @@ func (le *lease) releaseOnce(ctx context.Context) error {
 			erased <- nil
 		}
 	})
+	if !begun { // Close ended the session
+		return locks.ErrNotHeld
+	}
 	select {
 	case err := <-erased:
 		return err

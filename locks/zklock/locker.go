@@ -105,6 +105,17 @@ func (l *Locker) MessagesSent() uint64 { return l.sent.Load() }
 // Wakeups is how often a waiter was woken so far.
 func (l *Locker) Wakeups() uint64 { return l.woken.Load() }
 
+// begin runs something that Close waits for, unless it is closed.
+func (l *Locker) begin(f func()) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	l.running.Go(f)
+	return true
+}
+
 // Close implements [locks.Locker]. What was held is free at once if a server can be reached,
 // and otherwise when the session is over.
 func (l *Locker) Close() error {
