@@ -30,8 +30,8 @@ type Settings struct {
 	MaxRooms int `json:"-"`
 	// CheckTokens refuses orders whose fencing token is below one seen for the group.
 	CheckTokens bool `json:"-"`
-	// Heartbeat is the longest silence on a feed: half of what makes a master suspicious,
-	// and no less, because every master has a feed of every worker.
+	// Heartbeat is the longest silence on a feed: a quarter of what makes a master suspicious,
+	// so that a busy machine does not make it ask workers that are well.
 	Heartbeat time.Duration `json:"-"`
 }
 
@@ -54,7 +54,7 @@ func DefaultSettings() Settings {
 		MemoryKiB: 64,
 		Life:      2 * time.Second,
 		MaxRooms:  4096,
-		Heartbeat: 200 * time.Millisecond,
+		Heartbeat: 100 * time.Millisecond,
 	}
 }
 
