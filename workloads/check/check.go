@@ -69,6 +69,7 @@ type Checker struct {
 	clocks   map[string]int64    // error bound by host, in nanoseconds
 	unsure   map[string]struct{} // hosts whose clocks had one before the end
 	machines []machineEvent
+	rates    []Rate // as somebody changed it, in the order of the file
 	givenUp  []string
 }
 
@@ -163,6 +164,8 @@ func (c *Checker) Add(e *history.Event) {
 		if e.Machine != nil && e.FromNS < e.AtNS {
 			c.machines = append(c.machines, machineEvent{host: e.Host, span: span{e.FromNS, e.AtNS}, Machine: *e.Machine})
 		}
+	case history.KindRate:
+		c.rates = append(c.rates, Rate{AtNS: e.AtNS, PerS: float64(e.Count)})
 	case history.KindGrant: // the servers' record: evidence for readers, not judged
 	default:
 		for _, p := range c.parts {
@@ -211,7 +214,7 @@ func (c *Checker) Findings() *Findings {
 	}
 	if _, ended := c.phases[loadgen.PhaseEnd]; !ended {
 		f.Incomplete = append(f.Incomplete, "the history has no end: the run was interrupted")
-	} else if c.run.DurationNS > 0 && t.drain-t.measure < c.run.DurationNS*99/100 {
+	} else if c.run.DurationNS > 0 && !c.run.Played && t.drain-t.measure < c.run.DurationNS*99/100 {
 		f.Incomplete = append(f.Incomplete, fmt.Sprintf("the run was interrupted after %v of %v",
 			time.Duration(t.drain-t.measure).Round(time.Millisecond), time.Duration(c.run.DurationNS)))
 	}

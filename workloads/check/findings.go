@@ -36,11 +36,13 @@ type Findings struct {
 	Saturated []string
 
 	MeasuredNS int64 // length of the measured part, over all repeats
-	Scheduled  int64 // operations that were due in the measured part
-	OK         int64 // of those that were sent
-	Failed     int64
-	Unknown    int64
-	Unsent     int64
+	// Rates are what somebody changed the offered rate to while the run went on.
+	Rates     []Rate
+	Scheduled int64 // operations that were due in the measured part
+	OK        int64 // of those that were sent
+	Failed    int64
+	Unknown   int64
+	Unsent    int64
 	// Outside and During are those of the sent operations that no fault touched, and
 	// those that were due or under way while one was in force or had just ended.
 	Outside, During Served
@@ -143,6 +145,12 @@ func (d Duplicates) Total() int64 { return d.Raced + d.Overlooked + d.Unreachabl
 
 // Unsafe is the number of duplicates that the lock should have prevented.
 func (d Duplicates) Unsafe() int64 { return d.Raced + d.Overlooked }
+
+// Rate is the operations per second that were offered from a moment on.
+type Rate struct {
+	AtNS int64
+	PerS float64
+}
 
 // Slot is the outcomes of the operations that were due in one stretch of
 // [SlotLength] of the measured part.

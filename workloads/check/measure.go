@@ -76,7 +76,7 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 			time.Duration(late).Round(10*time.Microsecond), time.Duration(took).Round(10*time.Microsecond)))
 	}
 	// With other workloads it is the masters that offer, and a dead one does not.
-	due := c.run.OfferedPS * time.Duration(f.MeasuredNS).Seconds()
+	due := c.due(f, t)
 	if least := due - chance*math.Sqrt(due); offered && float64(f.Scheduled) < least {
 		f.Behind = append(f.Behind, fmt.Sprintf("%.0f operations were to be offered, but the history has %d", due, f.Scheduled))
 	}
@@ -86,6 +86,19 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 			f.Behind = append(f.Behind, why)
 		}
 	}
+}
+
+// due is how many operations the measured part was to offer. Findings.Rates are what
+// somebody changed of it.
+func (c *Checker) due(f *Findings, t timeline) (n float64) {
+	from, perS := t.measure, c.run.OfferedPS
+	for _, r := range c.rates {
+		at := min(max(r.AtNS, from), t.drain)
+		n += perS * time.Duration(at-from).Seconds()
+		from, perS = at, r.PerS
+		f.Rates = append(f.Rates, Rate{AtNS: r.AtNS - t.measure, PerS: r.PerS})
+	}
+	return n + perS*time.Duration(t.drain-from).Seconds()
 }
 
 // troubled is when faults were in force.

@@ -10,6 +10,10 @@ const (
 	// KindPhase marks the phases of the run: State is warmup, measure, drain, end.
 	KindPhase Kind = "phase"
 
+	// KindRate says that somebody changed the load: from AtNS on Count operations per
+	// second are offered, instead of what the run's OfferedPS or an earlier one says.
+	KindRate Kind = "rate"
+
 	// KindMatch is one finished match request, recorded by the load generator:
 	// FromNS is the intended time, SentNS when it really left, AtNS when it was
 	// answered; Node is the master, Resource the group, Room the answer.
@@ -195,18 +199,21 @@ const Schema = "locklab/history/v1"
 
 // Run describes the run that a history belongs to.
 type Run struct {
-	Schema     string            `json:"schema"`
-	Lock       string            `json:"lock"`
-	Scenario   string            `json:"scenario"`
-	Workload   string            `json:"workload"`
-	Topology   string            `json:"topology"`
-	Repeat     int               `json:"repeat"` // 1 is the first
-	Seed       uint64            `json:"seed"`
-	OfferedPS  float64           `json:"offered_per_s"`
-	WarmupNS   int64             `json:"warmup_ns"`
-	DurationNS int64             `json:"duration_ns"` // measured part, after the warm-up
-	HostZones  map[string]string `json:"host_zones,omitempty"`
-	NodeHosts  map[string]string `json:"node_hosts,omitempty"`
+	Schema     string  `json:"schema"`
+	Lock       string  `json:"lock"`
+	Scenario   string  `json:"scenario"`
+	Workload   string  `json:"workload"`
+	Topology   string  `json:"topology"`
+	Repeat     int     `json:"repeat"` // 1 is the first
+	Seed       uint64  `json:"seed"`
+	OfferedPS  float64 `json:"offered_per_s"`
+	WarmupNS   int64   `json:"warmup_ns"`
+	DurationNS int64   `json:"duration_ns"` // measured part, after the warm-up
+	// Played says that a person breaks things and ends the run: DurationNS is the longest
+	// that it may last.
+	Played    bool              `json:"played,omitempty"`
+	HostZones map[string]string `json:"host_zones,omitempty"`
+	NodeHosts map[string]string `json:"node_hosts,omitempty"`
 	// Expect is what the scenario expects of this lock: nothing if it is empty. It is
 	// absent from files of programs that did not write it.
 	Expect *Expect `json:"expect,omitempty"`

@@ -3,6 +3,7 @@ package loadgen_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -311,5 +312,75 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 	if err := loadgen.Closed(t.Context(), loadgen.Config{Duration: 1}, 0, nil); err == nil {
 		t.Error("no clients were accepted")
+	}
+}
+
+// TestADialChangesWhatIsDueFromThenOn: before a turn nothing changes, and after it as many
+// are due as the new rate says; a generator that is late and asks long after the turn is
+// told the same.
+func TestADialChangesWhatIsDueFromThenOn(t *testing.T) {
+	const rate = 1000
+	var early, late loadgen.Dial
+	turn := func(d *loadgen.Dial) {
+		d.Turn(2*time.Second, 3)
+		d.Turn(4*time.Second, 0.5)
+	}
+	turn(&late)
+	var counts [6]int // by second
+	next, stop := iter.Pull(late.Pace(loadgen.Constant(rate)))
+	defer stop()
+	for at := range early.Pace(loadgen.Constant(rate)) {
+		if at >= 6*time.Second {
+			break
+		}
+		counts[at/time.Second]++
+		if want, _ := next(); at.Round(time.Microsecond) != want.Round(time.Microsecond) {
+			t.Fatalf("asked in time it is due after %v, asked late after %v", at, want)
+		}
+		if at == 1990*time.Millisecond {
+			turn(&early)
+		}
+	}
+	for second, want := range [6]int{rate, rate, 3 * rate, 3 * rate, rate / 2, rate / 2} {
+		if got := counts[second]; got < want-3 || got > want+3 {
+			t.Errorf("second %d: %d operations, want %d", second, got, want)
+		}
+	}
+}
+
+func TestADialThatNobodyTurnsChangesNothing(t *testing.T) {
+	p := loadgen.Poisson(300, 1)
+	if !slices.Equal(first(p, 5000), first(new(loadgen.Dial).Pace(p), 5000)) {
+		t.Error("two schedules")
+	}
+}
+
+// TestStopEndsTheScheduleAndNoOperation: what is in flight is not interrupted.
+func TestStopEndsTheScheduleAndNoOperation(t *testing.T) {
+	stop := make(chan struct{})
+	var sent, interrupted atomic.Int64
+	var phases []string
+	drained := make(chan struct{})
+	err := loadgen.Open(t.Context(), loadgen.Config{
+		Pacer: loadgen.Constant(1000), Duration: time.Hour, Stop: stop,
+		Phase: func(state string, _ int64) {
+			if phases = append(phases, state); state == loadgen.PhaseDrain {
+				close(drained)
+			}
+		},
+	}, func(ctx context.Context, _ loadgen.Op) {
+		if sent.Add(1) == 20 {
+			close(stop)
+		}
+		<-drained
+		if ctx.Err() != nil {
+			interrupted.Add(1)
+		}
+	})
+	if err != nil || sent.Load() < 20 || interrupted.Load() > 0 {
+		t.Errorf("%d sent, %d interrupted: %v", sent.Load(), interrupted.Load(), err)
+	}
+	if got := strings.Join(phases, " "); got != "warmup measure drain end" {
+		t.Errorf("phases %s", got)
 	}
 }

@@ -40,6 +40,9 @@ type Config struct {
 	StartNS int64
 	// MaxInFlight bounds the operations that run at once; 0 is DefaultMaxInFlight.
 	MaxInFlight int
+	// Stop ends the schedule before its time when it is closed, and leaves the operations in
+	// flight alone; nil never does.
+	Stop <-chan struct{}
 	// Phase is called when a phase begins, in order; nil for nobody.
 	Phase func(state string, atNS int64)
 	// Unsent is called with operations that were due between the two times and
@@ -108,6 +111,16 @@ const piece = 50 * time.Millisecond
 func (g *generator) schedule(ctx context.Context) {
 	unpin := clock.Pin()
 	defer unpin()
+	sending := ctx
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-g.cfg.Stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	start := g.cfg.StartNS
 	if start == 0 {
 		start = clock.Mono()
@@ -155,7 +168,7 @@ func (g *generator) schedule(ctx context.Context) {
 			sleep.until(g.endNS) // the time to hand over, at the most: nothing ends before its end
 			break
 		}
-		g.offer(ctx, Op{Index: index, IntendedNS: due, Measured: due >= g.measureNS}, now)
+		g.offer(sending, Op{Index: index, IntendedNS: due, Measured: due >= g.measureNS}, now)
 		index++
 		now = clock.Mono()
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"locklab/internal/seed"
 	"locklab/locks"
@@ -20,6 +21,7 @@ type Driver struct {
 	balancer *balancer
 	// groupSeed is apart from the arrivals', so that one can change alone.
 	groupSeed seed.Seed
+	dial      loadgen.Dial
 	progress  progress
 }
 
@@ -39,7 +41,8 @@ func (d *Driver) Run(ctx context.Context) error {
 	defer d.balancer.close()
 	defer stop()
 	return loadgen.Open(ctx, loadgen.Config{
-		Pacer:       d.opts.pacer(),
+		Pacer:       d.opts.pacer(&d.dial),
+		Stop:        d.opts.Stop,
 		Warmup:      d.opts.Warmup,
 		Duration:    d.opts.Duration,
 		StartNS:     d.opts.StartNS,
@@ -55,6 +58,19 @@ func (d *Driver) Run(ctx context.Context) error {
 			})
 		},
 	}, d.match)
+}
+
+// SetRate changes how many players arrive per second from now on, in total, and records it.
+// During the warm-up the rate goes on to rise to where it was to be, that much higher or
+// lower. The run must have a StartNS.
+func (d *Driver) SetRate(perSecond uint32) error {
+	if perSecond < 1 || perSecond > loadgen.MaxRate {
+		return fmt.Errorf("rate %d: want 1 to %d a second", perSecond, loadgen.MaxRate)
+	}
+	now := max(clock.Mono(), d.opts.StartNS)
+	d.rec.Record(history.Event{Kind: history.KindRate, AtNS: now, Count: uint64(perSecond)})
+	d.dial.Turn(time.Duration(now-d.opts.StartNS), float64(perSecond)/d.opts.Rate)
+	return nil
 }
 
 // Progress is a snapshot of the run. It may be called at any time.

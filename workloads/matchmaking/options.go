@@ -37,6 +37,8 @@ type Options struct {
 	StartNS int64
 	// MaxInFlight bounds the waiting players; 0 is loadgen.DefaultMaxInFlight.
 	MaxInFlight int
+	// Stop ends the arrivals before the end of Duration when it is closed; nil never does.
+	Stop <-chan struct{}
 }
 
 // DefaultOptions is the load of the default run, without masters and duration.
@@ -78,8 +80,8 @@ func (o *Options) validate() error {
 }
 
 // pacer is the schedule: parties that arrive independently, at a rate that rises during
-// the warm-up.
-func (o *Options) pacer() loadgen.Pacer {
+// the warm-up and that a dial changes from there on.
+func (o *Options) pacer(dial *loadgen.Dial) loadgen.Pacer {
 	single := loadgen.Poisson(o.Rate/float64(o.Party), o.Seed.Child("arrivals"))
-	return loadgen.Parties(loadgen.Ramp(single, o.Warmup), o.Party)
+	return loadgen.Parties(dial.Pace(loadgen.Ramp(single, o.Warmup)), o.Party)
 }

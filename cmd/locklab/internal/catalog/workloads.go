@@ -76,6 +76,9 @@ type Run struct {
 	Seed             seed.Seed
 	StartNS          int64 // on clock.Mono
 	Recorder         history.Recorder
+	// Stop ends the load before its time when it is closed; nil never does. Only loads whose
+	// clients have a SetRate heed it.
+	Stop <-chan struct{}
 }
 
 // Master is a master as players and the controller reach it.
@@ -89,6 +92,8 @@ type Clients struct {
 	MeasureFrom <-chan int64
 	// State says in a few words how it goes.
 	State func() string
+	// SetRate changes the operations offered per second; nil where that cannot be done.
+	SetRate func(perSecond uint32) error
 }
 
 // Workloads lists the workloads, the usual one first.
@@ -217,7 +222,7 @@ func (l *matchmakingLoad) Worker(s *worker.Settings) { s.Capacity = l.seats }
 func (l *matchmakingLoad) Begin(r Run) (Clients, error) {
 	o := matchmaking.DefaultOptions()
 	o.Rate, o.Warmup, o.Duration, o.Groups = r.Rate, r.Warmup, r.Duration, l.groups
-	o.Seed, o.StartNS = r.Seed.Child("matchmaking"), r.StartNS
+	o.Seed, o.StartNS, o.Stop = r.Seed.Child("matchmaking"), r.StartNS, r.Stop
 	for _, m := range r.Masters {
 		o.Masters = append(o.Masters, matchmaking.Master{Name: m.Name, URL: m.URL})
 	}
@@ -230,6 +235,7 @@ func (l *matchmakingLoad) Begin(r Run) (Clients, error) {
 	return Clients{
 		MeasureFrom: from,
 		Run:         driver.Run,
+		SetRate:     driver.SetRate,
 		State: func() string {
 			p := driver.Progress()
 			return fmt.Sprintf("%.0f matches/s  p99 %.1f ms  %d failed", p.RatePS, float64(p.P99.Microseconds())/1000, p.Failed)
