@@ -49,6 +49,9 @@ type episode struct {
 	fault            fault.Fault
 	entry            Entry
 	from, until, end int64 // of the fault, and of the measured part
+	// healed is closed when somebody asks for the end of a fault that goes on until then; nil
+	// for one that has its time.
+	healed <-chan struct{}
 
 	plan     fault.Plan
 	before   fault.Reports // what the probes saw before the fault
@@ -84,8 +87,20 @@ func (e *episode) run(ctx context.Context) (happened bool, err error) {
 	} else {
 		e.proveBegin(ctx)
 	}
-	e.wait(ctx, e.until)
+	e.lasts(ctx)
 	return true, e.over(ctx)
+}
+
+// lasts waits for as long as the fault is to be in force.
+func (e *episode) lasts(ctx context.Context) {
+	if e.healed == nil || e.fault.Instant {
+		e.wait(ctx, e.until)
+		return
+	}
+	select {
+	case <-e.healed:
+	case <-ctx.Done():
+	}
 }
 
 // lookAround has the hosts probe each other in the last second before a fault of links, if
@@ -412,7 +427,7 @@ func (e *episode) proveEnd(ctx context.Context) {
 // proveLength wants the fault to have been in force, in the measured part, for about as
 // long as it was meant to. What others break takes its own time to begin.
 func (e *episode) proveLength() {
-	if !e.entry.Proven {
+	if !e.entry.Proven || e.healed != nil {
 		return
 	}
 	meant := time.Duration(e.until - e.from)

@@ -188,3 +188,14 @@ func (f fields) sides() (s sides) {
 	}
 	return s
 }
+
+// Parse reads one fault as scenarios write it, such as {fault: kill, target: holder}, or the
+// same in JSON; name is what errors call the text, and every error wraps invalid.
+func Parse(name string, text []byte, invalid error) (Fault, error) {
+	doc, err := strictyaml.Parse(name, text, invalid)
+	if err != nil {
+		return Fault{}, err
+	}
+	f, _ := Read(doc.Root)
+	return f, doc.Err()
+}

@@ -1,0 +1,176 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"locklab/chaos/fault"
+	"locklab/locks/clock"
+	"locklab/workloads/history"
+)
+
+// ErrRefused says that a fault cannot be begun, or ended, as things are.
+var ErrRefused = errors.New("chaos: refused")
+
+// Hand breaks one run with faults that somebody asks for while it goes on, as scenarios do:
+// each is begun, proven, healed and proven to be over, and is in the ledger.
+type Hand struct {
+	config Config
+	ctx    context.Context //nolint:containedctx // of the run: what is asked for goes on without who asked
+	close  context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu     sync.Mutex
+	count  int
+	open   []*byHand
+	failed error
+}
+
+// byHand is a fault that goes on.
+type byHand struct {
+	Open
+	healed chan struct{} // closed when its end is asked for
+	nodes  []string      // that it hits
+	pairs  []fault.Pair
+}
+
+// Open is a fault that somebody began and that is not over.
+type Open struct {
+	ID, Kind, Target string
+	// Proven says that it was seen to have begun; Healing that its end is asked for.
+	Proven, Healing bool
+}
+
+// Hand is open until it is closed, or ctx ends.
+func (r *Runner) Hand(ctx context.Context) *Hand {
+	h := &Hand{config: r.config}
+	h.ctx, h.close = context.WithCancel(ctx)
+	return h
+}
+
+// Begin begins a fault and returns its name in the ledger at once. The error is
+// [ErrRefused] if it has nothing to hit, or hits what another one has broken.
+func (h *Hand) Begin(f fault.Fault) (id string, err error) {
+	if len(f.Run) > 0 || f.Clocks || len(f.Windows(0, longest)) != 1 {
+		return "", fmt.Errorf("a fault of the kind %s cannot be begun by hand: %w", f.Kind, ErrRefused)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ctx.Err() != nil {
+		return "", fmt.Errorf("the run is over: %w", ErrRefused)
+	}
+	id = fmt.Sprintf("%s-%d", f.Kind, h.count+1)
+	b := &byHand{Open: Open{ID: id, Kind: f.Kind, Target: f.Target}, healed: make(chan struct{})}
+	if !f.Dynamic {
+		plan, err := f.Plan(h.ctx, id, h.config.Inventory, h.config.Resolver)
+		if err != nil {
+			return "", fmt.Errorf("%w: %w", err, ErrRefused)
+		}
+		b.nodes, b.pairs = plan.Nodes(), plan.Pairs
+		if err := h.clash(b); err != nil {
+			return "", err
+		}
+	}
+	h.count++
+	h.open = append(h.open, b)
+	now := clock.Mono()
+	e := &episode{
+		config: h.config, fault: f, entry: Entry{ID: id, Kind: f.Kind, Target: f.Target},
+		from: now, until: now, end: now + int64(longest), healed: b.healed,
+	}
+	if !f.Instant {
+		e.until = e.end
+	}
+	e.config.Recorder = watched{h, b}
+	h.wg.Go(func() {
+		_, err := e.run(h.ctx)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.failed = errors.Join(h.failed, err)
+		h.open = slices.DeleteFunc(h.open, func(o *byHand) bool { return o == b })
+	})
+	return id, nil
+}
+
+// longest is more than any run takes.
+const longest = 1000 * time.Hour
+
+// watched sees what is recorded of a fault.
+type watched struct {
+	hand  *Hand
+	fault *byHand
+}
+
+func (w watched) Record(e history.Event) {
+	w.hand.mu.Lock()
+	w.fault.Target = e.Target
+	w.fault.nodes = e.Nodes
+	w.fault.Proven = w.fault.Proven && e.State != stateUnproven || e.State == stateBegan
+	w.hand.mu.Unlock()
+	w.hand.config.Recorder.Record(e)
+}
+
+// clash says which open fault has broken what another one is to hit.
+func (h *Hand) clash(b *byHand) error {
+	for _, other := range h.open {
+		what := ""
+		for _, node := range b.nodes {
+			if slices.Contains(other.nodes, node) {
+				what = "node " + node
+			}
+		}
+		for _, pair := range b.pairs {
+			if slices.Contains(other.pairs, pair) {
+				what = fmt.Sprintf("the traffic from %s to %s", pair.From, pair.To)
+			}
+		}
+		if what != "" {
+			return fmt.Errorf("%s is broken already, by the %s of %s: heal that first: %w", what, other.Kind, other.Target, ErrRefused)
+		}
+	}
+	return nil
+}
+
+// Heal asks for the end of a fault, or of all if id is empty, and returns at once.
+func (h *Hand) Heal(id string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	found := id == ""
+	for _, b := range h.open {
+		if id != "" && b.ID != id {
+			continue
+		}
+		found = true
+		if !b.Healing {
+			b.Healing = true
+			close(b.healed)
+		}
+	}
+	if !found {
+		return fmt.Errorf("no fault %.80q is in force: %w", id, ErrRefused)
+	}
+	return nil
+}
+
+// Open lists the faults that are not over, in the order in which they were asked for.
+func (h *Hand) Open() []Open {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := make([]Open, len(h.open))
+	for i, b := range h.open {
+		all[i] = b.Open
+	}
+	return all
+}
+
+// Close heals everything and waits for that; the error is what could not be healed. The
+// measured part is over for whatever goes on.
+func (h *Hand) Close() error {
+	h.close()
+	h.wg.Wait()
+	return h.failed
+}

@@ -1,0 +1,122 @@
+package chaos_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"locklab/chaos"
+	"locklab/chaos/fault"
+)
+
+func byHand(t *testing.T, text string) fault.Fault {
+	t.Helper()
+	f, err := fault.Parse("test", []byte(text), errors.New("invalid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestByHand: what is begun and healed by hand is proven as a scenario's faults are, lasts
+// until somebody heals it, and at the end everything is healed.
+func TestByHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage()
+		s.hold("master-c")
+		runner, err := chaos.NewRunner(s.config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := runner.Hand(t.Context())
+		begin := func(text string) string {
+			t.Helper()
+			id, err := h.Begin(byHand(t, text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return id
+		}
+		refused := func(why, text string) {
+			t.Helper()
+			if _, err := h.Begin(byHand(t, text)); !errors.Is(err, chaos.ErrRefused) || !strings.Contains(err.Error(), why) {
+				t.Errorf("%s: %v, want %q", text, err, why)
+			}
+		}
+		time.Sleep(2 * time.Second) // of virtual time: probes have to know what is usual
+		cut := begin(`{"fault": "partition", "between": ["zone:a", "others"], "mode": "hold"}`)
+		holder := begin("{fault: kill, target: holder}")
+		restart := begin("{fault: restart, target: node:redis-a}")
+		time.Sleep(10 * time.Minute)
+		if got := fmt.Sprint(h.Open()); got != "[{partition-1 partition zone:a <-> others true false} {kill-2 kill holder (master-c) true false}]" {
+			t.Errorf("open %s", got)
+		}
+		if got := s.states(restart); got != "asked began heal-asked ended" {
+			t.Errorf("the restart was recorded as %s", got)
+		}
+		refused("the traffic from c1 to a2 is broken already, by the partition of zone:a <-> others: heal that first", "{fault: latency, between: [zones], delay: 50ms}")
+		refused("node master-c is broken already, by the kill of holder (master-c)", "{fault: pause, target: node:master-c}")
+		refused("no node", "{fault: pause, target: node:nobody}")
+		refused("cannot be begun by hand", "{fault: clock-step, target: node:redis-a, by: 5s}")
+		if err := h.Heal("partition-7"); !errors.Is(err, chaos.ErrRefused) {
+			t.Error(err)
+		}
+		if err := h.Heal(cut); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(10 * time.Second)
+		if got := s.states(cut); got != "asked began heal-asked ended" {
+			t.Errorf("the cut was recorded as %s", got)
+		}
+		slow := begin("{fault: latency, between: [zones], delay: 50ms}")
+		time.Sleep(10 * time.Second)
+		if err := h.Heal(""); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(10 * time.Second)
+		if len(h.Open()) > 0 || s.states(slow) != "asked began heal-asked ended" || s.states(holder) != "asked began heal-asked ended" {
+			t.Errorf("open %v; recorded %s and %s", h.Open(), s.states(slow), s.states(holder))
+		}
+		paused := begin("{fault: pause, target: node:master-a}")
+		time.Sleep(time.Second)
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+		s.healed(t)
+		if got := s.states(paused); got != "asked began heal-asked ended" {
+			t.Errorf("the pause was recorded as %s", got)
+		}
+		if got := s.called(); got != "kill master-c, kill redis-a, pause master-a, restart wipe=false delay=0s master-c, restart wipe=false delay=0s redis-a, resume master-a" {
+			t.Errorf("called %s", got)
+		}
+		refused("the run is over", "{fault: kill, target: holder}")
+	})
+}
+
+// TestByHandNothingIsBelieved that no probe shows.
+func TestByHandNothingIsBelieved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage()
+		s.deaf = true
+		runner, err := chaos.NewRunner(s.config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := runner.Hand(t.Context())
+		id, err := h.Begin(byHand(t, "{fault: partition, between: [zones], mode: drop}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if open := h.Open(); len(open) != 1 || open[0].Proven || s.states(id) != "asked unproven" {
+			t.Errorf("open %+v, recorded %s", open, s.states(id))
+		}
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+		s.healed(t)
+	})
+}
