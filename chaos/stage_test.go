@@ -186,7 +186,7 @@ func (s *stage) State(_ context.Context, node string) (chaos.NodeState, error) {
 	return s.state[node], nil
 }
 
-func (s *stage) Holder(context.Context) (string, error) {
+func (s *stage) Holder(context.Context, string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.holder, nil

@@ -27,9 +27,16 @@ func inventory() fault.Inventory {
 
 type resolver struct{ holder string }
 
-func (r resolver) Holder(context.Context) (string, error) { return r.holder, nil }
-func (resolver) Leader(context.Context) (string, error)   { return "raft-c", nil }
-func (resolver) Primary(context.Context) (string, error)  { return "redis-a", nil }
+// Holder of r2 is always the same.
+func (r resolver) Holder(_ context.Context, resource string) (string, error) {
+	if resource == "r2" {
+		return "redis-b", nil
+	}
+	return r.holder, nil
+}
+
+func (resolver) Leader(context.Context) (string, error)  { return "raft-c", nil }
+func (resolver) Primary(context.Context) (string, error) { return "redis-a", nil }
 
 // read reads a fault as it stands in a scenario.
 func read(t testing.TB, text string) fault.Fault {
@@ -156,6 +163,9 @@ func TestProcessFaults(t *testing.T) {
 	}
 	if p, err := killed.Plan(t.Context(), "f", inventory(), resolver{"master-a"}); err != nil || p.Kill[0] != "master-a" {
 		t.Errorf("%+v, %v", p, err)
+	}
+	if p := plan(t, "kill, target: holder-of:r2"); !slices.Equal(p.Kill, []string{"redis-b"}) {
+		t.Errorf("%+v", p)
 	}
 }
 

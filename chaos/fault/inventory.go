@@ -23,10 +23,12 @@ type Inventory struct {
 	Nodes []Node
 }
 
-// The selectors that have no name: they mean something else at every moment.
+// The selectors that mean something else at every moment, and those of links' other sides.
 const (
 	Holder = history.TargetHolder // the node that holds a lock now
-	Leader = "leader"             // the node that leads the lock service now
+	// HolderOf is the node that holds the lock of the resource that is named behind it.
+	HolderOf = history.TargetHolderOf
+	Leader   = "leader" // the node that leads the lock service now
 	// Primary is the server that the lock's clients write to now, while others follow it.
 	Primary = "primary"
 	Others  = "others" // the hosts that the other side of the cut does not name
@@ -39,9 +41,10 @@ func namedKinds() []string { return []string{"zone", "role", "node", "host"} }
 // ErrNoTarget says that there is nothing that a selector names.
 var ErrNoTarget = errors.New("fault: no target")
 
-// Resolver finds the nodes behind the dynamic selectors.
+// Resolver finds the nodes behind the dynamic selectors. The resource is that of the hold,
+// "" for any.
 type Resolver interface {
-	Holder(ctx context.Context) (node string, err error)
+	Holder(ctx context.Context, resource string) (node string, err error)
 	Leader(ctx context.Context) (node string, err error)
 	Primary(ctx context.Context) (node string, err error)
 }
@@ -59,7 +62,10 @@ func (s selector) String() string {
 func (s selector) dynamic() bool { return slices.Contains(dynamicKinds(), s.kind) }
 
 // dynamicKinds are the selectors of one node that is another one at every moment.
-func dynamicKinds() []string { return []string{Holder, Leader, Primary} }
+func dynamicKinds() []string { return []string{Holder, HolderOf, Leader, Primary} }
+
+// takesName says whether a name belongs to the kind of selector.
+func takesName(kind string) bool { return kind == HolderOf || slices.Contains(namedKinds(), kind) }
 
 // readSelector reads one of the kinds. Some write zone: a for zone:a, which is a mapping
 // within brackets; both mean the selector. Which names exist is known only when the fault
@@ -75,7 +81,7 @@ func readSelector(n strictyaml.Node, kinds []string) selector {
 		text = n.Text()
 	}
 	kind, name, named := strings.Cut(text, ":")
-	if !slices.Contains(kinds, kind) || named != slices.Contains(namedKinds(), kind) || named && name == "" {
+	if !slices.Contains(kinds, kind) || named != takesName(kind) || named && name == "" {
 		n.Fail("%q: want %s", text, selectors(kinds))
 	}
 	return selector{kind, name}
@@ -85,7 +91,10 @@ func readSelector(n strictyaml.Node, kinds []string) selector {
 func selectors(kinds []string) string {
 	var all []string
 	for _, k := range kinds {
-		if slices.Contains(namedKinds(), k) {
+		switch {
+		case k == HolderOf:
+			k += ":RESOURCE"
+		case takesName(k):
 			k += ":NAME"
 		}
 		all = append(all, k)
@@ -143,11 +152,20 @@ func (inv Inventory) zone(host string) string {
 
 // resolve names the node that a dynamic selector means now.
 func (sc scene) resolve(ctx context.Context, s selector) (selector, error) {
-	find := map[string]func(context.Context) (string, error){Holder: sc.resolver.Holder, Leader: sc.resolver.Leader, Primary: sc.resolver.Primary}[s.kind]
-	if find == nil {
+	var (
+		only string
+		err  error
+	)
+	switch s.kind {
+	case Holder, HolderOf:
+		only, err = sc.resolver.Holder(ctx, s.name)
+	case Leader:
+		only, err = sc.resolver.Leader(ctx)
+	case Primary:
+		only, err = sc.resolver.Primary(ctx)
+	default:
 		return s, nil
 	}
-	only, err := find(ctx)
 	switch {
 	case err != nil:
 		return s, fmt.Errorf("find the %s: %w", s, err)

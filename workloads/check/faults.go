@@ -100,28 +100,35 @@ func (f *fault) notInTime(t timeline) string {
 }
 
 // aimedAtHolder says whether the fault was to hit whoever held a lock.
-func (f *fault) aimedAtHolder() bool {
+// The resource is that of the lock, "" for any.
+func (f *fault) aimedAtHolder() (resource string, aimed bool) {
 	target, _, _ := strings.Cut(f.Target, " ")
-	return target == history.TargetHolder
+	kind, resource, of := strings.Cut(target, ":")
+	return resource, kind == history.TargetHolder && !of || kind == history.TargetHolderOf && of
 }
 
 // noHoldHit says that a fault that was aimed at a holder hit nobody who held; "" if it
 // did. Who is stopped must have held something from before that until it went on; who is
 // killed must not have begun to release it.
 func (c *Checker) noHoldHit(f *fault) string {
-	if !f.aimedAtHolder() {
+	resource, aimed := f.aimedAtHolder()
+	if !aimed {
 		return ""
+	}
+	what := "nothing"
+	if resource != "" {
+		what = resource + " not, or not"
 	}
 	for _, name := range f.nodes {
 		node := c.names.id(name)
 		hit := c.lives[node].hitTime(f.AskedNS, c.end)
 		for i := range c.acquires {
-			if a := &c.acquires[i]; a.node == node && a.granted() && a.at <= hit.from && min(a.stopped(), a.lost) >= hit.to {
+			if a := &c.acquires[i]; a.node == node && (resource == "" || c.name(a.resource) == resource) && a.granted() && a.at <= hit.from && min(a.stopped(), a.lost) >= hit.to {
 				return ""
 			}
 		}
 	}
-	return fmt.Sprintf("no hold was hit: when %s was stopped, it held nothing for long enough", strings.Join(f.nodes, ", "))
+	return fmt.Sprintf("no hold was hit: when %s was stopped, it held %s for long enough", strings.Join(f.nodes, ", "), what)
 }
 
 // inForce is when a fault may have had effects: from when it was asked for until

@@ -21,6 +21,14 @@ func stood() []history.Event {
 	return []history.Event{paused, resumed}
 }
 
+// of has the fault aimed at whoever held the lock of one resource.
+func of(resource string, fault []history.Event) []history.Event {
+	for i := range fault {
+		fault[i].Target = "holder-of:" + resource + " (m1)"
+	}
+	return fault
+}
+
 func TestFaultsOnAHolderMustHitAHold(t *testing.T) {
 	held := func(from, until int64) []history.Event {
 		return []history.Event{acquire("m1", "a", "h1", from-10, from, 0), releasing("m1", "h1", until)}
@@ -39,6 +47,8 @@ func TestFaultsOnAHolderMustHitAHold(t *testing.T) {
 		{"nobody says that it stood still", aimed("pause"), [][]history.Event{held(3000, 8001)}, false},
 		{"killed while it held", aimed("kill"), [][]history.Event{held(3000, 0)[:1], {killed("m1", 3005, 3010)}}, true},
 		{"killed with its release under way", aimed("kill"), [][]history.Event{held(3000, 3004), {killed("m1", 3005, 3010)}}, false},
+		{"aimed at the holder of another resource", of("r2", aimed("pause")), [][]history.Event{held(3000, 8001), stood()}, false},
+		{"aimed at the holder of its resource", of("r", aimed("pause")), [][]history.Event{held(3000, 8001), stood()}, true},
 		{"aimed at a node by name", fault("f1", "pause", 3000, 8005, func(e *history.Event) { e.Target, e.Nodes = "node:m1", []string{"m1"} }), [][]history.Event{stood()}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -20,7 +20,8 @@ type window struct {
 func (c *Checker) windows(t timeline) []window {
 	var list []window
 	for _, f := range c.faults {
-		w := window{span: span{from: f.BeganNS, to: t.drain}, held: f.aimedAtHolder()}
+		_, held := f.aimedAtHolder()
+		w := window{span: span{from: f.BeganNS, to: t.drain}, held: held}
 		if w.from < 0 {
 			w.from = f.AskedNS
 		}

@@ -137,6 +137,10 @@ const FaultByHand = "by-hand"
 // held a lock.
 const TargetHolder = "holder"
 
+// TargetHolderOf is the same where it was whoever held the lock of one resource, whose name
+// follows: "holder-of:r1 (master-a)".
+const TargetHolderOf = "holder-of"
+
 // Event is one line of a history. It is one flat record for all kinds so that it
 // can be read fast and with any tool; fields that a kind does not use are absent.
 //

@@ -169,7 +169,7 @@ type anyNode struct{ topo *topology.Topology }
 
 var _ fault.Resolver = anyNode{}
 
-func (a anyNode) Holder(context.Context) (string, error) { return a.first(role.Master) }
+func (a anyNode) Holder(context.Context, string) (string, error) { return a.first(role.Master) }
 func (a anyNode) Leader(context.Context) (string, error) {
 	var lead []string
 	for _, r := range catalog.ServerRoles() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"locklab/chaos/fault"
@@ -29,18 +30,26 @@ const (
 	lastHold  = time.Second
 )
 
-// Holder is a master that got some lock an instant ago. Holds are short, so it asks
-// until it meets one, or until the context ends. Whether it still held the lock when the
+// Holder is a master that got the lock of the resource, or some lock if that is "", an instant
+// ago. Holds are short, so it asks until it meets one, or until the context ends. Whether it still held the lock when the
 // fault hit it is for the history to prove.
-func (r resolver) Holder(ctx context.Context) (string, error) {
+func (r resolver) Holder(ctx context.Context, resource string) (string, error) {
 	began := clock.Mono()
-	return r.poll(ctx, "no master holds a lock", func(ctx context.Context) (string, error) {
+	nothing := "no master holds a lock"
+	if resource != "" {
+		nothing = "no master holds the lock of " + resource
+	}
+	return r.poll(ctx, nothing, func(ctx context.Context) (string, error) {
 		for _, m := range r.cluster.topo.NodesOf(role.Master) {
 			status, err := r.masterStatus(ctx, m.Name)
-			if err != nil || len(status.Holds) == 0 { // it may be down; others may hold
+			if err != nil { // it may be down; others may hold
 				continue
 			}
-			newest := status.Holds[len(status.Holds)-1]
+			holds := slices.DeleteFunc(status.Holds, func(h master.Held) bool { return resource != "" && h.Resource != resource })
+			if len(holds) == 0 {
+				continue
+			}
+			newest := holds[len(holds)-1]
 			if newest.AgeNS <= int64(freshHold) || clock.Mono()-began >= int64(lastHold) {
 				return m.Name, nil
 			}
