@@ -18,14 +18,14 @@ import (
 // process's: it outlives restarts.
 func (n *node) clockFile() string { return filepath.Join(n.dir, "clock") }
 
-// clockEnv is what makes the next incarnation take its time from the file.
-func (n *node) clockEnv() ([]string, error) {
+// clockEnv is what makes the next incarnation, of that program, take its time from the file.
+func (n *node) clockEnv(program string) ([]string, error) {
 	if _, err := os.Stat(n.clockFile()); errors.Is(err, fs.ErrNotExist) {
 		if err := fakeclock.Set(n.clockFile(), 0); err != nil {
 			return nil, err
 		}
 	}
-	return fakeclock.Env(n.clockFile())
+	return fakeclock.Env(program, n.clockFile())
 }
 
 // clocked is a node whose clock can be set.

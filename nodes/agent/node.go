@@ -226,7 +226,7 @@ func (n *node) spawn(wipe bool) (*child, error) {
 		return nil, fmt.Errorf("node %s: %w", n.name, err)
 	}
 	if n.fake.Load() {
-		env, err := n.clockEnv()
+		env, err := n.clockEnv(command.Path)
 		if err != nil {
 			return nil, fmt.Errorf("node %s: %w", n.name, err)
 		}

@@ -11,8 +11,10 @@
 package fakeclock
 
 import (
+	"debug/elf"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -21,12 +23,14 @@ import (
 	"locklab/nodes/role"
 )
 
-// libraries are looked for where Debian and Ubuntu have them.
-func libraries() (allocator, faketime string) {
-	first := func(patterns ...string) string {
-		for _, p := range patterns {
-			if found, _ := filepath.Glob(p); len(found) > 0 { // fails for a bad pattern only
-				return found[0]
+// libraries are looked for where Debian and Ubuntu have them, for programs of a machine;
+// of several architectures that are installed side by side, only that one's can be loaded.
+func libraries(machine elf.Machine) (allocator, faketime string) {
+	first := func(pattern string) string {
+		found, _ := filepath.Glob(pattern) // fails for a bad pattern only
+		for _, path := range found {
+			if is, err := machineOf(path); err == nil && is == machine {
+				return path
 			}
 		}
 		return ""
@@ -34,24 +38,54 @@ func libraries() (allocator, faketime string) {
 	return first("/usr/lib/*/libtcmalloc_minimal.so.4"), first("/usr/lib/*/faketime/libfaketime.so.1")
 }
 
-// Missing says what must be installed, and how; nil if nothing is missing.
+// machineOf is what a program or a library is made for.
+func machineOf(path string) (elf.Machine, error) {
+	f, err := elf.Open(path)
+	if err != nil {
+		return elf.EM_NONE, fmt.Errorf("see what %s is made for: %w", path, err)
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	return f.Machine, nil
+}
+
+// Missing says what must be installed for programs of this one's machine, and how; nil if
+// nothing is missing.
 func Missing() error {
 	if runtime.GOOS != "linux" {
 		return fmt.Errorf("the clocks of servers can be set on Linux only, and this is %s", runtime.GOOS)
 	}
-	allocator, faketime := libraries()
-	if allocator == "" || faketime == "" {
-		return role.NotInstalled("libfaketime", "faketime libtcmalloc-minimal4")
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
 	}
-	return nil
+	_, _, err = librariesOf(self)
+	return err
 }
 
-// Env is the environment of a server that takes the time from a file.
-func Env(file string) ([]string, error) {
-	if err := Missing(); err != nil {
+// librariesOf are those that the program can load.
+func librariesOf(program string) (allocator, faketime string, err error) {
+	machine, err := machineOf(program)
+	if err != nil {
+		return "", "", err
+	}
+	allocator, faketime = libraries(machine)
+	if allocator == "" || faketime == "" {
+		name := strings.ToLower(strings.TrimPrefix(machine.String(), "EM_"))
+		return "", "", fmt.Errorf("for programs of the machine %s, which %s is: %w", name, program, role.NotInstalled("libfaketime", "faketime libtcmalloc-minimal4"))
+	}
+	return allocator, faketime, nil
+}
+
+// Env is the environment of a program that takes the time from a file.
+func Env(program, file string) ([]string, error) {
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return nil, fmt.Errorf("find %s: %w", program, err)
+	}
+	allocator, faketime, err := librariesOf(path)
+	if err != nil {
 		return nil, err
 	}
-	allocator, faketime := libraries()
 	return []string{
 		"LD_PRELOAD=" + strings.Join([]string{allocator, faketime}, " "),
 		"FAKETIME_TIMESTAMP_FILE=" + file,

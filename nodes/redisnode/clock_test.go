@@ -31,7 +31,7 @@ func TestClockDecidesWhatExpires(t *testing.T) {
 		}
 	}
 	set(0)
-	env, err := fakeclock.Env(file)
+	env, err := fakeclock.Env(serverName, file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,8 @@ type HostLoad struct {
 	BusyMax float64
 	// Saturated says that the lab's processes got too little of the machine.
 	Saturated bool
-	// SlowDisk says that a page took longer to be safe than a timer may be late.
+	// SlowDisk says that a page took longer to be safe than a timer may be late, in a run whose
+	// lock waits for disks.
 	SlowDisk bool
 }
 
@@ -128,7 +129,7 @@ func (c *Checker) checkMachines(f *Findings, t timeline) {
 		for _, m := range samples {
 			h.add(m.within(measured))
 		}
-		h.SlowDisk = h.Sum.FsyncNS != nil && *h.Sum.FsyncNS > int64(c.maxLate())
+		h.SlowDisk = !c.run.NoDisk && h.Sum.FsyncNS != nil && *h.Sum.FsyncNS > int64(c.maxLate())
 		if why := h.saturation(c.maxLate()); why != "" {
 			h.Saturated = true
 			f.Saturated = append(f.Saturated, why)

@@ -2,6 +2,7 @@ package check_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,6 +107,20 @@ func TestGivenUpRunJudgesNothing(t *testing.T) {
 		}
 		if n, _ := f.Violations(); n > 0 != strings.Contains(v.Why, "there were") {
 			t.Errorf("%s: %d violations, %s", name, n, v.Why)
+		}
+	}
+}
+
+// TestADiskExcusesOnlyWhoWaitsForIt: a lock that writes nothing is not slow because of a disk.
+func TestADiskExcusesOnlyWhoWaitsForIt(t *testing.T) {
+	stalled := append(players(1000, 10_000, 4000, 7000), locking(1000, 10_000, 4000, 7000)...)
+	for noDisk, want := range map[bool]check.Status{false: check.Inconclusive, true: check.Violated} {
+		run := world()
+		run.Run.NoDisk = noDisk
+		events := slices.Concat([]history.Event{run}, phases(1000, 10_000, 10_100), stalled, fsync(load("", 0, 10_500, 0.5, 0.3, ms), 501*ms))
+		v := check.Judge(check.Events(events, options), history.Expect{Safety: check.Safe, Liveness: []string{check.Live}})
+		if v.Status != want {
+			t.Errorf("no disk %v: %s: %s; want %s", noDisk, v.Status, v.Why, want)
 		}
 	}
 }

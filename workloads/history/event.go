@@ -225,6 +225,9 @@ type Run struct {
 	Planned []Planned `json:"planned,omitempty"`
 	// LeaseNS is for how long a holder that is gone may keep the lock; 0 if it has no lease.
 	LeaseNS int64 `json:"lease_ns,omitempty"`
+	// NoDisk says that nothing that the lock answers waits for a disk, so that a slow one
+	// explains nothing.
+	NoDisk bool `json:"no_disk,omitzero"`
 	// RTTNS is the round trip from a master to the lock's servers, the median of the pairs of
 	// hosts and the shortest of each,
 	// or peers, through the links; 0 if the lock talks to nobody.

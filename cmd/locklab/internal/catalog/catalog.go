@@ -47,6 +47,8 @@ type Lock struct {
 	// Caveat is what a reader of the figures must be told, "" if nothing.
 	Caveat string
 	Core   *Core // of a peer-to-peer lock
+	// Disk says that what it answers may have to wait for a disk.
+	Disk bool
 	// Program says that the lock is one that the user brings.
 	Program bool
 
@@ -98,6 +100,7 @@ type binding[O any] struct {
 	servers               []server[O]
 	lease                 func(O) time.Duration // see Lock; nil if there is none
 	caveat                func(O) string        // see Lock
+	disk                  func(O) bool          // see Lock; nil if it has none
 	core                  func(O) Core          // of peer-to-peer locks
 }
 
@@ -153,6 +156,7 @@ func (b binding[O]) entry() Entry {
 		if b.caveat != nil {
 			l.Caveat = b.caveat(o)
 		}
+		l.Disk = b.disk != nil && b.disk(o)
 		if b.core != nil {
 			c := b.core(o)
 			l.Core = &c

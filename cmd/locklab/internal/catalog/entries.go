@@ -49,6 +49,7 @@ func Entries() []Entry {
 			source:  "the document Multiphase Lock",
 			parse:   multiphase.ParseOptions,
 			client:  peer(multiphase.New),
+			disk:    func(o multiphase.Options) bool { return o.Quorum != nil && o.Quorum.Rules.Disk },
 			core: func(o multiphase.Options) Core {
 				shell := sim.Shell{Cohort: o.LocalWaiters(), Lease: o.Lease()}
 				if o.Quorum != nil {
@@ -97,6 +98,7 @@ func Entries() []Entry {
 				return redisnode.Settings{Persistence: o.Persistence}
 			}}},
 			lease: redlock.Options.Away,
+			disk:  func(o redlock.Options) bool { return o.Persistence != redisnode.PersistNone },
 		}.entry(),
 		binding[redsync.Options]{
 			name:    "redsync",
@@ -110,6 +112,7 @@ func Entries() []Entry {
 				return redisnode.Settings{Persistence: o.Persistence}
 			}}},
 			lease: redsync.Options.Away,
+			disk:  func(o redsync.Options) bool { return o.Persistence != redisnode.PersistNone },
 		}.entry(),
 		binding[redis.Options]{
 			name:    "redis",
@@ -128,6 +131,7 @@ func Entries() []Entry {
 				{role: redisnode.SentinelRole(), settings: sentinelSettings, nodes: ifReplica(0, -1), dials: dialIfReplica(redisnode.Name, redisnode.SentinelName)},
 			},
 			lease: redis.Options.Away,
+			disk:  func(o redis.Options) bool { return o.Persistence != redisnode.PersistNone },
 		}.entry(),
 		binding[raftlock.Options]{
 			name:    "raft",
@@ -151,6 +155,7 @@ func Entries() []Entry {
 				return s
 			}}},
 			lease: func(o raftlock.Options) time.Duration { return o.Lease },
+			disk:  func(o raftlock.Options) bool { return o.Store != raftnode.StoreMemory },
 			caveat: func(o raftlock.Options) string {
 				if o.Store == raftnode.StoreMemory {
 					return "raft with store=memory does not write to disk: never compare it with one that does"
@@ -174,6 +179,7 @@ func Entries() []Entry {
 				return s
 			}}},
 			lease: func(o etcdlock.Options) time.Duration { return o.TTL },
+			disk:  func(etcdlock.Options) bool { return true },
 		}.entry(),
 		binding[zklock.Options]{
 			name:    zklock.Name,
@@ -192,6 +198,7 @@ func Entries() []Entry {
 				return s
 			}}},
 			lease: func(o zklock.Options) time.Duration { return o.Session },
+			disk:  func(zklock.Options) bool { return true },
 		}.entry(),
 		binding[pglock.Options]{
 			name:    pglock.Name,
@@ -207,6 +214,7 @@ func Entries() []Entry {
 				nodes:    func(pglock.Options) int { return 1 },
 			}},
 			lease: pglock.Options.Away,
+			disk:  func(pglock.Options) bool { return true },
 		}.entry(),
 	}
 }

@@ -137,7 +137,7 @@ func (x *experiment) head(rtt time.Duration) history.Event {
 		Topology: topo.Name, Repeat: x.repeat, Seed: uint64(x.seed()), OfferedPS: x.config.Rate,
 		WarmupNS: int64(x.config.Warmup), DurationNS: int64(x.config.Duration),
 		Expect: expected(x.scenario, topo.Name, x.lock), Planned: planned(x.scenario, x.config.Duration),
-		HostZones: topo.HostZones(), NodeHosts: topo.NodeHosts(), RTTNS: int64(rtt), LeaseNS: int64(x.lock.Lease),
+		HostZones: topo.HostZones(), NodeHosts: topo.NodeHosts(), RTTNS: int64(rtt), LeaseNS: int64(x.lock.Lease), NoDisk: !x.lock.Disk,
 	}}
 }
 

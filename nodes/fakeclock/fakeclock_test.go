@@ -1,0 +1,47 @@
+package fakeclock_test
+
+import (
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"locklab/nodes/fakeclock"
+)
+
+// TestLibrariesAreOfTheProgramsMachine: what is installed for one machine is not loaded into a
+// program of another one, which would run without it and keep the right time.
+func TestLibrariesAreOfTheProgramsMachine(t *testing.T) {
+	if err := fakeclock.Missing(); err != nil {
+		t.Skip(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := fakeclock.Env(self, "/clock")
+	if err != nil || !strings.Contains(env[0], "libfaketime.so.1") {
+		t.Fatalf("%v, %v", env, err)
+	}
+	program, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const machine, sparc = 18, 43 // e_machine of the header; EM_SPARCV9
+	binary.LittleEndian.PutUint16(program[machine:], sparc)
+	foreign := filepath.Join(t.TempDir(), "foreign")
+	if err := os.WriteFile(foreign, program, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fakeclock.Env(foreign, "/clock"); err == nil || !strings.Contains(err.Error(), "for programs of the machine sparcv9") {
+		t.Errorf("a program of another machine: %v", err)
+	}
+	script := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fakeclock.Env(script, "/clock"); err == nil || !strings.Contains(err.Error(), "see what "+script+" is made for") {
+		t.Errorf("a script: %v", err)
+	}
+}
