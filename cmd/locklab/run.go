@@ -49,6 +49,7 @@ type runFlags struct {
 	args               []string // of a run that goes on
 	lockCmds           []string
 	toxiproxy          toxiproxyFlags
+	ui                 uiFlags
 	own                []ownFlags
 	set                *pflag.FlagSet // where these flags are
 }
@@ -123,6 +124,7 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	fl.StringArrayVar(&f.external, "external", nil, "NAME=START,STOP: programs that begin and end the external faults of that name, absolute paths; only what stands here is ever run")
 	lockCmdFlag(fl, &f.lockCmds)
 	f.toxiproxy.add(fl)
+	f.ui.add(fl)
 	for _, w := range catalog.Workloads() {
 		own := pflag.NewFlagSet(w.Name, pflag.ContinueOnError)
 		f.own = append(f.own, ownFlags{w, w.Flags(own), own})
@@ -130,7 +132,7 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	}
 }
 
-func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
+func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (ended error) {
 	earlier, err := f.goOn()
 	if err != nil {
 		return err
@@ -159,6 +161,14 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	for i := range plan.parts {
 		plan.parts[i].Dir = dir
 	}
+	live, err := f.ui.serve(ctx, plan.text, plan.parts, stderr)
+	if err != nil {
+		if earlier == nil {
+			err = errors.Join(err, discard(dir, created))
+		}
+		return err
+	}
+	defer func() { ended = errors.Join(ended, live.close(dir)) }()
 	runs, about := lab.Remaining(plan.parts, earlier)
 	fmt.Fprintf(stderr, "locklab: %s, %s, about %v; seed %d\n", plan.text, reports.Plural(runs, "run"), about.Round(time.Second), plan.parts[0].Seed)
 	fmt.Fprintf(stderr, "locklab: report in %s\n", dir)
@@ -169,7 +179,7 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 		return err
 	}
 
-	display := progress.New(stderr, runs)
+	display := noting{progress.New(stderr, runs), live.Board}
 	told := context.AfterFunc(ctx, func() {
 		display.Note("interrupted: the report of what there is is being finished; again: it ends at once")
 	})

@@ -47,9 +47,13 @@ func (s *svg) whole(height float64, label string) []byte { return s.as("img", he
 func (s *svg) group(height float64, label string) []byte { return s.as("group", height, label) }
 
 func (s *svg) as(role string, height float64, label string) []byte {
+	return s.sized(figureWidth, height, role, label)
+}
+
+func (s *svg) sized(width, height float64, role, label string) []byte {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, `<svg class="plot" viewBox="0 0 %s %s" role="%s" aria-label="%s">%s</svg>`,
-		short(figureWidth), short(height), role, escape(label), s.Bytes())
+		short(width), short(height), role, escape(label), s.Bytes())
 	return out.Bytes()
 }
 

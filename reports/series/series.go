@@ -83,44 +83,14 @@ func binWidth(durationMS float64) float64 {
 
 // bins sorts the operations into bins. Rates are means over the repeats.
 func bins(durationMS float64, repeats int, ops []Op, violations []float64) (binMS float64, out []Bin) {
-	binMS = binWidth(durationMS)
-	n := int(math.Ceil(durationMS / binMS))
-	if n <= 0 || repeats <= 0 {
-		return binMS, nil
-	}
-	out = make([]Bin, n)
-	index := func(atMS float64) (int, bool) {
-		i := math.Floor(atMS / binMS)
-		return int(i), i >= 0 && i < float64(n)
-	}
-	latencies := make([][]float64, n)
-	perS := func(i int) float64 { // what one operation adds to the rate of a bin
-		width := min(binMS, durationMS-float64(i)*binMS) // the last bin may be short
-		return 1000 / width / float64(repeats)
-	}
+	c := NewCollector(durationMS, repeats)
 	for _, o := range ops {
-		if i, in := index(o.EndMS); in {
-			if o.OK {
-				out[i].OKPerS += perS(i)
-			} else {
-				out[i].OtherPerS += perS(i)
-			}
-		}
-		if i, in := index(o.DueMS); in && o.OK {
-			latencies[i] = append(latencies[i], o.EndMS-o.DueMS)
-		}
+		c.Add(o)
 	}
 	for _, at := range violations {
-		if i, in := index(at); in {
-			out[i].Violations++
-		}
+		c.Violation(at)
 	}
-	for i := range out {
-		out[i].AtMS = float64(i) * binMS
-		slices.Sort(latencies[i])
-		out[i].P50MS, out[i].P99MS = rank(latencies[i], 0.50), rank(latencies[i], 0.99)
-	}
-	return binMS, out
+	return c.BinMS, c.Bins()
 }
 
 // rank is the smallest value that is at least as large as the share q of sorted.

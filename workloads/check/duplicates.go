@@ -78,8 +78,34 @@ type room struct {
 	order          *order
 }
 
-// checkRooms finds the rooms created in vain.
-func (c *matchmaking) checkRooms(f *Findings, t timeline) {
+// Duplicate is a room that was created in vain.
+type Duplicate struct {
+	Room, Other string // Other took players then
+	Cause       string // raced, overlooked or unreachable
+	AtNS        int64  // on the clock of the run
+}
+
+// Duplicates judges the rooms that were added as Findings does, and nothing else: for who
+// looks at a run that goes on. What is not known yet, such as the order of a room that was
+// just begun, can change the judgement. The checker must not be used afterwards.
+func (c *Checker) Duplicates() (found []Duplicate) {
+	rooms, is := c.part().(*matchmaking)
+	if !is {
+		return nil
+	}
+	c.settleLives()
+	c.widen(&Findings{})
+	rooms.built = rooms.buildRooms()
+	rooms.eachRoom(func(r *room, worst cause, other *room, _, _ bool) {
+		if worst > none {
+			found = append(found, Duplicate{Room: r.id, Other: other.id, Cause: worst.String(), AtNS: r.start})
+		}
+	})
+	return found
+}
+
+// eachRoom passes on every room whose beginning is known with what comparing it found.
+func (c *matchmaking) eachRoom(do func(r *room, worst cause, other *room, doubt, untold bool)) {
 	var group []*room // the rooms of the current group that may be free
 	for i, r := range c.built {
 		if i == 0 || c.built[i-1].group != r.group {
@@ -88,17 +114,24 @@ func (c *matchmaking) checkRooms(f *Findings, t timeline) {
 		if r.headless {
 			continue
 		}
+		var worst cause
+		var other *room
+		var doubt, untold bool
+		group, worst, other, doubt, untold = c.compare(r, group)
+		group = append(group, r)
+		do(r, worst, other, doubt, untold)
+	}
+}
+
+// checkRooms finds the rooms created in vain.
+func (c *matchmaking) checkRooms(f *Findings, t timeline) {
+	c.eachRoom(func(r *room, worst cause, other *room, doubt, untold bool) {
 		if r.start >= t.measure {
 			f.RoomsCreated++
 			if r.filled > 0 {
 				f.Fill.add(r.filled - min(r.opened, r.filled))
 			}
 		}
-		var worst cause
-		var other *room
-		var doubt, untold bool
-		group, worst, other, doubt, untold = c.compare(r, group)
-		group = append(group, r)
 		if doubt && worst <= unreachable {
 			f.Doubts.Rooms++
 			if untold {
@@ -106,7 +139,7 @@ func (c *matchmaking) checkRooms(f *Findings, t timeline) {
 			}
 		}
 		if worst == none {
-			continue
+			return
 		}
 		if worst > unreachable {
 			f.violation(t, r.start)
@@ -127,7 +160,7 @@ func (c *matchmaking) checkRooms(f *Findings, t timeline) {
 			return fmt.Sprintf("room %s of %s was created on %s while %s on %s was free: %s",
 				brief(r.id), c.name(r.group), c.name(r.worker), brief(other.id), c.name(other.worker), worst)
 		})
-	}
+	})
 }
 
 // enough is how many free rooms a new one is compared with once it is known that

@@ -11,6 +11,7 @@ import (
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/nodes/topology"
+	"locklab/reports/live"
 	"locklab/reports/result"
 )
 
@@ -53,6 +54,7 @@ type Config struct {
 	Args        []string          // the same in pieces, without the program
 	External    external.Programs // that scenarios may run
 	Programs    catalog.Programs  // of the locks that the user brings
+	Live        *live.Board       // shows the runs to browsers; nil is nobody
 	Toxiproxy   net.Listener      // where toxiproxy's API is served over the links; nil is nowhere
 
 	// Suite leaves out combinations that do not apply, which are then in Unfit, and locks

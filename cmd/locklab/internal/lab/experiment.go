@@ -103,12 +103,14 @@ func (x *experiment) run(ctx context.Context) (r repeat, err error) {
 
 // record makes the history. It says whether the measured part was reached.
 func (x *experiment) record(ctx context.Context, file history.Recorder) (measured bool, err error) {
-	rec := &headed{out: file}
-	defer func() { rec.Begin(x.head(0)) }() // a run that failed early has a head too
+	first := &headed{out: file}
+	defer func() { first.Begin(x.head(0)) }() // a run that failed early has a head too
+	rec := seen{first, x.config.Live}
 
 	p := newPlan(x.config, x.lock, fmt.Sprintf("%s/%s/%d", x.lock, x.scenario.Name, x.repeat), uint64(x.seed()))
 	p.hold, p.clocks = x.scenario.Hold, x.scenario.Clocks()
 	x.display.Advance(0, "starting")
+	x.config.Live.Begin(x.liveRun(p))
 	c, err := x.fleet.up(ctx, p, rec, filepath.Join(x.config.Dir, x.path(LogDir, "")))
 	if err != nil {
 		return false, err
@@ -121,7 +123,9 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 		}
 		err = errors.Join(err, down)
 	}()
-	rec.Begin(x.head(c.measureRTT(ctx)))
+	head := x.head(c.measureRTT(ctx))
+	first.Begin(head)
+	x.config.Live.Record(head)
 	measured, err = x.measure(ctx, c, rec)
 	if err != nil && ctx.Err() == nil {
 		err = giveUp(c.blameLosses(ctx, err))
@@ -173,6 +177,10 @@ func (x *experiment) measure(ctx context.Context, c *cluster, rec history.Record
 	})
 	group.Go(func() error {
 		x.fleet.measure(done, rec)
+		return nil
+	})
+	group.Go(func() error {
+		x.watchWaits(done, c)
 		return nil
 	})
 	err = group.Wait()

@@ -117,14 +117,12 @@ func Remaining(parts []Config, earlier *result.File) (runs int, about time.Durat
 	}
 	for i := range parts {
 		c := &parts[i]
-		for _, s := range c.Scenarios {
-			for _, lock := range c.Locks {
-				if c.fits(lock, s) && !rows.done(c.key(lock, s)) {
-					runs += c.Repeat
-					about += time.Duration(c.Repeat) * c.aboutRun()
-				}
+		c.eachFit(func(lock catalog.Lock, s scenario.Scenario) {
+			if !rows.done(c.key(lock, s)) {
+				runs += c.Repeat
+				about += time.Duration(c.Repeat) * c.aboutRun()
 			}
-		}
+		})
 	}
 	return runs, about
 }
@@ -207,6 +205,7 @@ func (c *Config) combination(ctx context.Context, fleet *fleet, display progress
 			display.End(c.brief(found, check.Judge(found, check.ExpectationOf(found.Run))))
 			row := rowOf(repeats, c.Topology)
 			row.Partial = interrupted || len(repeats) < c.Repeat
+			c.Live.End(row)
 			err = errors.Join(err, rows.put(row))
 		}
 		if err != nil {

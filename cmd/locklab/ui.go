@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"locklab/cmd/locklab/internal/lab"
+	"locklab/cmd/locklab/internal/progress"
+	"locklab/internal/httpapi"
+	"locklab/reports/live"
+)
+
+// uiFlags say where the live page is served.
+type uiFlags struct{ addr string }
+
+const (
+	uiOff    = "off"
+	uiOnHere = "127.0.0.1:0" // a free port
+)
+
+func (f *uiFlags) add(fl *pflag.FlagSet) {
+	fl.StringVar(&f.addr, "ui", "", "ADDR or off: where a page shows the comparison while it runs, such as 127.0.0.1:7788 (default: on a terminal 127.0.0.1 and a free port, elsewhere off)")
+}
+
+// serve begins to serve the page of comparisons, if there is to be one, says where, and tells
+// the comparisons to keep it up to date.
+func (f *uiFlags) serve(ctx context.Context, title string, parts []lab.Config, stderr io.Writer) (page, error) {
+	addr := f.addr
+	if addr == "" {
+		addr = uiOff
+		if file, ok := stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+			addr = uiOnHere
+		}
+	}
+	if addr == uiOff {
+		return page{}, nil
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return page{}, fmt.Errorf("--ui %s: want HOST:PORT of this machine, or off: %w", addr, err)
+	}
+	p, err := servePage(ctx, listener, lab.LiveInfo(title, parts))
+	if err != nil {
+		return page{}, err
+	}
+	for i := range parts {
+		parts[i].Live = p.Board
+	}
+	fmt.Fprintf(stderr, "locklab: live page at http://%s\n", listener.Addr())
+	return p, nil
+}
+
+// page is the live page while it is served. The zero value is none.
+type page struct {
+	*live.Board
+	end func() error
+}
+
+// servePage serves the board's page until it is closed.
+func servePage(ctx context.Context, listener net.Listener, info live.Info) (page, error) {
+	board := live.New(info)
+	host, _, _ := net.SplitHostPort(listener.Addr().String()) // a listener's address has both
+	handler, err := board.Handler(host)
+	if err != nil {
+		return page{}, errors.Join(err, listener.Close())
+	}
+	ctx = context.WithoutCancel(ctx) // an interrupted comparison is shown to its end
+	shown, endShow := context.WithCancel(ctx)
+	served, endServe := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	var showErr, serveErr error
+	all.Go(func() {
+		showErr = board.Show(shown)
+		endServe() // once every viewer was told
+	})
+	all.Go(func() { serveErr = httpapi.Serve(served, listener, handler, nil, slog.New(slog.DiscardHandler)) })
+	return page{board, func() error {
+		endShow()
+		all.Wait()
+		return errors.Join(showErr, serveErr)
+	}}, nil
+}
+
+// close shows where the report is, and ends the page.
+func (p page) close(report string) error {
+	if p.Board == nil {
+		return nil
+	}
+	p.Finish(report)
+	return p.end()
+}
+
+// noting is a display whose notes the live page has, too.
+type noting struct {
+	progress.Display
+	board *live.Board
+}
+
+// Note passes the line on to both.
+func (d noting) Note(line string) {
+	d.Display.Note(line)
+	d.board.Note(line)
+}

@@ -1,0 +1,196 @@
+package live
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"locklab/locks/clock"
+	"locklab/reports/result"
+	"locklab/workloads/history"
+)
+
+const (
+	// frameTime is between two frames.
+	frameTime = 250 * time.Millisecond
+	// inboxEvents are folded at once when so many wait: a closed loop records tens of
+	// thousands a second.
+	inboxEvents = 4096
+)
+
+// Zone is an availability zone of the comparison.
+type Zone struct{ Name, Short string }
+
+// Host is a machine of a run with its nodes.
+type Host struct {
+	Name, Zone string // the zone's short name
+	Nodes      []Node
+}
+
+// Node is one process on a host.
+type Node struct{ Name, Role string }
+
+// Link is who dials whom, host by host.
+type Link struct {
+	From, To string
+	RTT      time.Duration // of a round trip while nothing is broken
+}
+
+// Key is a combination that is to be run.
+type Key struct{ Lock, Scenario, Workload string }
+
+// Info is what is known of a comparison before it begins.
+type Info struct {
+	Title   string // what is compared, in the words of the command
+	Zones   []Zone
+	Rows    []Key // in the order of their runs
+	Repeats int
+	// Duplicates judges the rooms of a history, whose first event is the run. It is the
+	// run's own checker: live has no rule of its own. nil judges nothing.
+	Duplicates func([]history.Event) []Duplicate
+}
+
+// Duplicate is a room that should not have been created, or could not be avoided.
+type Duplicate struct {
+	Room  string // created in vain
+	Other string // that was free then
+	Cause string // raced, overlooked or unreachable
+	AtNS  int64
+}
+
+// Run is what a run is about when it begins. What its history's first event says comes later.
+type Run struct {
+	Key
+	Repeat           int // 1 is the first
+	Hosts            []Host
+	Links            []Link
+	Planned          []history.Planned
+	Warmup, Duration time.Duration
+	OfferedPerS      float64 // 0 if nothing is offered at a rate
+}
+
+// Board takes what happens in a comparison and shows it. A nil Board takes everything and
+// shows nothing. Its methods may be called from any goroutine and never wait for a viewer.
+type Board struct {
+	info Info
+	hub  hub
+	wake chan struct{}
+
+	mu    sync.Mutex
+	inbox []news
+	spare []news // of the frame before
+}
+
+var _ history.Recorder = (*Board)(nil)
+
+// news is an event, or something else to do with the model.
+type news struct {
+	event history.Event
+	do    func(*model)
+}
+
+// New makes a board. Nothing is shown before [Board.Show].
+func New(info Info) *Board {
+	return &Board{info: info, wake: make(chan struct{}, 1), hub: hub{viewers: map[*viewer]struct{}{}}}
+}
+
+// Record takes an event of the current run's history.
+func (b *Board) Record(e history.Event) {
+	if b != nil {
+		b.take(news{event: e})
+	}
+}
+
+// Begin says that a run begins: its nodes are about to be started.
+func (b *Board) Begin(r Run) { b.post(func(m *model) { m.begin(r) }) }
+
+// Phase says what the current run does right now.
+func (b *Board) Phase(text string) { b.post(func(m *model) { m.phase = text }) }
+
+// End says that the current run has ended, with the row of its combination.
+func (b *Board) End(row result.Row) { b.post(func(m *model) { m.end(row) }) }
+
+// Waiting says how many callers wait for a lock in a node; -1 if it does not answer.
+func (b *Board) Waiting(node string, n int) { b.post(func(m *model) { m.waiting[node] = n }) }
+
+// Note takes a line that tells the user something.
+func (b *Board) Note(line string) { b.post(func(m *model) { m.note(line) }) }
+
+// Finish says that the comparison has ended, and where its report is.
+func (b *Board) Finish(report string) { b.post(func(m *model) { m.finish(report) }) }
+
+func (b *Board) post(do func(*model)) {
+	if b != nil {
+		b.take(news{do: do})
+	}
+}
+
+func (b *Board) take(n news) {
+	b.mu.Lock()
+	b.inbox = append(b.inbox, n)
+	full := len(b.inbox) == inboxEvents
+	b.mu.Unlock()
+	if full {
+		select {
+		case b.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Watched says whether somebody looks: what is only for viewers need not be asked for
+// otherwise.
+func (b *Board) Watched() bool { return b != nil && b.hub.watched() }
+
+// Show folds what happens and renders it for who looks, until ctx ends. Then viewers get
+// the last of it, and are let go.
+func (b *Board) Show(ctx context.Context) error {
+	m := newModel(b.info)
+	p, err := newPainter()
+	if err != nil {
+		return err
+	}
+	next := clock.Mono()
+	for ctx.Err() == nil {
+		wait := time.Duration(next - clock.Mono())
+		if wait > 0 {
+			select {
+			case <-b.wake:
+			case <-ctx.Done():
+			case <-after(wait):
+			}
+		}
+		b.fold(m)
+		if now := clock.Mono(); now >= next {
+			m.judge(now)
+			b.hub.show(p, m, now)
+			next = now + int64(frameTime)
+		}
+	}
+	b.fold(m)
+	m.judge(clock.Mono())
+	b.hub.show(p, m, clock.Mono())
+	b.hub.close()
+	return nil
+}
+
+func after(d time.Duration) <-chan time.Time { return clock.System().NewTimer(d).C() }
+
+// fold empties the inbox into the model.
+func (b *Board) fold(m *model) {
+	b.mu.Lock()
+	all := b.inbox
+	b.inbox = b.spare[:0]
+	b.mu.Unlock()
+	for i := range all {
+		if all[i].do != nil {
+			all[i].do(m)
+		} else {
+			m.add(&all[i].event)
+		}
+	}
+	clear(all)
+	b.mu.Lock()
+	b.spare = all
+	b.mu.Unlock()
+}

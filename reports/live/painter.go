@@ -1,0 +1,301 @@
+package live
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"html/template"
+	"slices"
+	"time"
+
+	"locklab/reports"
+	"locklab/reports/lang"
+	"locklab/reports/plots"
+	"locklab/workloads/history"
+)
+
+// painter renders the parts of the page.
+type painter struct {
+	langs     map[string]*lang.Lang
+	templates map[string]*template.Template // by language
+}
+
+func newPainter() (*painter, error) {
+	p := &painter{langs: map[string]*lang.Lang{}, templates: map[string]*template.Template{}}
+	for _, tag := range lang.Tags() {
+		say, err := lang.Of(tag)
+		if err != nil {
+			return nil, err
+		}
+		t, err := template.New("parts.html").Funcs(funcs(say)).ParseFS(assets, "assets/parts.html")
+		if err != nil {
+			return nil, err
+		}
+		p.langs[tag], p.templates[tag] = say, t
+	}
+	return p, nil
+}
+
+func funcs(say *lang.Lang) template.FuncMap {
+	return template.FuncMap{"t": say.Text, "tf": say.Sprintf, "lang": func() string { return say.Tag }}
+}
+
+// page is the page before its first frame.
+func (b *Board) page(tag string) ([]byte, error) {
+	say, err := lang.Of(tag)
+	if err != nil {
+		return nil, err
+	}
+	all, err := lang.All()
+	if err != nil {
+		return nil, err
+	}
+	t, err := template.New("live.html").Funcs(funcs(say)).ParseFS(assets, "assets/live.html")
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err = t.Execute(&out, struct {
+		Title string
+		Langs []*lang.Lang
+		Parts []string
+	}{b.info.Title, all, partIDs()})
+	return out.Bytes(), err
+}
+
+// partIDs are the parts of the page, as they stand on it.
+func partIDs() []string {
+	return []string{"now", "schedule", "map", "figures", "rate", "latency", "locks", "verdicts", "log"}
+}
+
+// paint renders all parts.
+func (p *painter) paint(v view, m *model, nowNS int64) []part {
+	say := p.langs[v.lang]
+	svg := func(drawing []byte) string { return string(drawing) }
+	text := func(name string, data any) string {
+		var out bytes.Buffer
+		if err := p.templates[v.lang].ExecuteTemplate(&out, name, data); err != nil {
+			return template.HTMLEscapeString(err.Error()) // seen by whoever changes a template
+		}
+		return out.String()
+	}
+	parts := []part{{"now", text("now", nowOf(say, m, nowNS))}, {"verdicts", text("verdicts", verdictsOf(say, m))}, {"log", text("log", linesOf(say, m))}}
+	if m.run == nil {
+		return parts
+	}
+	line := []plots.Line{{Name: m.run.Lock, Ink: plots.LockInk(1), OfferedPerS: m.run.OfferedPerS, Series: m.chart(nowNS)}}
+	scale := plots.ScaleOf(line)
+	return append(
+		parts,
+		part{"schedule", svg(plots.Schedule(say, m.planned(nowNS), inMS(int64(m.run.Duration)), m.nowMS(nowNS)))},
+		part{"map", svg(m.drawing(say).Draw(say, v.narrow))},
+		part{"figures", text("figures", figuresOf(say, m, nowNS))},
+		part{"rate", svg(plots.Rate(say, m.run.Scenario, line, scale))},
+		part{"latency", svg(plots.Latency(say, m.run.Scenario, line, scale))},
+		part{"locks", text("locks", locksOf(say, m, nowNS))},
+	)
+}
+
+// nowMS is since the measured part began; -1 before.
+func (m *model) nowMS(nowNS int64) float64 {
+	if m.measureNS == 0 {
+		return -1
+	}
+	return m.at(nowNS)
+}
+
+// planned are the faults of the scenario, with what became of them.
+func (m *model) planned(nowNS int64) (all []plots.Planned) {
+	for _, one := range m.run.Planned {
+		p := plots.Planned{Name: one.Fault + " " + one.Target, FromMS: inMS(one.AtNS), ToMS: inMS(one.AtNS + one.ForNS)}
+		if i := slices.IndexFunc(m.faults, func(f *fault) bool { return f.id == one.ID && f.beganNS != 0 }); i >= 0 && m.measureNS != 0 {
+			p.BeganMS, p.NowMS = m.at(m.faults[i].beganNS), m.at(cmp.Or(m.faults[i].endedNS, nowNS))
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+type nowView struct {
+	Lock, Scenario, Workload, Phase string
+	Number, Runs                    int
+	Over                            bool
+	Report                          string
+}
+
+func nowOf(say *lang.Lang, m *model, nowNS int64) nowView {
+	v := nowView{Number: m.number, Runs: len(m.info.Rows) * m.info.Repeats, Over: m.over, Report: m.report}
+	if m.run == nil {
+		return v
+	}
+	v.Lock, v.Scenario, v.Workload = m.run.Lock, m.run.Scenario, m.run.Workload
+	switch {
+	case m.measureNS == 0 && len(m.nodes) == 0:
+		v.Phase = say.Text("the nodes are being started")
+	case m.measureNS == 0:
+		v.Phase = say.Text("warming up")
+	case m.drainNS != 0:
+		v.Phase = say.Text("the last answers are awaited, and judged")
+	default:
+		v.Phase = say.Sprintf("%.0f of %.0f seconds", max(m.at(nowNS)/1000, 0), m.run.Duration.Seconds())
+	}
+	return v
+}
+
+type figureView struct{ Name, Value, Note, Class string }
+
+func figuresOf(say *lang.Lang, m *model, nowNS int64) (all []figureView) {
+	bins := m.chart(nowNS).Bins
+	const window = 10 // bins: a second, if they are not of a long run
+	last := bins[max(0, len(bins)-window):]
+	rate, p99 := 0.0, 0.0
+	for _, b := range last {
+		rate += b.OKPerS / float64(len(last))
+		p99 = max(p99, b.P99MS)
+	}
+	served := say.Text("none yet")
+	if m.all > 0 {
+		served = fmt.Sprintf("%.1f%%", 100*float64(m.okay)/float64(m.all))
+	}
+	all = append(all, figureView{Name: say.Text("served per second"), Value: fmt.Sprintf("%.0f", rate)},
+		figureView{Name: say.Text("slowest percent, now"), Value: say.Sprintf("%.0f ms", p99)},
+		figureView{Name: say.Text("requests served"), Value: served})
+	if m.run.Workload == history.Matchmaking {
+		d := m.rooms.total
+		unsafe := d["raced"] + d["overlooked"]
+		class := "ok"
+		if unsafe > 0 {
+			class = "bad"
+		}
+		f := figureView{Name: say.Text("duplicate rooms"), Value: lang.Group(unsafe), Class: class, Note: say.Count(m.rooms.created, "of 1 room", "of %s rooms")}
+		all = append(all, f)
+	}
+	return all
+}
+
+type lockView struct {
+	Holds []holdView
+	More  int
+	Waits []waitView
+}
+
+type holdView struct{ Resource, Node, Since string }
+
+type waitView struct {
+	Node, Text string
+}
+
+// shownHolds are as many as one can read at a glance.
+const shownHolds = 8
+
+func locksOf(say *lang.Lang, m *model, nowNS int64) (v lockView) {
+	var holds []hold
+	for _, h := range m.holds {
+		holds = append(holds, h)
+	}
+	slices.SortFunc(holds, func(a, b hold) int {
+		return cmp.Or(cmp.Compare(a.sinceNS, b.sinceNS), cmp.Compare(a.resource, b.resource), cmp.Compare(a.node, b.node))
+	})
+	for i, h := range holds {
+		if i == shownHolds {
+			v.More = len(holds) - shownHolds
+			break
+		}
+		v.Holds = append(v.Holds, holdView{h.resource, h.node, lasting(say, time.Duration(max(nowNS-h.sinceNS, 0)))})
+	}
+	for _, h := range m.run.Hosts {
+		for _, n := range h.Nodes {
+			if waits, known := m.waiting[n.Name]; known && waits >= 0 {
+				v.Waits = append(v.Waits, waitView{n.Name, say.Count(int64(waits), "1 waits", "%s wait")})
+			}
+		}
+	}
+	return v
+}
+
+func lasting(say *lang.Lang, d time.Duration) string {
+	if d < time.Second {
+		return say.Sprintf("%d ms", d.Milliseconds())
+	}
+	return say.Sprintf("%.1f s", d.Seconds())
+}
+
+type verdictsView struct {
+	Scenarios []string
+	Rows      []verdictRow
+}
+
+type verdictRow struct {
+	Lock  string
+	Cells []verdictCell
+}
+
+type verdictCell struct {
+	Key
+	There, Running, Done bool
+	reports.Outcome
+}
+
+func verdictsOf(say *lang.Lang, m *model) (v verdictsView) {
+	var locks []string
+	for _, k := range m.info.Rows {
+		if !slices.Contains(locks, k.Lock) {
+			locks = append(locks, k.Lock)
+		}
+		if !slices.Contains(v.Scenarios, k.Scenario) {
+			v.Scenarios = append(v.Scenarios, k.Scenario)
+		}
+	}
+	for _, lock := range locks {
+		row := verdictRow{Lock: lock}
+		for _, scenario := range v.Scenarios {
+			c := verdictCell{}
+			if i := slices.IndexFunc(m.info.Rows, func(k Key) bool { return k.Lock == lock && k.Scenario == scenario }); i >= 0 {
+				c.Key, c.There = m.info.Rows[i], true
+				c.Running = m.run != nil && m.run.Key == c.Key
+				if row, done := m.rows[c.Key]; done {
+					c.Done, c.Outcome = true, reports.OutcomeOf(say, row)
+				}
+			}
+			row.Cells = append(row.Cells, c)
+		}
+		v.Rows = append(v.Rows, row)
+	}
+	return v
+}
+
+type lineView struct{ At, Class, Shape, Text string }
+
+func linesOf(say *lang.Lang, m *model) (all []lineView) {
+	for _, l := range slices.Backward(m.lines) {
+		all = append(all, lineOf(say, m, l))
+	}
+	return all
+}
+
+func lineOf(say *lang.Lang, m *model, l line) lineView {
+	v := lineView{Class: "none", Shape: "·"}
+	if l.atNS != 0 && m.measureNS != 0 {
+		v.At = say.Sprintf("%.1f s", m.at(l.atNS)/1000)
+	}
+	switch w := l.words; l.kind {
+	case lineFaultAsked:
+		v.Text = say.Sprintf("The fault is asked for: %s of %s", w[0], w[1])
+	case lineFaultBegan:
+		v.Class, v.Shape, v.Text = "warn", "▲", say.Sprintf("Broken, and proven: %s of %s", w[0], w[1])
+	case lineFaultEnded:
+		v.Class, v.Shape, v.Text = "ok", "✓", say.Sprintf("Healed, and proven: %s of %s", w[0], w[1])
+	case lineFaultUnproven:
+		v.Class, v.Shape, v.Text = "warn", "?", say.Sprintf("Not proven: %s of %s", w[0], w[1])
+	case lineNode:
+		v.Text = w[0] + ": " + say.Recorded(w[1])
+	case lineDuplicate:
+		v.Class, v.Shape = "bad", "✗"
+		v.Text = say.Sprintf("A second room of %s began on %s while one on %s was free: %s", w[0], w[1], w[2], say.Term(w[3]))
+	case lineVerdict:
+		v.Text = say.Sprintf("%s under %s", w[0], w[1]) + ": " + say.Term(w[2])
+	default:
+		v.Text = say.Recorded(w[0])
+	}
+	return v
+}

@@ -1,0 +1,315 @@
+package plots
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"locklab/reports/lang"
+)
+
+// Zone is an availability zone as the map shows it.
+type Zone struct {
+	Name  string // as it is to be read
+	Nodes []Node
+	Note  string // of its inside, such as the round trip
+}
+
+// Node is one process on the map.
+type Node struct {
+	Name, Host, Role string
+	State            State
+	Note             string // what it does, in a few words
+	Rooms            []Room
+}
+
+// State is whether a process runs.
+type State uint8
+
+// The states of a process.
+const (
+	Away State = iota // it has not been started, or was stopped in order
+	Starting
+	Up
+	Paused
+	Dead
+)
+
+// Room is what a worker hosts.
+type Room struct {
+	State string // starting, open or full
+	Cause string // of a duplicate: raced, overlooked or unreachable; "" if it is none
+	Title string // in words
+}
+
+// Way is how the traffic from one zone or host to another is.
+type Way struct {
+	From, To string // hosts, or zones' places in the map by number
+	Cut      bool   // nothing passes
+	Slow     bool   // it passes, but late
+	Note     string // in a few words, such as "0.5 ms"
+}
+
+// Map is the zones, what runs in them, and the ways between them.
+type Map struct {
+	Zones   []Zone
+	Between []Way // of zones, each direction once; From and To are their names
+	Links   []Way // of hosts that are not as the ways between their zones are
+	Dials   [][2]string
+}
+
+// Sizes of the map, in units of the drawing.
+const (
+	mapWide, mapNarrow = 980.0, 360.0
+	mapGap             = 8.0  // between cards
+	mapPad             = 10.0 // of a zone
+	mapHead            = 26.0 // the zone's name
+	mapBridge          = 118.0
+	mapBridgeNarrow    = 64.0
+	roomSize           = 9.0
+	roomStep           = 12.0
+	bentBy             = 3 // cards in a row
+)
+
+// box is a rectangle.
+type box struct{ x, y, w, h float64 }
+
+func (b box) middle() point { return point{b.x + b.w/2, b.y + b.h/2} }
+
+// placed is a node with its card.
+type placed struct {
+	Node
+	box
+}
+
+// Draw draws the map, with zones side by side or, narrow, one below the other.
+func (m Map) Draw(say *lang.Lang, narrow bool) []byte {
+	s := &svg{}
+	width, bridge := mapWide, mapBridge
+	if narrow {
+		width, bridge = mapNarrow, mapBridgeNarrow
+	}
+	n := float64(max(len(m.Zones), 1))
+	panel := width
+	if !narrow {
+		panel = (width - bridge*(n-1)) / n
+	}
+	var zones []box
+	var cards []placed
+	at, height := point{}, 0.0
+	for _, z := range m.Zones {
+		b, own := layOut(z, at, panel)
+		zones, cards = append(zones, b), append(cards, own...)
+		height = max(height, b.y+b.h)
+		if narrow {
+			at.y = b.y + b.h + bridge
+		} else {
+			at.x += panel + bridge
+		}
+	}
+	for i := range zones {
+		if !narrow {
+			zones[i].h = height
+		}
+		s.rect(zones[i], 8, "zone")
+		s.text(point{zones[i].x + mapPad, zones[i].y + 18}, m.Zones[i].Name, "", "", "title")
+		s.text(point{zones[i].x + zones[i].w - mapPad, zones[i].y + 18}, m.Zones[i].Note, "end", "", "small")
+	}
+	find := func(host string) (placed, bool) {
+		i := slices.IndexFunc(cards, func(c placed) bool { return c.Host == host })
+		if i < 0 {
+			return placed{}, false
+		}
+		return cards[i], true
+	}
+	for _, d := range m.Dials {
+		from, known := find(d[0])
+		if to, also := find(d[1]); known && also {
+			s.stroke(pen{inkGrid, 1, ""}, []point{from.middle(), to.middle()})
+		}
+	}
+	for _, w := range m.Between {
+		s.bridge(m, zones, w, narrow)
+	}
+	for _, c := range cards {
+		s.card(say, c)
+	}
+	for _, w := range m.Links {
+		from, known := find(w.From)
+		if to, also := find(w.To); known && also {
+			s.way(w, edge(from.box, to.middle()), edge(to.box, from.middle()))
+		}
+	}
+	return s.sized(width, height, "img", m.label(say))
+}
+
+// layOut places the cards of a zone, role by role.
+func layOut(z Zone, at point, width float64) (box, []placed) {
+	var cards []placed
+	card := (width - 2*mapPad - (bentBy-1)*mapGap) / bentBy
+	y, column, tall := at.y+mapHead+4, 0, 0.0
+	for i, n := range z.Nodes {
+		if i > 0 && (n.Role != z.Nodes[i-1].Role || column == bentBy) {
+			y, column, tall = y+tall+mapGap, 0, 0
+		}
+		h := 42.0
+		if n.Role == "worker" {
+			h = 58
+		}
+		tall = max(tall, h)
+		cards = append(cards, placed{n, box{at.x + mapPad + float64(column)*(card+mapGap), y, card, h}})
+		column++
+	}
+	return box{at.x, at.y, width, y + tall + mapPad - at.y}, cards
+}
+
+// rect draws a rectangle with round corners.
+func (s *svg) rect(b box, round float64, class string) {
+	fmt.Fprintf(s, `<rect class="%s" x="%s" y="%s" width="%s" height="%s" rx="%s"/>`, class, short(b.x), short(b.y), short(b.w), short(b.h), short(round))
+}
+
+// card draws a node. Its state is told by a shape, a word and the card's frame.
+func (s *svg) card(say *lang.Lang, c placed) {
+	class := [...]string{"away", "starting", "up", "paused", "dead"}[c.State]
+	fmt.Fprintf(s, `<g class="card %s"><title>%s</title>`, class, escape(c.Name+": "+stateWord(say, c.State)))
+	s.rect(c.box, 5, "frame")
+	shape := [...]string{"·", "◌", "●", "‖", "✕"}[c.State]
+	s.text(point{c.x + 8, c.y + 17}, shape, "", "", "shape")
+	s.text(point{c.x + 22, c.y + 17}, clip(c.Name, 16), "", "", "name k0")
+	note := c.Note
+	if c.State != Up {
+		note = stateWord(say, c.State)
+	}
+	s.text(point{c.x + 8, c.y + 33}, note, "", "", "small")
+	if c.State == Up || c.State == Paused {
+		s.rooms(c)
+	}
+	s.WriteString("</g>")
+}
+
+func (s *svg) rooms(c placed) {
+	perRow := int((c.w - 14) / roomStep)
+	rooms := c.Rooms
+	if most := perRow; len(rooms) > most && most > 0 { // the oldest go first
+		rooms = rooms[len(rooms)-most:]
+	}
+	for i, r := range rooms {
+		b := box{c.x + 8 + float64(i)*roomStep, c.y + c.h - 18, roomSize, roomSize}
+		class := "room " + r.State
+		if r.Cause != "" {
+			class += " duplicate " + r.Cause
+		}
+		fmt.Fprintf(s, `<g class="%s"><title>%s</title>`, class, escape(r.Title))
+		s.rect(b, 2, "cell")
+		if r.Cause != "" {
+			s.stroke(pen{"cross", 1.5, ""}, []point{{b.x + 2, b.y + 2}, {b.x + 7, b.y + 7}}, []point{{b.x + 7, b.y + 2}, {b.x + 2, b.y + 7}})
+		}
+		s.WriteString("</g>")
+	}
+}
+
+// bridge draws the way from one zone to another, beside the one back.
+func (s *svg) bridge(m Map, zones []box, w Way, narrow bool) {
+	number := func(name string) int { return slices.IndexFunc(m.Zones, func(z Zone) bool { return z.Name == name }) }
+	i, j := number(w.From), number(w.To)
+	if i < 0 || j < 0 {
+		return
+	}
+	lane := 0.0 // which of the ways of this bridge
+	if i > j {
+		lane = 1
+	}
+	low, high := zones[min(i, j)], zones[max(i, j)]
+	away := float64(max(i, j) - min(i, j) - 1) // zones between them
+	var from, to point
+	if narrow {
+		x := low.x + low.w*(0.25+0.5*lane) + 20*away
+		from, to = point{x, low.y + low.h + 4}, point{x, high.y - 4}
+	} else {
+		y := low.h/2 - 34 + 68*lane + 40*away
+		from, to = point{low.x + low.w + 4, y}, point{high.x - 4, y}
+	}
+	if i > j {
+		from, to = to, from
+	}
+	s.way(w, from, to)
+}
+
+// way draws an arrow with its note: whole where all is well, long dashes where it is slow,
+// short ones and a cross where nothing passes.
+func (s *svg) way(w Way, from, to point) {
+	class, dashes := "well", ""
+	switch {
+	case w.Cut:
+		class, dashes = "cut", "3 4"
+	case w.Slow:
+		class, dashes = "slow", "10 4"
+	}
+	fmt.Fprintf(s, `<g class="way %s">`, class)
+	s.stroke(pen{"line", 2, dashes}, []point{from, to})
+	dx, dy := to.x-from.x, to.y-from.y
+	length := max(math.Hypot(dx, dy), 1)
+	ux, uy := dx/length, dy/length
+	s.stroke(pen{"line", 2, ""}, []point{{to.x - 7*ux - 4*uy, to.y - 7*uy + 4*ux}, to, {to.x - 7*ux + 4*uy, to.y - 7*uy - 4*ux}})
+	middle := point{(from.x + to.x) / 2, (from.y + to.y) / 2}
+	if w.Cut {
+		s.stroke(pen{"line", 3, ""}, []point{{middle.x - 6, middle.y - 6}, {middle.x + 6, middle.y + 6}}, []point{{middle.x + 6, middle.y - 6}, {middle.x - 6, middle.y + 6}})
+	}
+	if dx == 0 {
+		s.text(point{middle.x + 12, middle.y + 4}, w.Note, "", "", "note")
+	} else {
+		s.text(point{middle.x, middle.y - 10}, w.Note, "middle", "", "note")
+	}
+	s.WriteString("</g>")
+}
+
+// edge is where a line from the middle of the box to another point leaves the box.
+func edge(b box, to point) point {
+	m := b.middle()
+	dx, dy := to.x-m.x, to.y-m.y
+	scale := 1.0
+	for _, one := range [][2]float64{{dx, b.w / 2}, {dy, b.h / 2}} {
+		if d := max(one[0], -one[0]); d > one[1] {
+			scale = min(scale, one[1]/d)
+		}
+	}
+	return point{m.x + dx*scale, m.y + dy*scale}
+}
+
+func stateWord(say *lang.Lang, s State) string {
+	switch s {
+	case Starting:
+		return say.Text("is starting")
+	case Up:
+		return say.Text("is up")
+	case Paused:
+		return say.Text("is paused")
+	case Dead:
+		return say.Text("is dead")
+	default:
+		return say.Text("is not running")
+	}
+}
+
+// label says in words what the map shows.
+func (m Map) label(say *lang.Lang) string {
+	up, all := 0, 0
+	var cut []string
+	for _, z := range m.Zones {
+		for _, n := range z.Nodes {
+			all++
+			if n.State == Up {
+				up++
+			}
+		}
+	}
+	for _, w := range slices.Concat(m.Between, m.Links) {
+		if w.Cut {
+			cut = append(cut, w.From+" → "+w.To)
+		}
+	}
+	if len(cut) > 0 {
+		return say.Sprintf("%d of %d nodes are up. Cut: %s.", up, all, say.List(cut))
+	}
+	return say.Sprintf("%d of %d nodes are up. No way is cut.", up, all)
+}
