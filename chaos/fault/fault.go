@@ -181,7 +181,7 @@ func (f fields) sides() (s sides) {
 			return s
 		}
 	}
-	any := slices.Concat(namedKinds(), []string{Primary, Others})
+	any := slices.Concat(namedKinds(), dynamicKinds(), []string{Others})
 	s.from, s.to = readSelector(two[0].Need(selectors(any)), any), readSelector(two[1].Need(selectors(any)), any)
 	if s.from == s.to {
 		two[1].Fail("%q is on both sides: want two different ones", s.to)

@@ -21,6 +21,8 @@ type Node struct{ Name, Role, Host string }
 type Inventory struct {
 	Hosts []Host
 	Nodes []Node
+	// Servers are the roles that store what a lock is made of: see AnyServer.
+	Servers []string
 }
 
 // The selectors that mean something else at every moment, and those of links' other sides.
@@ -35,8 +37,18 @@ const (
 	Zones   = "zones"  // every two hosts of different zones
 )
 
+// The selectors of a part of a role's nodes, in the order of the topology: the first one, the
+// fewest that are more than half, and all others.
+const (
+	One      = "one"
+	Majority = "majority"
+	Minority = "minority"
+	// AnyServer stands for the role of the lock's servers, whichever it is.
+	AnyServer = "server"
+)
+
 // namedKinds are the selectors that name something.
-func namedKinds() []string { return []string{"zone", "role", "node", "host"} }
+func namedKinds() []string { return []string{"zone", "role", "node", "host", One, Majority, Minority} }
 
 // ErrNoTarget says that there is nothing that a selector names.
 var ErrNoTarget = errors.New("fault: no target")
@@ -114,10 +126,11 @@ type scene struct {
 // hosts are the hosts that a selector names, in the order of the inventory.
 func (inv Inventory) hosts(s selector) ([]string, error) {
 	var found []string
+	part := inv.part(s)
 	for _, h := range inv.Hosts {
 		hit := s.kind == "host" && h.Name == s.name || s.kind == "zone" && h.Zone == s.name ||
 			slices.ContainsFunc(inv.Nodes, func(n Node) bool {
-				return n.Host == h.Name && (s.kind == "node" && n.Name == s.name || s.kind == "role" && n.Role == s.name)
+				return n.Host == h.Name && (s.kind == "node" && n.Name == s.name || s.kind == "role" && n.Role == s.name || slices.Contains(part, n.Name))
 			})
 		if hit {
 			found = append(found, h.Name)
@@ -127,6 +140,26 @@ func (inv Inventory) hosts(s selector) ([]string, error) {
 		return nil, fmt.Errorf("no host for %q: %w", s, ErrNoTarget)
 	}
 	return found, nil
+}
+
+// part are the nodes that One, Majority and Minority mean.
+func (inv Inventory) part(s selector) (nodes []string) {
+	for _, n := range inv.Nodes {
+		if n.Role == s.name || s.name == AnyServer && slices.Contains(inv.Servers, n.Role) {
+			nodes = append(nodes, n.Name)
+		}
+	}
+	majority := min(len(nodes)/2+1, len(nodes))
+	switch s.kind {
+	case One:
+		return nodes[:min(1, len(nodes))]
+	case Majority:
+		return nodes[:majority]
+	case Minority:
+		return nodes[majority:]
+	default:
+		return nil
+	}
 }
 
 // others are the hosts that are not among the given ones.
@@ -182,9 +215,10 @@ func (sc scene) nodes(ctx context.Context, s selector) ([]string, error) {
 		return nil, err
 	}
 	var found []string
+	part := sc.part(s)
 	for _, n := range sc.Nodes {
 		hit := s.kind == "node" && n.Name == s.name || s.kind == "role" && n.Role == s.name ||
-			s.kind == "host" && n.Host == s.name || s.kind == "zone" && sc.zone(n.Host) == s.name
+			s.kind == "host" && n.Host == s.name || s.kind == "zone" && sc.zone(n.Host) == s.name || slices.Contains(part, n.Name)
 		if hit {
 			found = append(found, n.Name)
 		}

@@ -5,6 +5,9 @@
 //	summary: The zones cannot talk to each other for a while; bytes are kept.
 //	min_duration: 2s         # runs that measure for less refuse it; may be left out
 //	hold: 50ms               # how long to hold, where the user does not say; may be left out
+//	clients: 50              # in each master, likewise
+//	resources: 1             # likewise
+//	source: Notes on X, section 3  # who says what is expected; may be left out
 //	timeline:
 //	  - at: 30%              # of the measured time; or a duration such as 2s
 //	    for: 35%             # without it the fault lasts to the end; 100 ms at least
@@ -16,9 +19,12 @@
 //	  redlock:
 //	    safety: safe
 //	    liveness: [live, stalls]       # any of them
+//	    why: a majority has to agree   # and source, where another one says it
 //	    availability: {outside: 99%, during: 50%}  # of the operations that must end ok
 //	    topologies:
 //	      seoul-3az: {liveness: live}  # a built-in one or that of the run; replaces, field by field
+//	  raft etcd: {safety: safe}        # of several locks at once
+//	  postgres: {not_for: it has one server}  # it does not apply: such runs are left out
 //
 // Safety is safe or unsafe (a control: it must show a violation), liveness is live,
 // stalls or down. What is left out is not judged, and

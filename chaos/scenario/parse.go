@@ -1,7 +1,9 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,12 +19,15 @@ func Parse(file string, text []byte) (Scenario, error) {
 	if err != nil {
 		return Scenario{}, err
 	}
-	f := doc.Root.Fields("name", "summary", "min_duration", "hold", "timeline", "expect")
+	f := doc.Root.Fields("name", "summary", "min_duration", "hold", "clients", "resources", "timeline", "source", "expect")
 	s := Scenario{
 		File: file, Name: f.Get("name").Name(maxName), Summary: f.Get("summary").Text(), nameLine: f.Get("name").Line(),
 		MinDuration: f.Get("min_duration").Duration(1, time.Hour, "3m"),
-		Hold:        f.Get("hold").Duration(1, time.Minute, "50ms"),
-		Locks:       readExpectations(f.Get("expect")),
+		Wants: Wants{
+			Hold:    f.Get("hold").Duration(1, time.Minute, "50ms"),
+			Clients: f.Get("clients").Int(1, maxCount), Resources: f.Get("resources").Int(1, maxCount),
+		},
+		Locks: readExpectations(f.Get("expect"), f.Get("source").Text()),
 	}
 	ids := map[string]bool{}
 	for i, n := range f.Get("timeline").Need("a list of faults, or [] for none").List() {
@@ -35,6 +40,9 @@ func Parse(file string, text []byte) (Scenario, error) {
 	}
 	return s, doc.Err()
 }
+
+// maxCount is the most clients, or resources, that a scenario asks for.
+const maxCount = 1000
 
 // maxName is the longest name of a scenario, or of a fault.
 const maxName = 100
@@ -78,27 +86,49 @@ func readMoment(n strictyaml.Node) Moment {
 	return Moment{Duration: d}
 }
 
-func readExpectations(n strictyaml.Node) map[string]Expectations {
+// readExpectations reads what is expected of each lock. A key may name several, separated by
+// spaces.
+func readExpectations(n strictyaml.Node, source string) map[string]Expectations {
 	all := map[string]Expectations{}
 	f := n.Fields()
-	for _, lock := range f.Names() {
-		at := f.Get(lock)
-		if lock == "topologies" {
+	for _, key := range f.Names() {
+		at := f.Get(key)
+		if key == "topologies" {
 			at.Fail("want it below a lock, such as none: {topologies: {one-host: {safety: safe}}}")
 		}
-		spec, err := locks.ParseSpec(lock)
-		if err != nil {
-			n.At(at).Fail("%v", err)
+		found := readOfLock(at, source)
+		for lock := range strings.FieldsSeq(key) {
+			spec, err := locks.ParseSpec(lock)
+			if err != nil {
+				n.At(at).Fail("%v", err)
+			}
+			if _, twice := all[spec.String()]; twice {
+				n.At(at).Fail("%s is there twice", spec)
+			}
+			all[spec.String()] = found
 		}
-		fields := at.Fields("safety", "liveness", "availability", "topologies")
-		found := Expectations{Expectation: readExpectation(fields, at), Topologies: map[string]Expectation{}}
-		in := fields.Get("topologies").Fields()
-		for _, name := range in.Names() {
-			found.Topologies[name] = readExpectation(in.Get(name).Fields("safety", "liveness", "availability"), in.Get(name))
-		}
-		all[spec.String()] = found
 	}
 	return all
+}
+
+// readOfLock reads an expectation and what differs from it in some topologies, or why the
+// scenario does not apply.
+func readOfLock(n strictyaml.Node, source string) Expectations {
+	if f := n.Fields(); slices.Contains(f.Names(), "not_for") {
+		why := n.Fields("not_for").Get("not_for")
+		if why.Text() == "" {
+			why.Fail("want why the scenario does not apply")
+		}
+		return Expectations{Expectation: Expectation{NotFor: true, Why: why.Text(), Line: n.Line()}}
+	}
+	f := n.Fields("safety", "liveness", "availability", "why", "source", "not_for", "topologies")
+	found := Expectations{Expectation: readExpectation(f, n), Topologies: map[string]Expectation{}}
+	found.Why, found.Source = f.Get("why").Text(), cmp.Or(f.Get("source").Text(), source)
+	in := f.Get("topologies").Fields()
+	for _, name := range in.Names() {
+		found.Topologies[name] = readExpectation(in.Get(name).Fields("safety", "liveness", "availability"), in.Get(name))
+	}
+	return found
 }
 
 func readExpectation(f strictyaml.Fields, n strictyaml.Node) Expectation {

@@ -2,6 +2,7 @@ package scenario_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -92,6 +93,41 @@ expect:
 	}
 }
 
+// TestReasons: each lock has its own, or the scenario's source; one line may speak of several
+// locks, and may say that the scenario does not apply to them.
+func TestReasons(t *testing.T) {
+	s, err := scenario.Parse("f.yaml", []byte(`name: x
+hold: 2s
+clients: 50
+resources: 3
+source: A, section 1
+timeline: []
+expect:
+  redlock raft:store=memory: {safety: safe, why: a majority has to agree}
+  raft: {safety: safe, why: logs, source: "B"}
+  none local: {not_for: they have no server}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Wants != (scenario.Wants{Hold: 2 * time.Second, Clients: 50, Resources: 3}) {
+		t.Errorf("wants %+v", s.Wants)
+	}
+	for lock, want := range map[string]string{
+		"redlock": "safe false A, section 1: a majority has to agree", "raft:store=memory": "safe false A, section 1: a majority has to agree",
+		"raft": "safe false B: logs", "none": " true : they have no server", "local": " true : they have no server",
+	} {
+		spec, err := locks.ParseSpec(lock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, _ := s.Expect(spec, "t")
+		if got := fmt.Sprintf("%s %v %s: %s", e.Safety, e.NotFor, e.Source, e.Why); got != want {
+			t.Errorf("%s: %q, want %q", lock, got, want)
+		}
+	}
+}
+
 func TestExpect(t *testing.T) {
 	s, err := scenario.Parse("f.yaml", []byte(strings.Replace(right, "from: zone: a", "from: zone:a", 1)))
 	if err != nil {
@@ -128,12 +164,12 @@ func step(fields string) string {
 func TestErrorsSayWhereAndWhatWouldBeRight(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "f.yaml:1: want exactly one YAML document"},
-		{"list", "- a\n", `f.yaml:1: want fields (name, summary, min_duration, hold, timeline, expect)`},
+		{"list", "- a\n", `f.yaml:1: want fields (name, summary, min_duration, hold, clients, resources, timeline, source, expect)`},
 		{"broken", "name: [\n", "f.yaml:2: did not find expected node content"},
 		{"no name", "timeline: []\n", `f.yaml:1: name: missing: want 1 to 100 lower-case letters, digits and dashes, such as worker-a-1`},
 		{"bad name", "name: Ünfug\ntimeline: []\n", `f.yaml:1: name: "Ünfug" is not a name: want 1 to 100 lower-case letters, digits and dashes, such as worker-a-1`},
 		{"no timeline", "name: x\n", `f.yaml:1: timeline: missing: want a list of faults, or [] for none`},
-		{"unknown field", "name: x\ntimeline: []\nexpects: {}\n", `f.yaml:3: unknown field "expects": want name, summary, min_duration, hold, timeline, expect`},
+		{"unknown field", "name: x\ntimeline: []\nexpects: {}\n", `f.yaml:3: unknown field "expects": want name, summary, min_duration, hold, clients, resources, timeline, source, expect`},
 		{"twice", "name: x\nname: y\ntimeline: []\n", "f.yaml:2: "},
 		{"timeline is a word", "name: x\ntimeline: now\n", "f.yaml:2: timeline: want a list"},
 		{"step is a word", "name: x\ntimeline:\n  - kill\n", `f.yaml:3: timeline[0]: want fields (at, for, id, fault)`},
@@ -164,11 +200,11 @@ func TestErrorsSayWhereAndWhatWouldBeRight(t *testing.T) {
 		{"one-way reset", step("at: 1s, fault: partition, from: zone:a, to: others, mode: reset"), `f.yaml:4: timeline[0].mode: a reset hits both ways: want between: instead of from: and to:`},
 		{"both and one way", step("at: 1s, fault: partition, between: [zones], from: zone:a, to: others, mode: hold"), `f.yaml:4: timeline[0].between: want either between: [A, B], for both ways, or from: A and to: B, for one`},
 		{"no side", step("at: 1s, fault: partition, mode: hold"), `f.yaml:4: timeline[0].between: want either between: [A, B], for both ways, or from: A and to: B, for one`},
-		{"half a side", step("at: 1s, fault: partition, from: zone:a, mode: hold"), `f.yaml:4: timeline[0].to: missing: want zone:NAME, role:NAME, node:NAME, host:NAME, primary or others`},
+		{"half a side", step("at: 1s, fault: partition, from: zone:a, mode: hold"), `f.yaml:4: timeline[0].to: missing: want zone:NAME, role:NAME, node:NAME, host:NAME, one:NAME, majority:NAME, minority:NAME, holder, holder-of:RESOURCE, leader, primary or others`},
 		{"others twice", step("at: 1s, fault: partition, between: [others, others], mode: hold"), `f.yaml:4: timeline[0].between[1]: "others" is on both sides: want two different ones`},
 		{"three sides", step("at: 1s, fault: partition, between: [zone:a, zone:b, zone:c], mode: hold"), `f.yaml:4: timeline[0].between: want two selectors, such as [zone:a, others], or [zones]`},
-		{"bad selector", step("at: 1s, fault: kill, target: redis-3"), `f.yaml:4: timeline[0].target: "redis-3": want zone:NAME, role:NAME, node:NAME, host:NAME, holder, holder-of:RESOURCE, leader or primary`},
-		{"the holder of nothing", step("at: 1s, fault: kill, target: holder-of"), `f.yaml:4: timeline[0].target: "holder-of": want zone:NAME, role:NAME, node:NAME, host:NAME, holder, holder-of:RESOURCE, leader or primary`},
+		{"bad selector", step("at: 1s, fault: kill, target: redis-3"), `f.yaml:4: timeline[0].target: "redis-3": want zone:NAME, role:NAME, node:NAME, host:NAME, one:NAME, majority:NAME, minority:NAME, holder, holder-of:RESOURCE, leader or primary`},
+		{"the holder of nothing", step("at: 1s, fault: kill, target: holder-of"), `f.yaml:4: timeline[0].target: "holder-of": want zone:NAME, role:NAME, node:NAME, host:NAME, one:NAME, majority:NAME, minority:NAME, holder, holder-of:RESOURCE, leader or primary`},
 		{"the holder of nothing named", step("at: 1s, fault: kill, target: \"holder-of:\""), `f.yaml:4: timeline[0].target: "holder-of:": want zone:NAME, `},
 		{"a holder with a name", step("at: 1s, fault: kill, target: \"holder:r1\""), `f.yaml:4: timeline[0].target: "holder:r1": want zone:NAME, `},
 		{"zone failure of a node", step("at: 1s, fault: zone-failure, target: holder"), `f.yaml:4: timeline[0].target: "holder": want zone:NAME`},
@@ -187,7 +223,11 @@ func TestErrorsSayWhereAndWhatWouldBeRight(t *testing.T) {
 		{"external holder", step("at: 1s, fault: external, run: [fis], effect: stop, target: holder"), `f.yaml:4: timeline[0].target: "holder": want zone:NAME or host:NAME`},
 		{"min duration", "name: x\nmin_duration: long\ntimeline: []\n", `f.yaml:2: min_duration: "long": want a duration above 0, up to 1h0m0s, such as 3m`},
 		{"id twice", "name: x\ntimeline:\n  - {at: 1s, id: k, fault: kill, target: holder}\n  - {at: 2s, id: k, fault: kill, target: leader}\n", `f.yaml:4: timeline[1].id: "k" is there twice`},
-		{"bad lock", "name: x\ntimeline: []\nexpect:\n  Red Lock: {safety: safe}\n", `f.yaml:4: expect: lock "Red Lock"`},
+		{"bad lock", "name: x\ntimeline: []\nexpect:\n  Red Lock: {safety: safe}\n", `f.yaml:4: expect: lock "Red"`},
+		{"a lock twice", "name: x\ntimeline: []\nexpect:\n  none: {safety: safe}\n  raft none: {safety: safe}\n", `f.yaml:5: expect: none is there twice`},
+		{"not for, and yet", "name: x\ntimeline: []\nexpect:\n  none: {not_for: it locks nothing, safety: safe}\n", `f.yaml:4: expect.none: unknown field "safety": want not_for`},
+		{"not for no reason", "name: x\ntimeline: []\nexpect:\n  none: {not_for: \"\"}\n", `f.yaml:4: expect.none.not_for: want why the scenario does not apply`},
+		{"no clients", "name: x\nclients: 0\ntimeline: []\n", `f.yaml:2: clients: "0": want a whole number from 1 to 1000`},
 		{"bad safety", "name: x\ntimeline: []\nexpect:\n  none: {safety: maybe}\n", `f.yaml:4: expect.none.safety: "maybe": want one of safe, unsafe`},
 		{"bad availability", "name: x\ntimeline: []\nexpect:\n  none: {availability: {outside: 0.99}}\n", `f.yaml:4: expect.none.availability.outside: "0.99": want a share of the operations, 0% to 100%`},
 		{"too available", "name: x\ntimeline: []\nexpect:\n  none: {availability: {during: 101%}}\n", `f.yaml:4: expect.none.availability.during: "101%": want a share of the operations, 0% to 100%`},

@@ -20,13 +20,21 @@ type Scenario struct {
 	Summary string
 	// MinDuration is the shortest measured time in which it makes sense; 0 is any.
 	MinDuration time.Duration
-	// Hold is how long a holder must hold for the scenario to hit one; 0 is any time.
-	Hold     time.Duration
+	// Wants is what clients must do for the scenario to show what it is about.
+	Wants    Wants
 	Timeline []Step
 	// Locks maps lock specs, as text, to what is expected of them.
 	Locks map[string]Expectations
 
 	nameLine int
+}
+
+// Wants is what a scenario wants of the workload, where the user does not say. What is 0 it
+// leaves to the workload, and so do workloads without such a thing.
+type Wants struct {
+	Hold      time.Duration // for a holder to be hit
+	Clients   int           // in each master
+	Resources int           // that all of them contend for
 }
 
 // Step is one fault of the timeline.
@@ -105,6 +113,11 @@ type Expectation struct {
 	// Outside and During are the least shares of operations, 0 to 1, that end ok: of those
 	// that no fault touches, and while one is in force. Nil says nothing.
 	Outside, During *float64
+	// Why is the reason, and Source who says so: a document and its section, or a public
+	// reference.
+	Why, Source string
+	// NotFor says that the scenario does not apply to the lock; Why says why.
+	NotFor bool
 
 	Line int // where the file names the lock or the topology
 }

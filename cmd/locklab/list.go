@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -151,9 +152,12 @@ func timeline(s scenario.Scenario) string {
 		fmt.Fprintln(table, "  nothing is broken")
 	}
 	fmt.Fprintln(table, "\nexpected; of the requests, at least the share that is served outside and during faults:")
-	for _, name := range slices.SortedFunc(maps.Keys(s.Locks), func(a, b string) int { return s.Locks[a].Line - s.Locks[b].Line }) {
+	for _, name := range slices.SortedFunc(maps.Keys(s.Locks), func(a, b string) int { return cmp.Or(s.Locks[a].Line-s.Locks[b].Line, strings.Compare(a, b)) }) {
 		e := s.Locks[name]
 		fmt.Fprintf(table, "  %s\t%s\n", name, expectation(e.Expectation))
+		if e.Why != "" && !e.NotFor {
+			fmt.Fprintf(table, "  \t  %s\n", strings.TrimSuffix(e.Why+" ("+e.Source+")", " ()"))
+		}
 		for _, topology := range slices.Sorted(maps.Keys(e.Topologies)) {
 			fmt.Fprintf(table, "    in %s\t%s\n", topology, expectation(e.Topologies[topology]))
 		}
@@ -163,6 +167,9 @@ func timeline(s scenario.Scenario) string {
 }
 
 func expectation(e scenario.Expectation) string {
+	if e.NotFor {
+		return "does not apply: " + e.Why
+	}
 	var parts []string
 	if e.Safety != "" {
 		parts = append(parts, e.Safety)

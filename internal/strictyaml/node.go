@@ -234,6 +234,19 @@ func (n Node) Duration(least, most time.Duration, example string) time.Duration 
 	return d
 }
 
+// Int is a whole number within bounds.
+func (n Node) Int(least, most int) int {
+	text := n.Text()
+	if n.yaml == nil {
+		return 0
+	}
+	i, err := strconv.Atoi(text)
+	if err != nil || i < least || i > most {
+		n.Fail("%q: want a whole number from %d to %d", text, least, most)
+	}
+	return i
+}
+
 // Decimal is a number such as 0.05; other forms that computers know are none.
 func Decimal(text string) (float64, bool) {
 	if text == "" || strings.Trim(text, "0123456789.") != "" {

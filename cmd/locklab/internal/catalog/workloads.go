@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"locklab/chaos/scenario"
 	"locklab/internal/seed"
 	"locklab/nodes/process"
 	"locklab/nodes/worker"
@@ -72,7 +73,7 @@ type Run struct {
 	Repeat           int // 1 is the first
 	Rate             float64
 	Warmup, Duration time.Duration
-	Hold             time.Duration // that the scenario wants; 0 is any
+	Wants            scenario.Wants // where the user does not say
 	Seed             seed.Seed
 	StartNS          int64 // on clock.Mono
 	Recorder         history.Recorder
@@ -248,7 +249,7 @@ type clientsLoad struct {
 	path               string // where masters serve it
 	clients, resources int
 	hold               time.Duration
-	holdSet            func() bool // by the user
+	set                func(flag string) bool // by the user
 	fencing            onOff
 }
 
@@ -274,9 +275,9 @@ func (*onOff) Type() string { return "on|off" }
 
 // clientsFlags are those that all workloads of clients inside the masters have.
 func clientsFlags(fl *pflag.FlagSet, path string) *clientsLoad {
-	l := clientsLoad{path: path, resources: 1, holdSet: func() bool { return fl.Lookup("hold").Changed }}
-	fl.IntVar(&l.clients, "clients", 4, "all workloads but matchmaking: clients in each master")
-	fl.DurationVar(&l.hold, "hold", time.Millisecond, "all workloads but matchmaking: how long each client holds; scenarios that break a holder set it where you do not")
+	l := clientsLoad{path: path, resources: 1, set: fl.Changed}
+	fl.IntVar(&l.clients, "clients", 4, "all workloads but matchmaking: clients in each master; scenarios set it, hold and resources where they must and you do not")
+	fl.DurationVar(&l.hold, "hold", time.Millisecond, "all workloads but matchmaking: how long each client holds")
 	return &l
 }
 
@@ -291,12 +292,22 @@ func (l *clientsLoad) Check() error {
 
 func (*clientsLoad) Worker(*worker.Settings) {}
 
+// wants takes what the scenario wants, if that is anything and the user does not say.
+func wants[T comparable](l *clientsLoad, flag string, value *T, wanted T) {
+	var nothing T
+	if wanted != nothing && !l.set(flag) {
+		*value = wanted
+	}
+}
+
 func (l *clientsLoad) Begin(r Run) (Clients, error) {
 	plan := mutex.DefaultPlan()
 	plan.ID = fmt.Sprintf("run-%d", r.Repeat)
 	plan.Clients, plan.Resources, plan.Hold, plan.Unfenced = l.clients, l.resources, l.hold, l.fencing.off
-	if !l.holdSet() && r.Hold > 0 {
-		plan.Hold = r.Hold
+	wants(l, "hold", &plan.Hold, r.Wants.Hold)
+	wants(l, "clients", &plan.Clients, r.Wants.Clients)
+	if l.path != handoff.Path { // which has one
+		wants(l, "resources", &plan.Resources, r.Wants.Resources)
 	}
 	plan.Warmup, plan.Duration, plan.Seed = r.Warmup, r.Duration, r.Seed.Child("mutex")
 	plan.Rate = r.Rate / float64(len(r.Masters))

@@ -108,7 +108,7 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 	rec := seen{first, x.config.Live}
 
 	p := newPlan(x.config, x.lock, fmt.Sprintf("%s/%s/%d", x.lock, x.scenario.Name, x.repeat), uint64(x.seed()))
-	p.hold, p.clocks = x.scenario.Hold, x.scenario.Clocks()
+	p.hold, p.clocks = x.scenario.Wants.Hold, x.scenario.Clocks()
 	x.display.Advance(0, "starting")
 	x.config.Live.Begin(x.liveRun(p))
 	c, err := x.fleet.up(ctx, p, rec, filepath.Join(x.config.Dir, x.path(LogDir, "")))
@@ -190,7 +190,7 @@ func (x *experiment) measure(ctx context.Context, c *cluster, rec history.Record
 // clients prepares what the clients do in this run.
 func (x *experiment) clients(c *cluster, rec history.Recorder, start int64) (catalog.Clients, error) {
 	run := catalog.Run{
-		Repeat: x.repeat, Rate: x.config.Rate, Warmup: x.config.Warmup, Duration: x.config.Duration, Hold: x.scenario.Hold,
+		Repeat: x.repeat, Rate: x.config.Rate, Warmup: x.config.Warmup, Duration: x.config.Duration, Wants: x.scenario.Wants,
 		Seed: x.seed(), StartNS: start, Recorder: rec,
 	}
 	for _, m := range c.topo.NodesOf(role.Master) {

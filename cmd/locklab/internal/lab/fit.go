@@ -90,6 +90,9 @@ func (c *Config) checkTargets(s scenario.Scenario) error {
 		return fmt.Errorf("--scenarios: %w; topology %s has %s", err, c.Topology.Name, contents(c.Topology))
 	}
 	fits := func(lock catalog.Lock) error {
+		if e, _ := s.Expect(lock.Spec, c.Topology.Name); e.NotFor {
+			return fmt.Errorf("%s:%d: %s does not apply to %s: %s", s.File, e.Line, s.Name, lock, e.Why)
+		}
 		runs := lock.Part(c.Topology)
 		if err := s.CheckTargets(ctx, inventory(runs), anyNode{runs}); err != nil {
 			return err
@@ -143,6 +146,11 @@ func inventory(t *topology.Topology) (inv chaos.Inventory) {
 	}
 	for _, n := range t.Nodes() {
 		inv.Nodes = append(inv.Nodes, chaos.Node{Name: n.Name, Role: n.Role, Host: n.Host})
+	}
+	for _, r := range catalog.ServerRoles() {
+		if r.Primary == nil { // who only says which server that is stores nothing
+			inv.Servers = append(inv.Servers, r.Name)
+		}
 	}
 	return inv
 }

@@ -2,13 +2,17 @@ package lab
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"locklab/chaos/scenario"
+	"locklab/cmd/locklab/internal/catalog"
+	"locklab/locks"
 )
 
 // TestScenariosAreCheckedBeforeTheStart: what cannot happen is refused, with the place.
@@ -33,6 +37,11 @@ func TestScenariosAreCheckedBeforeTheStart(t *testing.T) {
 		{"no such topology", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder}\nexpect:\n  none:\n    topologies:\n      seuol-3az: {safety: safe}", `x.yaml:7: expect: unknown topology "seuol-3az": want one of one-host, seoul-2az, seoul-3az`},
 		{"no such role", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder, lose_data: [reddis]}", `x.yaml:3: fault kill-1: lose_data: "reddis" is not a role: want one of master, worker`},
 		{"raft forgets", "raft", "seoul-2az", "{at: 30%, fault: kill, target: role:raft, lose_data: [raft]}", "x.yaml:3: fault kill-1: lose_data: raft servers that forget their votes may elect two leaders"},
+		{"no server", "none", "seoul-2az", "{at: 30%, fault: kill, target: majority:server}", `x.yaml:3: fault kill-1 on majority:server: no node for "majority:server"`},
+		{"any lock's servers", "postgres", "seoul-2az", "{at: 30%, fault: kill, target: majority:server}", ""},
+		{"Sentinels are no such servers", "redis:replica", "seoul-2az", "{at: 30%, fault: kill, target: minority:server}", `no node for "minority:server"`},
+		{"does not apply", "raft", "seoul-2az", "{at: 30%, fault: kill, target: holder}\nexpect:\n  raft etcd: {not_for: it is not about them}", "x.yaml:5: x does not apply to raft: it is not about them"},
+		{"applies to another lock", "raft,none", "seoul-2az", "{at: 30%, fault: kill, target: holder}\nexpect:\n  raft etcd: {not_for: it is not about them}", ""},
 		{"too short", "redlock", "seoul-2az", "{at: 99%, for: 1%, fault: kill, target: holder}", "x.yaml:3: for: fault kill-1 is on for 20ms of a run of 2s, which is too short to be proven"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -63,8 +72,8 @@ func TestBuiltinScenariosFit(t *testing.T) {
 			t.Fatal(err)
 		}
 		lock := "redis:replica" // of what has only a primary to break
-		for _, other := range []string{"redlock", "raft"} {
-			if _, judged := s.Locks[other]; judged {
+		for _, other := range []string{"redlock", "raft", "postgres"} {
+			if e, judged := s.Locks[other]; judged && !e.NotFor {
 				lock = other
 			}
 		}
@@ -75,5 +84,38 @@ func TestBuiltinScenariosFit(t *testing.T) {
 				t.Errorf("%s: %v", topology, err)
 			}
 		}
+	}
+}
+
+// TestScenariosSayWhy: of every lock a built-in scenario that gives reasons says what must
+// happen, why, and who says so; or why it does not apply.
+func TestScenariosSayWhy(t *testing.T) {
+	all, err := scenario.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons := 0
+	for _, s := range all {
+		if !slices.ContainsFunc(slices.Collect(maps.Values(s.Locks)), func(e scenario.Expectations) bool { return e.Why != "" }) {
+			continue // it has comments
+		}
+		reasons++
+		for _, name := range catalog.Names() {
+			e, known := s.Expect(locks.Spec{Name: name}, "")
+			if !known {
+				t.Errorf("%s: nothing is said of %s: want what is expected, or not_for", s.Name, name)
+			}
+			if known && (e.Why == "" || e.Source == "" && !e.NotFor) {
+				t.Errorf("%s:%d: %s: want why, and a source", s.File, e.Line, name)
+			}
+		}
+		for name, e := range s.Locks {
+			if e.Why == "" || e.Source == "" && !e.NotFor {
+				t.Errorf("%s:%d: %s: want why, and a source", s.File, e.Line, name)
+			}
+		}
+	}
+	if reasons == 0 {
+		t.Error("no scenario gives reasons")
 	}
 }
