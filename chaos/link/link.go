@@ -33,6 +33,7 @@ type link struct {
 	wg   sync.WaitGroup // the accept loop and the connections that are being set up
 
 	watches watches
+	carried counters
 
 	mu      sync.Mutex
 	closed  bool

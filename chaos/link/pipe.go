@@ -292,6 +292,7 @@ func (p *pipe) leave(b []byte) {
 	written := 0
 	if !dead {
 		p.passed(int64(len(b)))
+		p.conn.link.carried.add(p.way, int64(len(b)))
 		if !p.pumping {
 			written, _ = p.out.TryWrite(b) // the write of the rest meets the same error
 		}

@@ -83,6 +83,9 @@ func New(cfg Config) (*Agent, error) {
 	if cfg.Measure > 0 {
 		a.tasks.Go(a.measure)
 	}
+	if cfg.Usage > 0 {
+		a.tasks.Go(a.recordUsage)
+	}
 	return a, nil
 }
 

@@ -58,6 +58,11 @@ type Config struct {
 	// Measure is how often the agent records what its machine does while it runs nodes;
 	// 0 never does.
 	Measure time.Duration
+	// Usage is how often the agent records what its nodes use; 0 never does.
+	Usage time.Duration
+	// Traffic is what went through the links of the host, by the node that they lead to; nil
+	// where there are none.
+	Traffic func() []Traffic
 	// MaxEventBytes bounds the events kept for the follower, 64 MiB by default.
 	MaxEventBytes int
 

@@ -6,6 +6,7 @@
 //	/proc/PID/task/*/schedstat ─────────────┼──▶ Sampler.Sample ──▶ history.KindMachine
 //	a timer that goes off every 10 ms ──────┤
 //	a page written and synced every 250 ms ─┘
+//	/proc/PID/stat of a node and its descendants ──▶ UsageOf ──▶ history.KindUsage
 //
 // The share of time in which CPUs are busy does not tell whether anybody waits: a
 // machine can be full of work of low priority that gives way. So the kernel is asked

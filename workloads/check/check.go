@@ -70,6 +70,7 @@ type Checker struct {
 	unsure   map[string]struct{} // hosts whose clocks had one before the end
 	machines []machineEvent
 	rates    []Rate // as somebody changed it, in the order of the file
+	usage    []usageEvent
 	givenUp  []string
 }
 
@@ -166,6 +167,8 @@ func (c *Checker) Add(e *history.Event) {
 		}
 	case history.KindRate:
 		c.rates = append(c.rates, Rate{AtNS: e.AtNS, PerS: float64(e.Count)})
+	case history.KindUsage:
+		c.addUsage(e)
 	case history.KindGrant: // the servers' record: evidence for readers, not judged
 	default:
 		for _, p := range c.parts {
@@ -207,6 +210,7 @@ func (c *Checker) Findings() *Findings {
 	c.checkLiveness(f, t)
 	slices.SortStableFunc(f.Examples, func(a, b Example) int { return int(min(max(a.AtNS-b.AtNS, -1), 1)) })
 	c.checkMachines(f, t)
+	c.measureUsage(f, t)
 	f.GivenUp = c.givenUp
 	f.Disturbed = f.isDisturbed() || len(f.Saturated)+len(f.GivenUp)+len(f.Contradictions) > 0
 	if c.torn {

@@ -34,6 +34,7 @@ type Findings struct {
 	// processes too little, and why.
 	Hosts     []HostLoad `merge:"-"`
 	Saturated []string
+	Nodes     []NodeUsage `merge:"-"` // what each node used, by name
 
 	MeasuredNS int64 // length of the measured part, over all repeats
 	// Rates are what somebody changed the offered rate to while the run went on.
@@ -280,7 +281,7 @@ func Merge(repeats ...*Findings) *Findings {
 	}
 	m.Disturbed = m.Disturbed && !convicted
 	m.Fairness, m.PeerFairness = ratio(m.Fairness, float64(m.fairnessCount)), ratio(m.PeerFairness, float64(m.fairnessCount))
-	m.Peers, m.Hosts = mergePeers(repeats), mergeHosts(repeats)
+	m.Peers, m.Hosts, m.Nodes = mergePeers(repeats), mergeHosts(repeats), mergeNodes(repeats)
 	return m
 }
 

@@ -27,6 +27,11 @@ func fullEvent(t testing.TB) history.Event {
 		case reflect.Uint64:
 			f.SetUint(uint64(i) + 1)
 		case reflect.Slice:
+			if name == "Usage" {
+				zero, some := int64(0), int64(7)
+				f.Set(reflect.ValueOf([]history.Usage{{Node: "n-1", CPUNS: &zero, OutBytes: &some}, {Node: "n-2"}}))
+				continue
+			}
 			f.Set(reflect.ValueOf([]string{name, "zwei", "삼"}))
 		case reflect.Pointer:
 			if name == "Machine" {

@@ -137,7 +137,7 @@ func (d *Decoder) field(s *scanner, key []byte, e *Event) (ok bool) {
 	case "delay_ns":
 		e.DelayNS, ok = s.int()
 	}
-	return ok // false for "run", "machine" and "log", which are few, and for what is unknown
+	return ok // false for "run", "machine", "usage" and "log", which are few, and for what is unknown
 }
 
 func (d *Decoder) text(s *scanner) (string, bool) {

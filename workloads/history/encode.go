@@ -56,6 +56,10 @@ func AppendJSON(dst []byte, e *Event) []byte {
 		machine, _ := json.Marshal(e.Machine) // whole numbers: cannot fail
 		dst = append(append(dst, `,"machine":`...), machine...)
 	}
+	if len(e.Usage) > 0 {
+		usage, _ := json.Marshal(e.Usage) // whole numbers: cannot fail
+		dst = append(append(dst, `,"usage":`...), usage...)
+	}
 	return append(dst, '}')
 }
 

@@ -69,6 +69,9 @@ const (
 	// its agent measured; without a Host it is the controller's machine, with all hosts
 	// that have no such events of their own.
 	KindMachine Kind = "machine"
+	// KindUsage is what nodes used from FromNS to AtNS, as the agent of Host measured: its own
+	// nodes of CPU and memory, and nodes elsewhere of the links from Host.
+	KindUsage Kind = "usage"
 	// KindGivenUp is recorded by the controller when a run could not begin, go on or end
 	// in the time for that; Error says why. What the run did since may be missing.
 	KindGivenUp Kind = "given-up"
@@ -196,6 +199,7 @@ type Event struct {
 
 	Run     *Run     `json:"run,omitempty"`
 	Machine *Machine `json:"machine,omitempty"`
+	Usage   []Usage  `json:"usage,omitempty"`
 }
 
 // Schema is the version of the file format.
@@ -293,4 +297,18 @@ type Machine struct {
 	LateNS int64 `json:"late_ns"`
 	// FsyncNS is the longest that a page took to be safe on the disk of the nodes' data.
 	FsyncNS *int64 `json:"fsync_ns,omitempty"`
+}
+
+// Usage is what one node used for a while. What is not known is absent.
+type Usage struct {
+	Node string `json:"node"`
+	// CPUNS is the time that the node's processes had a CPU.
+	CPUNS *int64 `json:"cpu_ns,omitempty"`
+	// MemoryBytes is what they had in memory at the end.
+	MemoryBytes *int64 `json:"memory_bytes,omitempty"`
+	// InBytes came to the node through links of the event's Host, OutBytes came from it: on
+	// connections that others opened to it, and on those that it opened itself if it is the
+	// only node of its host.
+	InBytes  *int64 `json:"in_bytes,omitempty"`
+	OutBytes *int64 `json:"out_bytes,omitempty"`
 }

@@ -41,6 +41,16 @@ func (e *Event) validate() error {
 	case e.Run != nil:
 		return e.Run.validate()
 	}
+	for i, u := range e.Usage {
+		for _, of := range []struct {
+			field string
+			n     *int64
+		}{{"cpu_ns", u.CPUNS}, {"memory_bytes", u.MemoryBytes}, {"in_bytes", u.InBytes}, {"out_bytes", u.OutBytes}} {
+			if of.n != nil && (*of.n < 0 || *of.n > maxTimeNS) {
+				return outOfRange(fmt.Sprintf("usage[%d].%s", i, of.field), *of.n, 0, maxTimeNS)
+			}
+		}
+	}
 	return nil
 }
 

@@ -16,6 +16,9 @@ import (
 	"locklab/nodes/agent"
 )
 
+// usageEach is how often it is recorded what nodes use.
+const usageEach = time.Second
+
 // HostConfig says what one host of the lab is.
 type HostConfig struct {
 	Name, Zone string
@@ -68,7 +71,13 @@ func StartHost(c HostConfig) (*Host, error) {
 	config.Mounts = map[string]http.Handler{link.Prefix: links.Handler()}
 	config.OnReset = links.Clear
 	config.IdleReset = c.IdleReset
-	config.Measure = c.Measure
+	config.Measure, config.Usage = c.Measure, usageEach
+	config.Traffic = func() (all []agent.Traffic) {
+		for _, t := range links.Traffic() {
+			all = append(all, agent.Traffic(t))
+		}
+		return all
+	}
 	config.Log = c.Log
 	a, err := agent.New(config)
 	if err != nil {

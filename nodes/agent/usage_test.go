@@ -1,0 +1,89 @@
+package agent
+
+import (
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"locklab/nodes/hostload"
+	"locklab/workloads/history"
+)
+
+func TestUsageSince(t *testing.T) {
+	n := func(v int64) *int64 { return &v }
+	run := func(pid int, cpu, memory int64) processUse {
+		return processUse{pid, hostload.Usage{CPUNS: cpu, MemoryBytes: memory}, true}
+	}
+	last := used{
+		nodes:   map[string]processUse{"m-1": run(7, 100, 9), "gone": run(8, 5, 5)},
+		traffic: map[string]Traffic{"w-1": {"w-1", 10, 20}, "w-2": {"w-2", 50, 50}},
+	}
+	for name, c := range map[string]struct {
+		now  used
+		want []history.Usage
+	}{
+		"the only one dials": {
+			used{nodes: map[string]processUse{"m-1": run(7, 130, 8)}, traffic: map[string]Traffic{"w-1": {"w-1", 13, 25}, "w-2": {"w-2", 2, 1}}}, // w-2's links are new
+			[]history.Usage{
+				{Node: "m-1", CPUNS: n(30), MemoryBytes: n(8), InBytes: n(5 + 1), OutBytes: n(3 + 2)},
+				{Node: "w-1", InBytes: n(3), OutBytes: n(5)},
+				{Node: "w-2", InBytes: n(2), OutBytes: n(1)},
+			},
+		},
+		"who of two dials is not known": {
+			used{nodes: map[string]processUse{"m-1": run(9, 40, 8), "m-2": {pid: 10}}, traffic: map[string]Traffic{"w-1": {"w-1", 13, 25}}},
+			[]history.Usage{{Node: "m-1", CPUNS: n(40), MemoryBytes: n(8)}, {Node: "w-1", InBytes: n(3), OutBytes: n(5)}},
+		},
+		"nothing runs": {used{}, nil},
+	} {
+		if diff := cmp.Diff(c.want, c.now.since(last)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// TestAgentRecordsUsage of its nodes, and of those that its links lead to.
+func TestAgentRecordsUsage(t *testing.T) {
+	var sent atomic.Int64
+	_, c := newAgent(t, func(cfg *Config) {
+		cfg.Usage = 5 * time.Millisecond
+		cfg.Traffic = func() []Traffic { return []Traffic{{"far-1", sent.Add(100), 1}} }
+	})
+	seen := make(chan []history.Usage)
+	f := c.Follow(t.Context(), 0, func(_ uint64, e history.Event) error {
+		if e.Kind == history.KindUsage && len(e.Usage) == 2 {
+			if e.Host != "host-a-1" || e.FromNS >= e.AtNS {
+				t.Errorf("%+v", e)
+			}
+			select {
+			case seen <- e.Usage:
+			case <-t.Context().Done():
+			}
+		}
+		return nil
+	})
+	must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
+	for memory := int64(0); memory == 0; {
+		list := <-seen
+		far, own := list[0], list[1]
+		if far.Node != "far-1" || far.CPUNS != nil || *far.InBytes != 100 || own.Node != "own-1" || *own.OutBytes != 100 {
+			t.Fatalf("%+v", list)
+		}
+		if runtime.GOOS != "linux" {
+			break
+		}
+		if own.CPUNS != nil {
+			memory = *own.MemoryBytes
+		}
+	}
+	go func() { // let the follower go on to its end
+		for range seen {
+		}
+	}()
+	must(t, c.Stop(t.Context(), "own-1"))
+	f.Close()
+	close(seen)
+}

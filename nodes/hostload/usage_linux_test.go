@@ -1,0 +1,70 @@
+package hostload
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestUsageCountsDescendants: what a grandchild does is the node's, while it runs and when
+// it has ended.
+func TestUsageCountsDescendants(t *testing.T) {
+	const script = `exec 3<&0; sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo done; cat' <&3 & wait`
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || line != "done\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	pid := cmd.Process.Pid
+	own, ok := usageOf(pid)
+	all, known := UsageOf(pid)
+	if !ok || !known || all.CPUNS < own.CPUNS+50_000_000 { // a loop of some hundred ms
+		t.Errorf("the shell used %+v (%v), with its descendants %+v (%v)", own, ok, all, known)
+	}
+	if all.MemoryBytes < own.MemoryBytes || own.MemoryBytes < 100<<10 || all.MemoryBytes > 100<<20 {
+		t.Errorf("the shell has %d bytes, with its descendants %d", own.MemoryBytes, all.MemoryBytes)
+	}
+	_ = in.Close()
+	_ = cmd.Wait()
+	if u, ok := UsageOf(pid); ok {
+		t.Errorf("a process that was waited for uses %+v", u)
+	}
+}
+
+// TestUsageFitsTheKernelsFiles compares with what the kernel says elsewhere.
+func TestUsageFitsTheKernelsFiles(t *testing.T) {
+	u, ok := usageOf(os.Getpid())
+	data, err := os.ReadFile("/proc/self/status")
+	if err != nil || !ok {
+		t.Fatal(err, ok)
+	}
+	_, after, _ := strings.Cut(string(data), "VmRSS:")
+	kib, err := strconv.ParseInt(strings.Fields(after)[0], 10, 64)
+	if err != nil || u.MemoryBytes < kib<<10/2 || u.MemoryBytes > kib<<10*2 {
+		t.Errorf("%d bytes, status says %d KiB (%v)", u.MemoryBytes, kib, err)
+	}
+	if shared := sharedOf(os.Getpid()); shared <= 0 || shared > 2*u.MemoryBytes {
+		t.Errorf("%d bytes are shared of %d", shared, u.MemoryBytes)
+	}
+}
+
+// BenchmarkUsage is what one look at one node costs; there is one a second.
+func BenchmarkUsage(b *testing.B) {
+	for b.Loop() {
+		UsageOf(os.Getpid())
+	}
+}

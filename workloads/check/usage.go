@@ -1,0 +1,146 @@
+package check
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"locklab/workloads/history"
+)
+
+// NodeUsage is what one node used in the measured part, over all repeats.
+type NodeUsage struct {
+	Node string
+	// CPUNS is the time that its processes had a CPU, of RanNS in which they ran and were
+	// looked at; 0 if nobody looked.
+	CPUNS, RanNS   int64
+	CPUMax         float64 // CPUs that it used at once, in the sample with most
+	MemoryMaxBytes int64   // 0 if nobody looked
+	// InBytes and OutBytes passed links in LinkedNS; 0 if it had none.
+	InBytes, OutBytes, LinkedNS int64
+	// Over is the same over time, with Options.Ops, of one repeat.
+	Over []UsageBin
+}
+
+// UsageBin is what a node used in one stretch of [UsageLength] of the measured part.
+type UsageBin struct{ CPUNS, RanNS, MemoryBytes, InBytes, OutBytes int64 }
+
+// UsageLength is the resolution of usage over time: that of the samples.
+const UsageLength = time.Second
+
+// CPUs is how many CPUs it used on average while it ran; false if that is not known.
+func (u *NodeUsage) CPUs() (float64, bool) {
+	return ratio(float64(u.CPUNS), float64(u.RanNS)), u.RanNS > 0
+}
+
+// usageEvent is a sample of one node.
+type usageEvent struct {
+	node int32
+	span
+	history.Usage
+}
+
+func (c *Checker) addUsage(e *history.Event) {
+	for _, u := range e.Usage {
+		if u.Node != "" && e.FromNS < e.AtNS {
+			c.usage = push(c.usage, usageEvent{node: c.names.id(u.Node), span: span{e.FromNS, e.AtNS}, Usage: u})
+		}
+	}
+}
+
+// measureUsage adds up what the nodes used in the measured part.
+func (c *Checker) measureUsage(f *Findings, t timeline) {
+	nodes := map[string]*NodeUsage{}
+	for _, e := range c.usage {
+		in := span{max(e.from, t.measure), min(e.to, t.drain)}
+		if in.from >= in.to {
+			continue
+		}
+		name := c.names.text(e.node)
+		n := nodes[name]
+		if n == nil {
+			n = &NodeUsage{Node: name}
+			nodes[name] = n
+		}
+		n.add(e, in)
+		if c.opts.Ops {
+			n.spread(e, in, t)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
+		n := nodes[name]
+		if n.LinkedNS > 0 {
+			n.LinkedNS = f.MeasuredNS // several hosts count for it at once
+		}
+		f.Nodes = append(f.Nodes, *n)
+	}
+}
+
+// part is what of a sum falls into a part of the sample, as if it had been even.
+func (e *usageEvent) part(n *int64, in span) int64 {
+	if n == nil {
+		return 0
+	}
+	return int64(float64(*n) * float64(in.to-in.from) / float64(e.to-e.from))
+}
+
+func (n *NodeUsage) add(e usageEvent, in span) {
+	if e.CPUNS != nil {
+		n.CPUNS += e.part(e.CPUNS, in)
+		n.RanNS += in.to - in.from
+		n.CPUMax = max(n.CPUMax, float64(*e.CPUNS)/float64(e.to-e.from))
+	}
+	if e.MemoryBytes != nil {
+		n.MemoryMaxBytes = max(n.MemoryMaxBytes, *e.MemoryBytes)
+	}
+	if e.InBytes != nil && e.OutBytes != nil {
+		n.InBytes += e.part(e.InBytes, in)
+		n.OutBytes += e.part(e.OutBytes, in)
+		n.LinkedNS = 1
+	}
+}
+
+// spread divides a sample among the bins that it meets.
+func (n *NodeUsage) spread(e usageEvent, in span, t timeline) {
+	const most = 1 << 16 // most of a day: no file can ask for more memory than that
+	width := int64(UsageLength)
+	for at := (in.from - t.measure) / width; at < most; at++ {
+		bin := span{max(in.from, t.measure+at*width), min(in.to, t.measure+(at+1)*width)}
+		if bin.from >= bin.to {
+			return
+		}
+		for int64(len(n.Over)) <= at {
+			n.Over = append(n.Over, UsageBin{})
+		}
+		b := &n.Over[at]
+		if e.CPUNS != nil {
+			b.CPUNS += e.part(e.CPUNS, bin)
+			b.RanNS += bin.to - bin.from
+		}
+		if e.MemoryBytes != nil {
+			b.MemoryBytes = max(b.MemoryBytes, *e.MemoryBytes)
+		}
+		b.InBytes += e.part(e.InBytes, bin)
+		b.OutBytes += e.part(e.OutBytes, bin)
+	}
+}
+
+// mergeNodes adds up the repeats of each node, sorted by name.
+func mergeNodes(repeats []*Findings) []NodeUsage {
+	var merged []NodeUsage
+	for _, f := range repeats {
+		for i := range f.Nodes {
+			o := &f.Nodes[i]
+			at, known := slices.BinarySearchFunc(merged, o.Node, func(u NodeUsage, node string) int { return strings.Compare(u.Node, node) })
+			if !known {
+				merged = slices.Insert(merged, at, NodeUsage{Node: o.Node})
+			}
+			n := &merged[at]
+			n.CPUNS, n.RanNS, n.CPUMax = n.CPUNS+o.CPUNS, n.RanNS+o.RanNS, max(n.CPUMax, o.CPUMax)
+			n.MemoryMaxBytes = max(n.MemoryMaxBytes, o.MemoryMaxBytes)
+			n.InBytes, n.OutBytes, n.LinkedNS = n.InBytes+o.InBytes, n.OutBytes+o.OutBytes, n.LinkedNS+o.LinkedNS
+		}
+	}
+	return merged
+}
