@@ -41,6 +41,7 @@ type evidenceRow struct {
 	Histories      []string
 	Faults         []ledgerEntry
 	Scenes         []scene
+	Usage          *usage // of its nodes; nil if unknown
 }
 
 type scene struct {
@@ -63,6 +64,7 @@ func evidenceOf(say *lang.Lang, l loaded) *evidence {
 		if n := l.Notes[i]; n != nil {
 			row.Note = n(say)
 		}
+		row.Usage = usageOf(say, r, l.Series[i], row.Title)
 		for _, kind := range slices.Sorted(maps.Keys(r.Errors)) {
 			row.Errors = append(row.Errors, plain(kind)+" "+count(r.Errors[kind]))
 		}

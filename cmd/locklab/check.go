@@ -101,6 +101,9 @@ func printFindings(w io.Writer, path string, f *check.Findings, v check.Verdict)
 	for _, h := range f.Hosts {
 		fmt.Fprintf(w, "  machine      %s\n", h)
 	}
+	for i := range f.Nodes {
+		fmt.Fprintf(w, "  node         %s\n", &f.Nodes[i])
+	}
 	shown := map[string]int64{}
 	for i, e := range f.Examples {
 		shown[e.What]++

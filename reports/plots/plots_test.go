@@ -47,6 +47,27 @@ func wave(bins int) series.Series {
 	return s
 }
 
+// usage is of a node that dies, and of one of which only the links are known.
+func usage() []plots.UsageLine {
+	nan := math.NaN()
+	return []plots.UsageLine{
+		{Ink: "k0", Usage: series.Usage{Node: "none <1>", BinMS: 1000, Bins: []series.UsageBin{{CPUs: 0.123, MemoryMiB: 30, BytesPerS: 2048}, {CPUs: nan, MemoryMiB: nan}}}},
+		{Ink: "k1", Usage: series.Usage{Node: "w", BinMS: 1000, Bins: []series.UsageBin{{CPUs: nan, MemoryMiB: nan, BytesPerS: 512}, {CPUs: nan, MemoryMiB: nan, BytesPerS: 5120}}}},
+	}
+}
+
+func TestUsageSaysWhoUsedMost(t *testing.T) {
+	words := parse(t, plots.Usage(lang.English(), "x", usage(), wave(20)))
+	for _, want := range []string{"up to 0.12, none <1>", "up to 30 MiB, none <1>", "up to 5 KiB/s, w"} {
+		if !strings.Contains(words, want) {
+			t.Errorf("%q is not in %q", want, words)
+		}
+	}
+	if words := parse(t, plots.Usage(lang.English(), "x", nil, wave(20))); strings.Count(words, "not measured") != 3 {
+		t.Errorf("of no node it says %q", words)
+	}
+}
+
 func all(lines []plots.Line, bars []plots.Bar) map[string][]byte {
 	scale := plots.ScaleOf(lines)
 	scale.DuplicatesMax = 12
@@ -56,6 +77,7 @@ func all(lines []plots.Line, bars []plots.Bar) map[string][]byte {
 	}
 	return map[string][]byte{
 		"rate":        plots.Rate(lang.English(), "zone <a> & \"b\"", lines, scale),
+		"usage":       plots.Usage(lang.English(), "zone <a>", usage(), wave(20)),
 		"latency":     plots.Latency(lang.English(), "zone <a> & \"b\"", lines, scale),
 		"percentiles": plots.Percentiles(lang.English(), "zone <a> & \"b\"", lines, scale),
 		"timeline":    plots.Timeline(lang.English(), scene(lines)),

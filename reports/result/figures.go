@@ -270,10 +270,11 @@ func Figures() []Figure {
 		Figure{Field: "wakeups_per_handoff", Column: "wakeups_per_handoff", Group: "Handoff, ms", Title: "wake-ups each", Name: "wake-ups per handoff", Better: Lower, Place: 7, InMarkdown: true, Compare: true, Means: "How often waiters were woken, by a message, a watch or a timer, to look whether it is their turn, for one handoff; for locks whose client counts it. Many are the herd."},
 		Figure{Field: "messages_per_handoff", Column: "messages_per_handoff", Group: "Handoff, ms", Title: "messages each", Name: "messages per handoff", Better: Lower, Place: 7, InMarkdown: true, Compare: true, Means: "Messages of the lock's protocol for one handoff, for locks that count them."},
 	)
-	return append(all, distribution("handoff", Figure{
+	all = append(all, distribution("handoff", Figure{
 		Group: "Handoff, ms", Better: Lower,
 		Means: "From the moment a holder stops acting to release the lock until a client that was waiting then has it; others may have barged in meanwhile.",
 	}, Figure{InMarkdown: true, Compare: true, Answer: "handoff p50", Own: true}, Figure{InMarkdown: true, Compare: true, Answer: "handoff p99", Own: true})...)
+	return append(all, nodeFigures()...)
 }
 
 // distribution is the figures of one field of quantiles. What more there is to each of

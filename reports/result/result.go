@@ -151,6 +151,8 @@ type Row struct {
 
 	Hosts []HostLoad `json:"hosts,omitempty"` // what the machines had to do
 
+	Nodes []NodeLoad `json:"nodes,omitempty"` // what each node used, by name
+
 	// ViolationsAtMS is when each judged violation began, since the measured part of its
 	// run began; of the first 10,000 of each repeat.
 	ViolationsAtMS []float64 `json:"violations_at_ms,omitempty"`

@@ -49,7 +49,7 @@ func (r *Row) validate(figures []Figure) error {
 			return invalid(fmt.Sprintf("histories[%d]", i), path, "a path below the run's directory")
 		}
 	}
-	return cmp.Or(r.Verdict.validate(), r.validateNumbers(), validatePeers(r.Peers), validateHosts(r.Hosts), r.validateFigures(figures), r.contradiction(figures))
+	return cmp.Or(r.Verdict.validate(), r.validateNumbers(), validatePeers(r.Peers), validateHosts(r.Hosts), validateNodes(r.Nodes), r.validateFigures(figures), r.contradiction(figures))
 }
 
 func (v *Verdict) validate() error {

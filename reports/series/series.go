@@ -23,6 +23,7 @@ type History struct {
 	DurationMS float64  // of the part that was really measured
 	Incomplete []string // what is missing, such as its end
 	Scenes     []Scene  // around the first violations of each kind
+	Usage      []Usage  // what each node used
 }
 
 // Series is what the histories of one lock under one scenario show over time.
@@ -33,6 +34,7 @@ type Series struct {
 	Bins       []Bin
 	Quantiles  []Quantile // of the latency, rising
 	Faults     []Window
+	Usage      []Usage // by node
 }
 
 // Bin is one piece of time.
@@ -59,7 +61,7 @@ const maxBins = 300
 
 // Of lays the histories of all repeats over each other, and the moments of violations.
 func Of(histories []History, violationsMS []float64) Series {
-	s := Series{Repeats: len(histories)}
+	s := Series{Repeats: len(histories), Usage: usageOf(histories)}
 	var ops []Op
 	for _, h := range histories {
 		s.DurationMS = max(s.DurationMS, h.DurationMS)

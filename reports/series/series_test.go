@@ -45,6 +45,24 @@ func TestRepeatsAreLaidOverEachOther(t *testing.T) {
 	}
 }
 
+// TestUsageIsTheMeanOfWhatIsKnown: a node that was dead in one repeat, or ran for longer in
+// another one, has the figures of those in which it ran.
+func TestUsageIsTheMeanOfWhatIsKnown(t *testing.T) {
+	nan := math.NaN()
+	use := func(node string, cpus ...float64) series.Usage {
+		u := series.Usage{Node: node, BinMS: 1000}
+		for _, v := range cpus {
+			u.Bins = append(u.Bins, series.UsageBin{CPUs: v, MemoryMiB: 2 * v, BytesPerS: nan})
+		}
+		return u
+	}
+	s := series.Of([]series.History{{Usage: []series.Usage{use("b", 1, 2), use("a", nan)}}, {Usage: []series.Usage{use("b", 3, nan, 5)}}}, nil)
+	sameNaN := cmp.Comparer(func(a, b float64) bool { return a == b || (math.IsNaN(a) && math.IsNaN(b)) })
+	if diff := cmp.Diff([]series.Usage{use("a", nan), use("b", 2, 2, 5)}, s.Usage, sameNaN); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestLongRunsHaveWiderBins(t *testing.T) {
 	s := series.Of([]series.History{{DurationMS: 3_600_000}}, nil)
 	if len(s.Bins) > 300 || math.Mod(s.BinMS, 100) != 0 {

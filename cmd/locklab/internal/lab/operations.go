@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"locklab/cmd/locklab/internal/catalog"
@@ -23,8 +24,29 @@ func Operations(ctx context.Context, path string) (series.History, error) {
 	for i, o := range found.Ops {
 		h.Ops[i] = series.Op{DueMS: inMS(o.DueNS), EndMS: inMS(o.EndNS), OK: o.OK}
 	}
+	h.Usage = usageOver(found)
 	h.Scenes, err = series.Scenes(ctx, path, Moments(found, shownEach))
 	return h, err
+}
+
+// usageOver is what the nodes used over time, to be drawn.
+func usageOver(f *check.Findings) []series.Usage {
+	var all []series.Usage
+	for _, n := range f.Nodes {
+		u := series.Usage{Node: n.Node, BinMS: float64(check.UsageLength.Milliseconds())}
+		for _, b := range n.Over {
+			bin := series.UsageBin{CPUs: math.NaN(), MemoryMiB: math.NaN(), BytesPerS: math.NaN()}
+			if b.RanNS > 0 {
+				bin.CPUs, bin.MemoryMiB = float64(b.CPUNS)/float64(b.RanNS), float64(b.MemoryBytes)/(1<<20)
+			}
+			if n.LinkedNS > 0 {
+				bin.BytesPerS = float64(b.InBytes+b.OutBytes) / check.UsageLength.Seconds()
+			}
+			u.Bins = append(u.Bins, bin)
+		}
+		all = append(all, u)
+	}
+	return all
 }
 
 // shownEach is how many violations of each kind a report shows in detail.

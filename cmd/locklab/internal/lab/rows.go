@@ -24,7 +24,7 @@ func rowOf(repeats []repeat, topo *topology.Topology) result.Row {
 	merged := check.Merge(all...)
 	want := check.ExpectationOf(merged.Run)
 	row := toRow(merged, check.Judge(merged, want), want, histories)
-	row.Peers = toPeers(merged.Peers, topo)
+	row.Peers, row.Nodes = toPeers(merged.Peers, topo), toNodes(merged.Nodes, topo)
 	for _, r := range repeats {
 		row.PerRepeat = append(row.PerRepeat, r.figures)
 	}
@@ -149,6 +149,31 @@ func rankOf(p result.Peer) int {
 		return math.MaxInt
 	}
 	return *p.Rank
+}
+
+// toNodes lists what the nodes used; topo may be nil.
+func toNodes(found []check.NodeUsage, topo *topology.Topology) []result.NodeLoad {
+	var nodes []result.NodeLoad
+	for i := range found {
+		u := &found[i]
+		n := result.NodeLoad{Node: u.Node}
+		if cpus, known := u.CPUs(); known {
+			n.CPUs, n.CPUsMax = &cpus, &u.CPUMax
+		}
+		if u.MemoryMaxBytes > 0 {
+			n.MemoryMaxMiB = new(float64(u.MemoryMaxBytes) / (1 << 20))
+		}
+		if seconds := time.Duration(u.LinkedNS).Seconds(); seconds > 0 {
+			n.InBytesPerS, n.OutBytesPerS = new(float64(u.InBytes)/seconds), new(float64(u.OutBytes)/seconds)
+		}
+		if topo != nil {
+			if placed, known := topo.Node(u.Node); known {
+				n.Role, n.Zone = placed.Role, placed.Zone
+			}
+		}
+		nodes = append(nodes, n)
+	}
+	return nodes
 }
 
 // toHosts lists what the machines had to do.
