@@ -35,6 +35,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"locklab/internal/nowait"
 	"locklab/internal/strictjson"
 )
 
@@ -301,7 +302,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, sto
 	}
 	served := make(chan error, 1)
 	go func() {
-		served <- server.Serve(listener)
+		served <- server.Serve(nowait.Listener{Listener: listener})
 		close(served)
 	}()
 	var err error

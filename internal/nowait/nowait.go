@@ -1,7 +1,8 @@
 // Package nowait reads from sockets and writes to them in system calls that the runtime is
 // not told of. They never block, so it need not be: telling it has it wake, in a process
 // that was idle, a thread that watches over system calls. Where many idle processes hear
-// of each other now and then, that is a quarter of what they cost.
+// of each other now and then, that is a quarter of what they cost. [Conn] is for who does
+// not want to wait for a write, [Socket] for who speaks HTTP or the like.
 package nowait
 
 import (

@@ -71,39 +71,32 @@ func (w *Worker) handleFeed(rw http.ResponseWriter, r *http.Request) error {
 	defer f.unsubscribe()
 	rw.Header().Set("Content-Type", "application/x-ndjson")
 	out := http.NewResponseController(rw)
-	beat := clock.System().NewTimer(w.settings.Heartbeat)
-	defer beat.Stop()
-	gap := clock.System().NewTimer(feedGap)
-	defer gap.Stop()
-	seats := clock.System().NewTimer(seatGap)
-	defer seats.Stop()
+	timer := clock.System().NewTimer(w.settings.Heartbeat)
+	defer timer.Stop()
 	for {
 		if err := w.writeLine(rw, out, line); err != nil {
 			w.log.Debug("feed ended", slog.String("client", r.RemoteAddr), slog.Any("error", err))
 			return nil
 		}
-		beat.Reset(w.settings.Heartbeat)
-		gap.Reset(feedGap)
-		seats.Reset(seatGap)
-		select { // what changes during the gap travels together
-		case <-gap.C():
-		case <-r.Context().Done():
-			return nil
-		case <-w.stopping:
-			return nil
+		sent, next := clock.Mono(), w.settings.Heartbeat // when the next line goes, after this one
+		timer.Reset(next)
+		sooner := func(gap time.Duration) { // what changes during the gap travels together
+			if gap < next {
+				next = gap
+				timer.Reset(time.Duration(sent-clock.Mono()) + gap)
+			}
 		}
-		wake := (<-chan struct{})(nil) // for seats only once their gap is over
-	waiting:
-		for {
+		news, wake := f.news, f.wake
+		for waiting := true; waiting; {
 			select {
-			case <-f.news:
-				break waiting
+			case <-news:
+				sooner(feedGap)
+				news, wake = nil, nil
 			case <-wake:
-				break waiting
-			case <-seats.C():
-				wake = f.wake
-			case <-beat.C():
-				break waiting
+				sooner(seatGap)
+				wake = nil
+			case <-timer.C():
+				waiting = false
 			case <-r.Context().Done():
 				return nil
 			case <-w.stopping:

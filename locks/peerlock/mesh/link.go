@@ -52,7 +52,7 @@ type Link struct {
 	full    bool          // more waits to be sent than Limits.Queue
 	movedAt time.Duration // on the running clock: while full, when the socket last took something
 
-	waited int // bytes that waited in the socket at the last tick; for Mesh.beat alone
+	waited int // bytes that waited in the socket at the last look; for Mesh.beat alone
 }
 
 func newLink(m *Mesh, p *peer, conn net.Conn, h hello) *Link {
@@ -190,6 +190,16 @@ func (l *Link) writer() {
 		l.left, l.writing = nil, false
 		l.dirty.Store(len(l.out) > 0)
 		l.mu.Unlock()
+	}
+}
+
+// lookForUnread takes what waits in the socket as heard, though it may be that nobody was
+// woken for it, see lowWater, or that this process is slow. If it is not slow, and it is
+// always the same that waits, the peer is as silent as if nothing did.
+func (l *Link) lookForUnread(now time.Duration) {
+	if waiting := l.now.Unread(); waiting != l.waited {
+		l.waited = waiting
+		l.heardAt.Store(int64(now))
 	}
 }
 

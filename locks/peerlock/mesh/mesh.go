@@ -231,16 +231,11 @@ func (m *Mesh) beat() {
 				d = &fresh
 				detectors[l] = d
 			}
-			// What waits in the socket was heard, though it may be that nobody was woken for
-			// it, see lowWater, or that this process is slow. If it is not slow, and it is
-			// always the same that waits, the peer is as silent as if nothing did.
-			waiting := l.now.Unread()
-			if waiting != l.waited {
-				l.waited = waiting
-				l.heardAt.Store(int64(now))
+			if now-time.Duration(l.heardAt.Load()) >= m.cfg.Timing.Heartbeat*3/4 { // no heartbeat is due before
+				l.lookForUnread(now)
 			}
 			d.heard(time.Duration(l.heardAt.Load()))
-			if d.dead(now, ran.late) && waiting < lowWater {
+			if d.dead(now, ran.late) && l.waited < lowWater {
 				l.fail(fmt.Errorf("nothing heard for %v: %w", (now - d.last).Round(time.Millisecond), ErrSilent))
 			}
 			l.checkReads(now)

@@ -1,0 +1,61 @@
+package nowait
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"syscall"
+)
+
+// Socket is a connection that is read and written as any other, in system calls that the
+// runtime is not told of. One goroutine at a time may write.
+type Socket struct {
+	net.Conn
+	now *Conn
+}
+
+// Dress makes a Socket of conn.
+func Dress(conn net.Conn) *Socket { return &Socket{Conn: conn, now: New(conn)} }
+
+// Read reads as conn does.
+func (s *Socket) Read(b []byte) (int, error) {
+	n, err := s.now.Read(b)
+	return n, s.failed("read", err)
+}
+
+// Write writes as conn does: what the socket does not take at once, it waits for.
+func (s *Socket) Write(b []byte) (int, error) {
+	n, err := s.now.TryWrite(b)
+	if err != nil || n == len(b) {
+		return n, s.failed("write", err)
+	}
+	rest, err := s.Conn.Write(b[n:])
+	return n + rest, err
+}
+
+// failed is the error as package net would have it.
+func (s *Socket) failed(op string, err error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		return err
+	}
+	if outer, ok := errors.AsType[*net.OpError](err); ok {
+		err = outer.Err // says raw-read, and not who was at the other end
+	}
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		err = os.NewSyscallError(op, errno)
+	}
+	return &net.OpError{Op: op, Net: s.RemoteAddr().Network(), Source: s.LocalAddr(), Addr: s.RemoteAddr(), Err: err}
+}
+
+// Listener accepts Sockets.
+type Listener struct{ net.Listener }
+
+// Accept waits for the next connection.
+func (l Listener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return Dress(conn), nil
+}
