@@ -58,6 +58,7 @@ type Host struct {
 	release func()
 	echo    *echo
 	courier *courier
+	figures figures
 
 	mu     sync.Mutex // of the fields below, and of every change to them
 	closed bool
@@ -89,7 +90,7 @@ func NewHost(config Config) (*Host, error) {
 		return nil, err
 	}
 	return &Host{
-		config: config, release: release, echo: e, courier: newCourier(),
+		config: config, release: release, echo: e, courier: newCourier(), figures: newFigures(),
 		api:    toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.New(io.Discard).Level(zerolog.Disabled)),
 		links:  map[string]*link{},
 		probes: map[string]*prober{},

@@ -42,6 +42,14 @@ func effects() []Effect {
 	return []Effect{new(Latency), new(Bandwidth), new(Flaky), new(Hold), new(Drop), new(Reset)}
 }
 
+// Kinds are those of the effects that the lab has itself.
+func Kinds() (all []string) {
+	for _, e := range effects() {
+		all = append(all, e.Kind())
+	}
+	return all
+}
+
 // New is an effect of that kind without settings.
 func New(kind string) (Effect, error) {
 	if name, foreign := strings.CutPrefix(kind, foreignPrefix); foreign {

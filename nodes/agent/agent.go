@@ -36,6 +36,7 @@ type Agent struct {
 	tasks    sync.WaitGroup // the server and the idle check
 	children sync.WaitGroup
 	requests activity
+	metrics  *metrics
 
 	mu       sync.Mutex
 	closed   bool
@@ -67,6 +68,7 @@ func New(cfg Config) (*Agent, error) {
 		instance: hex.EncodeToString(random[8:]),
 		served:   make(chan struct{}),
 	}
+	a.metrics = newMetrics(a)
 	var err error
 	if a.guard, err = newGuard(cfg); err != nil {
 		cancel()

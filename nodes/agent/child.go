@@ -3,6 +3,7 @@ package agent
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -39,6 +40,7 @@ type child struct {
 	pid       int
 	log       *logFile
 	events    *eventLog
+	metrics   *httpapi.Client // nil if it has none
 
 	mu     sync.Mutex
 	reaped bool
@@ -58,7 +60,7 @@ type child struct {
 
 // pipes are the ends of a process's pipes: what it gets, and what the agent keeps.
 type pipes struct {
-	stdin, output, events             *os.File // the process's
+	stdin, output, events, metrics    *os.File // the process's
 	stdinKept, outputKept, eventsKept *os.File // the agent's
 }
 
@@ -77,7 +79,7 @@ func openPipes() (*pipes, error) {
 	return p, nil
 }
 
-func (p *pipes) closeGiven() { closeAll(p.stdin, p.output, p.events) }
+func (p *pipes) closeGiven() { closeAll(p.stdin, p.output, p.events, p.metrics) }
 
 func (p *pipes) close() {
 	p.closeGiven()
@@ -93,7 +95,7 @@ func closeAll(files ...*os.File) {
 }
 
 // startChild starts a process. It takes over the log.
-func (a *Agent) startChild(n role.Node, own bool, command role.Command, log *logFile) (*child, error) {
+func (a *Agent) startChild(n role.Node, of role.Role, command role.Command, log *logFile) (*child, error) {
 	p, err := openPipes()
 	if err != nil {
 		return nil, err
@@ -102,13 +104,18 @@ func (a *Agent) startChild(n role.Node, own bool, command role.Command, log *log
 	cmd.Dir = n.Dir
 	cmd.Env = append(a.env, command.Env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.stdin, p.output, p.output
-	if own {
-		cmd.ExtraFiles = []*os.File{p.events} // becomes process.EventsFD
+	var metrics *httpapi.Client
+	if of.Main != nil {
+		if p.metrics, metrics, err = a.openMetrics(); err != nil {
+			p.close()
+			return nil, err
+		}
+		cmd.ExtraFiles = []*os.File{p.events, p.metrics} // become process.EventsFD and MetricsFD
 	}
 	cmd.SysProcAttr = sysProcAttr(a.cfg.watchdog)
 
 	c := &child{
-		Node: n, host: a.cfg.Host, cmd: cmd, spreads: command.Spreads, log: log, events: a.eventLog(),
+		Node: n, host: a.cfg.Host, cmd: cmd, spreads: command.Spreads, log: log, events: a.eventLog(), metrics: metrics,
 		ready: make(chan struct{}), gone: make(chan struct{}),
 	}
 	asked := clock.Mono()
@@ -120,7 +127,14 @@ func (a *Agent) startChild(n role.Node, own bool, command role.Command, log *log
 	a.guard.started(c.pid)
 	p.closeGiven()
 	c.record("started", asked)
-	a.children.Go(func() { c.supervise(p, a.guard) })
+	a.metrics.starts.WithLabelValues(of.Name).Inc()
+	a.children.Go(func() {
+		c.supervise(p, a.guard)
+		a.metrics.ends.WithLabelValues(of.Name, cmp.Or(c.intent, history.NodeExited)).Inc()
+		if metrics != nil {
+			metrics.Close()
+		}
+	})
 	return c, nil
 }
 

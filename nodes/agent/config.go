@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"locklab/internal/httpapi"
 	"locklab/nodes/role"
 )
@@ -45,6 +47,8 @@ type Config struct {
 	// Mounts are more handlers for the control API, by pattern such as "/v1/links/".
 	// They see the whole path and are behind the same token and limits.
 	Mounts map[string]http.Handler
+	// Collectors are more to serve to Prometheus, with the labels host and zone.
+	Collectors []prometheus.Collector
 	// OnReset is called when the agent was reset and has no nodes; nil for nothing.
 	OnReset func()
 

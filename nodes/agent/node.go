@@ -250,7 +250,7 @@ func (n *node) spawn(wipe bool) (*child, error) {
 	if !listenBesideHeld {
 		n.releasePorts()
 	}
-	c, err := a.startChild(prepared, n.role.Main != nil, command, log)
+	c, err := a.startChild(prepared, n.role, command, log)
 	if err != nil {
 		log.close()
 		n.holdPorts()
@@ -294,7 +294,7 @@ func (n *node) command(prepared role.Node) (role.Command, error) {
 	cfg := n.agent.cfg
 	data, err := json.Marshal(process.Config{
 		Name: n.name, Role: n.role.Name, Host: cfg.Host, Zone: cfg.Zone, First: n.current() == nil,
-		Dir: prepared.Dir, Addrs: prepared.Addrs, Settings: prepared.Settings,
+		Dir: prepared.Dir, Addrs: prepared.Addrs, Settings: prepared.Settings, MetricsToken: n.agent.metrics.token,
 	})
 	if err != nil {
 		return role.Command{}, fmt.Errorf("settings are not JSON: %w: %w", err, httpapi.ErrInvalid)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"locklab/internal/httpapi"
+	kit "locklab/internal/metrics"
 	"locklab/locks/clock"
 )
 
@@ -45,6 +46,7 @@ func (a *Agent) api() *httpapi.API {
 	for pattern, handler := range a.cfg.Mounts {
 		api.Mount(pattern, handler)
 	}
+	kit.Serve(api, a.metrics)
 	api.Get("GET /v1/health", func(*http.Request) (any, error) { return a.Health(), nil })
 	api.Get("GET /v1/clock", func(*http.Request) (any, error) { return ReadClock(), nil })
 	api.Get("GET /v1/nodes", func(*http.Request) (any, error) { return a.Nodes(), nil })
@@ -120,6 +122,10 @@ type activity struct {
 
 func (c *activity) watch(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == kit.Path { // Prometheus is no controller
+			next.ServeHTTP(w, r)
+			return
+		}
 		c.open.Add(1)
 		defer c.open.Add(-1)
 		defer func() { c.lastNS.Store(clock.Mono()) }()

@@ -13,7 +13,8 @@ import (
 // Tracker is a Locker that knows what is held through it right now. The status
 // shows it, so that a fault can be aimed at the holder.
 type Tracker struct {
-	locker locks.Locker
+	locker  locks.Locker
+	metrics lockMetrics
 
 	mu      sync.Mutex
 	held    map[*trackedLease]struct{}
@@ -37,18 +38,21 @@ var (
 // Track wraps a Locker. Give the same Tracker to a master and to whatever is
 // mounted beside it, and the status of the master shows the holds of both.
 func Track(locker locks.Locker) *Tracker {
-	return &Tracker{locker: locker, held: map[*trackedLease]struct{}{}}
+	return &Tracker{locker: locker, metrics: newLockMetrics(), held: map[*trackedLease]struct{}{}}
 }
 
 // Acquire acquires and keeps track.
 func (t *Tracker) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
+	asked := clock.Mono()
 	t.wait(1)
 	lease, err := t.locker.Acquire(ctx, resource)
 	t.wait(-1)
+	t.metrics.acquires.of(locks.OutcomeOf(err)).Inc()
 	if err != nil {
 		return nil, err
 	}
 	tracked := &trackedLease{Lease: lease, tracker: t, held: Held{Resource: resource, SinceNS: clock.Mono()}}
+	t.metrics.took.Observe(seconds(tracked.held.SinceNS - asked))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.held[tracked] = struct{}{}
@@ -121,7 +125,19 @@ func (l *trackedLease) Store() (locks.Store, bool) {
 
 func (l *trackedLease) Release(ctx context.Context) error {
 	l.tracker.mu.Lock()
+	_, first := l.tracker.held[l]
 	delete(l.tracker.held, l)
 	l.tracker.mu.Unlock()
-	return l.Lease.Release(ctx)
+	if !first {
+		return l.Lease.Release(ctx)
+	}
+	l.tracker.metrics.held.Observe(seconds(clock.Mono() - l.held.SinceNS))
+	select {
+	case <-l.Lost():
+		l.tracker.metrics.lost.Inc()
+	default:
+	}
+	err := l.Lease.Release(ctx)
+	l.tracker.metrics.releases.of(locks.OutcomeOf(err)).Inc()
+	return err
 }

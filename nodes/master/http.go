@@ -8,6 +8,7 @@ import (
 
 	"locklab/internal/httpapi"
 	"locklab/locks"
+	"locklab/locks/clock"
 	"locklab/nodes/worker"
 )
 
@@ -63,7 +64,9 @@ func (m *Master) handleMatch(r *http.Request, req MatchRequest) (any, error) {
 // Match finds a seat for the player. The outcome is ok with a nil error, unknown
 // when a seat may have been taken or a room ordered in spite of the error, and
 // failed when surely nothing was.
-func (m *Master) Match(ctx context.Context, req MatchRequest) (Match, locks.Outcome, error) {
+func (m *Master) Match(ctx context.Context, req MatchRequest) (_ Match, outcome locks.Outcome, _ error) {
+	began := clock.Mono()
+	defer func() { m.metrics.byEnd.of(outcome).Observe(seconds(clock.Mono() - began)) }()
 	if err := m.begin(); err != nil {
 		return Match{}, locks.OutcomeFailed, err
 	}

@@ -37,6 +37,7 @@ type Master struct {
 	recorder    history.Recorder
 	locker      *Tracker
 	mounts      map[string]http.Handler
+	metrics     matchMetrics
 
 	remotes   []*remote
 	directory *directory
@@ -71,6 +72,7 @@ func New(ctx context.Context, settings Settings, deps Deps) (*Master, error) {
 		recorder:    deps.Recorder,
 		locker:      deps.Locker,
 		mounts:      deps.Mounts,
+		metrics:     newMatchMetrics(),
 		rand:        deps.Seed.Child("master " + settings.Name).Rand(),
 		followed:    make(chan struct{}),
 	}

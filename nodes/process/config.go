@@ -31,6 +31,8 @@ type Config struct {
 	First bool `json:"first,omitzero"`
 	// Addrs maps each port name of the role to the address (host:port) to listen on.
 	Addrs map[string]string `json:"addrs"`
+	// MetricsToken is what requests for the node's metrics bear.
+	MetricsToken string `json:"metrics_token,omitzero"`
 	// Settings is what the controller sent, see Decode.
 	Settings jsontext.Value `json:"settings,omitzero"`
 }

@@ -6,18 +6,26 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"os/signal"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"locklab/internal/httpapi"
+	"locklab/internal/metrics"
 	"locklab/locks/clock"
 	"locklab/workloads/history"
 )
 
 // EventsFD is the file descriptor on which an own node writes its events.
 const EventsFD = 3
+
+// MetricsFD is the listener, of the loopback, on which it serves its metrics.
+const MetricsFD = 4
 
 // StateReady is the State of the KindNode event that says that a node answers.
 const StateReady = "ready"
@@ -33,6 +41,8 @@ type Node struct {
 	Config
 	Recorder *Recorder
 	Log      *slog.Logger
+	// Metrics are served to the agent. What main registers is added to those of the process.
+	Metrics *prometheus.Registry
 
 	ready sync.Once
 }
@@ -53,7 +63,14 @@ func Run(ctx context.Context, configPath string, main Main) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	return run(ctx, configPath, streams{stdin: os.Stdin, events: events, log: os.Stderr}, main)
+	return run(ctx, configPath, streams{stdin: os.Stdin, events: events, log: os.Stderr, metrics: openMetrics}, main)
+}
+
+// openMetrics takes the listener that the agent gave.
+func openMetrics() (net.Listener, error) {
+	f := os.NewFile(MetricsFD, "metrics")
+	defer func() { _ = f.Close() }() // the listener is a copy
+	return net.FileListener(f)
 }
 
 func openEvents() (io.Writer, error) {
@@ -70,6 +87,8 @@ type streams struct {
 	stdin  io.Reader
 	events io.Writer
 	log    io.Writer
+	// metrics is where they are served, to who bears the config's token.
+	metrics func() (net.Listener, error)
 }
 
 func run(ctx context.Context, configPath string, s streams, main Main) error {
@@ -78,10 +97,25 @@ func run(ctx context.Context, configPath string, s streams, main Main) error {
 		return err
 	}
 	log := slog.New(slog.NewJSONHandler(s.log, nil)).With("node", config.Name)
-	node := &Node{Config: *config, Recorder: NewRecorder(s.events, config.Host, config.Name), Log: log}
+	node := &Node{Config: *config, Recorder: NewRecorder(s.events, config.Host, config.Name), Log: log, Metrics: metrics.NewRegistry()}
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if config.MetricsToken != "" {
+		listener, err := s.metrics()
+		if err != nil {
+			return fmt.Errorf("serve metrics: file descriptor %d is not a listener: %w: %w", MetricsFD, err, ErrInvalid)
+		}
+		served := make(chan struct{})
+		go func() {
+			defer close(served)
+			node.serveMetrics(ctx, listener)
+		}()
+		defer func() {
+			cancel()
+			<-served
+		}()
+	}
 	go func() { // ends with the agent, or with this process
 		_, _ = io.Copy(io.Discard, s.stdin) // any end is the agent's end
 		cancel()
@@ -96,6 +130,15 @@ func run(ctx context.Context, configPath string, s streams, main Main) error {
 		return fmt.Errorf("run %s %s: %w", config.Role, config.Name, err)
 	}
 	return nil
+}
+
+// serveMetrics answers the agent until ctx ends. A node without metrics works as well.
+func (n *Node) serveMetrics(ctx context.Context, listener net.Listener) {
+	api := httpapi.New(httpapi.Config{Name: "metrics of " + n.Name, Token: n.MetricsToken, Log: n.Log})
+	metrics.Serve(api, n.Metrics)
+	if err := httpapi.Serve(ctx, listener, api, nil, n.Log); err != nil {
+		n.Log.Warn("metrics are not served any more", "error", err)
+	}
 }
 
 // wait returns what main returned, or an error if it does not return in time after

@@ -22,6 +22,7 @@ type hub struct {
 	maxInFlight int
 	clock       clock.Clock
 	recorder    history.Recorder // may be nil
+	metrics     *metrics
 	log         *slog.Logger
 	propose     func(entry []byte) // hands an entry to raft; must not block
 
@@ -55,7 +56,7 @@ type lifetime struct {
 
 func newHub(name string, origin uint64, inFlight int, clk clock.Clock, recorder history.Recorder, log *slog.Logger) *hub {
 	return &hub{
-		name: name, origin: origin, maxInFlight: inFlight, clock: clk, recorder: recorder, log: log,
+		name: name, metrics: newMetrics(), origin: origin, maxInFlight: inFlight, clock: clk, recorder: recorder, log: log,
 		propose: func([]byte) {}, state: fsm.New(), conns: map[*conn]struct{}{},
 		routes: map[uint64]*conn{}, newest: map[uint64]*conn{}, inFlight: map[uint64][]item{},
 		lifetime: map[uint64]lifetime{},
@@ -278,13 +279,17 @@ func (h *hub) attached(out *fsm.Output, c *conn) {
 
 // record writes the grants into the history.
 func (h *hub) record(outputs []fsm.Output) {
-	if h.recorder == nil || !h.serving {
+	if !h.serving {
 		return
 	}
 	now := clock.Mono()
 	for i := range outputs {
 		out := &outputs[i]
 		if out.Outcome != pb.Outcome_GRANTED {
+			continue
+		}
+		h.metrics.granted.Add(1)
+		if h.recorder == nil {
 			continue
 		}
 		session, _ := h.state.Session(out.Session)

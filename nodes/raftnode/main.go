@@ -37,6 +37,7 @@ func run(ctx context.Context, node *process.Node) error {
 	if err != nil {
 		return err
 	}
+	node.Metrics.MustRegister(server)
 	node.Ready()
 	select {
 	case <-ctx.Done():

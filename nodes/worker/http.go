@@ -38,6 +38,7 @@ func (w *Worker) handleOrder(_ *http.Request, req OrderRequest) (any, error) {
 		return nil, err
 	}
 	room, created, refusal := w.rooms.order(req)
+	w.metrics.orders.WithLabelValues(resultOf(refusal)).Inc()
 	switch {
 	case refusal != nil:
 		return nil, refusal
@@ -52,6 +53,7 @@ func (w *Worker) handleSeat(r *http.Request, req SeatRequest) (any, error) {
 		return nil, err
 	}
 	room, refusal := w.rooms.seat(r.PathValue("id"), req.Player)
+	w.metrics.seats.WithLabelValues(resultOf(refusal)).Inc()
 	switch {
 	case refusal != nil && room.Room != "":
 		return httpapi.More{"room": room}, refusal

@@ -45,6 +45,7 @@ func runNode(ctx context.Context, node *process.Node, mounts []Mount) error {
 	if err != nil {
 		return err
 	}
+	node.Metrics.MustRegister(w)
 	for _, m := range mounts {
 		service, err := m.New(node, settings.Token)
 		if err != nil {

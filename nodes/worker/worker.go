@@ -19,6 +19,7 @@ type Worker struct {
 	log      *slog.Logger
 	rooms    *rooms
 	http     *httpapi.API
+	metrics  metrics
 	stopping chan struct{} // closed by Close: feeds would otherwise hold Serve up
 	stopOnce sync.Once
 }
@@ -35,6 +36,7 @@ func New(settings Settings, recorder history.Recorder, log *slog.Logger) (*Worke
 		log:      log,
 		rooms:    newRooms(settings, incarnation, recorder),
 		stopping: make(chan struct{}),
+		metrics:  newMetrics(),
 	}
 	w.http = w.api()
 	return w, nil

@@ -9,9 +9,12 @@ import (
 	"os"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"locklab/chaos/link"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/provenance"
+	"locklab/internal/metrics"
 	"locklab/internal/seed"
 	"locklab/nodes/agent"
 )
@@ -66,9 +69,11 @@ func StartHost(c HostConfig) (*Host, error) {
 	}
 	config.Bind = c.Bind
 	config.Token, config.DataDir, config.Executable = c.Token, c.DataDir, exe
-	config.Version = provenance.ReadBuild().Version
+	build := provenance.ReadBuild()
+	config.Version = build.Version
 	config.Roles = Roles(c.Programs)
 	config.Mounts = map[string]http.Handler{link.Prefix: links.Handler()}
+	config.Collectors = []prometheus.Collector{links, metrics.Build(build.Version, build.Commit)}
 	config.OnReset = links.Clear
 	config.IdleReset = c.IdleReset
 	config.Measure, config.Usage = c.Measure, usageEach

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/internal/seed"
@@ -126,5 +127,6 @@ func run(ctx context.Context, node *process.Node) (err error) {
 	if err != nil {
 		return err
 	}
+	prometheus.WrapRegistererWith(prometheus.Labels{"lock": settings.Lock}, node.Metrics).MustRegister(tracker, m)
 	return m.Serve(ctx, node.Addrs[PortHTTP], func(net.Addr) { node.Ready() })
 }

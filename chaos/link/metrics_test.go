@@ -1,0 +1,36 @@
+package link_test
+
+import (
+	"testing"
+	"time"
+
+	"locklab/chaos/link"
+	"locklab/chaos/toxic"
+	"locklab/internal/metrics/metricstest"
+)
+
+func TestMetrics(t *testing.T) {
+	h := newHost(t, "a")
+	c := dial(t, open(t, h, link.Spec{Name: "b-1/http", ToHost: "b", ToNode: "b-1", Upstream: serve(t, echo), Up: link.Delay{Base: time.Millisecond}}))
+	say(t, c, "hello")
+	hear(t, c, "hello")
+	const of = `{link="b-1/http",to_host="b",to_node="b-1"`
+	metricstest.Has(t, metricstest.Page(t, h),
+		`locklab_link_bytes_total{direction="up",link="b-1/http",to_host="b",to_node="b-1"} 5`,
+		`locklab_link_bytes_total{direction="down",link="b-1/http",to_host="b",to_node="b-1"} 5`,
+		`locklab_link_delay_seconds{direction="up",link="b-1/http",to_host="b",to_node="b-1"} 0.001`,
+		`locklab_link_connections`+of+`} 1`,
+		`locklab_link_connections_total`+of+`} 1`,
+		`locklab_link_faults{kind="hold",link="b-1/http",to_host="b",to_node="b-1"} 0`,
+	)
+	apply(t, h, link.Impairment{ID: "slow", Direction: link.Up, Effect: &toxic.Latency{Delay: time.Second}})
+	apply(t, h, link.Impairment{ID: "cut", Direction: link.Both, Effect: new(toxic.Hold)})
+	say(t, c, "again")
+	silent(t, c)
+	metricstest.Has(t, metricstest.Page(t, h),
+		`locklab_link_bytes_total{direction="up",link="b-1/http",to_host="b",to_node="b-1"} 5`,
+		`locklab_link_delay_seconds{direction="up",link="b-1/http",to_host="b",to_node="b-1"} 1.001`,
+		`locklab_link_faults{kind="hold",link="b-1/http",to_host="b",to_node="b-1"} 1`,
+		`locklab_link_faults{kind="latency",link="b-1/http",to_host="b",to_node="b-1"} 1`,
+	)
+}

@@ -1,0 +1,156 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"locklab/internal/httpapi"
+	kit "locklab/internal/metrics"
+)
+
+// scrapeTimeout bounds how long a node may take to say its metrics: less than Prometheus
+// gives the agent, so that one node that hangs does not cost the others.
+const scrapeTimeout = time.Second
+
+// metrics is what the agent serves to Prometheus: its own, what it was given, and those of
+// its nodes, in one page. Nodes come and go with every run, on ports that nobody knows
+// before, while Prometheus looks for targets every five seconds at the earliest: so the agent
+// is the one target of its host, and asks its nodes itself.
+type metrics struct {
+	agent *Agent
+	token string // that the nodes want to see
+	own   *prometheus.Registry
+	more  *prometheus.Registry // with the labels of the host
+
+	starts, ends *prometheus.CounterVec
+	node         *prometheus.Desc
+}
+
+func newMetrics(a *Agent) *metrics {
+	m := &metrics{
+		agent: a, token: httpapi.NewToken(), own: kit.NewRegistry(), more: prometheus.NewRegistry(),
+		starts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "locklab_node_starts_total", Help: "Processes of nodes that the agent has started.",
+		}, []string{"role"}),
+		ends: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "locklab_node_ends_total", Help: "Processes of nodes that have ended: stopped and killed by the agent, or exited.",
+		}, []string{"role", "how"}),
+		node: prometheus.NewDesc("locklab_node_ready", "Whether the node is ready: 0 while it starts, stands still or is down.", []string{"node", "role"}, nil),
+	}
+	m.more.MustRegister(m, m.starts, m.ends)
+	m.more.MustRegister(a.cfg.Collectors...)
+	return m
+}
+
+// Describe implements prometheus.Collector.
+func (m *metrics) Describe(into chan<- *prometheus.Desc) { into <- m.node }
+
+// Collect implements prometheus.Collector.
+func (m *metrics) Collect(into chan<- prometheus.Metric) {
+	for _, n := range m.agent.Nodes() {
+		ready := 0.0
+		if n.State == "ready" {
+			ready = 1
+		}
+		into <- prometheus.MustNewConstMetric(m.node, prometheus.GaugeValue, ready, n.Name, n.Role)
+	}
+}
+
+// Gather implements prometheus.Gatherer. A node that does not answer is left out, and its
+// locklab_node_ready says why. The process's own metrics have the host's labels and no node.
+func (m *metrics) Gather() ([]*dto.MetricFamily, error) {
+	all := families{}
+	var failed error
+	for _, registry := range []*prometheus.Registry{m.own, m.more} {
+		found, err := registry.Gather()
+		failed = errors.Join(failed, err)
+		for _, f := range found {
+			all.add(f)
+		}
+	}
+	m.agent.mu.Lock()
+	nodes := m.agent.nodesLocked()
+	m.agent.mu.Unlock()
+	found := make([]map[string]*dto.MetricFamily, len(nodes))
+	var wg sync.WaitGroup
+	for i, n := range nodes {
+		if c := n.running(); c != nil && c.metrics != nil && isClosed(c.ready) && !c.standsStill() {
+			wg.Go(func() { found[i] = c.ask(m.agent.ctx) })
+		}
+	}
+	wg.Wait()
+	for i, n := range nodes {
+		for _, f := range found[i] {
+			all.add(f, "node", n.name, "role", n.role.Name)
+		}
+	}
+	for _, f := range all {
+		label(f, "host", m.agent.cfg.Host, "zone", m.agent.cfg.Zone)
+	}
+	return slices.SortedFunc(maps.Values(all), func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) }), failed
+}
+
+// ask gets a node's metrics, none if it does not tell in time.
+func (c *child) ask(ctx context.Context) map[string]*dto.MetricFamily {
+	ctx, cancel := context.WithTimeout(ctx, scrapeTimeout)
+	defer cancel()
+	var text []byte
+	if c.metrics.Call(ctx, http.MethodGet, kit.Path, nil, &text) != nil {
+		return nil
+	}
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	found, err := parser.TextToMetricFamilies(strings.NewReader(string(text)))
+	if err != nil {
+		return nil
+	}
+	return found
+}
+
+// families are metrics by name.
+type families map[string]*dto.MetricFamily
+
+// add adds what is found, with labels as pairs of name and value.
+func (all families) add(found *dto.MetricFamily, labels ...string) {
+	label(found, labels...)
+	if f, known := all[found.GetName()]; known {
+		f.Metric = append(f.Metric, found.Metric...)
+		return
+	}
+	all[found.GetName()] = found
+}
+
+func label(f *dto.MetricFamily, labels ...string) {
+	for _, m := range f.Metric {
+		for i := 0; i < len(labels); i += 2 {
+			m.Label = append(m.Label, &dto.LabelPair{Name: &labels[i], Value: &labels[i+1]})
+		}
+	}
+}
+
+// openMetrics is where a node is to serve its metrics, and who asks it there: on a port of
+// the loopback that is its own before it starts.
+func (a *Agent) openMetrics() (*os.File, *httpapi.Client, error) {
+	l, err := new(net.ListenConfig).Listen(a.ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, nil, fmt.Errorf("listen for a node's metrics: %w", err)
+	}
+	file, err := l.(*net.TCPListener).File()
+	if err := errors.Join(err, l.Close()); err != nil {
+		return nil, nil, fmt.Errorf("listen for a node's metrics: %w", err)
+	}
+	return file, httpapi.NewClient("http://"+l.Addr().String(), httpapi.ClientConfig{Token: a.metrics.token}), nil
+}

@@ -1,0 +1,101 @@
+package agent
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"locklab/internal/httpapi"
+	kit "locklab/internal/metrics"
+	"locklab/internal/metrics/metricstest"
+	"locklab/locks/locktest"
+)
+
+// page is what Prometheus gets with the token.
+func page(t *testing.T, a *Agent, token string) (string, error) {
+	t.Helper()
+	c := httpapi.NewClient(a.URL(), httpapi.ClientConfig{Token: token, Kinds: kinds()})
+	defer c.Close()
+	var text []byte
+	err := c.Call(t.Context(), http.MethodGet, kit.Path, nil, &text)
+	return string(text), err
+}
+
+// TestMetrics: one page has the agent's, what it was given, and those of its nodes, each
+// under the node's name; of one that stands still or is gone only that it is not ready.
+func TestMetrics(t *testing.T) {
+	a, c := newAgent(t, func(cfg *Config) {
+		cfg.Collectors = []prometheus.Collector{kit.Build("v1", "abc")}
+	})
+	must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
+	must(t, c.Start(t.Context(), NodeSpec{Name: "foreign-1", Role: "foreign"}))
+	read := func() string {
+		t.Helper()
+		text, err := page(t, a, a.cfg.Token)
+		must(t, err)
+		metricstest.Lint(t, text)
+		return text
+	}
+	of := `host="` + a.cfg.Host + `",zone="` + a.cfg.Zone + `"`
+	all := read()
+	metricstest.Has(t, all,
+		`locklab_node_ready{node="own-1",role="own",`+of+`} 1`,
+		`locklab_node_ready{node="foreign-1",role="foreign",`+of+`} 1`,
+		`locklab_node_starts_total{role="own",`+of+`} 1`,
+	)
+	for _, series := range []string{`process_start_time_seconds{node="own-1",role="own",` + of, `process_start_time_seconds{` + of, `locklab_build_info{commit="abc",`} {
+		if !strings.Contains(all, "\n"+series) {
+			t.Errorf("no series begins with %s in\n%s", series, all)
+		}
+	}
+	if strings.Contains(all, a.metrics.token) || strings.Contains(all, a.cfg.Token) {
+		t.Error("a token is on the page")
+	}
+
+	must(t, c.Pause(t.Context(), "own-1"))
+	all = read()
+	metricstest.Has(t, all, `locklab_node_ready{node="own-1",role="own",`+of+`} 0`)
+	if strings.Contains(all, `{node="own-1",role="own",`+of+`} 1`) || strings.Contains(all, `process_start_time_seconds{node="own-1"`) {
+		t.Errorf("a node that stands still has said its metrics:\n%s", all)
+	}
+	must(t, c.Resume(t.Context(), "own-1"))
+	must(t, c.Restart(t.Context(), "own-1", RestartOptions{}))
+	metricstest.Has(t, read(),
+		`locklab_node_starts_total{role="own",`+of+`} 2`,
+		`locklab_node_ends_total{how="killed",role="own",`+of+`} 1`,
+	)
+}
+
+// TestMetricsWantTheToken: those of the agent, and those of its nodes on their own ports.
+func TestMetricsWantTheToken(t *testing.T) {
+	a, c := newAgent(t, nil)
+	if _, err := page(t, a, "guess"); !errors.Is(err, httpapi.ErrUnauthorized) {
+		t.Errorf("the agent let a stranger in: %v", err)
+	}
+	must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
+	n, err := a.node("own-1")
+	must(t, err)
+	for token, want := range map[string]error{"": httpapi.ErrUnauthorized, "guess": httpapi.ErrUnauthorized, a.metrics.token: nil} {
+		stranger := httpapi.NewClient(n.running().metrics.URL(), httpapi.ClientConfig{Token: token})
+		if err := stranger.Call(t.Context(), http.MethodGet, kit.Path, nil, nil); !errors.Is(err, want) {
+			t.Errorf("a node with the token %q: %v, want %v", token, err, want)
+		}
+		stranger.Close()
+	}
+}
+
+// TestPrometheusIsNoController: who only looks keeps no node of a dead controller running.
+func TestPrometheusIsNoController(t *testing.T) {
+	a, c := newAgent(t, nil)
+	must(t, func() error { _, err := c.Health(t.Context()); return err }())
+	locktest.Eventually(t, "the answer is over", func() bool { return a.requests.open.Load() == 0 })
+	before := a.requests.lastNS.Load()
+	_, err := page(t, a, a.cfg.Token)
+	must(t, err)
+	if a.requests.lastNS.Load() != before {
+		t.Error("a scrape counted as a request of the controller")
+	}
+}

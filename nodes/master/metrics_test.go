@@ -1,0 +1,100 @@
+package master_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"locklab/internal/metrics/metricstest"
+	"locklab/locks"
+	"locklab/nodes/master"
+)
+
+// told is a Locker that answers as it was told.
+type told struct{ err error }
+
+func (l *told) Acquire(context.Context, string) (locks.Lease, error) {
+	if l.err != nil {
+		return nil, l.err
+	}
+	return lost{}, nil
+}
+
+func (*told) Close() error { return nil }
+
+// lost is a lease that is lost already.
+type lost struct{}
+
+func (lost) Token() (locks.Token, bool)    { return 0, false }
+func (lost) Expires() (time.Time, bool)    { return time.Time{}, false }
+func (lost) Release(context.Context) error { return locks.ErrNotHeld }
+func (lost) Lost() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}
+
+func TestLockMetrics(t *testing.T) {
+	locker := &told{}
+	tracker := master.Track(locker)
+	var leases []locks.Lease
+	for _, err := range []error{nil, nil, locks.ErrNotAcquired, locks.ErrUnknown, errors.New("who knows")} {
+		locker.err = err
+		if lease, err := tracker.Acquire(t.Context(), "r"); err == nil {
+			leases = append(leases, lease)
+		}
+	}
+	for range 2 { // the second time is no second release
+		if err := leases[0].Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
+			t.Error(err)
+		}
+	}
+	metricstest.Has(t, metricstest.Page(t, tracker),
+		`locklab_lock_acquires_total{outcome="ok"} 2`,
+		`locklab_lock_acquires_total{outcome="failed"} 1`,
+		`locklab_lock_acquires_total{outcome="unknown"} 2`,
+		`locklab_lock_acquire_duration_seconds_count 2`,
+		`locklab_lock_hold_duration_seconds_count 1`,
+		`locklab_lock_releases_total{outcome="failed"} 1`,
+		`locklab_lock_losses_total 1`,
+		`locklab_lock_holds 1`,
+		`locklab_lock_waiters 0`,
+	)
+}
+
+func TestMatchMetrics(t *testing.T) {
+	l := newLab(t, 1, nil)
+	m := l.master("a", sharedLock(t), nil)
+	if _, _, err := m.Match(t.Context(), master.MatchRequest{Player: "p", Group: "g"}); err != nil {
+		t.Fatal(err)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := m.Match(gone, master.MatchRequest{Player: "q", Group: "h"}); err == nil {
+		t.Error("a player that has left got a seat")
+	}
+	metricstest.Has(t, metricstest.Page(t, m),
+		`locklab_match_duration_seconds_count{outcome="ok"} 1`,
+		`locklab_match_duration_seconds_count{outcome="failed"} 1`,
+		`locklab_matches_in_flight 0`,
+		`locklab_master_known_rooms 1`,
+	)
+}
+
+// BenchmarkTrackedAcquire is what tracking and counting add to a lock that costs nothing.
+func BenchmarkTrackedAcquire(b *testing.B) {
+	tracker := master.Track(&told{err: locks.ErrNotAcquired})
+	b.ReportAllocs()
+	for b.Loop() {
+		_, _ = tracker.Acquire(b.Context(), "r")
+	}
+}
+
+// TestCountingAllocatesNothing: only the lease that it keeps track of costs memory.
+func TestCountingAllocatesNothing(t *testing.T) {
+	tracker := master.Track(&told{err: locks.ErrNotAcquired})
+	if n := testing.AllocsPerRun(1000, func() { _, _ = tracker.Acquire(t.Context(), "r") }); n != 0 {
+		t.Errorf("%v allocations for an acquisition that fails, want 0", n)
+	}
+}
