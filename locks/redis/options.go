@@ -36,8 +36,9 @@ type Options struct {
 }
 
 // ReplicaTTL is the default of TTL for the variant replica: a lease that is shorter than a
-// failover is over before there is another primary to extend it at.
-const ReplicaTTL = 10 * time.Second
+// failover (about 2 s with the default of DownAfter) is over before there is another primary
+// to extend it at.
+const ReplicaTTL = 4 * time.Second
 
 // DefaultOptions are those of a spec without options.
 func DefaultOptions() Options { return Options{Options: redlock.DefaultOptions()} }

@@ -31,7 +31,7 @@ type Settings struct {
 	// longer than it takes.
 	Hold time.Duration `json:"hold,format:units"`
 
-	// MatchTimeout bounds a match request.
+	// MatchTimeout bounds a match request, but for Hold.
 	MatchTimeout time.Duration `json:"-"`
 	// AcquireTimeout bounds the wait for the lock.
 	AcquireTimeout time.Duration `json:"-"`

@@ -224,6 +224,7 @@ func (l *matchmakingLoad) Begin(r Run) (Clients, error) {
 	o := matchmaking.DefaultOptions()
 	o.Rate, o.Warmup, o.Duration, o.Groups = r.Rate, r.Warmup, r.Duration, l.groups
 	o.Seed, o.StartNS, o.Stop = r.Seed.Child("matchmaking"), r.StartNS, r.Stop
+	o.Timeout += r.Wants.Hold // or nobody would wait for the room
 	for _, m := range r.Masters {
 		o.Masters = append(o.Masters, matchmaking.Master{Name: m.Name, URL: m.URL})
 	}

@@ -46,7 +46,14 @@ func (c *Config) checkScenarios() error {
 			}
 		}
 		if c.Duration < s.MinDuration {
-			return fmt.Errorf("--duration %v: want at least %v for the scenario %s: what it breaks takes so long", c.Duration, s.MinDuration, s.Name)
+			err := fmt.Errorf("--duration %v: want at least %v for the scenario %s: what it breaks takes so long", c.Duration, s.MinDuration, s.Name)
+			if !c.Suite && len(c.Scenarios) == 1 {
+				return err
+			}
+			for _, lock := range c.Locks {
+				c.unfit(lock, s, err)
+			}
+			continue
 		}
 		if err := s.CheckTimes(c.Duration); err != nil {
 			return fmt.Errorf("--duration %v: --scenarios: %w", c.Duration, err)

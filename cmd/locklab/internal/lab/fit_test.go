@@ -42,6 +42,7 @@ func TestScenariosAreCheckedBeforeTheStart(t *testing.T) {
 		{"Sentinels are no such servers", "redis:replica", "seoul-2az", "{at: 30%, fault: kill, target: minority:server}", `no node for "minority:server"`},
 		{"does not apply", "raft", "seoul-2az", "{at: 30%, fault: kill, target: holder}\nexpect:\n  raft etcd: {not_for: it is not about them}", "x.yaml:5: x does not apply to raft: it is not about them"},
 		{"applies to another lock", "raft,none", "seoul-2az", "{at: 30%, fault: kill, target: holder}\nexpect:\n  raft etcd: {not_for: it is not about them}", ""},
+		{"zookeeper forgets", "zookeeper", "seoul-2az", "{at: 30%, fault: kill, target: role:zookeeper, lose_data: [zookeeper]}", "x.yaml:3: fault kill-1: lose_data: an ensemble most of whose servers forget what they have acknowledged begins again"},
 		{"too short", "redlock", "seoul-2az", "{at: 99%, for: 1%, fault: kill, target: holder}", "x.yaml:3: for: fault kill-1 is on for 20ms of a run of 2s, which is too short to be proven"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -79,7 +80,7 @@ func TestBuiltinScenariosFit(t *testing.T) {
 		}
 		for _, topology := range []string{"seoul-2az", "seoul-3az"} {
 			config := configFor(t, nil, lock)
-			config.Duration = time.Second
+			config.Duration = max(time.Second, s.MinDuration)
 			if err := errors.Join(config.UseTopology(topology, ""), config.UseScenarios([]string{name})); err != nil {
 				t.Errorf("%s: %v", topology, err)
 			}
@@ -117,5 +118,35 @@ func TestScenariosSayWhy(t *testing.T) {
 	}
 	if reasons == 0 {
 		t.Error("no scenario gives reasons")
+	}
+}
+
+// TestTooShortForAScenario: what needs longer runs is refused alone, and left out with its
+// reason beside others.
+func TestTooShortForAScenario(t *testing.T) {
+	for _, c := range []struct {
+		scenarios []string
+		suite     bool
+		refused   bool
+		unfit     int
+	}{
+		{scenarios: []string{"failover"}, refused: true},
+		{scenarios: []string{"failover"}, suite: true, unfit: 1},
+		{scenarios: []string{"failover", "baseline"}, unfit: 1},
+		{scenarios: []string{"baseline"}},
+	} {
+		config := configFor(t, nil, "redis:replica")
+		config.Duration, config.Suite = 2*time.Second, c.suite
+		if err := config.UseTopology("seoul-2az", ""); err != nil {
+			t.Fatal(err)
+		}
+		const why = "--duration 2s: want at least 8s for the scenario failover"
+		err := config.UseScenarios(c.scenarios)
+		if (err != nil) != c.refused || c.refused && !strings.Contains(err.Error(), why) {
+			t.Errorf("%v: got %v", c, err)
+		}
+		if len(config.Unfit) != c.unfit || c.unfit > 0 && !strings.Contains(config.Unfit[0].Why, why) {
+			t.Errorf("%v: left out: %+v", c, config.Unfit)
+		}
 	}
 }
