@@ -16,17 +16,25 @@ const root = "/locklab"
 
 // session is one session at the servers. The Locker's mutex guards what changes.
 type session struct {
-	conn  *zk.Conn
-	wire  *wire
-	until time.Time     // it surely lives until then, less the margin; zero before it is open
-	open  chan struct{} // closed when it can be used
-	lost  chan struct{} // closed when it must be taken as over
+	conn    *zk.Conn
+	wire    *wire
+	renewed time.Time     // when the last renewal was asked for that was answered
+	until   time.Time     // it surely lives until then; zero before it is open
+	open    chan struct{} // closed when it can be used
+	lost    chan struct{} // closed when it must be taken as over
 }
 
-// margin is how much earlier than the servers the client gives up: a renewal reaches the
-// leader's count of sessions up to half a tick after its write, and clocks may run at
-// different speeds.
-func (s *session) margin() time.Duration { return time.Duration(s.wire.granted.Load()) / 5 }
+// believed is until when a session surely lives of which a renewal was answered. The leader
+// counts a session from when the client's server tells it of the renewal, up to half a tick
+// after the write. If that server dies before, the leader counts from the renewal before this
+// one. The margin, a fifth, is for clocks that run at different speeds too.
+func believed(granted time.Duration, before, asked time.Time) time.Time {
+	until, surely := asked.Add(granted-granted/5), before.Add(granted)
+	if surely.Before(until) {
+		return surely
+	}
+	return until
+}
 
 func (s *session) isLost() bool {
 	select {
@@ -160,9 +168,10 @@ func (l *Locker) extend(s *session, asked time.Time) bool {
 		return false
 	}
 	if s.until.IsZero() {
+		s.renewed = s.wire.since() // the leader itself opens sessions
 		close(s.open)
 	}
-	s.until = asked.Add(granted)
+	s.until, s.renewed = believed(granted, s.renewed, asked), asked
 	return true
 }
 
@@ -182,7 +191,7 @@ func (l *Locker) left(s *session) time.Duration {
 func (l *Locker) ends(s *session) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return s.until.Add(-s.margin())
+	return s.until
 }
 
 // lose tells the holders that the session is over.

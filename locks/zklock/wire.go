@@ -58,6 +58,13 @@ func (w *wire) hangUp(age time.Duration) {
 	}
 }
 
+// since is when the current connection, or the last one, was made.
+func (w *wire) since() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.dialed
+}
+
 // close ends the connection, and there is no other one.
 func (w *wire) close() {
 	w.mu.Lock()

@@ -61,7 +61,8 @@ func Role() role.Role {
 			_, err := readSettings(n.Name, n.Settings)
 			return role.Command{}, err // the agent runs locklab, which runs ZooKeeper
 		},
-		Missing: func() error { _, _, err := program(); return err },
+		Missing:   func() error { _, _, err := program(); return err },
+		KeepsData: "an ensemble most of whose servers forget what they have acknowledged begins again, and its tokens with it",
 	}
 }
 
