@@ -62,9 +62,9 @@ type hold struct {
 // line is something that happened. Its text is English and translated where it is shown.
 type line struct {
 	atNS  int64
-	class string // ok, bad, warn or none
 	kind  lineKind
 	words []string
+	times int64 // how often, the last time with these words
 }
 
 type lineKind int
@@ -76,7 +76,7 @@ const (
 	lineFaultEnded
 	lineFaultUnproven
 	lineNode
-	lineDuplicate
+	lineDuplicate // those that follow each other are one line
 	lineVerdict
 )
 
@@ -115,6 +115,12 @@ func (m *model) note(text string) { m.say(line{kind: lineNote, words: []string{t
 func (m *model) finish(report string) { m.over, m.report, m.run = true, report, nil }
 
 func (m *model) say(l line) {
+	l.times = 1
+	if n := len(m.lines); n > 0 && l.kind == lineDuplicate && m.lines[n-1].kind == lineDuplicate {
+		m.lines[n-1].times++
+		m.lines[n-1].words = l.words
+		return
+	}
 	m.lines = append(m.lines, l)
 	if extra := len(m.lines) - keptLines; extra > 0 {
 		m.lines = slices.Delete(m.lines, 0, extra)
@@ -262,7 +268,7 @@ func (m *model) judge(nowNS int64) {
 		if m.measureNS != 0 {
 			m.ops.Violation(m.at(d.AtNS))
 		}
-		m.say(line{atNS: d.AtNS, class: "bad", kind: lineDuplicate, words: []string{m.rooms.group(d.Room), m.rooms.worker(d.Room), m.rooms.worker(d.Other), d.Cause}})
+		m.say(line{atNS: d.AtNS, kind: lineDuplicate, words: []string{m.rooms.group(d.Room), m.rooms.worker(d.Room), m.rooms.worker(d.Other), d.Cause}})
 	}
 }
 

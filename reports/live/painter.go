@@ -65,7 +65,7 @@ func (b *Board) page(tag string) ([]byte, error) {
 
 // partIDs are the parts of the page, as they stand on it.
 func partIDs() []string {
-	return []string{"now", "schedule", "map", "figures", "rate", "latency", "locks", "verdicts", "log"}
+	return []string{"now", "schedule", "map", "figures", "rate", "latency", "served", "locks", "verdicts", "log"}
 }
 
 // paint renders all parts.
@@ -92,6 +92,7 @@ func (p *painter) paint(v view, m *model, nowNS int64) []part {
 		part{"figures", text("figures", figuresOf(say, m, nowNS))},
 		part{"rate", svg(plots.Rate(say, m.run.Scenario, line, scale))},
 		part{"latency", svg(plots.Latency(say, m.run.Scenario, line, scale))},
+		part{"served", svg(plots.Served(say, m.run.Scenario, line))},
 		part{"locks", text("locks", locksOf(say, m, nowNS))},
 	)
 }
@@ -158,7 +159,7 @@ func figuresOf(say *lang.Lang, m *model, nowNS int64) (all []figureView) {
 		served = fmt.Sprintf("%.1f%%", 100*float64(m.okay)/float64(m.all))
 	}
 	all = append(all, figureView{Name: say.Text("served per second"), Value: fmt.Sprintf("%.0f", rate)},
-		figureView{Name: say.Text("slowest percent, now"), Value: say.Sprintf("%.0f ms", p99)},
+		figureView{Name: say.Text("the slowest of 100, now"), Value: say.Sprintf("%.0f ms", p99)},
 		figureView{Name: say.Text("requests served"), Value: served})
 	if m.run.Workload == history.Matchmaking {
 		d := m.rooms.total
@@ -273,6 +274,28 @@ func linesOf(say *lang.Lang, m *model) (all []lineView) {
 	return all
 }
 
+// nodeWord is what became of a process.
+func nodeWord(say *lang.Lang, state string) string {
+	switch state {
+	case history.NodeStarted:
+		return say.Text("was started")
+	case history.NodeReady:
+		return say.Text("is ready")
+	case history.NodeKilled:
+		return say.Text("was killed")
+	case history.NodePaused, history.NodeSuspended:
+		return say.Text("was stopped for a while")
+	case history.NodeResumed, history.NodeContinued:
+		return say.Text("goes on")
+	case history.NodeStopped:
+		return say.Text("was stopped in order")
+	case history.NodeExited:
+		return say.Text("ended unasked")
+	default:
+		return say.Text("went with its host")
+	}
+}
+
 func lineOf(say *lang.Lang, m *model, l line) lineView {
 	v := lineView{Class: "none", Shape: "·"}
 	if l.atNS != 0 && m.measureNS != 0 {
@@ -288,10 +311,13 @@ func lineOf(say *lang.Lang, m *model, l line) lineView {
 	case lineFaultUnproven:
 		v.Class, v.Shape, v.Text = "warn", "?", say.Sprintf("Not proven: %s of %s", w[0], w[1])
 	case lineNode:
-		v.Text = w[0] + ": " + say.Recorded(w[1])
+		v.Text = w[0] + ": " + nodeWord(say, w[1])
 	case lineDuplicate:
 		v.Class, v.Shape = "bad", "✗"
 		v.Text = say.Sprintf("A second room of %s began on %s while one on %s was free: %s", w[0], w[1], w[2], say.Term(w[3]))
+		if l.times > 1 {
+			v.Text = say.Sprintf("%d rooms too many since then. The last one of %s began on %s while one on %s was free: %s", l.times, w[0], w[1], w[2], say.Term(w[3]))
+		}
 	case lineVerdict:
 		v.Text = say.Sprintf("%s under %s", w[0], w[1]) + ": " + say.Term(w[2])
 	default:

@@ -139,6 +139,30 @@ func Latency(say *lang.Lang, scenario string, lines []Line, scale Scale) []byte 
 	return r.end(latencyLabel(say, scenario, lines))
 }
 
+// Served draws the share of the operations that ended well, of those that ended in a bin.
+func Served(say *lang.Lang, scenario string, lines []Line) []byte {
+	r := overTime(say, lines, 54, 4, []tick{{0, "0"}, {0.5, "50%"}, {1, "100%"}})
+	worst := func(s series.Series) (least float64) {
+		least = 1
+		for _, b := range s.Bins {
+			if all := b.OKPerS + b.OtherPerS; all > 0 {
+				least = min(least, b.OKPerS/all)
+			}
+		}
+		return least
+	}
+	for i, l := range lines {
+		r.trace(i, l, pen{l.Ink, 1.4, ""}, func(b series.Bin) float64 { return b.OKPerS / (b.OKPerS + b.OtherPerS) })
+	}
+	note := func(s series.Series) string { return say.Sprintf("%.0f%% at least", 100*worst(s)) }
+	r.names(note)
+	var parts []string
+	for _, l := range lines {
+		parts = append(parts, l.Name+": "+note(l.Series))
+	}
+	return r.end(say.Sprintf("Share of requests served over time under %s. %s.", scenario, strings.Join(parts, "; ")))
+}
+
 // trace joins the bins that have a value; it breaks where there is none.
 func (r rows) trace(i int, l Line, p pen, share func(series.Bin) float64) {
 	var pieces [][]point

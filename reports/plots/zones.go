@@ -68,7 +68,8 @@ const (
 	mapBridgeNarrow    = 64.0
 	roomSize           = 9.0
 	roomStep           = 12.0
-	bentBy             = 3 // cards in a row
+	roomRows           = 2
+	cardsInRow         = 3
 )
 
 // box is a rectangle.
@@ -146,15 +147,15 @@ func (m Map) Draw(say *lang.Lang, narrow bool) []byte {
 // layOut places the cards of a zone, role by role.
 func layOut(z Zone, at point, width float64) (box, []placed) {
 	var cards []placed
-	card := (width - 2*mapPad - (bentBy-1)*mapGap) / bentBy
+	card := (width - 2*mapPad - (cardsInRow-1)*mapGap) / cardsInRow
 	y, column, tall := at.y+mapHead+4, 0, 0.0
 	for i, n := range z.Nodes {
-		if i > 0 && (n.Role != z.Nodes[i-1].Role || column == bentBy) {
+		if i > 0 && (n.Role != z.Nodes[i-1].Role || column == cardsInRow) {
 			y, column, tall = y+tall+mapGap, 0, 0
 		}
 		h := 42.0
 		if n.Role == "worker" {
-			h = 58
+			h = 72
 		}
 		tall = max(tall, h)
 		cards = append(cards, placed{n, box{at.x + mapPad + float64(column)*(card+mapGap), y, card, h}})
@@ -188,13 +189,10 @@ func (s *svg) card(say *lang.Lang, c placed) {
 }
 
 func (s *svg) rooms(c placed) {
-	perRow := int((c.w - 14) / roomStep)
-	rooms := c.Rooms
-	if most := perRow; len(rooms) > most && most > 0 { // the oldest go first
-		rooms = rooms[len(rooms)-most:]
-	}
+	perRow := max(int((c.w-13)/roomStep), 1)
+	rooms := c.Rooms[max(0, len(c.Rooms)-roomRows*perRow):] // the newest
 	for i, r := range rooms {
-		b := box{c.x + 8 + float64(i)*roomStep, c.y + c.h - 18, roomSize, roomSize}
+		b := box{c.x + 8 + float64(i%perRow)*roomStep, c.y + 41 + float64(i/perRow)*roomStep, roomSize, roomSize}
 		class := "room " + r.State
 		if r.Cause != "" {
 			class += " duplicate " + r.Cause

@@ -1,0 +1,380 @@
+package live
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"locklab/reports/lang"
+	"locklab/reports/plots"
+	"locklab/reports/result"
+	"locklab/workloads/history"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const ms = int64(time.Millisecond)
+
+// aRun is two zones with a master and a worker each.
+func aRun() Run {
+	host := func(name, zone, role string) Host { return Host{name, zone, []Node{{name, role}}} }
+	return Run{
+		Key: Key{"raft", "zone-partition", history.Matchmaking}, Repeat: 1, Duration: 10 * time.Second, OfferedPerS: 100,
+		Hosts:   []Host{host("m-a", "a", "master"), host("w-a", "a", "worker"), host("m-c", "c", "master"), host("w-c", "c", "worker")},
+		Links:   []Link{{"m-a", "w-a", time.Millisecond}, {"m-a", "w-c", time.Millisecond}, {"m-c", "w-a", time.Millisecond}, {"m-c", "w-c", time.Millisecond}},
+		Planned: []history.Planned{{ID: "partition-1", Fault: "partition", Target: "zone:a <-> others", AtNS: 1000 * ms, ForNS: 2000 * ms}},
+	}
+}
+
+func aModel(duplicates func([]history.Event) []Duplicate) *model {
+	m := newModel(Info{
+		Title: "a test", Repeats: 1, Duplicates: duplicates,
+		Zones: []Zone{{"zone a", "a"}, {"zone c", "c"}}, Rows: []Key{aRun().Key, {"none", "zone-partition", history.Matchmaking}},
+	})
+	m.begin(aRun())
+	return m
+}
+
+// recorded is a small history: a fault that begins and ends, a hold, rooms, a node that dies.
+func recorded() []history.Event {
+	return []history.Event{
+		{Kind: history.KindRun, AtNS: 1, Run: &history.Run{Lock: "raft", Workload: history.Matchmaking}},
+		{Kind: history.KindNode, AtNS: 2, Node: "w-c", State: history.NodeReady},
+		{Kind: history.KindPhase, AtNS: 100 * ms, State: "measure"},
+		{Kind: history.KindMatch, FromNS: 150 * ms, AtNS: 170 * ms, Outcome: "ok", Resource: "g1", Room: "r1"},
+		{Kind: history.KindMatch, FromNS: 160 * ms, AtNS: 190 * ms, Outcome: "failed", Error: "timeout", Resource: "g1"},
+		{Kind: history.KindAcquire, FromNS: 150 * ms, AtNS: 155 * ms, Node: "m-a", Hold: "h1", Resource: "g1", Outcome: "ok"},
+		{Kind: history.KindAcquire, FromNS: 150 * ms, AtNS: 156 * ms, Node: "m-c", Hold: "h1", Resource: "g2", Outcome: "ok"},
+		{Kind: history.KindReleasing, AtNS: 160 * ms, Node: "m-a", Hold: "h1", Resource: "g1"},
+		{Kind: history.KindRelease, FromNS: 160 * ms, AtNS: 165 * ms, Node: "m-a", Hold: "h1", Resource: "g1", Outcome: "ok"},
+		{Kind: history.KindRoom, AtNS: 157 * ms, Node: "w-a", Room: "r1", Order: "o1", Resource: "g1", State: "starting", Client: "m-a"},
+		{Kind: history.KindOrder, FromNS: 155 * ms, AtNS: 158 * ms, Node: "m-a", Hold: "h1", Order: "o1", Room: "r1", Worker: "w-a", Resource: "g1", Outcome: "ok"},
+		{Kind: history.KindRoom, AtNS: 300 * ms, Node: "w-a", Room: "r1", Order: "o1", Resource: "g1", State: "open", Client: "m-a"},
+		{Kind: history.KindRoom, AtNS: 310 * ms, Node: "w-c", Room: "r2", Order: "o2", Resource: "g1", State: "starting", Client: "m-c"},
+		{Kind: history.KindFault, AtNS: 1100 * ms, ID: "partition-1", Fault: "partition", Target: "zone:a <-> others", State: "asked", From: []string{"m-a", "w-a"}, To: []string{"m-c", "w-c"}},
+		{Kind: history.KindFault, AtNS: 1110 * ms, ID: "partition-1", Fault: "partition", State: "began"},
+		{Kind: history.KindNode, AtNS: 1200 * ms, Node: "m-c", State: history.NodeKilled},
+	}
+}
+
+// TestFoldsInAnyOrder folds a history in the order of its file and in others: hosts' events
+// come as they arrive.
+func TestFoldsInAnyOrder(t *testing.T) {
+	seen := func(events []history.Event) (holds map[holdKey]hold, rooms map[string]string, ways []plots.Way) {
+		m := aModel(nil)
+		for i := range events {
+			m.add(&events[i])
+		}
+		rooms = map[string]string{}
+		for name, r := range m.rooms.byName {
+			rooms[name] = r.state
+		}
+		return m.holds, rooms, m.drawing(lang.English()).Between
+	}
+	events := recorded()
+	wantHolds, wantRooms, wantWays := seen(events)
+	if len(wantHolds) != 0 { // one was released, the other one's holder was killed
+		t.Errorf("holds %v, want none", wantHolds)
+	}
+	if want := map[string]string{"r1": "open", "r2": "starting"}; !reflect.DeepEqual(wantRooms, want) {
+		t.Errorf("rooms %v, want %v", wantRooms, want)
+	}
+	if len(wantWays) != 2 || !wantWays[0].Cut || !wantWays[1].Cut {
+		t.Errorf("ways between the zones %+v, want both cut", wantWays)
+	}
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // an order to try
+	for range 200 {
+		// Of one node and one fault events come in order; between them anything goes.
+		shuffled := make([]history.Event, 0, len(events))
+		by := map[string][]history.Event{}
+		var names []string
+		for _, e := range events[3:] {
+			key := e.Node + e.ID + e.Client
+			if by[key] == nil {
+				names = append(names, key)
+			}
+			by[key] = append(by[key], e)
+		}
+		shuffled = append(shuffled, events[:3]...)
+		for len(names) > 0 {
+			n := random.IntN(len(names))
+			key := names[n]
+			shuffled = append(shuffled, by[key][0])
+			if by[key] = by[key][1:]; len(by[key]) == 0 {
+				names = append(names[:n], names[n+1:]...)
+			}
+		}
+		holds, rooms, ways := seen(shuffled)
+		if !reflect.DeepEqual(rooms, wantRooms) || !reflect.DeepEqual(ways, wantWays) || len(holds) != 0 {
+			t.Fatalf("in another order: holds %v, rooms %v, ways %v", holds, rooms, ways)
+		}
+	}
+}
+
+// TestEndsBeforeBeginnings has a hold end before it is told to begin, and states of a room
+// in the wrong order.
+func TestEndsBeforeBeginnings(t *testing.T) {
+	m := aModel(nil)
+	for _, e := range []history.Event{
+		{Kind: history.KindReleasing, AtNS: 20, Node: "m-a", Hold: "h1", Resource: "g1"},
+		{Kind: history.KindAcquire, AtNS: 10, Node: "m-a", Hold: "h1", Resource: "g1", Outcome: "ok"},
+		{Kind: history.KindRoom, AtNS: 40, Node: "w-a", Room: "r", Resource: "g1", State: "full"},
+		{Kind: history.KindRoom, AtNS: 30, Node: "w-a", Room: "r", Resource: "g1", State: "open"},
+	} {
+		m.add(&e)
+	}
+	if len(m.holds) != 0 || m.rooms.byName["r"].state != "full" {
+		t.Errorf("holds %v, the room is %s: want none, and full", m.holds, m.rooms.byName["r"].state)
+	}
+}
+
+// TestDuplicatesAreTheCheckers shows what the checker says, also when it changes its mind,
+// and counts each room once.
+func TestDuplicatesAreTheCheckers(t *testing.T) {
+	cause := "raced"
+	m := aModel(func(events []history.Event) []Duplicate {
+		if events[0].Kind != history.KindRun {
+			t.Errorf("the first event is %s: want the run", events[0].Kind)
+		}
+		return []Duplicate{{Room: "r2", Other: "r1", Cause: cause, AtNS: 310 * ms}}
+	})
+	events := recorded()
+	for i := range events {
+		m.add(&events[i])
+	}
+	m.judge(1300 * ms)
+	if want := map[string]int64{"raced": 1}; !reflect.DeepEqual(m.rooms.total, want) {
+		t.Errorf("duplicates %v, want %v", m.rooms.total, want)
+	}
+	cause = "unreachable"
+	m.rooms.changed = true
+	m.judge(1400 * ms)
+	if m.rooms.total["raced"] != 0 || m.rooms.total["unreachable"] != 1 {
+		t.Errorf("duplicates %v, want 1 unreachable", m.rooms.total)
+	}
+	told := 0
+	for _, l := range m.lines {
+		if l.kind == lineDuplicate {
+			told++
+		}
+	}
+	if told != 1 {
+		t.Errorf("the duplicate is told %d times, want once", told)
+	}
+	if bins := m.chart(1500 * ms).Bins; bins[2].Violations != 1 {
+		t.Errorf("the chart marks %d violations at 210 ms, want 1", bins[2].Violations)
+	}
+}
+
+// TestPartialWays tells a single link from a whole zone, and one way from both.
+func TestPartialWays(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		fault          history.Event
+		between, links int // that are not well
+		cut            bool
+	}{
+		{"one way", history.Event{Fault: "partition", Target: "zone:a -> zone:c", From: []string{"m-a", "w-a"}, To: []string{"m-c", "w-c"}}, 1, 0, true},
+		{"slow between zones", history.Event{Fault: "latency", Target: "zones", From: []string{"m-a", "w-a", "m-c", "w-c"}, To: []string{"m-a", "w-a", "m-c", "w-c"}, DelayNS: 40 * ms}, 2, 0, false},
+		{"one link", history.Event{Fault: "partition", Target: "node:m-a <-> node:w-a", From: []string{"m-a"}, To: []string{"w-a"}}, 0, 2, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := aModel(nil)
+			e := c.fault
+			e.Kind, e.ID, e.State, e.AtNS = history.KindFault, "f", "began", 5
+			m.add(&e)
+			d := m.drawing(lang.English())
+			bad := 0
+			for _, w := range d.Between {
+				if w.Cut || w.Slow {
+					bad++
+					if w.Cut != c.cut {
+						t.Errorf("%+v: want cut %v", w, c.cut)
+					}
+				}
+			}
+			if bad != c.between || len(d.Links) != c.links {
+				t.Errorf("%d ways between zones and %d links are not well, want %d and %d: %+v", bad, len(d.Links), c.between, c.links, d)
+			}
+		})
+	}
+}
+
+// board is one that is shown until the test ends.
+func board(t *testing.T) *Board {
+	t.Helper()
+	b := New(Info{Title: "a <test>", Repeats: 1, Zones: []Zone{{"zone a", "a"}, {"zone c", "c"}}, Rows: []Key{aRun().Key}})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- b.Show(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+func served(t *testing.T, b *Board) *httptest.Server {
+	t.Helper()
+	h, err := b.Handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// TestSlowViewerDelaysNobody has one browser that never reads beside one that does: the
+// other sees what is new, and the mailbox of the slow one stays small.
+func TestSlowViewerDelaysNobody(t *testing.T) {
+	b := board(t)
+	b.Begin(aRun())
+	slow := b.hub.join(view{lang: lang.EnglishTag}) // nobody empties it
+	defer b.hub.leave(slow)
+	s := served(t, b)
+	response, err := http.Get(s.URL + "/events?lang=en")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	frames := bufio.NewReader(response.Body)
+	for i := range 5 {
+		name := fmt.Sprintf("a note %d", i)
+		b.Note(name)
+		for {
+			line, err := frames.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(line, name) {
+				break
+			}
+		}
+	}
+	slow.mu.Lock()
+	defer slow.mu.Unlock()
+	if len(slow.waiting) > len(partIDs()) || len(slow.order) != len(slow.waiting) {
+		t.Errorf("%d parts wait for the slow viewer in %d places: want the newest of each only", len(slow.waiting), len(slow.order))
+	}
+	if !strings.Contains(slow.waiting["log"], "a note 4") {
+		t.Errorf("what waits for the slow viewer is not the newest: %s", slow.waiting["log"])
+	}
+}
+
+// TestRecordingWaitsForNobody records with nobody folding: the lab goes on.
+func TestRecordingWaitsForNobody(t *testing.T) {
+	b := New(Info{Repeats: 1})
+	for range 3 * inboxEvents {
+		b.Record(history.Event{Kind: history.KindMatch})
+	}
+	if len(b.inbox) != 3*inboxEvents {
+		t.Errorf("%d events wait, want %d", len(b.inbox), 3*inboxEvents)
+	}
+	var none *Board
+	none.Record(history.Event{})
+	none.Begin(Run{})
+	none.End(result.Row{})
+	if none.Watched() {
+		t.Error("a nil board is watched")
+	}
+}
+
+// TestNewcomerSeesEverything connects late, and again: each time every part is there.
+func TestNewcomerSeesEverything(t *testing.T) {
+	b := board(t)
+	b.Begin(aRun())
+	s := served(t, b)
+	for range 2 {
+		response, err := http.Get(s.URL + "/events?lang=ko&narrow")
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]bool{}
+		frames := bufio.NewReader(response.Body)
+		for missing := true; missing; {
+			line, err := frames.ReadString('\n')
+			if err != nil {
+				t.Fatalf("%v; seen %v", err, seen)
+			}
+			data, is := strings.CutPrefix(line, "data: [")
+			if !is {
+				continue
+			}
+			var parts []part
+			if err := json.Unmarshal([]byte("["+data), &parts); err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range parts {
+				seen[p.ID] = true
+			}
+			missing = !seen["map"] || !seen["rate"] || !seen["verdicts"] || !seen["locks"]
+		}
+		if err := response.Body.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestOthersAreRefused asks as other sites would, and under a name that leads here.
+func TestOthersAreRefused(t *testing.T) {
+	s := served(t, board(t))
+	for _, c := range []struct {
+		name, path, host string
+		header           map[string]string
+		want             int
+	}{
+		{"who typed the address", "/", "", map[string]string{"Sec-Fetch-Site": "none"}, http.StatusOK},
+		{"the page itself", "/live.css", "", map[string]string{"Sec-Fetch-Site": "same-origin", "Origin": s.URL}, http.StatusOK},
+		{"no browser", "/live.js", "localhost", nil, http.StatusOK},
+		{"a link elsewhere", "/", "", map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}, http.StatusOK},
+		{"another name", "/", "rebound.example:80", nil, http.StatusForbidden},
+		{"another origin", "/", "", map[string]string{"Origin": "http://evil.example"}, http.StatusForbidden},
+		{"another port of this machine", "/", "", map[string]string{"Origin": "http://127.0.0.1:1", "Sec-Fetch-Site": "same-site"}, http.StatusForbidden},
+		{"a frame elsewhere", "/", "", map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}, http.StatusForbidden},
+		{"a script elsewhere", "/events", "", map[string]string{"Sec-Fetch-Site": "cross-site"}, http.StatusForbidden},
+		{"a file that is no script", "/live.html", "", nil, http.StatusNotFound},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			request, err := http.NewRequest(http.MethodGet, s.URL+c.path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.host != "" {
+				request.Host = c.host
+			}
+			for k, v := range c.header {
+				request.Header.Set(k, v)
+			}
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, _ := io.ReadAll(response.Body)
+			_ = response.Body.Close()
+			if response.StatusCode != c.want {
+				t.Errorf("%d %s: want %d", response.StatusCode, body, c.want)
+			}
+			if !strings.Contains(response.Header.Get("Content-Security-Policy"), "default-src 'none'") {
+				t.Error("no policy")
+			}
+			if strings.Contains(string(body), "<test>") {
+				t.Error("the title is not escaped")
+			}
+		})
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
