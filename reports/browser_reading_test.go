@@ -11,8 +11,8 @@ import (
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/chromedp"
 
+	"locklab/internal/browser"
 	"locklab/reports"
-	"locklab/reports/internal/browser"
 	"locklab/reports/series"
 	"locklab/reports/sweep"
 )

@@ -6,55 +6,18 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"locklab/internal/browser"
 	"locklab/reports"
-	"locklab/reports/internal/browser"
 	"locklab/reports/lang"
 	"locklab/reports/result"
 )
 
-// watch collects what a page must not do: write to the console, throw, or ask for
-// anything but itself.
-type watch struct {
-	mu    sync.Mutex
-	found []string
-}
-
-func (w *watch) event(ev any) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch ev := ev.(type) {
-	case *network.EventRequestWillBeSent:
-		if url := ev.Request.URL; !strings.HasPrefix(url, "file://") && !strings.HasPrefix(url, "data:") {
-			w.found = append(w.found, "a request: "+url)
-		}
-	case *runtime.EventExceptionThrown:
-		w.found = append(w.found, "an exception: "+ev.ExceptionDetails.Text)
-	case *runtime.EventConsoleAPICalled:
-		w.found = append(w.found, fmt.Sprintf("a message on the console: %v", ev.Type))
-	case *log.EventEntryAdded:
-		w.found = append(w.found, "a log entry: "+ev.Entry.Text)
-	}
-}
-
-func (w *watch) take() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	found := w.found
-	w.found = nil
-	return found
-}
-
-func openBrowser(t *testing.T) (context.Context, *watch) {
+func openBrowser(t *testing.T) (context.Context, *browser.Watch) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // a tab that hangs tells where
 	t.Cleanup(cancel)
@@ -63,18 +26,9 @@ func openBrowser(t *testing.T) (context.Context, *watch) {
 		t.Fatal(err)
 	}
 	t.Cleanup(stop)
-	w := &watch{}
-	if err := chromedp.Listen(tab, w.event); err != nil {
+	w, err := browser.Follow(tab, "file://")
+	if err != nil {
 		t.Fatal(err)
-	}
-	for _, enable := range []func() error{
-		func() error { _, err := chromedp.Call(tab, network.Enable, network.EnableParams{}); return err },
-		func() error { _, err := chromedp.Call(tab, runtime.Enable, cdp.Empty{}); return err },
-		func() error { _, err := chromedp.Call(tab, log.Enable, cdp.Empty{}); return err },
-	} {
-		if err := enable(); err != nil {
-			t.Fatal(err)
-		}
 	}
 	return tab, w
 }
@@ -87,29 +41,6 @@ func evaluate[T any](tab context.Context, t *testing.T, script string) T {
 	}
 	return v
 }
-
-// contrasts measures, for every kind of text, the contrast with what is behind it
-// as WCAG defines it; it returns those below the ratio.
-const contrasts = `(() => {
-  const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
-  const rgba = (colour) => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1); return [...canvas.getImageData(0, 0, 1, 1).data]; };
-  const light = ([r, g, b]) => { const f = (c) => { c /= 255; return c <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4; }; return .2126 * f(r) + .7152 * f(g) + .0722 * f(b); };
-  const ground = (e) => { for (; e; e = e.parentElement) { const c = rgba(getComputedStyle(e).backgroundColor); if (c[3] > 250) return c; } return [255, 255, 255, 255]; };
-  const bad = new Set();
-  const check = (e, colour, ratio) => {
-    const a = light(rgba(colour)), b = light(ground(e));
-    const have = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
-    if (have < ratio) bad.add(e.tagName + "." + (e.getAttribute("class") || "") + " " + colour + " " + have.toFixed(2));
-  };
-  for (const e of document.querySelectorAll("body *")) {
-    const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
-    if (e.tagName === "text") check(e, getComputedStyle(e).fill, 4.5);
-    else if (e.closest("svg") === null && own && e.tagName !== "SCRIPT") check(e, getComputedStyle(e).color, 4.5);
-    else if (e.matches("path.st") && !e.matches(".k-grid")) check(e, getComputedStyle(e).stroke, 3);
-    else if (e.matches(".swatch")) check(e.parentElement, getComputedStyle(e).backgroundColor, 3);
-  }
-  return [...bad];
-})()`
 
 func TestPageInTheBrowser(t *testing.T) {
 	one := sample(t)
@@ -148,10 +79,10 @@ func TestPageInTheBrowser(t *testing.T) {
 					if dark != (scheme == browser.Dark) {
 						t.Errorf("the background does not follow the %s scheme", scheme)
 					}
-					if bad := evaluate[[]string](tab, t, contrasts); len(bad) > 0 {
+					if bad := evaluate[[]string](tab, t, browser.Contrasts); len(bad) > 0 {
 						t.Errorf("too little contrast: %v", bad)
 					}
-					for _, found := range w.take() {
+					for _, found := range w.Take() {
 						t.Error("the page made " + found)
 					}
 				})
@@ -217,7 +148,7 @@ func TestPageSorts(t *testing.T) {
 			}
 		}
 	}
-	for _, found := range w.take() {
+	for _, found := range w.Take() {
 		t.Error("the page made " + found)
 	}
 }

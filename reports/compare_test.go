@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"locklab/internal/browser"
 	"locklab/reports"
-	"locklab/reports/internal/browser"
 	"locklab/reports/noise"
 	"locklab/reports/result"
 )

@@ -52,7 +52,7 @@ func (m *model) node(say *lang.Lang, h Host, n Node) plots.Node {
 		}
 		p.Note = say.Count(int64(holds), "holds 1", "holds %s")
 		if waits, known := m.waiting[n.Name]; known && waits > 0 {
-			p.Note += " · " + say.Count(int64(waits), "1 waits", "%s wait")
+			p.Note += "\n" + say.Count(int64(waits), "1 waits", "%s wait")
 		}
 	case "worker":
 		for _, r := range m.rooms.of(n.Name) {

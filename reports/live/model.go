@@ -61,7 +61,8 @@ type hold struct {
 
 // line is something that happened. Its text is English and translated where it is shown.
 type line struct {
-	atNS  int64
+	atNS  int64   // 0 if it has no time
+	atMS  float64 // since the measured part of its run began; NaN if that is not known
 	kind  lineKind
 	words []string
 	times int64 // how often, the last time with these words
@@ -115,11 +116,20 @@ func (m *model) note(text string) { m.say(line{kind: lineNote, words: []string{t
 func (m *model) finish(report string) { m.over, m.report, m.run = true, report, nil }
 
 func (m *model) say(l line) {
-	l.times = 1
-	if n := len(m.lines); n > 0 && l.kind == lineDuplicate && m.lines[n-1].kind == lineDuplicate {
-		m.lines[n-1].times++
-		m.lines[n-1].words = l.words
-		return
+	l.times, l.atMS = 1, math.NaN()
+	if l.atNS != 0 && m.measureNS != 0 {
+		l.atMS = m.at(l.atNS)
+	}
+	if n := len(m.lines); n > 0 {
+		switch last := &m.lines[n-1]; {
+		case l.kind == lineDuplicate && last.kind == lineDuplicate:
+			last.times++
+			last.words = l.words
+			return
+		case l.kind == lineFaultBegan && last.kind == lineFaultAsked && slices.Equal(last.words[:2], l.words[:2]):
+			*last = l
+			return
+		}
 	}
 	m.lines = append(m.lines, l)
 	if extra := len(m.lines) - keptLines; extra > 0 {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"html/template"
+	"math"
 	"slices"
 	"time"
 
@@ -120,15 +121,17 @@ func (m *model) planned(nowNS int64) (all []plots.Planned) {
 type nowView struct {
 	Lock, Scenario, Workload, Phase string
 	Number, Runs                    int
+	Share                           float64 // of the runs, how many are over
 	Over                            bool
 	Report                          string
 }
 
 func nowOf(say *lang.Lang, m *model, nowNS int64) nowView {
-	v := nowView{Number: m.number, Runs: len(m.info.Rows) * m.info.Repeats, Over: m.over, Report: m.report}
+	v := nowView{Number: m.number, Share: float64(m.number), Runs: len(m.info.Rows) * m.info.Repeats, Over: m.over, Report: m.report}
 	if m.run == nil {
 		return v
 	}
+	v.Share = float64(m.number-1) + min(max(m.nowMS(nowNS)/inMS(int64(m.run.Duration)), 0), 1)
 	v.Lock, v.Scenario, v.Workload = m.run.Lock, m.run.Scenario, m.run.Workload
 	switch {
 	case m.measureNS == 0 && len(m.nodes) == 0:
@@ -149,17 +152,22 @@ func figuresOf(say *lang.Lang, m *model, nowNS int64) (all []figureView) {
 	bins := m.chart(nowNS).Bins
 	const window = 10 // bins: a second, if they are not of a long run
 	last := bins[max(0, len(bins)-window):]
-	rate, p99 := 0.0, 0.0
+	rate, p99 := 0.0, math.NaN()
 	for _, b := range last {
 		rate += b.OKPerS / float64(len(last))
-		p99 = max(p99, b.P99MS)
+		if !(b.P99MS <= p99) && !math.IsNaN(b.P99MS) {
+			p99 = b.P99MS
+		}
 	}
-	served := say.Text("none yet")
+	served, slowest := say.Text("none yet"), say.Text("none yet")
+	if !math.IsNaN(p99) {
+		slowest = say.Sprintf("%.0f ms", p99)
+	}
 	if m.all > 0 {
 		served = fmt.Sprintf("%.1f%%", 100*float64(m.okay)/float64(m.all))
 	}
 	all = append(all, figureView{Name: say.Text("served per second"), Value: fmt.Sprintf("%.0f", rate)},
-		figureView{Name: say.Text("the slowest of 100, now"), Value: say.Sprintf("%.0f ms", p99)},
+		figureView{Name: say.Text("the slowest of 100, now"), Value: slowest},
 		figureView{Name: say.Text("requests served"), Value: served})
 	if m.run.Workload == history.Matchmaking {
 		d := m.rooms.total
@@ -256,6 +264,7 @@ func verdictsOf(say *lang.Lang, m *model) (v verdictsView) {
 				c.Running = m.run != nil && m.run.Key == c.Key
 				if row, done := m.rows[c.Key]; done {
 					c.Done, c.Outcome = true, reports.OutcomeOf(say, row)
+					c.Lines = c.Lines[:min(len(c.Lines), shownFigures)]
 				}
 			}
 			row.Cells = append(row.Cells, c)
@@ -265,11 +274,14 @@ func verdictsOf(say *lang.Lang, m *model) (v verdictsView) {
 	return v
 }
 
+// shownFigures of a verdict are what it let happen, refused and stopped; the report has all.
+const shownFigures = 3
+
 type lineView struct{ At, Class, Shape, Text string }
 
 func linesOf(say *lang.Lang, m *model) (all []lineView) {
 	for _, l := range slices.Backward(m.lines) {
-		all = append(all, lineOf(say, m, l))
+		all = append(all, lineOf(say, l))
 	}
 	return all
 }
@@ -296,10 +308,10 @@ func nodeWord(say *lang.Lang, state string) string {
 	}
 }
 
-func lineOf(say *lang.Lang, m *model, l line) lineView {
+func lineOf(say *lang.Lang, l line) lineView {
 	v := lineView{Class: "none", Shape: "·"}
-	if l.atNS != 0 && m.measureNS != 0 {
-		v.At = say.Sprintf("%.1f s", m.at(l.atNS)/1000)
+	if !math.IsNaN(l.atMS) {
+		v.At = say.Sprintf("%.1f s", l.atMS/1000)
 	}
 	switch w := l.words; l.kind {
 	case lineFaultAsked:

@@ -142,19 +142,21 @@ func Latency(say *lang.Lang, scenario string, lines []Line, scale Scale) []byte 
 // Served draws the share of the operations that ended well, of those that ended in a bin.
 func Served(say *lang.Lang, scenario string, lines []Line) []byte {
 	r := overTime(say, lines, 54, 4, []tick{{0, "0"}, {0.5, "50%"}, {1, "100%"}})
-	worst := func(s series.Series) (least float64) {
-		least = 1
-		for _, b := range s.Bins {
-			if all := b.OKPerS + b.OtherPerS; all > 0 {
-				least = min(least, b.OKPerS/all)
-			}
-		}
-		return least
-	}
 	for i, l := range lines {
 		r.trace(i, l, pen{l.Ink, 1.4, ""}, func(b series.Bin) float64 { return b.OKPerS / (b.OKPerS + b.OtherPerS) })
 	}
-	note := func(s series.Series) string { return say.Sprintf("%.0f%% at least", 100*worst(s)) }
+	note := func(s series.Series) string {
+		least := math.NaN()
+		for _, b := range s.Bins {
+			if share := b.OKPerS / (b.OKPerS + b.OtherPerS); !(share >= least) && !math.IsNaN(share) {
+				least = share
+			}
+		}
+		if math.IsNaN(least) {
+			return ""
+		}
+		return say.Sprintf("%.0f%% at least", 100*least)
+	}
 	r.names(note)
 	var parts []string
 	for _, l := range lines {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"locklab/reports/lang"
 )
@@ -19,7 +20,7 @@ type Zone struct {
 type Node struct {
 	Name, Host, Role string
 	State            State
-	Note             string // what it does, in a few words
+	Note             string // what it does, in a few words a line
 	Rooms            []Room
 }
 
@@ -154,8 +155,11 @@ func layOut(z Zone, at point, width float64) (box, []placed) {
 			y, column, tall = y+tall+mapGap, 0, 0
 		}
 		h := 42.0
-		if n.Role == "worker" {
+		switch n.Role {
+		case "worker":
 			h = 72
+		case "master":
+			h = 56
 		}
 		tall = max(tall, h)
 		cards = append(cards, placed{n, box{at.x + mapPad + float64(column)*(card+mapGap), y, card, h}})
@@ -181,7 +185,9 @@ func (s *svg) card(say *lang.Lang, c placed) {
 	if c.State != Up {
 		note = stateWord(say, c.State)
 	}
-	s.text(point{c.x + 8, c.y + 33}, note, "", "", "small")
+	for i, words := range strings.Split(note, "\n") {
+		s.text(point{c.x + 8, c.y + 33 + 14*float64(i)}, words, "", "", "small")
+	}
 	if c.State == Up || c.State == Paused {
 		s.rooms(c)
 	}

@@ -12,11 +12,10 @@ import (
 	"os"
 	"time"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
+	"locklab/internal/browser"
 	"locklab/locks/clock"
-	"locklab/reports/internal/browser"
 )
 
 func main() {
@@ -44,11 +43,7 @@ func run() error {
 		return err
 	}
 	defer stop()
-	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: *scheme}}}
-	if _, err := chromedp.Call(tab, emulation.SetEmulatedMedia, media); err != nil {
-		return err
-	}
-	if err := chromedp.Do(tab, chromedp.EmulateViewport(*width, *height), chromedp.Navigate(flag.Arg(0))); err != nil {
+	if err := browser.Visit(tab, flag.Arg(0), *width, *height, browser.Scheme(*scheme)); err != nil {
 		return err
 	}
 	take := chromedp.CaptureScreenshot()

@@ -15,8 +15,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"locklab/internal/browser"
 	"locklab/reports"
-	"locklab/reports/internal/browser"
 )
 
 func main() {

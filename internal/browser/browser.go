@@ -1,5 +1,5 @@
-// Package browser opens a report in headless Chromium, for tests and for the
-// picture in the README.
+// Package browser opens pages in headless Chromium, for tests and for the pictures in the
+// README.
 package browser
 
 import (
@@ -72,6 +72,11 @@ func Show(tab context.Context, file string, width, height int64, scheme Scheme) 
 	if err != nil {
 		return fmt.Errorf("find %s: %w", file, err)
 	}
+	return Visit(tab, "file://"+filepath.ToSlash(path), width, height, scheme)
+}
+
+// Visit opens an address in a window of the given size in CSS pixels.
+func Visit(tab context.Context, url string, width, height int64, scheme Scheme) error {
 	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
 		{Name: "prefers-color-scheme", Value: string(scheme)},
 		{Name: "prefers-reduced-motion", Value: "reduce"}, // to be where a key led, and not on the way
@@ -82,11 +87,8 @@ func Show(tab context.Context, file string, width, height int64, scheme Scheme) 
 	if _, err := chromedp.Call(tab, emulation.SetEmulatedMedia, media); err != nil {
 		return fmt.Errorf("set the colour scheme: %w", err)
 	}
-	err = chromedp.Do(tab,
-		chromedp.EmulateViewport(width, height),
-		chromedp.Navigate("file://"+filepath.ToSlash(path)))
-	if err != nil {
-		return fmt.Errorf("open %s: %w", file, err)
+	if err := chromedp.Do(tab, chromedp.EmulateViewport(width, height), chromedp.Navigate(url)); err != nil {
+		return fmt.Errorf("open %s: %w", url, err)
 	}
 	return nil
 }

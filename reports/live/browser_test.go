@@ -1,0 +1,129 @@
+package live
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"locklab/internal/browser"
+	"locklab/locks/clock"
+	"locklab/workloads/history"
+)
+
+// eventually runs the script until it is true.
+func eventually(tab context.Context, t *testing.T, what, script string) {
+	t.Helper()
+	for {
+		is, err := chromedp.Run(tab, chromedp.Evaluate[bool](script))
+		if err == nil && is {
+			return
+		}
+		if clock.Sleep(tab, 50*time.Millisecond) != nil {
+			text, _ := chromedp.Run(tab, chromedp.Evaluate[string]("document.body.innerText"))
+			t.Fatalf("%s never was: %v\n%s", what, err, text)
+		}
+	}
+}
+
+// TestPageFollowsARun opens the page in a browser while a small run is told to the board,
+// switches language and theme, and has the server break and come back.
+func TestPageFollowsARun(t *testing.T) {
+	b := board(t)
+	h, err := b.Handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := listener.Addr().String()
+	server := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
+	go func() { _ = server.Serve(listener) }()
+	defer func() { _ = server.Close() }()
+
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	tab, stop, err := browser.Start(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	w, err := browser.Follow(tab, "http://"+addr+"/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent := func(when string) {
+		t.Helper()
+		for _, found := range w.Take() {
+			t.Errorf("%s the page made %s", when, found)
+		}
+	}
+	begin := clock.Mono()
+	b.Begin(aRun())
+	for _, e := range recorded()[:13] {
+		e.AtNS, e.FromNS = e.AtNS+begin, e.FromNS+begin
+		b.Record(e)
+	}
+	for _, width := range []int64{360, 1280} {
+		for _, scheme := range []browser.Scheme{browser.Light, browser.Dark} {
+			if err := browser.Visit(tab, "http://"+addr+"/?lang=en", width, 800, scheme); err != nil {
+				t.Fatal(err)
+			}
+			eventually(tab, t, "the map", `document.querySelector("#map svg .card.up") !== null && document.querySelector("#rate svg") !== null`)
+			if have, err := chromedp.Run(tab, chromedp.Evaluate[int64](`document.documentElement.scrollWidth`)); err != nil || have > width {
+				t.Errorf("the page is %d pixels wide in a window of %d: %v", have, width, err)
+			}
+			if bad, err := chromedp.Run(tab, chromedp.Evaluate[[]string](browser.Contrasts)); err != nil || len(bad) > 0 {
+				t.Errorf("%s, %d: too little contrast: %v %v", scheme, width, bad, err)
+			}
+			silent("in the beginning")
+		}
+	}
+
+	eventually(tab, t, "whole ways", `document.querySelectorAll("#map .way.well").length === 2`)
+	for _, e := range recorded()[13:15] {
+		e.AtNS += begin
+		b.Record(e)
+	}
+	eventually(tab, t, "cut ways", `document.querySelectorAll("#map .way.cut").length === 2`)
+	b.Record(history.Event{Kind: history.KindNode, AtNS: clock.Mono(), Node: "m-c", State: history.NodeKilled})
+	eventually(tab, t, "a dead node", `document.querySelector("#map .card.dead") !== null`)
+
+	dark := `getComputedStyle(document.body).backgroundColor.match(/\d+/g).slice(0, 3).map(Number).reduce((a, b) => a + b) < 200`
+	eventually(tab, t, "the dark scheme", dark)
+	for _, want := range []string{"!(" + dark + ")", dark} {
+		if _, err := chromedp.Run(tab, chromedp.Evaluate[bool](`(document.getElementById("theme").click(), true)`)); err != nil {
+			t.Fatal(err)
+		}
+		eventually(tab, t, "the other theme", want)
+	}
+	if _, err := chromedp.Run(tab, chromedp.Evaluate[bool](`(document.querySelector(".switches a").click(), true)`)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(tab, t, "Korean", `document.documentElement.lang === "ko" && document.getElementById("now").textContent.includes("실행")`)
+	silent("until its server broke")
+
+	if err := server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(tab, t, "the notice of the break", `document.body.dataset.state === "lost" && !document.getElementById("connection").hidden`)
+	if listener, err = net.Listen("tcp", addr); err != nil {
+		t.Fatal(err)
+	}
+	server = &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
+	again := server
+	go func() { _ = again.Serve(listener) }()
+	b.Note("after the break")
+	eventually(tab, t, "what came after the break", `document.body.dataset.state === "live" && document.getElementById("log").textContent.includes("after the break")`)
+	for _, found := range w.Take() {
+		if strings.HasPrefix(found, "a request") || strings.HasPrefix(found, "an exception") {
+			t.Errorf("after the break the page made %s", found)
+		}
+	}
+}
