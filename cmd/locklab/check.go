@@ -97,6 +97,9 @@ func printFindings(w io.Writer, path string, f *check.Findings, v check.Verdict)
 		fmt.Fprintf(w, "  duplicates   %d of %d rooms: %d raced, %d overlooked, %d unreachable\n", d.Total(), f.RoomsCreated, d.Raced, d.Overlooked, d.Unreachable)
 	}
 	fmt.Fprintf(w, "  holds        %d, %d overlaps, %d tokens that did not grow\n", f.Holds, f.Overlaps, f.TokensBroken)
+	if f.ZombieNS > 0 {
+		fmt.Fprintf(w, "  zombie       a holder believed for up to %.1f ms after the next grant\n", float64(f.ZombieNS)/1e6)
+	}
 	fmt.Fprintf(w, "  liveness     %s, longest stall %.0f ms\n", f.Liveness, float64(f.StallNS)/1e6)
 	for _, h := range f.Hosts {
 		fmt.Fprintf(w, "  machine      %s\n", h)

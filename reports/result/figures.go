@@ -198,7 +198,7 @@ func Figures() []Figure {
 		},
 		{
 			Field: "zombie_ms", Column: "zombie_ms", Group: "Fault, ms", Title: "zombie", Unit: "ms", Better: Lower, Place: 5, InMarkdown: true,
-			Means: "The longest time from the next grant of a lock to the moment the old holder noticed that it had lost it.",
+			Means: "The longest time from the next grant of a lock until the old holder noticed, or released. When the grant was says the server of the lock where it records that (raft), and otherwise the client that got it, which is later.",
 		},
 	}
 	all = append(all, distribution("latency", Figure{

@@ -54,24 +54,25 @@ type Checker struct {
 	end    int64         // the latest time in the file
 	stall  time.Duration // what counts as one
 
-	parts    []part // of each of opts.Workloads
-	phases   map[string]int64
-	names    names
-	unsent   []op // acquisitions that were due, and not sent
-	acquires []acquire
-	ends     []holdEnd
-	byHold   map[int32]map[string]int32 // by node, the acquisitions that holds came of
-	nodes    map[int32][]nodeEvent
-	lives    map[int32]life // of the nodes, once all is known
-	numbers  [][]uint64     // of the events of each node by its name's number, and at 0 of the file's own
-	flaws    contradictions
-	faults   []*fault            // in the order of the ledger
-	clocks   map[string]int64    // error bound by host, in nanoseconds
-	unsure   map[string]struct{} // hosts whose clocks had one before the end
-	machines []machineEvent
-	rates    []Rate // as somebody changed it, in the order of the file
-	usage    []usageEvent
-	givenUp  []string
+	parts        []part // of each of opts.Workloads
+	phases       map[string]int64
+	names        names
+	unsent       []op // acquisitions that were due, and not sent
+	acquires     []acquire
+	serverGrants []grantEvent // as the servers of the lock recorded them
+	ends         []holdEnd
+	byHold       map[int32]map[string]int32 // by node, the acquisitions that holds came of
+	nodes        map[int32][]nodeEvent
+	lives        map[int32]life // of the nodes, once all is known
+	numbers      [][]uint64     // of the events of each node by its name's number, and at 0 of the file's own
+	flaws        contradictions
+	faults       []*fault            // in the order of the ledger
+	clocks       map[string]int64    // error bound by host, in nanoseconds
+	unsure       map[string]struct{} // hosts whose clocks had one before the end
+	machines     []machineEvent
+	rates        []Rate // as somebody changed it, in the order of the file
+	usage        []usageEvent
+	givenUp      []string
 }
 
 // New starts the check of one history.
@@ -169,7 +170,8 @@ func (c *Checker) Add(e *history.Event) {
 		c.rates = append(c.rates, Rate{AtNS: e.AtNS, PerS: float64(e.Count)})
 	case history.KindUsage:
 		c.addUsage(e)
-	case history.KindGrant: // the servers' record: evidence for readers, not judged
+	case history.KindGrant:
+		c.addGrant(e)
 	default:
 		for _, p := range c.parts {
 			p.add(e)
@@ -204,6 +206,7 @@ func (c *Checker) Findings() *Findings {
 	c.part().judge(f, t)
 	c.settleHolds(f, t)
 	c.checkOverlaps(f, t)
+	c.measureZombies(f)
 	c.checkTokens(f, t)
 	c.measureAcquires(f, t)
 	c.doubtHolds(f)

@@ -53,6 +53,9 @@ func (c *Checker) widen(f *Findings) {
 	for i := range c.acquires {
 		apply(&c.acquires[i].err, c.acquires[i].node)
 	}
+	for i := range c.serverGrants {
+		apply(&c.serverGrants[i].err, c.serverGrants[i].node)
+	}
 	c.part().records(apply)
 }
 

@@ -58,8 +58,16 @@
 //
 // They are judged in every workload: in matchmaking overlapping holds may lead to no
 // room too many, but that is luck. The
-// zombie time is from the beginning of the next hold until the older client
-// stopped believing. Fencing tokens must grow: an acquisition that was sent after
+// zombie time is from the next grant until the older client stopped believing. When
+// that grant was the lock's server says where it records grants, which may be before the
+// next client was told, and also if it never was; of other locks it is when that client
+// was told, so that the zombie was one for at least so long:
+//
+//	granted h1               h2
+//	h1        ├──────────────·──────────┤     zombie from the dot on
+//	h2                            ├────────┤  overlaps for less
+//
+// Fencing tokens must grow: an acquisition that was sent after
 // another one was answered must get the higher token, and no two holds share one.
 //
 // # Stores

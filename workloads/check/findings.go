@@ -64,7 +64,7 @@ type Findings struct {
 	Holds         int64 // grants that clients believed
 	Overlaps      int64 // holds that were believed while others of the resource began
 	OverlapHolds  int64 // those others
-	ZombieNS      int64 `merge:"max"` // the longest zombie time
+	ZombieNS      int64 `merge:"max"` // the longest time from a grant until an older holder stopped believing
 	Tokens        int64 // acquisitions that came with a fencing token
 	TokensBroken  int64 // and those of them whose token did not grow
 	AcquiredOK    int64 // acquisitions that ended ok, in the measured part

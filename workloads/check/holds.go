@@ -180,7 +180,6 @@ func (c *Checker) checkOverlapsOf(f *Findings, t timeline, holds []*acquire) {
 				f.Overlaps++
 				counted = true
 			}
-			f.ZombieNS = max(f.ZombieNS, stale.until-h.at)
 			old := stale
 			c.example(f, t, "overlap", c.names.text(h.resource), h.at, func() string {
 				return fmt.Sprintf("%s on %s got %s while %s on %s held it, and believed so for %s more",

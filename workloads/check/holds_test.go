@@ -113,6 +113,25 @@ func TestOverlaps(t *testing.T) {
 			withErr(acquire("m1", "a", "h1", 0, 10, 0), 2), release("m1", "h1", 20, 22),
 			withErr(acquire("m2", "b", "h2", 5, 15, 0), 2), release("m2", "h2", 30, 31),
 		}, 1, 5},
+		{"granted by the server before the next client was told", []history.Event{
+			acquire("m1", "a", "h1", 0, 10, 7), granted(9, 7), release("m1", "h1", 20, 22),
+			acquire("m2", "b", "h2", 5, 15, 8), granted(12, 8), granted(14, 8), release("m2", "h2", 30, 31),
+		}, 1, 8},
+		{"granted by the server to a client that was told when the holder had noticed", []history.Event{
+			acquire("m1", "a", "h1", 0, 10, 7), lost("m1", "h1", 40),
+			acquire("m2", "b", "h2", 5, 45, 8), granted(31, 8), release("m2", "h2", 50, 51),
+		}, 0, 9},
+		{"granted by the server to a client that never was told", []history.Event{
+			acquire("m1", "a", "h1", 0, 10, 7), granted(9, 7), lost("m1", "h1", 40), granted(31, 8),
+		}, 0, 9},
+		{"granted by the server after the release was sent, and of another resource", []history.Event{
+			acquire("m1", "a", "h1", 0, 10, 7), granted(9, 7), releasing("m1", "h1", 20), release("m1", "h1", 20, 30),
+			acquire("m2", "b", "h2", 5, 26, 8), granted(21, 8), release("m2", "h2", 50, 51),
+			{Kind: history.KindGrant, Resource: "other", AtNS: 12 * ms, Token: 9},
+		}, 0, 0},
+		{"a grant within the error of the clocks", []history.Event{
+			withErr(acquire("m1", "a", "h1", 0, 10, 7), 2), lost("m1", "h1", 40), withErr(granted(37, 8), 2),
+		}, 0, 0},
 		{"out of order in the file", []history.Event{
 			release("m2", "h2", 30, 31), release("m1", "h1", 20, 22),
 			acquire("m2", "b", "h2", 5, 15, 0), acquire("m1", "a", "h1", 0, 10, 0),
@@ -126,6 +145,10 @@ func TestOverlaps(t *testing.T) {
 			}
 		})
 	}
+}
+
+func granted(at int64, token uint64) history.Event {
+	return history.Event{Kind: history.KindGrant, Resource: "r", AtNS: at * ms, Token: token}
 }
 
 func withErr(e history.Event, errMS int64) history.Event {

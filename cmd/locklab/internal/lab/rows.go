@@ -78,7 +78,7 @@ func toRow(f *check.Findings, v check.Verdict, want history.Expect, histories []
 		recovery := ms(f.RecoveryNS)
 		row.RecoveryMS = &recovery
 	}
-	if f.Overlaps > 0 {
+	if f.ZombieNS > 0 {
 		zombie := ms(f.ZombieNS)
 		row.ZombieMS = &zombie
 	}
