@@ -45,7 +45,7 @@ func (s Sample) Interval() Interval {
 	case n == 1 && math.IsNaN(s.Error):
 		return Interval{Center: s.Values[0], Low: s.Values[0], High: s.Values[0]}
 	case n == 1:
-		half := spread().Quantile(1-Level/2) * s.Error
+		half := wide(freedom) * s.Error
 		return Interval{s.Values[0], s.Values[0] - half, s.Values[0] + half, 1 - Level}
 	}
 	sum := benchmath.AssumeNothing.Summary(s.sample(), 1-Level)
@@ -63,7 +63,8 @@ func (s Sample) sample() *benchmath.Sample {
 // error comes from few blocks.
 type tDist struct{ stats.TDist }
 
-// freedom is that of twenty blocks in up to five strata.
+// freedom is that of twenty blocks in up to five strata. Errors that are less sure come
+// larger from [Within].
 const freedom = 15
 
 func spread() tDist { return tDist{stats.TDist{V: freedom}} }

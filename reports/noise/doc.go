@@ -18,7 +18,8 @@
 // blocks between the same two moments at which a fault began or ended, and takes the
 // standard deviation of the figure over many such draws: the block bootstrap (H. R. Künsch,
 // "The jackknife and the bootstrap for general stationary observations", 1989), stratified
-// by the faults. A difference within that spread is noise. One that is larger is not shown
+// by the faults: the spread of each stratum is that of its own blocks, and a fault of few
+// blocks makes the whole less sure. A difference within that spread is noise. One that is larger is not shown
 // to be real: what differs between runs and stays in each, such as which peer leads or what
 // else the machine had to do, no run sees by itself. So without repeats the outcome is
 // noise, or open.

@@ -84,6 +84,109 @@ func TestFaultsAreNoNoise(t *testing.T) {
 	}
 }
 
+// phased is a run with a fault that begins and ends, and a level of its own in each half
+// second: chance is in blocks, and most of it in the fault.
+func phased(random *rand.Rand, fault, slower float64) noise.Run {
+	r := noise.Run{DurationMS: 10_000, ChangesMS: []float64{5000, 5000 + fault}}
+	level, until := 0.0, 0.0
+	for at := 0.0; at < r.DurationMS; at += 20 {
+		in := at >= 5000 && at < 5000+fault
+		if at >= until {
+			scatter := 0.1
+			if in {
+				scatter = 0.6
+			}
+			level, until = math.Exp(random.NormFloat64()*scatter), at+500
+		}
+		took, failed := 10*level*slower*math.Exp(random.NormFloat64()/4), 0.01
+		if in {
+			failed = min(0.3*level, 0.9)
+		}
+		r.Ops = append(r.Ops, noise.Op{DueMS: at, EndMS: at + took, OK: random.Float64() >= failed})
+	}
+	return r
+}
+
+// single is one run's latency, with what it says of its error.
+func single(r noise.Run) (p50, share noise.Sample) {
+	var took []float64
+	for _, o := range r.Ops {
+		if o.OK {
+			took = append(took, o.EndMS-o.DueMS)
+		}
+	}
+	within := noise.Within(r, 1)
+	p50 = noise.Sample{Values: []float64{median(took)}, Error: within["latency_ms.p50"]}
+	return p50, noise.Sample{Values: []float64{float64(len(took)) / float64(len(r.Ops))}, Error: within["availability"]}
+}
+
+// TestSingleRunsOfTheSameSeldomDiffer: of pairs of runs that differ by chance only, about
+// one in twenty may lie beyond what each says of its spread, also where most of that is in a
+// fault of few blocks.
+func TestSingleRunsOfTheSameSeldomDiffer(t *testing.T) {
+	for _, fault := range []float64{400, 1000} { // ms: of one block and two
+		random := seed.Seed(uint64(fault)).Rand()
+		const pairs = 200
+		var latency, share int
+		for range pairs {
+			a50, a := single(phased(random, fault, 1))
+			b50, b := single(phased(random, fault, 1))
+			if noise.Compare(a50, b50, noise.Measure).Chance <= noise.Level {
+				latency++
+			}
+			if noise.Compare(a, b, noise.Share).Chance <= noise.Level {
+				share++
+			}
+		}
+		t.Logf("fault of %v ms: %d of %d pairs differ by p50, %d by availability", fault, latency, pairs, share)
+		if most := pairs * 9 / 100; latency > most || share > most { // 5 % and two and a half standard deviations
+			t.Errorf("fault of %v ms: of %d pairs of the same %d differ by p50, %d by availability; want at most %d", fault, pairs, latency, share, most)
+		}
+	}
+}
+
+// TestPowerOfFiveRepeats says what five repeats find of a lock that has become slower, where
+// repeats scatter by a tenth. 15 % is less than the drift: it is shown only where chance
+// makes it look like a quarter.
+func TestPowerOfFiveRepeats(t *testing.T) {
+	random := seed.Seed(11).Rand()
+	const tries = 200
+	power := func(slower float64, figures int) (seen, shown int) {
+		for range tries {
+			c := noise.Compare(repeats(random, 5, 10), repeats(random, 5, 10*slower), noise.Measure)
+			all := []*noise.Comparison{&c}
+			for range figures - 1 {
+				other := noise.Compare(repeats(random, 5, 10), repeats(random, 5, 10), noise.Measure)
+				all = append(all, &other)
+			}
+			if c.Chance <= noise.Level {
+				seen++
+			}
+			if noise.Holm(all); c.Outcome == noise.Shown {
+				shown++
+			}
+		}
+		return seen, shown
+	}
+	for _, c := range []struct {
+		slower                 float64
+		figures                int
+		fewest, most           int // that the test sees before Holm and the drift, of tries
+		shownFewest, shownMost int
+	}{
+		{1.15, 1, 40, 100, 4, 40},
+		{1.5, 1, 190, 200, 170, 200},
+		{1.5, 20, 190, 200, 0, 0}, // of twenty figures five repeats can show nothing
+	} {
+		seen, shown := power(c.slower, c.figures)
+		t.Logf("%v times as slow, one of %d figures: %d of %d seen by the test alone, %d shown", c.slower, c.figures, seen, tries, shown)
+		if seen < c.fewest || seen > c.most || shown < c.shownFewest || shown > c.shownMost {
+			t.Errorf("%v times as slow, one of %d figures: %d seen (want %d to %d), %d shown (want %d to %d)",
+				c.slower, c.figures, seen, c.fewest, c.most, shown, c.shownFewest, c.shownMost)
+		}
+	}
+}
+
 // TestCountsComeInClusters: 40 events at once are less sure than 40 apart, and none at all
 // is not surely none.
 func TestCountsComeInClusters(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/aclements/go-moremath/stats"
+
 	"locklab/internal/seed"
 )
 
@@ -157,7 +159,9 @@ func (w weights) quantile(values []taken, q float64) float64 {
 	return math.NaN() // nothing was drawn
 }
 
-// strata are the blocks between the same changes.
+// strata are the blocks between the same changes. One block has no spread: a phase of one
+// is joined to the next, or at the end to the one before, whose difference then counts as
+// chance (collapsed strata: W. G. Cochran, "Sampling Techniques", 1977, section 5A.12).
 func strata(n int, r Run) [][]int {
 	byPhase := map[int][]int{}
 	for i := range n {
@@ -171,44 +175,74 @@ func strata(n int, r Run) [][]int {
 		byPhase[phase] = append(byPhase[phase], i)
 	}
 	var all [][]int
+	var alone []int
 	for phase := range len(r.ChangesMS) + 1 {
-		if len(byPhase[phase]) > 0 {
-			all = append(all, byPhase[phase])
+		if alone = append(alone, byPhase[phase]...); len(alone) > 1 {
+			all, alone = append(all, alone), nil
 		}
+	}
+	if len(alone) > 0 { // there are others: a run has few blocks or more
+		all[len(all)-1] = append(all[len(all)-1], alone...)
 	}
 	return all
 }
 
-// bootstrap is the standard deviation of each figure over the draws. A stratum of k blocks
-// shows (k-1)/k of its variance; all of it is given back.
+// bootstrap is the standard error of each figure: of each stratum of k blocks, k-1 are drawn
+// and weigh k/(k-1), which shows the variance of the k without a bias (J. N. K. Rao and
+// C. F. J. Wu, "Resampling inference with complex survey data", 1988). What the strata add
+// up to is as sure as by so many degrees of freedom (F. E. Satterthwaite, 1946); it is made
+// as much larger as t with these is wider than with [freedom], by which it will be judged.
 func bootstrap(figures map[string]func(weights) float64, strata [][]int, from seed.Seed) map[string]float64 {
 	n := 0
 	for _, s := range strata {
 		n += len(s)
 	}
 	random := from.Child("noise").Rand()
-	values := map[string][]float64{}
-	for range draws {
-		w := make(weights, n)
-		for _, s := range strata {
-			for range s {
-				w[s[random.IntN(len(s))]]++
+	variance, uncertain := map[string]float64{}, map[string]float64{}
+	for _, s := range strata {
+		values := map[string][]float64{}
+		for range draws {
+			w := make(weights, n)
+			for i := range w {
+				w[i] = 1
+			}
+			for _, i := range s {
+				w[i] = 0
+			}
+			for range len(s) - 1 {
+				w[s[random.IntN(len(s))]] += float64(len(s)) / float64(len(s)-1)
+			}
+			for name, of := range figures {
+				if v := of(w); !math.IsNaN(v) && !math.IsInf(v, 0) {
+					values[name] = append(values[name], v)
+				}
 			}
 		}
-		for name, of := range figures {
-			if v := of(w); !math.IsNaN(v) && !math.IsInf(v, 0) {
-				values[name] = append(values[name], v)
+		for name := range figures {
+			if len(values[name]) <= draws/2 {
+				variance[name] = math.NaN()
+				continue
 			}
+			v := square(deviation(values[name]))
+			variance[name] += v
+			uncertain[name] += v * v / float64(len(s)-1)
 		}
 	}
 	found := map[string]float64{}
-	for name, all := range values {
-		if n > len(strata) && len(all) > draws/2 {
-			found[name] = deviation(all) * math.Sqrt(float64(n)/float64(n-len(strata)))
+	for name, v := range variance {
+		switch {
+		case math.IsNaN(v):
+		case v == 0:
+			found[name] = 0
+		default:
+			found[name] = math.Sqrt(v) * max(1, wide(v*v/uncertain[name])/wide(freedom))
 		}
 	}
 	return found
 }
+
+// wide is how far t with so many degrees of freedom goes at most, but for the Level.
+func wide(free float64) float64 { return tDist{stats.TDist{V: free}}.Quantile(1 - Level/2) }
 
 // deviation is the standard deviation of a sample.
 func deviation(values []float64) float64 {
