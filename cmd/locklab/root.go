@@ -24,6 +24,7 @@ grant. It ends with a report to decide from.`,
 		Example: `  locklab run                              six locks, four scenarios, under four minutes
   locklab run --quick                      the same in short, about a minute
   locklab run --locks none,redlock --scenarios zone-partition --duration 30s
+  locklab play                             break it by hand, in a browser
   locklab list scenarios
   locklab report reports/runs/A reports/runs/B`,
 		SilenceUsage:  true,
@@ -32,7 +33,7 @@ grant. It ends with a report to decide from.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%s: %s (see %s --help)", cmd.CommandPath(), flagError(cmd, err), cmd.CommandPath())
 	})
-	root.AddCommand(newRun(), newList(), newReport(), newCheck(), newExplore(), newSim(), newConform(), newAgent(), newNode(), newVersion())
+	root.AddCommand(newRun(), newPlay(), newList(), newReport(), newCheck(), newExplore(), newSim(), newConform(), newAgent(), newNode(), newVersion())
 	for _, cmd := range root.Commands() {
 		if check := cmd.Args; check != nil {
 			cmd.Args = func(cmd *cobra.Command, args []string) error {

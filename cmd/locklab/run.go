@@ -260,7 +260,9 @@ func publish(ctx context.Context, file result.File, dir string, say *lang.Lang, 
 func exitCode(file result.File) int {
 	count := map[string]int{}
 	for _, row := range file.Results {
-		count[row.Verdict.Status]++
+		if !row.Played { // nothing was asked of it
+			count[row.Verdict.Status]++
+		}
 	}
 	switch {
 	case file.Run.Interrupted:
@@ -294,38 +296,20 @@ func applyThresholds(rows []result.Row, thresholds []failon.Threshold) {
 // config checks every flag before anything is started.
 func (f *runFlags) config(ctx context.Context, stderr io.Writer) (lab.Config, []failon.Threshold, error) {
 	c := f.Config
-	c.Args = f.args
-	if c.Args == nil {
-		c.Args = os.Args[1:]
-	}
-	c.Command = strings.Join(append([]string{"locklab"}, c.Args...), " ")
 	if f.quick && !f.set.Changed("duration") {
 		c.Duration, c.Warmup = lab.QuickDuration, lab.QuickWarmup
 	}
 	var thresholds []failon.Threshold
-	for _, step := range []func() error{
-		func() error { return f.chooseWorkload(&c) },
+	err := inOrder(
 		func() error {
 			return errors.Join(catalog.Within("--duration", c.Duration, time.Second, time.Hour), catalog.Within("--warmup", c.Warmup, 0, time.Minute),
-				catalog.Within("--wait", c.Wait, 0, time.Hour), catalog.Within("--repeat", c.Repeat, 1, 1000))
+				catalog.Within("--repeat", c.Repeat, 1, 1000))
 		},
-		func() (err error) { c.Rate, err = parseRate(f.rate); return err },
-		func() (err error) { c.Seed, err = parseSeed(f.seed); return err },
 		func() (err error) {
 			thresholds, err = parseThresholds(f.failOn, f.baseline != "", "want --baseline DIR, a run to compare with")
 			return err
 		},
-		func() error { return c.UseTopology(f.topology, f.agents) },
-		func() error {
-			if len(f.locks) == 0 {
-				f.locks = catalog.DefaultLocks()
-			}
-			own, err := f.bring(ctx, &c, stderr)
-			if err != nil {
-				return err
-			}
-			return c.UseLocks(f.locks, own...)
-		},
+		func() error { return f.setUp(ctx, &c, stderr) },
 		func() (err error) {
 			if c.External, err = external.Parse(f.external); err != nil {
 				return fmt.Errorf("--external: %w", err)
@@ -339,14 +323,49 @@ func (f *runFlags) config(ctx context.Context, stderr io.Writer) (lab.Config, []
 			return nil
 		},
 		func() error { return c.UseScenarios(f.scenarios) }, //nolint:contextcheck // it waits for nobody
-		func() error { return c.CheckFiles() },
 		func() (err error) { c.Token, err = awaitToken(ctx, f.tokenFile, c.Wait); return err },
-	} {
-		if err := step(); err != nil {
-			return lab.Config{}, nil, err
-		}
+	)
+	if err != nil {
+		return lab.Config{}, nil, err
 	}
 	return c, thresholds, nil
+}
+
+// setUp checks what every lab is made of: the load, the topology and the locks.
+func (f *runFlags) setUp(ctx context.Context, c *lab.Config, stderr io.Writer) error {
+	c.Args = f.args
+	if c.Args == nil {
+		c.Args = os.Args[1:]
+	}
+	c.Command = strings.Join(append([]string{"locklab"}, c.Args...), " ")
+	return inOrder(
+		func() error { return f.chooseWorkload(c) },
+		func() error { return catalog.Within("--wait", c.Wait, 0, time.Hour) },
+		func() (err error) { c.Rate, err = parseRate(f.rate); return err },
+		func() (err error) { c.Seed, err = parseSeed(f.seed); return err },
+		func() error { return c.UseTopology(f.topology, f.agents) },
+		func() error {
+			if len(f.locks) == 0 {
+				f.locks = catalog.DefaultLocks()
+			}
+			own, err := f.bring(ctx, c, stderr)
+			if err != nil {
+				return err
+			}
+			return c.UseLocks(f.locks, own...)
+		},
+		c.CheckFiles,
+	)
+}
+
+// inOrder takes steps until one fails.
+func inOrder(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // chooseWorkload refuses flags of the workloads that are not run. Several may have the same

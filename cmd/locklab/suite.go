@@ -183,6 +183,8 @@ func (f *runFlags) goOn() (*result.File, error) {
 		return nil, fmt.Errorf("--resume: %w", err)
 	case !earlier.Run.Unfinished && !earlier.Run.Interrupted:
 		return nil, fmt.Errorf("--resume %s: it has come to its end: want a run that was interrupted or killed", dir)
+	case slices.ContainsFunc(earlier.Results, func(r result.Row) bool { return r.Played }) || slices.Index(earlier.Run.Args, "play") == 0:
+		return nil, fmt.Errorf("--resume %s: it is a session of locklab play, which nobody can repeat: want locklab report %s for what there is", dir, dir)
 	case len(earlier.Run.Args) == 0:
 		return nil, fmt.Errorf("--resume %s: its %s does not say with which flags it was run", dir, result.FileName)
 	}

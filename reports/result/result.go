@@ -160,6 +160,11 @@ type Row struct {
 	Errors map[string]int64 `json:"errors,omitempty"`
 	Faults []Fault          `json:"faults,omitempty"`
 
+	// Played says that a person broke things by hand and ended the run: no scenario asked for
+	// the Faults, and nothing was expected. Rates are what the offered rate was changed to.
+	Played bool   `json:"played,omitempty"`
+	Rates  []Rate `json:"rates,omitempty"`
+
 	Histories []string `json:"histories,omitempty"` // paths below the run's directory, one per repeat
 
 	// Measured are the [Figures] that have no field of their own here, by their Field, and
@@ -255,6 +260,12 @@ type Quantiles struct {
 // Never is the time, in milliseconds, of what did not happen: nobody asked for the
 // loss of a host, and a fault may last until after the run.
 const Never = -1
+
+// Rate is the operations per second that were offered from a moment of the run on.
+type Rate struct {
+	AtMS float64 `json:"at_ms"` // since the measured part began
+	PerS float64 `json:"per_s"`
+}
 
 // Fault is one entry of the proof-of-fault ledger. Times are milliseconds since
 // the measured part of the run began, or [Never].

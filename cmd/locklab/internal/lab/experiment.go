@@ -29,7 +29,8 @@ type experiment struct {
 	display  progress.Display
 	lock     catalog.Lock
 	scenario scenario.Scenario
-	repeat   int // 1 is the first
+	repeat   int   // 1 is the first
+	play     *Play // by which the run is broken and ended; nil: by its scenario
 }
 
 // name is how the run is called on the console.
@@ -139,7 +140,7 @@ func (x *experiment) head(rtt time.Duration) history.Event {
 	return history.Event{Kind: history.KindRun, AtNS: clock.Mono(), Run: &history.Run{
 		Schema: history.Schema, Lock: x.lock.String(), Scenario: x.scenario.Name, Workload: x.config.Workload.Name,
 		Topology: topo.Name, Repeat: x.repeat, Seed: uint64(x.seed()), OfferedPS: x.config.Rate,
-		WarmupNS: int64(x.config.Warmup), DurationNS: int64(x.config.Duration),
+		WarmupNS: int64(x.config.Warmup), DurationNS: int64(x.config.Duration), Played: x.play != nil,
 		Expect: expected(x.scenario, topo.Name, x.lock), Planned: planned(x.scenario, x.config.Duration),
 		HostZones: topo.HostZones(), NodeHosts: topo.NodeHosts(), RTTNS: int64(rtt), LeaseNS: int64(x.lock.Lease), NoDisk: !x.lock.Disk,
 	}}
@@ -166,6 +167,9 @@ func (x *experiment) measure(ctx context.Context, c *cluster, rec history.Record
 		select {
 		case from := <-clients.MeasureFrom:
 			measured = true
+			if x.play != nil {
+				return x.play.during(ctx, done.Done(), x, c, clients, rec, from)
+			}
 			return x.breakThings(ctx, c, rec, from)
 		case <-done.Done():
 			return nil
@@ -192,6 +196,9 @@ func (x *experiment) clients(c *cluster, rec history.Recorder, start int64) (cat
 	run := catalog.Run{
 		Repeat: x.repeat, Rate: x.config.Rate, Warmup: x.config.Warmup, Duration: x.config.Duration, Wants: x.scenario.Wants,
 		Seed: x.seed(), StartNS: start, Recorder: rec,
+	}
+	if x.play != nil {
+		run.Stop = x.play.stop
 	}
 	for _, m := range c.topo.NodesOf(role.Master) {
 		run.Masters = append(run.Masters, catalog.Master{Name: m.Name, Zone: m.Zone, URL: c.masterURL(m.Name), Token: c.plan.token})

@@ -32,6 +32,18 @@ import (
 // run's beginning on, and after every run, in case this process is killed. Rows of the
 // earlier result, if there is one, are kept: what it lacks is run.
 func Run(ctx context.Context, parts []Config, earlier *result.File, display progress.Display) (result.File, error) {
+	return with(ctx, parts, earlier, display, func(fleet *fleet, rows *table) error {
+		for i := range parts {
+			if err := parts[i].combinations(ctx, fleet, display, rows); err != nil || rows.file.Run.Interrupted {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// with runs something on the hosts of the comparisons, and keeps their result.
+func with(ctx context.Context, parts []Config, earlier *result.File, display progress.Display, do func(*fleet, *table) error) (result.File, error) {
 	c := whole(parts)
 	// The load and all links run in this process, with a small heap: to collect it less
 	// often leaves more of the machine to what is measured.
@@ -80,11 +92,7 @@ func Run(ctx context.Context, parts []Config, earlier *result.File, display prog
 	if err := rows.save(); err != nil {
 		return file, err
 	}
-	for i := range parts {
-		if err = parts[i].combinations(ctx, fleet, display, rows); err != nil || file.Run.Interrupted {
-			break
-		}
-	}
+	err = do(fleet, rows)
 	fleet.clocks.report(fleet.order, &file.Run)
 	file.Run.Unfinished = false
 	file.Run.DurationMS += clk.Now().Sub(started).Milliseconds()

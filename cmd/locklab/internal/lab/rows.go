@@ -55,6 +55,10 @@ func toRow(f *check.Findings, v check.Verdict, want history.Expect, histories []
 		Hosts:        toHosts(f.Hosts),
 		Faults:       toFaults(f.Faults),
 		Histories:    histories,
+		Played:       f.Run.Played,
+	}
+	for _, r := range f.Rates {
+		row.Rates = append(row.Rates, result.Rate{AtMS: ms(r.AtNS), PerS: r.PerS})
 	}
 	if f.HasRooms {
 		per1000 := f.DuplicatesPer1000()

@@ -62,6 +62,9 @@ func (t *table) done(key rowKey) bool {
 
 // put adds the row, or replaces the one of fewer repeats.
 func (t *table) put(row result.Row) error {
+	if !slices.Contains(t.order, keyOf(row)) {
+		t.order = append(t.order, keyOf(row))
+	}
 	t.rows[keyOf(row)] = row
 	t.list()
 	return t.save()

@@ -1,0 +1,297 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"locklab/chaos"
+	"locklab/chaos/fault"
+	"locklab/chaos/scenario"
+	"locklab/cmd/locklab/internal/catalog"
+	"locklab/cmd/locklab/internal/progress"
+	"locklab/internal/nearest"
+	"locklab/locks/clock"
+	"locklab/reports/live"
+	"locklab/reports/result"
+	"locklab/workloads/check"
+	"locklab/workloads/history"
+)
+
+// PlayedScenario is the name of a timeline that nobody wrote: what is broken is broken by
+// hand. The second run of a lock is the scenario play-2.
+const PlayedScenario = "play"
+
+// MostPlayedRate is the highest rate that can be set by hand, in operations per second: more
+// than two cores serve.
+const MostPlayedRate = 2000
+
+// Play is a session that goes on until somebody ends it: one lock after the other, broken by
+// hand. Its runs have no expectation and no verdict. It can be controlled from any goroutine.
+type Play struct {
+	config Config
+
+	mu    sync.Mutex
+	lock  catalog.Lock // of the run that goes on or begins
+	rate  uint32
+	run   int // its number, from 1
+	topo  []live.Node
+	zones []string
+	hand  *chaos.Hand                  // while faults are taken
+	rates func(perSecond uint32) error // while rates are taken
+	stop  chan struct{}                // closed when the run is to end
+	ended bool
+	next  bool // another run follows
+}
+
+var _ live.Control = (*Play)(nil)
+
+// NewPlay prepares a session that begins with the first lock; [Play.Run] plays it.
+func NewPlay(c Config) *Play {
+	p := &Play{config: c, lock: c.Locks[0], rate: uint32(min(max(c.Rate, 1), MostPlayedRate))} //nolint:gosec // bounded
+	p.arrange(c.Locks[0])
+	return p
+}
+
+// Show has a board follow the session. Call it before Run.
+func (p *Play) Show(board *live.Board) { p.config.Live = board }
+
+// arrange notes what the next run is of; p.mu is held, or nobody else knows p.
+func (p *Play) arrange(lock catalog.Lock) {
+	p.lock, p.run = lock, p.run+1
+	p.stop, p.ended, p.next = make(chan struct{}), false, false
+	p.topo, p.zones = nil, nil
+	part := lock.Part(p.config.Topology)
+	for _, h := range part.Hosts {
+		if !slices.Contains(p.zones, h.Zone) {
+			p.zones = append(p.zones, h.Zone)
+		}
+	}
+	for _, n := range part.Nodes() {
+		p.topo = append(p.topo, live.Node{Name: n.Name, Role: n.Role})
+	}
+}
+
+// errNotYet says that the run is not there to be controlled.
+var errNotYet = errors.New("the lab starts or stops right now: try again in a moment")
+
+// Begin begins a fault: a scenario's, in JSON.
+func (p *Play) Begin(text []byte) error {
+	f, err := fault.Parse("fault", text, errBadFault)
+	if err != nil {
+		return said(err)
+	}
+	p.mu.Lock()
+	hand := p.hand
+	p.mu.Unlock()
+	if hand == nil {
+		return errNotYet
+	}
+	for _, role := range f.LoseData {
+		if err := checkData(role); err != nil {
+			return err
+		}
+	}
+	_, err = hand.Begin(f)
+	return said(err)
+}
+
+var errBadFault = errors.New("bad fault")
+
+// said is an error without the sentinels that are for programs.
+func said(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := strings.TrimPrefix(err.Error(), "fault:1: ")
+	for _, sentinel := range []error{chaos.ErrRefused, errBadFault, fault.ErrNoTarget} {
+		text = strings.TrimSuffix(text, ": "+sentinel.Error())
+	}
+	return errors.New(text)
+}
+
+// Heal ends a fault, or all.
+func (p *Play) Heal(id string) error {
+	p.mu.Lock()
+	hand := p.hand
+	p.mu.Unlock()
+	if hand == nil {
+		return errNotYet
+	}
+	return said(hand.Heal(id))
+}
+
+// SetRate changes the rate of this run and of those that follow.
+func (p *Play) SetRate(perSecond uint32) error {
+	if perSecond < 1 || perSecond > MostPlayedRate {
+		return fmt.Errorf("rate %d: want 1 to %d a second", perSecond, MostPlayedRate)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.rates != nil && perSecond != p.rate {
+		if err := p.rates(perSecond); err != nil {
+			return err
+		}
+	}
+	p.rate = perSecond
+	return nil
+}
+
+// Switch ends the run, heals everything, and begins the next one.
+func (p *Play) Switch(name string) error {
+	i := slices.IndexFunc(p.config.Locks, func(l catalog.Lock) bool { return l.String() == name })
+	if i < 0 {
+		return fmt.Errorf("unknown lock %.80q: want one of %s%s", name, strings.Join(p.names(), ", "), nearest.Hint(name, p.names()))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.hand == nil {
+		return errNotYet
+	}
+	p.lock, p.next = p.config.Locks[i], true
+	p.finish()
+	return nil
+}
+
+// finish ends the run; p.mu is held. It says whether one was there to be ended.
+func (p *Play) finish() bool {
+	there := p.hand != nil && !p.ended
+	p.hand, p.rates = nil, nil
+	if there {
+		p.ended = true
+		close(p.stop)
+	}
+	return there
+}
+
+func (p *Play) names() (all []string) {
+	for _, l := range p.config.Locks {
+		all = append(all, l.String())
+	}
+	return all
+}
+
+// State is how things are.
+func (p *Play) State() live.ControlState {
+	p.mu.Lock()
+	s := live.ControlState{
+		Run: p.run, Lock: p.lock.String(), Locks: p.names(), PerS: p.rate, MostPerS: MostPlayedRate, Zones: p.zones, Nodes: p.topo,
+	}
+	hand := p.hand
+	p.mu.Unlock()
+	if s.Running = hand != nil; s.Running {
+		for _, f := range hand.Open() {
+			s.Faults = append(s.Faults, live.ControlFault{ID: f.ID, Kind: f.Kind, Target: f.Target, Proven: f.Proven, Healing: f.Healing})
+		}
+	}
+	return s
+}
+
+// Run plays until ctx ends, which is no interruption: the run that goes on is ended as if it
+// had been that long, and is in the file. The rest is as with [Run].
+func (p *Play) Run(ctx context.Context, display progress.Display) (result.File, error) {
+	return with(ctx, []Config{p.config}, nil, display, func(fleet *fleet, rows *table) error {
+		for failures := 0; ctx.Err() == nil; {
+			lock := p.State().Lock
+			err := p.one(ctx, fleet, display, rows)
+			switch {
+			case ctx.Err() != nil && (err == nil || errors.Is(err, errInterrupted)): // it may not have begun to measure
+				return nil
+			case err != nil:
+				return fmt.Errorf("%s: %w", lock, err)
+			}
+			p.mu.Lock()
+			failures++ // of runs that ended by themselves
+			if p.next {
+				failures = 0
+			}
+			p.arrange(p.lock)
+			p.mu.Unlock()
+			if failures == playTries {
+				return fmt.Errorf("%s: %d runs ended by themselves, one after the other: the report says why", lock, failures)
+			}
+		}
+		return nil
+	})
+}
+
+// playTries is how many runs may end by themselves, such as on a machine that is too busy.
+const playTries = 3
+
+// one plays one run.
+func (p *Play) one(ctx context.Context, fleet *fleet, display progress.Display, rows *table) error {
+	p.mu.Lock()
+	lock, config := p.lock, p.config
+	config.Rate = float64(p.rate)
+	p.mu.Unlock()
+	s := scenario.Scenario{Name: PlayedScenario}
+	for n := 2; rows.done(config.key(lock, s)); n++ {
+		s.Name = fmt.Sprintf("%s-%d", PlayedScenario, n)
+	}
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if !p.finish() && !p.ended {
+			cancel() // nothing is measured yet
+		}
+	})()
+	x := &experiment{config: &config, fleet: fleet, display: display, lock: lock, scenario: s, repeat: 1, play: p}
+	display.Begin(x.name(), 0)
+	done, err := x.run(own)
+	p.mu.Lock()
+	p.hand, p.rates = nil, nil
+	p.mu.Unlock()
+	if errors.Is(err, errInterrupted) || done.found == nil {
+		return err
+	}
+	display.End(config.brief(done.found, check.Judge(done.found, check.ExpectationOf(done.found.Run))))
+	return errors.Join(err, rows.put(rowOf([]repeat{done}, config.Topology)))
+}
+
+// during takes faults and rates from when the measured part begins, until the run is to end;
+// then everything is healed.
+func (p *Play) during(ctx context.Context, done <-chan struct{}, x *experiment, c *cluster, clients catalog.Clients, rec history.Recorder, measureFrom int64) error {
+	if err := clock.Sleep(ctx, time.Duration(measureFrom-clock.Mono())); err != nil {
+		return nil //nolint:nilerr // the run ended before
+	}
+	runner, err := chaos.NewRunner(x.chaosConfig(c, rec))
+	if err != nil {
+		return err
+	}
+	hand := runner.Hand(ctx)
+	p.mu.Lock()
+	p.hand, p.rates = hand, clients.SetRate
+	rate, stop := p.rate, p.stop
+	p.mu.Unlock()
+	if rate != uint32(x.config.Rate) { // it was changed while the lab started
+		err = clients.SetRate(rate)
+	}
+	select {
+	case <-stop:
+	case <-done:
+	}
+	return errors.Join(err, hand.Close())
+}
+
+// longestPlay is the measured time that a run is given, which somebody ends before.
+const longestPlay = 24 * time.Hour
+
+// UsePlay makes the configuration that of a session: nothing but the locks, the topology and
+// the load is the user's.
+func (c *Config) UsePlay() error {
+	if c.Rate == 0 {
+		c.Rate = c.Workload.Rate
+	}
+	if c.Rate != math.Trunc(c.Rate) || c.Rate > MostPlayedRate {
+		return fmt.Errorf("--rate %v: want a whole number of 1 to %d a second, as the slider of the page has it", c.Rate, MostPlayedRate)
+	}
+	c.Warmup, c.Duration, c.Repeat = DefaultWarmup, longestPlay, 1
+	return nil
+}

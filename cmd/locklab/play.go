@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"locklab/cmd/locklab/internal/catalog"
+	"locklab/cmd/locklab/internal/lab"
+	"locklab/locks/clock"
+	"locklab/nodes/topology"
+	"locklab/reports"
+	"locklab/reports/lang"
+	"locklab/workloads/history"
+)
+
+// playFlags is what the user typed. Those of run that say what a lab is made of are play's too.
+type playFlags struct {
+	runFlags
+	limit    time.Duration
+	anywhere bool
+}
+
+// ofPlay are the flags that play shares with run.
+func ofPlay() []string {
+	return []string{"locks", "topology", "rate", "groups", "seats", "seed", "out", "lang", "token-file", "agents", "wait", "lock-cmd"}
+}
+
+func newPlay() *cobra.Command {
+	var f playFlags
+	cmd := &cobra.Command{
+		Use:   "play",
+		Short: "Break a running lab by hand, on a page in the browser, and get a report",
+		Long: `play starts a lab that runs on until Ctrl-C, and serves a page with buttons: slow
+or cut links, kill or pause nodes or whoever holds the lock, heal, change the load,
+switch the lock. A tour on the page shows in five minutes what the README says.
+
+What is done by hand is proven by probes as a scenario's faults are, and is in the
+report that is written at the end. Nothing was expected, so nothing is judged.
+
+Exit codes: 0 there is a report; 1 cannot run; 130 interrupted before a run began to
+be measured, or 143 by SIGTERM.`,
+		Example: `  locklab play                                    the tour's locks; open the address that it prints
+  locklab play --locks redlock,raft --rate 500
+  locklab play --topology seoul-3az --ui 127.0.0.1:7788
+  locklab play --locks redis --lock-cmd 'mine=python3 my_lock.py --ttl 2'      a lock of yours beside it
+  locklab play --limit 10m --out reports/runs/demo`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.play(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	all := pflag.NewFlagSet("play", pflag.ContinueOnError)
+	f.register(all)
+	f.set = cmd.Flags()
+	for _, name := range ofPlay() {
+		f.set.AddFlag(all.Lookup(name))
+	}
+	f.set.StringVar(&f.ui.addr, "ui", uiOnHere, "ADDR: where the page with the buttons is served, such as 127.0.0.1:7788 (default: a free port of 127.0.0.1)")
+	f.set.BoolVar(&f.anywhere, "ui-anywhere", false, "let --ui listen on an address that is not of the loopback: whoever opens the page there can break the lab")
+	f.set.DurationVar(&f.limit, "limit", time.Hour, "the session ends by itself after that, as by Ctrl-C")
+	refuse := newRefusal(all)
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return refuse(cmd, err) })
+	completions(cmd, map[string]cobra.CompletionFunc{
+		"locks": specs(catalog.Names), "topology": files(topology.Names), "lang": words(lang.Tags),
+		"lock-cmd": files(nothing), "token-file": files(nothing), "out": files(nothing),
+	})
+	return cmd
+}
+
+// newRefusal says of run's flags why play has none of them.
+func newRefusal(ofRun *pflag.FlagSet) func(*cobra.Command, error) error {
+	return func(cmd *cobra.Command, err error) error {
+		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && ofRun.Lookup(unknown.GetSpecifiedName()) != nil {
+			name := unknown.GetSpecifiedName()
+			why := "nothing is judged"
+			switch name {
+			case "scenarios", "external", "suite":
+				why = "what is broken is broken by hand"
+			case "duration", "warmup", "repeat", "quick", "resume":
+				why = "a session lasts until Ctrl-C, or for --limit"
+			case "workload", "clients", "hold", "resources", "fencing":
+				why = "its workload is matchmaking"
+			case "toxiproxy-api", "toxiproxy-api-anywhere":
+				why = "links are broken on the page"
+			}
+			return fmt.Errorf("locklab play: --%s: it is of locklab run; here %s (see locklab play --help)", name, why)
+		}
+		return cmd.Root().FlagErrorFunc()(cmd, err)
+	}
+}
+
+func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (ended error) {
+	say, err := language(f.lang)
+	if err != nil {
+		return err
+	}
+	c, err := f.session(ctx, stderr)
+	if err != nil {
+		return err
+	}
+	listener, err := f.listen(ctx)
+	if err != nil {
+		return err
+	}
+	dir, created, err := f.makeOut()
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	c.Dir = dir
+	session := lab.NewPlay(c)
+	info := lab.LiveInfo("locklab play", []lab.Config{c})
+	info.Control = session
+	page, err := servePage(ctx, listener, info)
+	if err != nil {
+		return errors.Join(err, discard(dir, created))
+	}
+	defer func() { ended = errors.Join(ended, page.close(dir)) }()
+	session.Show(page.Board)
+	fmt.Fprintf(stderr, "locklab: open http://%s in a browser; seed %d; report in %s; Ctrl-C ends\n", listener.Addr(), c.Seed, dir)
+
+	display := noting{&spoken{w: stderr}, page.Board}
+	limited, cancel := context.WithTimeout(ctx, f.limit)
+	defer cancel()
+	defer context.AfterFunc(limited, func() {
+		display.Note("ended: everything is healed and stopped, and the report is being written; again: it ends at once")
+	})()
+	file, runErr := session.Run(limited, display)
+	if len(file.Results) == 0 {
+		return errors.Join(explainNoResult(limited, runErr, dir), discard(dir, created))
+	}
+	if runErr != nil {
+		fmt.Fprintf(stderr, "locklab: the session could not go on: %v\n", runErr)
+		return errors.Join(&exitError{code: exitCannotRun}, publish(ctx, file, dir, say, stdout, reports.Summary))
+	}
+	return publish(ctx, file, dir, say, stdout, reports.Summary)
+}
+
+// session checks every flag before anything is started.
+func (f *playFlags) session(ctx context.Context, stderr io.Writer) (lab.Config, error) {
+	c := f.Config
+	f.workload = history.Matchmaking
+	err := inOrder(
+		func() error { return catalog.Within("--limit", f.limit, 10*time.Second, 24*time.Hour) },
+		func() error { return f.setUp(ctx, &c, stderr) },
+		c.UsePlay,
+		func() (err error) { c.Token, err = awaitToken(ctx, f.tokenFile, c.Wait); return err },
+	)
+	return c, err
+}
+
+// listen opens the address of the page. Who reaches it can break the lab, and the page is for
+// whoever opens it: so it is on the loopback, unless the user says otherwise.
+func (f *playFlags) listen(ctx context.Context) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(f.ui.addr)
+	if err != nil {
+		return nil, fmt.Errorf("--ui %q: want HOST:PORT of this machine, such as 127.0.0.1:7788: without the page there is nothing to play with", f.ui.addr)
+	}
+	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) && !f.anywhere {
+		return nil, fmt.Errorf("--ui %s: whoever opens the page can break the lab, and this is not the loopback: want 127.0.0.1:PORT, or --ui-anywhere, too", f.ui.addr)
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", f.ui.addr)
+	if err != nil {
+		return nil, fmt.Errorf("--ui %s: %w", f.ui.addr, err)
+	}
+	return listener, nil
+}
+
+// spoken tells a session in lines: what goes on is on the page.
+type spoken struct {
+	w     io.Writer
+	count int
+}
+
+func (s *spoken) Begin(name string, _ time.Duration) {
+	s.count++
+	s.Note(fmt.Sprintf("[%d] %s", s.count, name))
+}
+
+func (*spoken) Advance(time.Duration, string) {}
+
+func (s *spoken) End(line string) { s.Note(fmt.Sprintf("[%d] %s", s.count, line)) }
+
+func (s *spoken) Note(line string) { fmt.Fprintln(s.w, reports.Wrap(line, 80, 4)) }
+
+func (*spoken) Close() {}
