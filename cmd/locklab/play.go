@@ -7,8 +7,6 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,7 +14,6 @@ import (
 
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/lab"
-	"locklab/locks/clock"
 	"locklab/nodes/topology"
 	"locklab/reports"
 	"locklab/reports/lang"

@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"mime"
 	"net"
 	"net/http"
 	"net/netip"
@@ -49,6 +50,9 @@ type Config struct {
 	// and localhost: another name was made to lead here by a web page that wants to pass
 	// for one of the same origin. nil does not check.
 	Hosts []string
+	// SameOrigin lets the web pages of this very server ask, and posts only what their scripts
+	// can send: JSON. Without it no page may.
+	SameOrigin bool
 	// MaxBody bounds the bytes of a request's body, 1 MiB by default.
 	MaxBody int64
 	// Kinds are errors of this API's own, the more special ones first.
@@ -168,8 +172,23 @@ func (a *API) check(r *http.Request) error {
 	if a.Hosts != nil && !a.isCalled(r.Host) {
 		return fmt.Errorf("%q is no name of the %s: want its IP address, or the name that it listens on: %w", r.Host, a.Name, ErrForbidden)
 	}
+	if a.SameOrigin {
+		return a.checkPage(r)
+	}
 	if r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" {
 		return fmt.Errorf("web pages may not control the %s: %w", a.Name, ErrForbidden)
+	}
+	return nil
+}
+
+// checkPage refuses the pages of others, also what they could send without a script.
+func (a *API) checkPage(r *http.Request) error {
+	origin, site := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")
+	if origin != "" && origin != "http://"+r.Host || site != "" && site != "same-origin" {
+		return fmt.Errorf("pages of other sites may not control the %s: %w", a.Name, ErrForbidden)
+	}
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); r.Method == http.MethodPost && (err != nil || kind != "application/json") {
+		return &Error{Status: http.StatusUnsupportedMediaType, Kind: "invalid", Message: fmt.Sprintf("Content-Type %.80q: want application/json", r.Header.Get("Content-Type"))}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"locklab/internal/httpapi"
 	"locklab/locks/clock"
 	"locklab/reports/result"
 	"locklab/workloads/history"
@@ -48,6 +49,8 @@ type Info struct {
 	// Duplicates judges the rooms of a history, whose first event is the run. It is the
 	// run's own checker: live has no rule of its own. nil judges nothing.
 	Duplicates func([]history.Event) []Duplicate
+	// Control lets who opens the page break what it shows; nil lets nobody.
+	Control Control
 }
 
 // Duplicate is a room that should not have been created, or could not be avoided.
@@ -66,15 +69,17 @@ type Run struct {
 	Links            []Link
 	Planned          []history.Planned
 	Warmup, Duration time.Duration
+	Played           bool    // somebody breaks and ends it: it has no Duration
 	OfferedPerS      float64 // 0 if nothing is offered at a rate
 }
 
 // Board takes what happens in a comparison and shows it. A nil Board takes everything and
 // shows nothing. Its methods may be called from any goroutine and never wait for a viewer.
 type Board struct {
-	info Info
-	hub  hub
-	wake chan struct{}
+	info  Info
+	token string // of who may control
+	hub   hub
+	wake  chan struct{}
 
 	mu    sync.Mutex
 	inbox []news
@@ -91,7 +96,7 @@ type news struct {
 
 // New makes a board. Nothing is shown before [Board.Show].
 func New(info Info) *Board {
-	return &Board{info: info, wake: make(chan struct{}, 1), hub: hub{viewers: map[*viewer]struct{}{}}}
+	return &Board{info: info, token: httpapi.NewToken(), wake: make(chan struct{}, 1), hub: hub{viewers: map[*viewer]struct{}{}}}
 }
 
 // Record takes an event of the current run's history.
@@ -163,6 +168,7 @@ func (b *Board) Show(ctx context.Context) error {
 		b.fold(m)
 		if now := clock.Mono(); now >= next {
 			m.judge(now)
+			m.steer(now)
 			b.hub.show(p, m, now)
 			next = now + int64(frameTime)
 		}

@@ -35,6 +35,12 @@ type model struct {
 	ops       *series.Collector
 	okay, all int64 // operations that ended well, and that were sent, in the measured part
 	rooms     rooms
+	// Of one without an end all of this is drawn again when it is longer than was thought.
+	played     []series.Op
+	violations []float64
+
+	state ControlState
+	tour  tour
 }
 
 // fault is one of the ledger.
@@ -86,6 +92,10 @@ const keptLines = 40
 
 func newModel(info Info) *model {
 	m := &model{info: info, rows: map[Key]result.Row{}}
+	if info.Control != nil {
+		m.state = info.Control.State()
+		m.tour = newTour(m.state.Locks)
+	}
 	m.clear()
 	return m
 }
@@ -95,7 +105,7 @@ func (m *model) clear() {
 	m.measureNS, m.drainNS, m.okay, m.all = 0, 0, 0, 0
 	m.nodes, m.waiting = map[string]string{}, map[string]int{}
 	m.holds, m.ended = map[holdKey]hold{}, map[holdKey]bool{}
-	m.faults, m.ops = nil, nil
+	m.faults, m.ops, m.played, m.violations = nil, nil, nil, nil
 	m.rooms = newRooms()
 }
 
@@ -103,6 +113,9 @@ func (m *model) begin(r Run) {
 	m.clear()
 	m.number++
 	m.run, m.phase = &r, ""
+	if r.Played {
+		r.Duration = firstView
+	}
 	m.ops = series.NewCollector(inMS(int64(r.Duration)), 1)
 }
 
@@ -181,7 +194,11 @@ func (m *model) addOp(e *history.Event) {
 		return
 	}
 	ok := e.Outcome == "ok"
-	m.ops.Add(series.Op{DueMS: m.at(e.FromNS), EndMS: m.at(e.AtNS), OK: ok})
+	op := series.Op{DueMS: m.at(e.FromNS), EndMS: m.at(e.AtNS), OK: ok}
+	m.ops.Add(op)
+	if m.run.Played {
+		m.played = append(m.played, op)
+	}
 	if e.FromNS >= m.measureNS {
 		m.all++
 		if ok {
@@ -277,6 +294,7 @@ func (m *model) judge(nowNS int64) {
 	for _, d := range m.rooms.judge(m.info.Duplicates, nowNS) {
 		if m.measureNS != 0 {
 			m.ops.Violation(m.at(d.AtNS))
+			m.violations = append(m.violations, m.at(d.AtNS))
 		}
 		m.say(line{atNS: d.AtNS, kind: lineDuplicate, words: []string{m.rooms.group(d.Room), m.rooms.worker(d.Room), m.rooms.worker(d.Other), d.Cause}})
 	}

@@ -28,7 +28,7 @@ func newPainter() (*painter, error) {
 		if err != nil {
 			return nil, err
 		}
-		t, err := template.New("parts.html").Funcs(funcs(say)).ParseFS(assets, "assets/parts.html")
+		t, err := template.New("parts.html").Funcs(funcs(say)).ParseFS(assets, "assets/parts.html", "assets/control.html")
 		if err != nil {
 			return nil, err
 		}
@@ -51,7 +51,11 @@ func (b *Board) page(tag string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := template.New("live.html").Funcs(funcs(say)).ParseFS(assets, "assets/live.html")
+	t, err := template.New("live.html").Funcs(funcs(say)).ParseFS(assets, "assets/live.html", "assets/control.html")
+	if err != nil {
+		return nil, err
+	}
+	panel, err := b.panel(t)
 	if err != nil {
 		return nil, err
 	}
@@ -60,13 +64,15 @@ func (b *Board) page(tag string) ([]byte, error) {
 		Title string
 		Langs []*lang.Lang
 		Parts []string
-	}{b.info.Title, all, partIDs()})
+		Panel template.HTML // to control it; nothing if that is not to be
+		Token string
+	}{b.info.Title, all, partIDs(), panel, b.token})
 	return out.Bytes(), err
 }
 
 // partIDs are the parts of the page, as they stand on it.
 func partIDs() []string {
-	return []string{"now", "schedule", "map", "figures", "rate", "latency", "served", "locks", "verdicts", "log"}
+	return []string{"now", "tour", "choices", "targets", "broken", "schedule", "map", "figures", "rate", "latency", "served", "locks", "verdicts", "log"}
 }
 
 // paint renders all parts.
@@ -81,6 +87,7 @@ func (p *painter) paint(v view, m *model, nowNS int64) []part {
 		return out.String()
 	}
 	parts := []part{{"now", text("now", nowOf(say, m, nowNS))}, {"verdicts", text("verdicts", verdictsOf(say, m))}, {"log", text("log", linesOf(say, m))}}
+	parts = append(parts, controlParts(say, m, text)...)
 	if m.run == nil {
 		return parts
 	}
@@ -140,6 +147,8 @@ func nowOf(say *lang.Lang, m *model, nowNS int64) nowView {
 		v.Phase = say.Text("warming up")
 	case m.drainNS != 0:
 		v.Phase = say.Text("the last answers are awaited, and judged")
+	case m.run.Played:
+		v.Phase = say.Sprintf("%.0f seconds so far", max(m.at(nowNS)/1000, 0))
 	default:
 		v.Phase = say.Sprintf("%.0f of %.0f seconds", max(m.at(nowNS)/1000, 0), m.run.Duration.Seconds())
 	}

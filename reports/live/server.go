@@ -65,6 +65,9 @@ func (b *Board) Handler(names ...string) (http.Handler, error) {
 		_, _ = w.Write(style)
 	})
 	mux.HandleFunc("GET /events", b.stream)
+	if b.info.Control != nil {
+		mux.Handle("POST /control/", b.controls(names))
+	}
 	mux.HandleFunc("GET /{file}", func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasSuffix(r.PathValue("file"), ".js") {
 			http.NotFound(w, r)

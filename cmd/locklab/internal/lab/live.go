@@ -58,6 +58,7 @@ func (x *experiment) liveRun(p plan) live.Run {
 		Key:    live.Key{Lock: x.lock.String(), Scenario: x.scenario.Name, Workload: x.config.Workload.Name},
 		Repeat: x.repeat, Planned: planned(x.scenario, x.config.Duration), Warmup: x.config.Warmup, Duration: x.config.Duration, OfferedPerS: x.config.Rate,
 	}
+	run.Played = x.play != nil
 	for _, h := range p.topo.Hosts {
 		host := live.Host{Name: h.Name, Zone: h.Zone}
 		for _, n := range h.Nodes {

@@ -180,7 +180,7 @@ func (p *Play) names() (all []string) {
 func (p *Play) State() live.ControlState {
 	p.mu.Lock()
 	s := live.ControlState{
-		Run: p.run, Lock: p.lock.String(), Locks: p.names(), PerS: p.rate, MostPerS: MostPlayedRate, Zones: p.zones, Nodes: p.topo,
+		Lock: p.lock.String(), Locks: p.names(), PerS: p.rate, MostPerS: MostPlayedRate, Zones: p.zones, Nodes: p.topo,
 	}
 	hand := p.hand
 	p.mu.Unlock()
@@ -252,7 +252,9 @@ func (p *Play) one(ctx context.Context, fleet *fleet, display progress.Display, 
 		return err
 	}
 	display.End(config.brief(done.found, check.Judge(done.found, check.ExpectationOf(done.found.Run))))
-	return errors.Join(err, rows.put(rowOf([]repeat{done}, config.Topology)))
+	row := rowOf([]repeat{done}, config.Topology)
+	config.Live.End(row)
+	return errors.Join(err, rows.put(row))
 }
 
 // during takes faults and rates from when the measured part begins, until the run is to end;

@@ -1,0 +1,47 @@
+// What is clicked is asked of the lab, with the page's own token; what the lab refuses is said.
+const token = document.querySelector('meta[name="locklab-token"]').content;
+const refused = document.getElementById("refused");
+const load = document.getElementById("load");
+const loadNow = document.getElementById("load-now");
+
+const ask = async (what, order) => {
+  refused.textContent = "";
+  try {
+    const answer = await fetch(`control/${what}?lang=${document.documentElement.lang}`, {
+      method: "POST",
+      headers: {"Content-Type": "application/json", Authorization: `Bearer ${token}`},
+      body: JSON.stringify(order),
+    });
+    if (!answer.ok) refused.textContent = (await answer.json()).error.message;
+  } catch {
+    refused.textContent = refused.dataset.lost;
+  }
+};
+
+const value = (id) => document.getElementById(id).value;
+const traffic = (more) => ask("fault", {...JSON.parse(value("way")), ...more});
+const process = (fault) => ask("fault", {fault, target: value("node")});
+
+const orders = {
+  lock: ({lock}) => ask("lock", {lock}),
+  heal: ({id}) => ask("heal", {id}),
+  slow: () => traffic({fault: "latency", delay: value("delay")}),
+  cut: () => traffic({fault: "partition", mode: value("mode")}),
+  kill: () => process("kill"),
+  pause: () => process("pause"),
+  restart: () => process("restart"),
+  tour: ({stop, by}) => ask("tour", {stop: Number(stop) + Number(by)}),
+};
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("button[data-do]");
+  if (button) orders[button.dataset.do](button.dataset);
+});
+load.addEventListener("input", () => { loadNow.textContent = load.value; });
+load.addEventListener("change", () => ask("rate", {per_s: Number(load.value)}));
+addEventListener("locklab:parts", () => { // somebody else may have changed it
+  const now = document.querySelector("[data-per-s]");
+  if (!now || document.activeElement === load) return;
+  load.value = now.dataset.perS;
+  loadNow.textContent = now.dataset.perS;
+});

@@ -1,0 +1,211 @@
+package live
+
+import (
+	"slices"
+
+	"locklab/reports/lang"
+)
+
+// tour makes points about locks by doing what shows them, one stop after the other. It claims
+// only what the run at hand has shown since it arrived at the stop.
+type tour struct {
+	stops []stop
+	at    int // the stop; -1 before the first, len(stops) after the last
+
+	switched, healed, begun bool // what was done to arrive
+	arrived, strayed        bool // there; somebody switched to another lock
+	base                    counts
+}
+
+// stop is a lock and whether the zones are parted.
+type stop struct {
+	lock  string
+	cut   bool
+	point point
+}
+
+type point int
+
+const (
+	pointNone   point = iota // no lock makes duplicates
+	pointLocal               // and so does a mutex in each master
+	pointHolds               // a lock that masters share makes none
+	pointSplits              // until the zones part
+	pointQuorum              // a quorum lock makes none
+	pointStops               // and stops instead
+)
+
+// counts are what a run came to so far.
+type counts struct {
+	matches, failed       int64
+	duplicates, unreached int64
+}
+
+func (m *model) counts() counts {
+	d := m.rooms.total
+	return counts{m.okay, m.all - m.okay, d["raced"] + d["overlooked"], d["unreachable"]}
+}
+
+func (c counts) since(base counts) counts {
+	return counts{
+		c.matches - base.matches, c.failed - base.failed,
+		max(c.duplicates-base.duplicates, 0), max(c.unreached-base.unreached, 0), // a judgement may change for a while
+	}
+}
+
+// newTour has the stops that the locks at hand can show.
+func newTour(locks []string) tour {
+	t := tour{at: -1}
+	add := func(names []string, stops ...stop) {
+		for _, name := range names {
+			if slices.Contains(locks, name) {
+				for _, s := range stops {
+					s.lock = name
+					t.stops = append(t.stops, s)
+				}
+				return
+			}
+		}
+	}
+	add([]string{"none"}, stop{point: pointNone})
+	add([]string{"local"}, stop{point: pointLocal})
+	add([]string{"multiphase"}, stop{point: pointHolds}, stop{point: pointSplits, cut: true})
+	add([]string{"multiphase:quorum", "raft", "redlock"}, stop{point: pointQuorum}, stop{point: pointStops, cut: true})
+	return t
+}
+
+// enter goes to a stop; what is out of the tour ends it.
+func (t *tour) enter(at int) {
+	*t = tour{stops: t.stops, at: min(max(at, -1), len(t.stops))}
+}
+
+func (t *tour) on() bool { return t.at >= 0 && t.at < len(t.stops) }
+
+// partition is how the tour parts the zones.
+const partition = `{"fault": "partition", "between": ["zones"], "mode": "hold"}`
+
+// drive does the next thing that leads to the stop, each once: what somebody does by hand
+// meanwhile is not fought.
+func (t *tour) drive(c Control, s ControlState, m *model) {
+	if !t.on() || !s.Running || m.measureNS == 0 {
+		return
+	}
+	want := t.stops[t.at]
+	switch {
+	case s.Lock != want.lock && !t.switched:
+		t.switched = true
+		_ = c.Switch(want.lock) // if it is refused, the stop is never arrived at, and says so
+	case s.Lock != want.lock:
+		t.strayed = true
+	case t.arrived:
+	case !want.cut && len(s.Faults) == 0, want.cut && slices.ContainsFunc(s.Faults, ControlFault.parts):
+		t.arrived, t.base = true, m.counts()
+	case len(s.Faults) > 0 && !t.healed:
+		t.healed = true
+		_ = c.Heal("")
+	case want.cut && len(s.Faults) == 0 && !t.begun:
+		t.healed, t.begun = true, true
+		_ = c.Begin([]byte(partition))
+	}
+}
+
+// parts says whether the fault is seen to keep all zones apart.
+func (f ControlFault) parts() bool {
+	return f.Kind == "partition" && f.Target == "between zones" && f.Proven && !f.Healing
+}
+
+type tourView struct {
+	Number, Stops         int // Number is 0 before the first
+	Step                  int // of the stop, for the page's buttons
+	Ended, Strayed        bool
+	Title, Text, Evidence string
+	Class, Shape          string
+}
+
+// tourOf is the tour as it is shown.
+func tourOf(say *lang.Lang, m *model) tourView {
+	t := &m.tour
+	v := tourView{Number: t.at + 1, Stops: len(t.stops), Step: t.at, Ended: t.at == len(t.stops)}
+	if !t.on() {
+		return v
+	}
+	here := t.stops[t.at]
+	v.Title, v.Text = here.words(say)
+	v.Class, v.Shape, v.Strayed = "none", "…", t.strayed
+	switch {
+	case t.strayed:
+		v.Evidence = say.Text("Somebody switched to another lock.")
+	case !t.arrived && here.cut && m.state.Running && m.state.Lock == here.lock:
+		v.Evidence = say.Text("The zones are being parted.")
+	case !t.arrived:
+		v.Evidence = say.Sprintf("The lab is getting %s ready: a few seconds.", here.lock)
+	default:
+		v.Evidence, v.Class = here.evidence(say, m.counts().since(t.base))
+		v.Shape = map[string]string{"ok": "✓", "bad": "✗", "none": "…"}[v.Class]
+	}
+	return v
+}
+
+// words are what a stop is about.
+func (s stop) words(say *lang.Lang) (title, text string) {
+	switch s.point {
+	case pointNone:
+		return say.Text("Without a lock there are duplicates"),
+			say.Text("Players of one group arrive at the same instant, at masters in both zones. Each master looks for a free seat, finds none, and starts a room: one too many.")
+	case pointLocal:
+		return say.Text("A mutex in each master does not help"),
+			say.Text("It keeps two requests of one master apart, and knows nothing of the other masters.")
+	case pointHolds:
+		return say.Text("Masters that ask each other make none"),
+			say.Text("The multiphase lock has no server: who wants to start a room asks all the other masters first. As long as they hear each other, one room is started at a time.")
+	case pointSplits:
+		return say.Text("Until the zones part"),
+			say.Text("Nothing passes between the zones now. After a moment each side takes the other for gone and goes on by itself: both are served, and both start rooms for the same group.")
+	case pointQuorum:
+		return say.Text("A quorum lock makes none either"),
+			say.Sprintf("%s asks a majority. As long as one can be reached, it differs from the others in what it costs.", s.lock)
+	case pointStops:
+		return say.Text("And stops instead when the zones part"),
+			say.Text("A side that reaches no majority gets no lock: its players wait in vain, and nobody starts a room twice. That is the choice: duplicates, or no service.")
+	}
+	return "", ""
+}
+
+const (
+	// enoughMatches without a duplicate are seen to be none: without a lock there would be
+	// dozens among so many.
+	enoughMatches = 1000
+	// enoughFailed are no accident.
+	enoughFailed = 10
+)
+
+// evidence is what was seen since the stop was arrived at; its class is ok if that is what the
+// stop is about, bad if it is the contrary, and none as long as it is neither.
+func (s stop) evidence(say *lang.Lang, c counts) (text, class string) {
+	text = say.Count(c.duplicates, "In %s matches: 1 duplicate so far.", "In %s matches: %s duplicates so far.", lang.Group(c.matches))
+	class = "none"
+	switch s.point {
+	case pointNone, pointLocal, pointSplits:
+		if c.duplicates > 0 {
+			class = "ok"
+		}
+	case pointStops:
+		text += " " + say.Count(c.failed, "1 request failed.", "%s requests failed.")
+		if c.duplicates > 0 {
+			class = "bad"
+		} else if c.failed >= enoughFailed {
+			class = "ok"
+		}
+	case pointHolds, pointQuorum:
+		if c.duplicates > 0 {
+			class = "bad"
+		} else if c.matches >= enoughMatches {
+			class = "ok"
+		}
+	}
+	if c.unreached > 0 {
+		text += " " + say.Count(c.unreached, "1 more room was started because the free one could not be reached: no lock prevents that.",
+			"%s more rooms were started because the free ones could not be reached: no lock prevents that.")
+	}
+	return text, class
+}
