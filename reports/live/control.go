@@ -135,8 +135,9 @@ type choicesView struct {
 }
 
 type targetsView struct {
-	Ways  []wayView
-	Roles []roleView
+	Ways   []wayView
+	Delays []string // as faults have them
+	Roles  []roleView
 }
 
 // wayView is traffic that can be hit, as faults name it.
@@ -149,6 +150,7 @@ type roleView struct {
 
 // targetsOf are what can be broken.
 func targetsOf(say *lang.Lang, s ControlState) (v targetsView) {
+	v.Delays = []string{"50ms", "20ms", "200ms", "1s"}
 	v.Ways = append(v.Ways, wayView{say.Text("between the zones, both ways"), `{"between":["zones"]}`})
 	for _, from := range s.Zones {
 		for _, to := range s.Zones {
@@ -172,7 +174,8 @@ func targetsOf(say *lang.Lang, s ControlState) (v targetsView) {
 
 type brokenView struct {
 	ControlFault
-	Heal string // what its button says
+	Where string
+	Heal  string // what its button says
 }
 
 // brokenOf are the faults that somebody may heal.
@@ -182,7 +185,7 @@ func brokenOf(say *lang.Lang, s ControlState) (all []brokenView) {
 		if heal == "" {
 			heal = say.Text("heal it")
 		}
-		all = append(all, brokenView{f, heal})
+		all = append(all, brokenView{f, say.Recorded(f.Target), heal})
 	}
 	return all
 }

@@ -175,8 +175,8 @@ const (
 	// enoughMatches without a duplicate are seen to be none: without a lock there would be
 	// dozens among so many.
 	enoughMatches = 1000
-	// enoughFailed are no accident.
-	enoughFailed = 10
+	// enoughFailed requests, that are more than one in so many, are no accident.
+	enoughFailed, oneFailedIn = 10, 10
 )
 
 // evidence is what was seen since the stop was arrived at; its class is ok if that is what the
@@ -193,7 +193,7 @@ func (s stop) evidence(say *lang.Lang, c counts) (text, class string) {
 		text += " " + say.Count(c.failed, "1 request failed.", "%s requests failed.")
 		if c.duplicates > 0 {
 			class = "bad"
-		} else if c.failed >= enoughFailed {
+		} else if c.failed >= enoughFailed && c.failed*oneFailedIn > c.matches {
 			class = "ok"
 		}
 	case pointHolds, pointQuorum:
