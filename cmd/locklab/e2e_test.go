@@ -247,3 +247,48 @@ func TestE2ETerminal(t *testing.T) {
 		t.Errorf("no bars were drawn:\n%q", out.stdout)
 	}
 }
+
+// TestE2EFencedWrite: a holder stops for longer than its lease and then writes. The store
+// refuses it by its token, and takes the write, and loses what it overwrites, where none is shown.
+func TestE2EFencedWrite(t *testing.T) {
+	const lock, tries = "raft:lease=500ms", 3 // a holder may stop before it has read what it builds on
+	for _, c := range []struct {
+		fencing, seen string
+		never         []string
+	}{
+		{"on", "fenced_writes", []string{"stale_writes", "lost_updates"}},
+		{"off", "lost_updates", []string{"fenced_writes"}},
+	} {
+		seen := false
+		for try := 0; try < tries && !seen; try++ {
+			_, dir := compare(t, nil, 0, "--workload", "fenced-write", "--fencing", c.fencing, "--locks", lock, "--scenarios", "holder-pause", "--duration", "3s")
+			counts := row(t, read(t, dir), lock, "holder-pause").Measured
+			for _, field := range c.never {
+				if n := string(counts[field]); n != "0" {
+					t.Errorf("fencing %s: %s of %s", c.fencing, n, field)
+				}
+			}
+			seen = string(counts[c.seen]) != "0"
+		}
+		if !seen {
+			t.Errorf("fencing %s: none of %s", c.fencing, c.seen)
+		}
+	}
+	nothingLeft(t)
+}
+
+// TestE2EHandoff: whoever waits behind all others is woken by each release, which behind one
+// is woken once.
+func TestE2EHandoff(t *testing.T) {
+	_, dir := compare(t, nil, 0, "--workload", "handoff", "--locks", "zookeeper", "--locks", "zookeeper:watch=all", "--scenarios", "baseline", "--duration", "1s")
+	wakeups := map[string]float64{}
+	for _, r := range read(t, dir).Results {
+		if r.HandoffMS == nil || r.WakeupsPerHandoff == nil || r.MessagesPerHandoff == nil {
+			t.Fatalf("%s: no handoffs, or no wake-ups or messages of them: %+v", r.Lock, r)
+		}
+		wakeups[r.Lock] = *r.WakeupsPerHandoff
+	}
+	if one, all := wakeups["zookeeper"], wakeups["zookeeper:watch=all"]; one > 2 || all < 2*one {
+		t.Errorf("wake-ups per handoff: %v; want about one, and the herd", wakeups)
+	}
+}

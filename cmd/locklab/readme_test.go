@@ -45,3 +45,32 @@ func TestKoreanReadmeIsInStep(t *testing.T) {
 		t.Errorf("README.ko.md is not in step with README.md:\n%s", d)
 	}
 }
+
+// TestWeaknessesAreShown: the tests that locks/README.md names are there.
+func TestWeaknessesAreShown(t *testing.T) {
+	root := filepath.Join("..", "..")
+	data, err := os.ReadFile(filepath.Join(root, "locks", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing := map[string]bool{}
+	for _, name := range regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(string(data), -1) {
+		missing[name[1]] = true
+	}
+	if len(missing) == 0 {
+		t.Fatal("locks/README.md names no tests")
+	}
+	err = filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, f := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(string(text), -1) {
+			delete(missing, f[1])
+		}
+		return err
+	})
+	if err != nil || len(missing) > 0 {
+		t.Errorf("locks/README.md names tests that are not there: %v %v", missing, err)
+	}
+}

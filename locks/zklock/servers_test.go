@@ -27,7 +27,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // ensemble is a real one of a test's own.
 type ensemble struct {
 	addrs   []string
+	dirs    []string
 	servers []*exec.Cmd
+	ended   []chan struct{}
 }
 
 func startEnsemble(tb testing.TB, n int) *ensemble {
@@ -48,8 +50,7 @@ func startEnsemble(tb testing.TB, n int) *ensemble {
 // tryEnsemble fails if a server ends early, or if none leads within a minute.
 func tryEnsemble(tb testing.TB, n int) (*ensemble, error) {
 	tb.Helper()
-	const jars = "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-nop.jar"
-	java, err := exec.LookPath("java")
+	_, err := exec.LookPath("java")
 	if _, err2 := os.Stat("/usr/share/java/zookeeper.jar"); err != nil || err2 != nil {
 		tb.Skip("ZooKeeper is not installed here: apt-get install zookeeper")
 	}
@@ -76,19 +77,8 @@ func tryEnsemble(tb testing.TB, n int) (*ensemble, error) {
 				tb.Fatal(err)
 			}
 		}
-		cmd := exec.Command(java, "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", jars,
-			"org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(dir, "zoo.cfg"))
-		if err := cmd.Start(); err != nil {
-			tb.Fatal(err)
-		}
-		ended := make(chan struct{})
-		go func() {
-			_ = cmd.Wait() // whyever it ended
-			cancel()
-			close(ended)
-		}()
-		e.servers = append(e.servers, cmd)
-		tb.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
+		e.dirs, e.servers, e.ended = append(e.dirs, dir), append(e.servers, nil), append(e.ended, nil)
+		e.start(tb, i, cancel)
 	}
 	for _, addr := range e.addrs {
 		l := newClient(tb, []string{addr}, nil, zklock.DefaultOptions())
@@ -101,6 +91,38 @@ func tryEnsemble(tb testing.TB, n int) (*ensemble, error) {
 		}
 	}
 	return e, err
+}
+
+// start starts a server. When it ends, whyever, so does what the test does meanwhile.
+func (e *ensemble) start(tb testing.TB, i int, ends func()) {
+	tb.Helper()
+	const jars = "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-nop.jar"
+	cmd := exec.Command("java", "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", jars,
+		"org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(e.dirs[i], "zoo.cfg"))
+	if err := cmd.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		ends()
+		close(ended)
+	}()
+	e.servers[i], e.ended[i] = cmd, ended
+	tb.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
+}
+
+// forget has a server lose its data: it is killed and starts again with none.
+func (e *ensemble) forget(tb testing.TB, i int) {
+	tb.Helper()
+	if err := e.servers[i].Process.Kill(); err != nil {
+		tb.Fatal(err)
+	}
+	<-e.ended[i]
+	if err := os.RemoveAll(filepath.Join(e.dirs[i], "version-2")); err != nil {
+		tb.Fatal(err)
+	}
+	e.start(tb, i, func() {})
 }
 
 // patience is longer than what is free, or about to be, takes to be had.

@@ -253,6 +253,26 @@ func TestHerd(t *testing.T) {
 	}
 }
 
+// TestTokensBeginAgain where the servers have lost their data: what the resource has seen says
+// nothing any more. The lab refuses scenarios in which ZooKeeper's servers do.
+func TestTokensBeginAgain(t *testing.T) {
+	e := startEnsemble(t, 1)
+	l := newClient(t, e.addrs, nil, patient())
+	var before locks.Token
+	for range 10 {
+		lease := acquire(t, l, "r")
+		before, _ = lease.Token()
+		if err := lease.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.forget(t, 0)
+	after, _ := acquire(t, newClient(t, e.addrs, nil, patient()), "r").Token()
+	if after >= before {
+		t.Errorf("token %d after %d: the servers did not forget", after, before)
+	}
+}
+
 func TestOptions(t *testing.T) {
 	for text, want := range map[string]string{
 		"zookeeper": "", "zookeeper:session=5s,timeout=100ms,watch=all": "", "zookeeper:session=1s": "from 2.5s",
