@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"sync"
 
@@ -55,8 +56,17 @@ func (f *uiFlags) serve(ctx context.Context, title string, parts []lab.Config, s
 	for i := range parts {
 		parts[i].Live = p.Board
 	}
-	fmt.Fprintf(stderr, "locklab: live page at http://%s\n", listener.Addr())
+	fmt.Fprintf(stderr, "locklab: live page at http://%s\n", toVisit(listener.Addr()))
 	return p, nil
+}
+
+// toVisit is what to type into a browser of this machine for an address that is listened on.
+func toVisit(addr net.Addr) string {
+	at, err := netip.ParseAddrPort(addr.String())
+	if err == nil && at.Addr().IsUnspecified() {
+		return fmt.Sprintf("localhost:%d", at.Port())
+	}
+	return addr.String()
 }
 
 // page is the live page while it is served. The zero value is none.

@@ -112,6 +112,12 @@ func TestComposeFilesAreTheTopologies(t *testing.T) {
 					t.Errorf("%s: the lab depends on it must be %v", h.Name, always)
 				}
 			}
+			lab := networksOf(t, compose.Services["lab"].Networks)
+			for _, network := range wantNetworks { // it dials masters, and shows the live page
+				if _, on := lab[network]; !on || len(lab) != len(wantNetworks) {
+					t.Errorf("the lab is on %v: want %v", lab, wantNetworks)
+				}
+			}
 			for name := range compose.Services {
 				if !slices.Contains(services, name) {
 					t.Errorf("service %s is no host of the topology", name)
