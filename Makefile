@@ -7,7 +7,7 @@ TOOLS := $(CURDIR)/.tools
 RERUN ?=
 rerun := $(if $(RERUN),--rerun-fails=$(RERUN) --rerun-fails-max-failures=3 --rerun-fails-abort-on-data-race)
 
-.PHONY: help build test check race e2e bench fuzz fuzz-long screenshot sample deps clean
+.PHONY: help build test check race e2e bench fuzz fuzz-long screenshot recording sample deps clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 16
@@ -68,6 +68,10 @@ sample: deps ## run the headline comparison again and keep it in reports/sample
 
 screenshot: deps ## the README's picture, of reports/sample, by headless Chromium
 	go run ./reports/internal/shot -width 1280 -height 905 -at answer reports/sample reports/sample/screenshot.png
+
+recording: build ## the README's moving picture: a zone is cut off while the multiphase lock guards the rooms
+	set -e; out=$$(mktemp -d); bin/locklab run --ui 127.0.0.1:7799 --locks multiphase --scenarios zone-partition --seed 1 --out $$out/run & \
+		go run ./reports/internal/record http://127.0.0.1:7799 reports/sample/zone-cut.svg; wait; rm -rf "$$out"
 
 clean: ## what builds and runs left behind
 	rm -rf bin .tools reports/runs

@@ -250,7 +250,7 @@ func TestSlowViewerDelaysNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	frames := bufio.NewReader(response.Body)
 	for i := range 5 {
 		name := fmt.Sprintf("a note %d", i)
