@@ -168,7 +168,9 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (ended err
 		}
 		return err
 	}
-	defer func() { ended = errors.Join(ended, live.close(filepath.Join(dir, reports.FileIn(say, reports.PageFile)))) }()
+	defer func() {
+		ended = errors.Join(ended, live.close(filepath.Join(dir, reports.FileIn(say, reports.PageFile))))
+	}()
 	runs, about := lab.Remaining(plan.parts, earlier)
 	fmt.Fprintf(stderr, "locklab: %s, %s, about %v; seed %d\n", plan.text, reports.Plural(runs, "run"), about.Round(time.Second), plan.parts[0].Seed)
 	fmt.Fprintf(stderr, "locklab: report in %s\n", dir)

@@ -270,7 +270,7 @@ func TestSlowViewerDelaysNobody(t *testing.T) {
 	if len(slow.waiting) > len(partIDs()) || len(slow.order) != len(slow.waiting) {
 		t.Errorf("%d parts wait for the slow viewer in %d places: want the newest of each only", len(slow.waiting), len(slow.order))
 	}
-	if !strings.Contains(slow.waiting["log"], "a note 4") {
+	if !strings.Contains(string(slow.waiting["log"]), "a note 4") {
 		t.Errorf("what waits for the slow viewer is not the newest: %s", slow.waiting["log"])
 	}
 }

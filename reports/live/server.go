@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"locklab/internal/httpapi"
 	"locklab/locks/clock"
 	"locklab/reports"
@@ -139,13 +137,9 @@ func (b *Board) stream(w http.ResponseWriter, r *http.Request) {
 	if err := control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return // the connection is gone
 	}
-	send := func(event string, data any) error {
+	send := func(event, data string) error {
 		var line bytes.Buffer
-		fmt.Fprintf(&line, "event: %s\ndata: ", event)
-		if err := json.MarshalWrite(&line, data); err != nil {
-			return err
-		}
-		line.WriteString("\n\n")
+		fmt.Fprintf(&line, "event: %s\ndata: %s\n\n", event, data)
 		if err := control.SetWriteDeadline(clock.System().Now().Add(writeTime)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 			return err
 		}
@@ -154,7 +148,7 @@ func (b *Board) stream(w http.ResponseWriter, r *http.Request) {
 		}
 		return control.Flush()
 	}
-	if send("hello", struct{}{}) != nil {
+	if send("hello", "{}") != nil {
 		return
 	}
 	for {
@@ -163,17 +157,17 @@ func (b *Board) stream(w http.ResponseWriter, r *http.Request) {
 			return
 		case <-one.more:
 		case <-after(beatTime):
-			if send("beat", struct{}{}) != nil {
+			if send("beat", "{}") != nil {
 				return
 			}
 			continue
 		}
 		parts, closed := one.take()
-		if len(parts) > 0 && send("parts", parts) != nil {
+		if parts != nil && send("parts", string(parts)) != nil {
 			return
 		}
 		if closed {
-			_ = send("end", struct{}{}) // the last that it hears
+			_ = send("end", "{}") // the last that it hears
 			return
 		}
 	}

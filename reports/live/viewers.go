@@ -2,6 +2,8 @@ package live
 
 import (
 	"sync"
+
+	"github.com/go-json-experiment/json"
 )
 
 // view is what all viewers of a kind see alike.
@@ -16,13 +18,19 @@ type part struct {
 	HTML string `json:"html"`
 }
 
+// rendered is a part, and as JSON, which is made once for all viewers.
+type rendered struct {
+	html string
+	line []byte
+}
+
 // viewer is a browser that looks. Its mailbox keeps the newest of every part.
 type viewer struct {
 	view
 	more chan struct{} // there is something in the mailbox, or it is closed
 
 	mu      sync.Mutex
-	waiting map[string]string // by part
+	waiting map[string][]byte // by part, as JSON
 	order   []string          // of the parts that wait
 	closed  bool
 }
@@ -31,19 +39,19 @@ type viewer struct {
 type hub struct {
 	mu      sync.Mutex
 	viewers map[*viewer]struct{}
-	shown   map[view]map[string]string // the newest of every part
+	shown   map[view]map[string]rendered // the newest of every part
 	ended   bool
 }
 
 // join adds a viewer, which gets everything with the next frame, or at once what others
 // of its kind have seen.
 func (h *hub) join(v view) *viewer {
-	one := &viewer{view: v, more: make(chan struct{}, 1), waiting: map[string]string{}}
+	one := &viewer{view: v, more: make(chan struct{}, 1), waiting: map[string][]byte{}}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, id := range partIDs() {
-		if html, there := h.shown[v][id]; there {
-			one.put(id, html)
+		if now, there := h.shown[v][id]; there {
+			one.put(id, now.line)
 		}
 	}
 	if h.ended {
@@ -96,20 +104,24 @@ func (h *hub) show(p *painter, m *model, nowNS int64) {
 		parts := p.paint(v, m, nowNS)
 		h.mu.Lock()
 		if h.shown == nil {
-			h.shown = map[view]map[string]string{}
+			h.shown = map[view]map[string]rendered{}
 		}
 		before := h.shown[v]
 		if before == nil {
-			before = map[string]string{}
+			before = map[string]rendered{}
 		}
 		for _, one := range parts {
-			if old, there := before[one.ID]; there && old == one.HTML {
+			if before[one.ID].html == one.HTML {
 				continue
 			}
-			before[one.ID] = one.HTML
+			line, err := json.Marshal(one)
+			if err != nil {
+				continue // two strings are always JSON
+			}
+			before[one.ID] = rendered{one.HTML, line}
 			for viewer := range h.viewers {
 				if viewer.view == v {
-					viewer.put(one.ID, one.HTML)
+					viewer.put(one.ID, line)
 				}
 			}
 		}
@@ -128,12 +140,12 @@ func (h *hub) close() {
 	}
 }
 
-func (v *viewer) put(id, html string) {
+func (v *viewer) put(id string, line []byte) {
 	v.mu.Lock()
 	if _, there := v.waiting[id]; !there {
 		v.order = append(v.order, id)
 	}
-	v.waiting[id] = html
+	v.waiting[id] = line
 	v.mu.Unlock()
 	v.ring()
 }
@@ -152,14 +164,18 @@ func (v *viewer) ring() {
 	}
 }
 
-// take empties the mailbox. Closed says that nothing will follow.
-func (v *viewer) take() (parts []part, closed bool) {
+// take empties the mailbox into a JSON list; nil if nothing waits. Closed says that nothing
+// will follow.
+func (v *viewer) take() (list []byte, closed bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for _, id := range v.order {
-		parts = append(parts, part{id, v.waiting[id]})
+	for i, id := range v.order {
+		list = append(append(list, "[,"[min(i, 1)]), v.waiting[id]...)
+	}
+	if list != nil {
+		list = append(list, ']')
 	}
 	clear(v.waiting)
 	v.order = v.order[:0]
-	return parts, v.closed
+	return list, v.closed
 }

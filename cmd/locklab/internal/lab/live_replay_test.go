@@ -1,0 +1,187 @@
+package lab
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"locklab/cmd/locklab/internal/catalog"
+	"locklab/locks/clock"
+	"locklab/nodes/topology"
+	"locklab/reports/live"
+	"locklab/workloads/check"
+	"locklab/workloads/history"
+)
+
+// sampled is the history of a run of the sample report, and the run as the live page has it.
+func sampled(tb testing.TB, lock, scenario string) (string, []history.Event, live.Run) {
+	tb.Helper()
+	path := filepath.Join("..", "..", "..", "..", "reports", "sample", "histories", lock, scenario+".matchmaking.1.jsonl.gz")
+	events, _, err := history.ReadFile(context.Background(), path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	head := events[0].Run
+	topo, err := topology.Load(head.Topology)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	locks, err := catalog.ParseList("--locks", []string{lock})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	run := live.Run{
+		Key: live.Key{Lock: lock, Scenario: scenario, Workload: head.Workload}, Repeat: 1,
+		Duration: time.Duration(head.DurationNS), OfferedPerS: head.OfferedPS, Planned: head.Planned,
+	}
+	for _, h := range locks[0].Part(topo).Hosts {
+		host := live.Host{Name: h.Name, Zone: h.Zone}
+		for _, n := range h.Nodes {
+			host.Nodes = append(host.Nodes, live.Node{Name: n.Name, Role: n.Role})
+		}
+		run.Hosts = append(run.Hosts, host)
+	}
+	return path, events, run
+}
+
+// replay tells a board what happened in a run, in the run's own time.
+func replay(events []history.Event, run live.Run, board *live.Board) {
+	board.Begin(run)
+	slices.SortStableFunc(events[1:], func(a, b history.Event) int { return cmp.Compare(a.AtNS, b.AtNS) })
+	shift := clock.Mono() - events[1].AtNS
+	moved := func(at int64) int64 {
+		if at == 0 {
+			return 0
+		}
+		return at + shift
+	}
+	for i := range events {
+		e := events[i]
+		if e.Kind == history.KindClock || e.Kind == history.KindMachine {
+			continue
+		}
+		if i > 0 {
+			_ = clock.Sleep(context.Background(), time.Duration(moved(e.AtNS)-clock.Mono())) // it waits for no time that is over
+		}
+		e.AtNS, e.FromNS, e.SentNS = moved(e.AtNS), moved(e.FromNS), moved(e.SentNS)
+		board.Record(e)
+	}
+}
+
+func boardOf(run live.Run) *live.Board {
+	return live.New(live.Info{
+		Title: "a replay", Repeats: 1, Rows: []live.Key{run.Key}, Duplicates: duplicates,
+		Zones: []live.Zone{{Name: "ap-northeast-2a", Short: "a"}, {Name: "ap-northeast-2c", Short: "c"}},
+	})
+}
+
+// TestLivePageCountsWhatTheCheckerCounts plays runs of the sample report again: what the page
+// counted as they went on is what the checker finds in the whole history.
+func TestLivePageCountsWhatTheCheckerCounts(t *testing.T) {
+	for _, lock := range []string{"none", "multiphase", "redlock"} {
+		t.Run(lock, func(t *testing.T) {
+			path, events, run := sampled(t, lock, "zone-partition")
+			found, err := check.File(t.Context(), path, catalog.CheckOptions())
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := fmt.Sprint(found.Duplicates.Unsafe() + found.WarmupDuplicates.Unsafe())
+			synctest.Test(t, func(t *testing.T) {
+				board := boardOf(run)
+				handler, err := board.Handler()
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				var all sync.WaitGroup
+				all.Go(func() {
+					if err := board.Show(ctx); err != nil {
+						t.Error(err)
+					}
+				})
+				seen := httptest.NewRecorder()
+				request := httptest.NewRequest(http.MethodGet, "http://127.0.0.1/events?lang=en", nil)
+				all.Go(func() { handler.ServeHTTP(seen, request) })
+				replay(events, run, board)
+				_ = clock.Sleep(ctx, time.Second)
+				cancel()
+				all.Wait()
+				counts := regexp.MustCompile(`<b>([\d,]+)</b> <span>duplicate rooms`).FindAllStringSubmatch(unescape(seen.Body.String()), -1)
+				if len(counts) == 0 || counts[len(counts)-1][1] != want {
+					t.Errorf("the page counted %v in the end, the checker %s", counts[max(len(counts)-1, 0):], want)
+				}
+			})
+		})
+	}
+}
+
+func unescape(text string) string {
+	return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(text)
+}
+
+// BenchmarkLivePage is the CPU time that the page takes while a run of the sample report is
+// played again in its own time, with browsers that look and without: in milliseconds for each
+// second of the run, over all cores. What the browsers' ends of the connections take here is
+// in it.
+func BenchmarkLivePage(b *testing.B) {
+	for _, viewers := range []int{0, 20} {
+		b.Run(fmt.Sprintf("viewers=%d", viewers), func(b *testing.B) {
+			_, events, run := sampled(b, "none", "zone-partition")
+			for b.Loop() {
+				board := boardOf(run)
+				handler, err := board.Handler()
+				if err != nil {
+					b.Fatal(err)
+				}
+				server := httptest.NewServer(handler)
+				ctx, cancel := context.WithCancel(context.Background())
+				var all sync.WaitGroup
+				all.Go(func() { _ = board.Show(ctx) })
+				bytes := make([]int64, viewers)
+				for i := range viewers {
+					response, err := http.Get(server.URL + "/events?lang=" + []string{"en", "ko"}[i%2])
+					if err != nil {
+						b.Fatal(err)
+					}
+					all.Go(func() {
+						bytes[i], _ = io.Copy(io.Discard, bufio.NewReader(response.Body))
+						_ = response.Body.Close()
+					})
+				}
+				began, used := clock.Mono(), cpuTime(b)
+				replay(events, run, board)
+				seconds := time.Duration(clock.Mono() - began).Seconds()
+				b.ReportMetric(float64((cpuTime(b)-used).Microseconds())/1000/seconds, "cpu-ms/s")
+				cancel()
+				all.Wait()
+				server.Close()
+				if viewers > 0 {
+					b.ReportMetric(float64(bytes[0])/1024/seconds, "KiB/s/viewer")
+				}
+			}
+		})
+	}
+}
+
+// cpuTime is what this process has used of all CPUs.
+func cpuTime(tb testing.TB) time.Duration {
+	tb.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		tb.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
