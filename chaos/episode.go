@@ -57,7 +57,8 @@ type episode struct {
 	before   fault.Reports // what the probes saw before the fault
 	killedAt int64
 	back     []string // killed nodes that were started again
-	external bool     // the external program was started, so it has to be stopped
+	clocks   clocks
+	external bool // the external program was started, so it has to be stopped
 }
 
 // run reports whether the fault was asked for, and what could not be healed.
@@ -169,7 +170,7 @@ func (e *episode) begin(ctx context.Context) error {
 		})
 	}
 	for _, node := range e.plan.Pause {
-		all.do(func() error { return wrap("pause", node, e.config.Nodes.Pause(ctx, node)) })
+		all.do(func() error { return wrap("pause", node, e.pause(ctx, node)) })
 	}
 	for _, node := range e.plan.Clocks {
 		all.do(func() error { return e.setClock(ctx, node) })
@@ -179,44 +180,19 @@ func (e *episode) begin(ctx context.Context) error {
 	}
 	err := errors.Join(dead, all.wait())
 	e.killedAt = clock.Mono()
+	if e.plan.Point != "" { // who was waited for is hit for as long
+		late := e.killedAt - e.from
+		e.from, e.until = e.killedAt, min(e.until+late, e.end)
+	}
 	return err
 }
 
-// clockMargin is by how much a clock that was read may be off: as long as it takes to read
-// it, on a busy machine.
-const clockMargin = 400 * time.Millisecond
-
-// setClock steps a clock that was right.
-func (e *episode) setClock(ctx context.Context, node string) error {
-	if err := e.clocksAre(ctx, 0, []string{node}); err != nil {
-		return err
+// pause stops a node, at the point that the plan names if it names one.
+func (e *episode) pause(ctx context.Context, node string) error {
+	if e.plan.Point == "" {
+		return e.config.Nodes.Pause(ctx, node)
 	}
-	return wrap("set the clock of", node, e.config.Nodes.SetClock(ctx, node, e.plan.Step))
-}
-
-// clockTries is how often a clock is read that seems to be wrong: one slow answer of a busy
-// machine says nothing.
-const clockTries = 3
-
-// clocksAre says which clock is not off by so much.
-func (e *episode) clocksAre(ctx context.Context, want time.Duration, nodes []string) error {
-	var all together
-	for _, node := range nodes {
-		all.do(func() (err error) {
-			for range clockTries {
-				var offset time.Duration
-				if offset, err = e.config.Nodes.ClockOffset(ctx, node); err != nil {
-					err = wrap("read the clock of", node, err)
-				} else if (offset - want).Abs() > clockMargin {
-					err = fmt.Errorf("the clock of node %s is off by %v, not by %v", node, offset.Round(time.Millisecond), want)
-				} else {
-					return nil
-				}
-			}
-			return err
-		})
-	}
-	return all.wait()
+	return e.config.Nodes.PauseAt(ctx, node, e.plan.Point, e.config.ProofTime)
 }
 
 func wrap(verb, node string, err error) error {
@@ -253,7 +229,7 @@ func (e *episode) proveBegin(ctx context.Context) {
 	shown := e.links(e.entry.Asked, applied, fault.Proof.Begun)
 	err := e.poll(ctx, deadline, func() (bool, error) {
 		at, links := shown(ctx)
-		nodes := errors.Join(e.inState(ctx, NodeEnded, e.plan.Kill), e.inState(ctx, NodePaused, e.plan.Pause), e.clocksAre(ctx, e.plan.Step, e.plan.Clocks))
+		nodes := errors.Join(e.inState(ctx, NodeEnded, e.plan.Kill), e.inState(ctx, NodePaused, e.plan.Pause), e.clocksAreWrong(ctx))
 		if len(e.plan.Kill)+len(e.plan.Pause)+len(e.plan.Clocks) > 0 {
 			at = clock.Mono()
 		}
@@ -289,7 +265,7 @@ func (e *episode) over(ctx context.Context) error {
 	last := ctx.Err() != nil || e.entry.HealAsked >= e.end
 	var stood error // who was paused has to be, up to the heal
 	if ctx.Err() == nil && e.entry.Began != 0 {
-		stood = errors.Join(e.inState(ctx, NodePaused, e.plan.Pause), e.clocksAre(ctx, e.plan.Step, e.plan.Clocks))
+		stood = errors.Join(e.inState(ctx, NodePaused, e.plan.Pause), e.clocksAreWrong(ctx))
 	}
 	healCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healTime)
 	passed, err := e.heal(healCtx)
@@ -347,7 +323,7 @@ func (e *episode) heal(ctx context.Context) (passed, err error) {
 		again(func() error { return wrap("resume", node, e.config.Nodes.Resume(ctx, node)) })
 	}
 	for _, node := range e.plan.Clocks {
-		again(func() error { return wrap("set right the clock of", node, e.config.Nodes.SetClock(ctx, node, 0)) })
+		again(func() error { return wrap("set right the clock of", node, e.config.Nodes.SetClock(ctx, node, 0, 1)) })
 	}
 	err = all.wait()
 	return traffic.wait(), err
@@ -406,7 +382,7 @@ func (e *episode) proveEnd(ctx context.Context) {
 	nodes := slices.Concat(e.plan.Pause, e.back)
 	err := e.poll(ctx, e.patience(healed, e.end), func() (bool, error) {
 		at, links := shown(ctx)
-		err := errors.Join(links, e.inState(ctx, NodeReady, nodes), e.clocksAre(ctx, 0, e.plan.Clocks))
+		err := errors.Join(links, e.inState(ctx, NodeReady, nodes), e.clocksAreRight(ctx))
 		if len(nodes)+len(e.plan.Clocks) > 0 {
 			at = clock.Mono()
 		}

@@ -50,14 +50,17 @@ const (
 type NodeControl interface {
 	Kill(ctx context.Context, node string) error
 	Pause(ctx context.Context, node string) error
+	// PauseAt pauses a node when it next comes to a point of its work, and returns once it
+	// stands still there; one that did not come to it in the time runs on.
+	PauseAt(ctx context.Context, node, point string, within time.Duration) error
 	Resume(ctx context.Context, node string) error
 	// Restart starts a killed node after the delay, with an empty data directory if
 	// wipe is set, and returns when it is ready.
 	Restart(ctx context.Context, node string, wipe bool, delay time.Duration) error
 	State(ctx context.Context, node string) (NodeState, error)
-	// SetClock makes a node's wall clock wrong by so much; ClockOffset reads it, and says
-	// by how much it is.
-	SetClock(ctx context.Context, node string, offset time.Duration) error
+	// SetClock makes a node's wall clock wrong by so much, and run at a rate from then on (1 is
+	// right); ClockOffset reads it, and says by how much it is wrong.
+	SetClock(ctx context.Context, node string, offset time.Duration, rate float64) error
 	ClockOffset(ctx context.Context, node string) (time.Duration, error)
 }
 

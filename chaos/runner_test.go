@@ -100,9 +100,18 @@ func TestFaults(t *testing.T) {
 		"a clock that stays wrong": {func(s *stage) {
 			clock.System().AfterFunc(1500*time.Millisecond, func() { s.mu.Lock(); s.ignored = "clock"; s.mu.Unlock() })
 		}, "fault: clock-step, target: node:redis-a, by: 1m", 0, "is off by 1m0.02s, not by 0s", stays, "*", ""},
-		"a clock that was wrong": {func(s *stage) { s.clocks = map[string]time.Duration{"redis-a": time.Second} }, "fault: clock-step, target: node:redis-a, by: 1m", 0, "is off by 1.02s, not by 0s", "", "*", ""},
+		"a clock that was wrong":      {func(s *stage) { _ = s.SetClock(context.Background(), "redis-a", time.Second, 1) }, "fault: clock-step, target: node:redis-a, by: 1m", 0, "is off by 1.02s, not by 0s", "", "*", ""},
+		"a clock that runs fast":      {nil, "fault: clock-drift, target: node:redis-a, rate: 1.5", 0, "", whole, "clock redis-a 0s, clock redis-a 0s x1.5", ""},
+		"a clock that runs slow":      {nil, "fault: clock-drift, target: node:redis-a, rate: 0.5", 0, "", whole, "clock redis-a 0s, clock redis-a 0s x0.5", ""},
+		"a clock that does not drift": {ignored("clock"), "fault: clock-drift, target: node:redis-a, rate: 2", 0, "the clock of node redis-a is off by 20ms, not by ", never, "*", ""},
+		"a clock that goes on wrong": {func(s *stage) {
+			clock.System().AfterFunc(1500*time.Millisecond, func() { s.mu.Lock(); s.ignored = "clock"; s.mu.Unlock() })
+		}, "fault: clock-drift, target: node:redis-a, rate: 2", 0, "not by 0s", stays, "*", ""},
+		"a point":                    {nil, "fault: pause, target: node:master-a, point: granted", 0, "", whole, "pause at granted master-a, resume master-a", ""},
+		"a point that nobody passes": {ignored("point"), "fault: pause, target: node:master-a, point: granted", 0, "did not come to granted", never, "*", ""},
+		"a short pause at a point":   {nil, "for: 300ms, fault: pause, target: node:master-a, point: releasing", 0, "", whole, "*", ""},
 		"a clock that somebody sets right": {func(s *stage) {
-			clock.System().AfterFunc(1500*time.Millisecond, func() { _ = s.SetClock(context.Background(), "redis-a", 0) })
+			clock.System().AfterFunc(1500*time.Millisecond, func() { _ = s.SetClock(context.Background(), "redis-a", 0, 1) })
 		}, "fault: clock-step, target: node:redis-a, by: 1m", 0, "is off by 20ms, not by 1m0s", "", "*", ""},
 		"a zone that forgets": {nil, `fault: zone-failure, target: "zone:a", lose_data: [redis]`, 20 * time.Second, "", whole, "kill master-a, kill redis-a, restart wipe=false delay=0s master-a, restart wipe=true delay=2.25s redis-a", ""},
 		// A master that lived on behind cut links would act as in a partition.

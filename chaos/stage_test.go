@@ -53,7 +53,7 @@ type stage struct {
 	ignored string                   // an order that is said to be done and is not
 	takes   map[string]time.Duration // how long an order takes
 
-	clocks map[string]time.Duration // by how much they are wrong
+	clocks map[string]*clock.Skewed
 
 	begin, end func(context.Context) error // of the user's programs
 }
@@ -90,15 +90,21 @@ func newStage() *stage {
 	return s
 }
 
-func (s *stage) SetClock(_ context.Context, node string, offset time.Duration) error {
+func (s *stage) SetClock(_ context.Context, node string, offset time.Duration, rate float64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls = append(s.calls, fmt.Sprintf("clock %s %v", node, offset))
+	if rate != 1 {
+		s.calls[len(s.calls)-1] += fmt.Sprintf(" x%v", rate)
+	}
 	if s.clocks == nil {
-		s.clocks = map[string]time.Duration{}
+		s.clocks = map[string]*clock.Skewed{}
+	}
+	if s.clocks[node] == nil {
+		s.clocks[node] = clock.NewSkewed(clock.System())
 	}
 	if s.ignored != "clock" {
-		s.clocks[node] = offset
+		s.clocks[node].Set(offset, rate)
 	}
 	return nil
 }
@@ -106,7 +112,10 @@ func (s *stage) SetClock(_ context.Context, node string, offset time.Duration) e
 func (s *stage) ClockOffset(_ context.Context, node string) (time.Duration, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.clocks[node] + 20*time.Millisecond, nil
+	if s.clocks[node] == nil {
+		return 20 * time.Millisecond, nil
+	}
+	return s.clocks[node].Wall().Sub(clock.System().Now()) + 20*time.Millisecond, nil
 }
 
 func (s *stage) Record(e history.Event) {
@@ -167,6 +176,17 @@ func (s *stage) Kill(ctx context.Context, node string) error {
 
 func (s *stage) Pause(ctx context.Context, node string) error {
 	return s.order(ctx, "pause", "", node, chaos.NodePaused)
+}
+
+// PauseAt finds every node at a point 200 ms after it is asked for.
+func (s *stage) PauseAt(ctx context.Context, node, point string, within time.Duration) error {
+	if err := pause(ctx, min(200*time.Millisecond, within)); err != nil {
+		return err
+	}
+	if s.ignored == "point" {
+		return fmt.Errorf("%s did not come to %s within %v", node, point, within)
+	}
+	return s.order(ctx, "pause", " at "+point, node, chaos.NodePaused)
 }
 
 func (s *stage) Resume(ctx context.Context, node string) error {

@@ -1,19 +1,32 @@
 package fault
 
-import "context"
+import (
+	"context"
+
+	"locklab/workloads/history"
+)
 
 // Pause stops processes with SIGSTOP. They run on when it is healed.
 func (kinds) Pause() Kind {
 	return Kind{
-		Name:    "pause",
-		Summary: "processes get SIGSTOP, as in a long garbage collection or a VM's migration",
-		Fields:  []string{"target"},
+		Name: "pause",
+		Summary: "processes get SIGSTOP, as in a long garbage collection or a VM's migration; with a point, each master when its client " +
+			"next comes to it: acquiring (nothing sent yet), granted (nothing done with it that others see), releasing (nothing sent yet)",
+		Fields: []string{"target", "point"},
 		read: func(f fields) Fault {
-			target := f.target()
-			return onNodes(target, nil, func(ctx context.Context, _ string, sc scene) (p Plan, err error) {
+			target, point := f.target(), ""
+			if at := f.Get("point"); at.Given() {
+				point = at.OneOf(history.PointAcquiring, history.PointGranted, history.PointReleasing)
+			}
+			fault := onNodes(target, nil, func(ctx context.Context, _ string, sc scene) (p Plan, err error) {
 				p.Pause, err = sc.nodes(ctx, target)
+				p.Point = point
 				return p, err
 			})
+			if point != "" {
+				fault.Target += history.TargetAt + point
+			}
+			return fault
 		},
 	}
 }

@@ -24,12 +24,16 @@ type Plan struct {
 
 	Kill  []string // nodes
 	Pause []string
+	// Point is where in their work they are to stand still, "" anywhere.
+	Point string
 	// Wipe are the killed nodes that come back without their data.
 	Wipe []string
 
-	// Clocks are the nodes whose wall clock is set wrong by Step.
+	// Clocks are the nodes whose wall clock is set wrong by Step, and whose clock runs at Rate
+	// then; 0 is the right one.
 	Clocks []string
 	Step   time.Duration
+	Rate   float64
 
 	// External are the words of an external fault: others begin and end it.
 	External []string

@@ -57,11 +57,6 @@ func (s Scenario) External() [][]string {
 	return all
 }
 
-// Clocks says whether it sets clocks, so that servers must have one that can be set.
-func (s Scenario) Clocks() bool {
-	return slices.ContainsFunc(s.Timeline, func(step Step) bool { return step.Fault.Clocks })
-}
-
 // Moment is a part of the measured time, or a duration.
 type Moment struct {
 	Percent  float64

@@ -20,7 +20,7 @@ type setnxGetset struct {
 
 // token is the time of expiry, in ms since 1970, and what tells clients apart.
 func (s setnxGetset) token() string {
-	return fmt.Sprintf("%d.%s", s.clock.Now().Add(s.ttl).UnixMilli(), rand.Text())
+	return fmt.Sprintf("%d.%s", clock.Wall(s.clock).Add(s.ttl).UnixMilli(), rand.Text())
 }
 
 // expired is false for a value that is not a token.
@@ -28,7 +28,7 @@ func (s setnxGetset) expired(value any) bool {
 	text, _ := value.(string)
 	text, _, _ = strings.Cut(text, ".")
 	ms, err := strconv.ParseInt(text, 10, 64)
-	return err == nil && ms <= s.clock.Now().UnixMilli()
+	return err == nil && ms <= clock.Wall(s.clock).UnixMilli()
 }
 
 func (s setnxGetset) set(a redlock.Attempt) {

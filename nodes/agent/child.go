@@ -38,6 +38,8 @@ type child struct {
 	cmd       *exec.Cmd
 	spreads   bool // see role.Command
 	pid       int
+	began     time.Time // shortly before it did
+	orders    *orders   // of an own node
 	log       *logFile
 	events    *eventLog
 	metrics   *httpapi.Client // nil if it has none
@@ -45,6 +47,10 @@ type child struct {
 	mu     sync.Mutex
 	reaped bool
 	paused bool
+	// awaited is closed when the process has stopped itself, as it was asked to at awaitedNS;
+	// nil if it was not.
+	awaited   chan struct{}
+	awaitedNS int64
 	// resumes counts how often the agent let it go on.
 	resumes int
 	// suspended says that it stands still although nobody asked for that.
@@ -60,14 +66,14 @@ type child struct {
 
 // pipes are the ends of a process's pipes: what it gets, and what the agent keeps.
 type pipes struct {
-	stdin, output, events, metrics    *os.File // the process's
-	stdinKept, outputKept, eventsKept *os.File // the agent's
+	stdin, output, events, metrics, answers        *os.File // the process's
+	stdinKept, outputKept, eventsKept, answersKept *os.File // the agent's
 }
 
 func openPipes() (*pipes, error) {
 	p := &pipes{}
 	for _, pair := range []struct{ r, w **os.File }{
-		{&p.stdin, &p.stdinKept}, {&p.outputKept, &p.output}, {&p.eventsKept, &p.events},
+		{&p.stdin, &p.stdinKept}, {&p.outputKept, &p.output}, {&p.eventsKept, &p.events}, {&p.answersKept, &p.answers},
 	} {
 		r, w, err := os.Pipe()
 		if err != nil {
@@ -79,11 +85,11 @@ func openPipes() (*pipes, error) {
 	return p, nil
 }
 
-func (p *pipes) closeGiven() { closeAll(p.stdin, p.output, p.events, p.metrics) }
+func (p *pipes) closeGiven() { closeAll(p.stdin, p.output, p.events, p.metrics, p.answers) }
 
 func (p *pipes) close() {
 	p.closeGiven()
-	closeAll(p.stdinKept, p.outputKept, p.eventsKept)
+	closeAll(p.stdinKept, p.outputKept, p.eventsKept, p.answersKept)
 }
 
 func closeAll(files ...*os.File) {
@@ -110,13 +116,16 @@ func (a *Agent) startChild(n role.Node, of role.Role, command role.Command, log 
 			p.close()
 			return nil, err
 		}
-		cmd.ExtraFiles = []*os.File{p.events, p.metrics} // become process.EventsFD and MetricsFD
+		cmd.ExtraFiles = []*os.File{p.events, p.metrics, p.answers} // become process.EventsFD, MetricsFD and AnswersFD
 	}
 	cmd.SysProcAttr = sysProcAttr(a.cfg.watchdog)
 
 	c := &child{
 		Node: n, host: a.cfg.Host, cmd: cmd, spreads: command.Spreads, log: log, events: a.eventLog(), metrics: metrics,
-		ready: make(chan struct{}), gone: make(chan struct{}),
+		ready: make(chan struct{}), gone: make(chan struct{}), began: clock.System().Now(),
+	}
+	if of.Main != nil {
+		c.orders = &orders{out: p.stdinKept}
 	}
 	asked := clock.Mono()
 	if err := a.starter.do(cmd.Start); err != nil {
@@ -141,11 +150,14 @@ func (a *Agent) startChild(n role.Node, of role.Role, command role.Command, log 
 // supervise takes what the process writes and sees it to its end.
 func (c *child) supervise(p *pipes, guard *guard) {
 	defer close(c.gone)
-	defer closeAll(p.stdinKept, p.outputKept, p.eventsKept)
+	defer closeAll(p.stdinKept, p.outputKept, p.eventsKept, p.answersKept)
 	defer c.log.close()
 	var readers sync.WaitGroup
 	readers.Go(func() { _, _ = io.Copy(c.log, p.outputKept) }) // ends with the pipe
 	readers.Go(func() { c.readEvents(p.eventsKept) })
+	if c.orders != nil {
+		readers.Go(func() { c.orders.read(p.answersKept) })
+	}
 
 	awaitExit(c.pid, c.noticeStopped, c.noticeContinued)
 	c.mu.Lock()
@@ -161,6 +173,7 @@ func (c *child) supervise(p *pipes, guard *guard) {
 	deadline := clock.System().Now().Add(outputGrace)
 	_ = p.outputKept.SetReadDeadline(deadline) // pipes have deadlines
 	_ = p.eventsKept.SetReadDeadline(deadline)
+	_ = p.answersKept.SetReadDeadline(deadline)
 	readers.Wait()
 	c.exit = exitWord(c.cmd.ProcessState)
 	event := c.event(state, asked, ended, c.exit)
@@ -318,6 +331,13 @@ func (c *child) resume() error {
 func (c *child) noticeStopped() func() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.awaited != nil && isStopped(c.pid) {
+		c.signalLocked(unix.SIGSTOP, true) // what belongs to it too
+		c.paused = true
+		c.record(history.NodePaused, c.awaitedNS)
+		close(c.awaited)
+		c.awaited = nil
+	}
 	if !c.paused && isStopped(c.pid) { // a pause that is over by now was asked for, too
 		c.suspended = true
 		c.record(history.NodeSuspended, 0)

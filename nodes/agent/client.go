@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"locklab/internal/httpapi"
+	"locklab/nodes/process"
 )
 
 // Client calls one agent. It is safe for concurrent use. Call is for what is mounted on
@@ -64,12 +65,20 @@ func (c *Client) Stop(ctx context.Context, node string) error { return c.do(ctx,
 // Pause stops a node with SIGSTOP and returns once it stands still.
 func (c *Client) Pause(ctx context.Context, node string) error { return c.do(ctx, node, "pause") }
 
+// PauseAt stops a node when it next comes to a point of its work (see [history.KindPoint]),
+// and returns once it stands still there; one that did not come to it in the time (whole
+// milliseconds) goes on, which is an error.
+func (c *Client) PauseAt(ctx context.Context, node, point string, within time.Duration) error {
+	return c.Call(ctx, http.MethodPost, nodePath(node, "pause"), pauseRequest{Point: point, WithinMS: within.Milliseconds()}, nil)
+}
+
 // Resume lets a paused node go on.
 func (c *Client) Resume(ctx context.Context, node string) error { return c.do(ctx, node, "resume") }
 
-// SetClock makes a node's wall clock wrong by so much (whole milliseconds).
-func (c *Client) SetClock(ctx context.Context, node string, offset time.Duration) error {
-	return c.Call(ctx, http.MethodPost, nodePath(node, "clock"), clockOffset{offset.Milliseconds()}, nil)
+// SetClock makes a node's wall clock wrong by so much (whole milliseconds), and run at a rate
+// from then on: 1 is right.
+func (c *Client) SetClock(ctx context.Context, node string, skew process.Skew) error {
+	return c.Call(ctx, http.MethodPost, nodePath(node, "clock"), clockOffset{skew.Offset.Milliseconds(), skew.Rate}, nil)
 }
 
 // NodeClock reads a node's wall clock: by how much it is wrong, against its host's.

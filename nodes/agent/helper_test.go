@@ -61,6 +61,17 @@ type ownSettings struct {
 	IgnoresTerm bool `json:"ignores_term,omitzero"` // ignores SIGTERM
 	Events      int  `json:"events,omitzero"`       // writes so many, Token counts from 1
 	Garbage     bool `json:"garbage,omitzero"`      // writes an event that is none
+	Works       bool `json:"works,omitzero"`        // passes the points of its work all the time
+}
+
+// work acquires and is granted, and says when it goes on from there.
+func work(ctx context.Context, node *process.Node) {
+	for ctx.Err() == nil {
+		node.Points.Pass(history.PointAcquiring, "r1")
+		node.Points.Pass(history.PointGranted, "r1")
+		node.Recorder.Record(history.Event{Kind: history.KindAcquire, Resource: "r1", FromNS: 1, Outcome: "ok", Hold: "h"})
+		_ = clock.Sleep(ctx, time.Millisecond)
+	}
 }
 
 func playNode(args []string) error {
@@ -102,6 +113,9 @@ func playNode(args []string) error {
 		}
 		if !s.Mute {
 			node.Ready()
+		}
+		if s.Works {
+			go work(ctx, node)
 		}
 		for i := range s.Events {
 			node.Recorder.Record(history.Event{Kind: history.KindRoom, Token: uint64(i) + 1})
@@ -188,7 +202,7 @@ func testConfig(dir string) (Config, error) {
 
 func ownRole() role.Role {
 	return role.Role{
-		Name: "own", Ports: []string{"http"}, Main: func(context.Context, *process.Node) error { return nil },
+		Name: "own", Ports: []string{"http"}, OwnClock: true, Points: true, Main: func(context.Context, *process.Node) error { return nil },
 		Command: func(n role.Node) (role.Command, error) {
 			return role.Command{}, process.DecodeSettings(n.Settings, &ownSettings{})
 		},

@@ -65,6 +65,9 @@ type node struct {
 
 	mu    sync.Mutex
 	child *child // the last incarnation, nil before the first
+	// skew is what was asked of a foreign server's clock at skewed, zero if nothing was.
+	skew   process.Skew
+	skewed time.Time
 }
 
 func (n *node) addrs(host string) map[string]string {

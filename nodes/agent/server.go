@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"locklab/internal/httpapi"
 	kit "locklab/internal/metrics"
 	"locklab/locks/clock"
+	"locklab/nodes/process"
 )
 
 // maxRestartWait bounds a delayed restart.
@@ -71,16 +73,25 @@ func (a *Agent) api() *httpapi.API {
 	})
 	api.Get("GET /v1/nodes/{name}/clock", func(r *http.Request) (any, error) {
 		offset, err := a.ClockOffset(r.Context(), r.PathValue("name"))
-		return clockOffset{offset.Milliseconds()}, err
+		return clockOffset{OffsetMS: offset.Milliseconds()}, err
 	})
 	httpapi.Post(api, "POST /v1/nodes/{name}/clock", func(r *http.Request, in clockOffset) (any, error) {
 		if in.OffsetMS < -maxClockOffset.Milliseconds() || in.OffsetMS > maxClockOffset.Milliseconds() {
 			return nil, fmt.Errorf("clock: offset_ms %d is out of range: want -%d to %[2]d: %w", in.OffsetMS, maxClockOffset.Milliseconds(), httpapi.ErrInvalid)
 		}
-		return nil, a.SetClock(r.PathValue("name"), time.Duration(in.OffsetMS)*time.Millisecond)
+		return nil, a.SetClock(r.Context(), r.PathValue("name"), process.Skew{Offset: time.Duration(in.OffsetMS) * time.Millisecond, Rate: cmp.Or(in.Rate, 1)})
+	})
+	httpapi.Post(api, "POST /v1/nodes/{name}/pause", func(r *http.Request, in pauseRequest) (any, error) {
+		if in.WithinMS < 0 || in.WithinMS > maxPointWait.Milliseconds() {
+			return nil, fmt.Errorf("pause: within_ms %d is out of range: want 0 to %d: %w", in.WithinMS, maxPointWait.Milliseconds(), httpapi.ErrInvalid)
+		}
+		if in.Point == "" {
+			return nil, a.Pause(r.PathValue("name"))
+		}
+		return nil, a.PauseAt(r.Context(), r.PathValue("name"), in.Point, time.Duration(in.WithinMS)*time.Millisecond)
 	})
 	for verb, do := range map[string]func(string) error{
-		"kill": a.Kill, "stop": a.Stop, "pause": a.Pause, "resume": a.Resume, "remove": a.Remove,
+		"kill": a.Kill, "stop": a.Stop, "resume": a.Resume, "remove": a.Remove,
 	} {
 		httpapi.Post(api, "POST /v1/nodes/{name}/"+verb, func(r *http.Request, _ struct{}) (any, error) {
 			return nil, do(r.PathValue("name"))

@@ -38,6 +38,15 @@ type startRequest struct {
 // clockOffset is by how much a node's wall clock is wrong, or is to be.
 type clockOffset struct {
 	OffsetMS int64 `json:"offset_ms"`
+	// Rate is how fast it is to run, 1 and 0 are right; absent where it was read.
+	Rate float64 `json:"rate,omitzero"`
+}
+
+// pauseRequest says where to stop the node: at once, or when it next comes to a point of its
+// work, which it must within a time.
+type pauseRequest struct {
+	Point    string `json:"point,omitzero"`
+	WithinMS int64  `json:"within_ms,omitzero"`
 }
 
 type restartRequest struct {

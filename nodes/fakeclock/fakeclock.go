@@ -20,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"locklab/locks/clock"
 	"locklab/nodes/role"
 )
 
@@ -94,10 +95,13 @@ func Env(program, file string) ([]string, error) {
 	}, nil
 }
 
-// Set writes by how much the clock is to be wrong.
-func Set(file string, offset time.Duration) error {
-	next := file + ".next"                                                                           // the server never reads half a file
-	if err := os.WriteFile(next, fmt.Appendf(nil, "%+.6f\n", offset.Seconds()), 0o644); err != nil { //nolint:gosec // the server may run as another user
+// Set writes by how much the clock is to be wrong now, and at what rate it is to run from now
+// on (1 is right), for a process that began at a time: libfaketime counts the rate from there.
+func Set(file string, offset time.Duration, rate float64, began time.Time) error {
+	gained := time.Duration(float64(clock.System().Now().Sub(began)) * (rate - 1))
+	next := file + ".next" // the server never reads half a file
+	line := fmt.Appendf(nil, "%+.6f x%g\n", (offset - gained).Seconds(), rate)
+	if err := os.WriteFile(next, line, 0o644); err != nil { //nolint:gosec // the server may run as another user
 		return fmt.Errorf("set clock: %w", err)
 	}
 	if err := os.Rename(next, file); err != nil {

@@ -8,6 +8,8 @@ import (
 
 	"locklab/locks"
 	"locklab/locks/clock"
+	"locklab/nodes/process"
+	"locklab/workloads/history"
 )
 
 // Tracker is a Locker that knows what is held through it right now. The status
@@ -15,6 +17,7 @@ import (
 type Tracker struct {
 	locker  locks.Locker
 	metrics lockMetrics
+	points  *process.Points
 
 	mu      sync.Mutex
 	held    map[*trackedLease]struct{}
@@ -35,16 +38,18 @@ var (
 	_ locks.Storer         = (*trackedLease)(nil)
 )
 
-// Track wraps a Locker. Give the same Tracker to a master and to whatever is
+// Track wraps a Locker, and says to points, which may be nil, when its clients begin to acquire
+// and to release. Give the same Tracker to a master and to whatever is
 // mounted beside it, and the status of the master shows the holds of both.
-func Track(locker locks.Locker) *Tracker {
-	return &Tracker{locker: locker, metrics: newLockMetrics(), held: map[*trackedLease]struct{}{}}
+func Track(locker locks.Locker, points *process.Points) *Tracker {
+	return &Tracker{locker: locker, metrics: newLockMetrics(), points: points, held: map[*trackedLease]struct{}{}}
 }
 
 // Acquire acquires and keeps track.
 func (t *Tracker) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
 	asked := clock.Mono()
 	t.wait(1)
+	t.points.Pass(history.PointAcquiring, resource)
 	lease, err := t.locker.Acquire(ctx, resource)
 	t.wait(-1)
 	t.metrics.acquires.of(locks.OutcomeOf(err)).Inc()
@@ -137,6 +142,7 @@ func (l *trackedLease) Release(ctx context.Context) error {
 		l.tracker.metrics.lost.Inc()
 	default:
 	}
+	l.tracker.points.Pass(history.PointReleasing, l.held.Resource)
 	err := l.Lease.Release(ctx)
 	l.tracker.metrics.releases.of(locks.OutcomeOf(err)).Inc()
 	return err

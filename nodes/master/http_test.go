@@ -47,7 +47,7 @@ func ask(t testing.TB, method, url, body string) (int, string) {
 func TestAPI(t *testing.T) {
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	l := newLab(t, 2, func(s *worker.Settings) { s.Capacity = 2 })
-	lock := master.Track(sharedLock(t))
+	lock := master.Track(sharedLock(t), nil)
 	s := master.DefaultSettings()
 	s.Name, s.Zone, s.Workers, s.Lock = "a", "a", l.addrs, "local"
 	ctx, cancel := context.WithCancel(t.Context())

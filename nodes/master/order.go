@@ -171,6 +171,7 @@ func (a *attempt) order(ctx context.Context, h *hold, seen []listed, unreachable
 		if token, ok := h.lease.Token(); ok {
 			req.Token = uint64(token)
 		}
+		a.locker.points.Pass(history.PointGranted, a.group)
 		// The client's leaving must not turn an order into an unknown one.
 		orderCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.settings.OrderTimeout)
 		sent := clock.Mono()

@@ -74,7 +74,7 @@ func TestRunEndsWithStdinAndWritesEverything(t *testing.T) {
 		node.Recorder.Record(history.Event{Kind: history.KindRoom, State: "closed"})
 		return ctx.Err()
 	}
-	if err := run(t.Context(), writeConfig(t, config(t)), streams{stdin, &events, &log, nil}, main); err != nil {
+	if err := run(t.Context(), writeConfig(t, config(t)), streams{stdin, &events, io.Discard, &log, nil}, main); err != nil {
 		t.Fatal(err)
 	}
 	got := decodeLines(t, events.Bytes())
@@ -97,7 +97,7 @@ func TestRunGivesUpAMainThatDoesNotEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		main := func(context.Context, *Node) error { <-release; return nil }
-		err := run(t.Context(), path, streams{strings.NewReader(""), io.Discard, io.Discard, nil}, main)
+		err := run(t.Context(), path, streams{strings.NewReader(""), io.Discard, io.Discard, io.Discard, nil}, main)
 		if err == nil || !strings.Contains(err.Error(), "did not end within 3s") {
 			t.Errorf("got %v", err)
 		}
@@ -109,7 +109,7 @@ func TestRunReportsMainsError(t *testing.T) {
 	broken := errors.New("port taken")
 	stdin, agent := io.Pipe()
 	defer func() { _ = agent.Close() }()
-	err := run(t.Context(), writeConfig(t, config(t)), streams{stdin, io.Discard, io.Discard, nil},
+	err := run(t.Context(), writeConfig(t, config(t)), streams{stdin, io.Discard, io.Discard, io.Discard, nil},
 		func(context.Context, *Node) error { return broken })
 	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "worker worker-a-1") {
 		t.Errorf("got %v", err)

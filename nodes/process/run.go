@@ -43,6 +43,10 @@ type Node struct {
 	Log      *slog.Logger
 	// Metrics are served to the agent. What main registers is added to those of the process.
 	Metrics *prometheus.Registry
+	// Clock is what the node's work goes by. Faults make it wrong.
+	Clock *clock.Skewed
+	// Points are where faults stop the node, if it says that it passes them.
+	Points *Points
 
 	ready sync.Once
 }
@@ -63,7 +67,7 @@ func Run(ctx context.Context, configPath string, main Main) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	return run(ctx, configPath, streams{stdin: os.Stdin, events: events, log: os.Stderr, metrics: openMetrics}, main)
+	return run(ctx, configPath, streams{stdin: os.Stdin, events: events, answers: openAnswers(), log: os.Stderr, metrics: openMetrics}, main)
 }
 
 // openMetrics takes the listener that the agent gave.
@@ -84,9 +88,10 @@ func openEvents() (io.Writer, error) {
 
 // streams are a node's connections to its agent.
 type streams struct {
-	stdin  io.Reader
-	events io.Writer
-	log    io.Writer
+	stdin   io.Reader // orders; its end is that of the agent
+	events  io.Writer
+	answers io.Writer // to orders
+	log     io.Writer
 	// metrics is where they are served, to who bears the config's token.
 	metrics func() (net.Listener, error)
 }
@@ -97,7 +102,10 @@ func run(ctx context.Context, configPath string, s streams, main Main) error {
 		return err
 	}
 	log := slog.New(slog.NewJSONHandler(s.log, nil)).With("node", config.Name)
-	node := &Node{Config: *config, Recorder: NewRecorder(s.events, config.Host, config.Name), Log: log, Metrics: metrics.NewRegistry()}
+	recorder := NewRecorder(s.events, config.Host, config.Name)
+	node := &Node{
+		Config: *config, Recorder: recorder, Log: log, Clock: clock.NewSkewed(clock.System()), Points: NewPoints(recorder, stopSelf), Metrics: metrics.NewRegistry(),
+	}
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -117,7 +125,7 @@ func run(ctx context.Context, configPath string, s streams, main Main) error {
 		}()
 	}
 	go func() { // ends with the agent, or with this process
-		_, _ = io.Copy(io.Discard, s.stdin) // any end is the agent's end
+		node.obey(s.stdin, s.answers)
 		cancel()
 	}()
 	ended := make(chan error, 1)

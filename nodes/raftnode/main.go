@@ -32,7 +32,7 @@ func run(ctx context.Context, node *process.Node) error {
 	server, err := Start(ctx, Config{
 		Name: node.Name, Dir: node.Dir,
 		ClientAddr: node.Addrs[PortClient], RaftAddr: node.Addrs[PortRaft],
-		Settings: settings, Recorder: node.Recorder, Log: node.Log,
+		Settings: settings, Recorder: node.Recorder, Clock: node.Clock, Log: node.Log,
 	})
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func run(ctx context.Context, node *process.Node) error {
 func Role() role.Role {
 	return role.Role{
 		Name: Name, Ports: []string{PortClient, PortRaft}, ClientPort: PortClient, PeerPorts: []string{PortRaft},
-		Main: run, Command: command, Leads: leads,
+		Main: run, Command: command, Leads: leads, OwnClock: true,
 		KeepsData: "raft servers that forget their votes may elect two leaders, and no lock on them promises anything then",
 		Version:   func(context.Context) (string, error) { return version(), nil },
 	}

@@ -45,6 +45,7 @@ type Config struct {
 	TLS *tls.Config
 
 	Recorder history.Recorder // takes grants; nil records nothing
+	Clock    clock.Clock      // which sessions end by; nil is the system's
 	Log      *slog.Logger     // nil discards
 }
 
@@ -88,6 +89,9 @@ const watchEvery = 25 * time.Millisecond
 // has elected a leader. The context bounds the start only.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
 	cfg.Settings = cfg.Settings.withDefaults()
+	if cfg.Clock == nil {
+		cfg.Clock = clock.System()
+	}
 	if cfg.Name == "" {
 		return nil, fmt.Errorf("start raft server: it has no name: %w", ErrInvalid)
 	}
@@ -130,7 +134,7 @@ func (s *Server) start(ctx context.Context, cfg Config) error {
 	}
 	// Entries of an earlier process with the same name must not look like ours.
 	origin := uint64(seed.Seed(uint64(clock.System().Now().UnixNano())).Child(cfg.Name))
-	s.hub = newHub(cfg.Name, origin, entriesInFlight, clock.System(), cfg.Recorder, cfg.Log)
+	s.hub = newHub(cfg.Name, origin, entriesInFlight, cfg.Clock, cfg.Recorder, cfg.Log)
 
 	layer := newStreams(s.raftLis, cfg.Name, cfg.Settings.Peers, cfg.TLS)
 	s.trans = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{

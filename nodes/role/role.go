@@ -68,6 +68,9 @@ type Role struct {
 	// Primary asks the node with this ClientPort which server clients write to, for roles
 	// that decide that: its alias, and a number that grows whenever it is another one.
 	Primary func(ctx context.Context, addr string) (alias string, epoch uint64, err error)
+	// OwnClock and Points say of a role with Main that its work goes by [process.Node.Clock],
+	// and passes [process.Node.Points].
+	OwnClock, Points bool
 	// Clock reads the wall clock of the node with this ClientPort; nil for roles whose
 	// clock cannot be set by [locklab/nodes/fakeclock].
 	Clock func(ctx context.Context, addr string) (time.Time, error)

@@ -63,6 +63,7 @@ type Checker struct {
 	ends         []holdEnd
 	byHold       map[int32]map[string]int32 // by node, the acquisitions that holds came of
 	nodes        map[int32][]nodeEvent
+	points       []pointEvent
 	lives        map[int32]life // of the nodes, once all is known
 	numbers      [][]uint64     // of the events of each node by its name's number, and at 0 of the file's own
 	flaws        contradictions
@@ -156,6 +157,8 @@ func (c *Checker) Add(e *history.Event) {
 	case history.KindNode:
 		node := c.names.id(e.Node)
 		c.nodes[node] = append(c.nodes[node], nodeEvent{asked: e.FromNS, at: e.AtNS, state: e.State, why: e.Error, log: e.Log})
+	case history.KindPoint:
+		c.points = append(c.points, pointEvent{c.names.id(e.Node), e.State, e.AtNS})
 	case history.KindFault:
 		c.addFault(e)
 	case history.KindClock:

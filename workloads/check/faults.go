@@ -111,8 +111,11 @@ func (f *fault) aimedAtHolder() (resource string, aimed bool) {
 // did. Who is stopped must have held something from before that until it went on; who is
 // killed must not have begun to release it.
 func (c *Checker) noHoldHit(f *fault) string {
+	if point, at := f.point(); at {
+		return c.notAtPoint(f, point)
+	}
 	resource, aimed := f.aimedAtHolder()
-	if !aimed {
+	if !aimed || !f.stops() {
 		return ""
 	}
 	what := "nothing"
@@ -129,6 +132,33 @@ func (c *Checker) noHoldHit(f *fault) string {
 		}
 	}
 	return fmt.Sprintf("no hold was hit: when %s was stopped, it held %s for long enough", strings.Join(f.nodes, ", "), what)
+}
+
+// point is where in their work the fault was to stop processes.
+func (f *fault) point() (point string, at bool) {
+	_, rest, at := strings.Cut(f.Target, history.TargetAt)
+	point, _, _ = strings.Cut(rest, " ")
+	return point, at
+}
+
+// notAtPoint says which node did not come to the point before it stood still; "" if all did.
+func (c *Checker) notAtPoint(f *fault, point string) string {
+	for _, name := range f.nodes {
+		node := c.names.id(name)
+		hit := c.lives[node].hitTime(f.AskedNS, c.end)
+		if !slices.ContainsFunc(c.points, func(p pointEvent) bool {
+			return p.node == node && p.point == point && p.at >= f.AskedNS && p.at <= hit.from
+		}) {
+			return fmt.Sprintf("%s was not stopped at the point %s of its work", name, point)
+		}
+	}
+	return ""
+}
+
+// stops says whether the kind of fault has processes stand still, or end, so that what they
+// hold is hit.
+func (f *fault) stops() bool {
+	return slices.Contains([]string{"kill", "pause", "restart", "zone-failure"}, f.Kind)
 }
 
 // inForce is when a fault may have had effects: from when it was asked for until

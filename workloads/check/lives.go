@@ -16,6 +16,13 @@ type nodeEvent struct {
 	log       []string
 }
 
+// pointEvent is that a process stopped itself at a point of its work.
+type pointEvent struct {
+	node  int32
+	point string
+	at    int64
+}
+
 // life is what became of the processes of one node.
 type life struct {
 	events  []nodeEvent // sorted

@@ -183,8 +183,8 @@ func (c *Checker) checkNodesAreWhole(f *Findings) {
 		}
 	}
 	for _, fault := range c.faults {
-		// A user's programs write no records, and a clock that was set stops nobody.
-		if fault.BeganNS < 0 || fault.AskedNS < 0 || fault.Kind == "external" || fault.Kind == "clock-step" {
+		// A user's programs write no records, and what is done to clocks and disks stops nobody.
+		if fault.BeganNS < 0 || fault.AskedNS < 0 || !fault.stops() {
 			continue
 		}
 		hit := span{fault.AskedNS - 2*f.Doubts.ErrorNS, max(fault.EndedNS, fault.BeganNS) + 2*f.Doubts.ErrorNS}

@@ -73,6 +73,9 @@ func (w *Workload) use(ctx context.Context, h *mutex.Held) {
 	if clock.Sleep(ctx, h.Plan.Hold) != nil {
 		return
 	}
+	if w.Granted != nil {
+		w.Granted(h.Resource)
+	}
 	_ = limited(ctx, func(ctx context.Context) error { // the record says what became of it
 		_, err := store.Write(ctx, !h.Plan.Unfenced)
 		return err

@@ -56,6 +56,9 @@ const (
 	// ready, killed, paused, resumed, stopped or, if nobody asked for it, exited,
 	// suspended or continued; or by the controller: lost, when it went with its host.
 	KindNode Kind = "node"
+	// KindPoint says that a client's work had come to a point, State, when its process stopped
+	// itself there, as a fault had asked it to. It is written, and has left the process, before.
+	KindPoint Kind = "point"
 	// KindFault is the proof-of-fault ledger: Fault is its kind, ID its name in the
 	// run, State is asked, began, heal-asked, ended or unproven. From and To are
 	// the hosts whose traffic (From towards To) a link fault hits, with DelayNS what it
@@ -118,6 +121,18 @@ func NodeEnds(state string) bool {
 	return state == NodeKilled || state == NodeStopped || state == NodeExited || state == NodeLost
 }
 
+// The points of a client's work, by what was done last.
+const (
+	// PointAcquiring: it is about to acquire; nothing was sent.
+	PointAcquiring = "acquiring"
+	// PointGranted: it was granted the lock, and has looked for a last time whether it still
+	// holds it; it is about to do the first thing that others can see. In matchmaking that is
+	// to order a room, in fenced-write to write; in the others there is none but to hold.
+	PointGranted = "granted"
+	// PointReleasing: it acts no more, and is about to release; nothing was sent.
+	PointReleasing = "releasing"
+)
+
 // The Fault, in the findings of a checker, of what such events tell.
 const (
 	// FaultNodeLoss is a node that ended although nobody asked for it.
@@ -143,6 +158,10 @@ const TargetHolder = "holder"
 // TargetHolderOf is the same where it was whoever held the lock of one resource, whose name
 // follows: "holder-of:r1 (master-a)".
 const TargetHolderOf = "holder-of"
+
+// TargetAt stands in a Target before the point of their work at which processes were to be
+// hit: "holder at granted (master-a)".
+const TargetAt = " at "
 
 // Event is one line of a history. It is one flat record for all kinds so that it
 // can be read fast and with any tool; fields that a kind does not use are absent.

@@ -38,6 +38,9 @@ type Config struct {
 	Token    string // what requests must bear, if anything
 	Locker   locks.Locker
 	Recorder history.Recorder
+	// Granted, if set, is told of a grant before the holder does the first thing that others
+	// can see: Use must call it for itself.
+	Granted func(resource string)
 	// Use is what a client does while it holds; nil is nothing, for the time of the plan.
 	// It may go on after the lease is lost: that is on record then.
 	Use func(context.Context, *Held)

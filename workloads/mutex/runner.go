@@ -115,6 +115,9 @@ func (r *runner) cycle(ctx context.Context, c *client, op loadgen.Op) {
 	}
 	if r.Use == nil {
 		r.Recorder.Record(e)
+		if r.Granted != nil {
+			r.Granted(resource)
+		}
 		r.hold(ctx, lease, &e)
 	} else {
 		history.Commit(r.Recorder, e) // what is done under the hold must find it on record

@@ -63,6 +63,7 @@ type Env struct {
 	Listen   func() (net.Listener, error) // for peers
 	Dir      string                       // of the master, for what must outlive it
 	Log      *slog.Logger
+	Clock    clock.Clock     // of the master
 	First    bool            // the master's first process in a run
 	Command  program.Command // of a lock that the user brings: it comes from the agent
 	Stderr   io.Writer       // for what that has to say
@@ -107,7 +108,7 @@ func peer[O any, L locks.Locker](start func(peerlock.Config[O]) (L, error)) func
 		}
 		return start(peerlock.Config[O]{
 			ID: env.Name, Rank: env.Settings.Rank, Cluster: env.Settings.Cluster, Peers: peers,
-			Listener: listener, Options: options, Clock: clock.System(), Seed: env.seed(), Log: env.Log,
+			Listener: listener, Options: options, Clock: env.Clock, Seed: env.seed(), Log: env.Log,
 			// All peers of a run are new with it, so there is nothing to recover. Whoever is
 			// restarted without its folder has lost something.
 			StateFile: filepath.Join(env.Dir, "votes"), Founding: env.First, Lost: !env.First,

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"locklab/locks"
-	"locklab/locks/clock"
 	"locklab/locks/etcdlock"
 	"locklab/locks/lamport"
 	"locklab/locks/local"
@@ -92,7 +91,7 @@ func Entries() []Entry {
 			source:  "Distributed Locks with Redis, redis.io",
 			parse:   redlock.ParseOptions,
 			client: func(o redlock.Options, env Env) (locks.Locker, error) {
-				return redlock.New(redlock.Config{Addrs: env.serverAddrs(), Options: o, Clock: clock.System(), Seed: env.seed(), Log: env.Log})
+				return redlock.New(redlock.Config{Addrs: env.serverAddrs(), Options: o, Clock: env.Clock, Seed: env.seed(), Log: env.Log})
 			},
 			servers: []server[redlock.Options]{{role: redisnode.Role(), settings: func(o redlock.Options, _ []Member) any {
 				return redisnode.Settings{Persistence: o.Persistence}
@@ -106,7 +105,7 @@ func Entries() []Entry {
 			source:  "github.com/go-redsync/redsync/v4",
 			parse:   redsync.ParseOptions,
 			client: func(o redsync.Options, env Env) (locks.Locker, error) {
-				return redsync.New(redsync.Config{Addrs: env.serverAddrs(), Options: o, Clock: clock.System()})
+				return redsync.New(redsync.Config{Addrs: env.serverAddrs(), Options: o, Clock: env.Clock})
 			},
 			servers: []server[redsync.Options]{{role: redisnode.Role(), settings: func(o redsync.Options, _ []Member) any {
 				return redisnode.Settings{Persistence: o.Persistence}
@@ -120,7 +119,7 @@ func Entries() []Entry {
 			source:  "Distributed Locks with Redis, redis.io",
 			parse:   redis.ParseOptions,
 			client: func(o redis.Options, env Env) (locks.Locker, error) {
-				c := redis.Config{Addr: env.Settings.Servers[0].Addr, Options: o, Clock: clock.System(), Seed: env.seed(), Log: env.Log}
+				c := redis.Config{Addr: env.Settings.Servers[0].Addr, Options: o, Clock: env.Clock, Seed: env.seed(), Log: env.Log}
 				if o.Variant == redis.Replica {
 					c.Replicated = replicated(env.Settings.Servers)
 				}
@@ -144,7 +143,7 @@ func Entries() []Entry {
 					servers = append(servers, raftlock.Server{Name: s.Name, Addr: s.Addr})
 				}
 				return raftlock.New(raftlock.Config{
-					Servers: servers, Client: env.Name, Options: o, Clock: clock.System(), Seed: env.seed(), Log: env.Log,
+					Servers: servers, Client: env.Name, Options: o, Clock: env.Clock, Seed: env.seed(), Log: env.Log,
 				})
 			},
 			servers: []server[raftlock.Options]{{role: raftnode.Role(), settings: func(o raftlock.Options, others []Member) any {
@@ -169,7 +168,7 @@ func Entries() []Entry {
 			source:  "go.etcd.io/etcd/client/v3/concurrency",
 			parse:   etcdlock.ParseOptions,
 			client: func(o etcdlock.Options, env Env) (locks.Locker, error) {
-				return etcdlock.New(etcdlock.Config{Addrs: env.serverAddrs(), Options: o, Clock: clock.System()})
+				return etcdlock.New(etcdlock.Config{Addrs: env.serverAddrs(), Options: o, Clock: env.Clock})
 			},
 			servers: []server[etcdlock.Options]{{role: etcdnode.Role(), settings: func(_ etcdlock.Options, others []Member) any {
 				var s etcdnode.Settings
@@ -187,7 +186,7 @@ func Entries() []Entry {
 			source:  "ZooKeeper Recipes and Solutions, Locks",
 			parse:   zklock.ParseOptions,
 			client: func(o zklock.Options, env Env) (locks.Locker, error) {
-				return zklock.New(zklock.Config{Addrs: env.serverAddrs(), Options: o, Clock: clock.System()})
+				return zklock.New(zklock.Config{Addrs: env.serverAddrs(), Options: o, Clock: env.Clock})
 			},
 			servers: []server[zklock.Options]{{role: zookeepernode.Role(), settings: func(_ zklock.Options, others []Member) any {
 				var s zookeepernode.Settings
@@ -206,7 +205,7 @@ func Entries() []Entry {
 			source:  "PostgreSQL manual, Explicit Locking",
 			parse:   pglock.ParseOptions,
 			client: func(o pglock.Options, env Env) (locks.Locker, error) {
-				return pglock.New(pglock.Config{URL: postgresnode.URL(env.serverAddrs()[0]), Options: o, Clock: clock.System(), Seed: env.seed()})
+				return pglock.New(pglock.Config{URL: postgresnode.URL(env.serverAddrs()[0]), Options: o, Clock: env.Clock, Seed: env.seed()})
 			},
 			servers: []server[pglock.Options]{{
 				role:     postgresnode.Role(),

@@ -9,6 +9,7 @@ import (
 	"locklab/chaos"
 	"locklab/chaos/link"
 	"locklab/nodes/agent"
+	"locklab/nodes/process"
 	"locklab/workloads/history"
 )
 
@@ -89,6 +90,10 @@ func (n nodeControl) Pause(ctx context.Context, node string) error {
 	return n.with(ctx, node, callTime, func(ctx context.Context, a *agent.Client) error { return a.Pause(ctx, node) })
 }
 
+func (n nodeControl) PauseAt(ctx context.Context, node, point string, within time.Duration) error {
+	return n.with(ctx, node, within+callTime, func(ctx context.Context, a *agent.Client) error { return a.PauseAt(ctx, node, point, within) })
+}
+
 // Resume is tolerant, as it heals: with its host a paused node is gone.
 func (n nodeControl) Resume(ctx context.Context, node string) error {
 	host, err := n.host(node)
@@ -105,8 +110,10 @@ func (n nodeControl) Restart(ctx context.Context, node string, wipe bool, delay 
 	})
 }
 
-func (n nodeControl) SetClock(ctx context.Context, node string, offset time.Duration) error {
-	return n.with(ctx, node, callTime, func(ctx context.Context, a *agent.Client) error { return a.SetClock(ctx, node, offset) })
+func (n nodeControl) SetClock(ctx context.Context, node string, offset time.Duration, rate float64) error {
+	return n.with(ctx, node, callTime, func(ctx context.Context, a *agent.Client) error {
+		return a.SetClock(ctx, node, process.Skew{Offset: offset, Rate: rate})
+	})
 }
 
 func (n nodeControl) ClockOffset(ctx context.Context, node string) (offset time.Duration, err error) {

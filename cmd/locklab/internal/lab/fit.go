@@ -29,17 +29,6 @@ func (c *Config) checkScenarios() error {
 		if err := s.CheckData(checkData); err != nil {
 			return fmt.Errorf("--scenarios: %w", err)
 		}
-		if s.Clocks() && slices.ContainsFunc(c.Topology.Hosts, func(h topology.Host) bool { return h.Agent == "" }) {
-			if err := fakeclock.Missing(); err != nil {
-				if !c.Suite {
-					return fmt.Errorf("--scenarios: %s: it sets clocks: %w", s.Name, err)
-				}
-				for _, lock := range c.Locks {
-					c.unfit(lock, s, err)
-				}
-				continue
-			}
-		}
 		for _, run := range s.External() {
 			if err := c.External.Check(run); err != nil {
 				return fmt.Errorf("--scenarios: %s: %w", s.Name, err)
@@ -104,7 +93,7 @@ func (c *Config) checkTargets(s scenario.Scenario) error {
 		if err := s.CheckTargets(ctx, inventory(runs), anyNode{runs}); err != nil {
 			return err
 		}
-		return checkClocks(ctx, s, runs)
+		return checkAbilities(s, runs)
 	}
 	some := slices.ContainsFunc(c.Locks, func(l catalog.Lock) bool { return fits(l) == nil })
 	for _, lock := range c.Locks {
@@ -124,22 +113,54 @@ func (c *Config) unfit(lock catalog.Lock, s scenario.Scenario, why error) {
 	c.Unfit = append(c.Unfit, result.Unfit{Lock: lock.String(), Scenario: s.Name, Workload: c.Workload.Name, Why: why.Error()})
 }
 
-// checkClocks sees that the clocks that a scenario sets can be set.
-func checkClocks(ctx context.Context, s scenario.Scenario, topo *topology.Topology) error {
+// checkAbilities sees that what a scenario wants of nodes is something that their roles can do.
+func checkAbilities(s scenario.Scenario, topo *topology.Topology) error {
+	return eachHit(s, topo, func(step scenario.Step, plan fault.Plan, node topology.Placed, r role.Role) error {
+		refuse := func(what, want string) error {
+			return fmt.Errorf("%s:%d: fault %s: %s: %s: %w", s.File, step.Line, step.ID, what, want, scenario.ErrInvalid)
+		}
+		if plan.Point != "" && !r.Points {
+			return refuse(fmt.Sprintf("%s comes to no point %s", node.Name, plan.Point), "want masters, where the locks' clients are")
+		}
+		if !slices.Contains(plan.Clocks, node.Name) || r.OwnClock {
+			return nil
+		}
+		if r.Clock == nil {
+			return refuse(fmt.Sprintf("the clock of %s cannot be set", node.Name), "want servers of another role than "+r.Name)
+		}
+		if host, _ := topo.Host(node.Host); host.Agent == "" {
+			return fakeclock.Missing()
+		}
+		return nil
+	})
+}
+
+// needsFakeClocks says whether the scenario sets clocks of servers that are not the lab's own.
+func needsFakeClocks(s scenario.Scenario, topo *topology.Topology) bool {
+	found := false
+	err := eachHit(s, topo, func(_ scenario.Step, plan fault.Plan, node topology.Placed, r role.Role) error {
+		found = found || !r.OwnClock && slices.Contains(plan.Clocks, node.Name)
+		return nil
+	})
+	return found && err == nil
+}
+
+// eachHit goes through what each fault of the scenario hits of the topology, until an error.
+func eachHit(s scenario.Scenario, topo *topology.Topology, look func(scenario.Step, fault.Plan, topology.Placed, role.Role) error) error {
 	roles := Roles(nil)
 	for _, step := range s.Timeline {
-		if !step.Fault.Clocks {
-			continue
-		}
-		plan, err := step.Fault.Plan(ctx, step.ID, inventory(topo), anyNode{topo})
+		plan, err := step.Fault.Plan(context.Background(), step.ID, inventory(topo), anyNode{topo}) // nobody is asked
 		if err != nil {
 			return err
 		}
-		for _, name := range plan.Clocks {
+		for _, name := range plan.Nodes() {
 			node, _ := topo.Node(name)
 			i := slices.IndexFunc(roles, func(r role.Role) bool { return r.Name == node.Role })
-			if i < 0 || roles[i].Clock == nil {
-				return fmt.Errorf("%s:%d: fault %s: the clock of %s cannot be set: want servers of another role than %s", s.File, step.Line, step.ID, name, node.Role)
+			if i < 0 {
+				continue
+			}
+			if err := look(step, plan, node, roles[i]); err != nil {
+				return err
 			}
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"locklab/nodes/master"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
+	"locklab/workloads/history"
 	"locklab/workloads/mutex"
 )
 
@@ -42,7 +43,7 @@ type Settings struct {
 // these programs: no settings from elsewhere name one.
 func Role(programs catalog.Programs) role.Role {
 	return role.Role{
-		Name: role.Master, Ports: []string{PortHTTP, PortPeer}, ClientPort: PortHTTP, PeerPorts: []string{PortPeer}, Main: run,
+		Name: role.Master, Ports: []string{PortHTTP, PortPeer}, ClientPort: PortHTTP, PeerPorts: []string{PortPeer}, Main: run, OwnClock: true, Points: true,
 		Command: func(n role.Node) (role.Command, error) {
 			all, _, err := parse(n.Settings)
 			if err != nil {
@@ -95,16 +96,16 @@ func run(ctx context.Context, node *process.Node) (err error) {
 		return fmt.Errorf("read what runs the lock %s: %w", settings.Lock, err)
 	}
 	locker, err := catalog.Client(catalog.Env{
-		Settings: all.Lock, Name: node.Name, Listen: listen, Dir: node.Dir, Log: node.Log, Command: command, Stderr: os.Stderr, First: node.First,
+		Settings: all.Lock, Name: node.Name, Listen: listen, Dir: node.Dir, Log: node.Log, Command: command, Stderr: os.Stderr, Clock: node.Clock, First: node.First,
 	})
 	if err != nil {
 		return fmt.Errorf("build lock %s: %w", settings.Lock, err)
 	}
-	tracker := master.Track(locker) // the status must also show what the raw workloads hold
+	tracker := master.Track(locker, node.Points) // the status must also show what the raw workloads hold
 	defer func() { err = errors.Join(err, tracker.Close()) }()
 	mounts := map[string]http.Handler{}
 	site := catalog.Site{
-		Config:      mutex.Config{Node: node.Name, Token: all.Token, Locker: tracker, Recorder: node.Recorder},
+		Config:      mutex.Config{Node: node.Name, Token: all.Token, Locker: tracker, Recorder: node.Recorder, Granted: func(resource string) { node.Points.Pass(history.PointGranted, resource) }},
 		WorkerToken: settings.WorkerToken,
 	}
 	for _, w := range settings.Workers {

@@ -1,0 +1,38 @@
+package fault
+
+import (
+	"context"
+	"math"
+
+	"locklab/internal/strictyaml"
+)
+
+// What a clock may run at. With less than a tenth too much or too little a proof would take
+// longer than [LeastTime] many times over.
+const (
+	leastDrift = 0.1
+	mostRate   = 10
+)
+
+// ClockDrift has clocks run fast or slow. They are set right when it is healed.
+func (kinds) ClockDrift() Kind {
+	return Kind{
+		Name:    "clock-drift",
+		Summary: "clocks run at a rate, such as 1.5 or 0.5; they are set right when the fault ends",
+		Fields:  []string{"target", "rate"},
+		read: func(f fields) Fault {
+			target, rate := f.target(), f.need("rate")
+			r, ok := strictyaml.Decimal(rate.Text())
+			if rate.Given() && (!ok || r < leastDrift || r > mostRate || math.Abs(r-1) < leastDrift) {
+				rate.Fail("%q: want a number from %v to %v that is at least %v off 1, such as 1.5 or 0.5", rate.Text(), leastDrift, mostRate, leastDrift)
+			}
+			fault := onNodes(target, nil, func(ctx context.Context, _ string, sc scene) (p Plan, err error) {
+				p.Clocks, err = sc.nodes(ctx, target)
+				p.Rate = r
+				return p, err
+			})
+			fault.Clocks = true
+			return fault
+		},
+	}
+}

@@ -1,0 +1,112 @@
+package agent
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"locklab/internal/httpapi"
+	"locklab/nodes/process"
+	"locklab/workloads/history"
+)
+
+// TestPauseAtAPointOfTheWork: the process stands still exactly there, nobody takes that for a
+// standstill that nobody asked for, and it goes on from there.
+func TestPauseAtAPointOfTheWork(t *testing.T) {
+	_, c := newAgent(t, nil)
+	col := collect(t, c)
+	ctx := t.Context()
+	must(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own", Settings: jsontext.Value(`{"works":true}`)}))
+	const rounds = 3
+	for range rounds {
+		must(t, c.PauseAt(ctx, "own-1", history.PointGranted, 10*time.Second))
+		all, err := c.Nodes(ctx)
+		must(t, err)
+		if all[0].State != "paused" {
+			t.Fatalf("after the pause it is %+v", all[0])
+		}
+		must(t, c.Resume(ctx, "own-1"))
+	}
+	err := c.PauseAt(ctx, "own-1", history.PointReleasing, 50*time.Millisecond) // it never does
+	if !errors.Is(err, httpapi.ErrConflict) || !strings.Contains(err.Error(), "did not come to that within 50ms") {
+		t.Errorf("a point that is never passed: %v", err)
+	}
+	must(t, c.PauseAt(ctx, "own-1", history.PointAcquiring, 10*time.Second))
+	if err := c.PauseAt(ctx, "own-1", history.PointAcquiring, time.Second); !errors.Is(err, httpapi.ErrConflict) {
+		t.Errorf("a pause of who stands still: %v", err)
+	}
+	must(t, c.Resume(ctx, "own-1"))
+	must(t, c.Stop(ctx, "own-1"))
+
+	var states []string
+	events := col.drained() // of two sources, the node and its agent
+	slices.SortStableFunc(events, func(a, b history.Event) int { return cmp.Compare(a.AtNS, b.AtNS) })
+	for _, e := range events {
+		switch {
+		case e.Kind == history.KindPoint, e.Kind == history.KindNode:
+			states = append(states, e.State)
+		case e.Kind == history.KindAcquire && (len(states) == 0 || states[len(states)-1] != "worked"):
+			states = append(states, "worked")
+		}
+	}
+	want := []string{"started", "ready"}
+	for range rounds {
+		want = append(want, "granted", "paused", "resumed")
+	}
+	want = append(want, "acquiring", "paused", "resumed", "stopped")
+	if states = slices.DeleteFunc(states, func(s string) bool { return s == "worked" }); !slices.Equal(states, want) {
+		t.Errorf("got  %v\nwant %v", states, want)
+	}
+}
+
+func TestPauseAtNoPoint(t *testing.T) {
+	_, c := newAgent(t, nil)
+	ctx := t.Context()
+	must(t, c.Start(ctx, NodeSpec{Name: "foreign-1", Role: "foreign"}))
+	must(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own"}))
+	for _, bad := range []struct{ node, point string }{{"foreign-1", history.PointGranted}, {"own-1", "writing"}} {
+		if err := c.PauseAt(ctx, bad.node, bad.point, time.Second); !errors.Is(err, httpapi.ErrInvalid) || !strings.Contains(err.Error(), "comes to no such point: want a master, and one of [acquiring granted releasing]") {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+	must(t, c.Kill(ctx, "own-1"))
+	if err := c.PauseAt(ctx, "own-1", history.PointGranted, time.Second); !errors.Is(err, httpapi.ErrConflict) {
+		t.Errorf("one that was killed: %v", err)
+	}
+}
+
+// TestClockOfAnOwnNode: it is the node's word that it was set, and that it drifts.
+func TestClockOfAnOwnNode(t *testing.T) {
+	_, c := newAgent(t, nil)
+	ctx := t.Context()
+	must(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own"}))
+	off := func() time.Duration {
+		t.Helper()
+		off, err := c.NodeClock(ctx, "own-1")
+		must(t, err)
+		return off
+	}
+	const near = 30 * time.Second
+	if off := off(); off.Abs() > near {
+		t.Errorf("a right clock is off by %v", off)
+	}
+	must(t, c.SetClock(ctx, "own-1", process.Skew{Offset: -time.Hour, Rate: 1}))
+	if off := off(); (off + time.Hour).Abs() > near {
+		t.Errorf("an hour behind, it is off by %v", off)
+	}
+	must(t, c.SetClock(ctx, "own-1", process.Skew{Rate: 10}))
+	for first := off(); off() < first+time.Second; {
+	}
+	if err := c.SetClock(ctx, "own-1", process.Skew{Rate: -1}); !errors.Is(err, httpapi.ErrInvalid) {
+		t.Errorf("a clock that runs backwards: %v", err)
+	}
+	must(t, c.Pause(ctx, "own-1"))
+	if _, err := c.NodeClock(ctx, "own-1"); err == nil || !strings.Contains(err.Error(), "it does not answer") {
+		t.Errorf("the clock of who stands still: %v", err)
+	}
+}

@@ -1,0 +1,110 @@
+package process
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"locklab/locks/clock"
+	"locklab/workloads/history"
+)
+
+// TestOrders: each is carried out and answered, in order, and what is none ends nothing.
+func TestOrders(t *testing.T) {
+	var events bytes.Buffer
+	recorder := NewRecorder(&events, "h", "m1")
+	stops := 0
+	n := &Node{
+		Recorder: recorder, Log: slog.New(slog.DiscardHandler), Clock: clock.NewSkewed(clock.System()),
+		Points: NewPoints(recorder, func() { stops++ }),
+	}
+	in, agent := io.Pipe()
+	out, answers := io.Pipe()
+	done := make(chan struct{})
+	go func() { defer close(done); n.obey(in, answers) }()
+	lines := bufio.NewScanner(out)
+	ask := func(order string) (off time.Duration) {
+		t.Helper()
+		if _, err := io.WriteString(agent, order+"\n"); err != nil || !lines.Scan() {
+			t.Fatal(err, lines.Err())
+		}
+		var a Answer
+		if err := json.Unmarshal(lines.Bytes(), &a); err != nil || a.Number == 0 {
+			t.Fatalf("%s: %v", lines.Bytes(), err)
+		}
+		return time.Unix(0, a.WallNS).Sub(clock.System().Now())
+	}
+	pass := func(all ...string) {
+		for _, point := range all {
+			n.Points.Pass(point, "r1")
+		}
+	}
+	const near = 30 * time.Second
+	if off := ask(`{"number":1}`); off.Abs() > near {
+		t.Errorf("a right clock is off by %v", off)
+	}
+	for _, bad := range []string{"", "nonsense", `{"number":2,"clock":{"offset_ns":0,"rate":0}}`, `{"number":2,"stop":true}`} {
+		if _, err := io.WriteString(agent, bad+"\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if off := ask(`{"number":3,"clock":{"offset_ns":3600000000000,"rate":1}}`); (off - time.Hour).Abs() > near {
+		t.Errorf("an hour ahead, it is off by %v", off)
+	}
+	pass(history.PointGranted)
+	ask(`{"number":4,"pause_at":"granted"}`)
+	pass(history.PointAcquiring, history.PointReleasing)
+	if stops != 0 {
+		t.Error("it stopped elsewhere")
+	}
+	pass(history.PointGranted, history.PointGranted)
+	ask(`{"number":5,"pause_at":"releasing"}`)
+	ask(`{"number":6,"pause_at":""}`)
+	pass(history.PointReleasing)
+	if stops != 1 {
+		t.Errorf("it stopped %d times, want once", stops)
+	}
+	_ = agent.Close()
+	<-done
+	if err := recorder.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got := decodeLines(t, events.Bytes())
+	if len(got) != 1 || got[0].Kind != history.KindPoint || got[0].State != history.PointGranted || got[0].Resource != "r1" || got[0].Node != "m1" {
+		t.Errorf("%+v", got)
+	}
+	new(Points).Pass("x", "")
+	(*Points)(nil).Pass("x", "")
+}
+
+// TestPointsAreOnRecordBeforeTheStop: what a stopped process has recorded has left it.
+func TestPointsAreOnRecordBeforeTheStop(t *testing.T) {
+	var events bytes.Buffer
+	recorder := NewRecorder(&events, "h", "m1")
+	var atStop []byte
+	p := NewPoints(recorder, func() { atStop = slices.Clone(events.Bytes()) })
+	p.arm(history.PointAcquiring)
+	p.Pass(history.PointAcquiring, "r1")
+	if got := decodeLines(t, atStop); len(got) != 1 || got[0].State != history.PointAcquiring {
+		t.Errorf("%s", atStop)
+	}
+	if err := recorder.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestALongOrderIsNone: and standard input is read to its end all the same.
+func TestALongOrderIsNone(t *testing.T) {
+	main := func(ctx context.Context, node *Node) error { <-ctx.Done(); return ctx.Err() }
+	stdin := io.MultiReader(bytes.NewReader(bytes.Repeat([]byte("x"), 2*maxOrder)), bytes.NewReader([]byte("\n")))
+	if err := run(t.Context(), writeConfig(t, config(t)), streams{stdin, io.Discard, io.Discard, io.Discard, nil}, main); err != nil {
+		t.Fatal(err)
+	}
+}
