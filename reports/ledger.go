@@ -1,6 +1,8 @@
 package reports
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -35,11 +37,14 @@ func ledger(say *lang.Lang, rows []result.Row) []ledgerLine {
 	}
 	none := span{math.Inf(1), math.Inf(-1)}
 	for _, r := range byScenario(rows) {
-		for _, f := range r.Faults {
-			key := [3]string{r.Scenario, f.Kind, f.Target}
+		for n, f := range done(r) {
+			key, name := [3]string{r.Scenario, f.Kind, f.Target}, plain(r.Scenario)
+			if r.Played { // what a person did is told one by one
+				key[0], name = fmt.Sprint(r.Scenario, " ", r.Lock, " ", n), fmt.Sprintf("%s (%s)", plain(r.Scenario), plain(r.Lock))
+			}
 			g := byKey[key]
 			if g == nil {
-				g = &group{ledgerLine{Scenario: plain(r.Scenario), Kind: plain(f.Kind), Target: recorded(say, orAbsent(f.Target))}, none, none, result.Fault{}}
+				g = &group{ledgerLine{Scenario: name, Kind: plain(f.Kind), Target: recorded(say, orAbsent(f.Target))}, none, none, result.Fault{}}
 				byKey[key] = g
 				groups = append(groups, g)
 			}
@@ -71,6 +76,20 @@ func ledger(say *lang.Lang, rows []result.Row) []ledgerLine {
 		lines[i] = g.line
 	}
 	return lines
+}
+
+// done are the faults of a row, and with them the rates that a person set, by when they began.
+func done(r result.Row) []result.Fault {
+	all := slices.Clone(r.Faults)
+	for _, rate := range r.Rates {
+		all = append(all, result.Fault{
+			Kind: "rate", Target: figure(rate.PerS) + "/s", AskedMS: rate.AtMS, BeganMS: rate.AtMS, EndedMS: result.Never, Proven: true,
+		})
+	}
+	if len(r.Rates) > 0 {
+		slices.SortStableFunc(all, func(a, b result.Fault) int { return cmp.Compare(a.AskedMS, b.AskedMS) })
+	}
+	return all
 }
 
 // hitText says what a fault cut off or stopped.

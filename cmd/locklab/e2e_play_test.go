@@ -1,0 +1,163 @@
+//go:build e2e
+
+package main_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"locklab/internal/browser"
+	"locklab/locks/clock"
+	"locklab/reports/result"
+)
+
+// TestE2EPlay plays in a browser as a person does: a fault by a button, the tour, another load,
+// in Korean too; the report has all of it, and judges none.
+func TestE2EPlay(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	tab, stop, err := browser.Start(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	out := filepath.Join(t.TempDir(), "out")
+	lab := begin(t, nil, "play", "--locks", "none,multiphase", "--rate", "150", "--out", out)
+	lab.said.awaitLine(t, "in a browser")
+	url := regexp.MustCompile(`http://[^\s/]+`).FindString(lab.said.String())
+	w, err := browser.Follow(tab, url+"/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	visit := func(tag string) {
+		t.Helper()
+		if err := browser.Visit(tab, url+"/?lang="+tag, 1280, 1400, browser.Light); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shows := func(what, script string) {
+		t.Helper()
+		for {
+			if is, err := chromedp.Run(tab, chromedp.Evaluate[bool](script)); err == nil && is {
+				return
+			}
+			if clock.Sleep(tab, 50*time.Millisecond) != nil {
+				text, _ := chromedp.Run(tab, chromedp.Evaluate[string]("document.body.innerText"))
+				t.Fatalf("the page never showed %s:\n%s", what, text)
+			}
+		}
+	}
+	shot := func(name string) {
+		t.Helper()
+		dir := os.Getenv("LOCKLAB_SCREENSHOTS")
+		if dir == "" {
+			return
+		}
+		png, err := chromedp.Run(tab, chromedp.FullScreenshot(100))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	click := func(selector string) {
+		t.Helper()
+		shows(selector, `(() => { const b = document.querySelector('`+selector+`'); if (!b || b.disabled) return false; b.click(); return true; })()`)
+	}
+	visit("en")
+	shows("a lab that runs", `document.querySelector('#choices button[aria-pressed="true"]:not(:disabled)')?.dataset.lock === "none"`)
+	next := `#tour button[data-by="1"]`
+	click(next)
+	shows("duplicates without a lock", `/In [0-9,]+ matches: [0-9,]+ duplicates? so far/.test(document.querySelector("#tour .evidence.ok")?.textContent)`)
+	shot("tour-1")
+
+	shows("a choice", `(document.getElementById("node").value = "node:worker-c-1") !== "" && document.getElementById("node").value === "node:worker-c-1"`)
+	click(`button[data-do="kill"]`)
+	shows("the proof", `document.getElementById("broken").textContent.includes("kill of node:worker-c-1: broken, and proven") && document.querySelector("#map .card.dead") !== null`)
+	shot("killed")
+	click(`button[data-do="kill"]`)
+	shows("why not twice", `document.getElementById("refused").textContent.includes("node worker-c-1 is broken already")`)
+	click(`#broken button[data-id="kill-1"]`)
+	shows("the heal", `document.getElementById("broken").textContent.includes("Nothing is broken") && document.querySelector("#map .card.dead") === null`)
+	shows("another load", `(() => { const load = document.getElementById("load"); load.value = 300; load.dispatchEvent(new Event("input")); load.dispatchEvent(new Event("change")); return true; })()`)
+	shows("that load", `document.querySelector("[data-per-s]").dataset.perS === "300"`)
+
+	click(next) // local is not among the locks: the next stop is the multiphase lock
+	shows("no duplicates", `document.querySelector("#tour h3").textContent.includes("Masters that ask each other") && document.querySelector("#tour .evidence.ok")?.textContent.includes(": 0 duplicates")`)
+	shot("tour-2")
+	visit("ko")
+	shows("Korean", `document.getElementById("tour").textContent.includes("마스터끼리")`)
+	click(next)
+	shows("the split", `document.querySelector("#tour .evidence.ok")?.textContent.includes("지금까지 중복 생성") && document.querySelectorAll("#map .way.cut").length === 2`)
+	shot("tour-3-ko")
+	for _, found := range w.Take() {
+		t.Error("the page made " + found)
+	}
+	lab.signal(t, os.Interrupt)
+	lab.wants(t, 0)
+
+	file := read(t, out)
+	done := func(lock, kind string) result.Fault {
+		t.Helper()
+		r := row(t, file, lock, "play")
+		i := slices.IndexFunc(r.Faults, func(f result.Fault) bool { return f.Kind == kind })
+		if i < 0 {
+			t.Fatalf("%s: the ledger has %+v, and no %s", lock, r.Faults, kind)
+		}
+		return r.Faults[i]
+	}
+	if f := done("none", "kill"); !f.Proven || !slices.Equal(f.Nodes, []string{"worker-c-1"}) || f.EndedMS <= f.BeganMS {
+		t.Errorf("killed %+v", f)
+	}
+	if f := done("multiphase", "partition"); !f.Proven || f.Target != "between zones" {
+		t.Errorf("cut %+v", f)
+	}
+	if r := row(t, file, "none", "play"); len(r.Rates) != 1 || r.Rates[0].PerS != 300 || r.OfferedPerS <= 150 || r.OfferedPerS >= 300 {
+		t.Errorf("rates %+v, %v offered a second", r.Rates, r.OfferedPerS)
+	}
+	for _, r := range file.Results {
+		if s := r.Verdict.Status; !r.Played || s != result.StatusNotJudged && s != result.StatusInconclusive {
+			t.Errorf("%s: played %v, %s", r.Lock, r.Played, s)
+		}
+	}
+	page, err := os.ReadFile(filepath.Join(out, "index.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"node:worker-c-1", "between zones", "300/s"} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the report does not have %q", want)
+		}
+	}
+	nothingLeft(t)
+}
+
+// TestE2EPlayRefuses what is run's to say, and pages for everybody.
+func TestE2EPlayRefuses(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"--scenarios baseline":   "--scenarios: it is of locklab run; here what is broken is broken by hand",
+		"--duration 5s":          "--duration: it is of locklab run; here a session lasts until Ctrl-C, or for --limit",
+		"--workload mutex":       "--workload: it is of locklab run; here its workload is matchmaking",
+		"--fail-on duplicates>0": "--fail-on: it is of locklab run; here nothing is judged",
+		"--ui 0.0.0.0:0":         "--ui-anywhere",
+		"--ui off":               "without the page there is nothing to play with",
+		"--limit 1s":             "--limit 1s: want 10s to 24h0m0s",
+		"--rate 2.5":             "--rate 2.5: want a whole number of 1 to 2000",
+		"--lockz none":           "--locks",
+	} {
+		got := mustRun(t, 1, append([]string{"play"}, strings.Fields(line)...)...)
+		if !strings.Contains(got.stderr, want) {
+			t.Errorf("%s: %s\nwant %q", line, got.stderr, want)
+		}
+	}
+}

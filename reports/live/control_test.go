@@ -1,0 +1,279 @@
+package live
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"locklab/reports/lang"
+	"locklab/workloads/history"
+)
+
+// pretended is a lab that does what it is asked at once, and notes that.
+type pretended struct {
+	mu    sync.Mutex
+	calls []string
+	state ControlState
+}
+
+var _ Control = (*pretended)(nil)
+
+func (p *pretended) note(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.calls = append(p.calls, fmt.Sprintf(format, args...))
+}
+
+func (p *pretended) Begin(fault []byte) error {
+	p.note("begin %s", fault)
+	if !strings.Contains(string(fault), "partition") {
+		return errors.New("the lab starts or stops right now: try again in a moment")
+	}
+	return nil
+}
+func (p *pretended) Heal(id string) error           { p.note("heal %q", id); return nil }
+func (p *pretended) SetRate(perSecond uint32) error { p.note("rate %d", perSecond); return nil }
+func (p *pretended) Switch(lock string) error       { p.note("switch %s", lock); return nil }
+
+func (p *pretended) State() ControlState {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.state
+}
+
+func (p *pretended) took() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := p.calls
+	p.calls = nil
+	return all
+}
+
+// TestOnlyThePageItselfControls: other sites can neither act nor read what would let them.
+func TestOnlyThePageItselfControls(t *testing.T) {
+	lab := &pretended{state: ControlState{Lock: "none", Running: true, Locks: []string{"none"}, PerS: 300, MostPerS: 2000, Zones: []string{"a", "c"}}}
+	b := New(Info{Title: "a test", Control: lab})
+	h, err := b.Handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const here = "127.0.0.1:7788"
+	ask := func(method, path, body string, header map[string]string) (int, string, http.Header) {
+		r := httptest.NewRequest(method, path, strings.NewReader(body))
+		r.Host = here
+		for name, value := range header {
+			if name == "Host" {
+				r.Host = value
+			} else {
+				r.Header.Set(name, value)
+			}
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		text, _ := io.ReadAll(w.Body)
+		return w.Code, string(text), w.Header()
+	}
+	code, page, _ := ask(http.MethodGet, "/", "", nil)
+	_, token, _ := strings.Cut(page, `name="locklab-token" content="`)
+	if token, _, _ = strings.Cut(token, `"`); code != http.StatusOK || len(token) < 32 {
+		t.Fatalf("%d: the page has no token", code)
+	}
+	bears := map[string]string{"Authorization": "Bearer " + token, "Content-Type": "application/json", "Origin": "http://" + here, "Sec-Fetch-Site": "same-origin"}
+	with := func(name, value string) map[string]string {
+		all := map[string]string{}
+		for k, v := range bears {
+			all[k] = v
+		}
+		if all[name] = value; value == "" {
+			delete(all, name)
+		}
+		return all
+	}
+	const cut = `{"fault":"partition","between":["zones"],"mode":"hold"}`
+	for _, c := range []struct {
+		what, method, path, body string
+		header                   map[string]string
+		code                     int
+		did, said                string
+	}{
+		{"the page", "POST", "/control/fault", cut, bears, 204, "begin " + cut, ""},
+		{"a script", "POST", "/control/heal", `{"id":"cut-1"}`, map[string]string{"Authorization": "Bearer " + token, "Content-Type": "application/json; charset=utf-8"}, 204, `heal "cut-1"`, ""},
+		{"all", "POST", "/control/heal", `{}`, bears, 204, `heal ""`, ""},
+		{"the slider", "POST", "/control/rate", `{"per_s":600}`, bears, 204, "rate 600", ""},
+		{"the locks", "POST", "/control/lock", `{"lock":"raft"}`, bears, 204, "switch raft", ""},
+		{"what is refused", "POST", "/control/fault", `{"fault":"kill"}`, bears, 409, `begin {"fault":"kill"}`, "try again in a moment"},
+		{"the same in Korean", "POST", "/control/fault?lang=ko", `{"fault":"kill"}`, bears, 409, `begin {"fault":"kill"}`, "잠시 뒤 다시"},
+		{"no token", "POST", "/control/heal", `{}`, with("Authorization", ""), 401, "", "token"},
+		{"a wrong token", "POST", "/control/heal", `{}`, with("Authorization", "Bearer "+strings.Repeat("0", len(token))), 401, "", "token"},
+		{"a simple form", "POST", "/control/heal", `{}`, with("Content-Type", "application/x-www-form-urlencoded"), 415, "", "application/json"},
+		{"a form that looks like JSON", "POST", "/control/heal", `{}`, with("Content-Type", "text/plain"), 415, "", "application/json"},
+		{"no content type", "POST", "/control/heal", `{}`, with("Content-Type", ""), 415, "", "application/json"},
+		{"another site", "POST", "/control/heal", `{}`, with("Origin", "http://evil.example"), 403, "", "site"},
+		{"another port", "POST", "/control/heal", `{}`, with("Origin", "http://127.0.0.1:80"), 403, "", "site"},
+		{"a frame without an origin", "POST", "/control/heal", `{}`, with("Origin", "null"), 403, "", "site"},
+		{"another site, as browsers say", "POST", "/control/heal", `{}`, with("Sec-Fetch-Site", "cross-site"), 403, "", "site"},
+		{"a name that leads here", "POST", "/control/heal", `{}`, with("Host", "evil.example"), 403, "", "evil.example"},
+		{"that name reads the page", "GET", "/", "", map[string]string{"Host": "evil.example"}, 403, "", "evil.example"},
+		{"another site's script reads the page", "GET", "/", "", map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors", "Origin": "http://evil.example"}, 403, "", "site"},
+		{"another site asks first", "OPTIONS", "/control/heal", "", map[string]string{"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"}, 403, "", ""},
+		{"a link", "GET", "/control/heal", "", bears, 405, "", ""},
+		{"what there is not", "POST", "/control/format", `{}`, bears, 404, "", "/control/heal"},
+		{"a field that there is not", "POST", "/control/rate", `{"per_second":600}`, bears, 400, "", "per_second"},
+		{"a negative rate", "POST", "/control/rate", `{"per_s":-1}`, bears, 400, "", "per_s"},
+		{"no JSON", "POST", "/control/fault", `fault=kill`, bears, 400, "", ""},
+		{"too much", "POST", "/control/fault", `"` + strings.Repeat("x", maxOrder) + `"`, bears, 413, "", "at most"},
+	} {
+		code, said, header := ask(c.method, c.path, c.body, c.header)
+		did := strings.Join(lab.took(), ", ")
+		if code != c.code || did != c.did || !strings.Contains(said, c.said) {
+			t.Errorf("%s: %d, did %q: %s\nwant %d, %q, %q", c.what, code, did, said, c.code, c.did, c.said)
+		}
+		if header.Get("Access-Control-Allow-Origin") != "" || strings.Contains(said, token) {
+			t.Errorf("%s: the answer can be read by others, or has the token: %v", c.what, header)
+		}
+	}
+}
+
+// TestWithoutControlNobodyActs: the page of a comparison has no buttons, and takes no orders.
+func TestWithoutControlNobodyActs(t *testing.T) {
+	b := New(Info{Title: "a test"})
+	h, err := b.Handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []*http.Request{httptest.NewRequest(http.MethodGet, "/", nil), httptest.NewRequest(http.MethodPost, "/control/heal", strings.NewReader("{}"))} {
+		r.Host = "127.0.0.1"
+		r.Header.Set("Authorization", "Bearer "+b.token)
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if r.Method == http.MethodPost && w.Code < 400 || strings.Contains(w.Body.String(), b.token) || strings.Contains(w.Body.String(), "control.js") {
+			t.Errorf("%s: %d %s", r.Method, w.Code, w.Body)
+		}
+	}
+}
+
+// TestTourClaimsOnlyWhatItSaw goes through the stops: what is done to arrive, and what is said
+// of what the run shows then.
+func TestTourClaimsOnlyWhatItSaw(t *testing.T) {
+	lab := &pretended{state: ControlState{Lock: "none", Running: true, Locks: []string{"none", "local", "multiphase", "multiphase:quorum", "raft"}, Zones: []string{"a", "c"}}}
+	m := newModel(Info{Control: lab})
+	run := func(lock string) {
+		m.begin(Run{Key: Key{Lock: lock, Workload: history.Matchmaking}, Played: true})
+		m.measureNS = ms
+		lab.state.Lock, lab.state.Running, lab.state.Faults = lock, true, nil
+	}
+	run("none")
+	m.okay, m.all, m.rooms.total["raced"] = 500, 500, 7 // before the tour: no evidence for it
+	says := func(what, class string, words ...string) {
+		t.Helper()
+		m.steer(2 * ms)
+		v := tourOf(lang.English(), m)
+		if v.Class != class || slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(v.Title+" "+v.Evidence, w) }) {
+			t.Errorf("%s: %+v, want %s and %q", what, v, class, words)
+		}
+	}
+	did := func(want ...string) {
+		t.Helper()
+		if got := lab.took(); !slices.Equal(got, want) {
+			t.Errorf("did %q, want %q", got, want)
+		}
+	}
+	if v := tourOf(lang.English(), m); v.Number != 0 || v.Stops != 6 {
+		t.Errorf("before it begins: %+v", v)
+	}
+	m.tour.enter(0)
+	says("at once", "none", "Without a lock", "In 0 matches: 0 duplicates")
+	m.okay, m.all, m.rooms.total["unreachable"] = 600, 600, 3
+	says("what no lock prevents", "none", "In 100 matches: 0 duplicates", "3 more rooms")
+	m.rooms.total["raced"] = 9
+	says("then", "ok", "In 100 matches: 2 duplicates")
+	did()
+
+	m.tour.enter(2)
+	says("elsewhere", "none", "ask each other", "getting multiphase ready")
+	did("switch multiphase")
+	lab.state.Running = false
+	says("while it starts", "none", "getting multiphase ready")
+	run("multiphase")
+	m.okay, m.all = 10, 10
+	says("arrived", "none", "In 0 matches")
+	m.okay, m.all = 1009, 1009
+	says("too few", "none", "In 999 matches: 0 duplicates")
+	m.okay, m.all = 1011, 1011
+	says("enough", "ok", "In 1,001 matches: 0 duplicates")
+	m.rooms.total["overlooked"] = 1
+	says("not as told", "bad", "1 duplicate")
+	did()
+
+	m.tour.enter(3)
+	says("to be cut", "none", "being parted")
+	says("asked once", "none", "being parted")
+	did("begin " + partition)
+	lab.state.Faults = []ControlFault{{ID: "partition-1", Kind: "partition", Target: "between zones"}}
+	says("not proven", "none", "being parted")
+	lab.state.Faults[0].Proven = true
+	says("cut", "none", "0 duplicates")
+	m.rooms.total["raced"] = 4
+	says("split", "ok", "4 duplicates")
+	did()
+	m.tour.enter(2)
+	says("back", "none", "getting multiphase ready")
+	did(`heal ""`)
+	lab.state.Faults = nil
+	says("back again", "none", "In 0 matches")
+
+	m.tour.enter(5)
+	says("the last", "none")
+	did("switch multiphase:quorum")
+	run("multiphase:quorum")
+	lab.state.Faults = []ControlFault{{ID: "kill-1", Kind: "kill", Target: "node:x", Proven: true}}
+	says("something else is broken", "none", "being parted")
+	did(`heal ""`)
+	lab.state.Faults = nil
+	says("healed", "none", "being parted")
+	did("begin " + partition)
+	lab.state.Faults = []ControlFault{{ID: "partition-2", Kind: "partition", Target: "between zones", Proven: true}}
+	says("cut", "none", "0 duplicates", "0 requests failed")
+	m.okay, m.all = m.okay+400, m.all+411
+	says("a few of many", "none", "11 requests failed")
+	m.all += 60
+	says("stopped", "ok", "0 duplicates", "71 requests failed")
+	lab.state.Lock = "raft"
+	says("strayed", "none", "switched to another lock")
+	m.tour.enter(6)
+	if v := tourOf(lang.English(), m); !v.Ended {
+		t.Errorf("at the end: %+v", v)
+	}
+	did()
+	if few := newTour([]string{"redis", "redlock"}); len(few.stops) != 2 || few.stops[1].lock != "redlock" {
+		t.Errorf("with other locks the stops are %+v", few.stops)
+	}
+}
+
+// TestARunWithoutAnEndIsDrawnWhole, however long it gets.
+func TestARunWithoutAnEndIsDrawnWhole(t *testing.T) {
+	m := newModel(Info{Control: &pretended{}})
+	m.begin(Run{Key: Key{Workload: history.Matchmaking}, Played: true})
+	m.measureNS = ms
+	for _, at := range []time.Duration{time.Second, 59 * time.Second, 200 * time.Second} {
+		now := int64(at) + ms
+		m.steer(now)
+		m.steer(now)
+		m.add(&history.Event{Kind: history.KindMatch, FromNS: now - ms, AtNS: now, Outcome: "ok"})
+	}
+	served := 0.0
+	for _, b := range m.ops.Bins() {
+		served += b.OKPerS * m.ops.BinMS / 1000
+	}
+	if m.run.Duration != 4*time.Minute || served < 2.99 || served > 3.01 || m.chart(int64(201*time.Second)).DurationMS != 240_000 {
+		t.Errorf("%v are drawn, with %.2f requests", m.run.Duration, served)
+	}
+}
