@@ -30,6 +30,8 @@ func TestEveryListCompletes(t *testing.T) {
 		{"run --workload ", "mutex"},
 		{"run --fail-on ", "duplicates.total"},
 		{"run --external cloud=explore-literal.txt,", "cloud=explore-literal.txt,explore-literal.txt"},
+		{"play --locks none,", "none,redlock"},
+		{"play --topology ", "seoul-3az"},
 		{"explore ", "2pc"},
 		{"explore multiphase:", "multiphase:quorum"},
 		{"explore multiphase --faults crash,", "crash,reorder"},
