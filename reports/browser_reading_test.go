@@ -2,7 +2,6 @@ package reports_test
 
 import (
 	"context"
-	"encoding/json"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/chromedp"
+	json "github.com/go-json-experiment/json/v1"
 
 	"locklab/internal/browser"
 	"locklab/reports"

@@ -2,12 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"time"
+
+	json "github.com/go-json-experiment/json/v1"
 
 	"locklab/locks"
 	"locklab/locks/multiphase"

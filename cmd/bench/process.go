@@ -3,13 +3,14 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
 	"time"
+
+	json "github.com/go-json-experiment/json/v1"
 )
 
 // process is one that a row started; it is killed with the row.

@@ -2,12 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+
+	json "github.com/go-json-experiment/json/v1"
 
 	"locklab/locks/raftlock"
 	"locklab/nodes/raftnode"

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	json "github.com/go-json-experiment/json/v1"
 	"github.com/go-zookeeper/zk"
 
 	"locklab/locks/zklock"

@@ -5,7 +5,6 @@ package multiphase_test
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	json "github.com/go-json-experiment/json/v1"
 	"go.uber.org/goleak"
 
 	"locklab/locks"

@@ -1,10 +1,11 @@
 package history
 
 import (
-	"encoding/json"
 	"fmt"
 	"hash/maphash"
 	"unicode/utf8"
+
+	json "github.com/go-json-experiment/json/v1"
 )
 
 // Decode reads one line into e, which it clears first. Fields that it does not
@@ -34,7 +35,7 @@ func NewDecoder() *Decoder {
 // Decode is like the function [Decode].
 //
 // The lines that this package writes take a fast path, which gives up on
-// whatever is unusual (white space, escapes, unknown fields); encoding/json then
+// whatever is unusual (white space, escapes, unknown fields); package json then
 // decides, so there is one definition of what a line means.
 func (d *Decoder) Decode(line []byte, e *Event) error {
 	*e = Event{}
@@ -213,7 +214,7 @@ func (s *scanner) plain() ([]byte, bool) {
 	return nil, false
 }
 
-// uint reads a number of up to 18 digits; longer ones are left to encoding/json.
+// uint reads a number of up to 18 digits; longer ones are left to package json.
 func (s *scanner) uint() (uint64, bool) {
 	start, n := s.at, uint64(0)
 	for s.at < len(s.line) && s.at-start < 19 {

@@ -1,9 +1,10 @@
 package history
 
 import (
-	"encoding/json"
 	"strconv"
 	"unicode/utf8"
+
+	json "github.com/go-json-experiment/json/v1"
 )
 
 // AppendJSON appends e as one JSON object, without a line break, to dst. It

@@ -4,11 +4,12 @@
 package catalog
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"locklab/internal/nearest"
 	"locklab/locks"
@@ -28,7 +29,7 @@ type Entry struct {
 	Peers   bool     `json:"peers"`   // its clients talk to each other
 
 	bind     func(locks.Spec) (Lock, error)
-	decode   func(json.RawMessage) (options any, err error)
+	decode   func(jsontext.Value) (options any, err error)
 	client   func(options any, env Env) (locks.Locker, error)
 	describe func(variant string) (options []locks.Option, variants []string)
 	servers  []role.Role    // of all variants
@@ -121,7 +122,7 @@ func (b binding[O]) entry() Entry {
 		return options, variants
 	}
 	e.Options = optionsText(e.describe)
-	e.decode = func(text json.RawMessage) (any, error) {
+	e.decode = func(text jsontext.Value) (any, error) {
 		var o O
 		err := process.DecodeSettings(text, &o)
 		return o, err

@@ -1,12 +1,14 @@
 package catalog
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"path/filepath"
+
+	"github.com/go-json-experiment/json/jsontext"
+	json "github.com/go-json-experiment/json/v1"
 
 	"locklab/internal/seed"
 	"locklab/locks"
@@ -36,8 +38,8 @@ type Way struct{ Link, To string }
 
 // Settings is what a master is told of its lock.
 type Settings struct {
-	Lock    string          `json:"lock"`
-	Options json.RawMessage `json:"options"` // as the lock's package has read them
+	Lock    string         `json:"lock"`
+	Options jsontext.Value `json:"options"` // as the lock's package has read them
 	// Cluster is a name that all masters of the run share.
 	Cluster string `json:"cluster"`
 	// Rank is this master's priority for peer-to-peer locks; 0 is the highest.

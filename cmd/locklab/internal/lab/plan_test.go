@@ -1,13 +1,13 @@
 package lab
 
 import (
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	json "github.com/go-json-experiment/json/v1"
 	"github.com/spf13/pflag"
 
 	"locklab/chaos/link"
