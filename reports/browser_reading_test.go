@@ -13,6 +13,7 @@ import (
 
 	"locklab/internal/browser"
 	"locklab/reports"
+	"locklab/reports/lang"
 	"locklab/reports/series"
 	"locklab/reports/sweep"
 )
@@ -43,12 +44,12 @@ func withScenes(t *testing.T) string {
 func sheet(t *testing.T) string {
 	t.Helper()
 	points := []sweep.Point{{Lock: "multiphase", Peers: 2, Zones: 3, Messages: 3}, {Lock: "multiphase", Peers: 100, Zones: 3, Messages: 297}}
-	drawing, err := sweep.Draw(sweep.Figures()[0], points)
+	drawing, err := sweep.Draw(lang.English(), sweep.Figures()[0], points)
 	if err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "new", reports.PageFile)
-	if err := reports.WriteSheet(path, reports.Sheet{
+	if err := reports.WriteSheet(path, lang.English(), reports.Sheet{
 		Title: "multiphase against the number of peers", Lede: "seed 1", Made: "locklab sim multiphase --sweep peers=2..100",
 		Verdict: reports.SheetVerdict{Text: "undecided: <b>" + strings.Repeat("long", 60)}, Facts: []reports.SheetFact{{Name: "seen", Lines: []string{"one", "two"}}},
 		Sections: []reports.SheetSection{

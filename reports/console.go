@@ -46,12 +46,12 @@ func writeAnswer(out *strings.Builder, say *lang.Lang, a answer, width int, colo
 	for j, f := range a.Columns {
 		heads[j] = say.Term(f.Answer)
 	}
-	name := columns(say.Text("lock"))
+	name := Columns(say.Text("lock"))
 	widths := make([]int, len(a.Columns))
 	for _, r := range a.Rows {
-		name = max(name, min(columns(r.Lock), 40))
+		name = max(name, min(Columns(r.Lock), 40))
 		for j, c := range r.Cells {
-			widths[j] = max(widths[j], columns(heads[j]), columns(shaped(c)), min(columns(c.Where), where))
+			widths[j] = max(widths[j], Columns(heads[j]), Columns(shaped(c)), min(Columns(c.Where), where))
 		}
 	}
 	total := name + sum(widths) + len(widths)
@@ -95,8 +95,8 @@ func writeAnswer(out *strings.Builder, say *lang.Lang, a answer, width int, colo
 // shaped is a figure with the shape of what it means.
 func shaped(c answerCell) string { return c.Meaning.Shape() + " " + c.Value }
 
-// columns is how wide text is on a console, where a letter of Korean takes two columns.
-func columns(text string) int { return (&runewidth.Condition{}).StringWidth(text) }
+// Columns is how wide text is on a console, where a letter of Korean takes two columns.
+func Columns(text string) int { return (&runewidth.Condition{}).StringWidth(text) }
 
 func sum(widths []int) (total int) {
 	for _, w := range widths {
@@ -111,7 +111,7 @@ func Wrap(text string, width, indent int) string {
 	var out strings.Builder
 	column := 0
 	for i, word := range strings.Fields(text) {
-		n := columns(word)
+		n := Columns(word)
 		switch {
 		case i == 0:
 		case column+1+n > width:
@@ -128,7 +128,7 @@ func Wrap(text string, width, indent int) string {
 }
 
 func pad(text string, width int, left bool) string {
-	gap := strings.Repeat(" ", max(width-columns(text), 0))
+	gap := strings.Repeat(" ", max(width-Columns(text), 0))
 	if left {
 		return text + gap
 	}

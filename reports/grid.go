@@ -47,9 +47,9 @@ func writeGrid(out *strings.Builder, say *lang.Lang, run result.Run, workload st
 		add(&scenarios, r.Scenario)
 	}
 	const cell = 4
-	name := columns(say.Text("lock"))
+	name := Columns(say.Text("lock"))
 	for _, lock := range locks {
-		name = max(name, min(columns(lock), width-cell*len(scenarios)))
+		name = max(name, min(Columns(lock), width-cell*len(scenarios)))
 	}
 	fmt.Fprintf(out, "%s:\n%s", plain(workload), pad(say.Text("lock"), name, true))
 	for i := range scenarios {

@@ -67,10 +67,10 @@ func (p *sheetPage) Status() status {
 	return status{Shape: "?", Word: v.Text, Class: "warn"}
 }
 
-// WriteSheet writes the page to path and creates its directory if needed. Texts of the
-// sheet are in English.
-func WriteSheet(path string, s Sheet) error {
-	page, err := html(lang.English(), "sheet.html", "", &sheetPage{Sheet: s})
+// WriteSheet writes the page to path and creates its directory if needed. The texts of the
+// sheet are in the language already.
+func WriteSheet(path string, say *lang.Lang, s Sheet) error {
+	page, err := html(say, "sheet.html", "", &sheetPage{Sheet: s})
 	if err != nil {
 		return err
 	}

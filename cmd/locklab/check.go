@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -18,12 +17,13 @@ import (
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/lab"
 	"locklab/reports"
+	"locklab/reports/lang"
 	"locklab/reports/series"
 	"locklab/workloads/check"
 )
 
 func newCheck() *cobra.Command {
-	var visual string
+	var visual, tag string
 	var explain int
 	cmd := &cobra.Command{
 		Use:   "check HISTORY",
@@ -39,15 +39,20 @@ Exit codes: 0 as expected, or nothing is expected of the lock; 2 not as expected
   locklab check --visualize first.html reports/runs/A/histories/none/baseline.mutex.1.jsonl`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return interruptible(cmd.Context(), func() error { return runCheck(cmd, args[0], visual, explain) })
+			return interruptible(cmd.Context(), func() error { return runCheck(cmd, tag, args[0], visual, explain) })
 		},
 	}
 	cmd.Flags().IntVar(&explain, "explain", 0, "number of a violation in the list, to tell what happened around it")
 	cmd.Flags().StringVar(&visual, "visualize", "", "HTML file to draw the history around the first violation into")
+	cmd.Flags().StringVar(&tag, "lang", lang.EnglishTag, "en or ko: language of what is printed")
 	return cmd
 }
 
-func runCheck(cmd *cobra.Command, path, visual string, number int) error {
+func runCheck(cmd *cobra.Command, tag, path, visual string, number int) error {
+	say, err := language(tag)
+	if err != nil {
+		return err
+	}
 	if number < 0 {
 		return fmt.Errorf("--explain %d: want the number of a violation, from 1", number)
 	}
@@ -59,9 +64,9 @@ func runCheck(cmd *cobra.Command, path, visual string, number int) error {
 	}
 	found := checker.Findings()
 	verdict := check.Judge(found, check.ExpectationOf(found.Run))
-	printFindings(cmd.OutOrStdout(), path, found, verdict)
+	printFindings(cmd.OutOrStdout(), say, path, found, verdict)
 	if number > 0 {
-		if err := explain(cmd.Context(), cmd.OutOrStdout(), path, found, number); err != nil {
+		if err := explain(cmd.Context(), cmd.OutOrStdout(), say, path, found, number); err != nil {
 			return err
 		}
 	}
@@ -69,7 +74,7 @@ func runCheck(cmd *cobra.Command, path, visual string, number int) error {
 		if err := visualize(visual, checker, found); err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "drawn: %s\n", visual)
+		fmt.Fprintln(cmd.OutOrStdout(), say.Sprintf("drawn: %s", visual))
 	}
 	switch verdict.Status {
 	case check.Violated:
@@ -81,64 +86,103 @@ func runCheck(cmd *cobra.Command, path, visual string, number int) error {
 	return nil
 }
 
-func printFindings(w io.Writer, path string, f *check.Findings, v check.Verdict) {
-	fmt.Fprintf(w, "%s: %s under %s, %s, %d events\n", path, f.Run.Lock, f.Run.Scenario, f.Run.Workload, f.Events)
-	fmt.Fprintf(w, "  operations   %d ok, %d failed, %d unknown\n", f.OK, f.Failed, f.Unknown)
-	for _, part := range []struct {
-		when   string
-		served check.Served
-	}{{"that no fault touched", f.Outside}, {"while a fault was in force", f.During}} {
-		if part.served.All > 0 {
-			fmt.Fprintf(w, "  available    %.1f %% of %d operations %s\n", 100*part.served.Share(), part.served.All, part.when)
-		}
+func printFindings(w io.Writer, say *lang.Lang, path string, f *check.Findings, v check.Verdict) {
+	fmt.Fprintln(w, say.Sprintf("%s: %s under %s, %s, %d events", path, f.Run.Lock, f.Run.Scenario, f.Run.Workload, f.Events))
+	line := func(what, text string) { fmt.Fprintf(w, "  %s %s\n", padded(what, 12), text) }
+	line(say.Text("operations"), say.Sprintf("%d ok, %d failed, %d unknown", f.OK, f.Failed, f.Unknown))
+	if s := f.Outside; s.All > 0 {
+		line(say.Text("available"), say.Sprintf("%.1f %% of %d operations that no fault touched", 100*s.Share(), s.All))
+	}
+	if s := f.During; s.All > 0 {
+		line(say.Text("available"), say.Sprintf("%.1f %% of %d operations while a fault was in force", 100*s.Share(), s.All))
 	}
 	if f.RoomsCreated > 0 {
 		d := f.Duplicates
-		fmt.Fprintf(w, "  duplicates   %d of %d rooms: %d raced, %d overlooked, %d unreachable\n", d.Total(), f.RoomsCreated, d.Raced, d.Overlooked, d.Unreachable)
+		line(say.Text("duplicates"), say.Sprintf("%d of %d rooms: %d raced, %d overlooked, %d unreachable", d.Total(), f.RoomsCreated, d.Raced, d.Overlooked, d.Unreachable))
 	}
-	fmt.Fprintf(w, "  holds        %d, %d overlaps, %d tokens that did not grow\n", f.Holds, f.Overlaps, f.TokensBroken)
+	line(say.Text("holds"), say.Sprintf("%d, %d overlaps, %d tokens that did not grow", f.Holds, f.Overlaps, f.TokensBroken))
+	line(say.Text("liveness"), say.Sprintf("%s, longest stall %.0f ms", say.Term(f.Liveness), float64(f.StallNS)/1e6))
 	if f.ZombieNS > 0 {
-		fmt.Fprintf(w, "  zombie       a holder believed for up to %.1f ms after the next grant\n", float64(f.ZombieNS)/1e6)
+		line(say.Text("zombie"), say.Sprintf("a holder believed for up to %.1f ms after the next grant", float64(f.ZombieNS)/1e6))
 	}
-	fmt.Fprintf(w, "  liveness     %s, longest stall %.0f ms\n", f.Liveness, float64(f.StallNS)/1e6)
 	for _, h := range f.Hosts {
-		fmt.Fprintf(w, "  machine      %s\n", h)
+		line(say.Text("machine"), machineText(say, h))
 	}
 	for i := range f.Nodes {
-		fmt.Fprintf(w, "  node         %s\n", &f.Nodes[i])
+		line(say.Text("node"), nodeText(say, &f.Nodes[i]))
 	}
 	shown := map[string]int64{}
 	for i, e := range f.Examples {
 		shown[e.What]++
-		fmt.Fprintf(w, "  %2d %-11s %9.1f ms  %s%s\n", i+1, e.What, float64(e.AtNS)/1e6, e.Text, during(f, e))
+		fmt.Fprintf(w, "  %2d %s %9.1f ms  %s%s\n", i+1, padded(say.Recorded(e.What), 11), float64(e.AtNS)/1e6, say.Recorded(e.Text), during(say, f, e))
 	}
 	for _, kind := range []struct {
-		what, noun string
+		what, more string
 		n          int64
 	}{
-		{"raced", "raced duplicate", f.Duplicates.Raced + f.WarmupDuplicates.Raced},
-		{"overlooked", "overlooked duplicate", f.Duplicates.Overlooked + f.WarmupDuplicates.Overlooked},
-		{"unreachable", "unreachable duplicate", f.Duplicates.Unreachable + f.WarmupDuplicates.Unreachable},
-		{"overlap", "overlapping hold", f.OverlapHolds},
-		{"token", "acquisition without a new token", f.TokensBroken},
+		{"raced", say.Text("raced duplicates"), f.Duplicates.Raced + f.WarmupDuplicates.Raced},
+		{"overlooked", say.Text("overlooked duplicates"), f.Duplicates.Overlooked + f.WarmupDuplicates.Overlooked},
+		{"unreachable", say.Text("unreachable duplicates"), f.Duplicates.Unreachable + f.WarmupDuplicates.Unreachable},
+		{"overlap", say.Text("overlapping holds"), f.OverlapHolds},
+		{"token", say.Text("acquisitions without a new token"), f.TokensBroken},
 	} {
 		if more := kind.n - shown[kind.what]; more > 0 {
-			fmt.Fprintf(w, "     and %s more of %s\n", strconv.FormatInt(more, 10), reports.Plural(int(kind.n), kind.noun))
+			fmt.Fprintf(w, "     %s\n", say.Sprintf("and %[1]d more of %[2]d %[3]s", more, kind.n, kind.more))
 		}
 	}
-	fmt.Fprintf(w, "%s: %s\n", v.Status, v.Why)
+	fmt.Fprintf(w, "%s: %s\n", say.Recorded(string(v.Status)), say.Recorded(v.Why))
+}
+
+// padded fills a word up to so many columns, of which a Korean letter takes two.
+func padded(word string, columns int) string {
+	return word + strings.Repeat(" ", max(columns-reports.Columns(word), 0))
+}
+
+// machineText tells what is known of a machine.
+func machineText(say *lang.Lang, h check.HostLoad) string {
+	var parts []string
+	if busy, known := h.Busy(); known {
+		parts = append(parts, say.Sprintf("CPUs busy for %.0f %% of the time, %.0f %% in the busiest second", 100*busy, 100*h.BusyMax))
+	}
+	if slowdown, known := h.Slowdown(); known {
+		parts = append(parts, say.Sprintf("work took %.1f times as long as on an idle machine", slowdown))
+	}
+	parts = append(parts, say.Sprintf("a timer went off up to %.1f ms late", float64(h.Sum.LateNS)/1e6))
+	if h.Sum.FsyncNS != nil {
+		parts = append(parts, say.Sprintf("a page took up to %.1f ms to be safe on its disk", float64(*h.Sum.FsyncNS)/1e6))
+	}
+	name := h.Host
+	if name == "" {
+		name = say.Text("the controller's")
+	}
+	return name + ": " + strings.Join(parts, "; ")
+}
+
+// nodeText tells what is known of what a node used.
+func nodeText(say *lang.Lang, n *check.NodeUsage) string {
+	var parts []string
+	if cpus, known := n.CPUs(); known {
+		parts = append(parts, say.Sprintf("%.3f CPUs, %.3f in its busiest sample, %.1f MiB", cpus, n.CPUMax, float64(n.MemoryMaxBytes)/(1<<20)))
+	}
+	if seconds := time.Duration(n.LinkedNS).Seconds(); seconds > 0 {
+		parts = append(parts, say.Sprintf("%.1f KiB/s in, %.1f KiB/s out", float64(n.InBytes)/seconds/1024, float64(n.OutBytes)/seconds/1024))
+	}
+	return n.Node + ": " + strings.Join(parts, "; ")
 }
 
 // during names the fault in force at a violation.
-func during(f *check.Findings, e check.Example) string {
+func during(say *lang.Lang, f *check.Findings, e check.Example) string {
 	if names := lab.InForce(f, e.AtNS); len(names) > 0 {
-		return "; in force: " + strings.Join(names, ", ")
+		for i := range names {
+			names[i] = say.Recorded(names[i])
+		}
+		return say.Sprintf("; in force: %s", strings.Join(names, ", "))
 	}
 	return ""
 }
 
 // explain tells what happened around one violation.
-func explain(ctx context.Context, w io.Writer, path string, f *check.Findings, number int) error {
+func explain(ctx context.Context, w io.Writer, say *lang.Lang, path string, f *check.Findings, number int) error {
 	moments := lab.Moments(f, len(f.Examples))
 	if number > len(moments) {
 		return fmt.Errorf("--explain %d: the list has %s", number, reports.Plural(len(moments), "violation"))
@@ -147,15 +191,15 @@ func explain(ctx context.Context, w io.Writer, path string, f *check.Findings, n
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\naround violation %d, %s at %.1f ms: %s\n", number, scenes[0].What, scenes[0].AtMS, scenes[0].Text)
+	fmt.Fprintf(w, "\n%s\n", say.Sprintf("around violation %d, %s at %.1f ms: %s", number, say.Recorded(scenes[0].What), scenes[0].AtMS, say.Recorded(scenes[0].Text)))
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "  from, ms\tto, ms\twho\twhat\thow")
+	fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\n", say.Text("from, ms"), say.Text("to, ms"), say.Text("who"), say.Text("what"), say.Text("how"))
 	for _, step := range scenes[0].Steps {
-		to := "no end"
+		to := say.Text("no end")
 		if !math.IsInf(step.ToMS, 0) {
 			to = fmt.Sprintf("%+.1f", step.ToMS)
 		}
-		fmt.Fprintf(table, "  %+.1f\t%s\t%s\t%s\t%s\n", step.FromMS, to, step.Who, step.What, step.Text)
+		fmt.Fprintf(table, "  %+.1f\t%s\t%s\t%s\t%s\n", step.FromMS, to, say.Term(step.Who), say.Term(step.What), say.Recorded(step.Text))
 	}
 	return table.Flush()
 }

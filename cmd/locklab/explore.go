@@ -12,6 +12,7 @@ import (
 
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/locks/clock"
+	"locklab/reports/lang"
 	"locklab/verify/explore"
 )
 
@@ -27,7 +28,7 @@ type exploreFlags struct {
 	stuck                        string
 	statesMax                    int64
 	memoryMax                    string
-	page                         string
+	page, lang                   string
 	asJSON                       bool
 }
 
@@ -101,9 +102,10 @@ violated; 4 --states-max or --memory-max ended the search before a verdict; 1 ba
 	fl.Int64Var(&f.statesMax, "states-max", 0, "end the search when so many states were seen (0: no bound)")
 	fl.StringVar(&f.memoryMax, "memory-max", "4GiB", "end the search when it takes so much memory")
 	fl.StringVar(&f.page, "page", "", "file to write it to as a page, with the way to a violation drawn")
+	fl.StringVar(&f.lang, "lang", lang.EnglishTag, "en or ko: language of what is printed and of the page; the steps on the way to a violation stay English")
 	fl.BoolVar(&f.asJSON, "json", false, "print a JSON object")
 	completions(cmd, map[string]cobra.CompletionFunc{
-		"faults": list(exploreFaults), "requests": words(nothing), "page": files(nothing),
+		"faults": list(exploreFaults), "requests": words(nothing), "page": files(nothing), "lang": words(lang.Tags),
 		"stuck": words(func() []string { return []string{"healed", "anywhere", "off"} }),
 	})
 	return cmd
@@ -223,6 +225,10 @@ func parseMemory(text string) (int64, error) {
 }
 
 func (f *exploreFlags) run(ctx context.Context, lock string, sc explore.Scope, stdout, stderr io.Writer) error {
+	say, err := language(f.lang)
+	if err != nil {
+		return err
+	}
 	bound, err := catalog.ParsePeers(lock)
 	if err != nil {
 		return err
@@ -238,7 +244,7 @@ func (f *exploreFlags) run(ctx context.Context, lock string, sc explore.Scope, s
 	if err != nil {
 		return err
 	}
-	told := tale{Result: r, elapsed: clock.System().Now().Sub(begun), peak: peakMemory()}
+	told := tale{Result: r, elapsed: clock.System().Now().Sub(begun), peak: peakMemory(), say: say}
 	if told.page = f.page; f.page != "" {
 		if err := told.writePage(f.page); err != nil {
 			return fmt.Errorf("--page: %w", err)

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"locklab/locks/clock"
+	"locklab/reports/lang"
 	"locklab/verify/explore"
 )
 
@@ -20,6 +21,7 @@ type tale struct {
 	elapsed time.Duration
 	peak    int64  // bytes of memory that the process had at most; 0 if not known
 	page    string // the file that has it too
+	say     *lang.Lang
 }
 
 func (t tale) exitCode() int {
@@ -53,113 +55,137 @@ func (t tale) statesPerSecond() float64 { return float64(t.States) / max(t.elaps
 // ones depend on the machine.
 func (t tale) write(w io.Writer) error {
 	var b strings.Builder
-	line := func(what, format string, args ...any) {
-		fmt.Fprintf(&b, "%-10s %s\n", what, fmt.Sprintf(format, args...))
+	say := t.say
+	line := func(what, text string) {
+		fmt.Fprintf(&b, "%s %s\n", padded(what, 10), text)
 	}
-	line("lock", "%s", t.Spec)
-	line("explored", "%v", t.Scope)
+	line(say.Text("lock"), t.Spec)
+	line(say.Text("explored"), t.scope())
 	if t.Leases != "" {
-		line("", "%s", t.Leases)
+		line("", eachRecorded(say, t.Leases))
 	}
-	for i, m := range t.Modelled() {
-		line([]string{"modelled", ""}[min(i, 1)], "%s", m)
+	for i, m := range t.modelled() {
+		line([]string{say.Text("modelled"), ""}[min(i, 1)], m)
 	}
 	for i, c := range t.checks() {
-		line([]string{"checked", ""}[min(i, 1)], "%s", c)
+		line([]string{say.Text("checked"), ""}[min(i, 1)], c)
 	}
-	line("seen", "%s", t.seen())
+	line(say.Text("seen"), t.seen())
 	if t.Scope.Deep {
-		line("", "the probability that a state was missed is below %.1g", t.Missed())
+		line("", say.Sprintf("the probability that a state was missed is below %.1g", t.Missed()))
 	}
 	if t.Shortened {
-		line("", "timestamps far apart were taken for somewhat closer ones: states may have been taken for each other")
+		line("", say.Text("timestamps far apart were taken for somewhat closer ones: states may have been taken for each other"))
 	}
-	memory := fmt.Sprintf("%.0f bytes a state", t.BytesPerState())
+	memory := say.Sprintf("%.0f bytes a state", t.BytesPerState())
 	if t.peak > 0 {
-		memory += fmt.Sprintf(", %s in all at most", mebibytes(t.peak))
+		memory += say.Sprintf(", %s in all at most", mebibytes(t.peak))
 	}
-	line("speed", "%.1f s, %s states/s, %s", t.elapsed.Seconds(), grouped(int64(t.statesPerSecond())), memory)
-	line("verdict", "%s", t.conclusion())
+	line(say.Text("speed"), say.Sprintf("%.1f s, %s states/s, %s", t.elapsed.Seconds(), grouped(int64(t.statesPerSecond())), memory))
+	line(say.Text("verdict"), t.conclusion())
 	if t.Trace != nil {
 		b.WriteString("\n")
 		if err := t.Trace.WriteText(&b); err != nil {
 			return err
 		}
-		fmt.Fprintf(&b, "\n%s\n", t.Violation)
+		fmt.Fprintf(&b, "\n%s\n", say.Recorded(t.Violation))
 	}
 	if t.page != "" {
-		line("report", "%s", t.page)
+		line(say.Text("report"), t.page)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
 func (t tale) seen() string {
-	return fmt.Sprintf("%s states, %s moves, up to %d moves away", grouped(t.States), grouped(t.Transitions), t.Depth)
+	say := t.say
+	return say.Sprintf("%s states, %s moves, up to %d moves away", grouped(t.States), grouped(t.Transitions), t.Depth)
+}
+
+// scope says what was explored.
+func (t tale) scope() string { return eachRecorded(t.say, t.Scope.String()) }
+
+func (t tale) modelled() []string {
+	all := t.Modelled()
+	for i := range all {
+		all[i] = t.say.Recorded(all[i])
+	}
+	return all
+}
+
+// eachRecorded tells a list of phrases.
+func eachRecorded(say *lang.Lang, list string) string {
+	parts := strings.Split(list, ", ")
+	for i := range parts {
+		parts[i] = say.Recorded(parts[i])
+	}
+	return strings.Join(parts, ", ")
 }
 
 // checks says what was checked, and how far.
 func (t tale) checks() []string {
-	out := []string{"mutual exclusion: " + t.outcome(explore.TwoHold, "never two holders")}
-	out = append(out, "clients: "+t.outcome(explore.Untold, "each is told of every hold and of its end"))
+	say := t.say
+	out := []string{say.Sprintf("mutual exclusion: %s", t.outcome(explore.TwoHold, say.Text("never two holders")))}
+	out = append(out, say.Sprintf("clients: %s", t.outcome(explore.Untold, say.Text("each is told of every hold and of its end"))))
 	if t.Leases != "" {
-		out = append(out, "fencing tokens: "+t.outcome(explore.TokenBack, "each above all before"))
+		out = append(out, say.Sprintf("fencing tokens: %s", t.outcome(explore.TokenBack, say.Text("each above all before"))))
 	}
-	out = append(out, "no stuck state: "+t.stuck())
+	out = append(out, say.Sprintf("no stuck state: %s", t.stuck()))
 	if t.Scope.Bypass > 0 {
-		out = append(out, "bounded bypass: "+t.outcome(explore.Starves, fmt.Sprintf("no waiting peer is passed more than %d times", t.Scope.Bypass)))
+		out = append(out, say.Sprintf("bounded bypass: %s", t.outcome(explore.Starves, say.Sprintf("no waiting peer is passed more than %d times", t.Scope.Bypass))))
 	}
 	return out
 }
 
 func (t tale) outcome(violation, good string) string {
+	say := t.say
 	switch {
 	case t.Violation == violation:
-		return "VIOLATED, " + violation
+		return say.Sprintf("VIOLATED, %s", say.Recorded(violation))
 	case t.Ended == explore.Complete:
 		return good
 	default:
-		return good + ", as far as was seen"
+		return say.Sprintf("%s, as far as was seen", good)
 	}
 }
 
 func (t tale) stuck() string {
-	where := "in all states with all links up in which somebody waits, "
-	if t.Scope.Stuck == explore.StuckAnywhere {
-		where = "in all states in which somebody waits, "
-	}
-	if t.Scope.Deep {
-		where = strings.Replace(where, "in all states", "only dead ends: in no state", 1)
-	}
+	say := t.say
+	anywhere := t.Scope.Stuck == explore.StuckAnywhere
 	switch {
 	case t.Scope.Stuck == explore.StuckUnchecked:
-		return "not checked"
+		return say.Text("not checked")
 	case t.Violation == explore.Stuck:
-		return "VIOLATED, " + t.Violation
+		return say.Sprintf("VIOLATED, %s", say.Recorded(t.Violation))
+	case t.Scope.Deep && anywhere:
+		return t.outcome(explore.Stuck, say.Text("only dead ends: in no state in which somebody waits, nothing is left to happen"))
 	case t.Scope.Deep:
-		return t.outcome(explore.Stuck, where+"nothing is left to happen")
+		return t.outcome(explore.Stuck, say.Text("only dead ends: in no state with all links up in which somebody waits, nothing is left to happen"))
+	case t.StuckChecked && anywhere:
+		return say.Sprintf("in all states in which somebody waits, which are %s, each of them can still get the lock", grouped(t.StuckStates))
 	case t.StuckChecked:
-		return fmt.Sprintf("%swhich are %s, each of them can still get the lock", where, grouped(t.StuckStates))
+		return say.Sprintf("in all states with all links up in which somebody waits, which are %s, each of them can still get the lock", grouped(t.StuckStates))
 	default:
-		return "only dead ends, as far as was seen; the rest comes after the whole search"
+		return say.Text("only dead ends, as far as was seen; the rest comes after the whole search")
 	}
 }
 
 func (t tale) conclusion() string {
+	say := t.say
 	var why string
 	switch t.Ended {
 	case explore.Complete:
-		return "safe within these bounds, and nothing is said beyond them: " + t.Scope.String()
+		return say.Sprintf("safe within these bounds, and nothing is said beyond them: %s", t.scope())
 	case explore.Violated:
-		return fmt.Sprintf("VIOLATED: %s, after %d moves at the least", t.Violation, len(t.Trace.Steps))
+		return say.Sprintf("VIOLATED: %s, after %d moves at the least", say.Recorded(t.Violation), len(t.Trace.Steps))
 	case explore.StatesBound:
-		why = "--states-max ended the search"
+		why = say.Text("--states-max ended the search")
 	case explore.MemoryBound:
-		why = "--memory-max ended the search"
+		why = say.Text("--memory-max ended the search")
 	case explore.Interrupted:
-		why = "interrupted"
+		why = say.Text("interrupted")
 	}
-	return fmt.Sprintf("undecided: %s; nothing was violated as far as was seen, up to %d moves away: %v", why, t.Depth, t.Scope)
+	return say.Sprintf("undecided: %s; nothing was violated as far as was seen, up to %d moves away: %s", why, t.Depth, t.scope())
 }
 
 // writeJSON prints the result for programs.
@@ -184,7 +210,7 @@ func (t tale) writeJSON(w io.Writer) error {
 		Shortened     bool           `json:"timestamps_shortened,omitempty"`
 		Trace         *explore.Trace `json:"trace,omitempty"`
 	}{
-		"locklab/explore/v1", t.Spec, t.Scope.String(), t.Modelled(), t.checks(), t.verdict(), t.Ended.String(), t.Violation,
+		"locklab/explore/v1", t.Spec, t.Scope.String(), t.Modelled(), tale{Result: t.Result, say: lang.English()}.checks(), t.verdict(), t.Ended.String(), t.Violation,
 		t.States, t.Transitions, t.Depth, t.elapsed.Seconds(), t.statesPerSecond(), t.BytesPerState(), t.peak,
 		t.missed(), t.Shortened, t.Trace,
 	})

@@ -1,13 +1,15 @@
 package main
 
 import (
-	"fmt"
 	"html/template"
 	"os"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"locklab/reports"
+	"locklab/reports/lang"
 	"locklab/reports/sweep"
 	"locklab/verify/explore"
 	"locklab/verify/sim"
@@ -17,58 +19,65 @@ import (
 func typed() string { return strings.Join(append([]string{"locklab"}, os.Args[1:]...), " ") }
 
 // writeSweepPage writes a sweep as one page: a plot of each figure, then the tables.
-func writeSweepPage(path, lock string, points []sim.Point, drawn []sweep.Point, seed uint64) error {
+func writeSweepPage(say *lang.Lang, path, lock string, points []sim.Point, drawn []sweep.Point, seed uint64) error {
 	page := reports.Sheet{
-		Title: lock + " against the number of peers", Lede: fmt.Sprintf("Simulated in virtual time, seed %d", seed), Made: typed(),
-		Facts: []reports.SheetFact{{Name: "all points", Lines: []string{"sweep.csv beside this page has them in full precision"}}},
+		Title: say.Sprintf("%s against the number of peers", lock), Lede: say.Sprintf("Simulated in virtual time, seed %d", seed), Made: typed(),
+		Facts: []reports.SheetFact{{Name: say.Text("all points"), Lines: []string{say.Text("sweep.csv beside this page has them in full precision")}}},
 	}
 	for _, f := range sweep.Figures() {
-		drawing, err := sweep.Draw(f, drawn)
+		drawing, err := sweep.Draw(say, f, drawn)
 		if err != nil {
 			return err
 		}
-		page.Sections = append(page.Sections, reports.SheetSection{Title: strings.ToUpper(f.Title[:1]) + f.Title[1:], Drawing: drawing})
+		page.Sections = append(page.Sections, reports.SheetSection{Title: upper(say.Term(f.Title)), Drawing: drawing})
 	}
 	var columns []reports.SheetColumn
-	for i, title := range sweepColumns() {
+	for i, title := range sweepColumns(say) {
 		columns = append(columns, reports.SheetColumn{Title: title, Number: i > 0})
 	}
 	for _, zones := range sweepZones() {
 		page.Sections = append(page.Sections, reports.SheetSection{
-			Title: fmt.Sprintf("%d zones", zones), Notes: crossings(points, lock, zones), Columns: columns, Rows: sweepRows(points, zones),
+			Title: say.Sprintf("%d zones", zones), Notes: crossings(say, points, lock, zones), Columns: columns, Rows: sweepRows(points, zones),
 		})
 	}
-	return reports.WriteSheet(path, page)
+	return reports.WriteSheet(path, say, page)
 }
 
 // writePage writes an exploration as one page: the verdict, what was explored, and the way
 // to a violation as a drawing and as a table.
 func (t tale) writePage(path string) error {
+	say := t.say
 	page := reports.Sheet{
-		Title: t.Spec + ", explored", Lede: t.Scope.String(), Made: typed(),
+		Title: say.Sprintf("%s, explored", t.Spec), Lede: t.scope(), Made: typed(),
 		Verdict: reports.SheetVerdict{Text: t.conclusion(), Good: t.Ended == explore.Complete, Bad: t.Ended == explore.Violated},
 		Facts: []reports.SheetFact{
-			{Name: "modelled", Lines: t.Modelled()},
-			{Name: "checked", Lines: t.checks()},
-			{Name: "seen", Lines: []string{t.seen()}},
+			{Name: say.Text("modelled"), Lines: t.modelled()},
+			{Name: say.Text("checked"), Lines: t.checks()},
+			{Name: say.Text("seen"), Lines: []string{t.seen()}},
 		},
 	}
 	if t.Trace != nil {
 		var drawing strings.Builder
-		if err := t.Trace.WriteSVG(&drawing, t.Spec, t.Violation); err != nil {
+		if err := t.Trace.WriteSVG(&drawing, t.Spec, say.Recorded(t.Violation)); err != nil {
 			return err
 		}
 		section := reports.SheetSection{
-			Title: "The shortest way to the violation", Drawing: template.HTML(drawing.String()), //nolint:gosec // drawn and escaped by explore
-			Columns: []reports.SheetColumn{{Title: "step", Number: true}, {Title: "peer", Number: true}, {Title: "what happens"}},
+			Title: say.Text("The shortest way to the violation"), Drawing: template.HTML(drawing.String()), //nolint:gosec // drawn and escaped by explore
+			Columns: []reports.SheetColumn{{Title: say.Text("step"), Number: true}, {Title: say.Text("peer"), Number: true}, {Title: say.Text("what happens")}},
 		}
 		for i := range t.Trace.Peers {
-			section.Columns = append(section.Columns, reports.SheetColumn{Title: fmt.Sprintf("peer %d then", i)})
+			section.Columns = append(section.Columns, reports.SheetColumn{Title: say.Sprintf("peer %d then", i)})
 		}
 		for i, s := range t.Trace.Steps {
 			section.Rows = append(section.Rows, append([]string{strconv.Itoa(i + 1), strconv.Itoa(s.Peer), s.Text}, s.Peers...))
 		}
 		page.Sections = append(page.Sections, section)
 	}
-	return reports.WriteSheet(path, page)
+	return reports.WriteSheet(path, say, page)
+}
+
+// upper makes the first letter of a title a capital.
+func upper(title string) string {
+	first, size := utf8.DecodeRuneInString(title)
+	return string(unicode.ToUpper(first)) + title[size:]
 }

@@ -54,3 +54,12 @@ func TestListOne(t *testing.T) {
 		}
 	}
 }
+
+// TestTitlesBeginWithALetter, of whatever alphabet.
+func TestTitlesBeginWithALetter(t *testing.T) {
+	for title, want := range map[string]string{"time to acquire": "Time to acquire", "획득 시간": "획득 시간"} {
+		if have := upper(title); have != want {
+			t.Errorf("%q became %q", title, have)
+		}
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/internal/seed"
 	"locklab/reports"
+	"locklab/reports/lang"
 	"locklab/reports/sweep"
 	"locklab/verify/sim"
 )
@@ -29,6 +30,10 @@ type sweepJob struct {
 
 // runSweep measures the lock, and those that it is compared with.
 func (f *simFlags) runSweep(ctx context.Context, l catalog.Lock, stdout, stderr io.Writer) error {
+	say, err := language(f.lang)
+	if err != nil {
+		return err
+	}
 	low, high, err := parseSweep(f.sweep)
 	if err != nil {
 		return err
@@ -42,7 +47,7 @@ func (f *simFlags) runSweep(ctx context.Context, l catalog.Lock, stdout, stderr 
 		return err
 	}
 	all := withService(points)
-	dir, err := f.writeSweep(l, all)
+	dir, err := f.writeSweep(say, l, all)
 	if err != nil {
 		return err
 	}
@@ -53,7 +58,7 @@ func (f *simFlags) runSweep(ctx context.Context, l catalog.Lock, stdout, stderr 
 			Points []sim.Point `json:"points"`
 		}{"locklab/sweep/v1", f.seed, all})
 	}
-	sweepText(stdout, all, l.String())
+	sweepText(stdout, say, all, l.String())
 	fmt.Fprintf(stderr, "locklab: report: %s\n", filepath.Join(dir, reports.PageFile))
 	return nil
 }
@@ -135,7 +140,7 @@ func withService(points []sim.Point) []sim.Point {
 	return all
 }
 
-func (f *simFlags) writeSweep(l catalog.Lock, points []sim.Point) (dir string, err error) {
+func (f *simFlags) writeSweep(say *lang.Lang, l catalog.Lock, points []sim.Point) (dir string, err error) {
 	dir = f.out
 	if dir == "" {
 		dir = filepath.Join(simDir, "sweep-"+strings.NewReplacer(":", "-", "=", "-", ",", "-").Replace(l.String()))
@@ -159,29 +164,32 @@ func (f *simFlags) writeSweep(l catalog.Lock, points []sim.Point) (dir string, e
 			return "", fmt.Errorf("--out: %w", err)
 		}
 	}
-	return dir, writeSweepPage(filepath.Join(dir, reports.PageFile), l.String(), points, drawn, f.seed)
+	return dir, writeSweepPage(say, filepath.Join(dir, reports.PageFile), l.String(), points, drawn, f.seed)
 }
 
 // sweepText prints a table for each number of zones, and from where on another way
 // is faster.
-func sweepText(w io.Writer, points []sim.Point, lock string) {
+func sweepText(w io.Writer, say *lang.Lang, points []sim.Point, lock string) {
 	for _, zones := range sweepZones() {
 		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-		fmt.Fprintf(w, "%d zones\n", zones)
-		fmt.Fprintln(table, "  "+strings.Join(sweepColumns(), "\t")+"\t")
+		fmt.Fprintln(w, say.Sprintf("%d zones", zones))
+		fmt.Fprintln(table, "  "+strings.Join(sweepColumns(say), "\t")+"\t")
 		for _, row := range sweepRows(points, zones) {
 			fmt.Fprintln(table, "  "+strings.Join(row, "\t")+"\t")
 		}
 		_ = table.Flush()
-		for _, text := range crossings(points, lock, zones) {
+		for _, text := range crossings(say, points, lock, zones) {
 			fmt.Fprintf(w, "  %s\n", text)
 		}
 		fmt.Fprintln(w)
 	}
 }
 
-func sweepColumns() []string {
-	return []string{"lock", "peers", "messages", "contended", "acquire p50 ms", "p99", "contended p50", "p99", "handoff mean", "p99"}
+func sweepColumns(say *lang.Lang) []string {
+	return []string{
+		say.Text("lock"), say.Text("peers"), say.Text("messages"), say.Text("contended"), say.Text("acquire p50 ms"), "p99",
+		say.Text("contended p50"), "p99", say.Text("handoff mean"), "p99",
+	}
 }
 
 func sweepRows(points []sim.Point, zones int) (rows [][]string) {
@@ -202,14 +210,20 @@ func sweepRows(points []sim.Point, zones int) (rows [][]string) {
 }
 
 // crossings say from how many peers on each of the others is better.
-func crossings(points []sim.Point, lock string, zones int) (texts []string) {
+func crossings(say *lang.Lang, points []sim.Point, lock string, zones int) (texts []string) {
 	figures := []struct {
-		what string
-		of   func(p sim.Point) float64
+		say func(other, lock string, from int) string
+		of  func(p sim.Point) float64
 	}{
-		{"needs fewer messages", func(p sim.Point) float64 { return p.Messages }},
-		{"acquires faster", func(p sim.Point) float64 { return float64(p.Acquire.P50) }},
-		{"hands over faster", func(p sim.Point) float64 { return float64(p.Handoff.Mean) }},
+		{func(other, lock string, from int) string {
+			return say.Sprintf("%[1]s needs fewer messages than %[2]s from %[3]d peers on", other, lock, from)
+		}, func(p sim.Point) float64 { return p.Messages }},
+		{func(other, lock string, from int) string {
+			return say.Sprintf("%[1]s acquires faster than %[2]s from %[3]d peers on", other, lock, from)
+		}, func(p sim.Point) float64 { return float64(p.Acquire.P50) }},
+		{func(other, lock string, from int) string {
+			return say.Sprintf("%[1]s hands over faster than %[2]s from %[3]d peers on", other, lock, from)
+		}, func(p sim.Point) float64 { return float64(p.Handoff.Mean) }},
 	}
 	own := map[int]sim.Point{}
 	var others []string
@@ -237,7 +251,7 @@ func crossings(points []sim.Point, lock string, zones int) (texts []string) {
 				}
 			}
 			if from > 0 {
-				texts = append(texts, fmt.Sprintf("%s %s than %s from %d peers on", other, f.what, lock, from))
+				texts = append(texts, f.say(other, lock, from))
 			}
 		}
 	}

@@ -14,6 +14,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"locklab/reports/lang"
 )
 
 const (
@@ -57,14 +59,14 @@ func forPage(svg []byte, label string) template.HTML {
 }
 
 // Draw draws one figure for a page of [reports.WriteSheet].
-func Draw(f Figure, points []Point) (template.HTML, error) {
+func Draw(say *lang.Lang, f Figure, points []Point) (template.HTML, error) {
 	locks, zones := order(points)
 	low, high := span(f, points)
 	canvas := vgsvg.New(vg.Length(panelWidth*len(zones)+legendWidth), height)
 	area := draw.New(canvas)
 	var legend plot.Legend
 	for i, z := range zones {
-		p, err := panel(f, points, locks, z, low, high)
+		p, err := panel(say, f, points, locks, z, low, high)
 		if err != nil {
 			return "", err
 		}
@@ -81,11 +83,11 @@ func Draw(f Figure, points []Point) (template.HTML, error) {
 	if _, err := canvas.WriteTo(&out); err != nil {
 		return "", fmt.Errorf("draw %s: %w", f.Title, err)
 	}
-	return forPage(out.Bytes(), label(f, points, locks, zones)), nil
+	return forPage(out.Bytes(), label(say, f, points, locks, zones)), nil
 }
 
 // label says what the figure shows, and what it comes to with the most peers.
-func label(f Figure, points []Point, locks []string, zones []int) string {
+func label(say *lang.Lang, f Figure, points []Point, locks []string, zones []int) string {
 	most := 0
 	for _, p := range points {
 		most = max(most, p.Peers)
@@ -100,9 +102,9 @@ func label(f Figure, points []Point, locks []string, zones []int) string {
 				}
 			}
 		}
-		found = append(found, fmt.Sprintf("in %d zones %s", z, strings.Join(parts, ", ")))
+		found = append(found, say.Sprintf("in %d zones %s", z, strings.Join(parts, ", ")))
 	}
-	return fmt.Sprintf("%s, in %s, against the number of peers, to %d: %s.", f.Title, f.Unit, most, strings.Join(found, "; "))
+	return say.Sprintf("%s, in %s, against the number of peers, to %d: %s.", say.Term(f.Title), say.Term(f.Unit), most, strings.Join(found, "; "))
 }
 
 // span is the range of all panels, in whole powers of ten.
@@ -124,10 +126,10 @@ func span(f Figure, points []Point) (low, high float64) {
 }
 
 // panel draws one number of zones.
-func panel(f Figure, points []Point, locks []string, zones int, low, high float64) (*plot.Plot, error) {
+func panel(say *lang.Lang, f Figure, points []Point, locks []string, zones int, low, high float64) (*plot.Plot, error) {
 	p := plot.New()
-	p.Title.Text = fmt.Sprintf("%d zones, %s", zones, f.Unit)
-	p.X.Label.Text = "peers"
+	p.Title.Text = say.Sprintf("%d zones, %s", zones, say.Term(f.Unit))
+	p.X.Label.Text = say.Text("peers")
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
 	p.X.Tick.Marker, p.Y.Tick.Marker = plot.TickerFunc(decades), plot.TickerFunc(decades)
 	for _, a := range []*plot.Axis{&p.X, &p.Y} {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"locklab/reports/lang"
 	"locklab/reports/sweep"
 )
 
@@ -56,11 +57,11 @@ func TestCSV(t *testing.T) {
 
 func TestDraw(t *testing.T) {
 	for i, f := range sweep.Figures() {
-		svg, err := sweep.Draw(f, points())
+		svg, err := sweep.Draw(lang.English(), f, points())
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := sweep.Draw(f, points())
+		again, err := sweep.Draw(lang.English(), f, points())
 		if err != nil || svg != again {
 			t.Errorf("%s: drawn twice, two drawings (%v)", f.Title, err)
 		}

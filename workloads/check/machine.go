@@ -86,22 +86,6 @@ func (h HostLoad) Slowdown() (float64, bool) {
 	return 1 + float64(waited)/float64(*h.Sum.RunNS), true
 }
 
-// String tells what is known of the machine.
-func (h HostLoad) String() string {
-	text := cmp.Or(h.Host, "the controller's") + ":"
-	if busy, known := h.Busy(); known {
-		text += fmt.Sprintf(" CPUs busy for %.0f %% of the time, %.0f %% in the busiest second;", 100*busy, 100*h.BusyMax)
-	}
-	if slowdown, known := h.Slowdown(); known {
-		text += fmt.Sprintf(" work took %.1f times as long as on an idle machine;", slowdown)
-	}
-	text += fmt.Sprintf(" a timer went off up to %.1f ms late", float64(h.Sum.LateNS)/1e6)
-	if h.Sum.FsyncNS != nil {
-		text += fmt.Sprintf("; a page took up to %.1f ms to be safe on its disk", float64(*h.Sum.FsyncNS)/1e6)
-	}
-	return text
-}
-
 // machineEvent is a sample of one machine.
 type machineEvent struct {
 	host string

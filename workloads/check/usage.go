@@ -1,7 +1,6 @@
 package check
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -33,18 +32,6 @@ const UsageLength = time.Second
 // CPUs is how many CPUs it used on average while it ran; false if that is not known.
 func (n *NodeUsage) CPUs() (float64, bool) {
 	return ratio(float64(n.CPUNS), float64(n.RanNS)), n.RanNS > 0
-}
-
-// String tells what is known of the node.
-func (n *NodeUsage) String() string {
-	text := brief(n.Node) + ":"
-	if cpus, known := n.CPUs(); known {
-		text += fmt.Sprintf(" %.3f CPUs, %.3f in its busiest sample, %.1f MiB;", cpus, n.CPUMax, float64(n.MemoryMaxBytes)/(1<<20))
-	}
-	if seconds := time.Duration(n.LinkedNS).Seconds(); seconds > 0 {
-		text += fmt.Sprintf(" %.1f KiB/s in, %.1f KiB/s out;", float64(n.InBytes)/seconds/1024, float64(n.OutBytes)/seconds/1024)
-	}
-	return strings.TrimRight(text, ";")
 }
 
 // usageEvent is a sample of one node.
