@@ -27,6 +27,7 @@ import (
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/cmd/locklab/internal/suite"
 	"locklab/internal/nearest"
+	"locklab/internal/tracing"
 	"locklab/locks/clock"
 	"locklab/nodes/topology"
 	"locklab/reports"
@@ -124,6 +125,7 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	fl.StringArrayVar(&f.external, "external", nil, "NAME=START,STOP: programs that begin and end the external faults of that name, absolute paths; only what stands here is ever run")
 	lockCmdFlag(fl, &f.lockCmds)
 	f.toxiproxy.add(fl)
+	fl.StringVar(&f.OTLP, "otlp", "", "host:port of an OpenTelemetry collector (OTLP by gRPC) that gets traces of matches, 50 a second at most: see reports/grafana/README.md")
 	f.ui.add(fl)
 	for _, w := range catalog.Workloads() {
 		own := pflag.NewFlagSet(w.Name, pflag.ContinueOnError)
@@ -306,6 +308,15 @@ func (f *runFlags) config(ctx context.Context, stderr io.Writer) (lab.Config, []
 		func() error {
 			return errors.Join(catalog.Within("--duration", c.Duration, time.Second, time.Hour), catalog.Within("--warmup", c.Warmup, 0, time.Minute),
 				catalog.Within("--repeat", c.Repeat, 1, 1000))
+		},
+		func() error {
+			if c.OTLP == "" {
+				return nil
+			}
+			if err := tracing.CheckAddr(c.OTLP); err != nil {
+				return fmt.Errorf("--otlp: %w", err)
+			}
+			return nil
 		},
 		func() (err error) {
 			thresholds, err = parseThresholds(f.failOn, f.baseline != "", "want --baseline DIR, a run to compare with")

@@ -28,6 +28,9 @@ type ClientConfig struct {
 	Kinds []Kind // the API's own
 	// Conns bounds the connections; 0 does not, and keeps 8 that are idle.
 	Conns int
+	// Trace gives the value of the header Traceparent for a request, "" for none; nil is
+	// never one.
+	Trace func(context.Context) string
 	// Repeatable says that any request may be repeated without a second effect: one
 	// that met a dead connection is.
 	Repeatable bool
@@ -147,6 +150,12 @@ func (c *Client) send(ctx context.Context, method, path string, in any) (*http.R
 		return nil, fmt.Errorf("call %s: %w: %w: %w", c, ErrNotSent, err, ErrInvalid)
 	}
 	request.Header = c.header
+	if c.Trace != nil {
+		if parent := c.Trace(ctx); parent != "" {
+			request.Header = c.header.Clone()
+			request.Header.Set("Traceparent", parent)
+		}
+	}
 	response, err := c.transport.RoundTrip(request)
 	if err != nil {
 		if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {

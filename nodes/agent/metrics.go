@@ -24,7 +24,7 @@ import (
 
 // scrapeTimeout bounds how long a node may take to say its metrics: less than Prometheus
 // gives the agent, so that one node that hangs does not cost the others.
-const scrapeTimeout = time.Second
+const scrapeTimeout = 500 * time.Millisecond
 
 // metrics is what the agent serves to Prometheus: its own, what it was given, and those of
 // its nodes, in one page. Nodes come and go with every run, on ports that nobody knows

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"strconv"
 
+	"locklab/internal/tracing"
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/workloads/history"
@@ -31,8 +32,15 @@ type grant struct {
 func (m *Master) acquire(ctx context.Context, client, group string) <-chan grant {
 	answered := make(chan grant, 1)
 	m.background.Go(func() {
+		ctx, span := m.tracer.Begin(ctx, "acquire lock", tracing.Client)
 		asked := clock.Mono()
 		lease, err := m.locker.Acquire(ctx, group)
+		if span.IsSet() {
+			span.Set("lock", m.settings.Lock)
+			span.Set("group", group)
+			span.Set("outcome", string(locks.OutcomeOf(err)))
+			span.End(err)
+		}
 		event := history.Event{
 			Kind:     history.KindAcquire,
 			FromNS:   asked,

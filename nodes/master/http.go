@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"locklab/internal/httpapi"
+	"locklab/internal/tracing"
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/nodes/worker"
@@ -52,7 +53,14 @@ func (m *Master) handleMatch(r *http.Request, req MatchRequest) (any, error) {
 	if err := errors.Join(worker.CheckName("player", req.Player), worker.CheckName("group", req.Group)); err != nil {
 		return nil, err
 	}
-	match, outcome, err := m.Match(r.Context(), req)
+	ctx, span := m.tracer.Join(r.Context(), r.Header.Get(tracing.Header), "match")
+	match, outcome, err := m.Match(ctx, req)
+	if span.IsSet() {
+		span.Set("group", req.Group)
+		span.Set("room", match.Room)
+		span.Set("outcome", string(outcome))
+		span.End(err)
+	}
 	if err != nil {
 		// Not the worker's own refusal: its status says nothing of this request.
 		refusal := &httpapi.Error{Status: http.StatusServiceUnavailable, Kind: kindOf(err), Message: err.Error()}

@@ -14,17 +14,20 @@ import (
 
 	"locklab/internal/httpapi"
 	"locklab/internal/seed"
+	"locklab/internal/tracing"
 	"locklab/locks/clock"
 	"locklab/workloads/history"
 )
 
-// Deps is what a master gets from whoever runs it. All but the Mounts is needed.
+// Deps is what a master gets from whoever runs it. All but the Mounts and the Tracer is needed.
 type Deps struct {
 	Recorder history.Recorder
 	// Locker is the lock under test. The master does not close it.
 	Locker *Tracker
 	Log    *slog.Logger
 	Seed   seed.Seed
+	// Tracer takes part in the traces of players; nil does not.
+	Tracer *tracing.Tracer
 	// Mounts are handlers beside the master's own, by pattern of http.ServeMux.
 	Mounts map[string]http.Handler
 }
@@ -38,6 +41,7 @@ type Master struct {
 	locker      *Tracker
 	mounts      map[string]http.Handler
 	metrics     matchMetrics
+	tracer      *tracing.Tracer
 
 	remotes   []*remote
 	directory *directory
@@ -73,11 +77,12 @@ func New(ctx context.Context, settings Settings, deps Deps) (*Master, error) {
 		locker:      deps.Locker,
 		mounts:      deps.Mounts,
 		metrics:     newMatchMetrics(),
+		tracer:      deps.Tracer,
 		rand:        deps.Seed.Child("master " + settings.Name).Rand(),
 		followed:    make(chan struct{}),
 	}
 	for _, addr := range settings.Workers {
-		m.remotes = append(m.remotes, newRemote(addr, settings.WorkerToken))
+		m.remotes = append(m.remotes, newRemote(addr, settings.WorkerToken, deps.Tracer))
 	}
 	m.directory = newDirectory(settings.FeedSilence, m.remotes)
 	m.followAll(ctx)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"locklab/internal/httpapi"
+	"locklab/internal/tracing"
 	"locklab/locks"
 	"locklab/nodes/worker"
 )
@@ -75,6 +76,8 @@ func (a *attempt) match(ctx context.Context) (Match, error) {
 
 // known asks for a seat in the rooms that this master knows of, most seats first.
 func (a *attempt) known(ctx context.Context) (Match, bool) {
+	ctx, span := a.tracer.Begin(ctx, "find seat", tracing.Inside)
+	defer func() { span.End(nil) }()
 	for ctx.Err() == nil {
 		p, ok := a.directory.propose(a.group, a.tried)
 		if !ok {

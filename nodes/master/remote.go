@@ -9,6 +9,7 @@ import (
 
 	"locklab/internal/httpapi"
 	"locklab/internal/strictjson"
+	"locklab/internal/tracing"
 	"locklab/locks"
 	"locklab/nodes/worker"
 )
@@ -28,10 +29,11 @@ type remote struct {
 	http       *httpapi.Client
 	seating    chan struct{} // slots
 	asking     chan struct{}
+	tracer     *tracing.Tracer
 }
 
-func newRemote(addr WorkerAddr, token string) *remote {
-	return &remote{
+func newRemote(addr WorkerAddr, token string, tracer *tracing.Tracer) *remote {
+	r := &remote{
 		name: addr.Name,
 		zone: addr.Zone,
 		http: httpapi.NewClient("http://"+addr.Addr, httpapi.ClientConfig{
@@ -40,7 +42,12 @@ func newRemote(addr WorkerAddr, token string) *remote {
 		}),
 		seating: make(chan struct{}, seatingMax),
 		asking:  make(chan struct{}, askingMax),
+		tracer:  tracer,
 	}
+	if tracer != nil {
+		r.http.Trace = tracing.Parent
+	}
+	return r
 }
 
 // seat asks for a seat. A refusal that shows the room gives it along with the error.
@@ -62,7 +69,11 @@ func (r *remote) seat(ctx context.Context, room, player string) (*worker.Room, e
 // order asks for a new room.
 func (r *remote) order(ctx context.Context, req worker.OrderRequest) (worker.Room, error) {
 	var made worker.Room
-	if err := r.ask(ctx, r.asking, http.MethodPost, "/v1/rooms", req, &made); err != nil {
+	var err error
+	ctx, span := r.tracer.Begin(ctx, "order room", tracing.Client)
+	defer func() { span.End(err) }()
+	span.Set("worker", r.name)
+	if err = r.ask(ctx, r.asking, http.MethodPost, "/v1/rooms", req, &made); err != nil {
 		return worker.Room{}, fmt.Errorf("order at %s: %w", r.name, err)
 	}
 	return made, nil

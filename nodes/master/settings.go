@@ -27,6 +27,8 @@ type Settings struct {
 	Workers []WorkerAddr `json:"workers"`
 	// WorkerToken is what the workers want to see.
 	WorkerToken string `json:"worker_token,omitzero"`
+	// OTLP is host:port of the collector that traces go to; "" is none.
+	OTLP string `json:"otlp,omitzero"`
 	// Hold is how long the lock is held at least before a room is ordered; 0 is no
 	// longer than it takes.
 	Hold time.Duration `json:"hold,format:units"`

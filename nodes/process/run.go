@@ -17,6 +17,7 @@ import (
 
 	"locklab/internal/httpapi"
 	"locklab/internal/metrics"
+	"locklab/internal/tracing"
 	"locklab/locks/clock"
 	"locklab/workloads/history"
 )
@@ -147,6 +148,14 @@ func (n *Node) serveMetrics(ctx context.Context, listener net.Listener) {
 	if err := httpapi.Serve(ctx, listener, api, nil, n.Log); err != nil {
 		n.Log.Warn("metrics are not served any more", "error", err)
 	}
+}
+
+// Trace sends the spans of the node to a collector; nowhere with "". Close the tracer.
+func (n *Node) Trace(ctx context.Context, otlp string) (*tracing.Tracer, error) {
+	return tracing.Start(ctx, tracing.Config{
+		Addr: otlp, Service: n.Role, Instance: n.Name,
+		Warn: func(text string, err error) { n.Log.Warn(text, "error", err) }, //nolint:sloglint // the text names the collector
+	})
 }
 
 // wait returns what main returned, or an error if it does not return in time after

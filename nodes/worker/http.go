@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"locklab/internal/httpapi"
+	"locklab/internal/tracing"
 	"locklab/locks/clock"
 )
 
@@ -33,11 +34,18 @@ func (w *Worker) api() *httpapi.API {
 // Handler serves the API.
 func (w *Worker) Handler() http.Handler { return w.http }
 
-func (w *Worker) handleOrder(_ *http.Request, req OrderRequest) (any, error) {
+func (w *Worker) handleOrder(r *http.Request, req OrderRequest) (any, error) {
 	if err := errors.Join(CheckName("group", req.Group), CheckName("order", req.Order), CheckName("by", req.By)); err != nil {
 		return nil, err
 	}
+	_, span := w.settings.Tracer.Join(r.Context(), r.Header.Get(tracing.Header), "create room")
 	room, created, refusal := w.rooms.order(req)
+	if span.IsSet() {
+		span.Set("group", req.Group)
+		span.Set("room", room.Room)
+		span.Set("result", resultOf(refusal))
+		span.End(nil)
+	}
 	w.metrics.orders.WithLabelValues(resultOf(refusal)).Inc()
 	switch {
 	case refusal != nil:

@@ -41,6 +41,10 @@ func runNode(ctx context.Context, node *process.Node, mounts []Mount) error {
 	if err != nil {
 		return err
 	}
+	if settings.Tracer, err = node.Trace(ctx, settings.OTLP); err != nil {
+		return err
+	}
+	defer settings.Tracer.Close()
 	w, err := New(settings, node.Recorder, node.Log)
 	if err != nil {
 		return err

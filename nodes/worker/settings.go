@@ -8,6 +8,7 @@ import (
 
 	"locklab/internal/httpapi"
 	"locklab/internal/strictjson"
+	"locklab/internal/tracing"
 )
 
 // Settings says how a worker behaves. What has no JSON name is set by tests only.
@@ -19,6 +20,10 @@ type Settings struct {
 	// Token is what every request must bear, so that only the run's masters order rooms;
 	// "" lets everybody.
 	Token string `json:"token,omitzero"`
+	// OTLP is host:port of the collector that traces go to; "" is none.
+	OTLP string `json:"otlp,omitzero"`
+	// Tracer takes part in the traces of masters; nil does not.
+	Tracer *tracing.Tracer `json:"-"`
 
 	// Boot is how long a room takes to start.
 	Boot time.Duration `json:"-"`

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"locklab/internal/tracing"
 	"locklab/locks"
 	"locklab/locks/clock"
 )
@@ -87,7 +88,7 @@ func (m *master) match(ctx context.Context, player, group string, deadline int64
 			c = m.adopt(nc)
 		}
 		m.arm(c, until)
-		answer, reusable, err := c.exchange(m.addr, player, group)
+		answer, reusable, err := c.exchange(m.addr, player, group, tracing.Parent(ctx))
 		m.put(c, reusable)
 		if !fresh && errors.Is(err, errDown) {
 			continue
@@ -113,13 +114,18 @@ func dialError(ctx context.Context, err error) error {
 	return &answerError{kind: "dial", message: err.Error(), outcome: locks.OutcomeFailed}
 }
 
-func (c *conn) exchange(host, player, group string) (answer reply, reusable bool, err error) {
+// exchange sends one request, as part of a trace unless parent is "".
+func (c *conn) exchange(host, player, group, parent string) (answer reply, reusable bool, err error) {
 	c.body = append(c.body[:0], `{"player":"`...)
 	c.body = append(append(c.body, player...), `","group":"`...) // made by us: nothing to escape
 	c.body = append(append(c.body, group...), `"}`...)
 	c.out = append(c.out[:0], "POST /v1/match HTTP/1.1\r\nHost: "...)
 	c.out = append(append(c.out, host...), "\r\nContent-Type: application/json\r\nContent-Length: "...)
-	c.out = append(strconv.AppendInt(c.out, int64(len(c.body)), 10), "\r\n\r\n"...)
+	c.out = strconv.AppendInt(c.out, int64(len(c.body)), 10)
+	if parent != "" {
+		c.out = append(append(c.out, "\r\n"+tracing.Header+": "...), parent...)
+	}
+	c.out = append(c.out, "\r\n\r\n"...)
 	c.out = append(c.out, c.body...)
 	if _, err := c.Write(c.out); err != nil {
 		return reply{}, false, brokenError(err)

@@ -81,7 +81,14 @@ func (d *Driver) match(ctx context.Context, op loadgen.Op) {
 	d.progress.sent.Add(1)
 	group := d.groupOf(op.Index)
 	player := "p" + strconv.FormatUint(op.Index, 10)
+	ctx, span := d.opts.Tracer.Root(ctx, "match", clock.System().Now(), time.Duration(clock.Mono()-op.IntendedNS))
 	node, reply, err := d.send(ctx, op, player, group)
+	if span.IsSet() {
+		span.Set("player", player)
+		span.Set("group", group)
+		span.Set("outcome", string(locks.OutcomeOf(err)))
+		span.End(err)
+	}
 
 	e := history.Event{
 		Kind: history.KindMatch, FromNS: op.IntendedNS, SentNS: op.SentNS, AtNS: clock.Mono(),

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"locklab/internal/seed"
+	"locklab/internal/tracing"
 	"locklab/workloads/loadgen"
 )
 
@@ -39,6 +40,8 @@ type Options struct {
 	MaxInFlight int
 	// Stop ends the arrivals before the end of Duration when it is closed; nil never does.
 	Stop <-chan struct{}
+	// Tracer follows some of the matches; nil follows none.
+	Tracer *tracing.Tracer
 }
 
 // DefaultOptions is the load of the default run, without masters and duration.

@@ -10,6 +10,7 @@ import (
 
 	"locklab/chaos/scenario"
 	"locklab/internal/seed"
+	"locklab/internal/tracing"
 	"locklab/nodes/process"
 	"locklab/nodes/worker"
 	"locklab/workloads/check"
@@ -80,6 +81,8 @@ type Run struct {
 	// Stop ends the load before its time when it is closed; nil never does. Only loads whose
 	// clients have a SetRate heed it.
 	Stop <-chan struct{}
+	// Tracer follows some of the players; nil follows none.
+	Tracer *tracing.Tracer
 }
 
 // Master is a master as players and the controller reach it.
@@ -225,6 +228,7 @@ func (l *matchmakingLoad) Begin(r Run) (Clients, error) {
 	o.Rate, o.Warmup, o.Duration, o.Groups = r.Rate, r.Warmup, r.Duration, l.groups
 	o.Seed, o.StartNS, o.Stop = r.Seed.Child("matchmaking"), r.StartNS, r.Stop
 	o.Timeout += r.Wants.Hold // or nobody would wait for the room
+	o.Tracer = r.Tracer
 	for _, m := range r.Masters {
 		o.Masters = append(o.Masters, matchmaking.Master{Name: m.Name, URL: m.URL})
 	}

@@ -79,7 +79,7 @@ func TestComposeFilesAreTheTopologies(t *testing.T) {
 				}
 			}
 			headline := topo.Subset(configFor(t, topo, strings.Join(catalog.DefaultLocks(), ",")).roles()...)
-			services := []string{"lab", "report"}
+			services := []string{"lab", "report", "prometheus", "grafana"}
 			for _, h := range topo.Hosts {
 				services = append(services, h.Name)
 				s := compose.Services[h.Name]
@@ -94,7 +94,7 @@ func TestComposeFilesAreTheTopologies(t *testing.T) {
 					t.Errorf("host %s: command %q, want %q", h.Name, s.Command, command)
 				}
 				networks := networksOf(t, s.Networks)
-				want := map[string][]string{"control": {h.Name + ".control"}, "zone-" + h.Zone: {h.Name + ".zone-" + h.Zone}}
+				want := map[string][]string{"control": {h.Name + ".control", "agents.control"}, "zone-" + h.Zone: {h.Name + ".zone-" + h.Zone}}
 				for _, zone := range dialed[h.Name] {
 					if zone != h.Zone {
 						want["zone-"+zone] = nil

@@ -55,6 +55,7 @@ type Config struct {
 	External    external.Programs // that scenarios may run
 	Programs    catalog.Programs  // of the locks that the user brings
 	Live        *live.Board       // shows the runs to browsers; nil is nobody
+	OTLP        string            // host:port of the collector of traces; "" is none
 	Toxiproxy   net.Listener      // where toxiproxy's API is served over the links; nil is nowhere
 
 	// Suite leaves out combinations that do not apply, which are then in Unfit, and locks

@@ -195,7 +195,7 @@ func (x *experiment) measure(ctx context.Context, c *cluster, rec history.Record
 func (x *experiment) clients(c *cluster, rec history.Recorder, start int64) (catalog.Clients, error) {
 	run := catalog.Run{
 		Repeat: x.repeat, Rate: x.config.Rate, Warmup: x.config.Warmup, Duration: x.config.Duration, Wants: x.scenario.Wants,
-		Seed: x.seed(), StartNS: start, Recorder: rec,
+		Seed: x.seed(), StartNS: start, Recorder: rec, Tracer: x.fleet.tracer,
 	}
 	if x.play != nil {
 		run.Stop = x.play.stop

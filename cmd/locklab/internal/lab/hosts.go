@@ -11,6 +11,7 @@ import (
 	"locklab/chaos/link"
 	"locklab/cmd/locklab/internal/scratch"
 	"locklab/internal/httpapi"
+	"locklab/internal/tracing"
 	"locklab/locks/clock"
 	"locklab/nodes/agent"
 	"locklab/nodes/topology"
@@ -36,6 +37,7 @@ type fleet struct {
 	order    []string     // host names as in the topology
 	data     *scratch.Dir // of local hosts
 	clocks   clockFacts
+	tracer   *tracing.Tracer // of players; nil is none
 	log      *slog.Logger
 	notice   func(line string) // tells the user
 }

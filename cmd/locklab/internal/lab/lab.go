@@ -20,6 +20,7 @@ import (
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/cmd/locklab/internal/provenance"
+	"locklab/internal/tracing"
 	"locklab/locks/clock"
 	"locklab/reports/result"
 	"locklab/workloads/check"
@@ -68,6 +69,13 @@ func with(ctx context.Context, parts []Config, earlier *result.File, display pro
 		return file, err
 	}
 	fleet.notice = display.Note
+	if fleet.tracer, err = tracing.Start(ctx, tracing.Config{
+		Addr: c.OTLP, Service: "player", Instance: file.Run.ID,
+		Warn: func(text string, err error) { display.Note(fmt.Sprintf("warning: %s: %v", text, err)) },
+	}); err != nil {
+		return file, errors.Join(fmt.Errorf("--otlp: %w", err), fleet.close())
+	}
+	defer fleet.tracer.Close()
 	defer func() {
 		if err := fleet.close(); err != nil {
 			display.Note(fmt.Sprintf("warning: cleaning up: %v", err))

@@ -49,6 +49,7 @@ type plan struct {
 	hold    time.Duration // how long masters hold at least
 	clocks  bool          // the scenario sets clocks
 	token   string        // that the run's masters take orders by
+	otlp    string        // where traces go
 	orders  string        // that the run's workers take orders of rooms by
 	wires   []wire
 	aliases map[string]netip.AddrPort // by node: see aliasesOf
@@ -65,7 +66,7 @@ type wireWays struct {
 // newPlan lays out the run of a lock on the part of the topology that it needs.
 func newPlan(c *Config, lock catalog.Lock, cluster string, seed uint64) plan {
 	p := plan{
-		lock: lock, topo: lock.Part(c.Topology), cluster: cluster, seed: seed, load: c.Load, token: httpapi.NewToken(), orders: httpapi.NewToken(),
+		lock: lock, topo: lock.Part(c.Topology), otlp: c.OTLP, cluster: cluster, seed: seed, load: c.Load, token: httpapi.NewToken(), orders: httpapi.NewToken(),
 		ways: &wireWays{way: map[wire]catalog.Way{}},
 	}
 	p.aliases = aliasesOf(lock, p.topo)
@@ -191,14 +192,14 @@ func (p plan) settings(n topology.Placed) (jsontext.Value, error) {
 
 func (p plan) workerSettings(n topology.Placed) (any, error) {
 	s := worker.DefaultSettings()
-	s.Name, s.Token = n.Name, p.orders
+	s.Name, s.Token, s.OTLP = n.Name, p.orders, p.otlp
 	p.load.Worker(&s)
 	return s, nil
 }
 
 func (p plan) masterSettings(n topology.Placed) (any, error) {
 	s := master.DefaultSettings()
-	s.Name, s.Zone, s.Lock, s.Hold, s.WorkerToken = n.Name, n.Zone, p.lock.String(), p.hold, p.orders
+	s.Name, s.Zone, s.Lock, s.Hold, s.WorkerToken, s.OTLP = n.Name, n.Zone, p.lock.String(), p.hold, p.orders, p.otlp
 	for _, m := range p.members(n, role.Worker) {
 		w, _ := p.topo.Node(m.Name)
 		s.Workers = append(s.Workers, master.WorkerAddr{Name: m.Name, Zone: w.Zone, Addr: m.Addr})

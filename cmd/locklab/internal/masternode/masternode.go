@@ -118,7 +118,13 @@ func run(ctx context.Context, node *process.Node) (err error) {
 			mounts[w.Path] = service
 		}
 	}
+	tracer, err := node.Trace(ctx, settings.OTLP)
+	if err != nil {
+		return err
+	}
+	defer tracer.Close()
 	m, err := master.New(ctx, settings, master.Deps{
+		Tracer:   tracer,
 		Recorder: node.Recorder,
 		Locker:   tracker,
 		Log:      node.Log,

@@ -1,0 +1,223 @@
+//go:build e2e
+
+package main_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"locklab/locks/locktest"
+)
+
+// grafanaDir has what Prometheus and Grafana are given.
+var grafanaDir = filepath.Join("..", "..", "reports", "grafana")
+
+// dashboard is what these tests read of a dashboard of Grafana's.
+type dashboard struct {
+	UID, Title string
+	Panels     []struct {
+		ID          int
+		Type, Title string
+		Datasource  struct{ Type, UID string }
+		FieldConfig struct{ Defaults struct{ Unit string } }
+		GridPos     struct{ X, Y, W, H int }
+		Targets     []struct {
+			RefID, Expr, LegendFormat string
+			Datasource                struct{ UID string }
+		}
+	}
+	Templating struct {
+		List []struct {
+			Name       string
+			Datasource struct{ UID string }
+			Query      struct{ Query string }
+		}
+	}
+}
+
+// readDashboard reads the dashboard and fails the test if Grafana could not show it.
+func readDashboard(t *testing.T) dashboard {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(grafanaDir, "dashboards", "locklab.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d dashboard
+	if err := json.Unmarshal(text, &d); err != nil {
+		t.Fatal(err)
+	}
+	var sources struct {
+		Datasources []struct{ Name, UID, Type string }
+	}
+	text, err = os.ReadFile(filepath.Join(grafanaDir, "provisioning", "datasources", "prometheus.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Load(text, &sources); err != nil || len(sources.Datasources) != 1 || sources.Datasources[0].Type != "prometheus" {
+		t.Fatalf("data sources %+v: %v", sources, err)
+	}
+	source := sources.Datasources[0].UID
+	units := map[string]bool{"ops": true, "s": true, "short": true, "Bps": true, "bytes": true}
+	ids := map[int]bool{}
+	for _, p := range d.Panels {
+		if ids[p.ID] || p.Title == "" || p.GridPos.W < 1 || p.GridPos.H < 1 || p.GridPos.X+p.GridPos.W > 24 {
+			t.Errorf("panel %d %q: its number is there twice, or it has no title or place", p.ID, p.Title)
+		}
+		ids[p.ID] = true
+		if p.Type == "row" {
+			continue
+		}
+		if p.Type != "timeseries" || p.Datasource.UID != source || len(p.Targets) == 0 || !units[p.FieldConfig.Defaults.Unit] {
+			t.Errorf("panel %q: type %q, data source %q, unit %q, %d queries", p.Title, p.Type, p.Datasource.UID, p.FieldConfig.Defaults.Unit, len(p.Targets))
+		}
+		for _, q := range p.Targets {
+			if q.RefID == "" || q.Expr == "" || q.LegendFormat == "" || q.Datasource.UID != source {
+				t.Errorf("panel %q: query %+v", p.Title, q)
+			}
+			for _, label := range regexp.MustCompile(`\{\{(\w+)\}\}`).FindAllStringSubmatch(q.LegendFormat, -1) {
+				if grouped := regexp.MustCompile(`by \(([^)]*)\)`).FindStringSubmatch(q.Expr); grouped != nil && !strings.Contains(grouped[1], label[1]) {
+					t.Errorf("panel %q: the legend wants %s, by which %s is not grouped", p.Title, label[1], q.Expr)
+				}
+			}
+		}
+	}
+	if d.UID == "" || len(d.Templating.List) != 1 || d.Templating.List[0].Name != "host" || d.Templating.List[0].Datasource.UID != source {
+		t.Errorf("dashboard %q with variables %+v", d.UID, d.Templating.List)
+	}
+	return d
+}
+
+// needs skips the test where the program is not installed.
+func needs(t *testing.T, program string) {
+	t.Helper()
+	if _, err := exec.LookPath(program); err != nil {
+		t.Skipf("%s is not installed here: apt-get install prometheus, or make deps", program)
+	}
+}
+
+// prometheus runs a real one with the scrape file of the Compose profile, but for who the
+// agents are and where their token is, and gives its URL.
+func prometheus(t *testing.T, targets []string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(grafanaDir, "prometheus.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config map[string]any
+	if err := yaml.Load(text, &config); err != nil {
+		t.Fatal(err)
+	}
+	job := config["scrape_configs"].([]any)[0].(map[string]any)
+	delete(job, "dns_sd_configs")
+	job["static_configs"] = []any{map[string]any{"targets": targets}}
+	job["authorization"] = map[string]any{"credentials_file": write(t, "token", secret)}
+	if text, err = yaml.Dump(config); err != nil {
+		t.Fatal(err)
+	}
+	file, addr := write(t, "prometheus.yml", string(text)), locktest.FreeAddr(t)
+	if out := finish(t, command(t, nil, "promtool", "check", "config", file)); out.code != 0 {
+		t.Fatalf("promtool check config:\n%s%s\n%s", out.stdout, out.stderr, text)
+	}
+	cmd := command(t, nil, "prometheus", "--config.file="+file, "--storage.tsdb.path="+filepath.Join(t.TempDir(), "tsdb"), "--web.listen-address="+addr)
+	said := &strings.Builder{}
+	cmd.Stdout, cmd.Stderr = said, said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+		if t.Failed() {
+			t.Logf("prometheus said:\n%s", said)
+		}
+	})
+	return "http://" + addr
+}
+
+// ask asks Prometheus for what a query gives from begin until now, each second.
+func ask(t *testing.T, prometheus, query string, begin time.Time) (series int, _ error) {
+	t.Helper()
+	form := url.Values{"query": {query}, "start": {fmt.Sprint(begin.Unix())}, "end": {fmt.Sprint(time.Now().Unix())}, "step": {"1"}}
+	answer, err := http.PostForm(prometheus+"/api/v1/query_range", form)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	var found struct {
+		Status, Error string
+		Data          struct{ Result []any }
+	}
+	if err := json.NewDecoder(answer.Body).Decode(&found); err != nil {
+		return 0, err
+	}
+	if found.Status != "success" {
+		t.Fatalf("%s: %s", query, found.Error)
+	}
+	return len(found.Data.Result), nil
+}
+
+// TestE2EDashboard: a real Prometheus scrapes the agents of a real lab, in which a link is
+// cut, and every query of the dashboard has data. What an agent serves has no fault that
+// promtool knows. Grafana itself is in no Debian package, so that what it reads is only checked
+// for its form.
+func TestE2EDashboard(t *testing.T) {
+	d := readDashboard(t)
+	needs(t, "prometheus")
+	needs(t, "promtool")
+	names := append(twoZones(), "raft-a")
+	hosts, topology := startAway(t, names...)
+	var targets []string
+	for _, h := range hosts {
+		targets = append(targets, h.addr)
+	}
+	from := time.Now()
+	server := prometheus(t, targets)
+	locktest.Eventually(t, "all agents are scraped", func() bool {
+		up, err := ask(t, server, "up == 1", from)
+		return err == nil && up == len(names)
+	})
+
+	lab := begin(t, token, "run", "--topology", write(t, "observed.yaml", topology), "--locks", "raft", "--scenarios", "zone-partition",
+		"--duration", "10s", "--out", filepath.Join(t.TempDir(), "out"))
+	lab.said.awaitLine(t, "[1/1]", "measuring")
+	page := finish(t, command(t, nil, "curl", "-sS", "--fail", "-H", "Authorization: Bearer "+secret, "http://"+hosts["master-a"].addr+"/metrics"))
+	check := command(t, nil, "promtool", "check", "metrics")
+	check.Stdin = strings.NewReader(page.stdout)
+	if out := finish(t, check); page.code != 0 || out.code != 0 || out.stdout+out.stderr != "" {
+		t.Errorf("promtool check metrics: exit code %d\n%s%s\n%s", out.code, out.stdout, out.stderr, page.stderr)
+	}
+	if code := lab.end(); code == 1 || code == -1 { // its verdict is the machine's
+		t.Fatalf("the run ended with %d", code)
+	}
+	for _, p := range d.Panels {
+		for _, q := range p.Targets {
+			query := strings.NewReplacer("$__rate_interval", "8s", "$host", ".*").Replace(q.Expr)
+			if n, err := ask(t, server, query, from); err != nil || n == 0 {
+				t.Errorf("panel %q: no data for %s: %v", p.Title, query, err)
+			}
+		}
+	}
+	for name, query := range map[string]string{
+		"the partition":       `sum(locklab_link_faults{kind=~"hold|drop"}) > 0`,
+		"grants":              `sum(locklab_lock_acquires_total{lock="raft",outcome="ok"}) > 0`,
+		"a host of the names": d.Templating.List[0].Query.Query,
+	} {
+		if name == "a host of the names" {
+			query = regexp.MustCompile(`label_values\((\w+), (\w+)\)`).ReplaceAllString(query, `count by ($2) ($1)`)
+		}
+		if n, err := ask(t, server, query, from); err != nil || n == 0 {
+			t.Errorf("%s: nothing for %s: %v", name, query, err)
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package tracing_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"locklab/internal/tracing"
+	"locklab/internal/tracing/tracingtest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func start(t *testing.T, addr string, warn func(string, error)) *tracing.Tracer {
+	t.Helper()
+	if warn == nil {
+		warn = func(text string, err error) { t.Error(text, err) }
+	}
+	tracer, err := tracing.Start(t.Context(), tracing.Config{Addr: addr, Service: "test", Instance: "test-1", Warn: warn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tracer
+}
+
+func TestATraceCrossesProcesses(t *testing.T) {
+	c := tracingtest.Start(t)
+	player, master := start(t, c.Addr, nil), start(t, c.Addr, nil)
+	const ago = 3 * time.Second
+	ctx, root := player.Root(t.Context(), "match", time.Now(), ago)
+	served, span := master.Join(t.Context(), tracing.Parent(ctx), "serve")
+	_, lock := master.Begin(served, "lock", tracing.Client)
+	lock.Set("outcome", "ok")
+	lock.End(nil)
+	span.End(errors.New("refused"))
+	root.End(nil)
+	player.Close()
+	master.Close()
+	if len(c.Traces()) != 1 {
+		t.Fatalf("traces %v, want one", c.Traces())
+	}
+	found := map[string]tracingtest.Span{}
+	for _, spans := range c.Traces() {
+		for _, s := range spans {
+			found[s.Name] = s
+		}
+	}
+	m, s, l := found["match"], found["serve"], found["lock"]
+	if m.Parent != "" || s.Parent != m.ID || l.Parent != s.ID || m.Service != "locklab-test" || m.Instance != "test-1" || l.Attributes["locklab.outcome"] != "ok" {
+		t.Errorf("spans %+v", found)
+	}
+	if took := time.Duration(m.EndNS - m.StartNS); took < ago { //nolint:gosec // close to each other
+		t.Errorf("the match took %v, and had waited for %v", took, ago)
+	}
+}
+
+// TestFewAreFollowed: the load does not decide how many traces there are.
+func TestFewAreFollowed(t *testing.T) {
+	c := tracingtest.Start(t)
+	tracer := start(t, c.Addr, nil)
+	followed, now := 0, time.Unix(1000, 0)
+	for range 5000 { // a second of it
+		if _, span := tracer.Root(t.Context(), "match", now, 0); span.IsSet() {
+			followed++
+			span.End(nil)
+		}
+		now = now.Add(time.Second / 5000)
+	}
+	tracer.Close()
+	if followed != tracing.PerSecond {
+		t.Errorf("%d of 5000 matches in a second are followed, want %d", followed, tracing.PerSecond)
+	}
+}
+
+// TestOffCostsNothing: no collector, and a match that nobody follows.
+func TestOffCostsNothing(t *testing.T) {
+	c := tracingtest.Start(t)
+	on := start(t, c.Addr, nil)
+	defer on.Close()
+	for name, tracer := range map[string]*tracing.Tracer{"off": nil, "not followed": on} {
+		if n := testing.AllocsPerRun(1000, func() {
+			ctx, span := tracer.Join(t.Context(), "", "match")
+			_, inner := tracer.Begin(ctx, "lock", tracing.Client)
+			if tracing.Parent(ctx) != "" || span.IsSet() || inner.IsSet() {
+				t.Error("it is followed")
+			}
+			inner.Set("outcome", "ok")
+			inner.End(nil)
+			span.End(nil)
+		}); n != 0 {
+			t.Errorf("%s: %v allocations, want 0", name, n)
+		}
+	}
+	var off *tracing.Tracer
+	if n := testing.AllocsPerRun(1000, func() { _, _ = off.Root(t.Context(), "match", time.Time{}, 0) }); n != 0 {
+		t.Errorf("a player: %v allocations, want 0", n)
+	}
+}
+
+// TestNobodyWaitsForADeadCollector: one that refuses, and one that never answers. More spans
+// than are kept are lost, which is said once.
+func TestNobodyWaitsForADeadCollector(t *testing.T) {
+	silent, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = silent.Close() }()
+	gone, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = gone.Close()
+	for name, addr := range map[string]string{"refuses": gone.Addr().String(), "is silent": silent.Addr().String()} {
+		t.Run(name, func(t *testing.T) {
+			var warned atomic.Int64
+			tracer := start(t, addr, func(string, error) { warned.Add(1) })
+			ctx, root := tracer.Root(context.Background(), "match", time.Now(), 0)
+			for range 20_000 {
+				_, span := tracer.Begin(ctx, "lock", tracing.Client)
+				span.End(nil)
+			}
+			root.End(nil)
+			tracer.Close()
+			if warned.Load() > 1 || name == "refuses" && warned.Load() != 1 {
+				t.Errorf("%d warnings, want one", warned.Load())
+			}
+		})
+	}
+}
+
+func TestAddr(t *testing.T) {
+	for addr, right := range map[string]bool{"127.0.0.1:4317": true, "[::1]:4317": true, "otel:4317": true, "otel": false, ":4317": false, "http://otel:4317": false} {
+		if err := tracing.CheckAddr(addr); (err == nil) != right {
+			t.Errorf("%s: %v", addr, err)
+		}
+	}
+	if tracer, err := tracing.Start(t.Context(), tracing.Config{}); tracer != nil || err != nil {
+		t.Errorf("without an address: %v, %v", tracer, err)
+	}
+}
