@@ -86,12 +86,12 @@ func Start(ctx context.Context, c Config) (*Tracer, error) {
 	return &Tracer{tracer: provider.Tracer("locklab"), provider: provider}, nil
 }
 
-// Close exports what is left, for a second at most.
-func (t *Tracer) Close() {
+// Close exports what is left, for a second at most, also when ctx has ended.
+func (t *Tracer) Close(ctx context.Context) {
 	if t == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), exportTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), exportTime)
 	defer cancel()
 	_ = t.provider.Shutdown(ctx) // what the collector did not take is lost, and was said
 }

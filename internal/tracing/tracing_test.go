@@ -39,8 +39,8 @@ func TestATraceCrossesProcesses(t *testing.T) {
 	lock.End(nil)
 	span.End(errors.New("refused"))
 	root.End(nil)
-	player.Close()
-	master.Close()
+	player.Close(t.Context())
+	master.Close(t.Context())
 	if len(c.Traces()) != 1 {
 		t.Fatalf("traces %v, want one", c.Traces())
 	}
@@ -71,7 +71,7 @@ func TestFewAreFollowed(t *testing.T) {
 		}
 		now = now.Add(time.Second / 5000)
 	}
-	tracer.Close()
+	tracer.Close(t.Context())
 	if followed != tracing.PerSecond {
 		t.Errorf("%d of 5000 matches in a second are followed, want %d", followed, tracing.PerSecond)
 	}
@@ -81,7 +81,7 @@ func TestFewAreFollowed(t *testing.T) {
 func TestOffCostsNothing(t *testing.T) {
 	c := tracingtest.Start(t)
 	on := start(t, c.Addr, nil)
-	defer on.Close()
+	defer on.Close(t.Context())
 	for name, tracer := range map[string]*tracing.Tracer{"off": nil, "not followed": on} {
 		if n := testing.AllocsPerRun(1000, func() {
 			ctx, span := tracer.Join(t.Context(), "", "match")
@@ -125,7 +125,7 @@ func TestNobodyWaitsForADeadCollector(t *testing.T) {
 				span.End(nil)
 			}
 			root.End(nil)
-			tracer.Close()
+			tracer.Close(t.Context())
 			if warned.Load() > 1 || name == "refuses" && warned.Load() != 1 {
 				t.Errorf("%d warnings, want one", warned.Load())
 			}

@@ -44,7 +44,7 @@ func runNode(ctx context.Context, node *process.Node, mounts []Mount) error {
 	if settings.Tracer, err = node.Trace(ctx, settings.OTLP); err != nil {
 		return err
 	}
-	defer settings.Tracer.Close()
+	defer settings.Tracer.Close(ctx)
 	w, err := New(settings, node.Recorder, node.Log)
 	if err != nil {
 		return err

@@ -75,7 +75,7 @@ func with(ctx context.Context, parts []Config, earlier *result.File, display pro
 	}); err != nil {
 		return file, errors.Join(fmt.Errorf("--otlp: %w", err), fleet.close())
 	}
-	defer fleet.tracer.Close()
+	defer fleet.tracer.Close(ctx)
 	defer func() {
 		if err := fleet.close(); err != nil {
 			display.Note(fmt.Sprintf("warning: cleaning up: %v", err))

@@ -122,7 +122,7 @@ func run(ctx context.Context, node *process.Node) (err error) {
 	if err != nil {
 		return err
 	}
-	defer tracer.Close()
+	defer tracer.Close(ctx)
 	m, err := master.New(ctx, settings, master.Deps{
 		Tracer:   tracer,
 		Recorder: node.Recorder,
