@@ -71,7 +71,7 @@ screenshot: deps ## the README's picture, of reports/sample, by headless Chromiu
 
 recording: build ## the README's moving picture: a zone is cut off while the multiphase lock guards the rooms
 	set -e; out=$$(mktemp -d); bin/locklab run --ui 127.0.0.1:7799 --locks multiphase --scenarios zone-partition --seed 1 --out $$out/run & \
-		go run ./reports/internal/record http://127.0.0.1:7799 reports/sample/zone-cut.svg; wait; rm -rf "$$out"
+		go run ./reports/internal/record http://127.0.0.1:7799 reports/live/zone-cut.svg; wait; rm -rf "$$out"
 
 clean: ## what builds and runs left behind
 	rm -rf bin .tools reports/runs

@@ -163,7 +163,7 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (ended err
 	for i := range plan.parts {
 		plan.parts[i].Dir = dir
 	}
-	live, err := f.ui.serve(ctx, plan.text, plan.parts, stderr)
+	live, err := f.ui.serve(ctx, plan.text, plan.parts, earlier, stderr)
 	if err != nil {
 		if earlier == nil {
 			err = errors.Join(err, discard(dir, created))

@@ -18,6 +18,7 @@ import (
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/internal/httpapi"
 	"locklab/reports/live"
+	"locklab/reports/result"
 )
 
 // uiFlags say where the live page is served.
@@ -33,8 +34,8 @@ func (f *uiFlags) add(fl *pflag.FlagSet) {
 }
 
 // serve begins to serve the page of comparisons, if there is to be one, says where, and tells
-// the comparisons to keep it up to date.
-func (f *uiFlags) serve(ctx context.Context, title string, parts []lab.Config, stderr io.Writer) (page, error) {
+// the comparisons to keep it up to date. What the earlier result has is not run again.
+func (f *uiFlags) serve(ctx context.Context, title string, parts []lab.Config, earlier *result.File, stderr io.Writer) (page, error) {
 	addr := f.addr
 	if addr == "" {
 		addr = uiOff
@@ -55,6 +56,13 @@ func (f *uiFlags) serve(ctx context.Context, title string, parts []lab.Config, s
 	}
 	for i := range parts {
 		parts[i].Live = p.Board
+	}
+	if earlier != nil {
+		for _, row := range earlier.Results {
+			if !row.Partial {
+				p.Kept(row)
+			}
+		}
 	}
 	fmt.Fprintf(stderr, "locklab: live page at http://%s\n", toVisit(listener.Addr()))
 	return p, nil

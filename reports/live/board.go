@@ -115,6 +115,9 @@ func (b *Board) Phase(text string) { b.post(func(m *model) { m.phase = text }) }
 // End says that the current run has ended, with the row of its combination.
 func (b *Board) End(row result.Row) { b.post(func(m *model) { m.end(row) }) }
 
+// Kept takes a row that there was before the comparison went on: its runs are over.
+func (b *Board) Kept(row result.Row) { b.post(func(m *model) { m.keep(row) }) }
+
 // Waiting says how many callers wait for a lock in a node; -1 if it does not answer.
 func (b *Board) Waiting(node string, n int) { b.post(func(m *model) { m.waiting[node] = n }) }
 

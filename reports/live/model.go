@@ -124,6 +124,11 @@ func (m *model) end(row result.Row) {
 	m.say(line{kind: lineVerdict, words: []string{row.Lock, row.Scenario, row.Verdict.Status}})
 }
 
+func (m *model) keep(row result.Row) {
+	m.rows[Key{row.Lock, row.Scenario, row.Workload}] = row
+	m.number += row.Repeats
+}
+
 func (m *model) note(text string) { m.say(line{kind: lineNote, words: []string{text}}) }
 
 func (m *model) finish(report string) { m.over, m.report, m.run = true, report, nil }
