@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -87,10 +88,7 @@ func TestOnlyThePageItselfControls(t *testing.T) {
 	}
 	bears := map[string]string{"Authorization": "Bearer " + token, "Content-Type": "application/json", "Origin": "http://" + here, "Sec-Fetch-Site": "same-origin"}
 	with := func(name, value string) map[string]string {
-		all := map[string]string{}
-		for k, v := range bears {
-			all[k] = v
-		}
+		all := maps.Clone(bears)
 		if all[name] = value; value == "" {
 			delete(all, name)
 		}
