@@ -53,11 +53,11 @@ func (e *episode) clocksAreWrong(ctx context.Context) error {
 	if len(e.plan.Clocks) == 0 {
 		return nil
 	}
-	if off, margin := e.wrongBy(); e.plan.Rate != 0 && off.Abs() < seenDrift {
+	off, margin := e.wrongBy()
+	if e.plan.Rate != 0 && off.Abs() < seenDrift {
 		return fmt.Errorf("clocks have not drifted by %v yet", seenDrift)
-	} else {
-		e.clocks.margin = margin
 	}
+	e.clocks.margin = margin
 	return e.eachClock(ctx, e.wrongBy)
 }
 

@@ -109,7 +109,7 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 	rec := seen{first, x.config.Live}
 
 	p := newPlan(x.config, x.lock, fmt.Sprintf("%s/%s/%d", x.lock, x.scenario.Name, x.repeat), uint64(x.seed()))
-	p.hold, p.clocks = x.scenario.Wants.Hold, needsFakeClocks(x.scenario, p.topo)
+	p.hold, p.clocks = x.scenario.Wants.Hold, needsFakeClocks(ctx, x.scenario, p.topo)
 	x.display.Advance(0, "starting")
 	x.config.Live.Begin(x.liveRun(p))
 	c, err := x.fleet.up(ctx, p, rec, filepath.Join(x.config.Dir, x.path(LogDir, "")))

@@ -93,7 +93,7 @@ func (c *Config) checkTargets(s scenario.Scenario) error {
 		if err := s.CheckTargets(ctx, inventory(runs), anyNode{runs}); err != nil {
 			return err
 		}
-		return checkAbilities(s, runs)
+		return checkAbilities(ctx, s, runs)
 	}
 	some := slices.ContainsFunc(c.Locks, func(l catalog.Lock) bool { return fits(l) == nil })
 	for _, lock := range c.Locks {
@@ -114,8 +114,8 @@ func (c *Config) unfit(lock catalog.Lock, s scenario.Scenario, why error) {
 }
 
 // checkAbilities sees that what a scenario wants of nodes is something that their roles can do.
-func checkAbilities(s scenario.Scenario, topo *topology.Topology) error {
-	return eachHit(s, topo, func(step scenario.Step, plan fault.Plan, node topology.Placed, r role.Role) error {
+func checkAbilities(ctx context.Context, s scenario.Scenario, topo *topology.Topology) error {
+	return eachHit(ctx, s, topo, func(step scenario.Step, plan fault.Plan, node topology.Placed, r role.Role) error {
 		refuse := func(what, want string) error {
 			return fmt.Errorf("%s:%d: fault %s: %s: %s: %w", s.File, step.Line, step.ID, what, want, scenario.ErrInvalid)
 		}
@@ -136,9 +136,9 @@ func checkAbilities(s scenario.Scenario, topo *topology.Topology) error {
 }
 
 // needsFakeClocks says whether the scenario sets clocks of servers that are not the lab's own.
-func needsFakeClocks(s scenario.Scenario, topo *topology.Topology) bool {
+func needsFakeClocks(ctx context.Context, s scenario.Scenario, topo *topology.Topology) bool {
 	found := false
-	err := eachHit(s, topo, func(_ scenario.Step, plan fault.Plan, node topology.Placed, r role.Role) error {
+	err := eachHit(ctx, s, topo, func(_ scenario.Step, plan fault.Plan, node topology.Placed, r role.Role) error {
 		found = found || !r.OwnClock && slices.Contains(plan.Clocks, node.Name)
 		return nil
 	})
@@ -146,10 +146,10 @@ func needsFakeClocks(s scenario.Scenario, topo *topology.Topology) bool {
 }
 
 // eachHit goes through what each fault of the scenario hits of the topology, until an error.
-func eachHit(s scenario.Scenario, topo *topology.Topology, look func(scenario.Step, fault.Plan, topology.Placed, role.Role) error) error {
+func eachHit(ctx context.Context, s scenario.Scenario, topo *topology.Topology, look func(scenario.Step, fault.Plan, topology.Placed, role.Role) error) error {
 	roles := Roles(nil)
 	for _, step := range s.Timeline {
-		plan, err := step.Fault.Plan(context.Background(), step.ID, inventory(topo), anyNode{topo}) // nobody is asked
+		plan, err := step.Fault.Plan(ctx, step.ID, inventory(topo), anyNode{topo}) // nobody is asked
 		if err != nil {
 			return err
 		}
