@@ -7,7 +7,7 @@ TOOLS := $(CURDIR)/.tools
 RERUN ?=
 rerun := $(if $(RERUN),--rerun-fails=$(RERUN) --rerun-fails-max-failures=3 --rerun-fails-abort-on-data-race)
 
-.PHONY: help build test check race e2e bench fuzz fuzz-long screenshot recording sample deps clean
+.PHONY: help build test check race e2e bench claims controls fuzz fuzz-long screenshot recording sample deps clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 16
@@ -65,6 +65,20 @@ sample: deps ## run the headline comparison again and keep it in reports/sample
 	rm -rf reports/sample/lab.log reports/sample/logs
 	go run ./cmd/locklab report reports/sample
 	$(MAKE) screenshot
+
+# GOON=1 goes on with a run of either that was interrupted.
+claims: deps build ## run the suite of claims again and write what it shows into both READMEs
+	@test -n "$(GOON)" || rm -rf reports/seeds
+	bin/locklab run $(if $(GOON),--resume reports/seeds,--suite seeds --seed 1 --out reports/seeds) || { code=$$?; test $$code -gt 1 -a $$code -le 4; }
+	rm -rf reports/seeds/lab.log reports/seeds/logs reports/seeds/histories reports/seeds/*.html reports/seeds/*.csv
+	bin/locklab report reports/seeds --claims README.md
+	bin/locklab report reports/seeds --claims README.ko.md --lang ko
+
+TRIES ?= 20
+SAFE ?= 100
+controls: deps build ## how often each control fires, and that safe cells never do (TRIES=20 SAFE=100)
+	bin/locklab run --suite controls --repeat $(TRIES) --seed 1 --out reports/runs/controls-$$(date +%s) || test $$? -eq 4
+	bin/locklab run --suite safe --repeat $(SAFE) --seed 1 --out reports/runs/safe-$$(date +%s) || test $$? -eq 4
 
 screenshot: deps ## the README's picture, of reports/sample, by headless Chromium
 	go run ./reports/internal/shot -width 1280 -height 905 -at answer reports/sample reports/sample/screenshot.png

@@ -50,6 +50,12 @@ func claimVerdict(say *lang.Lang, verdict string) (shape, word, class string) {
 	}
 }
 
+// ClaimsTable is what a result makes of the claims of its suite, as Markdown.
+func ClaimsTable(say *lang.Lang, f result.File) (string, error) {
+	text, err := markdown(say, "claims.md", "", claimsOf(say, result.Clean(f)))
+	return string(text), err
+}
+
 func writeClaims(out *strings.Builder, say *lang.Lang, f result.File, width int, colour bool) {
 	lines := claimsOf(say, f)
 	if len(lines) > 0 {
@@ -69,5 +75,8 @@ func writeClaims(out *strings.Builder, say *lang.Lang, f result.File, width int,
 			text = ansi(c.Class) + c.Shape + "\x1b[0m" + strings.TrimPrefix(text, c.Shape)
 		}
 		fmt.Fprintln(out, text)
+	}
+	if len(lines) > 0 {
+		fmt.Fprintln(out, Wrap(say.Text("What is safe here showed no violation in these runs; no run shows more."), width, 0))
 	}
 }

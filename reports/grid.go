@@ -30,6 +30,7 @@ func Grid(w io.Writer, say *lang.Lang, f result.File, width int, colour bool) er
 		writeGrid(&out, say, f.Run, workload, rows, width, colour)
 	}
 	fmt.Fprintln(&out, Wrap(say.Text(gridNote), width, 0))
+	writeTries(&out, say, f, width)
 	writeClaims(&out, say, f, width, colour)
 	_, err := io.WriteString(w, out.String())
 	return err
@@ -105,5 +106,25 @@ func gridCell(run result.Run, rows []result.Row, lock, scenario string) (text, c
 		return text, "ok"
 	default:
 		return text, "none"
+	}
+}
+
+// writeTries says of repeated rows how often a violation was seen.
+func writeTries(out *strings.Builder, say *lang.Lang, f result.File, width int) {
+	head := false
+	for _, r := range f.Results {
+		if r.Tries == nil {
+			continue
+		}
+		if !head {
+			fmt.Fprintf(out, "\n%s\n", Wrap(say.Text("In how many of the repeats that decide it a violation was seen, and how many decide nothing:"), width, 0))
+			head = true
+		}
+		seen, all := r.Tries.Seen, r.Tries.Seen+r.Tries.Unseen
+		text := say.Sprintf("%s under %s: %d of %d, %d undecided", plain(r.Lock), plain(r.Scenario), seen, all, r.Tries.Undecided)
+		if want := r.Verdict.Expected.Safety; want != "" {
+			text += " (" + say.Sprintf("expected %s", say.Term(want)) + ")"
+		}
+		fmt.Fprintln(out, Wrap(text, width, 2))
 	}
 }

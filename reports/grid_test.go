@@ -31,6 +31,8 @@ func TestGrid(t *testing.T) {
 			row("raft", "leader-kill", result.StatusNotJudged, result.SafetyNotJudged, "down"),
 		},
 	}
+	f.Results[0].Tries = &result.Tries{Seen: 19, Unseen: 1, Undecided: 2}
+	f.Results[0].Verdict.Expected.Safety = result.Unsafe
 	for _, colour := range []bool{false, true} {
 		var out bytes.Buffer
 		if err := reports.Grid(&out, lang.English(), f, 80, colour); err != nil {
@@ -46,6 +48,7 @@ func TestGrid(t *testing.T) {
 		for _, want := range []string{
 			"lock   1   2   3\n", "none  Ul Ss!   .\n", "raft   ?      -d\n", "1 baseline, 2 cut, 3 leader-kill\n",
 			"△ shown only under some: It holds. (Somebody) [raft under baseline (shown); none", "under baseline (refuted)]",
+			"\nnone under baseline: 19 of 20, 2 undecided (expected unsafe)\n", "no run shows more.\n",
 		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("want %q in\n%s", want, text)

@@ -15,7 +15,7 @@ func markdown(say *lang.Lang, name, file string, data any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := template.New(name).Funcs(funcs).Funcs(template.FuncMap{"md": md, "code": code}).ParseFS(assets, "assets/report.md", "assets/"+name)
+	t, err := template.New(name).Funcs(funcs).Funcs(template.FuncMap{"md": md, "code": code}).ParseFS(assets, "assets/report.md", "assets/claims.md", "assets/"+name)
 	if err != nil {
 		return nil, err
 	}

@@ -3,10 +3,12 @@
 package main_test
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"locklab/locks/locktest"
 	"locklab/reports/result"
 )
 
@@ -64,4 +66,33 @@ func TestE2EConform(t *testing.T) {
 		t.Errorf("a program that ends at once: %s", out.stderr)
 	}
 	nothingLeft(t)
+}
+
+// TestE2EBringYourOwnLockElsewhere: agents of other machines run the programs that they were
+// started with, and no others; a suite may name them.
+func TestE2EBringYourOwnLockElsewhere(t *testing.T) {
+	t.Parallel()
+	suite := write(t, "mine.yaml", "name: mine\nparts:\n  - {workload: mutex, locks: none, lock-cmd: \"py-redis="+pythonLock(t)+"\", scenarios: baseline, duration: 1s, warmup: 100ms}\n"+
+		"claims:\n  - claim: It locks.\n    source: me\n    cells: [{lock: py-redis, scenario: baseline, workload: mutex, shows: safe}]\n")
+	for name, tt := range map[string]struct {
+		flags []string
+		want  string
+	}{
+		"none":           {nil, "this agent runs no program for the lock py-redis: want --lock-cmd py-redis=COMMAND where it is started"},
+		"that of theirs": {[]string{"--lock-cmd", "py-redis=" + pythonLock(t)}, ""},
+	} {
+		addr := locktest.FreeAddr(t)
+		agent := begin(t, token, append([]string{"agent", "--host", "host-a", "--zone", "a", "--listen", addr}, tt.flags...)...)
+		agent.said.awaitLine(t, "listening on")
+		out := run(t, token, "run", "--suite", suite, "--topology", "one-host", "--agents", "http://"+addr, "--out", filepath.Join(t.TempDir(), "out"))
+		if tt.want != "" {
+			if out.code == 0 || !strings.Contains(strings.Join(strings.Fields(out.stdout+out.stderr), " "), tt.want) {
+				t.Errorf("%s: exit code %d, want %q\n%s\n%s", name, out.code, tt.want, out.stdout, out.stderr)
+			}
+		} else if out.code != 0 && out.code != 4 || !strings.Contains(out.stdout, "It locks. (me)") {
+			t.Errorf("%s: exit code %d\n%s\n%s", name, out.code, out.stdout, out.stderr)
+		}
+		agent.signal(t, os.Interrupt)
+		agent.end()
+	}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 func newReport() *cobra.Command {
-	var out, serve, tag string
+	var out, serve, tag, claims string
 	var failOn []string
 	cmd := &cobra.Command{
 		Use:   "report DIR...",
@@ -36,6 +36,7 @@ Of a directory that has reports below it, report lists them. With --serve it sho
   locklab report reports/runs                            what there is
   locklab report reports/runs/before reports/runs/after --out reports/runs/compared
   locklab report before after --fail-on 'latency_ms.p99>+10%' --fail-on 'availability<-0.01'
+  locklab report reports/seeds --claims README.md        the table of claims there
   locklab report --serve 127.0.0.1:8080 reports/runs`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
@@ -48,6 +49,12 @@ Of a directory that has reports below it, report lists them. With --serve it sho
 					return errors.New("--serve: want one directory that has reports below it, and no --out")
 				}
 				return serveReports(cmd.Context(), serve, dirs[0], cmd.ErrOrStderr())
+			}
+			if claims != "" {
+				if len(dirs) != 1 || out != "" {
+					return errors.New("--claims: want one directory, and no --out")
+				}
+				return writeClaims(say, dirs[0], claims)
 			}
 			if found := finishedReports(say, dirs[0]); len(dirs) == 1 && len(found) > 0 && !hasResult(dirs[0]) {
 				printReports(cmd.OutOrStdout(), dirs[0], found)
@@ -90,8 +97,9 @@ Of a directory that has reports below it, report lists them. With --serve it sho
 	cmd.Flags().StringVar(&out, "out", "", "directory to write to (default: the one that is read; for several, a new one below reports/runs)")
 	cmd.Flags().StringArrayVar(&failOn, "fail-on", nil, "exit 2 if a figure crosses a threshold; with a sign and two directories or more, a difference from the first, such as 'latency_ms.p99>+10%'")
 	langFlag(cmd.Flags(), &tag)
+	cmd.Flags().StringVar(&claims, "claims", "", "page of Markdown into which to write what the directory's suite makes of its claims, between the lines that are there for it; nothing else is written")
 	cmd.Flags().StringVar(&serve, "serve", "", "HOST:PORT at which to show the reports below the directory")
-	completions(cmd, map[string]cobra.CompletionFunc{"fail-on": words(failon.Figures)})
+	completions(cmd, map[string]cobra.CompletionFunc{"fail-on": words(failon.Figures), "claims": files(nothing)})
 	return cmd
 }
 

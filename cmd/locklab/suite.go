@@ -77,8 +77,11 @@ func (f *runFlags) plan(ctx context.Context, stderr io.Writer) (plan, error) {
 		}
 		made = append(made, func(cell suite.Cell) bool {
 			return cell.Workload == c.Workload.Name && slices.ContainsFunc(c.Scenarios, func(s scenario.Scenario) bool { return s.Name == cell.Scenario }) &&
-				(all || named(locks, cell.Lock))
+				(all || named(locks, cell.Lock) || slices.ContainsFunc(c.Locks, func(l catalog.Lock) bool { return l.String() == cell.Lock }))
 		})
+		if err := sameProgram(p.parts, c); err != nil {
+			return fail(part.Line, err)
+		}
 		if len(c.Locks) > 0 {
 			p.parts = append(p.parts, c)
 		}
@@ -140,6 +143,18 @@ func (f *runFlags) part(part suite.Part, seed uint64) (one *runFlags, line int, 
 		}
 	})
 	return one, part.Line, errors.Join(err, one.set.Set("seed", strconv.FormatUint(seed, 10)))
+}
+
+// sameProgram sees that a name is that of one program in all parts: an agent has each once.
+func sameProgram(parts []lab.Config, c lab.Config) error {
+	for _, before := range parts {
+		for name, command := range c.Programs {
+			if other, is := before.Programs[name]; is && other.String() != command.String() {
+				return fmt.Errorf("--lock-cmd %s: %q is another program than %q of an earlier part: want another name", name, command, other)
+			}
+		}
+	}
+	return nil
 }
 
 // unique sees that no combination is run twice: one result has one row for each.

@@ -92,7 +92,7 @@ type Evidence struct {
 	Lock     string   `json:"lock"`
 	Scenario string   `json:"scenario"`
 	Workload string   `json:"workload"`
-	Wanted   []string `json:"wanted"`  // any of these words in its verdict: safe, unsafe; live, stalls, down
+	Wanted   []string `json:"wanted"`  // any of these words in its verdict: safe, unsafe; live, stalls, down; or a threshold of a figure
 	Verdict  string   `json:"verdict"` // shown, refuted or undecided
 }
 
@@ -106,6 +106,8 @@ type Row struct {
 	Partial bool `json:"partial,omitempty"`
 
 	Verdict Verdict `json:"verdict"`
+	// Tries says in how many of the repeats a violation was seen; absent where there was one.
+	Tries *Tries `json:"tries,omitempty"`
 
 	MeasuredMS   int64   `json:"measured_ms,omitempty"` // length of the measured part, over all repeats
 	OfferedPerS  float64 `json:"offered_per_s"`
@@ -182,14 +184,24 @@ func (r *Row) Measure(field string, v float64) {
 
 // Verdict is what was observed against what the scenario expects of the lock.
 type Verdict struct {
-	Status    string   `json:"status"`            // expected, violated, control-silent, inconclusive, not-judged
-	Safety    string   `json:"safety"`            // safe, unsafe, not-judged
-	Liveness  string   `json:"liveness"`          // live, stalls, down
-	Expected  Expected `json:"expected"`          // what the scenario asks
-	Why       string   `json:"why"`               // one sentence: what decided
-	FailedOns []string `json:"fail_on,omitempty"` // --fail-on thresholds that were crossed
+	Status   string `json:"status"`   // expected, violated, control-silent, inconclusive, not-judged
+	Safety   string `json:"safety"`   // safe, unsafe, not-judged
+	Liveness string `json:"liveness"` // live, stalls, down
+	// ShortFault says that the lock was down, but that no fault was there for long enough to
+	// tell that from a stall.
+	ShortFault bool     `json:"short_fault,omitempty"`
+	Expected   Expected `json:"expected"`          // what the scenario asks
+	Why        string   `json:"why"`               // one sentence: what decided
+	FailedOns  []string `json:"fail_on,omitempty"` // --fail-on thresholds that were crossed
 	// Own is what was decided before --fail-on changed it; absent where it did not.
 	Own *Own `json:"own,omitempty"`
+}
+
+// Tries counts repeats. Those that decide nothing are in neither Seen nor Unseen.
+type Tries struct {
+	Seen      int `json:"seen"`
+	Unseen    int `json:"unseen"`
+	Undecided int `json:"undecided"`
 }
 
 // Own is a verdict without --fail-on.

@@ -109,29 +109,42 @@ func (f *fault) aimedAtHolder() (resource string, aimed bool) {
 
 // noHoldHit says that a fault that was aimed at a holder hit nobody who held; "" if it
 // did. Who is stopped must have held something from before that until it went on; who is
-// killed must not have begun to release it.
+// killed must not have begun to release it; who is cut off must have held when it was.
 func (c *Checker) noHoldHit(f *fault) string {
 	if point, at := f.point(); at {
 		return c.notAtPoint(f, point)
 	}
 	resource, aimed := f.aimedAtHolder()
-	if !aimed || !f.stops() {
+	if !aimed || !f.stops() && len(f.from) == 0 {
 		return ""
 	}
 	what := "nothing"
 	if resource != "" {
 		what = resource + " not, or not"
 	}
-	for _, name := range f.nodes {
+	nodes, how := f.nodes, "stopped"
+	if len(nodes) == 0 {
+		how = "cut off"
+		for name, host := range c.run.NodeHosts {
+			if slices.Contains(f.from, host) {
+				nodes = append(nodes, name)
+			}
+		}
+		slices.Sort(nodes)
+	}
+	for _, name := range nodes {
 		node := c.names.id(name)
-		hit := c.lives[node].hitTime(f.AskedNS, c.end)
+		hit := span{f.BeganNS, f.BeganNS}
+		if len(f.nodes) > 0 {
+			hit = c.lives[node].hitTime(f.AskedNS, c.end)
+		}
 		for i := range c.acquires {
 			if a := &c.acquires[i]; a.node == node && (resource == "" || c.name(a.resource) == resource) && a.granted() && a.at <= hit.from && min(a.stopped(), a.lost) >= hit.to {
 				return ""
 			}
 		}
 	}
-	return fmt.Sprintf("no hold was hit: when %s was stopped, it held %s for long enough", strings.Join(f.nodes, ", "), what)
+	return fmt.Sprintf("no hold was hit: when %s was %s, it held %s for long enough", strings.Join(nodes, ", "), how, what)
 }
 
 // point is where in their work the fault was to stop processes.

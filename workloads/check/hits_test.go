@@ -46,6 +46,7 @@ func TestFaultsOnAHolderMustHitAHold(t *testing.T) {
 	held := func(from, until int64) []history.Event {
 		return []history.Event{acquire("m1", "a", "h1", from-10, from, 0), releasing("m1", "h1", until)}
 	}
+	cutOff := fault("f1", "partition", 3000, 8005, func(e *history.Event) { e.Target, e.From, e.To = "holder <-> others (m1)", []string{"ha"}, []string{"hc"} })
 	for _, c := range []struct {
 		name   string
 		fault  []history.Event
@@ -66,11 +67,17 @@ func TestFaultsOnAHolderMustHitAHold(t *testing.T) {
 		{"stopped elsewhere", at("granted", aimed("pause")), [][]history.Event{held(3000, 8001), stood()}, false},
 		{"stopped at another point", at("granted", aimed("pause")), [][]history.Event{{point("releasing", 3008)}, held(3000, 8001), stood()}, false},
 		{"came to the point when it went on", at("granted", aimed("pause")), [][]history.Event{{point("granted", 8005)}, held(3000, 8001), stood()}, false},
+		{"held when it was cut off", cutOff, [][]history.Event{held(2990, 3600)}, true},
+		{"held before it was cut off", cutOff, [][]history.Event{held(2000, 2900)}, false},
+		{"got it when it was cut off", cutOff, [][]history.Event{held(3900, 8001)}, false},
+		{"another one was cut off", cutOff, [][]history.Event{{acquire("m2", "b", "h2", 2990, 3000, 0), releasing("m2", "h2", 8001)}}, false},
 		{"aimed at a node by name", fault("f1", "pause", 3000, 8005, func(e *history.Event) { e.Target, e.Nodes = "node:m1", []string{"m1"} }), [][]history.Event{stood()}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			run := mutexRun()
+			run.Run.NodeHosts = world().Run.NodeHosts
 			calm, load := phases(1000, 10_000, 10_100), players(1000, 10_000, 0, 0)
-			events := slices.Concat(append([][]history.Event{{mutexRun()}, calm, load, c.fault}, c.events...)...)
+			events := slices.Concat(append([][]history.Event{{run}, calm, load, c.fault}, c.events...)...)
 			f := check.Events(events, options)
 			if len(f.Faults) != 1 || f.Faults[0].Proven != c.proven {
 				t.Fatalf("faults %+v, want proven %v", f.Faults, c.proven)

@@ -213,6 +213,17 @@ func Names() (names []string) {
 	return names
 }
 
+// WithVariants lists all locks as NAME:VARIANT, those without one as NAME:.
+func WithVariants() (all []string) {
+	for _, e := range Entries() {
+		_, variants := e.describe("")
+		for _, v := range append([]string{""}, variants...) {
+			all = append(all, e.Name+":"+v)
+		}
+	}
+	return all
+}
+
 // PeerNames lists the peer-to-peer locks.
 func PeerNames() (names []string) {
 	for _, e := range Entries() {

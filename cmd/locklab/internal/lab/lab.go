@@ -146,8 +146,9 @@ func Remaining(parts []Config, earlier *result.File) (runs int, about time.Durat
 // whole is what all parts need, and what they share.
 func whole(parts []Config) Config {
 	c := parts[0]
-	c.Locks, c.Unavailable, c.Unfit = nil, nil, nil
+	c.Locks, c.Unavailable, c.Unfit, c.Programs = nil, nil, nil, catalog.Programs{}
 	for _, p := range parts {
+		maps.Copy(c.Programs, p.Programs)
 		c.Unfit = append(c.Unfit, p.Unfit...)
 		for _, lock := range p.Locks {
 			if !slices.ContainsFunc(c.Locks, func(l catalog.Lock) bool { return l.String() == lock.String() }) {

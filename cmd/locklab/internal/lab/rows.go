@@ -28,7 +28,26 @@ func rowOf(repeats []repeat, topo *topology.Topology) result.Row {
 	for _, r := range repeats {
 		row.PerRepeat = append(row.PerRepeat, r.figures)
 	}
+	if len(repeats) > 1 {
+		row.Tries = tries(all, want)
+	}
 	return row
+}
+
+// tries counts what each repeat would have been called alone.
+func tries(repeats []*check.Findings, want history.Expect) *result.Tries {
+	var t result.Tries
+	for _, f := range repeats {
+		switch v := check.Judge(f, want); {
+		case v.Status == check.Inconclusive:
+			t.Undecided++
+		case v.Safety == check.Unsafe:
+			t.Seen++
+		default:
+			t.Unseen++
+		}
+	}
+	return &t
 }
 
 // toRow turns the findings of all repeats of one combination, and the verdict on
@@ -37,7 +56,7 @@ func toRow(f *check.Findings, v check.Verdict, want history.Expect, histories []
 	row := result.Row{
 		Lock: f.Run.Lock, Scenario: f.Run.Scenario, Workload: f.Run.Workload, Repeats: f.Repeats,
 		Verdict: result.Verdict{
-			Status: string(v.Status), Safety: v.Safety, Liveness: v.Liveness, Why: v.Why,
+			Status: string(v.Status), Safety: v.Safety, Liveness: v.Liveness, ShortFault: v.Liveness == check.Down && !f.DownLong, Why: v.Why,
 			Expected: result.Expected{Safety: want.Safety, Liveness: want.Liveness, Outside: want.Availability.Outside, During: want.Availability.During},
 		},
 		MeasuredMS:   f.MeasuredNS / 1e6,

@@ -69,3 +69,31 @@ func TestRowsTellWhatTheLockIsJudgedOn(t *testing.T) {
 		t.Errorf("violations at %v ms, want %v", row.ViolationsAtMS, want)
 	}
 }
+
+// TestTriesAreOfEachRepeat: each as if it were alone, and what decides nothing is apart.
+func TestTriesAreOfEachRepeat(t *testing.T) {
+	broken := func() *check.Findings { return &check.Findings{OK: 5, AcquiredOK: 5, Overlaps: 2} }
+	calm := func() *check.Findings { return &check.Findings{OK: 5, AcquiredOK: 5} }
+	lost := func() *check.Findings { return &check.Findings{OK: 5, AcquiredOK: 5, GivenUp: []string{"no answer"}} }
+	all := []*check.Findings{broken(), calm(), lost(), broken(), broken()}
+	for _, safety := range []string{check.Safe, check.Unsafe, ""} {
+		if got, want := *tries(all, history.Expect{Safety: safety}), (result.Tries{Seen: 3, Unseen: 1, Undecided: 1}); got != want {
+			t.Errorf("expected %q: %+v, want %+v", safety, got, want)
+		}
+	}
+}
+
+// TestAllPartsBringTheirPrograms: agents are started once, for all of them.
+func TestAllPartsBringTheirPrograms(t *testing.T) {
+	first, err := catalog.ParsePrograms("x", []string{"mine=sh a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := catalog.ParsePrograms("x", []string{"yours=sh b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := whole([]Config{{Programs: first}, {}, {Programs: second}}).Programs; len(got) != 2 || len(first) != 1 {
+		t.Errorf("%v, and the first part has %v", got, first)
+	}
+}

@@ -47,21 +47,39 @@ func overall(count map[string]int) string {
 }
 
 // verdict is what one row says. A violation that was seen in a run that decides nothing
-// may have another cause.
+// may have another cause; and what was down for a short fault may as well have stalled.
 func (c Cell) verdict(r result.Row) string {
 	v := r.Verdict
-	seen := v.Liveness
-	if slices.Contains([]string{result.Safe, result.Unsafe}, c.Shows[0]) {
-		if seen = v.Safety; seen == result.SafetyNotJudged { // and no violation was seen
-			seen = result.Safe
+	decided := func(shown bool) string {
+		if shown {
+			return result.ClaimShown
 		}
-	}
-	switch {
-	case v.Status == result.StatusInconclusive || r.Partial:
-		return result.ClaimUndecided
-	case slices.Contains(c.Shows, seen):
-		return result.ClaimShown
-	default:
 		return result.ClaimRefuted
 	}
+	if v.Status == result.StatusInconclusive || r.Partial {
+		return result.ClaimUndecided
+	}
+	if c.Figure != nil {
+		if figure := c.Figure.Figure(); !measured(figure, r) {
+			return result.ClaimUndecided
+		}
+		return decided(c.Figure.Crossed(r))
+	}
+	if slices.Contains([]string{result.Safe, result.Unsafe}, c.Shows[0]) {
+		if v.Safety == result.SafetyNotJudged { // and no violation was seen
+			v.Safety = result.Safe
+		}
+		return decided(slices.Contains(c.Shows, v.Safety))
+	}
+	shown := slices.Contains(c.Shows, v.Liveness)
+	if v.ShortFault && shown != slices.Contains(c.Shows, "stalls") {
+		return result.ClaimUndecided
+	}
+	return decided(shown)
+}
+
+// measured says whether the row has the figure.
+func measured(f result.Figure, r result.Row) bool {
+	_, is := f.Of(r)
+	return is
 }

@@ -12,7 +12,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
+	"locklab/chaos/scenario"
+	"locklab/cmd/locklab/internal/failon"
 	"locklab/internal/strictyaml"
 	"locklab/reports/result"
 )
@@ -77,8 +80,10 @@ type Cell struct {
 	Line                     int
 	Lock, Scenario, Workload string
 	// Shows are words of the row's verdict, any of which supports the claim: safe or
-	// unsafe; or live, stalls, down.
+	// unsafe; or live, stalls, down. With a Figure it is that as the user wrote it.
 	Shows []string
+	// Figure is what supports the claim where it is about one; nil if it is not.
+	Figure *failon.Threshold
 }
 
 // Load reads a built-in suite by its name, or a file by its path. Errors name the file, the
@@ -97,15 +102,51 @@ func Parse(file string, text []byte) (Suite, error) {
 	if err != nil {
 		return Suite{}, err
 	}
-	f := doc.Root.Fields("name", "summary", "parts", "claims")
+	f := doc.Root.Fields("name", "summary", "locks", "parts", "claims")
 	s := Suite{File: file, Name: f.Get("name").Name(100), Summary: f.Get("summary").Text()}
 	for _, n := range f.Get("parts").Some("at least one comparison, such as {locks: redlock, scenarios: baseline}") {
 		s.Parts = append(s.Parts, readPart(n))
 	}
+	s.share(f.Get("locks"))
+	s.others()
 	for _, n := range f.Get("claims").List() {
 		s.Claims = append(s.Claims, readClaim(n))
 	}
 	return s, doc.Err()
+}
+
+// share gives the locks of the whole suite to the parts that name none.
+func (s *Suite) share(locks strictyaml.Node) {
+	for i := range s.Parts {
+		if p := &s.Parts[i]; locks.Given() && p.flag("locks") == nil {
+			p.Flags = append(p.Flags, Flag{"locks", locks.Text(), locks.Line()})
+		}
+	}
+}
+
+// Others stands in a part for the built-in scenarios that no other part names.
+const Others = "others"
+
+func (s *Suite) others() {
+	var named []string
+	for i := range s.Parts {
+		if f := s.Parts[i].flag("scenarios"); f != nil && f.Value != Others {
+			named = append(named, strings.Split(f.Value, ",")...)
+		}
+	}
+	rest := slices.DeleteFunc(scenario.Names(), func(name string) bool { return slices.Contains(named, name) })
+	for i := range s.Parts {
+		if f := s.Parts[i].flag("scenarios"); f != nil && f.Value == Others {
+			f.Value = strings.Join(rest, ",")
+		}
+	}
+}
+
+func (p *Part) flag(name string) *Flag {
+	if i := slices.IndexFunc(p.Flags, func(f Flag) bool { return f.Name == name }); i >= 0 {
+		return &p.Flags[i]
+	}
+	return nil
 }
 
 func readPart(n strictyaml.Node) Part {
@@ -125,24 +166,36 @@ func readClaim(n strictyaml.Node) Claim {
 	}
 	for _, one := range f.Get("cells").Some("the rows that decide it") {
 		of := one.Fields("lock", "scenario", "workload", "shows")
-		c.Cells = append(c.Cells, Cell{
+		cell := Cell{
 			Line: one.Line(), Lock: of.Get("lock").Need("a lock").Text(), Scenario: of.Get("scenario").Need("a scenario").Text(),
 			Workload: of.Get("workload").Need("a workload").Text(),
-			Shows:    readShows(of.Get("shows").Need("what the row must show")),
-		})
+		}
+		cell.Shows, cell.Figure = readShows(of.Get("shows").Need("what the row must show"))
+		c.Cells = append(c.Cells, cell)
 	}
 	return c
 }
 
-// readShows reads one word, or a list of those that are about the same thing.
-func readShows(n strictyaml.Node) (words []string) {
-	if !n.IsList() {
-		return []string{n.OneOf(result.Safe, result.Unsafe, "live", "stalls", "down")}
+// readShows reads one word, or a list of those that are about the same thing, or a threshold
+// that a figure crosses.
+func readShows(n strictyaml.Node) (words []string, figure *failon.Threshold) {
+	if n.IsList() {
+		for _, one := range n.Some("one or more of live, stalls, down") {
+			words = append(words, one.OneOf("live", "stalls", "down"))
+		}
+		return words, nil
 	}
-	for _, one := range n.Some("one or more of live, stalls, down") {
-		words = append(words, one.OneOf("live", "stalls", "down"))
+	text := n.Text()
+	if !strings.ContainsAny(text, "<>=") {
+		return []string{n.OneOf(result.Safe, result.Unsafe, "live", "stalls", "down")}, nil
 	}
-	return words
+	t, err := failon.Parse(text)
+	if err != nil {
+		n.Fail("%s", strings.TrimPrefix(err.Error(), "--fail-on "))
+	} else if t.Differs() {
+		n.Fail("%q: want a limit without a sign", text)
+	}
+	return []string{text}, &t
 }
 
 // CheckCells says which claim asks for a row that no part makes.

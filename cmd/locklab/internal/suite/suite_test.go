@@ -2,11 +2,13 @@ package suite_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/suite"
 	"locklab/reports/result"
 )
@@ -50,6 +52,8 @@ func TestParseRefuses(t *testing.T) {
 		"a strange word": {"shows: safe", "shows: fast", `f.yaml:9: claims[0].cells[0].shows: "fast": want one of safe, unsafe, live, stalls, down`},
 		"mixed words":    {"shows: [live, stalls]", "shows: [live, safe]", `f.yaml:10: claims[0].cells[1].shows[1]: "safe": want one of live, stalls, down`},
 		"no source":      {"    source: I say so.\n", "", "claims[0].source: missing"},
+		"no figure":      {"shows: safe", "shows: speed>3", `f.yaml:9: claims[0].cells[0].shows: "speed>3": unknown figure "speed"`},
+		"a difference":   {"shows: safe", `shows: "stall_ms>+3"`, `f.yaml:9: claims[0].cells[0].shows: "stall_ms>+3": want a limit without a sign`},
 		"a list":         {"duration: 2s", "duration: [2s]", "parts[0].duration: want a word or a number"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -79,13 +83,68 @@ func TestBuiltin(t *testing.T) {
 	}
 }
 
+// TestShared: parts have the locks of the suite where they name none, and one may run the
+// scenarios that no other one does.
+func TestShared(t *testing.T) {
+	s, err := suite.Parse("f.yaml", []byte(`name: mine
+locks: "redis,redlock"
+parts:
+  - {scenarios: "baseline,herd"}
+  - {scenarios: others, locks: raft}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Parts[0].Flags; len(got) != 2 || got[1] != (suite.Flag{Name: "locks", Value: "redis,redlock", Line: 2}) {
+		t.Errorf("%+v", got)
+	}
+	rest := strings.Split(s.Parts[1].Flags[slices.IndexFunc(s.Parts[1].Flags, func(f suite.Flag) bool { return f.Name == "scenarios" })].Value, ",")
+	if len(rest) != len(scenario.Names())-2 || slices.Contains(rest, "herd") || !slices.Contains(rest, "split") {
+		t.Errorf("the others are %v", rest)
+	}
+	if len(s.Parts[1].Flags) != 2 {
+		t.Errorf("%+v: want its own locks", s.Parts[1].Flags)
+	}
+}
+
+// TestFigures: a claim may be about a figure; a row that does not have it decides nothing.
+func TestFigures(t *testing.T) {
+	s, err := suite.Parse("f.yaml", []byte(strings.Replace(good, "shows: safe", "shows: stall_ms>1500", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells := s.Claims[0].Cells[:1]
+	if !cmp.Equal(cells[0].Shows, []string{"stall_ms>1500"}) {
+		t.Errorf("shows %v", cells[0].Shows)
+	}
+	long, short := 1501.0, 1500.0
+	for name, tt := range map[string]struct {
+		stall  *float64
+		status string
+		want   string
+	}{
+		"crossed":      {&long, result.StatusViolated, result.ClaimShown},
+		"not crossed":  {&short, result.StatusExpected, result.ClaimRefuted},
+		"not there":    {nil, result.StatusExpected, result.ClaimUndecided},
+		"inconclusive": {&long, result.StatusInconclusive, result.ClaimUndecided},
+	} {
+		row := result.Row{Lock: "redis", Scenario: "baseline", Workload: "mutex", StallMS: tt.stall, Verdict: result.Verdict{Status: tt.status}}
+		if got := suite.Decide([]suite.Claim{{Cells: cells}}, []result.Row{row}); got[0].Verdict != tt.want {
+			t.Errorf("%s: %s, want %s", name, got[0].Verdict, tt.want)
+		}
+	}
+}
+
 func TestDecide(t *testing.T) {
 	row := func(lock, status, safety, liveness string) result.Row {
 		return result.Row{Lock: lock, Scenario: "s", Workload: "w", Verdict: result.Verdict{Status: status, Safety: safety, Liveness: liveness}}
 	}
 	partial := row("partial", result.StatusExpected, result.Unsafe, "live")
 	partial.Partial = true
+	short := row("short", result.StatusExpected, result.Safe, "down")
+	short.Verdict.ShortFault = true
 	rows := []result.Row{
+		short,
 		row("unsafe", result.StatusExpected, result.Unsafe, "stalls"),
 		row("safe", result.StatusViolated, result.Safe, "live"),
 		row("calm", result.StatusNotJudged, result.SafetyNotJudged, "down"),
@@ -104,6 +163,10 @@ func TestDecide(t *testing.T) {
 		"refuted":               {[]suite.Cell{cell("safe", "unsafe")}, result.ClaimRefuted},
 		"one of two words":      {[]suite.Cell{cell("unsafe", "live", "stalls")}, result.ClaimShown},
 		"down is neither":       {[]suite.Cell{cell("calm", "live", "stalls")}, result.ClaimRefuted},
+		"down for a moment":     {[]suite.Cell{cell("short", "down")}, result.ClaimUndecided},
+		"or stalled":            {[]suite.Cell{cell("short", "live", "stalls")}, result.ClaimUndecided},
+		"either":                {[]suite.Cell{cell("short", "stalls", "down")}, result.ClaimShown},
+		"surely not live":       {[]suite.Cell{cell("short", "live")}, result.ClaimRefuted},
 		"inconclusive":          {[]suite.Cell{cell("unclear", "unsafe")}, result.ClaimUndecided},
 		"interrupted":           {[]suite.Cell{cell("partial", "unsafe")}, result.ClaimUndecided},
 		"not run":               {[]suite.Cell{cell("absent", "safe")}, result.ClaimUndecided},
