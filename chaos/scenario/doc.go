@@ -14,6 +14,8 @@
 //	    fault: partition     # locklab list faults
 //	    between: [zone:a, others]
 //	    mode: hold
+//	reasons:                 # of expectations below that have none of their own; may be left out
+//	  raft etcd: {why: a majority has to agree, source: another one}
 //	expect:
 //	  none: {safety: unsafe, liveness: live}
 //	  redlock:

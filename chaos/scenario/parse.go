@@ -19,7 +19,7 @@ func Parse(file string, text []byte) (Scenario, error) {
 	if err != nil {
 		return Scenario{}, err
 	}
-	f := doc.Root.Fields("name", "summary", "min_duration", "hold", "clients", "resources", "timeline", "source", "expect")
+	f := doc.Root.Fields("name", "summary", "min_duration", "hold", "clients", "resources", "timeline", "source", "reasons", "expect")
 	s := Scenario{
 		File: file, Name: f.Get("name").Name(maxName), Summary: f.Get("summary").Text(), nameLine: f.Get("name").Line(),
 		MinDuration: f.Get("min_duration").Duration(1, time.Hour, "3m"),
@@ -29,6 +29,7 @@ func Parse(file string, text []byte) (Scenario, error) {
 		},
 		Locks: readExpectations(f.Get("expect"), f.Get("source").Text()),
 	}
+	readReasons(f.Get("reasons"), f.Get("source").Text(), s.Locks)
 	ids := map[string]bool{}
 	for i, n := range f.Get("timeline").Need("a list of faults, or [] for none").List() {
 		step := readStep(n, i+1)
@@ -109,6 +110,45 @@ func readExpectations(n strictyaml.Node, source string) map[string]Expectations 
 		}
 	}
 	return all
+}
+
+// readReasons gives expectations that have none the reason of their lock: a key may name
+// several locks, or variants of which there is another one.
+func readReasons(n strictyaml.Node, source string, all map[string]Expectations) {
+	reasons := map[string]Expectation{}
+	f := n.Fields()
+	for _, key := range f.Names() {
+		one := f.Get(key).Fields("why", "source")
+		e := Expectation{Why: one.Get("why").Need("a reason").Text(), Source: cmp.Or(one.Get("source").Text(), source)}
+		for lock := range strings.FieldsSeq(key) {
+			spec, err := locks.ParseSpec(lock)
+			if err != nil {
+				n.At(f.Get(key)).Fail("%v", err)
+			}
+			reasons[spec.String()] = e
+		}
+	}
+	used := map[string]bool{}
+	for lock, e := range all {
+		spec, _ := locks.ParseSpec(lock) // was right before
+		for _, name := range []string{lock, locks.Spec{Name: spec.Name, Variant: spec.Variant}.String(), spec.Name} {
+			if r, is := reasons[name]; is {
+				used[name] = true
+				if e.Why == "" {
+					e.Why, e.Source = r.Why, r.Source
+					all[lock] = e
+				}
+				break
+			}
+		}
+	}
+	for _, key := range f.Names() {
+		for lock := range strings.FieldsSeq(key) {
+			if spec, err := locks.ParseSpec(lock); err == nil && !used[spec.String()] {
+				n.At(f.Get(key)).Fail("nothing is expected of %s that it would be the reason of", lock)
+			}
+		}
+	}
 }
 
 // readOfLock reads an expectation and what differs from it in some topologies, or why the

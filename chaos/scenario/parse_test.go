@@ -102,9 +102,15 @@ clients: 50
 resources: 3
 source: A, section 1
 timeline: []
+reasons:
+  redis: {why: one server}
+  redis:replica raft: {why: two, source: C}
 expect:
   redlock raft:store=memory: {safety: safe, why: a majority has to agree}
   raft: {safety: safe, why: logs, source: "B"}
+  redis: {safety: safe}
+  redis:persistence=always: {safety: safe}
+  redis:replica: {safety: safe}
   none local: {not_for: they have no server}
 `))
 	if err != nil {
@@ -115,7 +121,8 @@ expect:
 	}
 	for lock, want := range map[string]string{
 		"redlock": "safe false A, section 1: a majority has to agree", "raft:store=memory": "safe false A, section 1: a majority has to agree",
-		"raft": "safe false B: logs", "none": " true : they have no server", "local": " true : they have no server",
+		"raft": "safe false B: logs", "redis": "safe false A, section 1: one server",
+		"redis:persistence=always": "safe false A, section 1: one server", "redis:replica": "safe false C: two", "none": " true : they have no server", "local": " true : they have no server",
 	} {
 		spec, err := locks.ParseSpec(lock)
 		if err != nil {
@@ -164,12 +171,12 @@ func step(fields string) string {
 func TestErrorsSayWhereAndWhatWouldBeRight(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "f.yaml:1: want exactly one YAML document"},
-		{"list", "- a\n", `f.yaml:1: want fields (name, summary, min_duration, hold, clients, resources, timeline, source, expect)`},
+		{"list", "- a\n", `f.yaml:1: want fields (name, summary, min_duration, hold, clients, resources, timeline, source, reasons, expect)`},
 		{"broken", "name: [\n", "f.yaml:2: did not find expected node content"},
 		{"no name", "timeline: []\n", `f.yaml:1: name: missing: want 1 to 100 lower-case letters, digits and dashes, such as worker-a-1`},
 		{"bad name", "name: Ünfug\ntimeline: []\n", `f.yaml:1: name: "Ünfug" is not a name: want 1 to 100 lower-case letters, digits and dashes, such as worker-a-1`},
 		{"no timeline", "name: x\n", `f.yaml:1: timeline: missing: want a list of faults, or [] for none`},
-		{"unknown field", "name: x\ntimeline: []\nexpects: {}\n", `f.yaml:3: unknown field "expects": want name, summary, min_duration, hold, clients, resources, timeline, source, expect`},
+		{"unknown field", "name: x\ntimeline: []\nexpects: {}\n", `f.yaml:3: unknown field "expects": want name, summary, min_duration, hold, clients, resources, timeline, source, reasons, expect`},
 		{"twice", "name: x\nname: y\ntimeline: []\n", "f.yaml:2: "},
 		{"timeline is a word", "name: x\ntimeline: now\n", "f.yaml:2: timeline: want a list"},
 		{"step is a word", "name: x\ntimeline:\n  - kill\n", `f.yaml:3: timeline[0]: want fields (at, for, id, fault)`},
@@ -232,6 +239,7 @@ func TestErrorsSayWhereAndWhatWouldBeRight(t *testing.T) {
 		{"not for, and yet", "name: x\ntimeline: []\nexpect:\n  none: {not_for: it locks nothing, safety: safe}\n", `f.yaml:4: expect.none: unknown field "safety": want not_for`},
 		{"not for no reason", "name: x\ntimeline: []\nexpect:\n  none: {not_for: \"\"}\n", `f.yaml:4: expect.none.not_for: want why the scenario does not apply`},
 		{"no clients", "name: x\nclients: 0\ntimeline: []\n", `f.yaml:2: clients: "0": want a whole number from 1 to 1000`},
+		{"a reason for nothing", "name: x\ntimeline: []\nreasons:\n  raft: {why: it has a log}\nexpect:\n  none: {safety: safe}\n", `f.yaml:4: reasons: nothing is expected of raft that it would be the reason of`},
 		{"bad safety", "name: x\ntimeline: []\nexpect:\n  none: {safety: maybe}\n", `f.yaml:4: expect.none.safety: "maybe": want one of safe, unsafe`},
 		{"bad availability", "name: x\ntimeline: []\nexpect:\n  none: {availability: {outside: 0.99}}\n", `f.yaml:4: expect.none.availability.outside: "0.99": want a share of the operations, 0% to 100%`},
 		{"too available", "name: x\ntimeline: []\nexpect:\n  none: {availability: {during: 101%}}\n", `f.yaml:4: expect.none.availability.during: "101%": want a share of the operations, 0% to 100%`},
