@@ -46,7 +46,9 @@ func TestFaultsOnAHolderMustHitAHold(t *testing.T) {
 	held := func(from, until int64) []history.Event {
 		return []history.Event{acquire("m1", "a", "h1", from-10, from, 0), releasing("m1", "h1", until)}
 	}
-	cutOff := fault("f1", "partition", 3000, 8005, func(e *history.Event) { e.Target, e.From, e.To = "holder <-> others (m1)", []string{"ha"}, []string{"hc"} })
+	cutOff := fault("f1", "partition", 3000, 8005, func(e *history.Event) {
+		e.Target, e.From, e.To = "holder <-> others (m1)", []string{"ha"}, []string{"hc"}
+	})
 	for _, c := range []struct {
 		name   string
 		fault  []history.Event
