@@ -84,7 +84,9 @@ func TestE2EBringYourOwnLockElsewhere(t *testing.T) {
 		addr := locktest.FreeAddr(t)
 		agent := begin(t, token, append([]string{"agent", "--host", "host-a", "--zone", "a", "--listen", addr}, tt.flags...)...)
 		agent.said.awaitLine(t, "listening on")
-		out := run(t, token, "run", "--suite", suite, "--topology", "one-host", "--agents", "http://"+addr, "--out", filepath.Join(t.TempDir(), "out"))
+		topology := write(t, "here.yaml", "name: here\nzones: [{name: ap-northeast-2a, short: a}]\nlatency: {inside: {rtt: 0s}, between: {rtt: 0s}}\nhosts:\n  - name: host-a\n    zone: a\n    agent: \"http://"+addr+"\"\n"+
+			"    nodes: [{name: master-a, role: master}, {name: worker-a, role: worker}, {name: redis-a, role: redis}]\n")
+		out := run(t, token, "run", "--suite", suite, "--topology", topology, "--out", filepath.Join(t.TempDir(), "out"))
 		if tt.want != "" {
 			if out.code == 0 || !strings.Contains(strings.Join(strings.Fields(out.stdout+out.stderr), " "), tt.want) {
 				t.Errorf("%s: exit code %d, want %q\n%s\n%s", name, out.code, tt.want, out.stdout, out.stderr)
