@@ -15,7 +15,7 @@ type Socket struct {
 	now *Conn
 }
 
-// Dress makes a Socket of conn.
+// Dress makes a Socket of conn, which nobody else reads or writes from then on.
 func Dress(conn net.Conn) *Socket { return &Socket{Conn: conn, now: New(conn)} }
 
 // Read reads as conn does.
