@@ -159,3 +159,18 @@ func TestLockInk(t *testing.T) {
 		}
 	}
 }
+
+// TestTimelineWordsStandFree: the word behind a bar is not below the next one.
+func TestTimelineWordsStandFree(t *testing.T) {
+	drawn := string(plots.Timeline(lang.English(), series.Scene{Steps: []series.Step{
+		{Who: "m", What: "wait", Text: "waits", FromMS: -90, ToMS: -10},
+		{Who: "m", What: "hold", Text: "holds", FromMS: -10, ToMS: 40},
+	}}))
+	var heights []string
+	for _, word := range regexp.MustCompile(`<text x="[^"]*" y="([^"]*)" class="small">`).FindAllStringSubmatch(drawn, -1) {
+		heights = append(heights, word[1])
+	}
+	if len(heights) != 2 || heights[0] == heights[1] {
+		t.Errorf("wait and hold, one after the other, have their words at %v", heights)
+	}
+}

@@ -43,7 +43,7 @@ func Timeline(say *lang.Lang, s series.Scene) []byte {
 			row = len(l.ends)
 			l.ends = append(l.ends, 0)
 		}
-		l.ends[row] = max(step.ToMS, begin+(to-from)/9) // room for its word
+		l.ends[row] = max(step.ToMS, begin) + (to-from)/9 // room for its word
 		l.at, l.of = append(l.at, row), append(l.of, step)
 	}
 	rank := func(name string) int {
