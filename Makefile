@@ -7,7 +7,7 @@ TOOLS := $(CURDIR)/.tools
 RERUN ?=
 rerun := $(if $(RERUN),--rerun-fails=$(RERUN) --rerun-fails-max-failures=3 --rerun-fails-abort-on-data-race)
 
-.PHONY: help build test check race e2e bench claims controls fuzz fuzz-long screenshot recording sample deps clean
+.PHONY: help build test check race e2e bench claims controls fuzz fuzz-long screenshot recording sample goldens deps clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 16
@@ -79,6 +79,9 @@ SAFE ?= 100
 controls: deps build ## how often each control fires, and that safe cells never do (TRIES=20 SAFE=100)
 	bin/locklab run --suite controls --repeat $(TRIES) --seed 1 --out reports/runs/controls-$$(date +%s) || test $$? -eq 4
 	bin/locklab run --suite safe --repeat $(SAFE) --seed 1 --out reports/runs/safe-$$(date +%s) || test $$? -eq 4
+
+goldens: deps ## write the files under reports/testdata/golden anew: look at the difference before it is committed
+	go test ./reports -run 'Generate|Waits|TestTable$$' -update
 
 screenshot: deps ## the README's picture, of reports/sample, by headless Chromium
 	go run ./reports/internal/shot -width 1280 -height 905 -at answer reports/sample reports/sample/screenshot.png
