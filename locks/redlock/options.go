@@ -64,8 +64,8 @@ type Options struct {
 
 	// Persistence (none, everysec or always, as Redis names them) and RestartDelay do not
 	// concern the client: they say how the Redis servers are to be run, so that one spec
-	// names the whole lock. With no persistence and no delay, an instance that restarts
-	// may vote twice.
+	// names the whole lock. An instance that comes back without its memory, and sooner than
+	// after TTL, may vote twice (scenario restart-delayed); a delay of 0 is TTL: see Away.
 	Persistence  string
 	RestartDelay time.Duration
 }
