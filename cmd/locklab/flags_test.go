@@ -62,7 +62,6 @@ func TestFlagsOfAnotherWorkload(t *testing.T) {
 		"--workload mutex --hold -1s":          "--hold -1s: want 0s to 1h0m0s",
 		"--workload mutex --resources 2000000": "--resources 2000000: want 1 to 1000000",
 		"--repeat 0":                           "--repeat 0: want 1 to 1000",
-		"--ui off":                             "unknown flag: --ui",
 	} {
 		code, said := call(t, append([]string{"run", "--topology", "nowhere"}, strings.Fields(line)...)...)
 		if code != exitCannotRun || !strings.Contains(said, want) {
