@@ -80,7 +80,7 @@ func TestE2EPlay(t *testing.T) {
 	shows("duplicates without a lock", `/In [0-9,]+ matches: [0-9,]+ duplicates? so far/.test(document.querySelector("#tour .evidence.ok")?.textContent)`)
 	shot("tour-1")
 
-	shows("a choice", `(document.getElementById("node").value = "node:worker-c-1") !== "" && document.getElementById("node").value === "node:worker-c-1"`)
+	shows("a choice", `(() => { const node = document.getElementById("node"); node.value = "node:worker-c-1"; node.dispatchEvent(new Event("change", {bubbles: true})); return node.value === "node:worker-c-1"; })()`)
 	click(`button[data-do="kill"]`)
 	shows("the proof", `document.getElementById("broken").textContent.includes("kill of node:worker-c-1: broken, and proven") && document.querySelector("#map .card.dead") !== null`)
 	shot("killed")
@@ -99,8 +99,12 @@ func TestE2EPlay(t *testing.T) {
 	click(next)
 	shows("the split", `document.querySelector("#tour .evidence.ok")?.textContent.includes("지금까지 중복 생성") && document.querySelectorAll("#map .way.cut").length === 2`)
 	shot("tour-3-ko")
-	for _, found := range w.Take() {
-		t.Error("the page made " + found)
+	found := w.Take()
+	if i := slices.IndexFunc(found, func(f string) bool { return strings.Contains(f, "409") }); i >= 0 { // the browser's own word for what was refused above
+		found = slices.Delete(found, i, i+1)
+	}
+	for _, f := range found {
+		t.Error("the page made " + f)
 	}
 	lab.signal(t, os.Interrupt)
 	lab.wants(t, 0)

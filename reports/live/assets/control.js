@@ -18,6 +18,16 @@ const ask = async (what, order) => {
   }
 };
 
+// What somebody chose stays chosen when the server sends the choices again.
+const chosen = {};
+document.addEventListener("change", ({target}) => { if (target.matches("#targets select")) chosen[target.id] = target.value; });
+addEventListener("locklab:parts", () => {
+  for (const [id, was] of Object.entries(chosen)) {
+    const select = document.getElementById(id);
+    if (select && [...select.options].some((option) => option.value === was)) select.value = was;
+  }
+});
+
 const value = (id) => document.getElementById(id).value;
 const traffic = (more) => ask("fault", {...JSON.parse(value("way")), ...more});
 const process = (fault) => ask("fault", {fault, target: value("node")});
