@@ -157,7 +157,7 @@ func TestE2EPlayRefuses(t *testing.T) {
 		"--ui off":               "without the page there is nothing to play with",
 		"--limit 1s":             "--limit 1s: want 10s to 24h0m0s",
 		"--rate 2.5":             "--rate 2.5: want a whole number of 1 to 2000",
-		"--lockz none":           "--locks",
+		"--lockz none":           "did you mean locks?",
 	} {
 		got := mustRun(t, 1, append([]string{"play"}, strings.Fields(line)...)...)
 		if !strings.Contains(got.stderr, want) {
