@@ -45,6 +45,8 @@ func claimVerdict(say *lang.Lang, verdict string) (shape, word, class string) {
 		return "✗", say.Text("refuted"), "bad"
 	case result.ClaimPartly:
 		return "△", say.Text("shown only under some"), "warn"
+	case result.ClaimNotRun:
+		return "·", say.Text("not run"), "none"
 	default:
 		return "?", say.Text("undecided"), "none"
 	}

@@ -4,8 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/spf13/pflag"
+
+	"locklab/cmd/locklab/internal/suite"
 	"locklab/reports"
 	"locklab/reports/lang"
 	"locklab/reports/result"
@@ -27,6 +31,9 @@ func writeClaims(say *lang.Lang, dir, page string) error {
 	if len(f.Run.Claims) == 0 {
 		return fmt.Errorf("--claims: %s decides no claims: want the directory of a suite that has some, such as seeds", dir)
 	}
+	if err := ofItsSuite(f); err != nil {
+		return fmt.Errorf("--claims: %s: %w", dir, err)
+	}
 	text, err := os.ReadFile(page) //nolint:gosec // the user names it
 	if err != nil {
 		return fmt.Errorf("--claims: %w", err)
@@ -41,4 +48,32 @@ func writeClaims(say *lang.Lang, dir, page string) error {
 		return fmt.Errorf("--claims %s: want a line %q and below it a line %q, between which the table is written", page, strings.TrimSpace(claimsBegin), strings.TrimSpace(claimsEnd))
 	}
 	return os.WriteFile(page, []byte(before+claimsBegin+"\n"+table+"\n"+claimsEnd+after), 0o644) //nolint:gosec // meant to be read by others
+}
+
+// ofItsSuite sees that a result has decided what its suite claims now, by the rows that it
+// names now.
+func ofItsSuite(f result.File) error {
+	flags := runFlags{args: f.Run.Args}
+	flags.register(pflag.NewFlagSet("run", pflag.ContinueOnError))
+	if err := flags.set.Parse(f.Run.Args); err != nil {
+		return fmt.Errorf("the flags of then: %w", err)
+	}
+	s, err := suite.Load(flags.suite)
+	if err != nil {
+		return fmt.Errorf("its suite: %w", err)
+	}
+	now := suite.Decide(s.Claims, f.Results)
+	if len(now) != len(f.Run.Claims) {
+		return fmt.Errorf("it decides %d claims and the suite %s has %d: want a run of the suite as it is now", len(f.Run.Claims), flags.suite, len(now))
+	}
+	for i, c := range now {
+		then := f.Run.Claims[i]
+		same := then.Claim == c.Claim && then.Source == c.Source && slices.EqualFunc(then.Evidence, c.Evidence, func(a, b result.Evidence) bool {
+			return a.Lock == b.Lock && a.Scenario == b.Scenario && a.Workload == b.Workload && slices.Equal(a.Wanted, b.Wanted)
+		})
+		if !same {
+			return fmt.Errorf("%q is not decided by the rows that the suite %s names: want a run of the suite as it is now", c.Claim, flags.suite)
+		}
+	}
+	return nil
 }

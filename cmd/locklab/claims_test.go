@@ -7,8 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/suite"
+	"locklab/locks"
+	"locklab/nodes/topology"
 	"locklab/reports/lang"
 	"locklab/reports/result"
 )
@@ -44,22 +47,34 @@ func TestReadmesHaveTheTable(t *testing.T) {
 	}
 }
 
-// TestTheRecordedRunIsOfTheSuite: it has decided what the suite claims now.
-func TestTheRecordedRunIsOfTheSuite(t *testing.T) {
+// TestClaimsAreOfTheSuite: no table is written of a run that has decided other claims than the
+// suite has now, or by other rows.
+func TestClaimsAreOfTheSuite(t *testing.T) {
 	f, err := result.Read(filepath.Join(recorded, result.FileName))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := suite.Load("seeds")
-	if err != nil {
-		t.Fatal(err)
+	if err := ofItsSuite(f); err != nil {
+		t.Errorf("the recorded run: %v: want make claims", err)
 	}
-	if len(f.Run.Claims) != len(s.Claims) {
-		t.Fatalf("%d claims, of %d: want make claims", len(f.Run.Claims), len(s.Claims))
-	}
-	for i, c := range s.Claims {
-		if got := f.Run.Claims[i]; got.Claim != c.Claim || got.Source != c.Source || len(got.Evidence) != len(c.Cells) {
-			t.Errorf("%q is not decided by the rows that the suite names: want make claims", c.Claim)
+	for name, tt := range map[string]struct {
+		change func(f *result.File)
+		want   string
+	}{
+		"a claim less":   {func(f *result.File) { f.Run.Claims = f.Run.Claims[1:] }, "claims and the suite seeds has"},
+		"another row":    {func(f *result.File) { f.Run.Claims[0].Evidence[0].Lock = "none" }, "is not decided by the rows that the suite seeds names"},
+		"another word":   {func(f *result.File) { f.Run.Claims[0].Evidence[0].Wanted = []string{"safe"} }, "is not decided by the rows"},
+		"another text":   {func(f *result.File) { f.Run.Claims[0].Claim = "Locks lock." }, "is not decided by the rows"},
+		"no such suite":  {func(f *result.File) { f.Run.Args = []string{"--suite", "gone.yaml"} }, "its suite: "},
+		"not of a suite": {func(f *result.File) { f.Run.Args = []string{"--speed", "3"} }, "the flags of then: "},
+	} {
+		other, err := result.Read(filepath.Join(recorded, result.FileName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tt.change(&other)
+		if err := ofItsSuite(other); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
 	}
 }
@@ -78,29 +93,105 @@ func TestClaimsNeedAPlace(t *testing.T) {
 	}
 }
 
-// TestMatrixIsOfAll: it names every lock and every variant.
-func TestMatrixIsOfAll(t *testing.T) {
-	s, err := suite.Load("matrix")
+// cells are the locks of a suite, as it names them, under each scenario.
+func cells(t *testing.T, name string) map[string][]catalog.Lock {
+	t.Helper()
+	s, err := suite.Load(name)
 	if err != nil {
 		t.Fatal(err)
 	}
+	all := map[string][]catalog.Lock{}
 	for _, part := range s.Parts {
-		var has []string
+		values := map[string]string{}
 		for _, f := range part.Flags {
-			if f.Name != "locks" {
+			values[f.Name] = f.Value
+		}
+		list, err := catalog.ParseList("locks", []string{values["locks"]})
+		if err != nil {
+			t.Fatalf("line %d: %v", part.Line, err)
+		}
+		for sc := range strings.SplitSeq(values["scenarios"], ",") {
+			all[sc] = append(all[sc], list...)
+		}
+	}
+	return all
+}
+
+// TestMatrixIsOfAll: it names every lock and every variant under every scenario.
+func TestMatrixIsOfAll(t *testing.T) {
+	matrix := cells(t, "matrix")
+	for _, sc := range scenario.Names() {
+		for _, want := range catalog.WithVariants() {
+			if !slices.ContainsFunc(matrix[sc], func(l catalog.Lock) bool { return l.Spec.Name+":"+l.Spec.Variant == want }) {
+				t.Errorf("%s under %s is missing", want, sc)
+			}
+		}
+	}
+}
+
+// TestControlsAreOfAll: the suite of controls runs all that a built-in scenario declares unsafe.
+func TestControlsAreOfAll(t *testing.T) {
+	controls := cells(t, "controls")
+	all, err := scenario.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := 0
+	for _, sc := range all {
+		for name, e := range sc.Locks {
+			unsafe := e.Safety == result.Unsafe
+			for _, other := range e.Topologies {
+				unsafe = unsafe || other.Safety == result.Unsafe
+			}
+			if !unsafe {
 				continue
 			}
-			all, err := catalog.ParseList("locks", []string{f.Value})
+			declared++
+			if name == "none" || name == "local" { // need no fault to go wrong: run where nothing is broken
+				if !slices.ContainsFunc(controls["baseline"], func(l catalog.Lock) bool { return l.String() == name }) {
+					t.Errorf("%s is missing", name)
+				}
+				continue
+			}
+			want, err := locks.ParseSpec(name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, l := range all {
-				has = append(has, l.Spec.Name+":"+l.Spec.Variant)
+			runs := slices.ContainsFunc(controls[sc.Name], func(l catalog.Lock) bool {
+				of, judged := sc.Expect(l.Spec, "seoul-2az")
+				return judged && of.Line == e.Line && l.Spec.Name == want.Name && l.Spec.Variant == want.Variant
+			})
+			if !runs {
+				t.Errorf("%s must be unsafe under %s: the controls do not run it", name, sc.Name)
 			}
 		}
-		for _, want := range catalog.WithVariants() {
-			if !slices.Contains(has, want) {
-				t.Errorf("line %d: %s is missing", part.Line, want)
+	}
+	if declared == 0 {
+		t.Error("no scenario declares a lock unsafe")
+	}
+}
+
+// TestNaiveReleaseIsNotSafe where links or servers break: its release may come late, and deletes
+// whatever is there by then.
+func TestNaiveReleaseIsNotSafe(t *testing.T) {
+	naive, err := locks.ParseSpec("redis:release=naive,ttl=1s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := scenario.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sc := range all {
+		breaks := slices.ContainsFunc(sc.Timeline, func(step scenario.Step) bool {
+			return slices.Contains([]string{"partition", "flap", "kill", "restart", "zone-failure"}, step.Fault.Kind) && step.Fault.Target != "holder"
+		})
+		if !breaks {
+			continue
+		}
+		for _, place := range topology.Names() {
+			if e, _ := sc.Expect(naive, place); e.Safety == result.Safe {
+				t.Errorf("%s:%d: %s is said to be safe in %s", sc.File, e.Line, naive, place)
 			}
 		}
 	}

@@ -77,6 +77,7 @@ const (
 	ClaimRefuted   = "refuted"
 	ClaimPartly    = "shown only under some"
 	ClaimUndecided = "undecided"
+	ClaimNotRun    = "not run" // there is no such row
 )
 
 // Claim is what a source says of locks, and what the rows of this result make of it.

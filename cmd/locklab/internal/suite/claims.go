@@ -6,15 +6,15 @@ import (
 	"locklab/reports/result"
 )
 
-// Decide says what the rows make of each claim. A row that is not there, or that could not
-// decide, shows nothing and refutes nothing.
+// Decide says what the rows make of each claim. A row that is not there shows nothing and
+// refutes nothing, and so does one that could not decide; the two are told apart.
 func Decide(claims []Claim, rows []result.Row) []result.Claim {
 	var all []result.Claim
 	for _, c := range claims {
 		decided := result.Claim{Claim: c.Claim, Source: c.Source}
 		count := map[string]int{}
 		for _, cell := range c.Cells {
-			e := result.Evidence{Lock: cell.Lock, Scenario: cell.Scenario, Workload: cell.Workload, Wanted: cell.Shows, Verdict: result.ClaimUndecided}
+			e := result.Evidence{Lock: cell.Lock, Scenario: cell.Scenario, Workload: cell.Workload, Wanted: cell.Shows, Verdict: result.ClaimNotRun}
 			i := slices.IndexFunc(rows, func(r result.Row) bool {
 				return r.Lock == cell.Lock && r.Scenario == cell.Scenario && r.Workload == cell.Workload
 			})
@@ -33,8 +33,11 @@ func Decide(claims []Claim, rows []result.Row) []result.Claim {
 // overall is shown or refuted where all rows say so; where some show it and others do not,
 // the claim holds only under these.
 func overall(count map[string]int) string {
-	shown, refuted, undecided := count[result.ClaimShown], count[result.ClaimRefuted], count[result.ClaimUndecided]
+	shown, refuted, absent := count[result.ClaimShown], count[result.ClaimRefuted], count[result.ClaimNotRun]
+	undecided := absent + count[result.ClaimUndecided]
 	switch {
+	case shown+refuted == 0 && undecided == absent:
+		return result.ClaimNotRun
 	case refuted == 0 && undecided == 0:
 		return result.ClaimShown
 	case shown == 0 && undecided == 0:
@@ -66,8 +69,8 @@ func (c Cell) verdict(r result.Row) string {
 		return decided(c.Figure.Crossed(r))
 	}
 	if slices.Contains([]string{result.Safe, result.Unsafe}, c.Shows[0]) {
-		if v.Safety == result.SafetyNotJudged { // and no violation was seen
-			v.Safety = result.Safe
+		if v.Safety == result.SafetyNotJudged {
+			return result.ClaimUndecided
 		}
 		return decided(slices.Contains(c.Shows, v.Safety))
 	}

@@ -124,22 +124,34 @@ func (s *Suite) share(locks strictyaml.Node) {
 	}
 }
 
-// Others stands in a part for the built-in scenarios that no other part names.
+// Others stands, among the scenarios of a part, for the built-in ones that no part names.
 const Others = "others"
 
 func (s *Suite) others() {
 	var named []string
 	for i := range s.Parts {
-		if f := s.Parts[i].flag("scenarios"); f != nil && f.Value != Others {
-			named = append(named, strings.Split(f.Value, ",")...)
-		}
+		named = append(named, s.Parts[i].scenarios()...)
 	}
 	rest := slices.DeleteFunc(scenario.Names(), func(name string) bool { return slices.Contains(named, name) })
 	for i := range s.Parts {
-		if f := s.Parts[i].flag("scenarios"); f != nil && f.Value == Others {
-			f.Value = strings.Join(rest, ",")
+		names := s.Parts[i].scenarios()
+		if at := slices.Index(names, Others); at >= 0 {
+			s.Parts[i].flag("scenarios").Value = strings.Join(slices.Replace(names, at, at+1, rest...), ",")
 		}
 	}
+}
+
+// scenarios are those that the part names.
+func (p *Part) scenarios() []string {
+	f := p.flag("scenarios")
+	if f == nil {
+		return nil
+	}
+	names := strings.Split(f.Value, ",")
+	for i, name := range names {
+		names[i] = strings.TrimSpace(name)
+	}
+	return names
 }
 
 func (p *Part) flag(name string) *Flag {

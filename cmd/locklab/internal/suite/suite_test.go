@@ -90,7 +90,7 @@ func TestShared(t *testing.T) {
 locks: "redis,redlock"
 parts:
   - {scenarios: "baseline,herd"}
-  - {scenarios: others, locks: raft}
+  - {scenarios: "zone-latency, others", locks: raft}
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ parts:
 		t.Errorf("%+v", got)
 	}
 	rest := strings.Split(s.Parts[1].Flags[slices.IndexFunc(s.Parts[1].Flags, func(f suite.Flag) bool { return f.Name == "scenarios" })].Value, ",")
-	if len(rest) != len(scenario.Names())-2 || slices.Contains(rest, "herd") || !slices.Contains(rest, "split") {
+	if len(rest) != len(scenario.Names())-2 || rest[0] != "zone-latency" || slices.Contains(rest, "herd") || !slices.Contains(rest, "split") {
 		t.Errorf("the others are %v", rest)
 	}
 	if len(s.Parts[1].Flags) != 2 {
@@ -158,21 +158,22 @@ func TestDecide(t *testing.T) {
 		cells []suite.Cell
 		want  string
 	}{
-		"shown":                 {[]suite.Cell{cell("unsafe", "unsafe")}, result.ClaimShown},
-		"no violation is safe":  {[]suite.Cell{cell("calm", "safe")}, result.ClaimShown},
-		"refuted":               {[]suite.Cell{cell("safe", "unsafe")}, result.ClaimRefuted},
-		"one of two words":      {[]suite.Cell{cell("unsafe", "live", "stalls")}, result.ClaimShown},
-		"down is neither":       {[]suite.Cell{cell("calm", "live", "stalls")}, result.ClaimRefuted},
-		"down for a moment":     {[]suite.Cell{cell("short", "down")}, result.ClaimUndecided},
-		"or stalled":            {[]suite.Cell{cell("short", "live", "stalls")}, result.ClaimUndecided},
-		"either":                {[]suite.Cell{cell("short", "stalls", "down")}, result.ClaimShown},
-		"surely not live":       {[]suite.Cell{cell("short", "live")}, result.ClaimRefuted},
-		"inconclusive":          {[]suite.Cell{cell("unclear", "unsafe")}, result.ClaimUndecided},
-		"interrupted":           {[]suite.Cell{cell("partial", "unsafe")}, result.ClaimUndecided},
-		"not run":               {[]suite.Cell{cell("absent", "safe")}, result.ClaimUndecided},
-		"only some":             {[]suite.Cell{cell("unsafe", "unsafe"), cell("safe", "unsafe")}, result.ClaimPartly},
-		"refuted and undecided": {[]suite.Cell{cell("safe", "unsafe"), cell("absent", "unsafe")}, result.ClaimUndecided},
-		"shown and undecided":   {[]suite.Cell{cell("unsafe", "unsafe"), cell("absent", "unsafe")}, result.ClaimUndecided},
+		"shown":                  {[]suite.Cell{cell("unsafe", "unsafe")}, result.ClaimShown},
+		"not judged is not safe": {[]suite.Cell{cell("calm", "safe")}, result.ClaimUndecided},
+		"refuted":                {[]suite.Cell{cell("safe", "unsafe")}, result.ClaimRefuted},
+		"one of two words":       {[]suite.Cell{cell("unsafe", "live", "stalls")}, result.ClaimShown},
+		"down is neither":        {[]suite.Cell{cell("calm", "live", "stalls")}, result.ClaimRefuted},
+		"down for a moment":      {[]suite.Cell{cell("short", "down")}, result.ClaimUndecided},
+		"or stalled":             {[]suite.Cell{cell("short", "live", "stalls")}, result.ClaimUndecided},
+		"either":                 {[]suite.Cell{cell("short", "stalls", "down")}, result.ClaimShown},
+		"surely not live":        {[]suite.Cell{cell("short", "live")}, result.ClaimRefuted},
+		"inconclusive":           {[]suite.Cell{cell("unclear", "unsafe")}, result.ClaimUndecided},
+		"interrupted":            {[]suite.Cell{cell("partial", "unsafe")}, result.ClaimUndecided},
+		"not run":                {[]suite.Cell{cell("absent", "safe")}, result.ClaimNotRun},
+		"some not run":           {[]suite.Cell{cell("absent", "safe"), cell("unclear", "unsafe")}, result.ClaimUndecided},
+		"only some":              {[]suite.Cell{cell("unsafe", "unsafe"), cell("safe", "unsafe")}, result.ClaimPartly},
+		"refuted and undecided":  {[]suite.Cell{cell("safe", "unsafe"), cell("absent", "unsafe")}, result.ClaimUndecided},
+		"shown and undecided":    {[]suite.Cell{cell("unsafe", "unsafe"), cell("absent", "unsafe")}, result.ClaimUndecided},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := suite.Decide([]suite.Claim{{Claim: "c", Source: "s", Cells: tt.cells}}, rows)
