@@ -1,11 +1,14 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
@@ -193,6 +196,20 @@ func TestNaiveReleaseIsNotSafe(t *testing.T) {
 			if e, _ := sc.Expect(naive, place); e.Safety == result.Safe {
 				t.Errorf("%s:%d: %s is said to be safe in %s", sc.File, e.Line, naive, place)
 			}
+		}
+	}
+}
+
+// TestSuitesCanBeRun: their flags are right, and every claim has a part that makes its rows.
+func TestSuitesCanBeRun(t *testing.T) {
+	for _, name := range suite.Names() {
+		flags := runFlags{}
+		flags.register(pflag.NewFlagSet("run", pflag.ContinueOnError))
+		if err := flags.set.Parse([]string{"--suite", name, "--seed", "1"}); err != nil {
+			t.Fatal(err)
+		}
+		if p, err := flags.plan(t.Context(), io.Discard); err != nil || len(p.parts) == 0 {
+			t.Errorf("%s: %d parts, %v", name, len(p.parts), err)
 		}
 	}
 }
