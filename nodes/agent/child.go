@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -44,13 +45,10 @@ type child struct {
 	events    *eventLog
 	metrics   *httpapi.Client // nil if it has none
 
-	mu     sync.Mutex
-	reaped bool
-	paused bool
-	// awaited is closed when the process has stopped itself, as it was asked to at awaitedNS;
-	// nil if it was not.
-	awaited   chan struct{}
-	awaitedNS int64
+	mu      sync.Mutex
+	reaped  bool
+	paused  bool
+	awaited *stopAt // nil if the process is to stop nowhere
 	// resumes counts how often the agent let it go on.
 	resumes int
 	// suspended says that it stands still although nobody asked for that.
@@ -208,6 +206,7 @@ func (c *child) readEvents(from io.Reader) {
 			return
 		}
 		c.noticeReady(lines.Bytes())
+		c.noticePoint(lines.Bytes())
 		c.events.add(lines.Bytes())
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
@@ -228,6 +227,22 @@ func (c *child) noticeReady(line []byte) {
 	var e history.Event
 	if history.NewDecoder().Decode(line, &e) == nil && e.Kind == history.KindNode && e.State == process.StateReady {
 		c.readyOnce.Do(func() { close(c.ready) })
+	}
+}
+
+// noticePoint looks for the event by which an own node says that it stops at a point.
+func (c *child) noticePoint(line []byte) {
+	if !bytes.Contains(line, []byte(`"`+history.KindPoint+`"`)) {
+		return
+	}
+	var e history.Event
+	if history.NewDecoder().Decode(line, &e) != nil || e.Kind != history.KindPoint {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.awaited; s != nil && s.point == e.State && !isClosed(s.passed) {
+		close(s.passed)
 	}
 }
 
@@ -307,8 +322,25 @@ func (c *child) pause() error {
 	return nil
 }
 
-// resume lets a paused process go on. It does so once the kernel says that it does.
+// resume lets a process go on, and takes back that it is to stop at a point.
 func (c *child) resume() error {
+	if err := c.letGo(); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	awaited := c.awaited
+	c.mu.Unlock()
+	if awaited == nil {
+		return nil
+	}
+	if err := c.forget(context.Background(), awaited); err != nil {
+		return fmt.Errorf("resume: %w: %w", err, httpapi.ErrConflict)
+	}
+	return c.letGo() // it may have come to the point until then
+}
+
+// letGo lets a paused process go on. It does so once the kernel says that it does.
+func (c *child) letGo() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	asked := clock.Mono()
@@ -329,20 +361,31 @@ func (c *child) resume() error {
 // noticeStopped is called when the process stands still. If nobody asked the agent for
 // that, somebody else did it. What it returns says whether the agent resumed it since.
 func (c *child) noticeStopped() func() bool {
+	at := clock.Mono()
+	c.mu.Lock()
+	before, awaited := c.resumes, c.awaited
+	c.mu.Unlock()
+	if awaited != nil { // what it wrote before it stopped may still be on its way here
+		timer := clock.System().NewTimer(answerTime)
+		select {
+		case <-awaited.passed:
+		case <-timer.C():
+		}
+		timer.Stop()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.awaited != nil && isStopped(c.pid) {
+	if s := c.awaited; s != nil && isClosed(s.passed) && isStopped(c.pid) {
 		c.signalLocked(unix.SIGSTOP, true) // what belongs to it too
 		c.paused = true
-		c.record(history.NodePaused, c.awaitedNS)
-		close(c.awaited)
+		c.events.record(c.event(history.NodePaused, s.askedNS, at, ""))
+		close(s.stopped)
 		c.awaited = nil
 	}
 	if !c.paused && isStopped(c.pid) { // a pause that is over by now was asked for, too
 		c.suspended = true
-		c.record(history.NodeSuspended, 0)
+		c.events.record(c.event(history.NodeSuspended, 0, at, ""))
 	}
-	before := c.resumes
 	return func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()

@@ -60,6 +60,9 @@ func (o *orders) ask(ctx context.Context, order process.Order) (process.Answer, 
 	}
 	select {
 	case a := <-answered:
+		if a.Error != "" {
+			return a, fmt.Errorf("it refuses: %s: %w", a.Error, httpapi.ErrInvalid)
+		}
 		return a, nil
 	case <-ctx.Done():
 		return process.Answer{}, fmt.Errorf("it does not answer: %w", ctx.Err())
@@ -116,53 +119,85 @@ func (a *Agent) PauseAt(ctx context.Context, name, point string, within time.Dur
 	if c == nil {
 		return fmt.Errorf("pause %s: it does not run: %w", name, httpapi.ErrConflict)
 	}
-	stopped, err := c.await()
+	s, err := c.await(point)
 	if err != nil {
 		return err
 	}
-	if _, err := c.orders.ask(ctx, process.Order{PauseAt: &point}); err != nil {
-		select {
-		case <-stopped: // before it could answer
-			return nil
-		default:
-			return errors.Join(fmt.Errorf("pause %s at %s: %w", name, point, err), c.forget(ctx, stopped))
-		}
-	}
-	timer := clock.System().NewTimer(within)
-	defer timer.Stop()
-	select {
-	case <-stopped:
+	err = c.standAt(ctx, s, within)
+	if err == nil && ctx.Err() == nil {
 		return nil
-	case <-c.gone:
-		err = fmt.Errorf("pause %s at %s: it has ended: %w", name, point, httpapi.ErrConflict)
-	case <-timer.C():
-		err = fmt.Errorf("pause %s at %s: it did not come to that within %v: %w", name, point, within, httpapi.ErrConflict)
-	case <-ctx.Done():
-		err = fmt.Errorf("pause %s at %s: %w", name, point, ctx.Err())
 	}
-	if taken := c.forget(context.WithoutCancel(ctx), stopped); taken != nil {
-		return errors.Join(err, taken)
+	if err != nil {
+		err = fmt.Errorf("pause %s at %s: %w", name, point, err)
 	}
-	if isClosed(stopped) {
+	if kept := c.forget(context.WithoutCancel(ctx), s); kept != nil {
+		return errors.Join(err, kept)
+	}
+	switch {
+	case !isClosed(s.stopped):
+		return err
+	case ctx.Err() == nil:
 		return nil // at the last moment
+	default: // who asked for it has gone, and may have seen to it that all goes on before it stopped
+		return errors.Join(ctx.Err(), c.letGo())
 	}
-	return err
+}
+
+// stopAt is that a process is to stop itself at a point.
+type stopAt struct {
+	point   string
+	askedNS int64
+	passed  chan struct{} // closed when it has said that it came to it
+	stopped chan struct{} // closed when it stands still there
+	taken   chan struct{} // closed when it was taken back: it will not stop
+
+	forgetting sync.Mutex
 }
 
 // await says that the process is going to stop itself.
-func (c *child) await() (stopped chan struct{}, err error) {
+func (c *child) await(point string) (*stopAt, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.paused || c.awaited != nil || c.orders == nil {
 		return nil, fmt.Errorf("pause %s: it stands still, or is to stop at another point: %w", c.Name, httpapi.ErrConflict)
 	}
-	c.awaited, c.awaitedNS = make(chan struct{}), clock.Mono()
+	c.awaited = &stopAt{
+		point: point, askedNS: clock.Mono(),
+		passed: make(chan struct{}), stopped: make(chan struct{}), taken: make(chan struct{}),
+	}
 	return c.awaited, nil
 }
 
-// forget takes that back. When it returns without an error the process has stopped, or will
-// not.
-func (c *child) forget(ctx context.Context, stopped chan struct{}) error {
+// standAt asks for the stop and returns once the process stands still there.
+func (c *child) standAt(ctx context.Context, s *stopAt, within time.Duration) error {
+	if _, err := c.orders.ask(ctx, process.Order{PauseAt: &s.point}); err != nil {
+		return err // it may have come to it before it could answer
+	}
+	timer := clock.System().NewTimer(within)
+	defer timer.Stop()
+	select {
+	case <-s.stopped:
+		return nil
+	case <-s.taken:
+		return fmt.Errorf("it was resumed before it came to that: %w", httpapi.ErrConflict)
+	case <-c.gone:
+		return fmt.Errorf("it has ended: %w", httpapi.ErrConflict)
+	case <-timer.C():
+		return fmt.Errorf("it did not come to that within %v: %w", within, httpapi.ErrConflict)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// forget takes the stop back. When it returns without an error the process has stopped, or
+// will not: it answers none of this while it is about to. After an error it still may, and
+// [child.resume] tries again.
+func (c *child) forget(ctx context.Context, s *stopAt) error {
+	s.forgetting.Lock()
+	defer s.forgetting.Unlock()
+	if isClosed(s.stopped) || isClosed(s.taken) || c.isGone() {
+		return nil
+	}
 	no := ""
 	answered := make(chan error, 1)
 	go func() {
@@ -172,24 +207,26 @@ func (c *child) forget(ctx context.Context, stopped chan struct{}) error {
 	var err error
 	select {
 	case err = <-answered:
-	case <-stopped:
+	case <-s.stopped:
 		return nil
 	}
-	if err != nil || isStopped(c.pid) { // it will be noticed, if it is not gone
+	if err != nil { // that it stopped will be noticed, if it is not gone
 		timer := clock.System().NewTimer(answerTime)
 		defer timer.Stop()
 		select {
-		case <-stopped:
+		case <-s.stopped:
 			return nil
 		case <-c.gone:
 			return nil
 		case <-timer.C():
+			return fmt.Errorf("take back that %s stops at %s: %w", c.Name, s.point, err)
 		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.awaited == stopped {
+	if c.awaited == s {
 		c.awaited = nil
+		close(s.taken)
 	}
-	return err
+	return nil
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -9,8 +10,10 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/sys/unix"
 
 	"locklab/internal/httpapi"
+	"locklab/locks/locktest"
 	"locklab/nodes/process"
 	"locklab/workloads/history"
 )
@@ -61,6 +64,58 @@ func TestPauseAtAPointOfTheWork(t *testing.T) {
 	want = append(want, "acquiring", "paused", "resumed", "stopped")
 	if states = slices.DeleteFunc(states, func(s string) bool { return s == "worked" }); !slices.Equal(states, want) {
 		t.Errorf("got  %v\nwant %v", states, want)
+	}
+}
+
+// TestResumeTakesAPointBack: who is resumed comes to no stop later, also if it was to, and a
+// standstill by another hand is not the point.
+func TestResumeTakesAPointBack(t *testing.T) {
+	if !kernelTells {
+		t.Skip("only Linux tells the parent that a process was stopped")
+	}
+	a, c := newAgent(t, nil)
+	ctx := t.Context()
+	must(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own", Settings: jsontext.Value(`{"works":true}`)}))
+	n, err := a.node("own-1")
+	must(t, err)
+	own := n.running()
+	look := func(see func() bool) bool {
+		own.mu.Lock()
+		defer own.mu.Unlock()
+		return see()
+	}
+	paused := make(chan error, 1)
+	pauseAt := func(ctx context.Context, point string) {
+		go func() { paused <- a.PauseAt(ctx, "own-1", point, time.Minute) }()
+		locktest.Eventually(t, "it is to stop", func() bool { return look(func() bool { return own.awaited != nil }) })
+	}
+
+	pauseAt(ctx, history.PointReleasing) // which it never comes to
+	must(t, unix.Kill(own.pid, unix.SIGSTOP))
+	locktest.Eventually(t, "the stop is noticed", func() bool { return look(func() bool { return own.suspended }) })
+	must(t, c.Resume(ctx, "own-1"))
+	if err := <-paused; !errors.Is(err, httpapi.ErrConflict) || !strings.Contains(err.Error(), "it was resumed before") {
+		t.Errorf("it was stopped elsewhere, and resumed: %v", err)
+	}
+
+	pauseAt(ctx, history.PointReleasing)
+	must(t, c.Resume(ctx, "own-1"))
+	if err := <-paused; !errors.Is(err, httpapi.ErrConflict) {
+		t.Errorf("it was resumed: %v", err)
+	}
+
+	for range 20 { // who asks goes away while it comes to the point
+		gone, leave := context.WithCancel(ctx)
+		go func() { paused <- a.PauseAt(gone, "own-1", history.PointGranted, time.Minute) }()
+		leave()
+		if err := <-paused; err == nil { // it stood there before that
+			must(t, c.Resume(ctx, "own-1"))
+		} else if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		if own.standsStill() || look(func() bool { return own.awaited != nil }) {
+			t.Fatal("nobody is there to resume it")
+		}
 	}
 }
 

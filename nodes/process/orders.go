@@ -18,7 +18,8 @@ import (
 const AnswersFD = 5
 
 // Order is what an agent wants of a node that runs, a line of JSON on its standard input.
-// Each is answered by one [Answer], in order; one that asks for nothing reads the clock.
+// Each that can be read is answered by one [Answer], in order; one that asks for nothing reads
+// the clock.
 type Order struct {
 	Number uint64 `json:"number"`
 	// Clock makes the node's clock wrong.
@@ -34,10 +35,11 @@ type Skew struct {
 	Rate   float64       `json:"rate"` // 1 is right
 }
 
-// Answer says that an order was carried out.
+// Answer says that an order was carried out, or why not.
 type Answer struct {
 	Number uint64 `json:"number"`
-	WallNS int64  `json:"wall_ns"` // the node's wall clock after it, ns since 1970
+	WallNS int64  `json:"wall_ns"`        // the node's wall clock after it, ns since 1970
+	Error  string `json:"error,omitzero"` // why nothing was done
 }
 
 // maxOrder bounds a line.
@@ -61,21 +63,31 @@ func (n *Node) carryOut(line []byte, answers io.Writer) error {
 	if err := strictjson.Decode(line, &o); err != nil {
 		return fmt.Errorf("read order: %w", err)
 	}
-	if o.Clock != nil {
-		if o.Clock.Rate <= 0 {
-			return fmt.Errorf("order %d: clock.rate %v: want more than 0: %w", o.Number, o.Clock.Rate, ErrInvalid)
-		}
-		n.Clock.Set(o.Clock.Offset, o.Clock.Rate)
+	a := Answer{Number: o.Number}
+	if err := n.follow(o); err != nil {
+		a.Error = err.Error()
 	}
-	if o.PauseAt != nil {
-		n.Points.arm(*o.PauseAt)
-	}
-	text, err := json.Marshal(Answer{Number: o.Number, WallNS: clock.Wall(n.Clock).UnixNano()})
+	a.WallNS = clock.Wall(n.Clock).UnixNano()
+	text, err := json.Marshal(a)
 	if err != nil {
 		return fmt.Errorf("answer order %d: %w", o.Number, err)
 	}
 	if _, err := answers.Write(append(text, '\n')); err != nil {
 		return fmt.Errorf("answer order %d: %w", o.Number, err)
+	}
+	return nil
+}
+
+// follow does all of what an order asks for, or nothing.
+func (n *Node) follow(o Order) error {
+	if o.Clock != nil {
+		if o.Clock.Rate <= 0 {
+			return fmt.Errorf("clock.rate %v: want more than 0: %w", o.Clock.Rate, ErrInvalid)
+		}
+		n.Clock.Set(o.Clock.Offset, o.Clock.Rate)
+	}
+	if o.PauseAt != nil {
+		n.Points.arm(*o.PauseAt)
 	}
 	return nil
 }

@@ -7,6 +7,9 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,6 +33,7 @@ func TestOrders(t *testing.T) {
 	done := make(chan struct{})
 	go func() { defer close(done); n.obey(in, answers) }()
 	lines := bufio.NewScanner(out)
+	var refused string
 	ask := func(order string) (off time.Duration) {
 		t.Helper()
 		if _, err := io.WriteString(agent, order+"\n"); err != nil || !lines.Scan() {
@@ -39,6 +43,7 @@ func TestOrders(t *testing.T) {
 		if err := json.Unmarshal(lines.Bytes(), &a); err != nil || a.Number == 0 {
 			t.Fatalf("%s: %v", lines.Bytes(), err)
 		}
+		refused = a.Error
 		return time.Unix(0, a.WallNS).Sub(clock.System().Now())
 	}
 	pass := func(all ...string) {
@@ -50,12 +55,15 @@ func TestOrders(t *testing.T) {
 	if off := ask(`{"number":1}`); off.Abs() > near {
 		t.Errorf("a right clock is off by %v", off)
 	}
-	for _, bad := range []string{"", "nonsense", `{"number":2,"clock":{"offset_ns":0,"rate":0}}`, `{"number":2,"stop":true}`} {
+	for _, bad := range []string{"", "nonsense", `{"number":2,"stop":true}`} {
 		if _, err := io.WriteString(agent, bad+"\n"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if off := ask(`{"number":3,"clock":{"offset_ns":3600000000000,"rate":1}}`); (off - time.Hour).Abs() > near {
+	if off := ask(`{"number":2,"clock":{"offset_ns":3600000000000,"rate":0}}`); off.Abs() > near || !strings.Contains(refused, "clock.rate 0: want more than 0") {
+		t.Errorf("a rate of 0: off by %v, %q", off, refused)
+	}
+	if off := ask(`{"number":3,"clock":{"offset_ns":3600000000000,"rate":1}}`); (off-time.Hour).Abs() > near || refused != "" {
 		t.Errorf("an hour ahead, it is off by %v", off)
 	}
 	pass(history.PointGranted)
@@ -95,6 +103,34 @@ func TestPointsAreOnRecordBeforeTheStop(t *testing.T) {
 	if got := decodeLines(t, atStop); len(got) != 1 || got[0].State != history.PointAcquiring {
 		t.Errorf("%s", atStop)
 	}
+	if err := recorder.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDisarmingWaitsForWhoIsAtThePoint: whoever is told that the point was taken back can rely
+// on it that no stop comes after that.
+func TestDisarmingWaitsForWhoIsAtThePoint(t *testing.T) {
+	recorder := NewRecorder(io.Discard, "h", "m1")
+	atStop, goOn := make(chan struct{}), make(chan struct{})
+	var stopped atomic.Bool
+	p := NewPoints(recorder, func() { close(atStop); <-goOn; stopped.Store(true) })
+	p.arm(history.PointGranted)
+	var passing sync.WaitGroup
+	passing.Go(func() { p.Pass(history.PointGranted, "r1") })
+	<-atStop
+	passing.Go(func() {
+		p.arm("")
+		if !stopped.Load() {
+			t.Error("it was taken back before the stop was over")
+		}
+	})
+	if p.mu.TryLock() {
+		t.Error("a point can be taken back while somebody stops at it")
+		p.mu.Unlock()
+	}
+	close(goOn)
+	passing.Wait()
 	if err := recorder.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"locklab/workloads/history"
@@ -10,6 +11,7 @@ import (
 // [history.KindPoint]. A nil one never stops.
 type Points struct {
 	armed    atomic.Pointer[string]
+	mu       sync.Mutex // held from the decision to stop until the process goes on again
 	recorder history.Recorder
 	stop     func() // returns when the process goes on again
 }
@@ -19,8 +21,12 @@ func NewPoints(recorder history.Recorder, stop func()) *Points {
 	return &Points{recorder: recorder, stop: stop}
 }
 
-// arm has the next one who passes the point stop the process; "" is no point.
+// arm has the next one who passes the point stop the process; "" is no point. It waits for
+// one who has come to a point already: once it has returned, only what it armed stops the
+// process.
 func (p *Points) arm(point string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if point == "" {
 		p.armed.Store(nil)
 		return
@@ -36,7 +42,12 @@ func (p *Points) Pass(point, resource string) {
 		return
 	}
 	armed := p.armed.Load()
-	if armed == nil || *armed != point || !p.armed.CompareAndSwap(armed, nil) {
+	if armed == nil || *armed != point {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.armed.CompareAndSwap(armed, nil) {
 		return
 	}
 	history.Commit(p.recorder, history.Event{Kind: history.KindPoint, State: point, Resource: resource})
