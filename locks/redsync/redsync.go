@@ -41,7 +41,7 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 type Config struct {
 	Addrs   []string    // of the independent primaries, host:port each
 	Options Options     // the zero value means redlock.DefaultOptions
-	Clock   clock.Clock // for Lost; the library reads the process's
+	Clock   clock.Clock // for Expires and Lost; the library reads the process's
 }
 
 // Locker is one client of the lock.
@@ -145,12 +145,13 @@ func broken(err error) (n int) {
 }
 
 func (l *Locker) hold(ctx context.Context, m *redsync.Mutex) (locks.Lease, error) {
-	le := &lease{locker: l, mutex: m, lost: make(chan struct{})}
+	left := m.Until().Sub(clock.System().Now()) // the library's time is the process's, whatever Clock says
+	le := &lease{locker: l, mutex: m, lost: make(chan struct{}), until: l.cfg.Clock.Now().Add(left)}
 	l.mu.Lock()
 	closed := l.closed()
 	if !closed {
 		l.held[le] = struct{}{}
-		le.timer = l.cfg.Clock.AfterFunc(m.Until().Sub(l.cfg.Clock.Now()), le.lose)
+		le.timer = l.cfg.Clock.AfterFunc(left, le.lose)
 	}
 	l.mu.Unlock()
 	if closed {
@@ -185,6 +186,7 @@ func (l *Locker) Close() error {
 type lease struct {
 	locker *Locker
 	mutex  *redsync.Mutex
+	until  time.Time // the library's validity, on the Locker's Clock
 	timer  clock.Timer
 	lost   chan struct{}
 	once   sync.Once // lost or released
@@ -204,7 +206,7 @@ func (le *lease) lose() {
 func (le *lease) Token() (locks.Token, bool) { return 0, false }
 
 // Expires is the library's validity.
-func (le *lease) Expires() (time.Time, bool) { return le.mutex.Until(), true }
+func (le *lease) Expires() (time.Time, bool) { return le.until, true }
 
 // Lost is closed when the validity is over, and by Close.
 func (le *lease) Lost() <-chan struct{} { return le.lost }

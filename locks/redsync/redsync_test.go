@@ -84,6 +84,32 @@ func TestNothingExtends(t *testing.T) {
 	}
 }
 
+// TestAWrongClockMovesNoValidity: the library reckons by the process's time, so what is left of
+// a grant must not be read off a clock that has run away from that.
+func TestAWrongClockMovesNoValidity(t *testing.T) {
+	servers := redistest.Start(t, 5)
+	wrong := clock.NewSkewed(clock.System())
+	wrong.Set(0, 1e6) // a second makes eleven days
+	before := clock.System().Now()
+	locktest.Eventually(t, "the clock runs away", func() bool { return wrong.Now().Sub(before) > time.Hour })
+	wrong.Set(0, 1)
+	lease, err := client(t, servers, wrong).Acquire(t.Context(), "r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	until, _ := lease.Expires()
+	select {
+	case <-lease.Lost():
+		if wrong.Now().Before(until) {
+			t.Error("it was lost at once")
+		}
+	default:
+	}
+	if left := until.Sub(wrong.Now()); left > ttl || left < -time.Minute {
+		t.Errorf("by its clock %v is left", left)
+	}
+}
+
 func TestOptionsAreChecked(t *testing.T) {
 	for text, ok := range map[string]bool{"redsync": true, "redsync:ttl=1s,persistence=always": true, "redsync:ttl=1ms": false, "redsync:delay=1s": false} {
 		spec, err := locks.ParseSpec(text)

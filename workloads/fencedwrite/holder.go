@@ -65,12 +65,7 @@ func (w *Workload) use(ctx context.Context, h *mutex.Held) {
 	if err := limited(ctx, func(ctx context.Context) error { _, err := store.Read(ctx); return err }); err != nil {
 		return // nothing to build on
 	}
-	select {
-	case <-h.Lost():
-		return
-	default:
-	}
-	if clock.Sleep(ctx, h.Plan.Hold) != nil {
+	if wait(ctx, h) != nil {
 		return
 	}
 	if w.Granted != nil {
@@ -80,6 +75,25 @@ func (w *Workload) use(ctx context.Context, h *mutex.Held) {
 		_, err := store.Write(ctx, !h.Plan.Unfenced)
 		return err
 	})
+}
+
+// wait is the work, until the hold is known to be lost: what is written late is written by
+// somebody who could not know.
+func wait(ctx context.Context, h *mutex.Held) error {
+	timer := clock.System().NewTimer(h.Plan.Hold)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+	case <-h.Lost():
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-h.Lost():
+		return locks.ErrNotHeld
+	default:
+		return nil
+	}
 }
 
 func limited(ctx context.Context, ask func(context.Context) error) error {
