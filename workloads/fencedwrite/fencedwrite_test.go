@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -270,5 +271,38 @@ func TestALockWithItsOwnStore(t *testing.T) {
 	}
 	if f.Counts["stale_writes"] != 0 || f.Counts["lost_updates"] != 0 || f.Violated["stale write"] != 0 || len(f.Contradictions) > 0 {
 		t.Errorf("of a store that checks: %v, violated %v, contradictions %q", f.Counts, f.Violated, f.Contradictions)
+	}
+}
+
+// losing is a hold that is told to be lost.
+type losing struct {
+	grant
+	lost chan struct{}
+}
+
+func (l losing) Lost() <-chan struct{} { return l.lost }
+
+// TestWhoKnowsWritesNothing: a hold that is lost during the work comes to no point and to no
+// write, and one that is not does.
+func TestWhoKnowsWritesNothing(t *testing.T) {
+	for loses, want := range map[time.Duration]uint64{time.Minute: 0, 2 * time.Hour: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			own := &ownStore{asked: 2} // the next is written and answered
+			points := uint64(0)
+			l := &lapsing{tokens: true, own: map[string]*ownStore{"r1": own}}
+			w := fencedwrite.Handler(fencedwrite.Config{Config: mutex.Config{
+				Path: fencedwrite.Path, Node: "m1", Locker: l, Recorder: &historytest.Recorder{}, Granted: func(string) { points++ },
+			}})
+			defer w.Close()
+			lost := make(chan struct{})
+			timer := time.AfterFunc(loses, func() { close(lost) })
+			defer timer.Stop()
+			plan := mutex.DefaultPlan()
+			plan.Hold = time.Hour
+			w.Use(t.Context(), &mutex.Held{Lease: losing{grant{l, 1, "r1"}, lost}, Plan: &plan, Client: "c", ID: "h", Resource: "r1", Fence: 1})
+			if own.version != want || points != want {
+				t.Errorf("lost after %v: %d writes, %d points, want %d", loses, own.version, points, want)
+			}
+		})
 	}
 }
