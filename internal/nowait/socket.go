@@ -5,14 +5,16 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync"
 	"syscall"
 )
 
 // Socket is a connection that is read and written as any other, in system calls that the
-// runtime is not told of. One goroutine at a time may write.
+// runtime is not told of. One goroutine at a time may read.
 type Socket struct {
 	net.Conn
-	now *Conn
+	now     *Conn
+	writing sync.Mutex
 }
 
 // Dress makes a Socket of conn, which nobody else reads or writes from then on.
@@ -26,12 +28,24 @@ func (s *Socket) Read(b []byte) (int, error) {
 
 // Write writes as conn does: what the socket does not take at once, it waits for.
 func (s *Socket) Write(b []byte) (int, error) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
 	n, err := s.now.TryWrite(b)
 	if err != nil || n == len(b) {
 		return n, s.failed("write", err)
 	}
 	rest, err := s.Conn.Write(b[n:])
 	return n + rest, err
+}
+
+// CloseWrite says to the other end that nothing more comes, as HTTP servers do before they
+// hang up on somebody who may still be sending. It fails where conn has no such call.
+func (s *Socket) CloseWrite() error {
+	conn, ok := s.Conn.(interface{ CloseWrite() error })
+	if !ok {
+		return s.failed("close", errors.ErrUnsupported)
+	}
+	return conn.CloseWrite()
 }
 
 // failed is the error as package net would have it.

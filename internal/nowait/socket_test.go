@@ -77,3 +77,63 @@ func TestSocketFailsAsAnyOther(t *testing.T) {
 		failed(t, "read", err, syscall.ECONNRESET)
 	})
 }
+
+// TestSocketEndsOneWay as net/http's server wants to, and looks for.
+func TestSocketEndsOneWay(t *testing.T) {
+	a, b := pair(t)
+	var s net.Conn = nowait.Dress(a)
+	end, ok := s.(interface{ CloseWrite() error })
+	if !ok {
+		t.Fatal("no CloseWrite")
+	}
+	if err := end.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(b); len(got) > 0 || err != nil {
+		t.Errorf("%q, %v; want the end", got, err)
+	}
+	if _, err := b.Write([]byte("still")); err != nil {
+		t.Fatal(err)
+	}
+	_ = b.Close()
+	if got, err := io.ReadAll(s); string(got) != "still" || err != nil {
+		t.Errorf("read %q, %v", got, err)
+	}
+	c, _ := net.Pipe()
+	defer func() { _ = c.Close() }()
+	if err := nowait.Dress(c).CloseWrite(); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("a pipe: %v", err)
+	}
+}
+
+// TestSocketWritesOneAfterTheOther: writers at the same time do not mix what they write.
+func TestSocketWritesOneAfterTheOther(t *testing.T) {
+	const writers, times, size = 8, 50, 10_000
+	a, b := pair(t)
+	s := nowait.Dress(a)
+	done := make(chan error, writers)
+	for w := range writers {
+		go func() {
+			var err error
+			for range times {
+				_, one := s.Write(bytes.Repeat([]byte{byte(w)}, size))
+				err = errors.Join(err, one)
+			}
+			done <- err
+		}()
+	}
+	piece := make([]byte, size)
+	for range writers * times {
+		if _, err := io.ReadFull(b, piece); err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Count(piece, piece[:1]) != size {
+			t.Fatal("two writes are mixed")
+		}
+	}
+	for range writers {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}

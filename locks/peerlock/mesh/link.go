@@ -52,7 +52,9 @@ type Link struct {
 	full    bool          // more waits to be sent than Limits.Queue
 	movedAt time.Duration // on the running clock: while full, when the socket last took something
 
-	waited int // bytes that waited in the socket at the last look; for Mesh.beat alone
+	taken   atomic.Int64 // bytes that the reader took from the socket
+	waited  int          // bytes that waited there at the last look; for Mesh.beat alone
+	arrived int64        // bytes that had arrived by then, taken or not; likewise
 }
 
 func newLink(m *Mesh, p *peer, conn net.Conn, h hello) *Link {
@@ -197,10 +199,19 @@ func (l *Link) writer() {
 // woken for it, see lowWater, or that this process is slow. If it is not slow, and it is
 // always the same that waits, the peer is as silent as if nothing did.
 func (l *Link) lookForUnread(now time.Duration) {
-	if waiting := l.now.Unread(); waiting != l.waited {
-		l.waited = waiting
+	l.waited = l.now.Unread()
+	taken := l.taken.Load()
+	known := max(l.arrived-taken, 0) // of what waits; the reader has noted itself when it took the rest
+	if int64(l.waited) > known {
 		l.heardAt.Store(int64(now))
 	}
+	l.arrived = taken + int64(l.waited)
+}
+
+// took notes that the reader has read so many bytes.
+func (l *Link) took(n int) {
+	l.heardAt.Store(l.mesh.ran.Load())
+	l.taken.Add(int64(n))
 }
 
 // silentFor is asked once in a tick. It says whether nothing was written for so long
@@ -250,7 +261,7 @@ func (l *Link) read() error {
 	for {
 		n, err := l.now.Read(buf[end:])
 		if n > 0 {
-			l.heardAt.Store(l.mesh.ran.Load())
+			l.took(n)
 			end += n
 			batch := Batch{rest: buf[start:end], limit: limit}
 			if err := l.deliver(&batch); err != nil {

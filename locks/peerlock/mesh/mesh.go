@@ -231,7 +231,7 @@ func (m *Mesh) beat() {
 				d = &fresh
 				detectors[l] = d
 			}
-			if now-time.Duration(l.heardAt.Load()) >= m.cfg.Timing.Heartbeat*3/4 { // no heartbeat is due before
+			if now-time.Duration(l.heardAt.Load()) >= tick*time.Duration(ticks-1) { // silentFor is true no sooner
 				l.lookForUnread(now)
 			}
 			d.heard(time.Duration(l.heardAt.Load()))
