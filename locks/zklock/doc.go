@@ -12,7 +12,7 @@
 // up to the servers' tick. A server answers pings also when it has lost its leader, so the
 // library's prove nothing; here a session is renewed by a write, which needs a quorum, and
 // counts from the moment of asking, less a fifth: ticks must be shorter than that; and never
-// for longer than from the renewal before, as a server may die before it tells the leader of
+// for longer than from the renewal before, less a twentieth, as a server may die before it tells the leader of
 // the last one. If most servers lose their data, tokens begin again. Claims are
 // numbered up to 2^31 for each resource that is never without one for a minute. With
 // watch=all a release of n waiters costs n wake-ups and n lists of n names.

@@ -27,9 +27,10 @@ type session struct {
 // believed is until when a session surely lives of which a renewal was answered. The leader
 // counts a session from when the client's server tells it of the renewal, up to half a tick
 // after the write. If that server dies before, the leader counts from the renewal before this
-// one. The margin, a fifth, is for clocks that run at different speeds too.
+// one. The margin, a fifth, is for clocks that run at different speeds too; where only that is
+// to be feared, it is a twentieth.
 func believed(granted time.Duration, before, asked time.Time) time.Time {
-	until, surely := asked.Add(granted-granted/5), before.Add(granted)
+	until, surely := asked.Add(granted-granted/5), before.Add(granted-granted/20)
 	if surely.Before(until) {
 		return surely
 	}
