@@ -20,6 +20,7 @@ func (a *Agent) recordUsage() {
 	last := a.used()
 	for a.sleep(a.ctx, a.cfg.Usage) == nil {
 		now := a.used()
+		now.keep(last)
 		if list := now.since(last); len(list) > 0 {
 			a.eventLog().record(history.Event{Kind: history.KindUsage, FromNS: last.atNS, AtNS: now.atNS, Host: a.cfg.Host, Usage: list})
 		}
@@ -31,6 +32,7 @@ func (a *Agent) recordUsage() {
 type used struct {
 	atNS    int64
 	nodes   map[string]processUse // that run
+	only    string                // the node of a host that has no other: it alone dials
 	traffic map[string]Traffic
 }
 
@@ -42,7 +44,11 @@ type processUse struct {
 
 func (a *Agent) used() used {
 	u := used{atNS: clock.Mono(), nodes: map[string]processUse{}, traffic: map[string]Traffic{}}
-	for _, n := range a.Nodes() {
+	nodes := a.Nodes()
+	if len(nodes) == 1 {
+		u.only = nodes[0].Name
+	}
+	for _, n := range nodes {
 		if n.PID != 0 {
 			p := processUse{pid: n.PID}
 			p.Usage, p.known = hostload.UsageOf(n.PID)
@@ -57,6 +63,17 @@ func (a *Agent) used() used {
 	return u
 }
 
+// keep takes over the most CPU time that was seen of each process: the time of a child that
+// ended is missed until it was waited for, and that of all while nobody can look.
+func (u used) keep(last used) {
+	for name, now := range u.nodes {
+		if before := last.nodes[name]; before.pid == now.pid {
+			now.CPUNS = max(now.CPUNS, before.CPUNS)
+			u.nodes[name] = now
+		}
+	}
+}
+
 // since is what was used after an earlier moment. Whose process, or whose links, are new
 // since then began with nothing.
 func (u used) since(last used) []history.Usage {
@@ -68,9 +85,8 @@ func (u used) since(last used) []history.Usage {
 		}
 		return &list[i]
 	}
-	only := ""
 	for name, now := range u.nodes {
-		if only = name; !now.known {
+		if !now.known {
 			continue
 		}
 		before := last.nodes[name]
@@ -87,8 +103,8 @@ func (u used) since(last used) []history.Usage {
 		}
 		up, down := now.Up-before.Up, now.Down-before.Down
 		carried(of(node), up, down)
-		if len(u.nodes) == 1 && only != node { // nobody else dials here
-			carried(of(only), down, up)
+		if u.only != "" && u.only != node {
+			carried(of(u.only), down, up)
 		}
 	}
 	slices.SortFunc(list, func(a, b history.Usage) int { return cmp.Compare(a.Node, b.Node) })

@@ -26,7 +26,7 @@ func TestUsageSince(t *testing.T) {
 		want []history.Usage
 	}{
 		"the only one dials": {
-			used{nodes: map[string]processUse{"m-1": run(7, 130, 8)}, traffic: map[string]Traffic{"w-1": {"w-1", 13, 25}, "w-2": {"w-2", 2, 1}}}, // w-2's links are new
+			used{only: "m-1", nodes: map[string]processUse{"m-1": run(7, 130, 8)}, traffic: map[string]Traffic{"w-1": {"w-1", 13, 25}, "w-2": {"w-2", 2, 1}}}, // w-2's links are new
 			[]history.Usage{
 				{Node: "m-1", CPUNS: n(30), MemoryBytes: n(8), InBytes: n(5 + 1), OutBytes: n(3 + 2)},
 				{Node: "w-1", InBytes: n(3), OutBytes: n(5)},
@@ -37,11 +37,37 @@ func TestUsageSince(t *testing.T) {
 			used{nodes: map[string]processUse{"m-1": run(9, 40, 8), "m-2": {pid: 10}}, traffic: map[string]Traffic{"w-1": {"w-1", 13, 25}}},
 			[]history.Usage{{Node: "m-1", CPUNS: n(40), MemoryBytes: n(8)}, {Node: "w-1", InBytes: n(3), OutBytes: n(5)}},
 		},
+		"who does not run now may have dialed": {
+			used{nodes: map[string]processUse{"m-1": run(7, 130, 8)}, traffic: map[string]Traffic{"w-1": {"w-1", 13, 25}}},
+			[]history.Usage{{Node: "m-1", CPUNS: n(30), MemoryBytes: n(8)}, {Node: "w-1", InBytes: n(3), OutBytes: n(5)}},
+		},
 		"nothing runs": {used{}, nil},
 	} {
 		if diff := cmp.Diff(c.want, c.now.since(last)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
+	}
+}
+
+// TestUsageCountsOnce: time that cannot be seen for a while is not counted again.
+func TestUsageCountsOnce(t *testing.T) {
+	look := func(pid int, cpu int64, known bool) used {
+		return used{nodes: map[string]processUse{"m-1": {pid, hostload.Usage{CPUNS: cpu}, known}}}
+	}
+	last, total := look(7, 0, true), int64(0)
+	for _, now := range []used{
+		look(7, 150, true), look(7, 100, true), look(7, 160, true), // a child ended, and was waited for
+		look(7, 0, false), look(7, 170, true), // nobody could look
+		look(8, 30, true), // another process
+	} {
+		now.keep(last)
+		for _, u := range now.since(last) {
+			total += *u.CPUNS
+		}
+		last = now
+	}
+	if total != 170+30 {
+		t.Errorf("counted %d, want 200", total)
 	}
 }
 
