@@ -89,7 +89,9 @@ func (n *NodeUsage) add(e usageEvent, in span) {
 	if e.CPUNS != nil {
 		n.CPUNS += e.part(e.CPUNS, in)
 		n.RanNS += in.to - in.from
-		n.CPUMax = max(n.CPUMax, float64(*e.CPUNS)/float64(e.to-e.from))
+		if in == e.span { // what was used outside is not known apart
+			n.CPUMax = max(n.CPUMax, float64(*e.CPUNS)/float64(e.to-e.from))
+		}
 	}
 	if e.MemoryBytes != nil {
 		n.MemoryMaxBytes = max(n.MemoryMaxBytes, *e.MemoryBytes)

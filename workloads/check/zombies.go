@@ -44,8 +44,14 @@ func (c *Checker) measureZombies(f *Findings) {
 		}
 		g := grantEvent{a.node, a.resource, a.token, a.at, a.err, a}
 		if n, known := recorded[key{a.resource, a.token}]; known {
-			g.at, g.err = min(g.at, c.serverGrants[n].at), max(g.err, c.serverGrants[n].err)
-			delete(recorded, key{a.resource, a.token})
+			r := c.serverGrants[n]
+			errs := a.err + r.err
+			if r.at >= a.asked()-errs { // one from before is another's, whose token came again
+				delete(recorded, key{a.resource, a.token})
+			}
+			if r.at >= a.asked()-errs && r.at <= a.at+errs { // what is later is only applied again
+				g.at, g.err = min(g.at, r.at), max(g.err, r.err)
+			}
 		}
 		all = append(all, g)
 	}
@@ -61,9 +67,9 @@ func (c *Checker) measureZombies(f *Findings) {
 			stale = nil
 		}
 		if stale != nil && g.at+g.err < stale.until-stale.err {
-			f.ZombieNS = max(f.ZombieNS, stale.until-g.at)
+			f.ZombieNS = max(f.ZombieNS, stale.until-stale.err-g.at-g.err)
 		}
-		if g.hold != nil && (stale == nil || g.hold.until > stale.until) {
+		if g.hold != nil && (stale == nil || g.hold.until-g.hold.err > stale.until-stale.err) {
 			stale = g.hold
 		}
 	}
