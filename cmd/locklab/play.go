@@ -123,7 +123,7 @@ func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (ended e
 	}
 	defer func() { ended = errors.Join(ended, page.close(dir)) }()
 	session.Show(page.Board)
-	fmt.Fprintf(stderr, "locklab: open http://%s in a browser; seed %d; report in %s; Ctrl-C ends\n", listener.Addr(), c.Seed, dir)
+	fmt.Fprintf(stderr, "locklab: open http://%s in a browser; seed %d; report in %s; Ctrl-C ends\n", toVisit(listener.Addr()), c.Seed, dir)
 
 	display := noting{&spoken{w: stderr}, page.Board}
 	limited, cancel := context.WithTimeout(ctx, f.limit)

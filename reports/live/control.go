@@ -195,8 +195,11 @@ func controlParts(say *lang.Lang, m *model, text func(name string, data any) str
 	if m.info.Control == nil {
 		return nil
 	}
+	tour := tourOf(say, m)
 	return []part{
-		{"tour", text("tour", tourOf(say, m))},
+		{"tour-stop", text("tour-stop", tour)},
+		{"tour-evidence", text("tour-evidence", tour)},
+		{"tour-steps", text("tour-steps", tour)},
 		{"choices", text("choices", choicesView{m.state, m.state.Lock})},
 		{"targets", text("targets", targetsOf(say, m.state))},
 		{"broken", text("broken", brokenOf(say, m.state))},

@@ -19,9 +19,10 @@ import (
 
 // pretended is a lab that does what it is asked at once, and notes that.
 type pretended struct {
-	mu    sync.Mutex
-	calls []string
-	state ControlState
+	mu     sync.Mutex
+	calls  []string
+	state  ControlState
+	refuse error // of switches
 }
 
 var _ Control = (*pretended)(nil)
@@ -41,7 +42,7 @@ func (p *pretended) Begin(fault []byte) error {
 }
 func (p *pretended) Heal(id string) error           { p.note("heal %q", id); return nil }
 func (p *pretended) SetRate(perSecond uint32) error { p.note("rate %d", perSecond); return nil }
-func (p *pretended) Switch(lock string) error       { p.note("switch %s", lock); return nil }
+func (p *pretended) Switch(lock string) error       { p.note("switch %s", lock); return p.refuse }
 
 func (p *pretended) State() ControlState {
 	p.mu.Lock()
@@ -221,6 +222,24 @@ func TestTourClaimsOnlyWhatItSaw(t *testing.T) {
 	says("cut", "none", "0 duplicates")
 	m.rooms.total["raced"] = 4
 	says("split", "ok", "4 duplicates")
+	cut := lab.state.Faults
+	lab.state.Faults = nil
+	says("healed by hand", "none", "Somebody ended the partition", "Until then", "4 duplicates")
+	m.rooms.total["raced"] = 40
+	lab.state.Faults = cut
+	says("nothing more is counted", "none", "Until then", "4 duplicates")
+	m.tour.enter(3)
+	says("shown again", "none", "In 0 matches: 0 duplicates")
+	run("multiphase")
+	lab.state.Running = false
+	m.okay, m.all = 0, 0
+	says("another run", "none", "getting multiphase ready")
+	lab.state.Running = true
+	says("it is cut again", "none", "being parted")
+	did("begin " + partition)
+	lab.state.Faults = cut
+	says("from the beginning", "none", "In 0 matches: 0 duplicates")
+	m.okay, m.all, m.rooms.total["raced"] = 1000, 1000, 2
 	did()
 	m.tour.enter(2)
 	says("back", "none", "getting multiphase ready")
@@ -246,6 +265,16 @@ func TestTourClaimsOnlyWhatItSaw(t *testing.T) {
 	says("stopped", "ok", "0 duplicates", "71 requests failed")
 	lab.state.Lock = "raft"
 	says("strayed", "none", "switched to another lock")
+	m.tour.enter(0)
+	lab.refuse = errors.New("not now")
+	says("refused", "none", "not now")
+	lab.refuse = nil
+	says("tried again", "none", "getting none ready")
+	did("switch none", "switch none")
+	run("none")
+	says("then", "none", "In 0 matches")
+	run("raft")
+	says("what somebody switched to is kept", "none", "switched to another lock")
 	m.tour.enter(6)
 	if v := tourOf(lang.English(), m); !v.Ended {
 		t.Errorf("at the end: %+v", v)

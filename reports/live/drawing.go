@@ -57,7 +57,7 @@ func (m *model) node(say *lang.Lang, h Host, n Node) plots.Node {
 	case "worker":
 		for _, r := range m.rooms.of(n.Name) {
 			first := r.events[0]
-			title := first.Resource + ": " + say.Term(r.state)
+			title := first.Resource + ": " + roomWord(say, r.state)
 			if r.duplicate {
 				title += ", " + say.Sprintf("a duplicate: %s", say.Term(r.cause))
 			}
@@ -68,6 +68,20 @@ func (m *model) node(say *lang.Lang, h Host, n Node) plots.Node {
 		p.Note = n.Role
 	}
 	return p
+}
+
+// roomWord is how a room is.
+func roomWord(say *lang.Lang, state string) string {
+	switch state {
+	case "starting":
+		return say.Text("is starting")
+	case "open":
+		return say.Text("has free seats")
+	case "full":
+		return say.Text("is full")
+	default:
+		return say.Text("is closed")
+	}
 }
 
 func stateOf(state string) plots.State {

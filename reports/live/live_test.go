@@ -214,7 +214,12 @@ func TestPartialWays(t *testing.T) {
 // board is one that is shown until the test ends.
 func board(t *testing.T) *Board {
 	t.Helper()
-	b := New(Info{Title: "a <test>", Repeats: 1, Zones: []Zone{{"zone a", "a"}, {"zone c", "c"}}, Rows: []Key{aRun().Key}})
+	return boardOf(t, Info{Title: "a <test>", Repeats: 1, Zones: []Zone{{"zone a", "a"}, {"zone c", "c"}}, Rows: []Key{aRun().Key}})
+}
+
+func boardOf(t *testing.T, info Info) *Board {
+	t.Helper()
+	b := New(info)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- b.Show(ctx) }()

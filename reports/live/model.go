@@ -53,8 +53,11 @@ type fault struct {
 	unproven                 bool
 }
 
-// inForce says whether it may have effects.
-func (f *fault) inForce() bool { return cmp.Or(f.askedNS, f.beganNS) != 0 && f.endedNS == 0 }
+// inForce says whether it was seen to have effects.
+func (f *fault) inForce() bool { return f.beganNS != 0 && f.endedNS == 0 && !f.unproven }
+
+// unreachable is the cause of a duplicate that no lock prevents.
+const unreachable = "unreachable"
 
 // holdKey names a grant: the names of holds are those of their node.
 type holdKey struct{ node, hold string }
@@ -84,6 +87,7 @@ const (
 	lineFaultUnproven
 	lineNode
 	lineDuplicate // those that follow each other are one line
+	lineUnreached // so are those that no lock prevents
 	lineVerdict
 )
 
@@ -140,7 +144,7 @@ func (m *model) say(l line) {
 	}
 	if n := len(m.lines); n > 0 {
 		switch last := &m.lines[n-1]; {
-		case l.kind == lineDuplicate && last.kind == lineDuplicate:
+		case l.kind == last.kind && (l.kind == lineDuplicate || l.kind == lineUnreached):
 			last.times++
 			last.words = l.words
 			return
@@ -176,6 +180,8 @@ func (m *model) add(e *history.Event) {
 		m.addNode(e)
 	case history.KindFault:
 		m.addFault(e)
+	case history.KindRate:
+		m.run.OfferedPerS = float64(e.Count)
 	case history.KindRun, history.KindRoom, history.KindOrder:
 	default:
 		return
@@ -301,7 +307,11 @@ func (m *model) judge(nowNS int64) {
 			m.ops.Violation(m.at(d.AtNS))
 			m.violations = append(m.violations, m.at(d.AtNS))
 		}
-		m.say(line{atNS: d.AtNS, kind: lineDuplicate, words: []string{m.rooms.group(d.Room), m.rooms.worker(d.Room), m.rooms.worker(d.Other), d.Cause}})
+		kind := lineDuplicate
+		if d.Cause == unreachable {
+			kind = lineUnreached
+		}
+		m.say(line{atNS: d.AtNS, kind: kind, words: []string{m.rooms.group(d.Room), m.rooms.worker(d.Room), m.rooms.worker(d.Other), d.Cause}})
 	}
 }
 

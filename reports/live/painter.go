@@ -72,7 +72,7 @@ func (b *Board) page(tag string) ([]byte, error) {
 
 // partIDs are the parts of the page, as they stand on it.
 func partIDs() []string {
-	return []string{"now", "tour", "choices", "targets", "broken", "schedule", "map", "figures", "rate", "latency", "served", "locks", "verdicts", "log"}
+	return []string{"now", "tour-stop", "tour-evidence", "tour-steps", "choices", "targets", "broken", "schedule", "map", "figures", "rate", "latency", "served", "locks", "verdicts", "log"}
 }
 
 // paint renders all parts.
@@ -331,6 +331,9 @@ func lineOf(say *lang.Lang, l line) lineView {
 		v.Class, v.Shape, v.Text = "ok", "✓", say.Sprintf("Healed, and proven: %s of %s", w[0], w[1])
 	case lineFaultUnproven:
 		v.Class, v.Shape, v.Text = "warn", "?", say.Sprintf("Not proven: %s of %s", w[0], w[1])
+		if w[2] != "" {
+			v.Text += ": " + say.Recorded(w[2])
+		}
 	case lineNode:
 		v.Text = w[0] + ": " + nodeWord(say, w[1])
 	case lineDuplicate:
@@ -338,6 +341,11 @@ func lineOf(say *lang.Lang, l line) lineView {
 		v.Text = say.Sprintf("A second room of %s began on %s while one on %s was free: %s", w[0], w[1], w[2], say.Term(w[3]))
 		if l.times > 1 {
 			v.Text = say.Sprintf("%d rooms too many since then. The last one of %s began on %s while one on %s was free: %s", l.times, w[0], w[1], w[2], say.Term(w[3]))
+		}
+	case lineUnreached:
+		v.Shape, v.Text = "⊠", say.Sprintf("A second room of %s began on %s: the free one on %s could not be reached", w[0], w[1], w[2])
+		if l.times > 1 {
+			v.Text = say.Sprintf("%d rooms since then that nobody could avoid. The last one of %s began on %s: the free one on %s could not be reached", l.times, w[0], w[1], w[2])
 		}
 	case lineVerdict:
 		v.Text = say.Sprintf("%s under %s", w[0], w[1]) + ": " + say.Term(w[2])

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"fmt"
 	"slices"
 
 	"locklab/reports/lang"
@@ -12,9 +13,12 @@ type tour struct {
 	stops []stop
 	at    int // the stop; -1 before the first, len(stops) after the last
 
-	switched, healed, begun bool // what was done to arrive
-	arrived, strayed        bool // there; somebody switched to another lock
-	base                    counts
+	switched, healed, begun bool   // what was done to arrive
+	refused                 string // why the last of it was not
+	arrived                 bool
+	strayed                 string // what somebody did by hand, so that the stop is not shown any more
+	run                     int    // of which all this is
+	base, last              counts // when it was arrived at, and, once strayed, when that was
 }
 
 // stop is a lock and whether the zones are parted.
@@ -85,29 +89,51 @@ func (t *tour) on() bool { return t.at >= 0 && t.at < len(t.stops) }
 const partition = `{"fault": "partition", "between": ["zones"], "mode": "hold"}`
 
 // drive does the next thing that leads to the stop, each once: what somebody does by hand
-// meanwhile is not fought.
+// meanwhile is not fought. What is refused is tried again.
 func (t *tour) drive(c Control, s ControlState, m *model) {
-	if !t.on() || !s.Running || m.measureNS == 0 {
+	if !t.on() {
+		return
+	}
+	if t.run != m.number { // whatever was counted was of another run
+		*t = tour{stops: t.stops, at: t.at, switched: t.switched, run: m.number}
+	}
+	if !s.Running || m.measureNS == 0 {
 		return
 	}
 	want := t.stops[t.at]
+	as := !want.cut && len(s.Faults) == 0 || want.cut && slices.ContainsFunc(s.Faults, ControlFault.parts)
 	switch {
+	case t.strayed != "":
 	case s.Lock != want.lock && !t.switched:
-		t.switched = true
-		_ = c.Switch(want.lock) // if it is refused, the stop is never arrived at, and says so
+		t.switched = t.did(c.Switch(want.lock))
 	case s.Lock != want.lock:
-		t.strayed = true
+		t.stray(lang.Key("Somebody switched to another lock."), m)
+	case t.arrived && !as && want.cut:
+		t.stray(lang.Key("Somebody ended the partition."), m)
+	case t.arrived && !as:
+		t.stray(lang.Key("Somebody broke something."), m)
 	case t.arrived:
-	case !want.cut && len(s.Faults) == 0, want.cut && slices.ContainsFunc(s.Faults, ControlFault.parts):
-		t.arrived, t.base = true, m.counts()
+	case as:
+		t.arrived, t.switched, t.base = true, true, m.counts()
 	case len(s.Faults) > 0 && !t.healed:
-		t.healed = true
-		_ = c.Heal("")
+		t.healed = t.did(c.Heal(""))
 	case want.cut && len(s.Faults) == 0 && !t.begun:
-		t.healed, t.begun = true, true
-		_ = c.Begin([]byte(partition))
+		t.begun = t.did(c.Begin([]byte(partition)))
+		t.healed = t.begun
 	}
 }
+
+// did keeps why something was refused.
+func (t *tour) did(err error) bool {
+	t.refused = ""
+	if err != nil {
+		t.refused = err.Error()
+	}
+	return err == nil
+}
+
+// stray ends what the stop shows: what comes is no evidence for it.
+func (t *tour) stray(why string, m *model) { t.strayed, t.last = why, m.counts() }
 
 // parts says whether the fault is seen to keep all zones apart.
 func (f ControlFault) parts() bool {
@@ -120,6 +146,7 @@ type tourView struct {
 	Ended, Strayed        bool
 	Title, Text, Evidence string
 	Class, Shape          string
+	Says                  string // changes when the evidence says something else than before
 }
 
 // tourOf is the tour as it is shown.
@@ -131,10 +158,16 @@ func tourOf(say *lang.Lang, m *model) tourView {
 	}
 	here := t.stops[t.at]
 	v.Title, v.Text = here.words(say)
-	v.Class, v.Shape, v.Strayed = "none", "…", t.strayed
+	v.Class, v.Shape, v.Strayed = "none", "…", t.strayed != ""
 	switch {
-	case t.strayed:
-		v.Evidence = say.Text("Somebody switched to another lock.")
+	case v.Strayed:
+		v.Evidence = say.Term(t.strayed)
+		if t.arrived {
+			seen, _ := here.evidence(say, t.last.since(t.base))
+			v.Evidence += " " + say.Text("Until then:") + " " + seen
+		}
+	case t.refused != "":
+		v.Evidence = say.Recorded(t.refused) + "."
 	case !t.arrived && here.cut && m.state.Running && m.state.Lock == here.lock:
 		v.Evidence = say.Text("The zones are being parted.")
 	case !t.arrived:
@@ -143,6 +176,7 @@ func tourOf(say *lang.Lang, m *model) tourView {
 		v.Evidence, v.Class = here.evidence(say, m.counts().since(t.base))
 		v.Shape = map[string]string{"ok": "✓", "bad": "✗", "none": "…"}[v.Class]
 	}
+	v.Says = fmt.Sprint(t.at, t.run, t.arrived, t.strayed, t.refused, v.Class)
 	return v
 }
 
@@ -160,7 +194,7 @@ func (s stop) words(say *lang.Lang) (title, text string) {
 			say.Text("The multiphase lock has no server: who wants to start a room asks all the other masters first. As long as they hear each other, one room is started at a time.")
 	case pointSplits:
 		return say.Text("Until the zones part"),
-			say.Text("Nothing passes between the zones now. After a moment each side takes the other for gone and goes on by itself: both are served, and both start rooms for the same group.")
+			say.Text("While nothing passes between the zones, after a moment each side takes the other for gone and goes on by itself: both are served, and both start rooms for the same group.")
 	case pointQuorum:
 		return say.Text("A quorum lock makes none either"),
 			say.Sprintf("%s asks a majority. As long as one can be reached, it differs from the others in what it costs.", s.lock)

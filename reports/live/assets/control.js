@@ -12,7 +12,13 @@ const ask = async (what, order) => {
       headers: {"Content-Type": "application/json", Authorization: `Bearer ${token}`},
       body: JSON.stringify(order),
     });
-    if (!answer.ok) refused.textContent = (await answer.json()).error.message;
+    if (answer.ok) return;
+    const text = await answer.text();
+    try {
+      refused.textContent = JSON.parse(text).error.message;
+    } catch { // it is not from the lab, but from what is before it
+      refused.textContent = text || `${answer.status} ${answer.statusText}`;
+    }
   } catch {
     refused.textContent = refused.dataset.lost;
   }
@@ -26,6 +32,16 @@ addEventListener("locklab:parts", () => {
     const select = document.getElementById(id);
     if (select && [...select.options].some((option) => option.value === was)) select.value = was;
   }
+});
+
+// The evidence changes with every match. It is read out when it says something else.
+const told = document.getElementById("told");
+let toldOf;
+addEventListener("locklab:parts", () => {
+  const now = document.querySelector(".evidence");
+  if (now?.dataset.says === toldOf) return;
+  toldOf = now?.dataset.says;
+  told.textContent = now?.textContent ?? "";
 });
 
 const value = (id) => document.getElementById(id).value;

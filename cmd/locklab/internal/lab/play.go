@@ -270,11 +270,11 @@ func (p *Play) during(ctx context.Context, done <-chan struct{}, x *experiment, 
 	hand := runner.Hand(ctx)
 	p.mu.Lock()
 	p.hand, p.rates = hand, clients.SetRate
-	rate, stop := p.rate, p.stop
-	p.mu.Unlock()
-	if rate != uint32(x.config.Rate) { // it was changed while the lab started
-		err = clients.SetRate(rate)
+	stop := p.stop
+	if p.rate != uint32(x.config.Rate) { // it was changed while the lab started
+		err = clients.SetRate(p.rate)
 	}
+	p.mu.Unlock()
 	select {
 	case <-stop:
 	case <-done:
