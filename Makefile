@@ -19,14 +19,14 @@ deps: ## install the servers that the tests talk to (apt), or say what is missin
 	@.ci/deps
 
 test: deps $(TOOLS)/gotestsum ## all tests but the race and end-to-end ones; installs what they need
-	$(TOOLS)/gotestsum --format pkgname-and-test-fails --jsonfile $(TOOLS)/test.json $(rerun) --packages ./... -- -timeout 15m
+	$(TOOLS)/gotestsum --format pkgname-and-test-fails --jsonfile $(TOOLS)/test.json $(rerun) --packages ./... -- -p 4 -timeout 15m
 
 # RACE=concurrent leaves out what runs in one thread: exploration, simulation, pages, scripts.
 RACE ?= ./...
 concurrent := $$(go list ./... | grep -vE '/(verify|reports|terraform)(/|$$)')
 
 race: deps $(TOOLS)/gotestsum ## the same tests under the race detector (RACE=concurrent: where there is more than one thread)
-	$(TOOLS)/gotestsum --format pkgname-and-test-fails --jsonfile $(TOOLS)/race.json $(rerun) --packages "$(if $(filter concurrent,$(RACE)),$(concurrent),$(RACE))" -- -race -timeout 20m
+	$(TOOLS)/gotestsum --format pkgname-and-test-fails --jsonfile $(TOOLS)/race.json $(rerun) --packages "$(if $(filter concurrent,$(RACE)),$(concurrent),$(RACE))" -- -race -p 4 -timeout 20m
 
 e2e: deps $(TOOLS)/gotestsum ## the real binary as a user runs it
 	$(TOOLS)/gotestsum --format standard-verbose --jsonfile $(TOOLS)/e2e.json $(rerun) --packages ./cmd/locklab -- -tags e2e -count 1 -parallel 4 -timeout 25m -run '^TestE2E'
