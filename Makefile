@@ -70,7 +70,7 @@ sample: deps ## run the headline comparison again and keep it in reports/sample
 claims: deps build ## run the suite of claims again and write what it shows into both READMEs
 	@test -n "$(GOON)" || rm -rf reports/seeds
 	bin/locklab run $(if $(GOON),--resume reports/seeds,--suite seeds --seed 1 --out reports/seeds) || test $$? -eq 4
-	rm -rf reports/seeds/lab.log reports/seeds/logs reports/seeds/histories reports/seeds/*.html reports/seeds/*.csv
+	find reports/seeds -mindepth 1 ! -name result.json -delete
 	bin/locklab report reports/seeds --claims README.md
 	bin/locklab report reports/seeds --claims README.ko.md --lang ko
 
