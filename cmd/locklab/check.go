@@ -127,7 +127,7 @@ func printFindings(w io.Writer, say *lang.Lang, path string, f *check.Findings, 
 		{"token", say.Text("acquisitions without a new token"), f.TokensBroken},
 	} {
 		if more := kind.n - shown[kind.what]; more > 0 {
-			fmt.Fprintf(w, "     %s\n", say.Sprintf("and %[1]d more of %[2]d %[3]s", more, kind.n, kind.more))
+			fmt.Fprintf(w, "     %s\n", say.Sprintf("and %[1]d more of the %[3]s, %[2]d in all", more, kind.n, kind.more))
 		}
 	}
 	fmt.Fprintf(w, "%s: %s\n", say.Recorded(string(v.Status)), say.Recorded(v.Why))

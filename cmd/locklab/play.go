@@ -42,7 +42,9 @@ or cut links, kill or pause nodes or whoever holds the lock, heal, change the lo
 switch the lock. A tour on the page shows in five minutes what the README says.
 
 What is done by hand is proven by probes as a scenario's faults are, and is in the
-report that is written at the end. Nothing was expected, so nothing is judged.
+report that is written at the end. Nothing was expected, so nothing is judged. A
+fault that finds nobody, such as one on a holder where nobody holds, cannot be
+proven, and makes the row of that lock inconclusive.
 
 Exit codes: 0 there is a report; 1 cannot run; 130 interrupted before a run began to
 be measured, or 143 by SIGTERM.`,
@@ -117,7 +119,7 @@ func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (ended e
 	session := lab.NewPlay(c)
 	info := lab.LiveInfo("locklab play", []lab.Config{c})
 	info.Control = session
-	page, err := servePage(ctx, listener, info)
+	page, err := servePage(ctx, listener, info, f.ui.addr)
 	if err != nil {
 		return errors.Join(err, discard(dir, created))
 	}
@@ -129,7 +131,11 @@ func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (ended e
 	limited, cancel := context.WithTimeout(ctx, f.limit)
 	defer cancel()
 	defer context.AfterFunc(limited, func() {
-		display.Note("ended: everything is healed and stopped, and the report is being written; again: it ends at once")
+		note := "ended: everything is healed and stopped, and the report is being written"
+		if ctx.Err() != nil {
+			note += "; again: it ends at once"
+		}
+		display.Note(note)
 	})()
 	file, runErr := session.Run(limited, display)
 	if len(file.Results) == 0 {

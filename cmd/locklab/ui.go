@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +51,7 @@ func (f *uiFlags) serve(ctx context.Context, title string, parts []lab.Config, e
 	if err != nil {
 		return page{}, fmt.Errorf("--ui %s: want HOST:PORT of this machine, or off: %w", addr, err)
 	}
-	p, err := servePage(ctx, listener, lab.LiveInfo(title, parts))
+	p, err := servePage(ctx, listener, lab.LiveInfo(title, parts), addr)
 	if err != nil {
 		return page{}, err
 	}
@@ -83,11 +84,12 @@ type page struct {
 	end func() error
 }
 
-// servePage serves the board's page until it is closed.
-func servePage(ctx context.Context, listener net.Listener, info live.Info) (page, error) {
+// servePage serves the board's page until it is closed, also by the name that was asked for.
+func servePage(ctx context.Context, listener net.Listener, info live.Info, asked string) (page, error) {
 	board := live.New(info)
 	host, _, _ := net.SplitHostPort(listener.Addr().String()) // a listener's address has both
-	handler, err := board.Handler(host)
+	name, _, _ := net.SplitHostPort(asked)                    // it was listened on
+	handler, err := board.Handler(host, cmp.Or(name, host))
 	if err != nil {
 		return page{}, errors.Join(err, listener.Close())
 	}

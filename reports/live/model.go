@@ -303,7 +303,7 @@ func (m *model) judge(nowNS int64) {
 		return
 	}
 	for _, d := range m.rooms.judge(m.info.Duplicates, nowNS) {
-		if m.measureNS != 0 {
+		if m.measureNS != 0 && d.Cause != unreachable { // that is no violation to the checker either
 			m.ops.Violation(m.at(d.AtNS))
 			m.violations = append(m.violations, m.at(d.AtNS))
 		}

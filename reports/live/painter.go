@@ -185,7 +185,7 @@ func figuresOf(say *lang.Lang, m *model, nowNS int64) (all []figureView) {
 		if unsafe > 0 {
 			class = "bad"
 		}
-		f := figureView{Name: say.Text("duplicate rooms"), Value: lang.Group(unsafe), Class: class, Note: say.Count(m.rooms.created, "of 1 room", "of %s rooms")}
+		f := figureView{Name: say.Text("duplicate rooms"), Value: lang.Group(unsafe), Class: class, Note: say.Count(m.rooms.created, "of 1 room, with the warm-up", "of %s rooms, with the warm-up")}
 		all = append(all, f)
 	}
 	return all

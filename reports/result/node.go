@@ -48,7 +48,7 @@ func nodeFigures() []Figure {
 	figure := func(column, title, name, means string, of func(Row) (float64, bool)) Figure {
 		return Figure{Column: column, Group: "Nodes", Title: title, Name: name, Term: name, Better: Lower, Place: 8, Means: means, of: of}
 	}
-	cpu := figure("nodes_cpus", "CPUs, all", "CPUs of all nodes", "How many CPUs the processes of all nodes used together, on average; what descends from them counts as theirs.",
+	cpu := figure("nodes_cpus", "CPUs, all", "CPUs of all nodes", "How many CPUs the processes of the nodes used, each on average while it ran, added up; what descends from them counts as theirs.",
 		allNodes(func(n NodeLoad) *float64 { return n.CPUs }))
 	memory := figure("node_memory_max_mib", "memory, MiB", "memory of a node, MiB", "The most that a node had in memory, of the node with most.",
 		worst(Row.nodes, func(n NodeLoad) *float64 { return n.MemoryMaxMiB }))
