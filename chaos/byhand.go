@@ -34,6 +34,7 @@ type Hand struct {
 type byHand struct {
 	Open
 	healed chan struct{} // closed when its end is asked for
+	asked  string        // the dynamic target, such as holder, that it was asked for; else ""
 	nodes  []string      // that it hits
 	pairs  []fault.Pair
 }
@@ -71,9 +72,11 @@ func (h *Hand) Begin(f fault.Fault) (id string, err error) {
 			return "", fmt.Errorf("%w: %w", err, ErrRefused)
 		}
 		b.nodes, b.pairs = plan.Nodes(), plan.Pairs
-		if err := h.clash(b); err != nil {
-			return "", err
-		}
+	} else {
+		b.asked = f.Target
+	}
+	if err := h.clash(b); err != nil {
+		return "", err
 	}
 	h.count++
 	h.open = append(h.open, b)
@@ -118,6 +121,9 @@ func (w watched) Record(e history.Event) {
 func (h *Hand) clash(b *byHand) error {
 	for _, other := range h.open {
 		what := ""
+		if b.asked != "" && other.asked == b.asked { // it may well find the same again
+			what = b.asked
+		}
 		for _, node := range b.nodes {
 			if slices.Contains(other.nodes, node) {
 				what = "node " + node

@@ -58,6 +58,7 @@ func TestByHand(t *testing.T) {
 			t.Errorf("the restart was recorded as %s", got)
 		}
 		refused("the traffic from c1 to a2 is broken already, by the partition of zone:a <-> others: heal that first", "{fault: latency, between: [zones], delay: 50ms}")
+		refused("holder is broken already, by the kill of holder (master-c): heal that first", "{fault: pause, target: holder}")
 		refused("node master-c is broken already, by the kill of holder (master-c)", "{fault: pause, target: node:master-c}")
 		refused("no node", "{fault: pause, target: node:nobody}")
 		refused("cannot be begun by hand", "{fault: clock-step, target: node:redis-a, by: 5s}")
