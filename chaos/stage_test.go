@@ -126,6 +126,8 @@ func (s *stage) Record(e history.Event) {
 
 // states are those that a fault went through.
 func (s *stage) states(id string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var all []string
 	for _, e := range s.events {
 		if e.ID == id {
@@ -136,7 +138,11 @@ func (s *stage) states(id string) string {
 }
 
 // called is what processes and programs were told, sorted.
-func (s *stage) called() string { return strings.Join(slices.Sorted(slices.Values(s.calls)), ", ") }
+func (s *stage) called() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(slices.Sorted(slices.Values(s.calls)), ", ")
+}
 
 // healed wants no impairment to be left.
 func (s *stage) healed(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -432,8 +433,8 @@ func TestListenAddressTaken(t *testing.T) {
 }
 
 func TestResetForgetsEverything(t *testing.T) {
-	resets := 0
-	a, c := newAgent(t, func(cfg *Config) { cfg.OnReset = func() { resets++ } })
+	var resets atomic.Int32
+	a, c := newAgent(t, func(cfg *Config) { cfg.OnReset = func() { resets.Add(1) } })
 	ctx := t.Context()
 	events := collect(t, c)
 	must(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own"}))
@@ -441,8 +442,8 @@ func TestResetForgetsEverything(t *testing.T) {
 	must(t, c.Reset(ctx))
 	all, err := c.Nodes(ctx)
 	must(t, err)
-	if len(all) != 0 || resets != 1 {
-		t.Errorf("left: %v, hook was called %d times", all, resets)
+	if len(all) != 0 || resets.Load() != 1 {
+		t.Errorf("left: %v, hook was called %d times", all, resets.Load())
 	}
 	if h := a.Health(); h.NextEvent != 0 {
 		t.Errorf("next event = %d", h.NextEvent)

@@ -86,8 +86,18 @@ func TestResumeTakesAPointBack(t *testing.T) {
 	}
 	paused := make(chan error, 1)
 	pauseAt := func(ctx context.Context, point string) {
+		orders := own.orders
+		sent := func() (n uint64, answered bool) {
+			orders.mu.Lock()
+			defer orders.mu.Unlock()
+			return orders.number, len(orders.waiting) == 0
+		}
+		before, _ := sent()
 		go func() { paused <- a.PauseAt(ctx, "own-1", point, time.Minute) }()
-		locktest.Eventually(t, "it is to stop", func() bool { return look(func() bool { return own.awaited != nil }) })
+		locktest.Eventually(t, "it knows that it is to stop", func() bool {
+			n, answered := sent()
+			return n > before && answered && look(func() bool { return own.awaited != nil })
+		})
 	}
 
 	pauseAt(ctx, history.PointReleasing) // which it never comes to
