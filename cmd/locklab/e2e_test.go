@@ -251,18 +251,18 @@ func TestE2ETerminal(t *testing.T) {
 // TestE2EFencedWrite: a holder stops for longer than its lease and then writes. The store
 // refuses it by its token, and takes the write, and loses what it overwrites, where none is shown.
 func TestE2EFencedWrite(t *testing.T) {
-	const lock, tries = "raft:lease=500ms", 3 // a holder may stop before it has read what it builds on
+	const lock, tries = "raft:lease=500ms", 3 // a machine may be too busy for the pause to come in time
 	for _, c := range []struct {
 		fencing, seen string
 		never         []string
 	}{
 		{"on", "fenced_writes", []string{"stale_writes", "lost_updates"}},
-		{"off", "lost_updates", []string{"fenced_writes"}},
+		{"off", "stale_writes", []string{"fenced_writes"}},
 	} {
 		seen := false
 		for try := 0; try < tries && !seen; try++ {
-			_, dir := compare(t, nil, 0, "--workload", "fenced-write", "--fencing", c.fencing, "--locks", lock, "--scenarios", "holder-pause", "--duration", "3s")
-			counts := row(t, read(t, dir), lock, "holder-pause").Measured
+			_, dir := compare(t, nil, 0, "--workload", "fenced-write", "--fencing", c.fencing, "--locks", lock, "--scenarios", "granted-pause", "--duration", "3s")
+			counts := row(t, read(t, dir), lock, "granted-pause").Measured
 			for _, field := range c.never {
 				if n := string(counts[field]); n != "0" {
 					t.Errorf("fencing %s: %s of %s", c.fencing, n, field)
