@@ -167,23 +167,30 @@ func Served(say *lang.Lang, scenario string, lines []Line) []byte {
 
 // trace joins the bins that have a value; it breaks where there is none.
 func (r rows) trace(i int, l Line, p pen, share func(series.Bin) float64) {
-	var pieces [][]point
+	pieces := unbroken(l.Series.Bins, share, func(_ int, b series.Bin, v float64) point {
+		return point{r.middle(l, b), r.level(i, v)}
+	})
+	r.stroke(p, pieces...)
+}
+
+// unbroken are the points of the bins that have a value, in pieces between those that have none.
+func unbroken[B any](bins []B, of func(B) float64, at func(j int, b B, v float64) point) (pieces [][]point) {
 	down := false
-	for _, b := range l.Series.Bins {
-		v := share(b)
+	for j, b := range bins {
+		v := of(b)
 		if math.IsNaN(v) {
 			down = false
 			continue
 		}
-		at := point{r.middle(l, b), r.level(i, v)}
+		p := at(j, b, v)
 		if !down {
-			pieces = append(pieces, []point{at}) // twice: a bin between two gaps shows as a dot
+			pieces = append(pieces, []point{p}) // twice: a bin between two gaps shows as a dot
 		}
 		last := len(pieces) - 1
-		pieces[last] = append(pieces[last], at)
+		pieces[last] = append(pieces[last], p)
 		down = true
 	}
-	r.stroke(p, pieces...)
+	return pieces
 }
 
 // number writes an axis label: 0.1, 1, 2,500, 10k.

@@ -60,22 +60,9 @@ func Usage(say *lang.Lang, title string, nodes []UsageLine, over series.Series) 
 
 // usage draws one node in one strip. It breaks where nothing is known.
 func (r rows) usage(i int, n UsageLine, high float64, of func(series.UsageBin) float64) {
-	var pieces [][]point
-	down := false
-	for j, b := range n.Usage.Bins {
-		v := of(b)
-		if math.IsNaN(v) {
-			down = false
-			continue
-		}
-		at := point{min(r.x((float64(j)+0.5)*n.Usage.BinMS/1000), r.right), r.level(i, v/high)}
-		if !down {
-			pieces = append(pieces, []point{at}) // twice: a bin between two gaps shows as a dot
-		}
-		last := len(pieces) - 1
-		pieces[last] = append(pieces[last], at)
-		down = true
-	}
+	pieces := unbroken(n.Usage.Bins, of, func(j int, _ series.UsageBin, v float64) point {
+		return point{min(r.x((float64(j)+0.5)*n.Usage.BinMS/1000), r.right), r.level(i, v/high)}
+	})
 	r.stroke(pen{n.Ink, 1.1, ""}, pieces...)
 }
 
