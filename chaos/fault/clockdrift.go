@@ -1,7 +1,6 @@
 package fault
 
 import (
-	"context"
 	"math"
 
 	"locklab/internal/strictyaml"
@@ -26,13 +25,7 @@ func (kinds) ClockDrift() Kind {
 			if rate.Given() && (!ok || r < leastDrift || r > mostRate || math.Abs(r-1) < leastDrift) {
 				rate.Fail("%q: want a number from %v to %v that is at least %v off 1, such as 1.5 or 0.5", rate.Text(), leastDrift, mostRate, leastDrift)
 			}
-			fault := onNodes(target, nil, func(ctx context.Context, _ string, sc scene) (p Plan, err error) {
-				p.Clocks, err = sc.nodes(ctx, target)
-				p.Rate = r
-				return p, err
-			})
-			fault.Clocks = true
-			return fault
+			return onClocks(target, func(p *Plan) { p.Rate = r })
 		},
 	}
 }

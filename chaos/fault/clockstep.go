@@ -25,13 +25,18 @@ func (kinds) ClockStep() Kind {
 			if by.Given() && (err != nil || step.Abs() < leastStep || step.Abs() > mostStep) {
 				by.Fail("%q: want a duration of at least %v, up to %v, forward or back, such as 1m or -1m", by.Text(), leastStep, mostStep)
 			}
-			fault := onNodes(target, nil, func(ctx context.Context, _ string, sc scene) (p Plan, err error) {
-				p.Clocks, err = sc.nodes(ctx, target)
-				p.Step = step
-				return p, err
-			})
-			fault.Clocks = true
-			return fault
+			return onClocks(target, func(p *Plan) { p.Step = step })
 		},
 	}
+}
+
+// onClocks makes the clocks of what the target means wrong.
+func onClocks(target selector, wrong func(*Plan)) Fault {
+	fault := onNodes(target, nil, func(ctx context.Context, _ string, sc scene) (p Plan, err error) {
+		p.Clocks, err = sc.nodes(ctx, target)
+		wrong(&p)
+		return p, err
+	})
+	fault.Clocks = true
+	return fault
 }
