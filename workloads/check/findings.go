@@ -281,7 +281,9 @@ func Merge(repeats ...*Findings) *Findings {
 	}
 	m.Disturbed = m.Disturbed && !convicted
 	m.Fairness, m.PeerFairness = ratio(m.Fairness, float64(m.fairnessCount)), ratio(m.PeerFairness, float64(m.fairnessCount))
-	m.Peers, m.Hosts, m.Nodes = mergePeers(repeats), mergeHosts(repeats), mergeNodes(repeats)
+	m.Hosts = mergeHosts(repeats)
+	m.Peers = mergeNamed(repeats, func(f *Findings) []Peer { return f.Peers }, func(p *Peer) *string { return &p.Node })
+	m.Nodes = mergeNamed(repeats, func(f *Findings) []NodeUsage { return f.Nodes }, func(n *NodeUsage) *string { return &n.Node })
 	return m
 }
 
@@ -298,6 +300,10 @@ func merge(into, from reflect.Value) {
 				to.SetInt(max(to.Int(), by.Int()))
 			} else {
 				to.SetInt(to.Int() + by.Int())
+			}
+		case reflect.Float64:
+			if how == "max" { // what is a mean is none of a sum
+				to.SetFloat(max(to.Float(), by.Float()))
 			}
 		case reflect.Bool:
 			to.SetBool(how != "all" && (to.Bool() || by.Bool()) || to.Bool() && by.Bool())

@@ -32,15 +32,18 @@ type Peer struct {
 // BypassMean is the bypasses of an average wait.
 func (p *Peer) BypassMean() float64 { return ratio(float64(p.Bypasses), float64(p.Wait.Count())) }
 
-// mergePeers adds up the repeats of each peer, sorted by name.
-func mergePeers(repeats []*Findings) []Peer {
-	var merged []Peer
+// mergeNamed adds up the repeats of each node, sorted by name.
+func mergeNamed[T any](repeats []*Findings, of func(*Findings) []T, name func(*T) *string) []T {
+	var merged []T
 	for _, f := range repeats {
-		for i := range f.Peers {
-			o := &f.Peers[i]
-			at, known := slices.BinarySearchFunc(merged, o.Node, func(p Peer, node string) int { return strings.Compare(p.Node, node) })
+		all := of(f)
+		for i := range all {
+			o := &all[i]
+			at, known := slices.BinarySearchFunc(merged, *name(o), func(t T, node string) int { return strings.Compare(*name(&t), node) })
 			if !known {
-				merged = slices.Insert(merged, at, Peer{Node: o.Node})
+				var one T
+				*name(&one) = *name(o)
+				merged = slices.Insert(merged, at, one)
 			}
 			merge(reflect.ValueOf(&merged[at]).Elem(), reflect.ValueOf(o).Elem())
 		}

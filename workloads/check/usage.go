@@ -3,7 +3,6 @@ package check
 import (
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"locklab/workloads/history"
@@ -15,12 +14,12 @@ type NodeUsage struct {
 	// CPUNS is the time that its processes had a CPU, of RanNS in which they ran and were
 	// looked at; 0 if nobody looked.
 	CPUNS, RanNS   int64
-	CPUMax         float64 // CPUs that it used at once, in the sample with most
-	MemoryMaxBytes int64   // 0 if nobody looked
+	CPUMax         float64 `merge:"max"` // CPUs that it used at once, in the sample with most
+	MemoryMaxBytes int64   `merge:"max"` // 0 if nobody looked
 	// InBytes and OutBytes passed links in LinkedNS; 0 if it had none.
 	InBytes, OutBytes, LinkedNS int64
 	// Over is the same over time, with Options.Ops, of one repeat.
-	Over []UsageBin
+	Over []UsageBin `merge:"-"`
 }
 
 // UsageBin is what a node used in one stretch of [UsageLength] of the measured part.
@@ -126,23 +125,4 @@ func (n *NodeUsage) spread(e usageEvent, in span, t timeline) {
 		b.InBytes += e.part(e.InBytes, bin)
 		b.OutBytes += e.part(e.OutBytes, bin)
 	}
-}
-
-// mergeNodes adds up the repeats of each node, sorted by name.
-func mergeNodes(repeats []*Findings) []NodeUsage {
-	var merged []NodeUsage
-	for _, f := range repeats {
-		for i := range f.Nodes {
-			o := &f.Nodes[i]
-			at, known := slices.BinarySearchFunc(merged, o.Node, func(u NodeUsage, node string) int { return strings.Compare(u.Node, node) })
-			if !known {
-				merged = slices.Insert(merged, at, NodeUsage{Node: o.Node})
-			}
-			n := &merged[at]
-			n.CPUNS, n.RanNS, n.CPUMax = n.CPUNS+o.CPUNS, n.RanNS+o.RanNS, max(n.CPUMax, o.CPUMax)
-			n.MemoryMaxBytes = max(n.MemoryMaxBytes, o.MemoryMaxBytes)
-			n.InBytes, n.OutBytes, n.LinkedNS = n.InBytes+o.InBytes, n.OutBytes+o.OutBytes, n.LinkedNS+o.LinkedNS
-		}
-	}
-	return merged
 }
