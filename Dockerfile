@@ -16,7 +16,7 @@ RUN apt-get update -q \
  && apt-get install -y -q --no-install-recommends redis-server $SERVERS \
  && rm -rf /var/lib/apt/lists/* /var/cache/* /var/log/* /var/lib/redis /etc/redis /var/lib/postgresql \
  && useradd --uid 10001 --user-group --no-create-home --home-dir /tmp --shell /usr/sbin/nologin locklab \
- && install -d -o locklab -g locklab -m 0750 /var/lib/locklab /run/locklab
+ && install -d -o locklab -g locklab -m 0750 /var/lib/locklab /run/locklab /run/locklab-scrape
 COPY compose/lab /usr/local/bin/lab
 COPY --from=build /locklab /usr/local/bin/locklab
 USER locklab

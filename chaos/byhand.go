@@ -56,7 +56,7 @@ func (r *Runner) Hand(ctx context.Context) *Hand {
 // Begin begins a fault and returns its name in the ledger at once. The error is
 // [ErrRefused] if it has nothing to hit, or hits what another one has broken.
 func (h *Hand) Begin(f fault.Fault) (id string, err error) {
-	if len(f.Run) > 0 || f.Clocks || len(f.Windows(0, longest)) != 1 {
+	if len(f.Run) > 0 || f.Prepared || len(f.Windows(0, longest)) != 1 {
 		return "", fmt.Errorf("a fault of the kind %s cannot be begun by hand: %w", f.Kind, ErrRefused)
 	}
 	h.mu.Lock()

@@ -174,6 +174,9 @@ func (e *episode) begin(ctx context.Context) error {
 	for _, node := range e.plan.Clocks {
 		all.do(func() error { return e.setClock(ctx, node) })
 	}
+	for _, node := range e.plan.Disks {
+		all.do(func() error { return wrap("break the disk of", node, e.config.Nodes.SetDisk(ctx, node, e.plan.Disk)) })
+	}
 	if len(e.plan.External) > 0 {
 		all.do(func() error { return e.startExternal(ctx) })
 	}
@@ -219,7 +222,7 @@ func (e *episode) over(ctx context.Context) error {
 	last := ctx.Err() != nil || e.entry.HealAsked >= e.end
 	var stood error // who was paused has to be, up to the heal
 	if ctx.Err() == nil && e.entry.Began != 0 {
-		stood = errors.Join(e.inState(ctx, NodePaused, e.plan.Pause), e.clocksAreWrong(ctx))
+		stood = errors.Join(e.inState(ctx, NodePaused, e.plan.Pause), e.clocksAreWrong(ctx), e.disksWereHit(ctx))
 	}
 	healCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healTime)
 	passed, err := e.heal(healCtx)
@@ -279,6 +282,9 @@ func (e *episode) heal(ctx context.Context) (passed, err error) {
 	for _, node := range e.plan.Clocks {
 		again(func() error { return wrap("set right the clock of", node, e.config.Nodes.SetClock(ctx, node, 0, 1)) })
 	}
+	for _, node := range e.plan.Disks {
+		again(func() error { return wrap("mend the disk of", node, e.config.Nodes.SetDisk(ctx, node, fault.Disk{})) })
+	}
 	err = all.wait()
 	return traffic.wait(), err
 }
@@ -300,11 +306,11 @@ func (e *episode) stopExternal(ctx context.Context) (err error) {
 	return fmt.Errorf("end external fault %s: %w", e.entry.ID, err)
 }
 
-// comeBack starts killed processes again, those without memory late enough. One
-// that could be back only after the run stays away.
+// comeBack starts processes again that were killed or could not write, those without memory
+// late enough. One that could be back only after the run stays away.
 func (e *episode) comeBack(ctx context.Context) {
 	var all together
-	for _, node := range e.plan.Kill {
+	for _, node := range e.restarted() {
 		var (
 			delay time.Duration
 			wipe  = slices.Contains(e.plan.Wipe, node)

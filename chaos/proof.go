@@ -31,8 +31,8 @@ func (e *episode) proveBegin(ctx context.Context) {
 	shown := e.links(e.entry.Asked, applied, fault.Proof.Begun)
 	err := e.poll(ctx, deadline, func() (bool, error) {
 		at, links := shown(ctx)
-		nodes := errors.Join(e.inState(ctx, NodeEnded, e.plan.Kill), e.inState(ctx, NodePaused, e.plan.Pause), e.clocksAreWrong(ctx))
-		if len(e.plan.Kill)+len(e.plan.Pause)+len(e.plan.Clocks) > 0 {
+		nodes := errors.Join(e.inState(ctx, NodeEnded, e.plan.Kill), e.inState(ctx, NodePaused, e.plan.Pause), e.clocksAreWrong(ctx), e.disksAreHit(ctx))
+		if len(e.plan.Kill)+len(e.plan.Pause)+len(e.plan.Clocks)+len(e.plan.Disks) > 0 {
 			at = clock.Mono()
 		}
 		e.entry.Began = at
@@ -64,7 +64,7 @@ func (e *episode) links(asked, applied int64, shows func(fault.Proof, *fault.Cha
 func (e *episode) proveEnd(ctx context.Context) {
 	healed := clock.Mono()
 	shown := e.links(e.entry.HealAsked, healed, fault.Proof.Ended)
-	nodes := slices.Concat(e.plan.Pause, e.back)
+	nodes := slices.Concat(e.plan.Pause, e.plan.Disks, e.back)
 	err := e.poll(ctx, e.patience(healed, e.end), func() (bool, error) {
 		at, links := shown(ctx)
 		err := errors.Join(links, e.inState(ctx, NodeReady, nodes), e.clocksAreRight(ctx))

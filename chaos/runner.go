@@ -62,6 +62,18 @@ type NodeControl interface {
 	// right); ClockOffset reads it, and says by how much it is wrong.
 	SetClock(ctx context.Context, node string, offset time.Duration, rate float64) error
 	ClockOffset(ctx context.Context, node string) (time.Duration, error)
+	// SetDisk makes a node's disk slow or full, or neither; Disk says what that has done since.
+	SetDisk(ctx context.Context, node string, disk fault.Disk) error
+	Disk(ctx context.Context, node string) (DiskSeen, error)
+}
+
+// DiskSeen is what is wrong with a node's disk, and what that has done since it was set.
+type DiskSeen struct {
+	fault.Disk
+	// Hit are the calls of the node that it met, and Done those of them that were held for the
+	// whole delay, for Least at least, or refused.
+	Hit, Done uint64
+	Least     time.Duration
 }
 
 // External begins and ends what the lab cannot break itself; run is the words of

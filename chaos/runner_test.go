@@ -107,6 +107,15 @@ func TestFaults(t *testing.T) {
 		"a clock that goes on wrong": {func(s *stage) {
 			clock.System().AfterFunc(1500*time.Millisecond, func() { s.mu.Lock(); s.ignored = "clock"; s.mu.Unlock() })
 		}, "fault: clock-drift, target: node:redis-a, rate: 2", 0, "not by 0s", stays, "*", ""},
+		"a slow disk":                   {nil, "fault: slow-disk, target: node:redis-a, delay: 100ms", 0, "", whole, "disk redis-a 0s, disk redis-a 100ms", ""},
+		"a disk that stays as it is":    {ignored("disk"), "fault: slow-disk, target: node:redis-a, delay: 100ms", 0, "is not as the fault left it", never, "*", ""},
+		"a slow disk that nobody uses":  {ignored("sync"), "fault: slow-disk, target: node:redis-a, delay: 100ms", 0, "node redis-a has used its disk for nothing", never, "*", ""},
+		"a disk too slow for its fault": {nil, "for: 200ms, fault: slow-disk, target: node:redis-a, delay: 1s", 0, "no fsync of node redis-a has taken 1s yet", "", "*", ""},
+		"a full disk":                   {nil, "fault: full-disk, target: node:redis-a", 0, "", whole, "disk redis-a 0s, disk redis-a full, restart wipe=false delay=0s redis-a", ""},
+		"a full disk of which one ends": {func(s *stage) { s.dies = true }, "fault: full-disk, target: node:redis-a", 0, "", whole, "disk redis-a 0s, disk redis-a full, restart wipe=false delay=0s redis-a", ""},
+		"a disk that somebody empties": {func(s *stage) {
+			clock.System().AfterFunc(1500*time.Millisecond, func() { _ = s.SetDisk(context.Background(), "redis-a", fault.Disk{}) })
+		}, "fault: full-disk, target: node:redis-a", 0, "is not as the fault left it", "", "*", ""},
 		"a point":                    {nil, "fault: pause, target: node:master-a, point: granted", 0, "", whole, "pause at granted master-a, resume master-a", ""},
 		"a point that nobody passes": {ignored("point"), "fault: pause, target: node:master-a, point: granted", 0, "did not come to granted", never, "*", ""},
 		"a short pause at a point":   {nil, "for: 300ms, fault: pause, target: node:master-a, point: releasing", 0, "", whole, "*", ""},

@@ -55,6 +55,10 @@ type stage struct {
 
 	clocks map[string]*clock.Skewed
 
+	disks  map[string]fault.Disk
+	diskAt map[string]int64 // when it was set
+	dies   bool             // who cannot write ends
+
 	begin, end func(context.Context) error // of the user's programs
 }
 
@@ -116,6 +120,39 @@ func (s *stage) ClockOffset(_ context.Context, node string) (time.Duration, erro
 		return 20 * time.Millisecond, nil
 	}
 	return s.clocks[node].Wall().Sub(clock.System().Now()) + 20*time.Millisecond, nil
+}
+
+func (s *stage) SetDisk(_ context.Context, node string, disk fault.Disk) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	what := fmt.Sprintf("disk %s %v", node, disk.Delay)
+	if disk.Full {
+		what = "disk " + node + " full"
+	}
+	s.calls = append(s.calls, what)
+	if s.ignored != "disk" {
+		s.disks, s.diskAt = map[string]fault.Disk{node: disk}, map[string]int64{node: clock.Mono()}
+	}
+	if disk.Full && s.dies {
+		s.state[node] = chaos.NodeEnded
+	}
+	return nil
+}
+
+// Disk is that of who begins a sync 30 ms after the disk was set, and then no other.
+func (s *stage) Disk(_ context.Context, node string) (seen chaos.DiskSeen, _ error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seen.Disk = s.disks[node]
+	since := time.Duration(clock.Mono()-s.diskAt[node]) - 30*time.Millisecond
+	if s.ignored == "sync" || s.diskAt[node] == 0 || since < 0 {
+		return seen, nil
+	}
+	seen.Hit = 1
+	if since >= seen.Delay {
+		seen.Done, seen.Least = 1, seen.Delay
+	}
+	return seen, nil
 }
 
 func (s *stage) Record(e history.Event) {

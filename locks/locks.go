@@ -50,6 +50,13 @@ type MessageCounter interface {
 	MessagesSent() uint64
 }
 
+// Failer is implemented by lockers that may end by themselves, because they cannot keep what
+// they promised to. Who has one ends too, and starts again when it can.
+type Failer interface {
+	// Failed gives the reason once.
+	Failed() <-chan error
+}
+
 // WakeupCounter is implemented by lockers that know how often one of their waiters was
 // woken, by a message, a watch or a timer, to look whether it is its turn.
 type WakeupCounter interface {

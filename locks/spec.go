@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"locklab/internal/nearest"
 )
 
 // Spec names a lock and its options as users write them:
@@ -190,7 +192,7 @@ func (r *Reader) Err() error {
 	slices.Sort(known)
 	for _, key := range slices.Sorted(maps.Keys(r.spec.Options)) {
 		if !slices.Contains(known, key) {
-			return fmt.Errorf("lock %q: unknown option %q (known: %s): %w", r.spec, key, cmp.Or(strings.Join(known, ", "), "none"), ErrInvalid)
+			return fmt.Errorf("lock %q: unknown option %q (known: %s)%s: %w", r.spec, key, cmp.Or(strings.Join(known, ", "), "none"), nearest.Hint(key, known), ErrInvalid)
 		}
 	}
 	return nil

@@ -26,6 +26,9 @@ type answerRow struct {
 	Sentence       finding
 }
 
+// Columns are those of the table: the lock's and one of each figure.
+func (r answerRow) Columns() int { return 1 + len(r.Cells) }
+
 // answerCell is one figure. Where is the scenario that it comes from.
 type answerCell struct {
 	Title, Value, Where, Note, Href string
@@ -100,7 +103,7 @@ func answersOf(say *lang.Lang, files []result.File, names []string) []answer {
 				if len(of) == 0 {
 					continue
 				}
-				row := answerRow{Lock: plain(lock), Ink: string(inks[lock]), Sentence: sentence(say, of, violationOf(rows))}
+				row := answerRow{Lock: plain(lock), Ink: string(inks[lock]), Sentence: inOneSentence(say, of, violationOf(rows))}
 				if len(files) > 1 {
 					row.Run = names[i]
 				}

@@ -12,8 +12,10 @@ import (
 	json "github.com/go-json-experiment/json/v1"
 
 	"locklab/internal/browser"
+	"locklab/internal/sentence"
 	"locklab/reports"
 	"locklab/reports/lang"
+	"locklab/reports/result"
 	"locklab/reports/series"
 	"locklab/reports/sweep"
 )
@@ -25,11 +27,11 @@ func withScenes(t *testing.T) string {
 	read := func(ctx context.Context, path string) (series.History, error) {
 		h, err := operations(ctx, path)
 		h.Scenes = []series.Scene{{
-			Moment: series.Moment{What: "overlap", Resource: "g1", Text: "h2 on master-c got g1 while h1 on master-a held it", AtMS: 1200, Faults: []string{"partition of zone:a <-> others"}},
+			Moment: series.Moment{What: "overlap", Resource: "g1", Text: sentence.Name("h2 on master-c got g1 while h1 on master-a held it"), AtMS: 1200, Faults: []sentence.Text{sentence.Name("partition of zone:a <-> others")}},
 			Steps: []series.Step{
-				{Who: "players", What: "match", Text: "p1 asks master-a: room-1", FromMS: -20, ToMS: 5},
-				{Who: "master-a", What: "hold", Text: "client-1 believes that it holds g1 (h1)", FromMS: -10, ToMS: 12},
-				{Who: "master-c", What: "hold", Text: "client-2 believes that it holds g1 (h2)", FromMS: 0, ToMS: 8},
+				{Who: "players", What: "match", Text: sentence.Name("p1 asks master-a: room-1"), FromMS: -20, ToMS: 5},
+				{Who: "master-a", What: "hold", Text: sentence.Name("client-1 believes that it holds g1 (h1)"), FromMS: -10, ToMS: 12},
+				{Who: "master-c", What: "hold", Text: sentence.Name("client-2 believes that it holds g1 (h2)"), FromMS: 0, ToMS: 8},
 			},
 		}}
 		return h, err
@@ -152,8 +154,21 @@ func wellTold(tab context.Context, t *testing.T) {
 // TestNothingIsCutOff: on a small screen tables become lists, on a wide one and on paper
 // every column has its place.
 func TestNothingIsCutOff(t *testing.T) {
-	dir := sample(t)
+	dir, other, compared := sample(t), sample(t), t.TempDir()
+	edit(t, other, func(f *result.File) {
+		for i := range f.Results {
+			f.Results[i].LatencyMS.P50 *= 1.5
+		}
+	})
 	generate(t, []string{dir}, "")
+	generate(t, []string{dir, other}, compared)
+	files := map[string]string{
+		"run": filepath.Join(dir, reports.PageFile), "evidence": withScenes(t),
+		"comparison": filepath.Join(compared, reports.PageFile), "sheet": sheet(t),
+	}
+	for _, page := range []string{"run", "evidence", "comparison"} { // a sheet is written in one language
+		files[page+" in Korean"] = strings.TrimSuffix(files[page], ".html") + ".ko.html"
+	}
 	tab, _ := openBrowser(t)
 	const a4 = 718 // its width in CSS pixels, without Chromium's margins
 	for name, look := range map[string]struct {
@@ -162,10 +177,11 @@ func TestNothingIsCutOff(t *testing.T) {
 		boxes  string
 	}{
 		"wide":  {1280, browser.Light, ".box"},
-		"phone": {360, browser.Light, ".box"},
+		"phone": {390, browser.Light, ".box"},
+		"small": {360, browser.Light, ".box"},
 		"paper": {a4, browser.Paper, ".box, figure"},
 	} {
-		for page, file := range map[string]string{"run": filepath.Join(dir, reports.PageFile), "evidence": withScenes(t), "sheet": sheet(t)} {
+		for page, file := range files {
 			t.Run(name+"/"+page, func(t *testing.T) {
 				if err := browser.Show(tab, file, look.width, 800, look.scheme); err != nil {
 					t.Fatal(err)
@@ -175,7 +191,11 @@ func TestNothingIsCutOff(t *testing.T) {
 				  const said = (e) => (e.getAttribute("aria-label") || e.className) + ": " + e.scrollWidth + " of " + e.clientWidth;
 				  const boxes = [...document.querySelectorAll(`+"`"+look.boxes+"`"+`)];
 				  const hidden = [...document.querySelectorAll("tbody td, tbody th")].filter((e) => e.getClientRects().length === 0);
-				  return [...boxes.filter((e) => e.scrollWidth > e.clientWidth + 1).map(said), ...hidden.map((e) => "hidden: " + e.textContent)];
+				  const beyond = [...document.querySelectorAll("figure svg.plot text")].filter((e) => {
+				    const text = e.getBoundingClientRect(), paper = e.closest("figure").getBoundingClientRect();
+				    return e.closest("figure").scrollWidth <= e.closest("figure").clientWidth && (text.right > paper.right || text.left < paper.left);
+				  });
+				  return [...boxes.filter((e) => e.scrollWidth > e.clientWidth + 1).map(said), ...hidden.map((e) => "hidden: " + e.textContent), ...beyond.map((e) => "beyond its figure: " + e.textContent)];
 				})()`)
 				if len(cut) > 0 {
 					t.Errorf("cut off: %q", cut)

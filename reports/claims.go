@@ -22,7 +22,7 @@ type claimRow struct {
 
 func claimsOf(say *lang.Lang, f result.File) (lines []claimLine) {
 	for _, c := range f.Run.Claims {
-		line := claimLine{Claim: recorded(say, c.Claim), Source: recorded(say, c.Source)}
+		line := claimLine{Claim: plain(say.Term(c.Claim)), Source: plain(say.Term(c.Source))}
 		line.Shape, line.Verdict, line.Class = claimVerdict(say, c.Verdict)
 		for _, e := range c.Evidence {
 			_, word, _ := claimVerdict(say, e.Verdict)

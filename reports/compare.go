@@ -85,8 +85,8 @@ func compare(say *lang.Lang, runs []loaded) *comparison {
 		files[i] = result.Clean(l.File)
 		all = append(all, files[i].Results...)
 		c.Runs = append(c.Runs, comparedRun{names[i], facts(say, files[i])})
-		for _, w := range files[i].Run.Warnings {
-			c.Warnings = append(c.Warnings, names[i]+": "+recorded(say, w))
+		for _, w := range warnings(say, files[i].Run) {
+			c.Warnings = append(c.Warnings, names[i]+": "+w)
 		}
 		if end := ending(say, files[i].Run); end.Topic != "" {
 			c.Warnings = append(c.Warnings, names[i]+": "+end.Plain())

@@ -147,7 +147,7 @@ func said(say *lang.Lang, files []result.File, names []string, found []Differenc
 		all = append(all, say.Sprintf("With so many comparisons at once, it takes %s repeats of each run to show anything.", count(int64(fewest))))
 	}
 	if len(reasons) > 0 {
-		all = append(all, say.Sprintf("Not judged are those of: %s.", strings.Join(reasons, ", ")))
+		all = append(all, say.Sprintf("Some differences are not judged: %s.", strings.Join(reasons, ", ")))
 	}
 	if leftOut > 0 && tested > 0 {
 		all = append(all, say.Text("Repeats during which others used the machine are left out."))

@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"fmt"
 	"html/template"
 	"maps"
 	"math"
@@ -58,7 +57,7 @@ func evidenceOf(say *lang.Lang, l loaded) *evidence {
 	e := &evidence{Title: title(say, f)}
 	for i, r := range f.Results {
 		row := evidenceRow{
-			ID: rowID(r), Title: say.Sprintf("%s under %s, %s", plain(r.Lock), plain(r.Scenario), plain(r.Workload)), Why: recorded(say, r.Verdict.Why),
+			ID: rowID(r), Title: say.Sprintf("%s under %s, %s", plain(r.Lock), plain(r.Scenario), plain(r.Workload)), Why: why(say, r.Verdict),
 			Counts: cellOf(say, r, violationOf([]result.Row{r})).Lines, Histories: plainAll(r.Histories), Faults: entriesOf(say, []result.Row{r}),
 		}
 		if n := l.Notes[i]; n != nil {
@@ -93,7 +92,7 @@ func evidenceOf(say *lang.Lang, l loaded) *evidence {
 
 func sceneOf(say *lang.Lang, s series.Scene) scene {
 	out := scene{
-		What: recorded(say, s.What), Text: recorded(say, s.Text), At: say.Sprintf("%s ms", figure(math.Round(s.AtMS))), Resource: plain(s.Resource), Faults: recordedAll(say, s.Faults),
+		What: say.Term(plain(s.What)), Text: plain(say.Tell(s.Text)), At: say.Sprintf("%s ms", figure(math.Round(s.AtMS))), Resource: plain(s.Resource), Faults: plainAll(say.TellAll(s.Faults)),
 		SVG: template.HTML(plots.Timeline(say, s)), //nolint:gosec // drawn and escaped by plots
 	}
 	for _, step := range s.Steps {
@@ -104,7 +103,7 @@ func sceneOf(say *lang.Lang, s series.Scene) scene {
 		case d > 0:
 			lasted = say.Sprintf("%s ms", strconv.FormatFloat(d, 'f', 1, 64))
 		}
-		out.Steps = append(out.Steps, sceneStep{fmt.Sprintf("%+.1f", step.FromMS), lasted, say.Term(plain(step.Who)), say.Term(step.What), recorded(say, step.Text)})
+		out.Steps = append(out.Steps, sceneStep{Signed(step.FromMS), lasted, say.Term(plain(step.Who)), say.Term(step.What), plain(say.Tell(step.Text))})
 	}
 	return out
 }

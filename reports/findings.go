@@ -104,7 +104,7 @@ func findings(say *lang.Lang, f result.File) []finding {
 		}
 		var told []finding
 		for _, lock := range locksOf(rows) {
-			told = append(told, sentence(say, rowsWith(rows, func(r result.Row) bool { return r.Lock == lock }), violationOf(rows)))
+			told = append(told, inOneSentence(say, rowsWith(rows, func(r result.Row) bool { return r.Lock == lock }), violationOf(rows)))
 		}
 		for _, one := range append(told, costFindings(say, rows)...) {
 			one.text = prefix + one.text
@@ -169,7 +169,7 @@ func verdictFindings(say *lang.Lang, rows []result.Row) (told []finding) {
 		var parts []string
 		for _, r := range found[:min(len(found), shown)] {
 			part := say.Sprintf("%s under %s", named(r.Lock), plain(r.Scenario))
-			if why := strings.TrimRight(recorded(say, r.Verdict.Why), ". "); why != "" {
+			if why := strings.TrimRight(why(say, r.Verdict), ". "); why != "" {
 				part += ": " + lower(why)
 			}
 			parts = append(parts, part)

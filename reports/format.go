@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -118,3 +119,12 @@ func cut(text string, n int) string {
 }
 
 func times(say *lang.Lang, ratio float64) string { return say.Sprintf("%.1f×", ratio) }
+
+// Signed is a time, in milliseconds, beside another one; what rounds to nothing is neither
+// before nor after it.
+func Signed(ms float64) string {
+	if math.Abs(ms) < 0.05 {
+		return "0.0"
+	}
+	return fmt.Sprintf("%+.1f", ms)
+}

@@ -44,7 +44,7 @@ func ledger(say *lang.Lang, rows []result.Row) []ledgerLine {
 			}
 			g := byKey[key]
 			if g == nil {
-				g = &group{ledgerLine{Scenario: name, Kind: plain(f.Kind), Target: recorded(say, orAbsent(f.Target))}, none, none, result.Fault{}}
+				g = &group{ledgerLine{Scenario: name, Kind: plain(f.Kind), Target: plain(lang.Target(say, orAbsent(f.Target)))}, none, none, result.Fault{}}
 				byKey[key] = g
 				groups = append(groups, g)
 			}

@@ -92,7 +92,7 @@ func noteOf(dir string, row result.Row, histories []series.History, err error) n
 	for _, h := range histories {
 		if len(h.Incomplete) > 0 {
 			return tell(func(say *lang.Lang, name string) string {
-				return say.Sprintf("%s: %s; what there is is drawn", name, recorded(say, h.Incomplete[0]))
+				return say.Sprintf("%s: %s; what there is is drawn", name, plain(say.Tell(h.Incomplete[0])))
 			})
 		}
 	}

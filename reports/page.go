@@ -64,6 +64,7 @@ type matrix struct {
 type figureTable struct {
 	Columns []figureColumn
 	Rows    [][]string
+	Legend  []string // of the marks in it
 }
 
 type figureColumn struct {
@@ -105,7 +106,7 @@ func pageOf(say *lang.Lang, l loaded) *page {
 		Title:      title(say, f),
 		Lede:       lede(say, f),
 		Banner:     ending(say, f.Run),
-		Warnings:   recordedAll(say, f.Run.Warnings),
+		Warnings:   warnings(say, f.Run),
 		Notes:      notesOf(say, l),
 		Answers:    answersOf(say, []result.File{f}, nil),
 		Meanings:   say.Text(meaningsNote),
@@ -201,6 +202,7 @@ func matrixOf(say *lang.Lang, f result.File, workload string) matrix {
 	for _, c := range columns {
 		m.Figures.Columns = append(m.Figures.Columns, figureColumn{say.Term(c.ShortName()), c.IsText()})
 	}
+	m.Figures.Legend = legendOf(say, columns, rows)
 	for _, r := range byScenario(rows) {
 		var line []string
 		for _, c := range columns {
@@ -213,7 +215,7 @@ func matrixOf(say *lang.Lang, f result.File, workload string) matrix {
 
 // cellOf shows a row by what it means for a user.
 func cellOf(say *lang.Lang, r result.Row, counted result.Figure) cell {
-	c := cell{Run: true, ID: rowID(r), Status: statusOf(say, r.Verdict), Why: recorded(say, r.Verdict.Why)}
+	c := cell{Run: true, ID: rowID(r), Status: statusOf(say, r.Verdict), Why: why(say, r.Verdict)}
 	level := open
 	for _, f := range answerColumns([]result.Row{r}) {
 		if f.Violation != "" && f.Violation != counted.Violation {
@@ -248,7 +250,7 @@ func entriesOf(say *lang.Lang, rows []result.Row) []ledgerEntry {
 		for _, f := range r.Faults {
 			all = append(all, ledgerEntry{
 				Lock: plain(r.Lock), Scenario: plain(r.Scenario), Workload: plain(r.Workload),
-				Kind: plain(f.Kind), Target: recorded(say, orAbsent(f.Target)),
+				Kind: plain(f.Kind), Target: plain(lang.Target(say, orAbsent(f.Target))),
 				Asked: moment(f.AskedMS), Began: moment(f.BeganMS), Ended: moment(f.EndedMS), Proven: f.Proven, Log: plainAll(f.Log),
 			})
 		}

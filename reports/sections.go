@@ -46,7 +46,7 @@ func sectionsOf(say *lang.Lang, f result.File, all []series.Series) []plotSectio
 			}
 			s := all[i]
 			s.Faults = windowsOf(r.Faults, s.DurationMS)
-			line := plots.Line{Name: plain(r.Lock), Ink: inks[r.Lock], OfferedPerS: r.OfferedPerS, Series: s}
+			line := plots.Line{Name: plain(r.Lock), Ink: inks[r.Lock], OfferedPerS: r.OfferedPerS, Offered: offeredOf(r), Series: s}
 			lines = append(lines, line)
 			byScenario[r.Scenario] = append(byScenario[r.Scenario], line)
 			if !seen[r.Lock] {
@@ -131,6 +131,18 @@ func duplicateSection(say *lang.Lang, rows []result.Row, inks map[string]plots.I
 		}
 	}
 	return section, len(section.Figures) > 0
+}
+
+// offeredOf are the rates of a row that were changed by hand; none if it had only one.
+func offeredOf(r result.Row) (steps []plots.Offered) {
+	if r.RateAtFirst <= 0 {
+		return nil
+	}
+	steps = plots.Offer(nil, 0, r.RateAtFirst)
+	for _, rate := range r.Rates {
+		steps = plots.Offer(steps, rate.AtMS, rate.PerS)
+	}
+	return steps
 }
 
 // windowsOf is when the faults lasted, as far as that is known, the first first.

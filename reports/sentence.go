@@ -12,10 +12,10 @@ import (
 // quietShare is the share of requests above which nobody would speak of an outage.
 const quietShare = 0.999
 
-// sentence says in plain words what a user has of a lock: what happened that it is to
+// inOneSentence says in plain words what a user has of a lock: what happened that it is to
 // prevent, what it did not serve, and for how long nobody got it; each the worst over the
 // scenarios, whether it is to its credit or not.
-func sentence(say *lang.Lang, rows []result.Row, counted result.Figure) finding {
+func inOneSentence(say *lang.Lang, rows []result.Row, counted result.Figure) finding {
 	text := say.Sprintf("%s: %s; %s.", named(rows[0].Lock), violations(say, rows, counted), outages(say, rows))
 	return finding{Topic: topicLocks, text: text + caveats(say, rows)}
 }
@@ -180,7 +180,7 @@ func waitedFor(say *lang.Lang, r result.Row, ms float64) string {
 	if r.Workload == "mutex" || r.Workload == "fenced-write" {
 		nobody = say.Text("nobody got the lock, or one of its resources,")
 	}
-	if r.Verdict.Liveness == "down" && len(r.Faults) > 0 {
+	if r.Verdict.Liveness == "down" && len(r.Faults) > 0 && r.RecoveryMS != nil {
 		return say.Sprintf("%s until the fault was healed (%s)", nobody, span(say, ms))
 	}
 	return say.Sprintf("%s for %s", nobody, span(say, ms))

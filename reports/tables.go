@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"locklab/internal/sentence"
 	"locklab/reports/lang"
 	"locklab/reports/result"
 )
@@ -18,8 +19,16 @@ func shown(say *lang.Lang, f result.Figure, r result.Row) string {
 		return safety
 	case f.Column == "verdict_liveness":
 		return liveness
-	case f.Column == "verdict_status" || strings.HasPrefix(f.Column, "expected_") || f.Column == "verdict_why":
-		return recorded(say, orAbsent(f.Raw(r)))
+	case f.Column == "verdict_status" || f.Column == "expected_safety":
+		return plain(say.Term(orAbsent(f.Raw(r))))
+	case f.Column == "expected_liveness" && len(r.Verdict.Expected.Liveness) > 0:
+		var words []sentence.Text
+		for _, word := range r.Verdict.Expected.Liveness {
+			words = append(words, sentence.Term(word))
+		}
+		return plain(say.Tell(sentence.Or(words...)))
+	case f.Column == "verdict_why":
+		return why(say, r.Verdict)
 	case f.IsText(): // names
 		return orAbsent(f.Raw(r))
 	case !ok:
@@ -29,7 +38,22 @@ func shown(say *lang.Lang, f result.Figure, r result.Row) string {
 	case f.As == result.Share:
 		return percent(v)
 	}
+	if i := slices.IndexFunc(f.Marks, func(m result.Mark) bool { return m.On(r) }); i >= 0 {
+		return figure(v) + " " + f.Marks[i].Sign
+	}
 	return figure(v)
+}
+
+// legendOf explains the marks that stand beside the figures of the rows.
+func legendOf(say *lang.Lang, figures []result.Figure, rows []result.Row) (lines []string) {
+	for _, f := range figures {
+		for _, m := range f.Marks {
+			if slices.ContainsFunc(rows, m.On) {
+				lines = append(lines, m.Sign+" "+say.Term(m.Means))
+			}
+		}
+	}
+	return lines
 }
 
 // chosen are the figures of a table that shows only some of them: those that any row
@@ -80,6 +104,7 @@ type detailTable struct {
 	Groups  []columnGroup
 	Columns []result.Figure
 	Rows    []detailRow
+	Legend  []string // of the marks in it
 }
 
 type columnGroup struct {
@@ -145,6 +170,7 @@ func detailsOf(say *lang.Lang, rows []result.Row) details {
 	}
 	for i := range d.Tables {
 		t := &d.Tables[i]
+		t.Legend = legendOf(say, t.Columns, rows)
 		for _, r := range rows {
 			var line detailRow
 			for _, f := range keys {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"locklab/reports/lang"
+	"locklab/reports/result"
 )
 
 // texts is what templates say texts with: t a text, tf one with values, tm one that has
@@ -57,13 +58,14 @@ func FileIn(say *lang.Lang, name string) string {
 	return strings.TrimSuffix(name, ending) + "." + say.Tag + ending
 }
 
-// recorded is a sentence of a file, safe to print, in the language.
-func recorded(say *lang.Lang, text string) string { return plain(say.Recorded(plain(text))) }
+// why is what decided a verdict, safe to print.
+func why(say *lang.Lang, v result.Verdict) string { return plain(say.Whole(v.Told())) }
 
-func recordedAll(say *lang.Lang, all []string) []string {
-	out := make([]string, len(all))
-	for i, text := range all {
-		out[i] = recorded(say, text)
+// warnings are those of a run, safe to print.
+func warnings(say *lang.Lang, r result.Run) []string {
+	out := make([]string, len(r.Warnings))
+	for i := range out {
+		out[i] = plain(say.Tell(r.Warning(i)))
 	}
 	return out
 }

@@ -37,6 +37,6 @@ func onClocks(target selector, wrong func(*Plan)) Fault {
 		wrong(&p)
 		return p, err
 	})
-	fault.Clocks = true
+	fault.Prepared = true
 	return fault
 }

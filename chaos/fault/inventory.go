@@ -23,6 +23,8 @@ type Inventory struct {
 	Nodes []Node
 	// Servers are the roles that store what a lock is made of: see AnyServer.
 	Servers []string
+	// Diskless are the roles that keep nothing on a disk, so that none of theirs can fail them.
+	Diskless []string
 }
 
 // The selectors that mean something else at every moment, and those of links' other sides.

@@ -35,6 +35,10 @@ type Plan struct {
 	Step   time.Duration
 	Rate   float64
 
+	// Disks are the nodes whose disk becomes as Disk says.
+	Disks []string
+	Disk  Disk
+
 	// External are the words of an external fault: others begin and end it.
 	External []string
 	// Gone are the hosts that it stops, and Lost the nodes that go with them.
@@ -42,7 +46,7 @@ type Plan struct {
 }
 
 // Nodes are the nodes that the plan hits.
-func (p Plan) Nodes() []string { return slices.Concat(p.Kill, p.Pause, p.Clocks, p.Lost) }
+func (p Plan) Nodes() []string { return slices.Concat(p.Kill, p.Pause, p.Clocks, p.Disks, p.Lost) }
 
 // planner makes a plan of what a kind read.
 type planner func(ctx context.Context, id string, sc scene) (Plan, error)

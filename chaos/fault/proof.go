@@ -12,7 +12,8 @@ import (
 // Proof is how the probes show a fault of links. Each says since when, or why it is not
 // shown.
 type Proof interface {
-	// Adds is what the fault adds to the way of a byte, as histories have it.
+	// Adds is what the fault adds to the way of a byte, as histories have it: 0 of one that
+	// lets none through.
 	Adds() time.Duration
 	// Ready says whether the probes before the fault suffice to compare with.
 	Ready(c *Change) bool

@@ -4,6 +4,7 @@
 //	name: zone-partition
 //	summary: The zones cannot talk to each other for a while; bytes are kept.
 //	min_duration: 2s         # runs that measure for less leave it out, or refuse it alone; may be left out
+//	outlasts: lease          # so do all faults, or the lock is left out; may be left out
 //	hold: 50ms               # how long to hold, where the user does not say; may be left out
 //	clients: 50              # in each master, likewise
 //	resources: 1             # likewise

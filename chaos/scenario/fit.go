@@ -37,13 +37,31 @@ func (s Scenario) CheckTimes(measured time.Duration) error {
 	return nil
 }
 
-// rounding is what shares of a duration may lack.
-const rounding = time.Microsecond
+// CheckLease says which fault does not outlast a lease, of a measured part of that length, where
+// all must. A lock without leases has one of 0.
+func (s Scenario) CheckLease(measured, lease time.Duration, lock string) error {
+	for _, step := range s.Timeline {
+		w := step.Window(measured)
+		lasts := w.Until - w.From
+		if !s.OutlastsLease || lasts > lease {
+			continue
+		}
+		missing := time.Duration(float64(lease-lasts) * float64(measured) / float64(lasts))
+		return fmt.Errorf("%s:%d: fault %s lasts for %v of a run of %v, and a lease of %s for %v: want runs of more than %v, or a shorter lease: %w",
+			s.File, step.Line, step.ID, lasts, measured, lock, lease, (measured + missing + tenth).Truncate(tenth), ErrInvalid)
+	}
+	return nil
+}
+
+// rounding is what shares of a duration may lack, and tenth what is asked for in whole ones.
+const (
+	rounding = time.Microsecond
+	tenth    = 100 * time.Millisecond
+)
 
 // needs is the shortest measured time that the step fits into and is long enough in, in
 // whole tenths of a second.
 func (s Step) needs() time.Duration {
-	const tenth = 100 * time.Millisecond
 	fixed, share := s.At.Duration+s.For.Duration, (s.At.Percent+s.For.Percent)/100
 	if s.For == (Moment{}) {
 		fixed += fault.LeastTime

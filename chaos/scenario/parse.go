@@ -19,10 +19,11 @@ func Parse(file string, text []byte) (Scenario, error) {
 	if err != nil {
 		return Scenario{}, err
 	}
-	f := doc.Root.Fields("name", "summary", "min_duration", "hold", "clients", "resources", "timeline", "source", "reasons", "expect")
+	f := doc.Root.Fields("name", "summary", "min_duration", "outlasts", "hold", "clients", "resources", "timeline", "source", "reasons", "expect")
 	s := Scenario{
 		File: file, Name: f.Get("name").Name(maxName), Summary: f.Get("summary").Text(), nameLine: f.Get("name").Line(),
-		MinDuration: f.Get("min_duration").Duration(1, time.Hour, "3m"),
+		MinDuration:   f.Get("min_duration").Duration(1, time.Hour, "3m"),
+		OutlastsLease: f.Get("outlasts").OneOf("lease") != "",
 		Wants: Wants{
 			Hold:    f.Get("hold").Duration(1, time.Minute, "50ms"),
 			Clients: f.Get("clients").Int(1, maxCount), Resources: f.Get("resources").Int(1, maxCount),

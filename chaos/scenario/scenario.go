@@ -20,6 +20,9 @@ type Scenario struct {
 	Summary string
 	// MinDuration is the shortest measured time in which it makes sense; 0 is any.
 	MinDuration time.Duration
+	// OutlastsLease says that it shows something only where each fault lasts for longer than the
+	// lock's lease.
+	OutlastsLease bool
 	// Wants is what clients must do for the scenario to show what it is about.
 	Wants    Wants
 	Timeline []Step

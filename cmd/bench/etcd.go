@@ -40,8 +40,8 @@ func etcdRows() []row {
 	return rows
 }
 
-// etcdAgainstMutex gives each worker a client of the lock, as it has a session of its own
-// for a Mutex.
+// etcdAgainstMutex gives each worker a client of its own on both sides: 16 Mutexes of one
+// client would share its connections, and have etcd answer several at once.
 func etcdAgainstMutex(workers int, key func(worker int) string) starter {
 	return func(ctx context.Context, stops *stopList) (subject, peer measurement, err error) {
 		dir, err := tempDir(stops)
@@ -52,7 +52,7 @@ func etcdAgainstMutex(workers int, key func(worker int) string) starter {
 		if err != nil {
 			return nil, nil, err
 		}
-		lockers := make([]locks.Locker, workers)
+		lockers, pairs := make([]locks.Locker, workers), make([]func(context.Context) error, workers)
 		for i := range lockers {
 			l, err := etcdlock.New(etcdlock.Config{Addrs: client.Endpoints(), Options: etcdlock.DefaultOptions()})
 			if err != nil {
@@ -60,10 +60,18 @@ func etcdAgainstMutex(workers int, key func(worker int) string) starter {
 			}
 			stops.close(l)
 			lockers[i] = l
+			c, err := dialEtcd(client.Endpoints(), stops)
+			if err != nil {
+				return nil, nil, err
+			}
+			own, err := etcdMutexes(ctx, c, 1, func(int) string { return "mutex-" + key(i) }, stops)
+			if err != nil {
+				return nil, nil, err
+			}
+			pairs[i] = own[0]
 		}
-		pairs, err := etcdMutexes(ctx, client, workers, func(i int) string { return "mutex-" + key(i) }, stops)
 		return rate(workers, func(ctx context.Context, w int) error { return pair(ctx, lockers[w], key(w)) }),
-			rate(workers, func(ctx context.Context, w int) error { return pairs[w](ctx) }), err
+			rate(workers, func(ctx context.Context, w int) error { return pairs[w](ctx) }), nil
 	}
 }
 
@@ -87,15 +95,22 @@ func startEtcd(ctx context.Context, dir string, stops *stopList) (*clientv3.Clie
 			return nil, err
 		}
 	}
-	c, err := clientv3.New(clientv3.Config{Endpoints: addrs[:n], DialTimeout: 10 * time.Second, Logger: zap.NewNop()})
+	c, err := dialEtcd(addrs[:n], stops)
 	if err != nil {
 		return nil, err
 	}
-	stops.close(c)
 	return c, await(ctx, "etcd", func(ctx context.Context) error { // until there is a leader
 		_, err := c.Get(ctx, "ready")
 		return err
 	})
+}
+
+func dialEtcd(addrs []string, stops *stopList) (*clientv3.Client, error) {
+	c, err := clientv3.New(clientv3.Config{Endpoints: addrs, DialTimeout: 10 * time.Second, Logger: zap.NewNop()})
+	if err == nil {
+		stops.close(c)
+	}
+	return c, err
 }
 
 // etcdMutexes are etcd's own, with a session for each worker.

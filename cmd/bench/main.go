@@ -3,6 +3,7 @@
 //
 //	go run ./cmd/bench                     every row
 //	go run ./cmd/bench -rows 'redlock'     the rows whose name matches
+//	go run ./cmd/bench viewers             what it costs a run that 20 look at its page
 //	go run ./cmd/bench -check              exit 2 if a figure to reach is missed
 package main
 
@@ -27,6 +28,16 @@ func rows() []row {
 }
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "viewers" {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		err := runViewers(ctx, os.Args[2:])
+		stop()
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "bench viewers: %v\n", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if len(os.Args) < 4 || os.Args[1] != "peer" {
 		os.Exit(run())
 	}

@@ -21,12 +21,12 @@ import (
 )
 
 type agentFlags struct {
-	host, zone, listen, advertise, bind, echo, dataDir, tokenFile string
-	makeToken, health                                             bool
-	idleReset                                                     time.Duration
-	seed                                                          uint64
-	lockCmds                                                      []string
-	toxiproxy                                                     toxiproxyFlags
+	host, zone, listen, advertise, bind, echo, dataDir, tokenFile, scrapeFile string
+	makeToken, health                                                         bool
+	idleReset                                                                 time.Duration
+	seed                                                                      uint64
+	lockCmds                                                                  []string
+	toxiproxy                                                                 toxiproxyFlags
 }
 
 func newAgent() *cobra.Command {
@@ -38,7 +38,8 @@ func newAgent() *cobra.Command {
 (locklab run with a topology whose hosts name their agents), and carries the host's
 outbound links. It listens on the loopback unless told otherwise, and does not start
 without a token (--token-file, or the environment's LOCKLAB_TOKEN), which every
-request must bear.`,
+request must bear. With --scrape-token-file there is a second one for Prometheus: it
+reads /metrics and does nothing else.`,
 		Example: `  locklab agent --host master-a --zone a --token-file token --make-token
   LOCKLAB_TOKEN=... locklab agent --host redis-a-1 --zone a --listen 0.0.0.0:7500 --bind 10.0.1.5
   locklab agent --health --listen 10.0.1.5:7500 --token-file /etc/locklab/token`,
@@ -59,7 +60,8 @@ request must bear.`,
 	fl.StringVar(&f.echo, "echo", "", "host:port of the echo service that proves faults (default: any port of --bind)")
 	fl.StringVar(&f.dataDir, "data", "", "directory for the nodes' data (default: a temporary one, removed at the end)")
 	fl.StringVar(&f.tokenFile, "token-file", "", "file with the bearer token (default: the environment's LOCKLAB_TOKEN)")
-	fl.BoolVar(&f.makeToken, "make-token", false, "write a random token to --token-file if it is not there")
+	fl.StringVar(&f.scrapeFile, "scrape-token-file", "", "file with a second token, which reads /metrics and nothing else (default: none)")
+	fl.BoolVar(&f.makeToken, "make-token", false, "write random tokens to --token-file and --scrape-token-file if they are not there")
 	fl.BoolVar(&f.health, "health", false, "ask the agent that listens on --listen how it is, and end: 0 well, 1 not")
 	fl.DurationVar(&f.idleReset, "idle-reset", time.Minute, "stop all nodes when no controller was heard for so long; 0 never")
 	lockCmdFlag(fl, &f.lockCmds)
@@ -74,13 +76,19 @@ func (f *agentFlags) run(ctx context.Context, stderr io.Writer) (returned error)
 		return errors.New("agent: --host is missing: want the host's name in the topology")
 	}
 	if f.makeToken {
-		if err := makeToken(f.tokenFile); err != nil {
+		if err := f.makeTokens(); err != nil {
 			return fmt.Errorf("agent: %w", err)
 		}
 	}
-	token, err := readToken(f.tokenFile)
+	token, err := readToken("--token-file", f.tokenFile)
 	if err != nil {
 		return fmt.Errorf("agent: %w", err)
+	}
+	scrape := ""
+	if f.scrapeFile != "" {
+		if scrape, err = readToken("--scrape-token-file", f.scrapeFile); err != nil {
+			return fmt.Errorf("agent: %w", err)
+		}
 	}
 	if token == "" {
 		return errors.New("agent: the token is missing, and others could control this agent: want one in --token-file (--make-token makes it), or in LOCKLAB_TOKEN")
@@ -107,7 +115,7 @@ func (f *agentFlags) run(ctx context.Context, stderr io.Writer) (returned error)
 	log := slog.New(slog.NewTextHandler(stderr, nil))
 	host, err := lab.StartHost(lab.HostConfig{
 		Name: f.host, Zone: f.zone, Listen: f.listen, Advertise: f.advertise, Bind: f.bind, Echo: f.echo,
-		DataDir: dir, Token: token, Seed: f.seed, IdleReset: f.idleReset, Measure: lab.MeasureEach, Log: log, Programs: programs,
+		DataDir: dir, Token: token, Scrape: scrape, Seed: f.seed, IdleReset: f.idleReset, Measure: lab.MeasureEach, Log: log, Programs: programs,
 	})
 	if err != nil {
 		return fmt.Errorf("agent: %w", explainListen(err, f.listen))
@@ -122,6 +130,17 @@ func (f *agentFlags) run(ctx context.Context, stderr io.Writer) (returned error)
 	fmt.Fprintf(stderr, "locklab agent %s: listening on %s\n", f.host, strings.TrimPrefix(host.URL(), "http://"))
 	<-ctx.Done()
 	return host.Close()
+}
+
+// makeTokens sees that the files of both tokens have one.
+func (f *agentFlags) makeTokens() error {
+	if f.tokenFile == "" {
+		return errors.New("--make-token: --token-file is missing: want the file to make")
+	}
+	if err := makeToken(f.tokenFile); err != nil || f.scrapeFile == "" {
+		return err
+	}
+	return makeToken(f.scrapeFile)
 }
 
 // placeNodes completes --bind and --advertise. A name is looked up here and once:
@@ -147,7 +166,7 @@ func (f *agentFlags) placeNodes(ctx context.Context) error {
 
 // askHealth is for the health checks of containers, which have no other client.
 func (f *agentFlags) askHealth(ctx context.Context, stdout io.Writer) error {
-	token, err := readToken(f.tokenFile)
+	token, err := readToken("--token-file", f.tokenFile)
 	if err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"locklab/cmd/locklab/internal/failon"
+	"locklab/internal/sentence"
 	"locklab/reports"
 	"locklab/reports/noise"
 	"locklab/reports/result"
@@ -102,7 +103,7 @@ func applyGate(rows []result.Row, found []beyond) {
 				v.FailedOns = append(v.FailedOns, b.threshold.String())
 			case v.Status == result.StatusExpected || v.Status == result.StatusNotJudged:
 				v.KeepOwn()
-				v.Why = fmt.Sprintf("%s. Without that it would be %s: %s", b, v.Status, v.Why)
+				v.Say(sentence.Of("%s. Without that it would be %s: %s", b.String(), sentence.Term(v.Status), v.Told()))
 				v.Status = result.StatusInconclusive
 			}
 		}

@@ -64,11 +64,14 @@ func runCheck(cmd *cobra.Command, tag, path, visual string, number int) error {
 	}
 	found := checker.Findings()
 	verdict := check.Judge(found, check.ExpectationOf(found.Run))
-	printFindings(cmd.OutOrStdout(), say, path, found, verdict)
+	var out strings.Builder
+	printFindings(&out, say, path, found, verdict)
 	if number > 0 {
-		if err := explain(cmd.Context(), cmd.OutOrStdout(), say, path, found, number); err != nil {
-			return err
-		}
+		err = explain(cmd.Context(), &out, say, path, found, number)
+	}
+	fmt.Fprint(cmd.OutOrStdout(), folded(cmd.OutOrStdout(), out.String()))
+	if err != nil {
+		return err
 	}
 	if visual != "" {
 		if err := visualize(visual, checker, found); err != nil {
@@ -103,7 +106,11 @@ func printFindings(w io.Writer, say *lang.Lang, path string, f *check.Findings, 
 	line(say.Text("holds"), say.Sprintf("%d, %d overlaps, %d tokens that did not grow", f.Holds, f.Overlaps, f.TokensBroken))
 	line(say.Text("liveness"), say.Sprintf("%s, longest stall %.0f ms", say.Term(f.Liveness), float64(f.StallNS)/1e6))
 	if f.ZombieNS > 0 {
-		line(say.Text("zombie"), say.Sprintf("a holder believed for up to %.1f ms after the next grant", float64(f.ZombieNS)/1e6))
+		told := say.Sprintf("a holder believed for up to %.1f ms after the next client was told of its grant", float64(f.ZombieNS)/1e6)
+		if f.ServerGrants {
+			told = say.Sprintf("a holder believed for up to %.1f ms after the lock's server granted it to the next", float64(f.ZombieNS)/1e6)
+		}
+		line(say.Text("zombie"), told)
 	}
 	for _, h := range f.Hosts {
 		line(say.Text("machine"), machineText(say, h))
@@ -114,7 +121,7 @@ func printFindings(w io.Writer, say *lang.Lang, path string, f *check.Findings, 
 	shown := map[string]int64{}
 	for i, e := range f.Examples {
 		shown[e.What]++
-		fmt.Fprintf(w, "  %2d %s %9.1f ms  %s%s\n", i+1, padded(say.Recorded(e.What), 11), float64(e.AtNS)/1e6, say.Recorded(e.Text), during(say, f, e))
+		fmt.Fprintf(w, "  %2d %s %9.1f ms  %s%s\n", i+1, padded(say.Term(e.What), 11), float64(e.AtNS)/1e6, say.Tell(e.Text), during(say, f, e))
 	}
 	for _, kind := range []struct {
 		what, more string
@@ -130,7 +137,7 @@ func printFindings(w io.Writer, say *lang.Lang, path string, f *check.Findings, 
 			fmt.Fprintf(w, "     %s\n", say.Sprintf("and %[1]d more of the %[3]s, %[2]d in all", more, kind.n, kind.more))
 		}
 	}
-	fmt.Fprintf(w, "%s: %s\n", say.Recorded(string(v.Status)), say.Recorded(v.Why))
+	fmt.Fprintf(w, "%s: %s\n", say.Term(string(v.Status)), say.Whole(v.Reason))
 }
 
 // padded fills a word up to so many columns, of which a Korean letter takes two.
@@ -173,10 +180,7 @@ func nodeText(say *lang.Lang, n *check.NodeUsage) string {
 // during names the fault in force at a violation.
 func during(say *lang.Lang, f *check.Findings, e check.Example) string {
 	if names := lab.InForce(f, e.AtNS); len(names) > 0 {
-		for i := range names {
-			names[i] = say.Recorded(names[i])
-		}
-		return say.Sprintf("; in force: %s", strings.Join(names, ", "))
+		return say.Sprintf("; in force: %s", strings.Join(say.TellAll(names), ", "))
 	}
 	return ""
 }
@@ -191,15 +195,15 @@ func explain(ctx context.Context, w io.Writer, say *lang.Lang, path string, f *c
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\n%s\n", say.Sprintf("around violation %d, %s at %.1f ms: %s", number, say.Recorded(scenes[0].What), scenes[0].AtMS, say.Recorded(scenes[0].Text)))
+	fmt.Fprintf(w, "\n%s\n", say.Sprintf("around violation %d, %s at %.1f ms: %s", number, say.Term(scenes[0].What), scenes[0].AtMS, say.Tell(scenes[0].Text)))
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\n", say.Text("from, ms"), say.Text("to, ms"), say.Text("who"), say.Text("what"), say.Text("how"))
 	for _, step := range scenes[0].Steps {
 		to := say.Text("no end")
 		if !math.IsInf(step.ToMS, 0) {
-			to = fmt.Sprintf("%+.1f", step.ToMS)
+			to = reports.Signed(step.ToMS)
 		}
-		fmt.Fprintf(table, "  %+.1f\t%s\t%s\t%s\t%s\n", step.FromMS, to, say.Term(step.Who), say.Term(step.What), say.Recorded(step.Text))
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\n", reports.Signed(step.FromMS), to, say.Term(step.Who), say.Term(step.What), say.Tell(step.Text))
 	}
 	return table.Flush()
 }

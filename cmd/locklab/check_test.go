@@ -187,3 +187,25 @@ func TestExplain(t *testing.T) {
 		}
 	}
 }
+
+// TestSampleIsThePrograms: the pages of the sample report are what the program makes of its
+// records now.
+func TestSampleIsThePrograms(t *testing.T) {
+	const sample = "../../reports/sample"
+	dir := filepath.Join(t.TempDir(), "sample")
+	if err := os.CopyFS(dir, os.DirFS(sample)); err != nil {
+		t.Fatal(err)
+	}
+	if code, said := call(t, "report", dir); code != 0 {
+		t.Fatalf("exit code %d: %s", code, said)
+	}
+	for _, name := range []string{"index.html", "index.ko.html", "evidence.html", "evidence.ko.html", "report.md", "report.ko.md", "results.csv"} {
+		want, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if have, err := os.ReadFile(filepath.Join(sample, name)); err != nil || !bytes.Equal(have, want) {
+			t.Errorf("reports/sample/%s is of another program (%v): want it made again by `locklab report reports/sample`", name, err)
+		}
+	}
+}

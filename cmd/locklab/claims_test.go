@@ -1,17 +1,20 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
+	"locklab/cmd/locklab/internal/lab"
 	"locklab/cmd/locklab/internal/suite"
 	"locklab/locks"
 	"locklab/nodes/topology"
@@ -205,11 +208,39 @@ func TestSuitesCanBeRun(t *testing.T) {
 	for _, name := range suite.Names() {
 		flags := runFlags{}
 		flags.register(pflag.NewFlagSet("run", pflag.ContinueOnError))
-		if err := flags.set.Parse([]string{"--suite", name, "--seed", "1"}); err != nil {
+		if err := flags.set.Parse([]string{"--suite", name, "--seed", "1", "--ui", "off", "--otlp", "127.0.0.1:4317"}); err != nil {
 			t.Fatal(err)
 		}
-		if p, err := flags.plan(t.Context(), io.Discard); err != nil || len(p.parts) == 0 {
+		p, err := flags.plan(t.Context(), io.Discard)
+		if err != nil || len(p.parts) == 0 {
 			t.Errorf("%s: %d parts, %v", name, len(p.parts), err)
+			continue
+		}
+		if name == "matrix" {
+			matrixInReadme(t, p)
+		}
+		for _, part := range p.parts {
+			for _, u := range part.Unfit {
+				if strings.HasPrefix(u.Why, "--") {
+					t.Errorf("%s: %s does not apply to %s because of the suite's own flags: %s", name, u.Scenario, u.Lock, u.Why)
+				}
+			}
+		}
+	}
+}
+
+// matrixInReadme sees that the READMEs say how many runs the matrix is, and how long it takes,
+// as it is planned where no server is missing.
+func matrixInReadme(t *testing.T, p plan) {
+	if missing := p.parts[0].Unavailable; len(missing) > 0 {
+		t.Logf("what the READMEs say of the matrix is not checked: %s", strings.Join(missing, "; "))
+		return
+	}
+	runs, about := lab.Remaining(p.parts, nil)
+	for file, said := range map[string]string{"README.md": "%d runs, about %d minutes", "README.ko.md": "실행 %d번, 약 %d분"} {
+		want := fmt.Sprintf(said, runs, int(about.Round(time.Minute).Minutes()))
+		if text, err := os.ReadFile(filepath.Join("..", "..", file)); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s: want %q of the matrix, as it is planned: %v", file, want, err)
 		}
 	}
 }

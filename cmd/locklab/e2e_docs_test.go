@@ -15,7 +15,7 @@ import (
 
 // docs are the pages whose commands are run.
 func docs() []string {
-	return []string{"README.md", "chaos/README.md", "reports/README.md", "verify/README.md", "compose/README.md", "reports/grafana/README.md"}
+	return []string{"README.md", "chaos/README.md", "reports/README.md", "verify/README.md", "compose/README.md", "reports/grafana/README.md", "locks/program/README.md"}
 }
 
 // page is what a reader can type from a page, or copy into a file.

@@ -16,6 +16,9 @@ import (
 // secret is what the agents of a test want to see, and token says it to a program.
 const secret = "a-secret-of-this-test"
 
+// scrapeSecret reads their metrics, and nothing else.
+const scrapeSecret = "another-secret-of-this-test"
+
 var token = []string{"LOCKLAB_TOKEN=" + secret}
 
 // awayHost is a host whose agent is a process of its own.
@@ -26,7 +29,7 @@ type awayHost struct {
 
 func (h *awayHost) start(t *testing.T) {
 	t.Helper()
-	h.program = begin(t, token, "agent", "--host", h.name, "--zone", h.zone, "--listen", h.addr)
+	h.program = begin(t, token, "agent", "--host", h.name, "--zone", h.zone, "--listen", h.addr, "--scrape-token-file", write(t, "scrape-token", scrapeSecret))
 	h.said.awaitLine(t, "listening on")
 }
 

@@ -121,7 +121,7 @@ func prometheus(t *testing.T, targets []string) string {
 	job := config["scrape_configs"].([]any)[0].(map[string]any)
 	delete(job, "dns_sd_configs")
 	job["static_configs"] = []any{map[string]any{"targets": targets}}
-	job["authorization"] = map[string]any{"credentials_file": write(t, "token", secret)}
+	job["authorization"] = map[string]any{"credentials_file": write(t, "token", scrapeSecret)}
 	if text, err = yaml.Dump(config); err != nil {
 		t.Fatal(err)
 	}
@@ -167,6 +167,20 @@ func ask(t *testing.T, prometheus, query string, begin time.Time) (series int, _
 	return len(found.Data.Result), nil
 }
 
+// silent are the queries of panels that have had no data since then.
+func (d dashboard) silent(t *testing.T, prometheus string, since time.Time) (found []string) {
+	t.Helper()
+	for _, p := range d.Panels {
+		for _, q := range p.Targets {
+			query := strings.NewReplacer("$__rate_interval", "8s", "$host", ".*").Replace(q.Expr)
+			if n, err := ask(t, prometheus, query, since); err != nil || n == 0 {
+				found = append(found, fmt.Sprintf("panel %q: no data for %s: %v", p.Title, query, err))
+			}
+		}
+	}
+	return found
+}
+
 // TestE2EDashboard: a real Prometheus scrapes the agents of a real lab, in which a link is
 // cut, and every query of the dashboard has data. What an agent serves has no fault that
 // promtool knows. Grafana itself is in no Debian package, so that what it reads is only checked
@@ -191,22 +205,23 @@ func TestE2EDashboard(t *testing.T) {
 	lab := begin(t, token, "run", "--topology", write(t, "observed.yaml", topology), "--locks", "raft", "--scenarios", "zone-partition",
 		"--duration", "10s", "--out", filepath.Join(t.TempDir(), "out"))
 	lab.said.awaitLine(t, "[1/1]", "measuring")
-	page := finish(t, command(t, nil, "curl", "-sS", "--fail", "-H", "Authorization: Bearer "+secret, "http://"+hosts["master-a"].addr+"/metrics"))
+	page := finish(t, command(t, nil, "curl", "-sS", "--fail", "-H", "Authorization: Bearer "+scrapeSecret, "http://"+hosts["master-a"].addr+"/metrics"))
 	check := command(t, nil, "promtool", "check", "metrics")
 	check.Stdin = strings.NewReader(page.stdout)
 	if out := finish(t, check); page.code != 0 || out.code != 0 || out.stdout+out.stderr != "" {
 		t.Errorf("promtool check metrics: exit code %d\n%s%s\n%s", out.code, out.stdout, out.stderr, page.stderr)
 	}
+	for path, want := range map[string]string{"/v1/nodes": "403", "/v1/nodes/master-a/kill": "403", "/v1/reset": "403"} {
+		out := finish(t, command(t, nil, "curl", "-sS", "-o", os.DevNull, "-w", "%{http_code}", "-X", map[bool]string{true: "GET", false: "POST"}[path == "/v1/nodes"], "-H", "Authorization: Bearer "+scrapeSecret, "http://"+hosts["master-a"].addr+path))
+		if out.stdout != want {
+			t.Errorf("%s with Prometheus's token: %s%s, want %s", path, out.stdout, out.stderr, want)
+		}
+	}
 	if code := lab.end(); code == 1 || code == -1 { // its verdict is the machine's
 		t.Fatalf("the run ended with %d", code)
 	}
-	for _, p := range d.Panels {
-		for _, q := range p.Targets {
-			query := strings.NewReplacer("$__rate_interval", "8s", "$host", ".*").Replace(q.Expr)
-			if n, err := ask(t, server, query, from); err != nil || n == 0 {
-				t.Errorf("panel %q: no data for %s: %v", p.Title, query, err)
-			}
-		}
+	for _, silent := range d.silent(t, server, from) {
+		t.Error(silent)
 	}
 	for name, query := range map[string]string{
 		"the partition":       `sum(locklab_link_faults{kind=~"hold|drop"}) > 0`,

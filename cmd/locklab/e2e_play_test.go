@@ -15,7 +15,6 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"locklab/internal/browser"
-	"locklab/locks/clock"
 	"locklab/reports/result"
 )
 
@@ -45,15 +44,7 @@ func TestE2EPlay(t *testing.T) {
 	}
 	shows := func(what, script string) {
 		t.Helper()
-		for {
-			if is, err := chromedp.Run(tab, chromedp.Evaluate[bool](script)); err == nil && is {
-				return
-			}
-			if clock.Sleep(tab, 50*time.Millisecond) != nil {
-				text, _ := chromedp.Run(tab, chromedp.Evaluate[string]("document.body.innerText"))
-				t.Fatalf("the page never showed %s:\n%s", what, text)
-			}
-		}
+		eventually(tab, t, what, script)
 	}
 	shot := func(name string) {
 		t.Helper()
@@ -71,7 +62,7 @@ func TestE2EPlay(t *testing.T) {
 	}
 	click := func(selector string) {
 		t.Helper()
-		shows(selector, `(() => { const b = document.querySelector('`+selector+`'); if (!b || b.disabled) return false; b.click(); return true; })()`)
+		press(tab, t, selector)
 	}
 	visit("en")
 	shows("a lab that runs", `document.querySelector('#choices button[aria-pressed="true"]:not(:disabled)')?.dataset.lock === "none"`)
@@ -80,7 +71,7 @@ func TestE2EPlay(t *testing.T) {
 	shows("duplicates without a lock", `/In [0-9,]+ matches: [0-9,]+ duplicates? so far/.test(document.querySelector("#tour .evidence.ok")?.textContent)`)
 	shot("tour-1")
 
-	shows("a choice", `(() => { const node = document.getElementById("node"); node.value = "node:worker-c-1"; node.dispatchEvent(new Event("change", {bubbles: true})); return node.value === "node:worker-c-1"; })()`)
+	choose(tab, t, "node", "node:worker-c-1")
 	click(`button[data-do="kill"]`)
 	shows("the proof", `document.getElementById("broken").textContent.includes("kill of node:worker-c-1: broken, and proven") && document.querySelector("#map .card.dead") !== null`)
 	shot("killed")
@@ -125,7 +116,7 @@ func TestE2EPlay(t *testing.T) {
 	if f := done("multiphase", "partition"); !f.Proven || f.Target != "between zones" {
 		t.Errorf("cut %+v", f)
 	}
-	if r := row(t, file, "none", "play"); len(r.Rates) != 1 || r.Rates[0].PerS != 300 || r.OfferedPerS <= 150 || r.OfferedPerS >= 300 {
+	if r := row(t, file, "none", "play"); len(r.Rates) != 1 || r.Rates[0].PerS != 300 || r.RateAtFirst <= 0 || r.RateAtFirst == 300 || r.OfferedPerS <= 150 || r.OfferedPerS >= 300 {
 		t.Errorf("rates %+v, %v offered a second", r.Rates, r.OfferedPerS)
 	}
 	for _, r := range file.Results {
@@ -145,6 +136,18 @@ func TestE2EPlay(t *testing.T) {
 	nothingLeft(t)
 }
 
+// press clicks a button once it is there and can be.
+func press(tab context.Context, t *testing.T, selector string) {
+	t.Helper()
+	eventually(tab, t, selector, `(() => { const b = document.querySelector('`+selector+`'); if (!b || b.disabled) return false; b.click(); return true; })()`)
+}
+
+// choose takes one of the values that a list offers.
+func choose(tab context.Context, t *testing.T, id, value string) {
+	t.Helper()
+	eventually(tab, t, value, `(() => { const list = document.getElementById("`+id+`"); list.value = "`+value+`"; list.dispatchEvent(new Event("change", {bubbles: true})); return list.value === "`+value+`"; })()`)
+}
+
 // TestE2EPlayRefuses what is run's to say, and pages for everybody.
 func TestE2EPlayRefuses(t *testing.T) {
 	t.Parallel()
@@ -157,7 +160,7 @@ func TestE2EPlayRefuses(t *testing.T) {
 		"--ui off":               "without the page there is nothing to play with",
 		"--limit 1s":             "--limit 1s: want 10s to 24h0m0s",
 		"--rate 2.5":             "--rate 2.5: want a whole number of 1 to 2000",
-		"--lockz none":           "did you mean locks?",
+		"--lockz none":           "did you mean --locks?",
 	} {
 		got := mustRun(t, 1, append([]string{"play"}, strings.Fields(line)...)...)
 		if !strings.Contains(got.stderr, want) {

@@ -3,6 +3,7 @@
 package main_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -69,6 +70,28 @@ claims:
 	if ended := run(t, nil, "run", "--resume", dir); ended.code != 1 || !strings.Contains(ended.stderr, "it has come to its end") {
 		t.Errorf("resumed at its end: exit code %d, %s", ended.code, ended.stderr)
 	}
+
+	// A row whose verdict somebody wants to seek again: as if the machine had been busy.
+	after.Results[i].Verdict.Status = result.StatusInconclusive
+	after.Run.Commit = "another"
+	if err := result.Write(filepath.Join(dir, result.FileName), after); err != nil {
+		t.Fatal(err)
+	}
+	busy := 0
+	for _, r := range after.Results {
+		if r.Verdict.Status == result.StatusInconclusive {
+			busy++
+		}
+	}
+	redone := run(t, nil, "run", "--resume", dir, "--redo", "inconclusive")
+	last := read(t, dir)
+	if !strings.Contains(redone.stderr, fmt.Sprintf("[%d/%d]", busy, busy)) || len(last.Results) != 3 || last.Results[i].AchievedPerS == after.Results[i].AchievedPerS {
+		t.Errorf("want %d rows measured again: exit code %d, %s", busy, redone.code, redone.stderr)
+	}
+	if kept := fmt.Sprintf("%d rows were measured, and judged by what was expected then, before the run was resumed: by commit another", 3-busy); busy < 3 &&
+		!slices.ContainsFunc(last.Run.Warnings, func(w string) bool { return strings.HasPrefix(w, kept) }) {
+		t.Errorf("it is not said that %d rows are another program's: %q", 3-busy, last.Run.Warnings)
+	}
 }
 
 // TestE2ESuiteBadInput: what is wrong with a suite is said with its line, before anything
@@ -79,14 +102,18 @@ func TestE2ESuiteBadInput(t *testing.T) {
 		text, want string
 		args       []string
 	}{
-		"not a flag":     {"name: x\nparts:\n  - {locks: none, speed: 3}\n", "mine.yaml:3: parts[0]: speed: want a flag of locklab run that says what is run", nil},
-		"a user's flag":  {"name: x\nparts:\n  - {locks: none, out: /tmp/x}\n", "mine.yaml:3: parts[0]: out: want a flag", nil},
-		"unknown lock":   {"name: x\nparts:\n  - {locks: nonsense}\n", "mine.yaml:3: parts[0]: --locks: ", nil},
-		"twice":          {"name: x\nparts:\n  - {locks: none, scenarios: baseline}\n  - {locks: none, scenarios: baseline}\n", "none under baseline with the workload matchmaking is in two parts", nil},
-		"no such row":    {"name: x\nparts:\n  - {locks: none, scenarios: baseline}\nclaims:\n  - claim: c\n    source: s\n    cells: [{lock: raft, scenario: baseline, workload: mutex, shows: safe}]\n", "mine.yaml:7: claims: no part runs raft", nil},
-		"flags besides":  {"name: x\nparts:\n  - {locks: none, scenarios: baseline}\n", "--locks: the suite says it", []string{"--locks", "raft"}},
-		"resume what":    {"", "want the directory of a run that began", []string{"--resume", "nowhere"}},
-		"resume besides": {"", "with --resume the flags are those of then", []string{"--resume", "nowhere", "--locks", "raft"}},
+		"not a flag":    {"name: x\nparts:\n  - {locks: none, speed: 3}\n", "mine.yaml:3: parts[0]: speed: want a flag of locklab run that says what is run", nil},
+		"a user's flag": {"name: x\nparts:\n  - {locks: none, out: /tmp/x}\n", "mine.yaml:3: parts[0]: out: want a flag", nil},
+		"a user's page": {"name: x\nparts:\n  - {locks: none, ui: \"off\"}\n", "mine.yaml:3: parts[0]: ui: want a flag", nil},
+		"unknown lock":  {"name: x\nparts:\n  - {locks: nonsense}\n", "mine.yaml:3: parts[0]: --locks: ", nil},
+		"twice":         {"name: x\nparts:\n  - {locks: none, scenarios: baseline}\n  - {locks: none, scenarios: baseline}\n", "none under baseline with the workload matchmaking is in two parts", nil},
+		"no such row":   {"name: x\nparts:\n  - {locks: none, scenarios: baseline}\nclaims:\n  - claim: c\n    source: s\n    cells: [{lock: raft, scenario: baseline, workload: mutex, shows: safe}]\n", "mine.yaml:7: claims: no part runs raft", nil},
+		"flags besides": {"name: x\nparts:\n  - {locks: none, scenarios: baseline}\n", "--locks: the suite says it", []string{"--locks", "raft"}},
+		"resume what":   {"", "want the directory of a run that began", []string{"--resume", "nowhere"}},
+		"redo what":     {"", "--redo: want it with --resume DIR", []string{"--redo", "inconclusive"}},
+		"redo expected": {"", "--redo \"expected\": want inconclusive", []string{"--resume", "nowhere", "--redo", "expected"}},
+		"redo violated": {"", "--redo violated: such a verdict stands", []string{"--resume", "nowhere", "--redo", "inconclusive,violated"}},
+		"redo silent":   {"", "--redo control-silent: such a verdict stands", []string{"--resume", "nowhere", "--redo", "control-silent"}},
 	} {
 		args := append([]string{"run"}, tt.args...)
 		if tt.text != "" {

@@ -84,7 +84,7 @@ violated; 4 --states-max or --memory-max ended the search before a verdict; 1 ba
 	}
 	fl := cmd.Flags()
 	fl.IntVar(&f.peers, "peers", 3, "peers, 2 to 8")
-	fl.StringVar(&f.rounds, "rounds", "auto", "how often each peer asks for the lock, or unlimited (auto: unlimited, but 1 with give-ups or faults)")
+	fl.StringVar(&f.rounds, "rounds", "auto", "how often each peer asks for the lock, or unlimited (auto: unlimited, but 1 with give-ups, faults or --forming, and of locks whose states never come back, such as multiphase:quorum)")
 	fl.IntSliceVar(&f.requests, "requests", nil, "how often each single peer asks, such as 2,1,0, in place of --rounds")
 	fl.StringVar(&f.giveUps, "give-ups", "0", "how often anybody gives up while waiting, or any")
 	fl.StringSliceVar(&f.faults, "faults", nil, "disconnect, reconnect, crash, reorder")

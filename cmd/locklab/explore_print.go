@@ -61,8 +61,8 @@ func (t tale) write(w io.Writer) error {
 	}
 	line(say.Text("lock"), t.Spec)
 	line(say.Text("explored"), t.scope())
-	if t.Leases != "" {
-		line("", eachRecorded(say, t.Leases))
+	if len(t.Leases) > 0 {
+		line("", strings.Join(say.TellAll(t.Leases), ", "))
 	}
 	for i, m := range t.modelled() {
 		line([]string{say.Text("modelled"), ""}[min(i, 1)], m)
@@ -88,7 +88,7 @@ func (t tale) write(w io.Writer) error {
 		if err := t.Trace.WriteText(&b); err != nil {
 			return err
 		}
-		fmt.Fprintf(&b, "\n%s\n", say.Recorded(t.Violation))
+		fmt.Fprintf(&b, "\n%s\n", say.Term(t.Violation))
 	}
 	if t.page != "" {
 		line(say.Text("report"), t.page)
@@ -103,31 +103,16 @@ func (t tale) seen() string {
 }
 
 // scope says what was explored.
-func (t tale) scope() string { return eachRecorded(t.say, t.Scope.String()) }
+func (t tale) scope() string { return strings.Join(t.say.TellAll(t.Scope.Texts()), ", ") }
 
-func (t tale) modelled() []string {
-	all := t.Modelled()
-	for i := range all {
-		all[i] = t.say.Recorded(all[i])
-	}
-	return all
-}
-
-// eachRecorded tells a list of phrases.
-func eachRecorded(say *lang.Lang, list string) string {
-	parts := strings.Split(list, ", ")
-	for i := range parts {
-		parts[i] = say.Recorded(parts[i])
-	}
-	return strings.Join(parts, ", ")
-}
+func (t tale) modelled() []string { return t.say.TellAll(t.Modelled()) }
 
 // checks says what was checked, and how far.
 func (t tale) checks() []string {
 	say := t.say
 	out := []string{say.Sprintf("mutual exclusion: %s", t.outcome(explore.TwoHold, say.Text("never two holders")))}
 	out = append(out, say.Sprintf("clients: %s", t.outcome(explore.Untold, say.Text("each is told of every hold and of its end"))))
-	if t.Leases != "" {
+	if len(t.Leases) > 0 {
 		out = append(out, say.Sprintf("fencing tokens: %s", t.outcome(explore.TokenBack, say.Text("each above all before"))))
 	}
 	out = append(out, say.Sprintf("no stuck state: %s", t.stuck()))
@@ -141,7 +126,7 @@ func (t tale) outcome(violation, good string) string {
 	say := t.say
 	switch {
 	case t.Violation == violation:
-		return say.Sprintf("VIOLATED, %s", say.Recorded(violation))
+		return say.Sprintf("VIOLATED, %s", say.Term(violation))
 	case t.Ended == explore.Complete:
 		return good
 	default:
@@ -156,7 +141,7 @@ func (t tale) stuck() string {
 	case t.Scope.Stuck == explore.StuckUnchecked:
 		return say.Text("not checked")
 	case t.Violation == explore.Stuck:
-		return say.Sprintf("VIOLATED, %s", say.Recorded(t.Violation))
+		return say.Sprintf("VIOLATED, %s", say.Term(t.Violation))
 	case t.Scope.Deep && anywhere:
 		return t.outcome(explore.Stuck, say.Text("only dead ends: in no state in which somebody waits, nothing is left to happen"))
 	case t.Scope.Deep:
@@ -177,7 +162,7 @@ func (t tale) conclusion() string {
 	case explore.Complete:
 		return say.Sprintf("safe within these bounds, and nothing is said beyond them: %s", t.scope())
 	case explore.Violated:
-		return say.Sprintf("VIOLATED: %s, after %d moves at the least", say.Recorded(t.Violation), len(t.Trace.Steps))
+		return say.Sprintf("VIOLATED: %s, after %d moves at the least", say.Term(t.Violation), len(t.Trace.Steps))
 	case explore.StatesBound:
 		why = say.Text("--states-max ended the search")
 	case explore.MemoryBound:
@@ -210,7 +195,7 @@ func (t tale) writeJSON(w io.Writer) error {
 		Shortened     bool           `json:"timestamps_shortened,omitempty"`
 		Trace         *explore.Trace `json:"trace,omitempty"`
 	}{
-		"locklab/explore/v1", t.Spec, t.Scope.String(), t.Modelled(), tale{Result: t.Result, say: lang.English()}.checks(), t.verdict(), t.Ended.String(), t.Violation,
+		"locklab/explore/v1", t.Spec, t.Scope.String(), lang.English().TellAll(t.Modelled()), tale{Result: t.Result, say: lang.English()}.checks(), t.verdict(), t.Ended.String(), t.Violation,
 		t.States, t.Transitions, t.Depth, t.elapsed.Seconds(), t.statesPerSecond(), t.BytesPerState(), t.peak,
 		t.missed(), t.Shortened, t.Trace,
 	})

@@ -109,7 +109,8 @@ func newList() *cobra.Command {
 					return fmt.Errorf("list %s: %w", args[0], err)
 				}
 			}
-			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			var out strings.Builder
+			table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 			values := make([]any, 0, len(entries))
 			for _, e := range entries {
 				what, details, _ := strings.Cut(e.summary, "\n")
@@ -119,8 +120,9 @@ func newList() *cobra.Command {
 			if asJSON {
 				return writeJSON(cmd.OutOrStdout(), values)
 			}
-			defer fmt.Fprint(cmd.OutOrStdout(), more)
-			return table.Flush()
+			_ = table.Flush() // a strings.Builder takes everything
+			_, err = fmt.Fprint(cmd.OutOrStdout(), folded(cmd.OutOrStdout(), out.String()+more))
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&tag, "lang", lang.EnglishTag, "en or ko: language of the summaries")

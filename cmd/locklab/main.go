@@ -71,7 +71,7 @@ func execute() int {
 		exit = &exitError{exitCannotRun, err}
 	}
 	if exit.err != nil {
-		fmt.Fprintf(os.Stderr, "locklab: %s\n", said(exit.err))
+		fmt.Fprintln(os.Stderr, folded(os.Stderr, "locklab: "+said(exit.err)))
 	}
 	if exit.code == exitInterrupted {
 		return int(interrupted.Load())

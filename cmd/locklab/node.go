@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"locklab/cmd/locklab/internal/lab"
+	"locklab/nodes/diskfault"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
 )
@@ -21,11 +22,17 @@ func newNode() *cobra.Command {
 		Use:    "node ROLE --config FILE",
 		Short:  "Run one node (started by an agent)",
 		Hidden: true,
-		Args:   cobra.ExactArgs(1),
+		Args:   cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[0] == "watchdog" {
 				process.Watchdog(os.Stdin, process.KillGroup)
 				return nil
+			}
+			if args[0] == "disk" {
+				return diskfault.Exec(args[1:])
+			}
+			if len(args) > 1 {
+				return fmt.Errorf("node %s: %q is too much: want --config alone", args[0], args[1:])
 			}
 			roles := lab.Roles(nil)
 			i := slices.IndexFunc(roles, func(r role.Role) bool { return r.Name == args[0] && r.Main != nil })

@@ -58,7 +58,7 @@ func (t tale) writePage(path string) error {
 	}
 	if t.Trace != nil {
 		var drawing strings.Builder
-		if err := t.Trace.WriteSVG(&drawing, t.Spec, say.Recorded(t.Violation)); err != nil {
+		if err := t.Trace.WriteSVG(&drawing, t.Spec, say.Term(t.Violation)); err != nil {
 			return err
 		}
 		section := reports.SheetSection{

@@ -85,12 +85,14 @@ func newRefusal(ofRun *pflag.FlagSet) func(*cobra.Command, error) error {
 			switch name {
 			case "scenarios", "external", "suite":
 				why = "what is broken is broken by hand"
-			case "duration", "warmup", "repeat", "quick", "resume":
+			case "duration", "warmup", "repeat", "quick", "resume", "redo":
 				why = "a session lasts until Ctrl-C, or for --limit"
 			case "workload", "clients", "hold", "resources", "fencing":
 				why = "its workload is matchmaking"
 			case "toxiproxy-api", "toxiproxy-api-anywhere":
 				why = "links are broken on the page"
+			case "otlp":
+				why = "no traces are exported"
 			}
 			return fmt.Errorf("locklab play: --%s: it is of locklab run; here %s (see locklab play --help)", name, why)
 		}

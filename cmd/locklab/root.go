@@ -55,8 +55,8 @@ grant. It ends with a report to decide from.`,
 func flagError(cmd *cobra.Command, err error) string {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var names []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		return err.Error() + nearest.Hint(unknown.GetSpecifiedName(), names)
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+		return err.Error() + nearest.Hint("--"+unknown.GetSpecifiedName(), names)
 	}
 	if value, ok := errors.AsType[*pflag.InvalidValueError](err); ok && value.GetFlag().Value.Type() == "duration" {
 		hint := "such as 20s"

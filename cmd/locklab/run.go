@@ -16,7 +16,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"locklab/chaos/external"
 	"locklab/chaos/scenario"
@@ -26,6 +25,7 @@ import (
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/cmd/locklab/internal/suite"
 	"locklab/internal/nearest"
+	"locklab/internal/sentence"
 	"locklab/internal/tracing"
 	"locklab/nodes/topology"
 	"locklab/reports"
@@ -45,6 +45,7 @@ type runFlags struct {
 	baseline           string
 	failOn, external   []string
 	suite, resume      string
+	redo               []string
 	args               []string // of a run that goes on
 	lockCmds           []string
 	toxiproxy          toxiproxyFlags
@@ -76,7 +77,7 @@ Exit codes: 0 all as expected; 1 cannot run; 2 a verdict that was not expected, 
 a --fail-on threshold; 3 a control did not fire; 4 inconclusive; 130 interrupted, or
 143 by SIGTERM.`,
 		Example: `  locklab run                                                the whole comparison
-  locklab run --quick                                        in about a minute
+  locklab run --quick                                        about a minute
   locklab run --locks redlock:order=sequential,ttl=1s --locks raft --scenarios zone-failure
   locklab run --workload mutex --locks multiphase,raft --scenarios baseline
   locklab run --topology seoul-3az --duration 20s --rate 500 --repeat 3 --seed 7
@@ -92,7 +93,7 @@ a --fail-on threshold; 3 a control did not fire; 4 inconclusive; 130 interrupted
 	completions(cmd, map[string]cobra.CompletionFunc{
 		"locks": specs(catalog.Names), "scenarios": files(scenario.Names), "topology": files(topology.Names), "workload": words(catalog.WorkloadNames),
 		"fail-on": words(failon.Figures), "lang": words(lang.Tags), "external": files(nothing), "lock-cmd": files(nothing), "token-file": files(nothing), "out": files(nothing), "baseline": files(nothing), "junit": files(nothing),
-		"suite": files(suite.Names), "resume": files(nothing),
+		"suite": files(suite.Names), "resume": files(nothing), "redo": words(redoable),
 	})
 	return cmd
 }
@@ -113,6 +114,7 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.out, "out", "", "directory for the report (default reports/runs/TIME)")
 	fl.StringVar(&f.suite, "suite", "", "comparisons that belong together, and the claims that they decide: "+strings.Join(suite.Names(), " or ")+", or a YAML file")
 	fl.StringVar(&f.resume, "resume", "", "directory of a run that was interrupted or killed: what is missing is run, with the flags of then")
+	fl.StringSliceVar(&f.redo, "redo", nil, "with --resume, also of a run that came to its end: rows with such a verdict are run again: "+strings.Join(redoable(), ", ")+"; other verdicts stand")
 	fl.StringVar(&f.junit, "junit", "", "file to write the verdicts to for a CI server, as JUnit's XML: not as expected is a failure, what decides nothing an error, what is not judged skipped")
 	langFlag(fl, &f.lang)
 	fl.StringArrayVar(&f.failOn, "fail-on", nil, "exit 2 if a figure of any row crosses a threshold, such as 'duplicates.raced>0' (duplicates alone is their total: with unreachable ones, without those of the warm-up)")
@@ -133,7 +135,7 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 }
 
 func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (ended error) {
-	earlier, err := f.goOn()
+	earlier, err := f.goOn(ctx)
 	if err != nil {
 		return err
 	}
@@ -171,7 +173,7 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (ended err
 	defer func() {
 		ended = errors.Join(ended, live.close(filepath.Join(dir, reports.FileIn(say, reports.PageFile))))
 	}()
-	runs, about := lab.Remaining(plan.parts, earlier)
+	runs, about := lab.Remaining(plan.parts, earlier) //nolint:contextcheck // it plans, and asks no server
 	fmt.Fprintf(stderr, "locklab: %s, %s, about %v; seed %d\n", plan.text, reports.Plural(runs, "run"), about.Round(time.Second), plan.parts[0].Seed)
 	fmt.Fprintf(stderr, "locklab: report in %s\n", dir)
 	if plan.parts[0].Toxiproxy, err = f.toxiproxy.listen(stderr); err != nil { //nolint:contextcheck // to listen waits for nobody
@@ -240,12 +242,8 @@ func publish(ctx context.Context, file result.File, dir string, say *lang.Lang, 
 	if err := reports.Generate(ctx, []string{dir}, dir, lab.Operations); err != nil {
 		return err
 	}
-	width, colour := 0, false // what the table takes for a file
-	if f, ok := stdout.(*os.File); ok {
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil {
-			width, colour = w, os.Getenv("NO_COLOR") == ""
-		}
-	}
+	width, terminal := progress.Width(stdout) // 0 is what the table takes for a file
+	colour := terminal && os.Getenv("NO_COLOR") == ""
 	fmt.Fprintln(stdout)
 	if err := summary(stdout, say, file, width, colour); err != nil {
 		return err
@@ -289,7 +287,7 @@ func applyThresholds(rows []result.Row, thresholds []failon.Threshold) {
 		}
 		if v := &rows[i].Verdict; len(v.FailedOns) > 0 {
 			v.KeepOwn()
-			v.Why = fmt.Sprintf("Crossed --fail-on %s. Without that it would be %s: %s", strings.Join(v.FailedOns, ", "), v.Status, v.Why)
+			v.Say(sentence.Of("crossed --fail-on %s. Without that it would be %s: %s", strings.Join(v.FailedOns, ", "), sentence.Term(v.Status), v.Told()))
 			v.Status = result.StatusViolated
 		}
 	}

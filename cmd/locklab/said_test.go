@@ -10,20 +10,22 @@ import (
 // is for programs.
 func TestWhatWouldBeRight(t *testing.T) {
 	for typed, want := range map[string]string{
-		"check":                           "want locklab check HISTORY [flags], such as\n  locklab check",
-		"list":                            "such as\n  locklab list locks",
-		"list locs":                       "did you mean locks?",
-		"list scenarios zone-prtition":    "did you mean zone-partition?",
-		"report":                          "want locklab report DIR...",
-		"run --lock a":                    "did you mean locks?",
-		"run --locks redlok":              "did you mean redlock?",
-		"run --locks redlock:foo=1":       "wake)",
-		"run --scenarios zone-partion":    "did you mean zone-partition?",
-		"run --topology seoul":            "did you mean seoul-2az?",
-		"run --workload mutx":             "did you mean mutex?",
-		"run --fail-on duplicates.totl>0": "did you mean duplicates.total?",
-		"run --duration 5":                "--duration 5: want a time with its unit, such as 5s",
-		"run --duration soon":             "such as 20s",
+		"check":                               "want locklab check HISTORY [flags], such as\n  locklab check",
+		"list":                                "such as\n  locklab list locks",
+		"list locs":                           "did you mean locks?",
+		"list scenarios zone-prtition":        "did you mean zone-partition?",
+		"report":                              "want locklab report DIR...",
+		"run --lock a":                        "did you mean --locks?",
+		"run --lokcs a":                       "did you mean --locks?",
+		"run --locks redlok":                  "did you mean redlock?",
+		"run --locks redlock:foo=1":           "wake)",
+		"run --locks redlock:restrt_delay=1s": "did you mean restart_delay?",
+		"run --scenarios zone-partion":        "did you mean zone-partition?",
+		"run --topology seoul":                "did you mean seoul-2az?",
+		"run --workload mutx":                 "did you mean mutex?",
+		"run --fail-on duplicates.totl>0":     "did you mean duplicates.total?",
+		"run --duration 5":                    "--duration 5: want a time with its unit, such as 5s",
+		"run --duration soon":                 "such as 20s",
 	} {
 		root := newRoot()
 		root.SetArgs(strings.Fields(typed))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -104,13 +105,18 @@ func named(list []string, lock string) bool {
 
 // ofUser are the flags that a suite's user sets: where it runs, and what is made of it.
 func ofUser() []string {
-	return []string{"out", "junit", "lang", "fail-on", "baseline", "topology", "repeat", "token-file", "agents", "wait", "external"}
+	return slices.Concat([]string{"out", "junit", "lang", "fail-on", "baseline", "topology", "repeat", "agents", "external"}, ofThisTime())
+}
+
+// ofThisTime are those of them that a run that goes on may have otherwise than it began.
+func ofThisTime() []string {
+	return []string{"token-file", "wait", "ui", "toxiproxy-api", "toxiproxy-api-anywhere", "otlp"}
 }
 
 // checkSuiteFlags refuses flags that are the suite's to say.
 func (f *runFlags) checkSuiteFlags() (err error) {
 	f.set.Visit(func(flag *pflag.Flag) {
-		if !slices.Contains(ofUser(), flag.Name) && !slices.Contains([]string{"suite", "seed", "resume"}, flag.Name) {
+		if !slices.Contains(ofUser(), flag.Name) && !slices.Contains([]string{"suite", "seed"}, flag.Name) {
 			err = fmt.Errorf("--%s: the suite says it: want --suite with no more than --seed, --%s", flag.Name, strings.Join(ofUser(), ", --"))
 		}
 	})
@@ -123,7 +129,7 @@ func (f *runFlags) part(part suite.Part, seed uint64) (one *runFlags, line int, 
 	one.register(pflag.NewFlagSet("part", pflag.ContinueOnError))
 	one.Suite = true
 	for _, flag := range part.Flags {
-		if slices.Contains(ofUser(), flag.Name) || one.set.Lookup(flag.Name) == nil || flag.Name == "suite" || flag.Name == "resume" || flag.Name == "seed" {
+		if slices.Contains(ofUser(), flag.Name) || one.set.Lookup(flag.Name) == nil || slices.Contains([]string{"suite", "resume", "redo", "seed"}, flag.Name) {
 			return nil, flag.Line, fmt.Errorf("%s: want a flag of locklab run that says what is run, such as locks, scenarios, workload, duration", flag.Name)
 		}
 		if err := one.set.Set(flag.Name, flag.Value); err != nil {
@@ -174,46 +180,71 @@ func unique(s suite.Suite, parts []lab.Config) error {
 	return nil
 }
 
+// redoable are the verdicts that may be sought again: those that decided nothing, because
+// the machine was busy, say.
+func redoable() []string { return []string{result.StatusInconclusive} }
+
+// standing are verdicts that another run cannot take back.
+func standing() []string { return []string{result.StatusViolated, result.StatusControlSilent} }
+
 // goOn reads what --resume names, and takes the flags of then. It returns nothing if
 // there is nothing to resume.
-func (f *runFlags) goOn() (*result.File, error) {
-	if f.resume == "" {
+func (f *runFlags) goOn(ctx context.Context) (*result.File, error) {
+	switch {
+	case f.resume == "" && len(f.redo) > 0:
+		return nil, errors.New("--redo: want it with --resume DIR, the directory of the run whose rows are to be run again")
+	case f.resume == "":
 		return nil, nil //nolint:nilnil // a run that is new has none, and that is no error
 	}
 	dir := f.resume
-	var other string
-	f.set.Visit(func(flag *pflag.Flag) {
-		if flag.Name != "resume" && flag.Name != "token-file" && flag.Name != "wait" {
-			other = flag.Name
+	for _, verdict := range f.redo {
+		switch {
+		case slices.Contains(standing(), verdict):
+			return nil, fmt.Errorf("--redo %s: such a verdict stands, and no run takes it back: want another run in a directory of its own, and --repeat to see how often it comes", verdict)
+		case !slices.Contains(redoable(), verdict):
+			return nil, fmt.Errorf("--redo %q: want %s", verdict, strings.Join(redoable(), ", "))
 		}
-	})
-	if other != "" {
-		return nil, fmt.Errorf("--%s: with --resume the flags are those of then: want no others than --token-file and --wait", other)
 	}
-	earlier, err := result.Read(filepath.Join(dir, result.FileName))
+	var earlier result.File
+	err := lab.Complete(ctx, dir) // what is on record of a run that was killed stands, too
+	if err == nil {
+		earlier, err = result.Read(filepath.Join(dir, result.FileName))
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("--resume %s: there is no %s: want the directory of a run that began", dir, result.FileName)
 	case err != nil:
 		return nil, fmt.Errorf("--resume: %w", err)
-	case !earlier.Run.Unfinished && !earlier.Run.Interrupted:
-		return nil, fmt.Errorf("--resume %s: it has come to its end: want a run that was interrupted or killed", dir)
+	case !earlier.Run.Unfinished && !earlier.Run.Interrupted && len(f.redo) == 0:
+		return nil, fmt.Errorf("--resume %s: it has come to its end: want a run that was interrupted or killed, or --redo inconclusive where rows decided nothing", dir)
 	case slices.ContainsFunc(earlier.Results, func(r result.Row) bool { return r.Played }) || slices.Index(earlier.Run.Args, "play") == 0:
 		return nil, fmt.Errorf("--resume %s: it is a session of locklab play, which nobody can repeat: want locklab report %s for what there is", dir, dir)
 	case len(earlier.Run.Args) == 0:
 		return nil, fmt.Errorf("--resume %s: its %s does not say with which flags it was run", dir, result.FileName)
 	}
-	given := f.set
+	for i := range earlier.Results { // in the file, too, so that what is killed now is gone on with by --resume alone
+		row := &earlier.Results[i]
+		row.Partial = row.Partial || slices.Contains(f.redo, row.Verdict.Status)
+	}
+	now := map[string]string{} // before the flags, which they are the values of, are those of then
+	f.set.Visit(func(flag *pflag.Flag) { now[flag.Name] = flag.Value.String() })
 	*f = runFlags{args: earlier.Run.Args}
 	f.register(pflag.NewFlagSet("run", pflag.ContinueOnError))
 	if err := f.set.Parse(earlier.Run.Args); err != nil {
 		return nil, fmt.Errorf("--resume %s: the flags of then: %w", dir, err)
 	}
-	f.resume, f.seed = dir, strconv.FormatUint(earlier.Run.Seed, 10)
-	for _, name := range []string{"token-file", "wait"} {
-		if given.Changed(name) {
-			err = errors.Join(err, f.set.Set(name, given.Lookup(name).Value.String()))
+	f.seed = strconv.FormatUint(earlier.Run.Seed, 10)
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		value, then := now[name], f.set.Lookup(name).Value.String()
+		switch {
+		case slices.Contains([]string{"resume", "redo"}, name), value == then:
+		case name == "out" && filepath.Clean(value) == filepath.Clean(dir):
+		case slices.Contains(ofThisTime(), name):
+			err = errors.Join(err, f.set.Set(name, value))
+		default:
+			err = errors.Join(err, fmt.Errorf("--%s %s: with --resume the flags are those of then (%q): want no others than --redo, --%s", name, value, then, strings.Join(ofThisTime(), ", --")))
 		}
 	}
+	f.resume = dir
 	return &earlier, err
 }

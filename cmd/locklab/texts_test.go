@@ -5,6 +5,7 @@ import (
 	"go/constant"
 	"go/parser"
 	"go/token"
+	"html"
 	"io/fs"
 	"maps"
 	"os"
@@ -21,6 +22,7 @@ import (
 	"locklab/cmd/locklab/internal/suite"
 	"locklab/reports"
 	"locklab/reports/result"
+	"locklab/verify/explore"
 )
 
 // texts are the keys of the catalogue that the program needs, each with where it was found.
@@ -31,7 +33,7 @@ type texts map[string]string
 func TestTextsAreAllTranslated(t *testing.T) {
 	root := filepath.Join("..", "..")
 	needed := texts{}
-	for _, dir := range []string{"reports", filepath.Join("cmd", "locklab")} {
+	for _, dir := range []string{"chaos", "cmd", "internal", "locks", "nodes", "reports", "verify", "workloads"} {
 		for name, files := range sources(t, filepath.Join(root, dir)) {
 			needed.ofCode(t, name, files)
 		}
@@ -119,7 +121,8 @@ func sources(t *testing.T, root string) map[string][]*ast.File {
 	return packages
 }
 
-// ofCode takes what say and lang are told: constants only, so that nothing is missed.
+// ofCode takes what say, lang and sentence are told: constants only, so that nothing is
+// missed.
 func (all texts) ofCode(t *testing.T, name string, files []*ast.File) {
 	t.Helper()
 	constants := map[string]ast.Expr{}
@@ -162,14 +165,17 @@ func (all texts) ofCode(t *testing.T, name string, files []*ast.File) {
 				return true
 			}
 			who, ok := method.X.(*ast.Ident)
-			if !ok || who.Name != "say" && who.Name != "lang" {
+			if !ok || !slices.Contains([]string{"say", "lang", "sentence"}, who.Name) {
 				return true
 			}
 			takes := map[string][]int{"Text": {0}, "Sprintf": {0}, "Count": {1, 2}, "Key": {0}}[method.Sel.Name]
+			if who.Name == "sentence" && method.Sel.Name == "Of" {
+				takes = []int{0}
+			}
 			for _, i := range takes {
 				english, known := text(call.Args[i])
 				if !known {
-					t.Errorf("%s: say.%s is told what is no constant; a word of a list goes through say.Term", name, method.Sel.Name)
+					t.Errorf("%s: %s.%s is told what is no constant; a word of a list goes through Term", name, who.Name, method.Sel.Name)
 					continue
 				}
 				all[english] = name
@@ -201,7 +207,7 @@ func (all texts) ofTemplate(t *testing.T, path string) {
 		t.Errorf("%s: %q is in no catalogue", path, attribute[1])
 	}
 	if strings.HasSuffix(path, ".html") {
-		static = regexp.MustCompile(`(?s)<[^>]*>`).ReplaceAllString(static, " ")
+		static = html.UnescapeString(regexp.MustCompile(`(?s)<[^>]*>`).ReplaceAllString(static, " "))
 	}
 	static = regexp.MustCompile(`locklab( check .*--explain 1)?|<br>|results\.csv`).ReplaceAllString(static, " ")
 	for _, word := range regexp.MustCompile(`[A-Za-z]{2,}[^<>\x00]*`).FindAllString(static, -1) {
@@ -255,7 +261,7 @@ func (all texts) ofNode(t *testing.T, path string, node parse.Node) {
 	}
 }
 
-// ofLists takes what say.Term and say.Recorded are told word by word.
+// ofLists takes what Term is told word by word.
 func (all texts) ofLists(t *testing.T) {
 	t.Helper()
 	add := func(where string, words ...string) {
@@ -272,6 +278,9 @@ func (all texts) ofLists(t *testing.T) {
 		}
 		if f.Compare {
 			add("figures.go", f.Unit)
+		}
+		for _, m := range f.Marks {
+			add("figures.go", m.Means)
 		}
 	}
 	add("result.go", result.StatusExpected, result.StatusViolated, result.StatusControlSilent, result.StatusInconclusive, result.StatusNotJudged,
@@ -295,7 +304,8 @@ func (all texts) ofLists(t *testing.T) {
 			add("suite "+s.Name, c.Claim, c.Source)
 		}
 	}
-	add("lang.go", "%s and %s")
+	all["%s and %s"], all["%s or %s"] = "sentence.go", "sentence.go"
+	add("explore", explore.TwoHold, explore.Untold, explore.Stuck, explore.Starves, explore.TokenBack)
 }
 
 // TestTextsAreKoreanOnThePage looks for English in what a reader of the sample's Korean

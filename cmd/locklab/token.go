@@ -17,27 +17,27 @@ import (
 // maxTokenFile bounds what is read as a token, in bytes.
 const maxTokenFile = 4 << 10
 
-// readToken reads the bearer token from a file, or, without one, from the
+// readToken reads a bearer token from the file that the flag names, or, without one, from the
 // environment.
-func readToken(file string) (string, error) {
+func readToken(flag, file string) (string, error) {
 	if file == "" {
 		return os.Getenv("LOCKLAB_TOKEN"), nil
 	}
 	info, err := os.Stat(file)
 	if err != nil {
-		return "", fmt.Errorf("--token-file: %w", err)
+		return "", fmt.Errorf("%s: %w", flag, err)
 	}
 	// Opening a pipe would wait for a writer.
 	if !info.Mode().IsRegular() || info.Size() > maxTokenFile {
-		return "", fmt.Errorf("--token-file %s: want a regular file of at most %d bytes (or LOCKLAB_TOKEN in the environment)", file, maxTokenFile)
+		return "", fmt.Errorf("%s %s: want a regular file of at most %d bytes", flag, file, maxTokenFile)
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return "", fmt.Errorf("--token-file: %w", err)
+		return "", fmt.Errorf("%s: %w", flag, err)
 	}
 	token := strings.TrimSpace(string(text))
 	if token == "" {
-		return "", fmt.Errorf("--token-file %s: it is empty: want a token in it", file)
+		return "", fmt.Errorf("%s %s: it is empty: want a token in it", flag, file)
 	}
 	return token, nil
 }
@@ -47,7 +47,7 @@ func readToken(file string) (string, error) {
 func awaitToken(ctx context.Context, file string, patience time.Duration) (string, error) {
 	deadline := clock.Mono() + int64(patience)
 	for {
-		token, err := readToken(file)
+		token, err := readToken("--token-file", file)
 		if err == nil || !errors.Is(err, fs.ErrNotExist) || clock.Mono() >= deadline {
 			return token, err
 		}
@@ -60,9 +60,6 @@ func awaitToken(ctx context.Context, file string, patience time.Duration) (strin
 // makeToken sees that the file has a token, a random one if it is not there. Any
 // number of agents may do so at once: all end with the same.
 func makeToken(file string) error {
-	if file == "" {
-		return errors.New("--make-token: --token-file is missing: want the file to make")
-	}
 	if _, err := os.Stat(file); err == nil {
 		return nil
 	}

@@ -27,7 +27,7 @@ func TestAllMakersGetOneToken(t *testing.T) {
 				return
 			}
 			var err error
-			if tokens[i], err = readToken(file); err != nil {
+			if tokens[i], err = readToken("--token-file", file); err != nil {
 				t.Error(err)
 			}
 		})
@@ -86,11 +86,11 @@ func TestNoTokenFile(t *testing.T) {
 		"empty": "it is empty", "large": "want a regular file of at most 4096 bytes", "pipe": "want a regular file", "": "want a regular file",
 	} {
 		file := filepath.Join(dir, name)
-		if _, err := readToken(file); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), file) {
+		if _, err := readToken("--scrape-token-file", file); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "--scrape-token-file "+file) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
-	if err := makeToken(""); err == nil {
+	if err := (&agentFlags{scrapeFile: filepath.Join(dir, "scrape")}).makeTokens(); err == nil {
 		t.Error("a token without a file was made")
 	}
 }

@@ -46,6 +46,8 @@ type Config struct {
 	Name string
 	// Token is what every request must bear; "" lets everybody in.
 	Token string
+	// ReadToken lets who bears it get ReadPath, and nothing else; "" is none.
+	ReadToken, ReadPath string
 	// Hosts are the names by which requests may call the server, besides IP addresses
 	// and localhost: another name was made to lead here by a web page that wants to pass
 	// for one of the same origin. nil does not check.
@@ -59,6 +61,8 @@ type Config struct {
 	Kinds []Kind
 	// Inside wraps what is let through; nil for nothing.
 	Inside func(http.Handler) http.Handler
+	// Say words the message of a refusal for who asked; nil leaves it as it is.
+	Say func(r *http.Request, message string) string
 	// Log gets what is refused, with the Level.
 	Log   *slog.Logger
 	Level slog.Level
@@ -68,6 +72,7 @@ type Config struct {
 type API struct {
 	Config
 	token   [sha256.Size]byte
+	reads   [sha256.Size]byte // of the ReadToken
 	mux     *http.ServeMux
 	next    http.Handler
 	routes  []string
@@ -84,7 +89,7 @@ func New(c Config) *API {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	a := &API{
-		Config: c, token: sha256.Sum256([]byte(c.Token)), mux: http.NewServeMux(), json: []string{"application/json"},
+		Config: c, token: sha256.Sum256([]byte(c.Token)), reads: sha256.Sum256([]byte(c.ReadToken)), mux: http.NewServeMux(), json: []string{"application/json"},
 		buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }},
 	}
 	a.next = a.mux
@@ -161,13 +166,8 @@ func NewToken() string {
 }
 
 func (a *API) check(r *http.Request) error {
-	if a.Token != "" {
-		given, bears := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		// Hashes have one length, so the comparison tells nothing about the token's.
-		got := sha256.Sum256([]byte(given))
-		if !bears || subtle.ConstantTimeCompare(got[:], a.token[:]) != 1 {
-			return fmt.Errorf("the token is missing or wrong: want the one that the %s was started with: %w", a.Name, ErrUnauthorized)
-		}
+	if err := a.checkToken(r); err != nil {
+		return err
 	}
 	if a.Hosts != nil && !a.isCalled(r.Host) {
 		return fmt.Errorf("%q is no name of the %s: want its IP address, or the name that it listens on: %w", r.Host, a.Name, ErrForbidden)
@@ -179,6 +179,26 @@ func (a *API) check(r *http.Request) error {
 		return fmt.Errorf("web pages may not control the %s: %w", a.Name, ErrForbidden)
 	}
 	return nil
+}
+
+func (a *API) checkToken(r *http.Request) error {
+	if a.Token == "" {
+		return nil
+	}
+	given, bears := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	// Hashes have one length, so the comparison tells nothing about the token's.
+	got := sha256.Sum256([]byte(given))
+	switch {
+	case !bears:
+	case subtle.ConstantTimeCompare(got[:], a.token[:]) == 1:
+		return nil
+	case a.ReadToken == "" || subtle.ConstantTimeCompare(got[:], a.reads[:]) != 1:
+	case r.Method == http.MethodGet && r.URL.Path == a.ReadPath:
+		return nil
+	default:
+		return fmt.Errorf("the token is one that gets %s of the %s, and does nothing else: %w", a.ReadPath, a.Name, ErrForbidden)
+	}
+	return fmt.Errorf("the token is missing or wrong: want the one that the %s was started with: %w", a.Name, ErrUnauthorized)
 }
 
 // checkPage refuses the pages of others, also what they could send without a script.
@@ -253,6 +273,11 @@ func (a *API) finish(w http.ResponseWriter, r *http.Request, answer any, err err
 func (a *API) refuse(w http.ResponseWriter, r *http.Request, err error, more More) {
 	e := toError(err, a.Kinds)
 	a.Log.Log(r.Context(), a.Level, "refused a request", "by", a.Name, "method", r.Method, "path", r.URL.Path, "error", err)
+	if a.Say != nil {
+		said := *e
+		said.Message = a.Say(r, e.Message)
+		e = &said
+	}
 	body := More{"error": e}
 	maps.Copy(body, more)
 	a.reply(w, e.Status, body)
@@ -317,6 +342,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, sto
 		ReadTimeout:       readTimeout,
 		IdleTimeout:       keepAlive,
 		MaxHeaderBytes:    headerBytes,
+		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1)
@@ -341,4 +367,14 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, sto
 	for range served { // until the server's goroutine has ended
 	}
 	return err
+}
+
+type connKey struct{}
+
+// Left says whether who sent the request has hung up meanwhile; false where that cannot be
+// told. The context of the request ends then, too, but a little later: too late for a server
+// that stood still and finds the requests of all who gave up in front of those who still wait.
+func Left(r *http.Request) bool {
+	conn, ok := r.Context().Value(connKey{}).(interface{ Ended() bool })
+	return ok && conn.Ended()
 }

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"locklab/internal/httpapi"
+	"locklab/internal/httpapi/httpapitest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -91,34 +92,11 @@ func TestAnswers(t *testing.T) {
 		{"GET /v1/nothing", "", 404, `there is no GET /v1/nothing here`},
 	} {
 		method, path, _ := strings.Cut(tc.request, " ")
-		status, text := ask(t, method, url+path, tc.body, nil)
+		status, text := httpapitest.Ask(t, method, url+path, tc.body, nil)
 		if status != tc.status || !strings.Contains(text, tc.want) {
 			t.Errorf("%s %.50s: %d %s, want %d %s", tc.request, tc.body, status, text, tc.status, tc.want)
 		}
 	}
-}
-
-func ask(t *testing.T, method, url, body string, header map[string]string) (int, string) {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, value := range header {
-		r.Header.Set(name, value)
-	}
-	r.Host = header["Host"]
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer http.DefaultClient.CloseIdleConnections()
-	defer func() { _ = answer.Body.Close() }()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer.StatusCode, string(text)
 }
 
 func TestWhoIsLetIn(t *testing.T) {
@@ -155,7 +133,7 @@ func TestWhoIsLetIn(t *testing.T) {
 		"rebound, token": {map[string]string{"Host": "evil.example"}, 401},
 	} {
 		before := inside
-		status, text := ask(t, http.MethodGet, url+"/v1/health", "", tc.header)
+		status, text := httpapitest.Ask(t, http.MethodGet, url+"/v1/health", "", tc.header)
 		if status != tc.status {
 			t.Errorf("%s: status %d, want %d: %s", name, status, tc.status, text)
 		}
@@ -163,8 +141,43 @@ func TestWhoIsLetIn(t *testing.T) {
 			t.Errorf("%s: inside %v, status %d", name, let, status)
 		}
 	}
-	if status, _ := ask(t, http.MethodGet, url+"/v1/cellar/wine", "", nil); status != 401 {
+	if status, _ := httpapitest.Ask(t, http.MethodGet, url+"/v1/cellar/wine", "", nil); status != 401 {
 		t.Errorf("what is mounted is open: status %d", status)
+	}
+}
+
+// TestWhoMayOnlyRead gets the one path with the second token, and is refused all else; where
+// there is no second token, an empty one is none.
+func TestWhoMayOnlyRead(t *testing.T) {
+	token, reads := httpapi.NewToken(), httpapi.NewToken()
+	url := serve(t, httpapi.Config{Token: token, ReadToken: reads, ReadPath: "/v1/list"})
+	closed := serve(t, httpapi.Config{Token: token, ReadPath: "/v1/list"})
+	for _, tc := range []struct {
+		url, token, method, path string
+		status                   int
+	}{
+		{url, reads, http.MethodGet, "/v1/list", 200},
+		{url, token, http.MethodGet, "/v1/list", 200},
+		{url, token, http.MethodGet, "/v1/health", 204},
+		{url, reads, http.MethodPost, "/v1/list", 403},
+		{url, reads, http.MethodGet, "/v1/health", 403},
+		{url, reads, http.MethodGet, "/v1/list/../health", 403},
+		{url, reads, http.MethodGet, "/v1/list/", 403},
+		{url, reads, http.MethodGet, "/v1/cellar/wine", 403},
+		{url, reads, http.MethodPost, "/v1/orders", 403},
+		{url, reads, http.MethodGet, "/v1/nothing", 403},
+		{url, reads[1:], http.MethodGet, "/v1/list", 401},
+		{url, "", http.MethodGet, "/v1/list", 401},
+		{closed, "", http.MethodGet, "/v1/list", 401},
+		{closed, reads, http.MethodGet, "/v1/list", 401},
+	} {
+		status, text := httpapitest.Ask(t, tc.method, tc.url+tc.path, `{"item":"pen"}`, map[string]string{"Authorization": "Bearer " + tc.token})
+		if status != tc.status {
+			t.Errorf("%s %s: status %d, want %d: %s", tc.method, tc.path, status, tc.status, text)
+		}
+		if strings.Contains(text, token) || strings.Contains(text, reads) {
+			t.Errorf("%s %s: a token is in the answer: %s", tc.method, tc.path, text)
+		}
 	}
 }
 

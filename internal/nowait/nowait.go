@@ -93,6 +93,15 @@ func (c *Conn) Unread() (bytes int) {
 	return bytes
 }
 
+// Ended says whether the other end has hung up and all that it sent was read; false where
+// that cannot be told.
+func (c *Conn) Ended() (is bool) {
+	if c.raw != nil {
+		_ = c.raw.Control(func(fd uintptr) { is = ended(fd) }) // fails if it was closed here
+	}
+	return is
+}
+
 // WakeFor has readers woken only once so many bytes have arrived, where Unread can tell
 // that there are some.
 func (c *Conn) WakeFor(bytes int) {

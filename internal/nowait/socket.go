@@ -38,6 +38,10 @@ func (s *Socket) Write(b []byte) (int, error) {
 	return n + rest, err
 }
 
+// Ended says whether the other end has hung up and all that it sent was read; false where
+// that cannot be told. It may be asked while somebody reads.
+func (s *Socket) Ended() bool { return s.now.Ended() }
+
 // CloseWrite says to the other end that nothing more comes, as HTTP servers do before they
 // hang up on somebody who may still be sending. It fails where conn has no such call.
 func (s *Socket) CloseWrite() error {

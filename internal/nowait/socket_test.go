@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -135,5 +136,40 @@ func TestSocketWritesOneAfterTheOther(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestSocketEnded only once the other end has hung up and everything was read, also while
+// somebody reads.
+func TestSocketEnded(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("whether the other end has hung up is told on Linux only")
+	}
+	a, b := pair(t)
+	s := nowait.Dress(a)
+	ended := func(when string, want bool) {
+		t.Helper()
+		if s.Ended() != want {
+			t.Errorf("%s: ended %v, want %v", when, !want, want)
+		}
+	}
+	ended("in the beginning", false)
+	if _, err := b.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ended("with something to read", false)
+	if _, err := io.ReadFull(s, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	for !s.Ended() { // its end may come after what it sent
+		if err := clock.Sleep(t.Context(), time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := s.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
+		t.Errorf("read %d, %v after the end", n, err)
 	}
 }

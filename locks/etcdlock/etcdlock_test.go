@@ -3,7 +3,6 @@ package etcdlock_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -37,37 +36,13 @@ func TestConforms(t *testing.T) {
 // else has the lock: that is the weakness that this lock does not inherit.
 func TestLostBeforeAnotherHolds(t *testing.T) {
 	c := startCluster(t, 3)
-	var links []*locktest.Link
-	var addrs []string
-	for _, addr := range c.addrs {
-		links = append(links, locktest.NewLink(t, addr))
-		addrs = append(addrs, links[len(links)-1].Addr())
-	}
+	links, addrs := locktest.Links(t, c.addrs)
 	holder, waiter := newClient(t, addrs, nil, etcdlock.DefaultOptions()), newClient(t, c.addrs, nil, etcdlock.DefaultOptions())
-	first, err := holder.Acquire(t.Context(), "r")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, l := range links {
-		l.Cut(true)
-	}
-	second, err := waiter.Acquire(t.Context(), "r")
-	if err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case <-first.Lost():
-	default:
-		t.Error("another client holds, and the first one was not told that it does not")
-	}
-	before, _ := first.Token()
-	after, _ := second.Token()
-	if after <= before {
-		t.Errorf("token %d after %d: the resource could not refuse the first holder", after, before)
-	}
-	if err := first.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
-		t.Errorf("release after the loss: %v", err)
-	}
+	locktest.LostBefore(t, holder, waiter, func() {
+		for _, l := range links {
+			l.Cut(true)
+		}
+	})
 }
 
 // TestNoQuorum: without a majority nothing is granted, and what was asked for in vain is
@@ -75,10 +50,7 @@ func TestLostBeforeAnotherHolds(t *testing.T) {
 func TestNoQuorum(t *testing.T) {
 	c := startCluster(t, 3)
 	l := newClient(t, c.addrs, nil, etcdlock.DefaultOptions())
-	held, err := l.Acquire(t.Context(), "held")
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := locktest.Acquire(t, l, "held")
 	c.signal(t, syscall.SIGSTOP)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
@@ -90,13 +62,7 @@ func TestNoQuorum(t *testing.T) {
 	}
 	<-held.Lost()
 	c.signal(t, syscall.SIGCONT)
-	next, err := newClient(t, c.addrs, nil, etcdlock.DefaultOptions()).Acquire(t.Context(), "r")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := next.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
+	locktest.Release(t, locktest.Acquire(t, newClient(t, c.addrs, nil, etcdlock.DefaultOptions()), "r"))
 }
 
 // TestGuardedWrites: a holder whose key is gone, as etcd deletes it with a lease that has
@@ -141,15 +107,10 @@ func TestGuardedWrites(t *testing.T) {
 // store is that of a new client's hold of r.
 func store(t *testing.T, c *cluster, o etcdlock.Options) (locks.Store, bool) {
 	t.Helper()
-	lease, err := newClient(t, c.addrs, nil, o).Acquire(t.Context(), "r")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lease := locktest.Acquire(t, newClient(t, c.addrs, nil, o), "r")
 	s, is := lease.(locks.Storer).Store()
 	if !is {
-		if err := lease.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		locktest.Release(t, lease)
 	}
 	return s, is
 }
@@ -171,17 +132,8 @@ func TestAMutexKnowsSessionsOnly(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	for text, want := range map[string]string{
+	locktest.Specs(t, etcdlock.ParseOptions, map[string]string{
 		"etcd": "", "etcd:ttl=5s,timeout=100ms": "", "etcd:ttl=1s": "whole seconds from 2s", "etcd:ttl=2500ms": "whole seconds",
 		"etcd:timeout=2s": "half of the ttl", "etcd:guard=on": "", "etcd:guard=yes": "want on or off", "etcd:big": "unknown variant",
-	} {
-		spec, err := locks.ParseSpec(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = etcdlock.ParseOptions(spec)
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", text, err, want)
-		}
-	}
+	})
 }

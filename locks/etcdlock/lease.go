@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"sync"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -25,8 +24,7 @@ type lease struct {
 	place    locks.Lease // in the queue of this process
 	token    locks.Token
 
-	release sync.Once
-	result  error
+	release locks.ReleaseOnce
 }
 
 var _ locks.Lease = (*lease)(nil)
@@ -168,12 +166,7 @@ func (le *lease) Lost() <-chan struct{} { return le.session.lost }
 
 // Release deletes the key. It goes on in the background when ctx ends.
 func (le *lease) Release(ctx context.Context) error {
-	le.release.Do(func() {
-		if le.result = le.releaseOnce(ctx); le.result != nil {
-			le.result = fmt.Errorf("release %q: %w", le.resource, le.result)
-		}
-	})
-	return le.result
+	return le.release.Do(le.resource, func() error { return le.releaseOnce(ctx) })
 }
 
 func (le *lease) releaseOnce(ctx context.Context) error {

@@ -79,13 +79,5 @@ func (c *cluster) signal(tb testing.TB, s syscall.Signal) {
 func newClient(tb testing.TB, addrs []string, c clock.Clock, o etcdlock.Options) *etcdlock.Locker {
 	tb.Helper()
 	l, err := etcdlock.New(etcdlock.Config{Addrs: addrs, Options: o, Clock: c})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
-	return l
+	return locktest.Open(tb, l, err)
 }

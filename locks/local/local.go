@@ -104,8 +104,7 @@ func (l *Locker) next(resource string) {
 type lease struct {
 	locker   *Locker
 	resource string
-	once     sync.Once
-	err      error
+	release  locks.ReleaseOnce
 }
 
 // Token says that there is none: a counter of this process would repeat what
@@ -117,14 +116,13 @@ func (le *lease) Expires() (time.Time, bool) { return time.Time{}, false }
 func (le *lease) Lost() <-chan struct{} { return le.locker.closed }
 
 func (le *lease) Release(context.Context) error {
-	le.once.Do(func() {
+	return le.release.Do(le.resource, func() error {
 		le.locker.mu.Lock()
 		defer le.locker.mu.Unlock()
 		if le.locker.isClosed() {
-			le.err = fmt.Errorf("release %q: %w", le.resource, locks.ErrNotHeld)
-			return
+			return locks.ErrNotHeld
 		}
 		le.locker.next(le.resource)
+		return nil
 	})
-	return le.err
 }

@@ -26,7 +26,7 @@ func TestCohortServesLocalWaiters(t *testing.T) {
 		"multiphase:cohort,cohort=4": 4, // 1+3, 4, 4, 1
 	} {
 		// The clocks stand still, so that no cohort ends early.
-		options := parse(t, text)
+		options := locktest.Options(t, multiphase.ParseOptions, text)
 		all := cluster(t, 2, func(c *multiphase.Config) { c.Options, c.Clock = options, frozen{clock.System()} })
 		first := peertest.Acquire(t, all[0], "x")
 		var wg sync.WaitGroup
@@ -58,7 +58,7 @@ func (frozen) Now() time.Time { return time.Date(2020, 1, 1, 0, 0, 0, 0, time.UT
 
 func TestDifferentOptionsAreRefused(t *testing.T) {
 	cfgs := peertest.Configs(t, 2, multiphase.DefaultOptions())
-	cfgs[1].Options = parse(t, "multiphase:fair=off")
+	cfgs[1].Options = locktest.Options(t, multiphase.ParseOptions, "multiphase:fair=off")
 	a, b := peertest.Start(t, cfgs[0], multiphase.New), peertest.Start(t, cfgs[1], multiphase.New)
 	locktest.Eventually(t, "both say why", func() bool {
 		return strings.Contains(fmt.Sprint(a.Peers()[0].Problem), "fair=off") && !b.Peers()[0].Up

@@ -23,6 +23,7 @@ type Locker struct{ peer }
 type peer interface {
 	locks.Locker
 	locks.MessageCounter
+	locks.Failer
 	// Ready waits until this peer can take part, see [peerlock.Locker.Ready].
 	Ready(ctx context.Context) error
 	// Peers says how it stands with every other peer.

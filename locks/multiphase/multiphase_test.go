@@ -26,19 +26,6 @@ func cluster(tb testing.TB, n int, change func(*multiphase.Config)) []*multiphas
 	return peertest.StartAll(tb, cfgs, multiphase.New)
 }
 
-func parse(tb testing.TB, text string) multiphase.Options {
-	tb.Helper()
-	spec, err := locks.ParseSpec(text)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	o, err := multiphase.ParseOptions(spec)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return o
-}
-
 // TestConforms: in clusters of all sizes, and with all rules that need no fault.
 func TestConforms(t *testing.T) {
 	for text, sizes := range map[string][]int{
@@ -47,7 +34,7 @@ func TestConforms(t *testing.T) {
 	} {
 		for _, n := range sizes {
 			t.Run(fmt.Sprintf("%s, %d peers", text, n), func(t *testing.T) {
-				options := parse(t, text)
+				options := locktest.Options(t, multiphase.ParseOptions, text)
 				locktest.Run(t, locktest.Subject{New: func(tb testing.TB) []locks.Locker {
 					return peertest.Lockers(cluster(tb, n, func(c *multiphase.Config) { c.Options = options }))
 				}})
@@ -84,14 +71,14 @@ func TestPeersThatProveWhoTheyAre(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	o := parse(t, "multiphase:rule=literal,fair=off,view=off,rounds=off")
+	o := locktest.Options(t, multiphase.ParseOptions, "multiphase:rule=literal,fair=off,view=off,rounds=off")
 	if o.Rules != (core.Options{Rule: core.RuleLiteral}) {
 		t.Errorf("got %+v", o)
 	}
-	if got := parse(t, "multiphase"); got != multiphase.DefaultOptions() || got.String() != "multiphase:fair=on,rounds=on,rule=flow,view=on" {
+	if got := locktest.Options(t, multiphase.ParseOptions, "multiphase"); got != multiphase.DefaultOptions() || got.String() != "multiphase:fair=on,rounds=on,rule=flow,view=on" {
 		t.Errorf("got %v", got)
 	}
-	if parse(t, o.String()) != o {
+	if locktest.Options(t, multiphase.ParseOptions, o.String()) != o {
 		t.Errorf("%v is not what it says", o)
 	}
 	peertest.Options(t, multiphase.ParseOptions, map[string]string{

@@ -242,5 +242,9 @@ func (s *shard[S, M, P]) say(g *generation[S, M, P]) {
 // cannotStore ends everything: nothing can be promised any more.
 func (l *Locker[S, M, P]) cannotStore(err error) {
 	l.log.Error("cannot keep votes, so this peer ends", "error", err)
+	l.failed <- err // once
 	go func() { _ = l.Close() }()
 }
+
+// Failed implements [locks.Failer]: the state file could not be written.
+func (l *Locker[S, M, P]) Failed() <-chan error { return l.failed }

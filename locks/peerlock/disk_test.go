@@ -222,6 +222,14 @@ func TestDiskThatFailsEndsThePeer(t *testing.T) {
 	case <-ctx.Done():
 		t.Error("what was held is never lost")
 	}
+	select {
+	case err := <-all[0].Failed():
+		if !errors.Is(err, broken) {
+			t.Errorf("failed of %v", err)
+		}
+	case <-ctx.Done():
+		t.Error("it never says that it has failed")
+	}
 }
 
 // TestCloseWhileRecovering: a peer that is closed while the file is made with which its

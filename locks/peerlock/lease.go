@@ -18,6 +18,30 @@ type Lease struct {
 	Margin time.Duration
 }
 
+// Takes is how long a timer runs, from [CountsFrom] on. One that takes nothing never goes off.
+func (l Lease) Takes(t peercore.Timer) time.Duration {
+	switch t {
+	case peercore.Lease:
+		return l.TTL
+	case peercore.Renew:
+		return l.Renew
+	default: // Vote and Recovery
+		return l.TTL + l.Margin
+	}
+}
+
+// CountsFrom is from when on a timer counts that starts now: Lease from when its holder asked,
+// at the last Start of Renew, which is noted.
+func CountsFrom[T any](t peercore.Timer, asked *T, now T) T {
+	if t == peercore.Renew {
+		*asked = now
+	}
+	if t == peercore.Lease {
+		return *asked
+	}
+	return now
+}
+
 // tokenBits is how many of the low bits of a [locks.Token] tell the members of one
 // cohort apart. The rest is the token of the algorithm.
 const tokenBits = 10
@@ -47,26 +71,18 @@ type deadlines[S, M any, P peercore.Machine[S, M]] struct {
 	alarmAt     time.Time   // zero while no alarm is set
 }
 
-// start starts a timer of r, or starts it again. The lease counts from the last time
-// that Renew was started, see [peercore.Start].
+// start starts a timer of r, or starts it again.
 func (s *shard[S, M, P]) start(r *resource[S, M, P], t peercore.Timer) {
-	now, lease := s.locker.clock.Now(), s.locker.protocol.Lease
 	if r.times == nil {
 		r.times = &times[S, M, P]{}
 	}
-	var at time.Time
-	switch t {
-	case peercore.Lease:
-		at = r.times.asked.Add(lease.TTL)
+	from, takes := CountsFrom(t, &r.times.asked, s.locker.clock.Now()), s.locker.protocol.Lease.Takes(t)
+	if takes == 0 {
+		return
+	}
+	at := from.Add(takes)
+	if t == peercore.Lease {
 		r.times.until = at
-	case peercore.Renew:
-		r.times.asked = now
-		if lease.Renew == 0 {
-			return
-		}
-		at = now.Add(lease.Renew)
-	default: // Vote and Recovery
-		at = now.Add(lease.TTL + lease.Margin)
 	}
 	s.stop(r, t)
 	d, n := &s.deadlines, &r.times.on[t]

@@ -38,6 +38,7 @@ type Locker[S, M any, P peercore.Machine[S, M]] struct {
 
 	closeOnce sync.Once
 	lost      chan struct{} // closed by Close
+	failed    chan error    // of one place
 	readyOnce sync.Once
 	ready     chan struct{} // closed once bootstrapped
 }
@@ -53,7 +54,7 @@ func New[S, M any, P peercore.Machine[S, M], O any](cfg Config[O], protocol Prot
 	}
 	l := &Locker[S, M, P]{
 		protocol: protocol, clock: cfg.Clock, log: cfg.Log, hash: maphash.MakeSeed(),
-		started: make(chan struct{}), lost: make(chan struct{}), ready: make(chan struct{}),
+		started: make(chan struct{}), lost: make(chan struct{}), failed: make(chan error, 1), ready: make(chan struct{}),
 	}
 	defer close(l.started)
 	l.collect = l.collectAll

@@ -86,42 +86,10 @@ func startServer(tb testing.TB) string {
 
 func url(addr string) string { return "postgres://locklab@" + addr + "/postgres?sslmode=disable" }
 
-func parse(tb testing.TB, text string) pglock.Options {
-	tb.Helper()
-	spec, err := locks.ParseSpec(text)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	o, err := pglock.ParseOptions(spec)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return o
-}
-
 func newClient(tb testing.TB, addr string, c clock.Clock, spec string) *pglock.Locker {
 	tb.Helper()
-	l, err := pglock.New(pglock.Config{URL: url(addr), Options: parse(tb, spec), Clock: c})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
-	return l
-}
-
-func acquire(tb testing.TB, l locks.Locker, resource string) locks.Lease {
-	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
-	defer cancel()
-	le, err := l.Acquire(ctx, resource)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return le
+	l, err := pglock.New(pglock.Config{URL: url(addr), Options: locktest.Options(tb, pglock.ParseOptions, spec), Clock: c})
+	return locktest.Open(tb, l, err)
 }
 
 func TestConforms(t *testing.T) {
@@ -147,15 +115,15 @@ func TestConforms(t *testing.T) {
 func TestExhaustion(t *testing.T) {
 	addr := startServer(t)
 	l := newClient(t, addr, nil, "postgres:conns=2,timeout=100ms")
-	acquire(t, l, "a")
-	acquire(t, l, "b")
+	locktest.Acquire(t, l, "a")
+	locktest.Acquire(t, l, "b")
 	_, err := l.Acquire(t.Context(), "c")
 	if !errors.Is(err, locks.ErrUnavailable) || !errors.Is(err, locks.ErrNotAcquired) || !strings.Contains(fmt.Sprint(err), "all connections are in use") {
 		t.Errorf("with every connection in use: %v", err)
 	}
 	leases := newClient(t, addr, nil, "postgres:lease,conns=1")
 	for _, resource := range []string{"d", "e", "f"} { // leases keep none
-		acquire(t, leases, resource)
+		locktest.Acquire(t, leases, resource)
 	}
 }
 
@@ -167,9 +135,9 @@ func TestASessionThatIsCut(t *testing.T) {
 		t.Run(spec, func(t *testing.T) {
 			link := locktest.NewLink(t, addr)
 			holder, other := newClient(t, link.Addr(), nil, spec), newClient(t, addr, nil, spec)
-			first := acquire(t, holder, spec)
+			first := locktest.Acquire(t, holder, spec)
 			link.Cut(true)
-			second := acquire(t, other, spec)
+			second := locktest.Acquire(t, other, spec)
 			select {
 			case <-first.Lost():
 			case <-t.Context().Done():
@@ -198,7 +166,7 @@ func (s still) AfterFunc(_ time.Duration, f func()) clock.Timer {
 func TestASilentHolderBlocks(t *testing.T) {
 	addr := startServer(t)
 	for spec, blocks := range map[string]bool{"postgres": true, "postgres:advisory": true, "postgres:lease,ttl=200ms,timeout=100ms": false} {
-		acquire(t, newClient(t, addr, still{clock.System()}, spec), spec)
+		locktest.Acquire(t, newClient(t, addr, still{clock.System()}, spec), spec)
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		_, err := newClient(t, addr, nil, spec).Acquire(ctx, spec)
@@ -209,16 +177,8 @@ func TestASilentHolderBlocks(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	for text, want := range map[string]string{
+	locktest.Specs(t, pglock.ParseOptions, map[string]string{
 		"postgres:ttl=1s": "unknown option", "postgres:lease,lock_timeout=1s": "unknown option", "postgres:conns=0": "from 1 to 1000",
 		"postgres:lease,ttl=1ms": "50ms to 1h", "postgres:pool": "unknown variant",
-	} {
-		spec, err := locks.ParseSpec(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err = pglock.ParseOptions(spec); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", text, err, want)
-		}
-	}
+	})
 }

@@ -24,8 +24,7 @@ type row struct {
 	over  bool
 	timer clock.Timer
 
-	release sync.Once
-	result  error
+	release locks.ReleaseOnce
 }
 
 var _ locks.Lease = (*row)(nil)
@@ -191,12 +190,7 @@ func (r *row) Lost() <-chan struct{} { return r.lost }
 
 // Release frees the row. It waits for the answer for Options.Timeout, also when ctx is done.
 func (r *row) Release(ctx context.Context) error {
-	r.release.Do(func() {
-		if r.result = r.releaseOnce(ctx); r.result != nil {
-			r.result = fmt.Errorf("release %q: %w", r.resource, r.result)
-		}
-	})
-	return r.result
+	return r.release.Do(r.resource, func() error { return r.releaseOnce(ctx) })
 }
 
 func (r *row) releaseOnce(ctx context.Context) error {

@@ -29,8 +29,7 @@ type held struct {
 	timer clock.Timer
 	lost  chan struct{}
 
-	release sync.Once
-	result  error
+	release locks.ReleaseOnce
 }
 
 var _ locks.Lease = (*held)(nil)
@@ -194,12 +193,7 @@ func (h *held) Lost() <-chan struct{} { return h.lost }
 // Release ends the transaction, or unlocks. It waits for the answer for Options.Timeout, also
 // when ctx is done.
 func (h *held) Release(ctx context.Context) error {
-	h.release.Do(func() {
-		if h.result = h.releaseOnce(ctx); h.result != nil {
-			h.result = fmt.Errorf("release %q: %w", h.resource, h.result)
-		}
-	})
-	return h.result
+	return h.release.Do(h.resource, func() error { return h.releaseOnce(ctx) })
 }
 
 func (h *held) releaseOnce(ctx context.Context) error {

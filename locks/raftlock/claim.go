@@ -3,7 +3,6 @@ package raftlock
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"locklab/locks"
@@ -27,8 +26,7 @@ type claim struct {
 	lost    chan struct{}
 	gone    bool // lost is closed
 
-	release sync.Once
-	result  error // of Release
+	release locks.ReleaseOnce
 }
 
 var _ locks.Lease = (*claim)(nil)
@@ -77,12 +75,7 @@ func (c *claim) Lost() <-chan struct{} { return c.lost }
 // Release implements [locks.Lease]. It returns when a quorum has committed the
 // release. When ctx ends first, the release goes on in the background.
 func (c *claim) Release(ctx context.Context) error {
-	c.release.Do(func() {
-		if c.result = c.releaseOnce(ctx); c.result != nil {
-			c.result = fmt.Errorf("release %s: %w", c.resource, c.result)
-		}
-	})
-	return c.result
+	return c.release.Do(c.resource, func() error { return c.releaseOnce(ctx) })
 }
 
 func (c *claim) releaseOnce(ctx context.Context) error {

@@ -19,30 +19,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func options(tb testing.TB, text string) redis.Options {
 	tb.Helper()
-	spec, err := locks.ParseSpec(text)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	o, err := redis.ParseOptions(spec)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return o
+	return locktest.Options(tb, redis.ParseOptions, text)
 }
 
 // client is one of the lock that the spec names, with this clock if it is not nil.
 func client(tb testing.TB, server *redistest.Server, spec string, c clock.Clock) *redis.Locker {
 	tb.Helper()
 	l, err := redis.New(redis.Config{Addr: server.Addr(), Options: options(tb, spec), Clock: c})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
-	return l
+	return locktest.Open(tb, l, err)
 }
 
 func TestConforms(t *testing.T) {
@@ -72,19 +56,11 @@ func TestConforms(t *testing.T) {
 }
 
 func TestOptionsAreChecked(t *testing.T) {
-	for text, ok := range map[string]bool{
-		"redis": true, "redis:pubsub,ttl=1s,release=naive": true, "redis:setnx-getset": true,
-		"redis:setnx-getset,extend=on": false, "redis:order=parallel": false, "redis:wake=publish": false,
-		"redis:ttl=1ms": false, "redis:multi": false, "redis:release=never": false,
-	} {
-		spec, err := locks.ParseSpec(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := redis.ParseOptions(spec); ok != (err == nil) || (!ok && !errors.Is(err, locks.ErrInvalid)) {
-			t.Errorf("%s: %v", text, err)
-		}
-	}
+	locktest.Specs(t, redis.ParseOptions, map[string]string{
+		"redis": "", "redis:pubsub,ttl=1s,release=naive": "", "redis:setnx-getset": "",
+		"redis:setnx-getset,extend=on": "unknown option", "redis:order=parallel": "unknown option", "redis:wake=publish": "unknown option",
+		"redis:ttl=1ms": "ttl", "redis:multi": "unknown variant", "redis:release=never": "compare",
+	})
 	if _, err := redis.New(redis.Config{}); !errors.Is(err, locks.ErrInvalid) {
 		t.Errorf("no address: want ErrInvalid, got %v", err)
 	}
@@ -96,15 +72,6 @@ func limit(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
-}
-
-func acquire(t *testing.T, l locks.Locker, resource string) locks.Lease {
-	t.Helper()
-	lease, err := l.Acquire(limit(t), resource)
-	if err != nil {
-		t.Fatalf("acquire %s: %v", resource, err)
-	}
-	return lease
 }
 
 // fails acquires with little patience, which must not be enough.

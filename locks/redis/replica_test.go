@@ -22,15 +22,7 @@ func replicaClient(tb testing.TB, servers *redistest.Replicated, spec string, c 
 		Options: o, Clock: c,
 		Replicated: redis.Replicated{Sentinels: redistest.Addrs(servers.Sentinels), Service: redistest.Service},
 	})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
-	return l
+	return locktest.Open(tb, l, err)
 }
 
 func TestReplicaConforms(t *testing.T) {
@@ -62,16 +54,16 @@ func TestAFailoverLosesWhatWasNotCopied(t *testing.T) {
 	servers := redistest.StartReplicated(t)
 	waits := replicaClient(t, servers, "redis:replica,wait=1", nil)
 	plain := replicaClient(t, servers, "redis:replica,extend=off,ttl=1h", nil)
-	if err := acquire(t, waits, "before").Release(limit(t)); err != nil { // it knows the primary
+	if err := locktest.Acquire(t, waits, "before").Release(limit(t)); err != nil { // it knows the primary
 		t.Fatal(err)
 	}
 	servers.Cut()
-	held := acquire(t, plain, "r")
+	held := locktest.Acquire(t, plain, "r")
 	_ = fails(t, waits, "other")
 	servers.Primary.Kill()
 
 	again := replicaClient(t, servers, "redis:replica", nil)
-	acquire(t, again, "r")
+	locktest.Acquire(t, again, "r")
 	if lost(held) {
 		t.Error("the first holder was told: nothing is shown")
 	}
@@ -85,7 +77,7 @@ func TestAFailoverLosesWhatWasNotCopied(t *testing.T) {
 func TestWaitSurvivesTheFailover(t *testing.T) {
 	t.Parallel()
 	servers := redistest.StartReplicated(t)
-	held := acquire(t, replicaClient(t, servers, "redis:replica,wait=1,ttl=1h", nil), "r")
+	held := locktest.Acquire(t, replicaClient(t, servers, "redis:replica,wait=1,ttl=1h", nil), "r")
 	servers.Primary.Kill()
 	next := replicaClient(t, servers, "redis:replica", nil)
 	servers.AwaitFailover()
@@ -98,7 +90,7 @@ func TestWaitSurvivesTheFailover(t *testing.T) {
 	if err := held.Release(limit(t)); err != nil {
 		t.Error(err)
 	}
-	acquire(t, next, "r")
+	locktest.Acquire(t, next, "r")
 }
 
 // TestWaitPromisesMemoryOnly: a replica that had the key, and forgot it when it restarted,
@@ -106,13 +98,13 @@ func TestWaitSurvivesTheFailover(t *testing.T) {
 func TestWaitPromisesMemoryOnly(t *testing.T) {
 	t.Parallel()
 	servers := redistest.StartReplicated(t)
-	held := acquire(t, replicaClient(t, servers, "redis:replica,wait=1,extend=off,ttl=1h", nil), "r")
+	held := locktest.Acquire(t, replicaClient(t, servers, "redis:replica,wait=1,extend=off,ttl=1h", nil), "r")
 	servers.Cut()
 	servers.Replica.Kill()
 	servers.Replica.Start()
 	locktest.Eventually(t, "the replica is known to be back", servers.ReplicaIsSeen)
 	servers.Primary.Kill()
-	acquire(t, replicaClient(t, servers, "redis:replica", nil), "r")
+	locktest.Acquire(t, replicaClient(t, servers, "redis:replica", nil), "r")
 	if lost(held) {
 		t.Error("the first holder was told: nothing is shown")
 	}
@@ -123,7 +115,7 @@ func TestClientsFollowAPromotion(t *testing.T) {
 	t.Parallel()
 	servers := redistest.StartReplicated(t)
 	l := replicaClient(t, servers, "redis:replica,ttl=1h", nil)
-	acquire(t, l, "before")
+	locktest.Acquire(t, l, "before")
 	servers.Sentinels[0].Do("sentinel", "failover", redistest.Service)
 	servers.AwaitFailover()
 	locktest.Eventually(t, "keys are set at the new primary", func() bool {

@@ -36,14 +36,14 @@ func lost(l locks.Lease) bool {
 func TestAServerThatForgetsLetsTwoHold(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, 1)[0]
-	first := acquire(t, client(t, server, "redis:extend=off,ttl=1h,timeout=1s", nil), "r")
+	first := locktest.Acquire(t, client(t, server, "redis:extend=off,ttl=1h,timeout=1s", nil), "r")
 	server.Kill()
 	second := client(t, server, "redis", nil)
 	locktest.Eventually(t, "the server is known to be away", func() bool {
 		return errors.Is(fails(t, second, "r"), locks.ErrUnavailable)
 	})
 	server.Start()
-	acquire(t, second, "r")
+	locktest.Acquire(t, second, "r")
 	if lost(first) {
 		t.Error("the first holder was told: nothing is shown")
 	}
@@ -53,7 +53,7 @@ func TestAServerThatForgetsLetsTwoHold(t *testing.T) {
 func TestAServerThatForgetsEndsAnExtendedLease(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, 1)[0]
-	lease := acquire(t, client(t, server, "redis", nil), "r")
+	lease := locktest.Acquire(t, client(t, server, "redis", nil), "r")
 	server.Do("flushall")
 	select {
 	case <-lease.Lost():
@@ -75,9 +75,9 @@ func TestAStoppedHolder(t *testing.T) {
 			t.Parallel()
 			server := redistest.Start(t, 1)[0]
 			standing := &standingClock{Clock: clock.System()}
-			stopped := acquire(t, client(t, server, spec+optionOf(spec)+"ttl=200ms,extend=off", standing), "r")
+			stopped := locktest.Acquire(t, client(t, server, spec+optionOf(spec)+"ttl=200ms,extend=off", standing), "r")
 			l := client(t, server, "redis:ttl=1h,timeout=1s,extend=off", nil)
-			next := acquire(t, l, "r")
+			next := locktest.Acquire(t, l, "r")
 			if lost(stopped) {
 				t.Fatal("the stopped holder knows: nothing is shown")
 			}
@@ -91,7 +91,7 @@ func TestAStoppedHolder(t *testing.T) {
 				}
 				return
 			}
-			acquire(t, client(t, server, "redis", nil), "r")
+			locktest.Acquire(t, client(t, server, "redis", nil), "r")
 			if lost(next) {
 				t.Error("the next holder was told: nothing is shown")
 			}
@@ -128,9 +128,9 @@ func (c *standingClock) NewTimer(time.Duration) clock.Timer { return c.Clock.New
 func TestSetNXTakesWhatAClockAheadSaysIsOver(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, 1)[0]
-	held := acquire(t, client(t, server, "redis:setnx-getset,ttl=10m,timeout=1s", nil), "r")
+	held := locktest.Acquire(t, client(t, server, "redis:setnx-getset,ttl=10m,timeout=1s", nil), "r")
 	_ = fails(t, client(t, server, "redis:setnx-getset", nil), "r")
-	acquire(t, client(t, server, "redis:setnx-getset", ahead{clock.System(), time.Hour}), "r")
+	locktest.Acquire(t, client(t, server, "redis:setnx-getset", ahead{clock.System(), time.Hour}), "r")
 	if until, _ := held.Expires(); lost(held) || time.Now().After(until) {
 		t.Error("the first holder holds no longer: nothing is shown")
 	}
@@ -192,7 +192,7 @@ func TestWatchAborts(t *testing.T) {
 		l := client(t, server, "redis:watch,delay=1ms", nil)
 		wg.Go(func() {
 			for range 20 {
-				if err := acquire(t, l, "r").Release(limit(t)); err != nil {
+				if err := locktest.Acquire(t, l, "r").Release(limit(t)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -213,7 +213,7 @@ func TestWatchAborts(t *testing.T) {
 func TestPubSubWakesTheHerd(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, 1)[0]
-	holder := acquire(t, client(t, server, "redis", nil), "r")
+	holder := locktest.Acquire(t, client(t, server, "redis", nil), "r")
 	const waiters = 8
 	clients := make([]interface {
 		locks.Locker
@@ -223,7 +223,7 @@ func TestPubSubWakesTheHerd(t *testing.T) {
 	grants := make(chan locks.Lease, waiters)
 	for i := range clients {
 		clients[i] = client(t, server, "redis:pubsub,ttl=1h,timeout=1s,delay=1h", nil)
-		wg.Go(func() { grants <- acquire(t, clients[i], "r") })
+		wg.Go(func() { grants <- locktest.Acquire(t, clients[i], "r") })
 	}
 	locktest.Eventually(t, "all wait for a message", func() bool {
 		quiet := true
@@ -259,7 +259,7 @@ func TestPubSubOutlivesALostMessage(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, 1)[0]
 	server.Do("set", "lock:r", "of somebody who is gone", "px", 500)
-	if err := acquire(t, client(t, server, "redis:pubsub,delay=1h", nil), "r").Release(limit(t)); err != nil {
+	if err := locktest.Acquire(t, client(t, server, "redis:pubsub,delay=1h", nil), "r").Release(limit(t)); err != nil {
 		t.Error(err)
 	}
 }
@@ -272,7 +272,7 @@ func TestOutcomes(t *testing.T) {
 			t.Parallel()
 			server := redistest.Start(t, 1)[0]
 			l := client(t, server, spec, nil)
-			warm := acquire(t, l, "warm")
+			warm := locktest.Acquire(t, l, "warm")
 			server.Do("config", "set", "min-replicas-to-write", 1) // NOREPLICAS
 			if err := fails(t, l, "refused"); locks.OutcomeOf(err) != locks.OutcomeFailed || !errors.Is(err, locks.ErrUnavailable) {
 				t.Errorf("the server refuses to write: want surely not, unavailable, got %v", err)

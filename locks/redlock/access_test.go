@@ -100,7 +100,7 @@ func TestAccess(t *testing.T) {
 				return open(t, redlock.Config{Addrs: redistest.Addrs(servers), Options: options, Access: a})
 			}
 			other := client(tt.right)
-			lease := acquire(t, client(tt.right), "x")
+			lease := locktest.Acquire(t, client(tt.right), "x")
 			locktest.Eventually(t, "the lease is extended at all instances", func() bool {
 				extended := 0
 				for _, s := range servers {
@@ -120,11 +120,11 @@ func TestAccess(t *testing.T) {
 			}
 			var next sync.WaitGroup
 			next.Go(func() {
-				if err := acquire(t, other, "x").Release(limit(t)); err != nil {
+				if err := locktest.Acquire(t, other, "x").Release(limit(t)); err != nil {
 					t.Errorf("the next one: %v", err)
 				}
 			})
-			release(t, lease)
+			locktest.Release(t, lease)
 			next.Wait()
 			for _, s := range servers {
 				for _, entry := range s.Do("acl", "log").([]any) {

@@ -20,14 +20,7 @@ func TestConforms(t *testing.T) {
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
-			spec, err := locks.ParseSpec(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			options, err := redlock.ParseOptions(spec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			options := locktest.Options(t, redlock.ParseOptions, text)
 			options.Timeout = options.TTL / 2 // an instance is not silent because the machine is busy
 			servers := redistest.Start(t, 5)
 			first := locktest.NewClock()

@@ -14,52 +14,38 @@ import (
 // that arrive after everybody has forgotten them. No time passes but timeouts, so
 // keys do not expire: what is shown here does not lean on clocks.
 
-// packet is a command or an answer on its way.
-type packet struct {
-	client, instance int
-	kind             effectKind // effSet or effDelete
-	reply            bool
-	answer           answer
-	forgotten        bool // a command whose sender was told "unknown" already
-}
-
-// world is one state. Packets may overtake each other unless fifo is set.
-type world struct {
-	clients []machine
+// state is one state. Packets may overtake each other unless fifo is set.
+type state struct {
+	world
 	begun   []bool
-	late    []bool // the client's timeout has passed
-	keys    []int  // per instance: client+1 that holds the key, 0 for nobody
-	packets []packet
 	losses  int // how many more may happen
 	inDoubt bool
 	fifo    bool
 	instant bool // answers take no time: fewer states, for more instances
 }
 
-func newWorld(clients, instances, losses int, fifo bool) world {
-	w := world{
-		clients: make([]machine, clients), begun: make([]bool, clients), late: make([]bool, clients),
-		keys: make([]int, instances), losses: losses, fifo: fifo,
-	}
-	for i := range w.clients {
-		w.clients[i] = newMachine(rules{n: instances, ttl: time.Hour, drift: time.Minute, timeout: time.Second})
+func newState(clients, instances, losses int, fifo bool) state {
+	w := state{begun: make([]bool, clients), losses: losses, fifo: fifo}
+	w.keys = make([]key, instances)
+	for range clients {
+		w.add(rules{n: instances, ttl: time.Hour, drift: time.Minute, timeout: time.Second})
 	}
 	return w
 }
 
-func (w world) clone() world {
+func (w state) clone() state {
 	w.clients = slices.Clone(w.clients)
 	for i := range w.clients {
 		w.clients[i].members = slices.Clone(w.clients[i].members)
 		w.clients[i].out = nil
 	}
-	w.begun, w.late = slices.Clone(w.begun), slices.Clone(w.late)
+	w.begun, w.clocks, w.alarms = slices.Clone(w.begun), slices.Clone(w.clocks), slices.Clone(w.alarms)
 	w.keys, w.packets = slices.Clone(w.keys), slices.Clone(w.packets)
 	return w
 }
 
 // digest identifies the state, whatever the instances are called: they are alike.
-func (w *world) digest() [2]uint64 {
+func (w *state) digest() [2]uint64 {
 	bit := func(v bool) byte {
 		if v {
 			return 1
@@ -68,7 +54,7 @@ func (w *world) digest() [2]uint64 {
 	}
 	columns := make([]string, len(w.keys))
 	for i := range columns {
-		column := []byte{byte(w.keys[i])}
+		column := []byte{byte(w.keys[i].client)}
 		for c := range w.clients {
 			p := &w.clients[c].members[i]
 			column = append(column, byte(p.set)|byte(p.deleted)<<3|bit(p.late)<<6|bit(p.asked)<<7, bit(p.deleting)|bit(p.again)<<1|bit(p.believed)<<2)
@@ -92,7 +78,7 @@ func (w *world) digest() [2]uint64 {
 	slices.Sort(columns)
 	b := []byte{byte(w.losses), bit(w.inDoubt)}
 	for c := range w.clients {
-		b = append(b, byte(w.clients[c].phase), bit(w.clients[c].freed), bit(w.begun[c]), bit(w.late[c]))
+		b = append(b, byte(w.clients[c].phase), bit(w.clients[c].freed), bit(w.begun[c]), bit(w.clocks[c] > 0))
 	}
 	for _, column := range columns {
 		b = append(append(b, byte(len(column))), column...)
@@ -103,21 +89,13 @@ func (w *world) digest() [2]uint64 {
 	return [2]uint64{one.Sum64(), two.Sum64()}
 }
 
-func (w *world) now(c int) time.Duration {
-	if w.late[c] {
-		return time.Second
-	}
-	return 0
-}
+// take gives a client an event.
+func (w *state) take(c int, e event) error { return w.check(c, w.feed(c, e)) }
 
-// feed gives a client an event and puts its commands on their way.
-func (w *world) feed(c int, e event) error {
-	e.now = w.now(c)
-	m := &w.clients[c]
-	for _, eff := range m.step(e) {
+// check looks at what a client has made of an event.
+func (w *state) check(c int, effects []effect) error {
+	for _, eff := range effects {
 		switch eff.kind {
-		case effSet, effDelete:
-			w.packets = append(w.packets, packet{client: c, instance: eff.instance, kind: eff.kind})
 		case effFreed:
 			if err := w.checkFree(c, "freed"); err != nil {
 				return err
@@ -133,13 +111,7 @@ func (w *world) feed(c int, e event) error {
 			}
 		}
 	}
-	holders := 0
-	for i := range w.clients {
-		if w.clients[i].phase == held {
-			holders++
-		}
-	}
-	if holders > 1 {
+	if holders := w.believers(); holders > 1 {
 		return fmt.Errorf("%d clients hold at once", holders)
 	}
 	return nil
@@ -147,13 +119,13 @@ func (w *world) feed(c int, e event) error {
 
 // checkFree compares what a client says of itself with what is true: that fewer
 // than a quorum of the instances carry its token or may come to do so.
-func (w *world) checkFree(c int, word string) error {
+func (w *state) checkFree(c int, word string) error {
 	may := 0
 	for i, k := range w.keys {
 		coming := slices.ContainsFunc(w.packets, func(p packet) bool {
 			return p.client == c && p.instance == i && p.kind == effSet && !p.reply
 		})
-		if k == c+1 || coming {
+		if k.client == c+1 || coming {
 			may++
 		}
 	}
@@ -164,24 +136,13 @@ func (w *world) checkFree(c int, word string) error {
 }
 
 // arrive delivers packet i.
-func (w *world) arrive(i int) error {
+func (w *state) arrive(i int) error {
 	p := w.packets[i]
 	w.packets = slices.Delete(w.packets, i, i+1)
 	if p.reply {
-		kind := evSet
-		if p.kind == effDelete {
-			kind = evDeleted
-		}
-		return w.feed(p.client, event{kind: kind, instance: p.instance, answer: p.answer})
+		return w.check(p.client, w.hear(p))
 	}
-	p.answer = no
-	key := &w.keys[p.instance]
-	switch {
-	case p.kind == effSet && *key == 0:
-		*key, p.answer = p.client+1, yes
-	case p.kind == effDelete && *key == p.client+1:
-		*key, p.answer = 0, yes
-	}
+	p.answer = w.serve(p)
 	if p.forgotten {
 		return nil
 	}
@@ -194,7 +155,7 @@ func (w *world) arrive(i int) error {
 }
 
 // deliverable says whether packet i may be next.
-func (w *world) deliverable(i int) bool {
+func (w *state) deliverable(i int) bool {
 	if !w.fifo || w.packets[i].forgotten {
 		return true // a command on a broken connection is in nobody's order
 	}
@@ -208,9 +169,9 @@ func (w *world) deliverable(i int) bool {
 }
 
 // next lists all states that can follow.
-func (w *world) next() ([]world, error) {
-	var all []world
-	try := func(change func(*world) error) error {
+func (w *state) next() ([]state, error) {
+	var all []state
+	try := func(change func(*state) error) error {
 		n := w.clone()
 		if err := change(&n); err != nil {
 			return err
@@ -220,17 +181,17 @@ func (w *world) next() ([]world, error) {
 	}
 	for c := range w.clients {
 		m := &w.clients[c]
-		var changes []func(*world) error
+		var changes []func(*state) error
 		switch {
 		case !w.begun[c]:
-			changes = append(changes, func(n *world) error { n.begun[c] = true; return n.feed(c, event{kind: evBegin}) })
+			changes = append(changes, func(n *state) error { n.begun[c] = true; return n.take(c, event{kind: evBegin}) })
 		case m.phase == asking:
-			changes = append(changes, func(n *world) error { return n.feed(c, event{kind: evGiveUp}) })
-			if !w.late[c] {
-				changes = append(changes, func(n *world) error { n.late[c] = true; return n.feed(c, event{kind: evTick}) })
+			changes = append(changes, func(n *state) error { return n.take(c, event{kind: evGiveUp}) })
+			if w.clocks[c] == 0 {
+				changes = append(changes, func(n *state) error { n.clocks[c] = time.Second; return n.take(c, event{kind: evTick}) })
 			}
 		case m.phase == held:
-			changes = append(changes, func(n *world) error { return n.feed(c, event{kind: evRelease}) })
+			changes = append(changes, func(n *state) error { return n.take(c, event{kind: evRelease}) })
 		}
 		for _, change := range changes {
 			if err := try(change); err != nil {
@@ -242,7 +203,7 @@ func (w *world) next() ([]world, error) {
 		if !w.deliverable(i) {
 			continue
 		}
-		if err := try(func(n *world) error { return n.arrive(i) }); err != nil {
+		if err := try(func(n *state) error { return n.arrive(i) }); err != nil {
 			return nil, err
 		}
 		if w.losses == 0 || p.kind != effSet || p.forgotten {
@@ -250,19 +211,19 @@ func (w *world) next() ([]world, error) {
 		}
 		// The connection breaks: the client is told that nothing is known. The command
 		// has run (p is the answer), is gone, or, if it is forgotten only, comes later.
-		if err := try(func(n *world) error {
+		if err := try(func(n *state) error {
 			n.losses--
 			n.packets = slices.Delete(n.packets, i, i+1)
-			return n.feed(p.client, event{kind: evSet, instance: p.instance, answer: unknown})
+			return n.take(p.client, event{kind: evSet, instance: p.instance, answer: unknown})
 		}); err != nil {
 			return nil, err
 		}
 		if !p.reply {
-			if err := try(func(n *world) error {
+			if err := try(func(n *state) error {
 				n.losses--
 				n.inDoubt = true
 				n.packets[i].forgotten = true
-				return n.feed(p.client, event{kind: evSet, instance: p.instance, answer: unknown})
+				return n.take(p.client, event{kind: evSet, instance: p.instance, answer: unknown})
 			}); err != nil {
 				return nil, err
 			}
@@ -272,9 +233,9 @@ func (w *world) next() ([]world, error) {
 }
 
 // explore visits every state and returns how many there are, or the first error.
-func explore(start world, most int) (states int, err error) {
+func explore(start state, most int) (states int, err error) {
 	seen := map[[2]uint64]struct{}{start.digest(): {}}
-	queue := []world{start}
+	queue := []state{start}
 	for len(queue) > 0 {
 		w := queue[len(queue)-1]
 		queue = queue[:len(queue)-1]
@@ -284,8 +245,8 @@ func explore(start world, most int) (states int, err error) {
 		}
 		if len(following) == 0 && !w.inDoubt {
 			for i, k := range w.keys {
-				if k != 0 {
-					return len(seen), fmt.Errorf("everything is over, and instance %d still carries client %d's token", i, k-1)
+				if k.client != 0 {
+					return len(seen), fmt.Errorf("everything is over, and instance %d still carries client %d's token", i, k.client-1)
 				}
 			}
 		}
@@ -317,7 +278,7 @@ func TestEveryInterleaving(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(fmt.Sprintf("%d clients, %d instances, %d losses, fifo %v, instant %v", tt.clients, tt.instances, tt.losses, tt.fifo, tt.instant), func(t *testing.T) {
 			t.Parallel()
-			start := newWorld(tt.clients, tt.instances, tt.losses, tt.fifo)
+			start := newState(tt.clients, tt.instances, tt.losses, tt.fifo)
 			start.instant = tt.instant
 			states, err := explore(start, 1_000_000)
 			if err != nil {

@@ -25,22 +25,6 @@ func limit(t *testing.T) context.Context {
 	return ctx
 }
 
-func acquire(t *testing.T, l *redlock.Locker, resource string) locks.Lease {
-	t.Helper()
-	lease, err := l.Acquire(limit(t), resource)
-	if err != nil {
-		t.Fatalf("acquire %s: %v", resource, err)
-	}
-	return lease
-}
-
-func release(t *testing.T, lease locks.Lease) {
-	t.Helper()
-	if err := lease.Release(limit(t)); err != nil {
-		t.Errorf("release: %v", err)
-	}
-}
-
 // fails acquires with the patience given, which must not be enough.
 func fails(t *testing.T, l *redlock.Locker, resource string, patience time.Duration) error {
 	t.Helper()
@@ -73,23 +57,23 @@ func TestMinorityDown(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 5)
 	l := newClient(t, servers, nil)
-	acquire(t, l, "warm")
+	locktest.Acquire(t, l, "warm")
 	servers[1].Kill()
 	servers[4].Kill()
 	for range 20 {
-		release(t, acquire(t, l, "down"))
+		locktest.Release(t, locktest.Acquire(t, l, "down"))
 	}
 	servers[1].Start()
 	servers[4].Start()
 	locktest.Eventually(t, "the returned instances are asked again", func() bool {
-		lease := acquire(t, l, "back")
+		lease := locktest.Acquire(t, l, "back")
 		n := 0
 		for range 50 { // the answers of the last instances may come later
 			if n = carriers(servers, "back"); n == 5 {
 				break
 			}
 		}
-		release(t, lease)
+		locktest.Release(t, lease)
 		return n == 5
 	})
 }
@@ -98,7 +82,7 @@ func TestAllDown(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 3)
 	l := newClient(t, servers, nil)
-	release(t, acquire(t, l, "warm"))
+	locktest.Release(t, locktest.Acquire(t, l, "warm"))
 	for _, s := range servers {
 		s.Kill()
 	}
@@ -112,7 +96,7 @@ func TestAllDown(t *testing.T) {
 	for _, s := range servers {
 		s.Start()
 	}
-	release(t, acquire(t, l, "down"))
+	locktest.Release(t, locktest.Acquire(t, l, "down"))
 }
 
 // TestPausedMajority stops a quorum of the servers, so that what they were sent is
@@ -121,8 +105,8 @@ func TestPausedMajority(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 5)
 	l := newClient(t, servers, func(o *redlock.Options) { o.TTL, o.Timeout = time.Hour, 100*time.Millisecond })
-	release(t, acquire(t, l, "warm"))
-	lease := acquire(t, l, "held")
+	locktest.Release(t, locktest.Acquire(t, l, "warm"))
+	lease := locktest.Acquire(t, l, "held")
 	locktest.Eventually(t, "the key is everywhere", func() bool { return carriers(servers, "held") == 5 })
 	for _, s := range servers[:3] {
 		s.Pause()
@@ -139,7 +123,7 @@ func TestPausedMajority(t *testing.T) {
 	}
 	// With a TTL of an hour only deletions can free them.
 	locktest.Eventually(t, "late keys are deleted", func() bool { return carriers(servers, "paused")+carriers(servers, "held") == 0 })
-	release(t, acquire(t, l, "paused"))
+	locktest.Release(t, locktest.Acquire(t, l, "paused"))
 }
 
 func TestPausedMinoritySlowsNobody(t *testing.T) {
@@ -151,7 +135,7 @@ func TestPausedMinoritySlowsNobody(t *testing.T) {
 	defer servers[0].Resume() // or Close would wait for them
 	defer servers[3].Resume()
 	for range 20 { // with an hour for each instance, one wait would never end
-		release(t, acquire(t, l, "slow"))
+		locktest.Release(t, locktest.Acquire(t, l, "slow"))
 	}
 }
 
@@ -162,7 +146,7 @@ func TestLostMemory(t *testing.T) {
 	a, b := newClient(t, servers, noExtension), newClient(t, servers, noExtension)
 	servers[3].Kill() // so that a's quorum is exactly three
 	servers[4].Kill()
-	first := acquire(t, a, "forgotten")
+	first := locktest.Acquire(t, a, "forgotten")
 	locktest.Eventually(t, "the key is on the three", func() bool { return carriers(servers[:3], "forgotten") == 3 })
 	_ = fails(t, b, "forgotten", 100*time.Millisecond)
 	servers[3].Start()
@@ -170,13 +154,13 @@ func TestLostMemory(t *testing.T) {
 	_ = fails(t, b, "forgotten", 100*time.Millisecond)
 	servers[2].Kill()
 	servers[2].Start() // without its memory
-	second := acquire(t, b, "forgotten")
+	second := locktest.Acquire(t, b, "forgotten")
 	select {
 	case <-first.Lost():
 		t.Error("the first holder noticed: the control shows nothing")
 	default:
 	}
-	release(t, second)
+	locktest.Release(t, second)
 	if err := first.Release(limit(t)); !errors.Is(err, locks.ErrNotHeld) {
 		t.Errorf("a release that finds its key on two of five: want ErrNotHeld, got %v", err)
 	}
@@ -191,7 +175,7 @@ func TestOneLostMemoryIsNotEnough(t *testing.T) {
 		change := func(o *redlock.Options) { noExtension(o); o.Order = order }
 		a, b := newClient(t, servers, change), newClient(t, servers, change)
 		resource := string(order)
-		lease := acquire(t, a, resource)
+		lease := locktest.Acquire(t, a, resource)
 		locktest.Eventually(t, "all five carry the key", func() bool { return carriers(servers, resource) == 5 })
 		servers[0].Do("flushall")
 		_ = fails(t, b, resource, 100*time.Millisecond)
@@ -209,7 +193,7 @@ func TestExtension(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 3)
 	l := newClient(t, servers, func(o *redlock.Options) { o.TTL, o.Timeout = 3*time.Second, time.Second })
-	lease := acquire(t, l, "extended")
+	lease := locktest.Acquire(t, l, "extended")
 	first, _ := lease.Expires()
 	servers[0].Do("flushall")
 	locktest.Eventually(t, "the key is set again where it was lost", func() bool { return carriers(servers, "extended") == 3 })
@@ -271,7 +255,7 @@ func TestLostBeforeItIsReturned(t *testing.T) {
 	case <-limit(t).Done():
 		t.Fatal("never lost")
 	}
-	release(t, acquire(t, l, "slow"))
+	locktest.Release(t, locktest.Acquire(t, l, "slow"))
 }
 
 // TestNothingIsKeptWithoutHome uses many names while the instances are down that would
@@ -283,7 +267,7 @@ func TestNothingIsKeptWithoutHome(t *testing.T) {
 	servers[1].Kill()
 	servers[3].Kill()
 	for i := range 50 {
-		release(t, acquire(t, l, fmt.Sprint("homeless-", i)))
+		locktest.Release(t, locktest.Acquire(t, l, fmt.Sprint("homeless-", i)))
 	}
 	servers[1].Start()
 	servers[3].Start()
@@ -294,12 +278,12 @@ func TestNothingIsKeptWithoutHome(t *testing.T) {
 func TestWaitersAreWoken(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 5)
-	lease := acquire(t, newClient(t, servers, func(o *redlock.Options) { o.Wake = redlock.Publish }), "woken")
+	lease := locktest.Acquire(t, newClient(t, servers, func(o *redlock.Options) { o.Wake = redlock.Publish }), "woken")
 	var wg sync.WaitGroup
 	waiting := newClient(t, servers, func(o *redlock.Options) { o.Wake, o.Delay = redlock.Publish, time.Hour })
 	for range 8 {
 		wg.Go(func() {
-			release(t, acquire(t, waiting, "woken"))
+			locktest.Release(t, locktest.Acquire(t, waiting, "woken"))
 		})
 	}
 	locktest.Eventually(t, "the waiting process is in the queue at one instance", func() bool {
@@ -309,7 +293,7 @@ func TestWaitersAreWoken(t *testing.T) {
 		}
 		return n == 1
 	})
-	release(t, lease)
+	locktest.Release(t, lease)
 	wg.Wait()
 }
 
@@ -318,28 +302,21 @@ func TestWaitersAreWoken(t *testing.T) {
 func TestTheDefaultIsTheTextbook(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 3)
-	spec, err := locks.ParseSpec("redlock")
-	if err != nil {
-		t.Fatal(err)
-	}
-	options, err := redlock.ParseOptions(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	options := locktest.Options(t, redlock.ParseOptions, "redlock")
 	change := func(o *redlock.Options) { *o = options }
 	clients := []*redlock.Locker{newClient(t, servers, change), newClient(t, servers, change)}
-	lease := acquire(t, clients[0], "textbook")
+	lease := locktest.Acquire(t, clients[0], "textbook")
 	before := []uint64{clients[0].MessagesSent(), clients[1].MessagesSent()}
 	var wg sync.WaitGroup
 	for _, l := range clients {
 		wg.Go(func() {
-			release(t, acquire(t, l, "textbook"))
+			locktest.Release(t, locktest.Acquire(t, l, "textbook"))
 		})
 	}
 	for i, l := range clients {
 		locktest.Eventually(t, "every waiter asks all three several times", func() bool { return l.MessagesSent() > before[i]+2*3*4 })
 	}
-	release(t, lease)
+	locktest.Release(t, lease)
 	wg.Wait()
 	for _, s := range servers {
 		stats := s.Do("info", "commandstats").(string)
@@ -358,7 +335,7 @@ func TestNobodyPollsForItsOwn(t *testing.T) {
 	l := newClient(t, servers, func(o *redlock.Options) {
 		o.Wake, o.Delay, o.TTL, o.Timeout = redlock.Publish, time.Millisecond, time.Hour, time.Minute
 	})
-	lease := acquire(t, l, "own")
+	lease := locktest.Acquire(t, l, "own")
 	locktest.Eventually(t, "all answers are in", func() bool { return l.MessagesSent() == 6 })
 	for range 10 {
 		_ = fails(t, l, "own", 5*time.Millisecond)
@@ -366,5 +343,5 @@ func TestNobodyPollsForItsOwn(t *testing.T) {
 	if n := l.MessagesSent(); n != 6 {
 		t.Errorf("%d messages, want the 6 of the one acquisition", n)
 	}
-	release(t, lease)
+	locktest.Release(t, lease)
 }

@@ -93,6 +93,7 @@ type lane struct {
 	wake chan struct{} // holds one value while queue may be non-empty
 
 	turn     sync.Mutex // held by who sends; guards what follows
+	busy     bool       // the last batch was of several commands
 	kept     []*command // deletions to be repeated
 	failures int        // in a row
 	retryAt  time.Duration
@@ -213,6 +214,9 @@ func (ln *lane) assist() {
 		return
 	}
 	if t := ln.conn.Load(); t != nil && !t.closed.Load() && len(ln.kept) == 0 {
+		if ln.busy {
+			runtime.Gosched() // as run does: those who were answered together ask again together
+		}
 		batch := ln.take()
 		ln.inBatches(batch)
 	}
@@ -271,6 +275,7 @@ func (ln *lane) run() {
 }
 
 func (ln *lane) inBatches(all []*command) {
+	ln.busy = len(all) > 1
 	for rest := all; len(rest) > 0; {
 		n := min(len(rest), batchMax)
 		ln.process(rest[:n])

@@ -6,6 +6,7 @@ import (
 	"go.uber.org/goleak"
 
 	"locklab/locks/clock"
+	"locklab/locks/locktest"
 	"locklab/locks/redlock"
 	"locklab/locks/redlock/redistest"
 )
@@ -30,13 +31,5 @@ func newClientOn(tb testing.TB, servers []*redistest.Server, c clock.Clock, o re
 func open(tb testing.TB, cfg redlock.Config) *redlock.Locker {
 	tb.Helper()
 	l, err := redlock.New(cfg)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
-	return l
+	return locktest.Open(tb, l, err)
 }

@@ -111,15 +111,9 @@ func TestAWrongClockMovesNoValidity(t *testing.T) {
 }
 
 func TestOptionsAreChecked(t *testing.T) {
-	for text, ok := range map[string]bool{"redsync": true, "redsync:ttl=1s,persistence=always": true, "redsync:ttl=1ms": false, "redsync:delay=1s": false} {
-		spec, err := locks.ParseSpec(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := redsync.ParseOptions(spec); ok != (err == nil) || (!ok && !errors.Is(err, locks.ErrInvalid)) {
-			t.Errorf("%s: %v", text, err)
-		}
-	}
+	locktest.Specs(t, redsync.ParseOptions, map[string]string{
+		"redsync": "", "redsync:ttl=1s,persistence=always": "", "redsync:ttl=1ms": "ttl", "redsync:delay=1s": "unknown option",
+	})
 	if _, err := redsync.New(redsync.Config{}); !errors.Is(err, locks.ErrInvalid) {
 		t.Errorf("no addresses: want ErrInvalid, got %v", err)
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/go-zookeeper/zk"
 	"go.uber.org/goleak"
 
-	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/locks/locktest"
 	"locklab/locks/zklock"
@@ -61,7 +60,7 @@ func tryEnsemble(tb testing.TB, n int) (*ensemble, error) {
 		_, election, _ := net.SplitHostPort(locktest.FreeAddr(tb))
 		servers = append(servers, fmt.Sprintf("server.%d=%s:%s", i+1, locktest.FreeAddr(tb), election))
 	}
-	ready, cancel := context.WithTimeout(tb.Context(), patience)
+	ready, cancel := context.WithTimeout(tb.Context(), time.Minute)
 	defer cancel()
 	parent := tb.TempDir()
 	for i, addr := range e.addrs {
@@ -125,20 +124,6 @@ func (e *ensemble) forget(tb testing.TB, i int) {
 	e.start(tb, i, func() {})
 }
 
-// patience is longer than what is free, or about to be, takes to be had.
-const patience = time.Minute
-
-func acquire(tb testing.TB, l locks.Locker, resource string) locks.Lease {
-	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), patience)
-	defer cancel()
-	le, err := l.Acquire(ctx, resource)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return le
-}
-
 // signal goes to all servers.
 func (e *ensemble) signal(tb testing.TB, s syscall.Signal) {
 	tb.Helper()
@@ -167,13 +152,5 @@ func (quiet) Printf(string, ...any) {}
 func newClient(tb testing.TB, addrs []string, c clock.Clock, o zklock.Options) *zklock.Locker {
 	tb.Helper()
 	l, err := zklock.New(zklock.Config{Addrs: addrs, Options: o, Clock: c})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
-	return l
+	return locktest.Open(tb, l, err)
 }

@@ -56,34 +56,13 @@ func TestLostBeforeAnotherHolds(t *testing.T) {
 		"cut": func(l *locktest.Link) { l.Cut(true) }, "held": func(l *locktest.Link) { l.Hold(true) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			var links []*locktest.Link
-			var addrs []string
-			for _, addr := range e.addrs {
-				links = append(links, locktest.NewLink(t, addr))
-				addrs = append(addrs, links[len(links)-1].Addr())
-			}
+			links, addrs := locktest.Links(t, e.addrs)
 			holder, waiter := newClient(t, addrs, nil, zklock.DefaultOptions()), newClient(t, e.addrs, nil, patient())
-			first := acquire(t, holder, "r")
-			for _, l := range links {
-				break_(l)
-			}
-			second := acquire(t, waiter, "r")
-			select {
-			case <-first.Lost():
-			default:
-				t.Error("another client holds, and the first one was not told that it does not")
-			}
-			before, _ := first.Token()
-			after, _ := second.Token()
-			if after <= before {
-				t.Errorf("token %d after %d: the resource could not refuse the first holder", after, before)
-			}
-			if err := first.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
-				t.Errorf("release after the loss: %v", err)
-			}
-			if err := second.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
+			locktest.LostBefore(t, holder, waiter, func() {
+				for _, l := range links {
+					break_(l)
+				}
+			})
 		})
 	}
 }
@@ -92,20 +71,13 @@ func TestLostBeforeAnotherHolds(t *testing.T) {
 // session, and what it held is still held.
 func TestSurvivesAServer(t *testing.T) {
 	e := startEnsemble(t, 3)
-	var links []*locktest.Link
-	var addrs []string
-	for _, addr := range e.addrs {
-		links = append(links, locktest.NewLink(t, addr))
-		addrs = append(addrs, links[len(links)-1].Addr())
-	}
+	links, addrs := locktest.Links(t, e.addrs)
 	l := newClient(t, addrs, nil, patient())
-	held := acquire(t, l, "held")
+	held := locktest.Acquire(t, l, "held")
 	for i, break_ := range []func(*locktest.Link){func(l *locktest.Link) { l.Cut(true) }, func(l *locktest.Link) { l.Hold(true) }, func(*locktest.Link) {}} {
 		break_(links[i])
-		le := acquire(t, l, "other")
-		if err := le.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		le := locktest.Acquire(t, l, "other")
+		locktest.Release(t, le)
 		links[i].Hold(false)
 		links[i].Cut(false)
 	}
@@ -114,9 +86,7 @@ func TestSurvivesAServer(t *testing.T) {
 		t.Error("the session did not outlive its connection")
 	default:
 	}
-	if err := held.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
+	locktest.Release(t, held)
 }
 
 // TestNothingStaysBehind: whatever becomes of connections, a claim whose creation or deletion
@@ -127,7 +97,7 @@ func TestNothingStaysBehind(t *testing.T) {
 	o := patient()
 	o.Timeout = 200 * time.Millisecond
 	l := newClient(t, []string{link.Addr()}, nil, o)
-	held := acquire(t, l, "held")
+	held := locktest.Acquire(t, l, "held")
 	var working sync.WaitGroup
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 	defer cancel()
@@ -138,9 +108,7 @@ func TestNothingStaysBehind(t *testing.T) {
 				if err != nil {
 					continue // its time was over
 				}
-				if err := le.Release(t.Context()); err != nil {
-					t.Error(err)
-				}
+				locktest.Release(t, le)
 			}
 		})
 	}
@@ -176,7 +144,7 @@ func TestNothingStaysBehind(t *testing.T) {
 func TestNoQuorum(t *testing.T) {
 	e := startEnsemble(t, 3)
 	l := newClient(t, e.addrs, nil, zklock.DefaultOptions())
-	held := acquire(t, l, "held")
+	held := locktest.Acquire(t, l, "held")
 	e.signal(t, syscall.SIGSTOP)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
@@ -190,10 +158,8 @@ func TestNoQuorum(t *testing.T) {
 	}
 	<-held.Lost()
 	e.signal(t, syscall.SIGCONT)
-	next := acquire(t, newClient(t, e.addrs, nil, patient()), "r")
-	if err := next.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
+	next := locktest.Acquire(t, newClient(t, e.addrs, nil, patient()), "r")
+	locktest.Release(t, next)
 }
 
 // TestHerd: with watch=all a release wakes everybody who waits, else only the next one.
@@ -205,9 +171,9 @@ func TestHerd(t *testing.T) {
 		o := patient()
 		o.WatchAll = all
 		l := newClient(t, e.addrs, nil, o)
-		first := acquire(t, l, "herd")
+		first := locktest.Acquire(t, l, "herd")
 		got := make(chan locks.Lease)
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		for range waiters {
 			go func() {
@@ -231,14 +197,10 @@ func TestHerd(t *testing.T) {
 			return clock.Sleep(ctx, 100*time.Millisecond) != nil || before == last
 		})
 		before = l.Wakeups()
-		if err := first.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		locktest.Release(t, first)
 		for range waiters {
 			if le := <-got; le != nil {
-				if err := le.Release(t.Context()); err != nil {
-					t.Error(err)
-				}
+				locktest.Release(t, le)
 			}
 		}
 		woken[all] = l.Wakeups() - before
@@ -260,31 +222,20 @@ func TestTokensBeginAgain(t *testing.T) {
 	l := newClient(t, e.addrs, nil, patient())
 	var before locks.Token
 	for range 10 {
-		lease := acquire(t, l, "r")
+		lease := locktest.Acquire(t, l, "r")
 		before, _ = lease.Token()
-		if err := lease.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		locktest.Release(t, lease)
 	}
 	e.forget(t, 0)
-	after, _ := acquire(t, newClient(t, e.addrs, nil, patient()), "r").Token()
+	after, _ := locktest.Acquire(t, newClient(t, e.addrs, nil, patient()), "r").Token()
 	if after >= before {
 		t.Errorf("token %d after %d: the servers did not forget", after, before)
 	}
 }
 
 func TestOptions(t *testing.T) {
-	for text, want := range map[string]string{
+	locktest.Specs(t, zklock.ParseOptions, map[string]string{
 		"zookeeper": "", "zookeeper:session=5s,timeout=100ms,watch=all": "", "zookeeper:session=1s": "from 2.5s",
 		"zookeeper:timeout=2s": "half of the session", "zookeeper:watch=none": "one of previous, all", "zookeeper:big": "unknown variant",
-	} {
-		spec, err := locks.ParseSpec(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = zklock.ParseOptions(spec)
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", text, err, want)
-		}
-	}
+	})
 }

@@ -64,8 +64,8 @@ type child struct {
 
 // pipes are the ends of a process's pipes: what it gets, and what the agent keeps.
 type pipes struct {
-	stdin, output, events, metrics, answers        *os.File // the process's
-	stdinKept, outputKept, eventsKept, answersKept *os.File // the agent's
+	stdin, output, events, metrics, answers, disk            *os.File // the process's
+	stdinKept, outputKept, eventsKept, answersKept, diskKept *os.File // the agent's
 }
 
 func openPipes() (*pipes, error) {
@@ -83,11 +83,11 @@ func openPipes() (*pipes, error) {
 	return p, nil
 }
 
-func (p *pipes) closeGiven() { closeAll(p.stdin, p.output, p.events, p.metrics, p.answers) }
+func (p *pipes) closeGiven() { closeAll(p.stdin, p.output, p.events, p.metrics, p.answers, p.disk) }
 
 func (p *pipes) close() {
 	p.closeGiven()
-	closeAll(p.stdinKept, p.outputKept, p.eventsKept, p.answersKept)
+	closeAll(p.stdinKept, p.outputKept, p.eventsKept, p.answersKept, p.diskKept)
 }
 
 func closeAll(files ...*os.File) {
@@ -99,7 +99,7 @@ func closeAll(files ...*os.File) {
 }
 
 // startChild starts a process. It takes over the log.
-func (a *Agent) startChild(n role.Node, of role.Role, command role.Command, log *logFile) (*child, error) {
+func (a *Agent) startChild(n role.Node, of role.Role, command role.Command, log *logFile, watched *watched) (*child, error) {
 	p, err := openPipes()
 	if err != nil {
 		return nil, err
@@ -115,6 +115,10 @@ func (a *Agent) startChild(n role.Node, of role.Role, command role.Command, log 
 			return nil, err
 		}
 		cmd.ExtraFiles = []*os.File{p.events, p.metrics, p.answers} // become process.EventsFD, MetricsFD and AnswersFD
+	}
+	if err := watched.join(cmd, p, a.cfg.Executable); err != nil {
+		p.close()
+		return nil, err
 	}
 	cmd.SysProcAttr = sysProcAttr(a.cfg.watchdog)
 
@@ -133,6 +137,13 @@ func (a *Agent) startChild(n role.Node, of role.Role, command role.Command, log 
 	c.pid = cmd.Process.Pid
 	a.guard.started(c.pid)
 	p.closeGiven()
+	if watched != nil {
+		a.children.Go(func() {
+			if err := watched.disk.Serve(p.diskKept, c.gone); err != nil {
+				a.cfg.Log.Error("the calls of a node are not watched any more", "node", n.Name, "error", err)
+			}
+		})
+	}
 	c.record("started", asked)
 	a.metrics.starts.WithLabelValues(of.Name).Inc()
 	a.children.Go(func() {
@@ -306,6 +317,11 @@ func (c *child) end(state string, sig syscall.Signal, group bool) {
 	}
 }
 
+var (
+	errEnded     = errors.New("it has ended")
+	errStillRuns = fmt.Errorf("it did not stand still within %v", answerTime)
+)
+
 // pause stops the process and returns once it stands still.
 func (c *child) pause() error {
 	c.mu.Lock()
@@ -314,8 +330,13 @@ func (c *child) pause() error {
 		return nil
 	}
 	asked := clock.Mono()
-	if !c.signalLocked(unix.SIGSTOP, true) || !awaitStopped(c.pid) {
-		return fmt.Errorf("pause %s: it has ended: %w", c.Name, httpapi.ErrConflict)
+	err := errEnded
+	if c.signalLocked(unix.SIGSTOP, true) {
+		err = awaitStopped(c.pid)
+	}
+	if err != nil {
+		c.signalLocked(unix.SIGCONT, true) // or it would stop later
+		return fmt.Errorf("pause %s: %w: %w", c.Name, err, httpapi.ErrConflict)
 	}
 	c.paused = true
 	c.record("paused", asked)

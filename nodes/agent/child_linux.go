@@ -51,10 +51,20 @@ func awaitExit(pid int, stopped func() (letGo func() bool), continued func()) {
 	}
 }
 
-// awaitStopped returns when every thread of the process has stopped, or with false
-// when it ended.
-func awaitStopped(pid int) bool {
-	return waitid(pid, unix.WSTOPPED|unix.WEXITED) == codeStopped
+// awaitStopped returns when every thread of the process has stopped. It does not wait for ever:
+// one with a call that is held stops only once that is answered.
+func awaitStopped(pid int) error {
+	for deadline := clock.Mono() + int64(answerTime); ; {
+		switch code := waitid(pid, unix.WSTOPPED|unix.WEXITED|unix.WNOHANG); {
+		case code == codeStopped:
+			return nil
+		case code != codeNothing:
+			return errEnded
+		case clock.Mono() >= deadline:
+			return errStillRuns
+		}
+		<-clock.System().NewTimer(time.Millisecond).C()
+	}
 }
 
 // kernelTells says that isStopped knows.

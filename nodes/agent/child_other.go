@@ -23,7 +23,7 @@ const kernelTells = false
 func isStopped(int) bool { return false }
 
 // awaitStopped trusts that a stop signal that was sent takes effect at once.
-func awaitStopped(int) bool { return true }
+func awaitStopped(int) error { return nil }
 
 // tcpSocket opens a socket that children do not inherit, but for a moment.
 func tcpSocket(family int) (int, error) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"locklab/internal/httpapi"
+	"locklab/nodes/diskfault"
 	"locklab/nodes/process"
 )
 
@@ -46,7 +47,7 @@ func (c *Client) Reserve(ctx context.Context, node, role string) (map[string]str
 
 // Start starts a node with an empty data directory and returns when it is ready.
 func (c *Client) Start(ctx context.Context, spec NodeSpec) error {
-	return c.Call(ctx, http.MethodPost, nodePath(spec.Name, "start"), startRequest{Role: spec.Role, Settings: spec.Settings, FakeClock: spec.FakeClock}, nil)
+	return c.Call(ctx, http.MethodPost, nodePath(spec.Name, "start"), startRequest{Role: spec.Role, Settings: spec.Settings, FakeClock: spec.FakeClock, Disk: spec.Disk}, nil)
 }
 
 // Restart kills a node if it runs, starts it again after the delay (whole
@@ -88,14 +89,26 @@ func (c *Client) NodeClock(ctx context.Context, node string) (time.Duration, err
 	return time.Duration(o.OffsetMS) * time.Millisecond, err
 }
 
+// SetDisk makes a node's disk slow or full, or neither.
+func (c *Client) SetDisk(ctx context.Context, node string, fault diskfault.Fault) error {
+	return c.Call(ctx, http.MethodPost, nodePath(node, "disk"), diskFault{int64(fault.Delay), fault.Full}, nil)
+}
+
+// Disk says what is wrong with a node's disk, and what that has done.
+func (c *Client) Disk(ctx context.Context, node string) (diskfault.Seen, error) {
+	var s diskSeen
+	err := c.Call(ctx, http.MethodGet, nodePath(node, "disk"), nil, &s)
+	return diskfault.Seen{Fault: s.fault(), Hit: s.Hit, Done: s.Done, Least: time.Duration(s.LeastNS)}, err
+}
+
 // Remove kills a node if it runs, deletes its data and log, and gives its
 // addresses back.
 func (c *Client) Remove(ctx context.Context, node string) error { return c.do(ctx, node, "remove") }
 
 // Reset removes every node and forgets all events: a controller that takes over a
-// running agent begins with it.
-func (c *Client) Reset(ctx context.Context) error {
-	return c.Call(ctx, http.MethodPost, "/v1/reset", nil, nil)
+// running agent begins with it. Nodes that are kept go on, with what they have told so far.
+func (c *Client) Reset(ctx context.Context, keep ...string) error {
+	return c.Call(ctx, http.MethodPost, "/v1/reset", resetRequest{keep}, nil)
 }
 
 // Nodes lists the agent's nodes, sorted by name.

@@ -35,6 +35,9 @@ type Config struct {
 	Bind string
 	// Token is what every request must bear: others use the loopback too.
 	Token string
+	// ScrapeToken lets who bears it read the metrics, and nothing else, so that Prometheus
+	// need not be trusted with the hosts; "" is none, and Token reads them, too.
+	ScrapeToken string
 
 	// DataDir holds a directory for each node. It is created if it is missing.
 	DataDir string
@@ -49,8 +52,9 @@ type Config struct {
 	Mounts map[string]http.Handler
 	// Collectors are more to serve to Prometheus, with the labels host and zone.
 	Collectors []prometheus.Collector
-	// OnReset is called when the agent was reset and has no nodes; nil for nothing.
-	OnReset func()
+	// OnReset is called when the agent was reset and has no nodes but those that were kept; nil
+	// for nothing.
+	OnReset func(kept ...string)
 
 	// StartTimeout is how long a node may take to become ready, 15 s by default.
 	StartTimeout time.Duration
@@ -133,8 +137,13 @@ func (c *Config) validate() error {
 	if strings.ContainsAny(c.Advertise, "/ :") && !isIP(c.Advertise) {
 		refuse("advertise", "%q is not a host: want an IP address or a name, without a port", c.Advertise)
 	}
-	if strings.ContainsFunc(c.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		refuse("token", "it has characters that no header can carry: want letters, digits and signs")
+	for name, token := range map[string]string{"token": c.Token, "scrape token": c.ScrapeToken} {
+		if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			refuse(name, "it has characters that no header can carry: want letters, digits and signs")
+		}
+	}
+	if c.ScrapeToken != "" && c.ScrapeToken == c.Token {
+		refuse("scrape token", "it is the token, which controls the agent: want another one")
 	}
 	if !filepath.IsAbs(c.DataDir) {
 		refuse("data dir", "%q is not an absolute path: want one that nodes may write below", c.DataDir)

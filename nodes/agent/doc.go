@@ -51,13 +51,15 @@
 //	GET  /v1/roles/{role}/version    {version}
 //	GET  /v1/nodes                   [{name, role, state, addrs, pid}]
 //	POST /v1/nodes/{name}/reserve    {role} -> {addrs}
-//	POST /v1/nodes/{name}/start      {role, settings}
+//	POST /v1/nodes/{name}/start      {role, settings, fake_clock, disk}
 //	POST /v1/nodes/{name}/kill       (also pause, resume, stop, remove)
 //	POST /v1/nodes/{name}/restart    {wipe, delay_ms}
+//	GET  /v1/nodes/{name}/clock      {offset_ms}; to set it POST {offset_ms, rate}
+//	GET  /v1/nodes/{name}/disk       {delay_ns, full, hit, done, least_ns}; to set it POST {delay_ns, full}
 //	GET  /v1/nodes/{name}/log        text
 //	GET  /v1/events?from=N           JSON lines; the first is event N
 //	POST /v1/events/forget           {instance, below}: the follower has what is below
-//	POST /v1/reset                   removes every node and forgets the events
+//	POST /v1/reset                   {keep} removes every other node and, without any, forgets the events
 //
 // Errors are {error, kind}; see [Error]. Everything needs the token.
 package agent

@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"locklab/locks/clock"
+	"locklab/nodes/diskfault"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
 	"locklab/workloads/history"
@@ -78,6 +79,9 @@ func playNode(args []string) error {
 	if args[0] == "watchdog" {
 		process.Watchdog(os.Stdin, process.KillGroup)
 		return nil
+	}
+	if args[0] == "disk" {
+		return diskfault.Exec(args[2:]) // after --
 	}
 	if os.Getenv("LOCKLAB_TOKEN") != "" {
 		return fmt.Errorf("the token was inherited")

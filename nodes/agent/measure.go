@@ -1,17 +1,19 @@
 package agent
 
 import (
+	"slices"
+
 	"locklab/nodes/hostload"
 )
 
-// measure records what the machine does, as long as there are nodes.
+// measure records what the machine does, as long as there are nodes, be they dead: a run
+// in which they were killed wants to know it, too.
 func (a *Agent) measure() {
 	sampler := hostload.New(a.PIDs(), a.cfg.DataDir)
 	defer sampler.Close()
 	for a.sleep(a.ctx, a.cfg.Measure) == nil {
-		pids := a.PIDs()
-		e := sampler.Sample(pids)
-		if len(pids) > 0 {
+		e := sampler.Sample(a.PIDs())
+		if slices.ContainsFunc(a.Nodes(), func(n NodeStatus) bool { return n.State != "reserved" }) {
 			e.Host = a.cfg.Host
 			a.eventLog().record(e)
 		}

@@ -4,10 +4,11 @@ import (
 	"testing"
 	"time"
 
+	"locklab/locks/locktest"
 	"locklab/workloads/history"
 )
 
-// TestAgentRecordsItsMachine as long as it runs nodes.
+// TestAgentRecordsItsMachine as long as it has nodes, without a gap when they are killed.
 func TestAgentRecordsItsMachine(t *testing.T) {
 	_, c := newAgent(t, func(cfg *Config) { cfg.Measure = 5 * time.Millisecond })
 	started := make(chan struct{})
@@ -26,18 +27,34 @@ func TestAgentRecordsItsMachine(t *testing.T) {
 		return nil
 	})
 	must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
-	last := int64(0)
-	for range 3 {
-		e := <-samples
+	last, dead := int64(0), false
+	next := func(e history.Event) {
+		t.Helper()
 		select {
 		case <-started:
 		default:
 			t.Error("a machine without nodes was recorded")
 		}
-		if e.Host != "host-a-1" || e.Machine == nil || e.AtNS <= e.FromNS || e.FromNS < last {
-			t.Errorf("sample %+v of %+v after %d", e, e.Machine, last)
+		if e.Host != "host-a-1" || e.Machine == nil || e.AtNS <= e.FromNS || e.FromNS != last && last != 0 {
+			t.Errorf("sample %+v of %+v after %d; its nodes are dead: %v", e, e.Machine, last, dead)
 		}
 		last = e.AtNS
+	}
+	for range 3 {
+		next(<-samples)
+	}
+	must(t, c.Kill(t.Context(), "own-1"))
+	dead = true
+	for range 3 {
+		locktest.Eventually(t, "a sample of a machine whose nodes are dead", func() bool {
+			select {
+			case e := <-samples:
+				next(e)
+				return true
+			default:
+				return false
+			}
+		})
 	}
 	go func() { // let the follower go on to its end
 		for range samples {

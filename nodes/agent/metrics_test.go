@@ -87,6 +87,38 @@ func TestMetricsWantTheToken(t *testing.T) {
 	}
 }
 
+// TestTheScrapeTokenOnlyReads the metrics: who has it neither sees nor does anything else.
+func TestTheScrapeTokenOnlyReads(t *testing.T) {
+	const scrape = "a-token-of-prometheus"
+	a, c := newAgent(t, func(cfg *Config) { cfg.ScrapeToken = scrape })
+	must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
+	all, err := page(t, a, scrape)
+	must(t, err)
+	if !strings.Contains(all, `locklab_node_ready{node="own-1"`) || strings.Contains(all, scrape) {
+		t.Errorf("what the scrape token reads:\n%s", all)
+	}
+	before := a.requests.lastNS.Load()
+	other := NewClient(a.URL(), scrape)
+	defer other.Close()
+	_, healthErr := other.Health(t.Context())
+	_, nodesErr := other.Nodes(t.Context())
+	for what, err := range map[string]error{
+		"health": healthErr, "nodes": nodesErr, "kill": other.Kill(t.Context(), "own-1"), "reset": other.Reset(t.Context()),
+		"start": other.Start(t.Context(), NodeSpec{Name: "own-2", Role: "own"}),
+	} {
+		if !errors.Is(err, httpapi.ErrForbidden) {
+			t.Errorf("%s with the scrape token: %v, want it forbidden", what, err)
+		}
+	}
+	if nodes := a.Nodes(); len(nodes) != 1 || nodes[0].State != "ready" || a.requests.lastNS.Load() != before {
+		t.Errorf("after that the nodes are %+v", nodes)
+	}
+	cfg := a.cfg
+	if cfg.ScrapeToken = cfg.Token; cfg.validate() == nil {
+		t.Error("the token that controls may also be that of Prometheus")
+	}
+}
+
 // TestPrometheusIsNoController: who only looks keeps no node of a dead controller running.
 func TestPrometheusIsNoController(t *testing.T) {
 	a, c := newAgent(t, nil)

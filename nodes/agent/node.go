@@ -20,6 +20,7 @@ import (
 
 	"locklab/internal/httpapi"
 	"locklab/locks/clock"
+	"locklab/nodes/diskfault"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
 )
@@ -31,6 +32,8 @@ type NodeSpec struct {
 	Settings jsontext.Value // for the role; nil for none
 	// FakeClock runs it with a wall clock that [Agent.SetClock] can set, if its role has one.
 	FakeClock bool
+	// Disk are the calls that [Agent.SetDisk] can hold or refuse, "" none.
+	Disk diskfault.Calls
 }
 
 // RestartOptions say how a node comes back.
@@ -62,12 +65,14 @@ type node struct {
 	settings jsontext.Value // of the last start
 	removed  bool
 	fake     atomic.Bool // its clock can be set
+	calls    diskfault.Calls
 
 	mu    sync.Mutex
 	child *child // the last incarnation, nil before the first
 	// skew is what was asked of a foreign server's clock at skewed, zero if nothing was.
 	skew   process.Skew
 	skewed time.Time
+	disk   *diskfault.Disk // nil if none of its calls can be stopped
 }
 
 func (n *node) addrs(host string) map[string]string {
@@ -152,6 +157,7 @@ func (a *Agent) Start(ctx context.Context, spec NodeSpec) error {
 	} else if spawned {
 		n.settings = bytes.Clone(spec.Settings)
 		n.fake.Store(spec.FakeClock && n.role.Clock != nil)
+		n.calls = spec.Disk
 		c, err = n.spawn(true)
 	}
 	<-n.op
@@ -253,7 +259,7 @@ func (n *node) spawn(wipe bool) (*child, error) {
 	if !listenBesideHeld {
 		n.releasePorts()
 	}
-	c, err := a.startChild(prepared, n.role, command, log)
+	c, err := a.startChild(prepared, n.role, command, log, n.watched())
 	if err != nil {
 		log.close()
 		n.holdPorts()

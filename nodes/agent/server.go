@@ -42,7 +42,7 @@ func (a *Agent) serve() {
 func (a *Agent) api() *httpapi.API {
 	listen, _, _ := net.SplitHostPort(a.cfg.Listen) // checked at the start
 	api := httpapi.New(httpapi.Config{
-		Name: "agent of " + a.cfg.Host, Token: a.cfg.Token, Hosts: []string{a.cfg.Host, a.cfg.Advertise, listen},
+		Name: "agent of " + a.cfg.Host, Token: a.cfg.Token, ReadToken: a.cfg.ScrapeToken, ReadPath: kit.Path, Hosts: []string{a.cfg.Host, a.cfg.Advertise, listen},
 		Kinds: kinds(), Inside: a.requests.watch, Log: a.cfg.Log,
 	})
 	for pattern, handler := range a.cfg.Mounts {
@@ -61,7 +61,7 @@ func (a *Agent) api() *httpapi.API {
 		return reserveAnswer{Addrs: addrs}, err
 	})
 	httpapi.Post(api, "POST /v1/nodes/{name}/start", func(r *http.Request, in startRequest) (any, error) {
-		return nil, a.Start(r.Context(), NodeSpec{Name: r.PathValue("name"), Role: in.Role, Settings: in.Settings, FakeClock: in.FakeClock})
+		return nil, a.Start(r.Context(), NodeSpec{Name: r.PathValue("name"), Role: in.Role, Settings: in.Settings, FakeClock: in.FakeClock, Disk: in.Disk})
 	})
 	httpapi.Post(api, "POST /v1/nodes/{name}/restart", func(r *http.Request, in restartRequest) (any, error) {
 		if in.DelayMS < 0 || in.DelayMS > maxRestartWait.Milliseconds() {
@@ -81,6 +81,13 @@ func (a *Agent) api() *httpapi.API {
 		}
 		return nil, a.SetClock(r.Context(), r.PathValue("name"), process.Skew{Offset: time.Duration(in.OffsetMS) * time.Millisecond, Rate: cmp.Or(in.Rate, 1)})
 	})
+	api.Get("GET /v1/nodes/{name}/disk", func(r *http.Request) (any, error) {
+		s, err := a.Disk(r.PathValue("name"))
+		return diskSeen{diskFault{int64(s.Delay), s.Full}, s.Hit, s.Done, int64(s.Least)}, err
+	})
+	httpapi.Post(api, "POST /v1/nodes/{name}/disk", func(r *http.Request, in diskFault) (any, error) {
+		return nil, a.SetDisk(r.PathValue("name"), in.fault())
+	})
 	httpapi.Post(api, "POST /v1/nodes/{name}/pause", func(r *http.Request, in pauseRequest) (any, error) {
 		if in.WithinMS < 0 || in.WithinMS > maxPointWait.Milliseconds() {
 			return nil, fmt.Errorf("pause: within_ms %d is out of range: want 0 to %d: %w", in.WithinMS, maxPointWait.Milliseconds(), httpapi.ErrInvalid)
@@ -97,7 +104,7 @@ func (a *Agent) api() *httpapi.API {
 			return nil, do(r.PathValue("name"))
 		})
 	}
-	httpapi.Post(api, "POST /v1/reset", func(*http.Request, struct{}) (any, error) { return nil, a.Reset() })
+	httpapi.Post(api, "POST /v1/reset", func(_ *http.Request, in resetRequest) (any, error) { return nil, a.Reset(in.Keep...) })
 	api.Stream("GET /v1/nodes/{name}/log", a.handleLog)
 	api.Stream("GET /v1/events", a.handleEvents)
 	httpapi.Post(api, "POST /v1/events/forget", a.handleForget)

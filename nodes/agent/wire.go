@@ -1,6 +1,10 @@
 package agent
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"github.com/go-json-experiment/json/jsontext"
+
+	"locklab/nodes/diskfault"
+)
 
 // What travels between Client and Agent.
 
@@ -33,6 +37,22 @@ type startRequest struct {
 	Settings jsontext.Value `json:"settings,omitzero"`
 	// FakeClock asks for a wall clock that can be set.
 	FakeClock bool `json:"fake_clock,omitzero"`
+	// Disk is which calls are to be stopped, so that its disk can get slow or full.
+	Disk diskfault.Calls `json:"disk,omitzero"`
+}
+
+// diskFault is what is, or is to be, wrong with a node's disk.
+type diskFault struct {
+	DelayNS int64 `json:"delay_ns,omitzero"`
+	Full    bool  `json:"full,omitzero"`
+}
+
+// diskSeen is what that has done: see [diskfault.Seen].
+type diskSeen struct {
+	diskFault
+	Hit     uint64 `json:"hit"`
+	Done    uint64 `json:"done"`
+	LeastNS int64  `json:"least_ns"`
 }
 
 // clockOffset is by how much a node's wall clock is wrong, or is to be.
@@ -47,6 +67,11 @@ type clockOffset struct {
 type pauseRequest struct {
 	Point    string `json:"point,omitzero"`
 	WithinMS int64  `json:"within_ms,omitzero"`
+}
+
+// resetRequest names the nodes that go on.
+type resetRequest struct {
+	Keep []string `json:"keep,omitempty"`
 }
 
 type restartRequest struct {

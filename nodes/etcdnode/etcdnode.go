@@ -19,7 +19,6 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
-	"locklab/locks/clock"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
 )
@@ -50,7 +49,7 @@ var ErrInvalid = errors.New("etcdnode: invalid settings")
 func Role() role.Role {
 	return role.Role{
 		Name: Name, Ports: []string{PortClient, PortPeer}, ClientPort: PortClient, PeerPorts: []string{PortPeer},
-		Main: run, Command: command, Leads: leads, Version: version,
+		Main: run, Command: command, Leads: leads, Version: version, Serves: serves, Starts: 1200 * time.Millisecond,
 		Missing:   role.Program(Name, "etcd-server"),
 		KeepsData: "members of an etcd cluster that forget what they have acknowledged are refused by the others",
 	}
@@ -103,7 +102,8 @@ func run(ctx context.Context, node *process.Node) error {
 	client := node.Addrs[PortClient]
 	cmd := exec.Command(path, arguments(node.Name, data, client, node.Addrs[PortPeer], settings.Peers)...) //nolint:noctx // Serve ends it
 	cmd.Env = append(os.Environ(), "HTTP_PROXY=http://"+listener.Addr().String())
-	return node.Serve(ctx, cmd, unix.SIGTERM, func(ctx context.Context) error {
+	// A leader that is asked to end looks for a successor first, for two seconds where all end.
+	return node.Serve(ctx, cmd, unix.SIGKILL, func(ctx context.Context) error {
 		return awaitMember(ctx, client, returns)
 	})
 }
@@ -141,15 +141,7 @@ func toLinks(links map[string]string) http.Handler {
 // awaitMember waits until a new member has found the others and a leader. One that
 // returns need not find anybody: it is back, even if it is alone.
 func awaitMember(ctx context.Context, client string, returns bool) error {
-	for {
-		err := look(ctx, client, returns)
-		if err == nil {
-			return nil
-		}
-		if clock.Sleep(ctx, 10*time.Millisecond) != nil {
-			return fmt.Errorf("etcd at %s is not ready: %w: %w", client, ctx.Err(), err)
-		}
-	}
+	return role.Await(ctx, "etcd at "+client, func() error { return look(ctx, client, returns) })
 }
 
 func look(ctx context.Context, client string, returns bool) error {
@@ -162,6 +154,11 @@ func look(ctx context.Context, client string, returns bool) error {
 		}
 		return err
 	}
+	return serves(ctx, client)
+}
+
+// serves says whether the member has joined and knows a leader.
+func serves(ctx context.Context, client string) error {
 	_, err := status(ctx, client)
 	return err
 }

@@ -19,7 +19,8 @@
 // way count against the seats known, so that concurrent players spread over rooms.
 // A worker that has been silent, or did not answer, is suspect until it is heard of
 // again: its rooms are not proposed, but under the lock it is asked all the same,
-// with less patience.
+// with less patience. Looks that wait for their turn at a worker are made as one for all of a
+// group who ask; one that has begun is shared with nobody, and goes on if who wanted it left.
 //
 // Everything that a worker is asked for may be repeated without a second effect,
 // so a request that met a dead connection is repeated at the same worker. An order

@@ -18,6 +18,7 @@ type Tracker struct {
 	locker  locks.Locker
 	metrics lockMetrics
 	points  *process.Points
+	prefix  string // of the resources' names, as the locker knows them
 
 	mu      sync.Mutex
 	held    map[*trackedLease]struct{}
@@ -41,8 +42,9 @@ var (
 // Track wraps a Locker, and says to points, which may be nil, when its clients begin to acquire
 // and to release. Give the same Tracker to a master and to whatever is
 // mounted beside it, and the status of the master shows the holds of both.
-func Track(locker locks.Locker, points *process.Points) *Tracker {
-	return &Tracker{locker: locker, metrics: newLockMetrics(), points: points, held: map[*trackedLease]struct{}{}}
+// Its servers may know the resources of earlier runs: the prefix is that of this one's.
+func Track(locker locks.Locker, points *process.Points, prefix string) *Tracker {
+	return &Tracker{locker: locker, metrics: newLockMetrics(), points: points, prefix: prefix, held: map[*trackedLease]struct{}{}}
 }
 
 // Acquire acquires and keeps track.
@@ -50,7 +52,7 @@ func (t *Tracker) Acquire(ctx context.Context, resource string) (locks.Lease, er
 	asked := clock.Mono()
 	t.wait(1)
 	t.points.Pass(history.PointAcquiring, resource)
-	lease, err := t.locker.Acquire(ctx, resource)
+	lease, err := t.locker.Acquire(ctx, t.prefix+resource)
 	t.wait(-1)
 	t.metrics.acquires.of(locks.OutcomeOf(err)).Inc()
 	if err != nil {

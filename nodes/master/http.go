@@ -53,6 +53,9 @@ func (m *Master) handleMatch(r *http.Request, req MatchRequest) (any, error) {
 	if err := errors.Join(worker.CheckName("player", req.Player), worker.CheckName("group", req.Group)); err != nil {
 		return nil, err
 	}
+	if httpapi.Left(r) { // a seat taken for somebody who is gone would be missed by who waits
+		return httpapi.More{"outcome": locks.OutcomeFailed}, &httpapi.Error{Status: http.StatusServiceUnavailable, Kind: "canceled", Message: "the player has left"}
+	}
 	ctx, span := m.tracer.Join(r.Context(), r.Header.Get(tracing.Header), "match")
 	match, outcome, err := m.Match(ctx, req)
 	if span.IsSet() {

@@ -1,6 +1,7 @@
 package master_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -18,6 +20,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"locklab/internal/httpapi"
+	"locklab/internal/httpapi/httpapitest"
 	"locklab/locks"
 	"locklab/locks/locktest"
 	"locklab/nodes/master"
@@ -27,27 +31,14 @@ import (
 
 func ask(t testing.TB, method, url, body string) (int, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(text)
+	return httpapitest.Ask(t, method, url, body, nil)
 }
 
 // TestAPI runs a master as its process does and talks to it over HTTP.
 func TestAPI(t *testing.T) {
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	l := newLab(t, 2, func(s *worker.Settings) { s.Capacity = 2 })
-	lock := master.Track(sharedLock(t), nil)
+	lock := master.Track(sharedLock(t), nil, "")
 	s := master.DefaultSettings()
 	s.Name, s.Zone, s.Workers, s.Lock = "a", "a", l.addrs, "local"
 	ctx, cancel := context.WithCancel(t.Context())
@@ -159,6 +150,64 @@ func TestOverload(t *testing.T) {
 	m.Close()
 	if _, outcome, err := m.Match(t.Context(), master.MatchRequest{Player: "p3", Group: "g"}); err == nil || outcome != locks.OutcomeFailed {
 		t.Errorf("match after Close: %s, %v", outcome, err)
+	}
+}
+
+// TestWhoHasLeftIsNotServed: players gave up while nobody accepted their connections, as that
+// of a master that stood still. Nobody asks for the lock, or makes a room, for them; who waits
+// is served.
+func TestWhoHasLeftIsNotServed(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("whether somebody has hung up is told on Linux only")
+	}
+	l := newLab(t, 1, nil)
+	var acquired atomic.Int64
+	m := l.master("a", &scripted{leases: []*fakeLease{newLease()}, before: func(context.Context) error {
+		acquired.Add(1)
+		return nil
+	}}, nil)
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	post := func(player, group string) net.Conn {
+		t.Helper()
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := fmt.Sprintf(`{"player":%q,"group":%q}`, player, group)
+		if _, err := fmt.Fprintf(conn, "POST /v1/match HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body); err != nil {
+			t.Fatal(err)
+		}
+		return conn
+	}
+	for i := range 50 {
+		if err := post(fmt.Sprintf("gone-%d", i), fmt.Sprintf("gone-%d", i)).Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waits := post("waits", "waits")
+	defer func() { _ = waits.Close() }()
+
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- httpapi.Serve(ctx, listener, m.Handler(), nil, discard()) }()
+	answer, err := http.ReadResponse(bufio.NewReader(waits), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(answer.Body)
+	_ = answer.Body.Close() // it was read
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Errorf("who waits got %s %s: %v", answer.Status, text, err)
+	}
+	cancel()
+	if err := <-served; err != nil { // all requests are over
+		t.Error(err)
+	}
+	if made := l.journal.rooms(""); made != 1 || acquired.Load() != 1 {
+		t.Errorf("%d rooms were made, and the lock was asked for %d times: want 1, for who waits", made, acquired.Load())
 	}
 }
 
@@ -290,4 +339,18 @@ func cpuTime(b *testing.B) time.Duration {
 		b.Fatal(err)
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// TestRunsHaveNamesOfTheirOwn: what one run holds is nothing to another at the same servers.
+func TestRunsHaveNamesOfTheirOwn(t *testing.T) {
+	servers := sharedLock(t)
+	first, second := master.Track(servers, nil, ""), master.Track(servers, nil, "run2.")
+	for _, tracker := range []*master.Tracker{first, second} {
+		if _, err := tracker.Acquire(t.Context(), "r"); err != nil {
+			t.Fatal(err)
+		}
+		if held, _ := tracker.Holds(); len(held) != 1 || held[0].Resource != "r" {
+			t.Errorf("held: %+v, want r", held)
+		}
+	}
 }

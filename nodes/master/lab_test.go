@@ -45,6 +45,7 @@ type lab struct {
 	t           testing.TB
 	journal     *journal
 	addrs       []master.WorkerAddr
+	workers     []*worker.Worker
 	servers     []*httptest.Server
 	mu          sync.Mutex
 	interceptor interceptor
@@ -80,7 +81,7 @@ func newLab(t testing.TB, n int, change func(*worker.Settings)) *lab {
 			server.CloseClientConnections()
 			server.Close()
 		})
-		l.servers = append(l.servers, server)
+		l.workers, l.servers = append(l.workers, w), append(l.servers, server)
 		l.addrs = append(l.addrs, master.WorkerAddr{
 			Name: s.Name, Zone: []string{"a", "c"}[i%2], Addr: server.Listener.Addr().String(),
 		})
@@ -98,7 +99,7 @@ func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // deps are those of a master with this lock.
 func (l *lab) deps(locker locks.Locker) master.Deps {
-	return master.Deps{Recorder: l.journal, Locker: master.Track(locker, nil), Log: discard(), Seed: 1}
+	return master.Deps{Recorder: l.journal, Locker: master.Track(locker, nil, ""), Log: discard(), Seed: 1}
 }
 
 // master starts a master with its feeds running.

@@ -82,7 +82,7 @@ func New(ctx context.Context, settings Settings, deps Deps) (*Master, error) {
 		followed:    make(chan struct{}),
 	}
 	for _, addr := range settings.Workers {
-		m.remotes = append(m.remotes, newRemote(addr, settings.WorkerToken, deps.Tracer))
+		m.remotes = append(m.remotes, newRemote(addr, settings.WorkerToken, max(settings.LookTimeout, settings.FeedReset), deps.Tracer))
 	}
 	m.directory = newDirectory(settings.FeedSilence, m.remotes)
 	m.followAll(ctx)
@@ -154,7 +154,7 @@ func (m *Master) Close() {
 	m.feeds.Wait()
 	m.background.Wait()
 	for _, r := range m.remotes {
-		r.http.Close()
+		r.close()
 	}
 }
 

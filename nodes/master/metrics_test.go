@@ -37,7 +37,7 @@ func (lost) Lost() <-chan struct{} {
 
 func TestLockMetrics(t *testing.T) {
 	locker := &told{}
-	tracker := master.Track(locker, nil)
+	tracker := master.Track(locker, nil, "")
 	var leases []locks.Lease
 	for _, err := range []error{nil, nil, locks.ErrNotAcquired, locks.ErrUnknown, errors.New("who knows")} {
 		locker.err = err
@@ -84,7 +84,7 @@ func TestMatchMetrics(t *testing.T) {
 
 // BenchmarkTrackedAcquire is what tracking and counting add to a lock that costs nothing.
 func BenchmarkTrackedAcquire(b *testing.B) {
-	tracker := master.Track(&told{err: locks.ErrNotAcquired}, nil)
+	tracker := master.Track(&told{err: locks.ErrNotAcquired}, nil, "")
 	b.ReportAllocs()
 	for b.Loop() {
 		_, _ = tracker.Acquire(b.Context(), "r")
@@ -93,7 +93,7 @@ func BenchmarkTrackedAcquire(b *testing.B) {
 
 // TestCountingAllocatesNothing: only the lease that it keeps track of costs memory.
 func TestCountingAllocatesNothing(t *testing.T) {
-	tracker := master.Track(&told{err: locks.ErrNotAcquired}, nil)
+	tracker := master.Track(&told{err: locks.ErrNotAcquired}, nil, "")
 	if n := testing.AllocsPerRun(1000, func() { _, _ = tracker.Acquire(t.Context(), "r") }); n != 0 {
 		t.Errorf("%v allocations for an acquisition that fails, want 0", n)
 	}

@@ -38,7 +38,7 @@ type Settings struct{}
 // Role is what an agent must know to run a server.
 func Role() role.Role {
 	return role.Role{
-		Name: Name, Ports: []string{Port}, ClientPort: Port, Main: run, Command: command, Version: version,
+		Name: Name, Ports: []string{Port}, ClientPort: Port, Main: run, Command: command, Version: version, Serves: ping, Starts: 2500 * time.Millisecond,
 		Missing: func() error {
 			_, err := program("initdb")
 			return err
@@ -184,15 +184,7 @@ func endLeftovers(ctx context.Context, data string) {
 
 // awaitAnswer returns when the server answers, which it does not while it recovers.
 func awaitAnswer(ctx context.Context, addr string) error {
-	for {
-		err := ping(ctx, addr)
-		if err == nil {
-			return nil
-		}
-		if clock.Sleep(ctx, 20*time.Millisecond) != nil {
-			return fmt.Errorf("postgres at %s is not ready: %w: %w", addr, ctx.Err(), err)
-		}
-	}
+	return role.Await(ctx, "postgres at "+addr, func() error { return ping(ctx, addr) })
 }
 
 func ping(ctx context.Context, addr string) error {

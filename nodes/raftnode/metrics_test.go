@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"locklab/internal/metrics/metricstest"
+	"locklab/locks/locktest"
 	"locklab/nodes/raftnode"
 )
 
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, raftnode.Config{})
-	release(t, acquire(t, c.locker(long), "r"))
+	locktest.Release(t, locktest.Acquire(t, c.locker(long), "r"))
 	leader := c.leader()
 	metricstest.Has(t, metricstest.Page(t, c.servers[leader]),
 		"locklab_raft_leader 1", "locklab_raft_serving 1", "locklab_raft_grants_total 1", "locklab_raft_streams 1",

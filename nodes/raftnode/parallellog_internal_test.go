@@ -107,6 +107,30 @@ func TestAFailedDiskAppliesNothing(t *testing.T) {
 	p.close()
 }
 
+// TestAFollowerWithAFullDiskSaysSo: the library answers the leader with what this returns. There
+// may be space again later.
+func TestAFollowerWithAFullDiskSaysSo(t *testing.T) {
+	p, disk, failed := newSlowLog(t, false)
+	full := errors.New("disk full")
+	for _, err := range []error{full, nil} {
+		disk.gate <- err
+		if stored := p.StoreLogs([]*raft.Log{logCommand(1)}); !errors.Is(stored, err) {
+			t.Errorf("stored: %v, the disk said %v", stored, err)
+		}
+		if durable := p.durableIndex(); durable == 1 != (err == nil) {
+			t.Errorf("durable up to %d after %v", durable, err)
+		}
+	}
+	var entry raft.Log
+	if err := p.GetLog(1, &entry); err != nil || entry.Index != 1 {
+		t.Errorf("entry %+v, %v", entry, err)
+	}
+	if len(failed) != 0 {
+		t.Error("the server ends of it")
+	}
+	p.close()
+}
+
 // A server that is closed while its disk is slow leaves out an entry. The disk then takes
 // it, and the next one, all the same.
 func TestAServerThatClosesAppliesNothingAfterAnEntryThatItLeftOut(t *testing.T) {

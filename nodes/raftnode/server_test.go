@@ -20,17 +20,6 @@ import (
 // long is a lease that does not end within a test, unless it should.
 const long = time.Minute
 
-func acquire(t *testing.T, l locks.Locker, resource string) locks.Lease {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	lease, err := l.Acquire(ctx, resource)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return lease
-}
-
 func token(t *testing.T, l locks.Lease) locks.Token {
 	t.Helper()
 	token, ok := l.Token()
@@ -49,20 +38,11 @@ func mustHold(t *testing.T, l locks.Lease) {
 	}
 }
 
-func release(t *testing.T, l locks.Lease) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	if err := l.Release(ctx); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestHolderAndWaiterSurviveTheLeadersDeath(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, raftnode.Config{})
 	holder, waiter := c.locker(long), c.locker(long)
-	held := acquire(t, holder, "r")
+	held := locktest.Acquire(t, holder, "r")
 
 	granted := make(chan locks.Lease, 1)
 	go func() {
@@ -76,14 +56,14 @@ func TestHolderAndWaiterSurviveTheLeadersDeath(t *testing.T) {
 	c.stop(dead)
 	c.leader(dead)
 	// The service goes on, and knows the holder still.
-	other := acquire(t, holder, "other")
+	other := locktest.Acquire(t, holder, "other")
 	mustHold(t, held)
 	select {
 	case <-granted:
 		t.Fatal("a new leader granted what is held")
 	default:
 	}
-	release(t, held)
+	locktest.Release(t, held)
 	next := <-granted
 	if next == nil {
 		t.FailNow()
@@ -91,22 +71,22 @@ func TestHolderAndWaiterSurviveTheLeadersDeath(t *testing.T) {
 	if token(t, next) <= token(t, other) || token(t, other) <= token(t, held) {
 		t.Errorf("tokens %d, %d, %d do not grow across leaders", token(t, held), token(t, other), token(t, next))
 	}
-	release(t, next)
-	release(t, other)
+	locktest.Release(t, next)
+	locktest.Release(t, other)
 
 	c.start(dead) // it catches up, and can be needed
 	c.stop(c.leader())
-	release(t, acquire(t, holder, "r"))
+	locktest.Release(t, locktest.Acquire(t, holder, "r"))
 }
 
 func TestMinorityAnswersNobody(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, raftnode.Config{})
 	everywhere := c.locker(long)
-	before := acquire(t, everywhere, "r")
+	before := locktest.Acquire(t, everywhere, "r")
 	old := c.leader()
 	inside := c.lockerAt(long, raftlock.Server{Name: old, Addr: c.client[old]})
-	release(t, acquire(t, inside, "mine")) // it has a session
+	locktest.Release(t, locktest.Acquire(t, inside, "mine")) // it has a session
 
 	c.cut(old, true)
 	ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
@@ -118,8 +98,8 @@ func TestMinorityAnswersNobody(t *testing.T) {
 	}
 	// The others elect a leader, and everything goes on there.
 	c.leader(old)
-	release(t, before)
-	after := acquire(t, everywhere, "r")
+	locktest.Release(t, before)
+	after := locktest.Acquire(t, everywhere, "r")
 	if token(t, after) <= token(t, before) {
 		t.Errorf("token %d after %d", token(t, after), token(t, before))
 	}
@@ -128,24 +108,24 @@ func TestMinorityAnswersNobody(t *testing.T) {
 		status := c.status(old)
 		return status.GetState() == "follower" && status.GetLeader() != "" && status.GetAppliedIndex() >= uint64(token(t, after))
 	})
-	release(t, after)
+	locktest.Release(t, after)
 }
 
 func TestEverybodyRestartsAndTheHolderHolds(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, raftnode.Config{})
 	holder, other := c.locker(long), c.locker(long)
-	held := acquire(t, holder, "r")
+	held := locktest.Acquire(t, holder, "r")
 	c.restart()
-	free := acquire(t, other, "free")
+	free := locktest.Acquire(t, other, "free")
 	mustHold(t, held)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	if _, err := other.Acquire(ctx, "r"); !errors.Is(err, locks.ErrNotAcquired) {
 		t.Fatalf("got %v, want ErrNotAcquired: the log says who holds", err)
 	}
-	release(t, held)
-	next := acquire(t, other, "r")
+	locktest.Release(t, held)
+	next := locktest.Acquire(t, other, "r")
 	if token(t, next) <= token(t, free) {
 		t.Errorf("token %d after %d", token(t, next), token(t, free))
 	}
@@ -157,7 +137,7 @@ func TestEverybodyRestartsAndTheHolderHolds(t *testing.T) {
 func TestAServerWithoutMemoryElectsNobody(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, raftnode.Config{})
-	release(t, acquire(t, c.locker(long), "before"))
+	locktest.Release(t, locktest.Acquire(t, c.locker(long), "before"))
 	leader := c.leader()
 	var forgets, behind string
 	for _, name := range c.names {
@@ -171,7 +151,7 @@ func TestAServerWithoutMemoryElectsNobody(t *testing.T) {
 	}
 	c.stop(behind)
 	holder := c.locker(long)
-	held := acquire(t, holder, "r")
+	held := locktest.Acquire(t, holder, "r")
 	c.stop(leader)
 	c.stop(forgets)
 	if err := os.RemoveAll(filepath.Join(c.dir, forgets)); err != nil {
@@ -194,19 +174,19 @@ func TestAServerWithoutMemoryElectsNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustHold(t, held)
-	release(t, free)
-	release(t, held)
-	last := acquire(t, holder, "r")
+	locktest.Release(t, free)
+	locktest.Release(t, held)
+	last := locktest.Acquire(t, holder, "r")
 	locktest.Eventually(t, forgets+" to catch up", func() bool { return c.status(forgets).GetAppliedIndex() >= uint64(token(t, last)) })
 	c.stop(behind)
-	release(t, last)
+	locktest.Release(t, last)
 }
 
 func TestSnapshotsCarryTheState(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, raftnode.Config{SnapshotEntries: 16})
 	holder, busy := c.locker(long), c.locker(long)
-	held := acquire(t, holder, "r")
+	held := locktest.Acquire(t, holder, "r")
 	leader := c.leader()
 	behind := c.names[0]
 	if behind == leader {
@@ -215,9 +195,9 @@ func TestSnapshotsCarryTheState(t *testing.T) {
 	c.stop(behind)
 	last := locks.Token(0)
 	for range 100 {
-		lease := acquire(t, busy, "busy")
+		lease := locktest.Acquire(t, busy, "busy")
 		last = token(t, lease)
-		release(t, lease)
+		locktest.Release(t, lease)
 	}
 	// The one that was away is so far behind that it needs a snapshot; then it must
 	// carry on, with another one of which the log was cut short.
@@ -228,11 +208,11 @@ func TestSnapshotsCarryTheState(t *testing.T) {
 		return kept > 0 && err == nil
 	})
 	c.restart()
-	if again := acquire(t, busy, "busy"); token(t, again) <= last {
+	if again := locktest.Acquire(t, busy, "busy"); token(t, again) <= last {
 		t.Errorf("token %d after %d", token(t, again), last)
 	}
 	mustHold(t, held)
-	release(t, held)
+	locktest.Release(t, held)
 }
 
 func TestADeadClientIsExpired(t *testing.T) {
@@ -244,11 +224,11 @@ func TestADeadClientIsExpired(t *testing.T) {
 		t.Fatal("not granted")
 	}
 	// It never renews. Whoever waits gets the lock when the lease has run out.
-	next := acquire(t, c.locker(long), "r")
+	next := locktest.Acquire(t, c.locker(long), "r")
 	if end := raw.end(); end != "REASON_SESSION_ENDED" {
 		t.Errorf("the dead client's stream ended with %s", end)
 	}
-	release(t, next)
+	locktest.Release(t, next)
 }
 
 func TestAClientThatIsCutOffLosesItsLeaseFirst(t *testing.T) {
@@ -257,12 +237,12 @@ func TestAClientThatIsCutOffLosesItsLeaseFirst(t *testing.T) {
 	cut := locktest.NewLink(t, c.client["raft-1"])
 	holder := c.lockerAt(time.Second, raftlock.Server{Name: "raft-1", Addr: cut.Addr()})
 	waiter := c.locker(long)
-	held := acquire(t, holder, "r")
+	held := locktest.Acquire(t, holder, "r")
 	if expires, ok := held.Expires(); !ok || expires.IsZero() {
 		t.Error("a raft lease has an end")
 	}
 	cut.Cut(true)
-	next := acquire(t, waiter, "r")
+	next := locktest.Acquire(t, waiter, "r")
 	select {
 	case <-held.Lost():
 	default:
@@ -273,8 +253,8 @@ func TestAClientThatIsCutOffLosesItsLeaseFirst(t *testing.T) {
 	}
 	// The client comes back with a new session.
 	cut.Cut(false)
-	release(t, next)
-	release(t, acquire(t, holder, "r"))
+	locktest.Release(t, next)
+	locktest.Release(t, locktest.Acquire(t, holder, "r"))
 }
 
 func TestALateGrantIsGivenBack(t *testing.T) {
@@ -283,7 +263,7 @@ func TestALateGrantIsGivenBack(t *testing.T) {
 	cut := locktest.NewLink(t, c.client["raft-1"])
 	gone := c.lockerAt(long, raftlock.Server{Name: "raft-1", Addr: cut.Addr()})
 	other := c.locker(long)
-	held := acquire(t, other, "r")
+	held := locktest.Acquire(t, other, "r")
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error, 1)
 	go func() {
@@ -296,9 +276,9 @@ func TestALateGrantIsGivenBack(t *testing.T) {
 	if err := <-failed; !errors.Is(err, locks.ErrUnknown) || !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want ErrUnknown: nobody confirmed that the wait was cancelled", err)
 	}
-	release(t, held) // now the client that is gone is granted
+	locktest.Release(t, held) // now the client that is gone is granted
 	cut.Cut(false)
-	release(t, acquire(t, other, "r")) // and gives it back when it returns
+	locktest.Release(t, locktest.Acquire(t, other, "r")) // and gives it back when it returns
 }
 
 func TestRepeatedRequestsAreAnsweredAlike(t *testing.T) {
@@ -327,8 +307,8 @@ func TestGrantsAreRecorded(t *testing.T) {
 	t.Parallel()
 	var recorded historytest.Recorder
 	cl := newCluster(t, 1, raftnode.Config{Settings: raftnode.Settings{Store: raftnode.StoreMemory}, Recorder: &recorded})
-	lease := acquire(t, cl.locker(long), "r")
-	release(t, lease)
+	lease := locktest.Acquire(t, cl.locker(long), "r")
+	locktest.Release(t, lease)
 	events := recorded.Events()
 	if len(events) != 1 {
 		t.Fatalf("%d events, want 1", len(events))

@@ -26,10 +26,10 @@ func TestTLS(t *testing.T) {
 		c.start(name)
 	}
 	locker := c.locker(3 * time.Second)
-	release(t, acquire(t, locker, "x"))
+	locktest.Release(t, locktest.Acquire(t, locker, "x"))
 	gone := c.leader()
 	c.stop(gone)
-	release(t, acquire(t, locker, "x")) // who leads now has heard from the other one
+	locktest.Release(t, locktest.Acquire(t, locker, "x")) // who leads now has heard from the other one
 	c.start(gone)
 
 	others := locktest.NewAuthority(t)

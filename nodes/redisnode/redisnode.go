@@ -11,9 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
-	"locklab/locks/clock"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
 )
@@ -173,26 +171,10 @@ func quoted(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// pollEvery is the pause between two looks whether the server answers.
-const pollEvery = 5 * time.Millisecond
-
 // awaitPong returns when the server answers PING, which it does not while it loads
 // its append-only file.
 func awaitPong(ctx context.Context, addr string) error {
-	return await(ctx, "redis at "+addr, func() error { return ping(ctx, addr) })
-}
-
-// await looks until what it waits for is there.
-func await(ctx context.Context, what string, look func() error) error {
-	for {
-		err := look()
-		if err == nil {
-			return nil
-		}
-		if late := clock.Sleep(ctx, pollEvery); late != nil {
-			return fmt.Errorf("%s is not ready: %w: %w", what, late, err)
-		}
-	}
+	return role.Await(ctx, "redis at "+addr, func() error { return ping(ctx, addr) })
 }
 
 func ping(ctx context.Context, addr string) error {

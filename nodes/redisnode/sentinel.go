@@ -217,7 +217,7 @@ func onceReady(ctx context.Context, n role.Node, addr string, check func() error
 	if _, err := os.Stat(mark); err == nil {
 		return nil
 	}
-	if err := await(ctx, "redis at "+addr, check); err != nil {
+	if err := role.Await(ctx, "redis at "+addr, check); err != nil {
 		return err
 	}
 	return os.WriteFile(mark, nil, 0o600)

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"time"
 
+	"locklab/locks/clock"
 	"locklab/nodes/process"
 )
 
@@ -74,6 +75,12 @@ type Role struct {
 	// Clock reads the wall clock of the node with this ClientPort; nil for roles whose
 	// clock cannot be set by [locklab/nodes/fakeclock].
 	Clock func(ctx context.Context, addr string) (time.Time, error)
+	// Serves returns nil once the node with this ClientPort serves clients as a new one does.
+	// Nodes of roles that have it may stay up from one run to the next, where nothing broke
+	// them; nil for roles that start quickly, or do not begin a run as they ended the last.
+	Serves func(ctx context.Context, addr string) error
+	// Starts is about how long it takes until it is ready, where that is long.
+	Starts time.Duration
 	// KeepsData is why no scenario may take its data away, "" if one may.
 	KeepsData string
 	// Missing says what must be installed to run the role on this machine, and how; nil
@@ -81,6 +88,20 @@ type Role struct {
 	Missing func() error
 	// Version is the server's version as the report shows it.
 	Version func(context.Context) (string, error)
+}
+
+// Await looks until what it waits for is there; a look is short, and its error says what is missing.
+func Await(ctx context.Context, what string, look func() error) error {
+	const often = 10 * time.Millisecond
+	for {
+		err := look()
+		if err == nil {
+			return nil
+		}
+		if late := clock.Sleep(ctx, often); late != nil {
+			return fmt.Errorf("%s is not ready: %w: %w", what, late, err)
+		}
+	}
 }
 
 // Program is Missing for a role that needs a program on PATH, which a package of Debian

@@ -17,6 +17,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"locklab/internal/httpapi"
+	"locklab/internal/httpapi/httpapitest"
 	"locklab/nodes/worker"
 	"locklab/workloads/history/historytest"
 )
@@ -43,25 +44,13 @@ func start(t testing.TB, change func(*worker.Settings)) (*worker.Worker, string)
 
 func do(t testing.TB, method, url, body string, into any) int {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	status, text := httpapitest.Ask(t, method, url, body, nil)
 	if into != nil {
-		if err := json.Unmarshal(text, into); err != nil {
+		if err := json.Unmarshal([]byte(text), into); err != nil {
 			t.Fatalf("%s %s answered %q: %v", method, url, text, err)
 		}
 	}
-	return resp.StatusCode
+	return status
 }
 
 func TestAPI(t *testing.T) {

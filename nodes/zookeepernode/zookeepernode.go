@@ -16,7 +16,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"locklab/locks/clock"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
 )
@@ -56,7 +55,7 @@ var ErrInvalid = errors.New("zookeepernode: invalid")
 func Role() role.Role {
 	return role.Role{
 		Name: Name, Ports: []string{PortClient, PortQuorum, PortElection}, ClientPort: PortClient,
-		PeerPorts: []string{PortQuorum, PortElection}, Main: run, Leads: leads, Version: version,
+		PeerPorts: []string{PortQuorum, PortElection}, Main: run, Leads: leads, Version: version, Serves: serves, Starts: 2500 * time.Millisecond,
 		Command: func(n role.Node) (role.Command, error) {
 			_, err := readSettings(n.Name, n.Settings)
 			return role.Command{}, err // the agent runs locklab, which runs ZooKeeper
@@ -207,15 +206,22 @@ func configure(name string, addrs map[string]string, peers []Peer) (text, id str
 // awaitServer waits until a new server has found the others and a leader. One that returns
 // need not find anybody: it is back, even if it is alone.
 func awaitServer(ctx context.Context, client string, returns bool) error {
-	for {
-		mode, err := ask(ctx, client)
-		if err == nil && (returns || mode != "") {
-			return nil
+	return role.Await(ctx, "zookeeper at "+client, func() error {
+		if !returns {
+			return serves(ctx, client)
 		}
-		if clock.Sleep(ctx, 20*time.Millisecond) != nil {
-			return fmt.Errorf("zookeeper at %s is not ready: %w: %w", client, ctx.Err(), err)
-		}
+		_, err := ask(ctx, client)
+		return err
+	})
+}
+
+// serves says whether the server has found the others and a leader.
+func serves(ctx context.Context, client string) error {
+	mode, err := ask(ctx, client)
+	if err == nil && mode == "" {
+		err = errors.New("it serves nobody")
 	}
+	return err
 }
 
 func leads(ctx context.Context, addr string) (bool, error) {

@@ -16,7 +16,6 @@ import (
 	"go.uber.org/goleak"
 
 	"locklab/internal/httpapi"
-	"locklab/locks/clock"
 	"locklab/locks/locktest"
 	"locklab/nodes/agent"
 	"locklab/nodes/process"
@@ -157,17 +156,6 @@ func (e *ensemble) connections(t *testing.T) (count int) {
 	return count
 }
 
-func await(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for !holds() {
-		if clock.Sleep(ctx, 20*time.Millisecond) != nil {
-			t.Fatalf("in a minute it was never so: %s", what)
-		}
-	}
-}
-
 // connect returns a client of one server.
 func (e *ensemble) connect(t *testing.T, i int) *zk.Conn {
 	t.Helper()
@@ -195,17 +183,17 @@ func TestServersTalkOverTheirLinks(t *testing.T) {
 		if err := e.agent.Restart(t.Context(), name(0), agent.RestartOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		await(t, "a leader", func() bool { return e.leader(t, all()...) >= 0 })
-		await(t, "connections where some must be", func() bool { return e.connections(t) >= 3 })
+		locktest.Eventually(t, "a leader", func() bool { return e.leader(t, all()...) >= 0 })
+		locktest.Eventually(t, "connections where some must be", func() bool { return e.connections(t) >= 3 })
 		for _, l := range e.links {
 			l.Cut(true)
 		}
-		await(t, "no leader while all links are cut", func() bool { return e.leader(t, all()...) < 0 })
-		await(t, "no connection from server to server while all links are cut", func() bool { return e.connections(t) == 0 })
+		locktest.Eventually(t, "no leader while all links are cut", func() bool { return e.leader(t, all()...) < 0 })
+		locktest.Eventually(t, "no connection from server to server while all links are cut", func() bool { return e.connections(t) == 0 })
 		for _, l := range e.links {
 			l.Cut(false)
 		}
-		await(t, "a leader after the links were healed", func() bool { return e.leader(t, all()...) >= 0 })
+		locktest.Eventually(t, "a leader after the links were healed", func() bool { return e.leader(t, all()...) >= 0 })
 	}
 }
 
@@ -214,16 +202,18 @@ func TestServersTalkOverTheirLinks(t *testing.T) {
 func TestServersComeBack(t *testing.T) {
 	e := startEnsemble(t)
 	var old int
-	find := func() { await(t, "a leader", func() bool { old = e.leader(t, all()...); return old >= 0 }) }
+	find := func() {
+		locktest.Eventually(t, "a leader", func() bool { old = e.leader(t, all()...); return old >= 0 })
+	}
 	for _, wipe := range []bool{false, true} {
 		find()
 		if err := e.agent.Kill(t.Context(), name(old)); err != nil {
 			t.Fatal(err)
 		}
-		await(t, "another leader", func() bool { return e.leader(t, others(old)...) >= 0 })
+		locktest.Eventually(t, "another leader", func() bool { return e.leader(t, others(old)...) >= 0 })
 		path := fmt.Sprint("/while-one-was-away-", wipe)
 		c := e.connect(t, (old+1)%3)
-		await(t, "a write is taken", func() bool {
+		locktest.Eventually(t, "a write is taken", func() bool {
 			_, err := c.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
 			return err == nil || errors.Is(err, zk.ErrNodeExists)
 		})
@@ -231,7 +221,7 @@ func TestServersComeBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		back := e.connect(t, old)
-		await(t, "the server that came back knows what it missed", func() bool {
+		locktest.Eventually(t, "the server that came back knows what it missed", func() bool {
 			found, _, err := back.Exists(path)
 			return err == nil && found
 		})
@@ -240,11 +230,11 @@ func TestServersComeBack(t *testing.T) {
 	if err := e.agent.Pause(t.Context(), name(old)); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "another leader", func() bool { return e.leader(t, others(old)...) >= 0 })
+	locktest.Eventually(t, "another leader", func() bool { return e.leader(t, others(old)...) >= 0 })
 	if err := e.agent.Resume(t.Context(), name(old)); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the server that stood still does not lead", func() bool {
+	locktest.Eventually(t, "the server that stood still does not lead", func() bool {
 		leads, err := zookeepernode.Role().Leads(t.Context(), e.addrs[old][zookeepernode.PortClient])
 		return err == nil && !leads
 	})

@@ -12,6 +12,7 @@
 // sentences or clauses, never pieces that only English puts together so; what stands for a
 // name comes where no particle depends on its last sound.
 //
-// What a run recorded in English, such as the reason of a verdict, is translated by the
-// form of the sentence: see [Lang.Recorded].
+// What is said where no language is known, such as the reason of a verdict, is a
+// [sentence.Text]: a form of the same catalogue, and its values. See [Lang.Tell]. What the
+// live page is refused may come from any reader, as an error: see [Lang.Recorded].
 package lang

@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"locklab/internal/sentence"
+	"locklab/workloads/history"
 )
 
 // The languages, by their BCP 47 tags.
@@ -92,6 +95,45 @@ func (l *Lang) Count(n int64, one, many string, args ...any) string {
 // Term is a word that is no constant of the code, but one of a list that the test knows,
 // such as the title of a figure.
 func (l *Lang) Term(english string) string { return l.Text(english) }
+
+// Tell is what somebody said without a language.
+func (l *Lang) Tell(t sentence.Text) string { return t.In(l.Text) }
+
+// TellAll tells each.
+func (l *Lang) TellAll(all []sentence.Text) []string {
+	told := make([]string, len(all))
+	for i, t := range all {
+		told[i] = l.Tell(t)
+	}
+	return told
+}
+
+// Whole tells a sentence that stands for itself.
+func (l *Lang) Whole(t sentence.Text) string {
+	if l.Tag == EnglishTag || t.IsZero() {
+		return t.Whole()
+	}
+	return strings.TrimSuffix(l.Tell(t), ".") + "."
+}
+
+// Target is what a fault was aimed at, which is in the words of scenarios but for these.
+func Target(say *Lang, target string) string {
+	if host, is := strings.CutPrefix(target, history.TargetAgent); is {
+		return say.Sprintf("the agent of host %s", host)
+	}
+	sides := strings.Split(target, " <-> ")
+	for i, side := range sides {
+		switch side {
+		case "between zones":
+			sides[i] = say.Text("between zones")
+		case "others":
+			sides[i] = say.Text("others")
+		case history.TargetController:
+			sides[i] = say.Text("the controller")
+		}
+	}
+	return strings.Join(sides, " <-> ")
+}
 
 // List joins words as a sentence does: a, b and c.
 func (l *Lang) List(words []string) string {

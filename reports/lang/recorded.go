@@ -64,7 +64,8 @@ func patternsOf(recorded map[string]string) ([]pattern, error) {
 	return all, nil
 }
 
-// Recorded is a sentence that a run recorded. What has no known form stays as it is.
+// Recorded is an error that somebody is told on the live page, whoever made it. What has no
+// known form stays as it is.
 func (l *Lang) Recorded(text string) string { return l.known(text, 9) }
 
 // known goes as many levels deep as sentences stand in sentences.

@@ -14,6 +14,9 @@ import (
 const (
 	// frameTime is between two frames.
 	frameTime = 250 * time.Millisecond
+	// chartFrames are from one drawing of the charts to the next: they are most of what is
+	// to be drawn, and nobody sees that a line grows by less than a second.
+	chartFrames = 4
 	// inboxEvents are folded at once when so many wait: a closed loop records tens of
 	// thousands a second.
 	inboxEvents = 4096
@@ -96,7 +99,7 @@ type news struct {
 
 // New makes a board. Nothing is shown before [Board.Show].
 func New(info Info) *Board {
-	return &Board{info: info, token: httpapi.NewToken(), wake: make(chan struct{}, 1), hub: hub{viewers: map[*viewer]struct{}{}}}
+	return &Board{info: info, token: httpapi.NewToken(), wake: make(chan struct{}, 1), hub: hub{viewers: map[*viewer]struct{}{}, shown: map[view]*frame{}}}
 }
 
 // Record takes an event of the current run's history.
@@ -159,6 +162,7 @@ func (b *Board) Show(ctx context.Context) error {
 		return err
 	}
 	next := clock.Mono()
+	frames := 0
 	for ctx.Err() == nil {
 		wait := time.Duration(next - clock.Mono())
 		if wait > 0 {
@@ -172,13 +176,14 @@ func (b *Board) Show(ctx context.Context) error {
 		if now := clock.Mono(); now >= next {
 			m.judge(now)
 			m.steer(now)
-			b.hub.show(p, m, now)
+			b.hub.show(p, m, now, frames%chartFrames == 0)
+			frames++
 			next = now + int64(frameTime)
 		}
 	}
 	b.fold(m)
 	m.judge(clock.Mono())
-	b.hub.show(p, m, clock.Mono())
+	b.hub.show(p, m, clock.Mono(), true)
 	b.hub.close()
 	return nil
 }

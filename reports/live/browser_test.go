@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 
 	"locklab/internal/browser"
@@ -124,6 +125,74 @@ func TestPageFollowsARun(t *testing.T) {
 	for _, found := range w.Take() {
 		if strings.HasPrefix(found, "a request") || strings.HasPrefix(found, "an exception") {
 			t.Errorf("after the break the page made %s", found)
+		}
+	}
+}
+
+// TestAPressOutlivesNews: a button that is pressed while the parts around it change does what
+// it says, keeps the focus, and is not taken for another one.
+func TestAPressOutlivesNews(t *testing.T) {
+	lab := &pretended{state: ControlState{Lock: "none", Running: true, Locks: []string{"none", "raft"}, PerS: 300, MostPerS: 2000, Zones: []string{"a", "c"}, Faults: []ControlFault{
+		{ID: "cut-1", Kind: "partition", Target: "between zones", Proven: true},
+		{ID: "kill-1", Kind: "kill", Target: "node:m-a"},
+	}}}
+	s := served(t, boardOf(t, Info{Title: "a test", Control: lab, Zones: []Zone{{"zone a", "a"}, {"zone c", "c"}}}))
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	tab, stop, err := browser.Start(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	if err := browser.Visit(tab, s.URL+"/?lang=en", 1280, 1200, browser.Light); err != nil {
+		t.Fatal(err)
+	}
+	change := func(to func(*ControlState)) {
+		lab.mu.Lock()
+		defer lab.mu.Unlock()
+		to(&lab.state)
+	}
+	for _, c := range []struct {
+		button string
+		news   func(*ControlState)
+		seen   string // of the news, on the page
+		want   string
+	}{
+		{`[data-lock="raft"]`, func(s *ControlState) { s.PerS = 600 }, `document.querySelector("[data-per-s]").dataset.perS === "600"`, "switch raft"},
+		{`[data-id="kill-1"]`, func(s *ControlState) { s.Faults[1].Proven = true }, `document.querySelector("#broken ul").textContent.includes("kill of node:m-a: broken, and proven")`, `heal "kill-1"`},
+		{`[data-id="kill-1"]`, func(s *ControlState) { s.Faults = s.Faults[1:] }, `document.querySelectorAll("#broken li").length === 1`, `heal "kill-1"`},
+		{`[data-id="kill-1"]`, func(s *ControlState) {
+			s.Faults = append([]ControlFault{{ID: "cut-2", Kind: "partition", Target: "between zones"}}, s.Faults...)
+		}, `document.querySelectorAll("#broken li").length === 2`, `heal "kill-1"`},
+	} {
+		at := `(() => { const b = document.querySelector('` + c.button + `'); if (!b) return [-1, -1]; b.scrollIntoView({block: "center"}); const r = b.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()`
+		eventually(tab, t, c.button, at+`[0] > 0`)
+		place, err := chromedp.Run(tab, chromedp.Evaluate[[]float64](at))
+		if err != nil {
+			t.Fatal(err)
+		}
+		mouse := func(kind input.DispatchMouseEventType, x, y float64) {
+			t.Helper()
+			if _, err := chromedp.Run(tab, chromedp.MouseEvent(kind, x, y, chromedp.ButtonLeft, chromedp.ClickCount(1))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mouse(input.DispatchMouseEventTypeMousePressed, place[0], place[1])
+		change(c.news)
+		eventually(tab, t, "the news", c.seen)
+		eventually(tab, t, "the focus on "+c.button, `document.activeElement?.matches('`+c.button+`')`)
+		if place, err = chromedp.Run(tab, chromedp.Evaluate[[]float64](at)); err != nil { // what is new may have moved it
+			t.Fatal(err)
+		}
+		mouse(input.DispatchMouseEventTypeMouseReleased, place[0], place[1])
+		for did := ""; did != c.want; {
+			if did = strings.Join(lab.took(), ", "); did != "" && did != c.want {
+				t.Errorf("the press of %s did %q, want %q", c.button, did, c.want)
+				break
+			}
+			if err := clock.Sleep(tab, 10*time.Millisecond); err != nil {
+				t.Fatalf("the press of %s was lost: want %q", c.button, c.want)
+			}
 		}
 	}
 }

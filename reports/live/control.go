@@ -2,7 +2,6 @@ package live
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -56,7 +55,7 @@ const maxOrder = 4 << 10
 
 // controls takes what the page asks for, from nobody who does not bear its token.
 func (b *Board) controls(names []string) http.Handler {
-	api := httpapi.New(httpapi.Config{Name: "live page", Token: b.token, Hosts: append([]string{"localhost"}, names...), SameOrigin: true, MaxBody: maxOrder})
+	api := httpapi.New(httpapi.Config{Name: "live page", Token: b.token, Hosts: append([]string{"localhost"}, names...), SameOrigin: true, MaxBody: maxOrder, Say: inTheirWords})
 	order(api, "fault", func(in jsontext.Value) error { return b.info.Control.Begin(in) })
 	order(api, "heal", func(in struct {
 		ID string `json:"id"`
@@ -86,19 +85,23 @@ func (b *Board) controls(names []string) http.Handler {
 	return api
 }
 
-// order adds a route; what is refused is said in the language of the page.
+// order adds a route.
 func order[In any](api *httpapi.API, name string, do func(In) error) {
-	httpapi.Post(api, "POST /control/"+name, func(r *http.Request, in In) (any, error) {
-		err := do(in)
-		if err == nil {
-			return nil, nil
+	httpapi.Post(api, "POST /control/"+name, func(_ *http.Request, in In) (any, error) {
+		if err := do(in); err != nil {
+			return nil, &httpapi.Error{Status: http.StatusConflict, Kind: "refused", Message: err.Error()}
 		}
-		say, failed := lang.Of(tagOf(r))
-		if failed != nil {
-			return nil, errors.Join(err, failed)
-		}
-		return nil, &httpapi.Error{Status: http.StatusConflict, Kind: "refused", Message: say.Recorded(err.Error())}
+		return nil, nil
 	})
+}
+
+// inTheirWords is what is refused in the language of the page.
+func inTheirWords(r *http.Request, message string) string {
+	say, err := lang.Of(tagOf(r))
+	if err != nil {
+		return message
+	}
+	return say.Recorded(message)
 }
 
 // steer looks how things are, and goes on with the tour.
@@ -123,9 +126,6 @@ func (m *model) grow(nowNS int64) {
 	m.ops = series.NewCollector(inMS(int64(m.run.Duration)), 1)
 	for _, o := range m.played {
 		m.ops.Add(o)
-	}
-	for _, at := range m.violations {
-		m.ops.Violation(at)
 	}
 }
 

@@ -142,10 +142,13 @@ func TestEndsBeforeBeginnings(t *testing.T) {
 // TestDuplicatesAreTheCheckers shows what the checker says, also when it changes its mind,
 // and counts each room once.
 func TestDuplicatesAreTheCheckers(t *testing.T) {
-	cause := "raced"
+	cause, taken := "raced", false
 	m := aModel(func(events []history.Event) []Duplicate {
 		if events[0].Kind != history.KindRun {
 			t.Errorf("the first event is %s: want the run", events[0].Kind)
+		}
+		if taken {
+			return nil
 		}
 		return []Duplicate{{Room: "r2", Other: "r1", Cause: cause, AtNS: 310 * ms}}
 	})
@@ -154,8 +157,12 @@ func TestDuplicatesAreTheCheckers(t *testing.T) {
 		m.add(&events[i])
 	}
 	m.judge(1300 * ms)
-	if want := map[string]int64{"raced": 1}; !reflect.DeepEqual(m.rooms.total, want) {
+	if want := map[string]int64{"raced": 1}; !reflect.DeepEqual(map[string]int64(m.rooms.total), want) {
 		t.Errorf("duplicates %v, want %v", m.rooms.total, want)
+	}
+	marked := func() int { return m.chart(1500 * ms).Bins[2].Violations }
+	if marked() != 1 {
+		t.Errorf("the chart marks %d violations at 210 ms, want 1", marked())
 	}
 	cause = "unreachable"
 	m.rooms.changed = true
@@ -172,8 +179,18 @@ func TestDuplicatesAreTheCheckers(t *testing.T) {
 	if told != 1 {
 		t.Errorf("the duplicate is told %d times, want once", told)
 	}
-	if bins := m.chart(1500 * ms).Bins; bins[2].Violations != 1 {
-		t.Errorf("the chart marks %d violations at 210 ms, want 1", bins[2].Violations)
+	if marked() != 0 {
+		t.Error("what nobody could avoid is marked as a violation")
+	}
+	cause, m.rooms.changed = "raced", true
+	m.judge(1450 * ms)
+	if marked() != 1 || m.rooms.total.unsafe() != 1 {
+		t.Errorf("%d marks, %d duplicates, want 1 of each", marked(), m.rooms.total.unsafe())
+	}
+	taken, m.rooms.changed = true, true
+	m.judge(1500 * ms)
+	if marked() != 0 || m.rooms.total.unsafe() != 0 || m.lines[len(m.lines)-1].kind != lineWithdrawn {
+		t.Errorf("taken back: %d marks, %d duplicates, the last line is %+v", marked(), m.rooms.total.unsafe(), m.lines[len(m.lines)-1])
 	}
 }
 
@@ -272,11 +289,17 @@ func TestSlowViewerDelaysNobody(t *testing.T) {
 	}
 	slow.mu.Lock()
 	defer slow.mu.Unlock()
-	if len(slow.waiting) > len(partIDs()) || len(slow.order) != len(slow.waiting) {
-		t.Errorf("%d parts wait for the slow viewer in %d places: want the newest of each only", len(slow.waiting), len(slow.order))
+	ids := map[string]bool{}
+	newest := false
+	for _, one := range slow.waiting.parts {
+		ids[one.ID] = true
+		newest = newest || one.ID == "log" && strings.Contains(one.HTML, "a note 4")
 	}
-	if !strings.Contains(string(slow.waiting["log"]), "a note 4") {
-		t.Errorf("what waits for the slow viewer is not the newest: %s", slow.waiting["log"])
+	if len(ids) != len(slow.waiting.parts) || len(ids) > len(partIDs()) {
+		t.Errorf("%d parts wait for the slow viewer: want the newest of each only", len(slow.waiting.parts))
+	}
+	if !newest {
+		t.Errorf("what waits for the slow viewer is not the newest: %s", slow.waiting.parts)
 	}
 }
 
@@ -382,4 +405,72 @@ func TestOthersAreRefused(t *testing.T) {
 		})
 	}
 	http.DefaultClient.CloseIdleConnections()
+}
+
+// TestWarmUpIsToldApart: duplicates of the warm-up are counted as such, whichever comes first.
+func TestWarmUpIsToldApart(t *testing.T) {
+	m := aModel(func([]history.Event) []Duplicate {
+		return []Duplicate{{Room: "r1", Other: "r0", Cause: "raced", AtNS: 50 * ms}, {Room: "r2", Other: "r1", Cause: "raced", AtNS: 310 * ms}}
+	})
+	for _, e := range []history.Event{
+		{Kind: history.KindRun, AtNS: 1, Run: &history.Run{}},
+		{Kind: history.KindRoom, AtNS: 50 * ms, Node: "w-a", Room: "r1", Resource: "g1", State: "starting"},
+		{Kind: history.KindRoom, AtNS: 310 * ms, Node: "w-c", Room: "r2", Resource: "g1", State: "starting"},
+	} {
+		m.add(&e)
+	}
+	early := func(when string, want int64) {
+		t.Helper()
+		m.rooms.changed = true
+		m.judge(320 * ms)
+		if m.rooms.total.unsafe() != 2 || m.rooms.early.unsafe() != want {
+			t.Errorf("%s: %d duplicates, %d of the warm-up, want 2 and %d", when, m.rooms.total.unsafe(), m.rooms.early.unsafe(), want)
+		}
+	}
+	early("before it is known when the measured part began", 2)
+	m.add(&history.Event{Kind: history.KindPhase, AtNS: 100 * ms, State: "measure"})
+	early("then", 1)
+	tiles := figuresOf(lang.English(), m, nil)
+	if last := tiles[len(tiles)-1]; last.Value != "2" || !strings.Contains(last.Note, "1 in the warm-up") {
+		t.Errorf("the page says %+v", last)
+	}
+	if v := lineOf(lang.English(), m.lines[0]); v.At != "warm-up" {
+		t.Errorf("what was told in the warm-up is told of %q", v.At)
+	}
+}
+
+// TestOfferedRateIsDrawnAsItWas: what was set before the measured part holds from its
+// beginning on, and what comes later changes nothing of what was.
+func TestOfferedRateIsDrawnAsItWas(t *testing.T) {
+	m := aModel(nil)
+	for _, e := range []history.Event{
+		{Kind: history.KindRate, AtNS: 40 * ms, Count: 50},
+		{Kind: history.KindPhase, AtNS: 100 * ms, State: "measure"},
+		{Kind: history.KindRate, AtNS: 2100 * ms, Count: 600},
+		{Kind: history.KindRate, AtNS: 4100 * ms, Count: 200},
+	} {
+		m.add(&e)
+	}
+	want := []plots.Offered{{FromMS: 0, PerS: 50}, {FromMS: 2000, PerS: 600}, {FromMS: 4000, PerS: 200}}
+	if !reflect.DeepEqual(m.offered, want) {
+		t.Errorf("offered %v, want %v", m.offered, want)
+	}
+}
+
+// TestWorkloadsHaveVerdictsOfTheirOwn: a lock and a scenario may be run with several.
+func TestWorkloadsHaveVerdictsOfTheirOwn(t *testing.T) {
+	keys := []Key{{"raft", "baseline", history.Matchmaking}, {"raft", "baseline", "mutex"}}
+	m := newModel(Info{Repeats: 1, Rows: keys})
+	m.end(result.Row{Lock: "raft", Scenario: "baseline", Workload: "mutex", Verdict: result.Verdict{Status: result.StatusExpected}})
+	m.begin(Run{Key: keys[0]})
+	v := verdictsOf(lang.English(), m)
+	if len(v.Columns) != 2 || v.Columns[0].Workload != history.Matchmaking || v.Columns[1].Workload != "mutex" {
+		t.Fatalf("columns %+v, want one for each workload", v.Columns)
+	}
+	if c := v.Rows[0].Cells; !c[0].Running || c[0].Done || c[1].Running || !c[1].Done {
+		t.Errorf("cells %+v: want the first running and the second done", c)
+	}
+	if v := verdictsOf(lang.English(), aModel(nil)); v.Columns[0].Workload != "" {
+		t.Errorf("%+v: the one workload of all needs no word", v.Columns[0])
+	}
 }

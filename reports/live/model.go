@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"locklab/reports/plots"
 	"locklab/reports/result"
 	"locklab/reports/series"
 	"locklab/workloads/history"
@@ -36,8 +37,9 @@ type model struct {
 	okay, all int64 // operations that ended well, and that were sent, in the measured part
 	rooms     rooms
 	// Of one without an end all of this is drawn again when it is longer than was thought.
-	played     []series.Op
-	violations []float64
+	played  []series.Op
+	marks   map[string]float64 // where violations began, by room
+	offered []plots.Offered    // operations per second, from when on
 
 	state ControlState
 	tour  tour
@@ -71,7 +73,7 @@ type hold struct {
 // line is something that happened. Its text is English and translated where it is shown.
 type line struct {
 	atNS  int64   // 0 if it has no time
-	atMS  float64 // since the measured part of its run began; NaN if that is not known
+	atMS  float64 // since the measured part of its run began; negative in the warm-up, NaN if it has no time
 	kind  lineKind
 	words []string
 	times int64 // how often, the last time with these words
@@ -88,6 +90,7 @@ const (
 	lineNode
 	lineDuplicate // those that follow each other are one line
 	lineUnreached // so are those that no lock prevents
+	lineWithdrawn // those that were taken for duplicates, and are none
 	lineVerdict
 )
 
@@ -109,7 +112,8 @@ func (m *model) clear() {
 	m.measureNS, m.drainNS, m.okay, m.all = 0, 0, 0, 0
 	m.nodes, m.waiting = map[string]string{}, map[string]int{}
 	m.holds, m.ended = map[holdKey]hold{}, map[holdKey]bool{}
-	m.faults, m.ops, m.played, m.violations = nil, nil, nil, nil
+	m.faults, m.ops, m.played, m.offered = nil, nil, nil, nil
+	m.marks = map[string]float64{}
 	m.rooms = newRooms()
 }
 
@@ -121,6 +125,7 @@ func (m *model) begin(r Run) {
 		r.Duration = firstView
 	}
 	m.ops = series.NewCollector(inMS(int64(r.Duration)), 1)
+	m.offered = plots.Offer(m.offered, 0, r.OfferedPerS)
 }
 
 func (m *model) end(row result.Row) {
@@ -139,12 +144,15 @@ func (m *model) finish(report string) { m.over, m.report, m.run = true, report, 
 
 func (m *model) say(l line) {
 	l.times, l.atMS = 1, math.NaN()
-	if l.atNS != 0 && m.measureNS != 0 {
+	switch {
+	case l.atNS != 0 && m.measureNS != 0:
 		l.atMS = m.at(l.atNS)
+	case l.atNS != 0:
+		l.atMS = math.Inf(-1)
 	}
 	if n := len(m.lines); n > 0 {
 		switch last := &m.lines[n-1]; {
-		case l.kind == last.kind && (l.kind == lineDuplicate || l.kind == lineUnreached):
+		case l.kind == last.kind && (l.kind == lineDuplicate || l.kind == lineUnreached || l.kind == lineWithdrawn):
 			last.times++
 			last.words = l.words
 			return
@@ -181,7 +189,11 @@ func (m *model) add(e *history.Event) {
 	case history.KindFault:
 		m.addFault(e)
 	case history.KindRate:
-		m.run.OfferedPerS = float64(e.Count)
+		at := 0.0
+		if m.measureNS != 0 {
+			at = m.at(e.AtNS)
+		}
+		m.offered = plots.Offer(m.offered, at, float64(e.Count))
 	case history.KindRun, history.KindRoom, history.KindOrder:
 	default:
 		return
@@ -302,10 +314,15 @@ func (m *model) judge(nowNS int64) {
 	if m.run == nil || m.info.Duplicates == nil || !m.rooms.changed {
 		return
 	}
-	for _, d := range m.rooms.judge(m.info.Duplicates, nowNS) {
+	found, withdrawn := m.rooms.judge(m.info.Duplicates, m.measureNS, nowNS)
+	for _, room := range withdrawn {
+		delete(m.marks, room)
+		m.say(line{kind: lineWithdrawn, words: []string{m.rooms.group(room), m.rooms.worker(room)}})
+	}
+	for _, d := range found {
+		delete(m.marks, d.Room)
 		if m.measureNS != 0 && d.Cause != unreachable { // that is no violation to the checker either
-			m.ops.Violation(m.at(d.AtNS))
-			m.violations = append(m.violations, m.at(d.AtNS))
+			m.marks[d.Room] = m.at(d.AtNS)
 		}
 		kind := lineDuplicate
 		if d.Cause == unreachable {
@@ -341,7 +358,12 @@ func (m *model) chart(nowNS int64) series.Series {
 	}
 	bins := m.ops.Bins()
 	over := int(math.Floor(m.at(nowNS) / m.ops.BinMS))
-	s.Bins = bins[:max(0, min(over, len(bins)))]
+	s.Bins = slices.Clone(bins[:max(0, min(over, len(bins)))])
+	for _, at := range m.marks {
+		if i := int(math.Floor(at / m.ops.BinMS)); i >= 0 && i < len(s.Bins) {
+			s.Bins[i].Violations++
+		}
+	}
 	s.Faults = m.windows(nowNS)
 	return s
 }

@@ -12,6 +12,7 @@ import (
 	"locklab/reports"
 	"locklab/reports/lang"
 	"locklab/reports/plots"
+	"locklab/reports/series"
 	"locklab/workloads/history"
 )
 
@@ -75,8 +76,8 @@ func partIDs() []string {
 	return []string{"now", "tour-stop", "tour-evidence", "tour-steps", "choices", "targets", "broken", "schedule", "map", "figures", "rate", "latency", "served", "locks", "verdicts", "log"}
 }
 
-// paint renders all parts.
-func (p *painter) paint(v view, m *model, nowNS int64) []part {
+// paint renders all parts, or all but the charts.
+func (p *painter) paint(v view, m *model, nowNS int64, charts bool) []part {
 	say := p.langs[v.lang]
 	svg := func(drawing []byte) string { return string(drawing) }
 	text := func(name string, data any) string {
@@ -91,17 +92,24 @@ func (p *painter) paint(v view, m *model, nowNS int64) []part {
 	if m.run == nil {
 		return parts
 	}
-	line := []plots.Line{{Name: m.run.Lock, Ink: plots.LockInk(1), OfferedPerS: m.run.OfferedPerS, Series: m.chart(nowNS)}}
+	chart := m.chart(nowNS)
+	parts = append(
+		parts,
+		part{"map", svg(m.drawing(say).Draw(say, v.narrow))},
+		part{"figures", text("figures", figuresOf(say, m, chart.Bins))},
+		part{"locks", text("locks", locksOf(say, m, nowNS))},
+	)
+	if !charts {
+		return parts
+	}
+	line := []plots.Line{{Name: m.run.Lock, Ink: plots.LockInk(1), Offered: m.offered, Series: chart}}
 	scale := plots.ScaleOf(line)
 	return append(
 		parts,
 		part{"schedule", svg(plots.Schedule(say, m.planned(nowNS), inMS(int64(m.run.Duration)), m.nowMS(nowNS)))},
-		part{"map", svg(m.drawing(say).Draw(say, v.narrow))},
-		part{"figures", text("figures", figuresOf(say, m, nowNS))},
 		part{"rate", svg(plots.Rate(say, m.run.Scenario, line, scale))},
 		part{"latency", svg(plots.Latency(say, m.run.Scenario, line, scale))},
 		part{"served", svg(plots.Served(say, m.run.Scenario, line))},
-		part{"locks", text("locks", locksOf(say, m, nowNS))},
 	)
 }
 
@@ -157,8 +165,7 @@ func nowOf(say *lang.Lang, m *model, nowNS int64) nowView {
 
 type figureView struct{ Name, Value, Note, Class string }
 
-func figuresOf(say *lang.Lang, m *model, nowNS int64) (all []figureView) {
-	bins := m.chart(nowNS).Bins
+func figuresOf(say *lang.Lang, m *model, bins []series.Bin) (all []figureView) {
 	const window = 10 // bins: a second, if they are not of a long run
 	last := bins[max(0, len(bins)-window):]
 	rate, p99 := 0.0, math.NaN()
@@ -179,13 +186,15 @@ func figuresOf(say *lang.Lang, m *model, nowNS int64) (all []figureView) {
 		figureView{Name: say.Text("the slowest of 100, now"), Value: slowest},
 		figureView{Name: say.Text("requests served"), Value: served})
 	if m.run.Workload == history.Matchmaking {
-		d := m.rooms.total
-		unsafe := d["raced"] + d["overlooked"]
+		unsafe := m.rooms.total.unsafe()
 		class := "ok"
 		if unsafe > 0 {
 			class = "bad"
 		}
-		f := figureView{Name: say.Text("duplicate rooms"), Value: lang.Group(unsafe), Class: class, Note: say.Count(m.rooms.created, "of 1 room, with the warm-up", "of %s rooms, with the warm-up")}
+		f := figureView{Name: say.Text("duplicate rooms"), Value: lang.Group(unsafe), Class: class, Note: say.Count(m.rooms.created, "of 1 room", "of %s rooms")}
+		if early := m.rooms.early.unsafe(); early > 0 {
+			f.Note += ", " + say.Sprintf("%s in the warm-up", lang.Group(early))
+		}
 		all = append(all, f)
 	}
 	return all
@@ -239,9 +248,12 @@ func lasting(say *lang.Lang, d time.Duration) string {
 }
 
 type verdictsView struct {
-	Scenarios []string
-	Rows      []verdictRow
+	Columns []verdictColumn
+	Rows    []verdictRow
 }
+
+// verdictColumn is a scenario, and what is done in it where that is not always the same.
+type verdictColumn struct{ Scenario, Workload string }
 
 type verdictRow struct {
 	Lock  string
@@ -249,7 +261,6 @@ type verdictRow struct {
 }
 
 type verdictCell struct {
-	Key
 	There, Running, Done bool
 	reports.Outcome
 }
@@ -260,27 +271,34 @@ func verdictsOf(say *lang.Lang, m *model) (v verdictsView) {
 		if !slices.Contains(locks, k.Lock) {
 			locks = append(locks, k.Lock)
 		}
-		if !slices.Contains(v.Scenarios, k.Scenario) {
-			v.Scenarios = append(v.Scenarios, k.Scenario)
+		if one := (verdictColumn{k.Scenario, k.Workload}); !slices.Contains(v.Columns, one) {
+			v.Columns = append(v.Columns, one)
 		}
 	}
 	for _, lock := range locks {
 		row := verdictRow{Lock: lock}
-		for _, scenario := range v.Scenarios {
-			c := verdictCell{}
-			if i := slices.IndexFunc(m.info.Rows, func(k Key) bool { return k.Lock == lock && k.Scenario == scenario }); i >= 0 {
-				c.Key, c.There = m.info.Rows[i], true
-				c.Running = m.run != nil && m.run.Key == c.Key
-				if row, done := m.rows[c.Key]; done {
-					c.Done, c.Outcome = true, reports.OutcomeOf(say, row)
-					c.Lines = c.Lines[:min(len(c.Lines), shownFigures)]
-				}
+		for _, column := range v.Columns {
+			key := Key{lock, column.Scenario, column.Workload}
+			c := verdictCell{There: slices.Contains(m.info.Rows, key), Running: m.run != nil && m.run.Key == key}
+			if row, done := m.rows[key]; done {
+				c.Done, c.Outcome = true, reports.OutcomeOf(say, row)
+				c.Lines = c.Lines[:min(len(c.Lines), shownFigures)]
 			}
 			row.Cells = append(row.Cells, c)
 		}
 		v.Rows = append(v.Rows, row)
 	}
+	for i := range v.Columns {
+		if !m.manyWorkloads() {
+			v.Columns[i].Workload = ""
+		}
+	}
 	return v
+}
+
+// manyWorkloads says whether a lock and a scenario do not tell which run it is.
+func (m *model) manyWorkloads() bool {
+	return slices.ContainsFunc(m.info.Rows, func(k Key) bool { return k.Workload != m.info.Rows[0].Workload })
 }
 
 // shownFigures of a verdict are what it let happen, refused and stopped; the report has all.
@@ -300,13 +318,13 @@ func nodeWord(say *lang.Lang, state string) string {
 	switch state {
 	case history.NodeStarted:
 		return say.Text("was started")
-	case history.NodeReady:
+	case history.NodeReady, history.NodeShared:
 		return say.Text("is ready")
 	case history.NodeKilled:
 		return say.Text("was killed")
 	case history.NodePaused, history.NodeSuspended:
 		return say.Text("was stopped for a while")
-	case history.NodeResumed, history.NodeContinued:
+	case history.NodeResumed, history.NodeContinued, history.NodeLeft:
 		return say.Text("goes on")
 	case history.NodeStopped:
 		return say.Text("was stopped in order")
@@ -319,18 +337,21 @@ func nodeWord(say *lang.Lang, state string) string {
 
 func lineOf(say *lang.Lang, l line) lineView {
 	v := lineView{Class: "none", Shape: "·"}
-	if !math.IsNaN(l.atMS) {
+	switch {
+	case l.atMS < 0:
+		v.At = say.Text("warm-up")
+	case !math.IsNaN(l.atMS):
 		v.At = say.Sprintf("%.1f s", l.atMS/1000)
 	}
 	switch w := l.words; l.kind {
 	case lineFaultAsked:
-		v.Text = say.Sprintf("The fault is asked for: %s of %s", w[0], w[1])
+		v.Text = say.Sprintf("The fault is asked for: %s of %s", w[0], say.Recorded(w[1]))
 	case lineFaultBegan:
-		v.Class, v.Shape, v.Text = "warn", "▲", say.Sprintf("Broken, and proven: %s of %s", w[0], w[1])
+		v.Class, v.Shape, v.Text = "warn", "▲", say.Sprintf("Broken, and proven: %s of %s", w[0], say.Recorded(w[1]))
 	case lineFaultEnded:
-		v.Class, v.Shape, v.Text = "ok", "✓", say.Sprintf("Healed, and proven: %s of %s", w[0], w[1])
+		v.Class, v.Shape, v.Text = "ok", "✓", say.Sprintf("Healed, and proven: %s of %s", w[0], say.Recorded(w[1]))
 	case lineFaultUnproven:
-		v.Class, v.Shape, v.Text = "warn", "?", say.Sprintf("Not proven: %s of %s", w[0], w[1])
+		v.Class, v.Shape, v.Text = "warn", "?", say.Sprintf("Not proven: %s of %s", w[0], say.Recorded(w[1]))
 		if w[2] != "" {
 			v.Text += ": " + say.Recorded(w[2])
 		}
@@ -346,6 +367,11 @@ func lineOf(say *lang.Lang, l line) lineView {
 		v.Shape, v.Text = "⊠", say.Sprintf("A second room of %s began on %s: the free one on %s could not be reached", w[0], w[1], w[2])
 		if l.times > 1 {
 			v.Text = say.Sprintf("%d rooms since then that nobody could avoid. The last one of %s began on %s: the free one on %s could not be reached", l.times, w[0], w[1], w[2])
+		}
+	case lineWithdrawn:
+		v.Text = say.Sprintf("The room of %s on %s is no duplicate after all: what came since then shows that", w[0], w[1])
+		if l.times > 1 {
+			v.Text = say.Sprintf("%d rooms are no duplicates after all: what came since then shows that", l.times)
 		}
 	case lineVerdict:
 		v.Text = say.Sprintf("%s under %s", w[0], w[1]) + ": " + say.Term(w[2])

@@ -25,8 +25,15 @@ type rooms struct {
 	byName  map[string]*room
 	changed bool // since they were judged
 	created int64
-	total   map[string]int64 // of duplicates, by cause; of the whole run
+	total   causes // of the whole run
+	early   causes // of its warm-up
 }
+
+// causes count duplicates by why they are.
+type causes map[string]int64
+
+// unsafe are those that a lock should have prevented.
+func (c causes) unsafe() int64 { return c["raced"] + c["overlooked"] }
 
 // room is what its worker said of it.
 type room struct {
@@ -38,10 +45,11 @@ type room struct {
 	cause     string // why it is a duplicate; "" if it is none
 	other     string
 	duplicate bool
+	early     bool // a duplicate of the warm-up
 }
 
 func newRooms() rooms {
-	return rooms{orders: map[string]history.Event{}, byName: map[string]*room{}, total: map[string]int64{}}
+	return rooms{orders: map[string]history.Event{}, byName: map[string]*room{}, total: causes{}, early: causes{}}
 }
 
 func (r *rooms) add(e *history.Event) {
@@ -87,11 +95,12 @@ func (r *rooms) addState(e *history.Event) {
 }
 
 // judge gives the rooms of the last seconds to the checker, and returns the duplicates that
-// are new. What is older keeps its judgement.
-func (r *rooms) judge(duplicates func([]history.Event) []Duplicate, nowNS int64) (found []Duplicate) {
+// are new, or are now of those that no lock prevents, or are no more, and the rooms that were
+// taken for duplicates and are none. What is older keeps its judgement.
+func (r *rooms) judge(duplicates func([]history.Event) []Duplicate, measureNS, nowNS int64) (found []Duplicate, withdrawn []string) {
 	r.changed = false
 	if r.head == nil {
-		return nil
+		return nil, nil
 	}
 	events := append([]history.Event{*r.head}, r.causes...)
 	for name, one := range r.byName {
@@ -120,19 +129,31 @@ func (r *rooms) judge(duplicates func([]history.Event) []Duplicate, nowNS int64)
 			continue
 		}
 		d, is := judged[name]
-		if one.duplicate {
-			r.total[one.cause]--
-		}
-		if is {
-			r.total[d.Cause]++
-			if !one.duplicate {
-				found = append(found, d)
-			}
+		r.count(one, -1)
+		switch {
+		case is && (!one.duplicate || (one.cause == unreachable) != (d.Cause == unreachable)):
+			found = append(found, d)
+		case one.duplicate && !is:
+			withdrawn = append(withdrawn, name)
 		}
 		one.duplicate, one.cause, one.other = is, d.Cause, d.Other
+		one.early = measureNS == 0 || d.AtNS < measureNS
+		r.count(one, 1)
 	}
 	slices.SortFunc(found, func(a, b Duplicate) int { return cmp.Or(cmp.Compare(a.AtNS, b.AtNS), cmp.Compare(a.Room, b.Room)) })
-	return found
+	slices.Sort(withdrawn)
+	return found, withdrawn
+}
+
+// count adds a room to the duplicates, or takes it away, if it is one.
+func (r *rooms) count(one *room, by int64) {
+	if !one.duplicate {
+		return
+	}
+	r.total[one.cause] += by
+	if one.early {
+		r.early[one.cause] += by
+	}
 }
 
 // group is whose room it is, and worker where it is; "" if nothing is known of it.

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"bytes"
 	"embed"
 	"errors"
 	"fmt"
@@ -133,41 +132,47 @@ func (b *Board) stream(w http.ResponseWriter, r *http.Request) {
 	one := b.hub.join(view{lang: tagOf(r), narrow: r.URL.Query().Has("narrow")})
 	defer b.hub.leave(one)
 	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Transfer-Encoding", "identity") // it ends with the connection: a frame is one write, as it is
 	control := http.NewResponseController(w)
 	if err := control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return // the connection is gone
 	}
-	send := func(event, data string) error {
-		var line bytes.Buffer
-		fmt.Fprintf(&line, "event: %s\ndata: %s\n\n", event, data)
+	send := func(events []byte) error {
 		if err := control.SetWriteDeadline(clock.System().Now().Add(writeTime)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 			return err
 		}
-		if _, err := w.Write(line.Bytes()); err != nil {
+		if _, err := w.Write(events); err != nil {
 			return err
 		}
 		return control.Flush()
 	}
-	if send("hello", "{}") != nil {
+	empty := func(event string) []byte { return []byte("event: " + event + "\ndata: {}\n\n") }
+	if send(empty("hello")) != nil {
 		return
 	}
+	beat := clock.System().NewTimer(beatTime)
+	defer beat.Stop()
 	for {
 		select {
 		case <-r.Context().Done():
 			return
 		case <-one.more:
-		case <-after(beatTime):
-			if send("beat", "{}") != nil {
+		case <-beat.C():
+			if send(empty("beat")) != nil {
 				return
 			}
+			beat.Reset(beatTime)
 			continue
 		}
+		if clock.Sleep(r.Context(), one.turn) != nil {
+			return
+		}
 		parts, closed := one.take()
-		if parts != nil && send("parts", string(parts)) != nil {
+		if parts != nil && send(parts) != nil {
 			return
 		}
 		if closed {
-			_ = send("end", "{}") // the last that it hears
+			_ = send(empty("end")) // the last that it hears
 			return
 		}
 	}

@@ -46,8 +46,7 @@ type counts struct {
 }
 
 func (m *model) counts() counts {
-	d := m.rooms.total
-	return counts{m.okay, m.all - m.okay, d["raced"] + d["overlooked"], d["unreachable"]}
+	return counts{m.okay, m.all - m.okay, m.rooms.total.unsafe(), m.rooms.total[unreachable]}
 }
 
 func (c counts) since(base counts) counts {

@@ -1,7 +1,9 @@
 package live
 
 import (
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/go-json-experiment/json"
 )
@@ -18,41 +20,75 @@ type part struct {
 	HTML string `json:"html"`
 }
 
-// rendered is a part, and as JSON, which is made once for all viewers.
+// rendered is a part, and as JSON.
 type rendered struct {
-	html string
+	part
 	line []byte
+}
+
+// frame is what has changed, for all who look at the same.
+type frame struct {
+	parts []rendered
+	sent  []byte // as all get it; nil in what was put together of several
+}
+
+func newFrame(parts []rendered) *frame {
+	f := &frame{parts: parts, sent: []byte("event: parts\ndata: ")}
+	for i, one := range parts {
+		f.sent = append(append(f.sent, "[,"[min(i, 1)]), one.line...)
+	}
+	f.sent = append(f.sent, "]\n\n"...)
+	return f
+}
+
+// and has the newest of each part of both; a nil frame has none.
+func (f *frame) and(newer *frame) *frame {
+	if f == nil {
+		return newer
+	}
+	both := slices.Clone(newer.parts)
+	for _, old := range f.parts {
+		if !slices.ContainsFunc(newer.parts, func(one rendered) bool { return one.ID == old.ID }) {
+			both = append(both, old)
+		}
+	}
+	return &frame{parts: both}
 }
 
 // viewer is a browser that looks. Its mailbox keeps the newest of every part.
 type viewer struct {
 	view
 	more chan struct{} // there is something in the mailbox, or it is closed
+	turn time.Duration // it is written to so long after it got something
 
 	mu      sync.Mutex
-	waiting map[string][]byte // by part, as JSON
-	order   []string          // of the parts that wait
+	waiting *frame // nil is nothing
 	closed  bool
 }
+
+// turns spread the writes to all who look over the time between two frames: at once they
+// would stop whatever the machine is measuring.
+const turns = 16
 
 // hub knows who looks.
 type hub struct {
 	mu      sync.Mutex
 	viewers map[*viewer]struct{}
-	shown   map[view]map[string]rendered // the newest of every part
+	joined  int             // viewers so far
+	shown   map[view]*frame // the newest of every part
 	ended   bool
 }
 
 // join adds a viewer, which gets everything with the next frame, or at once what others
 // of its kind have seen.
 func (h *hub) join(v view) *viewer {
-	one := &viewer{view: v, more: make(chan struct{}, 1), waiting: map[string][]byte{}}
+	one := &viewer{view: v, more: make(chan struct{}, 1)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, id := range partIDs() {
-		if now, there := h.shown[v][id]; there {
-			one.put(id, now.line)
-		}
+	one.turn = time.Duration(h.joined%turns) * frameTime / turns
+	h.joined++
+	if now := h.shown[v]; now != nil {
+		one.put(&frame{parts: now.parts})
 	}
 	if h.ended {
 		one.end()
@@ -86,48 +122,49 @@ func (h *hub) watched() bool {
 	return len(h.viewers) > 0
 }
 
-// views are what is looked at.
-func (h *hub) views() map[view]bool {
+// views are what is looked at, with the newest of it; nil if there is none yet.
+func (h *hub) views() map[view]*frame {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all := map[view]bool{}
+	all := map[view]*frame{}
 	for one := range h.viewers {
-		all[one.view] = true
+		all[one.view] = h.shown[one.view]
 	}
 	return all
 }
 
 // show renders what is looked at, once for all who look at the same, and gives them what
 // has changed.
-func (h *hub) show(p *painter, m *model, nowNS int64) {
-	for v := range h.views() {
-		parts := p.paint(v, m, nowNS)
+//
+// Charts are drawn if they are due, or if nobody of a kind has any.
+func (h *hub) show(p *painter, m *model, nowNS int64, charts bool) {
+	for v, before := range h.views() {
+		parts := p.paint(v, m, nowNS, charts || before == nil)
 		h.mu.Lock()
-		if h.shown == nil {
-			h.shown = map[view]map[string]rendered{}
-		}
-		before := h.shown[v]
-		if before == nil {
-			before = map[string]rendered{}
-		}
-		for _, one := range parts {
-			if before[one.ID].html == one.HTML {
-				continue
-			}
-			line, err := json.Marshal(one)
-			if err != nil {
-				continue // two strings are always JSON
-			}
-			before[one.ID] = rendered{one.HTML, line}
+		if changed := before.changed(parts); len(changed) > 0 {
+			news := newFrame(changed)
+			h.shown[v] = before.and(news)
 			for viewer := range h.viewers {
 				if viewer.view == v {
-					viewer.put(one.ID, line)
+					viewer.put(news)
 				}
 			}
 		}
-		h.shown[v] = before
 		h.mu.Unlock()
 	}
+}
+
+// changed are the parts that are not as they were; a nil frame had none.
+func (f *frame) changed(parts []part) (all []rendered) {
+	for _, one := range parts {
+		if f != nil && slices.ContainsFunc(f.parts, func(was rendered) bool { return was.part == one }) {
+			continue
+		}
+		if line, err := json.Marshal(one); err == nil { // two strings are always JSON
+			all = append(all, rendered{one, line})
+		}
+	}
+	return all
 }
 
 // close lets all viewers go once they have what waits for them.
@@ -140,12 +177,9 @@ func (h *hub) close() {
 	}
 }
 
-func (v *viewer) put(id string, line []byte) {
+func (v *viewer) put(f *frame) {
 	v.mu.Lock()
-	if _, there := v.waiting[id]; !there {
-		v.order = append(v.order, id)
-	}
-	v.waiting[id] = line
+	v.waiting = v.waiting.and(f)
 	v.mu.Unlock()
 	v.ring()
 }
@@ -164,18 +198,15 @@ func (v *viewer) ring() {
 	}
 }
 
-// take empties the mailbox into a JSON list; nil if nothing waits. Closed says that nothing
-// will follow.
-func (v *viewer) take() (list []byte, closed bool) {
+// take empties the mailbox; it is nil if nothing waits. Closed says that nothing will follow.
+func (v *viewer) take() (sent []byte, closed bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for i, id := range v.order {
-		list = append(append(list, "[,"[min(i, 1)]), v.waiting[id]...)
+	if f := v.waiting; f != nil {
+		if f.sent == nil {
+			f = newFrame(f.parts)
+		}
+		v.waiting, sent = nil, f.sent
 	}
-	if list != nil {
-		list = append(list, ']')
-	}
-	clear(v.waiting)
-	v.order = v.order[:0]
-	return list, v.closed
+	return sent, v.closed
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/aclements/go-moremath/stats"
 
@@ -56,13 +57,13 @@ func Within(r Run, from seed.Seed) map[string]float64 {
 		i := int(math.Floor(at / r.DurationMS * float64(n)))
 		return i, i >= 0 && i < n
 	}
-	served := make([]counts, n)
+	asked, served, events := make([]float64, n), make([]float64, n), make([]float64, n)
 	var latencies, acquires []taken
 	for _, o := range r.Ops {
 		if i, in := block(o.DueMS); in {
-			served[i].all++
+			asked[i]++
 			if o.OK {
-				served[i].ok++
+				served[i]++
 				latencies = append(latencies, taken{i, o.EndMS - o.DueMS})
 			}
 		}
@@ -72,7 +73,6 @@ func Within(r Run, from seed.Seed) map[string]float64 {
 			acquires = append(acquires, taken{i, o.EndMS - o.DueMS})
 		}
 	}
-	events := make([]float64, n)
 	for _, at := range r.EventsMS {
 		if i, in := block(at); in {
 			events[i]++
@@ -80,42 +80,24 @@ func Within(r Run, from seed.Seed) map[string]float64 {
 	}
 
 	figures := map[string]func(weights) float64{
-		availability: func(w weights) float64 {
-			ok, all := 0.0, 0.0
-			for i, c := range served {
-				ok, all = ok+w[i]*c.ok, all+w[i]*c.all
-			}
-			return ok / all
-		},
-		achieved: func(w weights) float64 {
-			ok := 0.0
-			for i, c := range served {
-				ok += w[i] * c.ok
-			}
-			return ok / r.DurationMS * 1000
-		},
-		clustered: func(w weights) float64 {
-			sum := 0.0
-			for i, v := range events {
-				sum += w[i] * v
-			}
-			return sum
-		},
+		availability: func(w weights) float64 { return w.sum(served) / w.sum(asked) },
+		achieved:     func(w weights) float64 { return w.total(served) / r.DurationMS * 1000 },
+		clustered:    func(w weights) float64 { return w.total(events) },
 	}
 	for name, values := range map[string][]taken{"latency_ms": latencies, "acquire_ms": acquires} {
 		if len(values) == 0 {
 			continue
 		}
-		slices.SortFunc(values, func(a, b taken) int { return cmp.Compare(b.ms, a.ms) }) // the slowest first
+		sorted := rank(values, n)
 		for at, q := range map[string]float64{".p50": 0.5, ".p99": 0.99} {
-			figures[name+at] = func(w weights) float64 { return w.quantile(values, q) }
+			figures[name+at] = func(w weights) float64 { return sorted.quantile(w, q) }
 		}
 	}
 	found := bootstrap(figures, strata(n, r), from)
 	// What happened never, or to everybody, is not known to have no spread.
 	all, failed, happened := 0.0, 0.0, 0.0
-	for i, c := range served {
-		all, failed, happened = all+c.all, failed+c.all-c.ok, happened+events[i]
+	for i := range n {
+		all, failed, happened = all+asked[i], failed+asked[i]-served[i], happened+events[i]
 	}
 	if all > 0 {
 		found[availability] = max(found[availability], math.Sqrt(failed+1)/all)
@@ -132,31 +114,67 @@ func Within(r Run, from seed.Seed) map[string]float64 {
 // clustered is no figure, but the number of the events.
 const clustered = "events"
 
-// counts are the requests of a block.
-type counts struct{ ok, all float64 }
-
 // taken is how long something took, and the block that it was in.
 type taken struct {
 	block int
 	ms    float64
 }
 
-// weights say how often each block was drawn.
-type weights []float64
+// ranked are values, the highest first. Before every step of them stands how many of each
+// block there were, and so after the last: no draw has to go through all of them.
+type ranked struct {
+	values []taken
+	before [][]float64
+}
 
-// quantile of values, the highest of which stand first.
-func (w weights) quantile(values []taken, q float64) float64 {
-	total := 0.0
-	for _, v := range values {
-		total += w[v.block]
+const step = 64
+
+func rank(values []taken, blocks int) ranked {
+	slices.SortFunc(values, func(a, b taken) int { return cmp.Compare(b.ms, a.ms) })
+	r, seen := ranked{values: values}, make([]float64, blocks)
+	for i, v := range values {
+		if i%step == 0 {
+			r.before = append(r.before, slices.Clone(seen))
+		}
+		seen[v.block]++
 	}
-	above := 0.0
-	for _, v := range values {
-		if above += w[v.block]; above > (1-q)*total {
+	r.before = append(r.before, seen)
+	return r
+}
+
+func (r ranked) quantile(w weights, q float64) float64 {
+	last := len(r.before) - 1
+	limit := (1 - q) * w.sum(r.before[last])
+	i := sort.Search(last, func(i int) bool { return w.sum(r.before[i+1]) > limit })
+	above := w.sum(r.before[i])
+	for _, v := range r.values[min(i*step, len(r.values)):] {
+		if above += w[v.block]; above > limit {
 			return v.ms
 		}
 	}
 	return math.NaN() // nothing was drawn
+}
+
+// weights say how often each block was drawn, relative to the others: whole numbers, so that
+// sums of them are exact in whatever order.
+type weights []float64
+
+// sum is that of a value of each block.
+func (w weights) sum(of []float64) float64 {
+	sum := 0.0
+	for i, v := range of {
+		sum += w[i] * v
+	}
+	return sum
+}
+
+// total is the same in the weight of the whole run.
+func (w weights) total(of []float64) float64 {
+	all := 0.0
+	for _, v := range w {
+		all += v
+	}
+	return w.sum(of) / all * float64(len(w))
 }
 
 // strata are the blocks between the same changes. One block has no spread: a phase of one
@@ -204,13 +222,13 @@ func bootstrap(figures map[string]func(weights) float64, strata [][]int, from se
 		for range draws {
 			w := make(weights, n)
 			for i := range w {
-				w[i] = 1
+				w[i] = float64(len(s) - 1)
 			}
 			for _, i := range s {
 				w[i] = 0
 			}
 			for range len(s) - 1 {
-				w[s[random.IntN(len(s))]] += float64(len(s)) / float64(len(s)-1)
+				w[s[random.IntN(len(s))]] += float64(len(s))
 			}
 			for name, of := range figures {
 				if v := of(w); !math.IsNaN(v) && !math.IsInf(v, 0) {

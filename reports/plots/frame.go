@@ -13,7 +13,8 @@ import (
 type Line struct {
 	Name        string
 	Ink         Ink
-	OfferedPerS float64 // 0 if nothing was offered at a rate
+	OfferedPerS float64   // 0 if nothing was offered at a rate
+	Offered     []Offered // instead, where it changed
 	Series      series.Series
 }
 

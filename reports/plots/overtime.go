@@ -24,7 +24,9 @@ func ScaleOf(all []Line) Scale {
 	var rates []float64
 	low, high, offered := math.Inf(1), 0.0, 0.0
 	for _, l := range all {
-		offered = max(offered, l.OfferedPerS)
+		for _, o := range l.offered() {
+			offered = max(offered, o.PerS)
+		}
 		for _, b := range l.Series.Bins {
 			rates = append(rates, b.OKPerS+b.OtherPerS)
 			if b.P50MS > 0 {
@@ -83,10 +85,7 @@ func Rate(say *lang.Lang, scenario string, lines []Line, scale Scale) []byte {
 			r.fill(l.Ink+" soft", append(slices.Clone(ok), point{ok[n-1].x, floor}, point{ok[0].x, floor})...)
 			r.stroke(pen{l.Ink, 1.2, ""}, ok)
 		}
-		if l.OfferedPerS > 0 && l.OfferedPerS <= scale.RateMax {
-			y := r.level(i, l.OfferedPerS/scale.RateMax)
-			r.stroke(pen{inkQuiet, 1, "2 3"}, []point{{leftMargin, y}, {r.right, y}})
-		}
+		r.stroke(pen{inkQuiet, 1, "2 3"}, r.offered(i, l, scale.RateMax)...)
 		var marks [][]point
 		for _, b := range l.Series.Bins {
 			if b.Violations > 0 {
@@ -98,6 +97,45 @@ func Rate(say *lang.Lang, scenario string, lines []Line, scale Scale) []byte {
 	}
 	r.names(func(s series.Series) string { return rateNote(say, s) })
 	return r.end(rateLabel(say, scenario, lines))
+}
+
+// Offered is how much was due per second from a moment on.
+type Offered struct{ FromMS, PerS float64 }
+
+// Offer adds a rate. What was set before the measured part began holds from its beginning on.
+func Offer(all []Offered, atMS, perS float64) []Offered {
+	atMS = max(atMS, 0)
+	all = slices.DeleteFunc(all, func(o Offered) bool { return o.FromMS == atMS })
+	return append(all, Offered{FromMS: atMS, PerS: perS})
+}
+
+func (l Line) offered() []Offered {
+	if l.Offered == nil && l.OfferedPerS > 0 {
+		return []Offered{{0, l.OfferedPerS}}
+	}
+	return l.Offered
+}
+
+// offered are the rates that were due, in steps, as far as they are on the axis.
+func (r rows) offered(i int, l Line, high float64) (pieces [][]point) {
+	all := l.offered()
+	on := false
+	for j, o := range all {
+		if o.PerS <= 0 || o.PerS > high {
+			on = false
+			continue
+		}
+		if !on {
+			pieces = append(pieces, nil)
+		}
+		from, to, y := min(r.x(o.FromMS/1000), r.right), r.right, r.level(i, o.PerS/high)
+		if j+1 < len(all) {
+			to = min(r.x(all[j+1].FromMS/1000), r.right)
+		}
+		last := len(pieces) - 1
+		pieces[last], on = append(pieces[last], point{from, y}, point{to, y}), true
+	}
+	return pieces
 }
 
 // curve goes along the values of the bins, in steps.

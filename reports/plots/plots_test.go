@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"locklab/internal/sentence"
 	"locklab/reports/lang"
 	"locklab/reports/plots"
 	"locklab/reports/series"
@@ -87,9 +88,9 @@ func all(lines []plots.Line, bars []plots.Bar) map[string][]byte {
 }
 
 func scene(lines []plots.Line) (s series.Scene) {
-	s.Text, s.Faults = "two <b>", []string{"a"}
+	s.Text, s.Faults = sentence.Name("two <b>"), []sentence.Text{sentence.Name("a")}
 	for i, l := range lines {
-		s.Steps = append(s.Steps, series.Step{Who: l.Name, What: "hold", Text: "<raft>", FromMS: float64(-i), ToMS: math.Inf(1)})
+		s.Steps = append(s.Steps, series.Step{Who: l.Name, What: "hold", Text: sentence.Name("<raft>"), FromMS: float64(-i), ToMS: math.Inf(1)})
 	}
 	return s
 }
@@ -163,8 +164,8 @@ func TestLockInk(t *testing.T) {
 // TestTimelineWordsStandFree: the word behind a bar is not below the next one.
 func TestTimelineWordsStandFree(t *testing.T) {
 	drawn := string(plots.Timeline(lang.English(), series.Scene{Steps: []series.Step{
-		{Who: "m", What: "wait", Text: "waits", FromMS: -90, ToMS: -10},
-		{Who: "m", What: "hold", Text: "holds", FromMS: -10, ToMS: 40},
+		{Who: "m", What: "wait", Text: sentence.Name("waits"), FromMS: -90, ToMS: -10},
+		{Who: "m", What: "hold", Text: sentence.Name("holds"), FromMS: -10, ToMS: 40},
 	}}))
 	var heights []string
 	for _, word := range regexp.MustCompile(`<text x="[^"]*" y="([^"]*)" class="small">`).FindAllStringSubmatch(drawn, -1) {

@@ -65,7 +65,11 @@ func Timeline(say *lang.Lang, s series.Scene) []byte {
 	var ticks []tick
 	step := roundUp(span/8, 1, 2, 5)
 	for v := math.Ceil(from/step) * step; v <= to; v += step {
-		ticks = append(ticks, tick{v - from, fmt.Sprintf("%+g", v)})
+		label := "0"
+		if v != 0 {
+			label = fmt.Sprintf("%+g", v)
+		}
+		ticks = append(ticks, tick{v - from, label})
 	}
 	f := newFrame(height, 46, span, say.Text("milliseconds from the moment"), ticks)
 	if len(s.Faults) > 0 {
@@ -83,7 +87,7 @@ func Timeline(say *lang.Lang, s series.Scene) []byte {
 			if step.What == "hold" {
 				soft = ""
 			}
-			fmt.Fprintf(f, `<g><title>%s</title>`, escape(say.Sprintf("%s: %s, %+.1f ms", say.Term(l.name), say.Recorded(step.Text), step.FromMS)))
+			fmt.Fprintf(f, `<g><title>%s</title>`, escape(say.Sprintf("%s: %s, %+.1f ms", say.Term(l.name), say.Tell(step.Text), step.FromMS)))
 			f.fill(inks[step.What]+Ink(soft), point{x0, top + 9}, point{x1, top + 9}, point{x1, top + 2}, point{x0, top + 2})
 			f.text(point{x1 + 2, top + 9}, say.Term(step.What), "", "", "small")
 			f.WriteString("</g>")
@@ -91,5 +95,5 @@ func Timeline(say *lang.Lang, s series.Scene) []byte {
 		y += nameHeight + bar*float64(len(l.ends)) + 4
 	}
 	f.stroke(pen{inkMark, 1.4, "4 2"}, []point{{f.x(-from), topMargin}, {f.x(-from), f.bottom}})
-	return f.end(say.Sprintf("Around the moment: %s", say.Recorded(s.Text)))
+	return f.end(say.Sprintf("Around the moment: %s", say.Tell(s.Text)))
 }

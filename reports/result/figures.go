@@ -46,8 +46,17 @@ type Figure struct {
 	// Own says that only one workload has it: that table begins with it then.
 	Own bool
 
+	// Marks stand beside it where not all rows took it in the same way, at most one in a row.
+	Marks []Mark
+
 	of   func(Row) (float64, bool)
 	text func(Row) string
+}
+
+// Mark is a sign beside the figure of a row, and what it says of that.
+type Mark struct {
+	Sign, Means string
+	On          func(Row) bool
 }
 
 // Form is how a figure is printed.
@@ -199,6 +208,10 @@ func Figures() []Figure {
 		{
 			Field: "zombie_ms", Column: "zombie_ms", Group: "Fault, ms", Title: "zombie", Unit: "ms", Better: Lower, Place: 5, InMarkdown: true,
 			Means: "The longest time from the next grant of a lock until the old holder noticed, or released. When the grant was says the server of the lock where it records that (raft), and otherwise the client that got it, which is later.",
+			Marks: []Mark{
+				{"†", "The zombie's time begins with the grant by the server of the lock.", func(r Row) bool { return r.ZombieSince == SinceServer }},
+				{"‡", "The zombie's time begins when the next client was told that it has the lock, which is later than the grant: it was one for at least so long.", func(r Row) bool { return r.ZombieSince == SinceClient }},
+			},
 		},
 	}
 	all = append(all, distribution("latency", Figure{
@@ -274,7 +287,8 @@ func Figures() []Figure {
 		Group: "Handoff, ms", Better: Lower,
 		Means: "From the moment a holder stops acting to release the lock until a client that was waiting then has it; others may have barged in meanwhile.",
 	}, Figure{InMarkdown: true, Compare: true, Answer: "handoff p50", Own: true}, Figure{InMarkdown: true, Compare: true, Answer: "handoff p99", Own: true})...)
-	return append(all, nodeFigures()...)
+	all = append(all, nodeFigures()...)
+	return append(all, Figure{Field: "called_off", Measured: true, Column: "called_off", Group: "Rate, 1/s", Title: "called off", As: Count, Means: "Requests that still waited for other holders when the time was over: neither served nor failed. A wait for nobody counts as failed."})
 }
 
 // distribution is the figures of one field of quantiles. What more there is to each of

@@ -3,8 +3,12 @@
 package result
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 	"time"
+
+	"locklab/internal/sentence"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -33,6 +37,7 @@ type Run struct {
 	Versions    map[string]string `json:"versions"`
 	FailOn      []string          `json:"fail_on,omitempty"`     // the thresholds of --fail-on
 	Warnings    []string          `json:"warnings,omitempty"`    // such as the embedded stand-in for Redis
+	Warned      []sentence.Text   `json:"warned,omitempty"`      // the same for any language
 	Interrupted bool              `json:"interrupted,omitempty"` // the user stopped the run before its end
 	Unfinished  bool              `json:"unfinished,omitempty"`  // the run goes on, or the lab was killed before its end
 	LinkCost    *LinkCost         `json:"link_cost,omitempty"`
@@ -146,6 +151,7 @@ type Row struct {
 	Fairness           *float64 `json:"fairness,omitempty"`      // Jain's index over clients, 1 is fair
 	PeerFairness       *float64 `json:"peer_fairness,omitempty"` // the same over peers, that is masters
 	ZombieMS           *float64 `json:"zombie_ms,omitempty"`
+	ZombieSince        string   `json:"zombie_since,omitempty"` // whose grant it begins at: SinceServer or SinceClient
 
 	Peers []Peer `json:"peers,omitempty"` // mutex: who waited how long, by rank
 
@@ -163,10 +169,15 @@ type Row struct {
 	Errors map[string]int64 `json:"errors,omitempty"`
 	Faults []Fault          `json:"faults,omitempty"`
 
+	// SharedServers says that in some repeat the lock's servers were up since an earlier run.
+	SharedServers bool `json:"shared_servers,omitempty"`
+
 	// Played says that a person broke things by hand and ended the run: no scenario asked for
-	// the Faults, and nothing was expected. Rates are what the offered rate was changed to.
-	Played bool   `json:"played,omitempty"`
-	Rates  []Rate `json:"rates,omitempty"`
+	// the Faults, and nothing was expected. Rates are what the offered rate was changed to, and
+	// RateAtFirst what it was before the first of them.
+	Played      bool    `json:"played,omitempty"`
+	RateAtFirst float64 `json:"rate_at_first,omitempty"` // per second
+	Rates       []Rate  `json:"rates,omitempty"`
 
 	Histories []string `json:"histories,omitempty"` // paths below the run's directory, one per repeat
 
@@ -191,9 +202,11 @@ type Verdict struct {
 	// ShortFault says that the lock was down, but that no fault was there for long enough to
 	// tell that from a stall.
 	ShortFault bool     `json:"short_fault,omitempty"`
-	Expected   Expected `json:"expected"`          // what the scenario asks
-	Why        string   `json:"why"`               // one sentence: what decided
-	FailedOns  []string `json:"fail_on,omitempty"` // --fail-on thresholds that were crossed
+	Expected   Expected `json:"expected"` // what the scenario asks
+	Why        string   `json:"why"`      // one sentence: what decided
+	// Reason is Why for any language; absent from older files.
+	Reason    sentence.Text `json:"reason,omitzero"`
+	FailedOns []string      `json:"fail_on,omitempty"` // --fail-on thresholds that were crossed
 	// Own is what was decided before --fail-on changed it; absent where it did not.
 	Own *Own `json:"own,omitempty"`
 }
@@ -207,21 +220,49 @@ type Tries struct {
 
 // Own is a verdict without --fail-on.
 type Own struct {
-	Status string `json:"status"`
-	Why    string `json:"why"`
+	Status string        `json:"status"`
+	Why    string        `json:"why"`
+	Reason sentence.Text `json:"reason,omitzero"`
+}
+
+// Told is why, for any language; of an older file it is English in each.
+func (v Verdict) Told() sentence.Text {
+	if v.Reason.IsZero() {
+		return sentence.Name(strings.TrimSuffix(v.Why, "."))
+	}
+	return v.Reason
+}
+
+// Say sets why.
+func (v *Verdict) Say(why sentence.Text) { v.Why, v.Reason = why.Whole(), why }
+
+// Warn adds a warning, once.
+func (r *Run) Warn(w sentence.Text) {
+	if !slices.Contains(r.Warnings, w.String()) {
+		r.Warnings, r.Warned = append(r.Warnings, w.String()), append(r.Warned, w)
+	}
+}
+
+// Warning is one of Warnings for any language; of an older file it is English in each.
+func (r *Run) Warning(i int) sentence.Text {
+	text := r.Warnings[i]
+	if j := slices.IndexFunc(r.Warned, func(w sentence.Text) bool { return w.String() == text }); j >= 0 {
+		return r.Warned[j]
+	}
+	return sentence.Name(text)
 }
 
 // KeepOwn notes what was decided, before --fail-on changes it.
 func (v *Verdict) KeepOwn() {
 	if v.Own == nil {
-		v.Own = &Own{v.Status, v.Why}
+		v.Own = &Own{v.Status, v.Why, v.Reason}
 	}
 }
 
 // Restore takes back what --fail-on made of it.
 func (v *Verdict) Restore() {
 	if v.Own != nil {
-		v.Status, v.Why = v.Own.Status, v.Own.Why
+		v.Status, v.Why, v.Reason = v.Own.Status, v.Own.Why, v.Own.Reason
 	}
 	v.Own, v.FailedOns = nil, nil
 }
@@ -273,6 +314,12 @@ type Quantiles struct {
 // Never is the time, in milliseconds, of what did not happen: nobody asked for the
 // loss of a host, and a fault may last until after the run.
 const Never = -1
+
+// Whose record of the next grant a zombie's time begins at.
+const (
+	SinceServer = "server" // of the lock
+	SinceClient = "client" // that got it
+)
 
 // Rate is the operations per second that were offered from a moment of the run on.
 type Rate struct {

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 
+	"locklab/internal/sentence"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
@@ -31,7 +33,7 @@ func Write(path string, f File) error {
 // Clean returns a copy of f without figures that are not finite numbers; each is
 // named in the run's warnings.
 func Clean(f File) File {
-	f.Run.Warnings = slices.Clone(f.Run.Warnings)
+	f.Run.Warnings, f.Run.Warned = slices.Clone(f.Run.Warnings), slices.Clone(f.Run.Warned)
 	f.Results = slices.Clone(f.Results)
 	if f.Results == nil {
 		f.Results = []Row{} // a list in the file, not null
@@ -43,7 +45,7 @@ func Clean(f File) File {
 		eachNumber(reflect.ValueOf(row).Elem(), "", nil, func(path string, v reflect.Value, drop func()) {
 			if v.CanFloat() && !finite(v.Float()) {
 				drop()
-				f.Run.Warnings = append(f.Run.Warnings, fmt.Sprintf(
+				f.Run.Warn(sentence.Of(
 					"%s under %s with %s: %s was not a number and is left out", row.Lock, row.Scenario, row.Workload, path))
 			}
 		})
@@ -60,7 +62,7 @@ func Clean(f File) File {
 	}
 	if c := f.Run.LinkCost; c != nil && (!finite(c.DirectP50US) || !finite(c.LinkP50US) || !finite(c.Ratio)) {
 		f.Run.LinkCost = nil
-		f.Run.Warnings = append(f.Run.Warnings, "link_cost was not a number and is left out")
+		f.Run.Warn(sentence.Of("link_cost was not a number and is left out"))
 	}
 	return f
 }

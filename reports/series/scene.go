@@ -4,21 +4,22 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strings"
 
+	"locklab/internal/sentence"
 	"locklab/reports/lang"
 	"locklab/workloads/history"
 )
 
 // Moment is when and what something was violated, as the checkers say.
 type Moment struct {
-	What, Resource, Text string
-	AtMS                 float64 // since the measured part began
-	Faults               []string
+	What, Resource string
+	Text           sentence.Text
+	AtMS           float64 // since the measured part began
+	Faults         []sentence.Text
 }
 
 // Scene is a moment with what happened to its resource around it.
@@ -31,7 +32,7 @@ type Scene struct {
 // no end on record ends at +Inf.
 type Step struct {
 	Who, What    string // What is match, wait, hold, order, room or node
-	Text         string
+	Text         sentence.Text
 	FromMS, ToMS float64
 }
 
@@ -125,36 +126,40 @@ func stepsOf(e history.Event, at func(int64) float64, ends map[string]float64, r
 	from := at(cmp.Or(e.FromNS, e.AtNS))
 	switch {
 	case e.Kind == history.KindMatch:
-		return []Step{{lang.Key("players"), lang.Key("match"), fmt.Sprintf("%s asks %s: %s", e.Client, e.Node, cmp.Or(e.Room, e.Error, e.Outcome)), from, at(e.AtNS)}}
+		return []Step{{lang.Key("players"), lang.Key("match"), sentence.Of("%s asks %s: %s", e.Client, e.Node, cmp.Or(e.Room, e.Error, e.Outcome)), from, at(e.AtNS)}}
 	case e.Kind == history.KindAcquire && e.Outcome == "ok":
-		token := ""
+		hold := sentence.Name(e.Hold)
 		if e.Token > 0 {
-			token = fmt.Sprintf(", token %d", e.Token)
+			hold = sentence.Of("%s, token %d", hold, e.Token)
 		}
 		return []Step{
-			{e.Node, lang.Key("wait"), fmt.Sprintf("%s asks for %s", e.Client, e.Resource), from, at(e.AtNS)},
-			{e.Node, lang.Key("hold"), fmt.Sprintf("%s believes that it holds %s (%s%s)", e.Client, e.Resource, e.Hold, token), at(e.AtNS), orInf(ends, e.Node+" "+e.Hold)},
+			{e.Node, lang.Key("wait"), sentence.Of("%s asks for %s", e.Client, e.Resource), from, at(e.AtNS)},
+			{e.Node, lang.Key("hold"), sentence.Of("%s believes that it holds %s (%s)", e.Client, e.Resource, hold), at(e.AtNS), orInf(ends, e.Node+" "+e.Hold)},
 		}
 	case e.Kind == history.KindAcquire:
-		return []Step{{e.Node, lang.Key("wait"), fmt.Sprintf("%s asks for %s and does not get it: %s", e.Client, e.Resource, cmp.Or(e.Error, e.Outcome)), from, at(e.AtNS)}}
+		return []Step{{e.Node, lang.Key("wait"), sentence.Of("%s asks for %s and does not get it: %s", e.Client, e.Resource, cmp.Or(e.Error, e.Outcome)), from, at(e.AtNS)}}
 	case e.Kind == history.KindOrder:
-		text := fmt.Sprintf("%s looks at the workers and orders %s of %s", e.Client, cmp.Or(e.Room, "a room"), e.Worker)
+		room := sentence.Name(e.Room)
+		if e.Room == "" {
+			room = sentence.Of("a room")
+		}
+		text := sentence.Of("%s looks at the workers and orders %s of %s", e.Client, room, e.Worker)
 		if e.Hold != "" {
-			text += " under " + e.Hold
+			text = sentence.Of("%s looks at the workers and orders %s of %s under %s", e.Client, room, e.Worker, e.Hold)
 		}
 		if len(e.Unreachable) > 0 {
-			text += "; cannot reach " + strings.Join(e.Unreachable, ", ")
+			text = sentence.Of("%s; cannot reach %s", text, strings.Join(e.Unreachable, ", "))
 		}
 		return []Step{{e.Node, lang.Key("order"), text, from, at(e.AtNS)}}
 	case e.Kind == history.KindRoom && e.State == "starting":
 		states := rooms[e.Room]
-		text := "room " + e.Room + ", ordered by " + e.Client
+		text := sentence.Of("room %s, ordered by %s", e.Room, e.Client)
 		if opened := orInf(states, "open"); !math.IsInf(opened, 0) {
-			text += fmt.Sprintf(", open at %+.1f ms", opened)
+			text = sentence.Of("%s, open at %+.1f ms", text, opened)
 		}
 		return []Step{{e.Node, lang.Key("room"), text, at(e.AtNS), min(orInf(states, "full"), orInf(states, "closed"))}}
 	case e.Kind == history.KindNode:
-		return []Step{{e.Node, lang.Key("node"), e.Node + " " + e.State, at(e.AtNS), at(e.AtNS)}}
+		return []Step{{e.Node, lang.Key("node"), sentence.Name(e.Node + " " + e.State), at(e.AtNS), at(e.AtNS)}}
 	}
 	return nil
 }

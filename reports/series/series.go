@@ -9,6 +9,8 @@ package series
 import (
 	"math"
 	"slices"
+
+	"locklab/internal/sentence"
 )
 
 // Op is one finished operation.
@@ -20,10 +22,10 @@ type Op struct {
 // History is the operations of one history, before and after the measured part too.
 type History struct {
 	Ops        []Op
-	DurationMS float64  // of the part that was really measured
-	Incomplete []string // what is missing, such as its end
-	Scenes     []Scene  // around the first violations of each kind
-	Usage      []Usage  // what each node used
+	DurationMS float64         // of the part that was really measured
+	Incomplete []sentence.Text // what is missing, such as its end
+	Scenes     []Scene         // around the first violations of each kind
+	Usage      []Usage         // what each node used
 }
 
 // Series is what the histories of one lock under one scenario show over time.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"locklab/locks/peerlock/peercore"
+	"locklab/verify/peers"
 )
 
 // apply makes next what the move makes of base.
@@ -84,17 +85,37 @@ func (w *world[S, M, P]) expire(i int, t peercore.Timer) {
 	w.step(i, peercore.Event[M]{Kind: peercore.Expire, Timer: t})
 }
 
-// forget makes a resource that nobody wants one that the peer keeps nothing of but the
-// number that a new state starts above. Nothing happens to it, but for connections and
-// the end of a recovery, until somebody wants it or asks for it.
+// forget has a peer forget a resource that nobody wants.
 func (w *world[S, M, P]) forget(i int) {
-	before := w.next[i]
-	like, core := P(&w.peersProbe[i]), P(&w.peers[i])
-	like.Load(before.bytes[peerCore:])
-	core.Reset(&w.peersProbe[i], like.Round())
-	w.edit(i)[peerClient] |= goneFlag
-	w.buf = core.AppendEncode(w.buf[:peerCore])
+	p := w.load(w.next[i], &w.peers[i])
+	w.all.Forget(p, &w.load(w.next[i], &w.probes[i]).State)
+	w.save(i, w.next[i].bytes[peerRequests], w.next[i].bytes[peerPassed])
+}
+
+// load makes p the peer of a part.
+func (w *world[S, M, P]) load(from *part, p *peers.Peer[S]) *peers.Peer[S] {
+	client := from.bytes[peerClient]
+	P(&p.State).Load(from.bytes[peerCore:])
+	p.Client, p.Forgotten = peercore.Client(client&^goneFlag), client&goneFlag != 0
+	return p
+}
+
+// save makes a peer a part of next.
+func (w *world[S, M, P]) save(i int, requests, passed byte) {
+	p := &w.peers[i]
+	client := byte(p.Client)
+	if p.Forgotten {
+		client |= goneFlag
+	}
+	w.buf = P(&p.State).AppendEncode(append(w.buf[:0], requests, passed, client))
 	w.keep(i)
+}
+
+func (w *world[S, M, P]) saveControl(i int) {
+	if w.hasControls {
+		w.buf = P(&w.peers[i].Control).AppendEncode(w.buf[:0])
+		w.keep(w.control(i))
+	}
 }
 
 // stepControl runs the control state of a peer.
@@ -102,13 +123,11 @@ func (w *world[S, M, P]) stepControl(i int, ev peercore.Event[M]) {
 	if !w.hasControls {
 		return
 	}
-	field := w.control(i)
-	core := P(&w.controls[i])
-	core.Load(w.next[field].bytes)
+	core := P(&w.peers[i].Control)
+	core.Load(w.next[w.control(i)].bytes)
 	ev.Round = w.next[i].round
-	w.effects = peercore.Run[S, M, P](&w.alg, core, ev, w.effects[:0])
-	w.buf = core.AppendEncode(w.buf[:0])
-	w.keep(field)
+	w.effects = peercore.Run[S, M, P](&w.all.Alg, &w.peers[i].Control, ev, w.effects[:0])
+	w.saveControl(i)
 	recovered, round := false, uint64(0)
 	for _, e := range w.effects {
 		if w.observe != nil {
@@ -129,58 +148,43 @@ func (w *world[S, M, P]) stepControl(i int, ev peercore.Event[M]) {
 	}
 }
 
-// step runs one peer's core and puts what it sends on the wires. What is sent over a
-// connection that is not the live one is lost.
+// step runs one peer's core and does what follows from it.
 func (w *world[S, M, P]) step(i int, ev peercore.Event[M]) {
 	before := w.next[i]
 	requests, passed := before.bytes[peerRequests], before.bytes[peerPassed]
-	client := peercore.Client(before.bytes[peerClient] &^ goneFlag).Does(ev.Kind)
-	gone := before.gone && ev.Kind != peercore.Request && (ev.Kind != peercore.Receive || !w.alg.Opens(ev.Msg))
-	if gone && ev.Kind == peercore.Receive {
-		return
-	}
-	core := P(&w.peers[i])
-	core.Load(before.bytes[peerCore:])
-	w.effects = peercore.Run[S, M, P](&w.alg, core, ev, w.effects[:0])
-	flag := byte(0)
-	if gone { // there is nobody who would carry out anything
-		w.effects, flag = w.effects[:0], goneFlag
-	}
-	held := false
-	for _, e := range w.effects {
-		if w.observe != nil {
-			w.observe(i, e)
-		}
-		client = client.Hears(e.Kind)
-		switch e.Kind {
-		case peercore.Send:
-			for j := range e.To.All() {
-				w.send(i, j, itemMessage, e.Msg)
-			}
-		case peercore.Hold:
-			held = true
-			w.noteToken(e.Token)
-		case peercore.Start:
-			if w.hasClock {
-				w.startTimer(i, e.Timer)
-			}
-		case peercore.Stop:
-			if w.hasClock {
-				w.setClock(i*clockPeer+int(e.Timer), timerOff)
-			}
-		default: // without a clock, timers run or not by what Running says
-		}
-	}
-	if client != peercore.ClientWaits {
+	p := w.load(before, &w.peers[i])
+	w.held = false
+	w.all.Step(i, p, ev)
+	if p.Client != peercore.ClientWaits {
 		passed = 0
 	}
-	w.buf = core.AppendEncode(append(w.buf[:0], requests, passed, byte(client)|flag))
-	w.keep(i)
-	if held && w.scope.Bypass > 0 {
+	w.save(i, requests, passed)
+	if w.held && w.scope.Bypass > 0 {
 		w.countPass(i)
 	}
 	if w.timed && before.uses != 0 && w.next[i].uses != before.uses {
 		w.unpend(i)
+	}
+}
+
+// does carries out an effect. What is sent over a connection that is not the live one is
+// lost. Without a clock, timers run or not by what Running says.
+func (w *world[S, M, P]) does(i int, e *peercore.Effect[M], _ peercore.Client) {
+	if w.observe != nil {
+		w.observe(i, *e)
+	}
+	switch {
+	case e.Kind == peercore.Send:
+		for j := range e.To.All() {
+			w.send(i, j, itemMessage, e.Msg)
+		}
+	case e.Kind == peercore.Hold:
+		w.held = true
+		w.noteToken(e.Token)
+	case e.Kind == peercore.Start && w.hasClock:
+		w.startTimer(i, e.Timer)
+	case e.Kind == peercore.Stop && w.hasClock:
+		w.setClock(i*clockPeer+int(e.Timer), timerOff)
 	}
 }
 
@@ -203,7 +207,7 @@ func (w *world[S, M, P]) noteToken(token uint64) {
 func (w *world[S, M, P]) send(i, j int, kind byte, m M) {
 	field := w.wire(i, j)
 	if w.next[field].current() {
-		w.buf = w.alg.Append(append(w.edit(field), kind), m)
+		w.buf = w.all.Alg.Append(append(w.edit(field), kind), m)
 		w.keep(field)
 	}
 }
@@ -281,13 +285,14 @@ func (w *world[S, M, P]) crash(i int) {
 		w.buf = append(w.buf[:0], 0)
 		w.keep(field)
 	}
-	flag := byte(0)
-	if w.hasControls { // it starts with its control state, and no resource at all
-		flag = goneFlag
-		w.next[w.control(i)] = w.intern(w.control(i), w.restarts[i])
+	old, fresh := w.load(w.next[i], &w.probes[i]), &w.peers[i]
+	P(&fresh.State).Load(w.restarts[i][0])
+	if w.hasControls {
+		P(&fresh.Control).Load(w.restarts[i][1])
 	}
-	w.buf = w.restarted(i, append(w.buf[:0], w.next[i].bytes[peerRequests], 0, byte(peercore.ClientIdle)|flag))
-	w.keep(i)
+	w.all.Restart(old, fresh)
+	w.save(i, w.next[i].bytes[peerRequests], 0)
+	w.saveControl(i)
 	if w.timed {
 		w.unpend(i)
 		w.pend(i)
@@ -295,18 +300,6 @@ func (w *world[S, M, P]) crash(i int) {
 	if w.hasClock {
 		w.bootClock(i, !w.durable)
 	}
-}
-
-// restarted appends the state of a new incarnation: with what the old one had on disk, if
-// the core keeps anything there.
-func (w *world[S, M, P]) restarted(i int, b []byte) []byte {
-	if !w.durable {
-		return append(b, w.amnesic[i]...)
-	}
-	P(&w.peersProbe[i]).Load(w.next[i].bytes[peerCore:])
-	P(&w.peers[i]).Load(w.newborn[i])
-	peercore.Restart[S, M, P](&w.alg, &w.peersProbe[i], &w.peers[i])
-	return P(&w.peers[i]).AppendEncode(b)
 }
 
 // sever ends what i had of a connection to j. A connection that j has not noticed yet

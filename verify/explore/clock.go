@@ -1,6 +1,11 @@
 package explore
 
-import "locklab/locks/peerlock/peercore"
+import (
+	"time"
+
+	"locklab/locks/peerlock"
+	"locklab/locks/peerlock/peercore"
+)
 
 const (
 	clockSince = int(peercore.Timers) // after the timers of a peer
@@ -17,11 +22,8 @@ func (w *world[S, M, P]) setClock(at int, to byte) {
 
 // firstClock is the clock at the beginning.
 func (w *world[S, M, P]) firstClock() {
-	var b []byte
-	for range w.n {
-		b = append(b, timerOff, timerOff, timerOff, timerOff, 0)
-	}
-	w.next[w.clockField()] = w.intern(w.clockField(), append(b, byte(w.scope.Clock.Ticks)))
+	w.buf = append(make([]byte, w.n*clockPeer), byte(w.scope.Clock.Ticks))
+	w.keep(w.clockField())
 	for i := range w.n {
 		w.bootClock(i, w.scope.Newborn)
 	}
@@ -34,22 +36,17 @@ func (w *world[S, M, P]) bootClock(i int, amnesic bool) {
 	}
 	w.setClock(i*clockPeer+clockSince, 0)
 	if amnesic {
-		w.setClock(i*clockPeer+int(peercore.Recovery), byte(w.scope.Clock.Vote))
+		w.setClock(i*clockPeer+int(peercore.Recovery), byte(w.scope.Clock.Takes(peercore.Recovery)))
 	}
 }
 
-// startTimer starts a timer as the shell does: the lease counts from the last Renew.
+// startTimer starts a timer as the shell does. It is zero now.
 func (w *world[S, M, P]) startTimer(i int, t peercore.Timer) {
-	c, at := w.scope.Clock, i*clockPeer+int(t)
-	switch t {
-	case peercore.Renew:
-		w.setClock(at, byte(c.Renew))
-		w.setClock(i*clockPeer+clockSince, 0)
-	case peercore.Lease:
-		w.setClock(at, byte(c.Lease)-w.next[w.clockField()].bytes[i*clockPeer+clockSince])
-	default:
-		w.setClock(at, byte(c.Vote))
-	}
+	since := i*clockPeer + clockSince
+	asked := -time.Duration(w.next[w.clockField()].bytes[since])
+	from := peerlock.CountsFrom(t, &asked, 0)
+	w.setClock(since, byte(-asked))
+	w.setClock(i*clockPeer+int(t), byte(from+w.scope.Clock.Takes(t)))
 }
 
 // left is how long a timer still runs.
@@ -72,7 +69,7 @@ func (w *world[S, M, P]) tick() {
 	for i, b := range w.edit(field) {
 		switch {
 		case i < w.n*clockPeer && i%clockPeer == clockSince:
-			w.buf[i] = min(b+1, byte(w.scope.Clock.Lease))
+			w.buf[i] = min(b+1, byte(w.scope.Clock.TTL))
 		case b > 0 && b != timerOff: // the ticks that are left, too
 			w.buf[i]--
 		}

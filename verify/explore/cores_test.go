@@ -54,7 +54,7 @@ func TestLoad(t *testing.T) {
 
 // loads steps peers that live on and, beside them, copies that are encoded and loaded
 // again before every step, with sensible events and others.
-func loads[S, M any, P explore.Core[S, M]](t *testing.T, alg peercore.Algorithm[S, M]) {
+func loads[S, M any, P peercore.Core[S, M]](t *testing.T, alg peercore.Algorithm[S, M]) {
 	rapid.Check(t, func(t *rapid.T) {
 		const n = 3
 		var live, loaded [n]S

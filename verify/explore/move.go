@@ -115,7 +115,7 @@ func (w *world[S, M, P]) peerMoves(i int, rest []byte, out []Move) []Move {
 // order of all timers allow.
 func (w *world[S, M, P]) mayExpire(i int, t peercore.Timer, rest []byte) bool {
 	if w.hasClock {
-		return w.left(w.base, i, t) == 0 && (t != peercore.Renew || rest[restRenewals] != 0)
+		return w.left(w.base, i, t) == 0 && (t != peercore.Renew || w.scope.Clock.Renew > 0 && rest[restRenewals] != 0)
 	}
 	switch t {
 	case peercore.Lease:

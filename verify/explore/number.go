@@ -124,8 +124,7 @@ func (w *world[S, M, P]) renumberPart(field int) {
 func (w *world[S, M, P]) visit(field int, f func(owner int, number uint64) uint64) {
 	p := w.next[field]
 	if field < w.n {
-		core := P(&w.peers[field])
-		core.Load(p.bytes[peerCore:])
+		core := P(&w.load(p, &w.peers[field]).State)
 		any(core).(peercore.Numbered).Renumber(f)
 		w.buf = core.AppendEncode(append(w.buf[:0], p.bytes[:peerCore]...))
 		return
@@ -139,7 +138,7 @@ func (w *world[S, M, P]) visit(field int, f func(owner int, number uint64) uint6
 			continue
 		}
 		w.message, _ = w.decode(item[1:])
-		w.alg.Renumber(&w.message, from, to, f)
-		w.buf = w.alg.Append(append(w.buf, item[0]), w.message)
+		w.all.Alg.Renumber(&w.message, from, to, f)
+		w.buf = w.all.Alg.Append(append(w.buf, item[0]), w.message)
 	}
 }

@@ -9,7 +9,6 @@ import (
 // the bounds. It never changes.
 type part struct {
 	id    uint32 // among the parts that stand in the same place of a state
-	key   uint64 // its share in the hash of a state
 	bytes []byte
 
 	numbers []number // those that are mentioned, each once
@@ -46,7 +45,6 @@ func newParts(fields int) *parts {
 // add enters a new part.
 func (ps *parts) add(field int, p *part) {
 	p.id = uint32(len(ps.lists[field]))
-	p.key = keyOf(field, p.id)
 	ps.lists[field] = append(ps.lists[field], p)
 	ps.known[field][string(p.bytes)] = p
 	const perEntry = 40 // of the map and the list
@@ -59,33 +57,6 @@ func (ps *parts) count() (n int) {
 		n += len(list)
 	}
 	return n
-}
-
-// keyOf spreads what a part is and where it stands over 64 bits, as SplitMix64 does. It is
-// the same in every process, so that what an exploration prints is too.
-func keyOf(field int, id uint32) uint64 {
-	x := (uint64(field)<<32 | uint64(id)) + 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
-
-// hashOf is the hash of a state: that of its parts, which depend on where they stand.
-func hashOf(state []*part) (h uint64) {
-	for _, p := range state {
-		h ^= p.key
-	}
-	return h
-}
-
-// hashPacked is the hash of the state at the front of b.
-func (l layout) hashPacked(b []byte) (h uint64) {
-	for field := range l.fields() {
-		var id uint32
-		id, b = cutID(b)
-		h ^= keyOf(field, id)
-	}
-	return h
 }
 
 // pack appends a state as the identities of its parts.

@@ -1,6 +1,10 @@
 package explore
 
-import "math"
+import (
+	"math"
+
+	"locklab/internal/sentence"
+)
 
 // What an exploration can find.
 const (
@@ -54,8 +58,8 @@ type Result struct {
 	// Shortened says that gaps between timestamps were wider than what is told apart:
 	// states may then have been taken for each other.
 	Shortened bool
-	// Leases says what was explored of a core that has leases, else it is empty.
-	Leases string
+	// Leases says what was explored of a core that has leases, else there is nothing.
+	Leases []sentence.Text
 	// Controls says that peers recovered as in production: by control states.
 	Controls bool
 	// Durable says that a crash left what the core stores.
@@ -63,24 +67,24 @@ type Result struct {
 }
 
 // Modelled says what of the real thing a state of the exploration stands for.
-func (r *Result) Modelled() []string {
-	out := []string{"one resource; a client believes what it did and what it was told, and by that all is judged"}
-	order := "connections keep the order of messages; what is on its way when one is lost may be lost"
+func (r *Result) Modelled() []sentence.Text {
+	out := []sentence.Text{sentence.Of("one resource; a client believes what it did and what it was told, and by that all is judged")}
+	order := sentence.Of("connections keep the order of messages; what is on its way when one is lost may be lost")
 	if r.Scope.Reorder {
-		order = "messages on a connection overtake each other"
+		order = sentence.Of("messages on a connection overtake each other")
 	}
 	out = append(out, order)
-	if r.Leases != "" {
-		out = append(out, "no clock: a timer goes off at any moment that the order of leases and votes allows")
+	if len(r.Leases) > 0 {
+		out = append(out, sentence.Of("no clock: a timer goes off at any moment that the order of leases and votes allows"))
 	}
 	switch {
 	case r.Scope.Crashes == 0:
 	case r.Durable:
-		out = append(out, "a peer that crashes starts again with what it had stored; every store comes before what follows from it")
+		out = append(out, sentence.Of("a peer that crashes starts again with what it had stored; every store comes before what follows from it"))
 	case r.Controls:
-		out = append(out, "recovery as in production: a peer's control state recovers for its resources")
+		out = append(out, sentence.Of("recovery as in production: a peer's control state recovers for its resources"))
 	default:
-		out = append(out, "a peer that crashes starts again and knows nothing")
+		out = append(out, sentence.Of("a peer that crashes starts again and knows nothing"))
 	}
 	return out
 }

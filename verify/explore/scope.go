@@ -7,7 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"locklab/internal/sentence"
 	"locklab/locks"
+	"locklab/locks/peerlock"
+	"locklab/locks/peerlock/peercore"
 )
 
 // Any is any number of times, where a Scope counts something.
@@ -79,9 +82,9 @@ type Scope struct {
 
 // Clock is how long timers run, in ticks; all peers' clocks tick at once.
 type Clock struct {
-	Lease, Renew, Vote int  // Recovery takes as long as Vote
-	Ticks              int  // how many there are
-	Impatient          bool // who waits when its lease is over gives up in place of trying again
+	peerlock.Lease      // a tick is a nanosecond
+	Ticks          int  // how many there are
+	Impatient      bool // who waits when its lease is over gives up in place of trying again
 }
 
 // withDefaults checks the scope and fills in what follows from it.
@@ -131,7 +134,7 @@ func (sc *Scope) checkCounts() error {
 	}
 	bounds := map[string]int{"cuts": sc.Cuts, "crashes": sc.Crashes, "bypass": sc.Bypass}
 	if c := sc.Clock; c != nil {
-		maps.Copy(bounds, map[string]int{"lease": c.Lease, "renew": c.Renew, "vote": c.Vote, "ticks": c.Ticks})
+		maps.Copy(bounds, map[string]int{"lease": int(c.TTL), "renew": int(c.Renew), "vote": int(c.Takes(peercore.Vote)), "ticks": c.Ticks})
 	}
 	for what, n := range bounds {
 		if n < 0 || n > countMost {
@@ -165,49 +168,56 @@ func (sc *Scope) down(i, j int) bool {
 }
 
 // String says what is explored, for people.
-func (sc Scope) String() string {
-	sc.fillIn()
-	parts := []string{fmt.Sprintf("%d peers", sc.Peers)}
-	if sc.uneven() {
-		parts = append(parts, fmt.Sprintf("%v requests", sc.Requests))
-	} else if sc.Requests[0] == Any {
-		parts = append(parts, "any number of requests each")
-	} else {
-		parts = append(parts, plural(sc.Requests[0], "request")+" each")
-	}
-	if sc.GiveUps == 0 {
-		parts = append(parts, "nobody gives up")
-	} else {
-		parts = append(parts, plural(sc.GiveUps, "give-up")+" at any moment")
-	}
-	if sc.Forgets != 0 {
-		parts = append(parts, plural(sc.Forgets, "forgetting")+" of an idle resource")
-	}
-	if sc.Forming {
-		parts = append(parts, "not connected at first")
-	}
-	parts = append(parts, sc.faults()...)
-	if sc.Reorder {
-		parts = append(parts, "messages overtake each other")
+func (sc Scope) String() string { return list(sc.Texts()).String() }
+
+// list is written with commas.
+type list []sentence.Text
+
+func (l list) String() string {
+	parts := make([]string, len(l))
+	for i, t := range l {
+		parts[i] = t.String()
 	}
 	return strings.Join(parts, ", ")
 }
 
-func (sc *Scope) faults() []string {
-	var parts []string
+// Texts say what is explored.
+func (sc Scope) Texts() []sentence.Text {
+	sc.fillIn()
+	parts := []sentence.Text{sentence.Of("%d peers", sc.Peers)}
+	if n := sc.Requests[0]; sc.uneven() {
+		parts = append(parts, sentence.Of("%v requests", sc.Requests))
+	} else {
+		parts = append(parts, often(n, sentence.Of("no request each"), sentence.Of("1 request each"), sentence.Of("%d requests each", n), sentence.Of("any number of requests each")))
+	}
+	n := sc.GiveUps
+	parts = append(parts, often(n, sentence.Of("nobody gives up"), sentence.Of("1 give-up at any moment"), sentence.Of("%d give-ups at any moment", n), sentence.Of("any number of give-ups at any moment")))
+	if n := sc.Forgets; n != 0 {
+		parts = append(parts, often(n, sentence.Text{}, sentence.Of("1 forgetting of an idle resource"), sentence.Of("%d forgettings of an idle resource", n), sentence.Of("any number of forgettings of an idle resource")))
+	}
+	if sc.Forming {
+		parts = append(parts, sentence.Of("not connected at first"))
+	}
+	parts = append(parts, sc.faults()...)
+	if sc.Reorder {
+		parts = append(parts, sentence.Of("messages overtake each other"))
+	}
+	return parts
+}
+
+func (sc *Scope) faults() []sentence.Text {
+	var parts []sentence.Text
 	if sc.Cuts > 0 {
-		parts = append(parts, plural(sc.Cuts, "cut"))
+		parts = append(parts, sentence.Count(int64(sc.Cuts), "1 cut", "%d cuts"))
 	}
 	if sc.Crashes > 0 {
-		parts = append(parts, plural(sc.Crashes, "crash"))
+		parts = append(parts, sentence.Count(int64(sc.Crashes), "1 crash", "%d crashes"))
 	}
 	if len(parts) == 0 && !sc.Forming {
-		return []string{"no faults"}
+		return []sentence.Text{sentence.Of("no faults")}
 	}
-	if sc.Mends == 0 {
-		return append(parts, "links that are down stay down")
-	}
-	return append(parts, plural(sc.Mends, "reconnection"))
+	n := sc.Mends
+	return append(parts, often(n, sentence.Of("links that are down stay down"), sentence.Of("1 reconnection"), sentence.Of("%d reconnections", n), sentence.Of("any number of reconnections")))
 }
 
 func (sc *Scope) uneven() bool {
@@ -220,32 +230,27 @@ func (sc *Scope) uneven() bool {
 }
 
 // leases says what is explored of a core with leases.
-func (sc *Scope) leases() string {
-	s := plural(sc.Expiries, "lease expiry") + ", " + plural(sc.Renewals, "renewal")
+func (sc *Scope) leases() []sentence.Text {
+	last := sentence.Of("votes and recoveries end after the leases that rely on them")
 	if sc.Untimed {
-		return s + ", votes and recoveries may end before the leases that rely on them"
+		last = sentence.Of("votes and recoveries may end before the leases that rely on them")
 	}
-	return s + ", votes and recoveries end after the leases that rely on them"
+	return []sentence.Text{
+		often(sc.Expiries, sentence.Of("no lease expiry"), sentence.Of("1 lease expiry"), sentence.Of("%d lease expiries", sc.Expiries), sentence.Of("any number of lease expiries")),
+		often(sc.Renewals, sentence.Of("no renewal"), sentence.Of("1 renewal"), sentence.Of("%d renewals", sc.Renewals), sentence.Of("any number of renewals")),
+		last,
+	}
 }
 
-func plural(n int, what string) string {
+// often is what is said of something that may happen so often.
+func often(n int, none, once, many, endless sentence.Text) sentence.Text {
 	switch n {
 	case Any:
-		return "any number of " + pluralOf(what)
+		return endless
 	case 0:
-		return "no " + what
+		return none
 	case 1:
-		return "1 " + what
+		return once
 	}
-	return fmt.Sprintf("%d %s", n, pluralOf(what))
-}
-
-func pluralOf(what string) string {
-	if stem, ok := strings.CutSuffix(what, "y"); ok {
-		return stem + "ies"
-	}
-	if strings.HasSuffix(what, "sh") {
-		return what + "es"
-	}
-	return what + "s"
+	return many
 }

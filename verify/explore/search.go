@@ -2,15 +2,15 @@ package explore
 
 import (
 	"context"
-	"runtime"
+
+	"locklab/locks/peerlock/peercore"
 )
 
 const (
 	lookEvery = 1 << 12 // states that are expanded between two looks at the bounds
 	// deepKept is how many levels a deep search goes before it keeps one, from which
 	// traces can be found again.
-	deepKept    = 16
-	garbageMost = 32 << 20
+	deepKept = 16
 )
 
 // Progress is what is known while an exploration goes on.
@@ -23,7 +23,7 @@ type Progress struct {
 }
 
 // search is a breadth-first search, from the state that is next of its world.
-type search[S, M any, P Core[S, M]] struct {
+type search[S, M any, P peercore.Core[S, M]] struct {
 	*world[S, M, P]
 	checks   bool   // look for violations
 	ends     bool   // at the first one
@@ -37,7 +37,7 @@ type search[S, M any, P Core[S, M]] struct {
 	at       place // of the violation, or the target
 }
 
-func newSearch[S, M any, P Core[S, M]](w *world[S, M, P], deep bool, progress func(Progress)) *search[S, M, P] {
+func newSearch[S, M any, P peercore.Core[S, M]](w *world[S, M, P], deep bool, progress func(Progress)) *search[S, M, P] {
 	return &search[S, M, P]{
 		world: w, checks: true, ends: true, progress: progress,
 		states: store{layout: w.layout, deep: deep}, levels: []place{0},
@@ -101,7 +101,7 @@ func (s *search[S, M, P]) expandLevel(ctx context.Context, from, to place, keeps
 // state too many.
 func (s *search[S, M, P]) enter(from place) {
 	s.packed = pack(s.packed[:0], s.next)
-	at, added := s.states.add(hashOf(s.next), from, s.packed)
+	at, added := s.states.add(from, s.packed)
 	if !added {
 		return
 	}
@@ -138,10 +138,6 @@ func (s *search[S, M, P]) deadEnd() bool {
 
 // look tells how far the search is, and ends it at what the scope allows.
 func (s *search[S, M, P]) look(ctx context.Context) {
-	if s.states.garbage > garbageMost { // tables that were replaced by larger ones
-		s.states.garbage = 0
-		runtime.GC()
-	}
 	memory := s.memory()
 	s.tell(Progress{States: s.states.count, Depth: s.result.Depth, Memory: memory})
 	switch {

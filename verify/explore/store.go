@@ -5,22 +5,21 @@ import (
 	"encoding/binary"
 	"iter"
 	"math/bits"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 const (
-	blockBits  = 18 // a place is the number of a block, then the offset in it
-	blockMost  = 1 << blockBits
-	blockLeast = 1 << 12
+	blockBits = 18 // a place is the number of a block, then the offset in it
+	blockSize = 1 << blockBits
 
 	placeBytes = 5
 	placeBits  = 8 * placeBytes
 	placeMask  = 1<<placeBits - 1
 
-	tableBits  = 5 // many tables grow one after the other: only one at a time is there twice
-	tables     = 1 << tableBits
-	slotsLeast = 1 << 7
+	chunkBits  = 12
+	chunkSlots = 1 << chunkBits
 	loadMost   = 0.8
-	slotsGrow  = 2
 )
 
 // place is where a record is.
@@ -32,68 +31,68 @@ const nowhere = place(placeMask)
 // bit for each, and the packed state.
 const recordHead = placeBytes + 1
 
+// chunk is a piece of the table. What begins in it also ends in it, so that a table can
+// grow piece by piece: the old one never stands beside the new one.
+type chunk [chunkSlots]uint64
+
 // store has the states that were seen, in the order in which they were. Of a deep search
 // it has only hashes, and the records of some levels.
 type store struct {
 	layout
-	deep    bool
-	tables  [tables][]uint64 // by hash: the hash, or a tag of it and the place, less one
-	used    [tables]int
-	blocks  [][]byte // nil if no longer needed
-	free    [][]byte
-	count   int64 // states
-	garbage int64 // bytes of old tables
+	deep   bool
+	table  []*chunk // by hash: the hash, or a tag of it and the place, less one
+	blocks [][]byte // nil if no longer needed
+	count  int64    // states
 }
 
-// find looks for a state; its place is meaningless in a deep search.
-func (s *store) find(hash uint64, packed []byte) (at place, slot int, known bool) {
-	table := s.tables[hash%tables]
-	for i := slotOf(hash, len(table)); ; i++ {
-		if i == len(table) {
-			i = 0
-		}
-		entry := table[i]
-		switch {
+// find looks for a state; otherwise slot is where it belongs.
+func (s *store) find(hash uint64, packed []byte) (slot *uint64, known bool) {
+	for c, i := s.begin(hash); ; i++ {
+		slot = &c[i%chunkSlots]
+		switch entry := *slot; {
 		case entry == 0:
-			return 0, i, false
+			return slot, false
 		case s.deep:
 			if entry == max(hash, 1) { // zero is an empty one
-				return 0, i, true
+				return slot, true
 			}
 		case entry>>placeBits == tagOf(hash):
-			at := place(entry&placeMask - 1)
-			if bytes.HasPrefix(s.record(at)[recordHead:], packed) {
-				return at, i, true
+			if bytes.HasPrefix(s.record(placeOf(entry))[recordHead:], packed) {
+				return slot, true
 			}
 		}
 	}
 }
 
-func slotOf(hash uint64, slots int) int {
-	i, _ := bits.Mul64(hash, uint64(slots))
-	return int(i)
+// hashOf is the same in every process, so that what an exploration prints is too.
+func hashOf(packed []byte) uint64 { return xxhash.Sum64(packed) }
+
+// begin is where in the table a hash is looked for first.
+func (s *store) begin(hash uint64) (*chunk, uint) {
+	c, rest := bits.Mul64(hash, uint64(len(s.table)))
+	return s.table[c], uint(rest >> (64 - chunkBits))
 }
 
-func tagOf(hash uint64) uint64 { return hash >> tableBits & (1<<(64-placeBits) - 1) }
+func tagOf(hash uint64) uint64 { return hash & (1<<(64-placeBits) - 1) }
+
+func placeOf(entry uint64) place { return place(entry&placeMask - 1) }
 
 // record is the bytes from a place to the end of what its block has.
-func (s *store) record(at place) []byte { return s.blocks[at>>blockBits][at%blockMost:] }
+func (s *store) record(at place) []byte { return s.blocks[at>>blockBits][at%blockSize:] }
 
 // add enters a state unless it is known. Nobody of it must get on.
-func (s *store) add(hash uint64, from place, packed []byte) (at place, added bool) {
-	number := hash % tables
-	s.reserve(number)
-	_, slot, known := s.find(hash, packed)
+func (s *store) add(from place, packed []byte) (at place, added bool) {
+	hash := hashOf(packed)
+	s.reserve()
+	slot, known := s.find(hash, packed)
 	if known {
 		return 0, false
 	}
 	at = s.write(from, packed)
-	entry := max(hash, 1)
+	*slot = max(hash, 1)
 	if !s.deep {
-		entry = tagOf(hash)<<placeBits | uint64(at+1)
+		*slot = tagOf(hash)<<placeBits | uint64(at+1)
 	}
-	s.tables[number][slot] = entry
-	s.used[number]++
 	s.count++
 	return at, true
 }
@@ -112,16 +111,7 @@ func (s *store) write(from place, packed []byte) place {
 	return at
 }
 
-// newBlock appends a block. The first ones are small, for explorations that are.
-func (s *store) newBlock() {
-	if n := len(s.free); n > 0 {
-		s.blocks = append(s.blocks, s.free[n-1][:0])
-		s.free = s.free[:n-1]
-		return
-	}
-	size := blockLeast << min(len(s.blocks), blockBits)
-	s.blocks = append(s.blocks, make([]byte, 0, min(size, blockMost)))
-}
+func (s *store) newBlock() { s.blocks = append(s.blocks, make([]byte, 0, blockSize)) }
 
 // full says that no more blocks can be numbered.
 func (s *store) full() bool { return len(s.blocks) >= 1<<(placeBits-blockBits)-1 }
@@ -145,7 +135,7 @@ func (s *store) end() place {
 func (s *store) records(from, to place) iter.Seq2[place, []byte] {
 	return func(yield func(place, []byte) bool) {
 		for at := from; at < to; {
-			if int(at%blockMost) == len(s.blocks[at>>blockBits]) {
+			if int(at%blockSize) == len(s.blocks[at>>blockBits]) {
 				at = (at>>blockBits + 1) << blockBits
 				continue
 			}
@@ -161,51 +151,45 @@ func (s *store) records(from, to place) iter.Seq2[place, []byte] {
 
 // drop gives up the blocks of a level of a deep search.
 func (s *store) drop(from, to place) {
-	for i := from >> blockBits; i < to>>blockBits; i++ {
-		s.free = append(s.free, s.blocks[i])
-		s.blocks[i] = nil
-	}
+	clear(s.blocks[from>>blockBits : to>>blockBits])
 }
 
-// reserve makes room for one more state.
-func (s *store) reserve(number uint64) {
-	old := s.tables[number]
-	if float64(s.used[number]+1) <= loadMost*float64(len(old)) {
+// reserve makes room for one more state: it splits every chunk.
+func (s *store) reserve() {
+	old := s.table
+	if float64(s.count+1) <= loadMost*chunkSlots*float64(len(old)) {
 		return
 	}
-	table := make([]uint64, max(slotsLeast, slotsGrow*len(old)))
-	s.tables[number] = table
-	s.garbage += 8 * int64(len(old))
-	for _, entry := range old {
-		if entry == 0 {
-			continue
-		}
-		hash := entry
-		if !s.deep {
-			hash = s.hashPacked(s.record(place(entry&placeMask - 1))[recordHead:])
-		}
-		i := slotOf(hash, len(table))
-		for table[i] != 0 {
-			if i++; i == len(table) {
-				i = 0
+	s.table = make([]*chunk, max(1, 2*len(old)))
+	s.table[0] = new(chunk)
+	for k, c := range old {
+		entries := *c
+		*c = chunk{}
+		s.table[2*k], s.table[2*k+1] = c, new(chunk)
+		for _, entry := range entries {
+			if entry == 0 {
+				continue
 			}
+			hash := entry
+			if !s.deep {
+				packed := s.record(placeOf(entry))[recordHead:]
+				hash = hashOf(packed[:s.packedLen(packed)])
+			}
+			c, i := s.begin(hash)
+			for c[i%chunkSlots] != 0 {
+				i++
+			}
+			c[i%chunkSlots] = entry
 		}
-		table[i] = entry
 	}
 }
 
 // memory is what the store takes, in bytes.
 func (s *store) memory() (sum int64) {
-	for _, table := range s.tables {
-		sum += 8 * int64(cap(table))
+	for _, b := range s.blocks {
+		sum += int64(cap(b))
 	}
-	for _, blocks := range [][][]byte{s.blocks, s.free} {
-		for _, b := range blocks {
-			sum += int64(cap(b))
-		}
-		sum += 24 * int64(cap(blocks))
-	}
-	return sum
+	return sum + 24*int64(cap(s.blocks)) + 8*(1+chunkSlots)*int64(len(s.table))
 }
 
 func readPlace(record []byte) place {

@@ -67,9 +67,9 @@ func (s *search[S, M, P]) stillPending(pending byte) byte {
 // known is the record of next, which a complete search has seen.
 func (s *search[S, M, P]) known() []byte {
 	s.packed = pack(s.packed[:0], s.next)
-	at, _, known := s.states.find(hashOf(s.next), s.packed)
+	entry, known := s.states.find(hashOf(s.packed), s.packed)
 	if !known {
 		panic("explore: a state of a complete search leads to one that it has not seen")
 	}
-	return s.states.record(at)
+	return s.states.record(placeOf(*entry))
 }

@@ -22,11 +22,11 @@ type Subject interface {
 
 // Of makes an algorithm a subject. describe names a peer's state in traces; without it
 // they say whether the peer waits or holds.
-func Of[S, M any, P Core[S, M]](alg peercore.Algorithm[S, M], describe func(P) string) Subject {
+func Of[S, M any, P peercore.Core[S, M]](alg peercore.Algorithm[S, M], describe func(P) string) Subject {
 	return subject[S, M, P]{alg, describe}
 }
 
-type subject[S, M any, P Core[S, M]] struct {
+type subject[S, M any, P peercore.Core[S, M]] struct {
 	alg      peercore.Algorithm[S, M]
 	describe func(P) string
 }

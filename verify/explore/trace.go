@@ -47,7 +47,7 @@ func (s *search[S, M, P]) trace(ctx context.Context, at place, describe func(P) 
 	if err != nil {
 		return nil, err
 	}
-	plain := newWorld[S, M, P](s.alg, s.scope)
+	plain := newWorld[S, M, P](s.all.Alg, s.scope)
 	plain.plain = true
 	plain.first()
 	copy(plain.base, plain.next)
@@ -166,8 +166,7 @@ func (s *search[S, M, P]) path(ctx context.Context, at place) ([][]byte, error) 
 
 // describe is the state of a peer in words.
 func (w *world[S, M, P]) describe(i int, describe func(P) string) string {
-	core := P(&w.peers[i])
-	core.Load(w.base[i].bytes[peerCore:])
+	core := P(&w.load(w.base[i], &w.peers[i]).State)
 	switch {
 	case describe != nil:
 		return describe(core)

@@ -8,14 +8,14 @@ import (
 
 // Walk follows one way through the states of a scope, move by move, for tests that go
 // where no exploration fits. Rounds and timestamps are left as they are.
-type Walk[S, M any, P Core[S, M]] struct {
+type Walk[S, M any, P peercore.Core[S, M]] struct {
 	w *world[S, M, P]
 	// Effects, if not nil, is told of what every step asks for.
 	Effects func(peer int, e peercore.Effect[M])
 }
 
 // NewWalk is where an exploration of the scope would begin.
-func NewWalk[S, M any, P Core[S, M]](alg peercore.Algorithm[S, M], sc Scope) (*Walk[S, M, P], error) {
+func NewWalk[S, M any, P peercore.Core[S, M]](alg peercore.Algorithm[S, M], sc Scope) (*Walk[S, M, P], error) {
 	sc, err := sc.withDefaults()
 	if err != nil {
 		return nil, err
@@ -55,9 +55,7 @@ func (k *Walk[S, M, P]) Take(m Move) {
 
 // Peer is the state of one peer, valid until the next call of any method.
 func (k *Walk[S, M, P]) Peer(i int) P {
-	core := P(&k.w.peers[i])
-	core.Load(k.w.base[i].bytes[peerCore:])
-	return core
+	return P(&k.w.load(k.w.base[i], &k.w.peers[i]).State)
 }
 
 // Violation is what the state violates; "" if nothing.

@@ -6,52 +6,51 @@ import (
 	"slices"
 
 	"locklab/locks/peerlock/peercore"
+	"locklab/verify/peers"
 )
-
-// Core is what an exploration needs of a core.
-type Core[S, M any] interface{ peercore.Core[S, M] }
 
 // world is the peers and all that is between them in one state, and what a move makes of
 // it.
-type world[S, M any, P Core[S, M]] struct {
+type world[S, M any, P peercore.Core[S, M]] struct {
 	layout
-	alg      peercore.Algorithm[S, M]
+	all      peers.Peers[S, M, P]
 	scope    Scope
 	parts    *parts
 	numbered bool // rounds can be made small
 	tokens   bool // holders have tokens that can be compared
 	timed    bool
-	gap      uint64   // the widest that is kept between two numbers
-	durable  bool     // cores keep on disk what must outlive a crash, so they have nothing to recover
-	newborn  [][]byte // by peer: what it knows when it starts
-	amnesic  [][]byte // and when it starts again, without a disk
-	restarts [][]byte // and its control state
+	gap      uint64 // the widest that is kept between two numbers
+	durable  bool   // cores keep on disk what must outlive a crash, so they have nothing to recover
+
+	restarts [][2][]byte // by peer: what it has when it starts again, without its disk; its control state
 
 	base []*part // the state that is looked at
 	next []*part // what a move makes of it
 
 	// Scratch. Cores keep their configuration.
-	peers, controls           []S
-	peersProbe, controlsProbe []S // for what is interned
-	effects                   []peercore.Effect[M]
-	message                   M // that is renumbered
-	list                      []Move
-	buf, packed               []byte
-	numbers                   renumbering
-	mapped                    func(owner int, value uint64) uint64
-	mentioned                 []number // in the part that is being made
-	mention                   func(owner int, value uint64) uint64
+	peers       []peers.Peer[S]
+	probes      []peers.Peer[S]      // for what is interned
+	effects     []peercore.Effect[M] // of a control state
+	held        bool                 // a client was told so in this step
+	message     M                    // that is renumbered
+	list        []Move
+	buf, packed []byte
+	numbers     renumbering
+	mapped      func(owner int, value uint64) uint64
+	mentioned   []number // in the part that is being made
+	mention     func(owner int, value uint64) uint64
 
 	plain     bool // leave numbers as they are
 	shortened bool // a gap between numbers was wider than is kept
 	observe   func(peer int, e peercore.Effect[M])
 }
 
-func newWorld[S, M any, P Core[S, M]](alg peercore.Algorithm[S, M], sc Scope) *world[S, M, P] {
+func newWorld[S, M any, P peercore.Core[S, M]](alg peercore.Algorithm[S, M], sc Scope) *world[S, M, P] {
 	sample := alg.New(sc.Peers-1, peercore.Others(sc.Peers, sc.Peers-1), false)
 	durable := peercore.Stores[S, M, P](&sample)
 	controls := alg.Control != nil && sc.Crashes > 0 && !durable
-	w := &world[S, M, P]{layout: layout{sc.Peers, controls, sc.Clock != nil}, alg: alg, scope: sc, durable: durable}
+	w := &world[S, M, P]{layout: layout{sc.Peers, controls, sc.Clock != nil}, scope: sc, durable: durable}
+	w.all = peers.Peers[S, M, P]{Alg: alg, N: sc.Peers, Controls: controls, Does: w.does}
 	w.parts = newParts(w.fields())
 	w.base, w.next = make([]*part, w.fields()), make([]*part, w.fields())
 	numbered, ok := any(P(&sample)).(peercore.Numbered)
@@ -62,16 +61,12 @@ func newWorld[S, M any, P Core[S, M]](alg peercore.Algorithm[S, M], sc Scope) *w
 		w.gap = w.widestGap(numbered)
 	}
 	for i := range sc.Peers {
-		_, s := w.boot(i, false)
-		w.newborn = append(w.newborn, P(&s).AppendEncode(nil))
-		control, s := w.boot(i, true)
-		w.amnesic = append(w.amnesic, P(&s).AppendEncode(nil))
-		w.restarts = append(w.restarts, P(&control).AppendEncode(nil))
-
-		control, s = w.boot(i, false)
-		w.controls, w.peers = append(w.controls, control), append(w.peers, s)
-		control, s = w.boot(i, false)
-		w.controlsProbe, w.peersProbe = append(w.controlsProbe, control), append(w.peersProbe, s)
+		p := w.all.Start(i, !durable)
+		w.restarts = append(w.restarts, [2][]byte{P(&p.State).AppendEncode(nil), nil})
+		if controls {
+			w.restarts[i][1] = P(&p.Control).AppendEncode(nil)
+		}
+		w.peers, w.probes = append(w.peers, w.all.Start(i, false)), append(w.probes, w.all.Start(i, false))
 	}
 	w.numbers = newRenumbering(w.n)
 	w.mapped = w.numbers.value
@@ -82,17 +77,6 @@ func newWorld[S, M any, P Core[S, M]](alg peercore.Algorithm[S, M], sc Scope) *w
 		return value
 	}
 	return w
-}
-
-// boot is what a peer that starts has: a state of a resource that nobody wants, and, if
-// peers have them, a control state.
-func (w *world[S, M, P]) boot(i int, amnesic bool) (control, idle S) {
-	others := peercore.Others(w.n, i)
-	if w.hasControls {
-		return w.alg.Control(i, others, amnesic)
-	}
-	s := w.alg.New(i, others, amnesic)
-	return s, s
 }
 
 // gapUnbounded is how wide gaps are kept where the scope does not bound them.
@@ -125,10 +109,11 @@ func (w *world[S, M, P]) widestGap(sample peercore.Numbered) uint64 {
 func (w *world[S, M, P]) first() {
 	sc := &w.scope
 	for i := range w.n {
-		p := P(&w.peers[i])
+		w.peers[i] = w.all.Start(i, false)
 		if sc.Newborn {
-			p.Load(w.amnesic[i])
+			w.peers[i].State = w.all.Start(i, true).State
 		}
+		p := &w.peers[i]
 		for j := range w.n {
 			if j == i {
 				continue
@@ -139,17 +124,16 @@ func (w *world[S, M, P]) first() {
 			}
 			if live != 0 {
 				met := peercore.Event[M]{Kind: peercore.Connect, Peer: j}
-				w.effects = peercore.Run[S, M, P](&w.alg, p, met, w.effects[:0])
-				w.effects = peercore.Run[S, M, P](&w.alg, &w.controls[i], met, w.effects[:0])
+				w.effects = peercore.Run[S, M, P](&w.all.Alg, &p.State, met, w.effects[:0])
+				if w.hasControls {
+					w.effects = peercore.Run[S, M, P](&w.all.Alg, &p.Control, met, w.effects[:0])
+				}
 			}
 			w.buf = append(w.buf[:0], live)
 			w.keep(w.wire(i, j))
 		}
-		w.buf = p.AppendEncode(append(w.buf[:0], countByte(sc.Requests[i]), 0, byte(peercore.ClientIdle)))
-		w.keep(i)
-		if w.hasControls {
-			w.next[w.control(i)] = w.intern(w.control(i), P(&w.controls[i]).AppendEncode(nil))
-		}
+		w.save(i, countByte(sc.Requests[i]), 0)
+		w.saveControl(i)
 	}
 	w.buf = append(w.buf[:0],
 		countByte(sc.GiveUps), byte(sc.Cuts), countByte(sc.Mends), byte(sc.Crashes),
@@ -177,7 +161,7 @@ func (w *world[S, M, P]) intern(field int, b []byte) *part {
 		w.describeWire(field, p)
 	case w.hasClock && field == w.clockField():
 	case field > w.restField():
-		core := P(&w.controlsProbe[field-w.control(0)])
+		core := P(&w.probes[field-w.control(0)].Control)
 		core.Load(p.bytes)
 		p.timers = timersOf(core)
 	case w.timed:
@@ -190,13 +174,11 @@ func (w *world[S, M, P]) intern(field int, b []byte) *part {
 }
 
 func (w *world[S, M, P]) describePeer(i int, p *part) {
-	core := P(&w.peersProbe[i])
-	core.Load(p.bytes[peerCore:])
-	client := peercore.Client(p.bytes[peerClient] &^ goneFlag)
-	p.gone = p.bytes[peerClient]&goneFlag != 0
-	p.waits, p.holds = client == peercore.ClientWaits, client == peercore.ClientHolds
-	p.untold = !client.Knows(core.Waits(), core.Holds())
-	p.idle, p.round = peercore.Forgettable[S, M, P](&w.alg, core), core.Round()
+	peer := w.load(p, &w.probes[i])
+	core := P(&peer.State)
+	p.gone, p.untold = peer.Forgotten, !w.all.Told(peer)
+	p.waits, p.holds = peer.Client == peercore.ClientWaits, peer.Client == peercore.ClientHolds
+	p.idle, p.round = peercore.Forgettable[S, M, P](&w.all.Alg, core), core.Round()
 	if q, ok := any(core).(peercore.Pauser); ok {
 		p.pauses = q.Pauses()
 	}
@@ -228,7 +210,7 @@ func (w *world[S, M, P]) describeWire(field int, p *part) {
 		} else {
 			m, rest := w.decode(b[1:])
 			if b = rest; w.numbered {
-				w.alg.Renumber(&m, from, to, w.mention)
+				w.all.Alg.Renumber(&m, from, to, w.mention)
 			}
 		}
 		p.ends = append(p.ends, uint16(len(p.bytes)-len(b)))
@@ -237,9 +219,9 @@ func (w *world[S, M, P]) describeWire(field int, p *part) {
 
 // decode reads a message that the algorithm's own Append wrote.
 func (w *world[S, M, P]) decode(b []byte) (m M, rest []byte) {
-	m, rest, err := w.alg.Decode(b)
+	m, rest, err := w.all.Alg.Decode(b)
 	if err != nil {
-		panic(fmt.Sprintf("explore: %s: what Append wrote, Decode does not read: %v", w.alg.Spec, err))
+		panic(fmt.Sprintf("explore: %s: what Append wrote, Decode does not read: %v", w.all.Alg.Spec, err))
 	}
 	return m, rest
 }

@@ -11,7 +11,7 @@ import (
 
 // Explore visits every state within the scope and fails unless it finds that
 // violation, or sees all if want is "".
-func Explore[S, M any, P explore.Core[S, M]](t *testing.T, want string, alg peercore.Algorithm[S, M], sc explore.Scope) {
+func Explore[S, M any, P peercore.Core[S, M]](t *testing.T, want string, alg peercore.Algorithm[S, M], sc explore.Scope) {
 	t.Helper()
 	r, err := explore.Of[S, M, P](alg, nil).Explore(t.Context(), sc, nil)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // Transcripts is how the transcripts of an algorithm are read and written.
-type Transcripts[S, M any, P explore.Core[S, M]] struct {
+type Transcripts[S, M any, P peercore.Core[S, M]] struct {
 	// Begin is the algorithm and the scope for the options behind the number of peers.
 	Begin func(options []string) (peercore.Algorithm[S, M], explore.Scope, error)
 	Show  func(p P) string
@@ -77,7 +77,7 @@ func (tr Transcripts[S, M, P]) transcribe(t *testing.T, text string) string {
 }
 
 // script is a transcript that is being run.
-type script[S, M any, P explore.Core[S, M]] struct {
+type script[S, M any, P peercore.Core[S, M]] struct {
 	Transcripts[S, M, P]
 	t     *testing.T
 	out   strings.Builder
@@ -126,9 +126,7 @@ func (s *script[S, M, P]) begin(fields []string) {
 	s.peers = s.number(fields[0])
 	sc.Peers, sc.Rounds, sc.GiveUps, sc.Mends, sc.Expiries, sc.Renewals = s.peers, explore.Any, explore.Any, explore.Any, explore.Any, explore.Any
 	sc.Cuts, sc.Crashes, sc.Untimed = often, often, true
-	if s.walk, err = explore.NewWalk[S, M, P](alg, sc); err != nil {
-		s.t.Fatal(err)
-	}
+	s.walk = begin[S, M, P](s.t, alg, sc)
 	s.walk.Effects = func(peer int, e peercore.Effect[M]) {
 		text := e.String()
 		if s.Tell != nil {

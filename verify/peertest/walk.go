@@ -9,20 +9,27 @@ import (
 	"locklab/internal/seed"
 	"locklab/locks/peerlock/peercore"
 	"locklab/verify/explore"
+	"locklab/verify/peers"
 	"locklab/verify/sim"
 )
 
-// Walk takes random moves until none is left, and fails if something is violated, if
-// somebody waits in the end, or if a peer still remembers something then. Moves that
-// allowed refuses are not taken; it may be nil.
-func Walk[S, M any, P explore.Core[S, M]](
-	t *rapid.T, alg peercore.Algorithm[S, M], sc explore.Scope, allowed func(w *explore.Walk[S, M, P], m explore.Move) bool,
-) {
-	const longest = 2000 // of algorithms that try again and again
+// begin is where all ways through a scope begin.
+func begin[S, M any, P peercore.Core[S, M]](t interface{ Fatal(...any) }, alg peercore.Algorithm[S, M], sc explore.Scope) *explore.Walk[S, M, P] {
 	w, err := explore.NewWalk[S, M, P](alg, sc)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return w
+}
+
+// Walk takes random moves until none is left, and fails if something is violated, if
+// somebody waits in the end, or if a peer still remembers something then. Moves that
+// allowed refuses are not taken; it may be nil.
+func Walk[S, M any, P peercore.Core[S, M]](
+	t *rapid.T, alg peercore.Algorithm[S, M], sc explore.Scope, allowed func(w *explore.Walk[S, M, P], m explore.Move) bool,
+) {
+	const longest = 2000 // of algorithms that try again and again
+	w := begin[S, M, P](t, alg, sc)
 	for range longest {
 		var moves []explore.Move
 		for _, m := range w.Moves() {
@@ -54,12 +61,9 @@ func Walk[S, M any, P explore.Core[S, M]](
 // Follow goes the way, move by move as [explore.Walk] names them, and gives what is
 // violated at its end. What is not possible is left out: what is right often makes
 // impossible what a mutant does.
-func Follow[S, M any, P explore.Core[S, M]](t *testing.T, alg peercore.Algorithm[S, M], sc explore.Scope, way []string) (violation string) {
+func Follow[S, M any, P peercore.Core[S, M]](t *testing.T, alg peercore.Algorithm[S, M], sc explore.Scope, way []string) (violation string) {
 	t.Helper()
-	w, err := explore.NewWalk[S, M, P](alg, sc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := begin[S, M, P](t, alg, sc)
 	for _, text := range way {
 		if v := w.Violation(); v != "" {
 			t.Fatalf("before %q: %s", text, v)
@@ -96,14 +100,11 @@ func DrawScope(t *rapid.T) explore.Scope {
 
 // WalksInto says whether one of many random walks ends in that violation, and not in
 // another one.
-func WalksInto[S, M any, P explore.Core[S, M]](t *testing.T, want string, alg peercore.Algorithm[S, M], sc explore.Scope) bool {
+func WalksInto[S, M any, P peercore.Core[S, M]](t *testing.T, want string, alg peercore.Algorithm[S, M], sc explore.Scope) bool {
 	t.Helper()
 	const walks, longest = 500, 500
 	for n := range walks {
-		w, err := explore.NewWalk[S, M, P](alg, sc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := begin[S, M, P](t, alg, sc)
 		rand := seed.Seed(n).Rand()
 		for range longest {
 			moves := w.Moves()
@@ -121,7 +122,7 @@ func WalksInto[S, M any, P explore.Core[S, M]](t *testing.T, want string, alg pe
 
 // SimFinds checks that simulations with partitions and crashes find the violation, with
 // the holds that locklab sim draws unless cfg says for how long.
-func SimFinds[S, M any, P sim.Core[S, M]](t *testing.T, want sim.FindingKind, alg peercore.Algorithm[S, M], shell sim.Shell, cfg sim.Config) {
+func SimFinds[S, M any, P peers.Core[S, M]](t *testing.T, want sim.FindingKind, alg peercore.Algorithm[S, M], shell sim.Shell, cfg sim.Config) {
 	t.Helper()
 	plan := sim.Plan{Config: cfg, Seeds: 200, Kinds: []sim.Kind{sim.Crash, sim.Partition}}
 	if cfg.Load.Hold == 0 {

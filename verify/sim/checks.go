@@ -56,8 +56,6 @@ func (c *checks) served(i int, wait time.Duration) {
 	c.wait.Add(wait)
 }
 
-func (c *checks) handedOn(int) { c.grants++ }
-
 // hold notes that a client of peer i believes from now on that it holds, and looks
 // whether another one does, and what a resource that checks tokens would say.
 func (s *simulator[S, M, P]) hold(i int) {
@@ -90,13 +88,13 @@ func (s *simulator[S, M, P]) hold(i int) {
 // forget is called when a process has died. A core that keeps votes in memory promises
 // that tokens grow while less than a majority has lost its memory and not recovered yet.
 func (s *simulator[S, M, P]) forget(died int) {
-	if peercore.Stores[S, M, P](&s.peers[died].state) {
+	if peercore.Stores[S, M, P](&s.peers[died].State) {
 		return
 	}
 	without := 0
 	for i := range s.peers {
 		p := &s.peers[i]
-		if !s.procs[i].alive || !P(&p.state).Bootstrapped() {
+		if !s.procs[i].alive || !P(&p.State).Bootstrapped() {
 			without++
 		}
 	}
@@ -109,7 +107,7 @@ func (s *simulator[S, M, P]) forget(died int) {
 // earliest, is over by the clock of another peer, which then runs wrong. What stood still
 // or ran wrong at another time, or at another peer, excuses nothing.
 func (s *simulator[S, M, P]) leaseIsOver(h int) bool {
-	d, lease := &s.peers[h].timers[peercore.Lease], s.shell.Lease
+	d := &s.peers[h].timers[peercore.Lease]
 	if !d.running {
 		return false
 	}
@@ -117,7 +115,7 @@ func (s *simulator[S, M, P]) leaseIsOver(h int) bool {
 		return true
 	}
 	for i := range s.peers {
-		if i != h && s.due(i, d.from, lease.TTL+lease.Margin) <= s.now {
+		if i != h && s.due(i, d.from, s.shell.Lease.Takes(peercore.Vote)) <= s.now {
 			return true
 		}
 	}

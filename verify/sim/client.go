@@ -49,7 +49,7 @@ func (s *simulator[S, M, P]) ask(i int) {
 	if s.draining || p.asksLeft == 0 {
 		return
 	}
-	if !s.cfg.Load.Early && !P(&p.state).Bootstrapped() {
+	if !s.cfg.Load.Early && !P(&p.State).Bootstrapped() {
 		p.early++
 		return
 	}
@@ -107,7 +107,7 @@ func (s *simulator[S, M, P]) request(i int) {
 }
 
 // holds says whether a client of the peer believes that it holds.
-func (p *peer[S]) holds() bool { return p.client == peercore.ClientHolds }
+func (p *peer[S]) holds() bool { return p.Client == peercore.ClientHolds }
 
 // granted is told that the core has the lock.
 func (s *simulator[S, M, P]) granted(i int, token uint64) {
@@ -179,7 +179,7 @@ func (s *simulator[S, M, P]) passOn(i int) bool {
 	if s.trace != nil {
 		s.trace.note(s.now, i, "passes on to its next client")
 	}
-	s.checks.handedOn(i)
+	s.checks.grants++
 	s.serve(i)
 	return true
 }
@@ -237,7 +237,7 @@ func (s *simulator[S, M, P]) died(i int) {
 	if p.holds() {
 		s.endHold(i)
 	}
-	p.client, p.untold = peercore.ClientIdle, false
+	p.Client, p.untold = peercore.ClientIdle, false
 	if p.waiting {
 		p.waiting = false
 		s.checks.waiting--

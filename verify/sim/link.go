@@ -80,7 +80,8 @@ func (w *world[M]) opens(from, to int, at int64) int64 {
 	return at
 }
 
-// transmit sends what is no message: the beginning and the end of a connection.
+// transmit sends what is no message: the beginning and the end of a connection. The end is
+// also what the kernel of a process that is gone answers.
 func (w *world[M]) transmit(what op, from, to int, gen uint32) {
 	at := w.arrival(from, to, &w.links[from*w.n+to])
 	w.push(at, slot[M]{op: what, from: int16(from), to: int16(to), gen: gen})
@@ -147,9 +148,6 @@ func (w *world[M]) bye(i, from int, gen uint32) {
 	}
 }
 
-// refuse is what the kernel of a process that is gone answers.
-func (w *world[M]) refuse(i, from int, gen uint32) { w.transmit(opBye, i, from, gen) }
-
 // redial arranges that the lower of two ranks tries to connect.
 func (w *world[M]) redial(low, high int) {
 	l := &w.links[low*w.n+high]
@@ -196,7 +194,7 @@ func (w *world[M]) greeted(i, from int, gen uint32) {
 	switch {
 	case !w.procs[i].alive:
 		if i > from {
-			w.refuse(i, from, gen)
+			w.transmit(opBye, i, from, gen)
 		}
 		return
 	case i < from && (gen != l.made || !w.procs[from].alive): // meanwhile something happened

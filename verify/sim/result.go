@@ -134,9 +134,11 @@ func (t *Totals) MaxBypass() (most uint64) {
 }
 
 // PerGrant is how many messages a grant took.
-func (t *Totals) PerGrant() float64 {
-	if t.Grants == 0 {
+func (t *Totals) PerGrant() float64 { return perGrant(t.Messages, t.Grants) }
+
+func perGrant(messages, grants uint64) float64 {
+	if grants == 0 {
 		return 0
 	}
-	return float64(t.Messages) / float64(t.Grants)
+	return float64(messages) / float64(grants)
 }

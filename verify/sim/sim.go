@@ -6,6 +6,7 @@ import (
 
 	"locklab/locks/peerlock"
 	"locklab/locks/peerlock/peercore"
+	"locklab/verify/peers"
 )
 
 // Simulator runs one lock. It is used by one goroutine at a time, and keeps its
@@ -24,14 +25,14 @@ type Shell struct {
 
 // peer is the lock of one process and its clients.
 type peer[S any] struct {
-	state        S
+	peers.Peer[S]
 	timers       [peercore.Timers]deadline
 	asked        int64 // the last Start of Renew
 	pauses       uint32
-	claims       []int32         // its queue, the first is worked for
-	asksLeft     int             // -1: no bound
-	client       peercore.Client // what was told to whoever the core works for
-	untold       bool            // which is something else than what the core believes
+	claims       []int32 // its queue, the first is worked for
+	asksLeft     int     // -1: no bound
+	untold       bool    // its client believes something else than the core
+	lost         bool    // in this step
 	token        uint64
 	since        int64 // of the hold
 	served       int   // by this acquisition
@@ -49,14 +50,13 @@ type deadline struct {
 
 // simulator has cores and their clients run in the processes of a world. A run is
 // single-threaded; everything is in slices that survive it.
-type simulator[S, M any, P Core[S, M]] struct {
+type simulator[S, M any, P peers.Core[S, M]] struct {
 	world[M]
-	alg   peercore.Algorithm[S, M]
+	all   peers.Peers[S, M, P]
 	shell Shell
 
 	peers    []peer[S]
 	load     *rand.Rand
-	effects  []peercore.Effect[M]
 	claims   []claim
 	spare    []int32 // claims
 	draining bool
@@ -66,17 +66,11 @@ type simulator[S, M any, P Core[S, M]] struct {
 	checks   checks
 }
 
-// Core is what a simulation needs of a core: what a shell does, and its own word on
-// whether it waits or holds, to be compared with what its client was told.
-type Core[S, M any] interface {
-	peercore.Machine[S, M]
-	Waits() bool
-	Holds() bool
-}
-
 // New makes a simulator of one algorithm.
-func New[S, M any, P Core[S, M]](alg peercore.Algorithm[S, M], shell Shell) Simulator {
-	return &simulator[S, M, P]{alg: alg, shell: shell}
+func New[S, M any, P peers.Core[S, M]](alg peercore.Algorithm[S, M], shell Shell) Simulator {
+	s := &simulator[S, M, P]{shell: shell}
+	s.all = peers.Peers[S, M, P]{Alg: alg, Does: s.does}
+	return s
 }
 
 func (s *simulator[S, M, P]) Run(cfg Config) (Result, error) {
@@ -87,6 +81,7 @@ func (s *simulator[S, M, P]) Run(cfg Config) (Result, error) {
 	s.draining, s.stopped, s.over = false, false, false
 	s.claims, s.spare = s.claims[:0], s.spare[:0]
 	s.load = cfg.Seed.Child("load").Rand()
+	s.all.N = cfg.Peers
 	s.checks.reset(cfg.Peers)
 	s.setPeers(cfg)
 	s.begin(cfg, s)
@@ -110,15 +105,14 @@ func (s *simulator[S, M, P]) setPeers(cfg Config) {
 	}
 }
 
-// boot makes the core of a process, by what is stored if it is started again.
 func (s *simulator[S, M, P]) boot(i int, again bool) {
 	p := &s.peers[i]
-	fresh := s.alg.New(i, peercore.Others(s.n, i), again && !peercore.Stores[S, M, P](&p.state))
-	if again && peercore.Stores[S, M, P](&p.state) {
-		peercore.Restart[S, M, P](&s.alg, &p.state, &fresh)
+	fresh := s.all.Start(i, again && !peercore.Stores[S, M, P](&p.State))
+	if again {
+		s.all.Restart(&p.Peer, &fresh)
 	}
-	p.state = fresh
-	if core, timed := any(P(&p.state)).(peercore.Timed); timed {
+	p.Peer = fresh
+	if core, timed := any(P(&p.State)).(peercore.Timed); timed {
 		for _, t := range [...]peercore.Timer{peercore.Vote, peercore.Recovery} {
 			if core.Running(t) {
 				s.startTimer(i, t)
@@ -184,56 +178,47 @@ func (s *simulator[S, M, P]) inside(i int, sl *slot[M]) {
 	}
 }
 
-// step runs the core of a peer and carries out what it asks for.
+// step runs the core of a peer, and looks whether its client was told what the core believes.
 func (s *simulator[S, M, P]) step(i int, ev peercore.Event[M]) {
 	p := &s.peers[i]
-	s.effects = peercore.Run[S, M, P](&s.alg, &p.state, ev, s.effects[:0])
-	p.client = p.client.Does(ev.Kind)
-	lost := false
-	for k := range s.effects {
-		switch e := &s.effects[k]; e.Kind {
-		case peercore.Send:
-			if s.trace != nil {
-				s.trace.sent(s.now, i, e.To, e.Msg)
-			}
-			for to := range e.To.All() {
-				s.send(i, to, &e.Msg)
-			}
-		case peercore.Hold:
-			if p.client.Hears(e.Kind) == peercore.ClientStrange { // nobody asked it for that
-				s.violate(Finding{Kind: Untold, A: i, B: i})
-				continue
-			}
-			p.client = p.client.Hears(e.Kind)
-			s.granted(i, e.Token)
-		case peercore.Pause:
-			s.pause(i, e.Attempt)
-		case peercore.Start:
-			s.startTimer(i, e.Timer)
-		case peercore.Stop:
-			p.timers[e.Timer].running = false
-		case peercore.Lose:
-			lost = lost || p.client == peercore.ClientHolds
-			p.client = p.client.Hears(e.Kind)
-		case peercore.Recovered: // of control states, of which there are none here
-		case peercore.Store: // the state itself remembers what is on disk
-		}
-	}
-	s.compare(i)
-	if lost { // only now: it runs the core again
-		s.lose(i)
-	}
-	if p.early > 0 && P(&p.state).Bootstrapped() {
-		s.ready(i)
-	}
-}
-
-// compare looks whether the client of a peer was told what the core believes.
-func (s *simulator[S, M, P]) compare(i int) {
-	p := &s.peers[i]
-	told := p.client.Knows(P(&p.state).Waits(), P(&p.state).Holds())
+	s.all.Step(i, &p.Peer, ev)
+	told := s.all.Told(&p.Peer)
 	if !told && !p.untold {
 		s.violate(Finding{Kind: Untold, A: i, B: i})
 	}
 	p.untold = !told
+	if p.lost { // only now: it runs the core again
+		p.lost = false
+		s.lose(i)
+	}
+	if p.early > 0 && P(&p.State).Bootstrapped() {
+		s.ready(i)
+	}
+}
+
+// does carries out what the core of a peer asks for.
+func (s *simulator[S, M, P]) does(i int, e *peercore.Effect[M], was peercore.Client) {
+	p := &s.peers[i]
+	switch e.Kind {
+	case peercore.Send:
+		if s.trace != nil {
+			s.trace.sent(s.now, i, e.To, e.Msg)
+		}
+		for to := range e.To.All() {
+			s.send(i, to, &e.Msg)
+		}
+	case peercore.Hold:
+		if was == peercore.ClientWaits { // or nobody asked it for that
+			s.granted(i, e.Token)
+		}
+	case peercore.Pause:
+		s.pause(i, e.Attempt)
+	case peercore.Start:
+		s.startTimer(i, e.Timer)
+	case peercore.Stop:
+		p.timers[e.Timer].running = false
+	case peercore.Lose:
+		p.lost = p.lost || was == peercore.ClientHolds
+	default: // there are no control states here; and the state itself remembers what is on disk
+	}
 }

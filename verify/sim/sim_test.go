@@ -17,6 +17,7 @@ import (
 	"locklab/locks/peerlock/peercore"
 	"locklab/locks/ricartagrawala"
 	"locklab/locks/twophase"
+	"locklab/verify/peers"
 	"locklab/verify/sim"
 )
 
@@ -46,7 +47,7 @@ func maker(tb testing.TB, text string) func() sim.Simulator {
 	return of(tb, o.Algorithm(), shell, err)
 }
 
-func of[S, M any, P sim.Core[S, M]](tb testing.TB, alg peercore.Algorithm[S, M], shell sim.Shell, err error) func() sim.Simulator {
+func of[S, M any, P peers.Core[S, M]](tb testing.TB, alg peercore.Algorithm[S, M], shell sim.Shell, err error) func() sim.Simulator {
 	tb.Helper()
 	if err != nil {
 		tb.Fatal(err)

@@ -56,21 +56,14 @@ func Measure(sim Simulator, peers, zones int, s seed.Seed) (Point, error) {
 	if err != nil {
 		return Point{}, err
 	}
-	p := Point{Peers: peers, Zones: zones, Messages: perGrant(free), Acquire: spreadOf(&free.Wait)}
+	p := Point{Peers: peers, Zones: zones, Messages: perGrant(free.Messages, free.Grants), Acquire: spreadOf(&free.Wait)}
 	cfg.Load.Think = 0
 	busy, err := sim.Run(cfg)
 	if err != nil {
 		return Point{}, err
 	}
-	p.MessagesContended, p.Contended, p.Handoff = perGrant(busy), spreadOf(&busy.Wait), spreadOf(&busy.Handoff)
+	p.MessagesContended, p.Contended, p.Handoff = perGrant(busy.Messages, busy.Grants), spreadOf(&busy.Wait), spreadOf(&busy.Handoff)
 	return p, nil
-}
-
-func perGrant(r Result) float64 {
-	if r.Grants == 0 {
-		return 0
-	}
-	return float64(r.Messages) / float64(r.Grants)
 }
 
 // contenders picks ranks all over, the highest among them, in zones all over.

@@ -3,23 +3,16 @@ package sim
 import (
 	"time"
 
+	"locklab/locks/peerlock"
 	"locklab/locks/peerlock/peercore"
 )
 
-// startTimer starts a timer of the core, as package peerlock does: a lease counts from the
-// last time that Renew was started.
+// startTimer starts a timer of the core, as package peerlock does.
 func (s *simulator[S, M, P]) startTimer(i int, t peercore.Timer) {
-	p, lease := &s.peers[i], s.shell.Lease
-	from, takes := s.now, lease.TTL+lease.Margin
-	switch t {
-	case peercore.Lease:
-		from, takes = p.asked, lease.TTL
-	case peercore.Renew:
-		p.asked, takes = s.now, lease.Renew
-		if takes == 0 { // never
-			return
-		}
-	default: // Vote, Recovery
+	p, takes := &s.peers[i], s.shell.Lease.Takes(t)
+	from := peerlock.CountsFrom(t, &p.asked, s.now)
+	if takes == 0 {
+		return
 	}
 	d := &p.timers[t]
 	d.running = true

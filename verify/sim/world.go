@@ -240,7 +240,7 @@ func (w *world[M]) deliver(k int32) {
 	i, from, gen, msg := int(sl.to), int(sl.from), sl.gen, sl.msg
 	w.free = append(w.free, k)
 	if !w.procs[i].alive {
-		w.refuse(i, from, gen)
+		w.transmit(opBye, i, from, gen)
 		return
 	}
 	if l := &w.links[i*w.n+from]; l.up && l.gen == gen {

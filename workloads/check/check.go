@@ -2,11 +2,11 @@ package check
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"time"
 
+	"locklab/internal/sentence"
 	"locklab/locks"
 	"locklab/workloads/history"
 	"locklab/workloads/loadgen"
@@ -58,10 +58,11 @@ type Checker struct {
 	phases       map[string]int64
 	names        names
 	unsent       []op // acquisitions that were due, and not sent
-	acquires     []acquire
+	acquires     []*acquire
+	space        []acquire    // for more of them
 	serverGrants []grantEvent // as the servers of the lock recorded them
 	ends         []holdEnd
-	byHold       map[int32]map[string]int32 // by node, the acquisitions that holds came of
+	holds        holdIndex
 	nodes        map[int32][]nodeEvent
 	points       []pointEvent
 	lives        map[int32]life // of the nodes, once all is known
@@ -73,7 +74,7 @@ type Checker struct {
 	machines     []machineEvent
 	rates        []Rate // as somebody changed it, in the order of the file
 	usage        []usageEvent
-	givenUp      []string
+	givenUp      []sentence.Text
 }
 
 // New starts the check of one history.
@@ -82,7 +83,7 @@ func New(opts Options) *Checker {
 		opts:   opts,
 		phases: map[string]int64{},
 		names:  newNames(),
-		byHold: map[int32]map[string]int32{},
+		holds:  newHoldIndex(),
 		nodes:  map[int32][]nodeEvent{},
 		clocks: map[string]int64{},
 		unsure: map[string]struct{}{},
@@ -108,6 +109,7 @@ const (
 	failed
 	unknown
 	unsent
+	calledOff // it waited for others when the run ended
 )
 
 func outcomeOf(e *history.Event) outcome {
@@ -145,7 +147,7 @@ func (c *Checker) Add(e *history.Event) {
 		}
 	case history.KindPhase:
 		if at, again := c.phases[e.State]; again {
-			c.flaws.add(twice, 1, "the beginning of the phase %s", brief(e.State))
+			c.flaws.add(twice, 1, sentence.Of("the beginning of the phase %s", brief(e.State)))
 			c.phases[e.State] = min(at, e.AtNS)
 			return
 		}
@@ -164,7 +166,7 @@ func (c *Checker) Add(e *history.Event) {
 	case history.KindClock:
 		c.clocks[e.Host] = max(c.clocks[e.Host], e.ErrNS)
 	case history.KindGivenUp:
-		c.givenUp = append(c.givenUp, "the run was given up: "+e.Error)
+		c.givenUp = append(c.givenUp, sentence.Of("the run was given up: %s", e.Error))
 	case history.KindMachine:
 		if e.Machine != nil && e.FromNS < e.AtNS {
 			c.machines = append(c.machines, machineEvent{host: e.Host, span: span{e.FromNS, e.AtNS}, Machine: *e.Machine})
@@ -203,6 +205,8 @@ func (c *Checker) Findings() *Findings {
 	c.settleLives()
 	c.joinHolds()
 	c.widen(f)
+	idle := c.idleSince(t)
+	c.callOff(idle)
 	c.measureOps(f, t)
 	f.Faults = append(c.listFaults(t), c.unasked(t)...)
 	c.checkRecords(f, t)
@@ -213,19 +217,19 @@ func (c *Checker) Findings() *Findings {
 	c.checkTokens(f, t)
 	c.measureAcquires(f, t)
 	c.doubtHolds(f)
-	c.checkLiveness(f, t)
+	c.checkLiveness(f, t, idle)
 	slices.SortStableFunc(f.Examples, func(a, b Example) int { return int(min(max(a.AtNS-b.AtNS, -1), 1)) })
 	c.checkMachines(f, t)
 	c.measureUsage(f, t)
 	f.GivenUp = c.givenUp
 	f.Disturbed = f.isDisturbed() || len(f.Saturated)+len(f.GivenUp)+len(f.Contradictions) > 0
 	if c.torn {
-		f.Incomplete = append(f.Incomplete, "the history ends in a torn line: its writer was killed")
+		f.Incomplete = append(f.Incomplete, sentence.Of("the history ends in a torn line: its writer was killed"))
 	}
 	if _, ended := c.phases[loadgen.PhaseEnd]; !ended {
-		f.Incomplete = append(f.Incomplete, "the history has no end: the run was interrupted")
+		f.Incomplete = append(f.Incomplete, sentence.Of("the history has no end: the run was interrupted"))
 	} else if c.run.DurationNS > 0 && !c.run.Played && t.drain-t.measure < c.run.DurationNS*99/100 {
-		f.Incomplete = append(f.Incomplete, fmt.Sprintf("the run was interrupted after %v of %v",
+		f.Incomplete = append(f.Incomplete, sentence.Of("the run was interrupted after %v of %v",
 			time.Duration(t.drain-t.measure).Round(time.Millisecond), time.Duration(c.run.DurationNS)))
 	}
 	return f
@@ -240,7 +244,7 @@ func (f *Findings) violation(t timeline, at int64) {
 }
 
 // example keeps the first violations of each kind.
-func (c *Checker) example(f *Findings, t timeline, what, resource string, at int64, text func() string) {
+func (c *Checker) example(f *Findings, t timeline, what, resource string, at int64, text func() sentence.Text) {
 	n := 0
 	for i := range f.Examples {
 		if f.Examples[i].What == what {

@@ -1,9 +1,9 @@
 package check
 
 import (
-	"fmt"
-	"strings"
 	"time"
+
+	"locklab/internal/sentence"
 )
 
 // Doubts counts what would be a violation if the clocks of the hosts were off by
@@ -17,27 +17,26 @@ type Doubts struct {
 	ErrorNS int64 `merge:"max"`
 }
 
-// doubtText says what the clocks leave open of what the lock is judged on; "" if
-// nothing.
-func (f *Findings) doubtText() string {
-	var what []string
+// doubt says what the clocks leave open of what the lock is judged on, if anything.
+func (f *Findings) doubt() sentence.Text {
+	var what []sentence.Text
 	if n := f.Doubts.Rooms; n > 0 {
-		what = append(what, fmt.Sprintf("%d rooms may have been created while another one of their group was free", n))
+		what = append(what, sentence.Of("%d rooms may have been created while another one of their group was free", n))
 	}
 	if n := f.Doubts.Overlaps; n > 0 {
-		what = append(what, fmt.Sprintf("%d holds may have overlapped", n))
+		what = append(what, sentence.Of("%d holds may have overlapped", n))
 	}
 	if len(what) == 0 {
-		return ""
+		return sentence.Text{}
 	}
-	var why []string
+	var why []sentence.Text
 	if f.Doubts.Untold < f.Doubts.Rooms+f.Doubts.Overlaps {
-		why = append(why, fmt.Sprintf("for less than the error of the hosts' clocks, each of which may be off by %v", time.Duration(f.Doubts.ErrorNS).Round(time.Microsecond)))
+		why = append(why, sentence.Of("for less than the error of the hosts' clocks, each of which may be off by %v", time.Duration(f.Doubts.ErrorNS).Round(time.Microsecond)))
 	}
 	if f.Doubts.Untold > 0 {
-		why = append(why, "the worker of the other room died soon after, and may not have been able to say that it was full")
+		why = append(why, sentence.Of("the worker of the other room died soon after, and may not have been able to say that it was full"))
 	}
-	return fmt.Sprintf("%s, but %s.", strings.Join(what, " and "), strings.Join(why, ", or "))
+	return sentence.Of("%s, but %s", sentence.And(what...), sentence.Or(why...))
 }
 
 // widen gives all times of a host the error bound that was known in the end.
@@ -50,8 +49,8 @@ func (c *Checker) widen(f *Findings) {
 		*err = max(*err, bound[node])
 		f.Doubts.ErrorNS = max(f.Doubts.ErrorNS, *err)
 	}
-	for i := range c.acquires {
-		apply(&c.acquires[i].err, c.acquires[i].node)
+	for _, a := range c.acquires {
+		apply(&a.err, a.node)
 	}
 	for i := range c.serverGrants {
 		apply(&c.serverGrants[i].err, c.serverGrants[i].node)
@@ -81,9 +80,8 @@ func (c *Checker) doubtHolds(f *Findings) {
 		return
 	}
 	var seen int64
-	until := map[int32]int64{}  // an older hold of the resource was believed
-	for i := range c.acquires { // sorted by when they began
-		a := &c.acquires[i]
+	until := map[int32]int64{}     // an older hold of the resource was believed
+	for _, a := range c.acquires { // sorted by when they began
 		if !a.holds() {
 			continue
 		}

@@ -2,9 +2,9 @@ package check
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
+	"locklab/internal/sentence"
 	"locklab/workloads/history"
 )
 
@@ -54,7 +54,7 @@ type order struct {
 
 func (c *matchmaking) addOrder(e *history.Event) {
 	if c.orders[e.Order] != nil {
-		c.flaws.add(twice, 1, "the order %s", brief(e.Order))
+		c.flaws.add(twice, 1, sentence.Of("the order %s", brief(e.Order)))
 	}
 	c.orders[e.Order] = &order{
 		from: e.FromNS, at: e.AtNS, sent: e.SentNS, err: e.ErrNS, holdKey: holdKey{c.names.id(e.Node), e.Hold},
@@ -156,9 +156,9 @@ func (c *matchmaking) checkRooms(f *Findings, t timeline) {
 		case unreachable, none:
 			count.Unreachable++
 		}
-		c.example(f, t, worst.String(), c.names.text(r.group), r.start, func() string {
-			return fmt.Sprintf("room %s of %s was created on %s while %s on %s was free: %s",
-				brief(r.id), c.name(r.group), c.name(r.worker), brief(other.id), c.name(other.worker), worst)
+		c.example(f, t, worst.String(), c.names.text(r.group), r.start, func() sentence.Text {
+			return sentence.Of("room %s of %s was created on %s while %s on %s was free: %s",
+				brief(r.id), c.name(r.group), c.name(r.worker), brief(other.id), c.name(other.worker), sentence.Term(worst.String()))
 		})
 	})
 }
@@ -329,7 +329,7 @@ func (c *matchmaking) buildRoom(events []roomEvent, death int64) *room {
 		headless: first.state != starting, order: c.orders[first.order],
 	}
 	if r.headless {
-		c.flaws.add(headless, 1, "%s of %s", brief(r.id), c.name(r.group))
+		c.flaws.add(headless, 1, sentence.Of("room %s of %s", brief(r.id), c.name(r.group)))
 	}
 	for i, e := range events {
 		if i > 0 {
@@ -356,11 +356,11 @@ func (c *matchmaking) buildRoom(events []roomEvent, death int64) *room {
 func (c *matchmaking) checkStep(before, e *roomEvent) {
 	switch {
 	case e.state == before.state:
-		c.flaws.add(twice, 1, "that room %s was %s", brief(e.room), e.state)
+		c.flaws.add(twice, 1, sentence.Of("that room %s was %s", brief(e.room), e.state))
 	case e.state < before.state || e.state == otherState:
-		c.flaws.add(misfit, 1, "room %s was %s after it was %s", brief(e.room), e.state, before.state)
+		c.flaws.add(misfit, 1, sentence.Of("room %s was %s after it was %s", brief(e.room), e.state, before.state))
 	case e.group != before.group || e.order != before.order:
-		c.flaws.add(misfit, 1, "room %s is one of %s, and of %s", brief(e.room), c.name(before.group), c.name(e.group))
+		c.flaws.add(misfit, 1, sentence.Of("room %s is one of %s, and of %s", brief(e.room), c.name(before.group), c.name(e.group)))
 	}
 }
 

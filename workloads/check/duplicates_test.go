@@ -119,7 +119,7 @@ func TestDuplicatesByCause(t *testing.T) {
 		{
 			"listed, but only slow",
 			[]ordered{first, with(second, func(o *ordered) { o.unreachable = []string{"w2"} })},
-			fault("f1", "latency", 100, 900, cutAC),
+			fault("f1", "flaky", 100, 900, slowAC(20)),
 			check.Duplicates{Overlooked: 1},
 		},
 		{

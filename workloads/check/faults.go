@@ -2,11 +2,11 @@ package check
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
 
+	"locklab/internal/sentence"
 	"locklab/workloads/history"
 )
 
@@ -14,7 +14,9 @@ import (
 type fault struct {
 	Fault
 	from, to, nodes []string // what it touches
-	delay           int64    // that it adds to messages one way, if that is all it does
+	// delay is what it adds to messages one way, if that is all it does: no excuse for not
+	// waiting, but for having waited in vain for less than that.
+	delay int64
 }
 
 // fault is the one of that ID; nil if the ledger does not have it.
@@ -45,7 +47,7 @@ func (c *Checker) addFault(e *history.Event) {
 	union(&f.to, e.To)
 	union(&f.nodes, e.Nodes)
 	if e.State == "unproven" {
-		f.Proven, f.Why = false, cmp.Or(f.Why, e.Error)
+		f.Proven, f.Why = false, sentence.First(f.Why, sentence.Name(e.Error))
 	} else if at := f.moment(e.State); at != nil && (*at < 0 || e.AtNS < *at) {
 		*at = e.AtNS
 	}
@@ -72,8 +74,8 @@ func (c *Checker) listFaults(t timeline) []Fault {
 		f.From, f.To, f.Nodes = entry.from, entry.to, entry.nodes
 		f.Proven = f.Proven && f.BeganNS >= 0 && (f.HealAskedNS < 0 || f.EndedNS >= 0)
 		if f.Proven && f.AskedNS >= 0 {
-			f.Why = cmp.Or(entry.notInTime(t), c.noHoldHit(entry))
-			f.Proven = f.Why == ""
+			f.Why = sentence.First(entry.notInTime(t), c.noHoldHit(entry))
+			f.Proven = f.Why.IsZero()
 		}
 		for _, state := range faultStates() {
 			if at := f.moment(state); *at >= 0 {
@@ -87,16 +89,16 @@ func (c *Checker) listFaults(t timeline) []Fault {
 	return list
 }
 
-// notInTime says that a fault was not in force in the measured part; "" if it was.
-func (f *fault) notInTime(t timeline) string {
+// notInTime says that a fault was not in force in the measured part, where it was not.
+func (f *fault) notInTime(t timeline) sentence.Text {
 	s := span{f.BeganNS, math.MaxInt64}
 	if f.HealAskedNS >= 0 {
 		s.to = max(f.HealAskedNS, f.BeganNS+1)
 	}
 	if t.measure < t.drain && !s.meets(span{t.measure, t.drain}) {
-		return "it was not in force in the measured part"
+		return sentence.Of("it was not in force in the measured part")
 	}
-	return ""
+	return sentence.Text{}
 }
 
 // aimedAtHolder says whether the fault was to hit whoever held a lock.
@@ -107,24 +109,19 @@ func (f *fault) aimedAtHolder() (resource string, aimed bool) {
 	return resource, kind == history.TargetHolder && !of || kind == history.TargetHolderOf && of
 }
 
-// noHoldHit says that a fault that was aimed at a holder hit nobody who held; "" if it
-// did. Who is stopped must have held something from before that until it went on; who is
+// noHoldHit says that a fault that was aimed at a holder hit nobody who held, where it
+// was. Who is stopped must have held something from before that until it went on; who is
 // killed must not have begun to release it; who is cut off must have held when it was.
-func (c *Checker) noHoldHit(f *fault) string {
+func (c *Checker) noHoldHit(f *fault) sentence.Text {
 	if point, at := f.point(); at {
 		return c.notAtPoint(f, point)
 	}
 	resource, aimed := f.aimedAtHolder()
 	if !aimed || !f.stops() && len(f.from) == 0 {
-		return ""
+		return sentence.Text{}
 	}
-	what := "nothing"
-	if resource != "" {
-		what = resource + " not, or not"
-	}
-	nodes, how := f.nodes, "stopped"
+	nodes := f.nodes
 	if len(nodes) == 0 {
-		how = "cut off"
 		for name, host := range c.run.NodeHosts {
 			if slices.Contains(f.from, host) {
 				nodes = append(nodes, name)
@@ -138,13 +135,22 @@ func (c *Checker) noHoldHit(f *fault) string {
 		if len(f.nodes) > 0 {
 			hit = c.lives[node].hitTime(f.AskedNS, c.end)
 		}
-		for i := range c.acquires {
-			if a := &c.acquires[i]; a.node == node && (resource == "" || c.name(a.resource) == resource) && a.granted() && a.at <= hit.from && min(a.stopped(), a.lost) >= hit.to {
-				return ""
+		for _, a := range c.acquires {
+			if a.node == node && (resource == "" || c.name(a.resource) == resource) && a.granted() && a.at <= hit.from && min(a.stopped(), a.lost) >= hit.to {
+				return sentence.Text{}
 			}
 		}
 	}
-	return fmt.Sprintf("no hold was hit: when %s was %s, it held %s for long enough", strings.Join(nodes, ", "), how, what)
+	switch names, stopped := strings.Join(nodes, ", "), len(f.nodes) > 0; {
+	case stopped && resource == "":
+		return sentence.Of("no hold was hit: when %s was stopped, it held nothing for long enough", names)
+	case stopped:
+		return sentence.Of("no hold was hit: when %s was stopped, it did not hold %s, or not for long enough", names, resource)
+	case resource == "":
+		return sentence.Of("no hold was hit: when %s was cut off, it held nothing for long enough", names)
+	default:
+		return sentence.Of("no hold was hit: when %s was cut off, it did not hold %s, or not for long enough", names, resource)
+	}
 }
 
 // point is where in their work the fault was to stop processes.
@@ -154,18 +160,18 @@ func (f *fault) point() (point string, at bool) {
 	return point, at
 }
 
-// notAtPoint says which node did not come to the point before it stood still; "" if all did.
-func (c *Checker) notAtPoint(f *fault, point string) string {
+// notAtPoint says which node did not come to the point before it stood still, if any.
+func (c *Checker) notAtPoint(f *fault, point string) sentence.Text {
 	for _, name := range f.nodes {
 		node := c.names.id(name)
 		hit := c.lives[node].hitTime(f.AskedNS, c.end)
 		if !slices.ContainsFunc(c.points, func(p pointEvent) bool {
 			return p.node == node && p.point == point && p.at >= f.AskedNS && p.at <= hit.from
 		}) {
-			return fmt.Sprintf("%s was not stopped at the point %s of its work", name, point)
+			return sentence.Of("%s was not stopped at the point %s of its work", name, point)
 		}
 	}
-	return ""
+	return sentence.Text{}
 }
 
 // stops says whether the kind of fault has processes stand still, or end, so that what they
@@ -216,7 +222,7 @@ func (c *Checker) cut(master, worker int32, during span, waited int64) bool {
 				ways++
 			}
 		}
-		if ways > 0 && (!onlySlows(f.Kind) || f.delay > 0 && ways*f.delay >= waited) {
+		if ways > 0 && (f.delay == 0 || ways*f.delay >= waited) {
 			return true
 		}
 	}
@@ -232,10 +238,4 @@ func (c *Checker) between(f *fault, from, to string) bool {
 	both := slices.Contains(f.to, from) && slices.Contains(f.from, to)
 	zone, other := c.run.HostZones[from], c.run.HostZones[to]
 	return from != to && (!both || zone == "" || zone != other)
-}
-
-// onlySlows says whether a kind of link fault only slows messages down: no excuse for
-// not waiting, but for having waited in vain for less than what it adds.
-func onlySlows(kind string) bool {
-	return slices.Contains([]string{"latency", "zone-latency", "jitter", "bandwidth"}, kind)
 }

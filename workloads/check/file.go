@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"locklab/internal/sentence"
 	"locklab/workloads/history"
 )
 
@@ -166,6 +167,6 @@ func (c *Checker) addSums(sums []uint64) {
 		}
 	}
 	if n > 0 {
-		c.flaws.add(twice, n, "the event number %d of the file", slices.Index(sums, sorted[first])+1)
+		c.flaws.add(twice, n, sentence.Of("the event number %d of the file", slices.Index(sums, sorted[first])+1))
 	}
 }

@@ -71,7 +71,7 @@ func TestDamagedFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, err := check.File(t.Context(), path, options)
-	if err != nil || len(f.Incomplete) != 1 || !strings.Contains(f.Incomplete[0], "torn") {
+	if err != nil || len(f.Incomplete) != 1 || !strings.Contains(f.Incomplete[0].String(), "torn") {
 		t.Errorf("torn: %+v, %v", f, err)
 	}
 	if v := check.Judge(f, history.Expect{Safety: check.Safe}); v.Status != check.Inconclusive {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"locklab/internal/sentence"
 	"locklab/workloads/history"
 )
 
@@ -22,18 +23,18 @@ type Findings struct {
 
 	// Incomplete lists what is missing from the histories: a torn end, a run that
 	// was interrupted.
-	Incomplete []string
+	Incomplete []sentence.Text
 	// Behind lists why the generators fell behind.
-	Behind []string
+	Behind []sentence.Text
 	// Contradictions lists what the records say of each other and cannot all be right.
-	Contradictions []string
+	Contradictions []sentence.Text
 
 	// GivenUp lists why runs could not begin, go on or end. Their histories have holes.
-	GivenUp []string
+	GivenUp []sentence.Text
 	// Hosts is what the machines did, and Saturated says which of them left the lab's
 	// processes too little, and why.
 	Hosts     []HostLoad `merge:"-"`
-	Saturated []string
+	Saturated []sentence.Text
 	Nodes     []NodeUsage `merge:"-"` // what each node used, by name
 
 	MeasuredNS int64 // length of the measured part, over all repeats
@@ -44,6 +45,9 @@ type Findings struct {
 	Failed    int64
 	Unknown   int64
 	Unsent    int64
+	// CalledOff are those that waited for other holders when the time of a closed loop was
+	// over; they are not among the others. Who waited for nobody failed.
+	CalledOff int64
 	// Outside and During are those of the sent operations that no fault touched, and
 	// those that were due or under way while one was in force or had just ended.
 	Outside, During Served
@@ -65,6 +69,7 @@ type Findings struct {
 	Overlaps      int64 // holds that were believed while others of the resource began
 	OverlapHolds  int64 // those others
 	ZombieNS      int64 `merge:"max"` // the longest time from a grant until an older holder stopped believing
+	ServerGrants  bool  // that grant is the one that the lock's server recorded, not when its client was told
 	Tokens        int64 // acquisitions that came with a fencing token
 	TokensBroken  int64 // and those of them whose token did not grow
 	AcquiredOK    int64 // acquisitions that ended ok, in the measured part
@@ -125,10 +130,10 @@ type Findings struct {
 	Ops, Acquires []Op `merge:"-"`
 }
 
-// summary is what a workload says of all findings together; "" is nothing.
+// summary is what a workload says of all findings together, if anything.
 type summary interface {
-	lacks(*Findings) string // what it was to measure, and could not: then nothing is decided
-	told(*Findings) string  // what a verdict's reader must know, in a sentence
+	lacks(*Findings) sentence.Text // what it was to measure, and could not: then nothing is decided
+	told(*Findings) sentence.Text  // what a verdict's reader must know
 }
 
 // Op is an operation of the workload: when it was due, when it ended, and whether well. Of an
@@ -176,7 +181,7 @@ type Fault struct {
 	AskedNS, BeganNS, HealAskedNS, EndedNS int64
 	// Proven says that the probes saw it begin, and end if it was to end.
 	Proven bool
-	Why    string // not proven; "" if the history does not say
+	Why    sentence.Text // not proven; nothing if the history does not say
 	// From and To are the hosts whose traffic it hit, Nodes the processes.
 	From, To, Nodes []string
 	// Log is the last that a node wrote that ended unasked.
@@ -189,7 +194,7 @@ type Example struct {
 	What     string // raced, overlooked, unreachable, overlap, token
 	Resource string
 	AtNS     int64
-	Text     string // one sentence
+	Text     sentence.Text
 }
 
 // How a lock fared during a fault.

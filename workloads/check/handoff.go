@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"locklab/internal/sentence"
 	"locklab/workloads/history"
 )
 
@@ -20,8 +21,7 @@ func (c handoffs) judge(f *Findings, t timeline) {
 	f.summary = aboutHandoffs{}
 	f.Counts["barged"] = 0
 	byResource := map[int32][]*acquire{}
-	for i := range c.acquires {
-		a := &c.acquires[i]
+	for _, a := range c.acquires {
 		byResource[a.resource] = append(byResource[a.resource], a)
 	}
 	for _, all := range byResource {
@@ -72,21 +72,18 @@ func measureHandoffs(f *Findings, t timeline, all []*acquire) {
 
 type aboutHandoffs struct{}
 
-func (aboutHandoffs) lacks(f *Findings) string {
+func (aboutHandoffs) lacks(f *Findings) sentence.Text {
 	if f.Handoff.Count() == 0 {
-		return "Nobody who waited got the lock after a release, so no handoff was measured."
+		return sentence.Of("nobody who waited got the lock after a release, so no handoff was measured")
 	}
-	return ""
+	return sentence.Text{}
 }
 
-func (aboutHandoffs) told(*Findings) string { return "" }
+func (aboutHandoffs) told(*Findings) sentence.Text { return sentence.Text{} }
 
 // countWakeups adds up the running totals of all nodes in the measured part.
 func (c handoffs) countWakeups(t timeline) (n int64, known bool) {
-	byAnswer := make([]*acquire, 0, len(c.acquires))
-	for i := range c.acquires {
-		byAnswer = append(byAnswer, &c.acquires[i])
-	}
+	byAnswer := slices.Clone(c.acquires)
 	slices.SortStableFunc(byAnswer, func(a, b *acquire) int { return cmp.Compare(a.at, b.at) })
 	var total runningTotals
 	for _, a := range byAnswer {

@@ -2,11 +2,11 @@ package check
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
 
+	"locklab/internal/sentence"
 	"locklab/workloads/history"
 )
 
@@ -33,11 +33,6 @@ func (a *acquire) holds() bool { return a.granted() && a.at < a.until }
 // stopped is when the holder stopped acting to release it.
 func (a *acquire) stopped() int64 { return min(a.releasing, a.released) }
 
-type holdKey struct {
-	node int32
-	id   string
-}
-
 // holdEnd is one record of the end of a hold, which may stand before its beginning.
 type holdEnd struct {
 	holdKey
@@ -47,7 +42,11 @@ type holdEnd struct {
 }
 
 func (c *Checker) addAcquire(e *history.Event) {
-	a := acquire{
+	if len(c.space) == 0 {
+		c.space = make([]acquire, 1024)
+	}
+	a := &c.space[0]
+	*a = acquire{
 		from: e.FromNS, sent: e.SentNS, at: e.AtNS, err: e.ErrNS, token: e.Token, messages: e.Messages, wakeups: e.Wakeups,
 		node: c.names.id(e.Node), client: c.names.id(e.Client), resource: c.names.id(e.Resource), outcome: outcomeOf(e),
 		errorKind: c.names.id(e.Error), hold: e.Hold, released: math.MaxInt64, releasing: math.MaxInt64, lost: math.MaxInt64, answered: math.MaxInt64,
@@ -57,20 +56,13 @@ func (c *Checker) addAcquire(e *history.Event) {
 		c.unsent = append(c.unsent, c.op(e))
 		return
 	case a.granted():
-		holds := c.byHold[a.node]
-		if holds == nil {
-			holds = map[string]int32{}
-			c.byHold[a.node] = holds
-		}
-		known := len(holds)
-		holds[a.hold] = int32(len(c.acquires)) //nolint:gosec // far below
-		if len(holds) == known {
-			c.flaws.add(twice, 1, "the acquisition of hold %s", brief(e.Hold))
+		if c.holds.put(a) {
+			c.flaws.add(twice, 1, sentence.Of("the acquisition of hold %s", brief(e.Hold)))
 		}
 	case a.outcome == ok && c.complete():
-		c.flaws.add(missing, 1, "the name of a hold that %s got", brief(e.Client))
+		c.flaws.add(missing, 1, sentence.Of("the name of a hold that %s got", brief(e.Client)))
 	}
-	c.acquires = push(c.acquires, a)
+	c.acquires, c.space = push(c.acquires, a), c.space[1:]
 }
 
 func (c *Checker) addEnd(e *history.Event) {
@@ -93,20 +85,20 @@ func (c *Checker) addEnd(e *history.Event) {
 func (c *Checker) joinHolds() {
 	for i := range c.ends {
 		if e := &c.ends[i]; !c.endHold(e) && c.complete() {
-			c.flaws.add(missing, 1, "the acquisition of hold %s", brief(e.id))
+			c.flaws.add(missing, 1, sentence.Of("the acquisition of hold %s", brief(e.id)))
 		}
 	}
 }
 
 // endHold notes the end of a hold, unless its beginning is not on record.
 func (c *Checker) endHold(e *holdEnd) (known bool) {
-	a := c.grant(e.holdKey)
+	a := c.holds.get(e.holdKey)
 	if a == nil {
 		return false
 	}
 	a.err = max(a.err, e.err)
 	if a.resource != e.resource {
-		c.flaws.add(misfit, 1, "the hold %s is one of %s, and of %s", brief(e.id), c.name(a.resource), c.name(e.resource))
+		c.flaws.add(misfit, 1, sentence.Of("the hold %s is one of %s, and of %s", brief(e.id), c.name(a.resource), c.name(e.resource)))
 	}
 	at := &a.lost
 	switch e.kind {
@@ -117,45 +109,41 @@ func (c *Checker) endHold(e *holdEnd) (known bool) {
 	default:
 	}
 	if *at != math.MaxInt64 {
-		c.flaws.add(twice, 1, "the %s of hold %s", e.kind, brief(e.id))
+		c.flaws.add(twice, 1, sentence.Of("the %s of hold %s", e.kind, brief(e.id)))
 	}
 	*at = min(*at, e.from)
 	return true
 }
 
-// grant is the acquisition of a hold; nil if there is none on record.
-func (c *Checker) grant(key holdKey) *acquire {
-	if i, known := c.byHold[key.node][key.id]; known {
-		return &c.acquires[i]
-	}
-	return nil
-}
-
 // settleHolds says until when each hold was believed, and measures them.
 func (c *Checker) settleHolds(f *Findings, t timeline) {
-	for i := range c.acquires {
-		a := &c.acquires[i]
+	for _, a := range c.acquires {
 		if !a.granted() {
 			continue
 		}
-		if a.until = min(a.stopped(), a.lost); a.until == math.MaxInt64 {
-			a.until = max(t.end, a.at)
-		}
-		a.until = min(a.until, c.lives[a.node].aliveUntil(a.at))
+		a.until = c.believed(a, t)
 		f.Holds++
 		if a.at >= t.measure {
 			f.Hold.add(a.until - a.at)
 		}
 	}
-	slices.SortStableFunc(c.acquires, func(a, b acquire) int { return cmp.Compare(a.at, b.at) })
-	clear(c.byHold) // they were elsewhere
+	slices.SortStableFunc(c.acquires, func(a, b *acquire) int { return cmp.Compare(a.at, b.at) })
+}
+
+// believed is until when the client of a grant believed that it holds.
+func (c *Checker) believed(a *acquire, t timeline) int64 {
+	until := min(a.stopped(), a.lost)
+	if until == math.MaxInt64 {
+		until = max(t.end, a.at)
+	}
+	return min(until, c.lives[a.node].aliveUntil(a.at))
 }
 
 // checkOverlaps looks at each resource apart.
 func (c *Checker) checkOverlaps(f *Findings, t timeline) {
 	byResource := map[int32][]*acquire{}
-	for i := range c.acquires {
-		if a := &c.acquires[i]; a.granted() && a.at+a.err < a.until-a.err {
+	for _, a := range c.acquires {
+		if a.granted() && a.at+a.err < a.until-a.err {
 			byResource[a.resource] = append(byResource[a.resource], a)
 		}
 	}
@@ -181,8 +169,8 @@ func (c *Checker) checkOverlapsOf(f *Findings, t timeline, holds []*acquire) {
 				counted = true
 			}
 			old := stale
-			c.example(f, t, "overlap", c.names.text(h.resource), h.at, func() string {
-				return fmt.Sprintf("%s on %s got %s while %s on %s held it, and believed so for %s more",
+			c.example(f, t, sentence.Key("overlap"), c.names.text(h.resource), h.at, func() sentence.Text {
+				return sentence.Of("%s on %s got %s while %s on %s held it, and believed so for %s more",
 					brief(h.hold), c.name(h.node), c.name(h.resource), brief(old.hold), c.name(old.node), lasting(old.until-h.at))
 			})
 		}
@@ -196,8 +184,8 @@ func (c *Checker) checkOverlapsOf(f *Findings, t timeline, holds []*acquire) {
 // answered before it was asked.
 func (c *Checker) checkTokens(f *Findings, t timeline) {
 	byResource := map[int32][]*acquire{} // sorted by answer, as all are
-	for i := range c.acquires {
-		if a := &c.acquires[i]; a.outcome == ok && a.token > 0 {
+	for _, a := range c.acquires {
+		if a.outcome == ok && a.token > 0 {
 			f.Tokens++
 			byResource[a.resource] = append(byResource[a.resource], a)
 		}
@@ -212,32 +200,49 @@ func (c *Checker) checkTokensOf(f *Findings, t timeline, byAnswer []*acquire) {
 	slices.SortStableFunc(byAsked, func(a, b *acquire) int { return cmp.Compare(a.asked()-a.err, b.asked()-b.err) })
 	// An error bound delays when an answer counts; the order by answer stays right
 	// as far as the bounds are equal, and errs towards silence where they are not.
-	used := make(map[uint64]struct{}, len(byAnswer))
+	used := repeated(byAnswer)
 	highest, answered := uint64(0), 0
 	for _, a := range byAsked {
 		for answered < len(byAnswer) && byAnswer[answered].at+byAnswer[answered].err < a.asked()-a.err {
 			highest = max(highest, byAnswer[answered].token)
 			answered++
 		}
-		_, twice := used[a.token]
-		used[a.token] = struct{}{}
+		twice, again := used[a.token]
+		if again {
+			used[a.token] = true
+		}
 		if a.token > highest && !twice {
 			continue
 		}
 		f.TokensBroken++
 		f.violation(t, a.at)
-		c.example(f, t, "token", c.names.text(a.resource), a.at, func() string {
-			return fmt.Sprintf("%s got token %d of %s after %d had been granted", c.name(a.client), a.token, c.name(a.resource), highest)
+		c.example(f, t, sentence.Key("token"), c.names.text(a.resource), a.at, func() sentence.Text {
+			return sentence.Of("%s got token %d of %s after %d had been granted", c.name(a.client), a.token, c.name(a.resource), highest)
 		})
 	}
+}
+
+// repeated has the tokens that several acquisitions show, each as not seen yet.
+func repeated(list []*acquire) map[uint64]bool {
+	tokens := make([]uint64, 0, len(list))
+	for _, a := range list {
+		tokens = append(tokens, a.token)
+	}
+	slices.Sort(tokens)
+	again := map[uint64]bool{}
+	for i, token := range tokens {
+		if i > 0 && token == tokens[i-1] {
+			again[token] = false
+		}
+	}
+	return again
 }
 
 // measureAcquires measures the acquisitions of the measured part, sorted by answer.
 func (c *Checker) measureAcquires(f *Findings, t timeline) {
 	perClient := map[int32]int64{}
 	var sent runningTotals
-	for i := range c.acquires {
-		a := &c.acquires[i]
+	for _, a := range c.acquires {
 		if c.opts.Ops {
 			f.Acquires = append(f.Acquires, Op{a.asked() - t.measure, a.at - t.measure, a.outcome == ok})
 		}

@@ -3,6 +3,7 @@ package check_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -149,6 +150,10 @@ func TestOverlaps(t *testing.T) {
 			f := check.Events(append(events, c.events...), options)
 			if f.Overlaps != c.overlaps || f.ZombieNS != c.zombie*ms {
 				t.Errorf("%d overlaps, zombie %d ms; want %d, %d", f.Overlaps, f.ZombieNS/ms, c.overlaps, c.zombie)
+			}
+			recorded := slices.ContainsFunc(c.events, func(e history.Event) bool { return e.Kind == history.KindGrant })
+			if f.ServerGrants != recorded {
+				t.Errorf("grants of a server: %v, want %v", f.ServerGrants, recorded)
 			}
 		})
 	}

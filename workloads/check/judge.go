@@ -1,13 +1,11 @@
 package check
 
 import (
-	"cmp"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
+	"locklab/internal/sentence"
 	"locklab/workloads/history"
 )
 
@@ -57,46 +55,40 @@ type Verdict struct {
 	Status   Status
 	Safety   string
 	Liveness string
-	Why      string // one sentence: what decided
+	Why      string        // what decided: one sentence, in English
+	Reason   sentence.Text // the same for any language
 }
 
 // Violations is the number of events that the lock should have prevented, and
 // what they were: rooms created in vain, raced or overlooked, holds that overlap,
 // tokens that did not grow, and what else the workload forbids. That overlapping holds led to no room too many was luck.
-func (f *Findings) Violations() (int64, string) {
-	var parts []string
+func (f *Findings) Violations() (int64, sentence.Text) {
+	var parts []sentence.Text
 	duplicates := f.Duplicates.Unsafe() + f.WarmupDuplicates.Unsafe()
 	if duplicates > 0 {
-		text := fmt.Sprintf("%d duplicate rooms (%d raced, %d overlooked)", duplicates,
+		text := sentence.Of("%d duplicate rooms (%d raced, %d overlooked)", duplicates,
 			f.Duplicates.Raced+f.WarmupDuplicates.Raced, f.Duplicates.Overlooked+f.WarmupDuplicates.Overlooked)
 		if warm := f.WarmupDuplicates.Unsafe(); warm > 0 {
-			text += fmt.Sprintf(", %d of them during the warm-up", warm)
+			text = sentence.Of("%s, %d of them during the warm-up", text, warm)
 		}
 		parts = append(parts, text)
 	}
 	if f.Overlaps > 0 {
-		text := plural(f.Overlaps, "overlap") + " of holds"
+		text := sentence.Count(f.Overlaps, "1 overlap of holds", "%d overlaps of holds")
 		if f.OverlapHolds > f.Overlaps {
-			text += fmt.Sprintf(" (%d began while another one was believed)", f.OverlapHolds)
+			text = sentence.Of("%s (%d began while another one was believed)", text, f.OverlapHolds)
 		}
 		parts = append(parts, text)
 	}
 	if f.TokensBroken > 0 {
-		parts = append(parts, plural(f.TokensBroken, "fencing token")+" that did not grow")
+		parts = append(parts, sentence.Count(f.TokensBroken, "1 fencing token that did not grow", "%d fencing tokens that did not grow"))
 	}
 	n := duplicates + f.Overlaps + f.TokensBroken
 	for _, what := range slices.Sorted(maps.Keys(f.Violated)) {
 		n += f.Violated[what]
-		parts = append(parts, plural(f.Violated[what], what))
+		parts = append(parts, violated(what, f.Violated[what]))
 	}
-	return n, strings.Join(parts, " and ")
-}
-
-func plural(n int64, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return n, sentence.And(parts...)
 }
 
 // Judge compares what was found with what was expected. A violation where safety
@@ -115,109 +107,114 @@ func Judge(f *Findings, want history.Expect) Verdict {
 	case want.Safety == "":
 		v.Safety = SafetyNotJudged
 	}
-	end := func(status Status, why string) Verdict {
-		v.Status, v.Why = status, why
+	end := func(status Status, why sentence.Text) Verdict {
 		if f.summary != nil {
-			v.Why = strings.TrimSpace(v.Why + " " + f.summary.told(f))
+			if told := f.summary.told(f); !told.IsZero() {
+				why = sentence.Of("%s. %s", why, told)
+			}
 		}
+		v.Status, v.Why, v.Reason = status, why.Whole(), why
 		return v
 	}
 	if want.Safety == Safe && n > 0 && !f.Disturbed {
-		return end(Violated, "Expected safe, but there were "+what+".")
+		return end(Violated, sentence.Of("expected safe, but there were %s", what))
 	}
-	if why := f.unsound(want); why != "" {
+	if why := f.unsound(want); !why.IsZero() {
 		return end(Inconclusive, why)
 	}
-	doubt := ""
+	var doubt sentence.Text
 	if n == 0 {
-		doubt = upper(f.doubtText())
+		doubt = f.doubt()
 	}
-	if want.Safety == Unsafe && doubt != "" {
+	if want.Safety == Unsafe && !doubt.IsZero() {
 		return end(Inconclusive, doubt)
 	}
 	if want.Safety == Unsafe && n == 0 {
-		return end(ControlSilent, fmt.Sprintf("Expected to be unsafe, but no violation was seen in %d operations.", f.OK+f.Failed+f.Unknown))
+		return end(ControlSilent, sentence.Of("expected to be unsafe, but no violation was seen in %d operations", f.OK+f.Failed+f.Unknown))
 	}
-	if why := f.fellShort(want); why != "" {
-		if full := f.fullMachine(); full != "" {
-			return end(Inconclusive, why+" That may be the machine's doing: "+full+".")
+	if why := f.fellShort(want); !why.IsZero() {
+		if full := f.fullMachine(); !full.IsZero() {
+			return end(Inconclusive, sentence.Of("%s. That may be the machine's doing: %s", why, full))
 		}
 		return end(Violated, why)
 	}
-	if want.Safety == Safe && doubt != "" {
+	if want.Safety == Safe && !doubt.IsZero() {
 		return end(Inconclusive, doubt)
 	}
 	if !judges(want) {
-		return end(NotJudged, "The scenario expects nothing of this lock. "+upper(f.told(want))+".")
+		return end(NotJudged, sentence.Of("the scenario expects nothing of this lock: %s", f.told(want)))
 	}
-	return end(Expected, upper(f.told(want))+".")
+	return end(Expected, f.told(want))
 }
 
-// fellShort says what the lock did too late, or not at all; "" if nothing.
-func (f *Findings) fellShort(want history.Expect) string {
+// fellShort says what the lock did too late, or not at all, if anything.
+func (f *Findings) fellShort(want history.Expect) sentence.Text {
 	if f.fares(want) {
 		return f.unserved(want.Availability)
 	}
-	return fmt.Sprintf("Expected %s, but it was %s%s: the longest time with waiters and no grant was %v.",
-		strings.Join(want.Liveness, " or "), f.Liveness, f.forWhat(), time.Duration(f.StallNS).Round(time.Millisecond))
+	var wanted []sentence.Text
+	for _, word := range want.Liveness {
+		wanted = append(wanted, sentence.Term(word))
+	}
+	was, longest := sentence.Term(f.Liveness), time.Duration(f.StallNS).Round(time.Millisecond)
+	if f.StuckResource != "" {
+		return sentence.Of("expected %s, but it was %s for %s: the longest time with waiters and no grant was %v", sentence.Or(wanted...), was, f.StuckResource, longest)
+	}
+	return sentence.Of("expected %s, but it was %s: the longest time with waiters and no grant was %v", sentence.Or(wanted...), was, longest)
 }
 
-// unserved says where too few operations ended ok; "" if nowhere. A fault that was over
+// unserved says where too few operations ended ok, if anywhere. A fault that was over
 // before a failover could be tells nothing of it.
-func (f *Findings) unserved(want history.Availability) string {
-	text := func(when string, got Served, want float64) string {
-		return fmt.Sprintf("Expected that at least %.4g %% of the operations %s end ok, but of %d only %.1f %% did.",
-			100*want, when, got.All, 100*got.Share())
-	}
+func (f *Findings) unserved(want history.Availability) sentence.Text {
 	switch {
 	case f.Outside.below(want.Outside):
-		return text("that no fault touched", f.Outside, want.Outside)
+		return sentence.Of("expected that at least %.4g %% of the operations that no fault touched end ok, but of %d only %.1f %% did",
+			100*want.Outside, f.Outside.All, 100*f.Outside.Share())
 	case f.During.below(want.During) && f.FaultsNS >= int64(FailoverTime):
-		return text("while a fault was in force", f.During, want.During)
+		return sentence.Of("expected that at least %.4g %% of the operations while a fault was in force end ok, but of %d only %.1f %% did",
+			100*want.During, f.During.All, 100*f.During.Share())
 	}
-	return ""
+	return sentence.Text{}
 }
 
 // told says what was seen of a lock that is as expected, and what of it was judged.
-func (f *Findings) told(want history.Expect) string {
+func (f *Findings) told(want history.Expect) sentence.Text {
 	n, what := f.Violations()
 	stall := time.Duration(f.StallNS).Round(time.Millisecond)
-	safety := "no violation"
+	text := sentence.Of("no violation")
 	switch {
 	case n > 0 && want.Safety != "":
-		safety = what + ", as expected"
+		text = sentence.Of("%s, as expected", what)
 	case n > 0:
-		safety = what
+		text = what
 	case want.Safety == "":
-		safety = "no violation was seen"
+		text = sentence.Of("no violation was seen")
 	}
-	liveness := ", and it stayed live"
-	switch {
+	switch resource := f.StuckResource; {
 	case f.Liveness == Down && !f.DownLong && len(want.Liveness) > 0 && !slices.Contains(want.Liveness, Down):
-		liveness = fmt.Sprintf("; it stalled until the fault was over, for at most %v: "+
-			"too short a fault to tell whether it would have come back before", stall)
-	case f.Liveness != Live:
-		liveness = fmt.Sprintf("; it %s%s, for at most %v", verb(f.Liveness), f.forWhat(), stall)
+		text = sentence.Of("%s; it stalled until the fault was over, for at most %v: "+
+			"too short a fault to tell whether it would have come back before", text, stall)
+	case f.Liveness == Live:
+		text = sentence.Of("%s, and it stayed live", text)
+	case f.Liveness == Down && resource != "":
+		text = sentence.Of("%s; it was down for %s, for at most %v", text, resource, stall)
+	case f.Liveness == Down:
+		text = sentence.Of("%s; it was down, for at most %v", text, stall)
+	case resource != "":
+		text = sentence.Of("%s; it stalled for %s, for at most %v", text, resource, stall)
+	default:
+		text = sentence.Of("%s; it stalled, for at most %v", text, stall)
 	}
-	text := safety + liveness
 	switch {
 	case !judges(want):
 	case want.Safety == "" && len(want.Liveness) == 0:
-		text += ". Only its availability was judged"
+		text = sentence.Of("%s. Only its availability was judged", text)
 	case want.Safety == "":
-		text += ". Its safety was not judged"
+		text = sentence.Of("%s. Its safety was not judged", text)
 	case len(want.Liveness) == 0:
-		text += ". Its liveness was not judged"
+		text = sentence.Of("%s. Its liveness was not judged", text)
 	}
 	return text
-}
-
-// forWhat names the resource that fared worst, where others fared better.
-func (f *Findings) forWhat() string {
-	if f.StuckResource == "" {
-		return ""
-	}
-	return " for " + f.StuckResource
 }
 
 // fares says that liveness is as expected. What was down for a short fault may as well
@@ -227,63 +224,52 @@ func (f *Findings) fares(want history.Expect) bool {
 		(f.Liveness == Down && !f.DownLong && slices.Contains(want.Liveness, Stalls))
 }
 
-// unsound says why the run cannot decide, the gravest reason first; "" if it can.
-func (f *Findings) unsound(want history.Expect) string {
-	seen := ""
-	if n, what := f.Violations(); n > 0 {
-		seen = "; there were " + what
-	}
-	var reasons []string
-	for _, list := range [][]string{f.lost(), f.GivenUp, f.Contradictions, f.Saturated, f.unproven()} {
-		if len(list) > 0 {
-			reasons = append(reasons, upper(list[0])+seen+".")
+// unsound says why the run cannot decide, the gravest reason first, if it cannot.
+func (f *Findings) unsound(want history.Expect) sentence.Text {
+	n, what := f.Violations()
+	for _, list := range [][]sentence.Text{f.lost(), f.GivenUp, f.Contradictions, f.Saturated, f.unproven()} {
+		switch {
+		case len(list) > 0 && n > 0:
+			return sentence.Of("%s; there were %s", list[0], what)
+		case len(list) > 0:
+			return list[0]
 		}
 	}
-	for _, why := range slices.Concat(f.Behind, f.Incomplete) {
-		reasons = append(reasons, upper(why)+".")
+	if why := sentence.First(slices.Concat(f.Behind, f.Incomplete)...); !why.IsZero() {
+		return why
+	}
+	measured := f.OK
+	if f.CalledOff > 0 {
+		measured += f.AcquiredOK // by who had asked before
 	}
 	switch {
-	case f.OK+f.Failed+f.Unknown == 0:
-		reasons = append(reasons, "No operation was measured.")
-	case f.OK == 0:
-		reasons = append(reasons, fmt.Sprintf("None of %d operations ended ok, so nothing was measured.", f.Failed+f.Unknown))
+	case measured == 0 && f.Failed+f.Unknown == 0:
+		return sentence.Of("no operation was measured")
+	case measured == 0:
+		return sentence.Of("none of %d operations ended ok, so nothing was measured", f.Failed+f.Unknown)
 	case !f.fares(want) && !f.Demand:
-		reasons = append(reasons, "Nobody asked for the lock while the fault lasted, so its liveness is not known.")
+		return sentence.Of("nobody asked for the lock while the fault lasted, so its liveness is not known")
 	case f.AcquiredOK == 0:
-		reasons = append(reasons, "Nobody got the lock in the measured part, so nothing is known of it.")
+		return sentence.Of("nobody got the lock in the measured part, so nothing is known of it")
 	case f.summary != nil:
-		reasons = append(reasons, f.summary.lacks(f))
+		return f.summary.lacks(f)
 	}
-	return cmp.Or(reasons...)
+	return sentence.Text{}
 }
 
-// unproven says which fault was not seen by the probes.
-func (f *Findings) unproven() []string {
+// unproven says which fault was not seen by the probes, if any.
+func (f *Findings) unproven() []sentence.Text {
 	unproven := slices.DeleteFunc(slices.Clone(f.Faults), func(l Fault) bool { return l.Proven })
 	if len(unproven) == 0 {
 		return nil
 	}
 	u := unproven[0]
-	text := fmt.Sprintf("the fault %s (%s on %s) was not proven", u.ID, u.Kind, u.Target)
+	text := sentence.Of("the fault %s (%s on %s) was not proven", u.ID, u.Kind, u.Target)
 	if more := len(unproven) - 1; more > 0 {
-		text += fmt.Sprintf(", and %d more", more)
+		text = sentence.Of("the fault %s (%s on %s) was not proven, and %d more", u.ID, u.Kind, u.Target, more)
 	}
-	if u.Why != "" {
-		text += ": " + u.Why
+	if !u.Why.IsZero() {
+		text = sentence.Of("%s: %s", text, u.Why)
 	}
-	return []string{text}
-}
-
-func verb(l string) string {
-	if l == Down {
-		return "was down"
-	}
-	return "stalled"
-}
-
-func upper(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
+	return []sentence.Text{text}
 }

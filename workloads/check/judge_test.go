@@ -155,8 +155,8 @@ func TestWhatIsNotJudgedIsNotSafe(t *testing.T) {
 		safety string
 		why    string
 	}{
-		{"nothing", nil, history.Expect{}, check.NotJudged, check.SafetyNotJudged, "The scenario expects nothing of this lock. No violation was seen, and it stayed live."},
-		{"nothing, unsafe", twice, history.Expect{}, check.NotJudged, check.Unsafe, "The scenario expects nothing of this lock. 1 duplicate rooms (1 raced, 0 overlooked), and it stayed live."},
+		{"nothing", nil, history.Expect{}, check.NotJudged, check.SafetyNotJudged, "The scenario expects nothing of this lock: no violation was seen, and it stayed live."},
+		{"nothing, unsafe", twice, history.Expect{}, check.NotJudged, check.Unsafe, "The scenario expects nothing of this lock: 1 duplicate rooms (1 raced, 0 overlooked), and it stayed live."},
 		{"liveness only", nil, history.Expect{Liveness: live}, check.Expected, check.SafetyNotJudged, "No violation was seen, and it stayed live. Its safety was not judged."},
 		{"liveness only, unsafe", twice, history.Expect{Liveness: live}, check.Expected, check.Unsafe, "1 duplicate rooms (1 raced, 0 overlooked), and it stayed live. Its safety was not judged."},
 		{"safety only", nil, history.Expect{Safety: check.Safe}, check.Expected, check.Safe, "No violation, and it stayed live. Its liveness was not judged."},
@@ -270,7 +270,7 @@ func TestMerge(t *testing.T) {
 	_, a := judged(t, history.Expect{}, calm, work())
 	_, b := judged(t, history.Expect{}, calm, players(1000, 10_000, 3100, 8300), locking(1000, 10_000, 3100, 8300), fault("f1", "zone-partition", 3000, 8000, cutAC))
 	b.Counts["stale_writes"], b.Violated["stale write"] = 3, 2 // as the part of a workload would
-	if n, what := check.Merge(b, a, b).Violations(); n != 4 || what != "4 stale writes" || check.Merge(b, b).Counts["stale_writes"] != 6 {
+	if n, what := check.Merge(b, a, b).Violations(); n != 4 || what.String() != "4 stale writes" || check.Merge(b, b).Counts["stale_writes"] != 6 {
 		t.Errorf("%d violations: %s", n, what)
 	}
 	m := check.Merge(a, b)

@@ -59,7 +59,7 @@ func (c *Checker) windows(t timeline) []window {
 
 // checkLiveness measures stalls and recovery. The lock as a whole is judged, and each
 // resource apart: that others are granted is no comfort to who waits for one.
-func (c *Checker) checkLiveness(f *Findings, t timeline) {
+func (c *Checker) checkLiveness(f *Findings, t timeline, idle map[int32]int64) {
 	windows := c.windows(t)
 	wants, grants := c.wants(), c.grants()
 	demand := spansOf(wants)
@@ -75,6 +75,9 @@ func (c *Checker) checkLiveness(f *Findings, t timeline) {
 		}
 	}
 	c.checkResources(f, windows, wants)
+	if n := len(windows); n > 0 && windows[n-1].heal > 0 {
+		c.checkEnd(f, t, windows[n-1], wants, idle)
+	}
 }
 
 // fared notes how a resource, or the lock as a whole, fared in a window.
@@ -108,10 +111,9 @@ type want struct {
 // wants are sorted by beginning.
 func (c *Checker) wants() []want {
 	canceled := c.names.id(canceledKind)
-	var wants []want
+	wants := make([]want, 0, len(c.acquires))
 	var parts []span
-	for i := range c.acquires {
-		a := &c.acquires[i]
+	for _, a := range c.acquires {
 		parts = without(parts[:0], span{a.asked(), a.at}, c.lives[a.node].away)
 		for _, s := range parts {
 			w := want{span: s, again: s.to, node: a.node, resource: a.resource}
@@ -164,9 +166,9 @@ func without(spans []span, s span, holes []span) []span {
 
 // grants is when acquisitions ended ok, in order; they are sorted by answer.
 func (c *Checker) grants() []int64 {
-	var grants []int64
-	for i := range c.acquires {
-		if a := &c.acquires[i]; a.outcome == ok {
+	grants := make([]int64, 0, len(c.acquires))
+	for _, a := range c.acquires {
+		if a.outcome == ok {
 			grants = append(grants, a.at)
 		}
 	}

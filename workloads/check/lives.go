@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"locklab/internal/sentence"
 	"locklab/workloads/history"
 )
 
@@ -30,6 +31,7 @@ type life struct {
 	deaths  []death
 	started int64 // the last time
 	starts  int
+	left    bool // it goes on after the run
 }
 
 // death is the end of a process: it was seen at one moment and may have happened at any
@@ -103,16 +105,18 @@ func (c *Checker) lifeOf(node int32, events []nodeEvent) life {
 		switch {
 		case history.NodeEnds(e.state):
 			if dead && e.state != history.NodeLost && l.deaths[len(l.deaths)-1].state != history.NodeLost {
-				c.flaws.add(twice, 1, "the end of node %s", c.name(node))
+				c.flaws.add(twice, 1, sentence.Of("the end of node %s", c.name(node)))
 			}
 			if !dead {
 				l.deaths = append(l.deaths, death{min(cmp.Or(e.asked, e.at), e.at), e.at, e.state})
 			}
 			leave(e.at)
 			running, dead = false, true
-		case e.state == history.NodeStarted:
+		case e.state == history.NodeLeft:
+			l.left = running
+		case e.state == history.NodeStarted || e.state == history.NodeShared:
 			if running {
-				c.flaws.add(missing, 1, "the end of node %s before it was started again", c.name(node))
+				c.flaws.add(missing, 1, sentence.Of("the end of node %s before it was started again", c.name(node)))
 			}
 			l.started, l.starts, running, dead = e.at, l.starts+1, true, false
 			back(e.at)

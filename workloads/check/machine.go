@@ -2,11 +2,11 @@ package check
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	"locklab/internal/sentence"
 	"locklab/workloads/history"
 )
 
@@ -114,7 +114,7 @@ func (c *Checker) checkMachines(f *Findings, t timeline) {
 			h.add(m.within(measured))
 		}
 		h.SlowDisk = !c.run.NoDisk && h.Sum.FsyncNS != nil && *h.Sum.FsyncNS > int64(c.maxLate())
-		if why := h.saturation(c.maxLate()); why != "" {
+		if why := h.saturation(c.maxLate()); !why.IsZero() {
 			h.Saturated = true
 			f.Saturated = append(f.Saturated, why)
 		}
@@ -187,51 +187,47 @@ func busiest(samples []machineEvent) float64 {
 	return most
 }
 
-// saturation says why the lab's processes got too little of the machine; "" if they got
-// enough.
-func (h HostLoad) saturation(maxLate time.Duration) string {
+// saturation says why the lab's processes got too little of the machine, if they did.
+func (h HostLoad) saturation(maxLate time.Duration) sentence.Text {
 	slowdown, known := h.Slowdown()
 	own, _ := h.share(h.Sum.RunNS, h.Sum.CPUs)
 	late := time.Duration(h.Sum.LateNS)
-	why := ""
+	var why sentence.Text
 	switch {
 	case own > MaxOwnShare:
-		why = fmt.Sprintf("the lab's own processes alone used %.0f %% of them (want at most %.0f %%)", 100*own, 100*MaxOwnShare)
+		why = sentence.Of("the lab's own processes alone used %.0f %% of them (want at most %.0f %%)", 100*own, 100*MaxOwnShare)
 	case known && slowdown > MaxSlowdown && h.couldNotRun():
-		why = fmt.Sprintf("with the waiting for a CPU, the work of the lab's processes took %.1f times as long as on an idle machine (want at most %d)",
+		why = sentence.Of("with the waiting for a CPU, the work of the lab's processes took %.1f times as long as on an idle machine (want at most %d)",
 			slowdown, MaxSlowdown)
 	case late > maxLate:
-		why = fmt.Sprintf("a timer went off %v too late (want at most %v, half of what counts as a stall)",
+		why = sentence.Of("a timer went off %v too late (want at most %v, half of what counts as a stall)",
 			late.Round(time.Millisecond), maxLate)
 	default:
-		return ""
+		return why
 	}
-	name := machineName(h.Host)
 	if busy, known := h.Busy(); known {
-		name += fmt.Sprintf(" was saturated: its CPUs were busy for %.0f %% of the time, and ", 100*busy)
-	} else {
-		name += " was saturated: "
+		return sentence.Of("%s was saturated: its CPUs were busy for %.0f %% of the time, and %s", machineName(h.Host), 100*busy, why)
 	}
-	return name + why
+	return sentence.Of("%s was saturated: %s", machineName(h.Host), why)
 }
 
 // fullMachine says which machine may have made a lock slow that would have been fast
-// enough elsewhere, by its CPUs or by its disk; "" if none. It takes less than saturation
+// enough elsewhere, by its CPUs or by its disk, if any. It takes less than saturation
 // does: as expected on a full machine is as expected, but what was too slow there proves
 // nothing against the lock.
-func (f *Findings) fullMachine() string {
+func (f *Findings) fullMachine() sentence.Text {
 	const full, slow = 0.95, 2 // hardly ever a free CPU, and more waiting for one than running
 	for _, h := range f.Hosts {
 		busy, _ := h.Busy()
 		slowdown, _ := h.Slowdown()
 		if busy > full && slowdown > slow {
-			return fmt.Sprintf("the CPUs of %s were busy for %.0f %% of the time, and the lab's processes waited longer for one than they ran", machineName(h.Host), 100*busy)
+			return sentence.Of("the CPUs of %s were busy for %.0f %% of the time, and the lab's processes waited longer for one than they ran", machineName(h.Host), 100*busy)
 		}
 		if h.SlowDisk {
-			return fmt.Sprintf("a page took %v to be safe on the disk of %s", time.Duration(*h.Sum.FsyncNS).Round(time.Millisecond), machineName(h.Host))
+			return sentence.Of("a page took %v to be safe on the disk of %s", time.Duration(*h.Sum.FsyncNS).Round(time.Millisecond), machineName(h.Host))
 		}
 	}
-	return ""
+	return sentence.Text{}
 }
 
 // couldNotRun says whether waiting meant that there was no CPU to be had: hardly any was
@@ -243,11 +239,11 @@ func (h HostLoad) couldNotRun() bool {
 	return !known || busy > MaxOwnShare || throttled > 0.1
 }
 
-func machineName(host string) string {
+func machineName(host string) sentence.Text {
 	if host == "" {
-		return "the controller's machine"
+		return sentence.Of("the controller's machine")
 	}
-	return "the machine of host " + brief(host)
+	return sentence.Of("the machine of host %s", brief(host))
 }
 
 // mergeHosts adds up the machines of all repeats, by name.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"locklab/internal/sentence"
 	"locklab/locks"
 	"locklab/workloads/history"
 )
@@ -112,16 +113,16 @@ func (c *matchmaking) fit() {
 		r := byName[id]
 		switch {
 		case r == nil && !c.dying(s.worker, s.answered):
-			c.flaws.add(unknownRoom, s.count, "%s of %s", brief(id), c.name(s.group))
+			c.flaws.add(unknownRoom, s.count, sentence.Of("room %s of %s", brief(id), c.name(s.group)))
 		case r == nil, r.headless:
 		case r.group != s.group:
-			c.flaws.add(misfit, 1, "room %s is one of %s to its worker, and of %s to its players", brief(id), c.name(r.group), c.name(s.group))
+			c.flaws.add(misfit, 1, sentence.Of("room %s is one of %s to its worker, and of %s to its players", brief(id), c.name(r.group), c.name(s.group)))
 		case r.start-r.err > s.answered:
-			c.flaws.add(misfit, 1, "a player had a seat in room %s %s before it began", brief(id), lasting(r.start-s.answered))
+			c.flaws.add(misfit, 1, sentence.Of("a player had a seat in room %s %s before it began", brief(id), lasting(r.start-s.answered)))
 		case r.closed > 0 && s.sent > r.closed+r.err:
-			c.flaws.add(misfit, 1, "a player got a seat in room %s %s after it was closed", brief(id), lasting(s.sent-r.closed))
+			c.flaws.add(misfit, 1, sentence.Of("a player got a seat in room %s %s after it was closed", brief(id), lasting(s.sent-r.closed)))
 		case r.filled == 0 && s.count >= capacity && !c.dying(r.worker, s.last):
-			c.flaws.add(missing, 1, "room %s was never full, and yet %d players got a seat in it", brief(id), s.count)
+			c.flaws.add(missing, 1, sentence.Of("room %s was never full, and yet %d players got a seat in it", brief(id), s.count))
 		}
 	}
 	c.checkOrders(byName)
@@ -135,14 +136,14 @@ func (c *matchmaking) fit() {
 // checkOrders compares each order with its room, and with the hold that it was under.
 func (c *matchmaking) checkOrders(rooms map[string]*room) {
 	for id, o := range c.orders {
-		switch h := c.grant(o.holdKey); {
+		switch h := c.holds.get(o.holdKey); {
 		case h == nil && c.complete():
-			c.flaws.add(missing, 1, "the acquisition of hold %s, under which the order %s was made", cmp.Or(brief(o.id), "(it has no name)"), brief(id))
+			c.flaws.add(missing, 1, sentence.Of("the acquisition of hold %s, under which the order %s was made", cmp.Or(brief(o.id), noName), brief(id)))
 		case h == nil:
 		case h.at > o.from || h.stopped() < o.at:
-			c.flaws.add(misfit, 1, "the order %s was made while its hold %s was not held", brief(id), brief(h.hold))
+			c.flaws.add(misfit, 1, sentence.Of("the order %s was made while its hold %s was not held", brief(id), brief(h.hold)))
 		case h.resource != o.group:
-			c.flaws.add(misfit, 1, "the order %s is of %s, and its hold of %s", brief(id), c.name(o.group), c.name(h.resource))
+			c.flaws.add(misfit, 1, sentence.Of("the order %s is of %s, and its hold of %s", brief(id), c.name(o.group), c.name(h.resource)))
 		}
 		if !o.ok || o.room == "" {
 			continue
@@ -150,11 +151,11 @@ func (c *matchmaking) checkOrders(rooms map[string]*room) {
 		r, sent := rooms[o.room], cmp.Or(o.sent, o.from)
 		switch {
 		case r == nil && !c.dying(o.worker, o.at):
-			c.flaws.add(unknownRoom, 1, "%s, by order %s", brief(o.room), brief(id))
+			c.flaws.add(unknownRoom, 1, sentence.Of("room %s, by order %s", brief(o.room), brief(id)))
 		case r == nil, r.headless:
 		case r.start+o.err+r.err < sent || r.start > o.at+o.err+r.err:
-			c.flaws.add(misfit, 1, "room %s began outside of its order, %s after the master sent it, and the answer came after %s", brief(o.room),
-				lasting(r.start-sent), lasting(o.at-sent))
+			c.flaws.add(misfit, 1, sentence.Of("room %s began outside of its order, %s after the master sent it, and the answer came after %s", brief(o.room),
+				lasting(r.start-sent), lasting(o.at-sent)))
 		}
 	}
 }
@@ -166,12 +167,12 @@ func (c *matchmaking) checkRoomIsWhole(r *room) {
 	switch {
 	case r.headless:
 	case r.closed == 0 && stop.inOrder():
-		c.flaws.add(missing, 1, "the end of room %s, whose worker was stopped in order", brief(r.id))
+		c.flaws.add(missing, 1, sentence.Of("the end of room %s, whose worker was stopped in order", brief(r.id)))
 	case r.closed > 0 && r.filled == 0 && r.closed-r.start < maxOpen && r.closed < stop.from-2*r.err:
-		c.flaws.add(missing, 1, "room %s was closed, but never full", brief(r.id))
+		c.flaws.add(missing, 1, sentence.Of("room %s was closed, but never full", brief(r.id)))
 	}
 	if r.order == nil && !c.cutShort(r.by, r.start) {
-		c.flaws.add(missing, 1, "the order of room %s", brief(r.id))
+		c.flaws.add(missing, 1, sentence.Of("the order of room %s", brief(r.id)))
 	}
 }
 
@@ -179,9 +180,9 @@ func (c *matchmaking) checkRoomIsWhole(r *room) {
 func (c *matchmaking) whole(own bool) {
 	switch {
 	case own && len(c.matches) == 0:
-		c.flaws.add(missing, 1, "all matches")
+		c.flaws.add(missing, 1, sentence.Of("all matches"))
 	case !own && len(c.matches) > 0:
-		c.flaws.add(misfit, int64(len(c.matches)), "matches in the workload %s", c.run.Workload)
+		c.flaws.add(misfit, int64(len(c.matches)), sentence.Of("matches in the workload %s", c.run.Workload))
 		return
 	}
 	var skipped int64
@@ -197,7 +198,7 @@ func (c *matchmaking) whole(own bool) {
 	slices.Sort(players)
 	for n := 1; n < len(players); n++ {
 		if players[n] == players[n-1] {
-			c.flaws.add(twice, 1, "the match of player p%d", players[n])
+			c.flaws.add(twice, 1, sentence.Of("the match of player p%d", players[n]))
 		}
 	}
 	if players = slices.Compact(players); len(players) == 0 {
@@ -205,7 +206,7 @@ func (c *matchmaking) whole(own bool) {
 	}
 	last := players[len(players)-1]
 	if gone := last + 1 - skipped - int64(len(players)); gone > 0 {
-		c.flaws.add(missing, gone, "the matches of some of the players p0 to p%d", last)
+		c.flaws.add(missing, gone, sentence.Of("the matches of some of the players p0 to p%d", last))
 	}
 }
 

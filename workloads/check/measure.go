@@ -1,11 +1,11 @@
 package check
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"time"
 
+	"locklab/internal/sentence"
 	"locklab/workloads/loadgen"
 )
 
@@ -30,6 +30,11 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 			f.Ops = append(f.Ops, Op{o.from - t.measure, o.at - t.measure, o.outcome == ok})
 		}
 		if o.from < t.measure || o.from >= t.drain {
+			return
+		}
+		if o.outcome == calledOff {
+			f.CalledOff += o.count
+			f.Counts["called_off"] += o.count
 			return
 		}
 		f.Scheduled += o.count
@@ -58,7 +63,7 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 		case failed:
 			f.Failed++
 			slot.Failed++
-		case unknown, unsent:
+		case unknown, unsent, calledOff:
 			f.Unknown++
 			slot.Unknown++
 		}
@@ -72,17 +77,17 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 	})
 	offered := c.workload().offered
 	if late, took := f.Lateness.Quantile(0.5), f.Latency.Quantile(0.5); offered && took > 0 && late > took/2 {
-		f.Behind = append(f.Behind, fmt.Sprintf("the generator was late: p50 %v after the intended time, more than half of the latency that was measured, p50 %v",
+		f.Behind = append(f.Behind, sentence.Of("the generator was late: p50 %v after the intended time, more than half of the latency that was measured, p50 %v",
 			time.Duration(late).Round(10*time.Microsecond), time.Duration(took).Round(10*time.Microsecond)))
 	}
 	// With other workloads it is the masters that offer, and a dead one does not.
 	due := c.due(f, t)
 	if least := due - chance*math.Sqrt(due); offered && float64(f.Scheduled) < least {
-		f.Behind = append(f.Behind, fmt.Sprintf("%.0f operations were to be offered, but the history has %d", due, f.Scheduled))
+		f.Behind = append(f.Behind, sentence.Of("%.0f operations were to be offered, but the history has %d", due, f.Scheduled))
 	}
 	if f.Scheduled > 0 {
 		sent := uint64(f.Scheduled - f.Unsent) //nolint:gosec // not negative
-		if why := loadgen.Behind(uint64(f.Scheduled), sent, time.Duration(f.Lateness.Quantile(0.99))); why != "" {
+		if why := loadgen.Behind(uint64(f.Scheduled), sent, time.Duration(f.Lateness.Quantile(0.99))); !why.IsZero() {
 			f.Behind = append(f.Behind, why)
 		}
 	}

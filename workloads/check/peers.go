@@ -58,8 +58,7 @@ func (c *Checker) measurePeers(f *Findings, t timeline) {
 	all := make([][]int64, len(c.names.list)) // when each resource was granted
 	own := make([][]int64, asks.pairs)        // and when to each peer
 	peers := map[int32]*Peer{}
-	for i := range c.acquires {
-		a := &c.acquires[i]
+	for i, a := range c.acquires {
 		mine := &own[asks.pair[i]]
 		if a.at >= t.measure && a.asked() < t.drain {
 			p := peers[a.node]
@@ -118,12 +117,10 @@ type asks struct {
 }
 
 func (c *Checker) ownAsks() asks {
-	list := c.acquires
-	s := asks{pair: make([]int32, len(list)), wanted: make([]int64, len(list))}
+	s := asks{pair: make([]int32, len(c.acquires)), wanted: make([]int64, len(c.acquires))}
 	ids := map[[2]int32]int32{}
 	var earliest []int64
-	for i := len(list) - 1; i >= 0; i-- {
-		a := &list[i]
+	for i, a := range slices.Backward(c.acquires) {
 		key := [2]int32{a.resource, a.node}
 		id, known := ids[key]
 		if !known {

@@ -2,12 +2,12 @@ package check
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
+	"locklab/internal/sentence"
 	"locklab/workloads/history"
 	"locklab/workloads/loadgen"
 )
@@ -29,36 +29,41 @@ const (
 	flaws // how many there are
 )
 
-func (w flaw) text() string {
-	return [...]string{
-		unknownRoom: "matches and orders of rooms that the oracle does not know: %d, such as %s",
-		headless:    "rooms without a beginning at the oracle: %d, such as %s",
-		misfit:      "contradictions in the records: %d, such as %s",
-		twice:       "records that are there twice: %d, such as %s",
-		missing:     "missing records: %d, such as %s",
-	}[w]
+func (w flaw) text(n int64, example sentence.Text) sentence.Text {
+	switch w {
+	case unknownRoom:
+		return sentence.Of("matches and orders of rooms that the oracle does not know: %d, such as %s", n, example)
+	case headless:
+		return sentence.Of("rooms without a beginning at the oracle: %d, such as %s", n, example)
+	case misfit:
+		return sentence.Of("contradictions in the records: %d, such as %s", n, example)
+	case twice:
+		return sentence.Of("records that are there twice: %d, such as %s", n, example)
+	default:
+		return sentence.Of("missing records: %d, such as %s", n, example)
+	}
 }
 
 // contradictions counts what does not fit, with the first of each kind by the alphabet:
 // the same for any order in the file.
 type contradictions [flaws]struct {
 	n       int64
-	example string
+	example sentence.Text
 }
 
-func (all *contradictions) add(w flaw, n int64, format string, args ...any) {
-	d, text := &all[w], fmt.Sprintf(format, args...)
-	if d.n == 0 || text < d.example {
-		d.example = text
+func (all *contradictions) add(w flaw, n int64, example sentence.Text) {
+	d := &all[w]
+	if d.n == 0 || example.String() < d.example.String() {
+		d.example = example
 	}
 	d.n += n
 }
 
-func (all *contradictions) list() []string {
-	var list []string
+func (all *contradictions) list() []sentence.Text {
+	var list []sentence.Text
 	for w := range flaws {
 		if d := all[w]; d.n > 0 {
-			list = append(list, fmt.Sprintf(w.text(), d.n, d.example))
+			list = append(list, w.text(d.n, d.example))
 		}
 	}
 	return list
@@ -80,15 +85,8 @@ const (
 func (c *Checker) addTimes(e *history.Event) {
 	from, sent := cmp.Or(e.FromNS, math.MinInt64), cmp.Or(e.SentNS, e.AtNS)
 	if from > sent || sent > e.AtNS {
-		c.flaws.add(misfit, 1, "%s %s of %s was answered before it was asked for", article(e.Kind), e.Kind, brief(cmp.Or(e.Client, e.Node, e.Host, "the controller")))
+		c.flaws.add(misfit, 1, sentence.Of("the event %s of %s was answered before it was asked for", e.Kind, brief(cmp.Or(e.Client, e.Node, e.Host, history.TargetController))))
 	}
-}
-
-func article(kind history.Kind) string {
-	if strings.ContainsRune("aeiou", rune(kind[0])) {
-		return "an"
-	}
-	return "a"
 }
 
 // checkRecords compares the records of clients, masters, agents and the controller, and
@@ -141,12 +139,12 @@ func (c *Checker) checkRunIsWhole(f *Findings, t timeline) {
 	}
 	for _, state := range []string{loadgen.PhaseWarmup, loadgen.PhaseMeasure, loadgen.PhaseDrain} {
 		if _, known := c.phases[state]; !known {
-			c.flaws.add(missing, 1, "the beginning of the phase %s", state)
+			c.flaws.add(missing, 1, sentence.Of("the beginning of the phase %s", state))
 		}
 	}
 	for host := range c.unsure {
 		if _, known := c.clocks[host]; !known {
-			c.flaws.add(missing, 1, "how far the clock of host %s was off in the end", brief(host))
+			c.flaws.add(missing, 1, sentence.Of("how far the clock of host %s was off in the end", brief(host)))
 		}
 	}
 	own := c.part()
@@ -159,9 +157,9 @@ func (c *Checker) checkRunIsWhole(f *Findings, t timeline) {
 
 // checkHoldsAreWhole wants the end of each hold of a node that was stopped in order.
 func (c *Checker) checkHoldsAreWhole() {
-	for i := range c.acquires {
-		if a := &c.acquires[i]; a.granted() && a.stopped() == math.MaxInt64 && c.lives[a.node].next(a.at).inOrder() {
-			c.flaws.add(missing, 1, "the release of hold %s, whose node was stopped in order", brief(a.hold))
+	for _, a := range c.acquires {
+		if a.granted() && a.stopped() == math.MaxInt64 && c.lives[a.node].next(a.at).inOrder() {
+			c.flaws.add(missing, 1, sentence.Of("the release of hold %s, whose node was stopped in order", brief(a.hold)))
 		}
 	}
 }
@@ -172,14 +170,14 @@ func (c *Checker) checkNodesAreWhole(f *Findings) {
 	for _, node := range c.recorders() {
 		host, known := c.run.NodeHosts[c.names.text(node)]
 		if _, zoned := c.run.HostZones[host]; !known || !zoned {
-			c.flaws.add(missing, 1, "the header does not say on which host, or in which zone, %s ran", c.name(node))
+			c.flaws.add(missing, 1, sentence.Of("the header does not say on which host, or in which zone, %s ran", c.name(node)))
 		}
 		l := c.lives[node]
 		switch {
 		case l.starts == 0:
-			c.flaws.add(missing, 1, "the beginning of node %s", c.name(node))
-		case len(l.deaths) == 0 || l.deaths[len(l.deaths)-1].seen < l.started:
-			c.flaws.add(missing, 1, "the end of node %s", c.name(node))
+			c.flaws.add(missing, 1, sentence.Of("the beginning of node %s", c.name(node)))
+		case !l.left && len(l.deaths) == 0 || len(l.deaths) > 0 && l.deaths[len(l.deaths)-1].seen < l.started:
+			c.flaws.add(missing, 1, sentence.Of("the end of node %s", c.name(node)))
 		}
 	}
 	for _, fault := range c.faults {
@@ -190,7 +188,7 @@ func (c *Checker) checkNodesAreWhole(f *Findings) {
 		hit := span{fault.AskedNS - 2*f.Doubts.ErrorNS, max(fault.EndedNS, fault.BeganNS) + 2*f.Doubts.ErrorNS}
 		for _, name := range fault.nodes {
 			if node := c.names.id(name); !slices.ContainsFunc(c.lives[node].away, hit.meets) {
-				c.flaws.add(missing, 1, "what the fault %s did to node %s", brief(fault.ID), c.name(node))
+				c.flaws.add(missing, 1, sentence.Of("what the fault %s did to node %s", brief(fault.ID), c.name(node)))
 			}
 		}
 	}
@@ -202,8 +200,8 @@ func (c *Checker) recorders() []int32 {
 	for node := range c.lives {
 		is[node] = true
 	}
-	for i := range c.acquires {
-		is[c.acquires[i].node] = true
+	for _, a := range c.acquires {
+		is[a.node] = true
 	}
 	c.part().records(func(_ *int64, node int32) { is[node] = true })
 	var list []int32
@@ -230,14 +228,14 @@ func (c *Checker) checkMachinesAreWhole(t timeline) {
 		if i > 0 && c.machines[i-1].host == m.host {
 			switch gap := m.from - c.machines[i-1].to; {
 			case gap > slack/10:
-				c.flaws.add(missing, 1, "what the CPUs of %s did for %v", machineName(m.host), time.Duration(gap).Round(time.Millisecond))
+				c.flaws.add(missing, 1, sentence.Of("what the CPUs of %s did for %v", machineName(m.host), time.Duration(gap).Round(time.Millisecond)))
 			case gap < -slack/10:
-				c.flaws.add(twice, 1, "what the CPUs of %s did for %v", machineName(m.host), time.Duration(-gap).Round(time.Millisecond))
+				c.flaws.add(twice, 1, sentence.Of("what the CPUs of %s did for %v", machineName(m.host), time.Duration(-gap).Round(time.Millisecond)))
 			}
 		}
 	}
 	if first > t.measure+slack || last < t.drain-slack {
-		c.flaws.add(missing, 1, "what the CPUs of the controller's machine did in the measured part, or in some of it")
+		c.flaws.add(missing, 1, sentence.Of("what the CPUs of the controller's machine did in the measured part, or in some of it"))
 	}
 }
 
@@ -246,13 +244,13 @@ func (c *Checker) checkLedger(f *Findings, t timeline) {
 	const late = int64(1500 * time.Millisecond)
 	for _, p := range c.run.Planned {
 		fault := c.fault(p.ID)
-		what := fmt.Sprintf("%s (%s on %s)", brief(p.ID), brief(p.Fault), brief(p.Target))
+		what := sentence.Of("%s (%s on %s)", brief(p.ID), brief(p.Fault), brief(p.Target))
 		switch {
 		case fault == nil:
-			f.Contradictions = append(f.Contradictions, "the scenario asks for the fault "+what+", which the ledger does not have")
+			f.Contradictions = append(f.Contradictions, sentence.Of("the scenario asks for the fault %s, which the ledger does not have", what))
 			continue
 		case fault.AskedNS < 0:
-			c.flaws.add(missing, 1, "when the fault %s was asked for", what)
+			c.flaws.add(missing, 1, sentence.Of("when the fault %s was asked for", what))
 			continue
 		}
 		asked, waited := fault.AskedNS-t.measure-p.AtNS, late
@@ -260,16 +258,16 @@ func (c *Checker) checkLedger(f *Findings, t timeline) {
 			waited *= 2 // for who is to be hit
 		}
 		if asked < -late || asked > waited {
-			c.flaws.add(misfit, 1, "the fault %s was to begin at %v, and was asked for at %v", what, time.Duration(p.AtNS), moment(fault.AskedNS-t.measure))
+			c.flaws.add(misfit, 1, sentence.Of("the fault %s was to begin at %v, and was asked for at %v", what, time.Duration(p.AtNS), moment(fault.AskedNS-t.measure)))
 		}
 		until := min(fault.AskedNS+p.ForNS, t.drain)
 		_, ended := c.phases[loadgen.PhaseEnd]
 		switch {
 		case !ended:
 		case fault.HealAskedNS < 0 && fault.EndedNS >= 0:
-			c.flaws.add(missing, 1, "when the end of the fault %s was asked for", what)
+			c.flaws.add(missing, 1, sentence.Of("when the end of the fault %s was asked for", what))
 		case fault.HealAskedNS >= 0 && (fault.HealAskedNS < until-late || fault.HealAskedNS > until+2*late):
-			c.flaws.add(misfit, 1, "the fault %s was to last for %v, and its end was asked for after %v", what, time.Duration(p.ForNS), moment(fault.HealAskedNS-fault.AskedNS))
+			c.flaws.add(misfit, 1, sentence.Of("the fault %s was to last for %v, and its end was asked for after %v", what, time.Duration(p.ForNS), moment(fault.HealAskedNS-fault.AskedNS)))
 		}
 	}
 }
@@ -289,17 +287,24 @@ func (c *Checker) checkNumbers() {
 			for n < len(numbers) && numbers[n] == numbers[0] {
 				n++
 			}
-			switch who := cmp.Or(c.name(of), "the controller"); {
+			who := sentence.Name(c.name(of))
+			if who.IsZero() {
+				who = sentence.Of("the controller")
+			}
+			switch {
 			case numbers[0] != want:
-				c.flaws.add(missing, 1, "number %d of what %s recorded", want, who)
+				c.flaws.add(missing, 1, sentence.Of("number %d of what %s recorded", want, who))
 				most = max(most, n)
 			case n > most:
-				c.flaws.add(twice, 1, "number %d of what %s recorded", want, who)
+				c.flaws.add(twice, 1, sentence.Of("number %d of what %s recorded", want, who))
 			}
 			want, most, numbers = numbers[0]+1, min(most, n), numbers[n:]
 		}
 	}
 }
+
+// noName stands for a name that a record lacks.
+const noName = "?"
 
 // brief is a name that may be long, as it is told.
 func brief(name string) string {

@@ -28,8 +28,8 @@ func (c *Checker) checkResources(f *Findings, windows []window, wants []want) {
 		return
 	}
 	served := map[int32][]int64{} // grants, by node
-	for i := range c.acquires {
-		if a := &c.acquires[i]; a.outcome == ok {
+	for _, a := range c.acquires {
+		if a.outcome == ok {
 			served[a.node] = append(served[a.node], a.at)
 		}
 	}
@@ -122,8 +122,7 @@ func (c *Checker) resources(wants []want) map[int32]*resource {
 		}
 		r.wants = append(r.wants, w)
 	}
-	for i := range c.acquires {
-		a := &c.acquires[i]
+	for _, a := range c.acquires {
 		r := all[a.resource]
 		if a.outcome != ok || r == nil {
 			continue

@@ -2,12 +2,13 @@ package check
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
+	"locklab/internal/sentence"
 	"locklab/workloads/history"
 )
 
@@ -27,7 +28,7 @@ func (c *Checker) unasked(t timeline) []Fault {
 		}
 		f := Fault{
 			Repeat: 1, ID: kind + "/" + target, Kind: kind, Target: target, AskedNS: Never,
-			BeganNS: during.from - t.measure, HealAskedNS: Never, EndedNS: Never, Proven: true, Why: why, Log: log,
+			BeganNS: during.from - t.measure, HealAskedNS: Never, EndedNS: Never, Proven: true, Why: sentence.Name(why), Log: log,
 		}
 		if during.to != math.MaxInt64 {
 			f.EndedNS = during.to - t.measure
@@ -39,7 +40,7 @@ func (c *Checker) unasked(t timeline) []Fault {
 		for i, e := range events {
 			switch e.state {
 			case history.NodeExited:
-				if !c.external(node, e.at) {
+				if !c.broken(node, e) {
 					add(history.FaultNodeLoss, name, span{e.at, next(events[i:], "started", "ready")}, e.why, e.log)
 				}
 			case history.NodeSuspended:
@@ -49,9 +50,9 @@ func (c *Checker) unasked(t timeline) []Fault {
 	}
 	for _, m := range c.machines {
 		if m.stoodStill(c.stall) {
-			who := "the controller"
+			who := history.TargetController
 			if m.host != "" {
-				who = "the agent of host " + m.host
+				who = history.TargetAgent + m.host
 			}
 			add(history.FaultStandstill, who, span{m.to - m.LateNS, m.to}, "", nil)
 		}
@@ -81,15 +82,15 @@ func next(events []nodeEvent, states ...string) int64 {
 	return math.MaxInt64
 }
 
-// external says whether a program of the user, which the scenario asked for, was
-// breaking the node at that time.
-func (c *Checker) external(node int32, at int64) bool {
-	for _, f := range c.faults {
-		if f.Kind == "external" && slices.Contains(f.nodes, c.names.text(node)) && c.inForce(f).meets(span{at, at + 1}) {
-			return true
-		}
-	}
-	return false
+// broken says whether what the scenario asked for was breaking the node when it ended: a
+// program of the user, or a full disk, of which many servers end. Those end by themselves:
+// whoever was told to end was told so by somebody else.
+func (c *Checker) broken(node int32, end nodeEvent) bool {
+	told := slices.Contains([]string{"signal-killed", "signal-terminated", "signal-interrupt"}, end.why)
+	return slices.ContainsFunc(c.faults, func(f *fault) bool {
+		ends := f.Kind == "external" || f.Kind == "full-disk" && !told
+		return ends && slices.Contains(f.nodes, c.names.text(node)) && c.inForce(f).meets(span{end.at, end.at + 1})
+	})
 }
 
 // Losses lists what went away or stood still although no scenario asks for that:
@@ -129,37 +130,43 @@ func (f *Findings) isDisturbed() bool {
 	return disturbed && f.FirstViolationNS >= first
 }
 
-// lost says what was lost.
-func (f *Findings) lost() []string {
+// lost says what was lost, if anything.
+func (f *Findings) lost() []sentence.Text {
 	losses := f.Losses()
 	if len(losses) == 0 {
 		return nil
 	}
 	text := losses[0].lost()
 	if f.MeasuredNS > 0 {
-		text += " at " + moment(losses[0].BeganNS)
+		text = sentence.Of("%s at %s", text, moment(losses[0].BeganNS))
 	}
 	if more := len(losses) - 1; more > 0 {
-		text += fmt.Sprintf(" (and %d more)", more)
+		text = sentence.Of("%s (and %d more)", text, more)
 	}
-	return []string{text + ", which no fault of the scenario explains"}
+	return []sentence.Text{sentence.Of("%s, which no fault of the scenario explains", text)}
 }
 
 // lost is what happened, without when.
-func (l *Fault) lost() string {
+func (l *Fault) lost() sentence.Text {
+	who := sentence.Name(l.Target)
+	if host, is := strings.CutPrefix(l.Target, history.TargetAgent); is {
+		who = sentence.Of("the agent of host %s", host)
+	} else if l.Target == history.TargetController {
+		who = sentence.Of("the controller")
+	}
 	switch {
 	case l.Kind == history.FaultByHand:
-		return l.Target + " was broken by hand"
-	case l.Kind == history.FaultNodeLoss && l.Why != "":
-		return fmt.Sprintf("%s ended (%s)", l.Target, l.Why)
+		return sentence.Of("%s was broken by hand", who)
+	case l.Kind == history.FaultNodeLoss && !l.Why.IsZero():
+		return sentence.Of("%s ended (%s)", who, l.Why)
 	case l.Kind == history.FaultNodeLoss:
-		return l.Target + " ended"
+		return sentence.Of("%s ended", who)
 	case l.Kind == history.FaultStandstill && l.EndedNS != Never:
-		return fmt.Sprintf("%s stood still for %v", l.Target, time.Duration(l.EndedNS-l.BeganNS).Round(10*time.Millisecond))
+		return sentence.Of("%s stood still for %v", who, time.Duration(l.EndedNS-l.BeganNS).Round(10*time.Millisecond))
 	case l.Kind == history.FaultStandstill:
-		return l.Target + " stood still"
+		return sentence.Of("%s stood still", who)
 	}
-	return l.Target + " was lost"
+	return sentence.Of("%s was lost", who)
 }
 
 // lasting is a length of time in a sentence, to about three digits.

@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -101,6 +102,9 @@ func TestDeathsNobodyAskedFor(t *testing.T) {
 		e.Error = "signal-killed"
 		return e
 	}
+	aborted := exited(3000)
+	aborted.Error = "signal-aborted"
+	full := fault("power", "full-disk", 2500, 4000, func(e *history.Event) { e.Nodes = []string{"w1"} })
 	byExternal := fault("power", "external", 2500, 4000, func(e *history.Event) { e.Nodes = []string{"w1"} })
 	toxic := func(at int64) history.Event {
 		return history.Event{Kind: history.KindFault, AtNS: at * ms, ID: "hand/hm1/1", Fault: history.FaultByHand, Target: "link hm1 to w1/control", State: "began", From: []string{"hm1"}}
@@ -118,6 +122,9 @@ func TestDeathsNobodyAskedFor(t *testing.T) {
 		"a toxic before":           {append([]history.Event{toxic(1500)}, twice...), check.Inconclusive, "Link hm1 to w1/control was broken by hand at 500ms"},
 		"a toxic after":            {append([]history.Event{toxic(4000)}, twice...), check.Violated, "1 raced"},
 		"by a fault":               {[]history.Event{node("w1", "killed", 3000)}, check.Expected, ""},
+		"of a full disk":           {append(slices.Clone(full), aborted), check.Expected, ""},
+		"killed while it was full": {append(slices.Clone(full), exited(3000)), check.Inconclusive, "Node w1 ended (signal-killed) at 2s"},
+		"of a slow disk":           {append(fault("power", "slow-disk", 2500, 4000, func(e *history.Event) { e.Nodes = []string{"w1"} }), exited(3000)), check.Inconclusive, "Node w1 ended"},
 		"by an external fault":     {append(byExternal, exited(3000)), check.Expected, ""},
 		"when all was over":        {[]history.Event{exited(10_200)}, check.Expected, ""},
 		"stopped by hand": {

@@ -14,7 +14,7 @@ type NodeUsage struct {
 	// CPUNS is the time that its processes had a CPU, of RanNS in which they ran and were
 	// looked at; 0 if nobody looked.
 	CPUNS, RanNS   int64
-	CPUMax         float64 `merge:"max"` // CPUs that it used at once, in the sample with most
+	CPUMax         float64 `merge:"max"` // CPUs that it used at once, in the sample with most; at least the mean
 	MemoryMaxBytes int64   `merge:"max"` // 0 if nobody looked
 	// InBytes and OutBytes passed links in LinkedNS; 0 if it had none.
 	InBytes, OutBytes, LinkedNS int64
@@ -71,6 +71,9 @@ func (c *Checker) measureUsage(f *Findings, t timeline) {
 		n := nodes[name]
 		if n.LinkedNS > 0 {
 			n.LinkedNS = f.MeasuredNS // several hosts count for it at once
+		}
+		if mean, known := n.CPUs(); known {
+			n.CPUMax = max(n.CPUMax, mean) // a short run may have no sample that is all in it
 		}
 		f.Nodes = append(f.Nodes, *n)
 	}

@@ -32,7 +32,7 @@ func TestUsageIsOfTheMeasuredPart(t *testing.T) {
 	want := []check.NodeUsage{
 		{Node: "late", LinkedNS: 3000 * ms, Over: []check.UsageBin{{}, {}, {}}},
 		{
-			Node: "m", CPUNS: 300 * ms, RanNS: 1500 * ms, CPUMax: 0.1, MemoryMaxBytes: 9000, InBytes: 50 + 600 + 50, OutBytes: 5 + 5, LinkedNS: 3000 * ms,
+			Node: "m", CPUNS: 300 * ms, RanNS: 1500 * ms, CPUMax: 0.2, MemoryMaxBytes: 9000, InBytes: 50 + 600 + 50, OutBytes: 5 + 5, LinkedNS: 3000 * ms,
 			Over: []check.UsageBin{
 				{CPUNS: 250 * ms, RanNS: 1000 * ms, MemoryBytes: 9000, InBytes: 50 + 300 + 50, OutBytes: 5 + 5},
 				{CPUNS: 50 * ms, RanNS: 500 * ms, MemoryBytes: 7000, InBytes: 300},

@@ -45,8 +45,7 @@ func (c *Checker) Visualize(w io.Writer, win Window) (porcupine.CheckResult, err
 	shown := span{win.FromNS + measure, win.ToNS + measure}
 	var operations []porcupine.Operation
 	lines := map[int32]int{} // of the picture, by client
-	for i := range c.acquires {
-		a := &c.acquires[i]
+	for _, a := range c.acquires {
 		if win.Resource != "" && win.Resource != c.names.text(a.resource) {
 			continue
 		}

@@ -20,7 +20,7 @@ type Workload struct {
 type part interface {
 	// add takes an event of a kind that is not in every history.
 	add(e *history.Event)
-	// eachOp passes on the operations that the run is measured by.
+	// eachOp passes on the operations that the run is measured by, to be kept by nobody.
 	eachOp(do func(*op))
 	// records passes on the error bounds, and the nodes, of the part's own records.
 	records(do func(err *int64, node int32))
@@ -81,9 +81,10 @@ func (c acquisitions) eachOp(do func(*op)) {
 	for i := range c.unsent {
 		do(&c.unsent[i])
 	}
-	for i := range c.acquires {
-		a := &c.acquires[i]
-		do(&op{from: a.from, sent: a.sent, at: a.at, count: 1, outcome: a.outcome, errorKind: a.errorKind})
+	var o op
+	for _, a := range c.acquires {
+		o = op{from: a.from, sent: a.sent, at: a.at, count: 1, outcome: a.outcome, errorKind: a.errorKind}
+		do(&o)
 	}
 }
 

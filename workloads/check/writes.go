@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"locklab/internal/sentence"
 	"locklab/workloads/history"
 )
 
@@ -69,7 +70,7 @@ func (c *writes) records(do func(err *int64, node int32)) {
 // whole wants nothing of that in the history of another workload.
 func (c *writes) whole(own bool) {
 	if n := len(c.accesses); !own && n > 0 {
-		c.flaws.add(misfit, int64(n), "reads and writes in the workload %s", c.run.Workload)
+		c.flaws.add(misfit, int64(n), sentence.Of("reads and writes in the workload %s", c.run.Workload))
 	}
 }
 
@@ -78,19 +79,19 @@ func (c *writes) whole(own bool) {
 func (c *writes) fit() {
 	for i := range c.accesses {
 		a := &c.accesses[i]
-		switch h := c.grant(holdKey{a.by, a.hold}); {
+		switch h := c.holds.get(holdKey{a.by, a.hold}); {
 		case h == nil && c.complete():
-			c.flaws.add(missing, 1, "the acquisition of hold %s, for which the store read or wrote", cmp.Or(brief(a.hold), "(it has no name)"))
+			c.flaws.add(missing, 1, sentence.Of("the acquisition of hold %s, for which the store read or wrote", cmp.Or(brief(a.hold), noName)))
 		case h == nil:
 		case h.resource != a.resource:
-			c.flaws.add(misfit, 1, "hold %s is of %s, and wrote to %s", brief(a.hold), c.name(h.resource), c.name(a.resource))
+			c.flaws.add(misfit, 1, sentence.Of("hold %s is of %s, and wrote to %s", brief(a.hold), c.name(h.resource), c.name(a.resource)))
 		case a.at+a.err < h.at-h.err:
-			c.flaws.add(misfit, 1, "hold %s read or wrote %s before it was granted", brief(a.hold), time.Duration(h.at-a.at))
+			c.flaws.add(misfit, 1, sentence.Of("hold %s read or wrote %s before it was granted", brief(a.hold), time.Duration(h.at-a.at)))
 		case a.token > 0 && a.token != h.token:
-			c.flaws.add(misfit, 1, "hold %s got token %d, and showed %d", brief(a.hold), h.token, a.token)
+			c.flaws.add(misfit, 1, sentence.Of("hold %s got token %d, and showed %d", brief(a.hold), h.token, a.token))
 		}
 		if a.what == didWrite && a.base >= a.version {
-			c.flaws.add(misfit, 1, "version %d of %s was written by who had read %d", a.version, c.name(a.resource), a.base)
+			c.flaws.add(misfit, 1, sentence.Of("version %d of %s was written by who had read %d", a.version, c.name(a.resource), a.base))
 		}
 	}
 	c.order()
@@ -127,14 +128,14 @@ func (c *writes) order() {
 			case didWrite:
 				serve(a.position())
 				if i > 0 && all[i-1].position() == a.position() {
-					c.flaws.add(twice, 1, "version %d of %s", a.version, c.name(a.resource))
+					c.flaws.add(twice, 1, sentence.Of("version %d of %s", a.version, c.name(a.resource)))
 				}
 			case didRefuse: // by who came for the version that it met, too
 				serve(a.position() + 1)
 				h := c.holdOf(a)
 				// A lock's own store knows by itself that a lease is over.
 				if own := a.node == a.by; !own && h != nil && (newest == nil || !later(newest, h)) {
-					c.flaws.add(misfit, 1, "the store refused a write of hold %s to %s, and nobody had come with a later one", brief(a.hold), c.name(a.resource))
+					c.flaws.add(misfit, 1, sentence.Of("the store refused a write of hold %s to %s, and nobody had come with a later one", brief(a.hold), c.name(a.resource)))
 				}
 			case didRead, untold:
 			}
@@ -144,7 +145,7 @@ func (c *writes) order() {
 }
 
 // holdOf is the hold that the store served; nil if it is not on record.
-func (c *writes) holdOf(a *access) *acquire { return c.grant(holdKey{a.by, a.hold}) }
+func (c *writes) holdOf(a *access) *acquire { return c.holds.get(holdKey{a.by, a.hold}) }
 
 func (c *writes) judge(f *Findings, t timeline) {
 	f.summary = aboutWrites{}
@@ -177,11 +178,11 @@ func (c *writes) count(f *Findings, t timeline, a *access) {
 	}
 	f.Counts["stale_writes"]++
 	if a.token > 0 { // it should have been refused
-		f.Violated["stale write"]++
+		f.Violated[staleWrite]++
 		f.violation(t, a.at)
 	}
-	c.example(f, t, "stale write", c.names.text(a.resource), a.at, func() string {
-		return fmt.Sprintf("%s on %s wrote version %d of %s after %s on %s, which was granted later, had been there",
+	c.example(f, t, staleWrite, c.names.text(a.resource), a.at, func() sentence.Text {
+		return sentence.Of("%s on %s wrote version %d of %s after %s on %s, which was granted later, had been there",
 			brief(a.hold), c.name(a.by), a.version, c.name(a.resource), brief(a.after.hold), c.name(a.after.node))
 	})
 }
@@ -215,12 +216,12 @@ func (c *writes) checkLost(f *Findings, t timeline, all []*access) {
 		if knows < a.version {
 			f.Counts["lost_updates"]++
 			if a.token > 0 && by.token > 0 {
-				f.Violated["lost update"]++
+				f.Violated[lostUpdate]++
 				f.violation(t, by.at)
 			}
 			over := by
-			c.example(f, t, "lost update", c.names.text(a.resource), over.at, func() string {
-				return fmt.Sprintf("%s on %s overwrote version %d of %s, by %s on %s, and had read version %d",
+			c.example(f, t, lostUpdate, c.names.text(a.resource), over.at, func() sentence.Text {
+				return sentence.Of("%s on %s overwrote version %d of %s, by %s on %s, and had read version %d",
 					brief(over.hold), c.name(over.by), a.version, c.name(a.resource), brief(a.hold), c.name(a.by), over.base)
 			})
 		}
@@ -251,30 +252,42 @@ func (c *writes) notes(resource string, note func(at int64, tag, state, details,
 
 type aboutWrites struct{}
 
-func (aboutWrites) lacks(f *Findings) string {
+func (aboutWrites) lacks(f *Findings) sentence.Text {
 	if f.Counts["writes"]+f.Counts["fenced_writes"] == 0 {
-		return "No write reached the store, so nothing is known of what it would have taken."
+		return sentence.Of("no write reached the store, so nothing is known of what it would have taken")
 	}
-	return ""
+	return sentence.Text{}
 }
 
 // told is what the store did, and what it could check.
-func (aboutWrites) told(f *Findings) string {
+func (aboutWrites) told(f *Findings) sentence.Text {
 	if f.Counts["writes"]+f.Counts["fenced_writes"] == 0 {
-		return ""
+		return sentence.Text{}
 	}
-	took := fmt.Sprintf("took %s, %d of which were stale", plural(f.Counts["writes"], "write"), f.Counts["stale_writes"])
-	switch n := f.Counts["lost_updates"]; {
-	case n == 1:
-		took += ", and 1 update was lost"
-	case n > 1:
-		took += fmt.Sprintf(", and %d updates were lost", n)
+	writes := sentence.Count(f.Counts["writes"], "1 write", "%d writes")
+	took := sentence.Of("%s, %d of which were stale", writes, f.Counts["stale_writes"])
+	if n := f.Counts["lost_updates"]; n > 0 {
+		took = sentence.Of("%s, and %s", took, sentence.Count(n, "1 update was lost", "%d updates were lost"))
 	}
 	switch {
 	case f.Counts["checked_writes"] > 0:
-		return fmt.Sprintf("Fencing was on: the store refused %s and %s.", plural(f.Counts["fenced_writes"], "stale write"), took)
+		return sentence.Of("Fencing was on: the store refused %s and took %s", violated(staleWrite, f.Counts["fenced_writes"]), took)
 	case f.Tokens == 0 && f.AcquiredOK > 0:
-		return "This lock has no fencing tokens, so there was nothing to check, with fencing as without: the store " + took + "."
+		return sentence.Of("This lock has no fencing tokens, so there was nothing to check, with fencing as without: the store took %s", took)
 	}
-	return "Fencing was off: the store " + took + "."
+	return sentence.Of("Fencing was off: the store took %s", took)
+}
+
+// What a store may have to suffer of a lock.
+const (
+	staleWrite = "stale write"
+	lostUpdate = "lost update"
+)
+
+// violated says how often there was what only one workload's lock should have prevented.
+func violated(what string, n int64) sentence.Text {
+	if what == staleWrite {
+		return sentence.Count(n, "1 stale write", "%d stale writes")
+	}
+	return sentence.Count(n, "1 lost update", "%d lost updates")
 }

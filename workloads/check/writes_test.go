@@ -83,8 +83,8 @@ func TestAPausedHolder(t *testing.T) {
 		if v := check.Judge(f, history.Expect{}); !strings.HasSuffix(v.Why, c.told) {
 			t.Errorf("%s: %s", name, v.Why)
 		}
-		for _, text := range f.Contradictions {
-			if strings.Contains(text, "store") || strings.Contains(text, "version") {
+		for _, c := range f.Contradictions {
+			if text := c.String(); strings.Contains(text, "store") || strings.Contains(text, "version") {
 				t.Errorf("%s: %s", name, text)
 			}
 		}
@@ -102,7 +102,7 @@ func TestAStoreThatDoesNotCheck(t *testing.T) {
 	}
 	whats := map[string]bool{}
 	for _, e := range f.Examples {
-		whats[e.What] = e.Text != ""
+		whats[e.What] = !e.Text.IsZero()
 	}
 	if !whats["stale write"] || !whats["lost update"] {
 		t.Errorf("examples %+v", f.Examples)
@@ -142,7 +142,7 @@ func TestStoreRecordsThatDoNotFit(t *testing.T) {
 		"refused a write of hold h2 to r, and nobody": replace(5, func(e *history.Event) { e.State, e.Version = history.WriteRefused, 0 }),
 	} {
 		f := judgeWrites(spoil(paused(true, true)))
-		if text := strings.Join(f.Contradictions, "\n"); !strings.Contains(text, want) {
+		if text := fmt.Sprint(f.Contradictions); !strings.Contains(text, want) {
 			t.Errorf("want %q, got\n%s", want, text)
 		}
 		if v := check.Judge(f, history.Expect{Safety: "safe"}); v.Status != check.Inconclusive {

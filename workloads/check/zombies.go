@@ -36,9 +36,9 @@ func (c *Checker) measureZombies(f *Findings) {
 			recorded[key{g.resource, g.token}] = i
 		}
 	}
-	var all []grantEvent
-	for i := range c.acquires {
-		a := &c.acquires[i]
+	f.ServerGrants = len(recorded) > 0
+	all := make([]grantEvent, 0, len(c.acquires)+len(recorded))
+	for _, a := range c.acquires {
 		if !a.granted() {
 			continue
 		}
@@ -59,18 +59,16 @@ func (c *Checker) measureZombies(f *Findings) {
 		all = append(all, c.serverGrants[n])
 	}
 	slices.SortFunc(all, func(a, b grantEvent) int {
-		return cmp.Or(cmp.Compare(a.resource, b.resource), cmp.Compare(a.at, b.at), cmp.Compare(a.token, b.token))
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.token, b.token)) // as most of them are already
 	})
-	var stale *acquire // of those before, the one that believed for longest
+	believed := make([]*acquire, len(c.names.list)) // of those before, by resource, the one that did for longest
 	for _, g := range all {
-		if stale != nil && stale.resource != g.resource {
-			stale = nil
-		}
+		stale := believed[g.resource]
 		if stale != nil && g.at+g.err < stale.until-stale.err {
 			f.ZombieNS = max(f.ZombieNS, stale.until-stale.err-g.at-g.err)
 		}
 		if g.hold != nil && (stale == nil || g.hold.until-g.hold.err > stale.until-stale.err) {
-			stale = g.hold
+			believed[g.resource] = g.hold
 		}
 	}
 }

@@ -20,7 +20,14 @@ func Decode(line []byte, e *Event) error {
 // concurrent use; the zero value decodes without sharing.
 type Decoder struct {
 	seed  maphash.Seed
-	known []string // by hash; a newcomer replaces whoever was there
+	known []knownString // by hash; a newcomer replaces whoever was there
+}
+
+// knownString has its hash beside it: a look at the text of another one would have to wait
+// for the memory.
+type knownString struct {
+	hash uint64
+	text string
 }
 
 // knownStrings is the size of the table: the strings of a large run that repeat
@@ -29,7 +36,7 @@ const knownStrings = 1 << 13
 
 // NewDecoder returns a decoder that shares strings.
 func NewDecoder() *Decoder {
-	return &Decoder{seed: maphash.MakeSeed(), known: make([]string, knownStrings)}
+	return &Decoder{seed: maphash.MakeSeed(), known: make([]knownString, knownStrings)}
 }
 
 // Decode is like the function [Decode].
@@ -173,11 +180,12 @@ func (d *Decoder) share(b []byte) string {
 	if d.known == nil || len(b) == 0 {
 		return string(b)
 	}
-	slot := &d.known[maphash.Bytes(d.seed, b)%knownStrings]
-	if *slot != string(b) {
-		*slot = string(b)
+	hash := maphash.Bytes(d.seed, b)
+	slot := &d.known[hash%knownStrings]
+	if slot.hash != hash || slot.text != string(b) {
+		*slot = knownString{hash, string(b)}
 	}
-	return *slot
+	return slot.text
 }
 
 // scanner walks over compact JSON without escapes.

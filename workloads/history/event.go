@@ -62,7 +62,8 @@ const (
 	// KindFault is the proof-of-fault ledger: Fault is its kind, ID its name in the
 	// run, State is asked, began, heal-asked, ended or unproven. From and To are
 	// the hosts whose traffic (From towards To) a link fault hits, with DelayNS what it
-	// adds one way if it slows it down; Nodes the nodes that a process fault hits.
+	// adds one way if it only slows it down, and 0 if it stops it; Nodes the nodes that a
+	// process fault hits.
 	KindFault Kind = "fault"
 	// KindClock is recorded by the controller at the end, for each host on another
 	// machine: every time of Host in this history is right within ErrNS, also if its
@@ -105,6 +106,10 @@ const (
 	NodeStopped = "stopped"
 	// NodeLost: it went with its host, says the controller.
 	NodeLost = "lost"
+	// NodeShared: a server runs since before the run, says the controller.
+	NodeShared = "shared"
+	// NodeLeft: and goes on after it.
+	NodeLeft = "left"
 
 	// What nobody asked for:
 
@@ -150,6 +155,13 @@ const FaultHostLoss = "host-loss"
 // that no scenario asks for. Target names the link, State is began, and ended if it was
 // taken off.
 const FaultByHand = "by-hand"
+
+// TargetController is the Target of a standstill of the controller; that of an agent is
+// TargetAgent and its host.
+const (
+	TargetController = "the controller"
+	TargetAgent      = "the agent of host "
+)
 
 // TargetHolder is the first word of the Target of a fault that was aimed at whoever
 // held a lock.
@@ -251,6 +263,8 @@ type Run struct {
 	// NoDisk says that nothing that the lock answers waits for a disk, so that a slow one
 	// explains nothing.
 	NoDisk bool `json:"no_disk,omitzero"`
+	// Shared says that the lock's servers run since an earlier run, which nothing broke.
+	Shared bool `json:"shared,omitzero"`
 	// RTTNS is the round trip from a master to the lock's servers, the median of the pairs of
 	// hosts and the shortest of each,
 	// or peers, through the links; 0 if the lock talks to nobody.

@@ -52,7 +52,7 @@ func (c *tally) sent() int { return len(c.late) }
 // behind says why the load was not what it was to be.
 func (c *tally) behind() string {
 	slices.Sort(c.late)
-	return loadgen.Behind(uint64(c.sent())+c.unsent, uint64(c.sent()), c.late[c.sent()*99/100])
+	return loadgen.Behind(uint64(c.sent())+c.unsent, uint64(c.sent()), c.late[c.sent()*99/100]).String()
 }
 
 func first(p loadgen.Pacer, n int) []time.Duration {
@@ -291,7 +291,7 @@ func TestBehind(t *testing.T) {
 		{1000, 1000, loadgen.MaxLateness + 1, "late"},
 		{0, 0, 0, "nothing"},
 	} {
-		if got := loadgen.Behind(c.scheduled, c.sent, c.p99); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+		if got := loadgen.Behind(c.scheduled, c.sent, c.p99).String(); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%+v: %q", c, got)
 		}
 	}

@@ -1,8 +1,9 @@
 package loadgen
 
 import (
-	"fmt"
 	"time"
+
+	"locklab/internal/sentence"
 )
 
 // What a run may lack before its figures stop meaning what they say.
@@ -22,20 +23,24 @@ const (
 )
 
 // Behind says why the generator of a run fell behind; "" if it did not.
-func Behind(scheduled, sent uint64, latenessP99 time.Duration) string {
+func Behind(scheduled, sent uint64, latenessP99 time.Duration) sentence.Text {
 	switch {
 	case scheduled == 0:
-		return "nothing was scheduled"
+		return sentence.Of("nothing was scheduled")
 	case float64(sent) < MinSent*float64(scheduled):
-		return fmt.Sprintf("the generator sent %d of %d scheduled operations (%.1f %%, want %.0f %%)",
+		return sentence.Of("the generator sent %d of %d scheduled operations (%.1f %%, want %.0f %%)",
 			sent, scheduled, 100*float64(sent)/float64(scheduled), 100*MinSent)
 	case latenessP99 > MaxLateness:
-		return fmt.Sprintf("the generator was late: p99 %v after the intended time, want at most %v",
+		return sentence.Of("the generator was late: p99 %v after the intended time, want at most %v",
 			latenessP99.Round(100*time.Microsecond), MaxLateness)
 	}
-	return ""
+	return sentence.Text{}
 }
 
 // ErrorNotSent is the Error of a history event whose operations (Event.Count of
 // them) were due but never sent, because the generator fell behind.
 const ErrorNotSent = "not-sent"
+
+// ErrorCalledOff is the Error of an operation that was under way when the time was over, and
+// that nobody waited for: it is neither served nor failed.
+const ErrorCalledOff = "called-off"

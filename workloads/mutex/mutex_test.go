@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -19,6 +18,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"go.uber.org/goleak"
 
+	"locklab/internal/httpapi/httpapitest"
 	"locklab/locks"
 	"locklab/workloads/check"
 	"locklab/workloads/history"
@@ -40,6 +40,8 @@ func (m *memory) list() []history.Event {
 type service struct {
 	broken    bool // excludes nobody
 	refuses   bool
+	keeps     bool   // who holds it is the last one
+	breaks    bool   // refuses who still waits when the time is over
 	loses     bool   // every lease is lost at once
 	prefers   bool   // the first in line of the first master comes next
 	onRelease func() // nil: nobody looks
@@ -89,6 +91,9 @@ func (m member) Acquire(ctx context.Context, resource string) (locks.Lease, erro
 	defer m.mu.Unlock()
 	if i := slices.Index(m.line, w); i >= 0 {
 		m.line = slices.Delete(m.line, i, i+1)
+		if m.breaks {
+			return nil, fmt.Errorf("connection refused: %w: %w", locks.ErrNotAcquired, locks.ErrUnavailable)
+		}
 		return nil, fmt.Errorf("wait: %w: %w", locks.ErrNotAcquired, ctx.Err())
 	}
 	m.token++
@@ -134,8 +139,10 @@ func (g grant) Release(context.Context) error {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.held[g.resource] = false
-	g.next()
+	if !g.keeps {
+		g.held[g.resource] = false
+		g.next()
+	}
 	if g.loses {
 		return locks.ErrNotHeld
 	}
@@ -308,6 +315,46 @@ func TestALockThatRefuses(t *testing.T) {
 	}
 }
 
+// TestWhoStillWaitsIsCalledOff: when the time is over nobody waits for holders any more, and
+// who waited was neither served nor refused.
+func TestWhoStillWaitsIsCalledOff(t *testing.T) {
+	p := plan()
+	p.Hold, p.Timeout, p.Resources = time.Hour, time.Hour, 1 // for that long the run would last
+	events, f, _ := judged(t, 2, &service{keeps: true}, p)
+	off, granted := 0, 0
+	for _, e := range events {
+		switch {
+		case e.Kind != history.KindAcquire:
+		case e.Error == loadgen.ErrorCalledOff:
+			off++
+		case e.Outcome == "ok":
+			granted++ // the first, and whoever comes in while the others are called off
+		}
+	}
+	if off == 0 || off+granted != 2*p.Clients || f.Failed != 0 || f.Unknown != 0 {
+		t.Errorf("%d were called off and %d granted of %d clients; %d failed, %d unknown", off, granted, 2*p.Clients, f.Failed, f.Unknown)
+	}
+}
+
+// TestARefusalAtTheEndIsOne: only our own deadline calls off.
+func TestARefusalAtTheEndIsOne(t *testing.T) {
+	p := plan()
+	p.Hold, p.Timeout, p.Resources = time.Hour, time.Hour, 1
+	events, _, _ := judged(t, 2, &service{keeps: true, breaks: true}, p)
+	refused := 0
+	for _, e := range events {
+		switch e.Error {
+		case loadgen.ErrorCalledOff:
+			t.Errorf("called off: %+v", e)
+		case "unavailable":
+			refused++
+		}
+	}
+	if refused == 0 {
+		t.Error("nobody was refused")
+	}
+}
+
 func TestLostLeases(t *testing.T) {
 	p := plan()
 	p.Hold = time.Hour // only the loss ends it
@@ -434,22 +481,8 @@ func TestAMasterThatIsNotThere(t *testing.T) {
 
 func ask(t *testing.T, base, method, verb, body string) string {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, base+"/v1/workload/"+verb, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+secret)
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer http.DefaultClient.CloseIdleConnections()
-	defer resp.Body.Close() //nolint:errcheck // it was read
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprint(resp.StatusCode, " ", string(text))
+	status, text := httpapitest.Ask(t, method, base+"/v1/workload/"+verb, body, map[string]string{"Authorization": "Bearer " + secret})
+	return fmt.Sprint(status, " ", text)
 }
 
 func TestStartIsStrict(t *testing.T) {

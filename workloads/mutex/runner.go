@@ -2,6 +2,7 @@ package mutex
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"strconv"
 	"sync/atomic"
@@ -20,6 +21,7 @@ type runner struct {
 	plan  Plan
 	life  string   // of this process, so that the ids of holds differ after a restart
 	names []string // of the resources
+	over  int64    // on clock.Mono: when who still waits or holds is called off; 0 is never
 
 	holds                    atomic.Uint64
 	acquired, failed, unsent atomic.Uint64
@@ -52,6 +54,7 @@ func (r *runner) run(ctx context.Context) error {
 	}
 	clients := r.clients()
 	if r.plan.Rate == 0 {
+		r.over = clock.Mono() + int64(rest+lastAnswers)
 		return loadgen.Closed(ctx, cfg, len(clients), func(ctx context.Context, n int, op loadgen.Op) {
 			r.cycle(ctx, clients[n], op)
 		})
@@ -71,6 +74,18 @@ func (r *runner) run(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	})
+}
+
+// lastAnswers is how long a closed loop waits for answers when its time is over. Who waits
+// longer waits for a holder, which tells nothing more of the measured part.
+const lastAnswers = 250 * time.Millisecond
+
+// within ends after the time, and when the loop is over.
+func (r *runner) within(ctx context.Context, limit time.Duration) (limited context.Context, cancel context.CancelFunc) {
+	if r.over != 0 {
+		limit = min(limit, time.Duration(r.over-clock.Mono()))
+	}
+	return context.WithTimeout(ctx, limit)
 }
 
 // seed is of this master: masters must not want the same resources in step.
@@ -94,7 +109,7 @@ func (r *runner) clients() []*client {
 // cycle acquires, holds and releases once.
 func (r *runner) cycle(ctx context.Context, c *client, op loadgen.Op) {
 	resource := r.names[c.random.IntN(len(r.names))]
-	acquireCtx, cancel := context.WithTimeout(ctx, r.plan.Timeout)
+	acquireCtx, cancel := r.within(ctx, r.plan.Timeout)
 	defer cancel()
 	lease, err := r.Locker.Acquire(acquireCtx, resource)
 	e := history.Event{
@@ -103,6 +118,10 @@ func (r *runner) cycle(ctx context.Context, c *client, op loadgen.Op) {
 		Outcome: string(locks.OutcomeOf(err)), Error: locks.ErrorKind(err), Messages: r.messages(), Wakeups: r.wakeups(),
 	}
 	if err != nil {
+		cut := (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) && !errors.Is(err, locks.ErrUnavailable)
+		if cut && r.over != 0 && e.AtNS >= r.over && e.AtNS-op.SentNS < int64(r.plan.Timeout) {
+			e.Error = loadgen.ErrorCalledOff
+		}
 		r.failed.Add(1)
 		r.Recorder.Record(e)
 		r.backOff(ctx, op)
@@ -129,11 +148,10 @@ func (r *runner) cycle(ctx context.Context, c *client, op loadgen.Op) {
 // hold acts as the holder until the time is over or the lease is lost.
 func (r *runner) hold(ctx context.Context, lease locks.Lease, acquired *history.Event) {
 	if r.plan.Hold > 0 {
-		timer := clock.System().NewTimer(r.plan.Hold)
-		defer timer.Stop()
+		held, cancel := r.within(ctx, r.plan.Hold)
+		defer cancel()
 		select {
-		case <-timer.C():
-		case <-ctx.Done():
+		case <-held.Done():
 		case <-lease.Lost():
 		}
 	}

@@ -3,6 +3,7 @@ package quorum
 import (
 	"testing"
 
+	"locklab/locks/peerlock"
 	"locklab/verify/explore"
 )
 
@@ -30,10 +31,10 @@ func TestExplore(t *testing.T) {
 		{"all begin", "", Options{}, explore.Scope{Peers: 3, Requests: []int{1, 0, 0}, Newborn: true}},
 		{"both begin", "", Options{}, explore.Scope{Peers: 2, Requests: []int{1, 1}, Newborn: true}},
 
-		{"leases by the clock", "", Options{}, explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Clock: &explore.Clock{Lease: 1, Vote: 2, Ticks: 3, Impatient: true}, Renewals: 1}},
-		{"leases by the clock, two ticks", "", Options{}, explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Clock: &explore.Clock{Lease: 2, Renew: 1, Vote: 3, Ticks: 4, Impatient: true}, Renewals: 2}},
-		{"leases by the clock, a link is cut", "", Options{}, explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Links: [][2]int{{0, 2}}, Mends: 1, Clock: &explore.Clock{Lease: 1, Vote: 2, Ticks: 2, Impatient: true}, Renewals: 1}},
-		{"a crash by the clock", "", Options{}, explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Crashed: []int{2}, Mends: 2, Clock: &explore.Clock{Lease: 1, Vote: 2, Ticks: 2, Impatient: true}}},
+		{"leases by the clock", "", Options{}, explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Clock: &explore.Clock{Lease: peerlock.Lease{TTL: 1, Renew: 1, Margin: 1}, Ticks: 3, Impatient: true}, Renewals: 1}},
+		{"leases by the clock, two ticks", "", Options{}, explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Clock: &explore.Clock{Lease: peerlock.Lease{TTL: 2, Renew: 1, Margin: 1}, Ticks: 4, Impatient: true}, Renewals: 2}},
+		{"leases by the clock, a link is cut", "", Options{}, explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Links: [][2]int{{0, 2}}, Mends: 1, Clock: &explore.Clock{Lease: peerlock.Lease{TTL: 1, Renew: 1, Margin: 1}, Ticks: 2, Impatient: true}, Renewals: 1}},
+		{"a crash by the clock", "", Options{}, explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Crashed: []int{2}, Mends: 2, Clock: &explore.Clock{Lease: peerlock.Lease{TTL: 1, Margin: 1}, Ticks: 2, Impatient: true}}},
 
 		{"a vote ends too early", explore.TwoHold, Options{}, explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Untimed: true}},
 

@@ -134,7 +134,7 @@ func TestPausesDoNotExcuse(t *testing.T) {
 // LockReset of what was not used), that LockReset precedes the next MyLock, that a lurker
 // waits until nobody waits for its vote, and that a minority does not ask.
 func mutants() []mutant {
-	byTheClock := &explore.Clock{Lease: 1, Vote: 2, Ticks: 3, Impatient: true}
+	byTheClock := &explore.Clock{Lease: peerlock.Lease{TTL: 2, Renew: 1, Margin: 1}, Ticks: 4, Impatient: true}
 	return []mutant{
 		{
 			rule: "who acquires tells its client", want: explore.Untold,
@@ -275,7 +275,7 @@ func mutants() []mutant {
 
 		{
 			rule: "a vote lasts longer than the lease", want: explore.TwoHold,
-			sc:     explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Clock: &explore.Clock{Lease: 1, Vote: 1, Ticks: 3, Impatient: true}, Renewals: 2},
+			sc:     explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Clock: &explore.Clock{Lease: peerlock.Lease{TTL: 2, Renew: 1}, Ticks: 4, Impatient: true}, Renewals: 2},
 			honest: explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Clock: byTheClock, Renewals: 2},
 		},
 		{
@@ -291,7 +291,7 @@ func mutants() []mutant {
 		},
 		{
 			rule: "who solicits stops when the lease is over", want: explore.TwoHold,
-			sc: explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Clock: &explore.Clock{Lease: 1, Vote: 2, Ticks: 2}},
+			sc: explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Clock: &explore.Clock{Lease: peerlock.Lease{TTL: 1, Margin: 1}, Ticks: 2}},
 			step: func(s *State, ev Event) []Effect {
 				if ev.Kind == peercore.Expire && ev.Timer == peercore.Lease && s.phase == Soliciting {
 					s.due = false
@@ -302,7 +302,7 @@ func mutants() []mutant {
 		},
 		{
 			rule: "YourLock names the renewal that it answers", want: explore.TwoHold,
-			sc:     explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Clock: &explore.Clock{Lease: 1, Vote: 2, Ticks: 2, Impatient: true}, Renewals: 2},
+			sc:     explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Clock: &explore.Clock{Lease: peerlock.Lease{TTL: 2, Renew: 1, Margin: 1}, Ticks: 3, Impatient: true}, Renewals: 2},
 			honest: explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Clock: byTheClock, Renewals: 2}, // the other has millions of states
 			step: before(func(s *State, ev *Event) {
 				if isReceived(*ev, YourLock) {

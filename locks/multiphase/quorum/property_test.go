@@ -3,9 +3,11 @@ package quorum
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
+	"locklab/locks/peerlock"
 	"locklab/locks/peerlock/peercore"
 	"locklab/verify/explore"
 	"locklab/verify/peertest"
@@ -23,9 +25,9 @@ func drawScope(t *rapid.T) explore.Scope {
 		}
 	}
 	if rapid.Bool().Draw(t, "clock") {
-		lease := rapid.IntRange(1, 6).Draw(t, "lease")
+		lease := time.Duration(rapid.IntRange(1, 6).Draw(t, "lease"))
 		sc.Clock = &explore.Clock{
-			Lease: lease, Renew: rapid.IntRange(0, lease).Draw(t, "renew"), Vote: lease + 1,
+			Lease: peerlock.Lease{TTL: lease, Renew: time.Duration(rapid.IntRange(0, int(lease)).Draw(t, "renew")), Margin: 1},
 			Ticks: 200, Impatient: rapid.Bool().Draw(t, "impatient"),
 		}
 		sc.Renewals = 200

@@ -3,10 +3,50 @@ const narrow = matchMedia("(max-width: 40rem)");
 const connection = document.getElementById("connection");
 let source;
 
+// What is on the page stays the same element where it is to be the same: somebody may be
+// pressing it, have the focus on it, or have scrolled it. Elements with a data-key are the same
+// only if that is.
+const same = (a, b) => a.nodeName === b.nodeName && a.dataset?.key === b.dataset?.key;
+const patch = (now, next) => {
+  let at = now.firstChild;
+  const dropUntil = (end) => {
+    while (at !== end) {
+      const gone = at;
+      at = at.nextSibling;
+      gone.remove();
+    }
+  };
+  for (const want of [...next.childNodes]) {
+    let have = at;
+    while (have && !same(have, want)) have = have.nextSibling;
+    if (!have) {
+      now.insertBefore(want, at);
+      continue;
+    }
+    dropUntil(have);
+    at = have.nextSibling;
+    if (have.nodeType !== Node.ELEMENT_NODE) {
+      if (have.data !== want.data) have.data = want.data;
+      continue;
+    }
+    for (const {name} of [...have.attributes]) if (!want.hasAttribute(name)) have.removeAttribute(name);
+    for (const {name, value} of want.attributes) if (have.getAttribute(name) !== value) have.setAttribute(name, value);
+    patch(have, want);
+  }
+  dropUntil(null);
+};
+
 const show = (parts) => {
   for (const {id, html} of parts) {
     const place = document.getElementById(id);
-    if (place) place.innerHTML = html;
+    if (!place) continue;
+    if (html.startsWith("<svg")) { // a drawing: nobody presses anything in it
+      place.innerHTML = html;
+      continue;
+    }
+    const next = document.createElement("template");
+    next.innerHTML = html;
+    patch(place, next.content);
   }
   dispatchEvent(new CustomEvent("locklab:parts", {detail: parts}));
 };

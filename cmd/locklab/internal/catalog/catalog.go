@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"locklab/internal/nearest"
+	"locklab/internal/sentence"
 	"locklab/locks"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
@@ -45,11 +46,11 @@ type Lock struct {
 	// may have granted has run out: the lock's lease, or what its options say instead. 0 if
 	// the lock has none.
 	Lease time.Duration
-	// Caveat is what a reader of the figures must be told, "" if nothing.
-	Caveat string
+	// Caveat is what a reader of the figures must be told, if anything.
+	Caveat sentence.Text
 	Core   *Core // of a peer-to-peer lock
-	// Disk says that what it answers may have to wait for a disk.
-	Disk bool
+	// Disks are the roles whose nodes keep on a disk what the lock's answers wait for.
+	Disks []string
 	// Program says that the lock is one that the user brings.
 	Program bool
 
@@ -66,6 +67,29 @@ func (l Lock) Roles() []string {
 		roles = append(roles, s.Name)
 	}
 	return roles
+}
+
+// deciders are the roles of who gives the lock: its servers, but for those who only say which
+// of them does, or the masters themselves.
+func (l Lock) deciders() []string {
+	if len(l.Servers) == 0 {
+		return []string{role.Master}
+	}
+	var roles []string
+	for _, s := range l.Servers {
+		if s.Primary == nil {
+			roles = append(roles, s.Name)
+		}
+	}
+	return roles
+}
+
+// Starts is about how long its servers take until they are ready.
+func (l Lock) Starts() (about time.Duration) {
+	for _, s := range l.Servers {
+		about += s.Starts
+	}
+	return about
 }
 
 // Part is what the lock needs of a topology. Of a role of which it needs a few nodes they
@@ -100,7 +124,7 @@ type binding[O any] struct {
 	client                func(O, Env) (locks.Locker, error)
 	servers               []server[O]
 	lease                 func(O) time.Duration // see Lock; nil if there is none
-	caveat                func(O) string        // see Lock
+	caveat                func(O) sentence.Text // see Lock
 	disk                  func(O) bool          // see Lock; nil if it has none
 	core                  func(O) Core          // of peer-to-peer locks
 }
@@ -157,7 +181,9 @@ func (b binding[O]) entry() Entry {
 		if b.caveat != nil {
 			l.Caveat = b.caveat(o)
 		}
-		l.Disk = b.disk != nil && b.disk(o)
+		if b.disk != nil && b.disk(o) {
+			l.Disks = l.deciders()
+		}
 		if b.core != nil {
 			c := b.core(o)
 			l.Core = &c

@@ -3,6 +3,7 @@ package catalog
 import (
 	"time"
 
+	"locklab/internal/sentence"
 	"locklab/locks"
 	"locklab/locks/etcdlock"
 	"locklab/locks/lamport"
@@ -155,11 +156,11 @@ func Entries() []Entry {
 			}}},
 			lease: func(o raftlock.Options) time.Duration { return o.Lease },
 			disk:  func(o raftlock.Options) bool { return o.Store != raftnode.StoreMemory },
-			caveat: func(o raftlock.Options) string {
+			caveat: func(o raftlock.Options) sentence.Text {
 				if o.Store == raftnode.StoreMemory {
-					return "raft with store=memory does not write to disk: never compare it with one that does"
+					return sentence.Of("raft with store=memory does not write to disk: never compare it with one that does")
 				}
-				return ""
+				return sentence.Text{}
 			},
 		}.entry(),
 		binding[etcdlock.Options]{

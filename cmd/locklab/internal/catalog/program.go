@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"locklab/internal/sentence"
 	"locklab/locks"
 	"locklab/locks/program"
 	"locklab/nodes/process"
@@ -44,9 +45,8 @@ func OfProgram(name string, command program.Command, hello program.Hello) (Lock,
 		Spec:    locks.Spec{Name: name, Options: map[string]string{}},
 		Lease:   hello.Lease,
 		Program: true,
-		Disk:    true, // as far as anybody knows
 		options: hello,
-		Caveat: fmt.Sprintf("%s is a program of the user's (%s): where a scenario does not name it, it is expected to be safe, to serve 99 %% of what no fault touches, "+
+		Caveat: sentence.Of("%s is a program of the user's (%s): where a scenario does not name it, it is expected to be safe, to serve 99 %% of what no fault touches, "+
 			"and to be live where nothing is broken; whether it goes on during a fault is not judged", name, command),
 	}
 	for _, need := range hello.Servers {
@@ -59,6 +59,7 @@ func OfProgram(name string, command program.Command, hello program.Hello) (Lock,
 		l.servers = append(l.servers, s.Role)
 		l.Needs = append(l.Needs, need.Role)
 	}
+	l.Disks = l.deciders() // as far as anybody knows
 	return l, nil
 }
 

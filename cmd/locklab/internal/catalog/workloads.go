@@ -25,6 +25,8 @@ import (
 type Workload struct {
 	Name    string
 	Summary string
+	// Resource is what stands before the number in the names of what is locked.
+	Resource string
 
 	// Rate is offered where the user names none, in operations per second; 0 is a closed loop.
 	Rate float64
@@ -104,9 +106,10 @@ type Clients struct {
 func Workloads() []Workload {
 	return []Workload{
 		{
-			Name:    history.Matchmaking,
-			Summary: "players arrive for groups; rooms fill, live and close; a room too many is a duplicate",
-			Rate:    300,
+			Name:     history.Matchmaking,
+			Summary:  "players arrive for groups; rooms fill, live and close; a room too many is a duplicate",
+			Resource: "g",
+			Rate:     300,
 			Flags: func(fl *pflag.FlagSet) Load {
 				var l matchmakingLoad
 				fl.IntVar(&l.groups, "groups", 20, "matchmaking: groups that the players belong to")
@@ -118,6 +121,9 @@ func Workloads() []Workload {
 				d := f.Duplicates
 				text := fmt.Sprintf("%d duplicates in %d rooms (raced %d, overlooked %d, unreachable %d)",
 					d.Total(), f.RoomsCreated, d.Raced, d.Overlooked, d.Unreachable)
+				if n := f.WarmupDuplicates.Unsafe(); n > 0 {
+					text += fmt.Sprintf("; %d more in the warm-up", n)
+				}
 				if f.Overlaps > 0 {
 					text += "; " + overlaps(f)
 				}
@@ -125,8 +131,9 @@ func Workloads() []Workload {
 			},
 		},
 		{
-			Name:    history.Mutex,
-			Summary: "clients in every master contend for few or many resources; holds must not overlap",
+			Name:     history.Mutex,
+			Summary:  "clients in every master contend for few or many resources; holds must not overlap",
+			Resource: "r",
 			Flags: func(fl *pflag.FlagSet) Load {
 				l := clientsFlags(fl, mutex.Prefix)
 				resourcesFlag(fl, l)
@@ -138,8 +145,9 @@ func Workloads() []Workload {
 			Brief: overlaps,
 		},
 		{
-			Name:    history.FencedWrite,
-			Summary: "holders read, work and write to a store that checks fencing tokens; stale writes and lost updates are counted",
+			Name:     history.FencedWrite,
+			Summary:  "holders read, work and write to a store that checks fencing tokens; stale writes and lost updates are counted",
+			Resource: "r",
 			Flags: func(fl *pflag.FlagSet) Load {
 				l := clientsFlags(fl, fencedwrite.Path)
 				resourcesFlag(fl, l)
@@ -164,12 +172,13 @@ func Workloads() []Workload {
 			},
 		},
 		{
-			Name:    history.Handoff,
-			Summary: "clients in every master all wait for one resource; from release to the next grant, wake-ups and messages per handoff",
-			Flags:   func(fl *pflag.FlagSet) Load { return clientsFlags(fl, handoff.Path) },
-			Serve:   func(s Site) Service { return mutex.Handler(s.at(handoff.Path)) },
-			Path:    handoff.Path,
-			Check:   check.Handoff(),
+			Name:     history.Handoff,
+			Summary:  "clients in every master all wait for one resource; from release to the next grant, wake-ups and messages per handoff",
+			Resource: "r",
+			Flags:    func(fl *pflag.FlagSet) Load { return clientsFlags(fl, handoff.Path) },
+			Serve:    func(s Site) Service { return mutex.Handler(s.at(handoff.Path)) },
+			Path:     handoff.Path,
+			Check:    check.Handoff(),
 			Brief: func(f *check.Findings) string {
 				return fmt.Sprintf("%d handoffs, p50 %v; %s", f.Handoff.Count(), time.Duration(f.Handoff.Quantile(0.5)).Round(10*time.Microsecond), overlaps(f))
 			},

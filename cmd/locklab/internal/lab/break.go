@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"locklab/chaos"
+	"locklab/chaos/fault"
 	"locklab/chaos/link"
 	"locklab/nodes/agent"
+	"locklab/nodes/diskfault"
 	"locklab/nodes/process"
 	"locklab/workloads/history"
 )
@@ -17,7 +19,7 @@ import (
 // them.
 func (x *experiment) chaosConfig(c *cluster, rec history.Recorder) chaos.Config {
 	config := chaos.DefaultConfig()
-	config.Inventory = inventory(c.topo)
+	config.Inventory = inventoryOf(c.topo, x.lock)
 	config.Links = map[string]chaos.LinkControl{}
 	for _, h := range c.topo.Hosts {
 		config.Links[h.Name] = linkControl{c, h.Name}
@@ -122,6 +124,30 @@ func (n nodeControl) ClockOffset(ctx context.Context, node string) (offset time.
 		return err
 	})
 	return offset, err
+}
+
+// SetDisk is tolerant of a mended disk's host that is gone.
+func (n nodeControl) SetDisk(ctx context.Context, node string, disk fault.Disk) error {
+	host, err := n.host(node)
+	if err != nil {
+		return err
+	}
+	err = n.with(ctx, node, callTime, func(ctx context.Context, a *agent.Client) error {
+		return a.SetDisk(ctx, node, diskfault.Fault(disk))
+	})
+	if disk == (fault.Disk{}) {
+		return n.cluster.tolerate(ctx, host, err)
+	}
+	return err
+}
+
+func (n nodeControl) Disk(ctx context.Context, node string) (seen chaos.DiskSeen, err error) {
+	err = n.with(ctx, node, linkTime, func(ctx context.Context, a *agent.Client) error {
+		s, err := a.Disk(ctx, node)
+		seen = chaos.DiskSeen{Disk: fault.Disk(s.Fault), Hit: s.Hit, Done: s.Done, Least: s.Least}
+		return err
+	})
+	return seen, err
 }
 
 func (n nodeControl) State(ctx context.Context, node string) (state chaos.NodeState, err error) {

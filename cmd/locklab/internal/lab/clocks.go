@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"locklab/internal/sentence"
 	"locklab/locks/clock"
 	"locklab/nodes/agent"
 	"locklab/reports/result"
@@ -97,14 +98,14 @@ func (c *cluster) settleClock(m *machine, bound time.Duration, contradictory boo
 	if first {
 		c.fleet.log.Warn("a wall clock is further off than its kernel believes", "host", m.Name,
 			"round_trip", m.clock.RoundTrip, "wall_clocks", m.clock.Real)
-		c.fleet.notice("warning: " + contradiction(m.Name))
+		c.fleet.notice("warning: " + contradiction(m.Name).String())
 	}
 }
 
 // contradiction is what the user is told when a host's two readings cannot both be
 // right.
-func contradiction(host string) string {
-	return fmt.Sprintf("host %s: its wall clock and this machine's are further apart than both kernels believe; "+
+func contradiction(host string) sentence.Text {
+	return sentence.Of("host %s: its wall clock and this machine's are further apart than both kernels believe; "+
 		"its events are ordered by round trips alone", host)
 }
 
@@ -141,7 +142,7 @@ func (f *clockFacts) report(order []string, run *result.Run) {
 			run.Clocks = append(run.Clocks, r)
 		}
 		if f.lying[host] {
-			run.Warnings = append(run.Warnings, contradiction(host))
+			run.Warn(contradiction(host))
 		}
 	}
 }

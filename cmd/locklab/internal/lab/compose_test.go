@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -154,4 +155,48 @@ func zonesDialed(t *testing.T, topo *topology.Topology) map[string][]string {
 		}
 	}
 	return dialed
+}
+
+// TestPrometheusHasNoControl: its container has the token that reads metrics, where its
+// scrape file says, and not the one that controls the agents.
+func TestPrometheusHasNoControl(t *testing.T) {
+	read := func(into any, path ...string) {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(append([]string{"..", "..", "..", ".."}, path...)...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.Load(text, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var compose struct {
+		Services map[string]struct {
+			Entrypoint any // a list, or a command line
+			Volumes    []any
+		}
+	}
+	read(&compose, "compose", "services.yml")
+	var scrape struct {
+		Configs []struct {
+			Authorization struct {
+				File string `yaml:"credentials_file"`
+			}
+		} `yaml:"scrape_configs"`
+	}
+	read(&scrape, "reports", "grafana", "prometheus.yml")
+	file := scrape.Configs[0].Authorization.File
+	volume := "scrape:" + filepath.Dir(file)
+	host, prometheus := compose.Services["host"], compose.Services["prometheus"]
+	if !strings.Contains(fmt.Sprint(host.Entrypoint), " --scrape-token-file="+file+" ") || !slices.Contains(host.Volumes, any(volume)) {
+		t.Errorf("agents do not make %s: %v with %v", file, host.Entrypoint, host.Volumes)
+	}
+	if !slices.Contains(prometheus.Volumes, any(volume+":ro")) {
+		t.Errorf("Prometheus cannot read %s: it has %v", file, prometheus.Volumes)
+	}
+	for _, v := range prometheus.Volumes {
+		if name, is := v.(string); is && strings.HasPrefix(name, "token:") {
+			t.Errorf("Prometheus has the token of the agents: %s", name)
+		}
+	}
 }

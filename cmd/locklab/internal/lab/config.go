@@ -187,5 +187,7 @@ func (c *Config) fits(lock catalog.Lock, s scenario.Scenario) bool {
 	return !slices.ContainsFunc(c.Unfit, func(u result.Unfit) bool { return u.Lock == lock.String() && u.Scenario == s.Name })
 }
 
-// aboutRun is how long one run will take, roughly.
-func (c Config) aboutRun() time.Duration { return c.Warmup + c.Duration + overhead }
+// aboutRun is how long one run with the lock will take, roughly.
+func (c Config) aboutRun(lock catalog.Lock) time.Duration {
+	return c.Warmup + c.Duration + overhead + lock.Starts()
+}

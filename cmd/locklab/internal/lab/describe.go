@@ -11,6 +11,7 @@ import (
 	"locklab/chaos/link"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/provenance"
+	"locklab/internal/sentence"
 	"locklab/nodes/role"
 	"locklab/nodes/topology"
 	"locklab/reports/result"
@@ -54,18 +55,20 @@ func (c *Config) describe(ctx context.Context, f *fleet, run *result.Run) error 
 		}
 		run.Versions[need] = version
 		if strings.HasPrefix(version, role.StandIn) {
-			run.Warnings = append(run.Warnings, "instead of "+need+" there ran an "+version+": the figures of locks that need it are not those of the real server")
+			run.Warn(sentence.Of("instead of %s there ran an %s: the figures of locks that need it are not those of the real server", need, version))
 		}
 	}
-	run.Warnings = append(run.Warnings, c.Unavailable...)
+	for _, why := range c.Unavailable {
+		run.Warn(sentence.Name(why))
+	}
 	for _, u := range c.Unfit {
 		if !c.Suite { // whose grid says so
-			run.Warnings = append(run.Warnings, fmt.Sprintf("%s does not apply to %s: %s", u.Scenario, u.Lock, u.Why))
+			run.Warn(sentence.Of("%s does not apply to %s: %s", u.Scenario, u.Lock, u.Why))
 		}
 	}
 	for _, lock := range c.Locks {
-		if lock.Caveat != "" && !slices.Contains(run.Warnings, lock.Caveat) {
-			run.Warnings = append(run.Warnings, lock.Caveat)
+		if !lock.Caveat.IsZero() {
+			run.Warn(lock.Caveat)
 		}
 	}
 	cost, err := link.MeasureCost(ctx)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -71,8 +70,8 @@ func (x *experiment) run(ctx context.Context) (r repeat, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return r, fmt.Errorf("create history: %w", err)
 	}
-	if err := os.Rename(path, path+".interrupted"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return repeat{}, fmt.Errorf("keep the history of an interrupted run: %w", err)
+	if err := setAside(path, "interrupted"); err != nil {
+		return r, err
 	}
 	file, err := history.Create(path)
 	if err != nil {
@@ -109,7 +108,7 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 	rec := seen{first, x.config.Live}
 
 	p := newPlan(x.config, x.lock, fmt.Sprintf("%s/%s/%d", x.lock, x.scenario.Name, x.repeat), uint64(x.seed()))
-	p.hold, p.clocks = x.scenario.Wants.Hold, needsFakeClocks(ctx, x.scenario, p.topo)
+	p.hold, p.clocks, p.calls = x.scenario.Wants.Hold, needsFakeClocks(ctx, x.scenario, p.topo, x.lock), needsCalls(ctx, x.scenario, p.topo, x.lock)
 	x.display.Advance(0, "starting")
 	x.config.Live.Begin(x.liveRun(p))
 	c, err := x.fleet.up(ctx, p, rec, filepath.Join(x.config.Dir, x.path(LogDir, "")))
@@ -117,7 +116,8 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 		return false, err
 	}
 	defer func() {
-		x.display.Advance(x.config.aboutRun(), "stopping")
+		x.display.Advance(x.config.aboutRun(x.lock), "stopping")
+		c.stays = err == nil && measured && ctx.Err() == nil && x.play == nil && shares(x.lock) && gentle(ctx, x.scenario, x.lock, p.topo)
 		down := c.down(ctx)
 		if err == nil {
 			down = giveUp(down)
@@ -125,6 +125,7 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 		err = errors.Join(err, down)
 	}()
 	head := x.head(c.measureRTT(ctx))
+	head.Run.Shared = c.shared != nil
 	first.Begin(head)
 	x.config.Live.Record(head)
 	measured, err = x.measure(ctx, c, rec)
@@ -142,7 +143,7 @@ func (x *experiment) head(rtt time.Duration) history.Event {
 		Topology: topo.Name, Repeat: x.repeat, Seed: uint64(x.seed()), OfferedPS: x.config.Rate,
 		WarmupNS: int64(x.config.Warmup), DurationNS: int64(x.config.Duration), Played: x.play != nil,
 		Expect: expected(x.scenario, topo.Name, x.lock), Planned: planned(x.scenario, x.config.Duration),
-		HostZones: topo.HostZones(), NodeHosts: topo.NodeHosts(), RTTNS: int64(rtt), LeaseNS: int64(x.lock.Lease), NoDisk: !x.lock.Disk,
+		HostZones: topo.HostZones(), NodeHosts: topo.NodeHosts(), RTTNS: int64(rtt), LeaseNS: int64(x.lock.Lease), NoDisk: len(x.lock.Disks) == 0,
 	}}
 }
 

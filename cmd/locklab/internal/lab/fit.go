@@ -2,8 +2,10 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"locklab/chaos"
@@ -11,6 +13,7 @@ import (
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/locks"
+	"locklab/nodes/diskfault"
 	"locklab/nodes/fakeclock"
 	"locklab/nodes/role"
 	"locklab/nodes/topology"
@@ -34,8 +37,7 @@ func (c *Config) checkScenarios() error {
 				return fmt.Errorf("--scenarios: %s: %w", s.Name, err)
 			}
 		}
-		if c.Duration < s.MinDuration {
-			err := fmt.Errorf("--duration %v: want at least %v for the scenario %s: what it breaks takes so long", c.Duration, s.MinDuration, s.Name)
+		if err := c.misfit(s); err != nil {
 			if !c.Suite && len(c.Scenarios) == 1 {
 				return err
 			}
@@ -52,6 +54,18 @@ func (c *Config) checkScenarios() error {
 		}
 	}
 	return nil
+}
+
+// misfit is why a scenario fits no lock in this run.
+func (c *Config) misfit(s scenario.Scenario) error {
+	if c.Duration < s.MinDuration {
+		return fmt.Errorf("--duration %v: want at least %v for the scenario %s: what it breaks takes so long", c.Duration, s.MinDuration, s.Name)
+	}
+	err := s.CheckTargets(context.Background(), inventory(c.Topology), anyNode{c.Topology, c.Workload.Resource}) // nobody is asked
+	if errors.Is(err, errNoResource) {
+		return fmt.Errorf("--workload %s: %w", c.Workload.Name, err)
+	}
+	return nil // what else is wrong is told by itself
 }
 
 // knows refuses the names of locks that there are not.
@@ -82,18 +96,21 @@ func checkData(name string) error {
 // is another one for which it has.
 func (c *Config) checkTargets(s scenario.Scenario) error {
 	ctx := context.Background() // nobody is asked
-	if err := s.CheckTargets(ctx, inventory(c.Topology), anyNode{c.Topology}); err != nil {
+	if err := s.CheckTargets(ctx, inventory(c.Topology), anyNode{topo: c.Topology}); err != nil {
 		return fmt.Errorf("--scenarios: %w; topology %s has %s", err, c.Topology.Name, contents(c.Topology))
 	}
 	fits := func(lock catalog.Lock) error {
 		if e, _ := s.Expect(lock.Spec, c.Topology.Name); e.NotFor {
 			return fmt.Errorf("%s:%d: %s does not apply to %s: %s", s.File, e.Line, s.Name, lock, e.Why)
 		}
-		runs := lock.Part(c.Topology)
-		if err := s.CheckTargets(ctx, inventory(runs), anyNode{runs}); err != nil {
+		if err := s.CheckLease(c.Duration, lock.Lease, lock.String()); err != nil {
 			return err
 		}
-		return checkAbilities(ctx, s, runs)
+		runs := lock.Part(c.Topology)
+		if err := s.CheckTargets(ctx, inventoryOf(runs, lock), anyNode{topo: runs}); err != nil {
+			return err
+		}
+		return checkAbilities(ctx, s, runs, lock)
 	}
 	some := slices.ContainsFunc(c.Locks, func(l catalog.Lock) bool { return fits(l) == nil })
 	for _, lock := range c.Locks {
@@ -114,13 +131,18 @@ func (c *Config) unfit(lock catalog.Lock, s scenario.Scenario, why error) {
 }
 
 // checkAbilities sees that what a scenario wants of nodes is something that their roles can do.
-func checkAbilities(ctx context.Context, s scenario.Scenario, topo *topology.Topology) error {
-	return eachHit(ctx, s, topo, func(step scenario.Step, plan fault.Plan, node topology.Placed, r role.Role) error {
+func checkAbilities(ctx context.Context, s scenario.Scenario, topo *topology.Topology, lock catalog.Lock) error {
+	return eachHit(ctx, s, topo, lock, func(step scenario.Step, plan fault.Plan, node topology.Placed, r role.Role) error {
 		refuse := func(what, want string) error {
 			return fmt.Errorf("%s:%d: fault %s: %s: %s: %w", s.File, step.Line, step.ID, what, want, scenario.ErrInvalid)
 		}
 		if plan.Point != "" && !r.Points {
 			return refuse(fmt.Sprintf("%s comes to no point %s", node.Name, plan.Point), "want masters, where the locks' clients are")
+		}
+		host, _ := topo.Host(node.Host)
+		here := host.Agent == ""
+		if here && slices.Contains(plan.Disks, node.Name) {
+			return diskfault.Missing()
 		}
 		if !slices.Contains(plan.Clocks, node.Name) || r.OwnClock {
 			return nil
@@ -128,17 +150,34 @@ func checkAbilities(ctx context.Context, s scenario.Scenario, topo *topology.Top
 		if r.Clock == nil {
 			return refuse(fmt.Sprintf("the clock of %s cannot be set", node.Name), "want servers of another role than "+r.Name)
 		}
-		if host, _ := topo.Host(node.Host); host.Agent == "" {
+		if here {
 			return fakeclock.Missing()
 		}
 		return nil
 	})
 }
 
+// needsCalls are the calls of each role's nodes that must be stopped, so that the scenario can
+// make their disks slow or full.
+func needsCalls(ctx context.Context, s scenario.Scenario, topo *topology.Topology, lock catalog.Lock) map[string]diskfault.Calls {
+	calls := map[string]diskfault.Calls{}
+	_ = eachHit(ctx, s, topo, lock, func(_ scenario.Step, plan fault.Plan, node topology.Placed, r role.Role) error { // was checked before the start
+		switch {
+		case !slices.Contains(plan.Disks, node.Name):
+		case plan.Disk.Full || calls[r.Name] == diskfault.Writes:
+			calls[r.Name] = diskfault.Writes
+		default:
+			calls[r.Name] = diskfault.Syncs
+		}
+		return nil
+	})
+	return calls
+}
+
 // needsFakeClocks says whether the scenario sets clocks of servers that are not the lab's own.
-func needsFakeClocks(ctx context.Context, s scenario.Scenario, topo *topology.Topology) bool {
+func needsFakeClocks(ctx context.Context, s scenario.Scenario, topo *topology.Topology, lock catalog.Lock) bool {
 	found := false
-	err := eachHit(ctx, s, topo, func(_ scenario.Step, plan fault.Plan, node topology.Placed, r role.Role) error {
+	err := eachHit(ctx, s, topo, lock, func(_ scenario.Step, plan fault.Plan, node topology.Placed, r role.Role) error {
 		found = found || !r.OwnClock && slices.Contains(plan.Clocks, node.Name)
 		return nil
 	})
@@ -146,10 +185,10 @@ func needsFakeClocks(ctx context.Context, s scenario.Scenario, topo *topology.To
 }
 
 // eachHit goes through what each fault of the scenario hits of the topology, until an error.
-func eachHit(ctx context.Context, s scenario.Scenario, topo *topology.Topology, look func(scenario.Step, fault.Plan, topology.Placed, role.Role) error) error {
+func eachHit(ctx context.Context, s scenario.Scenario, topo *topology.Topology, lock catalog.Lock, look func(scenario.Step, fault.Plan, topology.Placed, role.Role) error) error {
 	roles := Roles(nil)
 	for _, step := range s.Timeline {
-		plan, err := step.Fault.Plan(ctx, step.ID, inventory(topo), anyNode{topo}) // nobody is asked
+		plan, err := step.Fault.Plan(ctx, step.ID, inventoryOf(topo, lock), anyNode{topo: topo}) // nobody is asked
 		if err != nil {
 			return err
 		}
@@ -183,6 +222,17 @@ func inventory(t *topology.Topology) (inv chaos.Inventory) {
 	return inv
 }
 
+// inventoryOf is that of what runs for a lock.
+func inventoryOf(t *topology.Topology, lock catalog.Lock) chaos.Inventory {
+	inv := inventory(t)
+	for _, r := range lock.Roles() {
+		if !slices.Contains(lock.Disks, r) {
+			inv.Diskless = append(inv.Diskless, r)
+		}
+	}
+	return inv
+}
+
 // contents are the names by which a scenario can call what is there.
 func contents(t *topology.Topology) string {
 	var zones, roles []string
@@ -201,11 +251,23 @@ func contents(t *topology.Topology) string {
 }
 
 // anyNode stands for the holder, the leader and the primary before there are any.
-type anyNode struct{ topo *topology.Topology }
+type anyNode struct {
+	topo     *topology.Topology
+	resource string // with which the names of what is locked begin; "" knows all names
+}
 
 var _ fault.Resolver = anyNode{}
 
-func (a anyNode) Holder(context.Context, string) (string, error) { return a.first(role.Master) }
+var errNoResource = errors.New("want one of the workload's resources")
+
+func (a anyNode) Holder(_ context.Context, resource string) (string, error) {
+	number, named := strings.CutPrefix(resource, a.resource)
+	if n, err := strconv.Atoi(number); a.resource != "" && resource != "" && (!named || err != nil || n < 1 || number != strconv.Itoa(n)) {
+		return "", fmt.Errorf("%w, %s1 and so on", errNoResource, a.resource)
+	}
+	return a.first(role.Master)
+}
+
 func (a anyNode) Leader(context.Context) (string, error) {
 	var lead []string
 	for _, r := range catalog.ServerRoles() {

@@ -30,6 +30,10 @@ func TestScenariosAreCheckedBeforeTheStart(t *testing.T) {
 		{"the lock has no primary", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: primary}", "x.yaml:3: fault kill-1 on primary: find the primary: no node is a primary"},
 		{"the only server is one", "redis", "seoul-2az", "{at: 30%, fault: kill, target: primary}", ""},
 		{"some other lock has one", "redlock,redis:replica", "seoul-2az", "{at: 30%, fault: kill, target: primary}", ""},
+		{"the workload has the resource", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder-of:g3}", ""},
+		{"the workload has no such resource", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder-of:r1}", "x.yaml:3: fault kill-1 on holder-of:r1: find the holder-of:r1: want one of the workload's resources, g1 and so on"},
+		{"a resource without its letter", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder-of:1}", "want one of the workload's resources, g1 and so on"},
+		{"a number that no resource has", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder-of:g01}", "want one of the workload's resources, g1 and so on"},
 		{"any lock has holders", "none", "seoul-2az", "{at: 30%, fault: pause, target: holder}", ""},
 		{"the other topologies", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder}\nexpect:\n  none: {topologies: {one-host: {safety: safe}, seoul-3az: {safety: safe}}}", ""},
 		{"no such topology", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder}\nexpect:\n  none:\n    topologies:\n      seuol-3az: {safety: safe}", `x.yaml:7: expect: unknown topology "seuol-3az": want one of one-host, seoul-2az, seoul-3az`},
@@ -41,6 +45,14 @@ func TestScenariosAreCheckedBeforeTheStart(t *testing.T) {
 		{"does not apply", "raft", "seoul-2az", "{at: 30%, fault: kill, target: holder}\nexpect:\n  raft etcd: {not_for: it is not about them}", "x.yaml:5: x does not apply to raft: it is not about them"},
 		{"applies to another lock", "raft,none", "seoul-2az", "{at: 30%, fault: kill, target: holder}\nexpect:\n  raft etcd: {not_for: it is not about them}", ""},
 		{"zookeeper forgets", "zookeeper", "seoul-2az", "{at: 30%, fault: kill, target: role:zookeeper, lose_data: [zookeeper]}", "x.yaml:3: fault kill-1: lose_data: an ensemble most of whose servers forget what they have acknowledged begins again"},
+		{"no disk", "redlock", "seoul-2az", "{at: 30%, fault: slow-disk, target: majority:server, delay: 50ms}", "x.yaml:3: fault slow-disk-1 on majority:server: nothing is kept on a disk by redis-a-1, redis-a-2, redis-a-3"},
+		{"masters whose servers have the disk", "raft", "seoul-2az", "{at: 30%, fault: slow-disk, target: role:master, delay: 50ms}", "nothing is kept on a disk by master-a"},
+		{"some of a zone have a disk", "raft", "seoul-2az", "{at: 30%, fault: slow-disk, target: zone:a, delay: 50ms}", ""},
+		{"a disk", "redlock:persistence=always", "seoul-2az", "{at: 30%, fault: full-disk, target: majority:server}", ""},
+		{"a disk of masters", "multiphase:quorum", "seoul-2az", "{at: 30%, fault: full-disk, target: holder}", ""},
+		{"longer than a lease", "redis:ttl=1s", "seoul-2az", "{at: 20%, for: 60%, fault: kill, target: holder}\noutlasts: lease", ""},
+		{"no lease to outlast", "none", "seoul-2az", "{at: 20%, for: 60%, fault: kill, target: holder}\noutlasts: lease", ""},
+		{"not longer than a lease", "redis:ttl=2s", "seoul-2az", "{at: 20%, for: 60%, fault: kill, target: holder}\noutlasts: lease", "x.yaml:3: fault kill-1 lasts for 1.2s of a run of 2s, and a lease of redis:ttl=2s for 2s: want runs of more than 3.4s, or a shorter lease"},
 		{"too short", "redlock", "seoul-2az", "{at: 99%, for: 1%, fault: kill, target: holder}", "x.yaml:3: for: fault kill-1 is on for 20ms of a run of 2s, which is too short to be proven"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -71,16 +83,25 @@ func TestBuiltinScenariosFit(t *testing.T) {
 			t.Fatal(err)
 		}
 		lock := "redis:replica" // of what has only a primary to break
-		for _, other := range []string{"redlock", "raft", "postgres"} {
+		for _, other := range []string{"multiphase:quorum", "redlock", "raft", "postgres"} {
 			if e, judged := s.Locks[other]; judged && !e.NotFor {
 				lock = other
 			}
 		}
 		for _, topology := range []string{"seoul-2az", "seoul-3az"} {
-			config := configFor(t, nil, lock)
-			config.Duration = max(time.Second, s.MinDuration)
-			if err := errors.Join(config.UseTopology(topology, ""), config.UseScenarios([]string{name})); err != nil {
-				t.Errorf("%s: %v", topology, err)
+			var refused []error // by each workload
+			for _, w := range catalog.Workloads() {
+				config := configFor(t, nil, lock)
+				config.Workload, config.Duration = w, max(time.Second, s.MinDuration)
+				if s.OutlastsLease {
+					config.Duration = 6 * time.Second // of 3 s
+				}
+				if err := errors.Join(config.UseTopology(topology, ""), config.UseScenarios([]string{name})); err != nil {
+					refused = append(refused, err)
+				}
+			}
+			if len(refused) == len(catalog.Workloads()) {
+				t.Errorf("%s: %v", topology, errors.Join(refused...))
 			}
 		}
 	}

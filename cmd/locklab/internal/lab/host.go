@@ -32,6 +32,7 @@ type HostConfig struct {
 	Gates      *link.Gates // shared by the hosts of this process; nil is the host's own
 	DataDir    string
 	Token      string
+	Scrape     string // a token that reads the metrics only; "" is none
 	Seed       uint64
 	IdleReset  time.Duration
 	// Measure is how often the agent records what its machine does; 0 is never, for
@@ -68,7 +69,7 @@ func StartHost(c HostConfig) (*Host, error) {
 		config.Advertise = c.Advertise
 	}
 	config.Bind = c.Bind
-	config.Token, config.DataDir, config.Executable = c.Token, c.DataDir, exe
+	config.Token, config.ScrapeToken, config.DataDir, config.Executable = c.Token, c.Scrape, c.DataDir, exe
 	build := provenance.ReadBuild()
 	config.Version = build.Version
 	config.Roles = Roles(c.Programs)

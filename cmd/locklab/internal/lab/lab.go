@@ -20,6 +20,7 @@ import (
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/cmd/locklab/internal/provenance"
+	"locklab/internal/sentence"
 	"locklab/internal/tracing"
 	"locklab/locks/clock"
 	"locklab/reports/result"
@@ -110,17 +111,24 @@ func with(ctx context.Context, parts []Config, earlier *result.File, display pro
 // goesOnFrom says what was measured before, where that was by others: by another program, on
 // another machine, with other servers.
 func goesOnFrom(run *result.Run, earlier result.File) {
-	for _, w := range earlier.Run.Warnings {
-		if !slices.Contains(run.Warnings, w) {
-			run.Warnings = append(run.Warnings, w)
-		}
+	for i := range earlier.Run.Warnings {
+		run.Warn(earlier.Run.Warning(i))
 	}
 	was := earlier.Run
 	if was.Commit == run.Commit && was.Host == run.Host && maps.Equal(was.Versions, run.Versions) {
 		return
 	}
-	run.Warnings = append(run.Warnings, fmt.Sprintf("the first %d rows were measured before the run was resumed, by commit %s on %s %s with %d CPUs, perhaps with other versions of servers",
-		len(earlier.Results), was.Commit, was.Host.OS, was.Host.Kernel, was.Host.CPUs))
+	kept := 0
+	for _, row := range earlier.Results {
+		if !row.Partial || decided(row) > 0 {
+			kept++
+		}
+	}
+	if kept == 0 {
+		return
+	}
+	run.Warn(sentence.Of("%d rows were measured, and judged by what was expected then, before the run was resumed: by commit %s on %s %s with %d CPUs, perhaps with other versions of servers",
+		kept, was.Commit, was.Host.OS, was.Host.Kernel, was.Host.CPUs))
 }
 
 // Remaining is how many runs there are that the earlier result does not have, and about
@@ -131,14 +139,23 @@ func Remaining(parts []Config, earlier *result.File) (runs int, about time.Durat
 	if earlier != nil {
 		rows.keep(*earlier)
 	}
+	up := "" // the servers that the run before leaves
 	for i := range parts {
 		c := &parts[i]
-		c.eachFit(func(lock catalog.Lock, s scenario.Scenario) {
-			if !rows.done(c.key(lock, s)) {
-				runs += c.Repeat
-				about += time.Duration(c.Repeat) * c.aboutRun()
+		for lock, s := range c.eachFit {
+			if rows.done(c.key(lock, s)) {
+				continue
 			}
-		})
+			for range max(c.Repeat-decided(rows.rows[c.key(lock, s)]), 0) {
+				runs++
+				about += c.aboutRun(lock)
+				needs, leaves := c.servers(lock, s)
+				if needs != "" && needs == up {
+					about -= lock.Starts()
+				}
+				up = leaves
+			}
+		}
 	}
 	return runs, about
 }
@@ -184,39 +201,47 @@ func openLog(dir string) (io.Closer, *slog.Logger, error) {
 	return f, slog.New(slog.NewTextHandler(f, nil)), nil
 }
 
-// combinations runs every lock under every scenario. A scenario is run with all
-// locks before the next, so that what is compared was measured close together.
+// combinations runs every lock under every scenario, in the order of eachFit.
 func (c *Config) combinations(ctx context.Context, fleet *fleet, display progress.Display, rows *table) error {
-	for _, s := range c.Scenarios {
-		for _, lock := range c.Locks {
-			if !c.fits(lock, s) || rows.done(c.key(lock, s)) {
-				continue
-			}
-			err := c.combination(ctx, fleet, display, rows, lock, s)
-			if errors.Is(err, errInterrupted) || ctx.Err() != nil {
-				rows.file.Run.Interrupted = true
-				return nil //nolint:nilerr // an interruption is no error: there is a report of what was measured
-			}
-			if err != nil {
-				return fmt.Errorf("%s under %s: %w", lock, s.Name, err)
-			}
+	for lock, s := range c.eachFit {
+		if rows.done(c.key(lock, s)) {
+			continue
+		}
+		err := c.combination(ctx, fleet, display, rows, lock, s)
+		if errors.Is(err, errInterrupted) || ctx.Err() != nil {
+			rows.file.Run.Interrupted = true
+			return nil // an interruption is no error: there is a report of what was measured
+		}
+		if err != nil {
+			return fmt.Errorf("%s under %s: %w", lock, s.Name, err)
 		}
 	}
 	return nil
 }
 
 // combination runs one lock under one scenario as often as asked, and keeps its row up
-// to date. There is none if no repeat came far enough to say anything.
+// to date. There is none if no repeat came far enough to say anything. A repeat that
+// decided something stands: it is not run again.
 func (c *Config) combination(ctx context.Context, fleet *fleet, display progress.Display, rows *table, lock catalog.Lock, s scenario.Scenario) error {
-	var repeats []repeat
+	repeats, err := rows.begin(ctx, c.Dir, c.key(lock, s), c.Topology)
+	if err != nil {
+		return err
+	}
+	if len(repeats) >= c.Repeat {
+		return rows.put(rowOf(repeats, c.Topology))
+	}
+	standing := repeats
 	for i := range c.Repeat {
 		x := &experiment{config: c, fleet: fleet, display: display, lock: lock, scenario: s, repeat: i + 1}
-		display.Begin(x.name(), c.aboutRun())
+		if slices.ContainsFunc(standing, func(r repeat) bool { return r.history == filepath.ToSlash(x.historyFile()) }) {
+			continue
+		}
+		display.Begin(x.name(), c.aboutRun(lock))
 		done, err := x.run(ctx)
 		if found := done.found; found != nil {
 			interrupted := errors.Is(err, errInterrupted)
 			if interrupted {
-				found.Incomplete = append(found.Incomplete, "the user interrupted the run")
+				found.Incomplete = append(found.Incomplete, sentence.Of("the user interrupted the run"))
 			}
 			repeats = append(repeats, done)
 			display.End(c.brief(found, check.Judge(found, check.ExpectationOf(found.Run))))
@@ -243,7 +268,7 @@ func (c *Config) brief(f *check.Findings, v check.Verdict) string {
 		fmt.Sprintf("%.0f/s, %.1f%% of the requests served", f.AchievedPS(), 100*f.Availability()),
 	}
 	if v.Status != check.Expected && v.Status != check.NotJudged {
-		parts = append(parts, v.Why)
+		parts = append(parts, v.Reason.String())
 	}
 	return strings.Join(parts, "; ")
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/locks/clock"
 	"locklab/nodes/role"
@@ -21,22 +20,11 @@ func LiveInfo(title string, parts []Config) live.Info {
 		info.Zones = append(info.Zones, live.Zone{Name: z.Name, Short: z.Short})
 	}
 	for i := range parts {
-		parts[i].eachFit(func(lock catalog.Lock, s scenario.Scenario) {
+		for lock, s := range parts[i].eachFit {
 			info.Rows = append(info.Rows, live.Key{Lock: lock.String(), Scenario: s.Name, Workload: parts[i].Workload.Name})
-		})
-	}
-	return info
-}
-
-// eachFit passes on the combinations that apply, in the order of their runs.
-func (c *Config) eachFit(do func(catalog.Lock, scenario.Scenario)) {
-	for _, s := range c.Scenarios {
-		for _, lock := range c.Locks {
-			if c.fits(lock, s) {
-				do(lock, s)
-			}
 		}
 	}
+	return info
 }
 
 // duplicates has the run's own checker judge rooms while the run goes on.

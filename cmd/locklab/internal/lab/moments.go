@@ -1,8 +1,7 @@
 package lab
 
 import (
-	"fmt"
-
+	"locklab/internal/sentence"
 	"locklab/reports/series"
 	"locklab/workloads/check"
 )
@@ -24,10 +23,10 @@ func Moments(f *check.Findings, each int) []series.Moment {
 }
 
 // InForce names the faults that had begun and not ended, since the measured part began.
-func InForce(f *check.Findings, atNS int64) (names []string) {
+func InForce(f *check.Findings, atNS int64) (names []sentence.Text) {
 	for _, one := range f.Faults {
 		if one.BeganNS != check.Never && one.BeganNS <= atNS && (one.EndedNS == check.Never || atNS < one.EndedNS) {
-			names = append(names, fmt.Sprintf("%s of %s (since %.0f ms)", one.Kind, one.Target, float64(one.BeganNS)/1e6))
+			names = append(names, sentence.Of("%s of %s (since %.0f ms)", one.Kind, one.Target, float64(one.BeganNS)/1e6))
 		}
 	}
 	return names

@@ -13,6 +13,8 @@ import (
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/masternode"
 	"locklab/internal/httpapi"
+	"locklab/nodes/agent"
+	"locklab/nodes/diskfault"
 	"locklab/nodes/master"
 	"locklab/nodes/role"
 	"locklab/nodes/topology"
@@ -46,13 +48,15 @@ type plan struct {
 	cluster string
 	seed    uint64
 	load    catalog.Load
-	hold    time.Duration // how long masters hold at least
-	clocks  bool          // the scenario sets clocks
-	token   string        // that the run's masters take orders by
-	otlp    string        // where traces go
-	orders  string        // that the run's workers take orders of rooms by
+	hold    time.Duration              // how long masters hold at least
+	clocks  bool                       // the scenario sets clocks
+	calls   map[string]diskfault.Calls // of each role that are stopped, so that its disks can get slow or full
+	token   string                     // that the run's masters take orders by
+	otlp    string                     // where traces go
+	orders  string                     // that the run's workers take orders of rooms by
 	wires   []wire
 	aliases map[string]netip.AddrPort // by node: see aliasesOf
+	runs    int                       // how many its servers have served with this one
 
 	ways *wireWays
 }
@@ -168,6 +172,12 @@ func (p plan) hostPairs(ofLock bool) (pairs [][2]string) {
 	return pairs
 }
 
+// spec is how a node is started.
+func (p plan) spec(n topology.Placed) (agent.NodeSpec, error) {
+	settings, err := p.settings(n)
+	return agent.NodeSpec{Name: n.Name, Role: n.Role, Settings: settings, FakeClock: p.clocks, Disk: p.calls[n.Role]}, err
+}
+
 // settings is what a node is told when it starts.
 func (p plan) settings(n topology.Placed) (jsontext.Value, error) {
 	tell := map[string]func(topology.Placed) (any, error){role.Master: p.masterSettings, role.Worker: p.workerSettings}
@@ -207,6 +217,9 @@ func (p plan) masterSettings(n topology.Placed) (any, error) {
 	lock, err := p.lock.Settings()
 	if err != nil {
 		return nil, err
+	}
+	if p.runs > 1 {
+		lock.Prefix = fmt.Sprintf("run%d.", p.runs)
 	}
 	lock.Cluster, lock.Seed, lock.Peers = p.cluster, p.seed, p.members(n, role.Master)
 	lock.Rank, _ = p.topo.Rank(n.Name)

@@ -2,10 +2,15 @@ package lab
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/internal/seed"
+	"locklab/nodes/topology"
 	"locklab/reports/noise"
 	"locklab/reports/result"
 	"locklab/workloads/check"
@@ -30,6 +35,71 @@ func judge(ctx context.Context, dir, path string) (repeat, error) {
 	r := repeat{found: found, history: filepath.ToSlash(path), figures: figuresOf(found)}
 	found.Ops, found.Acquires = nil, nil // all that was wanted of them is in the figures
 	return r, nil
+}
+
+// begin gives the repeats of a combination that stand, in the order of their histories: of
+// an earlier row that is not whole, those that decided something. They alone are its row
+// from now on; the histories of the others are kept beside, as what they are. Whatever ends
+// this process meanwhile, a history without a row is judged again; see [Complete].
+func (t *table) begin(ctx context.Context, dir string, key rowKey, topo *topology.Topology) (standing []repeat, err error) {
+	row, there := t.rows[key]
+	if !there {
+		return nil, nil
+	}
+	var undecided []string
+	for _, path := range row.Histories {
+		if decided(row) == 0 {
+			undecided = append(undecided, path)
+			continue
+		}
+		one, err := judge(ctx, dir, path)
+		if err != nil {
+			return nil, err
+		}
+		if check.Judge(one.found, check.ExpectationOf(one.found.Run)).Status == check.Inconclusive {
+			undecided = append(undecided, path)
+		} else {
+			standing = append(standing, one)
+		}
+	}
+	if len(standing) == 0 {
+		err = t.drop(key)
+	} else {
+		row = rowOf(standing, topo)
+		row.Partial = true
+		err = t.put(row)
+	}
+	for _, path := range undecided {
+		if err == nil {
+			err = setAside(filepath.Join(dir, filepath.FromSlash(path)), result.StatusInconclusive)
+		}
+	}
+	return standing, err
+}
+
+// decided is how many repeats of the row came to a verdict of their own.
+func decided(row result.Row) int {
+	switch {
+	case row.Tries != nil:
+		return row.Tries.Seen + row.Tries.Unseen
+	case row.Verdict.Status == result.StatusInconclusive:
+		return 0
+	}
+	return len(row.Histories)
+}
+
+// setAside keeps what is there under a name of its own, which says why it counts no more.
+func setAside(path, why string) error {
+	for n := 1; ; n++ {
+		beside := fmt.Sprintf("%s.%s-%d", path, why, n)
+		if _, err := os.Lstat(beside); err == nil {
+			continue
+		}
+		if err := os.Rename(path, beside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("keep the history of a run that is run again: %w", err)
+		}
+		return nil
+	}
 }
 
 // figuresOf are those of one run, with the spread within it.

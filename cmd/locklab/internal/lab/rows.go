@@ -27,6 +27,7 @@ func rowOf(repeats []repeat, topo *topology.Topology) result.Row {
 	row.Peers, row.Nodes = toPeers(merged.Peers, topo), toNodes(merged.Nodes, topo)
 	for _, r := range repeats {
 		row.PerRepeat = append(row.PerRepeat, r.figures)
+		row.SharedServers = row.SharedServers || r.found.Run.Shared
 	}
 	if len(repeats) > 1 {
 		row.Tries = tries(all, want)
@@ -56,7 +57,7 @@ func toRow(f *check.Findings, v check.Verdict, want history.Expect, histories []
 	row := result.Row{
 		Lock: f.Run.Lock, Scenario: f.Run.Scenario, Workload: f.Run.Workload, Repeats: f.Repeats,
 		Verdict: result.Verdict{
-			Status: string(v.Status), Safety: v.Safety, Liveness: v.Liveness, ShortFault: v.Liveness == check.Down && !f.DownLong, Why: v.Why,
+			Status: string(v.Status), Safety: v.Safety, Liveness: v.Liveness, ShortFault: v.Liveness == check.Down && !f.DownLong, Why: v.Why, Reason: v.Reason,
 			Expected: result.Expected{Safety: want.Safety, Liveness: want.Liveness, Outside: want.Availability.Outside, During: want.Availability.During},
 		},
 		MeasuredMS:   f.MeasuredNS / 1e6,
@@ -77,6 +78,7 @@ func toRow(f *check.Findings, v check.Verdict, want history.Expect, histories []
 		Played:       f.Run.Played,
 	}
 	for _, r := range f.Rates {
+		row.RateAtFirst = f.Run.OfferedPS
 		row.Rates = append(row.Rates, result.Rate{AtMS: ms(r.AtNS), PerS: r.PerS})
 	}
 	if f.HasRooms {
@@ -103,7 +105,10 @@ func toRow(f *check.Findings, v check.Verdict, want history.Expect, histories []
 	}
 	if f.ZombieNS > 0 {
 		zombie := ms(f.ZombieNS)
-		row.ZombieMS = &zombie
+		row.ZombieMS, row.ZombieSince = &zombie, result.SinceClient
+		if f.ServerGrants {
+			row.ZombieSince = result.SinceServer
+		}
 	}
 	if f.Run.RTTNS > 0 {
 		row.RTTMS = new(ms(f.Run.RTTNS))

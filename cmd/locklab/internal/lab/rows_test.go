@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"locklab/cmd/locklab/internal/catalog"
+	"locklab/internal/sentence"
 	"locklab/nodes/topology"
 	"locklab/reports/result"
 	"locklab/workloads/check"
@@ -74,7 +75,9 @@ func TestRowsTellWhatTheLockIsJudgedOn(t *testing.T) {
 func TestTriesAreOfEachRepeat(t *testing.T) {
 	broken := func() *check.Findings { return &check.Findings{OK: 5, AcquiredOK: 5, Overlaps: 2} }
 	calm := func() *check.Findings { return &check.Findings{OK: 5, AcquiredOK: 5} }
-	lost := func() *check.Findings { return &check.Findings{OK: 5, AcquiredOK: 5, GivenUp: []string{"no answer"}} }
+	lost := func() *check.Findings {
+		return &check.Findings{OK: 5, AcquiredOK: 5, GivenUp: []sentence.Text{sentence.Name("no answer")}}
+	}
 	all := []*check.Findings{broken(), calm(), lost(), broken(), broken()}
 	for _, safety := range []string{check.Safe, check.Unsafe, ""} {
 		if got, want := *tries(all, history.Expect{Safety: safety}), (result.Tries{Seen: 3, Unseen: 1, Undecided: 1}); got != want {

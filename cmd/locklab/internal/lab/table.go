@@ -41,7 +41,7 @@ func newTable(parts []Config, file *result.File) *table {
 }
 
 // keep takes over the rows of an earlier result, as they were before --fail-on: also those
-// that are to be run again, until they are, and those that nobody asks for any more.
+// that are to be run again, until that begins, and those that nobody asks for any more.
 func (t *table) keep(earlier result.File) {
 	for _, row := range earlier.Results {
 		row.Verdict.Restore()
@@ -66,6 +66,13 @@ func (t *table) put(row result.Row) error {
 		t.order = append(t.order, keyOf(row))
 	}
 	t.rows[keyOf(row)] = row
+	t.list()
+	return t.save()
+}
+
+// drop takes a row out that is to be measured anew.
+func (t *table) drop(key rowKey) error {
+	delete(t.rows, key)
 	t.list()
 	return t.save()
 }

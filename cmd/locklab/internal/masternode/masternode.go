@@ -17,6 +17,7 @@ import (
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/internal/seed"
 	"locklab/internal/strictjson"
+	"locklab/locks"
 	"locklab/locks/program"
 	"locklab/nodes/master"
 	"locklab/nodes/process"
@@ -101,7 +102,18 @@ func run(ctx context.Context, node *process.Node) (err error) {
 	if err != nil {
 		return fmt.Errorf("build lock %s: %w", settings.Lock, err)
 	}
-	tracker := master.Track(locker, node.Points) // the status must also show what the raw workloads hold
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	if f, ok := locker.(locks.Failer); ok { // a master whose lock is gone is of no use until it starts again
+		go func() {
+			select {
+			case err := <-f.Failed():
+				end(fmt.Errorf("lock %s: %w", settings.Lock, err))
+			case <-ctx.Done():
+			}
+		}()
+	}
+	tracker := master.Track(locker, node.Points, all.Lock.Prefix) // the status must also show what the raw workloads hold
 	defer func() { err = errors.Join(err, tracker.Close()) }()
 	mounts := map[string]http.Handler{}
 	site := catalog.Site{
@@ -135,5 +147,9 @@ func run(ctx context.Context, node *process.Node) (err error) {
 		return err
 	}
 	prometheus.WrapRegistererWith(prometheus.Labels{"lock": settings.Lock}, node.Metrics).MustRegister(tracker, m)
-	return m.Serve(ctx, node.Addrs[PortHTTP], func(net.Addr) { node.Ready() })
+	err = m.Serve(ctx, node.Addrs[PortHTTP], func(net.Addr) { node.Ready() })
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		err = errors.Join(cause, err)
+	}
+	return err
 }

@@ -34,14 +34,22 @@ type Display interface {
 
 // New picks the display for the writer: bars if it is a terminal.
 func New(w io.Writer, runs int) Display {
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		width := columns
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil {
-			width = w
-		}
+	if width, terminal := Width(w); terminal {
 		return newBars(w, runs, width)
 	}
 	return &lines{w: w, runs: runs}
+}
+
+// Width is how many columns a terminal has; false if w is none.
+func Width(w io.Writer) (width int, terminal bool) {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return 0, false
+	}
+	if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+		return w, true
+	}
+	return columns, true
 }
 
 // lines writes one line when a run begins, one when it ends, and one whenever

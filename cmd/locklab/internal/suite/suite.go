@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"locklab/chaos/scenario"
+	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/failon"
 	"locklab/internal/strictyaml"
 	"locklab/reports/result"
@@ -115,17 +116,64 @@ func Parse(file string, text []byte) (Suite, error) {
 	return s, doc.Err()
 }
 
+// Others stands, among the scenarios of a part, for the built-in ones that no part names; at
+// the end of the suite's locks for those of the program, and their variants, that are not
+// named before it; and for all locks of a part for those of the suite that no part with one of
+// its scenarios names.
+const Others = "others"
+
 // share gives the locks of the whole suite to the parts that name none.
 func (s *Suite) share(locks strictyaml.Node) {
+	if !locks.Given() {
+		return
+	}
+	whole := locks.Text()
+	if named, open := strings.CutSuffix(whole, ","+Others); open {
+		all := list(locks, named)
+		for _, name := range catalog.WithVariants() {
+			if !slices.ContainsFunc(all, func(l catalog.Lock) bool { return l.Name+":"+l.Spec.Variant == name }) {
+				named += "," + strings.TrimSuffix(name, ":")
+			}
+		}
+		whole = named
+	}
 	for i := range s.Parts {
-		if p := &s.Parts[i]; locks.Given() && p.flag("locks") == nil {
-			p.Flags = append(p.Flags, Flag{"locks", locks.Text(), locks.Line()})
+		p := &s.Parts[i]
+		switch f := p.flag("locks"); {
+		case f == nil:
+			p.Flags = append(p.Flags, Flag{"locks", whole, locks.Line()})
+		case f.Value == Others:
+			f.Value = strings.Join(slices.DeleteFunc(texts(list(locks, whole)), s.named(p.scenarios())), ",")
 		}
 	}
 }
 
-// Others stands, among the scenarios of a part, for the built-in ones that no part names.
-const Others = "others"
+func list(n strictyaml.Node, text string) []catalog.Lock {
+	all, err := catalog.ParseList("", []string{text})
+	if err != nil {
+		n.Fail("%s", strings.TrimPrefix(err.Error(), ": "))
+	}
+	return all
+}
+
+// named says which locks a part with one of these scenarios names.
+func (s *Suite) named(scenarios []string) func(lock string) bool {
+	var all []string
+	for _, p := range s.Parts {
+		if f := p.flag("locks"); f != nil && slices.ContainsFunc(p.scenarios(), func(name string) bool { return slices.Contains(scenarios, name) }) {
+			some, _ := catalog.ParseList("locks", []string{f.Value}) // who reads the part says what is wrong
+			all = append(all, texts(some)...)
+		}
+	}
+	return func(lock string) bool { return slices.Contains(all, lock) }
+}
+
+func texts(all []catalog.Lock) (texts []string) {
+	for _, l := range all {
+		texts = append(texts, l.String())
+	}
+	return texts
+}
 
 func (s *Suite) others() {
 	var named []string

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"locklab/chaos/scenario"
+	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/suite"
 	"locklab/reports/result"
 )
@@ -54,6 +55,7 @@ func TestParseRefuses(t *testing.T) {
 		"no source":      {"    source: I say so.\n", "", "claims[0].source: missing"},
 		"no figure":      {"shows: safe", "shows: speed>3", `f.yaml:9: claims[0].cells[0].shows: "speed>3": unknown figure "speed"`},
 		"a difference":   {"shows: safe", `shows: "stall_ms>+3"`, `f.yaml:9: claims[0].cells[0].shows: "stall_ms>+3": want a limit without a sign`},
+		"no lock":        {"parts:\n", "locks: \"redux,others\"\nparts:\n", `f.yaml:3: locks: unknown lock "redux"`},
 		"a list":         {"duration: 2s", "duration: [2s]", "parts[0].duration: want a word or a number"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -65,6 +67,43 @@ func TestParseRefuses(t *testing.T) {
 				t.Errorf("%v; want %q", err, tt.want)
 			}
 		})
+	}
+}
+
+// TestOthers: whom nobody names need not be named, neither locks nor those of a part.
+func TestOthers(t *testing.T) {
+	s, err := suite.Parse("f.yaml", []byte(`name: mine
+summary: All.
+locks: "redis:ttl=1s,redlock,others"
+parts:
+  - {scenarios: baseline}
+  - {scenarios: herd, locks: "redis:ttl=1s,etcd"}
+  - {scenarios: herd, locks: others}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := func(part int) (texts []string) {
+		for _, f := range s.Parts[part].Flags {
+			if f.Name == "locks" {
+				all, err := catalog.ParseList("locks", []string{f.Value})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, l := range all {
+					texts = append(texts, l.String())
+				}
+			}
+		}
+		return texts
+	}
+	whole := list(0)
+	if !slices.Contains(whole, "redis:pubsub") || !slices.Contains(whole, "none") || slices.Contains(whole, "redis") || whole[0] != "redis:ttl=1s" || len(whole) != len(catalog.WithVariants()) {
+		t.Errorf("the suite's locks: %q", whole)
+	}
+	want := slices.DeleteFunc(whole, func(lock string) bool { return lock == "redis:ttl=1s" || lock == "etcd" })
+	if diff := cmp.Diff(want, list(2)); diff != "" {
+		t.Error(diff)
 	}
 }
 

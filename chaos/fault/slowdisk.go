@@ -1,0 +1,44 @@
+package fault
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Disk is what is wrong with a node's disk; nothing is the zero value.
+type Disk struct {
+	Delay time.Duration // that each sync takes longer
+	Full  bool          // nothing can be written
+}
+
+// SlowDisk delays what makes data safe. Syncs that wait go on when it is healed.
+func (kinds) SlowDisk() Kind {
+	return Kind{
+		Name:    "slow-disk",
+		Summary: "each fsync of processes takes longer by delay, at least 1ms, as on a disk that fails or that others use",
+		Fields:  []string{"target", "delay"},
+		read: func(f fields) Fault {
+			f.need("delay")
+			return onDisks(f.target(), Disk{Delay: f.duration("delay", leastShift)})
+		},
+	}
+}
+
+// onDisks is a fault of the disks of what the target means, but for who keeps nothing on one.
+func onDisks(target selector, disk Disk) Fault {
+	fault := onNodes(target, nil, func(ctx context.Context, _ string, sc scene) (p Plan, err error) {
+		found, err := sc.nodes(ctx, target)
+		diskless := sc.ofRoles(found, sc.Diskless)
+		p.Disks = slices.DeleteFunc(found, func(node string) bool { return slices.Contains(diskless, node) })
+		if err == nil && len(p.Disks) == 0 {
+			err = fmt.Errorf("nothing is kept on a disk by %s: %w", strings.Join(diskless, ", "), ErrNoTarget)
+		}
+		p.Disk = disk
+		return p, err
+	})
+	fault.Prepared = true
+	return fault
+}

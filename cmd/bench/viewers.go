@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"locklab/reports/result"
+)
+
+// viewersRun is what the live page costs: the same comparison with nobody and with many who
+// look, in turn.
+type viewersRun struct {
+	binary, lock, scenario, rate, seed string
+	duration                           time.Duration
+	viewers, rounds                    int
+}
+
+// viewersFigures are what must not change when somebody looks.
+func viewersFigures() []string {
+	return []string{"served per second", "availability %", "request p50 ms", "request p99 ms"}
+}
+
+func runViewers(ctx context.Context, args []string) error {
+	var c viewersRun
+	fl := flag.NewFlagSet("bench viewers", flag.ContinueOnError)
+	fl.StringVar(&c.binary, "locklab", "bin/locklab", "the program")
+	fl.StringVar(&c.lock, "lock", "multiphase", "the lock")
+	fl.StringVar(&c.scenario, "scenario", "baseline", "the scenario")
+	fl.StringVar(&c.rate, "rate", "300", "requests per second")
+	fl.StringVar(&c.seed, "seed", "1", "of all runs")
+	fl.DurationVar(&c.duration, "duration", 20*time.Second, "of each run")
+	fl.IntVar(&c.viewers, "viewers", 20, "how many look in every second run")
+	fl.IntVar(&c.rounds, "rounds", 5, "pairs of runs")
+	if err := fl.Parse(args); err != nil {
+		return err
+	}
+	if c.rounds < 1 || c.viewers < 1 || fl.NArg() > 0 {
+		return errors.New("-rounds and -viewers want more than 0, and there is nothing else")
+	}
+	all := map[int][][]float64{}                 // by viewers: the figures of each run
+	line := func(about string, cells []string) { // at once, for who waits
+		fmt.Printf("%-12s", about)
+		for _, cell := range cells {
+			fmt.Printf("%19s", cell)
+		}
+		fmt.Println()
+	}
+	line("viewers", viewersFigures())
+	for round := range c.rounds {
+		order := []int{0, c.viewers}
+		if round%2 == 1 {
+			slices.Reverse(order)
+		}
+		for _, viewers := range order {
+			got, err := c.once(ctx, viewers)
+			if err != nil {
+				return fmt.Errorf("with %d viewers: %w", viewers, err)
+			}
+			all[viewers] = append(all[viewers], got)
+			line(strconv.Itoa(viewers), formatAll("%.2f", got))
+		}
+	}
+	without, with := medians(all[0]), medians(all[c.viewers])
+	change := make([]float64, len(with))
+	for i := range with {
+		change[i] = 100 * (with[i]/without[i] - 1)
+	}
+	line("median, 0", formatAll("%.2f", without))
+	line(fmt.Sprintf("median, %d", c.viewers), formatAll("%.2f", with))
+	line("change %", formatAll("%+.2f", change))
+	return nil
+}
+
+func formatAll(format string, values []float64) (words []string) {
+	for _, v := range values {
+		words = append(words, fmt.Sprintf(format, v))
+	}
+	return words
+}
+
+func medians(runs [][]float64) (all []float64) {
+	for i := range viewersFigures() {
+		var column []float64
+		for _, r := range runs {
+			column = append(column, r[i])
+		}
+		all = append(all, median(column))
+	}
+	return all
+}
+
+// once runs the comparison while so many look at its page.
+func (c *viewersRun) once(ctx context.Context, viewers int) (figures []float64, err error) {
+	dir, err := os.MkdirTemp("", "viewers-*")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	into := filepath.Join(dir, "run")
+	cmd := exec.CommandContext(ctx, c.binary, "run", "--ui", "127.0.0.1:0", "--locks", c.lock, "--scenarios", c.scenario, "--rate", c.rate, //nolint:gosec // the user's own program
+		"--duration", c.duration.String(), "--seed", c.seed, "--out", into)
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	looking, leave := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var failed error
+	lines := bufio.NewScanner(said)
+	address := regexp.MustCompile(`live page at (http://\S+)`)
+	for lines.Scan() {
+		at := address.FindStringSubmatch(lines.Text())
+		for i := range viewers {
+			if at == nil {
+				break
+			}
+			all.Go(func() {
+				if err := look(looking, at[1]+"/events?lang="+[]string{"en", "ko"}[i%2]); err != nil {
+					mu.Lock()
+					defer mu.Unlock()
+					failed = err
+				}
+			})
+		}
+	}
+	ended := cmd.Wait() // its code is the verdict's: what counts is whether there is a result
+	leave()
+	all.Wait()
+	file, err := result.Read(filepath.Join(into, "result.json"))
+	if err = errors.Join(failed, err); err != nil {
+		return nil, errors.Join(err, ended)
+	}
+	if len(file.Results) != 1 {
+		return nil, fmt.Errorf("the result has %d rows, want 1", len(file.Results))
+	}
+	row := file.Results[0]
+	figures = []float64{row.AchievedPerS, 100 * row.Availability, math.NaN(), math.NaN()}
+	if q := row.LatencyMS; q != nil {
+		figures[2], figures[3] = q.P50, q.P99
+	}
+	return figures, nil
+}
+
+// look reads what a browser would until the run is over.
+func look(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	read, err := io.Copy(io.Discard, response.Body)
+	if err == nil && (response.StatusCode != http.StatusOK || read == 0) {
+		err = fmt.Errorf("%s, %d bytes: want events", response.Status, read)
+	}
+	return errors.Join(err, response.Body.Close())
+}

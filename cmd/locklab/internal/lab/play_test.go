@@ -1,0 +1,65 @@
+package lab
+
+import (
+	"context"
+	"regexp"
+	"testing"
+
+	"locklab/chaos/fault"
+	"locklab/nodes/topology"
+	"locklab/reports/lang"
+)
+
+// nobody holds, leads or is written to.
+type nobody struct{}
+
+var _ fault.Resolver = nobody{}
+
+func (nobody) Holder(context.Context, string) (string, error) { return "", nil }
+func (nobody) Leader(context.Context) (string, error)         { return "", nil }
+func (nobody) Primary(context.Context) (string, error)        { return "", nil }
+
+// TestRefusalsAreSaidInTheLanguageOfThePage: whatever can be wrong with what somebody orders,
+// the Korean page says it in Korean, but for names and what was typed.
+func TestRefusalsAreSaidInTheLanguageOfThePage(t *testing.T) {
+	topo, err := topology.Load("seoul-2az")
+	if err != nil {
+		t.Fatal(err)
+	}
+	korean, err := lang.Of(lang.KoreanTag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	play := NewPlay(*configFor(t, topo, "none,raft"))
+	refused := map[string]error{
+		"a rate": play.SetRate(0), "a lock": play.Switch("rift"), "another lock": play.Switch("0"), "no fault": play.Heal("cut-1"),
+	}
+	for _, order := range []string{
+		``, `{}`, `[]`, `{"fault":"kil"}`, `{"fault":"kill"}`, `{"fault":"kill","target":"node"}`, `{"fault":"kill","target":"holder","colour":1}`,
+		`{"fault":"kill","target":"holder","target":"leader"}`, `{"fault":"latency","between":["zones"]}`, `{"fault":"latency","between":["zones"],"delay":"x"}`,
+		`{"fault":"latency","between":["zones"],"delay":"1us"}`, `{"fault":"latency","delay":"1ms"}`, `{"fault":"partition","between":["zones"],"mode":"x"}`,
+		`{"fault":"partition","from":"zone:a","to":"zone:c","mode":"reset"}`, `{"fault":"partition","from":"zone:a","mode":"hold"}`,
+		`{"fault":"partition","from":"zone:a","to":"zone:a","mode":"hold"}`, `{"fault":"partition","between":["zone:a"],"mode":"hold"}`,
+		`{"fault":"kill","target":"holder","lose_data":["x"]}`, `{"fault":"kill","target":"zones"}`, `{"fault":"kill","target":"holder"}`,
+	} {
+		refused[order] = play.Begin([]byte(order))
+	}
+	for _, order := range []string{`{"fault":"kill","target":"node:gone"}`, `{"fault":"kill","target":"holder"}`, `{"fault":"partition","between":["zone:x","others"],"mode":"hold"}`, `{"fault":"partition","between":["zone:a","others"],"mode":"hold"}`} {
+		f, err := fault.Parse("fault", []byte(order), errBadFault)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = f.Plan(t.Context(), "id", fault.Inventory{Hosts: []fault.Host{{Name: "h", Zone: "a"}}}, nobody{})
+		refused["planned "+order] = said(err)
+	}
+	english := regexp.MustCompile(`(?i)\b(want|missing|needs|unknown|must|cannot|there|is|the|has|no)\b`)
+	for order, err := range refused {
+		if err == nil {
+			t.Errorf("%s was not refused", order)
+			continue
+		}
+		if text := korean.Recorded(err.Error()); !regexp.MustCompile(`\p{Hangul}`).MatchString(text) || english.MatchString(text) {
+			t.Errorf("%s: %q\nfor %q", order, text, err)
+		}
+	}
+}

@@ -1,0 +1,34 @@
+// Package httpapitest asks HTTP servers of tests.
+package httpapitest
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// Ask makes one request, with these headers (Host is one), and returns the answer's status
+// and text.
+func Ask(tb testing.TB, method, url, body string, header map[string]string) (int, string) {
+	tb.Helper()
+	r, err := http.NewRequestWithContext(tb.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for name, value := range header {
+		r.Header.Set(name, value)
+	}
+	r.Host = header["Host"]
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer http.DefaultClient.CloseIdleConnections()
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return answer.StatusCode, string(text)
+}

@@ -1,0 +1,186 @@
+package diskfault
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// notice is struct seccomp_notif, and reply struct seccomp_notif_resp.
+type (
+	notice struct {
+		id         uint64
+		pid, flags uint32
+		number     int32
+		machine    uint32
+		at         uint64
+		args       [6]uint64
+	}
+	reply struct {
+		id    uint64
+		value int64
+		error int32
+		flags uint32
+	}
+)
+
+// Serve answers the calls of one incarnation of a node until its last process has ended, or
+// gone is closed; then it closes the socket.
+func (d *Disk) Serve(socket *os.File, gone <-chan struct{}) error {
+	served := make(chan struct{})
+	defer close(served)
+	end := func(f *os.File) {
+		select {
+		case <-gone:
+		case <-served:
+		}
+		_ = f.Close() // nothing that was written can be lost
+	}
+	go end(socket)
+	listener, err := receive(socket)
+	if err != nil {
+		return unlessEnded(err, gone)
+	}
+	go end(listener)
+	conn, err := listener.SyscallConn()
+	for err == nil {
+		var n notice
+		if n, err = next(conn); err == nil {
+			d.answer(conn, n)
+		}
+	}
+	return unlessEnded(err, gone)
+}
+
+// unlessEnded drops the error of a listener that nobody is behind any more.
+func unlessEnded(err error, gone <-chan struct{}) error {
+	select {
+	case <-gone: // files are closed while they are read
+		return nil
+	default:
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return fmt.Errorf("watch the calls of a node: %w", err)
+}
+
+// receive takes the listener from the socket. A program that never had one sends nothing.
+func receive(socket *os.File) (*os.File, error) {
+	conn, err := socket.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	rights, length := make([]byte, unix.CmsgSpace(4)), 0
+	var failed error
+	err = conn.Read(func(fd uintptr) bool {
+		_, length, _, _, failed = unix.Recvmsg(int(fd), make([]byte, 1), rights, unix.MSG_CMSG_CLOEXEC) //nolint:gosec // a small number
+		return !errors.Is(failed, unix.EAGAIN) && !errors.Is(failed, unix.EINTR)
+	})
+	if err := errors.Join(err, failed); err != nil {
+		return nil, err
+	}
+	if length == 0 {
+		return nil, io.EOF
+	}
+	messages, err := unix.ParseSocketControlMessage(rights[:length])
+	if err != nil {
+		return nil, err
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.SetNonblock(fds[0], true); err != nil { // so that it is waited for without a thread
+		return nil, err
+	}
+	return os.NewFile(uintptr(fds[0]), "listener"), nil //nolint:gosec // a small number
+}
+
+// next waits for a call.
+func next(conn syscall.RawConn) (n notice, err error) {
+	var failed error
+	err = conn.Read(func(fd uintptr) (done bool) {
+		n, done, failed = tryNext(fd)
+		return done
+	})
+	return n, errors.Join(err, failed)
+}
+
+// tryNext receives a call if one is there: to receive one that is not would block, whatever the
+// flags of the listener. It tries until none is left, because nobody is woken for each.
+func tryNext(fd uintptr) (n notice, done bool, err error) {
+	for {
+		ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}} //nolint:gosec // a small number
+		_, err := unix.Poll(ready, 0)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return n, true, err
+		case ready[0].Revents == 0:
+			return n, false, nil
+		case ready[0].Revents&unix.POLLIN == 0:
+			return n, true, io.EOF // nobody is left who could call
+		}
+		n = notice{}
+		err = ioctl(fd, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)) //nolint:gosec // ioctl(2) takes a pointer
+		if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINTR) {   // who called has ended, or got a signal
+			return n, true, err
+		}
+	}
+}
+
+func ioctl(fd, request uintptr, to unsafe.Pointer) error {
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, fd, request, uintptr(to)); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// answer lets a call go on, at once or after the delay, or refuses it.
+func (d *Disk) answer(conn syscall.RawConn, n notice) {
+	number := uint32(n.number) //nolint:gosec // the filter lets no other through
+	f := d.meet(call{sync: slices.Contains(syncs(), number), below: func() bool { return d.below(n, number) }})
+	r := reply{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+	if f.refused {
+		r.flags, r.error = 0, -int32(unix.ENOSPC)
+	}
+	send := func() bool {
+		var gone error // who called has ended, or got a signal
+		err := conn.Control(func(fd uintptr) {
+			gone = ioctl(fd, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r)) //nolint:gosec // ioctl(2) takes a pointer
+		})
+		return errors.Join(err, gone) == nil
+	}
+	switch {
+	case f.done == nil:
+		send()
+	case f.held == nil:
+		f.done(send)
+	default:
+		go func() {
+			f.held()
+			f.done(send)
+		}()
+	}
+}
+
+// below says whether a call is about a file below the directory. Where another user's files
+// cannot be looked at, those calls are that are for nothing but files.
+func (d *Disk) below(n notice, number uint32) bool {
+	file, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(int(n.pid)), "fd", strconv.Itoa(int(int32(n.args[0]))))) //nolint:gosec // a file descriptor is an int
+	if err != nil {
+		return slices.Contains(positioned(), number)
+	}
+	return strings.HasPrefix(file, d.dir+string(filepath.Separator))
+}

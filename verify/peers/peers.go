@@ -1,0 +1,89 @@
+package peers
+
+import "locklab/locks/peerlock/peercore"
+
+// Core is a pure core with its own word on whether it waits or holds, to be compared with
+// what its client was told.
+type Core[S, M any] interface {
+	peercore.Machine[S, M]
+	Waits() bool
+	Holds() bool
+}
+
+// Peers has its peers take events.
+type Peers[S, M any, P Core[S, M]] struct {
+	Alg peercore.Algorithm[S, M]
+	N   int
+	// Controls says that every peer has a control state beside its state of the resource,
+	// as in package peerlock.
+	Controls bool
+	// Does carries out the effects of a step, one after the other. was is what the client
+	// believed before.
+	Does func(i int, e *peercore.Effect[M], was peercore.Client)
+
+	effects []peercore.Effect[M]
+}
+
+// Peer is what one peer knows of the resource, and what its client believes.
+type Peer[S any] struct {
+	State   S
+	Control S // if there are any
+	Client  peercore.Client
+	// Forgotten says that of the resource nothing is kept but the number that a new state
+	// starts above. Nothing happens to it, but for connections and the end of a recovery,
+	// until somebody wants it or asks for it.
+	Forgotten bool
+}
+
+// Start makes a peer of a new process, which is connected to nobody.
+func (ps *Peers[S, M, P]) Start(i int, amnesic bool) (p Peer[S]) {
+	others := peercore.Others(ps.N, i)
+	if ps.Controls {
+		p.Control, p.State = ps.Alg.Control(i, others, amnesic)
+	} else {
+		p.State = ps.Alg.New(i, others, amnesic)
+	}
+	return p
+}
+
+// Restart makes fresh, which has just been started, the peer of a new process in the place
+// of old, which has crashed: with what the core had stored, if it stores anything, or as it
+// was started, without memory. One with a control state has that, and no resource at all.
+func (ps *Peers[S, M, P]) Restart(old, fresh *Peer[S]) {
+	if peercore.Stores[S, M, P](&old.State) {
+		peercore.Restart[S, M, P](&ps.Alg, &old.State, &fresh.State)
+	}
+	fresh.Client, fresh.Forgotten = peercore.ClientIdle, ps.Controls
+}
+
+// Forget makes the resource one that p has forgotten, as it does with one that nobody wants.
+func (ps *Peers[S, M, P]) Forget(p *Peer[S], like *S) {
+	P(&p.State).Reset(like, P(like).Round())
+	p.Forgotten = true
+}
+
+// Step has the core of p take an event. Its client then believes what it did, and what it
+// was told.
+func (ps *Peers[S, M, P]) Step(i int, p *Peer[S], ev peercore.Event[M]) {
+	wanted := ev.Kind == peercore.Request || ev.Kind == peercore.Receive && p.Forgotten && ps.Alg.Opens(ev.Msg)
+	if p.Forgotten = p.Forgotten && !wanted; p.Forgotten && ev.Kind == peercore.Receive {
+		return
+	}
+	ps.effects = peercore.Run[S, M, P](&ps.Alg, &p.State, ev, ps.effects[:0])
+	p.Client = p.Client.Does(ev.Kind)
+	if p.Forgotten { // there is nobody who would carry out anything
+		return
+	}
+	for k := range ps.effects {
+		e := &ps.effects[k]
+		was := p.Client
+		p.Client = was.Hears(e.Kind)
+		ps.Does(i, e, was)
+	}
+}
+
+// Told says that the client of p believes what the core does.
+func (ps *Peers[S, M, P]) Told(p *Peer[S]) bool {
+	core := P(&p.State)
+	return p.Client.Knows(core.Waits(), core.Holds())
+}

@@ -1,0 +1,66 @@
+package check
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"locklab/workloads/loadgen"
+)
+
+// idleSince is since when each resource was neither granted nor held, to the end of the
+// history, nor kept by the lease of a holder that did not release it.
+func (c *Checker) idleSince(t timeline) map[int32]int64 {
+	idle := map[int32]int64{}
+	for _, a := range c.acquires {
+		if a.outcome != ok {
+			continue
+		}
+		since := a.at
+		if a.granted() {
+			since = max(since, c.believed(a, t))
+			if a.answered == math.MaxInt64 {
+				since += c.run.LeaseNS + int64(leaseSlack)
+			}
+		}
+		idle[a.resource] = max(idle[a.resource], since)
+	}
+	return idle
+}
+
+// callOff takes those out of account that the end of a closed loop cut short while others
+// were served. Who had waited for nobody, for as long as a stall, was not served.
+func (c *Checker) callOff(idle map[int32]int64) {
+	kind := c.names.id(loadgen.ErrorCalledOff)
+	for _, a := range c.acquires {
+		if a.outcome != ok && a.errorKind == kind && a.at-max(a.asked(), idle[a.resource]) < int64(c.stall) {
+			a.outcome = calledOff
+		}
+	}
+}
+
+// checkEnd judges what follows the last heal: a resource that is wanted to the end, and
+// that nobody is granted any more, is not live, although no fault is in force.
+func (c *Checker) checkEnd(f *Findings, t timeline, last window, wants []want, idle map[int32]int64) {
+	after := window{span: span{last.heal, t.end}, held: last.held}
+	all := c.resources(wants)
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		since, stall, wanted := max(idle[id], after.from), int64(0), int64(0)
+		for _, s := range spansOf(all[id].wants) {
+			stall += max(s.to-max(s.from, since), 0)
+			wanted = max(wanted, s.to)
+		}
+		if stall < int64(c.stall) || wanted < t.drain {
+			continue
+		}
+		name := ""
+		if len(all) > 1 { // else it fares as the lock does
+			name = c.names.text(id)
+		}
+		length, live := after.to-after.from, Stalls
+		if stall*2 >= length && length >= f.failover(after, name) {
+			live = Down
+		}
+		f.fared(after, live, stall, name)
+	}
+}
