@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -211,11 +212,14 @@ func (b *syncBuffer) String() string {
 	return b.buf.String()
 }
 
-// awaitLine waits until one line has all the words.
+// folded is where the console goes on with a line below its beginning.
+var folded = regexp.MustCompile(`\n +`)
+
+// awaitLine waits until one line, put together again where it was folded, has all the words.
 func (b *syncBuffer) awaitLine(t *testing.T, words ...string) {
 	t.Helper()
 	locktest.Eventually(t, "a line with "+strings.Join(words, " and "), func() bool {
-		return slices.ContainsFunc(strings.Split(b.String(), "\n"), func(line string) bool {
+		return slices.ContainsFunc(strings.Split(folded.ReplaceAllString(b.String(), " "), "\n"), func(line string) bool {
 			return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(line, w) })
 		})
 	})
