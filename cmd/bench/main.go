@@ -42,7 +42,7 @@ func main() {
 		os.Exit(run())
 	}
 	// This is a subject's other process, which ends with its input.
-	serve := map[string]func(ctx context.Context, config string) error{"raft": serveRaft, "zookeeper": serveZookeeper, "multiphase": serveMultiphase}[os.Args[2]]
+	serve := map[string]func(ctx context.Context, config string) error{"raft": serveRaft, "zookeeper": serveZookeeper, "multiphase": serveMultiphase, "viewers": lookAt}[os.Args[2]]
 	if err := serve(context.Background(), os.Args[3]); err != nil {
 		fmt.Fprintf(os.Stderr, "bench peer %s: %v\n", os.Args[2], err)
 		os.Exit(1)

@@ -15,14 +15,16 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"locklab/reports/result"
 )
 
-// viewersRun is what the live page costs: the same comparison with nobody and with many who
-// look, in turn.
+// viewersRun is what the live page costs: the same comparison with nobody, with many who
+// look, and with nobody again, in turn. The difference of the two without is the noise that
+// a difference must stand out of.
 type viewersRun struct {
 	binary, lock, scenario, rate, seed string
 	duration                           time.Duration
@@ -51,7 +53,8 @@ func runViewers(ctx context.Context, args []string) error {
 	if c.rounds < 1 || c.viewers < 1 || fl.NArg() > 0 {
 		return errors.New("-rounds and -viewers want more than 0, and there is nothing else")
 	}
-	all := map[int][][]float64{}                 // by viewers: the figures of each run
+	const before, looked, after = 0, 1, 2
+	var all [3][][]float64                       // the figures of each run
 	line := func(about string, cells []string) { // at once, for who waits
 		fmt.Printf("%-12s", about)
 		for _, cell := range cells {
@@ -61,28 +64,33 @@ func runViewers(ctx context.Context, args []string) error {
 	}
 	line("viewers", viewersFigures())
 	for round := range c.rounds {
-		order := []int{0, c.viewers}
-		if round%2 == 1 {
-			slices.Reverse(order)
-		}
-		for _, viewers := range order {
+		for i := range all {
+			kind, viewers := (round+i)%len(all), 0
+			if kind == looked {
+				viewers = c.viewers
+			}
 			got, err := c.once(ctx, viewers)
 			if err != nil {
 				return fmt.Errorf("with %d viewers: %w", viewers, err)
 			}
-			all[viewers] = append(all[viewers], got)
+			all[kind] = append(all[kind], got)
 			line(strconv.Itoa(viewers), formatAll("%.2f", got))
 		}
 	}
-	without, with := medians(all[0]), medians(all[c.viewers])
-	change := make([]float64, len(with))
-	for i := range with {
-		change[i] = 100 * (with[i]/without[i] - 1)
-	}
+	without, with := medians(slices.Concat(all[before], all[after])), medians(all[looked])
 	line("median, 0", formatAll("%.2f", without))
 	line(fmt.Sprintf("median, %d", c.viewers), formatAll("%.2f", with))
-	line("change %", formatAll("%+.2f", change))
+	line("change %", formatAll("%+.2f", percents(without, with)))
+	line("noise %", formatAll("%+.2f", percents(medians(all[before]), medians(all[after]))))
 	return nil
+}
+
+// percents are in percent of what was before.
+func percents(before, after []float64) (all []float64) {
+	for i := range before {
+		all = append(all, 100*(after[i]/before[i]-1))
+	}
+	return all
 }
 
 func formatAll(format string, values []float64) (words []string) {
@@ -120,30 +128,24 @@ func (c *viewersRun) once(ctx context.Context, viewers int) (figures []float64, 
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	looking, leave := context.WithCancel(ctx)
-	var all sync.WaitGroup
-	var mu sync.Mutex
-	var failed error
 	lines := bufio.NewScanner(said)
 	address := regexp.MustCompile(`live page at (http://\S+)`)
+	var looking *exec.Cmd
 	for lines.Scan() {
-		at := address.FindStringSubmatch(lines.Text())
-		for i := range viewers {
-			if at == nil {
-				break
+		if at := address.FindStringSubmatch(lines.Text()); at != nil && viewers > 0 {
+			// Who looks sits elsewhere: here they take what the run leaves.
+			looking = exec.CommandContext(ctx, "nice", "-n", "19", os.Args[0], "peer", "viewers", strconv.Itoa(viewers)+" "+at[1]) //nolint:gosec // this program
+			looking.Stderr = os.Stderr
+			if err := looking.Start(); err != nil {
+				return nil, errors.Join(err, cmd.Process.Kill(), cmd.Wait())
 			}
-			all.Go(func() {
-				if err := look(looking, at[1]+"/events?lang="+[]string{"en", "ko"}[i%2]); err != nil {
-					mu.Lock()
-					defer mu.Unlock()
-					failed = err
-				}
-			})
 		}
 	}
 	ended := cmd.Wait() // its code is the verdict's: what counts is whether there is a result
-	leave()
-	all.Wait()
+	var failed error
+	if looking != nil {
+		failed = looking.Wait()
+	}
 	file, err := result.Read(filepath.Join(into, "result.json"))
 	if err = errors.Join(failed, err); err != nil {
 		return nil, errors.Join(err, ended)
@@ -157,6 +159,21 @@ func (c *viewersRun) once(ctx context.Context, viewers int) (figures []float64, 
 		figures[2], figures[3] = q.P50, q.P99
 	}
 	return figures, nil
+}
+
+// lookAt is the other process of viewers: so many look at a page, by its address, until its
+// run is over.
+func lookAt(ctx context.Context, config string) error {
+	var n int
+	var url string
+	if _, err := fmt.Sscan(config, &n, &url); err != nil {
+		return err
+	}
+	all, ctx := errgroup.WithContext(ctx)
+	for i := range n {
+		all.Go(func() error { return look(ctx, url+"/events?lang="+[]string{"en", "ko"}[i%2]) })
+	}
+	return all.Wait()
 }
 
 // look reads what a browser would until the run is over.
