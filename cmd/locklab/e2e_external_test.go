@@ -102,8 +102,11 @@ func TestE2EExternalStop(t *testing.T) {
 		if code == 0 {
 			break
 		}
-		if code != 4 || attempt == 3 { // that the machine is too busy is no finding
+		switch { // that the machine is too busy is no finding
+		case code != 4 || !machineOnly(file):
 			t.Fatalf("exit code %d", code)
+		case attempt == attempts:
+			t.Skip("the machine was three times too busy to decide")
 		}
 	}
 	r := row(t, file, "none", "power")
@@ -129,15 +132,23 @@ func TestE2EExternalStop(t *testing.T) {
 // TestE2EExternalFails: what the program said is in the verdict.
 func TestE2EExternalFails(t *testing.T) {
 	c := newCloud(t)
-	out := filepath.Join(t.TempDir(), "out")
-	lab := c.run(t, "hopeless", out, "2s")
-	lab.wants(t, 4)
-	if r := row(t, read(t, out), "none", "power"); r.Verdict.Status != result.StatusInconclusive || !strings.Contains(r.Verdict.Why, "exit status 7: no template for hopeless") {
-		t.Errorf("%s: %s", r.Verdict.Status, r.Verdict.Why)
-	}
-	lab.said.awaitLine(t, "exit status 7: no template for hopeless")
-	if calls := c.calls(t); calls != "start hopeless\nstop hopeless\n" {
-		t.Errorf("calls %q: want a stop whatever became of the start", calls)
+	const said = "exit status 7: no template for hopeless"
+	for attempt := 1; ; attempt++ {
+		out := filepath.Join(t.TempDir(), "out")
+		lab := c.run(t, "hopeless", out, "2s")
+		lab.wants(t, 4)
+		if calls := c.calls(t); calls != strings.Repeat("start hopeless\nstop hopeless\n", attempt) {
+			t.Errorf("calls %q: want a stop whatever became of the start", calls)
+		}
+		switch r := row(t, read(t, out), "none", "power"); {
+		case strings.Contains(r.Verdict.Why, said) && r.Verdict.Status == result.StatusInconclusive:
+			lab.said.awaitLine(t, said)
+			return
+		case !wasBusy(r): // that is a graver reason than a fault that did not come about
+			t.Fatalf("%s: %s", r.Verdict.Status, r.Verdict.Why)
+		case attempt == attempts:
+			t.Skipf("the machine was three times too busy for another reason: %s", r.Verdict.Why)
+		}
 	}
 }
 

@@ -30,6 +30,7 @@ func talker(t *testing.T) string {
 // TestE2EBringYourOwnLock: a lock in Python works beside one of the lab's, and beside one
 // that says lines of 10 MB, which nobody else notices.
 func TestE2EBringYourOwnLock(t *testing.T) {
+	t.Parallel()
 	out := filepath.Join(t.TempDir(), "out")
 	got := run(t, nil, "run", "--locks", "redis", "--lock-cmd", "talker="+talker(t), "--lock-cmd", "py-redis="+pythonLock(t),
 		"--workload", "mutex", "--scenarios", "baseline", "--duration", "3s", "--out", out)

@@ -186,6 +186,7 @@ func (d dashboard) silent(t *testing.T, prometheus string, since time.Time) (fou
 // promtool knows. Grafana itself is in no Debian package, so that what it reads is only checked
 // for its form.
 func TestE2EDashboard(t *testing.T) {
+	t.Parallel()
 	d := readDashboard(t)
 	needs(t, "prometheus")
 	needs(t, "promtool")

@@ -21,6 +21,7 @@ import (
 // TestE2EPlay plays in a browser as a person does: a fault by a button, the tour, another load,
 // in Korean too; the report has all of it, and judges none.
 func TestE2EPlay(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	tab, stop, err := browser.Start(ctx)

@@ -18,6 +18,7 @@ import (
 
 	"locklab/locks/locktest"
 	"locklab/reports/result"
+	"locklab/workloads/history"
 )
 
 // binary is locklab, built once for all end-to-end tests. Those whose verdict the machine
@@ -94,37 +95,61 @@ func mustRun(t *testing.T, code int, args ...string) outcome {
 	return out
 }
 
-// compare runs a comparison until it is conclusive, at most three times, and
-// returns its directory. That the machine was too busy to keep the load is no
+// attempts is how often the machine may be too busy to decide. A verdict is never asked
+// for twice.
+const attempts = 3
+
+// compare runs a comparison, what decided nothing at most three times, and returns its
+// directory and all that was said. That the machine was too busy to keep the load is no
 // finding about the program, and it says so by its exit code: after three times
 // nothing can be tested here, if that is the only thing that was in the way.
 func compare(t *testing.T, env []string, code int, args ...string) (outcome, string) {
 	t.Helper()
-	for attempt := 1; ; attempt++ {
-		dir := filepath.Join(t.TempDir(), "out")
-		out := run(t, env, append(append([]string{"run"}, args...), "--out", dir)...)
-		switch {
-		case out.code == code:
-			return out, dir
-		case out.code == 4 && attempt < 3:
-			t.Logf("inconclusive, again:\n%s", out.stdout)
-		case out.code == 4 && machineOnly(read(t, dir)):
-			t.Skipf("the machine was three times too busy to decide:\n%s", out.stdout)
-		default:
-			t.Fatalf("locklab run %s: exit code %d, want %d\n%s\n%s", strings.Join(args, " "), out.code, code, out.stdout, out.stderr)
-		}
+	dir := filepath.Join(t.TempDir(), "out")
+	out := run(t, env, append(append([]string{"run"}, args...), "--out", dir)...)
+	for attempt := 1; out.code == 4 && attempt < attempts; attempt++ {
+		t.Logf("inconclusive; the rows that are, again:\n%s", out.stdout)
+		again := run(t, env, "run", "--resume", dir, "--redo", "inconclusive")
+		out = outcome{again.code, out.stdout + again.stdout, out.stderr + again.stderr}
 	}
+	switch {
+	case out.code == code:
+	case out.code == 4 && machineOnly(read(t, dir)):
+		t.Skipf("the machine was three times too busy to decide:\n%s", out.stdout)
+	default:
+		t.Fatalf("locklab run %s: exit code %d, want %d\n%s\n%s", strings.Join(args, " "), out.code, code, out.stdout, out.stderr)
+	}
+	return out, dir
 }
 
 // machineOnly says that nothing but the machine kept results from being as expected.
 func machineOnly(file result.File) bool {
 	return !slices.ContainsFunc(file.Results, func(r result.Row) bool {
-		v := r.Verdict
-		busy := slices.ContainsFunc([]string{"was saturated", "enerator was late", " stood still for ", "That may be the machine's doing", "was not proven: it was in force for"}, func(reason string) bool {
-			return strings.Contains(v.Why, reason)
-		})
-		return v.Status != result.StatusExpected && (v.Status != result.StatusInconclusive || !busy)
+		return r.Verdict.Status != result.StatusExpected && !wasBusy(r)
 	})
+}
+
+// wasBusy says that it was the machine that kept a row from a verdict.
+func wasBusy(r result.Row) bool {
+	reasons := []string{"was saturated", "enerator was late", " stood still for ", "That may be the machine's doing", "was not proven: it was in force for"}
+	return r.Verdict.Status == result.StatusInconclusive &&
+		slices.ContainsFunc(reasons, func(reason string) bool { return strings.Contains(r.Verdict.Why, reason) })
+}
+
+// machineStood says that a fault is the machine's doing: not a node but the program that
+// measured did not run for a while.
+func machineStood(f result.Fault) bool {
+	return f.Kind == history.FaultStandstill && !strings.HasPrefix(f.Target, "node ")
+}
+
+// blames says that a row decides nothing for the reason that has all the words. Of several
+// losses a verdict names the first: that may be that the machine stood still.
+func blames(r result.Row, words ...string) bool {
+	why := r.Verdict.Why
+	if slices.ContainsFunc(r.Faults, machineStood) && strings.Contains(why, " stood still for ") && strings.Contains(why, " more)") {
+		return r.Verdict.Status == result.StatusInconclusive
+	}
+	return r.Verdict.Status == result.StatusInconclusive && !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(why, w) })
 }
 
 func read(t *testing.T, dir string) result.File {

@@ -16,6 +16,7 @@ import (
 // TestE2ESuiteGoesOn: a suite that was killed goes on where it was, with the flags of then,
 // and runs nothing twice; the claims are decided by the rows of both.
 func TestE2ESuiteGoesOn(t *testing.T) {
+	t.Parallel()
 	file := write(t, "mine.yaml", `name: mine
 parts:
   - {workload: matchmaking, locks: "none,local", scenarios: "baseline,leader-kill", duration: 10s, warmup: 200ms}

@@ -129,6 +129,7 @@ func TestE2EWithoutRedisServer(t *testing.T) {
 // TestE2EMissingServers: who names a lock without its server is told what to install;
 // a comparison of all goes on without it and says so.
 func TestE2EMissingServers(t *testing.T) {
+	t.Parallel()
 	bare := []string{"PATH=" + t.TempDir()}
 	if out := run(t, bare, "run", "--locks", "none,etcd"); out.code != 1 || !strings.Contains(out.stderr, "--locks: etcd: etcd is not installed here: apt-get install etcd-server") {
 		t.Errorf("exit code %d: %s", out.code, out.stderr)

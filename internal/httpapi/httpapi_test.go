@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -104,10 +105,10 @@ func TestWhoIsLetIn(t *testing.T) {
 	if other := httpapi.NewToken(); token == other || len(token) < 32 {
 		t.Fatalf("tokens %q and %q", token, other)
 	}
-	inside := 0
+	var inside atomic.Int64
 	url := serve(t, httpapi.Config{Token: token, Hosts: []string{"shop-a"}, Inside: func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			inside++
+			inside.Add(1)
 			next.ServeHTTP(w, r)
 		})
 	}})
@@ -132,12 +133,12 @@ func TestWhoIsLetIn(t *testing.T) {
 		"unclosed":       {map[string]string{"Authorization": right, "Host": "shop-a.evil.example:80"}, 403},
 		"rebound, token": {map[string]string{"Host": "evil.example"}, 401},
 	} {
-		before := inside
+		before := inside.Load()
 		status, text := httpapitest.Ask(t, http.MethodGet, url+"/v1/health", "", tc.header)
 		if status != tc.status {
 			t.Errorf("%s: status %d, want %d: %s", name, status, tc.status, text)
 		}
-		if let := inside != before; let != (status == 204) {
+		if let := inside.Load() != before; let != (status == 204) {
 			t.Errorf("%s: inside %v, status %d", name, let, status)
 		}
 	}

@@ -252,16 +252,17 @@ func (p *pipe) left() map[string]bool {
 // TestAReleaseIsOnRecordBeforeItIsSent: a client that is killed with its release under
 // way has left its hold, and only a record from before says so.
 func TestAReleaseIsOnRecordBeforeItIsSent(t *testing.T) {
-	rec, sent := &pipe{}, 0
+	rec := &pipe{}
+	var sent atomic.Int64
 	s := &service{onRelease: func() {
-		if sent++; len(rec.left()) < sent {
-			t.Errorf("release %d was sent, and %d are on record", sent, len(rec.left()))
+		if n := sent.Add(1); len(rec.left()) < int(n) {
+			t.Errorf("release %d was sent, and %d are on record", n, len(rec.left()))
 		}
 	}}
 	p := plan()
 	p.Clients, p.Resources = 1, 1
-	if _, err := play(t.Context(), t, serve(t, 1, s, rec), p, rec, asItIs); err != nil || sent == 0 {
-		t.Fatalf("%d releases: %v", sent, err)
+	if _, err := play(t.Context(), t, serve(t, 1, s, rec), p, rec, asItIs); err != nil || sent.Load() == 0 {
+		t.Fatalf("%d releases: %v", sent.Load(), err)
 	}
 }
 
