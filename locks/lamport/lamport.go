@@ -5,7 +5,6 @@ import (
 
 	"locklab/locks"
 	"locklab/locks/peerlock"
-	"locklab/locks/peerlock/mesh"
 	"locklab/locks/peerlock/peercore"
 )
 
@@ -14,10 +13,6 @@ const (
 	Name           = "lamport"
 	RicartAgrawala = "ricart-agrawala"
 )
-
-// Peer is another member of the cluster: its ID, its rank, which decides between
-// equal timestamps, and the address to dial it at.
-type Peer = mesh.Peer
 
 // Options chooses the rules. All peers of a cluster must have the same.
 type Options struct {

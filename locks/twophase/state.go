@@ -63,10 +63,6 @@ func (s *State) Holds() bool { return s.phase == Holding }
 // Pauses says that Wake would do something.
 func (s *State) Pauses() bool { return s.pausing }
 
-// InDoubt says that this peer, as a participant, has voted Yes and does not know yet
-// what was decided.
-func (s *State) InDoubt() bool { return s.reserved.taken && !s.reserved.committed }
-
 // Round is the round that this peer used last.
 func (s *State) Round() uint64 { return s.round }
 

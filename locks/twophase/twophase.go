@@ -7,16 +7,11 @@ import (
 
 	"locklab/locks"
 	"locklab/locks/peerlock"
-	"locklab/locks/peerlock/mesh"
 	"locklab/locks/peerlock/peercore"
 )
 
 // Name is the lock's name in specs.
 const Name = "2pc"
-
-// Peer is another member of the cluster: its ID, its rank and the address to dial it
-// at.
-type Peer = mesh.Peer
 
 // Options chooses the rules.
 type Options struct {

@@ -47,7 +47,7 @@ func decodeLines(t *testing.T, text []byte) []history.Event {
 	var all []history.Event
 	for line := range bytes.Lines(text) {
 		var e history.Event
-		if err := history.Decode(bytes.TrimSpace(line), &e); err != nil {
+		if err := new(history.Decoder).Decode(bytes.TrimSpace(line), &e); err != nil {
 			t.Fatalf("%v in %s", err, line)
 		}
 		all = append(all, e)

@@ -9,6 +9,6 @@
 // may run as Sentinel ([SentinelRole]), which has the stand-in for neither.
 //
 // The stand-in is miniredis with a real clock. It keeps nothing on disk and is many
-// times slower in Lua, so figures taken with it say nothing about Redis; whoever
-// shows them says so (see [HaveServer]).
+// times slower in Lua, so figures taken with it say nothing about Redis; its version,
+// which reports show, says so.
 package redisnode

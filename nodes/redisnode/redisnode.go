@@ -44,13 +44,8 @@ var ErrInvalid = errors.New("redisnode: invalid")
 
 const serverName = "redis-server"
 
-// HaveServer says whether redis-server is on PATH. Without it, Role is the stand-in.
-func HaveServer() bool {
-	_, err := exec.LookPath(serverName)
-	return err == nil
-}
-
-// Role is what an agent must know to run Redis on this machine.
+// Role is what an agent must know to run Redis on this machine: redis-server, or the
+// stand-in if that is not on PATH.
 func Role() role.Role {
 	r := role.Role{Name: Name, Ports: []string{Port}, ClientPort: Port}
 	path, err := exec.LookPath(serverName)

@@ -155,7 +155,7 @@ func (w *world[S, M, P]) step(i int, ev peercore.Event[M]) {
 	p := w.load(before, &w.peers[i])
 	w.held = false
 	w.all.Step(i, p, ev)
-	if p.Client != peercore.ClientWaits {
+	if !p.Waits() {
 		passed = 0
 	}
 	w.save(i, requests, passed)
@@ -196,10 +196,10 @@ func (w *world[S, M, P]) noteToken(token uint64) {
 	field := w.restField()
 	at := restPending + w.n
 	highest, _ := binary.Uvarint(w.next[field].bytes[at:])
-	if w.edit(field); token > highest {
-		w.buf = binary.AppendUvarint(w.buf[:at], token)
-	} else {
+	if w.edit(field); peers.Stale(token, highest) {
 		w.buf = append(w.buf, tokenBack)
+	} else {
+		w.buf = binary.AppendUvarint(w.buf[:at], token)
 	}
 	w.keep(field)
 }

@@ -177,7 +177,7 @@ func (w *world[S, M, P]) describePeer(i int, p *part) {
 	peer := w.load(p, &w.probes[i])
 	core := P(&peer.State)
 	p.gone, p.untold = peer.Forgotten, !w.all.Told(peer)
-	p.waits, p.holds = peer.Client == peercore.ClientWaits, peer.Client == peercore.ClientHolds
+	p.waits, p.holds = peer.Waits(), peer.Holds()
 	p.idle, p.round = peercore.Forgettable[S, M, P](&w.all.Alg, core), core.Round()
 	if q, ok := any(core).(peercore.Pauser); ok {
 		p.pauses = q.Pauses()

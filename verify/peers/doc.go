@@ -7,7 +7,5 @@
 //	          client: what it did, and was told ◄───┤
 //	          Does: carries out what is asked for ◄─┘
 //
-// What lies between the peers belongs to whoever runs them. An exploration wants all that
-// can come of a connection, at any moment; a simulation takes the time that a real one
-// takes.
+// What lies between the peers belongs to whoever runs them: see ARCHITECTURE.md.
 package peers

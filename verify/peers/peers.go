@@ -81,9 +81,3 @@ func (ps *Peers[S, M, P]) Step(i int, p *Peer[S], ev peercore.Event[M]) {
 		ps.Does(i, e, was)
 	}
 }
-
-// Told says that the client of p believes what the core does.
-func (ps *Peers[S, M, P]) Told(p *Peer[S]) bool {
-	core := P(&p.State)
-	return p.Client.Knows(core.Waits(), core.Holds())
-}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"locklab/locks/peerlock/peercore"
+	"locklab/verify/peers"
 )
 
 // checks are what is watched during a run.
@@ -65,7 +66,7 @@ func (s *simulator[S, M, P]) hold(i int) {
 		c.handoff.Add(time.Duration(s.now - c.freed))
 		c.freed = -1
 	}
-	switch stale := p.token != 0 && p.token <= c.seen; {
+	switch stale := peers.Stale(p.token, c.seen); {
 	case stale && c.forgot: // from here on they must grow again
 		c.seen, c.forgot = p.token, false
 		s.violate(Finding{Kind: Forgot, A: i, B: i, Since: time.Duration(s.now)})

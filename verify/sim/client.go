@@ -106,9 +106,6 @@ func (s *simulator[S, M, P]) request(i int) {
 	s.step(i, peercore.Event[M]{Kind: peercore.Request})
 }
 
-// holds says whether a client of the peer believes that it holds.
-func (p *peer[S]) holds() bool { return p.Client == peercore.ClientHolds }
-
 // granted is told that the core has the lock.
 func (s *simulator[S, M, P]) granted(i int, token uint64) {
 	p := &s.peers[i]
@@ -138,11 +135,11 @@ func (s *simulator[S, M, P]) serve(i int) {
 // release ends a hold.
 func (s *simulator[S, M, P]) release(i int, c int32, gen uint32) {
 	p := &s.peers[i]
-	if cl := s.claims[c]; !cl.live || cl.gen != gen || !p.holds() {
+	if cl := s.claims[c]; !cl.live || cl.gen != gen || !p.Holds() {
 		return
 	}
 	if p.timers[peercore.Lease].running {
-		if s.expireLate(i); !p.holds() || p.claims[0] != c {
+		if s.expireLate(i); !p.Holds() || p.claims[0] != c {
 			return
 		}
 	}
@@ -189,7 +186,7 @@ func (s *simulator[S, M, P]) passOn(i int) bool {
 func (s *simulator[S, M, P]) giveUp(i int, c int32, gen uint32) {
 	p := &s.peers[i]
 	at := slices.Index(p.claims, c)
-	if cl := s.claims[c]; s.draining || !cl.live || cl.gen != gen || at < 0 || (at == 0 && p.holds()) {
+	if cl := s.claims[c]; s.draining || !cl.live || cl.gen != gen || at < 0 || (at == 0 && p.Holds()) {
 		return
 	}
 	p.claims = slices.Delete(p.claims, at, at+1)
@@ -234,7 +231,7 @@ func (s *simulator[S, M, P]) lose(i int) {
 // died ends everything that a process did.
 func (s *simulator[S, M, P]) died(i int) {
 	p := &s.peers[i]
-	if p.holds() {
+	if p.Holds() {
 		s.endHold(i)
 	}
 	p.Client, p.untold = peercore.ClientIdle, false

@@ -256,15 +256,6 @@ func (c *Checker) example(f *Findings, t timeline, what, resource string, at int
 	}
 }
 
-// Events judges a history that is in memory.
-func Events(events []history.Event, opts Options) *Findings {
-	c := New(opts)
-	for i := range events {
-		c.Add(&events[i])
-	}
-	return c.Findings()
-}
-
 // number keeps a number that an event of the node bears.
 func (c *Checker) number(node int32, n uint64) {
 	for int(node) >= len(c.numbers) {

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"locklab/workloads/check"
+	"locklab/workloads/check/checktest"
 	"locklab/workloads/history"
 )
 
@@ -70,7 +71,7 @@ func TestShortOverlapsAreInconclusive(t *testing.T) {
 		{"holds of masters, bad clocks", "matchmaking", bounded(3, holds()...), check.Inconclusive, check.Doubts{Overlaps: 1, ErrorNS: 3 * ms}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := check.Events(slices.Concat([]history.Event{run(c.workload)}, calm, c.events), options)
+			f := checktest.Events(slices.Concat([]history.Event{run(c.workload)}, calm, c.events), options)
 			v := check.Judge(f, history.Expect{Safety: check.Safe})
 			if v.Status != c.want || f.Doubts != c.doubts {
 				t.Errorf("%s: %s, doubts %+v; want %s, %+v", v.Status, v.Why, f.Doubts, c.want, c.doubts)
@@ -145,7 +146,7 @@ func TestClocksAccuseNobody(t *testing.T) {
 			run := world()
 			run.Run.Workload = workload
 			list := skewed(t, slices.Concat(slices.Clone(events)), bound)
-			f := check.Events(slices.Concat([]history.Event{run}, phases(0, 10_000, 10_100), list), options)
+			f := checktest.Events(slices.Concat([]history.Event{run}, phases(0, 10_000, 10_100), list), options)
 			if f.Duplicates.Total() > 0 || f.Overlaps > 0 {
 				t.Fatalf("%s: %+v, %d overlaps: %+v", workload, f.Duplicates, f.Overlaps, f.Examples)
 			}
@@ -167,7 +168,7 @@ func TestClocksHideNothing(t *testing.T) {
 		second := ordered{room: "R", worker: "w1", master: "m1", hold: "h2", from: 1990 - overlap, start: 2000 - overlap, open: 2450, answered: 2460}
 		events = append(append(events, first.events()...), second.events()...)
 		run := world()
-		f := check.Events(slices.Concat([]history.Event{run}, phases(0, 10_000, 10_100), skewed(t, events, bound)), options)
+		f := checktest.Events(slices.Concat([]history.Event{run}, phases(0, 10_000, 10_100), skewed(t, events, bound)), options)
 		if overlap*ms > 4*bound && (f.Overlaps != 1 || f.Duplicates.Unsafe() != 1) {
 			t.Fatalf("overlap of %d ms, bound %d ms: %d overlaps, %+v", overlap, bound/ms, f.Overlaps, f.Duplicates)
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"locklab/workloads/check"
+	"locklab/workloads/check/checktest"
 	"locklab/workloads/history"
 )
 
@@ -209,7 +210,7 @@ func TestDuplicatesByCause(t *testing.T) {
 			for _, r := range c.rooms {
 				events = append(events, r.events()...)
 			}
-			f := check.Events(append(events, c.also...), options)
+			f := checktest.Events(append(events, c.also...), options)
 			if f.Duplicates != c.want {
 				t.Errorf("got %+v, want %+v; examples %+v", f.Duplicates, c.want, f.Examples)
 			}
@@ -225,7 +226,7 @@ func TestWarmupDuplicatesAreApart(t *testing.T) {
 	a := ordered{room: "A", worker: "w1", master: "m1", hold: "h1", from: 10, start: 20, open: 30, full: 400, answered: 40}
 	b := ordered{room: "B", worker: "w1", master: "m1", hold: "h2", from: 110, start: 120, open: 130, answered: 140}
 	events = append(append(events, a.events()...), b.events()...)
-	f := check.Events(events, options)
+	f := checktest.Events(events, options)
 	if f.Duplicates.Total() != 0 || f.WarmupDuplicates != (check.Duplicates{Overlooked: 1}) || f.RoomsCreated != 0 {
 		t.Errorf("%+v", f)
 	}

@@ -13,14 +13,16 @@ import (
 	"go.uber.org/goleak"
 
 	"locklab/workloads/check"
+	"locklab/workloads/check/checktest"
 	"locklab/workloads/history"
+	"locklab/workloads/history/historytest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestFileIsAsEvents(t *testing.T) {
 	path := writeHistory(t, 12_000) // several batches
-	events, torn, err := history.ReadFile(t.Context(), path)
+	events, torn, err := historytest.ReadFile(t.Context(), path)
 	if err != nil || torn {
 		t.Fatal(torn, err)
 	}
@@ -38,7 +40,7 @@ func TestFileIsAsEvents(t *testing.T) {
 	if err := errors.Join(err, z.Close(), out.Close()); err != nil {
 		t.Fatal(err)
 	}
-	want := check.Events(events, options)
+	want := checktest.Events(events, options)
 	for _, p := range []string{path, zipped} {
 		got, err := check.File(t.Context(), p, options)
 		if err != nil {

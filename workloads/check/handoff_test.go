@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"locklab/workloads/check"
+	"locklab/workloads/check/checktest"
 	"locklab/workloads/history"
 )
 
 func judgeHandoffs(events ...history.Event) *check.Findings {
 	run := history.Event{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Lock: "redis", Workload: history.Handoff}}
-	return check.Events(append(append([]history.Event{run}, phases(1, 1000, 1100)...), events...), check.Options{Workloads: []check.Workload{check.Handoff()}})
+	return checktest.Events(append(append([]history.Event{run}, phases(1, 1000, 1100)...), events...), check.Options{Workloads: []check.Workload{check.Handoff()}})
 }
 
 func TestHandoffs(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"locklab/workloads/check"
+	"locklab/workloads/check/checktest"
 	"locklab/workloads/history"
 )
 
@@ -80,7 +81,7 @@ func TestFaultsOnAHolderMustHitAHold(t *testing.T) {
 			run.Run.NodeHosts = world().Run.NodeHosts
 			calm, load := phases(1000, 10_000, 10_100), players(1000, 10_000, 0, 0)
 			events := slices.Concat(append([][]history.Event{{run}, calm, load, c.fault}, c.events...)...)
-			f := check.Events(events, options)
+			f := checktest.Events(events, options)
 			if len(f.Faults) != 1 || f.Faults[0].Proven != c.proven {
 				t.Fatalf("faults %+v, want proven %v", f.Faults, c.proven)
 			}
@@ -99,7 +100,7 @@ func TestFaultsMustBeInTheMeasuredPart(t *testing.T) {
 		proven       bool
 	}{{3000, 8000, true}, {9980, 10_500, true}, {9999, 10_090, false}, {10_050, 10_090, false}, {500, 900, false}, {500, 1500, true}} {
 		events := slices.Concat([]history.Event{world()}, calm, load, locking(1000, 10_000, 0, 0), fault("f1", "partition", c.asked, c.ended, cutAC))
-		f := check.Events(events, options)
+		f := checktest.Events(events, options)
 		if f.Faults[0].Proven != c.proven {
 			t.Errorf("%d to %d: %+v", c.asked, c.ended, f.Faults[0])
 		}

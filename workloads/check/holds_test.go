@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"locklab/workloads/check"
+	"locklab/workloads/check/checktest"
 	"locklab/workloads/history"
 )
 
@@ -147,7 +147,7 @@ func TestOverlaps(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			events := append([]history.Event{mutexRun()}, phases(0, 1000, 1000)...)
-			f := check.Events(append(events, c.events...), options)
+			f := checktest.Events(append(events, c.events...), options)
 			if f.Overlaps != c.overlaps || f.ZombieNS != c.zombie*ms {
 				t.Errorf("%d overlaps, zombie %d ms; want %d, %d", f.Overlaps, f.ZombieNS/ms, c.overlaps, c.zombie)
 			}
@@ -182,7 +182,7 @@ func TestTokens(t *testing.T) {
 		{"no tokens", []history.Event{acquire("m", "a", "1", 0, 10, 0), acquire("m", "a", "2", 11, 20, 0)}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if f := check.Events(append(phases(0, 1000, 1000), c.events...), options); f.TokensBroken != c.broken {
+			if f := checktest.Events(append(phases(0, 1000, 1000), c.events...), options); f.TokensBroken != c.broken {
 				t.Errorf("%d broken, want %d: %+v", f.TokensBroken, c.broken, f.Examples)
 			}
 		})
@@ -217,7 +217,7 @@ func TestOverlapsAgainstNaive(t *testing.T) {
 			events = append(events, a, r)
 		}
 		perm := rapid.Permutation(events).Draw(t, "file order")
-		f := check.Events(perm, options)
+		f := checktest.Events(perm, options)
 
 		// A hold counts if any other began before it (or at the same time, and has
 		// the smaller name) and certainly lasts beyond its certain beginning.
@@ -267,7 +267,7 @@ func TestTokensAgainstNaive(t *testing.T) {
 				broken = broken || h.token == o.token || (o.from < h.asked && o.token > h.token)
 			}
 		}
-		if f := check.Events(events, options); (f.TokensBroken > 0) != broken {
+		if f := checktest.Events(events, options); (f.TokensBroken > 0) != broken {
 			t.Fatalf("got %d, naively %v: %+v", f.TokensBroken, broken, beliefs)
 		}
 	})
@@ -285,7 +285,7 @@ func TestMeasuresOfAcquisitions(t *testing.T) {
 		}
 		events = append(events, a, release("m1", fmt.Sprint("h", i), 10*i+6, 10*i+7))
 	}
-	f := check.Events(events, options)
+	f := checktest.Events(events, options)
 	for name, got := range map[string][2]float64{
 		"acquire ms":  {float64(f.Acquire.Quantile(0.5)) / float64(ms), 3},
 		"hold ms":     {float64(f.Hold.Quantile(0.5)) / float64(ms), 2},

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"locklab/workloads/check"
+	"locklab/workloads/check/checktest"
 	"locklab/workloads/history"
 )
 
@@ -61,7 +62,7 @@ func judged(t *testing.T, want history.Expect, lists ...[]history.Event) (check.
 	for _, l := range lists {
 		events = append(events, l...)
 	}
-	f := check.Events(events, options)
+	f := checktest.Events(events, options)
 	return check.Judge(f, want), f
 }
 

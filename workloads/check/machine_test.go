@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"locklab/workloads/check"
+	"locklab/workloads/check/checktest"
 	"locklab/workloads/history"
 )
 
@@ -118,7 +119,7 @@ func TestADiskExcusesOnlyWhoWaitsForIt(t *testing.T) {
 		run := world()
 		run.Run.NoDisk = noDisk
 		events := slices.Concat([]history.Event{run}, phases(1000, 10_000, 10_100), stalled, fsync(load("", 0, 10_500, 0.5, 0.3, ms), 501*ms))
-		v := check.Judge(check.Events(events, options), history.Expect{Safety: check.Safe, Liveness: []string{check.Live}})
+		v := check.Judge(checktest.Events(events, options), history.Expect{Safety: check.Safe, Liveness: []string{check.Live}})
 		if v.Status != want {
 			t.Errorf("no disk %v: %s: %s; want %s", noDisk, v.Status, v.Why, want)
 		}

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"locklab/workloads/check"
+	"locklab/workloads/check/checktest"
 	"locklab/workloads/history"
 )
 
@@ -37,7 +38,7 @@ func findingsOf(asks []ask, measure, drain, end int64) *check.Findings {
 	for i, a := range asks {
 		events = append(events, a.event(i))
 	}
-	return check.Events(events, options)
+	return checktest.Events(events, options)
 }
 
 // told is what the tests compare of a peer.

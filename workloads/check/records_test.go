@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"locklab/workloads/check"
+	"locklab/workloads/check/checktest"
 	"locklab/workloads/history"
 )
 
@@ -222,7 +223,7 @@ func TestRecordsThatDoNotFit(t *testing.T) {
 		}, check.Inconclusive, "…"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := check.Events(c.spoil(soundRun()), options)
+			f := checktest.Events(c.spoil(soundRun()), options)
 			v := check.Judge(f, check.ExpectationOf(f.Run))
 			if v.Status != c.status || !strings.Contains(strings.ToLower(v.Why), strings.ToLower(c.why)) || len(v.Why) > 500 {
 				t.Errorf("%s: %s\nwant %s: %s", v.Status, v.Why, c.status, c.why)
@@ -266,7 +267,7 @@ func TestLostRecords(t *testing.T) {
 				events = append(events, e)
 			}
 		}
-		f := check.Events(events, options)
+		f := checktest.Events(events, options)
 		v := check.Judge(f, check.ExpectationOf(f.Run))
 		if v.Status != check.Inconclusive && (!older || !harmless && (drop || v.Status != check.Expected)) {
 			t.Fatalf("try %d: dropped %v of %v: %s: %s", try, drop, gone, v.Status, v.Why)
@@ -284,7 +285,7 @@ func TestNumbersOfLives(t *testing.T) {
 		for i, n := range numbers {
 			events = append(events, history.Event{Kind: history.KindGrant, Node: "m9", AtNS: int64(i), Seq: n})
 		}
-		return check.Judge(check.Events(events, options), safe)
+		return check.Judge(checktest.Events(events, options), safe)
 	}
 	for _, whole := range [][]uint64{{}, {1}, {1, 2, 3}, {1, 2, 3, 1, 2}, {1, 1}} {
 		if v := of(whole...); v.Status != check.Expected {
@@ -313,11 +314,11 @@ func TestLastWords(t *testing.T) {
 	} {
 		events := drop(func(_ int, e *history.Event) bool { return c.gone(e) })(soundRun())
 		safe := history.Expect{Safety: check.Safe}
-		if v := check.Judge(check.Events(events, options), safe); v.Status != check.Inconclusive {
+		if v := check.Judge(checktest.Events(events, options), safe); v.Status != check.Inconclusive {
 			t.Fatalf("%s: %s: %s", name, v.Status, v.Why)
 		}
 		events = append(events, killed(c.node, 1795, 1796), node(c.node, "started", 1797))
-		if v := check.Judge(check.Events(events, options), safe); v.Status != check.Expected {
+		if v := check.Judge(checktest.Events(events, options), safe); v.Status != check.Expected {
 			t.Errorf("%s: %s: %s", name, v.Status, v.Why)
 		}
 	}

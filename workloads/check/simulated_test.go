@@ -14,6 +14,7 @@ import (
 
 	"locklab/internal/seed"
 	"locklab/workloads/check"
+	"locklab/workloads/check/checktest"
 	"locklab/workloads/history"
 )
 
@@ -114,7 +115,7 @@ func TestBrokenLocksAreFlagged(t *testing.T) {
 		correct: false, unknownAsNo: false, grantsTwice: true, staleLease: true, deletesOthers: true, tokensStand: true,
 	} {
 		for s := range seed.Seed(20) {
-			f := check.Events(simulate(d, s, 300), options)
+			f := checktest.Events(simulate(d, s, 300), options)
 			n, what := f.Violations()
 			if (n > 0) != wantUnsafe {
 				t.Errorf("%s, seed %d: %s: %+v", d, s, what, f.Examples)
@@ -231,7 +232,7 @@ func TestDuplicatesAgainstNaive(t *testing.T) {
 			}
 		}
 		shuffled := rapid.Permutation(events).Draw(t, "file order")
-		if f := check.Events(shuffled, options); f.Duplicates != want {
+		if f := checktest.Events(shuffled, options); f.Duplicates != want {
 			t.Fatalf("got %+v, naively %+v", f.Duplicates, want)
 		}
 	})

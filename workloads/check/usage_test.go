@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"locklab/workloads/check"
+	"locklab/workloads/check/checktest"
 	"locklab/workloads/history"
 )
 
@@ -28,7 +29,7 @@ func TestUsageIsOfTheMeasuredPart(t *testing.T) {
 		{Kind: history.KindPhase, AtNS: 5000 * ms, State: "end"},
 	}
 	options := check.Options{Workloads: []check.Workload{check.Mutex()}, Ops: true}
-	f := check.Events(events, options)
+	f := checktest.Events(events, options)
 	want := []check.NodeUsage{
 		{Node: "late", LinkedNS: 3000 * ms, Over: []check.UsageBin{{}, {}, {}}},
 		{

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"locklab/workloads/check"
+	"locklab/workloads/check/checktest"
 	"locklab/workloads/history"
 )
 
@@ -55,7 +56,7 @@ func paused(tokens, shown bool) []history.Event {
 }
 
 func judgeWrites(events []history.Event) *check.Findings {
-	return check.Events(events, check.Options{Workloads: []check.Workload{check.FencedWrite(), check.Mutex()}})
+	return checktest.Events(events, check.Options{Workloads: []check.Workload{check.FencedWrite(), check.Mutex()}})
 }
 
 // TestAPausedHolder: its write is stale, and loses an update, unless a token was checked.

@@ -18,6 +18,7 @@ import (
 
 	"locklab/locks"
 	"locklab/workloads/check"
+	"locklab/workloads/check/checktest"
 	"locklab/workloads/fencedwrite"
 	"locklab/workloads/history"
 	"locklab/workloads/history/historytest"
@@ -181,7 +182,7 @@ func judged(t *testing.T, l *lapsing, unfenced bool) ([]history.Event, *check.Fi
 		t.Fatal(err)
 	}
 	events := append([]history.Event{{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Workload: history.FencedWrite}}}, rec.Events()...)
-	return events, check.Events(events, check.Options{Workloads: []check.Workload{check.FencedWrite()}})
+	return events, checktest.Events(events, check.Options{Workloads: []check.Workload{check.FencedWrite()}})
 }
 
 // TestFencingKeepsTheStoreRight although the lock excludes nobody.

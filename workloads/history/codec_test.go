@@ -51,7 +51,7 @@ func TestCodecKnowsEveryField(t *testing.T) {
 	want := fullEvent(t)
 	line := history.AppendJSON(nil, &want)
 	var ours, std history.Event
-	if err := history.Decode(line, &ours); err != nil {
+	if err := new(history.Decoder).Decode(line, &ours); err != nil {
 		t.Fatal(err)
 	}
 	if err := json.Unmarshal(line, &std); err != nil {
@@ -74,7 +74,7 @@ func TestDecodeTolerates(t *testing.T) {
 		`{"Kind":"match","AT_NS":12,"room":"r\"1","host":null}`,
 	} {
 		var got history.Event
-		if err := history.Decode([]byte(line), &got); err != nil {
+		if err := new(history.Decoder).Decode([]byte(line), &got); err != nil {
 			t.Errorf("%s: %v", line, err)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -90,7 +90,7 @@ func TestDecodeRefuses(t *testing.T) {
 		`{"at_ns":99999999999999999999}`,
 	} {
 		e := history.Event{Node: "left over"}
-		if err := history.Decode([]byte(line), &e); err == nil {
+		if err := new(history.Decoder).Decode([]byte(line), &e); err == nil {
 			t.Errorf("%s: accepted as %+v", line, e)
 		} else if !reflect.DeepEqual(e, history.Event{}) {
 			t.Errorf("%s: left %+v behind", line, e)
@@ -128,7 +128,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line []byte) {
 		var ours, std, again history.Event
 		stdErr := json.Unmarshal(line, &std)
-		if err := history.Decode(line, &ours); (err == nil) != (stdErr == nil) {
+		if err := new(history.Decoder).Decode(line, &ours); (err == nil) != (stdErr == nil) {
 			t.Fatalf("Decode: %v, encoding/json: %v", err, stdErr)
 		}
 		if stdErr != nil {
@@ -138,7 +138,7 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("Decode: %+v\nencoding/json: %+v", ours, std)
 		}
 		out := history.AppendJSON(nil, &ours)
-		if err := history.Decode(out, &again); err != nil {
+		if err := new(history.Decoder).Decode(out, &again); err != nil {
 			t.Fatalf("%s: %v", out, err)
 		}
 		var viaStd history.Event

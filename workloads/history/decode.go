@@ -8,13 +8,6 @@ import (
 	json "github.com/go-json-experiment/json/v1"
 )
 
-// Decode reads one line into e, which it clears first. Fields that it does not
-// know are skipped, so that newer files stay readable.
-func Decode(line []byte, e *Event) error {
-	var d Decoder
-	return d.Decode(line, e)
-}
-
 // Decoder decodes many lines and shares the strings that they repeat: nodes,
 // resources, states. The memory it keeps for that is bounded. It is not safe for
 // concurrent use; the zero value decodes without sharing.
@@ -39,7 +32,8 @@ func NewDecoder() *Decoder {
 	return &Decoder{seed: maphash.MakeSeed(), known: make([]knownString, knownStrings)}
 }
 
-// Decode is like the function [Decode].
+// Decode reads one line into e, which it clears first. Fields that it does not know are
+// skipped, so that newer files stay readable.
 //
 // The lines that this package writes take a fast path, which gives up on
 // whatever is unusual (white space, escapes, unknown fields); package json then

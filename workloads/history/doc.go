@@ -17,7 +17,7 @@
 // files too, and forgives exactly one damage, the torn last line of a killed
 // writer; everything else is an error that names file and line.
 //
-// The codec ([AppendJSON], [Decode]) is hand-written for the lines that the lab
+// The codec ([AppendJSON], [Decoder]) is hand-written for the lines that the lab
 // itself writes and falls back to encoding/json for all others, so the two agree
 // on every input; it reads a million events in about half a second.
 package history

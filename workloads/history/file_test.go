@@ -20,6 +20,7 @@ import (
 
 	"locklab/locks/clock"
 	"locklab/workloads/history"
+	"locklab/workloads/history/historytest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -43,7 +44,7 @@ func TestWriterFromManyGoroutines(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	events, torn, err := history.ReadFile(t.Context(), path)
+	events, torn, err := historytest.ReadFile(t.Context(), path)
 	if err != nil || torn || len(events) != writers*each {
 		t.Fatalf("got %d events, torn %v, %v", len(events), torn, err)
 	}
@@ -146,7 +147,7 @@ func TestReaderForgivesOnlyATornEnd(t *testing.T) {
 				if err := os.WriteFile(path, text, 0o600); err != nil {
 					t.Fatal(err)
 				}
-				events, torn, err := history.ReadFile(t.Context(), path)
+				events, torn, err := historytest.ReadFile(t.Context(), path)
 				if c.wantErr != "" {
 					if err == nil || !strings.Contains(err.Error(), c.wantErr) {
 						t.Fatalf("error %v, want one with %q", err, c.wantErr)

@@ -155,23 +155,3 @@ func (r *Reader) read() (line []byte, whole bool, err error) {
 		}
 	}
 }
-
-// ReadFile reads a whole history into memory: about 400 bytes an event. Torn is
-// true if the last line was torn. Those who can go event by event use [Open].
-func ReadFile(ctx context.Context, path string) (events []Event, torn bool, err error) {
-	r, err := Open(ctx, path)
-	if err != nil {
-		return nil, false, err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	for {
-		var e Event
-		switch err := r.Next(&e); {
-		case errors.Is(err, io.EOF):
-			return events, r.Torn(), nil
-		case err != nil:
-			return nil, false, err
-		}
-		events = append(events, e)
-	}
-}

@@ -55,6 +55,14 @@ func (c *tally) behind() string {
 	return loadgen.Behind(uint64(c.sent())+c.unsent, uint64(c.sent()), c.late[c.sent()*99/100]).String()
 }
 
+// constant schedules rate operations per second at equal distances.
+func constant(rate float64) loadgen.Pacer {
+	return func(yield func(time.Duration) bool) {
+		for i := 0.0; yield(time.Duration(math.Round(i * float64(time.Second) / rate))); i++ {
+		}
+	}
+}
+
 func first(p loadgen.Pacer, n int) []time.Duration {
 	times := make([]time.Duration, 0, n)
 	for at := range p {
@@ -70,7 +78,7 @@ func TestPacersArePure(t *testing.T) {
 		rate := rapid.Float64Range(0.1, 1e6).Draw(t, "rate")
 		size := rapid.IntRange(1, 6).Draw(t, "party")
 		s := seed.Seed(rapid.Uint64().Draw(t, "seed"))
-		for name, p := range map[string]loadgen.Pacer{"constant": loadgen.Constant(rate), "poisson": loadgen.Poisson(rate, s)} {
+		for name, p := range map[string]loadgen.Pacer{"constant": constant(rate), "poisson": loadgen.Poisson(rate, s)} {
 			p = loadgen.Parties(p, size)
 			a := first(p, 300)
 			if !slices.Equal(a, first(p, 300)) {
@@ -91,7 +99,7 @@ func TestPacersArePure(t *testing.T) {
 func TestPacersKeepTheRate(t *testing.T) {
 	const n, rate = 100_000, 2_000
 	for name, p := range map[string]loadgen.Pacer{
-		"constant": loadgen.Constant(rate), "poisson": loadgen.Poisson(rate, 1),
+		"constant": constant(rate), "poisson": loadgen.Poisson(rate, 1),
 		"parties": loadgen.Parties(loadgen.Poisson(rate/4, 1), 4),
 	} {
 		times := first(p, n)
@@ -117,7 +125,7 @@ func TestRampRisesEvenlyAndThenKeepsTheRate(t *testing.T) {
 	const rate, within = 1000, 2 * time.Second
 	var counts [5]int // by second
 	last := time.Duration(-1)
-	for at := range loadgen.Ramp(loadgen.Constant(rate), within) {
+	for at := range loadgen.Ramp(constant(rate), within) {
 		if at < last {
 			t.Fatalf("%v comes after %v", at, last)
 		}
@@ -154,7 +162,7 @@ func openOnce(t *testing.T, rate int) (behind string) {
 	start := clock.Mono() + int64(20*time.Millisecond)
 	var c tally
 	err := c.open(t.Context(), loadgen.Config{
-		Pacer: loadgen.Constant(float64(rate)), Warmup: 100 * time.Millisecond, Duration: 200 * time.Millisecond, StartNS: start,
+		Pacer: constant(float64(rate)), Warmup: 100 * time.Millisecond, Duration: 200 * time.Millisecond, StartNS: start,
 		Phase: func(state string, at int64) { phases = append(phases, state); times[state] = at },
 	}, func(_ context.Context, op loadgen.Op) {
 		mu.Lock()
@@ -189,7 +197,7 @@ func TestSlowAnswersDoNotSlowTheSchedule(t *testing.T) {
 	release := make(chan struct{})
 	var running atomic.Int64
 	var c tally
-	err := c.open(t.Context(), loadgen.Config{Pacer: loadgen.Constant(1000), Duration: 200 * time.Millisecond}, func(context.Context, loadgen.Op) {
+	err := c.open(t.Context(), loadgen.Config{Pacer: constant(1000), Duration: 200 * time.Millisecond}, func(context.Context, loadgen.Op) {
 		if running.Add(1) == 200 {
 			close(release) // all are in flight at once, or this waits for ever
 		}
@@ -205,7 +213,7 @@ func TestTheBoundIsCountedNotHidden(t *testing.T) {
 	var drained atomic.Bool
 	var c tally
 	err := c.open(t.Context(), loadgen.Config{
-		Pacer: loadgen.Parties(loadgen.Constant(500), 2), Duration: 300 * time.Millisecond, MaxInFlight: 10,
+		Pacer: loadgen.Parties(constant(500), 2), Duration: 300 * time.Millisecond, MaxInFlight: 10,
 		Phase: func(state string, _ int64) {
 			if state == loadgen.PhaseDrain && drained.CompareAndSwap(false, true) {
 				close(release)
@@ -222,7 +230,7 @@ func TestTheBoundIsCountedNotHidden(t *testing.T) {
 
 func TestTooMuchIsSaid(t *testing.T) {
 	var c tally
-	err := c.open(t.Context(), loadgen.Config{Pacer: loadgen.Constant(loadgen.MaxRate), Duration: 300 * time.Millisecond},
+	err := c.open(t.Context(), loadgen.Config{Pacer: constant(loadgen.MaxRate), Duration: 300 * time.Millisecond},
 		func(context.Context, loadgen.Op) {
 			x := 0.0
 			for i := range 20_000 {
@@ -244,7 +252,7 @@ func TestOpenStopsEarly(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var sent atomic.Uint64
 	var c tally
-	err := c.open(ctx, loadgen.Config{Pacer: loadgen.Constant(1000), Duration: time.Hour}, func(ctx context.Context, _ loadgen.Op) {
+	err := c.open(ctx, loadgen.Config{Pacer: constant(1000), Duration: time.Hour}, func(ctx context.Context, _ loadgen.Op) {
 		if sent.Add(1) == 20 {
 			cancel()
 		}
@@ -300,10 +308,10 @@ func TestBehind(t *testing.T) {
 func TestConfigIsChecked(t *testing.T) {
 	do := func(context.Context, loadgen.Op) {}
 	for _, cfg := range []loadgen.Config{
-		{Pacer: loadgen.Constant(1)},
-		{Pacer: loadgen.Constant(1), Duration: -1},
-		{Pacer: loadgen.Constant(1), Duration: 1, Warmup: -1},
-		{Pacer: loadgen.Constant(1), Duration: 1, MaxInFlight: -1},
+		{Pacer: constant(1)},
+		{Pacer: constant(1), Duration: -1},
+		{Pacer: constant(1), Duration: 1, Warmup: -1},
+		{Pacer: constant(1), Duration: 1, MaxInFlight: -1},
 		{Duration: 1},
 	} {
 		if err := loadgen.Open(t.Context(), cfg, do); err == nil {
@@ -327,9 +335,9 @@ func TestADialChangesWhatIsDueFromThenOn(t *testing.T) {
 	}
 	turn(&late)
 	var counts [6]int // by second
-	next, stop := iter.Pull(late.Pace(loadgen.Constant(rate)))
+	next, stop := iter.Pull(late.Pace(constant(rate)))
 	defer stop()
-	for at := range early.Pace(loadgen.Constant(rate)) {
+	for at := range early.Pace(constant(rate)) {
 		if at >= 6*time.Second {
 			break
 		}
@@ -362,7 +370,7 @@ func TestStopEndsTheScheduleAndNoOperation(t *testing.T) {
 	var phases []string
 	drained := make(chan struct{})
 	err := loadgen.Open(t.Context(), loadgen.Config{
-		Pacer: loadgen.Constant(1000), Duration: time.Hour, Stop: stop,
+		Pacer: constant(1000), Duration: time.Hour, Stop: stop,
 		Phase: func(state string, _ int64) {
 			if phases = append(phases, state); state == loadgen.PhaseDrain {
 				close(drained)

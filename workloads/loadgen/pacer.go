@@ -17,14 +17,6 @@ const MaxRate = 1_000_000
 // the same times, whatever happened to the operations.
 type Pacer = iter.Seq[time.Duration]
 
-// Constant schedules rate operations per second at equal distances.
-func Constant(rate float64) Pacer {
-	return func(yield func(time.Duration) bool) {
-		for i := 0.0; yield(time.Duration(math.Round(i * float64(time.Second) / rate))); i++ {
-		}
-	}
-}
-
 // Poisson schedules rate operations per second on average, with exponentially
 // distributed distances: arrivals that know nothing of each other.
 func Poisson(rate float64, from seed.Seed) Pacer {

@@ -21,6 +21,7 @@ import (
 	"locklab/internal/httpapi/httpapitest"
 	"locklab/locks"
 	"locklab/workloads/check"
+	"locklab/workloads/check/checktest"
 	"locklab/workloads/history"
 	"locklab/workloads/history/historytest"
 	"locklab/workloads/loadgen"
@@ -199,7 +200,7 @@ func whenMeasured(do func()) func(*mutex.Client) {
 }
 
 func find(events []history.Event) *check.Findings {
-	return check.Events(events, check.Options{Workloads: []check.Workload{check.Mutex()}})
+	return checktest.Events(events, check.Options{Workloads: []check.Workload{check.Mutex()}})
 }
 
 // judged is what a plan on so many masters comes to.

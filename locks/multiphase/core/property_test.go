@@ -54,7 +54,7 @@ func TestStepIsAFunction(t *testing.T) {
 				Msg: Message{
 					Kind:  MessageKind(rapid.IntRange(1, 3).Draw(t, "message")),
 					Round: rapid.Uint64Range(0, 4).Draw(t, "round"),
-					View:  peercore.SetFrom(rapid.Uint64Range(0, 15).Draw(t, "view")),
+					View:  peercore.SetOf(rapid.SliceOfDistinct(rapid.IntRange(0, 3), rapid.ID).Draw(t, "view")...),
 					Lurks: rapid.Bool().Draw(t, "lurks"),
 				},
 			}

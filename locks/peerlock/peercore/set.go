@@ -37,9 +37,6 @@ func SetOf(ranks ...int) Set {
 	return s
 }
 
-// SetFrom is the set of the ranks whose bits are set.
-func SetFrom(bits uint64) Set { return Set{low: bits} }
-
 // Others is the set of the ranks 0 to n-1 without self.
 func Others(n, self int) Set {
 	var m more

@@ -24,13 +24,14 @@ import (
 	"locklab/reports/live"
 	"locklab/workloads/check"
 	"locklab/workloads/history"
+	"locklab/workloads/history/historytest"
 )
 
 // sampled is the history of a run of the sample report, and the run as the live page has it.
 func sampled(tb testing.TB, lock, scenario string) (string, []history.Event, live.Run) {
 	tb.Helper()
 	path := filepath.Join("..", "..", "..", "..", "reports", "sample", "histories", lock, scenario+".matchmaking.1.jsonl.gz")
-	events, _, err := history.ReadFile(context.Background(), path)
+	events, _, err := historytest.ReadFile(context.Background(), path)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"locklab/nodes/topology"
 	"locklab/reports/result"
 	"locklab/workloads/check"
+	"locklab/workloads/check/checktest"
 	"locklab/workloads/history"
 )
 
@@ -189,7 +190,7 @@ type recorderFunc func(history.Event)
 func (f recorderFunc) Record(e history.Event) { f(e) }
 
 func TestRowsAreValidResults(t *testing.T) {
-	found := check.Events([]history.Event{
+	found := checktest.Events([]history.Event{
 		{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Lock: "none", Scenario: "baseline", Workload: history.Matchmaking, Topology: "seoul-2az", Repeat: 1, DurationNS: 1e9}},
 		{Kind: history.KindPhase, AtNS: 1, State: "measure"},
 		{Kind: history.KindAcquire, FromNS: 10, AtNS: 15, Node: "m", Client: "m", Resource: "g", Hold: "h", Outcome: "ok"},

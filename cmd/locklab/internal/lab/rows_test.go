@@ -11,6 +11,7 @@ import (
 	"locklab/nodes/topology"
 	"locklab/reports/result"
 	"locklab/workloads/check"
+	"locklab/workloads/check/checktest"
 	"locklab/workloads/history"
 )
 
@@ -33,7 +34,7 @@ func TestPeersComeByRank(t *testing.T) {
 			Hold: fmt.Sprint("h", i), Resource: "r1", Outcome: "ok",
 		}, history.Event{Kind: history.KindRelease, FromNS: at + 1, AtNS: at + 2, Node: master, Hold: fmt.Sprint("h", i), Resource: "r1", Outcome: "ok"})
 	}
-	found := check.Events(events, catalog.CheckOptions())
+	found := checktest.Events(events, catalog.CheckOptions())
 	row := toRow(found, check.Verdict{}, history.Expect{}, nil)
 	row.Peers = toPeers(found.Peers, topo)
 	if len(row.Peers) != 3 || row.PeerFairness == nil || *row.PeerFairness != 16.0/(3*6) {
