@@ -350,14 +350,8 @@ func (e *episode) poll(ctx context.Context, deadline int64, f func() (done bool,
 
 // wait is false if ctx ended first.
 func (e *episode) wait(ctx context.Context, until int64) bool {
-	timer := e.config.Clock.NewTimer(max(time.Duration(until-clock.Mono()), 0))
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
+	_, ended := clock.Await(e.config.Clock, max(time.Duration(until-clock.Mono()), 0), ctx.Done())
+	return !ended && ctx.Err() == nil
 }
 
 func (e *episode) record(state string, at int64) { e.recordWhy(state, at, "") }

@@ -191,19 +191,8 @@ func (s *stage) healed(t *testing.T) {
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) error {
-	timer := clock.System().NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 func (s *stage) order(ctx context.Context, verb, how, node string, state chaos.NodeState) error {
-	_ = pause(ctx, s.takes[verb]) // who is told to stop while it ends does so too
+	_ = clock.Sleep(ctx, s.takes[verb]) // who is told to stop while it ends does so too
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls = append(s.calls, verb+how+" "+node)
@@ -223,7 +212,7 @@ func (s *stage) Pause(ctx context.Context, node string) error {
 
 // PauseAt finds every node at a point 200 ms after it is asked for.
 func (s *stage) PauseAt(ctx context.Context, node, point string, within time.Duration) error {
-	if err := pause(ctx, min(200*time.Millisecond, within)); err != nil {
+	if err := clock.Sleep(ctx, min(200*time.Millisecond, within)); err != nil {
 		return err
 	}
 	if s.ignored == "point" {
@@ -237,7 +226,7 @@ func (s *stage) Resume(ctx context.Context, node string) error {
 }
 
 func (s *stage) Restart(ctx context.Context, node string, wipe bool, delay time.Duration) error {
-	if err := pause(ctx, delay); err != nil {
+	if err := clock.Sleep(ctx, delay); err != nil {
 		return err
 	}
 	return s.order(ctx, "restart", fmt.Sprintf(" wipe=%v delay=%v", wipe, delay.Round(10*time.Millisecond)), node, chaos.NodeReady)

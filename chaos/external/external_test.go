@@ -136,10 +136,7 @@ while :; do sleep 0.05; done`), script(t, ""))
 		if _, err := os.Stat(filepath.Join(dir, "pid")); err == nil {
 			break
 		}
-		pause := clock.System().NewTimer(5e6)
-		select {
-		case <-pause.C():
-		case err := <-result:
+		if err, ended := clock.Await(clock.System(), 5e6, result); ended {
 			t.Fatalf("it ended by itself: %v", err)
 		}
 	}

@@ -135,12 +135,7 @@ func (g *group) bareEchoRate(inFlight int) measurement {
 		}
 		b.mu.Unlock()
 		g.mesh.Flush()
-		timer := clock.System().NewTimer(d)
-		defer timer.Stop()
-		select {
-		case <-timer.C():
-		case <-ctx.Done():
-		}
+		_ = clock.Sleep(ctx, d) // it is looked at below
 		b.mu.Lock()
 		b.over = true
 		defer b.mu.Unlock()

@@ -27,12 +27,7 @@ func interruptible(ctx context.Context, work func() error) error {
 			return err
 		}
 	case <-ctx.Done():
-		tidy := clock.System().NewTimer(tidyTime)
-		defer tidy.Stop()
-		select {
-		case <-done:
-		case <-tidy.C():
-		}
+		clock.Await(clock.System(), tidyTime, done)
 	}
 	return &exitError{code: exitInterrupted, err: errors.New("interrupted")}
 }

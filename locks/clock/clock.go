@@ -76,13 +76,22 @@ func newAnchor() anchor {
 
 // Sleep waits on the system's clock, and returns early with ctx's error if ctx ends.
 func Sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
+	if _, ended := Await(System(), d, ctx.Done()); ended {
 		return ctx.Err()
+	}
+	return nil
+}
+
+// Await waits for a value, or the close, of a channel, for d at most: came is false if
+// there was neither.
+func Await[T any](c Clock, d time.Duration, channel <-chan T) (value T, came bool) {
+	timer := c.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case value = <-channel:
+		return value, true
+	case <-timer.C():
+		return value, false
 	}
 }
 

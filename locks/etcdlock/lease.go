@@ -12,6 +12,7 @@ import (
 	"go.etcd.io/etcd/client/v3/concurrency"
 
 	"locklab/locks"
+	"locklab/locks/clock"
 )
 
 // lease is one key below a resource, and once it is the oldest, the lease.
@@ -135,11 +136,7 @@ func (le *lease) erase(erased chan<- bool) {
 			erased <- answer.Deleted > 0 || again // an answer that was lost may have deleted it
 			return
 		}
-		timer := l.clock.NewTimer(l.options.Timeout / 10)
-		select {
-		case <-timer.C():
-		case <-le.session.lost:
-			timer.Stop()
+		if _, lost := clock.Await(l.clock, l.options.Timeout/10, le.session.lost); lost {
 			return
 		}
 	}

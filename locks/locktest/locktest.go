@@ -112,12 +112,8 @@ func (c check) guarded(s Subject, clients []locks.Locker, limit time.Duration) e
 		defer close(done)
 		c.run(ctx, t)
 	}()
-	grace := clock.System().NewTimer(limit + limit/4)
-	defer grace.Stop()
-	select {
-	case <-done:
+	if _, ended := clock.Await(clock.System(), limit+limit/4, done); ended {
 		return t.err
-	case <-grace.C():
-		return fmt.Errorf("the check did not end within %v: the lock does not obey its context", limit)
 	}
+	return fmt.Errorf("the check did not end within %v: the lock does not obey its context", limit)
 }

@@ -166,14 +166,8 @@ func (l *Locker) sleep(ctx context.Context) bool {
 	l.mu.Lock()
 	d := l.options.Delay/2 + time.Duration(l.rand.Int64N(int64(l.options.Delay)))
 	l.mu.Unlock()
-	timer := l.clock.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	_, ended := clock.Await(l.clock, d, ctx.Done())
+	return !ended
 }
 
 // errExhausted says that every connection is in use, by holders and waiters.

@@ -125,12 +125,7 @@ func (p *process) send(a Ask) error {
 	}
 	if err := p.write(line); err != nil {
 		if errors.Is(err, syscall.EPIPE) { // most likely it has ended: that says more
-			patience := p.clock.NewTimer(EndTime)
-			defer patience.Stop()
-			select {
-			case <-p.dead:
-			case <-patience.C():
-			}
+			clock.Await(p.clock, EndTime, p.dead)
 		}
 		p.fail(broken("it does not read what it is asked: %w", err))
 		return p.reason()
@@ -325,14 +320,10 @@ func (p *process) end(within time.Duration) (byItself bool) {
 	p.writing.Lock()
 	_ = p.input.Close() // it is closed once more when the program is gone
 	p.writing.Unlock()
-	patience := p.clock.NewTimer(within)
-	defer patience.Stop()
-	select {
-	case <-p.gone:
+	if _, gone := clock.Await(p.clock, within, p.gone); gone {
 		return errors.Is(p.reason(), errEnded)
-	case <-patience.C():
-		p.fail(broken("it did not end within %v of the end of its input", within))
-		<-p.gone
-		return false
 	}
+	p.fail(broken("it did not end within %v of the end of its input", within))
+	<-p.gone
+	return false
 }

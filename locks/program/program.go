@@ -145,11 +145,7 @@ func (l *Locker) begin() {
 }
 
 func (l *Locker) startAfter(wait time.Duration) (*process, error) {
-	timer := l.cfg.Clock.NewTimer(max(wait, 0))
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-	case <-l.closing.Done():
+	if _, closing := clock.Await(l.cfg.Clock, max(wait, 0), l.closing.Done()); closing {
 		return nil, locks.ErrClosed
 	}
 	p, err := start(l.closing, l.cfg.Command, Ask{Client: l.cfg.Client, Servers: l.cfg.Servers}, l.cfg.Stderr, l.cfg.Clock)

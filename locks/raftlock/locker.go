@@ -157,13 +157,7 @@ func (l *Locker) close() {
 	if !confirmed {
 		l.wakeSender()
 		l.mu.Unlock()
-		timer := l.clock.NewTimer(closeWait)
-		select {
-		case <-l.ended:
-			confirmed = true
-		case <-timer.C():
-		}
-		timer.Stop()
+		_, confirmed = clock.Await(l.clock, closeWait, l.ended)
 		l.mu.Lock()
 	}
 	why := fmt.Errorf("%w: %w", locks.ErrNotAcquired, locks.ErrClosed)

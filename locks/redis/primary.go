@@ -114,12 +114,7 @@ func (p *primary) ask(ctx context.Context, sentinel string, client *redis.Client
 		v, err := p.view(limited, client)
 		cancel()
 		p.hear(sentinel, v, err)
-		timer := p.clock.NewTimer(askEvery)
-		select {
-		case <-timer.C():
-		case <-ctx.Done():
-			timer.Stop()
-		}
+		clock.Await(p.clock, askEvery, ctx.Done())
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/locks"
+	"locklab/locks/clock"
 )
 
 // This file is about waiting for other processes, with Publish. One instance, the home of a
@@ -152,11 +153,7 @@ func (s *subscription) run() {
 		if s.subscribe() {
 			failures = 0
 		}
-		timer := s.locker.clock.NewTimer(min(10*time.Millisecond<<min(failures, 5), 200*time.Millisecond))
-		select {
-		case <-timer.C():
-		case <-s.locker.closed:
-			timer.Stop()
+		if _, closed := clock.Await(s.locker.clock, min(10*time.Millisecond<<min(failures, 5), 200*time.Millisecond), s.locker.closed); closed {
 			return
 		}
 	}

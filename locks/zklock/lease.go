@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"locklab/locks"
+	"locklab/locks/clock"
 )
 
 // lease is a claim on a resource, and once it is the first, the lease.
@@ -50,12 +51,8 @@ func (le *lease) acquire(ctx context.Context) error {
 		return err
 	case <-ctx.Done():
 	}
-	timer := l.clock.NewTimer(l.options.Timeout)
-	defer timer.Stop()
-	select {
-	case err := <-found:
+	if err, came := clock.Await(l.clock, l.options.Timeout, found); came {
 		return err
-	case <-timer.C():
 	}
 	if le.taken.CompareAndSwap(false, true) {
 		return fmt.Errorf("%w: %w: no answer in time; it is being undone", locks.ErrUnknown, locks.ErrUnavailable)
@@ -86,14 +83,8 @@ var errOver = fmt.Errorf("zookeeper: the session is over: %w", locks.ErrUnavaila
 
 // again pauses before something is tried again; it says no when the session is over.
 func (le *lease) again() bool {
-	timer := le.locker.clock.NewTimer(le.locker.options.Timeout / 20)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-		return true
-	case <-le.session.lost:
-		return false
-	}
+	_, lost := clock.Await(le.locker.clock, le.locker.options.Timeout/20, le.session.lost)
+	return !lost
 }
 
 // asked counts a request and its answer.
@@ -293,12 +284,8 @@ func (le *lease) releaseOnce(ctx context.Context) error {
 		return err
 	case <-ctx.Done():
 	}
-	timer := l.clock.NewTimer(l.options.Timeout)
-	defer timer.Stop()
-	select {
-	case err := <-erased:
+	if err, came := clock.Await(l.clock, l.options.Timeout, erased); came {
 		return err
-	case <-timer.C():
-		return fmt.Errorf("%w: %w: %w", locks.ErrUnknown, locks.ErrUnavailable, ctx.Err())
 	}
+	return fmt.Errorf("%w: %w: %w", locks.ErrUnknown, locks.ErrUnavailable, ctx.Err())
 }

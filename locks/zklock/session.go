@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"locklab/locks"
+	"locklab/locks/clock"
 )
 
 // root is above all resources.
@@ -110,11 +111,7 @@ func (l *Locker) keep(s *session) {
 		if err != nil || !l.extend(s, asked) {
 			wait = l.options.Timeout / 10
 		}
-		timer := l.clock.NewTimer(min(wait, l.left(s)))
-		select {
-		case <-timer.C():
-		case <-s.lost:
-			timer.Stop()
+		if _, lost := clock.Await(l.clock, min(wait, l.left(s)), s.lost); lost {
 			return
 		}
 	}

@@ -387,12 +387,7 @@ func (c *child) noticeStopped() func() bool {
 	before, awaited := c.resumes, c.awaited
 	c.mu.Unlock()
 	if awaited != nil { // what it wrote before it stopped may still be on its way here
-		timer := clock.System().NewTimer(answerTime)
-		select {
-		case <-awaited.passed:
-		case <-timer.C():
-		}
-		timer.Stop()
+		clock.Await(clock.System(), answerTime, awaited.passed)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

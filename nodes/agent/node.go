@@ -381,11 +381,7 @@ func (n *node) stop() {
 		return
 	}
 	c.end("stopped", unix.SIGTERM, false)
-	timer := clock.System().NewTimer(n.agent.cfg.StopGrace)
-	defer timer.Stop()
-	select {
-	case <-c.gone:
-	case <-timer.C():
+	if _, gone := clock.Await(clock.System(), n.agent.cfg.StopGrace, c.gone); !gone {
 		c.end("stopped", unix.SIGKILL, true)
 		<-c.gone
 	}

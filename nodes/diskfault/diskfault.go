@@ -113,12 +113,7 @@ func (d *Disk) meet(c call) fate {
 
 // hold returns when the delay is over, or another fault is set.
 func hold(delay time.Duration, changed <-chan struct{}) {
-	timer := clock.System().NewTimer(delay)
-	defer timer.Stop()
-	select {
-	case <-changed:
-	case <-timer.C():
-	}
+	clock.Await(clock.System(), delay, changed)
 }
 
 // count counts a call that the fault has dealt with, unless there is another fault by now. Who

@@ -166,14 +166,10 @@ func wait(ctx context.Context, ended <-chan error) error {
 		return unlessStopped(ctx, err)
 	case <-ctx.Done():
 	}
-	timer := clock.System().NewTimer(grace)
-	defer timer.Stop()
-	select {
-	case err := <-ended:
+	if err, came := clock.Await(clock.System(), grace, ended); came {
 		return unlessStopped(ctx, err)
-	case <-timer.C():
-		return fmt.Errorf("did not end within %s of being told to stop", grace)
 	}
+	return fmt.Errorf("did not end within %s of being told to stop", grace)
 }
 
 // unlessStopped drops the error of a main that only reports that it was stopped.

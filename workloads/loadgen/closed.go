@@ -55,12 +55,5 @@ func Closed(ctx context.Context, cfg Config, clients int, do func(ctx context.Co
 
 // sleepUntil waits for a moment of clock.Mono; false if ctx was done first.
 func sleepUntil(ctx context.Context, deadline int64) bool {
-	timer := clock.System().NewTimer(time.Duration(deadline - clock.Mono()))
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return clock.Sleep(ctx, time.Duration(deadline-clock.Mono())) == nil
 }

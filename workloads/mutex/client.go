@@ -133,11 +133,7 @@ func (c *Client) watch(ctx context.Context, began, until int64) bool {
 		if left <= 0 {
 			return true
 		}
-		timer := clock.System().NewTimer(min(time.Duration(left), every))
-		select {
-		case <-timer.C():
-		case <-ctx.Done():
-			timer.Stop()
+		if clock.Sleep(ctx, min(time.Duration(left), every)) != nil {
 			return false
 		}
 		c.each(func(i int) {
@@ -165,12 +161,7 @@ func (c *Client) drain(ctx context.Context) {
 		if !running.Load() {
 			return
 		}
-		timer := clock.System().NewTimer(pollEvery / 4)
-		select {
-		case <-timer.C():
-		case <-ctx.Done():
-		}
-		timer.Stop()
+		_ = clock.Sleep(ctx, pollEvery/4) // the loop looks at the context
 	}
 }
 

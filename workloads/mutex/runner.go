@@ -209,12 +209,7 @@ func (r *runner) backOff(ctx context.Context, op loadgen.Op) {
 	if r.plan.Rate > 0 || clock.Mono()-op.SentNS > int64(pause) {
 		return
 	}
-	timer := clock.System().NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-	case <-ctx.Done():
-	}
+	_ = clock.Sleep(ctx, pause) // who calls looks at the context
 }
 
 // messages is 0 if the locker does not count them.

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"time"
+
+	"locklab/locks/clock"
 )
 
 // dial keeps one peer of a higher rank number connected.
@@ -200,10 +202,5 @@ func (m *Mesh) handshake(conn net.Conn, talk func() error) error {
 }
 
 func (m *Mesh) pause(d time.Duration) {
-	timer := m.cfg.Clock.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-	case <-m.done:
-	}
+	clock.Await(m.cfg.Clock, d, m.done)
 }
