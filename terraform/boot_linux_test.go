@@ -19,6 +19,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"locklab/internal/signals"
 	"locklab/nodes/raftnode"
 	"locklab/nodes/redisnode"
 	"locklab/nodes/role"
@@ -112,10 +113,7 @@ type output struct {
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	select {
-	case o.changed <- struct{}{}:
-	default:
-	}
+	signals.Wake(o.changed)
 	return o.text.Write(p)
 }
 

@@ -15,6 +15,7 @@ import (
 	"locklab/chaos/toxic"
 	"locklab/internal/nowait"
 	"locklab/internal/seed"
+	"locklab/internal/signals"
 )
 
 // conn is one connection that a link carries.
@@ -142,12 +143,7 @@ func (c *conn) drain() {
 }
 
 func (c *conn) isDead() bool {
-	select {
-	case <-c.died:
-		return true
-	default:
-		return false
-	}
+	return signals.Closed(c.died)
 }
 
 // ended is called once per direction, when its end has been passed on.

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"locklab/chaos/toxic"
+	"locklab/internal/signals"
 )
 
 // courier is one goroutine that passes on what the connections of a host delay, each
@@ -36,10 +37,7 @@ func (c *courier) add(p *pipe, due int64) {
 }
 
 func (c *courier) wake() {
-	select {
-	case c.nudge <- struct{}{}:
-	default:
-	}
+	signals.Wake(c.nudge)
 }
 
 func (c *courier) run() {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"locklab/chaos/toxic"
+	"locklab/internal/signals"
 	"locklab/locks/clock"
 )
 
@@ -201,10 +202,7 @@ func (p *prober) watch() {
 
 // now ends the pause before the next probe.
 func (p *prober) now() {
-	select {
-	case p.nudge <- struct{}{}:
-	default:
-	}
+	signals.Wake(p.nudge)
 }
 
 // pace says how often a peer is probed. Times are values of clock.Mono.

@@ -7,6 +7,7 @@ import (
 	"github.com/Shopify/toxiproxy/v2/stream"
 	"github.com/Shopify/toxiproxy/v2/toxics"
 
+	"locklab/internal/signals"
 	"locklab/locks/clock"
 )
 
@@ -99,7 +100,7 @@ func (l *line) push(chunk *stream.StreamChunk) (full bool) {
 	chunk.Timestamp = chunk.Timestamp.Add(time.Duration(l.last - arrived))
 	l.queue = append(l.queue, parcel{chunk, l.last})
 	l.bytes += len(chunk.Data)
-	signal(l.more)
+	signals.Wake(l.more)
 	return l.bytes > maxKept
 }
 
@@ -107,7 +108,7 @@ func (l *line) end() {
 	l.mu.Lock()
 	l.ended = true
 	l.mu.Unlock()
-	signal(l.more)
+	signals.Wake(l.more)
 }
 
 // send passes on what is due until stop is closed or nothing more will come.
@@ -153,7 +154,7 @@ func (l *line) pop() {
 	l.queue[0] = parcel{}
 	l.queue = l.queue[1:]
 	if l.bytes <= maxKept/2 {
-		signal(l.room)
+		signals.Wake(l.room)
 	}
 }
 
@@ -167,14 +168,6 @@ func (l *line) flush(output chan<- *stream.StreamChunk) {
 		head.chunk.Timestamp = clock.System().Now()
 		output <- head.chunk
 		l.pop()
-	}
-}
-
-// signal sets a flag that somebody waits for; it never blocks.
-func signal(flag chan struct{}) {
-	select {
-	case flag <- struct{}{}:
-	default:
 	}
 }
 

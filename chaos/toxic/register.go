@@ -8,6 +8,7 @@ import (
 
 	"github.com/Shopify/toxiproxy/v2/toxics"
 
+	"locklab/internal/signals"
 	"locklab/locks/clock"
 )
 
@@ -61,12 +62,7 @@ func SleepUntil(deadline int64, stop <-chan struct{}) bool {
 	if precise == nil || precise.SleepUntil(deadline, stop) {
 		return true
 	}
-	select {
-	case <-stop:
-		return false
-	default:
-		return true // the timer was closed: better early than never
-	}
+	return !signals.Closed(stop) // the timer was closed: better early than never
 }
 
 const (

@@ -11,6 +11,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"go.etcd.io/etcd/client/v3/concurrency"
 
+	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 )
@@ -143,12 +144,7 @@ func (le *lease) erase(erased chan<- bool) {
 }
 
 func (le *lease) isLost() bool {
-	select {
-	case <-le.session.lost:
-		return true
-	default:
-		return false
-	}
+	return signals.Closed(le.session.lost)
 }
 
 // Token is the create revision of the key. It grows from grant to grant because the key

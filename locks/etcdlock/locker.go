@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 
+	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/locks/local"
@@ -136,12 +137,7 @@ func (l *Locker) claim(ctx context.Context, resource string) (*lease, error) {
 }
 
 func (l *Locker) isClosed() bool {
-	select {
-	case <-l.done:
-		return true
-	default:
-		return false
-	}
+	return signals.Closed(l.done)
 }
 
 // Close implements [locks.Locker]. What was held is free at once if etcd can be reached,

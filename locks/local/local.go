@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"locklab/internal/signals"
 	"locklab/locks"
 )
 
@@ -71,12 +72,7 @@ func (l *Locker) Close() error {
 }
 
 func (l *Locker) isClosed() bool {
-	select {
-	case <-l.closed:
-		return true
-	default:
-		return false
-	}
+	return signals.Closed(l.closed)
 }
 
 // abandon takes a waiter out of the line, or passes on what it was just granted.

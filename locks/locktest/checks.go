@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 )
@@ -152,21 +153,12 @@ func checkGaveUp(err error) error {
 
 func lostStaysOpen(ctx context.Context, t *trial) {
 	lease := t.acquire(ctx, t.first(), "lost")
-	if isClosed(lease.Lost()) {
+	if signals.Closed(lease.Lost()) {
 		t.fail("lost while it was held")
 	}
 	t.release(ctx, lease)
-	if isClosed(lease.Lost()) {
+	if signals.Closed(lease.Lost()) {
 		t.fail("Release closed Lost")
-	}
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"locklab/internal/signals"
 	"locklab/locks"
 )
 
@@ -92,9 +93,7 @@ func LostBefore(tb testing.TB, holder, waiter locks.Locker, breakLinks func()) {
 	first := Acquire(tb, holder, "r")
 	breakLinks()
 	second := Acquire(tb, waiter, "r")
-	select {
-	case <-first.Lost():
-	default:
+	if !signals.Closed(first.Lost()) {
 		tb.Error("another client holds, and the first one was not told that it does not")
 	}
 	before, tokens := first.Token()

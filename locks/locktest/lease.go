@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 )
@@ -105,7 +106,7 @@ func (t *trial) end(lease locks.Lease, begun time.Time) time.Time {
 // lock renews nothing.
 func (t *trial) awaitRenewal(ctx context.Context, lease locks.Lease, until time.Time) {
 	for ctx.Err() == nil {
-		lost := isClosed(lease.Lost())
+		lost := signals.Closed(lease.Lost())
 		now, _ := lease.Expires()
 		switch {
 		case lost && clock.System().Now().Before(until):

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 )
@@ -72,7 +73,7 @@ func (t *toy) Acquire(ctx context.Context, resource string) (locks.Lease, error)
 		return nil, err
 	}
 	for {
-		if isClosed(t.closed) {
+		if signals.Closed(t.closed) {
 			return nil, locks.ErrClosed
 		}
 		if err := ctx.Err(); err != nil {
@@ -96,7 +97,7 @@ func (t *toy) Close() error {
 	t.mu.Lock()
 	leases := t.leases
 	t.leases = nil
-	if !isClosed(t.closed) {
+	if !signals.Closed(t.closed) {
 		close(t.closed)
 	}
 	t.mu.Unlock()

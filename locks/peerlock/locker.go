@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/locks/peerlock/journal"
@@ -131,10 +132,8 @@ func (l *Locker[S, M, P]) addControl(self int, peers peercore.Set, amnesic bool)
 // other one at once, or has recovered what it must not forget. Before that nothing is
 // granted to it. Its error wraps locks.ErrUnavailable and says who is missing and why.
 func (l *Locker[S, M, P]) Ready(ctx context.Context) error {
-	select {
-	case <-l.ready:
+	if signals.Closed(l.ready) {
 		return nil
-	default:
 	}
 	select {
 	case <-l.ready:
@@ -207,10 +206,8 @@ func (l *Locker[S, M, P]) awaitRoom(ctx context.Context) error {
 
 // finish looks at a claim whose wait is over.
 func (l *Locker[S, M, P]) finish(ctx context.Context, resource string, c *claim[S, M, P]) (locks.Lease, error) {
-	select {
-	case <-l.lost:
+	if signals.Closed(l.lost) {
 		return nil, fmt.Errorf("acquire %q: %w: %w", resource, locks.ErrNotAcquired, locks.ErrClosed)
-	default:
 	}
 	if ctx.Err() != nil { // granted too late for the caller, who may not look at a lease
 		_ = c.Release(ctx) // cannot fail but by Close, which frees it as well
@@ -238,12 +235,7 @@ func (l *Locker[S, M, P]) gaveUp(ctx context.Context, resource string) error {
 
 // formed says that this peer is bootstrapped.
 func (l *Locker[S, M, P]) formed() bool {
-	select {
-	case <-l.ready:
-		return true
-	default:
-		return false
-	}
+	return signals.Closed(l.ready)
 }
 
 // whyNotFormed is why it is not although nobody is missing.

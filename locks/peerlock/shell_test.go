@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/lamport"
 	"locklab/locks/peerlock"
@@ -140,10 +141,7 @@ type rogue struct {
 func (r *rogue) Connected(link *mesh.Link)             { link.Send(r.payload) }
 func (r *rogue) Receive(*mesh.Link, *mesh.Batch) error { return nil }
 func (r *rogue) Disconnected(link *mesh.Link, cause error) {
-	select {
-	case r.gone <- struct{}{}:
-	default:
-	}
+	signals.Wake(r.gone)
 }
 
 func TestMalformedEndsTheLink(t *testing.T) {

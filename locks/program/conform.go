@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 )
@@ -175,13 +176,11 @@ func (t *trial) mustWait(ctx context.Context, p *process, resource string, holde
 
 // over says whether the holder may not believe any more that it holds.
 func (c *call) over() bool {
-	select {
-	case <-c.lease.lost:
+	if signals.Closed(c.lease.lost) {
 		return true
-	default:
-		until, ends := c.lease.Expires()
-		return ends && !c.lease.process.clock.Now().Before(until)
 	}
+	until, ends := c.lease.Expires()
+	return ends && !c.lease.process.clock.Now().Before(until)
 }
 
 // giveBack releases and gives the answer.

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 )
@@ -109,12 +110,7 @@ func (l *lease) Release(ctx context.Context) error {
 }
 
 func (p *process) alive() bool {
-	select {
-	case <-p.dead:
-		return false
-	default:
-		return true
-	}
+	return !signals.Closed(p.dead)
 }
 
 // giveBack releases what a call was granted and waits for the answer.

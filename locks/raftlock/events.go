@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"locklab/internal/signals"
 	"locklab/locks"
 	pb "locklab/locks/raftlock/raftlockpb"
 )
@@ -168,9 +169,7 @@ func (l *Locker) ending(end *pb.End, name string) (hint string, err error) {
 }
 
 func (l *Locker) endOnce() {
-	select {
-	case <-l.ended:
-	default:
+	if !signals.Closed(l.ended) {
 		close(l.ended)
 	}
 }

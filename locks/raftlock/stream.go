@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"locklab/internal/signals"
 	pb "locklab/locks/raftlock/raftlockpb"
 )
 
@@ -163,10 +164,7 @@ func (l *Locker) wakeSender() {
 	if l.stream == nil {
 		return
 	}
-	select {
-	case l.stream.wake <- struct{}{}:
-	default: // it is awake
-	}
+	signals.Wake(l.stream.wake)
 }
 
 func (l *Locker) detach() {

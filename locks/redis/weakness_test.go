@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/locks/locktest"
@@ -25,12 +26,7 @@ type ahead struct {
 func (c ahead) Now() time.Time { return c.Clock.Now().Add(c.by) }
 
 func lost(l locks.Lease) bool {
-	select {
-	case <-l.Lost():
-		return true
-	default:
-		return false
-	}
+	return signals.Closed(l.Lost())
 }
 
 func TestAServerThatForgetsLetsTwoHold(t *testing.T) {

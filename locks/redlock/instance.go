@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"locklab/internal/signals"
 	"locklab/locks/clock"
 )
 
@@ -199,10 +200,7 @@ func (ln *lane) send(c *command) {
 }
 
 func (ln *lane) rouse() {
-	select {
-	case ln.wake <- struct{}{}:
-	default:
-	}
+	signals.Wake(ln.wake)
 }
 
 // assist sends what waits, in the caller's goroutine: that spares two hand-overs between

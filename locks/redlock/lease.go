@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 )
@@ -266,12 +267,7 @@ func (le *lease) abandon() {
 }
 
 func (le *lease) isFreed() bool {
-	select {
-	case <-le.freed:
-		return true
-	default:
-		return false
-	}
+	return signals.Closed(le.freed)
 }
 
 // Token says that there is none: Redlock's tokens are random, so the resource could

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"locklab/internal/signals"
 	"locklab/locks"
 )
 
@@ -131,10 +132,8 @@ func (l *Locker) adopt(le *lease) error {
 	if l.closing {
 		return locks.ErrClosed
 	}
-	select {
-	case <-le.lost:
+	if signals.Closed(le.lost) {
 		return locks.ErrNotHeld
-	default:
 	}
 	l.held[le] = struct{}{}
 	if q := le.queue; !q.ownTurn {
@@ -227,9 +226,6 @@ func (l *Locker) wakeQueue(resource string) bool {
 	if !known || !q.busy {
 		return false
 	}
-	select {
-	case q.woken <- struct{}{}:
-	default:
-	}
+	signals.Wake(q.woken)
 	return true
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"locklab/internal/signals"
 	"locklab/locks"
 )
 
@@ -188,9 +189,6 @@ func (l *Locker) heard(resource string) {
 		waiters = slices.Concat(slices.Collect(maps.Values(l.expecting))...)
 	}
 	for _, q := range waiters {
-		select {
-		case q.woken <- struct{}{}:
-		default:
-		}
+		signals.Wake(q.woken)
 	}
 }

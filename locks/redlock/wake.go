@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 )
@@ -199,9 +200,7 @@ func (s *subscription) subscribe() bool {
 			heard = true
 			s.up.Store(true)
 			s.mu.Lock()
-			select {
-			case <-s.first:
-			default:
+			if !signals.Closed(s.first) {
 				close(s.first)
 			}
 			s.mu.Unlock()

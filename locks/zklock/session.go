@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 )
@@ -39,12 +40,7 @@ func believed(granted time.Duration, before, asked time.Time) time.Time {
 }
 
 func (s *session) isLost() bool {
-	select {
-	case <-s.lost:
-		return true
-	default:
-		return false
-	}
+	return signals.Closed(s.lost)
 }
 
 // enter waits until there is a session for a claim.

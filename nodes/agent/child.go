@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"locklab/internal/httpapi"
+	"locklab/internal/signals"
 	"locklab/locks/clock"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
@@ -252,7 +253,7 @@ func (c *child) noticePoint(line []byte) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s := c.awaited; s != nil && s.point == e.State && !isClosed(s.passed) {
+	if s := c.awaited; s != nil && s.point == e.State && !signals.Closed(s.passed) {
 		close(s.passed)
 	}
 }
@@ -391,7 +392,7 @@ func (c *child) noticeStopped() func() bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s := c.awaited; s != nil && isClosed(s.passed) && isStopped(c.pid) {
+	if s := c.awaited; s != nil && signals.Closed(s.passed) && isStopped(c.pid) {
 		c.signalLocked(unix.SIGSTOP, true) // what belongs to it too
 		c.paused = true
 		c.events.record(c.event(history.NodePaused, s.askedNS, at, ""))
@@ -423,7 +424,7 @@ func (c *child) noticeContinued() {
 	}
 }
 
-func (c *child) isGone() bool { return isClosed(c.gone) }
+func (c *child) isGone() bool { return signals.Closed(c.gone) }
 
 // standsStill is the kernel's word, where it gives one, whoever stopped the process.
 func (c *child) standsStill() bool {
@@ -433,15 +434,6 @@ func (c *child) standsStill() bool {
 		return c.paused
 	}
 	return !c.reaped && isStopped(c.pid)
-}
-
-func isClosed(ch <-chan struct{}) bool {
-	select {
-	case <-ch:
-		return true
-	default:
-		return false
-	}
 }
 
 // exitWord is how a process ended: "" for code 0, exit-1, signal-killed.

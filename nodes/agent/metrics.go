@@ -20,6 +20,7 @@ import (
 
 	"locklab/internal/httpapi"
 	kit "locklab/internal/metrics"
+	"locklab/internal/signals"
 )
 
 // scrapeTimeout bounds how long a node may take to say its metrics: less than Prometheus
@@ -88,7 +89,7 @@ func (m *metrics) Gather() ([]*dto.MetricFamily, error) {
 	found := make([]map[string]*dto.MetricFamily, len(nodes))
 	var wg sync.WaitGroup
 	for i, n := range nodes {
-		if c := n.running(); c != nil && c.metrics != nil && isClosed(c.ready) && !c.standsStill() {
+		if c := n.running(); c != nil && c.metrics != nil && signals.Closed(c.ready) && !c.standsStill() {
 			wg.Go(func() { found[i] = c.ask(m.agent.ctx) })
 		}
 	}

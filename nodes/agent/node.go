@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"locklab/internal/httpapi"
+	"locklab/internal/signals"
 	"locklab/locks/clock"
 	"locklab/nodes/diskfault"
 	"locklab/nodes/process"
@@ -117,7 +118,7 @@ func (n *node) status() NodeStatus {
 		return s
 	case c.standsStill():
 		s.State = "paused"
-	case isClosed(c.ready):
+	case signals.Closed(c.ready):
 		s.State = "ready"
 	default:
 		s.State = "starting"

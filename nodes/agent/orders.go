@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"locklab/internal/httpapi"
+	"locklab/internal/signals"
 	"locklab/internal/strictjson"
 	"locklab/locks/clock"
 	"locklab/nodes/process"
@@ -134,7 +135,7 @@ func (a *Agent) PauseAt(ctx context.Context, name, point string, within time.Dur
 		return errors.Join(err, kept)
 	}
 	switch {
-	case !isClosed(s.stopped):
+	case !signals.Closed(s.stopped):
 		return err
 	case ctx.Err() == nil:
 		return nil // at the last moment
@@ -195,7 +196,7 @@ func (c *child) standAt(ctx context.Context, s *stopAt, within time.Duration) er
 func (c *child) forget(ctx context.Context, s *stopAt) error {
 	s.forgetting.Lock()
 	defer s.forgetting.Unlock()
-	if isClosed(s.stopped) || isClosed(s.taken) || c.isGone() {
+	if signals.Closed(s.stopped) || signals.Closed(s.taken) || c.isGone() {
 		return nil
 	}
 	no := ""

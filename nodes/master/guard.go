@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"strconv"
 
+	"locklab/internal/signals"
 	"locklab/internal/tracing"
 	"locklab/locks"
 	"locklab/locks/clock"
@@ -97,10 +98,8 @@ func (h *hold) watch() {
 
 // lost says whether the holder must not act any more.
 func (h *hold) lost() bool {
-	select {
-	case <-h.lease.Lost():
+	if signals.Closed(h.lease.Lost()) {
 		return true
-	default:
 	}
 	until, limited := h.lease.Expires()
 	return limited && !clock.System().Now().Before(until)

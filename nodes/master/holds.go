@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/nodes/process"
@@ -139,10 +140,8 @@ func (l *trackedLease) Release(ctx context.Context) error {
 		return l.Lease.Release(ctx)
 	}
 	l.tracker.metrics.held.Observe(seconds(clock.Mono() - l.held.SinceNS))
-	select {
-	case <-l.Lost():
+	if signals.Closed(l.Lost()) {
 		l.tracker.metrics.lost.Inc()
-	default:
 	}
 	l.tracker.points.Pass(history.PointReleasing, l.held.Resource)
 	err := l.Lease.Release(ctx)

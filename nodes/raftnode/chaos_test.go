@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"locklab/internal/seed"
+	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/locks/locktest"
@@ -33,9 +34,7 @@ func (r *register) enter(l locks.Lease) {
 	}
 	r.last = token
 	if r.holder != nil {
-		select {
-		case <-r.holder.Lost():
-		default:
+		if !signals.Closed(r.holder.Lost()) {
 			r.errs = append(r.errs, "two holders, and the first was not told")
 		}
 	}

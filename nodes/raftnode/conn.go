@@ -3,6 +3,7 @@ package raftnode
 import (
 	"sync"
 
+	"locklab/internal/signals"
 	"locklab/locks/raftlock/fsm"
 	pb "locklab/locks/raftlock/raftlockpb"
 )
@@ -54,10 +55,7 @@ func (c *conn) end(reason *pb.End) {
 
 // wakeSender lets the stream's goroutine send what has come together.
 func (c *conn) wakeSender() {
-	select {
-	case c.wake <- struct{}{}:
-	default: // it is awake
-	}
+	signals.Wake(c.wake)
 }
 
 // take returns what is to be sent now, nil if there is nothing.

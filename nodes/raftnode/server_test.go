@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/locktest"
 	"locklab/locks/raftlock"
@@ -31,10 +32,8 @@ func token(t *testing.T, l locks.Lease) locks.Token {
 
 func mustHold(t *testing.T, l locks.Lease) {
 	t.Helper()
-	select {
-	case <-l.Lost():
+	if signals.Closed(l.Lost()) {
 		t.Fatal("the lease was lost")
-	default:
 	}
 }
 
@@ -243,9 +242,7 @@ func TestAClientThatIsCutOffLosesItsLeaseFirst(t *testing.T) {
 	}
 	cut.Cut(true)
 	next := locktest.Acquire(t, waiter, "r")
-	select {
-	case <-held.Lost():
-	default:
+	if !signals.Closed(held.Lost()) {
 		t.Error("the lock was granted again before its holder knew that it was lost")
 	}
 	if err := held.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"locklab/internal/httpapi"
+	"locklab/internal/signals"
 )
 
 // feed is one follower of the rooms. Changes wait in it, each room once, until the
@@ -44,17 +45,9 @@ func (f *feed) unsubscribe() {
 // rooms.mu.
 func (f *feed) add(r *room, news bool) {
 	f.dirty[r] = struct{}{}
-	token(f.wake)
+	signals.Wake(f.wake)
 	if news {
-		token(f.news)
-	}
-}
-
-// token puts one into a channel that has room for one.
-func token(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
+		signals.Wake(f.news)
 	}
 }
 

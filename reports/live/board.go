@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"locklab/internal/httpapi"
+	"locklab/internal/signals"
 	"locklab/locks/clock"
 	"locklab/reports/result"
 	"locklab/workloads/history"
@@ -142,10 +143,7 @@ func (b *Board) take(n news) {
 	full := len(b.inbox) == inboxEvents
 	b.mu.Unlock()
 	if full {
-		select {
-		case b.wake <- struct{}{}:
-		default:
-		}
+		signals.Wake(b.wake)
 	}
 }
 

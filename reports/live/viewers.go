@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+
+	"locklab/internal/signals"
 )
 
 // view is what all viewers of a kind see alike.
@@ -192,10 +194,7 @@ func (v *viewer) end() {
 }
 
 func (v *viewer) ring() {
-	select {
-	case v.more <- struct{}{}:
-	default:
-	}
+	signals.Wake(v.more)
 }
 
 // take empties the mailbox; it is nil if nothing waits. Closed says that nothing will follow.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"locklab/internal/httpapi"
+	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/workloads/history"
@@ -88,12 +89,10 @@ func wait(ctx context.Context, h *mutex.Held) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	select {
-	case <-h.Lost():
+	if signals.Closed(h.Lost()) {
 		return locks.ErrNotHeld
-	default:
-		return nil
 	}
+	return nil
 }
 
 func limited(ctx context.Context, ask func(context.Context) error) error {

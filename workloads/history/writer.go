@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"locklab/internal/signals"
 	"locklab/locks/clock"
 )
 
@@ -82,10 +83,7 @@ func (w *Writer) Record(e Event) {
 	full := len(w.buf) >= flushAt
 	w.mu.Unlock()
 	if full {
-		select {
-		case w.full <- struct{}{}:
-		default:
-		}
+		signals.Wake(w.full)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"locklab/internal/seed"
+	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/workloads/history"
@@ -155,10 +156,8 @@ func (r *runner) hold(ctx context.Context, lease locks.Lease, acquired *history.
 		case <-lease.Lost():
 		}
 	}
-	select {
-	case <-lease.Lost():
+	if signals.Closed(lease.Lost()) {
 		r.lost(acquired)
-	default:
 	}
 }
 
@@ -248,10 +247,5 @@ func startJob(ctx context.Context, r *runner) *job {
 }
 
 func (j *job) finished() bool {
-	select {
-	case <-j.done:
-		return true
-	default:
-		return false
-	}
+	return signals.Closed(j.done)
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"locklab/internal/signals"
 )
 
 // compactLeast is the size from which on a file may be written anew, in bytes.
@@ -103,10 +105,7 @@ func (j *Journal) Append(record []byte) {
 	defer j.mu.Unlock()
 	j.batch = appendRecord(j.batch, record)
 	if !j.closed {
-		select {
-		case j.work <- struct{}{}:
-		default:
-		}
+		signals.Wake(j.work)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"locklab/internal/signals"
 )
 
 // Handler is told what happens on the mesh. See the package comment for the order
@@ -104,12 +106,7 @@ func (m *Mesh) Close() error {
 }
 
 func (m *Mesh) closed() bool {
-	select {
-	case <-m.done:
-		return true
-	default:
-		return false
-	}
+	return signals.Closed(m.done)
 }
 
 // Flush sends what is queued on all links. It does not block.

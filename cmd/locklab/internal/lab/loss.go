@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"locklab/internal/httpapi"
+	"locklab/internal/signals"
 	"locklab/locks/clock"
 	"locklab/nodes/agent"
 	"locklab/workloads/history"
@@ -187,7 +188,7 @@ func (c *cluster) welcomeBack(ctx context.Context) {
 	defer cancel()
 	_ = c.each(func(m *machine) error { // who does not come back stays lost
 		f := c.followers[m.Name]
-		if f == nil || isDone(f) || !c.losses.has(m.Name) {
+		if f == nil || signals.Closed(f.Done()) || !c.losses.has(m.Name) {
 			return nil
 		}
 		if health, err := m.agent.Health(ctx); err == nil && health.Instance == m.instance {
@@ -198,15 +199,6 @@ func (c *cluster) welcomeBack(ctx context.Context) {
 		}
 		return nil
 	})
-}
-
-func isDone(f *agent.Follower) bool {
-	select {
-	case <-f.Done():
-		return true
-	default:
-		return false
-	}
 }
 
 // awaitReturn has the next run wait for the hosts that were stopped on purpose.

@@ -1,0 +1,25 @@
+package signals_test
+
+import (
+	"testing"
+
+	"locklab/internal/signals"
+)
+
+func TestSignals(t *testing.T) {
+	over := make(chan struct{})
+	if signals.Closed(over) {
+		t.Error("it is not closed yet")
+	}
+	close(over)
+	if !signals.Closed(over) || !signals.Closed(over) {
+		t.Error("it is closed for ever")
+	}
+	look := make(chan struct{}, 1)
+	signals.Wake(look)
+	signals.Wake(look) // its reader has not looked yet
+	<-look
+	if len(look) != 0 {
+		t.Error("the reader is to look once")
+	}
+}
