@@ -24,23 +24,14 @@ func (s *simulator[S, M, P]) draw(mean time.Duration) int64 {
 
 // startClients lets the clients of a new process begin.
 func (s *simulator[S, M, P]) startClients(i int) {
-	if s.cfg.Load.PerSecond > 0 {
-		s.think(i)
-		return
-	}
 	for range s.cfg.Load.Clients {
 		s.think(i)
 	}
 }
 
-// think arranges the next request: of the client that has just finished or, in an
-// open loop, of whoever comes next.
+// think arranges the next request of a client that has just finished.
 func (s *simulator[S, M, P]) think(i int) {
-	mean := s.cfg.Load.Think
-	if s.cfg.Load.PerSecond > 0 {
-		mean = time.Duration(float64(time.Second) / s.cfg.Load.PerSecond)
-	}
-	s.push(s.now+s.draw(mean), slot[M]{op: opAsk, to: int16(i), epoch: s.procs[i].epoch})
+	s.push(s.now+s.draw(s.cfg.Load.Think), slot[M]{op: opAsk, to: int16(i), epoch: s.procs[i].epoch})
 }
 
 // ask puts a claim into the queue of the peer.
@@ -55,9 +46,6 @@ func (s *simulator[S, M, P]) ask(i int) {
 	}
 	if p.asksLeft > 0 {
 		p.asksLeft--
-	}
-	if s.cfg.Load.PerSecond > 0 {
-		s.think(i)
 	}
 	c := s.newClaim()
 	p.claims = append(p.claims, c)
@@ -145,9 +133,7 @@ func (s *simulator[S, M, P]) release(i int, c int32, gen uint32) {
 	}
 	p.claims = slices.Delete(p.claims, 0, 1)
 	s.endClaim(c)
-	if s.cfg.Load.PerSecond == 0 {
-		s.think(i)
-	}
+	s.think(i)
 	if s.passOn(i) {
 		return
 	}
@@ -192,9 +178,7 @@ func (s *simulator[S, M, P]) giveUp(i int, c int32, gen uint32) {
 	p.claims = slices.Delete(p.claims, at, at+1)
 	s.endClaim(c)
 	s.checks.ranks[i].GiveUps++
-	if s.cfg.Load.PerSecond == 0 {
-		s.think(i)
-	}
+	s.think(i)
 	if at > 0 {
 		return
 	}
@@ -220,9 +204,7 @@ func (s *simulator[S, M, P]) lose(i int) {
 	s.endClaim(c)
 	s.checks.ranks[i].Lost++
 	s.endHold(i)
-	if s.cfg.Load.PerSecond == 0 {
-		s.think(i)
-	}
+	s.think(i)
 	if len(p.claims) > 0 {
 		s.request(i)
 	}

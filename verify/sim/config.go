@@ -44,13 +44,10 @@ type Config struct {
 // Load is what the clients of every peer do. Times are drawn from exponential
 // distributions with the given means.
 type Load struct {
-	Clients int           // in every peer, closed loop; default 1
+	Clients int           // in every peer; default 1
 	Think   time.Duration // between a release and the next request of a client
-	// PerSecond, if it is above 0, makes the loop open: so many requests per peer, by
-	// whoever comes, in place of Clients and Think.
-	PerSecond float64
-	Hold      time.Duration
-	GiveUp    time.Duration // patience of a client that waits; 0 is endless
+	Hold    time.Duration
+	GiveUp  time.Duration // patience of a client that waits; 0 is endless
 	// Early lets clients ask before their peer has once met all others. By default they
 	// wait for that, as users of the library should (Locker.Ready).
 	Early bool
@@ -113,7 +110,7 @@ func (c Config) validate() error {
 		return fmt.Errorf("delays between %d zones: want %d: %w", len(c.Network.Delay), c.Zones, ErrInvalid)
 	case c.Duration < 0 || c.Patience < 0 || c.Load.Think < 0 || c.Load.Hold < 0 || c.Load.GiveUp < 0:
 		return fmt.Errorf("a time is negative: %w", ErrInvalid)
-	case c.Load.Clients < 0 || c.Load.PerSecond < 0 || c.Network.Jitter < 0 || c.Network.Jitter > 1000:
+	case c.Load.Clients < 0 || c.Network.Jitter < 0 || c.Network.Jitter > 1000:
 		return fmt.Errorf("a number of the load or the network is out of range: %w", ErrInvalid)
 	}
 	for i, row := range c.Network.Delay[:c.Zones] {
