@@ -19,16 +19,9 @@ import (
 func TestConforms(t *testing.T) {
 	c := startCluster(t, 3)
 	o := etcdlock.DefaultOptions()
-	first := locktest.NewClock()
-	locktest.Run(t, locktest.Subject{
-		Leases: &locktest.Leases{Time: o.TTL, Clock: first},
-		New: func(tb testing.TB) (clients []locks.Locker) {
-			for _, clk := range []clock.Clock{first, nil, nil} {
-				clients = append(clients, newClient(tb, c.addrs, clk, o))
-			}
-			return clients
-		},
-	})
+	locktest.Run(t, locktest.Clients(o.TTL, nil, func(tb testing.TB, clk clock.Clock) *etcdlock.Locker {
+		return newClient(tb, c.addrs, clk, o)
+	}))
 }
 
 // TestLostBeforeAnotherHolds: a holder that is cut off is told before its lease ends at

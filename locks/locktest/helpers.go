@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"locklab/internal/signals"
 	"locklab/locks"
+	"locklab/locks/clock"
 )
 
 // Options are those of a spec that is right.
@@ -54,6 +57,14 @@ func Open[L locks.Locker](tb testing.TB, l L, err error) L {
 	return l
 }
 
+// Within is for what must be over long before the test would be ended.
+func Within(tb testing.TB) context.Context {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), patience)
+	tb.Cleanup(cancel)
+	return ctx
+}
+
 // Acquire acquires what is free, or will be.
 func Acquire(tb testing.TB, l locks.Locker, resource string) locks.Lease {
 	tb.Helper()
@@ -66,14 +77,71 @@ func Acquire(tb testing.TB, l locks.Locker, resource string) locks.Lease {
 	return lease
 }
 
+// Later acquires in the background.
+func Later(tb testing.TB, l locks.Locker, resource string) <-chan locks.Lease {
+	tb.Helper()
+	got := make(chan locks.Lease, 1)
+	var running sync.WaitGroup
+	tb.Cleanup(running.Wait)
+	ctx := Within(tb)
+	running.Go(func() {
+		lease, err := l.Acquire(ctx, resource)
+		if err != nil {
+			tb.Errorf("acquire %s: %v", resource, err)
+		}
+		got <- lease
+	})
+	return got
+}
+
+// Refused wants an acquisition that is refused, or waits in vain, and gives its error.
+func Refused(tb testing.TB, l locks.Locker, resource string, patience time.Duration) error {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), patience)
+	defer cancel()
+	_, err := l.Acquire(ctx, resource)
+	if err == nil {
+		tb.Fatalf("acquired %s", resource)
+	}
+	return err
+}
+
 // Release releases what is still held.
 func Release(tb testing.TB, lease locks.Lease) {
 	tb.Helper()
+	if lease == nil { // and Later has said why
+		tb.FailNow()
+	}
 	ctx, cancel := context.WithTimeout(tb.Context(), patience)
 	defer cancel()
 	if err := lease.Release(ctx); err != nil {
 		tb.Errorf("release: %v", err)
 	}
+}
+
+// AwaitLost waits until a holder is told that it holds no longer.
+func AwaitLost(tb testing.TB, lease locks.Lease) {
+	tb.Helper()
+	select {
+	case <-lease.Lost():
+	case <-Within(tb).Done():
+		tb.Fatal("the lease is over, and its holder was never told")
+	}
+}
+
+// Clients are three of a lock on servers. The first goes by a clock of the suite's; nil is
+// the system's. Fresh, which may be nil, has the servers forget what was before.
+func Clients[L locks.Locker](lease time.Duration, fresh func(), client func(tb testing.TB, c clock.Clock) L) Subject {
+	first := NewClock()
+	return Subject{Leases: &Leases{Time: lease, Clock: first}, New: func(tb testing.TB) (all []locks.Locker) {
+		if fresh != nil {
+			fresh()
+		}
+		for _, c := range []clock.Clock{first, nil, nil} {
+			all = append(all, client(tb, c))
+		}
+		return all
+	}}
 }
 
 // Links makes a link to each address; through are what to dial in its place.

@@ -59,7 +59,7 @@ func TestPowerCut(t *testing.T) {
 	for range 20 {
 		take(all[2])
 	}
-	peertest.Acquire(t, all[2], "held by who never comes back")
+	locktest.Acquire(t, all[2], "held by who never comes back")
 	for i := range all {
 		_ = all[i].Close()
 	}
@@ -69,7 +69,7 @@ func TestPowerCut(t *testing.T) {
 	}
 	for _, l := range left {
 		take(l)
-		peertest.Release(t, peertest.Acquire(t, l, "held by who never comes back"))
+		locktest.Release(t, locktest.Acquire(t, l, "held by who never comes back"))
 	}
 }
 
@@ -79,20 +79,20 @@ func TestVoteOutlivesProcess(t *testing.T) {
 	cfgs := onDisk(t, 3, time.Minute)
 	cut := cutOff(t, cfgs)
 	all := peertest.StartAll(t, cfgs, multiphase.New)
-	held := peertest.Acquire(t, all[2], "x")
+	held := locktest.Acquire(t, all[2], "x")
 	cut(true)
 	for i := range 2 {
 		_ = all[i].Close()
 		all[i] = peertest.Start(t, peertest.Again(t, cfgs[i]), multiphase.New)
 		peertest.AwaitLink(t, all[i], cfgs[1-i].ID, true)
-		peertest.Release(t, peertest.Acquire(t, all[i], "y")) // they can do without the third
-		if err := peertest.Refused(t, all[i], "x"); !errors.Is(err, locks.ErrNotAcquired) {
+		locktest.Release(t, locktest.Acquire(t, all[i], "y")) // they can do without the third
+		if err := locktest.Refused(t, all[i], "x", 100*time.Millisecond); !errors.Is(err, locks.ErrNotAcquired) {
 			t.Errorf("after a restart: want ErrNotAcquired, got %v", err)
 		}
 	}
-	peertest.Release(t, held)
+	locktest.Release(t, held)
 	cut(false)
-	peertest.Release(t, peertest.Acquire(t, all[0], "x"))
+	locktest.Release(t, locktest.Acquire(t, all[0], "x"))
 }
 
 func TestStateFile(t *testing.T) {
@@ -105,7 +105,7 @@ func TestStateFile(t *testing.T) {
 		}
 		l, err := multiphase.New(cfg)
 		if err == nil {
-			peertest.Release(t, peertest.Acquire(t, l, "x"))
+			locktest.Release(t, locktest.Acquire(t, l, "x"))
 			return l.Close()
 		}
 		if _, err := cfg.Listener.Accept(); !errors.Is(err, net.ErrClosed) {
@@ -204,11 +204,11 @@ func TestWayOut(t *testing.T) {
 			continue
 		}
 		for _, l := range all {
-			lease := peertest.Acquire(t, l, "x")
+			lease := locktest.Acquire(t, l, "x")
 			if got := token(t, lease); got <= floor {
 				t.Errorf("token %d is not above the floor", got)
 			}
-			peertest.Release(t, lease)
+			locktest.Release(t, lease)
 		}
 	}
 }

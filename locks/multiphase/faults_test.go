@@ -29,9 +29,9 @@ func TestCohortServesLocalWaiters(t *testing.T) {
 		// The clocks stand still, so that no cohort ends early.
 		options := locktest.Options(t, multiphase.ParseOptions, text)
 		all := cluster(t, 2, func(c *multiphase.Config) { c.Options, c.Clock = options, frozen{clock.System()} })
-		first := peertest.Acquire(t, all[0], "x")
+		first := locktest.Acquire(t, all[0], "x")
 		var wg sync.WaitGroup
-		ctx := peertest.Within(t)
+		ctx := locktest.Within(t)
 		for range callers {
 			wg.Go(func() {
 				lease, err := all[0].Acquire(ctx, "x")
@@ -44,7 +44,7 @@ func TestCohortServesLocalWaiters(t *testing.T) {
 			})
 		}
 		locktest.Eventually(t, "all wait", func() bool { return all[0].Claims("x") == 1+callers })
-		peertest.Release(t, first)
+		locktest.Release(t, first)
 		wg.Wait()
 		locktest.Eventually(t, fmt.Sprintf("%s: %d callers take %d acquisitions", text, 1+callers, acquisitions), func() bool {
 			return all[0].MessagesSent()+all[1].MessagesSent() == 3*acquisitions
@@ -81,11 +81,11 @@ func TestAloneBeforeTheMeshHasFormed(t *testing.T) {
 		_ = cfgs[1].Listener.Close()
 		p := peertest.Start(t, cfgs[0], multiphase.New)
 		if alone {
-			peertest.Release(t, peertest.Acquire(t, p, "x"))
+			locktest.Release(t, locktest.Acquire(t, p, "x"))
 			continue
 		}
 		locktest.Eventually(t, "the dial has failed", func() bool { return p.Peers()[0].Problem != nil })
-		if err := peertest.Refused(t, p, "x"); !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, locks.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
+		if err := locktest.Refused(t, p, "x", 100*time.Millisecond); !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, locks.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("want ErrNotAcquired, ErrUnavailable and DeadlineExceeded, got %v", err)
 		}
 	}
@@ -98,19 +98,19 @@ func TestAcquireBeforeTheMeshHasFormed(t *testing.T) {
 	peers := []*multiphase.Locker{peertest.Start(t, cfgs[0], multiphase.New), peertest.Start(t, cfgs[1], multiphase.New)}
 	for i, p := range peers {
 		peertest.AwaitLink(t, p, cfgs[1-i].ID, true)
-		err := peertest.Refused(t, p, "x")
+		err := locktest.Refused(t, p, "x", 100*time.Millisecond)
 		if !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, locks.ErrUnavailable) || !strings.Contains(err.Error(), cfgs[2].ID) {
 			t.Errorf("peer %d: want ErrNotAcquired and ErrUnavailable that name %s, got %v", i, cfgs[2].ID, err)
 		}
 	}
 	peers = append(peers, peertest.Start(t, cfgs[2], multiphase.New))
 	for _, p := range peers {
-		peertest.Release(t, peertest.Acquire(t, p, "x"))
+		locktest.Release(t, locktest.Acquire(t, p, "x"))
 	}
 	if err := peers[2].Close(); err != nil { // who has once been connected to all needs them no more
 		t.Fatal(err)
 	}
-	peertest.Release(t, peertest.Acquire(t, peers[0], "x"))
+	locktest.Release(t, locktest.Acquire(t, peers[0], "x"))
 }
 
 // cuttable is a cluster whose connections go through links, by pair of ranks.
@@ -129,29 +129,29 @@ func TestPartitionSplitsAndHeals(t *testing.T) {
 	link.Cut(true)
 	peertest.AwaitLink(t, all[0], "p1", false)
 	peertest.AwaitLink(t, all[1], "p0", false)
-	leases := []locks.Lease{peertest.Acquire(t, all[0], "split"), peertest.Acquire(t, all[1], "split")}
+	leases := []locks.Lease{locktest.Acquire(t, all[0], "split"), locktest.Acquire(t, all[1], "split")}
 	link.Cut(false)
 	peertest.AwaitLink(t, all[0], "p1", true)
 	peertest.AwaitLink(t, all[1], "p0", true)
-	peertest.Release(t, leases[0])
-	next := peertest.Later(t, all[0], "split")
+	locktest.Release(t, leases[0])
+	next := locktest.Later(t, all[0], "split")
 	if signals.Closed(leases[1].Lost()) {
 		t.Error("there is nothing by which the other side could know")
 	}
-	peertest.Release(t, leases[1])
-	peertest.Release(t, <-next)
+	locktest.Release(t, leases[1])
+	locktest.Release(t, <-next)
 }
 
 // TestHolderIsSafeWhileAThirdPeerSeesBothSides cuts one link of three: the view
 // rule keeps the third from letting both in.
 func TestHolderIsSafeWhileAThirdPeerSeesBothSides(t *testing.T) {
 	all, links := cuttable(t, 3)
-	held := peertest.Acquire(t, all[0], "x")
+	held := locktest.Acquire(t, all[0], "x")
 	links[[2]int{0, 1}].Cut(true)
 	peertest.AwaitLink(t, all[0], "p1", false)
 	peertest.AwaitLink(t, all[1], "p0", false)
 	before := all[1].MessagesSent()
-	next := peertest.Later(t, all[1], "x")
+	next := locktest.Later(t, all[1], "x")
 	nobody := func(when string) {
 		t.Helper()
 		select {
@@ -166,8 +166,8 @@ func TestHolderIsSafeWhileAThirdPeerSeesBothSides(t *testing.T) {
 	peertest.AwaitLink(t, all[0], "p1", true)
 	peertest.AwaitLink(t, all[1], "p0", true)
 	nobody("after the link is back")
-	peertest.Release(t, held)
-	peertest.Release(t, <-next)
+	locktest.Release(t, held)
+	locktest.Release(t, <-next)
 }
 
 // TestChaos breaks one link after the other, at most one at a time, while everybody
@@ -176,7 +176,7 @@ func TestChaos(t *testing.T) {
 	all, links := cuttable(t, 3)
 	const names = 5
 	inside := make([]atomic.Int32, names)
-	ctx, stop := context.WithCancel(peertest.Within(t))
+	ctx, stop := context.WithCancel(locktest.Within(t))
 	var acquired atomic.Int64
 	var wg sync.WaitGroup
 	for i, l := range all {
@@ -219,7 +219,7 @@ func TestChaos(t *testing.T) {
 	wg.Wait()
 	for _, l := range all {
 		for name := range names {
-			peertest.Release(t, peertest.Acquire(t, l, fmt.Sprint(name)))
+			locktest.Release(t, locktest.Acquire(t, l, fmt.Sprint(name)))
 		}
 	}
 }
@@ -231,11 +231,11 @@ func TestTooManyResources(t *testing.T) {
 		}
 	})
 	for i := range 100 { // one after the other is no trouble
-		peertest.Release(t, peertest.Acquire(t, all[0], fmt.Sprintf("passing/%d", i)))
+		locktest.Release(t, locktest.Acquire(t, all[0], fmt.Sprintf("passing/%d", i)))
 	}
 	var err error
 	for i := 0; err == nil && i < 100; i++ {
-		_, err = all[0].Acquire(peertest.Within(t), fmt.Sprintf("kept/%d", i))
+		_, err = all[0].Acquire(locktest.Within(t), fmt.Sprintf("kept/%d", i))
 	}
 	if !errors.Is(err, locks.ErrUnavailable) || !errors.Is(err, locks.ErrNotAcquired) {
 		t.Errorf("want ErrUnavailable and ErrNotAcquired, got %v", err)

@@ -65,7 +65,7 @@ func TestPeersThatProveWhoTheyAre(t *testing.T) {
 	})
 	for range 10 {
 		for _, p := range peers {
-			peertest.Release(t, peertest.Acquire(t, p, "x"))
+			locktest.Release(t, locktest.Acquire(t, p, "x"))
 		}
 	}
 }

@@ -75,27 +75,27 @@ func TestQuorumMinority(t *testing.T) {
 	cfgs := peertest.Configs(t, 3, quorum(time.Second))
 	cut := cutOff(t, cfgs)
 	all := peertest.StartAll(t, cfgs, founders())
-	held := peertest.Acquire(t, all[2], "x")
+	held := locktest.Acquire(t, all[2], "x")
 	cut(true)
-	next := peertest.Acquire(t, all[0], "x")
+	next := locktest.Acquire(t, all[0], "x")
 	if token(t, next) <= token(t, held) {
 		t.Errorf("token %d after %d", token(t, next), token(t, held))
 	}
 	if until, ok := held.Expires(); !ok || until.After(clock.System().Now()) {
 		t.Errorf("another lease has begun, and that of the minority ends %v, %v", until, ok)
 	}
-	isLost(t, held)
+	locktest.AwaitLost(t, held)
 	for range 2 {
-		if err := held.Release(peertest.Within(t)); !errors.Is(err, locks.ErrNotHeld) {
+		if err := held.Release(locktest.Within(t)); !errors.Is(err, locks.ErrNotHeld) {
 			t.Errorf("release what was lost: want ErrNotHeld, got %v", err)
 		}
 	}
-	if err := peertest.Refused(t, all[2], "y"); !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, locks.ErrUnavailable) {
+	if err := locktest.Refused(t, all[2], "y", 100*time.Millisecond); !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, locks.ErrUnavailable) {
 		t.Errorf("in the minority: want ErrNotAcquired and ErrUnavailable, got %v", err)
 	}
-	peertest.Release(t, next)
+	locktest.Release(t, next)
 	cut(false)
-	last := peertest.Acquire(t, all[2], "x")
+	last := locktest.Acquire(t, all[2], "x")
 	if token(t, last) <= token(t, next) {
 		t.Errorf("token %d after %d", token(t, last), token(t, next))
 	}
@@ -120,27 +120,17 @@ func token(tb testing.TB, lease locks.Lease) locks.Token {
 	return token
 }
 
-// isLost waits until the lease is.
-func isLost(tb testing.TB, lease locks.Lease) {
-	tb.Helper()
-	select {
-	case <-lease.Lost():
-	case <-peertest.Within(tb).Done():
-		tb.Fatal("the lease is never lost")
-	}
-}
-
 // growing takes a name with one peer after the other, and checks that tokens grow.
 func growing(tb testing.TB) (take func(l *multiphase.Locker)) {
 	var last locks.Token
 	return func(l *multiphase.Locker) {
 		tb.Helper()
-		lease := peertest.Acquire(tb, l, "x")
+		lease := locktest.Acquire(tb, l, "x")
 		if token(tb, lease) <= last {
 			tb.Errorf("token %d after %d", token(tb, lease), last)
 		}
 		last = token(tb, lease)
-		peertest.Release(tb, lease)
+		locktest.Release(tb, lease)
 	}
 }
 
@@ -171,17 +161,17 @@ func TestQuorumRecovers(t *testing.T) {
 func TestQuorumExtends(t *testing.T) {
 	options := quorum(time.Second)
 	all := peertest.StartAll(t, peertest.Configs(t, 3, options), founders())
-	lease := peertest.Acquire(t, all[0], "x")
+	lease := locktest.Acquire(t, all[0], "x")
 	first, _ := lease.Expires()
 	locktest.Eventually(t, "the lease was extended twice over", func() bool {
 		now, _ := lease.Expires()
 		return now.Sub(first) > options.Quorum.TTL
 	})
-	peertest.Release(t, lease)
+	locktest.Release(t, lease)
 
 	options.Quorum.Extend = false
 	all = peertest.StartAll(t, peertest.Configs(t, 3, options), founders())
-	lease = peertest.Acquire(t, all[0], "x")
-	isLost(t, lease)
-	peertest.Release(t, peertest.Acquire(t, all[0], "x"))
+	lease = locktest.Acquire(t, all[0], "x")
+	locktest.AwaitLost(t, lease)
+	locktest.Release(t, locktest.Acquire(t, all[0], "x"))
 }

@@ -86,8 +86,7 @@ func TestTokensGrowAfterCompaction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), peertest.Patience)
-	defer cancel()
+	ctx := locktest.Within(t)
 	last := map[string]locks.Token{}
 	grant := func(name string, times int) {
 		t.Helper()
@@ -147,8 +146,7 @@ func TestVoteWaitsForTheDisk(t *testing.T) {
 	}{{"its own, and nobody else's", 1, 0, 0}, {"its own", 2, 0, 0}, {"that of the other", 2, 0, 1}, {"that of the other, of lower rank", 2, 1, 0}} {
 		t.Run(c.what, func(t *testing.T) {
 			all, disks := onSlowDisks(t, c.peers)
-			ctx, cancel := context.WithTimeout(t.Context(), peertest.Patience)
-			defer cancel()
+			ctx := locktest.Within(t)
 			leave := disks[c.slow].hold()
 			type result struct {
 				lease locks.Lease
@@ -182,8 +180,7 @@ func TestVoteWaitsForTheDisk(t *testing.T) {
 // TestGivesUpBeforeTheDiskIsDone leaves while the hold waits for the disk, and asks again.
 func TestGivesUpBeforeTheDiskIsDone(t *testing.T) {
 	all, disks := onSlowDisks(t, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), peertest.Patience)
-	defer cancel()
+	ctx := locktest.Within(t)
 	for range 3 {
 		leave := disks[0].hold()
 		hasty, stop := context.WithTimeout(ctx, 10*time.Millisecond)
@@ -206,8 +203,7 @@ func TestGivesUpBeforeTheDiskIsDone(t *testing.T) {
 // TestDiskThatFailsEndsThePeer checks that nobody is told anything that is not on disk.
 func TestDiskThatFailsEndsThePeer(t *testing.T) {
 	all, disks := onSlowDisks(t, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), peertest.Patience)
-	defer cancel()
+	ctx := locktest.Within(t)
 	held, err := all[0].Acquire(ctx, "held")
 	if err != nil {
 		t.Fatal(err)
@@ -270,8 +266,7 @@ func TestDiskOutlastsTheLease(t *testing.T) {
 	cfg.Clock = stopped
 	peerlock.SetSync(&cfg, disk.sync)
 	l := peertest.StartAll(t, []multiphase.Config{cfg}, multiphase.New)[0]
-	ctx, cancel := context.WithTimeout(t.Context(), peertest.Patience)
-	defer cancel()
+	ctx := locktest.Within(t)
 	inTime, err := l.Acquire(ctx, "in time")
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package peerlock_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -50,8 +49,7 @@ func TestLeaseEndsLateWithTheLink(t *testing.T) {
 		c.Founding = true
 		return multiphase.New(c)
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), peertest.Patience)
-	defer cancel()
+	ctx := locktest.Within(t)
 	var held []locks.Lease
 	for i := range names {
 		lease, err := all[0].Acquire(ctx, fmt.Sprint(i))

@@ -14,6 +14,7 @@ import (
 	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/lamport"
+	"locklab/locks/locktest"
 	"locklab/locks/peerlock"
 	"locklab/locks/peerlock/mesh"
 	"locklab/locks/peerlock/peercore"
@@ -96,8 +97,7 @@ func TestTooManyResources(t *testing.T) {
 	cfg := peertest.Configs(t, 1, lamport.Options{})[0]
 	cfg.Resources = 16
 	l := peertest.StartAll(t, []lamport.Config{cfg}, lamport.New)[0]
-	ctx, cancel := context.WithTimeout(t.Context(), peertest.Patience)
-	defer cancel()
+	ctx := locktest.Within(t)
 	var held []locks.Lease
 	for i := range 17 {
 		lease, err := l.Acquire(ctx, fmt.Sprint(i))
@@ -159,13 +159,11 @@ func TestMalformedEndsTheLink(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), peertest.Patience)
 		select {
 		case <-r.gone:
-		case <-ctx.Done():
+		case <-locktest.Within(t).Done():
 			t.Errorf("%q: the link lives on", payload)
 		}
-		cancel()
 		_ = m.Close()
 		_ = l.Close()
 	}

@@ -96,15 +96,9 @@ func TestConforms(t *testing.T) {
 	addr := startServer(t)
 	for _, spec := range []string{"postgres", "postgres:advisory", "postgres:lease,ttl=1s,delay=5ms"} {
 		t.Run(spec, func(t *testing.T) {
-			first := locktest.NewClock()
-			s := locktest.Subject{New: func(tb testing.TB) (clients []locks.Locker) {
-				for _, c := range []clock.Clock{first, nil, nil} {
-					clients = append(clients, newClient(tb, addr, c, spec))
-				}
-				return clients
-			}}
-			if strings.Contains(spec, "lease") {
-				s.Leases = &locktest.Leases{Time: time.Second, Clock: first}
+			s := locktest.Clients(time.Second, nil, func(tb testing.TB, c clock.Clock) *pglock.Locker { return newClient(tb, addr, c, spec) })
+			if !strings.Contains(spec, "lease") {
+				s.Leases = nil
 			}
 			locktest.Run(t, s)
 		})
@@ -138,11 +132,7 @@ func TestASessionThatIsCut(t *testing.T) {
 			first := locktest.Acquire(t, holder, spec)
 			link.Cut(true)
 			second := locktest.Acquire(t, other, spec)
-			select {
-			case <-first.Lost():
-			case <-t.Context().Done():
-				t.Fatal("the holder was never told")
-			}
+			locktest.AwaitLost(t, first)
 			before, _ := first.Token()
 			if after, _ := second.Token(); after <= before {
 				t.Errorf("token %d after %d", after, before)

@@ -36,17 +36,11 @@ func locker(t testing.TB, c program.Command, servers []*redistest.Server, clk cl
 // conforms runs the suite of all locks on a program.
 func conforms(t *testing.T, c program.Command, servers []*redistest.Server) {
 	t.Helper()
-	first := locktest.NewClock()
-	locktest.Run(t, locktest.Subject{
-		CloseFreesWithin: time.Minute,
-		Leases:           &locktest.Leases{Time: time.Minute, Margin: time.Minute},
-		New: func(tb testing.TB) []locks.Locker {
-			for _, s := range servers {
-				s.Do("flushall")
-			}
-			return []locks.Locker{locker(t, c, servers, first), locker(t, c, servers, nil), locker(t, c, servers, nil)}
-		},
+	s := locktest.Clients(time.Minute, func() { redistest.Forget(servers) }, func(_ testing.TB, clk clock.Clock) *program.Locker {
+		return locker(t, c, servers, clk)
 	})
+	s.CloseFreesWithin, s.Leases = time.Minute, &locktest.Leases{Time: time.Minute, Margin: time.Minute}
+	locktest.Run(t, s)
 }
 
 func python(t *testing.T) program.Command {

@@ -1,7 +1,6 @@
 package redis_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -37,20 +36,14 @@ func TestConforms(t *testing.T) {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
 			server := redistest.Start(t, 1)[0]
-			o, first := options(t, text), locktest.NewClock()
+			o := options(t, text)
 			o.Timeout = o.TTL / 2 // an instance is not silent because the machine is busy
-			locktest.Run(t, locktest.Subject{
-				NoExclusion: o.Naive,
-				Leases:      &locktest.Leases{Time: o.TTL, Clock: first},
-				New: func(tb testing.TB) []locks.Locker {
-					server.Do("flushall")
-					var clients []locks.Locker
-					for _, c := range []clock.Clock{first, nil, nil} {
-						clients = append(clients, client(tb, server, text, c))
-					}
-					return clients
-				},
+			s := locktest.Clients(o.TTL, func() { server.Do("flushall") }, func(tb testing.TB, c clock.Clock) *redis.Locker {
+				l, err := redis.New(redis.Config{Addr: server.Addr(), Options: o, Clock: c})
+				return locktest.Open(tb, l, err)
 			})
+			s.NoExclusion = o.Naive
+			locktest.Run(t, s)
 		})
 	}
 }
@@ -66,27 +59,8 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 }
 
-// limit is one that a right lock never comes near, on any machine.
-func limit(t *testing.T) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 // fails acquires with little patience, which must not be enough.
 func fails(t *testing.T, l locks.Locker, resource string) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(limit(t), 50*time.Millisecond)
-	defer cancel()
-	lease, err := l.Acquire(ctx, resource)
-	if err == nil {
-		t.Fatalf("acquired %s: %v", resource, lease)
-	}
-	return err
-}
-
-func contextFor(t *testing.T, d time.Duration) (context.Context, context.CancelFunc) {
-	t.Helper()
-	return context.WithTimeout(limit(t), d)
+	return locktest.Refused(t, l, resource, 50*time.Millisecond)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/locks/locktest"
@@ -31,18 +32,10 @@ func TestReplicaConforms(t *testing.T) {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
 			servers := redistest.StartReplicated(t)
-			first := locktest.NewClock()
-			locktest.Run(t, locktest.Subject{
-				Leases: &locktest.Leases{Time: options(t, text).TTL, Clock: first},
-				New: func(tb testing.TB) []locks.Locker {
-					servers.Primary.Do("flushall")
-					var clients []locks.Locker
-					for _, c := range []clock.Clock{first, nil, nil} {
-						clients = append(clients, replicaClient(tb, servers, text, c))
-					}
-					return clients
-				},
-			})
+			fresh := func() { servers.Primary.Do("flushall") }
+			locktest.Run(t, locktest.Clients(options(t, text).TTL, fresh, func(tb testing.TB, c clock.Clock) *redis.Locker {
+				return replicaClient(tb, servers, text, c)
+			}))
 		})
 	}
 }
@@ -54,9 +47,7 @@ func TestAFailoverLosesWhatWasNotCopied(t *testing.T) {
 	servers := redistest.StartReplicated(t)
 	waits := replicaClient(t, servers, "redis:replica,wait=1", nil)
 	plain := replicaClient(t, servers, "redis:replica,extend=off,ttl=1h", nil)
-	if err := locktest.Acquire(t, waits, "before").Release(limit(t)); err != nil { // it knows the primary
-		t.Fatal(err)
-	}
+	locktest.Release(t, locktest.Acquire(t, waits, "before")) // it knows the primary
 	servers.Cut()
 	held := locktest.Acquire(t, plain, "r")
 	_ = fails(t, waits, "other")
@@ -64,7 +55,7 @@ func TestAFailoverLosesWhatWasNotCopied(t *testing.T) {
 
 	again := replicaClient(t, servers, "redis:replica", nil)
 	locktest.Acquire(t, again, "r")
-	if lost(held) {
+	if signals.Closed(held.Lost()) {
 		t.Error("the first holder was told: nothing is shown")
 	}
 	servers.AwaitFailover()
@@ -84,12 +75,10 @@ func TestWaitSurvivesTheFailover(t *testing.T) {
 	locktest.Eventually(t, "the replica answers as the primary", func() bool {
 		return !errors.Is(fails(t, next, "r"), locks.ErrUnavailable)
 	})
-	if lost(held) {
+	if signals.Closed(held.Lost()) {
 		t.Error("the holder lost what its server still has")
 	}
-	if err := held.Release(limit(t)); err != nil {
-		t.Error(err)
-	}
+	locktest.Release(t, held)
 	locktest.Acquire(t, next, "r")
 }
 
@@ -105,7 +94,7 @@ func TestWaitPromisesMemoryOnly(t *testing.T) {
 	locktest.Eventually(t, "the replica is known to be back", servers.ReplicaIsSeen)
 	servers.Primary.Kill()
 	locktest.Acquire(t, replicaClient(t, servers, "redis:replica", nil), "r")
-	if lost(held) {
+	if signals.Closed(held.Lost()) {
 		t.Error("the first holder was told: nothing is shown")
 	}
 }
@@ -119,11 +108,11 @@ func TestClientsFollowAPromotion(t *testing.T) {
 	servers.Sentinels[0].Do("sentinel", "failover", redistest.Service)
 	servers.AwaitFailover()
 	locktest.Eventually(t, "keys are set at the new primary", func() bool {
-		lease, err := l.Acquire(limit(t), "after")
+		lease, err := l.Acquire(locktest.Within(t), "after")
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = lease.Release(limit(t)) }()
+		defer func() { _ = lease.Release(locktest.Within(t)) }()
 		return servers.Replica.Do("exists", "lock:after") == int64(1)
 	})
 }

@@ -1,6 +1,7 @@
 package redis_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -25,10 +26,6 @@ type ahead struct {
 
 func (c ahead) Now() time.Time { return c.Clock.Now().Add(c.by) }
 
-func lost(l locks.Lease) bool {
-	return signals.Closed(l.Lost())
-}
-
 func TestAServerThatForgetsLetsTwoHold(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, 1)[0]
@@ -40,7 +37,7 @@ func TestAServerThatForgetsLetsTwoHold(t *testing.T) {
 	})
 	server.Start()
 	locktest.Acquire(t, second, "r")
-	if lost(first) {
+	if signals.Closed(first.Lost()) {
 		t.Error("the first holder was told: nothing is shown")
 	}
 }
@@ -51,11 +48,7 @@ func TestAServerThatForgetsEndsAnExtendedLease(t *testing.T) {
 	server := redistest.Start(t, 1)[0]
 	lease := locktest.Acquire(t, client(t, server, "redis", nil), "r")
 	server.Do("flushall")
-	select {
-	case <-lease.Lost():
-	case <-limit(t).Done():
-		t.Fatal("its key is gone, and it was never told")
-	}
+	locktest.AwaitLost(t, lease)
 	if n := server.Do("exists", "lock:r"); n != int64(0) {
 		t.Error("the key was set again")
 	}
@@ -74,10 +67,10 @@ func TestAStoppedHolder(t *testing.T) {
 			stopped := locktest.Acquire(t, client(t, server, spec+optionOf(spec)+"ttl=200ms,extend=off", standing), "r")
 			l := client(t, server, "redis:ttl=1h,timeout=1s,extend=off", nil)
 			next := locktest.Acquire(t, l, "r")
-			if lost(stopped) {
+			if signals.Closed(stopped.Lost()) {
 				t.Fatal("the stopped holder knows: nothing is shown")
 			}
-			err := stopped.Release(limit(t))
+			err := stopped.Release(locktest.Within(t))
 			if n := server.Do("exists", "lock:r"); (n == int64(0)) != twoHold {
 				t.Errorf("the next holder's key exists %v times, want it gone: %v", n, twoHold)
 			}
@@ -88,7 +81,7 @@ func TestAStoppedHolder(t *testing.T) {
 				return
 			}
 			locktest.Acquire(t, client(t, server, "redis", nil), "r")
-			if lost(next) {
+			if signals.Closed(next.Lost()) {
 				t.Error("the next holder was told: nothing is shown")
 			}
 		})
@@ -127,7 +120,7 @@ func TestSetNXTakesWhatAClockAheadSaysIsOver(t *testing.T) {
 	held := locktest.Acquire(t, client(t, server, "redis:setnx-getset,ttl=10m,timeout=1s", nil), "r")
 	_ = fails(t, client(t, server, "redis:setnx-getset", nil), "r")
 	locktest.Acquire(t, client(t, server, "redis:setnx-getset", ahead{clock.System(), time.Hour}), "r")
-	if until, _ := held.Expires(); lost(held) || time.Now().After(until) {
+	if until, _ := held.Expires(); signals.Closed(held.Lost()) || time.Now().After(until) {
 		t.Error("the first holder holds no longer: nothing is shown")
 	}
 }
@@ -150,7 +143,7 @@ func TestSetNXLoserOverwritesTheWinner(t *testing.T) {
 		var wg sync.WaitGroup
 		for _, l := range clients {
 			wg.Go(func() {
-				ctx, cancel := contextFor(t, 100*time.Millisecond)
+				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 				defer cancel()
 				lease, err := l.Acquire(ctx, resource)
 				if err == nil {
@@ -166,7 +159,7 @@ func TestSetNXLoserOverwritesTheWinner(t *testing.T) {
 		} else if n == 0 { // the machine was too busy for all of them
 			return false
 		}
-		return errors.Is((<-winners).Release(limit(t)), locks.ErrNotHeld)
+		return errors.Is((<-winners).Release(locktest.Within(t)), locks.ErrNotHeld)
 	})
 	resource := fmt.Sprint("r", round)
 	if n := server.Do("exists", "lock:"+resource); n != int64(1) {
@@ -188,9 +181,7 @@ func TestWatchAborts(t *testing.T) {
 		l := client(t, server, "redis:watch,delay=1ms", nil)
 		wg.Go(func() {
 			for range 20 {
-				if err := locktest.Acquire(t, l, "r").Release(limit(t)); err != nil {
-					t.Error(err)
-				}
+				locktest.Release(t, locktest.Acquire(t, l, "r"))
 			}
 		})
 	}
@@ -240,13 +231,11 @@ func TestPubSubWakesTheHerd(t *testing.T) {
 		locktest.Eventually(t, "every waiter hears and tries", func() bool { return l.MessagesSent() >= before[i]+3 })
 	}
 	for range waiters - 1 { // the messages of the script bring everybody on
-		if err := next.Release(limit(t)); err != nil {
-			t.Error(err)
-		}
+		locktest.Release(t, next)
 		next = <-grants
 	}
 	wg.Wait()
-	_ = next.Release(limit(t))
+	_ = next.Release(locktest.Within(t))
 }
 
 // TestPubSubOutlivesALostMessage: the holder's process is gone and publishes nothing, with
@@ -255,9 +244,7 @@ func TestPubSubOutlivesALostMessage(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, 1)[0]
 	server.Do("set", "lock:r", "of somebody who is gone", "px", 500)
-	if err := locktest.Acquire(t, client(t, server, "redis:pubsub,delay=1h", nil), "r").Release(limit(t)); err != nil {
-		t.Error(err)
-	}
+	locktest.Release(t, locktest.Acquire(t, client(t, server, "redis:pubsub,delay=1h", nil), "r"))
 }
 
 // TestOutcomes: what an error of the server means is in the package's comment.
@@ -274,9 +261,7 @@ func TestOutcomes(t *testing.T) {
 				t.Errorf("the server refuses to write: want surely not, unavailable, got %v", err)
 			}
 			server.Do("config", "set", "min-replicas-to-write", 0)
-			if err := warm.Release(limit(t)); err != nil {
-				t.Error(err)
-			}
+			locktest.Release(t, warm)
 			server.Pause()
 			err := fails(t, l, "silent")
 			server.Resume()

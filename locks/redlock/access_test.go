@@ -120,7 +120,7 @@ func TestAccess(t *testing.T) {
 			}
 			var next sync.WaitGroup
 			next.Go(func() {
-				if err := locktest.Acquire(t, other, "x").Release(limit(t)); err != nil {
+				if err := locktest.Acquire(t, other, "x").Release(locktest.Within(t)); err != nil {
 					t.Errorf("the next one: %v", err)
 				}
 			})

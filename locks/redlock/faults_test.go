@@ -16,25 +16,10 @@ import (
 	"locklab/locks/redlock/redistest"
 )
 
-// within is a limit that a right lock never comes near, on any machine.
-const within = 60 * time.Second
-
-func limit(t *testing.T) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), within)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 // fails acquires with the patience given, which must not be enough.
 func fails(t *testing.T, l *redlock.Locker, resource string, patience time.Duration) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(limit(t), patience)
-	defer cancel()
-	lease, err := l.Acquire(ctx, resource)
-	if err == nil {
-		t.Fatalf("acquired %s: %v", resource, lease)
-	}
+	err := locktest.Refused(t, l, resource, patience)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the error does not wrap the context's: %v", err)
 	}
@@ -116,7 +101,7 @@ func TestPausedMajority(t *testing.T) {
 	if !errors.Is(err, locks.ErrUnknown) || !errors.Is(err, locks.ErrUnavailable) {
 		t.Errorf("three of five were sent SET and said nothing: want ErrUnknown and ErrUnavailable, got %v", err)
 	}
-	if err := lease.Release(limit(t)); !errors.Is(err, locks.ErrUnknown) {
+	if err := lease.Release(locktest.Within(t)); !errors.Is(err, locks.ErrUnknown) {
 		t.Errorf("release with three of five silent: want ErrUnknown, got %v", err)
 	}
 	for _, s := range servers[:3] {
@@ -160,7 +145,7 @@ func TestLostMemory(t *testing.T) {
 		t.Error("the first holder noticed: the control shows nothing")
 	}
 	locktest.Release(t, second)
-	if err := first.Release(limit(t)); !errors.Is(err, locks.ErrNotHeld) {
+	if err := first.Release(locktest.Within(t)); !errors.Is(err, locks.ErrNotHeld) {
 		t.Errorf("a release that finds its key on two of five: want ErrNotHeld, got %v", err)
 	}
 }
@@ -178,7 +163,7 @@ func TestOneLostMemoryIsNotEnough(t *testing.T) {
 		locktest.Eventually(t, "all five carry the key", func() bool { return carriers(servers, resource) == 5 })
 		servers[0].Do("flushall")
 		_ = fails(t, b, resource, 100*time.Millisecond)
-		if err := lease.Release(limit(t)); err != nil {
+		if err := lease.Release(locktest.Within(t)); err != nil {
 			t.Errorf("%s: release: %v", order, err)
 		}
 	}
@@ -203,12 +188,8 @@ func TestExtension(t *testing.T) {
 	for _, s := range servers {
 		s.Do("set", key("extended"), "somebody else's")
 	}
-	select {
-	case <-lease.Lost():
-	case <-limit(t).Done():
-		t.Fatal("not lost although another token is everywhere")
-	}
-	if err := lease.Release(limit(t)); !errors.Is(err, locks.ErrNotHeld) {
+	locktest.AwaitLost(t, lease) // another token is everywhere
+	if err := lease.Release(locktest.Within(t)); !errors.Is(err, locks.ErrNotHeld) {
 		t.Errorf("release of a lost lease: want ErrNotHeld, got %v", err)
 	}
 	if carriers(servers, "extended") != 3 {
@@ -237,7 +218,7 @@ func TestLostBeforeItIsReturned(t *testing.T) {
 		o.TTL, o.Timeout = 200*time.Millisecond, 100*time.Millisecond
 	})
 	var once sync.Once
-	ctx := dawdling{limit(t), func() {
+	ctx := dawdling{locktest.Within(t), func() {
 		once.Do(func() {
 			locktest.Eventually(t, "the lock is granted", func() bool { return carriers(servers, "slow") == 3 })
 			locktest.Eventually(t, "the lease is over", func() bool { return carriers(servers, "slow") == 0 })
@@ -247,11 +228,7 @@ func TestLostBeforeItIsReturned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	select { // a holder that is told so owes nothing any more
-	case <-lease.Lost():
-	case <-limit(t).Done():
-		t.Fatal("never lost")
-	}
+	locktest.AwaitLost(t, lease) // a holder that is told so owes nothing any more
 	locktest.Release(t, locktest.Acquire(t, l, "slow"))
 }
 

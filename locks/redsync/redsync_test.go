@@ -23,25 +23,16 @@ const ttl = 3 * time.Second // the default
 func client(tb testing.TB, servers []*redistest.Server, c clock.Clock) *redsync.Locker {
 	tb.Helper()
 	l, err := redsync.New(redsync.Config{Addrs: redistest.Addrs(servers), Clock: c})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { _ = l.Close() })
-	return l
+	return locktest.Open(tb, l, err)
 }
 
 func TestConforms(t *testing.T) {
-	servers, first := redistest.Start(t, 5), locktest.NewClock()
-	locktest.Run(t, locktest.Subject{
-		Leases:           &locktest.Leases{Time: ttl, Clock: first},
-		CloseFreesWithin: 5 * ttl, // who gives up in a try leaves its keys
-		New: func(tb testing.TB) []locks.Locker {
-			for _, s := range servers {
-				s.Do("flushall")
-			}
-			return []locks.Locker{client(tb, servers, first), client(tb, servers, nil), client(tb, servers, nil)}
-		},
+	servers := redistest.Start(t, 5)
+	s := locktest.Clients(ttl, func() { redistest.Forget(servers) }, func(tb testing.TB, c clock.Clock) *redsync.Locker {
+		return client(tb, servers, c)
 	})
+	s.CloseFreesWithin = 5 * ttl // who gives up in a try leaves its keys
+	locktest.Run(t, s)
 }
 
 // TestGivingUpLeavesKeysBehind: a wait ends in the middle of a try, and two instances that
@@ -97,10 +88,8 @@ func TestAWrongClockMovesNoValidity(t *testing.T) {
 		t.Fatal(err)
 	}
 	until, _ := lease.Expires()
-	if signals.Closed(lease.Lost()) {
-		if wrong.Now().Before(until) {
-			t.Error("it was lost at once")
-		}
+	if signals.Closed(lease.Lost()) && wrong.Now().Before(until) {
+		t.Error("it was lost at once")
 	}
 	if left := until.Sub(wrong.Now()); left > ttl || left < -time.Minute {
 		t.Errorf("by its clock %v is left", left)

@@ -23,21 +23,14 @@ func TestConforms(t *testing.T) {
 	for name, all := range map[string]bool{"watch=previous": false, "watch=all": true} {
 		o := zklock.DefaultOptions()
 		o.WatchAll = all
-		first := locktest.NewClock()
 		t.Run(name, func(t *testing.T) {
-			locktest.Run(t, locktest.Subject{
-				Leases: &locktest.Leases{Time: o.Session, Clock: first},
-				New: func(tb testing.TB) (clients []locks.Locker) {
-					o := o
-					if !strings.Contains(tb.Name(), "crashed") { // the one check that waits for the end of a session
-						o.Session = 10 * time.Second
-					}
-					for _, clk := range []clock.Clock{first, nil, nil} {
-						clients = append(clients, newClient(tb, e.addrs, clk, o))
-					}
-					return clients
-				},
-			})
+			locktest.Run(t, locktest.Clients(o.Session, nil, func(tb testing.TB, clk clock.Clock) *zklock.Locker {
+				o := o
+				if !strings.Contains(tb.Name(), "crashed") { // the one check that waits for the end of a session
+					o.Session = 10 * time.Second
+				}
+				return newClient(tb, e.addrs, clk, o)
+			}))
 		})
 	}
 }

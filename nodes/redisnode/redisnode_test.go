@@ -18,7 +18,6 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
-	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/locks/locktest"
 	"locklab/locks/redlock"
@@ -208,27 +207,19 @@ func TestStandInConforms(t *testing.T) {
 	for range 3 {
 		addrs = append(addrs, startStandIn(t))
 	}
-	first := locktest.NewClock()
-	leases := &locktest.Leases{Time: redlock.DefaultOptions().TTL, Clock: first}
-	locktest.Run(t, locktest.Subject{Leases: leases, New: func(tb testing.TB) []locks.Locker {
+	fresh := func() {
 		for _, a := range addrs {
 			client := redis.NewClient(&redis.Options{Addr: a})
 			if err := client.FlushAll(context.Background()).Err(); err != nil {
-				tb.Fatal(err)
+				t.Fatal(err)
 			}
 			_ = client.Close()
 		}
-		var clients []locks.Locker
-		for _, c := range []clock.Clock{first, nil} {
-			l, err := redlock.New(redlock.Config{Addrs: addrs, Clock: c})
-			if err != nil {
-				tb.Fatal(err)
-			}
-			tb.Cleanup(func() { _ = l.Close() })
-			clients = append(clients, l)
-		}
-		return clients
-	}})
+	}
+	locktest.Run(t, locktest.Clients(redlock.DefaultOptions().TTL, fresh, func(tb testing.TB, c clock.Clock) *redlock.Locker {
+		l, err := redlock.New(redlock.Config{Addrs: addrs, Clock: c})
+		return locktest.Open(tb, l, err)
+	}))
 }
 
 // steppedClock is a clock that tests move by hand.

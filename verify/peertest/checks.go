@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"locklab/internal/seed"
 	"locklab/locks"
@@ -59,7 +60,7 @@ func CountMessages[L Peer](tb testing.TB, all []L, perPeer int) {
 	for range rounds {
 		for i, l := range all {
 			// Each takes another resource, since a release may still be under way.
-			Release(tb, Acquire(tb, l, fmt.Sprintf("counted-%d", i)))
+			locktest.Release(tb, locktest.Acquire(tb, l, fmt.Sprintf("counted-%d", i)))
 		}
 	}
 	want := uint64(rounds * len(all) * perPeer * (len(all) - 1))
@@ -82,35 +83,35 @@ func DeadPeerBlocks[O any, L Peer](t *testing.T, options O, start func(peerlock.
 	t.Helper()
 	cfgs := Configs(t, 3, options)
 	all := StartAll(t, cfgs, start)
-	Acquire(t, all[2], "r") // it dies with the lock in its hands
+	locktest.Acquire(t, all[2], "r") // it dies with the lock in its hands
 	_ = all[2].Close()
 	for _, l := range all[:2] {
 		AwaitLink(t, l, "p2", false)
-		if err := Refused(t, l, "r"); !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, locks.ErrUnavailable) || !strings.Contains(err.Error(), "p2") {
+		if err := locktest.Refused(t, l, "r", 100*time.Millisecond); !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, locks.ErrUnavailable) || !strings.Contains(err.Error(), "p2") {
 			t.Fatalf("with a dead peer, want ErrNotAcquired and ErrUnavailable that names p2, got %v", err)
 		}
 	}
-	waits := []<-chan locks.Lease{Later(t, all[0], "r"), Later(t, all[1], "r")}
+	waits := []<-chan locks.Lease{locktest.Later(t, all[0], "r"), locktest.Later(t, all[1], "r")}
 	l := Start(t, Again(t, cfgs[2]), start)
 	for range waits {
 		select {
 		case lease := <-waits[0]:
-			Release(t, lease)
+			locktest.Release(t, lease)
 		case lease := <-waits[1]:
-			Release(t, lease)
+			locktest.Release(t, lease)
 		}
 	}
-	Acquire(t, l, "r")
+	locktest.Acquire(t, l, "r")
 }
 
 // DeadPeerIsLeftOut checks that the others go on when one of three peers is dead.
 func DeadPeerIsLeftOut[O any, L Peer](t *testing.T, options O, start func(peerlock.Config[O]) (L, error)) {
 	t.Helper()
 	all := StartAll(t, Configs(t, 3, options), start)
-	Acquire(t, all[2], "r")
+	locktest.Acquire(t, all[2], "r")
 	_ = all[2].Close()
 	for _, l := range all[:2] {
-		Release(t, Acquire(t, l, "r"))
+		locktest.Release(t, locktest.Acquire(t, l, "r"))
 	}
 }
 
@@ -122,23 +123,23 @@ func ReconnectResumes[O any, L Peer](t *testing.T, options O, start func(peerloc
 	link := Cuttable(t, cfgs)[[2]int{0, 1}]
 	all := StartAll(t, cfgs, start)
 	for _, released := range []bool{false, true} { // while the link is down
-		lease := Acquire(t, all[0], "r")
-		next := Later(t, all[1], "r")
+		lease := locktest.Acquire(t, all[0], "r")
+		next := locktest.Later(t, all[1], "r")
 		link.Cut(true)
 		AwaitLink(t, all[0], "p1", false)
 		AwaitLink(t, all[1], "p0", false)
 		for _, l := range all[1:] {
-			_ = Refused(t, l, "r")
+			_ = locktest.Refused(t, l, "r", 100*time.Millisecond)
 		}
 		if released {
-			Release(t, lease)
+			locktest.Release(t, lease)
 		}
 		link.Cut(false)
 		AwaitLink(t, all[0], "p1", true)
 		if !released {
-			Release(t, lease)
+			locktest.Release(t, lease)
 		}
-		Release(t, <-next)
+		locktest.Release(t, <-next)
 	}
 }
 
@@ -146,7 +147,7 @@ func ReconnectResumes[O any, L Peer](t *testing.T, options O, start func(peerloc
 // with a few that everybody wants, and checks that each has one holder at a time.
 func ManyNames[L Peer](tb testing.TB, all []L) {
 	tb.Helper()
-	ctx := Within(tb)
+	ctx := locktest.Within(tb)
 	const (
 		workers, rounds = 6, 150 // of each peer
 		names           = 3000

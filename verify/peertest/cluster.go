@@ -63,7 +63,7 @@ func StartAll[O any, L Peer](tb testing.TB, cfgs []peerlock.Config[O], start fun
 		all = append(all, Start(tb, cfg, start))
 	}
 	for _, l := range all {
-		if err := l.Ready(Within(tb)); err != nil {
+		if err := l.Ready(locktest.Within(tb)); err != nil {
 			tb.Fatal(err)
 		}
 	}

@@ -110,6 +110,13 @@ func (s *Server) Do(args ...any) any {
 	return value
 }
 
+// Forget has all servers forget what they have.
+func Forget(servers []*Server) {
+	for _, s := range servers {
+		s.Do("flushall")
+	}
+}
+
 // Addrs are those of all servers.
 func Addrs(servers []*Server) []string {
 	out := make([]string, len(servers))

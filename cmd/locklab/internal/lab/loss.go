@@ -12,7 +12,6 @@ import (
 	"locklab/internal/httpapi"
 	"locklab/internal/signals"
 	"locklab/locks/clock"
-	"locklab/nodes/agent"
 	"locklab/workloads/history"
 )
 
