@@ -3,7 +3,6 @@ package reports_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"locklab/internal/browser"
+	"locklab/internal/testfile"
 	"locklab/reports"
 	"locklab/reports/lang"
 	"locklab/reports/result"
@@ -107,9 +107,7 @@ func listed(t *testing.T, dirs ...string) string {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "list.html")
-	if err := os.WriteFile(path, page, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, page)
 	return path
 }
 

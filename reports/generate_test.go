@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"locklab/internal/testfile"
 	"locklab/reports"
 	"locklab/reports/lang"
 	"locklab/reports/result"
@@ -32,9 +33,7 @@ func golden(t *testing.T, name string, data []byte) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, data)
 	}
 	want, err := os.ReadFile(path)
 	if err != nil {
@@ -93,11 +92,7 @@ func operations(ctx context.Context, path string) (h series.History, err error) 
 
 func read(t *testing.T, path ...string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(path...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return testfile.Read(t, filepath.Join(path...))
 }
 
 func TestGenerateOneRun(t *testing.T) {
@@ -199,9 +194,7 @@ func TestGenerateErrors(t *testing.T) {
 	}
 	path := filepath.Join(dir, result.FileName)
 	broken := bytes.Replace(read(t, path), []byte(`"status": "expected"`), []byte(`"status": "fine"`), 1)
-	if err := os.WriteFile(path, broken, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, broken)
 	err := reports.Generate(t.Context(), []string{dir}, "", nil)
 	if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "results[0].verdict.status") {
 		t.Errorf("broken result: %v", err)
@@ -213,9 +206,7 @@ func TestGenerateWithBrokenHistories(t *testing.T) {
 	edit(t, dir, func(f *result.File) {
 		f.Results[0].Histories = nil
 		f.Results[1].Histories = []string{"histories/no/such.jsonl"}
-		if err := os.WriteFile(filepath.Join(dir, "histories", "bad.jsonl"), []byte("{\"kind\":\"match\",\"at_ns\":5}\nnot JSON\n{}\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, "histories", "bad.jsonl"), "{\"kind\":\"match\",\"at_ns\":5}\nnot JSON\n{}\n")
 		f.Results[2].Histories = append(f.Results[2].Histories, "histories/bad.jsonl")
 	})
 	generate(t, []string{dir}, "")
@@ -238,9 +229,7 @@ func TestGenerateWithNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := os.WriteFile(filepath.Join(dir, result.FileName), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, filepath.Join(dir, result.FileName), text)
 			generate(t, []string{dir}, "")
 			generate(t, []string{dir, dir}, t.TempDir())
 			page := string(read(t, dir, reports.PageFile))

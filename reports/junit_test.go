@@ -3,13 +3,13 @@ package reports_test
 import (
 	"encoding/xml"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"locklab/internal/testfile"
 	"locklab/reports"
 	"locklab/reports/result"
 )
@@ -47,10 +47,7 @@ func writeJUnit(t *testing.T, f result.File, stopped error) (file junitFile) {
 	if err := reports.WriteJUnit(path, f, stopped); err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testfile.Read(t, path)
 	if !strings.HasPrefix(string(data), xml.Header) {
 		t.Errorf("no XML declaration: %.60q", data)
 	}

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"locklab/chaos/external"
+	"locklab/internal/testfile"
 	"locklab/locks/clock"
 )
 
@@ -46,10 +47,7 @@ func TestProgramsGetTheWordsAndNothingElse(t *testing.T) {
 	if err := errors.Join(p.Check(run), p.Start(t.Context(), run), p.Stop(t.Context(), run)); err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile(said)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testfile.Read(t, said)
 	if want := start + " 2 c zone-1 none|" + stop + " 2 c zone-1 none|"; string(got) != want {
 		t.Errorf("programs say %q, want %q", got, want)
 	}
@@ -59,9 +57,7 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 	good := script(t, "")
 	dir := t.TempDir()
 	plain := filepath.Join(dir, "plain")
-	if err := os.WriteFile(plain, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, plain, "")
 	for _, c := range []struct {
 		flags []string
 		want  string

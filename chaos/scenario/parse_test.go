@@ -12,6 +12,7 @@ import (
 
 	"locklab/chaos/fault"
 	"locklab/chaos/scenario"
+	"locklab/internal/testfile"
 	"locklab/locks"
 )
 
@@ -268,15 +269,11 @@ func TestErrorsSayWhereAndWhatWouldBeRight(t *testing.T) {
 
 func TestLoadFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mine.yaml")
-	if err := os.WriteFile(path, []byte("name: mine\ntimeline: []\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, "name: mine\ntimeline: []\n")
 	if s, err := scenario.Load(path); err != nil || s.Name != "mine" {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	if err := os.WriteFile(path, []byte("summary: x\nname: zone-partition\ntimeline: []\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, "summary: x\nname: zone-partition\ntimeline: []\n")
 	if _, err := scenario.Load(path); err == nil || !strings.HasPrefix(err.Error(), path+`:2: name: "zone-partition" is a built-in scenario: want another name`) {
 		t.Errorf("a file with the name of a built-in scenario: %v", err)
 	}

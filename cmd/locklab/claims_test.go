@@ -16,6 +16,7 @@ import (
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/lab"
 	"locklab/cmd/locklab/internal/suite"
+	"locklab/internal/testfile"
 	"locklab/locks"
 	"locklab/nodes/topology"
 	"locklab/reports/lang"
@@ -32,21 +33,13 @@ func TestReadmesHaveTheTable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := os.ReadFile(filepath.Join("..", "..", page))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testfile.Read(t, filepath.Join("..", "..", page))
 		again := filepath.Join(t.TempDir(), page)
-		if err := os.WriteFile(again, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, again, text)
 		if err := writeClaims(say, recorded, again); err != nil {
 			t.Fatal(err)
 		}
-		written, err := os.ReadFile(again)
-		if err != nil {
-			t.Fatal(err)
-		}
+		written := testfile.Read(t, again)
 		if string(written) != string(text) {
 			t.Errorf("%s has another table than `locklab report reports/seeds --claims %s --lang %s` writes", page, page, tag)
 		}
@@ -87,9 +80,7 @@ func TestClaimsAreOfTheSuite(t *testing.T) {
 
 func TestClaimsNeedAPlace(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.md")
-	if err := os.WriteFile(page, []byte("# A page\n"+claimsBegin), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, page, "# A page\n"+claimsBegin)
 	if err := writeClaims(lang.English(), recorded, page); err == nil || !strings.Contains(err.Error(), "want a line \"<!-- claims:") {
 		t.Errorf("a page without an end: %v", err)
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"html"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -11,6 +10,8 @@ import (
 	"testing"
 
 	json "github.com/go-json-experiment/json/v1"
+
+	"locklab/internal/testfile"
 )
 
 // TestExploreCommand: what each call ends with, and what it says.
@@ -107,10 +108,7 @@ func TestExploreGolden(t *testing.T) {
 	const path = "testdata/explore-literal.txt"
 	_, out, _ := callWith(t.Context(), "explore", "multiphase:rule=literal", "--peers", "3")
 	out = regexp.MustCompile(`(?m)^speed .*\n`).ReplaceAllString(out, "")
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testfile.Read(t, path)
 	if string(want) != out {
 		t.Errorf("%s says\n%s\nbut it is\n%s", path, want, out)
 	}
@@ -150,10 +148,7 @@ func TestExploreJSON(t *testing.T) {
 	if holds := slices.DeleteFunc(slices.Clone(last.Holds), func(h bool) bool { return !h }); len(holds) != 2 || last.Move != "deliver" {
 		t.Errorf("the last step is %+v", last)
 	}
-	text, err := os.ReadFile(drawn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, drawn)
 	for _, want := range []string{got.Violation, "<svg", got.Lock + ", explored", got.Checked[0], steps[16].Text} {
 		if !strings.Contains(html.UnescapeString(string(text)), want) {
 			t.Errorf("the page does not have %q", want)

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"locklab/internal/testfile"
 )
 
 // TestKoreanReadmeIsInStep compares README.ko.md with README.md: the same commands in the
@@ -16,11 +18,7 @@ import (
 // where there is one.
 func TestKoreanReadmeIsInStep(t *testing.T) {
 	parts := func(name string) map[string][]string {
-		data, err := os.ReadFile(filepath.Join("..", "..", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		text := string(data)
+		text := string(testfile.Read(t, filepath.Join("..", "..", name)))
 		found := map[string][]string{}
 		for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(text, -1) {
 			for line := range strings.Lines(block[1]) {
@@ -49,10 +47,7 @@ func TestKoreanReadmeIsInStep(t *testing.T) {
 // TestWeaknessesAreShown: the tests that locks/README.md names are there.
 func TestWeaknessesAreShown(t *testing.T) {
 	root := filepath.Join("..", "..")
-	data, err := os.ReadFile(filepath.Join(root, "locks", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testfile.Read(t, filepath.Join(root, "locks", "README.md"))
 	missing := map[string]bool{}
 	for _, name := range regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(string(data), -1) {
 		missing[name[1]] = true
@@ -60,7 +55,7 @@ func TestWeaknessesAreShown(t *testing.T) {
 	if len(missing) == 0 {
 		t.Fatal("locks/README.md names no tests")
 	}
-	err = filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}

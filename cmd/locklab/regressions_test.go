@@ -4,10 +4,11 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"locklab/internal/testfile"
 )
 
 // regression is something that the lab or one of its locks once said or did although it
@@ -599,10 +600,7 @@ func declaresTest(t *testing.T, folder, name string) bool {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		source, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		source := testfile.Read(t, file)
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, source, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"locklab/internal/testfile"
 )
 
 func TestReportPages(t *testing.T) {
@@ -39,9 +41,7 @@ func TestReportPages(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, text)
 		return path
 	}
 	old := put("zzz/index.html", "the old one")
@@ -54,9 +54,7 @@ func TestReportPages(t *testing.T) {
 	if err := os.Chtimes(old, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(outside, "key"), []byte("secret"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(outside, "key"), "secret")
 	if err := os.Symlink(outside, filepath.Join(dir, "aaa", "out")); err != nil {
 		t.Fatal(err)
 	}

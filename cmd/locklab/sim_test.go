@@ -11,6 +11,7 @@ import (
 	json "github.com/go-json-experiment/json/v1"
 
 	"locklab/chaos/scenario"
+	"locklab/internal/testfile"
 	"locklab/verify/sim"
 )
 
@@ -151,10 +152,7 @@ func TestSimSweep(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	page, err := os.ReadFile(filepath.Join(dir, "index.html"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testfile.Read(t, filepath.Join(dir, "index.html"))
 	if n := strings.Count(string(page), "<svg "); n != 5 || !strings.Contains(string(page), "ricart-agrawala needs fewer messages than multiphase from 2 peers on") {
 		t.Errorf("the page has %d plots, or does not say what was found", n)
 	}

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"locklab/internal/testfile"
 )
 
 func TestAllMakersGetOneToken(t *testing.T) {
@@ -73,12 +75,8 @@ func TestTokenIsWaitedFor(t *testing.T) {
 // TestNoTokenFile: what has no token in it is refused by its name, and a pipe at once.
 func TestNoTokenFile(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "empty"), []byte(" \n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "large"), make([]byte, maxTokenFile+1), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(dir, "empty"), " \n")
+	testfile.Write(t, filepath.Join(dir, "large"), make([]byte, maxTokenFile+1))
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}

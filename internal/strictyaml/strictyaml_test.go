@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v4"
+
+	"locklab/internal/testfile"
 )
 
 var errTest = errors.New("test: invalid")
@@ -69,9 +71,7 @@ func TestPanicOfTheLibraryIsAnError(t *testing.T) {
 func TestReadFileWantsARegularFile(t *testing.T) {
 	dir := t.TempDir()
 	large := filepath.Join(dir, "large.yaml")
-	if err := os.WriteFile(large, make([]byte, maxBytes+1), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, large, make([]byte, maxBytes+1))
 	for path, want := range map[string]string{
 		dir: "want a regular YAML file", large: "want at most 1048576 bytes", "/dev/zero": "want a regular YAML file",
 	} {

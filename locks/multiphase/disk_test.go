@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"locklab/internal/testfile"
 	"locklab/locks"
 	"locklab/locks/locktest"
 	"locklab/locks/multiphase"
@@ -134,14 +135,9 @@ func TestStateFile(t *testing.T) {
 		}
 	}
 	names(tryNew(func(c *multiphase.Config) { c.Cluster = "another" }), journal.ErrCorrupt)
-	file, err := os.ReadFile(cfg.StateFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := testfile.Read(t, cfg.StateFile)
 	file[len(file)/2] ^= 1
-	if err := os.WriteFile(cfg.StateFile, file, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, cfg.StateFile, file)
 	names(tryNew(func(c *multiphase.Config) { c.Lost = true }), journal.ErrCorrupt)
 }
 

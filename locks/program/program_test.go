@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"locklab/internal/testfile"
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/locks/locktest"
@@ -206,10 +207,7 @@ func TestCommandsAreParsed(t *testing.T) {
 
 // TestTheTranscriptIsRight: what README.md shows a program to say is what the lab takes.
 func TestTheTranscriptIsRight(t *testing.T) {
-	text, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, "README.md")
 	asked, said := 0, 0
 	for line := range bytes.Lines(text) {
 		line = bytes.TrimSpace(line)

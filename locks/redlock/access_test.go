@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"locklab/internal/testfile"
 	"locklab/locks"
 	"locklab/locks/locktest"
 	"locklab/locks/redlock"
@@ -22,10 +22,7 @@ import (
 // commands are those that the documentation of Access has a user need.
 func commands(t *testing.T) []string {
 	t.Helper()
-	source, err := os.ReadFile("access.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := testfile.Read(t, "access.go")
 	found := regexp.MustCompile(`\+@?[a-z]+`).FindAllString(string(source), -1)
 	if len(found) == 0 {
 		t.Fatal("access.go names no commands")
@@ -44,10 +41,7 @@ func TestCommands(t *testing.T) {
 		t.Fatalf("%d scripts, %v", len(files), err)
 	}
 	for _, f := range files {
-		text, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testfile.Read(t, f)
 		for _, call := range regexp.MustCompile(`redis\.call\('([a-z]+)'`).FindAllStringSubmatch(string(text), -1) {
 			used["+"+call[1]] = true
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"go.uber.org/goleak"
 
+	"locklab/internal/testfile"
 	"locklab/locks/clock"
 	"locklab/locks/locktest"
 	"locklab/locks/zklock"
@@ -72,9 +73,7 @@ func tryEnsemble(tb testing.TB, n int) (*ensemble, error) {
 			tb.Fatal(err)
 		}
 		for name, text := range map[string]string{"zoo.cfg": text, "myid": fmt.Sprintln(i + 1)} {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-				tb.Fatal(err)
-			}
+			testfile.Write(tb, filepath.Join(dir, name), text)
 		}
 		e.dirs, e.servers, e.ended = append(e.dirs, dir), append(e.servers, nil), append(e.ended, nil)
 		e.start(tb, i, cancel)

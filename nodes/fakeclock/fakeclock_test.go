@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"locklab/internal/testfile"
 	"locklab/nodes/fakeclock"
 )
 
@@ -24,10 +25,7 @@ func TestLibrariesAreOfTheProgramsMachine(t *testing.T) {
 	if err != nil || !strings.Contains(env[0], "libfaketime.so.1") {
 		t.Fatalf("%v, %v", env, err)
 	}
-	program, err := os.ReadFile(self)
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := testfile.Read(t, self)
 	const machine, sparc = 18, 43 // e_machine of the header; EM_SPARCV9
 	binary.LittleEndian.PutUint16(program[machine:], sparc)
 	foreign := filepath.Join(t.TempDir(), "foreign")

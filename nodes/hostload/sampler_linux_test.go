@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"locklab/internal/testfile"
 	"locklab/locks/clock"
 )
 
@@ -96,9 +97,7 @@ func TestSinceCountsWhatIsNew(t *testing.T) {
 func TestFilesOfTheKernel(t *testing.T) {
 	file := func(text string) string {
 		path := filepath.Join(t.TempDir(), "file")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, text)
 		return path
 	}
 	// user nice system idle iowait irq softirq steal guest guest_nice

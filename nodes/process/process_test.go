@@ -17,6 +17,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"go.uber.org/goleak"
 
+	"locklab/internal/testfile"
 	"locklab/workloads/history"
 )
 
@@ -29,9 +30,7 @@ func writeConfig(t *testing.T, c Config) string {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), ConfigFile)
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, data)
 	return path
 }
 
@@ -125,9 +124,7 @@ func TestConfigIsReadStrictly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), ConfigFile)
-			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, path, text)
 			_, err := readConfig(path)
 			if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), path) {
 				t.Errorf("got %v", err)

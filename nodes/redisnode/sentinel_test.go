@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"locklab/internal/testfile"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
 )
@@ -48,9 +49,7 @@ func TestSentinelKeepsWhatItLearned(t *testing.T) {
 			t.Errorf("no line %s in\n%s", line, text)
 		}
 	}
-	if err := os.WriteFile(file, []byte("what it learned"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, "what it learned")
 	if _, err := SentinelRole().Command(n); err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package topology_test
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"locklab/internal/testfile"
 	"locklab/nodes/topology"
 )
 
@@ -128,9 +128,7 @@ hosts:
 
 func TestLoadFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "two.yaml")
-	if err := os.WriteFile(path, []byte(valid), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, valid)
 	topo := load(t, path)
 	if got := topo.Between("worker-c", "master-a"); got.RTT != 3*time.Millisecond || got.Jitter != time.Millisecond {
 		t.Errorf("the pair's latency = %v", got)

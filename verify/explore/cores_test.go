@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"locklab/internal/testfile"
 	"locklab/locks"
 	"locklab/locks/lamport"
 	"locklab/locks/multiphase"
@@ -178,10 +179,7 @@ func golden(t *testing.T, path, got string) {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testfile.Read(t, path)
 	if string(want) != got {
 		t.Errorf("%s says\n%s\nbut it is (REWRITE=1 writes it)\n%s", path, want, got)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"locklab/internal/testfile"
 	"locklab/workloads/check"
 	"locklab/workloads/check/checktest"
 	"locklab/workloads/history"
@@ -26,10 +27,7 @@ func TestFileIsAsEvents(t *testing.T) {
 	if err != nil || torn {
 		t.Fatal(torn, err)
 	}
-	text, err := os.ReadFile(path) //nolint:gosec // the test's own
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, path)
 	zipped := path + ".gz"
 	out, err := os.Create(zipped) //nolint:gosec // the test's own
 	if err != nil {
@@ -64,14 +62,9 @@ func TestFileIsAsEvents(t *testing.T) {
 }
 
 func TestDamagedFiles(t *testing.T) {
-	text, err := os.ReadFile(writeHistory(t, 4_000))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, writeHistory(t, 4_000))
 	path := filepath.Join(t.TempDir(), "torn.jsonl")
-	if err := os.WriteFile(path, text[:len(text)-7], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, text[:len(text)-7])
 	f, err := check.File(t.Context(), path, options)
 	if err != nil || len(f.Incomplete) != 1 || !strings.Contains(f.Incomplete[0].String(), "torn") {
 		t.Errorf("torn: %+v, %v", f, err)
@@ -86,9 +79,7 @@ func TestDamagedFiles(t *testing.T) {
 			break
 		}
 	}
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, text)
 	if _, err := check.File(t.Context(), path, options); err == nil || !strings.Contains(err.Error(), "torn.jsonl:") || errors.Is(err, io.EOF) {
 		t.Errorf("broken: %v", err)
 	}
@@ -125,9 +116,7 @@ func TestFilesThatAreNoHistoryOfARun(t *testing.T) {
 		"too available":       {expect(history.Expect{Availability: history.Availability{During: 1e300}}), "run.expect.availability 1e+300"},
 	} {
 		path := filepath.Join(t.TempDir(), "history.jsonl")
-		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, c.text)
 		if _, err := check.File(t.Context(), path, options); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v\nwant %s", name, err, c.want)
 		}
@@ -136,16 +125,11 @@ func TestFilesThatAreNoHistoryOfARun(t *testing.T) {
 
 // TestLinesThatAreThereTwice: whatever they say.
 func TestLinesThatAreThereTwice(t *testing.T) {
-	text, err := os.ReadFile(writeHistory(t, 4_000))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, writeHistory(t, 4_000))
 	refused := `{"kind":"acquire","at_ns":5000000,"from_ns":4000000,"node":"m1","client":"m1/c1","resource":"g1","outcome":"failed"}` + "\n"
 	path := filepath.Join(t.TempDir(), "twice.jsonl")
 	for n, status := range map[int]check.Status{1: check.Expected, 2: check.Inconclusive} {
-		if err := os.WriteFile(path, append(text, strings.Repeat(refused, n)...), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, append(text, strings.Repeat(refused, n)...))
 		f, err := check.File(t.Context(), path, options)
 		if err != nil {
 			t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"locklab/internal/testfile"
 	"locklab/locks/clock"
 	"locklab/workloads/history"
 	"locklab/workloads/history/historytest"
@@ -144,9 +145,7 @@ func TestReaderForgivesOnlyATornEnd(t *testing.T) {
 				if zipped {
 					text = gzipped(t, text)
 				}
-				if err := os.WriteFile(path, text, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				testfile.Write(t, path, text)
 				events, torn, err := historytest.ReadFile(t.Context(), path)
 				if c.wantErr != "" {
 					if err == nil || !strings.Contains(err.Error(), c.wantErr) {

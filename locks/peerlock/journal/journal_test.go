@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"locklab/internal/testfile"
 	"locklab/locks/peerlock/journal"
 )
 
@@ -80,11 +81,7 @@ func (b *book) write(t *testing.T, records ...string) []byte {
 		<-b.stored
 	}
 	j.Close()
-	file, err := os.ReadFile(b.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return file
+	return testfile.Read(t, b.path)
 }
 
 func TestRecordsComeBack(t *testing.T) {
@@ -110,9 +107,7 @@ func TestTornEnd(t *testing.T) {
 	const head = 12
 	end := len(file) - len("second") - 1 - head // where the last frame begins
 	for n := range len(file) {
-		if err := os.WriteFile(b.path, file[:n], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, b.path, file[:n])
 		got, err := b.read(b.config())
 		switch {
 		case n < end-len("first")-1-head: // within the first frame, which is never torn
@@ -126,9 +121,7 @@ func TestTornEnd(t *testing.T) {
 	for n := range file {
 		bad := slices.Clone(file)
 		bad[n] ^= 0x10
-		if err := os.WriteFile(b.path, bad, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, b.path, bad)
 		got, err := b.read(b.config())
 		if err != nil {
 			if !errors.Is(err, journal.ErrCorrupt) || !strings.Contains(err.Error(), b.path) {
@@ -164,9 +157,7 @@ func TestTornBegin(t *testing.T) {
 			file []byte
 			torn bool
 		}{{"last", file[:last], true}, {"not last", file, false}} {
-			if err := os.WriteFile(b.path, tt.file, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, b.path, tt.file)
 			got, err := b.read(b.config())
 			switch {
 			case tt.torn && (err != nil || !slices.Equal(got, []string{first})):

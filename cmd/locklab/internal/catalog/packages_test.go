@@ -1,13 +1,13 @@
 package catalog_test
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
 	"go.yaml.in/yaml/v4"
 
 	"locklab/cmd/locklab/internal/catalog"
+	"locklab/internal/testfile"
 )
 
 // TestPackages: every lock server that locklab does not play itself says what a host on
@@ -19,10 +19,7 @@ func TestPackages(t *testing.T) {
 	}
 	said := map[string]bool{}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testfile.Read(t, file)
 		var role struct {
 			Role   string
 			Amazon struct {

@@ -2,7 +2,6 @@ package lab
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"locklab/cmd/locklab/internal/catalog"
+	"locklab/internal/testfile"
 	"locklab/nodes/topology"
 )
 
@@ -54,10 +54,7 @@ func networksOf(t *testing.T, networks any) map[string][]string {
 func TestComposeFilesAreTheTopologies(t *testing.T) {
 	for file, name := range map[string]string{"docker-compose.yml": "seoul-2az", "docker-compose.seoul-3az.yml": "seoul-3az"} {
 		t.Run(name, func(t *testing.T) {
-			text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", file))
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := testfile.Read(t, filepath.Join("..", "..", "..", "..", file))
 			var compose composeFile
 			if err := yaml.Load(text, &compose); err != nil {
 				t.Fatal(err)
@@ -162,10 +159,7 @@ func zonesDialed(t *testing.T, topo *topology.Topology) map[string][]string {
 func TestPrometheusHasNoControl(t *testing.T) {
 	read := func(into any, path ...string) {
 		t.Helper()
-		text, err := os.ReadFile(filepath.Join(append([]string{"..", "..", "..", ".."}, path...)...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testfile.Read(t, filepath.Join(append([]string{"..", "..", "..", ".."}, path...)...))
 		if err := yaml.Load(text, into); err != nil {
 			t.Fatal(err)
 		}

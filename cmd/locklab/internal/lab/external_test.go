@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"locklab/chaos/external"
+	"locklab/internal/testfile"
 	"locklab/nodes/topology"
 	"locklab/workloads/history"
 	"locklab/workloads/history/historytest"
@@ -61,9 +62,7 @@ func TestScenariosThatCannotBeRun(t *testing.T) {
 	}
 	file := filepath.Join(dir, "cloud.yaml")
 	text := "name: cloud\nmin_duration: 3m\ntimeline:\n  - {at: 20%, for: 50%, fault: external, run: [fis, c], effect: stop, target: \"zone:c\"}\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, text)
 	for _, c := range []struct {
 		allowed  string
 		duration time.Duration

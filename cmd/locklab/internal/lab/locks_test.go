@@ -1,13 +1,13 @@
 package lab
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"locklab/cmd/locklab/internal/catalog"
+	"locklab/internal/testfile"
 )
 
 // TestLocksForTheTopology: servers are wanted where they would run. A topology's hosts
@@ -25,9 +25,7 @@ hosts:
   - {name: worker-a, zone: a, agent: "http://10.0.0.2:7500", nodes: [{name: worker-a, role: worker}]}
   - {name: etcd-a, zone: a, agent: "http://10.0.0.3:7500", nodes: [{name: etcd-a, role: etcd}]}
 `
-	if err := os.WriteFile(away, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, away, text)
 	const (
 		noEtcd    = "etcd is not installed here: apt-get install etcd-server"
 		noRaft    = "the topology away has no node with the role raft"

@@ -1,11 +1,11 @@
 package lab
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
+	"locklab/internal/testfile"
 	"locklab/reports/series"
 	"locklab/workloads/history"
 )
@@ -30,9 +30,7 @@ func TestOperationsAreTheCheckers(t *testing.T) {
 		text = append(history.AppendJSON(text, &e), '\n')
 	}
 	path := filepath.Join(t.TempDir(), "history.jsonl")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, text)
 	h, err := Operations(t.Context(), path)
 	want := []series.Op{{DueMS: -50, EndMS: 20, OK: true}, {DueMS: 110, EndMS: 130}, {DueMS: 800, EndMS: 950}}
 	if err != nil || !slices.Equal(h.Ops, want) || h.DurationMS != 950 || len(h.Incomplete) == 0 {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"locklab/internal/testfile"
 	"locklab/reports/result"
 	"locklab/workloads/history"
 	"locklab/workloads/loadgen"
@@ -71,9 +72,7 @@ func TestWhatIsRunAgain(t *testing.T) {
 				repeats = append(repeats, r)
 			}
 			before := filepath.Join(dir, one+".inconclusive-1")
-			if err := os.WriteFile(before, []byte("of an earlier time"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, before, "of an earlier time")
 			row := rowOf(repeats, nil)
 			row.Partial = true
 			rows := newTable([]Config{{Dir: dir}}, &result.File{Schema: result.Schema})

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"locklab/internal/testfile"
 )
 
 func exists(path string) bool {
@@ -48,9 +50,7 @@ func TestWhatNobodyOwnsIsRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	others := strings.TrimSpace(line)
-	if err := os.WriteFile(filepath.Join(others, "data"), make([]byte, 1000), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(others, "data"), make([]byte, 1000))
 
 	// What is not surely an orphan of this package.
 	precious := filepath.Join(t.TempDir(), "precious")
@@ -60,9 +60,7 @@ func TestWhatNobodyOwnsIsRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(precious, ownerFile), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(precious, ownerFile), "")
 	for link, to := range map[string]string{byLink: precious, filepath.Join(linked, ownerFile): filepath.Join(precious, ownerFile)} {
 		if err := os.Symlink(to, link); err != nil {
 			t.Fatal(err)
@@ -119,9 +117,7 @@ func TestWhatNeverHadAnOwnerIsRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(base, "locklab-125", "data"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(base, "locklab-125", "data"), "")
 	for name := range goes {
 		if name != "locklab-124" { // which was just made
 			if err := os.Chtimes(filepath.Join(base, name), old, old); err != nil {
