@@ -44,9 +44,6 @@ func (s *State) Reset(like *State, round uint64) {
 	*s = State{cfg: like.cfg, boot: like.boot, clock: round, connected: like.connected, queue: s.queue[:0]}
 }
 
-// Phase is how far this peer is with the resource.
-func (s *State) Phase() Phase { return s.phase }
-
 // Waits says that the lock is wanted and not held.
 func (s *State) Waits() bool { return s.phase == Waiting }
 
@@ -55,9 +52,6 @@ func (s *State) Holds() bool { return s.phase == Holding }
 
 // Round is the clock: what this peer has promised its timestamps to be above.
 func (s *State) Round() uint64 { return s.clock }
-
-// Connected is the set of peers that can be reached.
-func (s *State) Connected() peercore.Set { return s.connected }
 
 // Bootstrapped says whether the peer has once been connected to every other one.
 func (s *State) Bootstrapped() bool { return s.boot }

@@ -51,9 +51,6 @@ func (s *State) Reset(like *State, round uint64) {
 	*s = State{cfg: like.cfg, boot: like.boot, connected: like.connected, round: round}
 }
 
-// Phase is how far this peer is with the resource.
-func (s *State) Phase() Phase { return s.phase }
-
 // Waits says that the lock is wanted and not held.
 func (s *State) Waits() bool { return s.phase == Waiting || s.phase == Preparing }
 
@@ -65,9 +62,6 @@ func (s *State) Pauses() bool { return s.pausing }
 
 // Round is the round that this peer used last.
 func (s *State) Round() uint64 { return s.round }
-
-// Connected is the set of peers that can be reached.
-func (s *State) Connected() peercore.Set { return s.connected }
 
 // Bootstrapped says whether the peer has once been connected to every other one.
 func (s *State) Bootstrapped() bool { return s.boot }

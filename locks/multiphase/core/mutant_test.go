@@ -118,7 +118,7 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 		{"request: only if bootstrapped", explore.TwoHold, explore.Scope{
 			Peers: 4, Requests: []int{1, 0, 1, 0}, Forming: true, Mends: 2,
 		}, func(s *State, ev Event) []Effect {
-			if !s.Connected().Empty() {
+			if !s.connected.Empty() {
 				s.boot = true
 			}
 			return s.Step(ev, nil)
@@ -130,7 +130,7 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 				return nil
 			}
 			out := s.Step(ev, nil)
-			if ev.Kind == peercore.Request && s.Connected().Empty() {
+			if ev.Kind == peercore.Request && s.connected.Empty() {
 				s.phase = Lurking
 				return nil
 			}
@@ -174,7 +174,7 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 		})},
 		{"disconnect: what the peer asked is forgotten", explore.Stuck, crash, func(s *State, ev Event) []Effect {
 			if ev.Kind == peercore.Disconnect && s.Phase() == Lurking {
-				s.Connect(s.Connected().Without(ev.Peer))
+				s.Connect(s.connected.Without(ev.Peer))
 				return nil
 			}
 			return s.Step(ev, nil)
@@ -198,7 +198,7 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 			Peers: 3, Requests: []int{1, 1, 0}, Links: cut, Mends: 1,
 		}, func(s *State, ev Event) []Effect {
 			if ev.Kind == peercore.Disconnect && s.Phase() == Soliciting {
-				s.Connect(s.Connected().Without(ev.Peer))
+				s.Connect(s.connected.Without(ev.Peer))
 				return nil
 			}
 			return s.Step(ev, nil)
@@ -219,7 +219,7 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 			}
 			before := s.Clone()
 			s.Step(ev, nil)
-			connected := s.Connected()
+			connected := s.connected
 			*s = before
 			s.Connect(connected)
 			return nil

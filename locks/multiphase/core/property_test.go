@@ -72,8 +72,8 @@ func TestStepIsAFunction(t *testing.T) {
 				if !reflect.DeepEqual(fromA[i], fromB[i]) {
 					t.Fatalf("two steps from one state differ: %v and %v", fromA[i], fromB[i])
 				}
-				if fromA[i].Kind == peercore.Send && (fromA[i].To.Empty() || !fromA[i].To.Within(a.Connected())) {
-					t.Fatalf("%v goes to somebody who is not connected (%v)", fromA[i], a.Connected())
+				if fromA[i].Kind == peercore.Send && (fromA[i].To.Empty() || !fromA[i].To.Within(a.connected)) {
+					t.Fatalf("%v goes to somebody who is not connected (%v)", fromA[i], a.connected)
 				}
 			}
 		}

@@ -62,9 +62,6 @@ func (s *State) Waits() bool { return s.phase == Lurking || s.phase == Solicitin
 // Holds says that the lock is held.
 func (s *State) Holds() bool { return s.phase == Acquired }
 
-// Connected is the set of peers that can be reached.
-func (s *State) Connected() peercore.Set { return s.connected }
-
 // Bootstrapped says whether the peer has once been connected to every other one
 // or was told to start alone. Only then may it take the lock.
 func (s *State) Bootstrapped() bool { return s.boot }

@@ -35,6 +35,6 @@ func TestTranscripts(t *testing.T) {
 			}
 			return rules.Algorithm(false), sc, nil
 		},
-		Show: func(s *State) string { return fmt.Sprintf("%v, connected to %v", s.Phase(), s.Connected()) },
+		Show: func(s *State) string { return fmt.Sprintf("%v, connected to %v", s.Phase(), s.connected) },
 	}.Run(t, *rewrite)
 }

@@ -85,7 +85,7 @@ func TestReset(t *testing.T) {
 	idle.Step(Event{Kind: peercore.Connect, Peer: 1}, nil)
 	var s State
 	s.Reset(&idle, Token(7, 2))
-	if s.Bootstrapped() || !s.Idle() || s.Round() != Token(7, 2) || !s.Connected().Equal(peercore.SetOf(1)) {
+	if s.Bootstrapped() || !s.Idle() || s.Round() != Token(7, 2) || !s.connected.Equal(peercore.SetOf(1)) {
 		t.Fatalf("%+v", s)
 	}
 	if out := s.Step(Event{Kind: peercore.Request}, nil); len(out) > 0 || !s.Waits() {

@@ -52,9 +52,6 @@ func (s *State) Reset(like *State, round uint64) {
 	s.disk = stored{floor: s.floor, seen: s.seen}
 }
 
-// Phase is how far this peer is with the resource.
-func (s *State) Phase() Phase { return s.phase }
-
 // Round is the highest token that was heard of. No higher one was used here.
 func (s *State) Round() uint64 { return s.seen }
 
@@ -63,9 +60,6 @@ func (s *State) Waits() bool { return s.phase == Lurking || s.phase == Solicitin
 
 // Holds says that the lock is held.
 func (s *State) Holds() bool { return s.phase == Acquired }
-
-// Connected is the set of peers that can be reached.
-func (s *State) Connected() peercore.Set { return s.connected }
 
 // Bootstrapped says that the peer takes part: it has nothing to recover any more.
 func (s *State) Bootstrapped() bool { return !s.recovering }
