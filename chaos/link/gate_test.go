@@ -36,25 +36,13 @@ func dialFrom(t *testing.T, source, addr string) net.Conn {
 	return c
 }
 
-func gated(t *testing.T, name string, gates *link.Gates) *link.Host {
-	t.Helper()
-	config := link.DefaultConfig()
-	config.Host, config.Seed, config.Gates = name, 1, gates
-	h, err := link.NewHost(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(h.Close)
-	return h
-}
-
 // TestAGateTellsLinksApart: two hosts dial one address, and what cuts the way of the one
 // leaves that of the other as it is. Who comes from elsewhere gets nowhere.
 func TestAGateTellsLinksApart(t *testing.T) {
 	gates, addr, node := link.NewGates(), freeAddr(t), serve(t, echo)
 	hosts := map[string]*link.Host{}
 	for name, source := range map[string]string{"one": "127.43.7.2", "two": "127.43.7.3"} {
-		hosts[name] = gated(t, name, gates)
+		hosts[name] = gatedHost(t, name, gates)
 		if got := open(t, hosts[name], link.Spec{Upstream: node, Listen: addr, Source: source}); got != addr {
 			t.Fatalf("the link is at %s, want %s", got, addr)
 		}
@@ -97,7 +85,7 @@ func TestAGateTellsLinksApart(t *testing.T) {
 
 func TestGatesAreChecked(t *testing.T) {
 	gates, addr, node := link.NewGates(), freeAddr(t), serve(t, echo)
-	h := gated(t, "one", gates)
+	h := gatedHost(t, "one", gates)
 	open(t, h, link.Spec{Name: "first", Upstream: node, Listen: addr, Source: "127.43.7.2"})
 	for name, spec := range map[string]link.Spec{
 		"taken":      {Listen: addr, Source: "127.43.7.2"},

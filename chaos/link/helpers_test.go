@@ -20,8 +20,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func newHost(t testing.TB, name string) *link.Host {
 	t.Helper()
+	return gatedHost(t, name, nil)
+}
+
+// gatedHost shares a machine with others.
+func gatedHost(t testing.TB, name string, gates *link.Gates) *link.Host {
+	t.Helper()
 	config := link.DefaultConfig()
-	config.Host, config.Seed = name, 1
+	config.Host, config.Seed, config.Gates = name, 1, gates
 	h, err := link.NewHost(config)
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"syscall"
 	"testing"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
@@ -38,24 +37,10 @@ func TestLostBeforeAnotherHolds(t *testing.T) {
 	})
 }
 
-// TestNoQuorum: without a majority nothing is granted, and what was asked for in vain is
-// unknown at worst; it does not stay behind.
 func TestNoQuorum(t *testing.T) {
 	c := startCluster(t, 3)
-	l := newClient(t, c.addrs, nil, etcdlock.DefaultOptions())
-	held := locktest.Acquire(t, l, "held")
-	c.signal(t, syscall.SIGSTOP)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	if _, err := l.Acquire(ctx, "r"); !errors.Is(err, locks.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("acquire without a quorum, with a session: %v", err)
-	}
-	if _, err := newClient(t, c.addrs, nil, etcdlock.DefaultOptions()).Acquire(ctx, "r"); !errors.Is(err, locks.ErrNotAcquired) {
-		t.Errorf("acquire without a quorum, and without a session: %v", err)
-	}
-	<-held.Lost()
-	c.signal(t, syscall.SIGCONT)
-	locktest.Release(t, locktest.Acquire(t, newClient(t, c.addrs, nil, etcdlock.DefaultOptions()), "r"))
+	client := func() *etcdlock.Locker { return newClient(t, c.addrs, nil, etcdlock.DefaultOptions()) }
+	locktest.NoQuorum(t, client, client, func() { c.signal(t, syscall.SIGSTOP) }, func() { c.signal(t, syscall.SIGCONT) })
 }
 
 // TestGuardedWrites: a holder whose key is gone, as etcd deletes it with a lease that has

@@ -173,3 +173,21 @@ func LostBefore(tb testing.TB, holder, waiter locks.Locker, breakLinks func()) {
 	}
 	Release(tb, second)
 }
+
+// NoQuorum stops the servers of a lock with sessions: nothing is granted, what was asked for in
+// vain is unknown at worst, the holder is told, and nothing stays behind for who comes after.
+func NoQuorum[L locks.Locker](tb testing.TB, client, after func() L, stop, resume func()) {
+	tb.Helper()
+	l := client()
+	held := Acquire(tb, l, "held")
+	stop()
+	if err := Refused(tb, l, "r", 2*time.Second); !errors.Is(err, locks.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+		tb.Errorf("acquire without a quorum, with a session: %v", err)
+	}
+	if err := Refused(tb, client(), "r", 2*time.Second); !errors.Is(err, locks.ErrNotAcquired) {
+		tb.Errorf("acquire without a quorum, and without a session: %v", err)
+	}
+	AwaitLost(tb, held)
+	resume()
+	Release(tb, Acquire(tb, after(), "r"))
+}

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"locklab/locks"
+	"locklab/locks/locktest"
 	"locklab/locks/raftlock"
 )
 
@@ -67,9 +68,7 @@ func TestNobodyThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	_, err = l.Acquire(ctx, "r")
+	err = locktest.Refused(t, l, "r", 50*time.Millisecond)
 	if !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, locks.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want not acquired, unavailable and the context's error", err)
 	}

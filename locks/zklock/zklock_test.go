@@ -131,27 +131,13 @@ func TestNothingStaysBehind(t *testing.T) {
 	}
 }
 
-// TestNoQuorum: without a majority nothing is granted, what was asked for in vain is unknown
-// at worst, and it does not stay behind.
 func TestNoQuorum(t *testing.T) {
 	e := startEnsemble(t, 3)
-	l := newClient(t, e.addrs, nil, zklock.DefaultOptions())
-	held := locktest.Acquire(t, l, "held")
-	e.signal(t, syscall.SIGSTOP)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	if _, err := l.Acquire(ctx, "r"); !errors.Is(err, locks.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("acquire without a quorum, with a session: %v", err)
+	client := func(o zklock.Options) func() *zklock.Locker {
+		return func() *zklock.Locker { return newClient(t, e.addrs, nil, o) }
 	}
-	ctx, cancel = context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	if _, err := newClient(t, e.addrs, nil, zklock.DefaultOptions()).Acquire(ctx, "r"); !errors.Is(err, locks.ErrNotAcquired) {
-		t.Errorf("acquire without a quorum, and without a session: %v", err)
-	}
-	<-held.Lost()
-	e.signal(t, syscall.SIGCONT)
-	next := locktest.Acquire(t, newClient(t, e.addrs, nil, patient()), "r")
-	locktest.Release(t, next)
+	locktest.NoQuorum(t, client(zklock.DefaultOptions()), client(patient()),
+		func() { e.signal(t, syscall.SIGSTOP) }, func() { e.signal(t, syscall.SIGCONT) })
 }
 
 // TestHerd: with watch=all a release wakes everybody who waits, else only the next one.
