@@ -16,6 +16,8 @@ const (
 	Holding
 )
 
+func (p Phase) String() string { return [...]string{"NONE", "WAITING", "HOLDING"}[p] }
+
 // MessageKind is one of the messages of the algorithms.
 type MessageKind uint8
 

@@ -17,6 +17,10 @@ const (
 	Holding
 )
 
+func (p Phase) String() string {
+	return [...]string{"NONE", "WAITING", "PREPARING", "HOLDING"}[p]
+}
+
 // MessageKind is one of the messages of the algorithm.
 type MessageKind uint8
 
