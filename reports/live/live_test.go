@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -191,6 +192,45 @@ func TestDuplicatesAreTheCheckers(t *testing.T) {
 	m.judge(1500 * ms)
 	if marked() != 0 || m.rooms.total.unsafe() != 0 || m.lines[len(m.lines)-1].kind != lineWithdrawn {
 		t.Errorf("taken back: %d marks, %d duplicates, the last line is %+v", marked(), m.rooms.total.unsafe(), m.lines[len(m.lines)-1])
+	}
+}
+
+// TestLogIsByTime: what is heard of late stands where it happened, and duplicates are counted
+// in one line, of when they began.
+func TestLogIsByTime(t *testing.T) {
+	m := aModel(nil)
+	m.add(&history.Event{Kind: history.KindPhase, AtNS: 100 * ms, State: "measure"})
+	room := func(kind lineKind, at int64, group string) {
+		m.say(line{atNS: at * ms, kind: kind, words: []string{group, "w-a", "w-c", "raced"}})
+	}
+	room(lineDuplicate, 1300, "g1")
+	room(lineUnreached, 1400, "g2")
+	room(lineDuplicate, 1600, "g3")
+	room(lineDuplicate, 1500, "g4")
+	for _, e := range recorded()[13:] { // their times are 1100, 1110 and 1200 ms
+		m.add(&e)
+	}
+	room(lineDuplicate, 1260, "g5")
+	room(lineDuplicate, 1160, "g6")
+	m.note("a note")
+	m.add(&history.Event{Kind: history.KindFault, AtNS: 3100 * ms, ID: "partition-1", State: "ended"})
+	m.add(&history.Event{Kind: history.KindNode, AtNS: 3000 * ms, Node: "m-c", State: history.NodeReady})
+	var have []string
+	for _, l := range linesOf(lang.English(), m) {
+		have = append(have, strings.TrimSpace(l.At+" "+l.Text))
+	}
+	want := []string{
+		"3.0 s Healed, and proven: partition between zone:a and others",
+		"2.9 s m-c: is ready",
+		"a note",
+		"1.3 s A second room of g2 began on w-a: the free one on w-c could not be reached",
+		"1.2 s 4 rooms too many since then. The last one of g3 began on w-a while one on w-c was free: raced",
+		"1.1 s m-c: was killed",
+		"1.1 s A second room of g6 began on w-a while one on w-c was free: raced",
+		"1.0 s Broken, and proven: partition between zone:a and others",
+	}
+	if !slices.Equal(have, want) {
+		t.Errorf("the log says\n%s\nwant\n%s", strings.Join(have, "\n"), strings.Join(want, "\n"))
 	}
 }
 

@@ -23,7 +23,7 @@ type model struct {
 	phase  string
 	report string // where it is, once all is over
 	over   bool
-	lines  []line // what happened, the newest last
+	lines  []line // what happened, by its time, the newest last
 
 	// Of the current run:
 	measureNS int64 // the measured part begins; 0 until that is known
@@ -72,11 +72,12 @@ type hold struct {
 
 // line is something that happened. Its text is English and translated where it is shown.
 type line struct {
-	atNS  int64   // 0 if it has no time
-	atMS  float64 // since the measured part of its run began; negative in the warm-up, NaN if it has no time
-	kind  lineKind
-	words []string
-	times int64 // how often, the last time with these words
+	atNS   int64   // 0 if it has no time
+	atMS   float64 // since the measured part of its run began; negative in the warm-up, NaN if it has no time
+	kind   lineKind
+	words  []string
+	times  int64 // how often, the last time with these words
+	lastNS int64 // and when that was
 }
 
 type lineKind int
@@ -88,9 +89,9 @@ const (
 	lineFaultEnded
 	lineFaultUnproven
 	lineNode
-	lineDuplicate // those that follow each other are one line
-	lineUnreached // so are those that no lock prevents
-	lineWithdrawn // those that were taken for duplicates, and are none
+	lineDuplicate
+	lineUnreached // a duplicate that no lock prevents
+	lineWithdrawn // what was taken for a duplicate, and is none
 	lineVerdict
 )
 
@@ -142,29 +143,65 @@ func (m *model) note(text string) { m.say(line{kind: lineNote, words: []string{t
 
 func (m *model) finish(report string) { m.over, m.report, m.run = true, report, nil }
 
+// say tells something in its place by its time, as it may be heard of late. What happens
+// again and again is one line, of when it began.
 func (m *model) say(l line) {
-	l.times, l.atMS = 1, math.NaN()
+	l.times, l.atMS, l.lastNS = 1, math.NaN(), l.atNS
 	switch {
 	case l.atNS != 0 && m.measureNS != 0:
 		l.atMS = m.at(l.atNS)
 	case l.atNS != 0:
 		l.atMS = math.Inf(-1)
 	}
-	if n := len(m.lines); n > 0 {
-		switch last := &m.lines[n-1]; {
-		case l.kind == last.kind && (l.kind == lineDuplicate || l.kind == lineUnreached || l.kind == lineWithdrawn):
-			last.times++
-			last.words = l.words
-			return
-		case l.kind == lineFaultBegan && last.kind == lineFaultAsked && slices.Equal(last.words[:2], l.words[:2]):
-			*last = l
-			return
-		}
+	at := len(m.lines)
+	for at > 0 && l.atNS != 0 && m.lines[at-1].atNS > l.atNS {
+		at--
 	}
-	m.lines = append(m.lines, l)
+	if n, is := m.again(l, at); is {
+		l = l.with(m.lines[n])
+		m.lines = slices.Delete(m.lines, n, n+1)
+		at = min(at, n)
+	} else if at > 0 && l.kind == lineFaultBegan && m.lines[at-1].kind == lineFaultAsked && slices.Equal(m.lines[at-1].words[:2], l.words[:2]) {
+		m.lines[at-1] = l
+		return
+	}
+	m.lines = slices.Insert(m.lines, at, l)
 	if extra := len(m.lines) - keptLines; extra > 0 {
 		m.lines = slices.Delete(m.lines, 0, extra)
 	}
+}
+
+// counted says whether lines of the kind that nothing else came between are one.
+func (k lineKind) counted() bool {
+	return k == lineDuplicate || k == lineUnreached || k == lineWithdrawn
+}
+
+// again is the line that a new one at a place is counted in.
+func (m *model) again(l line, at int) (n int, is bool) {
+	for n = at - 1; n >= 0 && l.kind.counted() && m.lines[n].kind.counted(); n-- {
+		if m.lines[n].kind == l.kind {
+			return n, true
+		}
+	}
+	for n = at; n < len(m.lines) && l.kind.counted() && m.lines[n].kind.counted(); n++ {
+		if m.lines[n].kind == l.kind {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// with is a line that counts another one of its kind.
+func (l line) with(other line) line {
+	first, last := l, l
+	if other.atNS < l.atNS {
+		first = other
+	}
+	if other.lastNS > l.lastNS {
+		last = other
+	}
+	first.times, first.lastNS, first.words = l.times+other.times, last.lastNS, last.words
+	return first
 }
 
 // add folds an event of the current run, in any order.
@@ -317,7 +354,7 @@ func (m *model) judge(nowNS int64) {
 	found, withdrawn := m.rooms.judge(m.info.Duplicates, m.measureNS, nowNS)
 	for _, room := range withdrawn {
 		delete(m.marks, room)
-		m.say(line{kind: lineWithdrawn, words: []string{m.rooms.group(room), m.rooms.worker(room)}})
+		m.say(line{atNS: nowNS, kind: lineWithdrawn, words: []string{m.rooms.group(room), m.rooms.worker(room)}})
 	}
 	for _, d := range found {
 		delete(m.marks, d.Room)
