@@ -9,6 +9,7 @@ import (
 
 	"locklab/reports/lang"
 	"locklab/reports/result"
+	"locklab/workloads/history"
 )
 
 // ledgerLine sums up one fault of a scenario over the runs that it was part of.
@@ -44,7 +45,7 @@ func ledger(say *lang.Lang, rows []result.Row) []ledgerLine {
 			}
 			g := byKey[key]
 			if g == nil {
-				g = &group{ledgerLine{Scenario: name, Kind: plain(f.Kind), Target: plain(lang.Target(say, orAbsent(f.Target)))}, none, none, result.Fault{}}
+				g = &group{ledgerLine{Scenario: name, Kind: plain(f.Kind), Target: plain(orAbsent(say.Tell(history.TargetText(f.Target))))}, none, none, result.Fault{}}
 				byKey[key] = g
 				groups = append(groups, g)
 			}

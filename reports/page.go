@@ -9,6 +9,7 @@ import (
 	"locklab/reports/lang"
 	"locklab/reports/plots"
 	"locklab/reports/result"
+	"locklab/workloads/history"
 )
 
 //go:embed assets
@@ -94,10 +95,11 @@ type cellLine struct {
 }
 
 type ledgerEntry struct {
-	Lock, Scenario, Workload, Kind, Target string
-	Asked, Began, Ended                    string
-	Proven                                 bool
-	Log                                    []string
+	Lock, Scenario, Workload string
+	Kind, Target, Name       string // the last has both
+	Asked, Began, Ended      string
+	Proven                   bool
+	Log                      []string
 }
 
 func pageOf(say *lang.Lang, l loaded) *page {
@@ -250,7 +252,7 @@ func entriesOf(say *lang.Lang, rows []result.Row) []ledgerEntry {
 		for _, f := range r.Faults {
 			all = append(all, ledgerEntry{
 				Lock: plain(r.Lock), Scenario: plain(r.Scenario), Workload: plain(r.Workload),
-				Kind: plain(f.Kind), Target: plain(lang.Target(say, orAbsent(f.Target))),
+				Kind: plain(f.Kind), Target: plain(orAbsent(say.Tell(history.TargetText(f.Target)))), Name: plain(say.Tell(history.FaultText(f.Kind, f.Target))),
 				Asked: moment(f.AskedMS), Began: moment(f.BeganMS), Ended: moment(f.EndedMS), Proven: f.Proven, Log: plainAll(f.Log),
 			})
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"locklab/internal/strictyaml"
+	"locklab/workloads/history"
 )
 
 // Fault is one fault of a scenario, read and checked.
@@ -155,7 +156,7 @@ func traffic(more ...string) []string { return append([]string{"between", "from"
 func (s sides) String() string {
 	switch {
 	case s.from.kind == Zones:
-		return "between zones"
+		return history.TargetZones
 	case s.both:
 		return fmt.Sprintf("%v <-> %v", s.from, s.to)
 	default:

@@ -130,7 +130,7 @@ func printFindings(w io.Writer, say *lang.Lang, path string, f *check.Findings, 
 		{"raced", say.Text("raced duplicates"), f.Duplicates.Raced + f.WarmupDuplicates.Raced},
 		{"overlooked", say.Text("overlooked duplicates"), f.Duplicates.Overlooked + f.WarmupDuplicates.Overlooked},
 		{"unreachable", say.Text("unreachable duplicates"), f.Duplicates.Unreachable + f.WarmupDuplicates.Unreachable},
-		{"overlap", say.Text("overlapping holds"), f.OverlapHolds},
+		{"overlap", say.Text("holds that began during another"), f.OverlapHolds},
 		{"token", say.Text("acquisitions without a new token"), f.TokensBroken},
 	} {
 		if more := kind.n - shown[kind.what]; more > 0 {

@@ -176,7 +176,7 @@ func TestExplain(t *testing.T) {
 	if err := call("3"); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"in force: partition of zone:a <-> others", "more of ", "around violation 3", "believes that it holds", "looks at the workers and orders"} {
+	for _, want := range []string{"in force: partition between zone:a and others since 2,", "more of ", "around violation 3", "believes that it holds", "looks at the workers and orders"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("it does not say %q:\n%s", want, out.String())
 		}

@@ -310,7 +310,7 @@ func (all texts) ofLists(t *testing.T) {
 
 // TestTextsAreKoreanOnThePage looks for English in what a reader of the sample's Korean
 // pages sees: no two English words follow each other but in names and in what is to be
-// typed.
+// typed; and for sentences in whose Korean brackets meet.
 func TestTextsAreKoreanOnThePage(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join("..", "..", "reports", "sample"))); err != nil {
@@ -327,6 +327,7 @@ func TestTextsAreKoreanOnThePage(t *testing.T) {
 	labels := regexp.MustCompile(`(?:aria-label|title|data-label)="([^"]*)"`)
 	names := regexp.MustCompile(`coordinated omission|herd effect|monotonic clock|Mann-Whitney|redis-server|(none|local|multiphase|multiphase:quorum|redlock|raft),? (baseline|zone-\w+|matchmaking)`)
 	english := regexp.MustCompile(`[a-z]{2,} [a-z]{3,}[^\n|]*`)
+	brackets := regexp.MustCompile(`[^\n]*\)\([^\n]*|[^\n]*\([^()\n]*\([^\n]*`) // in brackets, or after some
 	for _, path := range []string{filepath.Join(dir, "index.ko.html"), filepath.Join(dir, "evidence.ko.html"), filepath.Join(dir, "report.ko.md"), filepath.Join(other, "index.ko.html"), filepath.Join(other, "report.ko.md")} {
 		data, err := os.ReadFile(path)
 		if err != nil {
@@ -342,7 +343,7 @@ func TestTextsAreKoreanOnThePage(t *testing.T) {
 		}
 		seen.WriteString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, "\n"))
 		text := names.ReplaceAllString(seen.String(), "")
-		found := english.FindAllString(text, -1)
+		found := append(english.FindAllString(text, -1), brackets.FindAllString(text, -1)...)
 		slices.Sort(found)
 		for _, words := range slices.Compact(found) {
 			t.Errorf("%s: %q", filepath.Base(path), words)

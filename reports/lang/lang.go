@@ -10,7 +10,6 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"locklab/internal/sentence"
-	"locklab/workloads/history"
 )
 
 // The languages, by their BCP 47 tags.
@@ -114,25 +113,6 @@ func (l *Lang) Whole(t sentence.Text) string {
 		return t.Whole()
 	}
 	return strings.TrimSuffix(l.Tell(t), ".") + "."
-}
-
-// Target is what a fault was aimed at, which is in the words of scenarios but for these.
-func Target(say *Lang, target string) string {
-	if host, is := strings.CutPrefix(target, history.TargetAgent); is {
-		return say.Sprintf("the agent of host %s", host)
-	}
-	sides := strings.Split(target, " <-> ")
-	for i, side := range sides {
-		switch side {
-		case "between zones":
-			sides[i] = say.Text("between zones")
-		case "others":
-			sides[i] = say.Text("others")
-		case history.TargetController:
-			sides[i] = say.Text("the controller")
-		}
-	}
-	return strings.Join(sides, " <-> ")
 }
 
 // List joins words as a sentence does: a, b and c.

@@ -13,6 +13,7 @@ import (
 	"locklab/internal/httpapi"
 	"locklab/reports/lang"
 	"locklab/reports/series"
+	"locklab/workloads/history"
 )
 
 // Control is what a person may do to the comparison that the page shows. Its errors are for
@@ -174,8 +175,8 @@ func targetsOf(say *lang.Lang, s ControlState) (v targetsView) {
 
 type brokenView struct {
 	ControlFault
-	Where string
-	Heal  string // what its button says
+	Name string
+	Heal string // what its button says
 }
 
 // brokenOf are the faults that somebody may heal.
@@ -185,7 +186,7 @@ func brokenOf(say *lang.Lang, s ControlState) (all []brokenView) {
 		if heal == "" {
 			heal = say.Text("heal it")
 		}
-		all = append(all, brokenView{f, say.Recorded(f.Target), heal})
+		all = append(all, brokenView{f, say.Tell(history.FaultText(f.Kind, f.Target)), heal})
 	}
 	return all
 }

@@ -106,7 +106,7 @@ func (p *painter) paint(v view, m *model, nowNS int64, charts bool) []part {
 	scale := plots.ScaleOf(line)
 	return append(
 		parts,
-		part{"schedule", svg(plots.Schedule(say, m.planned(nowNS), inMS(int64(m.run.Duration)), m.nowMS(nowNS)))},
+		part{"schedule", svg(plots.Schedule(say, m.planned(say, nowNS), inMS(int64(m.run.Duration)), m.nowMS(nowNS)))},
 		part{"rate", svg(plots.Rate(say, m.run.Scenario, line, scale))},
 		part{"latency", svg(plots.Latency(say, m.run.Scenario, line, scale))},
 		part{"served", svg(plots.Served(say, m.run.Scenario, line))},
@@ -122,9 +122,9 @@ func (m *model) nowMS(nowNS int64) float64 {
 }
 
 // planned are the faults of the scenario, with what became of them.
-func (m *model) planned(nowNS int64) (all []plots.Planned) {
+func (m *model) planned(say *lang.Lang, nowNS int64) (all []plots.Planned) {
 	for _, one := range m.run.Planned {
-		p := plots.Planned{Name: one.Fault + " " + one.Target, FromMS: inMS(one.AtNS), ToMS: inMS(one.AtNS + one.ForNS)}
+		p := plots.Planned{Name: say.Tell(history.FaultText(one.Fault, one.Target)), FromMS: inMS(one.AtNS), ToMS: inMS(one.AtNS + one.ForNS)}
 		if i := slices.IndexFunc(m.faults, func(f *fault) bool { return f.id == one.ID && f.beganNS != 0 }); i >= 0 && m.measureNS != 0 {
 			p.BeganMS, p.NowMS = m.at(m.faults[i].beganNS), m.at(cmp.Or(m.faults[i].endedNS, nowNS))
 		}
@@ -335,6 +335,11 @@ func nodeWord(say *lang.Lang, state string) string {
 	}
 }
 
+// faultName is the fault that a line is about.
+func faultName(say *lang.Lang, words []string) string {
+	return say.Tell(history.FaultText(words[0], words[1]))
+}
+
 func lineOf(say *lang.Lang, l line) lineView {
 	v := lineView{Class: "none", Shape: "·"}
 	switch {
@@ -345,13 +350,13 @@ func lineOf(say *lang.Lang, l line) lineView {
 	}
 	switch w := l.words; l.kind {
 	case lineFaultAsked:
-		v.Text = say.Sprintf("The fault is asked for: %s of %s", w[0], say.Recorded(w[1]))
+		v.Text = say.Sprintf("The fault is asked for: %s", faultName(say, w))
 	case lineFaultBegan:
-		v.Class, v.Shape, v.Text = "warn", "▲", say.Sprintf("Broken, and proven: %s of %s", w[0], say.Recorded(w[1]))
+		v.Class, v.Shape, v.Text = "warn", "▲", say.Sprintf("Broken, and proven: %s", faultName(say, w))
 	case lineFaultEnded:
-		v.Class, v.Shape, v.Text = "ok", "✓", say.Sprintf("Healed, and proven: %s of %s", w[0], say.Recorded(w[1]))
+		v.Class, v.Shape, v.Text = "ok", "✓", say.Sprintf("Healed, and proven: %s", faultName(say, w))
 	case lineFaultUnproven:
-		v.Class, v.Shape, v.Text = "warn", "?", say.Sprintf("Not proven: %s of %s", w[0], say.Recorded(w[1]))
+		v.Class, v.Shape, v.Text = "warn", "?", say.Sprintf("Not proven: %s", faultName(say, w))
 		if w[2] != "" {
 			v.Text += ": " + say.Recorded(w[2])
 		}

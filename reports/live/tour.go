@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"locklab/reports/lang"
+	"locklab/workloads/history"
 )
 
 // tour makes points about locks by doing what shows them, one stop after the other. It claims
@@ -136,7 +137,7 @@ func (t *tour) stray(why string, m *model) { t.strayed, t.last = why, m.counts()
 
 // parts says whether the fault is seen to keep all zones apart.
 func (f ControlFault) parts() bool {
-	return f.Kind == "partition" && f.Target == "between zones" && f.Proven && !f.Healing
+	return f.Kind == "partition" && f.Target == history.TargetZones && f.Proven && !f.Healing
 }
 
 type tourView struct {

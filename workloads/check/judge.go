@@ -76,7 +76,7 @@ func (f *Findings) Violations() (int64, sentence.Text) {
 	if f.Overlaps > 0 {
 		text := sentence.Count(f.Overlaps, "1 overlap of holds", "%d overlaps of holds")
 		if f.OverlapHolds > f.Overlaps {
-			text = sentence.Of("%s (%d began while another one was believed)", text, f.OverlapHolds)
+			text = sentence.Of("%s by %d later ones", text, f.OverlapHolds)
 		}
 		parts = append(parts, text)
 	}
@@ -264,9 +264,9 @@ func (f *Findings) unproven() []sentence.Text {
 		return nil
 	}
 	u := unproven[0]
-	text := sentence.Of("the fault %s (%s on %s) was not proven", u.ID, u.Kind, u.Target)
+	text := sentence.Of("the fault %s, %s, was not proven", u.ID, history.FaultText(u.Kind, u.Target))
 	if more := len(unproven) - 1; more > 0 {
-		text = sentence.Of("the fault %s (%s on %s) was not proven, and %d more", u.ID, u.Kind, u.Target, more)
+		text = sentence.Of("the fault %s, %s, was not proven, and %d more", u.ID, history.FaultText(u.Kind, u.Target), more)
 	}
 	if !u.Why.IsZero() {
 		text = sentence.Of("%s: %s", text, u.Why)

@@ -244,7 +244,7 @@ func (c *Checker) checkLedger(f *Findings, t timeline) {
 	const late = int64(1500 * time.Millisecond)
 	for _, p := range c.run.Planned {
 		fault := c.fault(p.ID)
-		what := sentence.Of("%s (%s on %s)", brief(p.ID), brief(p.Fault), brief(p.Target))
+		what := sentence.Of("%s (%s)", brief(p.ID), history.FaultText(brief(p.Fault), brief(p.Target)))
 		switch {
 		case fault == nil:
 			f.Contradictions = append(f.Contradictions, sentence.Of("the scenario asks for the fault %s, which the ledger does not have", what))

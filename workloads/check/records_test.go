@@ -167,10 +167,10 @@ func TestRecordsThatDoNotFit(t *testing.T) {
 				e.FromNS, e.AtNS = e.AtNS, e.FromNS
 			}
 		}), check.Inconclusive, "was answered before it was asked for"},
-		"no fault events": {drop(func(_ int, e *history.Event) bool { return is(e, history.KindFault) }), check.Inconclusive, "asks for the fault cut (partition on zone:a), which the ledger does not have"},
+		"no fault events": {drop(func(_ int, e *history.Event) bool { return is(e, history.KindFault) }), check.Inconclusive, "asks for the fault cut (partition of zone:a), which the ledger does not have"},
 		"a fault 3 s late": {
 			change(func(e *history.Event) { e.AtNS += map[bool]int64{true: 3000 * ms}[is(e, history.KindFault)] }),
-			check.Inconclusive, "the fault cut (partition on zone:a) was to begin at 2s, and was asked for at 5s",
+			check.Inconclusive, "the fault cut (partition of zone:a) was to begin at 2s, and was asked for at 5s",
 		},
 		"a fault 3 s long": {change(func(e *history.Event) {
 			e.AtNS += map[bool]int64{true: 3500 * ms}[e.State == "ended" || e.State == "heal-asked"]

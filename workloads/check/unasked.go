@@ -5,7 +5,6 @@ import (
 	"math"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"locklab/internal/sentence"
@@ -148,12 +147,7 @@ func (f *Findings) lost() []sentence.Text {
 
 // lost is what happened, without when.
 func (l *Fault) lost() sentence.Text {
-	who := sentence.Name(l.Target)
-	if host, is := strings.CutPrefix(l.Target, history.TargetAgent); is {
-		who = sentence.Of("the agent of host %s", host)
-	} else if l.Target == history.TargetController {
-		who = sentence.Of("the controller")
-	}
+	who := history.TargetText(l.Target)
 	switch {
 	case l.Kind == history.FaultByHand:
 		return sentence.Of("%s was broken by hand", who)

@@ -1,9 +1,13 @@
 package lab
 
 import (
+	"math"
+
 	"locklab/internal/sentence"
+	"locklab/reports/lang"
 	"locklab/reports/series"
 	"locklab/workloads/check"
+	"locklab/workloads/history"
 )
 
 // Moments are the violations that the checker shows, at most so many of each kind, with
@@ -26,7 +30,7 @@ func Moments(f *check.Findings, each int) []series.Moment {
 func InForce(f *check.Findings, atNS int64) (names []sentence.Text) {
 	for _, one := range f.Faults {
 		if one.BeganNS != check.Never && one.BeganNS <= atNS && (one.EndedNS == check.Never || atNS < one.EndedNS) {
-			names = append(names, sentence.Of("%s of %s (since %.0f ms)", one.Kind, one.Target, float64(one.BeganNS)/1e6))
+			names = append(names, sentence.Of("%s since %s ms", history.FaultText(one.Kind, one.Target), lang.Group(int64(math.Round(float64(one.BeganNS)/1e6)))))
 		}
 	}
 	return names
