@@ -12,8 +12,8 @@ func TestSignals(t *testing.T) {
 		t.Error("it is not closed yet")
 	}
 	close(over)
-	if !signals.Closed(over) || !signals.Closed(over) {
-		t.Error("it is closed for ever")
+	if !signals.Closed(over) {
+		t.Error("it is closed")
 	}
 	look := make(chan struct{}, 1)
 	signals.Wake(look)
