@@ -23,6 +23,7 @@ type Hand struct {
 	ctx    context.Context //nolint:containedctx // of the run: what is asked for goes on without who asked
 	close  context.CancelFunc
 	wg     sync.WaitGroup
+	taken  claims
 
 	mu     sync.Mutex
 	count  int
@@ -82,7 +83,7 @@ func (h *Hand) Begin(f fault.Fault) (id string, err error) {
 	h.open = append(h.open, b)
 	now := clock.Mono()
 	e := &episode{
-		config: h.config, fault: f, entry: Entry{ID: id, Kind: f.Kind, Target: f.Target},
+		config: h.config, claims: &h.taken, fault: f, entry: Entry{ID: id, Kind: f.Kind, Target: f.Target},
 		from: now, until: now, end: now + int64(longest), healed: b.healed,
 	}
 	if !f.Instant {

@@ -45,6 +45,7 @@ const (
 // episode is one fault from its beginning to its end.
 type episode struct {
 	config           Config
+	claims           *claims // of all faults of the run
 	fault            fault.Fault
 	entry            Entry
 	from, until, end int64 // of the fault, and of the measured part
@@ -62,6 +63,7 @@ type episode struct {
 
 // run reports whether the fault was asked for, and what could not be healed.
 func (e *episode) run(ctx context.Context) (happened bool, err error) {
+	defer e.claims.drop(e.entry.ID)
 	if e.wait(ctx, e.from-int64(lookAhead)) {
 		e.lookAround(ctx)
 	}
@@ -127,15 +129,20 @@ func (e *episode) ready(ctx context.Context) bool {
 }
 
 // prepare plans the fault. A holder, leader or primary may be missing for a moment, and a
-// resolver may look for one for as long as it is given.
+// resolver may look for one for as long as it is given. What another fault has broken may be
+// about to be healed.
 func (e *episode) prepare(ctx context.Context) error {
 	looking, cancel := context.WithTimeout(ctx, e.config.ProofTime)
 	defer cancel()
 	err := e.poll(looking, clock.Mono()+int64(e.config.ProofTime), func() (done bool, err error) {
 		e.plan, err = e.fault.Plan(looking, e.entry.ID, e.config.Inventory, e.config.Resolver)
-		return err == nil || !e.fault.Dynamic, err
+		if err == nil {
+			err = e.claims.take(e.plan.Alone(), e.entry.ID)
+		}
+		return err == nil || !e.fault.Dynamic && !errors.Is(err, errClaimed), err
 	})
 	if err != nil {
+		e.plan = fault.Plan{} // nothing was hit
 		return err
 	}
 	if e.fault.Dynamic {

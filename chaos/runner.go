@@ -164,13 +164,14 @@ func (r *Runner) Run(ctx context.Context, s scenario.Scenario, measured time.Dur
 	var (
 		wg     sync.WaitGroup
 		mu     sync.Mutex
+		taken  claims
 		ledger Ledger
 		failed error
 	)
 	for _, p := range s.Schedule(measured) {
 		wg.Go(func() {
 			e := &episode{
-				config: r.config, fault: p.Step.Fault,
+				config: r.config, claims: &taken, fault: p.Step.Fault,
 				entry: Entry{ID: p.ID, Kind: p.Step.Fault.Kind, Target: p.Step.Fault.Target},
 				from:  start + int64(p.Window.From), until: start + int64(p.Window.Until), end: start + int64(measured),
 			}

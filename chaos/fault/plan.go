@@ -48,6 +48,18 @@ type Plan struct {
 // Nodes are the nodes that the plan hits.
 func (p Plan) Nodes() []string { return slices.Concat(p.Kill, p.Pause, p.Clocks, p.Disks, p.Lost) }
 
+// Alone are the things that the plan breaks and of which there is one each, so that no other
+// fault can break them at the same time.
+func (p Plan) Alone() (things []string) {
+	for _, node := range p.Clocks {
+		things = append(things, "the clock of node "+node)
+	}
+	for _, node := range p.Disks {
+		things = append(things, "the disk of node "+node)
+	}
+	return things
+}
+
 // planner makes a plan of what a kind read.
 type planner func(ctx context.Context, id string, sc scene) (Plan, error)
 

@@ -3,6 +3,7 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"locklab/chaos/fault"
@@ -74,6 +75,37 @@ func (s Step) needs() time.Duration {
 		least = max(least, float64(fault.LeastTime)*100/s.For.Percent)
 	}
 	return (time.Duration(least-float64(rounding)) + tenth - 1).Truncate(tenth)
+}
+
+// CheckOverlaps says which faults have the clock or the disk of one node in their hands at the same
+// time, in a measured part of that length: the later one would undo the other. Who is hit by a
+// selector that is looked up when the fault begins, the run sees.
+func (s Scenario) CheckOverlaps(ctx context.Context, measured time.Duration, inv fault.Inventory, resolver fault.Resolver) error {
+	type claim struct {
+		Scheduled
+		alone []string
+	}
+	var claims []claim
+	for _, now := range s.Schedule(measured) {
+		if now.Step.Fault.Dynamic {
+			continue
+		}
+		plan, err := now.Step.Fault.Plan(ctx, now.ID, inv, resolver)
+		if err != nil {
+			return fmt.Errorf("%s:%d: fault %s on %s: %w: %w", s.File, now.Step.Line, now.ID, now.Step.Fault.Target, err, ErrInvalid)
+		}
+		alone := plan.Alone()
+		for _, before := range claims {
+			i := slices.IndexFunc(alone, func(thing string) bool { return slices.Contains(before.alone, thing) })
+			if i < 0 || now.Window.From+rounding >= before.Window.Until || before.Window.From+rounding >= now.Window.Until {
+				continue
+			}
+			return fmt.Errorf("%s:%d: fault %s on %s breaks %s while fault %s on %s, of line %d, does: want one after the other, or targets that share no node: %w",
+				s.File, now.Step.Line, now.ID, now.Step.Fault.Target, alone[i], before.ID, before.Step.Fault.Target, before.Step.Line, ErrInvalid)
+		}
+		claims = append(claims, claim{now, alone})
+	}
+	return nil
 }
 
 // CheckTargets says which fault has nothing to hit among what runs.

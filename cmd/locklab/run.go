@@ -143,6 +143,9 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (ended err
 	if err != nil {
 		return err
 	}
+	if err := f.toxiproxy.check(); err != nil {
+		return err
+	}
 	plan, err := f.plan(ctx, stderr)
 	if err != nil {
 		return err

@@ -21,21 +21,29 @@ func (f *toxiproxyFlags) add(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.anywhere, "toxiproxy-api-anywhere", false, "let --toxiproxy-api listen on an address that is not of the loopback: whoever reaches it can break the links")
 }
 
-// listen is nil if nothing is asked for.
-func (f *toxiproxyFlags) listen(stderr io.Writer) (net.Listener, error) {
+// check says which flag is wrong.
+func (f *toxiproxyFlags) check() error {
 	if f.addr == "" {
 		if f.anywhere {
-			return nil, fmt.Errorf("--toxiproxy-api-anywhere: want --toxiproxy-api ADDR, too")
+			return fmt.Errorf("--toxiproxy-api-anywhere: want --toxiproxy-api ADDR, too")
 		}
-		return nil, nil
+		return nil
 	}
 	host, _, err := net.SplitHostPort(f.addr)
 	if err != nil {
-		return nil, fmt.Errorf("--toxiproxy-api %q: want host:port, such as 127.0.0.1:8474: %w", f.addr, err)
+		return fmt.Errorf("--toxiproxy-api %q: want host:port, such as 127.0.0.1:8474: %w", f.addr, err)
 	}
 	ip, err := netip.ParseAddr(host)
 	if host != "localhost" && (err != nil || !ip.IsLoopback()) && !f.anywhere {
-		return nil, fmt.Errorf("--toxiproxy-api %s: it has no token, and this is not the loopback: want 127.0.0.1:PORT, or --toxiproxy-api-anywhere, too", f.addr)
+		return fmt.Errorf("--toxiproxy-api %s: it has no token, and this is not the loopback: want 127.0.0.1:PORT, or --toxiproxy-api-anywhere, too", f.addr)
+	}
+	return nil
+}
+
+// listen is nil if nothing is asked for.
+func (f *toxiproxyFlags) listen(stderr io.Writer) (net.Listener, error) {
+	if err := f.check(); err != nil || f.addr == "" {
+		return nil, err
 	}
 	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", f.addr)
 	if err != nil {

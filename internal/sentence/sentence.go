@@ -93,6 +93,23 @@ func First(all ...Text) Text {
 // IsZero says that it says nothing.
 func (t Text) IsZero() bool { return t.Form == "" && t.Name == "" }
 
+// Deepest is how deep clauses may be put into each other where they are written to a file. None
+// that is said comes near it, and strictjson reads twice that many objects and lists, and what
+// they stand in.
+const Deepest = 40
+
+// Depth is how deep clauses are put into each other: 1 if none is, 0 of a name.
+func (t Text) Depth() int {
+	if t.Form == "" {
+		return 0
+	}
+	deepest := 0
+	for _, inner := range t.Args {
+		deepest = max(deepest, inner.Depth())
+	}
+	return deepest + 1
+}
+
 // String is the English.
 func (t Text) String() string { return t.In(func(english string) string { return english }) }
 

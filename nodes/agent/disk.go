@@ -38,6 +38,9 @@ func (w *watched) join(cmd *exec.Cmd, p *pipes, executable string) (err error) {
 	if w == nil {
 		return nil
 	}
+	if err := diskfault.Missing(); err != nil {
+		return err
+	}
 	if p.disk, p.diskKept, err = diskfault.Sockets(); err != nil {
 		return err
 	}

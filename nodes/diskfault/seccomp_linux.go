@@ -24,7 +24,24 @@ func Missing() error {
 	if machine() == 0 {
 		return fmt.Errorf("want a processor of amd64 or arm64: %w", ErrUnavailable)
 	}
+	if err := try(); err != nil {
+		return fmt.Errorf("%w, which a container's runtime may forbid: %w", err, ErrUnavailable)
+	}
 	return nil
+}
+
+// try puts a filter that stops nothing on a thread of its own, which ends with it.
+func try() error {
+	tried := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and no unlocking: so the thread ends
+		listener, err := install(filter(nil))
+		if err == nil {
+			err = unix.Close(listener)
+		}
+		tried <- err
+	}()
+	return <-tried
 }
 
 // machine is this processor as filters know it; 0 if it is none of those.
@@ -98,34 +115,43 @@ func Exec(args []string) error {
 	}
 	runtime.LockOSThread() // the filter is the thread's, and stays with the program
 	defer runtime.UnlockOSThread()
-	if err := install(socket, filter(calls)); err != nil {
+	if err := hand(socket, filter(calls)); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return syscall.Exec(path, args[2:], os.Environ()) //nolint:gosec // what the agent was to start
 }
 
-// install puts the filter on this thread and sends its listener through the socket.
-func install(socket int, program []unix.SockFilter) error {
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("give up new privileges: %w", err)
-	}
+// hand puts the filter on this thread and sends its listener through the socket.
+func hand(socket int, program []unix.SockFilter) error {
 	if err := setCloseOnExec(socket); err != nil {
 		return err
+	}
+	listener, err := install(program)
+	if err != nil {
+		return err
+	}
+	if err := unix.Sendmsg(socket, []byte{0}, unix.UnixRights(listener), nil, 0); err != nil {
+		return fmt.Errorf("hand the listener to the agent: %w", err)
+	}
+	return setCloseOnExec(listener)
+}
+
+// install puts the filter on this thread.
+func install(program []unix.SockFilter) (listener int, err error) {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return 0, fmt.Errorf("give up new privileges: %w", err)
 	}
 	code := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]} //nolint:gosec // few calls
 	// Signals do not begin a call anew that waits for its answer, where the kernel has that.
 	flags := uintptr(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
-	listener, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&code))) //nolint:gosec // seccomp(2) takes a pointer
+	fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&code))) //nolint:gosec // seccomp(2) takes a pointer
 	if errno == unix.EINVAL {
-		listener, _, errno = unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER, uintptr(unsafe.Pointer(&code))) //nolint:gosec // likewise
+		fd, _, errno = unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER, uintptr(unsafe.Pointer(&code))) //nolint:gosec // likewise
 	}
 	if errno != 0 {
-		return fmt.Errorf("install a seccomp filter with a listener: %w", errno)
+		return 0, fmt.Errorf("install a seccomp filter with a listener: %w", errno)
 	}
-	if err := unix.Sendmsg(socket, []byte{0}, unix.UnixRights(int(listener)), nil, 0); err != nil {
-		return fmt.Errorf("hand the listener to the agent: %w", err)
-	}
-	return setCloseOnExec(int(listener))
+	return int(fd), nil //nolint:gosec // a small number
 }
 
 func setCloseOnExec(fd int) error {

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
+	"locklab/internal/sentence"
 	"locklab/reports/result"
 )
 
@@ -79,6 +80,49 @@ func TestWriteLeavesOutWhatIsNoNumber(t *testing.T) {
 	}
 	if bad.StallMS == nil || bad.Peers[0].WaitMS == nil || !math.IsNaN(bad.Peers[1].BypassMean) || !math.IsInf(bad.Availability, 1) {
 		t.Error("Write changed the caller's rows")
+	}
+}
+
+// TestNoSentenceIsTooDeepToBeReadAgain: what is as deep as may be is written and read, and what is
+// deeper is not written, wherever it stands.
+func TestNoSentenceIsTooDeepToBeReadAgain(t *testing.T) {
+	nested := func(deep int) sentence.Text {
+		text := sentence.Name("why")
+		for range deep {
+			text = sentence.Of("%s. %s", text, sentence.Name("more"))
+		}
+		return text
+	}
+	for field, put := range map[string]func(*result.File, sentence.Text){
+		"results[0].verdict.reason":     func(f *result.File, t sentence.Text) { f.Results[0].Verdict.Reason = t },
+		"results[0].verdict.own.reason": func(f *result.File, t sentence.Text) { f.Results[0].Verdict.Own = &result.Own{Reason: t} },
+		"run.warned[0]":                 func(f *result.File, t sentence.Text) { f.Run.Warned = []sentence.Text{t} },
+	} {
+		path := filepath.Join(t.TempDir(), result.FileName)
+		file := result.File{Schema: result.Schema, Results: []result.Row{row()}}
+		put(&file, nested(sentence.Deepest))
+		if err := result.Write(path, file); err != nil {
+			t.Fatal(err)
+		}
+		have, err := result.Read(path)
+		if err != nil {
+			t.Fatalf("%s: %v", field, err)
+		}
+		if diff := cmp.Diff(file, have); diff != "" {
+			t.Error(diff)
+		}
+		put(&file, nested(sentence.Deepest+1))
+		const want = ": have 41, want clauses that are put into each other at most 40 deep"
+		if err := result.Write(path, file); !errors.Is(err, result.ErrInvalid) || !strings.Contains(err.Error(), field+want) {
+			t.Errorf("got %v, want %s", err, field+want)
+		}
+		data, err := json.Marshal(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := result.Parse(data); !errors.Is(err, result.ErrInvalid) || !strings.Contains(err.Error(), field+want) {
+			t.Errorf("got %v, want %s", err, field+want)
+		}
 	}
 }
 

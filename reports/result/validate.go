@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"locklab/internal/sentence"
 )
 
 // ErrInvalid says that a result does not follow the schema, or contradicts itself.
@@ -19,6 +21,11 @@ func (f File) validate() error {
 	}
 	if err := validateClocks(f.Run.Clocks); err != nil {
 		return err
+	}
+	for i, warning := range f.Run.Warned {
+		if err := validateSentence(fmt.Sprintf("run.warned[%d]", i), warning); err != nil {
+			return err
+		}
 	}
 	figures := Figures()
 	seen := make(map[[3]string]int, len(f.Results))
@@ -65,6 +72,19 @@ func (v *Verdict) validate() error {
 		if word.value != "" && !slices.Contains(word.known, word.value) {
 			return invalid("verdict."+word.field, word.value, "one of "+strings.Join(word.known, ", "))
 		}
+	}
+	if v.Own != nil {
+		if err := validateSentence("verdict.own.reason", v.Own.Reason); err != nil {
+			return err
+		}
+	}
+	return validateSentence("verdict.reason", v.Reason)
+}
+
+// validateSentence refuses what could be written and never be read again.
+func validateSentence(field string, t sentence.Text) error {
+	if depth := t.Depth(); depth > sentence.Deepest {
+		return invalid(field, depth, fmt.Sprintf("clauses that are put into each other at most %d deep", sentence.Deepest))
 	}
 	return nil
 }

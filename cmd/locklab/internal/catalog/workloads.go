@@ -64,6 +64,8 @@ func (s Site) at(path string) mutex.Config {
 type Load interface {
 	// Check says which flag is wrong.
 	Check() error
+	// Resources is how many things are locked, and what says so, such as --resources 4.
+	Resources(scenario.Wants) (n int, said string)
 	// Worker changes what workers are told.
 	Worker(*worker.Settings)
 	// Begin prepares one run.
@@ -230,6 +232,10 @@ func (l *matchmakingLoad) Check() error {
 	return errors.Join(Within("--groups", l.groups, 1, 100_000), Within("--seats", l.seats, 1, 10_000))
 }
 
+func (l *matchmakingLoad) Resources(scenario.Wants) (int, string) {
+	return l.groups, fmt.Sprintf("--groups %d", l.groups)
+}
+
 func (l *matchmakingLoad) Worker(s *worker.Settings) { s.Capacity = l.seats }
 
 func (l *matchmakingLoad) Begin(r Run) (Clients, error) {
@@ -306,6 +312,17 @@ func (l *clientsLoad) Check() error {
 
 func (*clientsLoad) Worker(*worker.Settings) {}
 
+func (l *clientsLoad) Resources(w scenario.Wants) (n int, said string) {
+	if l.path == handoff.Path {
+		return 1, "a handoff has one"
+	}
+	n = l.resources
+	if wants(l, "resources", &n, w.Resources); n != l.resources {
+		return n, fmt.Sprintf("resources: %d in the scenario", n)
+	}
+	return n, fmt.Sprintf("--resources %d", n)
+}
+
 // wants takes what the scenario wants, if that is anything and the user does not say.
 func wants[T comparable](l *clientsLoad, flag string, value *T, wanted T) {
 	var nothing T
@@ -317,12 +334,10 @@ func wants[T comparable](l *clientsLoad, flag string, value *T, wanted T) {
 func (l *clientsLoad) Begin(r Run) (Clients, error) {
 	plan := mutex.DefaultPlan()
 	plan.ID = fmt.Sprintf("run-%d", r.Repeat)
-	plan.Clients, plan.Resources, plan.Hold, plan.Unfenced = l.clients, l.resources, l.hold, l.fencing.off
+	plan.Clients, plan.Hold, plan.Unfenced = l.clients, l.hold, l.fencing.off
 	wants(l, "hold", &plan.Hold, r.Wants.Hold)
 	wants(l, "clients", &plan.Clients, r.Wants.Clients)
-	if l.path != handoff.Path { // which has one
-		wants(l, "resources", &plan.Resources, r.Wants.Resources)
-	}
+	plan.Resources, _ = l.Resources(r.Wants)
 	plan.Warmup, plan.Duration, plan.Seed = r.Warmup, r.Duration, r.Seed.Child("mutex")
 	plan.Rate = r.Rate / float64(len(r.Masters))
 	var masters []mutex.Master

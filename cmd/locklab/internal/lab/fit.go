@@ -61,11 +61,17 @@ func (c *Config) misfit(s scenario.Scenario) error {
 	if c.Duration < s.MinDuration {
 		return fmt.Errorf("--duration %v: want at least %v for the scenario %s: what it breaks takes so long", c.Duration, s.MinDuration, s.Name)
 	}
-	err := s.CheckTargets(context.Background(), inventory(c.Topology), anyNode{c.Topology, c.Workload.Resource}) // nobody is asked
+	err := s.CheckTargets(context.Background(), inventory(c.Topology), anyNode{c.Topology, c.resources(s)}) // nobody is asked
 	if errors.Is(err, errNoResource) {
 		return fmt.Errorf("--workload %s: %w", c.Workload.Name, err)
 	}
 	return nil // what else is wrong is told by itself
+}
+
+// resources are what the workload locks.
+func (c *Config) resources(s scenario.Scenario) resources {
+	n, said := c.Load.Resources(s.Wants)
+	return resources{c.Workload.Resource, n, said}
 }
 
 // knows refuses the names of locks that there are not.
@@ -108,6 +114,9 @@ func (c *Config) checkTargets(s scenario.Scenario) error {
 		}
 		runs := lock.Part(c.Topology)
 		if err := s.CheckTargets(ctx, inventoryOf(runs, lock), anyNode{topo: runs}); err != nil {
+			return err
+		}
+		if err := s.CheckOverlaps(ctx, c.Duration, inventoryOf(runs, lock), anyNode{topo: runs}); err != nil {
 			return err
 		}
 		return checkAbilities(ctx, s, runs, lock)
@@ -252,8 +261,29 @@ func contents(t *topology.Topology) string {
 
 // anyNode stands for the holder, the leader and the primary before there are any.
 type anyNode struct {
-	topo     *topology.Topology
-	resource string // with which the names of what is locked begin; "" knows all names
+	topo   *topology.Topology
+	locked resources // the zero value has all names
+}
+
+// resources are named by a prefix and a number from 1.
+type resources struct {
+	prefix string
+	count  int
+	said   string // what says how many there are
+}
+
+// has says whether there is one of that name.
+func (r resources) has(name string) bool {
+	number, named := strings.CutPrefix(name, r.prefix)
+	n, err := strconv.Atoi(number)
+	return r.prefix == "" || name == "" || named && err == nil && n >= 1 && n <= r.count && number == strconv.Itoa(n)
+}
+
+func (r resources) String() string {
+	if r.count == 1 {
+		return fmt.Sprintf("%s1 (%s)", r.prefix, r.said)
+	}
+	return fmt.Sprintf("%s1 to %s%d (%s)", r.prefix, r.prefix, r.count, r.said)
 }
 
 var _ fault.Resolver = anyNode{}
@@ -261,9 +291,8 @@ var _ fault.Resolver = anyNode{}
 var errNoResource = errors.New("want one of the workload's resources")
 
 func (a anyNode) Holder(_ context.Context, resource string) (string, error) {
-	number, named := strings.CutPrefix(resource, a.resource)
-	if n, err := strconv.Atoi(number); a.resource != "" && resource != "" && (!named || err != nil || n < 1 || number != strconv.Itoa(n)) {
-		return "", fmt.Errorf("%w, %s1 and so on", errNoResource, a.resource)
+	if !a.locked.has(resource) {
+		return "", fmt.Errorf("%w, %v", errNoResource, a.locked)
 	}
 	return a.first(role.Master)
 }

@@ -2,11 +2,14 @@ package lab
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
@@ -31,9 +34,10 @@ func TestScenariosAreCheckedBeforeTheStart(t *testing.T) {
 		{"the only server is one", "redis", "seoul-2az", "{at: 30%, fault: kill, target: primary}", ""},
 		{"some other lock has one", "redlock,redis:replica", "seoul-2az", "{at: 30%, fault: kill, target: primary}", ""},
 		{"the workload has the resource", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder-of:g3}", ""},
-		{"the workload has no such resource", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder-of:r1}", "x.yaml:3: fault kill-1 on holder-of:r1: find the holder-of:r1: want one of the workload's resources, g1 and so on"},
-		{"a resource without its letter", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder-of:1}", "want one of the workload's resources, g1 and so on"},
-		{"a number that no resource has", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder-of:g01}", "want one of the workload's resources, g1 and so on"},
+		{"the workload has no such resource", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder-of:r1}", "x.yaml:3: fault kill-1 on holder-of:r1: find the holder-of:r1: want one of the workload's resources, g1 to g20 (--groups 20)"},
+		{"a resource without its letter", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder-of:1}", "want one of the workload's resources, g1 to g20 (--groups 20)"},
+		{"a number that no resource has", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder-of:g01}", "want one of the workload's resources, g1 to g20 (--groups 20)"},
+		{"more resources than there are", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder-of:g21}", "--workload matchmaking: x.yaml:3: fault kill-1 on holder-of:g21: find the holder-of:g21: want one of the workload's resources, g1 to g20 (--groups 20)"},
 		{"any lock has holders", "none", "seoul-2az", "{at: 30%, fault: pause, target: holder}", ""},
 		{"the other topologies", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder}\nexpect:\n  none: {topologies: {one-host: {safety: safe}, seoul-3az: {safety: safe}}}", ""},
 		{"no such topology", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder}\nexpect:\n  none:\n    topologies:\n      seuol-3az: {safety: safe}", `x.yaml:7: expect: unknown topology "seuol-3az": want one of one-host, seoul-2az, seoul-3az`},
@@ -50,6 +54,11 @@ func TestScenariosAreCheckedBeforeTheStart(t *testing.T) {
 		{"some of a zone have a disk", "raft", "seoul-2az", "{at: 30%, fault: slow-disk, target: zone:a, delay: 50ms}", ""},
 		{"a disk", "redlock:persistence=always", "seoul-2az", "{at: 30%, fault: full-disk, target: majority:server}", ""},
 		{"a disk of masters", "multiphase:quorum", "seoul-2az", "{at: 30%, fault: full-disk, target: holder}", ""},
+		{"a disk that is slow and full", "raft", "seoul-2az", "{at: 10%, for: 60%, fault: slow-disk, target: zone:a, delay: 50ms}\n  - {at: 60%, for: 30%, fault: full-disk, target: role:raft}", "x.yaml:4: fault full-disk-2 on role:raft breaks the disk of node raft-a-1 while fault slow-disk-1 on zone:a, of line 3, does: want one after the other, or targets that share no node"},
+		{"a disk that is slow, then full", "raft", "seoul-2az", "{at: 10%, for: 50%, fault: slow-disk, target: zone:a, delay: 50ms}\n  - {at: 60%, for: 30%, fault: full-disk, target: role:raft}", ""},
+		{"a disk that is slow, of others full", "raft", "seoul-2az", "{at: 10%, fault: slow-disk, target: zone:a, delay: 50ms}\n  - {at: 60%, fault: full-disk, target: zone:c}", ""},
+		{"a disk that may be the same", "raft", "seoul-2az", "{at: 10%, fault: slow-disk, target: role:raft, delay: 50ms}\n  - {at: 60%, fault: full-disk, target: leader}", ""},
+		{"two wrong clocks", "raft", "seoul-2az", "{at: 10%, fault: clock-step, target: node:raft-c, by: 1m}\n  - {at: 60%, fault: clock-drift, target: zone:c, rate: 2}", "x.yaml:4: fault clock-drift-2 on zone:c breaks the clock of node raft-c while"},
 		{"longer than a lease", "redis:ttl=1s", "seoul-2az", "{at: 20%, for: 60%, fault: kill, target: holder}\noutlasts: lease", ""},
 		{"no lease to outlast", "none", "seoul-2az", "{at: 20%, for: 60%, fault: kill, target: holder}\noutlasts: lease", ""},
 		{"not longer than a lease", "redis:ttl=2s", "seoul-2az", "{at: 20%, for: 60%, fault: kill, target: holder}\noutlasts: lease", "x.yaml:3: fault kill-1 lasts for 1.2s of a run of 2s, and a lease of redis:ttl=2s for 2s: want runs of more than 3.4s, or a shorter lease"},
@@ -72,6 +81,38 @@ func TestScenariosAreCheckedBeforeTheStart(t *testing.T) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// TestHoldersOfWhatIsLocked: what a workload locks is known before the start.
+func TestHoldersOfWhatIsLocked(t *testing.T) {
+	const text = "name: x\n%stimeline:\n  - {at: 30%%, fault: kill, target: holder-of:r9}\n"
+	for _, c := range []struct{ workload, flags, wants, want string }{
+		{"mutex", "", "", "want one of the workload's resources, r1 (--resources 1)"},
+		{"mutex", "--resources=4", "resources: 9\n", "want one of the workload's resources, r1 to r4 (--resources 4)"},
+		{"mutex", "--resources=9", "", ""},
+		{"fenced-write", "", "resources: 9\n", ""},
+		{"fenced-write", "", "resources: 8\n", "want one of the workload's resources, r1 to r8 (resources: 8 in the scenario)"},
+		{"handoff", "", "resources: 9\n", "want one of the workload's resources, r1 (a handoff has one)"},
+	} {
+		config := configFor(t, nil, "redlock")
+		for _, w := range catalog.Workloads() {
+			if w.Name == c.workload {
+				flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+				config.Workload, config.Load = w, w.Flags(flags)
+				if err := flags.Parse(strings.Fields(c.flags)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		path := filepath.Join(t.TempDir(), "x.yaml")
+		if err := os.WriteFile(path, fmt.Appendf(nil, text, c.wants), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := errors.Join(config.UseTopology("seoul-2az", ""), config.UseScenarios([]string{path}))
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %s %s: got %v, want %q", c.workload, c.flags, c.wants, err, c.want)
+		}
 	}
 }
 
