@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -350,7 +351,7 @@ func (e *episode) poll(ctx context.Context, deadline int64, f func() (done bool,
 			return err
 		}
 		if !e.wait(ctx, clock.Mono()+int64(pollInterval)) {
-			return errors.Join(err, ctx.Err())
+			return cmp.Or(err, ctx.Err())
 		}
 	}
 }
