@@ -37,7 +37,7 @@ func TestScenariosAreCheckedBeforeTheStart(t *testing.T) {
 		{"the workload has no such resource", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder-of:r1}", "x.yaml:3: fault kill-1 on holder-of:r1: find the holder-of:r1: want one of the workload's resources, g1 to g20 (--groups 20)"},
 		{"a resource without its letter", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder-of:1}", "want one of the workload's resources, g1 to g20 (--groups 20)"},
 		{"a number that no resource has", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder-of:g01}", "want one of the workload's resources, g1 to g20 (--groups 20)"},
-		{"more resources than there are", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder-of:g21}", "--workload matchmaking: x.yaml:3: fault kill-1 on holder-of:g21: find the holder-of:g21: want one of the workload's resources, g1 to g20 (--groups 20)"},
+		{"more resources than there are", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder-of:g21}", "x.yaml:3: fault kill-1 on holder-of:g21: find the holder-of:g21: want one of the workload's resources, g1 to g20 (--groups 20)"},
 		{"any lock has holders", "none", "seoul-2az", "{at: 30%, fault: pause, target: holder}", ""},
 		{"the other topologies", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder}\nexpect:\n  none: {topologies: {one-host: {safety: safe}, seoul-3az: {safety: safe}}}", ""},
 		{"no such topology", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder}\nexpect:\n  none:\n    topologies:\n      seuol-3az: {safety: safe}", `x.yaml:7: expect: unknown topology "seuol-3az": want one of one-host, seoul-2az, seoul-3az`},
