@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"locklab/chaos/fault"
+	"locklab/internal/sentence"
 	"locklab/locks/clock"
 )
 
@@ -99,7 +100,7 @@ func (e *episode) proveLength() {
 	}
 	if e.entry.Began >= e.end || missing > max(meant/4, min(lengthMargin, meant/2)) {
 		e.unproven(fmt.Errorf("it was in force for %v of the measured part, and meant to be for %v",
-			max(lasted, 0).Round(time.Millisecond), meant.Round(time.Millisecond)))
+			sentence.Lasting(max(lasted, 0)), sentence.Lasting(meant)))
 	}
 }
 

@@ -19,6 +19,8 @@ import (
 type comparison struct {
 	Title, Lede string
 	First       string
+	Names       []string
+	Outcome     int      // of all differences
 	Said        []string // what the differences come to
 	Mismatch    string   // what is not the same in the runs, in a line
 	Mismatches  []string
@@ -78,6 +80,7 @@ func compare(say *lang.Lang, runs []loaded) *comparison {
 		Title:    say.Sprintf("%d runs side by side", len(runs)),
 		Lede:     say.List(names),
 		First:    names[0],
+		Names:    names,
 		glossary: glossary{Statuses: statuses(say), Terms: termGroups(say), LinkNote: say.Text(linkNote)},
 	}
 	var all []result.Row
@@ -93,6 +96,7 @@ func compare(say *lang.Lang, runs []loaded) *comparison {
 		}
 	}
 	found := Differences(files)
+	c.Outcome = outcomeOf(found)
 	c.Said, c.Outcomes, c.Method = said(say, files, names, found), outcomes(say), method(say)
 	c.Mismatch, c.Mismatches = mismatchText(say, files, names)
 	for _, workload := range workloadsOf(all) {

@@ -167,7 +167,7 @@ func TestHeadline(t *testing.T) {
 				row("none", "baseline", result.StatusExpected, func(r *result.Row) { r.LatencyMS = &result.Quantiles{P50: 1, P99: 2} }),
 				row("raft", "baseline", result.StatusExpected, func(r *result.Row) { r.LatencyMS = &result.Quantiles{P50: 2, P99: 9} }),
 			}},
-			[]string{"a request without a lock (none) took 1.00 ms at p50 and 2.00 ms at p99", "raft 9.00 ms (4.5×)"},
+			[]string{"a request without a lock (none) took 1 ms at p50 and 2 ms at p99", "raft 9 ms (4.5×)"},
 		},
 		"overlaps": {
 			result.File{Results: []result.Row{row("none", "baseline", result.StatusExpected, func(r *result.Row) {

@@ -4,19 +4,23 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"locklab/reports/lang"
 	"locklab/reports/result"
 )
 
-// Digest is a run in a list of runs. It is empty of what is no run, such as a comparison
-// of some.
+// Digest is a run in a list of runs, or a comparison of some. It is empty of what is neither.
 type Digest struct {
 	Title, Started string
 	Status         status // the worst of all verdicts
-	Check          string // what the lab's own check came to
+	Check          string // what the lab's own check came to, or the comparison
 	Locks          []digestLock
+	Said           []string // all that a comparison came to
 }
+
+// Verdict is the status in words.
+func (d Digest) Verdict() string { return strings.TrimSpace(d.Status.Shape + " " + d.Status.Word) }
 
 // digestLock has the figures of a lock that a list has room for.
 type digestLock struct {
@@ -91,6 +95,14 @@ func worstStatus(say *lang.Lang, rows []result.Row) status {
 type Listed struct {
 	Name string // its directory
 	Digest
+}
+
+// On is when what has no beginning of its own was written.
+func (d Digest) On(t time.Time) Digest {
+	if d.Started == "" {
+		d.Started = startedText(t)
+	}
+	return d
 }
 
 // listing is the page that lists reports.

@@ -53,14 +53,7 @@ func tookText(say *lang.Lang, ms int64) string {
 	if ms <= 0 {
 		return ""
 	}
-	took := (time.Duration(ms) * time.Millisecond).Round(100 * time.Millisecond)
-	if say.Tag == lang.EnglishTag {
-		return took.String()
-	}
-	if minutes := int64(took / time.Minute); minutes > 0 {
-		return say.Sprintf("%d min %s s", minutes, strconv.FormatFloat((took%time.Minute).Seconds(), 'f', -1, 64))
-	}
-	return say.Sprintf("%s s", strconv.FormatFloat(took.Seconds(), 'f', -1, 64))
+	return say.Lasting(time.Duration(ms) * time.Millisecond)
 }
 
 func hostText(say *lang.Lang, h result.Host) string {

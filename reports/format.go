@@ -5,9 +5,11 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"locklab/internal/sentence"
 	"locklab/reports/lang"
 	"locklab/reports/result"
 )
@@ -15,28 +17,13 @@ import (
 // absent stands in tables where there is no figure.
 const absent = "–"
 
-// decimals is how many digits after the point keep a figure at about three
-// significant digits.
-func decimals(v float64) int {
-	switch a := math.Abs(v); {
-	case a >= 100 || a == 0:
-		return 0
-	case a >= 10:
-		return 1
-	case a >= 0.1:
-		return 2
-	default:
-		return 4
-	}
-}
-
 // figure writes a number for people: about three significant digits, thousands
 // separated by commas.
 func figure(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return absent
 	}
-	return lang.Thousands(strconv.FormatFloat(v, 'f', decimals(v), 64))
+	return lang.Thousands(strconv.FormatFloat(v, 'f', sentence.Digits(v), 64))
 }
 
 // moment is a time in the run, which may never have come.
@@ -51,16 +38,11 @@ func count(n int64) string { return lang.Group(n) }
 
 // span writes milliseconds as a length of time in a sentence: 12.4 ms, 6.1 s.
 func span(say *lang.Lang, ms float64) string {
-	switch {
-	case math.IsNaN(ms) || math.IsInf(ms, 0):
+	ns := math.Round(ms * 1e6)
+	if !(math.Abs(ns) < math.MaxInt64) {
 		return say.Text("an unknown time")
-	case ms >= 999.5:
-		return say.Sprintf("%s s", strconv.FormatFloat(ms/1000, 'f', 1, 64))
-	case ms > 0 && ms < 0.0995:
-		return say.Sprintf("%s µs", figure(ms*1000))
-	default:
-		return say.Sprintf("%s ms", figure(ms))
 	}
+	return say.Lasting(time.Duration(ns))
 }
 
 func percent(share float64) string {

@@ -17,6 +17,8 @@ const (
 	PageFile     = "index.html"
 	MarkdownFile = "report.md"
 	CSVFile      = "results.csv"
+	// ComparisonFile is of a comparison of several runs only.
+	ComparisonFile = "comparison.json"
 )
 
 // ErrNoRuns says that Generate was called without a directory.
@@ -24,7 +26,8 @@ var ErrNoRuns = errors.New("reports: no run directory given")
 
 // Generate writes index.html and report.md in every language, the others with its tag before
 // the ending, and results.csv into out. With one directory they are the report of that run,
-// with evidence.html beside them, and an empty out means the directory itself. With several they compare the runs; out must then be given and is
+// with evidence.html beside them, and an empty out means the directory itself. With several they
+// compare the runs, and comparison.json has what it came to; out must then be given and is
 // created if needed.
 //
 // Histories are read for the plots of one run; those that are missing or broken leave a
@@ -64,12 +67,20 @@ func Generate(ctx context.Context, dirs []string, out string, read Reader) error
 		return err
 	}
 	files := []written{{CSVFile, table}}
+	var came cameTo
 	for _, say := range languages {
-		drawn, err := draw(say, runs)
+		drawn, err := draw(say, runs, &came)
 		if err != nil {
 			return fmt.Errorf("draw the report: %w", err)
 		}
 		files = append(files, drawn...)
+	}
+	if len(runs) > 1 {
+		data, err := came.encode()
+		if err != nil {
+			return fmt.Errorf("write %s: %w", ComparisonFile, err)
+		}
+		files = append(files, written{ComparisonFile, data})
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil { //nolint:gosec // reports are to be read by others
 		return fmt.Errorf("create the report's directory: %w", err)
@@ -89,11 +100,12 @@ type written struct {
 }
 
 // draw makes the files of a report in a language. Runs side by side have no evidence of
-// their own.
-func draw(say *lang.Lang, runs []loaded) ([]written, error) {
+// their own; what they came to is noted.
+func draw(say *lang.Lang, runs []loaded, came *cameTo) ([]written, error) {
 	page, text := FileIn(say, PageFile), FileIn(say, MarkdownFile)
 	if len(runs) > 1 {
 		c := compare(say, runs)
+		came.note(say, c)
 		drawn, err := html(say, "comparison.html", PageFile, c)
 		md, mdErr := markdown(say, "comparison.md", MarkdownFile, c)
 		return []written{{page, drawn}, {text, md}}, errors.Join(err, mdErr)

@@ -19,7 +19,7 @@ func shown(say *lang.Lang, f result.Figure, r result.Row) string {
 		return safety
 	case f.Column == "verdict_liveness":
 		return liveness
-	case f.Column == "verdict_status" || f.Column == "expected_safety":
+	case f.Column == "verdict_status" || f.Column == "expected_safety" || f.Column == "zombie_since":
 		return plain(say.Term(orAbsent(f.Raw(r))))
 	case f.Column == "expected_liveness" && len(r.Verdict.Expected.Liveness) > 0:
 		var words []sentence.Text

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"locklab/cmd/locklab/internal/failon"
 	"locklab/internal/sentence"
@@ -51,21 +52,31 @@ type beyond struct {
 // String says what was crossed, or why nobody knows.
 func (b beyond) String() string {
 	text := fmt.Sprintf("%s under %s: %s: %.4g, it was %.4g", b.Lock, b.Scenario, b.threshold, b.After.Center, b.Before.Center)
-	switch {
-	case b.shown:
+	if b.shown {
 		return "crossed --fail-on: " + text
-	case b.Untested != "":
-		return "open --fail-on: " + text + ": not judged: " + b.Untested
-	case b.Outcome == noise.Noise && b.Small && b.Figure.As == result.Share:
-		return fmt.Sprintf("open --fail-on: %s: below what runs of one program differ by (%.4g)", text, noise.DriftShare)
-	case b.Outcome == noise.Noise && b.Small:
-		return fmt.Sprintf("open --fail-on: %s: below what runs of one program differ by (%.0f %%)", text, 100*noise.Drift)
-	case b.Needed > 0 && !b.Repeated:
-		return fmt.Sprintf("open --fail-on: %s: it takes at least %s of each run to tell", text, reports.Plural(b.Needed, "repeat"))
-	case b.Needed > 0:
-		return fmt.Sprintf("open --fail-on: %s: it takes %s of each run to tell", text, reports.Plural(b.Needed, "repeat"))
 	}
-	return "open --fail-on: " + text
+	text = "open --fail-on: " + text
+	if why, needed := b.open(); why != "" {
+		text += ": " + strings.TrimSpace(why+" "+needed)
+	}
+	return text
+}
+
+// open says why nobody knows, and how many repeats of each run would tell, if that is known.
+func (b beyond) open() (why, needed string) {
+	switch {
+	case b.Untested != "":
+		return "not judged: " + b.Untested, ""
+	case b.Outcome == noise.Noise && b.Small && b.Figure.As == result.Share:
+		return fmt.Sprintf("below what runs of one program differ by (%.4g)", noise.DriftShare), ""
+	case b.Outcome == noise.Noise && b.Small:
+		return fmt.Sprintf("below what runs of one program differ by (%.0f %%)", 100*noise.Drift), ""
+	case b.Needed > 0 && !b.Repeated:
+		return "only more repeats of each run can tell", fmt.Sprintf("(at least %d)", b.Needed)
+	case b.Needed > 0:
+		return "only more repeats of each run can tell", fmt.Sprintf("(%d)", b.Needed)
+	}
+	return "", ""
 }
 
 // gate finds the differences from the first file that are beyond a threshold.
@@ -110,17 +121,36 @@ func applyGate(rows []result.Row, found []beyond) {
 	}
 }
 
-// tellGate prints what report found beyond thresholds, and makes an exit code of it.
+// tellGate prints what report found beyond thresholds, and makes an exit code of it. Each reason
+// for which nobody knows is said once, with the rows that it is true of.
 func tellGate(w io.Writer, files []result.File, thresholds []failon.Threshold) error {
 	code := exitOK
+	var reasons []string
+	rows := map[string][]string{}
 	for _, b := range gate(files, thresholds) {
-		fmt.Fprintln(w, reports.Wrap(b.String(), 80, 2))
-		switch {
-		case b.shown:
+		if b.shown {
 			code = exitViolated
-		case code == exitOK:
+			fmt.Fprintln(w, reports.Wrap(b.String(), 80, 2))
+			continue
+		}
+		if code == exitOK {
 			code = exitInconclusive
 		}
+		why, needed := b.open()
+		reason := strings.TrimSuffix(fmt.Sprintf("open --fail-on: %s: %s", b.threshold, why), ": ")
+		row := strings.TrimSpace(fmt.Sprintf("%s under %s: %.4g, it was %.4g %s", b.Lock, b.Scenario, b.After.Center, b.Before.Center, needed))
+		if len(rows[reason]) == 0 {
+			reasons = append(reasons, reason)
+		}
+		rows[reason] = append(rows[reason], row)
+	}
+	for _, reason := range reasons {
+		const most = 4
+		all := rows[reason]
+		if more := len(all) - most; more > 0 {
+			all = append(all[:most:most], fmt.Sprintf("and %d more, which the report has", more))
+		}
+		fmt.Fprintln(w, reports.Wrap(reason+": "+strings.Join(all, "; "), 80, 2))
 	}
 	for _, f := range files[min(len(files)-1, 1):] {
 		for _, r := range f.Results {

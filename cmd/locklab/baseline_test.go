@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -43,10 +44,10 @@ func TestDifferencesFromABaseline(t *testing.T) {
 		verdict string
 	}{
 		"shown":       {measured(20, 8), measured(10, 8), exitViolated, "crossed --fail-on: redlock under baseline: latency_ms.p99>+10%: 20.0", result.StatusViolated},
-		"few repeats": {measured(20, 2), measured(10, 2), exitInconclusive, "repeats of each run to tell", result.StatusInconclusive},
+		"few repeats": {measured(20, 2), measured(10, 2), exitInconclusive, "only more repeats of each run can tell", result.StatusInconclusive},
 		"one run":     {measured(20, 0), measured(10, 0), exitInconclusive, "not judged: scatter unknown", result.StatusInconclusive},
 		"drift":       {measured(12, 8), measured(10, 8), exitInconclusive, "below what runs of one program differ by (25 %)", result.StatusInconclusive},
-		"chance":      {scattered(13, 2.5), scattered(10, 2), exitInconclusive, "repeats of each run to tell", result.StatusInconclusive},
+		"chance":      {scattered(13, 2.5), scattered(10, 2), exitInconclusive, "only more repeats of each run can tell", result.StatusInconclusive},
 		"not beyond":  {measured(10.001, 8), measured(10, 8), exitOK, "", result.StatusExpected},
 		"better":      {measured(10, 8), measured(20, 8), exitOK, "", result.StatusExpected},
 	} {
@@ -73,5 +74,33 @@ func TestDifferencesFromABaseline(t *testing.T) {
 	}
 	if _, err := parseThresholds([]string{"latency_ms.p99>+10%"}, false, "want --baseline DIR"); err == nil || !strings.Contains(err.Error(), "--baseline") {
 		t.Errorf("a difference from nothing: %v", err)
+	}
+}
+
+// TestOpenDifferencesAreSaidOnce for each reason, with the rows that it is true of.
+func TestOpenDifferencesAreSaidOnce(t *testing.T) {
+	many := func(p99 float64) result.File {
+		f := measured(p99, 2)
+		for i := range 7 {
+			row := f.Results[0]
+			row.Lock = fmt.Sprintf("lock-%d", i)
+			f.Results = append(f.Results, row)
+		}
+		return f
+	}
+	thresholds, err := parseThresholds([]string{"latency_ms.p99>+10%"}, true, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	_ = tellGate(&out, []result.File{many(10), many(20)}, thresholds) // it ends with an exit code
+	said := strings.Join(strings.Fields(out.String()), " ")
+	for _, want := range []string{"only more repeats of each run can tell: redlock under baseline: 20", "lock-2 under baseline", "and 4 more, which the report has"} {
+		if strings.Count(said, want) != 1 {
+			t.Errorf("want %q once in\n%s", want, out.String())
+		}
+	}
+	if n := strings.Count(said, "--fail-on"); n != 1 {
+		t.Errorf("the reason is said %d times:\n%s", n, out.String())
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -103,12 +102,14 @@ func printFindings(w io.Writer, say *lang.Lang, path string, f *check.Findings, 
 		d := f.Duplicates
 		line(say.Text("duplicates"), say.Sprintf("%d of %d rooms: %d raced, %d overlooked, %d unreachable", d.Total(), f.RoomsCreated, d.Raced, d.Overlooked, d.Unreachable))
 	}
-	line(say.Text("holds"), say.Sprintf("%d, %d overlaps, %d tokens that did not grow", f.Holds, f.Overlaps, f.TokensBroken))
-	line(say.Text("liveness"), say.Sprintf("%s, longest stall %.0f ms", say.Term(f.Liveness), float64(f.StallNS)/1e6))
+	line(say.Text("holds"), say.Sprintf("%s, %s, %s", lang.Group(f.Holds),
+		say.Count(f.Overlaps, "1 overlap", "%s overlaps"), say.Count(f.TokensBroken, "1 token that did not grow", "%s tokens that did not grow")))
+	line(say.Text("liveness"), say.Sprintf("%s, longest stall %s", say.Term(f.Liveness), say.Lasting(time.Duration(f.StallNS))))
 	if f.ZombieNS > 0 {
-		told := say.Sprintf("a holder believed for up to %.1f ms after the next client was told of its grant", float64(f.ZombieNS)/1e6)
+		lasted := say.Lasting(time.Duration(f.ZombieNS))
+		told := say.Sprintf("a holder believed for up to %s after the next client was told of its grant", lasted)
 		if f.ServerGrants {
-			told = say.Sprintf("a holder believed for up to %.1f ms after the lock's server granted it to the next", float64(f.ZombieNS)/1e6)
+			told = say.Sprintf("a holder believed for up to %s after the lock's server granted it to the next", lasted)
 		}
 		line(say.Text("zombie"), told)
 	}
@@ -154,9 +155,9 @@ func machineText(say *lang.Lang, h check.HostLoad) string {
 	if slowdown, known := h.Slowdown(); known {
 		parts = append(parts, say.Sprintf("work took %.1f times as long as on an idle machine", slowdown))
 	}
-	parts = append(parts, say.Sprintf("a timer went off up to %.1f ms late", float64(h.Sum.LateNS)/1e6))
+	parts = append(parts, say.Sprintf("a timer went off up to %s late", say.Lasting(time.Duration(h.Sum.LateNS))))
 	if h.Sum.FsyncNS != nil {
-		parts = append(parts, say.Sprintf("a page took up to %.1f ms to be safe on its disk", float64(*h.Sum.FsyncNS)/1e6))
+		parts = append(parts, say.Sprintf("a page took up to %s to be safe on its disk", say.Lasting(time.Duration(*h.Sum.FsyncNS))))
 	}
 	name := h.Host
 	if name == "" {
@@ -196,16 +197,17 @@ func explain(ctx context.Context, w io.Writer, say *lang.Lang, path string, f *c
 		return err
 	}
 	fmt.Fprintf(w, "\n%s\n", say.Sprintf("around violation %d, %s at %.1f ms: %s", number, say.Term(scenes[0].What), scenes[0].AtMS, say.Tell(scenes[0].Text)))
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\n", say.Text("from, ms"), say.Text("to, ms"), say.Text("who"), say.Text("what"), say.Text("how"))
+	steps := table{left: true}
+	steps.row("  "+say.Text("from, ms"), say.Text("to, ms"), say.Text("who"), say.Text("what"), say.Text("how"))
 	for _, step := range scenes[0].Steps {
 		to := say.Text("no end")
 		if !math.IsInf(step.ToMS, 0) {
 			to = reports.Signed(step.ToMS)
 		}
-		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\n", reports.Signed(step.FromMS), to, say.Term(step.Who), say.Term(step.What), say.Tell(step.Text))
+		steps.row("  "+reports.Signed(step.FromMS), to, say.Term(step.Who), say.Term(step.What), say.Tell(step.Text))
 	}
-	return table.Flush()
+	steps.write(w, 0) // its last column is folded
+	return nil
 }
 
 // drawMargin is how much of the history around a violation is drawn.

@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/term"
 
+	"locklab/cmd/locklab/internal/progress"
+	"locklab/internal/sentence"
 	"locklab/locks/clock"
 	"locklab/reports/lang"
 	"locklab/verify/explore"
@@ -54,6 +56,7 @@ func (t tale) statesPerSecond() float64 { return float64(t.States) / max(t.elaps
 // write prints the result for people. The first lines say what is certain, the last
 // ones depend on the machine.
 func (t tale) write(w io.Writer) error {
+	width, _ := progress.Width(w)
 	var b strings.Builder
 	say := t.say
 	line := func(what, text string) {
@@ -81,11 +84,11 @@ func (t tale) write(w io.Writer) error {
 	if t.peak > 0 {
 		memory += say.Sprintf(", %s in all at most", mebibytes(t.peak))
 	}
-	line(say.Text("speed"), say.Sprintf("%.1f s, %s states/s, %s", t.elapsed.Seconds(), grouped(int64(t.statesPerSecond())), memory))
+	line(say.Text("speed"), say.Sprintf("%s, %s states/s, %s", say.Lasting(t.elapsed), grouped(int64(t.statesPerSecond())), memory))
 	line(say.Text("verdict"), t.conclusion())
 	if t.Trace != nil {
 		b.WriteString("\n")
-		if err := t.Trace.WriteText(&b); err != nil {
+		if err := t.Trace.WriteTextWithin(&b, width); err != nil {
 			return err
 		}
 		fmt.Fprintf(&b, "\n%s\n", say.Term(t.Violation))
@@ -93,7 +96,7 @@ func (t tale) write(w io.Writer) error {
 	if t.page != "" {
 		line(say.Text("report"), t.page)
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, folded(w, b.String()))
 	return err
 }
 
@@ -271,7 +274,7 @@ func (p *exploreProgress) update(now explore.Progress) {
 	}
 	elapsed := at.Sub(p.begun)
 	fmt.Fprintf(p.w, "locklab: %s states, %s, %v, %s/s, %s%s", grouped(now.States), what,
-		elapsed.Round(time.Second), grouped(int64(float64(now.States)/elapsed.Seconds())), mebibytes(now.Memory), end)
+		sentence.Lasting(elapsed.Round(time.Second)), grouped(int64(float64(now.States)/elapsed.Seconds())), mebibytes(now.Memory), end)
 }
 
 // close clears the line.

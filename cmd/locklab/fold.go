@@ -19,17 +19,21 @@ func folded(w io.Writer, text string) string {
 }
 
 // fold breaks lines that are wider than width between words. What goes on stands below where
-// the last column of its line begins, if that leaves it a third of the width.
+// the last column of its line begins, if that leaves it a third of the width; of a line that
+// is indented and has no columns, a little to the right of its beginning.
 func fold(text string, width int) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		if reports.Columns(line) <= width {
 			continue
 		}
-		at := 0
+		at, hang := 0, 0
 		for _, gap := range regexp.MustCompile(` {2,}`).FindAllStringIndex(line, -1) {
 			if reports.Columns(line[:gap[1]]) <= width*2/3 {
-				at = gap[1]
+				at, hang = gap[1], 0
+				if gap[0] == 0 {
+					hang = 2
+				}
 			}
 		}
 		if at == 0 {
@@ -37,8 +41,20 @@ func fold(text string, width int) string {
 			continue
 		}
 		indent := reports.Columns(line[:at])
-		below := reports.Wrap(line[at:], width-indent, 0)
+		below := reports.Wrap(line[at:], width-indent, hang)
 		lines[i] = line[:at] + strings.ReplaceAll(below, "\n", "\n"+strings.Repeat(" ", indent))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// foldCommand is a line with a command after a prefix, in at most width columns (0: any number):
+// broken as a shell takes it, so that it can be copied.
+func foldCommand(prefix, command string, width int) string {
+	if width == 0 || reports.Columns(prefix+command) <= width {
+		return prefix + command
+	}
+	const goesOn = ` \`
+	indent := reports.Columns(prefix)
+	lines := reports.Wrap(command, width-indent-len(goesOn), 0)
+	return prefix + strings.ReplaceAll(lines, "\n", goesOn+"\n"+strings.Repeat(" ", indent))
 }

@@ -7,8 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	json "github.com/go-json-experiment/json/v1"
 	"github.com/spf13/cobra"
@@ -19,16 +17,22 @@ import (
 	"locklab/cmd/locklab/internal/lab"
 	"locklab/cmd/locklab/internal/suite"
 	"locklab/internal/nearest"
+	"locklab/internal/sentence"
 	"locklab/nodes/topology"
 	"locklab/reports/lang"
+	"locklab/workloads/history"
 )
 
 // listed is one line of a list: a name, what it is, and more for --json.
 type listed struct {
 	name, summary string
+	details       []detail
 	value         any
-	more          string // for who asks for this one
+	more          func(say *lang.Lang) string // for who asks for this one; nil if there is none
 }
+
+// detail is a line below a summary.
+type detail struct{ label, text string }
 
 // listing is something that can be listed.
 type listing struct {
@@ -43,7 +47,7 @@ func listings() []listing {
 			all, err := scenario.List()
 			out := describe(all, func(s scenario.Scenario) (string, string) { return s.Name, s.Summary })
 			for i, s := range all {
-				out[i].more = timeline(s)
+				out[i].more = func(say *lang.Lang) string { return timeline(say, s) }
 			}
 			return out, err
 		}},
@@ -65,10 +69,10 @@ func listings() []listing {
 func describe[T any](all []T, of func(T) (name, summary string)) (out []listed) {
 	for _, v := range all {
 		name, summary := of(v)
-		out = append(out, listed{name, summary, struct {
+		out = append(out, listed{name: name, summary: summary, value: struct {
 			Name    string `json:"name"`
 			Summary string `json:"summary"`
-		}{name, summary}, ""})
+		}{name, summary}})
 	}
 	return out
 }
@@ -105,88 +109,100 @@ func newList() *cobra.Command {
 			}
 			more := ""
 			if len(args) == 2 {
-				if entries, more, err = oneOf(entries, args[1]); err != nil {
+				if entries, err = oneOf(entries, args[1]); err != nil {
 					return fmt.Errorf("list %s: %w", args[0], err)
+				}
+				if entries[0].more != nil {
+					more = entries[0].more(say)
 				}
 			}
 			var out strings.Builder
-			table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+			lines := table{left: true}
 			values := make([]any, 0, len(entries))
 			for _, e := range entries {
-				what, details, _ := strings.Cut(e.summary, "\n")
-				fmt.Fprintf(table, "%s\t%s\n", e.name, strings.TrimSuffix(say.Term(what)+"\n"+details, "\n"))
+				lines.row(e.name, say.Term(e.summary))
+				for _, d := range e.details {
+					lines.row("", "  "+say.Term(d.label)+": "+d.text)
+				}
 				values = append(values, e.value)
 			}
 			if asJSON {
 				return writeJSON(cmd.OutOrStdout(), values)
 			}
-			_ = table.Flush() // a strings.Builder takes everything
+			lines.write(&out, 0) // its last column is folded
 			_, err = fmt.Fprint(cmd.OutOrStdout(), folded(cmd.OutOrStdout(), out.String()+more))
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&tag, "lang", lang.EnglishTag, "en or ko: language of the summaries")
+	cmd.Flags().StringVar(&tag, "lang", lang.EnglishTag, "en or ko: language of what is printed; why a scenario expects something is in the words of its file")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON list of objects")
 	return cmd
 }
 
-// oneOf is the entry of a name, and what more there is to say of it.
-func oneOf(entries []listed, name string) (one []listed, more string, err error) {
+// oneOf is the entry of a name.
+func oneOf(entries []listed, name string) (one []listed, err error) {
 	var names []string
 	for _, e := range entries {
 		if e.name == name {
-			return []listed{e}, e.more, nil
+			return []listed{e}, nil
 		}
 		names = append(names, e.name)
 	}
-	return nil, "", fmt.Errorf("unknown name %q: want one of %s%s", name, strings.Join(names, ", "), nearest.Hint(name, names))
+	return nil, fmt.Errorf("unknown name %q: want one of %s%s", name, strings.Join(names, ", "), nearest.Hint(name, names))
 }
 
 // timeline is what a scenario breaks in a run of the default length, and what it expects.
-func timeline(s scenario.Scenario) string {
+func timeline(say *lang.Lang, s scenario.Scenario) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "\ntimeline, of %v that are measured:\n", lab.DefaultDuration)
-	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(&out, "\n%s\n", say.Sprintf("timeline, of %s that are measured:", say.Lasting(lab.DefaultDuration)))
+	faults := table{left: true}
 	for _, one := range s.Schedule(lab.DefaultDuration) {
-		fmt.Fprintf(table, "  %v to %v\t%s\t%s\n", one.Window.From.Round(time.Millisecond), one.Window.Until.Round(time.Millisecond), one.Step.Fault.Kind, one.Step.Fault.Target)
+		when := say.Sprintf("%s to %s", say.Lasting(one.Window.From), say.Lasting(one.Window.Until))
+		faults.row("  "+when, one.Step.Fault.Kind, say.Tell(history.TargetText(one.Step.Fault.Target)))
 	}
 	if len(s.Timeline) == 0 {
-		fmt.Fprintln(table, "  nothing is broken")
+		faults.row("  " + say.Text("nothing is broken"))
 	}
-	fmt.Fprintln(table, "\nexpected; of the requests, at least the share that is served outside and during faults:")
+	faults.write(&out, 0)
+	fmt.Fprintf(&out, "\n%s\n", say.Text("expected; of the requests, at least the share that is served outside and during faults:"))
+	locks := table{left: true}
 	for _, name := range slices.SortedFunc(maps.Keys(s.Locks), func(a, b string) int { return cmp.Or(s.Locks[a].Line-s.Locks[b].Line, strings.Compare(a, b)) }) {
 		e := s.Locks[name]
-		fmt.Fprintf(table, "  %s\t%s\n", name, expectation(e.Expectation))
+		locks.row("  "+name, expectation(say, e.Expectation))
 		if e.Why != "" && !e.NotFor {
-			fmt.Fprintf(table, "  \t  %s\n", strings.TrimSuffix(e.Why+" ("+e.Source+")", " ()"))
+			locks.row("", "  "+strings.TrimSuffix(e.Why+" ("+e.Source+")", " ()"))
 		}
 		for _, topology := range slices.Sorted(maps.Keys(e.Topologies)) {
-			fmt.Fprintf(table, "    in %s\t%s\n", topology, expectation(e.Topologies[topology]))
+			locks.row("    "+say.Sprintf("in %s", topology), expectation(say, e.Topologies[topology]))
 		}
 	}
-	_ = table.Flush() // a strings.Builder takes everything
+	locks.write(&out, 0)
 	return out.String()
 }
 
-func expectation(e scenario.Expectation) string {
+func expectation(say *lang.Lang, e scenario.Expectation) string {
 	if e.NotFor {
-		return "does not apply: " + e.Why
+		return say.Sprintf("does not apply: %s", e.Why)
 	}
 	var parts []string
 	if e.Safety != "" {
-		parts = append(parts, e.Safety)
+		parts = append(parts, say.Term(e.Safety))
 	}
-	if len(e.Liveness) > 0 {
-		parts = append(parts, strings.Join(e.Liveness, " or "))
+	var live []sentence.Text
+	for _, word := range e.Liveness {
+		live = append(live, sentence.Term(word))
+	}
+	if len(live) > 0 {
+		parts = append(parts, say.Tell(sentence.Or(live...)))
 	}
 	if e.Outside != nil {
-		parts = append(parts, fmt.Sprintf("%.0f %% outside", 100**e.Outside))
+		parts = append(parts, say.Sprintf("%.0f %% outside", 100**e.Outside))
 	}
 	if e.During != nil {
-		parts = append(parts, fmt.Sprintf("%.0f %% during", 100**e.During))
+		parts = append(parts, say.Sprintf("%.0f %% during", 100**e.During))
 	}
 	if len(parts) == 0 {
-		return "not judged"
+		return say.Text("not judged")
 	}
 	return strings.Join(parts, ", ")
 }
@@ -207,19 +223,17 @@ type lockFacts struct {
 func listLocks() ([]listed, error) {
 	var out []listed
 	for _, e := range catalog.Entries() {
-		summary := e.Summary
-		if e.Source != "" {
-			summary += "\n\t  source: " + e.Source
-		}
-		if e.Options != "" {
-			summary += "\n\t  options: " + e.Options
-		}
 		facts := lockFacts{Entry: e}
 		if err := e.Missing(); err != nil {
 			facts.Unavailable = err.Error()
-			summary += "\n\t  unavailable: " + facts.Unavailable
 		}
-		out = append(out, listed{e.Name, summary, facts, ""})
+		one := listed{name: e.Name, summary: e.Summary, value: facts}
+		for _, d := range []detail{{lang.Key("source"), e.Source}, {lang.Key("options"), e.Options}, {lang.Key("unavailable"), facts.Unavailable}} {
+			if d.text != "" {
+				one.details = append(one.details, d)
+			}
+		}
+		out = append(out, one)
 	}
 	return out, nil
 }
@@ -247,7 +261,7 @@ func listTopologies() ([]listed, error) {
 		for _, n := range t.Nodes() {
 			facts.Nodes[n.Role]++
 		}
-		out = append(out, listed{t.Name, t.Summary, facts, ""})
+		out = append(out, listed{name: t.Name, summary: t.Summary, value: facts})
 	}
 	return out, nil
 }

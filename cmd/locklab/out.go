@@ -17,7 +17,10 @@ import (
 func (f *runFlags) makeOut() (dir string, created bool, err error) {
 	dir = f.out
 	if dir == "" {
-		dir = filepath.Join("reports", "runs", stamp())
+		if dir, err = freshDir(filepath.Join("reports", "runs"), stamp()); err != nil {
+			return "", false, fmt.Errorf("make a directory for the report: %w", err)
+		}
+		return dir, true, makeDir("--out", dir)
 	}
 	if _, err := os.Stat(filepath.Join(dir, result.FileName)); err == nil {
 		return "", false, fmt.Errorf("--out %s: there is a result already: want a new directory", dir)
@@ -25,6 +28,21 @@ func (f *runFlags) makeOut() (dir string, created bool, err error) {
 	_, err = os.Stat(dir)
 	created = errors.Is(err, fs.ErrNotExist)
 	return dir, created, makeDir("--out", dir)
+}
+
+// freshDir makes a directory that nobody else has: what begins within the same second has the
+// same name, and from the second on a number behind it.
+func freshDir(parent, name string) (dir string, err error) {
+	if err := os.MkdirAll(parent, 0o755); err != nil { //nolint:gosec // reports are to be read by others
+		return "", err
+	}
+	dir = filepath.Join(parent, name)
+	for n := 2; ; n++ {
+		if err = os.Mkdir(dir, 0o755); !errors.Is(err, fs.ErrExist) { //nolint:gosec // likewise
+			return dir, err
+		}
+		dir = filepath.Join(parent, fmt.Sprintf("%s-%d", name, n))
+	}
 }
 
 // clearJUnit takes away the file of an earlier comparison, which a CI server would take

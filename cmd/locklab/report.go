@@ -23,15 +23,16 @@ func newReport() *cobra.Command {
 		Long: `report reads the result.json and the histories of finished runs and writes
 index.html, evidence.html, report.md and results.csv, with the Korean of the first three
 as index.ko.html, evidence.ko.html and report.ko.md: into the directory itself when
-there is one, into a new one that compares them, without evidence.html, when there are
-several. Nothing is run again. To the result of a comparison that was killed it adds
-what the histories hold of the run that was under way.
+there is one, into a new one that compares them, without evidence.html and with
+comparison.json, when there are several. Nothing is run again. To the result of a
+comparison that was killed it adds what the histories hold of the run that was under way.
 
 Of several, the first is what the others are compared with: which differences are shown,
 which are noise, which are open and how many repeats would tell. With --fail-on the exit
 code is 2 if a threshold is crossed, and 4 if a difference is beyond one, but open.
 
-Of a directory that has reports below it, report lists them. With --serve it shows these to browsers instead, until it is interrupted.`,
+Of a directory that has reports below it, report lists them. With --serve it shows
+these to browsers instead, until it is interrupted.`,
 		Example: `  locklab report reports/runs/2026-11-20T15-04-05
   locklab report reports/runs                            what there is
   locklab report reports/runs/before reports/runs/after --out reports/runs/compared
@@ -69,7 +70,10 @@ Of a directory that has reports below it, report lists them. With --serve it sho
 			case len(dirs) == 1:
 				out = dirs[0]
 			default:
-				out = filepath.Join("reports", "runs", "comparison-"+stamp())
+				if out, err = freshDir(filepath.Join("reports", "runs"), "comparison-"+stamp()); err != nil {
+					return fmt.Errorf("make a directory for the comparison: %w", err)
+				}
+				defer func() { _ = os.Remove(out) }() // if nothing came into it
 			}
 			return interruptible(cmd.Context(), func() error {
 				for _, dir := range dirs {
@@ -80,7 +84,11 @@ Of a directory that has reports below it, report lists them. With --serve it sho
 				if err := reports.Generate(cmd.Context(), dirs, out, lab.Operations); err != nil {
 					return err
 				}
-				fmt.Fprintln(cmd.OutOrStdout(), reportLine(say, out))
+				if len(dirs) > 1 {
+					tellComparison(cmd.OutOrStdout(), say, out)
+				} else {
+					fmt.Fprintln(cmd.OutOrStdout(), reportLine(say, out))
+				}
 				if len(thresholds) == 0 {
 					return nil
 				}

@@ -177,7 +177,7 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (ended err
 		ended = errors.Join(ended, live.close(filepath.Join(dir, reports.FileIn(say, reports.PageFile))))
 	}()
 	runs, about := lab.Remaining(plan.parts, earlier) //nolint:contextcheck // it plans, and asks no server
-	fmt.Fprintf(stderr, "locklab: %s, %s, about %v; seed %d\n", plan.text, reports.Plural(runs, "run"), about.Round(time.Second), plan.parts[0].Seed)
+	fmt.Fprintf(stderr, "locklab: %s, %s, about %v; seed %d\n", plan.text, reports.Plural(runs, "run"), sentence.Lasting(about.Round(time.Second)), plan.parts[0].Seed)
 	fmt.Fprintf(stderr, "locklab: report in %s\n", dir)
 	if plan.parts[0].Toxiproxy, err = f.toxiproxy.listen(stderr); err != nil { //nolint:contextcheck // to listen waits for nobody
 		if earlier == nil {
@@ -224,7 +224,7 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (ended err
 	if failed := reports.Generate(context.WithoutCancel(ctx), []string{f.baseline, dir}, beside, nil); failed != nil {
 		return errors.Join(err, failed)
 	}
-	fmt.Fprintln(stdout, reportLine(say, beside))
+	tellComparison(stdout, say, beside)
 	return err
 }
 

@@ -50,7 +50,7 @@ func TestListOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := strings.Join(strings.Fields(out.String()), " ")
-	for _, want := range []string{"2.4s to 5.2s partition zone:a <-> others", "redlock safe, live or stalls, 25 % during", "in seoul-2az down"} {
+	for _, want := range []string{"2.4 s to 5.2 s partition zone:a <-> others", "redlock safe, live or stalls, 25 % during", "in seoul-2az down"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it does not say %q:\n%s", want, out.String())
 		}

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"locklab/cmd/locklab/internal/progress"
 	"locklab/internal/httpapi"
 	"locklab/reports"
 	"locklab/reports/lang"
@@ -85,8 +86,8 @@ func listPage(tag, dir string) ([]byte, error) {
 
 func hidden(name string) bool { return strings.HasPrefix(name, ".") }
 
-// finished is a directory with a report. Digest is empty if its result cannot be read, as
-// that of a comparison of runs.
+// finished is a directory with a report. There is little in its Digest if it is none of a run
+// or of a comparison, or their files cannot be read.
 type finished struct {
 	reports.Listed
 	at time.Time
@@ -107,7 +108,10 @@ func finishedReports(say *lang.Lang, dir string) []finished {
 		f := finished{Listed: reports.Listed{Name: e.Name()}, at: page.ModTime()}
 		if r, err := result.Read(filepath.Join(dir, e.Name(), result.FileName)); err == nil {
 			f.Digest = reports.DigestOf(say, r)
+		} else if came, is := reports.CameTo(say, filepath.Join(dir, e.Name())); is {
+			f.Digest = came
 		}
+		f.Digest = f.On(f.at)
 		found = append(found, f)
 	}
 	slices.SortFunc(found, func(a, b finished) int { return cmp.Or(b.at.Compare(a.at), cmp.Compare(b.Name, a.Name)) })
@@ -118,10 +122,29 @@ func finishedReports(say *lang.Lang, dir string) []finished {
 func printReports(w io.Writer, dir string, found []finished) {
 	for _, f := range found {
 		fmt.Fprintln(w, filepath.Join(dir, f.Name))
-		for _, line := range append([]string{strings.TrimSpace(f.Started + "  " + f.Title), f.Check}, f.Lines()...) {
+		check := f.Check
+		if verdict := f.Verdict(); len(f.Locks) == 0 && verdict != "" { // of a run the check says it in more words
+			check = verdict + ": " + check
+		}
+		for _, line := range append([]string{strings.TrimSpace(f.Started + "  " + f.Title), check}, f.Lines()...) {
 			if line != "" {
 				fmt.Fprintln(w, "  "+reports.Wrap(line, 78, 4))
 			}
 		}
 	}
+}
+
+// tellComparison prints what a comparison of runs came to, and where there is more.
+func tellComparison(w io.Writer, say *lang.Lang, dir string) {
+	width, terminal := progress.Width(w)
+	if !terminal {
+		width = 80
+	}
+	if came, is := reports.CameTo(say, dir); is {
+		fmt.Fprintln(w, reports.Wrap(came.Title+": "+came.Verdict(), width, 2))
+		for _, text := range came.Said {
+			fmt.Fprintln(w, "  "+reports.Wrap(text, width-2, 4))
+		}
+	}
+	fmt.Fprintln(w, reportLine(say, dir))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"locklab/cmd/locklab/internal/catalog"
+	"locklab/cmd/locklab/internal/progress"
 	"locklab/internal/seed"
 	"locklab/locks/peerlock/peercore"
 	"locklab/reports/lang"
@@ -187,7 +188,8 @@ func (f *simFlags) kinds() (kinds []sim.Kind, err error) {
 // runTrace prints all that happens under one seed.
 func (f *simFlags) runTrace(l catalog.Lock, plan sim.Plan, stdout io.Writer) error {
 	cfg := plan.Case(plan.Config.Seed)
-	out := &sticky{w: stdout}
+	width, _ := progress.Width(stdout)
+	out := &sticky{w: stdout, width: width}
 	cfg.Trace = out
 	hold := ""
 	if len(plan.Holds) > 0 {
@@ -221,15 +223,19 @@ func holdsText() string {
 	return strings.Join(words, ", ")
 }
 
-// sticky remembers the first error and writes nothing more.
+// sticky remembers the first error and writes nothing more. What it is told is whole lines,
+// which it breaks for a terminal of so many columns.
 type sticky struct {
-	w   io.Writer
-	err error
+	w     io.Writer
+	width int // 0: any
+	err   error
 }
 
 func (s *sticky) Write(p []byte) (int, error) {
-	if s.err == nil {
+	if s.err == nil && s.width == 0 {
 		_, s.err = s.w.Write(p)
+	} else if s.err == nil {
+		_, s.err = io.WriteString(s.w, fold(string(p), s.width))
 	}
 	return len(p), nil
 }

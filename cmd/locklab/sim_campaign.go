@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"locklab/cmd/locklab/internal/catalog"
+	"locklab/cmd/locklab/internal/progress"
+	"locklab/internal/sentence"
 	"locklab/locks/clock"
 	"locklab/verify/sim"
 )
@@ -21,7 +23,7 @@ func (f *simFlags) runCampaign(ctx context.Context, l catalog.Lock, plan sim.Pla
 		return err
 	}
 	took := time.Duration(clock.Mono() - start)
-	fmt.Fprintf(stderr, "locklab: %d runs in %v, %s messages a second\n", o.Done, took.Round(time.Millisecond), count(float64(o.Totals.Messages)/took.Seconds()))
+	fmt.Fprintf(stderr, "locklab: %s in %v, %s messages a second\n", some(o.Done, "run"), sentence.Lasting(took), count(float64(o.Totals.Messages)/took.Seconds()))
 	r := simReport{Lock: l.String(), Plan: plan, Outcome: o}
 	if o.Bad() && !f.noShrink {
 		if err := r.shrink(l.Core.Simulator(), f.out); err != nil {
@@ -41,7 +43,7 @@ func (f *simFlags) runCampaign(ctx context.Context, l catalog.Lock, plan sim.Pla
 	case ctx.Err() != nil:
 		return &exitError{code: exitInterrupted, err: fmt.Errorf("interrupted after %d of %d seeds", o.Done, plan.Seeds)}
 	case o.Totals.Truncated > 0:
-		return &exitError{code: exitInconclusive, err: fmt.Errorf("%d runs were ended by --max-events before a verdict", o.Totals.Truncated)}
+		return &exitError{code: exitInconclusive, err: fmt.Errorf("--max-events ended %s before a verdict", some(o.Totals.Truncated, "run"))}
 	}
 	return nil
 }
@@ -59,14 +61,22 @@ type simReport struct {
 	NoReplay error // why there is no scenario
 }
 
-func (r *simReport) text(w io.Writer) {
+// text writes it for people, on a terminal in lines that fit.
+func (r *simReport) text(out io.Writer) {
+	width, _ := progress.Width(out)
+	var text strings.Builder
+	r.tell(&text, width)
+	_, _ = io.WriteString(out, folded(out, text.String()))
+}
+
+func (r *simReport) tell(w io.Writer, width int) {
 	c, t := r.Plan.Config, &r.Outcome.Totals
 	fmt.Fprintf(w, "%s: %s in %s, faults %s, seeds %d to %d, %v of virtual time each\n", r.Lock, some(c.Peers, "peer"), some(c.Zones, "zone"),
-		kindsText(r.Plan.Kinds), uint64(c.Seed), uint64(c.Seed)+uint64(r.Outcome.Done)-1, c.Duration)
+		kindsText(r.Plan.Kinds), uint64(c.Seed), uint64(c.Seed)+uint64(r.Outcome.Done)-1, sentence.Lasting(c.Duration))
 	fmt.Fprintf(w, "  %s of virtual time, %s grants, %s messages, %.2f messages a grant\n",
-		t.Virtual.Round(time.Second), count(float64(t.Grants)), count(float64(t.Messages)), t.PerGrant())
+		sentence.Lasting(t.Virtual.Round(time.Second)), count(float64(t.Grants)), count(float64(t.Messages)), t.PerGrant())
 	r.findings(w)
-	ranksTable(w, t)
+	ranksTable(w, t, width)
 	if r.Minimal == nil {
 		return
 	}
@@ -75,7 +85,7 @@ func (r *simReport) text(w io.Writer) {
 		fmt.Fprintf(w, "\nThe first violation (seed %d) does not show when it is run alone: this is a defect of the simulation.\n", uint64(r.First.First))
 		return
 	}
-	fmt.Fprintf(w, "\nThe smallest case of %q (seed %d), after %d runs: seed %d, %s\n", r.First.Name, uint64(r.First.First), m.Runs, uint64(m.Config.Seed), loadText(m.Config))
+	fmt.Fprintf(w, "\nThe smallest case of %q (seed %d), after %s: seed %d, %s\n", r.First.Name, uint64(r.First.First), some(m.Runs, "run"), uint64(m.Config.Seed), loadText(m.Config))
 	for _, fault := range m.Config.Faults {
 		fmt.Fprintf(w, "  fault: %v\n", fault)
 	}
@@ -90,33 +100,35 @@ func (r *simReport) text(w io.Writer) {
 		fmt.Fprintf(w, "\nno scenario for real processes: %v\n", r.NoReplay)
 		return
 	}
-	fmt.Fprintf(w, "\nscenario: %s\nreplay:   %s\n", r.File, r.Command)
+	fmt.Fprintf(w, "\nscenario: %s\n%s\n", r.File, foldCommand("replay:   ", r.Command, width))
 }
 
 func (r *simReport) findings(w io.Writer) {
 	if len(r.Outcome.Groups) == 0 {
-		fmt.Fprintf(w, "  nothing was violated in %d runs\n", r.Outcome.Done)
+		fmt.Fprintf(w, "  nothing was violated in %s\n", some(r.Outcome.Done, "run"))
 		return
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "\n  finding\tseeds\ttimes\tfirst seed\tthere")
+	fmt.Fprintln(w)
+	found := table{left: true}
+	found.row("  finding", "seeds", "times", "first seed", "there")
 	for _, g := range r.Outcome.Groups {
 		first := fmt.Sprint(uint64(g.First))
 		if len(r.Plan.Holds) > 0 {
 			first += fmt.Sprintf(", hold %v", g.Hold)
 		}
-		fmt.Fprintf(table, "  %s\t%d\t%d\t%s\t%v\n", g.Name, g.Seeds, g.Count, first, g.Example)
+		found.row("  "+g.Name, fmt.Sprint(g.Seeds), fmt.Sprint(g.Count), first, g.Example.String())
 	}
-	_ = table.Flush() // the writer below reports its own errors
+	found.write(w, 0) // its last column is folded
 	if !r.Outcome.Bad() {
 		fmt.Fprintln(w, "  nothing was violated: a resource that checks tokens refuses the earlier holder of each fenced overlap; tokens were forgotten where a majority had lost its memory")
 	}
 }
 
 // ranksTable shows the highest and the lowest ranks, and how even all were served.
-func ranksTable(w io.Writer, t *sim.Totals) {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "\n  rank\tgrants\tgave up\twait p50\tp99\tmax\tpassed, mean\tmost\t")
+func ranksTable(w io.Writer, t *sim.Totals, width int) {
+	fmt.Fprintln(w)
+	ranks := table{keys: 1}
+	ranks.row("  rank", "grants", "gave up", "wait p50", "p99", "max", "passed, mean", "most")
 	last := len(t.Ranks) - 1
 	for i := range t.Ranks {
 		const shown = 4
@@ -131,10 +143,10 @@ func ranksTable(w io.Writer, t *sim.Totals) {
 			name = "lowest " + name
 		}
 		k := &t.Ranks[i]
-		fmt.Fprintf(table, "  %s\t%d\t%d\t%s\t%s\t%s\t%.2f\t%d\t\n", name, k.Grants, k.GiveUps,
-			ms(k.Wait.Quantile(0.5)), ms(k.Wait.Quantile(0.99)), ms(k.Wait.Max), k.MeanBypass(), k.MaxBypass)
+		ranks.row("  "+name, strconv.FormatUint(k.Grants, 10), strconv.FormatUint(k.GiveUps, 10),
+			ms(k.Wait.Quantile(0.5)), ms(k.Wait.Quantile(0.99)), ms(k.Wait.Max), fmt.Sprintf("%.2f", k.MeanBypass()), strconv.FormatUint(k.MaxBypass, 10))
 	}
-	_ = table.Flush()
+	ranks.write(w, width)
 	fmt.Fprintf(w, "  waits in ms; passed: grants to others while a peer waits; Jain index of the grants %.4f\n", t.Jain())
 }
 

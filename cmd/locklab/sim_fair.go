@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"text/tabwriter"
+	"slices"
+	"strings"
 	"time"
 
 	"locklab/cmd/locklab/internal/catalog"
+	"locklab/cmd/locklab/internal/progress"
+	"locklab/internal/sentence"
 	"locklab/locks/multiphase"
 	"locklab/verify/sim"
 )
@@ -106,25 +109,29 @@ func fairRowOf(network, lock string, o sim.Outcome) fairRow {
 	return row
 }
 
-func (f *simFlags) fairText(w io.Writer, plan sim.Plan, rows []fairRow) {
+func (f *simFlags) fairText(out io.Writer, plan sim.Plan, rows []fairRow) {
+	width, _ := progress.Width(out)
+	w := new(strings.Builder)
 	n := plan.Config.Peers
 	fmt.Fprintf(w, "Who is served when everybody always wants the lock: %s, hold %v, seeds %d to %d, %v of virtual time each.\n",
-		some(n, "peer"), plan.Config.Load.Hold, uint64(plan.Config.Seed), uint64(plan.Config.Seed)+uint64(plan.Seeds)-1, plan.Config.Duration)
+		some(n, "peer"), plan.Config.Load.Hold, uint64(plan.Config.Seed), uint64(plan.Config.Seed)+uint64(plan.Seeds)-1, sentence.Lasting(plan.Config.Duration))
 	fmt.Fprintf(w, "Passed: grants to others while one peer waits once. The debt rule (fair=on) bounds it to 2(N-1) = %d.\n", 2*(n-1))
 	for _, network := range fairNetworks(n) {
 		fmt.Fprintf(w, "\n%s: %s\n", network.name, network.what)
-		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-		fmt.Fprintln(table, "  lock\tgrants\toverlaps\tJain\tpassed, most\thighest: grants\twait p50\tp99\tmax\tpassed\tlowest: grants\twait p50\tp99\tmax\tpassed\t")
+		fair := table{keys: 1, breaks: []int{5, 10}}
+		fair.row("  lock", "grants", "overlaps", "Jain", "passed, most", "highest: grants", "wait p50", "p99", "max", "passed", "lowest: grants", "wait p50", "p99", "max", "passed")
 		for _, r := range rows {
 			if r.Network != network.name {
 				continue
 			}
-			fmt.Fprintf(table, "  %s\t%d\t%d\t%.4f\t%d\t%s\t%s\t\n", r.Lock, r.Grants, r.Overlaps, r.Jain, r.BypassMax, fairRank(r.Highest), fairRank(r.Lowest))
+			all := []string{"  " + r.Lock, fmt.Sprint(r.Grants), fmt.Sprint(r.Overlaps), fmt.Sprintf("%.4f", r.Jain), fmt.Sprint(r.BypassMax)}
+			fair.row(slices.Concat(all, fairRank(r.Highest), fairRank(r.Lowest))...)
 		}
-		_ = table.Flush()
+		fair.write(w, width)
 	}
 	fairVerdict(w, rows, 2*uint64(n-1))
 	fmt.Fprintf(w, "\nwaits in ms. A simulation shows how likely a long wait is, not that there is none longer: locklab explore proves bounds.\n")
+	_, _ = io.WriteString(out, folded(out, w.String()))
 }
 
 // fairVerdict says what the rows tell about the claim that fixed priorities keep
@@ -152,12 +159,13 @@ func fairVerdict(w io.Writer, rows []fairRow, bound uint64) {
 			verdict = fmt.Sprintf("no: somebody was passed %d times, more than 2(N-1) = %d", most, bound)
 		}
 		if overlaps > 0 {
-			verdict += fmt.Sprintf("; but it is unsafe: %d overlaps", overlaps)
+			verdict += fmt.Sprintf("; but it is unsafe: %s", some(overlaps, "overlap"))
 		}
 		fmt.Fprintf(w, "  %s: %s; Jain index down to %.3f, the highest rank got down to %.0f%% of the lowest's grants\n", r.reading, verdict, jain, 100*share)
 	}
 }
 
-func fairRank(r simRank) string {
-	return fmt.Sprintf("%d\t%.2f\t%.2f\t%.2f\t%d", r.Grants, r.WaitMS.P50, r.WaitMS.P99, r.WaitMS.Max, r.BypassMax)
+func fairRank(r simRank) []string {
+	hundredths := func(v float64) string { return fmt.Sprintf("%.2f", v) }
+	return []string{fmt.Sprint(r.Grants), hundredths(r.WaitMS.P50), hundredths(r.WaitMS.P99), hundredths(r.WaitMS.Max), fmt.Sprint(r.BypassMax)}
 }

@@ -10,11 +10,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"golang.org/x/sync/errgroup"
 
 	"locklab/cmd/locklab/internal/catalog"
+	"locklab/cmd/locklab/internal/progress"
 	"locklab/internal/seed"
 	"locklab/reports"
 	"locklab/reports/lang"
@@ -169,20 +169,22 @@ func (f *simFlags) writeSweep(say *lang.Lang, l catalog.Lock, points []sim.Point
 
 // sweepText prints a table for each number of zones, and from where on another way
 // is faster.
-func sweepText(w io.Writer, say *lang.Lang, points []sim.Point, lock string) {
+func sweepText(out io.Writer, say *lang.Lang, points []sim.Point, lock string) {
+	width, _ := progress.Width(out)
+	w := new(strings.Builder)
 	for _, zones := range sweepZones() {
-		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 		fmt.Fprintln(w, say.Sprintf("%d zones", zones))
-		fmt.Fprintln(table, "  "+strings.Join(sweepColumns(say), "\t")+"\t")
-		for _, row := range sweepRows(points, zones) {
-			fmt.Fprintln(table, "  "+strings.Join(row, "\t")+"\t")
+		figures := table{rows: append([][]string{sweepColumns(say)}, sweepRows(points, zones)...), keys: 2, breaks: []int{6}}
+		for _, row := range figures.rows {
+			row[0] = "  " + row[0]
 		}
-		_ = table.Flush()
+		figures.write(w, width)
 		for _, text := range crossings(say, points, lock, zones) {
 			fmt.Fprintf(w, "  %s\n", text)
 		}
 		fmt.Fprintln(w)
 	}
+	_, _ = io.WriteString(out, folded(out, w.String()))
 }
 
 func sweepColumns(say *lang.Lang) []string {

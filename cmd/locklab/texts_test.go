@@ -284,15 +284,14 @@ func (all texts) ofLists(t *testing.T) {
 		}
 	}
 	add("result.go", result.StatusExpected, result.StatusViolated, result.StatusControlSilent, result.StatusInconclusive, result.StatusNotJudged,
-		result.Safe, result.Unsafe, result.SafetyNotJudged, "live", "stalls", "down")
+		result.Safe, result.Unsafe, result.SafetyNotJudged, "live", "stalls", "down", result.SinceServer, result.SinceClient)
 	for _, l := range listings() {
 		entries, err := l.list()
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range entries {
-			what, _, _ := strings.Cut(e.summary, "\n")
-			add("list "+l.name, what)
+			add("list "+l.name, e.summary)
 		}
 	}
 	suites, err := suite.List()
@@ -305,6 +304,8 @@ func (all texts) ofLists(t *testing.T) {
 		}
 	}
 	all["%s and %s"], all["%s or %s"] = "sentence.go", "sentence.go"
+	add("lasting.go", "%s min", "%s min %d s")
+	all["%s s"], all["%s ms"], all["%s µs"] = "lasting.go", "lasting.go", "lasting.go"
 	add("explore", explore.TwoHold, explore.Untold, explore.Stuck, explore.Starves, explore.TokenBack)
 }
 

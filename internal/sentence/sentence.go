@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -24,7 +25,7 @@ type Text struct {
 }
 
 // Of is a clause. Its form is a constant, which a test looks for in the catalogues; a value
-// is a Text, or is written as its verb says.
+// is a Text, a length of time, which is told as Lasting does, or is written as its verb says.
 func Of(form string, args ...any) Text {
 	t := Text{Form: form}
 	next := 0
@@ -32,10 +33,13 @@ func Of(form string, args ...any) Text {
 		if v == "%%" || next == len(args) {
 			continue
 		}
-		if inner, is := args[next].(Text); is {
-			t.Args = append(t.Args, inner)
-		} else {
-			t.Args = append(t.Args, Name(fmt.Sprintf(v, args[next])))
+		switch arg := args[next].(type) {
+		case Text:
+			t.Args = append(t.Args, arg)
+		case time.Duration:
+			t.Args = append(t.Args, Lasting(arg))
+		default:
+			t.Args = append(t.Args, Name(fmt.Sprintf(v, arg)))
 		}
 		next++
 	}

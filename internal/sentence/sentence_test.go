@@ -18,6 +18,7 @@ func TestSaidInAnyLanguage(t *testing.T) {
 			"%d of %s after %v, %.0f %%": "%[3]v: %[2]s/%[1]d, %[4].0f%%",
 			"the worker %s":              "W(%s)",
 			"%s and %s":                  "%s+%s",
+			"%s s":                       "%ssec",
 			"idle":                       "faul",
 			"1 room":                     "ein Raum",
 			"%d rooms":                   "%d Raeume",
@@ -28,7 +29,7 @@ func TestSaidInAnyLanguage(t *testing.T) {
 		english, whole string
 		translated     string
 	}{
-		{sentence.Of("%d of %s after %v, %.0f %%", 3, sentence.Of("the worker %s", "idle"), time.Second, 49.6), "3 of the worker idle after 1s, 50 %", "3 of the worker idle after 1s, 50 %.", "1s: W(idle)/3, 50%"},
+		{sentence.Of("%d of %s after %v, %.0f %%", 3, sentence.Of("the worker %s", "idle"), time.Second, 49.6), "3 of the worker idle after 1 s, 50 %", "3 of the worker idle after 1 s, 50 %.", "1sec: W(idle)/3, 50%"},
 		{sentence.And(sentence.Term("idle"), sentence.Name("%d"), sentence.Count(1, "1 room", "%d rooms")), "idle and %d and 1 room", "Idle and %d and 1 room.", "faul+%d+ein Raum"},
 		{sentence.Count(2, "1 room", "%d rooms"), "2 rooms", "2 rooms.", "2 Raeume"},
 		{sentence.Name("a.b: no answer."), "a.b: no answer.", "A.b: no answer.", "a.b: no answer."},

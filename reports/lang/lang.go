@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v4"
 
@@ -97,6 +98,9 @@ func (l *Lang) Term(english string) string { return l.Text(english) }
 
 // Tell is what somebody said without a language.
 func (l *Lang) Tell(t sentence.Text) string { return t.In(l.Text) }
+
+// Lasting tells a length of time.
+func (l *Lang) Lasting(d time.Duration) string { return l.Tell(sentence.Lasting(d)) }
 
 // TellAll tells each.
 func (l *Lang) TellAll(all []sentence.Text) []string {

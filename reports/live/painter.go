@@ -228,7 +228,7 @@ func locksOf(say *lang.Lang, m *model, nowNS int64) (v lockView) {
 			v.More = len(holds) - shownHolds
 			break
 		}
-		v.Holds = append(v.Holds, holdView{h.resource, h.node, lasting(say, time.Duration(max(nowNS-h.sinceNS, 0)))})
+		v.Holds = append(v.Holds, holdView{h.resource, h.node, say.Lasting(time.Duration(max(nowNS-h.sinceNS, 0)).Round(time.Millisecond))})
 	}
 	for _, h := range m.run.Hosts {
 		for _, n := range h.Nodes {
@@ -238,13 +238,6 @@ func locksOf(say *lang.Lang, m *model, nowNS int64) (v lockView) {
 		}
 	}
 	return v
-}
-
-func lasting(say *lang.Lang, d time.Duration) string {
-	if d < time.Second {
-		return say.Sprintf("%d ms", d.Milliseconds())
-	}
-	return say.Sprintf("%.1f s", d.Seconds())
 }
 
 type verdictsView struct {

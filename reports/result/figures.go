@@ -179,12 +179,7 @@ func Figures() []Figure {
 		{
 			Field: "duplicates.lock", Group: "Duplicates", Title: "duplicates", As: Count, Better: Lower, Violation: "duplicate", Answer: "duplicates", Place: 3, Compare: true,
 			Term: "duplicates of the lock", Means: "Raced and overlooked ones together, those in the warm-up too: what the lock is judged on.",
-			of: func(r Row) (float64, bool) {
-				if r.Duplicates == nil {
-					return 0, false
-				}
-				return float64(r.Duplicates.Raced + r.Duplicates.Overlooked + r.Duplicates.Warmup), true
-			},
+			of: duplicates(func(d *Duplicates) int64 { return d.Raced + d.Overlooked + d.Warmup }),
 		},
 		{
 			Field: "duplicates.unreachable", Column: "duplicates_unreachable", Group: "Duplicates", Title: "unreachable", As: Count, Better: Lower, Place: 4, InMarkdown: true, Compare: true,
@@ -274,6 +269,7 @@ func Figures() []Figure {
 		Figure{
 			Field: "duplicates.warmup", Column: "duplicates_warmup", Group: "Duplicates", Title: "in the warm-up", As: Count, Better: Lower, Unsafe: true, Place: 4, InMarkdown: true, Compare: true,
 			Means: "Raced or overlooked before the measured part: they are in no rate and not in the total, but the lock is judged on them.",
+			of:    duplicates(func(d *Duplicates) int64 { return d.Warmup }), // a file leaves 0 out
 		},
 		Figure{Field: "writes", Measured: true, Column: "writes", Group: "Store", Title: "writes", As: Count, Means: "Those that the store took, stale ones included."},
 		Figure{Field: "checked_writes", Measured: true, Column: "checked_writes", Group: "Store", Title: "checked writes", As: Count, Means: "Those, taken or refused, that came with a fencing token or a comparison: without any there was nothing to check."},
@@ -288,7 +284,20 @@ func Figures() []Figure {
 		Means: "From the moment a holder stops acting to release the lock until a client that was waiting then has it; others may have barged in meanwhile.",
 	}, Figure{InMarkdown: true, Compare: true, Answer: "handoff p50", Own: true}, Figure{InMarkdown: true, Compare: true, Answer: "handoff p99", Own: true})...)
 	all = append(all, nodeFigures()...)
-	return append(all, Figure{Field: "called_off", Measured: true, Column: "called_off", Group: "Rate, 1/s", Title: "called off", As: Count, Means: "Requests that still waited for other holders when the time was over: neither served nor failed. A wait for nobody counts as failed."})
+	return append(all,
+		Figure{Field: "called_off", Measured: true, Column: "called_off", Group: "Rate, 1/s", Title: "called off", As: Count, Means: "Requests that still waited for other holders when the time was over: neither served nor failed. A wait for nobody counts as failed."},
+		Figure{Column: "zombie_since", Group: "Fault, ms", Title: "since the grant by", Name: "zombie since the grant by", As: Words, Term: "zombie since the grant by", Means: "Whose grant the zombie's time begins with: the server's of the lock, or the client's that was told that it has the lock, which is later.", text: func(r Row) string { return r.ZombieSince }},
+	)
+}
+
+// duplicates is a number of them, in the rows that count any.
+func duplicates(of func(*Duplicates) int64) func(Row) (float64, bool) {
+	return func(r Row) (float64, bool) {
+		if r.Duplicates == nil {
+			return 0, false
+		}
+		return float64(of(r.Duplicates)), true
+	}
 }
 
 // distribution is the figures of one field of quantiles. What more there is to each of

@@ -11,16 +11,42 @@ import (
 // WriteText draws the trace as a message-sequence diagram: time goes down, each peer
 // has a column, and every line is one step with the state of each peer after it. A
 // message is drawn when it arrives; @N says that it was sent in step N.
-func (t *Trace) WriteText(w io.Writer) error {
+func (t *Trace) WriteText(w io.Writer) error { return t.WriteTextWithin(w, 0) }
+
+// WriteTextWithin is WriteText in at most width columns, if there are any: where the states
+// have no room beside the diagram they stand in it, whenever they change; and where it has no
+// room itself the steps are told line by line.
+func (t *Trace) WriteTextWithin(w io.Writer, width int) error {
 	d := newTextDiagram(t)
+	text := d.beside(t)
+	for _, narrower := range []func(*Trace) string{d.inside, listed} {
+		if width > 0 && widest(text) > width {
+			text = narrower(t)
+		}
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+// beside draws the states beside the diagram.
+func (d *textDiagram) beside(t *Trace) string {
 	var b strings.Builder
 	b.WriteString(d.header())
-	b.WriteString(d.line(0, Step{From: -1, Peer: -1, Peers: t.Peers}))
+	b.WriteString(d.line(0, beginning(t)))
 	for i, s := range t.Steps {
 		b.WriteString(d.line(i+1, s))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String()
+}
+
+// beginning is a step in which nothing happens.
+func beginning(t *Trace) Step { return Step{From: -1, Peer: -1, Peers: t.Peers} }
+
+func widest(text string) (columns int) {
+	for line := range strings.Lines(text) {
+		columns = max(columns, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")))
+	}
+	return columns
 }
 
 const (
@@ -86,7 +112,9 @@ func (d *textDiagram) header() string {
 }
 
 // line draws one step.
-func (d *textDiagram) line(number int, s Step) string {
+func (d *textDiagram) line(number int, s Step) string { return d.finish(d.drawn(number, s), s.Peers) }
+
+func (d *textDiagram) drawn(number int, s Step) []rune {
 	line := blank(d.width())
 	put(line, 0, fmt.Sprintf("%4d", number))
 	for i := range d.states {
@@ -101,7 +129,7 @@ func (d *textDiagram) line(number int, s Step) string {
 	default:
 		put(line, d.at(s.Peer), "● "+s.Text)
 	}
-	return d.finish(line, s.Peers)
+	return line
 }
 
 // span draws an arrow, or a link that breaks or is made.

@@ -230,7 +230,7 @@ func (c *Checker) Findings() *Findings {
 		f.Incomplete = append(f.Incomplete, sentence.Of("the history has no end: the run was interrupted"))
 	} else if c.run.DurationNS > 0 && !c.run.Played && t.drain-t.measure < c.run.DurationNS*99/100 {
 		f.Incomplete = append(f.Incomplete, sentence.Of("the run was interrupted after %v of %v",
-			time.Duration(t.drain-t.measure).Round(time.Millisecond), time.Duration(c.run.DurationNS)))
+			time.Duration(t.drain-t.measure), time.Duration(c.run.DurationNS)))
 	}
 	return f
 }

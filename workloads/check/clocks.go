@@ -31,7 +31,7 @@ func (f *Findings) doubt() sentence.Text {
 	}
 	var why []sentence.Text
 	if f.Doubts.Untold < f.Doubts.Rooms+f.Doubts.Overlaps {
-		why = append(why, sentence.Of("for less than the error of the hosts' clocks, each of which may be off by %v", time.Duration(f.Doubts.ErrorNS).Round(time.Microsecond)))
+		why = append(why, sentence.Of("for less than the error of the hosts' clocks, each of which may be off by %v", time.Duration(f.Doubts.ErrorNS)))
 	}
 	if f.Doubts.Untold > 0 {
 		why = append(why, sentence.Of("the worker of the other room died soon after, and may not have been able to say that it was full"))

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"locklab/internal/sentence"
 	"locklab/workloads/history"
@@ -171,7 +172,7 @@ func (c *Checker) checkOverlapsOf(f *Findings, t timeline, holds []*acquire) {
 			old := stale
 			c.example(f, t, sentence.Key("overlap"), c.names.text(h.resource), h.at, func() sentence.Text {
 				return sentence.Of("%s on %s got %s while %s on %s held it, and believed so for %s more",
-					brief(h.hold), c.name(h.node), c.name(h.resource), brief(old.hold), c.name(old.node), lasting(old.until-h.at))
+					brief(h.hold), c.name(h.node), c.name(h.resource), brief(old.hold), c.name(old.node), time.Duration(old.until-h.at))
 			})
 		}
 		if h.until-h.err > stale.until-stale.err {

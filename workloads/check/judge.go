@@ -156,7 +156,7 @@ func (f *Findings) fellShort(want history.Expect) sentence.Text {
 	for _, word := range want.Liveness {
 		wanted = append(wanted, sentence.Term(word))
 	}
-	was, longest := sentence.Term(f.Liveness), time.Duration(f.StallNS).Round(time.Millisecond)
+	was, longest := sentence.Term(f.Liveness), time.Duration(f.StallNS)
 	if f.StuckResource != "" {
 		return sentence.Of("expected %s, but it was %s for %s: the longest time with waiters and no grant was %v", sentence.Or(wanted...), was, f.StuckResource, longest)
 	}
@@ -180,7 +180,7 @@ func (f *Findings) unserved(want history.Availability) sentence.Text {
 // told says what was seen of a lock that is as expected, and what of it was judged.
 func (f *Findings) told(want history.Expect) sentence.Text {
 	n, what := f.Violations()
-	stall := time.Duration(f.StallNS).Round(time.Millisecond)
+	stall := time.Duration(f.StallNS)
 	text := sentence.Of("no violation")
 	switch {
 	case n > 0 && want.Safety != "":

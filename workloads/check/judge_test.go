@@ -297,7 +297,7 @@ func TestLateGeneratorJudgesNothing(t *testing.T) {
 	}{
 		"on time":              {0.02, 1, ""},
 		"some of them late":    {49, 3, ""},
-		"as late as it takes":  {2.6, 1, "p50 2.6ms after the intended time, more than half of the latency"},
+		"as late as it takes":  {2.6, 1, "p50 2.60 ms after the intended time, more than half of the latency"},
 		"less late than that":  {2.4, 1, ""},
 		"half a slot too late": {51, 3, "p99 51"},
 	} {

@@ -201,7 +201,7 @@ func (h HostLoad) saturation(maxLate time.Duration) sentence.Text {
 			slowdown, MaxSlowdown)
 	case late > maxLate:
 		why = sentence.Of("a timer went off %v too late (want at most %v, half of what counts as a stall)",
-			late.Round(time.Millisecond), maxLate)
+			late, maxLate)
 	default:
 		return why
 	}
@@ -224,7 +224,7 @@ func (f *Findings) fullMachine() sentence.Text {
 			return sentence.Of("the CPUs of %s were busy for %.0f %% of the time, and the lab's processes waited longer for one than they ran", machineName(h.Host), 100*busy)
 		}
 		if h.SlowDisk {
-			return sentence.Of("a page took %v to be safe on the disk of %s", time.Duration(*h.Sum.FsyncNS).Round(time.Millisecond), machineName(h.Host))
+			return sentence.Of("a page took %v to be safe on the disk of %s", time.Duration(*h.Sum.FsyncNS), machineName(h.Host))
 		}
 	}
 	return sentence.Text{}

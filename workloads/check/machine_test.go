@@ -63,7 +63,7 @@ func TestBusyMachineJudgesNothing(t *testing.T) {
 		"bearable and unsafe":   {append(twice, work...), load("hw1", 0, 10_500, 1, waits-0.01, ms), safe, check.Violated, "duplicate rooms"},
 		"slow and stalled":      {stalled, load("", 0, 10_500, 1, 2*waits, ms), safe, check.Inconclusive, "was saturated"},
 		"calm and stalled":      {stalled, load("", 0, 10_500, 0.5, 0.3, ms), safe, check.Violated, "no grant"},
-		"slow disk and stalled": {stalled, fsync(load("", 0, 10_500, 0.5, 0.3, ms), 501*ms), safe, check.Inconclusive, "That may be the machine's doing: a page took 501ms to be safe on the disk of the controller's machine"},
+		"slow disk and stalled": {stalled, fsync(load("", 0, 10_500, 0.5, 0.3, ms), 501*ms), safe, check.Inconclusive, "That may be the machine's doing: a page took 501 ms to be safe on the disk of the controller's machine"},
 		"quick disk, stalled":   {stalled, fsync(load("", 0, 10_500, 0.5, 0.3, ms), 499*ms), safe, check.Violated, "no grant"},
 		"slow disk, and fine":   {work, fsync(load("", 0, 10_500, 0.5, 0.3, ms), 3000*ms), safe, check.Expected, ""},
 		"slow disk and unsafe":  {append(twice, work...), fsync(load("", 0, 10_500, 0.5, 0.3, ms), 3000*ms), safe, check.Violated, "duplicate rooms"},
@@ -73,7 +73,7 @@ func TestBusyMachineJudgesNothing(t *testing.T) {
 			stalled, load("", 0, 10_500, 0.96, 0.2, ms), safe, check.Violated, "no grant",
 		},
 		"slow control": {work, load("", 0, 10_500, 1, 2*waits, ms), history.Expect{Safety: check.Unsafe}, check.Inconclusive, "was saturated"},
-		"late":         {work, load("", 0, 10_500, 0.5, 0.3, 501*ms), safe, check.Inconclusive, "went off 501ms too late (want at most 500ms"},
+		"late":         {work, load("", 0, 10_500, 0.5, 0.3, 501*ms), safe, check.Inconclusive, "went off 501 ms too late (want at most 500 ms"},
 		"full of the lab": {
 			work, own(load("", 0, 10_500, 1, 0.3, ms), 0.91), safe, check.Inconclusive, "was saturated: its CPUs were busy for 100 % of the time, and the lab's own processes alone used 91 % of them",
 		},

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"locklab/internal/sentence"
 	"locklab/locks"
@@ -118,9 +119,9 @@ func (c *matchmaking) fit() {
 		case r.group != s.group:
 			c.flaws.add(misfit, 1, sentence.Of("room %s is one of %s to its worker, and of %s to its players", brief(id), c.name(r.group), c.name(s.group)))
 		case r.start-r.err > s.answered:
-			c.flaws.add(misfit, 1, sentence.Of("a player had a seat in room %s %s before it began", brief(id), lasting(r.start-s.answered)))
+			c.flaws.add(misfit, 1, sentence.Of("a player had a seat in room %s %s before it began", brief(id), time.Duration(r.start-s.answered)))
 		case r.closed > 0 && s.sent > r.closed+r.err:
-			c.flaws.add(misfit, 1, sentence.Of("a player got a seat in room %s %s after it was closed", brief(id), lasting(s.sent-r.closed)))
+			c.flaws.add(misfit, 1, sentence.Of("a player got a seat in room %s %s after it was closed", brief(id), time.Duration(s.sent-r.closed)))
 		case r.filled == 0 && s.count >= capacity && !c.dying(r.worker, s.last):
 			c.flaws.add(missing, 1, sentence.Of("room %s was never full, and yet %d players got a seat in it", brief(id), s.count))
 		}
@@ -155,7 +156,7 @@ func (c *matchmaking) checkOrders(rooms map[string]*room) {
 		case r == nil, r.headless:
 		case r.start+o.err+r.err < sent || r.start > o.at+o.err+r.err:
 			c.flaws.add(misfit, 1, sentence.Of("room %s began outside of its order, %s after the master sent it, and the answer came after %s", brief(o.room),
-				lasting(r.start-sent), lasting(o.at-sent)))
+				time.Duration(r.start-sent), time.Duration(o.at-sent)))
 		}
 	}
 }

@@ -78,7 +78,7 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 	offered := c.workload().offered
 	if late, took := f.Lateness.Quantile(0.5), f.Latency.Quantile(0.5); offered && took > 0 && late > took/2 {
 		f.Behind = append(f.Behind, sentence.Of("the generator was late: p50 %v after the intended time, more than half of the latency that was measured, p50 %v",
-			time.Duration(late).Round(10*time.Microsecond), time.Duration(took).Round(10*time.Microsecond)))
+			time.Duration(late), time.Duration(took)))
 	}
 	// With other workloads it is the masters that offer, and a dead one does not.
 	due := c.due(f, t)

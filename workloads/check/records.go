@@ -228,9 +228,9 @@ func (c *Checker) checkMachinesAreWhole(t timeline) {
 		if i > 0 && c.machines[i-1].host == m.host {
 			switch gap := m.from - c.machines[i-1].to; {
 			case gap > slack/10:
-				c.flaws.add(missing, 1, sentence.Of("what the CPUs of %s did for %v", machineName(m.host), time.Duration(gap).Round(time.Millisecond)))
+				c.flaws.add(missing, 1, sentence.Of("what the CPUs of %s did for %v", machineName(m.host), time.Duration(gap)))
 			case gap < -slack/10:
-				c.flaws.add(twice, 1, sentence.Of("what the CPUs of %s did for %v", machineName(m.host), time.Duration(-gap).Round(time.Millisecond)))
+				c.flaws.add(twice, 1, sentence.Of("what the CPUs of %s did for %v", machineName(m.host), time.Duration(-gap)))
 			}
 		}
 	}

@@ -170,16 +170,16 @@ func TestRecordsThatDoNotFit(t *testing.T) {
 		"no fault events": {drop(func(_ int, e *history.Event) bool { return is(e, history.KindFault) }), check.Inconclusive, "asks for the fault cut (partition of zone:a), which the ledger does not have"},
 		"a fault 3 s late": {
 			change(func(e *history.Event) { e.AtNS += map[bool]int64{true: 3000 * ms}[is(e, history.KindFault)] }),
-			check.Inconclusive, "the fault cut (partition of zone:a) was to begin at 2s, and was asked for at 5s",
+			check.Inconclusive, "the fault cut (partition of zone:a) was to begin at 2 s, and was asked for at 5 s",
 		},
 		"a fault 3 s long": {change(func(e *history.Event) {
 			e.AtNS += map[bool]int64{true: 3500 * ms}[e.State == "ended" || e.State == "heal-asked"]
-		}), check.Inconclusive, "was to last for 1s, and its end was asked for after 4.5s"},
+		}), check.Inconclusive, "was to last for 1 s, and its end was asked for after 4.5 s"},
 		"half of the load": {drop(func(n int, e *history.Event) bool { return is(e, history.KindMatch) && n%2 == 0 }), check.Inconclusive, "such as the matches of some of the players p0 to p44"},
 		"one match":        {dropOne(history.KindMatch, ""), check.Inconclusive, "issing records: 1, such as the matches of some"},
 		"no matches":       {drop(func(_ int, e *history.Event) bool { return is(e, history.KindMatch) }), check.Inconclusive, "all matches"},
 		"no machine":       {drop(func(_ int, e *history.Event) bool { return is(e, history.KindMachine) }), check.Inconclusive, "what the CPUs of the controller's machine did in the measured part"},
-		"a sample less":    {dropOne(history.KindMachine, ""), check.Inconclusive, "what the CPUs of the controller's machine did for 500ms"},
+		"a sample less":    {dropOne(history.KindMachine, ""), check.Inconclusive, "what the CPUs of the controller's machine did for 500 ms"},
 		"no hosts":         {change(func(e *history.Event) { e.Run = without(e.Run, func(r *history.Run) { r.NodeHosts = nil }) }), check.Inconclusive, "the header does not say on which host"},
 		"no zones":         {change(func(e *history.Event) { e.Run = without(e.Run, func(r *history.Run) { r.HostZones = nil }) }), check.Inconclusive, "the header does not say on which host, or in which zone"},
 		"no drain":         {drop(func(_ int, e *history.Event) bool { return e.State == "drain" }), check.Inconclusive, "the beginning of the phase drain"},

@@ -3,7 +3,6 @@ package check
 import (
 	"cmp"
 	"math"
-	"regexp"
 	"slices"
 	"time"
 
@@ -156,23 +155,12 @@ func (l *Fault) lost() sentence.Text {
 	case l.Kind == history.FaultNodeLoss:
 		return sentence.Of("%s ended", who)
 	case l.Kind == history.FaultStandstill && l.EndedNS != Never:
-		return sentence.Of("%s stood still for %v", who, time.Duration(l.EndedNS-l.BeganNS).Round(10*time.Millisecond))
+		return sentence.Of("%s stood still for %v", who, time.Duration(l.EndedNS-l.BeganNS))
 	case l.Kind == history.FaultStandstill:
 		return sentence.Of("%s stood still", who)
 	}
 	return sentence.Of("%s was lost", who)
 }
 
-// lasting is a length of time in a sentence, to about three digits.
-func lasting(ns int64) string {
-	d, digit := time.Duration(ns), time.Nanosecond
-	for d.Abs() >= 1000*digit {
-		digit *= 10
-	}
-	return regexp.MustCompile(`^([\d.]+)([a-zµ]+)$`).ReplaceAllString(d.Round(digit).String(), "$1 $2")
-}
-
 // moment is a time of the measured part.
-func moment(ns int64) string {
-	return time.Duration(ns).Round(10 * time.Millisecond).String()
-}
+func moment(ns int64) time.Duration { return time.Duration(ns).Round(10 * time.Millisecond) }

@@ -115,34 +115,34 @@ func TestDeathsNobodyAskedFor(t *testing.T) {
 		status check.Status
 		why    string
 	}{
-		"killed by hand":           {[]history.Event{exited(3000)}, check.Inconclusive, "Node w1 ended (signal-killed) at 2s, which no fault of the scenario explains."},
-		"killed before violations": {append([]history.Event{exited(1500)}, twice...), check.Inconclusive, "Node w1 ended (signal-killed) at 500ms, which no fault of the scenario explains; there were 1 duplicate"},
+		"killed by hand":           {[]history.Event{exited(3000)}, check.Inconclusive, "Node w1 ended (signal-killed) at 2 s, which no fault of the scenario explains."},
+		"killed before violations": {append([]history.Event{exited(1500)}, twice...), check.Inconclusive, "Node w1 ended (signal-killed) at 500 ms, which no fault of the scenario explains; there were 1 duplicate"},
 		"killed after a violation": {append([]history.Event{exited(4000)}, twice...), check.Violated, "1 raced"},
-		"a toxic by hand":          {[]history.Event{toxic(3000)}, check.Inconclusive, "Link hm1 to w1/control was broken by hand at 2s"},
-		"a toxic before":           {append([]history.Event{toxic(1500)}, twice...), check.Inconclusive, "Link hm1 to w1/control was broken by hand at 500ms"},
+		"a toxic by hand":          {[]history.Event{toxic(3000)}, check.Inconclusive, "Link hm1 to w1/control was broken by hand at 2 s"},
+		"a toxic before":           {append([]history.Event{toxic(1500)}, twice...), check.Inconclusive, "Link hm1 to w1/control was broken by hand at 500 ms"},
 		"a toxic after":            {append([]history.Event{toxic(4000)}, twice...), check.Violated, "1 raced"},
 		"by a fault":               {[]history.Event{node("w1", "killed", 3000)}, check.Expected, ""},
 		"of a full disk":           {append(slices.Clone(full), aborted), check.Expected, ""},
-		"killed while it was full": {append(slices.Clone(full), exited(3000)), check.Inconclusive, "Node w1 ended (signal-killed) at 2s"},
+		"killed while it was full": {append(slices.Clone(full), exited(3000)), check.Inconclusive, "Node w1 ended (signal-killed) at 2 s"},
 		"of a slow disk":           {append(fault("power", "slow-disk", 2500, 4000, func(e *history.Event) { e.Nodes = []string{"w1"} }), exited(3000)), check.Inconclusive, "Node w1 ended"},
 		"by an external fault":     {append(byExternal, exited(3000)), check.Expected, ""},
 		"when all was over":        {[]history.Event{exited(10_200)}, check.Expected, ""},
 		"stopped by hand": {
 			[]history.Event{node("w1", history.NodeSuspended, 3000), node("w1", history.NodeContinued, 4500)},
-			check.Inconclusive, "Node w1 stood still for 1.5s at 2s",
+			check.Inconclusive, "Node w1 stood still for 1.5 s at 2 s",
 		},
 		"stopped before violations": {
 			append([]history.Event{node("w1", history.NodeSuspended, 1900), node("w1", history.NodeContinued, 3400)}, twice...),
-			check.Inconclusive, "Node w1 stood still for 1.5s at 900ms",
+			check.Inconclusive, "Node w1 stood still for 1.5 s at 900 ms",
 		},
 		"paused by a fault": {[]history.Event{node("w1", "paused", 3000), node("w1", "resumed", 4500)}, check.Expected, ""},
 		"an agent": {
 			[]history.Event{{Kind: history.KindMachine, Host: "ha", FromNS: 2900 * ms, AtNS: 5200 * ms, Machine: &history.Machine{CPUs: 2, WaitNS: &little, LateNS: 2200 * ms}}},
-			check.Inconclusive, "The agent of host ha stood still for 2.2s at 2s",
+			check.Inconclusive, "The agent of host ha stood still for 2.2 s at 2 s",
 		},
 		"the controller": {
 			append([]history.Event{{Kind: history.KindMachine, FromNS: 900 * ms, AtNS: 2000 * ms, Machine: &history.Machine{CPUs: 2, LateNS: 1000 * ms}}}, twice...),
-			check.Inconclusive, "The controller stood still for 1s at 0s",
+			check.Inconclusive, "The controller stood still for 1 s at 0 s",
 		},
 	} {
 		v, f := judged(t, history.Expect{Safety: check.Safe, Liveness: []string{check.Live}}, calm, work, c.events)

@@ -136,7 +136,7 @@ func TestStoreRecordsThatDoNotFit(t *testing.T) {
 	for want, spoil := range map[string]func([]history.Event) []history.Event{
 		"missing records: 3, such as the acquisition of hold h2": func(e []history.Event) []history.Event { return slices.Delete(e, 3, 4) },
 		"hold h1 is of other, and wrote to r":                    replace(1, func(e *history.Event) { e.Resource = "other" }),
-		"hold h2 read or wrote 45ms before":                      replace(4, func(e *history.Event) { e.AtNS = 5 * ms }),
+		"hold h2 read or wrote 45 ms before":                     replace(4, func(e *history.Event) { e.AtNS = 5 * ms }),
 		"hold h2 got token 9, and showed 8":                      replace(5, func(e *history.Event) { e.Token = 8 }),
 		"version 1 of r was written by who had read 1":           replace(5, func(e *history.Event) { e.Base = 1 }),
 		"version 1 of r": replace(7, func(e *history.Event) { e.State = history.WriteAccepted }),

@@ -32,7 +32,7 @@ func Behind(scheduled, sent uint64, latenessP99 time.Duration) sentence.Text {
 			sent, scheduled, 100*float64(sent)/float64(scheduled), 100*MinSent)
 	case latenessP99 > MaxLateness:
 		return sentence.Of("the generator was late: p99 %v after the intended time, want at most %v",
-			latenessP99.Round(100*time.Microsecond), MaxLateness)
+			latenessP99, MaxLateness)
 	}
 	return sentence.Text{}
 }

@@ -10,9 +10,11 @@ import (
 
 	"locklab/chaos/scenario"
 	"locklab/internal/seed"
+	"locklab/internal/sentence"
 	"locklab/internal/tracing"
 	"locklab/nodes/process"
 	"locklab/nodes/worker"
+	"locklab/reports"
 	"locklab/workloads/check"
 	"locklab/workloads/fencedwrite"
 	"locklab/workloads/handoff"
@@ -121,8 +123,8 @@ func Workloads() []Workload {
 			Check: check.Matchmaking(),
 			Brief: func(f *check.Findings) string {
 				d := f.Duplicates
-				text := fmt.Sprintf("%d duplicates in %d rooms (raced %d, overlooked %d, unreachable %d)",
-					d.Total(), f.RoomsCreated, d.Raced, d.Overlooked, d.Unreachable)
+				text := fmt.Sprintf("%s in %s (raced %d, overlooked %d, unreachable %d)",
+					reports.Plural(int(d.Total()), "duplicate"), reports.Plural(int(f.RoomsCreated), "room"), d.Raced, d.Overlooked, d.Unreachable)
 				if n := f.WarmupDuplicates.Unsafe(); n > 0 {
 					text += fmt.Sprintf("; %d more in the warm-up", n)
 				}
@@ -169,8 +171,8 @@ func Workloads() []Workload {
 			}},
 			Check: check.FencedWrite(),
 			Brief: func(f *check.Findings) string {
-				return fmt.Sprintf("%d stale writes in %d, %d refused, %d updates lost; %s",
-					f.Counts["stale_writes"], f.Counts["writes"], f.Counts["fenced_writes"], f.Counts["lost_updates"], overlaps(f))
+				return fmt.Sprintf("%s in %d, %d refused, lost updates %d; %s",
+					reports.Plural(int(f.Counts["stale_writes"]), "stale write"), f.Counts["writes"], f.Counts["fenced_writes"], f.Counts["lost_updates"], overlaps(f))
 			},
 		},
 		{
@@ -182,7 +184,7 @@ func Workloads() []Workload {
 			Path:     handoff.Path,
 			Check:    check.Handoff(),
 			Brief: func(f *check.Findings) string {
-				return fmt.Sprintf("%d handoffs, p50 %v; %s", f.Handoff.Count(), time.Duration(f.Handoff.Quantile(0.5)).Round(10*time.Microsecond), overlaps(f))
+				return fmt.Sprintf("%s, p50 %v; %s", reports.Plural(int(f.Handoff.Count()), "handoff"), sentence.Lasting(time.Duration(f.Handoff.Quantile(0.5))), overlaps(f))
 			},
 		},
 	}
@@ -199,7 +201,7 @@ func Mounts() (all []worker.Mount) {
 }
 
 func overlaps(f *check.Findings) string {
-	return fmt.Sprintf("%d overlaps in %d holds", f.Overlaps, f.Holds)
+	return reports.Plural(int(f.Overlaps), "overlap") + " in " + reports.Plural(int(f.Holds), "hold")
 }
 
 // CheckOptions judge the histories of all workloads.

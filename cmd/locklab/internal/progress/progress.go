@@ -14,6 +14,7 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
 
+	"locklab/internal/sentence"
 	"locklab/locks/clock"
 	"locklab/reports"
 )
@@ -73,7 +74,7 @@ func (l *lines) Begin(name string, about time.Duration) {
 	l.count++
 	l.name, l.now = name, ""
 	l.began = clock.Mono()
-	fmt.Fprintf(l.w, "[%d/%d] %s: about %v\n", l.count, l.runs, name, about.Round(time.Second))
+	fmt.Fprintf(l.w, "[%d/%d] %s: about %v\n", l.count, l.runs, name, sentence.Lasting(about.Round(time.Second)))
 }
 
 func (l *lines) Advance(_ time.Duration, now string) {

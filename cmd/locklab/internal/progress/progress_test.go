@@ -24,7 +24,7 @@ func TestPlainLinesSayEachThingOnce(t *testing.T) {
 	if strings.Count(got, "measuring") != 1 || strings.Count(got, "draining") != 1 {
 		t.Errorf("what happens now should be said once per change:\n%s", got)
 	}
-	for _, want := range []string{"[1/2] redlock under baseline: about 9s", "as expected", "a remark"} {
+	for _, want := range []string{"[1/2] redlock under baseline: about 9 s", "as expected", "a remark"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in:\n%s", want, got)
 		}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"locklab/reports"
+	"locklab/reports/lang"
+)
+
+// terminal is one of so many columns. What was written to it is there once it is closed, which
+// reading does.
+func terminal(t *testing.T, columns uint16) (file *os.File, read func() string) {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	must(err)
+	t.Cleanup(func() { _ = master.Close() })
+	must(unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
+	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	must(err)
+	file, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	must(err)
+	must(unix.IoctlSetWinsize(int(file.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}))
+	var seen bytes.Buffer
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = io.Copy(&seen, master) // it ends with an error as soon as nobody has the other side open
+	}()
+	return file, func() string {
+		must(file.Close())
+		<-ended
+		return strings.ReplaceAll(seen.String(), "\r\n", "\n")
+	}
+}
+
+// onTerminal runs the program in this process, with its output on a terminal of 80 columns.
+func onTerminal(t *testing.T, args ...string) string {
+	t.Helper()
+	file, read := terminal(t, 80)
+	root := newRoot()
+	root.SetOut(file)
+	root.SetErr(io.Discard)
+	root.SetArgs(args)
+	_ = root.ExecuteContext(t.Context()) // some of it ends with a verdict
+	return read()
+}
+
+// TestWhatIsPrintedFitsTheTerminal: no line is wider than 80 columns, no word is cut, and
+// nothing is left out of what stands in a file.
+func TestWhatIsPrintedFitsTheTerminal(t *testing.T) {
+	sample, err := filepath.Abs("../../reports/sample")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	if err := os.CopyFS(filepath.Join("runs", "a"), os.DirFS(sample)); err != nil {
+		t.Fatal(err)
+	}
+	history := filepath.Join("runs", "a", "histories", "multiphase", "zone-partition.matchmaking.1.jsonl.gz")
+	words := regexp.MustCompile(`\p{L}[\p{L}\d:=-]+`)
+	for _, typed := range []string{
+		"sim multiphase --seeds 20",
+		"sim multiphase --seeds 20 --faults partition",
+		"sim multiphase:quorum --seed 5 --faults partition,crash,pause,slow,drift --trace --duration 100ms",
+		"sim multiphase --fairness --seeds 2 --duration 1s --peers 3",
+		"sim multiphase --sweep peers=2..5 --against ricart-agrawala --out sweep",
+		"explore multiphase --peers 2",
+		"explore multiphase:rule=literal",
+		"explore multiphase:quorum --untimed",
+		"explore multiphase --faults disconnect --page trace.html",
+		"list locks",
+		"list scenarios zone-partition",
+		"check " + history + " --explain 1",
+		"report runs",
+	} {
+		for _, tag := range lang.Tags() {
+			args := append(strings.Fields(typed), "--lang", tag)
+			_, whole, _ := callWith(t.Context(), args...)
+			have := onTerminal(t, args...)
+			if whole == "" {
+				t.Errorf("%s: nothing is printed", args)
+			}
+			for line := range strings.Lines(have) {
+				if n := reports.Columns(strings.TrimSuffix(line, "\n")); n > 80 {
+					t.Errorf("%s: %d columns: %s", args, n, line)
+				}
+			}
+			told := map[string]bool{}
+			for _, word := range words.FindAllString(have, -1) {
+				told[word] = true
+			}
+			for _, word := range words.FindAllString(whole, -1) {
+				if !told[word] {
+					t.Errorf("%s: %q is cut or left out", args, word)
+					told[word] = true
+				}
+			}
+		}
+	}
+}
