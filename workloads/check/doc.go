@@ -136,8 +136,9 @@
 //	late        a timer of the process that measures went off later than half of a stall
 //
 // That CPUs are busy decides nothing: what gives way to the lab does no harm. But where
-// hardly any was ever free, and the lab's processes waited longer for one than they ran, a
-// lock that was too slow is not convicted, although one that was not may pass.
+// hardly any was free, be it in one second only, and the lab's processes waited longer for
+// one than they ran, a lock that was too slow is not convicted, although one that was not may
+// pass.
 //
 // # What decides nothing
 //

@@ -220,8 +220,12 @@ func (f *Findings) fullMachine() sentence.Text {
 	for _, h := range f.Hosts {
 		busy, _ := h.Busy()
 		slowdown, _ := h.Slowdown()
-		if busy > full && slowdown > slow {
+		switch {
+		case slowdown <= slow:
+		case busy > full:
 			return sentence.Of("the CPUs of %s were busy for %.0f %% of the time, and the lab's processes waited longer for one than they ran", machineName(h.Host), 100*busy)
+		case h.BusyMax > full: // a stall needs no more than one such second
+			return sentence.Of("the CPUs of %s were busy for %.0f %% of a second, and the lab's processes waited longer for one than they ran", machineName(h.Host), 100*h.BusyMax)
 		}
 		if h.SlowDisk {
 			return sentence.Of("a page took %v to be safe on the disk of %s", time.Duration(*h.Sum.FsyncNS), machineName(h.Host))

@@ -69,6 +69,7 @@ func TestBusyMachineJudgesNothing(t *testing.T) {
 		"slow disk and unsafe":  {append(twice, work...), fsync(load("", 0, 10_500, 0.5, 0.3, ms), 3000*ms), safe, check.Violated, "duplicate rooms"},
 		"slow beside free CPUs": {work, load("", 0, 10_500, 0.8, waits+0.5, ms), safe, check.Expected, ""},
 		"full and stalled":      {stalled, load("", 0, 10_500, 0.96, 0.3, ms), safe, check.Inconclusive, "That may be the machine's doing: the CPUs of the controller's machine were busy for 96 %"},
+		"full in one second":    {stalled, append(load("", 0, 5000, 0.5, 0.3, ms), append(load("", 5000, 6000, 0.96, 0.3, ms), load("", 6000, 10_500, 0.5, 0.3, ms)...)...), safe, check.Inconclusive, "were busy for 96 % of a second"},
 		"full, but fast for us": {
 			stalled, load("", 0, 10_500, 0.96, 0.2, ms), safe, check.Violated, "no grant",
 		},
