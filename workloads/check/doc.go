@@ -161,7 +161,8 @@
 // A stall is the time, between two grants, in which somebody alive wanted the lock.
 // Who was refused and asks again within [DemandGap] has wanted it in between: a lock that
 // refuses at once is as down as one that never answers. Within the
-// fault windows (without faults: the measured part)
+// fault windows (without faults: the measured part), which for a restart last until it is
+// over,
 //
 //	live    no stall of a second, or an eighth of a shorter run
 //	stalls  there were such, and either grants came again before the heal was asked

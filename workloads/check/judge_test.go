@@ -219,6 +219,11 @@ func TestServedTooLittle(t *testing.T) {
 func TestLivenessAndRecovery(t *testing.T) {
 	calm := phases(1000, 10_000, 10_100)
 	partition := fault("f1", "zone-partition", 3000, 8005, cutAC) // heal asked for at 8000
+	restart := fault("f1", "restart", 3000, 8000, func(e *history.Event) {
+		if e.State == "heal-asked" {
+			e.AtNS = 3005*ms + 8000 // right after it began
+		}
+	})
 	for _, c := range []struct {
 		name     string
 		lists    [][]history.Event
@@ -230,6 +235,7 @@ func TestLivenessAndRecovery(t *testing.T) {
 		{"no fault", [][]history.Event{calm, work()}, check.Live, [2]int64{0, 10}, [2]int64{-1, -1}, false},
 		{"undisturbed", [][]history.Event{calm, partition, work()}, check.Live, [2]int64{0, 10}, [2]int64{0, 10}, false},
 		{"down until 300 ms after the heal", [][]history.Event{calm, partition, players(1000, 10_000, 3100, 8300), locking(1000, 10_000, 3100, 8300)}, check.Down, [2]int64{4500, 5000}, [2]int64{250, 320}, false},
+		{"down until the restart is over", [][]history.Event{calm, restart, players(1000, 10_000, 3100, 8300), locking(1000, 10_000, 3100, 8300)}, check.Down, [2]int64{4500, 5000}, [2]int64{5200, 5400}, false},
 		{"never back", [][]history.Event{calm, partition, players(1000, 10_000, 3100, 99_000), locking(1000, 10_000, 3100, 99_000)}, check.Down, [2]int64{4500, 5000}, [2]int64{2000, 2000}, true},
 		{"refuses at once", [][]history.Event{calm, partition, players(1000, 10_000, 0, 0), locking(1000, 3100, 0, 0), refusals(3100, 8000), locking(8000, 10_000, 0, 0)}, check.Down, [2]int64{4500, 5000}, [2]int64{0, 10}, false},
 		{"the waiting master is dead", [][]history.Event{

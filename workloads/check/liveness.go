@@ -15,8 +15,12 @@ type window struct {
 	held bool
 }
 
+// atOnce is how long after its beginning a fault's end is asked for that heals itself.
+const atOnce = time.Millisecond
+
 // windows merges the faults' times, from when they began until their heal was
-// asked for, within the measured part.
+// asked for, within the measured part. What heals itself (a restart), is asked for that
+// as soon as it began: it lasts until it is over.
 func (c *Checker) windows(t timeline) []window {
 	var list []window
 	for _, f := range c.faults {
@@ -27,6 +31,9 @@ func (c *Checker) windows(t timeline) []window {
 		}
 		if f.HealAskedNS >= 0 {
 			w.to, w.heal = f.HealAskedNS, f.HealAskedNS
+			if f.HealAskedNS-f.BeganNS < int64(atOnce) {
+				w.to = max(w.to, f.EndedNS)
+			}
 		} else if f.EndedNS >= 0 {
 			w.to = f.EndedNS
 		}
