@@ -171,11 +171,11 @@ func (r *Reader) Int(key string, byDefault, low, high int) int {
 func (r *Reader) Variant(known ...string) string {
 	r.variants = known
 	if r.spec.Variant != "" && !slices.Contains(known, r.spec.Variant) && r.err == nil {
-		want := "it has none"
+		want, hint := "it has none", ""
 		if len(known) > 0 {
-			want = "want one of " + strings.Join(known, ", ")
+			want, hint = "want one of "+strings.Join(known, ", "), nearest.Hint(r.spec.Variant, known)
 		}
-		r.err = fmt.Errorf("lock %q: unknown variant %q: %s: %w", r.spec, r.spec.Variant, want, ErrInvalid)
+		r.err = fmt.Errorf("lock %q: unknown variant %q: %s%s: %w", r.spec, r.spec.Variant, want, hint, ErrInvalid)
 	}
 	return r.spec.Variant
 }

@@ -2,8 +2,10 @@ package reports
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"locklab/internal/sentence"
 	"locklab/reports/lang"
 	"locklab/reports/result"
 )
@@ -15,9 +17,27 @@ type claimLine struct {
 	Rows                  []claimRow
 }
 
-// claimRow is one row that decides a claim.
+// claimRow is one row that decides a claim, by one or more of the things that it shows.
 type claimRow struct {
-	ID, Row, Verdict string // ID is that of the row on the pages
+	ID, Row string // ID is that of the row on the pages
+	Shows   []claimShows
+}
+
+// claimShows is what is looked for in a row, and what came of it.
+type claimShows struct{ What, Verdict string }
+
+// told are all of them: what is looked for, and what mark makes of its verdict behind it.
+func (r claimRow) told(mark func(verdict string) string) string {
+	var all []string
+	for _, s := range r.Shows {
+		all = append(all, s.What+mark(s.Verdict))
+	}
+	return strings.Join(all, ", ")
+}
+
+// Told are all of them, each with its verdict.
+func (r claimRow) Told() string {
+	return r.told(func(verdict string) string { return " " + verdict })
 }
 
 func claimsOf(say *lang.Lang, f result.File) (lines []claimLine) {
@@ -26,14 +46,27 @@ func claimsOf(say *lang.Lang, f result.File) (lines []claimLine) {
 		line.Shape, line.Verdict, line.Class = claimVerdict(say, c.Verdict)
 		for _, e := range c.Evidence {
 			_, word, _ := claimVerdict(say, e.Verdict)
-			line.Rows = append(line.Rows, claimRow{
-				rowID(result.Row{Lock: e.Lock, Scenario: e.Scenario, Workload: e.Workload}),
-				say.Sprintf("%s under %s", plain(e.Lock), plain(e.Scenario)), word,
-			})
+			id := rowID(result.Row{Lock: e.Lock, Scenario: e.Scenario, Workload: e.Workload})
+			i := slices.IndexFunc(line.Rows, func(r claimRow) bool { return r.ID == id })
+			if i < 0 {
+				i = len(line.Rows)
+				line.Rows = append(line.Rows, claimRow{ID: id, Row: say.Sprintf("%s under %s", plain(e.Lock), plain(e.Scenario))})
+			}
+			line.Rows[i].Shows = append(line.Rows[i].Shows, claimShows{wantedText(say, e.Wanted), word})
 		}
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// wantedText is what a row must show: any of some words of its verdict, or the threshold of a
+// figure as the suite has it.
+func wantedText(say *lang.Lang, wanted []string) string {
+	var words []sentence.Text
+	for _, w := range wanted {
+		words = append(words, sentence.Name(say.Term(plain(w))))
+	}
+	return say.Tell(sentence.Or(words...))
 }
 
 // claimVerdict is how what was made of a claim is shown: by a shape and a word.
@@ -66,11 +99,12 @@ func writeClaims(out *strings.Builder, say *lang.Lang, f result.File, width int,
 	for _, c := range lines {
 		var rows []string
 		for _, row := range c.Rows {
-			text := row.Row
-			if row.Verdict != c.Verdict {
-				text += " (" + row.Verdict + ")"
-			}
-			rows = append(rows, text)
+			rows = append(rows, row.Row+": "+row.told(func(verdict string) string {
+				if verdict == c.Verdict {
+					return ""
+				}
+				return " (" + verdict + ")"
+			}))
 		}
 		text := Wrap(fmt.Sprintf("%s %s: %s (%s) [%s]", c.Shape, c.Verdict, c.Claim, c.Source, strings.Join(rows, "; ")), width, 2)
 		if colour {

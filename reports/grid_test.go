@@ -20,8 +20,9 @@ func TestGrid(t *testing.T) {
 		Run: result.Run{
 			Unfit: []result.Unfit{{Lock: "none", Scenario: "leader-kill", Workload: "mutex"}},
 			Claims: []result.Claim{{Claim: "It holds.", Source: "Somebody", Verdict: result.ClaimPartly, Evidence: []result.Evidence{
-				{Lock: "raft", Scenario: "baseline", Workload: "mutex", Verdict: result.ClaimShown},
-				{Lock: "none", Scenario: "baseline", Workload: "mutex", Verdict: result.ClaimRefuted},
+				{Lock: "raft", Scenario: "baseline", Workload: "mutex", Wanted: []string{"safe"}, Verdict: result.ClaimShown},
+				{Lock: "none", Scenario: "baseline", Workload: "mutex", Wanted: []string{"stall_ms>9"}, Verdict: result.ClaimPartly},
+				{Lock: "none", Scenario: "baseline", Workload: "mutex", Wanted: []string{"stalls", "down"}, Verdict: result.ClaimRefuted},
 			}}},
 		},
 		Results: []result.Row{
@@ -47,7 +48,7 @@ func TestGrid(t *testing.T) {
 		}
 		for _, want := range []string{
 			"lock   1   2   3\n", "none  Ul Ss!   .\n", "raft   ?      -d\n", "1 baseline, 2 cut, 3 leader-kill\n",
-			"△ shown only under some: It holds. (Somebody) [raft under baseline (shown); none", "under baseline (refuted)]",
+			"△ shown only under some: It holds. (Somebody) [raft under baseline: safe (shown);", "none under baseline: stall_ms>9, stalls or down (refuted)]",
 			"\nnone under baseline: 19 of 20, 2 undecided (expected unsafe)\n", "no run shows more.\n",
 		} {
 			if !strings.Contains(text, want) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 
@@ -79,8 +80,7 @@ func noteOf(dir string, row result.Row, histories []series.History, err error) n
 	}
 	switch {
 	case err != nil:
-		// The directory says nothing to those who read the report elsewhere.
-		why := plain(strings.ReplaceAll(strings.ReplaceAll(err.Error(), dir+string(filepath.Separator), ""), "\n", "; "))
+		why := plain(strings.ReplaceAll(within(dir, err.Error()), "\n", "; "))
 		return tell(func(say *lang.Lang, name string) string {
 			return say.Sprintf("%s: not every history can be drawn: %s", name, why)
 		})
@@ -97,6 +97,14 @@ func noteOf(dir string, row result.Row, histories []series.History, err error) n
 		}
 	}
 	return nil
+}
+
+// within names the files of a directory in a text as one does from there: where it lies says
+// nothing to those who read the report elsewhere. A name that only ends like the directory's
+// stays as it is.
+func within(dir, text string) string {
+	begins := regexp.MustCompile(`(^|[\s"'(:])` + regexp.QuoteMeta(filepath.Clean(dir)+string(filepath.Separator)))
+	return begins.ReplaceAllString(text, "$1")
 }
 
 // notesOf are the notes on all rows.

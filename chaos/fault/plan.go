@@ -2,6 +2,7 @@ package fault
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -108,7 +109,7 @@ func (sc scene) pairs(s sides) (p Plan, err error) {
 		}
 	}
 	if len(p.Pairs) == 0 {
-		return Plan{}, ErrNoTarget
+		return Plan{}, fmt.Errorf("nothing is between the two sides: %w", ErrNoTarget)
 	}
 	return p, nil
 }

@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"regexp"
 	"sync/atomic"
 	"syscall"
+
+	"locklab/cmd/locklab/internal/lab"
 )
 
 // Exit codes of every command; DESIGN of the command line, relied on by scripts. A
@@ -71,15 +72,10 @@ func execute() int {
 		exit = &exitError{exitCannotRun, err}
 	}
 	if exit.err != nil {
-		fmt.Fprintln(os.Stderr, folded(os.Stderr, "locklab: "+said(exit.err)))
+		fmt.Fprintln(os.Stderr, folded(os.Stderr, "locklab: "+lab.Said(exit.err)))
 	}
 	if exit.code == exitInterrupted {
 		return int(interrupted.Load())
 	}
 	return exit.code
-}
-
-// said is an error for people: without the names of the sentinels that programs look for.
-func said(err error) string {
-	return regexp.MustCompile(`(?m)(: [a-z]+: invalid( settings)?)+$`).ReplaceAllString(err.Error(), "")
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"locklab/cmd/locklab/internal/lab"
 )
 
 // TestWhatWouldBeRight: each wrong command says what is meant, and ends with nothing that
@@ -19,6 +21,7 @@ func TestWhatWouldBeRight(t *testing.T) {
 		"run --lokcs a":                       "did you mean --locks?",
 		"run --locks redlok":                  "did you mean redlock?",
 		"run --locks redlock:foo=1":           "wake)",
+		"run --locks multiphase:quorumm":      "did you mean quorum?",
 		"run --locks redlock:restrt_delay=1s": "did you mean restart_delay?",
 		"run --scenarios zone-partion":        "did you mean zone-partition?",
 		"run --topology seoul":                "did you mean seoul-2az?",
@@ -26,6 +29,8 @@ func TestWhatWouldBeRight(t *testing.T) {
 		"run --fail-on duplicates.totl>0":     "did you mean duplicates.total?",
 		"run --duration 5":                    "--duration 5: want a time with its unit, such as 5s",
 		"run --duration soon":                 "such as 20s",
+
+		"run --topology one-host --locks redlock --scenarios zone-partition": "no host but host-a; topology one-host has the zones a and",
 	} {
 		root := newRoot()
 		root.SetArgs(strings.Fields(typed))
@@ -34,7 +39,7 @@ func TestWhatWouldBeRight(t *testing.T) {
 			t.Errorf("%s: no error", typed)
 			continue
 		}
-		if text := said(err); !strings.Contains(text, want) || strings.Contains(text, "invalid") {
+		if text := lab.Said(err); !strings.Contains(text, want) || strings.Contains(text, "invalid") || strings.Contains(text, "no target") {
 			t.Errorf("%s: %q does not say %q", typed, text, want)
 		}
 	}

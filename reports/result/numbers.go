@@ -8,11 +8,10 @@ import (
 )
 
 // number is the number at a place in the row, such as latency_ms.p99 or errors.timeout;
-// false if there is none.
+// false if there is none. Of a kind of error that did not come there were 0.
 func (r Row) number(field string) (float64, bool) {
 	if kind, ok := strings.CutPrefix(field, "errors."); ok {
-		n, known := r.Errors[kind]
-		return float64(n), known
+		return float64(r.Errors[kind]), true
 	}
 	if measured, ok := r.Measured[field]; ok {
 		n, err := strconv.ParseFloat(string(measured), 64)

@@ -31,7 +31,8 @@ func TestThresholds(t *testing.T) {
 		{"stall_ms>500", true},
 		{"errors.timeout>3", true},
 		{"errors.other>0", false},
-		{"overlaps>0", false}, // a figure that this workload does not have
+		{"errors.other<1", true}, // none came
+		{"overlaps>0", false},    // a figure that this workload does not have
 	}
 	for _, tt := range tests {
 		threshold, err := failon.Parse(tt.text)

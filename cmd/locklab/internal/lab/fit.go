@@ -136,7 +136,7 @@ func (c *Config) checkTargets(s scenario.Scenario) error {
 
 // unfit leaves a combination out.
 func (c *Config) unfit(lock catalog.Lock, s scenario.Scenario, why error) {
-	c.Unfit = append(c.Unfit, result.Unfit{Lock: lock.String(), Scenario: s.Name, Workload: c.Workload.Name, Why: why.Error()})
+	c.Unfit = append(c.Unfit, result.Unfit{Lock: lock.String(), Scenario: s.Name, Workload: c.Workload.Name, Why: Said(why)})
 }
 
 // checkAbilities sees that what a scenario wants of nodes is something that their roles can do.

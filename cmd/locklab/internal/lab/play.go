@@ -103,16 +103,12 @@ func (p *Play) Begin(text []byte) error {
 
 var errBadFault = errors.New("bad fault")
 
-// said is an error without the sentinels that are for programs.
+// said is an error in a fault that somebody asked for, for people.
 func said(err error) error {
 	if err == nil {
 		return nil
 	}
-	text := strings.TrimPrefix(err.Error(), "fault:1: ")
-	for _, sentinel := range []error{chaos.ErrRefused, errBadFault, fault.ErrNoTarget} {
-		text = strings.TrimSuffix(text, ": "+sentinel.Error())
-	}
-	return errors.New(text)
+	return errors.New(strings.TrimPrefix(Said(err), "fault:1: "))
 }
 
 // Heal ends a fault, or all.
