@@ -48,7 +48,7 @@ func TestGrid(t *testing.T) {
 		}
 		for _, want := range []string{
 			"lock   1   2   3\n", "none  Ul Ss!   .\n", "raft   ?      -d\n", "1 baseline, 2 cut, 3 leader-kill\n",
-			"△ shown only under some: It holds. (Somebody) [raft under baseline: safe (shown);", "none under baseline: stall_ms>9, stalls or down (refuted)]",
+			"△ shown only under some: It holds. (Somebody) [raft under baseline: safe\n", "  (shown); none under baseline: stall_ms>9, stalls or down (refuted)]",
 			"\nnone under baseline: 19 of 20, 2 undecided (expected unsafe)\n", "no run shows more.\n",
 		} {
 			if !strings.Contains(text, want) {
