@@ -17,6 +17,7 @@ type answer struct {
 	Over      string // what the figures are the worst of
 	Columns   []result.Figure
 	Rows      []answerRow
+	Majority  string // which zone has most of the servers
 	tradeoff
 }
 
@@ -97,6 +98,9 @@ func answersOf(say *lang.Lang, files []result.File, names []string) []answer {
 		rows := rowsWith(all, func(r result.Row) bool { return r.Workload == workload })
 		a := answer{Workload: plain(workload), Scenarios: len(scenariosOf(rows)), Columns: answerColumns(rows)}
 		a.Over = say.Count(int64(a.Scenarios), "Workload %s: of each figure the worst of 1 scenario, with that scenario", "Workload %s: of each figure the worst of %s scenarios, with that scenario", a.Workload)
+		if a.Majority = majorities(say, rowsWith(files[0].Results, func(r result.Row) bool { return r.Workload == workload })); len(files) > 1 {
+			a.Majority = "" // it may be another in each
+		}
 		for _, lock := range locksOf(rows) {
 			for i, f := range files {
 				of := rowsWith(f.Results, func(r result.Row) bool { return r.Workload == workload && r.Lock == lock })

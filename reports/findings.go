@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"locklab/reports/lang"
+	"locklab/reports/noise"
 	"locklab/reports/result"
 )
 
@@ -205,8 +206,9 @@ func costFindings(say *lang.Lang, rows []result.Row) []finding {
 			base = r.LatencyMS
 		}
 	}
+	within, judged := noiseOf(rowsWith(rows, func(r result.Row) bool { return r.Scenario == scenario }), "none", "latency_ms.p99")
 	var latency, acquire, handoff []string
-	caveat := ""
+	caveat, intervals := "", false
 	for _, r := range rows {
 		if r.Scenario != scenario {
 			continue
@@ -219,35 +221,84 @@ func costFindings(say *lang.Lang, rows []result.Row) []finding {
 			if r.Availability < quietShare {
 				part += say.Sprintf(" (of the %s that were served)", percent(r.Availability))
 			}
-			if base != nil && base.P99 > 0 {
+			switch {
+			case base == nil || base.P99 <= 0:
+			case within[r.Lock]:
+				part += say.Sprintf(" (%s, noise)", times(say, q.P99/base.P99))
+			default:
 				part += say.Sprintf(" (%s)", times(say, q.P99/base.P99))
 			}
 			latency = append(latency, part)
 		}
 		if r.AcquireMS != nil && r.Lock != "none" {
-			acquire = append(acquire, named(r.Lock)+" "+span(say, r.AcquireMS.P50))
+			part, known := spanWithin(say, r, "acquire_ms.p50", r.AcquireMS.P50)
+			acquire, intervals = append(acquire, named(r.Lock)+" "+part), intervals || known
 		}
 		if r.HandoffMS != nil {
-			handoff = append(handoff, named(r.Lock)+" "+span(say, r.HandoffMS.P50))
+			part, known := spanWithin(say, r, "handoff_ms.p50", r.HandoffMS.P50)
+			handoff, intervals = append(handoff, named(r.Lock)+" "+part), intervals || known
 		}
 	}
+	unsure := caveat
 	switch {
 	case base != nil && len(latency) > 0:
+		if judged {
+			caveat = say.Sprintf(" Noise: the spread within the runs (block bootstrap) explains the difference, or it is less than the drift of %s between runs of one program.", percent(noise.Drift)) + caveat
+		}
 		all = append(all, finding{topicCost, false, say.Sprintf(
 			"Under %s, a request without a lock (%s) took %s at p50 and %s at p99. The p99 with a lock, against that: %s.%s",
 			plain(scenario), named("none"), span(say, base.P50), span(say, base.P99), say.List(latency), caveat)})
 	case len(latency) > 0:
 		all = append(all, finding{topicCost, false, say.Sprintf("Under %s, the p99 latency was: %s.%s", plain(scenario), say.List(latency), caveat)})
 	}
+	if intervals {
+		unsure = say.Sprintf(" In brackets: the interval by the spread within the run, or over its repeats. Differences of less than %s are no more than the drift between runs of one program.", percent(noise.Drift)) + unsure
+	}
 	if len(acquire) > 0 {
 		all = append(all, finding{topicCost, false, say.Sprintf(
-			"Getting the lock itself took, at p50 under %s: %s.%s", plain(scenario), say.List(acquire), caveat)})
+			"Getting the lock itself took, at p50 under %s: %s.%s", plain(scenario), say.List(acquire), unsure)})
 	}
 	if len(handoff) > 0 {
 		all = append(all, finding{topicCost, false, say.Sprintf(
-			"From a release until one of those who waited had the lock it took, at p50 under %s: %s.%s", plain(scenario), say.List(handoff), caveat)})
+			"From a release until one of those who waited had the lock it took, at p50 under %s: %s.%s", plain(scenario), say.List(handoff), unsure)})
 	}
 	return all
+}
+
+// noiseOf names the locks whose figure differs from that of the base by no more than noise, as
+// comparisons of runs judge it; judged if any could be.
+func noiseOf(rows []result.Row, base, field string) (within map[string]bool, judged bool) {
+	within = map[string]bool{}
+	f, known := result.Lookup(field)
+	at := slices.IndexFunc(rows, func(r result.Row) bool { return r.Lock == base })
+	if !known || at < 0 {
+		return within, false
+	}
+	var found []Difference
+	for _, r := range rows {
+		if d, both := difference(rows[at], r, f); both && r.Lock != base && d.Untested == "" {
+			found = append(found, d)
+		}
+	}
+	tested := make([]*noise.Comparison, len(found))
+	for i := range found {
+		tested[i] = &found[i].Comparison
+	}
+	noise.Holm(tested)
+	for _, d := range found {
+		within[d.Lock] = d.Outcome == noise.Noise
+	}
+	return within, len(found) > 0
+}
+
+// spanWithin is a time of a row with its interval, if that is known.
+func spanWithin(say *lang.Lang, r result.Row, field string, ms float64) (text string, known bool) {
+	f, _ := result.Lookup(field)
+	iv := intervalOf(f, r)
+	if iv.Confidence == 0 || !(iv.Low < iv.High) {
+		return span(say, ms), false
+	}
+	return say.Sprintf("%s (%s)", span(say, ms), say.Sprintf("%s to %s", span(say, iv.Low), span(say, iv.High))), true
 }
 
 // quietScenario is the one to compare costs in: the first without faults, baseline before

@@ -28,6 +28,9 @@ func when(say *lang.Lang, r result.Row) string {
 		"pause": say.Text("when a process stood still"), "kill": say.Text("when a process was killed"), "restart": say.Text("when a process was restarted"),
 		"zone-failure": say.Text("when a zone died"),
 	}
+	if diedWithMajority(r) {
+		words["zone-failure"] = say.Text("when the zone with the majority of its servers died")
+	}
 	kind := ""
 	for _, f := range r.Faults {
 		if kind != "" && f.Kind != kind || words[f.Kind] == "" {
@@ -100,17 +103,20 @@ func share(say *lang.Lang, counted result.Figure, r result.Row) string {
 	if r.Duplicates == nil {
 		return ""
 	}
-	var parts []string
-	if r.Duplicates.Warmup > 0 {
-		parts = append(parts, say.Sprintf("%s of them in the warm-up", count(r.Duplicates.Warmup)))
+	n, _ := counted.Of(r)
+	rate := ""
+	if v := per1000(counted, r); v > 0 {
+		rate = say.Sprintf("%s per 1,000 matches", figure(v))
 	}
-	if rate := per1000(counted, r); rate > 0 {
-		parts = append(parts, say.Sprintf("%s per 1,000 matches", figure(rate)))
+	switch warmup := r.Duplicates.Warmup; {
+	case warmup > 0 && rate != "":
+		return say.Sprintf(" (%s in the warm-up and %s measured, %s)", count(warmup), count(int64(n)-warmup), rate)
+	case warmup > 0:
+		return say.Sprintf(" (%s in the warm-up and %s measured)", count(warmup), count(int64(n)-warmup))
+	case rate != "":
+		return say.Sprintf(" (%s)", rate)
 	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return say.Sprintf(" (%s)", strings.Join(parts, say.Text("; ")))
+	return ""
 }
 
 // apart adds what is counted beside the violation that stands in front, and what makes a lock
@@ -144,7 +150,8 @@ func apart(say *lang.Lang, rows []result.Row, at result.Row, counted result.Figu
 }
 
 // outages is the worst share of requests that were refused, failed or never answered, with
-// how that ended, and the longest time in which somebody waited and nobody got the lock.
+// how that ended, the longest time in which somebody waited and nobody got the lock, and where
+// else it harmed its users.
 func outages(say *lang.Lang, rows []result.Row) string {
 	asked := rowsWith(rows, func(r result.Row) bool { return r.Availability > 0 || r.OfferedPerS > 0 })
 	if len(asked) == 0 {
@@ -164,13 +171,75 @@ func outages(say *lang.Lang, rows []result.Row) string {
 			text += say.Sprintf(", and it had recovered %s after the heal", span(say, *at.RecoveryMS))
 		}
 	}
+	var already []result.Row
+	if share < 1 {
+		already = append(already, at)
+	}
 	switch {
 	case !(ms >= stall.Hurts):
-		return text
 	case share < 1 && waited.Scenario == at.Scenario:
-		return say.Sprintf("%s; %s", text, waitedFor(say, waited, ms))
+		text = say.Sprintf("%s; %s", text, waitedFor(say, waited, ms))
+	default:
+		text = say.Sprintf("%s; %s", text, say.Sprintf("%s %s", waitedFor(say, waited, ms), when(say, waited)))
+		already = append(already, waited)
 	}
-	return say.Sprintf("%s; %s", text, say.Sprintf("%s %s", waitedFor(say, waited, ms), when(say, waited)))
+	return elsewhere(say, text, rows, already)
+}
+
+// elsewhere adds the rows that harmed users by anything but a violation and are not already told
+// of, the worst first; the last of many are only counted.
+func elsewhere(say *lang.Lang, text string, rows, already []result.Row) string {
+	const most = 3
+	type harmed struct {
+		row   result.Row
+		parts []string
+	}
+	var all []harmed
+	used := map[string]bool{}
+	for _, r := range already {
+		used[when(say, r)] = true
+	}
+	for _, r := range rows {
+		if slices.ContainsFunc(already, func(o result.Row) bool { return o.Scenario == r.Scenario }) {
+			continue
+		}
+		if parts := harms(say, r); len(parts) > 0 {
+			all = append(all, harmed{r, parts})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b harmed) int { return cmp.Compare(a.row.Availability, b.row.Availability) })
+	shown := min(len(all), max(most-len(already), 1))
+	for _, h := range all[:shown] {
+		words := when(say, h.row)
+		if used[words] {
+			words = say.Sprintf("under %s", plain(h.row.Scenario))
+		}
+		used[words] = true
+		text = say.Sprintf("%s; %s", text, say.Sprintf("%s: %s", words, strings.Join(h.parts, ", ")))
+	}
+	if rest := len(all) - shown; rest > 0 {
+		text = say.Sprintf("%s; %s", text, say.Count(int64(rest), "users were harmed in 1 more scenario", "users were harmed in %s more scenarios"))
+	}
+	return text
+}
+
+// harms is what of a row, besides violations, harms users.
+func harms(say *lang.Lang, r result.Row) (parts []string) {
+	var outage []string // a clause of its own: the last
+	for _, f := range result.Figures() {
+		if f.Answer == "" || f.Violation != "" || meaningOf(f, r) != harm {
+			continue
+		}
+		switch v, _ := f.Of(r); {
+		case f.As == result.Share:
+			parts = append(parts, say.Sprintf("%s of the requests failed", percent(v)))
+		case f.Field == "stall_ms":
+			outage = append(outage, waitedFor(say, r, v))
+		default:
+			parts = append(parts, say.Term(f.Answer)+" "+told(say, f, v))
+		}
+	}
+	return append(parts, outage...)
 }
 
 // waitedFor is what nobody got, and for how long: a stall is measured while the fault lasts,

@@ -43,6 +43,9 @@ func texts(say *lang.Lang, file string) (map[string]any, error) {
 			}
 			return template.HTML(strings.Join(marked, ", ")) //nolint:gosec // they were escaped
 		},
+		"breaks": func(spec string) template.HTML { // between the options of a lock, where a line may end
+			return template.HTML(strings.NewReplacer(":", ":<wbr>", ",", ",<wbr>").Replace(template.HTMLEscapeString(spec))) //nolint:gosec // it was escaped
+		},
 		"lang":   func() string { return say.Tag },
 		"file":   func(name string) string { return FileIn(say, name) },
 		"others": func() []page { return others },

@@ -25,7 +25,7 @@ func tradeoffOf(say *lang.Lang, rows []result.Row, inks map[string]plots.Ink) (t
 	}
 	measure := say.Term(counted.Answer)
 	if counted.Violation == "duplicate" {
-		measure = say.Text("duplicates of the lock per 1,000 matches")
+		measure = say.Text("duplicates of the lock per 1,000 matches, in the measured part")
 	}
 	var points []plots.Point
 	locks := locksOf(rows)

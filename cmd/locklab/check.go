@@ -15,6 +15,7 @@ import (
 
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/lab"
+	"locklab/internal/sentence"
 	"locklab/reports"
 	"locklab/reports/lang"
 	"locklab/reports/series"
@@ -138,8 +139,23 @@ func printFindings(w io.Writer, say *lang.Lang, path string, f *check.Findings, 
 			fmt.Fprintf(w, "     %s\n", say.Sprintf("and %[1]d more of the %[3]s, %[2]d in all", more, kind.n, kind.more))
 		}
 	}
-	fmt.Fprintf(w, "%s: %s\n", say.Term(string(v.Status)), say.Whole(v.Reason))
+	fmt.Fprintf(w, "%s: %s\n", say.Term(string(v.Status)), say.Whole(saidOnce(v.Reason)))
 }
+
+// saidOnce is a reason without the words that stand before it on a console.
+func saidOnce(reason sentence.Text) sentence.Text {
+	if reason.Form == asExpected && len(reason.Args) == 1 {
+		return reason.Args[0]
+	}
+	reason.Args = slices.Clone(reason.Args)
+	for i, arg := range reason.Args {
+		reason.Args[i] = saidOnce(arg)
+	}
+	return reason
+}
+
+// asExpected is what check says of a violation that had to show.
+const asExpected = "%s, as expected"
 
 // padded fills a word up to so many columns, of which a Korean letter takes two.
 func padded(word string, columns int) string {

@@ -117,7 +117,7 @@ func TestCheckJudgesAsTheReport(t *testing.T) {
 		code     int
 		says     string
 	}{
-		{"a control that fires", true, &history.Expect{Safety: "unsafe", Liveness: live}, exitOK, "expected: "},
+		{"a control that fires", true, &history.Expect{Safety: "unsafe", Liveness: live}, exitOK, "expected: 100 overlaps of holds, and it stayed live."},
 		{"a control that is silent", false, &history.Expect{Safety: "unsafe", Liveness: live}, exitInconclusive, "control-silent: "},
 		{"a lock that fails", true, &history.Expect{Safety: "safe", Liveness: live}, exitViolated, "violated: "},
 		{"a lock that holds", false, &history.Expect{Safety: "safe", Liveness: live}, exitOK, "expected: No violation, and it stayed live."},
@@ -185,6 +185,16 @@ func TestExplain(t *testing.T) {
 		if err := call(number); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("--explain %s: %v does not say %q", number, err, want)
 		}
+	}
+	var korean bytes.Buffer
+	root := newRoot()
+	root.SetOut(&korean)
+	root.SetArgs([]string{"check", "--lang", "ko", "../../reports/sample/histories/multiphase/zone-partition.matchmaking.1.jsonl.gz"})
+	if err := root.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	if said := korean.String(); !strings.Contains(said, "zone:a 및 나머지 사이의 partition") || strings.Contains(said, "예상대로: 예상대로") {
+		t.Errorf("in Korean it says\n%s", said)
 	}
 }
 

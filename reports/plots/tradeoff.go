@@ -42,7 +42,7 @@ func Tradeoff(say *lang.Lang, measure string, points []Point) []byte {
 	for v := 0.0; v < highX+stepX; v += stepX {
 		ticks = append(ticks, tick{v + inset, number(v) + " %"})
 	}
-	f := newFrame(height, rightMargin, ticks[len(ticks)-1].at+inset/2, say.Text("failed requests"), ticks)
+	f := newFrame(height, rightMargin, ticks[len(ticks)-1].at+inset/2, say.Text("failed requests, in the measured part"), ticks)
 	x := func(v float64) float64 { return f.x(v + inset) }
 	y := func(v float64) float64 { return f.bottom - 16 - v/highY*(height-50) }
 	var grid []tick

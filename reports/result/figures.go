@@ -194,7 +194,8 @@ func Figures() []Figure {
 		{Field: "fenced_writes", Measured: true, Column: "fenced_writes", Group: "Holds", Title: "fenced writes", As: Count, Place: 4, InMarkdown: true, Means: "Such writes that the store refused, by their fencing token or in a transaction that compares the lock."},
 		{
 			Field: "stall_ms", Column: "stall_ms", Group: "Fault, ms", Title: "stall", Unit: "ms", Better: Lower, Answer: "longest outage", Felt: noticed, Hurts: interrupted, Place: 5, InMarkdown: true, Compare: true,
-			Means: "The longest time, while the fault lasted or in a run without one, in which somebody wanted the lock, or one of its resources, and nobody got it.",
+			Term:  "longest outage (stall)",
+			Means: "The longest time, while the fault lasted or in a run without one, in which somebody wanted the lock, or one of its resources, and nobody got it anywhere. One zone may have been without it for longer.",
 		},
 		{
 			Field: "recovery_ms", Column: "recovery_ms", Group: "Fault, ms", Title: "recovery", Unit: "ms", Better: Lower, Place: 5, InMarkdown: true,
@@ -214,14 +215,14 @@ func Figures() []Figure {
 		Means: "From the moment a request was due by the load's schedule to its answer, so a stalled system is charged for the requests it kept waiting (no coordinated omission). Only requests that ended well count.",
 	}, Figure{InMarkdown: true, Compare: true}, Figure{InMarkdown: true, Compare: true, Answer: "request p99"}, Figure{InMarkdown: true})...)
 	all = append(all, distribution("acquire", Figure{
-		Group: "Acquire, ms", Better: Lower,
+		Group: "Acquire, ms", Better: Lower, Term: "acquire p50, acquire p99",
 		Means: "Only the time to get the lock, at its client. In matchmaking most matches find a seat without the lock, so latency and acquire time differ widely.",
 	}, Figure{InMarkdown: true, Compare: true, Answer: "acquire p50"}, Figure{InMarkdown: true, Compare: true, Answer: "acquire p99"})...)
 	all = append(all, distribution("hold", Figure{Group: "Hold, ms", Means: "From getting the lock until the client no longer believes that it holds it."})...)
 	all = append(all, distribution("fill", Figure{Group: "Fill of rooms, ms", Better: Lower, Means: "From the moment a room is open until it is full."})...)
 	all = append(all, distribution("lateness", Figure{Group: "Generator lateness, ms", Better: Lower, Means: "How late the load generator itself was. When it falls behind, the run is inconclusive."})...)
 	all = append(all,
-		Figure{Field: "acquire_rtt", Column: "acquire_rtt", Group: "In round trips", Title: "acquire p50", Name: "acquire p50 / RTT", Place: 7, InMarkdown: true, Better: Lower, Means: "The median of the time to get the lock, in round trips between hosts before the load and the fault began."},
+		Figure{Field: "acquire_rtt", Column: "acquire_rtt", Group: "In round trips", Title: "acquire p50", Name: "acquire p50 / RTT", Term: "acquire p50 / RTT", Place: 7, InMarkdown: true, Better: Lower, Means: "The median of the time to get the lock, in round trips between hosts before the load and the fault began."},
 		Figure{Field: "messages_per_acquire", Column: "messages_per_acquire", Group: "Lock", Title: "messages per acquire", Place: 7, InMarkdown: true, Better: Lower, Means: "Messages of the lock's protocol for one acquisition, for locks that count them."},
 		Figure{Field: "fairness", Column: "fairness_jain", Group: "Lock", Title: "fairness", Better: Higher, Most: 1, Means: "Jain's index over the clients: 1 if all were served alike, 1/n if one of n got everything."},
 		Figure{Field: "peer_fairness", Column: "peer_fairness_jain", Group: "Masters", Title: "fairness", Term: "fairness of masters", Better: Higher, Most: 1, Means: "The same index over what the masters acquired."},
@@ -316,7 +317,7 @@ func distribution(name string, all Figure, more ...Figure) []Figure {
 		if i+1 < len(quantiles) {
 			f.Within = name + "_ms." + quantiles[i+1].field
 		}
-		if f.Term = name; i > 0 {
+		if f.Term = cmp.Or(all.Term, name); i > 0 {
 			f.Term, f.Means = "", ""
 		}
 		figures[i] = f

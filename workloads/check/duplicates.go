@@ -157,6 +157,10 @@ func (c *matchmaking) checkRooms(f *Findings, t timeline) {
 			count.Unreachable++
 		}
 		c.example(f, t, worst.String(), c.names.text(r.group), r.start, func() sentence.Text {
+			if other.opened > r.start {
+				return sentence.Of("room %s of %s was created on %s while %s on %s was starting: %s",
+					brief(r.id), c.name(r.group), c.name(r.worker), brief(other.id), c.name(other.worker), sentence.Term(worst.String()))
+			}
 			return sentence.Of("room %s of %s was created on %s while %s on %s was free: %s",
 				brief(r.id), c.name(r.group), c.name(r.worker), brief(other.id), c.name(other.worker), sentence.Term(worst.String()))
 		})

@@ -2,6 +2,7 @@ package check_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"locklab/workloads/check"
@@ -232,6 +233,18 @@ func TestWarmupDuplicatesAreApart(t *testing.T) {
 	}
 	if v := check.Judge(f, history.Expect{Safety: check.Safe}); v.Status != check.Violated {
 		t.Errorf("%+v", v)
+	}
+}
+
+// TestTheOtherRoomIsToldAsItWas: starting until it is open, free from then on.
+func TestTheOtherRoomIsToldAsItWas(t *testing.T) {
+	first := ordered{room: "O", worker: "w2", master: "m2", hold: "h2", from: 10, start: 20, open: 70, answered: 75}
+	for start, want := range map[int64]string{69: "on w2 was starting: raced", 70: "on w2 was free: raced"} {
+		second := ordered{room: "R", worker: "w1", master: "m1", hold: "h1", from: 30, start: start, open: 160, answered: 165}
+		f := checktest.Events(append(append(append([]history.Event{world()}, phases(0, 5000, 5000)...), first.events()...), second.events()...), options)
+		if len(f.Examples) != 1 || !strings.Contains(f.Examples[0].Text.String(), want) {
+			t.Errorf("a room that began at %d ms: %v, want %q", start, f.Examples, want)
+		}
 	}
 }
 
