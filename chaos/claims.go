@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// claims say which fault has the clock or the disk of a node in its hands. There is one of each:
+// claims say which fault has the clock, the disk or the process of a node in its hands. There is one of each:
 // a second fault that sets it would undo the first, and its end the other's. The zero value is
 // ready.
 type claims struct {

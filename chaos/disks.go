@@ -21,6 +21,9 @@ func (e *episode) disksAreHit(ctx context.Context) error {
 func (e *episode) disksWereHit(ctx context.Context) error {
 	return e.eachDisk(ctx, func(node string, s DiskSeen) error {
 		if s.Done == 0 || s.Least < s.Delay {
+			if e.plan.Disk.Full {
+				return fmt.Errorf("no write of node %s was refused yet", node)
+			}
 			return fmt.Errorf("no fsync of node %s has taken %v yet", node, e.plan.Disk.Delay)
 		}
 		return nil

@@ -90,6 +90,9 @@ func (e *episode) run(ctx context.Context) (happened bool, err error) {
 	} else {
 		e.proveBegin(ctx)
 	}
+	if seen := e.entry.Began - e.entry.Asked; len(e.plan.Kill) > 0 && e.entry.Began != 0 { // it counts from when they were seen dead
+		e.from, e.until = e.from+seen, min(e.until+seen, e.end)
+	}
 	e.lasts(ctx)
 	return true, e.over(ctx)
 }
@@ -228,9 +231,9 @@ func (e *episode) over(ctx context.Context) error {
 	e.entry.HealAsked = clock.Mono()
 	e.record(stateHealAsked, e.entry.HealAsked)
 	last := ctx.Err() != nil || e.entry.HealAsked >= e.end
-	var stood error // who was paused has to be, up to the heal
+	var stood error // who was paused or killed has to be, up to the heal
 	if ctx.Err() == nil && e.entry.Began != 0 {
-		stood = errors.Join(e.inState(ctx, NodePaused, e.plan.Pause), e.clocksAreWrong(ctx), e.disksWereHit(ctx))
+		stood = errors.Join(e.inState(ctx, NodePaused, e.plan.Pause), e.stayedAway(ctx), e.clocksAreWrong(ctx), e.disksWereHit(ctx))
 	}
 	healCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healTime)
 	passed, err := e.heal(healCtx)
@@ -255,6 +258,14 @@ func (e *episode) over(ctx context.Context) error {
 		e.record(stateEnded, e.entry.Ended)
 	}
 	return err
+}
+
+// stayedAway says which killed process somebody has started again.
+func (e *episode) stayedAway(ctx context.Context) error {
+	if e.fault.Instant {
+		return nil
+	}
+	return e.inState(ctx, NodeEnded, e.plan.Kill)
 }
 
 // heal takes impairments off and lets stopped processes run. It tries again,

@@ -122,7 +122,7 @@ func TestFaults(t *testing.T) {
 		"a clock that somebody sets right": {func(s *stage) {
 			clock.System().AfterFunc(1500*time.Millisecond, func() { _ = s.SetClock(context.Background(), "redis-a", 0, 1) })
 		}, "fault: clock-step, target: node:redis-a, by: 1m", 0, "is off by 20ms, not by 1m0s", "", "*", ""},
-		"a zone that forgets": {nil, `fault: zone-failure, target: "zone:a", lose_data: [redis]`, 20 * time.Second, "", whole, "kill master-a, kill redis-a, restart wipe=false delay=0s master-a, restart wipe=true delay=2.25s redis-a", ""},
+		"a zone that forgets": {nil, `fault: zone-failure, target: "zone:a", lose_data: [redis]`, 20 * time.Second, "", whole, "kill master-a, kill redis-a, restart wipe=false delay=0s master-a, restart wipe=true delay=2.22s redis-a", ""},
 		// A master that lived on behind cut links would act as in a partition.
 		"a zone whose links live longer": {func(s *stage) {
 			s.takes["kill"] = 5 * time.Millisecond

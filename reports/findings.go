@@ -119,7 +119,7 @@ func findings(say *lang.Lang, f result.File) []finding {
 func ending(say *lang.Lang, run result.Run) finding {
 	switch {
 	case run.Unfinished:
-		return finding{say.Text(topicUnfinished), true, say.Text("The lab has not ended this run: it goes on, or was killed. What follows is what there is so far.")}
+		return finding{say.Text(topicUnfinished), true, say.Text("The lab has not come to the end of this run: it goes on, was killed, or was stopped by an error. What follows is what there is so far.")}
 	case run.Interrupted:
 		return finding{say.Text(topicInterrupted), true, say.Text("The run was interrupted before its end: what follows is what there was by then.")}
 	}

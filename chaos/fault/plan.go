@@ -58,6 +58,13 @@ func (p Plan) Alone() (things []string) {
 	for _, node := range p.Disks {
 		things = append(things, "the disk of node "+node)
 	}
+	starts := p.Kill // when the fault is over
+	if p.Disk.Full {
+		starts = slices.Concat(starts, p.Disks)
+	}
+	for _, node := range starts {
+		things = append(things, "the process of node "+node)
+	}
 	return things
 }
 

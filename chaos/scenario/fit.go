@@ -47,6 +47,9 @@ func (s Scenario) CheckLease(measured, lease time.Duration, lock string) error {
 		if !s.OutlastsLease || lasts > lease {
 			continue
 		}
+		if step.For.Percent == 0 && step.For.Duration > 0 {
+			return fmt.Errorf("%s:%d: fault %s lasts for %v, and a lease of %s for %v: want it to last for longer, or a shorter lease: %w", s.File, step.Line, step.ID, lasts, lock, lease, ErrInvalid)
+		}
 		missing := time.Duration(float64(lease-lasts) * float64(measured) / float64(lasts))
 		return fmt.Errorf("%s:%d: fault %s lasts for %v of a run of %v, and a lease of %s for %v: want runs of more than %v, or a shorter lease: %w",
 			s.File, step.Line, step.ID, lasts, measured, lock, lease, (measured + missing + tenth).Truncate(tenth), ErrInvalid)
@@ -77,7 +80,7 @@ func (s Step) needs() time.Duration {
 	return (time.Duration(least-float64(rounding)) + tenth - 1).Truncate(tenth)
 }
 
-// CheckOverlaps says which faults have the clock or the disk of one node in their hands at the same
+// CheckOverlaps says which faults have the clock, the disk or the process of one node in their hands at the same
 // time, in a measured part of that length: the later one would undo the other. Who is hit by a
 // selector that is looked up when the fault begins, the run sees.
 func (s Scenario) CheckOverlaps(ctx context.Context, measured time.Duration, inv fault.Inventory, resolver fault.Resolver) error {

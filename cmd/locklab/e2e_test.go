@@ -188,7 +188,7 @@ func TestE2EKilled(t *testing.T) {
 	if r := row(t, file, "redlock", "baseline"); r.Verdict.Status != result.StatusInconclusive || len(r.Histories) != 1 {
 		t.Errorf("the run that was killed is %+v, %q", r.Verdict, r.Histories)
 	}
-	if text, err := os.ReadFile(filepath.Join(dir, "report.md")); err != nil || !strings.Contains(string(text), "The lab has not ended this run") {
+	if text, err := os.ReadFile(filepath.Join(dir, "report.md")); err != nil || !strings.Contains(string(text), "The lab has not come to the end of this run") {
 		t.Errorf("the report does not say that the run has no end: %v\n%s", err, text)
 	}
 	if logs, _ := filepath.Glob(filepath.Join(dir, "logs", "raft", "*", "raft-*.log")); len(logs) == 0 {

@@ -224,7 +224,9 @@ func (f *runFlags) goOn(ctx context.Context) (*result.File, error) {
 	}
 	for i := range earlier.Results { // in the file, too, so that what is killed now is gone on with by --resume alone
 		row := &earlier.Results[i]
-		row.Partial = row.Partial || slices.Contains(f.redo, row.Verdict.Status)
+		own := row.Verdict // whatever --fail-on made of it
+		own.Restore()
+		row.Partial = row.Partial || slices.Contains(f.redo, own.Status)
 	}
 	now := map[string]string{} // before the flags, which they are the values of, are those of then
 	f.set.Visit(func(flag *pflag.Flag) { now[flag.Name] = flag.Value.String() })

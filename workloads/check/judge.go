@@ -158,9 +158,9 @@ func (f *Findings) fellShort(want history.Expect) sentence.Text {
 	}
 	was, longest := sentence.Term(f.Liveness), time.Duration(f.StallNS)
 	if f.StuckResource != "" {
-		return sentence.Of("expected %s, but it was %s for %s: the longest time with waiters and no grant was %v", sentence.Or(wanted...), was, f.StuckResource, longest)
+		return sentence.Of("expected %s, but what was seen is %s, for %s: the longest time with waiters and no grant was %v", sentence.Or(wanted...), was, f.StuckResource, longest)
 	}
-	return sentence.Of("expected %s, but it was %s: the longest time with waiters and no grant was %v", sentence.Or(wanted...), was, longest)
+	return sentence.Of("expected %s, but what was seen is %s: the longest time with waiters and no grant was %v", sentence.Or(wanted...), was, longest)
 }
 
 // unserved says where too few operations ended ok, if anywhere. A fault that was over

@@ -70,6 +70,15 @@ func (c *Checker) checkLiveness(f *Findings, t timeline, idle map[int32]int64) {
 	windows := c.windows(t)
 	wants, grants := c.wants(), c.grants()
 	demand := spansOf(wants)
+	var resources map[int32]*resource
+	if slices.ContainsFunc(windows, func(w window) bool { return w.to-w.from >= int64(c.stall) }) {
+		resources = c.resources(wants)
+	}
+	if len(resources) == 1 { // who waits for one that somebody alive holds has to
+		for _, r := range resources {
+			demand = notHeld(demand, r.held)
+		}
+	}
 	f.Demand = len(windows) > 0
 	for _, w := range windows {
 		live, stall, wanted := c.fare(w, demand, grants)
@@ -81,10 +90,19 @@ func (c *Checker) checkLiveness(f *Findings, t timeline, idle map[int32]int64) {
 			f.NotRecovered = f.NotRecovered || !done
 		}
 	}
-	c.checkResources(f, windows, wants)
+	c.checkResources(f, windows, resources)
 	if n := len(windows); n > 0 && windows[n-1].heal > 0 {
 		c.checkEnd(f, t, windows[n-1], wants, idle)
 	}
+}
+
+// notHeld is the demand without the time in which somebody alive holds the resource.
+func notHeld(demand, held []span) (free []span) {
+	for _, s := range demand {
+		first, _ := slices.BinarySearchFunc(held, s.from, func(h span, at int64) int { return cmp.Compare(h.to, at) })
+		free = without(free, s, held[first:])
+	}
+	return free
 }
 
 // fared notes how a resource, or the lock as a whole, fared in a window.

@@ -19,11 +19,7 @@ type resource struct {
 // A resource counts as stuck only on the word of those who are not cut off: a wait of
 // a node is counted until the last grant that the node got of anything else while it
 // waited. Nor is it stuck while somebody alive holds it.
-func (c *Checker) checkResources(f *Findings, windows []window, wants []want) {
-	if !slices.ContainsFunc(windows, func(w window) bool { return w.to-w.from >= int64(c.stall) }) {
-		return
-	}
-	all := c.resources(wants)
+func (c *Checker) checkResources(f *Findings, windows []window, all map[int32]*resource) {
 	if len(all) < 2 { // then it fares as the lock does
 		return
 	}
@@ -103,8 +99,7 @@ func stuck(gap span, wants []want, held []span, served map[int32][]int64, limit 
 		}
 	}
 	for _, s := range apart(counted) {
-		first, _ := slices.BinarySearchFunc(held, s.from, func(h span, at int64) int { return cmp.Compare(h.to, at) })
-		for _, part := range without(nil, s, held[first:]) {
+		for _, part := range notHeld([]span{s}, held) {
 			stall += part.to - part.from
 		}
 	}

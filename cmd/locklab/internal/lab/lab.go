@@ -103,7 +103,7 @@ func with(ctx context.Context, parts []Config, earlier *result.File, display pro
 	}
 	err = do(fleet, rows)
 	fleet.clocks.report(fleet.order, &file.Run)
-	file.Run.Unfinished = false
+	file.Run.Unfinished = err != nil && ctx.Err() == nil // --resume goes on with it
 	file.Run.DurationMS += clk.Now().Sub(started).Milliseconds()
 	return file, errors.Join(err, rows.save())
 }
