@@ -114,7 +114,7 @@ func TestJUnitOfHalfAComparison(t *testing.T) {
 		want    string
 	}{
 		"interrupted": {run: result.Run{Interrupted: true}, want: "was interrupted"},
-		"unfinished":  {run: result.Run{Unfinished: true}, want: "has not ended"},
+		"unfinished":  {run: result.Run{Unfinished: true}, want: "has not come to the end"},
 		"stopped":     {stopped: errors.New("disk full"), want: "disk full"},
 	} {
 		suite := writeJUnit(t, result.File{Run: tt.run, Results: []result.Row{row}}, tt.stopped).Suites[0]
