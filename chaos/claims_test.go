@@ -13,26 +13,36 @@ import (
 func TestOneFaultOfADiskAtATime(t *testing.T) {
 	const broken = " is broken already, by "
 	for name, c := range map[string]struct{ timeline, why, calls string }{
-		"a slow disk that gets full": {`
+		"a slow disk that gets full": {
+			`
   - {at: 1s, for: 6s, fault: slow-disk, target: node:redis-a, delay: 100ms}
   - {at: 2s, for: 1s, fault: full-disk, target: leader}`,
-			"the disk of node redis-a" + broken + "slow-disk-1", "disk redis-a 0s, disk redis-a 100ms"},
-		"two clocks": {`
+			"the disk of node redis-a" + broken + "slow-disk-1", "disk redis-a 0s, disk redis-a 100ms",
+		},
+		"two clocks": {
+			`
   - {at: 1s, for: 6s, fault: clock-step, target: node:redis-a, by: 1m}
   - {at: 2s, for: 1s, fault: clock-drift, target: leader, rate: 2}`,
-			"the clock of node redis-a" + broken + "clock-step-1", "clock redis-a 0s, clock redis-a 1m0s"},
-		"a clock and a disk": {`
+			"the clock of node redis-a" + broken + "clock-step-1", "clock redis-a 0s, clock redis-a 1m0s",
+		},
+		"a clock and a disk": {
+			`
   - {at: 1s, for: 6s, fault: clock-step, target: node:redis-a, by: 1m}
   - {at: 2s, for: 1s, fault: slow-disk, target: leader, delay: 100ms}`,
-			"", "clock redis-a 0s, clock redis-a 1m0s, disk redis-a 0s, disk redis-a 100ms"},
-		"one as soon as the other ends": {`
+			"", "clock redis-a 0s, clock redis-a 1m0s, disk redis-a 0s, disk redis-a 100ms",
+		},
+		"one as soon as the other ends": {
+			`
   - {at: 1s, for: 2s, fault: slow-disk, target: node:redis-a, delay: 100ms}
   - {at: 3s, for: 2s, fault: slow-disk, target: node:redis-a, delay: 300ms}`,
-			"", "disk redis-a 0s, disk redis-a 0s, disk redis-a 100ms, disk redis-a 300ms"},
-		"one that waits for the other": {`
+			"", "disk redis-a 0s, disk redis-a 0s, disk redis-a 100ms, disk redis-a 300ms",
+		},
+		"one that waits for the other": {
+			`
   - {at: 1s, for: 2s, fault: slow-disk, target: node:redis-a, delay: 100ms}
   - {at: 2500ms, for: 2s, fault: slow-disk, target: leader, delay: 300ms}`,
-			"", "disk redis-a 0s, disk redis-a 0s, disk redis-a 100ms, disk redis-a 300ms"},
+			"", "disk redis-a 0s, disk redis-a 0s, disk redis-a 100ms, disk redis-a 300ms",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
