@@ -162,7 +162,7 @@
 // Who was refused and asks again within [DemandGap] has wanted it in between: a lock that
 // refuses at once is as down as one that never answers. Within the
 // fault windows (without faults: the measured part), which for a restart last until it is
-// over,
+// over, and where they are shorter than a stall until the first grant after them,
 //
 //	live    no stall of a second, or an eighth of a shorter run
 //	stalls  there were such, and either grants came again before the heal was asked

@@ -81,7 +81,7 @@ func (c *Checker) checkLiveness(f *Findings, t timeline, idle map[int32]int64) {
 	}
 	f.Demand = len(windows) > 0
 	for _, w := range windows {
-		live, stall, wanted := c.fare(w, demand, grants)
+		live, stall, wanted := c.fare(c.longEnough(w, t, grants), demand, grants)
 		f.fared(w, live, stall, "")
 		f.Demand = f.Demand && wanted
 		if w.heal > 0 {
@@ -94,6 +94,20 @@ func (c *Checker) checkLiveness(f *Findings, t timeline, idle map[int32]int64) {
 	if n := len(windows); n > 0 && windows[n-1].heal > 0 {
 		c.checkEnd(f, t, windows[n-1], wants, idle)
 	}
+}
+
+// longEnough is the window, or, if a stall could not be seen in one so short, the window until
+// the first grant after it: who waits then has waited since.
+func (c *Checker) longEnough(w window, t timeline, grants []int64) window {
+	if w.heal > 0 && w.to-w.from < int64(c.stall) {
+		next, _ := slices.BinarySearch(grants, w.to)
+		if next < len(grants) {
+			w.to = min(grants[next], t.drain)
+		} else {
+			w.to = t.drain
+		}
+	}
+	return w
 }
 
 // notHeld is the demand without the time in which somebody alive holds the resource.
