@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestOneFaultOfADiskAtATime: and of a clock. Who comes while another one has it waits for a
+// TestOneFaultOfADiskAtATime: and of a clock, and of a process. Who comes while another one has it waits for a
 // moment, and then is not proven, and the other one is left as it is.
 func TestOneFaultOfADiskAtATime(t *testing.T) {
 	const broken = " is broken already, by "
@@ -30,6 +30,12 @@ func TestOneFaultOfADiskAtATime(t *testing.T) {
   - {at: 1s, for: 6s, fault: clock-step, target: node:redis-a, by: 1m}
   - {at: 2s, for: 1s, fault: slow-disk, target: leader, delay: 100ms}`,
 			"", "clock redis-a 0s, clock redis-a 1m0s, disk redis-a 0s, disk redis-a 100ms",
+		},
+		"two kills": {
+			`
+  - {at: 1s, for: 3s, fault: kill, target: node:redis-a}
+  - {at: 2s, for: 4s, fault: kill, target: leader}`,
+			"the process of node redis-a" + broken + "kill-1", "kill redis-a, restart wipe=false delay=0s redis-a",
 		},
 		"one as soon as the other ends": {
 			`

@@ -54,6 +54,7 @@ func TestScenariosAreCheckedBeforeTheStart(t *testing.T) {
 		{"some of a zone have a disk", "raft", "seoul-2az", "{at: 30%, fault: slow-disk, target: zone:a, delay: 50ms}", ""},
 		{"a disk", "redlock:persistence=always", "seoul-2az", "{at: 30%, fault: full-disk, target: majority:server}", ""},
 		{"a disk of masters", "multiphase:quorum", "seoul-2az", "{at: 30%, fault: full-disk, target: holder}", ""},
+		{"a node that is killed twice", "raft", "seoul-2az", "{at: 10%, for: 60%, fault: kill, target: node:raft-a-1}\n  - {at: 60%, for: 30%, fault: kill, target: zone:a}", "x.yaml:4: fault kill-2 on zone:a breaks the process of node raft-a-1 while fault kill-1 on node:raft-a-1, of line 3, does"},
 		{"a disk that is slow and full", "raft", "seoul-2az", "{at: 10%, for: 60%, fault: slow-disk, target: zone:a, delay: 50ms}\n  - {at: 60%, for: 30%, fault: full-disk, target: role:raft}", "x.yaml:4: fault full-disk-2 on role:raft breaks the disk of node raft-a-1 while fault slow-disk-1 on zone:a, of line 3, does: want one after the other, or targets that share no node"},
 		{"a disk that is slow, then full", "raft", "seoul-2az", "{at: 10%, for: 50%, fault: slow-disk, target: zone:a, delay: 50ms}\n  - {at: 60%, for: 30%, fault: full-disk, target: role:raft}", ""},
 		{"a disk that is slow, of others full", "raft", "seoul-2az", "{at: 10%, fault: slow-disk, target: zone:a, delay: 50ms}\n  - {at: 60%, fault: full-disk, target: zone:c}", ""},
