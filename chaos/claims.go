@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// claims say which fault has the clock, the disk or the process of a node in its hands. There is one of each:
-// a second fault that sets it would undo the first, and its end the other's. The zero value is
-// ready.
+// claims say which fault has the clock, the disk or the process of a node in its hands. There
+// is one of each: a second fault that sets it would undo the first, and its end the other's.
+// The zero value is ready.
 type claims struct {
 	mu sync.Mutex
 	by map[string]string // what it is of, the fault's name in the ledger

@@ -45,8 +45,8 @@ func runViewers(ctx context.Context, args []string) error {
 	fl.StringVar(&c.rate, "rate", "300", "requests per second")
 	fl.StringVar(&c.seed, "seed", "1", "of all runs")
 	fl.DurationVar(&c.duration, "duration", 20*time.Second, "of each run")
-	fl.IntVar(&c.viewers, "viewers", 20, "how many look in every second run")
-	fl.IntVar(&c.rounds, "rounds", 5, "pairs of runs")
+	fl.IntVar(&c.viewers, "viewers", 20, "how many look in every third run")
+	fl.IntVar(&c.rounds, "rounds", 5, "of three runs: without, with, without")
 	if err := fl.Parse(args); err != nil {
 		return err
 	}
