@@ -47,27 +47,33 @@ func writeGrid(out *strings.Builder, say *lang.Lang, run result.Run, workload st
 		add(&locks, r.Lock)
 		add(&scenarios, r.Scenario)
 	}
-	const cell = 4
+	// All of a name, and as many scenarios beside it as fit; the others are a table below.
+	const cell, least = 4, 5
 	name := Columns(say.Text("lock"))
 	for _, lock := range locks {
-		name = max(name, min(Columns(lock), width-cell*len(scenarios)))
+		name = max(name, min(Columns(lock), width-cell*least))
 	}
-	fmt.Fprintf(out, "%s:\n%s", plain(workload), pad(say.Text("lock"), name, true))
-	for i := range scenarios {
-		out.WriteString(pad(strconv.Itoa(i+1), cell, false))
-	}
-	out.WriteByte('\n')
-	for _, lock := range locks {
-		out.WriteString(pad(cut(plain(lock), name), name, true))
-		for _, scenario := range scenarios {
-			text, class := gridCell(run, rows, lock, scenario)
-			text = pad(text, cell, false)
-			if colour {
-				text = ansi(class) + text + "\x1b[0m"
-			}
-			out.WriteString(text)
+	fmt.Fprintf(out, "%s:\n", plain(workload))
+	for begin := 0; begin < len(scenarios); {
+		end := min(begin+(width-name)/cell, len(scenarios))
+		out.WriteString(pad(say.Text("lock"), name, true))
+		for i := begin; i < end; i++ {
+			out.WriteString(pad(strconv.Itoa(i+1), cell, false))
 		}
 		out.WriteByte('\n')
+		for _, lock := range locks {
+			out.WriteString(pad(cut(plain(lock), name), name, true))
+			for _, scenario := range scenarios[begin:end] {
+				text, class := gridCell(run, rows, lock, scenario)
+				text = pad(text, cell, false)
+				if colour {
+					text = ansi(class) + text + "\x1b[0m"
+				}
+				out.WriteString(text)
+			}
+			out.WriteByte('\n')
+		}
+		begin = end
 	}
 	var numbered []string
 	for i, scenario := range scenarios {

@@ -2,6 +2,7 @@ package reports_test
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -59,6 +60,39 @@ func TestGrid(t *testing.T) {
 			if len([]rune(strings.TrimRight(line, "\n"))) > 80 {
 				t.Errorf("too long: %q", line)
 			}
+		}
+	}
+}
+
+// TestGridNames: locks whose names differ in the middle are told apart where all scenarios
+// beside them would be wider than the line.
+func TestGridNames(t *testing.T) {
+	locks := []string{"redlock:order=parallel,retry=fixed,ttl=1s", "redlock:order=sequential,retry=fixed,ttl=1s"}
+	var f result.File
+	for _, lock := range locks {
+		for i := range 21 {
+			f.Results = append(f.Results, result.Row{
+				Lock: lock, Scenario: fmt.Sprintf("s%d", i+1), Workload: "mutex",
+				Verdict: result.Verdict{Status: result.StatusExpected, Safety: result.Safe, Liveness: "live"},
+			})
+		}
+	}
+	var out bytes.Buffer
+	if err := reports.Grid(&out, lang.English(), f, 80, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, lock := range locks {
+		cells := 0
+		for line := range strings.Lines(out.String()) {
+			if strings.HasPrefix(line, lock+" ") {
+				cells += strings.Count(line, "Sl")
+			}
+			if len([]rune(strings.TrimRight(line, "\n"))) > 80 {
+				t.Errorf("too long: %q", line)
+			}
+		}
+		if cells != 21 {
+			t.Errorf("%s has %d of 21 cells beside its name in\n%s", lock, cells, out.String())
 		}
 	}
 }

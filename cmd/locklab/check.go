@@ -97,7 +97,7 @@ func printFindings(w io.Writer, say *lang.Lang, path string, f *check.Findings, 
 		line(say.Text("available"), say.Sprintf("%.1f %% of %d operations that no fault touched", 100*s.Share(), s.All))
 	}
 	if s := f.During; s.All > 0 {
-		line(say.Text("available"), say.Sprintf("%.1f %% of %d operations while a fault was in force", 100*s.Share(), s.All))
+		line(say.Text("available"), say.Sprintf("%.1f %% of %d operations that a fault touched", 100*s.Share(), s.All))
 	}
 	if f.RoomsCreated > 0 {
 		d := f.Duplicates

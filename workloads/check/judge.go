@@ -163,19 +163,22 @@ func (f *Findings) fellShort(want history.Expect) sentence.Text {
 	return sentence.Of("expected %s, but what was seen is %s: the longest time with waiters and no grant was %v", sentence.Or(wanted...), was, longest)
 }
 
-// unserved says where too few operations ended ok, if anywhere. A fault that was over
-// before a failover could be tells nothing of it.
+// unserved says where too few operations ended ok, if anywhere. A fault that was too short
+// tells nothing of it.
 func (f *Findings) unserved(want history.Availability) sentence.Text {
 	switch {
 	case f.Outside.below(want.Outside):
 		return sentence.Of("expected that at least %.4g %% of the operations that no fault touched end ok, but of %d only %.1f %% did",
 			100*want.Outside, f.Outside.All, 100*f.Outside.Share())
-	case f.During.below(want.During) && f.FaultsNS >= int64(FailoverTime):
-		return sentence.Of("expected that at least %.4g %% of the operations while a fault was in force end ok, but of %d only %.1f %% did",
+	case f.During.below(want.During) && !f.tooShort():
+		return sentence.Of("expected that at least %.4g %% of the operations that a fault touched end ok, but of %d only %.1f %% did",
 			100*want.During, f.During.All, 100*f.During.Share())
 	}
 	return sentence.Text{}
 }
+
+// tooShort says that the faults were over before a failover could be.
+func (f *Findings) tooShort() bool { return f.FaultsNS < int64(FailoverTime) }
 
 // told says what was seen of a lock that is as expected, and what of it was judged.
 func (f *Findings) told(want history.Expect) sentence.Text {
@@ -213,6 +216,10 @@ func (f *Findings) told(want history.Expect) sentence.Text {
 		text = sentence.Of("%s. Its safety was not judged", text)
 	case len(want.Liveness) == 0:
 		text = sentence.Of("%s. Its liveness was not judged", text)
+	}
+	if f.During.below(want.Availability.During) && f.tooShort() {
+		text = sentence.Of("%s. That %.1f %% of the operations that a fault touched ended ok was not judged: "+
+			"it lasted %v, less than the %v that going on without what failed may take", text, 100*f.During.Share(), time.Duration(f.FaultsNS), FailoverTime)
 	}
 	return text
 }
