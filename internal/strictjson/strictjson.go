@@ -94,9 +94,9 @@ func reason(err error) error {
 	case errors.Is(e, json.ErrUnknownName):
 		return fmt.Errorf("field %s is unknown: want one of %s", field(e.JSONPointer), strings.Join(known(e.GoType), ", "))
 	case e.Err != nil: // such as a number out of range, or a type's own reader
-		return fmt.Errorf("%shave %s, want %s: %w", place(e.JSONPointer), have(e), want(e.GoType), e.Err)
+		return fmt.Errorf("%shave %s, want %s: %w", place(e.JSONPointer), have(e), want(e.GoType, e.JSONPointer), e.Err)
 	}
-	return fmt.Errorf("%shave %s, want %s", place(e.JSONPointer), have(e), want(e.GoType))
+	return fmt.Errorf("%shave %s, want %s", place(e.JSONPointer), have(e), want(e.GoType, e.JSONPointer))
 }
 
 // place says where something is, in front of what is said of it.
@@ -141,9 +141,12 @@ func have(e *json.SemanticError) string {
 	return "a value"
 }
 
-func want(t reflect.Type) string {
+func want(t reflect.Type, at jsontext.Pointer) string {
 	if t == nil {
 		return "another type"
+	}
+	if t.String() == "time.Duration" && strings.HasSuffix(string(at), "_ns") {
+		return "a whole number"
 	}
 	if t.String() == "time.Duration" {
 		return `a duration such as "250ms"`
@@ -164,7 +167,7 @@ func want(t reflect.Type) string {
 	case reflect.Map, reflect.Struct:
 		return "an object"
 	case reflect.Pointer:
-		return want(t.Elem())
+		return want(t.Elem(), at)
 	default:
 		return "another type"
 	}

@@ -15,6 +15,7 @@ type inner struct {
 type outer struct {
 	Count uint          `json:"count"`
 	Wait  time.Duration `json:"wait,format:units"`
+	Rest  time.Duration `json:"rest_ns,format:nano"`
 	Peers []inner       `json:"peers"`
 }
 
@@ -22,7 +23,7 @@ func TestDecode(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
 		"right":              {`{"count":3,"wait":"5ms","peers":[{"name":"a"}]}`, ""},
 		"some":               {` {"wait":"5ms"} `, ""},
-		"unknown":            {`{"cuont":3}`, `field "cuont" is unknown: want one of count, wait, peers`},
+		"unknown":            {`{"cuont":3}`, `field "cuont" is unknown: want one of count, wait, rest_ns, peers`},
 		"on a line":          {"{\"count\":3,\n\n\"wait\":4}\n", `line 3: field "wait": have a number`},
 		"other case":         {`{"Count":3}`, `field "Count" is unknown`},
 		"unknown below":      {`{"peers":[{"name":"a"},{"game":"b"}]}`, `field "peers[1].game" is unknown: want one of name`},
@@ -32,6 +33,7 @@ func TestDecode(t *testing.T) {
 		"wrong type":         {`{"count":"3"}`, `field "count": have a string, want a whole number from 0`},
 		"out of range":       {`{"count":-3}`, `field "count": have a number, want a whole number from 0`},
 		"bad duration":       {`{"wait":"5 ms"}`, `field "wait": have a string, want a duration such as "250ms"`},
+		"time on the wire":   {`{"rest_ns":"5ms"}`, `field "rest_ns": have a string, want a whole number`},
 		"list for object":    {`{"peers":{}}`, `field "peers": have an object, want a list`},
 		"not an object":      {`[]`, `have a list, want an object`},
 		"cut off":            {`{"count":`, `field "count": byte 9: unexpected EOF`},

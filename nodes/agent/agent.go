@@ -2,11 +2,10 @@ package agent
 
 import (
 	"context"
-	crand "crypto/rand"
-	"encoding/binary"
-	"encoding/hex"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -17,6 +16,7 @@ import (
 
 	"locklab/internal/httpapi"
 	"locklab/internal/seed"
+	"locklab/locks/clock"
 	"locklab/nodes/role"
 )
 
@@ -54,18 +54,16 @@ func New(cfg Config) (*Agent, error) {
 	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
 		return nil, fmt.Errorf("create agent data dir: %w", err)
 	}
-	var random [16]byte
-	_, _ = crand.Read(random[:]) // never fails
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &Agent{
 		cfg:      cfg,
 		env:      inherited(),
-		ports:    newPorts(netip.MustParseAddr(cfg.Bind), seed.Seed(binary.NativeEndian.Uint64(random[:])).Rand()),
+		ports:    newPorts(netip.MustParseAddr(cfg.Bind), seed.Seed(uint64(clock.Mono())).Rand()),
 		ctx:      ctx,
 		cancel:   cancel,
 		nodes:    map[string]*node{},
 		log:      newEventLog(cfg.MaxEventBytes),
-		instance: hex.EncodeToString(random[8:]),
+		instance: rand.Text(),
 		served:   make(chan struct{}),
 	}
 	a.metrics = newMetrics(a)
@@ -113,12 +111,11 @@ func (a *Agent) Close() error {
 		return nil
 	}
 	a.closed = true
-	nodes := a.nodesLocked()
 	a.mu.Unlock()
 
 	a.cancel()
 	<-a.served
-	stopAll(nodes)
+	a.stopAll()
 	a.children.Wait()
 	a.tasks.Wait()
 	a.starter.close()
@@ -130,9 +127,7 @@ func (a *Agent) Close() error {
 // Reset kills and removes every node with its data and forgets all events. Nodes that are kept
 // go on as they are, and so do the numbers of events then.
 func (a *Agent) Reset(keep ...string) error {
-	a.mu.Lock()
-	nodes := a.nodesLocked()
-	a.mu.Unlock()
+	nodes := a.sorted()
 	errs := make([]error, len(nodes))
 	var wg sync.WaitGroup
 	kept := false
@@ -154,27 +149,23 @@ func (a *Agent) Reset(keep ...string) error {
 	defer a.mu.Unlock()
 	a.log.end(fmt.Errorf("the agent was reset: %w", ErrEventsLost))
 	a.log = newEventLog(a.cfg.MaxEventBytes)
-	var random [8]byte
-	_, _ = crand.Read(random[:]) // never fails
-	a.instance = hex.EncodeToString(random[:])
+	a.instance = rand.Text()
 	return errors.Join(errs...)
 }
 
-func stopAll(nodes []*node) {
+func (a *Agent) stopAll() {
 	var wg sync.WaitGroup
-	for _, n := range nodes {
-		wg.Go(func() { n.stop() })
+	for _, n := range a.sorted() {
+		wg.Go(n.stop)
 	}
 	wg.Wait()
 }
 
-func (a *Agent) nodesLocked() []*node {
-	var all []*node
-	for _, n := range a.nodes {
-		all = append(all, n)
-	}
-	slices.SortFunc(all, func(x, y *node) int { return strings.Compare(x.name, y.name) })
-	return all
+// sorted are the nodes that there are now, by name.
+func (a *Agent) sorted() []*node {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.SortedFunc(maps.Values(a.nodes), func(x, y *node) int { return strings.Compare(x.name, y.name) })
 }
 
 func (a *Agent) eventLog() *eventLog {
@@ -185,9 +176,7 @@ func (a *Agent) eventLog() *eventLog {
 
 // Nodes lists the nodes, sorted by name.
 func (a *Agent) Nodes() []NodeStatus {
-	a.mu.Lock()
-	nodes := a.nodesLocked()
-	a.mu.Unlock()
+	nodes := a.sorted()
 	all := make([]NodeStatus, 0, len(nodes))
 	for _, n := range nodes {
 		all = append(all, n.status())

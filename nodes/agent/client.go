@@ -47,7 +47,7 @@ func (c *Client) Reserve(ctx context.Context, node, role string) (map[string]str
 
 // Start starts a node with an empty data directory and returns when it is ready.
 func (c *Client) Start(ctx context.Context, spec NodeSpec) error {
-	return c.Call(ctx, http.MethodPost, nodePath(spec.Name, "start"), startRequest{Role: spec.Role, Settings: spec.Settings, FakeClock: spec.FakeClock, Disk: spec.Disk}, nil)
+	return c.Call(ctx, http.MethodPost, nodePath(spec.Name, "start"), spec, nil)
 }
 
 // Restart kills a node if it runs, starts it again after the delay (whole
@@ -91,14 +91,14 @@ func (c *Client) NodeClock(ctx context.Context, node string) (time.Duration, err
 
 // SetDisk makes a node's disk slow or full, or neither.
 func (c *Client) SetDisk(ctx context.Context, node string, fault diskfault.Fault) error {
-	return c.Call(ctx, http.MethodPost, nodePath(node, "disk"), diskFault{int64(fault.Delay), fault.Full}, nil)
+	return c.Call(ctx, http.MethodPost, nodePath(node, "disk"), fault, nil)
 }
 
 // Disk says what is wrong with a node's disk, and what that has done.
 func (c *Client) Disk(ctx context.Context, node string) (diskfault.Seen, error) {
-	var s diskSeen
+	var s diskfault.Seen
 	err := c.Call(ctx, http.MethodGet, nodePath(node, "disk"), nil, &s)
-	return diskfault.Seen{Fault: s.fault(), Hit: s.Hit, Done: s.Done, Least: time.Duration(s.LeastNS)}, err
+	return s, err
 }
 
 // Remove kills a node if it runs, deletes its data and log, and gives its

@@ -84,7 +84,3 @@ func (a *Agent) Disk(name string) (diskfault.Seen, error) {
 	}
 	return disk.Seen(), nil
 }
-
-func (d diskFault) fault() diskfault.Fault {
-	return diskfault.Fault{Delay: time.Duration(d.DelayNS), Full: d.Full}
-}

@@ -83,9 +83,7 @@ func (m *metrics) Gather() ([]*dto.MetricFamily, error) {
 			all.add(f)
 		}
 	}
-	m.agent.mu.Lock()
-	nodes := m.agent.nodesLocked()
-	m.agent.mu.Unlock()
+	nodes := m.agent.sorted()
 	found := make([]map[string]*dto.MetricFamily, len(nodes))
 	var wg sync.WaitGroup
 	for i, n := range nodes {

@@ -28,13 +28,13 @@ import (
 
 // NodeSpec is a node to start.
 type NodeSpec struct {
-	Name     string
-	Role     string
-	Settings jsontext.Value // for the role; nil for none
+	Name     string         `json:"-"` // in the path of a request
+	Role     string         `json:"role"`
+	Settings jsontext.Value `json:"settings,omitzero"` // for the role; nil for none
 	// FakeClock runs it with a wall clock that [Agent.SetClock] can set, if its role has one.
-	FakeClock bool
+	FakeClock bool `json:"fake_clock,omitzero"`
 	// Disk are the calls that [Agent.SetDisk] can hold or refuse, "" none.
-	Disk diskfault.Calls
+	Disk diskfault.Calls `json:"disk,omitzero"`
 }
 
 // RestartOptions say how a node comes back.

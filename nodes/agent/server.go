@@ -12,6 +12,7 @@ import (
 	"locklab/internal/httpapi"
 	kit "locklab/internal/metrics"
 	"locklab/locks/clock"
+	"locklab/nodes/diskfault"
 	"locklab/nodes/process"
 )
 
@@ -60,8 +61,9 @@ func (a *Agent) api() *httpapi.API {
 		addrs, err := a.Reserve(r.PathValue("name"), in.Role)
 		return reserveAnswer{Addrs: addrs}, err
 	})
-	httpapi.Post(api, "POST /v1/nodes/{name}/start", func(r *http.Request, in startRequest) (any, error) {
-		return nil, a.Start(r.Context(), NodeSpec{Name: r.PathValue("name"), Role: in.Role, Settings: in.Settings, FakeClock: in.FakeClock, Disk: in.Disk})
+	httpapi.Post(api, "POST /v1/nodes/{name}/start", func(r *http.Request, in NodeSpec) (any, error) {
+		in.Name = r.PathValue("name")
+		return nil, a.Start(r.Context(), in)
 	})
 	httpapi.Post(api, "POST /v1/nodes/{name}/restart", func(r *http.Request, in restartRequest) (any, error) {
 		if in.DelayMS < 0 || in.DelayMS > maxRestartWait.Milliseconds() {
@@ -82,11 +84,10 @@ func (a *Agent) api() *httpapi.API {
 		return nil, a.SetClock(r.Context(), r.PathValue("name"), process.Skew{Offset: time.Duration(in.OffsetMS) * time.Millisecond, Rate: cmp.Or(in.Rate, 1)})
 	})
 	api.Get("GET /v1/nodes/{name}/disk", func(r *http.Request) (any, error) {
-		s, err := a.Disk(r.PathValue("name"))
-		return diskSeen{diskFault{int64(s.Delay), s.Full}, s.Hit, s.Done, int64(s.Least)}, err
+		return a.Disk(r.PathValue("name"))
 	})
-	httpapi.Post(api, "POST /v1/nodes/{name}/disk", func(r *http.Request, in diskFault) (any, error) {
-		return nil, a.SetDisk(r.PathValue("name"), in.fault())
+	httpapi.Post(api, "POST /v1/nodes/{name}/disk", func(r *http.Request, in diskfault.Fault) (any, error) {
+		return nil, a.SetDisk(r.PathValue("name"), in)
 	})
 	httpapi.Post(api, "POST /v1/nodes/{name}/pause", func(r *http.Request, in pauseRequest) (any, error) {
 		if in.WithinMS < 0 || in.WithinMS > maxPointWait.Milliseconds() {

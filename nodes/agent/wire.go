@@ -1,12 +1,6 @@
 package agent
 
-import (
-	"github.com/go-json-experiment/json/jsontext"
-
-	"locklab/nodes/diskfault"
-)
-
-// What travels between Client and Agent.
+// What travels between Client and Agent, beside [NodeSpec] and [NodeStatus].
 
 // Health is what an agent says of itself.
 type Health struct {
@@ -30,29 +24,6 @@ type reserveRequest struct {
 
 type reserveAnswer struct {
 	Addrs map[string]string `json:"addrs"`
-}
-
-type startRequest struct {
-	Role     string         `json:"role"`
-	Settings jsontext.Value `json:"settings,omitzero"`
-	// FakeClock asks for a wall clock that can be set.
-	FakeClock bool `json:"fake_clock,omitzero"`
-	// Disk is which calls are to be stopped, so that its disk can get slow or full.
-	Disk diskfault.Calls `json:"disk,omitzero"`
-}
-
-// diskFault is what is, or is to be, wrong with a node's disk.
-type diskFault struct {
-	DelayNS int64 `json:"delay_ns,omitzero"`
-	Full    bool  `json:"full,omitzero"`
-}
-
-// diskSeen is what that has done: see [diskfault.Seen].
-type diskSeen struct {
-	diskFault
-	Hit     uint64 `json:"hit"`
-	Done    uint64 `json:"done"`
-	LeastNS int64  `json:"least_ns"`
 }
 
 // clockOffset is by how much a node's wall clock is wrong, or is to be.

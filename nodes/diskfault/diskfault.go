@@ -32,8 +32,8 @@ func Command(fd int, calls Calls, path string, args []string) []string {
 
 // Fault is what is wrong with a disk; nothing is the zero value.
 type Fault struct {
-	Delay time.Duration // that each sync takes longer
-	Full  bool          // nothing can be written
+	Delay time.Duration `json:"delay_ns,omitzero,format:nano"` // that each sync takes longer
+	Full  bool          `json:"full,omitzero"`                 // nothing can be written
 }
 
 // Seen is what a fault has done since it was set.
@@ -42,9 +42,10 @@ type Seen struct {
 	// Hit are the calls that it met, and Done those of them that were held for the whole
 	// delay, or refused, and waited for it: who was killed, or got a signal, has not. Those
 	// that were met when it ended are not done.
-	Hit, Done uint64
+	Hit  uint64 `json:"hit"`
+	Done uint64 `json:"done"`
 	// Least is the shortest time from such a call to its answer.
-	Least time.Duration
+	Least time.Duration `json:"least_ns,format:nano"`
 }
 
 // Disk is what a node's disk does, through all its incarnations.
@@ -80,44 +81,33 @@ func (d *Disk) Seen() Seen {
 	return d.seen
 }
 
-// call is one that was stopped.
-type call struct {
-	sync  bool        // it syncs, others write
-	below func() bool // whether it is about a file below the directory
-}
-
-// fate is what a fault makes of a call.
-type fate struct {
-	refused bool
-	held    func() // if set, returns when the call may go on
-	// If set, send is to be called by it: it counts what the kernel has taken the answer to.
-	done func(send func() (taken bool))
-}
-
-func (d *Disk) meet(c call) fate {
+// meet lets a call go on, or refuses it, as the fault that is set wants. One that waits for the
+// disk syncs, others write, to a file of the node if below says so. send sends the answer.
+func (d *Disk) meet(syncs bool, below func() bool, send func(refuse bool) (taken bool)) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	delay, changed, since := d.seen.Delay, d.changed, clock.Mono()
-	done := func(send func() bool) { d.count(changed, since, send) }
+	fault, changed, since := d.seen.Fault, d.changed, clock.Mono()
+	slow := syncs && fault.Delay > 0
+	refuse := !syncs && fault.Full && below()
+	if slow || refuse {
+		d.seen.Hit++
+	}
+	d.mu.Unlock()
 	switch {
-	case c.sync && delay > 0:
-		d.seen.Hit++
-		return fate{held: func() { hold(delay, changed) }, done: done}
-	case !c.sync && d.seen.Full && c.below():
-		d.seen.Hit++
-		return fate{refused: true, done: done}
+	case slow:
+		go func() {
+			clock.Await(clock.System(), fault.Delay, changed)
+			d.count(changed, since, func() bool { return send(false) })
+		}()
+	case refuse:
+		d.count(changed, since, func() bool { return send(true) })
 	default:
-		return fate{}
+		send(false)
 	}
 }
 
-// hold returns when the delay is over, or another fault is set.
-func hold(delay time.Duration, changed <-chan struct{}) {
-	clock.Await(clock.System(), delay, changed)
-}
-
-// count counts a call that the fault has dealt with, unless there is another fault by now. Who
-// called goes on while this is done, so that who looks after that sees it.
+// count counts a call that the fault has dealt with, if the kernel has taken the answer to it and
+// there is no other fault by now. Who called goes on while this is done, so that who looks after
+// that sees it.
 func (d *Disk) count(changed chan struct{}, since int64, send func() (taken bool)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -150,29 +150,18 @@ func ioctl(fd, request uintptr, to unsafe.Pointer) error {
 // answer lets a call go on, at once or after the delay, or refuses it.
 func (d *Disk) answer(conn syscall.RawConn, n notice) {
 	number := uint32(n.number) //nolint:gosec // the filter lets no other through
-	f := d.meet(call{sync: slices.Contains(syncs(), number), below: func() bool { return d.below(n, number) }})
-	r := reply{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
-	if f.refused {
-		r.flags, r.error = 0, -int32(unix.ENOSPC)
-	}
-	send := func() bool {
+	send := func(refuse bool) bool {
+		r := reply{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+		if refuse {
+			r.flags, r.error = 0, -int32(unix.ENOSPC)
+		}
 		var gone error // who called has ended, or got a signal
 		err := conn.Control(func(fd uintptr) {
 			gone = ioctl(fd, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r)) //nolint:gosec // ioctl(2) takes a pointer
 		})
 		return errors.Join(err, gone) == nil
 	}
-	switch {
-	case f.done == nil:
-		send()
-	case f.held == nil:
-		f.done(send)
-	default:
-		go func() {
-			f.held()
-			f.done(send)
-		}()
-	}
+	d.meet(slices.Contains(syncs(), number), func() bool { return d.below(n, number) }, send)
 }
 
 // below says whether a call is about a file below the directory. Where another user's files
