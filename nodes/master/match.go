@@ -131,32 +131,25 @@ func (a *attempt) await(ctx context.Context) (*hold, Match, error) {
 	answered := a.acquire(acquireCtx, a.player, a.group)
 	defer cancel() // the acquisition is over, or nobody wants it any more
 	for {
-		var news <-chan struct{} // for ever silent for those who do not give up
-		var line *waiter
-		if a.settings.GiveUpWait {
-			var p proposal
-			if p, line = a.directory.proposeOrWait(a.group, a.tried); line == nil {
-				if found, ok := a.take(ctx, p); ok {
-					a.discard(ctx, answered)
-					return nil, found, nil
-				}
-				if ctx.Err() == nil {
-					continue
-				}
-				line = &waiter{}
+		p, line := a.directory.proposeOrWait(a.group, a.tried)
+		if line == nil {
+			if found, ok := a.take(ctx, p); ok {
+				a.discard(ctx, answered)
+				return nil, found, nil
 			}
-			news = line.wake
+			if ctx.Err() == nil {
+				continue
+			}
+			line = &waiter{} // nobody wakes it: the acquisition ends with ctx
 		}
 		select {
 		case g := <-answered:
-			if line != nil {
-				a.directory.leave(a.group, line)
-			}
+			a.directory.leave(a.group, line)
 			if g.err != nil {
 				return nil, Match{}, fmt.Errorf("acquire the lock: %w", g.err)
 			}
 			return g.hold, Match{}, nil
-		case <-news:
+		case <-line.wake:
 		}
 	}
 }

@@ -29,48 +29,43 @@ func sharedLock(t testing.TB) locks.Locker {
 // TestSharedLockMakesNoDuplicates: with a correct lock, however many players come at
 // once to two masters, exactly as many rooms are made as they fill.
 func TestSharedLockMakesNoDuplicates(t *testing.T) {
-	for _, giveUp := range []bool{true, false} {
-		t.Run(fmt.Sprintf("give_up_wait=%v", giveUp), func(t *testing.T) {
-			l := newLab(t, 3, func(s *worker.Settings) { s.Capacity = 4 })
-			lock := sharedLock(t)
-			change := func(s *master.Settings) { s.GiveUpWait = giveUp }
-			a, b := l.master("a", lock, change), l.master("b", lock, change)
-			players := map[string]int{"g1": 30, "g2": 1, "g3": 17}
-			var wg sync.WaitGroup
-			var mu sync.Mutex
-			inRoom := map[string]int{}
-			created := 0
-			for group, n := range players {
-				wg.Go(func() {
-					for _, match := range l.seats(group, n, a, b) {
-						mu.Lock()
-						inRoom[match.Room]++
-						if match.Created {
-							created++
-						}
-						mu.Unlock()
-					}
-				})
-			}
-			wg.Wait()
-			for group, n := range players {
-				if got, want := l.journal.rooms(group), (n+3)/4; got != want {
-					t.Errorf("%d rooms for %d players of %s, want %d", got, n, group, want)
+	l := newLab(t, 3, func(s *worker.Settings) { s.Capacity = 4 })
+	lock := sharedLock(t)
+	a, b := l.master("a", lock, nil), l.master("b", lock, nil)
+	players := map[string]int{"g1": 30, "g2": 1, "g3": 17}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	inRoom := map[string]int{}
+	created := 0
+	for group, n := range players {
+		wg.Go(func() {
+			for _, match := range l.seats(group, n, a, b) {
+				mu.Lock()
+				inRoom[match.Room]++
+				if match.Created {
+					created++
 				}
+				mu.Unlock()
 			}
-			for room, n := range inRoom {
-				if n > 4 {
-					t.Errorf("%d players in room %q of 4 seats", n, room)
-				}
-			}
-			if created == 0 || created > len(inRoom) {
-				t.Errorf("%d matches say that they created a room, of %d rooms", created, len(inRoom))
-			}
-			a.Close()
-			b.Close()
-			checkHistory(t, l.journal)
 		})
 	}
+	wg.Wait()
+	for group, n := range players {
+		if got, want := l.journal.rooms(group), (n+3)/4; got != want {
+			t.Errorf("%d rooms for %d players of %s, want %d", got, n, group, want)
+		}
+	}
+	for room, n := range inRoom {
+		if n > 4 {
+			t.Errorf("%d players in room %q of 4 seats", n, room)
+		}
+	}
+	if created == 0 || created > len(inRoom) {
+		t.Errorf("%d matches say that they created a room, of %d rooms", created, len(inRoom))
+	}
+	a.Close()
+	b.Close()
+	checkHistory(t, l.journal)
 }
 
 // checkHistory: every hold that began has ended, no two holds of a group overlap, and

@@ -39,9 +39,6 @@ type Settings struct {
 	AcquireTimeout time.Duration `json:"-"`
 	// ReleaseTimeout bounds a release.
 	ReleaseTimeout time.Duration `json:"-"`
-	// GiveUpWait lets a waiter for the lock leave as soon as it has got a seat in a
-	// room that turned up meanwhile.
-	GiveUpWait bool `json:"-"`
 
 	// LookTimeout bounds the question to a worker, under the lock, what rooms it has.
 	LookTimeout time.Duration `json:"-"`
@@ -69,7 +66,6 @@ func DefaultSettings() Settings {
 		MatchTimeout:       2 * time.Second,
 		AcquireTimeout:     time.Second,
 		ReleaseTimeout:     time.Second,
-		GiveUpWait:         true,
 		LookTimeout:        500 * time.Millisecond,
 		SuspectLookTimeout: 200 * time.Millisecond,
 		SeatTimeout:        500 * time.Millisecond,
