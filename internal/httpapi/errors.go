@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 )
 
 // What every API may say, and what its clients find out by themselves.
@@ -34,15 +35,16 @@ type Kind struct {
 	Status int
 }
 
-func commonKinds() []Kind {
-	return []Kind{
-		{ErrInvalid, "invalid", http.StatusBadRequest},
-		{ErrUnauthorized, "unauthorized", http.StatusUnauthorized},
-		{ErrForbidden, "forbidden", http.StatusForbidden},
-		{ErrNotFound, "not-found", http.StatusNotFound},
-		{ErrConflict, "conflict", http.StatusConflict},
-		{ErrClosed, "closed", http.StatusServiceUnavailable},
-	}
+// withCommon are an API's own kinds, and then those of every API.
+func withCommon(own []Kind) []Kind {
+	return append(slices.Clip(own),
+		Kind{ErrInvalid, "invalid", http.StatusBadRequest},
+		Kind{ErrUnauthorized, "unauthorized", http.StatusUnauthorized},
+		Kind{ErrForbidden, "forbidden", http.StatusForbidden},
+		Kind{ErrNotFound, "not-found", http.StatusNotFound},
+		Kind{ErrConflict, "conflict", http.StatusConflict},
+		Kind{ErrClosed, "closed", http.StatusServiceUnavailable},
+	)
 }
 
 // Error is an answer that says no. A handler that returns one has it sent as it is; a
@@ -83,11 +85,9 @@ func toError(err error, kinds []Kind) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
-	for _, list := range [][]Kind{kinds, commonKinds()} {
-		for _, k := range list {
-			if errors.Is(err, k.Is) {
-				return &Error{Kind: k.Name, Message: err.Error(), Status: k.Status}
-			}
+	for _, k := range withCommon(kinds) {
+		if errors.Is(err, k.Is) {
+			return &Error{Kind: k.Name, Message: err.Error(), Status: k.Status}
 		}
 	}
 	return &Error{Kind: "other", Message: err.Error(), Status: http.StatusInternalServerError}
@@ -96,12 +96,10 @@ func toError(err error, kinds []Kind) *Error {
 // identify finds the sentinel of a kind. Of an answer of something else that is no such
 // API, only the status speaks.
 func (e *Error) identify(kinds []Kind) {
-	for _, list := range [][]Kind{kinds, commonKinds()} {
-		for _, k := range list {
-			if k.Name == e.Kind || e.Kind == "" && k.Status == e.Status {
-				e.is = k.Is
-				return
-			}
+	for _, k := range withCommon(kinds) {
+		if k.Name == e.Kind || e.Kind == "" && k.Status == e.Status {
+			e.is = k.Is
+			return
 		}
 	}
 }
