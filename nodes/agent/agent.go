@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -47,7 +48,7 @@ type Agent struct {
 
 // New starts an agent: it listens at once. Close ends it and all its nodes.
 func New(cfg Config) (*Agent, error) {
-	cfg.fillDefaults()
+	cfg.Bind = cmp.Or(cfg.Bind, cfg.Advertise)
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
@@ -98,9 +99,6 @@ func inherited() []string {
 
 // URL is where the control API answers.
 func (a *Agent) URL() string { return "http://" + a.listener.Addr().String() }
-
-// Host is the name of the host that the agent runs.
-func (a *Agent) Host() string { return a.cfg.Host }
 
 // Close stops all nodes, SIGTERM first, and the control API, and waits for both.
 func (a *Agent) Close() error {

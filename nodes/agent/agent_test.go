@@ -26,13 +26,11 @@ import (
 func settings(t *testing.T, s ownSettings) jsontext.Value {
 	t.Helper()
 	data, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return data
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -132,9 +130,7 @@ func TestLifeOfAForeignNode(t *testing.T) {
 func dial(t *testing.T, addr string) {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_ = conn.Close()
 }
 

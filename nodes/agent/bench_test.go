@@ -10,21 +10,15 @@ import (
 // BenchmarkEvents takes events from a node through its agent to the follower.
 func BenchmarkEvents(b *testing.B) {
 	cfg, err := testConfig(b.TempDir())
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	a, err := New(cfg)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	defer func() { _ = a.Close() }()
 	c := NewClient(a.URL(), a.cfg.Token)
 	defer c.Close()
 	const many = 200_000
 	for b.Loop() {
-		if err := a.Remove("own-1"); err != nil {
-			b.Fatal(err)
-		}
+		must(b, a.Remove("own-1"))
 		seen := make(chan struct{})
 		f := c.Follow(b.Context(), a.Health().NextEvent, func(_ uint64, e history.Event) error {
 			if e.Token == many {
@@ -33,9 +27,7 @@ func BenchmarkEvents(b *testing.B) {
 			return nil
 		})
 		spec := NodeSpec{Name: "own-1", Role: "own", Settings: fmt.Appendf(nil, `{"events":%d}`, many)}
-		if err := c.Start(b.Context(), spec); err != nil {
-			b.Fatal(err)
-		}
+		must(b, c.Start(b.Context(), spec))
 		<-seen
 		f.Close()
 	}

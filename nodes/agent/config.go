@@ -19,7 +19,7 @@ import (
 	"locklab/nodes/role"
 )
 
-// Config is what an agent needs to know.
+// Config is what an agent needs to know; it begins as [DefaultConfig].
 type Config struct {
 	Host string // the host's name in the topology
 	Zone string // its zone's short name
@@ -94,25 +94,6 @@ func DefaultConfig() Config {
 	}
 }
 
-func (c *Config) fillDefaults() {
-	d := DefaultConfig()
-	setDefault(&c.Listen, d.Listen)
-	setDefault(&c.Advertise, d.Advertise)
-	setDefault(&c.Bind, c.Advertise)
-	setDefault(&c.StartTimeout, d.StartTimeout)
-	setDefault(&c.StopGrace, d.StopGrace)
-	setDefault(&c.MaxEventBytes, d.MaxEventBytes)
-	setDefault(&c.Log, d.Log)
-	setDefault(&c.watchdog, d.watchdog)
-}
-
-func setDefault[T comparable](field *T, value T) {
-	if *field == *new(T) {
-		*field = value
-	}
-}
-
-// validate checks what fillDefaults has completed.
 func (c *Config) validate() error {
 	var bad error
 	refuse := func(field, format string, args ...any) {

@@ -11,9 +11,11 @@
 //
 // # Using it
 //
-//	a, err := agent.New(agent.Config{Host: "worker-a-1", Zone: "a", DataDir: dir,
-//		Executable: exe, Token: token, Roles: roles, Log: log,
-//		Mounts: map[string]http.Handler{"/v1/links/": links}})
+//	cfg := agent.DefaultConfig()
+//	cfg.Host, cfg.Zone, cfg.DataDir, cfg.Executable = "worker-a-1", "a", dir, exe
+//	cfg.Token, cfg.Roles, cfg.Log = token, roles, log
+//	cfg.Mounts = map[string]http.Handler{"/v1/links/": links}
+//	a, err := agent.New(cfg)
 //	defer a.Close()
 //	c := agent.NewClient(a.URL(), token)
 //	defer c.Close()

@@ -152,14 +152,7 @@ func playForeign(args []string) error {
 	}
 }
 
-// hostReport is what a hosting process prints.
-type hostReport struct {
-	URL   string
-	PIDs  []int
-	Addrs []string
-}
-
-// playHost hosts an agent with one own and one foreign node, says where, and stays.
+// playHost hosts an agent with two own and one foreign node, prints their numbers, and stays.
 func playHost(args []string) error {
 	cfg, err := testConfig(args[0])
 	if err != nil {
@@ -171,7 +164,6 @@ func playHost(args []string) error {
 		return err
 	}
 	ctx := context.Background()
-	report := hostReport{URL: a.URL()}
 	for _, spec := range []NodeSpec{{Name: "own-1", Role: "own"}, {Name: "foreign-1", Role: "foreign"}, {Name: "own-2", Role: "own"}} {
 		if err := a.Start(ctx, spec); err != nil {
 			return err
@@ -180,13 +172,7 @@ func playHost(args []string) error {
 	if err := a.Pause("own-2"); err != nil { // a stopped node must not survive either
 		return err
 	}
-	for _, n := range a.Nodes() {
-		report.PIDs = append(report.PIDs, n.PID)
-		for _, addr := range n.Addrs {
-			report.Addrs = append(report.Addrs, addr)
-		}
-	}
-	if err := json.MarshalWrite(os.Stdout, report); err != nil {
+	if err := json.MarshalWrite(os.Stdout, a.PIDs()); err != nil {
 		return err
 	}
 	_, _ = io.Copy(io.Discard, os.Stdin) // until the test is over
@@ -237,16 +223,12 @@ func foreignRole() role.Role {
 func newAgent(t *testing.T, change func(*Config)) (*Agent, *Client) {
 	t.Helper()
 	cfg, err := testConfig(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if change != nil {
 		change(&cfg)
 	}
 	a, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c := NewClient(a.URL(), cfg.Token)
 	t.Cleanup(func() {
 		c.Close()
@@ -284,9 +266,7 @@ func collect(t *testing.T, c *Client) *collector {
 // drained ends the collector and returns all events until now.
 func (c *collector) drained() []history.Event {
 	c.t.Helper()
-	if err := c.Drain(c.t.Context()); err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, c.Drain(c.t.Context()))
 	c.Close()
 	return c.events
 }
@@ -305,25 +285,17 @@ func story(events []history.Event) string {
 }
 
 // startHost runs a process that hosts an agent. kill ends it.
-func startHost(t *testing.T, mode string) (report hostReport, kill func()) {
+func startHost(t *testing.T, mode string) (pids []int, kill func()) {
 	t.Helper()
 	executable, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd := exec.Command(executable, "host", t.TempDir(), mode)
 	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	ended := false
 	t.Cleanup(func() {
 		if !ended {
@@ -331,10 +303,8 @@ func startHost(t *testing.T, mode string) (report hostReport, kill func()) {
 			_ = cmd.Wait()
 		}
 	})
-	if err := json.UnmarshalDecode(jsontext.NewDecoder(out), &report); err != nil {
-		t.Fatal(err)
-	}
-	return report, func() {
+	must(t, json.UnmarshalDecode(jsontext.NewDecoder(out), &pids))
+	return pids, func() {
 		ended = true
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()

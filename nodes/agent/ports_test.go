@@ -96,8 +96,6 @@ func TestIPv6PortsAreHeldToo(t *testing.T) {
 	if errors.Is(err, unix.EADDRNOTAVAIL) || errors.Is(err, unix.EAFNOSUPPORT) {
 		return // a machine without IPv6 has nothing to hold
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_ = unix.Close(fd)
 }

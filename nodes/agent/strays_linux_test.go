@@ -17,12 +17,8 @@ func TestStrays(t *testing.T) {
 	cmd := exec.Command("sh", "-c", "setsid sh -c 'echo gone; exec sleep 600' & sleep 600")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	defer func() { _ = cmd.Wait() }()
 	defer func() { _ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }()
 	if line, err := bufio.NewReader(out).ReadString('\n'); strings.TrimSpace(line) != "gone" {

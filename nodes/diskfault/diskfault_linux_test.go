@@ -77,7 +77,9 @@ type writer struct {
 	out  *bufio.Reader
 }
 
-func start(t *testing.T, calls diskfault.Calls) *writer {
+// prepare makes a program that writes below a directory as it is told, and the sockets to watch
+// it by.
+func prepare(t *testing.T, calls diskfault.Calls) (cmd *exec.Cmd, disk *diskfault.Disk, given, kept *os.File) {
 	t.Helper()
 	if err := diskfault.Missing(); err != nil {
 		t.Fatal(err)
@@ -86,19 +88,24 @@ func start(t *testing.T, calls diskfault.Calls) *writer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	given, kept, err := diskfault.Sockets()
-	if err != nil {
+	if given, kept, err = diskfault.Sockets(); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	cmd := exec.Command(self, append([]string{"disk"}, diskfault.Command(3, calls, self, []string{"writer", filepath.Join(dir, "file")})...)...)
+	cmd = exec.Command(self, append([]string{"disk"}, diskfault.Command(3, calls, self, []string{"writer", filepath.Join(dir, "file")})...)...)
 	cmd.ExtraFiles, cmd.Stderr = []*os.File{given}, os.Stderr
+	return cmd, diskfault.New(dir), given, kept
+}
+
+func start(t *testing.T, calls diskfault.Calls) *writer {
+	t.Helper()
+	cmd, disk, given, kept := prepare(t, calls)
 	in, err1 := cmd.StdinPipe()
 	out, err2 := cmd.StdoutPipe()
 	if err := errors.Join(err1, err2, cmd.Start(), given.Close()); err != nil {
 		t.Fatal(err)
 	}
-	w := &writer{t, diskfault.New(dir), cmd.Process.Pid, in, bufio.NewReader(out)}
+	w := &writer{t, disk, cmd.Process.Pid, in, bufio.NewReader(out)}
 	served := make(chan error, 1)
 	go func() { served <- w.disk.Serve(kept, make(chan struct{})) }()
 	t.Cleanup(func() {
@@ -207,21 +214,12 @@ func TestSignals(t *testing.T) {
 
 // TestEndsWhileHeld: a program that is killed while a call of it is held is gone at once.
 func TestEndsWhileHeld(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	given, kept, err := diskfault.Sockets()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	cmd := exec.Command(self, append([]string{"disk"}, diskfault.Command(3, diskfault.Syncs, self, []string{"writer", filepath.Join(dir, "file")})...)...)
-	cmd.ExtraFiles, cmd.Stdin = []*os.File{given}, strings.NewReader("sync\n")
+	cmd, disk, given, kept := prepare(t, diskfault.Syncs)
+	cmd.Stdin = strings.NewReader("sync\n")
 	if err := errors.Join(cmd.Start(), given.Close()); err != nil {
 		t.Fatal(err)
 	}
-	disk, gone, served := diskfault.New(dir), make(chan struct{}), make(chan error, 1)
+	gone, served := make(chan struct{}), make(chan error, 1)
 	disk.Set(diskfault.Fault{Delay: time.Second})
 	go func() { served <- disk.Serve(kept, gone) }()
 	for disk.Seen().Hit == 0 {

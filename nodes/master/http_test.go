@@ -269,7 +269,7 @@ func TestSettings(t *testing.T) {
 
 func FuzzMatchBody(f *testing.F) {
 	l := newLab(f, 1, nil)
-	m := l.master("a", &scripted{before: func(context.Context) error { return locks.ErrNotAcquired }}, nil)
+	m := l.master("a", refusing(), nil)
 	handler := m.Handler()
 	f.Add([]byte(`{"player":"p","group":"g"}`))
 	f.Add([]byte(`{"player":"p","group":"\ud800"}`))

@@ -171,10 +171,12 @@ type fakeLease struct {
 	expires time.Time
 	lost    chan struct{}
 
-	released func() // is called when it is
+	released func() error // is what it says when it is
 }
 
-func newLease() *fakeLease { return &fakeLease{lost: make(chan struct{}), released: func() {}} }
+func newLease() *fakeLease {
+	return &fakeLease{lost: make(chan struct{}), released: func() error { return nil }}
+}
 
 func (s *scripted) Acquire(ctx context.Context, _ string) (locks.Lease, error) {
 	if s.before != nil {
@@ -196,4 +198,4 @@ func (s *scripted) Close() error { return nil }
 func (l *fakeLease) Token() (locks.Token, bool)    { return l.token, l.token != 0 }
 func (l *fakeLease) Expires() (time.Time, bool)    { return l.expires, !l.expires.IsZero() }
 func (l *fakeLease) Lost() <-chan struct{}         { return l.lost }
-func (l *fakeLease) Release(context.Context) error { l.released(); return nil }
+func (l *fakeLease) Release(context.Context) error { return l.released() }

@@ -279,10 +279,11 @@ func TestAReleaseIsOnRecordBeforeItIsSent(t *testing.T) {
 	l := newLab(t, 1, nil)
 	var sent atomic.Int64
 	lease := newLease()
-	lease.released = func() {
+	lease.released = func() error {
 		if n, recorded := sent.Add(1), len(l.journal.Events(history.KindReleasing)); recorded < int(n) {
 			t.Errorf("release %d was sent, and %d are on record", n, recorded)
 		}
+		return nil
 	}
 	m := l.master("a", &scripted{leases: []*fakeLease{lease}}, nil)
 	l.seats("g", 1, m)

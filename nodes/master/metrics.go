@@ -69,37 +69,27 @@ func newLockMetrics() lockMetrics {
 	return m
 }
 
-func (m *lockMetrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.acquired, m.released, m.took, m.held, m.lost}
-}
-
 // seconds is a time on clock.Mono in the unit of Prometheus.
 func seconds(ns int64) float64 { return time.Duration(ns).Seconds() }
 
 var _ prometheus.Collector = (*Tracker)(nil)
 
 // Describe implements prometheus.Collector.
-func (t *Tracker) Describe(into chan<- *prometheus.Desc) {
-	for _, c := range t.metrics.all() {
-		c.Describe(into)
-	}
-	for _, d := range []*prometheus.Desc{t.metrics.holds, t.metrics.waiters, t.metrics.messages, t.metrics.wakeups} {
-		into <- d
-	}
-}
+func (t *Tracker) Describe(into chan<- *prometheus.Desc) { prometheus.DescribeByCollect(t, into) }
 
 // Collect implements prometheus.Collector.
 func (t *Tracker) Collect(into chan<- prometheus.Metric) {
-	for _, c := range t.metrics.all() {
+	m := &t.metrics
+	for _, c := range []prometheus.Collector{m.acquired, m.released, m.took, m.held, m.lost} {
 		c.Collect(into)
 	}
 	t.mu.Lock()
 	holds, waiting := len(t.held), t.waiting
 	t.mu.Unlock()
-	into <- prometheus.MustNewConstMetric(t.metrics.holds, prometheus.GaugeValue, float64(holds))
-	into <- prometheus.MustNewConstMetric(t.metrics.waiters, prometheus.GaugeValue, float64(waiting))
-	into <- prometheus.MustNewConstMetric(t.metrics.messages, prometheus.CounterValue, float64(t.MessagesSent()))
-	into <- prometheus.MustNewConstMetric(t.metrics.wakeups, prometheus.CounterValue, float64(t.Wakeups()))
+	into <- prometheus.MustNewConstMetric(m.holds, prometheus.GaugeValue, float64(holds))
+	into <- prometheus.MustNewConstMetric(m.waiters, prometheus.GaugeValue, float64(waiting))
+	into <- prometheus.MustNewConstMetric(m.messages, prometheus.CounterValue, float64(t.MessagesSent()))
+	into <- prometheus.MustNewConstMetric(m.wakeups, prometheus.CounterValue, float64(t.Wakeups()))
 }
 
 // matchMetrics count what a master does for players.
@@ -125,11 +115,7 @@ func newMatchMetrics() matchMetrics {
 var _ prometheus.Collector = (*Master)(nil)
 
 // Describe implements prometheus.Collector.
-func (m *Master) Describe(into chan<- *prometheus.Desc) {
-	m.metrics.took.Describe(into)
-	into <- m.metrics.inFlight
-	into <- m.metrics.known
-}
+func (m *Master) Describe(into chan<- *prometheus.Desc) { prometheus.DescribeByCollect(m, into) }
 
 // Collect implements prometheus.Collector.
 func (m *Master) Collect(into chan<- prometheus.Metric) {

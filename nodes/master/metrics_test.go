@@ -4,43 +4,21 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"locklab/internal/metrics/metricstest"
 	"locklab/locks"
 	"locklab/nodes/master"
 )
 
-// told is a Locker that answers as it was told.
-type told struct{ err error }
-
-func (l *told) Acquire(context.Context, string) (locks.Lease, error) {
-	if l.err != nil {
-		return nil, l.err
-	}
-	return lost{}, nil
-}
-
-func (*told) Close() error { return nil }
-
-// lost is a lease that is lost already.
-type lost struct{}
-
-func (lost) Token() (locks.Token, bool)    { return 0, false }
-func (lost) Expires() (time.Time, bool)    { return time.Time{}, false }
-func (lost) Release(context.Context) error { return locks.ErrNotHeld }
-func (lost) Lost() <-chan struct{} {
-	c := make(chan struct{})
-	close(c)
-	return c
-}
-
 func TestLockMetrics(t *testing.T) {
-	locker := &told{}
-	tracker := master.Track(locker, nil, "")
+	var answer error
+	lost := newLease()
+	close(lost.lost)
+	lost.released = func() error { return locks.ErrNotHeld }
+	tracker := master.Track(&scripted{leases: []*fakeLease{lost}, before: func(context.Context) error { return answer }}, nil, "")
 	var leases []locks.Lease
 	for _, err := range []error{nil, nil, locks.ErrNotAcquired, locks.ErrUnknown, errors.New("who knows")} {
-		locker.err = err
+		answer = err
 		if lease, err := tracker.Acquire(t.Context(), "r"); err == nil {
 			leases = append(leases, lease)
 		}
@@ -82,9 +60,14 @@ func TestMatchMetrics(t *testing.T) {
 	)
 }
 
+// refusing is a lock that nobody gets, at no cost.
+func refusing() *scripted {
+	return &scripted{before: func(context.Context) error { return locks.ErrNotAcquired }}
+}
+
 // BenchmarkTrackedAcquire is what tracking and counting add to a lock that costs nothing.
 func BenchmarkTrackedAcquire(b *testing.B) {
-	tracker := master.Track(&told{err: locks.ErrNotAcquired}, nil, "")
+	tracker := master.Track(refusing(), nil, "")
 	b.ReportAllocs()
 	for b.Loop() {
 		_, _ = tracker.Acquire(b.Context(), "r")
@@ -93,7 +76,7 @@ func BenchmarkTrackedAcquire(b *testing.B) {
 
 // TestCountingAllocatesNothing: only the lease that it keeps track of costs memory.
 func TestCountingAllocatesNothing(t *testing.T) {
-	tracker := master.Track(&told{err: locks.ErrNotAcquired}, nil, "")
+	tracker := master.Track(refusing(), nil, "")
 	if n := testing.AllocsPerRun(1000, func() { _, _ = tracker.Acquire(t.Context(), "r") }); n != 0 {
 		t.Errorf("%v allocations for an acquisition that fails, want 0", n)
 	}

@@ -3,6 +3,7 @@ package raftnode
 import (
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"locklab/locks/clock"
@@ -22,7 +23,8 @@ type hub struct {
 	maxInFlight int
 	clock       clock.Clock
 	recorder    history.Recorder // may be nil
-	metrics     *metrics
+	granted     atomic.Uint64    // leases, while this server served
+	led         atomic.Uint64    // terms
 	log         *slog.Logger
 	propose     func(entry []byte) // hands an entry to raft; must not block
 
@@ -56,7 +58,7 @@ type lifetime struct {
 
 func newHub(name string, origin uint64, inFlight int, clk clock.Clock, recorder history.Recorder, log *slog.Logger) *hub {
 	return &hub{
-		name: name, metrics: newMetrics(), origin: origin, maxInFlight: inFlight, clock: clk, recorder: recorder, log: log,
+		name: name, origin: origin, maxInFlight: inFlight, clock: clk, recorder: recorder, log: log,
 		propose: func([]byte) {}, state: fsm.New(), conns: map[*conn]struct{}{},
 		routes: map[uint64]*conn{}, newest: map[uint64]*conn{}, inFlight: map[uint64][]item{},
 		lifetime: map[uint64]lifetime{},
@@ -288,7 +290,7 @@ func (h *hub) record(outputs []fsm.Output) {
 		if out.Outcome != pb.Outcome_GRANTED {
 			continue
 		}
-		h.metrics.granted.Add(1)
+		h.granted.Add(1)
 		if h.recorder == nil {
 			continue
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
+	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -53,7 +53,7 @@ func Role() role.Role {
 		Name: Name, Ports: []string{PortClient, PortRaft}, ClientPort: PortClient, PeerPorts: []string{PortRaft},
 		Main: run, Command: command, Leads: leads, OwnClock: true,
 		KeepsData: "raft servers that forget their votes may elect two leaders, and no lock on them promises anything then",
-		Version:   func(context.Context) (string, error) { return version(), nil },
+		Version:   version,
 	}
 }
 
@@ -92,14 +92,6 @@ func CheckSettings(name string, raw []byte) error {
 	return nil
 }
 
-func version() string {
-	const library = "github.com/hashicorp/raft"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, dep := range info.Deps {
-			if dep.Path == library {
-				return "hashicorp/raft " + dep.Version
-			}
-		}
-	}
-	return "hashicorp/raft"
+func version(context.Context) (string, error) {
+	return strings.TrimSpace("hashicorp/raft " + role.Library("github.com/hashicorp/raft")), nil
 }

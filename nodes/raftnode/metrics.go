@@ -1,70 +1,42 @@
 package raftnode
 
-import (
-	"sync/atomic"
+import "github.com/prometheus/client_golang/prometheus"
 
-	"github.com/prometheus/client_golang/prometheus"
-)
-
-// figure is one of a server's metrics.
+// figure is one of the metrics that a server says of itself.
 type figure struct {
-	*prometheus.Desc
-	kind prometheus.ValueType
+	kind       prometheus.ValueType
+	name, help string
+	value      uint64
 }
 
-func newFigure(kind prometheus.ValueType, name, help string) figure {
-	return figure{prometheus.NewDesc(name, help, nil, nil), kind}
-}
-
-// metrics are what a server says of itself.
-type metrics struct {
-	leader, serving, term, last, commit, applied, sessions, grants, turns figure
-
-	granted, led atomic.Uint64 // leases; terms that this server led
-}
-
-func newMetrics() *metrics {
+func (s *Server) figures() []figure {
 	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
-	return &metrics{
-		leader:   newFigure(gauge, "locklab_raft_leader", "Whether this server leads the service."),
-		serving:  newFigure(gauge, "locklab_raft_serving", "Whether this server serves clients: it leads, and has applied all of the terms before."),
-		term:     newFigure(gauge, "locklab_raft_term", "The term that this server is in."),
-		last:     newFigure(gauge, "locklab_raft_last_index", "The newest entry of this server's log."),
-		commit:   newFigure(gauge, "locklab_raft_commit_index", "The newest entry that this server knows to be committed."),
-		applied:  newFigure(gauge, "locklab_raft_applied_index", "The newest entry that this server has applied."),
-		sessions: newFigure(gauge, "locklab_raft_streams", "Streams of clients that this server serves."),
-		grants:   newFigure(counter, "locklab_raft_grants_total", "Leases that were granted while this server served."),
-		turns:    newFigure(counter, "locklab_raft_leaderships_total", "How often this server began to lead."),
-	}
-}
-
-func (m *metrics) figures() []figure {
-	return []figure{m.leader, m.serving, m.term, m.last, m.commit, m.applied, m.sessions, m.grants, m.turns}
-}
-
-var _ prometheus.Collector = (*Server)(nil)
-
-// Describe implements prometheus.Collector.
-func (s *Server) Describe(into chan<- *prometheus.Desc) {
-	for _, f := range s.hub.metrics.figures() {
-		into <- f.Desc
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (s *Server) Collect(into chan<- prometheus.Metric) {
 	status := s.status()
 	yes := map[bool]uint64{true: 1}
 	s.hub.mu.Lock()
 	streams := len(s.hub.conns)
 	s.hub.mu.Unlock()
-	m := s.hub.metrics
-	for i, value := range []uint64{
-		yes[status.GetState() == "leader"], yes[status.GetServing()], status.GetTerm(),
-		status.GetLastIndex(), status.GetCommitIndex(), status.GetAppliedIndex(),
-		uint64(streams), m.granted.Load(), m.led.Load(),
-	} {
-		f := m.figures()[i]
-		into <- prometheus.MustNewConstMetric(f.Desc, f.kind, float64(value))
+	return []figure{
+		{gauge, "locklab_raft_leader", "Whether this server leads the service.", yes[status.GetState() == "leader"]},
+		{gauge, "locklab_raft_serving", "Whether this server serves clients: it leads, and has applied all of the terms before.", yes[status.GetServing()]},
+		{gauge, "locklab_raft_term", "The term that this server is in.", status.GetTerm()},
+		{gauge, "locklab_raft_last_index", "The newest entry of this server's log.", status.GetLastIndex()},
+		{gauge, "locklab_raft_commit_index", "The newest entry that this server knows to be committed.", status.GetCommitIndex()},
+		{gauge, "locklab_raft_applied_index", "The newest entry that this server has applied.", status.GetAppliedIndex()},
+		{gauge, "locklab_raft_streams", "Streams of clients that this server serves.", uint64(streams)},
+		{counter, "locklab_raft_grants_total", "Leases that were granted while this server served.", s.hub.granted.Load()},
+		{counter, "locklab_raft_leaderships_total", "How often this server began to lead.", s.hub.led.Load()},
+	}
+}
+
+var _ prometheus.Collector = (*Server)(nil)
+
+// Describe implements prometheus.Collector.
+func (s *Server) Describe(into chan<- *prometheus.Desc) { prometheus.DescribeByCollect(s, into) }
+
+// Collect implements prometheus.Collector.
+func (s *Server) Collect(into chan<- prometheus.Metric) {
+	for _, f := range s.figures() {
+		into <- prometheus.MustNewConstMetric(prometheus.NewDesc(f.name, f.help, nil, nil), f.kind, float64(f.value))
 	}
 }

@@ -262,7 +262,7 @@ func (s *Server) followLeadership(leadership <-chan bool) {
 			s.log.Info("lost the leadership before serving", "error", err)
 			continue
 		}
-		s.hub.metrics.led.Add(1)
+		s.hub.led.Add(1)
 		s.hub.serve()
 		s.log.Info("leads and serves", "applied", s.raft.AppliedIndex())
 	}

@@ -50,8 +50,7 @@ func Role() role.Role {
 	r := role.Role{Name: Name, Ports: []string{Port}, ClientPort: Port}
 	path, err := exec.LookPath(serverName)
 	if err != nil {
-		r.Main, r.Command = standIn, standInCommand
-		r.Version = func(context.Context) (string, error) { return standInVersion(), nil }
+		r.Main, r.Command, r.Version = standIn, standInCommand, standInVersion
 		return r
 	}
 	r.Command = func(n role.Node) (role.Command, error) { return serverCommand(path, n) }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os/exec"
 	"strings"
 	"time"
 
@@ -79,13 +78,7 @@ func dialsFromLine(announce string) ([]string, error) {
 }
 
 // installed is the version of the server on PATH.
-func installed() (string, error) {
-	out, err := exec.Command(serverName, "--version").Output() //nolint:noctx // it answers at once
-	if err != nil {
-		return "", fmt.Errorf("ask redis-server for its version: %w", err)
-	}
-	return parseVersion(string(out))
-}
+func installed() (string, error) { return serverVersion(context.Background(), serverName) }
 
 // follows says whether a replica has all that its primary has.
 func follows(ctx context.Context, addr string) error {

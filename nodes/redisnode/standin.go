@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -119,15 +119,7 @@ func (a *aging) catchUp() {
 }
 
 // standInVersion says in every report that this is not Redis.
-func standInVersion() string {
-	const library = "github.com/alicebob/miniredis/v2"
-	version := ""
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, dep := range info.Deps {
-			if dep.Path == library {
-				version = " " + dep.Version
-			}
-		}
-	}
-	return role.StandIn + " (miniredis" + version + "), no redis-server on PATH"
+func standInVersion(context.Context) (string, error) {
+	library := strings.TrimSpace("miniredis " + role.Library("github.com/alicebob/miniredis/v2"))
+	return role.StandIn + " (" + library + "), no redis-server on PATH", nil
 }

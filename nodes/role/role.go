@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"runtime/debug"
 	"time"
 
 	"locklab/locks/clock"
@@ -102,6 +103,19 @@ func Await(ctx context.Context, what string, look func() error) error {
 			return fmt.Errorf("%s is not ready: %w: %w", what, late, err)
 		}
 	}
+}
+
+// Library is the version of a library of this program, such as github.com/hashicorp/raft; "" if
+// that is not known.
+func Library(path string) string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, dep := range info.Deps {
+			if dep.Path == path {
+				return dep.Version
+			}
+		}
+	}
+	return ""
 }
 
 // Program is Missing for a role that needs a program on PATH, which a package of Debian

@@ -108,14 +108,6 @@ func (h Host) carries(roles []string) bool {
 	return slices.ContainsFunc(h.Nodes, func(n Node) bool { return slices.Contains(roles, n.Role) })
 }
 
-// Zone finds a zone by its short or full name.
-func (t *Topology) Zone(name string) (Zone, bool) {
-	if i := slices.IndexFunc(t.Zones, func(z Zone) bool { return z.Short == name || z.Name == name }); i >= 0 {
-		return t.Zones[i], true
-	}
-	return Zone{}, false
-}
-
 // ZoneOf is the short name of a host's zone, "" if there is no such host.
 func (t *Topology) ZoneOf(host string) string {
 	h, _ := t.Host(host)

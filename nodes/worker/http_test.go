@@ -63,14 +63,17 @@ func TestAPI(t *testing.T) {
 		t.Errorf("a new room: %+v", room)
 	}
 	seats := url + "/v1/rooms/" + room.Room + "/seats"
-	for _, again := range []string{"o1", "p1", "p2"} {
-		to, body := seats, `{"player":"`+again+`"}`
-		if again == "o1" {
+	for _, again := range []struct {
+		who  string
+		free int
+	}{{"o1", 2}, {"p1", 1}, {"p1", 1}, {"p2", 0}, {"p1", 0}} { // who has a seat keeps it
+		to, body := seats, `{"player":"`+again.who+`"}`
+		if again.who == "o1" {
 			to, body = url+"/v1/rooms", `{"group":"g","order":"o1","by":"m"}`
 		}
 		var same worker.Room
-		if status := do(t, "POST", to, body, &same); status != http.StatusOK || same.Room != room.Room {
-			t.Errorf("%s %s: %d %+v", to, body, status, same)
+		if status := do(t, "POST", to, body, &same); status != http.StatusOK || same.Room != room.Room || same.Free != again.free {
+			t.Errorf("%s %s: %d %+v, want %d free", to, body, status, same, again.free)
 		}
 	}
 	big := `{"player":"` + strings.Repeat("x", 5000) + `"}`

@@ -116,31 +116,6 @@ func TestRoomLife(t *testing.T) {
 	}
 }
 
-func TestSeats(t *testing.T) {
-	h, _ := testRooms(testSettings())
-	defer h.shut()
-	room := mustOrder(t, h, "g", "o1")
-	for _, test := range []struct {
-		player string
-		free   int
-		kind   string
-	}{
-		{"p1", 1, ""},
-		{"p1", 1, ""}, // again: the same seat
-		{"p2", 0, ""},
-		{"p3", 0, KindFull},
-		{"p1", 0, ""}, // still its seat
-	} {
-		got, refusal := h.seat(room.Room, test.player)
-		if kind := kindOf(refusal); kind != test.kind || got.Free != test.free {
-			t.Errorf("seat for %s: %d free and error %q, want %d and %q", test.player, got.Free, kind, test.free, test.kind)
-		}
-	}
-	if _, refusal := h.seat("nowhere", "p"); kindOf(refusal) != KindNotFound {
-		t.Errorf("seat in no room: %v", refusal)
-	}
-}
-
 func kindOf(refusal *httpapi.Error) string {
 	if refusal == nil {
 		return ""
