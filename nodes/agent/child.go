@@ -217,8 +217,7 @@ func (c *child) readEvents(from io.Reader) {
 			c.refuseEvents(from)
 			return
 		}
-		c.noticeReady(lines.Bytes())
-		c.noticePoint(lines.Bytes())
+		c.notice(lines.Bytes())
 		c.events.add(lines.Bytes())
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
@@ -231,34 +230,27 @@ func (c *child) refuseEvents(from io.Reader) {
 	_, _ = io.Copy(io.Discard, from) // or the node would hang in a write
 }
 
-// noticeReady looks for the event by which an own node says that it is ready.
-func (c *child) noticeReady(line []byte) {
-	if !bytes.Contains(line, []byte(`"`+process.StateReady+`"`)) {
+// notice looks for the events by which an own node says that it is ready, or that it stops at
+// a point.
+func (c *child) notice(line []byte) {
+	if !bytes.Contains(line, []byte(`"`+process.StateReady+`"`)) && !bytes.Contains(line, []byte(`"`+history.KindPoint+`"`)) {
 		return
 	}
 	var e history.Event
-	if history.NewDecoder().Decode(line, &e) == nil && e.Kind == history.KindNode && e.State == process.StateReady {
+	switch err := history.NewDecoder().Decode(line, &e); {
+	case err != nil:
+	case e.Kind == history.KindNode && e.State == process.StateReady:
 		c.readyOnce.Do(func() { close(c.ready) })
+	case e.Kind == history.KindPoint:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if s := c.awaited; s != nil && s.point == e.State && !signals.Closed(s.passed) {
+			close(s.passed)
+		}
 	}
 }
 
-// noticePoint looks for the event by which an own node says that it stops at a point.
-func (c *child) noticePoint(line []byte) {
-	if !bytes.Contains(line, []byte(`"`+history.KindPoint+`"`)) {
-		return
-	}
-	var e history.Event
-	if history.NewDecoder().Decode(line, &e) != nil || e.Kind != history.KindPoint {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s := c.awaited; s != nil && s.point == e.State && !signals.Closed(s.passed) {
-		close(s.passed)
-	}
-}
-
-// markReady is noticeReady for nodes that do not say it themselves.
+// markReady is for nodes that do not say it themselves.
 func (c *child) markReady(asked int64) {
 	c.readyOnce.Do(func() {
 		c.record(process.StateReady, asked)

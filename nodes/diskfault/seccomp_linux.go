@@ -123,9 +123,7 @@ func Exec(args []string) error {
 
 // hand puts the filter on this thread and sends its listener through the socket.
 func hand(socket int, program []unix.SockFilter) error {
-	if err := setCloseOnExec(socket); err != nil {
-		return err
-	}
+	unix.CloseOnExec(socket)
 	listener, err := install(program)
 	if err != nil {
 		return err
@@ -133,7 +131,8 @@ func hand(socket int, program []unix.SockFilter) error {
 	if err := unix.Sendmsg(socket, []byte{0}, unix.UnixRights(listener), nil, 0); err != nil {
 		return fmt.Errorf("hand the listener to the agent: %w", err)
 	}
-	return setCloseOnExec(listener)
+	unix.CloseOnExec(listener)
+	return nil
 }
 
 // install puts the filter on this thread.
@@ -152,13 +151,6 @@ func install(program []unix.SockFilter) (listener int, err error) {
 		return 0, fmt.Errorf("install a seccomp filter with a listener: %w", errno)
 	}
 	return int(fd), nil //nolint:gosec // a small number
-}
-
-func setCloseOnExec(fd int) error {
-	if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, unix.FD_CLOEXEC); err != nil { //nolint:gosec // a small number
-		return fmt.Errorf("close file descriptor %d on exec: %w", fd, err)
-	}
-	return nil
 }
 
 // Sockets are the two ends that a listener is handed over through: the program's and the

@@ -50,9 +50,16 @@ func Role() role.Role {
 	return role.Role{
 		Name: Name, Ports: []string{PortClient, PortPeer}, ClientPort: PortClient, PeerPorts: []string{PortPeer},
 		Main: run, Command: command, Leads: leads, Version: version, Serves: serves, Starts: 1200 * time.Millisecond,
-		Missing:   role.Program(Name, "etcd-server"),
+		Missing:   missing,
 		KeepsData: "members of an etcd cluster that forget what they have acknowledged are refused by the others",
 	}
+}
+
+func missing() error {
+	if _, err := exec.LookPath(Name); err != nil {
+		return role.NotInstalled(Name, "etcd-server")
+	}
+	return nil
 }
 
 func command(n role.Node) (role.Command, error) {

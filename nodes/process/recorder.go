@@ -43,7 +43,7 @@ func NewRecorder(out io.Writer, host, node string) *Recorder {
 
 // Record queues the event, numbered, and stamped with the time if it has none. It blocks only
 // while a megabyte of earlier events waits for the agent. After Close, or once a
-// write has failed, events go nowhere: Err and Flush say so.
+// write has failed, events go nowhere: Flush and Close say so.
 func (r *Recorder) Record(e history.Event) {
 	if e.AtNS == 0 {
 		e.AtNS = clock.Mono()
@@ -81,13 +81,6 @@ func (r *Recorder) Flush() error {
 	return r.err
 }
 
-// Err is the first write error, nil while all is well.
-func (r *Recorder) Err() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.err
-}
-
 // Close writes what is queued and ends the goroutine.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
@@ -95,7 +88,7 @@ func (r *Recorder) Close() error {
 	r.changed.Broadcast()
 	r.mu.Unlock()
 	<-r.done
-	return r.Err()
+	return r.Flush()
 }
 
 func (r *Recorder) run() {
@@ -117,16 +110,8 @@ func (r *Recorder) run() {
 		r.spare = batch
 		r.written += uint64(len(batch))
 		if err != nil {
-			r.fail(fmt.Errorf("write events: %w", err))
+			r.err = fmt.Errorf("write events: %w", err) // the first one: nothing is written after it
 		}
 		r.changed.Broadcast()
 	}
-}
-
-// fail keeps the first error and wakes everybody who waits.
-func (r *Recorder) fail(err error) {
-	if r.err == nil {
-		r.err = err
-	}
-	r.changed.Broadcast()
 }

@@ -6,7 +6,6 @@ package role
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"runtime/debug"
 	"time"
 
@@ -116,17 +115,6 @@ func Library(path string) string {
 		}
 	}
 	return ""
-}
-
-// Program is Missing for a role that needs a program on PATH, which a package of Debian
-// and Ubuntu has.
-func Program(program, pkg string) func() error {
-	return func() error {
-		if _, err := exec.LookPath(program); err != nil {
-			return NotInstalled(program, pkg)
-		}
-		return nil
-	}
 }
 
 // NotInstalled says that something of a package of Debian and Ubuntu is not there.

@@ -29,7 +29,6 @@ func Parse(file string, data []byte, roles ...string) (*Topology, error) {
 }
 
 const (
-	masterRole = role.Master
 	// maxName is the longest name that DNS takes.
 	maxName = 63
 	// longest is the greatest latency that makes sense: it is the base of every run.
@@ -92,8 +91,8 @@ func (t *Topology) readHosts(n strictyaml.Node, roles []string) {
 		}
 		t.Hosts = append(t.Hosts, host)
 	}
-	if len(t.NodesOf(masterRole)) == 0 {
-		n.Fail("no node has the role %s: want at least one, as masters hold the lock clients", masterRole)
+	if len(t.NodesOf(role.Master)) == 0 {
+		n.Fail("no node has the role %s: want at least one, as masters hold the lock clients", role.Master)
 	}
 }
 

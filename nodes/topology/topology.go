@@ -3,6 +3,8 @@ package topology
 import (
 	"slices"
 	"time"
+
+	"locklab/nodes/role"
 )
 
 // Topology is a checked topology: names are unique, zones exist, there is a master.
@@ -117,7 +119,7 @@ func (t *Topology) ZoneOf(host string) string {
 // Rank is the place of a master among the masters, in order of appearance: 0 is
 // the first. False if there is no master of that name.
 func (t *Topology) Rank(master string) (int, bool) {
-	i := slices.IndexFunc(t.NodesOf(masterRole), func(p Placed) bool { return p.Name == master })
+	i := slices.IndexFunc(t.NodesOf(role.Master), func(p Placed) bool { return p.Name == master })
 	return i, i >= 0
 }
 
