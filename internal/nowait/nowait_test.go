@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"testing"
 
+	"locklab/internal/must"
 	"locklab/internal/nowait"
 )
 
@@ -15,9 +16,7 @@ import (
 func pair(t *testing.T) (a, b net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer func() { _ = l.Close() }()
 	if a, err = net.Dial("tcp", l.Addr().String()); err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"locklab/internal/must"
 	"locklab/internal/nowait"
 	"locklab/locks/clock"
 )
@@ -49,9 +50,7 @@ func TestSocketFailsAsAnyOther(t *testing.T) {
 	t.Run("deadline", func(t *testing.T) {
 		a, _ := pair(t)
 		s := nowait.Dress(a)
-		if err := s.SetDeadline(clock.System().Now().Add(-time.Second)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.SetDeadline(clock.System().Now().Add(-time.Second)))
 		_, err := s.Read(buf)
 		failed(t, "read", err, os.ErrDeadlineExceeded)
 		if e, ok := errors.AsType[net.Error](err); !ok || !e.Timeout() {
@@ -87,9 +86,7 @@ func TestSocketEndsOneWay(t *testing.T) {
 	if !ok {
 		t.Fatal("no CloseWrite")
 	}
-	if err := end.CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, end.CloseWrite())
 	if got, err := io.ReadAll(b); len(got) > 0 || err != nil {
 		t.Errorf("%q, %v; want the end", got, err)
 	}
@@ -157,17 +154,13 @@ func TestSocketEnded(t *testing.T) {
 	if _, err := b.Write([]byte("x")); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.Close())
 	ended("with something to read", false)
 	if _, err := io.ReadFull(s, make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
 	for !s.Ended() { // its end may come after what it sent
-		if err := clock.Sleep(t.Context(), time.Millisecond); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, clock.Sleep(t.Context(), time.Millisecond))
 	}
 	if n, err := s.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
 		t.Errorf("read %d, %v after the end", n, err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"locklab/internal/must"
 	"locklab/internal/peertls"
 	"locklab/locks/locktest"
 )
@@ -42,9 +43,7 @@ func TestCheck(t *testing.T) {
 
 func TestCheckName(t *testing.T) {
 	a, err := x509.ParseCertificate(locktest.NewAuthority(t).Certificate("a").Certificate[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	shown := tls.ConnectionState{PeerCertificates: []*x509.Certificate{a}}
 	if err := peertls.CheckName(shown, "a"); err != nil {
 		t.Error(err)

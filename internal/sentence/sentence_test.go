@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"locklab/internal/must"
 	"locklab/internal/sentence"
 )
 
@@ -36,9 +37,7 @@ func TestSaidInAnyLanguage(t *testing.T) {
 		{sentence.First(sentence.Text{}, sentence.And()), "", "", ""},
 	} {
 		data, err := json.Marshal(c.text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var read sentence.Text
 		if err := json.Unmarshal(data, &read); err != nil {
 			t.Fatalf("%s: %v", data, err)

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"locklab/internal/must"
 	"locklab/internal/tracing"
 	"locklab/internal/tracing/tracingtest"
 )
@@ -22,9 +23,7 @@ func start(t *testing.T, addr string, warn func(string, error)) *tracing.Tracer 
 		warn = func(text string, err error) { t.Error(text, err) }
 	}
 	tracer, err := tracing.Start(t.Context(), tracing.Config{Addr: addr, Service: "test", Instance: "test-1", Warn: warn})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return tracer
 }
 
@@ -106,14 +105,10 @@ func TestOffCostsNothing(t *testing.T) {
 // than are kept are lost, which is said once.
 func TestNobodyWaitsForADeadCollector(t *testing.T) {
 	silent, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer func() { _ = silent.Close() }()
 	gone, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_ = gone.Close()
 	for name, addr := range map[string]string{"refuses": gone.Addr().String(), "is silent": silent.Addr().String()} {
 		t.Run(name, func(t *testing.T) {

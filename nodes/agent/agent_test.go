@@ -19,6 +19,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"locklab/internal/httpapi"
+	"locklab/internal/must"
 	"locklab/locks/locktest"
 	"locklab/nodes/role"
 )
@@ -26,21 +27,14 @@ import (
 func settings(t *testing.T, s ownSettings) jsontext.Value {
 	t.Helper()
 	data, err := json.Marshal(s)
-	must(t, err)
+	must.Do(t, err)
 	return data
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func state(t *testing.T, c *Client, node string) NodeStatus {
 	t.Helper()
 	all, err := c.Nodes(t.Context())
-	must(t, err)
+	must.Do(t, err)
 	for _, n := range all {
 		if n.Name == node {
 			return n
@@ -55,34 +49,34 @@ func TestLifeOfAnOwnNode(t *testing.T) {
 	ctx := t.Context()
 	events := collect(t, c)
 	addrs, err := c.Reserve(ctx, "own-1", "own")
-	must(t, err)
+	must.Do(t, err)
 	if s := state(t, c, "own-1"); s.State != "reserved" || s.PID != 0 {
 		t.Errorf("before the start: %+v", s)
 	}
-	must(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own"}))
+	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own"}))
 	if s := state(t, c, "own-1"); s.State != "ready" || s.Addrs["http"] != addrs["http"] {
 		t.Errorf("after the start: %+v, reserved were %v", s, addrs)
 	}
 	dial(t, addrs["http"])
-	must(t, c.Pause(ctx, "own-1"))
-	must(t, c.Pause(ctx, "own-1")) // nothing to do
+	must.Do(t, c.Pause(ctx, "own-1"))
+	must.Do(t, c.Pause(ctx, "own-1")) // nothing to do
 	if s := state(t, c, "own-1"); s.State != "paused" {
 		t.Errorf("after the pause: %+v", s)
 	}
-	must(t, c.Resume(ctx, "own-1"))
-	must(t, c.Resume(ctx, "own-1"))
-	must(t, c.Kill(ctx, "own-1"))
-	must(t, c.Kill(ctx, "own-1"))
+	must.Do(t, c.Resume(ctx, "own-1"))
+	must.Do(t, c.Resume(ctx, "own-1"))
+	must.Do(t, c.Kill(ctx, "own-1"))
+	must.Do(t, c.Kill(ctx, "own-1"))
 	if s := state(t, c, "own-1"); s.State != "ended" || s.Exit != "signal-killed" {
 		t.Errorf("after the kill: %+v", s)
 	}
-	must(t, c.Restart(ctx, "own-1", RestartOptions{}))
-	must(t, c.Restart(ctx, "own-1", RestartOptions{Wipe: true, Delay: time.Millisecond}))
+	must.Do(t, c.Restart(ctx, "own-1", RestartOptions{}))
+	must.Do(t, c.Restart(ctx, "own-1", RestartOptions{Wipe: true, Delay: time.Millisecond}))
 	dial(t, addrs["http"])
-	must(t, c.Stop(ctx, "own-1"))
-	must(t, c.Stop(ctx, "own-1"))
-	must(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Events: 1})}))
-	must(t, c.Remove(ctx, "own-1"))
+	must.Do(t, c.Stop(ctx, "own-1"))
+	must.Do(t, c.Stop(ctx, "own-1"))
+	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Events: 1})}))
+	must.Do(t, c.Remove(ctx, "own-1"))
 
 	want := "own-1:started own-1:found-nothing-first own-1:ready own-1:paused own-1:resumed own-1:killed(signal-killed) " +
 		"own-1:started own-1:found-memory own-1:ready own-1:killed(signal-killed) " +
@@ -103,20 +97,20 @@ func TestLifeOfAForeignNode(t *testing.T) {
 	_, c := newAgent(t, nil)
 	ctx := t.Context()
 	events := collect(t, c)
-	must(t, c.Start(ctx, NodeSpec{Name: "foreign-1", Role: "foreign"}))
+	must.Do(t, c.Start(ctx, NodeSpec{Name: "foreign-1", Role: "foreign"}))
 	addr := state(t, c, "foreign-1").Addrs["tcp"]
 	dial(t, addr)
-	must(t, c.Restart(ctx, "foreign-1", RestartOptions{}))
+	must.Do(t, c.Restart(ctx, "foreign-1", RestartOptions{}))
 	dial(t, addr)
-	must(t, c.Pause(ctx, "foreign-1"))
-	must(t, c.Stop(ctx, "foreign-1")) // a paused one stops too
+	must.Do(t, c.Pause(ctx, "foreign-1"))
+	must.Do(t, c.Stop(ctx, "foreign-1")) // a paused one stops too
 	log, err := c.Log(ctx, "foreign-1")
-	must(t, err)
+	must.Do(t, err)
 	if want := "listening on " + addr; strings.Count(log, want) != 2 {
 		t.Errorf("log = %q, want %q twice", log, want)
 	}
 	version, err := c.Version(ctx, "foreign")
-	must(t, err)
+	must.Do(t, err)
 	if version != "foreign 7.0" {
 		t.Errorf("version = %q", version)
 	}
@@ -130,7 +124,7 @@ func TestLifeOfAForeignNode(t *testing.T) {
 func dial(t *testing.T, addr string) {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", addr)
-	must(t, err)
+	must.Do(t, err)
 	_ = conn.Close()
 }
 
@@ -140,13 +134,13 @@ func TestANodeThatEndsByItselfIsNoticed(t *testing.T) {
 	for _, asked := range []bool{false, true} {
 		_, c := newAgent(t, nil)
 		events := collect(t, c)
-		must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
+		must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
 		want := "own-1:killed(signal-killed)"
 		if asked {
-			must(t, c.Kill(t.Context(), "own-1"))
+			must.Do(t, c.Kill(t.Context(), "own-1"))
 		} else {
 			want = "own-1:exited(signal-killed)"
-			must(t, syscall.Kill(state(t, c, "own-1").PID, syscall.SIGKILL))
+			must.Do(t, syscall.Kill(state(t, c, "own-1").PID, syscall.SIGKILL))
 		}
 		locktest.Eventually(t, "ended", func() bool { return state(t, c, "own-1").State == "ended" })
 		all := events.drained()
@@ -166,7 +160,7 @@ func TestStateIsTheKernelsWord(t *testing.T) {
 	_, c := newAgent(t, nil)
 	events := collect(t, c)
 	ctx := t.Context()
-	must(t, c.Start(ctx, NodeSpec{Name: "foreign-1", Role: "foreign"}))
+	must.Do(t, c.Start(ctx, NodeSpec{Name: "foreign-1", Role: "foreign"}))
 	pid := state(t, c, "foreign-1").PID
 	pause := func() error { return c.Pause(ctx, "foreign-1") }
 	resume := func() error { return c.Resume(ctx, "foreign-1") }
@@ -185,7 +179,7 @@ func TestStateIsTheKernelsWord(t *testing.T) {
 		{byHand(syscall.SIGSTOP), "paused", "suspended"},
 		{resume, "ready", "continued"},
 	} {
-		must(t, step.do())
+		must.Do(t, step.do())
 		want += " foreign-1:" + step.event
 		locktest.Eventually(t, step.event, func() bool {
 			events.mu.Lock()
@@ -193,7 +187,7 @@ func TestStateIsTheKernelsWord(t *testing.T) {
 			return state(t, c, "foreign-1").State == step.state && story(events.events) == want
 		})
 	}
-	must(t, c.Kill(ctx, "foreign-1"))
+	must.Do(t, c.Kill(ctx, "foreign-1"))
 	if got := story(events.drained()); got != want+" foreign-1:killed(signal-killed)" {
 		t.Errorf("got  %s\nwant %s and its end", got, want)
 	}
@@ -222,7 +216,7 @@ func TestFailedStartShowsTheLog(t *testing.T) {
 			if s := state(t, c, name); s.State != "ended" {
 				t.Errorf("the node is left behind: %+v", s)
 			}
-			must(t, c.Start(ctx, NodeSpec{Name: name, Role: "own"})) // right settings later
+			must.Do(t, c.Start(ctx, NodeSpec{Name: name, Role: "own"})) // right settings later
 		})
 	}
 }
@@ -247,13 +241,13 @@ func TestCallerThatGivesUpLeavesNoNode(t *testing.T) {
 
 func TestRestartCanBeGivenUpWhileItWaits(t *testing.T) {
 	_, c := newAgent(t, nil)
-	must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
+	must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error, 1)
 	go func() { failed <- c.Restart(ctx, "own-1", RestartOptions{Delay: 5 * time.Minute}) }()
 	locktest.Eventually(t, "down", func() bool { return state(t, c, "own-1").State == "ended" })
 	// Meanwhile it can be started by somebody else, on the same address.
-	must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
+	must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
 	cancel()
 	if err := <-failed; !errors.Is(err, context.Canceled) {
 		t.Error(err)
@@ -263,8 +257,8 @@ func TestRestartCanBeGivenUpWhileItWaits(t *testing.T) {
 func TestStopKillsWhatIgnoresSIGTERM(t *testing.T) {
 	_, c := newAgent(t, func(cfg *Config) { cfg.StopGrace = 50 * time.Millisecond })
 	events := collect(t, c)
-	must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{IgnoresTerm: true})}))
-	must(t, c.Stop(t.Context(), "own-1"))
+	must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{IgnoresTerm: true})}))
+	must.Do(t, c.Stop(t.Context(), "own-1"))
 	if got := story(events.drained()); !strings.HasSuffix(got, "own-1:stopped(signal-killed)") {
 		t.Error(got)
 	}
@@ -274,9 +268,9 @@ func TestStartIsIdempotent(t *testing.T) {
 	_, c := newAgent(t, nil)
 	ctx := t.Context()
 	spec := NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Events: 1})}
-	must(t, c.Start(ctx, spec))
+	must.Do(t, c.Start(ctx, spec))
 	pid := state(t, c, "own-1").PID
-	must(t, c.Start(ctx, spec))
+	must.Do(t, c.Start(ctx, spec))
 	if got := state(t, c, "own-1").PID; got != pid {
 		t.Errorf("a second start made process %d out of %d", got, pid)
 	}
@@ -290,7 +284,7 @@ func TestRefusals(t *testing.T) {
 	a, c := newAgent(t, nil)
 	ctx := t.Context()
 	_, err := c.Reserve(ctx, "own-1", "own")
-	must(t, err)
+	must.Do(t, err)
 	post := func(path, body string) func() error {
 		return func() error { return c.Call(ctx, http.MethodPost, path, jsontext.Value(body), nil) }
 	}
@@ -339,7 +333,7 @@ func TestRefusals(t *testing.T) {
 
 func TestUnreachableAgent(t *testing.T) {
 	a, c := newAgent(t, nil)
-	must(t, a.Close())
+	must.Do(t, a.Close())
 	_, err := c.Health(t.Context())
 	if !errors.Is(err, httpapi.ErrUnreachable) || !strings.Contains(err.Error(), a.URL()) || !strings.Contains(err.Error(), "want a running `locklab agent` there") {
 		t.Error(err)
@@ -372,7 +366,7 @@ func TestHostIsChecked(t *testing.T) {
 // that died from being reset.
 func TestStrangersAreNoSignOfLife(t *testing.T) {
 	a, c := newAgent(t, nil)
-	must(t, func() error { _, err := c.Health(t.Context()); return err }())
+	must.Do(t, func() error { _, err := c.Health(t.Context()); return err }())
 	locktest.Eventually(t, "the answer is over", func() bool { return a.requests.open.Load() == 0 })
 	before := a.requests.lastNS.Load()
 	stranger := NewClient(a.URL(), "guess")
@@ -383,7 +377,7 @@ func TestStrangersAreNoSignOfLife(t *testing.T) {
 	if now := a.requests.lastNS.Load(); now != before || a.requests.open.Load() != 0 {
 		t.Error("a request without the token counted as one of the controller")
 	}
-	must(t, func() error { _, err := c.Health(t.Context()); return err }())
+	must.Do(t, func() error { _, err := c.Health(t.Context()); return err }())
 	locktest.Eventually(t, "one with the token counts", func() bool { return a.requests.lastNS.Load() > before })
 }
 
@@ -406,7 +400,7 @@ func TestConfigIsChecked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg, err := testConfig(t.TempDir())
-			must(t, err)
+			must.Do(t, err)
 			tc.change(&cfg)
 			a, err := New(cfg)
 			if err == nil {
@@ -422,7 +416,7 @@ func TestConfigIsChecked(t *testing.T) {
 func TestListenAddressTaken(t *testing.T) {
 	a, _ := newAgent(t, nil)
 	cfg, err := testConfig(t.TempDir())
-	must(t, err)
+	must.Do(t, err)
 	cfg.Listen = strings.TrimPrefix(a.URL(), "http://")
 	if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), cfg.Listen) {
 		t.Error(err)
@@ -434,11 +428,11 @@ func TestResetForgetsEverything(t *testing.T) {
 	a, c := newAgent(t, func(cfg *Config) { cfg.OnReset = func(...string) { resets.Add(1) } })
 	ctx := t.Context()
 	events := collect(t, c)
-	must(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own"}))
-	must(t, events.Drain(ctx))
-	must(t, c.Reset(ctx))
+	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own"}))
+	must.Do(t, events.Drain(ctx))
+	must.Do(t, c.Reset(ctx))
 	all, err := c.Nodes(ctx)
-	must(t, err)
+	must.Do(t, err)
 	if len(all) != 0 || resets.Load() != 1 {
 		t.Errorf("left: %v, hook was called %d times", all, resets.Load())
 	}
@@ -450,7 +444,7 @@ func TestResetForgetsEverything(t *testing.T) {
 		t.Errorf("the old follower ended with %v", err)
 	}
 	left, err := os.ReadDir(a.cfg.DataDir)
-	must(t, err)
+	must.Do(t, err)
 	if len(left) != 0 {
 		t.Errorf("files are left: %v", left)
 	}
@@ -458,7 +452,7 @@ func TestResetForgetsEverything(t *testing.T) {
 
 func TestIdleAgentRemovesItsNodes(t *testing.T) {
 	a, c := newAgent(t, func(cfg *Config) { cfg.IdleReset = 50 * time.Millisecond })
-	must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"})) // a request under way is no idleness
+	must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"})) // a request under way is no idleness
 	locktest.Eventually(t, "reset", func() bool { return len(a.Nodes()) == 0 })
 }
 
@@ -476,7 +470,7 @@ func TestCloseEndsWhatIsStarting(t *testing.T) {
 		}
 		return pid != 0
 	})
-	must(t, a.Close())
+	must.Do(t, a.Close())
 	if err := <-failed; !errors.Is(err, ErrStart) {
 		t.Error(err)
 	}
@@ -488,7 +482,7 @@ func TestCloseEndsWhatIsStarting(t *testing.T) {
 func TestLogIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	l, err := openLog(path)
-	must(t, err)
+	must.Do(t, err)
 	line := strings.Repeat("x", 99) + "\n"
 	for range 4 * maxLogSize / len(line) {
 		_, _ = l.Write([]byte(line))
@@ -496,7 +490,7 @@ func TestLogIsBounded(t *testing.T) {
 	_, _ = l.Write([]byte("the end\n"))
 	l.close()
 	data, err := readLog(path)
-	must(t, err)
+	must.Do(t, err)
 	if len(data) > maxLogSize || len(data) < maxLogSize/2 {
 		t.Errorf("%d bytes are kept, want between %d and %d", len(data), maxLogSize/2, maxLogSize)
 	}
@@ -512,10 +506,10 @@ func TestResetKeeps(t *testing.T) {
 	a, c := newAgent(t, func(cfg *Config) { cfg.OnReset = func(names ...string) { told <- names } })
 	ctx := t.Context()
 	events := collect(t, c)
-	must(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own"}))
-	must(t, c.Start(ctx, NodeSpec{Name: "own-2", Role: "own"}))
+	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own"}))
+	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-2", Role: "own"}))
 	before, health := state(t, c, "own-1"), a.Health()
-	must(t, c.Reset(ctx, "own-1", "of-another-host"))
+	must.Do(t, c.Reset(ctx, "own-1", "of-another-host"))
 	kept := <-told
 	if all, err := c.Nodes(ctx); err != nil || len(all) != 1 || all[0].PID != before.PID || all[0].State != "ready" || !slices.Contains(kept, "own-1") {
 		t.Errorf("left: %v, %v; want %v; the hook was told %v", all, err, before, kept)
@@ -523,11 +517,11 @@ func TestResetKeeps(t *testing.T) {
 	if after := a.Health(); after.Instance != health.Instance || after.NextEvent < health.NextEvent {
 		t.Errorf("the events begin anew: %+v, before %+v", after, health)
 	}
-	must(t, c.Kill(ctx, "own-1"))
+	must.Do(t, c.Kill(ctx, "own-1"))
 	if all := events.drained(); all[len(all)-1].State != "killed" || all[len(all)-1].Node != "own-1" {
 		t.Errorf("the last event is %+v", all[len(all)-1])
 	}
-	must(t, c.Reset(ctx, "own-2")) // who is not there cannot be kept
+	must.Do(t, c.Reset(ctx, "own-2")) // who is not there cannot be kept
 	if h := a.Health(); h.Instance == health.Instance || len(a.Nodes()) != 0 {
 		t.Errorf("nothing was to be kept: %+v, %v", h, a.Nodes())
 	}

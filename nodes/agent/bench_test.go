@@ -4,21 +4,22 @@ import (
 	"fmt"
 	"testing"
 
+	"locklab/internal/must"
 	"locklab/workloads/history"
 )
 
 // BenchmarkEvents takes events from a node through its agent to the follower.
 func BenchmarkEvents(b *testing.B) {
 	cfg, err := testConfig(b.TempDir())
-	must(b, err)
+	must.Do(b, err)
 	a, err := New(cfg)
-	must(b, err)
+	must.Do(b, err)
 	defer func() { _ = a.Close() }()
 	c := NewClient(a.URL(), a.cfg.Token)
 	defer c.Close()
 	const many = 200_000
 	for b.Loop() {
-		must(b, a.Remove("own-1"))
+		must.Do(b, a.Remove("own-1"))
 		seen := make(chan struct{})
 		f := c.Follow(b.Context(), a.Health().NextEvent, func(_ uint64, e history.Event) error {
 			if e.Token == many {
@@ -27,7 +28,7 @@ func BenchmarkEvents(b *testing.B) {
 			return nil
 		})
 		spec := NodeSpec{Name: "own-1", Role: "own", Settings: fmt.Appendf(nil, `{"events":%d}`, many)}
-		must(b, c.Start(b.Context(), spec))
+		must.Do(b, c.Start(b.Context(), spec))
 		<-seen
 		f.Close()
 	}

@@ -8,13 +8,14 @@ import (
 
 	"pgregory.net/rapid"
 
+	"locklab/internal/must"
 	"locklab/locks/clock"
 )
 
 func TestClockOffsetOfOneMachine(t *testing.T) {
 	_, c := newAgent(t, nil)
 	e, err := c.ClockOffset(t.Context(), 5)
-	must(t, err)
+	must.Do(t, err)
 	if e.Offset.Offset.Abs() > e.Error || e.RoundTrip.Offset.Abs() > e.RoundTrip.Error {
 		t.Errorf("offset %s with an error bound of %s on one machine", e.Offset.Offset, e.Error)
 	}
@@ -29,7 +30,7 @@ func TestClockIsReadAsAWhole(t *testing.T) {
 	_, c := newAgent(t, nil)
 	before, wall := clock.Mono(), clock.System().Now().UnixNano()
 	r, err := c.Clock(t.Context())
-	must(t, err)
+	must.Do(t, err)
 	after, wallAfter := clock.Mono(), clock.System().Now().UnixNano()
 	if r.MonoNS < before || r.MonoNS > after || r.RealNS < wall || r.RealNS > wallAfter || r.ApartNS < 0 || r.ApartNS > after-before {
 		t.Errorf("%+v, want within %d to %d and %d to %d", r, before, after, wall, wallAfter)
@@ -38,9 +39,9 @@ func TestClockIsReadAsAWhole(t *testing.T) {
 		t.Errorf("synced, with a maximum error of %d us", r.MaxErrorUS)
 	}
 	text, err := json.Marshal(r)
-	must(t, err)
+	must.Do(t, err)
 	var fields map[string]any
-	must(t, json.Unmarshal(text, &fields))
+	must.Do(t, json.Unmarshal(text, &fields))
 	for _, want := range []string{"mono_ns", "real_ns", "max_error_us", "synced"} {
 		if _, there := fields[want]; !there {
 			t.Errorf("the answer has no %s: %s", want, text)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"locklab/internal/httpapi"
+	"locklab/internal/must"
 	"locklab/nodes/diskfault"
 )
 
@@ -18,11 +19,11 @@ func TestWhoDoesNotStopIsNotWaitedFor(t *testing.T) {
 		t.Error("what runs has stopped")
 	}
 	cmd := exec.CommandContext(t.Context(), "sleep", "1h")
-	must(t, cmd.Start())
+	must.Do(t, cmd.Start())
 	if err := awaitStopped(cmd.Process.Pid); !errors.Is(err, errStillRuns) {
 		t.Errorf("of one that runs: %v", err)
 	}
-	must(t, cmd.Process.Kill())
+	must.Do(t, cmd.Process.Kill())
 	_ = cmd.Wait() // killed
 }
 
@@ -31,26 +32,26 @@ func TestWhoDoesNotStopIsNotWaitedFor(t *testing.T) {
 func TestDisk(t *testing.T) {
 	_, c := newAgent(t, nil)
 	ctx := t.Context()
-	must(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own", Disk: diskfault.Writes}))
-	must(t, c.Start(ctx, NodeSpec{Name: "foreign-1", Role: "foreign", Disk: diskfault.Syncs}))
-	must(t, c.Start(ctx, NodeSpec{Name: "own-2", Role: "own"}))
-	must(t, c.Pause(ctx, "own-1"))
-	must(t, c.Resume(ctx, "own-1"))
+	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own", Disk: diskfault.Writes}))
+	must.Do(t, c.Start(ctx, NodeSpec{Name: "foreign-1", Role: "foreign", Disk: diskfault.Syncs}))
+	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-2", Role: "own"}))
+	must.Do(t, c.Pause(ctx, "own-1"))
+	must.Do(t, c.Resume(ctx, "own-1"))
 
-	must(t, c.SetDisk(ctx, "own-1", diskfault.Fault{Full: true}))
+	must.Do(t, c.SetDisk(ctx, "own-1", diskfault.Fault{Full: true}))
 	if err := c.Restart(ctx, "own-1", RestartOptions{}); !errors.Is(err, ErrStart) || !strings.Contains(err.Error(), "no space left on device") {
 		t.Errorf("on a full disk: %v", err)
 	}
 	seen, err := c.Disk(ctx, "own-1")
-	must(t, err)
+	must.Do(t, err)
 	if seen.Hit == 0 || seen.Done != seen.Hit || !seen.Full {
 		t.Errorf("seen of a full disk: %+v", seen)
 	}
-	must(t, c.SetDisk(ctx, "own-1", diskfault.Fault{}))
-	must(t, c.Restart(ctx, "own-1", RestartOptions{}))
+	must.Do(t, c.SetDisk(ctx, "own-1", diskfault.Fault{}))
+	must.Do(t, c.Restart(ctx, "own-1", RestartOptions{}))
 
 	slow := diskfault.Fault{Delay: time.Second + time.Nanosecond} // what is set is what is seen
-	must(t, c.SetDisk(ctx, "foreign-1", slow))
+	must.Do(t, c.SetDisk(ctx, "foreign-1", slow))
 	if seen, err := c.Disk(ctx, "foreign-1"); err != nil || seen != (diskfault.Seen{Fault: slow}) {
 		t.Errorf("a slow disk of who syncs nothing: %+v, %v", seen, err)
 	}

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"locklab/internal/httpapi"
+	"locklab/internal/must"
 	"locklab/locks/locktest"
 	"locklab/workloads/history"
 )
@@ -25,10 +26,10 @@ func TestEventsBeforeAKillAreNotLost(t *testing.T) {
 	ctx := t.Context()
 	const many = 3000
 	events := collect(t, c)
-	must(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Events: many})}))
-	must(t, c.Stop(ctx, "own-1")) // writes what it still has
-	must(t, c.Restart(ctx, "own-1", RestartOptions{}))
-	must(t, c.Kill(ctx, "own-1")) // cuts what it is writing
+	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Events: many})}))
+	must.Do(t, c.Stop(ctx, "own-1")) // writes what it still has
+	must.Do(t, c.Restart(ctx, "own-1", RestartOptions{}))
+	must.Do(t, c.Kill(ctx, "own-1")) // cuts what it is writing
 	all := events.drained()
 	var first []uint64
 	for _, e := range all[:slices.IndexFunc(all, func(e history.Event) bool { return e.State == "stopped" })] {
@@ -66,7 +67,7 @@ func newCutter(t *testing.T, to string, after int64) *cutter {
 	t.Helper()
 	var lc net.ListenConfig
 	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	must(t, err)
+	must.Do(t, err)
 	c := &cutter{Listener: l, to: strings.TrimPrefix(to, "http://"), after: after}
 	c.wg.Go(c.run)
 	t.Cleanup(func() { _ = l.Close(); c.wg.Wait() })
@@ -105,8 +106,8 @@ func TestEventsContinueOverReconnects(t *testing.T) {
 	defer c.Close()
 	events := collect(t, c)
 	const many = 5000
-	must(t, direct.Start(ctx, NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Events: many})}))
-	must(t, direct.Stop(ctx, "own-1"))
+	must.Do(t, direct.Start(ctx, NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Events: many})}))
+	must.Do(t, direct.Stop(ctx, "own-1"))
 	all := events.drained() // the collector checks the numbers
 	next := uint64(1)
 	for _, e := range all {
@@ -130,8 +131,8 @@ func TestEventsContinueOverReconnects(t *testing.T) {
 func TestLostEventsAreReported(t *testing.T) {
 	t.Run("overflow", func(t *testing.T) {
 		_, c := newAgent(t, func(cfg *Config) { cfg.MaxEventBytes = 20_000 })
-		must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Events: 1000})}))
-		must(t, c.Stop(t.Context(), "own-1"))
+		must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Events: 1000})}))
+		must.Do(t, c.Stop(t.Context(), "own-1"))
 		count := 0
 		f := c.Follow(t.Context(), 0, func(uint64, history.Event) error { count++; return nil })
 		<-f.Done()
@@ -144,7 +145,7 @@ func TestLostEventsAreReported(t *testing.T) {
 	})
 	t.Run("garbage", func(t *testing.T) {
 		_, c := newAgent(t, nil)
-		must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Garbage: true})}))
+		must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Garbage: true})}))
 		f := c.Follow(t.Context(), 0, func(uint64, history.Event) error { return nil })
 		<-f.Done()
 		if err := f.Err(); !errors.Is(err, ErrEventsLost) || !strings.Contains(err.Error(), "node own-1 wrote an event that is not a JSON line") {
@@ -156,7 +157,7 @@ func TestLostEventsAreReported(t *testing.T) {
 		for range 1000 {
 			l.record(history.Event{Kind: history.KindRoom, Order: strings.Repeat("x", 200)})
 		}
-		must(t, l.acknowledge(900))
+		must.Do(t, l.acknowledge(900))
 		if _, _, _, err := l.read(0); !errors.Is(err, ErrEventsLost) {
 			t.Error(err)
 		}
@@ -167,20 +168,20 @@ func TestLostEventsAreReported(t *testing.T) {
 func TestReadersTakeNothing(t *testing.T) {
 	a, c := newAgent(t, nil)
 	const many = 3000 // several chunks
-	must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Events: many})}))
-	must(t, c.Stop(t.Context(), "own-1"))
+	must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Events: many})}))
+	must.Do(t, c.Stop(t.Context(), "own-1"))
 	health, err := c.Health(t.Context())
-	must(t, err)
+	must.Do(t, err)
 	var text []byte
-	must(t, c.Call(t.Context(), http.MethodGet, fmt.Sprintf("/v1/events?from=%d", health.NextEvent), nil, &text)) // nobody has them
-	must(t, c.Call(t.Context(), http.MethodGet, "/v1/events?from=0", nil, &text))
+	must.Do(t, c.Call(t.Context(), http.MethodGet, fmt.Sprintf("/v1/events?from=%d", health.NextEvent), nil, &text)) // nobody has them
+	must.Do(t, c.Call(t.Context(), http.MethodGet, "/v1/events?from=0", nil, &text))
 	if n := bytes.Count(text, []byte("\n")); uint64(n) != health.NextEvent {
 		t.Errorf("a reader got %d events, want %d", n, health.NextEvent)
 	}
 	taken := 0
 	f := c.Follow(t.Context(), 0, func(uint64, history.Event) error { taken++; return nil })
 	defer f.Close()
-	must(t, f.Drain(t.Context()))
+	must.Do(t, f.Drain(t.Context()))
 	locktest.Eventually(t, "the follower has them forgotten", func() bool {
 		log := a.eventLog()
 		log.mu.Lock()
@@ -203,7 +204,7 @@ func TestReadersTakeNothing(t *testing.T) {
 
 func TestFollowerEndsWithTheHandlersError(t *testing.T) {
 	_, c := newAgent(t, nil)
-	must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
+	must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
 	full := errors.New("disk full")
 	f := c.Follow(t.Context(), 0, func(uint64, history.Event) error { return full })
 	<-f.Done()

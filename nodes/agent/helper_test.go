@@ -20,6 +20,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"locklab/internal/must"
 	"locklab/locks/clock"
 	"locklab/nodes/diskfault"
 	"locklab/nodes/process"
@@ -223,12 +224,12 @@ func foreignRole() role.Role {
 func newAgent(t *testing.T, change func(*Config)) (*Agent, *Client) {
 	t.Helper()
 	cfg, err := testConfig(t.TempDir())
-	must(t, err)
+	must.Do(t, err)
 	if change != nil {
 		change(&cfg)
 	}
 	a, err := New(cfg)
-	must(t, err)
+	must.Do(t, err)
 	c := NewClient(a.URL(), cfg.Token)
 	t.Cleanup(func() {
 		c.Close()
@@ -266,7 +267,7 @@ func collect(t *testing.T, c *Client) *collector {
 // drained ends the collector and returns all events until now.
 func (c *collector) drained() []history.Event {
 	c.t.Helper()
-	must(c.t, c.Drain(c.t.Context()))
+	must.Do(c.t, c.Drain(c.t.Context()))
 	c.Close()
 	return c.events
 }
@@ -288,14 +289,14 @@ func story(events []history.Event) string {
 func startHost(t *testing.T, mode string) (pids []int, kill func()) {
 	t.Helper()
 	executable, err := os.Executable()
-	must(t, err)
+	must.Do(t, err)
 	cmd := exec.Command(executable, "host", t.TempDir(), mode)
 	stdin, err := cmd.StdinPipe()
-	must(t, err)
+	must.Do(t, err)
 	out, err := cmd.StdoutPipe()
-	must(t, err)
+	must.Do(t, err)
 	cmd.Stderr = os.Stderr
-	must(t, cmd.Start())
+	must.Do(t, cmd.Start())
 	ended := false
 	t.Cleanup(func() {
 		if !ended {
@@ -303,7 +304,7 @@ func startHost(t *testing.T, mode string) (pids []int, kill func()) {
 			_ = cmd.Wait()
 		}
 	})
-	must(t, json.UnmarshalDecode(jsontext.NewDecoder(out), &pids))
+	must.Do(t, json.UnmarshalDecode(jsontext.NewDecoder(out), &pids))
 	return pids, func() {
 		ended = true
 		_ = cmd.Process.Kill()

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"locklab/internal/must"
 	"locklab/locks/locktest"
 	"locklab/workloads/history"
 )
@@ -26,7 +27,7 @@ func TestAgentRecordsItsMachine(t *testing.T) {
 		}
 		return nil
 	})
-	must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
+	must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
 	last, dead := int64(0), false
 	next := func(e history.Event) {
 		t.Helper()
@@ -43,7 +44,7 @@ func TestAgentRecordsItsMachine(t *testing.T) {
 	for range 3 {
 		next(<-samples)
 	}
-	must(t, c.Kill(t.Context(), "own-1"))
+	must.Do(t, c.Kill(t.Context(), "own-1"))
 	dead = true
 	for range 3 {
 		locktest.Eventually(t, "a sample of a machine whose nodes are dead", func() bool {
@@ -60,7 +61,7 @@ func TestAgentRecordsItsMachine(t *testing.T) {
 		for range samples {
 		}
 	}()
-	must(t, c.Stop(t.Context(), "own-1"))
+	must.Do(t, c.Stop(t.Context(), "own-1"))
 	f.Close()
 	close(samples)
 }

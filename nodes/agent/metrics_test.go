@@ -11,6 +11,7 @@ import (
 	"locklab/internal/httpapi"
 	kit "locklab/internal/metrics"
 	"locklab/internal/metrics/metricstest"
+	"locklab/internal/must"
 	"locklab/locks/locktest"
 )
 
@@ -30,12 +31,12 @@ func TestMetrics(t *testing.T) {
 	a, c := newAgent(t, func(cfg *Config) {
 		cfg.Collectors = []prometheus.Collector{kit.Build("v1", "abc")}
 	})
-	must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
-	must(t, c.Start(t.Context(), NodeSpec{Name: "foreign-1", Role: "foreign"}))
+	must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
+	must.Do(t, c.Start(t.Context(), NodeSpec{Name: "foreign-1", Role: "foreign"}))
 	read := func() string {
 		t.Helper()
 		text, err := page(t, a, a.cfg.Token)
-		must(t, err)
+		must.Do(t, err)
 		metricstest.Lint(t, text)
 		return text
 	}
@@ -55,14 +56,14 @@ func TestMetrics(t *testing.T) {
 		t.Error("a token is on the page")
 	}
 
-	must(t, c.Pause(t.Context(), "own-1"))
+	must.Do(t, c.Pause(t.Context(), "own-1"))
 	all = read()
 	metricstest.Has(t, all, `locklab_node_ready{node="own-1",role="own",`+of+`} 0`)
 	if strings.Contains(all, `{node="own-1",role="own",`+of+`} 1`) || strings.Contains(all, `process_start_time_seconds{node="own-1"`) {
 		t.Errorf("a node that stands still has said its metrics:\n%s", all)
 	}
-	must(t, c.Resume(t.Context(), "own-1"))
-	must(t, c.Restart(t.Context(), "own-1", RestartOptions{}))
+	must.Do(t, c.Resume(t.Context(), "own-1"))
+	must.Do(t, c.Restart(t.Context(), "own-1", RestartOptions{}))
 	metricstest.Has(t, read(),
 		`locklab_node_starts_total{role="own",`+of+`} 2`,
 		`locklab_node_ends_total{how="killed",role="own",`+of+`} 1`,
@@ -75,9 +76,9 @@ func TestMetricsWantTheToken(t *testing.T) {
 	if _, err := page(t, a, "guess"); !errors.Is(err, httpapi.ErrUnauthorized) {
 		t.Errorf("the agent let a stranger in: %v", err)
 	}
-	must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
+	must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
 	n, err := a.node("own-1")
-	must(t, err)
+	must.Do(t, err)
 	for token, want := range map[string]error{"": httpapi.ErrUnauthorized, "guess": httpapi.ErrUnauthorized, a.metrics.token: nil} {
 		stranger := httpapi.NewClient(n.running().metrics.URL(), httpapi.ClientConfig{Token: token})
 		if err := stranger.Call(t.Context(), http.MethodGet, kit.Path, nil, nil); !errors.Is(err, want) {
@@ -91,9 +92,9 @@ func TestMetricsWantTheToken(t *testing.T) {
 func TestTheScrapeTokenOnlyReads(t *testing.T) {
 	const scrape = "a-token-of-prometheus"
 	a, c := newAgent(t, func(cfg *Config) { cfg.ScrapeToken = scrape })
-	must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
+	must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
 	all, err := page(t, a, scrape)
-	must(t, err)
+	must.Do(t, err)
 	if !strings.Contains(all, `locklab_node_ready{node="own-1"`) || strings.Contains(all, scrape) {
 		t.Errorf("what the scrape token reads:\n%s", all)
 	}
@@ -122,11 +123,11 @@ func TestTheScrapeTokenOnlyReads(t *testing.T) {
 // TestPrometheusIsNoController: who only looks keeps no node of a dead controller running.
 func TestPrometheusIsNoController(t *testing.T) {
 	a, c := newAgent(t, nil)
-	must(t, func() error { _, err := c.Health(t.Context()); return err }())
+	must.Do(t, func() error { _, err := c.Health(t.Context()); return err }())
 	locktest.Eventually(t, "the answer is over", func() bool { return a.requests.open.Load() == 0 })
 	before := a.requests.lastNS.Load()
 	_, err := page(t, a, a.cfg.Token)
-	must(t, err)
+	must.Do(t, err)
 	if a.requests.lastNS.Load() != before {
 		t.Error("a scrape counted as a request of the controller")
 	}

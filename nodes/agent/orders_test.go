@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"locklab/internal/httpapi"
+	"locklab/internal/must"
 	"locklab/locks/locktest"
 	"locklab/nodes/process"
 	"locklab/workloads/history"
@@ -24,27 +25,27 @@ func TestPauseAtAPointOfTheWork(t *testing.T) {
 	_, c := newAgent(t, nil)
 	col := collect(t, c)
 	ctx := t.Context()
-	must(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own", Settings: jsontext.Value(`{"works":true}`)}))
+	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own", Settings: jsontext.Value(`{"works":true}`)}))
 	const rounds = 3
 	for range rounds {
-		must(t, c.PauseAt(ctx, "own-1", history.PointGranted, 10*time.Second))
+		must.Do(t, c.PauseAt(ctx, "own-1", history.PointGranted, 10*time.Second))
 		all, err := c.Nodes(ctx)
-		must(t, err)
+		must.Do(t, err)
 		if all[0].State != "paused" {
 			t.Fatalf("after the pause it is %+v", all[0])
 		}
-		must(t, c.Resume(ctx, "own-1"))
+		must.Do(t, c.Resume(ctx, "own-1"))
 	}
 	err := c.PauseAt(ctx, "own-1", history.PointReleasing, 50*time.Millisecond) // it never does
 	if !errors.Is(err, httpapi.ErrConflict) || !strings.Contains(err.Error(), "did not come to that within 50ms") {
 		t.Errorf("a point that is never passed: %v", err)
 	}
-	must(t, c.PauseAt(ctx, "own-1", history.PointAcquiring, 10*time.Second))
+	must.Do(t, c.PauseAt(ctx, "own-1", history.PointAcquiring, 10*time.Second))
 	if err := c.PauseAt(ctx, "own-1", history.PointAcquiring, time.Second); !errors.Is(err, httpapi.ErrConflict) {
 		t.Errorf("a pause of who stands still: %v", err)
 	}
-	must(t, c.Resume(ctx, "own-1"))
-	must(t, c.Stop(ctx, "own-1"))
+	must.Do(t, c.Resume(ctx, "own-1"))
+	must.Do(t, c.Stop(ctx, "own-1"))
 
 	var states []string
 	events := col.drained() // of two sources, the node and its agent
@@ -75,9 +76,9 @@ func TestResumeTakesAPointBack(t *testing.T) {
 	}
 	a, c := newAgent(t, nil)
 	ctx := t.Context()
-	must(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own", Settings: jsontext.Value(`{"works":true}`)}))
+	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own", Settings: jsontext.Value(`{"works":true}`)}))
 	n, err := a.node("own-1")
-	must(t, err)
+	must.Do(t, err)
 	own := n.running()
 	look := func(see func() bool) bool {
 		own.mu.Lock()
@@ -101,15 +102,15 @@ func TestResumeTakesAPointBack(t *testing.T) {
 	}
 
 	pauseAt(ctx, history.PointReleasing) // which it never comes to
-	must(t, unix.Kill(own.pid, unix.SIGSTOP))
+	must.Do(t, unix.Kill(own.pid, unix.SIGSTOP))
 	locktest.Eventually(t, "the stop is noticed", func() bool { return look(func() bool { return own.suspended }) })
-	must(t, c.Resume(ctx, "own-1"))
+	must.Do(t, c.Resume(ctx, "own-1"))
 	if err := <-paused; !errors.Is(err, httpapi.ErrConflict) || !strings.Contains(err.Error(), "it was resumed before") {
 		t.Errorf("it was stopped elsewhere, and resumed: %v", err)
 	}
 
 	pauseAt(ctx, history.PointReleasing)
-	must(t, c.Resume(ctx, "own-1"))
+	must.Do(t, c.Resume(ctx, "own-1"))
 	if err := <-paused; !errors.Is(err, httpapi.ErrConflict) {
 		t.Errorf("it was resumed: %v", err)
 	}
@@ -119,7 +120,7 @@ func TestResumeTakesAPointBack(t *testing.T) {
 		go func() { paused <- a.PauseAt(gone, "own-1", history.PointGranted, time.Minute) }()
 		leave()
 		if err := <-paused; err == nil { // it stood there before that
-			must(t, c.Resume(ctx, "own-1"))
+			must.Do(t, c.Resume(ctx, "own-1"))
 		} else if !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
@@ -132,14 +133,14 @@ func TestResumeTakesAPointBack(t *testing.T) {
 func TestPauseAtNoPoint(t *testing.T) {
 	_, c := newAgent(t, nil)
 	ctx := t.Context()
-	must(t, c.Start(ctx, NodeSpec{Name: "foreign-1", Role: "foreign"}))
-	must(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own"}))
+	must.Do(t, c.Start(ctx, NodeSpec{Name: "foreign-1", Role: "foreign"}))
+	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own"}))
 	for _, bad := range []struct{ node, point string }{{"foreign-1", history.PointGranted}, {"own-1", "writing"}} {
 		if err := c.PauseAt(ctx, bad.node, bad.point, time.Second); !errors.Is(err, httpapi.ErrInvalid) || !strings.Contains(err.Error(), "comes to no such point: want a master, and one of [acquiring granted releasing]") {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}
-	must(t, c.Kill(ctx, "own-1"))
+	must.Do(t, c.Kill(ctx, "own-1"))
 	if err := c.PauseAt(ctx, "own-1", history.PointGranted, time.Second); !errors.Is(err, httpapi.ErrConflict) {
 		t.Errorf("one that was killed: %v", err)
 	}
@@ -149,28 +150,28 @@ func TestPauseAtNoPoint(t *testing.T) {
 func TestClockOfAnOwnNode(t *testing.T) {
 	_, c := newAgent(t, nil)
 	ctx := t.Context()
-	must(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own"}))
+	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own"}))
 	off := func() time.Duration {
 		t.Helper()
 		off, err := c.NodeClock(ctx, "own-1")
-		must(t, err)
+		must.Do(t, err)
 		return off
 	}
 	const near = 30 * time.Second
 	if off := off(); off.Abs() > near {
 		t.Errorf("a right clock is off by %v", off)
 	}
-	must(t, c.SetClock(ctx, "own-1", process.Skew{Offset: -time.Hour, Rate: 1}))
+	must.Do(t, c.SetClock(ctx, "own-1", process.Skew{Offset: -time.Hour, Rate: 1}))
 	if off := off(); (off + time.Hour).Abs() > near {
 		t.Errorf("an hour behind, it is off by %v", off)
 	}
-	must(t, c.SetClock(ctx, "own-1", process.Skew{Rate: 10}))
+	must.Do(t, c.SetClock(ctx, "own-1", process.Skew{Rate: 10}))
 	for first := off(); off() < first+time.Second; {
 	}
 	if err := c.SetClock(ctx, "own-1", process.Skew{Rate: -1}); !errors.Is(err, httpapi.ErrInvalid) {
 		t.Errorf("a clock that runs backwards: %v", err)
 	}
-	must(t, c.Pause(ctx, "own-1"))
+	must.Do(t, c.Pause(ctx, "own-1"))
 	if _, err := c.NodeClock(ctx, "own-1"); err == nil || !strings.Contains(err.Error(), "it does not answer") {
 		t.Errorf("the clock of who stands still: %v", err)
 	}

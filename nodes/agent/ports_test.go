@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"locklab/internal/must"
 	"locklab/locks/locktest"
 
 	"golang.org/x/sys/unix"
@@ -49,10 +50,10 @@ func TestParallelAgentsReserveDifferentPorts(t *testing.T) {
 func TestAddressOfADeadNodeIsKept(t *testing.T) {
 	_, c := newAgent(t, nil)
 	ctx := t.Context()
-	must(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own"}))
+	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own"}))
 	addr := netip.MustParseAddrPort(state(t, c, "own-1").Addrs["http"])
 	dial(t, addr.String())
-	must(t, c.Kill(ctx, "own-1"))
+	must.Do(t, c.Kill(ctx, "own-1"))
 	taken := func() bool {
 		fd, err := bindPort(addr.Addr(), int(addr.Port()), false)
 		if err == nil {
@@ -67,9 +68,9 @@ func TestAddressOfADeadNodeIsKept(t *testing.T) {
 			_ = conn.Close()
 		}
 	}
-	must(t, c.Restart(ctx, "own-1", RestartOptions{}))
+	must.Do(t, c.Restart(ctx, "own-1", RestartOptions{}))
 	dial(t, addr.String())
-	must(t, c.Remove(ctx, "own-1"))
+	must.Do(t, c.Remove(ctx, "own-1"))
 	locktest.Eventually(t, "free", func() bool { return !taken() })
 }
 
@@ -96,6 +97,6 @@ func TestIPv6PortsAreHeldToo(t *testing.T) {
 	if errors.Is(err, unix.EADDRNOTAVAIL) || errors.Is(err, unix.EAFNOSUPPORT) {
 		return // a machine without IPv6 has nothing to hold
 	}
-	must(t, err)
+	must.Do(t, err)
 	_ = unix.Close(fd)
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"locklab/internal/must"
 )
 
 // TestStrays: what left the group is found as long as its parent lives, and can be reached.
@@ -17,8 +19,8 @@ func TestStrays(t *testing.T) {
 	cmd := exec.Command("sh", "-c", "setsid sh -c 'echo gone; exec sleep 600' & sleep 600")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	must.Do(t, err)
+	must.Do(t, cmd.Start())
 	defer func() { _ = cmd.Wait() }()
 	defer func() { _ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }()
 	if line, err := bufio.NewReader(out).ReadString('\n'); strings.TrimSpace(line) != "gone" {

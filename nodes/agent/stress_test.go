@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"locklab/internal/httpapi"
+	"locklab/internal/must"
 	"locklab/internal/seed"
 )
 
@@ -62,7 +63,7 @@ func TestManyControllersAtOnce(t *testing.T) {
 	if len(all) == 0 {
 		t.Error("nothing has happened")
 	}
-	must(t, a.Close())
+	must.Do(t, a.Close())
 	pids.Range(func(pid, _ any) bool {
 		if pid != 0 && alive(pid.(int)) {
 			t.Errorf("process %d is left", pid)
@@ -76,10 +77,10 @@ func TestManyControllersAtOnce(t *testing.T) {
 func TestWhatNodesInherit(t *testing.T) {
 	t.Setenv("LOCKLAB_TOKEN", "secret") // a node that sees it fails
 	_, c := newAgent(t, nil)
-	must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
+	must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
 	pid := state(t, c, "own-1").PID
 	group, err := syscall.Getpgid(pid)
-	must(t, err)
+	must.Do(t, err)
 	if group != pid {
 		t.Errorf("process %d is in group %d, want one of its own", pid, group)
 	}

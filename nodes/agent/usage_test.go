@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"locklab/internal/must"
 	"locklab/nodes/hostload"
 	"locklab/workloads/history"
 )
@@ -91,7 +92,7 @@ func TestAgentRecordsUsage(t *testing.T) {
 		}
 		return nil
 	})
-	must(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
+	must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
 	for memory := int64(0); memory == 0; {
 		list := <-seen
 		far, own := list[0], list[1]
@@ -109,7 +110,7 @@ func TestAgentRecordsUsage(t *testing.T) {
 		for range seen {
 		}
 	}()
-	must(t, c.Stop(t.Context(), "own-1"))
+	must.Do(t, c.Stop(t.Context(), "own-1"))
 	f.Close()
 	close(seen)
 }

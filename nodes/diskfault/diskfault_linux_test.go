@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
+	"locklab/internal/must"
 	"locklab/locks/clock"
 	"locklab/nodes/diskfault"
 )
@@ -81,13 +82,9 @@ type writer struct {
 // it by.
 func prepare(t *testing.T, calls diskfault.Calls) (cmd *exec.Cmd, disk *diskfault.Disk, given, kept *os.File) {
 	t.Helper()
-	if err := diskfault.Missing(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, diskfault.Missing())
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if given, kept, err = diskfault.Sockets(); err != nil {
 		t.Fatal(err)
 	}
@@ -102,9 +99,7 @@ func start(t *testing.T, calls diskfault.Calls) *writer {
 	cmd, disk, given, kept := prepare(t, calls)
 	in, err1 := cmd.StdinPipe()
 	out, err2 := cmd.StdoutPipe()
-	if err := errors.Join(err1, err2, cmd.Start(), given.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err1, err2, cmd.Start(), given.Close()))
 	w := &writer{t, disk, cmd.Process.Pid, in, bufio.NewReader(out)}
 	served := make(chan error, 1)
 	go func() { served <- w.disk.Serve(kept, make(chan struct{})) }()
@@ -124,9 +119,7 @@ func (w *writer) does(what string) (answer string, took time.Duration) {
 		w.t.Fatal(err)
 	}
 	line, err := w.out.ReadString('\n')
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, err)
 	_, answer, _ = strings.Cut(strings.TrimSpace(line), " ")
 	return answer, time.Duration(clock.Mono() - before)
 }
@@ -216,18 +209,14 @@ func TestSignals(t *testing.T) {
 func TestEndsWhileHeld(t *testing.T) {
 	cmd, disk, given, kept := prepare(t, diskfault.Syncs)
 	cmd.Stdin = strings.NewReader("sync\n")
-	if err := errors.Join(cmd.Start(), given.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(cmd.Start(), given.Close()))
 	gone, served := make(chan struct{}), make(chan error, 1)
 	disk.Set(diskfault.Fault{Delay: time.Second})
 	go func() { served <- disk.Serve(kept, gone) }()
 	for disk.Seen().Hit == 0 {
 		<-clock.System().NewTimer(time.Millisecond).C()
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Process.Kill())
 	_ = cmd.Wait() // killed
 	close(gone)
 	if err := <-served; err != nil {
@@ -249,12 +238,8 @@ func TestNoProgram(t *testing.T) {
 		}
 	}
 	given, kept, err := diskfault.Sockets()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := given.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, given.Close())
 	if err := diskfault.New(t.TempDir()).Serve(kept, make(chan struct{})); err != nil {
 		t.Error(err)
 	}

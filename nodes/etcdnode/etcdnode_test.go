@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"locklab/internal/must"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
 )
@@ -52,9 +53,7 @@ func TestProxyGoesOverTheLink(t *testing.T) {
 	defer client.CloseIdleConnections()
 	for host, want := range map[string]string{peerHost("b"): "/raft?x=1", peerHost("c"): ""} {
 		answer, err := client.Get("http://" + host + "/raft?x=1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		text, _ := io.ReadAll(answer.Body)
 		_ = answer.Body.Close()
 		if string(text) != want || (answer.StatusCode == http.StatusOK) != (want != "") {

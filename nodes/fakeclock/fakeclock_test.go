@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"locklab/internal/must"
 	"locklab/internal/testfile"
 	"locklab/nodes/fakeclock"
 )
@@ -18,9 +19,7 @@ func TestLibrariesAreOfTheProgramsMachine(t *testing.T) {
 		t.Skip(err)
 	}
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	env, err := fakeclock.Env(self, "/clock")
 	if err != nil || !strings.Contains(env[0], "libfaketime.so.1") {
 		t.Fatalf("%v, %v", env, err)
@@ -29,16 +28,12 @@ func TestLibrariesAreOfTheProgramsMachine(t *testing.T) {
 	const machine, sparc = 18, 43 // e_machine of the header; EM_SPARCV9
 	binary.LittleEndian.PutUint16(program[machine:], sparc)
 	foreign := filepath.Join(t.TempDir(), "foreign")
-	if err := os.WriteFile(foreign, program, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(foreign, program, 0o700))
 	if _, err := fakeclock.Env(foreign, "/clock"); err == nil || !strings.Contains(err.Error(), "for programs of the machine sparcv9") {
 		t.Errorf("a program of another machine: %v", err)
 	}
 	script := filepath.Join(t.TempDir(), "script")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(script, []byte("#!/bin/sh\n"), 0o700))
 	if _, err := fakeclock.Env(script, "/clock"); err == nil || !strings.Contains(err.Error(), "see what "+script+" is made for") {
 		t.Errorf("a script: %v", err)
 	}

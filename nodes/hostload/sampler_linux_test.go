@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"locklab/internal/must"
 	"locklab/internal/testfile"
 	"locklab/locks/clock"
 )
@@ -23,9 +24,7 @@ func TestProcessesThatWaitAreSeen(t *testing.T) {
 	var pids []int
 	for range 2 * runtime.NumCPU() {
 		busy := exec.CommandContext(t.Context(), "sh", "-c", "while :; do :; done")
-		if err := busy.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, busy.Start())
 		defer func() { _ = busy.Process.Kill(); _ = busy.Wait() }()
 		pids = append(pids, busy.Process.Pid)
 	}

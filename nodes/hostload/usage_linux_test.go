@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"locklab/internal/must"
 )
 
 // TestUsageCountsDescendants: what a grandchild does is the node's, while it runs and when
@@ -15,16 +17,10 @@ func TestUsageCountsDescendants(t *testing.T) {
 	const script = `exec 3<&0; sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo done; cat' <&3 & wait`
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, cmd.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil || line != "done\n" {
 		t.Fatalf("%q, %v", line, err)

@@ -22,6 +22,7 @@ import (
 
 	"locklab/internal/httpapi"
 	"locklab/internal/httpapi/httpapitest"
+	"locklab/internal/must"
 	"locklab/locks"
 	"locklab/locks/locktest"
 	"locklab/nodes/master"
@@ -48,9 +49,7 @@ func TestAPI(t *testing.T) {
 		"/v1/workload/": http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusTeapot) }),
 	}
 	m, err := master.New(ctx, s, deps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	go func() { done <- m.Serve(ctx, "127.0.0.1:0", func(a net.Addr) { addrs <- a }) }()
 	url := "http://" + (<-addrs).String()
 
@@ -77,14 +76,10 @@ func TestAPI(t *testing.T) {
 		t.Errorf("mounted handler: %d", status)
 	}
 	lease, err := lock.Acquire(t.Context(), "raw") // as a mounted workload does
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_, text = ask(t, "GET", url+"/v1/status", "")
 	var shown master.Status
-	if err := json.Unmarshal([]byte(text), &shown); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(text), &shown))
 	if shown.Name != "a" || shown.Lock != "local" || len(shown.Workers) != 2 || shown.Workers[0].Feed != "live" ||
 		!slices.ContainsFunc(shown.Holds, func(h master.Held) bool { return h.Resource == "raw" && h.SinceNS > 0 }) {
 		t.Errorf("status %s", text)
@@ -104,9 +99,7 @@ func TestAPI(t *testing.T) {
 func TestServeFailsClearly(t *testing.T) {
 	l := newLab(t, 1, nil)
 	taken, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer func() { _ = taken.Close() }()
 	if err := l.master("a", sharedLock(t), nil).Serve(t.Context(), taken.Addr().String(), nil); err == nil || !strings.Contains(err.Error(), "listen for master a") {
 		t.Errorf("taken address: %v", err)
@@ -114,9 +107,7 @@ func TestServeFailsClearly(t *testing.T) {
 	s := master.DefaultSettings()
 	s.Name, s.Workers = "a", l.addrs
 	m, err := master.New(t.Context(), s, l.deps(notReady{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if err := m.Serve(t.Context(), "127.0.0.1:0", nil); err == nil || !strings.Contains(err.Error(), "wait for the lock") {
 		t.Errorf("a lock that does not get ready: %v", err)
 	}
@@ -167,15 +158,11 @@ func TestWhoHasLeftIsNotServed(t *testing.T) {
 		return nil
 	}}, nil)
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	post := func(player, group string) net.Conn {
 		t.Helper()
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		body := fmt.Sprintf(`{"player":%q,"group":%q}`, player, group)
 		if _, err := fmt.Fprintf(conn, "POST /v1/match HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body); err != nil {
 			t.Fatal(err)
@@ -183,9 +170,7 @@ func TestWhoHasLeftIsNotServed(t *testing.T) {
 		return conn
 	}
 	for i := range 50 {
-		if err := post(fmt.Sprintf("gone-%d", i), fmt.Sprintf("gone-%d", i)).Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, post(fmt.Sprintf("gone-%d", i), fmt.Sprintf("gone-%d", i)).Close())
 	}
 	waits := post("waits", "waits")
 	defer func() { _ = waits.Close() }()
@@ -194,9 +179,7 @@ func TestWhoHasLeftIsNotServed(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- httpapi.Serve(ctx, listener, m.Handler(), nil, discard()) }()
 	answer, err := http.ReadResponse(bufio.NewReader(waits), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	text, err := io.ReadAll(answer.Body)
 	_ = answer.Body.Close() // it was read
 	if err != nil || answer.StatusCode != http.StatusOK {
@@ -244,9 +227,7 @@ func TestSettings(t *testing.T) {
 		t.Errorf("got %+v, %v", s, err)
 	}
 	text, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if again, err := master.ParseSettings(text); err != nil || fmt.Sprint(again) != fmt.Sprint(s) {
 		t.Errorf("%s came back as %+v, %v", text, again, err)
 	}
@@ -335,9 +316,7 @@ func benchmarkMatch(b *testing.B, capacity int) {
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"locklab/internal/must"
 	"locklab/locks"
 	"locklab/nodes/master"
 	"locklab/nodes/worker"
@@ -63,9 +64,7 @@ func newLab(t testing.TB, n int, change func(*worker.Settings)) *lab {
 			change(&s)
 		}
 		w, err := worker.New(s, l.journal, discard())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		handler := w.Handler()
 		server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			l.mu.Lock()
@@ -114,13 +113,9 @@ func (l *lab) master(name string, locker locks.Locker, change func(*master.Setti
 		change(&s)
 	}
 	m, err := master.New(context.WithoutCancel(l.t.Context()), s, l.deps(locker))
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	must.Do(l.t, err)
 	l.t.Cleanup(m.Close)
-	if err := m.Ready(l.t.Context()); err != nil {
-		l.t.Fatal(err)
-	}
+	must.Do(l.t, m.Ready(l.t.Context()))
 	return m
 }
 

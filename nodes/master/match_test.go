@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"locklab/internal/must"
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/locks/local"
@@ -331,9 +332,7 @@ func TestWaitIsGivenUp(t *testing.T) {
 	l := newLab(t, 2, nil)
 	lock := sharedLock(t)
 	held, err := lock.Acquire(t.Context(), "g")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	m := l.master("a", lock, nil)
 	done := make(chan master.Match, 1)
 	go func() { done <- l.seats("g", 1, m)[0] }()

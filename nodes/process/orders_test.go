@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"locklab/internal/must"
 	"locklab/locks/clock"
 	"locklab/workloads/history"
 )
@@ -81,9 +82,7 @@ func TestOrders(t *testing.T) {
 	}
 	_ = agent.Close()
 	<-done
-	if err := recorder.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, recorder.Close())
 	got := decodeLines(t, events.Bytes())
 	if len(got) != 1 || got[0].Kind != history.KindPoint || got[0].State != history.PointGranted || got[0].Resource != "r1" || got[0].Node != "m1" {
 		t.Errorf("%+v", got)
@@ -103,9 +102,7 @@ func TestPointsAreOnRecordBeforeTheStop(t *testing.T) {
 	if got := decodeLines(t, atStop); len(got) != 1 || got[0].State != history.PointAcquiring {
 		t.Errorf("%s", atStop)
 	}
-	if err := recorder.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, recorder.Close())
 }
 
 // TestDisarmingWaitsForWhoIsAtThePoint: whoever is told that the point was taken back can rely
@@ -131,16 +128,12 @@ func TestDisarmingWaitsForWhoIsAtThePoint(t *testing.T) {
 	}
 	close(goOn)
 	passing.Wait()
-	if err := recorder.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, recorder.Close())
 }
 
 // TestALongOrderIsNone: and standard input is read to its end all the same.
 func TestALongOrderIsNone(t *testing.T) {
 	main := func(ctx context.Context, node *Node) error { <-ctx.Done(); return ctx.Err() }
 	stdin := io.MultiReader(bytes.NewReader(bytes.Repeat([]byte("x"), 2*maxOrder)), bytes.NewReader([]byte("\n")))
-	if err := run(t.Context(), writeConfig(t, config(t)), streams{stdin, io.Discard, io.Discard, io.Discard, nil}, main); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(t.Context(), writeConfig(t, config(t)), streams{stdin, io.Discard, io.Discard, io.Discard, nil}, main))
 }

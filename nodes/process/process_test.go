@@ -17,6 +17,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"go.uber.org/goleak"
 
+	"locklab/internal/must"
 	"locklab/internal/testfile"
 	"locklab/workloads/history"
 )
@@ -26,9 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func writeConfig(t *testing.T, c Config) string {
 	t.Helper()
 	data, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	path := filepath.Join(t.TempDir(), ConfigFile)
 	testfile.Write(t, path, data)
 	return path
@@ -73,9 +72,7 @@ func TestRunEndsWithStdinAndWritesEverything(t *testing.T) {
 		node.Recorder.Record(history.Event{Kind: history.KindRoom, State: "closed"})
 		return ctx.Err()
 	}
-	if err := run(t.Context(), writeConfig(t, config(t)), streams{stdin, &events, io.Discard, &log, nil}, main); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(t.Context(), writeConfig(t, config(t)), streams{stdin, &events, io.Discard, &log, nil}, main))
 	got := decodeLines(t, events.Bytes())
 	if len(got) != 3 {
 		t.Fatalf("got %d events, want 3: %s", len(got), events.String())
@@ -170,9 +167,7 @@ func TestRecorderNeverDropsAndKeepsOrder(t *testing.T) {
 	}
 	close(g.open)
 	wg.Wait()
-	if err := r.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Flush())
 	g.mu.Lock()
 	events := decodeLines(t, g.got.Bytes())
 	g.mu.Unlock()
@@ -223,9 +218,7 @@ func TestRecorderWaitsWhenTheQueueIsFull(t *testing.T) {
 
 func TestRecorderReportsAFailedWrite(t *testing.T) {
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_ = r.Close()
 	rec := NewRecorder(w, "h", "n")
 	rec.Record(history.Event{Kind: history.KindRoom})
@@ -250,9 +243,7 @@ func TestWatchdogKillsWhatIsLeft(t *testing.T) {
 
 func BenchmarkRecord(b *testing.B) {
 	r, w, err := os.Pipe()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	drained := make(chan struct{})
 	go func() { _, _ = io.Copy(io.Discard, r); close(drained) }()
 	rec := NewRecorder(w, "host-a-1", "worker-a-1")

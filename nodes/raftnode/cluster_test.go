@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"locklab/internal/must"
 	"locklab/internal/seed"
 	"locklab/locks"
 	"locklab/locks/clock"
@@ -83,9 +84,7 @@ func newStoppedCluster(tb testing.TB, n int, config raftnode.Config) *cluster {
 func (c *cluster) start(name string) {
 	c.tb.Helper()
 	dir := filepath.Join(c.dir, name)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		c.tb.Fatal(err)
-	}
+	must.Do(c.tb, os.MkdirAll(dir, 0o700))
 	config := c.config
 	config.Name, config.Dir, config.ClientAddr, config.RaftAddr = name, dir, "127.0.0.1:0", "127.0.0.1:0"
 	config.TLS, config.Log = c.tls(name), c.log().With("node", name)
@@ -95,9 +94,7 @@ func (c *cluster) start(name string) {
 		}
 	}
 	server, err := raftnode.Start(context.Background(), config)
-	if err != nil {
-		c.tb.Fatal(err)
-	}
+	must.Do(c.tb, err)
 	c.servers[name] = server
 	c.clientLinks[name].To(server.ClientAddr())
 	for _, other := range c.names {
@@ -179,9 +176,7 @@ func (c *cluster) lockerOn(clk clock.Clock, lease time.Duration, servers ...raft
 		Servers: servers, Client: "test", Options: options, Seed: seed.Seed(len(c.tb.Name())),
 		Log: c.log().With("client", "test"), Clock: clk, TLS: c.tls("test"),
 	})
-	if err != nil {
-		c.tb.Fatal(err)
-	}
+	must.Do(c.tb, err)
 	c.tb.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			c.tb.Errorf("close client: %v", err)
@@ -198,9 +193,7 @@ func (c *cluster) status(name string) *pb.StatusResponse {
 		security = credentials.NewTLS(config)
 	}
 	conn, err := grpc.NewClient("passthrough:///"+c.client[name], grpc.WithTransportCredentials(security))
-	if err != nil {
-		c.tb.Fatal(err)
-	}
+	must.Do(c.tb, err)
 	defer func() { _ = conn.Close() }()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"locklab/internal/must"
 	"locklab/locks/clock"
 	"locklab/locks/raftlock/fsm"
 	pb "locklab/locks/raftlock/raftlockpb"
@@ -36,14 +37,10 @@ func TestASessionRenewedWhileItsWatcherWaitedKeepsAFullLease(t *testing.T) {
 	var proposed []*pb.Request
 	h.propose = func(data []byte) {
 		entry, err := fsm.DecodeEntry(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		proposed = append(proposed, entry.GetRequests()...)
 	}
-	if err := h.apply(1, openCommand(1).Data); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, h.apply(1, openCommand(1).Data))
 	session := h.state.Sessions()[0].ID
 	h.serve()
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"locklab/internal/must"
 	"locklab/locks/clock"
 	"locklab/locks/raftlock/fsm"
 	pb "locklab/locks/raftlock/raftlockpb"
@@ -35,18 +36,14 @@ func newSlowLog(t *testing.T, leads bool) (*parallelLog, slowDisk, chan error) {
 	t.Helper()
 	disk, failed := slowDisk{raft.NewInmemStore(), make(chan error, 16)}, make(chan error, 1)
 	p, err := newParallelLog(disk, func(err error) { failed <- err })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	p.setLeading(func() bool { return leads })
 	return p, disk, failed
 }
 
 func TestALeaderDoesNotWaitForItsDiskButItsStateMachineDoes(t *testing.T) {
 	p, disk, _ := newSlowLog(t, true)
-	if err := p.StoreLogs([]*raft.Log{logCommand(1), logCommand(2)}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.StoreLogs([]*raft.Log{logCommand(1), logCommand(2)}))
 	var entry raft.Log
 	if err := p.GetLog(2, &entry); err != nil || entry.Index != 2 {
 		t.Fatalf("the entry cannot be sent: %+v, %v", entry, err)
@@ -90,9 +87,7 @@ func TestTheFirstEntryOfATermIsWrittenAtOnce(t *testing.T) {
 
 func TestAFailedDiskAppliesNothing(t *testing.T) {
 	p, disk, failed := newSlowLog(t, true)
-	if err := p.StoreLogs([]*raft.Log{logCommand(1)}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.StoreLogs([]*raft.Log{logCommand(1)}))
 	full := errors.New("disk full")
 	disk.gate <- full
 	if p.awaitDurable(1) {
@@ -137,9 +132,7 @@ func TestAServerThatClosesAppliesNothingAfterAnEntryThatItLeftOut(t *testing.T) 
 	p, disk, _ := newSlowLog(t, true)
 	hub := newHub("a", 1, 1, clock.System(), nil, slog.New(slog.DiscardHandler))
 	m := &machine{hub: hub, log: p}
-	if err := p.StoreLogs([]*raft.Log{openCommand(1), openCommand(2)}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.StoreLogs([]*raft.Log{openCommand(1), openCommand(2)}))
 	p.abandonWaits()
 	m.Apply(openCommand(1)) // the disk has not taken it yet
 	disk.gate <- nil

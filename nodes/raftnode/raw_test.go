@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"locklab/internal/must"
 	pb "locklab/locks/raftlock/raftlockpb"
 )
 
@@ -20,14 +21,10 @@ type raw struct {
 func dialRaw(t *testing.T, c *cluster, lease time.Duration) *raw {
 	t.Helper()
 	conn, err := grpc.NewClient("passthrough:///"+c.client[c.leader()], grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	stream, err := pb.NewLockServiceClient(conn).Session(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() {
 		cancel()
 		_ = conn.Close()
@@ -42,17 +39,13 @@ func dialRaw(t *testing.T, c *cluster, lease time.Duration) *raw {
 
 func (r *raw) send(f *pb.ClientFrame) {
 	r.t.Helper()
-	if err := r.stream.Send(f); err != nil {
-		r.t.Fatal(err)
-	}
+	must.Do(r.t, r.stream.Send(f))
 }
 
 func (r *raw) recv() *pb.ServerFrame {
 	r.t.Helper()
 	f, err := r.stream.Recv()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must.Do(r.t, err)
 	return f
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"locklab/internal/must"
 	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/locktest"
@@ -147,9 +148,7 @@ func TestAServerWithoutMemoryElectsNobody(t *testing.T) {
 	held := locktest.Acquire(t, holder, "r")
 	c.stop(leader)
 	c.stop(forgets)
-	if err := os.RemoveAll(filepath.Join(c.dir, forgets)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(filepath.Join(c.dir, forgets)))
 	c.start(forgets)
 	c.start(behind)
 	// Both are up, and both of them together are a majority; still, no grant.

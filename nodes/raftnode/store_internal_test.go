@@ -7,6 +7,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
+
+	"locklab/internal/must"
 )
 
 // TestALogThatWasCutIsReadAfterARestart: a follower cuts off what a new leader does not
@@ -17,26 +19,16 @@ func TestALogThatWasCutIsReadAfterARestart(t *testing.T) {
 	open := func() *stores {
 		t.Helper()
 		s, err := openStores(StoreDisk, dir, hclog.NewNullLogger(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return s
 	}
 	s := open()
 	for i := range uint64(5) {
-		if err := s.log.StoreLog(logCommand(i + 1)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.log.StoreLog(logCommand(i+1)))
 	}
-	if err := s.log.DeleteRange(4, 5); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.log.StoreLog(logCommand(4)); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.log.DeleteRange(4, 5))
+	must.Do(t, s.log.StoreLog(logCommand(4)))
+	must.Do(t, s.close())
 	s = open()
 	for i := range uint64(4) {
 		var entry raft.Log
@@ -44,9 +36,7 @@ func TestALogThatWasCutIsReadAfterARestart(t *testing.T) {
 			t.Errorf("entry %d: %+v, %v", i+1, entry, err)
 		}
 	}
-	if err := s.close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.close())
 }
 
 // unreadable is a log that says what it has and cannot give it.
@@ -63,9 +53,7 @@ func (unreadable) GetLog(index uint64, into *raft.Log) error {
 // TestALogThatCannotBeReadIsAnError: the library panics.
 func TestALogThatCannotBeReadIsAnError(t *testing.T) {
 	store := raft.NewInmemStore()
-	if err := store.StoreLogs([]*raft.Log{logCommand(1), logCommand(2)}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.StoreLogs([]*raft.Log{logCommand(1), logCommand(2)}))
 	_, trans := raft.NewInmemTransport("a")
 	conf := raft.DefaultConfig()
 	conf.LocalID = "a"

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"locklab/internal/must"
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/locks/locktest"
@@ -41,9 +42,7 @@ func TestTLS(t *testing.T) {
 		"a server of other name": {RootCAs: ours.RootCAs, Certificates: ours.Certificates, ServerName: "raft-9", MinVersion: tls.VersionTLS13},
 	} {
 		stranger, err := raftlock.New(raftlock.Config{Servers: c.all(), TLS: config})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		if _, err := stranger.Acquire(short, "x"); !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, locks.ErrUnavailable) {
 			t.Errorf("%s: want ErrNotAcquired and ErrUnavailable, got %v", name, err)

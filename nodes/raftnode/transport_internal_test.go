@@ -6,6 +6,7 @@ import (
 	"errors"
 	"testing"
 
+	"locklab/internal/must"
 	"locklab/locks/locktest"
 )
 
@@ -14,9 +15,7 @@ import (
 func TestServersPassTheUsersOwnCheckToo(t *testing.T) {
 	config := locktest.NewAuthority(t).Config("raft-1")
 	peer, err := x509.ParseCertificate(locktest.NewAuthority(t).Certificate("raft-2").Certificate[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	shown := tls.ConnectionState{PeerCertificates: []*x509.Certificate{peer}}
 	check := func() error {
 		return newStreams(nil, "raft-1", []Peer{{Name: "raft-2"}}, config).fromPeers().VerifyConnection(shown)

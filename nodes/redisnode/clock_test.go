@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"locklab/internal/must"
 	"locklab/locks/clock"
 	"locklab/locks/locktest"
 	"locklab/nodes/fakeclock"
@@ -24,13 +25,9 @@ func fakedServer(t *testing.T) (file string, began time.Time, client *redis.Clie
 		t.Skip(err)
 	}
 	file, began = filepath.Join(t.TempDir(), "clock"), clock.System().Now()
-	if err := fakeclock.Set(file, 0, 1, began); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, fakeclock.Set(file, 0, 1, began))
 	env, err := fakeclock.Env(serverName, file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	r, n := Role(), role.Node{Name: "redis-1", Dir: t.TempDir(), Addrs: map[string]string{Port: locktest.FreeAddr(t)}}
 	command := r.Command
 	r.Command = func(n role.Node) (role.Command, error) {
@@ -44,9 +41,7 @@ func fakedServer(t *testing.T) (file string, began time.Time, client *redis.Clie
 	return file, began, client, func() time.Duration {
 		t.Helper()
 		at, err := r.Clock(t.Context(), n.Addrs[Port])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return at.Sub(clock.System().Now())
 	}
 }
@@ -57,17 +52,13 @@ func TestClockDecidesWhatExpires(t *testing.T) {
 	file, _, client, off := fakedServer(t)
 	set := func(offset time.Duration) {
 		t.Helper()
-		if err := fakeclock.Set(file, offset, 1, clock.System().Now()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, fakeclock.Set(file, offset, 1, clock.System().Now()))
 	}
 	ctx := t.Context()
 
 	for _, step := range []time.Duration{2 * time.Minute, -2 * time.Minute} {
 		set(0)
-		if err := client.Set(ctx, "key", "token", time.Minute).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, client.Set(ctx, "key", "token", time.Minute).Err())
 		set(step)
 		if off := off(); (off - step).Abs() > 30*time.Second {
 			t.Errorf("the server's clock is off by %v, want %v", off, step)
@@ -84,13 +75,9 @@ func TestClockDecidesWhatExpires(t *testing.T) {
 func TestARateDecidesWhenKeysExpire(t *testing.T) {
 	file, began, client, off := fakedServer(t)
 	const life = 5 * time.Second
-	if err := client.Set(t.Context(), "key", "token", life).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, client.Set(t.Context(), "key", "token", life).Err())
 	asked := clock.System().Now()
-	if err := fakeclock.Set(file, 0, 5, began); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, fakeclock.Set(file, 0, 5, began))
 	for {
 		there, err := client.Exists(t.Context(), "key").Result()
 		passed := clock.System().Now().Sub(asked)
@@ -109,9 +96,7 @@ func TestARateDecidesWhenKeysExpire(t *testing.T) {
 	if off := off(); off < 4*passed/2 {
 		t.Errorf("after %v the clock is %v ahead", passed, off)
 	}
-	if err := fakeclock.Set(file, 0, 1, began); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, fakeclock.Set(file, 0, 1, began))
 	if off := off(); off.Abs() > time.Second {
 		t.Errorf("set right, the clock is %v ahead", off)
 	}

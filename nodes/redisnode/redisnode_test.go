@@ -18,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
+	"locklab/internal/must"
 	"locklab/locks/clock"
 	"locklab/locks/locktest"
 	"locklab/locks/redlock"
@@ -63,9 +64,7 @@ func FuzzParseSettings(f *testing.F) {
 
 func TestServerConfig(t *testing.T) {
 	text, err := serverConfig(Settings{Persistence: PersistAlways}, `/a "b"/c\d`, "10.0.1.5:7000")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, line := range []string{`port 7000`, `bind 10.0.1.5`, `dir "/a \"b\"/c\\d"`, `appendonly yes`, `appendfsync always`, `save ""`, `protected-mode no`} {
 		if !strings.Contains("\n"+text, "\n"+line+"\n") {
 			t.Errorf("no line %s in\n%s", line, text)
@@ -108,16 +107,12 @@ func TestServer(t *testing.T) {
 		t.Run(persistence, func(t *testing.T) {
 			settings, _ := json.Marshal(Settings{Persistence: persistence})
 			n := role.Node{Name: "redis-1", Dir: filepath.Join(t.TempDir(), `with "quotes" and spaces`), Settings: settings}
-			if err := os.Mkdir(n.Dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Mkdir(n.Dir, 0o700))
 			n.Addrs = map[string]string{Port: locktest.FreeAddr(t)}
 			stop := startServer(t, r, n)
 			client := redis.NewClient(&redis.Options{Addr: n.Addrs[Port]})
 			defer func() { _ = client.Close() }()
-			if err := client.Set(t.Context(), "k", "v", 0).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, client.Set(t.Context(), "k", "v", 0).Err())
 			stop()
 			stop = startServer(t, r, n)
 			defer stop()
@@ -132,14 +127,10 @@ func TestServer(t *testing.T) {
 func startServer(t *testing.T, r role.Role, n role.Node) (stop func()) {
 	t.Helper()
 	command, err := r.Command(n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	cmd := exec.Command(command.Path, command.Args...)
 	cmd.Env = append(os.Environ(), command.Env...)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	stop = func() {
 		_ = cmd.Process.Signal(syscall.SIGKILL)
 		_ = cmd.Wait()
@@ -210,9 +201,7 @@ func TestStandInConforms(t *testing.T) {
 	fresh := func() {
 		for _, a := range addrs {
 			client := redis.NewClient(&redis.Options{Addr: a})
-			if err := client.FlushAll(context.Background()).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, client.FlushAll(context.Background()).Err())
 			_ = client.Close()
 		}
 	}
@@ -242,9 +231,7 @@ func TestStandInAges(t *testing.T) {
 	ctx := t.Context()
 	set := func(key string) bool {
 		ok, err := client.SetNX(ctx, key, "v", 100*time.Millisecond).Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return ok
 	}
 	if !set("a") || set("a") {
@@ -269,9 +256,7 @@ func TestStandInAges(t *testing.T) {
 func newStandInForTest(t *testing.T) *miniredis.Miniredis {
 	t.Helper()
 	m := miniredis.NewMiniRedis()
-	if err := m.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Start())
 	t.Cleanup(m.Close)
 	return m
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"locklab/internal/must"
 	"locklab/internal/testfile"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
@@ -33,9 +34,7 @@ func TestSentinelSettings(t *testing.T) {
 func TestSentinelKeepsWhatItLearned(t *testing.T) {
 	n := role.Node{Name: "s", Dir: t.TempDir(), Addrs: map[string]string{SentinelName: "127.0.0.1:7"}, Settings: []byte(sentinel)}
 	command, err := SentinelRole().Command(n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	file := filepath.Join(n.Dir, "sentinel.conf")
 	text, err := os.ReadFile(file)
 	if err != nil || len(command.Args) != 2 || command.Args[0] != file || command.Args[1] != "--sentinel" {

@@ -4,19 +4,15 @@ import (
 	"errors"
 	"testing"
 
+	"locklab/internal/must"
 	"locklab/nodes/topology"
 )
 
 func TestWithAgents(t *testing.T) {
-	local, err := topology.Load("seoul-2az")
-	if err != nil {
-		t.Fatal(err)
-	}
+	local := load(t, "seoul-2az")
 	local.Hosts[1].Agent = "http://10.0.0.1:1"
 	away, err := local.WithAgents("http://{host}.control:7500")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if got, want := away.Hosts[0].Agent, "http://master-a.control:7500"; got != want {
 		t.Errorf("the agent of master-a is %q, want %q", got, want)
 	}

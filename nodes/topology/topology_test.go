@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"locklab/internal/must"
 	"locklab/internal/testfile"
 	"locklab/nodes/topology"
 )
@@ -17,17 +18,13 @@ import (
 func load(t *testing.T, name string) *topology.Topology {
 	t.Helper()
 	topo, err := topology.Load(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return topo
 }
 
 func TestBuiltins(t *testing.T) {
 	all, err := topology.List()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	counts := map[string]map[string]int{} // topology, then role:zone
 	for _, topo := range all {
 		counts[topo.Name] = map[string]int{}
@@ -85,9 +82,7 @@ func TestQuestions(t *testing.T) {
 func TestSubsetKeepsOnlyWhatTheRolesNeed(t *testing.T) {
 	topo, err := topology.Parse("t.yaml", []byte(strings.Replace(valid,
 		"nodes: [{name: worker-c, role: worker}]", "nodes: [{name: worker-c, role: worker}, {name: redis-c, role: redis}]", 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	sub := topo.Subset("worker")
 	want := []topology.Placed{{Node: topology.Node{Name: "worker-c", Role: "worker"}, Host: "worker-c", Zone: "c"}}
 	if diff := cmp.Diff(want, sub.Nodes()); diff != "" {
@@ -208,10 +203,7 @@ func FuzzParse(f *testing.F) {
 
 // TestReduced takes nodes from one zone after the other, and leaves the other roles alone.
 func TestReduced(t *testing.T) {
-	top, err := topology.Load("seoul-2az")
-	if err != nil {
-		t.Fatal(err)
-	}
+	top := load(t, "seoul-2az")
 	for n, want := range map[int][]string{
 		1: {"redis-a-1"}, 2: {"redis-a-1", "redis-c-1"}, 3: {"redis-a-1", "redis-a-2", "redis-c-1"}, 9: {"redis-a-1", "redis-a-2", "redis-a-3", "redis-c-1", "redis-c-2"},
 	} {

@@ -18,6 +18,7 @@ import (
 
 	"locklab/internal/httpapi"
 	"locklab/internal/httpapi/httpapitest"
+	"locklab/internal/must"
 	"locklab/nodes/worker"
 	"locklab/workloads/history/historytest"
 )
@@ -30,9 +31,7 @@ func start(t testing.TB, change func(*worker.Settings)) (*worker.Worker, string)
 		change(&s)
 	}
 	w, err := worker.New(s, &historytest.Recorder{}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	server := httptest.NewServer(w.Handler())
 	t.Cleanup(func() {
 		w.Close()
@@ -131,9 +130,7 @@ func TestFeed(t *testing.T) {
 			t.Fatalf("the feed ended: %v", lines.Err())
 		}
 		var line worker.FeedLine
-		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(lines.Bytes(), &line))
 		if line.Type != worker.LineSnapshot && line.Prev != last.Rev {
 			t.Fatalf("line %+v does not follow %+v", line, last)
 		}
@@ -178,13 +175,9 @@ func TestServeEndsWithItsContext(t *testing.T) {
 func open(t *testing.T, url string) io.Reader {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { _ = resp.Body.Close() })
 	return resp.Body
 }
@@ -218,9 +211,7 @@ func TestOnlyTheRunOrders(t *testing.T) {
 	s := worker.DefaultSettings()
 	s.Name, s.Token = "w1", "secret"
 	w, err := worker.New(s, &made, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer w.Close()
 	for token, want := range map[string]int{"": 401, "guess": 401, "secret": 201} {
 		req := httptest.NewRequest(http.MethodPost, "/v1/rooms", strings.NewReader(`{"group":"g","order":"o","by":"m"}`))
@@ -240,9 +231,7 @@ func BenchmarkSeat(b *testing.B) {
 	rec := httptest.NewRecorder()
 	handler.ServeHTTP(rec, httptest.NewRequest(http.MethodPost, "/v1/rooms", strings.NewReader(`{"group":"g","order":"o","by":"m"}`)))
 	var room worker.Room
-	if err := json.Unmarshal(rec.Body.Bytes(), &room); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, json.Unmarshal(rec.Body.Bytes(), &room))
 	body := []byte(`{"player":"p1"}`)
 	reader := bytes.NewReader(body)
 	req := httptest.NewRequest(http.MethodPost, "/v1/rooms/"+room.Room+"/seats", reader)

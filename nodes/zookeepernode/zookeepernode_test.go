@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"locklab/internal/httpapi"
+	"locklab/internal/must"
 	"locklab/locks/locktest"
 	"locklab/nodes/agent"
 	"locklab/nodes/process"
@@ -62,20 +63,14 @@ func name(i int) string { return fmt.Sprint("zk-", i) }
 
 func startEnsemble(t *testing.T) *ensemble {
 	t.Helper()
-	if err := zookeepernode.Role().Missing(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, zookeepernode.Role().Missing())
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	c := agent.DefaultConfig()
 	c.Host, c.Zone, c.Token, c.DataDir, c.Executable = "h", "a", httpapi.NewToken(), t.TempDir(), exe
 	c.Roles, c.StartTimeout, c.Log = []role.Role{zookeepernode.Role()}, time.Minute, slog.New(slog.DiscardHandler)
 	a, err := agent.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() {
 		if err := a.Close(); err != nil {
 			t.Error(err)
@@ -84,9 +79,7 @@ func startEnsemble(t *testing.T) *ensemble {
 	e := &ensemble{agent: agent.NewClient(a.URL(), c.Token)}
 	for i := range 3 {
 		addrs, err := e.agent.Reserve(t.Context(), name(i), zookeepernode.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		e.addrs = append(e.addrs, addrs)
 	}
 	started := make(chan error)
@@ -105,9 +98,7 @@ func startEnsemble(t *testing.T) *ensemble {
 			}
 		}
 		settings, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		go func() {
 			started <- e.agent.Start(t.Context(), agent.NodeSpec{Name: name(i), Role: zookeepernode.Name, Settings: settings})
 		}()
@@ -115,9 +106,7 @@ func startEnsemble(t *testing.T) *ensemble {
 	for range 3 {
 		err = errors.Join(err, <-started)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return e
 }
 
@@ -139,9 +128,7 @@ func others(i int) []int { return []int{(i + 1) % 3, (i + 2) % 3} }
 func (e *ensemble) connections(t *testing.T) (count int) {
 	v4, err1 := os.ReadFile("/proc/net/tcp")
 	v6, err2 := os.ReadFile("/proc/net/tcp6") // Java's, also with addresses of IPv4
-	if err := errors.Join(err1, err2); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err1, err2))
 	for _, addrs := range e.addrs {
 		for _, port := range zookeepernode.Role().PeerPorts {
 			end := fmt.Sprintf(":%04X", netip.MustParseAddrPort(addrs[port]).Port())
@@ -160,9 +147,7 @@ func (e *ensemble) connections(t *testing.T) (count int) {
 func (e *ensemble) connect(t *testing.T, i int) *zk.Conn {
 	t.Helper()
 	c, _, err := zk.Connect([]string{e.addrs[i][zookeepernode.PortClient]}, 10*time.Second, zk.WithLogger(quiet{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -180,9 +165,7 @@ func TestServersTalkOverTheirLinks(t *testing.T) {
 	e := startEnsemble(t)
 	for range 2 {
 		// The one whose calls the others answer by calling back.
-		if err := e.agent.Restart(t.Context(), name(0), agent.RestartOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.agent.Restart(t.Context(), name(0), agent.RestartOptions{}))
 		locktest.Eventually(t, "a leader", func() bool { return e.leader(t, all()...) >= 0 })
 		locktest.Eventually(t, "connections where some must be", func() bool { return e.connections(t) >= 3 })
 		for _, l := range e.links {
@@ -207,9 +190,7 @@ func TestServersComeBack(t *testing.T) {
 	}
 	for _, wipe := range []bool{false, true} {
 		find()
-		if err := e.agent.Kill(t.Context(), name(old)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.agent.Kill(t.Context(), name(old)))
 		locktest.Eventually(t, "another leader", func() bool { return e.leader(t, others(old)...) >= 0 })
 		path := fmt.Sprint("/while-one-was-away-", wipe)
 		c := e.connect(t, (old+1)%3)
@@ -217,9 +198,7 @@ func TestServersComeBack(t *testing.T) {
 			_, err := c.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
 			return err == nil || errors.Is(err, zk.ErrNodeExists)
 		})
-		if err := e.agent.Restart(t.Context(), name(old), agent.RestartOptions{Wipe: wipe}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.agent.Restart(t.Context(), name(old), agent.RestartOptions{Wipe: wipe}))
 		back := e.connect(t, old)
 		locktest.Eventually(t, "the server that came back knows what it missed", func() bool {
 			found, _, err := back.Exists(path)
@@ -227,13 +206,9 @@ func TestServersComeBack(t *testing.T) {
 		})
 	}
 	find()
-	if err := e.agent.Pause(t.Context(), name(old)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.agent.Pause(t.Context(), name(old)))
 	locktest.Eventually(t, "another leader", func() bool { return e.leader(t, others(old)...) >= 0 })
-	if err := e.agent.Resume(t.Context(), name(old)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.agent.Resume(t.Context(), name(old)))
 	locktest.Eventually(t, "the server that stood still does not lead", func() bool {
 		leads, err := zookeepernode.Role().Leads(t.Context(), e.addrs[old][zookeepernode.PortClient])
 		return err == nil && !leads

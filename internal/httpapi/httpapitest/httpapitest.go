@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"locklab/internal/must"
 )
 
 // Ask makes one request, with these headers (Host is one), and returns the answer's status
@@ -13,22 +15,16 @@ import (
 func Ask(tb testing.TB, method, url, body string, header map[string]string) (int, string) {
 	tb.Helper()
 	r, err := http.NewRequestWithContext(tb.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, err)
 	for name, value := range header {
 		r.Header.Set(name, value)
 	}
 	r.Host = header["Host"]
 	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, err)
 	defer http.DefaultClient.CloseIdleConnections()
 	defer func() { _ = answer.Body.Close() }()
 	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, err)
 	return answer.StatusCode, string(text)
 }

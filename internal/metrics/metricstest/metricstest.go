@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"locklab/internal/metrics"
+	"locklab/internal/must"
 )
 
 // Page is what the collectors serve. It fails the test if that is not well-formed, or if
@@ -17,14 +18,10 @@ func Page(t testing.TB, collectors ...prometheus.Collector) string {
 	t.Helper()
 	r := prometheus.NewPedanticRegistry()
 	for _, c := range collectors {
-		if err := r.Register(c); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Register(c))
 	}
 	var page strings.Builder
-	if err := metrics.Write(&page, r); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, metrics.Write(&page, r))
 	Lint(t, page.String())
 	return page.String()
 }

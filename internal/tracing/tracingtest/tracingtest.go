@@ -9,6 +9,8 @@ import (
 
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/grpc"
+
+	"locklab/internal/must"
 )
 
 // Span is one span with the process that made it.
@@ -32,9 +34,7 @@ type Collector struct {
 func Start(t testing.TB) *Collector {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	c := &Collector{Addr: listener.Addr().String()}
 	server := grpc.NewServer()
 	collector.RegisterTraceServiceServer(server, c)
