@@ -5,25 +5,21 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"locklab/internal/must"
 )
 
 // Read is what a file has.
 func Read(tb testing.TB, path string) []byte {
 	tb.Helper()
 	text, err := os.ReadFile(path) //nolint:gosec // the test's own
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, err)
 	return text
 }
 
 // Write makes a file, and its folder where that is missing.
 func Write[T ~string | ~[]byte](tb testing.TB, path string, text T) {
 	tb.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		tb.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, os.MkdirAll(filepath.Dir(path), 0o700))
+	must.Do(tb, os.WriteFile(path, []byte(text), 0o600))
 }

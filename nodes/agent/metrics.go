@@ -74,37 +74,26 @@ func (m *metrics) Collect(into chan<- prometheus.Metric) {
 // Gather implements prometheus.Gatherer. A node that does not answer is left out, and its
 // locklab_node_ready says why. The process's own metrics have the host's labels and no node.
 func (m *metrics) Gather() ([]*dto.MetricFamily, error) {
-	all := families{}
-	var failed error
-	for _, registry := range []*prometheus.Registry{m.own, m.more} {
-		found, err := registry.Gather()
-		failed = errors.Join(failed, err)
-		for _, f := range found {
-			all.add(f)
-		}
-	}
-	nodes := m.agent.sorted()
-	found := make([]map[string]*dto.MetricFamily, len(nodes))
+	all := prometheus.Gatherers{m.own, m.more}
 	var wg sync.WaitGroup
-	for i, n := range nodes {
+	for _, n := range m.agent.sorted() {
 		if c := n.running(); c != nil && c.metrics != nil && signals.Closed(c.ready) && !c.standsStill() {
-			wg.Go(func() { found[i] = c.ask(m.agent.ctx) })
+			var found []*dto.MetricFamily
+			wg.Go(func() {
+				found = c.ask(m.agent.ctx)
+				label(found, "node", n.name, "role", n.role.Name)
+			})
+			all = append(all, prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return found, nil }))
 		}
 	}
 	wg.Wait()
-	for i, n := range nodes {
-		for _, f := range found[i] {
-			all.add(f, "node", n.name, "role", n.role.Name)
-		}
-	}
-	for _, f := range all {
-		label(f, "host", m.agent.cfg.Host, "zone", m.agent.cfg.Zone)
-	}
-	return slices.SortedFunc(maps.Values(all), func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) }), failed
+	families, err := all.Gather()
+	label(families, "host", m.agent.cfg.Host, "zone", m.agent.cfg.Zone)
+	return families, err
 }
 
 // ask gets a node's metrics, none if it does not tell in time.
-func (c *child) ask(ctx context.Context) map[string]*dto.MetricFamily {
+func (c *child) ask(ctx context.Context) []*dto.MetricFamily {
 	ctx, cancel := context.WithTimeout(ctx, scrapeTimeout)
 	defer cancel()
 	var text []byte
@@ -116,26 +105,16 @@ func (c *child) ask(ctx context.Context) map[string]*dto.MetricFamily {
 	if err != nil {
 		return nil
 	}
-	return found
+	return slices.Collect(maps.Values(found))
 }
 
-// families are metrics by name.
-type families map[string]*dto.MetricFamily
-
-// add adds what is found, with labels as pairs of name and value.
-func (all families) add(found *dto.MetricFamily, labels ...string) {
-	label(found, labels...)
-	if f, known := all[found.GetName()]; known {
-		f.Metric = append(f.Metric, found.Metric...)
-		return
-	}
-	all[found.GetName()] = found
-}
-
-func label(f *dto.MetricFamily, labels ...string) {
-	for _, m := range f.Metric {
-		for i := 0; i < len(labels); i += 2 {
-			m.Label = append(m.Label, &dto.LabelPair{Name: &labels[i], Value: &labels[i+1]})
+// label adds labels, pairs of name and value.
+func label(families []*dto.MetricFamily, labels ...string) {
+	for _, f := range families {
+		for _, m := range f.Metric {
+			for i := 0; i < len(labels); i += 2 {
+				m.Label = append(m.Label, &dto.LabelPair{Name: &labels[i], Value: &labels[i+1]})
+			}
 		}
 	}
 }

@@ -20,7 +20,7 @@ type conn struct {
 
 	mu   sync.Mutex
 	next *pb.ServerFrame
-	wake chan struct{}
+	wake chan struct{} // has a token while the stream's goroutine is to send what has come together
 }
 
 func newConn() *conn { return &conn{next: &pb.ServerFrame{}, wake: make(chan struct{}, 1)} }
@@ -49,13 +49,8 @@ func (c *conn) end(reason *pb.End) {
 		c.mu.Lock()
 		c.next.End = reason
 		c.mu.Unlock()
-		c.wakeSender()
+		signals.Wake(c.wake)
 	}
-}
-
-// wakeSender lets the stream's goroutine send what has come together.
-func (c *conn) wakeSender() {
-	signals.Wake(c.wake)
 }
 
 // take returns what is to be sent now, nil if there is nothing.

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"locklab/internal/signals"
 	"locklab/locks/clock"
 	"locklab/locks/raftlock/fsm"
 	pb "locklab/locks/raftlock/raftlockpb"
@@ -246,7 +247,7 @@ func (h *hub) mark(c *conn) {
 func (h *hub) wakeMarked() {
 	for i, c := range h.marked {
 		c.marked = false
-		c.wakeSender()
+		signals.Wake(c.wake)
 		h.marked[i] = nil
 	}
 	h.marked = h.marked[:0]
