@@ -111,7 +111,7 @@ func run(ctx context.Context, node *process.Node) error {
 	cmd.Env = append(os.Environ(), "HTTP_PROXY=http://"+listener.Addr().String())
 	// A leader that is asked to end looks for a successor first, for two seconds where all end.
 	return node.Serve(ctx, cmd, unix.SIGKILL, func(ctx context.Context) error {
-		return awaitMember(ctx, client, returns)
+		return role.Await(ctx, "etcd at "+client, func() error { return look(ctx, client, returns) })
 	})
 }
 
@@ -145,12 +145,8 @@ func toLinks(links map[string]string) http.Handler {
 	}
 }
 
-// awaitMember waits until a new member has found the others and a leader. One that
-// returns need not find anybody: it is back, even if it is alone.
-func awaitMember(ctx context.Context, client string, returns bool) error {
-	return role.Await(ctx, "etcd at "+client, func() error { return look(ctx, client, returns) })
-}
-
+// look says whether a new member has found the others and a leader. One that returns need
+// not find anybody: it is back, even if it is alone.
 func look(ctx context.Context, client string, returns bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

@@ -140,7 +140,7 @@ func run(ctx context.Context, node *process.Node) error {
 	}
 	endLeftovers(ctx, data)
 	return node.Serve(ctx, prepare(postgres, arguments(where, host, port)...), unix.SIGINT, func(ctx context.Context) error {
-		return awaitAnswer(ctx, node.Addrs[Port])
+		return role.Await(ctx, "postgres at "+node.Addrs[Port], func() error { return ping(ctx, node.Addrs[Port]) })
 	})
 }
 
@@ -182,11 +182,7 @@ func endLeftovers(ctx context.Context, data string) {
 	_ = os.Remove(filepath.Join(data, "postmaster.pid")) // none of its processes lives
 }
 
-// awaitAnswer returns when the server answers, which it does not while it recovers.
-func awaitAnswer(ctx context.Context, addr string) error {
-	return role.Await(ctx, "postgres at "+addr, func() error { return ping(ctx, addr) })
-}
-
+// ping fails while the server recovers, too.
 func ping(ctx context.Context, addr string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
