@@ -46,10 +46,7 @@ func withScenes(t *testing.T) string {
 func sheet(t *testing.T) string {
 	t.Helper()
 	points := []sweep.Point{{Lock: "multiphase", Peers: 2, Zones: 3, Messages: 3}, {Lock: "multiphase", Peers: 100, Zones: 3, Messages: 297}}
-	drawing, err := sweep.Draw(lang.English(), sweep.Figures()[0], points)
-	if err != nil {
-		t.Fatal(err)
-	}
+	drawing := sweep.Draw(lang.English(), sweep.Figures()[0], points)
 	path := filepath.Join(t.TempDir(), "new", reports.PageFile)
 	if err := reports.WriteSheet(path, lang.English(), reports.Sheet{
 		Title: "multiphase against the number of peers", Lede: "seed 1", Made: "locklab sim multiphase --sweep peers=2..100",

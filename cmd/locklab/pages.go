@@ -25,11 +25,7 @@ func writeSweepPage(say *lang.Lang, path, lock string, points []sim.Point, drawn
 		Facts: []reports.SheetFact{{Name: say.Text("all points"), Lines: []string{say.Text("sweep.csv beside this page has them in full precision")}}},
 	}
 	for _, f := range sweep.Figures() {
-		drawing, err := sweep.Draw(say, f, drawn)
-		if err != nil {
-			return err
-		}
-		page.Sections = append(page.Sections, reports.SheetSection{Title: upper(say.Term(f.Title)), Drawing: drawing})
+		page.Sections = append(page.Sections, reports.SheetSection{Title: upper(say.Term(f.Title)), Drawing: sweep.Draw(say, f, drawn)})
 	}
 	var columns []reports.SheetColumn
 	for i, title := range sweepColumns(say) {

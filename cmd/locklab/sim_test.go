@@ -153,7 +153,7 @@ func TestSimSweep(t *testing.T) {
 		}
 	}
 	page := testfile.Read(t, filepath.Join(dir, "index.html"))
-	if n := strings.Count(string(page), "<svg "); n != 5 || !strings.Contains(string(page), "ricart-agrawala needs fewer messages than multiphase from 2 peers on") {
+	if n := strings.Count(string(page), "<svg "); n != 15 || !strings.Contains(string(page), "ricart-agrawala needs fewer messages than multiphase from 2 peers on") {
 		t.Errorf("the page has %d plots, or does not say what was found", n)
 	}
 }

@@ -45,7 +45,7 @@ func Duplicates(say *lang.Lang, scenario string, bars []Bar, scale Scale) []byte
 		if from > 0 && b.Note != "" {
 			note += " (" + b.Note + ")"
 		}
-		f.text(point{leftMargin + 1, top + 0.38*row}, clip(b.Name, 34), "", "", "name "+string(b.Ink))
+		f.text(point{leftMargin + 1, top + 0.38*row}, Clip(b.Name, 34), "", "", "name "+string(b.Ink))
 		f.text(point{f.right - 1, top + 0.38*row}, note, "end", "", "")
 		label[i] = say.Sprintf("%s %d raced, %d overlooked, %d unreachable", b.Name, b.Raced, b.Overlooked, b.Unreachable)
 	}

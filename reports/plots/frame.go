@@ -123,7 +123,7 @@ func overTime(say *lang.Lang, lines []Line, height, below float64, levels []tick
 func (r rows) names(note func(series.Series) string) {
 	for i, l := range r.lines {
 		y := r.level(i, 1) - 4
-		r.text(point{leftMargin + 1, y}, clip(l.Name, 34), "", "", "name "+string(l.Ink))
+		r.text(point{leftMargin + 1, y}, Clip(l.Name, 34), "", "", "name "+string(l.Ink))
 		r.text(point{r.right - 1, y}, note(l.Series), "end", "", "")
 	}
 }
@@ -171,8 +171,9 @@ func mergeWindows(windows []series.Window, endMS float64) []series.Window {
 	return merged
 }
 
-// clip shortens a name to n letters, with an ellipsis in the middle.
-func clip(name string, n int) string {
+// Clip shortens a name to n letters, with an ellipsis in the middle: specs of locks begin with
+// their name and differ at the end.
+func Clip(name string, n int) string {
 	letters := []rune(name)
 	if len(letters) <= n {
 		return name

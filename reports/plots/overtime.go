@@ -58,10 +58,10 @@ func ScaleOf(all []Line) Scale {
 	return s
 }
 
-// decades are the powers of ten within the range of the latencies.
-func (s Scale) decades() []float64 {
+// decades are the powers of ten from low to high.
+func decades(low, high float64) []float64 {
 	var all []float64
-	for e := math.Ceil(math.Log10(s.LatencyLow) - 0.001); e <= math.Log10(s.LatencyHigh)+0.001; e++ {
+	for e := math.Ceil(math.Log10(low) - 0.001); e <= math.Log10(high)+0.001; e++ {
 		all = append(all, math.Pow(10, e))
 	}
 	return all
@@ -158,10 +158,10 @@ func (r rows) middle(l Line, b series.Bin) float64 { return r.x((b.AtMS + l.Seri
 func Latency(say *lang.Lang, scenario string, lines []Line, scale Scale) []byte {
 	low, span := math.Log10(scale.LatencyLow), math.Log10(scale.LatencyHigh/scale.LatencyLow)
 	share := func(ms float64) float64 { return (math.Log10(max(ms, scale.LatencyLow)) - low) / span }
-	decades := scale.decades()
-	every := (len(decades) + 2) / 3 // a strip has room for three labels on a phone
+	powers := decades(scale.LatencyLow, scale.LatencyHigh)
+	every := (len(powers) + 2) / 3 // a strip has room for three labels on a phone
 	var levels []tick
-	for i, ms := range decades {
+	for i, ms := range powers {
 		level := tick{at: share(ms)}
 		if i%every == 0 {
 			level.label = number(ms)

@@ -24,13 +24,7 @@ func Percentiles(say *lang.Lang, scenario string, lines []Line, scale Scale) []b
 		ticks = append(ticks, tick{math.Log10(inverse), percents[i]})
 	}
 	f := newFrame(200, 128, math.Log10(deepest), say.Text("percentile of the requests"), ticks)
-	low, span := math.Log10(scale.LatencyLow), math.Log10(scale.LatencyHigh/scale.LatencyLow)
-	y := func(ms float64) float64 { return f.bottom - (math.Log10(ms)-low)/span*(f.bottom-topMargin) }
-	var grid []tick
-	for _, ms := range scale.decades() {
-		grid = append(grid, tick{y(ms), number(ms)})
-	}
-	f.across(grid)
+	y := f.logarithmic(scale.LatencyLow, scale.LatencyHigh)
 	var ends []end
 	var words []string
 	for i, l := range lines {
@@ -43,7 +37,7 @@ func Percentiles(say *lang.Lang, scenario string, lines []Line, scale Scale) []b
 			line = append(line, at)
 		}
 		if n := len(l.Series.Quantiles); n > 0 {
-			f.stroke(pen{l.Ink, 1.8, []string{"", "6 2.5", "2 2", "8 2 2 2"}[i%4]}, line) // told apart without colour
+			f.stroke(pen{l.Ink, 1.8, dashes(i)}, line)
 			ends = append(ends, end{l, line[n], 0})
 			words = append(words, say.Sprintf("%s up to %s ms", l.Name, number(math.Round(l.Series.Quantiles[n-1].MS*10)/10)))
 		}
@@ -62,7 +56,7 @@ type end struct {
 // label writes the names beside the ends of the lines, moved apart where they
 // would overlap, each with a thin line to its end.
 func (f *frame) label(ends []end) {
-	const gap = 15
+	const gap, letterWidth = 15, 8.9 // also where the page enlarges it
 	slices.SortStableFunc(ends, func(a, b end) int { return cmp.Compare(b.at.y, a.at.y) })
 	floor := math.Inf(1)
 	for i := range ends { // from below, each at least a gap above the last
@@ -77,6 +71,6 @@ func (f *frame) label(ends []end) {
 	for _, e := range ends {
 		at := point{f.right + 12, e.height}
 		f.stroke(pen{e.line.Ink, 0.7, ""}, []point{{e.at.x + 2, e.at.y}, {at.x - 2, at.y}})
-		f.text(at, clip(e.line.Name, 13), "", "0.35em", "name "+string(e.line.Ink))
+		f.text(at, Clip(e.line.Name, int((figureWidth-at.x)/letterWidth)), "", "0.35em", "name "+string(e.line.Ink))
 	}
 }

@@ -80,7 +80,7 @@ func fit(name string, room float64) string {
 	shown := name
 	for wide(shown) > room && n > 1 {
 		n--
-		shown = clip(name, n)
+		shown = Clip(name, n)
 	}
 	return shown
 }

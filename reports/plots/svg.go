@@ -41,13 +41,13 @@ type pen struct {
 type svg struct{ bytes.Buffer }
 
 // whole ends the drawing. The label says in words what the figure shows.
-func (s *svg) whole(height float64, label string) []byte { return s.as("img", height, label) }
+func (s *svg) whole(height float64, label string) []byte {
+	return s.sized(figureWidth, height, "img", label)
+}
 
 // group ends a drawing whose parts can be reached one by one.
-func (s *svg) group(height float64, label string) []byte { return s.as("group", height, label) }
-
-func (s *svg) as(role string, height float64, label string) []byte {
-	return s.sized(figureWidth, height, role, label)
+func (s *svg) group(height float64, label string) []byte {
+	return s.sized(figureWidth, height, "group", label)
 }
 
 func (s *svg) sized(width, height float64, role, label string) []byte {

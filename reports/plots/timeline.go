@@ -78,7 +78,7 @@ func Timeline(say *lang.Lang, s series.Scene) []byte {
 	inks := map[string]Ink{"match": "k0", "wait": "k0", "hold": "k1", "order": "k2", "room": "k3", "node": inkMark}
 	y := topMargin
 	for _, l := range lanes {
-		f.text(point{leftMargin + 1, y + nameHeight - 4}, clip(say.Term(l.name), 40), "", "", "name k0")
+		f.text(point{leftMargin + 1, y + nameHeight - 4}, Clip(say.Term(l.name), 40), "", "", "name k0")
 		for i, step := range l.of {
 			x0, x1 := f.x(max(step.FromMS, from)-from), f.x(min(step.ToMS, to)-from)
 			x1 = max(x1, x0+2)

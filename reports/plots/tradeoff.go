@@ -60,7 +60,7 @@ func Tradeoff(say *lang.Lang, measure string, points []Point) []byte {
 	}
 	for _, p := range points {
 		at, r := point{x(p.X), y(p.Y)}, radius(p)
-		name := clip(p.Lock, 18) + " " + clip(p.Scenario, 20)
+		name := Clip(p.Lock, 18) + " " + Clip(p.Scenario, 20)
 		width := letter * float64(utf8.RuneCountInString(name))
 		place := point{at.x + r + 4, at.y}
 		for i := range 40 { // to the right, or above and below as far as need be

@@ -49,7 +49,7 @@ func Usage(say *lang.Lang, title string, nodes []UsageLine, over series.Series) 
 		r.text(point{leftMargin + 1, y}, s.name, "", "", "name k-text")
 		note := say.Text("not measured")
 		if who != "" {
-			note = say.Sprintf("up to %[1]s, %[2]s", s.most(rounded(most)), clip(who, 20))
+			note = say.Sprintf("up to %[1]s, %[2]s", s.most(rounded(most)), Clip(who, 20))
 			r.text(point{leftMargin - 3, r.level(i, 1) - descent}, number(high), "end", "0.56em", "")
 		}
 		r.text(point{r.right - 1, y}, note, "end", "", "")

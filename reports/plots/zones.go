@@ -180,7 +180,7 @@ func (s *svg) card(say *lang.Lang, c placed) {
 	s.rect(c.box, 5, "frame")
 	shape := [...]string{"·", "◌", "●", "‖", "✕"}[c.State]
 	s.text(point{c.x + 8, c.y + 17}, shape, "", "", "shape")
-	s.text(point{c.x + 22, c.y + 17}, clip(c.Name, 16), "", "", "name k0")
+	s.text(point{c.x + 22, c.y + 17}, Clip(c.Name, 16), "", "", "name k0")
 	note := c.Note
 	if c.State != Up {
 		note = stateWord(say, c.State)

@@ -57,14 +57,7 @@ func TestCSV(t *testing.T) {
 
 func TestDraw(t *testing.T) {
 	for i, f := range sweep.Figures() {
-		svg, err := sweep.Draw(lang.English(), f, points())
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := sweep.Draw(lang.English(), f, points())
-		if err != nil || svg != again {
-			t.Errorf("%s: drawn twice, two drawings (%v)", f.Title, err)
-		}
+		svg := sweep.Draw(lang.English(), f, points())
 		d := xml.NewDecoder(strings.NewReader(string(svg)))
 		words := ""
 		for {
@@ -94,8 +87,8 @@ func TestDraw(t *testing.T) {
 		if has := strings.Contains(words, "lamport"); has != (i == 0 || i == 2 || i == 3) {
 			t.Errorf("%s: a line for lamport %v", f.Title, has)
 		}
-		if strings.Contains(string(svg), "#565D66") || !strings.Contains(string(svg), "var(--muted)") {
-			t.Errorf("%s: its colours are not those of the page", f.Title)
+		if strings.ContainsAny(string(svg), "#∞") || strings.Contains(string(svg), "NaN") {
+			t.Errorf("%s: it has colours of its own, or what is no number", f.Title)
 		}
 	}
 }
