@@ -3,6 +3,7 @@ package reports
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -10,7 +11,6 @@ import (
 
 	"locklab/internal/strictjson"
 	"locklab/reports/lang"
-	"locklab/reports/noise"
 )
 
 // cameTo is what a comparison came to, in the words of its page: for lists of reports, and for
@@ -77,23 +77,10 @@ func CameTo(say *lang.Lang, dir string) (Digest, bool) {
 // outcomeOf is what differences come to: what is shown before what is open, and that before
 // what is noise.
 func outcomeOf(found []Difference) int {
-	came := notTested
-	for _, d := range found {
-		if d.Untested != "" {
-			continue
-		}
-		switch {
-		case d.Outcome == noise.Shown && d.Figure.Worse(d.After.Center, d.Before.Center):
-			return worse
-		case d.Outcome == noise.Shown && d.Figure.Worse(d.Before.Center, d.After.Center):
-			came = better
-		case d.Outcome == noise.Shown && came != better:
-			came = other
-		case d.Outcome == noise.Open && came != better && came != other:
-			came = unsure
-		case came == notTested:
-			came = chance
+	for _, what := range []int{worse, better, other, unsure, chance} {
+		if slices.ContainsFunc(found, func(d Difference) bool { return d.known() == what }) {
+			return what
 		}
 	}
-	return came
+	return notTested
 }

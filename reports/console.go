@@ -8,6 +8,7 @@ import (
 	"github.com/mattn/go-runewidth"
 
 	"locklab/reports/lang"
+	"locklab/reports/plots"
 	"locklab/reports/result"
 )
 
@@ -70,13 +71,13 @@ func writeAnswer(out *strings.Builder, say *lang.Lang, a answer, width int, colo
 	if a.Scenarios == 1 && len(a.Rows) > 0 {
 		over = say.Sprintf("%s: 1 scenario", a.Workload)
 	}
-	fmt.Fprintln(out, cut(over, width))
+	fmt.Fprintln(out, plots.Clip(over, width))
 	line := func(first string, cell func(int) (text, class string)) {
 		var text strings.Builder
-		text.WriteString(pad(cut(first, name), name, true))
+		text.WriteString(pad(plots.Clip(first, name), name, true))
 		for j := range cols {
 			cell, class := cell(j)
-			cell = pad(cut(cell, widths[j]), widths[j], false)
+			cell = pad(plots.Clip(cell, widths[j]), widths[j], false)
 			if colour && class != "" {
 				cell = ansi(class) + cell + "\x1b[0m"
 			}

@@ -28,26 +28,16 @@ func differenceText(say *lang.Lang, d Difference) (change string, outcome status
 		return change, outcome, ""
 	case d.Same:
 		return change, status{}, ""
-	case d.Outcome == noise.Shown && d.Figure.Worse(d.After.Center, d.Before.Center):
-		return change, outcomes(say)[worse], ""
-	case d.Outcome == noise.Shown && d.Figure.Worse(d.Before.Center, d.After.Center):
-		return change, outcomes(say)[better], ""
-	case d.Outcome == noise.Shown:
-		return change, outcomes(say)[other], ""
-	case d.Outcome == noise.Noise:
-		return change, outcomes(say)[chance], ""
 	}
-	return change, outcomes(say)[unsure], neededText(say, d)
-}
-
-func neededText(say *lang.Lang, d Difference) string {
-	if d.Needed == 0 {
-		return ""
+	known := d.known()
+	switch {
+	case known != unsure || d.Needed == 0:
+	case d.Repeated:
+		more = say.Sprintf("needs %s repeats", count(int64(d.Needed)))
+	default: // what runs differ by, and none sees by itself, may make it more
+		more = say.Sprintf("needs at least %s repeats", count(int64(d.Needed)))
 	}
-	if !d.Repeated { // what runs differ by, and none sees by itself, may make it more
-		return say.Sprintf("needs at least %s repeats", count(int64(d.Needed)))
-	}
-	return say.Sprintf("needs %s repeats", count(int64(d.Needed)))
+	return change, outcomes(say)[known], more
 }
 
 // What is known of a difference.
@@ -59,6 +49,23 @@ const (
 	unsure
 	notTested
 )
+
+// known is what is known of the difference.
+func (d *Difference) known() int {
+	switch {
+	case d.Untested != "":
+		return notTested
+	case d.Outcome == noise.Noise:
+		return chance
+	case d.Outcome == noise.Open:
+		return unsure
+	case d.Figure.Worse(d.After.Center, d.Before.Center):
+		return worse
+	case d.Figure.Worse(d.Before.Center, d.After.Center):
+		return better
+	}
+	return other
+}
 
 // outcomes lists what is known of a difference, with what the words mean.
 func outcomes(say *lang.Lang) []status {

@@ -85,21 +85,6 @@ func plain(text string) string {
 	}, text)
 }
 
-// cut shortens text to n runes, with an ellipsis in the middle: specs of locks
-// begin with their name and differ at the end.
-func cut(text string, n int) string {
-	runes := []rune(text)
-	if len(runes) <= n {
-		return text
-	}
-	if n <= 1 {
-		return string(runes[:max(n, 0)])
-	}
-	head := n / 2
-	tail := n - head - 1
-	return string(runes[:head]) + "…" + string(runes[len(runes)-tail:])
-}
-
 func times(say *lang.Lang, ratio float64) string { return say.Sprintf("%.1f×", ratio) }
 
 // Signed is a time, in milliseconds, beside another one; what rounds to nothing is neither

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"locklab/reports/lang"
+	"locklab/reports/plots"
 	"locklab/reports/result"
 )
 
@@ -37,16 +38,7 @@ func Grid(w io.Writer, say *lang.Lang, f result.File, width int, colour bool) er
 }
 
 func writeGrid(out *strings.Builder, say *lang.Lang, run result.Run, workload string, rows []result.Row, width int, colour bool) {
-	var locks, scenarios []string
-	add := func(list *[]string, name string) {
-		if !slices.Contains(*list, name) {
-			*list = append(*list, name)
-		}
-	}
-	for _, r := range rows {
-		add(&locks, r.Lock)
-		add(&scenarios, r.Scenario)
-	}
+	locks, scenarios := locksOf(rows), scenariosOf(rows)
 	// All of a name, and as many scenarios beside it as fit; the others are a table below.
 	const cell, least = 4, 5
 	name := Columns(say.Text("lock"))
@@ -62,7 +54,7 @@ func writeGrid(out *strings.Builder, say *lang.Lang, run result.Run, workload st
 		}
 		out.WriteByte('\n')
 		for _, lock := range locks {
-			out.WriteString(pad(cut(plain(lock), name), name, true))
+			out.WriteString(pad(plots.Clip(plain(lock), name), name, true))
 			for _, scenario := range scenarios[begin:end] {
 				text, class := gridCell(run, rows, lock, scenario)
 				text = pad(text, cell, false)

@@ -59,28 +59,10 @@ func (s Sample) sample() *benchmath.Sample {
 	return benchmath.NewSample(slices.Clone(s.Values), &benchmath.DefaultThresholds)
 }
 
-// tDist is Student's t, by which a figure of a single run lies around the true one: its
-// error comes from few blocks.
-type tDist struct{ stats.TDist }
-
-// freedom is that of twenty blocks in up to five strata. Errors that are less sure come
-// larger from [Within].
+// freedom is that of Student's t, by which a figure of a single run lies around the true one,
+// as its error comes from few blocks: of twenty in up to five strata. Errors that are less sure
+// come larger from [Within].
 const freedom = 15
-
-func spread() tDist { return tDist{stats.TDist{V: freedom}} }
-
-// Quantile is the value that a share q of all stays below.
-func (t tDist) Quantile(q float64) float64 {
-	low, high := -1e3, 1e3
-	for range 60 {
-		if middle := (low + high) / 2; t.CDF(middle) < q {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
-	return low
-}
 
 // Outcome is what is known of a difference.
 type Outcome int
@@ -147,7 +129,7 @@ func Compare(before, after Sample, is Kind) Comparison {
 		both := math.Hypot(before.Error, after.Error)
 		switch {
 		case both > 0:
-			c.Chance = 2 * (1 - spread().CDF(math.Abs(c.After.Center-c.Before.Center)/both))
+			c.Chance = 2 * (1 - stats.TDist{V: freedom}.CDF(math.Abs(c.After.Center-c.Before.Center)/both))
 		case !c.Same: // neither run scatters at all, so chance does not explain it
 			c.Chance = 0
 		}

@@ -8,6 +8,7 @@ import (
 
 	"locklab/internal/seed"
 	"locklab/reports/noise"
+	"locklab/reports/series"
 )
 
 // load is a run of ten seconds with a request every 5 ms. Who answers how fast is drawn.
@@ -15,7 +16,7 @@ func load(random *rand.Rand, ms func(atMS float64) float64) noise.Run {
 	r := noise.Run{DurationMS: 10_000}
 	for at := 0.0; at < r.DurationMS; at += 5 {
 		took := ms(at) * math.Exp(random.NormFloat64()/2)
-		r.Ops = append(r.Ops, noise.Op{DueMS: at, EndMS: at + took, OK: random.Float64() < 0.95})
+		r.Ops = append(r.Ops, series.Op{DueMS: at, EndMS: at + took, OK: random.Float64() < 0.95})
 	}
 	return r
 }
@@ -102,7 +103,7 @@ func phased(random *rand.Rand, fault, slower float64) noise.Run {
 		if in {
 			failed = min(0.3*level, 0.9)
 		}
-		r.Ops = append(r.Ops, noise.Op{DueMS: at, EndMS: at + took, OK: random.Float64() >= failed})
+		r.Ops = append(r.Ops, series.Op{DueMS: at, EndMS: at + took, OK: random.Float64() >= failed})
 	}
 	return r
 }

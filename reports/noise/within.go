@@ -9,13 +9,8 @@ import (
 	"github.com/aclements/go-moremath/stats"
 
 	"locklab/internal/seed"
+	"locklab/reports/series"
 )
-
-// Op is an operation, by milliseconds since the measured part began.
-type Op struct {
-	DueMS, EndMS float64
-	OK           bool
-}
 
 // Run is what happened in the measured part of one run.
 type Run struct {
@@ -23,8 +18,8 @@ type Run struct {
 	// ChangesMS are the moments at which a fault began or ended.
 	ChangesMS []float64
 
-	Ops      []Op // requests
-	Acquires []Op // of the lock
+	Ops      []series.Op // requests
+	Acquires []series.Op // of the lock
 	// EventsMS is when something happened that Counts are about: these are as clustered as
 	// those.
 	EventsMS []float64
@@ -260,7 +255,7 @@ func bootstrap(figures map[string]func(weights) float64, strata [][]int, from se
 }
 
 // wide is how far t with so many degrees of freedom goes at most, but for the Level.
-func wide(free float64) float64 { return tDist{stats.TDist{V: free}}.Quantile(1 - Level/2) }
+func wide(free float64) float64 { return stats.InvCDF(stats.TDist{V: free})(1 - Level/2) }
 
 // deviation is the standard deviation of a sample.
 func deviation(values []float64) float64 {

@@ -122,14 +122,6 @@ func (f *Figure) Raw(r Row) string {
 // ShortName is its name where no group stands above.
 func (f *Figure) ShortName() string { return cmp.Or(f.Name, f.Title) }
 
-// Label is the same with the unit.
-func (f *Figure) Label() string {
-	if f.Unit == "" {
-		return f.ShortName()
-	}
-	return f.ShortName() + ", " + f.Unit
-}
-
 // Lookup finds a figure by its field, errors.KIND included.
 func Lookup(field string) (Figure, bool) {
 	all := Figures()

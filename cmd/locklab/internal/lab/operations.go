@@ -3,7 +3,6 @@ package lab
 import (
 	"context"
 	"math"
-	"time"
 
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/reports/series"
@@ -19,12 +18,7 @@ func Operations(ctx context.Context, path string) (series.History, error) {
 	if err != nil {
 		return series.History{}, err
 	}
-	inMS := func(ns int64) float64 { return float64(ns) / float64(time.Millisecond) }
-	h := series.History{DurationMS: inMS(found.MeasuredNS), Incomplete: found.Incomplete, Ops: make([]series.Op, len(found.Ops))}
-	for i, o := range found.Ops {
-		h.Ops[i] = series.Op{DueMS: inMS(o.DueNS), EndMS: inMS(o.EndNS), OK: o.OK}
-	}
-	h.Usage = usageOver(found)
+	h := series.History{DurationMS: ms(found.MeasuredNS), Incomplete: found.Incomplete, Ops: toOps(found.Ops), Usage: usageOver(found)}
 	h.Scenes, err = series.Scenes(ctx, path, Moments(found, shownEach))
 	return h, err
 }

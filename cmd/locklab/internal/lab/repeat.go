@@ -7,12 +7,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/internal/seed"
 	"locklab/nodes/topology"
 	"locklab/reports/noise"
 	"locklab/reports/result"
+	"locklab/reports/series"
 	"locklab/workloads/check"
 	"locklab/workloads/history"
 )
@@ -123,10 +125,11 @@ func figuresOf(f *check.Findings) result.Repeat {
 	return figures
 }
 
-func toOps(ops []check.Op) []noise.Op {
-	all := make([]noise.Op, len(ops))
+func toOps(ops []check.Op) []series.Op {
+	at := func(ns int64) float64 { return float64(ns) / float64(time.Millisecond) } // each moment came
+	all := make([]series.Op, len(ops))
 	for i, o := range ops {
-		all[i] = noise.Op{DueMS: ms(o.DueNS), EndMS: ms(o.EndNS), OK: o.OK}
+		all[i] = series.Op{DueMS: at(o.DueNS), EndMS: at(o.EndNS), OK: o.OK}
 	}
 	return all
 }
