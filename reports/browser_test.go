@@ -95,11 +95,7 @@ func TestPageInTheBrowser(t *testing.T) {
 func listed(t *testing.T, dirs ...string) string {
 	t.Helper()
 	found := []reports.Listed{{Name: "comparison"}}
-	for _, dir := range dirs {
-		f, err := result.Read(filepath.Join(dir, result.FileName))
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, f := range files(t, dirs...) {
 		found = append(found, reports.Listed{Name: strings.Repeat("name", 30), Digest: reports.DigestOf(lang.English(), f)})
 	}
 	page, err := reports.ListPage(lang.English(), found)

@@ -1,7 +1,6 @@
 package reports_test
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -18,18 +17,12 @@ func TestClocksOfSeveralMachinesAreShown(t *testing.T) {
 			t.Errorf("%s speaks of clocks, but there was one machine", name)
 		}
 	}
-	path := filepath.Join(dir, result.FileName)
-	f, err := result.Read(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.Run.Clocks = []result.Clock{
-		{Host: "redis-a-1", OffsetNS: -3_600_000_001_000, ErrorNS: 412_300, KernelMaxErrorUS: 1310, Synced: true},
-		{Host: "a<b|c", OffsetNS: 2_000_000, ErrorNS: 5_000_000, KernelMaxErrorUS: 16_000_000},
-	}
-	if err := result.Write(path, f); err != nil {
-		t.Fatal(err)
-	}
+	edit(t, dir, func(f *result.File) {
+		f.Run.Clocks = []result.Clock{
+			{Host: "redis-a-1", OffsetNS: -3_600_000_001_000, ErrorNS: 412_300, KernelMaxErrorUS: 1310, Synced: true},
+			{Host: "a<b|c", OffsetNS: 2_000_000, ErrorNS: 5_000_000, KernelMaxErrorUS: 16_000_000},
+		}
+	})
 	generate(t, []string{dir}, "")
 	for name, want := range map[string][]string{
 		reports.MarkdownFile: {

@@ -13,15 +13,6 @@ import (
 	"locklab/reports/result"
 )
 
-func sampleFile(t *testing.T) result.File {
-	t.Helper()
-	f, err := result.Read(filepath.Join("testdata", "run", result.FileName))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
 func table(t *testing.T, f result.File, width int, colour bool) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -32,7 +23,7 @@ func table(t *testing.T, f result.File, width int, colour bool) string {
 }
 
 func TestTable(t *testing.T) {
-	f := sampleFile(t)
+	f := files(t, filepath.Join("testdata", "run"))[0]
 	golden(t, "summary-100.txt", []byte(table(t, f, 100, false)))
 	golden(t, "summary-80.txt", []byte(table(t, f, 80, false)))
 	if plain, colour := table(t, f, 100, false), table(t, f, 100, true); strings.Contains(plain, "\x1b") || !strings.Contains(colour, "\x1b[32m") {
@@ -41,7 +32,7 @@ func TestTable(t *testing.T) {
 }
 
 func TestTableFitsItsWidth(t *testing.T) {
-	f := sampleFile(t)
+	f := files(t, filepath.Join("testdata", "run"))[0]
 	f.Results[0].Lock = "redlock:order=sequential,retry=fixed,persistence=everysec"
 	f.Results[1].AchievedPerS = 123456789
 	for width := 60; width <= 140; width += 7 {
@@ -83,11 +74,7 @@ func TestInconclusiveIsNotCalledSafe(t *testing.T) {
 		f.Results = f.Results[1:3]
 	})
 	generate(t, []string{dir}, "")
-	f, err := result.Read(filepath.Join(dir, result.FileName))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, said := table(t, f, 100, false), string(read(t, dir, reports.MarkdownFile))
+	text, said := table(t, files(t, dir)[0], 100, false), string(read(t, dir, reports.MarkdownFile))
 	said, _, _ = strings.Cut(said, "How to read")
 	for where, said := range map[string]string{"console": text, "report": said} {
 		if said = strings.ReplaceAll(said, "✓ no user notices it", ""); strings.Contains(said, "✓") {

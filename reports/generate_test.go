@@ -17,7 +17,6 @@ import (
 
 	"locklab/internal/testfile"
 	"locklab/reports"
-	"locklab/reports/lang"
 	"locklab/reports/result"
 	"locklab/reports/series"
 	"locklab/workloads/history"
@@ -244,6 +243,26 @@ func TestGenerateWithNothing(t *testing.T) {
 // terminals.
 const hostile = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(1)>|`*_[a](javascript:x)\x1b[31m\n\u202E=1+1"
 
+// escaped wants the names in the report of dir to be nothing but text.
+func escaped(t *testing.T, dir string) {
+	t.Helper()
+	page := string(read(t, dir, reports.PageFile))
+	if strings.Contains(page, "<script>alert") || strings.Contains(page, "<img src=x") {
+		t.Error("a name became markup in the page")
+	}
+	if i := strings.IndexAny(page, "\x1b\u202E"); i >= 0 {
+		t.Errorf("control characters reached the page: %q", page[max(0, i-200):i+10])
+	}
+	for line := range strings.Lines(string(read(t, dir, reports.MarkdownFile))) {
+		if strings.Contains(line, "<img src=x") && !strings.Contains(line, "`") || strings.Contains(line, "\x1b") {
+			t.Errorf("a name became markup in the Markdown: %s", line)
+		}
+	}
+	if table := string(read(t, dir, reports.CSVFile)); strings.Contains(table, "\"=cmd") || strings.Contains(table, "\n=") {
+		t.Error("a name became a formula in the CSV")
+	}
+}
+
 func TestGenerateEscapesHostileNames(t *testing.T) {
 	dir := sample(t)
 	edit(t, dir, func(f *result.File) {
@@ -267,35 +286,9 @@ func TestGenerateEscapesHostileNames(t *testing.T) {
 	out := t.TempDir()
 	generate(t, []string{dir}, "")
 	generate(t, []string{dir, sample(t)}, out)
-	for _, where := range []string{dir, out} {
-		page := string(read(t, where, reports.PageFile))
-		if strings.Contains(page, "<script>alert") || strings.Contains(page, "<img src=x") {
-			t.Error("a name became markup in the page")
-		}
-		if strings.ContainsAny(page, "\x1b\u202E") {
-			i := strings.IndexAny(page, "\x1b\u202E")
-			t.Errorf("control characters reached the page: %q", page[max(0, i-200):i+10])
-		}
-		markdown := string(read(t, where, reports.MarkdownFile))
-		if strings.Contains(markdown, "<img src=x") && !strings.Contains(markdown, "`<") && !strings.Contains(markdown, "`` <") {
-			t.Error("a name became markup in the Markdown")
-		}
-		if strings.Contains(markdown, "\x1b") {
-			t.Error("control characters reached the Markdown")
-		}
-		if table := string(read(t, where, reports.CSVFile)); strings.Contains(table, "\"=cmd") || strings.Contains(table, "\n=") {
-			t.Error("a name became a formula in the CSV")
-		}
-	}
-	var table bytes.Buffer
-	f, err := result.Read(filepath.Join(dir, result.FileName))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := reports.Summary(&table, lang.English(), f, 100, false); err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(table.String(), "\x1b") {
+	escaped(t, dir)
+	escaped(t, out)
+	if strings.Contains(table(t, files(t, dir)[0], 100, false), "\x1b") {
 		t.Error("a terminal escape reached the console")
 	}
 }

@@ -79,12 +79,5 @@ func TestWaitsEscapeHostileNames(t *testing.T) {
 		f.Results[0].Peers[0].Node, f.Results[0].Peers[0].Zone = hostile, hostile
 	})
 	generate(t, []string{dir}, "")
-	if page := string(read(t, dir, reports.PageFile)); strings.Contains(page, "<script>alert") || strings.Contains(page, "<img src=x") || strings.ContainsAny(page, "\x1b\u202E") {
-		t.Error("a name became markup in the page")
-	}
-	for line := range strings.Lines(string(read(t, dir, reports.MarkdownFile))) {
-		if strings.Contains(line, "<img src=x") && !strings.Contains(line, "`") || strings.Contains(line, "\x1b") {
-			t.Errorf("a name became markup in the Markdown: %s", line)
-		}
-	}
+	escaped(t, dir)
 }

@@ -1,7 +1,5 @@
 package result
 
-import "fmt"
-
 // ControllerHost is the HostLoad.Host of the controller's machine.
 const ControllerHost = "controller"
 
@@ -29,15 +27,4 @@ type HostLoad struct {
 	FsyncMaxMS *float64 `json:"fsync_max_ms,omitempty"`
 
 	Saturated bool `json:"saturated"` // so the row is inconclusive
-}
-
-func validateHosts(hosts []HostLoad) error {
-	seen := make(map[string]bool, len(hosts))
-	for i, h := range hosts {
-		if h.Host == "" || seen[h.Host] {
-			return invalid(fmt.Sprintf("hosts[%d].host", i), h.Host, "the name of a host, each once")
-		}
-		seen[h.Host] = true
-	}
-	return nil
 }

@@ -1,7 +1,5 @@
 package result
 
-import "fmt"
-
 // NodeLoad is what one node used in the measured part, over all repeats. What its system
 // does not tell is absent.
 type NodeLoad struct {
@@ -16,17 +14,6 @@ type NodeLoad struct {
 	// InBytesPerS came to it through links and OutBytesPerS from it.
 	InBytesPerS  *float64 `json:"in_bytes_per_s,omitempty"`
 	OutBytesPerS *float64 `json:"out_bytes_per_s,omitempty"`
-}
-
-func validateNodes(nodes []NodeLoad) error {
-	seen := make(map[string]bool, len(nodes))
-	for i, n := range nodes {
-		if n.Node == "" || seen[n.Node] {
-			return invalid(fmt.Sprintf("nodes[%d].node", i), n.Node, "the name of a node, each once")
-		}
-		seen[n.Node] = true
-	}
-	return nil
 }
 
 func (r Row) nodes() []NodeLoad { return r.Nodes }

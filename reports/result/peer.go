@@ -24,18 +24,14 @@ type Peer struct {
 }
 
 func validatePeers(peers []Peer) error {
-	seen := make(map[string]bool, len(peers))
 	for i, p := range peers {
 		field := fmt.Sprintf("peers[%d].", i)
 		switch q := p.WaitMS; {
-		case p.Node == "" || seen[p.Node]:
-			return invalid(field+"node", p.Node, "the name of a master, each once")
 		case p.BypassInARowMax > p.BypassMax:
 			return invalid(field+"bypass_in_a_row_max", p.BypassInARowMax, fmt.Sprintf("at most bypass_max, %d", p.BypassMax))
 		case q != nil && !slices.IsSorted([]float64{q.P50, q.P99, q.P999, q.Max}):
 			return invalid(field+"wait_ms", *q, "quantiles that rise")
 		}
-		seen[p.Node] = true
 	}
 	return nil
 }

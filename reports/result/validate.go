@@ -56,7 +56,26 @@ func (r *Row) validate(figures []Figure) error {
 			return invalid(fmt.Sprintf("histories[%d]", i), path, "a path below the run's directory")
 		}
 	}
-	return cmp.Or(r.Verdict.validate(), r.validateNumbers(), validatePeers(r.Peers), validateHosts(r.Hosts), validateNodes(r.Nodes), r.validateFigures(figures), r.contradiction(figures))
+	return cmp.Or(
+		r.Verdict.validate(), r.validateNumbers(),
+		eachOnce("peers[%d].node", "master", r.Peers, func(p Peer) string { return p.Node }), validatePeers(r.Peers),
+		eachOnce("hosts[%d].host", "host", r.Hosts, func(h HostLoad) string { return h.Host }),
+		eachOnce("nodes[%d].node", "node", r.Nodes, func(n NodeLoad) string { return n.Node }),
+		r.validateFigures(figures), r.contradiction(figures),
+	)
+}
+
+// eachOnce wants a name of each, and no name twice.
+func eachOnce[T any](field, what string, all []T, name func(T) string) error {
+	seen := make(map[string]bool, len(all))
+	for i, one := range all {
+		n := name(one)
+		if n == "" || seen[n] {
+			return invalid(fmt.Sprintf(field, i), n, "the name of a "+what+", each once")
+		}
+		seen[n] = true
+	}
+	return nil
 }
 
 func (v *Verdict) validate() error {
