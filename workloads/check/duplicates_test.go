@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -45,23 +46,23 @@ type ordered struct {
 }
 
 func (o ordered) events() []history.Event {
-	list := []history.Event{{Kind: history.KindRoom, AtNS: o.start * ms, Node: o.worker, Client: o.master, Room: o.room, Order: "o-" + o.room, Resource: "g", State: "starting"}}
+	var list []history.Event
+	room := func(state string, at int64) {
+		list = append(list, history.Event{Kind: history.KindRoom, AtNS: at * ms, Node: o.worker, Client: o.master, Room: o.room, Order: "o-" + o.room, Resource: "g", State: state})
+	}
+	room("starting", o.start)
 	if o.open > 0 {
-		list = append(list, history.Event{Kind: history.KindRoom, AtNS: o.open * ms, Node: o.worker, Client: o.master, Room: o.room, Order: "o-" + o.room, Resource: "g", State: "open"})
+		room("open", o.open)
 	}
 	if o.full > 0 {
-		list = append(list, history.Event{Kind: history.KindRoom, AtNS: o.full * ms, Node: o.worker, Client: o.master, Room: o.room, Order: "o-" + o.room, Resource: "g", State: "full"})
+		room("full", o.full)
 	}
 	if o.outcome == "none" {
 		return list
 	}
-	outcome := o.outcome
-	if outcome == "" {
-		outcome = "ok"
-	}
 	return append(list, history.Event{
 		Kind: history.KindOrder, FromNS: o.from * ms, AtNS: o.answered * ms, Node: o.master, Hold: o.hold,
-		Order: "o-" + o.room, Worker: o.worker, Resource: "g", Outcome: outcome, Unreachable: o.unreachable,
+		Order: "o-" + o.room, Worker: o.worker, Resource: "g", Outcome: cmp.Or(o.outcome, "ok"), Unreachable: o.unreachable,
 	})
 }
 

@@ -239,7 +239,7 @@ func TestLivenessAndRecovery(t *testing.T) {
 		{"a short fault, and 1.2 s of waiting", [][]history.Event{calm, fault("f1", "zone-partition", 3000, 3200, cutAC), players(1000, 10_000, 3100, 4700), locking(1000, 10_000, 3100, 4700)}, check.Stalls, [2]int64{1150, 1250}, [2]int64{1450, 1550}, false},
 		{"a short fault, and 0.2 s of waiting", [][]history.Event{calm, fault("f1", "zone-partition", 3000, 3200, cutAC), players(1000, 10_000, 3100, 3700), locking(1000, 10_000, 3100, 3700)}, check.Live, [2]int64{150, 250}, [2]int64{450, 550}, false},
 		{"never back", [][]history.Event{calm, partition, players(1000, 10_000, 3100, 99_000), locking(1000, 10_000, 3100, 99_000)}, check.Down, [2]int64{4500, 5000}, [2]int64{2000, 2000}, true},
-		{"refuses at once", [][]history.Event{calm, partition, players(1000, 10_000, 0, 0), locking(1000, 3100, 0, 0), refusals(3100, 8000), locking(8000, 10_000, 0, 0)}, check.Down, [2]int64{4500, 5000}, [2]int64{0, 10}, false},
+		{"refuses at once", [][]history.Event{calm, partition, players(1000, 10_000, 0, 0), locking(1000, 3100, 0, 0), refusals("g", "unavailable", 3100, 8000, 100), locking(8000, 10_000, 0, 0)}, check.Down, [2]int64{4500, 5000}, [2]int64{0, 10}, false},
 		{"the waiting master is dead", [][]history.Event{
 			calm, partition, players(1000, 10_000, 0, 0), locking(1000, 3100, 0, 0), locking(8000, 10_000, 0, 0),
 			{node("m1", "killed", 3100), node("m1", "started", 7990), {Kind: history.KindAcquire, Node: "m1", Resource: "g", FromNS: 3100 * ms, AtNS: 7995 * ms, Outcome: "unknown"}},
@@ -263,15 +263,6 @@ func TestLivenessAndRecovery(t *testing.T) {
 			}
 		})
 	}
-}
-
-// refusals is a lock that says no at once, to callers who come back after 100 ms.
-func refusals(from, to int64) []history.Event {
-	var list []history.Event
-	for at := from; at < to; at += 100 {
-		list = append(list, history.Event{Kind: history.KindAcquire, Node: "m1", Resource: "g", FromNS: at * ms, AtNS: (at + 1) * ms, Outcome: "failed", Error: "unavailable"})
-	}
-	return list
 }
 
 func TestMerge(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"locklab/workloads/check"
-	"locklab/workloads/check/checktest"
 	"locklab/workloads/history"
 )
 
@@ -46,6 +45,8 @@ func TestBusyMachineJudgesNothing(t *testing.T) {
 	work := work()
 	stalled := append(players(1000, 10_000, 4000, 7000), locking(1000, 10_000, 4000, 7000)...)
 	twice := raced()
+	noDisk := world() // of a lock that waits for none
+	noDisk.Run.NoDisk = true
 	safe := history.Expect{Safety: check.Safe, Liveness: []string{check.Live}}
 	const waits = 0.25 * (check.MaxSlowdown - 1) // just not saturated
 	for name, tt := range map[string]struct {
@@ -66,6 +67,7 @@ func TestBusyMachineJudgesNothing(t *testing.T) {
 		"slow disk and stalled": {stalled, fsync(load("", 0, 10_500, 0.5, 0.3, ms), 501*ms), safe, check.Inconclusive, "That may be the machine's doing: a page took 501 ms to be safe on the disk of the controller's machine"},
 		"quick disk, stalled":   {stalled, fsync(load("", 0, 10_500, 0.5, 0.3, ms), 499*ms), safe, check.Violated, "no grant"},
 		"slow disk, and fine":   {work, fsync(load("", 0, 10_500, 0.5, 0.3, ms), 3000*ms), safe, check.Expected, ""},
+		"slow disk, unneeded":   {append(slices.Clone(stalled), noDisk), fsync(load("", 0, 10_500, 0.5, 0.3, ms), 501*ms), safe, check.Violated, "no grant"},
 		"slow disk and unsafe":  {append(twice, work...), fsync(load("", 0, 10_500, 0.5, 0.3, ms), 3000*ms), safe, check.Violated, "duplicate rooms"},
 		"slow beside free CPUs": {work, load("", 0, 10_500, 0.8, waits+0.5, ms), safe, check.Expected, ""},
 		"full and stalled":      {stalled, load("", 0, 10_500, 0.96, 0.3, ms), safe, check.Inconclusive, "That may be the machine's doing: the CPUs of the controller's machine were busy for 96 %"},
@@ -113,34 +115,25 @@ func TestGivenUpRunJudgesNothing(t *testing.T) {
 	}
 }
 
-// TestADiskExcusesOnlyWhoWaitsForIt: a lock that writes nothing is not slow because of a disk.
-func TestADiskExcusesOnlyWhoWaitsForIt(t *testing.T) {
-	stalled := append(players(1000, 10_000, 4000, 7000), locking(1000, 10_000, 4000, 7000)...)
-	for noDisk, want := range map[bool]check.Status{false: check.Inconclusive, true: check.Violated} {
-		run := world()
-		run.Run.NoDisk = noDisk
-		events := slices.Concat([]history.Event{run}, phases(1000, 10_000, 10_100), stalled, fsync(load("", 0, 10_500, 0.5, 0.3, ms), 501*ms))
-		v := check.Judge(checktest.Events(events, options), history.Expect{Safety: check.Safe, Liveness: []string{check.Live}})
-		if v.Status != want {
-			t.Errorf("no disk %v: %s: %s; want %s", noDisk, v.Status, v.Why, want)
-		}
-	}
-}
-
-// TestCalmRepeatConvictsAlone: a busy repeat does not hide what a calm one has seen.
-func TestCalmRepeatConvictsAlone(t *testing.T) {
-	calm := phases(1000, 10_000, 10_100)
-	work := work()
-	twice := raced()
+// TestADisturbedRepeatHidesNoOther: a violation counts where nothing disturbed its repeat.
+func TestADisturbedRepeatHidesNoOther(t *testing.T) {
+	calm, work, twice := phases(1000, 10_000, 10_100), work(), raced()
 	safe := history.Expect{Safety: check.Safe}
 	_, fine := judged(t, safe, calm, work, twice, load("", 0, 10_500, 0.5, 0.2, ms))
-	_, busy := judged(t, safe, calm, work, twice, load("", 0, 10_500, 1, 5, ms))
-	if v := check.Judge(check.Merge(busy, fine), safe); v.Status != check.Violated {
-		t.Errorf("%s: %s; want violated", v.Status, v.Why)
-	}
-	m := check.Merge(busy, busy)
-	if v := check.Judge(m, safe); v.Status != check.Inconclusive || len(m.Hosts) != 1 || !m.Hosts[0].Saturated {
-		t.Errorf("%s: %s, hosts %+v; want inconclusive, one saturated", v.Status, v.Why, m.Hosts)
+	for name, by := range map[string][]history.Event{
+		"a busy machine": load("", 0, 10_500, 1, 5, ms),
+		"a lost host":    append(loss("hm1", 1500, "m1"), load("", 0, 10_500, 0.5, 0.2, ms)...),
+	} {
+		_, disturbed := judged(t, safe, calm, work, twice, by)
+		for _, both := range [][2]*check.Findings{{disturbed, fine}, {fine, disturbed}} {
+			if v := check.Judge(check.Merge(both[:]...), safe); v.Status != check.Violated {
+				t.Errorf("%s: %s: %s; want violated", name, v.Status, v.Why)
+			}
+		}
+		m := check.Merge(disturbed, disturbed)
+		if v := check.Judge(m, safe); v.Status != check.Inconclusive || len(m.Hosts) != 1 || m.Hosts[0].Saturated != (name == "a busy machine") {
+			t.Errorf("%s: %s: %s, hosts %+v; want inconclusive, and one host", name, v.Status, v.Why, m.Hosts)
+		}
 	}
 }
 

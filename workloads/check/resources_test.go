@@ -1,7 +1,6 @@
 package check_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +15,15 @@ func asks(resource, node, errorKind string, from, to, each int64) []history.Even
 		list = append(list, history.Event{
 			Kind: history.KindAcquire, Node: node, Resource: resource, FromNS: at * ms, AtNS: (at + each) * ms, Outcome: "failed", Error: errorKind,
 		})
+	}
+	return list
+}
+
+// refusals are such acquisitions by m1 that end at once, one now and then.
+func refusals(resource, errorKind string, from, to, every int64) []history.Event {
+	var list []history.Event
+	for at := from; at < to; at += every {
+		list = append(list, asks(resource, "m1", errorKind, at, at+1, 1)...)
 	}
 	return list
 }
@@ -61,17 +69,9 @@ func TestLivenessOfEachResource(t *testing.T) {
 		{"held by the dead", [][]history.Event{
 			gotten("m2", "h", 3000, 3100, 8100)[:1], asks("x", "m1", "timeout", 3100, 8100, 500), {node("m2", "killed", 3200)},
 		}, check.Down, "x"},
-		{"refused now and then, and wanted in between", [][]history.Event{slices.Concat(
-			asks("x", "m1", "unavailable", 3100, 3101, 1), asks("x", "m1", "unavailable", 3300, 3301, 1), asks("x", "m1", "unavailable", 3500, 3501, 1),
-			asks("x", "m1", "unavailable", 3700, 3701, 1), asks("x", "m1", "unavailable", 3900, 3901, 1), asks("x", "m1", "unavailable", 4100, 4101, 1),
-			asks("x", "m1", "unavailable", 4300, 4301, 1),
-		)}, check.Stalls, "x"},
+		{"refused now and then, and wanted in between", [][]history.Event{refusals("x", "unavailable", 3100, 4400, 200)}, check.Stalls, "x"},
 		{"refused, and not wanted any more", [][]history.Event{asks("x", "m1", "unavailable", 3100, 3101, 1), asks("x", "m1", "unavailable", 7000, 7001, 1)}, check.Live, ""},
-		{"not wanted any more", [][]history.Event{slices.Concat(
-			asks("x", "m1", "canceled", 3100, 3101, 1), asks("x", "m1", "canceled", 3300, 3301, 1), asks("x", "m1", "canceled", 3500, 3501, 1),
-			asks("x", "m1", "canceled", 3700, 3701, 1), asks("x", "m1", "canceled", 3900, 3901, 1), asks("x", "m1", "canceled", 4100, 4101, 1),
-			asks("x", "m1", "canceled", 4300, 4301, 1),
-		)}, check.Live, ""},
+		{"not wanted any more", [][]history.Event{refusals("x", "canceled", 3100, 4400, 200)}, check.Live, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v, f := judged(t, history.Expect{Liveness: []string{check.Live}}, append([][]history.Event{calm, cut, served}, c.events...)...)

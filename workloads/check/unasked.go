@@ -8,6 +8,7 @@ import (
 
 	"locklab/internal/sentence"
 	"locklab/workloads/history"
+	"locklab/workloads/loadgen"
 )
 
 // unasked lists what nobody asked for, in the order of the ledger: nodes that ended by
@@ -16,7 +17,7 @@ import (
 // of the run touches nothing.
 func (c *Checker) unasked(t timeline) []Fault {
 	end := t.end
-	if at, known := c.phases[phaseEnd]; known {
+	if at, known := c.phases[loadgen.PhaseEnd]; known {
 		end = at
 	}
 	var list []Fault
@@ -39,10 +40,10 @@ func (c *Checker) unasked(t timeline) []Fault {
 			switch e.state {
 			case history.NodeExited:
 				if !c.broken(node, e) {
-					add(history.FaultNodeLoss, name, span{e.at, next(events[i:], "started", "ready")}, e.why, e.log)
+					add(history.FaultNodeLoss, name, span{e.at, next(events[i:], history.NodeStarted, history.NodeReady)}, e.why, e.log)
 				}
 			case history.NodeSuspended:
-				add(history.FaultStandstill, name, span{e.at, next(events[i:], history.NodeContinued, history.NodeExited, "killed")}, "", nil)
+				add(history.FaultStandstill, name, span{e.at, next(events[i:], history.NodeContinued, history.NodeExited, history.NodeKilled)}, "", nil)
 			}
 		}
 	}
@@ -60,8 +61,6 @@ func (c *Checker) unasked(t timeline) []Fault {
 	})
 	return list
 }
-
-const phaseEnd = "end"
 
 // stoodStill says whether the program that measured was stopped, by somebody or with its
 // whole machine: it was woken so late that a lock would count as stalled, although hardly

@@ -52,20 +52,6 @@ func TestLostHostIsNoVerdict(t *testing.T) {
 	}
 }
 
-// TestLossDoesNotHideAnotherRepeat: a violation of an undisturbed repeat counts.
-func TestLossDoesNotHideAnotherRepeat(t *testing.T) {
-	twice := raced()
-	_, clean := judged(t, history.Expect{}, phases(1000, 10_000, 10_100), twice)
-	_, lost := judged(t, history.Expect{}, phases(1000, 10_000, 10_100), twice, loss("hm1", 1500, "m1"))
-	safe := history.Expect{Safety: check.Safe}
-	if v := check.Judge(check.Merge(clean, lost), safe); v.Status != check.Violated {
-		t.Errorf("the clean repeat's violation: %s: %s", v.Status, v.Why)
-	}
-	if v := check.Judge(check.Merge(lost, lost), safe); v.Status != check.Inconclusive {
-		t.Errorf("violations after losses only: %s: %s", v.Status, v.Why)
-	}
-}
-
 // TestRunThatNeverStarted: a history of nothing but the loss that prevented it.
 func TestRunThatNeverStarted(t *testing.T) {
 	v, f := judged(t, history.Expect{Safety: check.Safe}, loss("hw1", 0, "w1"))

@@ -29,9 +29,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const secret = "secret"
 
-func open(t *testing.T, dir string, rec history.Recorder) *fencedwrite.Store {
+func open(t *testing.T, worker, dir string, rec history.Recorder) *fencedwrite.Store {
 	t.Helper()
-	s, err := fencedwrite.NewStore(fencedwrite.StoreConfig{Node: "w1", Token: secret, Dir: dir, Recorder: rec})
+	s, err := fencedwrite.NewStore(fencedwrite.StoreConfig{Node: worker, Token: secret, Dir: dir, Recorder: rec})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestTheStoreChecks(t *testing.T) {
 		{"write", "r1", 7, `200 {"version":2}`},
 		{"write", "r1", 0, `200 {"version":3}`}, // shows none
 	} {
-		s := open(t, dir, rec)
+		s := open(t, "w1", dir, rec)
 		body := fmt.Sprintf(`{"resource":%q,"hold":"h","by":"m1","token":%d,"base":%d}`, c.resource, c.token, i)
 		if got := ask(t, s, c.verb, body, secret); !strings.HasPrefix(got, c.want) || strings.HasPrefix(got, "409") != strings.Contains(got, `"fenced"`) {
 			t.Errorf("%d: %s, want %s", i, got, c.want)
@@ -97,7 +97,7 @@ func TestTheStoreChecks(t *testing.T) {
 }
 
 func TestTheStoreIsStrict(t *testing.T) {
-	s := open(t, t.TempDir(), &historytest.Recorder{})
+	s := open(t, "w1", t.TempDir(), &historytest.Recorder{})
 	defer s.Close()
 	for _, c := range []struct{ token, body, want string }{
 		{"guess", `{"resource":"r1","hold":"h","by":"m1"}`, "401"},
@@ -153,10 +153,7 @@ func judged(t *testing.T, l *lapsing, unfenced bool) ([]history.Event, *check.Fi
 	rec := &historytest.Recorder{}
 	var stores []fencedwrite.Address
 	for _, name := range []string{"w1", "w2"} {
-		s, err := fencedwrite.NewStore(fencedwrite.StoreConfig{Node: name, Token: secret, Dir: t.TempDir(), Recorder: rec})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := open(t, name, t.TempDir(), rec)
 		h := httptest.NewServer(s)
 		t.Cleanup(s.Close)
 		t.Cleanup(h.Close)
