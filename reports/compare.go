@@ -71,6 +71,7 @@ type comparedFigure struct {
 	Change                 string
 	Outcome                status
 	More                   string // repeats that it takes, or why there is no test
+	interval               noise.Interval
 }
 
 func compare(say *lang.Lang, runs []loaded) *comparison {
@@ -189,7 +190,6 @@ func groupOf(say *lang.Lang, files []result.File, names []string, rows []result.
 	}
 	for _, lock := range locksOf(rows) {
 		line := comparedLock{Lock: plain(lock)}
-		intervals := map[string][]noise.Interval{}
 		for i, file := range files {
 			r, present := findRow(file.Results, lock, scenario, workload)
 			row := comparedRow{Name: names[i], Present: present, Span: 1 + len(used)}
@@ -205,13 +205,12 @@ func groupOf(say *lang.Lang, files []result.File, names []string, rows []result.
 						row.Unjudged = untestedText(say, why)
 					}
 				}
-				interval := intervalOf(f, r)
-				intervals[f.Field] = append(intervals[f.Field], interval)
-				if interval.Confidence > 0 {
-					cell.Value = valueText(f, interval.Center)
+				iv := intervalOf(f, r)
+				if cell.interval = iv; iv.Confidence > 0 {
+					cell.Value = valueText(f, iv.Center)
 				}
-				if interval.Confidence > 0 && interval.Low < interval.High {
-					cell.Interval = say.Sprintf("%s to %s", strings.TrimSuffix(valueText(f, interval.Low), "%"), valueText(f, interval.High))
+				if iv.Confidence > 0 && iv.Low < iv.High {
+					cell.Interval = say.Sprintf("%s to %s", strings.TrimSuffix(valueText(f, iv.Low), "%"), valueText(f, iv.High))
 				}
 				row.Figures = append(row.Figures, cell)
 			}
@@ -221,40 +220,32 @@ func groupOf(say *lang.Lang, files []result.File, names []string, rows []result.
 			}
 			line.Runs = append(line.Runs, row)
 		}
-		drawWhiskers(line.Runs, used, intervals)
+		for j := range used {
+			drawWhiskers(line.Runs, j)
+		}
 		g.Locks = append(g.Locks, line)
 	}
 	return g
 }
 
-// drawWhiskers draws the intervals of each figure of a lock on one axis, from run to run.
-func drawWhiskers(runs []comparedRow, used []result.Figure, intervals map[string][]noise.Interval) {
-	for j, f := range used {
-		all := intervals[f.Field]
-		low, high := math.Inf(1), math.Inf(-1)
-		for _, iv := range all {
-			if iv.Confidence > 0 {
-				low, high = min(low, iv.Low), max(high, iv.High)
-			}
+// drawWhiskers draws the intervals of the j-th figure of a lock on one axis, from run to run.
+func drawWhiskers(runs []comparedRow, j int) {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, r := range runs {
+		if r.Present && r.Figures[j].interval.Confidence > 0 {
+			low, high = min(low, r.Figures[j].interval.Low), max(high, r.Figures[j].interval.High)
 		}
-		if !(low < high) {
+	}
+	if !(low < high) {
+		return
+	}
+	at := func(v float64) float64 { return (v - low) / (high - low) }
+	for i, r := range runs {
+		if !r.Present || r.Figures[j].interval.Confidence == 0 {
 			continue
 		}
-		at := func(v float64) float64 { return (v - low) / (high - low) }
-		next := 0
-		for i := range runs {
-			if !runs[i].Present {
-				continue
-			}
-			if iv := all[next]; iv.Confidence > 0 {
-				ink := plots.LockInk(0)
-				if i > 0 {
-					ink = plots.LockInk(1)
-				}
-				runs[i].Figures[j].SVG = template.HTML(plots.Whisker(ink, at(iv.Low), at(iv.Center), at(iv.High))) //nolint:gosec // drawn by plots
-			}
-			next++
-		}
+		f := &r.Figures[j]
+		f.SVG = template.HTML(plots.Whisker(plots.LockInk(min(i, 1)), at(f.interval.Low), at(f.interval.Center), at(f.interval.High))) //nolint:gosec // drawn by plots
 	}
 }
 

@@ -60,9 +60,7 @@ func evidenceOf(say *lang.Lang, l loaded) *evidence {
 			ID: rowID(r), Title: say.Sprintf("%s under %s, %s", plain(r.Lock), plain(r.Scenario), plain(r.Workload)), Why: why(say, r.Verdict),
 			Counts: cellOf(say, r, violationOf([]result.Row{r})).Lines, Histories: plainAll(r.Histories), Faults: entriesOf(say, []result.Row{r}),
 		}
-		if n := l.Notes[i]; n != nil {
-			row.Note = n(say)
-		}
+		row.Note = plain(say.Tell(l.Notes[i]))
 		row.Usage = usageOf(say, r, l.Series[i], row.Title)
 		for _, kind := range slices.Sorted(maps.Keys(r.Errors)) {
 			row.Errors = append(row.Errors, plain(kind)+" "+count(r.Errors[kind]))

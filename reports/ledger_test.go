@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"locklab/internal/sentence"
 	"locklab/reports/lang"
 	"locklab/reports/plots"
 	"locklab/reports/result"
@@ -60,7 +61,7 @@ func TestZombiesSayWhoseGrantTheyBeginWith(t *testing.T) {
 	row := func(lock, since string) result.Row {
 		return result.Row{Lock: lock, Scenario: "split", Workload: "mutex", Repeats: 1, ZombieMS: new(43.9), ZombieSince: since}
 	}
-	one := loaded{Series: make([]series.Series, 3), Notes: make([]note, 3), Scenes: make([][]series.Scene, 3), File: result.File{Schema: result.Schema, Results: []result.Row{
+	one := loaded{Series: make([]series.Series, 3), Notes: make([]sentence.Text, 3), Scenes: make([][]series.Scene, 3), File: result.File{Schema: result.Schema, Results: []result.Row{
 		row("raft", result.SinceServer), row("etcd", result.SinceClient), row("of-an-older-program", ""),
 	}}}
 	all, err := lang.All()

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"locklab/internal/sentence"
 	"locklab/reports/lang"
 	"locklab/reports/result"
 	"locklab/reports/series"
@@ -22,7 +23,7 @@ type loaded struct {
 	File   result.File
 	Series []series.Series // for each row of File.Results; without bins if there was no history
 	Scenes [][]series.Scene
-	Notes  []note // for each row: what of its histories is missing
+	Notes  []sentence.Text // for each row: what of its histories is missing
 }
 
 // Reader reads the operations of one history.
@@ -34,7 +35,7 @@ func load(ctx context.Context, dir string, read Reader) (loaded, error) {
 	if err != nil {
 		return loaded{}, err
 	}
-	l := loaded{Dir: dir, File: file, Series: make([]series.Series, len(file.Results)), Scenes: make([][]series.Scene, len(file.Results)), Notes: make([]note, len(file.Results))}
+	l := loaded{Dir: dir, File: file, Series: make([]series.Series, len(file.Results)), Scenes: make([][]series.Scene, len(file.Results)), Notes: make([]sentence.Text, len(file.Results))}
 	if read == nil {
 		return l, nil
 	}
@@ -67,36 +68,21 @@ func load(ctx context.Context, dir string, read Reader) (loaded, error) {
 	return l, nil
 }
 
-// note says in a language what of a row's histories is missing; nil if nothing.
-type note func(say *lang.Lang) string
-
-// noteOf says what of a row's histories cannot be drawn.
-func noteOf(dir string, row result.Row, histories []series.History, err error) note {
-	tell := func(text func(say *lang.Lang, name string) string) note {
-		return func(say *lang.Lang) string {
-			name := say.Sprintf("%s under %s with %s", plain(row.Lock), plain(row.Scenario), plain(row.Workload))
-			return text(say, name)
-		}
-	}
+// noteOf says what of a row's histories cannot be drawn, if anything.
+func noteOf(dir string, row result.Row, histories []series.History, err error) sentence.Text {
+	name := sentence.Of("%s under %s with %s", row.Lock, row.Scenario, row.Workload)
 	switch {
 	case err != nil:
-		why := plain(strings.ReplaceAll(within(dir, err.Error()), "\n", "; "))
-		return tell(func(say *lang.Lang, name string) string {
-			return say.Sprintf("%s: not every history can be drawn: %s", name, why)
-		})
+		return sentence.Of("%s: not every history can be drawn: %s", name, strings.ReplaceAll(within(dir, err.Error()), "\n", "; "))
 	case len(row.Histories) == 0:
-		return tell(func(say *lang.Lang, name string) string {
-			return say.Sprintf("%s: no history was kept, so nothing is drawn over time", name)
-		})
+		return sentence.Of("%s: no history was kept, so nothing is drawn over time", name)
 	}
 	for _, h := range histories {
 		if len(h.Incomplete) > 0 {
-			return tell(func(say *lang.Lang, name string) string {
-				return say.Sprintf("%s: %s; what there is is drawn", name, plain(say.Tell(h.Incomplete[0])))
-			})
+			return sentence.Of("%s: %s; what there is is drawn", name, h.Incomplete[0])
 		}
 	}
-	return nil
+	return sentence.Text{}
 }
 
 // within names the files of a directory in a text as one does from there: where it lies says
@@ -111,8 +97,8 @@ func within(dir, text string) string {
 func notesOf(say *lang.Lang, l loaded) []string {
 	var all []string
 	for _, n := range l.Notes {
-		if n != nil {
-			all = append(all, n(say))
+		if !n.IsZero() {
+			all = append(all, plain(say.Tell(n)))
 		}
 	}
 	return all
