@@ -13,7 +13,6 @@ import (
 // fault is one fault of the ledger, in the times of the run, -1 for what was not seen.
 type fault struct {
 	Fault
-	from, to, nodes []string // what it touches
 	// delay is what it adds to messages one way, if that is all it does: no excuse for not
 	// waiting, but for having waited in vain for less than that.
 	delay int64
@@ -43,9 +42,9 @@ func (c *Checker) addFault(e *history.Event) {
 			}
 		}
 	}
-	union(&f.from, e.From)
-	union(&f.to, e.To)
-	union(&f.nodes, e.Nodes)
+	union(&f.From, e.From)
+	union(&f.To, e.To)
+	union(&f.Nodes, e.Nodes)
 	if e.State == "unproven" {
 		f.Proven, f.Why = false, sentence.First(f.Why, sentence.Name(e.Error))
 	} else if at := f.moment(e.State); at != nil && (*at < 0 || e.AtNS < *at) {
@@ -71,7 +70,6 @@ func (c *Checker) listFaults(t timeline) []Fault {
 	list := make([]Fault, 0, len(c.faults))
 	for _, entry := range c.faults {
 		f := entry.Fault
-		f.From, f.To, f.Nodes = entry.from, entry.to, entry.nodes
 		f.Proven = f.Proven && f.BeganNS >= 0 && (f.HealAskedNS < 0 || f.EndedNS >= 0)
 		if f.Proven && f.AskedNS >= 0 {
 			f.Why = sentence.First(entry.notInTime(t), c.noHoldHit(entry))
@@ -117,13 +115,13 @@ func (c *Checker) noHoldHit(f *fault) sentence.Text {
 		return c.notAtPoint(f, point)
 	}
 	resource, aimed := f.aimedAtHolder()
-	if !aimed || !f.stops() && len(f.from) == 0 {
+	if !aimed || !f.stops() && len(f.From) == 0 {
 		return sentence.Text{}
 	}
-	nodes := f.nodes
+	nodes := f.Nodes
 	if len(nodes) == 0 {
 		for name, host := range c.run.NodeHosts {
-			if slices.Contains(f.from, host) {
+			if slices.Contains(f.From, host) {
 				nodes = append(nodes, name)
 			}
 		}
@@ -132,7 +130,7 @@ func (c *Checker) noHoldHit(f *fault) sentence.Text {
 	for _, name := range nodes {
 		node := c.names.id(name)
 		hit := span{f.BeganNS, f.BeganNS}
-		if len(f.nodes) > 0 {
+		if len(f.Nodes) > 0 {
 			hit = c.lives[node].hitTime(f.AskedNS, c.end)
 		}
 		for _, a := range c.acquires {
@@ -141,7 +139,7 @@ func (c *Checker) noHoldHit(f *fault) sentence.Text {
 			}
 		}
 	}
-	switch names, stopped := strings.Join(nodes, ", "), len(f.nodes) > 0; {
+	switch names, stopped := strings.Join(nodes, ", "), len(f.Nodes) > 0; {
 	case stopped && resource == "":
 		return sentence.Of("no hold was hit: when %s was stopped, it held nothing for long enough", names)
 	case stopped:
@@ -162,7 +160,7 @@ func (f *fault) point() (point string, at bool) {
 
 // notAtPoint says which node did not come to the point before it stood still, if any.
 func (c *Checker) notAtPoint(f *fault, point string) sentence.Text {
-	for _, name := range f.nodes {
+	for _, name := range f.Nodes {
 		node := c.names.id(name)
 		hit := c.lives[node].hitTime(f.AskedNS, c.end)
 		if !slices.ContainsFunc(c.points, func(p pointEvent) bool {
@@ -192,7 +190,7 @@ func (c *Checker) inForce(f *fault) span {
 		return s
 	}
 	s.to = f.EndedNS + int64(faultMargin)
-	for _, name := range f.nodes {
+	for _, name := range f.Nodes {
 		for _, away := range c.lives[c.names.id(name)].away {
 			if away.from >= s.from && away.from <= f.EndedNS {
 				back := min(max(away.to, f.EndedNS), math.MaxInt64-int64(FailoverTime))
@@ -213,7 +211,7 @@ func (c *Checker) cut(master, worker int32, during span, waited int64) bool {
 		if !c.inForce(f).meets(during) {
 			continue
 		}
-		if slices.Contains(f.nodes, c.names.text(worker)) {
+		if slices.Contains(f.Nodes, c.names.text(worker)) {
 			return true
 		}
 		ways := int64(0)
@@ -232,10 +230,10 @@ func (c *Checker) cut(master, worker int32, during span, waited int64) bool {
 // between says whether the fault hits what one host sends to another. One that names
 // the same hosts on both sides is between zones.
 func (c *Checker) between(f *fault, from, to string) bool {
-	if !slices.Contains(f.from, from) || !slices.Contains(f.to, to) {
+	if !slices.Contains(f.From, from) || !slices.Contains(f.To, to) {
 		return false
 	}
-	both := slices.Contains(f.to, from) && slices.Contains(f.from, to)
+	both := slices.Contains(f.To, from) && slices.Contains(f.From, to)
 	zone, other := c.run.HostZones[from], c.run.HostZones[to]
 	return from != to && (!both || zone == "" || zone != other)
 }

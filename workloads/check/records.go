@@ -186,7 +186,7 @@ func (c *Checker) checkNodesAreWhole(f *Findings) {
 			continue
 		}
 		hit := span{fault.AskedNS - 2*f.Doubts.ErrorNS, max(fault.EndedNS, fault.BeganNS) + 2*f.Doubts.ErrorNS}
-		for _, name := range fault.nodes {
+		for _, name := range fault.Nodes {
 			if node := c.names.id(name); !slices.ContainsFunc(c.lives[node].away, hit.meets) {
 				c.flaws.add(missing, 1, sentence.Of("what the fault %s did to node %s", brief(fault.ID), c.name(node)))
 			}

@@ -86,7 +86,7 @@ func (c *Checker) broken(node int32, end nodeEvent) bool {
 	told := slices.Contains([]string{"signal-killed", "signal-terminated", "signal-interrupt"}, end.why)
 	return slices.ContainsFunc(c.faults, func(f *fault) bool {
 		ends := f.Kind == "external" || f.Kind == "full-disk" && !told
-		return ends && slices.Contains(f.nodes, c.names.text(node)) && c.inForce(f).meets(span{end.at, end.at + 1})
+		return ends && slices.Contains(f.Nodes, c.names.text(node)) && c.inForce(f).meets(span{end.at, end.at + 1})
 	})
 }
 
