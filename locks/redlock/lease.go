@@ -35,7 +35,7 @@ type lease struct {
 	setArgs, extendArgs, deleteArgs, homeArgs []any
 
 	decided chan bool     // one value: granted or denied
-	cleared chan struct{} // closed when denied and all have answered, or lost
+	cleared chan struct{} // closed when denied or released and all have answered, or lost
 	freed   chan struct{} // closed when denied and surely not held
 	lost    chan struct{}
 	ended   chan result // one value
@@ -285,9 +285,11 @@ func (le *lease) Expires() (time.Time, bool) {
 func (le *lease) Lost() <-chan struct{} { return le.lost }
 
 // Release deletes the key on all instances and waits until a quorum confirmed it,
-// at most Options.Timeout. It goes on when ctx is done, which is the moment when
-// a release is needed most. ErrUnknown says that a quorum may carry the key until
-// the lease time is over; the deletion is repeated in the background.
+// at most Options.Timeout; with Poll then for the others, at most as long again: a
+// process that asks again at once would else get ahead of all that pause. It goes on
+// when ctx is done, which is the moment when a release is needed most. ErrUnknown says
+// that a quorum may carry the key until the lease time is over; the deletion is repeated
+// in the background.
 func (le *lease) Release(context.Context) error {
 	le.release.Do(func() { le.result = le.releaseOnce() })
 	return le.result
@@ -295,6 +297,7 @@ func (le *lease) Release(context.Context) error {
 
 func (le *lease) releaseOnce() error {
 	l := le.locker
+	began := l.now()
 	l.beginRelease(le)
 	le.step(event{kind: evRelease})
 	if !le.hasToldHome() { // no answer will come
@@ -305,6 +308,9 @@ func (le *lease) releaseOnce() error {
 	case <-le.lost:
 		return fmt.Errorf("release %q: the lease had ended: %w", le.queue.resource, locks.ErrNotHeld)
 	case res := <-le.ended:
+		if l.options.Wake == Poll && l.single == nil && !signals.Closed(le.cleared) {
+			_, _, _ = await(context.Background(), l, l.now()-began, le.cleared)
+		}
 		switch res {
 		case resultNotHeld:
 			return fmt.Errorf("release %q: a quorum of the keys was gone: %w", le.queue.resource, locks.ErrNotHeld)
