@@ -32,7 +32,7 @@ type lease struct {
 	lane   int
 	home   int // instance that keeps the queue of waiting processes; -1 if there is none
 
-	setArgs, extendArgs, deleteArgs, homeArgs []any
+	setArgs, deleteArgs, homeArgs []any
 
 	decided chan bool     // one value: granted or denied
 	cleared chan struct{} // closed when denied or released and all have answered, or lost
@@ -64,14 +64,13 @@ func (l *Locker) newToken() string {
 }
 
 func (l *Locker) newLease(q *queue) *lease {
-	key, token := keyPrefix+q.resource, l.newToken()
-	ttl := l.options.TTL.Milliseconds()
+	var key, token any = keyPrefix + q.resource, l.newToken() // once for all arguments
 	le := &lease{
 		locker:     l,
 		queue:      q,
 		lane:       q.lane,
 		home:       -1,
-		setArgs:    []any{"set", key, token, "nx", "px", ttl},
+		setArgs:    []any{"set", key, token, "nx", "px", l.options.TTL.Milliseconds()},
 		deleteArgs: l.scripts.release.call(1, key, token),
 		decided:    make(chan bool, 1),
 		cleared:    make(chan struct{}),
@@ -79,9 +78,6 @@ func (l *Locker) newLease(q *queue) *lease {
 		lost:       make(chan struct{}),
 		ended:      make(chan result, 1),
 		machine:    newMachine(l.rules),
-	}
-	if l.options.Extend {
-		le.extendArgs = l.scripts.extend.call(1, key, token, ttl)
 	}
 	if l.options.Wake == Publish {
 		le.home = q.home
@@ -131,7 +127,8 @@ func (le *lease) apply(eff effect, now time.Duration) {
 			how.Prolong(le.attempt(evExtended, now))
 			return
 		}
-		le.send(eff, le.locker.scripts.extend, le.extendArgs, now+le.locker.timeout)
+		extend := le.locker.scripts.extend
+		le.send(eff, extend, extend.call(1, le.setArgs[1], le.setArgs[2], le.setArgs[5]), now+le.locker.timeout)
 	case effDelete:
 		switch {
 		case eff.instance == le.home:
