@@ -48,6 +48,10 @@ type outcome struct {
 	subject, peer, ratios []float64
 }
 
+// patience is how many times as many rounds a row gets whose first rounds fall on both
+// sides of the figure to reach: their median says too little.
+const patience = 4
+
 // measure runs subject and peer in turn, changing who goes first.
 func measure(ctx context.Context, r row, rounds int, each time.Duration) (outcome, error) {
 	out := outcome{row: r}
@@ -61,7 +65,7 @@ func measure(ctx context.Context, r row, rounds int, each time.Duration) (outcom
 	if err != nil {
 		return out, fmt.Errorf("start %q: %w", r.name, err)
 	}
-	for i := range rounds + 1 { // the first round warms up and is not counted
+	for i := 0; i <= rounds || (i <= patience*rounds && out.open()); i++ { // the first round warms up and is not counted
 		var figures [2]float64
 		for n := range figures {
 			which := (n + i) % 2
@@ -94,6 +98,11 @@ func median(values []float64) float64 {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
+// open says that rounds fell on both sides of the figure to reach.
+func (o outcome) open() bool {
+	return slices.Min(o.ratios) < o.reach && o.reach < slices.Max(o.ratios)
+}
+
 func (o outcome) reached() bool {
 	m := median(o.ratios)
 	return o.reach == 0 || (o.atMost && m <= o.reach) || (!o.atMost && m >= o.reach)
@@ -117,8 +126,8 @@ func (o outcome) print(w io.Writer) {
 	if o.peer != nil {
 		figures = fmt.Sprintf("%.4g / %.4g %s", median(o.subject), median(o.peer), o.unit)
 	}
-	fmt.Fprintf(w, "%-72s %8.3g  [%.3g .. %.3g]  %-9s %-8s %s\n",
-		o.name, median(o.ratios), slices.Min(o.ratios), slices.Max(o.ratios), target, mark, figures)
+	fmt.Fprintf(w, "%-72s %8.3g  [%.3g .. %.3g] of %d  %-9s %-8s %s\n",
+		o.name, median(o.ratios), slices.Min(o.ratios), slices.Max(o.ratios), len(o.ratios), target, mark, figures)
 }
 
 // loop has workers do something over and over. It counts how often each did, and takes

@@ -50,7 +50,7 @@ func main() {
 }
 
 func run() int {
-	rounds := flag.Int("rounds", 5, "counted rounds per row, after one that warms up")
+	rounds := flag.Int("rounds", 5, fmt.Sprintf("counted rounds per row, after one that warms up; %d times as many where these leave open whether a figure is reached", patience))
 	each := flag.Duration("each", time.Second, "how long one measurement takes")
 	pattern := flag.String("rows", "", "regular expression: only rows whose name matches")
 	check := flag.Bool("check", false, "exit 2 if a figure to reach is missed")
@@ -63,7 +63,8 @@ func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 
-	fmt.Printf("ratios are medians of %d interleaved rounds of %v, [lowest .. highest]\n", *rounds, *each)
+	fmt.Printf("ratios are medians of %d interleaved rounds of %v, or of %d where these fall on both sides of the figure to reach, [lowest .. highest]\n",
+		*rounds, *each, patience**rounds)
 	missed, failed := 0, 0
 	for _, r := range rows() {
 		if !match.MatchString(r.name) {

@@ -34,13 +34,12 @@ type Locker struct {
 	clock   clock.Clock
 	pool    *pgxpool.Pool
 	try     func(ctx context.Context, resource string) (locks.Lease, error)
-	running sync.WaitGroup  // calls and leases
-	done    context.Context //nolint:containedctx // ends with Close
-	end     context.CancelFunc
+	running sync.WaitGroup // calls and leases
 	wakeups atomic.Uint64
 
 	mu     sync.Mutex
 	closed bool
+	calls  map[*context.CancelFunc]struct{} // of Acquire
 	rand   *rand.Rand
 	held   map[interface{ lose() }]struct{}
 }
@@ -71,15 +70,13 @@ func New(cfg Config) (*Locker, error) {
 	}
 	l := &Locker{
 		options: cfg.Options, clock: cfg.Clock,
-		rand: cfg.Seed.Child("postgres").Rand(), held: map[interface{ lose() }]struct{}{},
+		rand: cfg.Seed.Child("postgres").Rand(), calls: map[*context.CancelFunc]struct{}{}, held: map[interface{ lose() }]struct{}{},
 	}
-	l.done, l.end = context.WithCancel(context.Background())
 	if l.clock == nil {
 		l.clock = clock.System()
 	}
 	l.try = map[string]func(context.Context, string) (locks.Lease, error){Row: l.tryRow, Advisory: l.tryAdvisory, Lease: l.tryLease}[cfg.Options.Variant]
 	if l.pool, err = pgxpool.NewWithConfig(context.Background(), pool); err != nil {
-		l.end()
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
 	return l, nil
@@ -105,13 +102,12 @@ func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, err
 	if err := locks.CheckAcquire(ctx, resource); err != nil {
 		return nil, err
 	}
-	if !l.begin() {
+	wait, cancel := context.WithCancel(ctx) // Close ends it too
+	defer cancel()
+	if !l.begin(&cancel) {
 		return nil, fmt.Errorf("acquire %q: %w", resource, locks.ErrClosed)
 	}
-	defer l.running.Done()
-	wait, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(l.done, cancel)() //nolint:contextcheck // two things end the wait
+	defer l.end(&cancel)
 	for {
 		lease, err := l.try(wait, resource)
 		if err == nil {
@@ -149,16 +145,28 @@ func (l *Locker) Wakeups() uint64 {
 }
 
 func (l *Locker) isClosed() bool {
-	return l.done.Err() != nil
-}
-
-func (l *Locker) begin() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.closed {
-		l.running.Add(1)
+	return l.closed
+}
+
+// begin has Close end a call, and wait for its end. It is false if that was called.
+func (l *Locker) begin(call *context.CancelFunc) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
 	}
-	return !l.closed
+	l.running.Add(1)
+	l.calls[call] = struct{}{}
+	return true
+}
+
+func (l *Locker) end(call *context.CancelFunc) {
+	l.mu.Lock()
+	delete(l.calls, call)
+	l.mu.Unlock()
+	l.running.Done()
 }
 
 // sleep waits for about the delay. It is false if ctx has ended.
@@ -253,7 +261,9 @@ func (l *Locker) Close() error {
 		return nil
 	}
 	l.closed = true
-	l.end()
+	for call := range l.calls {
+		(*call)()
+	}
 	held := l.held
 	l.held = map[interface{ lose() }]struct{}{}
 	l.mu.Unlock()

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"locklab/locks"
 	"locklab/locks/clock"
 )
@@ -43,11 +45,8 @@ func (o Options) margin() time.Duration { return o.TTL/20 + 5*time.Millisecond }
 func (l *Locker) tryLease(ctx context.Context, resource string) (locks.Lease, error) {
 	r := &row{locker: l, resource: resource, owner: rand.Text(), lost: make(chan struct{})}
 	asked := l.clock.Now()
-	err := l.exec(ctx, func(tag int64) error {
-		r.fence = tag
-		return nil
-	}, takeRow, resource, r.owner, l.options.TTL)
-	if errors.Is(err, errNoRow) { // held, or unknown
+	fence, err := l.take(ctx, resource, r.owner)
+	if errors.Is(err, pgx.ErrNoRows) { // held, or unknown
 		made, failed := l.count(ctx, makeRow, resource)
 		if failed == nil && made > 0 {
 			return l.tryLease(ctx, resource)
@@ -59,7 +58,7 @@ func (l *Locker) tryLease(ctx context.Context, resource string) (locks.Lease, er
 	if err != nil {
 		return nil, err
 	}
-	r.until = asked.Add(l.options.TTL - l.options.margin())
+	r.fence, r.until = fence, asked.Add(l.options.TTL-l.options.margin())
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if ctx.Err() == nil && l.clock.Now().Before(r.until) && l.keep(r) {
@@ -76,37 +75,18 @@ func (l *Locker) tryLease(ctx context.Context, resource string) (locks.Lease, er
 	return nil, fmt.Errorf("granted too late: %w", locks.ErrNotAcquired)
 }
 
-// errNoRow says that a statement changed nothing.
-var errNoRow = errors.New("postgres: no such row")
-
-// exec runs a statement that returns one number.
-func (l *Locker) exec(ctx context.Context, got func(int64) error, sql string, args ...any) error {
+// take gives the fence of the row if it was free, and pgx.ErrNoRows if not.
+func (l *Locker) take(ctx context.Context, resource, owner string) (fence int64, err error) {
 	c, err := l.conn(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer c.Release()
-	rows, err := c.Query(ctx, sql, args...)
-	if err != nil {
-		return l.judge(ctx, c, err)
+	err = c.QueryRow(ctx, takeRow, resource, owner, l.options.TTL).Scan(&fence)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, err
 	}
-	defer rows.Close()
-	if !rows.Next() {
-		rows.Close()
-		if err := rows.Err(); err != nil {
-			return l.judge(ctx, c, err)
-		}
-		return errNoRow
-	}
-	var n int64
-	if err := rows.Scan(&n); err != nil {
-		return err
-	}
-	rows.Close()
-	if err := rows.Err(); err != nil { // it was not committed, or nobody knows
-		return l.judge(ctx, c, err)
-	}
-	return got(n)
+	return fence, l.judge(ctx, c, err) // with an error it was not committed, or nobody knows
 }
 
 // count runs a statement and says how many rows it changed.

@@ -67,7 +67,7 @@ const (
 	effDenied                    // the attempt failed; all is being deleted
 	effRenewed                   // the lock is held until the time, which is later than before
 	effLost                      // the holder must stop
-	effCleared                   // denied, and every instance has answered what it was sent
+	effCleared                   // denied or released, and every instance has answered what it was sent
 	effFreed                     // denied, and now surely not held by anybody through this token
 	effEnded                     // the release has its result
 )
@@ -149,7 +149,7 @@ type machine struct {
 
 	answerBy time.Duration // of the release
 	freed    bool          // effFreed was given
-	cleared  bool          // effCleared was given
+	cleared  bool          // effCleared was given, or effLost
 
 	members []member
 	out     []effect
@@ -196,7 +196,7 @@ func (m *machine) step(e event) []effect {
 		m.freed = true
 		m.emit(effect{kind: effFreed})
 	}
-	if m.phase == denied && !m.cleared && !m.open() {
+	if (m.phase == denied || m.phase == over) && !m.cleared && !m.open() {
 		m.cleared = true
 		m.emit(effect{kind: effCleared})
 	}
@@ -343,7 +343,7 @@ func (m *machine) deleteAll() {
 }
 
 func (m *machine) lose() {
-	m.phase = over
+	m.phase, m.cleared = over, true // nobody waits for the deletions of what is lost
 	m.emit(effect{kind: effLost})
 	m.deleteAll()
 }

@@ -208,8 +208,7 @@ func (ln *lane) rouse() {
 // or has no connection, its own goroutine does it.
 func (ln *lane) assist() {
 	if !ln.turn.TryLock() {
-		ln.rouse()
-		return
+		return // see pass
 	}
 	if t := ln.conn.Load(); t != nil && !t.closed.Load() && len(ln.kept) == 0 {
 		if ln.busy {
@@ -219,11 +218,19 @@ func (ln *lane) assist() {
 		ln.inBatches(batch)
 	}
 	kept := len(ln.kept) > 0
+	ln.pass()
+	if kept {
+		ln.rouse()
+	}
+}
+
+// pass gives up the turn. What came meanwhile is for the lane's goroutine: who found the
+// turn taken does not wake it, or it would wait for the turn only to find nothing to do.
+func (ln *lane) pass() {
 	ln.turn.Unlock()
 	ln.mu.Lock()
-	kept = kept || len(ln.queue) > 0
-	ln.mu.Unlock()
-	if kept {
+	defer ln.mu.Unlock()
+	if len(ln.queue) > 0 {
 		ln.rouse()
 	}
 }
@@ -247,7 +254,7 @@ func (ln *lane) run() {
 			timer = ln.clock.NewTimer(max(ln.retryAt-ln.now(), 0))
 			retry = timer.C()
 		}
-		ln.turn.Unlock()
+		ln.pass()
 		select {
 		case <-ln.wake:
 		case <-retry:
@@ -268,12 +275,14 @@ func (ln *lane) run() {
 			ln.kept = nil
 		}
 		ln.inBatches(batch)
-		ln.turn.Unlock()
+		ln.pass()
 	}
 }
 
 func (ln *lane) inBatches(all []*command) {
-	ln.busy = len(all) > 1
+	if len(all) > 0 {
+		ln.busy = len(all) > 1
+	}
 	for rest := all; len(rest) > 0; {
 		n := min(len(rest), batchMax)
 		ln.process(rest[:n])

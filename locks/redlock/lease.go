@@ -32,10 +32,10 @@ type lease struct {
 	lane   int
 	home   int // instance that keeps the queue of waiting processes; -1 if there is none
 
-	setArgs, extendArgs, deleteArgs, homeArgs []any
+	setArgs, deleteArgs, homeArgs []any
 
 	decided chan bool     // one value: granted or denied
-	cleared chan struct{} // closed when denied and all have answered, or lost
+	cleared chan struct{} // closed when denied or released and all have answered, or lost
 	freed   chan struct{} // closed when denied and surely not held
 	lost    chan struct{}
 	ended   chan result // one value
@@ -64,14 +64,13 @@ func (l *Locker) newToken() string {
 }
 
 func (l *Locker) newLease(q *queue) *lease {
-	key, token := keyPrefix+q.resource, l.newToken()
-	ttl := l.options.TTL.Milliseconds()
+	var key, token any = keyPrefix + q.resource, l.newToken() // once for all arguments
 	le := &lease{
 		locker:     l,
 		queue:      q,
 		lane:       q.lane,
 		home:       -1,
-		setArgs:    []any{"set", key, token, "nx", "px", ttl},
+		setArgs:    []any{"set", key, token, "nx", "px", l.options.TTL.Milliseconds()},
 		deleteArgs: l.scripts.release.call(1, key, token),
 		decided:    make(chan bool, 1),
 		cleared:    make(chan struct{}),
@@ -79,9 +78,6 @@ func (l *Locker) newLease(q *queue) *lease {
 		lost:       make(chan struct{}),
 		ended:      make(chan result, 1),
 		machine:    newMachine(l.rules),
-	}
-	if l.options.Extend {
-		le.extendArgs = l.scripts.extend.call(1, key, token, ttl)
 	}
 	if l.options.Wake == Publish {
 		le.home = q.home
@@ -131,7 +127,8 @@ func (le *lease) apply(eff effect, now time.Duration) {
 			how.Prolong(le.attempt(evExtended, now))
 			return
 		}
-		le.send(eff, le.locker.scripts.extend, le.extendArgs, now+le.locker.timeout)
+		extend := le.locker.scripts.extend
+		le.send(eff, extend, extend.call(1, le.setArgs[1], le.setArgs[2], le.setArgs[5]), now+le.locker.timeout)
 	case effDelete:
 		switch {
 		case eff.instance == le.home:
@@ -285,9 +282,11 @@ func (le *lease) Expires() (time.Time, bool) {
 func (le *lease) Lost() <-chan struct{} { return le.lost }
 
 // Release deletes the key on all instances and waits until a quorum confirmed it,
-// at most Options.Timeout. It goes on when ctx is done, which is the moment when
-// a release is needed most. ErrUnknown says that a quorum may carry the key until
-// the lease time is over; the deletion is repeated in the background.
+// at most Options.Timeout; with Poll then for the others, at most as long again: a
+// process that asks again at once would else get ahead of all that pause. It goes on
+// when ctx is done, which is the moment when a release is needed most. ErrUnknown says
+// that a quorum may carry the key until the lease time is over; the deletion is repeated
+// in the background.
 func (le *lease) Release(context.Context) error {
 	le.release.Do(func() { le.result = le.releaseOnce() })
 	return le.result
@@ -295,6 +294,7 @@ func (le *lease) Release(context.Context) error {
 
 func (le *lease) releaseOnce() error {
 	l := le.locker
+	began := l.now()
 	l.beginRelease(le)
 	le.step(event{kind: evRelease})
 	if !le.hasToldHome() { // no answer will come
@@ -305,6 +305,9 @@ func (le *lease) releaseOnce() error {
 	case <-le.lost:
 		return fmt.Errorf("release %q: the lease had ended: %w", le.queue.resource, locks.ErrNotHeld)
 	case res := <-le.ended:
+		if l.options.Wake == Poll && l.single == nil && !signals.Closed(le.cleared) {
+			_, _, _ = await(context.Background(), l, l.now()-began, le.cleared)
+		}
 		switch res {
 		case resultNotHeld:
 			return fmt.Errorf("release %q: a quorum of the keys was gone: %w", le.queue.resource, locks.ErrNotHeld)

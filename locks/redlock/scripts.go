@@ -16,7 +16,7 @@ var scriptFiles embed.FS
 // script is a Lua script and the name under which Redis caches it.
 type script struct {
 	text string
-	sha  string
+	sha  any // a string, as an argument
 }
 
 func newScript(name string) *script {
@@ -56,7 +56,7 @@ func newScripts(how *Single) scripts {
 
 // call is the short form of a script's call, by its hash.
 func (s *script) call(keys int, args ...any) []any {
-	return append([]any{"evalsha", s.sha, keys}, args...)
+	return append(append(make([]any, 0, 3+len(args)), "evalsha", s.sha, keys), args...)
 }
 
 // inFull turns the short form into the one that carries the script, after which
