@@ -17,15 +17,6 @@ import (
 	"locklab/workloads/history"
 )
 
-type (
-	// Inventory is what faults can hit.
-	Inventory = fault.Inventory
-	// Host is a machine of it.
-	Host = fault.Host
-	// Node is a process of it.
-	Node = fault.Node
-)
-
 // LinkControl controls the links of one host.
 type LinkControl interface {
 	Apply(ctx context.Context, i link.Impairment) error
@@ -88,7 +79,7 @@ type External interface {
 
 // Config of a [Runner].
 type Config struct {
-	Inventory Inventory
+	Inventory fault.Inventory
 	Links     map[string]LinkControl // by host; all hosts of the inventory
 	Nodes     NodeControl
 	Resolver  fault.Resolver
