@@ -228,25 +228,23 @@ func peakMemory() int64 {
 // exploreProgress tells how far an exploration is when it takes long: in place on a
 // terminal, in lines elsewhere.
 type exploreProgress struct {
-	w              io.Writer
-	clock          clock.Clock
-	begun, told    time.Time
-	every, patient time.Duration
-	inPlace        bool
+	w           io.Writer
+	begun, told time.Time
+	every       time.Duration
+	inPlace     bool
 }
 
 func newExploreProgress(w io.Writer) *exploreProgress {
-	p := &exploreProgress{w: w, clock: clock.System(), every: 10 * time.Second, patient: 3 * time.Second}
+	p := &exploreProgress{w: w, begun: clock.System().Now(), every: 10 * time.Second}
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		p.inPlace, p.every = true, time.Second
 	}
-	p.begun = p.clock.Now()
-	p.told = p.begun.Add(p.patient - p.every)
+	p.told = p.begun.Add(3*time.Second - p.every) // what is over by then says nothing
 	return p
 }
 
 func (p *exploreProgress) update(now explore.Progress) {
-	at := p.clock.Now()
+	at := clock.System().Now()
 	if at.Sub(p.told) < p.every {
 		return
 	}
