@@ -369,7 +369,7 @@ func (e *episode) poll(ctx context.Context, deadline int64, f func() (done bool,
 
 // wait is false if ctx ended first.
 func (e *episode) wait(ctx context.Context, until int64) bool {
-	_, ended := clock.Await(e.config.Clock, max(time.Duration(until-clock.Mono()), 0), ctx.Done())
+	_, ended := clock.Await(clock.System(), max(time.Duration(until-clock.Mono()), 0), ctx.Done())
 	return !ended && ctx.Err() == nil
 }
 

@@ -13,17 +13,7 @@ import (
 	"locklab/chaos/fault"
 	"locklab/chaos/link"
 	"locklab/chaos/scenario"
-	"locklab/locks/clock"
 	"locklab/workloads/history"
-)
-
-type (
-	// Inventory is what faults can hit.
-	Inventory = fault.Inventory
-	// Host is a machine of it.
-	Host = fault.Host
-	// Node is a process of it.
-	Node = fault.Node
 )
 
 // LinkControl controls the links of one host.
@@ -88,13 +78,12 @@ type External interface {
 
 // Config of a [Runner].
 type Config struct {
-	Inventory Inventory
+	Inventory fault.Inventory
 	Links     map[string]LinkControl // by host; all hosts of the inventory
 	Nodes     NodeControl
 	Resolver  fault.Resolver
 	External  External // nil: scenarios with external faults cannot be run
 	Recorder  history.Recorder
-	Clock     clock.Clock
 	Log       *slog.Logger
 
 	// Lease is the longest lease that a lock of this run grants. A node that comes
@@ -108,15 +97,14 @@ type Config struct {
 // DefaultConfig has everything but the interfaces and the inventory.
 func DefaultConfig() Config {
 	return Config{
-		Clock:     clock.System(),
 		Log:       slog.New(slog.DiscardHandler),
 		ProofTime: 2 * time.Second,
 	}
 }
 
 func (c Config) validate() error {
-	if c.Nodes == nil || c.Resolver == nil || c.Recorder == nil || c.Clock == nil || c.Log == nil || c.ProofTime <= 0 {
-		return errors.New("chaos: Nodes, Resolver, Recorder, Clock, Log and ProofTime must be set")
+	if c.Nodes == nil || c.Resolver == nil || c.Recorder == nil || c.Log == nil || c.ProofTime <= 0 {
+		return errors.New("chaos: Nodes, Resolver, Recorder, Log and ProofTime must be set")
 	}
 	for _, h := range c.Inventory.Hosts {
 		if c.Links[h.Name] == nil {

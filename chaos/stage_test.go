@@ -75,9 +75,9 @@ func newStage() *stage {
 		last: map[[2]string]int64{}, state: map[string]chaos.NodeState{}, takes: map[string]time.Duration{}, begin: nothing, end: nothing,
 		leader: func(context.Context) (string, error) { return "", errors.New("this lock has no leader") },
 	}
-	s.config.Inventory = chaos.Inventory{
-		Hosts: []chaos.Host{{Name: "a1", Zone: "a"}, {Name: "a2", Zone: "a"}, {Name: "c1", Zone: "c"}},
-		Nodes: []chaos.Node{
+	s.config.Inventory = fault.Inventory{
+		Hosts: []fault.Host{{Name: "a1", Zone: "a"}, {Name: "a2", Zone: "a"}, {Name: "c1", Zone: "c"}},
+		Nodes: []fault.Node{
 			{Name: "master-a", Role: "master", Host: "a1"},
 			{Name: "redis-a", Role: "redis", Host: "a2"},
 			{Name: "master-c", Role: "master", Host: "c1"},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,7 +35,7 @@ const (
 )
 
 // Programs are the pairs that the user allowed, by name. The zero value allows none.
-type Programs struct{ pairs map[string]pair }
+type Programs map[string]pair
 
 // pair begins a fault and ends it.
 type pair struct{ start, stop string }
@@ -42,22 +43,22 @@ type pair struct{ start, stop string }
 // Parse reads NAME=START,STOP as the user typed it, once for each pair: absolute
 // paths of executable files. Errors wrap [ErrInvalid].
 func Parse(flags []string) (Programs, error) {
-	p := Programs{pairs: map[string]pair{}}
+	p := Programs{}
 	for _, text := range flags {
 		name, paths, _ := strings.Cut(text, "=")
 		start, stop, both := strings.Cut(paths, ",")
 		if err := fault.CheckRun([]string{name}); err != nil || !both || strings.Contains(stop, ",") {
-			return Programs{}, fmt.Errorf("%q: want NAME=START,STOP, such as fis=/opt/lab/fis-start,/opt/lab/fis-stop: %w", text, ErrInvalid)
+			return nil, fmt.Errorf("%q: want NAME=START,STOP, such as fis=/opt/lab/fis-start,/opt/lab/fis-stop: %w", text, ErrInvalid)
 		}
-		if _, twice := p.pairs[name]; twice {
-			return Programs{}, fmt.Errorf("%q: %s is there already: want another name: %w", text, name, ErrInvalid)
+		if _, twice := p[name]; twice {
+			return nil, fmt.Errorf("%q: %s is there already: want another name: %w", text, name, ErrInvalid)
 		}
 		for _, path := range []string{start, stop} {
 			if err := checkProgram(path); err != nil {
-				return Programs{}, fmt.Errorf("%q: %w", text, err)
+				return nil, fmt.Errorf("%q: %w", text, err)
 			}
 		}
-		p.pairs[name] = pair{start, stop}
+		p[name] = pair{start, stop}
 	}
 	return p, nil
 }
@@ -87,16 +88,11 @@ func (p Programs) find(run []string) (pair, error) {
 	if err := fault.CheckRun(run); err != nil {
 		return pair{}, fmt.Errorf("run: %w: %w", err, ErrInvalid)
 	}
-	found, known := p.pairs[run[0]]
+	found, known := p[run[0]]
 	if !known {
 		allowed := "none is allowed"
-		if len(p.pairs) > 0 {
-			var names []string
-			for name := range p.pairs {
-				names = append(names, name)
-			}
-			slices.Sort(names)
-			allowed = "allowed are " + strings.Join(names, ", ")
+		if len(p) > 0 {
+			allowed = "allowed are " + strings.Join(slices.Sorted(maps.Keys(p)), ", ")
 		}
 		return pair{}, fmt.Errorf("programs %q: %s: want --external %s=START,STOP: %w", run[0], allowed, run[0], ErrUnknown)
 	}

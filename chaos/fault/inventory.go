@@ -128,13 +128,10 @@ type scene struct {
 // hosts are the hosts that a selector names, in the order of the inventory.
 func (inv Inventory) hosts(s selector) ([]string, error) {
 	var found []string
-	part := inv.part(s)
+	nodes := inv.named(s)
 	for _, h := range inv.Hosts {
-		hit := s.kind == "host" && h.Name == s.name || s.kind == "zone" && h.Zone == s.name ||
-			slices.ContainsFunc(inv.Nodes, func(n Node) bool {
-				return n.Host == h.Name && (s.kind == "node" && n.Name == s.name || s.kind == "role" && n.Role == s.name || slices.Contains(part, n.Name))
-			})
-		if hit {
+		if s.kind == "host" && h.Name == s.name || s.kind == "zone" && h.Zone == s.name || // which may have no node
+			slices.ContainsFunc(nodes, func(n Node) bool { return n.Host == h.Name }) {
 			found = append(found, h.Name)
 		}
 	}
@@ -142,6 +139,18 @@ func (inv Inventory) hosts(s selector) ([]string, error) {
 		return nil, fmt.Errorf("no host for %q: %w", s, ErrNoTarget)
 	}
 	return found, nil
+}
+
+// named are the nodes that a selector names, in the order of the inventory.
+func (inv Inventory) named(s selector) (nodes []Node) {
+	part := inv.part(s)
+	for _, n := range inv.Nodes {
+		if s.kind == "node" && n.Name == s.name || s.kind == "role" && n.Role == s.name ||
+			s.kind == "host" && n.Host == s.name || s.kind == "zone" && inv.zone(n.Host) == s.name || slices.Contains(part, n.Name) {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
 }
 
 // part are the nodes that One, Majority and Minority mean.
@@ -217,13 +226,8 @@ func (sc scene) nodes(ctx context.Context, s selector) ([]string, error) {
 		return nil, err
 	}
 	var found []string
-	part := sc.part(s)
-	for _, n := range sc.Nodes {
-		hit := s.kind == "node" && n.Name == s.name || s.kind == "role" && n.Role == s.name ||
-			s.kind == "host" && n.Host == s.name || s.kind == "zone" && sc.zone(n.Host) == s.name || slices.Contains(part, n.Name)
-		if hit {
-			found = append(found, n.Name)
-		}
+	for _, n := range sc.named(s) {
+		found = append(found, n.Name)
 	}
 	if len(found) == 0 {
 		return nil, fmt.Errorf("no node for %q: %w", s, ErrNoTarget)

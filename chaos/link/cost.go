@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"sync"
 	"time"
 
 	"locklab/locks/clock"
@@ -94,23 +95,18 @@ func NewMeter(ctx context.Context) (*Meter, error) {
 // serve ends when the listener is closed and all paths are.
 func (m *Meter) serve() {
 	defer close(m.served)
-	var conns []chan struct{}
+	var conns sync.WaitGroup
 	for {
 		c, err := m.server.Accept()
 		if err != nil {
 			break
 		}
-		done := make(chan struct{})
-		conns = append(conns, done)
-		go func() {
-			defer close(done)
+		conns.Go(func() {
 			_, _ = io.Copy(struct{ io.Writer }{c}, c) // without splice: a plain server
 			_ = c.Close()
-		}()
+		})
 	}
-	for _, done := range conns {
-		<-done
-	}
+	conns.Wait()
 }
 
 // Path is one connection to the meter's server.

@@ -32,12 +32,8 @@ func (c *courier) add(p *pipe, due int64) {
 	p.due = due
 	heap.Push(&c.pipes, p)
 	if c.pipes[0] == p {
-		c.wake()
+		signals.Wake(c.nudge)
 	}
-}
-
-func (c *courier) wake() {
-	signals.Wake(c.nudge)
 }
 
 func (c *courier) run() {
@@ -81,7 +77,7 @@ func (c *courier) close() {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
-	c.wake()
+	signals.Wake(c.nudge)
 	<-c.done
 }
 

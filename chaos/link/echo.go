@@ -60,41 +60,26 @@ func newEcho(config Config) (*echo, error) {
 	if e.advertised == "" {
 		e.advertised = ln.Addr().String()
 	}
-	e.wg.Add(1)
-	go e.accept()
+	e.wg.Go(func() { accept(e.ln, config.Log, e.take) })
 	return e, nil
 }
 
-func (e *echo) accept() {
-	defer e.wg.Done()
-	for {
-		c, err := e.ln.AcceptTCP()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
-		if err != nil {
-			continue
-		}
-		e.mu.Lock()
-		refuse := e.done || len(e.conns) >= maxEchoConns
-		if !refuse {
-			e.conns[c] = struct{}{}
-			e.wg.Add(1)
-		}
-		e.mu.Unlock()
-		if refuse {
-			reset(c)
-			continue
-		}
-		go func() {
-			defer e.wg.Done()
-			_ = e.serve(c) // the prober counts what failed
-			e.mu.Lock()
-			delete(e.conns, c)
-			e.mu.Unlock()
-			_ = c.Close()
-		}()
+// take answers on a new connection until it ends.
+func (e *echo) take(c *net.TCPConn) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.done || len(e.conns) >= maxEchoConns {
+		reset(c)
+		return
 	}
+	e.conns[c] = struct{}{}
+	e.wg.Go(func() {
+		_ = e.serve(c) // the prober counts what failed
+		e.mu.Lock()
+		delete(e.conns, c)
+		e.mu.Unlock()
+		_ = c.Close()
+	})
 }
 
 func (e *echo) serve(c *net.TCPConn) error {

@@ -2,13 +2,9 @@ package link
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"sync"
-	"time"
-
-	"locklab/locks/clock"
 )
 
 // Gates are the addresses that several links share: programs that pass addresses on to each
@@ -50,7 +46,10 @@ func (g *Gates) enter(l *link) error {
 		}
 		at = &gate{gates: g, ln: ln.(*net.TCPListener), links: map[string]*link{}, done: make(chan struct{})}
 		g.open[l.spec.Listen] = at
-		go at.accept()
+		go func() {
+			defer close(at.done)
+			accept(at.ln, l.host.config.Log, at.take)
+		}()
 	}
 	if other := at.links[l.spec.Source]; other != nil {
 		return fmt.Errorf("%s is taken for connections from %q by link %q: %w", l.spec.Listen, l.spec.Source, other.spec.Name, ErrInvalid)
@@ -79,22 +78,11 @@ func (g *Gates) leave(l *link) {
 	}
 }
 
-func (at *gate) accept() {
-	defer close(at.done)
-	for {
-		c, err := at.ln.AcceptTCP()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
-		if err != nil { // out of file descriptors, most likely: let some go
-			_ = clock.Sleep(context.Background(), 10*time.Millisecond) // it ends soon enough
-			continue
-		}
-		if l := at.linkFor(c); l != nil {
-			l.take(c)
-		} else {
-			reset(c)
-		}
+func (at *gate) take(c *net.TCPConn) {
+	if l := at.linkFor(c); l != nil {
+		l.take(c)
+	} else {
+		reset(c)
 	}
 }
 

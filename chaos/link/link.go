@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"slices"
 	"sync"
@@ -73,24 +74,22 @@ func (l *link) listen() error {
 		return err
 	}
 	l.ln, l.addr = ln.(*net.TCPListener), ln.Addr().String()
-	l.wg.Add(1)
-	go l.accept()
+	l.wg.Go(func() { accept(l.ln, l.host.config.Log, l.take) })
 	return nil
 }
 
-func (l *link) accept() {
-	defer l.wg.Done()
+// accept has take have every connection until the listener is closed.
+func accept(ln *net.TCPListener, log *slog.Logger, take func(*net.TCPConn)) {
 	for {
-		c, err := l.ln.AcceptTCP()
-		if errors.Is(err, net.ErrClosed) {
+		switch c, err := ln.AcceptTCP(); {
+		case err == nil:
+			take(c)
+		case errors.Is(err, net.ErrClosed):
 			return
+		default: // out of file descriptors, most likely: let some go
+			log.Warn("link cannot accept", "address", ln.Addr(), "error", err)
+			_ = clock.Sleep(context.Background(), 10*time.Millisecond) // it ends soon enough
 		}
-		if err != nil { // out of file descriptors, most likely: let some go
-			l.host.config.Log.Warn("link cannot accept", "link", l.spec.Name, "error", err)
-			l.sleep(10*time.Millisecond, l.ctx.Done())
-			continue
-		}
-		l.take(c)
 	}
 }
 

@@ -150,7 +150,7 @@ type prober struct {
 
 	ctx   context.Context //nolint:containedctx // ends with the prober, for dialing
 	stop  context.CancelFunc
-	nudge chan struct{}
+	nudge chan struct{} // ends the pause before the next probe
 	wg    sync.WaitGroup
 
 	mu         sync.Mutex
@@ -187,7 +187,7 @@ func (p *prober) hurry(interval time.Duration) {
 	p.mu.Lock()
 	p.pace.hurry(clock.Mono(), interval)
 	p.mu.Unlock()
-	p.now()
+	signals.Wake(p.nudge)
 }
 
 // watch has the peer probed as often as somebody who asks for reports needs.
@@ -196,13 +196,8 @@ func (p *prober) watch() {
 	faster := p.pace.watch(clock.Mono())
 	p.mu.Unlock()
 	if faster {
-		p.now()
+		signals.Wake(p.nudge)
 	}
-}
-
-// now ends the pause before the next probe.
-func (p *prober) now() {
-	signals.Wake(p.nudge)
 }
 
 // pace says how often a peer is probed. Times are values of clock.Mono.

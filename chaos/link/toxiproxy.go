@@ -39,11 +39,11 @@ const hostTimeout = time.Second
 func Toxiproxy(hosts func() map[string]*Client) http.Handler {
 	s := &proxies{hosts: hosts}
 	mux := http.NewServeMux()
-	handle := func(pattern string, f func(*http.Request) (status int, body any, err error)) {
+	handle := func(pattern string, f func(*http.Request) (body any, err error)) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyBytesMax))
 			if err != nil {
-				answer(w, 0, nil, failed(http.StatusBadRequest, "bad request body: %v", err))
+				answer(w, nil, failed(http.StatusBadRequest, "bad request body: %v", err))
 				return
 			}
 			r.Body = io.NopCloser(bytes.NewReader(text))
@@ -51,24 +51,31 @@ func Toxiproxy(hosts func() map[string]*Client) http.Handler {
 				s.mu.Lock()
 				defer s.mu.Unlock()
 			}
-			status, body, err := f(r)
-			answer(w, status, body, err)
+			body, err := f(r)
+			answer(w, body, err)
 		})
 	}
-	handle("GET /version", func(*http.Request) (int, any, error) {
-		return http.StatusOK, map[string]string{"version": toxiproxyVersion}, nil
-	})
+	one := func(pattern string, f func(proxy, *http.Request) (body any, err error)) {
+		handle(pattern, func(r *http.Request) (any, error) {
+			p, err := s.find(r)
+			if err != nil {
+				return nil, err
+			}
+			return f(p, r)
+		})
+	}
+	handle("GET /version", func(*http.Request) (any, error) { return map[string]string{"version": toxiproxyVersion}, nil })
 	handle("GET /proxies", s.list)
-	handle("GET /proxies/{proxy}", s.show)
-	handle("GET /proxies/{proxy}/toxics", s.toxics)
-	handle("POST /proxies/{proxy}/toxics", s.add)
-	handle("GET /proxies/{proxy}/toxics/{toxic}", s.toxic)
-	handle("POST /proxies/{proxy}/toxics/{toxic}", s.update)
-	handle("PATCH /proxies/{proxy}/toxics/{toxic}", s.update)
-	handle("DELETE /proxies/{proxy}/toxics/{toxic}", s.remove)
+	one("GET /proxies/{proxy}", func(p proxy, _ *http.Request) (any, error) { return p, nil })
+	one("GET /proxies/{proxy}/toxics", func(p proxy, _ *http.Request) (any, error) { return p.Toxics, nil })
+	one("POST /proxies/{proxy}/toxics", proxy.add)
+	one("GET /proxies/{proxy}/toxics/{toxic}", func(p proxy, r *http.Request) (any, error) { return p.find(r.PathValue("toxic")) })
+	one("POST /proxies/{proxy}/toxics/{toxic}", proxy.update)
+	one("PATCH /proxies/{proxy}/toxics/{toxic}", proxy.update)
+	one("DELETE /proxies/{proxy}/toxics/{toxic}", proxy.remove)
 	handle("POST /reset", s.reset)
-	fixed := func(*http.Request) (int, any, error) {
-		return 0, nil, failed(http.StatusForbidden, "the proxies are the links of the lab's topology: want toxics only")
+	fixed := func(*http.Request) (any, error) {
+		return nil, failed(http.StatusForbidden, "the proxies are the links of the lab's topology: want toxics only")
 	}
 	for _, pattern := range []string{"POST /proxies", "POST /populate", "POST /proxies/{proxy}", "PATCH /proxies/{proxy}", "DELETE /proxies/{proxy}"} {
 		handle(pattern, fixed)
@@ -77,11 +84,11 @@ func Toxiproxy(hosts func() map[string]*Client) http.Handler {
 		// A page that the user looks at could break the links, also by a name of its own.
 		switch {
 		case strings.HasPrefix(r.UserAgent(), "Mozilla/"):
-			answer(w, 0, nil, failed(http.StatusForbidden, "user agent not allowed"))
+			answer(w, nil, failed(http.StatusForbidden, "user agent not allowed"))
 		case r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "":
-			answer(w, 0, nil, failed(http.StatusForbidden, "web pages may not break the links"))
+			answer(w, nil, failed(http.StatusForbidden, "web pages may not break the links"))
 		case !httpapi.IsAddress(r.Host):
-			answer(w, 0, nil, failed(http.StatusForbidden, "%q is no name of this API: want its IP address, or localhost", r.Host))
+			answer(w, nil, failed(http.StatusForbidden, "%q is no name of this API: want its IP address, or localhost", r.Host))
 		default:
 			mux.ServeHTTP(w, r)
 		}
@@ -119,7 +126,9 @@ func failed(status int, format string, args ...any) error {
 	return &toxiproxy.ApiError{Message: fmt.Sprintf(format, args...), StatusCode: status}
 }
 
-func answer(w http.ResponseWriter, status int, body any, err error) {
+// answer tells the error, or the body if there is one.
+func answer(w http.ResponseWriter, body any, err error) {
+	status := http.StatusOK
 	if err != nil {
 		api := new(toxiproxy.ApiError)
 		if !errors.As(err, &api) {
@@ -131,7 +140,7 @@ func answer(w http.ResponseWriter, status int, body any, err error) {
 		status, body = api.StatusCode, map[string]any{"error": api.Message, "status": api.StatusCode}
 	}
 	if body == nil {
-		w.WriteHeader(status)
+		w.WriteHeader(http.StatusNoContent)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -210,12 +219,12 @@ func tags(i Impairment) (all []tagged, err error) {
 	return all, nil
 }
 
-func (s *proxies) list(r *http.Request) (int, any, error) {
+func (s *proxies) list(r *http.Request) (any, error) {
 	all, silent := s.all(r.Context())
 	if len(all) == 0 && len(silent) > 0 { // nobody answers
-		return 0, nil, errors.Join(slices.Collect(maps.Values(silent))...)
+		return nil, errors.Join(slices.Collect(maps.Values(silent))...)
 	}
-	return http.StatusOK, all, nil
+	return all, nil
 }
 
 func (s *proxies) find(r *http.Request) (proxy, error) {
@@ -231,16 +240,6 @@ func (s *proxies) find(r *http.Request) (proxy, error) {
 	return proxy{}, toxiproxy.ErrProxyNotFound
 }
 
-func (s *proxies) show(r *http.Request) (int, any, error) {
-	p, err := s.find(r)
-	return http.StatusOK, p, err
-}
-
-func (s *proxies) toxics(r *http.Request) (int, any, error) {
-	p, err := s.find(r)
-	return http.StatusOK, p.Toxics, err
-}
-
 func (p proxy) find(name string) (tagged, error) {
 	for _, t := range p.Toxics {
 		if t.Name == name {
@@ -248,15 +247,6 @@ func (p proxy) find(name string) (tagged, error) {
 		}
 	}
 	return tagged{}, toxiproxy.ErrToxicNotFound
-}
-
-func (s *proxies) toxic(r *http.Request) (int, any, error) {
-	p, err := s.find(r)
-	if err != nil {
-		return 0, nil, err
-	}
-	t, err := p.find(r.PathValue("toxic"))
-	return http.StatusOK, t, err
 }
 
 // wanted is a toxic as a request has it. As in toxiproxy, fields that it does not know are
@@ -286,14 +276,10 @@ func read(r *http.Request) (w wanted, err error) {
 	return w, nil
 }
 
-func (s *proxies) add(r *http.Request) (int, any, error) {
-	p, err := s.find(r)
-	if err != nil {
-		return 0, nil, err
-	}
+func (p proxy) add(r *http.Request) (any, error) {
 	w, err := read(r)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
 	if w.Stream == "" {
 		w.Stream = "downstream"
@@ -308,93 +294,89 @@ func (s *proxies) add(r *http.Request) (int, any, error) {
 	case "downstream":
 		i.Direction = Down
 	default:
-		return 0, nil, toxiproxy.ErrInvalidStream
+		return nil, toxiproxy.ErrInvalidStream
 	}
 	if strings.Contains(w.Name, "/") {
-		return 0, nil, failed(http.StatusBadRequest, "toxic %q: want a name without a slash", w.Name)
+		return nil, failed(http.StatusBadRequest, "toxic %q: want a name without a slash", w.Name)
 	}
 	if _, err := p.find(w.Name); err == nil {
-		return 0, nil, toxiproxy.ErrToxicAlreadyExists
+		return nil, toxiproxy.ErrToxicAlreadyExists
 	}
 	return p.apply(r.Context(), i, w, w.Type)
 }
 
 // apply puts on a link what a request wants.
-func (p proxy) apply(ctx context.Context, i Impairment, w wanted, kind string) (int, any, error) {
+func (p proxy) apply(ctx context.Context, i Impairment, w wanted, kind string) (any, error) {
 	effect, err := toxic.OfType(kind)
 	if err != nil {
-		return 0, nil, failed(http.StatusBadRequest, "invalid toxic type: %v", err)
+		return nil, failed(http.StatusBadRequest, "invalid toxic type: %v", err)
 	}
 	if err := json.Unmarshal(w.Attributes, effect, json.RejectUnknownMembers(true)); err != nil {
-		return 0, nil, failed(http.StatusBadRequest, "bad request body: attributes: %v", err)
+		return nil, failed(http.StatusBadRequest, "bad request body: attributes: %v", err)
 	}
 	i.Effect = effect
 	if w.Toxicity != nil {
 		i.Toxicity = *w.Toxicity
 	}
 	if err := p.host.Apply(ctx, i); err != nil {
-		return 0, nil, err
+		return nil, err
 	}
 	list, err := tags(i)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
-	return http.StatusOK, list[0], nil
+	return list[0], nil
 }
 
 // byHand finds a toxic that may be changed here.
-func (s *proxies) byHand(r *http.Request) (proxy, tagged, error) {
-	p, err := s.find(r)
-	if err != nil {
-		return p, tagged{}, err
-	}
+func (p proxy) byHand(r *http.Request) (tagged, error) {
 	t, err := p.find(r.PathValue("toxic"))
 	if err == nil && !t.impairment.ByHand {
 		err = failed(http.StatusForbidden, "toxic %s is the scenario's: want one that was added by hand", t.Name)
 	}
-	return p, t, err
+	return t, err
 }
 
 // update takes a toxic off and puts it on with the attributes that the request has.
-func (s *proxies) update(r *http.Request) (int, any, error) {
-	p, t, err := s.byHand(r)
+func (p proxy) update(r *http.Request) (any, error) {
+	t, err := p.byHand(r)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
 	w, err := read(r)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
 	merged := map[string]jsontext.Value{}
 	for _, text := range []jsontext.Value{t.Attributes, w.Attributes} {
 		if err := json.Unmarshal(text, &merged); err != nil {
-			return 0, nil, failed(http.StatusBadRequest, "bad request body: attributes: %v", err)
+			return nil, failed(http.StatusBadRequest, "bad request body: attributes: %v", err)
 		}
 	}
 	if w.Attributes, err = json.Marshal(merged); err != nil {
-		return 0, nil, err
+		return nil, err
 	}
 	if _, err := p.host.Heal(r.Context(), t.impairment.ID); err != nil {
-		return 0, nil, err
+		return nil, err
 	}
-	status, body, err := p.apply(r.Context(), t.impairment, w, t.Type)
+	body, err := p.apply(r.Context(), t.impairment, w, t.Type)
 	if err != nil { // what was there stays
-		return 0, nil, errors.Join(err, p.host.Apply(r.Context(), t.impairment))
+		return nil, errors.Join(err, p.host.Apply(r.Context(), t.impairment))
 	}
-	return status, body, nil
+	return body, nil
 }
 
-func (s *proxies) remove(r *http.Request) (int, any, error) {
-	p, t, err := s.byHand(r)
+func (p proxy) remove(r *http.Request) (any, error) {
+	t, err := p.byHand(r)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
 	_, err = p.host.Heal(r.Context(), t.impairment.ID)
-	return http.StatusNoContent, nil, err
+	return nil, err
 }
 
 // reset takes off everything that was put on by hand.
-func (s *proxies) reset(r *http.Request) (int, any, error) {
+func (s *proxies) reset(r *http.Request) (any, error) {
 	all, silent := s.all(r.Context())
 	err := errors.Join(slices.Collect(maps.Values(silent))...) // what they have stays
 	for _, p := range all {
@@ -405,5 +387,5 @@ func (s *proxies) reset(r *http.Request) (int, any, error) {
 			}
 		}
 	}
-	return http.StatusNoContent, nil, err
+	return nil, err
 }

@@ -196,6 +196,5 @@ func readShare(n strictyaml.Node) *float64 {
 	if !ok {
 		n.Fail("%q: want a share of the operations, 0%% to 100%%", strings.TrimSpace(n.Text()))
 	}
-	p /= 100
-	return &p
+	return new(p / 100)
 }

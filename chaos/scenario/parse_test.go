@@ -3,7 +3,6 @@ package scenario_test
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -296,11 +295,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		text, err := os.ReadFile(files[0])
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(text)
+		f.Add(testfile.Read(f, files[0]))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s, err := scenario.Parse("f.yaml", text)

@@ -219,8 +219,7 @@ func (s Scenario) Expect(lock locks.Spec, topology string) (Expectation, bool) {
 		found.During = cmp.Or(other.During, found.During)
 	}
 	if found.Outside == nil && (found.Safety != "" || len(found.Liveness) > 0 || found.During != nil) {
-		share := DefaultOutside
-		found.Outside = &share
+		found.Outside = new(DefaultOutside)
 	}
 	return found, true
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"locklab/cmd/locklab/internal/failon"
+	"locklab/internal/testfile"
 	"locklab/reports"
 	"locklab/reports/lang"
 	"locklab/reports/result"
@@ -51,9 +52,7 @@ func TestUnknownLockInExpect(t *testing.T) {
 	} {
 		file := filepath.Join(t.TempDir(), "mine.yaml")
 		text := "name: mine\ntimeline: []\nexpect:\n  none: {safety: unsafe}\n  " + lock + ": {safety: safe}\n"
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, file, text)
 		out := filepath.Join(t.TempDir(), "out")
 		code, said := call(t, "run", "--locks", "redlock", "--scenarios", file, "--out", out)
 		if code != exitCannotRun || !strings.Contains(said, want) {
@@ -166,34 +165,19 @@ func TestThresholdIsAVerdict(t *testing.T) {
 
 // TestExplain tells who believed what around a violation, and how many more there are.
 func TestExplain(t *testing.T) {
-	var out bytes.Buffer
-	call := func(number string) error {
-		root := newRoot()
-		root.SetOut(&out)
-		root.SetArgs([]string{"check", "--explain", number, "../../reports/sample/histories/multiphase/zone-partition.matchmaking.1.jsonl.gz"})
-		return root.Execute()
-	}
-	if err := call("3"); err != nil {
-		t.Fatal(err)
-	}
+	const path = "../../reports/sample/histories/multiphase/zone-partition.matchmaking.1.jsonl.gz"
+	code, said := call(t, "check", "--explain", "3", path)
 	for _, want := range []string{"in force: partition between zone:a and others since 2,", "more of ", "around violation 3", "believes that it holds", "looks at the workers and orders"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("it does not say %q:\n%s", want, out.String())
+		if code != exitOK || !strings.Contains(said, want) {
+			t.Errorf("exit code %d, it does not say %q:\n%s", code, want, said)
 		}
 	}
 	for number, want := range map[string]string{"1000": "the list has", "-1": "from 1"} {
-		if err := call(number); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("--explain %s: %v does not say %q", number, err, want)
+		if code, said := call(t, "check", "--explain", number, path); code != exitCannotRun || !strings.Contains(said, want) {
+			t.Errorf("--explain %s: exit code %d, %s does not say %q", number, code, said, want)
 		}
 	}
-	var korean bytes.Buffer
-	root := newRoot()
-	root.SetOut(&korean)
-	root.SetArgs([]string{"check", "--lang", "ko", "../../reports/sample/histories/multiphase/zone-partition.matchmaking.1.jsonl.gz"})
-	if err := root.Execute(); err != nil {
-		t.Fatal(err)
-	}
-	if said := korean.String(); !strings.Contains(said, "zone:a 및 나머지 사이의 partition") || strings.Contains(said, "예상대로: 예상대로") {
+	if code, said := call(t, "check", "--lang", "ko", path); code != exitOK || !strings.Contains(said, "zone:a 및 나머지 사이의 partition") || strings.Contains(said, "예상대로: 예상대로") {
 		t.Errorf("in Korean it says\n%s", said)
 	}
 }
@@ -210,12 +194,8 @@ func TestSampleIsThePrograms(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, said)
 	}
 	for _, name := range []string{"index.html", "index.ko.html", "evidence.html", "evidence.ko.html", "report.md", "report.ko.md", "results.csv"} {
-		want, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if have, err := os.ReadFile(filepath.Join(sample, name)); err != nil || !bytes.Equal(have, want) {
-			t.Errorf("reports/sample/%s is of another program (%v): want it made again by `locklab report reports/sample`", name, err)
+		if !bytes.Equal(testfile.Read(t, filepath.Join(sample, name)), testfile.Read(t, filepath.Join(dir, name))) {
+			t.Errorf("reports/sample/%s is of another program: want it made again by `locklab report reports/sample`", name)
 		}
 	}
 }

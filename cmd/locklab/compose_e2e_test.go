@@ -21,6 +21,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"locklab/internal/browser"
+	"locklab/internal/testfile"
 	"locklab/locks/locktest"
 	"locklab/reports/result"
 )
@@ -80,10 +81,7 @@ func copyFile(t *testing.T, from, to string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testfile.Read(t, from)
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"locklab/internal/testfile"
 )
 
 // docs are the pages whose commands are run.
@@ -28,10 +30,7 @@ type page struct {
 
 func readPage(t *testing.T, name string) page {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testfile.Read(t, filepath.Join("..", "..", filepath.FromSlash(name)))
 	p := page{files: map[string]string{}, otherwise: map[string]string{}}
 	for _, note := range regexp.MustCompile(`(?m)^<!-- ci: (.*?) \| (.*) -->$`).FindAllStringSubmatch(string(data), -1) {
 		p.otherwise[note[1]] = note[2]
@@ -68,9 +67,7 @@ func TestE2EDocs(t *testing.T) {
 		p := readPage(t, name)
 		pages[name] = p
 		for file, text := range p.files {
-			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, filepath.Join(dir, file), text)
 		}
 	}
 	bin := t.TempDir()
@@ -139,15 +136,10 @@ func elsewhere(t *testing.T, page, command, how string) {
 			t.Fatal(err)
 		}
 		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			found = found || strings.Contains(string(text), "func "+test+"(")
+			found = found || strings.Contains(string(testfile.Read(t, file)), "func "+test+"(")
 		}
 	case strings.HasPrefix(how, "a step of .ci/run"):
-		text, err := os.ReadFile("../../.ci/run")
-		found = err == nil && strings.Contains(string(text), command)
+		found = strings.Contains(string(testfile.Read(t, "../../.ci/run")), command)
 	case strings.HasPrefix(how, "the tests of terraform"):
 		_, err := os.Stat("../../terraform/files_test.go")
 		found = err == nil

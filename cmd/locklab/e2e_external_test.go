@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"locklab/internal/testfile"
 	"locklab/reports/result"
 )
 
@@ -50,8 +51,8 @@ func newCloud(t *testing.T) cloud {
 	hosts, topology := startAway(t, twoZones()...)
 	for _, h := range hosts {
 		first := h.Process.Pid
-		c.put(t, h.name+".pid", strconv.Itoa(first))
-		c.put(t, h.name+".env", fmt.Sprintf("LOCKLAB=%s\nTOKEN=%s\nZONE=%s\nADDR=%s\n", binary, secret, h.zone, h.addr))
+		testfile.Write(t, filepath.Join(dir, h.name+".pid"), strconv.Itoa(first))
+		testfile.Write(t, filepath.Join(dir, h.name+".env"), fmt.Sprintf("LOCKLAB=%s\nTOKEN=%s\nZONE=%s\nADDR=%s\n", binary, secret, h.zone, h.addr))
 		t.Cleanup(func() { // the one that stop has started
 			if text, err := os.ReadFile(filepath.Join(dir, h.name+".pid")); err == nil {
 				if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && pid != first {
@@ -64,20 +65,9 @@ func newCloud(t *testing.T) cloud {
 	return c
 }
 
-func (c cloud) put(t *testing.T, name, text string) {
-	t.Helper()
-	if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func (c cloud) calls(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(c.dir, "calls"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return string(testfile.Read(t, filepath.Join(c.dir, "calls")))
 }
 
 // run starts a comparison of none under a scenario that switches a host off.
@@ -165,26 +155,5 @@ func TestE2EExternalIsStoppedOnAbort(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(c.dir, "worker-c.off")); err == nil {
 		t.Error("the host is still off")
-	}
-}
-
-// TestE2EExternalNotAllowed: nothing is started.
-func TestE2EExternalNotAllowed(t *testing.T) {
-	t.Parallel()
-	scenario := write(t, "power.yaml", "name: power\ntimeline:\n  - {at: 20%, fault: external, run: [power, on], effect: stop, target: \"zone:c\"}\n")
-	for want, flags := range map[string][]string{
-		`programs "power": none is allowed: want --external power=START,STOP`: nil,
-		"allowed are other": {"--external", "other=/bin/true,/bin/true"},
-		"--external: \"power=/bin/true\": want NAME=START,STOP": {"--external", "power=/bin/true"},
-		"program /dev/null: it is no executable file":           {"--external", "power=/bin/true,/dev/null"},
-		"program \"true\": want an absolute path":               {"--external", "power=true,/bin/true"},
-	} {
-		out := mustRun(t, 1, append([]string{"run", "--locks", "none", "--scenarios", scenario}, flags...)...)
-		if !strings.Contains(out.stderr, want) {
-			t.Errorf("%q: it says %s, want %s", flags, out.stderr, want)
-		}
-	}
-	if out := mustRun(t, 0, "list", "faults"); !strings.Contains(out.stdout, "external") {
-		t.Errorf("locklab list faults does not know it:\n%s", out.stdout)
 	}
 }

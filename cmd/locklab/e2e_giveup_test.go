@@ -7,12 +7,12 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"locklab/internal/testfile"
 	"locklab/reports/result"
 )
 
@@ -60,11 +60,7 @@ func slowStop(t *testing.T) {
 func recorded(t *testing.T, dir string, r result.Row, text string) bool {
 	t.Helper()
 	for _, path := range r.Histories {
-		data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(path)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(string(data), text) {
+		if strings.Contains(string(testfile.Read(t, filepath.Join(dir, filepath.FromSlash(path)))), text) {
 			return true
 		}
 	}

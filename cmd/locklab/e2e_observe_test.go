@@ -17,6 +17,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"locklab/internal/testfile"
 	"locklab/locks/locktest"
 )
 
@@ -49,21 +50,14 @@ type dashboard struct {
 // readDashboard reads the dashboard and fails the test if Grafana could not show it.
 func readDashboard(t *testing.T) dashboard {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(grafanaDir, "dashboards", "locklab.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var d dashboard
-	if err := json.Unmarshal(text, &d); err != nil {
+	if err := json.Unmarshal(testfile.Read(t, filepath.Join(grafanaDir, "dashboards", "locklab.json")), &d); err != nil {
 		t.Fatal(err)
 	}
 	var sources struct {
 		Datasources []struct{ Name, UID, Type string }
 	}
-	text, err = os.ReadFile(filepath.Join(grafanaDir, "provisioning", "datasources", "prometheus.yml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, filepath.Join(grafanaDir, "provisioning", "datasources", "prometheus.yml"))
 	if err := yaml.Load(text, &sources); err != nil || len(sources.Datasources) != 1 || sources.Datasources[0].Type != "prometheus" {
 		t.Fatalf("data sources %+v: %v", sources, err)
 	}
@@ -110,19 +104,16 @@ func needs(t *testing.T, program string) {
 // agents are and where their token is, and gives its URL.
 func prometheus(t *testing.T, targets []string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(grafanaDir, "prometheus.yml"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var config map[string]any
-	if err := yaml.Load(text, &config); err != nil {
+	if err := yaml.Load(testfile.Read(t, filepath.Join(grafanaDir, "prometheus.yml")), &config); err != nil {
 		t.Fatal(err)
 	}
 	job := config["scrape_configs"].([]any)[0].(map[string]any)
 	delete(job, "dns_sd_configs")
 	job["static_configs"] = []any{map[string]any{"targets": targets}}
 	job["authorization"] = map[string]any{"credentials_file": write(t, "token", scrapeSecret)}
-	if text, err = yaml.Dump(config); err != nil {
+	text, err := yaml.Dump(config)
+	if err != nil {
 		t.Fatal(err)
 	}
 	file, addr := write(t, "prometheus.yml", string(text)), locktest.FreeAddr(t)

@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"locklab/internal/browser"
+	"locklab/internal/testfile"
 	"locklab/reports/result"
 )
 
@@ -57,9 +58,7 @@ func TestE2EPlay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, name+".png"), png)
 	}
 	click := func(selector string) {
 		t.Helper()
@@ -125,10 +124,7 @@ func TestE2EPlay(t *testing.T) {
 			t.Errorf("%s: played %v, %s", r.Lock, r.Played, s)
 		}
 	}
-	page, err := os.ReadFile(filepath.Join(out, "index.html"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testfile.Read(t, filepath.Join(out, "index.html"))
 	for _, want := range []string{"node:worker-c-1", "between zones", "300/s"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the report does not have %q", want)

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	"locklab/internal/testfile"
 	"locklab/locks/locktest"
 	"locklab/reports/result"
 	"locklab/workloads/history"
@@ -285,8 +286,6 @@ func nothingLeft(t *testing.T) {
 func write(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, text)
 	return path
 }

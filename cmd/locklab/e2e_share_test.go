@@ -3,12 +3,12 @@
 package main_test
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"locklab/cmd/locklab/internal/catalog"
+	"locklab/internal/testfile"
 	"locklab/workloads/history"
 )
 
@@ -60,12 +60,8 @@ parts:
 // statesOf counts what a history says of the lock's servers.
 func statesOf(t *testing.T, path, servers string) map[string]int {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
 	states, decoder := map[string]int{}, history.NewDecoder()
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(string(testfile.Read(t, path))) {
 		var e history.Event
 		if err := decoder.Decode([]byte(line), &e); err != nil {
 			t.Fatal(err)

@@ -32,13 +32,3 @@ func TestE2ESimReplay(t *testing.T) {
 		}
 	}
 }
-
-// TestE2ESimTrace: the same seed twice, to the byte.
-func TestE2ESimTrace(t *testing.T) {
-	t.Parallel()
-	args := []string{"sim", "multiphase", "--faults", "crash,slow", "--seed", "4", "--trace"}
-	first, second := mustRun(t, 0, args...), mustRun(t, 0, args...)
-	if first.stdout != second.stdout || strings.Count(first.stdout, "\n") < 1000 {
-		t.Errorf("two traces of %d and %d bytes", len(first.stdout), len(second.stdout))
-	}
-}

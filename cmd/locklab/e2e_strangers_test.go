@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"locklab/internal/testfile"
 )
 
 // TestE2EStrangersControlNothing: who is on the machine, too, finds the ports of a local
@@ -63,12 +65,8 @@ func listeners(t *testing.T, pid int) []int {
 			}
 		}
 	}
-	table, err := os.ReadFile("/proc/net/tcp")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var ports []int
-	for line := range strings.Lines(string(table)) {
+	for line := range strings.Lines(string(testfile.Read(t, "/proc/net/tcp"))) {
 		const listening = "0A"
 		fields := strings.Fields(line)
 		if len(fields) < 10 || fields[3] != listening || !sockets[fields[9]] {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"locklab/internal/testfile"
 	"locklab/reports/result"
 )
 
@@ -109,10 +110,7 @@ func TestE2EWithoutRedisServer(t *testing.T) {
 	if text, err := os.ReadFile(verdicts); err != nil || !strings.Contains(string(text), `tests="2" failures="1" errors="0" skipped="0"`) {
 		t.Errorf("JUnit's file for two rows, one of which crossed the threshold: %v\n%s", err, text)
 	}
-	page, err := os.ReadFile(filepath.Join(dir, "index.html"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testfile.Read(t, filepath.Join(dir, "index.html"))
 	for where, text := range map[string]string{"console": out.stderr, "report": string(page)} {
 		if !strings.Contains(text, "stand-in") {
 			t.Errorf("the %s does not say that a stand-in took the place of Redis", where)

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"locklab/internal/testfile"
 	"locklab/locks/locktest"
 	"locklab/reports/result"
 	"locklab/workloads/history"
@@ -86,11 +87,7 @@ func TestE2EToxiproxyCLI(t *testing.T) {
 	if r.Faults = slices.DeleteFunc(r.Faults, func(f result.Fault) bool { return f.Kind != history.FaultByHand }); len(r.Faults) != 3 {
 		t.Errorf("the ledger has %+v, want the three toxics that were put on by hand", r.Faults)
 	}
-	page, err := os.ReadFile(filepath.Join(out, "index.html"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(page), "link master-a to redis-a-1/redis (locklab-hold, up)") {
+	if page := testfile.Read(t, filepath.Join(out, "index.html")); !strings.Contains(string(page), "link master-a to redis-a-1/redis (locklab-hold, up)") {
 		t.Error("the report does not show what was done by hand")
 	}
 	nothingLeft(t)

@@ -84,7 +84,7 @@ func (t tale) write(w io.Writer) error {
 	if t.peak > 0 {
 		memory += say.Sprintf(", %s in all at most", mebibytes(t.peak))
 	}
-	line(say.Text("speed"), say.Sprintf("%s, %s states/s, %s", say.Lasting(t.elapsed), grouped(int64(t.statesPerSecond())), memory))
+	line(say.Text("speed"), say.Sprintf("%s, %s states/s, %s", say.Lasting(t.elapsed), lang.Group(int64(t.statesPerSecond())), memory))
 	line(say.Text("verdict"), t.conclusion())
 	if t.Trace != nil {
 		b.WriteString("\n")
@@ -102,7 +102,7 @@ func (t tale) write(w io.Writer) error {
 
 func (t tale) seen() string {
 	say := t.say
-	return say.Sprintf("%s states, %s moves, up to %d moves away", grouped(t.States), grouped(t.Transitions), t.Depth)
+	return say.Sprintf("%s states, %s moves, up to %d moves away", lang.Group(t.States), lang.Group(t.Transitions), t.Depth)
 }
 
 // scope says what was explored.
@@ -150,9 +150,9 @@ func (t tale) stuck() string {
 	case t.Scope.Deep:
 		return t.outcome(explore.Stuck, say.Text("only dead ends: in no state with all links up in which somebody waits, nothing is left to happen"))
 	case t.StuckChecked && anywhere:
-		return say.Sprintf("in all states in which somebody waits, which are %s, each of them can still get the lock", grouped(t.StuckStates))
+		return say.Sprintf("in all states in which somebody waits, which are %s, each of them can still get the lock", lang.Group(t.StuckStates))
 	case t.StuckChecked:
-		return say.Sprintf("in all states with all links up in which somebody waits, which are %s, each of them can still get the lock", grouped(t.StuckStates))
+		return say.Sprintf("in all states with all links up in which somebody waits, which are %s, each of them can still get the lock", lang.Group(t.StuckStates))
 	default:
 		return say.Text("only dead ends, as far as was seen; the rest comes after the whole search")
 	}
@@ -178,6 +178,10 @@ func (t tale) conclusion() string {
 
 // writeJSON prints the result for programs.
 func (t tale) writeJSON(w io.Writer) error {
+	var missed *float64
+	if t.Scope.Deep {
+		missed = new(t.Missed())
+	}
 	return writeJSON(w, struct {
 		Schema        string         `json:"schema"`
 		Lock          string         `json:"lock"`
@@ -200,25 +204,8 @@ func (t tale) writeJSON(w io.Writer) error {
 	}{
 		"locklab/explore/v1", t.Spec, t.Scope.String(), lang.English().TellAll(t.Modelled()), tale{Result: t.Result, say: lang.English()}.checks(), t.verdict(), t.Ended.String(), t.Violation,
 		t.States, t.Transitions, t.Depth, t.elapsed.Seconds(), t.statesPerSecond(), t.BytesPerState(), t.peak,
-		t.missed(), t.Shortened, t.Trace,
+		missed, t.Shortened, t.Trace,
 	})
-}
-
-func (t tale) missed() *float64 {
-	if !t.Scope.Deep {
-		return nil
-	}
-	p := t.Missed()
-	return &p
-}
-
-// grouped writes a number with its thousands apart.
-func grouped(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	for at := len(digits) - 3; at > 0; at -= 3 {
-		digits = digits[:at] + "," + digits[at:]
-	}
-	return digits
 }
 
 func mebibytes(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }
@@ -241,25 +228,23 @@ func peakMemory() int64 {
 // exploreProgress tells how far an exploration is when it takes long: in place on a
 // terminal, in lines elsewhere.
 type exploreProgress struct {
-	w              io.Writer
-	clock          clock.Clock
-	begun, told    time.Time
-	every, patient time.Duration
-	inPlace        bool
+	w           io.Writer
+	begun, told time.Time
+	every       time.Duration
+	inPlace     bool
 }
 
 func newExploreProgress(w io.Writer) *exploreProgress {
-	p := &exploreProgress{w: w, clock: clock.System(), every: 10 * time.Second, patient: 3 * time.Second}
+	p := &exploreProgress{w: w, begun: clock.System().Now(), every: 10 * time.Second}
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		p.inPlace, p.every = true, time.Second
 	}
-	p.begun = p.clock.Now()
-	p.told = p.begun.Add(p.patient - p.every)
+	p.told = p.begun.Add(3*time.Second - p.every) // what is over by then says nothing
 	return p
 }
 
 func (p *exploreProgress) update(now explore.Progress) {
-	at := p.clock.Now()
+	at := clock.System().Now()
 	if at.Sub(p.told) < p.every {
 		return
 	}
@@ -273,8 +258,8 @@ func (p *exploreProgress) update(now explore.Progress) {
 		what = "looking for stuck ones"
 	}
 	elapsed := at.Sub(p.begun)
-	fmt.Fprintf(p.w, "locklab: %s states, %s, %v, %s/s, %s%s", grouped(now.States), what,
-		sentence.Lasting(elapsed.Round(time.Second)), grouped(int64(float64(now.States)/elapsed.Seconds())), mebibytes(now.Memory), end)
+	fmt.Fprintf(p.w, "locklab: %s states, %s, %v, %s/s, %s%s", lang.Group(now.States), what,
+		sentence.Lasting(elapsed.Round(time.Second)), lang.Group(int64(float64(now.States)/elapsed.Seconds())), mebibytes(now.Memory), end)
 }
 
 // close clears the line.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
@@ -29,6 +28,7 @@ func TestWhatWouldBeRight(t *testing.T) {
 		"run --fail-on duplicates.totl>0":     "did you mean duplicates.total?",
 		"run --duration 5":                    "--duration 5: want a time with its unit, such as 5s",
 		"run --duration soon":                 "such as 20s",
+		"run --external power=/bin/true":      "--external: \"power=/bin/true\": want NAME=START,STOP",
 
 		"run --topology one-host --locks redlock --scenarios zone-partition": "no host but host-a; topology one-host has the zones a and",
 	} {
@@ -47,17 +47,11 @@ func TestWhatWouldBeRight(t *testing.T) {
 
 // TestListOne shows when a scenario breaks what, and what it expects.
 func TestListOne(t *testing.T) {
-	var out bytes.Buffer
-	root := newRoot()
-	root.SetOut(&out)
-	root.SetArgs([]string{"list", "scenarios", "zone-partition"})
-	if err := root.Execute(); err != nil {
-		t.Fatal(err)
-	}
-	text := strings.Join(strings.Fields(out.String()), " ")
+	_, said := call(t, "list", "scenarios", "zone-partition")
+	text := strings.Join(strings.Fields(said), " ")
 	for _, want := range []string{"2.4 s to 5.2 s partition zone:a <-> others", "redlock safe, live or stalls, 25 % during", "in seoul-2az down"} {
 		if !strings.Contains(text, want) {
-			t.Errorf("it does not say %q:\n%s", want, out.String())
+			t.Errorf("it does not say %q:\n%s", want, said)
 		}
 	}
 }

@@ -38,9 +38,6 @@ func TestReportPages(t *testing.T) {
 	put := func(name, text string) string {
 		t.Helper()
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
 		testfile.Write(t, path, text)
 		return path
 	}

@@ -148,7 +148,6 @@ func (f *simFlags) writeSweep(say *lang.Lang, l catalog.Lock, points []sim.Point
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // a report holds nothing secret
 		return "", fmt.Errorf("--out: %w", err)
 	}
-	files := map[string][]byte{}
 	var drawn []sweep.Point
 	for _, p := range points {
 		drawn = append(drawn, sweep.Point{
@@ -156,13 +155,12 @@ func (f *simFlags) writeSweep(say *lang.Lang, l catalog.Lock, points []sim.Point
 			Acquire: sweep.Spread(p.Acquire), Contended: sweep.Spread(p.Contended), Handoff: sweep.Spread(p.Handoff),
 		})
 	}
-	if files["sweep.csv"], err = sweep.CSV(drawn); err != nil {
+	table, err := sweep.CSV(drawn)
+	if err != nil {
 		return "", err
 	}
-	for name, data := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil { //nolint:gosec // nothing secret
-			return "", fmt.Errorf("--out: %w", err)
-		}
+	if err := os.WriteFile(filepath.Join(dir, "sweep.csv"), table, 0o644); err != nil { //nolint:gosec // nothing secret
+		return "", fmt.Errorf("--out: %w", err)
 	}
 	return dir, writeSweepPage(say, filepath.Join(dir, reports.PageFile), l.String(), points, drawn, f.seed)
 }

@@ -20,6 +20,7 @@ import (
 
 	"locklab/cmd/locklab/internal/lab"
 	"locklab/cmd/locklab/internal/suite"
+	"locklab/internal/testfile"
 	"locklab/reports"
 	"locklab/reports/result"
 	"locklab/verify/explore"
@@ -51,15 +52,11 @@ func TestTextsAreAllTranslated(t *testing.T) {
 	}
 	needed.ofLists(t)
 
-	data, err := os.ReadFile(filepath.Join(root, "reports", "lang", "ko.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var korean struct {
 		Texts    map[string]string `yaml:"texts"`
 		Recorded map[string]string `yaml:"recorded"`
 	}
-	if err := yaml.Unmarshal(data, &korean); err != nil {
+	if err := yaml.Unmarshal(testfile.Read(t, filepath.Join(root, "reports", "lang", "ko.yaml")), &korean); err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range slices.Sorted(maps.Keys(needed)) {
@@ -188,10 +185,7 @@ func (all texts) ofCode(t *testing.T, name string, files []*ast.File) {
 // ofTemplate takes what t, tf and tm are told, and finds words that no one of them says.
 func (all texts) ofTemplate(t *testing.T, path string) {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testfile.Read(t, path)
 	tree := parse.New(filepath.Base(path))
 	tree.Mode = parse.SkipFuncCheck
 	trees := map[string]*parse.Tree{}
@@ -330,11 +324,7 @@ func TestTextsAreKoreanOnThePage(t *testing.T) {
 	english := regexp.MustCompile(`[a-z]{2,} [a-z]{3,}[^\n|]*`)
 	brackets := regexp.MustCompile(`[^\n]*\)\([^\n]*|[^\n]*\([^()\n]*\([^\n]*`) // in brackets, or after some
 	for _, path := range []string{filepath.Join(dir, "index.ko.html"), filepath.Join(dir, "evidence.ko.html"), filepath.Join(dir, "report.ko.md"), filepath.Join(other, "index.ko.html"), filepath.Join(other, "report.ko.md")} {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		page := hidden.ReplaceAllString(string(data), "\n")
+		page := hidden.ReplaceAllString(string(testfile.Read(t, path)), "\n")
 		if !strings.Contains(page, "락") {
 			t.Errorf("%s: no Korean", filepath.Base(path))
 		}

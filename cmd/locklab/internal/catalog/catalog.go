@@ -185,8 +185,7 @@ func (b binding[O]) entry() Entry {
 			l.Disks = l.deciders()
 		}
 		if b.core != nil {
-			c := b.core(o)
-			l.Core = &c
+			l.Core = new(b.core(o))
 		}
 		return l, nil
 	}

@@ -9,7 +9,6 @@ import (
 	"locklab/locks"
 	"locklab/locks/program"
 	"locklab/nodes/process"
-	"locklab/nodes/role"
 )
 
 // Programs are the commands of locks that the user brings, by the names that they gave them.
@@ -65,16 +64,7 @@ func OfProgram(name string, command program.Command, hello program.Hello) (Lock,
 
 // serverOf is a kind of server as the first lock that needs it has it by default.
 func serverOf(name string) (Server, error) {
-	var known []string
 	for _, e := range Entries() {
-		for _, r := range e.servers {
-			if !slices.Contains(known, r.Name) {
-				known = append(known, r.Name)
-			}
-		}
-		if !slices.ContainsFunc(e.servers, func(r role.Role) bool { return r.Name == name }) {
-			continue
-		}
 		l, err := e.bind(locks.Spec{Name: e.Name})
 		if err != nil {
 			return Server{}, err
@@ -82,6 +72,10 @@ func serverOf(name string) (Server, error) {
 		if i := slices.IndexFunc(l.Servers, func(s Server) bool { return s.Name == name }); i >= 0 {
 			return l.Servers[i], nil
 		}
+	}
+	var known []string
+	for _, r := range ServerRoles() {
+		known = append(known, r.Name)
 	}
 	return Server{}, fmt.Errorf("no server has the role %q: want one of %s", name, strings.Join(known, ", "))
 }

@@ -96,14 +96,17 @@ func (n nodeControl) PauseAt(ctx context.Context, node, point string, within tim
 	return n.with(ctx, node, within+callTime, func(ctx context.Context, a *agent.Client) error { return a.PauseAt(ctx, node, point, within) })
 }
 
-// Resume is tolerant, as it heals: with its host a paused node is gone.
-func (n nodeControl) Resume(ctx context.Context, node string) error {
+// heal is tolerant: with its host, what is wrong with a node is gone.
+func (n nodeControl) heal(ctx context.Context, node string, do func(context.Context, *agent.Client) error) error {
 	host, err := n.host(node)
 	if err != nil {
 		return err
 	}
-	err = n.with(ctx, node, callTime, func(ctx context.Context, a *agent.Client) error { return a.Resume(ctx, node) })
-	return n.cluster.tolerate(ctx, host, err)
+	return n.cluster.tolerate(ctx, host, n.with(ctx, node, callTime, do))
+}
+
+func (n nodeControl) Resume(ctx context.Context, node string) error {
+	return n.heal(ctx, node, func(ctx context.Context, a *agent.Client) error { return a.Resume(ctx, node) })
 }
 
 func (n nodeControl) Restart(ctx context.Context, node string, wipe bool, delay time.Duration) error {
@@ -126,19 +129,12 @@ func (n nodeControl) ClockOffset(ctx context.Context, node string) (offset time.
 	return offset, err
 }
 
-// SetDisk is tolerant of a mended disk's host that is gone.
 func (n nodeControl) SetDisk(ctx context.Context, node string, disk fault.Disk) error {
-	host, err := n.host(node)
-	if err != nil {
-		return err
-	}
-	err = n.with(ctx, node, callTime, func(ctx context.Context, a *agent.Client) error {
-		return a.SetDisk(ctx, node, diskfault.Fault(disk))
-	})
+	set := func(ctx context.Context, a *agent.Client) error { return a.SetDisk(ctx, node, diskfault.Fault(disk)) }
 	if disk == (fault.Disk{}) {
-		return n.cluster.tolerate(ctx, host, err)
+		return n.heal(ctx, node, set)
 	}
-	return err
+	return n.with(ctx, node, callTime, set)
 }
 
 func (n nodeControl) Disk(ctx context.Context, node string) (seen chaos.DiskSeen, err error) {

@@ -2,40 +2,26 @@ package lab
 
 import (
 	"errors"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"locklab/chaos/external"
 	"locklab/internal/testfile"
-	"locklab/nodes/topology"
 	"locklab/workloads/history"
-	"locklab/workloads/history/historytest"
 )
 
 // TestALossThatWasAskedForIsNoFault: the nodes are gone, the ledger has no loss, and
 // the next run waits for the host.
 func TestALossThatWasAskedForIsNoFault(t *testing.T) {
-	var instance atomic.Value
-	instance.Store("first")
-	m, _ := fakeAgent(t, &instance)
-	m.instance = "first"
-	rec := &historytest.Recorder{}
-	var notices []string
-	c := &cluster{
-		fleet:    &fleet{machines: map[string]*machine{"h": m}, log: slog.New(slog.DiscardHandler), notice: func(s string) { notices = append(notices, s) }},
-		topo:     &topology.Topology{Hosts: []topology.Host{{Name: "h", Nodes: []topology.Node{{Name: "n", Role: "worker"}}}, {Name: "other"}}},
-		recorder: rec,
-	}
+	c := newAway(t)
 	c.losses.expect([]string{"h"})
 	if c.isLost(t.Context(), "h") {
 		t.Fatal("a host that is still there counts as lost")
 	}
-	instance.Store("another")
+	c.instance.Store("another")
 	for range 2 {
 		if !c.isLost(t.Context(), "h") {
 			t.Fatal("the host was started anew, and yet it is not lost")
@@ -43,14 +29,14 @@ func TestALossThatWasAskedForIsNoFault(t *testing.T) {
 	}
 	c.recordLostNodes()
 	c.awaitReturn()
-	if len(rec.Events()) != 1 || rec.Events()[0].Kind != history.KindNode || rec.Events()[0].State != "lost" {
-		t.Errorf("recorded %+v, want the end of the node alone", rec.Events())
+	if events := c.rec.Events(); len(events) != 1 || events[0].Kind != history.KindNode || events[0].State != "lost" {
+		t.Errorf("recorded %+v, want the end of the node alone", events)
 	}
-	if len(notices) != 1 || strings.Contains(notices[0], "warning") || !m.returning {
-		t.Errorf("notices %q, returning %v", notices, m.returning)
+	if len(c.notices) != 1 || strings.Contains(c.notices[0], "warning") || !c.h.returning {
+		t.Errorf("notices %q, returning %v", c.notices, c.h.returning)
 	}
-	if err := m.awaitReturn(t.Context()); err != nil || m.returning {
-		t.Errorf("the host is back: %v, returning %v", err, m.returning)
+	if err := c.h.awaitReturn(t.Context()); err != nil || c.h.returning {
+		t.Errorf("the host is back: %v, returning %v", err, c.h.returning)
 	}
 }
 

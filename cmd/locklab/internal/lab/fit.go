@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"locklab/chaos"
 	"locklab/chaos/fault"
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
@@ -216,12 +215,12 @@ func eachHit(ctx context.Context, s scenario.Scenario, topo *topology.Topology, 
 }
 
 // inventory is what faults can hit of a topology.
-func inventory(t *topology.Topology) (inv chaos.Inventory) {
+func inventory(t *topology.Topology) (inv fault.Inventory) {
 	for _, h := range t.Hosts {
-		inv.Hosts = append(inv.Hosts, chaos.Host{Name: h.Name, Zone: h.Zone})
+		inv.Hosts = append(inv.Hosts, fault.Host{Name: h.Name, Zone: h.Zone})
 	}
 	for _, n := range t.Nodes() {
-		inv.Nodes = append(inv.Nodes, chaos.Node{Name: n.Name, Role: n.Role, Host: n.Host})
+		inv.Nodes = append(inv.Nodes, fault.Node{Name: n.Name, Role: n.Role, Host: n.Host})
 	}
 	for _, r := range catalog.ServerRoles() {
 		if r.Primary == nil { // who only says which server that is stores nothing
@@ -232,7 +231,7 @@ func inventory(t *topology.Topology) (inv chaos.Inventory) {
 }
 
 // inventoryOf is that of what runs for a lock.
-func inventoryOf(t *topology.Topology, lock catalog.Lock) chaos.Inventory {
+func inventoryOf(t *topology.Topology, lock catalog.Lock) fault.Inventory {
 	inv := inventory(t)
 	for _, r := range lock.Roles() {
 		if !slices.Contains(lock.Disks, r) {

@@ -3,7 +3,6 @@ package lab
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
+	"locklab/internal/testfile"
 	"locklab/locks"
 )
 
@@ -67,9 +67,7 @@ func TestScenariosAreCheckedBeforeTheStart(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "x.yaml")
-			if err := os.WriteFile(path, []byte("name: x\ntimeline:\n  - "+c.step+"\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, path, "name: x\ntimeline:\n  - "+c.step+"\n")
 			config := configFor(t, nil, c.lock)
 			if err := config.UseTopology(c.topology, ""); err != nil {
 				t.Fatal(err)
@@ -107,9 +105,7 @@ func TestHoldersOfWhatIsLocked(t *testing.T) {
 			}
 		}
 		path := filepath.Join(t.TempDir(), "x.yaml")
-		if err := os.WriteFile(path, fmt.Appendf(nil, text, c.wants), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, fmt.Sprintf(text, c.wants))
 		err := errors.Join(config.UseTopology("seoul-2az", ""), config.UseScenarios([]string{path}))
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %s %s: got %v, want %q", c.workload, c.flags, c.wants, err, c.want)

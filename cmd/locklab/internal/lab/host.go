@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -126,5 +125,5 @@ func (h *Host) URL() string { return h.agent.URL() }
 func (h *Host) Close() error {
 	err := h.agent.Close()
 	h.links.Close()
-	return errors.Join(err)
+	return err
 }

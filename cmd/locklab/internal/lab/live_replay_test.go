@@ -18,6 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/locks/clock"
 	"locklab/nodes/topology"
@@ -28,9 +29,9 @@ import (
 )
 
 // sampled is the history of a run of the sample report, and the run as the live page has it.
-func sampled(tb testing.TB, lock, scenario string) (string, []history.Event, live.Run) {
+func sampled(tb testing.TB, lock, under string) (string, []history.Event, live.Run) {
 	tb.Helper()
-	path := filepath.Join("..", "..", "..", "..", "reports", "sample", "histories", lock, scenario+".matchmaking.1.jsonl.gz")
+	path := filepath.Join("..", "..", "..", "..", "reports", "sample", "histories", lock, under+".matchmaking.1.jsonl.gz")
 	events, _, err := historytest.ReadFile(context.Background(), path)
 	if err != nil {
 		tb.Fatal(err)
@@ -40,21 +41,11 @@ func sampled(tb testing.TB, lock, scenario string) (string, []history.Event, liv
 	if err != nil {
 		tb.Fatal(err)
 	}
-	locks, err := catalog.ParseList("--locks", []string{lock})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	run := live.Run{
-		Key: live.Key{Lock: lock, Scenario: scenario, Workload: head.Workload}, Repeat: 1,
-		Duration: time.Duration(head.DurationNS), OfferedPerS: head.OfferedPS, Planned: head.Planned,
-	}
-	for _, h := range locks[0].Part(topo).Hosts {
-		host := live.Host{Name: h.Name, Zone: h.Zone}
-		for _, n := range h.Nodes {
-			host.Nodes = append(host.Nodes, live.Node{Name: n.Name, Role: n.Role})
-		}
-		run.Hosts = append(run.Hosts, host)
-	}
+	c := configFor(tb, topo, lock)
+	c.Duration, c.Rate = time.Duration(head.DurationNS), head.OfferedPS
+	x := &experiment{config: c, lock: c.Locks[0], scenario: scenario.Scenario{Name: under}, repeat: 1}
+	run := x.liveRun(newPlan(c, c.Locks[0], "replay", 1))
+	run.Planned = head.Planned // then
 	return path, events, run
 }
 

@@ -23,7 +23,7 @@ import (
 )
 
 // bound are the locks of a list.
-func bound(t *testing.T, list string) []catalog.Lock {
+func bound(t testing.TB, list string) []catalog.Lock {
 	t.Helper()
 	all, err := catalog.ParseList("--locks", []string{list})
 	if err != nil {
@@ -33,7 +33,7 @@ func bound(t *testing.T, list string) []catalog.Lock {
 }
 
 // configFor is a comparison of locks, of two seconds of the usual workload.
-func configFor(t *testing.T, topo *topology.Topology, list string) *Config {
+func configFor(t testing.TB, topo *topology.Topology, list string) *Config {
 	t.Helper()
 	w := catalog.Workloads()[0]
 	return &Config{

@@ -82,8 +82,7 @@ func toRow(f *check.Findings, v check.Verdict, want history.Expect, histories []
 		row.Rates = append(row.Rates, result.Rate{AtMS: ms(r.AtNS), PerS: r.PerS})
 	}
 	if f.HasRooms {
-		per1000 := f.DuplicatesPer1000()
-		row.Matches, row.RoomsCreated, row.DuplicatesPer1000 = f.Matches, &f.RoomsCreated, &per1000
+		row.Matches, row.RoomsCreated, row.DuplicatesPer1000 = f.Matches, &f.RoomsCreated, new(f.DuplicatesPer1000())
 		row.Duplicates = &result.Duplicates{
 			Total: f.Duplicates.Total(), Raced: f.Duplicates.Raced,
 			Overlooked: f.Duplicates.Overlooked, Unreachable: f.Duplicates.Unreachable,
@@ -97,15 +96,12 @@ func toRow(f *check.Findings, v check.Verdict, want history.Expect, histories []
 		row.ViolationsAtMS = append(row.ViolationsAtMS, ms(at))
 	}
 	row.AvailabilityOutside, row.AvailabilityDuring = share(f.Outside), share(f.During)
-	stall := ms(f.StallNS)
-	row.StallMS = &stall
+	row.StallMS = new(ms(f.StallNS))
 	if f.RecoveryNS >= 0 && !f.NotRecovered {
-		recovery := ms(f.RecoveryNS)
-		row.RecoveryMS = &recovery
+		row.RecoveryMS = new(ms(f.RecoveryNS))
 	}
 	if f.ZombieNS > 0 {
-		zombie := ms(f.ZombieNS)
-		row.ZombieMS, row.ZombieSince = &zombie, result.SinceClient
+		row.ZombieMS, row.ZombieSince = new(ms(f.ZombieNS)), result.SinceClient
 		if f.ServerGrants {
 			row.ZombieSince = result.SinceServer
 		}
@@ -114,8 +110,7 @@ func toRow(f *check.Findings, v check.Verdict, want history.Expect, histories []
 		row.RTTMS = new(ms(f.Run.RTTNS))
 	}
 	if f.Run.RTTNS > 0 && f.Acquire.Count() > 0 {
-		ratio := float64(f.Acquire.Quantile(0.5)) / float64(f.Run.RTTNS)
-		row.AcquireRTT = &ratio
+		row.AcquireRTT = new(float64(f.Acquire.Quantile(0.5)) / float64(f.Run.RTTNS))
 	}
 	if messages, ok := f.MessagesPerAcquire(); ok {
 		row.MessagesPerAcquire = &messages
@@ -144,8 +139,7 @@ func share(s check.Served) *float64 {
 	if s.All == 0 {
 		return nil
 	}
-	v := s.Share()
-	return &v
+	return new(s.Share())
 }
 
 // toPeers lists how the masters fared, the highest priority first, if the topology is

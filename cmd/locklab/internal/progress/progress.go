@@ -115,7 +115,6 @@ type bars struct {
 	runs    int
 	count   atomic.Int64
 	about   time.Duration
-	closed  bool
 	width   int // of the terminal
 }
 
@@ -179,10 +178,6 @@ func (b *bars) Note(line string) { _, _ = fmt.Fprintln(b.out, reports.Wrap(line,
 func (b *bars) Close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed {
-		return
-	}
-	b.closed = true
 	b.current.Abort(true)
 	b.total.Abort(true)
 	b.out.Wait()

@@ -63,7 +63,8 @@ func (c Cell) verdict(r result.Row) string {
 		return result.ClaimUndecided
 	}
 	if c.Figure != nil {
-		if figure := c.Figure.Figure(); !measured(figure, r) {
+		figure := c.Figure.Figure()
+		if _, measured := figure.Of(r); !measured {
 			return result.ClaimUndecided
 		}
 		return decided(c.Figure.Crossed(r))
@@ -79,10 +80,4 @@ func (c Cell) verdict(r result.Row) string {
 		return result.ClaimUndecided
 	}
 	return decided(shown)
-}
-
-// measured says whether the row has the figure.
-func measured(f result.Figure, r result.Row) bool {
-	_, is := f.Of(r)
-	return is
 }
