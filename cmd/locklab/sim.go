@@ -199,7 +199,7 @@ func (f *simFlags) runTrace(l catalog.Lock, plan sim.Plan, stdout io.Writer) err
 	for _, fault := range cfg.Faults {
 		fmt.Fprintf(out, "fault: %v\n", fault)
 	}
-	r, err := l.Core.Simulator().Run(cfg)
+	r, err := l.Core.Simulator.Run(cfg)
 	switch {
 	case err != nil:
 		return err
@@ -207,7 +207,7 @@ func (f *simFlags) runTrace(l catalog.Lock, plan sim.Plan, stdout io.Writer) err
 		return fmt.Errorf("--trace: %w", out.err)
 	case r.Bad() != nil:
 		return &exitError{code: exitViolated}
-	case r.Truncated:
+	case r.Truncated > 0:
 		return &exitError{code: exitInconclusive}
 	}
 	return nil

@@ -26,7 +26,7 @@ func (f *simFlags) runCampaign(ctx context.Context, l catalog.Lock, plan sim.Pla
 	fmt.Fprintf(stderr, "locklab: %s in %v, %s messages a second\n", some(o.Done, "run"), sentence.Lasting(took), count(float64(o.Totals.Messages)/took.Seconds()))
 	r := simReport{Lock: l.String(), Plan: plan, Outcome: o}
 	if o.Bad() && !f.noShrink {
-		if err := r.shrink(l.Core.Simulator(), f.out); err != nil {
+		if err := r.shrink(l.Core.Simulator, f.out); err != nil {
 			return err
 		}
 	}

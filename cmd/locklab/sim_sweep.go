@@ -119,7 +119,7 @@ func measureAll(ctx context.Context, jobs []sweepJob, s seed.Seed) ([]sim.Point,
 			if ctx.Err() != nil {
 				return &exitError{code: exitInterrupted, err: ctx.Err()}
 			}
-			if points[i], err = sim.Measure(j.Core.Simulator(), j.peers, j.zones, s); err != nil {
+			if points[i], err = sim.Measure(j.Core.Simulator, j.peers, j.zones, s); err != nil {
 				return fmt.Errorf("%s with %d peers: %w", j, j.peers, err)
 			}
 			points[i].Lock = j.String()

@@ -48,9 +48,10 @@ func (a *alarm) wait() {
 
 func (a *alarm) close() { _ = a.file.Close() }
 
-// pinThread locks the goroutine to its thread and takes the thread's timer slack
-// (50 us by default) away.
-func pinThread() func() {
+// Pin locks the calling goroutine to its thread for exact sleeping with [SleepPinned], and
+// takes the thread's timer slack (50 us by default) away; call the returned function to
+// unlock it.
+func Pin() func() {
 	runtime.LockOSThread()
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // without it wake-ups are 50 us late, not wrong
 	return func() {
@@ -58,10 +59,6 @@ func pinThread() func() {
 		runtime.UnlockOSThread()
 	}
 }
-
-// Pin locks the calling goroutine to its thread for exact sleeping with
-// [SleepPinned]; call the returned function to unlock it.
-func Pin() func() { return pinThread() }
 
 // SleepPinned sleeps until deadline, a value of [Mono], on a pinned thread. It
 // blocks the thread and cannot be interrupted, so callers sleep in short pieces.

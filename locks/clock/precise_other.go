@@ -19,14 +19,12 @@ func (a *alarm) wait() { <-a.timer.C }
 
 func (a *alarm) close() { a.timer.Stop() }
 
-func pinThread() func() {
+// Pin locks the calling goroutine to its thread for exact sleeping with [SleepPinned]; call
+// the returned function to unlock it.
+func Pin() func() {
 	runtime.LockOSThread()
 	return runtime.UnlockOSThread
 }
-
-// Pin locks the calling goroutine to its thread for exact sleeping with
-// [SleepPinned]; call the returned function to unlock it.
-func Pin() func() { return pinThread() }
 
 // SleepPinned sleeps until deadline, a value of [Mono].
 func SleepPinned(deadline int64) { time.Sleep(time.Duration(deadline - Mono())) }

@@ -34,9 +34,7 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 			func(s *State, ev Event) []Effect {
 				out := s.Step(ev, nil)
 				if isReceived(ev, Request) && len(out) == 0 {
-					out = append(out, Effect{
-						Kind: peercore.Send, To: peercore.SetOf(ev.Peer), Msg: Message{Kind: Ack, At: ev.Msg.At},
-					})
+					out = append(out, peertest.Reply(ev, Message{Kind: Ack, At: ev.Msg.At}))
 				}
 				return out
 			},
@@ -87,9 +85,7 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 			func(s *State, ev Event) []Effect {
 				out := s.Step(ev, nil)
 				if isReceived(ev, Request) && s.Holds() && ev.Msg.At <= s.at && len(out) == 0 {
-					out = append(out, Effect{
-						Kind: peercore.Send, To: peercore.SetOf(ev.Peer), Msg: Message{Kind: Reply, At: ev.Msg.At},
-					})
+					out = append(out, peertest.Reply(ev, Message{Kind: Reply, At: ev.Msg.At}))
 				}
 				return out
 			},
@@ -110,9 +106,7 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 			func(s *State, ev Event) []Effect {
 				out := s.Step(ev, nil)
 				if isReceived(ev, Request) && s.Waits() && len(out) == 0 {
-					out = append(out, Effect{
-						Kind: peercore.Send, To: peercore.SetOf(ev.Peer), Msg: Message{Kind: Reply, At: ev.Msg.At},
-					})
+					out = append(out, peertest.Reply(ev, Message{Kind: Reply, At: ev.Msg.At}))
 				}
 				return out
 			},

@@ -131,10 +131,5 @@ func (s *State) precedes(r, o request) bool {
 
 // dequeue drops the request of a peer, if there is one.
 func (s *State) dequeue(peer int) {
-	for i := range s.queue {
-		if s.queue[i].from == peer {
-			s.queue = slices.Delete(s.queue, i, i+1)
-			return
-		}
-	}
+	s.queue = slices.DeleteFunc(s.queue, func(r request) bool { return r.from == peer })
 }

@@ -35,7 +35,7 @@ func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, err
 		return nil, err
 	}
 	l.mu.Lock()
-	if l.isClosed() {
+	if signals.Closed(l.closed) {
 		l.mu.Unlock()
 		return nil, fmt.Errorf("acquire %q: %w", resource, locks.ErrClosed)
 	}
@@ -64,15 +64,11 @@ func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, err
 func (l *Locker) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.isClosed() {
+	if !signals.Closed(l.closed) {
 		close(l.closed)
 		l.queues = map[string][]waiter{}
 	}
 	return nil
-}
-
-func (l *Locker) isClosed() bool {
-	return signals.Closed(l.closed)
 }
 
 // abandon takes a waiter out of the line, or passes on what it was just granted.
@@ -115,7 +111,7 @@ func (le *lease) Release(context.Context) error {
 	return le.release.Do(le.resource, func() error {
 		le.locker.mu.Lock()
 		defer le.locker.mu.Unlock()
-		if le.locker.isClosed() {
+		if signals.Closed(le.locker.closed) {
 			return locks.ErrNotHeld
 		}
 		le.locker.next(le.resource)

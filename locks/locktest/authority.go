@@ -10,19 +10,18 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"locklab/internal/testfile"
 	"locklab/locks/clock"
 )
 
 // Authority signs certificates for tests of TLS.
 type Authority struct {
 	tb   testing.TB
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
+	own  tls.Certificate
 	made int64
 }
 
@@ -30,54 +29,50 @@ type Authority struct {
 func NewAuthority(tb testing.TB) *Authority {
 	tb.Helper()
 	a := &Authority{tb: tb}
-	template := a.template("authority of " + tb.Name())
-	template.IsCA, template.BasicConstraintsValid, template.KeyUsage = true, true, x509.KeyUsageCertSign
-	a.cert, a.key = template, a.newKey()
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &a.key.PublicKey, a.key)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if a.cert, err = x509.ParseCertificate(der); err != nil {
-		tb.Fatal(err)
-	}
+	a.own = a.sign("authority of "+tb.Name(), &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
 	return a
-}
-
-func (a *Authority) template(name string) *x509.Certificate {
-	a.made++
-	now := clock.System().Now()
-	return &x509.Certificate{
-		SerialNumber: big.NewInt(a.made), Subject: pkix.Name{CommonName: name},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour),
-	}
-}
-
-func (a *Authority) newKey() *ecdsa.PrivateKey {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		a.tb.Fatal(err)
-	}
-	return key
 }
 
 // Certificate signs one for a server and client of this name, on loopback.
 func (a *Authority) Certificate(name string) tls.Certificate {
 	a.tb.Helper()
-	template, key := a.template(name), a.newKey()
-	template.DNSNames, template.IPAddresses = []string{name}, []net.IP{net.IPv4(127, 0, 0, 1)}
-	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
+	return a.sign(name, &x509.Certificate{
+		DNSNames: []string{name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	})
+}
+
+// sign makes a key and its certificate. That of the authority is signed by itself.
+func (a *Authority) sign(name string, c *x509.Certificate) tls.Certificate {
+	a.tb.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		a.tb.Fatal(err)
 	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+	a.made++
+	now := clock.System().Now()
+	c.SerialNumber, c.Subject = big.NewInt(a.made), pkix.Name{CommonName: name}
+	c.NotBefore, c.NotAfter = now.Add(-time.Hour), now.Add(24*time.Hour)
+	parent, by := a.own.Leaf, a.own.PrivateKey
+	if c.IsCA {
+		parent, by = c, key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, parent, &key.PublicKey, by)
+	if err != nil {
+		a.tb.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		a.tb.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
 // Config trusts this authority and shows a certificate of this name.
 func (a *Authority) Config(name string) *tls.Config {
 	a.tb.Helper()
 	pool := x509.NewCertPool()
-	pool.AddCert(a.cert)
+	pool.AddCert(a.own.Leaf)
 	return &tls.Config{Certificates: []tls.Certificate{a.Certificate(name)}, RootCAs: pool, MinVersion: tls.VersionTLS12}
 }
 
@@ -92,10 +87,8 @@ func (a *Authority) Files(name string) (ca, cert, key string) {
 	dir := a.tb.TempDir()
 	write := func(file, kind string, der []byte) string {
 		path := filepath.Join(dir, file)
-		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-			a.tb.Fatal(err)
-		}
+		testfile.Write(a.tb, path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 		return path
 	}
-	return write("ca.pem", "CERTIFICATE", a.cert.Raw), write("cert.pem", "CERTIFICATE", c.Certificate[0]), write("key.pem", "PRIVATE KEY", private)
+	return write("ca.pem", "CERTIFICATE", a.own.Leaf.Raw), write("cert.pem", "CERTIFICATE", c.Certificate[0]), write("key.pem", "PRIVATE KEY", private)
 }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"locklab/internal/seed"
 	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
@@ -174,35 +174,14 @@ func TestHolderIsSafeWhileAThirdPeerSeesBothSides(t *testing.T) {
 // works and gives up: never two holders, and in the end all can go on.
 func TestChaos(t *testing.T) {
 	all, links := cuttable(t, 3)
-	const names = 5
-	inside := make([]atomic.Int32, names)
 	ctx, stop := context.WithCancel(locktest.Within(t))
-	var acquired atomic.Int64
-	var wg sync.WaitGroup
-	for i, l := range all {
-		for w := range 4 {
-			rand := seed.Seed(1).Child(fmt.Sprintf("worker %d/%d", i, w)).Rand()
-			wg.Go(func() {
-				for ctx.Err() == nil {
-					name := rand.IntN(names)
-					tryCtx, cancel := context.WithTimeout(ctx, time.Duration(rand.IntN(20)+1)*time.Millisecond)
-					lease, err := l.Acquire(tryCtx, fmt.Sprint(name))
-					cancel()
-					if err != nil {
-						continue
-					}
-					acquired.Add(1)
-					if n := inside[name].Add(1); n != 1 {
-						t.Errorf("%d holders", n)
-					}
-					inside[name].Add(-1)
-					if err := lease.Release(ctx); err != nil {
-						t.Error(err)
-					}
-				}
-			})
-		}
+	work := peertest.Work{
+		Callers: 4, Rounds: math.MaxInt, Names: 5,
+		Patience: func(rand *rand.Rand) time.Duration { return time.Duration(rand.IntN(20)+1) * time.Millisecond },
+		Refused:  func(error) {},
 	}
+	var working sync.WaitGroup
+	working.Go(func() { peertest.Contend(ctx, t, all, &work) })
 	for round := range 3 {
 		for pair, k := range links {
 			i, j := pair[0], pair[1]
@@ -211,33 +190,15 @@ func TestChaos(t *testing.T) {
 				peertest.AwaitLink(t, all[i], fmt.Sprint("p", j), !cut)
 				peertest.AwaitLink(t, all[j], fmt.Sprint("p", i), !cut)
 			}
-			before := acquired.Load()
-			locktest.Eventually(t, fmt.Sprintf("work goes on in round %d", round), func() bool { return acquired.Load() > before })
+			before := work.Held.Load()
+			locktest.Eventually(t, fmt.Sprintf("work goes on in round %d", round), func() bool { return work.Held.Load() > before })
 		}
 	}
 	stop()
-	wg.Wait()
+	working.Wait()
 	for _, l := range all {
-		for name := range names {
+		for name := range work.Names {
 			locktest.Release(t, locktest.Acquire(t, l, fmt.Sprint(name)))
 		}
-	}
-}
-
-func TestTooManyResources(t *testing.T) {
-	all := cluster(t, 2, func(c *multiphase.Config) {
-		if c.Rank == 0 {
-			c.Resources = 16 // one for each shard
-		}
-	})
-	for i := range 100 { // one after the other is no trouble
-		locktest.Release(t, locktest.Acquire(t, all[0], fmt.Sprintf("passing/%d", i)))
-	}
-	var err error
-	for i := 0; err == nil && i < 100; i++ {
-		_, err = all[0].Acquire(locktest.Within(t), fmt.Sprintf("kept/%d", i))
-	}
-	if !errors.Is(err, locks.ErrUnavailable) || !errors.Is(err, locks.ErrNotAcquired) {
-		t.Errorf("want ErrUnavailable and ErrNotAcquired, got %v", err)
 	}
 }

@@ -3,15 +3,13 @@ package multiphase_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"locklab/internal/seed"
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/locks/multiphase"
@@ -65,42 +63,23 @@ func TestLimitsSplitNothing(t *testing.T) {
 // overload has callers of each peer hold many names at a time.
 func overload(t *testing.T, all []*multiphase.Locker) {
 	t.Helper()
-	const callers, rounds, names = 100, 4, 300 // callers and rounds of each peer
-	inside := make([]atomic.Int32, names)
-	var held, refused atomic.Int64
-	var wg sync.WaitGroup
-	for i, l := range all {
-		for c := range callers {
-			rand := seed.Seed(i).Child(fmt.Sprint(c)).Rand()
-			wg.Go(func() {
-				for range rounds {
-					name := rand.IntN(names)
-					ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-					lease, err := l.Acquire(ctx, fmt.Sprint("limited/", name))
-					cancel()
-					if err != nil {
-						refused.Add(1)
-						if !errors.Is(err, locks.ErrNotAcquired) {
-							t.Errorf("want ErrNotAcquired, got %v", err)
-						}
-						continue
-					}
-					held.Add(1)
-					if n := inside[name].Add(1); n != 1 {
-						t.Errorf("%d holders of name %d", n, name)
-					}
-					<-clock.System().NewTimer(time.Duration(rand.IntN(20)) * time.Millisecond).C() // so that many are held at once
-					inside[name].Add(-1)
-					if err := lease.Release(t.Context()); err != nil {
-						t.Error(err)
-					}
-				}
-			})
-		}
+	var refused atomic.Int64
+	work := peertest.Work{
+		Callers: 100, Rounds: 4, Names: 300,
+		Patience: func(*rand.Rand) time.Duration { return 300 * time.Millisecond },
+		Inside: func(rand *rand.Rand) { // so that many are held at once
+			<-clock.System().NewTimer(time.Duration(rand.IntN(20)) * time.Millisecond).C()
+		},
+		Refused: func(err error) {
+			refused.Add(1)
+			if !errors.Is(err, locks.ErrNotAcquired) {
+				t.Errorf("want ErrNotAcquired, got %v", err)
+			}
+		},
 	}
-	wg.Wait()
-	t.Logf("%d held, %d refused or in vain", held.Load(), refused.Load())
-	if held.Load() == 0 {
+	peertest.Contend(t.Context(), t, all, &work)
+	t.Logf("%d held, %d refused or in vain", work.Held.Load(), refused.Load())
+	if work.Held.Load() == 0 {
 		t.Error("nobody ever held anything")
 	}
 }

@@ -5,14 +5,13 @@ package multiphase_test
 import (
 	"bufio"
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
-	"sync"
+	"slices"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -27,38 +26,33 @@ import (
 	"locklab/verify/peertest"
 )
 
-var pauses = flag.Int("pauses", 3, "how often TestPausedHolder stops a process, for each number of names")
-
 // processEnv makes this test binary a peer in place of running tests. Its value is the
 // peer's description.
 const processEnv = "MULTIPHASE_TEST_PROCESS"
 
 func TestMain(m *testing.M) {
 	if description := os.Getenv(processEnv); description != "" {
-		if err := beProcess(description); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
+		fmt.Fprintln(os.Stderr, beProcess(description))
+		os.Exit(1)
 	}
 	goleak.VerifyTestMain(m)
 }
 
 // description is what a process is told. Its listener is file descriptor 3.
 type description struct {
-	ID    string
-	Rank  int
-	Peers []multiphase.Peer
-	TTL   time.Duration
-	Holds int // how many names of its own it takes and keeps
+	ID, Cluster string
+	Rank        int
+	Peers       []multiphase.Peer
+	TTL         time.Duration
+	Names       []string // that it takes and keeps
 }
 
-// ownName is the i-th name that the process of the rank keeps.
-func ownName(rank, i int) string { return fmt.Sprintf("own/%d/%d", rank, i) }
+func timing() mesh.Timing {
+	return mesh.Timing{Heartbeat: 10 * time.Millisecond, SilenceMin: 50 * time.Millisecond, SilenceMax: 200 * time.Millisecond}
+}
 
-// beProcess takes its own names, says "held", says "lost" once it has lost them all, and
-// begins again. Meanwhile it takes and releases each name that it reads, and says so. It
-// ends when its input does.
+// beProcess takes its names, says "held", and begins again once it has lost them all. It
+// ends with its input.
 func beProcess(text string) error {
 	var d description
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
@@ -68,133 +62,36 @@ func beProcess(text string) error {
 	if err != nil {
 		return err
 	}
-	options := multiphase.DefaultQuorum()
-	options.Quorum.TTL = d.TTL
 	l, err := multiphase.New(multiphase.Config{
-		ID: d.ID, Rank: d.Rank, Peers: d.Peers, Listener: listener, Options: options, Founding: true,
-		Timing: mesh.Timing{Heartbeat: 10 * time.Millisecond, SilenceMin: 50 * time.Millisecond, SilenceMax: 200 * time.Millisecond},
+		ID: d.ID, Cluster: d.Cluster, Rank: d.Rank, Peers: d.Peers, Listener: listener,
+		Options: quorum(d.TTL), Founding: true, Timing: timing(),
 	})
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	kept := make(chan error, 1)
 	go func() {
-		var err error
-		for err == nil {
-			err = keep(ctx, l, d)
-		}
-		kept <- err
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
 	}()
-	input := bufio.NewScanner(os.Stdin)
-	for input.Scan() {
-		lease, err := l.Acquire(ctx, input.Text())
-		if err != nil {
-			return err
-		}
-		_ = lease.Release(ctx) // it may be over already
-		fmt.Println("took " + input.Text())
-	}
-	cancel()
-	if err := <-kept; !errors.Is(err, context.Canceled) {
-		return err
-	}
-	return l.Close()
-}
-
-// keep takes all own names and waits until all are lost.
-func keep(ctx context.Context, l *multiphase.Locker, d description) error {
-	var held []locks.Lease
-	for i := range d.Holds {
-		lease, err := l.Acquire(ctx, ownName(d.Rank, i))
-		if err != nil {
-			return err
-		}
-		held = append(held, lease)
-	}
-	fmt.Println("held")
-	for _, lease := range held {
-		select {
-		case <-lease.Lost():
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	fmt.Println("lost")
-	return nil
-}
-
-// process is another process, as a test sees it.
-type process struct {
-	rank   int
-	cmd    *exec.Cmd
-	input  io.WriteCloser
-	closed chan struct{} // once it has closed its output
-
-	mu   sync.Mutex
-	said map[string]int // how often which line
-}
-
-// count is how often it has said the line.
-func (p *process) count(line string) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.said[line]
-}
-
-// await waits for a condition that the process makes true.
-func (p *process) await(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	locktest.Eventually(t, fmt.Sprintf("process %d %s", p.rank, what), func() bool {
-		select {
-		case <-p.closed:
-			if !holds() { // all that it wrote is there now
-				t.Fatalf("process %d died and never %s", p.rank, what)
+	for {
+		var held []locks.Lease
+		for _, name := range d.Names {
+			lease, err := l.Acquire(context.Background(), name)
+			if err != nil {
+				return err
 			}
-			return true
-		default:
-			return holds()
+			held = append(held, lease)
 		}
-	})
-}
-
-// holdsAll waits until it holds its own names.
-func (p *process) holdsAll(t *testing.T) {
-	t.Helper()
-	p.await(t, "held its names", func() bool { return p.count("held") > p.count("lost") })
-}
-
-// take has the process take and release a name, and waits until it has.
-func (p *process) take(t *testing.T, name string) {
-	t.Helper()
-	before := p.count("took " + name)
-	if _, err := io.WriteString(p.input, name+"\n"); err != nil {
-		t.Fatal(err)
-	}
-	p.await(t, "took "+name, func() bool { return p.count("took "+name) > before })
-}
-
-func (p *process) signal(t *testing.T, s syscall.Signal) {
-	t.Helper()
-	if err := p.cmd.Process.Signal(s); err != nil {
-		t.Fatal(err)
+		fmt.Println("held")
+		for _, lease := range held {
+			<-lease.Lost()
+		}
 	}
 }
 
-// startProcesses starts peers, each in a process of its own. They end with the test,
-// which fails if one of them fails.
-func startProcesses(t *testing.T, n, holds int, ttl time.Duration) []*process {
-	t.Helper()
-	var all []*process
-	for _, cfg := range peertest.Configs(t, n, multiphase.DefaultQuorum()) {
-		all = append(all, startProcess(t, description{cfg.ID, cfg.Rank, cfg.Peers, ttl, holds}, cfg.Listener))
-		_ = cfg.Listener.Close() // the process has a copy
-	}
-	return all
-}
-
-func startProcess(t *testing.T, d description, listener net.Listener) *process {
+// startProcess starts a peer in a process of its own, which ends with the test. held is how
+// often it has taken its names.
+func startProcess(t *testing.T, d description, listener net.Listener) (process *os.Process, held *atomic.Int64) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -208,64 +105,78 @@ func startProcess(t *testing.T, d description, listener net.Listener) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
+	_ = listener.Close() // the process has a copy
 	defer func() { _ = file.Close() }()
-	p := &process{rank: d.Rank, cmd: exec.Command(self), closed: make(chan struct{}), said: map[string]int{}}
-	p.cmd.Env = append(os.Environ(), processEnv+"="+string(text))
-	p.cmd.ExtraFiles = []*os.File{file}
-	p.cmd.Stderr = os.Stderr
-	if p.input, err = p.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	output, err := p.cmd.StdoutPipe()
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), processEnv+"="+string(text))
+	cmd.ExtraFiles, cmd.Stderr = []*os.File{file}, os.Stderr
+	input, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.cmd.Start(); err != nil {
+	output, err := cmd.StdoutPipe()
+	if err != nil {
 		t.Fatal(err)
 	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	held = &atomic.Int64{}
+	closed := make(chan struct{})
 	go func() {
-		defer close(p.closed)
+		defer close(closed)
 		for lines := bufio.NewScanner(output); lines.Scan(); {
-			p.mu.Lock()
-			p.said[lines.Text()]++
-			p.mu.Unlock()
+			held.Add(1)
 		}
 	}()
-	t.Cleanup(func() { p.end(t) })
-	return p
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGCONT)
+		_ = input.Close()
+		<-closed
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the process: %v", err)
+		}
+	})
+	return cmd.Process, held
 }
 
-// end lets the process end, and fails if it did not end well.
-func (p *process) end(t *testing.T) {
-	_ = p.cmd.Process.Signal(syscall.SIGCONT)
-	_ = p.input.Close()
-	<-p.closed
-	if err := p.cmd.Wait(); err != nil {
-		t.Errorf("process %d: %v", p.rank, err)
-	}
-}
-
-// TestPausedHolder stops one process after the other for so long that others get what it
-// holds. When it goes on it must learn that it lost all of it, and take part again.
+// TestPausedHolder stops the process of one peer for so long that others get what it holds.
+// When it goes on it must learn that it lost all of it, and take part again.
 func TestPausedHolder(t *testing.T) {
-	for _, holds := range []int{1, 50} {
-		t.Run(fmt.Sprint(holds, " names"), func(t *testing.T) {
-			all := startProcesses(t, 3, holds, 500*time.Millisecond)
-			for i := range *pauses {
-				p, other := all[i%3], all[(i+1)%3]
-				p.holdsAll(t)
-				lost := p.count("lost")
-				p.signal(t, syscall.SIGSTOP)
-				for k := range holds { // now each of its leases is over
-					other.take(t, ownName(p.rank, k))
+	for _, names := range []int{1, 50} {
+		for rank := range 3 {
+			t.Run(fmt.Sprintf("%d names, rank %d", names, rank), func(t *testing.T) {
+				const ttl = 500 * time.Millisecond
+				cfgs := peertest.Configs(t, 3, quorum(ttl))
+				for i := range cfgs {
+					cfgs[i].Founding, cfgs[i].Timing = true, timing()
 				}
-				p.signal(t, syscall.SIGCONT)
-				p.await(t, "lost its names", func() bool { return p.count("lost") > lost })
-			}
-			for _, p := range all {
-				p.holdsAll(t)
-			}
-			t.Logf("%d pauses survived", *pauses)
-		})
+				paused := cfgs[rank]
+				d := description{ID: paused.ID, Cluster: paused.Cluster, Rank: rank, Peers: paused.Peers, TTL: ttl}
+				for i := range names {
+					d.Names = append(d.Names, fmt.Sprint("kept/", i))
+				}
+				process, held := startProcess(t, d, paused.Listener)
+				other := peertest.StartAll(t, slices.Delete(cfgs, rank, rank+1), multiphase.New)[0]
+				holds := func(before int64) {
+					t.Helper()
+					locktest.Eventually(t, "the process holds its names", func() bool { return held.Load() > before })
+				}
+				signal := func(s os.Signal) {
+					t.Helper()
+					if err := process.Signal(s); err != nil {
+						t.Fatal(err)
+					}
+				}
+				holds(0)
+				signal(syscall.SIGSTOP)
+				for _, name := range d.Names { // now each of its leases is over
+					locktest.Release(t, locktest.Acquire(t, other, name))
+				}
+				before := held.Load()
+				signal(syscall.SIGCONT)
+				holds(before)
+			})
+		}
 	}
 }

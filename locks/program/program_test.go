@@ -68,9 +68,15 @@ func TestGoIsALock(t *testing.T) {
 // script is a program that says hello and then what the text of a shell does.
 func script(t *testing.T, text string) program.Command {
 	t.Helper()
+	return scriptThat(t, `"version":1`, text)
+}
+
+// scriptThat is one with these fields in its hello.
+func scriptThat(t *testing.T, hello, text string) program.Command {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "client")
-	hello := "#!/bin/sh\nread line\necho '{\"op\":\"hello\",\"version\":1}'\n"
-	if err := os.WriteFile(path, []byte(hello+text+"\n"), 0o755); err != nil { //nolint:gosec // it is to be run
+	text = "#!/bin/sh\nread line\necho '{\"op\":\"hello\"," + hello + "}'\n" + text + "\n"
+	if err := os.WriteFile(path, []byte(text), 0o755); err != nil { //nolint:gosec // it is to be run
 		t.Fatal(err)
 	}
 	return program.Command{Args: []string{path}, Dir: filepath.Dir(path)}
@@ -135,11 +141,7 @@ func TestACrashAtStartIsTold(t *testing.T) {
 
 // TestWhoDoesNotEndIsHeard: what is wrong is said, and what the lock is, too.
 func TestWhoDoesNotEndIsHeard(t *testing.T) {
-	c := script(t, "")
-	text := "#!/bin/sh\nread line\necho '{\"op\":\"hello\",\"version\":1,\"tokens\":true}'\nexec 1>&-\nexec sleep 1000\n"
-	if err := os.WriteFile(c.Args[0], []byte(text), 0o755); err != nil { //nolint:gosec // it is to be run
-		t.Fatal(err)
-	}
+	c := scriptThat(t, `"version":1,"tokens":true`, "exec 1>&-; exec sleep 1000")
 	hello, err := program.Describe(t.Context(), c, nil)
 	if err == nil || !strings.Contains(err.Error(), "its output has ended, and it did not within") || !hello.Tokens {
 		t.Errorf("%+v, %v, want its hello, and that it did not end", hello, err)
@@ -163,13 +165,9 @@ func TestDeathEndsTheLease(t *testing.T) {
 
 // TestTheLabCountsLeases from when it asked: the program is late, not the lease.
 func TestTheLabCountsLeases(t *testing.T) {
-	path := script(t, "")
-	text := "#!/bin/sh\nread line\necho '{\"op\":\"hello\",\"version\":1,\"lease_ms\":300}'\nread line\nsleep 1\n" +
-		`echo '{"op":"acquire","id":1,"outcome":"ok","until_ms":300}'` + "\nread line\n" + `echo '{"op":"release","id":1,"outcome":"ok"}'` + "\nread line\n"
-	if err := os.WriteFile(path.Args[0], []byte(text), 0o755); err != nil { //nolint:gosec // it is to be run
-		t.Fatal(err)
-	}
-	lease, err := locker(t, path, nil, nil).Acquire(t.Context(), "r")
+	c := scriptThat(t, `"version":1,"lease_ms":300`, "read line; sleep 1; "+
+		`echo '{"op":"acquire","id":1,"outcome":"ok","until_ms":300}'; read line; echo '{"op":"release","id":1,"outcome":"ok"}'; read line`)
+	lease, err := locker(t, c, nil, nil).Acquire(t.Context(), "r")
 	if err != nil {
 		t.Fatal(err)
 	}

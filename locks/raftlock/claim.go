@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"locklab/internal/signals"
 	"locklab/locks"
 	pb "locklab/locks/raftlock/raftlockpb"
 )
@@ -24,7 +25,6 @@ type claim struct {
 	held    bool          // its caller has the lease
 	err     error
 	lost    chan struct{}
-	gone    bool // lost is closed
 
 	release locks.ReleaseOnce
 }
@@ -48,8 +48,7 @@ func (c *claim) hold() {
 
 // lose tells the caller, if it holds, that it does not any more.
 func (c *claim) lose() {
-	if c.held && !c.ending && !c.gone {
-		c.gone = true
+	if c.held && !c.ending && !signals.Closed(c.lost) {
 		close(c.lost)
 	}
 }
@@ -63,7 +62,7 @@ func (c *claim) Expires() (time.Time, bool) {
 	l := c.locker
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if c.gone {
+	if signals.Closed(c.lost) {
 		return l.clock.Now(), true
 	}
 	return l.session.until.Add(-l.session.margin()), true
@@ -82,7 +81,7 @@ func (c *claim) releaseOnce(ctx context.Context) error {
 	l := c.locker
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if c.gone {
+	if signals.Closed(c.lost) {
 		return locks.ErrNotHeld
 	}
 	r := l.session.release(c.seq)

@@ -3,7 +3,6 @@ package raftlock_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,35 +16,18 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestParseOptions(t *testing.T) {
-	tests := []struct {
-		spec string
-		want raftlock.Options
-		err  string // part of the message
-	}{
-		{spec: "raft", want: raftlock.DefaultOptions()},
-		{spec: "raft:lease=1s,store=memory,cancel=10ms", want: raftlock.Options{Lease: time.Second, Store: "memory", Cancel: 10 * time.Millisecond}},
-		{spec: "raft:lease=1ms", err: "lease 1ms"},
-		{spec: "raft:lease=soon", err: "lease=soon"},
-		{spec: "raft:store=tape", err: "disk, memory"},
-		{spec: "raft:fast", err: `unknown variant "fast"`},
-		{spec: "raft:size=3", err: `unknown option "size" (known: cancel, lease, store)`},
+	for text, want := range map[string]raftlock.Options{
+		"raft":                                   raftlock.DefaultOptions(),
+		"raft:lease=1s,store=memory,cancel=10ms": {Lease: time.Second, Store: "memory", Cancel: 10 * time.Millisecond},
+	} {
+		if got := locktest.Options(t, raftlock.ParseOptions, text); got != want {
+			t.Errorf("%s: got %+v, want %+v", text, got, want)
+		}
 	}
-	for _, tt := range tests {
-		t.Run(tt.spec, func(t *testing.T) {
-			spec, err := locks.ParseSpec(tt.spec)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := raftlock.ParseOptions(spec)
-			if tt.err != "" {
-				if !errors.Is(err, locks.ErrInvalid) || !strings.Contains(err.Error(), tt.err) {
-					t.Errorf("got %v, want one that says %q", err, tt.err)
-				}
-			} else if err != nil || got != tt.want {
-				t.Errorf("got %+v, %v, want %+v", got, err, tt.want)
-			}
-		})
-	}
+	locktest.Specs(t, raftlock.ParseOptions, map[string]string{
+		"raft:lease=1ms": "lease 1ms", "raft:lease=soon": "lease=soon", "raft:store=tape": "disk, memory",
+		"raft:fast": `unknown variant "fast"`, "raft:size=3": `unknown option "size" (known: cancel, lease, store)`,
+	})
 }
 
 func TestBadConfigs(t *testing.T) {

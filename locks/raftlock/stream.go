@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"locklab/internal/signals"
+	"locklab/locks/clock"
 	pb "locklab/locks/raftlock/raftlockpb"
 )
 
@@ -32,8 +33,6 @@ func (o Options) stallTimeout() time.Duration  { return min(time.Second, o.Lease
 
 // connect keeps the client attached to the leader until ctx ends.
 func (l *Locker) connect(ctx context.Context) {
-	timer := l.clock.NewTimer(time.Hour)
-	defer timer.Stop()
 	for ctx.Err() == nil {
 		name, service := l.nodes.service()
 		hint, err := l.talk(ctx, name, service)
@@ -43,11 +42,7 @@ func (l *Locker) connect(ctx context.Context) {
 		wait := l.nodes.failed(hint)
 		l.log.Debug("left a raft server", "server", name, "hint", hint, "reason", err, "wait", wait)
 		if wait > 0 {
-			timer.Reset(wait)
-			select {
-			case <-timer.C():
-			case <-ctx.Done():
-			}
+			clock.Await(l.clock, wait, ctx.Done())
 		}
 	}
 }

@@ -123,9 +123,7 @@ func (s *State) receive(from int, m Message, out []Effect) []Effect {
 		if current && s.phase == Holding {
 			kind = Commit
 		}
-		return append(out, Effect{
-			Kind: peercore.Send, To: peercore.SetOf(from), Msg: Message{Kind: kind, Round: m.Round},
-		})
+		return answer(from, kind, m.Round, out)
 	case !current || s.phase != Preparing: // a vote that came too late
 	case m.Kind == Yes, m.Kind == YesWaiting:
 		s.yes = s.yes.With(from)
@@ -151,9 +149,7 @@ func (s *State) participate(from int, m Message, out []Effect) []Effect {
 			}
 			s.reserved = reservation{taken: true, by: from, round: m.Round}
 		}
-		return append(out, Effect{
-			Kind: peercore.Send, To: peercore.SetOf(from), Msg: Message{Kind: vote, Round: m.Round},
-		})
+		return answer(from, vote, m.Round, out)
 	case Commit:
 		if s.reserved.of(from, m.Round) {
 			s.reserved.committed = true
@@ -181,9 +177,7 @@ func (s *State) connect(peer int, out []Effect) []Effect {
 	s.connected = s.connected.With(peer)
 	s.boot = s.boot || s.connected.Equal(s.cfg.Peers)
 	if s.reserved.taken && s.reserved.by == peer {
-		out = append(out, Effect{
-			Kind: peercore.Send, To: peercore.SetOf(peer), Msg: Message{Kind: Inquire, Round: s.reserved.round},
-		})
+		out = answer(peer, Inquire, s.reserved.round, out)
 	}
 	return s.pause(out)
 }
@@ -202,4 +196,9 @@ func (s *State) tell(to peercore.Set, kind MessageKind, out []Effect) []Effect {
 		return out
 	}
 	return append(out, Effect{Kind: peercore.Send, To: to, Msg: Message{Kind: kind, Round: s.round}})
+}
+
+// answer appends a message about a round to one peer.
+func answer(to int, kind MessageKind, round uint64, out []Effect) []Effect {
+	return append(out, Effect{Kind: peercore.Send, To: peercore.SetOf(to), Msg: Message{Kind: kind, Round: round}})
 }

@@ -175,9 +175,7 @@ func TestDiagrams(t *testing.T) {
 func golden(t *testing.T, path, got string) {
 	t.Helper()
 	if os.Getenv("REWRITE") != "" {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o750), os.WriteFile(path, []byte(got), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, got)
 	}
 	want := testfile.Read(t, path)
 	if string(want) != got {

@@ -1,7 +1,7 @@
 package explore
 
 import (
-	"fmt"
+	"slices"
 
 	"locklab/locks/peerlock/peercore"
 )
@@ -37,19 +37,6 @@ type Move struct {
 	// or, if it is the news that the connection was lost, they were lost with it.
 	Index uint8
 	Timer peercore.Timer // Expire
-}
-
-func (m Move) String() string {
-	switch m.Kind {
-	case Deliver:
-		return fmt.Sprintf("deliver %d -> %d", m.From, m.Peer)
-	case Cut, Mend:
-		return fmt.Sprintf("%v %d-%d", m.Kind, m.Peer, m.From)
-	case Expire:
-		return fmt.Sprintf("%d: %v expires", m.Peer, m.Timer)
-	default:
-		return fmt.Sprintf("%v %d", m.Kind, m.Peer)
-	}
 }
 
 // free says that the move needs nobody's wish and no fault: what is bound to happen in
@@ -142,12 +129,8 @@ func (w *world[S, M, P]) mayExpire(i int, t peercore.Timer, rest []byte) bool {
 // awaited says that a peer that lost its memory waits until the lease of i is over: that
 // it comes to an end follows from the crash and costs nothing more.
 func (w *world[S, M, P]) awaited(i int, rest []byte) bool {
-	for k := range w.n {
-		if rest[restPending+k]&(1<<i) != 0 {
-			return true
-		}
-	}
-	return false
+	pending := rest[restPending:][:w.n]
+	return slices.ContainsFunc(pending, func(leases byte) bool { return leases&(1<<i) != 0 })
 }
 
 // deliveries are those from i to j. Of the messages on a connection that was lost any

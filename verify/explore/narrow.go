@@ -25,9 +25,9 @@ func (d *textDiagram) inside(t *Trace) string {
 	}
 	write(head)
 	before := make([]string, len(d.states))
-	for number, s := range append([]Step{beginning(t)}, t.Steps...) {
+	for number, s := range t.fromBeginning() {
 		write(d.drawn(number, s))
-		states, changed := d.drawn(number, beginning(t)), false
+		states, changed := d.drawn(number, Step{Peer: -1}), false
 		put(states, 0, strings.Repeat(" ", textMargin))
 		for i, state := range s.Peers {
 			if state != before[i] {
@@ -46,7 +46,7 @@ func (d *textDiagram) inside(t *Trace) string {
 func listed(t *Trace) string {
 	var b strings.Builder
 	before := make([]string, len(t.Peers))
-	for number, s := range append([]Step{beginning(t)}, t.Steps...) {
+	for number, s := range t.fromBeginning() {
 		what := "the beginning"
 		switch {
 		case s.Peer < 0:

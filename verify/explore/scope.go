@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -19,10 +20,9 @@ const Any = -1
 const (
 	peersMost = 8
 	countMost = 250 // of what is counted in one byte
-	// StatesMost is what Scope.StatesMax allows if it is zero.
-	StatesMost = 1 << 40
-	// MemoryMost is the same for Scope.MemoryMax, in bytes.
-	MemoryMost = 1 << 50
+	// What StatesMax and MemoryMax allow if they are zero.
+	statesMost = 1 << 40
+	memoryMost = 1 << 50
 )
 
 // StuckCheck says in which states a peer that waits in vain is a violation.
@@ -102,9 +102,7 @@ func (sc Scope) withDefaults() (Scope, error) {
 // fillIn is what zero fields stand for.
 func (sc *Scope) fillIn() {
 	if sc.Requests == nil {
-		for range sc.Peers {
-			sc.Requests = append(sc.Requests, sc.Rounds)
-		}
+		sc.Requests = slices.Repeat([]int{sc.Rounds}, sc.Peers)
 	}
 	if sc.Links != nil {
 		sc.Cuts = len(sc.Links)
@@ -112,12 +110,8 @@ func (sc *Scope) fillIn() {
 	if sc.Crashed != nil {
 		sc.Crashes = len(sc.Crashed)
 	}
-	if sc.StatesMax == 0 {
-		sc.StatesMax = StatesMost
-	}
-	if sc.MemoryMax == 0 {
-		sc.MemoryMax = MemoryMost
-	}
+	sc.StatesMax = cmp.Or(sc.StatesMax, statesMost)
+	sc.MemoryMax = cmp.Or(sc.MemoryMax, memoryMost)
 }
 
 func (sc *Scope) checkCounts() error {
@@ -221,12 +215,7 @@ func (sc *Scope) faults() []sentence.Text {
 }
 
 func (sc *Scope) uneven() bool {
-	for _, r := range sc.Requests {
-		if r != sc.Requests[0] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(sc.Requests, func(r int) bool { return r != sc.Requests[0] })
 }
 
 // leases says what is explored of a core with leases.

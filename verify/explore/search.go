@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"slices"
 
 	"locklab/locks/peerlock/peercore"
 )
@@ -128,12 +129,7 @@ func (s *search[S, M, P]) deadEnd() bool {
 	if !s.mustGetOn(s.base) || s.waiting(s.base) == 0 {
 		return false
 	}
-	for _, m := range s.list {
-		if m.free(s.scope.Stuck == StuckAnywhere) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.list, func(m Move) bool { return m.free(s.scope.Stuck == StuckAnywhere) })
 }
 
 // look tells how far the search is, and ends it at what the scope allows.

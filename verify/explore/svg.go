@@ -1,8 +1,8 @@
 package explore
 
 import (
-	"encoding/xml"
 	"fmt"
+	"html"
 	"io"
 	"strings"
 )
@@ -11,7 +11,7 @@ import (
 // which a message was sent to the one in which it arrives. The colours follow the
 // reader's preference for light or dark.
 func (t *Trace) WriteSVG(w io.Writer, title, violation string) error {
-	d := svgDiagram{trace: t}
+	d := svgDiagram{steps: t.fromBeginning()}
 	d.draw(title, violation)
 	_, err := io.WriteString(w, d.b.String())
 	return err
@@ -57,7 +57,7 @@ const svgStyle = `
 
 type svgDiagram struct {
 	b     strings.Builder
-	trace *Trace
+	steps []Step
 }
 
 func (d *svgDiagram) x(peer int) int { return svgLeft + peer*svgColumn }
@@ -67,19 +67,15 @@ func (d *svgDiagram) print(format string, args ...any) { fmt.Fprintf(&d.b, forma
 
 // text writes escaped text.
 func (d *svgDiagram) text(x, y int, class, text string) {
-	var escaped strings.Builder
-	_ = xml.EscapeText(&escaped, []byte(text)) // a Builder takes everything
-	d.print(`<text x="%d" y="%d" class="%s">%s</text>`, x, y, class, escaped.String())
+	d.print(`<text x="%d" y="%d" class="%s">%s</text>`, x, y, class, html.EscapeString(text))
 }
 
 func (d *svgDiagram) draw(title, violation string) {
-	n := len(d.trace.Peers)
+	n := len(d.steps[0].Peers)
 	width := d.x(n-1) + svgColumn
-	height := d.y(len(d.trace.Steps)) + svgBottom
+	height := d.y(len(d.steps)-1) + svgBottom
 	d.print(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img">`, width, height, width, height)
-	var escaped strings.Builder
-	_ = xml.EscapeText(&escaped, []byte(title+": "+violation))
-	d.print("<title>%s</title><style>%s</style>", escaped.String(), svgStyle)
+	d.print("<title>%s</title><style>%s</style>", html.EscapeString(title+": "+violation), svgStyle)
 	d.print(`<defs><marker id="head" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8" orient="auto"><path class="head" d="M0 0L10 5L0 10z"/></marker></defs>`)
 	d.print(`<rect class="page" width="%d" height="%d"/>`, width, height)
 	d.text(20, 28, "title", title)
@@ -87,13 +83,13 @@ func (d *svgDiagram) draw(title, violation string) {
 		d.text(d.x(i), 64, "peer", fmt.Sprintf("peer %d", i))
 		d.life(i)
 	}
-	for k, s := range d.trace.Steps {
+	for k, s := range d.steps[1:] {
 		d.lines(k+1, s)
 	}
 	for i := range n { // above the lines
 		d.states(i)
 	}
-	for k, s := range d.trace.Steps {
+	for k, s := range d.steps[1:] {
 		d.label(k+1, s)
 	}
 	d.text(20, height-20, "bad", violation)
@@ -102,11 +98,7 @@ func (d *svgDiagram) draw(title, violation string) {
 
 // status is the class of a peer's state after a step.
 func (d *svgDiagram) status(peer, step int) string {
-	if step == 0 {
-		return ""
-	}
-	s := d.trace.Steps[step-1]
-	switch {
+	switch s := d.steps[step]; {
 	case s.Holds[peer]:
 		return " holds"
 	case s.Waits[peer]:
@@ -118,7 +110,7 @@ func (d *svgDiagram) status(peer, step int) string {
 
 // life draws a peer's lifeline: thin, thicker while it waits, thickest while it holds.
 func (d *svgDiagram) life(peer int) {
-	last := len(d.trace.Steps)
+	last := len(d.steps) - 1
 	for begin := 0; begin <= last; {
 		end := begin + 1
 		for end <= last && d.status(peer, end) == d.status(peer, begin) {
@@ -133,24 +125,16 @@ func (d *svgDiagram) life(peer int) {
 	}
 }
 
-// state is the name of a peer's state after a step.
-func (d *svgDiagram) state(peer, step int) string {
-	if step == 0 {
-		return d.trace.Peers[peer]
-	}
-	return d.trace.Steps[step-1].Peers[peer]
-}
-
 func (d *svgDiagram) changes(peer, step int) bool {
-	return step == 0 || d.state(peer, step) != d.state(peer, step-1)
+	return step == 0 || d.steps[step].Peers[peer] != d.steps[step-1].Peers[peer]
 }
 
 // states draws the name of a peer's state where it changes.
 func (d *svgDiagram) states(peer int) {
-	for step := range len(d.trace.Steps) + 1 {
+	for step, s := range d.steps {
 		if d.changes(peer, step) {
 			d.print(`<rect class="pill%s" x="%d" y="%d" width="%d" height="18" rx="9"/>`, d.status(peer, step), d.x(peer)-svgPill, d.y(step)-9, 2*svgPill)
-			d.text(d.x(peer), d.y(step)+4, "state", d.state(peer, step))
+			d.text(d.x(peer), d.y(step)+4, "state", s.Peers[peer])
 		}
 	}
 }

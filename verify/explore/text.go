@@ -32,15 +32,17 @@ func (t *Trace) WriteTextWithin(w io.Writer, width int) error {
 func (d *textDiagram) beside(t *Trace) string {
 	var b strings.Builder
 	b.WriteString(d.header())
-	b.WriteString(d.line(0, beginning(t)))
-	for i, s := range t.Steps {
-		b.WriteString(d.line(i+1, s))
+	for number, s := range t.fromBeginning() {
+		b.WriteString(d.finish(d.drawn(number, s), s.Peers))
 	}
 	return b.String()
 }
 
-// beginning is a step in which nothing happens.
-func beginning(t *Trace) Step { return Step{From: -1, Peer: -1, Peers: t.Peers} }
+// fromBeginning is the steps, from 1, behind one in which nothing happens.
+func (t *Trace) fromBeginning() []Step {
+	nobody := make([]bool, len(t.Peers))
+	return append([]Step{{From: -1, Peer: -1, Peers: t.Peers, Waits: nobody, Holds: nobody}}, t.Steps...)
+}
 
 func widest(text string) (columns int) {
 	for line := range strings.Lines(text) {
@@ -63,10 +65,8 @@ type textDiagram struct {
 
 func newTextDiagram(t *Trace) *textDiagram {
 	d := &textDiagram{column: 12, last: 1}
-	for _, p := range t.Peers {
-		d.states = append(d.states, utf8.RuneCountInString(p))
-	}
-	for _, s := range t.Steps {
+	d.states = make([]int, len(t.Peers))
+	for _, s := range t.fromBeginning() {
 		label := utf8.RuneCountInString(s.label())
 		switch {
 		case s.spans():
@@ -111,9 +111,7 @@ func (d *textDiagram) header() string {
 	return d.finish(line, states)
 }
 
-// line draws one step.
-func (d *textDiagram) line(number int, s Step) string { return d.finish(d.drawn(number, s), s.Peers) }
-
+// drawn is one step.
 func (d *textDiagram) drawn(number int, s Step) []rune {
 	line := blank(d.width())
 	put(line, 0, fmt.Sprintf("%4d", number))

@@ -212,8 +212,7 @@ func (w *world[S, M, P]) take(m Move, describe func(P) string) Step {
 
 // textOf says what a move from base is, without who moves.
 func (w *world[S, M, P]) textOf(m Move) string {
-	switch m.Kind {
-	case Deliver:
+	if m.Kind == Deliver {
 		item := w.base[w.wire(int(m.From), int(m.Peer))].item(int(m.Index))
 		switch item[0] {
 		case itemDown:
@@ -223,27 +222,9 @@ func (w *world[S, M, P]) textOf(m Move) string {
 		}
 		message, _ := w.decode(item[1:])
 		return fmt.Sprint(message)
-	case Request:
-		return "requests"
-	case Release:
-		return "releases"
-	case GiveUp:
-		return "gives up"
-	case Wake:
-		return "ends its pause"
-	case Expire:
-		return m.Timer.String() + " over"
-	case Cut:
-		return "link breaks"
-	case Mend:
-		return "new connection"
-	case Crash:
-		return "crashes, memory lost"
-	case Forget:
-		return "forgets the resource"
-	case Tick:
-		return "a tick"
-	default:
-		return m.String()
 	}
+	return [...]string{
+		Request: "requests", Release: "releases", GiveUp: "gives up", Wake: "ends its pause", Expire: m.Timer.String() + " over",
+		Cut: "link breaks", Mend: "new connection", Crash: "crashes, memory lost", Forget: "forgets the resource", Tick: "a tick",
+	}[m.Kind]
 }

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"slices"
 
 	"locklab/locks/peerlock/peercore"
 )
@@ -69,10 +70,5 @@ func (k *Walk[S, M, P]) Healed() bool { return k.w.healed(k.w.base) }
 
 // Idle says that no peer remembers anything.
 func (k *Walk[S, M, P]) Idle() bool {
-	for _, p := range k.w.base[:k.w.n] {
-		if !p.idle {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(k.w.base[:k.w.n], func(p *part) bool { return !p.idle })
 }

@@ -1,8 +1,10 @@
 package peertest
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"strconv"
 	"strings"
@@ -147,39 +149,70 @@ func ReconnectResumes[O any, L Peer](t *testing.T, options O, start func(peerloc
 // with a few that everybody wants, and checks that each has one holder at a time.
 func ManyNames[L Peer](tb testing.TB, all []L) {
 	tb.Helper()
-	ctx := locktest.Within(tb)
-	const (
-		workers, rounds = 6, 150 // of each peer
-		names           = 3000
-		hot             = 4
-	)
-	inside := make([]atomic.Int64, names)
-	var wg sync.WaitGroup
+	Contend(locktest.Within(tb), tb, all, &Work{Callers: 6, Rounds: 150, Names: 3000, Hot: 4})
+}
+
+// Work is what the callers of all peers do at once: each takes and releases one name after
+// the other.
+type Work struct {
+	Callers, Rounds int // callers of each peer, and how often each tries
+	Names           int
+	Hot             int                                 // every other time it is one of so few; 0: of all
+	Patience        func(rand *rand.Rand) time.Duration // nil: an hour
+	Inside          func(rand *rand.Rand)               // what a holder does; nil: lets an intruder in
+	Refused         func(err error)                     // nil: nobody may be
+	Held            atomic.Int64                        // how often anybody held
+}
+
+// Contend has all callers work until ctx ends, and checks that each name has one holder at a
+// time.
+func Contend[L Peer](ctx context.Context, tb testing.TB, all []L, work *Work) {
+	tb.Helper()
+	inside := make([]atomic.Int64, work.Names)
+	once := func(l L, name int, rand *rand.Rand) {
+		patience := time.Hour
+		if work.Patience != nil {
+			patience = work.Patience(rand)
+		}
+		wait, cancel := context.WithTimeout(ctx, patience)
+		lease, err := l.Acquire(wait, strconv.Itoa(name))
+		cancel()
+		if err != nil {
+			if work.Refused == nil {
+				tb.Error(err)
+			} else {
+				work.Refused(err)
+			}
+			return
+		}
+		work.Held.Add(1)
+		if n := inside[name].Add(1); n != 1 {
+			tb.Errorf("%d holders of resource %d", n, name)
+		}
+		if work.Inside == nil {
+			runtime.Gosched()
+		} else {
+			work.Inside(rand)
+		}
+		inside[name].Add(-1)
+		if err := lease.Release(context.WithoutCancel(ctx)); err != nil {
+			tb.Error(err)
+		}
+	}
+	var running sync.WaitGroup
 	for i, l := range all {
-		for j := range workers {
+		for j := range work.Callers {
 			rand := seed.Seed(i).Child(strconv.Itoa(j)).Rand()
-			wg.Go(func() {
-				for k := range rounds {
-					name := rand.IntN(names)
-					if k%2 == 0 {
-						name %= hot
+			running.Go(func() {
+				for k := 0; k < work.Rounds && ctx.Err() == nil; k++ {
+					name := rand.IntN(work.Names)
+					if k%2 == 0 && work.Hot > 0 {
+						name %= work.Hot
 					}
-					lease, err := l.Acquire(ctx, strconv.Itoa(name))
-					if err != nil {
-						tb.Error(err)
-						return
-					}
-					if n := inside[name].Add(1); n != 1 {
-						tb.Errorf("%d holders of resource %d", n, name)
-					}
-					runtime.Gosched() // lets an intruder in
-					inside[name].Add(-1)
-					if err := lease.Release(ctx); err != nil {
-						tb.Error(err)
-					}
+					once(l, name, rand)
 				}
 			})
 		}
 	}
-	wg.Wait()
+	running.Wait()
 }

@@ -55,3 +55,8 @@ func Unsent[S, M any, P peercore.Machine[S, M]](drop func(m M) bool, applies fun
 		})
 	}
 }
+
+// Reply is a message to who sent the one of ev.
+func Reply[M any](ev peercore.Event[M], m M) peercore.Effect[M] {
+	return peercore.Effect[M]{Kind: peercore.Send, To: peercore.SetOf(ev.Peer), Msg: m}
+}

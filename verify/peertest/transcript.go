@@ -3,13 +3,13 @@ package peertest
 import (
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"locklab/internal/testfile"
 	"locklab/locks/peerlock/peercore"
 	"locklab/verify/explore"
 )
@@ -39,16 +39,11 @@ func (tr Transcripts[S, M, P]) Run(t *testing.T, rewrite bool) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := tr.transcribe(t, string(text))
+			text := string(testfile.Read(t, file))
+			got := tr.transcribe(t, text)
 			if rewrite {
-				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			} else if got != string(text) {
+				testfile.Write(t, file, got)
+			} else if got != text {
 				t.Errorf("%s says\n%s\nbut this happens (go test -rewrite writes it):\n%s", file, text, got)
 			}
 		})
@@ -172,15 +167,7 @@ func (s *script[S, M, P]) take(fits func(explore.Move) bool) bool {
 	}
 	m := moves[at]
 	if m.Kind == explore.Deliver {
-		from := fmt.Sprintf("%d <- %d: ", m.Peer, m.From)
-		what := strings.TrimPrefix(s.walk.Text(m), from)
-		switch {
-		case strings.HasPrefix(what, "loses"):
-			what = "lost"
-		case strings.HasPrefix(what, "connects"):
-			what = "connected"
-		}
-		fmt.Fprintf(&s.out, "  %s%s\n", from, what)
+		fmt.Fprintf(&s.out, "  %s\n", s.walk.Text(m))
 	}
 	s.walk.Take(m)
 	return true

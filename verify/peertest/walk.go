@@ -128,7 +128,7 @@ func SimFinds[S, M any, P peers.Core[S, M]](t *testing.T, want sim.FindingKind, 
 	if cfg.Load.Hold == 0 {
 		plan.Holds = sim.Holds()
 	}
-	o, err := sim.Campaign(t.Context(), func() sim.Simulator { return sim.New[S, M, P](alg, shell) }, plan)
+	o, err := sim.Campaign(t.Context(), sim.New[S, M, P](alg, shell), plan)
 	if err != nil {
 		t.Fatal(err)
 	}

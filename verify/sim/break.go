@@ -101,7 +101,7 @@ func (w *world[M]) resume(r int) {
 		return
 	}
 	late := p.inbox
-	p.inbox = p.inboxSpare[:0]
+	p.inbox = nil
 	for _, i := range late {
 		if w.slots[i].op == opSilent { // it could not listen, so it gives them time
 			sl := w.slots[i]
@@ -111,5 +111,4 @@ func (w *world[M]) resume(r int) {
 		}
 		w.happen(i)
 	}
-	p.inboxSpare = late
 }

@@ -5,7 +5,7 @@ import (
 	"context"
 	"runtime"
 	"slices"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -64,44 +64,29 @@ func (p Plan) Case(s seed.Seed) Config {
 	return cfg
 }
 
-// Campaign runs the seeds, each worker with a simulator of its own. What it returns
-// does not depend on how they are spread.
-func Campaign(ctx context.Context, newSimulator func() Simulator, plan Plan) (Outcome, error) {
-	workers := plan.Workers
-	if workers == 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	var (
-		next  atomic.Int64
-		all   errgroup.Group
-		parts = make([]part, max(1, min(workers, plan.Seeds)))
-	)
-	for w := range parts {
+// Campaign runs the seeds. What it returns does not depend on how they are spread.
+func Campaign(ctx context.Context, sim Simulator, plan Plan) (Outcome, error) {
+	all, running := errgroup.WithContext(ctx)
+	all.SetLimit(cmp.Or(plan.Workers, runtime.GOMAXPROCS(0)))
+	var mu sync.Mutex
+	var o Outcome
+	groups := map[string]*Group{}
+	for n := 0; n < plan.Seeds && running.Err() == nil; n++ {
 		all.Go(func() error {
-			sim := newSimulator()
-			for ctx.Err() == nil {
-				n := int(next.Add(1)) - 1
-				if n >= plan.Seeds {
-					break
-				}
-				if err := parts[w].run(sim, plan.Case(seedOf(plan.Config.Seed, n))); err != nil {
-					return err
-				}
+			cfg := plan.Case(plan.Config.Seed + seed.Seed(n))
+			r, err := sim.Run(cfg)
+			if err != nil {
+				return err
 			}
+			mu.Lock()
+			defer mu.Unlock()
+			o.Totals.Merge(&r.Totals)
+			gather(groups, cfg, &r)
 			return nil
 		})
 	}
 	if err := all.Wait(); err != nil {
 		return Outcome{}, err
-	}
-	var o Outcome
-	groups := map[string]*Group{}
-	for i := range parts {
-		p := &parts[i]
-		o.Totals.Merge(&p.totals)
-		for name, g := range p.groups {
-			merge(groups, name, *g)
-		}
 	}
 	o.Done = o.Totals.Runs
 	for _, g := range groups {
@@ -119,40 +104,19 @@ func Campaign(ctx context.Context, newSimulator func() Simulator, plan Plan) (Ou
 	return o, nil
 }
 
-// part is what one worker has found.
-type part struct {
-	totals Totals
-	groups map[string]*Group
-}
-
-func (p *part) run(sim Simulator, cfg Config) error {
-	r, err := sim.Run(cfg)
-	if err != nil {
-		return err
-	}
-	p.totals.Add(&r)
-	if p.groups == nil {
-		p.groups = map[string]*Group{}
-	}
+// gather adds what one run found.
+func gather(groups map[string]*Group, cfg Config, r *Result) {
 	for name, n := range r.Counts {
-		g := Group{Name: name, Seeds: 1, Count: n, First: cfg.Seed, Hold: cfg.Load.Hold}
-		if i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Name() == name }); i >= 0 {
-			g.Example = r.Findings[i]
+		g := groups[name]
+		if g == nil {
+			g = &Group{Name: name}
+			groups[name] = g
 		}
-		merge(p.groups, name, g)
-	}
-	return nil
-}
-
-func merge(groups map[string]*Group, name string, g Group) {
-	old := groups[name]
-	if old == nil {
-		groups[name] = &g
-		return
-	}
-	old.Seeds += g.Seeds
-	old.Count += g.Count
-	if g.First < old.First {
-		old.First, old.Hold, old.Example = g.First, g.Hold, g.Example
+		if g.Seeds == 0 || cfg.Seed < g.First {
+			g.First, g.Hold = cfg.Seed, cfg.Load.Hold
+			g.Example = r.Findings[slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Name() == name })]
+		}
+		g.Seeds++
+		g.Count += n
 	}
 }

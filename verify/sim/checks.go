@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"locklab/locks/peerlock/peercore"
@@ -11,59 +12,20 @@ import (
 
 // checks are what is watched during a run.
 type checks struct {
-	grants   uint64
-	waiting  int // peers
-	ranks    []Rank
-	wait     Hist
-	handoff  Hist
-	holders  []int // who believes that it holds
-	freed    int64 // when the last hold ended while somebody waited; -1 otherwise
-	seen     uint64
-	forgot   bool // a majority had lost its memory at once since seen was set
-	findings []Finding
-	counts   map[string]int
-}
-
-func (c *checks) reset(n int) {
-	if cap(c.ranks) < n {
-		c.ranks = make([]Rank, n)
-	}
-	c.ranks = c.ranks[:n]
-	for i := range c.ranks {
-		r := &c.ranks[i]
-		r.Wait.clear()
-		*r = Rank{Wait: r.Wait}
-	}
-	c.wait.clear()
-	c.handoff.clear()
-	c.grants, c.waiting, c.freed, c.seen, c.forgot = 0, 0, -1, 0, false
-	c.holders = c.holders[:0]
-	c.findings, c.counts = nil, nil
-}
-
-// passed is told how many others were served while a peer waited, and how long.
-func (c *checks) passed(i int, others uint64, wait time.Duration) {
-	r := &c.ranks[i]
-	r.Turns++
-	r.Bypass += others
-	r.MaxBypass = max(r.MaxBypass, others)
-	r.MaxTurn = max(r.MaxTurn, wait)
-}
-
-// served is told how long a client waited.
-func (c *checks) served(i int, wait time.Duration) {
-	c.ranks[i].Grants++
-	c.ranks[i].Wait.Add(wait)
-	c.wait.Add(wait)
+	waiting int   // peers
+	holders []int // who believes that it holds
+	freed   int64 // when the last hold ended while somebody waited; -1 otherwise
+	seen    uint64
+	forgot  bool // a majority had lost its memory at once since seen was set
 }
 
 // hold notes that a client of peer i believes from now on that it holds, and looks
 // whether another one does, and what a resource that checks tokens would say.
 func (s *simulator[S, M, P]) hold(i int) {
 	c, p := &s.checks, &s.peers[i]
-	c.grants++
+	s.res.Grants++
 	if c.freed >= 0 {
-		c.handoff.Add(time.Duration(s.now - c.freed))
+		s.res.Handoff.Add(time.Duration(s.now - c.freed))
 		c.freed = -1
 	}
 	switch stale := peers.Stale(p.token, c.seen); {
@@ -141,13 +103,9 @@ func (s *simulator[S, M, P]) violate(f Finding) {
 	if s.trace != nil {
 		s.trace.finding(f)
 	}
-	c := &s.checks
-	if c.counts == nil {
-		c.counts = map[string]int{}
-	}
-	c.counts[f.Name()]++
-	if c.counts[f.Name()] == 1 {
-		c.findings = append(c.findings, f)
+	s.res.Counts[f.Name()]++
+	if s.res.Counts[f.Name()] == 1 {
+		s.res.Findings = append(s.res.Findings, f)
 	}
 	if s.cfg.StopAtFirst && f.Kind.Bad() {
 		s.stopped = true
@@ -161,38 +119,26 @@ func (s *simulator[S, M, P]) under(f Finding) string {
 	if f.Kind == Stuck || f.Kind == Token || f.Kind == Forgot { // their cause may be long ago
 		f.Since = 0
 	}
-	var kinds []Kind
+	var kinds []string
 	for _, o := range s.cfg.Faults {
-		if o.From <= f.At && o.Until+after >= f.Since && !slices.Contains(kinds, o.Kind) {
-			kinds = append(kinds, o.Kind)
+		if o.From <= f.At && o.Until+after >= f.Since {
+			kinds = append(kinds, string(o.Kind))
 		}
 	}
 	slices.Sort(kinds)
-	text := ""
-	for _, k := range kinds {
-		if text != "" {
-			text += "+"
-		}
-		text += string(k)
-	}
-	return text
+	return strings.Join(slices.Compact(kinds), "+")
 }
 
-// finish looks at who still waits, and sums up.
+// finish looks at who still waits.
 func (s *simulator[S, M, P]) finish() {
-	c := &s.checks
 	s.res.Virtual = min(time.Duration(s.now), s.cfg.Duration)
-	if !s.res.Truncated && !s.stopped {
+	if s.res.Truncated == 0 && !s.stopped {
 		for i := range s.peers {
 			if p := &s.peers[i]; p.waiting || p.early > 0 {
 				s.violate(Finding{Kind: Stuck, A: i, B: i, Since: time.Duration(p.waitsSince)})
 			}
 		}
 	}
-	s.res.Grants = c.grants
-	s.res.Ranks = c.ranks
-	s.res.Wait, s.res.Handoff = c.wait, c.handoff
-	s.res.Findings, s.res.Counts = c.findings, c.counts
 }
 
 // FindingKind is what was found.

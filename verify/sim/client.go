@@ -9,9 +9,8 @@ import (
 
 // claim is one wish of a client.
 type claim struct {
-	since int64
-	gen   uint32 // tells it from others that use the same place
-	live  bool
+	number int32 // tells it from all others of a run
+	since  int64
 }
 
 // draw is a random time around the mean.
@@ -20,13 +19,6 @@ func (s *simulator[S, M, P]) draw(mean time.Duration) int64 {
 		return 0
 	}
 	return int64(s.load.ExpFloat64() * float64(mean))
-}
-
-// startClients lets the clients of a new process begin.
-func (s *simulator[S, M, P]) startClients(i int) {
-	for range s.cfg.Load.Clients {
-		s.think(i)
-	}
 }
 
 // think arranges the next request of a client that has just finished.
@@ -47,12 +39,10 @@ func (s *simulator[S, M, P]) ask(i int) {
 	if p.asksLeft > 0 {
 		p.asksLeft--
 	}
-	c := s.newClaim()
-	p.claims = append(p.claims, c)
+	s.claims++
+	p.claims = append(p.claims, claim{number: s.claims, since: s.now})
 	if s.cfg.Load.GiveUp > 0 {
-		s.push(s.now+s.draw(s.cfg.Load.GiveUp), slot[M]{
-			op: opGiveUp, to: int16(i), epoch: s.procs[i].epoch, arg: c, gen: s.claims[c].gen,
-		})
+		s.push(s.now+s.draw(s.cfg.Load.GiveUp), slot[M]{op: opGiveUp, to: int16(i), epoch: s.procs[i].epoch, arg: s.claims})
 	}
 	if len(p.claims) == 1 {
 		s.request(i)
@@ -67,26 +57,10 @@ func (s *simulator[S, M, P]) ready(i int) {
 	}
 }
 
-func (s *simulator[S, M, P]) newClaim() int32 {
-	if k := len(s.spare); k > 0 {
-		c := s.spare[k-1]
-		s.spare = s.spare[:k-1]
-		s.claims[c] = claim{since: s.now, gen: s.claims[c].gen + 1, live: true}
-		return c
-	}
-	s.claims = append(s.claims, claim{since: s.now, live: true})
-	return int32(len(s.claims) - 1)
-}
-
-func (s *simulator[S, M, P]) endClaim(c int32) {
-	s.claims[c].live = false
-	s.spare = append(s.spare, c)
-}
-
 // request has the core work for the first claim.
 func (s *simulator[S, M, P]) request(i int) {
 	p := &s.peers[i]
-	p.waiting, p.waitsSince, p.grantsBefore = true, s.now, s.checks.grants
+	p.waiting, p.waitsSince, p.grantsBefore = true, s.now, s.res.Grants
 	s.checks.waiting++
 	if s.trace != nil {
 		s.trace.note(s.now, i, "asks")
@@ -100,7 +74,10 @@ func (s *simulator[S, M, P]) granted(i int, token uint64) {
 	if p.waiting {
 		p.waiting = false
 		s.checks.waiting--
-		s.checks.passed(i, s.checks.grants-p.grantsBefore, time.Duration(s.now-p.waitsSince))
+		r, others := &s.res.Ranks[i], s.res.Grants-p.grantsBefore
+		r.Turns++
+		r.Bypass += others
+		r.MaxBypass = max(r.MaxBypass, others)
 	}
 	if s.trace != nil {
 		s.trace.held(s.now, i, token)
@@ -114,25 +91,28 @@ func (s *simulator[S, M, P]) granted(i int, token uint64) {
 func (s *simulator[S, M, P]) serve(i int) {
 	p := &s.peers[i]
 	c := p.claims[0]
-	s.checks.served(i, time.Duration(s.now-s.claims[c].since))
-	s.push(s.now+s.draw(s.cfg.Load.Hold), slot[M]{
-		op: opRelease, to: int16(i), epoch: s.procs[i].epoch, arg: c, gen: s.claims[c].gen,
-	})
+	r, wait := &s.res.Ranks[i], time.Duration(s.now-c.since)
+	r.Grants++
+	r.Wait.Add(wait)
+	s.res.Wait.Add(wait)
+	s.push(s.now+s.draw(s.cfg.Load.Hold), slot[M]{op: opRelease, to: int16(i), epoch: s.procs[i].epoch, arg: c.number})
+}
+
+// serves says that the peer holds for the claim.
+func (p *peer[S]) serves(number int32) bool {
+	return p.Holds() && len(p.claims) > 0 && p.claims[0].number == number
 }
 
 // release ends a hold.
-func (s *simulator[S, M, P]) release(i int, c int32, gen uint32) {
+func (s *simulator[S, M, P]) release(i int, number int32) {
 	p := &s.peers[i]
-	if cl := s.claims[c]; !cl.live || cl.gen != gen || !p.Holds() {
+	if !p.serves(number) {
 		return
 	}
-	if p.timers[peercore.Lease].running {
-		if s.expireLate(i); !p.Holds() || p.claims[0] != c {
-			return
-		}
+	if s.expireLate(i); !p.serves(number) {
+		return
 	}
 	p.claims = slices.Delete(p.claims, 0, 1)
-	s.endClaim(c)
 	s.think(i)
 	if s.passOn(i) {
 		return
@@ -162,22 +142,21 @@ func (s *simulator[S, M, P]) passOn(i int) bool {
 	if s.trace != nil {
 		s.trace.note(s.now, i, "passes on to its next client")
 	}
-	s.checks.grants++
+	s.res.Grants++
 	s.serve(i)
 	return true
 }
 
 // giveUp ends the wait of a claim. In the end nobody does, so that everybody who waits
 // must be served.
-func (s *simulator[S, M, P]) giveUp(i int, c int32, gen uint32) {
+func (s *simulator[S, M, P]) giveUp(i int, number int32) {
 	p := &s.peers[i]
-	at := slices.Index(p.claims, c)
-	if cl := s.claims[c]; s.draining || !cl.live || cl.gen != gen || at < 0 || (at == 0 && p.Holds()) {
+	at := slices.IndexFunc(p.claims, func(c claim) bool { return c.number == number })
+	if s.draining || at < 0 || (at == 0 && p.Holds()) {
 		return
 	}
 	p.claims = slices.Delete(p.claims, at, at+1)
-	s.endClaim(c)
-	s.checks.ranks[i].GiveUps++
+	s.res.Ranks[i].GiveUps++
 	s.think(i)
 	if at > 0 {
 		return
@@ -199,10 +178,8 @@ func (s *simulator[S, M, P]) lose(i int) {
 	if s.trace != nil {
 		s.trace.note(s.now, i, "has lost the lease")
 	}
-	c := p.claims[0]
 	p.claims = slices.Delete(p.claims, 0, 1)
-	s.endClaim(c)
-	s.checks.ranks[i].Lost++
+	s.res.Ranks[i].Lost++
 	s.endHold(i)
 	s.think(i)
 	if len(p.claims) > 0 {
@@ -221,10 +198,7 @@ func (s *simulator[S, M, P]) died(i int) {
 		p.waiting = false
 		s.checks.waiting--
 	}
-	for _, c := range p.claims {
-		s.endClaim(c)
-	}
-	p.claims = p.claims[:0]
+	p.claims = nil
 	p.timers, p.early = [peercore.Timers]deadline{}, 0
 	s.forget(i)
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -75,25 +76,18 @@ type Timing struct {
 	BackoffMin, BackoffMax time.Duration // between attempts to connect; default 10 and 250 ms
 }
 
-func orDefault[T comparable](v *T, byDefault T) {
-	var zero T
-	if *v == zero {
-		*v = byDefault
-	}
-}
-
 func (c Config) withDefaults() Config {
-	orDefault(&c.Peers, 3)
-	orDefault(&c.Zones, min(c.Peers, 3))
-	orDefault(&c.Duration, 10*time.Second)
-	orDefault(&c.Patience, time.Minute)
-	orDefault(&c.Load.Clients, 1)
-	orDefault(&c.Network.Jitter, 0.2)
-	orDefault(&c.Timing.Heartbeat, 50*time.Millisecond)
-	orDefault(&c.Timing.Silence, 400*time.Millisecond)
-	orDefault(&c.Timing.BackoffMin, 10*time.Millisecond)
-	orDefault(&c.Timing.BackoffMax, 250*time.Millisecond)
-	orDefault(&c.MaxEvents, 200_000_000)
+	c.Peers = cmp.Or(c.Peers, 3)
+	c.Zones = cmp.Or(c.Zones, min(c.Peers, 3))
+	c.Duration = cmp.Or(c.Duration, 10*time.Second)
+	c.Patience = cmp.Or(c.Patience, time.Minute)
+	c.Load.Clients = cmp.Or(c.Load.Clients, 1)
+	c.Network.Jitter = cmp.Or(c.Network.Jitter, 0.2)
+	c.Timing.Heartbeat = cmp.Or(c.Timing.Heartbeat, 50*time.Millisecond)
+	c.Timing.Silence = cmp.Or(c.Timing.Silence, 400*time.Millisecond)
+	c.Timing.BackoffMin = cmp.Or(c.Timing.BackoffMin, 10*time.Millisecond)
+	c.Timing.BackoffMax = cmp.Or(c.Timing.BackoffMax, 250*time.Millisecond)
+	c.MaxEvents = cmp.Or(c.MaxEvents, 200_000_000)
 	if c.Network.Delay == nil && c.Zones > 0 && c.Zones <= MaxZones {
 		c.Network.Delay = Geography(c.Zones)
 	}

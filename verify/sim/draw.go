@@ -5,8 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
-
-	"locklab/internal/seed"
 )
 
 // Draw makes up to four faults of the given kinds for a run of the config, which all
@@ -93,6 +91,3 @@ func (d drawing) sides() (a, b []int) {
 	}
 	return a, b
 }
-
-// seedOf is the n-th seed of a campaign.
-func seedOf(first seed.Seed, n int) seed.Seed { return first + seed.Seed(n) }

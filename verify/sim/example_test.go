@@ -13,9 +13,7 @@ import (
 // Three peers under a hundred seeds, each with cuts that are drawn from it; then the
 // smallest case of what was found.
 func Example() {
-	simulator := func() sim.Simulator {
-		return sim.New(multiphase.DefaultOptions().Algorithm(), sim.Shell{})
-	}
+	simulator := sim.New(multiphase.DefaultOptions().Algorithm(), sim.Shell{})
 	plan := sim.Plan{
 		Config: sim.Config{Peers: 3, Seed: 1, Load: sim.Load{Think: 20 * time.Millisecond, Hold: 5 * time.Millisecond}},
 		Seeds:  100, Kinds: []sim.Kind{sim.Partition},
@@ -26,7 +24,7 @@ func Example() {
 	}
 	found := outcome.Groups[0]
 	fmt.Println(found.Name)
-	smallest, err := sim.Shrink(simulator(), plan.Case(found.First), found.Example.Kind)
+	smallest, err := sim.Shrink(simulator, plan.Case(found.First), found.Example.Kind)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -64,12 +64,6 @@ func (h *Hist) Merge(o *Hist) {
 	}
 }
 
-// clear empties it and keeps its memory.
-func (h *Hist) clear() {
-	clear(h.buckets)
-	*h = Hist{buckets: h.buckets}
-}
-
 // Mean is 0 if there is no value.
 func (h *Hist) Mean() time.Duration {
 	if h.N == 0 {

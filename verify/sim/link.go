@@ -16,11 +16,7 @@ type link struct {
 // setLinks makes the connections, or lets the peers look for each other.
 func (w *world[M]) setLinks() {
 	n := w.n
-	if cap(w.links) < n*n {
-		w.links = make([]link, n*n)
-	}
-	w.links = w.links[:n*n]
-	clear(w.links)
+	w.links = make([]link, n*n)
 	for i := range n {
 		for j := range n {
 			l := &w.links[i*n+j]

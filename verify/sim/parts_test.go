@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"locklab/internal/seed"
 )
 
 func TestQueueOrders(t *testing.T) {
@@ -103,7 +105,7 @@ func TestDriftingClock(t *testing.T) {
 func TestDrawIsValid(t *testing.T) {
 	kinds := map[Kind]int{}
 	for n := range 2000 {
-		cfg := Config{Peers: 1 + n%7, Seed: seedOf(1, n), Duration: time.Duration(1+n%20) * 500 * time.Millisecond}.withDefaults()
+		cfg := Config{Peers: 1 + n%7, Seed: seed.Seed(n + 1), Duration: time.Duration(1+n%20) * 500 * time.Millisecond}.withDefaults()
 		cfg.Faults = Draw(cfg, Kinds())
 		if err := cfg.validate(); err != nil {
 			t.Fatal(err)

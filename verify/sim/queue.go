@@ -18,8 +18,6 @@ type queue struct {
 	seq   uint64
 }
 
-func (q *queue) reset() { q.items, q.seq = q.items[:0], 0 }
-
 func (q *queue) push(at int64, slot int32) {
 	q.seq++
 	it := item{at: at, seq: q.seq, slot: slot}

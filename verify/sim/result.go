@@ -11,8 +11,7 @@ type Rank struct {
 	Turns     uint64
 	Bypass    uint64 // grants to others while it waited, over all turns
 	MaxBypass uint64 // the most in one turn
-	MaxTurn   time.Duration
-	Wait      Hist // of clients, from asking to holding
+	Wait      Hist   // of clients, from asking to holding
 }
 
 // MeanBypass is per turn.
@@ -30,26 +29,14 @@ func (r *Rank) merge(o *Rank) {
 	r.Turns += o.Turns
 	r.Bypass += o.Bypass
 	r.MaxBypass = max(r.MaxBypass, o.MaxBypass)
-	r.MaxTurn = max(r.MaxTurn, o.MaxTurn)
 	r.Wait.Merge(&o.Wait)
 }
 
-// Result is what a run came to. Ranks and histograms are valid until the next run of
-// the same Simulator; [Totals] keeps them.
+// Result is what a run came to.
 type Result struct {
-	Peers     int
-	Seed      uint64
-	Virtual   time.Duration
-	Events    uint64
-	Messages  uint64 // sent
-	Delivered uint64
-	Grants    uint64
-	Ranks     []Rank
-	Wait      Hist           // of clients
-	Handoff   Hist           // from the end of a hold, while others waited, to the next one
-	Findings  []Finding      // the first of each name
-	Counts    map[string]int // of all, by name
-	Truncated bool           // MaxEvents ended it
+	Totals                  // of one run
+	Findings []Finding      // the first of each name
+	Counts   map[string]int // of all, by name
 }
 
 // Bad is the first finding that is a violation, nil if there is none.
@@ -67,25 +54,12 @@ type Totals struct {
 	Runs      int
 	Virtual   time.Duration
 	Events    uint64
-	Messages  uint64
-	Delivered uint64
+	Messages  uint64 // sent
 	Grants    uint64
-	Truncated int
+	Truncated int // runs that MaxEvents ended
 	Ranks     []Rank
-	Wait      Hist
-	Handoff   Hist
-}
-
-// Add counts one run.
-func (t *Totals) Add(r *Result) {
-	one := Totals{
-		Runs: 1, Virtual: r.Virtual, Events: r.Events, Messages: r.Messages, Delivered: r.Delivered, Grants: r.Grants,
-		Ranks: r.Ranks, Wait: r.Wait, Handoff: r.Handoff,
-	}
-	if r.Truncated {
-		one.Truncated = 1
-	}
-	t.Merge(&one)
+	Wait      Hist // of clients
+	Handoff   Hist // from the end of a hold, while others waited, to the next one
 }
 
 // Merge adds other totals.
@@ -94,7 +68,6 @@ func (t *Totals) Merge(o *Totals) {
 	t.Virtual += o.Virtual
 	t.Events += o.Events
 	t.Messages += o.Messages
-	t.Delivered += o.Delivered
 	t.Grants += o.Grants
 	t.Truncated += o.Truncated
 	for len(t.Ranks) < len(o.Ranks) {

@@ -53,7 +53,7 @@ func TestShrink(t *testing.T) {
 		{Kind: sim.Partition, From: 2345678901, Until: 5432109876, A: []int{0, 3}, B: []int{1, 2, 4}},
 		{Kind: sim.Crash, From: 6 * time.Second, Until: 7 * time.Second, A: []int{2}},
 	}}
-	s := maker(t, "multiphase")()
+	s := simulator(t, "multiphase")
 	m, err := sim.Shrink(s, cfg, sim.Overlap)
 	if err != nil {
 		t.Fatal(err)
@@ -65,10 +65,10 @@ func TestShrink(t *testing.T) {
 	if f := c.Faults[0]; f.From >= time.Second || f.Until-f.From > 3*time.Second || m.Events > 200 {
 		t.Errorf("%v, %d events", f, m.Events)
 	}
-	if r := run(t, maker(t, "multiphase")(), c); r.Bad() == nil || *r.Bad() != m.Finding {
+	if r := run(t, simulator(t, "multiphase"), c); r.Bad() == nil || *r.Bad() != m.Finding {
 		t.Errorf("run again it shows %v, not %v", r.Bad(), m.Finding)
 	}
-	again, err := sim.Shrink(maker(t, "multiphase")(), cfg, sim.Overlap)
+	again, err := sim.Shrink(simulator(t, "multiphase"), cfg, sim.Overlap)
 	if err != nil || !reflect.DeepEqual(m, again) {
 		t.Errorf("shrunk again: %+v, %v, not %+v", again, err, m)
 	}
@@ -76,7 +76,7 @@ func TestShrink(t *testing.T) {
 
 // TestShrinkToNoFault: the literal rules need none.
 func TestShrinkToNoFault(t *testing.T) {
-	s := maker(t, "multiphase:rule=literal")()
+	s := simulator(t, "multiphase:rule=literal")
 	plan := sim.Plan{Config: sim.Config{Seed: 1, Load: load()}, Seeds: 200, Kinds: []sim.Kind{sim.Slow}}
 	o := campaign(t, "multiphase:rule=literal", plan)
 	if !o.Bad() {
@@ -90,7 +90,7 @@ func TestShrinkToNoFault(t *testing.T) {
 
 // TestShrinkNothing: there is nothing to make smaller.
 func TestShrinkNothing(t *testing.T) {
-	m, err := sim.Shrink(maker(t, "multiphase")(), sim.Config{Load: load()}, sim.Overlap)
+	m, err := sim.Shrink(simulator(t, "multiphase"), sim.Config{Load: load()}, sim.Overlap)
 	if err != nil || m.Finding.Kind != "" {
 		t.Errorf("%+v, %v", m, err)
 	}

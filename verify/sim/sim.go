@@ -9,8 +9,7 @@ import (
 	"locklab/verify/peers"
 )
 
-// Simulator runs one lock. It is used by one goroutine at a time, and keeps its
-// memory for the next run.
+// Simulator runs one lock. It is safe for concurrent use.
 type Simulator interface {
 	// Run simulates. Its errors are about the config and wrap [ErrInvalid].
 	Run(cfg Config) (Result, error)
@@ -29,7 +28,7 @@ type peer[S any] struct {
 	timers       [peercore.Timers]deadline
 	asked        int64 // the last Start of Renew
 	pauses       uint32
-	claims       []int32 // its queue, the first is worked for
+	claims       []claim // its queue, the first is worked for
 	asksLeft     int     // -1: no bound
 	untold       bool    // its client believes something else than the core
 	lost         bool    // in this step
@@ -48,8 +47,8 @@ type deadline struct {
 	stamp    uint32
 }
 
-// simulator has cores and their clients run in the processes of a world. A run is
-// single-threaded; everything is in slices that survive it.
+// simulator has cores and their clients run in the processes of a world: one run, which is
+// single-threaded.
 type simulator[S, M any, P peers.Core[S, M]] struct {
 	world[M]
 	all   peers.Peers[S, M, P]
@@ -57,8 +56,7 @@ type simulator[S, M any, P peers.Core[S, M]] struct {
 
 	peers    []peer[S]
 	load     *rand.Rand
-	claims   []claim
-	spare    []int32 // claims
+	claims   int32 // how many there were
 	draining bool
 	stopped  bool // at the first violation
 	over     bool
@@ -68,41 +66,34 @@ type simulator[S, M any, P peers.Core[S, M]] struct {
 
 // New makes a simulator of one algorithm.
 func New[S, M any, P peers.Core[S, M]](alg peercore.Algorithm[S, M], shell Shell) Simulator {
-	s := &simulator[S, M, P]{shell: shell}
-	s.all = peers.Peers[S, M, P]{Alg: alg, Does: s.does}
-	return s
+	return lock[S, M, P]{alg, shell}
 }
 
-func (s *simulator[S, M, P]) Run(cfg Config) (Result, error) {
+type lock[S, M any, P peers.Core[S, M]] struct {
+	alg   peercore.Algorithm[S, M]
+	shell Shell
+}
+
+func (l lock[S, M, P]) Run(cfg Config) (Result, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return Result{}, err
 	}
-	s.draining, s.stopped, s.over = false, false, false
-	s.claims, s.spare = s.claims[:0], s.spare[:0]
-	s.load = cfg.Seed.Child("load").Rand()
-	s.all.N = cfg.Peers
-	s.checks.reset(cfg.Peers)
-	s.setPeers(cfg)
+	s := &simulator[S, M, P]{
+		shell: l.shell, peers: make([]peer[S], cfg.Peers), load: cfg.Seed.Child("load").Rand(), checks: checks{freed: -1},
+	}
+	s.all = peers.Peers[S, M, P]{Alg: l.alg, N: cfg.Peers, Does: s.does}
+	for i := range s.peers {
+		s.peers[i].asksLeft = -1
+		if i < len(cfg.Load.Ops) {
+			s.peers[i].asksLeft = cfg.Load.Ops[i]
+		}
+	}
 	s.begin(cfg, s)
 	for !s.stopped && !s.over && s.next() {
 	}
 	s.finish()
 	return s.res, nil
-}
-
-func (s *simulator[S, M, P]) setPeers(cfg Config) {
-	if cap(s.peers) < cfg.Peers {
-		s.peers = make([]peer[S], cfg.Peers)
-	}
-	s.peers = s.peers[:cfg.Peers]
-	for i := range s.peers {
-		p := &s.peers[i]
-		*p = peer[S]{claims: p.claims[:0], asksLeft: -1}
-		if i < len(cfg.Load.Ops) {
-			p.asksLeft = cfg.Load.Ops[i]
-		}
-	}
 }
 
 func (s *simulator[S, M, P]) boot(i int, again bool) {
@@ -119,7 +110,9 @@ func (s *simulator[S, M, P]) boot(i int, again bool) {
 			}
 		}
 	}
-	s.startClients(i)
+	for range s.cfg.Load.Clients {
+		s.think(i)
+	}
 }
 
 func (s *simulator[S, M, P]) connected(i, from int) {
@@ -131,13 +124,10 @@ func (s *simulator[S, M, P]) lost(i, from int) {
 }
 
 func (s *simulator[S, M, P]) heard(i, from int, msg M) {
-	if s.peers[i].timers[peercore.Lease].running {
-		s.expireLate(i)
-	}
+	s.expireLate(i)
 	if s.trace != nil {
 		s.trace.received(s.now, i, from, msg)
 	}
-	s.res.Delivered++
 	s.step(i, peercore.Event[M]{Kind: peercore.Receive, Peer: from, Msg: msg})
 }
 
@@ -148,9 +138,9 @@ func (s *simulator[S, M, P]) ends(what op) {
 	c := &s.checks
 	switch {
 	case what == opDrain:
-		s.draining, s.hoped = true, c.grants
-	case c.waiting > 0 && (len(c.holders) > 0 || c.grants != s.hoped):
-		s.hoped = c.grants
+		s.draining, s.hoped = true, s.res.Grants
+	case c.waiting > 0 && (len(c.holders) > 0 || s.res.Grants != s.hoped):
+		s.hoped = s.res.Grants
 		s.push(s.now+int64(s.cfg.Patience), slot[M]{op: opStop})
 	default:
 		s.over = true
@@ -163,9 +153,9 @@ func (s *simulator[S, M, P]) inside(i int, sl *slot[M]) {
 	case opAsk:
 		s.ask(i)
 	case opGiveUp:
-		s.giveUp(i, sl.arg, sl.gen)
+		s.giveUp(i, sl.arg)
 	case opRelease:
-		s.release(i, sl.arg, sl.gen)
+		s.release(i, sl.arg)
 	case opTimer:
 		if d := &s.peers[i].timers[sl.arg]; d.running && d.stamp == sl.gen {
 			s.expire(i, peercore.Timer(sl.arg))

@@ -21,8 +21,8 @@ import (
 	"locklab/verify/sim"
 )
 
-// maker makes simulators of a spec.
-func maker(tb testing.TB, text string) func() sim.Simulator {
+// simulator is that of a spec.
+func simulator(tb testing.TB, text string) sim.Simulator {
 	tb.Helper()
 	spec, err := locks.ParseSpec(text)
 	if err != nil {
@@ -47,12 +47,12 @@ func maker(tb testing.TB, text string) func() sim.Simulator {
 	return of(tb, o.Algorithm(), shell, err)
 }
 
-func of[S, M any, P peers.Core[S, M]](tb testing.TB, alg peercore.Algorithm[S, M], shell sim.Shell, err error) func() sim.Simulator {
+func of[S, M any, P peers.Core[S, M]](tb testing.TB, alg peercore.Algorithm[S, M], shell sim.Shell, err error) sim.Simulator {
 	tb.Helper()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return func() sim.Simulator { return sim.New[S, M, P](alg, shell) }
+	return sim.New[S, M, P](alg, shell)
 }
 
 func allLocks() []string {
@@ -72,7 +72,7 @@ func run(tb testing.TB, s sim.Simulator, cfg sim.Config) sim.Result {
 
 func campaign(tb testing.TB, lock string, plan sim.Plan) sim.Outcome {
 	tb.Helper()
-	o, err := sim.Campaign(context.Background(), maker(tb, lock), plan)
+	o, err := sim.Campaign(context.Background(), simulator(tb, lock), plan)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -84,7 +84,8 @@ func campaign(tb testing.TB, lock string, plan sim.Plan) sim.Outcome {
 
 func TestSameSeedSameTrace(t *testing.T) {
 	for _, lock := range allLocks() {
-		trace := func(s sim.Simulator, n seed.Seed) string {
+		s := simulator(t, lock)
+		trace := func(n seed.Seed) string {
 			var b bytes.Buffer
 			cfg := sim.Config{Peers: 5, Seed: n, Duration: 3 * time.Second, Load: load()}
 			cfg.Load.GiveUp = 50 * time.Millisecond
@@ -93,13 +94,9 @@ func TestSameSeedSameTrace(t *testing.T) {
 			run(t, s, cfg)
 			return b.String()
 		}
-		first := maker(t, lock)()
-		one, other := trace(first, 7), trace(first, 8)
-		if again := trace(first, 7); again != one {
-			t.Errorf("%s: the same seed again, after another one: another trace", lock)
-		}
-		if again := trace(maker(t, lock)(), 7); again != one {
-			t.Errorf("%s: the same seed in a new simulator: another trace", lock)
+		one, other := trace(7), trace(8)
+		if again := trace(7); again != one {
+			t.Errorf("%s: the same seed again: another trace", lock)
 		}
 		if one == other || strings.Count(one, "\n") < 100 {
 			t.Errorf("%s: two seeds, one trace of %d lines", lock, strings.Count(one, "\n"))
@@ -174,7 +171,7 @@ func at(tb testing.TB, line string) float64 {
 // TestLongHoldsAreNotStuck: who waits behind clients that hold for longer than the
 // patience of the run is not stuck.
 func TestLongHoldsAreNotStuck(t *testing.T) {
-	r := run(t, maker(t, "multiphase")(), sim.Config{
+	r := run(t, simulator(t, "multiphase"), sim.Config{
 		Peers: 5, Duration: time.Second, Patience: time.Second,
 		Load: sim.Load{Hold: 5 * time.Second, Ops: []int{1, 1, 1, 1, 1}},
 	})
@@ -338,7 +335,7 @@ func TestLeases(t *testing.T) {
 		Formed: true, Load: sim.Load{Hold: 30 * time.Second, Ops: []int{1, 1, 0}}, Duration: time.Minute, Trace: &b,
 		Faults: []sim.Fault{{Kind: sim.Pause, From: time.Second, Until: 8 * time.Second, A: []int{0, 1}}},
 	}
-	r := run(t, maker(t, "multiphase:quorum")(), cfg)
+	r := run(t, simulator(t, "multiphase:quorum"), cfg)
 	if r.Ranks[0].Lost+r.Ranks[1].Lost == 0 || !strings.Contains(b.String(), "has lost the lease") {
 		t.Errorf("nobody lost a lease:\n%s", b.String())
 	}
@@ -380,16 +377,16 @@ func TestCampaignDoesNotDependOnWorkers(t *testing.T) {
 
 func TestCohortSavesMessages(t *testing.T) {
 	cfg := sim.Config{Peers: 2, Seed: 1, Load: sim.Load{Clients: 32, Hold: 100 * time.Microsecond}, Duration: time.Second}
-	plain := run(t, maker(t, "multiphase")(), cfg)
-	cohort := run(t, maker(t, "multiphase:cohort")(), cfg)
+	plain := run(t, simulator(t, "multiphase"), cfg)
+	cohort := run(t, simulator(t, "multiphase:cohort"), cfg)
 	if 3*cohort.Messages/cohort.Grants > plain.Messages/plain.Grants || cohort.Grants < 3*plain.Grants {
 		t.Errorf("plain: %d messages, %d grants; cohort: %d, %d", plain.Messages, plain.Grants, cohort.Messages, cohort.Grants)
 	}
 }
 
 func TestBoundOfEvents(t *testing.T) {
-	r := run(t, maker(t, "multiphase")(), sim.Config{Load: load(), MaxEvents: 100})
-	if !r.Truncated || len(r.Findings) > 0 {
+	r := run(t, simulator(t, "multiphase"), sim.Config{Load: load(), MaxEvents: 100})
+	if r.Truncated == 0 || len(r.Findings) > 0 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -414,7 +411,7 @@ func TestConfigIsChecked(t *testing.T) {
 		"no delay":   with(func(f *sim.Fault) { f.Kind = sim.Slow }),
 		"no rate":    with(func(f *sim.Fault) { f.Kind = sim.Drift }),
 	} {
-		if _, err := maker(t, "multiphase")().Run(cfg); !errors.Is(err, sim.ErrInvalid) {
+		if _, err := simulator(t, "multiphase").Run(cfg); !errors.Is(err, sim.ErrInvalid) {
 			t.Errorf("%s: want ErrInvalid, got %v", name, err)
 		}
 	}

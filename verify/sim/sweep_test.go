@@ -13,7 +13,7 @@ import (
 func TestMeasure(t *testing.T) {
 	for lock, messages := range map[string]float64{"multiphase": 3, "lamport": 3, "ricart-agrawala": 2, "multiphase:quorum": 3} {
 		for _, peers := range []int{2, 3, 10, 64, 65, 130} {
-			p, err := sim.Measure(maker(t, lock)(), peers, 3, 1)
+			p, err := sim.Measure(simulator(t, lock), peers, 3, 1)
 			if err != nil {
 				t.Fatal(err)
 			}

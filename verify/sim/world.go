@@ -45,13 +45,12 @@ type host[M any] interface {
 
 // process is one process of a world.
 type process struct {
-	zone       int
-	alive      bool
-	paused     int    // by so many faults
-	epoch      uint32 // how often it was started
-	drifts     bool   // some fault bends its clock
-	inbox      []int32
-	inboxSpare []int32
+	zone   int
+	alive  bool
+	paused int    // by so many faults
+	epoch  uint32 // how often it was started
+	drifts bool   // some fault bends its clock
+	inbox  []int32
 }
 
 // op is what an event does.
@@ -78,7 +77,7 @@ const (
 type slot[M any] struct {
 	op       op
 	from, to int16
-	gen      uint32 // of the connection, the claim or the timer
+	gen      uint32 // of the connection or the timer
 	epoch    uint32 // of the process, for what happens inside
 	arg      int32  // claim, timer or fault
 	msg      M
@@ -86,15 +85,12 @@ type slot[M any] struct {
 
 // begin prepares a run. All processes are started, and then connected or not.
 func (w *world[M]) begin(cfg Config, host host[M]) {
-	w.host, w.cfg, w.now, w.n = host, cfg, 0, cfg.Peers
-	w.queue.reset()
-	w.slots, w.free = w.slots[:0], w.free[:0]
+	w.host, w.cfg, w.n = host, cfg, cfg.Peers
 	w.network = cfg.Seed.Child("network").Rand()
-	w.trace = nil
 	if cfg.Trace != nil {
 		w.trace = &tracer{out: cfg.Trace}
 	}
-	w.res = Result{Peers: cfg.Peers, Seed: uint64(cfg.Seed)}
+	w.res = Result{Totals: Totals{Runs: 1, Ranks: make([]Rank, w.n)}, Counts: map[string]int{}}
 	w.setPaths()
 	w.setProcesses()
 	w.setLinks()
@@ -109,13 +105,9 @@ func (w *world[M]) begin(cfg Config, host host[M]) {
 }
 
 func (w *world[M]) setProcesses() {
-	if cap(w.procs) < w.n {
-		w.procs = make([]process, w.n)
-	}
-	w.procs = w.procs[:w.n]
+	w.procs = make([]process, w.n)
 	for i := range w.procs {
-		p := &w.procs[i]
-		*p = process{zone: i % w.zones, inbox: p.inbox[:0], inboxSpare: p.inboxSpare[:0]}
+		w.procs[i].zone = i % w.zones
 		w.start(i, false)
 	}
 	for _, f := range w.cfg.Faults {
@@ -140,7 +132,7 @@ func (w *world[M]) die(i int) {
 	p := &w.procs[i]
 	p.alive = false
 	w.free = append(w.free, p.inbox...)
-	p.inbox = p.inbox[:0]
+	p.inbox = nil
 	w.forgetLinks(i)
 	w.host.died(i)
 }
@@ -154,7 +146,7 @@ func (w *world[M]) next() bool {
 	w.now = it.at
 	w.res.Events++
 	if w.res.Events > w.cfg.MaxEvents {
-		w.res.Truncated = true
+		w.res.Truncated = 1
 		return false
 	}
 	w.handle(it.slot)
@@ -164,7 +156,7 @@ func (w *world[M]) next() bool {
 // setPaths makes the tables of delays and of how much they vary.
 func (w *world[M]) setPaths() {
 	z := w.cfg.Zones
-	w.zones, w.delays, w.spans = z, w.delays[:0], w.spans[:0]
+	w.zones = z
 	for a := range z {
 		for b := range z {
 			d := int64(w.cfg.Network.Delay[a][b])

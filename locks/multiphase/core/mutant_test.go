@@ -36,7 +36,7 @@ func consentAnyway(applies func(s *State, ev Event) bool) mutation {
 		out := s.Step(ev, nil)
 		if isReceived(ev, MyLock) && applies(s, ev) {
 			if m, ok := s.Consent(ev.Peer); ok {
-				out = append(out, Effect{Kind: peercore.Send, To: peercore.SetOf(ev.Peer), Msg: m})
+				out = append(out, peertest.Reply(ev, m))
 			}
 		}
 		return out

@@ -152,10 +152,5 @@ func (s *State) record(peer int, round uint64, view peercore.Set) {
 func (s *State) forget(peer int) {
 	s.outstanding = s.outstanding.Without(peer)
 	s.remembered = s.remembered.Without(peer)
-	for i := range s.asks {
-		if s.asks[i].from == peer {
-			s.asks = slices.Delete(s.asks, i, i+1)
-			return
-		}
-	}
+	s.asks = slices.DeleteFunc(s.asks, func(a ask) bool { return a.from == peer })
 }

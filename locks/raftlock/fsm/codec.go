@@ -3,6 +3,8 @@ package fsm
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -49,10 +51,10 @@ func decode(b []byte, m interface {
 // EncodeSnapshot is the whole state. The same state gives the same bytes.
 func (s *State) EncodeSnapshot() ([]byte, error) {
 	snapshot := &pb.Snapshot{Version: version, Index: s.index, LastSession: s.lastSession}
-	for _, id := range sortedKeys(s.sessions) {
+	for _, id := range slices.Sorted(maps.Keys(s.sessions)) {
 		snapshot.Sessions = append(snapshot.Sessions, s.sessions[id].write())
 	}
-	for _, name := range sortedKeys(s.resources) {
+	for _, name := range slices.Sorted(maps.Keys(s.resources)) {
 		snapshot.Resources = append(snapshot.Resources, s.resources[name].write())
 	}
 	return proto.Marshal(snapshot)
@@ -63,7 +65,7 @@ func (sess *session) write() *pb.SessionState {
 		Id: sess.id, Client: sess.client, LeaseMs: uint64(sess.lease / time.Millisecond), //nolint:gosec // positive
 		Floor: sess.floor, Touched: sess.touched,
 	}
-	for _, seq := range sortedKeys(sess.answers) {
+	for _, seq := range slices.Sorted(maps.Keys(sess.answers)) {
 		state.Answers = append(state.Answers, &pb.Answered{Seq: seq, Outcome: sess.answers[seq]})
 	}
 	return state

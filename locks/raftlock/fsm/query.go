@@ -1,6 +1,8 @@
 package fsm
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	pb "locklab/locks/raftlock/raftlockpb"
@@ -46,7 +48,7 @@ func (s *State) Claims(id uint64) []*pb.Claim {
 		return nil
 	}
 	claims := make([]*pb.Claim, 0, len(sess.claims))
-	for _, seq := range sortedKeys(sess.claims) {
+	for _, seq := range slices.Sorted(maps.Keys(sess.claims)) {
 		claims = append(claims, &pb.Claim{Seq: seq, Token: sess.claims[seq].token})
 	}
 	return claims

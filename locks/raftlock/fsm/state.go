@@ -1,8 +1,8 @@
 package fsm
 
 import (
-	"cmp"
 	"container/list"
+	"maps"
 	"slices"
 	"time"
 
@@ -267,7 +267,7 @@ func (sess *session) answered(seq uint64) bool {
 
 // end takes the session out with all its claims.
 func (s *State) end(sess *session) {
-	for _, seq := range sortedKeys(sess.claims) {
+	for _, seq := range slices.Sorted(maps.Keys(sess.claims)) {
 		s.remove(sess.claims[seq])
 	}
 	delete(s.sessions, sess.id)
@@ -319,12 +319,3 @@ func (s *State) grant() {
 }
 
 func (r *resource) push(cl *claim) { cl.place = r.queue.PushBack(cl) }
-
-func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
-	keys := make([]K, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}

@@ -11,14 +11,14 @@ import (
 // Core is the pure core of a peer-to-peer lock, for what runs it without a network. The
 // types of its states and messages are hidden.
 type Core struct {
-	Simulator func() sim.Simulator // makes one; each is used by one goroutine
+	Simulator sim.Simulator
 	Subject   explore.Subject
 }
 
 // core hides the types of an algorithm. phase is how far a peer is, in the words of its core.
 func core[S, M any, P peercore.Core[S, M], F fmt.Stringer](alg peercore.Algorithm[S, M], phase func(P) F, shell sim.Shell) Core {
 	return Core{
-		Simulator: func() sim.Simulator { return sim.New[S, M, P](alg, shell) },
+		Simulator: sim.New[S, M, P](alg, shell),
 		Subject:   explore.Of(alg, func(p P) string { return phase(p).String() }),
 	}
 }
