@@ -117,7 +117,7 @@ func TestCheckJudgesAsTheReport(t *testing.T) {
 		code     int
 		says     string
 	}{
-		{"a control that fires", true, &history.Expect{Safety: "unsafe", Liveness: live}, exitOK, "expected: 100 overlaps of holds, and it stayed live."},
+		{"a control that fires", true, &history.Expect{Safety: "unsafe", Liveness: live}, exitOK, "expected: 100 overlapping holds, and it stayed live."},
 		{"a control that is silent", false, &history.Expect{Safety: "unsafe", Liveness: live}, exitInconclusive, "control-silent: "},
 		{"a lock that fails", true, &history.Expect{Safety: "safe", Liveness: live}, exitViolated, "violated: "},
 		{"a lock that holds", false, &history.Expect{Safety: "safe", Liveness: live}, exitOK, "expected: No violation, and it stayed live."},
@@ -176,7 +176,7 @@ func TestExplain(t *testing.T) {
 	if err := call("3"); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"in force: partition between zone:a and others since 2,", "more of ", "around violation 3", "believes that it holds", "looks at the workers and orders"} {
+	for _, want := range []string{"fault: partition between zone:a and others in force since 2,", "partition between zone:a and others ended 6 ms before", "more of ", "around violation 3", "believes that it holds", "looks at the workers and orders"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("it does not say %q:\n%s", want, out.String())
 		}

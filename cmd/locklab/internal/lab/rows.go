@@ -99,6 +99,9 @@ func toRow(f *check.Findings, v check.Verdict, want history.Expect, histories []
 	row.AvailabilityOutside, row.AvailabilityDuring = share(f.Outside), share(f.During)
 	stall := ms(f.StallNS)
 	row.StallMS = &stall
+	if f.StalledZone != "" {
+		row.ZoneStallMS, row.ZoneStalled = new(ms(f.ZoneStallNS)), f.StalledZone
+	}
 	if f.RecoveryNS >= 0 && !f.NotRecovered {
 		recovery := ms(f.RecoveryNS)
 		row.RecoveryMS = &recovery
