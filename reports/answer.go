@@ -33,7 +33,9 @@ func (r answerRow) Columns() int { return 1 + len(r.Cells) }
 // answerCell is one figure. Where is the scenario that it comes from.
 type answerCell struct {
 	Title, Value, Where, Note, Href string
-	Meaning                         meaning
+	// Besides is what the figure leaves out and the reader must know: "+30 unreachable".
+	Besides string
+	Meaning meaning
 }
 
 // meaning is what a figure means for a user: a shape and a word beside the colour.
@@ -54,7 +56,7 @@ func (m meaning) Word() string {
 func (m meaning) Class() string { return [...]string{"none", "ok", "warn", "bad"}[m] }
 
 // meaningsNote explains them.
-const meaningsNote = "✓ no user notices it. △ users notice it: 0.1 s or more, or one request in 1,000 fails. " +
+const meaningsNote = "✓ no user notices it. △ users notice it: 0.1 s or more, one request in 1,000 fails, or a duplicate while the other room was out of reach. " +
 	"✗ it harms them: a duplicate, overlapping hold or stale write; 1 s or more; or one request in 100 or more fails. ? The run could not decide."
 
 // meaningOf judges one figure of a row for its users.
@@ -68,7 +70,7 @@ func meaningOf(f result.Figure, r result.Row) meaning {
 		m = harm
 	case f.Violation != "" && r.Verdict.Safety == result.SafetyNotJudged:
 		return open
-	case f.Felt > 0 && v >= f.Felt:
+	case f.Felt > 0 && v >= f.Felt || f.Violation == "duplicate" && unreachable(r) > 0:
 		m = felt
 	default:
 		m = good
@@ -79,10 +81,49 @@ func meaningOf(f result.Figure, r result.Row) meaning {
 	return m
 }
 
-// unsafeOtherwise says that a row is unsafe although nothing was counted.
+// unsafeOtherwise says that a row is unsafe although nothing of this was counted.
 func unsafeOtherwise(r result.Row, counted result.Figure) bool {
 	n, _ := counted.Of(r)
-	return r.Verdict.Safety == result.Unsafe && n == 0 && deref(r.Overlaps) == 0
+	return r.Verdict.Safety == result.Unsafe && n == 0
+}
+
+// unreachable is how many duplicates a row has whose other room could not be reached.
+func unreachable(r result.Row) int64 {
+	if r.Duplicates == nil {
+		return 0
+	}
+	return r.Duplicates.Unreachable
+}
+
+// besides is what the figure of a row leaves out: duplicates that are not judged, other
+// violations where there are none of its own, and where an outage was if not everywhere.
+func besides(say *lang.Lang, f result.Figure, r result.Row) string {
+	var parts []string
+	switch n := unreachable(r); {
+	case f.Field == result.OutageField && inOneZone(r):
+		return say.Sprintf("in zone %s", plain(r.ZoneStalled))
+	case f.Violation == "":
+		return ""
+	case f.Violation == "duplicate" && n > 0:
+		parts = append(parts, say.Sprintf("+%s unreachable", count(n)))
+	}
+	if unsafeOtherwise(r, f) {
+		parts = append(parts, otherViolations(say, f, r)...)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// otherViolations are those of a row that are not this figure's.
+func otherViolations(say *lang.Lang, counted result.Figure, r result.Row) (parts []string) {
+	for _, f := range result.Figures() {
+		if n, _ := f.Of(r); f.Violation != "" && f.Violation != counted.Violation && n > 0 {
+			parts = append(parts, "+"+count(int64(n))+" "+say.Term(f.Title))
+		}
+	}
+	if len(parts) == 0 {
+		parts = append(parts, say.Term(result.Unsafe))
+	}
+	return parts
 }
 
 // answersOf has one answer for each workload. The runs of a comparison follow each other
@@ -157,19 +198,22 @@ func answerCellOf(say *lang.Lang, f result.Figure, rows []result.Row) answerCell
 	c.Meaning = meaningOf(f, r)
 	for _, one := range rows { // what another row could not decide may have been worse
 		_, has := f.Of(one)
-		if m := meaningOf(f, one); has && (c.Meaning == good && m == open || v == 0 && m == harm) {
+		m := meaningOf(f, one)
+		switch {
+		case has && v == 0 && m > max(c.Meaning, good): // none of it, and yet not good
+			r, c.Meaning = one, m
+		case has && c.Meaning == good && m == open:
 			c.Meaning = m
 		}
 	}
+	c.Besides = besides(say, f, r)
 	switch {
 	case f.Violation == "" || v > 0 || c.Meaning != open:
 		c.Value = told(say, f, v)
-	case slices.ContainsFunc(rows, func(r result.Row) bool { return r.Verdict.Safety != result.SafetyNotJudged }):
-		c.Value = say.Text("none seen")
 	default:
-		c.Value = say.Text("not judged")
+		c.Value = say.Text("none seen")
 	}
-	if v > 0 {
+	if v > 0 || c.Besides != "" {
 		c.Where, c.Href = plain(r.Scenario), "#"+rowID(r)
 		if f.Violation != "" {
 			c.Href = EvidenceFile + c.Href

@@ -3,6 +3,7 @@ package reports
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
@@ -52,7 +53,7 @@ func writeAnswer(out *strings.Builder, say *lang.Lang, a answer, width int, colo
 	for _, r := range a.Rows {
 		name = max(name, min(Columns(r.Lock), 40))
 		for j, c := range r.Cells {
-			widths[j] = max(widths[j], Columns(heads[j]), Columns(shaped(c)), min(Columns(c.Where), where))
+			widths[j] = max(widths[j], Columns(heads[j]), Columns(shaped(c)), min(Columns(c.Where), where), min(Columns(c.Besides), where))
 		}
 	}
 	total := name + sum(widths) + len(widths)
@@ -88,6 +89,9 @@ func writeAnswer(out *strings.Builder, say *lang.Lang, a answer, width int, colo
 	line(say.Text("lock"), func(j int) (string, string) { return heads[j], "" })
 	for _, r := range a.Rows {
 		line(r.Lock, func(j int) (string, string) { return shaped(r.Cells[j]), r.Cells[j].Meaning.Class() })
+		if slices.ContainsFunc(r.Cells[:cols], func(c answerCell) bool { return c.Besides != "" }) {
+			line("", func(j int) (string, string) { return r.Cells[j].Besides, r.Cells[j].Meaning.Class() })
+		}
 		line("", func(j int) (string, string) { return r.Cells[j].Where, "none" })
 	}
 	fmt.Fprintln(out, Wrap(say.Text(meaningsNote), width, 0))

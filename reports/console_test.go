@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"locklab/internal/sentence"
 	"locklab/reports"
 	"locklab/reports/lang"
 	"locklab/reports/result"
@@ -106,6 +107,15 @@ func TestHeadline(t *testing.T) {
 			r.PerRepeat = []result.Repeat{one}
 		}
 	}
+	saturated := func(lock string, slowdown float64, duplicates int64) result.Row {
+		return row(lock, "b", result.StatusInconclusive, func(r *result.Row) {
+			why := sentence.Of("work took %.1f times as long", slowdown)
+			if duplicates > 0 {
+				why = sentence.Of("%s; there were %s", why, sentence.Count(duplicates, "1 duplicate", "%d duplicates"))
+			}
+			r.Verdict.Say(why)
+		})
+	}
 	for name, test := range map[string]struct {
 		file result.File
 		want []string
@@ -129,13 +139,13 @@ func TestHeadline(t *testing.T) {
 			}},
 			[]string{
 				"The lab's own check: all 2 verdicts are as expected.",
-				"raft: no duplicate of the lock's making was seen; every request was served; nobody got the lock for 6.1 s with nothing broken.",
-				"multiphase: no duplicate of the lock's making was seen; every request was served.",
+				"raft: no raced or overlooked duplicate was seen; every request was served; nobody got the lock for 6.1 s with nothing broken.",
+				"multiphase: no raced or overlooked duplicate was seen; every request was served.",
 			},
 		},
 		"unreachable": {
 			result.File{Results: []result.Row{row("raft", "zone-partition", result.StatusExpected, func(r *result.Row) { r.Duplicates = &result.Duplicates{Total: 4, Unreachable: 4} })}},
-			[]string{"raft: no duplicate of the lock's making was seen; besides, 4 duplicates are not the lock's fault with nothing broken: the other room could not be reached; every request was served."},
+			[]string{"raft: no raced or overlooked duplicate was seen; besides, 4 unreachable duplicates with nothing broken, the price of going on while cut off; every request was served."},
 		},
 		"the same of every lock": {
 			result.File{Results: []result.Row{
@@ -152,8 +162,8 @@ func TestHeadline(t *testing.T) {
 			}},
 			[]string{
 				"multiphase: 29 duplicates (1 in the warm-up and 28 measured, 28.0 per 1,000 matches) when the network was cut, in 1 of 2 scenarios; " +
-					"besides, 34 duplicates are not the lock's fault: the other room could not be reached; every request was served.",
-				"redlock: no duplicate of the lock's making was seen in 2 scenarios; besides, 4 duplicates are not the lock's fault with nothing broken: the other room could not be reached; " +
+					"besides, 34 unreachable duplicates, the price of going on while cut off; every request was served.",
+				"redlock: no raced or overlooked duplicate was seen in 2 scenarios; besides, 4 unreachable duplicates with nothing broken, the price of going on while cut off; " +
 					"with nothing broken 29.6% of the requests failed. Inconclusive: zone-partition.",
 			},
 		},
@@ -197,7 +207,7 @@ func TestHeadline(t *testing.T) {
 				}),
 			}},
 			[]string{
-				"raft: no duplicate of the lock's making was seen in 5 scenarios; when the zone with the majority of its servers died 30.0% of the requests failed; nobody got the lock for 6.1 s; " +
+				"raft: no raced or overlooked duplicate was seen in 5 scenarios; when the zone with the majority of its servers died 30.0% of the requests failed; nobody got the lock for 6.1 s; " +
 					"when the network was cut: 21.8% of the requests failed, request p99 1.2 s; when a process was killed: 2.0% of the requests failed; users were harmed in 1 more scenario.",
 			},
 		},
@@ -217,7 +227,36 @@ func TestHeadline(t *testing.T) {
 		},
 		"unsafe by what is not counted": {
 			result.File{Results: []result.Row{row("redlock", "baseline", result.StatusViolated, func(r *result.Row) { r.Verdict.Safety = result.Unsafe })}},
-			[]string{"redlock: no duplicate of the lock's making was seen, but it was unsafe under baseline (see the verdict there); "},
+			[]string{"redlock: no raced or overlooked duplicate was seen, but it was unsafe under baseline (see the verdict there); "},
+		},
+		"unsafe by overlaps alone": {
+			result.File{Results: []result.Row{row("none", "holder-kill", result.StatusExpected, func(r *result.Row) {
+				n := int64(93)
+				r.Verdict.Safety, r.Overlaps = result.Unsafe, &n
+			})}},
+			[]string{"none: no raced or overlooked duplicate was seen, with 93 overlapping holds with nothing broken; "},
+		},
+		"one zone without the lock": {
+			result.File{Results: []result.Row{row("redlock", "zone-partition", result.StatusExpected, func(r *result.Row) {
+				zone, all := 2876.0, 255.0
+				r.StallMS, r.ZoneStallMS, r.ZoneStalled = &all, &zone, "c"
+			})}},
+			[]string{"zone c got no lock for 2.9 s with nothing broken"},
+		},
+		"some without the lock, and one zone for longer": {
+			result.File{Results: []result.Row{row("raft", "zone-partition", result.StatusExpected, func(r *result.Row) {
+				zone, all := 2918.0, 1038.0
+				r.StallMS, r.ZoneStallMS, r.ZoneStalled = &all, &zone, "c"
+			})}},
+			[]string{"nobody got the lock for 1.0 s and zone c got no lock for 2.9 s with nothing broken"},
+		},
+		"inconclusive for one reason": {
+			result.File{Results: []result.Row{saturated("none", 13.7, 1515), saturated("raft", 16.1, 2), saturated("local", 15, 0)}},
+			[]string{"3 of 3 verdicts are inconclusive. none under b, raft under b and local under b: work took 13.7 to 16.1 times as long."},
+		},
+		"a session": {
+			result.File{Results: []result.Row{row("none", "play", result.StatusInconclusive, func(r *result.Row) { r.Played = true })}},
+			[]string{"1 of 1 row is not judged"},
 		},
 		"nothing asked": {
 			result.File{Results: []result.Row{row("raft", "baseline", result.StatusInconclusive, func(r *result.Row) { r.Availability = 0 })}},
@@ -244,8 +283,8 @@ func TestHeadline(t *testing.T) {
 			}},
 			[]string{
 				"The lab's own check: the one verdict is as expected.", "1 of 2 rows is not judged, because the scenario expects nothing of the lock: redlock under mine.",
-				"raft: no duplicate of the lock's making was seen; every request was served.",
-				"redlock: whether it is safe was not judged; every request was served.",
+				"raft: no raced or overlooked duplicate was seen; every request was served.",
+				"redlock: no raced or overlooked duplicate was seen, but whether it is safe was not judged; every request was served.",
 			},
 		},
 		"safety not judged": {
@@ -260,7 +299,7 @@ func TestHeadline(t *testing.T) {
 				}),
 			}},
 			[]string{
-				"raft: no duplicate of the lock's making was seen; every request was served. Safety was not judged under holder-pause.",
+				"raft: no raced or overlooked duplicate was seen; every request was served. Safety was not judged under holder-pause.",
 				"redlock: 2 duplicates (2.00 per 1,000 matches) with nothing broken; every request was served.",
 			},
 		},
@@ -273,5 +312,39 @@ func TestHeadline(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestFirstTableLeavesNothingOut that harmed somebody: what is unsafe by overlaps alone is not
+// good, unreachable duplicates are counted, and so is a zone that had no lock for the whole fault.
+func TestFirstTableLeavesNothingOut(t *testing.T) {
+	overlaps, zone, all := int64(93), 2876.0, 255.0
+	row := func(lock string, change func(*result.Row)) result.Row {
+		r := result.Row{
+			Lock: lock, Scenario: "s", Workload: "matchmaking", Matches: 1000, Availability: 1, Duplicates: &result.Duplicates{},
+			Verdict: result.Verdict{Status: result.StatusExpected, Safety: result.Safe, Liveness: "live"},
+		}
+		change(&r)
+		return r
+	}
+	text := table(t, result.File{Results: []result.Row{
+		row("none", func(r *result.Row) { r.Verdict.Safety, r.Overlaps = result.Unsafe, &overlaps }),
+		row("multiphase", func(r *result.Row) { r.Duplicates = &result.Duplicates{Total: 60, Raced: 30, Unreachable: 30} }),
+		row("redlock", func(r *result.Row) {
+			r.Duplicates = &result.Duplicates{Total: 5, Unreachable: 5}
+			r.StallMS, r.ZoneStallMS, r.ZoneStalled = &all, &zone, "c"
+		}),
+		row("mine", func(r *result.Row) {
+			r.Verdict.Status, r.Verdict.Safety = result.StatusNotJudged, result.SafetyNotJudged
+		}),
+	}}, 100, false)
+	text = strings.Join(strings.Fields(text), " ")
+	for _, want := range []string{
+		"none ✗ 0 ✓ none ? – +93 overlaps", "multiphase ✗ 30 ✓ none ? – +30 unreachable",
+		"redlock △ 0 ✓ none ✗ 2.9 s +5 unreachable in zone c s", "mine ? none seen",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the table does not say %q:\n%s", want, text)
+		}
 	}
 }

@@ -20,7 +20,7 @@ func differenceText(say *lang.Lang, d Difference) (change string, outcome status
 		change = ""
 	}
 	switch {
-	case d.Untested != "" && (d.Untested != scatterUnknown || d.Same): // the row says it, or the page
+	case d.Untested != "" && (d.Untested != spreadUnknown || d.Same): // the row says it, or the page
 		return change, status{}, ""
 	case d.Untested != "":
 		outcome = outcomes(say)[notTested]
@@ -75,7 +75,7 @@ func outcomes(say *lang.Lang) []status {
 		{"◆", say.Text("other"), "warn", say.Text("Shown, of a figure that is neither good nor bad.")},
 		{"~", say.Text("noise"), "none", say.Text("Chance alone, or the drift of a machine, makes differences as large as this one.")},
 		{"?", say.Text("open"), "none", say.Text("Larger than chance within one run, or too few repeats to show anything: only (more) repeats can tell. The repeats of each run that it takes to find a difference of this size four times out of five stand with it.")},
-		{"–", say.Text("not judged"), "none", say.Text("Nothing can be said: other conditions (another topology or load), a row that is inconclusive, a machine that others used, or a figure of which one run does not tell how it scatters.")},
+		{"–", say.Text("not judged"), "none", say.Text("Nothing can be said: other conditions (another topology or load), a row that is inconclusive, a machine that others used, or a figure whose spread one run does not tell.")},
 	}
 }
 
@@ -166,7 +166,7 @@ func said(say *lang.Lang, files []result.File, names []string, found []Differenc
 func method(say *lang.Lang) []string {
 	return []string{
 		say.Sprintf("With repeats, a figure is the median over them, its interval the 95 %% one by order statistics (of fewer than six repeats, all of them), and two runs are compared by the Mann-Whitney U test, which assumes no distribution. Repeats during which others used more than %s of the CPUs are left out, and a difference of less than %s of a time or a rate, or 0.1 points of a share, is not called shown: runs of one program drift as far apart.", percent(noise.Quiet), percent(noise.Drift)),
-		say.Text("Without repeats, the interval comes from the spread within the run: its time is cut into twenty blocks, which are drawn anew many times, each in place of one under the same faults (block bootstrap). What stays the same throughout a run and differs between runs is not in it, so a single run of each shows no difference; it can only tell what is noise."),
+		say.Text("Without repeats, the interval comes from the spread within the run: its time is cut into twenty blocks, which are drawn anew many times, each in place of one under the same faults (block bootstrap); that of a latency or acquire time is where 95 % of these draws lie. What stays the same throughout a run and differs between runs is not in it, so a single run of each shows no difference; it can only tell what is noise."),
 		say.Text("All comparisons of this page count together (Holm’s method): the chance that any is called shown, although nothing changed, is at most 5 %."),
 	}
 }

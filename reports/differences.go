@@ -25,7 +25,7 @@ const (
 	otherConditions = "other conditions"
 	rowInconclusive = "inconclusive"
 	busyMachine     = "busy machine"
-	scatterUnknown  = "scatter unknown"
+	spreadUnknown   = "spread unknown"
 )
 
 // untestedText says why, in a few words.
@@ -38,7 +38,7 @@ func untestedText(say *lang.Lang, why string) string {
 	case busyMachine:
 		return say.Text("busy machine")
 	}
-	return say.Text("scatter unknown")
+	return say.Text("spread unknown")
 }
 
 // Differences compares every row of the further files with that of the first one, in the
@@ -103,7 +103,7 @@ func difference(before, after result.Row, f result.Figure) (d Difference, both b
 	case busyA || busyB:
 		d.Untested = busyMachine
 	case !d.Tested():
-		d.Untested = scatterUnknown
+		d.Untested = spreadUnknown
 	}
 	return d, true
 }
@@ -118,5 +118,10 @@ func sampleOf(r result.Row, f result.Figure) (s noise.Sample, leftOut int, busy 
 		r.PerRepeat = quiet
 	}
 	s.Values, s.Error = r.Values(f)
+	if len(r.PerRepeat) == 1 {
+		if within, known := r.PerRepeat[0].Range[f.Field]; known {
+			s.Range = &within
+		}
+	}
 	return s, leftOut, busy
 }

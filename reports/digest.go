@@ -31,7 +31,7 @@ type digestLock struct {
 // digestColumns are what is told of every lock in a list; the first is what its workload
 // counts that a lock is to prevent.
 func digestColumns(say *lang.Lang) []string {
-	return []string{say.Text("let happen"), say.Term("failed requests"), say.Term("longest outage"), say.Term("request p99")}
+	return []string{say.Text("violations"), say.Term("failed requests"), say.Term("longest outage"), say.Term("request p99")}
 }
 
 // DigestOf says of a run what a list has room for.
@@ -73,7 +73,7 @@ func (d Digest) Lines() []string {
 		var parts []string
 		for _, c := range l.Cells {
 			if c.Value != absent {
-				parts = append(parts, fmt.Sprintf("%s %s %s", c.Title, c.Meaning.Shape(), c.Value))
+				parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", c.Title, c.Meaning.Shape(), c.Value, c.Besides)))
 			}
 		}
 		lines = append(lines, l.Lock+": "+strings.Join(parts, ", "))

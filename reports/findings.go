@@ -129,7 +129,11 @@ func ending(say *lang.Lang, run result.Run) finding {
 func verdictFindings(say *lang.Lang, rows []result.Row) (told []finding) {
 	by := map[string][]result.Row{}
 	for _, r := range rows {
-		by[r.Verdict.Status] = append(by[r.Verdict.Status], r)
+		status := r.Verdict.Status
+		if r.Played && status == result.StatusInconclusive { // nothing was to be decided
+			status = result.StatusNotJudged
+		}
+		by[status] = append(by[status], r)
 	}
 	var all []finding
 	if unjudged := by[result.StatusNotJudged]; len(unjudged) > 0 {
@@ -168,14 +172,19 @@ func verdictFindings(say *lang.Lang, rows []result.Row) (told []finding) {
 		}
 		const shown = 3
 		var parts []string
-		for _, r := range found[:min(len(found), shown)] {
-			part := say.Sprintf("%s under %s", named(r.Lock), plain(r.Scenario))
-			if why := strings.TrimRight(why(say, r.Verdict), ". "); why != "" {
+		alike := byReason(found)
+		for _, one := range alike[:min(len(alike), shown)] {
+			part := rowNames(say, one.rows, shown)
+			if why := strings.TrimRight(plain(say.Whole(one.why)), ". "); why != "" {
 				part += ": " + lower(why)
 			}
 			parts = append(parts, part)
 		}
-		if more := len(found) - shown; more > 0 {
+		more := 0
+		for _, one := range alike[min(len(alike), shown):] {
+			more += len(one.rows)
+		}
+		if more > 0 {
 			parts = append(parts, say.Sprintf("and %d more", more))
 		}
 		all = append(all, finding{topicVerdicts, true, group.say(int64(len(found)), say.Count(total, "1 verdict", "%s verdicts"), strings.Join(parts, "; "))})

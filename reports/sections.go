@@ -106,7 +106,7 @@ func sectionsOf(say *lang.Lang, f result.File, all []series.Series) []plotSectio
 func duplicateSection(say *lang.Lang, rows []result.Row, inks map[string]plots.Ink, scale plots.Scale, suffix string) (plotSection, bool) {
 	section := plotSection{
 		Title:  say.Text("Duplicates by cause") + suffix,
-		Note:   say.Text("Rooms created in vain. The lock is judged on those that were raced or overlooked."),
+		Note:   say.Text("Those in the measured part: the ones of the warm-up are not in it. The lock is judged on what was raced or overlooked; unreachable ones are the price of going on while cut off."),
 		Causes: true,
 	}
 	byScenario := map[string][]plots.Bar{}

@@ -69,14 +69,16 @@ func violations(say *lang.Lang, rows []result.Row, counted result.Figure) string
 func violated(say *lang.Lang, counted result.Figure, at result.Row, most int64, hits, judged int) string {
 	duplicate := counted.Violation == "duplicate"
 	switch {
+	case judged == 0 && duplicate:
+		return say.Text("no raced or overlooked duplicate was seen, but whether it is safe was not judged")
 	case judged == 0:
 		return say.Text("whether it is safe was not judged")
 	case hits == 0 && judged == 1 && duplicate:
-		return say.Text("no duplicate of the lock's making was seen")
+		return say.Text("no raced or overlooked duplicate was seen")
 	case hits == 0 && judged == 1:
 		return say.Sprintf("no %s was seen", say.Term(counted.Violation))
 	case hits == 0 && duplicate:
-		return say.Sprintf("no duplicate of the lock's making was seen in %d scenarios", judged)
+		return say.Sprintf("no raced or overlooked duplicate was seen in %d scenarios", judged)
 	case hits == 0:
 		return say.Sprintf("no %s was seen in %d scenarios", say.Term(counted.Violation), judged)
 	case judged == 1:
@@ -139,11 +141,13 @@ func apart(say *lang.Lang, rows []result.Row, at result.Row, counted result.Figu
 	}
 	if f, known := result.Lookup("duplicates.unreachable"); known {
 		if r, n := worst(rows, f); n > 0 {
-			text.WriteString(say.Count(int64(n), "; besides, 1 duplicate is not the lock's fault%s: the other room could not be reached",
-				"; besides, %[2]s duplicates are not the lock's fault%[1]s: the other room could not be reached", then(r)))
+			text.WriteString(say.Count(int64(n), "; besides, 1 unreachable duplicate%s, the price of going on while cut off",
+				"; besides, %[2]s unreachable duplicates%[1]s, the price of going on while cut off", then(r)))
 		}
 	}
-	if i := slices.IndexFunc(rows, func(r result.Row) bool { return unsafeOtherwise(r, counted) }); i >= 0 {
+	if i := slices.IndexFunc(rows, func(r result.Row) bool {
+		return unsafeOtherwise(r, counted) && otherViolations(say, counted, r)[0] == say.Term(result.Unsafe)
+	}); i >= 0 {
 		text.WriteString(say.Sprintf(", but it was unsafe under %s (see the verdict there)", plain(rows[i].Scenario)))
 	}
 	return text.String()
@@ -158,7 +162,7 @@ func outages(say *lang.Lang, rows []result.Row) string {
 		return say.Text("no request was measured")
 	}
 	available, _ := result.Lookup("availability")
-	stall, _ := result.Lookup("stall_ms")
+	stall, _ := result.Lookup(result.OutageField)
 	at, share := worst(asked, available)
 	waited, ms := worst(rows, stall)
 	text := say.Text("every request was served")
@@ -178,9 +182,9 @@ func outages(say *lang.Lang, rows []result.Row) string {
 	switch {
 	case !(ms >= stall.Hurts):
 	case share < 1 && waited.Scenario == at.Scenario:
-		text = say.Sprintf("%s; %s", text, waitedFor(say, waited, ms))
+		text = say.Sprintf("%s; %s", text, waitedFor(say, waited))
 	default:
-		text = say.Sprintf("%s; %s", text, say.Sprintf("%s %s", waitedFor(say, waited, ms), when(say, waited)))
+		text = say.Sprintf("%s; %s", text, say.Sprintf("%s %s", waitedFor(say, waited), when(say, waited)))
 		already = append(already, waited)
 	}
 	return elsewhere(say, text, rows, already)
@@ -233,8 +237,8 @@ func harms(say *lang.Lang, r result.Row) (parts []string) {
 		switch v, _ := f.Of(r); {
 		case f.As == result.Share:
 			parts = append(parts, say.Sprintf("%s of the requests failed", percent(v)))
-		case f.Field == "stall_ms":
-			outage = append(outage, waitedFor(say, r, v))
+		case f.Field == result.OutageField:
+			outage = append(outage, waitedFor(say, r))
 		default:
 			parts = append(parts, say.Term(f.Answer)+" "+told(say, f, v))
 		}
@@ -242,9 +246,36 @@ func harms(say *lang.Lang, r result.Row) (parts []string) {
 	return append(parts, outage...)
 }
 
+// inOneZone says that a zone was without the lock for longer than all of them were at once, by
+// more than a request takes to come.
+func inOneZone(r result.Row) bool {
+	if r.ZoneStallMS == nil {
+		return false
+	}
+	everywhere := 0.0
+	if r.StallMS != nil {
+		everywhere = *r.StallMS
+	}
+	f, _ := result.Lookup(result.OutageField)
+	return *r.ZoneStallMS >= f.Felt && *r.ZoneStallMS > 1.2*everywhere
+}
+
 // waitedFor is what nobody got, and for how long: a stall is measured while the fault lasts,
 // so of a lock that was down to its end it says how long the fault was, not how long it takes.
-func waitedFor(say *lang.Lang, r result.Row, ms float64) string {
+func waitedFor(say *lang.Lang, r result.Row) string {
+	f, _ := result.Lookup(result.OutageField)
+	if !inOneZone(r) {
+		ms, _ := f.Of(r)
+		return nobodyFor(say, r, ms)
+	}
+	zone := say.Sprintf("zone %s got no lock for %s", plain(r.ZoneStalled), span(say, *r.ZoneStallMS))
+	if r.StallMS == nil || *r.StallMS < f.Hurts {
+		return zone
+	}
+	return say.Sprintf("%s and %s", nobodyFor(say, r, *r.StallMS), zone)
+}
+
+func nobodyFor(say *lang.Lang, r result.Row, ms float64) string {
 	nobody := say.Text("nobody got the lock")
 	if r.Workload == "mutex" || r.Workload == "fenced-write" {
 		nobody = say.Text("nobody got the lock, or one of its resources,")

@@ -39,7 +39,7 @@ func tradeoffOf(say *lang.Lang, rows []result.Row, inks map[string]plots.Ink) (t
 			p.P99MS = r.LatencyMS.P99
 		}
 		p.Words = say.Sprintf("%s under %s: %s %s, %s of the requests failed, p99 %s", p.Lock, p.Scenario, figure(p.Y), measure, percent(1-r.Availability), span(say, p.P99MS))
-		if n, _ := counted.Of(r); p.X == 0 && p.Y == 0 && n == 0 {
+		if n, _ := counted.Of(r); p.X == 0 && p.Y == 0 && n == 0 && !unsafeOtherwise(r, counted) {
 			if !p.Unsure {
 				clean[p.Lock] = append(clean[p.Lock], p.Scenario)
 			}

@@ -45,7 +45,7 @@ func TestDifferencesFromABaseline(t *testing.T) {
 	}{
 		"shown":       {measured(20, 8), measured(10, 8), exitViolated, "crossed --fail-on: redlock under baseline: latency_ms.p99>+10%: 20.0", result.StatusViolated},
 		"few repeats": {measured(20, 2), measured(10, 2), exitInconclusive, "only more repeats of each run can tell", result.StatusInconclusive},
-		"one run":     {measured(20, 0), measured(10, 0), exitInconclusive, "not judged: scatter unknown", result.StatusInconclusive},
+		"one run":     {measured(20, 0), measured(10, 0), exitInconclusive, "not judged: spread unknown", result.StatusInconclusive},
 		"drift":       {measured(12, 8), measured(10, 8), exitInconclusive, "below what runs of one program differ by (25 %)", result.StatusInconclusive},
 		"chance":      {scattered(13, 2.5), scattered(10, 2), exitInconclusive, "only more repeats of each run can tell", result.StatusInconclusive},
 		"not beyond":  {measured(10.001, 8), measured(10, 8), exitOK, "", result.StatusExpected},

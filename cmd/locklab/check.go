@@ -194,10 +194,10 @@ func nodeText(say *lang.Lang, n *check.NodeUsage) string {
 	return n.Node + ": " + strings.Join(parts, "; ")
 }
 
-// during names the fault in force at a violation.
+// during names the fault that was in force at a violation, or had just ended.
 func during(say *lang.Lang, f *check.Findings, e check.Example) string {
 	if names := lab.InForce(f, e.AtNS); len(names) > 0 {
-		return say.Sprintf("; in force: %s", strings.Join(say.TellAll(names), ", "))
+		return say.Sprintf("; fault: %s", strings.Join(say.TellAll(names), ", "))
 	}
 	return ""
 }

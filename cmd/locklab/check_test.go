@@ -116,7 +116,7 @@ func TestCheckJudgesAsTheReport(t *testing.T) {
 		code     int
 		says     string
 	}{
-		{"a control that fires", true, &history.Expect{Safety: "unsafe", Liveness: live}, exitOK, "expected: 100 overlaps of holds, and it stayed live."},
+		{"a control that fires", true, &history.Expect{Safety: "unsafe", Liveness: live}, exitOK, "expected: 100 overlapping holds, and it stayed live."},
 		{"a control that is silent", false, &history.Expect{Safety: "unsafe", Liveness: live}, exitInconclusive, "control-silent: "},
 		{"a lock that fails", true, &history.Expect{Safety: "safe", Liveness: live}, exitViolated, "violated: "},
 		{"a lock that holds", false, &history.Expect{Safety: "safe", Liveness: live}, exitOK, "expected: No violation, and it stayed live."},
@@ -167,7 +167,7 @@ func TestThresholdIsAVerdict(t *testing.T) {
 func TestExplain(t *testing.T) {
 	const path = "../../reports/sample/histories/multiphase/zone-partition.matchmaking.1.jsonl.gz"
 	code, said := call(t, "check", "--explain", "3", path)
-	for _, want := range []string{"in force: partition between zone:a and others since 2,", "more of ", "around violation 3", "believes that it holds", "looks at the workers and orders"} {
+	for _, want := range []string{"fault: partition between zone:a and others in force since 2,", "partition between zone:a and others ended 6 ms before", "more of ", "around violation 3", "believes that it holds", "looks at the workers and orders"} {
 		if code != exitOK || !strings.Contains(said, want) {
 			t.Errorf("exit code %d, it does not say %q:\n%s", code, want, said)
 		}

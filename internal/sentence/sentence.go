@@ -51,7 +51,7 @@ func Count(n int64, one, many string, args ...any) Text {
 	if n == 1 {
 		return Of(one, args...)
 	}
-	return Of(many, append([]any{n}, args...)...)
+	return Of(many, append([]any{Name(Group(n))}, args...)...)
 }
 
 // Term is a word of a list that the test of the catalogues knows.

@@ -1,24 +1,9 @@
 package lang
 
-import (
-	"strconv"
-	"strings"
-)
+import "locklab/internal/sentence"
 
 // Group writes a whole number with its thousands set apart by commas, as in both languages.
-func Group(n int64) string { return Thousands(strconv.FormatInt(n, 10)) }
+func Group(n int64) string { return sentence.Group(n) }
 
 // Thousands sets the thousands of a decimal number apart.
-func Thousands(digits string) string {
-	sign, whole, fraction := "", digits, ""
-	if rest, negative := strings.CutPrefix(whole, "-"); negative {
-		sign, whole = "-", rest
-	}
-	if before, after, found := strings.Cut(whole, "."); found {
-		whole, fraction = before, "."+after
-	}
-	for i := len(whole) - 3; i > 0; i -= 3 {
-		whole = whole[:i] + "," + whole[i:]
-	}
-	return sign + whole + fraction
-}
+func Thousands(digits string) string { return sentence.Thousands(digits) }

@@ -194,7 +194,7 @@ func TestTourClaimsOnlyWhatItSaw(t *testing.T) {
 	m.tour.enter(0)
 	says("at once", "none", "Without a lock", "In 0 matches: 0 duplicates")
 	m.okay, m.all, m.rooms.total["unreachable"] = 600, 600, 3
-	says("what no lock prevents", "none", "In 100 matches: 0 duplicates", "3 more rooms")
+	says("the price of going on", "none", "In 100 matches: 0 duplicates", "3 more duplicates")
 	m.rooms.total["raced"] = 9
 	says("then", "ok", "In 100 matches: 2 duplicates")
 	did()

@@ -181,7 +181,7 @@ func TestDuplicatesAreTheCheckers(t *testing.T) {
 		t.Errorf("the duplicate is told %d times, want once", told)
 	}
 	if marked() != 0 {
-		t.Error("what nobody could avoid is marked as a violation")
+		t.Error("an unreachable one is marked as a violation")
 	}
 	cause, m.rooms.changed = "raced", true
 	m.judge(1450 * ms)
@@ -224,7 +224,7 @@ func TestLogIsByTime(t *testing.T) {
 		"2.9 s m-c: is ready",
 		"a note",
 		"1.3 s A second room of g2 began on w-a: the free one on w-c could not be reached",
-		"1.2 s 4 rooms too many since then. The last one of g3 began on w-a while one on w-c was free: raced",
+		"1.2 s 4 duplicates since then. The last one of g3 began on w-a while one on w-c was free: raced",
 		"1.1 s m-c: was killed",
 		"1.1 s A second room of g6 began on w-a while one on w-c was free: raced",
 		"1.0 s Broken, and proven: partition between zone:a and others",

@@ -58,7 +58,7 @@ type fault struct {
 // inForce says whether it was seen to have effects.
 func (f *fault) inForce() bool { return f.beganNS != 0 && f.endedNS == 0 && !f.unproven }
 
-// unreachable is the cause of a duplicate that no lock prevents.
+// unreachable is the cause of a duplicate that is the price of going on while cut off.
 const unreachable = "unreachable"
 
 // holdKey names a grant: the names of holds are those of their node.
@@ -90,7 +90,7 @@ const (
 	lineFaultUnproven
 	lineNode
 	lineDuplicate
-	lineUnreached // a duplicate that no lock prevents
+	lineUnreached // a duplicate that is the price of going on while cut off
 	lineWithdrawn // what was taken for a duplicate, and is none
 	lineVerdict
 )

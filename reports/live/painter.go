@@ -175,7 +175,7 @@ func figuresOf(say *lang.Lang, m *model, bins []series.Bin) (all []figureView) {
 			p99 = b.P99MS
 		}
 	}
-	served, slowest := say.Text("none yet"), say.Text("none yet")
+	served, slowest := "–", "–"
 	if !math.IsNaN(p99) {
 		slowest = say.Sprintf("%.0f ms", p99)
 	}
@@ -183,7 +183,7 @@ func figuresOf(say *lang.Lang, m *model, bins []series.Bin) (all []figureView) {
 		served = fmt.Sprintf("%.1f%%", 100*float64(m.okay)/float64(m.all))
 	}
 	all = append(all, figureView{Name: say.Text("served per second"), Value: fmt.Sprintf("%.0f", rate)},
-		figureView{Name: say.Text("the slowest of 100, now"), Value: slowest},
+		figureView{Name: say.Text("p99, now"), Value: slowest},
 		figureView{Name: say.Text("requests served"), Value: served})
 	if m.run.Workload == history.Matchmaking {
 		unsafe := m.rooms.total.unsafe()
@@ -191,9 +191,12 @@ func figuresOf(say *lang.Lang, m *model, bins []series.Bin) (all []figureView) {
 		if unsafe > 0 {
 			class = "bad"
 		}
-		f := figureView{Name: say.Text("duplicate rooms"), Value: lang.Group(unsafe), Class: class, Note: say.Count(m.rooms.created, "of 1 room", "of %s rooms")}
+		f := figureView{Name: say.Text("duplicates"), Value: lang.Group(unsafe), Class: class, Note: say.Count(m.rooms.created, "of 1 room", "of %s rooms")}
 		if early := m.rooms.early.unsafe(); early > 0 {
 			f.Note += ", " + say.Sprintf("%s in the warm-up", lang.Group(early))
+		}
+		if unreached := m.rooms.total[unreachable]; unreached > 0 {
+			f.Note += ", " + say.Sprintf("+%s unreachable", lang.Group(unreached))
 		}
 		all = append(all, f)
 	}
@@ -359,12 +362,12 @@ func lineOf(say *lang.Lang, l line) lineView {
 		v.Class, v.Shape = "bad", "✗"
 		v.Text = say.Sprintf("A second room of %s began on %s while one on %s was free: %s", w[0], w[1], w[2], say.Term(w[3]))
 		if l.times > 1 {
-			v.Text = say.Sprintf("%d rooms too many since then. The last one of %s began on %s while one on %s was free: %s", l.times, w[0], w[1], w[2], say.Term(w[3]))
+			v.Text = say.Sprintf("%d duplicates since then. The last one of %s began on %s while one on %s was free: %s", l.times, w[0], w[1], w[2], say.Term(w[3]))
 		}
 	case lineUnreached:
 		v.Shape, v.Text = "⊠", say.Sprintf("A second room of %s began on %s: the free one on %s could not be reached", w[0], w[1], w[2])
 		if l.times > 1 {
-			v.Text = say.Sprintf("%d rooms since then that nobody could avoid. The last one of %s began on %s: the free one on %s could not be reached", l.times, w[0], w[1], w[2])
+			v.Text = say.Sprintf("%d unreachable duplicates since then. The last one of %s began on %s: the free one on %s could not be reached", l.times, w[0], w[1], w[2])
 		}
 	case lineWithdrawn:
 		v.Text = say.Sprintf("The room of %s on %s is no duplicate after all: what came since then shows that", w[0], w[1])

@@ -95,7 +95,7 @@ func (r *rooms) addState(e *history.Event) {
 }
 
 // judge gives the rooms of the last seconds to the checker, and returns the duplicates that
-// are new, or are now of those that no lock prevents, or are no more, and the rooms that were
+// are new, or are now unreachable ones, or are no more, and the rooms that were
 // taken for duplicates and are none. What is older keeps its judgement.
 func (r *rooms) judge(duplicates func([]history.Event) []Duplicate, measureNS, nowNS int64) (found []Duplicate, withdrawn []string) {
 	r.changed = false

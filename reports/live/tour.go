@@ -185,7 +185,7 @@ func (s stop) words(say *lang.Lang) (title, text string) {
 	switch s.point {
 	case pointNone:
 		return say.Text("Without a lock there are duplicates"),
-			say.Text("Players of one group arrive at the same instant, at masters in both zones. Each master looks for a free seat, finds none, and starts a room: one too many.")
+			say.Text("Players of one group arrive at the same instant, at masters in both zones. Each master looks for a free seat, finds none, and starts a room: a duplicate.")
 	case pointLocal:
 		return say.Text("A mutex in each master does not help"),
 			say.Text("It keeps two requests of one master apart, and knows nothing of the other masters.")
@@ -197,10 +197,10 @@ func (s stop) words(say *lang.Lang) (title, text string) {
 			say.Text("While nothing passes between the zones, after a moment each side takes the other for gone and goes on by itself: both are served, and both start rooms for the same group.")
 	case pointQuorum:
 		return say.Text("A quorum lock makes none either"),
-			say.Sprintf("%s asks a majority. As long as one can be reached, it differs from the others in what it costs.", s.lock)
+			say.Sprintf("%s asks a majority. As long as a majority can be reached, it differs from the others only in what it costs.", s.lock)
 	case pointStops:
 		return say.Text("And stops instead when the zones part"),
-			say.Text("A side that reaches no majority gets no lock: its players wait in vain, and nobody starts a room twice. That is the choice: duplicates, or no service.")
+			say.Text("A side that reaches no majority gets no lock and starts no room: its players are refused. The side with the majority goes on. That is the choice: duplicates, or no service where a majority is out of reach.")
 	}
 	return "", ""
 }
@@ -238,8 +238,8 @@ func (s stop) evidence(say *lang.Lang, c counts) (text, class string) {
 		}
 	}
 	if c.unreached > 0 {
-		text += " " + say.Count(c.unreached, "1 more room was started because the free one could not be reached: no lock prevents that.",
-			"%s more rooms were started because the free ones could not be reached: no lock prevents that.")
+		text += " " + say.Count(c.unreached, "1 more duplicate was started because the free room could not be reached: the price of going on while cut off.",
+			"%s more duplicates were started because the free rooms could not be reached: the price of going on while cut off.")
 	}
 	return text, class
 }

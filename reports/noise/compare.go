@@ -28,6 +28,8 @@ const (
 type Sample struct {
 	Values []float64 // of each repeat
 	Error  float64   // of a single run: the standard error within it; NaN if it is not known
+	// Range is of a single run where its draws lie; nil if that is not known.
+	Range *[2]float64
 }
 
 // Interval is where a figure lies with some confidence, 0 to 1; with 0 nothing is known
@@ -44,6 +46,8 @@ func (s Sample) Interval() Interval {
 		return Interval{Center: math.NaN()}
 	case n == 1 && math.IsNaN(s.Error):
 		return Interval{Center: s.Values[0], Low: s.Values[0], High: s.Values[0]}
+	case n == 1 && s.Range != nil:
+		return Interval{s.Values[0], min(s.Range[0], s.Values[0]), max(s.Range[1], s.Values[0]), 1 - Level}
 	case n == 1:
 		half := wide(freedom) * s.Error
 		return Interval{s.Values[0], s.Values[0] - half, s.Values[0] + half, 1 - Level}

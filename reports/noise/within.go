@@ -41,12 +41,14 @@ const (
 	shortest = 100
 )
 
-// Within is the standard error of figures of a run, by their fields in result.json; nil
-// where a run is too short to tell. The same seed gives the same.
-func Within(r Run, from seed.Seed) map[string]float64 {
+// Within is the standard error of figures of a run, by their fields in result.json, and of
+// those that are times, where all but [Level] of the draws lie: far less to one side than to
+// the other, for those that few slow requests decide. Both are nil where a run is too short to
+// tell. The same seed gives the same.
+func Within(r Run, from seed.Seed) (found map[string]float64, ranges map[string][2]float64) {
 	n := min(blocks, int(r.DurationMS/shortest))
 	if n < few {
-		return nil
+		return nil, nil
 	}
 	block := func(at float64) (int, bool) {
 		i := int(math.Floor(at / r.DurationMS * float64(n)))
@@ -79,6 +81,7 @@ func Within(r Run, from seed.Seed) map[string]float64 {
 		achieved:     func(w weights) float64 { return w.total(served) / r.DurationMS * 1000 },
 		clustered:    func(w weights) float64 { return w.total(events) },
 	}
+	times := map[string]func(weights) float64{}
 	for name, values := range map[string][]taken{"latency_ms": latencies, "acquire_ms": acquires} {
 		if len(values) == 0 {
 			continue
@@ -86,9 +89,11 @@ func Within(r Run, from seed.Seed) map[string]float64 {
 		sorted := rank(values, n)
 		for at, q := range map[string]float64{".p50": 0.5, ".p99": 0.99} {
 			figures[name+at] = func(w weights) float64 { return sorted.quantile(w, q) }
+			times[name+at] = figures[name+at]
 		}
 	}
-	found := bootstrap(figures, strata(n, r), from)
+	phases := strata(n, r)
+	found, ranges = bootstrap(figures, phases, from), percentiles(times, phases, from)
 	// What happened never, or to everybody, is not known to have no spread.
 	all, failed, happened := 0.0, 0.0, 0.0
 	for i := range n {
@@ -103,7 +108,7 @@ func Within(r Run, from seed.Seed) map[string]float64 {
 	for name, count := range r.Counts {
 		found[name] = math.Sqrt(clusters * (count + 1))
 	}
-	return found
+	return found, ranges
 }
 
 // clustered is no figure, but the number of the events.
@@ -250,6 +255,40 @@ func bootstrap(figures map[string]func(weights) float64, strata [][]int, from se
 		default:
 			found[name] = math.Sqrt(v) * max(1, wide(v*v/uncertain[name])/wide(freedom))
 		}
+	}
+	return found
+}
+
+// percentiles are where all but [Level] of the draws of each figure lie, half of the others on
+// each side, when all strata are drawn at once.
+func percentiles(figures map[string]func(weights) float64, strata [][]int, from seed.Seed) map[string][2]float64 {
+	n, scale := 0, 1 // weights are whole numbers
+	for _, s := range strata {
+		n, scale = n+len(s), scale*(len(s)-1)
+	}
+	random := from.Child("range").Rand()
+	values := map[string][]float64{}
+	for range draws {
+		w := make(weights, n)
+		for _, s := range strata {
+			for range len(s) - 1 {
+				w[s[random.IntN(len(s))]] += float64(scale / (len(s) - 1) * len(s))
+			}
+		}
+		for name, of := range figures {
+			if v := of(w); !math.IsNaN(v) && !math.IsInf(v, 0) {
+				values[name] = append(values[name], v)
+			}
+		}
+	}
+	found := map[string][2]float64{}
+	for name, all := range values {
+		if len(all) <= draws/2 {
+			continue
+		}
+		slices.Sort(all)
+		cut := int(float64(len(all)) * Level / 2)
+		found[name] = [2]float64{all[cut], all[len(all)-1-cut]}
 	}
 	return found
 }

@@ -23,7 +23,7 @@ func Duplicates(say *lang.Lang, scenario string, bars []Bar, scale Scale) []byte
 	for v := 0.0; v <= high*1.0001; v += step {
 		ticks = append(ticks, tick{v, number(v)})
 	}
-	f := newFrame(row*float64(max(len(bars), 1)), rightMargin, high, say.Text("rooms created in vain"), ticks)
+	f := newFrame(row*float64(max(len(bars), 1)), rightMargin, high, say.Text("duplicates in the measured part"), ticks)
 	label := make([]string, len(bars))
 	for i, b := range bars {
 		top := topMargin + row*float64(i)

@@ -175,7 +175,7 @@ func Figures() []Figure {
 		},
 		{
 			Field: "duplicates.unreachable", Column: "duplicates_unreachable", Group: "Duplicates", Title: "unreachable", As: Count, Better: Lower, Place: 4, InMarkdown: true, Compare: true,
-			Means: "The creating master could not reach the worker that hosts the other room. This is the price of going on during a fault, not a failure of the lock: safety is judged on raced and overlooked only.",
+			Means: "The creating master could not reach the worker that hosts the other room. This is the price of going on while cut off: safety is judged on raced and overlooked only.",
 		},
 		{
 			Field: "duplicates_per_1000", Column: "duplicates_per_1000_matches", Group: "Duplicates", Title: "all causes per 1,000 matches", Better: Lower, Place: 4, InMarkdown: true,
@@ -185,9 +185,12 @@ func Figures() []Figure {
 		{Field: "stale_writes", Measured: true, Column: "stale_writes", Group: "Holds", Title: "stale writes", As: Count, Better: Lower, Violation: "stale write", Answer: "stale writes", Place: 4, InMarkdown: true, Compare: true, Means: "Writes that the store took from a holder after it had served one to whom the lock was granted later."},
 		{Field: "fenced_writes", Measured: true, Column: "fenced_writes", Group: "Holds", Title: "fenced writes", As: Count, Place: 4, InMarkdown: true, Means: "Such writes that the store refused, by their fencing token or in a transaction that compares the lock."},
 		{
-			Field: "stall_ms", Column: "stall_ms", Group: "Fault, ms", Title: "stall", Unit: "ms", Better: Lower, Answer: "longest outage", Felt: noticed, Hurts: interrupted, Place: 5, InMarkdown: true, Compare: true,
-			Term:  "longest outage (stall)",
-			Means: "The longest time, while the fault lasted or in a run without one, in which somebody wanted the lock, or one of its resources, and nobody got it anywhere. One zone may have been without it for longer.",
+			Field: "stall_ms", Column: "stall_ms", Group: "Fault, ms", Title: "stall", Unit: "ms", Better: Lower, Place: 5, InMarkdown: true, Compare: true,
+			Means: "The longest time, while the fault lasted or in a run without one, in which somebody wanted the lock, or one of its resources, and nobody got it anywhere.",
+		},
+		{
+			Field: OutageField, Title: "longest outage", Unit: "ms", Better: Lower, Answer: "longest outage", Felt: noticed, Hurts: interrupted, Place: 5,
+			Means: "The longer of the stall and of that of the worst zone.", of: outage,
 		},
 		{
 			Field: "recovery_ms", Column: "recovery_ms", Group: "Fault, ms", Title: "recovery", Unit: "ms", Better: Lower, Place: 5, InMarkdown: true,
@@ -260,7 +263,7 @@ func Figures() []Figure {
 		Figure{Field: "measured_ms", Column: "measured_ms", Group: "Run", Title: "measured, ms", As: Count, Means: "The length of the measured part, over all repeats."},
 		Figure{Field: OthersField, Column: "cpu_others_worst_host", Group: "Machines", Title: "busy for others", Better: Lower, Means: "What was busy with anything but the lab's processes, as a share of all CPUs of the machine where it was highest.", of: worst(Row.hosts, func(h HostLoad) *float64 { return h.CPUOthers })},
 		Figure{
-			Field: "duplicates.warmup", Column: "duplicates_warmup", Group: "Duplicates", Title: "in the warm-up", As: Count, Better: Lower, Unsafe: true, Place: 4, InMarkdown: true, Compare: true,
+			Field: WarmupField, Column: "duplicates_warmup", Group: "Duplicates", Title: "in the warm-up", As: Count, Better: Lower, Unsafe: true, Place: 4, InMarkdown: true, Compare: true,
 			Means: "Raced or overlooked before the measured part: they are in no rate and not in the total, but the lock is judged on them.",
 			of:    duplicates(func(d *Duplicates) int64 { return d.Warmup }), // a file leaves 0 out
 		},
@@ -279,8 +282,23 @@ func Figures() []Figure {
 	all = append(all, nodeFigures()...)
 	return append(all,
 		Figure{Field: "called_off", Measured: true, Column: "called_off", Group: "Rate, 1/s", Title: "called off", As: Count, Means: "Requests that still waited for other holders when the time was over: neither served nor failed. A wait for nobody counts as failed."},
+		Figure{
+			Field: "zone_stall_ms", Column: "zone_stall_ms", Group: "Fault, ms", Title: "in the worst zone", Name: "stall of the worst zone", Unit: "ms", Better: Lower, Place: 5, InMarkdown: true,
+			Term: "stall of the worst zone", Means: "The longest time, while the fault lasted or in a run without one, in which somebody in one zone wanted the lock and nobody in that zone got it.",
+		},
+		Figure{Column: "zone_stalled", Group: "Fault, ms", Title: "which zone", Name: "zone of that stall", As: Words, Term: "zone of that stall", Means: "The zone that was without the lock for so long.", text: func(r Row) string { return r.ZoneStalled }},
 		Figure{Column: "zombie_since", Group: "Fault, ms", Title: "since the grant by", Name: "zombie since the grant by", As: Words, Term: "zombie since the grant by", Means: "Whose grant the zombie's time begins with: the server's of the lock, or the client's that was told that it has the lock, which is later.", text: func(r Row) string { return r.ZombieSince }},
 	)
+}
+
+// outage is how long somebody was without the lock, anywhere or in one zone.
+func outage(r Row) (longest float64, known bool) {
+	for _, ms := range []*float64{r.StallMS, r.ZoneStallMS} {
+		if ms != nil && finite(*ms) {
+			longest, known = max(longest, *ms), true
+		}
+	}
+	return longest, known
 }
 
 // duplicates is a number of them, in the rows that count any.

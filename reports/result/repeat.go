@@ -8,10 +8,18 @@ type Repeat struct {
 	// Spread is the standard error of figures as the spread within this run shows it; see
 	// package noise. What differs between runs is not in it.
 	Spread map[string]float64 `json:"spread,omitempty"`
+	// Range is where figures that are times lie by the same spread.
+	Range map[string][2]float64 `json:"range,omitempty"`
 }
 
 // AvailabilityField is the figure of the share of the requests that ended well.
 const AvailabilityField = "availability"
+
+// OutageField is the figure of how long somebody was without the lock, anywhere or in one zone.
+const OutageField = "outage_ms"
+
+// WarmupField is the figure of the duplicates before the measured part.
+const WarmupField = "duplicates.warmup"
 
 // OthersField is the figure of how much of a machine others used.
 const OthersField = "hosts.cpu_others"

@@ -133,6 +133,10 @@ type Row struct {
 
 	RecoveryMS *float64 `json:"recovery_ms,omitempty"`
 	StallMS    *float64 `json:"stall_ms,omitempty"` // longest time with waiters and no grant while the fault lasted
+	// ZoneStallMS is the same of the zone that fared worst, and ZoneStalled which one that was;
+	// absent where there is one zone, and from older files.
+	ZoneStallMS *float64 `json:"zone_stall_ms,omitempty"`
+	ZoneStalled string   `json:"zone_stalled,omitempty"`
 
 	LatencyMS  *Quantiles `json:"latency_ms,omitempty"`
 	AcquireMS  *Quantiles `json:"acquire_ms,omitempty"`
@@ -292,7 +296,7 @@ type Expected struct {
 	During  float64 `json:"availability_during,omitempty"`
 }
 
-// Duplicates counts rooms created in vain in the measured part, by cause.
+// Duplicates are those of the measured part, by cause.
 type Duplicates struct {
 	Total       int64 `json:"total"`
 	Raced       int64 `json:"raced"`

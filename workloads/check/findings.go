@@ -91,6 +91,10 @@ type Findings struct {
 	// StuckResource is the resource that fared so; "" if the lock as a whole did.
 	StuckResource string
 	StallNS       int64 `merge:"max"` // the longest stall, of the lock or of any resource
+	// ZoneStallNS is the longest stall of one zone, whose clients wanted the lock and none of
+	// which got it, and StalledZone which one that was; "" where there is one zone only.
+	ZoneStallNS int64 `merge:"max"`
+	StalledZone string
 	// DownLong says that it was down throughout a fault of FailoverTime (and of the lease,
 	// where a holder was hit or one resource stuck) or longer. A shorter one can be over before a lock that goes on has noticed it.
 	DownLong bool
@@ -143,7 +147,7 @@ type Op struct {
 	OK           bool
 }
 
-// Duplicates counts rooms created in vain, by cause.
+// Duplicates are counted by cause.
 type Duplicates struct{ Raced, Overlooked, Unreachable int64 }
 
 // Total is the number of duplicates of all causes.
@@ -266,6 +270,9 @@ func Merge(repeats ...*Findings) *Findings {
 	m := &Findings{Run: repeats[0].Run, summary: repeats[0].summary, Errors: map[string]int64{}, Counts: map[string]int64{}, Violated: map[string]int64{}, Liveness: Live, Demand: true, RecoveryNS: -1, Slots: slices.Clone(repeats[0].Slots)}
 	convicted := false
 	for _, f := range repeats {
+		if m.StalledZone == "" || f.ZoneStallNS > m.ZoneStallNS {
+			m.StalledZone = f.StalledZone
+		}
 		n, _ := f.Violations()
 		convicted = convicted || n > 0 && !f.Disturbed
 		one := *f

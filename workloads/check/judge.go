@@ -60,25 +60,21 @@ type Verdict struct {
 }
 
 // Violations is the number of events that the lock should have prevented, and
-// what they were: rooms created in vain, raced or overlooked, holds that overlap,
+// what they were: duplicates, raced or overlooked, holds that overlap,
 // tokens that did not grow, and what else the workload forbids. That overlapping holds led to no room too many was luck.
 func (f *Findings) Violations() (int64, sentence.Text) {
 	var parts []sentence.Text
 	duplicates := f.Duplicates.Unsafe() + f.WarmupDuplicates.Unsafe()
 	if duplicates > 0 {
-		text := sentence.Of("%d duplicate rooms (%d raced, %d overlooked)", duplicates,
-			f.Duplicates.Raced+f.WarmupDuplicates.Raced, f.Duplicates.Overlooked+f.WarmupDuplicates.Overlooked)
+		text := sentence.Count(duplicates, "1 duplicate (%s raced, %s overlooked)", "%s duplicates (%s raced, %s overlooked)",
+			sentence.Group(f.Duplicates.Raced+f.WarmupDuplicates.Raced), sentence.Group(f.Duplicates.Overlooked+f.WarmupDuplicates.Overlooked))
 		if warm := f.WarmupDuplicates.Unsafe(); warm > 0 {
 			text = sentence.Of("%s, %d of them during the warm-up", text, warm)
 		}
 		parts = append(parts, text)
 	}
 	if f.Overlaps > 0 {
-		text := sentence.Count(f.Overlaps, "1 overlap of holds", "%d overlaps of holds")
-		if f.OverlapHolds > f.Overlaps {
-			text = sentence.Of("%s by %d later ones", text, f.OverlapHolds)
-		}
-		parts = append(parts, text)
+		parts = append(parts, sentence.Count(f.Overlaps, "1 overlapping hold", "%d overlapping holds"))
 	}
 	if f.TokensBroken > 0 {
 		parts = append(parts, sentence.Count(f.TokensBroken, "1 fencing token that did not grow", "%d fencing tokens that did not grow"))

@@ -2,6 +2,7 @@ package check_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -124,7 +125,7 @@ func TestVerdicts(t *testing.T) {
 		{"fault not proven, control fires", [][]history.Event{calm, fine, twice, unproven}, history.Expect{Safety: check.Unsafe}, check.Inconclusive, check.Live, "f1"},
 		{"fault not proven, but violated", [][]history.Event{calm, fine, twice, unproven}, history.Expect{Safety: check.Safe}, check.Violated, check.Live, "raced"},
 		{"violated after a fault that was not proven", [][]history.Event{calm, fine, twice, fault("f1", "zone-partition", 2000, 8005, cutAC)[:1]}, history.Expect{Safety: check.Safe}, check.Inconclusive, check.Live, "1 raced"},
-		{"holds of masters overlapped, and made no room too many", [][]history.Event{calm, fine, overlapping}, history.Expect{Safety: check.Safe}, check.Violated, check.Live, "1 overlap of holds"},
+		{"holds of masters overlapped, and made no room too many", [][]history.Event{calm, fine, overlapping}, history.Expect{Safety: check.Safe}, check.Violated, check.Live, "1 overlapping hold"},
 		{"a token of masters did not grow", [][]history.Event{calm, fine, stuck}, history.Expect{Safety: check.Safe}, check.Violated, check.Live, "1 fencing token"},
 		{"the generator fell behind", [][]history.Event{calm, fine, {late}}, history.Expect{Safety: check.Safe}, check.Inconclusive, check.Live, "generator sent"},
 		{"behind, but violated", [][]history.Event{calm, fine, twice, {late}}, history.Expect{Safety: check.Safe}, check.Violated, check.Live, "raced"},
@@ -157,9 +158,9 @@ func TestWhatIsNotJudgedIsNotSafe(t *testing.T) {
 		why    string
 	}{
 		{"nothing", nil, history.Expect{}, check.NotJudged, check.SafetyNotJudged, "The scenario expects nothing of this lock: no violation was seen, and it stayed live."},
-		{"nothing, unsafe", twice, history.Expect{}, check.NotJudged, check.Unsafe, "The scenario expects nothing of this lock: 1 duplicate rooms (1 raced, 0 overlooked), and it stayed live."},
+		{"nothing, unsafe", twice, history.Expect{}, check.NotJudged, check.Unsafe, "The scenario expects nothing of this lock: 1 duplicate (1 raced, 0 overlooked), and it stayed live."},
 		{"liveness only", nil, history.Expect{Liveness: live}, check.Expected, check.SafetyNotJudged, "No violation was seen, and it stayed live. Its safety was not judged."},
-		{"liveness only, unsafe", twice, history.Expect{Liveness: live}, check.Expected, check.Unsafe, "1 duplicate rooms (1 raced, 0 overlooked), and it stayed live. Its safety was not judged."},
+		{"liveness only, unsafe", twice, history.Expect{Liveness: live}, check.Expected, check.Unsafe, "1 duplicate (1 raced, 0 overlooked), and it stayed live. Its safety was not judged."},
 		{"safety only", nil, history.Expect{Safety: check.Safe}, check.Expected, check.Safe, "No violation, and it stayed live. Its liveness was not judged."},
 		{"both", nil, history.Expect{Safety: check.Safe, Liveness: live}, check.Expected, check.Safe, "No violation, and it stayed live."},
 	} {
@@ -262,6 +263,29 @@ func TestLivenessAndRecovery(t *testing.T) {
 				t.Errorf("recovery %d ns, never %v; want %v", f.RecoveryNS, f.NotRecovered, c.recovery)
 			}
 		})
+	}
+}
+
+// TestAZoneMayBeWithoutTheLockWhileItIsLive: m2 in zone c waits throughout the fault, and m1 in
+// zone a is served.
+func TestAZoneMayBeWithoutTheLockWhileItIsLive(t *testing.T) {
+	run := world()
+	run.Run.HostZones = map[string]string{"ha": "a", "hc": "c"}
+	events := slices.Concat([]history.Event{run}, phases(1000, 10_000, 10_100), fault("f1", "zone-partition", 3000, 8000, cutAC), players(1000, 10_000, 0, 0))
+	for _, e := range locking(1000, 10_000, 0, 0) {
+		if e.Node == "m1" || e.AtNS < 3000*ms || e.AtNS > 8100*ms {
+			events = append(events, e)
+		}
+	}
+	for at := int64(3000); at < 8000; at += 500 {
+		events = append(events, history.Event{Kind: history.KindAcquire, Node: "m2", Resource: "g", FromNS: at * ms, AtNS: (at + 500) * ms, Outcome: "failed", Error: "timeout"})
+	}
+	f := checktest.Events(events, options)
+	if f.Liveness != check.Live || f.StalledZone != "c" || f.ZoneStallNS < 4900*ms || f.StallNS > 1000*ms {
+		t.Errorf("%s, stall %d ms, of zone %q %d ms", f.Liveness, f.StallNS/ms, f.StalledZone, f.ZoneStallNS/ms)
+	}
+	if m := check.Merge(checktest.Events(events[:1], options), f); m.StalledZone != "c" || m.ZoneStallNS != f.ZoneStallNS {
+		t.Errorf("of two repeats: zone %q, %d ms", m.StalledZone, m.ZoneStallNS/ms)
 	}
 }
 

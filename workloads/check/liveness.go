@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -91,8 +92,34 @@ func (c *Checker) checkLiveness(f *Findings, t timeline, idle map[int32]int64) {
 		}
 	}
 	c.checkResources(f, windows, resources)
+	c.checkZones(f, t, windows, wants)
 	if n := len(windows); n > 0 && windows[n-1].heal > 0 {
 		c.checkEnd(f, t, windows[n-1], wants, idle)
+	}
+}
+
+// checkZones measures for how long a zone was without the lock, whoever else got it.
+func (c *Checker) checkZones(f *Findings, t timeline, windows []window, wants []want) {
+	zone := func(node int32) string { return c.run.HostZones[c.run.NodeHosts[c.names.text(node)]] }
+	demand, granted := map[string][]want{}, map[string][]int64{}
+	for _, w := range wants {
+		demand[zone(w.node)] = append(demand[zone(w.node)], w)
+	}
+	if delete(demand, ""); len(demand) < 2 {
+		return
+	}
+	for _, a := range c.acquires {
+		if a.outcome == ok {
+			granted[zone(a.node)] = append(granted[zone(a.node)], a.at)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(demand)) {
+		for _, w := range windows {
+			_, stall, wanted := c.fare(c.longEnough(w, t, granted[name]), spansOf(demand[name]), granted[name])
+			if wanted && (f.StalledZone == "" || stall > f.ZoneStallNS) {
+				f.ZoneStallNS, f.StalledZone = stall, name
+			}
+		}
 	}
 }
 

@@ -111,7 +111,7 @@ func TestLivePageCountsWhatTheCheckerCounts(t *testing.T) {
 				_ = clock.Sleep(ctx, time.Second)
 				cancel()
 				all.Wait()
-				counts := regexp.MustCompile(`<b>([\d,]+)</b> <span>duplicate rooms`).FindAllStringSubmatch(unescape(seen.Body.String()), -1)
+				counts := regexp.MustCompile(`<b>([\d,]+)</b> <span>duplicates`).FindAllStringSubmatch(unescape(seen.Body.String()), -1)
 				if len(counts) == 0 || counts[len(counts)-1][1] != want {
 					t.Errorf("the page counted %v in the end, the checker %s", counts[max(len(counts)-1, 0):], want)
 				}

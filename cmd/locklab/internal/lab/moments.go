@@ -2,6 +2,7 @@ package lab
 
 import (
 	"math"
+	"time"
 
 	"locklab/internal/sentence"
 	"locklab/reports/lang"
@@ -26,11 +27,21 @@ func Moments(f *check.Findings, each int) []series.Moment {
 	return moments
 }
 
-// InForce names the faults that had begun and not ended, since the measured part began.
+// justBefore is how long after its end a fault may still be what a violation comes from: clients
+// act on what they believed while it lasted.
+const justBefore = time.Second
+
+// InForce names the faults that had begun and not ended, or only just ended, since the measured
+// part began.
 func InForce(f *check.Findings, atNS int64) (names []sentence.Text) {
 	for _, one := range f.Faults {
-		if one.BeganNS != check.Never && one.BeganNS <= atNS && (one.EndedNS == check.Never || atNS < one.EndedNS) {
-			names = append(names, sentence.Of("%s since %s ms", history.FaultText(one.Kind, one.Target), lang.Group(int64(math.Round(float64(one.BeganNS)/1e6)))))
+		name := history.FaultText(one.Kind, one.Target)
+		switch {
+		case one.BeganNS == check.Never || one.BeganNS > atNS:
+		case one.EndedNS == check.Never || atNS < one.EndedNS:
+			names = append(names, sentence.Of("%s in force since %s ms", name, lang.Group(int64(math.Round(float64(one.BeganNS)/1e6)))))
+		case atNS-one.EndedNS < int64(justBefore):
+			names = append(names, sentence.Of("%s ended %v before", name, time.Duration(atNS-one.EndedNS).Round(time.Millisecond)))
 		}
 	}
 	return names

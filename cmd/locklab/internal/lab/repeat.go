@@ -117,11 +117,11 @@ func figuresOf(f *check.Findings) result.Repeat {
 		}
 	}
 	for _, one := range result.Figures() {
-		if v, has := figures.Figures[one.Field]; has && one.As == result.Count && one.Compare {
+		if v, has := figures.Figures[one.Field]; has && one.As == result.Count && one.Compare && one.Field != result.WarmupField { // no block has those
 			run.Counts[one.Field] = v
 		}
 	}
-	figures.Spread = noise.Within(run, seed.Seed(f.Run.Seed))
+	figures.Spread, figures.Range = noise.Within(run, seed.Seed(f.Run.Seed))
 	return figures
 }
 

@@ -97,6 +97,9 @@ func toRow(f *check.Findings, v check.Verdict, want history.Expect, histories []
 	}
 	row.AvailabilityOutside, row.AvailabilityDuring = share(f.Outside), share(f.During)
 	row.StallMS = new(ms(f.StallNS))
+	if f.StalledZone != "" {
+		row.ZoneStallMS, row.ZoneStalled = new(ms(f.ZoneStallNS)), f.StalledZone
+	}
 	if f.RecoveryNS >= 0 && !f.NotRecovered {
 		row.RecoveryMS = new(ms(f.RecoveryNS))
 	}

@@ -1,0 +1,24 @@
+package sentence
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Group writes a whole number with its thousands set apart by commas, as in all languages.
+func Group(n int64) string { return Thousands(strconv.FormatInt(n, 10)) }
+
+// Thousands sets the thousands of a decimal number apart.
+func Thousands(digits string) string {
+	sign, whole, fraction := "", digits, ""
+	if rest, negative := strings.CutPrefix(whole, "-"); negative {
+		sign, whole = "-", rest
+	}
+	if before, after, found := strings.Cut(whole, "."); found {
+		whole, fraction = before, "."+after
+	}
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	return sign + whole + fraction
+}
