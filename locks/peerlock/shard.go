@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	shardCount = 16 // a power of two
-	lateCount  = 64 // resources that nobody wants are kept by each shard
+	shardCount = 16  // a power of two
+	lateCount  = 256 // resources that nobody wants are kept by each shard
 )
 
 // errTooMany says that Config.Resources is used up.
@@ -69,19 +69,20 @@ type outbox struct {
 }
 
 // resource is what this peer knows of one resource, and its own waiters in order
-// of arrival. The state machine works for the first of them.
+// of arrival. The state machine works for the first of them. What every message looks at
+// lies together.
 type resource[S, M any, P peercore.Machine[S, M]] struct {
 	name        string
-	state       S
-	first, last *claim[S, M, P]
-	late        bool            // it is in shard.late
-	held        bool            // by the first
-	untold      uint64          // it could be held, but the first was not told yet; 0 otherwise
-	token       uint64          // of the algorithm, while held
 	times       *times[S, M, P] // nil if it never had a timer
-	cohort      cohort          // who was served by the acquisition that holds now
-	pause       clock.Timer     // of the state machine; nil if it never asked for one
-	pauses      uint64          // numbers the pauses, so that one that was replaced does nothing
+	first, last *claim[S, M, P]
+	late        bool // it is in shard.late
+	held        bool // by the first
+	state       S
+	untold      uint64      // it could be held, but the first was not told yet; 0 otherwise
+	token       uint64      // of the algorithm, while held
+	cohort      cohort      // who was served by the acquisition that holds now
+	pause       clock.Timer // of the state machine; nil if it never asked for one
+	pauses      uint64      // numbers the pauses, so that one that was replaced does nothing
 }
 
 // newWake gives c a channel to wait on.

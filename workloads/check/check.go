@@ -60,6 +60,7 @@ type Checker struct {
 	unsent       []op // acquisitions that were due, and not sent
 	acquires     []*acquire
 	space        []acquire    // for more of them
+	resources    [][]*acquire // the same of each resource, sorted by answer, once they are settled
 	serverGrants []grantEvent // as the servers of the lock recorded them
 	ends         []holdEnd
 	holds        holdIndex

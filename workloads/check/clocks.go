@@ -41,9 +41,9 @@ func (f *Findings) doubt() sentence.Text {
 
 // widen gives all times of a host the error bound that was known in the end.
 func (c *Checker) widen(f *Findings) {
-	bound := map[int32]int64{}
+	bound := make([]int64, len(c.names.list))
 	for id, name := range c.names.list {
-		bound[int32(id)] = c.clocks[c.run.NodeHosts[name]] //nolint:gosec // far below
+		bound[id] = c.clocks[c.run.NodeHosts[name]]
 	}
 	apply := func(err *int64, node int32) {
 		*err = max(*err, bound[node])

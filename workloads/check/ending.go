@@ -1,17 +1,15 @@
 package check
 
 import (
-	"maps"
 	"math"
-	"slices"
 
 	"locklab/workloads/loadgen"
 )
 
 // idleSince is since when each resource was neither granted nor held, to the end of the
 // history, nor kept by the lease of a holder that did not release it.
-func (c *Checker) idleSince(t timeline) map[int32]int64 {
-	idle := map[int32]int64{}
+func (c *Checker) idleSince(t timeline) []int64 {
+	idle := make([]int64, len(c.names.list))
 	for _, a := range c.acquires {
 		if a.outcome != ok {
 			continue
@@ -30,7 +28,7 @@ func (c *Checker) idleSince(t timeline) map[int32]int64 {
 
 // callOff takes those out of account that the end of a closed loop cut short while others
 // were served. Who had waited for nobody, for as long as a stall, was not served.
-func (c *Checker) callOff(idle map[int32]int64) {
+func (c *Checker) callOff(idle []int64) {
 	kind := c.names.id(loadgen.ErrorCalledOff)
 	for _, a := range c.acquires {
 		if a.outcome != ok && a.errorKind == kind && a.at-max(a.asked(), idle[a.resource]) < int64(c.stall) {
@@ -41,12 +39,11 @@ func (c *Checker) callOff(idle map[int32]int64) {
 
 // checkEnd judges what follows the last heal: a resource that is wanted to the end, and
 // that nobody is granted any more, is not live, although no fault is in force.
-func (c *Checker) checkEnd(f *Findings, t timeline, last window, wants []want, idle map[int32]int64) {
+func (c *Checker) checkEnd(f *Findings, t timeline, last window, resources [][]*acquire, idle []int64) {
 	after := window{span: span{last.heal, t.end}, held: last.held}
-	all := c.resources(wants)
-	for _, id := range slices.Sorted(maps.Keys(all)) {
-		since, stall, wanted := max(idle[id], after.from), int64(0), int64(0)
-		for _, s := range spansOf(all[id].wants) {
+	for _, own := range resources {
+		since, stall, wanted := max(idle[own[0].resource], after.from), int64(0), int64(0)
+		for _, s := range spansOf(c.wants(own)) {
 			stall += max(s.to-max(s.from, since), 0)
 			wanted = max(wanted, s.to)
 		}
@@ -54,8 +51,8 @@ func (c *Checker) checkEnd(f *Findings, t timeline, last window, wants []want, i
 			continue
 		}
 		name := ""
-		if len(all) > 1 { // else it fares as the lock does
-			name = c.names.text(id)
+		if len(resources) > 1 { // else it fares as the lock does
+			name = c.names.text(own[0].resource)
 		}
 		length, live := after.to-after.from, Stalls
 		if stall*2 >= length && length >= f.failover(after, name) {

@@ -1,10 +1,12 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"time"
 
@@ -15,11 +17,17 @@ import (
 // batchSize is how many events travel from the reader to the checker at once.
 const batchSize = 1024
 
-// batch is a number of events, the sums of their lines, and how the reading of them ended.
+// batch is a number of events, and how the reading of them ended.
 type batch struct {
 	events []history.Event
-	sums   []uint64
-	err    error // io.EOF after the last one
+	lines  []line // those without a number
+	err    error  // io.EOF after the last one
+}
+
+// line is one of the file that bears no number to tell it from others.
+type line struct {
+	sum   uint64
+	event int // its place among the events, from 1
 }
 
 // File judges a history file.
@@ -44,11 +52,11 @@ func Read(ctx context.Context, path string, opts Options) (c *Checker, err error
 
 	filled, empty := make(chan batch, 2), make(chan batch, 3)
 	for range cap(empty) {
-		empty <- batch{events: make([]history.Event, batchSize), sums: make([]uint64, batchSize)}
+		empty <- batch{events: make([]history.Event, batchSize)}
 	}
 	go decode(r, path, opts.Workloads, filled, empty)
 	c = New(opts)
-	var sums []uint64
+	var lines []line
 	for b := range filled {
 		for i := range b.events {
 			c.Add(&b.events[i])
@@ -56,20 +64,20 @@ func Read(ctx context.Context, path string, opts Options) (c *Checker, err error
 		if b.err != nil && !errors.Is(b.err, io.EOF) {
 			return nil, b.err // the reader has ended, too
 		}
-		sums = append(sums, b.sums...)
-		empty <- batch{events: b.events[:batchSize], sums: b.sums[:batchSize]}
+		lines = append(lines, b.lines...)
+		empty <- batch{events: b.events[:batchSize], lines: b.lines[:0]}
 	}
 	if r.Torn() {
 		c.Torn()
 	}
-	c.addSums(sums)
+	c.addLines(lines)
 	return c, nil
 }
 
 // decode reads until the end or an error, which comes with the last batch.
 func decode(r *history.Reader, path string, workloads []Workload, filled chan<- batch, empty <-chan batch) {
 	defer close(filled)
-	begun := false
+	begun, read := false, 0
 	for b := range empty {
 		for n := range b.events {
 			e := &b.events[n]
@@ -84,11 +92,11 @@ func decode(r *history.Reader, path string, workloads []Workload, filled chan<- 
 				err = fmt.Errorf("%s: %w", path, errNoRun)
 			}
 			if err != nil {
-				filled <- batch{b.events[:n], b.sums[:n], err}
+				filled <- batch{b.events[:n], b.lines, err}
 				return
 			}
-			if b.sums[n] = 0; e.Line == 0 { // else its number tells
-				b.sums[n] = r.Sum()
+			if read++; e.Line == 0 {
+				b.lines = append(b.lines, line{r.Sum(), read})
 			}
 		}
 		filled <- b
@@ -156,17 +164,16 @@ func validExpect(e history.Expect) error {
 	return nil
 }
 
-// addSums looks for lines that are there twice.
-func (c *Checker) addSums(sums []uint64) {
-	sorted := slices.DeleteFunc(slices.Clone(sums), func(sum uint64) bool { return sum == 0 })
-	slices.Sort(sorted)
-	n, first := int64(0), 0
-	for i := len(sorted) - 1; i > 0; i-- {
-		if sorted[i] == sorted[i-1] {
-			n, first = n+1, i
+// addLines looks for lines that are there twice.
+func (c *Checker) addLines(lines []line) {
+	slices.SortFunc(lines, func(a, b line) int { return cmp.Or(cmp.Compare(a.sum, b.sum), cmp.Compare(a.event, b.event)) })
+	n, first := int64(0), math.MaxInt
+	for i := 1; i < len(lines); i++ {
+		if lines[i].sum == lines[i-1].sum {
+			n, first = n+1, min(first, lines[i-1].event)
 		}
 	}
 	if n > 0 {
-		c.flaws.add(twice, n, sentence.Of("the event number %d of the file", slices.Index(sums, sorted[first])+1))
+		c.flaws.add(twice, n, sentence.Of("the event number %d of the file", first))
 	}
 }

@@ -20,11 +20,7 @@ func Handoff() Workload {
 func (c handoffs) judge(f *Findings, t timeline) {
 	f.summary = aboutHandoffs{}
 	f.Counts["barged"] = 0
-	byResource := map[int32][]*acquire{}
-	for _, a := range c.acquires {
-		byResource[a.resource] = append(byResource[a.resource], a)
-	}
-	for _, all := range byResource {
+	for _, all := range c.byResource() {
 		measureHandoffs(f, t, all)
 	}
 	f.Counts["handoffs"] = f.Handoff.Count()

@@ -56,8 +56,8 @@ func (x *holdIndex) hash(key holdKey) uint64 {
 
 // find is the slot of a hold, or the one where it belongs.
 func (x *holdIndex) find(key holdKey, hash uint64) *holdSlot {
-	for i := hash; ; i++ {
-		s := &x.slots[i%uint64(len(x.slots))]
+	for i, mask := hash, uint64(len(x.slots)-1); ; i++ { //nolint:gosec // never empty
+		s := &x.slots[i&mask]
 		if s.of == nil || s.hash == hash && s.of.node == key.node && s.of.hold == key.id {
 			return s
 		}

@@ -2,7 +2,6 @@ package check
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -129,6 +128,23 @@ func (c *Checker) settleHolds(f *Findings, t timeline) {
 		}
 	}
 	slices.SortStableFunc(c.acquires, func(a, b *acquire) int { return cmp.Compare(a.at, b.at) })
+	c.resources = c.byResource()
+}
+
+// byResource has the acquisitions of each resource that was asked for, in the order of all.
+func (c *Checker) byResource() [][]*acquire {
+	count, lists := make([]int, len(c.names.list)), make([][]*acquire, len(c.names.list))
+	for _, a := range c.acquires {
+		count[a.resource]++
+	}
+	for _, a := range c.acquires {
+		list := &lists[a.resource]
+		if *list == nil {
+			*list = make([]*acquire, 0, count[a.resource])
+		}
+		*list = append(*list, a)
+	}
+	return slices.DeleteFunc(lists, func(list []*acquire) bool { return list == nil })
 }
 
 // believed is until when the client of a grant believed that it holds.
@@ -142,14 +158,17 @@ func (c *Checker) believed(a *acquire, t timeline) int64 {
 
 // checkOverlaps looks at each resource apart.
 func (c *Checker) checkOverlaps(f *Findings, t timeline) {
-	byResource := map[int32][]*acquire{}
-	for _, a := range c.acquires {
-		if a.granted() && a.at+a.err < a.until-a.err {
-			byResource[a.resource] = append(byResource[a.resource], a)
+	var holds []*acquire
+	for _, own := range c.resources {
+		holds = holds[:0]
+		for _, a := range own {
+			if a.granted() && a.at+a.err < a.until-a.err {
+				holds = append(holds, a)
+			}
 		}
-	}
-	for _, resource := range slices.Sorted(maps.Keys(byResource)) {
-		c.checkOverlapsOf(f, t, byResource[resource])
+		if len(holds) > 0 {
+			c.checkOverlapsOf(f, t, holds)
+		}
 	}
 }
 
@@ -184,15 +203,16 @@ func (c *Checker) checkOverlapsOf(f *Findings, t timeline, holds []*acquire) {
 // checkTokens wants the token of an acquisition to be above those of all that were
 // answered before it was asked.
 func (c *Checker) checkTokens(f *Findings, t timeline) {
-	byResource := map[int32][]*acquire{} // sorted by answer, as all are
-	for _, a := range c.acquires {
-		if a.outcome == ok && a.token > 0 {
-			f.Tokens++
-			byResource[a.resource] = append(byResource[a.resource], a)
+	var byAnswer []*acquire
+	for _, own := range c.resources {
+		byAnswer = byAnswer[:0]
+		for _, a := range own {
+			if a.outcome == ok && a.token > 0 {
+				byAnswer = append(byAnswer, a)
+			}
 		}
-	}
-	for _, resource := range slices.Sorted(maps.Keys(byResource)) {
-		c.checkTokensOf(f, t, byResource[resource])
+		f.Tokens += int64(len(byAnswer))
+		c.checkTokensOf(f, t, byAnswer)
 	}
 }
 
@@ -252,12 +272,13 @@ func (c *Checker) measureAcquires(f *Findings, t timeline) {
 		if !measured {
 			continue
 		}
-		perClient[a.client] += 0 // who never got it counts too
+		got := int64(0) // who never got it counts too
 		if a.outcome == ok {
+			got = 1
 			f.AcquiredOK++
-			perClient[a.client]++
 			f.Acquire.add(a.at - a.asked())
 		}
+		perClient[a.client] += got
 	}
 	f.HasMessages = sent.known()
 	if c.workload().offered { // its masters do not compete by design

@@ -67,18 +67,13 @@ func (c *Checker) windows(t timeline) []window {
 
 // checkLiveness measures stalls and recovery. The lock as a whole is judged, and each
 // resource apart: that others are granted is no comfort to who waits for one.
-func (c *Checker) checkLiveness(f *Findings, t timeline, idle map[int32]int64) {
+func (c *Checker) checkLiveness(f *Findings, t timeline, idle []int64) {
 	windows := c.windows(t)
-	wants, grants := c.wants(), c.grants()
-	demand := spansOf(wants)
-	var resources map[int32]*resource
-	if slices.ContainsFunc(windows, func(w window) bool { return w.to-w.from >= int64(c.stall) }) {
-		resources = c.resources(wants)
-	}
-	if len(resources) == 1 { // who waits for one that somebody alive holds has to
-		for _, r := range resources {
-			demand = notHeld(demand, r.held)
-		}
+	wants, grants := c.wants(c.acquires), grantsOf(c.acquires)
+	demand, resources := spansOf(wants), c.wanted(wants)
+	long := func(w window) bool { return w.to-w.from >= int64(c.stall) }
+	if len(resources) == 1 && slices.ContainsFunc(windows, long) { // who waits for one that somebody alive holds has to
+		demand = notHeld(demand, c.held(resources[0]))
 	}
 	f.Demand = len(windows) > 0
 	for _, w := range windows {
@@ -94,7 +89,7 @@ func (c *Checker) checkLiveness(f *Findings, t timeline, idle map[int32]int64) {
 	c.checkResources(f, windows, resources)
 	c.checkZones(f, t, windows, wants)
 	if n := len(windows); n > 0 && windows[n-1].heal > 0 {
-		c.checkEnd(f, t, windows[n-1], wants, idle)
+		c.checkEnd(f, t, windows[n-1], resources, idle)
 	}
 }
 
@@ -174,12 +169,12 @@ type want struct {
 	node, resource int32
 }
 
-// wants are sorted by beginning.
-func (c *Checker) wants() []want {
+// wants of acquisitions are sorted by beginning.
+func (c *Checker) wants(acquires []*acquire) []want {
 	canceled := c.names.id(canceledKind)
-	wants := make([]want, 0, len(c.acquires))
+	wants := make([]want, 0, len(acquires))
 	var parts []span
-	for _, a := range c.acquires {
+	for _, a := range acquires {
 		parts = without(parts[:0], span{a.asked(), a.at}, c.lives[a.node].away)
 		for _, s := range parts {
 			w := want{span: s, again: s.to, node: a.node, resource: a.resource}
@@ -230,10 +225,10 @@ func without(spans []span, s span, holes []span) []span {
 	return append(spans, s)
 }
 
-// grants is when acquisitions ended ok, in order; they are sorted by answer.
-func (c *Checker) grants() []int64 {
-	grants := make([]int64, 0, len(c.acquires))
-	for _, a := range c.acquires {
+// grantsOf is when acquisitions, sorted by answer, ended ok.
+func grantsOf(acquires []*acquire) []int64 {
+	grants := make([]int64, 0, len(acquires))
+	for _, a := range acquires {
 		if a.outcome == ok {
 			grants = append(grants, a.at)
 		}

@@ -52,31 +52,42 @@ func mergeNamed[T any](repeats []*Findings, of func(*Findings) []T, name func(*T
 }
 
 // measurePeers measures how long each peer waited and how often it was passed
-// over. The acquisitions are sorted by answer.
+// over.
 func (c *Checker) measurePeers(f *Findings, t timeline) {
-	asks := c.ownAsks()
-	all := make([][]int64, len(c.names.list)) // when each resource was granted
-	own := make([][]int64, asks.pairs)        // and when to each peer
-	peers := map[int32]*Peer{}
-	for i, a := range c.acquires {
-		mine := &own[asks.pair[i]]
-		if a.at >= t.measure && a.asked() < t.drain {
-			p := peers[a.node]
-			if p == nil {
-				p = &Peer{Node: c.names.text(a.node)}
-				peers[a.node] = p
-			}
-			p.add(a, t.drain, wait{all: all[a.resource], own: *mine, wanted: asks.wanted[i]})
+	n := len(c.names.list)
+	peers := make([]*Peer, n)
+	var all []int64                                       // when the resource was granted
+	own, earliest := make([][]int64, n), make([]int64, n) // by peer: when to it, and since when it wanted it
+	var wanted []int64                                    // since when each one's peer wanted it without a break
+	for _, acquires := range c.resources {
+		for _, a := range acquires {
+			own[a.node], earliest[a.node] = own[a.node][:0], math.MaxInt64
 		}
-		if a.outcome == ok && a.at < t.drain {
-			all[a.resource] = append(all[a.resource], a.at)
-			*mine = append(*mine, a.at)
+		wanted = slices.Grow(wanted[:0], len(acquires))[:len(acquires)]
+		for i, a := range slices.Backward(acquires) {
+			earliest[a.node] = min(earliest[a.node], a.asked())
+			wanted[i] = earliest[a.node]
+		}
+		all = all[:0]
+		for i, a := range acquires {
+			if a.at >= t.measure && a.asked() < t.drain {
+				if peers[a.node] == nil {
+					peers[a.node] = &Peer{Node: c.names.text(a.node)}
+				}
+				peers[a.node].add(a, t.drain, wait{all: all, own: own[a.node], wanted: wanted[i]})
+			}
+			if a.outcome == ok && a.at < t.drain {
+				all = append(all, a.at)
+				own[a.node] = append(own[a.node], a.at)
+			}
 		}
 	}
 	got := map[int32]int64{}
 	for node, p := range peers {
-		f.Peers = append(f.Peers, *p)
-		got[node] = p.Acquires
+		if p != nil {
+			f.Peers = append(f.Peers, *p)
+			got[int32(node)] = p.Acquires //nolint:gosec // far below
+		}
 	}
 	slices.SortFunc(f.Peers, func(a, b Peer) int { return strings.Compare(a.Node, b.Node) })
 	f.PeerFairness = jain(got)
@@ -106,33 +117,6 @@ func (p *Peer) add(a *acquire, drain int64, w wait) {
 	default:
 		p.GaveUp++
 	}
-}
-
-// asks is, for each acquisition, which pair of resource and peer it belongs to,
-// and when the first one of that pair was asked that was not over before it.
-type asks struct {
-	pair   []int32
-	wanted []int64
-	pairs  int
-}
-
-func (c *Checker) ownAsks() asks {
-	s := asks{pair: make([]int32, len(c.acquires)), wanted: make([]int64, len(c.acquires))}
-	ids := map[[2]int32]int32{}
-	var earliest []int64
-	for i, a := range slices.Backward(c.acquires) {
-		key := [2]int32{a.resource, a.node}
-		id, known := ids[key]
-		if !known {
-			id = int32(len(earliest)) //nolint:gosec // far below
-			ids[key] = id
-			earliest = append(earliest, math.MaxInt64)
-		}
-		earliest[id] = min(earliest[id], a.asked())
-		s.pair[i], s.wanted[i] = id, earliest[id]
-	}
-	s.pairs = len(earliest)
-	return s
 }
 
 // inside counts the sorted times after one moment and before another.

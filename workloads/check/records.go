@@ -287,20 +287,24 @@ func (c *Checker) checkNumbers() {
 			for n < len(numbers) && numbers[n] == numbers[0] {
 				n++
 			}
-			who := sentence.Name(c.name(of))
-			if who.IsZero() {
-				who = sentence.Of("the controller")
-			}
 			switch {
 			case numbers[0] != want:
-				c.flaws.add(missing, 1, sentence.Of("number %d of what %s recorded", want, who))
+				c.flaws.add(missing, 1, c.numberText(of, want))
 				most = max(most, n)
 			case n > most:
-				c.flaws.add(twice, 1, sentence.Of("number %d of what %s recorded", want, who))
+				c.flaws.add(twice, 1, c.numberText(of, want))
 			}
 			want, most, numbers = numbers[0]+1, min(most, n), numbers[n:]
 		}
 	}
+}
+
+func (c *Checker) numberText(node int32, n uint64) sentence.Text {
+	who := sentence.Of("the controller")
+	if node != 0 {
+		who = sentence.Name(c.name(node))
+	}
+	return sentence.Of("number %d of what %s recorded", n, who)
 }
 
 // noName stands for a name that a record lacks.

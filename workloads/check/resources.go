@@ -2,16 +2,28 @@ package check
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
+	"sync"
 )
 
-// resource is what happened to one resource.
-type resource struct {
-	wants  []want  // sorted by beginning
-	grants []int64 // in order
-	held   []span  // by somebody alive, sorted, apart
+// wanted are the acquisitions of each resource that somebody alive wanted.
+func (c *Checker) wanted(wants []want) [][]*acquire {
+	is := make([]bool, len(c.names.list))
+	for i := range wants {
+		is[wants[i].resource] = true
+	}
+	return slices.DeleteFunc(slices.Clone(c.resources), func(own []*acquire) bool { return !is[own[0].resource] })
+}
+
+// held is when somebody alive held the resource of acquisitions: sorted, apart.
+func (c *Checker) held(acquires []*acquire) (held []span) {
+	for _, a := range acquires {
+		if a.holds() {
+			held = without(held, span{a.at, a.until}, c.lives[a.node].away)
+		}
+	}
+	return apart(held)
 }
 
 // checkResources judges the liveness of each resource apart.
@@ -19,41 +31,45 @@ type resource struct {
 // A resource counts as stuck only on the word of those who are not cut off: a wait of
 // a node is counted until the last grant that the node got of anything else while it
 // waited. Nor is it stuck while somebody alive holds it.
-func (c *Checker) checkResources(f *Findings, windows []window, all map[int32]*resource) {
-	if len(all) < 2 { // then it fares as the lock does
+func (c *Checker) checkResources(f *Findings, windows []window, resources [][]*acquire) {
+	if len(resources) < 2 { // then it fares as the lock does
 		return
 	}
-	served := map[int32][]int64{} // grants, by node
-	for _, a := range c.acquires {
-		if a.outcome == ok {
-			served[a.node] = append(served[a.node], a.at)
+	served := sync.OnceValue(func() map[int32][]int64 { // grants, by node
+		grants := map[int32][]int64{}
+		for _, a := range c.acquires {
+			if a.outcome == ok {
+				grants[a.node] = append(grants[a.node], a.at)
+			}
 		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(all)) {
-		r, next := all[id], 0
+		return grants
+	})
+	for _, own := range resources {
+		name, grants, next := c.names.text(own[0].resource), grantsOf(own), 0
+		wants := sync.OnceValue(func() []want { return c.wants(own) })
+		held := sync.OnceValue(func() []span { return c.held(own) })
 		var open []want // that began before the moment that is looked at
 		for _, w := range windows {
 			from := w.from
-			n, _ := slices.BinarySearch(r.grants, from)
+			n, _ := slices.BinarySearch(grants, from)
 			for ; from < w.to; n++ {
 				gap := span{from, w.to}
-				if n < len(r.grants) {
-					gap.to = min(r.grants[n], w.to)
+				if n < len(grants) {
+					gap.to = min(grants[n], w.to)
 				}
 				from = gap.to
 				if gap.to-gap.from < int64(c.stall) {
 					continue
 				}
-				for ; next < len(r.wants) && r.wants[next].from < gap.to; next++ {
-					open = append(open, r.wants[next])
+				for ; next < len(wants()) && wants()[next].from < gap.to; next++ {
+					open = append(open, wants()[next])
 				}
 				open = slices.DeleteFunc(open, func(o want) bool { return max(o.to, o.again) <= gap.from })
 				if atMost(gap, open) < int64(c.stall) {
 					continue
 				}
-				stall, lately := stuck(gap, open, r.held, served, int64(c.stall))
-				length, name := w.to-w.from, c.names.text(id)
-				switch {
+				stall, lately := stuck(gap, open, held(), served(), int64(c.stall))
+				switch length := w.to - w.from; {
 				case stall < int64(c.stall):
 				case gap.to == w.to && lately && stall*2 >= length && length >= f.failover(w, name):
 					f.fared(w, Down, stall, name)
@@ -104,33 +120,6 @@ func stuck(gap span, wants []want, held []span, served map[int32][]int64, limit 
 		}
 	}
 	return stall, lately
-}
-
-// resources sorts what happened by resource, for those that somebody wanted.
-func (c *Checker) resources(wants []want) map[int32]*resource {
-	all := map[int32]*resource{}
-	for _, w := range wants {
-		r := all[w.resource]
-		if r == nil {
-			r = &resource{}
-			all[w.resource] = r
-		}
-		r.wants = append(r.wants, w)
-	}
-	for _, a := range c.acquires {
-		r := all[a.resource]
-		if a.outcome != ok || r == nil {
-			continue
-		}
-		r.grants = append(r.grants, a.at)
-		if a.holds() {
-			r.held = without(r.held, span{a.at, a.until}, c.lives[a.node].away)
-		}
-	}
-	for _, r := range all {
-		r.held = apart(r.held)
-	}
-	return all
 }
 
 // apart sorts spans and merges those that touch.

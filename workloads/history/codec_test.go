@@ -65,6 +65,15 @@ func TestCodecKnowsEveryField(t *testing.T) {
 	}
 }
 
+// TestOwnLinesAreReadFast: Decode looks for the fields in the order of AppendJSON.
+func TestOwnLinesAreReadFast(t *testing.T) {
+	e := fullEvent(t)
+	e.Log, e.Run, e.Machine, e.Usage = nil, nil, nil, nil // few lines have these
+	if line := history.AppendJSON(nil, &e); !history.Fast(line) {
+		t.Errorf("read by package json: %s", line)
+	}
+}
+
 func TestDecodeTolerates(t *testing.T) {
 	want := history.Event{Kind: history.KindMatch, AtNS: 12, Room: "r\"1"}
 	for _, line := range []string{
@@ -125,6 +134,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"kind":"room","at_ns":0,"at_ns":7,"nodes":[],"from":null}`))
 	f.Add([]byte("{\"host\":\"\xff\xc3\xa4\"}"))
 	f.Add([]byte(`{"run":{"offered_per_s":1e400}}`))
+	f.Add([]byte("}"))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		var ours, std, again history.Event
 		stdErr := json.Unmarshal(line, &std)

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"fmt"
 	"hash/maphash"
 	"unicode/utf8"
@@ -36,8 +37,8 @@ func NewDecoder() *Decoder {
 // skipped, so that newer files stay readable.
 //
 // The lines that this package writes take a fast path, which gives up on
-// whatever is unusual (white space, escapes, unknown fields); package json then
-// decides, so there is one definition of what a line means.
+// whatever is unusual (white space, escapes, fields unknown or in another order);
+// package json then decides, so there is one definition of what a line means.
 func (d *Decoder) Decode(line []byte, e *Event) error {
 	*e = Event{}
 	if d.fast(line, e) {
@@ -51,123 +52,43 @@ func (d *Decoder) Decode(line []byte, e *Event) error {
 	return nil
 }
 
+// fast reads the fields in the order in which [AppendJSON] writes them. Those that few lines
+// have, "log", "run", "machine" and "usage", are left to package json.
 func (d *Decoder) fast(line []byte, e *Event) bool {
-	s := scanner{line: line}
-	if !s.skip('{') {
-		return false
-	}
-	for {
-		key, ok := s.plain()
-		if !ok || !s.skip(':') || !d.field(&s, key, e) {
-			return false
-		}
-		if s.skip('}') {
-			return s.at == len(line)
-		}
-		if !s.skip(',') {
-			return false
-		}
-	}
-}
-
-func (d *Decoder) field(s *scanner, key []byte, e *Event) (ok bool) {
-	switch string(key) { // the compiler does not copy here
-	case "kind":
-		var kind string
-		kind, ok = d.text(s)
-		e.Kind = Kind(kind)
-	case "at_ns":
-		e.AtNS, ok = s.int()
-	case "from_ns":
-		e.FromNS, ok = s.int()
-	case "sent_ns":
-		e.SentNS, ok = s.int()
-	case "err_ns":
-		e.ErrNS, ok = s.int()
-	case "seq":
-		e.Seq, ok = s.uint()
-	case "line":
-		e.Line, ok = s.uint()
-	case "host":
-		e.Host, ok = d.text(s)
-	case "node":
-		e.Node, ok = d.text(s)
-	case "state":
-		e.State, ok = d.text(s)
-	case "client":
-		e.Client, ok = d.text(s)
-	case "hold":
-		e.Hold, ok = d.text(s)
-	case "resource":
-		e.Resource, ok = d.text(s)
-	case "outcome":
-		e.Outcome, ok = d.text(s)
-	case "error":
-		e.Error, ok = d.text(s)
-	case "token":
-		e.Token, ok = s.uint()
-	case "messages":
-		e.Messages, ok = s.uint()
-	case "wakeups":
-		e.Wakeups, ok = s.uint()
-	case "version":
-		e.Version, ok = s.uint()
-	case "base":
-		e.Base, ok = s.uint()
-	case "count":
-		e.Count, ok = s.uint()
-	case "room":
-		e.Room, ok = d.text(s)
-	case "order":
-		e.Order, ok = d.text(s)
-	case "worker":
-		e.Worker, ok = d.text(s)
-	case "unreachable":
-		e.Unreachable, ok = d.list(s)
-	case "id":
-		e.ID, ok = d.text(s)
-	case "fault":
-		e.Fault, ok = d.text(s)
-	case "target":
-		e.Target, ok = d.text(s)
-	case "from":
-		e.From, ok = d.list(s)
-	case "to":
-		e.To, ok = d.list(s)
-	case "nodes":
-		e.Nodes, ok = d.list(s)
-	case "delay_ns":
-		e.DelayNS, ok = s.int()
-	}
-	return ok // false for "run", "machine", "usage" and "log", which are few, and for what is unknown
-}
-
-func (d *Decoder) text(s *scanner) (string, bool) {
-	b, ok := s.plain()
-	if !ok {
-		return "", false
-	}
-	return d.share(b), true
-}
-
-func (d *Decoder) list(s *scanner) ([]string, bool) {
-	if !s.skip('[') {
-		return nil, false
-	}
-	var list []string
-	for {
-		v, ok := d.text(s)
-		if !ok {
-			return nil, false
-		}
-		list = append(list, v)
-		if s.skip(']') {
-			return list, true
-		}
-		if !s.skip(',') {
-			return nil, false
-		}
-	}
+	s := scanner{Decoder: d, line: line}
+	s.text(`{"kind":"`, (*string)(&e.Kind))
+	s.int(`,"at_ns":`, &e.AtNS)
+	s.int(`,"from_ns":`, &e.FromNS)
+	s.int(`,"sent_ns":`, &e.SentNS)
+	s.int(`,"err_ns":`, &e.ErrNS)
+	s.uint(`,"seq":`, &e.Seq)
+	s.uint(`,"line":`, &e.Line)
+	s.text(`,"host":"`, &e.Host)
+	s.text(`,"node":"`, &e.Node)
+	s.text(`,"state":"`, &e.State)
+	s.text(`,"client":"`, &e.Client)
+	s.text(`,"hold":"`, &e.Hold)
+	s.text(`,"resource":"`, &e.Resource)
+	s.text(`,"outcome":"`, &e.Outcome)
+	s.text(`,"error":"`, &e.Error)
+	s.uint(`,"token":`, &e.Token)
+	s.uint(`,"messages":`, &e.Messages)
+	s.uint(`,"wakeups":`, &e.Wakeups)
+	s.uint(`,"count":`, &e.Count)
+	s.uint(`,"version":`, &e.Version)
+	s.uint(`,"base":`, &e.Base)
+	s.text(`,"room":"`, &e.Room)
+	s.text(`,"order":"`, &e.Order)
+	s.text(`,"worker":"`, &e.Worker)
+	s.list(`,"unreachable":["`, &e.Unreachable)
+	s.text(`,"id":"`, &e.ID)
+	s.text(`,"fault":"`, &e.Fault)
+	s.text(`,"target":"`, &e.Target)
+	s.list(`,"from":["`, &e.From)
+	s.list(`,"to":["`, &e.To)
+	s.list(`,"nodes":["`, &e.Nodes)
+	s.int(`,"delay_ns":`, &e.DelayNS)
+	return s.at > 0 && s.skip("}") && s.at == len(line)
 }
 
 func (d *Decoder) share(b []byte) string {
@@ -182,63 +103,93 @@ func (d *Decoder) share(b []byte) string {
 	return slot.text
 }
 
-// scanner walks over compact JSON without escapes.
+// scanner walks over compact JSON without escapes. From where that is not what it meets,
+// nothing fits any more.
 type scanner struct {
+	*Decoder
 	line []byte
 	at   int
 }
 
-func (s *scanner) skip(c byte) bool {
-	if s.at < len(s.line) && s.line[s.at] == c {
-		s.at++
-		return true
-	}
-	return false
+// comes says whether a key is next, and steps over it. Most keys are not, as their third byte
+// tells.
+func (s *scanner) comes(key string) bool {
+	return s.at+2 < len(s.line) && s.line[s.at+2] == key[2] && s.skip(key)
 }
 
-// plain reads a string that stands for itself: valid UTF-8, nothing escaped.
-func (s *scanner) plain() ([]byte, bool) {
-	if !s.skip('"') {
-		return nil, false
+func (s *scanner) skip(written string) bool {
+	comes := bytes.HasPrefix(s.line[s.at:], []byte(written))
+	if comes {
+		s.at += len(written)
 	}
-	start, high := s.at, byte(0)
-	for i, c := range s.line[start:] {
-		switch {
-		case c == '"':
-			b := s.line[start : start+i]
-			s.at = start + i + 1
-			return b, high < utf8.RuneSelf || utf8.Valid(b)
-		case c == '\\' || c < ' ':
-			return nil, false
+	return comes
+}
+
+func (s *scanner) fail() { s.line, s.at = nil, 0 }
+
+func (s *scanner) text(key string, to *string) {
+	if s.comes(key) {
+		*to = s.string()
+	}
+}
+
+func (s *scanner) list(key string, to *[]string) {
+	if !s.comes(key) {
+		return
+	}
+	for more := true; more; more = s.skip(`,"`) {
+		*to = append(*to, s.string())
+	}
+	if !s.skip("]") {
+		s.fail()
+	}
+}
+
+func (s *scanner) uint(key string, to *uint64) {
+	if s.comes(key) {
+		*to = s.number()
+	}
+}
+
+func (s *scanner) int(key string, to *int64) {
+	if s.comes(key) {
+		sign := int64(1)
+		if s.skip("-") {
+			sign = -1
+		}
+		*to = sign * int64(s.number()) //nolint:gosec // at most 18 digits
+	}
+}
+
+// string reads what stands for itself, up to the quote: valid UTF-8, nothing escaped.
+func (s *scanner) string() string {
+	rest, high := s.line[s.at:], byte(0)
+	for i, c := range rest {
+		if c == '"' && (high < utf8.RuneSelf || utf8.Valid(rest[:i])) {
+			s.at += i + 1
+			return s.share(rest[:i])
+		}
+		if c == '"' || c == '\\' || c < ' ' {
+			break
 		}
 		high |= c
 	}
-	return nil, false
+	s.fail()
+	return ""
 }
 
-// uint reads a number of up to 18 digits; longer ones are left to package json.
-func (s *scanner) uint() (uint64, bool) {
-	start, n := s.at, uint64(0)
-	for s.at < len(s.line) && s.at-start < 19 {
-		c := s.line[s.at] - '0'
-		if c > 9 {
+// number reads up to 18 digits; longer ones are left to package json.
+func (s *scanner) number() (n uint64) {
+	digits := s.line[s.at:]
+	for i, c := range digits {
+		if c < '0' || c > '9' {
+			digits = digits[:i]
 			break
 		}
-		n = n*10 + uint64(c)
-		s.at++
+		n = n*10 + uint64(c-'0')
 	}
-	digits := s.at - start
-	if digits == 0 || digits > 18 || (digits > 1 && s.line[start] == '0') {
-		return 0, false
+	if s.at += len(digits); len(digits) == 0 || len(digits) > 18 || len(digits) > 1 && digits[0] == '0' {
+		s.fail()
 	}
-	return n, true
-}
-
-func (s *scanner) int() (int64, bool) {
-	negative := s.skip('-')
-	n, ok := s.uint()
-	if negative {
-		return -int64(n), ok //nolint:gosec // at most 18 digits
-	}
-	return int64(n), ok //nolint:gosec // at most 18 digits
+	return n
 }
