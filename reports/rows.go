@@ -57,13 +57,6 @@ func plainAll(names []string) []string {
 	return out
 }
 
-func deref(n *int64) int64 {
-	if n == nil {
-		return 0
-	}
-	return *n
-}
-
 // byScenario orders rows by scenario and then by lock, both in the order of their
 // first appearance.
 func byScenario(rows []result.Row) []result.Row {

@@ -34,6 +34,8 @@ type lease struct {
 
 	setArgs, deleteArgs, homeArgs []any
 
+	contended bool // it was denied before it was granted
+
 	decided chan bool     // one value: granted or denied
 	cleared chan struct{} // closed when denied or released and all have answered, or lost
 	freed   chan struct{} // closed when denied and surely not held
@@ -282,9 +284,9 @@ func (le *lease) Expires() (time.Time, bool) {
 func (le *lease) Lost() <-chan struct{} { return le.lost }
 
 // Release deletes the key on all instances and waits until a quorum confirmed it,
-// at most Options.Timeout; with Poll then for the others, at most as long again: a
-// process that asks again at once would else get ahead of all that pause. It goes on
-// when ctx is done, which is the moment when a release is needed most. ErrUnknown says
+// at most Options.Timeout; with Poll, if the lock had to be asked for more than once, then
+// for the others, at most as long again: who asks again at once would else get ahead of
+// all that pause. It goes on when ctx is done, which is the moment when a release is needed most. ErrUnknown says
 // that a quorum may carry the key until the lease time is over; the deletion is repeated
 // in the background.
 func (le *lease) Release(context.Context) error {
@@ -305,7 +307,7 @@ func (le *lease) releaseOnce() error {
 	case <-le.lost:
 		return fmt.Errorf("release %q: the lease had ended: %w", le.queue.resource, locks.ErrNotHeld)
 	case res := <-le.ended:
-		if l.options.Wake == Poll && l.single == nil && !signals.Closed(le.cleared) {
+		if le.contended && l.options.Wake == Poll && l.single == nil && !signals.Closed(le.cleared) {
 			_, _, _ = await(context.Background(), l, l.now()-began, le.cleared)
 		}
 		switch res {

@@ -247,6 +247,7 @@ func (l *Locker) compete(ctx context.Context, q *queue) (*lease, error) {
 			err = locks.ErrClosed
 		}
 		if granted {
+			le.contended = attempt > 0
 			err = l.adopt(le)
 		}
 		switch {

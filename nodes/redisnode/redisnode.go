@@ -55,7 +55,7 @@ func Role() role.Role {
 	}
 	r.Command = func(n role.Node) (role.Command, error) { return serverCommand(path, n) }
 	r.Ready = ready
-	r.Version = func(ctx context.Context) (string, error) { return serverVersion(ctx, path) }
+	r.Version = func(context.Context) (string, error) { return serverVersion(path) }
 	r.Clock = serverTime
 	return r
 }
@@ -194,8 +194,8 @@ func ping(ctx context.Context, addr string) error {
 }
 
 // serverVersion asks the server itself: what is called redis-server may be Valkey.
-func serverVersion(ctx context.Context, path string) (string, error) {
-	out, err := exec.CommandContext(ctx, path, "--version").Output()
+func serverVersion(path string) (string, error) {
+	out, err := exec.Command(path, "--version").Output() //nolint:noctx // it answers at once
 	if err != nil {
 		return "", fmt.Errorf("ask redis-server for its version: %w", err)
 	}

@@ -78,7 +78,7 @@ func dialsFromLine(announce string) ([]string, error) {
 }
 
 // installed is the version of the server on PATH.
-func installed() (string, error) { return serverVersion(context.Background(), serverName) }
+func installed() (string, error) { return serverVersion(serverName) }
 
 // follows says whether a replica has all that its primary has.
 func follows(ctx context.Context, addr string) error {

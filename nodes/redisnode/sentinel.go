@@ -46,7 +46,7 @@ func SentinelRole() role.Role {
 	r := role.Role{
 		Name: SentinelName, Ports: []string{SentinelName}, ClientPort: SentinelName,
 		Missing: replicationMissing,
-		Version: func(ctx context.Context) (string, error) { return serverVersion(ctx, serverName) },
+		Version: func(context.Context) (string, error) { return installed() },
 	}
 	r.Primary = primary
 	r.Command = func(n role.Node) (role.Command, error) {
