@@ -7,7 +7,9 @@
 //
 // Weaknesses: a lease can end while its holder believes that it holds (a pause, or the
 // library's Session, whose Done closes up to half a second after the lease; here leases are
-// counted from the moment of asking instead): only the token protects the resource. A Mutex
+// counted from the moment of asking instead): only the token protects the resource. A leader
+// that is stuck can extend leases that others have let end (etcd issue 15247), so an extension
+// counts here only if a read afterwards finds that leader still leading. A Mutex
 // knows sessions, not callers, so callers of one process queue here first. A waiter is woken
 // by a watch, which is served every 100 ms. A connection that is silent, not broken, is
 // noticed by requests after Options.Timeout, but by a watch only after gRPC's least keepalive, 10 s.

@@ -113,7 +113,7 @@ func (l *Locker) keep(s *session) {
 			return
 		}
 		ctx, cancel := context.WithTimeout(l.client.Ctx(), min(left, l.options.Timeout))
-		renewed, err := l.client.KeepAliveOnce(ctx, s.id)
+		ttl, err := l.renew(ctx, s.id)
 		cancel()
 		switch {
 		case errors.Is(err, rpctypes.ErrLeaseNotFound):
@@ -123,7 +123,7 @@ func (l *Locker) keep(s *session) {
 			wait = l.options.Timeout / 10
 		default:
 			l.mu.Lock()
-			s.until = asked.Add(time.Duration(renewed.TTL) * time.Second)
+			s.until = asked.Add(ttl)
 			l.mu.Unlock()
 		}
 		timer := l.clock.NewTimer(min(wait, max(l.ends(s).Sub(l.clock.Now()), 0)))
@@ -139,6 +139,25 @@ func (l *Locker) keep(s *session) {
 			return
 		}
 	}
+}
+
+// renew has etcd extend a lease. A leader whose disk is stuck goes on extending leases out of
+// its own memory when the others have elected another one, which ends them (etcd issue 15247).
+// So what was extended counts only if that leader still led at a read that began afterwards:
+// such a read takes a majority, and its answer says whose term it is.
+func (l *Locker) renew(ctx context.Context, id clientv3.LeaseID) (ttl time.Duration, err error) {
+	renewed, err := l.client.KeepAliveOnce(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	read, err := l.client.Get(ctx, "locklab", clientv3.WithCountOnly())
+	if err != nil {
+		return 0, err
+	}
+	if read.Header.RaftTerm != renewed.RaftTerm {
+		return 0, fmt.Errorf("renewed in term %d, which is over: it is %d", renewed.RaftTerm, read.Header.RaftTerm)
+	}
+	return time.Duration(renewed.TTL) * time.Second, nil
 }
 
 // ends is when holders must stop to believe in a session.

@@ -13,7 +13,7 @@
 //
 // The algorithm is in the sub-package core, a pure state machine. The shell in
 // peerlock runs it over a mesh of TCP connections, for as many resources as are wanted
-// at the moment; nothing is kept of the others. Who wants more than Config.Resources at
+// at the moment, and of the others only of the last few thousand, in case they come back. Who wants more than Config.Resources at
 // once is refused, and who wants more while a peer has not read what it was sent
 // (Config.Limits) waits: no limit ends a connection to a peer that is well. The program in
 // examples/twoprocesses shows it between two processes.

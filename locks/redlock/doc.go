@@ -19,6 +19,11 @@
 // any more. Answers that come later are dealt with in the background; above all, a
 // late yes after a denial is deleted.
 //
+// An extension sets the key again where an instance lost it or never had it, and not only
+// where the key still has the value, as the document says: holds win back votes, so that
+// restarts harm them less than by the letter. redsync extends by the letter (and only when
+// it is told to).
+//
 // The option wake=publish adds what the documents do not have: the waiters of a
 // process queue inside it, and a release wakes the next process by a message.
 //

@@ -286,15 +286,15 @@ func (le *lease) Lost() <-chan struct{} { return le.lost }
 // Release deletes the key on all instances and waits until a quorum confirmed it,
 // at most Options.Timeout; with Poll, if the lock had to be asked for more than once, then
 // for the others, at most as long again: who asks again at once would else get ahead of
-// all that pause. It goes on when ctx is done, which is the moment when a release is needed most. ErrUnknown says
-// that a quorum may carry the key until the lease time is over; the deletion is repeated
-// in the background.
-func (le *lease) Release(context.Context) error {
-	le.release.Do(func() { le.result = le.releaseOnce() })
+// all that pause. It goes on when ctx is done, which is the moment when a release is
+// needed most. ErrUnknown says that a quorum may carry the key until the lease time is
+// over; the deletion is repeated in the background.
+func (le *lease) Release(ctx context.Context) error {
+	le.release.Do(func() { le.result = le.releaseOnce(ctx) })
 	return le.result
 }
 
-func (le *lease) releaseOnce() error {
+func (le *lease) releaseOnce(ctx context.Context) error {
 	l := le.locker
 	began := l.now()
 	l.beginRelease(le)
@@ -307,8 +307,8 @@ func (le *lease) releaseOnce() error {
 	case <-le.lost:
 		return fmt.Errorf("release %q: the lease had ended: %w", le.queue.resource, locks.ErrNotHeld)
 	case res := <-le.ended:
-		if le.contended && l.options.Wake == Poll && l.single == nil && !signals.Closed(le.cleared) {
-			_, _, _ = await(context.Background(), l, l.now()-began, le.cleared)
+		if res == resultOK && le.contended && l.options.Wake == Poll && l.single == nil && !signals.Closed(le.cleared) {
+			_, _, _ = await(ctx, l, l.now()-began, le.cleared)
 		}
 		switch res {
 		case resultNotHeld:
