@@ -9,9 +9,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"locklab/cmd/locklab/internal/progress"
 	"locklab/reports"
 	"locklab/reports/lang"
 )
@@ -111,5 +113,21 @@ func TestWhatIsPrintedFitsTheTerminal(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestNotesBeginACleanLine: what was typed, such as ^C, is echoed where the cursor is, beside
+// bars and without them.
+func TestNotesBeginACleanLine(t *testing.T) {
+	const note = "interrupted: finishing the report"
+	file, read := terminal(t, 80)
+	for _, display := range []progress.Display{progress.New(file, 1), &spoken{w: file}} {
+		display.Begin("raft under baseline", time.Second)
+		fmt.Fprint(file, "^C")
+		display.Note(note)
+		display.Close()
+	}
+	if said := read(); strings.Count(said, "\r\x1b[J"+note+"\n") != 2 {
+		t.Errorf("what was typed stays in the line of a note: %q", said)
 	}
 }

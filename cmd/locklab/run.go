@@ -177,8 +177,8 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (ended err
 		ended = errors.Join(ended, live.close(filepath.Join(dir, reports.FileIn(say, reports.PageFile))))
 	}()
 	runs, about := lab.Remaining(plan.parts, earlier) //nolint:contextcheck // it plans, and asks no server
-	fmt.Fprintf(stderr, "locklab: %s, %s, about %v; seed %d\n", plan.text, reports.Plural(runs, "run"), sentence.Lasting(about.Round(time.Second)), plan.parts[0].Seed)
-	fmt.Fprintf(stderr, "locklab: report in %s\n", dir)
+	fmt.Fprintln(stderr, folded(stderr, fmt.Sprintf("locklab: %s, %s, about %v; seed %d\nlocklab: report in %s",
+		plan.text, reports.Plural(runs, "run"), sentence.Lasting(about.Round(time.Second)), plan.parts[0].Seed, dir)))
 	if plan.parts[0].Toxiproxy, err = f.toxiproxy.listen(stderr); err != nil { //nolint:contextcheck // to listen waits for nobody
 		if earlier == nil {
 			err = errors.Join(err, discard(dir, created))
@@ -188,7 +188,7 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (ended err
 
 	display := noting{progress.New(stderr, runs), live.Board}
 	told := context.AfterFunc(ctx, func() {
-		display.Note("interrupted: the report of what there is is being finished; again: it ends at once")
+		display.Note("interrupted: finishing the report; Ctrl-C again ends at once; what is missing then: locklab run --resume " + dir)
 	})
 	defer told()
 	file, runErr := lab.Run(ctx, plan.parts, earlier, display)

@@ -53,6 +53,22 @@ func Width(w io.Writer) (width int, terminal bool) {
 	return columns, true
 }
 
+// Tell prints a line that is broken as a terminal would, but between words. On a terminal it
+// stands where what was typed was echoed, such as ^C.
+func Tell(w io.Writer, line string) {
+	width, terminal := Width(w)
+	if terminal {
+		fmt.Fprint(w, overEcho)
+	} else {
+		width = columns
+	}
+	fmt.Fprintln(w, reports.Wrap(line, width, 4))
+}
+
+// overEcho goes back to the begin of a line that has what was typed, and takes that away, and
+// what is below.
+const overEcho = "\r\x1b[J"
+
 // lines writes one line when a run begins, one when it ends, and one whenever
 // what happens now changes.
 type lines struct {
@@ -99,8 +115,7 @@ func (l *lines) Note(line string) {
 	l.write(line)
 }
 
-// write breaks a line as a terminal would, but between words.
-func (l *lines) write(line string) { fmt.Fprintln(l.w, reports.Wrap(line, columns, 4)) }
+func (l *lines) write(line string) { Tell(l.w, line) }
 
 func (l *lines) Close() {}
 
@@ -126,7 +141,7 @@ func newBars(w io.Writer, runs, width int) *bars {
 	b.now.Store(new(string))
 	b.total = b.out.AddBar(int64(runs)*permille,
 		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string {
-			return fmt.Sprintf("total   %2d/%d runs", b.count.Load(), runs)
+			return fmt.Sprintf("\rtotal   %2d/%d runs", b.count.Load(), runs) // \r: what was typed moved the cursor
 		}, decor.WC{W: 18, C: decor.DindentRight})),
 		mpb.AppendDecorators(
 			decor.Elapsed(decor.ET_STYLE_MMSS, decor.WC{W: 6}),
@@ -173,7 +188,9 @@ func (b *bars) End(line string) {
 	b.Note(name + ": " + line)
 }
 
-func (b *bars) Note(line string) { _, _ = fmt.Fprintln(b.out, reports.Wrap(line, b.width, 4)) }
+func (b *bars) Note(line string) { 
+	_, _ = fmt.Fprintln(b.out, overEcho+reports.Wrap(line, b.width, 4))
+}
 
 func (b *bars) Close() {
 	b.mu.Lock()
