@@ -22,13 +22,21 @@ import (
 // reading does.
 func terminal(t *testing.T, columns uint16) (file *os.File, read func() string) {
 	t.Helper()
+	_, file, read = keyboard(t, columns)
+	return file, read
+}
+
+// keyboard is a terminal with what types into it.
+func keyboard(t *testing.T, columns uint16) (master, file *os.File, read func() string) {
+	t.Helper()
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	var err error
+	master, err = os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	must(err)
 	t.Cleanup(func() { _ = master.Close() })
 	must(unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
@@ -43,7 +51,7 @@ func terminal(t *testing.T, columns uint16) (file *os.File, read func() string) 
 		defer close(ended)
 		_, _ = io.Copy(&seen, master) // it ends with an error as soon as nobody has the other side open
 	}()
-	return file, func() string {
+	return master, file, func() string {
 		must(file.Close())
 		<-ended
 		return strings.ReplaceAll(seen.String(), "\r\n", "\n")

@@ -92,7 +92,7 @@ a --fail-on threshold; 3 a control did not fire; 4 inconclusive; 130 interrupted
 	f.register(cmd.Flags())
 	completions(cmd, map[string]cobra.CompletionFunc{
 		"locks": specs(catalog.Names), "scenarios": files(scenario.Names), "topology": files(topology.Names), "workload": words(catalog.WorkloadNames),
-		"fail-on": words(failon.Figures), "lang": words(lang.Tags), "external": files(nothing), "lock-cmd": files(nothing), "token-file": files(nothing), "out": files(nothing), "baseline": files(nothing), "junit": files(nothing),
+		"fail-on": words(failon.Figures), "lang": words(lang.Tags), "external": files(nothing), "lock-cmd": files(nothing), "token-file": files(nothing), "out": files(nothing), "baseline": files(nothing), "junit": files(nothing), "fencing": words(func() []string { return []string{"on", "off"} }),
 		"suite": files(suite.Names), "resume": files(nothing), "redo": words(redoable),
 	})
 	return cmd
@@ -225,6 +225,9 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (ended err
 		return errors.Join(err, failed)
 	}
 	tellComparison(stdout, say, beside)
+	if err == nil { // else that is said first
+		err = nothingInCommon([]string{f.baseline, dir}, []result.File{*baseline, file})
+	}
 	return err
 }
 

@@ -188,7 +188,7 @@ func (b *bars) End(line string) {
 	b.Note(name + ": " + line)
 }
 
-func (b *bars) Note(line string) { 
+func (b *bars) Note(line string) {
 	_, _ = fmt.Fprintln(b.out, overEcho+reports.Wrap(line, b.width, 4))
 }
 
