@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -69,8 +70,8 @@ func Tell(w io.Writer, line string) {
 // what is below.
 const overEcho = "\r\x1b[J"
 
-// lines writes one line when a run begins, one when it ends, and one whenever
-// what happens now changes.
+// lines writes one line when a run begins, one when it ends, one for each of its stages, and
+// one with what its clients have done every seenEvery.
 type lines struct {
 	mu    sync.Mutex
 	w     io.Writer
@@ -79,7 +80,11 @@ type lines struct {
 	name  string
 	now   string
 	began int64 // of the current run
+	told  int64 // when there was a line of it last
 }
+
+// seenEvery is how often a log without a terminal is told how far a run is.
+const seenEvery = 30 * time.Second
 
 // columns are what every terminal has.
 const columns = 80
@@ -90,17 +95,22 @@ func (l *lines) Begin(name string, about time.Duration) {
 	l.count++
 	l.name, l.now = name, ""
 	l.began = clock.Mono()
+	l.told = l.began
 	fmt.Fprintf(l.w, "[%d/%d] %s: about %v\n", l.count, l.runs, name, sentence.Lasting(about.Round(time.Second)))
 }
 
 func (l *lines) Advance(_ time.Duration, now string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now == l.now || now == "" {
+	stage, _, _ := strings.Cut(now, "  ") // what clients have done stands behind it
+	at := clock.Mono()
+	if late := time.Duration(at-l.told) >= seenEvery; now == "" || stage == l.now && !late {
 		return
+	} else if !late {
+		now = stage
 	}
-	l.now = now
-	l.write(fmt.Sprintf("[%d/%d] %s: %.1f s %s", l.count, l.runs, l.name, time.Duration(clock.Mono()-l.began).Seconds(), now))
+	l.now, l.told = stage, at
+	l.write(fmt.Sprintf("[%d/%d] %s: %.1f s %s", l.count, l.runs, l.name, time.Duration(at-l.began).Seconds(), now))
 }
 
 func (l *lines) End(line string) {
