@@ -34,10 +34,11 @@ func (c *cameTo) note(say *lang.Lang, page *comparison) {
 	if c.Said == nil {
 		c.Said = map[string][]string{}
 	}
-	c.Said[say.Tag] = page.Said
+	said := slices.Clone(page.Apart)
 	if page.Mismatch != "" {
-		c.Said[say.Tag] = append([]string{page.Mismatch}, page.Said...)
+		said = append(said, page.Mismatch)
 	}
+	c.Said[say.Tag] = append(said, page.Said...)
 }
 
 func (c *cameTo) encode() ([]byte, error) {

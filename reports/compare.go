@@ -22,6 +22,7 @@ type comparison struct {
 	Names       []string
 	Outcome     int      // of all differences
 	Said        []string // what the differences come to
+	Apart       []string // the runs that have nothing in common with the first
 	Mismatch    string   // what is not the same in the runs, in a line
 	Mismatches  []string
 	Warnings    []string
@@ -99,6 +100,9 @@ func compare(say *lang.Lang, runs []loaded) *comparison {
 	found := Differences(files)
 	c.Outcome = outcomeOf(found)
 	c.Said, c.Outcomes, c.Method = said(say, files, names, found), outcomes(say), method(say)
+	for _, i := range Apart(files) {
+		c.Apart = append(c.Apart, say.Sprintf("Nothing in common: no row of %s is in %s.", names[0], names[i]))
+	}
 	c.Mismatch, c.Mismatches = mismatchText(say, files, names)
 	for _, workload := range workloadsOf(all) {
 		ofWorkload := rowsWith(all, func(r result.Row) bool { return r.Workload == workload })

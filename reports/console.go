@@ -94,6 +94,9 @@ func writeAnswer(out *strings.Builder, say *lang.Lang, a answer, width int, colo
 		}
 		line("", func(j int) (string, string) { return r.Cells[j].Where, "none" })
 	}
+	if cols < len(heads) {
+		fmt.Fprintln(out, Wrap(say.Sprintf("Too wide for this console, and in the report: %s.", say.List(heads[cols:])), width, 0))
+	}
 	fmt.Fprintln(out, Wrap(say.Text(meaningsNote), width, 0))
 }
 

@@ -27,6 +27,9 @@ func TestTable(t *testing.T) {
 	f := files(t, filepath.Join("testdata", "run"))[0]
 	golden(t, "summary-100.txt", []byte(table(t, f, 100, false)))
 	golden(t, "summary-80.txt", []byte(table(t, f, 80, false)))
+	if narrow := table(t, f, 60, false); !strings.Contains(narrow, "Too wide for this console, and in the report: ") {
+		t.Errorf("columns are left out, and nobody is told:\n%s", narrow)
+	}
 	if plain, colour := table(t, f, 100, false), table(t, f, 100, true); strings.Contains(plain, "\x1b") || !strings.Contains(colour, "\x1b[32m") {
 		t.Error("colours must come only when they are asked for")
 	}

@@ -79,6 +79,19 @@ func Differences(files []result.File, besides ...result.Figure) []Difference {
 	return all
 }
 
+// Apart are the further files that have no row of the first one: nothing of them is compared.
+func Apart(files []result.File) (indices []int) {
+	for i := 1; i < len(files); i++ {
+		if !slices.ContainsFunc(files[i].Results, func(r result.Row) bool {
+			_, both := findRow(files[0].Results, r.Lock, r.Scenario, r.Workload)
+			return both
+		}) {
+			indices = append(indices, i)
+		}
+	}
+	return indices
+}
+
 // difference of one figure, if both rows have it.
 func difference(before, after result.Row, f result.Figure) (d Difference, both bool) {
 	_, had := f.Of(before)

@@ -199,3 +199,10 @@ func TestSampleIsThePrograms(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckWantsAHistory, and says so of another file.
+func TestCheckWantsAHistory(t *testing.T) {
+	if code, said := call(t, "check", "../../reports/sample/result.json"); code != exitCannotRun || !strings.Contains(said, "want a history that locklab wrote") {
+		t.Errorf("exit code %d: %s", code, said)
+	}
+}

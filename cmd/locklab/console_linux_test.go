@@ -9,9 +9,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"locklab/cmd/locklab/internal/progress"
 	"locklab/reports"
 	"locklab/reports/lang"
 )
@@ -20,13 +22,21 @@ import (
 // reading does.
 func terminal(t *testing.T, columns uint16) (file *os.File, read func() string) {
 	t.Helper()
+	_, file, read = keyboard(t, columns)
+	return file, read
+}
+
+// keyboard is a terminal with what types into it.
+func keyboard(t *testing.T, columns uint16) (master, file *os.File, read func() string) {
+	t.Helper()
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	var err error
+	master, err = os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	must(err)
 	t.Cleanup(func() { _ = master.Close() })
 	must(unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
@@ -41,7 +51,7 @@ func terminal(t *testing.T, columns uint16) (file *os.File, read func() string) 
 		defer close(ended)
 		_, _ = io.Copy(&seen, master) // it ends with an error as soon as nobody has the other side open
 	}()
-	return file, func() string {
+	return master, file, func() string {
 		must(file.Close())
 		<-ended
 		return strings.ReplaceAll(seen.String(), "\r\n", "\n")
@@ -111,5 +121,21 @@ func TestWhatIsPrintedFitsTheTerminal(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestNotesBeginACleanLine: what was typed, such as ^C, is echoed where the cursor is, beside
+// bars and without them.
+func TestNotesBeginACleanLine(t *testing.T) {
+	const note = "interrupted: finishing the report"
+	file, read := terminal(t, 80)
+	for _, display := range []progress.Display{progress.New(file, 1), &spoken{w: file}} {
+		display.Begin("raft under baseline", time.Second)
+		fmt.Fprint(file, "^C")
+		display.Note(note)
+		display.Close()
+	}
+	if said := read(); strings.Count(said, "\r\x1b[J"+note+"\n") != 2 {
+		t.Errorf("what was typed stays in the line of a note: %q", said)
 	}
 }

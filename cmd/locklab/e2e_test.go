@@ -150,7 +150,7 @@ func TestE2EInterrupted(t *testing.T) {
 	lab := begin(t, nil, "run", "--locks", "none,raft", "--scenarios", "baseline", "--duration", "2s", "--out", dir)
 	lab.said.awaitLine(t, "[2/2]", "measuring")
 	lab.signal(t, os.Interrupt)
-	lab.said.awaitLine(t, "is being finished")
+	lab.said.awaitLine(t, "finishing the report")
 	lab.wants(t, 130)
 	file := read(t, dir)
 	if r := row(t, file, "none", "baseline"); !file.Run.Interrupted || r.Partial || r.MeasuredMS == 0 { // how much was served is the machine's

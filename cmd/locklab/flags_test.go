@@ -39,6 +39,9 @@ func TestEveryListCompletes(t *testing.T) {
 		{"sim multiphase --faults partition,", "partition,pause"},
 		{"sim multiphase --against lamport,", "lamport,2pc"},
 		{"list ", "scenarios"},
+		{"list locks ", "redlock"},
+		{"list scenarios ", "zone-partition"},
+		{"run --fencing ", "off"},
 	} {
 		line, want := c[0], c[1]
 		_, said := call(t, append([]string{cobra.ShellCompNoDescRequestCmd}, strings.Split(line, " ")...)...)

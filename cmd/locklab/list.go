@@ -88,11 +88,13 @@ func newList() *cobra.Command {
 	var asJSON bool
 	var tag string
 	cmd := &cobra.Command{
-		Use:       "list " + strings.Join(listNames(), "|") + " [NAME]",
-		Short:     "List what there is to choose from, or tell of one",
-		Example:   "  locklab list locks\n  locklab list scenarios zone-partition\n  locklab list scenarios --json",
-		ValidArgs: listNames(),
-		Args:      cobra.RangeArgs(1, 2),
+		Use:     "list " + strings.Join(listNames(), "|") + " [NAME]",
+		Short:   "List what there is to choose from, or tell of one",
+		Example: "  locklab list locks\n  locklab list scenarios zone-partition\n  locklab list scenarios --json",
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return words(func() []string { return listable(args) })(cmd, args, typed)
+		},
+		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			say, err := language(tag)
 			if err != nil {
@@ -137,6 +139,21 @@ func newList() *cobra.Command {
 	cmd.Flags().StringVar(&tag, "lang", lang.EnglishTag, "en or ko: language of what is printed; why a scenario expects something is in the words of its file")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON list of objects")
 	return cmd
+}
+
+// listable are the names that may follow.
+func listable(typed []string) (names []string) {
+	if len(typed) == 0 {
+		return listNames()
+	}
+	for _, l := range listings() {
+		if entries, err := l.list(); err == nil && len(typed) == 1 && l.name == typed[0] {
+			for _, e := range entries {
+				names = append(names, e.name)
+			}
+		}
+	}
+	return names
 }
 
 // oneOf is the entry of a name.

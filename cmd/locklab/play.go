@@ -14,6 +14,7 @@ import (
 
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/lab"
+	"locklab/cmd/locklab/internal/progress"
 	"locklab/nodes/topology"
 	"locklab/reports"
 	"locklab/reports/lang"
@@ -127,15 +128,15 @@ func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (ended e
 	}
 	defer func() { ended = errors.Join(ended, page.close(dir)) }()
 	session.Show(page.Board)
-	fmt.Fprintf(stderr, "locklab: open http://%s in a browser; seed %d; report in %s; Ctrl-C ends\n", toVisit(listener.Addr()), c.Seed, dir)
+	fmt.Fprintln(stderr, folded(stderr, fmt.Sprintf("locklab: open http://%s in a browser; seed %d; report in %s; Ctrl-C ends", toVisit(listener.Addr()), c.Seed, dir)))
 
 	display := noting{&spoken{w: stderr}, page.Board}
 	limited, cancel := context.WithTimeout(ctx, f.limit)
 	defer cancel()
 	defer context.AfterFunc(limited, func() {
-		note := "ended: everything is healed and stopped, and the report is being written"
+		note := "ended: healing and stopping everything, and writing the report"
 		if ctx.Err() != nil {
-			note += "; again: it ends at once"
+			note += "; Ctrl-C again ends at once"
 		}
 		display.Note(note)
 	})()
@@ -195,6 +196,6 @@ func (*spoken) Advance(time.Duration, string) {}
 
 func (s *spoken) End(line string) { s.Note(fmt.Sprintf("[%d] %s", s.count, line)) }
 
-func (s *spoken) Note(line string) { fmt.Fprintln(s.w, reports.Wrap(line, 80, 4)) }
+func (s *spoken) Note(line string) { progress.Tell(s.w, line) }
 
 func (*spoken) Close() {}

@@ -29,7 +29,8 @@ comparison that was killed it adds what the histories hold of the run that was u
 
 Of several, the first is what the others are compared with: which differences are shown,
 which are noise, which are open and how many repeats would tell. With --fail-on the exit
-code is 2 if a threshold is crossed, and 4 if a difference is beyond one, but open.
+code is 2 if a threshold is crossed, and 4 if a difference is beyond one, but open. It is
+1 if one of them has no row of the first: the same lock, options, scenario and workload.
 
 Of a directory that has reports below it, report lists them. With --serve it shows
 these to browsers instead, until it is interrupted.`,
@@ -65,6 +66,9 @@ these to browsers instead, until it is interrupted.`,
 			if err != nil {
 				return err
 			}
+			if err := twice(dirs); err != nil {
+				return err
+			}
 			switch {
 			case out != "":
 			case len(dirs) == 1:
@@ -89,7 +93,7 @@ these to browsers instead, until it is interrupted.`,
 				} else {
 					fmt.Fprintln(cmd.OutOrStdout(), reportLine(say, out))
 				}
-				if len(thresholds) == 0 {
+				if len(dirs) == 1 && len(thresholds) == 0 {
 					return nil
 				}
 				files := make([]result.File, len(dirs))
@@ -97,6 +101,9 @@ these to browsers instead, until it is interrupted.`,
 					if files[i], err = result.Read(filepath.Join(dir, result.FileName)); err != nil {
 						return err
 					}
+				}
+				if err := nothingInCommon(dirs, files); err != nil {
+					return err
 				}
 				return tellGate(cmd.OutOrStdout(), files, thresholds)
 			})
@@ -109,6 +116,31 @@ these to browsers instead, until it is interrupted.`,
 	cmd.Flags().StringVar(&serve, "serve", "", "HOST:PORT at which to show the reports below the directory")
 	completions(cmd, map[string]cobra.CompletionFunc{"fail-on": words(failon.Figures), "claims": files(nothing)})
 	return cmd
+}
+
+// nothingInCommon refuses results of which nothing can be compared with the first.
+func nothingInCommon(dirs []string, files []result.File) error {
+	apart := reports.Apart(files)
+	if len(apart) == 0 {
+		return nil
+	}
+	return fmt.Errorf("nothing in common: no row of %s is in %s: want the same lock, options, scenario and workload in both", dirs[0], dirs[apart[0]])
+}
+
+// twice finds a directory that is named a second time.
+func twice(dirs []string) error {
+	for i, dir := range dirs {
+		info, err := os.Stat(dir)
+		if err != nil {
+			continue // whoever reads it says so
+		}
+		for _, earlier := range dirs[:i] {
+			if other, err := os.Stat(earlier); err == nil && os.SameFile(info, other) {
+				return fmt.Errorf("report %s %s: it is the same directory: want those of different runs", earlier, dir)
+			}
+		}
+	}
+	return nil
 }
 
 // hasResult says whether the directory is that of a run.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"locklab/internal/testfile"
 	"locklab/reports/result"
 )
 
@@ -121,5 +122,40 @@ func TestFailedComparisonLeavesNothing(t *testing.T) {
 	}
 	if left, err := filepath.Glob(filepath.Join("reports", "runs", "*")); err != nil || len(left) > 0 {
 		t.Errorf("left: %v %v", left, err)
+	}
+}
+
+// TestNothingInCommon is said before all else, on the console and on the page, and is no success;
+// a directory beside itself is not compared at all.
+func TestNothingInCommon(t *testing.T) {
+	dirs := twoRuns(t)
+	file, err := result.Read(filepath.Join(dirs[1], result.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range file.Results {
+		file.Results[i].Lock += ":other"
+	}
+	if err := result.Write(filepath.Join(dirs[1], result.FileName), file); err != nil {
+		t.Fatal(err)
+	}
+	for tag, want := range map[string]string{
+		"en": "Nothing in common: no row of before is in after.",
+		"ko": "공통된 것이 없다: before의 행 가운데 after에도 있는 것이 없다.",
+	} {
+		code, out, message := callWith(t.Context(), "report", "--lang", tag, "--out", tag, dirs[0], dirs[1])
+		if code != exitCannotRun || !strings.Contains(message, "nothing in common: no row of before is in after: want the same lock") {
+			t.Errorf("%s: exit code %d: %s", tag, code, message)
+		}
+		if _, after, _ := strings.Cut(out, "\n"); !strings.HasPrefix(strings.TrimSpace(after), want) {
+			t.Errorf("%s: want %q first in\n%s", tag, want, out)
+		}
+		page := string(testfile.Read(t, filepath.Join(tag, map[string]string{"en": "index.html", "ko": "index.ko.html"}[tag])))
+		if at := strings.Index(page, want); at < 0 || at > strings.Index(page, "<main>") {
+			t.Errorf("%s: the page does not begin with %q", tag, want)
+		}
+	}
+	if code, said := call(t, "report", dirs[0], "./"+dirs[0]); code != exitCannotRun || !strings.Contains(said, "it is the same directory") {
+		t.Errorf("a run beside itself: exit code %d: %s", code, said)
 	}
 }

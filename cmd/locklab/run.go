@@ -92,7 +92,7 @@ a --fail-on threshold; 3 a control did not fire; 4 inconclusive; 130 interrupted
 	f.register(cmd.Flags())
 	completions(cmd, map[string]cobra.CompletionFunc{
 		"locks": specs(catalog.Names), "scenarios": files(scenario.Names), "topology": files(topology.Names), "workload": words(catalog.WorkloadNames),
-		"fail-on": words(failon.Figures), "lang": words(lang.Tags), "external": files(nothing), "lock-cmd": files(nothing), "token-file": files(nothing), "out": files(nothing), "baseline": files(nothing), "junit": files(nothing),
+		"fail-on": words(failon.Figures), "lang": words(lang.Tags), "external": files(nothing), "lock-cmd": files(nothing), "token-file": files(nothing), "out": files(nothing), "baseline": files(nothing), "junit": files(nothing), "fencing": words(func() []string { return []string{"on", "off"} }),
 		"suite": files(suite.Names), "resume": files(nothing), "redo": words(redoable),
 	})
 	return cmd
@@ -177,8 +177,8 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (ended err
 		ended = errors.Join(ended, live.close(filepath.Join(dir, reports.FileIn(say, reports.PageFile))))
 	}()
 	runs, about := lab.Remaining(plan.parts, earlier) //nolint:contextcheck // it plans, and asks no server
-	fmt.Fprintf(stderr, "locklab: %s, %s, about %v; seed %d\n", plan.text, reports.Plural(runs, "run"), sentence.Lasting(about.Round(time.Second)), plan.parts[0].Seed)
-	fmt.Fprintf(stderr, "locklab: report in %s\n", dir)
+	fmt.Fprintln(stderr, folded(stderr, fmt.Sprintf("locklab: %s, %s, about %v; seed %d\nlocklab: report in %s",
+		plan.text, reports.Plural(runs, "run"), sentence.Lasting(about.Round(time.Second)), plan.parts[0].Seed, dir)))
 	if plan.parts[0].Toxiproxy, err = f.toxiproxy.listen(stderr); err != nil { //nolint:contextcheck // to listen waits for nobody
 		if earlier == nil {
 			err = errors.Join(err, discard(dir, created))
@@ -188,7 +188,7 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (ended err
 
 	display := noting{progress.New(stderr, runs), live.Board}
 	told := context.AfterFunc(ctx, func() {
-		display.Note("interrupted: the report of what there is is being finished; again: it ends at once")
+		display.Note("interrupted: finishing the report; Ctrl-C again ends at once; what is missing then: locklab run --resume " + dir)
 	})
 	defer told()
 	file, runErr := lab.Run(ctx, plan.parts, earlier, display)
@@ -225,6 +225,9 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (ended err
 		return errors.Join(err, failed)
 	}
 	tellComparison(stdout, say, beside)
+	if err == nil { // else that is said first
+		err = nothingInCommon([]string{f.baseline, dir}, []result.File{*baseline, file})
+	}
 	return err
 }
 

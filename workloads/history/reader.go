@@ -103,6 +103,8 @@ func (r *Reader) Next(e *Event) error {
 		case !whole:
 			r.torn = true
 			return io.EOF
+		case r.line == 1: // of another file, such as result.json
+			return fmt.Errorf("%s:1: want a history that locklab wrote: %w", r.name, err)
 		default:
 			return fmt.Errorf("%s:%d: %w", r.name, r.line, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,8 +54,24 @@ func Width(w io.Writer) (width int, terminal bool) {
 	return columns, true
 }
 
-// lines writes one line when a run begins, one when it ends, and one whenever
-// what happens now changes.
+// Tell prints a line that is broken as a terminal would, but between words. On a terminal it
+// stands where what was typed was echoed, such as ^C.
+func Tell(w io.Writer, line string) {
+	width, terminal := Width(w)
+	if terminal {
+		fmt.Fprint(w, overEcho)
+	} else {
+		width = columns
+	}
+	fmt.Fprintln(w, reports.Wrap(line, width, 4))
+}
+
+// overEcho goes back to the begin of a line that has what was typed, and takes that away, and
+// what is below.
+const overEcho = "\r\x1b[J"
+
+// lines writes one line when a run begins, one when it ends, one for each of its stages, and
+// one with what its clients have done every seenEvery.
 type lines struct {
 	mu    sync.Mutex
 	w     io.Writer
@@ -63,7 +80,11 @@ type lines struct {
 	name  string
 	now   string
 	began int64 // of the current run
+	told  int64 // when there was a line of it last
 }
+
+// seenEvery is how often a log without a terminal is told how far a run is.
+const seenEvery = 30 * time.Second
 
 // columns are what every terminal has.
 const columns = 80
@@ -74,17 +95,22 @@ func (l *lines) Begin(name string, about time.Duration) {
 	l.count++
 	l.name, l.now = name, ""
 	l.began = clock.Mono()
+	l.told = l.began
 	fmt.Fprintf(l.w, "[%d/%d] %s: about %v\n", l.count, l.runs, name, sentence.Lasting(about.Round(time.Second)))
 }
 
 func (l *lines) Advance(_ time.Duration, now string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now == l.now || now == "" {
+	stage, _, _ := strings.Cut(now, "  ") // what clients have done stands behind it
+	at := clock.Mono()
+	if late := time.Duration(at-l.told) >= seenEvery; now == "" || stage == l.now && !late {
 		return
+	} else if !late {
+		now = stage
 	}
-	l.now = now
-	l.write(fmt.Sprintf("[%d/%d] %s: %.1f s %s", l.count, l.runs, l.name, time.Duration(clock.Mono()-l.began).Seconds(), now))
+	l.now, l.told = stage, at
+	l.write(fmt.Sprintf("[%d/%d] %s: %.1f s %s", l.count, l.runs, l.name, time.Duration(at-l.began).Seconds(), now))
 }
 
 func (l *lines) End(line string) {
@@ -99,8 +125,7 @@ func (l *lines) Note(line string) {
 	l.write(line)
 }
 
-// write breaks a line as a terminal would, but between words.
-func (l *lines) write(line string) { fmt.Fprintln(l.w, reports.Wrap(line, columns, 4)) }
+func (l *lines) write(line string) { Tell(l.w, line) }
 
 func (l *lines) Close() {}
 
@@ -126,7 +151,7 @@ func newBars(w io.Writer, runs, width int) *bars {
 	b.now.Store(new(string))
 	b.total = b.out.AddBar(int64(runs)*permille,
 		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string {
-			return fmt.Sprintf("total   %2d/%d runs", b.count.Load(), runs)
+			return fmt.Sprintf("\rtotal   %2d/%d runs", b.count.Load(), runs) // \r: what was typed moved the cursor
 		}, decor.WC{W: 18, C: decor.DindentRight})),
 		mpb.AppendDecorators(
 			decor.Elapsed(decor.ET_STYLE_MMSS, decor.WC{W: 6}),
@@ -173,7 +198,9 @@ func (b *bars) End(line string) {
 	b.Note(name + ": " + line)
 }
 
-func (b *bars) Note(line string) { _, _ = fmt.Fprintln(b.out, reports.Wrap(line, b.width, 4)) }
+func (b *bars) Note(line string) {
+	_, _ = fmt.Fprintln(b.out, overEcho+reports.Wrap(line, b.width, 4))
+}
 
 func (b *bars) Close() {
 	b.mu.Lock()

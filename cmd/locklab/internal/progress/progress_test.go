@@ -2,6 +2,7 @@ package progress_test
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +15,7 @@ func TestPlainLinesSayEachThingOnce(t *testing.T) {
 	d := progress.New(&out, 2)
 	d.Begin("redlock under baseline", 9*time.Second)
 	for i := range 5 {
-		d.Advance(time.Duration(i)*time.Second, "measuring")
+		d.Advance(time.Duration(i)*time.Second, fmt.Sprintf("measuring  %d matches", i))
 	}
 	d.Advance(6*time.Second, "draining")
 	d.End("as expected")
