@@ -43,6 +43,8 @@ type Run struct {
 	LinkCost    *LinkCost         `json:"link_cost,omitempty"`
 	// Args are the arguments of the command, by which --resume goes on.
 	Args []string `json:"args,omitempty"`
+	// Inputs are the SHA-256 of the user's files that say what is run, by their paths.
+	Inputs map[string]string `json:"inputs,omitempty"`
 	// Unfit lists the combinations of a suite that do not apply, and why.
 	Unfit  []Unfit `json:"unfit,omitempty"`
 	Claims []Claim `json:"claims,omitempty"` // of the suite, as the rows decide them
