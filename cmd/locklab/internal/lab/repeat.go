@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"locklab/cmd/locklab/internal/catalog"
@@ -41,6 +42,7 @@ func judge(ctx context.Context, dir, path string) (repeat, error) {
 		r.aside = seenAside(ctx, filepath.Join(dir, filepath.FromSlash(path)))
 	}
 	found.Ops, found.Acquires = nil, nil // all that was wanted of them is in the figures
+	debug.FreeOSMemory()                 // a history takes much for a moment, and nothing is measured now
 	return r, nil
 }
 
