@@ -246,6 +246,11 @@ func (c *Config) combination(ctx context.Context, fleet *fleet, display progress
 			}
 			repeats = append(repeats, done)
 			display.End(c.brief(found, check.Judge(found, check.ExpectationOf(found.Run))))
+			if len(done.aside) > 0 { // a row that is as expected is passed over quickly
+				seen := sentence.Of("%s under %s: an earlier try that decides nothing showed %s", lock.String(), s.Name, sentence.And(done.aside...))
+				rows.file.Run.Warn(seen)
+				display.Note("warning: " + seen.String())
+			}
 			row := rowOf(repeats, c.Topology)
 			row.Partial = interrupted || len(repeats) < c.Repeat
 			c.Live.End(row)
