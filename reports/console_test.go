@@ -68,7 +68,8 @@ func TestTableAndHeadlineTakeAnything(t *testing.T) {
 	}
 }
 
-// TestInconclusiveIsNotCalledSafe, or live: nothing was seen, and nothing decided.
+// TestInconclusiveIsNotCalledSafe, or live: nothing was seen, and nothing decided. A crossed
+// --fail-on does not change that.
 func TestInconclusiveIsNotCalledSafe(t *testing.T) {
 	dir := sample(t)
 	edit(t, dir, func(f *result.File) {
@@ -76,6 +77,9 @@ func TestInconclusiveIsNotCalledSafe(t *testing.T) {
 			f.Results[i].Verdict.Status = result.StatusInconclusive
 		}
 		f.Results = f.Results[1:3]
+		v := &f.Results[1].Verdict
+		v.KeepOwn()
+		v.Status = result.StatusViolated
 	})
 	generate(t, []string{dir}, "")
 	text, said := table(t, files(t, dir)[0], 100, false), string(read(t, dir, reports.MarkdownFile))

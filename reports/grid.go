@@ -88,7 +88,9 @@ func gridCell(run result.Run, rows []result.Row, lock, scenario string) (text, c
 	if safety == "" {
 		safety = "-"
 	}
-	text = safety + v.Liveness[:min(1, len(v.Liveness))]
+	if text = safety + v.Liveness[:min(1, len(v.Liveness))]; v.Undecided() {
+		text = "?"
+	}
 	switch v.Status {
 	case result.StatusInconclusive:
 		return "?", "warn"

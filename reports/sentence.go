@@ -291,7 +291,7 @@ func caveats(say *lang.Lang, rows []result.Row) string {
 	var unsure, unjudged []string
 	for _, r := range rows {
 		switch {
-		case r.Verdict.Status == result.StatusInconclusive:
+		case r.Verdict.Undecided():
 			unsure = append(unsure, plain(r.Scenario))
 		case r.Verdict.Safety == result.SafetyNotJudged:
 			unjudged = append(unjudged, plain(r.Scenario))

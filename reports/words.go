@@ -48,7 +48,7 @@ const undecided = "undecided"
 // seen is the safety and the liveness of a row for people.
 func seen(say *lang.Lang, v result.Verdict) (safety, liveness string) {
 	safety, liveness = say.Term(orAbsent(v.Safety)), say.Term(orAbsent(v.Liveness))
-	if v.Status == result.StatusInconclusive {
+	if v.Undecided() {
 		if v.Safety == result.Safe {
 			safety = say.Text(undecided)
 		}

@@ -34,6 +34,7 @@ func TestToxiproxy(t *testing.T) {
 		{"127.0.0.1:8474", "", "GET", "/proxies", "", 200, `"a:redis-1:redis"`, ""},
 		{"[::1]:8474", "", "GET", "/version", "", 200, "version", ""},
 		{"localhost", "", "POST", toxics, slow, 200, "latency_downstream", ""},
+		{"localhost", "", "POST", toxics, `{"type": "slicer"}`, 400, "average_size is 0: want 1 to ", ""},
 		{"localhost", "", "POST", toxics, "{", 400, "bad request body", ""},
 		{"localhost", "", "POST", toxics, strings.Repeat(" ", 70<<10), 400, "bad request body", ""},
 		{"localhost", "", "GET", "/proxies/b:redis-1:redis", "", 502, "ask b for its links", ""},

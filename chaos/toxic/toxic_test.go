@@ -2,16 +2,19 @@ package toxic_test
 
 import (
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/Shopify/toxiproxy/v2/stream"
 	"github.com/Shopify/toxiproxy/v2/toxics"
+	"github.com/go-json-experiment/json"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"locklab/chaos/toxic"
+	"locklab/internal/must"
 	"locklab/locks/clock"
 )
 
@@ -73,6 +76,47 @@ func TestToxicsAreRegistered(t *testing.T) {
 	for _, name := range []string{"locklab-latency", "locklab-bandwidth", "locklab-flaky", "locklab-hold", "locklab-drop"} {
 		if toxics.New(&toxics.ToxicWrapper{Type: name}) == nil {
 			t.Errorf("%s is not registered", name)
+		}
+	}
+}
+
+// TestForeign: what is let pass of toxiproxy's own toxics does no harm to the process, also as
+// toxiproxy-cli sends it where nobody says how: with the defaults of its type.
+func TestForeign(t *testing.T) {
+	const huge = 1 << 62
+	for kind, c := range map[string]struct {
+		fits, unfit []string
+	}{
+		"noop":       {[]string{`{}`}, nil},
+		"latency":    {[]string{`{}`, `{"latency":1,"jitter":2}`}, []string{fmt.Sprintf(`{"latency":1,"jitter":%d}`, huge), fmt.Sprintf(`{"latency":%d}`, huge), `{"latency":-1}`}},
+		"bandwidth":  {[]string{`{"rate":1}`}, []string{`{}`, `{"rate":-1}`, fmt.Sprintf(`{"rate":%d}`, huge)}},
+		"slow_close": {[]string{`{}`}, []string{`{"delay":-1}`, fmt.Sprintf(`{"delay":%d}`, huge)}},
+		"timeout":    {[]string{`{}`, `{"timeout":3600000}`}, []string{`{"timeout":-1}`, fmt.Sprintf(`{"timeout":%d}`, huge)}},
+		"reset_peer": {[]string{`{}`}, []string{`{"timeout":-1}`, `{"timeout":3600000}`}},
+		"slicer": {[]string{`{"average_size":1}`, `{"average_size":3,"size_variation":2}`}, []string{
+			`{}`, `{"average_size":-1}`, `{"average_size":2,"size_variation":2}`, `{"average_size":2,"size_variation":-5}`, `{"average_size":1,"delay":-1}`,
+		}},
+		"limit_data": {[]string{`{}`, `{"bytes":3}`}, []string{`{"bytes":-1}`}},
+	} {
+		for _, attributes := range c.unfit {
+			if err := (&toxic.Foreign{Type: kind, Attributes: []byte(attributes)}).Validate(); err == nil || !strings.Contains(err.Error(), "want ") {
+				t.Errorf("%s %s: %v, want an error that says what is right", kind, attributes, err)
+			}
+		}
+		for _, attributes := range c.fits {
+			if err := (&toxic.Foreign{Type: kind, Attributes: []byte(attributes)}).Validate(); err != nil {
+				t.Errorf("%s %s: %v", kind, attributes, err)
+				continue
+			}
+			made := toxics.New(&toxics.ToxicWrapper{Type: kind})
+			must.Do(t, json.Unmarshal([]byte(attributes), made))
+			s := newStage(made)
+			go func() {
+				defer close(s.in)
+				s.in <- &stream.StreamChunk{Data: make([]byte, 500), Timestamp: clock.System().Now()}
+			}()
+			for range s.out { // until it closes
+			}
 		}
 	}
 }

@@ -56,6 +56,17 @@ func slowStop(t *testing.T) {
 	}
 }
 
+// TestE2ERecordThatCannotBeWritten ends the run there and then, and is said once.
+func TestE2ERecordThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "out")
+	out := finish(t, command(t, nil, "sh", "-c", "ulimit -f 300; exec "+binary+" run --locks none --scenarios baseline --duration 30m --out "+dir))
+	if out.code != 1 || strings.Count(out.stderr, "write history: ") != 1 || !strings.Contains(out.stderr, "file too large") {
+		t.Errorf("exit code %d, it said:\n%s", out.code, out.stderr)
+	}
+	nothingLeft(t)
+}
+
 // recorded says whether a history of the row has the text.
 func recorded(t *testing.T, dir string, r result.Row, text string) bool {
 	t.Helper()

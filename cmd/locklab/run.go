@@ -150,6 +150,11 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (ended err
 	if err != nil {
 		return err
 	}
+	if earlier != nil {
+		if err := plan.sameInputs(*earlier, f.resume); err != nil {
+			return err
+		}
+	}
 	baseline, err := readBaseline(f.baseline)
 	if err != nil {
 		return err
@@ -338,6 +343,7 @@ func (f *runFlags) config(ctx context.Context, stderr io.Writer) (lab.Config, []
 			return nil
 		},
 		func() error { return c.UseScenarios(f.scenarios) }, //nolint:contextcheck // it waits for nobody
+		func() (err error) { c.Inputs, err = f.inputs(c.Programs); return err },
 		func() (err error) { c.Token, err = awaitToken(ctx, f.tokenFile, c.Wait); return err },
 	)
 	if err != nil {

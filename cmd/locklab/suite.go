@@ -80,6 +80,11 @@ func (f *runFlags) plan(ctx context.Context, stderr io.Writer) (plan, error) {
 			return cell.Workload == c.Workload.Name && slices.ContainsFunc(c.Scenarios, func(s scenario.Scenario) bool { return s.Name == cell.Scenario }) &&
 				(all || named(locks, cell.Lock) || slices.ContainsFunc(c.Locks, func(l catalog.Lock) bool { return l.String() == cell.Lock }))
 		})
+		if !slices.Contains(suite.Names(), f.suite) {
+			if c.Inputs[f.suite], err = sumOf(f.suite); err != nil {
+				return fail(part.Line, err)
+			}
+		}
 		if err := sameProgram(p.parts, c); err != nil {
 			return fail(part.Line, err)
 		}

@@ -43,6 +43,8 @@ type Run struct {
 	LinkCost    *LinkCost         `json:"link_cost,omitempty"`
 	// Args are the arguments of the command, by which --resume goes on.
 	Args []string `json:"args,omitempty"`
+	// Inputs are the SHA-256 of the user's files that say what is run, by their paths.
+	Inputs map[string]string `json:"inputs,omitempty"`
 	// Unfit lists the combinations of a suite that do not apply, and why.
 	Unfit  []Unfit `json:"unfit,omitempty"`
 	Claims []Claim `json:"claims,omitempty"` // of the suite, as the rows decide them
@@ -261,6 +263,14 @@ func (v *Verdict) KeepOwn() {
 	if v.Own == nil {
 		v.Own = &Own{v.Status, v.Why, v.Reason}
 	}
+}
+
+// Undecided says that the run decides nothing, whatever --fail-on made of its verdict.
+func (v Verdict) Undecided() bool {
+	if v.Own != nil {
+		return v.Own.Status == StatusInconclusive
+	}
+	return v.Status == StatusInconclusive
 }
 
 // Restore takes back what --fail-on made of it.

@@ -115,6 +115,7 @@ func TestWriterErrorsAreSticky(t *testing.T) {
 			}
 		}
 		w.Record(history.Event{}) // dropped, not a panic
+		<-w.Failed()
 		if err := w.Err(); !errors.Is(err, full) || out.closed != 1 {
 			t.Errorf("Err: %v, closed %d times", err, out.closed)
 		}

@@ -30,6 +30,7 @@ type Writer struct {
 	full chan struct{} // asks for an early flush
 	stop chan struct{}
 	done chan struct{}
+	lost chan struct{} // closed by the first error
 
 	mu      sync.Mutex
 	drained sync.Cond // the buffer was taken by the flusher, or failed
@@ -58,6 +59,7 @@ func NewWriter(out io.WriteCloser, clk clock.Clock) *Writer {
 		full: make(chan struct{}, 1),
 		stop: make(chan struct{}),
 		done: make(chan struct{}),
+		lost: make(chan struct{}),
 	}
 	w.drained.L = &w.mu
 	go w.run(clk)
@@ -93,6 +95,9 @@ func (w *Writer) Err() error {
 	defer w.mu.Unlock()
 	return w.err
 }
+
+// Failed is closed when a write failed: what is recorded from then on is lost.
+func (w *Writer) Failed() <-chan struct{} { return w.lost }
 
 // Close writes what is left, closes the file and returns the first error of all.
 // Calling it again returns the same.
@@ -153,6 +158,7 @@ func (w *Writer) fail(err error) {
 	w.mu.Lock()
 	if w.err == nil {
 		w.err = fmt.Errorf("write history: %w", err)
+		close(w.lost)
 	} else {
 		w.err = errors.Join(w.err, err)
 	}

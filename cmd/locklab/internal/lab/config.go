@@ -54,6 +54,7 @@ type Config struct {
 	Args        []string          // the same in pieces, without the program
 	External    external.Programs // that scenarios may run
 	Programs    catalog.Programs  // of the locks that the user brings
+	Inputs      map[string]string // the user's files that say what is run: [result.Run]
 	Live        *live.Board       // shows the runs to browsers; nil is nobody
 	OTLP        string            // host:port of the collector of traces; "" is none
 	Toxiproxy   net.Listener      // where toxiproxy's API is served over the links; nil is nowhere

@@ -77,14 +77,26 @@ func (x *experiment) run(ctx context.Context) (r repeat, err error) {
 	if err != nil {
 		return r, err
 	}
-	measured, runErr := x.record(ctx, file)
+	recorded, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() { // without a record there is nothing to measure for
+		select {
+		case <-file.Failed():
+			stop()
+		case <-recorded.Done():
+		}
+	}()
+	measured, runErr := x.record(recorded, file)
 	if errors.Is(runErr, errGivenUp) && ctx.Err() == nil { // so says the history, and decides nothing
 		x.fleet.log.Warn("the run was given up", "run", x.name(), "error", runErr)
 		file.Record(history.Event{Kind: history.KindGivenUp, AtNS: clock.Mono(), Error: firstLine(runErr)})
 		measured, runErr = true, nil
 	}
 	if err := file.Close(); err != nil {
-		return r, errors.Join(runErr, fmt.Errorf("write history: %w", err))
+		if errors.Is(runErr, context.Canceled) && ctx.Err() == nil {
+			runErr = nil // that is how the record's end ended it
+		}
+		return r, errors.Join(runErr, err)
 	}
 	if ctx.Err() != nil {
 		runErr = errInterrupted

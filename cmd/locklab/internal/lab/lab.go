@@ -54,7 +54,7 @@ func with(ctx context.Context, parts []Config, earlier *result.File, display pro
 	started := clk.Now()
 	file := result.File{Schema: result.Schema, Run: result.Run{
 		ID: filepath.Base(c.Dir), Unfinished: true, Started: started.UTC(), Seed: c.Seed, Commit: provenance.Commit(ctx),
-		Topology: c.Topology.Name, Command: c.Command, Args: c.Args, Load: loads(parts), Host: provenance.Host(), Versions: map[string]string{}, Unfit: c.Unfit,
+		Topology: c.Topology.Name, Command: c.Command, Args: c.Args, Load: loads(parts), Host: provenance.Host(), Versions: map[string]string{}, Unfit: c.Unfit, Inputs: c.Inputs,
 	}}
 	if earlier != nil {
 		file.Run.Started = earlier.Run.Started
@@ -163,9 +163,10 @@ func Remaining(parts []Config, earlier *result.File) (runs int, about time.Durat
 // whole is what all parts need, and what they share.
 func whole(parts []Config) Config {
 	c := parts[0]
-	c.Locks, c.Unavailable, c.Unfit, c.Programs = nil, nil, nil, catalog.Programs{}
+	c.Locks, c.Unavailable, c.Unfit, c.Programs, c.Inputs = nil, nil, nil, catalog.Programs{}, map[string]string{}
 	for _, p := range parts {
 		maps.Copy(c.Programs, p.Programs)
+		maps.Copy(c.Inputs, p.Inputs)
 		c.Unfit = append(c.Unfit, p.Unfit...)
 		for _, lock := range p.Locks {
 			if !slices.ContainsFunc(c.Locks, func(l catalog.Lock) bool { return l.String() == lock.String() }) {
@@ -245,6 +246,11 @@ func (c *Config) combination(ctx context.Context, fleet *fleet, display progress
 			}
 			repeats = append(repeats, done)
 			display.End(c.brief(found, check.Judge(found, check.ExpectationOf(found.Run))))
+			if len(done.aside) > 0 { // a row that is as expected is passed over quickly
+				seen := sentence.Of("%s under %s: an earlier try that decides nothing showed %s", lock.String(), s.Name, sentence.And(done.aside...))
+				rows.file.Run.Warn(seen)
+				display.Note("warning: " + seen.String())
+			}
 			row := rowOf(repeats, c.Topology)
 			row.Partial = interrupted || len(repeats) < c.Repeat
 			c.Live.End(row)

@@ -7,10 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/internal/seed"
+	"locklab/internal/sentence"
 	"locklab/nodes/topology"
 	"locklab/reports/noise"
 	"locklab/reports/result"
@@ -24,6 +26,7 @@ type repeat struct {
 	found   *check.Findings
 	history string // below the report's directory
 	figures result.Repeat
+	aside   []sentence.Text // what tries of it that decided nothing showed, where safety is expected
 }
 
 // judge reads a history below the directory of the report.
@@ -35,8 +38,30 @@ func judge(ctx context.Context, dir, path string) (repeat, error) {
 		return repeat{}, err
 	}
 	r := repeat{found: found, history: filepath.ToSlash(path), figures: figuresOf(found)}
+	if check.ExpectationOf(found.Run).Safety == check.Safe {
+		r.aside = seenAside(ctx, filepath.Join(dir, filepath.FromSlash(path)))
+	}
 	found.Ops, found.Acquires = nil, nil // all that was wanted of them is in the figures
+	debug.FreeOSMemory()                 // a history takes much for a moment, and nothing is measured now
 	return r, nil
+}
+
+// seenAside is what the histories that were set aside show, because they decide nothing: what was
+// seen stays on record, although another run is judged instead.
+func seenAside(ctx context.Context, path string) (all []sentence.Text) {
+	for n := 1; ; n++ {
+		beside := besides(path, result.StatusInconclusive, n)
+		if _, err := os.Lstat(beside); err != nil {
+			return all
+		}
+		found, err := check.File(ctx, beside, catalog.CheckOptions())
+		if err != nil {
+			continue // what cannot be read shows nothing
+		}
+		if n, what := found.Violations(); n > 0 {
+			all = append(all, what)
+		}
+	}
 }
 
 // begin gives the repeats of a combination that stand, in the order of their histories: of
@@ -84,7 +109,7 @@ func decided(row result.Row) int {
 	switch {
 	case row.Tries != nil:
 		return row.Tries.Seen + row.Tries.Unseen
-	case row.Verdict.Status == result.StatusInconclusive:
+	case row.Verdict.Undecided():
 		return 0
 	}
 	return len(row.Histories)
@@ -93,7 +118,7 @@ func decided(row result.Row) int {
 // setAside keeps what is there under a name of its own, which says why it counts no more.
 func setAside(path, why string) error {
 	for n := 1; ; n++ {
-		beside := fmt.Sprintf("%s.%s-%d", path, why, n)
+		beside := besides(path, why, n)
 		if _, err := os.Lstat(beside); err == nil {
 			continue
 		}
@@ -103,6 +128,8 @@ func setAside(path, why string) error {
 		return nil
 	}
 }
+
+func besides(path, why string, n int) string { return fmt.Sprintf("%s.%s-%d", path, why, n) }
 
 // figuresOf are those of one run, with the spread within it.
 func figuresOf(f *check.Findings) result.Repeat {

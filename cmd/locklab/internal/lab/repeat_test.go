@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"locklab/internal/testfile"
@@ -111,5 +112,20 @@ func TestWhatIsRunAgain(t *testing.T) {
 				t.Errorf("what was kept before: %q, %v", text, err)
 			}
 		})
+	}
+}
+
+// TestWhatWasSeenStays: a try that decides nothing is run again, but what it showed is told.
+func TestWhatWasSeenStays(t *testing.T) {
+	const path = "histories/none/baseline.mutex.1.jsonl"
+	dir := t.TempDir()
+	recorded(t, dir, path+".inconclusive-1", true)
+	recorded(t, dir, path, false)
+	r, err := judge(t.Context(), dir, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := rowOf([]repeat{r}, nil).Verdict; !strings.HasSuffix(v.Why, ". An earlier try that decides nothing showed 1 overlapping hold.") {
+		t.Errorf("the row says %q", v.Why)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"locklab/internal/sentence"
 	"locklab/nodes/role"
 	"locklab/nodes/topology"
 	"locklab/reports/result"
@@ -18,12 +19,16 @@ import (
 func rowOf(repeats []repeat, topo *topology.Topology) result.Row {
 	var all []*check.Findings
 	var histories []string
+	var aside []sentence.Text
 	for _, r := range repeats {
-		all, histories = append(all, r.found), append(histories, r.history)
+		all, histories, aside = append(all, r.found), append(histories, r.history), append(aside, r.aside...)
 	}
 	merged := check.Merge(all...)
 	want := check.ExpectationOf(merged.Run)
 	row := toRow(merged, check.Judge(merged, want), want, histories)
+	if len(aside) > 0 {
+		row.Verdict.Say(sentence.Of("%s. An earlier try that decides nothing showed %s", row.Verdict.Told(), sentence.And(aside...)))
+	}
 	row.Peers, row.Nodes = toPeers(merged.Peers, topo), toNodes(merged.Nodes, topo)
 	for _, r := range repeats {
 		row.PerRepeat = append(row.PerRepeat, r.figures)

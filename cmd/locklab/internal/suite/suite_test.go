@@ -160,14 +160,16 @@ func TestFigures(t *testing.T) {
 	for name, tt := range map[string]struct {
 		stall  *float64
 		status string
+		own    *result.Own
 		want   string
 	}{
-		"crossed":      {&long, result.StatusViolated, result.ClaimShown},
-		"not crossed":  {&short, result.StatusExpected, result.ClaimRefuted},
-		"not there":    {nil, result.StatusExpected, result.ClaimUndecided},
-		"inconclusive": {&long, result.StatusInconclusive, result.ClaimUndecided},
+		"crossed":                      {&long, result.StatusViolated, nil, result.ClaimShown},
+		"not crossed":                  {&short, result.StatusExpected, nil, result.ClaimRefuted},
+		"not there":                    {nil, result.StatusExpected, nil, result.ClaimUndecided},
+		"inconclusive":                 {&long, result.StatusInconclusive, nil, result.ClaimUndecided},
+		"inconclusive without fail-on": {&long, result.StatusViolated, &result.Own{Status: result.StatusInconclusive}, result.ClaimUndecided},
 	} {
-		row := result.Row{Lock: "redis", Scenario: "baseline", Workload: "mutex", StallMS: tt.stall, Verdict: result.Verdict{Status: tt.status}}
+		row := result.Row{Lock: "redis", Scenario: "baseline", Workload: "mutex", StallMS: tt.stall, Verdict: result.Verdict{Status: tt.status, Own: tt.own}}
 		if got := suite.Decide([]suite.Claim{{Cells: cells}}, []result.Row{row}); got[0].Verdict != tt.want {
 			t.Errorf("%s: %s, want %s", name, got[0].Verdict, tt.want)
 		}
