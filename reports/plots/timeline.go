@@ -84,7 +84,7 @@ func Timeline(say *lang.Lang, s series.Scene) []byte {
 			x1 = max(x1, x0+2)
 			top := y + nameHeight + bar*float64(l.at[i])
 			soft := " soft"
-			if step.What == "hold" {
+			if step.What == "hold" || step.What == "fault" {
 				soft = ""
 			}
 			fmt.Fprintf(f, `<g><title>%s</title>`, escape(say.Sprintf("%s: %s, %+.1f ms", say.Term(l.name), say.Tell(step.Text), step.FromMS)))
