@@ -76,6 +76,7 @@ type Checker struct {
 	rates        []Rate // as somebody changed it, in the order of the file
 	usage        []usageEvent
 	givenUp      []sentence.Text
+	longest      outage // of the windows, once they are measured
 }
 
 // New starts the check of one history.

@@ -129,7 +129,6 @@ type Findings struct {
 	Examples []Example // the first violations of each kind
 	// Outages is the longest outage and the first request that failed: none is a violation.
 	Outages []Example
-	longest outage  `merge:"-"`
 	summary summary `merge:"-"` // of the workload's own
 	Slots   []Slot  `merge:"-"` // outcomes by intended time; of the first repeat
 	// With Options.Ops the operations of the whole history, and the acquisitions of the lock

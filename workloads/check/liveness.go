@@ -78,7 +78,7 @@ func (c *Checker) checkLiveness(f *Findings, t timeline, idle []int64) {
 	f.Demand = len(windows) > 0
 	for _, w := range windows {
 		live, stall, wanted := c.fare(c.longEnough(w, t, grants), demand, grants)
-		f.fared(w, live, stall, "")
+		c.fared(f, w, live, stall, "")
 		f.Demand = f.Demand && wanted
 		if w.heal > 0 {
 			took, done := c.recovery(f, t, w, demand, grants)
@@ -114,7 +114,7 @@ func (c *Checker) checkZones(f *Findings, t timeline, windows []window, wants []
 				f.ZoneStallNS, f.StalledZone = stall.lasts, name
 			}
 			stall.zone = name
-			f.longest = f.longest.or(stall)
+			c.longest = c.longest.or(stall)
 		}
 	}
 }
@@ -148,14 +148,14 @@ func notHeld(demand, held []span) (free []span) {
 }
 
 // fared notes how a resource, or the lock as a whole, fared in a window.
-func (f *Findings) fared(w window, live string, stall outage, resource string) {
+func (c *Checker) fared(f *Findings, w window, live string, stall outage, resource string) {
 	f.DownLong = f.DownLong || (live == Down && w.to-w.from >= f.failover(w, resource))
 	if rank(live) > rank(f.Liveness) {
 		f.Liveness, f.StuckResource = live, resource
 	}
 	f.StallNS = max(f.StallNS, stall.lasts)
 	stall.resource = resource
-	f.longest = f.longest.or(stall)
+	c.longest = c.longest.or(stall)
 }
 
 // failover is how long a fault lasts at least that tells a lock, or one of its

@@ -27,7 +27,7 @@ const felt = 100 * time.Millisecond
 
 // exampleOfOutage shows the longest outage from its beginning on, by who waited longest in it.
 func (c *Checker) exampleOfOutage(f *Findings, t timeline) {
-	o := f.longest
+	o := c.longest
 	if o.lasts < int64(felt) {
 		return
 	}

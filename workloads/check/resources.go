@@ -73,9 +73,9 @@ func (c *Checker) checkResources(f *Findings, windows []window, resources [][]*a
 				switch length := w.to - w.from; {
 				case stall < int64(c.stall):
 				case gap.to == w.to && lately && stall*2 >= length && length >= f.failover(w, name):
-					f.fared(w, Down, seen, name)
+					c.fared(f, w, Down, seen, name)
 				default:
-					f.fared(w, Stalls, seen, name)
+					c.fared(f, w, Stalls, seen, name)
 				}
 			}
 		}
