@@ -39,15 +39,16 @@ type evidenceRow struct {
 	Errors         []string
 	Histories      []string
 	Faults         []ledgerEntry
-	Scenes         []scene
-	Usage          *usage // of its nodes; nil if unknown
+	Scenes         []scene // of violations
+	Outages        []scene // and of the longest outage and the first failed request
+	Usage          *usage  // of its nodes; nil if unknown
 }
 
 type scene struct {
-	What, Text, At, Resource string
-	Faults                   []string
-	SVG                      template.HTML
-	Steps                    []sceneStep
+	Row, What, Text, At, Resource string
+	Faults                        []string
+	SVG                           template.HTML
+	Steps                         []sceneStep
 }
 
 type sceneStep struct{ At, For, Who, What, Text string }
@@ -66,7 +67,11 @@ func evidenceOf(say *lang.Lang, l loaded) *evidence {
 			row.Errors = append(row.Errors, plain(kind)+" "+count(r.Errors[kind]))
 		}
 		for _, s := range l.Scenes[i] {
-			row.Scenes = append(row.Scenes, sceneOf(say, s))
+			if s.LastsMS > 0 {
+				row.Outages = append(row.Outages, sceneOf(say, row.Title, s))
+			} else {
+				row.Scenes = append(row.Scenes, sceneOf(say, row.Title, s))
+			}
 		}
 		e.Rows = append(e.Rows, row)
 	}
@@ -88,8 +93,9 @@ func evidenceOf(say *lang.Lang, l loaded) *evidence {
 	return e
 }
 
-func sceneOf(say *lang.Lang, s series.Scene) scene {
+func sceneOf(say *lang.Lang, row string, s series.Scene) scene {
 	out := scene{
+		Row:  row,
 		What: say.Term(plain(s.What)), Text: plain(say.Tell(s.Text)), At: say.Sprintf("%s ms", figure(math.Round(s.AtMS))), Resource: plain(s.Resource), Faults: plainAll(say.TellAll(s.Faults)),
 		SVG: template.HTML(plots.Timeline(say, s)), //nolint:gosec // drawn and escaped by plots
 	}

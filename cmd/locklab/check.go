@@ -42,7 +42,7 @@ Exit codes: 0 as expected, or nothing is expected of the lock; 2 not as expected
 			return interruptible(cmd.Context(), func() error { return runCheck(cmd, tag, args[0], visual, explain) })
 		},
 	}
-	cmd.Flags().IntVar(&explain, "explain", 0, "number of a violation in the list, to tell what happened around it")
+	cmd.Flags().IntVar(&explain, "explain", 0, "number of a violation, outage or failed request in the list, to tell what happened around it")
 	cmd.Flags().StringVar(&visual, "visualize", "", "HTML file to draw the history around the first violation into")
 	cmd.Flags().StringVar(&tag, "lang", lang.EnglishTag, "en or ko: language of what is printed")
 	return cmd
@@ -54,7 +54,7 @@ func runCheck(cmd *cobra.Command, tag, path, visual string, number int) error {
 		return err
 	}
 	if number < 0 {
-		return fmt.Errorf("--explain %d: want the number of a violation, from 1", number)
+		return fmt.Errorf("--explain %d: want a number of the list, from 1", number)
 	}
 	options := catalog.CheckOptions()
 	options.Examples = 5 // whatever is explained, so that the numbers stay
@@ -123,7 +123,7 @@ func printFindings(w io.Writer, say *lang.Lang, path string, f *check.Findings, 
 	shown := map[string]int64{}
 	for i, e := range f.Examples {
 		shown[e.What]++
-		fmt.Fprintf(w, "  %2d %s %9.1f ms  %s%s\n", i+1, padded(say.Term(e.What), 11), float64(e.AtNS)/1e6, say.Tell(e.Text), during(say, f, e))
+		fmt.Fprintf(w, "  %2d %s %9.1f ms  %s%s\n", i+1, padded(say.Term(e.What), 14), float64(e.AtNS)/1e6, say.Tell(e.Text), during(say, f, e))
 	}
 	for _, kind := range []struct {
 		what, more string
@@ -138,6 +138,9 @@ func printFindings(w io.Writer, say *lang.Lang, path string, f *check.Findings, 
 		if more := kind.n - shown[kind.what]; more > 0 {
 			fmt.Fprintf(w, "     %s\n", say.Sprintf("and %[1]d more of the %[3]s, %[2]d in all", more, kind.n, kind.more))
 		}
+	}
+	for i, e := range f.Outages {
+		fmt.Fprintf(w, "  %2d %s %9.1f ms  %s%s\n", len(f.Examples)+i+1, padded(say.Term(e.What), 14), float64(e.AtNS)/1e6, say.Tell(e.Text), during(say, f, e))
 	}
 	fmt.Fprintf(w, "%s: %s\n", say.Term(string(v.Status)), say.Whole(saidOnce(v.Reason)))
 }
@@ -194,25 +197,25 @@ func nodeText(say *lang.Lang, n *check.NodeUsage) string {
 	return n.Node + ": " + strings.Join(parts, "; ")
 }
 
-// during names the fault that was in force at a violation, or had just ended.
+// during names the fault that was in force at a violation or an outage, or had just ended.
 func during(say *lang.Lang, f *check.Findings, e check.Example) string {
-	if names := lab.InForce(f, e.AtNS); len(names) > 0 {
+	if names := lab.Faults(f, e); len(names) > 0 {
 		return say.Sprintf("; fault: %s", strings.Join(say.TellAll(names), ", "))
 	}
 	return ""
 }
 
-// explain tells what happened around one violation.
+// explain tells what happened around one violation, outage or failed request.
 func explain(ctx context.Context, w io.Writer, say *lang.Lang, path string, f *check.Findings, number int) error {
 	moments := lab.Moments(f, len(f.Examples))
 	if number > len(moments) {
-		return fmt.Errorf("--explain %d: the list has %s", number, reports.Plural(len(moments), "violation"))
+		return fmt.Errorf("--explain %d: the list ends at %d", number, len(moments))
 	}
 	scenes, err := series.Scenes(ctx, path, moments[number-1:number])
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\n%s\n", say.Sprintf("around violation %d, %s at %.1f ms: %s", number, say.Term(scenes[0].What), scenes[0].AtMS, say.Tell(scenes[0].Text)))
+	fmt.Fprintf(w, "\n%s\n", say.Sprintf("around %d, %s at %.1f ms: %s", number, say.Term(scenes[0].What), scenes[0].AtMS, say.Tell(scenes[0].Text)))
 	steps := table{left: true}
 	steps.row("  "+say.Text("from, ms"), say.Text("to, ms"), say.Text("who"), say.Text("what"), say.Text("how"))
 	for _, step := range scenes[0].Steps {

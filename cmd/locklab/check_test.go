@@ -167,18 +167,34 @@ func TestThresholdIsAVerdict(t *testing.T) {
 func TestExplain(t *testing.T) {
 	const path = "../../reports/sample/histories/multiphase/zone-partition.matchmaking.1.jsonl.gz"
 	code, said := call(t, "check", "--explain", "3", path)
-	for _, want := range []string{"fault: partition between zone:a and others in force since 2,", "partition between zone:a and others ended 6 ms before", "more of ", "around violation 3", "believes that it holds", "looks at the workers and orders"} {
+	for _, want := range []string{"fault: partition between zone:a and others in force since 2,", "partition between zone:a and others ended 6 ms before", "more of ", "around 3, ", "believes that it holds", "looks at the workers and orders"} {
 		if code != exitOK || !strings.Contains(said, want) {
 			t.Errorf("exit code %d, it does not say %q:\n%s", code, want, said)
 		}
 	}
-	for number, want := range map[string]string{"1000": "the list has", "-1": "from 1"} {
+	for number, want := range map[string]string{"1000": "the list ends at", "-1": "from 1"} {
 		if code, said := call(t, "check", "--explain", number, path); code != exitCannotRun || !strings.Contains(said, want) {
 			t.Errorf("--explain %s: exit code %d, %s does not say %q", number, code, said, want)
 		}
 	}
 	if code, said := call(t, "check", "--lang", "ko", path); code != exitOK || !strings.Contains(said, "zone:a 및 나머지 사이의 partition") || strings.Contains(said, "예상대로: 예상대로") {
 		t.Errorf("in Korean it says\n%s", said)
+	}
+}
+
+// TestExplainOutages tells what the first failed request and the longest outage were.
+func TestExplainOutages(t *testing.T) {
+	const refused = "../../reports/sample/histories/redlock/zone-partition.matchmaking.1.jsonl.gz"
+	for number, wants := range map[string][]string{
+		"6": {"around 6, failed request at 24", "asks master-c", "does not get it", "partition between zone:a and others"},
+		"7": {"around 7, outage at 24", "nobody in zone c got the lock for 2.7 s; then master-c got ", "does not get it", "partition between zone:a and others"},
+	} {
+		code, said := call(t, "check", "--explain", number, refused)
+		for _, want := range wants {
+			if _, told, _ := strings.Cut(said, "around "); code != exitOK || !strings.Contains("around "+told, want) {
+				t.Errorf("exit code %d, --explain %s does not say %q:\n%s", code, number, want, said)
+			}
+		}
 	}
 }
 

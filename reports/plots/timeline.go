@@ -14,12 +14,12 @@ import (
 // through all of them, and the whole behind shaded if a fault was in force.
 func Timeline(say *lang.Lang, s series.Scene) []byte {
 	const bar = 13.0
-	from, to := -20.0, 10.0
+	from, to := -20.0, max(10, s.LastsMS*1.02)
 	for _, step := range s.Steps {
-		if step.What != "match" {
+		if step.What != "match" && step.What != "fault" {
 			from = min(from, max(step.FromMS, -100))
 			if !math.IsInf(step.ToMS, 0) {
-				to = max(to, min(step.ToMS, 50))
+				to = max(to, min(step.ToMS, s.LastsMS+50))
 			}
 		}
 	}
@@ -47,7 +47,7 @@ func Timeline(say *lang.Lang, s series.Scene) []byte {
 		l.at, l.of = append(l.at, row), append(l.of, step)
 	}
 	rank := func(name string) int {
-		return slices.IndexFunc([]string{"players", "master", "", "worker"}, func(p string) bool {
+		return slices.IndexFunc([]string{"faults", "players", "master", "", "worker"}, func(p string) bool {
 			return p == "" && !strings.HasPrefix(name, "worker") || p != "" && strings.HasPrefix(name, p)
 		})
 	}
@@ -72,10 +72,10 @@ func Timeline(say *lang.Lang, s series.Scene) []byte {
 		ticks = append(ticks, tick{v - from, label})
 	}
 	f := newFrame(height, 46, span, say.Text("milliseconds from the moment"), ticks)
-	if len(s.Faults) > 0 {
+	if len(s.Faults) > 0 && s.LastsMS == 0 { // else its own lane says when
 		f.fill(inkFault, point{leftMargin, f.bottom}, point{f.right, f.bottom}, point{f.right, topMargin}, point{leftMargin, topMargin})
 	}
-	inks := map[string]Ink{"match": "k0", "wait": "k0", "hold": "k1", "order": "k2", "room": "k3", "node": inkMark}
+	inks := map[string]Ink{"match": "k0", "wait": "k0", "hold": "k1", "order": "k2", "room": "k3", "node": inkMark, "fault": inkFault}
 	y := topMargin
 	for _, l := range lanes {
 		f.text(point{leftMargin + 1, y + nameHeight - 4}, Clip(say.Term(l.name), 40), "", "", "name k0")
@@ -84,7 +84,7 @@ func Timeline(say *lang.Lang, s series.Scene) []byte {
 			x1 = max(x1, x0+2)
 			top := y + nameHeight + bar*float64(l.at[i])
 			soft := " soft"
-			if step.What == "hold" {
+			if step.What == "hold" || step.What == "fault" {
 				soft = ""
 			}
 			fmt.Fprintf(f, `<g><title>%s</title>`, escape(say.Sprintf("%s: %s, %+.1f ms", say.Term(l.name), say.Tell(step.Text), step.FromMS)))

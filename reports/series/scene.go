@@ -14,11 +14,13 @@ import (
 	"locklab/workloads/history"
 )
 
-// Moment is when and what something was violated, as the checkers say.
+// Moment is when and what something was violated, as the checkers say, or when an outage or
+// a request that failed began.
 type Moment struct {
 	What, Resource string
 	Text           sentence.Text
 	AtMS           float64 // since the measured part began
+	LastsMS        float64 // of an outage or a request
 	Faults         []sentence.Text
 }
 
@@ -31,7 +33,7 @@ type Scene struct {
 // Step is something that somebody did, or that lasted. Times are since the moment; what has
 // no end on record ends at +Inf.
 type Step struct {
-	Who, What    string // What is match, wait, hold, order, room or node
+	Who, What    string // What is match, wait, hold, order, room, node or fault
 	Text         sentence.Text
 	FromMS, ToMS float64
 }
@@ -69,7 +71,7 @@ func Scenes(ctx context.Context, path string, moments []Moment) (scenes []Scene,
 		if e.Kind == history.KindPhase && e.State == "measure" {
 			zero = e.AtNS
 		}
-		if e.Kind == history.KindNode || wanted[e.Resource] {
+		if everywhere(e) || wanted[e.Resource] {
 			events = append(events, e)
 		}
 	}
@@ -79,13 +81,20 @@ func Scenes(ctx context.Context, path string, moments []Moment) (scenes []Scene,
 	return scenes, nil
 }
 
+// everywhere says that an event concerns all resources.
+func everywhere(e history.Event) bool {
+	return e.Kind == history.KindNode || e.Kind == history.KindFault
+}
+
 func stepsAround(events []history.Event, m Moment, zero int64) []Step {
 	at := func(ns int64) float64 { return float64(ns-zero)/1e6 - m.AtMS }
-	ends := map[string]float64{} // of holds, by node and name
+	ends := map[string]float64{} // of holds, by node and name; of faults, by ID
 	rooms := map[string]map[string]float64{}
 	for _, e := range events {
 		key := e.Node + " " + e.Hold
 		switch {
+		case e.Kind == history.KindFault && e.State == "ended":
+			ends[e.ID] = min(orInf(ends, e.ID), at(e.AtNS))
 		case e.Resource != m.Resource:
 		case e.Kind == history.KindReleasing || e.Kind == history.KindLost:
 			ends[key] = min(orInf(ends, key), at(e.AtNS))
@@ -100,11 +109,11 @@ func stepsAround(events []history.Event, m Moment, zero int64) []Step {
 	}
 	var steps []Step
 	for _, e := range events {
-		if e.Resource == m.Resource || e.Kind == history.KindNode {
+		if e.Resource == m.Resource || everywhere(e) {
 			steps = append(steps, stepsOf(e, at, ends, rooms)...)
 		}
 	}
-	steps = slices.DeleteFunc(steps, func(s Step) bool { return s.ToMS < -before || s.FromMS > after })
+	steps = slices.DeleteFunc(steps, func(s Step) bool { return s.ToMS < -before || s.FromMS > m.LastsMS+after })
 	if len(steps) > maxSteps { // those that are furthest away go first
 		distance := func(s Step) float64 { return max(s.FromMS, -s.ToMS, 0) }
 		slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(distance(a), distance(b)) })
@@ -158,6 +167,8 @@ func stepsOf(e history.Event, at func(int64) float64, ends map[string]float64, r
 			text = sentence.Of("%s, open at %+.1f ms", text, opened)
 		}
 		return []Step{{e.Node, lang.Key("room"), text, at(e.AtNS), min(orInf(states, "full"), orInf(states, "closed"))}}
+	case e.Kind == history.KindFault && e.State == "began":
+		return []Step{{lang.Key("faults"), lang.Key("fault"), history.FaultText(e.Fault, e.Target), at(e.AtNS), orInf(ends, e.ID)}}
 	case e.Kind == history.KindNode:
 		return []Step{{e.Node, lang.Key("node"), sentence.Name(e.Node + " " + e.State), at(e.AtNS), at(e.AtNS)}}
 	}

@@ -76,6 +76,7 @@ type Checker struct {
 	rates        []Rate // as somebody changed it, in the order of the file
 	usage        []usageEvent
 	givenUp      []sentence.Text
+	longest      outage // of the windows, once they are measured
 }
 
 // New starts the check of one history.
@@ -101,6 +102,7 @@ type op struct {
 	count, player  int64 // the number of the player, -1 if it has none
 	outcome        outcome
 	errorKind      int32
+	node, resource int32
 }
 
 type outcome uint8
@@ -189,6 +191,7 @@ func (c *Checker) op(e *history.Event) op {
 	return op{
 		from: e.FromNS, sent: e.SentNS, at: e.AtNS, count: int64(max(e.Count, 1)), //nolint:gosec // far below
 		outcome: outcomeOf(e), errorKind: c.names.id(e.Error), player: playerOf(e.Client),
+		node: c.names.id(e.Node), resource: c.names.id(e.Resource),
 	}
 }
 
@@ -219,6 +222,7 @@ func (c *Checker) Findings() *Findings {
 	c.measureAcquires(f, t)
 	c.doubtHolds(f)
 	c.checkLiveness(f, t, idle)
+	c.exampleOfOutage(f, t)
 	slices.SortStableFunc(f.Examples, func(a, b Example) int { return int(min(max(a.AtNS-b.AtNS, -1), 1)) })
 	c.checkMachines(f, t)
 	c.measureUsage(f, t)

@@ -58,6 +58,6 @@ func (c *Checker) checkEnd(f *Findings, t timeline, last window, resources [][]*
 		if stall*2 >= length && length >= f.failover(after, name) {
 			live = Down
 		}
-		f.fared(after, live, stall, name)
+		c.fared(f, after, live, outage{from: since, lasts: stall}, name)
 	}
 }

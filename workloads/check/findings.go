@@ -127,8 +127,10 @@ type Findings struct {
 
 	Faults   []Fault
 	Examples []Example // the first violations of each kind
-	summary  summary   `merge:"-"` // of the workload's own
-	Slots    []Slot    `merge:"-"` // outcomes by intended time; of the first repeat
+	// Outages is the longest outage and the first request that failed: none is a violation.
+	Outages []Example
+	summary summary `merge:"-"` // of the workload's own
+	Slots   []Slot  `merge:"-"` // outcomes by intended time; of the first repeat
 	// With Options.Ops the operations of the whole history, and the acquisitions of the lock
 	// that ended; of one repeat.
 	Ops, Acquires []Op `merge:"-"`
@@ -192,12 +194,13 @@ type Fault struct {
 	Log []string
 }
 
-// Example is one violation, to be shown or drawn.
+// Example is one violation, outage or failed request, to be shown or drawn.
 type Example struct {
 	Repeat   int
-	What     string // raced, overlooked, unreachable, overlap, token
+	What     string // raced, overlooked, unreachable, overlap, token; outage, failed request
 	Resource string
 	AtNS     int64
+	LastsNS  int64 // of an outage or a request
 	Text     sentence.Text
 }
 
@@ -276,12 +279,15 @@ func Merge(repeats ...*Findings) *Findings {
 		n, _ := f.Violations()
 		convicted = convicted || n > 0 && !f.Disturbed
 		one := *f
-		one.Faults, one.Examples = slices.Clone(f.Faults), slices.Clone(f.Examples)
+		one.Faults, one.Examples, one.Outages = slices.Clone(f.Faults), slices.Clone(f.Examples), slices.Clone(f.Outages)
 		for i := range one.Faults {
 			one.Faults[i].Repeat += m.Repeats
 		}
 		for i := range one.Examples {
 			one.Examples[i].Repeat += m.Repeats
+		}
+		for i := range one.Outages {
+			one.Outages[i].Repeat += m.Repeats
 		}
 		merge(reflect.ValueOf(m).Elem(), reflect.ValueOf(&one).Elem())
 		m.fairnessCount += f.fairnessCount

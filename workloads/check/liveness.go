@@ -78,7 +78,7 @@ func (c *Checker) checkLiveness(f *Findings, t timeline, idle []int64) {
 	f.Demand = len(windows) > 0
 	for _, w := range windows {
 		live, stall, wanted := c.fare(c.longEnough(w, t, grants), demand, grants)
-		f.fared(w, live, stall, "")
+		c.fared(f, w, live, stall, "")
 		f.Demand = f.Demand && wanted
 		if w.heal > 0 {
 			took, done := c.recovery(f, t, w, demand, grants)
@@ -95,27 +95,33 @@ func (c *Checker) checkLiveness(f *Findings, t timeline, idle []int64) {
 
 // checkZones measures for how long a zone was without the lock, whoever else got it.
 func (c *Checker) checkZones(f *Findings, t timeline, windows []window, wants []want) {
-	zone := func(node int32) string { return c.run.HostZones[c.run.NodeHosts[c.names.text(node)]] }
 	demand, granted := map[string][]want{}, map[string][]int64{}
 	for _, w := range wants {
-		demand[zone(w.node)] = append(demand[zone(w.node)], w)
+		demand[c.zone(w.node)] = append(demand[c.zone(w.node)], w)
 	}
 	if delete(demand, ""); len(demand) < 2 {
 		return
 	}
 	for _, a := range c.acquires {
 		if a.outcome == ok {
-			granted[zone(a.node)] = append(granted[zone(a.node)], a.at)
+			granted[c.zone(a.node)] = append(granted[c.zone(a.node)], a.at)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(demand)) {
 		for _, w := range windows {
 			_, stall, wanted := c.fare(c.longEnough(w, t, granted[name]), spansOf(demand[name]), granted[name])
-			if wanted && (f.StalledZone == "" || stall > f.ZoneStallNS) {
-				f.ZoneStallNS, f.StalledZone = stall, name
+			if wanted && (f.StalledZone == "" || stall.lasts > f.ZoneStallNS) {
+				f.ZoneStallNS, f.StalledZone = stall.lasts, name
 			}
+			stall.zone = name
+			c.longest = c.longest.or(stall)
 		}
 	}
+}
+
+// zone is that of a node; "" if the history does not say.
+func (c *Checker) zone(node int32) string {
+	return c.run.HostZones[c.run.NodeHosts[c.names.text(node)]]
 }
 
 // longEnough is the window, or, if a stall could not be seen in one so short, the window until
@@ -142,12 +148,14 @@ func notHeld(demand, held []span) (free []span) {
 }
 
 // fared notes how a resource, or the lock as a whole, fared in a window.
-func (f *Findings) fared(w window, live string, stall int64, resource string) {
+func (c *Checker) fared(f *Findings, w window, live string, stall outage, resource string) {
 	f.DownLong = f.DownLong || (live == Down && w.to-w.from >= f.failover(w, resource))
 	if rank(live) > rank(f.Liveness) {
 		f.Liveness, f.StuckResource = live, resource
 	}
-	f.StallNS = max(f.StallNS, stall)
+	f.StallNS = max(f.StallNS, stall.lasts)
+	stall.resource = resource
+	c.longest = c.longest.or(stall)
 }
 
 // failover is how long a fault lasts at least that tells a lock, or one of its
@@ -238,12 +246,14 @@ func grantsOf(acquires []*acquire) []int64 {
 
 // fare finds the longest stall within the window, counted in time in which
 // somebody wanted the lock, and classifies the window.
-func (c *Checker) fare(w window, demand []span, grants []int64) (live string, longest int64, wanted bool) {
-	live, stall := Live, int64(0)
-	wait := func(d int64) {
-		if stall += d; stall > longest {
-			longest = stall
+func (c *Checker) fare(w window, demand []span, grants []int64) (live string, longest outage, wanted bool) {
+	live, stall := Live, outage{}
+	wait := func(from, to int64) {
+		if stall.lasts == 0 {
+			stall.from = from
 		}
+		stall.lasts += to - from
+		longest = longest.or(stall)
 	}
 	for _, s := range demand {
 		s = span{max(s.from, w.from), min(s.to, w.to)}
@@ -254,14 +264,14 @@ func (c *Checker) fare(w window, demand []span, grants []int64) (live string, lo
 		since := s.from
 		next, _ := slices.BinarySearch(grants, s.from)
 		for ; next < len(grants) && grants[next] <= s.to; next++ {
-			wait(grants[next] - since)
-			since, stall = grants[next], 0
+			wait(since, grants[next])
+			since, stall = grants[next], outage{}
 		}
-		wait(s.to - since)
+		wait(since, s.to)
 	}
 	switch {
-	case longest < int64(c.stall):
-	case stall >= int64(c.stall) && stall*2 >= w.to-w.from: // it lasts until the end
+	case longest.lasts < int64(c.stall):
+	case stall.lasts >= int64(c.stall) && stall.lasts*2 >= w.to-w.from: // it lasts until the end
 		live = Down
 	default:
 		live = Stalls

@@ -25,6 +25,7 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 	if windows := c.windows(t); len(c.faults) > 0 && len(windows) > 0 {
 		f.FaultsNS = windows[len(windows)-1].to - windows[0].from
 	}
+	var first op // that failed
 	c.part().eachOp(func(o *op) {
 		if c.opts.Ops {
 			f.Ops = append(f.Ops, Op{o.from - t.measure, o.at - t.measure, o.outcome == ok})
@@ -67,6 +68,9 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 			f.Unknown++
 			slot.Unknown++
 		}
+		if o.outcome != ok && (first.from == 0 || o.from < first.from) {
+			first = *o
+		}
 		if o.outcome != ok {
 			kind := c.names.text(o.errorKind)
 			if kind == "" {
@@ -75,6 +79,7 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 			f.Errors[kind]++
 		}
 	})
+	c.exampleOfFailure(f, t, &first)
 	offered := c.workload().offered
 	if late, took := f.Lateness.Quantile(0.5), f.Latency.Quantile(0.5); offered && took > 0 && late > took/2 {
 		f.Behind = append(f.Behind, sentence.Of("the generator was late: p50 %v after the intended time, more than half of the latency that was measured, p50 %v",

@@ -69,12 +69,13 @@ func (c *Checker) checkResources(f *Findings, windows []window, resources [][]*a
 					continue
 				}
 				stall, lately := stuck(gap, open, held(), served(), int64(c.stall))
+				seen := outage{from: gap.from, lasts: stall}
 				switch length := w.to - w.from; {
 				case stall < int64(c.stall):
 				case gap.to == w.to && lately && stall*2 >= length && length >= f.failover(w, name):
-					f.fared(w, Down, stall, name)
+					c.fared(f, w, Down, seen, name)
 				default:
-					f.fared(w, Stalls, stall, name)
+					c.fared(f, w, Stalls, seen, name)
 				}
 			}
 		}

@@ -83,7 +83,7 @@ func (c acquisitions) eachOp(do func(*op)) {
 	}
 	var o op
 	for _, a := range c.acquires {
-		o = op{from: a.from, sent: a.sent, at: a.at, count: 1, outcome: a.outcome, errorKind: a.errorKind}
+		o = op{from: a.from, sent: a.sent, at: a.at, count: 1, outcome: a.outcome, errorKind: a.errorKind, node: a.node, resource: a.resource}
 		do(&o)
 	}
 }

@@ -1,0 +1,82 @@
+package check
+
+import (
+	"cmp"
+	"time"
+
+	"locklab/internal/sentence"
+)
+
+// outage is time in which the lock, or a resource, was wanted and nobody got it, or nobody of
+// a zone.
+type outage struct {
+	from, lasts    int64
+	resource, zone string
+}
+
+// or is the longer one of two.
+func (o outage) or(other outage) outage {
+	if other.lasts > o.lasts {
+		return other
+	}
+	return o
+}
+
+// felt is the shortest outage that is shown: users notice it.
+const felt = 100 * time.Millisecond
+
+// exampleOfOutage shows the longest outage from its beginning on, by who waited longest in it.
+func (c *Checker) exampleOfOutage(f *Findings, t timeline) {
+	o := c.longest
+	if o.lasts < int64(felt) {
+		return
+	}
+	var waited, next *acquire
+	var longest int64
+	for _, a := range c.acquires { // by their answers
+		if o.resource != "" && c.names.text(a.resource) != o.resource || o.zone != "" && c.zone(a.node) != o.zone {
+			continue
+		}
+		if a.outcome == ok && a.at > o.from {
+			next = a
+		}
+		if d := a.at - max(a.asked(), o.from); waited == nil || d > longest {
+			waited, longest = a, d
+		}
+		if next != nil {
+			break
+		}
+	}
+	lasts := time.Duration(o.lasts)
+	text := sentence.Of("nobody got the lock for %v", lasts)
+	switch {
+	case o.zone != "":
+		text = sentence.Of("nobody in zone %s got the lock for %v", o.zone, lasts)
+	case o.resource != "":
+		text = sentence.Of("nobody got %s for %v", o.resource, lasts)
+	}
+	end := o.from + o.lasts
+	if next != nil {
+		end = next.at
+		text = sentence.Of("%s; then %s got %s", text, c.names.text(next.node), c.names.text(next.resource))
+	} else {
+		text = sentence.Of("%s, to the end of the run", text)
+	}
+	e := Example{Repeat: 1, What: sentence.Key("outage"), Resource: o.resource, AtNS: o.from - t.measure, LastsNS: end - o.from, Text: text}
+	if waited != nil {
+		e.Resource = c.names.text(waited.resource)
+	}
+	f.Outages = append(f.Outages, e)
+}
+
+// exampleOfFailure shows the first request of the measured part that failed, if one did.
+func (c *Checker) exampleOfFailure(f *Findings, t timeline, o *op) {
+	if o.outcome == ok {
+		return
+	}
+	f.Outages = append(f.Outages, Example{
+		Repeat: 1, What: sentence.Key("failed request"), Resource: c.names.text(o.resource), AtNS: o.from - t.measure, LastsNS: o.at - o.from,
+		Text: sentence.Of("the first request that failed asked %s for %s; after %v it ended with the error %s",
+			c.names.text(o.node), c.names.text(o.resource), time.Duration(o.at-o.from), cmp.Or(c.names.text(o.errorKind), "other")),
+	})
+}
