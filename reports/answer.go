@@ -75,7 +75,7 @@ func meaningOf(f result.Figure, r result.Row) meaning {
 	default:
 		m = good
 	}
-	if r.Verdict.Status == result.StatusInconclusive && (m == good || f.Violation == "") { // it may be the machine's
+	if r.Verdict.Undecided() && (m == good || f.Violation == "") { // it may be the machine's
 		return open
 	}
 	return m

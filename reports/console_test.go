@@ -72,6 +72,9 @@ func TestInconclusiveIsNotCalledSafe(t *testing.T) {
 		for i := range f.Results {
 			f.Results[i].Verdict.Status = result.StatusInconclusive
 		}
+		v := &f.Results[2].Verdict // --fail-on makes no evidence of it
+		v.KeepOwn()
+		v.Status, v.FailedOns = result.StatusViolated, []string{"holds>0"}
 		f.Results = f.Results[1:3]
 	})
 	generate(t, []string{dir}, "")
@@ -166,6 +169,10 @@ func TestHeadline(t *testing.T) {
 				"redlock: no raced or overlooked duplicate was seen in 2 scenarios; besides, 4 unreachable duplicates with nothing broken, the price of going on while cut off; " +
 					"with nothing broken 29.6% of the requests failed. Inconclusive: zone-partition.",
 			},
+		},
+		"holds that do not last": {
+			result.File{Results: []result.Row{row("raft", "baseline", result.StatusExpected, func(r *result.Row) { r.Measure("holds_lost", 176) })}},
+			[]string{"every request was served; 176 holds were lost with nothing broken."},
 		},
 		"cost": {
 			result.File{Results: []result.Row{

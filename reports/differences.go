@@ -98,7 +98,7 @@ func difference(before, after result.Row, f result.Figure) (d Difference, both b
 	}
 	d = Difference{Lock: after.Lock, Scenario: after.Scenario, Workload: after.Workload, Figure: f, Comparison: noise.Compare(a, b, kind), LeftOut: leftA + leftB}
 	switch {
-	case before.Verdict.Status == result.StatusInconclusive || after.Verdict.Status == result.StatusInconclusive:
+	case before.Verdict.Undecided() || after.Verdict.Undecided():
 		d.Untested = rowInconclusive
 	case busyA || busyB:
 		d.Untested = busyMachine

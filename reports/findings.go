@@ -222,7 +222,7 @@ func costFindings(say *lang.Lang, rows []result.Row) []finding {
 		if r.Scenario != scenario {
 			continue
 		}
-		if r.Verdict.Status == result.StatusInconclusive {
+		if r.Verdict.Undecided() {
 			caveat = say.Text(" Some of these runs are inconclusive, so take the figures with care.")
 		}
 		if q := r.LatencyMS; q != nil && (r.Lock != "none" || base == nil) {

@@ -89,9 +89,10 @@ func gridCell(run result.Run, rows []result.Row, lock, scenario string) (text, c
 		safety = "-"
 	}
 	text = safety + v.Liveness[:min(1, len(v.Liveness))]
-	switch v.Status {
-	case result.StatusInconclusive:
+	if v.Undecided() {
 		return "?", "warn"
+	}
+	switch v.Status {
 	case result.StatusViolated, result.StatusControlSilent:
 		return text + "!", "bad"
 	case result.StatusExpected:

@@ -245,7 +245,7 @@ func cellOf(say *lang.Lang, r result.Row, counted result.Figure) cell {
 			c.Lines = append(c.Lines, cellLine{Name: say.Text("in zone"), Value: plain(r.ZoneStalled)})
 		}
 	}
-	if r.Verdict.Status == result.StatusInconclusive {
+	if r.Verdict.Undecided() {
 		level = open
 	}
 	c.Meaning, c.Class = level, level.Class()

@@ -263,6 +263,14 @@ func (v *Verdict) KeepOwn() {
 	}
 }
 
+// Undecided says that the run decides nothing, also where --fail-on made a violation of it.
+func (v Verdict) Undecided() bool {
+	if v.Own != nil {
+		return v.Own.Status == StatusInconclusive
+	}
+	return v.Status == StatusInconclusive
+}
+
 // Restore takes back what --fail-on made of it.
 func (v *Verdict) Restore() {
 	if v.Own != nil {

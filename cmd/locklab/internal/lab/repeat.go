@@ -84,7 +84,7 @@ func decided(row result.Row) int {
 	switch {
 	case row.Tries != nil:
 		return row.Tries.Seen + row.Tries.Unseen
-	case row.Verdict.Status == result.StatusInconclusive:
+	case row.Verdict.Undecided():
 		return 0
 	}
 	return len(row.Histories)

@@ -59,7 +59,7 @@ func (c Cell) verdict(r result.Row) string {
 		}
 		return result.ClaimRefuted
 	}
-	if v.Status == result.StatusInconclusive || r.Partial {
+	if v.Undecided() || r.Partial {
 		return result.ClaimUndecided
 	}
 	if c.Figure != nil {
