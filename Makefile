@@ -62,13 +62,13 @@ fuzz: ## 100,000 inputs for every fuzz target (FUZZ=parsers: of the parsers of u
 fuzz-long: ## a million inputs for every fuzz target: for the night
 	$(MAKE) fuzz FUZZTIME=1000000x
 
-sample: deps ## run the headline comparison again and keep it in reports/sample
+sample: deps build ## run the headline comparison again and keep it in reports/sample
 	rm -rf reports/sample
-	go run ./cmd/locklab run --seed 1 --out reports/sample
+	bin/locklab run --seed 1 --out reports/sample
 	gzip -9n reports/sample/histories/*/*.jsonl
 	sed -i 's/\.jsonl"/.jsonl.gz"/' reports/sample/result.json
 	rm -rf reports/sample/lab.log reports/sample/logs
-	go run ./cmd/locklab report reports/sample
+	bin/locklab report reports/sample
 	$(MAKE) screenshot
 
 # What a suite prints at its end is kept in reports/grids. A row that the machine left

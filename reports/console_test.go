@@ -76,10 +76,10 @@ func TestInconclusiveIsNotCalledSafe(t *testing.T) {
 		for i := range f.Results {
 			f.Results[i].Verdict.Status = result.StatusInconclusive
 		}
-		f.Results = f.Results[1:3]
-		v := &f.Results[1].Verdict
+		v := &f.Results[2].Verdict // --fail-on makes no evidence of it
 		v.KeepOwn()
-		v.Status = result.StatusViolated
+		v.Status, v.FailedOns = result.StatusViolated, []string{"holds>0"}
+		f.Results = f.Results[1:3]
 	})
 	generate(t, []string{dir}, "")
 	text, said := table(t, files(t, dir)[0], 100, false), string(read(t, dir, reports.MarkdownFile))
@@ -173,6 +173,10 @@ func TestHeadline(t *testing.T) {
 				"redlock: no raced or overlooked duplicate was seen in 2 scenarios; besides, 4 unreachable duplicates with nothing broken, the price of going on while cut off; " +
 					"with nothing broken 29.6% of the requests failed. Inconclusive: zone-partition.",
 			},
+		},
+		"holds that do not last": {
+			result.File{Results: []result.Row{row("raft", "baseline", result.StatusExpected, func(r *result.Row) { r.Measure("holds_lost", 176) })}},
+			[]string{"every request was served; 176 holds were lost with nothing broken."},
 		},
 		"cost": {
 			result.File{Results: []result.Row{

@@ -88,12 +88,11 @@ func gridCell(run result.Run, rows []result.Row, lock, scenario string) (text, c
 	if safety == "" {
 		safety = "-"
 	}
-	if text = safety + v.Liveness[:min(1, len(v.Liveness))]; v.Undecided() {
-		text = "?"
+	text = safety + v.Liveness[:min(1, len(v.Liveness))]
+	if v.Undecided() {
+		return "?", "warn"
 	}
 	switch v.Status {
-	case result.StatusInconclusive:
-		return "?", "warn"
 	case result.StatusViolated, result.StatusControlSilent:
 		return text + "!", "bad"
 	case result.StatusExpected:

@@ -162,6 +162,7 @@ func outages(say *lang.Lang, rows []result.Row) string {
 		return say.Text("no request was measured")
 	}
 	available, _ := result.Lookup("availability")
+	lost, _ := result.Lookup("holds_lost")
 	stall, _ := result.Lookup(result.OutageField)
 	at, share := worst(asked, available)
 	waited, ms := worst(rows, stall)
@@ -174,6 +175,9 @@ func outages(say *lang.Lang, rows []result.Row) string {
 		if at.RecoveryMS != nil && *at.RecoveryMS > 0 {
 			text += say.Sprintf(", and it had recovered %s after the heal", span(say, *at.RecoveryMS))
 		}
+	}
+	if at, n := worst(rowsWith(rows, func(r result.Row) bool { return len(r.Faults) == 0 }), lost); n > 0 {
+		text = say.Sprintf("%s; %s", text, say.Count(int64(n), "1 hold was lost %s", "%[2]s holds were lost %[1]s", when(say, at)))
 	}
 	var already []result.Row
 	if share < 1 {
@@ -260,8 +264,7 @@ func inOneZone(r result.Row) bool {
 	return *r.ZoneStallMS >= f.Felt && *r.ZoneStallMS > 1.2*everywhere
 }
 
-// waitedFor is what nobody got, and for how long: a stall is measured while the fault lasts,
-// so of a lock that was down to its end it says how long the fault was, not how long it takes.
+// waitedFor is what nobody got, and for how long.
 func waitedFor(say *lang.Lang, r result.Row) string {
 	f, _ := result.Lookup(result.OutageField)
 	if !inOneZone(r) {
@@ -279,9 +282,6 @@ func nobodyFor(say *lang.Lang, r result.Row, ms float64) string {
 	nobody := say.Text("nobody got the lock")
 	if r.Workload == "mutex" || r.Workload == "fenced-write" {
 		nobody = say.Text("nobody got the lock, or one of its resources,")
-	}
-	if r.Verdict.Liveness == "down" && len(r.Faults) > 0 && r.RecoveryMS != nil {
-		return say.Sprintf("%s until the fault was healed (%s)", nobody, span(say, ms))
 	}
 	return say.Sprintf("%s for %s", nobody, span(say, ms))
 }

@@ -46,6 +46,8 @@ const (
 	noDeadline   = "no answer before it is granted"
 	oneByOne     = "one request after the other"
 	noGivingUp   = "a waiter waits on"
+	losesAll     = "what is granted is lost at once"
+	endsAtOnce   = "what is granted ends at once"
 	sameToken    = "the token does not grow"
 	noEnd        = "the end of the input does not end it"
 	talksFirst   = "it says something before hello"
@@ -150,7 +152,13 @@ func (c *client) wait(a program.Ask, w *waiter) {
 		if token, ok := c.take(a); ok {
 			w.resource = a.Resource
 			until := begun.Sub(asked) + ttl(c.manner)
+			if c.manner == endsAtOnce {
+				until = time.Millisecond
+			}
 			c.say(program.OpAcquire, a.ID, map[string]any{"outcome": "ok", "token": token, "until_ms": until.Milliseconds()})
+			if c.manner == losesAll {
+				c.say(program.OpLost, a.ID, map[string]any{})
+			}
 			return
 		}
 		over := time.Now().After(deadline)

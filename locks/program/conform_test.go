@@ -31,8 +31,8 @@ func TestGoodClientConforms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(found) != 14 {
-		t.Errorf("%d rules were looked at, want 14", len(found))
+	if len(found) != 15 {
+		t.Errorf("%d rules were looked at, want 15", len(found))
 	}
 	for name, f := range found {
 		if f.Err != nil {
@@ -54,6 +54,8 @@ func TestBrokenClientsAreRejected(t *testing.T) {
 		noDeadline:   {"deadline", "behind it"},
 		oneByOne:     {"parallel", "nothing else is granted before a waiter has its answer"},
 		noGivingUp:   {"give-up", "acquire of a waiter that was released"},
+		losesAll:     {"kept", "after it was asked for, 3 times of 3"},
+		endsAtOnce:   {"kept", "after it was asked for, 3 times of 3"},
 		sameToken:    {"tokens", "token 1 after token 1"},
 		noEnd:        {"end", "did not end within"},
 		talksFirst:   {"hello", `the line "starting up"`},

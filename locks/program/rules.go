@@ -17,6 +17,7 @@ func rules() []rule {
 		{ruleHello, "says hello with the version, and what its lock has, and nothing else before", sayHello},
 		{"end", "ends by itself when its input ends", endWithInput},
 		{"free", "grants what is free, and what was given back", grantFree},
+		{"kept", "lets nothing that it granted be lost while nothing disturbs it, or not before half of its lease", keepGrants},
 		{"exclusive", "keeps the clients of other programs out", keepOthersOut},
 		{"exclusive-within", "keeps its own other callers out", keepOwnOut},
 		{"deadline", "answers an acquisition that it cannot grant by the deadline, not with ok", answerInTime},
@@ -44,6 +45,27 @@ func grantFree(ctx context.Context, t *trial) {
 	p, r := t.program(ctx), t.resource()
 	for range 2 {
 		t.back(ctx, p, t.take(ctx, p, r))
+	}
+}
+
+// keepGrants holds for a moment, and sees whether it still does.
+func keepGrants(ctx context.Context, t *trial) {
+	p := t.program(ctx)
+	for try := 1; ; try++ {
+		held := t.take(ctx, p, t.resource())
+		wait := brief
+		if p.hello.Lease > 0 {
+			wait = min(wait, p.hello.Lease/4)
+		}
+		pause(ctx, wait)
+		lost, had := held.over(), clock.System().Now().Sub(held.askedAt)
+		t.back(ctx, p, held)
+		if !lost || p.hello.Lease > 0 && had >= p.hello.Lease/2 { // the machine took its time
+			return
+		}
+		if try == tries {
+			t.fail("lost %v after it was asked for, %d times of %d", had.Round(time.Millisecond), try, tries)
+		}
 	}
 }
 

@@ -186,7 +186,7 @@ func Figures() []Figure {
 		{Field: "fenced_writes", Measured: true, Column: "fenced_writes", Group: "Holds", Title: "fenced writes", As: Count, Place: 4, InMarkdown: true, Means: "Such writes that the store refused, by their fencing token or in a transaction that compares the lock."},
 		{
 			Field: "stall_ms", Column: "stall_ms", Group: "Fault, ms", Title: "stall", Unit: "ms", Better: Lower, Place: 5, InMarkdown: true, Compare: true,
-			Means: "The longest time, while the fault lasted or in a run without one, in which somebody wanted the lock, or one of its resources, and nobody got it anywhere.",
+			Means: "The longest time of the measured part in which somebody wanted the lock, or one of its resources, and nobody got it anywhere.",
 		},
 		{
 			Field: OutageField, Title: "longest outage", Unit: "ms", Better: Lower, Answer: "longest outage", Felt: noticed, Hurts: interrupted, Place: 5,
@@ -288,6 +288,7 @@ func Figures() []Figure {
 		},
 		Figure{Column: "zone_stalled", Group: "Fault, ms", Title: "which zone", Name: "zone of that stall", As: Words, Term: "zone of that stall", Means: "The zone that was without the lock for so long.", text: func(r Row) string { return r.ZoneStalled }},
 		Figure{Column: "zombie_since", Group: "Fault, ms", Title: "since the grant by", Name: "zombie since the grant by", As: Words, Term: "zombie since the grant by", Means: "Whose grant the zombie's time begins with: the server's of the lock, or the client's that was told that it has the lock, which is later.", text: func(r Row) string { return r.ZombieSince }},
+		Figure{Field: "holds_lost", Measured: true, Column: "holds_lost", Group: "Holds", Title: "lost", Name: "holds lost", Term: "holds lost", As: Count, Better: Lower, Means: "Holds that ended before their release because their holder was told, or noticed, that it holds no longer."},
 	)
 }
 

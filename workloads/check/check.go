@@ -205,6 +205,7 @@ func (c *Checker) Findings() *Findings {
 	if c.run.DurationNS > 0 {
 		c.stall = min(longStall, time.Duration(c.run.DurationNS)/8)
 	}
+	f.Stall = c.stall
 	t := c.timeline()
 	c.settleLives()
 	c.joinHolds()
@@ -226,6 +227,7 @@ func (c *Checker) Findings() *Findings {
 	slices.SortStableFunc(f.Examples, func(a, b Example) int { return int(min(max(a.AtNS-b.AtNS, -1), 1)) })
 	c.checkMachines(f, t)
 	c.measureUsage(f, t)
+	c.checkLinks(f)
 	f.GivenUp = c.givenUp
 	f.Disturbed = f.isDisturbed() || len(f.Saturated)+len(f.GivenUp)+len(f.Contradictions) > 0
 	if c.torn {

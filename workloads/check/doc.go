@@ -182,7 +182,35 @@
 // The lock is down for a resource only if the fault lasted for longer than a lease:
 // whoever is gone may have held it.
 //
+// After a fault that is shorter than a stall a resource is judged until its own next grant. If
+// it was granted again within a lease, whoever was hit may have held it.
+//
+// Where no fault is in force a stall is one too many: the lock stalls then, if it was not
+// worse. When a fault has ended, a failover or a lease explains stalls for a while, and so does
+// who alive holds what is wanted. The longest stall that is told of is that of the whole
+// measured part:
+//
+//	fault       ├─────────────┤
+//	judged  ────┼─────────────┤ · · · · · ├──────────────
+//	        none, or stalls     explained    none, or stalls
+//
+// Who did not want the lock cannot say how it fared. Unless in half of the windows somebody
+// wanted it for some time, or got what he had asked for there, nothing was seen, and a
+// scenario that judges liveness decides nothing.
+//
 // Recovery is counted from the moment the heal was asked for until the lock
-// grants again and availability is back above 90 % of what it was before. One that had not
-// come by the end of the run has no length.
+// grants again and availability is back above 90 % of what it was before. If a stall follows
+// soon, it had not recovered yet. One that had not come by the end of the run has no length.
+//
+// # Lost holds
+//
+// A lock that takes back what it grants has served nobody. With nothing broken, holds that
+// were lost before half of their lease was over, or at all where they have none, count like
+// requests that failed: the share that must be served is that of holds that must last, too.
+//
+// # Links of programs
+//
+// A lock that a user brings shows under broken links what they do to it only if it uses them.
+// One that asks for no servers, or sends nothing to those that it asked for, is not judged by
+// a fault of links alone.
 package check

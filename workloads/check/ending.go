@@ -18,7 +18,7 @@ func (c *Checker) idleSince(t timeline) []int64 {
 		if a.granted() {
 			since = max(since, c.believed(a, t))
 			if a.answered == math.MaxInt64 {
-				since += c.run.LeaseNS + int64(leaseSlack)
+				since += c.leased()
 			}
 		}
 		idle[a.resource] = max(idle[a.resource], since)
@@ -40,7 +40,7 @@ func (c *Checker) callOff(idle []int64) {
 // checkEnd judges what follows the last heal: a resource that is wanted to the end, and
 // that nobody is granted any more, is not live, although no fault is in force.
 func (c *Checker) checkEnd(f *Findings, t timeline, last window, resources [][]*acquire, idle []int64) {
-	after := window{span: span{last.heal, t.end}, held: last.held}
+	after := window{span: span{last.heal, t.end}, held: last.held, worst: Down}
 	for _, own := range resources {
 		since, stall, wanted := max(idle[own[0].resource], after.from), int64(0), int64(0)
 		for _, s := range spansOf(c.wants(own)) {

@@ -33,6 +33,8 @@ type Findings struct {
 	GivenUp []sentence.Text
 	// Hosts is what the machines did, and Saturated says which of them left the lab's
 	// processes too little, and why.
+	// Unlinked lists why broken links show nothing of the lock.
+	Unlinked  []sentence.Text
 	Hosts     []HostLoad `merge:"-"`
 	Saturated []sentence.Text
 	Nodes     []NodeUsage `merge:"-"` // what each node used, by name
@@ -51,6 +53,9 @@ type Findings struct {
 	// Outside and During are those of the sent operations that no fault touched, and
 	// those that were due or under way while one was in force or had just ended.
 	Outside, During Served
+	// Kept are the holds that were not lost: not before half of their lease was over, where
+	// they have one.
+	Kept Served
 	// FaultsNS is from the beginning of the first fault until the end of the last one;
 	// the longest of all repeats.
 	FaultsNS int64 `merge:"max"`
@@ -90,16 +95,18 @@ type Findings struct {
 	Liveness string // the worst of all fault windows and resources
 	// StuckResource is the resource that fared so; "" if the lock as a whole did.
 	StuckResource string
-	StallNS       int64 `merge:"max"` // the longest stall, of the lock or of any resource
+	StallNS       int64 `merge:"max"` // the longest stall of the measured part, of the lock or of any resource
 	// ZoneStallNS is the longest stall of one zone, whose clients wanted the lock and none of
 	// which got it, and StalledZone which one that was; "" where there is one zone only.
 	ZoneStallNS int64 `merge:"max"`
 	StalledZone string
+	Stall       time.Duration `merge:"-"` // what is one
 	// DownLong says that it was down throughout a fault of FailoverTime (and of the lease,
 	// where a holder was hit or one resource stuck) or longer. A shorter one can be over before a lock that goes on has noticed it.
 	DownLong bool
-	// Demand says that somebody wanted the lock in every fault window. Without it
-	// liveness means nothing.
+	// Demand says that in half of the fault windows, at least, somebody wanted the lock for
+	// long enough, or got what he had asked for there; or that there was no fault. Without it
+	// that the lock stayed live means nothing.
 	Demand bool `merge:"all"`
 	// RecoveryNS is the longest recovery of all faults; -1 if there was none to
 	// recover from. NotRecovered says that one lasted until the end of the run.
@@ -270,7 +277,7 @@ func Merge(repeats ...*Findings) *Findings {
 	if len(repeats) == 0 {
 		return nil
 	}
-	m := &Findings{Run: repeats[0].Run, summary: repeats[0].summary, Errors: map[string]int64{}, Counts: map[string]int64{}, Violated: map[string]int64{}, Liveness: Live, Demand: true, RecoveryNS: -1, Slots: slices.Clone(repeats[0].Slots)}
+	m := &Findings{Run: repeats[0].Run, Stall: repeats[0].Stall, summary: repeats[0].summary, Errors: map[string]int64{}, Counts: map[string]int64{}, Violated: map[string]int64{}, Liveness: Live, Demand: true, RecoveryNS: -1, Slots: slices.Clone(repeats[0].Slots)}
 	convicted := false
 	for _, f := range repeats {
 		if m.StalledZone == "" || f.ZoneStallNS > m.ZoneStallNS {

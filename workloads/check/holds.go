@@ -117,6 +117,7 @@ func (c *Checker) endHold(e *holdEnd) (known bool) {
 
 // settleHolds says until when each hold was believed, and measures them.
 func (c *Checker) settleHolds(f *Findings, t timeline) {
+	f.Counts["holds_lost"] = 0 // that there was none is a figure, too
 	for _, a := range c.acquires {
 		if !a.granted() {
 			continue
@@ -125,6 +126,9 @@ func (c *Checker) settleHolds(f *Findings, t timeline) {
 		f.Holds++
 		if a.at >= t.measure {
 			f.Hold.add(a.until - a.at)
+		}
+		if a.at >= t.measure && a.at < t.drain {
+			c.measureLoss(f, a)
 		}
 	}
 	slices.SortStableFunc(c.acquires, func(a, b *acquire) int { return cmp.Compare(a.at, b.at) })
@@ -145,6 +149,18 @@ func (c *Checker) byResource() [][]*acquire {
 		*list = append(*list, a)
 	}
 	return slices.DeleteFunc(lists, func(list []*acquire) bool { return list == nil })
+}
+
+// measureLoss counts a hold that its holder noticed to have lost.
+func (c *Checker) measureLoss(f *Findings, a *acquire) {
+	lost := a.lost < a.stopped()
+	if lost {
+		f.Counts["holds_lost"]++
+	}
+	f.Kept.All++
+	if !lost || c.run.LeaseNS > 0 && a.lost-a.asked() >= c.run.LeaseNS/2 {
+		f.Kept.OK++
+	}
 }
 
 // believed is until when the client of a grant believed that it holds.

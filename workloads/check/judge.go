@@ -146,7 +146,7 @@ func Judge(f *Findings, want history.Expect) Verdict {
 // fellShort says what the lock did too late, or not at all, if anything.
 func (f *Findings) fellShort(want history.Expect) sentence.Text {
 	if f.fares(want) {
-		return f.unserved(want.Availability)
+		return sentence.First(f.unserved(want.Availability), f.lostEarly(want.Availability))
 	}
 	var wanted []sentence.Text
 	for _, word := range want.Liveness {
@@ -157,6 +157,16 @@ func (f *Findings) fellShort(want history.Expect) sentence.Text {
 		return sentence.Of("expected %s, but what was seen is %s, for %s: the longest time with waiters and no grant was %v", sentence.Or(wanted...), was, f.StuckResource, longest)
 	}
 	return sentence.Of("expected %s, but what was seen is %s: the longest time with waiters and no grant was %v", sentence.Or(wanted...), was, longest)
+}
+
+// lostEarly says that holds were lost without a fault, and long before their leases ended: who
+// asked has as little of them as of a refusal.
+func (f *Findings) lostEarly(want history.Availability) sentence.Text {
+	if len(f.Faults) > 0 || !f.Kept.below(want.Outside) {
+		return sentence.Text{}
+	}
+	return sentence.Of("expected that at least %.4g %% of the holds last until their release, or for half of their lease, but of %d only %.1f %% did",
+		100*want.Outside, f.Kept.All, 100*f.Kept.Share())
 }
 
 // unserved says where too few operations ended ok, if anywhere. A fault that was too short
@@ -193,6 +203,10 @@ func (f *Findings) told(want history.Expect) sentence.Text {
 	case f.Liveness == Down && !f.DownLong && len(want.Liveness) > 0 && !slices.Contains(want.Liveness, Down):
 		text = sentence.Of("%s; it stalled until the fault was over, for at most %v: "+
 			"too short a fault to tell whether it would have come back before", text, stall)
+	case f.Liveness == Live && !f.Demand:
+		text = sentence.Of("%s, but nobody asked for the lock while the fault lasted", text)
+	case f.Liveness == Live && f.StallNS >= int64(f.Stall):
+		text = sentence.Of("%s, and it stayed live, but for up to %v as a fault began or ended", text, stall)
 	case f.Liveness == Live:
 		text = sentence.Of("%s, and it stayed live", text)
 	case f.Liveness == Down && resource != "":
@@ -227,10 +241,15 @@ func (f *Findings) fares(want history.Expect) bool {
 		(f.Liveness == Down && !f.DownLong && slices.Contains(want.Liveness, Stalls))
 }
 
+// worse says that liveness is worse than all that is expected: somebody saw that.
+func (f *Findings) worse(want history.Expect) bool {
+	return !slices.ContainsFunc(want.Liveness, func(word string) bool { return rank(word) >= rank(f.Liveness) })
+}
+
 // unsound says why the run cannot decide, the gravest reason first, if it cannot.
 func (f *Findings) unsound(want history.Expect) sentence.Text {
 	n, what := f.Violations()
-	for _, list := range [][]sentence.Text{f.lost(), f.GivenUp, f.Contradictions, f.Saturated, f.unproven()} {
+	for _, list := range [][]sentence.Text{f.lost(), f.GivenUp, f.Contradictions, f.Saturated, f.unproven(), f.Unlinked} {
 		switch {
 		case len(list) > 0 && n > 0:
 			return sentence.Of("%s; there were %s", list[0], what)
@@ -250,7 +269,7 @@ func (f *Findings) unsound(want history.Expect) sentence.Text {
 		return sentence.Of("no operation was measured")
 	case measured == 0:
 		return sentence.Of("none of %d operations ended ok, so nothing was measured", f.Failed+f.Unknown)
-	case !f.fares(want) && !f.Demand:
+	case len(want.Liveness) > 0 && len(want.Liveness) <= rank(Down) && !f.Demand && !f.worse(want): // of all three words one is right
 		return sentence.Of("nobody asked for the lock while the fault lasted, so its liveness is not known")
 	case f.AcquiredOK == 0:
 		return sentence.Of("nobody got the lock in the measured part, so nothing is known of it")

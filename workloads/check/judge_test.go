@@ -96,6 +96,12 @@ func TestVerdicts(t *testing.T) {
 	blip := fault("f1", "zone-partition", 3000, 4200, cutAC)
 	brief := append(players(1000, 10_000, 3000, 4200), locking(1000, 10_000, 3000, 4200)...)
 	stalls := append(players(1000, 10_000, 3500, 5500), locking(1000, 10_000, 3500, 5500)...)
+	idle := slices.Concat(players(1000, 10_000, 0, 0), locking(1000, 2900, 0, 0), locking(8100, 10_000, 0, 0))
+	var losses []history.Event // 5 of the 450 holds
+	for n := range 5 {
+		at := int64(2000 + 20*n)
+		losses = append(losses, history.Event{Kind: history.KindLost, Node: fmt.Sprint("m", n%2+1), Hold: fmt.Sprint("h", at), Resource: "r", AtNS: (at + 4) * ms})
+	}
 	late := match(2000, 2001, "failed", "not-sent")
 	late.Count = 500
 
@@ -132,6 +138,12 @@ func TestVerdicts(t *testing.T) {
 		{"interrupted", [][]history.Event{calm[:2], fine}, history.Expect{Safety: check.Safe}, check.Inconclusive, check.Live, "interrupted"},
 		{"nothing measured", [][]history.Event{calm}, history.Expect{Safety: check.Safe}, check.Inconclusive, check.Live, "No operation"},
 		{"nobody asked for the lock", [][]history.Event{calm, players(1000, 10_000, 0, 0), partition}, history.Expect{Liveness: []string{check.Down}}, check.Inconclusive, check.Live, "Nobody asked"},
+		{"nobody asked for the lock during the fault", [][]history.Event{calm, idle, partition}, history.Expect{Safety: check.Safe, Liveness: []string{check.Live}}, check.Inconclusive, check.Live, "Nobody asked"},
+		{"nobody asked, and its liveness is not judged", [][]history.Event{calm, idle, partition}, history.Expect{Safety: check.Safe}, check.Expected, check.Live, "No violation, but nobody asked for the lock while the fault lasted."},
+		{"live but for the heal", [][]history.Event{calm, players(1000, 10_000, 0, 0), locking(1000, 10_000, 4400, 6000), blip}, history.Expect{Liveness: []string{check.Live}}, check.Expected, check.Live, "as a fault began or ended"},
+		{"holds are lost at once", [][]history.Event{calm, fine, losses}, history.Expect{Safety: check.Safe, Availability: history.Availability{Outside: 0.99}}, check.Violated, check.Live, "of the holds last until their release, or for half of their lease, but of 450 only 98.9 % did"},
+		{"holds are lost at once during a fault", [][]history.Event{calm, fine, losses, partition}, history.Expect{Safety: check.Safe, Availability: history.Availability{Outside: 0.99}}, check.Expected, check.Live, "No violation"},
+		{"holds are lost after their lease", [][]history.Event{calm, fine, losses, {leasedRun(5)}}, history.Expect{Safety: check.Safe, Availability: history.Availability{Outside: 0.99}}, check.Expected, check.Live, "No violation"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v, f := judged(t, c.want, c.lists...)
@@ -239,7 +251,11 @@ func TestLivenessAndRecovery(t *testing.T) {
 		{"down until the restart is over", [][]history.Event{calm, restart, players(1000, 10_000, 3100, 8300), locking(1000, 10_000, 3100, 8300)}, check.Down, [2]int64{4500, 5000}, [2]int64{5200, 5400}, false},
 		{"a short fault, and 1.2 s of waiting", [][]history.Event{calm, fault("f1", "zone-partition", 3000, 3200, cutAC), players(1000, 10_000, 3100, 4700), locking(1000, 10_000, 3100, 4700)}, check.Stalls, [2]int64{1150, 1250}, [2]int64{1450, 1550}, false},
 		{"a short fault, and 0.2 s of waiting", [][]history.Event{calm, fault("f1", "zone-partition", 3000, 3200, cutAC), players(1000, 10_000, 3100, 3700), locking(1000, 10_000, 3100, 3700)}, check.Live, [2]int64{150, 250}, [2]int64{450, 550}, false},
-		{"never back", [][]history.Event{calm, partition, players(1000, 10_000, 3100, 99_000), locking(1000, 10_000, 3100, 99_000)}, check.Down, [2]int64{4500, 5000}, [2]int64{2000, 2000}, true},
+		{"a stall before the fault", [][]history.Event{calm, partition, players(1000, 10_000, 0, 0), locking(1000, 10_000, 1100, 2900)}, check.Stalls, [2]int64{1350, 1550}, [2]int64{0, 10}, false},
+		{"a stall soon after the heal", [][]history.Event{calm, fault("f1", "zone-partition", 3000, 4200, cutAC), players(1000, 10_000, 0, 0), locking(1000, 10_000, 4400, 7400)}, check.Stalls, [2]int64{2850, 3050}, [2]int64{3150, 3250}, false},
+		{"a stall long after the heal", [][]history.Event{calm, fault("f1", "zone-partition", 3000, 4200, cutAC), players(1000, 10_000, 0, 0), locking(1000, 10_000, 6500, 9000)}, check.Stalls, [2]int64{2350, 2550}, [2]int64{0, 10}, false},
+		{"a stall that the fault explains", [][]history.Event{calm, fault("f1", "zone-partition", 3000, 4200, cutAC), players(1000, 10_000, 0, 0), locking(1000, 10_000, 4400, 6000)}, check.Live, [2]int64{1350, 1550}, [2]int64{1750, 1850}, false},
+		{"never back", [][]history.Event{calm, partition, players(1000, 10_000, 3100, 99_000), locking(1000, 10_000, 3100, 99_000)}, check.Down, [2]int64{6400, 7000}, [2]int64{2000, 2000}, true},
 		{"refuses at once", [][]history.Event{calm, partition, players(1000, 10_000, 0, 0), locking(1000, 3100, 0, 0), refusals("g", "unavailable", 3100, 8000, 100), locking(8000, 10_000, 0, 0)}, check.Down, [2]int64{4500, 5000}, [2]int64{0, 10}, false},
 		{"the waiting master is dead", [][]history.Event{
 			calm, partition, players(1000, 10_000, 0, 0), locking(1000, 3100, 0, 0), locking(8000, 10_000, 0, 0),

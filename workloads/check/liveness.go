@@ -8,12 +8,13 @@ import (
 	"time"
 )
 
-// window is a time in which faults were in force, or the whole measured part.
+// window is a time in which faults were in force, or none was.
 type window struct {
 	span
 	heal int64 // when the heal was asked for; 0 if it never was
 	// held says that a fault of it was aimed at whoever held the lock.
-	held bool
+	held  bool
+	worst string // that a stall of it can show
 }
 
 // atOnce is how long after its beginning a fault's end is asked for that heals itself.
@@ -26,7 +27,7 @@ func (c *Checker) windows(t timeline) []window {
 	var list []window
 	for _, f := range c.faults {
 		_, held := f.aimedAtHolder()
-		w := window{span: span{from: f.BeganNS, to: t.drain}, held: held}
+		w := window{span: span{from: f.BeganNS, to: t.drain}, held: held, worst: Down}
 		if w.from < 0 {
 			w.from = f.AskedNS
 		}
@@ -47,7 +48,7 @@ func (c *Checker) windows(t timeline) []window {
 		if len(c.faults) > 0 || t.measure >= t.drain {
 			return nil // faults outside of the measured part: nothing to say
 		}
-		return []window{{span: span{t.measure, t.drain}}}
+		return []window{{span: span{t.measure, t.drain}, worst: Down}}
 	}
 	slices.SortFunc(list, func(a, b window) int { return cmp.Compare(a.from, b.from) })
 	merged := list[:1]
@@ -65,32 +66,89 @@ func (c *Checker) windows(t timeline) []window {
 	return merged
 }
 
+// outside is the time in which no fault explains a stall any more: what went on without
+// something, or was left held, has had its time since.
+func (c *Checker) outside(t timeline) (list []window) {
+	var explained []span
+	for _, f := range c.faults {
+		s := c.inForce(f)
+		if f.EndedNS >= 0 {
+			s.to = max(s.to, f.EndedNS+c.settles())
+		}
+		explained = append(explained, s)
+	}
+	for _, s := range without(nil, span{t.measure, t.drain}, apart(explained)) {
+		list = append(list, window{span: s, worst: Stalls})
+	}
+	return list
+}
+
+// settles is how long after a fault somebody may wait because of it.
+func (c *Checker) settles() int64 { return max(int64(FailoverTime), c.leased()) }
+
+// leased is for how long at most nobody is granted what a holder left behind.
+func (c *Checker) leased() int64 { return c.run.LeaseNS + int64(leaseSlack) }
+
+// leaseSlack is how long after the end of a lease the resource is granted at the latest.
+const leaseSlack = 500 * time.Millisecond
+
 // checkLiveness measures stalls and recovery. The lock as a whole is judged, and each
 // resource apart: that others are granted is no comfort to who waits for one.
 func (c *Checker) checkLiveness(f *Findings, t timeline, idle []int64) {
 	windows := c.windows(t)
 	wants, grants := c.wants(c.acquires), grantsOf(c.acquires)
 	demand, resources := spansOf(wants), c.wanted(wants)
-	long := func(w window) bool { return w.to-w.from >= int64(c.stall) }
-	if len(resources) == 1 && slices.ContainsFunc(windows, long) { // who waits for one that somebody alive holds has to
+	asked := c.asked(windows, demand)
+	if len(resources) == 1 { // who waits for one that somebody alive holds has to
 		demand = notHeld(demand, c.held(resources[0]))
 	}
-	f.Demand = len(windows) > 0
-	for _, w := range windows {
-		live, stall, wanted := c.fare(c.longEnough(w, t, grants), demand, grants)
+	for i, w := range windows {
+		live, stall, _ := c.fare(c.longEnough(w, t, grants), demand, grants)
 		c.fared(f, w, live, stall, "")
-		f.Demand = f.Demand && wanted
 		if w.heal > 0 {
-			took, done := c.recovery(f, t, w, demand, grants)
+			until := t.drain
+			if i+1 < len(windows) {
+				until = windows[i+1].from
+			}
+			took, done := c.recovery(f, t, w, until, demand, grants)
 			f.RecoveryNS = max(f.RecoveryNS, took)
 			f.NotRecovered = f.NotRecovered || !done
 		}
 	}
-	c.checkResources(f, windows, resources)
+	c.checkResources(f, t, windows, resources)
 	c.checkZones(f, t, windows, wants)
 	if n := len(windows); n > 0 && windows[n-1].heal > 0 {
 		c.checkEnd(f, t, windows[n-1], resources, idle)
 	}
+	f.Demand = len(c.faults) == 0 || len(windows) > 0 && 2*asked >= len(windows)
+	if len(c.faults) > 0 {
+		others := append(c.outside(t), window{span: span{t.measure, t.drain}, worst: Live}) // only its length is told
+		free := c.unheld(resources)
+		for _, w := range others {
+			live, stall, _ := c.fare(w, free, grants)
+			c.fared(f, w, live, stall, "")
+		}
+		c.checkResources(f, t, others, resources)
+	}
+}
+
+// unheld is when somebody wanted a resource that nobody alive held.
+func (c *Checker) unheld(resources [][]*acquire) []span {
+	var free []want
+	for _, own := range resources {
+		held := c.held(own)
+		for _, w := range c.wants(own) {
+			for _, s := range notHeld([]span{w.span}, held) {
+				part := w
+				if part.span = s; s.to < w.to {
+					part.again = s.to
+				}
+				free = append(free, part)
+			}
+		}
+	}
+	slices.SortFunc(free, func(a, b want) int { return cmp.Compare(a.from, b.from) })
+	return spansOf(free)
 }
 
 // checkZones measures for how long a zone was without the lock, whoever else got it.
@@ -124,10 +182,24 @@ func (c *Checker) zone(node int32) string {
 	return c.run.HostZones[c.run.NodeHosts[c.names.text(node)]]
 }
 
+// asked counts the windows that show how the lock fares: somebody waited for as long as a
+// stall, or for half of the time, or asked in it and got what he asked for. In one that is
+// too short to wait for that, it may come later.
+func (c *Checker) asked(windows []window, demand []span) (n int) {
+	for _, w := range windows {
+		if within(w.span, demand) >= min(int64(c.stall), (w.to-w.from)/2) || slices.ContainsFunc(c.acquires, func(a *acquire) bool {
+			return a.outcome == ok && a.asked() >= w.from && a.asked() < w.to && (a.at <= w.to || c.brief(w))
+		}) {
+			n++
+		}
+	}
+	return n
+}
+
 // longEnough is the window, or, if a stall could not be seen in one so short, the window until
 // the first grant after it: who waits then has waited since.
 func (c *Checker) longEnough(w window, t timeline, grants []int64) window {
-	if w.heal > 0 && w.to-w.from < int64(c.stall) {
+	if c.brief(w) {
 		next, _ := slices.BinarySearch(grants, w.to)
 		if next < len(grants) {
 			w.to = min(grants[next], t.drain)
@@ -137,6 +209,9 @@ func (c *Checker) longEnough(w window, t timeline, grants []int64) window {
 	}
 	return w
 }
+
+// brief says that a fault was over before a stall could be seen in it.
+func (c *Checker) brief(w window) bool { return w.heal > 0 && w.to-w.from < int64(c.stall) }
 
 // notHeld is the demand without the time in which somebody alive holds the resource.
 func notHeld(demand, held []span) (free []span) {
@@ -149,6 +224,9 @@ func notHeld(demand, held []span) (free []span) {
 
 // fared notes how a resource, or the lock as a whole, fared in a window.
 func (c *Checker) fared(f *Findings, w window, live string, stall outage, resource string) {
+	if rank(live) > rank(w.worst) {
+		live = w.worst
+	}
 	f.DownLong = f.DownLong || (live == Down && w.to-w.from >= f.failover(w, resource))
 	if rank(live) > rank(f.Liveness) {
 		f.Liveness, f.StuckResource = live, resource
@@ -166,9 +244,6 @@ func (f *Findings) failover(w window, resource string) int64 {
 	}
 	return int64(FailoverTime)
 }
-
-// leaseSlack is how long after the end of a lease the resource is granted at the latest.
-const leaseSlack = 500 * time.Millisecond
 
 // want is a time in which somebody alive wanted a resource.
 type want struct {
@@ -287,9 +362,10 @@ const (
 )
 
 // recovery is the time from the heal until the lock grants again and the share of
-// operations that end ok is back; false if that never happened.
-func (c *Checker) recovery(f *Findings, t timeline, w window, demand []span, grants []int64) (took int64, done bool) {
-	took, done = c.grantsAgain(w, t, demand, grants)
+// operations that end ok is back; false if that never happened. What begins later than until
+// has another cause.
+func (c *Checker) recovery(f *Findings, t timeline, w window, until int64, demand []span, grants []int64) (took int64, done bool) {
+	took, done = c.grantsAgain(w, t, until, demand, grants)
 	before := share(f.Slots[:slotOf(f, w.from-t.measure)])
 	if before < 0 { // a fault from the beginning: there is no before
 		before = 1
@@ -310,9 +386,9 @@ func (c *Checker) recovery(f *Findings, t timeline, w window, demand []span, gra
 }
 
 // grantsAgain is the time from the heal to the first grant, if somebody wanted the
-// lock then.
-func (c *Checker) grantsAgain(w window, t timeline, demand []span, grants []int64) (int64, bool) {
-	_, found := slices.BinarySearchFunc(demand, w.heal, func(s span, at int64) int {
+// lock then; and if a stall follows soon, to its end.
+func (c *Checker) grantsAgain(w window, t timeline, until int64, demand []span, grants []int64) (took int64, done bool) {
+	_, waited := slices.BinarySearchFunc(demand, w.heal, func(s span, at int64) int {
 		switch {
 		case s.to < at:
 			return -1
@@ -321,14 +397,35 @@ func (c *Checker) grantsAgain(w window, t timeline, demand []span, grants []int6
 		}
 		return 0
 	})
-	if !found {
-		return 0, true
-	}
+	done = true
 	next, _ := slices.BinarySearch(grants, w.heal)
-	if next < len(grants) {
-		return grants[next] - w.heal, true
+	last := min(until, w.to+c.settles())
+	for since := w.heal; since < last; next++ {
+		gap, ends := span{since, t.drain}, next < len(grants)
+		if ends {
+			gap.to = grants[next]
+		}
+		if since == w.heal && waited || within(gap, demand) >= int64(c.stall) {
+			took, done = gap.to-w.heal, ends
+		}
+		if !ends {
+			break
+		}
+		since = gap.to
 	}
-	return t.drain - w.heal, false
+	return took, done
+}
+
+// within is how much of the gap the spans cover.
+func within(gap span, spans []span) (sum int64) {
+	first, _ := slices.BinarySearchFunc(spans, gap.from, func(s span, at int64) int { return cmp.Compare(s.to, at) })
+	for _, s := range spans[first:] {
+		if s.from >= gap.to {
+			break
+		}
+		sum += min(s.to, gap.to) - max(s.from, gap.from)
+	}
+	return sum
 }
 
 func slotOf(f *Findings, at int64) int {

@@ -31,7 +31,10 @@ func (c *Checker) held(acquires []*acquire) (held []span) {
 // A resource counts as stuck only on the word of those who are not cut off: a wait of
 // a node is counted until the last grant that the node got of anything else while it
 // waited. Nor is it stuck while somebody alive holds it.
-func (c *Checker) checkResources(f *Findings, windows []window, resources [][]*acquire) {
+//
+// After a fault that was over before a stall could be seen, a wait counts to its end. There,
+// and where no fault is in force, it must be longer than a holder that is gone keeps it.
+func (c *Checker) checkResources(f *Findings, t timeline, windows []window, resources [][]*acquire) {
 	if len(resources) < 2 { // then it fares as the lock does
 		return
 	}
@@ -49,8 +52,18 @@ func (c *Checker) checkResources(f *Findings, windows []window, resources [][]*a
 		wants := sync.OnceValue(func() []want { return c.wants(own) })
 		held := sync.OnceValue(func() []span { return c.held(own) })
 		var open []want // that began before the moment that is looked at
-		for _, w := range windows {
-			from := w.from
+		for i, w := range windows {
+			if i > 0 && w.from < windows[i-1].from {
+				next, open = 0, nil
+			}
+			from, least := w.from, int64(c.stall)
+			if c.brief(w) {
+				w = c.longEnough(w, t, grants)
+				w.worst = Stalls
+			}
+			if w.worst == Stalls {
+				least = max(least, c.leased())
+			}
 			n, _ := slices.BinarySearch(grants, from)
 			for ; from < w.to; n++ {
 				gap := span{from, w.to}
@@ -71,7 +84,7 @@ func (c *Checker) checkResources(f *Findings, windows []window, resources [][]*a
 				stall, lately := stuck(gap, open, held(), served(), int64(c.stall))
 				seen := outage{from: gap.from, lasts: stall}
 				switch length := w.to - w.from; {
-				case stall < int64(c.stall):
+				case stall < least:
 				case gap.to == w.to && lately && stall*2 >= length && length >= f.failover(w, name):
 					c.fared(f, w, Down, seen, name)
 				default:
@@ -103,16 +116,13 @@ func stuck(gap span, wants []want, held []span, served map[int32][]int64, limit 
 	var counted []span
 	for node, own := range byNode {
 		grants := served[node]
-		n, _ := slices.BinarySearch(grants, gap.to)
-		if n == 0 || grants[n-1] <= own[0].from {
-			continue
-		}
-		until := grants[n-1]
-		lately = lately || until >= gap.to-limit
 		for _, s := range spansOf(own) {
-			if s.to = min(s.to, until); s.from < s.to {
-				counted = append(counted, s)
+			n, _ := slices.BinarySearch(grants, s.to)
+			if n == 0 || grants[n-1] <= s.from {
+				continue
 			}
+			lately = lately || grants[n-1] >= gap.to-limit
+			counted = append(counted, span{s.from, grants[n-1]})
 		}
 	}
 	for _, s := range apart(counted) {

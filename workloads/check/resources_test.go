@@ -47,6 +47,7 @@ func leasedRun(lease int64) history.Event {
 func TestLivenessOfEachResource(t *testing.T) {
 	calm := phases(1000, 10_000, 10_100)
 	cut := fault("f1", "kill", 3000, 8005, func(e *history.Event) { e.Nodes = []string{"m3"} })
+	brief := fault("f0", "kill", 2000, 2300, func(e *history.Event) { e.Nodes = []string{"m3"} })
 	served := work()
 	for _, c := range []struct {
 		name     string
@@ -71,6 +72,8 @@ func TestLivenessOfEachResource(t *testing.T) {
 		}, check.Down, "x"},
 		{"refused now and then, and wanted in between", [][]history.Event{refusals("x", "unavailable", 3100, 4400, 200)}, check.Stalls, "x"},
 		{"refused, and not wanted any more", [][]history.Event{asks("x", "m1", "unavailable", 3100, 3101, 1), asks("x", "m1", "unavailable", 7000, 7001, 1)}, check.Live, ""},
+		{"stuck after a fault that was too short to show it", [][]history.Event{brief, asks("x", "m1", "timeout", 2100, 3900, 600), gotten("m1", "h", 3900, 4000, 4010)}, check.Stalls, "x"},
+		{"stuck after such a fault, but perhaps for a lease", [][]history.Event{brief, asks("x", "m1", "timeout", 2100, 3900, 600), gotten("m1", "h", 3900, 4000, 4010), {leasedRun(1500)}}, check.Live, ""},
 		{"not wanted any more", [][]history.Event{refusals("x", "canceled", 3100, 4400, 200)}, check.Live, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"locklab/internal/sentence"
 	"locklab/workloads/history"
 )
 
@@ -76,6 +77,28 @@ func (c *Checker) measureUsage(f *Findings, t timeline) {
 			n.CPUMax = max(n.CPUMax, mean) // a short run may have no sample that is all in it
 		}
 		f.Nodes = append(f.Nodes, *n)
+	}
+}
+
+// checkLinks sees whether a user's program went through the links that were broken. What
+// passes none, such as a lock on a file that all share, is not touched by it.
+func (c *Checker) checkLinks(f *Findings) {
+	program := c.run.Program
+	if program == nil || !slices.ContainsFunc(c.faults, func(l *fault) bool { return len(l.From) > 0 && len(l.Nodes) == 0 }) {
+		return
+	}
+	if len(program.Servers) == 0 {
+		f.Unlinked = append(f.Unlinked, sentence.Of("the lock's program asks for no servers, so nothing of it passes the links that were broken"))
+		return
+	}
+	seen, bytes := false, int64(0)
+	for _, n := range f.Nodes {
+		if slices.Contains(program.Servers, n.Node) && n.LinkedNS > 0 {
+			seen, bytes = true, bytes+n.InBytes+n.OutBytes
+		}
+	}
+	if seen && bytes == 0 {
+		f.Unlinked = append(f.Unlinked, sentence.Of("nothing of the lock's program passed the links to its servers, so that links were broken shows nothing of it"))
 	}
 }
 

@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -54,5 +55,41 @@ func TestUsageIsOfTheMeasuredPart(t *testing.T) {
 	want[0].Over, want[0].LinkedNS = nil, 6000*ms
 	if diff := cmp.Diff(want, both.Nodes); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestProgramsThatUseNoLink: broken links show nothing of a user's lock that sends nothing
+// through them. What it does wrong is seen all the same.
+func TestProgramsThatUseNoLink(t *testing.T) {
+	calm, partition := phases(1000, 10_000, 10_100), fault("f1", "partition", 3000, 8005, cutAC)
+	kill := fault("f1", "kill", 3000, 8005, func(e *history.Event) { e.Nodes = []string{"m3"} })
+	said := func(bytes int64) []history.Event {
+		return []history.Event{{Kind: history.KindUsage, Host: "ha", FromNS: 1000 * ms, AtNS: 10_000 * ms, Usage: []history.Usage{
+			{Node: "s1", InBytes: &bytes, OutBytes: &bytes}, {Node: "m1", InBytes: new(int64(9)), OutBytes: new(int64(9))},
+		}}}
+	}
+	program := func(servers ...string) []history.Event {
+		run := world()
+		run.Run.Program = &history.Program{Servers: servers}
+		return []history.Event{run}
+	}
+	for name, c := range map[string]struct {
+		lists  [][]history.Event
+		status check.Status
+		why    string
+	}{
+		"a file":                    {[][]history.Event{program(), partition}, check.Inconclusive, "asks for no servers"},
+		"a file, nothing broken":    {[][]history.Event{program()}, check.Expected, ""},
+		"a file, and a kill":        {[][]history.Event{program(), kill}, check.Expected, ""},
+		"a file that is not safe":   {[][]history.Event{program(), partition, raced()}, check.Violated, "raced"},
+		"a server that is not used": {[][]history.Event{program("s1"), partition, said(0)}, check.Inconclusive, "nothing of the lock's program passed the links"},
+		"a server":                  {[][]history.Event{program("s1"), partition, said(100)}, check.Expected, ""},
+		"nobody counted":            {[][]history.Event{program("s1"), partition}, check.Expected, ""},
+		"a lock of the lab":         {[][]history.Event{partition}, check.Expected, ""},
+	} {
+		v, _ := judged(t, history.Expect{Safety: check.Safe}, append([][]history.Event{calm, work()}, c.lists...)...)
+		if v.Status != c.status || !strings.Contains(strings.ToLower(v.Why), c.why) {
+			t.Errorf("%s: %s: %s", name, v.Status, v.Why)
+		}
 	}
 }

@@ -265,10 +265,17 @@ type Run struct {
 	NoDisk bool `json:"no_disk,omitzero"`
 	// Shared says that the lock's servers run since an earlier run, which nothing broke.
 	Shared bool `json:"shared,omitzero"`
+	// Program says that the lock is a program of the user's; absent for the lab's own.
+	Program *Program `json:"program,omitempty"`
 	// RTTNS is the round trip from a master to the lock's servers, the median of the pairs of
 	// hosts and the shortest of each,
 	// or peers, through the links; 0 if the lock talks to nobody.
 	RTTNS int64 `json:"rtt_ns,omitempty"`
+}
+
+// Program is what is known of a lock that the user brings.
+type Program struct {
+	Servers []string `json:"servers,omitempty"` // nodes that it may dial, through links
 }
 
 // Expect is what a scenario expects of a lock. What is empty is not judged.

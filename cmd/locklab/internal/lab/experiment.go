@@ -18,6 +18,7 @@ import (
 	"locklab/internal/seed"
 	"locklab/locks/clock"
 	"locklab/nodes/role"
+	"locklab/nodes/topology"
 	"locklab/workloads/history"
 )
 
@@ -156,7 +157,22 @@ func (x *experiment) head(rtt time.Duration) history.Event {
 		WarmupNS: int64(x.config.Warmup), DurationNS: int64(x.config.Duration), Played: x.play != nil,
 		Expect: expected(x.scenario, topo.Name, x.lock), Planned: planned(x.scenario, x.config.Duration),
 		HostZones: topo.HostZones(), NodeHosts: topo.NodeHosts(), RTTNS: int64(rtt), LeaseNS: int64(x.lock.Lease), NoDisk: len(x.lock.Disks) == 0,
+		Program: programOf(x.lock, topo),
 	}}
+}
+
+// programOf is what the history says of a lock that the user brings; nil of others.
+func programOf(lock catalog.Lock, topo *topology.Topology) *history.Program {
+	if !lock.Program {
+		return nil
+	}
+	var p history.Program
+	for _, server := range lock.Servers {
+		for _, n := range topo.NodesOf(server.Name) {
+			p.Servers = append(p.Servers, n.Name)
+		}
+	}
+	return &p
 }
 
 // lead is the time between the decision to start and the first operation.

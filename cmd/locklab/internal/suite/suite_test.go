@@ -182,6 +182,9 @@ func TestDecide(t *testing.T) {
 	}
 	partial := row("partial", result.StatusExpected, result.Unsafe, "live")
 	partial.Partial = true
+	crossed := row("crossed", result.StatusInconclusive, result.Unsafe, "live")
+	crossed.Verdict.KeepOwn()
+	crossed.Verdict.Status = result.StatusViolated // as --fail-on says
 	short := row("short", result.StatusExpected, result.Safe, "down")
 	short.Verdict.ShortFault = true
 	rows := []result.Row{
@@ -191,6 +194,7 @@ func TestDecide(t *testing.T) {
 		row("calm", result.StatusNotJudged, result.SafetyNotJudged, "down"),
 		row("unclear", result.StatusInconclusive, result.Unsafe, "live"),
 		partial,
+		crossed,
 	}
 	cell := func(lock string, shows ...string) suite.Cell {
 		return suite.Cell{Lock: lock, Scenario: "s", Workload: "w", Shows: shows}
@@ -209,6 +213,7 @@ func TestDecide(t *testing.T) {
 		"either":                 {[]suite.Cell{cell("short", "stalls", "down")}, result.ClaimShown},
 		"surely not live":        {[]suite.Cell{cell("short", "live")}, result.ClaimRefuted},
 		"inconclusive":           {[]suite.Cell{cell("unclear", "unsafe")}, result.ClaimUndecided},
+		"crossed a threshold":    {[]suite.Cell{cell("crossed", "unsafe")}, result.ClaimUndecided},
 		"interrupted":            {[]suite.Cell{cell("partial", "unsafe")}, result.ClaimUndecided},
 		"not run":                {[]suite.Cell{cell("absent", "safe")}, result.ClaimNotRun},
 		"some not run":           {[]suite.Cell{cell("absent", "safe"), cell("unclear", "unsafe")}, result.ClaimUndecided},
