@@ -81,7 +81,7 @@ func (c *Checker) checkResources(f *Findings, t timeline, windows []window, reso
 				if atMost(gap, open) < int64(c.stall) {
 					continue
 				}
-				stall, lately := stuck(gap, open, held(), served(), int64(c.stall))
+				stall, lately := stuck(gap, open, held(), served(), int64(c.stall), w.worst == Live)
 				seen := outage{from: gap.from, lasts: stall}
 				switch length := w.to - w.from; {
 				case stall < least:
@@ -104,8 +104,10 @@ func atMost(gap span, wants []want) (sum int64) {
 }
 
 // stuck is how long, in a gap without grants, nodes that are not cut off wanted the
-// resource and nobody held it; lately says that one of them was served until the end.
-func stuck(gap span, wants []want, held []span, served map[int32][]int64, limit int64) (stall int64, lately bool) {
+// resource and nobody held it; lately says that one of them was served until the end. In the
+// whole of a run each wait stands alone: that its node was served later, when the fault was
+// over, does not say that it was not cut off.
+func stuck(gap span, wants []want, held []span, served map[int32][]int64, limit int64, alone bool) (stall int64, lately bool) {
 	byNode := map[int32][]want{}
 	for _, w := range wants {
 		w.span = span{max(w.from, gap.from), min(w.to, gap.to)}
@@ -117,12 +119,19 @@ func stuck(gap span, wants []want, held []span, served map[int32][]int64, limit 
 	for node, own := range byNode {
 		grants := served[node]
 		for _, s := range spansOf(own) {
-			n, _ := slices.BinarySearch(grants, s.to)
-			if n == 0 || grants[n-1] <= s.from {
+			until := gap.to
+			if alone {
+				until = s.to
+			}
+			n, _ := slices.BinarySearch(grants, until)
+			if n == 0 || grants[n-1] <= own[0].from {
 				continue
 			}
-			lately = lately || grants[n-1] >= gap.to-limit
-			counted = append(counted, span{s.from, grants[n-1]})
+			until = grants[n-1]
+			lately = lately || until >= gap.to-limit
+			if s.to = min(s.to, until); s.from < s.to {
+				counted = append(counted, s)
+			}
 		}
 	}
 	for _, s := range apart(counted) {
