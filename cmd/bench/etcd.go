@@ -29,11 +29,11 @@ func etcdRows() []row {
 		name string
 		key  func(worker int) string
 	}{
-		{"distinct keys", func(i int) string { return fmt.Sprint("key-", i) }},
+		{"distinct keys, a client each", func(i int) string { return fmt.Sprint("key-", i) }},
 		{"one key, a client each; etcd's Mutex hands over on a 100 ms timer", func(int) string { return "key" }},
 	} {
 		rows = append(rows, row{
-			name: "etcd lock+unlock / concurrency.Mutex, 16 workers, " + r.name, reach: 1, unit: "ops/s",
+			name: "etcd lock+unlock / concurrency.Mutex, 16 workers with leases of a minute, " + r.name, reach: 1, unit: "ops/s",
 			start: etcdAgainstMutex(16, r.key),
 		})
 	}

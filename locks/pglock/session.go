@@ -40,7 +40,14 @@ func (l *Locker) hold(ctx context.Context, c *pgxpool.Conn, resource string, tok
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !l.keep(h) {
-		drop(ctx, c, false)
+		clean := l.quietly(ctx, func(ctx context.Context) error {
+			_, err := unlock(ctx, c)
+			return err
+		})
+		drop(ctx, c, clean)
+		if !clean { // the session may hold on to it
+			return nil, fmt.Errorf("%w: %w", locks.ErrUnknown, locks.ErrClosed)
+		}
 		return nil, locks.ErrClosed
 	}
 	h.timer = l.clock.AfterFunc(l.options.Timeout, h.look)

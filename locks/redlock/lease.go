@@ -284,11 +284,11 @@ func (le *lease) Expires() (time.Time, bool) {
 func (le *lease) Lost() <-chan struct{} { return le.lost }
 
 // Release deletes the key on all instances and waits until a quorum confirmed it,
-// at most Options.Timeout; with Poll, if the lock had to be asked for more than once, then
-// for the others, at most as long again: who asks again at once would else get ahead of
-// all that pause. It goes on when ctx is done, which is the moment when a release is
-// needed most. ErrUnknown says that a quorum may carry the key until the lease time is
-// over; the deletion is repeated in the background.
+// at most Options.Timeout (with one instance twice that); with Poll, if the lock had to be
+// asked for more than once, then for the others, at most as long again: who asks again at
+// once would else get ahead of all that pause. It goes on when ctx is done, which is the
+// moment when a release is needed most. ErrUnknown says that a quorum may carry the key
+// until the lease time is over; the deletion is repeated in the background.
 func (le *lease) Release(ctx context.Context) error {
 	le.release.Do(func() { le.result = le.releaseOnce(ctx) })
 	return le.result
