@@ -1,8 +1,9 @@
 // Package zklock is a lock on ZooKeeper, on github.com/go-zookeeper/zk.
 //
 // Algorithm: a claim is an ephemeral sequential node below the resource's; the one with the
-// lowest number holds, and each other one watches the one before it. With watch=all each
-// watches all of them, and every change wakes everybody: the herd. The fencing token is the
+// lowest number holds, and each other one watches the one before it. The list of claims is
+// asked for right behind the claim, without waiting for its answer: a round trip less. With
+// watch=all each watches all of them, and every change wakes everybody: the herd. The fencing token is the
 // zxid of the last change among the claims (pzxid), read with the list in which the own claim
 // is the first: the holder before was still there when it read its own, so it grows.
 // Source: ZooKeeper Recipes and Solutions, Locks; the herd: the document of channel.io.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -19,9 +20,10 @@ type lease struct {
 	locker   *Locker
 	session  *session
 	resource string
-	parent   string // above the resource's claims
-	prefix   string // of the claim's path, which no other claim has
-	path     string // of the claim
+	parent   string         // above the resource's claims
+	prefix   string         // of the claim's path, which no other claim has
+	path     string         // of the claim
+	early    <-chan listing // what was there right after the claim; nil if nothing was asked
 	token    locks.Token
 	taken    atomic.Bool // the caller has it, or has gone
 
@@ -90,15 +92,43 @@ func (le *lease) again() bool {
 // asked counts a request and its answer.
 func (le *lease) asked() { le.locker.sent.Add(2) }
 
+// listing is an answer to what claims there are.
+type listing struct {
+	names []string
+	stat  *zk.Stat
+	err   error
+}
+
+// list asks for the claims. A server answers the requests of a session in their order, so
+// what is asked right behind the claim costs no round trip of its own; look sees whether it
+// was asked behind it.
+func (le *lease) list() <-chan listing {
+	if le.locker.options.WatchAll {
+		return nil // each list sets a watch
+	}
+	answer := make(chan listing, 1)
+	begun := le.locker.begin(func() {
+		var l listing
+		l.names, l.stat, l.err = le.session.conn.Children(le.parent)
+		le.asked()
+		answer <- l
+	})
+	if !begun {
+		return nil // closed
+	}
+	return answer
+}
+
 // create makes the claim. What was not answered is looked for until that is.
 func (le *lease) create(ctx context.Context) error {
 	conn := le.session.conn
 	for {
+		early := le.list()
 		path, err := conn.Create(le.prefix, nil, zk.FlagEphemeralSequential, everybody())
 		le.asked()
 		switch {
 		case err == nil:
-			le.path = path
+			le.path, le.early = path, early
 			return nil
 		case errors.Is(err, zk.ErrNoNode):
 			_, err = conn.CreateContainer(le.parent, nil, zk.FlagContainer, everybody())
@@ -181,31 +211,35 @@ func (le *lease) wait(ctx context.Context) error {
 
 // look returns what tells of the change that may make the claim the first; nil if it is.
 func (le *lease) look() (<-chan zk.Event, error) {
-	conn := le.session.conn
-	var names []string
-	var stat *zk.Stat
+	own := le.path[len(le.parent)+1:]
+	var at listing
 	var changed <-chan zk.Event
-	var err error
-	if le.locker.options.WatchAll {
-		names, stat, changed, err = conn.ChildrenW(le.parent)
-	} else {
-		names, stat, err = conn.Children(le.parent)
+	if le.early != nil {
+		at = <-le.early
+		le.early = nil
 	}
-	le.asked()
-	if err != nil {
-		return nil, err
+	if !slices.Contains(at.names, own) { // or it was asked before the claim, or in vain
+		if le.locker.options.WatchAll {
+			at.names, at.stat, changed, at.err = le.session.conn.ChildrenW(le.parent)
+		} else {
+			at.names, at.stat, at.err = le.session.conn.Children(le.parent)
+		}
+		le.asked()
 	}
-	before, there := previous(names, le.path[len(le.parent)+1:])
+	if at.err != nil {
+		return nil, at.err
+	}
+	before, there := previous(at.names, own)
 	switch {
 	case !there:
 		return nil, fmt.Errorf("the claim was deleted: %w", zk.ErrNoNode)
 	case before == "":
-		le.token = locks.Token(stat.Pzxid) //nolint:gosec // zxids are positive
+		le.token = locks.Token(at.stat.Pzxid) //nolint:gosec // zxids are positive
 		return nil, nil
 	case changed != nil:
 		return changed, nil
 	}
-	_, _, changed, err = conn.GetW(le.parent + "/" + before)
+	_, _, changed, err := le.session.conn.GetW(le.parent + "/" + before)
 	le.asked()
 	if errors.Is(err, zk.ErrNoNode) {
 		return le.look()
