@@ -29,18 +29,27 @@ func workloadRows() []row {
 			},
 		},
 		{
+			name: "generator: lateness p99 / that of a bare loop that sleeps until the same moments", unit: "us", reach: 2, atMost: true,
+			start: func(context.Context, *stopList) (subject, peer measurement, err error) {
+				return generatorLateness, bareLateness, nil
+			},
+		},
+		{
 			name: "checker: read and check a history of a million events", unit: "s", reach: 1, atMost: true,
 			start: startChecker,
 		},
 	}
 }
 
+// arrivals are those of the rows on the generator.
+func arrivals() loadgen.Pacer { return loadgen.Poisson(10_000, 1) }
+
 // generatorLateness is in microseconds: how much later than intended 99 % of the
 // operations began, in a worker.
 func generatorLateness(ctx context.Context, d time.Duration) (float64, error) {
 	var mu sync.Mutex
 	var late []time.Duration
-	err := loadgen.Open(ctx, loadgen.Config{Pacer: loadgen.Poisson(10_000, 1), Duration: d}, func(_ context.Context, op loadgen.Op) {
+	err := loadgen.Open(ctx, loadgen.Config{Pacer: arrivals(), Duration: d}, func(_ context.Context, op loadgen.Op) {
 		mu.Lock()
 		defer mu.Unlock()
 		late = append(late, time.Duration(op.SentNS-op.IntendedNS))
@@ -48,8 +57,31 @@ func generatorLateness(ctx context.Context, d time.Duration) (float64, error) {
 	if err := cmp.Or(err, ctx.Err()); err != nil {
 		return 0, fmt.Errorf("generate load: %w", err)
 	}
+	return p99(late), nil
+}
+
+// bareLateness is the same of one thread that only sleeps: what this machine allows.
+func bareLateness(ctx context.Context, d time.Duration) (float64, error) {
+	defer clock.Pin()()
+	var late []time.Duration
+	began := clock.Mono()
+	for at := range arrivals() {
+		if at > d || ctx.Err() != nil {
+			break
+		}
+		clock.SleepPinned(began + int64(at))
+		late = append(late, since(began)-at)
+	}
+	return p99(late), ctx.Err()
+}
+
+// p99 is in microseconds.
+func p99(late []time.Duration) float64 {
+	if len(late) == 0 {
+		return 0
+	}
 	slices.Sort(late)
-	return micros(late[len(late)*99/100]), nil
+	return micros(late[len(late)*99/100])
 }
 
 func startChecker(_ context.Context, stops *stopList) (subject, peer measurement, err error) {
