@@ -127,8 +127,8 @@ func otherViolations(say *lang.Lang, counted result.Figure, r result.Row) (parts
 }
 
 // answersOf has one answer for each workload. The runs of a comparison follow each other
-// lock by lock.
-func answersOf(say *lang.Lang, files []result.File, names []string) []answer {
+// lock by lock; proofs are the addresses of their pages of evidence, "" where there is none.
+func answersOf(say *lang.Lang, files []result.File, names, proofs []string) []answer {
 	var all []result.Row
 	for _, f := range files {
 		all = append(all, f.Results...)
@@ -154,8 +154,12 @@ func answersOf(say *lang.Lang, files []result.File, names []string) []answer {
 				}
 				for _, f := range a.Columns {
 					c := answerCellOf(say, f, of)
-					if row.Run != "" {
-						c.Href = "" // the rows stand in the run's own report
+					switch {
+					case c.Href == "":
+					case row.Run != "" && proofs[i] == "":
+						c.Href = "" // the row is told nowhere
+					case row.Run != "" || f.Violation != "":
+						c.Href = proofs[i] + c.Href
 					}
 					row.Cells = append(row.Cells, c)
 				}
@@ -215,9 +219,6 @@ func answerCellOf(say *lang.Lang, f result.Figure, rows []result.Row) answerCell
 	}
 	if v > 0 || c.Besides != "" {
 		c.Where, c.Href = plain(r.Scenario), "#"+rowID(r)
-		if f.Violation != "" {
-			c.Href = EvidenceFile + c.Href
-		}
 	}
 	if strings.HasPrefix(f.Field, "latency") && r.Availability < quietShare {
 		c.Note = say.Sprintf("of the %s served", percent(r.Availability))

@@ -2,6 +2,8 @@ package reports_test
 
 import (
 	"context"
+	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,6 +31,7 @@ func withScenes(t *testing.T) string {
 		h.Scenes = []series.Scene{{
 			Moment: series.Moment{What: "overlap", Resource: "g1", Text: sentence.Name("h2 on master-c got g1 while h1 on master-a held it"), AtMS: 1200, Faults: []sentence.Text{sentence.Name("partition of zone:a <-> others")}},
 			Steps: []series.Step{
+				{Who: "faults", What: "fault", Text: sentence.Name("partition of zone:a <-> others"), FromMS: -15, ToMS: math.Inf(1)},
 				{Who: "players", What: "match", Text: sentence.Name("p1 asks master-a: room-1"), FromMS: -20, ToMS: 5},
 				{Who: "master-a", What: "hold", Text: sentence.Name("client-1 believes that it holds g1 (h1)"), FromMS: -10, ToMS: 12},
 				{Who: "master-c", What: "hold", Text: sentence.Name("client-2 believes that it holds g1 (h2)"), FromMS: 0, ToMS: 8},
@@ -166,6 +169,12 @@ func TestNothingIsCutOff(t *testing.T) {
 	for _, page := range []string{"run", "evidence", "comparison"} { // a sheet is written in one language
 		files[page+" in Korean"] = strings.TrimSuffix(files[page], ".html") + ".ko.html"
 	}
+	files["list"] = listed(t, dir, other)
+	// The sample has every table with all its columns, and every kind of scene.
+	maps.Copy(files, map[string]string{
+		"sample": "sample/index.html", "sample in Korean": "sample/index.ko.html",
+		"evidence of the sample": "sample/evidence.html", "evidence of the sample in Korean": "sample/evidence.ko.html",
+	})
 	tab, _ := openBrowser(t)
 	const a4 = 718 // its width in CSS pixels, without Chromium's margins
 	for name, look := range map[string]struct {
@@ -189,13 +198,28 @@ func TestNothingIsCutOff(t *testing.T) {
 				  const boxes = [...document.querySelectorAll(`+"`"+look.boxes+"`"+`)];
 				  const hidden = [...document.querySelectorAll("tbody td, tbody th")].filter((e) => e.getClientRects().length === 0);
 				  const beyond = [...document.querySelectorAll("figure svg.plot text")].filter((e) => {
-				    const text = e.getBoundingClientRect(), paper = e.closest("figure").getBoundingClientRect();
-				    return e.closest("figure").scrollWidth <= e.closest("figure").clientWidth && (text.right > paper.right || text.left < paper.left);
+				    const scroller = e.closest(".across") ?? e.closest("figure");
+				    const text = e.getBoundingClientRect(), paper = scroller.getBoundingClientRect();
+				    return scroller.scrollWidth <= scroller.clientWidth && (text.right > paper.right || text.left < paper.left);
 				  });
 				  return [...boxes.filter((e) => e.scrollWidth > e.clientWidth + 1).map(said), ...hidden.map((e) => "hidden: " + e.textContent), ...beyond.map((e) => "beyond its figure: " + e.textContent)];
 				})()`)
 				if len(cut) > 0 {
 					t.Errorf("cut off: %q", cut)
+				}
+				if look.width < 390 || look.scheme == browser.Paper {
+					return
+				}
+				small := evaluate[[]string](tab, t, `(() => {
+				  const unsaid = [...document.querySelectorAll("main *")].filter((e) => e.scrollWidth > e.clientWidth + 1 && ["auto", "scroll"].includes(getComputedStyle(e).overflowX) && !(e.tabIndex === 0 && (e.getAttribute("role") !== "region" || e.getAttribute("aria-label"))));
+				  const tiny = new Set([...document.querySelectorAll("svg.plot text")].filter((e) => {
+				    const svg = e.ownerSVGElement;
+				    return svg.getBoundingClientRect().width > 0 && parseFloat(getComputedStyle(e).fontSize) * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width < 9.6;
+				  }).map((e) => "too small: " + e.textContent));
+				  return [...unsaid.slice(0, 5).map((e) => "scrolls, out of reach of keys: " + e.className), ...[...tiny].slice(0, 5)];
+				})()`)
+				if len(small) > 0 {
+					t.Errorf("hard to read: %q", small)
 				}
 			})
 		}

@@ -30,6 +30,7 @@ type comparison struct {
 	Answers     []answer
 	Meanings    string
 	Groups      []comparisonGroup
+	Unproven    string // the runs that have no page of evidence
 	Outcomes    []status
 	Method      []string
 	Runs        []comparedRun
@@ -68,6 +69,7 @@ type comparedRow struct {
 // comparedFigure is a figure of a run, where it lies, and its difference from the first.
 type comparedFigure struct {
 	Label, Value, Interval string
+	Href                   string // of its evidence; "" without any
 	SVG                    template.HTML
 	Change                 string
 	Outcome                status
@@ -75,14 +77,21 @@ type comparedFigure struct {
 	interval               noise.Interval
 }
 
-func compare(say *lang.Lang, runs []loaded) *comparison {
+func compare(say *lang.Lang, runs []loaded, proofs []string) *comparison {
 	files := make([]result.File, len(runs))
 	names := runNames(runs)
+	var unproven []string
+	for i, address := range proofs {
+		if address == "" {
+			unproven = append(unproven, names[i])
+		}
+	}
 	c := &comparison{
 		Title:    say.Sprintf("%d runs side by side", len(runs)),
 		Lede:     say.List(names),
 		First:    names[0],
 		Names:    names,
+		Unproven: say.List(unproven),
 		glossary: glossary{Statuses: statuses(say), Terms: termGroups(say), LinkNote: say.Text(linkNote)},
 	}
 	var all []result.Row
@@ -108,11 +117,11 @@ func compare(say *lang.Lang, runs []loaded) *comparison {
 		ofWorkload := rowsWith(all, func(r result.Row) bool { return r.Workload == workload })
 		for _, scenario := range scenariosOf(ofWorkload) {
 			rows := rowsWith(ofWorkload, func(r result.Row) bool { return r.Scenario == scenario })
-			c.Groups = append(c.Groups, groupOf(say, files, names, rows, found))
+			c.Groups = append(c.Groups, groupOf(say, files, names, proofs, rows, found))
 		}
 	}
 	c.Changes = changes(say, files, names)
-	c.Answers, c.Meanings = answersOf(say, files, names), say.Text(meaningsNote)
+	c.Answers, c.Meanings = answersOf(say, files, names, proofs), say.Text(meaningsNote)
 	return c
 }
 
@@ -184,7 +193,7 @@ func compared(say *lang.Lang, rows []result.Row) (used []result.Figure, never []
 }
 
 // groupOf compares the rows of one scenario with one workload.
-func groupOf(say *lang.Lang, files []result.File, names []string, rows []result.Row, found []Difference) comparisonGroup {
+func groupOf(say *lang.Lang, files []result.File, names, proofs []string, rows []result.Row, found []Difference) comparisonGroup {
 	scenario, workload := rows[0].Scenario, rows[0].Workload
 	g := comparisonGroup{Title: plain(scenario) + ", " + plain(workload)}
 	used, never := compared(say, rows)
@@ -200,6 +209,9 @@ func groupOf(say *lang.Lang, files []result.File, names []string, rows []result.
 			for j := 0; present && j < len(used); j++ {
 				f := used[j]
 				cell := comparedFigure{Label: g.Measures[j], Value: shown(say, f, r)}
+				if v, _ := f.Of(r); v > 0 && proofs[i] != "" {
+					cell.Href = proofs[i] + "#" + rowID(r)
+				}
 				at := slices.IndexFunc(found, func(d Difference) bool {
 					return d.Run == i && d.Lock == lock && d.Scenario == scenario && d.Workload == workload && d.Figure.Field == f.Field
 				})

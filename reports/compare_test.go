@@ -3,7 +3,9 @@ package reports_test
 import (
 	"html"
 	"maps"
+	"net/url"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -170,5 +172,44 @@ func TestComparisonBeginsWithTheTable(t *testing.T) {
 		if wide := evaluate[int64](tab, t, `[...document.querySelectorAll(".box:has(.compare)")].filter((b) => b.scrollWidth > b.clientWidth + 1).length`); wide > 0 {
 			t.Errorf("%s, %d pixels wide: %d tables are cut off", page, width, wide)
 		}
+	}
+}
+
+// TestComparisonLeadsToEvidence: every number of a comparison leads to the row's evidence in its
+// own directory, in the language of the page; where there is no such page it says so.
+func TestComparisonLeadsToEvidence(t *testing.T) {
+	runs := []string{sample(t), sample(t)}
+	for _, dir := range runs {
+		generate(t, []string{dir}, "")
+	}
+	link := regexp.MustCompile(`<a href="([^"]*evidence[^"#]*)#([^"]*)">`)
+	proven, bare := t.TempDir(), t.TempDir()
+	generate(t, runs, proven)
+	for page, evidence := range map[string]string{"index.html": "evidence.html", "index.ko.html": "evidence.ko.html"} {
+		met := map[string]int{}
+		for _, found := range link.FindAllStringSubmatch(string(read(t, proven, page)), -1) {
+			way, err := url.PathUnescape(found[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(proven, filepath.FromSlash(way))
+			if filepath.IsAbs(way) || filepath.Base(file) != evidence || !strings.Contains(string(read(t, filepath.Dir(file), evidence)), `id="`+found[2]+`"`) {
+				t.Errorf("%s leads to %s, which has no %s", page, found[1], found[2])
+			}
+			met[filepath.Dir(file)]++
+		}
+		for _, dir := range runs {
+			if met[dir] < 20 { // latencies of six rows, and the answer
+				t.Errorf("%s: %d links lead to one of the runs: %v", page, met[dir], met)
+			}
+		}
+		if text := string(read(t, proven, page)); strings.Contains(text, "<code>locklab report DIR</code> writes it") {
+			t.Errorf("%s: misses evidence that is there", page)
+		}
+	}
+	generate(t, []string{sample(t), sample(t)}, bare)
+	text := string(read(t, bare, "index.html"))
+	if link.MatchString(text) || !strings.Contains(text, "<code>locklab report DIR</code> writes it") {
+		t.Error("it is not said that there is no evidence")
 	}
 }

@@ -24,7 +24,7 @@ func Summary(w io.Writer, say *lang.Lang, f result.File, width int, colour bool)
 	width = max(width, 60)
 	f = result.Clean(f)
 	var out strings.Builder
-	for _, a := range answersOf(say, []result.File{f}, nil) {
+	for _, a := range answersOf(say, []result.File{f}, nil, []string{""}) {
 		writeAnswer(&out, say, a, width, colour)
 		fmt.Fprintln(&out)
 	}

@@ -48,7 +48,7 @@ func DigestOf(say *lang.Lang, f result.File) Digest {
 	if end := ending(say, f.Run); end.Topic != "" {
 		d.Check = strings.TrimSpace(end.Topic + ". " + d.Check)
 	}
-	for _, a := range answersOf(say, []result.File{f}, nil) {
+	for _, a := range answersOf(say, []result.File{f}, nil, []string{""}) {
 		for _, r := range a.Rows {
 			line := digestLock{Lock: r.Lock, Ink: r.Ink}
 			for i, title := range digestColumns(say) {

@@ -48,6 +48,8 @@ type scene struct {
 	Row, What, Text, At, Resource string
 	Faults                        []string
 	SVG                           template.HTML
+	Shaded                        bool // a fault was in force in some of it
+	More                          string
 	Steps                         []sceneStep
 }
 
@@ -94,10 +96,11 @@ func evidenceOf(say *lang.Lang, l loaded) *evidence {
 }
 
 func sceneOf(say *lang.Lang, row string, s series.Scene) scene {
+	drawing, shaded := plots.Timeline(say, s)
 	out := scene{
 		Row:  row,
 		What: say.Term(plain(s.What)), Text: plain(say.Tell(s.Text)), At: say.Sprintf("%s ms", figure(math.Round(s.AtMS))), Resource: plain(s.Resource), Faults: plainAll(say.TellAll(s.Faults)),
-		SVG: template.HTML(plots.Timeline(say, s)), //nolint:gosec // drawn and escaped by plots
+		SVG: template.HTML(drawing), Shaded: shaded, More: MoreSteps(say, s), //nolint:gosec // drawn and escaped by plots
 	}
 	for _, step := range s.Steps {
 		lasted := ""
@@ -110,4 +113,12 @@ func sceneOf(say *lang.Lang, row string, s series.Scene) scene {
 		out.Steps = append(out.Steps, sceneStep{Signed(step.FromMS), lasted, say.Term(plain(step.Who)), say.Term(step.What), plain(say.Tell(step.Text))})
 	}
 	return out
+}
+
+// MoreSteps says how much of a scene is left out; "" if nothing.
+func MoreSteps(say *lang.Lang, s series.Scene) string {
+	if s.More == 0 {
+		return ""
+	}
+	return say.Count(int64(s.More), "1 more that is further from the moment is left out.", "%s more that are further from the moment are left out.")
 }

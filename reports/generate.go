@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 
@@ -69,7 +70,7 @@ func Generate(ctx context.Context, dirs []string, out string, read Reader) error
 	files := []written{{CSVFile, table}}
 	var came cameTo
 	for _, say := range languages {
-		drawn, err := draw(say, runs, &came)
+		drawn, err := draw(say, runs, out, &came)
 		if err != nil {
 			return fmt.Errorf("draw the report: %w", err)
 		}
@@ -99,12 +100,12 @@ type written struct {
 	data []byte
 }
 
-// draw makes the files of a report in a language. Runs side by side have no evidence of
-// their own; what they came to is noted.
-func draw(say *lang.Lang, runs []loaded, came *cameTo) ([]written, error) {
+// draw makes the files of a report in a language, for the directory out. Runs side by side have
+// no evidence of their own, but lead to that in their directories; what they came to is noted.
+func draw(say *lang.Lang, runs []loaded, out string, came *cameTo) ([]written, error) {
 	page, text := FileIn(say, PageFile), FileIn(say, MarkdownFile)
 	if len(runs) > 1 {
-		c := compare(say, runs)
+		c := compare(say, runs, proofsOf(say, runs, out))
 		came.note(say, c)
 		drawn, err := html(say, "comparison.html", PageFile, c)
 		md, mdErr := markdown(say, "comparison.md", MarkdownFile, c)
@@ -115,4 +116,28 @@ func draw(say *lang.Lang, runs []loaded, came *cameTo) ([]written, error) {
 	md, mdErr := markdown(say, "report.md", MarkdownFile, p)
 	proof, proofErr := html(say, "evidence.html", EvidenceFile, evidenceOf(say, runs[0]))
 	return []written{{page, drawn}, {text, md}, {FileIn(say, EvidenceFile), proof}}, errors.Join(err, mdErr, proofErr)
+}
+
+// proofsOf are the addresses of the runs' pages of evidence in a language, as seen from a page
+// in out; "" of a run that has none. They are relative, so that directories which move together
+// keep them.
+func proofsOf(say *lang.Lang, runs []loaded, out string) []string {
+	proofs := make([]string, len(runs))
+	from, err := filepath.Abs(out)
+	if err != nil {
+		return proofs
+	}
+	for i, l := range runs {
+		page, err := filepath.Abs(filepath.Join(l.Dir, FileIn(say, EvidenceFile)))
+		if err != nil {
+			continue
+		}
+		if _, err := os.Stat(page); err != nil {
+			continue
+		}
+		if way, err := filepath.Rel(from, page); err == nil {
+			proofs[i] = (&url.URL{Path: filepath.ToSlash(way)}).String()
+		}
+	}
+	return proofs
 }

@@ -13,7 +13,7 @@ import (
 )
 
 const gridNote = "S safe, U unsafe, - no violation seen where none is judged; l live, s stalls, d down; " +
-	"! not what the scenario expects; ? inconclusive; . the scenario does not apply to the lock."
+	"! not what the scenario expects; ? inconclusive; . the scenario does not apply to the lock; blank: the two were not run together."
 
 // Grid writes the result of a suite for a console: of each workload a table of locks and
 // scenarios, with a letter for safety and one for liveness in every cell, and what was made
@@ -54,10 +54,20 @@ func writeGrid(out *strings.Builder, say *lang.Lang, run result.Run, workload st
 		}
 		out.WriteByte('\n')
 		for _, lock := range locks {
-			out.WriteString(pad(plots.Clip(plain(lock), name), name, true))
+			type letters struct{ text, class string }
+			var line []letters
+			said := begin == 0 // a lock that says nothing in a table below is not in it
 			for _, scenario := range scenarios[begin:end] {
 				text, class := gridCell(run, rows, lock, scenario)
-				text = pad(text, cell, false)
+				line = append(line, letters{text, class})
+				said = said || strings.Trim(text, ".") != ""
+			}
+			if !said {
+				continue
+			}
+			out.WriteString(pad(plots.Clip(plain(lock), name), name, true))
+			for _, c := range line {
+				text, class := pad(c.text, cell, false), c.class
 				if colour {
 					text = ansi(class) + text + "\x1b[0m"
 				}
@@ -74,11 +84,16 @@ func writeGrid(out *strings.Builder, say *lang.Lang, run result.Run, workload st
 	fmt.Fprintf(out, "%s\n\n", Wrap(strings.Join(numbered, ", "), width, 2))
 }
 
+// unfit says that a scenario was left out for a lock because it does not apply.
+func unfit(run result.Run, lock, scenario string) bool {
+	return slices.ContainsFunc(run.Unfit, func(u result.Unfit) bool { return u.Lock == lock && u.Scenario == scenario })
+}
+
 // gridCell is what a row says in two letters, and its class.
 func gridCell(run result.Run, rows []result.Row, lock, scenario string) (text, class string) {
 	i := slices.IndexFunc(rows, func(r result.Row) bool { return r.Lock == lock && r.Scenario == scenario })
 	if i < 0 {
-		if slices.ContainsFunc(run.Unfit, func(u result.Unfit) bool { return u.Lock == lock && u.Scenario == scenario }) {
+		if unfit(run, lock, scenario) {
 			return ".", "none"
 		}
 		return "", "none"

@@ -3,6 +3,7 @@ package reports_test
 import (
 	"bytes"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -52,7 +53,7 @@ func TestGrid(t *testing.T) {
 		for _, want := range []string{
 			"lock   1   2   3\n", "none  Ul Ss!   .\n", "raft   ?      -d\n", "1 baseline, 2 cut, 3 leader-kill\n",
 			"△ shown only under some: It holds. (Somebody) [raft under baseline: safe\n", "  (shown); none under baseline: stall_ms>9, stalls or down (refuted)]",
-			"\nnone under baseline: 19 of 20, 2 undecided (expected unsafe)\n", "no run shows more.\n",
+			"\nnone under baseline: 19 of 20, 2 undecided (expected unsafe)\n", "blank: the two were not", "raft   ?      -d\n", "no run shows more.\n",
 		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("want %q in\n%s", want, text)
@@ -95,6 +96,42 @@ func TestGridNames(t *testing.T) {
 		}
 		if cells != 21 {
 			t.Errorf("%s has %d of 21 cells beside its name in\n%s", lock, cells, out.String())
+		}
+	}
+}
+
+// TestGridContinues: a lock to which nothing of a further table applies is not in that table.
+func TestGridContinues(t *testing.T) {
+	var f result.File
+	for i := range 30 {
+		scenario := fmt.Sprintf("s%d", i+1)
+		f.Results = append(f.Results, result.Row{Lock: "raft", Scenario: scenario, Workload: "mutex", Verdict: result.Verdict{Status: result.StatusExpected, Safety: result.Safe, Liveness: "live"}})
+		if i == 0 {
+			f.Results = append(f.Results, result.Row{Lock: "none", Scenario: scenario, Workload: "mutex", Verdict: result.Verdict{Status: result.StatusExpected, Safety: result.Safe, Liveness: "live"}})
+		} else {
+			f.Run.Unfit = append(f.Run.Unfit, result.Unfit{Lock: "none", Scenario: scenario, Workload: "mutex"})
+		}
+	}
+	var out bytes.Buffer
+	if err := reports.Grid(&out, lang.English(), f, 80, false); err != nil {
+		t.Fatal(err)
+	}
+	if raft, none := strings.Count(out.String(), "\nraft "), strings.Count(out.String(), "\nnone "); raft != 2 || none != 1 {
+		t.Errorf("raft has %d lines, want 2, and none %d, want 1:\n%s", raft, none, out.String())
+	}
+	dir := t.TempDir()
+	f.Schema, f.Run.ID = result.Schema, "suite"
+	for _, tt := range []struct {
+		of   result.File
+		want bool
+	}{{f, true}, {result.File{Schema: f.Schema, Run: result.Run{ID: "all"}, Results: f.Results[:2]}, false}} {
+		if err := result.Write(filepath.Join(dir, result.FileName), tt.of); err != nil {
+			t.Fatal(err)
+		}
+		generate(t, []string{dir}, "")
+		page := string(read(t, dir, reports.PageFile))
+		if strings.Contains(page, "does not apply</span>") != tt.want || strings.Contains(page, "Does not apply: the scenario has nothing to break") != tt.want {
+			t.Errorf("the page says what does not apply, and what that means: want %v", tt.want)
 		}
 	}
 }

@@ -58,6 +58,7 @@ type matrix struct {
 	Workload  string
 	Scenarios []string
 	Rows      []matrixRow
+	Blank     string // what a cell without a run means; "" if there is none
 	Figures   figureTable
 }
 
@@ -81,6 +82,7 @@ type matrixRow struct {
 
 type cell struct {
 	Run       bool
+	Unfit     bool // the scenario does not apply to the lock
 	ID, Class string
 	Meaning   meaning
 	Status    status
@@ -110,7 +112,7 @@ func pageOf(say *lang.Lang, l loaded) *page {
 		Banner:     ending(say, f.Run),
 		Warnings:   warnings(say, f.Run),
 		Notes:      notesOf(say, l),
-		Answers:    answersOf(say, []result.File{f}, nil),
+		Answers:    answersOf(say, []result.File{f}, nil, []string{FileIn(say, EvidenceFile)}),
 		Meanings:   say.Text(meaningsNote),
 		Check:      checkOf(say, f.Results),
 		Claims:     claimsOf(say, f),
@@ -185,6 +187,9 @@ func lede(say *lang.Lang, f result.File) string {
 	return strings.Join(parts, " · ")
 }
 
+// blankNote explains cells without a run.
+const blankNote = "Not run: the two were not run together. Does not apply: the scenario has nothing to break for that lock."
+
 func matrixOf(say *lang.Lang, f result.File, workload string) matrix {
 	rows := rowsWith(f.Results, func(r result.Row) bool { return r.Workload == workload })
 	counted, inks := violationOf(rows), inksOf(f.Results)
@@ -192,9 +197,12 @@ func matrixOf(say *lang.Lang, f result.File, workload string) matrix {
 	for _, lock := range locksOf(rows) {
 		line := matrixRow{Lock: plain(lock), Ink: string(inks[lock])}
 		for _, scenario := range scenariosOf(rows) {
-			c := cell{}
+			c := cell{Unfit: unfit(f.Run, lock, scenario)}
 			if r, ok := findRow(rows, lock, scenario, workload); ok {
 				c = cellOf(say, r, counted)
+			}
+			if !c.Run {
+				m.Blank = say.Text(blankNote)
 			}
 			line.Cells = append(line.Cells, c)
 		}

@@ -32,7 +32,7 @@ func tradeoffOf(say *lang.Lang, rows []result.Row, inks map[string]plots.Ink) (t
 	clean := map[string][]string{}
 	for _, r := range rows {
 		p := plots.Point{
-			Lock: plain(r.Lock), Scenario: plain(r.Scenario), Ink: inks[r.Lock], Mark: slices.Index(locks, r.Lock), Href: EvidenceFile + "#" + rowID(r),
+			Lock: plain(r.Lock), Scenario: plain(r.Scenario), Ink: inks[r.Lock], Mark: slices.Index(locks, r.Lock), Href: FileIn(say, EvidenceFile) + "#" + rowID(r),
 			X: (1 - r.Availability) * 100, Y: per1000(counted, r), Unsure: r.Verdict.Undecided(),
 		}
 		if r.LatencyMS != nil {

@@ -226,6 +226,9 @@ func explain(ctx context.Context, w io.Writer, say *lang.Lang, path string, f *c
 		steps.row("  "+reports.Signed(step.FromMS), to, say.Term(step.Who), say.Term(step.What), say.Tell(step.Text))
 	}
 	steps.write(w, 0) // its last column is folded
+	if more := reports.MoreSteps(say, scenes[0]); more != "" {
+		fmt.Fprintln(w, "  "+more)
+	}
 	return nil
 }
 

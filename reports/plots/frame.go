@@ -39,14 +39,19 @@ type tick struct {
 // frame is a figure with a horizontal axis below its data.
 type frame struct {
 	svg
-	right, bottom float64 // of the data, which begins at the left and top margin
-	high          float64 // what the right end of the axis, which begins at 0, stands for
+	width               float64
+	left, right, bottom float64 // of the data, which begins at the top margin
+	high                float64 // what the right end of the axis, which begins at 0, stands for
 }
 
 func newFrame(height, right, high float64, label string, ticks []tick) *frame {
-	f := &frame{right: figureWidth - right, bottom: topMargin + height, high: high}
+	return frameOf(figureWidth, leftMargin, height, right, high, label, ticks)
+}
+
+func frameOf(width, left, height, right, high float64, label string, ticks []tick) *frame {
+	f := &frame{width: width, left: left, right: width - right, bottom: topMargin + height, high: high}
 	axis := f.bottom + 0.5
-	f.text(point{(leftMargin + f.right) / 2, f.bottom + axisHeight - 14.7}, label, "middle", "", "")
+	f.text(point{(f.left + f.right) / 2, f.bottom + axisHeight - 14.7}, label, "middle", "", "")
 	ticks = slices.DeleteFunc(ticks, func(t tick) bool { return f.x(t.at) > f.right+0.01 })
 	for _, t := range ticks {
 		f.text(point{f.x(t.at), axis + 4 - descent}, t.label, "middle", "1em", "")
@@ -54,25 +59,25 @@ func newFrame(height, right, high float64, label string, ticks []tick) *frame {
 	for _, t := range ticks {
 		f.stroke(pen{inkAxis, 1, ""}, []point{{f.x(t.at), axis + 4}, {f.x(t.at), axis}})
 	}
-	f.stroke(pen{inkAxis, 1, ""}, []point{{leftMargin, axis}, {f.right, axis}})
+	f.stroke(pen{inkAxis, 1, ""}, []point{{f.left, axis}, {f.right, axis}})
 	return f
 }
 
 // x is where a value of the horizontal axis is.
-func (f *frame) x(v float64) float64 { return leftMargin + v/f.high*(f.right-leftMargin) }
+func (f *frame) x(v float64) float64 { return f.left + v/f.high*(f.right-f.left) }
 
 // across draws a line through the data at each tick of the vertical axis, whose places
 // are heights in the drawing.
 func (f *frame) across(ticks []tick) {
 	var lines [][]point
 	for _, t := range ticks {
-		f.text(point{leftMargin - 3, t.at - descent}, t.label, "end", "0.56em", "")
-		lines = append(lines, []point{{leftMargin, t.at}, {f.right, t.at}})
+		f.text(point{f.left - 3, t.at - descent}, t.label, "end", "0.56em", "")
+		lines = append(lines, []point{{f.left, t.at}, {f.right, t.at}})
 	}
 	f.stroke(pen{inkGrid, 1, ""}, lines...)
 }
 
-func (f *frame) end(label string) []byte { return f.whole(f.bottom+axisHeight, label) }
+func (f *frame) end(label string) []byte { return f.sized(f.width, f.bottom+axisHeight, "img", label) }
 
 // rows is a figure with one strip for each lock, one below the other. Inside a strip
 // 0 is its floor and 1 its ceiling; above the ceiling is the name.

@@ -23,7 +23,7 @@ func Percentiles(say *lang.Lang, scenario string, lines []Line, scale Scale) []b
 	for i, inverse := range []float64{1, 2, 10, 100, 1e3, 1e4, 1e5, 1e6} {
 		ticks = append(ticks, tick{math.Log10(inverse), percents[i]})
 	}
-	f := newFrame(200, 128, math.Log10(deepest), say.Text("percentile of the requests"), ticks)
+	f := newFrame(200, 142, math.Log10(deepest), say.Text("percentile of the requests"), ticks)
 	y := f.logarithmic(scale.LatencyLow, scale.LatencyHigh)
 	var ends []end
 	var words []string
@@ -56,7 +56,7 @@ type end struct {
 // label writes the names beside the ends of the lines, moved apart where they
 // would overlap, each with a thin line to its end.
 func (f *frame) label(ends []end) {
-	const gap, letterWidth = 15, 8.9 // also where the page enlarges it
+	const gap, letterWidth = 16, 9.8 // also where the page enlarges it
 	slices.SortStableFunc(ends, func(a, b end) int { return cmp.Compare(b.at.y, a.at.y) })
 	floor := math.Inf(1)
 	for i := range ends { // from below, each at least a gap above the last

@@ -81,10 +81,15 @@ func all(lines []plots.Line, bars []plots.Bar) map[string][]byte {
 		"usage":       plots.Usage(lang.English(), "zone <a>", usage(), wave(20)),
 		"latency":     plots.Latency(lang.English(), "zone <a> & \"b\"", lines, scale),
 		"percentiles": plots.Percentiles(lang.English(), "zone <a> & \"b\"", lines, scale),
-		"timeline":    plots.Timeline(lang.English(), scene(lines)),
+		"timeline":    timeline(scene(lines)),
 		"tradeoff":    plots.Tradeoff(lang.English(), "overlaps", points),
 		"duplicates":  plots.Duplicates(lang.English(), "zone <a> & \"b\"", bars, scale),
 	}
+}
+
+func timeline(s series.Scene) []byte {
+	drawn, _ := plots.Timeline(lang.English(), s)
+	return drawn
 }
 
 func scene(lines []plots.Line) (s series.Scene) {
@@ -163,7 +168,7 @@ func TestLockInk(t *testing.T) {
 
 // TestTimelineWordsStandFree: the word behind a bar is not below the next one.
 func TestTimelineWordsStandFree(t *testing.T) {
-	drawn := string(plots.Timeline(lang.English(), series.Scene{Steps: []series.Step{
+	drawn := string(timeline(series.Scene{Steps: []series.Step{
 		{Who: "m", What: "wait", Text: sentence.Name("waits"), FromMS: -90, ToMS: -10},
 		{Who: "m", What: "hold", Text: sentence.Name("holds"), FromMS: -10, ToMS: 40},
 	}}))
@@ -173,5 +178,50 @@ func TestTimelineWordsStandFree(t *testing.T) {
 	}
 	if len(heights) != 2 || heights[0] == heights[1] {
 		t.Errorf("wait and hold, one after the other, have their words at %v", heights)
+	}
+}
+
+// TestTimelineIsBounded: of many requests some are drawn, and how many more there are is said;
+// what was believed is drawn in any case.
+func TestTimelineIsBounded(t *testing.T) {
+	var s series.Scene
+	for i := range 20 {
+		s.Steps = append(s.Steps,
+			series.Step{Who: "players", What: "match", Text: sentence.Name(fmt.Sprint("request ", i)), FromMS: float64(i - 40), ToMS: 30},
+			series.Step{Who: "master-a", What: "hold", Text: sentence.Name(fmt.Sprint("hold ", i)), FromMS: float64(i - 40), ToMS: 30})
+	}
+	words := parse(t, timeline(s))
+	if n := strings.Count(words, "\nmatch\n"); n != 5 || !strings.Contains(words, "players, 15 more in the text") {
+		t.Errorf("%d requests are drawn, want 5 and 15 more in\n%s", n, words)
+	}
+	if !strings.Contains(words, "request 19") || strings.Contains(words, "request 0,") {
+		t.Error("not those nearest to the moment are drawn")
+	}
+	if n := strings.Count(words, "\nhold\n"); n != 20 {
+		t.Errorf("%d holds are drawn, want 20", n)
+	}
+}
+
+// TestTimelineShadesFaults only while they were in force, and says whether there is any.
+func TestTimelineShadesFaults(t *testing.T) {
+	hold := series.Step{Who: "m", What: "hold", Text: sentence.Name("holds"), FromMS: -90, ToMS: 40}
+	fault := func(from, to float64) series.Step {
+		return series.Step{Who: "faults", What: "fault", Text: sentence.Name("cut"), FromMS: from, ToMS: to}
+	}
+	for name, tt := range map[string]struct {
+		steps []series.Step
+		want  bool
+	}{
+		"no fault":            {[]series.Step{hold}, false},
+		"in force":            {[]series.Step{fault(-500, math.Inf(1)), hold}, true},
+		"ended in the scene":  {[]series.Step{hold, fault(-80, -10)}, true},
+		"ended long before":   {[]series.Step{fault(-500, -99), hold}, false},
+		"begins long after":   {[]series.Step{hold, fault(45, 90)}, false},
+		"of a failed request": {[]series.Step{{Who: "players", What: "match", Text: sentence.Name("fails"), FromMS: 0, ToMS: 9}}, false},
+	} {
+		drawn, shaded := plots.Timeline(lang.English(), series.Scene{Moment: series.Moment{Faults: []sentence.Text{sentence.Name("had just ended")}}, Steps: tt.steps})
+		if shaded != tt.want || strings.Contains(string(drawn), "k-fault") != tt.want {
+			t.Errorf("%s: shaded is %v and drawn %v, want %v", name, shaded, strings.Contains(string(drawn), "k-fault"), tt.want)
+		}
 	}
 }

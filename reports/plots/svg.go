@@ -40,16 +40,12 @@ type pen struct {
 // svg is a drawing that grows.
 type svg struct{ bytes.Buffer }
 
-// whole ends the drawing. The label says in words what the figure shows.
-func (s *svg) whole(height float64, label string) []byte {
-	return s.sized(figureWidth, height, "img", label)
-}
-
 // group ends a drawing whose parts can be reached one by one.
 func (s *svg) group(height float64, label string) []byte {
 	return s.sized(figureWidth, height, "group", label)
 }
 
+// sized ends the drawing. The label says in words what the figure shows.
 func (s *svg) sized(width, height float64, role, label string) []byte {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, `<svg class="plot" viewBox="0 0 %s %s" role="%s" aria-label="%s">%s</svg>`,

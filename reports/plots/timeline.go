@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -10,10 +11,32 @@ import (
 	"locklab/reports/series"
 )
 
-// Timeline draws a scene: a lane for everybody who did something, the moment as a line
-// through all of them, and the whole behind shaded if a fault was in force.
-func Timeline(say *lang.Lang, s series.Scene) []byte {
-	const bar = 13.0
+// A timeline is as wide as a phone, where its letters are as large as they are drawn. It has no
+// vertical axis.
+const (
+	timelineWidth = 360.0
+	timelineLeft  = 4.0
+	timelineRight = 40.0 // room for the word of a bar that ends there
+	barHeight     = 13.0
+)
+
+// laneRows is how many rows of requests and waits a lane has at most. What is believed, ordered
+// and hosted is drawn in any case.
+const laneRows = 5
+
+// lane is what somebody did: steps, and in which row each is drawn.
+type lane struct {
+	name  string
+	steps []series.Step
+	at    []int
+	rows  int
+	more  int // steps that are left out
+}
+
+// Timeline draws a scene: a lane for everybody who did something, the moment as a line through
+// all of them, and behind them the time in which a fault was in force. It tells whether there is
+// any.
+func Timeline(say *lang.Lang, s series.Scene) (drawing []byte, shaded bool) {
 	from, to := -20.0, max(10, s.LastsMS*1.02)
 	for _, step := range s.Steps {
 		if step.What != "match" && step.What != "fault" {
@@ -23,47 +46,15 @@ func Timeline(say *lang.Lang, s series.Scene) []byte {
 			}
 		}
 	}
-	type lane struct {
-		name string
-		ends []float64 // of its rows
-		at   []int     // the row of each of its steps
-		of   []series.Step
-	}
-	var lanes []*lane
-	for _, step := range s.Steps {
-		i := slices.IndexFunc(lanes, func(l *lane) bool { return l.name == step.Who })
-		if i < 0 {
-			i = len(lanes)
-			lanes = append(lanes, &lane{name: step.Who})
-		}
-		l := lanes[i]
-		begin := max(step.FromMS, from)
-		row := slices.IndexFunc(l.ends, func(end float64) bool { return end <= begin })
-		if row < 0 {
-			row = len(l.ends)
-			l.ends = append(l.ends, 0)
-		}
-		l.ends[row] = max(step.ToMS, begin) + (to-from)/9 // room for its word
-		l.at, l.of = append(l.at, row), append(l.of, step)
-	}
-	rank := func(name string) int {
-		return slices.IndexFunc([]string{"faults", "players", "master", "", "worker"}, func(p string) bool {
-			return p == "" && !strings.HasPrefix(name, "worker") || p != "" && strings.HasPrefix(name, p)
-		})
-	}
-	slices.SortStableFunc(lanes, func(a, b *lane) int {
-		if d := rank(a.name) - rank(b.name); d != 0 {
-			return d
-		}
-		return strings.Compare(a.name, b.name)
-	})
+	s.Steps = slices.DeleteFunc(slices.Clone(s.Steps), func(step series.Step) bool { return step.ToMS < from || step.FromMS > to })
+	span := to - from
+	lanes := lanesOf(s, from, span*timelineRight/(timelineWidth-timelineLeft-timelineRight))
 	height := 0.0
 	for _, l := range lanes {
-		height += nameHeight + bar*float64(len(l.ends)) + 4
+		height += nameHeight + barHeight*float64(l.rows) + 4
 	}
-	span := to - from
 	var ticks []tick
-	step := roundUp(span/8, 1, 2, 5)
+	step := roundUp(span/6, 1, 2, 5)
 	for v := math.Ceil(from/step) * step; v <= to; v += step {
 		label := "0"
 		if v != 0 {
@@ -71,29 +62,102 @@ func Timeline(say *lang.Lang, s series.Scene) []byte {
 		}
 		ticks = append(ticks, tick{v - from, label})
 	}
-	f := newFrame(height, 46, span, say.Text("milliseconds from the moment"), ticks)
-	if len(s.Faults) > 0 && s.LastsMS == 0 { // else its own lane says when
-		f.fill(inkFault, point{leftMargin, f.bottom}, point{f.right, f.bottom}, point{f.right, topMargin}, point{leftMargin, topMargin})
+	f := frameOf(timelineWidth, timelineLeft, height, timelineRight, span, say.Text("milliseconds from the moment"), ticks)
+	var faults []series.Window
+	for _, step := range s.Steps {
+		if step.What == "fault" {
+			faults = append(faults, series.Window{FromMS: step.FromMS - from, ToMS: step.ToMS - from})
+		}
 	}
-	inks := map[string]Ink{"match": "k0", "wait": "k0", "hold": "k1", "order": "k2", "room": "k3", "node": inkMark, "fault": inkFault}
+	for _, w := range mergeWindows(faults, span) {
+		x0, x1 := f.x(w.FromMS), f.x(w.ToMS)
+		f.fill(inkFault, point{x0, f.bottom}, point{x1, f.bottom}, point{x1, topMargin}, point{x0, topMargin})
+		shaded = true
+	}
+	inks := map[string]Ink{"match": "k0 soft", "wait": "k0 soft", "hold": "k1", "order": "k2 soft", "room": "k3 soft", "node": inkMark + " soft", "fault": "k5"}
+	f.stroke(pen{inkMark, 1.4, "4 2"}, []point{{f.x(-from), topMargin}, {f.x(-from), f.bottom}}) // below the words
 	y := topMargin
 	for _, l := range lanes {
-		f.text(point{leftMargin + 1, y + nameHeight - 4}, Clip(say.Term(l.name), 40), "", "", "name k0")
-		for i, step := range l.of {
+		name := Clip(say.Term(l.name), 40)
+		if l.more > 0 {
+			name = say.Sprintf("%s, %d more in the text", name, l.more)
+		}
+		f.text(point{f.left + 1, y + nameHeight - 4}, name, "", "", "name k0")
+		for i, step := range l.steps {
 			x0, x1 := f.x(max(step.FromMS, from)-from), f.x(min(step.ToMS, to)-from)
 			x1 = max(x1, x0+2)
-			top := y + nameHeight + bar*float64(l.at[i])
-			soft := " soft"
-			if step.What == "hold" || step.What == "fault" {
-				soft = ""
-			}
+			top := y + nameHeight + barHeight*float64(l.at[i])
 			fmt.Fprintf(f, `<g><title>%s</title>`, escape(say.Sprintf("%s: %s, %+.1f ms", say.Term(l.name), say.Tell(step.Text), step.FromMS)))
-			f.fill(inks[step.What]+Ink(soft), point{x0, top + 9}, point{x1, top + 9}, point{x1, top + 2}, point{x0, top + 2})
+			f.fill(inks[step.What], point{x0, top + 9}, point{x1, top + 9}, point{x1, top + 2}, point{x0, top + 2})
 			f.text(point{x1 + 2, top + 9}, say.Term(step.What), "", "", "small")
 			f.WriteString("</g>")
 		}
-		y += nameHeight + bar*float64(len(l.ends)) + 4
+		y += nameHeight + barHeight*float64(l.rows) + 4
 	}
-	f.stroke(pen{inkMark, 1.4, "4 2"}, []point{{f.x(-from), topMargin}, {f.x(-from), f.bottom}})
-	return f.end(say.Sprintf("Around the moment: %s", say.Tell(s.Text)))
+	return f.end(say.Sprintf("Around the moment: %s", say.Tell(s.Text))), shaded
+}
+
+// lanesOf are the lanes of a scene, which is drawn from a time on; a word needs the given time
+// beside its bar.
+func lanesOf(s series.Scene, from, word float64) []*lane {
+	var lanes []*lane
+	for _, step := range s.Steps {
+		i := slices.IndexFunc(lanes, func(l *lane) bool { return l.name == step.Who })
+		if i < 0 {
+			i = len(lanes)
+			lanes = append(lanes, &lane{name: step.Who})
+		}
+		lanes[i].steps = append(lanes[i].steps, step)
+	}
+	for _, l := range lanes {
+		l.fit(from, word, s.LastsMS)
+	}
+	rank := func(name string) int {
+		return slices.IndexFunc([]string{"faults", "players", "master", "", "worker"}, func(p string) bool {
+			return p == "" && !strings.HasPrefix(name, "worker") || p != "" && strings.HasPrefix(name, p)
+		})
+	}
+	slices.SortStableFunc(lanes, func(a, b *lane) int {
+		return cmp.Or(rank(a.name)-rank(b.name), strings.Compare(a.name, b.name))
+	})
+	return lanes
+}
+
+// fit gives every step a row. If these are too many, requests and waits go, those first that
+// are furthest from the moment.
+func (l *lane) fit(from, word, lasts float64) {
+	for {
+		l.place(from, word)
+		furthest, distance := -1, -1.0
+		for i, step := range l.steps {
+			if step.What != "match" && step.What != "wait" {
+				continue
+			}
+			if d := max(step.FromMS-lasts, -step.FromMS, 0); d > distance {
+				furthest, distance = i, d
+			}
+		}
+		if l.rows <= laneRows || furthest < 0 {
+			return
+		}
+		l.steps = slices.Delete(l.steps, furthest, furthest+1)
+		l.more++
+	}
+}
+
+// place puts every step into the first row that is free by then.
+func (l *lane) place(from, word float64) {
+	l.at = nil
+	var ends []float64 // of the rows
+	for _, step := range l.steps {
+		begin := max(step.FromMS, from)
+		row := slices.IndexFunc(ends, func(end float64) bool { return end <= begin })
+		if row < 0 {
+			row = len(ends)
+			ends = append(ends, 0)
+		}
+		ends[row] = max(step.ToMS, begin) + word
+		l.at = append(l.at, row)
+	}
+	l.rows = len(ends)
 }

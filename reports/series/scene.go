@@ -28,6 +28,7 @@ type Moment struct {
 type Scene struct {
 	Moment
 	Steps []Step // by their beginning
+	More  int    // steps that are further away than these
 }
 
 // Step is something that somebody did, or that lasted. Times are since the moment; what has
@@ -76,7 +77,8 @@ func Scenes(ctx context.Context, path string, moments []Moment) (scenes []Scene,
 		}
 	}
 	for _, m := range moments {
-		scenes = append(scenes, Scene{m, stepsAround(events, m, zero)})
+		steps, more := stepsAround(events, m, zero)
+		scenes = append(scenes, Scene{m, steps, more})
 	}
 	return scenes, nil
 }
@@ -86,7 +88,8 @@ func everywhere(e history.Event) bool {
 	return e.Kind == history.KindNode || e.Kind == history.KindFault
 }
 
-func stepsAround(events []history.Event, m Moment, zero int64) []Step {
+// stepsAround are the steps of a scene, and how many more there are.
+func stepsAround(events []history.Event, m Moment, zero int64) (steps []Step, more int) {
 	at := func(ns int64) float64 { return float64(ns-zero)/1e6 - m.AtMS }
 	ends := map[string]float64{} // of holds, by node and name; of faults, by ID
 	rooms := map[string]map[string]float64{}
@@ -107,20 +110,24 @@ func stepsAround(events []history.Event, m Moment, zero int64) []Step {
 			rooms[e.Room][e.State] = at(e.AtNS)
 		}
 	}
-	var steps []Step
 	for _, e := range events {
 		if e.Resource == m.Resource || everywhere(e) {
 			steps = append(steps, stepsOf(e, at, ends, rooms)...)
 		}
 	}
 	steps = slices.DeleteFunc(steps, func(s Step) bool { return s.ToMS < -before || s.FromMS > m.LastsMS+after })
-	if len(steps) > maxSteps { // those that are furthest away go first
-		distance := func(s Step) float64 { return max(s.FromMS, -s.ToMS, 0) }
+	if more = max(0, len(steps)-maxSteps); more > 0 { // those that are furthest away go first, and no fault
+		distance := func(s Step) float64 {
+			if s.What == "fault" {
+				return -1
+			}
+			return max(s.FromMS, -s.ToMS, 0)
+		}
 		slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(distance(a), distance(b)) })
 		steps = steps[:maxSteps]
 	}
 	slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(a.FromMS, b.FromMS) })
-	return steps
+	return steps, more
 }
 
 func orInf(m map[string]float64, key string) float64 {
