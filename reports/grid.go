@@ -12,7 +12,7 @@ import (
 	"locklab/reports/result"
 )
 
-const gridNote = "S safe, U unsafe, - no violation seen where none is judged; l live, s stalls, d down; " +
+const gridNote = "S safe, U unsafe, - no violation seen where none is judged; l live, s stalls, d down, - not judged, and nobody asked while a fault lasted; " +
 	"! not what the scenario expects; ? inconclusive; . the scenario does not apply to the lock; blank: the two were not run together."
 
 // Grid writes the result of a suite for a console: of each workload a table of locks and
@@ -103,7 +103,11 @@ func gridCell(run result.Run, rows []result.Row, lock, scenario string) (text, c
 	if safety == "" {
 		safety = "-"
 	}
-	text = safety + v.Liveness[:min(1, len(v.Liveness))]
+	liveness := v.Liveness[:min(1, len(v.Liveness))]
+	if v.Liveness == result.LivenessNotJudged {
+		liveness = "-"
+	}
+	text = safety + liveness
 	if v.Undecided() {
 		return "?", "warn"
 	}
@@ -114,6 +118,8 @@ func gridCell(run result.Run, rows []result.Row, lock, scenario string) (text, c
 		switch { // coloured by what it means for a user
 		case v.Safety == result.Unsafe:
 			return text, "bad"
+		case v.Liveness == result.LivenessNotJudged:
+			return text, "none"
 		case v.Liveness != "live":
 			return text, "warn"
 		}

@@ -31,6 +31,7 @@ func TestGrid(t *testing.T) {
 			row("none", "baseline", result.StatusExpected, result.Unsafe, "live"),
 			row("none", "cut", result.StatusControlSilent, result.Safe, "stalls"),
 			row("raft", "baseline", result.StatusInconclusive, result.Safe, "live"),
+			row("raft", "cut", result.StatusExpected, result.Safe, result.LivenessNotJudged),
 			row("raft", "leader-kill", result.StatusNotJudged, result.SafetyNotJudged, "down"),
 		},
 	}
@@ -51,7 +52,7 @@ func TestGrid(t *testing.T) {
 			text = strings.ReplaceAll(text, plain, "")
 		}
 		for _, want := range []string{
-			"lock   1   2   3\n", "none  Ul Ss!   .\n", "raft   ?      -d\n", "1 baseline, 2 cut, 3 leader-kill\n",
+			"lock   1   2   3\n", "none  Ul Ss!   .\n", "raft   ?  S-  -d\n", "1 baseline, 2 cut, 3 leader-kill\n",
 			"△ shown only under some: It holds. (Somebody) [raft under baseline: safe\n", "  (shown); none under baseline: stall_ms>9, stalls or down (refuted)]",
 			"\nnone under baseline: 19 of 20, 2 undecided (expected unsafe)\n", "blank: the two were not", "raft   ?      -d\n", "no run shows more.\n",
 		} {

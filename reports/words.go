@@ -75,7 +75,7 @@ func termGroups(say *lang.Lang) []termGroup {
 		}},
 		{say.Text("Safety and liveness"), []term{
 			{say.Text("safe / unsafe"), say.Text("Safe: no duplicate that was raced or overlooked, no two holders at once, no fencing token that did not grow, and no stale write or lost update in a store that checked tokens was seen. Unsafe: at least one.")},
-			{say.Text("not-judged"), say.Text("Nothing of that was seen, but the scenario does not say what had to be.")},
+			{say.Text("not-judged"), say.Text("Nothing of that was seen, but the scenario does not say what had to be; of liveness: neither does it, and nobody asked for the lock while the fault lasted.")},
 			{say.Text("live"), say.Text("No stall of a second or more (of an eighth of the run, if that is less), be it while the fault lasted or while none was in force. When one has just ended, nobody is blamed for a while.")},
 			{say.Text("stalls"), say.Text("There was such a stall, but the lock was granted again before the fault was healed, or the run was over; or the stall that lasted until then took less than half of the time.")},
 			{say.Text("down"), say.Text("The stall lasted until the fault was healed, and for at least half of the fault's time.")},

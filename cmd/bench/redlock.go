@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
+	"locklab/internal/seed"
 	"locklab/locks/clock"
 	"locklab/locks/redlock"
 )
@@ -46,13 +48,13 @@ func redlockRows() []row {
 		},
 		contendedRow("redlock:wake=publish, one key, 16 clients of 1 worker: owner changes / redsync; wake-ups, not the algorithm", 20,
 			contention{publish, 16, 1}, nil),
-		contendedRow("redlock:wake=publish, one key, 16 clients of 1 worker: owner changes / redsync with 1 ms delay; wake-ups, not the algorithm", 5,
+		contendedRow("redlock:wake=publish, one key, 16 clients of 1 worker: owner changes / redsync with "+drawnDelay+"; wake-ups, not the algorithm", 5,
 			contention{publish, 16, 1}, redsyncDelay),
-		contendedRow("redlock:delay=1ms (textbook), one key, 16 clients of 1 worker: owner changes / redsync with 1 ms delay", 1,
+		contendedRow("redlock:delay=1ms (textbook), one key, 16 clients of 1 worker: owner changes / redsync, both with "+drawnDelay, 1,
 			contention{textbook, 16, 1}, redsyncDelay),
 		contendedRow("redlock:wake=publish, one key, 16 goroutines of 1 process: goroutine changes / redsync; its local queue", 20,
 			contention{publish, 1, 16}, nil),
-		contendedRow("redlock:wake=publish, one key, 16 goroutines of 1 process: goroutine changes / redsync with 1 ms delay; its local queue", 5,
+		contendedRow("redlock:wake=publish, one key, 16 goroutines of 1 process: goroutine changes / redsync with "+drawnDelay+"; its local queue", 5,
 			contention{publish, 1, 16}, redsyncDelay),
 		fairnessRow("redlock:wake=publish, one key, 16 goroutines of 1 process: least / most served", contention{publish, 1, 16}),
 		fairnessRow("redlock:wake=publish, one key, 16 clients of 1 worker: least / most served", contention{publish, 16, 1}),
@@ -70,12 +72,20 @@ type contention struct {
 func publish(o *redlock.Options)  { o.Wake = redlock.Publish }
 func textbook(o *redlock.Options) { o.Delay = time.Millisecond }
 
-// redsyncDelay takes the place of redsync's own pause of 50 to 250 ms.
-func redsyncDelay(m *redsync.Mutex) { redsync.WithRetryDelay(time.Millisecond).Apply(m) }
+// drawnDelay is the pause between two tries that redlock:delay=1ms has, and redsyncDelay.
+const drawnDelay = "1 ms delay, drawn from 0.5 to 1.5 ms"
+
+// redsyncDelay takes the place of redsync's own pause of 50 to 250 ms, which is drawn too. Its
+// setting for another one is fixed, and who waits would come back in step.
+func redsyncDelay(pauses *rand.Rand) redsync.Option {
+	return redsync.WithRetryDelayFunc(func(int) time.Duration {
+		return time.Millisecond/2 + time.Duration(pauses.Int64N(int64(time.Millisecond)+1))
+	})
+}
 
 // contendedRow compares with 16 users of redsync. All of these share a pool of
 // connections, as goroutines of one process do; it makes them no slower.
-func contendedRow(name string, reach float64, c contention, peer func(*redsync.Mutex)) row {
+func contendedRow(name string, reach float64, c contention, peer func(*rand.Rand) redsync.Option) row {
 	return row{
 		name: name, reach: reach, unit: "/s",
 		start: withRedis(func(b *redisBench) (measurement, measurement, error) {
@@ -213,14 +223,17 @@ func (b *redisBench) contend(c contention, figure func(served []int, changesPS f
 	}, figure), nil
 }
 
-// redsyncChanges is redsync, changed by option if there is one. A Lock that used up its
-// tries is tried again.
-func (b *redisBench) redsyncChanges(workers int, option func(*redsync.Mutex)) measurement {
-	return changes(workers, func(ctx context.Context, _ int, inside func()) error {
-		m := b.sync.NewMutex("redsync-contended")
+// redsyncChanges is redsync, changed by option if there is one, which draws from a source of the
+// worker's own. A Lock that used up its tries is tried again.
+func (b *redisBench) redsyncChanges(workers int, option func(*rand.Rand) redsync.Option) measurement {
+	options := make([][]redsync.Option, workers)
+	for w := range options {
 		if option != nil {
-			option(m)
+			options[w] = []redsync.Option{option(seed.Seed(1).Child(fmt.Sprintf("redsync %d", w)).Rand())}
 		}
+	}
+	return changes(workers, func(ctx context.Context, w int, inside func()) error {
+		m := b.sync.NewMutex("redsync-contended", options[w]...)
 		if m.LockContext(ctx) != nil {
 			return ctx.Err()
 		}

@@ -19,6 +19,7 @@ func TestRowsSayWhatTheyCompare(t *testing.T) {
 		for _, rule := range []struct{ of, and, want string }{
 			{"redlock", "one key", "wake=publish|textbook"},
 			{"redlock:wake=publish", "changes", "wake-ups, not the algorithm|its local queue"},
+			{"redlock", "1 ms delay", "drawn from 0.5 to 1.5 ms"},
 			{"redlock acquire+release", "", "one process over shared pipelines"},
 			{"etcd Mutex", "one key", "100 ms timer"},
 		} {
@@ -36,8 +37,8 @@ func TestRowsSayWhatTheyCompare(t *testing.T) {
 	}
 	all := strings.Join(slices.Collect(maps.Keys(seen)), "\n")
 	for _, want := range []string{
-		"redsync with 1 ms delay; wake-ups, not the algorithm",
-		"(textbook), one key, 16 clients of 1 worker: owner changes / redsync with 1 ms delay",
+		"redsync with 1 ms delay, drawn from 0.5 to 1.5 ms; wake-ups, not the algorithm",
+		"(textbook), one key, 16 clients of 1 worker: owner changes / redsync, both with 1 ms delay, drawn from 0.5 to 1.5 ms",
 		"our own mutex on etcd's leases and watches, without that timer, one key",
 	} {
 		if !strings.Contains(all, want) {

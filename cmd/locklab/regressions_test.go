@@ -229,6 +229,14 @@ var regressions = map[string][]regression{
 		},
 	},
 
+	"etcd": {
+		{
+			"a leader whose disk was stuck extended leases that others had let end, and the holder believed it",
+			"freeze the file system of etcd's leader, with a holder that reaches that member only",
+			"locks/etcdlock.TestAStuckLeaderRenewsNothing",
+		},
+	},
+
 	"verdicts: what is not judged, and runs that can't decide": {
 		{
 			"a lock that expect misspells was as expected", "a scenario file with `expect: {redlok: {safety: safe}}`, run with redlock",
@@ -298,6 +306,36 @@ var regressions = map[string][]regression{
 			"what a killed process had no time to record would have been held against the run",
 			"locklab run --scenarios zone-failure, whose masters die with orders under way",
 			"workloads/check.TestLastWords",
+		},
+		{
+			"what stalled with no fault in force, or long after one, was live",
+			"a lock that grants nothing for 1.8 s before the fault, or for 2.5 s from 2.3 s after the heal",
+			"workloads/check.TestLivenessAndRecovery",
+		},
+		{
+			"a lock nobody asked for while the fault lasted was live, also where a scenario expects just that; and where none does, grids and tables still said so",
+			"locklab run --workload mutex --scenarios FILE, with clients that pause while its fault lasts",
+			"workloads/check.TestVerdicts",
+		},
+		{
+			"holds that were lost at once, with nothing broken, were as expected",
+			"locklab run --lock-cmd bad=PROGRAM, of one that reports every grant as lost",
+			"workloads/check.TestVerdicts",
+		},
+		{
+			"conform passed a program whose grants were all lost",
+			"locklab conform PROGRAM",
+			"locks/program.TestBrokenClientsAreRejected",
+		},
+		{
+			"a program of the user's that sent nothing over its links was judged by faults that cut them",
+			"locklab run --lock-cmd mine=PROGRAM --scenarios zone-partition, of one that talks to servers of its own",
+			"workloads/check.TestProgramsThatUseNoLink",
+		},
+		{
+			"a threshold that a run crossed which decides nothing was evidence of claims, and stood in grids, answers and comparisons as a violation",
+			"locklab run --suite FILE --fail-on 'overlaps>0' on a machine that is busy",
+			"cmd/locklab/internal/suite.TestDecide",
 		},
 	},
 
@@ -433,6 +471,11 @@ var regressions = map[string][]regression{
 			"locklab run --scenarios FILE, with name: zone-partition",
 			"chaos/scenario.TestLoadFile",
 		},
+		{
+			"toxiproxy's own toxics ended the lab by their values: a slicer without a size, a negative rate, times and jitter beyond reason",
+			"locklab run --toxiproxy-api 127.0.0.1:8474, and POST a slicer of average_size 0 to /proxies/NAME/toxics",
+			"chaos/toxic.TestForeign",
+		},
 	},
 
 	"agents, files and processes": {
@@ -536,6 +579,21 @@ var regressions = map[string][]regression{
 			"take the last full of a killed worker out of a history of zone-failure, locklab check",
 			"workloads/check.TestDuplicatesByCause",
 		},
+		{
+			"--resume put rows of files that were changed since beside those of before",
+			"locklab run --suite FILE, Ctrl-C, change a scenario of it, locklab run --resume DIR",
+			"cmd/locklab.TestResumeWantsTheFilesOfThen",
+		},
+		{
+			"Close of a client of postgres that was cut off took up to 15 s, for as long as pgx asks a server to forget a statement",
+			"a client whose link carries nothing, with calls that gave up, and Close",
+			"locks/pglock.TestCloseOfAClientThatIsCutOff",
+		},
+		{
+			"postgres called an acquisition unknown of which only the prepare, or the making of the row, had failed",
+			"cut the connection as the statement is sent to be prepared",
+			"locks/pglock.TestWhatWasNotAskedIsNotUnknown",
+		},
 	},
 
 	"reports": {
@@ -569,6 +627,11 @@ var regressions = map[string][]regression{
 	"benchmarks": {
 		{
 			"make bench did not say that redlock's one-key rows measured wake-ups and a local queue, nor that etcd's Mutex hands over on a timer, and had no row against redsync with 1 ms delay or a mutex without the timer",
+			"make bench",
+			"cmd/bench.TestRowsSayWhatTheyCompare",
+		},
+		{
+			"redsync's pause of 1 ms was fixed where that of redlock, beside it, is drawn",
 			"make bench",
 			"cmd/bench.TestRowsSayWhatTheyCompare",
 		},

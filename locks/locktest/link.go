@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"bytes"
 	"context"
 	"net"
 	"sync"
@@ -18,7 +19,8 @@ type Link struct {
 	target  string
 	cut     bool
 	held    bool
-	late    int // bytes at the end of what came that wait for more
+	late    int    // bytes at the end of what came that wait for more
+	cutAt   string // what cuts the link, "" nothing
 	conns   map[net.Conn]struct{}
 	tapes   *[2][]byte // what went up and down; nil records nothing
 }
@@ -56,15 +58,18 @@ func (l *Link) set(change func()) {
 func (l *Link) To(target string) { l.set(func() { l.target = target }) }
 
 // Cut cuts the link, or heals it: what is open is reset, and what is new, too.
-func (l *Link) Cut(cut bool) {
-	l.set(func() {
-		l.cut = cut
-		if cut {
-			for c := range l.conns {
-				reset(c)
-			}
+func (l *Link) Cut(cut bool) { l.set(func() { l.turn(cut) }) }
+
+// CutAt cuts the link in place of carrying what has this in it from who dialed.
+func (l *Link) CutAt(text string) { l.set(func() { l.cutAt = text }) }
+
+func (l *Link) turn(cut bool) {
+	l.cut = cut
+	if cut {
+		for c := range l.conns {
+			reset(c)
 		}
-	})
+	}
 }
 
 // Hold keeps what comes until the link is let go again. New connections are taken.
@@ -131,6 +136,9 @@ func (l *Link) pump(from, to net.Conn, way int) {
 		l.mu.Lock()
 		for l.held && !l.cut {
 			l.changed.Wait()
+		}
+		if way == 0 && l.cutAt != "" && bytes.Contains(buf[:kept+n], []byte(l.cutAt)) {
+			l.turn(true)
 		}
 		if l.tapes != nil {
 			l.tapes[way] = append(l.tapes[way], buf[kept:kept+n]...)

@@ -18,7 +18,11 @@
 //
 // Outcomes of pgx's errors. Surely not: an error of the server (pgconn.PgError: 55P03
 // lock_not_available, 57014 query_canceled ...), which ends the transaction (advisory: once the
-// session has confirmed that it holds nothing), what
-// pgconn.SafeToRetry says, and a connection that could not be had (too: ErrUnavailable).
+// session has confirmed that it holds nothing), what pgconn.SafeToRetry says, a connection that
+// could not be had, and every error of what only leads to asking: preparing the statement, making
+// the row or the tables (too, unless the server said it: ErrUnavailable).
 // Unknown: every other error, because the session, or the UPDATE, may live on at the server.
+//
+// A statement that ended without an answer costs its connection, which counts as one of
+// Options.Conns for up to three times Options.Timeout more: the server is asked to forget it.
 package pglock

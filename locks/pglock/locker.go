@@ -33,6 +33,7 @@ type Locker struct {
 	options Options
 	clock   clock.Clock
 	pool    *pgxpool.Pool
+	sockets *sockets
 	try     func(ctx context.Context, resource string) (locks.Lease, error)
 	running sync.WaitGroup // calls and leases
 	wakeups atomic.Uint64
@@ -75,6 +76,7 @@ func New(cfg Config) (*Locker, error) {
 	if l.clock == nil {
 		l.clock = clock.System()
 	}
+	l.sockets = newSockets(pool.ConnConfig, cfg.Options.Timeout)
 	l.try = map[string]func(context.Context, string) (locks.Lease, error){Row: l.tryRow, Advisory: l.tryAdvisory, Lease: l.tryLease}[cfg.Options.Variant]
 	if l.pool, err = pgxpool.NewWithConfig(context.Background(), pool); err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
@@ -181,6 +183,22 @@ func (l *Locker) sleep(ctx context.Context) bool {
 // errExhausted says that every connection is in use, by holders and waiters.
 var errExhausted = fmt.Errorf("postgres: all connections are in use: %w", locks.ErrUnavailable)
 
+// asking takes a connection on which the statements are prepared: while that fails nothing has
+// been asked of the server, so nothing can have been granted.
+func (l *Locker) asking(ctx context.Context, statements ...string) (*pgxpool.Conn, error) {
+	c, err := l.conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, sql := range statements {
+		if _, err := c.Conn().Prepare(ctx, sql, sql); err != nil {
+			defer c.Release()
+			return nil, fmt.Errorf("prepare: %w", l.judge(ctx, c, err, false))
+		}
+	}
+	return c, nil
+}
+
 // conn takes a connection.
 func (l *Locker) conn(ctx context.Context) (*pgxpool.Conn, error) {
 	wait, cancel := context.WithTimeout(ctx, l.options.Timeout)
@@ -206,17 +224,18 @@ CREATE SEQUENCE IF NOT EXISTS locklab_fence;`
 
 const undefinedTable, lockNotAvailable, queryCanceled = "42P01", "55P03", "57014"
 
-// judge says what an error of a statement means. What was missing is made for the next try.
-func (l *Locker) judge(ctx context.Context, c *pgxpool.Conn, err error) error {
+// judge says what an error of a statement means that may change who holds, or surely does not.
+// What was missing is made for the next try.
+func (l *Locker) judge(ctx context.Context, c *pgxpool.Conn, err error, may bool) error {
 	var server *pgconn.PgError
 	switch {
 	case err == nil:
 		return nil
-	case !errors.As(err, &server) && pgconn.SafeToRetry(err):
+	case !errors.As(err, &server) && (!may || pgconn.SafeToRetry(err)):
 		return fmt.Errorf("%w: %w", err, locks.ErrUnavailable)
 	case server == nil:
 		return fmt.Errorf("%w: %w: %w", locks.ErrUnknown, locks.ErrUnavailable, err)
-	case server.Code == lockNotAvailable || server.Code == queryCanceled:
+	case may && (server.Code == lockNotAvailable || server.Code == queryCanceled):
 		return errBusy
 	case server.Code == undefinedTable:
 		if _, failed := c.Conn().PgConn().Exec(ctx, schema).ReadAll(); failed != nil {
@@ -253,7 +272,9 @@ func (l *Locker) forget(le interface{ lose() }) {
 	delete(l.held, le)
 }
 
-// Close implements [locks.Locker].
+// Close implements [locks.Locker]. It waits for the server's answers to what ends calls and
+// leases, each for up to Options.Timeout: all in all for up to about four times that, 2 s by
+// default, when the server says nothing. Then it hangs up.
 func (l *Locker) Close() error {
 	l.mu.Lock()
 	if l.closed {
@@ -271,6 +292,9 @@ func (l *Locker) Close() error {
 		l.running.Go(le.lose)
 	}
 	l.running.Wait()
+	goodbye := clock.System().AfterFunc(l.options.Timeout, l.sockets.close)
 	l.pool.Close()
+	goodbye.Stop()
+	l.sockets.close()
 	return nil
 }

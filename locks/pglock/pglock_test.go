@@ -68,7 +68,7 @@ func startServer(tb testing.TB) string {
 	}
 	addr := locktest.FreeAddr(tb)
 	_, port, _ := net.SplitHostPort(addr)
-	server := start("postgres", "-c", "listen_addresses=127.0.0.1", "-c", "port="+port, "-c", "unix_socket_directories=", "-c", "max_connections=200")
+	server := start("postgres", "-c", "listen_addresses=127.0.0.1", "-c", "port="+port, "-c", "unix_socket_directories=", "-c", "max_connections=200", "-c", "fsync=off")
 	tb.Cleanup(func() { _, _ = server.Process.Signal(syscall.SIGINT), server.Wait() })
 	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
 	defer cancel()
@@ -162,6 +162,59 @@ func TestASilentHolderBlocks(t *testing.T) {
 		_, err := newClient(t, addr, nil, spec).Acquire(ctx, spec)
 		if blocks && !errors.Is(err, context.DeadlineExceeded) || !blocks && err != nil {
 			t.Errorf("%s: %v", spec, err)
+		}
+	}
+}
+
+// TestCloseOfAClientThatIsCutOff does not wait for servers that say nothing: pgx on its own
+// asks them for up to 15 s to forget what it asked for, and to hang up.
+func TestCloseOfAClientThatIsCutOff(t *testing.T) {
+	addr := startServer(t)
+	for _, spec := range []string{"postgres:timeout=500ms", "postgres:advisory,timeout=500ms", "postgres:lease,ttl=1s,timeout=500ms"} {
+		t.Run(spec, func(t *testing.T) {
+			link := locktest.NewLink(t, addr)
+			l := newClient(t, link.Addr(), nil, spec)
+			for _, resource := range []string{"a", "b", "c"} { // whose connections are open
+				locktest.Release(t, locktest.Acquire(t, l, resource))
+			}
+			locktest.Acquire(t, l, "held")
+			link.Hold(true)
+			for range 3 { // who has asked and gives up
+				_ = locktest.Refused(t, l, "a", 100*time.Millisecond)
+			}
+			began := clock.System().Now()
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+			if took := clock.System().Now().Sub(began); took > 8*time.Second {
+				t.Errorf("Close took %v, with a timeout of 500ms", took)
+			}
+		})
+	}
+}
+
+// TestWhatWasNotAskedIsNotUnknown: nothing can have been granted while a statement was prepared
+// only, or a row made. What was asked for may have been, if nobody answers.
+func TestWhatWasNotAskedIsNotUnknown(t *testing.T) {
+	addr := startServer(t)
+	locktest.Acquire(t, newClient(t, addr, nil, "postgres"), "there") // makes the tables
+	for spec, at := range map[string]struct{ lock, insert string }{
+		"postgres":          {"FOR UPDATE", "INSERT"},
+		"postgres:advisory": {"pg_advisory_lock", ""},
+		"postgres:lease":    {"UPDATE locklab_locks", "INSERT"},
+	} {
+		for text, unknown := range map[string]bool{at.lock: false, at.insert: false, "name-" + spec: true} {
+			if text == "" {
+				continue
+			}
+			t.Run(spec+" "+text, func(t *testing.T) {
+				link := locktest.NewLink(t, addr)
+				link.CutAt(text)
+				err := locktest.Refused(t, newClient(t, link.Addr(), nil, spec), "name-"+spec, 3*time.Second)
+				if !errors.Is(err, locks.ErrUnavailable) || errors.Is(err, locks.ErrUnknown) != unknown || errors.Is(err, locks.ErrNotAcquired) == unknown {
+					t.Errorf("cut in place of asking for %q: %v", text, err)
+				}
+			})
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"locklab/locks"
 	"locklab/locks/clock"
@@ -45,17 +46,11 @@ func (o Options) margin() time.Duration { return o.TTL/20 + 5*time.Millisecond }
 func (l *Locker) tryLease(ctx context.Context, resource string) (locks.Lease, error) {
 	r := &row{locker: l, resource: resource, owner: rand.Text(), lost: make(chan struct{})}
 	asked := l.clock.Now()
-	fence, err := l.take(ctx, resource, r.owner)
-	if errors.Is(err, pgx.ErrNoRows) { // held, or unknown
-		made, failed := l.count(ctx, makeRow, resource)
-		if failed == nil && made > 0 {
-			return l.tryLease(ctx, resource)
-		}
-		if err = failed; err == nil {
-			err = errBusy
-		}
-	}
-	if err != nil {
+	fence, made, err := l.take(ctx, resource, r.owner)
+	switch {
+	case made:
+		return l.tryLease(ctx, resource)
+	case err != nil:
 		return nil, err
 	}
 	r.fence, r.until = fence, asked.Add(l.options.TTL-l.options.margin())
@@ -75,29 +70,42 @@ func (l *Locker) tryLease(ctx context.Context, resource string) (locks.Lease, er
 	return nil, fmt.Errorf("granted too late: %w", locks.ErrNotAcquired)
 }
 
-// take gives the fence of the row if it was free, and pgx.ErrNoRows if not.
-func (l *Locker) take(ctx context.Context, resource, owner string) (fence int64, err error) {
-	c, err := l.conn(ctx)
+// take gives the fence of the row if it was free, and errBusy if not. If it made the row, nobody
+// has it yet.
+func (l *Locker) take(ctx context.Context, resource, owner string) (fence int64, made bool, err error) {
+	c, err := l.asking(ctx, takeRow)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	defer c.Release()
 	err = c.QueryRow(ctx, takeRow, resource, owner, l.options.TTL).Scan(&fence)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return 0, err
+	if !errors.Is(err, pgx.ErrNoRows) {
+		return fence, false, l.judge(ctx, c, err, true) // with an error it was not committed, or nobody knows
 	}
-	return fence, l.judge(ctx, c, err) // with an error it was not committed, or nobody knows
+	if made, err = l.make(ctx, c, resource); !made && err == nil {
+		err = errBusy
+	}
+	return 0, made, err
 }
 
-// count runs a statement and says how many rows it changed.
+// make adds a row that is free, which grants nothing, and says whether it was missing.
+func (l *Locker) make(ctx context.Context, c *pgxpool.Conn, resource string) (made bool, err error) {
+	tag, err := c.Exec(ctx, makeRow, resource)
+	if err = l.judge(ctx, c, err, false); err != nil {
+		err = fmt.Errorf("make the row: %w", err)
+	}
+	return tag.RowsAffected() > 0, err
+}
+
+// count runs a statement on the lease's row and says how many rows it changed.
 func (l *Locker) count(ctx context.Context, sql string, args ...any) (int64, error) {
-	c, err := l.conn(ctx)
+	c, err := l.asking(ctx, sql)
 	if err != nil {
 		return 0, err
 	}
 	defer c.Release()
 	tag, err := c.Exec(ctx, sql, args...)
-	return tag.RowsAffected(), l.judge(ctx, c, err)
+	return tag.RowsAffected(), l.judge(ctx, c, err, true)
 }
 
 // renew moves the end of the lease, or tells that it is over.

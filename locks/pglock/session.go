@@ -54,16 +54,23 @@ func (l *Locker) hold(ctx context.Context, c *pgxpool.Conn, resource string, tok
 	return h, nil
 }
 
-// tryRow locks the row. The token is drawn once it is locked: an inner query with FOR UPDATE
-// comes first.
+// The statements of locks that live in sessions. The token is drawn once the lock is held: what
+// locks is an inner query, and comes first.
+const (
+	beginRow     = "BEGIN"
+	lockRow      = "SELECT nextval('locklab_fence') FROM (SELECT FROM locklab_locks WHERE resource = $1 FOR UPDATE) AS locked"
+	lockAdvisory = "WITH locked AS MATERIALIZED (SELECT pg_advisory_lock(hashtextextended($1, 0))) SELECT nextval('locklab_fence') FROM locked"
+)
+
+// tryRow locks the row.
 func (l *Locker) tryRow(ctx context.Context, resource string) (locks.Lease, error) {
-	c, err := l.conn(ctx)
+	c, err := l.asking(ctx, beginRow, lockRow)
 	if err != nil {
 		return nil, err
 	}
 	var batch pgx.Batch
-	batch.Queue("BEGIN")
-	batch.Queue("SELECT nextval('locklab_fence') FROM (SELECT FROM locklab_locks WHERE resource = $1 FOR UPDATE) AS locked", resource)
+	batch.Queue(beginRow)
+	batch.Queue(lockRow, resource)
 	results := c.SendBatch(ctx, &batch)
 	_, err = results.Exec()
 	var token int64
@@ -83,11 +90,12 @@ func (l *Locker) tryRow(ctx context.Context, resource string) (locks.Lease, erro
 		_, err := c.Exec(ctx, "ROLLBACK")
 		return err
 	})
-	if err == pgx.ErrNoRows { //nolint:errorlint // pgx does not wrap it
-		_, err = c.Exec(ctx, "INSERT INTO locklab_locks (resource) VALUES ($1) ON CONFLICT DO NOTHING", resource)
-		if err == nil {
+	if errors.Is(err, pgx.ErrNoRows) { // there is nothing to lock yet
+		if _, err = l.make(ctx, c, resource); err == nil {
 			err = errBusy // try again
 		}
+		drop(ctx, c, clean)
+		return nil, err
 	}
 	if err == nil {
 		err = ctx.Err() // too late
@@ -95,7 +103,7 @@ func (l *Locker) tryRow(ctx context.Context, resource string) (locks.Lease, erro
 	if clean {
 		err = l.judgeSession(ctx, c, err)
 	} else {
-		err = l.judge(ctx, c, err)
+		err = l.judge(ctx, c, err, true)
 	}
 	drop(ctx, c, clean)
 	return nil, err
@@ -103,12 +111,12 @@ func (l *Locker) tryRow(ctx context.Context, resource string) (locks.Lease, erro
 
 // tryAdvisory locks the hash of the name.
 func (l *Locker) tryAdvisory(ctx context.Context, resource string) (locks.Lease, error) {
-	c, err := l.conn(ctx)
+	c, err := l.asking(ctx, lockAdvisory)
 	if err != nil {
 		return nil, err
 	}
 	var token int64
-	err = c.QueryRow(ctx, "WITH locked AS MATERIALIZED (SELECT pg_advisory_lock(hashtextextended($1, 0))) SELECT nextval('locklab_fence') FROM locked", resource).Scan(&token)
+	err = c.QueryRow(ctx, lockAdvisory, resource).Scan(&token)
 	if err == nil && ctx.Err() == nil {
 		return l.hold(ctx, c, resource, token, func(ctx context.Context, c *pgxpool.Conn) (was bool, err error) {
 			err = c.QueryRow(ctx, "SELECT pg_advisory_unlock(hashtextextended($1, 0))", resource).Scan(&was)
@@ -122,9 +130,12 @@ func (l *Locker) tryAdvisory(ctx context.Context, resource string) (locks.Lease,
 		_, err := c.Exec(ctx, "SELECT pg_advisory_unlock_all()")
 		return err
 	})
-	if clean {
+	switch {
+	case clean:
 		err = l.judgeSession(ctx, c, err)
-	} else { // whatever the server said, the session may have got it
+	case pgconn.SafeToRetry(err):
+		err = l.judge(ctx, c, err, true)
+	default: // whatever the server said, the session may have got it
 		err = fmt.Errorf("%w: %w: %w", locks.ErrUnknown, locks.ErrUnavailable, err)
 	}
 	drop(ctx, c, clean)
@@ -135,7 +146,7 @@ func (l *Locker) tryAdvisory(ctx context.Context, resource string) (locks.Lease,
 func (l *Locker) judgeSession(ctx context.Context, c *pgxpool.Conn, err error) error {
 	var server *pgconn.PgError
 	if ctx.Err() == nil && errors.As(err, &server) {
-		return l.judge(ctx, c, err)
+		return l.judge(ctx, c, err, true)
 	}
 	return err
 }

@@ -204,7 +204,7 @@ func (r *Row) Measure(field string, v float64) {
 type Verdict struct {
 	Status   string `json:"status"`   // expected, violated, control-silent, inconclusive, not-judged
 	Safety   string `json:"safety"`   // safe, unsafe, not-judged
-	Liveness string `json:"liveness"` // live, stalls, down
+	Liveness string `json:"liveness"` // live, stalls, down, or LivenessNotJudged
 	// ShortFault says that the lock was down, but that no fault was there for long enough to
 	// tell that from a stall.
 	ShortFault bool     `json:"short_fault,omitempty"`
@@ -295,6 +295,8 @@ const (
 	Safe            = "safe"
 	Unsafe          = "unsafe"
 	SafetyNotJudged = "not-judged" // the scenario does not judge it, and no violation was seen
+	// LivenessNotJudged: the scenario does not judge it, and nobody asked while a fault lasted.
+	LivenessNotJudged = "not-judged"
 )
 
 // Expected is the scenario's expectation of one lock; what is empty is not judged.

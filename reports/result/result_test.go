@@ -194,6 +194,7 @@ func TestRowsThatContradictThemselvesAreRefused(t *testing.T) {
 		"expected safe, was not":      {`"verdict":{"status":"expected","safety":"unsafe","expected":{"safety":"safe"}},"overlaps":1`, []string{"verdict.status", "it is unsafe", "safe"}},
 		"expected unsafe, was safe":   {`"verdict":{"status":"expected","safety":"safe","expected":{"safety":"unsafe"}}`, []string{"verdict.status", "it is safe"}},
 		"expected live, was down":     {`"verdict":{"status":"expected","liveness":"down","expected":{"liveness":["live"]}}`, []string{"verdict.status", "liveness is down"}},
+		"expected live, not judged":   {`"verdict":{"liveness":"not-judged","expected":{"liveness":["live"]}}`, []string{"verdict.liveness", "a judgement", "live"}},
 		"silent, but heard":           {`"verdict":{"status":"control-silent","safety":"unsafe","expected":{"safety":"unsafe"}},"overlaps":1`, []string{"verdict.status", "silent control"}},
 		"silent, no control":          {`"verdict":{"status":"control-silent","safety":"safe","expected":{"safety":"safe"}}`, []string{"verdict.status", "silent control"}},
 		"nothing judged, all is safe": {`"verdict":{"status":"not-judged","safety":"safe"}`, []string{"verdict.safety", `"not-judged"`}},

@@ -85,7 +85,7 @@ func (v *Verdict) validate() error {
 	}{
 		{"status", v.Status, []string{StatusExpected, StatusViolated, StatusControlSilent, StatusInconclusive, StatusNotJudged}},
 		{"safety", v.Safety, []string{Safe, Unsafe, SafetyNotJudged}},
-		{"liveness", v.Liveness, []string{"live", "stalls", "down"}},
+		{"liveness", v.Liveness, []string{"live", "stalls", "down", LivenessNotJudged}},
 	} {
 		// Empty is allowed: a run that ended early has rows without a verdict.
 		if word.value != "" && !slices.Contains(word.known, word.value) {
@@ -176,6 +176,8 @@ func (r *Row) contradiction(figures []Figure) error {
 		return invalid("verdict.status", v.Status, fmt.Sprintf("%q, because a fail_on was crossed", StatusViolated))
 	case v.Status == StatusExpected && want.Safety != "" && v.Safety != "" && v.Safety != want.Safety:
 		return invalid("verdict.status", v.Status, fmt.Sprintf("another: it is %s, expected.safety is %s", v.Safety, want.Safety))
+	case v.Liveness == LivenessNotJudged && len(want.Liveness) > 0 && len(want.Liveness) < 3:
+		return invalid("verdict.liveness", v.Liveness, "a judgement: expected.liveness is "+strings.Join(want.Liveness, " or "))
 	case v.Status == StatusExpected && !want.fares(v.Liveness):
 		return invalid("verdict.status", v.Status, fmt.Sprintf("another: liveness is %s, expected.liveness %s", v.Liveness, strings.Join(want.Liveness, " or ")))
 	case v.Status == StatusControlSilent && (want.Safety == Safe || v.Safety == Unsafe):
@@ -204,7 +206,7 @@ func (r *Row) violation(figures []Figure) string {
 // fares says whether the liveness is expected. What was down for a short fault may as
 // well have stalled.
 func (e *Expected) fares(liveness string) bool {
-	return len(e.Liveness) == 0 || liveness == "" || slices.Contains(e.Liveness, liveness) ||
+	return len(e.Liveness) == 0 || liveness == "" || liveness == LivenessNotJudged || slices.Contains(e.Liveness, liveness) ||
 		liveness == "down" && slices.Contains(e.Liveness, "stalls")
 }
 

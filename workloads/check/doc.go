@@ -195,8 +195,8 @@
 //	        none, or stalls     explained    none, or stalls
 //
 // Who did not want the lock cannot say how it fared. Unless in half of the windows somebody
-// wanted it for some time, or got what he had asked for there, nothing was seen, and a
-// scenario that judges liveness decides nothing.
+// wanted it for some time, or got what he had asked for there, nothing was seen: a scenario that
+// judges liveness decides nothing, and under another one it is not judged, rather than live.
 //
 // Recovery is counted from the moment the heal was asked for until the lock
 // grants again and availability is back above 90 % of what it was before. If a stall follows

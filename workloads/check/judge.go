@@ -34,6 +34,10 @@ const (
 	// SafetyNotJudged: no violation was seen, but none had to show either: that proves
 	// nothing, so the lock is not called safe.
 	SafetyNotJudged = "not-judged"
+
+	// LivenessNotJudged: nobody asked for the lock while a fault lasted, and nothing is
+	// expected of its liveness.
+	LivenessNotJudged = "not-judged"
 )
 
 // ExpectationOf is what the history says of itself, so that whoever judges it judges
@@ -97,6 +101,9 @@ func (f *Findings) Violations() (int64, sentence.Text) {
 func Judge(f *Findings, want history.Expect) Verdict {
 	n, what := f.Violations()
 	v := Verdict{Safety: Safe, Liveness: f.Liveness}
+	if anyFares(want) && f.untested() {
+		v.Liveness = LivenessNotJudged
+	}
 	switch {
 	case n > 0:
 		v.Safety = Unsafe
@@ -203,7 +210,7 @@ func (f *Findings) told(want history.Expect) sentence.Text {
 	case f.Liveness == Down && !f.DownLong && len(want.Liveness) > 0 && !slices.Contains(want.Liveness, Down):
 		text = sentence.Of("%s; it stalled until the fault was over, for at most %v: "+
 			"too short a fault to tell whether it would have come back before", text, stall)
-	case f.Liveness == Live && !f.Demand:
+	case f.untested():
 		text = sentence.Of("%s, but nobody asked for the lock while the fault lasted", text)
 	case f.Liveness == Live && f.StallNS >= int64(f.Stall):
 		text = sentence.Of("%s, and it stayed live, but for up to %v as a fault began or ended", text, stall)
@@ -233,6 +240,14 @@ func (f *Findings) told(want history.Expect) sentence.Text {
 	}
 	return text
 }
+
+// anyFares says that nothing is expected of the liveness: of all three words one is right.
+func anyFares(want history.Expect) bool {
+	return len(want.Liveness) == 0 || len(want.Liveness) > rank(Down)
+}
+
+// untested says that nobody asked for the lock where it could have been anything but live.
+func (f *Findings) untested() bool { return f.Liveness == Live && !f.Demand }
 
 // fares says that liveness is as expected. What was down for a short fault may as well
 // have stalled.
@@ -269,7 +284,7 @@ func (f *Findings) unsound(want history.Expect) sentence.Text {
 		return sentence.Of("no operation was measured")
 	case measured == 0:
 		return sentence.Of("none of %d operations ended ok, so nothing was measured", f.Failed+f.Unknown)
-	case len(want.Liveness) > 0 && len(want.Liveness) <= rank(Down) && !f.Demand && !f.worse(want): // of all three words one is right
+	case !anyFares(want) && !f.Demand && !f.worse(want):
 		return sentence.Of("nobody asked for the lock while the fault lasted, so its liveness is not known")
 	case f.AcquiredOK == 0:
 		return sentence.Of("nobody got the lock in the measured part, so nothing is known of it")

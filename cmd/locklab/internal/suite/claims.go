@@ -75,6 +75,9 @@ func (c Cell) verdict(r result.Row) string {
 		}
 		return decided(slices.Contains(c.Shows, v.Safety))
 	}
+	if v.Liveness == result.LivenessNotJudged {
+		return result.ClaimUndecided
+	}
 	shown := slices.Contains(c.Shows, v.Liveness)
 	if v.ShortFault && shown != slices.Contains(c.Shows, "stalls") {
 		return result.ClaimUndecided

@@ -192,6 +192,7 @@ func TestDecide(t *testing.T) {
 		row("unsafe", result.StatusExpected, result.Unsafe, "stalls"),
 		row("safe", result.StatusViolated, result.Safe, "live"),
 		row("calm", result.StatusNotJudged, result.SafetyNotJudged, "down"),
+		row("unasked", result.StatusExpected, result.Safe, result.LivenessNotJudged),
 		row("unclear", result.StatusInconclusive, result.Unsafe, "live"),
 		partial,
 		crossed,
@@ -205,6 +206,7 @@ func TestDecide(t *testing.T) {
 	}{
 		"shown":                  {[]suite.Cell{cell("unsafe", "unsafe")}, result.ClaimShown},
 		"not judged is not safe": {[]suite.Cell{cell("calm", "safe")}, result.ClaimUndecided},
+		"nobody asked":           {[]suite.Cell{cell("unasked", "live")}, result.ClaimUndecided},
 		"refuted":                {[]suite.Cell{cell("safe", "unsafe")}, result.ClaimRefuted},
 		"one of two words":       {[]suite.Cell{cell("unsafe", "live", "stalls")}, result.ClaimShown},
 		"down is neither":        {[]suite.Cell{cell("calm", "live", "stalls")}, result.ClaimRefuted},
