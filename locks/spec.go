@@ -30,11 +30,19 @@ type Spec struct {
 func ParseSpec(text string) (Spec, error) {
 	name, rest, hasOptions := strings.Cut(text, ":")
 	spec := Spec{Name: name, Options: map[string]string{}}
-	if !validWord(name) {
+	switch {
+	case text == "":
+		return Spec{}, fmt.Errorf("lock %q: want a name, such as redlock, or one with options, such as redlock:ttl=1s: %w", text, ErrInvalid)
+	case name == "" || strings.Contains(name, "="):
+		return Spec{}, fmt.Errorf("lock %q: options stand behind the lock that they are of, as in LOCK:%s: %w", text, strings.TrimPrefix(text, ":"), ErrInvalid)
+	case !validWord(name):
 		return Spec{}, fmt.Errorf("lock %q: a name is lower-case letters, digits and dashes: %w", text, ErrInvalid)
-	}
-	if !hasOptions {
+	case !hasOptions:
 		return spec, nil
+	case rest == "":
+		return Spec{}, fmt.Errorf("lock %q: nothing is behind the colon: want %s alone, or options as in %s:KEY=VALUE: %w", text, name, name, ErrInvalid)
+	case strings.Contains(rest, ":"):
+		return Spec{}, fmt.Errorf("lock %q: more than one colon: want commas behind the first, as in %s:VARIANT,KEY=VALUE: %w", text, name, ErrInvalid)
 	}
 	for field := range strings.SplitSeq(rest, ",") {
 		key, value, isPair := strings.Cut(field, "=")
@@ -82,17 +90,24 @@ func (s Spec) String() string {
 
 // Option is one option of a lock, as its Reader asks for it.
 type Option struct {
-	Key    string
-	Values []string // to choose from; of others there is what stands for one, such as TIME
-	Open   bool     // Values is no list to choose from
+	Key     string
+	Does    string   // what it is or changes, for who reads a list of options
+	Values  []string // to choose from; of others there is what stands for one, such as TIME
+	Open    bool     // Values is no list to choose from
+	Default string   // as a user writes it; "" where Does says what it depends on
+	// Least and Most bound a whole number, both inclusive; both 0 for any other option.
+	Least, Most int
 }
 
 // String is the option as a user writes it, such as order=parallel|sequential or ttl=TIME.
 func (o Option) String() string { return o.Key + "=" + strings.Join(o.Values, "|") }
 
+// Variant is another algorithm, or another way to ask, under the name of a lock.
+type Variant struct{ Name, Does string }
+
 // Describe says which options a lock reads from specs with the name and the variant of
 // this one, by having them read, and which variants there are.
-func Describe[O any](spec Spec, parse func(Spec) (O, error)) (options []Option, variants []string, err error) {
+func Describe[O any](spec Spec, parse func(Spec) (O, error)) (options []Option, variants []Variant, err error) {
 	var r *Reader
 	spec.reader = &r
 	if _, err = parse(spec); r != nil {
@@ -106,7 +121,7 @@ func Describe[O any](spec Spec, parse func(Spec) (O, error)) (options []Option, 
 type Reader struct {
 	spec     Spec
 	asked    []Option
-	variants []string
+	variants []Variant
 	err      error
 }
 
@@ -136,64 +151,89 @@ func read[T any](r *Reader, o Option, wanted string, byDefault T, parse func(tex
 	return value
 }
 
-// Choice reads an option that is one of the choices; the first is the default.
-func (r *Reader) Choice(key string, choices ...string) string {
-	return read(r, Option{Key: key, Values: choices}, "one of "+strings.Join(choices, ", "), choices[0], func(text string) (string, bool) {
+// Choice reads an option that is one of the choices; the first is the default. Here as below,
+// does is what the option is or changes.
+func (r *Reader) Choice(key, does string, choices ...string) string {
+	o := Option{Key: key, Does: does, Values: choices, Default: choices[0]}
+	return read(r, o, "one of "+strings.Join(choices, ", "), choices[0], func(text string) (string, bool) {
 		return text, slices.Contains(choices, text)
 	})
 }
 
 // Bool reads on or off.
-func (r *Reader) Bool(key string, byDefault bool) bool {
-	return read(r, Option{Key: key, Values: []string{"on", "off"}}, "on or off", byDefault, func(text string) (bool, bool) {
+func (r *Reader) Bool(key, does string, byDefault bool) bool {
+	o := Option{Key: key, Does: does, Values: []string{"on", "off"}, Default: "off"}
+	if byDefault {
+		o.Default = "on"
+	}
+	return read(r, o, "on or off", byDefault, func(text string) (bool, bool) {
 		return text == "on", text == "on" || text == "off"
 	})
 }
 
-// Duration reads a positive duration such as 250ms.
-func (r *Reader) Duration(key string, byDefault time.Duration) time.Duration {
-	return read(r, Option{Key: key, Values: []string{"TIME"}, Open: true}, "a positive duration such as 250ms", byDefault, func(text string) (time.Duration, bool) {
+// Duration reads a positive duration such as 250ms. A default of 0 is one that does explains.
+func (r *Reader) Duration(key, does string, byDefault time.Duration) time.Duration {
+	o := Option{Key: key, Does: does, Values: []string{"TIME"}, Open: true}
+	if byDefault != 0 {
+		o.Default = byDefault.String()
+	}
+	return read(r, o, "a positive duration such as 250ms", byDefault, func(text string) (time.Duration, bool) {
 		d, err := time.ParseDuration(text)
 		return d, err == nil && d > 0
 	})
 }
 
 // Int reads a whole number within the bounds, both inclusive.
-func (r *Reader) Int(key string, byDefault, low, high int) int {
-	wanted := fmt.Sprintf("a whole number from %d to %d", low, high)
-	return read(r, Option{Key: key, Values: []string{"N"}, Open: true}, wanted, byDefault, func(text string) (int, bool) {
+func (r *Reader) Int(key, does string, byDefault, low, high int) int {
+	o := Option{Key: key, Does: does, Values: []string{"N"}, Open: true, Default: strconv.Itoa(byDefault), Least: low, Most: high}
+	return read(r, o, fmt.Sprintf("a whole number from %d to %d", low, high), byDefault, func(text string) (int, bool) {
 		n, err := strconv.Atoi(text)
 		return n, err == nil && n >= low && n <= high
 	})
 }
 
-// Variant checks the bare word against the variants that the lock has.
-func (r *Reader) Variant(known ...string) string {
+// Variant is the bare word, which Err checks against the variants that the lock has.
+func (r *Reader) Variant(known ...Variant) string {
 	r.variants = known
-	if r.spec.Variant != "" && !slices.Contains(known, r.spec.Variant) && r.err == nil {
-		want, hint := "it has none", ""
-		if len(known) > 0 {
-			want, hint = "want one of "+strings.Join(known, ", "), nearest.Hint(r.spec.Variant, known)
-		}
-		r.err = fmt.Errorf("lock %q: unknown variant %q: %s%s: %w", r.spec, r.spec.Variant, want, hint, ErrInvalid)
-	}
 	return r.spec.Variant
 }
 
 // Err is the first thing that was wrong, an option that nobody asked for included.
 func (r *Reader) Err() error {
-	if r.err != nil {
-		return r.err
-	}
 	var known []string
 	for _, o := range r.asked {
 		known = append(known, o.Key)
 	}
 	slices.Sort(known)
+	if err := r.checkVariant(known); err != nil {
+		return err
+	}
+	if r.err != nil {
+		return r.err
+	}
 	for _, key := range slices.Sorted(maps.Keys(r.spec.Options)) {
 		if !slices.Contains(known, key) {
 			return fmt.Errorf("lock %q: unknown option %q (known: %s)%s: %w", r.spec, key, cmp.Or(strings.Join(known, ", "), "none"), nearest.Hint(key, known), ErrInvalid)
 		}
 	}
 	return nil
+}
+
+// checkVariant refuses a bare word that is none of the variants, and says so if it is the key of
+// an option that was given no value.
+func (r *Reader) checkVariant(keys []string) error {
+	word := r.spec.Variant
+	var names []string
+	for _, v := range r.variants {
+		names = append(names, v.Name)
+	}
+	switch {
+	case word == "" || slices.Contains(names, word):
+		return nil
+	case slices.Contains(keys, word):
+		return fmt.Errorf("lock %q: option %q has no value: want %s=VALUE: %w", r.spec, word, word, ErrInvalid)
+	case len(names) == 0:
+		return fmt.Errorf("lock %q: unknown variant %q: it has none: %w", r.spec, word, ErrInvalid)
+	}
+	return fmt.Errorf("lock %q: unknown variant %q: want one of %s%s: %w", r.spec, word, strings.Join(names, ", "), nearest.Hint(word, names), ErrInvalid)
 }

@@ -17,8 +17,8 @@ const (
 func (kinds) ClockDrift() Kind {
 	return Kind{
 		Name:    "clock-drift",
-		Summary: "clocks run at a rate, such as 1.5 or 0.5; they are set right when the fault ends",
-		Fields:  []string{"target", "rate"},
+		Summary: "clocks of processes run too fast or too slowly; they are set right when the fault ends",
+		Fields:  []Field{hits("role:redis"), {"rate", "1.5", "how fast: 0.1 to 10, and at least 0.1 off 1", true}},
 		read: func(f fields) Fault {
 			target, rate := f.target(), f.need("rate")
 			r, ok := strictyaml.Decimal(rate.Text())

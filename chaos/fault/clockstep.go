@@ -17,8 +17,8 @@ const (
 func (kinds) ClockStep() Kind {
 	return Kind{
 		Name:    "clock-step",
-		Summary: "wall clocks of servers jump by so much, and back when the fault ends",
-		Fields:  []string{"target", "by"},
+		Summary: "wall clocks of processes jump, and back when the fault ends",
+		Fields:  []Field{hits("role:redis"), {"by", "1m", "how far, or -1m for back: 1s to 24h", true}},
 		read: func(f fields) Fault {
 			target, by := f.target(), f.need("by")
 			step, err := time.ParseDuration(by.Text())

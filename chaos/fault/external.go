@@ -25,9 +25,13 @@ const longSilence = time.Second
 func (kinds) External() Kind {
 	return Kind{
 		Name:    "external",
-		Summary: "a pair of programs (run --external) breaks what the lab cannot; probes prove the effect, partition or stop",
-		Fields:  []string{"run", "effect", "target"},
-		read:    readExternal,
+		Summary: "a pair of programs breaks what the lab cannot; probes prove its effect",
+		Fields: []Field{
+			{"run", "[fis, c, stop]", "the name of a pair of programs that run --external allows, and up to 7 words for them", true},
+			{"effect", "stop", "what probes have to find: partition (its hosts and all others are cut off) or stop (its hosts are gone)", true},
+			{"target", "zone:c", "whom it hits: zone: or host: and a name", true},
+		},
+		read: readExternal,
 	}
 }
 

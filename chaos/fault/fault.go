@@ -30,9 +30,26 @@ type Fault struct {
 type Kind struct {
 	Name    string
 	Summary string
-	Fields  []string // of a scenario's step, beside those of every step
+	Instant bool    // it is over as soon as it began
+	Fields  []Field // of a scenario's step, beside those of every step
 
 	read func(fields) Fault
+}
+
+// Field is a field of a scenario's step.
+type Field struct {
+	Name    string
+	Example string // a value, as one writes it
+	Does    string // what it says, for who reads a list of fields
+	Needed  bool   // there is no step without it, or what stands for it
+}
+
+// Names are those of the fields.
+func Names(fields []Field) (names []string) {
+	for _, f := range fields {
+		names = append(names, f.Name)
+	}
+	return names
 }
 
 // kinds has a method for each kind of fault, in the file of that kind.
@@ -64,9 +81,9 @@ func Read(n strictyaml.Node, beside ...string) (Fault, strictyaml.Fields) {
 		if name := is.Text(); k.Name != name {
 			continue
 		}
-		f := fields{n.Fields(slices.Concat(beside, k.Fields)...), k}
+		f := fields{n.Fields(slices.Concat(beside, Names(k.Fields))...), k}
 		fault := k.read(f)
-		fault.Kind = k.Name
+		fault.Kind, fault.Instant = k.Name, k.Instant
 		return fault, f.Fields
 	}
 	is.Need("one of " + strings.Join(names, ", ")).OneOf(names...)
@@ -151,7 +168,27 @@ type sides struct {
 	both     bool // from to to, and back
 }
 
-func traffic(more ...string) []string { return append([]string{"between", "from", "to"}, more...) }
+// selected is what a selector can be.
+const selected = "zone:NAME, host:NAME, node:NAME or role:NAME; one:ROLE, majority:ROLE or minority:ROLE, where server is the role of the lock's servers; " +
+	"holder, holder-of:RESOURCE, leader or primary, as they are when it begins"
+
+// traffic are the fields of a fault of links: more, and which links.
+func traffic(more ...Field) []Field {
+	return append([]Field{
+		{"between", "[zone:a, others]", "the traffic between two sides, both ways; [zones] is all between zones. A side is others, all but the other side, or " + selected, true},
+		{"from", "leader", "in place of between: a side whose traffic to the other is hit, one way", false},
+		{"to", "others", "the other side of from", false},
+	}, more...)
+}
+
+// hits is the field that target reads, and lost what loseData does.
+func hits(example string) Field {
+	return Field{"target", example, "what it hits: " + selected, true}
+}
+
+func lost() Field {
+	return Field{"lose_data", "[redis]", "roles of its targets that come back without their data", false}
+}
 
 func (s sides) String() string {
 	switch {

@@ -16,8 +16,11 @@ const leastStall = 20 * time.Millisecond
 func (kinds) Flaky() Kind {
 	return Kind{
 		Name:    "flaky",
-		Summary: "a share (loss) of what is sent comes late by stall, at least 20ms, with all behind it",
-		Fields:  traffic("loss", "stall"),
+		Summary: "a share of what is sent comes late, and all behind it, as where packets are lost",
+		Fields: traffic(
+			Field{"loss", "0.05", "the share that comes late: above 0, up to 1", true},
+			Field{"stall", "200ms", "how late: at least 20ms", true},
+		),
 		read: func(f fields) Fault {
 			loss, ok := strictyaml.Decimal(f.need("loss").Text())
 			if !ok || loss == 0 || loss > 1 {

@@ -9,8 +9,12 @@ const minFlap = 60 * time.Millisecond
 func (kinds) Flap() Kind {
 	return Kind{
 		Name:    "flap",
-		Summary: "traffic is cut for down, passes for up, and so on",
-		Fields:  traffic("mode", "down", "up"),
+		Summary: "traffic is cut, passes, is cut again, and so on",
+		Fields: traffic(
+			mode(),
+			Field{"down", "300ms", "for how long it is cut: at least 60ms", true},
+			Field{"up", "700ms", "for how long it passes then: at least 60ms", true},
+		),
 		read: func(f fields) Fault {
 			f.need("down")
 			f.need("up")

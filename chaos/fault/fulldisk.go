@@ -6,7 +6,7 @@ func (kinds) FullDisk() Kind {
 	return Kind{
 		Name:    "full-disk",
 		Summary: "processes cannot write to their files (ENOSPC); they are killed and start again, with their data, when the fault ends",
-		Fields:  []string{"target"},
+		Fields:  []Field{hits("one:raft")},
 		read:    func(f fields) Fault { return onDisks(f.target(), Disk{Full: true}) },
 	}
 }

@@ -7,7 +7,7 @@ func (kinds) Kill() Kind {
 	return Kind{
 		Name:    "kill",
 		Summary: "processes get SIGKILL; they start again when the fault ends",
-		Fields:  []string{"target", "lose_data"},
+		Fields:  []Field{hits("holder"), lost()},
 		read:    readKill,
 	}
 }

@@ -11,8 +11,11 @@ import (
 func (kinds) Latency() Kind {
 	return Kind{
 		Name:    "latency",
-		Summary: "traffic arrives later: delay one way, at least 1ms, plus up to jitter",
-		Fields:  traffic("delay", "jitter"),
+		Summary: "traffic arrives later",
+		Fields: traffic(
+			Field{"delay", "50ms", "how much later, one way: at least 1ms", true},
+			Field{"jitter", "10ms", "up to so much more, drawn for each chunk of bytes", false},
+		),
 		read: func(f fields) Fault {
 			f.need("delay")
 			l := &toxic.Latency{Delay: f.duration("delay", leastShift), Jitter: f.duration("jitter", 0)}

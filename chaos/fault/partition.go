@@ -11,10 +11,15 @@ import (
 func (kinds) Partition() Kind {
 	return Kind{
 		Name:    "partition",
-		Summary: "traffic is cut: hold (arrives after the heal), drop or reset",
-		Fields:  traffic("mode"),
+		Summary: "traffic is cut, both ways or one way",
+		Fields:  traffic(mode()),
 		read:    readCut,
 	}
+}
+
+// mode is the field that readCut reads beside the sides.
+func mode() Field {
+	return Field{"mode", "hold", "what becomes of what is sent: hold (it arrives after the heal), drop, or reset (with its connection; both ways only)", true}
 }
 
 func readCut(f fields) Fault {

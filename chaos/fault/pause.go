@@ -9,10 +9,12 @@ import (
 // Pause stops processes with SIGSTOP. They run on when it is healed.
 func (kinds) Pause() Kind {
 	return Kind{
-		Name: "pause",
-		Summary: "processes get SIGSTOP, as in a long garbage collection or a VM's migration; with a point, each master when its client " +
-			"next comes to it: acquiring (nothing sent yet), granted (nothing done with it that others see), releasing (nothing sent yet)",
-		Fields: []string{"target", "point"},
+		Name:    "pause",
+		Summary: "processes get SIGSTOP, as in a long garbage collection or a VM's migration, and run on when the fault ends",
+		Fields: []Field{hits("holder"), {
+			"point", "granted", "stop masters, each where its client next comes to it: acquiring (nothing sent yet), granted (nothing done yet that others see), " +
+				"releasing (nothing sent yet)", false,
+		}},
 		read: func(f fields) Fault {
 			target, point := f.target(), ""
 			if at := f.Get("point"); at.Given() {

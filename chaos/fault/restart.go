@@ -5,11 +5,8 @@ func (kinds) Restart() Kind {
 	return Kind{
 		Name:    "restart",
 		Summary: "processes get SIGKILL and start again at once",
-		Fields:  []string{"target", "lose_data"},
-		read: func(f fields) Fault {
-			fault := readKill(f)
-			fault.Instant = true
-			return fault
-		},
+		Fields:  []Field{hits("one:server"), lost()},
+		Instant: true,
+		read:    readKill,
 	}
 }

@@ -18,8 +18,8 @@ type Disk struct {
 func (kinds) SlowDisk() Kind {
 	return Kind{
 		Name:    "slow-disk",
-		Summary: "each fsync of processes takes longer by delay, at least 1ms, as on a disk that fails or that others use",
-		Fields:  []string{"target", "delay"},
+		Summary: "each fsync of processes takes longer, as on a disk that fails or that others use",
+		Fields:  []Field{hits("one:raft"), {"delay", "200ms", "how much longer: at least 1ms", true}},
 		read: func(f fields) Fault {
 			f.need("delay")
 			return onDisks(f.target(), Disk{Delay: f.duration("delay", leastShift)})

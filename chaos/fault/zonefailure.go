@@ -12,7 +12,7 @@ func (kinds) ZoneFailure() Kind {
 	return Kind{
 		Name:    "zone-failure",
 		Summary: "a zone's processes die and its connections are reset; then it returns",
-		Fields:  []string{"target", "lose_data"},
+		Fields:  []Field{{"target", "zone:a", "the zone: zone: and its name", true}, lost()},
 		read: func(f fields) Fault {
 			zone, lost := f.target("zone"), f.loseData()
 			cut := onLinks(sides{zone, selector{kind: Others}, true}, new(toxic.Reset), silent{silence})

@@ -49,8 +49,17 @@ const maxCount = 1000
 // maxName is the longest name of a scenario, or of a fault.
 const maxName = 100
 
+// StepFields are the fields of every step, beside fault and those of its kind.
+func StepFields() []fault.Field {
+	return []fault.Field{
+		{Name: "at", Example: "30%", Does: "when it begins: a share of the measured time, or a time such as 2s", Needed: true},
+		{Name: "for", Example: "35%", Does: "how long it lasts, likewise; to the end if not given"},
+		{Name: "id", Example: "cut", Does: "its name in histories; its kind and number if not given"},
+	}
+}
+
 func readStep(n strictyaml.Node, number int) Step {
-	what, f := fault.Read(n, "at", "for", "id")
+	what, f := fault.Read(n, fault.Names(StepFields())...)
 	s := Step{Line: n.Line(), ID: fmt.Sprintf("%s-%d", what.Kind, number), Fault: what}
 	if f.Get("id").Given() {
 		s.ID = f.Get("id").Name(maxName)

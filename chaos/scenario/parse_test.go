@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -316,4 +317,27 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestExamplesOfFields are right: what a list shows of each fault is a step that is read, with
+// the fields that it needs and with the others.
+func TestExamplesOfFields(t *testing.T) {
+	for _, k := range fault.Kinds() {
+		for _, all := range []bool{false, true} {
+			pairs := []string{"fault: " + k.Name}
+			for _, f := range slices.Concat(scenario.StepFields(), k.Fields) {
+				if f.Example == "" || f.Does == "" {
+					t.Errorf("%s: %+v", k.Name, f)
+				}
+				oneWay := f.Name == "from" || f.Name == "to"
+				if f.Needed || all && !oneWay && (f.Name != "for" || !k.Instant) {
+					pairs = append(pairs, f.Name+": "+f.Example)
+				}
+			}
+			text := "name: x\nsummary: y\ntimeline:\n  - {" + strings.Join(pairs, ", ") + "}\nexpect: {}\n"
+			if _, err := scenario.Parse("f.yaml", []byte(text)); err != nil {
+				t.Errorf("%s: %v", text, err)
+			}
+		}
+	}
 }

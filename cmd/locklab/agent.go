@@ -35,13 +35,13 @@ func newAgent() *cobra.Command {
 		Use:   "agent",
 		Short: "Supervise the nodes of one host and carry its links",
 		Long: `agent starts, kills, pauses and restarts the nodes of one host for a controller
-(locklab run with a topology whose hosts name their agents), and carries the host's
-outbound links. It listens on the loopback unless told otherwise, and does not start
-without a token (--token-file, or the environment's LOCKLAB_TOKEN), which every
-request must bear. With --scrape-token-file there is a second one for Prometheus: it
-reads /metrics and does nothing else.`,
+(locklab run with a topology whose hosts name their agents), and carries the
+host's outbound links. It listens on the loopback unless told otherwise, and
+does not start without a token (--token-file, or the environment's
+LOCKLAB_TOKEN), which every request must bear. With --scrape-token-file there
+is a second one for Prometheus: it reads /metrics and does nothing else.`,
 		Example: `  locklab agent --host master-a --zone a --token-file token --make-token
-  LOCKLAB_TOKEN=... locklab agent --host redis-a-1 --zone a --listen 0.0.0.0:7500 --bind 10.0.1.5
+  LOCKLAB_TOKEN=... locklab agent --host redis-a-1 --zone a --listen 10.0.1.5:7500
   locklab agent --health --listen 10.0.1.5:7500 --token-file /etc/locklab/token`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -29,14 +29,15 @@ func newCheck() *cobra.Command {
 		Use:   "check HISTORY",
 		Short: "Judge a saved history",
 		Long: `check reads one history (JSON lines, gzipped or not) and judges it as the
-comparison did: by what the scenario expects of the lock, which the history says.
-Of a history that does not say it, safety is expected.
+comparison did: by what the scenario expects of the lock, which the history
+says. Of a history that does not say it, safety is expected.
 
-Exit codes: 0 as expected, or nothing is expected of the lock; 2 not as expected;
-4 the history cannot decide, or a control did not fire; 1 it cannot be read.`,
+Exit codes: 0 as expected, or nothing is expected of the lock; 2 not as
+expected; 4 the history cannot decide, or a control did not fire; 1 it cannot
+be read.`,
 		Example: `  locklab check reports/runs/A/histories/redlock/baseline.matchmaking.1.jsonl
   locklab check --explain 1 reports/runs/A/histories/none/baseline.mutex.1.jsonl
-  locklab check --visualize first.html reports/runs/A/histories/none/baseline.mutex.1.jsonl`,
+  locklab check --visualize a.html reports/runs/A/histories/none/baseline.mutex.1.jsonl`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return interruptible(cmd.Context(), func() error { return runCheck(cmd, tag, args[0], visual, explain) })

@@ -29,7 +29,8 @@ In every new one of yours:
 
 	locklab completion bash > ~/.local/share/bash-completion/completions/locklab
 
-where the package bash-completion is installed, or else the first line in ~/.bashrc.`
+where the package bash-completion is installed, or else the first line in
+~/.bashrc.`
 	bash.RunE = func(cmd *cobra.Command, _ []string) error {
 		_, err := io.WriteString(cmd.OutOrStdout(), completionOfBash)
 		return err

@@ -19,17 +19,18 @@ func newConform() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "conform 'COMMAND'",
 		Short: "Say what is wrong with a lock of yours, rule by rule",
-		Long: `conform starts a program that speaks the protocol of locks/program/README.md, with
-the servers that it asks for, and looks at one rule after the other: what a grant
-promises, deadlines, waiters that give up, a crash, servers out of reach.
+		Long: `conform starts a program that speaks the protocol of locks/program/README.md,
+with the servers that it asks for, and looks at one rule after the other: what
+a grant promises, deadlines, waiters that give up, a crash, servers out of
+reach.
 
-It takes a minute or so. A rule that nothing was found against is not proven: what
-the lock does under faults is for locklab run --lock-cmd to see.
+It takes a minute or so. A rule that nothing was found against is not proven:
+what the lock does under faults is for locklab run --lock-cmd to see.
 
-Exit codes: 0 nothing was found; 2 something was; 1 the program cannot be started, or
-its servers.`,
+Exit codes: 0 nothing was found; 2 something was; 1 the program cannot be
+started, or its servers.`,
 		Example: `  locklab conform 'python3 redis_lock.py --ttl-ms 1000'
-  locklab conform --verbose ./client                         with what the program writes to its standard error`,
+  locklab conform --verbose ./client                 with its standard error`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			said := io.Discard

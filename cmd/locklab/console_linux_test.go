@@ -94,6 +94,8 @@ func TestWhatIsPrintedFitsTheTerminal(t *testing.T) {
 		"explore multiphase:quorum --untimed",
 		"explore multiphase --faults disconnect --page trace.html",
 		"list locks",
+		"list locks redis",
+		"list faults pause",
 		"list scenarios zone-partition",
 		"check " + history + " --explain 1",
 		"report runs",

@@ -37,35 +37,39 @@ func newExplore() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explore LOCK",
 		Short: "Visit every state that a few peers of a lock can get into",
-		Long: `explore runs the very core of a peer-to-peer lock through all interleavings of what
-its peers may do, of deliveries, and of faults at any moment, within the bounds given.
-It says what it has seen, and never more. What it checks:
+		Long: `explore runs the very core of a peer-to-peer lock through all interleavings of
+what its peers may do, of deliveries, and of faults at any moment, within the
+bounds given. It says what it has seen, and never more. What it checks:
 
   mutual exclusion   no two peers hold at once, by what their clients were told;
                      fencing tokens grow, where there are any
-  clients            a hold begins and ends only where the client is told, or ends it
-  no stuck state     whoever waits can still get the lock, by nothing but deliveries,
-                     releases, and pauses and leases that end: where all links are up
-                     (--stuck healed), or everywhere, also without a peer that is gone
-  bounded bypass     while a peer waits, others get the lock at most so often (--bypass)
+  clients            a hold begins and ends only where the client is told, or
+                     ends it
+  no stuck state     whoever waits can still get the lock, by nothing but
+                     deliveries, releases, and pauses and leases that end:
+                     where all links are up (--stuck healed), or everywhere,
+                     also without a peer that is gone
+  bounded bypass     while a peer waits, others get the lock at most so often
+                     (--bypass)
 
 A violation comes with the shortest way to it, as a message-sequence diagram.
 
-"safe" is said only where all within the bounds was seen, and repeats the bounds; a
-search that ends before is undecided, and says how far it went.
+"safe" is said only where all within the bounds was seen, and repeats the
+bounds; a search that ends before is undecided, and says how far it went.
 
-Faults: disconnect (links break, --cuts of them), reconnect (links that are down come
-back, --mends of them), crash (peers restart with what they keep on disk,
-if they do, and else without their memory, --crashes of them),
-reorder (messages overtake each other, which the real connections rule out).
+Faults: disconnect (links break, --cuts of them), reconnect (links that are
+down come back, --mends of them), crash (peers restart with what they keep on
+disk, if they do, and else without their memory, --crashes of them), reorder
+(messages overtake each other, which the real connections rule out).
 
---deep keeps a hash of 64 bits of each state in place of the state: it sees some times
-more of them in the same memory and finds of stuck states only those in which nothing
-is left to happen. The probability that a state was missed is printed.
+--deep keeps a hash of 64 bits of each state in place of the state: it sees
+some times more of them in the same memory and finds of stuck states only those
+in which nothing is left to happen. The probability that a state was missed is
+printed.
 
-Exit codes: 0 nothing was violated and all within the bounds was seen; 2 something was
-violated; 4 --states-max or --memory-max ended the search before a verdict; 1 bad input;
-130 interrupted.`,
+Exit codes: 0 nothing was violated and all within the bounds was seen; 2
+something was violated; 4 --states-max or --memory-max ended the search before
+a verdict; 1 bad input; 130 interrupted.`,
 		Example: `  locklab explore multiphase --peers 3                       safe, in a second
   locklab explore multiphase:rule=literal --page trace.html  unsafe, with no fault at all
   locklab explore multiphase --faults disconnect             a partition splits it
@@ -95,9 +99,9 @@ violated; 4 --states-max or --memory-max ended the search before a verdict; 1 ba
 	fl.IntVar(&f.bypass, "bypass", 0, "check that a waiting peer is passed at most so often (0: not checked)")
 	fl.StringVar(&f.stuck, "stuck", "healed", "where nobody may be stuck: healed, anywhere or off")
 	fl.StringVar(&f.expiries, "expiries", "0", "leases that run out while somebody waits or holds, or any; only of locks with leases")
-	fl.StringVar(&f.renewals, "renewals", "0", "leases that are renewed, or any; likewise")
+	fl.StringVar(&f.renewals, "renewals", "0", "leases that are renewed, or any; only of locks with leases")
 	fl.StringVar(&f.forgets, "forgets", "0", "how often a peer forgets the resource while nobody wants it there, or any")
-	fl.BoolVar(&f.untimed, "untimed", false, "let votes and recoveries end before the leases that rely on them; likewise")
+	fl.BoolVar(&f.untimed, "untimed", false, "let votes and recoveries end before the leases that rely on them; only of locks with leases")
 	fl.BoolVar(&f.deep, "deep", false, "keep only a hash of each state")
 	fl.Int64Var(&f.statesMax, "states-max", 0, "end the search when so many states were seen (0: no bound)")
 	fl.StringVar(&f.memoryMax, "memory-max", "4GiB", "end the search when it takes so much memory")

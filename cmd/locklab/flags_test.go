@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"locklab/reports"
 )
 
 // TestEveryListCompletes: each flag that takes several values says what the shell may offer,
@@ -47,6 +49,28 @@ func TestEveryListCompletes(t *testing.T) {
 		_, said := call(t, append([]string{cobra.ShellCompNoDescRequestCmd}, strings.Split(line, " ")...)...)
 		if !strings.Contains("\n"+said, "\n"+want+"\n") {
 			t.Errorf("%q: %q is not among\n%s", line, want, said)
+		}
+	}
+}
+
+// TestHelpFitsTheTerminal: no line of any command's help is wider than 80 columns.
+func TestHelpFitsTheTerminal(t *testing.T) {
+	all := [][]string{{"--help"}}
+	for _, cmd := range newRoot().Commands() {
+		all = append(all, []string{cmd.Name(), "--help"})
+		for _, sub := range cmd.Commands() {
+			all = append(all, []string{cmd.Name(), sub.Name(), "--help"})
+		}
+	}
+	for _, args := range all {
+		_, said := call(t, args...)
+		if !strings.Contains(said, "Usage:") {
+			t.Errorf("%q: no usage in\n%s", args, said)
+		}
+		for line := range strings.Lines(said) {
+			if n := reports.Columns(strings.TrimSuffix(line, "\n")); n > 80 {
+				t.Errorf("%q: %d columns: %s", args, n, line)
+			}
 		}
 	}
 }

@@ -18,6 +18,14 @@ func folded(w io.Writer, text string) string {
 	return fold(text, width)
 }
 
+// widthOf is how many columns there are to write in: as every terminal has, if w is none.
+func widthOf(w io.Writer) int {
+	if width, terminal := progress.Width(w); terminal {
+		return width
+	}
+	return progress.Columns
+}
+
 // fold breaks lines that are wider than width between words. What goes on stands below where
 // the last column of its line begins, if that leaves it a third of the width; of a line that
 // is indented and has no columns, a little to the right of its beginning.

@@ -29,20 +29,25 @@ type listed struct {
 	details       []detail
 	value         any
 	more          func(say *lang.Lang) string // for who asks for this one; nil if there is none
+	terms         []string                    // that more takes from lists
 }
 
 // detail is a line below a summary.
-type detail struct{ label, text string }
+type detail struct {
+	label, text string
+	inMore      bool // listed.more says it in full
+}
 
 // listing is something that can be listed.
 type listing struct {
 	name string
 	list func() ([]listed, error)
+	one  string // what is said of who is asked for by name
 }
 
 func listings() []listing {
 	return []listing{
-		{"locks", listLocks},
+		{"locks", listLocks, lang.Key("locklab list locks NAME says what each option of a lock does.")},
 		{"scenarios", func() ([]listed, error) {
 			all, err := scenario.List()
 			out := describe(all, func(s scenario.Scenario) (string, string) { return s.Name, s.Summary })
@@ -50,18 +55,26 @@ func listings() []listing {
 				out[i].more = func(say *lang.Lang) string { return timeline(say, s) }
 			}
 			return out, err
-		}},
+		}, lang.Key("locklab list scenarios NAME says what breaks when, and what is expected of each lock.")},
 		{"workloads", func() ([]listed, error) {
 			return describe(catalog.Workloads(), func(w catalog.Workload) (string, string) { return w.Name, w.Summary }), nil
-		}},
-		{"topologies", listTopologies},
+		}, ""},
+		{"topologies", listTopologies, ""},
 		{"suites", func() ([]listed, error) {
 			all, err := suite.List()
 			return describe(all, func(s suite.Suite) (string, string) { return s.Name, s.Summary }), err
-		}},
+		}, ""},
 		{"faults", func() ([]listed, error) {
-			return describe(fault.Kinds(), func(k fault.Kind) (string, string) { return k.Name, k.Summary }), nil
-		}},
+			all := fault.Kinds()
+			out := describe(all, func(k fault.Kind) (string, string) { return k.Name, k.Summary })
+			for i, k := range all {
+				out[i].more = func(say *lang.Lang) string { return stepOf(say, k) }
+				for _, f := range slices.Concat(scenario.StepFields(), k.Fields) {
+					out[i].terms = append(out[i].terms, f.Does)
+				}
+			}
+			return out, nil
+		}, lang.Key("locklab list faults NAME says what a step of a scenario with it looks like.")},
 	}
 }
 
@@ -90,7 +103,7 @@ func newList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list " + strings.Join(listNames(), "|") + " [NAME]",
 		Short:   "List what there is to choose from, or tell of one",
-		Example: "  locklab list locks\n  locklab list scenarios zone-partition\n  locklab list scenarios --json",
+		Example: "  locklab list locks\n  locklab list locks redlock\n  locklab list scenarios zone-partition\n  locklab list scenarios --json",
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return words(func() []string { return listable(args) })(cmd, args, typed)
 		},
@@ -110,12 +123,17 @@ func newList() *cobra.Command {
 				return err
 			}
 			more := ""
+			if one := all[i].one; one != "" {
+				more = "\n" + say.Term(one) + "\n"
+			}
 			if len(args) == 2 {
+				more = ""
 				if entries, err = oneOf(entries, args[1]); err != nil {
 					return fmt.Errorf("list %s: %w", args[0], err)
 				}
 				if entries[0].more != nil {
 					more = entries[0].more(say)
+					entries[0].details = slices.DeleteFunc(entries[0].details, func(d detail) bool { return d.inMore })
 				}
 			}
 			var out strings.Builder
@@ -132,7 +150,7 @@ func newList() *cobra.Command {
 				return writeJSON(cmd.OutOrStdout(), values)
 			}
 			lines.write(&out, 0) // its last column is folded
-			_, err = fmt.Fprint(cmd.OutOrStdout(), folded(cmd.OutOrStdout(), out.String()+more))
+			_, err = fmt.Fprint(cmd.OutOrStdout(), fold(out.String()+more, widthOf(cmd.OutOrStdout())))
 			return err
 		},
 	}
@@ -245,7 +263,25 @@ func listLocks() ([]listed, error) {
 			facts.Unavailable = err.Error()
 		}
 		one := listed{name: e.Name, summary: e.Summary, value: facts}
-		for _, d := range []detail{{lang.Key("source"), e.Source}, {lang.Key("options"), e.Options}, {lang.Key("unavailable"), facts.Unavailable}} {
+		options, variants := e.Describe("")
+		var names, keys []string
+		for _, v := range variants {
+			names = append(names, v.Name)
+			own, _ := e.Describe(v.Name)
+			options = append(options, own...)
+			one.terms = append(one.terms, v.Does)
+		}
+		for _, o := range options {
+			one.terms = append(one.terms, o.Does)
+			if !slices.Contains(keys, o.Key) {
+				keys = append(keys, o.Key)
+			}
+		}
+		one.more = func(say *lang.Lang) string { return optionsOf(say, e) }
+		for _, d := range []detail{
+			{lang.Key("source"), e.Source, false}, {lang.Key("variants"), strings.Join(names, ", "), true}, {lang.Key("options"), strings.Join(keys, ", "), true},
+			{lang.Key("unavailable"), facts.Unavailable, false},
+		} {
 			if d.text != "" {
 				one.details = append(one.details, d)
 			}

@@ -24,16 +24,29 @@ func writeSweepPage(say *lang.Lang, path, lock string, points []sim.Point, drawn
 		Title: say.Sprintf("%s against the number of peers", lock), Lede: say.Sprintf("Simulated in virtual time, seed %d", seed), Made: typed(),
 		Facts: []reports.SheetFact{{Name: say.Text("all points"), Lines: []string{say.Text("sweep.csv beside this page has them in full precision")}}},
 	}
+	shown := reports.SheetSection{Title: say.Text("What it shows")}
+	for _, zones := range sweepZones() {
+		text := say.Sprintf("nothing else is better than %s", lock)
+		if better := crossings(say, points, lock, zones); len(better) > 0 {
+			text = strings.Join(better, "; ")
+		}
+		shown.Notes = append(shown.Notes, say.Sprintf("%d zones", zones)+": "+text+".")
+	}
+	page.Sections = append(page.Sections, shown)
 	for _, f := range sweep.Figures() {
 		page.Sections = append(page.Sections, reports.SheetSection{Title: upper(say.Term(f.Title)), Drawing: sweep.Draw(say, f, drawn)})
 	}
 	var columns []reports.SheetColumn
-	for i, title := range sweepColumns(say) {
+	for i, title := range []string{
+		say.Text("lock"), say.Text("peers"), say.Text("messages, nobody else"), say.Text("messages, ten want it"),
+		say.Text("acquire, nobody else, median, ms"), say.Text("acquire, nobody else, p99, ms"), say.Text("acquire, ten want it, median, ms"),
+		say.Text("acquire, ten want it, p99, ms"), say.Text("release to next holder, mean, ms"), say.Text("release to next holder, p99, ms"),
+	} {
 		columns = append(columns, reports.SheetColumn{Title: title, Number: i > 0})
 	}
 	for _, zones := range sweepZones() {
 		page.Sections = append(page.Sections, reports.SheetSection{
-			Title: say.Sprintf("%d zones", zones), Notes: crossings(say, points, lock, zones), Columns: columns, Rows: sweepRows(points, zones),
+			Title: say.Sprintf("All figures with %d zones", zones), Columns: columns, Rows: sweepRows(points, zones),
 		})
 	}
 	return reports.WriteSheet(path, say, page)
@@ -59,10 +72,14 @@ func (t tale) writePage(path string) error {
 		}
 		section := reports.SheetSection{
 			Title: say.Text("The shortest way to the violation"), Drawing: template.HTML(drawing.String()), //nolint:gosec // drawn and escaped by explore
-			Columns: []reports.SheetColumn{{Title: say.Text("step"), Number: true}, {Title: say.Text("peer"), Number: true}, {Title: say.Text("what happens")}},
+			Notes: []string{
+				say.Text("Time runs downwards, one step a line. An arrow is a message, from the step that sent it to the step in which it arrives. A box is what a peer has become; its line is thick while it waits, and thickest while it holds the lock."),
+				say.Text("A step is one thing that happens at one peer: its client asks for the lock or releases it, a message arrives (its name, and what it carries), or something breaks."),
+			},
+			Columns: []reports.SheetColumn{{Title: say.Text("step"), Number: true}, {Title: say.Text("at peer"), Number: true}, {Title: say.Text("what happens")}},
 		}
 		for i := range t.Trace.Peers {
-			section.Columns = append(section.Columns, reports.SheetColumn{Title: say.Sprintf("peer %d then", i)})
+			section.Columns = append(section.Columns, reports.SheetColumn{Title: say.Sprintf("peer %d after it", i)})
 		}
 		for i, s := range t.Trace.Steps {
 			section.Rows = append(section.Rows, append([]string{strconv.Itoa(i + 1), strconv.Itoa(s.Peer), s.Text}, s.Peers...))

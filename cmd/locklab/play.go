@@ -38,21 +38,22 @@ func newPlay() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "play",
 		Short: "Break a running lab by hand, on a page in the browser, and get a report",
-		Long: `play starts a lab that runs on until Ctrl-C, and serves a page with buttons: slow
-or cut links, kill or pause nodes or whoever holds the lock, heal, change the load,
-switch the lock. A tour on the page shows in five minutes what the README says.
+		Long: `play starts a lab that runs on until Ctrl-C, and serves a page with buttons:
+slow or cut links, kill or pause nodes or whoever holds the lock, heal, change
+the load, switch the lock. A tour on the page shows in five minutes what the
+README says.
 
-What is done by hand is proven by probes as a scenario's faults are, and is in the
-report that is written at the end. Nothing was expected, so nothing is judged. A
-fault that finds nobody, such as one on a holder where nobody holds, cannot be
-proven, and makes the row of that lock inconclusive.
+What is done by hand is proven by probes as a scenario's faults are, and is in
+the report that is written at the end. Nothing was expected, so nothing is
+judged. A fault that finds nobody, such as one on a holder where nobody holds,
+cannot be proven, and makes the row of that lock inconclusive.
 
-Exit codes: 0 there is a report; 1 cannot run; 130 interrupted before a run began to
-be measured, or 143 by SIGTERM.`,
-		Example: `  locklab play                                    the tour's locks; open the address that it prints
+Exit codes: 0 there is a report; 1 cannot run; 130 interrupted before a run
+began to be measured, or 143 by SIGTERM.`,
+		Example: `  locklab play                                      open the address it prints
   locklab play --locks redlock,raft --rate 500
   locklab play --topology seoul-3az --ui 127.0.0.1:7788
-  locklab play --locks redis --lock-cmd 'mine=python3 my_lock.py --ttl 2'      a lock of yours beside it
+  locklab play --locks redis --lock-cmd 'mine=python3 my_lock.py --ttl 2'
   locklab play --limit 10m --out reports/runs/demo`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -65,7 +66,7 @@ be measured, or 143 by SIGTERM.`,
 	for _, name := range ofPlay() {
 		f.set.AddFlag(all.Lookup(name))
 	}
-	f.set.StringVar(&f.ui.addr, "ui", uiOnHere, "ADDR: where the page with the buttons is served, such as 127.0.0.1:7788 (default: a free port of 127.0.0.1)")
+	f.set.StringVar(&f.ui.addr, "ui", uiOnHere, "ADDR: where the page with the buttons is served, such as 127.0.0.1:7788; port 0 is a free one")
 	f.set.BoolVar(&f.anywhere, "ui-anywhere", false, "let --ui listen on an address that is not of the loopback: whoever opens the page there can break the lab")
 	f.set.DurationVar(&f.limit, "limit", time.Hour, "the session ends by itself after that, as by Ctrl-C")
 	refuse := newRefusal(all)

@@ -21,24 +21,26 @@ func newReport() *cobra.Command {
 		Use:   "report DIR...",
 		Short: "Rebuild a report from its files, or compare several",
 		Long: `report reads the result.json and the histories of finished runs and writes
-index.html, evidence.html, report.md and results.csv, with the Korean of the first three
-as index.ko.html, evidence.ko.html and report.ko.md: into the directory itself when
-there is one, into a new one that compares them, without evidence.html and with
-comparison.json, when there are several. Nothing is run again. To the result of a
-comparison that was killed it adds what the histories hold of the run that was under way.
+index.html, evidence.html, report.md and results.csv, with the Korean of the
+first three as index.ko.html, evidence.ko.html and report.ko.md: into the
+directory itself when there is one, into a new one that compares them, without
+evidence.html and with comparison.json, when there are several. Nothing is run
+again. To the result of a comparison that was killed it adds what the histories
+hold of the run that was under way.
 
-Of several, the first is what the others are compared with: which differences are shown,
-which are noise, which are open and how many repeats would tell. With --fail-on the exit
-code is 2 if a threshold is crossed, and 4 if a difference is beyond one, but open. It is
-1 if one of them has no row of the first: the same lock, options, scenario and workload.
+Of several, the first is what the others are compared with: which differences
+are shown, which are noise, which are open and how many repeats would tell.
+With --fail-on the exit code is 2 if a threshold is crossed, and 4 if a
+difference is beyond one, but open. It is 1 if one of them has no row of the
+first: the same lock, options, scenario and workload.
 
-Of a directory that has reports below it, report lists them. With --serve it shows
-these to browsers instead, until it is interrupted.`,
+Of a directory that has reports below it, report lists them. With --serve it
+shows these to browsers instead, until it is interrupted.`,
 		Example: `  locklab report reports/runs/2026-11-20T15-04-05
   locklab report reports/runs                            what there is
-  locklab report reports/runs/before reports/runs/after --out reports/runs/compared
-  locklab report before after --fail-on 'latency_ms.p99>+10%' --fail-on 'availability<-0.01'
-  locklab report reports/seeds --claims README.md        the table of claims there
+  locklab report reports/runs/before reports/runs/after --out compared
+  locklab report before after --fail-on 'latency_ms.p99>+10%'
+  locklab report reports/seeds --claims README.md    the table of claims there
   locklab report --serve 127.0.0.1:8080 reports/runs`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, dirs []string) error {

@@ -18,9 +18,9 @@ func newRoot() *cobra.Command {
 		Use:   "locklab",
 		Short: "Find out what a distributed lock is worth while something is broken",
 		Long: `locklab starts real masters, workers and lock servers in two simulated
-availability zones, breaks the network and the processes between them, and counts
-what goes wrong: rooms that were created twice, overlapping holds, time without a
-grant. It ends with a report to decide from.`,
+availability zones, breaks the network and the processes between them, and
+counts what goes wrong: rooms that were created twice, overlapping holds, time
+without a grant. It ends with a report to decide from.`,
 		Example: `  locklab run                              six locks, four scenarios, under four minutes
   locklab run --quick                      the same in short, about a minute
   locklab run --locks none,redlock --scenarios zone-partition --duration 30s
@@ -33,6 +33,8 @@ grant. It ends with a report to decide from.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%s: %s (see %s --help)", cmd.CommandPath(), flagError(cmd, err), cmd.CommandPath())
 	})
+	// Of columns every terminal has 80. The template is cobra's own, which breaks no line.
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", ".FlagUsagesWrapped 80 |"))
 	root.AddCommand(newRun(), newPlay(), newList(), newReport(), newCheck(), newExplore(), newSim(), newConform(), newAgent(), newNode(), newVersion())
 	addCompletion(root)
 	for _, cmd := range root.Commands() {

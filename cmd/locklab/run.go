@@ -67,23 +67,23 @@ func newRun() *cobra.Command {
 		Use:   "run",
 		Short: "Compare locks while something is broken, and write a report",
 		Long: `run starts the topology's nodes as real processes, lets clients work with each
-lock while each scenario breaks something, judges what happened at the oracle, and
-writes a report.
+lock while each scenario breaks something, judges what happened at the oracle,
+and writes a report.
 
-Without flags it compares none, local, multiphase, multiphase:quorum, redlock and
-raft under baseline, zone-latency, zone-partition and zone-failure.
+Without flags it compares none, local, multiphase, multiphase:quorum, redlock
+and raft under baseline, zone-latency, zone-partition and zone-failure.
 
-Exit codes: 0 all as expected; 1 cannot run; 2 a verdict that was not expected, or
-a --fail-on threshold; 3 a control did not fire; 4 inconclusive; 130 interrupted, or
-143 by SIGTERM.`,
-		Example: `  locklab run                                                the whole comparison
-  locklab run --quick                                        about a minute
-  locklab run --locks redlock:order=sequential,ttl=1s --locks raft --scenarios zone-failure
+Exit codes: 0 all as expected; 1 cannot run; 2 a verdict that was not expected,
+or a --fail-on threshold; 3 a control did not fire; 4 inconclusive; 130
+interrupted, or 143 by SIGTERM.`,
+		Example: `  locklab run                                          the whole comparison
+  locklab run --quick                                  about a minute
+  locklab run --locks redlock:order=sequential,ttl=1s,raft --scenarios zone-failure
   locklab run --workload mutex --locks multiphase,raft --scenarios baseline
   locklab run --topology seoul-3az --duration 20s --rate 500 --repeat 3 --seed 7
-  locklab run --scenarios cloud.yaml --duration 4m --external fis=/opt/lab/fis-start,/opt/lab/fis-stop
-  locklab run --locks redis --lock-cmd 'mine=python3 my_lock.py --ttl 2'      a lock of yours beside it
-  locklab run --locks redlock --fail-on 'duplicates.raced>0' --fail-on 'latency_ms.p99>250' --junit junit.xml`,
+  locklab run --scenarios cloud.yaml --external fis=/opt/fis-start,/opt/fis-stop
+  locklab run --locks redis --lock-cmd 'mine=python3 my_lock.py --ttl 2'
+  locklab run --locks redlock --fail-on 'duplicates.raced>0' --junit junit.xml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())

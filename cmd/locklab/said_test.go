@@ -56,6 +56,36 @@ func TestListOne(t *testing.T) {
 	}
 }
 
+// TestListTellsOptions of a lock one by one, of a variant what is other there, and of a fault the
+// fields of its step.
+func TestListTellsOptions(t *testing.T) {
+	for line, wants := range map[string][]string{
+		"locks redlock": {
+			"such as redlock:ttl=3s,persistence=always:", "ttl=TIME how long a lease lasts", "(default 3s)", "order=parallel|sequential whether the servers",
+			"if not given timeout=TIME",
+		},
+		"locks redis":      {"redis:setnx-getset SETNX", "options: those of redis without extend", "and these, which are new or have another default: ttl=TIME", "(default 4s)"},
+		"locks multiphase": {"multiphase:quorum a majority", "(1 to 1048576; default 16)"},
+		"locks none":       {"none has no options."},
+		"faults partition": {"- {at: 30%, for: 35%, fault: partition, between: [zone:a, others], mode: hold}", "from: leader in place of between"},
+		"faults restart":   {"- {at: 30%, fault: restart, target: one:server}", "(optional)"},
+		"locks":            {"locklab list locks NAME says"},
+		"locks --lang ko":  {"옵션"},
+	} {
+		_, said := call(t, append([]string{"list"}, strings.Fields(line)...)...)
+		text := strings.Join(strings.Fields(said), " ")
+		for _, want := range wants {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s does not say %q:\n%s", line, want, said)
+			}
+		}
+	}
+	_, said := call(t, "list", "faults", "restart")
+	if strings.Contains(said, "for:") {
+		t.Errorf("a restart, which is over at once, has a length:\n%s", said)
+	}
+}
+
 // TestTitlesBeginWithALetter, of whatever alphabet.
 func TestTitlesBeginWithALetter(t *testing.T) {
 	for title, want := range map[string]string{"time to acquire": "Time to acquire", "획득 시간": "획득 시간"} {

@@ -41,22 +41,24 @@ func newSim() *cobra.Command {
 		Use:   "sim LOCK",
 		Short: "Simulate a peer-to-peer lock in virtual time, with faults drawn from a seed",
 		Long: `sim runs the very core of a peer-to-peer lock in virtual time: peers in zones,
-latencies between them, clients that want one resource, and faults that are drawn
-from the seed. It looks for two clients that hold at once, tokens that do not grow
-and peers that are never served, and says how long each rank waited and how often it
-was passed. The same seed and the same build give the same output.
+latencies between them, clients that want one resource, and faults that are
+drawn from the seed. It looks for two clients that hold at once, tokens that do
+not grow and peers that are never served, and says how long each rank waited
+and how often it was passed. The same seed and the same build give the same
+output.
 
-What the first violation needs is made as small as possible, shown as a trace and
-written as a scenario that locklab run replays on real processes.
+What the first violation needs is made as small as possible, shown as a trace
+and written as a scenario that locklab run replays on real processes.
 
-Faults: partition (what is sent arrives after the heal), crash (the process loses its
-memory and starts again), pause, slow (a path takes longer), drift (clocks).
+Faults: partition (what is sent arrives after the heal), crash (the process
+loses its memory and starts again), pause, slow (a path takes longer), drift
+(clocks).
 
---sweep measures messages and latencies against the number of peers; --fairness says
-whether anybody starves under saturation.
+--sweep measures messages and latencies against the number of peers; --fairness
+says whether anybody starves under saturation.
 
-Exit codes: 0 nothing was violated; 2 something was; 4 the bounds ended runs before
-a verdict; 1 bad input; 130 interrupted.`,
+Exit codes: 0 nothing was violated; 2 something was; 4 the bounds ended runs
+before a verdict; 1 bad input; 130 interrupted.`,
 		Example: `  locklab sim multiphase --seeds 10000 --faults partition,crash,pause
   locklab sim multiphase:rule=literal                     unsafe with nothing broken
   locklab sim multiphase --faults partition --seed 2 --trace | less
@@ -78,7 +80,7 @@ a verdict; 1 bad input; 130 interrupted.`,
 	fl.StringSliceVar(&f.faults, "faults", nil, "kinds of faults to draw: partition, crash, pause, slow, drift (default none)")
 	fl.DurationVar(&f.duration, "duration", 10*time.Second, "virtual time of a run; faults end before it does")
 	fl.DurationVar(&f.think, "think", 20*time.Millisecond, "mean time between a release and the client's next request")
-	fl.DurationVar(&f.hold, "hold", holdPlain, "mean time that a client holds (default with --faults: every seed draws one of "+holdsText()+")")
+	fl.DurationVar(&f.hold, "hold", holdPlain, "mean time that a client holds; with --faults, and if it is not given, every seed draws one of "+holdsText())
 	fl.DurationVar(&f.giveUp, "give-up", 0, "mean patience of a client that waits (default endless)")
 	fl.IntVar(&f.clients, "clients", 1, "clients in each peer")
 	fl.Float64Var(&f.jitter, "jitter", 0.2, "how much longer a message may take, as a share of the way's latency")

@@ -286,6 +286,7 @@ func (all texts) ofLists(t *testing.T) {
 		}
 		for _, e := range entries {
 			add("list "+l.name, e.summary)
+			add("list "+l.name+" "+e.name, e.terms...)
 		}
 	}
 	suites, err := suite.List()

@@ -31,7 +31,11 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 	d := DefaultOptions()
 	r := spec.Reader()
 	r.Variant()
-	o := Options{TTL: r.Duration("ttl", d.TTL), Timeout: r.Duration("timeout", d.Timeout), Guard: r.Bool("guard", d.Guard)}
+	o := Options{
+		TTL:     r.Duration("ttl", "how long a lease lasts after its last renewal, in whole seconds, and so for how long a dead holder blocks the others", d.TTL),
+		Timeout: r.Duration("timeout", "how long a member may take to answer before another one is asked", d.Timeout),
+		Guard:   r.Bool("guard", "whether the value that holders write (fenced-write) is in etcd, where each write compares the lock", d.Guard),
+	}
 	if err := r.Err(); err != nil {
 		return Options{}, err
 	}

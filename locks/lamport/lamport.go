@@ -33,7 +33,7 @@ func (o Options) Parse(spec locks.Spec) (Options, error) {
 	}
 	r := spec.Reader()
 	r.Variant()
-	o.Detect = r.Bool("detect", false)
+	o.Detect = r.Bool("detect", "whether the others go on without a peer whose connection is lost, so that a partition splits the lock", false)
 	return o, r.Err()
 }
 

@@ -88,24 +88,27 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 	}
 	r := spec.Reader()
 	o := DefaultOptions()
-	switch r.Variant(cohortVariant, quorumVariant) {
+	switch r.Variant(
+		locks.Variant{Name: cohortVariant, Does: "one acquisition among the peers serves several waiters of a master, one after the other"},
+		locks.Variant{Name: quorumVariant, Does: "a majority of all peers must vote for the holder, for a limited time: a minority waits; with fencing tokens"},
+	) {
 	case cohortVariant:
-		o.Cohort = r.Int("cohort", cohortUsual, 1, cohortMost)
+		o.Cohort = r.Int("cohort", "how many waiters of a master one acquisition among the peers serves at most", cohortUsual, 1, cohortMost)
 	case quorumVariant:
 		o = DefaultQuorum()
-		o.Quorum.TTL = r.Duration("ttl", o.Quorum.TTL)
-		o.Quorum.Extend = r.Bool("extend", o.Quorum.Extend)
-		o.Quorum.Rules.View = r.Bool("view", o.Quorum.Rules.View)
-		o.Quorum.Rules.Disk = r.Choice("store", storeDisk, storeMemory) == storeDisk
-		o.Cohort = r.Int("cohort", 0, 0, peerlock.CohortMost)
+		o.Quorum.TTL = r.Duration("ttl", "how long a lease lasts, and so for how long a dead holder blocks the others; a peer that starts waits as long", o.Quorum.TTL)
+		o.Quorum.Extend = r.Bool("extend", "whether leases are extended, every third of the ttl, until they are released", o.Quorum.Extend)
+		o.Quorum.Rules.View = r.Bool("view", "whether a peer also needs the vote of everybody that it is connected to, not just of a majority", o.Quorum.Rules.View)
+		o.Quorum.Rules.Disk = r.Choice("store", "where peers keep their votes: on disk or in memory", storeDisk, storeMemory) == storeDisk
+		o.Cohort = r.Int("cohort", "how many waiters of a master one acquisition among the peers serves at most; 0: each does its own", 0, 0, peerlock.CohortMost)
 		return o, errors.Join(r.Err(), o.validate())
 	}
-	if r.Choice("rule", core.RuleFlow.String(), core.RuleLiteral.String()) == core.RuleLiteral.String() {
+	if r.Choice("rule", "flow: a peer asks again when all requests of others are reset; literal: at any LockReset, as the list of rules reads, which is unsafe", core.RuleFlow.String(), core.RuleLiteral.String()) == core.RuleLiteral.String() {
 		o.Rules.Rule = core.RuleLiteral
 	}
-	o.Rules.Fair = r.Bool("fair", o.Rules.Fair)
-	o.Rules.View = r.Bool("view", o.Rules.View)
-	o.Rules.Rounds = r.Bool("rounds", o.Rules.Rounds)
+	o.Rules.Fair = r.Bool("fair", "whether a peer that passed one that waits then waits for it in turn", o.Rules.Fair)
+	o.Rules.View = r.Bool("view", "whether a peer consents only to those who see every peer that it sees itself", o.Rules.View)
+	o.Rules.Rounds = r.Bool("rounds", "whether a consent counts only for the round that it answers", o.Rules.Rounds)
 	return o, r.Err()
 }
 

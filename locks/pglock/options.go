@@ -43,13 +43,16 @@ func DefaultOptions() Options {
 func ParseOptions(spec locks.Spec) (Options, error) {
 	o := DefaultOptions()
 	r := spec.Reader()
-	o.Variant = r.Variant(Advisory, Lease)
-	o.Conns = r.Int("conns", o.Conns, 1, 1000)
-	o.Timeout = r.Duration("timeout", o.Timeout)
+	o.Variant = r.Variant(
+		locks.Variant{Name: Advisory, Does: "pg_advisory_lock, which the session holds"},
+		locks.Variant{Name: Lease, Does: "a row with the time at which it ends, which the holder renews; no connection is kept"},
+	)
+	o.Conns = r.Int("conns", "how many connections a client may have", o.Conns, 1, 1000)
+	o.Timeout = r.Duration("timeout", "how long a free connection is waited for, and how long the server may take to show that it is there", o.Timeout)
 	if o.Variant == Lease {
-		o.TTL, o.Delay = r.Duration("ttl", o.TTL), r.Duration("delay", o.Delay)
+		o.TTL, o.Delay = r.Duration("ttl", "how long a lease lasts after its last renewal, and so for how long a dead holder blocks the others", o.TTL), r.Duration("delay", "about how long a waiter pauses between two tries", o.Delay)
 	} else {
-		o.LockTimeout = r.Duration("lock_timeout", o.LockTimeout)
+		o.LockTimeout = r.Duration("lock_timeout", "PostgreSQL's lock_timeout: a wait that takes longer is begun anew", o.LockTimeout)
 	}
 	if err := r.Err(); err != nil {
 		return Options{}, err

@@ -34,9 +34,9 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 	r := spec.Reader()
 	r.Variant()
 	o := Options{
-		Lease:  r.Duration("lease", d.Lease),
-		Store:  r.Choice("store", "disk", "memory"),
-		Cancel: r.Duration("cancel", d.Cancel),
+		Lease:  r.Duration("lease", "how long a session outlives its client's last renewal, and so for how long a dead holder blocks the others", d.Lease),
+		Store:  r.Choice("store", "where the servers keep their log: on disk, with fsync, or in memory", "disk", "memory"),
+		Cancel: r.Duration("cancel", "how long a client that gives up waits for the service to confirm it", d.Cancel),
 	}
 	if err := r.Err(); err != nil {
 		return Options{}, err

@@ -50,19 +50,24 @@ func DefaultOptions() Options { return Options{Options: redlock.DefaultOptions()
 func ParseOptions(spec locks.Spec) (Options, error) {
 	r := spec.Reader()
 	o := Options{
-		Variant: Variant(r.Variant(string(SetNXGetSet), string(Watch), string(PubSub), string(Replica))),
+		Variant: Variant(r.Variant(
+			locks.Variant{Name: string(SetNXGetSet), Does: "SETNX of the time at which the hold ends, and GETSET once it is over: the clients' clocks decide"},
+			locks.Variant{Name: string(Watch), Does: "WATCH, MULTI and EXEC: an aborted transaction is tried again"},
+			locks.Variant{Name: string(PubSub), Does: "a release publishes a message, which wakes the waiters"},
+			locks.Variant{Name: string(Replica), Does: "a primary with a replica; Sentinels promote the replica when the primary is gone"},
+		)),
 	}
 	if o.Variant == Replica {
 		o.Options = redlock.ReadOptions(r, ReplicaTTL)
-		if r.Choice("wait", "0", "1") == "1" {
+		if r.Choice("wait", "how many replicas must have the key before it counts as held", "0", "1") == "1" {
 			o.Wait = 1
 		}
-		o.DownAfter = r.Duration("down_after", 500*time.Millisecond)
+		o.DownAfter = r.Duration("down_after", "for how long a Sentinel must hear nothing of the primary before it takes it for dead", 500*time.Millisecond)
 	} else {
 		o.Options = redlock.ReadOptions(r, redlock.DefaultOptions().TTL)
 	}
-	o.Naive = r.Choice("release", "compare", "naive") == "naive"
-	o.Extend = o.Variant != SetNXGetSet && r.Bool("extend", o.Extend)
+	o.Naive = r.Choice("release", "compare: a release deletes only its own key; naive: it deletes whatever is there", "compare", "naive") == "naive"
+	o.Extend = o.Variant != SetNXGetSet && r.Bool("extend", redlock.ExtendDoes, o.Extend)
 	if err := r.Err(); err != nil {
 		return Options{}, err
 	}

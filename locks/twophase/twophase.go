@@ -32,7 +32,10 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 	}
 	r := spec.Reader()
 	r.Variant()
-	o := Options{Delay: r.Duration("delay", delayDefault), Greedy: !r.Bool("fair", true)}
+	o := Options{
+		Delay:  r.Duration("delay", "mean of the pause before the second try; it doubles with every further one, up to 64 times", delayDefault),
+		Greedy: !r.Bool("fair", "whether a peer that held while others waited pauses before it asks again", true),
+	}
 	return o, r.Err()
 }
 

@@ -33,8 +33,8 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 	r := spec.Reader()
 	r.Variant()
 	o := Options{
-		Session: r.Duration("session", d.Session), Timeout: r.Duration("timeout", d.Timeout),
-		WatchAll: r.Choice("watch", "previous", "all") == "all",
+		Session: r.Duration("session", "for how long the servers keep what a silent client holds, and so for how long a dead holder blocks the others", d.Session), Timeout: r.Duration("timeout", "how long a server may take to answer before another one is asked", d.Timeout),
+		WatchAll: r.Choice("watch", "which claims a waiter watches: the one before its own, or all others, which is the herd", "previous", "all") == "all",
 	}
 	if err := r.Err(); err != nil {
 		return Options{}, err

@@ -237,7 +237,7 @@ func (c *child) notice(line []byte) {
 		return
 	}
 	var e history.Event
-	switch err := history.NewDecoder().Decode(line, &e); {
+	switch err := new(history.Decoder).Decode(line, &e); {
 	case err != nil:
 	case e.Kind == history.KindNode && e.State == process.StateReady:
 		c.readyOnce.Do(func() { close(c.ready) })

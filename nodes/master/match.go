@@ -29,7 +29,6 @@ type Match struct {
 // Reasons for a match to fail besides those of the lock (see locks.ErrorKind).
 var (
 	errLost       = errors.New("the lock was lost before a room was ordered")
-	errFenced     = errors.New("the lock's token was refused: somebody else holds it now")
 	errNoWorker   = errors.New("no worker can be reached")
 	errCapacity   = errors.New("no reachable worker has space for a room")
 	errStopping   = errors.New("the master is going down")
@@ -66,7 +65,7 @@ func (a *attempt) match(ctx context.Context) (Match, error) {
 		}
 		found, err = a.guarded(ctx, h)
 		switch {
-		case errors.Is(err, errLost), errors.Is(err, errFenced), errors.Is(err, errSeatGone):
+		case errors.Is(err, errLost), errors.Is(err, errSeatGone):
 			continue // somebody else was faster: begin again, as long as there is time
 		default:
 			return found, err

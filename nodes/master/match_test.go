@@ -307,26 +307,6 @@ func TestHoldsLastAsLongAsTheSettingsWant(t *testing.T) {
 	}
 }
 
-// TestTokensFence: an order under an old token is refused, and goes to no other
-// worker either.
-func TestTokensFence(t *testing.T) {
-	l := newLab(t, 1, func(s *worker.Settings) { s.CheckTokens, s.Capacity = true, 1 })
-	first, old, next := newLease(), newLease(), newLease()
-	first.token, old.token, next.token = 5, 4, 6
-	m := l.master("a", &scripted{leases: []*fakeLease{first, old, next}}, nil)
-	l.seats("g", 1, m)
-	if match, _, err := m.Match(t.Context(), master.MatchRequest{Player: "second", Group: "g"}); err != nil || !match.Created {
-		t.Fatalf("match %+v, %v", match, err)
-	}
-	var seen []string
-	for _, e := range l.journal.Events(history.KindOrder) {
-		seen = append(seen, fmt.Sprint(e.Token, e.Outcome, e.Error))
-	}
-	if want := []string{"5ok", "4failedfenced", "6ok"}; !slices.Equal(seen, want) {
-		t.Errorf("orders %v, want %v", seen, want)
-	}
-}
-
 // TestWaitIsGivenUp: a room turns up while the lock is held by somebody else.
 func TestWaitIsGivenUp(t *testing.T) {
 	l := newLab(t, 2, nil)

@@ -168,9 +168,6 @@ func (a *attempt) order(ctx context.Context, h *hold, seen []listed, unreachable
 			continue
 		}
 		req := worker.OrderRequest{Group: a.group, Order: a.newID("o"), By: a.settings.Name}
-		if token, ok := h.lease.Token(); ok {
-			req.Token = uint64(token)
-		}
 		a.locker.points.Pass(history.PointGranted, a.group)
 		// The client's leaving must not turn an order into an unknown one.
 		orderCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.settings.OrderTimeout)
@@ -196,8 +193,6 @@ func (a *attempt) order(ctx context.Context, h *hold, seen []listed, unreachable
 			a.directory.failed(s.remote)
 			a.log.Debug("order unknown", slog.String("worker", s.remote.name), slog.Any("error", err))
 			return listed{}, worker.Room{}, fmt.Errorf("order a room: %w: %w", locks.ErrUnknown, err)
-		case httpapi.KindOf(err) == worker.KindFenced:
-			return listed{}, worker.Room{}, errFenced
 		case httpapi.KindOf(err) == worker.KindCapacity:
 			last = errCapacity
 		}

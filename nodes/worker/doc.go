@@ -17,10 +17,9 @@
 // request bears the token that the worker was given, which only the run's masters have:
 // who is on the machine, too, cannot order a room that the oracle counts (401).
 //
-//	POST /v1/rooms {"group":"g","order":"o-1","by":"master-a","token":7}
-//	     201 the new room; 200 the room that this order made before; token is optional
-//	     409 fenced (token below one seen for the group, where check_tokens is on),
-//	         conflict (the order id was used for another group); 507 capacity
+//	POST /v1/rooms {"group":"g","order":"o-1","by":"master-a"}
+//	     201 the new room; 200 the room that this order made before
+//	     409 conflict (the order id was used for another group); 507 capacity
 //	POST /v1/rooms/{id}/seats {"player":"p"}
 //	     200 the room; again for the same player: no second seat
 //	     409 full, closed (both with the room); 404 not-found

@@ -60,8 +60,8 @@ func (h *rooms) count() (states map[State]int, made uint64) {
 	states = map[State]int{}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, g := range h.groups {
-		for _, r := range g.rooms {
+	for _, group := range h.groups {
+		for _, r := range group {
 			states[r.state]++
 		}
 	}

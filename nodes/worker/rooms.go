@@ -14,7 +14,6 @@ import (
 
 // Bounds that users have no reason to set.
 const (
-	groupsMax   = 1 << 16 // groups with a remembered token
 	feedsMax    = 64
 	goneMax     = 4096 // closed rooms remembered, for repeated orders and late players
 	memoryTouch = 4096 // one write per page makes an allocation real
@@ -31,17 +30,12 @@ type rooms struct {
 	rev    uint64
 	made   uint64 // rooms ever made
 	live   int
-	byID   map[string]*room  // by id, with the closed ones that are remembered
-	orders map[string]*room  // by order id, the same rooms
-	groups map[string]*group // with live rooms or a remembered token
-	gone   []*room           // closed rooms that are remembered, oldest first
+	byID   map[string]*room   // by id, with the closed ones that are remembered
+	orders map[string]*room   // by order id, the same rooms
+	groups map[string][]*room // the live ones of each, oldest first
+	gone   []*room            // closed rooms that are remembered, oldest first
 	feeds  map[*feed]struct{}
 	closed bool
-}
-
-type group struct {
-	token uint64  // the highest seen, 0 for none
-	rooms []*room // live ones, oldest first
 }
 
 // room is guarded by rooms.mu.
@@ -62,7 +56,7 @@ func newRooms(settings Settings, incarnation string, recorder history.Recorder) 
 		recorder:    recorder,
 		byID:        map[string]*room{},
 		orders:      map[string]*room{},
-		groups:      map[string]*group{},
+		groups:      map[string][]*room{},
 		feeds:       map[*feed]struct{}{},
 	}
 }
@@ -81,21 +75,8 @@ func (h *rooms) order(req OrderRequest) (Room, bool, *httpapi.Error) {
 		}
 		return h.view(r), false, nil
 	}
-	g, known := h.groups[req.Group]
-	if !known {
-		g = &group{}
-	}
-	if h.settings.CheckTokens && req.Token != 0 && req.Token < g.token {
-		return Room{}, false, refuse(KindFenced, "token %d is below %d, seen for group %q", req.Token, g.token, req.Group)
-	}
 	if h.live >= h.settings.MaxRooms {
 		return Room{}, false, refuse(KindCapacity, "all %d rooms are in use", h.live)
-	}
-	if !known && len(h.groups) >= groupsMax {
-		return Room{}, false, refuse(KindCapacity, "%d groups are known already", len(h.groups))
-	}
-	if h.settings.CheckTokens {
-		g.token = max(g.token, req.Token)
 	}
 	h.made++
 	r := &room{
@@ -106,8 +87,7 @@ func (h *rooms) order(req OrderRequest) (Room, bool, *httpapi.Error) {
 		players: make(map[string]struct{}, h.settings.Capacity),
 		memory:  memory,
 	}
-	g.rooms = append(g.rooms, r)
-	h.groups[req.Group] = g
+	h.groups[r.group] = append(h.groups[r.group], r)
 	h.byID[r.id] = r
 	h.orders[r.order] = r
 	h.live++
@@ -161,9 +141,8 @@ func (h *rooms) end(r *room) {
 	h.enter(r, StateClosed)
 	r.players, r.memory, r.timer = nil, nil, nil
 	h.live--
-	g := h.groups[r.group]
-	g.rooms = slices.DeleteFunc(g.rooms, func(other *room) bool { return other == r })
-	if len(g.rooms) == 0 && g.token == 0 {
+	left := slices.DeleteFunc(h.groups[r.group], func(other *room) bool { return other == r })
+	if h.groups[r.group] = left; len(left) == 0 {
 		delete(h.groups, r.group)
 	}
 	h.gone = append(h.gone, r)
@@ -241,8 +220,8 @@ func (h *rooms) list(name string, all bool) Listing {
 	}
 	if all {
 		l.Rooms = h.allLive()
-	} else if g, ok := h.groups[name]; ok {
-		for _, r := range g.rooms {
+	} else {
+		for _, r := range h.groups[name] {
 			l.Rooms = append(l.Rooms, h.view(r))
 		}
 	}
@@ -252,8 +231,8 @@ func (h *rooms) list(name string, all bool) Listing {
 // allLive has the rooms that are not closed, by revision. The caller holds mu.
 func (h *rooms) allLive() []Room {
 	rooms := make([]Room, 0, h.live)
-	for _, g := range h.groups {
-		for _, r := range g.rooms {
+	for _, group := range h.groups {
+		for _, r := range group {
 			rooms = append(rooms, h.view(r))
 		}
 	}
@@ -269,8 +248,8 @@ func (h *rooms) shut() {
 		return
 	}
 	h.closed = true
-	for _, g := range h.groups {
-		for _, r := range g.rooms {
+	for _, group := range h.groups {
+		for _, r := range group {
 			r.timer.Stop()
 			h.enter(r, StateClosed)
 		}

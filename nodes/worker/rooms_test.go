@@ -147,31 +147,6 @@ func TestOrderIsIdempotentBeyondTheRoomsEnd(t *testing.T) {
 	})
 }
 
-func TestTokens(t *testing.T) {
-	s := testSettings()
-	for _, test := range []struct {
-		check  bool
-		tokens []uint64
-		kinds  []string
-	}{
-		{true, []uint64{5, 4, 5, 9, 8, 0}, []string{"", KindFenced, "", "", KindFenced, ""}},
-		{false, []uint64{5, 4, 9, 8}, []string{"", "", "", ""}},
-	} {
-		s.CheckTokens = test.check
-		h, _ := testRooms(s)
-		for i, token := range test.tokens {
-			_, _, refusal := h.order(OrderRequest{Group: "g", Order: fmt.Sprint(i), By: "m", Token: token})
-			if kindOf(refusal) != test.kinds[i] {
-				t.Errorf("check %v, order %d with token %d: %q, want %q", test.check, i, token, kindOf(refusal), test.kinds[i])
-			}
-		}
-		if _, _, refusal := h.order(OrderRequest{Group: "other", Order: "x", By: "m", Token: 1}); refusal != nil {
-			t.Errorf("tokens of one group bind another: %v", refusal)
-		}
-		h.shut()
-	}
-}
-
 func TestCapacityAndStop(t *testing.T) {
 	s := testSettings()
 	s.MaxRooms = 2

@@ -33,8 +33,6 @@ type Settings struct {
 	Life time.Duration `json:"-"`
 	// MaxRooms bounds the rooms that are not closed.
 	MaxRooms int `json:"-"`
-	// CheckTokens refuses orders whose fencing token is below one seen for the group.
-	CheckTokens bool `json:"-"`
 	// Heartbeat is the longest silence on a feed: a quarter of what makes a master suspicious,
 	// so that a busy machine does not make it ask workers that are well.
 	Heartbeat time.Duration `json:"-"`

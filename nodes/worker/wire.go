@@ -78,7 +78,6 @@ type OrderRequest struct {
 	Group string `json:"group"`
 	Order string `json:"order"` // names the order: repeating it makes no second room
 	By    string `json:"by"`    // the master
-	Token uint64 `json:"token,omitzero"`
 }
 
 // SeatRequest is the body of POST /v1/rooms/{id}/seats.
@@ -92,11 +91,10 @@ const (
 	KindNotFound = "not-found" // 404
 	KindFull     = "full"      // 409: look for another room
 	KindClosed   = "closed"    // 409: look for another room
-	KindFenced   = "fenced"    // 409: a later holder of the lock was here before
 	KindConflict = "conflict"  // 409: the order id belongs to another group
 	KindBusy     = "busy"      // 429: too many feeds
 	KindStopping = "stopping"  // 503: the worker is going down
-	KindCapacity = "capacity"  // 507: no space for another room or group
+	KindCapacity = "capacity"  // 507: no space for another room
 )
 
 func refuse(kind, format string, args ...any) *httpapi.Error {
@@ -107,7 +105,7 @@ func statusOf(kind string) int {
 	switch kind {
 	case KindNotFound:
 		return http.StatusNotFound
-	case KindFull, KindClosed, KindFenced, KindConflict:
+	case KindFull, KindClosed, KindConflict:
 		return http.StatusConflict
 	case KindBusy:
 		return http.StatusTooManyRequests

@@ -21,11 +21,16 @@ type Peers struct {
 // Growth draws curves on two logarithmic axes: up to most peers, and from low to high, which
 // are powers of ten.
 func Growth(say *lang.Lang, label string, curves []Curve, most int, low, high float64) []byte {
+	const few = 100 // up to so many, what is between powers of ten is marked too
 	var ticks []tick
-	for n := 1; n <= most; n *= 10 {
-		ticks = append(ticks, tick{math.Log10(float64(n)), number(float64(n))})
+	for ten := 1; ten <= most; ten *= 10 {
+		for _, n := range []int{ten, 2 * ten, 5 * ten} {
+			if n == ten || most <= few {
+				ticks = append(ticks, tick{math.Log10(float64(n)), number(float64(n))})
+			}
+		}
 	}
-	f := newFrame(200, 190, math.Log10(float64(most)), say.Text("peers"), ticks)
+	f := newFrame(200, 190, math.Log10(float64(most)), say.Sprintf("%s, on a logarithmic scale", say.Text("peers")), ticks)
 	y := f.logarithmic(low, high)
 	var ends []end
 	for i, c := range curves {
@@ -34,7 +39,7 @@ func Growth(say *lang.Lang, label string, curves []Curve, most int, low, high fl
 		for _, p := range c.Points {
 			at := point{f.x(math.Log10(float64(p.N))), y(p.Value)}
 			line = append(line, at)
-			f.fill(ink, point{at.x - 2.5, at.y}, point{at.x, at.y - 2.5}, point{at.x + 2.5, at.y}, point{at.x, at.y + 2.5})
+			f.fill(ink, mark(i, at)...)
 		}
 		if len(line) > 0 {
 			f.stroke(pen{ink, 1.5, dashes(i)}, line)
@@ -55,6 +60,23 @@ func (f *frame) logarithmic(low, high float64) (y func(v float64) float64) {
 	}
 	f.across(grid)
 	return y
+}
+
+// mark is the outline of the points of the i-th line, so that they are told apart without
+// colour: a diamond, a square, a triangle that points up, one that points down, and a cross.
+func mark(i int, at point) (outline []point) {
+	const r, s = 4, 1.3
+	shapes := [][]point{
+		{{-r, 0}, {0, -r}, {r, 0}, {0, r}},
+		{{-3, -3}, {3, -3}, {3, 3}, {-3, 3}},
+		{{-r, 3}, {0, -r}, {r, 3}},
+		{{-r, -3}, {r, -3}, {0, r}},
+		{{-s, -r}, {s, -r}, {s, -s}, {r, -s}, {r, s}, {s, s}, {s, r}, {-s, r}, {-s, s}, {-r, s}, {-r, -s}, {-s, -s}},
+	}
+	for _, p := range shapes[i%len(shapes)] {
+		outline = append(outline, point{at.x + p.x, at.y + p.y})
+	}
+	return outline
 }
 
 // dashes tell the lines of a figure apart without colour.

@@ -15,10 +15,11 @@ import (
 // zones. All panels have the same axes.
 func Draw(say *lang.Lang, f Figure, points []Point) template.HTML {
 	locks, zones := order(points)
-	most, peers := 0, 1000 // that were measured, and on the axis
+	most := 0
 	for _, p := range points {
-		most, peers = max(most, p.Peers), max(peers, p.Peers)
+		most = max(most, p.Peers)
 	}
+	axis := max(most, 2) // it begins with 1
 	low, high := span(f, points)
 	var out strings.Builder
 	out.WriteString(`<div class="figures">`)
@@ -41,8 +42,9 @@ func Draw(say *lang.Lang, f Figure, points []Point) template.HTML {
 		}
 		label := say.Sprintf("%s, in %s, against the number of peers, to %d: %s.", say.Term(f.Title), say.Term(f.Unit), most,
 			say.Sprintf("in %d zones %s", z, strings.Join(found, ", ")))
-		title := template.HTMLEscapeString(say.Sprintf("%d zones, %s", z, say.Term(f.Unit)))
-		fmt.Fprintf(&out, `<div><b>%s</b>%s</div>`, title, plots.Growth(say, label, curves, peers, low, high))
+		title, unit := say.Sprintf("%d zones", z), say.Sprintf("%s, on a logarithmic scale", say.Term(f.Unit))
+		fmt.Fprintf(&out, `<div><b>%s</b> <small>%s</small>%s</div>`, template.HTMLEscapeString(title), template.HTMLEscapeString(unit),
+			plots.Growth(say, label, curves, axis, low, high))
 	}
 	out.WriteString(`</div>`)
 	return template.HTML(out.String()) //nolint:gosec // drawn and escaped by plots, and the title is escaped

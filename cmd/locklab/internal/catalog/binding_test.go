@@ -14,13 +14,14 @@ import (
 // TestOptionsTravel: a master gets every option of every lock as the controller has read it.
 func TestOptionsTravel(t *testing.T) {
 	for _, e := range Entries() {
-		_, variants := e.describe("")
-		for _, variant := range append(variants, "") {
+		_, variants := e.Describe("")
+		for _, v := range append(variants, locks.Variant{}) {
+			variant := v.Name
 			plain := locks.Spec{Name: e.Name, Variant: variant}
 			if err := e.travels(plain); err != nil {
 				t.Errorf("%s: %v", plain, err)
 			}
-			options, _ := e.describe(variant)
+			options, _ := e.Describe(variant)
 			for _, o := range options {
 				for _, value := range o.Values {
 					if o.Open {

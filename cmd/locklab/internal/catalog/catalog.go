@@ -29,12 +29,14 @@ type Entry struct {
 	Control bool     `json:"control"` // expected to fail: it shows that the workload can
 	Peers   bool     `json:"peers"`   // its clients talk to each other
 
-	bind     func(locks.Spec) (Lock, error)
-	decode   func(jsontext.Value) (options any, err error)
-	client   func(options any, env Env) (locks.Locker, error)
-	describe func(variant string) (options []locks.Option, variants []string)
-	servers  []role.Role    // of all variants
-	missing  []func() error // of the servers of the lock without a variant
+	// Describe gives the options of the lock with a variant, "" for none, and its variants.
+	Describe func(variant string) (options []locks.Option, variants []locks.Variant) `json:"-"`
+
+	bind    func(locks.Spec) (Lock, error)
+	decode  func(jsontext.Value) (options any, err error)
+	client  func(options any, env Env) (locks.Locker, error)
+	servers []role.Role    // of all variants
+	missing []func() error // of the servers of the lock without a variant
 }
 
 // Lock is an entry with the options that the user asked for, read.
@@ -141,11 +143,11 @@ func (b binding[O]) entry() Entry {
 	for _, s := range b.servers {
 		e.servers = append(e.servers, s.role)
 	}
-	e.describe = func(variant string) ([]locks.Option, []string) {
+	e.Describe = func(variant string) ([]locks.Option, []locks.Variant) {
 		options, variants, _ := locks.Describe(locks.Spec{Name: b.name, Variant: variant}, b.parse)
 		return options, variants
 	}
-	e.Options = optionsText(e.describe)
+	e.Options = optionsText(e.Describe)
 	e.decode = func(text jsontext.Value) (any, error) {
 		var o O
 		err := process.DecodeSettings(text, &o)
@@ -199,7 +201,7 @@ func (b binding[O]) entry() Entry {
 }
 
 // optionsText lists the options of a lock and of its variants.
-func optionsText(describe func(variant string) ([]locks.Option, []string)) string {
+func optionsText(describe func(variant string) ([]locks.Option, []locks.Variant)) string {
 	line := func(options []locks.Option) string {
 		var texts []string
 		for _, o := range options {
@@ -210,8 +212,8 @@ func optionsText(describe func(variant string) ([]locks.Option, []string)) strin
 	plain, variants := describe("")
 	all := []string{line(plain)}
 	for _, v := range variants {
-		options, _ := describe(v)
-		all = append(all, v+": "+line(options))
+		options, _ := describe(v.Name)
+		all = append(all, v.Name+": "+line(options))
 	}
 	return strings.Join(all, "; ")
 }
@@ -241,9 +243,10 @@ func Names() (names []string) {
 // WithVariants lists all locks as NAME:VARIANT, those without one as NAME:.
 func WithVariants() (all []string) {
 	for _, e := range Entries() {
-		_, variants := e.describe("")
-		for _, v := range append([]string{""}, variants...) {
-			all = append(all, e.Name+":"+v)
+		all = append(all, e.Name+":")
+		_, variants := e.Describe("")
+		for _, v := range variants {
+			all = append(all, e.Name+":"+v.Name)
 		}
 	}
 	return all
@@ -316,7 +319,7 @@ func (l Lock) CheckCore() error {
 func ParseList(flag string, values []string, own ...Lock) (all []Lock, err error) {
 	for _, value := range values {
 		for _, text := range splitSpecs(value) {
-			spec, err := locks.ParseSpec(strings.TrimSpace(text))
+			spec, err := locks.ParseSpec(text)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", flag, err)
 			}
@@ -325,7 +328,7 @@ func ParseList(flag string, values []string, own ...Lock) (all []Lock, err error
 			if i >= 0 {
 				l = own[i]
 			} else if l, err = Bind(spec); err != nil {
-				return nil, fmt.Errorf("%s: %w", flag, err)
+				return nil, fmt.Errorf("%s: %w%s", flag, err, meant(all, spec))
 			}
 			if slices.ContainsFunc(all, func(o Lock) bool { return o.String() == l.String() }) {
 				return nil, fmt.Errorf("%s: %q is named twice", flag, spec)
@@ -336,9 +339,30 @@ func ParseList(flag string, values []string, own ...Lock) (all []Lock, err error
 	return all, nil
 }
 
-// splitSpecs cuts a list where a new spec begins.
+// meant says, of a name that is no lock's, that the lock before it has a variant or an option of
+// that name.
+func meant(before []Lock, spec locks.Spec) string {
+	if _, known := find(spec.Name); known || len(before) == 0 {
+		return ""
+	}
+	last := before[len(before)-1]
+	if last.Describe == nil { // one of the user's
+		return ""
+	}
+	options, variants := last.Describe(last.Spec.Variant)
+	switch {
+	case slices.ContainsFunc(variants, func(v locks.Variant) bool { return v.Name == spec.Name }):
+		return fmt.Sprintf("; a variant stands behind a colon: %s:%s", last.Name, spec.Name)
+	case slices.ContainsFunc(options, func(o locks.Option) bool { return o.Key == spec.Name }):
+		return fmt.Sprintf("; an option has a value: %s:%s=VALUE", last.Name, spec.Name)
+	}
+	return ""
+}
+
+// splitSpecs cuts a list where a new spec begins. Blanks behind a comma count for nothing.
 func splitSpecs(list string) (texts []string) {
 	for field := range strings.SplitSeq(list, ",") {
+		field = strings.TrimSpace(field)
 		key, _, isPair := strings.Cut(field, "=")
 		if !isPair || strings.Contains(key, ":") || len(texts) == 0 {
 			texts = append(texts, field)

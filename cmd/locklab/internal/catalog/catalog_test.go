@@ -17,6 +17,7 @@ func TestParseListSplitsSpecsNotOptions(t *testing.T) {
 		{[]string{"none,redlock"}, []string{"none", "redlock"}},
 		{[]string{"redlock:order=sequential,retry=fixed,raft"}, []string{"redlock:order=sequential,retry=fixed", "raft"}},
 		{[]string{"raft", "redlock:ttl=1s"}, []string{"raft", "redlock:ttl=1s"}},
+		{[]string{"redlock,ttl=1s, raft, lease=2s"}, []string{"redlock:ttl=1s", "raft:lease=2s"}}, // with no colon, too
 	}
 	for _, tt := range tests {
 		specs, err := catalog.ParseList("--locks", tt.values)
@@ -40,8 +41,16 @@ func TestParseListExplainsWhatIsWrong(t *testing.T) {
 		"redlock:ordre=x":       `unknown option "ordre"`,
 		"redlock:order=upwards": "parallel, sequential",
 		"raft,raft":             "named twice",
-		"":                      "a name is lower-case letters",
-		"ttl=3s":                "a name is lower-case letters",
+		"":                      "want a name, such as redlock",
+		"redlock,,raft":         "want a name, such as redlock",
+		"ttl=3s":                "options stand behind the lock that they are of, as in LOCK:ttl=3s",
+		"raft,:lease=3s":        "options stand behind the lock that they are of, as in LOCK:lease=3s",
+		"Raft":                  "a name is lower-case letters",
+		"redlock:":              "nothing is behind the colon: want redlock alone, or options",
+		"redlock:ttl":           `option "ttl" has no value: want ttl=VALUE`,
+		"redlock,ttl":           "an option has a value: redlock:ttl=VALUE",
+		"multiphase,quorum":     "a variant stands behind a colon: multiphase:quorum",
+		"redis:replica:wait=1":  "want commas behind the first, as in redis:VARIANT,KEY=VALUE",
 	} {
 		if _, err := catalog.ParseList("--locks", []string{value}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error is %v, want one that says %q", value, err, want)

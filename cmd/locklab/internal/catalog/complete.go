@@ -35,9 +35,11 @@ func (e Entry) continuations(have string) (words []string) {
 	if strings.Contains(variant, "=") {
 		variant = ""
 	}
-	options, variants := e.describe(variant)
-	if have == "" {
-		words = variants
+	options, variants := e.Describe(variant)
+	for _, v := range variants {
+		if have == "" {
+			words = append(words, v.Name)
+		}
 	}
 	for _, o := range options {
 		used := strings.HasPrefix(have, o.Key+"=") || strings.Contains(have, ","+o.Key+"=")

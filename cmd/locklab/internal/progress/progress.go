@@ -51,7 +51,7 @@ func Width(w io.Writer) (width int, terminal bool) {
 	if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
 		return w, true
 	}
-	return columns, true
+	return Columns, true
 }
 
 // Tell prints a line that is broken as a terminal would, but between words. On a terminal it
@@ -61,7 +61,7 @@ func Tell(w io.Writer, line string) {
 	if terminal {
 		fmt.Fprint(w, overEcho)
 	} else {
-		width = columns
+		width = Columns
 	}
 	fmt.Fprintln(w, reports.Wrap(line, width, 4))
 }
@@ -86,8 +86,8 @@ type lines struct {
 // seenEvery is how often a log without a terminal is told how far a run is.
 const seenEvery = 30 * time.Second
 
-// columns are what every terminal has.
-const columns = 80
+// Columns are what every terminal has.
+const Columns = 80
 
 func (l *lines) Begin(name string, about time.Duration) {
 	l.mu.Lock()

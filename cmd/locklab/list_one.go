@@ -1,0 +1,111 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"locklab/chaos/fault"
+	"locklab/chaos/scenario"
+	"locklab/cmd/locklab/internal/catalog"
+	"locklab/locks"
+	"locklab/reports/lang"
+)
+
+// optionsOf tells what can be set of a lock and of each of its variants, option by option.
+func optionsOf(say *lang.Lang, e catalog.Entry) string {
+	var out strings.Builder
+	options, variants := e.Describe("")
+	switch {
+	case len(options) > 0:
+		fmt.Fprintf(&out, "\n%s\n", say.Sprintf("options of %s, behind a colon and with commas between them, such as %s:", e.Name, example(e.Name, options)))
+		writeOptions(&out, say, options)
+	case len(variants) == 0:
+		fmt.Fprintf(&out, "\n%s\n", say.Sprintf("%s has no options.", e.Name))
+	}
+	for _, v := range variants {
+		name := e.Name + ":" + v.Name
+		fmt.Fprintf(&out, "\n%s  %s\n", name, say.Term(v.Does))
+		own, _ := e.Describe(v.Name)
+		same := func(o locks.Option) bool {
+			return slices.ContainsFunc(options, func(p locks.Option) bool { return p.Key == o.Key && p.Does == o.Does && p.Default == o.Default })
+		}
+		var without []string // of the lock's
+		for _, o := range options {
+			if !slices.ContainsFunc(own, func(p locks.Option) bool { return p.Key == o.Key }) {
+				without = append(without, o.Key)
+			}
+		}
+		other := slices.DeleteFunc(slices.Clone(own), same)
+		switch {
+		case len(other) == len(own):
+			fmt.Fprintf(&out, "  %s\n", say.Text("options:"))
+		case len(without) > 0:
+			fmt.Fprintf(&out, "  %s\n", say.Sprintf("options: those of %s without %s", e.Name, say.List(without)))
+		default:
+			fmt.Fprintf(&out, "  %s\n", say.Sprintf("options: those of %s", e.Name))
+		}
+		if len(other) > 0 && len(other) < len(own) {
+			fmt.Fprintf(&out, "  %s\n", say.Text("and these, which are new or have another default:"))
+		}
+		writeOptions(&out, say, other)
+	}
+	return out.String()
+}
+
+// example is a spec with the first option, and with the second if there is one.
+func example(name string, options []locks.Option) string {
+	var pairs []string
+	for _, o := range options[:min(2, len(options))] {
+		value := o.Default
+		for _, v := range o.Values {
+			if !o.Open && v != o.Default {
+				value = v // the last one
+			}
+		}
+		pairs = append(pairs, o.Key+"="+value)
+	}
+	return name + ":" + strings.Join(pairs, ",")
+}
+
+func writeOptions(out *strings.Builder, say *lang.Lang, options []locks.Option) {
+	lines := table{left: true}
+	for _, o := range options {
+		text := say.Term(o.Does)
+		switch {
+		case o.Most > 0:
+			text += " (" + say.Sprintf("%d to %d; default %s", o.Least, o.Most, o.Default) + ")"
+		case o.Default != "":
+			text += " (" + say.Sprintf("default %s", o.Default) + ")"
+		}
+		lines.row("    "+o.String(), text)
+	}
+	lines.write(out, 0) // its last column is folded
+}
+
+// stepOf tells the fields of a scenario's step with the fault.
+func stepOf(say *lang.Lang, k fault.Kind) string {
+	var out strings.Builder
+	var pairs []string
+	lines := table{left: true}
+	for i, f := range slices.Concat(scenario.StepFields(), k.Fields) {
+		if i == len(scenario.StepFields()) {
+			pairs = append(pairs, "fault: "+k.Name)
+		}
+		if f.Name == "for" && k.Instant {
+			continue
+		}
+		text := say.Term(f.Does)
+		if f.Needed || f.Name == "for" {
+			pairs = append(pairs, f.Name+": "+f.Example)
+		}
+		if !f.Needed && i >= len(scenario.StepFields()) {
+			text = say.Sprintf("%s (optional)", text)
+		}
+		lines.row("  "+f.Name+": "+f.Example, text)
+	}
+	fmt.Fprintf(&out, "\n%s\n  - {%s}\n", say.Text("as a step of a scenario's timeline:"), strings.Join(pairs, ", "))
+	fmt.Fprintf(&out, "\n%s\n", say.Text("its fields:"))
+	lines.write(&out, 0) // its last column is folded
+	return out.String()
+}
