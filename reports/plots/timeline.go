@@ -15,7 +15,7 @@ import (
 // vertical axis.
 const (
 	timelineWidth = 360.0
-	timelineLeft  = 4.0
+	timelineLeft  = 14
 	timelineRight = 40.0 // room for the word of a bar that ends there
 	barHeight     = 13.0
 )
