@@ -41,7 +41,7 @@ does not start without a token (--token-file, or the environment's
 LOCKLAB_TOKEN), which every request must bear. With --scrape-token-file there
 is a second one for Prometheus: it reads /metrics and does nothing else.`,
 		Example: `  locklab agent --host master-a --zone a --token-file token --make-token
-  LOCKLAB_TOKEN=... locklab agent --host redis-a-1 --zone a --listen 10.0.1.5:7500
+  LOCKLAB_TOKEN=... locklab agent --host redis-1 --zone a --listen 10.0.1.5:7500
   locklab agent --health --listen 10.0.1.5:7500 --token-file /etc/locklab/token`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

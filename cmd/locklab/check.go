@@ -37,7 +37,7 @@ expected; 4 the history cannot decide, or a control did not fire; 1 it cannot
 be read.`,
 		Example: `  locklab check reports/runs/A/histories/redlock/baseline.matchmaking.1.jsonl
   locklab check --explain 1 reports/runs/A/histories/none/baseline.mutex.1.jsonl
-  locklab check --visualize a.html reports/runs/A/histories/none/baseline.mutex.1.jsonl`,
+  locklab check --visualize a.html histories/none/baseline.mutex.1.jsonl`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return interruptible(cmd.Context(), func() error { return runCheck(cmd, tag, args[0], visual, explain) })

@@ -70,9 +70,9 @@ printed.
 Exit codes: 0 nothing was violated and all within the bounds was seen; 2
 something was violated; 4 --states-max or --memory-max ended the search before
 a verdict; 1 bad input; 130 interrupted.`,
-		Example: `  locklab explore multiphase --peers 3                       safe, in a second
-  locklab explore multiphase:rule=literal --page trace.html  unsafe, with no fault at all
-  locklab explore multiphase --faults disconnect             a partition splits it
+		Example: `  locklab explore multiphase --peers 3                    safe, in a second
+  locklab explore multiphase:rule=literal --page a.html   unsafe, with no fault
+  locklab explore multiphase --faults disconnect          a partition splits it
   locklab explore lamport --faults crash,reconnect --give-ups 1
   locklab explore multiphase --rounds 2 --give-ups any --deep
   locklab explore multiphase:fair=off --bypass 4`,

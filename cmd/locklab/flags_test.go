@@ -57,6 +57,9 @@ func TestEveryListCompletes(t *testing.T) {
 func TestHelpFitsTheTerminal(t *testing.T) {
 	all := [][]string{{"--help"}}
 	for _, cmd := range newRoot().Commands() {
+		if cmd.Hidden { // what agents start, which nobody types
+			continue
+		}
 		all = append(all, []string{cmd.Name(), "--help"})
 		for _, sub := range cmd.Commands() {
 			all = append(all, []string{cmd.Name(), sub.Name(), "--help"})

@@ -37,7 +37,7 @@ func newPlay() *cobra.Command {
 	var f playFlags
 	cmd := &cobra.Command{
 		Use:   "play",
-		Short: "Break a running lab by hand, on a page in the browser, and get a report",
+		Short: "Break a running lab by hand in the browser, and get a report",
 		Long: `play starts a lab that runs on until Ctrl-C, and serves a page with buttons:
 slow or cut links, kill or pause nodes or whoever holds the lock, heal, change
 the load, switch the lock. A tour on the page shows in five minutes what the

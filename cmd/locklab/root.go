@@ -21,8 +21,8 @@ func newRoot() *cobra.Command {
 availability zones, breaks the network and the processes between them, and
 counts what goes wrong: rooms that were created twice, overlapping holds, time
 without a grant. It ends with a report to decide from.`,
-		Example: `  locklab run                              six locks, four scenarios, under four minutes
-  locklab run --quick                      the same in short, about a minute
+		Example: `  locklab run                              six locks, four scenarios
+  locklab run --quick                      the same in short
   locklab run --locks none,redlock --scenarios zone-partition --duration 30s
   locklab play                             break it by hand, in a browser
   locklab list scenarios

@@ -78,7 +78,7 @@ or a --fail-on threshold; 3 a control did not fire; 4 inconclusive; 130
 interrupted, or 143 by SIGTERM.`,
 		Example: `  locklab run                                          the whole comparison
   locklab run --quick                                  about a minute
-  locklab run --locks redlock:order=sequential,ttl=1s,raft --scenarios zone-failure
+  locklab run --locks redlock:ttl=1s,raft --scenarios zone-failure
   locklab run --workload mutex --locks multiphase,raft --scenarios baseline
   locklab run --topology seoul-3az --duration 20s --rate 500 --repeat 3 --seed 7
   locklab run --scenarios cloud.yaml --external fis=/opt/fis-start,/opt/fis-stop

@@ -39,7 +39,7 @@ func newSim() *cobra.Command {
 	var f simFlags
 	cmd := &cobra.Command{
 		Use:   "sim LOCK",
-		Short: "Simulate a peer-to-peer lock in virtual time, with faults drawn from a seed",
+		Short: "Simulate a peer-to-peer lock in virtual time, faults from a seed",
 		Long: `sim runs the very core of a peer-to-peer lock in virtual time: peers in zones,
 latencies between them, clients that want one resource, and faults that are
 drawn from the seed. It looks for two clients that hold at once, tokens that do
@@ -60,7 +60,7 @@ says whether anybody starves under saturation.
 Exit codes: 0 nothing was violated; 2 something was; 4 the bounds ended runs
 before a verdict; 1 bad input; 130 interrupted.`,
 		Example: `  locklab sim multiphase --seeds 10000 --faults partition,crash,pause
-  locklab sim multiphase:rule=literal                     unsafe with nothing broken
+  locklab sim multiphase:rule=literal            unsafe with nothing broken
   locklab sim multiphase --faults partition --seed 2 --trace | less
   locklab sim lamport --peers 10 --zones 3 --give-up 50ms --json
   locklab sim multiphase --sweep peers=2..1000 --against lamport,ricart-agrawala
