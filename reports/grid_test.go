@@ -32,6 +32,7 @@ func TestGrid(t *testing.T) {
 			row("none", "cut", result.StatusControlSilent, result.Safe, "stalls"),
 			row("raft", "baseline", result.StatusInconclusive, result.Safe, "live"),
 			row("raft", "cut", result.StatusExpected, result.Safe, result.LivenessNotJudged),
+			row("2pc", "cut", result.StatusExpected, result.Safe, "stalls"),
 			row("raft", "leader-kill", result.StatusNotJudged, result.SafetyNotJudged, "down"),
 		},
 	}
@@ -54,7 +55,7 @@ func TestGrid(t *testing.T) {
 		for _, want := range []string{
 			"lock   1   2   3\n", "none  Ul Ss!   .\n", "raft   ?  S-  -d\n", "1 baseline, 2 cut, 3 leader-kill\n",
 			"△ shown only under some: It holds. (Somebody) [raft under baseline: safe\n", "  (shown); none under baseline: stall_ms>9, stalls or down (refuted)]",
-			"\nnone under baseline: 19 of 20, 2 undecided (expected unsafe)\n", "blank: the two were not", "raft   ?      -d\n", "no run shows more.\n",
+			"\nnone under baseline: 19 of 20, 2 undecided (expected unsafe)\n", "blank: the two were not", "2pc       Ss    \n", "no run shows more.\n",
 		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("want %q in\n%s", want, text)
