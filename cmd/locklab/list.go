@@ -279,7 +279,9 @@ func listLocks() ([]listed, error) {
 		}
 		one.more = func(say *lang.Lang) string { return optionsOf(say, e) }
 		for _, d := range []detail{
-			{lang.Key("source"), e.Source, false}, {lang.Key("variants"), strings.Join(names, ", "), true}, {lang.Key("options"), strings.Join(keys, ", "), true},
+			{lang.Key("source"), e.Source, false},
+			{lang.Key("variants"), strings.Join(names, ", "), true},
+			{lang.Key("options"), strings.Join(keys, ", "), true},
 			{lang.Key("unavailable"), facts.Unavailable, false},
 		} {
 			if d.text != "" {

@@ -148,6 +148,7 @@ type machine struct {
 	extendOpen  bool
 
 	answerBy time.Duration // of the release
+	deleteAt time.Duration // what ran out is deleted then; 0 if nothing is to be
 	freed    bool          // effFreed was given
 	cleared  bool          // effCleared was given, or effLost
 
@@ -164,7 +165,7 @@ func newMachine(r rules) machine {
 func (m *machine) step(e event) []effect {
 	m.out = m.out[:0]
 	if m.phase == held && e.now >= m.until {
-		m.lose()
+		m.runOut(e.now)
 	}
 	switch e.kind {
 	case evBegin:
@@ -190,6 +191,9 @@ func (m *machine) step(e event) []effect {
 		case held:
 			m.lose()
 		default: // nothing is held or asked for
+			if m.deleteAt > 0 {
+				m.cleanUp()
+			}
 		}
 	}
 	if m.phase == denied && !m.freed && m.carriers() < m.quorum() {
@@ -270,7 +274,7 @@ func (m *machine) onSet(e event) {
 		// A late yes: the key came after the decision, so it goes at once. If a
 		// deletion is out already, its answer shows whether it came in time. Without
 		// an answer, the deletion may have run before SET did.
-		if e.answer == yes || e.answer == unknown {
+		if m.deleteAt == 0 && (e.answer == yes || e.answer == unknown) {
 			m.deleteLate(e.instance)
 		}
 	default: // idle asked for nothing; a holder keeps what comes late
@@ -348,7 +352,31 @@ func (m *machine) lose() {
 	m.deleteAll()
 }
 
+// runOut ends a hold whose time is over. It is not deleted at once: who held it has to notice,
+// for which there is the allowance for clocks, and the keys run out by then.
+func (m *machine) runOut(now time.Duration) {
+	m.phase, m.cleared = over, true
+	m.deleteAt = now + m.drift
+	m.emit(effect{kind: effLost})
+	m.emit(effect{kind: effTimer, at: m.deleteAt})
+}
+
+// cleanUp deletes what ran out.
+func (m *machine) cleanUp() {
+	m.deleteAt = 0
+	m.deleteAll()
+}
+
 func (m *machine) onTick(now time.Duration) {
+	if m.deleteAt > 0 {
+		if now < m.deleteAt {
+			if len(m.out) == 0 { // woken early
+				m.emit(effect{kind: effTimer, at: m.deleteAt})
+			}
+			return
+		}
+		m.cleanUp()
+	}
 	switch m.phase {
 	case asking:
 		for i := range m.members[:m.nextAsk] {

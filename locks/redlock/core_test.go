@@ -148,7 +148,11 @@ func TestMachine(t *testing.T) {
 			begin,
 			{evSet, "01", yes, 2, ""},
 			{evSet, "2", yes, 1187, "granted@1188 timer@1188"},
-			{evTick, "", 0, 1188, "lost " + all},
+			{evTick, "", 0, 1188, "lost timer@1200"},
+			{evSet, "3", yes, 1189, ""}, // deleted with the others, once the holder has noticed
+			{evTick, "", 0, 1199, "timer@1200"},
+			{evTick, "", 0, 1200, all},
+			{evTick, "", 0, 1201, ""},
 		}},
 		{"given up while asking", testRules(), []step{
 			begin,
@@ -200,7 +204,9 @@ func TestMachine(t *testing.T) {
 			step{evTick, "", 0, 478, "extend0 extend1 extend2 extend3 extend4 timer@528"},
 			step{evExtended, "2", yes, 479, ""}, // of the round before: not counted
 			step{evExtended, "01", yes, 480, ""},
-			step{evTick, "", 0, 1188, "lost " + all},
+			step{evTick, "", 0, 1188, "lost timer@1200"},
+			step{evExtended, "2", yes, 1189, ""},
+			step{evClose, "", 0, 1190, all},
 		)},
 		{"a majority that carries somebody else's token ends the lease", testRules(), append(granted,
 			step{evTick, "", 0, 403, "extend0 extend1 extend2 extend3 extend4 timer@453"},
@@ -218,8 +224,8 @@ func TestMachine(t *testing.T) {
 		{"without extension the lease just ends", noExtend, []step{
 			begin,
 			{evSet, "012", yes, 3, "granted@1188 timer@1188"},
-			{evTick, "", 0, 1188, "lost " + all},
-			{evRelease, "", 0, 1190, ""},
+			{evTick, "", 0, 1188, "lost timer@1200"},
+			{evRelease, "", 0, 1190, all},
 		}},
 		{"a release that finds a quorum gone says so", testRules(), append(granted,
 			step{evSet, "34", no, 4, ""},

@@ -40,7 +40,7 @@ func (m *machine) onExtended(e event) {
 	member.present = member.present || e.answer == yes
 	member.inDoubt = member.inDoubt || e.answer == unknown
 	if m.phase != held {
-		if e.answer == yes || e.answer == unknown { // it may have set the key after the deletion
+		if m.deleteAt == 0 && (e.answer == yes || e.answer == unknown) { // it may have set the key after the deletion
 			m.deleteLate(e.instance)
 		}
 		return
@@ -77,6 +77,9 @@ func (m *machine) onExtended(e event) {
 }
 
 func (m *machine) release(now time.Duration) {
+	if m.deleteAt > 0 { // who held it knows
+		m.cleanUp()
+	}
 	if m.phase != held {
 		return
 	}
