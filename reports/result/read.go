@@ -1,7 +1,9 @@
 package result
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"locklab/internal/strictjson"
@@ -18,6 +20,9 @@ const maxBytes = 64 << 20
 // version does not know are ignored, so that older programs read newer files.
 func Read(path string) (File, error) {
 	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return File{}, fmt.Errorf("read result: %w: want a directory that locklab run has written", err)
+	}
 	if err != nil {
 		return File{}, fmt.Errorf("read result: %w", err)
 	}

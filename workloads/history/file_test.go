@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -256,6 +257,17 @@ func TestFiguresThatCannotBeCountedWith(t *testing.T) {
 		}
 		if err := r.Next(&e); err == nil || !strings.HasPrefix(err.Error(), "h.jsonl:2: ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s\ngot  %v\nwant %s", line, err, want)
+		}
+	}
+}
+
+// TestOpenSaysWhatThereIs: gzipped or not, where the other one was named.
+func TestOpenSaysWhatThereIs(t *testing.T) {
+	there := filepath.Join(t.TempDir(), "a.jsonl.gz")
+	testfile.Write(t, there, "")
+	for path, want := range map[string]string{strings.TrimSuffix(there, ".gz"): "(there is " + there + ")", there + "x": "DIR/histories/"} {
+		if _, err := history.Open(t.Context(), path); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", path, err, want)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"hash/maphash"
 	"io"
 	"os"
+	"strings"
 )
 
 // maxLine bounds the memory that a damaged file can ask for. The longest real
@@ -37,7 +38,7 @@ func Open(ctx context.Context, path string) (*Reader, error) {
 	}
 	f, err := os.Open(path) //nolint:gosec // the user names the file to read
 	if err != nil {
-		return nil, fmt.Errorf("open history: %w", err)
+		return nil, fmt.Errorf("open history: %w%s", err, instead(path))
 	}
 	r, err := NewReader(ctx, path, f)
 	if err != nil {
@@ -45,6 +46,18 @@ func Open(ctx context.Context, path string) (*Reader, error) {
 	}
 	r.file = f
 	return r, nil
+}
+
+// instead says what would be right where there is no such history.
+func instead(path string) string {
+	other := path + ".gz"
+	if plain, zipped := strings.CutSuffix(path, ".gz"); zipped {
+		other = plain
+	}
+	if _, err := os.Stat(other); err == nil {
+		return fmt.Sprintf(" (there is %s)", other)
+	}
+	return "; the histories of a run are in its directory, such as DIR/histories/LOCK/SCENARIO.WORKLOAD.1.jsonl"
 }
 
 // NewReader reads a history from in, gzipped or not. The name is for errors.
