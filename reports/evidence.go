@@ -53,7 +53,10 @@ type scene struct {
 	Steps                         []sceneStep
 }
 
-type sceneStep struct{ At, For, Who, What, Text string }
+type sceneStep struct {
+	At, For, Who, What, Text string
+	About                    bool
+}
 
 func evidenceOf(say *lang.Lang, l loaded) *evidence {
 	f := result.Clean(l.File)
@@ -110,7 +113,7 @@ func sceneOf(say *lang.Lang, row string, s series.Scene) scene {
 		case d > 0:
 			lasted = say.Sprintf("%s ms", strconv.FormatFloat(d, 'f', 1, 64))
 		}
-		out.Steps = append(out.Steps, sceneStep{Signed(step.FromMS), lasted, say.Term(plain(step.Who)), say.Term(step.What), plain(say.Tell(step.Text))})
+		out.Steps = append(out.Steps, sceneStep{Signed(step.FromMS), lasted, say.Term(plain(step.Who)), say.Term(step.What), plain(say.Tell(step.Text)), step.About})
 	}
 	return out
 }

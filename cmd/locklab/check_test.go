@@ -196,6 +196,9 @@ func TestExplainOutages(t *testing.T) {
 			t.Fatalf("no %s in\n%s", what, list)
 		}
 		code, said := call(t, "check", "--explain", found[1], refused)
+		if what == "outage" && !regexp.MustCompile(`\+2,?\d+\.\d +\S+ +master-c +hold`).MatchString(said) {
+			t.Errorf("the grant that ended the outage is no step of\n%s", said)
+		}
 		_, told, _ := strings.Cut(said, "around "+found[1]+", ")
 		for _, want := range wants {
 			if code != exitOK || !strings.Contains(told, want) {
