@@ -68,9 +68,7 @@ func evidenceOf(say *lang.Lang, l loaded) *evidence {
 		}
 		row.Note = plain(say.Tell(l.Notes[i]))
 		row.Usage = usageOf(say, r, l.Series[i], row.Title)
-		for _, kind := range slices.Sorted(maps.Keys(r.Errors)) {
-			row.Errors = append(row.Errors, plain(kind)+" "+count(r.Errors[kind]))
-		}
+		row.Errors = ErrorKinds(say, r.Errors)
 		for _, s := range l.Scenes[i] {
 			if s.LastsMS > 0 {
 				row.Outages = append(row.Outages, sceneOf(say, row.Title, s))
@@ -96,6 +94,19 @@ func evidenceOf(say *lang.Lang, l loaded) *evidence {
 		e.Locks = append(e.Locks, line)
 	}
 	return e
+}
+
+// ErrorKinds are the kinds of errors with their counts. That the lock does not know whether it
+// was acquired is an error of its own: the operation that asked for it may have failed for sure.
+func ErrorKinds(say *lang.Lang, errors map[string]int64) (all []string) {
+	for _, kind := range slices.Sorted(maps.Keys(errors)) {
+		text := plain(kind) + " " + count(errors[kind])
+		if kind == "unknown" {
+			text = say.Sprintf("%s (of the lock: it is not known whether it was acquired)", text)
+		}
+		all = append(all, text)
+	}
+	return all
 }
 
 func sceneOf(say *lang.Lang, row string, s series.Scene) scene {

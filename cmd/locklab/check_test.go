@@ -178,7 +178,7 @@ func TestExplain(t *testing.T) {
 			t.Errorf("--explain %s: exit code %d, %s does not say %q", number, code, said, want)
 		}
 	}
-	if code, said := call(t, "check", "--lang", "ko", path); code != exitOK || !strings.Contains(said, "zone:a 및 나머지 사이의 partition") || strings.Contains(said, "예상대로: 예상대로") {
+	if code, said := call(t, "check", "--lang", "ko", path); code != exitOK || !strings.Contains(said, "zone:a와 나머지 사이의 partition") || strings.Contains(said, "예상대로: 예상대로") {
 		t.Errorf("in Korean it says\n%s", said)
 	}
 }
