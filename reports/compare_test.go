@@ -242,3 +242,18 @@ func TestComparisonSaysWhyARowIsInconclusive(t *testing.T) {
 		t.Errorf("it came to %v", came.Said)
 	}
 }
+
+// TestBracketsAreExplainedWhereThereAreSome, sentence by sentence.
+func TestBracketsAreExplainedWhereThereAreSome(t *testing.T) {
+	dir := sample(t)
+	edit(t, dir, func(f *result.File) {
+		for i := range f.Results {
+			f.Results[i].HandoffMS = f.Results[i].LatencyMS // nothing of its interval
+		}
+	})
+	for _, text := range reports.Headline(lang.English(), files(t, dir)[0]) {
+		if strings.Contains(text, "From a release") && strings.Contains(text, "In brackets") {
+			t.Errorf("no interval is known in %q", text)
+		}
+	}
+}

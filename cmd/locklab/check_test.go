@@ -232,3 +232,15 @@ func TestCheckWantsAHistory(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, said)
 	}
 }
+
+// TestCheckSaysWhatItCounts: errors by kind, and of overlaps both ends.
+func TestCheckSaysWhatItCounts(t *testing.T) {
+	for path, want := range map[string]string{
+		"raft/zone-failure":         "timeout 8, unavailable 593, unknown 95 (of the lock: ",
+		"multiphase/zone-partition": "73 overlaps (so many were believed while others began: 94)",
+	} {
+		if _, said := call(t, "check", "../../reports/sample/histories/"+path+".matchmaking.1.jsonl.gz"); !strings.Contains(said, want) {
+			t.Errorf("%s: it does not say %q:\n%s", path, want, said)
+		}
+	}
+}
