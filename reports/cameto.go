@@ -38,7 +38,10 @@ func (c *cameTo) note(say *lang.Lang, page *comparison) {
 	if page.Mismatch != "" {
 		said = append(said, page.Mismatch)
 	}
-	c.Said[say.Tag] = append(said, page.Said...)
+	if said = append(said, page.Said...); page.Undecided != "" {
+		said = append(said, page.Undecided)
+	}
+	c.Said[say.Tag] = said
 }
 
 func (c *cameTo) encode() ([]byte, error) {

@@ -22,6 +22,7 @@ type comparison struct {
 	Names       []string
 	Outcome     int      // of all differences
 	Said        []string // what the differences come to
+	Undecided   string   // which rows are inconclusive, and why: for who does not see them
 	Apart       []string // the runs that have nothing in common with the first
 	Mismatch    string   // what is not the same in the runs, in a line
 	Mismatches  []string
@@ -62,6 +63,7 @@ type comparedRow struct {
 	Status   status
 	Liveness string
 	Unjudged string // why its differences are not
+	Why      string // of a verdict that decides nothing
 	Figures  []comparedFigure
 	Span     int
 }
@@ -109,6 +111,7 @@ func compare(say *lang.Lang, runs []loaded, proofs []string) *comparison {
 	found := Differences(files)
 	c.Outcome = outcomeOf(found)
 	c.Said, c.Outcomes, c.Method = said(say, files, names, found), outcomes(say), method(say)
+	c.Undecided = undecidedRows(say, files, names)
 	for _, i := range Apart(files) {
 		c.Apart = append(c.Apart, say.Sprintf("Nothing in common: no row of %s is in %s.", names[0], names[i]))
 	}
@@ -232,6 +235,9 @@ func groupOf(say *lang.Lang, files []result.File, names, proofs []string, rows [
 			}
 			if present {
 				row.Status = statusOf(say, r.Verdict)
+				if r.Verdict.Undecided() {
+					row.Why = why(say, r.Verdict)
+				}
 				_, row.Liveness = seen(say, r.Verdict)
 			}
 			line.Runs = append(line.Runs, row)

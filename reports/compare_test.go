@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"locklab/internal/browser"
+	"locklab/internal/sentence"
 	"locklab/reports"
+	"locklab/reports/lang"
 	"locklab/reports/noise"
 	"locklab/reports/result"
 )
@@ -211,5 +213,47 @@ func TestComparisonLeadsToEvidence(t *testing.T) {
 	text := string(read(t, bare, "index.html"))
 	if link.MatchString(text) || !strings.Contains(text, "<code>locklab report DIR</code> writes it") {
 		t.Error("it is not said that there is no evidence")
+	}
+}
+
+// TestComparisonSaysWhyARowIsInconclusive on its pages, once for the row, and where only what it
+// came to is told.
+func TestComparisonSaysWhyARowIsInconclusive(t *testing.T) {
+	a, b, out := sample(t), sample(t), t.TempDir()
+	const reason = "machine of the lab was saturated"
+	edit(t, b, func(f *result.File) {
+		for i := range f.Results {
+			v := &f.Results[i].Verdict
+			v.Status, v.Own, v.Reason, v.Why = result.StatusInconclusive, nil, sentence.Text{}, "the "+reason+"."
+		}
+	})
+	rows := len(files(t, b)[0].Results)
+	generate(t, []string{a, b}, out)
+	for _, name := range []string{reports.MarkdownFile, reports.PageFile} {
+		text := string(read(t, out, name))
+		if n := strings.Count(text, reason); n != rows {
+			t.Errorf("%s has the reason %d times, want it once in each of %d rows", name, n, rows)
+		}
+		if !strings.Contains(text, "No difference is judged: inconclusive.") || strings.Contains(text, "Some differences are not judged") {
+			t.Errorf("%s does not say that no difference is judged", name)
+		}
+	}
+	if came, known := reports.CameTo(lang.English(), out); !known || !strings.Contains(strings.Join(came.Said, " "), reason) {
+		t.Errorf("it came to %v", came.Said)
+	}
+}
+
+// TestBracketsAreExplainedWhereThereAreSome, sentence by sentence.
+func TestBracketsAreExplainedWhereThereAreSome(t *testing.T) {
+	dir := sample(t)
+	edit(t, dir, func(f *result.File) {
+		for i := range f.Results {
+			f.Results[i].HandoffMS = f.Results[i].LatencyMS // nothing of its interval
+		}
+	})
+	for _, text := range reports.Headline(lang.English(), files(t, dir)[0]) {
+		if strings.Contains(text, "From a release") && strings.Contains(text, "In brackets") {
+			t.Errorf("no interval is known in %q", text)
+		}
 	}
 }

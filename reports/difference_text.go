@@ -153,13 +153,35 @@ func said(say *lang.Lang, files []result.File, names []string, found []Differenc
 	if tested > 0 && len(by[noise.Shown]) == 0 {
 		all = append(all, say.Sprintf("With so many comparisons at once, it takes %s repeats of each run to show anything.", count(int64(fewest))))
 	}
-	if len(reasons) > 0 {
+	switch {
+	case len(reasons) > 0 && tested == 0:
+		all = append(all, say.Sprintf("No difference is judged: %s.", strings.Join(reasons, ", ")))
+	case len(reasons) > 0:
 		all = append(all, say.Sprintf("Some differences are not judged: %s.", strings.Join(reasons, ", ")))
 	}
 	if leftOut > 0 && tested > 0 {
 		all = append(all, say.Text("Repeats during which others used the machine are left out."))
 	}
 	return all
+}
+
+// undecidedRows says which rows of the runs are inconclusive, and why.
+func undecidedRows(say *lang.Lang, files []result.File, names []string) string {
+	const shown = 3
+	var parts []string
+	for i, f := range files {
+		for _, one := range byReason(rowsWith(f.Results, func(r result.Row) bool { return r.Verdict.Undecided() })) {
+			text := finding{text: rowNames(say, one.rows, shown)}.Plain()
+			parts = append(parts, say.Sprintf("%s in %s", text, names[i])+": "+strings.TrimRight(lower(plain(say.Whole(one.why))), ". "))
+		}
+	}
+	if more := len(parts) - shown; more > 0 {
+		parts = append(parts[:shown], say.Sprintf("and %d more", more))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return say.Sprintf("Inconclusive: %s.", strings.Join(parts, "; "))
 }
 
 // method says how differences are judged.

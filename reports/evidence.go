@@ -53,7 +53,10 @@ type scene struct {
 	Steps                         []sceneStep
 }
 
-type sceneStep struct{ At, For, Who, What, Text string }
+type sceneStep struct {
+	At, For, Who, What, Text string
+	About                    bool
+}
 
 func evidenceOf(say *lang.Lang, l loaded) *evidence {
 	f := result.Clean(l.File)
@@ -65,9 +68,7 @@ func evidenceOf(say *lang.Lang, l loaded) *evidence {
 		}
 		row.Note = plain(say.Tell(l.Notes[i]))
 		row.Usage = usageOf(say, r, l.Series[i], row.Title)
-		for _, kind := range slices.Sorted(maps.Keys(r.Errors)) {
-			row.Errors = append(row.Errors, plain(kind)+" "+count(r.Errors[kind]))
-		}
+		row.Errors = ErrorKinds(say, r.Errors)
 		for _, s := range l.Scenes[i] {
 			if s.LastsMS > 0 {
 				row.Outages = append(row.Outages, sceneOf(say, row.Title, s))
@@ -95,6 +96,19 @@ func evidenceOf(say *lang.Lang, l loaded) *evidence {
 	return e
 }
 
+// ErrorKinds are the kinds of errors with their counts. That the lock does not know whether it
+// was acquired is an error of its own: the operation that asked for it may have failed for sure.
+func ErrorKinds(say *lang.Lang, errors map[string]int64) (all []string) {
+	for _, kind := range slices.Sorted(maps.Keys(errors)) {
+		text := plain(kind) + " " + count(errors[kind])
+		if kind == "unknown" {
+			text = say.Sprintf("%s (of the lock: it is not known whether it was acquired)", text)
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
 func sceneOf(say *lang.Lang, row string, s series.Scene) scene {
 	drawing, shaded := plots.Timeline(say, s)
 	out := scene{
@@ -110,7 +124,7 @@ func sceneOf(say *lang.Lang, row string, s series.Scene) scene {
 		case d > 0:
 			lasted = say.Sprintf("%s ms", strconv.FormatFloat(d, 'f', 1, 64))
 		}
-		out.Steps = append(out.Steps, sceneStep{Signed(step.FromMS), lasted, say.Term(plain(step.Who)), say.Term(step.What), plain(say.Tell(step.Text))})
+		out.Steps = append(out.Steps, sceneStep{Signed(step.FromMS), lasted, say.Term(plain(step.Who)), say.Term(step.What), plain(say.Tell(step.Text)), step.About})
 	}
 	return out
 }

@@ -210,14 +210,17 @@ func costFindings(say *lang.Lang, rows []result.Row) []finding {
 	}
 	var all []finding
 	var base *result.Quantiles
+	baseServed := ""
 	for _, r := range rows {
 		if r.Scenario == scenario && r.Lock == "none" {
 			base = r.LatencyMS
+			baseServed = servedOf(say, r)
 		}
 	}
 	within, judged := noiseOf(rowsWith(rows, func(r result.Row) bool { return r.Scenario == scenario }), "none", "latency_ms.p99")
 	var latency, acquire, handoff []string
-	caveat, intervals := "", false
+	caveat := ""
+	acquireIntervals, handoffIntervals := false, false
 	for _, r := range rows {
 		if r.Scenario != scenario {
 			continue
@@ -227,9 +230,7 @@ func costFindings(say *lang.Lang, rows []result.Row) []finding {
 		}
 		if q := r.LatencyMS; q != nil && (r.Lock != "none" || base == nil) {
 			part := named(r.Lock) + " " + span(say, q.P99)
-			if r.Availability < quietShare {
-				part += say.Sprintf(" (of the %s that were served)", percent(r.Availability))
-			}
+			part += servedOf(say, r)
 			switch {
 			case base == nil || base.P99 <= 0:
 			case within[r.Lock]:
@@ -241,14 +242,20 @@ func costFindings(say *lang.Lang, rows []result.Row) []finding {
 		}
 		if r.AcquireMS != nil && r.Lock != "none" {
 			part, known := spanWithin(say, r, "acquire_ms.p50", r.AcquireMS.P50)
-			acquire, intervals = append(acquire, named(r.Lock)+" "+part), intervals || known
+			acquire, acquireIntervals = append(acquire, named(r.Lock)+" "+part), acquireIntervals || known
 		}
 		if r.HandoffMS != nil {
 			part, known := spanWithin(say, r, "handoff_ms.p50", r.HandoffMS.P50)
-			handoff, intervals = append(handoff, named(r.Lock)+" "+part), intervals || known
+			handoff, handoffIntervals = append(handoff, named(r.Lock)+" "+part), handoffIntervals || known
 		}
 	}
-	unsure := caveat
+	unsure := func(intervals bool, caveat string) string {
+		if !intervals {
+			return caveat
+		}
+		return say.Sprintf(" In brackets: the interval by the spread within the run, or over its repeats. Differences of less than %s are no more than the drift between runs of one program.", percent(noise.Drift)) + caveat
+	}
+	care := caveat
 	switch {
 	case base != nil && len(latency) > 0:
 		if judged {
@@ -256,22 +263,27 @@ func costFindings(say *lang.Lang, rows []result.Row) []finding {
 		}
 		all = append(all, finding{topicCost, false, say.Sprintf(
 			"Under %s, a request without a lock (%s) took %s at p50 and %s at p99. The p99 with a lock, against that: %s.%s",
-			plain(scenario), named("none"), span(say, base.P50), span(say, base.P99), say.List(latency), caveat)})
+			plain(scenario), named("none"), span(say, base.P50), span(say, base.P99)+baseServed, say.List(latency), caveat)})
 	case len(latency) > 0:
 		all = append(all, finding{topicCost, false, say.Sprintf("Under %s, the p99 latency was: %s.%s", plain(scenario), say.List(latency), caveat)})
 	}
-	if intervals {
-		unsure = say.Sprintf(" In brackets: the interval by the spread within the run, or over its repeats. Differences of less than %s are no more than the drift between runs of one program.", percent(noise.Drift)) + unsure
-	}
 	if len(acquire) > 0 {
 		all = append(all, finding{topicCost, false, say.Sprintf(
-			"Getting the lock itself took, at p50 under %s: %s.%s", plain(scenario), say.List(acquire), unsure)})
+			"Getting the lock itself took, at p50 under %s: %s.%s", plain(scenario), say.List(acquire), unsure(acquireIntervals, care))})
 	}
 	if len(handoff) > 0 {
 		all = append(all, finding{topicCost, false, say.Sprintf(
-			"From a release until one of those who waited had the lock it took, at p50 under %s: %s.%s", plain(scenario), say.List(handoff), unsure)})
+			"From a release until one of those who waited had the lock it took, at p50 under %s: %s.%s", plain(scenario), say.List(handoff), unsure(handoffIntervals, care))})
 	}
 	return all
+}
+
+// servedOf says of which requests a latency is, where few were served.
+func servedOf(say *lang.Lang, r result.Row) string {
+	if r.Availability < quietShare {
+		return say.Sprintf(" (of the %s that were served)", percent(r.Availability))
+	}
+	return ""
 }
 
 // noiseOf names the locks whose figure differs from that of the base by no more than noise, as

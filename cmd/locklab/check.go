@@ -94,6 +94,9 @@ func printFindings(w io.Writer, say *lang.Lang, path string, f *check.Findings, 
 	fmt.Fprintln(w, say.Sprintf("%s: %s under %s, %s, %d events", path, f.Run.Lock, f.Run.Scenario, f.Run.Workload, f.Events))
 	line := func(what, text string) { fmt.Fprintf(w, "  %s %s\n", padded(what, 12), text) }
 	line(say.Text("operations"), say.Sprintf("%d ok, %d failed, %d unknown", f.OK, f.Failed, f.Unknown))
+	if len(f.Errors) > 0 {
+		line(say.Text("errors"), strings.Join(reports.ErrorKinds(say, f.Errors), ", "))
+	}
 	if s := f.Outside; s.All > 0 {
 		line(say.Text("available"), say.Sprintf("%.1f %% of %d operations that no fault touched", 100*s.Share(), s.All))
 	}
@@ -104,8 +107,12 @@ func printFindings(w io.Writer, say *lang.Lang, path string, f *check.Findings, 
 		d := f.Duplicates
 		line(say.Text("duplicates"), say.Sprintf("%d of %d rooms: %d raced, %d overlooked, %d unreachable", d.Total(), f.RoomsCreated, d.Raced, d.Overlooked, d.Unreachable))
 	}
-	line(say.Text("holds"), say.Sprintf("%s, %s, %s", lang.Group(f.Holds),
-		say.Count(f.Overlaps, "1 overlap", "%s overlaps"), say.Count(f.TokensBroken, "1 token that did not grow", "%s tokens that did not grow")))
+	overlaps := say.Count(f.Overlaps, "1 overlap", "%s overlaps")
+	if f.Overlaps > 0 {
+		overlaps = say.Sprintf("%s (so many were believed while others began: %s)", overlaps, lang.Group(f.OverlapHolds))
+	}
+	line(say.Text("holds"), say.Sprintf("%s, %s, %s", lang.Group(f.Holds), overlaps,
+		say.Count(f.TokensBroken, "1 token that did not grow", "%s tokens that did not grow")))
 	line(say.Text("liveness"), say.Sprintf("%s, longest stall %s", say.Term(v.Liveness), say.Lasting(time.Duration(f.StallNS))))
 	if f.ZombieNS > 0 {
 		lasted := say.Lasting(time.Duration(f.ZombieNS))

@@ -178,7 +178,7 @@ func TestExplain(t *testing.T) {
 			t.Errorf("--explain %s: exit code %d, %s does not say %q", number, code, said, want)
 		}
 	}
-	if code, said := call(t, "check", "--lang", "ko", path); code != exitOK || !strings.Contains(said, "zone:a 및 나머지 사이의 partition") || strings.Contains(said, "예상대로: 예상대로") {
+	if code, said := call(t, "check", "--lang", "ko", path); code != exitOK || !strings.Contains(said, "zone:a와 나머지 사이의 partition") || strings.Contains(said, "예상대로: 예상대로") {
 		t.Errorf("in Korean it says\n%s", said)
 	}
 }
@@ -196,6 +196,9 @@ func TestExplainOutages(t *testing.T) {
 			t.Fatalf("no %s in\n%s", what, list)
 		}
 		code, said := call(t, "check", "--explain", found[1], refused)
+		if what == "outage" && !regexp.MustCompile(`\+2,?\d+\.\d +\S+ +master-c +hold`).MatchString(said) {
+			t.Errorf("the grant that ended the outage is no step of\n%s", said)
+		}
 		_, told, _ := strings.Cut(said, "around "+found[1]+", ")
 		for _, want := range wants {
 			if code != exitOK || !strings.Contains(told, want) {
@@ -227,5 +230,17 @@ func TestSampleIsThePrograms(t *testing.T) {
 func TestCheckWantsAHistory(t *testing.T) {
 	if code, said := call(t, "check", "../../reports/sample/result.json"); code != exitCannotRun || !strings.Contains(said, "want a history that locklab wrote") {
 		t.Errorf("exit code %d: %s", code, said)
+	}
+}
+
+// TestCheckSaysWhatItCounts: errors by kind, and of overlaps both ends.
+func TestCheckSaysWhatItCounts(t *testing.T) {
+	for path, want := range map[string]string{
+		"raft/zone-failure":         "timeout 8, unavailable 593, unknown 95 (of the lock: ",
+		"multiphase/zone-partition": "73 overlaps (so many were believed while others began: 94)",
+	} {
+		if _, said := call(t, "check", "../../reports/sample/histories/"+path+".matchmaking.1.jsonl.gz"); !strings.Contains(said, want) {
+			t.Errorf("%s: it does not say %q:\n%s", path, want, said)
+		}
 	}
 }

@@ -203,6 +203,22 @@ func TestTimelineIsBounded(t *testing.T) {
 	}
 }
 
+// TestTimelineDrawsWhatItIsAbout, however many others there are, and sets it apart.
+func TestTimelineDrawsWhatItIsAbout(t *testing.T) {
+	s := series.Scene{Moment: series.Moment{LastsMS: 1000}}
+	for i := range 20 {
+		s.Steps = append(s.Steps, series.Step{Who: "players", What: "match", Text: sentence.Name(fmt.Sprint("request ", i)), FromMS: float64(i), ToMS: 900, About: i == 0})
+	}
+	s.Steps = append(s.Steps, series.Step{Who: "master-a", What: "wait", Text: sentence.Name("waits"), FromMS: 950, ToMS: 1000, About: true})
+	drawn := timeline(s)
+	if words := parse(t, drawn); !strings.Contains(words, "request 0,") || !strings.Contains(words, "waits,") || !strings.Contains(words, "15 more") {
+		t.Errorf("it draws only\n%s", words)
+	}
+	if n := strings.Count(string(drawn), `class="small name"`); n != 2 {
+		t.Errorf("%d steps are set apart, want 2", n)
+	}
+}
+
 // TestTimelineShadesFaults only while they were in force, and says whether there is any.
 func TestTimelineShadesFaults(t *testing.T) {
 	hold := series.Step{Who: "m", What: "hold", Text: sentence.Name("holds"), FromMS: -90, ToMS: 40}

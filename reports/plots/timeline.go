@@ -88,8 +88,12 @@ func Timeline(say *lang.Lang, s series.Scene) (drawing []byte, shaded bool) {
 			x1 = max(x1, x0+2)
 			top := y + nameHeight + barHeight*float64(l.at[i])
 			fmt.Fprintf(f, `<g><title>%s</title>`, escape(say.Sprintf("%s: %s, %+.1f ms", say.Term(l.name), say.Tell(step.Text), step.FromMS)))
-			f.fill(inks[step.What], point{x0, top + 9}, point{x1, top + 9}, point{x1, top + 2}, point{x0, top + 2})
-			f.text(point{x1 + 2, top + 9}, say.Term(step.What), "", "", "small")
+			ink, word := inks[step.What], "small"
+			if step.About {
+				ink, word = Ink(strings.TrimSuffix(string(ink), " soft")), "small name"
+			}
+			f.fill(ink, point{x0, top + 9}, point{x1, top + 9}, point{x1, top + 2}, point{x0, top + 2})
+			f.text(point{x1 + 2, top + 9}, say.Term(step.What), "", "", word)
 			f.WriteString("</g>")
 		}
 		y += nameHeight + barHeight*float64(l.rows) + 4
@@ -124,13 +128,13 @@ func lanesOf(s series.Scene, from, word float64) []*lane {
 }
 
 // fit gives every step a row. If these are too many, requests and waits go, those first that
-// are furthest from the moment.
+// are furthest from the moment, and never what the moment is about.
 func (l *lane) fit(from, word, lasts float64) {
 	for {
 		l.place(from, word)
 		furthest, distance := -1, -1.0
 		for i, step := range l.steps {
-			if step.What != "match" && step.What != "wait" {
+			if step.About || step.What != "match" && step.What != "wait" {
 				continue
 			}
 			if d := max(step.FromMS-lasts, -step.FromMS, 0); d > distance {

@@ -21,6 +21,7 @@ type Moment struct {
 	Text           sentence.Text
 	AtMS           float64 // since the measured part began
 	LastsMS        float64 // of an outage or a request
+	Granted        string  // the resource whose grant ended an outage; "" if none did
 	Faults         []sentence.Text
 }
 
@@ -37,6 +38,7 @@ type Step struct {
 	Who, What    string // What is match, wait, hold, order, room, node or fault
 	Text         sentence.Text
 	FromMS, ToMS float64
+	About        bool // the moment is this: the request that failed, the grant that ended an outage
 }
 
 // The margins of a scene: what ended or began further away is not in it, nor is more than
@@ -53,7 +55,7 @@ func Scenes(ctx context.Context, path string, moments []Moment) (scenes []Scene,
 	}
 	wanted := map[string]bool{}
 	for _, m := range moments {
-		wanted[m.Resource] = true
+		wanted[m.Resource], wanted[m.Granted] = true, true
 	}
 	r, err := history.Open(ctx, path)
 	if err != nil {
@@ -91,6 +93,9 @@ func everywhere(e history.Event) bool {
 // stepsAround are the steps of a scene, and how many more there are.
 func stepsAround(events []history.Event, m Moment, zero int64) (steps []Step, more int) {
 	at := func(ns int64) float64 { return float64(ns-zero)/1e6 - m.AtMS }
+	ours := func(e history.Event) bool {
+		return e.Resource == m.Resource || m.Granted != "" && e.Resource == m.Granted
+	}
 	ends := map[string]float64{} // of holds, by node and name; of faults, by ID
 	rooms := map[string]map[string]float64{}
 	for _, e := range events {
@@ -98,7 +103,7 @@ func stepsAround(events []history.Event, m Moment, zero int64) (steps []Step, mo
 		switch {
 		case e.Kind == history.KindFault && e.State == "ended":
 			ends[e.ID] = min(orInf(ends, e.ID), at(e.AtNS))
-		case e.Resource != m.Resource:
+		case !ours(e):
 		case e.Kind == history.KindReleasing || e.Kind == history.KindLost:
 			ends[key] = min(orInf(ends, key), at(e.AtNS))
 		case e.Kind == history.KindRelease:
@@ -111,14 +116,22 @@ func stepsAround(events []history.Event, m Moment, zero int64) (steps []Step, mo
 		}
 	}
 	for _, e := range events {
-		if e.Resource == m.Resource || everywhere(e) {
-			steps = append(steps, stepsOf(e, at, ends, rooms)...)
+		if !ours(e) && !everywhere(e) {
+			continue
 		}
+		of := stepsOf(e, at, ends, rooms)
+		for i := range of {
+			of[i].About = m.isAbout(e, of[i])
+		}
+		if e.Resource != m.Resource && !everywhere(e) { // of another resource only the grant counts
+			of = slices.DeleteFunc(of, func(s Step) bool { return !s.About })
+		}
+		steps = append(steps, of...)
 	}
 	steps = slices.DeleteFunc(steps, func(s Step) bool { return s.ToMS < -before || s.FromMS > m.LastsMS+after })
-	if more = max(0, len(steps)-maxSteps); more > 0 { // those that are furthest away go first, and no fault
+	if more = max(0, len(steps)-maxSteps); more > 0 { // those that are furthest away go first, no fault, and not what the moment is about
 		distance := func(s Step) float64 {
-			if s.What == "fault" {
+			if s.What == "fault" || s.About {
 				return -1
 			}
 			return max(s.FromMS, -s.ToMS, 0)
@@ -128,6 +141,20 @@ func stepsAround(events []history.Event, m Moment, zero int64) (steps []Step, mo
 	}
 	slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(a.FromMS, b.FromMS) })
 	return steps, more
+}
+
+// isAbout says that a moment that lasts is this step of an event: a request that is as long as
+// the moment, or the grant at its end, and the wait for it.
+func (m *Moment) isAbout(e history.Event, s Step) bool {
+	same := func(a, b float64) bool { return math.Abs(a-b) < 1e-4 } // 100 ns
+	switch {
+	case m.LastsMS == 0 || e.Kind != history.KindMatch && e.Kind != history.KindAcquire:
+		return false
+	case m.Granted == "":
+		return m.What != "outage" && same(s.FromMS, 0) && same(s.ToMS, m.LastsMS)
+	}
+	granted := e.Kind == history.KindAcquire && e.Outcome == "ok" && e.Resource == m.Granted
+	return granted && (s.What == "wait" && same(s.ToMS, m.LastsMS) || s.What == "hold" && same(s.FromMS, m.LastsMS))
 }
 
 func orInf(m map[string]float64, key string) float64 {
@@ -142,18 +169,18 @@ func stepsOf(e history.Event, at func(int64) float64, ends map[string]float64, r
 	from := at(cmp.Or(e.FromNS, e.AtNS))
 	switch {
 	case e.Kind == history.KindMatch:
-		return []Step{{lang.Key("players"), lang.Key("match"), sentence.Of("%s asks %s: %s", e.Client, e.Node, cmp.Or(e.Room, e.Error, e.Outcome)), from, at(e.AtNS)}}
+		return []Step{{lang.Key("players"), lang.Key("match"), sentence.Of("%s asks %s: %s", e.Client, e.Node, cmp.Or(e.Room, e.Error, e.Outcome)), from, at(e.AtNS), false}}
 	case e.Kind == history.KindAcquire && e.Outcome == "ok":
 		hold := sentence.Name(e.Hold)
 		if e.Token > 0 {
 			hold = sentence.Of("%s, token %d", hold, e.Token)
 		}
 		return []Step{
-			{e.Node, lang.Key("wait"), sentence.Of("%s asks for %s", e.Client, e.Resource), from, at(e.AtNS)},
-			{e.Node, lang.Key("hold"), sentence.Of("%s believes that it holds %s (%s)", e.Client, e.Resource, hold), at(e.AtNS), orInf(ends, e.Node+" "+e.Hold)},
+			{e.Node, lang.Key("wait"), sentence.Of("%s asks for %s", e.Client, e.Resource), from, at(e.AtNS), false},
+			{e.Node, lang.Key("hold"), sentence.Of("%s believes that it holds %s (%s)", e.Client, e.Resource, hold), at(e.AtNS), orInf(ends, e.Node+" "+e.Hold), false},
 		}
 	case e.Kind == history.KindAcquire:
-		return []Step{{e.Node, lang.Key("wait"), sentence.Of("%s asks for %s and does not get it: %s", e.Client, e.Resource, cmp.Or(e.Error, e.Outcome)), from, at(e.AtNS)}}
+		return []Step{{e.Node, lang.Key("wait"), sentence.Of("%s asks for %s and does not get it: %s", e.Client, e.Resource, cmp.Or(e.Error, e.Outcome)), from, at(e.AtNS), false}}
 	case e.Kind == history.KindOrder:
 		room := sentence.Name(e.Room)
 		if e.Room == "" {
@@ -166,18 +193,18 @@ func stepsOf(e history.Event, at func(int64) float64, ends map[string]float64, r
 		if len(e.Unreachable) > 0 {
 			text = sentence.Of("%s; cannot reach %s", text, strings.Join(e.Unreachable, ", "))
 		}
-		return []Step{{e.Node, lang.Key("order"), text, from, at(e.AtNS)}}
+		return []Step{{e.Node, lang.Key("order"), text, from, at(e.AtNS), false}}
 	case e.Kind == history.KindRoom && e.State == "starting":
 		states := rooms[e.Room]
 		text := sentence.Of("room %s, ordered by %s", e.Room, e.Client)
 		if opened := orInf(states, "open"); !math.IsInf(opened, 0) {
 			text = sentence.Of("%s, open at %+.1f ms", text, opened)
 		}
-		return []Step{{e.Node, lang.Key("room"), text, at(e.AtNS), min(orInf(states, "full"), orInf(states, "closed"))}}
+		return []Step{{e.Node, lang.Key("room"), text, at(e.AtNS), min(orInf(states, "full"), orInf(states, "closed")), false}}
 	case e.Kind == history.KindFault && e.State == "began":
-		return []Step{{lang.Key("faults"), lang.Key("fault"), history.FaultText(e.Fault, e.Target), at(e.AtNS), orInf(ends, e.ID)}}
+		return []Step{{lang.Key("faults"), lang.Key("fault"), history.FaultText(e.Fault, e.Target), at(e.AtNS), orInf(ends, e.ID), false}}
 	case e.Kind == history.KindNode:
-		return []Step{{e.Node, lang.Key("node"), sentence.Name(e.Node + " " + e.State), at(e.AtNS), at(e.AtNS)}}
+		return []Step{{e.Node, lang.Key("node"), sentence.Name(e.Node + " " + e.State), at(e.AtNS), at(e.AtNS), false}}
 	}
 	return nil
 }

@@ -207,7 +207,8 @@ type Example struct {
 	What     string // raced, overlooked, unreachable, overlap, token; outage, failed request
 	Resource string
 	AtNS     int64
-	LastsNS  int64 // of an outage or a request
+	LastsNS  int64  // of an outage or a request
+	Granted  string // the resource whose grant ended an outage; "" if none did
 	Text     sentence.Text
 }
 

@@ -88,6 +88,9 @@ func (f *Findings) Violations() (int64, sentence.Text) {
 		n += f.Violated[what]
 		parts = append(parts, violated(what, f.Violated[what]))
 	}
+	if len(parts) > 1 && f.WarmupDuplicates.Unsafe() > 0 { // the first part has a comma
+		parts[0] = sentence.Of("%s,", parts[0])
+	}
 	return n, sentence.And(parts...)
 }
 

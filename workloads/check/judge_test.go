@@ -381,3 +381,12 @@ func TestWhoStaysAwayIsAFaultInForce(t *testing.T) {
 		}
 	}
 }
+
+// TestViolationsAreOneSentence: what is said of the warm-up ends before the next kind begins.
+func TestViolationsAreOneSentence(t *testing.T) {
+	f := &check.Findings{WarmupDuplicates: check.Duplicates{Raced: 2}, Overlaps: 3}
+	const want = "2 duplicates (2 raced, 0 overlooked), 2 of them during the warm-up, and 3 overlapping holds"
+	if _, what := f.Violations(); what.String() != want {
+		t.Errorf("%q, want %q", what, want)
+	}
+}

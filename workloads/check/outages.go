@@ -63,6 +63,9 @@ func (c *Checker) exampleOfOutage(f *Findings, t timeline) {
 		text = sentence.Of("%s, to the end of the run", text)
 	}
 	e := Example{Repeat: 1, What: sentence.Key("outage"), Resource: o.resource, AtNS: o.from - t.measure, LastsNS: end - o.from, Text: text}
+	if next != nil {
+		e.Granted = c.names.text(next.resource)
+	}
 	if waited != nil {
 		e.Resource = c.names.text(waited.resource)
 	}

@@ -29,17 +29,37 @@ func Moments(f *check.Findings, each int) []series.Moment {
 }
 
 func momentOf(f *check.Findings, e check.Example) series.Moment {
-	return series.Moment{What: e.What, Resource: e.Resource, Text: e.Text, AtMS: ms(e.AtNS), LastsMS: ms(e.LastsNS), Faults: Faults(f, e)}
+	return series.Moment{What: e.What, Resource: e.Resource, Granted: e.Granted, Text: e.Text, AtMS: ms(e.AtNS), LastsMS: ms(e.LastsNS), Faults: Faults(f, e)}
 }
 
-// Faults names the faults of an example: those of its beginning or, of an outage that a fault
-// did not begin before, those of its end.
-func Faults(f *check.Findings, e check.Example) []sentence.Text {
-	if names := inForce(f, e.AtNS); len(names) > 0 || e.LastsNS == 0 {
-		return names
+// Faults names the faults of an example. Of what lasted it says for how much of it they were in
+// force.
+func Faults(f *check.Findings, e check.Example) (names []sentence.Text) {
+	if e.LastsNS == 0 {
+		return inForce(f, e.AtNS)
 	}
-	return inForce(f, e.AtNS+e.LastsNS)
+	end := e.AtNS + e.LastsNS
+	for _, one := range f.Faults {
+		from, to := max(one.BeganNS, e.AtNS), end
+		if one.EndedNS != check.Never {
+			to = min(to, one.EndedNS)
+		}
+		name := history.FaultText(one.Kind, one.Target)
+		switch {
+		case one.BeganNS == check.Never || one.BeganNS >= end:
+		case to-from >= e.LastsNS:
+			names = append(names, sentence.Of("%s in force all the while, since %s ms", name, since(one)))
+		case from < to:
+			names = append(names, sentence.Of("%s in force for %v of these %v, since %s ms", name, time.Duration(to-from), time.Duration(e.LastsNS), since(one)))
+		default:
+			names = append(names, justEnded(one, e.AtNS)...)
+		}
+	}
+	return names
 }
+
+// since is when a fault began, in milliseconds.
+func since(f check.Fault) string { return lang.Group(int64(math.Round(float64(f.BeganNS) / 1e6))) }
 
 // justBefore is how long after its end a fault may still be what a violation comes from: clients
 // act on what they believed while it lasted.
@@ -53,10 +73,22 @@ func inForce(f *check.Findings, atNS int64) (names []sentence.Text) {
 		switch {
 		case one.BeganNS == check.Never || one.BeganNS > atNS:
 		case one.EndedNS == check.Never || atNS < one.EndedNS:
-			names = append(names, sentence.Of("%s in force since %s ms", name, lang.Group(int64(math.Round(float64(one.BeganNS)/1e6)))))
-		case atNS-one.EndedNS < int64(justBefore):
-			names = append(names, sentence.Of("%s ended %v before", name, time.Duration(atNS-one.EndedNS).Round(time.Millisecond)))
+			names = append(names, sentence.Of("%s in force since %s ms", name, since(one)))
+		default:
+			names = append(names, justEnded(one, atNS)...)
 		}
 	}
 	return names
+}
+
+// justEnded names a fault that was over by a moment, if it only just was.
+func justEnded(f check.Fault, atNS int64) []sentence.Text {
+	name, ago := history.FaultText(f.Kind, f.Target), time.Duration(atNS-f.EndedNS)
+	switch {
+	case ago >= justBefore:
+		return nil
+	case ago < time.Millisecond:
+		return []sentence.Text{sentence.Of("%s ended less than 1 ms before", name)}
+	}
+	return []sentence.Text{sentence.Of("%s ended %v before", name, ago.Round(time.Millisecond))}
 }
