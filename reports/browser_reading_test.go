@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -175,6 +176,7 @@ func TestNothingIsCutOff(t *testing.T) {
 		"sample": "sample/index.html", "sample in Korean": "sample/index.ko.html",
 		"evidence of the sample": "sample/evidence.html", "evidence of the sample in Korean": "sample/evidence.ko.html",
 	})
+	maps.Copy(files, map[string]string{"handoff": handoff(t), "suite": suite(t), "sweep": sweepSheet(t)})
 	tab, _ := openBrowser(t)
 	const a4 = 718 // its width in CSS pixels, without Chromium's margins
 	for name, look := range map[string]struct {
@@ -183,6 +185,10 @@ func TestNothingIsCutOff(t *testing.T) {
 		boxes  string
 	}{
 		"wide":  {1280, browser.Light, ".box"},
+		"1024":  {1024, browser.Light, ".box"},
+		"900":   {900, browser.Light, ".box"},
+		"800":   {800, browser.Light, ".box"},
+		"700":   {700, browser.Light, ".box"},
 		"phone": {390, browser.Light, ".box"},
 		"small": {360, browser.Light, ".box"},
 		"paper": {a4, browser.Paper, ".box, figure"},
@@ -194,6 +200,7 @@ func TestNothingIsCutOff(t *testing.T) {
 				}
 				cut := evaluate[[]string](tab, t, `(() => {
 				  document.querySelectorAll("details").forEach((d) => { d.open = true; });
+				  const unhinted = [...document.querySelectorAll("figure.drawing")].filter((e) => e.scrollWidth > e.clientWidth && !e.dataset.hint);
 				  const said = (e) => (e.getAttribute("aria-label") || e.className) + ": " + e.scrollWidth + " of " + e.clientWidth;
 				  const boxes = [...document.querySelectorAll(`+"`"+look.boxes+"`"+`)];
 				  const hidden = [...document.querySelectorAll("tbody td, tbody th")].filter((e) => e.getClientRects().length === 0);
@@ -202,7 +209,7 @@ func TestNothingIsCutOff(t *testing.T) {
 				    const text = e.getBoundingClientRect(), paper = scroller.getBoundingClientRect();
 				    return scroller.scrollWidth <= scroller.clientWidth && (text.right > paper.right || text.left < paper.left);
 				  });
-				  return [...boxes.filter((e) => e.scrollWidth > e.clientWidth + 1).map(said), ...hidden.map((e) => "hidden: " + e.textContent), ...beyond.map((e) => "beyond its figure: " + e.textContent)];
+				  return [...boxes.filter((e) => e.scrollWidth > e.clientWidth + 1).map(said), ...unhinted.map((e) => "no hint: " + said(e)), ...hidden.map((e) => "hidden: " + e.textContent), ...beyond.map((e) => "beyond its figure: " + e.textContent)];
 				})()`)
 				if len(cut) > 0 {
 					t.Errorf("cut off: %q", cut)
@@ -294,5 +301,75 @@ func TestKeyboardReachesEverything(t *testing.T) {
 
 func jsonNumber(n int64) string {
 	text, _ := json.Marshal(n) //nolint:errchkjson // a number
+	return string(text)
+}
+
+// handoff is a page of a run of that workload, whose answer has the most columns.
+func handoff(t *testing.T) string {
+	t.Helper()
+	dir := sample(t)
+	edit(t, dir, func(f *result.File) {
+		for i := range f.Results {
+			r := &f.Results[i]
+			r.Workload, r.Duplicates, r.PerRepeat = "handoff", nil, nil
+			r.HandoffMS = &result.Quantiles{P50: 1018.497535, P99: 1080.084991, P999: 1088.145919, Max: 1088.145919}
+			r.WakeupsPerHandoff, r.MessagesPerHandoff, r.MessagesPerAcquire = new(12.898550724637681), new(122.028985507246375), new(118.397790055248619)
+			r.Fairness, r.PeerFairness, r.RTTMS = new(0.9271281412723568), new(0.9678286558345642), new(2.527735)
+			r.AcquireRTT = new(1.8586248162880998)
+		}
+	})
+	generate(t, []string{dir}, "")
+	return filepath.Join(dir, reports.PageFile)
+}
+
+// suite is a page of a run with claims.
+func suite(t *testing.T) string {
+	t.Helper()
+	dir := sample(t)
+	edit(t, dir, func(f *result.File) {
+		r := f.Results[0]
+		evidence := result.Evidence{Lock: r.Lock, Scenario: r.Scenario, Workload: r.Workload, Wanted: []string{"unsafe"}, Verdict: result.ClaimShown}
+		f.Run.Claims = []result.Claim{{
+			Claim: "Masters without a lock make duplicates.", Source: "Multiphase Lock, introduction", Verdict: result.ClaimShown,
+			Evidence: []result.Evidence{evidence},
+		}}
+	})
+	generate(t, []string{dir}, "")
+	return filepath.Join(dir, reports.PageFile)
+}
+
+// sweepSheet is a page with the drawings of a sweep and a table as wide as its own.
+func sweepSheet(t *testing.T) string {
+	t.Helper()
+	var points []sweep.Point
+	for _, lock := range []string{"multiphase", "service of 5 (computed)"} {
+		for _, peers := range []int{2, 10, 64} {
+			points = append(points, sweep.Point{Lock: lock, Peers: peers, Zones: 3, Messages: float64(peers)})
+		}
+	}
+	page := reports.Sheet{Title: "multiphase against the number of peers", Made: "locklab sim multiphase --sweep peers=2..64"}
+	page.Sections = append(page.Sections, reports.SheetSection{Title: "Messages", Drawing: sweep.Draw(lang.English(), sweep.Figures()[0], points)})
+	section := reports.SheetSection{Title: "All figures with 3 zones", Columns: []reports.SheetColumn{{Title: "lock"}}, Rows: [][]string{{"service of 5 (computed)"}}}
+	for range 9 {
+		section.Columns = append(section.Columns, reports.SheetColumn{Title: "acquire, nobody else, median, ms", Number: true})
+		section.Rows[0] = append(section.Rows[0], "2,615.43")
+	}
+	page.Sections = append(page.Sections, section)
+	path := filepath.Join(t.TempDir(), reports.PageFile)
+	if err := reports.WriteSheet(path, lang.English(), page); err != nil {
+		t.Fatal(err)
+	}
+	if text := pageText(t, path); !strings.Contains(text, "service of 5 (computed)</text>") {
+		t.Error("the name of a line is cut off")
+	}
+	return path
+}
+
+func pageText(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return string(text)
 }

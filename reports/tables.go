@@ -103,6 +103,7 @@ type detailTable struct {
 	Keys    []result.Figure // what row it is
 	Groups  []columnGroup
 	Columns []result.Figure
+	Labels  []string // of the columns, where no group stands above
 	Rows    []detailRow
 	Legend  []string // of the marks in it
 }
@@ -171,6 +172,7 @@ func detailsOf(say *lang.Lang, rows []result.Row) details {
 	for i := range d.Tables {
 		t := &d.Tables[i]
 		t.Legend = legendOf(say, t.Columns, rows)
+		t.Labels = labels(say, t.Columns)
 		for _, r := range rows {
 			var line detailRow
 			for _, f := range keys {
@@ -183,4 +185,21 @@ func detailsOf(say *lang.Lang, rows []result.Row) details {
 		}
 	}
 	return d
+}
+
+// labels are the names of figures without their group, but with it where that name is not
+// unique among them.
+func labels(say *lang.Lang, figures []result.Figure) (all []string) {
+	times := map[string]int{}
+	for _, f := range figures {
+		times[f.ShortName()]++
+	}
+	for _, f := range figures {
+		label := say.Term(f.ShortName())
+		if times[f.ShortName()] > 1 {
+			label = say.Term(f.Group) + ": " + label
+		}
+		all = append(all, label)
+	}
+	return all
 }

@@ -1,6 +1,6 @@
 "use strict";
-// The page is whole without this script: it lets tables be sorted, folds what is long on
-// a small screen, and opens what is folded before printing.
+// The page is whole without this script: it lets tables be sorted, folds what does not
+// fit and what is long on a small screen, and opens what is folded before printing.
 (() => {
   document.documentElement.classList.add("scripted");
   for (const table of document.querySelectorAll("table[data-sortable]")) {
@@ -33,6 +33,22 @@
   }
   const open = (root, on) => root.querySelectorAll("details.folds").forEach((d) => { d.open = on; });
   const small = matchMedia("(max-width: 40rem)");
+  // Tables that fit stay tables; what still scrolls says so.
+  const tables = [...document.querySelectorAll(".box > table")];
+  let width = 0;
+  const fold = () => {
+    if (innerWidth === width) return;
+    width = innerWidth;
+    const closed = [...document.querySelectorAll("details:not([open])")]; // what is closed has no width
+    for (const d of closed) d.open = true;
+    const boxes = [...document.querySelectorAll(".box, figure.drawing")];
+    for (const b of boxes) delete b.dataset.hint;
+    for (const t of tables) t.classList.toggle("fits", !small.matches);
+    const cut = (e) => e.scrollWidth > e.clientWidth;
+    for (const t of tables.filter((t) => cut(t.parentElement))) t.classList.remove("fits");
+    for (const b of boxes.filter(cut)) b.dataset.hint = document.documentElement.dataset.scrolls;
+    for (const d of closed) d.open = false;
+  };
   // What an address names is unfolded, whether it is inside or around.
   const show = () => {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
@@ -42,6 +58,8 @@
   small.addEventListener("change", fit);
   addEventListener("hashchange", show);
   fit();
+  fold();
+  addEventListener("resize", fold);
   for (const link of document.querySelectorAll(".languages a")) {
     link.addEventListener("click", () => { link.hash = location.hash; }); // the same place in the other language
   }

@@ -2,6 +2,7 @@ package plots
 
 import (
 	"math"
+	"unicode/utf8"
 
 	"locklab/reports/lang"
 )
@@ -30,7 +31,12 @@ func Growth(say *lang.Lang, label string, curves []Curve, most int, low, high fl
 			}
 		}
 	}
-	f := newFrame(200, 190, math.Log10(float64(most)), say.Sprintf("%s, on a logarithmic scale", say.Text("peers")), ticks)
+	const letter, least, largest = 8.6, 120, 320
+	right := 0.0 // the names stand there whole
+	for _, c := range curves {
+		right = max(right, nameGap+letter*float64(utf8.RuneCountInString(c.Name)+1))
+	}
+	f := newFrame(200, min(max(right, least), largest), math.Log10(float64(most)), say.Sprintf("%s, on a logarithmic scale", say.Text("peers")), ticks)
 	y := f.logarithmic(low, high)
 	var ends []end
 	for i, c := range curves {
@@ -46,7 +52,7 @@ func Growth(say *lang.Lang, label string, curves []Curve, most int, low, high fl
 			ends = append(ends, end{Line{Name: c.Name, Ink: ink}, line[len(line)-1], 0})
 		}
 	}
-	f.label(ends)
+	f.label(ends, letter)
 	return f.end(label)
 }
 

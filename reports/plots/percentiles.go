@@ -42,7 +42,7 @@ func Percentiles(say *lang.Lang, scenario string, lines []Line, scale Scale) []b
 			words = append(words, say.Sprintf("%s up to %s ms", l.Name, number(math.Round(l.Series.Quantiles[n-1].MS*10)/10)))
 		}
 	}
-	f.label(ends)
+	f.label(ends, wideLetter)
 	return f.end(say.Sprintf("Distribution of the latency under %s: %s.", scenario, strings.Join(words, "; ")))
 }
 
@@ -53,10 +53,16 @@ type end struct {
 	height float64
 }
 
+// wideLetter is the width of a letter where the page enlarges it.
+const wideLetter = 9.8
+
+// nameGap is between the plot and the names.
+const nameGap = 12
+
 // label writes the names beside the ends of the lines, moved apart where they
 // would overlap, each with a thin line to its end.
-func (f *frame) label(ends []end) {
-	const gap, letterWidth = 16, 9.8 // also where the page enlarges it
+func (f *frame) label(ends []end, letterWidth float64) {
+	const gap = 16 // also where the page enlarges it
 	slices.SortStableFunc(ends, func(a, b end) int { return cmp.Compare(b.at.y, a.at.y) })
 	floor := math.Inf(1)
 	for i := range ends { // from below, each at least a gap above the last
@@ -69,7 +75,7 @@ func (f *frame) label(ends []end) {
 		ceiling = ends[i].height + gap
 	}
 	for _, e := range ends {
-		at := point{f.right + 12, e.height}
+		at := point{f.right + nameGap, e.height}
 		f.stroke(pen{e.line.Ink, 0.7, ""}, []point{{e.at.x + 2, e.at.y}, {at.x - 2, at.y}})
 		f.text(at, Clip(e.line.Name, int((figureWidth-at.x)/letterWidth)), "", "0.35em", "name "+string(e.line.Ink))
 	}
