@@ -194,6 +194,9 @@ func TestNothingIsCutOff(t *testing.T) {
 		"paper": {a4, browser.Paper, ".box, figure"},
 	} {
 		for page, file := range files {
+			if slices.Contains([]string{"1024", "900", "700"}, name) && (strings.HasPrefix(page, "evidence") || strings.HasSuffix(page, "in Korean")) {
+				continue // they are looked at at 800, and fold or not as there
+			}
 			t.Run(name+"/"+page, func(t *testing.T) {
 				if err := browser.Show(tab, file, look.width, 800, look.scheme); err != nil {
 					t.Fatal(err)
