@@ -191,9 +191,6 @@ func (m *machine) step(e event) []effect {
 		case held:
 			m.lose()
 		default: // nothing is held or asked for
-			if m.deleteAt > 0 {
-				m.cleanUp()
-			}
 		}
 	}
 	if m.phase == denied && !m.freed && m.carriers() < m.quorum() {
@@ -352,8 +349,9 @@ func (m *machine) lose() {
 	m.deleteAll()
 }
 
-// runOut ends a hold whose time is over. It is not deleted at once: who held it has to notice,
-// for which there is the allowance for clocks, and the keys run out by then.
+// runOut ends a hold whose time is over. It is not deleted at once, as who held it has to notice
+// first: for that it gets as long as is allowed for clocks. By then the keys run out themselves,
+// but for those that a part of the instances extended. Close does not wait for it.
 func (m *machine) runOut(now time.Duration) {
 	m.phase, m.cleared = over, true
 	m.deleteAt = now + m.drift

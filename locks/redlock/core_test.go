@@ -206,7 +206,7 @@ func TestMachine(t *testing.T) {
 			step{evExtended, "01", yes, 480, ""},
 			step{evTick, "", 0, 1188, "lost timer@1200"},
 			step{evExtended, "2", yes, 1189, ""},
-			step{evClose, "", 0, 1190, all},
+			step{evTick, "", 0, 1200, all},
 		)},
 		{"a majority that carries somebody else's token ends the lease", testRules(), append(granted,
 			step{evTick, "", 0, 403, "extend0 extend1 extend2 extend3 extend4 timer@453"},

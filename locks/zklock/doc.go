@@ -3,9 +3,9 @@
 // Algorithm: a claim is an ephemeral sequential node below the resource's; the one with the
 // lowest number holds, and each other one watches the one before it. The list of claims is
 // asked for right behind the claim, without waiting for its answer: a round trip less. With
-// watch=all each watches all of them, and every change wakes everybody: the herd. The fencing token is the
-// zxid of the last change among the claims (pzxid), read with the list in which the own claim
-// is the first: the holder before was still there when it read its own, so it grows.
+// watch=all each watches all of them, and every change wakes everybody: the herd. The fencing
+// token is the zxid of the last change among the claims (pzxid), read with the list in which the
+// own claim is the first: the holder before was still there when it read its own, so it grows.
 // Source: ZooKeeper Recipes and Solutions, Locks; the herd: the document of channel.io.
 //
 // Weaknesses: a session can end while its holder believes in it (a pause): only the token
