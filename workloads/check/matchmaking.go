@@ -2,7 +2,6 @@ package check
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -104,12 +103,6 @@ func (c *matchmaking) fit() {
 	for _, r := range c.built {
 		byName[r.id] = r
 	}
-	capacity := int64(math.MaxInt64)
-	for id, s := range c.seats {
-		if r := byName[id]; r != nil && r.filled > 0 && (capacity == math.MaxInt64 || s.count > capacity) {
-			capacity = s.count
-		}
-	}
 	for id, s := range c.seats {
 		r := byName[id]
 		switch {
@@ -122,8 +115,6 @@ func (c *matchmaking) fit() {
 			c.flaws.add(misfit, 1, sentence.Of("a player had a seat in room %s %s before it began", brief(id), time.Duration(r.start-s.answered)))
 		case r.closed > 0 && s.sent > r.closed+r.err:
 			c.flaws.add(misfit, 1, sentence.Of("a player got a seat in room %s %s after it was closed", brief(id), time.Duration(s.sent-r.closed)))
-		case r.filled == 0 && s.count >= capacity && !c.dying(r.worker, s.last):
-			c.flaws.add(missing, 1, sentence.Of("room %s was never full, and yet %d players got a seat in it", brief(id), s.count))
 		}
 	}
 	c.checkOrders(byName)
@@ -165,8 +156,11 @@ func (c *matchmaking) checkOrders(rooms map[string]*room) {
 // players, and its end.
 func (c *matchmaking) checkRoomIsWhole(r *room) {
 	stop := c.lives[r.worker].next(r.start)
+	told := c.seats[r.id]
 	switch {
 	case r.headless:
+	case r.filled == 0 && told != nil && c.run.Seats > 0 && told.count >= int64(c.run.Seats) && !c.dying(r.worker, told.last):
+		c.flaws.add(missing, 1, sentence.Of("room %s was never full, and yet %d players got a seat in it", brief(r.id), told.count))
 	case r.closed == 0 && stop.inOrder():
 		c.flaws.add(missing, 1, sentence.Of("the end of room %s, whose worker was stopped in order", brief(r.id)))
 	case r.closed > 0 && r.filled == 0 && r.closed-r.start < maxOpen && r.closed < stop.from-2*r.err:

@@ -267,6 +267,8 @@ type Run struct {
 	Shared bool `json:"shared,omitzero"`
 	// Program says that the lock is a program of the user's; absent for the lab's own.
 	Program *Program `json:"program,omitempty"`
+	// Seats is how many players fit in a room; 0 if the workload has no rooms.
+	Seats int `json:"seats,omitempty"`
 	// RTTNS is the round trip from a master to the lock's servers, the median of the pairs of
 	// hosts and the shortest of each,
 	// or peers, through the links; 0 if the lock talks to nobody.

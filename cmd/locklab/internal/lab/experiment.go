@@ -19,6 +19,7 @@ import (
 	"locklab/locks/clock"
 	"locklab/nodes/role"
 	"locklab/nodes/topology"
+	"locklab/nodes/worker"
 	"locklab/workloads/history"
 )
 
@@ -151,13 +152,15 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 // head is the first event of the history.
 func (x *experiment) head(rtt time.Duration) history.Event {
 	topo := x.config.Topology
+	var w worker.Settings
+	x.config.Load.Worker(&w)
 	return history.Event{Kind: history.KindRun, AtNS: clock.Mono(), Run: &history.Run{
 		Schema: history.Schema, Lock: x.lock.String(), Scenario: x.scenario.Name, Workload: x.config.Workload.Name,
 		Topology: topo.Name, Repeat: x.repeat, Seed: uint64(x.seed()), OfferedPS: x.config.Rate,
 		WarmupNS: int64(x.config.Warmup), DurationNS: int64(x.config.Duration), Played: x.play != nil,
 		Expect: expected(x.scenario, topo.Name, x.lock), Planned: planned(x.scenario, x.config.Duration),
 		HostZones: topo.HostZones(), NodeHosts: topo.NodeHosts(), RTTNS: int64(rtt), LeaseNS: int64(x.lock.Lease), NoDisk: len(x.lock.Disks) == 0,
-		Program: programOf(x.lock, topo),
+		Program: programOf(x.lock, topo), Seats: w.Capacity,
 	}}
 }
 
