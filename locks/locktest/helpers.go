@@ -174,6 +174,39 @@ func LostBefore(tb testing.TB, holder, waiter locks.Locker, breakLinks func()) {
 	Release(tb, second)
 }
 
+// NoticesFirst puts the clock of a holder ahead, so that it no longer believes in what its servers
+// still keep, and catches the timer of its margin: the waiter must not get the lock before that
+// timer has fired, and must soon after.
+func NoticesFirst(tb testing.TB, holder, waiter locks.Locker, clk *Leaping, ahead time.Duration) {
+	tb.Helper()
+	first := Acquire(tb, holder, "r")
+	second := make(chan locks.Lease, 1)
+	go func() {
+		lease, err := waiter.Acquire(tb.Context(), "r")
+		if err != nil {
+			tb.Errorf("acquire after the loss: %v", err)
+		}
+		second <- lease
+	}()
+	clk.Leap(ahead)
+	<-first.Lost()
+	early := "another client holds before the first one has had the time to notice"
+	select {
+	case fire := <-clk.Timers:
+		select {
+		case <-second:
+			tb.Fatal(early)
+		default:
+			fire()
+		}
+	case <-second:
+		tb.Fatal(early)
+	}
+	if lease := <-second; lease != nil {
+		Release(tb, lease)
+	}
+}
+
 // NoQuorum stops the servers of a lock with sessions: nothing is granted, what was asked for in
 // vain is unknown at worst, the holder is told, and nothing stays behind for who comes after.
 func NoQuorum[L locks.Locker](tb testing.TB, client, after func() L, stop, resume func()) {

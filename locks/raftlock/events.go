@@ -137,12 +137,32 @@ func (l *Locker) deliverLate() {
 }
 
 // giveUp closes Lost on every lease, because the service may have ended the session
-// by now. Should it have kept it, it is told that the leases are not wanted.
+// soon. Should it keep it, it is told that the leases are not wanted: after the margin, which
+// is there for whoever held to notice.
 func (l *Locker) giveUp() {
-	for _, c := range l.session.inOrder() {
-		if c.held && !c.ending {
+	s := l.session
+	var lost []*claim
+	for _, c := range s.inOrder() {
+		if c.held && !c.ending && !signals.Closed(c.lost) {
 			c.lose()
-			l.session.release(c.seq)
+			lost = append(lost, c)
+		}
+	}
+	if len(lost) > 0 {
+		l.clock.AfterFunc(s.margin(), func() { l.giveBack(s, lost) })
+	}
+}
+
+// giveBack releases what was lost, unless who held it has done so.
+func (l *Locker) giveBack(s *session, lost []*claim) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.session != s || l.closing {
+		return
+	}
+	for _, c := range lost {
+		if s.claims[c.seq] == c && !c.ending {
+			s.release(c.seq)
 		}
 	}
 	l.wakeSender()

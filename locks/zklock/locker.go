@@ -24,6 +24,7 @@ type Locker struct {
 	options Options
 	clock   clock.Clock
 	running sync.WaitGroup
+	closing chan struct{}
 	claims  atomic.Uint64 // so far, which makes their names
 	sent    atomic.Uint64 // messages
 	woken   atomic.Uint64
@@ -50,7 +51,7 @@ func New(cfg Config) (*Locker, error) {
 	if cfg.Clock == nil {
 		cfg.Clock = clock.System()
 	}
-	return &Locker{addrs: cfg.Addrs, options: cfg.Options, clock: cfg.Clock}, nil
+	return &Locker{addrs: cfg.Addrs, options: cfg.Options, clock: cfg.Clock, closing: make(chan struct{})}, nil
 }
 
 // Acquire implements [locks.Locker].
@@ -120,7 +121,10 @@ func (l *Locker) begin(f func()) bool {
 // and otherwise when the session is over.
 func (l *Locker) Close() error {
 	l.mu.Lock()
-	l.closed = true
+	if !l.closed {
+		l.closed = true
+		close(l.closing)
+	}
 	s := l.current
 	l.mu.Unlock()
 	if s != nil {

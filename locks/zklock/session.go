@@ -100,6 +100,11 @@ func (l *Locker) keep(s *session) {
 	for {
 		asked := l.clock.Now()
 		err, over := l.renew(s, asked)
+		if over && !s.isLost() {
+			l.lose(s)
+			// Whoever held has to notice before another one can: that is what the margin is for.
+			clock.Await(l.clock, time.Duration(s.wire.granted.Load())/20, l.closing)
+		}
 		if over || errors.Is(err, zk.ErrSessionExpired) {
 			return
 		}

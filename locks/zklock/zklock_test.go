@@ -61,6 +61,17 @@ func TestLostBeforeAnotherHolds(t *testing.T) {
 	}
 }
 
+// TestTheHolderNoticesFirst: a session that a client no longer believes in, and that its servers
+// still keep, is closed only when whoever held has had the margin to notice.
+func TestTheHolderNoticesFirst(t *testing.T) {
+	e := startEnsemble(t, 1)
+	o := zklock.DefaultOptions()
+	o.Session = 6 * time.Second
+	clk := &locktest.Leaping{Caught: o.Session / 20, Timers: make(chan func(), 1)}
+	holder, waiter := newClient(t, e.addrs, clk, o), newClient(t, e.addrs, nil, patient())
+	locktest.NoticesFirst(t, holder, waiter, clk, o.Session*5/6)
+}
+
 // TestSurvivesAServer: a client whose server is gone goes on with another one, in the same
 // session, and what it held is still held.
 func TestSurvivesAServer(t *testing.T) {

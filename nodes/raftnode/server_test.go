@@ -238,6 +238,16 @@ func TestAClientThatIsCutOffLosesItsLeaseFirst(t *testing.T) {
 	locktest.Release(t, locktest.Acquire(t, holder, "r"))
 }
 
+// TestTheHolderNoticesFirst: a lease that a client no longer believes in, and that the service still
+// keeps, is given back only when whoever held has had the margin to notice.
+func TestTheHolderNoticesFirst(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 1, raftnode.Config{})
+	const lease = 3 * time.Second // the sooner it is renewed, the sooner it is looked at
+	clk := &locktest.Leaping{Caught: lease/20 + 5*time.Millisecond, Timers: make(chan func(), 1)}
+	locktest.NoticesFirst(t, c.lockerOn(clk, lease, c.all()...), c.locker(long), clk, lease)
+}
+
 func TestALateGrantIsGivenBack(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 1, raftnode.Config{})

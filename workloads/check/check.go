@@ -26,6 +26,8 @@ const (
 	// longStall is how long waiters without any grant may be left before a lock is not live
 	// any more: that, or an eighth of a run so short that it would be most of a fault.
 	longStall = time.Second
+	// calmStall is the least that is a stall where no fault is in force.
+	calmStall = 500 * time.Millisecond
 	// faultMargin is how long after its end a fault still excuses an unreachable worker,
 	// because connections need time to come back. Processes that it ended have FailoverTime
 	// from when they are there again.

@@ -164,7 +164,8 @@
 // fault windows (without faults: the measured part), which for a restart last until it is
 // over, and where they are shorter than a stall until the first grant after them,
 //
-//	live    no stall of a second, or an eighth of a shorter run
+//	live    no stall of a second, or an eighth of a run shorter than 8 s, or half a second
+//	        there where no fault is in force
 //	stalls  there were such, and either grants came again before the heal was asked
 //	        for, or the last stall was less than half of the fault's time
 //	down    one of them lasted until the heal was asked for, and was at least half

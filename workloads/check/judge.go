@@ -215,7 +215,7 @@ func (f *Findings) told(want history.Expect) sentence.Text {
 			"too short a fault to tell whether it would have come back before", text, stall)
 	case f.untested():
 		text = sentence.Of("%s, but nobody asked for the lock while the fault lasted", text)
-	case f.Liveness == Live && f.StallNS >= int64(f.Stall):
+	case f.Liveness == Live && f.StallNS >= int64(max(f.Stall, calmStall)):
 		text = sentence.Of("%s, and it stayed live, but for up to %v as a fault began or ended", text, stall)
 	case f.Liveness == Live:
 		text = sentence.Of("%s, and it stayed live", text)

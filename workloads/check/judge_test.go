@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"locklab/workloads/check"
 	"locklab/workloads/check/checktest"
@@ -225,6 +226,31 @@ func TestServedTooLittle(t *testing.T) {
 		}
 		if twice := check.Merge(f, f); twice.Outside.All != 2*f.Outside.All || twice.During.OK != 2*f.During.OK {
 			t.Errorf("%s: two repeats have %+v and %+v", c.name, twice.Outside, twice.During)
+		}
+	}
+}
+
+// TestAShortRun: faults are short in a short run, and so are the stalls that count in them; what
+// nothing disturbs need not be faster.
+func TestAShortRun(t *testing.T) {
+	cut := fault("f1", "zone-partition", 1500, 2100, cutAC)
+	for name, c := range map[string]struct {
+		faults   []history.Event
+		down, up int64
+		want     string
+	}{
+		"400 ms without a fault":             {nil, 1500, 1900, check.Live},
+		"700 ms without a fault":             {nil, 1500, 2200, check.Stalls},
+		"400 ms of a fault":                  {cut, 1600, 2000, check.Stalls},
+		"400 ms before a fault":              {cut, 1050, 1450, check.Live},
+		"the second half, without any fault": {nil, 1900, 3000, check.Down},
+	} {
+		run := world()
+		run.Run.DurationNS = 2000 * ms
+		f := checktest.Events(slices.Concat([]history.Event{run}, phases(1000, 3000, 3100), c.faults, players(1000, 3000, 0, 0),
+			locking(1000, c.down, 0, 0), refusals("g", "unavailable", c.down, c.up, 20), locking(c.up, 3000, 0, 0)), options)
+		if f.Liveness != c.want {
+			t.Errorf("%s: %s, stall %v; want %s", name, f.Liveness, time.Duration(f.StallNS), c.want)
 		}
 	}
 }

@@ -15,6 +15,18 @@ type window struct {
 	// held says that a fault of it was aimed at whoever held the lock.
 	held  bool
 	worst string // that a stall of it can show
+	// calm says that no fault is in force in it, nor explains anything.
+	calm bool
+}
+
+// stallOf is how long nobody may be granted in a window. How short a run is shortens that only
+// for faults, which are short in it too: a lock without any answers no faster because the run
+// is over soon.
+func (c *Checker) stallOf(w window) int64 {
+	if w.calm {
+		return int64(max(c.stall, calmStall))
+	}
+	return int64(c.stall)
 }
 
 // atOnce is how long after its beginning a fault's end is asked for that heals itself.
@@ -48,7 +60,7 @@ func (c *Checker) windows(t timeline) []window {
 		if len(c.faults) > 0 || t.measure >= t.drain {
 			return nil // faults outside of the measured part: nothing to say
 		}
-		return []window{{span: span{t.measure, t.drain}, worst: Down}}
+		return []window{{span: span{t.measure, t.drain}, worst: Down, calm: true}}
 	}
 	slices.SortFunc(list, func(a, b window) int { return cmp.Compare(a.from, b.from) })
 	merged := list[:1]
@@ -78,7 +90,7 @@ func (c *Checker) outside(t timeline) (list []window) {
 		explained = append(explained, s)
 	}
 	for _, s := range without(nil, span{t.measure, t.drain}, apart(explained)) {
-		list = append(list, window{span: s, worst: Stalls})
+		list = append(list, window{span: s, worst: Stalls, calm: true})
 	}
 	return list
 }
@@ -345,8 +357,8 @@ func (c *Checker) fare(w window, demand []span, grants []int64) (live string, lo
 		wait(since, s.to)
 	}
 	switch {
-	case longest.lasts < int64(c.stall):
-	case stall.lasts >= int64(c.stall) && stall.lasts*2 >= w.to-w.from: // it lasts until the end
+	case longest.lasts < c.stallOf(w):
+	case stall.lasts >= c.stallOf(w) && stall.lasts*2 >= w.to-w.from: // it lasts until the end
 		live = Down
 	default:
 		live = Stalls

@@ -56,7 +56,7 @@ func (c *Checker) checkResources(f *Findings, t timeline, windows []window, reso
 			if i > 0 && w.from < windows[i-1].from {
 				next, open = 0, nil
 			}
-			from, least := w.from, int64(c.stall)
+			from, least := w.from, c.stallOf(w)
 			if c.brief(w) {
 				w = c.longEnough(w, t, grants)
 				w.worst = Stalls
