@@ -6,6 +6,9 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"locklab/reports/lang"
 	"locklab/reports/plots"
@@ -40,7 +43,7 @@ type evidenceRow struct {
 	Histories      []string
 	Faults         []ledgerEntry
 	Scenes         []scene // of violations
-	Outages        []scene // and of the longest outage and the first failed request
+	Outages        []scene // and of the longest outage, the slowest request and the first failed one
 	Usage          *usage  // of its nodes; nil if unknown
 }
 
@@ -113,7 +116,7 @@ func sceneOf(say *lang.Lang, row string, s series.Scene) scene {
 	drawing, shaded := plots.Timeline(say, s)
 	out := scene{
 		Row:  row,
-		What: say.Term(plain(s.What)), Text: plain(say.Tell(s.Text)), At: say.Sprintf("%s ms", figure(math.Round(s.AtMS))), Resource: plain(s.Resource), Faults: plainAll(say.TellAll(s.Faults)),
+		What: say.Term(plain(s.What)), Text: begun(plain(say.Tell(s.Text))), At: say.Sprintf("%s ms", figure(math.Round(s.AtMS))), Resource: plain(s.Resource), Faults: plainAll(say.TellAll(s.Faults)),
 		SVG: template.HTML(drawing), Shaded: shaded, More: MoreSteps(say, s), //nolint:gosec // drawn and escaped by plots
 	}
 	for _, step := range s.Steps {
@@ -127,6 +130,16 @@ func sceneOf(say *lang.Lang, row string, s series.Scene) scene {
 		out.Steps = append(out.Steps, sceneStep{Signed(step.FromMS), lasted, say.Term(plain(step.Who)), say.Term(step.What), plain(say.Tell(step.Text)), step.About})
 	}
 	return out
+}
+
+// begun is a sentence with a capital, unless it begins with a name, such as that of a node.
+func begun(text string) string {
+	word, _, _ := strings.Cut(text, " ")
+	if strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) }) {
+		return text
+	}
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[size:]
 }
 
 // MoreSteps says how much of a scene is left out; "" if nothing.

@@ -130,7 +130,7 @@ func tellGate(w io.Writer, files []result.File, thresholds []failon.Threshold) e
 	for _, b := range gate(files, thresholds) {
 		if b.shown {
 			code = exitViolated
-			fmt.Fprintln(w, reports.Wrap(b.String(), 80, 2))
+			fmt.Fprintln(w, reports.Wrap(b.String(), widthOf(w), 2))
 			continue
 		}
 		if code == exitOK {
@@ -150,14 +150,14 @@ func tellGate(w io.Writer, files []result.File, thresholds []failon.Threshold) e
 		if more := len(all) - most; more > 0 {
 			all = append(all[:most:most], fmt.Sprintf("and %d more, which the report has", more))
 		}
-		fmt.Fprintln(w, reports.Wrap(reason+": "+strings.Join(all, "; "), 80, 2))
+		fmt.Fprintln(w, reports.Wrap(reason+": "+strings.Join(all, "; "), widthOf(w), 2))
 	}
 	for _, f := range files[min(len(files)-1, 1):] {
 		for _, r := range f.Results {
 			for _, t := range thresholds {
 				if t.Crossed(r) {
 					code = exitViolated
-					fmt.Fprintln(w, reports.Wrap(fmt.Sprintf("crossed --fail-on: %s: %s under %s: %s", f.Run.ID, r.Lock, r.Scenario, t), 80, 2))
+					fmt.Fprintln(w, reports.Wrap(fmt.Sprintf("crossed --fail-on: %s: %s under %s: %s", f.Run.ID, r.Lock, r.Scenario, t), widthOf(w), 2))
 				}
 			}
 		}

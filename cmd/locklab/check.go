@@ -43,7 +43,7 @@ be read.`,
 			return interruptible(cmd.Context(), func() error { return runCheck(cmd, tag, args[0], visual, explain) })
 		},
 	}
-	cmd.Flags().IntVar(&explain, "explain", 0, "number of a violation, outage or failed request in the list, to tell what happened around it")
+	cmd.Flags().IntVar(&explain, "explain", 0, "number of a violation, outage or request in the list, to tell what happened around it")
 	cmd.Flags().StringVar(&visual, "visualize", "", "HTML file to draw the history around the first violation into")
 	cmd.Flags().StringVar(&tag, "lang", lang.EnglishTag, "en or ko: language of what is printed")
 	return cmd
@@ -213,7 +213,7 @@ func during(say *lang.Lang, f *check.Findings, e check.Example) string {
 	return ""
 }
 
-// explain tells what happened around one violation, outage or failed request.
+// explain tells what happened around one violation, outage or request.
 func explain(ctx context.Context, w io.Writer, say *lang.Lang, path string, f *check.Findings, number int) error {
 	moments := lab.Moments(f, len(f.Examples))
 	if number > len(moments) {

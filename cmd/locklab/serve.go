@@ -16,7 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"locklab/cmd/locklab/internal/progress"
 	"locklab/internal/httpapi"
 	"locklab/reports"
 	"locklab/reports/lang"
@@ -128,7 +127,7 @@ func printReports(w io.Writer, dir string, found []finished) {
 		}
 		for _, line := range append([]string{strings.TrimSpace(f.Started + "  " + f.Title), check}, f.Lines()...) {
 			if line != "" {
-				fmt.Fprintln(w, "  "+reports.Wrap(line, 78, 4))
+				fmt.Fprintln(w, "  "+reports.Wrap(line, widthOf(w)-2, 4))
 			}
 		}
 	}
@@ -136,10 +135,7 @@ func printReports(w io.Writer, dir string, found []finished) {
 
 // tellComparison prints what a comparison of runs came to, and where there is more.
 func tellComparison(w io.Writer, say *lang.Lang, dir string) {
-	width, terminal := progress.Width(w)
-	if !terminal {
-		width = 80
-	}
+	width := widthOf(w)
 	if came, is := reports.CameTo(say, dir); is {
 		fmt.Fprintln(w, reports.Wrap(came.Title+": "+came.Verdict(), width, 2))
 		for _, text := range came.Said {

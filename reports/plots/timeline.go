@@ -90,7 +90,7 @@ func Timeline(say *lang.Lang, s series.Scene) (drawing []byte, shaded bool) {
 			fmt.Fprintf(f, `<g><title>%s</title>`, escape(say.Sprintf("%s: %s, %+.1f ms", say.Term(l.name), say.Tell(step.Text), step.FromMS)))
 			ink, word := inks[step.What], "small"
 			if step.About {
-				ink, word = Ink(strings.TrimSuffix(string(ink), " soft")), "small name"
+				ink, word = Ink(strings.TrimSuffix(string(ink), " soft")), "small name k0"
 			}
 			f.fill(ink, point{x0, top + 9}, point{x1, top + 9}, point{x1, top + 2}, point{x0, top + 2})
 			f.text(point{x1 + 2, top + 9}, say.Term(step.What), "", "", word)

@@ -134,7 +134,8 @@ type Findings struct {
 
 	Faults   []Fault
 	Examples []Example // the first violations of each kind
-	// Outages is the longest outage and the first request that failed: none is a violation.
+	// Outages is the slowest request that was served, the first one that failed and the longest
+	// outage: none is a violation.
 	Outages []Example
 	summary summary `merge:"-"` // of the workload's own
 	Slots   []Slot  `merge:"-"` // outcomes by intended time; of the first repeat
@@ -201,10 +202,10 @@ type Fault struct {
 	Log []string
 }
 
-// Example is one violation, outage or failed request, to be shown or drawn.
+// Example is one violation, outage, or slow or failed request, to be shown or drawn.
 type Example struct {
 	Repeat   int
-	What     string // raced, overlooked, unreachable, overlap, token; outage, failed request
+	What     string // raced, overlooked, unreachable, overlap, token; outage, failed request, slowest request
 	Resource string
 	AtNS     int64
 	LastsNS  int64  // of an outage or a request

@@ -25,7 +25,7 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 	if windows := c.windows(t); len(c.faults) > 0 && len(windows) > 0 {
 		f.FaultsNS = windows[len(windows)-1].to - windows[0].from
 	}
-	var first op // that failed
+	var first, slowest op // that failed, and of those that were served
 	c.part().eachOp(func(o *op) {
 		if c.opts.Ops {
 			f.Ops = append(f.Ops, Op{o.from - t.measure, o.at - t.measure, o.outcome == ok})
@@ -61,6 +61,9 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 			f.OK++
 			slot.OK++
 			f.Latency.add(o.at - o.from)
+			if slowest.at == 0 || o.at-o.from > slowest.at-slowest.from {
+				slowest = *o
+			}
 		case failed:
 			f.Failed++
 			slot.Failed++
@@ -79,6 +82,7 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 			f.Errors[kind]++
 		}
 	})
+	c.exampleOfSlowness(f, t, &slowest)
 	c.exampleOfFailure(f, t, &first)
 	offered := c.workload().offered
 	if late, took := f.Lateness.Quantile(0.5), f.Latency.Quantile(0.5); offered && took > 0 && late > took/2 {

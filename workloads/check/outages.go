@@ -72,6 +72,18 @@ func (c *Checker) exampleOfOutage(f *Findings, t timeline) {
 	f.Outages = append(f.Outages, e)
 }
 
+// exampleOfSlowness shows the slowest request of the measured part that was served, if one was.
+func (c *Checker) exampleOfSlowness(f *Findings, t timeline, o *op) {
+	if o.at == 0 {
+		return
+	}
+	f.Outages = append(f.Outages, Example{
+		Repeat: 1, What: sentence.Key("slowest request"), Resource: c.names.text(o.resource), AtNS: o.from - t.measure, LastsNS: o.at - o.from,
+		Text: sentence.Of("the slowest request that was served asked %s for %s and took %v; of %d that were served half took at most %v (p50) and 99 %% at most %v (p99)",
+			c.names.text(o.node), c.names.text(o.resource), time.Duration(o.at-o.from), f.Latency.Count(), time.Duration(f.Latency.Quantile(0.5)), time.Duration(f.Latency.Quantile(0.99))),
+	})
+}
+
 // exampleOfFailure shows the first request of the measured part that failed, if one did.
 func (c *Checker) exampleOfFailure(f *Findings, t timeline, o *op) {
 	if o.outcome == ok {
