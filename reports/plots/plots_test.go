@@ -214,7 +214,7 @@ func TestTimelineDrawsWhatItIsAbout(t *testing.T) {
 	if words := parse(t, drawn); !strings.Contains(words, "request 0,") || !strings.Contains(words, "waits,") || !strings.Contains(words, "15 more") {
 		t.Errorf("it draws only\n%s", words)
 	}
-	if n := strings.Count(string(drawn), `class="small name"`); n != 2 {
+	if n := strings.Count(string(drawn), `class="small name k0"`); n != 2 {
 		t.Errorf("%d steps are set apart, want 2", n)
 	}
 }
