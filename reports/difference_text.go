@@ -93,7 +93,7 @@ func changeText(say *lang.Lang, f result.Figure, before, after float64) string {
 	case f.As == result.Share:
 		return say.Sprintf("%s points", sign+figure(math.Abs(d)*100))
 	case before == 0:
-		return sign + figure(math.Abs(d))
+		return sign + valueText(f, math.Abs(d))
 	default:
 		return fmt.Sprintf("%s%.0f%%", sign, math.Abs(d)/before*100)
 	}

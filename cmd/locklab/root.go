@@ -61,6 +61,10 @@ func flagError(cmd *cobra.Command, err error) string {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 		return err.Error() + nearest.Hint("--"+unknown.GetSpecifiedName(), names)
 	}
+	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok && missing.GetFlag() != nil {
+		_, usage := pflag.UnquoteUsage(missing.GetFlag())
+		return fmt.Sprintf("--%s: want its value: %s", missing.GetFlag().Name, usage)
+	}
 	if value, ok := errors.AsType[*pflag.InvalidValueError](err); ok && value.GetFlag().Value.Type() == "duration" {
 		hint := "such as 20s"
 		if _, err := strconv.ParseFloat(value.GetValue(), 64); err == nil {

@@ -52,6 +52,10 @@
 // lower token. But no two grants have the same: what the lock protects must refuse
 // tokens below one that it has seen.
 //
+// Lose, and the LockReset that gives the votes back, are one step. So where the voters are
+// reached again just then, whoever held has as long to notice as a message and a vote take,
+// and not the margin by which the voters would have waited longer.
+//
 // # Crashes, with a disk
 //
 // With [Options].Disk every vote, to others or to oneself, is stored before anything that
