@@ -57,7 +57,7 @@ func (m meaning) Class() string { return [...]string{"none", "ok", "warn", "bad"
 
 // meaningsNote explains them.
 const meaningsNote = "✓ no user notices it. △ users notice it: 0.1 s or more, one request in 1,000 fails, or a duplicate while the other room was out of reach. " +
-	"✗ it harms them: a duplicate, overlapping hold or stale write; 1 s or more; or one request in 100 or more fails. ? The run could not decide."
+	"✗ it harms them: a duplicate, overlapping hold or stale write; 1 s or more; or one request in 100 or more fails, so that a p99 is of those that were lucky. ? The run could not decide."
 
 // meaningOf judges one figure of a row for its users.
 func meaningOf(f result.Figure, r result.Row) meaning {
@@ -70,6 +70,8 @@ func meaningOf(f result.Figure, r result.Row) meaning {
 		m = harm
 	case f.Violation != "" && r.Verdict.Safety == result.SafetyNotJudged:
 		return open
+	case ofTheLucky(f, r):
+		m = harm
 	case f.Felt > 0 && v >= f.Felt || f.Violation == "duplicate" && unreachable(r) > 0:
 		m = felt
 	default:
@@ -137,14 +139,21 @@ func answersOf(say *lang.Lang, files []result.File, names, proofs []string) []an
 	var answers []answer
 	for _, workload := range workloadsOf(all) {
 		rows := rowsWith(all, func(r result.Row) bool { return r.Workload == workload })
+		alone := notInAll(files, workload)
+		rows = rowsWith(rows, func(r result.Row) bool { return !slices.Contains(alone, r.Scenario) })
 		a := answer{Workload: plain(workload), Scenarios: len(scenariosOf(rows)), Columns: answerColumns(rows)}
 		a.Over = say.Count(int64(a.Scenarios), "Workload %s: of each figure the worst of 1 scenario, with that scenario", "Workload %s: of each figure the worst of %s scenarios, with that scenario", a.Workload)
+		if len(alone) > 0 {
+			a.Over += say.Sprintf("; left out, because not every run has it: %s", say.List(plainAll(alone)))
+		}
 		if a.Majority = majorities(say, rowsWith(files[0].Results, func(r result.Row) bool { return r.Workload == workload })); len(files) > 1 {
 			a.Majority = "" // it may be another in each
 		}
 		for _, lock := range locksOf(rows) {
 			for i, f := range files {
-				of := rowsWith(f.Results, func(r result.Row) bool { return r.Workload == workload && r.Lock == lock })
+				of := rowsWith(f.Results, func(r result.Row) bool {
+					return r.Workload == workload && r.Lock == lock && !slices.Contains(alone, r.Scenario)
+				})
 				if len(of) == 0 {
 					continue
 				}
@@ -174,6 +183,26 @@ func answersOf(say *lang.Lang, files []result.File, names, proofs []string) []an
 	return answers
 }
 
+// notInAll are the scenarios of a workload that only some of the runs with it have, if they have
+// any in common: the worst over more scenarios is worse.
+func notInAll(files []result.File, workload string) (alone []string) {
+	in, runs := map[string]int{}, 0
+	var all []string
+	for _, f := range files {
+		names := scenariosOf(rowsWith(f.Results, func(r result.Row) bool { return r.Workload == workload }))
+		for _, name := range names {
+			if in[name]++; in[name] == 1 {
+				all = append(all, name)
+			}
+		}
+		runs += min(len(names), 1)
+	}
+	if alone = slices.DeleteFunc(all, func(name string) bool { return in[name] == runs }); len(alone) == len(in) {
+		return nil
+	}
+	return alone
+}
+
 // answerColumns are those of the answer that the rows have, with the one violation that
 // the workload is about.
 func answerColumns(rows []result.Row) []result.Figure {
@@ -199,6 +228,9 @@ func answerCellOf(say *lang.Lang, f result.Figure, rows []result.Row) answerCell
 	if math.IsNaN(v) {
 		return c
 	}
+	if lucky := rowsWith(rows, func(r result.Row) bool { return ofTheLucky(f, r) }); len(lucky) > 0 { // who waits for ever waits longest
+		r, v = worst(lucky, f)
+	}
 	c.Meaning = meaningOf(f, r)
 	for _, one := range rows { // what another row could not decide may have been worse
 		_, has := f.Of(one)
@@ -220,10 +252,45 @@ func answerCellOf(say *lang.Lang, f result.Figure, rows []result.Row) answerCell
 	if v > 0 || c.Besides != "" {
 		c.Where, c.Href = plain(r.Scenario), "#"+rowID(r)
 	}
-	if strings.HasPrefix(f.Field, "latency") && r.Availability < quietShare {
-		c.Note = say.Sprintf("of the %s served", percent(r.Availability))
+	switch share, of := sharedBy(f, r); {
+	case of == "" || share >= quietShare:
+	case of == acquires:
+		c.Note = say.Sprintf("%s granted", percent(share))
+	default:
+		c.Note = say.Sprintf("%s served", percent(share))
 	}
 	return c
+}
+
+// What times are of.
+const (
+	requests = "latency_ms."
+	acquires = "acquire_ms."
+)
+
+// sharedBy is the share of the requests, or of the acquisitions, that a time of a row is of: those
+// that were served, or granted; "" if it is no such time, or nobody knows.
+func sharedBy(f result.Figure, r result.Row) (share float64, of string) {
+	switch {
+	case strings.HasPrefix(f.Field, requests):
+		return r.Availability, requests
+	case strings.HasPrefix(f.Field, acquires) && r.Acquired != nil:
+		return *r.Acquired, acquires
+	}
+	return 1, ""
+}
+
+// ofTheLucky says that a quantile was not reached: so many never got an answer that, if they
+// counted as the longest times, it would be one of theirs.
+func ofTheLucky(f result.Figure, r result.Row) bool {
+	share, of := sharedBy(f, r)
+	if of == "" {
+		return false
+	}
+	quantiles := map[string]float64{"p50": 0.5, "p99": 0.99, "p999": 0.999}
+	q, is := quantiles[strings.TrimPrefix(f.Field, of)]
+	_, has := f.Of(r)
+	return is && has && share < q
 }
 
 // told writes a figure of the answer.

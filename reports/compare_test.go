@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -174,6 +175,24 @@ func TestComparisonBeginsWithTheTable(t *testing.T) {
 		if wide := evaluate[int64](tab, t, `[...document.querySelectorAll(".box:has(.compare)")].filter((b) => b.scrollWidth > b.clientWidth + 1).length`); wide > 0 {
 			t.Errorf("%s, %d pixels wide: %d tables are cut off", page, width, wide)
 		}
+	}
+}
+
+// TestComparisonTakesTheWorstOfTheSame: a run with a scenario more is not the worse for it.
+func TestComparisonTakesTheWorstOfTheSame(t *testing.T) {
+	a, b, out := sample(t), sample(t), t.TempDir()
+	edit(t, b, func(f *result.File) {
+		f.Results = slices.DeleteFunc(f.Results, func(r result.Row) bool { return r.Scenario == "zone-partition" })
+	})
+	generate(t, []string{a, b}, out)
+	text := string(read(t, out, "index.html"))
+	if want := "of each figure the worst of 1 scenario, with that scenario; left out, because not every run has it: zone-partition"; !strings.Contains(text, want) {
+		t.Errorf("the page does not say %q", want)
+	}
+	_, answer, _ := strings.Cut(text, `id="answer"`)
+	answer, _, _ = strings.Cut(answer, "</table>")
+	if !strings.Contains(answer, "<small>baseline</small>") || strings.Contains(answer, "<small>zone-partition</small>") {
+		t.Errorf("the worst is of a scenario that one run does not have:\n%s", answer)
 	}
 }
 

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -53,7 +54,7 @@ func writeAnswer(out *strings.Builder, say *lang.Lang, a answer, width int, colo
 	for _, r := range a.Rows {
 		name = max(name, min(Columns(r.Lock), 40))
 		for j, c := range r.Cells {
-			widths[j] = max(widths[j], Columns(heads[j]), Columns(shaped(c)), min(Columns(c.Where), where), min(Columns(c.Besides), where))
+			widths[j] = max(widths[j], Columns(heads[j]), Columns(shaped(c)), min(Columns(c.Where), where), min(Columns(c.Besides), where), min(Columns(c.Note), where))
 		}
 	}
 	total := name + sum(widths) + len(widths)
@@ -89,8 +90,9 @@ func writeAnswer(out *strings.Builder, say *lang.Lang, a answer, width int, colo
 	line(say.Text("lock"), func(j int) (string, string) { return heads[j], "" })
 	for _, r := range a.Rows {
 		line(r.Lock, func(j int) (string, string) { return shaped(r.Cells[j]), r.Cells[j].Meaning.Class() })
-		if slices.ContainsFunc(r.Cells[:cols], func(c answerCell) bool { return c.Besides != "" }) {
-			line("", func(j int) (string, string) { return r.Cells[j].Besides, r.Cells[j].Meaning.Class() })
+		aside := func(c answerCell) string { return cmp.Or(c.Besides, c.Note) } // no cell has both
+		if slices.ContainsFunc(r.Cells[:cols], func(c answerCell) bool { return aside(c) != "" }) {
+			line("", func(j int) (string, string) { return aside(r.Cells[j]), r.Cells[j].Meaning.Class() })
 		}
 		line("", func(j int) (string, string) { return r.Cells[j].Where, "none" })
 	}

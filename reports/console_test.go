@@ -114,6 +114,12 @@ func TestHeadline(t *testing.T) {
 			r.PerRepeat = []result.Repeat{one}
 		}
 	}
+	used := func(ms, others float64) func(*result.Row) {
+		return func(r *result.Row) {
+			r.Hosts = []result.HostLoad{{CPUOthers: &others}}
+			spread(ms, 0.1)(r)
+		}
+	}
 	saturated := func(lock string, slowdown float64, duplicates int64) result.Row {
 		return row(lock, "b", result.StatusInconclusive, func(r *result.Row) {
 			why := sentence.Of("work took %.1f times as long", slowdown)
@@ -261,6 +267,40 @@ func TestHeadline(t *testing.T) {
 			})}},
 			[]string{"nobody got the lock for 1.0 s and zone c got no lock for 2.9 s with nothing broken"},
 		},
+		"down for all of a short fault": {
+			result.File{Results: []result.Row{row("lamport", "zone-failure", result.StatusExpected, func(r *result.Row) {
+				most, all := 683.0, 1.0
+				r.StallMS, r.Acquired, r.Verdict.Liveness, r.Faults = &most, &all, "down", []result.Fault{{Kind: "zone-failure"}}
+			})}},
+			[]string{"every request was served; nobody got the lock for 683 ms, until the fault was over when a zone died."},
+		},
+		"one resource for longer": {
+			result.File{Results: []result.Row{row("redlock", "baseline", result.StatusExpected, func(r *result.Row) {
+				most, all := 3391.0, 1.0
+				r.StallMS, r.Acquired, r.StallResource = &most, &all, "g16"
+			})}},
+			[]string{"nobody got g16 for 3.4 s with nothing broken."},
+		},
+		"down, and one resource for longer": {
+			result.File{Results: []result.Row{row("redlock", "zone-failure", result.StatusExpected, func(r *result.Row) {
+				most, all := 3391.0, 1.0
+				r.StallMS, r.Acquired, r.StallResource, r.Verdict.Liveness = &most, &all, "g16", "down"
+			})}},
+			[]string{"nobody got the lock until the fault was over, and g16 for 3.4 s"},
+		},
+		"not recovered": {
+			result.File{Results: []result.Row{row("redlock", "zone-failure", result.StatusExpected, func(r *result.Row) {
+				r.Availability, r.NotRecovered, r.Faults = 0.384, true, []result.Fault{{Kind: "zone-failure"}}
+			})}},
+			[]string{"when a zone died 61.6% of the requests failed, and it had not recovered by the end of the run"},
+		},
+		"cost on a machine that others use": {
+			result.File{Results: []result.Row{
+				row("none", "baseline", result.StatusExpected, used(2, 0.1)),
+				row("multiphase", "baseline", result.StatusExpected, used(1.4, 0.39)),
+			}},
+			[]string{"multiphase 1.40 ms (0.7×, not judged). Not judged: others used the machine, up to 39.0% of its CPUs, more than 20.0%; measure again on a quiet one."},
+		},
 		"inconclusive for one reason": {
 			result.File{Results: []result.Row{saturated("none", 13.7, 1515), saturated("raft", 16.1, 2), saturated("local", 15, 0)}},
 			[]string{"3 of 3 verdicts are inconclusive. none under b, raft under b and local under b: work took 13.7 to 16.1 times as long."},
@@ -329,7 +369,7 @@ func TestHeadline(t *testing.T) {
 // TestFirstTableLeavesNothingOut that harmed somebody: what is unsafe by overlaps alone is not
 // good, unreachable duplicates are counted, and so is a zone that had no lock for the whole fault.
 func TestFirstTableLeavesNothingOut(t *testing.T) {
-	overlaps, zone, all := int64(93), 2876.0, 255.0
+	overlaps, zone, all, granted := int64(93), 2876.0, 255.0, 0.6
 	row := func(lock string, change func(*result.Row)) result.Row {
 		r := result.Row{
 			Lock: lock, Scenario: "s", Workload: "matchmaking", Matches: 1000, Availability: 1, Duplicates: &result.Duplicates{},
@@ -345,14 +385,19 @@ func TestFirstTableLeavesNothingOut(t *testing.T) {
 			r.Duplicates = &result.Duplicates{Total: 5, Unreachable: 5}
 			r.StallMS, r.ZoneStallMS, r.ZoneStalled = &all, &zone, "c"
 		}),
+		row("raft", func(r *result.Row) { // half got the lock soon; one in a hundred waited for ever
+			r.Availability, r.LatencyMS = 0.384, &result.Quantiles{P50: 3, P99: 13.8}
+			r.Acquired, r.AcquireMS = &granted, &result.Quantiles{P50: 2, P99: 11}
+		}),
 		row("mine", func(r *result.Row) {
 			r.Verdict.Status, r.Verdict.Safety = result.StatusNotJudged, result.SafetyNotJudged
 		}),
 	}}, 100, false)
 	text = strings.Join(strings.Fields(text), " ")
 	for _, want := range []string{
-		"none ✗ 0 ✓ none ? – +93 overlaps", "multiphase ✗ 30 ✓ none ? – +30 unreachable",
-		"redlock △ 0 ✓ none ✗ 2.9 s +5 unreachable in zone c s", "mine ? none seen",
+		"none ✗ 0 ✓ none ? – ? – ? – ? – +93 overlaps", "multiphase ✗ 30 ✓ none ? – ? – ? – ? – +30 unreachable",
+		"redlock △ 0 ✓ none ✗ 2.9 s ? – ? – ? – +5 unreachable in zone c s", "mine ? none seen",
+		"raft ✓ 0 ✗ 61.6% ? – ✗ 13.8 ms ✓ 2 ms ✗ 11 ms 38.4% served 60.0% granted 60.0% granted",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the table does not say %q:\n%s", want, text)

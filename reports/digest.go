@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -66,6 +67,14 @@ func DigestOf(say *lang.Lang, f result.File) Digest {
 	return d
 }
 
+// bracketed is text in brackets; "" stays.
+func bracketed(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "(" + text + ")"
+}
+
 // Lines are the locks' figures for a console, one line for each.
 func (d Digest) Lines() []string {
 	var lines []string
@@ -73,7 +82,7 @@ func (d Digest) Lines() []string {
 		var parts []string
 		for _, c := range l.Cells {
 			if c.Value != absent {
-				parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", c.Title, c.Meaning.Shape(), c.Value, c.Besides)))
+				parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", c.Title, c.Meaning.Shape(), c.Value, bracketed(cmp.Or(c.Besides, c.Note)))))
 			}
 		}
 		lines = append(lines, l.Lock+": "+strings.Join(parts, ", "))

@@ -217,7 +217,7 @@ func costFindings(say *lang.Lang, rows []result.Row) []finding {
 			baseServed = servedOf(say, r)
 		}
 	}
-	within, judged := noiseOf(rowsWith(rows, func(r result.Row) bool { return r.Scenario == scenario }), "none", "latency_ms.p99")
+	within, judged, busy := noiseOf(rowsWith(rows, func(r result.Row) bool { return r.Scenario == scenario }), "none", "latency_ms.p99")
 	var latency, acquire, handoff []string
 	caveat := ""
 	acquireIntervals, handoffIntervals := false, false
@@ -233,6 +233,8 @@ func costFindings(say *lang.Lang, rows []result.Row) []finding {
 			part += servedOf(say, r)
 			switch {
 			case base == nil || base.P99 <= 0:
+			case busy[r.Lock] > 0:
+				part += say.Sprintf(" (%s, not judged)", times(say, q.P99/base.P99))
 			case within[r.Lock]:
 				part += say.Sprintf(" (%s, noise)", times(say, q.P99/base.P99))
 			default:
@@ -258,6 +260,9 @@ func costFindings(say *lang.Lang, rows []result.Row) []finding {
 	care := caveat
 	switch {
 	case base != nil && len(latency) > 0:
+		if len(busy) > 0 {
+			caveat = say.Sprintf(" Not judged: others used the machine, up to %s of its CPUs, more than %s; measure again on a quiet one.", percent(most(busy)), percent(noise.Quiet)) + caveat
+		}
 		if judged {
 			caveat = say.Sprintf(" Noise: the spread within the runs (block bootstrap) explains the difference, or it is less than the drift of %s between runs of one program.", percent(noise.Drift)) + caveat
 		}
@@ -286,18 +291,34 @@ func servedOf(say *lang.Lang, r result.Row) string {
 	return ""
 }
 
+// most is the largest value.
+func most(of map[string]float64) (highest float64) {
+	for _, v := range of {
+		highest = max(highest, v)
+	}
+	return highest
+}
+
 // noiseOf names the locks whose figure differs from that of the base by no more than noise, as
-// comparisons of runs judge it; judged if any could be.
-func noiseOf(rows []result.Row, base, field string) (within map[string]bool, judged bool) {
-	within = map[string]bool{}
+// comparisons of runs judge it; judged if any could be. Of those that cannot be told because others
+// used the machine, it says how much of its CPUs they took, there or under the base, 0 to 1.
+func noiseOf(rows []result.Row, base, field string) (within map[string]bool, judged bool, busy map[string]float64) {
+	within, busy = map[string]bool{}, map[string]float64{}
 	f, known := result.Lookup(field)
 	at := slices.IndexFunc(rows, func(r result.Row) bool { return r.Lock == base })
 	if !known || at < 0 {
-		return within, false
+		return within, false, busy
 	}
+	others, _ := result.Lookup(result.OthersField)
 	var found []Difference
 	for _, r := range rows {
-		if d, both := difference(rows[at], r, f); both && r.Lock != base && d.Untested == "" {
+		switch d, both := difference(rows[at], r, f); {
+		case !both || r.Lock == base:
+		case d.Untested == busyMachine:
+			here, _ := others.Of(r)
+			there, _ := others.Of(rows[at])
+			busy[r.Lock] = max(here, there)
+		case d.Untested == "":
 			found = append(found, d)
 		}
 	}
@@ -309,7 +330,7 @@ func noiseOf(rows []result.Row, base, field string) (within map[string]bool, jud
 	for _, d := range found {
 		within[d.Lock] = d.Outcome == noise.Noise
 	}
-	return within, len(found) > 0
+	return within, len(found) > 0, busy
 }
 
 // spanWithin is a time of a row with its interval, if that is known.

@@ -166,6 +166,10 @@ func outages(say *lang.Lang, rows []result.Row) string {
 	stall, _ := result.Lookup(result.OutageField)
 	at, share := worst(asked, available)
 	waited, ms := worst(rows, stall)
+	told := ms >= stall.Hurts
+	if i := slices.IndexFunc(rows, down); i >= 0 && !told { // however short the fault was
+		waited, told = rows[i], true
+	}
 	text := say.Text("every request was served")
 	if share < 1 {
 		text = say.Sprintf("%s %s of the requests failed", when(say, at), percent(1-share))
@@ -174,6 +178,9 @@ func outages(say *lang.Lang, rows []result.Row) string {
 		}
 		if at.RecoveryMS != nil && *at.RecoveryMS > 0 {
 			text += say.Sprintf(", and it had recovered %s after the heal", span(say, *at.RecoveryMS))
+		}
+		if at.NotRecovered {
+			text += say.Text(", and it had not recovered by the end of the run")
 		}
 	}
 	if at, n := worst(rowsWith(rows, func(r result.Row) bool { return len(r.Faults) == 0 }), lost); n > 0 {
@@ -184,7 +191,7 @@ func outages(say *lang.Lang, rows []result.Row) string {
 		already = append(already, at)
 	}
 	switch {
-	case !(ms >= stall.Hurts):
+	case !told:
 	case share < 1 && waited.Scenario == at.Scenario:
 		text = say.Sprintf("%s; %s", text, waitedFor(say, waited))
 	default:
@@ -240,12 +247,20 @@ func harms(say *lang.Lang, r result.Row) (parts []string) {
 		}
 		switch v, _ := f.Of(r); {
 		case f.As == result.Share:
-			parts = append(parts, say.Sprintf("%s of the requests failed", percent(v)))
+			part := say.Sprintf("%s of the requests failed", percent(v))
+			if r.NotRecovered {
+				part += say.Text(", and it had not recovered by the end of the run")
+			}
+			parts = append(parts, part)
 		case f.Field == result.OutageField:
 			outage = append(outage, waitedFor(say, r))
+		case v < f.Hurts: // so many failed, and that is told
 		default:
 			parts = append(parts, say.Term(f.Answer)+" "+told(say, f, v))
 		}
+	}
+	if len(outage) == 0 && down(r) {
+		outage = append(outage, waitedFor(say, r))
 	}
 	return append(parts, outage...)
 }
@@ -279,12 +294,26 @@ func waitedFor(say *lang.Lang, r result.Row) string {
 }
 
 func nobodyFor(say *lang.Lang, r result.Row, ms float64) string {
-	nobody := say.Text("nobody got the lock")
-	if r.Workload == "mutex" || r.Workload == "fenced-write" {
-		nobody = say.Text("nobody got the lock, or one of its resources,")
+	switch {
+	case down(r) && r.StallResource != "":
+		return say.Sprintf("nobody got the lock until the fault was over, and %s for %s", plain(r.StallResource), span(say, ms))
+	case down(r):
+		return say.Sprintf("nobody got the lock for %s, until the fault was over", span(say, ms))
+	case r.StallResource != "":
+		return say.Sprintf("nobody got %s for %s", plain(r.StallResource), span(say, ms))
+	case !resourcesTold(r) && (r.Workload == "mutex" || r.Workload == "fenced-write"):
+		return say.Sprintf("%s for %s", say.Text("nobody got the lock, or one of its resources,"), span(say, ms))
 	}
-	return say.Sprintf("%s for %s", nobody, span(say, ms))
+	return say.Sprintf("%s for %s", say.Text("nobody got the lock"), span(say, ms))
 }
+
+// down says that nobody got the lock, not only one of its resources, until a fault was over.
+func down(r result.Row) bool {
+	return r.Verdict.Liveness == "down" && resourcesTold(r) && r.LivenessResource == ""
+}
+
+// resourcesTold says that the file tells the stall of one resource from that of the lock.
+func resourcesTold(r result.Row) bool { return r.Acquired != nil }
 
 // caveats names the scenarios whose figures judge nothing.
 func caveats(say *lang.Lang, rows []result.Row) string {

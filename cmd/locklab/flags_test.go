@@ -81,12 +81,12 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 // TestFlagsOfAnotherWorkload are refused by name, also where they have their usual value.
 func TestFlagsOfAnotherWorkload(t *testing.T) {
 	for line, want := range map[string]string{
-		"--clients 4":                          "--clients: it is of the workload mutex, and this is --workload matchmaking",
-		"--workload mutex --seats 3":           "--seats: it is of the workload matchmaking, and this is --workload mutex",
+		"--clients 4":                          "--clients is for --workload mutex, fenced-write and handoff, and this is --workload matchmaking",
+		"--workload mutex --seats 3":           "--seats is for --workload matchmaking, and this is --workload mutex",
 		"--workload sleep":                     `--workload: unknown workload "sleep" (known: matchmaking, mutex, `,
 		"--workload fenced-write --clients 0":  "--clients 0: want 1 to 10000",
-		"--workload handoff --resources 2":     "--resources: it is of the workload mutex, and this is --workload handoff",
-		"--workload mutex --fencing off":       "--fencing: it is of the workload fenced-write, and this is --workload mutex",
+		"--workload handoff --resources 2":     "--resources is for --workload mutex and fenced-write, and this is --workload handoff",
+		"--workload mutex --fencing off":       "--fencing is for --workload fenced-write, and this is --workload mutex",
 		"--workload fenced-write --fencing no": "want on or off",
 		"--groups 0":                           "--groups 0: want 1 to 100000",
 		"--workload mutex --hold -1s":          "--hold -1s: want 0s to 1h0m0s",

@@ -408,7 +408,7 @@ func (f *runFlags) chooseWorkload(c *lab.Config) (err error) {
 	for _, own := range f.own {
 		own.flags.VisitAll(func(flag *pflag.Flag) {
 			if flag.Changed && mine.Lookup(flag.Name) == nil {
-				err = fmt.Errorf("--%s: it is of the workload %s, and this is --workload %s", flag.Name, own.Name, f.workload)
+				err = fmt.Errorf("--%s is for --workload %s, and this is --workload %s", flag.Name, f.workloadsWith(flag.Name), f.workload)
 			}
 		})
 	}
@@ -416,6 +416,17 @@ func (f *runFlags) chooseWorkload(c *lab.Config) (err error) {
 		return fmt.Errorf("--workload: unknown workload %q (known: %s)%s", f.workload, strings.Join(catalog.WorkloadNames(), ", "), nearest.Hint(f.workload, catalog.WorkloadNames()))
 	}
 	return errors.Join(err, c.Load.Check())
+}
+
+// workloadsWith names the workloads that have a flag.
+func (f *runFlags) workloadsWith(flag string) string {
+	var names []string
+	for _, own := range f.own {
+		if own.flags.Lookup(flag) != nil {
+			names = append(names, own.Name)
+		}
+	}
+	return lang.English().List(names)
 }
 
 func parseRate(text string) (float64, error) {

@@ -211,7 +211,7 @@ func Figures() []Figure {
 	}, Figure{InMarkdown: true, Compare: true}, Figure{InMarkdown: true, Compare: true, Answer: "request p99"}, Figure{InMarkdown: true})...)
 	all = append(all, distribution("acquire", Figure{
 		Group: "Acquire, ms", Better: Lower, Term: "acquire p50, acquire p99",
-		Means: "Only the time to get the lock, at its client. In matchmaking most matches find a seat without the lock, so latency and acquire time differ widely.",
+		Means: "Only the time to get the lock, at its client, of the acquisitions that were granted. In matchmaking most matches find a seat without the lock, so latency and acquire time differ widely.",
 	}, Figure{InMarkdown: true, Compare: true, Answer: "acquire p50"}, Figure{InMarkdown: true, Compare: true, Answer: "acquire p99"})...)
 	all = append(all, distribution("hold", Figure{Group: "Hold, ms", Means: "From getting the lock until the client no longer believes that it holds it."})...)
 	all = append(all, distribution("fill", Figure{Group: "Fill of rooms, ms", Better: Lower, Means: "From the moment a room is open until it is full."})...)
@@ -288,6 +288,10 @@ func Figures() []Figure {
 		},
 		Figure{Column: "zone_stalled", Group: "Fault, ms", Title: "which zone", Name: "zone of that stall", As: Words, Term: "zone of that stall", Means: "The zone that was without the lock for so long.", text: func(r Row) string { return r.ZoneStalled }},
 		Figure{Column: "zombie_since", Group: "Fault, ms", Title: "since the grant by", Name: "zombie since the grant by", As: Words, Term: "zombie since the grant by", Means: "Whose grant the zombie's time begins with: the server's of the lock, or the client's that was told that it has the lock, which is later.", text: func(r Row) string { return r.ZombieSince }},
+		Figure{
+			Field: "acquired", Column: "acquired_share", Group: "Acquire, ms", Title: "granted", Name: "acquisitions granted", As: Share, Better: Higher, Most: 1,
+			Term: "acquisitions granted", Means: "Share of the acquisitions that were granted, without those that were called off because what they were for came by another way.",
+		},
 		Figure{Field: "holds_lost", Measured: true, Column: "holds_lost", Group: "Holds", Title: "lost", Name: "holds lost", Term: "holds lost", As: Count, Better: Lower, Means: "Holds that ended before their release because their holder was told, or noticed, that it holds no longer."},
 	)
 }

@@ -134,17 +134,27 @@ type Row struct {
 	AvailabilityDuring  *float64 `json:"availability_during,omitempty"`
 
 	RecoveryMS *float64 `json:"recovery_ms,omitempty"`
-	StallMS    *float64 `json:"stall_ms,omitempty"` // longest time with waiters and no grant while the fault lasted
+	// NotRecovered says that there is no RecoveryMS because the run ended before.
+	NotRecovered bool     `json:"not_recovered,omitempty"`
+	StallMS      *float64 `json:"stall_ms,omitempty"` // longest time with waiters and no grant while the fault lasted
+	// StallResource is the resource that StallMS is of, and LivenessResource the one that the
+	// verdict's liveness is of; "" is the lock as a whole, and what older files say.
+	StallResource    string `json:"stall_resource,omitempty"`
+	LivenessResource string `json:"liveness_resource,omitempty"`
 	// ZoneStallMS is the same of the zone that fared worst, and ZoneStalled which one that was;
 	// absent where there is one zone, and from older files.
 	ZoneStallMS *float64 `json:"zone_stall_ms,omitempty"`
 	ZoneStalled string   `json:"zone_stalled,omitempty"`
 
 	LatencyMS  *Quantiles `json:"latency_ms,omitempty"`
-	AcquireMS  *Quantiles `json:"acquire_ms,omitempty"`
+	AcquireMS  *Quantiles `json:"acquire_ms,omitempty"` // of the acquisitions that were granted
 	HoldMS     *Quantiles `json:"hold_ms,omitempty"`
 	FillMS     *Quantiles `json:"fill_ms,omitempty"`     // rooms: from open to full
 	LatenessMS *Quantiles `json:"lateness_ms,omitempty"` // generator: really sent minus intended
+
+	// Acquired is the share of the acquisitions that were granted, 0 to 1, without those that were
+	// called off; absent where there was none, and from older files.
+	Acquired *float64 `json:"acquired,omitempty"`
 
 	HandoffMS *Quantiles `json:"handoff_ms,omitempty"` // a holder stopped acting until a waiter held
 

@@ -70,14 +70,17 @@ type Findings struct {
 	// but they are violations.
 	WarmupDuplicates Duplicates
 
-	Holds         int64 // grants that clients believed
-	Overlaps      int64 // holds that were believed while others of the resource began
-	OverlapHolds  int64 // those others
-	ZombieNS      int64 `merge:"max"` // the longest time from a grant until an older holder stopped believing
-	ServerGrants  bool  // that grant is the one that the lock's server recorded, not when its client was told
-	Tokens        int64 // acquisitions that came with a fencing token
-	TokensBroken  int64 // and those of them whose token did not grow
-	AcquiredOK    int64 // acquisitions that ended ok, in the measured part
+	Holds        int64 // grants that clients believed
+	Overlaps     int64 // holds that were believed while others of the resource began
+	OverlapHolds int64 // those others
+	ZombieNS     int64 `merge:"max"` // the longest time from a grant until an older holder stopped believing
+	ServerGrants bool  // that grant is the one that the lock's server recorded, not when its client was told
+	Tokens       int64 // acquisitions that came with a fencing token
+	TokensBroken int64 // and those of them whose token did not grow
+	AcquiredOK   int64 // acquisitions that ended ok, in the measured part
+	// AcquiredNot is the acquisitions that failed, or of which it is not known; without those that
+	// were called off, because what they were for had come by another way.
+	AcquiredNot   int64
 	MessagesSent  int64 // protocol messages in the same time
 	HasMessages   bool
 	Wakeups       int64 // handoff: of waiters, in the same time
@@ -95,7 +98,9 @@ type Findings struct {
 	Liveness string // the worst of all fault windows and resources
 	// StuckResource is the resource that fared so; "" if the lock as a whole did.
 	StuckResource string
-	StallNS       int64 `merge:"max"` // the longest stall of the measured part, of the lock or of any resource
+	// StalledResource is the resource that StallNS is of; "" if the lock as a whole.
+	StalledResource string
+	StallNS         int64 `merge:"max"` // the longest stall of the measured part, of the lock or of any resource
 	// ZoneStallNS is the longest stall of one zone, whose clients wanted the lock and none of
 	// which got it, and StalledZone which one that was; "" where there is one zone only.
 	ZoneStallNS int64 `merge:"max"`
@@ -223,6 +228,13 @@ const (
 // rank is 0 for the best; below it is what is none of these words.
 func rank(l string) int { return slices.Index([]string{Live, Stalls, Down}, l) }
 
+// Acquired is the share of the acquisitions that were granted, 0 to 1, but for those that were
+// called off; false if there was none.
+func (f *Findings) Acquired() (share float64, any bool) {
+	all := f.AcquiredOK + f.AcquiredNot
+	return ratio(float64(f.AcquiredOK), float64(all)), all > 0
+}
+
 // Availability is the share of the sent operations that ended ok, 0 to 1.
 func (f *Findings) Availability() float64 {
 	return ratio(float64(f.OK), float64(f.OK+f.Failed+f.Unknown))
@@ -284,6 +296,9 @@ func Merge(repeats ...*Findings) *Findings {
 	for _, f := range repeats {
 		if m.StalledZone == "" || f.ZoneStallNS > m.ZoneStallNS {
 			m.StalledZone = f.StalledZone
+		}
+		if f.StallNS > m.StallNS {
+			m.StalledResource = f.StalledResource
 		}
 		n, _ := f.Violations()
 		convicted = convicted || n > 0 && !f.Disturbed

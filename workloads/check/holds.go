@@ -278,6 +278,7 @@ func repeated(list []*acquire) map[uint64]bool {
 // measureAcquires measures the acquisitions of the measured part, sorted by answer.
 func (c *Checker) measureAcquires(f *Findings, t timeline) {
 	perClient := map[int32]int64{}
+	canceled := c.names.id(canceledKind)
 	var sent runningTotals
 	for _, a := range c.acquires {
 		if c.opts.Ops {
@@ -293,6 +294,8 @@ func (c *Checker) measureAcquires(f *Findings, t timeline) {
 			got = 1
 			f.AcquiredOK++
 			f.Acquire.add(a.at - a.asked())
+		} else if a.errorKind != canceled {
+			f.AcquiredNot++
 		}
 		perClient[a.client] += got
 	}

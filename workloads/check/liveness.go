@@ -243,7 +243,9 @@ func (c *Checker) fared(f *Findings, w window, live string, stall outage, resour
 	if rank(live) > rank(f.Liveness) {
 		f.Liveness, f.StuckResource = live, resource
 	}
-	f.StallNS = max(f.StallNS, stall.lasts)
+	if stall.lasts > f.StallNS {
+		f.StallNS, f.StalledResource = stall.lasts, resource
+	}
 	stall.resource = resource
 	c.longest = c.longest.or(stall)
 }

@@ -47,7 +47,12 @@ func (c *Checker) exampleOfOutage(f *Findings, t timeline) {
 			break
 		}
 	}
-	lasts := time.Duration(o.lasts)
+	end := o.from + o.lasts
+	if next != nil {
+		end = next.at
+	}
+	from := c.sinceWanted(o, end)
+	lasts := time.Duration(end - from)
 	text := sentence.Of("nobody got the lock for %v", lasts)
 	switch {
 	case o.zone != "":
@@ -55,14 +60,15 @@ func (c *Checker) exampleOfOutage(f *Findings, t timeline) {
 	case o.resource != "":
 		text = sentence.Of("nobody got %s for %v", o.resource, lasts)
 	}
-	end := o.from + o.lasts
 	if next != nil {
-		end = next.at
 		text = sentence.Of("%s; then %s got %s", text, c.names.text(next.node), c.names.text(next.resource))
 	} else {
 		text = sentence.Of("%s, to the end of the run", text)
 	}
-	e := Example{Repeat: 1, What: sentence.Key("outage"), Resource: o.resource, AtNS: o.from - t.measure, LastsNS: end - o.from, Text: text}
+	if counted := time.Duration(o.lasts); counted < lasts-lasts/100 {
+		text = sentence.Of("%s; of these, %v count: in the others nobody wanted it, or the fault was being healed", text, counted)
+	}
+	e := Example{Repeat: 1, What: sentence.Key("outage"), Resource: o.resource, AtNS: from - t.measure, LastsNS: end - from, Text: text}
 	if next != nil {
 		e.Granted = c.names.text(next.resource)
 	}
@@ -70,6 +76,21 @@ func (c *Checker) exampleOfOutage(f *Findings, t timeline) {
 		e.Resource = c.names.text(waited.resource)
 	}
 	f.Outages = append(f.Outages, e)
+}
+
+// sinceWanted is since when somebody waited in vain in an outage that ended at a moment: who was
+// granted at its beginning does not count.
+func (c *Checker) sinceWanted(o outage, end int64) int64 {
+	since := end
+	for _, a := range c.acquires {
+		if o.resource != "" && c.names.text(a.resource) != o.resource || o.zone != "" && c.zone(a.node) != o.zone {
+			continue
+		}
+		if a.at > o.from && a.asked() < end && (a.outcome != ok || a.at >= end) {
+			since = min(since, max(a.asked(), o.from))
+		}
+	}
+	return since
 }
 
 // exampleOfSlowness shows the slowest request of the measured part that was served, if one was.

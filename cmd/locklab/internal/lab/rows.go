@@ -108,6 +108,10 @@ func toRow(f *check.Findings, v check.Verdict, want history.Expect, histories []
 	if f.RecoveryNS >= 0 && !f.NotRecovered {
 		row.RecoveryMS = new(ms(f.RecoveryNS))
 	}
+	row.NotRecovered, row.StallResource, row.LivenessResource = f.NotRecovered, f.StalledResource, f.StuckResource
+	if share, asked := f.Acquired(); asked {
+		row.Acquired = &share
+	}
 	if f.ZombieNS > 0 {
 		row.ZombieMS, row.ZombieSince = new(ms(f.ZombieNS)), result.SinceClient
 		if f.ServerGrants {
