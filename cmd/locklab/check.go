@@ -108,9 +108,6 @@ func printFindings(w io.Writer, say *lang.Lang, path string, f *check.Findings, 
 		line(say.Text("duplicates"), say.Sprintf("%d of %d rooms: %d raced, %d overlooked, %d unreachable", d.Total(), f.RoomsCreated, d.Raced, d.Overlooked, d.Unreachable))
 	}
 	overlaps := say.Count(f.Overlaps, "1 overlap", "%s overlaps")
-	if f.Overlaps > 0 {
-		overlaps = say.Sprintf("%s (so many were believed while others began: %s)", overlaps, lang.Group(f.OverlapHolds))
-	}
 	line(say.Text("holds"), say.Sprintf("%s, %s, %s", lang.Group(f.Holds), overlaps,
 		say.Count(f.TokensBroken, "1 token that did not grow", "%s tokens that did not grow")))
 	line(say.Text("liveness"), say.Sprintf("%s, longest stall %s", say.Term(v.Liveness), say.Lasting(time.Duration(f.StallNS))))
@@ -140,7 +137,7 @@ func printFindings(w io.Writer, say *lang.Lang, path string, f *check.Findings, 
 		{"raced", say.Text("raced duplicates"), f.Duplicates.Raced + f.WarmupDuplicates.Raced},
 		{"overlooked", say.Text("overlooked duplicates"), f.Duplicates.Overlooked + f.WarmupDuplicates.Overlooked},
 		{"unreachable", say.Text("unreachable duplicates"), f.Duplicates.Unreachable + f.WarmupDuplicates.Unreachable},
-		{"overlap", say.Text("holds that began during another"), f.OverlapHolds},
+		{"overlap", say.Text("overlaps"), f.Overlaps},
 		{"token", say.Text("acquisitions without a new token"), f.TokensBroken},
 	} {
 		if more := kind.n - shown[kind.what]; more > 0 {

@@ -200,15 +200,15 @@ func (c *Checker) checkOverlapsOf(f *Findings, t timeline, holds []*acquire) {
 		if h.at+h.err < stale.until-stale.err {
 			f.OverlapHolds++
 			f.violation(t, h.at)
-			if !counted {
+			if !counted { // one overlap, however many begin while the stale one is believed
 				f.Overlaps++
 				counted = true
+				old := stale
+				c.example(f, t, sentence.Key("overlap"), c.names.text(h.resource), h.at, func() sentence.Text {
+					return sentence.Of("%s on %s got %s while %s on %s held it, and believed so for %s more",
+						brief(h.hold), c.name(h.node), c.name(h.resource), brief(old.hold), c.name(old.node), time.Duration(old.until-h.at))
+				})
 			}
-			old := stale
-			c.example(f, t, sentence.Key("overlap"), c.names.text(h.resource), h.at, func() sentence.Text {
-				return sentence.Of("%s on %s got %s while %s on %s held it, and believed so for %s more",
-					brief(h.hold), c.name(h.node), c.name(h.resource), brief(old.hold), c.name(old.node), time.Duration(old.until-h.at))
-			})
 		}
 		if h.until-h.err > stale.until-stale.err {
 			stale, counted = h, false
