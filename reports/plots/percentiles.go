@@ -23,7 +23,7 @@ func Percentiles(say *lang.Lang, scenario string, lines []Line, scale Scale) []b
 	for i, inverse := range []float64{1, 2, 10, 100, 1e3, 1e4, 1e5, 1e6} {
 		ticks = append(ticks, tick{math.Log10(inverse), percents[i]})
 	}
-	f := newFrame(200, 142, math.Log10(deepest), say.Text("percentile of the requests"), ticks)
+	f := newFrame(200, 180, math.Log10(deepest), say.Text("percentile of the requests"), ticks)
 	y := f.logarithmic(scale.LatencyLow, scale.LatencyHigh)
 	var ends []end
 	var words []string
