@@ -57,7 +57,7 @@ func (m meaning) Class() string { return [...]string{"none", "ok", "warn", "bad"
 
 // meaningsNote explains them.
 const meaningsNote = "✓ no user notices it. △ users notice it: 0.1 s or more, one request in 1,000 fails, or a duplicate while the other room was out of reach. " +
-	"✗ it harms them: a duplicate, overlapping hold or stale write; 1 s or more; or one request in 100 or more fails, so that a p99 is of those that were lucky. ? The run could not decide."
+	"✗ it harms them: a duplicate, overlapping hold or stale write; 1 s or more; one request in 100 or more fails; or more than one in 100 (p99) or more than half (p50) were not served or granted, so that they never got as far. ? The run could not decide."
 
 // meaningOf judges one figure of a row for its users.
 func meaningOf(f result.Figure, r result.Row) meaning {
