@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -33,6 +34,7 @@ func (r answerRow) Columns() int { return 1 + len(r.Cells) }
 // answerCell is one figure. Where is the scenario that it comes from.
 type answerCell struct {
 	Title, Value, Where, Note, Href string
+	Elsewhere                       string // of which share the figure is in another scenario
 	// Besides is what the figure leaves out and the reader must know: "+30 unreachable".
 	Besides string
 	Meaning meaning
@@ -72,6 +74,8 @@ func meaningOf(f result.Figure, r result.Row) meaning {
 		return open
 	case ofTheLucky(f, r):
 		m = harm
+	case math.IsNaN(shareOf(f, r)):
+		return open
 	case f.Felt > 0 && v >= f.Felt || f.Violation == "duplicate" && unreachable(r) > 0:
 		m = felt
 	default:
@@ -228,9 +232,6 @@ func answerCellOf(say *lang.Lang, f result.Figure, rows []result.Row) answerCell
 	if math.IsNaN(v) {
 		return c
 	}
-	if lucky := rowsWith(rows, func(r result.Row) bool { return ofTheLucky(f, r) }); len(lucky) > 0 { // who waits for ever waits longest
-		r, v = worst(lucky, f)
-	}
 	c.Meaning = meaningOf(f, r)
 	for _, one := range rows { // what another row could not decide may have been worse
 		_, has := f.Of(one)
@@ -252,14 +253,33 @@ func answerCellOf(say *lang.Lang, f result.Figure, rows []result.Row) answerCell
 	if v > 0 || c.Besides != "" {
 		c.Where, c.Href = plain(r.Scenario), "#"+rowID(r)
 	}
-	switch share, of := sharedBy(f, r); {
-	case of == "" || share >= quietShare:
-	case of == acquires:
-		c.Note = say.Sprintf("%s granted", percent(share))
-	default:
-		c.Note = say.Sprintf("%s served", percent(share))
+	c.Note = sharedNote(say, f, r)
+	part := func(one result.Row) bool { return ofTheLucky(f, one) || math.IsNaN(shareOf(f, one)) }
+	if others := rowsWith(rows, part); len(others) > 0 && !part(r) {
+		fewest := slices.MinFunc(others, func(a, b result.Row) int { return cmp.Compare(shareOf(f, a), shareOf(f, b)) })
+		c.Elsewhere = say.Sprintf("%s: %s", plain(fewest.Scenario), sharedNote(say, f, fewest))
+		c.Meaning = max(c.Meaning, meaningOf(f, fewest))
 	}
 	return c
+}
+
+// sharedNote says of which share of the requests, or acquisitions, a time is, if not of all.
+func sharedNote(say *lang.Lang, f result.Figure, r result.Row) string {
+	switch share, of := sharedBy(f, r); {
+	case of == "" || share >= quietShare:
+		return ""
+	case math.IsNaN(share):
+		return say.Text("unknown share")
+	case of == acquires:
+		return say.Sprintf("%s granted", percent(share))
+	default:
+		return say.Sprintf("%s served", percent(share))
+	}
+}
+
+func shareOf(f result.Figure, r result.Row) float64 {
+	share, _ := sharedBy(f, r)
+	return share
 }
 
 // What times are of.
@@ -269,13 +289,16 @@ const (
 )
 
 // sharedBy is the share of the requests, or of the acquisitions, that a time of a row is of: those
-// that were served, or granted; "" if it is no such time, or nobody knows.
+// that were served, or granted; "" if it is no such time. Of acquisitions an older file does not
+// tell it: that is NaN where not all requests were served.
 func sharedBy(f result.Figure, r result.Row) (share float64, of string) {
 	switch {
 	case strings.HasPrefix(f.Field, requests):
 		return r.Availability, requests
 	case strings.HasPrefix(f.Field, acquires) && r.Acquired != nil:
 		return *r.Acquired, acquires
+	case strings.HasPrefix(f.Field, acquires) && r.Availability < quietShare:
+		return math.NaN(), acquires
 	}
 	return 1, ""
 }

@@ -389,14 +389,20 @@ func TestFirstTableLeavesNothingOut(t *testing.T) {
 			r.Availability, r.LatencyMS = 0.384, &result.Quantiles{P50: 3, P99: 13.8}
 			r.Acquired, r.AcquireMS = &granted, &result.Quantiles{P50: 2, P99: 11}
 		}),
+		row("quorum", func(r *result.Row) { // slower where all got it
+			r.Scenario, r.Acquired, r.AcquireMS = "slow", new(1.0), &result.Quantiles{P50: 43.6, P99: 60}
+		}),
+		row("quorum", func(r *result.Row) { r.Acquired, r.AcquireMS = new(0.369), &result.Quantiles{P50: 2.35, P99: 11} }),
+		row("old", func(r *result.Row) { r.Availability, r.AcquireMS = 0.74, &result.Quantiles{P50: 48, P99: 99} }),
 		row("mine", func(r *result.Row) {
 			r.Verdict.Status, r.Verdict.Safety = result.StatusNotJudged, result.SafetyNotJudged
 		}),
-	}}, 100, false)
+	}}, 120, false)
 	text = strings.Join(strings.Fields(text), " ")
 	for _, want := range []string{
 		"none ✗ 0 ✓ none ? – ? – ? – ? – +93 overlaps", "multiphase ✗ 30 ✓ none ? – ? – ? – ? – +30 unreachable",
 		"redlock △ 0 ✓ none ✗ 2.9 s ? – ? – ? – +5 unreachable in zone c s", "mine ? none seen",
+		"quorum ✓ 0 ✓ none ? – ? – ✗ 43.6 ms ✗ 60 ms slow slow", "old ✓ 0 ✗ 26.0% ? – ? – ? 48 ms ? 99 ms unknown share unknown share",
 		"raft ✓ 0 ✗ 61.6% ? – ✗ 13.8 ms ✓ 2 ms ✗ 11 ms 38.4% served 60.0% granted 60.0% granted",
 	} {
 		if !strings.Contains(text, want) {

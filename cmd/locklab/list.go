@@ -183,6 +183,9 @@ func oneOf(entries []listed, name string) (one []listed, err error) {
 		}
 		names = append(names, e.name)
 	}
+	if lock, _, more := strings.Cut(name, ":"); more && slices.Contains(names, lock) { // with a variant or options: the lock has them all
+		return oneOf(entries, lock)
+	}
 	return nil, fmt.Errorf("unknown name %q: want one of %s%s", name, strings.Join(names, ", "), nearest.Hint(name, names))
 }
 

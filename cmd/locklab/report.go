@@ -72,6 +72,8 @@ shows these to browsers instead, until it is interrupted.`,
 				return err
 			}
 			switch {
+			case out != "" && hasResult(out) && (len(dirs) > 1 || twice([]string{dirs[0], out}) == nil):
+				return fmt.Errorf("--out %s: it has a run's own report, which would be written over: want another directory", out)
 			case out != "":
 			case len(dirs) == 1:
 				out = dirs[0]

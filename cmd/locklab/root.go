@@ -43,7 +43,7 @@ without a grant. It ends with a report to decide from.`,
 				if err := check(cmd, args); err != nil {
 					got := ""
 					if len(args) > 0 {
-						got = fmt.Sprintf("%.80q: ", args)
+						got = fmt.Sprintf("%.80q: ", strings.Join(args, " "))
 					}
 					return fmt.Errorf("%swant %s, such as\n%s", got, cmd.UseLine(), strings.SplitN(cmd.Example, "\n", 2)[0])
 				}
@@ -71,6 +71,9 @@ func flagError(cmd *cobra.Command, err error) string {
 			hint = "such as " + value.GetValue() + "s"
 		}
 		return fmt.Sprintf("--%s %s: want a time with its unit, %s", value.GetFlag().Name, value.GetValue(), hint)
+	}
+	if value, ok := errors.AsType[*pflag.InvalidValueError](err); ok && value.GetFlag().Value.Type() == "int" {
+		return fmt.Sprintf("--%s %.80s: want a whole number", value.GetFlag().Name, value.GetValue())
 	}
 	return err.Error()
 }

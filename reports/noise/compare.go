@@ -149,6 +149,13 @@ func (c *Comparison) Tested() bool { return c.n > 0 && !math.IsNaN(c.deviation) 
 
 func square(v float64) float64 { return v * v }
 
+// apart says of single runs that their intervals do not touch. Where many draws lie far out, as
+// of a long tail, the test does not see what the intervals show; nobody would call it noise.
+func (c *Comparison) apart() bool {
+	a, b := c.Before, c.After
+	return !c.Repeated && a.Confidence > 0 && b.Confidence > 0 && (a.High < b.Low || b.High < a.Low)
+}
+
 // Holm decides all comparisons of a page together.
 func Holm(all []*Comparison) {
 	sorted := slices.Clone(all)
@@ -167,7 +174,7 @@ func Holm(all []*Comparison) {
 			c.Outcome = Noise
 		case c.Chance <= Level && c.Repeated:
 			c.Outcome = Shown
-		case c.Chance <= Level || c.Repeated && c.n < fewest:
+		case c.Chance <= Level || c.Repeated && c.n < fewest || c.apart():
 			c.Outcome = Open
 		default:
 			c.Outcome = Noise

@@ -327,3 +327,16 @@ func TestIntervals(t *testing.T) {
 		t.Errorf("of one: %+v", one)
 	}
 }
+
+// TestIntervalsApartAreNoNoise: draws far out make the error large and leave the interval alone.
+func TestIntervalsApartAreNoNoise(t *testing.T) {
+	of := func(v, low, high float64) noise.Sample {
+		return noise.Sample{Values: []float64{v}, Error: 0.0018, Range: &[2]float64{low, high}}
+	}
+	apart := noise.Compare(of(0.0057, 0.0051, 0.0072), of(0.0094, 0.0083, 0.0108), noise.Measure)
+	near := noise.Compare(of(0.0057, 0.0051, 0.0090), of(0.0094, 0.0083, 0.0108), noise.Measure)
+	noise.Holm([]*noise.Comparison{&apart, &near})
+	if apart.Outcome != noise.Open || near.Outcome != noise.Noise {
+		t.Errorf("apart: %v, near: %v; want %v, %v", apart.Outcome, near.Outcome, noise.Open, noise.Noise)
+	}
+}

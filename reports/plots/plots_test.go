@@ -219,6 +219,29 @@ func TestTimelineDrawsWhatItIsAbout(t *testing.T) {
 	}
 }
 
+// TestTimelineKeepsTheWaitThatExplains: of many waits in a slow request the long ones are drawn.
+func TestTimelineKeepsTheWaitThatExplains(t *testing.T) {
+	s := series.Scene{Moment: series.Moment{LastsMS: 1000}, Steps: []series.Step{{Who: "master-c", What: "wait", Text: sentence.Name("its own"), FromMS: 0.3, ToMS: 1000.3}}}
+	for i := range 20 {
+		s.Steps = append(s.Steps, series.Step{Who: "master-c", What: "wait", Text: sentence.Name("of another"), FromMS: 400, ToMS: float64(450 + i)})
+	}
+	if words := parse(t, timeline(s)); !strings.Contains(words, "its own,") || !strings.Contains(words, "16 more in the text") {
+		t.Errorf("it draws only\n%s", words)
+	}
+}
+
+// TestTimelineSaysWhatGoesOn beyond its edge, and has room for how long two believe at once.
+func TestTimelineSaysWhatGoesOn(t *testing.T) {
+	s := series.Scene{Steps: []series.Step{
+		{Who: "master-a", What: "hold", Text: sentence.Name("older"), FromMS: -400, ToMS: 210},
+		{Who: "master-c", What: "hold", Text: sentence.Name("newer"), FromMS: 0, ToMS: 900},
+	}}
+	words := parse(t, timeline(s))
+	if strings.Count(words, "\nhold\n") != 1 || strings.Count(words, "\nhold →\n") != 1 || !strings.Contains(words, "older, -400.0 to +210.0 ms") {
+		t.Errorf("it says\n%s", words)
+	}
+}
+
 // TestTimelineShadesFaults only while they were in force, and says whether there is any.
 func TestTimelineShadesFaults(t *testing.T) {
 	hold := series.Step{Who: "m", What: "hold", Text: sentence.Name("holds"), FromMS: -90, ToMS: 40}

@@ -16,7 +16,7 @@ import (
 const (
 	timelineWidth = 360.0
 	timelineLeft  = 14
-	timelineRight = 40.0 // room for the word of a bar that ends there
+	timelineRight = 58.0 // room for the word of a bar that ends there
 	barHeight     = 13.0
 )
 
@@ -42,7 +42,11 @@ func Timeline(say *lang.Lang, s series.Scene) (drawing []byte, shaded bool) {
 		if step.What != "match" && step.What != "fault" {
 			from = min(from, max(step.FromMS, -100))
 			if !math.IsInf(step.ToMS, 0) {
-				to = max(to, min(step.ToMS, s.LastsMS+50))
+				room := 50.0
+				if step.What == "hold" && s.LastsMS == 0 {
+					room = 300 // how long two believe at once
+				}
+				to = max(to, min(step.ToMS, s.LastsMS+room))
 			}
 		}
 	}
@@ -87,13 +91,28 @@ func Timeline(say *lang.Lang, s series.Scene) (drawing []byte, shaded bool) {
 			x0, x1 := f.x(max(step.FromMS, from)-from), f.x(min(step.ToMS, to)-from)
 			x1 = max(x1, x0+2)
 			top := y + nameHeight + barHeight*float64(l.at[i])
-			fmt.Fprintf(f, `<g><title>%s</title>`, escape(say.Sprintf("%s: %s, %+.1f ms", say.Term(l.name), say.Tell(step.Text), step.FromMS)))
+			title := say.Sprintf("%s: %s, %+.1f ms", say.Term(l.name), say.Tell(step.Text), step.FromMS)
+			if step.ToMS > step.FromMS && !math.IsInf(step.ToMS, 0) {
+				title = say.Sprintf("%s: %s, %+.1f to %+.1f ms", say.Term(l.name), say.Tell(step.Text), step.FromMS, step.ToMS)
+			}
+			fmt.Fprintf(f, `<g><title>%s</title>`, escape(title))
 			ink, word := inks[step.What], "small"
 			if step.About {
 				ink, word = Ink(strings.TrimSuffix(string(ink), " soft")), "small name k0"
 			}
-			f.fill(ink, point{x0, top + 9}, point{x1, top + 9}, point{x1, top + 2}, point{x0, top + 2})
-			f.text(point{x1 + 2, top + 9}, say.Term(step.What), "", "", word)
+			name := say.Term(step.What)
+			bar := []point{{x0, top + 9}, {x1, top + 9}, {x1, top + 2}, {x0, top + 2}}
+			const tip, middle = 4, 5.5 // a bar that goes on beyond the drawing has a point there
+			if step.FromMS < from {
+				bar = append(bar, point{x0 - tip, top + middle})
+			}
+			if step.ToMS > to {
+				bar = slices.Insert(bar, 2, point{x1 + tip, top + middle})
+				x1 += tip
+				name += " →"
+			}
+			f.fill(ink, bar...)
+			f.text(point{x1 + 2, top + 9}, name, "", "", word)
 			f.WriteString("</g>")
 		}
 		y += nameHeight + barHeight*float64(l.rows) + 4
@@ -128,17 +147,18 @@ func lanesOf(s series.Scene, from, word float64) []*lane {
 }
 
 // fit gives every step a row. If these are too many, requests and waits go, those first that
-// are furthest from the moment, and never what the moment is about.
+// are furthest from the moment, of those in it the shortest, and never what the moment is about.
 func (l *lane) fit(from, word, lasts float64) {
 	for {
 		l.place(from, word)
-		furthest, distance := -1, -1.0
+		furthest, distance, within := -1, -1.0, 0.0
 		for i, step := range l.steps {
 			if step.About || step.What != "match" && step.What != "wait" {
 				continue
 			}
-			if d := max(step.FromMS-lasts, -step.FromMS, 0); d > distance {
-				furthest, distance = i, d
+			d, in := max(step.FromMS-lasts, -step.FromMS, 0), min(step.ToMS, lasts)-max(step.FromMS, 0)
+			if d > distance || d == distance && in < within {
+				furthest, distance, within = i, d, in
 			}
 		}
 		if l.rows <= laneRows || furthest < 0 {
