@@ -63,8 +63,10 @@ fuzz-long: ## a million inputs for every fuzz target: for the night
 	$(MAKE) fuzz FUZZTIME=1000000x
 
 sample: deps build ## run the headline comparison again and keep it in reports/sample
+	rm -rf reports/runs/sample
+	bin/locklab run --seed 1 --out reports/runs/sample
 	rm -rf reports/sample
-	bin/locklab run --seed 1 --out reports/sample
+	mv reports/runs/sample reports/sample
 	gzip -9n reports/sample/histories/*/*.jsonl
 	sed -i 's/\.jsonl"/.jsonl.gz"/' reports/sample/result.json
 	rm -rf reports/sample/lab.log reports/sample/logs
