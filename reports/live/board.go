@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// frameTime is between two frames.
+	// frameTime is between two frames, if not many look.
 	frameTime = 250 * time.Millisecond
 	// chartFrames are from one drawing of the charts to the next: they are most of what is
 	// to be drawn, and nobody sees that a line grows by less than a second.
@@ -176,7 +176,7 @@ func (b *Board) Show(ctx context.Context) error {
 			m.steer(now)
 			b.hub.show(p, m, now, frames%chartFrames == 0)
 			frames++
-			next = now + int64(frameTime)
+			next = now + int64(b.hub.pace())
 		}
 	}
 	b.fold(m)

@@ -1,7 +1,7 @@
 // Package live shows a comparison while it runs: a page that browsers open, kept up to
 // date by server-sent events.
 //
-//	lab ──events, runs, rows──▶ Board ──every 250 ms──▶ model ──▶ fragments ──▶ mailboxes ──▶ browsers
+//	lab ──events, runs, rows──▶ Board ──every 250 ms or more──▶ model ──▶ fragments ──▶ mailboxes ──▶ browsers
 //	         (never waits)       inbox      one goroutine    one rendering     the newest
 //	                                                       for all viewers    of each only
 //

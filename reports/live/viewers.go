@@ -118,6 +118,17 @@ func (h *hub) sees(v view) bool {
 	return false
 }
 
+// fewViewers get every frame. So many more, and there is one frame in two, and so on: what they
+// cost the machine that measures must not grow with them.
+const fewViewers = 8
+
+// pace is the time between two frames.
+func (h *hub) pace() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return frameTime * time.Duration(1+len(h.viewers)/fewViewers)
+}
+
 func (h *hub) watched() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
