@@ -1,16 +1,17 @@
 package live
 
-import (
-	"testing"
-	"time"
-)
+import "testing"
 
 // TestManyLookLessOften: what viewers cost together does not grow with them.
 func TestManyLookLessOften(t *testing.T) {
 	h := &hub{viewers: map[*viewer]struct{}{}, shown: map[view]*frame{}}
 	var all []*viewer
 	for n := range 2 * fewViewers {
-		if want := frameTime * (1 + map[bool]time.Duration{true: 1}[n >= fewViewers]); h.pace() != want {
+		want := frameTime
+		if n >= fewViewers {
+			want = 2 * frameTime
+		}
+		if h.pace() != want {
 			t.Errorf("%d viewers get a frame every %v, want %v", n, h.pace(), want)
 		}
 		all = append(all, h.join(view{lang: "en"}))
