@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"locklab/locks/locktest"
 	"locklab/reports/result"
 )
 
@@ -44,7 +45,10 @@ func TestE2EUnasked(t *testing.T) {
 				}
 			}
 			if c.signal == syscall.SIGSTOP {
-				lab.said.awaitLine(t, "waiting for the last answers")
+				locktest.Eventually(t, "the end of the measured part", func() bool { // all answers may be there by then
+					said := lab.said.String()
+					return strings.Contains(said, " waiting for ") || strings.Contains(said, " stopping")
+				})
 				for _, pid := range hit {
 					if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 						t.Fatal(err)
