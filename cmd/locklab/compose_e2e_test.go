@@ -360,7 +360,9 @@ func (c *composed) isPlayed(t *testing.T) {
 		return err == nil && n > 0
 	})
 	for _, found := range w.Take() {
-		t.Error("the page made " + found)
+		if !strings.Contains(found, "ERR_NETWORK_CHANGED") { // containers come and go, and their networks with them
+			t.Error("the page made " + found)
+		}
 	}
 	c.mustDocker(t, "compose", "stop") // as Ctrl-C does
 	ended()
