@@ -271,6 +271,7 @@ func TestHeadline(t *testing.T) {
 			result.File{Results: []result.Row{row("lamport", "zone-failure", result.StatusExpected, func(r *result.Row) {
 				most, all := 683.0, 1.0
 				r.StallMS, r.Acquired, r.Verdict.Liveness, r.Faults = &most, &all, "down", []result.Fault{{Kind: "zone-failure"}}
+				r.RecoveryMS = new(5.0)
 			})}},
 			[]string{"every request was served; nobody got the lock for 683 ms, until the fault was over when a zone died."},
 		},
@@ -285,8 +286,15 @@ func TestHeadline(t *testing.T) {
 			result.File{Results: []result.Row{row("redlock", "zone-failure", result.StatusExpected, func(r *result.Row) {
 				most, all := 3391.0, 1.0
 				r.StallMS, r.Acquired, r.StallResource, r.Verdict.Liveness = &most, &all, "g16", "down"
+				r.RecoveryMS = new(5.0)
 			})}},
 			[]string{"nobody got the lock until the fault was over, and g16 for 3.4 s"},
+		},
+		"down to the end": {
+			result.File{Results: []result.Row{row("redsync", "redis-clock", result.StatusExpected, func(r *result.Row) {
+				r.StallMS, r.Acquired, r.Verdict.Liveness, r.NotRecovered = new(997.0), new(0.4), "down", true
+			})}},
+			[]string{"every request was served; nobody got the lock for 997 ms with nothing broken."},
 		},
 		"not recovered": {
 			result.File{Results: []result.Row{row("redlock", "zone-failure", result.StatusExpected, func(r *result.Row) {

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"locklab/reports/lang"
 	"locklab/reports/plots"
@@ -138,8 +137,7 @@ func begun(text string) string {
 	if strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) }) {
 		return text
 	}
-	first, size := utf8.DecodeRuneInString(text)
-	return string(unicode.ToUpper(first)) + text[size:]
+	return upper(text)
 }
 
 // MoreSteps says how much of a scene is left out; "" if nothing.

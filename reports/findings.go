@@ -4,8 +4,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"locklab/reports/lang"
 	"locklab/reports/noise"
@@ -47,8 +45,7 @@ func (f finding) Plain() string {
 func (f finding) Bare() finding {
 	_, f.text, _ = strings.Cut(f.text, nameEnds+": ")
 	if f.text != "" {
-		first, size := utf8.DecodeRuneInString(f.text)
-		f.text = string(unicode.ToUpper(first)) + f.text[size:]
+		f.text = upper(f.text)
 	}
 	return f
 }

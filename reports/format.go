@@ -72,6 +72,15 @@ func lower(text string) string {
 	return string(unicode.ToLower(first)) + text[size:]
 }
 
+// upper is text with a capital.
+func upper(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	if size == 0 {
+		return text
+	}
+	return string(unicode.ToUpper(first)) + text[size:]
+}
+
 // plain makes text of a file safe to print on one line anywhere: control
 // characters, among them terminal escapes and line ends, become a mark.
 func plain(text string) string {

@@ -295,9 +295,9 @@ func waitedFor(say *lang.Lang, r result.Row) string {
 
 func nobodyFor(say *lang.Lang, r result.Row, ms float64) string {
 	switch {
-	case down(r) && r.StallResource != "":
+	case downTillHealed(r) && r.StallResource != "":
 		return say.Sprintf("nobody got the lock until the fault was over, and %s for %s", plain(r.StallResource), span(say, ms))
-	case down(r):
+	case downTillHealed(r):
 		return say.Sprintf("nobody got the lock for %s, until the fault was over", span(say, ms))
 	case r.StallResource != "":
 		return say.Sprintf("nobody got %s for %s", plain(r.StallResource), span(say, ms))
@@ -307,7 +307,11 @@ func nobodyFor(say *lang.Lang, r result.Row, ms float64) string {
 	return say.Sprintf("%s for %s", say.Text("nobody got the lock"), span(say, ms))
 }
 
-// down says that nobody got the lock, not only one of its resources, until a fault was over.
+// downTillHealed says that it came back after the fault: a lock may also be down without one,
+// under one that never ends, or because of what a fault left behind.
+func downTillHealed(r result.Row) bool { return down(r) && r.RecoveryMS != nil }
+
+// down says that nobody got the lock, not only one of its resources, any more while a fault lasted.
 func down(r result.Row) bool {
 	return r.Verdict.Liveness == "down" && resourcesTold(r) && r.LivenessResource == ""
 }

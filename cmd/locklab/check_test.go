@@ -190,8 +190,9 @@ func TestExplainOutages(t *testing.T) {
 	const refused = "../../reports/sample/histories/redlock/zone-partition.matchmaking.1.jsonl.gz"
 	_, list := call(t, "check", refused)
 	for what, wants := range map[string][]string{
-		"failed request": {"failed request at ", "asks master-c", "does not get it", "partition between zone:a and others"},
-		"outage":         {"outage at ", "nobody in zone c got the lock for 2.", "; then master-c got ", "does not get it", "partition between zone:a and others"},
+		"slowest request": {"slowest request at ", "the slowest request that was served asked master-c", "(p99)", "wait"},
+		"failed request":  {"failed request at ", "asks master-c", "does not get it", "partition between zone:a and others"},
+		"outage":          {"outage at ", "nobody in zone c got the lock for 2.", "; then master-c got ", "does not get it", "partition between zone:a and others"},
 	} {
 		found := regexp.MustCompile(`(?m)^ *(\d+) ` + what).FindStringSubmatch(list)
 		if found == nil {
@@ -254,5 +255,23 @@ func TestCheckSaysWhatItCounts(t *testing.T) {
 	shown := len(regexp.MustCompile(`(?m)^ *\d+ overlap `).FindAllString(text, -1))
 	if n, _ := strconv.Atoi(more[1]); strconv.Itoa(n+shown) != all[1] {
 		t.Errorf("%d are shown, %d more, %s in all:\n%s", shown, n, all[1], text)
+	}
+}
+
+// TestAReportIsNotWrittenOver: neither by a comparison nor by that of another run.
+func TestAReportIsNotWrittenOver(t *testing.T) {
+	a, b := t.TempDir(), t.TempDir()
+	for _, dir := range []string{a, b} {
+		if err := os.WriteFile(filepath.Join(dir, "result.json"), testfile.Read(t, "../../reports/sample/result.json"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"report", a, b, "--out", a}, {"report", a, b, "--out", b}, {"report", a, "--out", b}} {
+		if code, said := call(t, args...); code != exitCannotRun || !strings.Contains(said, "would be written over") {
+			t.Errorf("%v: exit code %d: %s", args, code, said)
+		}
+	}
+	if code, said := call(t, "report", a, "--out", a); code != exitOK {
+		t.Errorf("into its own directory: exit code %d: %s", code, said)
 	}
 }

@@ -136,7 +136,7 @@ func (l *Locker) deliverLate() {
 	s.late = nil
 }
 
-// giveUp closes Lost on every lease, because the service may have ended the session
+// giveUp closes Lost on every lease, because the service may end the session
 // soon. Should it keep it, it is told that the leases are not wanted: after the margin, which
 // is there for whoever held to notice.
 func (l *Locker) giveUp() {

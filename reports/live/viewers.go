@@ -118,8 +118,8 @@ func (h *hub) sees(v view) bool {
 	return false
 }
 
-// fewViewers get every frame. So many more, and there is one frame in two, and so on: what they
-// cost the machine that measures must not grow with them.
+// fewViewers is from how many on there is only one frame in two; from twice as many on, one in
+// three, and so on: what they cost the machine that measures stays within bounds.
 const fewViewers = 8
 
 // pace is the time between two frames.

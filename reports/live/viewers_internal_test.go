@@ -2,7 +2,7 @@ package live
 
 import "testing"
 
-// TestManyLookLessOften: what viewers cost together does not grow with them.
+// TestManyLookLessOften: what viewers cost together stays within bounds.
 func TestManyLookLessOften(t *testing.T) {
 	h := &hub{viewers: map[*viewer]struct{}{}, shown: map[view]*frame{}}
 	var all []*viewer

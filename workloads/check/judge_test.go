@@ -416,3 +416,23 @@ func TestViolationsAreOneSentence(t *testing.T) {
 		t.Errorf("%q, want %q", what, want)
 	}
 }
+
+// TestAcquired: who failed was not granted, and who did not want it any more does not count.
+func TestAcquired(t *testing.T) {
+	_, f := judged(t, history.Expect{}, phases(1000, 10_000, 10_100), players(1000, 10_000, 0, 0), locking(1000, 3000, 0, 0),
+		refusals("g", "unavailable", 3000, 8000, 100), refusals("g", "canceled", 8000, 9000, 100))
+	if share, asked := f.Acquired(); !asked || f.AcquiredOK != 100 || f.AcquiredNot != 50 || share < 0.66 || share > 0.67 {
+		t.Errorf("%d were granted and %d not, a share of %v; want 100 and 50", f.AcquiredOK, f.AcquiredNot, share)
+	}
+}
+
+// TestAnOutageBeginsWithWhoWaits: its example is as long as its picture, and says what of it counts.
+func TestAnOutageBeginsWithWhoWaits(t *testing.T) {
+	events := locking(1000, 3000, 0, 0)
+	events = append(events, acquire("m2", "m2", "late", 3500, 6000, 0), release("m2", "late", 6005, 6006))
+	_, f := judged(t, history.Expect{}, phases(1000, 10_000, 10_100), players(1000, 10_000, 0, 0), events)
+	i := slices.IndexFunc(f.Outages, func(e check.Example) bool { return e.What == "outage" })
+	if i < 0 || f.Outages[i].AtNS != 2500*ms || f.Outages[i].LastsNS != 2500*ms || !strings.Contains(f.Outages[i].Text.String(), "for 2.5 s; then m2 got r") {
+		t.Errorf("want 2.5 s from 2500 ms on: %+v", f.Outages)
+	}
+}
