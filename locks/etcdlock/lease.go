@@ -11,7 +11,6 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"go.etcd.io/etcd/client/v3/concurrency"
 
-	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 )
@@ -39,23 +38,14 @@ func newLease(l *Locker, s *session, resource string) *lease {
 	}
 }
 
-// acquire asks etcd. The recipe cleans up with a context of its own, and may take long
-// where nobody answers, so it runs beside the caller.
+// acquire asks etcd. The recipe runs in the caller's goroutine: one of its own would grow its
+// stack to the depth of gRPC's calls each time, which is 2 % of a lock and unlock. See once for
+// how long the recipe may clean up after itself.
 func (le *lease) acquire(ctx context.Context) error {
-	l := le.locker
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	locked := make(chan error, 1)
-	l.running.Go(func() { locked <- le.mutex.Lock(ctx) })
-	var err error
-	select {
-	case err = <-locked:
-	case <-ctx.Done():
-		err = le.await(locked)
-	case <-le.session.lost:
-		cancel()
-		err = le.await(locked)
-	}
+	defer context.AfterFunc(le.session.over, cancel)()
+	err := le.mutex.Lock(ctx)
 	if err == nil && !le.isLost() && ctx.Err() == nil {
 		le.token = locks.Token(created(le.mutex)) //nolint:gosec // revisions are positive
 		return nil
@@ -69,33 +59,13 @@ func created(m *concurrency.Mutex) int64 {
 	return isOwner.GetCreateRevision()
 }
 
-// errLate says that the recipe did not return in time.
-var errLate = fmt.Errorf("etcd: no answer in time: %w", locks.ErrUnavailable)
-
-// await gives the recipe a moment to clean up after itself.
-func (le *lease) await(locked <-chan error) error {
-	l := le.locker
-	timer := l.clock.NewTimer(l.options.Timeout)
-	defer timer.Stop()
-	select {
-	case err := <-locked:
-		return err
-	case <-timer.C():
-	case <-l.done:
-	}
-	l.retire(le.session) // the recipe goes on, so this key must not be used again
-	return errLate
-}
-
 // undo sees to it that the key of a claim that failed is gone.
 func (le *lease) undo(ctx context.Context, cause error) error {
 	if cause == nil {
 		cause = errors.New("it was granted too late")
 	}
-	// What etcd never answered may be applied later, however often the key was deleted. Where
-	// the recipe still runs, its Mutex must not be read.
-	answered := cause != errLate && //nolint:errorlint // it is never wrapped
-		(le.mutex.Key() == "\x00" || created(le.mutex) > 0 || errors.Is(cause, rpctypes.ErrLeaseNotFound))
+	// What etcd never answered may be applied later, however often the key was deleted.
+	answered := le.mutex.Key() == "\x00" || created(le.mutex) > 0 || errors.Is(cause, rpctypes.ErrLeaseNotFound)
 	if _, gone := le.eraseFor(ctx); gone && answered {
 		return fmt.Errorf("%w: %w", locks.ErrNotAcquired, cause)
 	}
@@ -105,46 +75,53 @@ func (le *lease) undo(ctx context.Context, cause error) error {
 // eraseFor deletes the key, and waits for that until ctx ends and a little longer. It goes
 // on in the background until the session is over, which takes no more claims then.
 func (le *lease) eraseFor(ctx context.Context) (was, gone bool) {
-	l := le.locker
-	erased := make(chan bool, 1)
-	l.running.Go(func() { le.erase(erased) }) //nolint:contextcheck // it outlives the call
-	select {
-	case was, gone = <-erased:
+	l, more := le.locker, le.locker.options.Timeout
+	began := l.clock.Now()
+	if was, gone = le.eraseOnce(); gone { //nolint:contextcheck // it has a time of its own
+		l.leave(le.session)
 		return was, gone
-	case <-ctx.Done():
-	case <-le.session.lost:
 	}
-	timer := l.clock.NewTimer(l.options.Timeout)
-	defer timer.Stop()
+	if ctx.Err() != nil || le.isLost() {
+		more -= l.clock.Now().Sub(began) // it had that
+	}
+	erased := make(chan bool, 1)
+	l.running.Go(func() { erased <- le.erase() }) //nolint:contextcheck // it outlives the call
 	select {
-	case was, gone = <-erased:
-	case <-timer.C():
-		l.retire(le.session)
+	case gone = <-erased:
+		return gone, gone // the answer that was lost may have deleted it
+	case <-ctx.Done():
+	case <-le.session.over.Done():
 	}
-	return was, gone
+	if gone, ended := clock.Await(l.clock, more, erased); ended {
+		return gone, gone
+	}
+	l.retire(le.session)
+	return false, false
 }
 
-// erase says whether the key was there, once it is gone; it says nothing if it never heard.
-func (le *lease) erase(erased chan<- bool) {
-	l := le.locker
-	defer l.leave(le.session)
-	defer close(erased)
-	for again := false; ; again = true {
-		ctx, cancel := context.WithTimeout(l.client.Ctx(), l.options.Timeout)
-		answer, err := l.client.Delete(ctx, le.key)
-		cancel()
-		if err == nil {
-			erased <- answer.Deleted > 0 || again // an answer that was lost may have deleted it
-			return
+// erase goes on deleting the key, and says whether it is gone before the session is over.
+func (le *lease) erase() (gone bool) {
+	defer le.locker.leave(le.session)
+	for !gone {
+		if _, lost := clock.Await(le.locker.clock, le.locker.options.Timeout/10, le.session.over.Done()); lost {
+			return false
 		}
-		if _, lost := clock.Await(l.clock, l.options.Timeout/10, le.session.lost); lost {
-			return
-		}
+		_, gone = le.eraseOnce()
 	}
+	return gone
+}
+
+// eraseOnce deletes the key unless there is no answer in time: see once.
+func (le *lease) eraseOnce() (was, gone bool) {
+	answer, err := le.locker.client.Delete(le.locker.client.Ctx(), le.key)
+	if err != nil {
+		return false, false
+	}
+	return answer.Deleted > 0, true
 }
 
 func (le *lease) isLost() bool {
-	return signals.Closed(le.session.lost)
+	return le.session.over.Err() != nil
 }
 
 // Token is the create revision of the key. It grows from grant to grant because the key
@@ -155,7 +132,7 @@ func (le *lease) Token() (locks.Token, bool) { return le.token, true }
 func (le *lease) Expires() (time.Time, bool) { return le.locker.ends(le.session), true }
 
 // Lost is closed when the session is over, and by Close.
-func (le *lease) Lost() <-chan struct{} { return le.session.lost }
+func (le *lease) Lost() <-chan struct{} { return le.session.over.Done() }
 
 // Release deletes the key. It goes on in the background when ctx ends.
 func (le *lease) Release(ctx context.Context) error {

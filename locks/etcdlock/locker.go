@@ -75,19 +75,28 @@ func New(cfg Config) (*Locker, error) {
 	return l, nil
 }
 
+// deletion is the method of [clientv3.Client.Delete].
+const deletion = "/etcdserverpb.KV/DeleteRange"
+
 // once bounds the time that one member has for an answer; the library then asks another.
 // A transaction or a deletion without an answer may still be applied, now or when its
 // connection comes back to life: its session, and with it the name of its keys, is not used
-// again, or a later hold could be deleted by it.
+// again, or a later hold could be deleted by it. The recipe deletes its key with a context
+// that has no end, and the library would ask for it up to a hundred times if an answer is late:
+// a deletion that failed is tried again in eraseFor, where it is known for how long.
 func (l *Locker) once(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-	ctx, cancel := context.WithTimeout(ctx, l.options.Timeout)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer time.AfterFunc(l.options.Timeout, cancel).Stop() // a deadline would be a header of every request, which costs 2 %
 	err := invoke(ctx, method, req, reply, cc, opts...)
-	if err != nil && (method == "/etcdserverpb.KV/Txn" || method == "/etcdserverpb.KV/DeleteRange") {
+	if err != nil && (method == "/etcdserverpb.KV/Txn" || method == deletion) {
 		l.mu.Lock()
 		s := l.current
 		l.mu.Unlock()
 		l.retire(s)
+	}
+	if err != nil && method == deletion {
+		return fmt.Errorf("etcd: delete: %v", err) //nolint:errorlint // the library must not see whether it can be repeated
 	}
 	return err
 }

@@ -21,7 +21,8 @@ type session struct {
 	users   int                  // claims on it
 	retired bool                 // it takes no more
 	idle    chan struct{}        // closed when it is retired and has no users
-	lost    chan struct{}        // closed when it must be taken as over
+	over    context.Context      // done when it must be taken as over
+	end     context.CancelFunc
 }
 
 // margin is how much earlier than etcd the client gives up: clocks may run at different
@@ -51,8 +52,9 @@ func (l *Locker) enter(ctx context.Context) (*session, error) {
 	recipe.Orphan() // it is renewed here, where the moment of asking is known
 	s := &session{
 		id: granted.ID, recipe: recipe, until: asked.Add(time.Duration(granted.TTL) * time.Second),
-		idle: make(chan struct{}), lost: make(chan struct{}),
+		idle: make(chan struct{}),
 	}
+	s.over, s.end = context.WithCancel(context.Background()) //nolint:contextcheck // it outlives the call
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -134,7 +136,7 @@ func (l *Locker) keep(s *session) {
 			l.revoke(s)
 			l.lose(s)
 			return
-		case <-s.lost:
+		case <-s.over.Done():
 			timer.Stop()
 			return
 		}
@@ -174,7 +176,7 @@ func (l *Locker) lose(s *session) {
 	defer l.mu.Unlock()
 	if _, known := l.sessions[s]; known {
 		delete(l.sessions, s)
-		close(s.lost)
+		s.end()
 	}
 }
 
