@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"sync"
 	"time"
 
 	"locklab/locks"
 	"locklab/locks/clock"
+	"locklab/reports/noise"
 )
 
 // measurement runs once for about the given time and returns its figure.
@@ -48,8 +50,8 @@ type outcome struct {
 	subject, peer, ratios []float64
 }
 
-// patience is how many times as many rounds a row gets whose first rounds fall on both
-// sides of the figure to reach: their median says too little.
+// patience is how many times as many rounds a row gets whose first rounds leave open whether
+// it reaches its figure.
 const patience = 4
 
 // measure runs subject and peer in turn, changing who goes first.
@@ -98,14 +100,21 @@ func median(values []float64) float64 {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// open says that rounds fell on both sides of the figure to reach.
-func (o outcome) open() bool {
-	return slices.Min(o.ratios) < o.reach && o.reach < slices.Max(o.ratios)
+// interval is that of the median, with a confidence of 95 % from six rounds on.
+func (o outcome) interval() noise.Interval {
+	return noise.Sample{Values: o.ratios, Error: math.NaN()}.Interval()
 }
 
-func (o outcome) reached() bool {
-	m := median(o.ratios)
-	return o.reach == 0 || (o.atMost && m <= o.reach) || (!o.atMost && m >= o.reach)
+// open says that the rounds leave open whether the figure is reached.
+func (o outcome) open() bool {
+	i := o.interval()
+	return o.reach != 0 && i.Low < o.reach && o.reach < i.High
+}
+
+// missed says that the figure is surely not reached.
+func (o outcome) missed() bool {
+	i := o.interval()
+	return o.reach != 0 && (o.atMost && i.Low > o.reach || !o.atMost && i.High < o.reach)
 }
 
 // print writes one line of the table.
@@ -117,9 +126,11 @@ func (o outcome) print(w io.Writer) {
 			sign = "<="
 		}
 		target = fmt.Sprintf("%s %.4g", sign, o.reach)
-		mark = "reached"
-		if !o.reached() {
+		switch mark = "reached"; {
+		case o.missed():
 			mark = "MISSED"
+		case o.open():
+			mark = "open"
 		}
 	}
 	figures := fmt.Sprintf("%.4g %s", median(o.subject), o.unit)
@@ -127,7 +138,7 @@ func (o outcome) print(w io.Writer) {
 		figures = fmt.Sprintf("%.4g / %.4g %s", median(o.subject), median(o.peer), o.unit)
 	}
 	fmt.Fprintf(w, "%-72s %8.3g  [%.3g .. %.3g] of %d  %-9s %-8s %s\n",
-		o.name, median(o.ratios), slices.Min(o.ratios), slices.Max(o.ratios), len(o.ratios), target, mark, figures)
+		o.name, median(o.ratios), o.interval().Low, o.interval().High, len(o.ratios), target, mark, figures)
 }
 
 // loop has workers do something over and over. It counts how often each did, and takes

@@ -53,7 +53,7 @@ func run() int {
 	rounds := flag.Int("rounds", 5, fmt.Sprintf("counted rounds per row, after one that warms up; %d times as many where these leave open whether a figure is reached", patience))
 	each := flag.Duration("each", time.Second, "how long one measurement takes")
 	pattern := flag.String("rows", "", "regular expression: only rows whose name matches")
-	check := flag.Bool("check", false, "exit 2 if a figure to reach is missed")
+	check := flag.Bool("check", false, "exit 2 if a figure to reach is surely missed")
 	flag.Parse()
 	match, err := regexp.Compile(*pattern)
 	if err != nil || *rounds < 1 || *each <= 0 || flag.NArg() > 0 {
@@ -63,7 +63,7 @@ func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 
-	fmt.Printf("ratios are medians of %d interleaved rounds of %v, or of %d where these fall on both sides of the figure to reach, [lowest .. highest]\n",
+	fmt.Printf("ratios are medians of %d interleaved rounds of %v, or of %d where these leave open whether the figure to reach is, [95 %% interval of the median]; open: so do all rounds\n",
 		*rounds, *each, patience**rounds)
 	missed, failed := 0, 0
 	for _, r := range rows() {
@@ -80,7 +80,7 @@ func run() int {
 			continue
 		}
 		out.print(os.Stdout)
-		if !out.reached() {
+		if out.missed() {
 			missed++
 		}
 	}
