@@ -18,6 +18,7 @@ type answer struct {
 	Over      string // what the figures are the worst of
 	Columns   []result.Figure
 	Rows      []answerRow
+	Measured  string // how much was measured, and how long something was broken
 	Majority  string // which zone has most of the servers
 	tradeoff
 }
@@ -150,6 +151,7 @@ func answersOf(say *lang.Lang, files []result.File, names, proofs []string) []an
 		if len(alone) > 0 {
 			a.Over += say.Sprintf("; left out, because not every run has it: %s", say.List(plainAll(alone)))
 		}
+		a.Measured = measured(say, rows)
 		if a.Majority = majorities(say, rowsWith(files[0].Results, func(r result.Row) bool { return r.Workload == workload })); len(files) > 1 {
 			a.Majority = "" // it may be another in each
 		}

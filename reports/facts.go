@@ -2,6 +2,7 @@ package reports
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,7 @@ func facts(say *lang.Lang, f result.File) []fact {
 		{say.Text("seed"), strconv.FormatUint(r.Seed, 10), true},
 		{say.Text("commit"), plain(r.Commit), true},
 		{say.Text("topology"), plain(r.Topology), false},
+		{say.Text("load"), plain(r.Load), true},
 		{say.Text("command"), plain(r.Command), true},
 		{say.Text("host"), hostText(say, r.Host), false},
 		{"Go", plain(r.Host.Go), false},
@@ -40,6 +42,76 @@ func facts(say *lang.Lang, f result.File) []fact {
 		}
 	}
 	return all
+}
+
+// measured says how many runs the figures of the rows are of, how long they were, and for how
+// long of that something was broken; "" where the rows do not say it.
+func measured(say *lang.Lang, rows []result.Row) string {
+	var repeats, lengths, rates, broken spread
+	for _, r := range rows {
+		if r.Repeats <= 0 || r.MeasuredMS <= 0 {
+			continue
+		}
+		repeats.add(float64(r.Repeats))
+		lengths.add(float64(r.MeasuredMS) / float64(r.Repeats))
+		if r.OfferedPerS > 0 {
+			rates.add(r.OfferedPerS)
+		}
+		if ms := lasted(r); ms > 0 {
+			broken.add(ms)
+		}
+	}
+	if repeats.n == 0 {
+		return ""
+	}
+	number := func(n float64) string { return lang.Group(int64(math.Round(n))) }
+	rough := func(ms float64) string { return span(say, math.Round(ms/100)*100) }
+	text := say.Count(int64(repeats.most), "1 run of each, %[2]s measured", "%[1]s runs of each, %[2]s measured in each", repeats.text(number), lengths.text(rough))
+	if rates.n > 0 {
+		text = say.Sprintf("%s, %s requests/s", text, rates.text(number))
+	}
+	if broken.n > 0 {
+		text = say.Sprintf("%s; where something was broken, it was for %s of that", text, broken.text(rough))
+	}
+	return text + "."
+}
+
+// lasted is for how long of one run a row's faults were in force, in ms: from the first to the
+// last of them; 0 if that is not known. In repeats each has its own: they are taken as alike.
+func lasted(r result.Row) float64 {
+	each := len(r.Faults) / max(r.Repeats, 1)
+	if each == 0 {
+		return 0
+	}
+	from, to := math.Inf(1), math.Inf(-1)
+	for _, f := range r.Faults[:each] {
+		if f.EndedMS < f.AskedMS {
+			return 0
+		}
+		from, to = min(from, f.AskedMS), max(to, f.EndedMS)
+	}
+	return to - from
+}
+
+// spread is from the least to the most of some numbers.
+type spread struct {
+	least, most float64
+	n           int
+}
+
+func (s *spread) add(v float64) {
+	if s.n == 0 {
+		s.least, s.most = v, v
+	}
+	s.least, s.most, s.n = min(s.least, v), max(s.most, v), s.n+1
+}
+
+// text is both ends, or the one where they read alike.
+func (s *spread) text(of func(float64) string) string {
+	if least := of(s.least); least != of(s.most) {
+		return least + "–" + of(s.most)
+	}
+	return of(s.most)
 }
 
 func startedText(t time.Time) string {

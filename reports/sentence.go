@@ -173,8 +173,8 @@ func outages(say *lang.Lang, rows []result.Row) string {
 	text := say.Text("every request was served")
 	if share < 1 {
 		text = say.Sprintf("%s %s of the requests failed", when(say, at), percent(1-share))
-		if during := at.AvailabilityDuring; during != nil && *during < 1 {
-			text += say.Sprintf(" (%s of those that the fault touched)", percent(1-*during))
+		if during := at.AvailabilityInForce; during != nil && *during < 1 {
+			text += say.Sprintf(" (%s of those while the fault lasted)", percent(1-*during))
 		}
 		if at.RecoveryMS != nil && *at.RecoveryMS > 0 {
 			text += say.Sprintf(", and it had recovered %s after the heal", span(say, *at.RecoveryMS))

@@ -132,6 +132,9 @@ type Row struct {
 	// force or had just ended; absent where there were none.
 	AvailabilityOutside *float64 `json:"availability_outside,omitempty"`
 	AvailabilityDuring  *float64 `json:"availability_during,omitempty"`
+	// AvailabilityInForce is that of those that were due or under way between when a fault was
+	// asked for and when its end was proven; absent where there were none, and from older files.
+	AvailabilityInForce *float64 `json:"availability_in_force,omitempty"`
 
 	RecoveryMS *float64 `json:"recovery_ms,omitempty"`
 	// NotRecovered says that there is no RecoveryMS because the run ended before.
@@ -327,6 +330,8 @@ type Duplicates struct {
 	// Warmup were raced or overlooked before the measured part. They are in no rate and
 	// not in Total, but the lock is judged on them.
 	Warmup int64 `json:"warmup,omitempty"`
+	// Unclear may be duplicates, and nobody can tell: see the verdict. They are in no other figure.
+	Unclear int64 `json:"unclear,omitempty"`
 }
 
 // Quantiles of a distribution, in milliseconds.

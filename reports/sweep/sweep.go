@@ -37,9 +37,9 @@ func Figures() []Figure {
 	inMS := func(d time.Duration) float64 { return float64(d) / 1e6 }
 	return []Figure{
 		{lang.Key("messages per acquisition and release, nobody else wants the lock"), lang.Key("messages"), func(p Point) float64 { return p.Messages }},
-		{lang.Key("messages per acquisition and release, ten want the lock"), lang.Key("messages"), func(p Point) float64 { return p.MessagesContended }},
+		{lang.Key("messages per acquisition and release, ten (or all, if fewer) want the lock"), lang.Key("messages"), func(p Point) float64 { return p.MessagesContended }},
 		{lang.Key("time to acquire, median, nobody else wants the lock"), "ms", func(p Point) float64 { return inMS(p.Acquire.P50) }},
-		{lang.Key("time to acquire, median, ten want the lock all the time"), "ms", func(p Point) float64 { return inMS(p.Contended.P50) }},
+		{lang.Key("time to acquire, median, ten (or all, if fewer) want the lock all the time"), "ms", func(p Point) float64 { return inMS(p.Contended.P50) }},
 		{lang.Key("from a release to the next holder, mean"), "ms", func(p Point) float64 { return inMS(p.Handoff.Mean) }},
 	}
 }

@@ -201,8 +201,20 @@ func (c *matchmaking) compare(r *room, group []*room) (left []*room, worst cause
 }
 
 // untold says that o may have been full when r was created: its worker died soon after,
-// and may not have been able to say so.
-func (c *matchmaking) untold(r, o *room) bool { return o.filled == 0 && c.dying(o.worker, r.start) }
+// and may not have been able to say so. What it records later, it records after that.
+func (c *matchmaking) untold(r, o *room) bool {
+	return o.filled == 0 && c.dying(o.worker, r.start) && c.told[c.lifeAt(o.worker, r.start)] <= r.start+r.err+o.err
+}
+
+// workerLife is one life of a worker, known by how it ends.
+type workerLife struct {
+	worker int32
+	end    int64
+}
+
+func (c *matchmaking) lifeAt(worker int32, at int64) workerLife {
+	return workerLife{worker, c.lives[worker].next(at).seen}
+}
 
 // cause is why a room was created although another one was free; the worst last.
 type cause uint8
@@ -305,6 +317,11 @@ func (c *matchmaking) buildRooms() []*room {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.state, b.state))
 	})
 	var rooms []*room
+	c.told = map[workerLife]int64{}
+	for _, e := range c.rooms {
+		l := c.lifeAt(e.worker, e.at)
+		c.told[l] = max(c.told[l], e.at)
+	}
 	for i := 0; i < len(c.rooms); {
 		first := c.rooms[i]
 		n := i + 1

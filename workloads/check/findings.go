@@ -53,6 +53,9 @@ type Findings struct {
 	// Outside and During are those of the sent operations that no fault touched, and
 	// those that were due or under way while one was in force or had just ended.
 	Outside, During Served
+	// InForce are those that were due or under way from when a fault was asked for until its
+	// end was proven: During without the time that locks have to recover.
+	InForce Served
 	// Kept are the holds that were not lost: not before half of their lease was over, where
 	// they have one.
 	Kept Served
@@ -407,7 +410,12 @@ func (d *Dist) Quantile(q float64) int64 {
 	if d.h == nil {
 		return 0
 	}
-	return d.h.ValueAtQuantile(100 * q)
+	n := float64(d.h.TotalCount())
+	if n == 0 {
+		return 0
+	}
+	// The library takes the nearest rank, which may leave more than 1 in 100 above a p99.
+	return d.h.ValueAtQuantile(100 * math.Ceil(q*n-1e-6) / n)
 }
 
 // Max is the highest value in nanoseconds.

@@ -18,8 +18,9 @@ type matchmaking struct {
 	matches []op
 	rooms   []roomEvent
 	orders  map[string]*order
-	seats   map[string]*seats // by room
-	built   []*room           // of rooms and orders, by group and creation
+	seats   map[string]*seats    // by room
+	built   []*room              // of rooms and orders, by group and creation
+	told    map[workerLife]int64 // the last record of each
 }
 
 // Matchmaking is the workload in which players arrive for groups. A room too many is a

@@ -21,7 +21,7 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 	slots := (f.MeasuredNS + int64(SlotLength) - 1) / int64(SlotLength)
 	const maxSlots = 1 << 20 // a day: no file can ask for more memory than that
 	f.Slots = make([]Slot, min(max(slots, 0), maxSlots))
-	troubled := c.troubled()
+	troubled, inForce := c.troubled(), c.underFault()
 	if windows := c.windows(t); len(c.faults) > 0 && len(windows) > 0 {
 		f.FaultsNS = windows[len(windows)-1].to - windows[0].from
 	}
@@ -51,10 +51,17 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 			slot = &f.Slots[n]
 		}
 		served := &f.Outside
-		if slices.ContainsFunc(troubled, span{o.from, max(o.at, o.from+1)}.meets) {
+		under := span{o.from, max(o.at, o.from+1)}
+		if slices.ContainsFunc(troubled, under.meets) {
 			served = &f.During
 		}
 		served.All++
+		if slices.ContainsFunc(inForce, under.meets) {
+			f.InForce.All++
+			if o.outcome == ok {
+				f.InForce.OK++
+			}
+		}
 		switch o.outcome {
 		case ok:
 			served.OK++
@@ -115,7 +122,23 @@ func (c *Checker) due(f *Findings, t timeline) (n float64) {
 	return n + perS*time.Duration(t.drain-from).Seconds()
 }
 
-// troubled is when faults were in force.
+// underFault is when faults were in force, without what they may still have effects on.
+func (c *Checker) underFault() []span {
+	var spans []span
+	for _, f := range c.faults {
+		s := span{f.AskedNS, f.EndedNS}
+		if s.from < 0 {
+			s.from = f.BeganNS
+		}
+		if s.to < 0 {
+			s.to = math.MaxInt64
+		}
+		spans = append(spans, s)
+	}
+	return spans
+}
+
+// troubled is when faults may have had effects.
 func (c *Checker) troubled() []span {
 	var spans []span
 	for _, f := range c.faults {

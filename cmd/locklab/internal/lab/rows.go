@@ -91,7 +91,7 @@ func toRow(f *check.Findings, v check.Verdict, want history.Expect, histories []
 		row.Duplicates = &result.Duplicates{
 			Total: f.Duplicates.Total(), Raced: f.Duplicates.Raced,
 			Overlooked: f.Duplicates.Overlooked, Unreachable: f.Duplicates.Unreachable,
-			Warmup: f.WarmupDuplicates.Unsafe(),
+			Warmup: f.WarmupDuplicates.Unsafe(), Unclear: f.Doubts.Rooms,
 		}
 	}
 	for field, n := range f.Counts {
@@ -100,7 +100,7 @@ func toRow(f *check.Findings, v check.Verdict, want history.Expect, histories []
 	for _, at := range f.ViolationsNS {
 		row.ViolationsAtMS = append(row.ViolationsAtMS, ms(at))
 	}
-	row.AvailabilityOutside, row.AvailabilityDuring = share(f.Outside), share(f.During)
+	row.AvailabilityOutside, row.AvailabilityDuring, row.AvailabilityInForce = share(f.Outside), share(f.During), share(f.InForce)
 	row.StallMS = new(ms(f.StallNS))
 	if f.StalledZone != "" {
 		row.ZoneStallMS, row.ZoneStalled = new(ms(f.ZoneStallNS)), f.StalledZone
