@@ -164,6 +164,12 @@ func TestDuplicatesByCause(t *testing.T) {
 		{"cut, but the master reached it", []ordered{first, second}, partition, check.Duplicates{Overlooked: 1}},
 		{"the worker was killed before", []ordered{first, second}, []history.Event{node("w2", "killed", 200)}, check.Duplicates{}},
 		{"the worker was killed before it could say that the room was full", []ordered{first, second}, []history.Event{node("w2", "killed", 320)}, check.Duplicates{}},
+		{"the worker was killed after it had recorded something of another room", []ordered{first, second}, []history.Event{
+			{Kind: history.KindRoom, AtNS: 311 * ms, Node: "w2", Client: "m2", Room: "X", Order: "o-X", Resource: "x", State: "starting"}, node("w2", "killed", 320),
+		}, check.Duplicates{Overlooked: 1}},
+		{"the worker was killed, and had recorded something of another room before", []ordered{first, second}, []history.Event{
+			{Kind: history.KindRoom, AtNS: 309 * ms, Node: "w2", Client: "m2", Room: "X", Order: "o-X", Resource: "x", State: "starting"}, node("w2", "killed", 320),
+		}, check.Duplicates{}},
 		{"the worker was killed later", []ordered{first, second}, []history.Event{node("w2", "killed", 1400)}, check.Duplicates{Overlooked: 1}},
 		{"raced: ordered at the same time", []ordered{first, with(second, func(o *ordered) { o.from, o.start = 15, 40 })}, nil, check.Duplicates{Raced: 1}},
 		{"raced also when it was unreachable too", []ordered{first, with(second, func(o *ordered) {

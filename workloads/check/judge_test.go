@@ -230,6 +230,39 @@ func TestServedTooLittle(t *testing.T) {
 	}
 }
 
+// TestInForce: what failed while a fault lasted is not shared out over the time in which the
+// lock may recover from it.
+func TestInForce(t *testing.T) {
+	_, f := judged(t, history.Expect{Safety: check.Safe}, players(1000, 10_000, 3000, 6000), fault("f1", "zone-partition", 3000, 6000, cutAC),
+		phases(1000, 10_000, 10_100), locking(1000, 10_000, 0, 0))
+	if f.InForce.Share() > 0.01 || f.InForce.All < 299 || f.InForce.All > 301 {
+		t.Errorf("%d of %d ended ok while the fault lasted: want none of 300", f.InForce.OK, f.InForce.All)
+	}
+	if f.During.Share() < 0.2 || f.During.All != f.InForce.All+100 {
+		t.Errorf("%d of %d ended ok until a second later: want about 100 of 400", f.During.OK, f.During.All)
+	}
+	_, f = judged(t, history.Expect{Safety: check.Safe}, players(1000, 10_000, 3000, 6000), phases(1000, 10_000, 10_100), locking(1000, 10_000, 0, 0))
+	if f.InForce.All != 0 {
+		t.Errorf("%d operations were under way during a fault that never was", f.InForce.All)
+	}
+}
+
+// TestAQuantileIsReached: no more than one value in 100 lies above a p99.
+func TestAQuantileIsReached(t *testing.T) {
+	slow := players(1000, 4600, 0, 0) // 360 of them: the nearest rank to 99 % is the one before
+	n := 0
+	for i := range slow {
+		slow[i].AtNS = slow[i].FromNS + 2*ms
+		if n++; n > 356 {
+			slow[i].AtNS = slow[i].FromNS + 200*ms
+		}
+	}
+	_, f := judged(t, history.Expect{Safety: check.Safe}, slow, phases(1000, 10_000, 10_100), locking(1000, 10_000, 0, 0))
+	if p99 := time.Duration(f.Latency.Quantile(0.99)); f.OK != 360 || p99 < 199*time.Millisecond {
+		t.Errorf("p99 of %d, of which four took 200 ms: %v", f.OK, p99)
+	}
+}
+
 // TestAShortRun: faults are short in a short run, and so are the stalls that count in them; what
 // nothing disturbs need not be faster.
 func TestAShortRun(t *testing.T) {
