@@ -1,0 +1,31 @@
+package reports
+
+import (
+	"testing"
+
+	"locklab/reports/lang"
+	"locklab/reports/result"
+)
+
+// TestMeasured: what the figures of a table are of stands below it, as one number where all
+// rows agree, and not at all where no row says it.
+func TestMeasured(t *testing.T) {
+	fault := func(asked, ended float64) result.Fault {
+		return result.Fault{AskedMS: asked, EndedMS: ended}
+	}
+	row := func(repeats int, ms int64, perS float64, faults ...result.Fault) result.Row {
+		return result.Row{Repeats: repeats, MeasuredMS: ms, OfferedPerS: perS, Faults: faults}
+	}
+	for want, rows := range map[string][]result.Row{
+		"": {{}},
+		"1 run of each, 8 s measured, 300 requests/s.":                                                                    {row(1, 8000, 300), row(1, 8000, 299.7)},
+		"1 run of each, 8 s measured, 300 requests/s; where something was broken, it was for 2.7 s–2.8 s of that.":        {row(1, 8000, 300), row(1, 8000, 300, fault(2000, 4700)), row(1, 8000, 300, fault(2000, 4800))},
+		"3 runs of each, 2 s measured in each; where something was broken, it was for 1.5 s of that.":                     {row(3, 6000, 0, fault(500, 1500), fault(1000, 2000), fault(500, 1500), fault(1000, 2000), fault(500, 1500), fault(1000, 2000))},
+		"1–3 runs of each, 2 s–8 s measured in each, 300 requests/s; where something was broken, it was for 1 s of that.": {row(1, 8000, 300, fault(1000, 2000)), row(3, 6000, 300, fault(500, -1))},
+		"1 run of each, 8 s measured.": {row(1, 8000, 0, fault(500, -1))},
+	} {
+		if got := measured(lang.English(), rows); got != want {
+			t.Errorf("%+v:\n got %s\nwant %s", rows, got, want)
+		}
+	}
+}
