@@ -39,12 +39,11 @@ func newLease(l *Locker, s *session, resource string) *lease {
 }
 
 // acquire asks etcd. The recipe runs in the caller's goroutine: one of its own would grow its
-// stack to the depth of gRPC's calls each time, which is 2 % of a lock and unlock. See once for
-// how long the recipe may clean up after itself.
+// stack to the depth of gRPC's calls each time. See once for how long it may clean up.
 func (le *lease) acquire(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(le.session.over, cancel)()
+	defer context.AfterFunc(le.session.over, cancel)() //nolint:contextcheck // it ends with either
 	err := le.mutex.Lock(ctx)
 	if err == nil && !le.isLost() && ctx.Err() == nil {
 		le.token = locks.Token(created(le.mutex)) //nolint:gosec // revisions are positive

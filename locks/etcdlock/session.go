@@ -21,7 +21,7 @@ type session struct {
 	users   int                  // claims on it
 	retired bool                 // it takes no more
 	idle    chan struct{}        // closed when it is retired and has no users
-	over    context.Context      // done when it must be taken as over
+	over    context.Context      //nolint:containedctx // of no call: done when the session must be taken as over
 	end     context.CancelFunc
 }
 
@@ -54,7 +54,7 @@ func (l *Locker) enter(ctx context.Context) (*session, error) {
 		id: granted.ID, recipe: recipe, until: asked.Add(time.Duration(granted.TTL) * time.Second),
 		idle: make(chan struct{}),
 	}
-	s.over, s.end = context.WithCancel(context.Background()) //nolint:contextcheck // it outlives the call
+	s.over, s.end = context.WithCancel(context.Background())
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
