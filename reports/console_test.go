@@ -275,6 +275,14 @@ func TestHeadline(t *testing.T) {
 			})}},
 			[]string{"every request was served; nobody got the lock for 683 ms, until the fault was over when a zone died."},
 		},
+		"down for longer than the fault": {
+			result.File{Results: []result.Row{row("raft", "zone-failure", result.StatusExpected, func(r *result.Row) {
+				most, all := 3400.0, 1.0
+				r.StallMS, r.Acquired, r.Verdict.Liveness, r.Faults = &most, &all, "down", []result.Fault{{Kind: "zone-failure", AskedMS: 2400, EndedMS: 5339}}
+				r.RecoveryMS, r.Repeats = new(539.0), 1
+			})}},
+			[]string{"nobody got the lock for 3.4 s, longer than the fault lasted"},
+		},
 		"one resource for longer": {
 			result.File{Results: []result.Row{row("redlock", "baseline", result.StatusExpected, func(r *result.Row) {
 				most, all := 3391.0, 1.0

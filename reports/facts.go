@@ -64,7 +64,7 @@ func measured(say *lang.Lang, rows []result.Row) string {
 	if repeats.n == 0 {
 		return ""
 	}
-	number := func(n float64) string { return lang.Group(int64(math.Round(n))) }
+	number := func(n float64) string { return lang.Group(int64(math.RoundToEven(n))) } // as the tables do
 	rough := func(ms float64) string { return span(say, math.Round(ms/100)*100) }
 	text := say.Count(int64(repeats.most), "1 run of each, %[2]s measured", "%[1]s runs of each, %[2]s measured in each", repeats.text(number), lengths.text(rough))
 	if rates.n > 0 {

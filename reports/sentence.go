@@ -295,6 +295,8 @@ func waitedFor(say *lang.Lang, r result.Row) string {
 
 func nobodyFor(say *lang.Lang, r result.Row, ms float64) string {
 	switch {
+	case downTillHealed(r) && r.StallResource == "" && outlived(r, ms):
+		return say.Sprintf("nobody got the lock for %s, longer than the fault lasted", span(say, ms))
 	case downTillHealed(r) && r.StallResource != "":
 		return say.Sprintf("nobody got the lock until the fault was over, and %s for %s", plain(r.StallResource), span(say, ms))
 	case downTillHealed(r):
@@ -305,6 +307,13 @@ func nobodyFor(say *lang.Lang, r result.Row, ms float64) string {
 		return say.Sprintf("%s for %s", say.Text("nobody got the lock, or one of its resources,"), span(say, ms))
 	}
 	return say.Sprintf("%s for %s", say.Text("nobody got the lock"), span(say, ms))
+}
+
+// outlived says that it took longer than the faults did, by more than healing them does.
+func outlived(r result.Row, ms float64) bool {
+	const healing = 100
+	fault := lasted(r)
+	return fault > 0 && ms > fault+healing
 }
 
 // downTillHealed says that it came back after the fault: a lock may also be down without one,

@@ -113,11 +113,12 @@ func overTime(say *lang.Lang, lines []Line, height, below float64, levels []tick
 			ticks = append(ticks, tick{r.level(i, t.at), t.label})
 		}
 	}
-	// All locks of a scenario live through the same timeline: the first that has it speaks.
-	if i := slices.IndexFunc(lines, func(l Line) bool { return len(l.Series.Faults) > 0 }); i >= 0 {
-		for _, w := range mergeWindows(lines[i].Series.Faults, seconds*1000) {
+	// The timeline is the same for all locks, but servers that died are back sooner or later.
+	for i, l := range lines {
+		top, bottom := r.place(i, 1), r.place(i, 0)
+		for _, w := range mergeWindows(l.Series.Faults, seconds*1000) {
 			from, to := f.x(w.FromMS/1000), f.x(w.ToMS/1000)
-			f.fill(inkFault, point{from, f.bottom}, point{to, f.bottom}, point{to, topMargin}, point{from, topMargin})
+			f.fill(inkFault, point{from, bottom}, point{to, bottom}, point{to, top}, point{from, top})
 		}
 	}
 	f.across(ticks)
