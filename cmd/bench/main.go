@@ -50,7 +50,7 @@ func main() {
 }
 
 func run() int {
-	rounds := flag.Int("rounds", 5, fmt.Sprintf("counted rounds per row, after one that warms up; %d times as many where these leave open whether a figure is reached", patience))
+	rounds := flag.Int("rounds", 6, fmt.Sprintf("counted rounds per row, after one that warms up; %d times as many where these leave open whether a figure is reached", patience))
 	each := flag.Duration("each", time.Second, "how long one measurement takes")
 	pattern := flag.String("rows", "", "regular expression: only rows whose name matches")
 	check := flag.Bool("check", false, "exit 2 if a figure to reach is surely missed")
@@ -63,7 +63,7 @@ func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 
-	fmt.Printf("ratios are medians of %d interleaved rounds of %v, or of %d where these leave open whether the figure to reach is, [95 %% interval of the median]; open: so do all rounds\n",
+	fmt.Printf("ratios are medians of %d interleaved rounds of %v, or of %d where these leave open whether the figure to reach is, [interval of the median, at 95 %% from 6 rounds on]; open: so do all rounds\n",
 		*rounds, *each, patience**rounds)
 	missed, failed := 0, 0
 	for _, r := range rows() {
