@@ -186,7 +186,7 @@ func Figures() []Figure {
 		{Field: "fenced_writes", Measured: true, Column: "fenced_writes", Group: "Holds", Title: "fenced writes", As: Count, Place: 4, InMarkdown: true, Means: "Such writes that the store refused, by their fencing token or in a transaction that compares the lock."},
 		{
 			Field: "stall_ms", Column: "stall_ms", Group: "Fault, ms", Title: "stall", Unit: "ms", Better: Lower, Place: 5, InMarkdown: true, Compare: true,
-			Means: "The longest time of the measured part in which somebody wanted the lock, or one of its resources, and nobody got it anywhere.",
+			Means: "The longest time of the measured part in which somebody wanted the lock and nobody got it anywhere; or one of its resources, for as long as makes a stall, without the time in which somebody alive held it, and only on the word of those who were not cut off.",
 		},
 		{
 			Field: OutageField, Title: "longest outage", Unit: "ms", Better: Lower, Answer: "longest outage", Felt: noticed, Hurts: interrupted, Place: 5,

@@ -105,9 +105,9 @@ func atMost(gap span, wants []want) (sum int64) {
 
 // stuck is how long, in a gap without grants, nodes that are not cut off wanted the
 // resource and nobody held it; lately says that one of them was served until the end. In the
-// whole of a run each wait stands alone: that its node was served later, when the fault was
-// over, does not say that it was not cut off.
-func stuck(gap span, wants []want, held []span, served map[int32][]int64, limit int64, alone bool) (stall int64, lately bool) {
+// whole of a run, that a node was served when the fault was over does not say that it was not
+// cut off before.
+func stuck(gap span, wants []want, held []span, served map[int32][]int64, limit int64, whole bool) (stall int64, lately bool) {
 	byNode := map[int32][]want{}
 	for _, w := range wants {
 		w.span = span{max(w.from, gap.from), min(w.to, gap.to)}
@@ -119,15 +119,15 @@ func stuck(gap span, wants []want, held []span, served map[int32][]int64, limit 
 	for node, own := range byNode {
 		grants := served[node]
 		for _, s := range spansOf(own) {
-			until := gap.to
-			if alone {
-				until = s.to
+			if whole {
+				counted = append(counted, between(s, grants, limit)...)
+				continue
 			}
-			n, _ := slices.BinarySearch(grants, until)
+			n, _ := slices.BinarySearch(grants, gap.to)
 			if n == 0 || grants[n-1] <= own[0].from {
 				continue
 			}
-			until = grants[n-1]
+			until := grants[n-1]
 			lately = lately || until >= gap.to-limit
 			if s.to = min(s.to, until); s.from < s.to {
 				counted = append(counted, s)
@@ -140,6 +140,20 @@ func stuck(gap span, wants []want, held []span, served map[int32][]int64, limit 
 		}
 	}
 	return stall, lately
+}
+
+// between is the part of a wait in which a node was not without any grant for as long as the
+// limit: it was not cut off.
+func between(s span, grants []int64, limit int64) (parts []span) {
+	n, _ := slices.BinarySearch(grants, s.from+1)
+	for ; n < len(grants) && s.from < s.to; n++ {
+		at := min(grants[n], s.to)
+		if grants[n]-s.from < limit {
+			parts = append(parts, span{s.from, at})
+		}
+		s.from = at
+	}
+	return parts
 }
 
 // apart sorts spans and merges those that touch.

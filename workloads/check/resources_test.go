@@ -42,6 +42,21 @@ func leasedRun(lease int64) history.Event {
 	return run
 }
 
+// TestAHealIsNoStall: nodes that were cut off, and are served as soon as the fault is over, do
+// not say that the one resource that only they wanted was stuck before.
+func TestAHealIsNoStall(t *testing.T) {
+	cut := fault("f1", "partition", 3000, 8000, func(e *history.Event) { e.From, e.To = []string{"hc"}, []string{"ha"} })
+	// As in matchmaking: waits of a second, each of which begins before the last one is over.
+	waits := asks("x", "m4", "timeout", 3100, 8100, 1000)
+	waits = append(waits, asks("x", "m4", "timeout", 3600, 8000, 1000)...)
+	healed := history.Event{Kind: history.KindAcquire, Node: "m4", Resource: "x", Hold: "late", FromNS: 7700 * ms, AtNS: 8050 * ms, Outcome: "ok"}
+	other := history.Event{Kind: history.KindAcquire, Node: "m4", Resource: "y", Hold: "other", FromNS: 7800 * ms, AtNS: 8040 * ms, Outcome: "ok"}
+	_, f := judged(t, history.Expect{Liveness: []string{check.Live}}, phases(1000, 10_000, 10_100), cut, work(), waits, []history.Event{healed, other})
+	if f.StallNS >= 1000*ms {
+		t.Errorf("a stall of %d ms", f.StallNS/ms)
+	}
+}
+
 // TestLivenessOfEachResource: a lock that grants others is not live for those who wait
 // for one that is stuck; m1 is granted g all the time, m4 is not.
 func TestLivenessOfEachResource(t *testing.T) {
