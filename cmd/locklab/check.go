@@ -104,13 +104,13 @@ func printFindings(w io.Writer, say *lang.Lang, path string, f *check.Findings, 
 		line(say.Text("available"), say.Sprintf("%.1f %% of %d operations while a fault was in force", 100*s.Share(), s.All))
 	}
 	if s := f.During; s.All > 0 {
-		line(say.Text("available"), say.Sprintf("%.1f %% of %d operations then, or shortly after its end", 100*s.Share(), s.All))
+		line(say.Text("available"), say.Sprintf("%.1f %% of %d operations while a fault was in force or had just ended", 100*s.Share(), s.All))
 	}
 	if f.RoomsCreated > 0 {
 		d := f.Duplicates
 		line(say.Text("duplicates"), say.Sprintf("%d of %d rooms: %d raced, %d overlooked, %d unreachable", d.Total(), f.RoomsCreated, d.Raced, d.Overlooked, d.Unreachable))
 		if n := f.Doubts.Rooms; n > 0 {
-			line(say.Text("unclear"), say.Count(n, "1 more room may be a duplicate; nobody can tell", "%s more rooms may be duplicates; nobody can tell"))
+			line(say.Text("unclear"), say.Count(n, "1 more may be raced or overlooked; nobody can tell", "%s more may be raced or overlooked; nobody can tell"))
 		}
 	}
 	overlaps := say.Count(f.Overlaps, "1 overlap", "%s overlaps")

@@ -270,7 +270,7 @@ func Figures() []Figure {
 		},
 		Figure{
 			Field: "duplicates.unclear", Column: "duplicates_unclear", Group: "Duplicates", Title: "that nobody can tell", As: Count, Better: Lower, Place: 4, InMarkdown: true,
-			Means: "Rooms that may be duplicates, in the warm-up or later: the clocks are not exact enough, or the other room's worker died before it could say whether it was full. They are in no other figure.",
+			Means: "Rooms that may be raced or overlooked, in the warm-up or later: the clocks are not exact enough, or the other room's worker died before it could say whether it was full. They are not counted as such.",
 			of:    duplicates(func(d *Duplicates) int64 { return d.Unclear }), // a file leaves 0 out
 		},
 		Figure{Field: "writes", Measured: true, Column: "writes", Group: "Store", Title: "writes", As: Count, Means: "Those that the store took, stale ones included."},

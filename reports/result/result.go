@@ -330,7 +330,7 @@ type Duplicates struct {
 	// Warmup were raced or overlooked before the measured part. They are in no rate and
 	// not in Total, but the lock is judged on them.
 	Warmup int64 `json:"warmup,omitempty"`
-	// Unclear may be duplicates, and nobody can tell: see the verdict. They are in no other figure.
+	// Unclear may be raced or overlooked, and nobody can tell. They are not counted as such.
 	Unclear int64 `json:"unclear,omitempty"`
 }
 

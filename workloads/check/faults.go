@@ -178,18 +178,27 @@ func (f *fault) stops() bool {
 	return slices.Contains([]string{"kill", "pause", "restart", "zone-failure"}, f.Kind)
 }
 
+// lasts is from when a fault was asked for until its end was proven.
+func (f *fault) lasts() span {
+	s := span{f.AskedNS, f.EndedNS}
+	if s.from < 0 {
+		s.from = f.BeganNS
+	}
+	if s.to < 0 {
+		s.to = math.MaxInt64
+	}
+	return s
+}
+
 // inForce is when a fault may have had effects: from when it was asked for until
 // its end was proven and the processes that it ended were there again, and a margin. What
 // begins anew has as long as a failover takes: it must read its log, and elect.
 func (c *Checker) inForce(f *fault) span {
-	s := span{from: f.AskedNS, to: math.MaxInt64}
-	if s.from < 0 {
-		s.from = f.BeganNS
-	}
+	s := f.lasts()
 	if f.EndedNS < 0 {
 		return s
 	}
-	s.to = f.EndedNS + int64(faultMargin)
+	s.to += int64(faultMargin)
 	for _, name := range f.Nodes {
 		for _, away := range c.lives[c.names.id(name)].away {
 			if away.from >= s.from && away.from <= f.EndedNS {

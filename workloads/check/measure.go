@@ -126,14 +126,7 @@ func (c *Checker) due(f *Findings, t timeline) (n float64) {
 func (c *Checker) underFault() []span {
 	var spans []span
 	for _, f := range c.faults {
-		s := span{f.AskedNS, f.EndedNS}
-		if s.from < 0 {
-			s.from = f.BeganNS
-		}
-		if s.to < 0 {
-			s.to = math.MaxInt64
-		}
-		spans = append(spans, s)
+		spans = append(spans, f.lasts())
 	}
 	return spans
 }
