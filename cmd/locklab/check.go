@@ -45,7 +45,7 @@ be read.`,
 	}
 	cmd.Flags().IntVar(&explain, "explain", 0, "number of a violation, outage or request in the list, to tell what happened around it")
 	cmd.Flags().StringVar(&visual, "visualize", "", "HTML file to draw the history around the first violation into")
-	cmd.Flags().StringVar(&tag, "lang", lang.EnglishTag, "en or ko: language of what is printed")
+	langFlag(cmd.Flags(), &tag, "what is printed")
 	return cmd
 }
 
@@ -54,7 +54,7 @@ func runCheck(cmd *cobra.Command, tag, path, visual string, number int) error {
 	if err != nil {
 		return err
 	}
-	if number < 0 {
+	if cmd.Flags().Changed("explain") && number < 1 {
 		return fmt.Errorf("--explain %d: want a number of the list, from 1", number)
 	}
 	options := catalog.CheckOptions()

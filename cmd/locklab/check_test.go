@@ -175,7 +175,7 @@ func TestExplain(t *testing.T) {
 			t.Errorf("exit code %d, it does not say %q:\n%s", code, want, said)
 		}
 	}
-	for number, want := range map[string]string{"1000": "the list ends at", "-1": "from 1"} {
+	for number, want := range map[string]string{"1000": "the list ends at", "-1": "from 1", "0": "from 1"} {
 		if code, said := call(t, "check", "--explain", number, path); code != exitCannotRun || !strings.Contains(said, want) {
 			t.Errorf("--explain %s: exit code %d, %s does not say %q", number, code, said, want)
 		}

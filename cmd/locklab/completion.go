@@ -2,7 +2,9 @@ package main
 
 import (
 	_ "embed"
+	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -14,6 +16,19 @@ var completionOfBash string
 // wants a package beside bash, and writes over what stands before the = or : of a value.
 func addCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
+	if all, _, err := root.Find([]string{"completion"}); err == nil {
+		all.Args = nil // it says better what it wants
+		all.RunE = func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			var shells []string
+			for _, shell := range cmd.Commands() {
+				shells = append(shells, shell.Name())
+			}
+			return fmt.Errorf("completion %.80q: want %s", args[0], strings.Join(shells, ", "))
+		}
+	}
 	bash, _, err := root.Find([]string{"completion", "bash"})
 	if err != nil {
 		return

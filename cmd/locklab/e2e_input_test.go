@@ -103,6 +103,9 @@ func TestE2ELists(t *testing.T) {
 			t.Errorf("no completion for %s", shell)
 		}
 	}
+	if out := mustRun(t, 1, "completion", "tcsh"); !strings.Contains(out.stderr, "bash, fish") {
+		t.Errorf("completion tcsh says %q", out.stderr)
+	}
 }
 
 // TestE2EAgents runs each host's agent as a process of its own, as in containers

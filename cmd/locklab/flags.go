@@ -10,7 +10,7 @@ import (
 	"locklab/cmd/locklab/internal/catalog"
 )
 
-// completions registers what the shell offers for each flag, by name.
+// completions registers what the shell offers for each flag of the command, by name.
 func completions(cmd *cobra.Command, offers map[string]cobra.CompletionFunc) {
 	for flag, offer := range offers {
 		_ = cmd.RegisterFlagCompletionFunc(flag, offer) // fails for an unknown flag only, and a test asks all

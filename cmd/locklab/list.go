@@ -154,7 +154,7 @@ func newList() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&tag, "lang", lang.EnglishTag, "en or ko: language of what is printed; why a scenario expects something is in the words of its file")
+	langFlag(cmd.Flags(), &tag, "what is printed; why a scenario expects something is in the words of its file")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON list of objects")
 	return cmd
 }

@@ -17,7 +17,6 @@ import (
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/nodes/topology"
 	"locklab/reports"
-	"locklab/reports/lang"
 	"locklab/workloads/history"
 )
 
@@ -72,7 +71,7 @@ began to be measured, or 143 by SIGTERM.`,
 	refuse := newRefusal(all)
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return refuse(cmd, err) })
 	completions(cmd, map[string]cobra.CompletionFunc{
-		"locks": specs(catalog.Names), "topology": files(topology.Names), "lang": words(lang.Tags),
+		"locks": specs(catalog.Names), "topology": files(topology.Names),
 		"lock-cmd": files(nothing), "token-file": files(nothing), "out": files(nothing),
 	})
 	return cmd

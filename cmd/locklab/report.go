@@ -115,7 +115,7 @@ shows these to browsers instead, until it is interrupted.`,
 	}
 	cmd.Flags().StringVar(&out, "out", "", "directory to write to (default: the one that is read; for several, a new one below reports/runs)")
 	cmd.Flags().StringArrayVar(&failOn, "fail-on", nil, "exit 2 if a figure crosses a threshold; with a sign and two directories or more, a difference from the first, such as 'latency_ms.p99>+10%'")
-	langFlag(cmd.Flags(), &tag)
+	langFlag(cmd.Flags(), &tag, ofSummary)
 	cmd.Flags().StringVar(&claims, "claims", "", "page of Markdown into which to write what the directory's suite makes of its claims, between the lines that are there for it; nothing else is written")
 	cmd.Flags().StringVar(&serve, "serve", "", "HOST:PORT at which to show the reports below the directory")
 	completions(cmd, map[string]cobra.CompletionFunc{"fail-on": words(failon.Figures), "claims": files(nothing)})

@@ -11,6 +11,7 @@ import (
 
 	"locklab/cmd/locklab/internal/provenance"
 	"locklab/internal/nearest"
+	"locklab/reports/lang"
 )
 
 func newRoot() *cobra.Command {
@@ -31,13 +32,14 @@ without a grant. It ends with a report to decide from.`,
 		SilenceErrors: true,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%s: %s (see %s --help)", cmd.CommandPath(), flagError(cmd, err), cmd.CommandPath())
+		return fmt.Errorf("%s: %s; see %s --help", cmd.CommandPath(), flagError(cmd, err), cmd.CommandPath())
 	})
 	// Of columns every terminal has 80. The template is cobra's own, which breaks no line.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", ".FlagUsagesWrapped 80 |"))
 	root.AddCommand(newRun(), newPlay(), newList(), newReport(), newCheck(), newExplore(), newSim(), newConform(), newAgent(), newNode(), newVersion())
 	addCompletion(root)
 	for _, cmd := range root.Commands() {
+		completions(cmd, map[string]cobra.CompletionFunc{"lang": words(lang.Tags)}) // of those that have it
 		if check := cmd.Args; check != nil {
 			cmd.Args = func(cmd *cobra.Command, args []string) error {
 				if err := check(cmd, args); err != nil {

@@ -92,7 +92,7 @@ interrupted, or 143 by SIGTERM.`,
 	f.register(cmd.Flags())
 	completions(cmd, map[string]cobra.CompletionFunc{
 		"locks": specs(catalog.Names), "scenarios": files(scenario.Names), "topology": files(topology.Names), "workload": words(catalog.WorkloadNames),
-		"fail-on": words(failon.Figures), "lang": words(lang.Tags), "external": files(nothing), "lock-cmd": files(nothing), "token-file": files(nothing), "out": files(nothing), "baseline": files(nothing), "junit": files(nothing), "fencing": words(func() []string { return []string{"on", "off"} }),
+		"fail-on": words(failon.Figures), "external": files(nothing), "lock-cmd": files(nothing), "token-file": files(nothing), "out": files(nothing), "baseline": files(nothing), "junit": files(nothing), "fencing": words(func() []string { return []string{"on", "off"} }),
 		"suite": files(suite.Names), "resume": files(nothing), "redo": words(redoable),
 	})
 	return cmd
@@ -116,7 +116,7 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.resume, "resume", "", "directory of a run that was interrupted or killed: what is missing is run, with the flags of then")
 	fl.StringSliceVar(&f.redo, "redo", nil, "with --resume, also of a run that came to its end: rows with such a verdict are run again: "+strings.Join(redoable(), ", ")+"; other verdicts stand")
 	fl.StringVar(&f.junit, "junit", "", "file to write the verdicts to for a CI server, as JUnit's XML: not as expected is a failure, what decides nothing an error, what is not judged skipped")
-	langFlag(fl, &f.lang)
+	langFlag(fl, &f.lang, ofSummary)
 	fl.StringArrayVar(&f.failOn, "fail-on", nil, "exit 2 if a figure of any row crosses a threshold, such as 'duplicates.raced>0' (duplicates alone is their total: with unreachable ones, without those of the warm-up)")
 	fl.StringVar(&f.baseline, "baseline", "", "directory of a run to compare with: a threshold of --fail-on with a sign is a difference from it, such as 'latency_ms.p99>+10%'")
 	fl.StringVar(&f.tokenFile, "token-file", "", "file with the bearer token of running agents (default: the environment's LOCKLAB_TOKEN)")

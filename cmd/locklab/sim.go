@@ -16,7 +16,6 @@ import (
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/internal/seed"
 	"locklab/locks/peerlock/peercore"
-	"locklab/reports/lang"
 	"locklab/verify/sim"
 )
 
@@ -88,7 +87,7 @@ before a verdict; 1 bad input; 130 interrupted.`,
 	fl.Uint64Var(&f.maxEvents, "max-events", 200_000_000, "events that end a single run")
 	fl.BoolVar(&f.trace, "trace", false, "run only --seed and print every event")
 	fl.BoolVar(&f.noShrink, "no-shrink", false, "do not make the first violation smaller, write no scenario")
-	fl.StringVar(&f.lang, "lang", lang.EnglishTag, "en or ko: language of what --sweep prints, and of its page")
+	langFlag(fl, &f.lang, "what --sweep prints, and of its page")
 	fl.StringVar(&f.sweep, "sweep", "", "measure against the number of peers, such as peers=2..1000")
 	fl.StringArrayVar(&f.against, "against", nil, "with --sweep: other locks to compare with, A,B or repeated")
 	fl.BoolVar(&f.fairness, "fairness", false, "compare how even ranks are served under saturation")

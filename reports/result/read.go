@@ -21,7 +21,7 @@ const maxBytes = 64 << 20
 func Read(path string) (File, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return File{}, fmt.Errorf("read result: %w: want a directory that locklab run has written", err)
+		return File{}, fmt.Errorf("%s: %w: want a directory that locklab run has written", path, fs.ErrNotExist)
 	}
 	if err != nil {
 		return File{}, fmt.Errorf("read result: %w", err)
