@@ -90,15 +90,16 @@ func compare(say *lang.Lang, runs []loaded, proofs []string) *comparison {
 	}
 	c := &comparison{
 		Title:    say.Sprintf("%d runs side by side", len(runs)),
-		Lede:     say.List(names),
 		First:    names[0],
 		Names:    names,
 		Unproven: say.List(unproven),
 		glossary: glossary{Statuses: statuses(say), Terms: termGroups(say), LinkNote: say.Text(linkNote)},
 	}
 	var all []result.Row
+	var origins []string
 	for i, l := range runs {
 		files[i] = result.Clean(l.File)
+		origins = append(origins, originOf(say, names[i], files[i].Run))
 		all = append(all, files[i].Results...)
 		c.Runs = append(c.Runs, comparedRun{names[i], facts(say, files[i])})
 		for _, w := range warnings(say, files[i].Run) {
@@ -108,6 +109,7 @@ func compare(say *lang.Lang, runs []loaded, proofs []string) *comparison {
 			c.Warnings = append(c.Warnings, names[i]+": "+end.Plain())
 		}
 	}
+	c.Lede = say.List(origins)
 	found := Differences(files)
 	c.Outcome = outcomeOf(found)
 	c.Said, c.Outcomes, c.Method = said(say, files, names, found), outcomes(say), method(say)
@@ -126,6 +128,15 @@ func compare(say *lang.Lang, runs []loaded, proofs []string) *comparison {
 	c.Changes = changes(say, files, names)
 	c.Answers, c.Meanings = answersOf(say, files, names, proofs), say.Text(meaningsNote)
 	return c
+}
+
+// originOf is a run's name with what tells it from another of the same machine.
+func originOf(say *lang.Lang, name string, r result.Run) string {
+	hash, dirty, changed := strings.Cut(plain(r.Commit), "+")
+	if hash = fmt.Sprintf("%.12s", hash); changed {
+		hash += "+" + dirty
+	}
+	return say.Sprintf("%s (commit %s, seed %d)", name, hash, r.Seed)
 }
 
 // mismatchText says in a line what is not the same in the runs, and then each in one of its own.
