@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -24,6 +26,7 @@ type loaded struct {
 	Series []series.Series // for each row of File.Results; without bins if there was no history
 	Scenes [][]series.Scene
 	Notes  []sentence.Text // for each row: what of its histories is missing
+	Gone   []bool          // for each row: all of them are, as files
 }
 
 // Reader reads the operations of one history.
@@ -35,7 +38,7 @@ func load(ctx context.Context, dir string, read Reader) (loaded, error) {
 	if err != nil {
 		return loaded{}, err
 	}
-	l := loaded{Dir: dir, File: file, Series: make([]series.Series, len(file.Results)), Scenes: make([][]series.Scene, len(file.Results)), Notes: make([]sentence.Text, len(file.Results))}
+	l := loaded{Dir: dir, File: file, Series: make([]series.Series, len(file.Results)), Scenes: make([][]series.Scene, len(file.Results)), Notes: make([]sentence.Text, len(file.Results)), Gone: make([]bool, len(file.Results))}
 	if read == nil {
 		return l, nil
 	}
@@ -58,6 +61,7 @@ func load(ctx context.Context, dir string, read Reader) (loaded, error) {
 				}
 			}
 			l.Series[i] = series.Of(histories, row.ViolationsAtMS)
+			l.Gone[i] = len(failed) > 0 && len(histories) == 0 && !slices.ContainsFunc(failed, func(err error) bool { return !errors.Is(err, fs.ErrNotExist) })
 			l.Notes[i] = noteOf(dir, row, histories, errors.Join(failed...))
 			return nil
 		})
@@ -93,11 +97,21 @@ func within(dir, text string) string {
 	return begins.ReplaceAllString(text, "$1")
 }
 
-// notesOf are the notes on all rows.
+// notesOf are the notes on all rows. Where the files of several are gone, as in a result that
+// was copied without them, one is for all of these.
 func notesOf(say *lang.Lang, l loaded) []string {
 	var all []string
-	for _, n := range l.Notes {
-		if !n.IsZero() {
+	gone := 0
+	for _, is := range l.Gone {
+		if is {
+			gone++
+		}
+	}
+	if gone > 1 {
+		all = append(all, say.Sprintf("The histories of %d of %d rows are not in this directory: nothing of these rows is drawn over time, and their evidence shows no operation", gone, len(l.Gone)))
+	}
+	for i, n := range l.Notes {
+		if !n.IsZero() && !(gone > 1 && l.Gone[i]) {
 			all = append(all, plain(say.Tell(n)))
 		}
 	}
