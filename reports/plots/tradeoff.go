@@ -58,33 +58,84 @@ func Tradeoff(say *lang.Lang, measure string, points []Point) []byte {
 		at, r := point{x(p.X), y(p.Y)}, radius(p)
 		taken = append(taken, rect{at.x - r, at.y - r, at.x + r, at.y + r})
 	}
-	for _, p := range points {
+	names := labels{taken: taken, top: topMargin, bottom: f.bottom + 2, right: f.right}
+	places := make([]point, len(points))
+	for i, p := range points {
 		at, r := point{x(p.X), y(p.Y)}, radius(p)
-		name := Clip(p.Lock, 18) + " " + Clip(p.Scenario, 20)
-		width := letter * float64(utf8.RuneCountInString(name))
-		place := point{at.x + r + 4, at.y}
-		for i := range 40 { // to the right, or above and below as far as need be
-			step := 13 * float64((i+1)/2)
-			if i%2 == 1 {
-				step = -step
-			}
-			left := min(at.x+r+4+math.Abs(step)/2, f.right-width)
-			try := rect{left, at.y + step - 7, left + width, at.y + step + 5}
-			if try.top > topMargin && try.bottom < f.bottom+2 && !slices.ContainsFunc(taken, try.hits) {
-				place = point{left, at.y + step}
-				taken = append(taken, try)
-				break
-			}
+		places[i] = names.place(at, r, letter*float64(utf8.RuneCountInString(nameOf(p))))
+		if math.Abs(places[i].y-at.y) > 1 { // below all names, which stay legible where one has to be crossed
+			f.stroke(pen{p.Ink, 0.7, ""}, []point{at, {places[i].x - 1, places[i].y}})
 		}
+	}
+	for i, p := range points {
 		fmt.Fprintf(f, `<a href="%s" aria-label="%s"><title>%s</title>`, escape(p.Href), escape(p.Words), escape(p.Words))
-		if math.Abs(place.y-at.y) > 1 {
-			f.stroke(pen{p.Ink, 0.7, ""}, []point{at, {place.x - 1, place.y}})
-		}
-		f.mark(p, at, r)
-		f.text(place, name, "", "0.3em", "name small "+string(p.Ink))
+		f.mark(p, point{x(p.X), y(p.Y)}, radius(p))
+		f.text(places[i], nameOf(p), "", "0.3em", "name small "+string(p.Ink))
 		f.WriteString("</a>")
 	}
 	return f.group(f.bottom+axisHeight, say.Sprintf("%s against failed requests, %d points", measure, len(points)))
+}
+
+// nameOf is what stands beside a mark.
+func nameOf(p Point) string { return Clip(p.Lock, 18) + " " + Clip(p.Scenario, 20) }
+
+// labels finds places for names, none upon another.
+type labels struct {
+	taken              []rect // by marks and names
+	names              []rect
+	lines              [][2]point // from a mark to its name where that is not beside it
+	top, bottom, right float64
+}
+
+// place is where the middle of the left edge of a name may be: to the right of its mark, or above
+// and below as far as need be. One whose line crosses no other name is taken first.
+func (l *labels) place(at point, r, width float64) point {
+	best, found := point{at.x + r + 4, at.y}, false
+	for i := range 40 {
+		step := 13 * float64((i+1)/2)
+		if i%2 == 1 {
+			step = -step
+		}
+		to := point{min(at.x+r+4+math.Abs(step)/2, l.right-width), at.y + step}
+		try := l.around(to, width)
+		if try.top <= l.top || try.bottom >= l.bottom || slices.ContainsFunc(l.taken, try.hits) {
+			continue
+		}
+		line := [2]point{at, to}
+		clear := (step == 0 || !slices.ContainsFunc(l.names, func(o rect) bool { return o.crossed(line) })) && !slices.ContainsFunc(l.lines, try.crossed)
+		if clear || !found {
+			best, found = to, true
+		}
+		if clear {
+			break
+		}
+	}
+	if found {
+		l.taken, l.names = append(l.taken, l.around(best, width)), append(l.names, l.around(best, width))
+	}
+	if best.y != at.y {
+		l.lines = append(l.lines, [2]point{at, best})
+	}
+	return best
+}
+
+func (l *labels) around(p point, width float64) rect {
+	return rect{p.x, p.y - 7, p.x + width, p.y + 5}
+}
+
+// crossed says whether a line goes through the rectangle. The line's end is the edge of its own
+// name, which is none of these.
+func (r rect) crossed(line [2]point) bool {
+	const steps = 50
+	from, to := line[0], line[1]
+	for i := range steps + 1 {
+		share := float64(i) / steps
+		x, y := from.x+share*(to.x-from.x), from.y+share*(to.y-from.y)
+		if r.left < x && x < r.right && r.top < y && y < r.bottom {
+			return true
+		}
+	}
+	return false
 }
 
 // mark draws the shape of a lock, hollow if it decides nothing.
