@@ -161,8 +161,8 @@ func (d *svgDiagram) lines(number int, s Step) {
 	}
 }
 
-// label says what a step is: of a message below the head of its arrow, which comes from
-// above.
+// label says what a step is: of a message below the head of its arrow, which comes from above,
+// of a link below it, so that neither stands upon the other.
 func (d *svgDiagram) label(number int, s Step) {
 	x, y := d.x(s.Peer), d.y(number)
 	d.text(14, y+4, "soft", fmt.Sprint(number))
@@ -172,7 +172,7 @@ func (d *svgDiagram) label(number int, s Step) {
 	case s.SentAt > 0:
 		d.text(x+svgPill+6, y+svgBelow, "", s.Text)
 	case s.spans():
-		d.text((x+d.x(s.From))/2, y-5, "middle", s.Text)
+		d.text((x+d.x(s.From))/2, y+svgBelow, "middle", s.Text)
 	case d.changes(s.Peer, number):
 		d.text(x+svgPill+6, y+4, "", s.Text)
 	default:
