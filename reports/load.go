@@ -111,7 +111,7 @@ func notesOf(say *lang.Lang, l loaded) []string {
 		all = append(all, say.Sprintf("The histories of %d of %d rows are not in this directory: nothing of these rows is drawn over time, and their evidence shows no operation", gone, len(l.Gone)))
 	}
 	for i, n := range l.Notes {
-		if !n.IsZero() && !(gone > 1 && l.Gone[i]) {
+		if told := gone > 1 && l.Gone[i]; !told && !n.IsZero() {
 			all = append(all, plain(say.Tell(n)))
 		}
 	}
