@@ -172,10 +172,7 @@ func outages(say *lang.Lang, rows []result.Row) string {
 	}
 	text := say.Text("every request was served")
 	if share < 1 {
-		text = say.Sprintf("%s %s of the requests failed", when(say, at), percent(1-share))
-		if during := at.AvailabilityInForce; during != nil && *during < 1 {
-			text += say.Sprintf(" (%s of those while the fault lasted)", percent(1-*during))
-		}
+		text = say.Sprintf("%s %s of the requests failed", when(say, at), percent(1-share)) + whileItLasted(say, at)
 		if at.RecoveryMS != nil && *at.RecoveryMS > 0 {
 			text += say.Sprintf(", and it had recovered %s after the heal", span(say, *at.RecoveryMS))
 		}
@@ -247,7 +244,7 @@ func harms(say *lang.Lang, r result.Row) (parts []string) {
 		}
 		switch v, _ := f.Of(r); {
 		case f.As == result.Share:
-			part := say.Sprintf("%s of the requests failed", percent(v))
+			part := say.Sprintf("%s of the requests failed", percent(v)) + whileItLasted(say, r)
 			if r.NotRecovered {
 				part += say.Text(", and it had not recovered by the end of the run")
 			}
@@ -263,6 +260,14 @@ func harms(say *lang.Lang, r result.Row) (parts []string) {
 		outage = append(outage, waitedFor(say, r))
 	}
 	return append(parts, outage...)
+}
+
+// whileItLasted is how many failed of those that came while something was broken.
+func whileItLasted(say *lang.Lang, r result.Row) string {
+	if during := r.AvailabilityInForce; during != nil && *during < 1 {
+		return say.Sprintf(" (%s of those while the fault lasted)", percent(1-*during))
+	}
+	return ""
 }
 
 // inOneZone says that a zone was without the lock for longer than all of them were at once, by
