@@ -25,6 +25,10 @@ type lease struct {
 	place    locks.Lease // in the queue of this process
 	token    locks.Token
 
+	// unanswered says that a request to put the key has failed, though a later one may have been
+	// answered: it may be applied yet, also when the key was deleted meanwhile.
+	unanswered bool
+
 	release locks.ReleaseOnce
 }
 
@@ -44,7 +48,7 @@ func (le *lease) acquire(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(le.session.over, cancel)() //nolint:contextcheck // it ends with either
-	err := le.mutex.Lock(ctx)
+	err := le.mutex.Lock(context.WithValue(ctx, claimKey{}, le))
 	if err == nil && !le.isLost() && ctx.Err() == nil {
 		le.token = locks.Token(created(le.mutex)) //nolint:gosec // revisions are positive
 		return nil
@@ -63,9 +67,9 @@ func (le *lease) undo(ctx context.Context, cause error) error {
 	if cause == nil {
 		cause = errors.New("it was granted too late")
 	}
-	// What etcd never answered may be applied later, however often the key was deleted.
-	answered := le.mutex.Key() == "\x00" || created(le.mutex) > 0 || errors.Is(cause, rpctypes.ErrLeaseNotFound)
-	if _, gone := le.eraseFor(ctx); gone && answered {
+	// A lease that etcd has not found never comes back, and no key can be put under it.
+	surely := !le.unanswered || errors.Is(cause, rpctypes.ErrLeaseNotFound)
+	if _, gone := le.eraseFor(ctx); gone && surely {
 		return fmt.Errorf("%w: %w", locks.ErrNotAcquired, cause)
 	}
 	return fmt.Errorf("%w: the key may be there until the session is over: %w", locks.ErrUnknown, cause)
@@ -77,14 +81,16 @@ func (le *lease) eraseFor(ctx context.Context) (was, gone bool) {
 	l, more := le.locker, le.locker.options.Timeout
 	began := l.clock.Now()
 	if was, gone = le.eraseOnce(); gone { //nolint:contextcheck // it has a time of its own
-		l.leave(le.session)
+		le.leave()
 		return was, gone
 	}
 	if ctx.Err() != nil || le.isLost() {
 		more -= l.clock.Now().Sub(began) // it had that
 	}
 	erased := make(chan bool, 1)
-	l.running.Go(func() { erased <- le.erase() }) //nolint:contextcheck // it outlives the call
+	if !l.begin(func() { erased <- le.erase() }) { //nolint:contextcheck // it outlives the call
+		return false, false // closed
+	}
 	select {
 	case gone = <-erased:
 		return gone, gone // the answer that was lost may have deleted it
@@ -100,7 +106,7 @@ func (le *lease) eraseFor(ctx context.Context) (was, gone bool) {
 
 // erase goes on deleting the key, and says whether it is gone before the session is over.
 func (le *lease) erase() (gone bool) {
-	defer le.locker.leave(le.session)
+	defer le.leave()
 	for !gone {
 		if _, lost := clock.Await(le.locker.clock, le.locker.options.Timeout/10, le.session.over.Done()); lost {
 			return false
@@ -108,6 +114,24 @@ func (le *lease) erase() (gone bool) {
 		_, gone = le.eraseOnce()
 	}
 	return gone
+}
+
+// leave ends the claim's part in its session. Where the key may come yet, it is deleted again
+// and again until the session is over: nobody holds it, but it would block the resource.
+func (le *lease) leave() {
+	l, over := le.locker, le.session.over.Done()
+	l.leave(le.session)
+	if !le.unanswered {
+		return
+	}
+	l.begin(func() {
+		for {
+			if _, lost := clock.Await(l.clock, l.options.Timeout, over); lost {
+				return
+			}
+			le.eraseOnce()
+		}
+	})
 }
 
 // eraseOnce deletes the key unless there is no answer in time: see once.
@@ -139,10 +163,9 @@ func (le *lease) Release(ctx context.Context) error {
 }
 
 func (le *lease) releaseOnce(ctx context.Context) error {
-	l := le.locker
 	defer func() { _ = le.place.Release(ctx) }() // it is in this process
 	if le.isLost() {
-		l.leave(le.session)
+		le.leave()
 		return locks.ErrNotHeld
 	}
 	switch was, gone := le.eraseFor(ctx); {

@@ -75,8 +75,11 @@ func New(cfg Config) (*Locker, error) {
 	return l, nil
 }
 
-// deletion is the method of [clientv3.Client.Delete].
-const deletion = "/etcdserverpb.KV/DeleteRange"
+// Methods of requests that change what a claim is.
+const (
+	transaction = "/etcdserverpb.KV/Txn"
+	deletion    = "/etcdserverpb.KV/DeleteRange"
+)
 
 // once bounds the time that one member has for an answer; the library then asks another.
 // A transaction or a deletion without an answer may still be applied, now or when its
@@ -90,16 +93,28 @@ func (l *Locker) once(ctx context.Context, method string, req, reply any, cc *gr
 	// A deadline would be a header of every request, another one each time.
 	defer clock.System().AfterFunc(l.options.Timeout, cancel).Stop()
 	err := invoke(ctx, method, req, reply, cc, opts...)
-	if err != nil && (method == "/etcdserverpb.KV/Txn" || method == deletion) {
-		l.mu.Lock()
-		s := l.current
-		l.mu.Unlock()
-		l.retire(s)
+	if err == nil || method != transaction && method != deletion {
+		return err
 	}
-	if err != nil && method == deletion {
+	l.mu.Lock()
+	s := l.current
+	l.mu.Unlock()
+	l.retire(s)
+	if le := claimOf(ctx); le != nil && method == transaction {
+		le.unanswered = true
+	}
+	if method == deletion {
 		return fmt.Errorf("etcd: delete: %v", err) //nolint:errorlint // the library must not see whether it can be repeated
 	}
 	return err
+}
+
+// claimKey is where a context has the claim for which something is asked.
+type claimKey struct{}
+
+func claimOf(ctx context.Context) *lease {
+	le, _ := ctx.Value(claimKey{}).(*lease)
+	return le
 }
 
 // Acquire implements [locks.Locker].
@@ -148,6 +163,17 @@ func (l *Locker) claim(ctx context.Context, resource string) (*lease, error) {
 
 func (l *Locker) isClosed() bool {
 	return signals.Closed(l.done)
+}
+
+// begin runs something that Close waits for, unless it is closed.
+func (l *Locker) begin(f func()) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	l.running.Go(f)
+	return true
 }
 
 // Close implements [locks.Locker]. What was held is free at once if etcd can be reached,
