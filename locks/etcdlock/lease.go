@@ -49,6 +49,9 @@ func (le *lease) acquire(ctx context.Context) error {
 	defer cancel()
 	defer context.AfterFunc(le.session.over, cancel)() //nolint:contextcheck // it ends with either
 	err := le.mutex.Lock(context.WithValue(ctx, claimKey{}, le))
+	if !le.locker.clock.Now().Before(le.locker.ends(le.session)) {
+		le.locker.lose(le.session) // after a pause of this process, keep may not have seen it yet
+	}
 	if err == nil && !le.isLost() && ctx.Err() == nil {
 		le.token = locks.Token(created(le.mutex)) //nolint:gosec // revisions are positive
 		return nil
