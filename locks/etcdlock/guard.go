@@ -26,7 +26,9 @@ func (g guarded) data() string { return "locklab-data/" + url.PathEscape(g.resou
 
 // Read gives etcd's version of the key, which counts its writes.
 func (g guarded) Read(ctx context.Context) (uint64, error) {
-	answer, err := g.locker.client.Get(ctx, g.data())
+	asking, stop := within(ctx, g.locker.open)
+	defer stop()
+	answer, err := g.locker.client.Get(asking, g.data())
 	if err != nil {
 		return 0, fmt.Errorf("read %q: %w: %w", g.resource, locks.ErrUnavailable, withCause(ctx, err))
 	}
@@ -36,7 +38,9 @@ func (g guarded) Read(ctx context.Context) (uint64, error) {
 // Write puts the key, checked in a transaction that compares the create revision of the
 // lease's key: once the lease is over that key is gone, and nobody gets it again.
 func (g guarded) Write(ctx context.Context, checked bool) (uint64, error) {
-	txn := g.locker.client.Txn(ctx)
+	asking, stop := within(ctx, g.locker.open)
+	defer stop()
+	txn := g.locker.client.Txn(asking)
 	if checked {
 		txn = txn.If(clientv3.Compare(clientv3.CreateRevision(g.key), "=", int64(g.token))) //nolint:gosec // it was one
 	}

@@ -45,9 +45,8 @@ func newLease(l *Locker, s *session, resource string) *lease {
 // acquire asks etcd. The recipe runs in the caller's goroutine: one of its own would grow its
 // stack to the depth of gRPC's calls each time. See once for how long it may clean up.
 func (le *lease) acquire(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(le.session.over, cancel)() //nolint:contextcheck // it ends with either
+	ctx, stop := within(ctx, le.session.over)
+	defer stop()
 	err := le.mutex.Lock(context.WithValue(ctx, claimKey{}, le))
 	if !le.locker.clock.Now().Before(le.locker.ends(le.session)) {
 		le.locker.lose(le.session) // after a pause of this process, keep may not have seen it yet

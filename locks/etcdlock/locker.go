@@ -12,7 +12,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 
-	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/locks/local"
@@ -33,7 +32,8 @@ type Locker struct {
 	queues  *local.Locker // of this process's callers: a Mutex knows sessions only
 	opening chan struct{} // full while a session is being opened
 	running sync.WaitGroup
-	done    chan struct{} // closed by Close
+	open    context.Context //nolint:containedctx // of no call: done when Close begins
+	close   context.CancelFunc
 
 	mu       sync.Mutex
 	closed   bool
@@ -56,8 +56,9 @@ func New(cfg Config) (*Locker, error) {
 	}
 	l := &Locker{
 		options: cfg.Options, clock: cfg.Clock, queues: local.New(), opening: make(chan struct{}, 1),
-		done: make(chan struct{}), sessions: map[*session]struct{}{},
+		sessions: map[*session]struct{}{},
 	}
+	l.open, l.close = context.WithCancel(context.Background())
 	retry := backoff.DefaultConfig
 	retry.BaseDelay, retry.MaxDelay = 50*time.Millisecond, time.Second // gRPC's own goes up to two minutes
 	var err error
@@ -143,7 +144,7 @@ func (l *Locker) claim(ctx context.Context, resource string) (*lease, error) {
 			if l.isClosed() {
 				return nil, locks.ErrClosed
 			}
-			if ctx.Err() == nil && clock.Sleep(ctx, l.options.Timeout/10) == nil {
+			if ctx.Err() == nil && l.pause(ctx) == nil {
 				continue // nothing was asked for yet
 			}
 			return nil, err
@@ -155,14 +156,29 @@ func (l *Locker) claim(ctx context.Context, resource string) (*lease, error) {
 		if l.isClosed() {
 			return nil, fmt.Errorf("%w: %w", err, locks.ErrClosed)
 		}
-		if ctx.Err() != nil || !errors.Is(err, locks.ErrNotAcquired) || clock.Sleep(ctx, l.options.Timeout/10) != nil {
+		if ctx.Err() != nil || !errors.Is(err, locks.ErrNotAcquired) || l.pause(ctx) != nil {
 			return nil, err
 		}
 	}
 }
 
+// pause is between two tries. Close ends it, and the next try finds that.
+func (l *Locker) pause(ctx context.Context) error {
+	both, stop := within(ctx, l.open)
+	defer stop()
+	_ = clock.Sleep(both, l.options.Timeout/10)
+	return ctx.Err()
+}
+
+// within is a context that also ends with another one.
+func within(ctx, other context.Context) (both context.Context, stop func()) {
+	both, cancel := context.WithCancel(ctx)
+	forget := context.AfterFunc(other, cancel)
+	return both, func() { forget(); cancel() }
+}
+
 func (l *Locker) isClosed() bool {
-	return signals.Closed(l.done)
+	return l.open.Err() != nil
 }
 
 // begin runs something that Close waits for, unless it is closed.
@@ -185,7 +201,7 @@ func (l *Locker) Close() error {
 		return nil
 	}
 	l.closed = true
-	close(l.done)
+	l.close()
 	var all []*session
 	for s := range l.sessions {
 		all = append(all, s)

@@ -34,14 +34,18 @@ func (l *Locker) enter(ctx context.Context) (*session, error) {
 	select {
 	case l.opening <- struct{}{}:
 		defer func() { <-l.opening }()
+	case <-l.open.Done():
+		return nil, locks.ErrClosed
 	case <-ctx.Done():
 		return nil, fmt.Errorf("%w: %w: no session yet: %w", locks.ErrNotAcquired, locks.ErrUnavailable, ctx.Err())
 	}
 	if s := l.join(); s != nil {
 		return s, nil
 	}
+	asking, stop := within(ctx, l.open)
+	defer stop()
 	asked := l.clock.Now()
-	granted, err := l.client.Grant(ctx, int64(l.options.TTL/time.Second))
+	granted, err := l.client.Grant(asking, int64(l.options.TTL/time.Second))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w: grant a lease: %w", locks.ErrNotAcquired, locks.ErrUnavailable, withCause(ctx, err))
 	}
