@@ -36,7 +36,8 @@ func (g guarded) Read(ctx context.Context) (uint64, error) {
 }
 
 // Write puts the key, checked in a transaction that compares the create revision of the
-// lease's key: once the lease is over that key is gone, and nobody gets it again.
+// lease's key: once that key is gone no other one has its create revision. It is asked for once
+// only: a second answer would not tell what became of the first request.
 func (g guarded) Write(ctx context.Context, checked bool) (uint64, error) {
 	asking, stop := within(ctx, g.locker.open)
 	defer stop()

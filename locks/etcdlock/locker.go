@@ -82,12 +82,13 @@ const (
 	deletion    = "/etcdserverpb.KV/DeleteRange"
 )
 
-// once bounds the time that one member has for an answer; the library then asks another.
-// A transaction or a deletion without an answer may still be applied, now or when its
-// connection comes back to life: its session, and with it the name of its keys, is not used
-// again, or a later hold could be deleted by it. The recipe deletes its key with a context
-// that has no end, and the library would ask for it up to a hundred times if an answer is late:
-// a deletion that failed is tried again in eraseFor, where it is known for how long.
+// once bounds the time that one member has for an answer; the library then asks another, but not
+// for what must not be done twice: a deletion, as the recipe would ask for it up to a hundred
+// times, with a context that has no end (one that failed is tried again in eraseFor, where it is
+// known for how long), and a guarded write. A claim can be put twice: it is the same key.
+// What has no answer may still be applied, now or when its connection comes back to life: its
+// session, and with it the name of its keys, is not used again, or a later hold could be
+// deleted by it.
 func (l *Locker) once(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -101,16 +102,14 @@ func (l *Locker) once(ctx context.Context, method string, req, reply any, cc *gr
 	s := l.current
 	l.mu.Unlock()
 	l.retire(s)
-	if le := claimOf(ctx); le != nil && method == transaction {
+	if le := claimOf(ctx); le != nil {
 		le.unanswered = true
+		return err
 	}
-	if method == deletion {
-		return fmt.Errorf("etcd: delete: %v", err) //nolint:errorlint // the library must not see whether it can be repeated
-	}
-	return err
+	return fmt.Errorf("etcd: no answer: %v", err) //nolint:errorlint // the library must not see whether it can be repeated
 }
 
-// claimKey is where a context has the claim for which something is asked.
+// claimKey is where the context of a claim's transaction has the claim.
 type claimKey struct{}
 
 func claimOf(ctx context.Context) *lease {

@@ -17,7 +17,7 @@ import (
 func TestALateRequestBlocksNobody(t *testing.T) {
 	c := startCluster(t, 1)
 	f := newFront(t, c.addrs[0])
-	l := newClient(t, []string{f.addr}, nil, etcdlock.DefaultOptions())
+	l := newClient(t, []string{f.addr}, nil, long())
 	other := locktest.Acquire(t, l, "other")
 	caught, letGo, passed := f.catch(t, txn)
 	held := locktest.Acquire(t, l, "r")
@@ -33,7 +33,7 @@ func TestALateRequestBlocksNobody(t *testing.T) {
 func TestALateRequestIsUnknown(t *testing.T) {
 	c := startCluster(t, 1)
 	f := newFront(t, c.addrs[0])
-	l, holder := newClient(t, []string{f.addr}, nil, etcdlock.DefaultOptions()), newClient(t, c.addrs, nil, etcdlock.DefaultOptions())
+	l, holder := newClient(t, []string{f.addr}, nil, long()), newClient(t, c.addrs, nil, long())
 	other, held := locktest.Acquire(t, l, "other"), locktest.Acquire(t, holder, "r")
 	caught, letGo, passed := f.catch(t, txn)
 	err := locktest.Refused(t, l, "r", 3*time.Second)
@@ -46,6 +46,13 @@ func TestALateRequestIsUnknown(t *testing.T) {
 	<-passed
 	free(t, c, "r")
 	locktest.Release(t, other)
+}
+
+// long are options with leases that a busy machine ends not either.
+func long() etcdlock.Options {
+	o := etcdlock.DefaultOptions()
+	o.TTL = time.Minute
+	return o
 }
 
 // free waits until a resource has no key.
