@@ -43,11 +43,11 @@ func newLease(l *Locker, s *session, resource string) *lease {
 }
 
 // acquire asks etcd. The recipe runs in the caller's goroutine: one of its own would grow its
-// stack to the depth of gRPC's calls each time. See once for how long it may clean up.
+// stack to the depth of gRPC's calls each time. It leaves it to undo to clean up: see once.
 func (le *lease) acquire(ctx context.Context) error {
 	ctx, stop := within(ctx, le.session.over)
 	defer stop()
-	err := le.mutex.Lock(context.WithValue(ctx, claimKey{}, le))
+	err := le.mutex.Lock(le.asking(ctx))
 	if !le.locker.clock.Now().Before(le.locker.ends(le.session)) {
 		le.locker.lose(le.session) // after a pause of this process, keep may not have seen it yet
 	}
@@ -56,6 +56,11 @@ func (le *lease) acquire(ctx context.Context) error {
 		return nil
 	}
 	return le.undo(ctx, err)
+}
+
+// asking is a context of requests for this claim: see once.
+func (le *lease) asking(ctx context.Context) context.Context {
+	return context.WithValue(ctx, claimKey{}, le)
 }
 
 // created is the create revision of the recipe's key; it is not positive where none is known.
@@ -71,51 +76,61 @@ func (le *lease) undo(ctx context.Context, cause error) error {
 	}
 	// A lease that etcd has not found never comes back, and no key can be put under it.
 	surely := !le.unanswered || errors.Is(cause, rpctypes.ErrLeaseNotFound)
-	if _, gone := le.eraseFor(ctx); gone && surely {
+	if err := le.eraseFor(ctx); surely && !errors.Is(err, errNoAnswer) {
 		return fmt.Errorf("%w: %w", locks.ErrNotAcquired, cause)
 	}
 	return fmt.Errorf("%w: the key may be there until the session is over: %w", locks.ErrUnknown, cause)
 }
 
+// What became of a key whose deletion was not answered.
+var (
+	errNoAnswer = fmt.Errorf("%w: %w: the key may be there until the session is over", locks.ErrUnknown, locks.ErrUnavailable)
+	errGone     = fmt.Errorf("%w: the key is gone, and may have been so before", locks.ErrUnknown)
+)
+
 // eraseFor deletes the key, and waits for that until ctx ends and a little longer. It goes
-// on in the background until the session is over, which takes no more claims then.
-func (le *lease) eraseFor(ctx context.Context) (was, gone bool) {
+// on in the background until the session is over, which takes no more claims then. Its error is
+// what a release says; the key may be there if it is errNoAnswer.
+func (le *lease) eraseFor(ctx context.Context) error {
 	l, more := le.locker, le.locker.options.Timeout
 	began := l.clock.Now()
-	if was, gone = le.eraseOnce(); gone { //nolint:contextcheck // it has a time of its own
+	if err := le.eraseOnce(); !errors.Is(err, errNoAnswer) { //nolint:contextcheck // it has a time of its own
 		le.leave()
-		return was, gone
+		return err
 	}
 	if ctx.Err() != nil || le.isLost() {
 		more -= l.clock.Now().Sub(began) // it had that
 	}
-	erased := make(chan bool, 1)
+	erased := make(chan error, 1)
 	if !l.begin(func() { erased <- le.erase() }) { //nolint:contextcheck // it outlives the call
-		return false, false // closed
+		return errNoAnswer
 	}
 	select {
-	case gone = <-erased:
-		return gone, gone // the answer that was lost may have deleted it
+	case err := <-erased:
+		return err
 	case <-ctx.Done():
 	case <-le.session.over.Done():
 	}
-	if gone, ended := clock.Await(l.clock, more, erased); ended {
-		return gone, gone
+	if err, ended := clock.Await(l.clock, more, erased); ended {
+		return err
 	}
-	l.retire(le.session)
-	return false, false
+	return errNoAnswer
 }
 
-// erase goes on deleting the key, and says whether it is gone before the session is over.
-func (le *lease) erase() (gone bool) {
+// erase goes on deleting the key after a deletion that was not answered, until the session is over.
+func (le *lease) erase() error {
 	defer le.leave()
-	for !gone {
+	for {
 		if _, lost := clock.Await(le.locker.clock, le.locker.options.Timeout/10, le.session.over.Done()); lost {
-			return false
+			return errNoAnswer
 		}
-		_, gone = le.eraseOnce()
+		switch err := le.eraseOnce(); {
+		case err == nil:
+			return nil
+		case errors.Is(err, locks.ErrNotHeld):
+			return errGone // the deletion before it may have been done
+		}
 	}
-	return gone
 }
 
 // leave ends the claim's part in its session. Where the key may come yet, it is deleted again
@@ -131,18 +146,22 @@ func (le *lease) leave() {
 			if _, lost := clock.Await(l.clock, l.options.Timeout, over); lost {
 				return
 			}
-			le.eraseOnce()
+			_ = le.eraseOnce()
 		}
 	})
 }
 
 // eraseOnce deletes the key unless there is no answer in time: see once.
-func (le *lease) eraseOnce() (was, gone bool) {
-	answer, err := le.locker.client.Delete(le.locker.client.Ctx(), le.key)
-	if err != nil {
-		return false, false
+func (le *lease) eraseOnce() error {
+	client := le.locker.client
+	answer, err := client.Delete(le.asking(client.Ctx()), le.key)
+	switch {
+	case err != nil:
+		return errNoAnswer
+	case answer.Deleted == 0:
+		return locks.ErrNotHeld
 	}
-	return answer.Deleted > 0, true
+	return nil
 }
 
 func (le *lease) isLost() bool {
@@ -170,11 +189,9 @@ func (le *lease) releaseOnce(ctx context.Context) error {
 		le.leave()
 		return locks.ErrNotHeld
 	}
-	switch was, gone := le.eraseFor(ctx); {
-	case !gone:
-		return withCause(ctx, fmt.Errorf("%w: %w", locks.ErrUnknown, locks.ErrUnavailable))
-	case !was:
-		return locks.ErrNotHeld
+	err := le.eraseFor(ctx)
+	if errors.Is(err, errNoAnswer) {
+		return withCause(ctx, err)
 	}
-	return nil
+	return err
 }

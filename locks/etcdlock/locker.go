@@ -83,13 +83,15 @@ const (
 )
 
 // once bounds the time that one member has for an answer; the library then asks another, but not
-// for what must not be done twice: a deletion, as the recipe would ask for it up to a hundred
-// times, with a context that has no end (one that failed is tried again in eraseFor, where it is
-// known for how long), and a guarded write. A claim can be put twice: it is the same key.
-// What has no answer may still be applied, now or when its connection comes back to life: its
-// session, and with it the name of its keys, is not used again, or a later hold could be
-// deleted by it.
+// for what must not be done twice: a deletion or a guarded write. (A claim can be put twice: it
+// is the same key.) What has no answer may still be applied, now or when its connection comes
+// back to life: its session, and with it the name of its keys, is not used again, or a later
+// hold could be deleted by it. The deletion with which the recipe ends a wait is not sent: its
+// context has no end, and eraseFor deletes the key next, where it is known for how long.
 func (l *Locker) once(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	if method == deletion && claimOf(ctx) == nil {
+		return errors.New("etcd: delete: left to eraseFor")
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	// A deadline would be a header of every request, another one each time.
@@ -98,18 +100,18 @@ func (l *Locker) once(ctx context.Context, method string, req, reply any, cc *gr
 	if err == nil || method != transaction && method != deletion {
 		return err
 	}
-	l.mu.Lock()
-	s := l.current
-	l.mu.Unlock()
-	l.retire(s)
-	if le := claimOf(ctx); le != nil {
+	le := claimOf(ctx)
+	if le != nil {
+		l.retire(le.session)
+	}
+	if le != nil && method == transaction {
 		le.unanswered = true
 		return err
 	}
 	return fmt.Errorf("etcd: no answer: %v", err) //nolint:errorlint // the library must not see whether it can be repeated
 }
 
-// claimKey is where the context of a claim's transaction has the claim.
+// claimKey is where the context of a request for a claim has that claim.
 type claimKey struct{}
 
 func claimOf(ctx context.Context) *lease {
