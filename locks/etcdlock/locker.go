@@ -66,7 +66,7 @@ func New(cfg Config) (*Locker, error) {
 		Endpoints: cfg.Addrs, Logger: zap.NewNop(),
 		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 2 * time.Second, // gRPC allows no less
 		DialOptions: []grpc.DialOption{
-			grpc.WithChainUnaryInterceptor(l.once),
+			grpc.WithChainUnaryInterceptor(l.once), grpc.WithChainStreamInterceptor(led),
 			grpc.WithConnectParams(grpc.ConnectParams{Backoff: retry, MinConnectTimeout: time.Second}),
 		},
 	})
@@ -76,10 +76,11 @@ func New(cfg Config) (*Locker, error) {
 	return l, nil
 }
 
-// Methods of requests that change what a claim is.
+// Methods of etcd that are asked for in a way of their own.
 const (
 	transaction = "/etcdserverpb.KV/Txn"
 	deletion    = "/etcdserverpb.KV/DeleteRange"
+	watch       = "/etcdserverpb.Watch/Watch"
 )
 
 // once bounds the time that one member has for an answer; the library then asks another, but not
@@ -109,6 +110,16 @@ func (l *Locker) once(ctx context.Context, method string, req, reply any, cc *gr
 		return err
 	}
 	return fmt.Errorf("etcd: no answer: %v", err) //nolint:errorlint // the library must not see whether it can be repeated
+}
+
+// led has a member end its watches when it has no leader, as it is told of no deletion then. The
+// recipe gives up its place, and the claim begins anew, at another member. (A transaction
+// waits for an answer for so long anyway, and the header would cost each of them.)
+func led(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	if method == watch {
+		ctx = clientv3.WithRequireLeader(ctx)
+	}
+	return open(ctx, desc, cc, method, opts...)
 }
 
 // claimKey is where the context of a request for a claim has that claim.
