@@ -29,7 +29,7 @@ func TestCloseEndsCalls(t *testing.T) {
 	<-renewed // and will not be for long
 	renew()
 	f.on(txn, func(context.Context) error { return status.Error(codes.Unknown, "a test") })
-	locktest.Refused(t, l, "r", o.TTL) // so that the next claim needs a session of its own
+	_ = locktest.Refused(t, l, "r", o.TTL) // so that the next claim needs a session of its own
 
 	calls := map[string]func() error{
 		leaseGrant: func() error { _, err := l.Acquire(t.Context(), "r"); return err },

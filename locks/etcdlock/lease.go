@@ -95,7 +95,7 @@ func (le *lease) eraseFor(ctx context.Context) error {
 	l, more := le.locker, le.locker.options.Timeout
 	began := l.clock.Now()
 	if err := le.eraseOnce(); !errors.Is(err, errNoAnswer) { //nolint:contextcheck // it has a time of its own
-		le.leave()
+		le.leave() //nolint:contextcheck // what it begins outlives the call
 		return err
 	}
 	if ctx.Err() != nil || le.isLost() {
@@ -186,7 +186,7 @@ func (le *lease) Release(ctx context.Context) error {
 func (le *lease) releaseOnce(ctx context.Context) error {
 	defer func() { _ = le.place.Release(ctx) }() // it is in this process
 	if le.isLost() {
-		le.leave()
+		le.leave() //nolint:contextcheck // what it begins outlives the call
 		return locks.ErrNotHeld
 	}
 	err := le.eraseFor(ctx)

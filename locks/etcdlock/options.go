@@ -15,7 +15,8 @@ type Options struct {
 	// TTL is the lease time, in whole seconds, as etcd counts it. A cluster with the usual
 	// election timeout grants 2 s at least.
 	TTL time.Duration
-	// Timeout is how long one member may take to answer; then another one is asked. It is
+	// Timeout is how long a member may take to answer; then the one whose turn it is is asked
+	// (not for a guarded write, which is unknown then; a watch is given all the time). It is
 	// also how long a call whose context has ended waits for what it did to be undone.
 	Timeout time.Duration
 	// Guard lets leases keep the resource's value in etcd, where a write is a transaction
