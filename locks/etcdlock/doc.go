@@ -28,6 +28,7 @@
 // the library asked again and had an answer, and where the deletion is confirmed. A session with
 // such a transaction takes no more claims, and is revoked after its last lease, or else ends by
 // its time; until then the key of a claim that is over is deleted every Options.Timeout, and can
-// block the resource in between. A release whose deletion was not answered is unknown, too,
-// unless one after it found the key; and so is a guarded write that was not.
+// block the resource in between. A release whose deletion was not answered, and a later one
+// found no key, is ok while the session surely lives, as nobody else deletes the key, and
+// unknown after that. A guarded write that was not answered is unknown.
 package etcdlock

@@ -8,9 +8,11 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 
 	"locklab/internal/must"
@@ -46,7 +48,8 @@ func newFront(t *testing.T, member string) *front {
 		grpc.WithDefaultCallOptions(grpc.ForceCodec(asItIs{})))
 	must.Do(t, err)
 	f := &front{addr: ln.Addr().String(), member: conn, hooks: map[string]func(context.Context) error{}}
-	server := grpc.NewServer(grpc.ForceServerCodec(asItIs{}), grpc.UnknownServiceHandler(f.pass), grpc.WaitForHandlers(true))
+	server := grpc.NewServer(grpc.ForceServerCodec(asItIs{}), grpc.UnknownServiceHandler(f.pass), grpc.WaitForHandlers(true),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second})) // as etcd's
 	served := make(chan struct{})
 	go func() {
 		defer close(served)

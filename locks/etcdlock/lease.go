@@ -48,7 +48,7 @@ func (le *lease) acquire(ctx context.Context) error {
 	ctx, stop := within(ctx, le.session.over)
 	defer stop()
 	err := le.mutex.Lock(le.asking(ctx))
-	if !le.locker.clock.Now().Before(le.locker.ends(le.session)) {
+	if !le.inTime() {
 		le.locker.lose(le.session) // after a pause of this process, keep may not have seen it yet
 	}
 	if err == nil && !le.isLost() && ctx.Err() == nil {
@@ -85,7 +85,7 @@ func (le *lease) undo(ctx context.Context, cause error) error {
 // What became of a key whose deletion was not answered.
 var (
 	errNoAnswer = fmt.Errorf("%w: %w: the key may be there until the session is over", locks.ErrUnknown, locks.ErrUnavailable)
-	errGone     = fmt.Errorf("%w: the key is gone, and may have been so before", locks.ErrUnknown)
+	errGone     = fmt.Errorf("%w: the key is gone, perhaps with the session", locks.ErrUnknown)
 )
 
 // eraseFor deletes the key, and waits for that until ctx ends and a little longer. It goes
@@ -127,8 +127,10 @@ func (le *lease) erase() error {
 		switch err := le.eraseOnce(); {
 		case err == nil:
 			return nil
+		case errors.Is(err, locks.ErrNotHeld) && le.inTime():
+			return nil // the session lives, so that the deletion before it was done
 		case errors.Is(err, locks.ErrNotHeld):
-			return errGone // the deletion before it may have been done
+			return errGone
 		}
 	}
 }
@@ -162,6 +164,12 @@ func (le *lease) eraseOnce() error {
 		return locks.ErrNotHeld
 	}
 	return nil
+}
+
+// inTime says whether the session surely lives, by the clock: that it is over may not have been
+// noticed yet.
+func (le *lease) inTime() bool {
+	return le.locker.clock.Now().Before(le.locker.ends(le.session))
 }
 
 func (le *lease) isLost() bool {
