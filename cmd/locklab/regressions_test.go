@@ -235,6 +235,40 @@ var regressions = map[string][]regression{
 			"freeze the file system of etcd's leader, with a holder that reaches that member only",
 			"locks/etcdlock.TestAStuckLeaderRenewsNothing",
 		},
+		{
+			"a request that a member was late with put the key of a lock that was released, and blocked it for as long as others held",
+			"SIGSTOP one of three members, lock, unlock, SIGCONT, while the client holds something else",
+			"locks/etcdlock.TestALateRequestBlocksNobody",
+		},
+		{
+			"a claim was said to be not acquired, though a member could put its key yet",
+			"the same, with a lock that somebody else holds",
+			"locks/etcdlock.TestALateRequestIsUnknown",
+		},
+		{
+			"a lease was granted that was over", "pause a client while its claim is answered",
+			"locks/etcdlock.TestGrantedTooLate",
+		},
+		{
+			"a waiter slept on when the lock was free", "cut the member that its watch is at off from the others",
+			"locks/etcdlock.TestAWatchNeedsALeader",
+		},
+		{
+			"Acquire went on for seconds after Close", "Close while a lease is being granted",
+			"locks/etcdlock.TestCloseEndsCalls",
+		},
+		{
+			"a guarded write was done twice", "a fenced write through a member that is silent for longer than the timeout",
+			"locks/etcdlock.TestAGuardedWriteIsDoneOnce",
+		},
+		{
+			"a wait that was given up took two timeouts where no deletion was answered", "stop all members, and cancel a wait",
+			"locks/etcdlock.TestAWaitIsUndoneOnce",
+		},
+		{
+			"a release was ok though the lease may have been over before", "lose the answer of its deletion, and pause the client",
+			"locks/etcdlock.TestAnAnswerThatWasLost",
+		},
 	},
 
 	"verdicts: what is not judged, and runs that can't decide": {
