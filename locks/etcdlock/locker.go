@@ -85,9 +85,9 @@ const (
 
 // once bounds the time that one member has for an answer; the library then asks another, but not
 // for what must not be done twice: a deletion or a guarded write. (A claim can be put twice: it
-// is the same key.) What has no answer may still be applied, now or when its connection comes
-// back to life: its session, and with it the name of its keys, is not used again, or a later
-// hold could be deleted by it. The deletion with which the recipe ends a wait is not sent: its
+// is the same key.) A claim or a deletion without an answer may still be applied, now or when its
+// connection comes back to life: its session, and with it the name of its keys, is not used again,
+// or a later hold could be deleted by it. The deletion with which the recipe ends a wait is not sent: its
 // context has no end, and eraseFor deletes the key next, where it is known for how long.
 func (l *Locker) once(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	if method == deletion && claimOf(ctx) == nil {
@@ -113,8 +113,8 @@ func (l *Locker) once(ctx context.Context, method string, req, reply any, cc *gr
 }
 
 // led has a member end its watches when it has no leader, as it is told of no deletion then. The
-// recipe gives up its place, and the claim begins anew, at another member. (A transaction
-// waits for an answer for so long anyway, and the header would cost each of them.)
+// recipe gives up its place, and the claim begins anew, at the member whose turn it is. (A
+// transaction that is refused so would not be asked for again, and all would have the header.)
 func led(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	if method == watch {
 		ctx = clientv3.WithRequireLeader(ctx)
