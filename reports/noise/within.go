@@ -66,7 +66,7 @@ func Within(r Run, from seed.Seed) (found map[string]float64, ranges map[string]
 		}
 	}
 	for _, o := range r.Acquires {
-		if i, in := block(o.EndMS); in && o.OK {
+		if i, in := block(o.DueMS); in && o.OK {
 			acquires = append(acquires, taken{i, o.EndMS - o.DueMS})
 		}
 	}

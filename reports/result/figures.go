@@ -186,7 +186,7 @@ func Figures() []Figure {
 		{Field: "fenced_writes", Measured: true, Column: "fenced_writes", Group: "Holds", Title: "fenced writes", As: Count, Place: 4, InMarkdown: true, Means: "Such writes that the store refused, by their fencing token or in a transaction that compares the lock."},
 		{
 			Field: "stall_ms", Column: "stall_ms", Group: "Fault, ms", Title: "stall", Unit: "ms", Better: Lower, Place: 5, InMarkdown: true, Compare: true,
-			Means: "The longest time of the measured part in which somebody wanted the lock and nobody got it anywhere; or one of its resources, for as long as makes a stall, without the time in which somebody alive held it, and only on the word of those who were not cut off.",
+			Means: "The longest time of the measured part, from one grant to the next, in which somebody wanted the lock and nobody got it anywhere. The time in which nobody wanted it does not count, nor, outside of faults, that in which somebody alive held what was wanted. Or the same of one of its resources, for as long as makes a stall, without the time in which somebody alive held it, and only on the word of those who were not cut off.",
 		},
 		{
 			Field: OutageField, Title: "longest outage", Unit: "ms", Better: Lower, Answer: "longest outage", Felt: noticed, Hurts: interrupted, Place: 5,
@@ -211,14 +211,14 @@ func Figures() []Figure {
 	}, Figure{InMarkdown: true, Compare: true}, Figure{InMarkdown: true, Compare: true, Answer: "request p99"}, Figure{InMarkdown: true})...)
 	all = append(all, distribution("acquire", Figure{
 		Group: "Acquire, ms", Better: Lower, Term: "acquire p50, acquire p99",
-		Means: "Only the time to get the lock, at its client, of the acquisitions that were granted. In matchmaking most matches find a seat without the lock, so latency and acquire time differ widely.",
+		Means: "Only the time to get the lock, at its client, of the acquisitions that were asked for in the measured part and granted. In matchmaking most matches find a seat without the lock, so latency and acquire time differ widely.",
 	}, Figure{InMarkdown: true, Compare: true, Answer: "acquire p50"}, Figure{InMarkdown: true, Compare: true, Answer: "acquire p99"})...)
 	all = append(all, distribution("hold", Figure{Group: "Hold, ms", Means: "From getting the lock until the client no longer believes that it holds it."})...)
 	all = append(all, distribution("fill", Figure{Group: "Fill of rooms, ms", Better: Lower, Means: "From the moment a room is open until it is full."})...)
 	all = append(all, distribution("lateness", Figure{Group: "Generator lateness, ms", Better: Lower, Means: "How late the load generator itself was. When it falls behind, the run is inconclusive."})...)
 	all = append(all,
 		Figure{Field: "acquire_rtt", Column: "acquire_rtt", Group: "In round trips", Title: "acquire p50", Name: "acquire p50 / RTT", Term: "acquire p50 / RTT", Place: 7, InMarkdown: true, Better: Lower, Means: "The median of the time to get the lock, in round trips between hosts before the load and the fault began."},
-		Figure{Field: "messages_per_acquire", Column: "messages_per_acquire", Group: "Lock", Title: "messages per acquire", Place: 7, InMarkdown: true, Better: Lower, Means: "Messages of the lock's protocol for one acquisition, for locks that count them."},
+		Figure{Field: "messages_per_acquire", Column: "messages_per_acquire", Group: "Lock", Title: "messages per acquire", Place: 7, InMarkdown: true, Better: Lower, Means: "Messages of the lock's protocol, those of failed tries too, for one acquisition that was granted; for locks that count them."},
 		Figure{Field: "fairness", Column: "fairness_jain", Group: "Lock", Title: "fairness", Better: Higher, Most: 1, Means: "Jain's index over the clients: 1 if all were served alike, 1/n if one of n got everything."},
 		Figure{Field: "peer_fairness", Column: "peer_fairness_jain", Group: "Masters", Title: "fairness", Term: "fairness of masters", Better: Higher, Most: 1, Means: "The same index over what the masters acquired."},
 		Figure{Column: "peer_wait_max_ms", Group: "Masters", Title: "longest wait, ms", Better: Lower, Means: "Of any master, for the lock.", of: worst(Row.peers, func(p Peer) *float64 {
@@ -296,7 +296,7 @@ func Figures() []Figure {
 		Figure{Column: "zombie_since", Group: "Fault, ms", Title: "since the grant by", Name: "zombie since the grant by", As: Words, Term: "zombie since the grant by", Means: "Whose grant the zombie's time begins with: the server's of the lock, or the client's that was told that it has the lock, which is later.", text: func(r Row) string { return r.ZombieSince }},
 		Figure{
 			Field: "acquired", Column: "acquired_share", Group: "Acquire, ms", Title: "granted", Name: "acquisitions granted", As: Share, Better: Higher, Most: 1,
-			Term: "acquisitions granted", Means: "Share of the acquisitions that were granted, without those that were called off because what they were for came by another way.",
+			Term: "acquisitions granted", Means: "Share of the acquisitions asked for in the measured part that were granted, whenever they were answered; without those that were called off because what they were for came by another way.",
 		},
 		Figure{Field: "holds_lost", Measured: true, Column: "holds_lost", Group: "Holds", Title: "lost", Name: "holds lost", Term: "holds lost", As: Count, Better: Lower, Means: "Holds that ended before their release because their holder was told, or noticed, that it holds no longer."},
 	)

@@ -150,12 +150,12 @@ type Row struct {
 	ZoneStalled string   `json:"zone_stalled,omitempty"`
 
 	LatencyMS  *Quantiles `json:"latency_ms,omitempty"`
-	AcquireMS  *Quantiles `json:"acquire_ms,omitempty"` // of the acquisitions that were granted
+	AcquireMS  *Quantiles `json:"acquire_ms,omitempty"` // of the acquisitions asked for in the measured part that were granted
 	HoldMS     *Quantiles `json:"hold_ms,omitempty"`
 	FillMS     *Quantiles `json:"fill_ms,omitempty"`     // rooms: from open to full
 	LatenessMS *Quantiles `json:"lateness_ms,omitempty"` // generator: really sent minus intended
 
-	// Acquired is the share of the acquisitions that were granted, 0 to 1, without those that were
+	// Acquired is the share of the acquisitions asked for in the measured part that were granted, 0 to 1, without those that were
 	// called off; absent where there was none, and from older files.
 	Acquired *float64 `json:"acquired,omitempty"`
 

@@ -49,7 +49,7 @@
 // of that is not known before its answer, and does not matter), a signal that ended its
 // process was sent, the history ended. Two holds of one resource that share time overlap.
 // What is counted is stale holds: those during which others began, each once, however many
-// these were. Of several stale ones a hold counts for the one that lasts longest:
+// these were:
 //
 //	h1   ├──────────────────────────────┤     stale: one overlap
 //	h2        ├────┤                          began meanwhile

@@ -42,9 +42,10 @@ func (c *Checker) callOff(idle []int64) {
 func (c *Checker) checkEnd(f *Findings, t timeline, last window, resources [][]*acquire, idle []int64) {
 	after := window{span: span{last.heal, t.end}, held: last.held, worst: Down}
 	for _, own := range resources {
-		since, stall, wanted := max(idle[own[0].resource], after.from), int64(0), int64(0)
+		since, stall, measured, wanted := max(idle[own[0].resource], after.from), int64(0), int64(0), int64(0)
 		for _, s := range spansOf(c.wants(own)) {
 			stall += max(s.to-max(s.from, since), 0)
+			measured += max(min(s.to, t.drain)-max(s.from, since), 0)
 			wanted = max(wanted, s.to)
 		}
 		if stall < int64(c.stall) || wanted < t.drain {
@@ -58,6 +59,6 @@ func (c *Checker) checkEnd(f *Findings, t timeline, last window, resources [][]*
 		if stall*2 >= length && length >= f.failover(after, name) {
 			live = Down
 		}
-		c.fared(f, after, live, outage{from: since, lasts: stall}, name)
+		c.fared(f, after, live, outage{from: since, lasts: measured}, name) // what is told is of the measured part
 	}
 }

@@ -44,7 +44,7 @@ func TestWhoWaitsAtTheEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			events := slices.Concat([]history.Event{run}, phases(1000, 10_000, 10_100), healed, locking(1000, 5500, 0, 0), c.last, c.wait)
 			f := checktest.Events(events, options)
-			if f.CalledOff != c.calledOff || f.Counts["called_off"] != c.calledOff || f.Failed != c.bad || f.Liveness != c.liveness {
+			if f.CalledOff != c.calledOff || f.Counts["called_off"] != c.calledOff || f.Failed != c.bad || f.Liveness != c.liveness || f.StallNS > 4500*ms { // of the measured part
 				t.Errorf("%d called off, %d failed, %s for %q, stall %d ms; want %d, %d, %s", f.CalledOff, f.Failed, f.Liveness, f.StuckResource, f.StallNS/ms, c.calledOff, c.bad, c.liveness)
 			}
 		})

@@ -80,13 +80,14 @@ type Findings struct {
 	ServerGrants bool  // that grant is the one that the lock's server recorded, not when its client was told
 	Tokens       int64 // acquisitions that came with a fencing token
 	TokensBroken int64 // and those of them whose token did not grow
-	AcquiredOK   int64 // acquisitions that ended ok, in the measured part
-	// AcquiredNot is the acquisitions that failed, or of which it is not known; without those that
+	Granted      int64 // acquisitions that were answered ok in the measured part
+	AcquiredOK   int64 // acquisitions that were asked for in it and ended ok, whenever that was
+	// AcquiredNot is those that were asked for in it and failed, or of which it is not known; without those that
 	// were called off, because what they were for had come by another way.
 	AcquiredNot   int64
-	MessagesSent  int64 // protocol messages in the same time
+	MessagesSent  int64 // protocol messages in the measured part
 	HasMessages   bool
-	Wakeups       int64 // handoff: of waiters, in the same time
+	Wakeups       int64 // handoff: of waiters, in the measured part
 	HasWakeups    bool
 	Fairness      float64 // Jain's index over clients, mean over repeats; 0 if there is none
 	fairnessCount int     `merge:"-"`
@@ -270,10 +271,10 @@ func (f *Findings) DuplicatesPer1000() float64 {
 	return ratio(1000*float64(f.Duplicates.Total()), float64(f.Matches))
 }
 
-// MessagesPerAcquire is the protocol messages per successful acquisition; false
-// if the lock does not count them or nothing was acquired.
+// MessagesPerAcquire is the protocol messages, those of failed tries too, per acquisition that
+// was granted in the same time; false if the lock does not count them or nothing was.
 func (f *Findings) MessagesPerAcquire() (float64, bool) {
-	return ratio(float64(f.MessagesSent), float64(f.AcquiredOK)), f.HasMessages && f.AcquiredOK > 0
+	return ratio(float64(f.MessagesSent), float64(f.Granted)), f.HasMessages && f.Granted > 0
 }
 
 // PerHandoff is so many per handoff that was measured; false if there was none.

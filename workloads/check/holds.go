@@ -188,30 +188,30 @@ func (c *Checker) checkOverlaps(f *Findings, t timeline) {
 	}
 }
 
-// checkOverlapsOf sweeps over the holds of a resource in the order of their
-// beginning. It is enough to remember the hold that lasts longest of those before:
-// if a later one overlaps any, it overlaps that one, which is the stale one of the two.
+// checkOverlapsOf sweeps over the holds of a resource in the order of their beginning. A hold
+// that is believed when another begins is one overlap, however many begin while it is: whether
+// it is shows when the next one begins. A hold that begins while any is believed overlaps the
+// one that lasts longest of those before.
 func (c *Checker) checkOverlapsOf(f *Findings, t timeline, holds []*acquire) {
 	slices.SortFunc(holds, func(a, b *acquire) int {
 		return cmp.Or(cmp.Compare(a.at+a.err, b.at+b.err), cmp.Compare(a.hold, b.hold)) // the same for any order in the file
 	})
-	stale, counted := holds[0], false
-	for _, h := range holds[1:] {
-		if h.at+h.err < stale.until-stale.err {
+	longest := holds[0]
+	for i, h := range holds[1:] {
+		begins := h.at + h.err
+		if begins < longest.until-longest.err {
 			f.OverlapHolds++
 			f.violation(t, h.at)
-			if !counted { // one overlap, however many begin while the stale one is believed
-				f.Overlaps++
-				counted = true
-				old := stale
-				c.example(f, t, sentence.Key("overlap"), c.names.text(h.resource), h.at, func() sentence.Text {
-					return sentence.Of("%s on %s got %s while %s on %s held it, and believed so for %s more",
-						brief(h.hold), c.name(h.node), c.name(h.resource), brief(old.hold), c.name(old.node), time.Duration(old.until-h.at))
-				})
-			}
 		}
-		if h.until-h.err > stale.until-stale.err {
-			stale, counted = h, false
+		if old := holds[i]; begins < old.until-old.err {
+			f.Overlaps++
+			c.example(f, t, sentence.Key("overlap"), c.names.text(h.resource), h.at, func() sentence.Text {
+				return sentence.Of("%s on %s got %s while %s on %s held it, and believed so for %s more",
+					brief(h.hold), c.name(h.node), c.name(h.resource), brief(old.hold), c.name(old.node), time.Duration(old.until-h.at))
+			})
+		}
+		if h.until-h.err > longest.until-longest.err {
+			longest = h
 		}
 	}
 }
@@ -275,7 +275,9 @@ func repeated(list []*acquire) map[uint64]bool {
 	return again
 }
 
-// measureAcquires measures the acquisitions of the measured part, sorted by answer.
+// measureAcquires measures the acquisitions, sorted by answer, that were asked for in the
+// measured part: as with requests, those count that were answered after it. Messages are those
+// that were sent in it.
 func (c *Checker) measureAcquires(f *Findings, t timeline) {
 	perClient := map[int32]int64{}
 	canceled := c.names.id(canceledKind)
@@ -284,17 +286,21 @@ func (c *Checker) measureAcquires(f *Findings, t timeline) {
 		if c.opts.Ops {
 			f.Acquires = append(f.Acquires, Op{a.asked() - t.measure, a.at - t.measure, a.outcome == ok})
 		}
-		measured := a.at >= t.measure && a.at < t.drain
-		f.MessagesSent += sent.add(a.node, a.messages, measured)
-		if !measured {
+		answered := a.at >= t.measure && a.at < t.drain
+		f.MessagesSent += sent.add(a.node, a.messages, answered)
+		if answered && a.outcome == ok {
+			f.Granted++
+		}
+		if a.asked() < t.measure || a.asked() >= t.drain {
 			continue
 		}
 		got := int64(0) // who never got it counts too
-		if a.outcome == ok {
+		switch {
+		case a.outcome == ok:
 			got = 1
 			f.AcquiredOK++
 			f.Acquire.add(a.at - a.asked())
-		} else if a.errorKind != canceled {
+		case a.outcome != calledOff && a.errorKind != canceled:
 			f.AcquiredNot++
 		}
 		perClient[a.client] += got

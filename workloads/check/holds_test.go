@@ -219,28 +219,22 @@ func TestOverlapsAgainstNaive(t *testing.T) {
 		perm := rapid.Permutation(events).Draw(t, "file order")
 		f := checktest.Events(perm, options)
 
-		// A hold counts if any other began before it (or at the same time, and has
-		// the smaller name) and certainly lasts beyond its certain beginning.
-		// What it is counted to is the one of these that lasts longest.
-		holds, stale := int64(0), map[string]bool{}
+		// A hold overlaps if any other began before it (or at the same time, and has the
+		// smaller name) and certainly lasts beyond its certain beginning. That other is stale.
+		holds, stale := int64(0), map[int]bool{}
 		for i, h := range beliefs {
 			if h.from+h.err >= h.to-h.err {
 				continue
 			}
-			worst, until := "", math.MinInt
+			overlaps := false
 			for j, o := range beliefs {
 				first := o.from+o.err < h.from+h.err || (o.from+o.err == h.from+h.err && fmt.Sprint("h", j) < fmt.Sprint("h", i))
-				if i == j || o.resource != h.resource || !first || o.from+o.err >= o.to-o.err || h.from+h.err >= o.to-o.err {
-					continue
-				}
-				began := func(k int) string { return fmt.Sprintf("%03d h%d", beliefs[k].from+beliefs[k].err, k) }
-				if o.to-o.err > until || o.to-o.err == until && began(j) < worst {
-					worst, until = began(j), o.to-o.err
+				if i != j && o.resource == h.resource && first && h.from+h.err < o.to-o.err {
+					overlaps, stale[j] = true, true
 				}
 			}
-			if worst != "" {
+			if overlaps {
 				holds++
-				stale[worst] = true
 			}
 		}
 		if f.OverlapHolds != holds || f.Overlaps != int64(len(stale)) {

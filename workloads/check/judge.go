@@ -280,7 +280,7 @@ func (f *Findings) unsound(want history.Expect) sentence.Text {
 	}
 	measured := f.OK
 	if f.CalledOff > 0 {
-		measured += f.AcquiredOK // by who had asked before
+		measured += f.Granted // by who had asked before
 	}
 	switch {
 	case measured == 0 && f.Failed+f.Unknown == 0:
@@ -289,7 +289,7 @@ func (f *Findings) unsound(want history.Expect) sentence.Text {
 		return sentence.Of("none of %d operations ended ok, so nothing was measured", f.Failed+f.Unknown)
 	case !anyFares(want) && !f.Demand && !f.worse(want):
 		return sentence.Of("nobody asked for the lock while the fault lasted, so its liveness is not known")
-	case f.AcquiredOK == 0:
+	case f.Granted == 0:
 		return sentence.Of("nobody got the lock in the measured part, so nothing is known of it")
 	case f.summary != nil:
 		return f.summary.lacks(f)

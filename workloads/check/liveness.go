@@ -111,7 +111,10 @@ func (c *Checker) checkLiveness(f *Findings, t timeline, idle []int64) {
 	wants, grants := c.wants(c.acquires), grantsOf(c.acquires)
 	demand, resources := spansOf(wants), c.wanted(wants)
 	asked := c.asked(windows, demand)
-	if len(resources) == 1 { // who waits for one that somebody alive holds has to
+	switch { // who waits for what somebody alive holds has to
+	case len(c.faults) == 0:
+		demand = c.unheld(resources)
+	case len(resources) == 1:
 		demand = notHeld(demand, c.held(resources[0]))
 	}
 	for i, w := range windows {

@@ -414,8 +414,8 @@ func TestAFairLockShowsAsFair(t *testing.T) {
 			t.Errorf("%s: %d acquired, passed %v times on average", p.Node, p.Acquires, p.BypassMean())
 		}
 	}
-	if total != f.AcquiredOK {
-		t.Errorf("the peers acquired %d, all together %d", total, f.AcquiredOK)
+	if total != f.Granted { // answered in the measured part, as with peers
+		t.Errorf("the peers acquired %d, all together %d", total, f.Granted)
 	}
 }
 

@@ -74,10 +74,10 @@ func TestRowsTellWhatTheLockIsJudgedOn(t *testing.T) {
 
 // TestTriesAreOfEachRepeat: each as if it were alone, and what decides nothing is apart.
 func TestTriesAreOfEachRepeat(t *testing.T) {
-	broken := func() *check.Findings { return &check.Findings{OK: 5, AcquiredOK: 5, Overlaps: 2} }
-	calm := func() *check.Findings { return &check.Findings{OK: 5, AcquiredOK: 5} }
+	broken := func() *check.Findings { return &check.Findings{OK: 5, AcquiredOK: 5, Granted: 5, Overlaps: 2} }
+	calm := func() *check.Findings { return &check.Findings{OK: 5, AcquiredOK: 5, Granted: 5} }
 	lost := func() *check.Findings {
-		return &check.Findings{OK: 5, AcquiredOK: 5, GivenUp: []sentence.Text{sentence.Name("no answer")}}
+		return &check.Findings{OK: 5, AcquiredOK: 5, Granted: 5, GivenUp: []sentence.Text{sentence.Name("no answer")}}
 	}
 	all := []*check.Findings{broken(), calm(), lost(), broken(), broken()}
 	for _, safety := range []string{check.Safe, check.Unsafe, ""} {
