@@ -3,6 +3,7 @@ package reports
 import (
 	"bytes"
 	"errors"
+	"strings"
 
 	"locklab/reports/lang"
 	"locklab/reports/result"
@@ -22,8 +23,17 @@ func OutcomeOf(say *lang.Lang, row result.Row) Outcome {
 	row = result.Clean(result.File{Results: []result.Row{row}}).Results[0]
 	c := cellOf(say, row, violationOf([]result.Row{row}))
 	o := Outcome{Shape: c.Status.Shape, Word: c.Status.Word, Class: c.Status.Class}
-	for _, l := range c.Lines {
-		o.Lines = append(o.Lines, OutcomeLine{l.Meaning.Shape(), l.Name, l.Value, l.Meaning.Class()})
+	for i, l := range c.Lines {
+		var parts []string
+		for _, p := range c.Lines[i+1:] {
+			if !p.Part {
+				break
+			}
+			parts = append(parts, p.Name+" "+p.Value)
+		}
+		if !l.Part {
+			o.Lines = append(o.Lines, OutcomeLine{l.Meaning.Shape(), l.Name, strings.TrimSpace(l.Value + " " + bracketed(strings.Join(parts, ", "))), l.Meaning.Class()})
+		}
 	}
 	return o
 }

@@ -94,6 +94,7 @@ type cell struct {
 type cellLine struct {
 	Name, Value string
 	Meaning     meaning
+	Part        bool // it says more of the line before it, and means nothing by itself
 }
 
 type ledgerEntry struct {
@@ -242,15 +243,15 @@ func cellOf(say *lang.Lang, r result.Row, counted result.Figure) cell {
 				n    int64
 			}{{say.Text("in warm-up"), d.Warmup}, {say.Text("unreachable"), d.Unreachable}} {
 				if part.n > 0 {
-					c.Lines = append(c.Lines, cellLine{Name: part.name, Value: count(part.n)})
+					c.Lines = append(c.Lines, cellLine{Name: part.name, Value: count(part.n), Part: true})
 				}
 			}
 		}
 		if v == 0 && f.Violation != "" && unsafeOtherwise(r, f) {
-			c.Lines = append(c.Lines, cellLine{Name: say.Term(result.Unsafe), Value: strings.Join(otherViolations(say, f, r), ", ")})
+			c.Lines = append(c.Lines, cellLine{Name: say.Term(result.Unsafe), Value: strings.Join(otherViolations(say, f, r), ", "), Part: true})
 		}
 		if f.Field == result.OutageField && inOneZone(r) {
-			c.Lines = append(c.Lines, cellLine{Name: say.Text("in zone"), Value: plain(r.ZoneStalled)})
+			c.Lines = append(c.Lines, cellLine{Name: say.Text("in zone"), Value: plain(r.ZoneStalled), Part: true})
 		}
 	}
 	if r.Verdict.Undecided() {

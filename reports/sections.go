@@ -69,32 +69,36 @@ func sectionsOf(say *lang.Lang, f result.File, all []series.Series) []plotSectio
 		kinds := []struct {
 			title, note string
 			draw        func(*lang.Lang, string, []plots.Line, plots.Scale) []byte
+			overTime    bool // with the time of the fault shaded
 		}{
 			{
 				say.Text("Achieved rate over time") + suffix,
 				rate + " " + say.Text("Short marks below a strip: a violation began (a duplicate that was raced or overlooked, an overlap, or a token that did not grow). A second area on top: requests that failed. Bursts after a stop are cut off at the top."),
-				plots.Rate,
+				plots.Rate, true,
 			},
 			{
 				say.Text("Latency over time") + suffix,
 				say.Text("In milliseconds on a logarithmic axis, by the moment when a request was due. Solid: p99. Dotted: p50. Requests that failed are not in it."),
-				plots.Latency,
+				plots.Latency, true,
 			},
 			{
 				say.Text("Distribution of the latency") + suffix,
 				say.Text("In milliseconds; both axes are logarithmic, so that the slowest requests have as much room as the others. Requests that failed are not in it."),
-				plots.Percentiles,
+				plots.Percentiles, false,
 			},
 		}
 		for _, kind := range kinds {
 			section := plotSection{Title: kind.title, Note: kind.note, Locks: legend}
 			for _, scenario := range scenariosOf(rows) {
 				if found := byScenario[scenario]; len(found) > 0 {
-					section.Figures = append(section.Figures, figureBox{
+					figure := figureBox{
 						Scenario: plain(scenario),
-						Note:     faultNote(say, found),
 						SVG:      template.HTML(kind.draw(say, plain(scenario), found, scale)), //nolint:gosec // drawn and escaped by plots
-					})
+					}
+					if kind.overTime {
+						figure.Note = faultNote(say, found)
+					}
+					section.Figures = append(section.Figures, figure)
 				}
 			}
 			sections = append(sections, section)

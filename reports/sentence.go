@@ -20,27 +20,6 @@ func inOneSentence(say *lang.Lang, rows []result.Row, counted result.Figure) fin
 	return finding{Topic: topicLocks, text: text + caveats(say, rows)}
 }
 
-// when names the circumstances of a row by what was broken.
-func when(say *lang.Lang, r result.Row) string {
-	words := map[string]string{
-		"latency": say.Text("when the network was slow"), "jitter": say.Text("when the network was slow"), "bandwidth": say.Text("when the network was narrow"),
-		"flaky": say.Text("when links were flaky"), "flap": say.Text("when links came and went"), "partition": say.Text("when the network was cut"),
-		"pause": say.Text("when a process stood still"), "kill": say.Text("when a process was killed"), "restart": say.Text("when a process was restarted"),
-		"zone-failure": say.Text("when a zone died"),
-	}
-	if diedWithMajority(r) {
-		words["zone-failure"] = say.Text("when the zone with the majority of its servers died")
-	}
-	kind := ""
-	for _, f := range r.Faults {
-		if kind != "" && f.Kind != kind || words[f.Kind] == "" {
-			return say.Sprintf("under %s", plain(r.Scenario))
-		}
-		kind = f.Kind
-	}
-	return cmp.Or(words[kind], say.Text("with nothing broken"))
-}
-
 // violations is what happened that a lock is to prevent, and what is not held against it.
 func violations(say *lang.Lang, rows []result.Row, counted result.Figure) string {
 	if counted.Violation == "" {

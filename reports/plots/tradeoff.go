@@ -50,10 +50,10 @@ func Tradeoff(say *lang.Lang, measure string, points []Point) []byte {
 		grid = append(grid, tick{y(v), number(v)})
 	}
 	f.across(grid)
-	f.text(point{leftMargin + 1, topMargin + 4}, measure, "", "", "")
+	f.text(point{leftMargin + 1, topMargin + 11}, measure, "", "", "") // letters of a phone are 15 high
 	radius := func(p Point) float64 { return 4 + 7*math.Sqrt(max(p.P99MS, 0)/slowest) }
 	slices.SortStableFunc(points, func(a, b Point) int { return cmp.Compare(radius(b), radius(a)) }) // small ones stay on top
-	taken := []rect{{0, 0, f.right, topMargin + 8}}
+	taken := []rect{{0, 0, f.right, topMargin + 15}}
 	for _, p := range points {
 		at, r := point{x(p.X), y(p.Y)}, radius(p)
 		taken = append(taken, rect{at.x - r, at.y - r, at.x + r, at.y + r})

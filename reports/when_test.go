@@ -1,0 +1,40 @@
+package reports
+
+import (
+	"testing"
+
+	"locklab/reports/lang"
+	"locklab/reports/result"
+)
+
+// TestWhenSaysHowMuchBroke: the loss of one process is not that of most of them.
+func TestWhenSaysHowMuchBroke(t *testing.T) {
+	nodes := []result.NodeLoad{{Node: "master-a", Role: "master", Zone: "a"}, {Node: "master-c", Role: "master", Zone: "c"}}
+	for _, name := range []string{"redis-1", "redis-2", "redis-3", "redis-4", "redis-5"} {
+		nodes = append(nodes, result.NodeLoad{Node: name, Role: "redis", Zone: "a"})
+	}
+	fault := func(kind, target string, from, to float64, hit ...string) result.Fault {
+		return result.Fault{Kind: kind, Target: target, BeganMS: from, EndedMS: to, Nodes: hit}
+	}
+	for want, faults := range map[string][]result.Fault{
+		"with nothing broken":                          nil,
+		"when the one that held it was killed":         {fault("kill", "holder (master-a)", 1, 2, "master-a")},
+		"when its leader stood still":                  {fault("pause", "leader (redis-1)", 1, 2, "redis-1")},
+		"when its primary was killed":                  {fault("kill", "primary (redis-1)", 1, 2, "redis-1")},
+		"when a process was killed":                    {fault("kill", "one:master", 1, 2, "master-c")},
+		"when 2 processes were killed":                 {fault("kill", "majority:master", 1, 2, "master-a", "master-c")},
+		"when 1 of its 5 redis servers was restarted":  {fault("restart", "one:server", 1, 2, "redis-1"), fault("restart", "one:server", 3, 4, "redis-2")},
+		"when 2 of its 5 redis servers were killed":    {fault("kill", "one:server", 1, 4, "redis-1"), fault("kill", "one:server", 3, 6, "redis-2")},
+		"when 3 of its 5 redis servers were killed":    {fault("kill", "majority:server", 1, 2, "redis-1", "redis-2", "redis-3")},
+		"when 5 of its 5 redis servers were restarted": {fault("restart", "role:redis", 1, 2, "redis-1", "redis-2", "redis-3", "redis-4", "redis-5")},
+		"under restart-one":                            {fault("kill", "minority:server", 1, 2, "redis-1"), fault("restart", "one:server", 2, 3, "redis-2")},
+	} {
+		say, err := lang.Of(lang.EnglishTag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := when(say, result.Row{Scenario: "restart-one", Nodes: nodes, Faults: faults}); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
