@@ -16,6 +16,7 @@ type answer struct {
 	Workload  string
 	Scenarios int
 	Over      string // what the figures are the worst of
+	Fewer     bool   // some locks ran under fewer scenarios than others
 	Columns   []result.Figure
 	Rows      []answerRow
 	Measured  string // how much was measured, and how long something was broken
@@ -147,10 +148,6 @@ func answersOf(say *lang.Lang, files []result.File, names, proofs []string) []an
 		alone := notInAll(files, workload)
 		rows = rowsWith(rows, func(r result.Row) bool { return !slices.Contains(alone, r.Scenario) })
 		a := answer{Workload: plain(workload), Scenarios: len(scenariosOf(rows)), Columns: answerColumns(rows)}
-		a.Over = say.Count(int64(a.Scenarios), "Workload %s: of each figure the worst of 1 scenario, with that scenario", "Workload %s: of each figure the worst of %s scenarios, with that scenario", a.Workload)
-		if len(alone) > 0 {
-			a.Over += say.Sprintf("; left out, because not every run has it: %s", say.List(plainAll(alone)))
-		}
 		a.Measured = measured(say, rows)
 		if a.Majority = majorities(say, rowsWith(files[0].Results, func(r result.Row) bool { return r.Workload == workload })); len(files) > 1 {
 			a.Majority = "" // it may be another in each
@@ -163,7 +160,8 @@ func answersOf(say *lang.Lang, files []result.File, names, proofs []string) []an
 				if len(of) == 0 {
 					continue
 				}
-				row := answerRow{Lock: plain(lock), Ink: string(inks[lock]), Sentence: inOneSentence(say, of, violationOf(rows))}
+				a.Fewer = a.Fewer || len(scenariosOf(of)) < a.Scenarios
+				row := answerRow{Lock: plain(lock), Ink: string(inks[lock]), Sentence: inOneSentence(say, of, rows)}
 				if len(files) > 1 {
 					row.Run = names[i]
 				}
@@ -180,6 +178,13 @@ func answersOf(say *lang.Lang, files []result.File, names, proofs []string) []an
 				}
 				a.Rows = append(a.Rows, row)
 			}
+		}
+		a.Over = say.Count(int64(a.Scenarios), "Workload %s: of each figure the worst of 1 scenario, with that scenario", "Workload %s: of each figure the worst of %s scenarios, with that scenario", a.Workload)
+		if a.Fewer {
+			a.Over = say.Sprintf("Workload %s: of each figure the worst of those of %d scenarios that the lock ran under, with that scenario", a.Workload, a.Scenarios)
+		}
+		if len(alone) > 0 {
+			a.Over += say.Sprintf("; left out, because not every run has it: %s", say.List(plainAll(alone)))
 		}
 		if len(files) == 1 {
 			a.tradeoff = tradeoffOf(say, rows, inks)

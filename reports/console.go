@@ -70,6 +70,9 @@ func writeAnswer(out *strings.Builder, say *lang.Lang, a answer, width int, colo
 	}
 
 	over := say.Count(int64(a.Scenarios), "%s: each figure the worst of 1 scenario", "%s: each figure the worst of %s scenarios", a.Workload)
+	if a.Fewer {
+		over = say.Sprintf("%s: each figure the worst of those of %d scenarios that the lock ran under", a.Workload, a.Scenarios)
+	}
 	if a.Scenarios == 1 && len(a.Rows) > 0 {
 		over = say.Sprintf("%s: 1 scenario", a.Workload)
 	}

@@ -102,7 +102,7 @@ func findings(say *lang.Lang, f result.File) []finding {
 		}
 		var told []finding
 		for _, lock := range locksOf(rows) {
-			told = append(told, inOneSentence(say, rowsWith(rows, func(r result.Row) bool { return r.Lock == lock }), violationOf(rows)))
+			told = append(told, inOneSentence(say, rowsWith(rows, func(r result.Row) bool { return r.Lock == lock }), rows))
 		}
 		for _, one := range append(told, costFindings(say, rows)...) {
 			one.text = prefix + one.text

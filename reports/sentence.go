@@ -14,9 +14,12 @@ const quietShare = 0.999
 
 // inOneSentence says in plain words what a user has of a lock: what happened that it is to
 // prevent, what it did not serve, and for how long nobody got it; each the worst over the
-// scenarios, whether it is to its credit or not.
-func inOneSentence(say *lang.Lang, rows []result.Row, counted result.Figure) finding {
-	text := say.Sprintf("%s: %s; %s.", named(rows[0].Lock), violations(say, rows, counted), outages(say, rows))
+// scenarios, whether it is to its credit or not. All are the rows that it is read beside.
+func inOneSentence(say *lang.Lang, rows, all []result.Row) finding {
+	text := say.Sprintf("%s: %s; %s.", named(rows[0].Lock), violations(say, rows, violationOf(all)), outages(say, rows))
+	if ran, of := len(scenariosOf(rows)), len(scenariosOf(all)); ran < of {
+		text += say.Sprintf(" It ran under %d of the %d scenarios.", ran, of)
+	}
 	return finding{Topic: topicLocks, text: text + caveats(say, rows)}
 }
 
@@ -149,6 +152,9 @@ func outages(say *lang.Lang, rows []result.Row) string {
 	if i := slices.IndexFunc(rows, down); i >= 0 && !told { // however short the fault was
 		waited, told = rows[i], true
 	}
+	if i := slices.IndexFunc(rows, cutOffThroughout); i >= 0 && !told {
+		waited, told = rows[i], true
+	}
 	text := say.Text("every request was served")
 	if share < 1 {
 		text = say.Sprintf("%s %s of the requests failed", when(say, at), percent(1-share)) + whileItLasted(say, at)
@@ -235,7 +241,7 @@ func harms(say *lang.Lang, r result.Row) (parts []string) {
 			parts = append(parts, say.Term(f.Answer)+" "+told(say, f, v))
 		}
 	}
-	if len(outage) == 0 && down(r) {
+	if len(outage) == 0 && (down(r) || cutOffThroughout(r)) {
 		outage = append(outage, waitedFor(say, r))
 	}
 	return append(parts, outage...)
@@ -261,6 +267,13 @@ func inOneZone(r result.Row) bool {
 	}
 	f, _ := result.Lookup(result.OutageField)
 	return *r.ZoneStallMS >= f.Felt && *r.ZoneStallMS > 1.2*everywhere
+}
+
+// cutOffThroughout says that a zone was without the lock for as good as all of the fault.
+func cutOffThroughout(r result.Row) bool {
+	const nearly = 0.9
+	fault := lasted(r)
+	return fault > 0 && inOneZone(r) && *r.ZoneStallMS >= nearly*fault
 }
 
 // waitedFor is what nobody got, and for how long.

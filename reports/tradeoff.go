@@ -29,7 +29,7 @@ func tradeoffOf(say *lang.Lang, rows []result.Row, inks map[string]plots.Ink) (t
 	}
 	var points []plots.Point
 	locks := locksOf(rows)
-	clean := map[string][]string{}
+	clean, unsure := map[string][]string{}, map[string][]string{}
 	for _, r := range rows {
 		p := plots.Point{
 			Lock: plain(r.Lock), Scenario: plain(r.Scenario), Ink: inks[r.Lock], Mark: slices.Index(locks, r.Lock), Href: FileIn(say, EvidenceFile) + "#" + rowID(r),
@@ -40,7 +40,9 @@ func tradeoffOf(say *lang.Lang, rows []result.Row, inks map[string]plots.Ink) (t
 		}
 		p.Words = say.Sprintf("%s under %s: %s %s, %s of the requests failed, p99 %s", p.Lock, p.Scenario, figure(p.Y), measure, percent(1-r.Availability), span(say, p.P99MS))
 		if n, _ := counted.Of(r); p.X == 0 && p.Y == 0 && n == 0 && !unsafeOtherwise(r, counted) {
-			if !p.Unsure {
+			if p.Unsure {
+				unsure[p.Lock] = append(unsure[p.Lock], p.Scenario)
+			} else {
 				clean[p.Lock] = append(clean[p.Lock], p.Scenario)
 			}
 			continue
@@ -50,14 +52,20 @@ func tradeoffOf(say *lang.Lang, rows []result.Row, inks map[string]plots.Ink) (t
 	if len(points) == 0 {
 		return t
 	}
-	var parts []string
-	for _, lock := range plainAll(locks) {
-		if names := clean[lock]; len(names) > 0 {
-			parts = append(parts, lock+" ("+strings.Join(names, ", ")+")")
+	list := func(of map[string][]string) string {
+		var parts []string
+		for _, lock := range plainAll(locks) {
+			if names := of[lock]; len(names) > 0 {
+				parts = append(parts, lock+" ("+strings.Join(names, ", ")+")")
+			}
 		}
+		return strings.Join(parts, "; ")
 	}
-	if len(parts) > 0 {
-		t.Clean = say.Sprintf("At the origin, with none of either: %s.", strings.Join(parts, "; "))
+	if len(clean) > 0 {
+		t.Clean = say.Sprintf("At the origin, with none of either: %s.", list(clean))
+	}
+	if len(unsure) > 0 {
+		t.Clean = strings.TrimSpace(t.Clean + " " + say.Sprintf("There too, but undecided: %s.", list(unsure)))
 	}
 	t.Note = say.Sprintf("Each mark is a lock under a scenario; best is bottom left. Upwards: %s. To the right: failed requests. The larger the mark, the slower the slowest 1 %% (p99). A hollow mark decides nothing.", measure)
 	t.SVG = template.HTML(plots.Tradeoff(say, measure, points)) //nolint:gosec // drawn and escaped by plots

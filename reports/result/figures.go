@@ -185,11 +185,11 @@ func Figures() []Figure {
 		{Field: "stale_writes", Measured: true, Column: "stale_writes", Group: "Holds", Title: "stale writes", As: Count, Better: Lower, Violation: "stale write", Answer: "stale writes", Place: 4, InMarkdown: true, Compare: true, Means: "Writes that the store took from a holder after it had served one to whom the lock was granted later."},
 		{Field: "fenced_writes", Measured: true, Column: "fenced_writes", Group: "Holds", Title: "fenced writes", As: Count, Place: 4, InMarkdown: true, Means: "Such writes that the store refused, by their fencing token or in a transaction that compares the lock."},
 		{
-			Field: "stall_ms", Column: "stall_ms", Group: "Fault, ms", Title: "stall", Unit: "ms", Better: Lower, Place: 5, InMarkdown: true, Compare: true,
+			Field: "stall_ms", Column: "stall_ms", Group: "Fault, ms", Title: "stall", Unit: "ms", Better: Lower, Place: 5, InMarkdown: true,
 			Means: "The longest time of the measured part, from one grant to the next, in which somebody wanted the lock and nobody got it anywhere. The time in which nobody wanted it does not count, nor, outside of faults, that in which somebody alive held what was wanted. Or the same of one of its resources, for as long as makes a stall, without the time in which somebody alive held it, and only on the word of those who were not cut off.",
 		},
 		{
-			Field: OutageField, Title: "longest outage", Unit: "ms", Better: Lower, Answer: "longest outage", Felt: noticed, Hurts: interrupted, Place: 5,
+			Field: OutageField, Title: "longest outage", Unit: "ms", Better: Lower, Answer: "longest outage", Felt: noticed, Hurts: interrupted, Place: 5, Compare: true,
 			Means: "The longer of the stall and of that of the worst zone.", of: outage,
 		},
 		{

@@ -47,7 +47,7 @@ func (r Row) Values(f Figure) (values []float64, spread float64) {
 			}
 		}
 	}
-	if v, has := f.Of(r); has && len(r.PerRepeat) == 0 { // of an older program
+	if v, has := f.Of(r); has && len(values) == 0 { // of an older program
 		values = []float64{v}
 	}
 	return values, spread
