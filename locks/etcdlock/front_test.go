@@ -42,14 +42,22 @@ type front struct {
 
 func newFront(t *testing.T, member string) *front {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Do(t, err)
 	conn, err := grpc.NewClient(member, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.ForceCodec(asItIs{})))
 	must.Do(t, err)
-	f := &front{addr: ln.Addr().String(), member: conn, hooks: map[string]func(context.Context) error{}}
+	f := &front{member: conn, hooks: map[string]func(context.Context) error{}}
 	server := grpc.NewServer(grpc.ForceServerCodec(asItIs{}), grpc.UnknownServiceHandler(f.pass), grpc.WaitForHandlers(true),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second})) // as etcd's
+	t.Cleanup(func() { _ = conn.Close() })
+	f.addr = serve(t, server)
+	return f
+}
+
+// serve has a server listen until the test is over.
+func serve(t *testing.T, server *grpc.Server) (addr string) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	must.Do(t, err)
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -58,9 +66,8 @@ func newFront(t *testing.T, member string) *front {
 	t.Cleanup(func() {
 		server.Stop()
 		<-served
-		_ = conn.Close()
 	})
-	return f
+	return ln.Addr().String()
 }
 
 // on sets what is done with the requests of a method from now on.

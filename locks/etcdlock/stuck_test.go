@@ -2,7 +2,6 @@ package etcdlock_test
 
 import (
 	"context"
-	"net"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -61,24 +60,12 @@ func (s *stuckLeader) DeleteRange(context.Context, *pb.DeleteRangeRequest) (*pb.
 // TestAStuckLeaderRenewsNothing: a lease lives while the leader that extends it leads, and
 // ends by the last extension before another one did.
 func TestAStuckLeaderRenewsNothing(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Do(t, err)
 	leader := &stuckLeader{}
 	leader.term.Store(1)
 	server := grpc.NewServer()
 	pb.RegisterKVServer(server, leader)
 	pb.RegisterLeaseServer(server, leader)
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		_ = server.Serve(ln) // until it is stopped
-	}()
-	t.Cleanup(func() {
-		server.Stop()
-		<-served
-	})
-
-	l := newClient(t, []string{ln.Addr().String()}, nil, etcdlock.DefaultOptions())
+	l := newClient(t, []string{serve(t, server)}, nil, etcdlock.DefaultOptions())
 	held, err := l.Acquire(t.Context(), "r")
 	must.Do(t, err)
 	first, _ := held.Expires()
