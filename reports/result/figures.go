@@ -290,7 +290,7 @@ func Figures() []Figure {
 		Figure{Field: "called_off", Measured: true, Column: "called_off", Group: "Rate, 1/s", Title: "called off", As: Count, Means: "Requests that still waited for other holders when the time was over: neither served nor failed. A wait for nobody counts as failed."},
 		Figure{
 			Field: "zone_stall_ms", Column: "zone_stall_ms", Group: "Fault, ms", Title: "in the worst zone", Name: "stall of the worst zone", Unit: "ms", Better: Lower, Place: 5, InMarkdown: true,
-			Term: "stall of the worst zone", Means: "The longest time, while the fault lasted or in a run without one, in which somebody in one zone wanted the lock and nobody in that zone got it.",
+			Term: "stall of the worst zone", Means: "The longest time of the measured part in which somebody in one zone wanted the lock and nobody in that zone got it, whoever held it elsewhere.",
 		},
 		Figure{Column: "zone_stalled", Group: "Fault, ms", Title: "which zone", Name: "zone of that stall", As: Words, Term: "zone of that stall", Means: "The zone that was without the lock for so long.", text: func(r Row) string { return r.ZoneStalled }},
 		Figure{Column: "zombie_since", Group: "Fault, ms", Title: "since the grant by", Name: "zombie since the grant by", As: Words, Term: "zombie since the grant by", Means: "Whose grant the zombie's time begins with: the server's of the lock, or the client's that was told that it has the lock, which is later.", text: func(r Row) string { return r.ZombieSince }},

@@ -131,7 +131,7 @@ func (c *Checker) checkLiveness(f *Findings, t timeline, idle []int64) {
 		}
 	}
 	c.checkResources(f, t, windows, resources)
-	c.checkZones(f, t, windows, wants)
+	c.checkZones(f, t, wants)
 	if n := len(windows); n > 0 && windows[n-1].heal > 0 {
 		c.checkEnd(f, t, windows[n-1], resources, idle)
 	}
@@ -166,8 +166,9 @@ func (c *Checker) unheld(resources [][]*acquire) []span {
 	return spansOf(free)
 }
 
-// checkZones measures for how long a zone was without the lock, whoever else got it.
-func (c *Checker) checkZones(f *Findings, t timeline, windows []window, wants []want) {
+// checkZones measures for how long of the measured part a zone was without the lock, whoever
+// else got it. It is told, not judged.
+func (c *Checker) checkZones(f *Findings, t timeline, wants []want) {
 	demand, granted := map[string][]want{}, map[string][]int64{}
 	for _, w := range wants {
 		demand[c.zone(w.node)] = append(demand[c.zone(w.node)], w)
@@ -181,14 +182,12 @@ func (c *Checker) checkZones(f *Findings, t timeline, windows []window, wants []
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(demand)) {
-		for _, w := range windows {
-			_, stall, wanted := c.fare(c.longEnough(w, t, granted[name]), spansOf(demand[name]), granted[name])
-			if wanted && (f.StalledZone == "" || stall.lasts > f.ZoneStallNS) {
-				f.ZoneStallNS, f.StalledZone = stall.lasts, name
-			}
-			stall.zone = name
-			c.longest = c.longest.or(stall)
+		_, stall, wanted := c.fare(window{span: span{t.measure, t.drain}}, spansOf(demand[name]), granted[name])
+		if wanted && (f.StalledZone == "" || stall.lasts > f.ZoneStallNS) {
+			f.ZoneStallNS, f.StalledZone = stall.lasts, name
 		}
+		stall.zone = name
+		c.longest = c.longest.or(stall)
 	}
 }
 

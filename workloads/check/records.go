@@ -112,9 +112,13 @@ func (c *Checker) dying(node int32, at int64) bool {
 }
 
 // cutShort says whether a process may not have been able to record the outcome of what
-// it did at a moment: it ended too soon after that, or the history did.
+// it did at a moment: it ended too soon after that, or the history did; or it had ended before, and
+// what it had sent arrived then.
 func (c *Checker) cutShort(node int32, at int64) bool {
 	l := c.lives[node]
+	if slices.ContainsFunc(l.deaths, func(d death) bool { return !d.inOrder() && d.from <= at && at <= d.seen+orderTime }) {
+		return true
+	}
 	end := l.next(at)
 	if end.inOrder() {
 		return false

@@ -317,20 +317,22 @@ func TestLastWords(t *testing.T) {
 	for name, c := range map[string]struct {
 		node string
 		gone func(e *history.Event) bool
+		at   int64
 	}{
-		"a worker's rooms":             {"w2", func(e *history.Event) bool { return e.Kind == history.KindRoom && e.Room == "R7" }},
-		"a worker's last room, closed": {"w2", func(e *history.Event) bool { return e.Room == "R7" && (e.State == "closed" || e.State == "full") }},
-		"a master's order":             {"m2", func(e *history.Event) bool { return e.Kind == history.KindOrder && e.Room == "R7" }},
+		"a worker's rooms":                               {"w2", func(e *history.Event) bool { return e.Kind == history.KindRoom && e.Room == "R7" }, 1795},
+		"a worker's last room, closed":                   {"w2", func(e *history.Event) bool { return e.Room == "R7" && (e.State == "closed" || e.State == "full") }, 1795},
+		"a master's order":                               {"m2", func(e *history.Event) bool { return e.Kind == history.KindOrder && e.Room == "R7" }, 1795},
+		"an order that arrived when its master was dead": {"m2", func(e *history.Event) bool { return e.Kind == history.KindOrder && e.Room == "R7" }, 1708},
 		"a master's release": {"m2", func(e *history.Event) bool {
 			return e.Hold == "h7" && (e.Kind == history.KindRelease || e.Kind == history.KindReleasing)
-		}},
+		}, 1795},
 	} {
 		events := drop(func(_ int, e *history.Event) bool { return c.gone(e) })(soundRun())
 		safe := history.Expect{Safety: check.Safe}
 		if v := check.Judge(checktest.Events(events, options), safe); v.Status != check.Inconclusive {
 			t.Fatalf("%s: %s: %s", name, v.Status, v.Why)
 		}
-		events = append(events, killed(c.node, 1795, 1796), node(c.node, "started", 1797))
+		events = append(events, killed(c.node, c.at, c.at+1), node(c.node, "started", c.at+2))
 		if v := check.Judge(checktest.Events(events, options), safe); v.Status != check.Expected {
 			t.Errorf("%s: %s: %s", name, v.Status, v.Why)
 		}
