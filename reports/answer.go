@@ -244,7 +244,7 @@ func answerCellOf(say *lang.Lang, f result.Figure, rows []result.Row) answerCell
 		_, has := f.Of(one)
 		m := meaningOf(f, one)
 		switch {
-		case has && v == 0 && m > max(c.Meaning, good): // none of it, and yet not good
+		case has && v == 0 && m > good && (m > c.Meaning || m == c.Meaning && unreachable(one) > unreachable(r)): // none of it, and yet not good
 			r, c.Meaning = one, m
 		case has && c.Meaning == good && m == open:
 			c.Meaning = m

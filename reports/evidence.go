@@ -134,7 +134,7 @@ func sceneOf(say *lang.Lang, row string, s series.Scene) scene {
 // begun is a sentence with a capital, unless it begins with a name, such as that of a node.
 func begun(text string) string {
 	word, _, _ := strings.Cut(text, " ")
-	if strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) }) {
+	if strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) || unicode.Is(unicode.Hangul, r) }) {
 		return text
 	}
 	return upper(text)

@@ -45,7 +45,7 @@ func (f finding) Plain() string {
 func (f finding) Bare() finding {
 	_, f.text, _ = strings.Cut(f.text, nameEnds+": ")
 	if f.text != "" {
-		f.text = upper(f.text)
+		f.text = begun(f.text)
 	}
 	return f
 }
