@@ -106,6 +106,7 @@ func worstStatus(say *lang.Lang, rows []result.Row) status {
 // Listed is a report in a list of reports.
 type Listed struct {
 	Name string // its directory
+	Page string // of it in another language than English, where there is one
 	Digest
 }
 

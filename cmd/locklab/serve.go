@@ -105,6 +105,11 @@ func finishedReports(say *lang.Lang, dir string) []finished {
 			continue
 		}
 		f := finished{Listed: reports.Listed{Name: e.Name()}, at: page.ModTime()}
+		if own := reports.FileIn(say, reports.PageFile); own != reports.PageFile {
+			if _, err := fs.Stat(os.DirFS(dir), path.Join(e.Name(), own)); err == nil {
+				f.Page = own
+			}
+		}
 		if r, err := result.Read(filepath.Join(dir, e.Name(), result.FileName)); err == nil {
 			f.Digest = reports.DigestOf(say, r)
 		} else if came, is := reports.CameTo(say, filepath.Join(dir, e.Name())); is {
