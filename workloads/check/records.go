@@ -116,7 +116,9 @@ func (c *Checker) dying(node int32, at int64) bool {
 // what it had sent arrived then.
 func (c *Checker) cutShort(node int32, at int64) bool {
 	l := c.lives[node]
-	if slices.ContainsFunc(l.deaths, func(d death) bool { return !d.inOrder() && d.from <= at && at <= d.seen+orderTime }) {
+	if slices.ContainsFunc(l.deaths, func(d death) bool {
+		return !d.inOrder() && d.from <= at && at <= d.seen+orderTime && !l.startedWithin(d.seen, at)
+	}) {
 		return true
 	}
 	end := l.next(at)

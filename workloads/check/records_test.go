@@ -332,7 +332,7 @@ func TestLastWords(t *testing.T) {
 		if v := check.Judge(checktest.Events(events, options), safe); v.Status != check.Inconclusive {
 			t.Fatalf("%s: %s: %s", name, v.Status, v.Why)
 		}
-		events = append(events, killed(c.node, c.at, c.at+1), node(c.node, "started", c.at+2))
+		events = append(events, killed(c.node, c.at, c.at+1), node(c.node, "started", 1797))
 		if v := check.Judge(checktest.Events(events, options), safe); v.Status != check.Expected {
 			t.Errorf("%s: %s: %s", name, v.Status, v.Why)
 		}
