@@ -68,6 +68,8 @@ func meaningOf(f result.Figure, r result.Row) meaning {
 	v, ok := f.Of(r)
 	var m meaning
 	switch {
+	case !ok && nobodyServed(r) && ofRequests(f):
+		m = harm
 	case !ok:
 		return open
 	case f.Violation != "" && (v > 0 || unsafeOtherwise(r, f)) || f.Violation == "" && v >= f.Hurts:
@@ -87,6 +89,20 @@ func meaningOf(f result.Figure, r result.Row) meaning {
 		return open
 	}
 	return m
+}
+
+// nobodyServed says that everybody who asked in the measured part still waited when the time was
+// over: nobody was served, and nothing failed.
+func nobodyServed(r result.Row) bool { return stillWaited(r) > 0 && !asked(r) }
+
+// asked says that there were requests in the measured part that were served or failed.
+func asked(r result.Row) bool { return r.Availability > 0 || r.OfferedPerS > 0 }
+
+// stillWaited is how many still waited for other holders when the time was over.
+func stillWaited(r result.Row) float64 {
+	f, _ := result.Lookup("called_off")
+	n, _ := f.Of(r)
+	return n
 }
 
 // unsafeOtherwise says that a row is unsafe although nothing of this was counted.
@@ -235,6 +251,11 @@ func answerColumns(rows []result.Row) []result.Figure {
 
 func answerCellOf(say *lang.Lang, f result.Figure, rows []result.Row) answerCell {
 	c := answerCell{Title: say.Term(f.Answer), Value: absent}
+	if i := slices.IndexFunc(rows, nobodyServed); i >= 0 && ofRequests(f) { // no figure is worse than none
+		c.Value, c.Meaning = say.Text("nobody served"), meaningOf(f, rows[i])
+		c.Where, c.Href = plain(rows[i].Scenario), "#"+rowID(rows[i])
+		return c
+	}
 	r, v := worst(rows, f)
 	if math.IsNaN(v) {
 		return c
@@ -268,6 +289,11 @@ func answerCellOf(say *lang.Lang, f result.Figure, rows []result.Row) answerCell
 		c.Meaning = max(c.Meaning, meaningOf(f, fewest))
 	}
 	return c
+}
+
+// ofRequests says that a figure is of requests or acquisitions: of how they ended, or took.
+func ofRequests(f result.Figure) bool {
+	return strings.HasPrefix(f.Field, requests) || strings.HasPrefix(f.Field, acquires) || f.Answer != "" && f.As == result.Share
 }
 
 // sharedNote says of which share of the requests, or acquisitions, a time is, if not of all.

@@ -228,7 +228,11 @@ func matrixOf(say *lang.Lang, f result.File, workload string) matrix {
 func cellOf(say *lang.Lang, r result.Row, counted result.Figure) cell {
 	c := cell{Run: true, ID: rowID(r), Status: statusOf(say, r.Verdict), Why: why(say, r.Verdict)}
 	level := open
-	for _, f := range answerColumns([]result.Row{r}) {
+	columns := answerColumns([]result.Row{r})
+	if nobodyServed(r) {
+		c.Lines, level = []cellLine{{Name: say.Text("nobody served"), Value: say.Sprintf("%s still waited", count(int64(stillWaited(r)))), Meaning: harm}}, harm
+	}
+	for _, f := range columns {
 		if f.Violation != "" && f.Violation != counted.Violation {
 			continue
 		}

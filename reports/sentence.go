@@ -139,14 +139,14 @@ func apart(say *lang.Lang, rows []result.Row, at result.Row, counted result.Figu
 // how that ended, the longest time in which somebody waited and nobody got the lock, and where
 // else it harmed its users.
 func outages(say *lang.Lang, rows []result.Row) string {
-	asked := rowsWith(rows, func(r result.Row) bool { return r.Availability > 0 || r.OfferedPerS > 0 })
-	if len(asked) == 0 {
+	counted, none := rowsWith(rows, asked), rowsWith(rows, nobodyServed)
+	if len(counted)+len(none) == 0 {
 		return say.Text("no request was measured")
 	}
 	available, _ := result.Lookup("availability")
 	lost, _ := result.Lookup("holds_lost")
 	stall, _ := result.Lookup(result.OutageField)
-	at, share := worst(asked, available)
+	at, share := worst(counted, available)
 	waited, ms := worst(rows, stall)
 	told := ms >= stall.Hurts
 	if i := slices.IndexFunc(rows, down); i >= 0 && !told { // however short the fault was
@@ -156,6 +156,9 @@ func outages(say *lang.Lang, rows []result.Row) string {
 		waited, told = rows[i], true
 	}
 	text := say.Text("every request was served")
+	if slices.ContainsFunc(rows, func(r result.Row) bool { return stillWaited(r) > 0 }) {
+		text = say.Text("every request was served, or still waited for others at the end")
+	}
 	if share < 1 {
 		text = say.Sprintf("%s %s of the requests failed", when(say, at), percent(1-share)) + whileItLasted(say, at)
 		if at.RecoveryMS != nil && *at.RecoveryMS > 0 {
@@ -164,6 +167,12 @@ func outages(say *lang.Lang, rows []result.Row) string {
 		if at.NotRecovered {
 			text += say.Text(", and it had not recovered by the end of the run")
 		}
+	}
+	if len(counted) == 0 {
+		text = ""
+	}
+	for _, r := range none {
+		text = strings.TrimPrefix(text+"; "+say.Sprintf("%s nobody was served: %s still waited at the end", when(say, r), count(int64(stillWaited(r)))), "; ")
 	}
 	if at, n := worst(rowsWith(rows, func(r result.Row) bool { return len(r.Faults) == 0 }), lost); n > 0 {
 		text = say.Sprintf("%s; %s", text, say.Count(int64(n), "1 hold was lost %s", "%[2]s holds were lost %[1]s", when(say, at)))

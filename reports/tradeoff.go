@@ -29,8 +29,12 @@ func tradeoffOf(say *lang.Lang, rows []result.Row, inks map[string]plots.Ink) (t
 	}
 	var points []plots.Point
 	locks := locksOf(rows)
-	clean, unsure := map[string][]string{}, map[string][]string{}
+	clean, unsure, unserved := map[string][]string{}, map[string][]string{}, map[string][]string{}
 	for _, r := range rows {
+		if nobodyServed(r) {
+			unserved[plain(r.Lock)] = append(unserved[plain(r.Lock)], plain(r.Scenario))
+			continue
+		}
 		p := plots.Point{
 			Lock: plain(r.Lock), Scenario: plain(r.Scenario), Ink: inks[r.Lock], Mark: slices.Index(locks, r.Lock), Href: FileIn(say, EvidenceFile) + "#" + rowID(r),
 			X: (1 - r.Availability) * 100, Y: per1000(counted, r), Unsure: r.Verdict.Undecided(),
@@ -66,6 +70,9 @@ func tradeoffOf(say *lang.Lang, rows []result.Row, inks map[string]plots.Ink) (t
 	}
 	if len(unsure) > 0 {
 		t.Clean = strings.TrimSpace(t.Clean + " " + say.Sprintf("There too, but undecided: %s.", list(unsure)))
+	}
+	if len(unserved) > 0 {
+		t.Clean = strings.TrimSpace(t.Clean + " " + say.Sprintf("Without a mark, because nobody was served: %s.", list(unserved)))
 	}
 	t.Note = say.Sprintf("Each mark is a lock under a scenario; best is bottom left. Upwards: %s. To the right: failed requests. The larger the mark, the slower the slowest 1 %% (p99). A hollow mark decides nothing.", measure)
 	t.SVG = template.HTML(plots.Tradeoff(say, measure, points)) //nolint:gosec // drawn and escaped by plots
