@@ -53,7 +53,7 @@ func diedWithMajority(r result.Row) bool {
 // majorities says which zone has most of the servers of the locks; "" where that decides
 // nothing, because there is one zone, or is not known.
 func majorities(say *lang.Lang, rows []result.Row) string {
-	var zones, told []string
+	var zones []string
 	var parts [][]string // of each zone
 	several := map[string]bool{}
 	for _, r := range rows {
@@ -64,19 +64,38 @@ func majorities(say *lang.Lang, rows []result.Row) string {
 	if delete(several, ""); len(several) < 2 {
 		return ""
 	}
+	type cluster struct {
+		role, zone string
+		has, of    int
+	}
+	var clusters []cluster
+	locks, kinds := map[cluster][]string{}, map[string]int{}
 	for _, r := range rows {
 		for role, byZone := range servers(r) {
-			zone, has, of := majorityOf(byZone)
-			if zone == "" || slices.Contains(told, role) {
-				continue
+			c := cluster{role: role}
+			c.zone, c.has, c.of = majorityOf(byZone)
+			if locks[c] == nil {
+				clusters = append(clusters, c)
+				kinds[role]++
 			}
-			told = append(told, role)
-			at := slices.Index(zones, zone)
-			if at < 0 {
-				at, zones, parts = len(zones), append(zones, zone), append(parts, nil)
+			if lock := plain(r.Lock); !slices.Contains(locks[c], lock) {
+				locks[c] = append(locks[c], lock)
 			}
-			parts[at] = append(parts[at], say.Sprintf("%d of %d %s servers", has, of, plain(role)))
 		}
+	}
+	for _, c := range clusters {
+		if c.zone == "" {
+			continue
+		}
+		at := slices.Index(zones, c.zone)
+		if at < 0 {
+			at, zones, parts = len(zones), append(zones, c.zone), append(parts, nil)
+		}
+		text := say.Sprintf("%d of %d %s servers", c.has, c.of, plain(c.role))
+		if kinds[c.role] > 1 { // another lock has others of the kind
+			text += " " + bracketed(strings.Join(locks[c], "; "))
+		}
+		parts[at] = append(parts[at], text)
 	}
 	var all []string
 	for i, zone := range zones {

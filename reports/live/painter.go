@@ -360,14 +360,14 @@ func lineOf(say *lang.Lang, l line) lineView {
 		v.Text = w[0] + ": " + nodeWord(say, w[1])
 	case lineDuplicate:
 		v.Class, v.Shape = "bad", "✗"
-		v.Text = say.Sprintf("A second room of %s began on %s while one on %s was free: %s", w[0], w[1], w[2], say.Term(w[3]))
+		v.Text = say.Sprintf("A second room of %s began on %s while one on %s was starting or had free seats: %s", w[0], w[1], w[2], say.Term(w[3]))
 		if l.times > 1 {
-			v.Text = say.Sprintf("%d duplicates since then. The last one of %s began on %s while one on %s was free: %s", l.times, w[0], w[1], w[2], say.Term(w[3]))
+			v.Text = say.Sprintf("%d duplicates since then. The last one of %s began on %s while one on %s was starting or had free seats: %s", l.times, w[0], w[1], w[2], say.Term(w[3]))
 		}
 	case lineUnreached:
-		v.Shape, v.Text = "⊠", say.Sprintf("A second room of %s began on %s: the free one on %s could not be reached", w[0], w[1], w[2])
+		v.Shape, v.Text = "⊠", say.Sprintf("A second room of %s began on %s: the one on %s could not be reached", w[0], w[1], w[2])
 		if l.times > 1 {
-			v.Text = say.Sprintf("%d unreachable duplicates since then. The last one of %s began on %s: the free one on %s could not be reached", l.times, w[0], w[1], w[2])
+			v.Text = say.Sprintf("%d unreachable duplicates since then. The last one of %s began on %s: the one on %s could not be reached", l.times, w[0], w[1], w[2])
 		}
 	case lineWithdrawn:
 		v.Text = say.Sprintf("The room of %s on %s is no duplicate after all: what came since then shows that", w[0], w[1])
