@@ -102,8 +102,9 @@ controls: deps build ## how often each control fires, and that safe cells never 
 goldens: deps ## write the files under reports/testdata/golden anew: look at the difference before it is committed
 	go test ./reports -run 'Generate|Waits|TestTable$$' -update
 
-screenshot: deps ## the README's picture, of reports/sample, by headless Chromium
-	go run ./reports/internal/shot -width 1280 -height 1010 -at answer reports/sample reports/sample/screenshot.png
+screenshot: deps ## the READMEs' pictures, of reports/sample, by headless Chromium; needs Korean letters (apt-get install fonts-noto-cjk)
+	go run ./reports/internal/shot -at answer -until '#answer .box' reports/sample reports/sample/screenshot.png
+	go run ./reports/internal/shot -at answer -until '#answer .box' -page index.ko.html reports/sample reports/sample/screenshot.ko.png
 
 recording: build ## the README's moving picture: a zone is cut off while the multiphase lock guards the rooms
 	set -e; out=$$(mktemp -d); bin/locklab run --ui 127.0.0.1:7799 --locks multiphase --scenarios zone-partition --seed 1 --out $$out/run & \

@@ -105,7 +105,7 @@ a verdict; 1 bad input; 130 interrupted.`,
 	fl.Int64Var(&f.statesMax, "states-max", 0, "end the search when so many states were seen (0: no bound)")
 	fl.StringVar(&f.memoryMax, "memory-max", "4GiB", "end the search when it takes so much memory")
 	fl.StringVar(&f.page, "page", "", "file to write it to as a page, with the way to a violation drawn")
-	langFlag(fl, &f.lang, "what is printed and of the page; the steps on the way to a violation stay English")
+	langFlag(fl, &f.lang, "what is printed and of the page; the steps on the way to a violation, listed or drawn, stay English")
 	fl.BoolVar(&f.asJSON, "json", false, "print a JSON object")
 	completions(cmd, map[string]cobra.CompletionFunc{
 		"faults": list(exploreFaults), "requests": words(nothing), "page": files(nothing),

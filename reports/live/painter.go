@@ -309,28 +309,6 @@ func linesOf(say *lang.Lang, m *model) (all []lineView) {
 	return all
 }
 
-// nodeWord is what became of a process.
-func nodeWord(say *lang.Lang, state string) string {
-	switch state {
-	case history.NodeStarted:
-		return say.Text("was started")
-	case history.NodeReady, history.NodeShared:
-		return say.Text("is ready")
-	case history.NodeKilled:
-		return say.Text("was killed")
-	case history.NodePaused, history.NodeSuspended:
-		return say.Text("was stopped for a while")
-	case history.NodeResumed, history.NodeContinued, history.NodeLeft:
-		return say.Text("goes on")
-	case history.NodeStopped:
-		return say.Text("was stopped in order")
-	case history.NodeExited:
-		return say.Text("ended unasked")
-	default:
-		return say.Text("went with its host")
-	}
-}
-
 // faultName is the fault that a line is about.
 func faultName(say *lang.Lang, words []string) string {
 	return say.Tell(history.FaultText(words[0], words[1]))
@@ -357,7 +335,7 @@ func lineOf(say *lang.Lang, l line) lineView {
 			v.Text += ": " + say.Recorded(w[2])
 		}
 	case lineNode:
-		v.Text = w[0] + ": " + nodeWord(say, w[1])
+		v.Text = w[0] + ": " + say.Tell(series.NodeText(w[1]))
 	case lineDuplicate:
 		v.Class, v.Shape = "bad", "✗"
 		v.Text = say.Sprintf("A second room of %s began on %s while one on %s was starting or had free seats: %s", w[0], w[1], w[2], say.Term(w[3]))

@@ -204,7 +204,29 @@ func stepsOf(e history.Event, at func(int64) float64, ends map[string]float64, r
 	case e.Kind == history.KindFault && e.State == "began":
 		return []Step{{lang.Key("faults"), lang.Key("fault"), history.FaultText(e.Fault, e.Target), at(e.AtNS), orInf(ends, e.ID), false}}
 	case e.Kind == history.KindNode:
-		return []Step{{e.Node, lang.Key("node"), sentence.Name(e.Node + " " + e.State), at(e.AtNS), at(e.AtNS), false}}
+		return []Step{{e.Node, lang.Key("node"), sentence.Of("%s: %s", e.Node, NodeText(e.State)), at(e.AtNS), at(e.AtNS), false}}
 	}
 	return nil
+}
+
+// NodeText is what became of a process.
+func NodeText(state string) sentence.Text {
+	switch state {
+	case history.NodeStarted:
+		return sentence.Of("was started")
+	case history.NodeReady, history.NodeShared:
+		return sentence.Of("is ready")
+	case history.NodeKilled:
+		return sentence.Of("was killed")
+	case history.NodePaused, history.NodeSuspended:
+		return sentence.Of("was stopped for a while")
+	case history.NodeResumed, history.NodeContinued, history.NodeLeft:
+		return sentence.Of("goes on")
+	case history.NodeStopped:
+		return sentence.Of("was stopped in order")
+	case history.NodeExited:
+		return sentence.Of("ended unasked")
+	default:
+		return sentence.Of("went with its host")
+	}
 }

@@ -25,6 +25,7 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 	if windows := c.windows(t); len(c.faults) > 0 && len(windows) > 0 {
 		f.FaultsNS = windows[len(windows)-1].to - windows[0].from
 	}
+	canceled := c.names.id(canceledKind)
 	var first, slowest op // that failed, and of those that were served
 	c.part().eachOp(func(o *op) {
 		if c.opts.Ops {
@@ -37,6 +38,9 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 			f.CalledOff += o.count
 			f.Counts["called_off"] += o.count
 			return
+		}
+		if o.outcome == unknown && o.errorKind == canceled {
+			return // by who interrupted the run: the lock had no time to serve it
 		}
 		f.Scheduled += o.count
 		if o.outcome == unsent {

@@ -1,6 +1,6 @@
 // Command shot takes the picture of a report for the README:
 //
-//	go run ./reports/internal/shot [-width 1280] [-height 900] [-scheme light|dark] [-full] [-at ID] [-page FILE] DIR out.png
+//	go run ./reports/internal/shot [-width 1280] [-height 900] [-scheme light|dark] [-full] [-at ID [-until SELECTOR]] [-page FILE] DIR out.png
 //
 // DIR is a run's directory.
 package main
@@ -32,6 +32,7 @@ func run() error {
 	scheme := flag.String("scheme", "light", "colour scheme: light or dark")
 	full := flag.Bool("full", false, "the whole page, not only what fits into the window")
 	at := flag.String("at", "", "id of what is to stand at the top of the window")
+	until := flag.String("until", "", "CSS selector of what is to end the picture, in place of -height")
 	page := flag.String("page", reports.PageFile, "file of DIR to take the picture of")
 	flag.Parse()
 	if flag.NArg() != 2 || (*scheme != "light" && *scheme != "dark") {
@@ -45,12 +46,27 @@ func run() error {
 		return err
 	}
 	defer stop()
-	if err := browser.Show(tab, filepath.Join(dir, *page), *width, *height, browser.Scheme(*scheme)); err != nil {
-		return err
-	}
-	if *at != "" {
+	show := func() error {
+		if err := browser.Show(tab, filepath.Join(dir, *page), *width, *height, browser.Scheme(*scheme)); err != nil || *at == "" {
+			return err
+		}
 		if _, err := chromedp.Run(tab, chromedp.Evaluate[bool](fmt.Sprintf(`(document.getElementById(%q).scrollIntoView({behavior: "instant"}), true)`, *at))); err != nil {
 			return fmt.Errorf("find what has the id %s: %w", *at, err)
+		}
+		return nil
+	}
+	if err := show(); err != nil {
+		return err
+	}
+	if *until != "" {
+		const margin = 8
+		bottom, err := chromedp.Run(tab, chromedp.Evaluate[float64](fmt.Sprintf(`document.querySelector(%q).getBoundingClientRect().bottom`, *until)))
+		if err != nil {
+			return fmt.Errorf("find what ends the picture, %s: %w", *until, err)
+		}
+		*height = int64(bottom) + margin
+		if err := show(); err != nil {
+			return err
 		}
 	}
 	take := chromedp.CaptureScreenshot()
