@@ -28,7 +28,7 @@ func TestKoreanReadmeIsInStep(t *testing.T) {
 		}
 		for _, link := range regexp.MustCompile(`\]\(([^)]*)\)`).FindAllStringSubmatch(text, -1) {
 			if link[1] != "README.md" && link[1] != "README.ko.md" {
-				found["links"] = append(found["links"], strings.Replace(link[1], ".ko.md", ".md", 1))
+				found["links"] = append(found["links"], strings.Replace(link[1], ".ko.", ".", 1))
 			}
 		}
 		slices.Sort(found["links"]) // the order of words differs

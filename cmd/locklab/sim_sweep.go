@@ -58,7 +58,7 @@ func (f *simFlags) runSweep(ctx context.Context, l catalog.Lock, stdout, stderr 
 			Points []sim.Point `json:"points"`
 		}{"locklab/sweep/v1", f.seed, all})
 	}
-	sweepText(stdout, say, all, l.String())
+	sweepText(stdout, say, told(say, all), l.String())
 	fmt.Fprintf(stderr, "locklab: report: %s\n", filepath.Join(dir, reports.PageFile))
 	return nil
 }
@@ -140,6 +140,23 @@ func withService(points []sim.Point) []sim.Point {
 	return all
 }
 
+// told are the points with names in a language.
+func told(say *lang.Lang, points []sim.Point) []sim.Point {
+	all := slices.Clone(points)
+	for i := range all {
+		all[i].Lock = toldLock(say, all[i].Lock)
+	}
+	return all
+}
+
+// toldLock is the name of a lock, which is the same in every language, or of what is no lock.
+func toldLock(say *lang.Lang, name string) string {
+	if name == sim.ServiceName {
+		return say.Text("service of 5 (computed)")
+	}
+	return name
+}
+
 func (f *simFlags) writeSweep(say *lang.Lang, l catalog.Lock, points []sim.Point) (dir string, err error) {
 	dir = f.out
 	if dir == "" {
@@ -162,6 +179,10 @@ func (f *simFlags) writeSweep(say *lang.Lang, l catalog.Lock, points []sim.Point
 	if err := os.WriteFile(filepath.Join(dir, "sweep.csv"), table, 0o644); err != nil { //nolint:gosec // nothing secret
 		return "", fmt.Errorf("--out: %w", err)
 	}
+	for i := range drawn { // of the page, after the file
+		drawn[i].Lock = toldLock(say, drawn[i].Lock)
+	}
+	points = told(say, points)
 	return dir, writeSweepPage(say, filepath.Join(dir, reports.PageFile), l.String(), points, drawn, f.seed)
 }
 

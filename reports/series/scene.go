@@ -204,7 +204,7 @@ func stepsOf(e history.Event, at func(int64) float64, ends map[string]float64, r
 	case e.Kind == history.KindFault && e.State == "began":
 		return []Step{{lang.Key("faults"), lang.Key("fault"), history.FaultText(e.Fault, e.Target), at(e.AtNS), orInf(ends, e.ID), false}}
 	case e.Kind == history.KindNode:
-		return []Step{{e.Node, lang.Key("node"), sentence.Of("%s: %s", e.Node, NodeText(e.State)), at(e.AtNS), at(e.AtNS), false}}
+		return []Step{{e.Node, lang.Key("node"), NodeText(e.State), at(e.AtNS), at(e.AtNS), false}}
 	}
 	return nil
 }
