@@ -96,7 +96,7 @@ func TestDecodeRefuses(t *testing.T) {
 	for _, line := range []string{
 		``, `{`, `{"kind":"match"`, `{"kind":"match","at_ns":12}x`, `{"kind":"match","at_ns":1.5}`,
 		`{"kind":"match","token":-1}`, `{"at_ns":"12"}`, `[]`, `{"kind":"match",}`, `{"at_ns":012}`,
-		`{"at_ns":99999999999999999999}`,
+		`{"at_ns":99999999999999999999}`, `,"at_ns":12}`, `,"unreachable":["w1"]}`,
 	} {
 		e := history.Event{Node: "left over"}
 		if err := new(history.Decoder).Decode([]byte(line), &e); err == nil {

@@ -56,7 +56,10 @@ func (d *Decoder) Decode(line []byte, e *Event) error {
 // have, "log", "run", "machine" and "usage", are left to package json.
 func (d *Decoder) fast(line []byte, e *Event) bool {
 	s := scanner{Decoder: d, line: line}
-	s.text(`{"kind":"`, (*string)(&e.Kind))
+	if !s.skip(`{"kind":"`) {
+		return false
+	}
+	e.Kind = Kind(s.string())
 	s.int(`,"at_ns":`, &e.AtNS)
 	s.int(`,"from_ns":`, &e.FromNS)
 	s.int(`,"sent_ns":`, &e.SentNS)
