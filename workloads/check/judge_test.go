@@ -230,6 +230,38 @@ func TestServedTooLittle(t *testing.T) {
 	}
 }
 
+// TestWhatADeadHolderLeft: who asks for what a killed holder had waits for its lease, for which
+// the lock is not to blame; for more than that, or where nobody held it, it is.
+func TestWhatADeadHolderLeft(t *testing.T) {
+	kill := fault("f1", "kill", 3000, 5000, func(e *history.Event) { e.Nodes = []string{"m1"} })
+	for _, c := range []struct {
+		name           string
+		lease, granted int64
+		held           string
+		status         check.Status
+	}{
+		{"until its lease is over", 3000, 8300, "g", check.Expected},
+		{"longer than its lease", 1000, 8300, "g", check.Violated},
+		{"although it was granted before", 3000, 6600, "g", check.Violated},
+		{"although it held something else", 3000, 8300, "r", check.Violated},
+	} {
+		of := func(resource string, e history.Event) history.Event {
+			e.Resource = resource
+			return e
+		}
+		events := append([]history.Event{
+			leasedRun(c.lease), of(c.held, acquire("m1", "m1", "h1", 2985, 2990, 0)), killed("m1", 3004, 3006),
+			node("m1", "started", 5000), of("g", acquire("m2", "m2", "h2", 2000, 2003, 0)), of("g", release("m2", "h2", 2004, 2005)),
+			of("g", acquire("m2", "m2", "h3", c.granted-5, c.granted, 0)), of("g", release("m2", "h3", c.granted+1, c.granted+2)),
+		}, players(1000, 10_000, 3000, 8300)...)
+		events = append(append(events, kill...), phases(1000, 10_000, 10_100)...)
+		f := checktest.Events(events, options)
+		if v := check.Judge(f, history.Expect{Availability: history.Availability{Outside: 0.99}}); v.Status != c.status {
+			t.Errorf("%s: %s: %s; outside %+v, during %+v", c.name, v.Status, v.Why, f.Outside, f.During)
+		}
+	}
+}
+
 // TestInForce: what failed while a fault lasted is not shared out over the time in which the
 // lock may recover from it.
 func TestInForce(t *testing.T) {

@@ -21,7 +21,7 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 	slots := (f.MeasuredNS + int64(SlotLength) - 1) / int64(SlotLength)
 	const maxSlots = 1 << 20 // a day: no file can ask for more memory than that
 	f.Slots = make([]Slot, min(max(slots, 0), maxSlots))
-	troubled, inForce := c.troubled(), c.underFault()
+	troubled, inForce, orphaned := c.troubled(), c.underFault(), c.orphaned()
 	if windows := c.windows(t); len(c.faults) > 0 && len(windows) > 0 {
 		f.FaultsNS = windows[len(windows)-1].to - windows[0].from
 	}
@@ -56,7 +56,7 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 		}
 		served := &f.Outside
 		under := span{o.from, max(o.at, o.from+1)}
-		if slices.ContainsFunc(troubled, under.meets) {
+		if slices.ContainsFunc(troubled, under.meets) || slices.ContainsFunc(orphaned[o.resource], under.meets) {
 			served = &f.During
 		}
 		served.All++
@@ -142,4 +142,35 @@ func (c *Checker) troubled() []span {
 		spans = append(spans, c.inForce(f))
 	}
 	return spans
+}
+
+// orphaned is, of each resource, when nobody could be granted it because a fault ended the
+// process that held it: until the next grant, and for a lease after the fault at most, as
+// [Checker.settles] has it. A server that took over may count the lease anew.
+func (c *Checker) orphaned() map[int32][]span {
+	left := map[int32][]span{}
+	for _, own := range c.resources {
+		for i, a := range own {
+			end := c.lives[a.node].next(a.at)
+			if !a.holds() || a.stopped() < end.from || end.from == math.MaxInt64 {
+				continue
+			}
+			for _, f := range c.faults {
+				if !f.stops() || f.EndedNS < 0 || !slices.Contains(f.Nodes, c.name(a.node)) || !f.lasts().meets(span{end.from, end.seen + 1}) {
+					continue
+				}
+				s := span{end.from, f.EndedNS + c.settles()}
+				for _, next := range own[i+1:] {
+					if next.granted() && next.at > end.seen {
+						s.to = min(s.to, next.at)
+						break
+					}
+				}
+				if s.from < s.to {
+					left[a.resource] = append(left[a.resource], s)
+				}
+			}
+		}
+	}
+	return left
 }
