@@ -14,7 +14,8 @@ import (
 const tick = 10_000_000 // ns
 
 func read(pids []int) *reading {
-	r := &reading{busy: busyTime("/proc/stat"), threads: map[threadID]schedstat{}}
+	r := &reading{threads: map[threadID]schedstat{}}
+	r.busy, r.stolen = busyTime("/proc/stat")
 	group := controlGroup()
 	r.throttled = counter(filepath.Join(group, "cpu.stat"), "throttled_usec ")
 	if r.pressure = counter(filepath.Join(group, "cpu.pressure"), "total="); r.pressure == nil {
@@ -32,28 +33,29 @@ func read(pids []int) *reading {
 }
 
 // busyTime is the time that all CPUs were not idle: user, nice, system, interrupts, and
-// what a hypervisor took away.
-func busyTime(path string) *int64 {
+// what a hypervisor took away, which is also told apart.
+func busyTime(path string) (all, stolen *int64) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	line, _, _ := strings.Cut(string(data), "\n")
 	fields := strings.Fields(line)
 	if len(fields) < 9 || fields[0] != "cpu" {
-		return nil
+		return nil, nil
 	}
-	busy := int64(0)
+	var busy, last int64
 	for i, field := range fields[1:9] {
 		n, err := strconv.ParseInt(field, 10, 64)
 		if err != nil {
-			return nil
+			return nil, nil
 		}
+		last = n * tick
 		if i != 3 && i != 4 { // idle, and idle while a disk works
-			busy += n * tick
+			busy += last
 		}
 	}
-	return &busy
+	return &busy, &last
 }
 
 // controlGroup is the folder of this process's control group, version 2; what a

@@ -48,11 +48,11 @@ func (s *Sampler) Sample(pids []int) history.Event {
 // reading is what the counters of the machine say at one moment. They count
 // nanoseconds; those that the system does not have are nil.
 type reading struct {
-	atNS                      int64
-	busy, pressure, throttled *int64
-	threads                   map[threadID]schedstat // nil where threads are not counted
-	lateNS                    int64                  // since the reading before
-	fsync                     *int64                 // the same
+	atNS                              int64
+	busy, stolen, pressure, throttled *int64
+	threads                           map[threadID]schedstat // nil where threads are not counted
+	lateNS                            int64                  // since the reading before
+	fsync                             *int64                 // the same
 }
 
 type threadID struct{ pid, tid int }
@@ -65,7 +65,7 @@ type schedstat struct{ run, wait int64 }
 func (r *reading) since(last *reading) *history.Machine {
 	m := &history.Machine{
 		CPUs: runtime.NumCPU(), LateNS: r.lateNS, FsyncNS: r.fsync,
-		BusyNS: grown(last.busy, r.busy), PressureNS: grown(last.pressure, r.pressure), ThrottledNS: grown(last.throttled, r.throttled),
+		BusyNS: grown(last.busy, r.busy), StolenNS: grown(last.stolen, r.stolen), PressureNS: grown(last.pressure, r.pressure), ThrottledNS: grown(last.throttled, r.throttled),
 	}
 	if r.threads == nil {
 		return m

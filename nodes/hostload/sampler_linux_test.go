@@ -75,8 +75,8 @@ func TestSlowWritesAreSeen(t *testing.T) {
 
 func TestSinceCountsWhatIsNew(t *testing.T) {
 	n := func(v int64) *int64 { return &v }
-	last := &reading{busy: n(100), pressure: n(50), threads: map[threadID]schedstat{{1, 1}: {10, 20}, {1, 2}: {500, 500}, {2, 2}: {7, 7}}}
-	now := &reading{busy: n(90), pressure: n(80), throttled: n(3), lateNS: 5, threads: map[threadID]schedstat{
+	last := &reading{busy: n(100), stolen: n(20), pressure: n(50), threads: map[threadID]schedstat{{1, 1}: {10, 20}, {1, 2}: {500, 500}, {2, 2}: {7, 7}}}
+	now := &reading{busy: n(90), stolen: n(40), pressure: n(80), throttled: n(3), lateNS: 5, threads: map[threadID]schedstat{
 		{1, 1}: {15, 40}, // has gone on
 		{1, 2}: {3, 4},   // another thread by the same number
 		{3, 3}: {1, 2},   // began in between
@@ -85,8 +85,8 @@ func TestSinceCountsWhatIsNew(t *testing.T) {
 	if *m.RunNS != 5+3+1 || *m.WaitNS != 20+4+2 {
 		t.Errorf("ran %d, waited %d, want 9 and 26", *m.RunNS, *m.WaitNS)
 	}
-	if *m.BusyNS != 0 || *m.PressureNS != 30 || m.ThrottledNS != nil || m.LateNS != 5 {
-		t.Errorf("have %+v, want busy 0, pressure 30, no throttling, late 5", m)
+	if *m.BusyNS != 0 || *m.PressureNS != 30 || *m.StolenNS != 20 || m.ThrottledNS != nil || m.LateNS != 5 {
+		t.Errorf("have %+v, want busy 0, stolen 20, pressure 30, no throttling, late 5", m)
 	}
 	if m := (&reading{}).since(&reading{}); m.RunNS != nil || m.WaitNS != nil {
 		t.Errorf("a system that counts no threads told %+v", m)
@@ -100,8 +100,8 @@ func TestFilesOfTheKernel(t *testing.T) {
 		return path
 	}
 	// user nice system idle iowait irq softirq steal guest guest_nice
-	if busy := busyTime(file("cpu  1 2 4 800 1600 8 16 32 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n")); busy == nil || *busy != 63*tick {
-		t.Errorf("busy %v, want %d", busy, 63*tick)
+	if busy, stolen := busyTime(file("cpu  1 2 4 800 1600 8 16 32 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n")); busy == nil || *busy != 63*tick || *stolen != 32*tick {
+		t.Errorf("busy %v, stolen %v, want %d and %d", busy, stolen, 63*tick, 32*tick)
 	}
 	stat := file("usage_usec 5\nnr_periods 9\nthrottled_usec 7\nnr_bursts 0\n")
 	if n := counter(stat, "throttled_usec "); n == nil || *n != 7000 {
@@ -110,7 +110,9 @@ func TestFilesOfTheKernel(t *testing.T) {
 	if n := counter(file("some avg10=0.00 avg60=1.00 total=12\nfull avg10=0.00 total=99\n"), "total="); n == nil || *n != 12_000 {
 		t.Errorf("pressure %v, want 12000", n)
 	}
-	for _, absent := range []*int64{counter(stat, "total="), counter(stat+"x", "usage_usec "), busyTime(stat), busyTime(stat + "x")} {
+	busy, stolen := busyTime(stat)
+	none, ofNone := busyTime(stat + "x")
+	for _, absent := range []*int64{counter(stat, "total="), counter(stat+"x", "usage_usec "), busy, stolen, none, ofNone} {
 		if absent != nil {
 			t.Errorf("have %d where there is nothing to read", *absent)
 		}

@@ -74,7 +74,7 @@ func atMostAll(share float64, known bool) (float64, bool) { return min(share, 1)
 
 // Slowdown is how many times longer than on an idle machine the work of the lab's
 // processes took; false if the machine does not tell. What a quota took away counts as
-// waiting.
+// waiting, and so does what a hypervisor took, by the lab's share of what had a CPU.
 func (h HostLoad) Slowdown() (float64, bool) {
 	if h.Sum.RunNS == nil || h.Sum.WaitNS == nil || *h.Sum.RunNS == 0 {
 		return 0, false
@@ -83,7 +83,16 @@ func (h HostLoad) Slowdown() (float64, bool) {
 	if h.Sum.ThrottledNS != nil {
 		waited += *h.Sum.ThrottledNS
 	}
-	return 1 + float64(waited)/float64(*h.Sum.RunNS), true
+	return 1 + (float64(waited)+h.stolen())/float64(*h.Sum.RunNS), true
+}
+
+// stolen is what a hypervisor took from the lab's processes.
+func (h HostLoad) stolen() float64 {
+	if h.Sum.StolenNS == nil || h.Sum.BusyNS == nil || *h.Sum.StolenNS == 0 {
+		return 0
+	}
+	had := max(*h.Sum.BusyNS-*h.Sum.StolenNS, *h.Sum.RunNS) // by whoever had a CPU
+	return float64(*h.Sum.StolenNS) * float64(*h.Sum.RunNS) / float64(had)
 }
 
 // machineEvent is a sample of one machine.
@@ -126,7 +135,7 @@ func (c *Checker) checkMachines(f *Findings, t timeline) {
 func (m machineEvent) within(o span) machineEvent {
 	part := span{max(m.from, o.from), min(m.to, o.to)}
 	share := float64(part.to-part.from) / float64(m.to-m.from)
-	for _, ns := range []**int64{&m.BusyNS, &m.PressureNS, &m.ThrottledNS, &m.RunNS, &m.WaitNS} {
+	for _, ns := range []**int64{&m.BusyNS, &m.StolenNS, &m.PressureNS, &m.ThrottledNS, &m.RunNS, &m.WaitNS} {
 		if *ns != nil {
 			v := int64(float64(**ns) * share)
 			*ns = &v
@@ -155,7 +164,7 @@ func sum(a, b history.Machine, first bool) history.Machine {
 		return &v
 	}
 	return history.Machine{
-		CPUs: max(a.CPUs, b.CPUs), BusyNS: plus(a.BusyNS, b.BusyNS), PressureNS: plus(a.PressureNS, b.PressureNS),
+		CPUs: max(a.CPUs, b.CPUs), BusyNS: plus(a.BusyNS, b.BusyNS), StolenNS: plus(a.StolenNS, b.StolenNS), PressureNS: plus(a.PressureNS, b.PressureNS),
 		ThrottledNS: plus(a.ThrottledNS, b.ThrottledNS), RunNS: plus(a.RunNS, b.RunNS), WaitNS: plus(a.WaitNS, b.WaitNS),
 		LateNS: max(a.LateNS, b.LateNS), FsyncNS: longer(a.FsyncNS, b.FsyncNS),
 	}

@@ -167,3 +167,24 @@ func TestLoadIsThatOfTheMeasuredPart(t *testing.T) {
 		t.Error("throttling is not known, and yet it is told")
 	}
 }
+
+// TestStolenTimeIsWaiting: of what a hypervisor took away, the lab waited for its share.
+func TestStolenTimeIsWaiting(t *testing.T) {
+	n := func(v int64) *int64 { return &v }
+	for _, c := range []struct {
+		busy, stolen, run int64
+		want              float64
+	}{{2000, 0, 500, 1.5}, {2000, 1000, 500, 2.5}, {2000, 1500, 500, 4.5}, {1500, 1500, 500, 4.5}} {
+		h := check.HostLoad{Sum: history.Machine{BusyNS: n(c.busy), StolenNS: n(c.stolen), RunNS: n(c.run), WaitNS: n(250)}}
+		if have, known := h.Slowdown(); !known || math.Abs(have-c.want) > 1e-9 {
+			t.Errorf("busy %d, stolen %d, run %d: slowdown %v, want %v", c.busy, c.stolen, c.run, have, c.want)
+		}
+	}
+	_, f := judged(t, history.Expect{}, phases(1000, 10_000, 10_100), []history.Event{
+		{Kind: history.KindMachine, FromNS: 0, AtNS: 2000 * ms, Machine: &history.Machine{CPUs: 2, BusyNS: n(20), StolenNS: n(10), RunNS: n(1), WaitNS: n(1)}},
+		{Kind: history.KindMachine, FromNS: 2000 * ms, AtNS: 4000 * ms, Machine: &history.Machine{CPUs: 2, BusyNS: n(20), StolenNS: n(4), RunNS: n(1), WaitNS: n(1)}},
+	})
+	if stolen := f.Hosts[0].Sum.StolenNS; stolen == nil || *stolen != 5+4 {
+		t.Errorf("stolen %v, want the half of 10 that was measured, and 4", stolen)
+	}
+}

@@ -325,6 +325,8 @@ type Machine struct {
 	// BusyNS is the time that CPUs were not idle, all of them added up; what a
 	// hypervisor took away is in it.
 	BusyNS *int64 `json:"busy_ns,omitempty"`
+	// StolenNS is the part of BusyNS that a hypervisor took away, for others on its machine.
+	StolenNS *int64 `json:"stolen_ns,omitempty"`
 	// PressureNS is the time in which some process waited for a CPU: of the lab's
 	// control group where it has one of its own, otherwise of the machine.
 	PressureNS *int64 `json:"pressure_ns,omitempty"`
