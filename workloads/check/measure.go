@@ -152,7 +152,7 @@ func (c *Checker) orphaned() map[int32][]span {
 	for _, own := range c.resources {
 		for i, a := range own {
 			end := c.lives[a.node].next(a.at)
-			if !a.holds() || a.stopped() < end.from || end.from == math.MaxInt64 {
+			if !a.holds() || min(a.stopped(), a.lost) < end.from || end.from == math.MaxInt64 {
 				continue
 			}
 			for _, f := range c.faults {
