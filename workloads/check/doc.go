@@ -130,7 +130,7 @@
 // holder waits to be told. So each machine is sampled, and one on which the lab's own
 // processes got too little in the measured part decides nothing:
 //
-//	slowdown    CPU time and waiting for a CPU, over CPU time: above [MaxSlowdown], while
+//	slowdown    CPU time and waiting for a CPU, stolen time too, over CPU time: above [MaxSlowdown], while
 //	            hardly any CPU was free or a quota kept them away
 //	own share   what the lab's processes use of all CPUs: above [MaxOwnShare]
 //	late        a timer of the process that measures went off later than half of a stall
