@@ -191,10 +191,15 @@ func (l *Locker) revoke(s *session) {
 	_, _ = l.client.Revoke(ctx, s.id)
 }
 
-// withCause adds why a context ended, which gRPC's errors do not wrap.
+// withCause adds why a context ended, which gRPC's errors do not wrap. A member is told of the
+// deadline: its answer that the time is over may be here before the timer of the context is.
 func withCause(ctx context.Context, err error) error {
-	if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
-		return fmt.Errorf("%w: %w", err, ctx.Err())
+	cause := ctx.Err()
+	if at, has := ctx.Deadline(); cause == nil && has && !time.Now().Before(at) {
+		cause = context.DeadlineExceeded
+	}
+	if cause != nil && !errors.Is(err, cause) {
+		return fmt.Errorf("%w: %w", err, cause)
 	}
 	return err
 }

@@ -1,9 +1,12 @@
 package etcdlock_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"locklab/internal/must"
@@ -47,6 +50,35 @@ func TestALateRequestIsUnknown(t *testing.T) {
 	free(t, c, "r")
 	locktest.Release(t, other)
 }
+
+// TestTheDeadlineIsToldFirst: a member that knows the deadline of a claim ends it before the timer
+// of its context does.
+func TestTheDeadlineIsToldFirst(t *testing.T) {
+	c := startCluster(t, 1)
+	f := newFront(t, c.addrs[0])
+	l := newClient(t, []string{f.addr}, nil, long())
+	other := locktest.Acquire(t, l, "other")
+	deadline := time.Now().Add(50 * time.Millisecond)
+	f.on(txn, func(context.Context) error {
+		locktest.Eventually(t, "the deadline", func() bool { return time.Now().After(deadline) })
+		return rpctypes.ErrGRPCTimeout
+	})
+	_, err := l.Acquire(lateTimer{locktest.Within(t), deadline}, "r")
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a claim whose time is over ended with %v", err)
+	}
+	f.on(txn, nil)
+	locktest.Release(t, other)
+}
+
+// lateTimer is a context whose timer has not fired yet.
+type lateTimer struct {
+	context.Context //nolint:containedctx // it is one
+
+	deadline time.Time
+}
+
+func (c lateTimer) Deadline() (time.Time, bool) { return c.deadline, true }
 
 // long are options with leases that a busy machine ends not either.
 func long() etcdlock.Options {

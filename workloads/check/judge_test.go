@@ -238,12 +238,14 @@ func TestWhatADeadHolderLeft(t *testing.T) {
 		name           string
 		lease, granted int64
 		held           string
+		lost           []history.Event
 		status         check.Status
 	}{
-		{"until its lease is over", 3000, 8300, "g", check.Expected},
-		{"longer than its lease", 1000, 8300, "g", check.Violated},
-		{"although it was granted before", 3000, 6600, "g", check.Violated},
-		{"although it held something else", 3000, 8300, "r", check.Violated},
+		{"until its lease is over", 3000, 8300, "g", nil, check.Expected},
+		{"longer than its lease", 1000, 8300, "g", nil, check.Violated},
+		{"although it was granted before", 3000, 6600, "g", nil, check.Violated},
+		{"although it held something else", 3000, 8300, "r", nil, check.Violated},
+		{"although it had lost it before", 3000, 8300, "g", []history.Event{lost("m1", "h1", 2995)}, check.Violated},
 	} {
 		of := func(resource string, e history.Event) history.Event {
 			e.Resource = resource
@@ -254,6 +256,9 @@ func TestWhatADeadHolderLeft(t *testing.T) {
 			node("m1", "started", 5000), of("g", acquire("m2", "m2", "h2", 2000, 2003, 0)), of("g", release("m2", "h2", 2004, 2005)),
 			of("g", acquire("m2", "m2", "h3", c.granted-5, c.granted, 0)), of("g", release("m2", "h3", c.granted+1, c.granted+2)),
 		}, players(1000, 10_000, 3000, 8300)...)
+		for _, e := range c.lost {
+			events = append(events, of(c.held, e))
+		}
 		events = append(append(events, kill...), phases(1000, 10_000, 10_100)...)
 		f := checktest.Events(events, options)
 		if v := check.Judge(f, history.Expect{Availability: history.Availability{Outside: 0.99}}); v.Status != c.status {
