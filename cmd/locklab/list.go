@@ -18,6 +18,7 @@ import (
 	"locklab/cmd/locklab/internal/suite"
 	"locklab/internal/nearest"
 	"locklab/internal/sentence"
+	"locklab/locks"
 	"locklab/nodes/topology"
 	"locklab/reports/lang"
 	"locklab/workloads/history"
@@ -30,6 +31,7 @@ type listed struct {
 	value         any
 	more          func(say *lang.Lang) string // for who asks for this one; nil if there is none
 	terms         []string                    // that more takes from lists
+	check         func(spec string) error     // of what follows the name behind a colon; nil if nothing may
 }
 
 // detail is a line below a summary.
@@ -183,8 +185,9 @@ func oneOf(entries []listed, name string) (one []listed, err error) {
 		}
 		names = append(names, e.name)
 	}
-	if lock, _, more := strings.Cut(name, ":"); more && slices.Contains(names, lock) { // with a variant or options: the lock has them all
-		return oneOf(entries, lock)
+	lock, _, more := strings.Cut(name, ":") // a variant or options: the lock has them all
+	if i := slices.Index(names, lock); more && i >= 0 && entries[i].check != nil {
+		return entries[i : i+1], entries[i].check(name)
 	}
 	return nil, fmt.Errorf("unknown name %q: want one of %s%s", name, strings.Join(names, ", "), nearest.Hint(name, names))
 }
@@ -281,6 +284,13 @@ func listLocks() ([]listed, error) {
 			}
 		}
 		one.more = func(say *lang.Lang) string { return optionsOf(say, e) }
+		one.check = func(text string) error {
+			spec, err := locks.ParseSpec(text)
+			if err == nil {
+				_, err = catalog.Bind(spec)
+			}
+			return err
+		}
 		for _, d := range []detail{
 			{lang.Key("source"), e.Source, false},
 			{lang.Key("variants"), strings.Join(names, ", "), true},

@@ -19,6 +19,7 @@ func TestWhatWouldBeRight(t *testing.T) {
 		"run --lock a":                        "did you mean --locks?",
 		"run --lokcs a":                       "did you mean --locks?",
 		"run --locks redlok":                  "did you mean redlock?",
+		"list locks redis:foo":                `unknown variant "foo"`,
 		"run --locks redlock:foo=1":           "wake)",
 		"run --locks multiphase:quorumm":      "did you mean quorum?",
 		"run --locks redlock:restrt_delay=1s": "did you mean restart_delay?",

@@ -51,7 +51,7 @@ func newFrame(height, right, high float64, label string, ticks []tick) *frame {
 func frameOf(width, left, height, right, high float64, label string, ticks []tick) *frame {
 	f := &frame{width: width, left: left, right: width - right, bottom: topMargin + height, high: high}
 	axis := f.bottom + 0.5
-	f.text(point{(f.left + f.right) / 2, f.bottom + axisHeight - 14.7}, label, "middle", "", "")
+	f.text(point{(f.left + f.right) / 2, axis + 4}, label, "middle", "2.35em", "") // below the ticks' labels, however large
 	ticks = slices.DeleteFunc(ticks, func(t tick) bool { return f.x(t.at) > f.right+0.01 })
 	for _, t := range ticks {
 		f.text(point{f.x(t.at), axis + 4 - descent}, t.label, "middle", "1em", "")

@@ -106,7 +106,7 @@ func (c *Config) checkTargets(s scenario.Scenario) error {
 	}
 	fits := func(lock catalog.Lock) error {
 		if e, _ := s.Expect(lock.Spec, c.Topology.Name); e.NotFor {
-			return fmt.Errorf("%s:%d: %s does not apply to %s: %s", s.File, e.Line, s.Name, lock, e.Why)
+			return fmt.Errorf("%s:%d: %s", s.File, e.Line, e.Why)
 		}
 		if err := s.CheckLease(c.Duration, lock.Lease, lock.String()); err != nil {
 			return err
@@ -127,7 +127,7 @@ func (c *Config) checkTargets(s scenario.Scenario) error {
 				c.unfit(lock, s, err)
 				continue
 			}
-			return fmt.Errorf("--scenarios: %w; with the lock %s there are %s", err, lock, contents(lock.Part(c.Topology)))
+			return fmt.Errorf("--scenarios: %s does not apply to %s: %w; with the lock %s there are %s", s.Name, lock, err, lock, contents(lock.Part(c.Topology)))
 		}
 	}
 	return nil
