@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -71,9 +72,10 @@ func majorities(say *lang.Lang, rows []result.Row) string {
 	var clusters []cluster
 	locks, kinds := map[cluster][]string{}, map[string]int{}
 	for _, r := range rows {
-		for role, byZone := range servers(r) {
+		all := servers(r)
+		for _, role := range slices.Sorted(maps.Keys(all)) {
 			c := cluster{role: role}
-			c.zone, c.has, c.of = majorityOf(byZone)
+			c.zone, c.has, c.of = majorityOf(all[role])
 			if locks[c] == nil {
 				clusters = append(clusters, c)
 				kinds[role]++
