@@ -124,7 +124,7 @@ func unreachable(r result.Row) int64 {
 func besides(say *lang.Lang, f result.Figure, r result.Row) string {
 	var parts []string
 	switch n := unreachable(r); {
-	case f.Field == result.OutageField && inOneZone(r):
+	case f.Field == result.OutageField && inOneZone(say, r):
 		return say.Sprintf("in zone %s", plain(r.ZoneStalled))
 	case f.Violation == "":
 		return ""
@@ -282,13 +282,28 @@ func answerCellOf(say *lang.Lang, f result.Figure, rows []result.Row) answerCell
 		c.Where, c.Href = plain(r.Scenario), "#"+rowID(r)
 	}
 	c.Note = sharedNote(say, f, r)
-	part := func(one result.Row) bool { return ofTheLucky(f, one) || math.IsNaN(shareOf(f, one)) }
-	if others := rowsWith(rows, part); len(others) > 0 && !part(r) {
-		fewest := slices.MinFunc(others, func(a, b result.Row) int { return cmp.Compare(shareOf(f, a), shareOf(f, b)) })
-		c.Elsewhere = say.Sprintf("%s: %s", plain(fewest.Scenario), sharedNote(say, f, fewest))
-		c.Meaning = max(c.Meaning, meaningOf(f, fewest))
+	c.Elsewhere = fewerElsewhere(say, f, r, rows)
+	for _, one := range rows {
+		if ofTheLucky(f, one) || math.IsNaN(shareOf(f, one)) {
+			c.Meaning = max(c.Meaning, meaningOf(f, one))
+		}
 	}
 	return c
+}
+
+// fewerElsewhere names another row than the one whose time is told, where even fewer were served
+// or granted and more of them than its quantile allows for were not.
+func fewerElsewhere(say *lang.Lang, f result.Figure, told result.Row, rows []result.Row) string {
+	part := rowsWith(rows, func(one result.Row) bool { return ofTheLucky(f, one) || math.IsNaN(shareOf(f, one)) })
+	if len(part) == 0 {
+		return ""
+	}
+	fewest := slices.MinFunc(part, func(a, b result.Row) int { return cmp.Compare(shareOf(f, a), shareOf(f, b)) })
+	note := sharedNote(say, f, fewest)
+	if fewest.Scenario == told.Scenario || note == sharedNote(say, f, told) {
+		return ""
+	}
+	return say.Sprintf("%s: %s", plain(fewest.Scenario), note)
 }
 
 // ofRequests says that a figure is of requests or acquisitions: of how they ended, or took.

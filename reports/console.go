@@ -98,6 +98,15 @@ func writeAnswer(out *strings.Builder, say *lang.Lang, a answer, width int, colo
 			line("", func(j int) (string, string) { return aside(r.Cells[j]), r.Cells[j].Meaning.Class() })
 		}
 		line("", func(j int) (string, string) { return r.Cells[j].Where, "none" })
+		var fewer []string
+		for j, c := range r.Cells {
+			if c.Elsewhere != "" {
+				fewer = append(fewer, heads[j]+": "+c.Elsewhere)
+			}
+		}
+		if len(fewer) > 0 {
+			fmt.Fprintln(out, "  "+Wrap(strings.Join(fewer, "; "), width-2, 2))
+		}
 	}
 	if cols < len(heads) {
 		fmt.Fprintln(out, Wrap(say.Sprintf("Too wide for this console, and in the report: %s.", say.List(heads[cols:])), width, 0))

@@ -265,7 +265,21 @@ func TestHeadline(t *testing.T) {
 				zone, all := 2918.0, 1038.0
 				r.StallMS, r.ZoneStallMS, r.ZoneStalled = &all, &zone, "c"
 			})}},
-			[]string{"nobody got the lock for 1.0 s and zone c got no lock for 2.9 s with nothing broken"},
+			[]string{"nobody got the lock for 1.0 s (zone c got no lock for 2.9 s) with nothing broken"},
+		},
+		"one zone without the lock for little longer than all": {
+			result.File{Results: []result.Row{row("raft", "zone-partition", result.StatusExpected, func(r *result.Row) {
+				zone, all := 3490.0, 3350.0
+				r.StallMS, r.ZoneStallMS, r.ZoneStalled = &all, &zone, "c"
+			})}},
+			[]string{"nobody got the lock for 3.4 s with nothing broken."},
+		},
+		"a second in one zone, and a little less for all": {
+			result.File{Results: []result.Row{row("redlock", "zone-partition", result.StatusExpected, func(r *result.Row) {
+				zone, all := 1100.0, 948.0
+				r.StallMS, r.ZoneStallMS, r.ZoneStalled = &all, &zone, "c"
+			})}},
+			[]string{"zone c got no lock for 1.1 s with nothing broken."},
 		},
 		"down for all of a short fault": {
 			result.File{Results: []result.Row{row("lamport", "zone-failure", result.StatusExpected, func(r *result.Row) {
@@ -409,6 +423,10 @@ func TestFirstTableLeavesNothingOut(t *testing.T) {
 			r.Scenario, r.Acquired, r.AcquireMS = "slow", new(1.0), &result.Quantiles{P50: 43.6, P99: 60}
 		}),
 		row("quorum", func(r *result.Row) { r.Acquired, r.AcquireMS = new(0.369), &result.Quantiles{P50: 2.35, P99: 11} }),
+		row("worse", func(r *result.Row) { // where the most took longest not all got it, and hardly anybody elsewhere
+			r.Scenario, r.Acquired, r.AcquireMS = "slow", new(0.821), &result.Quantiles{P50: 50, P99: 90}
+		}),
+		row("worse", func(r *result.Row) { r.Acquired, r.AcquireMS = new(0.066), &result.Quantiles{P50: 2.35, P99: 11} }),
 		row("old", func(r *result.Row) { r.Availability, r.AcquireMS = 0.74, &result.Quantiles{P50: 48, P99: 99} }),
 		row("mine", func(r *result.Row) {
 			r.Verdict.Status, r.Verdict.Safety = result.StatusNotJudged, result.SafetyNotJudged
@@ -418,7 +436,8 @@ func TestFirstTableLeavesNothingOut(t *testing.T) {
 	for _, want := range []string{
 		"none ✗ 0 ✓ none ? – ? – ? – ? – +93 overlaps", "multiphase ✗ 30 ✓ none ? – ? – ? – ? – +30 unreachable",
 		"redlock △ 0 ✓ none ✗ 2.9 s ? – ? – ? – +5 unreachable in zone c s", "mine ? none seen",
-		"quorum ✓ 0 ✓ none ? – ? – ✗ 43.6 ms ✗ 60 ms slow slow", "old ✓ 0 ✗ 26.0% ? – ? – ? 48 ms ? 99 ms unknown share unknown share",
+		"quorum ✓ 0 ✓ none ? – ? – ✗ 43.6 ms ✗ 60 ms slow slow acquire p50: s: 36.9% granted; acquire p99: s: 36.9% granted",
+		"worse ✓ 0 ✓ none ? – ? – ✗ 50 ms ✗ 90 ms 82.1% granted 82.1% granted slow slow acquire p50: s: 6.6% granted; acquire p99: s: 6.6% granted", "old ✓ 0 ✗ 26.0% ? – ? – ? 48 ms ? 99 ms unknown share unknown share",
 		"raft ✓ 0 ✗ 61.6% ? – ✗ 13.8 ms ✓ 2 ms ✗ 11 ms 38.4% served 60.0% granted 60.0% granted",
 	} {
 		if !strings.Contains(text, want) {

@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -70,6 +69,11 @@ func DigestOf(say *lang.Lang, f result.File) Digest {
 	return d
 }
 
+// Asides are what must be known beside the figure.
+func (c answerCell) Asides() []string {
+	return slices.DeleteFunc([]string{c.Besides, c.Note, c.Elsewhere}, func(text string) bool { return text == "" })
+}
+
 // bracketed is text in brackets; "" stays.
 func bracketed(text string) string {
 	if text == "" {
@@ -85,7 +89,7 @@ func (d Digest) Lines() []string {
 		var parts []string
 		for _, c := range l.Cells {
 			if c.Value != absent {
-				parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", c.Title, c.Meaning.Shape(), c.Value, bracketed(cmp.Or(c.Besides, c.Note)))))
+				parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", c.Title, c.Meaning.Shape(), c.Value, bracketed(strings.Join(c.Asides(), ", ")))))
 			}
 		}
 		lines = append(lines, l.Lock+": "+strings.Join(parts, ", "))

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -57,7 +58,7 @@ func measured(say *lang.Lang, rows []result.Row) string {
 		if r.OfferedPerS > 0 {
 			rates.add(r.OfferedPerS)
 		}
-		if ms := lasted(r); ms > 0 {
+		if ms := inForce(r); ms > 0 {
 			broken.add(ms)
 		}
 	}
@@ -65,7 +66,12 @@ func measured(say *lang.Lang, rows []result.Row) string {
 		return ""
 	}
 	number := func(n float64) string { return lang.Group(int64(math.RoundToEven(n))) } // as the tables do
-	rough := func(ms float64) string { return span(say, math.Round(ms/100)*100) }
+	rough := func(ms float64) string {
+		if ms < 100 {
+			return span(say, ms)
+		}
+		return span(say, math.Round(ms/100)*100)
+	}
 	text := say.Count(int64(repeats.most), "1 run of each, %[2]s measured", "%[1]s runs of each, %[2]s measured in each", repeats.text(number), lengths.text(rough))
 	if rates.n > 0 {
 		text = say.Sprintf("%s, %s requests/s", text, rates.text(number))
@@ -76,21 +82,41 @@ func measured(say *lang.Lang, rows []result.Row) string {
 	return text + "."
 }
 
-// lasted is for how long of one run a row's faults were in force, in ms: from the first to the
-// last of them; 0 if that is not known. In repeats each has its own: they are taken as alike.
+// broken is when something was broken in one run, in ms, each fault from when it was asked for until
+// it had ended; nil if that is not known of all. In repeats each has its own: they are taken as alike.
+func broken(r result.Row) (all [][2]float64) {
+	for _, f := range r.Faults[:len(r.Faults)/max(r.Repeats, 1)] {
+		if f.EndedMS < f.AskedMS {
+			return nil
+		}
+		all = append(all, [2]float64{f.AskedMS, f.EndedMS})
+	}
+	return all
+}
+
+// lasted is from the first fault of a run to the end of the last one, in ms; 0 if that is not known.
 func lasted(r result.Row) float64 {
-	each := len(r.Faults) / max(r.Repeats, 1)
-	if each == 0 {
+	all := broken(r)
+	if len(all) == 0 {
 		return 0
 	}
 	from, to := math.Inf(1), math.Inf(-1)
-	for _, f := range r.Faults[:each] {
-		if f.EndedMS < f.AskedMS {
-			return 0
-		}
-		from, to = min(from, f.AskedMS), max(to, f.EndedMS)
+	for _, f := range all {
+		from, to = min(from, f[0]), max(to, f[1])
 	}
 	return to - from
+}
+
+// inForce is for how long of that something was broken.
+func inForce(r result.Row) (ms float64) {
+	all := broken(r)
+	slices.SortFunc(all, func(a, b [2]float64) int { return cmp.Compare(a[0], b[0]) })
+	to := math.Inf(-1)
+	for _, f := range all {
+		ms += max(f[1]-max(f[0], to), 0)
+		to = max(to, f[1])
+	}
+	return ms
 }
 
 // spread is from the least to the most of some numbers.

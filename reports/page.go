@@ -254,7 +254,7 @@ func cellOf(say *lang.Lang, r result.Row, counted result.Figure) cell {
 		if v == 0 && f.Violation != "" && unsafeOtherwise(r, f) {
 			c.Lines = append(c.Lines, cellLine{Name: say.Term(result.Unsafe), Value: strings.Join(otherViolations(say, f, r), ", "), Part: true})
 		}
-		if f.Field == result.OutageField && inOneZone(r) {
+		if f.Field == result.OutageField && inOneZone(say, r) {
 			c.Lines = append(c.Lines, cellLine{Name: say.Text("in zone"), Value: plain(r.ZoneStalled), Part: true})
 		}
 	}

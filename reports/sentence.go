@@ -152,7 +152,7 @@ func outages(say *lang.Lang, rows []result.Row) string {
 	if i := slices.IndexFunc(rows, down); i >= 0 && !told { // however short the fault was
 		waited, told = rows[i], true
 	}
-	if i := slices.IndexFunc(rows, cutOffThroughout); i >= 0 && !told {
+	if i := slices.IndexFunc(rows, cutOffThroughout(say)); i >= 0 && !told {
 		waited, told = rows[i], true
 	}
 	text := say.Text("every request was served")
@@ -162,7 +162,7 @@ func outages(say *lang.Lang, rows []result.Row) string {
 	if share < 1 {
 		text = say.Sprintf("%s %s of the requests failed", when(say, at), percent(1-share)) + whileItLasted(say, at)
 		if at.RecoveryMS != nil && *at.RecoveryMS > 0 {
-			text += say.Sprintf(", and it had recovered %s after the heal", span(say, *at.RecoveryMS))
+			text += say.Sprintf(", and it had recovered %s after the order to heal", span(say, *at.RecoveryMS))
 		}
 		if at.NotRecovered {
 			text += say.Text(", and it had not recovered by the end of the run")
@@ -250,7 +250,7 @@ func harms(say *lang.Lang, r result.Row) (parts []string) {
 			parts = append(parts, say.Term(f.Answer)+" "+told(say, f, v))
 		}
 	}
-	if len(outage) == 0 && (down(r) || cutOffThroughout(r)) {
+	if len(outage) == 0 && (down(r) || cutOffThroughout(say)(r)) {
 		outage = append(outage, waitedFor(say, r))
 	}
 	return append(parts, outage...)
@@ -264,39 +264,49 @@ func whileItLasted(say *lang.Lang, r result.Row) string {
 	return ""
 }
 
-// inOneZone says that a zone was without the lock for longer than all of them were at once, by
-// more than a request takes to come.
-func inOneZone(r result.Row) bool {
-	if r.ZoneStallMS == nil {
-		return false
-	}
-	everywhere := 0.0
-	if r.StallMS != nil {
-		everywhere = *r.StallMS
-	}
+// inOneZone says that the longest outage was in one zone: that it was without the lock for so long
+// that somebody notices, and for longer than all of them were at once.
+func inOneZone(say *lang.Lang, r result.Row) bool {
 	f, _ := result.Lookup(result.OutageField)
-	return *r.ZoneStallMS >= f.Felt && *r.ZoneStallMS > 1.2*everywhere
+	return r.ZoneStallMS != nil && *r.ZoneStallMS >= f.Felt && *r.ZoneStallMS > everywhere(r) && span(say, *r.ZoneStallMS) != span(say, everywhere(r))
 }
 
+// everywhere is for how long nobody got the lock, in no zone, in ms.
+func everywhere(r result.Row) float64 {
+	if r.StallMS == nil {
+		return 0
+	}
+	return *r.StallMS
+}
+
+// muchLonger says that a zone was without the lock for longer than all of them were at once by more
+// than a request takes to come.
+func muchLonger(r result.Row) bool { return *r.ZoneStallMS > 1.2*everywhere(r) }
+
 // cutOffThroughout says that a zone was without the lock for as good as all of the fault.
-func cutOffThroughout(r result.Row) bool {
-	const nearly = 0.9
-	fault := lasted(r)
-	return fault > 0 && inOneZone(r) && *r.ZoneStallMS >= nearly*fault
+func cutOffThroughout(say *lang.Lang) func(result.Row) bool {
+	return func(r result.Row) bool {
+		const nearly = 0.9
+		fault := lasted(r)
+		return fault > 0 && inOneZone(say, r) && muchLonger(r) && *r.ZoneStallMS >= nearly*fault
+	}
 }
 
 // waitedFor is what nobody got, and for how long.
 func waitedFor(say *lang.Lang, r result.Row) string {
 	f, _ := result.Lookup(result.OutageField)
-	if !inOneZone(r) {
+	switch {
+	case !inOneZone(say, r):
 		ms, _ := f.Of(r)
 		return nobodyFor(say, r, ms)
+	case (everywhere(r) >= f.Hurts || down(r)) && !muchLonger(r):
+		return nobodyFor(say, r, everywhere(r))
 	}
 	zone := say.Sprintf("zone %s got no lock for %s", plain(r.ZoneStalled), span(say, *r.ZoneStallMS))
-	if r.StallMS == nil || *r.StallMS < f.Hurts {
+	if everywhere(r) < f.Hurts && !down(r) {
 		return zone
 	}
-	return say.Sprintf("%s and %s", nobodyFor(say, r, *r.StallMS), zone)
+	return say.Sprintf("%s (%s)", nobodyFor(say, r, everywhere(r)), zone)
 }
 
 func nobodyFor(say *lang.Lang, r result.Row, ms float64) string {

@@ -29,7 +29,7 @@ func tradeoffOf(say *lang.Lang, rows []result.Row, inks map[string]plots.Ink) (t
 	}
 	var points []plots.Point
 	locks := locksOf(rows)
-	clean, unsure, unserved := map[string][]string{}, map[string][]string{}, map[string][]string{}
+	clean, unsure, unserved, unsafe := map[string][]string{}, map[string][]string{}, map[string][]string{}, map[string][]string{}
 	for _, r := range rows {
 		if nobodyServed(r) {
 			unserved[plain(r.Lock)] = append(unserved[plain(r.Lock)], plain(r.Scenario))
@@ -51,6 +51,11 @@ func tradeoffOf(say *lang.Lang, rows []result.Row, inks map[string]plots.Ink) (t
 			}
 			continue
 		}
+		if p.Unsafe = unsafeOtherwise(r, counted); p.Unsafe {
+			others := strings.Join(otherViolations(say, counted, r), ", ")
+			p.Words += ", " + others
+			unsafe[p.Lock] = append(unsafe[p.Lock], p.Scenario+" "+others)
+		}
 		points = append(points, p)
 	}
 	if len(points) == 0 {
@@ -70,6 +75,9 @@ func tradeoffOf(say *lang.Lang, rows []result.Row, inks map[string]plots.Ink) (t
 	}
 	if len(unsure) > 0 {
 		t.Clean = strings.TrimSpace(t.Clean + " " + say.Sprintf("There too, but undecided: %s.", list(unsure)))
+	}
+	if len(unsafe) > 0 {
+		t.Clean = strings.TrimSpace(t.Clean + " " + say.Sprintf("✗, unsafe although it has none of these: %s.", list(unsafe)))
 	}
 	if len(unserved) > 0 {
 		t.Clean = strings.TrimSpace(t.Clean + " " + say.Sprintf("Without a mark, because nobody was served: %s.", list(unserved)))

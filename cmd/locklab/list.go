@@ -205,6 +205,9 @@ func timeline(say *lang.Lang, s scenario.Scenario) string {
 		faults.row("  " + say.Text("nothing is broken"))
 	}
 	faults.write(&out, 0)
+	if w := s.Wants; w.Hold > 0 {
+		fmt.Fprintf(&out, "\n%s\n", say.Sprintf("locks are held for %s", say.Lasting(w.Hold)))
+	}
 	fmt.Fprintf(&out, "\n%s\n", say.Text("expected; of the requests, at least the share that is served outside and during faults:"))
 	locks := table{left: true}
 	for _, name := range slices.SortedFunc(maps.Keys(s.Locks), func(a, b string) int { return cmp.Or(s.Locks[a].Line-s.Locks[b].Line, strings.Compare(a, b)) }) {

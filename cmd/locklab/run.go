@@ -108,7 +108,7 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.topology, "topology", "seoul-2az", "topology, by name or as a YAML file")
 	fl.DurationVar(&f.Duration, "duration", lab.DefaultDuration, "measured time of one run, after the warm-up")
 	fl.DurationVar(&f.Warmup, "warmup", lab.DefaultWarmup, "time before it that is not measured")
-	fl.StringVar(&f.rate, "rate", "", "operations offered per second (default 300 matches; the other workloads run closed loop without it)")
+	fl.StringVar(&f.rate, "rate", "", "operations offered per second (default 300 matches, or fewer where a scenario has locks held for long; the other workloads run closed loop without it)")
 	fl.IntVar(&f.Repeat, "repeat", 1, "how often each combination is run")
 	fl.StringVar(&f.seed, "seed", "", "seed of every random choice (default: drawn, and printed)")
 	fl.StringVar(&f.out, "out", "", "directory for the report (default reports/runs/TIME)")

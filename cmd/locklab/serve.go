@@ -112,6 +112,9 @@ func finishedReports(say *lang.Lang, dir string) []finished {
 		}
 		if r, err := result.Read(filepath.Join(dir, e.Name(), result.FileName)); err == nil {
 			f.Digest = reports.DigestOf(say, r)
+			if !r.Run.Started.IsZero() { // its page may have been rebuilt since
+				f.at = r.Run.Started
+			}
 		} else if came, is := reports.CameTo(say, filepath.Join(dir, e.Name())); is {
 			f.Digest = came
 		}

@@ -71,7 +71,7 @@ func (r *simReport) text(out io.Writer) {
 
 func (r *simReport) tell(w io.Writer, width int) {
 	c, t := r.Plan.Config, &r.Outcome.Totals
-	fmt.Fprintf(w, "%s: %s in %s, faults %s, seeds %d to %d, %v of virtual time each\n", r.Lock, some(c.Peers, "peer"), some(c.Zones, "zone"),
+	fmt.Fprintf(w, "%s: %s in %s, faults %s, seeds %d to %d, in each clients ask for %v of virtual time\n", r.Lock, some(c.Peers, "peer"), some(c.Zones, "zone"),
 		kindsText(r.Plan.Kinds), uint64(c.Seed), uint64(c.Seed)+uint64(r.Outcome.Done)-1, sentence.Lasting(c.Duration))
 	fmt.Fprintf(w, "  %s of virtual time, %s grants, %s messages, %.2f messages a grant\n",
 		sentence.Lasting(t.Virtual.Round(time.Second)), count(float64(t.Grants)), count(float64(t.Messages)), t.PerGrant())

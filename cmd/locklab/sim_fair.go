@@ -113,7 +113,7 @@ func (f *simFlags) fairText(out io.Writer, plan sim.Plan, rows []fairRow) {
 	width, _ := progress.Width(out)
 	w := new(strings.Builder)
 	n := plan.Config.Peers
-	fmt.Fprintf(w, "Who is served when everybody always wants the lock: %s, hold %v, seeds %d to %d, %v of virtual time each.\n",
+	fmt.Fprintf(w, "Who is served when everybody always wants the lock: %s, hold %v, seeds %d to %d, in each clients ask for %v of virtual time.\n",
 		some(n, "peer"), plan.Config.Load.Hold, uint64(plan.Config.Seed), uint64(plan.Config.Seed)+uint64(plan.Seeds)-1, sentence.Lasting(plan.Config.Duration))
 	fmt.Fprintf(w, "Passed: grants to others while one peer waits once. The debt rule (fair=on) bounds it to 2(N-1) = %d.\n", 2*(n-1))
 	for _, network := range fairNetworks(n) {

@@ -82,7 +82,7 @@ func (m *Master) Match(ctx context.Context, req MatchRequest) (_ Match, outcome 
 		return Match{}, locks.OutcomeFailed, err
 	}
 	defer m.finish()
-	ctx, cancel := context.WithTimeout(ctx, m.settings.MatchTimeout+m.settings.Hold)
+	ctx, cancel := context.WithTimeout(ctx, m.settings.MatchTimeout+2*m.settings.Hold)
 	defer cancel()
 	a := &attempt{Master: m, player: req.Player, group: req.Group}
 	match, err := a.match(ctx)

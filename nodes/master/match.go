@@ -126,7 +126,7 @@ func (a *attempt) ask(ctx context.Context, r *remote, id string) (*worker.Room, 
 // await waits for the lock of the group. If a room with a seat turns up meanwhile
 // it takes the seat, gives the wait up and returns no hold.
 func (a *attempt) await(ctx context.Context) (*hold, Match, error) {
-	acquireCtx, cancel := context.WithTimeout(ctx, a.settings.AcquireTimeout)
+	acquireCtx, cancel := context.WithTimeout(ctx, a.settings.AcquireTimeout+a.settings.Hold)
 	answered := a.acquire(acquireCtx, a.player, a.group)
 	defer cancel() // the acquisition is over, or nobody wants it any more
 	for {

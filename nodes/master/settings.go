@@ -33,9 +33,9 @@ type Settings struct {
 	// longer than it takes.
 	Hold time.Duration `json:"hold,format:units"`
 
-	// MatchTimeout bounds a match request, but for Hold.
+	// MatchTimeout bounds a match request, but for Hold: that of another one, and its own.
 	MatchTimeout time.Duration `json:"-"`
-	// AcquireTimeout bounds the wait for the lock.
+	// AcquireTimeout bounds the wait for the lock, but for the Hold of another one.
 	AcquireTimeout time.Duration `json:"-"`
 	// ReleaseTimeout bounds a release.
 	ReleaseTimeout time.Duration `json:"-"`

@@ -57,16 +57,22 @@ func Within(r Run, from seed.Seed) (found map[string]float64, ranges map[string]
 	asked, served, events := make([]float64, n), make([]float64, n), make([]float64, n)
 	var latencies, acquires []taken
 	for _, o := range r.Ops {
-		if i, in := block(o.DueMS); in {
+		i, in := block(o.AtMS())
+		if !in {
+			continue
+		}
+		if !o.CalledOff {
 			asked[i]++
-			if o.OK {
-				served[i]++
-				latencies = append(latencies, taken{i, o.EndMS - o.DueMS})
-			}
+		}
+		if o.OK {
+			served[i]++
+		}
+		if o.Timed() {
+			latencies = append(latencies, taken{i, o.EndMS - o.DueMS})
 		}
 	}
 	for _, o := range r.Acquires {
-		if i, in := block(o.DueMS); in && o.OK {
+		if i, in := block(o.AtMS()); in && o.Timed() {
 			acquires = append(acquires, taken{i, o.EndMS - o.DueMS})
 		}
 	}

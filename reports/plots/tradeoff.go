@@ -17,7 +17,7 @@ type Point struct {
 	Ink            Ink
 	Mark           int
 	X, Y, P99MS    float64
-	Unsure         bool
+	Unsure, Unsafe bool // Unsafe by something else than what Y is of
 	Href, Words    string
 }
 
@@ -77,7 +77,13 @@ func Tradeoff(say *lang.Lang, measure string, points []Point) []byte {
 }
 
 // nameOf is what stands beside a mark.
-func nameOf(p Point) string { return Clip(p.Lock, 18) + " " + Clip(p.Scenario, 20) }
+func nameOf(p Point) string {
+	name := Clip(p.Lock, 18) + " " + Clip(p.Scenario, 20)
+	if p.Unsafe {
+		name += " ✗"
+	}
+	return name
+}
 
 // labels finds places for names, none upon another.
 type labels struct {

@@ -207,11 +207,11 @@ func Figures() []Figure {
 	}
 	all = append(all, distribution("latency", Figure{
 		Group: "Latency, ms", Better: Lower,
-		Means: "From the moment a request was due by the load's schedule to its answer, so a stalled system is charged for the requests it kept waiting (no coordinated omission). Only requests that ended well count.",
+		Means: "From the moment a request was due by the load's schedule to its answer, so a stalled system is charged for the requests it kept waiting (no coordinated omission). Only requests that ended well count. In a closed loop (the raw workloads without --rate), where who waits asks for nothing else, one that was under way when the measured part began is of it, and one that still waited for others when it ended counts with the time it had waited.",
 	}, Figure{InMarkdown: true, Compare: true}, Figure{InMarkdown: true, Compare: true, Answer: "request p99"}, Figure{InMarkdown: true})...)
 	all = append(all, distribution("acquire", Figure{
 		Group: "Acquire, ms", Better: Lower, Term: "acquire p50, acquire p99",
-		Means: "Only the time to get the lock, at its client, of the acquisitions that were asked for in the measured part and granted. In matchmaking most matches find a seat without the lock, so latency and acquire time differ widely.",
+		Means: "Only the time to get the lock, at its client, of the acquisitions of the measured part that were granted, or still waited in a closed loop. In matchmaking most matches find a seat without the lock, so latency and acquire time differ widely.",
 	}, Figure{InMarkdown: true, Compare: true, Answer: "acquire p50"}, Figure{InMarkdown: true, Compare: true, Answer: "acquire p99"})...)
 	all = append(all, distribution("hold", Figure{Group: "Hold, ms", Means: "From getting the lock until the client no longer believes that it holds it."})...)
 	all = append(all, distribution("fill", Figure{Group: "Fill of rooms, ms", Better: Lower, Means: "From the moment a room is open until it is full."})...)
@@ -296,7 +296,7 @@ func Figures() []Figure {
 		Figure{Column: "zombie_since", Group: "Fault, ms", Title: "since the grant by", Name: "zombie since the grant by", As: Words, Term: "zombie since the grant by", Means: "Whose grant the zombie's time begins with: the server's of the lock, or the client's that was told that it has the lock, which is later.", text: func(r Row) string { return r.ZombieSince }},
 		Figure{
 			Field: "acquired", Column: "acquired_share", Group: "Acquire, ms", Title: "granted", Name: "acquisitions granted", As: Share, Better: Higher, Most: 1,
-			Term: "acquisitions granted", Means: "Share of the acquisitions asked for in the measured part that were granted, whenever they were answered; without those that were called off because what they were for came by another way.",
+			Term: "acquisitions granted", Means: "Share of the acquisitions of the measured part that were granted, whenever they were answered; without those that were called off because what they were for came by another way.",
 		},
 		Figure{Field: "holds_lost", Measured: true, Column: "holds_lost", Group: "Holds", Title: "lost", Name: "holds lost", Term: "holds lost", As: Count, Better: Lower, Means: "Holds that ended before their release because their holder was told, or noticed, that it holds no longer."},
 	)

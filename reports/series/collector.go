@@ -45,13 +45,14 @@ func (c *Collector) perS(i int) float64 {
 // Add counts an operation where it ended, and its latency where it was due.
 func (c *Collector) Add(o Op) {
 	if i, in := c.index(o.EndMS); in {
-		if o.OK {
+		switch {
+		case o.OK:
 			c.bins[i].OKPerS += c.perS(i)
-		} else {
+		case !o.CalledOff:
 			c.bins[i].OtherPerS += c.perS(i)
 		}
 	}
-	if i, in := c.index(o.DueMS); in && o.OK {
+	if i, in := c.index(o.AtMS()); in && o.Timed() {
 		c.latencies[i] = append(c.latencies[i], o.EndMS-o.DueMS)
 		c.fresh[i] = false
 	}

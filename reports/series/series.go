@@ -17,7 +17,20 @@ import (
 type Op struct {
 	DueMS, EndMS float64
 	OK           bool
+	CalledOff    bool // it still waited at the end: its time so far counts among those of the served
+	Early        bool // it is of the measured part although it was due before that
 }
+
+// AtMS is where the operation counts.
+func (o Op) AtMS() float64 {
+	if o.Early {
+		return 0
+	}
+	return o.DueMS
+}
+
+// Timed says that the time that the operation took is among those that count.
+func (o Op) Timed() bool { return o.OK || o.CalledOff }
 
 // History is the operations of one history, before and after the measured part too.
 type History struct {
@@ -72,7 +85,7 @@ func Of(histories []History, violationsMS []float64) Series {
 	s.BinMS, s.Bins = bins(s.DurationMS, s.Repeats, ops, violationsMS)
 	var latencies []float64
 	for _, o := range ops {
-		if o.OK && o.DueMS >= 0 && o.DueMS < s.DurationMS {
+		if at := o.AtMS(); o.Timed() && at >= 0 && at < s.DurationMS {
 			latencies = append(latencies, o.EndMS-o.DueMS)
 		}
 	}

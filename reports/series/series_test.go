@@ -12,12 +12,12 @@ import (
 func TestBins(t *testing.T) {
 	nan := math.NaN()
 	s := series.Of([]series.History{{DurationMS: 400, Ops: []series.Op{
-		{-50, 20, true}, // due in the warm-up, answered in the first bin
-		{10, 15, true},
-		{20, 40, true},
-		{30, 250, true},
-		{110, 130, false},
-		{120, 180, false},
+		{DueMS: -50, EndMS: 20, OK: true}, // due in the warm-up, answered in the first bin
+		{DueMS: 10, EndMS: 15, OK: true},
+		{DueMS: 20, EndMS: 40, OK: true},
+		{DueMS: 30, EndMS: 250, OK: true},
+		{DueMS: 110, EndMS: 130, OK: false},
+		{DueMS: 120, EndMS: 180, OK: false},
 	}}}, []float64{-5, 110, 115, 399, 400})
 	want := []series.Bin{
 		{AtMS: 0, OKPerS: 30, P50MS: 20, P99MS: 220},
@@ -34,8 +34,25 @@ func TestBins(t *testing.T) {
 	}
 }
 
+// TestWhoWaitsCounts: a request of a closed loop from before the measured part with its whole time,
+// and one that still waited at the end with its time so far, in no rate.
+func TestWhoWaitsCounts(t *testing.T) {
+	s := series.Of([]series.History{{DurationMS: 200, Ops: []series.Op{
+		{DueMS: -50, EndMS: 120, OK: true, Early: true},
+		{DueMS: 10, EndMS: 200, CalledOff: true},
+		{DueMS: 110, EndMS: 199, CalledOff: true},
+	}}}, nil)
+	want := []series.Bin{{AtMS: 0, P50MS: 170, P99MS: 190}, {AtMS: 100, OKPerS: 10, P50MS: 89, P99MS: 89}}
+	if diff := cmp.Diff(want, s.Bins); diff != "" {
+		t.Error(diff)
+	}
+	if last := s.Quantiles[len(s.Quantiles)-1]; last.MS != 190 {
+		t.Errorf("the largest latency is %v, want 190", last.MS)
+	}
+}
+
 func TestRepeatsAreLaidOverEachOther(t *testing.T) {
-	one := series.History{DurationMS: 200, Ops: []series.Op{{10, 20, true}, {12, 20, true}}}
+	one := series.History{DurationMS: 200, Ops: []series.Op{{DueMS: 10, EndMS: 20, OK: true}, {DueMS: 12, EndMS: 20, OK: true}}}
 	s := series.Of([]series.History{one, {DurationMS: 200}}, nil)
 	if s.Repeats != 2 || s.Bins[0].OKPerS != 10 {
 		t.Errorf("%d repeats with %v per second, want 2 with a mean of 10", s.Repeats, s.Bins[0].OKPerS)

@@ -131,7 +131,7 @@ func (s *simulator[S, M, P]) under(f Finding) string {
 
 // finish looks at who still waits.
 func (s *simulator[S, M, P]) finish() {
-	s.res.Virtual = min(time.Duration(s.now), s.cfg.Duration)
+	s.res.Virtual = time.Duration(s.now)
 	if s.res.Truncated == 0 && !s.stopped {
 		for i := range s.peers {
 			if p := &s.peers[i]; p.waiting || p.early > 0 {

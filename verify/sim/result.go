@@ -52,7 +52,7 @@ func (r *Result) Bad() *Finding {
 // Totals adds up runs.
 type Totals struct {
 	Runs      int
-	Virtual   time.Duration
+	Virtual   time.Duration // until the last client was served, or nothing could happen any more
 	Events    uint64
 	Messages  uint64 // sent
 	Grants    uint64

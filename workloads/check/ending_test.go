@@ -50,3 +50,43 @@ func TestWhoWaitsAtTheEnd(t *testing.T) {
 		})
 	}
 }
+
+// TestWaitsFromTheWarmup: who waits through the measured part is in its figures: a closed loop's
+// client asks for nothing else meanwhile. Where requests are offered at a rate others stand for it.
+func TestWaitsFromTheWarmup(t *testing.T) {
+	run := world()
+	run.Run.Workload, run.Run.OfferedPS = history.Mutex, 0
+	open := world()
+	open.Run.Workload, open.Run.OfferedPS = history.Mutex, 10
+	asked := func(client string, from, at int64, outcome, err string) []history.Event {
+		return []history.Event{{
+			Kind: history.KindAcquire, Node: "m2", Client: client, Resource: "r", FromNS: from * ms, SentNS: from * ms, AtNS: at * ms, Outcome: outcome, Error: err,
+			Hold: map[string]string{"ok": "h" + client}[outcome],
+		}}
+	}
+	early := asked("early", 500, 9000, "ok", "")
+	late := slices.Concat(asked("late", 600, 9100, "failed", "timeout"), asked("before", 600, 990, "failed", "timeout"))
+	for name, c := range map[string]struct {
+		events          []history.Event
+		ok, failed      int64
+		latest, acquire int64
+	}{
+		"served":              {slices.Concat([]history.Event{run}, early), 451, 0, 8500, 8500},
+		"failed":              {slices.Concat([]history.Event{run}, late), 450, 1, 0, 0},
+		"offered at a rate":   {slices.Concat([]history.Event{open}, early, late), 450, 0, 0, 0},
+		"waited to the end":   {slices.Concat([]history.Event{run}, waiting("r", 500)), 450, 0, 9550, 9550},
+		"not for long":        {slices.Concat([]history.Event{run}, waiting("r", 10_000-5)), 450, 0, 55, 55},
+		"asked after the end": {slices.Concat([]history.Event{run}, asked("over", 10_010, 10_020, "ok", "")), 450, 0, 0, 0},
+	} {
+		f := checktest.Events(slices.Concat(c.events, phases(1000, 10_000, 10_100), locking(1000, 10_000, 0, 0)), options)
+		if f.OK != c.ok || f.Failed != c.failed {
+			t.Errorf("%s: %d served and %d failed, want %d and %d", name, f.OK, f.Failed, c.ok, c.failed)
+		}
+		for what, d := range map[string]check.Dist{"request": f.Latency, "acquire": f.Acquire} {
+			want := map[string]int64{"request": c.latest, "acquire": c.acquire}[what]
+			if got := d.Quantile(1) / ms; want > 0 && (got < want || got > want+want/100+1) || want == 0 && got > 20 {
+				t.Errorf("%s: the longest %s took %d ms, want %d", name, what, got, want)
+			}
+		}
+	}
+}

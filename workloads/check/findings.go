@@ -42,7 +42,7 @@ type Findings struct {
 	MeasuredNS int64 // length of the measured part, over all repeats
 	// Rates are what somebody changed the offered rate to while the run went on.
 	Rates     []Rate
-	Scheduled int64 // operations that were due in the measured part
+	Scheduled int64 // operations of the measured part
 	OK        int64 // of those that were sent
 	Failed    int64
 	Unknown   int64
@@ -164,6 +164,8 @@ type summary interface {
 type Op struct {
 	DueNS, EndNS int64
 	OK           bool
+	CalledOff    bool // it still waited at the end, and counts with the time it had waited
+	Early        bool // it counts although it was due before the measured part
 }
 
 // Duplicates are counted by cause.

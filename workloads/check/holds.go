@@ -275,23 +275,24 @@ func repeated(list []*acquire) map[uint64]bool {
 	return again
 }
 
-// measureAcquires measures the acquisitions, sorted by answer, that were asked for in the
-// measured part: as with requests, those count that were answered after it. Messages are those
+// measureAcquires measures the acquisitions, sorted by answer, of the measured part: as with
+// requests, those count that were answered after it. Messages are those
 // that were sent in it.
 func (c *Checker) measureAcquires(f *Findings, t timeline) {
 	perClient := map[int32]int64{}
 	canceled := c.names.id(canceledKind)
 	var sent runningTotals
+	var waited []int64 // so far, of those that were called off
 	for _, a := range c.acquires {
 		if c.opts.Ops {
-			f.Acquires = append(f.Acquires, Op{a.asked() - t.measure, a.at - t.measure, a.outcome == ok})
+			f.Acquires = append(f.Acquires, c.opOf(a.asked(), a.at, a.outcome, t))
 		}
 		answered := a.at >= t.measure && a.at < t.drain
 		f.MessagesSent += sent.add(a.node, a.messages, answered)
 		if answered && a.outcome == ok {
 			f.Granted++
 		}
-		if a.asked() < t.measure || a.asked() >= t.drain {
+		if !c.counts(a.asked(), a.at, t) {
 			continue
 		}
 		got := int64(0) // who never got it counts too
@@ -300,11 +301,14 @@ func (c *Checker) measureAcquires(f *Findings, t timeline) {
 			got = 1
 			f.AcquiredOK++
 			f.Acquire.add(a.at - a.asked())
-		case a.outcome != calledOff && a.errorKind != canceled:
+		case a.outcome == calledOff:
+			waited = append(waited, a.at-a.asked())
+		case a.errorKind != canceled:
 			f.AcquiredNot++
 		}
 		perClient[a.client] += got
 	}
+	f.Acquires = f.Acquire.addWaits(waited, f.Acquires)
 	f.HasMessages = sent.known()
 	if c.workload().offered { // its masters do not compete by design
 		return

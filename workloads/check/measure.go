@@ -27,16 +27,18 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 	}
 	canceled := c.names.id(canceledKind)
 	var first, slowest op // that failed, and of those that were served
+	var waited []int64    // so far, of those that were called off
 	c.part().eachOp(func(o *op) {
 		if c.opts.Ops {
-			f.Ops = append(f.Ops, Op{o.from - t.measure, o.at - t.measure, o.outcome == ok})
+			f.Ops = append(f.Ops, c.opOf(o.from, o.at, o.outcome, t))
 		}
-		if o.from < t.measure || o.from >= t.drain {
+		if !c.counts(o.from, o.at, t) {
 			return
 		}
 		if o.outcome == calledOff {
 			f.CalledOff += o.count
 			f.Counts["called_off"] += o.count
+			waited = append(waited, o.at-o.from)
 			return
 		}
 		if o.outcome == unknown && o.errorKind == canceled {
@@ -51,7 +53,7 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 			f.Lateness.add(o.sent - o.from)
 		}
 		slot := &Slot{}
-		if n := (o.from - t.measure) / int64(SlotLength); n < int64(len(f.Slots)) {
+		if n := max(o.from-t.measure, 0) / int64(SlotLength); n < int64(len(f.Slots)) {
 			slot = &f.Slots[n]
 		}
 		served := &f.Outside
@@ -93,6 +95,7 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 			f.Errors[kind]++
 		}
 	})
+	f.Ops = f.Latency.addWaits(waited, f.Ops)
 	c.exampleOfSlowness(f, t, &slowest)
 	c.exampleOfFailure(f, t, &first)
 	offered := c.workload().offered
@@ -133,6 +136,32 @@ func (c *Checker) underFault() []span {
 		spans = append(spans, f.lasts())
 	}
 	return spans
+}
+
+// counts says that what was due at from and ended at at is of the measured part: it was due in it.
+// In a closed loop, where who waits asks for nothing else, it also is if it was under way when that
+// part began: else those that all wait from before it would be in no figure.
+func (c *Checker) counts(from, at int64, t timeline) bool {
+	if closed := !c.workload().offered && c.run.OfferedPS == 0; closed && at >= t.measure && t.measure < t.drain {
+		return from < t.drain
+	}
+	return from >= t.measure && from < t.drain
+}
+
+func (c *Checker) opOf(from, at int64, o outcome, t timeline) Op {
+	return Op{DueNS: from - t.measure, EndNS: at - t.measure, OK: o == ok, CalledOff: o == calledOff, Early: from < t.measure && c.counts(from, at, t)}
+}
+
+// addWaits adds how long those had waited that were called off: they would have taken that, or
+// longer. Where nobody was served there are no times at all.
+func (d *Dist) addWaits(waited []int64, ops []Op) []Op {
+	if d.Count() == 0 {
+		return slices.DeleteFunc(ops, func(o Op) bool { return o.CalledOff })
+	}
+	for _, ns := range waited {
+		d.add(ns)
+	}
+	return ops
 }
 
 // troubled is when faults may have had effects.

@@ -98,10 +98,14 @@ func (c *Checker) exampleOfSlowness(f *Findings, t timeline, o *op) {
 	if o.at == 0 {
 		return
 	}
+	half, most := time.Duration(f.Latency.Quantile(0.5)), time.Duration(f.Latency.Quantile(0.99))
+	of := sentence.Of("of %d that were served half took at most %v (p50) and 99 %% at most %v (p99)", f.Latency.Count(), half, most)
+	if f.CalledOff > 0 {
+		of = sentence.Of("of %d that were served or still waited at the end half took at most %v (p50) and 99 %% at most %v (p99)", f.Latency.Count(), half, most)
+	}
 	f.Outages = append(f.Outages, Example{
 		Repeat: 1, What: sentence.Key("slowest request"), Resource: c.names.text(o.resource), AtNS: o.from - t.measure, LastsNS: o.at - o.from,
-		Text: sentence.Of("the slowest request that was served asked %s for %s and took %v; of %d that were served half took at most %v (p50) and 99 %% at most %v (p99)",
-			c.names.text(o.node), c.names.text(o.resource), time.Duration(o.at-o.from), f.Latency.Count(), time.Duration(f.Latency.Quantile(0.5)), time.Duration(f.Latency.Quantile(0.99))),
+		Text: sentence.Of("the slowest request that was served asked %s for %s and took %v; %s", c.names.text(o.node), c.names.text(o.resource), time.Duration(o.at-o.from), of),
 	})
 }
 

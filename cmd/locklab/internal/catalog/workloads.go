@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -68,6 +69,9 @@ type Load interface {
 	Check() error
 	// Resources is how many things are locked, and what says so, such as --resources 4.
 	Resources(scenario.Wants) (n int, said string)
+	// Fitting is the rate of operations that clients can be served at who do what a scenario
+	// wants, at most usual.
+	Fitting(usual float64, w scenario.Wants) float64
 	// Worker changes what workers are told.
 	Worker(*worker.Settings)
 	// Begin prepares one run.
@@ -238,13 +242,22 @@ func (l *matchmakingLoad) Resources(scenario.Wants) (int, string) {
 	return l.groups, fmt.Sprintf("--groups %d", l.groups)
 }
 
+// Fitting is a third of what the rooms of the groups take where one is made after the other: more,
+// and players wait for rooms in vain though nothing is broken.
+func (l *matchmakingLoad) Fitting(usual float64, w scenario.Wants) float64 {
+	if w.Hold <= 0 {
+		return usual
+	}
+	return min(usual, max(1, math.Floor(float64(l.groups*l.seats)/w.Hold.Seconds()/3)))
+}
+
 func (l *matchmakingLoad) Worker(s *worker.Settings) { s.Capacity = l.seats }
 
 func (l *matchmakingLoad) Begin(r Run) (Clients, error) {
 	o := matchmaking.DefaultOptions()
 	o.Rate, o.Warmup, o.Duration, o.Groups = r.Rate, r.Warmup, r.Duration, l.groups
 	o.Seed, o.StartNS, o.Stop = r.Seed.Child("matchmaking"), r.StartNS, r.Stop
-	o.Timeout += r.Wants.Hold // or nobody would wait for the room
+	o.Timeout += 2 * r.Wants.Hold // or nobody would wait for another one's room, and make one
 	o.Tracer = r.Tracer
 	for _, m := range r.Masters {
 		o.Masters = append(o.Masters, matchmaking.Master{Name: m.Name, URL: m.URL})
@@ -311,6 +324,9 @@ func (l *clientsLoad) Check() error {
 	return errors.Join(Within("--clients", l.clients, 1, mutex.MaxClients), Within("--resources", l.resources, 1, mutex.MaxResources),
 		Within("--hold", l.hold, 0, time.Hour))
 }
+
+// Fitting is usual: these clients wait for each other.
+func (*clientsLoad) Fitting(usual float64, _ scenario.Wants) float64 { return usual }
 
 func (*clientsLoad) Worker(*worker.Settings) {}
 

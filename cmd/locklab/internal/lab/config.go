@@ -45,6 +45,7 @@ type Config struct {
 	Duration    time.Duration // measured, of each run
 	Warmup      time.Duration // before it
 	Rate        float64       // operations per second; 0 is the workload's default
+	usualRate   bool          // it is
 	Repeat      int
 	Seed        uint64
 	Dir         string            // of the report
@@ -159,9 +160,18 @@ func (c *Config) UseScenarios(names []string) error {
 		c.Scenarios = append(c.Scenarios, s)
 	}
 	if c.Rate == 0 {
-		c.Rate = c.Workload.Rate
+		c.Rate, c.usualRate = c.Workload.Rate, true
 	}
 	return c.checkScenarios()
+}
+
+// rateUnder is the rate that is offered under a scenario: where the user does not say, no more than
+// can be served while clients hold as the scenario wants it.
+func (c *Config) rateUnder(s scenario.Scenario) float64 {
+	if !c.usualRate {
+		return c.Rate
+	}
+	return c.Load.Fitting(c.Rate, s.Wants)
 }
 
 // loads is what is asked of the locks, for who compares; of several parts each by its number.

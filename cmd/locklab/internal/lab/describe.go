@@ -82,3 +82,12 @@ func (c *Config) describe(ctx context.Context, f *fleet, run *result.Run) error 
 }
 
 func us(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+// warnOfRates says under which scenarios less than usual is offered.
+func (c *Config) warnOfRates(run *result.Run) {
+	for _, s := range c.Scenarios {
+		if rate := c.rateUnder(s); rate != c.Rate {
+			run.Warn(sentence.Of("%s has locks held for %v: no more than %.0f operations a second are offered under it", sentence.Name(s.Name), s.Wants.Hold, rate))
+		}
+	}
+}

@@ -46,7 +46,7 @@ func TestScenariosAreCheckedBeforeTheStart(t *testing.T) {
 		{"no server", "none", "seoul-2az", "{at: 30%, fault: kill, target: majority:server}", `x.yaml:3: fault kill-1 on majority:server: no node for "majority:server"`},
 		{"any lock's servers", "postgres", "seoul-2az", "{at: 30%, fault: kill, target: majority:server}", ""},
 		{"Sentinels are no such servers", "redis:replica", "seoul-2az", "{at: 30%, fault: kill, target: minority:server}", `no node for "minority:server"`},
-		{"does not apply", "raft", "seoul-2az", "{at: 30%, fault: kill, target: holder}\nexpect:\n  raft etcd: {not_for: it is not about them}", "--scenarios: x does not apply to raft: x.yaml:5: it is not about them"},
+		{"does not apply", "raft", "seoul-2az", "{at: 30%, fault: kill, target: holder}\nexpect:\n  raft etcd: {not_for: it is not about them}", "x.yaml:5: it is not about them"},
 		{"applies to another lock", "raft,none", "seoul-2az", "{at: 30%, fault: kill, target: holder}\nexpect:\n  raft etcd: {not_for: it is not about them}", ""},
 		{"zookeeper forgets", "zookeeper", "seoul-2az", "{at: 30%, fault: kill, target: role:zookeeper, lose_data: [zookeeper]}", "x.yaml:3: fault kill-1: lose_data: an ensemble most of whose servers forget what they have acknowledged begins again"},
 		{"no disk", "redlock", "seoul-2az", "{at: 30%, fault: slow-disk, target: majority:server, delay: 50ms}", "x.yaml:3: fault slow-disk-1 on majority:server: nothing is kept on a disk by redis-a-1, redis-a-2, redis-a-3"},

@@ -88,6 +88,9 @@ func with(ctx context.Context, parts []Config, earlier *result.File, display pro
 	if err := c.describe(ctx, fleet, &file.Run); err != nil {
 		return file, err
 	}
+	for i := range parts {
+		parts[i].warnOfRates(&file.Run)
+	}
 	if earlier != nil {
 		goesOnFrom(&file.Run, *earlier)
 	}

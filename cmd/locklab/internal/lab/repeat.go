@@ -156,7 +156,7 @@ func toOps(ops []check.Op) []series.Op {
 	at := func(ns int64) float64 { return float64(ns) / float64(time.Millisecond) } // each moment came
 	all := make([]series.Op, len(ops))
 	for i, o := range ops {
-		all[i] = series.Op{DueMS: at(o.DueNS), EndMS: at(o.EndNS), OK: o.OK}
+		all[i] = series.Op{DueMS: at(o.DueNS), EndMS: at(o.EndNS), OK: o.OK, CalledOff: o.CalledOff, Early: o.Early}
 	}
 	return all
 }

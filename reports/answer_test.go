@@ -2,6 +2,7 @@ package reports
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"locklab/reports/lang"
@@ -34,6 +35,29 @@ func TestMajoritiesOfSeveralSizes(t *testing.T) {
 	} {
 		if got := majorities(lang.English(), c.rows); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// TestUnsafeByWhatIsNotDrawn: a lock that is unsafe by overlaps alone stands at the bottom of a plot
+// of duplicates, and its mark and the text beside the plot say so.
+func TestUnsafeByWhatIsNotDrawn(t *testing.T) {
+	row := func(lock string, overlaps int64) result.Row {
+		r := result.Row{Lock: lock, Scenario: "redis-restart", Workload: "matchmaking", Matches: 1000, Availability: 0.9, Duplicates: &result.Duplicates{}, Overlaps: &overlaps}
+		r.Verdict = result.Verdict{Status: result.StatusExpected, Safety: result.Safe}
+		if overlaps > 0 {
+			r.Verdict.Safety = result.Unsafe
+		}
+		return r
+	}
+	rows := []result.Row{row("redis", 51), row("redlock", 0)}
+	plot := tradeoffOf(lang.English(), rows, inksOf(rows))
+	if want := "✗, unsafe although it has none of these: redis (redis-restart +51 overlaps)."; plot.Clean != want {
+		t.Errorf("%q, want %q", plot.Clean, want)
+	}
+	for text, want := range map[string]bool{"redis redis-restart ✗<": true, `, +51 overlaps"`: true, "redlock redis-restart ✗": false, "redlock redis-restart<": true} {
+		if strings.Contains(string(plot.SVG), text) != want {
+			t.Errorf("the plot says %q: %t, want %t\n%s", text, !want, want, plot.SVG)
 		}
 	}
 }
