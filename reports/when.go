@@ -78,6 +78,9 @@ func struck(say *lang.Lang, r result.Row) (who string, several bool) {
 				hit++
 			}
 		}
+		if hit == 1 && of == 1 && len(most) == 1 {
+			return say.Sprintf("its only %s server", plain(role)), false
+		}
 		if hit > 0 && hit == len(most) {
 			return say.Sprintf("%d of its %d %s servers", hit, of, plain(role)), hit > 1
 		}

@@ -37,4 +37,8 @@ func TestWhenSaysHowMuchBroke(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
+	one := result.Row{Nodes: []result.NodeLoad{{Node: "redis-1", Role: "redis", Zone: "a"}}, Faults: []result.Fault{fault("restart", "role:redis", 1, 2, "redis-1")}}
+	if got := when(lang.English(), one); got != "when its only redis server was restarted" {
+		t.Error(got)
+	}
 }
