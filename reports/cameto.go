@@ -71,7 +71,7 @@ func CameTo(say *lang.Lang, dir string) (Digest, bool) {
 			d.Status = outcomes(say)[i]
 		}
 	}
-	d.Check = strings.Join(d.Said[:min(2, len(d.Said))], " ")
+	d.Check = strings.Join(d.Said[:min(3, len(d.Said))], " ")
 	if c.Warnings > 0 {
 		d.Said = append(d.Said, say.Count(c.Warnings, "The runs have 1 warning, which the report has.", "The runs have %s warnings, which the report has."))
 	}

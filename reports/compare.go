@@ -27,7 +27,7 @@ type comparison struct {
 	Mismatch    string   // what is not the same in the runs, in a line
 	Mismatches  []string
 	Warnings    []string
-	Changes     []string
+	Changes     []string // how verdicts differ from those of the first run, or that none does
 	Answers     []answer
 	Meanings    string
 	Groups      []comparisonGroup
@@ -112,7 +112,9 @@ func compare(say *lang.Lang, runs []loaded, proofs []string) *comparison {
 	c.Lede = say.List(origins)
 	found := Differences(files)
 	c.Outcome = outcomeOf(found)
-	c.Said, c.Outcomes, c.Method = said(say, files, names, found), outcomes(say), method(say)
+	changed, told := changes(say, files, names)
+	c.Changes, c.Said = told, slices.Concat(firstOf(say, changed), said(say, files, names, found))
+	c.Outcomes, c.Method = outcomes(say), method(say)
 	c.Undecided = undecidedRows(say, files, names)
 	for _, i := range Apart(files) {
 		c.Apart = append(c.Apart, say.Sprintf("Nothing in common: no row of %s is in %s.", names[0], names[i]))
@@ -125,7 +127,6 @@ func compare(say *lang.Lang, runs []loaded, proofs []string) *comparison {
 			c.Groups = append(c.Groups, groupOf(say, files, names, proofs, rows, found))
 		}
 	}
-	c.Changes = changes(say, files, names)
 	c.Answers, c.Meanings = answersOf(say, files, names, proofs), say.Text(meaningsNote)
 	return c
 }
@@ -304,9 +305,20 @@ func valueText(f result.Figure, v float64) string {
 	return figure(v)
 }
 
-// changes says in words what is not the same as in the first run.
-func changes(say *lang.Lang, files []result.File, names []string) []string {
-	var all []string
+// firstOf are the first of the changed verdicts, for the head of a page and for lists.
+func firstOf(say *lang.Lang, changed []string) []string {
+	const most = 4
+	all := slices.Clone(changed[:min(len(changed), most)])
+	if more := len(changed) - most; more > 0 {
+		all = append(all, say.Count(int64(more), "1 more verdict is another: see the report.", "%s more verdicts are others: see the report."))
+	}
+	return all
+}
+
+// changes says in words what verdicts are not the same as in the first run, safety before all, and
+// also that there are none.
+func changes(say *lang.Lang, files []result.File, names []string) (changed, all []string) {
+	var safety, liveness, status []string
 	shared := false
 	for i, f := range files[1:] {
 		for _, r := range byScenario(f.Results) {
@@ -317,23 +329,24 @@ func changes(say *lang.Lang, files []result.File, names []string) []string {
 			shared = true
 			where := say.Sprintf("%s: %s under %s", names[i+1], plain(r.Lock), plain(r.Scenario))
 			if a, b := statusOf(say, first.Verdict), statusOf(say, r.Verdict); a.Word != b.Word {
-				all = append(all, say.Sprintf("%s is %s; it was %s.", where, b.Word, a.Word))
+				status = append(status, say.Sprintf("%s is %s; it was %s.", where, b.Word, a.Word))
 			}
 			was, wasLive := seen(say, first.Verdict)
 			is, isLive := seen(say, r.Verdict)
 			if wasLive != isLive {
-				all = append(all, say.Sprintf("%s: liveness is %s; it was %s.", where, isLive, wasLive))
+				liveness = append(liveness, say.Sprintf("%s: liveness is %s; it was %s.", where, isLive, wasLive))
 			}
 			if was != is {
-				all = append(all, say.Sprintf("%s: safety is %s; it was %s.", where, is, was))
+				safety = append(safety, say.Sprintf("%s: safety is %s; it was %s.", where, is, was))
 			}
 		}
 	}
-	switch {
+	changed = slices.Concat(safety, status, liveness)
+	switch all = changed; {
 	case !shared:
 		all = append(all, say.Sprintf("No other run shares a lock, a scenario and a workload with %s.", names[0]))
 	case len(all) == 0:
 		all = append(all, say.Text("The verdicts are the same wherever the runs share a lock, a scenario and a workload."))
 	}
-	return all
+	return changed, all
 }

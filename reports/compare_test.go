@@ -262,6 +262,35 @@ func TestComparisonSaysWhyARowIsInconclusive(t *testing.T) {
 	}
 }
 
+// TestAVerdictThatChangedStandsFirst: that a lock is unsafe in the other run is a finding, whatever
+// the figures show.
+func TestAVerdictThatChangedStandsFirst(t *testing.T) {
+	a, b, out := sample(t), sample(t), t.TempDir()
+	edit(t, b, func(f *result.File) {
+		for i := range f.Results {
+			if r := &f.Results[i]; r.Lock == "raft" {
+				r.Verdict.Safety, r.Verdict.Status, r.Verdict.Liveness = result.Unsafe, result.StatusViolated, "down"
+				r.ViolationsAtMS = []float64{100}
+			}
+		}
+	})
+	generate(t, []string{a, b}, out)
+	const want = "raft under baseline: safety is unsafe; it was safe."
+	came, known := reports.CameTo(lang.English(), out)
+	if first := strings.Join(came.Said[:1], ""); !known || !strings.HasSuffix(first, want) || !strings.Contains(came.Check, want) {
+		t.Errorf("it came to %q, in lists %q", came.Said, came.Check)
+	}
+	if text := strings.Join(came.Said, " "); !strings.Contains(text, "more verdicts are others: see the report.") {
+		t.Errorf("it came to %q", text)
+	}
+	for _, name := range []string{reports.MarkdownFile, reports.PageFile} {
+		head, _, _ := strings.Cut(string(read(t, out, name)), "of each figure the worst")
+		if !strings.Contains(head, want) {
+			t.Errorf("the head of %s does not say it", name)
+		}
+	}
+}
+
 // TestBracketsAreExplainedWhereThereAreSome, sentence by sentence.
 func TestBracketsAreExplainedWhereThereAreSome(t *testing.T) {
 	dir := sample(t)

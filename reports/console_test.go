@@ -105,6 +105,14 @@ func TestHeadline(t *testing.T) {
 		}
 		return r
 	}
+	stored := func(r *result.Row, writes, checked, refused, tokens, stale float64) {
+		r.Workload, r.Duplicates, r.Matches, r.OfferedPerS = "fenced-write", nil, 0, 10
+		for field, n := range map[string]float64{
+			"writes": writes, "checked_writes": checked, "fenced_writes": refused, "token_grants": tokens, "stale_writes": stale, "lost_updates": 0,
+		} {
+			r.Measure(field, n)
+		}
+	}
 	six := 6100.0
 	spread := func(ms, of float64) func(*result.Row) {
 		return func(r *result.Row) {
@@ -266,6 +274,30 @@ func TestHeadline(t *testing.T) {
 				r.StallMS, r.ZoneStallMS, r.ZoneStalled = &all, &zone, "c"
 			})}},
 			[]string{"nobody got the lock for 1.0 s (zone c got no lock for 2.9 s) with nothing broken"},
+		},
+		"fencing off": {
+			result.File{Results: []result.Row{row("raft", "granted-pause", result.StatusExpected, func(r *result.Row) { stored(r, 20, 0, 0, 25, 1) })}},
+			[]string{"raft: 1 stale write with nothing broken; fencing was off, so that the store checked no write; every"},
+		},
+		"fencing on": {
+			result.File{Results: []result.Row{row("raft", "granted-pause", result.StatusExpected, func(r *result.Row) { stored(r, 20, 21, 1, 25, 0) })}},
+			[]string{"raft: no stale write was seen; 1 late write was refused by its token with nothing broken; every"},
+		},
+		"no tokens": {
+			result.File{Results: []result.Row{row("redis", "granted-pause", result.StatusExpected, func(r *result.Row) { stored(r, 20, 0, 0, 0, 1) })}},
+			[]string{"redis: 1 stale write with nothing broken; it has no fencing tokens, so that the store checked no write; every"},
+		},
+		"nothing late with fencing on": {
+			result.File{Results: []result.Row{row("raft", "granted-pause", result.StatusExpected, func(r *result.Row) { stored(r, 20, 20, 0, 25, 0) })}},
+			[]string{"raft: no stale write was seen; every"},
+		},
+		"too short a fault to tell": {
+			result.File{Results: []result.Row{row("redis", "granted-pause", result.StatusExpected, func(r *result.Row) {
+				stall, all := 1100.0, 1.0
+				r.StallMS, r.Acquired, r.RecoveryMS, r.Verdict.Liveness, r.Verdict.ShortFault = &stall, &all, new(5.0), "down", true
+				r.Faults = []result.Fault{{Kind: "latency"}}
+			})}},
+			[]string{"nobody got the lock for 1.1 s, until the fault was over (too short a fault to tell whether it would have come back before) when the network was slow."},
 		},
 		"one zone without the lock for little longer than all": {
 			result.File{Results: []result.Row{row("raft", "zone-partition", result.StatusExpected, func(r *result.Row) {

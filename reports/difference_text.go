@@ -19,6 +19,9 @@ func differenceText(say *lang.Lang, d Difference) (change string, outcome status
 	if math.IsNaN(d.Before.Center) || math.IsNaN(d.After.Center) {
 		change = ""
 	}
+	if d.Repeated && !d.Same && d.Before.Center == d.After.Center {
+		change = say.Text("same median")
+	}
 	switch {
 	case d.Untested != "" && (d.Untested != spreadUnknown || d.Same): // the row says it, or the page
 		return change, status{}, ""

@@ -83,15 +83,25 @@ func measured(say *lang.Lang, rows []result.Row) string {
 }
 
 // broken is when something was broken in one run, in ms, each fault from when it was asked for until
-// it had ended; nil if that is not known of all. In repeats each has its own: they are taken as alike.
+// it had ended; nil if that is not known of all. Repeats are taken as alike.
 func broken(r result.Row) (all [][2]float64) {
-	for _, f := range r.Faults[:len(r.Faults)/max(r.Repeats, 1)] {
+	for _, f := range eachRun(r)[0] {
 		if f.EndedMS < f.AskedMS {
 			return nil
 		}
 		all = append(all, [2]float64{f.AskedMS, f.EndedMS})
 	}
 	return all
+}
+
+// eachRun has the faults of each repeat, whose times are its own: a row has those of the first, then
+// those of the next. Where repeats differ in their number they cannot be told apart.
+func eachRun(r result.Row) [][]result.Fault {
+	n := max(r.Repeats, 1)
+	if len(r.Faults) == 0 || len(r.Faults)%n != 0 {
+		return [][]result.Fault{r.Faults}
+	}
+	return slices.Collect(slices.Chunk(r.Faults, len(r.Faults)/n))
 }
 
 // lasted is from the first fault of a run to the end of the last one, in ms; 0 if that is not known.

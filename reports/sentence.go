@@ -43,7 +43,36 @@ func violations(say *lang.Lang, rows []result.Row, counted result.Figure) string
 			at, most = r, n
 		}
 	}
-	return violated(say, counted, at, int64(most), hits, len(judged)) + apart(say, rows, at, counted)
+	return violated(say, counted, at, int64(most), hits, len(judged)) + apart(say, rows, at, counted) + fenced(say, rows)
+}
+
+// fenced says what the store that holders wrote to made of fencing tokens: "" where none was written
+// to, or where it took all that it checked.
+func fenced(say *lang.Lang, rows []result.Row) string {
+	of := func(field string) (sum float64, known bool) {
+		f, _ := result.Lookup(field)
+		for _, r := range rows {
+			n, has := f.Of(r)
+			sum, known = sum+n, known || has
+		}
+		return sum, known
+	}
+	writes, _ := of("writes")
+	checked, _ := of("checked_writes")
+	tokens, known := of("token_grants")
+	late, _ := result.Lookup("fenced_writes")
+	at, refused := worst(rows, late)
+	switch {
+	case refused > 0:
+		return say.Count(int64(refused), "; 1 late write was refused by its token %[1]s", "; %[2]s late writes were refused by their tokens %[1]s", when(say, at))
+	case checked > 0 || writes == 0:
+		return ""
+	case known && tokens == 0:
+		return say.Text("; it has no fencing tokens, so that the store checked no write")
+	case known:
+		return say.Text("; fencing was off, so that the store checked no write")
+	}
+	return say.Text("; the store checked no write")
 }
 
 // violated says in how many scenarios there was a violation, and how many there were in the
@@ -310,6 +339,10 @@ func waitedFor(say *lang.Lang, r result.Row) string {
 }
 
 func nobodyFor(say *lang.Lang, r result.Row, ms float64) string {
+	if r.Verdict.ShortFault {
+		r.Verdict.ShortFault = false
+		return say.Sprintf("%s (too short a fault to tell whether it would have come back before)", nobodyFor(say, r, ms))
+	}
 	switch {
 	case downTillHealed(r) && r.StallResource == "" && outlived(r, ms):
 		return say.Sprintf("nobody got the lock for %s, longer than the fault lasted", span(say, ms))

@@ -45,17 +45,19 @@ func when(say *lang.Lang, r result.Row) string {
 func struck(say *lang.Lang, r result.Row) (who string, several bool) {
 	var most map[string]bool
 	target := ""
-	for _, f := range r.Faults {
-		at := map[string]bool{}
-		for _, other := range r.Faults {
-			if other.BeganMS <= f.BeganMS && (other.EndedMS > f.BeganMS || other.EndedMS == result.Never) || f.BeganMS == other.BeganMS {
-				for _, node := range other.Nodes {
-					at[node] = true
+	for _, faults := range eachRun(r) {
+		for _, f := range faults {
+			at := map[string]bool{}
+			for _, other := range faults {
+				if other.BeganMS <= f.BeganMS && (other.EndedMS > f.BeganMS || other.EndedMS == result.Never) || f.BeganMS == other.BeganMS {
+					for _, node := range other.Nodes {
+						at[node] = true
+					}
 				}
 			}
-		}
-		if len(at) > len(most) {
-			most, target = at, f.Target
+			if len(at) > len(most) {
+				most, target = at, f.Target
+			}
 		}
 	}
 	chosen, _, _ := strings.Cut(target, " ")

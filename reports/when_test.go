@@ -37,6 +37,12 @@ func TestWhenSaysHowMuchBroke(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
+	again := result.Row{Repeats: 3, Nodes: nodes, Faults: []result.Fault{
+		fault("kill", "leader", 1, 2, "redis-1"), fault("kill", "leader", 1, 2, "redis-2"), fault("kill", "leader", 1, 2, "redis-3"),
+	}}
+	if got := when(lang.English(), again); got != "when its leader was killed" {
+		t.Errorf("three runs, in each of which one was killed: %q", got)
+	}
 	one := result.Row{Nodes: []result.NodeLoad{{Node: "redis-1", Role: "redis", Zone: "a"}}, Faults: []result.Fault{fault("restart", "role:redis", 1, 2, "redis-1")}}
 	if got := when(lang.English(), one); got != "when its only redis server was restarted" {
 		t.Error(got)

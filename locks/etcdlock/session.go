@@ -11,6 +11,7 @@ import (
 	"go.etcd.io/etcd/client/v3/concurrency"
 
 	"locklab/locks"
+	"locklab/locks/clock"
 )
 
 // session is one lease at etcd. The Locker's mutex guards what changes.
@@ -195,7 +196,7 @@ func (l *Locker) revoke(s *session) {
 // deadline: its answer that the time is over may be here before the timer of the context is.
 func withCause(ctx context.Context, err error) error {
 	cause := ctx.Err()
-	if at, has := ctx.Deadline(); cause == nil && has && !time.Now().Before(at) {
+	if at, has := ctx.Deadline(); cause == nil && has && !clock.System().Now().Before(at) {
 		cause = context.DeadlineExceeded
 	}
 	if cause != nil && !errors.Is(err, cause) {

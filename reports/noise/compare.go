@@ -96,8 +96,9 @@ type Comparison struct {
 	Chance float64
 	// Repeated says that both have repeats: without, nothing can be [Shown].
 	Repeated bool
-	// Same says that the values are, Small that they differ by no more than the [Drift].
-	Same, Small bool
+	// Same says that the values are, in all repeats; Small that they differ by no more than the
+	// [Drift]; Wide that repeats of a share may, though their medians do not.
+	Same, Small, Wide bool
 	// Fewest is how many repeats each run needs for anything to be shown, Needed for a
 	// difference as large as this one, four times out of five; 0 if no number would do.
 	Fewest, Needed int
@@ -127,6 +128,8 @@ func Compare(before, after Sample, is Kind) Comparison {
 	case c.n == 0:
 	case c.n > 1:
 		c.Repeated = true
+		c.Same = c.Same && slices.Min(before.Values) == slices.Max(before.Values) && slices.Min(after.Values) == slices.Max(after.Values)
+		c.Wide = is == Share && max(c.Before.High-c.After.Low, c.After.High-c.Before.Low) > DriftShare
 		c.Chance = benchmath.AssumeNothing.Compare(before.sample(), after.sample()).P
 		c.deviation = math.Sqrt((square(deviation(before.Values)) + square(deviation(after.Values))) / 2)
 	case len(before.Values) == 1 && len(after.Values) == 1 && !math.IsNaN(before.Error) && !math.IsNaN(after.Error):
@@ -170,7 +173,7 @@ func Holm(all []*Comparison) {
 		switch {
 		case !c.Tested():
 			c.Outcome = Open
-		case c.Same || c.Small:
+		case (c.Same || c.Small) && !(c.Wide && c.n < fewest):
 			c.Outcome = Noise
 		case c.Chance <= Level && c.Repeated:
 			c.Outcome = Shown

@@ -340,3 +340,31 @@ func TestIntervalsApartAreNoNoise(t *testing.T) {
 		t.Errorf("apart: %v, near: %v; want %v, %v", apart.Outcome, near.Outcome, noise.Open, noise.Noise)
 	}
 }
+
+// TestEqualMediansAreNotTheSame: of few repeats, one of which lost a share of its requests, the medians
+// say nothing of it.
+func TestEqualMediansAreNotTheSame(t *testing.T) {
+	all, once := []float64{1, 1, 1}, []float64{1, 0.949, 1}
+	many := make([]float64, 40)
+	for i := range many {
+		many[i] = []float64{1, 1, 1, 0.949}[i%4]
+	}
+	for name, c := range map[string]struct {
+		before, after []float64
+		is            noise.Kind
+		want          noise.Outcome
+		same          bool
+	}{
+		"the same":            {all, all, noise.Share, noise.Noise, true},
+		"once":                {all, once, noise.Share, noise.Open, false},
+		"as often":            {once, once, noise.Share, noise.Open, false},
+		"many repeats":        {many, many, noise.Share, noise.Noise, false},
+		"times, of which few": {all, once, noise.Measure, noise.Noise, false},
+	} {
+		got := noise.Compare(noise.Sample{Values: c.before}, noise.Sample{Values: c.after}, c.is)
+		noise.Holm([]*noise.Comparison{&got})
+		if got.Outcome != c.want || got.Same != c.same {
+			t.Errorf("%s: %v, same %t; want %v and %t", name, got.Outcome, got.Same, c.want, c.same)
+		}
+	}
+}

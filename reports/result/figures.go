@@ -158,8 +158,8 @@ func Figures() []Figure {
 			of:    func(r Row) (float64, bool) { return 1 - r.Availability, r.Availability > 0 || r.OfferedPerS > 0 },
 		},
 		{Field: "matches", Column: "matches", Group: "Rooms", Title: "matches", As: Count, Better: Higher, Means: "Requests of players that ended with a seat in a room."},
-		{Field: "rooms_created", Column: "rooms_created", Group: "Rooms", Title: "created", As: Count, Term: "rooms created", Means: "In the measured part, the duplicates among them included."},
-		{Field: "duplicates.total", Column: "duplicates_total", Group: "Duplicates", Title: "total", As: Count, Better: Lower, Within: "rooms_created", Means: "Those of all causes, in the measured part."},
+		{Field: "rooms_created", Column: "rooms_created", Group: "Rooms", Title: "created", As: Count, Term: "rooms created", Means: "Since the measured part began, also after its end for the last who asked in it; the duplicates among them included."},
+		{Field: "duplicates.total", Column: "duplicates_total", Group: "Duplicates", Title: "total", As: Count, Better: Lower, Within: "rooms_created", Means: "Those of all causes, of rooms that were created since the measured part began, also after its end for the last who asked in it."},
 		{
 			Field: "duplicates.raced", Column: "duplicates_raced", Group: "Duplicates", Title: "raced", As: Count, Better: Lower, Unsafe: true, Place: 3, InMarkdown: true,
 			Means: "The other room was still starting, or another master ordered it at the same time: the lock failed, or there was none.",
@@ -299,6 +299,7 @@ func Figures() []Figure {
 			Term: "acquisitions granted", Means: "Share of the acquisitions of the measured part that were granted, whenever they were answered; without those that were called off because what they were for came by another way.",
 		},
 		Figure{Field: "holds_lost", Measured: true, Column: "holds_lost", Group: "Holds", Title: "lost", Name: "holds lost", Term: "holds lost", As: Count, Better: Lower, Means: "Holds that ended before their release because their holder was told, or noticed, that it holds no longer."},
+		Figure{Field: "token_grants", Measured: true, Column: "token_grants", Group: "Store", Title: "grants with a token", As: Count, Means: "Acquisitions that came with a fencing token, which holders show the store with fencing on."},
 	)
 }
 

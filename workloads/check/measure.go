@@ -110,7 +110,10 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 	}
 	if f.Scheduled > 0 {
 		sent := uint64(f.Scheduled - f.Unsent) //nolint:gosec // not negative
-		if why := loadgen.Behind(uint64(f.Scheduled), sent, time.Duration(f.Lateness.Quantile(0.99))); !why.IsZero() {
+		late := time.Duration(f.Lateness.Quantile(0.99))
+		if why := loadgen.Behind(uint64(f.Scheduled), sent, late); late > loadgen.MaxLateness && !offered { // by clients of the masters
+			f.Behind = append(f.Behind, sentence.Of("all clients were busy: operations waited for one until p99 %v after the intended time, want at most %v; more --clients have them asked for in time", late, loadgen.MaxLateness))
+		} else if !why.IsZero() {
 			f.Behind = append(f.Behind, why)
 		}
 	}

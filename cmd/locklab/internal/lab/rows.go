@@ -94,6 +94,9 @@ func toRow(f *check.Findings, v check.Verdict, want history.Expect, histories []
 			Warmup: f.WarmupDuplicates.Unsafe(), Unclear: f.Doubts.Rooms,
 		}
 	}
+	if _, writes := f.Counts["writes"]; writes {
+		row.Measure("token_grants", float64(f.Tokens))
+	}
 	for field, n := range f.Counts {
 		row.Measure(field, float64(n))
 	}
