@@ -36,7 +36,7 @@ func (r answerRow) Columns() int { return 1 + len(r.Cells) }
 // answerCell is one figure. Where is the scenario that it comes from.
 type answerCell struct {
 	Title, Value, Where, Note, Href string
-	Elsewhere                       string // of which share the figure is in another scenario
+	Elsewhere                       string // of another scenario: of which share the figure is, or that it is worse and decides nothing
 	// Besides is what the figure leaves out and the reader must know: "+30 unreachable".
 	Besides string
 	Meaning meaning
@@ -260,6 +260,14 @@ func answerCellOf(say *lang.Lang, f result.Figure, rows []result.Row) answerCell
 	if math.IsNaN(v) {
 		return c
 	}
+	undecided := ""
+	if meaningOf(f, r) == open { // another one may be bad, and decided
+		decided := rowsWith(rows, func(one result.Row) bool { return meaningOf(f, one) > good })
+		if least, known := worst(decided, f); !math.IsNaN(known) {
+			undecided = say.Sprintf("%s: %s, undecided", plain(r.Scenario), told(say, f, v))
+			r, v = least, known
+		}
+	}
 	c.Meaning = meaningOf(f, r)
 	for _, one := range rows { // what another row could not decide may have been worse
 		_, has := f.Of(one)
@@ -282,7 +290,7 @@ func answerCellOf(say *lang.Lang, f result.Figure, rows []result.Row) answerCell
 		c.Where, c.Href = plain(r.Scenario), "#"+rowID(r)
 	}
 	c.Note = sharedNote(say, f, r)
-	c.Elsewhere = fewerElsewhere(say, f, r, rows)
+	c.Elsewhere = cmp.Or(undecided, fewerElsewhere(say, f, r, rows))
 	for _, one := range rows {
 		if ofTheLucky(f, one) || math.IsNaN(shareOf(f, one)) {
 			c.Meaning = max(c.Meaning, meaningOf(f, one))

@@ -62,6 +62,35 @@ func TestUnsafeByWhatIsNotDrawn(t *testing.T) {
 	}
 }
 
+// TestOthersOnTheMachine are told of, in any repeat, though no verdict is theirs; and what a repeat
+// took that they disturbed stands in no bracket of the others.
+func TestOthersOnTheMachine(t *testing.T) {
+	repeat := func(others, p50 float64) result.Repeat {
+		return result.Repeat{Figures: map[string]float64{result.OthersField: others, "acquire_ms.p50": p50}}
+	}
+	row := func(lock string, p50 float64, repeats ...result.Repeat) result.Row {
+		return result.Row{
+			Lock: lock, Scenario: "baseline", Workload: "mutex", Availability: 1, OfferedPerS: 1, Repeats: len(repeats), PerRepeat: repeats, AcquireMS: &result.Quantiles{P50: p50},
+			Verdict: result.Verdict{Status: result.StatusExpected, Safety: result.Safe},
+		}
+	}
+	rows := []result.Row{row("redis", 0.64, repeat(0.81, 0.9), repeat(0.1, 0.48), repeat(0.1, 0.52)), row("raft", 2, repeat(0.19, 1.9), repeat(0, 2), repeat(0, 2.1))}
+	quiet := checkOf(lang.English(), rows).Quiet
+	if want := "Other programs used up to 81.0% of the machine's CPUs during redis under baseline: what was slow there may be their doing."; !strings.HasSuffix(quiet, want) {
+		t.Errorf("%q does not say %q", quiet, want)
+	}
+	cost := ""
+	for _, f := range costFindings(lang.English(), rows) {
+		cost += f.Plain()
+	}
+	if want := "redis 0.64\u00a0ms and raft 2\u00a0ms (1.90\u00a0ms to 2.10\u00a0ms)"; !strings.Contains(strings.ReplaceAll(cost, " ms", "\u00a0ms"), want) {
+		t.Errorf("%q does not say %q", cost, want)
+	}
+	if rows[0].PerRepeat[0].Figures[result.OthersField] = 0.2; othersFinding(lang.English(), rows) != nil {
+		t.Error("20 % of the CPUs are told of")
+	}
+}
+
 // TestTheMostUnreachable: where no duplicate is the lock's, the answer names the scenario with the
 // most of those whose room could not be reached.
 func TestTheMostUnreachable(t *testing.T) {

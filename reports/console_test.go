@@ -459,6 +459,10 @@ func TestFirstTableLeavesNothingOut(t *testing.T) {
 			r.Scenario, r.Acquired, r.AcquireMS = "slow", new(0.821), &result.Quantiles{P50: 50, P99: 90}
 		}),
 		row("worse", func(r *result.Row) { r.Acquired, r.AcquireMS = new(0.066), &result.Quantiles{P50: 2.35, P99: 11} }),
+		row("half", func(r *result.Row) { r.Availability = 0.96 }),
+		row("half", func(r *result.Row) { // decides nothing, and hides nothing
+			r.Scenario, r.Availability, r.Verdict.Status = "slow", 0.519, result.StatusInconclusive
+		}),
 		row("old", func(r *result.Row) { r.Availability, r.AcquireMS = 0.74, &result.Quantiles{P50: 48, P99: 99} }),
 		row("mine", func(r *result.Row) {
 			r.Verdict.Status, r.Verdict.Safety = result.StatusNotJudged, result.SafetyNotJudged
@@ -469,6 +473,7 @@ func TestFirstTableLeavesNothingOut(t *testing.T) {
 		"none ✗ 0 ✓ none ? – ? – ? – ? – +93 overlaps", "multiphase ✗ 30 ✓ none ? – ? – ? – ? – +30 unreachable",
 		"redlock △ 0 ✓ none ✗ 2.9 s ? – ? – ? – +5 unreachable in zone c s", "mine ? none seen",
 		"quorum ✓ 0 ✓ none ? – ? – ✗ 43.6 ms ✗ 60 ms slow slow acquire p50: s: 36.9% granted; acquire p99: s: 36.9% granted",
+		"half ? none seen ✗ 4.0% ? – ? – ? – ? – s failed requests: slow: 48.1%, undecided",
 		"worse ✓ 0 ✓ none ? – ? – ✗ 50 ms ✗ 90 ms 82.1% granted 82.1% granted slow slow acquire p50: s: 6.6% granted; acquire p99: s: 6.6% granted", "old ✓ 0 ✗ 26.0% ? – ? – ? 48 ms ? 99 ms unknown share unknown share",
 		"raft ✓ 0 ✗ 61.6% ? – ✗ 13.8 ms ✓ 2 ms ✗ 11 ms 38.4% served 60.0% granted 60.0% granted",
 	} {

@@ -105,10 +105,15 @@ func changeText(say *lang.Lang, f result.Figure, before, after float64) string {
 // said sums up the differences of a comparison.
 func said(say *lang.Lang, files []result.File, names []string, found []Difference) []string {
 	by := map[noise.Outcome][]Difference{}
-	tested, leftOut, fewest, repeated := 0, 0, 0, false
+	tested, fewest, repeated := 0, 0, false
+	var leftOut []string
 	var reasons []string // why some are not tested
 	for _, d := range found {
-		leftOut = max(leftOut, d.LeftOut)
+		if where := say.Sprintf("%s under %s", plain(d.Lock), plain(d.Scenario)); d.LeftOut > 0 {
+			if part := say.Sprintf("%d of %s", d.LeftOut, where); !slices.Contains(leftOut, part) {
+				leftOut = append(leftOut, part)
+			}
+		}
 		if d.Untested != "" {
 			if d.Untested == otherConditions {
 				continue // that stands above
@@ -162,8 +167,8 @@ func said(say *lang.Lang, files []result.File, names []string, found []Differenc
 	case len(reasons) > 0:
 		all = append(all, say.Sprintf("Some differences are not judged: %s.", strings.Join(reasons, ", ")))
 	}
-	if leftOut > 0 && tested > 0 {
-		all = append(all, say.Text("Repeats during which others used the machine are left out."))
+	if len(leftOut) > 0 && tested > 0 {
+		all = append(all, say.Sprintf("Repeats during which others used the machine are left out: %s.", say.List(leftOut)))
 	}
 	return all
 }

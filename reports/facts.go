@@ -48,7 +48,7 @@ func facts(say *lang.Lang, f result.File) []fact {
 // measured says how many runs the figures of the rows are of, how long they were, and for how
 // long of that something was broken; "" where the rows do not say it.
 func measured(say *lang.Lang, rows []result.Row) string {
-	var repeats, lengths, rates, broken spread
+	var repeats, lengths, rates, holds, broken spread
 	for _, r := range rows {
 		if r.Repeats <= 0 || r.MeasuredMS <= 0 {
 			continue
@@ -57,6 +57,9 @@ func measured(say *lang.Lang, rows []result.Row) string {
 		lengths.add(float64(r.MeasuredMS) / float64(r.Repeats))
 		if r.OfferedPerS > 0 {
 			rates.add(r.OfferedPerS)
+		}
+		if r.HoldMS != nil && r.Workload != "matchmaking" { // scenarios set how long clients hold
+			holds.add(r.HoldMS.P50)
 		}
 		if ms := inForce(r); ms > 0 {
 			broken.add(ms)
@@ -75,6 +78,9 @@ func measured(say *lang.Lang, rows []result.Row) string {
 	text := say.Count(int64(repeats.most), "1 run of each, %[2]s measured", "%[1]s runs of each, %[2]s measured in each", repeats.text(number), lengths.text(rough))
 	if rates.n > 0 {
 		text = say.Sprintf("%s, %s requests/s", text, rates.text(number))
+	}
+	if holds.n > 0 {
+		text = say.Sprintf("%s, locks held for %s (p50)", text, holds.text(func(ms float64) string { return span(say, ms) }))
 	}
 	if broken.n > 0 {
 		text = say.Sprintf("%s; where something was broken, it was for %s of that", text, broken.text(rough))

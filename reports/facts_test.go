@@ -25,6 +25,11 @@ func TestMeasured(t *testing.T) {
 		"1 run of each, 5 s measured; where something was broken, it was for 45 ms of that.": { // three restarts, two of them at once
 			row(1, 5000, 0, fault(2500, 2515), fault(1250, 1265), fault(1255, 1270), fault(3750, 3760)),
 		},
+		"1 run of each, 2 s measured, 20 requests/s, locks held for 1.21 ms–50 ms (p50).": {
+			{Repeats: 1, MeasuredMS: 2000, OfferedPerS: 20, Workload: "mutex", HoldMS: &result.Quantiles{P50: 1.21}},
+			{Repeats: 1, MeasuredMS: 2000, OfferedPerS: 20, Workload: "mutex", HoldMS: &result.Quantiles{P50: 50}},
+		},
+		"2 runs of each, 1 s measured in each.": {{Repeats: 2, MeasuredMS: 2000, Workload: "matchmaking", HoldMS: &result.Quantiles{P50: 50}}},
 		"1 run of each, 8 s measured.": {row(1, 8000, 0, fault(500, -1))},
 	} {
 		if got := measured(lang.English(), rows); got != want {

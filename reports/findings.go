@@ -123,7 +123,45 @@ func ending(say *lang.Lang, run result.Run) finding {
 	return finding{}
 }
 
-func verdictFindings(say *lang.Lang, rows []result.Row) (told []finding) {
+// verdictFindings are what the lab's own check came to, and what it may be worth.
+func verdictFindings(say *lang.Lang, rows []result.Row) []finding {
+	return append(judgedFindings(say, rows), othersFinding(say, rows)...)
+}
+
+// othersFinding says during which runs other programs used the machine so much that what was slow may
+// be their doing, though no verdict is.
+func othersFinding(say *lang.Lang, rows []result.Row) []finding {
+	const shown = 3
+	highest := 0.0
+	var disturbed []string
+	for _, r := range rows {
+		if used := othersOfRow(r); used > noise.Quiet {
+			highest = max(highest, used)
+			disturbed = append(disturbed, say.Sprintf("%s under %s", named(r.Lock), plain(r.Scenario)))
+		}
+	}
+	if len(disturbed) == 0 {
+		return nil
+	}
+	if more := len(disturbed) - shown; more > 0 {
+		disturbed = append(disturbed[:shown], say.Count(int64(more), "1 more row", "%s more rows"))
+	}
+	return []finding{{topicVerdicts, false, say.Sprintf("Other programs used up to %s of the machine's CPUs during %s: what was slow there may be their doing.", percent(highest), say.List(disturbed))}}
+}
+
+// othersOfRow is the largest share of the CPUs that others used, in any repeat.
+func othersOfRow(r result.Row) (used float64) {
+	f, _ := result.Lookup(result.OthersField)
+	if v, has := f.Of(r); has {
+		used = v
+	}
+	for _, one := range r.PerRepeat {
+		used = max(used, one.Figures[result.OthersField])
+	}
+	return used
+}
+
+func judgedFindings(say *lang.Lang, rows []result.Row) (told []finding) {
 	by := map[string][]result.Row{}
 	for _, r := range rows {
 		status := r.Verdict.Status
@@ -334,7 +372,7 @@ func noiseOf(rows []result.Row, base, field string) (within map[string]bool, jud
 func spanWithin(say *lang.Lang, r result.Row, field string, ms float64) (text string, known bool) {
 	f, _ := result.Lookup(field)
 	iv := intervalOf(f, r)
-	if iv.Confidence == 0 || !(iv.Low < iv.High) {
+	if iv.Confidence == 0 || !(iv.Low < iv.High) || ms < iv.Low || ms > iv.High { // of other repeats: not of those that others disturbed
 		return span(say, ms), false
 	}
 	return say.Sprintf("%s (%s)", span(say, ms), say.Sprintf("%s to %s", span(say, iv.Low), span(say, iv.High))), true

@@ -205,8 +205,8 @@ func timeline(say *lang.Lang, s scenario.Scenario) string {
 		faults.row("  " + say.Text("nothing is broken"))
 	}
 	faults.write(&out, 0)
-	if w := s.Wants; w.Hold > 0 {
-		fmt.Fprintf(&out, "\n%s\n", say.Sprintf("locks are held for %s", say.Lasting(w.Hold)))
+	if wanted := catalog.Wanted(s.Wants); len(wanted) > 0 {
+		fmt.Fprintf(&out, "\n%s\n", say.Sprintf("unless flags say otherwise: %s", say.Tell(sentence.And(wanted...))))
 	}
 	fmt.Fprintf(&out, "\n%s\n", say.Text("expected; of the requests, at least the share that is served outside and during faults:"))
 	locks := table{left: true}

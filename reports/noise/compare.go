@@ -173,7 +173,7 @@ func Holm(all []*Comparison) {
 		switch {
 		case !c.Tested():
 			c.Outcome = Open
-		case (c.Same || c.Small) && !(c.Wide && c.n < fewest):
+		case (c.Same || c.Small) && (!c.Wide || c.n >= fewest):
 			c.Outcome = Noise
 		case c.Chance <= Level && c.Repeated:
 			c.Outcome = Shown

@@ -201,10 +201,10 @@ func (c *Checker) checkOverlapsOf(f *Findings, t timeline, holds []*acquire) {
 		begins := h.at + h.err
 		if begins < longest.until-longest.err {
 			f.OverlapHolds++
-			f.violation(t, h.at)
 		}
 		if old := holds[i]; begins < old.until-old.err {
 			f.Overlaps++
+			f.violation(t, h.at)
 			c.example(f, t, sentence.Key("overlap"), c.names.text(h.resource), h.at, func() sentence.Text {
 				return sentence.Of("%s on %s got %s while %s on %s held it, and believed so for %s more",
 					brief(h.hold), c.name(h.node), c.name(h.resource), brief(old.hold), c.name(old.node), time.Duration(old.until-h.at))

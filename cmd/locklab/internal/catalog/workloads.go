@@ -72,6 +72,8 @@ type Load interface {
 	// Fitting is the rate of operations that clients can be served at who do what a scenario
 	// wants, at most usual.
 	Fitting(usual float64, w scenario.Wants) float64
+	// Instead says what clients do because a scenario wants it, in place of what is usual.
+	Instead(scenario.Wants) []sentence.Text
 	// Worker changes what workers are told.
 	Worker(*worker.Settings)
 	// Begin prepares one run.
@@ -251,6 +253,24 @@ func (l *matchmakingLoad) Fitting(usual float64, w scenario.Wants) float64 {
 	return min(usual, max(1, math.Floor(float64(l.groups*l.seats)/w.Hold.Seconds()/3)))
 }
 
+func (l *matchmakingLoad) Instead(w scenario.Wants) []sentence.Text {
+	return Wanted(scenario.Wants{Hold: w.Hold})
+}
+
+// Wanted says in words what a scenario wants of clients.
+func Wanted(w scenario.Wants) (said []sentence.Text) {
+	if w.Hold > 0 {
+		said = append(said, sentence.Of("locks that are held for %v", w.Hold))
+	}
+	if w.Clients > 0 {
+		said = append(said, sentence.Count(int64(w.Clients), "1 client in each master", "%d clients in each master"))
+	}
+	if w.Resources > 0 {
+		said = append(said, sentence.Count(int64(w.Resources), "1 resource", "%d resources"))
+	}
+	return said
+}
+
 func (l *matchmakingLoad) Worker(s *worker.Settings) { s.Capacity = l.seats }
 
 func (l *matchmakingLoad) Begin(r Run) (Clients, error) {
@@ -327,6 +347,21 @@ func (l *clientsLoad) Check() error {
 
 // Fitting is usual: these clients wait for each other.
 func (*clientsLoad) Fitting(usual float64, _ scenario.Wants) float64 { return usual }
+
+// Instead is what [clientsLoad.Begin] takes of them.
+func (l *clientsLoad) Instead(w scenario.Wants) []sentence.Text {
+	hold, clients := l.hold, l.clients
+	if wants(l, "hold", &hold, w.Hold); hold == l.hold {
+		w.Hold = 0
+	}
+	if wants(l, "clients", &clients, w.Clients); clients == l.clients {
+		w.Clients = 0
+	}
+	if n, _ := l.Resources(w); n == l.resources || l.path == handoff.Path {
+		w.Resources = 0
+	}
+	return Wanted(w)
+}
 
 func (*clientsLoad) Worker(*worker.Settings) {}
 

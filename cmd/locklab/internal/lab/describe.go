@@ -83,11 +83,15 @@ func (c *Config) describe(ctx context.Context, f *fleet, run *result.Run) error 
 
 func us(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// warnOfRates says under which scenarios less than usual is offered.
-func (c *Config) warnOfRates(run *result.Run) {
+// warnOfLoads says under which scenarios something else than usual is asked of the locks.
+func (c *Config) warnOfLoads(run *result.Run) {
 	for _, s := range c.Scenarios {
+		said := c.Load.Instead(s.Wants)
 		if rate := c.rateUnder(s); rate != c.Rate {
-			run.Warn(sentence.Of("%s has locks held for %v: no more than %.0f operations a second are offered under it", sentence.Name(s.Name), s.Wants.Hold, rate))
+			said = append(said, sentence.Of("no more than %.0f operations a second", rate))
+		}
+		if len(said) > 0 {
+			run.Warn(sentence.Of("the scenario %s has %s", sentence.Name(s.Name), sentence.And(said...)))
 		}
 	}
 }

@@ -89,7 +89,7 @@ func with(ctx context.Context, parts []Config, earlier *result.File, display pro
 		return file, err
 	}
 	for i := range parts {
-		parts[i].warnOfRates(&file.Run)
+		parts[i].warnOfLoads(&file.Run)
 	}
 	if earlier != nil {
 		goesOnFrom(&file.Run, *earlier)
