@@ -30,7 +30,7 @@ func TestMeasured(t *testing.T) {
 			{Repeats: 1, MeasuredMS: 2000, OfferedPerS: 20, Workload: "mutex", HoldMS: &result.Quantiles{P50: 50}},
 		},
 		"2 runs of each, 1 s measured in each.": {{Repeats: 2, MeasuredMS: 2000, Workload: "matchmaking", HoldMS: &result.Quantiles{P50: 50}}},
-		"1 run of each, 8 s measured.": {row(1, 8000, 0, fault(500, -1))},
+		"1 run of each, 8 s measured.":          {row(1, 8000, 0, fault(500, -1))},
 	} {
 		if got := measured(lang.English(), rows); got != want {
 			t.Errorf("%+v:\n got %s\nwant %s", rows, got, want)
