@@ -185,9 +185,10 @@ func TestComparisonTakesTheWorstOfTheSame(t *testing.T) {
 		f.Results = slices.DeleteFunc(f.Results, func(r result.Row) bool { return r.Scenario == "zone-partition" })
 	})
 	generate(t, []string{a, b}, out)
-	text := string(read(t, out, "index.html"))
-	if want := "of each figure the worst of 1 scenario, with that scenario; left out, because not every run has it: zone-partition"; !strings.Contains(text, want) {
-		t.Errorf("the page does not say %q", want)
+	text := string(read(t, out, reports.PageFile))
+	const want = "of each figure the worst of 1 scenario, with that scenario; left out, because not every run has it: zone-partition"
+	if !strings.Contains(text, want) || !strings.Contains(string(read(t, out, reports.MarkdownFile)), want) {
+		t.Errorf("the page, or its Markdown, does not say %q", want)
 	}
 	_, answer, _ := strings.Cut(text, `id="answer"`)
 	answer, _, _ = strings.Cut(answer, "</table>")

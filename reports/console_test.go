@@ -275,6 +275,24 @@ func TestHeadline(t *testing.T) {
 			})}},
 			[]string{"nobody got the lock for 1.0 s (zone c got no lock for 2.9 s) with nothing broken"},
 		},
+		"two scenarios of the same kind, and one told of before": {
+			result.File{Results: []result.Row{
+				row("redis", "holder-pause", result.StatusExpected, func(r *result.Row) {
+					r.Verdict.Safety, r.Availability, r.Faults = result.Unsafe, 0.985, []result.Fault{{Kind: "pause", Target: "holder (m)", Nodes: []string{"m"}}}
+					r.Duplicates = &result.Duplicates{Total: 4, Raced: 4}
+				}),
+				row("redis", "granted-pause", result.StatusExpected, func(r *result.Row) {
+					r.Availability, r.Faults = 0.5, []result.Fault{{Kind: "pause", Target: "holder (m)", Nodes: []string{"m"}}}
+				}),
+				row("redis", "slow", result.StatusExpected, func(r *result.Row) { r.Availability, r.Faults = 0.6, []result.Fault{{Kind: "latency"}} }),
+				row("redis", "cut", result.StatusExpected, func(r *result.Row) { r.Availability, r.Faults = 0.7, []result.Fault{{Kind: "partition"}} }),
+				row("redis", "flap", result.StatusExpected, func(r *result.Row) { r.Availability, r.Faults = 0.8, []result.Fault{{Kind: "flap"}} }),
+			}},
+			[]string{
+				"redis: 4 duplicates (4.00 per 1,000 matches) when the one that held it stood still, in 1 of 5 scenarios; under granted-pause 50.0% of the requests failed; " +
+					"when the network was slow: 40.0% of the requests failed; when the network was cut: 30.0% of the requests failed; users were harmed in 1 more scenario.",
+			},
+		},
 		"fencing off": {
 			result.File{Results: []result.Row{row("raft", "granted-pause", result.StatusExpected, func(r *result.Row) { stored(r, 20, 0, 0, 25, 1) })}},
 			[]string{"raft: 1 stale write with nothing broken; fencing was off, so that the store checked no write; every"},

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,15 +17,34 @@ const quietShare = 0.999
 // prevent, what it did not serve, and for how long nobody got it; each the worst over the
 // scenarios, whether it is to its credit or not. All are the rows that it is read beside.
 func inOneSentence(say *lang.Lang, rows, all []result.Row) finding {
-	text := say.Sprintf("%s: %s; %s.", named(rows[0].Lock), violations(say, rows, violationOf(all)), outages(say, rows))
+	in := circumstances{}
+	harm := violations(say, rows, violationOf(all), in)
+	text := say.Sprintf("%s: %s; %s.", named(rows[0].Lock), harm, outages(say, rows, in))
 	if ran, of := len(scenariosOf(rows)), len(scenariosOf(all)); ran < of {
 		text += say.Sprintf(" It ran under %d of the %d scenarios.", ran, of)
 	}
 	return finding{Topic: topicLocks, text: text + caveats(say, rows)}
 }
 
+// circumstances are the scenarios that a sentence has told of, by the words that stand for each.
+type circumstances map[string]string
+
+// of names a row's scenario in words that the sentence has for no other one.
+func (c circumstances) of(say *lang.Lang, r result.Row) string {
+	words := when(say, r)
+	if scenario, used := c[words]; used && scenario != r.Scenario {
+		words = say.Sprintf("under %s", plain(r.Scenario))
+	}
+	c[words] = r.Scenario
+	return words
+}
+
+func (c circumstances) told(r result.Row) bool {
+	return slices.Contains(slices.Collect(maps.Values(c)), r.Scenario)
+}
+
 // violations is what happened that a lock is to prevent, and what is not held against it.
-func violations(say *lang.Lang, rows []result.Row, counted result.Figure) string {
+func violations(say *lang.Lang, rows []result.Row, counted result.Figure, in circumstances) string {
 	if counted.Violation == "" {
 		return say.Text("nothing was counted that a lock is to prevent")
 	}
@@ -43,12 +63,12 @@ func violations(say *lang.Lang, rows []result.Row, counted result.Figure) string
 			at, most = r, n
 		}
 	}
-	return violated(say, counted, at, int64(most), hits, len(judged)) + apart(say, rows, at, counted) + fenced(say, rows)
+	return violated(say, counted, at, int64(most), hits, len(judged), in) + apart(say, rows, at, counted, in) + fenced(say, rows, in)
 }
 
 // fenced says what the store that holders wrote to made of fencing tokens: "" where none was written
 // to, or where it took all that it checked.
-func fenced(say *lang.Lang, rows []result.Row) string {
+func fenced(say *lang.Lang, rows []result.Row, in circumstances) string {
 	of := func(field string) (sum float64, known bool) {
 		f, _ := result.Lookup(field)
 		for _, r := range rows {
@@ -64,7 +84,7 @@ func fenced(say *lang.Lang, rows []result.Row) string {
 	at, refused := worst(rows, late)
 	switch {
 	case refused > 0:
-		return say.Count(int64(refused), "; 1 late write was refused by its token %[1]s", "; %[2]s late writes were refused by their tokens %[1]s", when(say, at))
+		return say.Count(int64(refused), "; 1 late write was refused by its token %[1]s", "; %[2]s late writes were refused by their tokens %[1]s", in.of(say, at))
 	case checked > 0 || writes == 0:
 		return ""
 	case known && tokens == 0:
@@ -77,7 +97,7 @@ func fenced(say *lang.Lang, rows []result.Row) string {
 
 // violated says in how many scenarios there was a violation, and how many there were in the
 // worst of them.
-func violated(say *lang.Lang, counted result.Figure, at result.Row, most int64, hits, judged int) string {
+func violated(say *lang.Lang, counted result.Figure, at result.Row, most int64, hits, judged int, in circumstances) string {
 	duplicate := counted.Violation == "duplicate"
 	switch {
 	case judged == 0 && duplicate:
@@ -93,13 +113,13 @@ func violated(say *lang.Lang, counted result.Figure, at result.Row, most int64, 
 	case hits == 0:
 		return say.Sprintf("no %s was seen in %d scenarios", say.Term(counted.Violation), judged)
 	case judged == 1:
-		return say.Sprintf("%s%s %s", counts(say, most, counted), share(say, counted, at), when(say, at))
+		return say.Sprintf("%s%s %s", counts(say, most, counted), share(say, counted, at), in.of(say, at))
 	case hits == 1:
-		return say.Sprintf("%s%s %s, in 1 of %d scenarios", counts(say, most, counted), share(say, counted, at), when(say, at), judged)
+		return say.Sprintf("%s%s %s, in 1 of %d scenarios", counts(say, most, counted), share(say, counted, at), in.of(say, at), judged)
 	case hits == judged:
-		return say.Sprintf("%s in each of %d scenarios, at worst %s%s %s", say.Term(counted.Violation+"s"), judged, count(most), share(say, counted, at), when(say, at))
+		return say.Sprintf("%s in each of %d scenarios, at worst %s%s %s", say.Term(counted.Violation+"s"), judged, count(most), share(say, counted, at), in.of(say, at))
 	}
-	return say.Sprintf("%s in %d of %d scenarios, at worst %s%s %s", say.Term(counted.Violation+"s"), hits, judged, count(most), share(say, counted, at), when(say, at))
+	return say.Sprintf("%s in %d of %d scenarios, at worst %s%s %s", say.Term(counted.Violation+"s"), hits, judged, count(most), share(say, counted, at), in.of(say, at))
 }
 
 // counts is a number of violations.
@@ -134,13 +154,13 @@ func share(say *lang.Lang, counted result.Figure, r result.Row) string {
 
 // apart adds what is counted beside the violation that stands in front, and what makes a lock
 // unsafe although none of it was counted. At is the row that was told of last.
-func apart(say *lang.Lang, rows []result.Row, at result.Row, counted result.Figure) string {
+func apart(say *lang.Lang, rows []result.Row, at result.Row, counted result.Figure, in circumstances) string {
 	var text strings.Builder
 	then := func(r result.Row) string {
 		if r.Scenario == at.Scenario {
 			return ""
 		}
-		return " " + when(say, r)
+		return " " + in.of(say, r)
 	}
 	for _, f := range result.Figures() {
 		if f.Violation == "" || f.Violation == counted.Violation {
@@ -167,7 +187,7 @@ func apart(say *lang.Lang, rows []result.Row, at result.Row, counted result.Figu
 // outages is the worst share of requests that were refused, failed or never answered, with
 // how that ended, the longest time in which somebody waited and nobody got the lock, and where
 // else it harmed its users.
-func outages(say *lang.Lang, rows []result.Row) string {
+func outages(say *lang.Lang, rows []result.Row, in circumstances) string {
 	counted, none := rowsWith(rows, asked), rowsWith(rows, nobodyServed)
 	if len(counted)+len(none) == 0 {
 		return say.Text("no request was measured")
@@ -181,7 +201,7 @@ func outages(say *lang.Lang, rows []result.Row) string {
 	if i := slices.IndexFunc(rows, down); i >= 0 && !told { // however short the fault was
 		waited, told = rows[i], true
 	}
-	if i := slices.IndexFunc(rows, cutOffThroughout(say)); i >= 0 && !told {
+	if i := slices.IndexFunc(rows, cutOffThroughout); i >= 0 && !told {
 		waited, told = rows[i], true
 	}
 	text := say.Text("every request was served")
@@ -189,7 +209,7 @@ func outages(say *lang.Lang, rows []result.Row) string {
 		text = say.Text("every request was served, or still waited for others at the end")
 	}
 	if share < 1 {
-		text = say.Sprintf("%s %s of the requests failed", when(say, at), percent(1-share)) + whileItLasted(say, at)
+		text = say.Sprintf("%s %s of the requests failed", in.of(say, at), percent(1-share)) + whileItLasted(say, at)
 		if at.RecoveryMS != nil && *at.RecoveryMS > 0 {
 			text += say.Sprintf(", and it had recovered %s after the order to heal", span(say, *at.RecoveryMS))
 		}
@@ -201,10 +221,10 @@ func outages(say *lang.Lang, rows []result.Row) string {
 		text = ""
 	}
 	for _, r := range none {
-		text = strings.TrimPrefix(text+"; "+say.Sprintf("%s nobody was served: %s still waited at the end", when(say, r), count(int64(stillWaited(r)))), "; ")
+		text = strings.TrimPrefix(text+"; "+say.Sprintf("%s nobody was served: %s still waited at the end", in.of(say, r), count(int64(stillWaited(r)))), "; ")
 	}
 	if at, n := worst(rowsWith(rows, func(r result.Row) bool { return len(r.Faults) == 0 }), lost); n > 0 {
-		text = say.Sprintf("%s; %s", text, say.Count(int64(n), "1 hold was lost %s", "%[2]s holds were lost %[1]s", when(say, at)))
+		text = say.Sprintf("%s; %s", text, say.Count(int64(n), "1 hold was lost %s", "%[2]s holds were lost %[1]s", in.of(say, at)))
 	}
 	var already []result.Row
 	if share < 1 {
@@ -215,25 +235,21 @@ func outages(say *lang.Lang, rows []result.Row) string {
 	case share < 1 && waited.Scenario == at.Scenario:
 		text = say.Sprintf("%s; %s", text, waitedFor(say, waited))
 	default:
-		text = say.Sprintf("%s; %s", text, say.Sprintf("%s %s", waitedFor(say, waited), when(say, waited)))
+		text = say.Sprintf("%s; %s", text, say.Sprintf("%s %s", waitedFor(say, waited), in.of(say, waited)))
 		already = append(already, waited)
 	}
-	return elsewhere(say, text, rows, already)
+	return elsewhere(say, text, rows, already, in)
 }
 
 // elsewhere adds the rows that harmed users by anything but a violation and are not already told
 // of, the worst first; the last of many are only counted.
-func elsewhere(say *lang.Lang, text string, rows, already []result.Row) string {
+func elsewhere(say *lang.Lang, text string, rows, already []result.Row, in circumstances) string {
 	const most = 3
 	type harmed struct {
 		row   result.Row
 		parts []string
 	}
 	var all []harmed
-	used := map[string]bool{}
-	for _, r := range already {
-		used[when(say, r)] = true
-	}
 	for _, r := range rows {
 		if slices.ContainsFunc(already, func(o result.Row) bool { return o.Scenario == r.Scenario }) {
 			continue
@@ -245,14 +261,10 @@ func elsewhere(say *lang.Lang, text string, rows, already []result.Row) string {
 	slices.SortStableFunc(all, func(a, b harmed) int { return cmp.Compare(a.row.Availability, b.row.Availability) })
 	shown := min(len(all), max(most-len(already), 1))
 	for _, h := range all[:shown] {
-		words := when(say, h.row)
-		if used[words] {
-			words = say.Sprintf("under %s", plain(h.row.Scenario))
-		}
-		used[words] = true
-		text = say.Sprintf("%s; %s", text, say.Sprintf("%s: %s", words, strings.Join(h.parts, ", ")))
+		text = say.Sprintf("%s; %s", text, say.Sprintf("%s: %s", in.of(say, h.row), strings.Join(h.parts, ", ")))
 	}
-	if rest := len(all) - shown; rest > 0 {
+	untold := slices.DeleteFunc(all[shown:], func(h harmed) bool { return in.told(h.row) })
+	if rest := len(untold); rest > 0 {
 		text = say.Sprintf("%s; %s", text, say.Count(int64(rest), "users were harmed in 1 more scenario", "users were harmed in %s more scenarios"))
 	}
 	return text
@@ -279,7 +291,7 @@ func harms(say *lang.Lang, r result.Row) (parts []string) {
 			parts = append(parts, say.Term(f.Answer)+" "+told(say, f, v))
 		}
 	}
-	if len(outage) == 0 && (down(r) || cutOffThroughout(say)(r)) {
+	if len(outage) == 0 && (down(r) || cutOffThroughout(r)) {
 		outage = append(outage, waitedFor(say, r))
 	}
 	return append(parts, outage...)
@@ -308,17 +320,18 @@ func everywhere(r result.Row) float64 {
 	return *r.StallMS
 }
 
-// muchLonger says that a zone was without the lock for longer than all of them were at once by more
-// than a request takes to come.
-func muchLonger(r result.Row) bool { return *r.ZoneStallMS > 1.2*everywhere(r) }
+// muchLonger says that somebody noticed a zone's outage, and that it was longer than the one of all at
+// once by more than a request takes to come.
+func muchLonger(r result.Row) bool {
+	f, _ := result.Lookup(result.OutageField)
+	return r.ZoneStallMS != nil && *r.ZoneStallMS >= f.Felt && *r.ZoneStallMS > 1.2*everywhere(r)
+}
 
 // cutOffThroughout says that a zone was without the lock for as good as all of the fault.
-func cutOffThroughout(say *lang.Lang) func(result.Row) bool {
-	return func(r result.Row) bool {
-		const nearly = 0.9
-		fault := lasted(r)
-		return fault > 0 && inOneZone(say, r) && muchLonger(r) && *r.ZoneStallMS >= nearly*fault
-	}
+func cutOffThroughout(r result.Row) bool {
+	const nearly = 0.9
+	fault := lasted(r)
+	return fault > 0 && muchLonger(r) && *r.ZoneStallMS >= nearly*fault
 }
 
 // waitedFor is what nobody got, and for how long.

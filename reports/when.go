@@ -47,15 +47,7 @@ func struck(say *lang.Lang, r result.Row) (who string, several bool) {
 	target := ""
 	for _, faults := range eachRun(r) {
 		for _, f := range faults {
-			at := map[string]bool{}
-			for _, other := range faults {
-				if other.BeganMS <= f.BeganMS && (other.EndedMS > f.BeganMS || other.EndedMS == result.Never) || f.BeganMS == other.BeganMS {
-					for _, node := range other.Nodes {
-						at[node] = true
-					}
-				}
-			}
-			if len(at) > len(most) {
+			if at := heldAt(f.BeganMS, faults); len(at) > len(most) {
 				most, target = at, f.Target
 			}
 		}
@@ -91,4 +83,18 @@ func struck(say *lang.Lang, r result.Row) (who string, several bool) {
 		return say.Sprintf("%d processes", len(most)), true
 	}
 	return say.Text("a process"), false
+}
+
+// heldAt are the processes that faults of a run had in their grip at a moment, those that began then too.
+func heldAt(ms float64, faults []result.Fault) map[string]bool {
+	at := map[string]bool{}
+	for _, f := range faults {
+		if f.BeganMS > ms || f.BeganMS < ms && f.EndedMS <= ms && f.EndedMS != result.Never {
+			continue
+		}
+		for _, node := range f.Nodes {
+			at[node] = true
+		}
+	}
+	return at
 }
