@@ -36,7 +36,9 @@ func (r answerRow) Columns() int { return 1 + len(r.Cells) }
 // answerCell is one figure. Where is the scenario that it comes from.
 type answerCell struct {
 	Title, Value, Where, Note, Href string
-	Elsewhere                       string // of another scenario: of which share the figure is, or that it is worse and decides nothing
+	// Elsewhere is of another scenario: of which share the figure is, or that it is worse and decides
+	// nothing. Or it is of the same: what no fault is to blame for.
+	Elsewhere string
 	// Besides is what the figure leaves out and the reader must know: "+30 unreachable".
 	Besides string
 	Meaning meaning
@@ -124,8 +126,8 @@ func unreachable(r result.Row) int64 {
 func besides(say *lang.Lang, f result.Figure, r result.Row) string {
 	var parts []string
 	switch n := unreachable(r); {
-	case f.Field == result.OutageField && inOneZone(say, r):
-		return say.Sprintf("in zone %s", plain(r.ZoneStalled))
+	case f.Field == result.OutageField && longestOutage(say, r).zone != "":
+		return say.Sprintf("in zone %s", plain(longestOutage(say, r).zone))
 	case f.Violation == "":
 		return ""
 	case f.Violation == "duplicate" && n > 0:
@@ -291,6 +293,9 @@ func answerCellOf(say *lang.Lang, f result.Figure, rows []result.Row) answerCell
 	}
 	c.Note = sharedNote(say, f, r)
 	c.Elsewhere = cmp.Or(undecided, fewerElsewhere(say, f, r, rows))
+	if early := longestOutage(say, r).early(say); f.Field == result.OutageField && early != "" {
+		c.Elsewhere = strings.TrimPrefix(c.Elsewhere+"; "+early, "; ")
+	}
 	for _, one := range rows {
 		if ofTheLucky(f, one) || math.IsNaN(shareOf(f, one)) {
 			c.Meaning = max(c.Meaning, meaningOf(f, one))

@@ -273,7 +273,31 @@ func TestHeadline(t *testing.T) {
 				zone, all := 2918.0, 1038.0
 				r.StallMS, r.ZoneStallMS, r.ZoneStalled = &all, &zone, "c"
 			})}},
-			[]string{"nobody got the lock for 1.0 s (zone c got no lock for 2.9 s) with nothing broken"},
+			[]string{"nobody got the lock for 1.0 s, and zone c got none for 2.9 s with nothing broken"},
+		},
+		"a zone's outage that began before the fault": {
+			result.File{Results: []result.Row{row("redis", "holder-kill", result.StatusExpected, func(r *result.Row) {
+				zone, all := 4300.0, 255.0
+				r.StallMS, r.ZoneStallMS, r.ZoneStalled, r.Faults = &all, &zone, "c", []result.Fault{{Kind: "kill", Target: "holder (m)", Nodes: []string{"m"}}}
+				r.Measure(result.ZoneStallBefore, 1250)
+			})}},
+			[]string{"zone c got no lock for 4.3 s (1.2 s of it before the fault) when the one that held it was killed."},
+		},
+		"an outage before the fault, and the lock down in it": {
+			result.File{Results: []result.Row{row("redis", "cut", result.StatusExpected, func(r *result.Row) {
+				stall, all := 3000.0, 1.0
+				r.StallMS, r.Acquired, r.RecoveryMS, r.Verdict.Liveness, r.Faults = &stall, &all, new(5.0), "down", []result.Fault{{Kind: "latency"}}
+				r.Measure(result.StallBefore, 3000)
+			})}},
+			[]string{"nobody got the lock for 3 s before the fault, nor until it was over when the network was slow."},
+		},
+		"an outage before the fault that nobody notices": {
+			result.File{Results: []result.Row{row("redis", "cut", result.StatusExpected, func(r *result.Row) {
+				stall := 3000.0
+				r.StallMS, r.Faults = &stall, []result.Fault{{Kind: "latency"}}
+				r.Measure(result.StallBefore, 20)
+			})}},
+			[]string{"nobody got the lock for 3 s when the network was slow."},
 		},
 		"two scenarios of the same kind, and one told of before": {
 			result.File{Results: []result.Row{

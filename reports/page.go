@@ -254,8 +254,14 @@ func cellOf(say *lang.Lang, r result.Row, counted result.Figure) cell {
 		if v == 0 && f.Violation != "" && unsafeOtherwise(r, f) {
 			c.Lines = append(c.Lines, cellLine{Name: say.Term(result.Unsafe), Value: strings.Join(otherViolations(say, f, r), ", "), Part: true})
 		}
-		if f.Field == result.OutageField && inOneZone(say, r) {
-			c.Lines = append(c.Lines, cellLine{Name: say.Text("in zone"), Value: plain(r.ZoneStalled), Part: true})
+		if f.Field != result.OutageField {
+			continue
+		}
+		if o := longestOutage(say, r); o.zone != "" {
+			c.Lines = append(c.Lines, cellLine{Name: say.Text("in zone"), Value: plain(o.zone), Part: true})
+		}
+		if o := longestOutage(say, r); o.early(say) != "" {
+			c.Lines = append(c.Lines, cellLine{Name: say.Text("before the fault"), Value: span(say, o.before), Part: true})
 		}
 	}
 	if r.Verdict.Undecided() {

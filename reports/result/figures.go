@@ -300,6 +300,8 @@ func Figures() []Figure {
 		},
 		Figure{Field: "holds_lost", Measured: true, Column: "holds_lost", Group: "Holds", Title: "lost", Name: "holds lost", Term: "holds lost", As: Count, Better: Lower, Means: "Holds that ended before their release because their holder was told, or noticed, that it holds no longer."},
 		Figure{Field: "token_grants", Measured: true, Column: "token_grants", Group: "Store", Title: "grants with a token", As: Count, Means: "Acquisitions that came with a fencing token, which holders show the store with fencing on."},
+		Figure{Field: StallBefore, Measured: true, Column: StallBefore, Group: "Fault, ms", Title: "stall before it", Name: "stall before the fault", Term: "stall before the fault", Unit: "ms", Means: "How much of the stall was over when the first fault was asked for."},
+		Figure{Field: ZoneStallBefore, Measured: true, Column: ZoneStallBefore, Group: "Fault, ms", Title: "worst zone before it", Name: "stall of the worst zone before the fault", Term: "stall of the worst zone before the fault", Unit: "ms", Means: "How much of the stall of the worst zone was over when the first fault was asked for."},
 	)
 }
 

@@ -18,6 +18,12 @@ const AvailabilityField = "availability"
 // OutageField is the figure of how long somebody was without the lock, anywhere or in one zone.
 const OutageField = "outage_ms"
 
+// StallBefore and ZoneStallBefore are the [Figure]s of how much of a stall no fault is to blame for.
+const (
+	StallBefore     = "stall_before_ms"
+	ZoneStallBefore = "zone_stall_before_ms"
+)
+
 // WarmupField is the figure of the duplicates before the measured part.
 const WarmupField = "duplicates.warmup"
 

@@ -52,6 +52,21 @@ func (c *Checker) addFault(e *history.Event) {
 	}
 }
 
+// firstFault is when the first fault was asked for, or seen if nobody asked; -1 if there is none.
+func (c *Checker) firstFault() int64 {
+	first := int64(-1)
+	for _, f := range c.faults {
+		at := f.AskedNS
+		if at < 0 {
+			at = f.BeganNS
+		}
+		if at >= 0 && (first < 0 || at < first) {
+			first = at
+		}
+	}
+	return first
+}
+
 // faultStates are the moments of a fault, in order.
 func faultStates() []string { return []string{"asked", "began", "heal-asked", "ended"} }
 

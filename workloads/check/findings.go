@@ -109,7 +109,11 @@ type Findings struct {
 	// which got it, and StalledZone which one that was; "" where there is one zone only.
 	ZoneStallNS int64 `merge:"max"`
 	StalledZone string
-	Stall       time.Duration `merge:"-"` // what is one
+	// StallBeforeNS and ZoneStallBeforeNS are how much of these stalls came before the first
+	// fault was asked for: no fault is what it comes from.
+	StallBeforeNS, ZoneStallBeforeNS int64 `merge:"-"`
+
+	Stall time.Duration `merge:"-"` // what is one
 	// DownLong says that it was down throughout a fault of FailoverTime (and of the lease,
 	// where a holder was hit or one resource stuck) or longer. A shorter one can be over before a lock that goes on has noticed it.
 	DownLong bool
@@ -301,10 +305,10 @@ func Merge(repeats ...*Findings) *Findings {
 	convicted := false
 	for _, f := range repeats {
 		if m.StalledZone == "" || f.ZoneStallNS > m.ZoneStallNS {
-			m.StalledZone = f.StalledZone
+			m.StalledZone, m.ZoneStallBeforeNS = f.StalledZone, f.ZoneStallBeforeNS
 		}
 		if f.StallNS > m.StallNS {
-			m.StalledResource = f.StalledResource
+			m.StalledResource, m.StallBeforeNS = f.StalledResource, f.StallBeforeNS
 		}
 		n, _ := f.Violations()
 		convicted = convicted || n > 0 && !f.Disturbed

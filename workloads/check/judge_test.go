@@ -396,6 +396,21 @@ func TestAZoneMayBeWithoutTheLockWhileItIsLive(t *testing.T) {
 	if f.Liveness != check.Live || f.StalledZone != "c" || f.ZoneStallNS < 5900*ms || f.StallNS > 1000*ms {
 		t.Errorf("%s, stall %d ms, of zone %q %d ms", f.Liveness, f.StallNS/ms, f.StalledZone, f.ZoneStallNS/ms)
 	}
+	if f.ZoneStallBeforeNS != 0 {
+		t.Errorf("%d ms of that before the fault, which it began with", f.ZoneStallBeforeNS/ms)
+	}
+	late := slices.Concat(events, fault("f1", "zone-partition", 5000, 8000, cutAC))
+	late = slices.DeleteFunc(late, func(e history.Event) bool { return e.Kind == history.KindFault && e.AtNS < 5000*ms })
+	l := checktest.Events(late, options)
+	if before := l.ZoneStallBeforeNS; before < 1900*ms || before > 2500*ms || l.ZoneStallNS != f.ZoneStallNS {
+		t.Errorf("asked two seconds later: %d of %d ms before the fault", before/ms, l.ZoneStallNS/ms)
+	}
+	if m := check.Merge(f, l); m.ZoneStallBeforeNS != f.ZoneStallBeforeNS {
+		t.Errorf("of two that are as long the second's %d ms", m.ZoneStallBeforeNS/ms)
+	}
+	if m := check.Merge(checktest.Events(events[:1], options), l); m.ZoneStallBeforeNS != l.ZoneStallBeforeNS {
+		t.Errorf("of two repeats %d ms before the fault", m.ZoneStallBeforeNS/ms)
+	}
 	if m := check.Merge(checktest.Events(events[:1], options), f); m.StalledZone != "c" || m.ZoneStallNS != f.ZoneStallNS {
 		t.Errorf("of two repeats: zone %q, %d ms", m.StalledZone, m.ZoneStallNS/ms)
 	}

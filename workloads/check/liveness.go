@@ -184,7 +184,7 @@ func (c *Checker) checkZones(f *Findings, t timeline, wants []want) {
 	for _, name := range slices.Sorted(maps.Keys(demand)) {
 		_, stall, wanted := c.fare(window{span: span{t.measure, t.drain}}, spansOf(demand[name]), granted[name])
 		if wanted && (f.StalledZone == "" || stall.lasts > f.ZoneStallNS) {
-			f.ZoneStallNS, f.StalledZone = stall.lasts, name
+			f.ZoneStallNS, f.ZoneStallBeforeNS, f.StalledZone = stall.lasts, stall.before, name
 		}
 		stall.zone = name
 		c.longest = c.longest.or(stall)
@@ -246,7 +246,7 @@ func (c *Checker) fared(f *Findings, w window, live string, stall outage, resour
 		f.Liveness, f.StuckResource = live, resource
 	}
 	if stall.lasts > f.StallNS {
-		f.StallNS, f.StalledResource = stall.lasts, resource
+		f.StallNS, f.StallBeforeNS, f.StalledResource = stall.lasts, stall.before, resource
 	}
 	stall.resource = resource
 	c.longest = c.longest.or(stall)
@@ -339,11 +339,13 @@ func grantsOf(acquires []*acquire) []int64 {
 // somebody wanted the lock, and classifies the window.
 func (c *Checker) fare(w window, demand []span, grants []int64) (live string, longest outage, wanted bool) {
 	live, stall := Live, outage{}
+	broken := c.firstFault()
 	wait := func(from, to int64) {
 		if stall.lasts == 0 {
 			stall.from = from
 		}
 		stall.lasts += to - from
+		stall.before += max(min(to, broken)-from, 0)
 		longest = longest.or(stall)
 	}
 	for _, s := range demand {

@@ -8,10 +8,10 @@ import (
 )
 
 // outage is time in which the lock, or a resource, was wanted and nobody got it, or nobody of
-// a zone.
+// a zone. Before is how much of what it lasts was over when the first fault was asked for.
 type outage struct {
-	from, lasts    int64
-	resource, zone string
+	from, lasts, before int64
+	resource, zone      string
 }
 
 // or is the longer one of two.

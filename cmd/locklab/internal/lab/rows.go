@@ -108,6 +108,12 @@ func toRow(f *check.Findings, v check.Verdict, want history.Expect, histories []
 	if f.StalledZone != "" {
 		row.ZoneStallMS, row.ZoneStalled = new(ms(f.ZoneStallNS)), f.StalledZone
 	}
+	if len(f.Faults) > 0 {
+		row.Measure(result.StallBefore, ms(f.StallBeforeNS))
+	}
+	if len(f.Faults) > 0 && f.StalledZone != "" {
+		row.Measure(result.ZoneStallBefore, ms(f.ZoneStallBeforeNS))
+	}
 	if f.RecoveryNS >= 0 && !f.NotRecovered {
 		row.RecoveryMS = new(ms(f.RecoveryNS))
 	}

@@ -1,0 +1,155 @@
+package reports
+
+import (
+	"locklab/reports/lang"
+	"locklab/reports/result"
+)
+
+// outage is the longest time of a row in which somebody waited and nobody got the lock, or nobody
+// of one zone, in ms; and how much of it was over when the first fault was asked for.
+type outage struct {
+	lasted, before float64
+	zone           string // "" is everywhere
+}
+
+// everywhere is the one in which nobody got the lock, in no zone.
+func everywhere(r result.Row) (o outage) {
+	if r.StallMS != nil {
+		o.lasted = *r.StallMS
+	}
+	o.before = figureOf(r, result.StallBefore)
+	return o
+}
+
+// inWorstZone is that of the zone that fared worst.
+func inWorstZone(r result.Row) (o outage) {
+	if r.ZoneStallMS != nil {
+		o.lasted, o.zone = *r.ZoneStallMS, r.ZoneStalled
+	}
+	o.before = figureOf(r, result.ZoneStallBefore)
+	return o
+}
+
+func figureOf(r result.Row, field string) float64 {
+	f, _ := result.Lookup(field)
+	v, _ := f.Of(r)
+	return v
+}
+
+func outageFigure() result.Figure {
+	f, _ := result.Lookup(result.OutageField)
+	return f
+}
+
+// felt says that somebody noticed it.
+func (o outage) felt() bool { return o.lasted >= outageFigure().Felt }
+
+// hurts says that it harmed somebody.
+func (o outage) hurts() bool { return o.lasted >= outageFigure().Hurts }
+
+// cameBefore says that no fault is to blame for any of it that reads as something.
+func (o outage) cameBefore(say *lang.Lang) bool {
+	return o.before >= outageFigure().Felt && span(say, o.before) == span(say, o.lasted)
+}
+
+// early says how much of it no fault is to blame for; "" if nobody noticed that.
+func (o outage) early(say *lang.Lang) string {
+	switch {
+	case o.before < outageFigure().Felt:
+		return ""
+	case o.cameBefore(say):
+		return say.Text("all of it before the fault")
+	}
+	return say.Sprintf("%s of it before the fault", span(say, o.before))
+}
+
+// length is how long it was, and how much of that was early.
+func (o outage) length(say *lang.Lang) string {
+	if early := o.early(say); early != "" {
+		return say.Sprintf("%s (%s)", span(say, o.lasted), early)
+	}
+	return span(say, o.lasted)
+}
+
+// longestOutage is the one that a row is told by: that of one zone only where somebody notices it
+// and it reads longer than the one of all at once.
+func longestOutage(say *lang.Lang, r result.Row) outage {
+	all, zone := everywhere(r), inWorstZone(r)
+	if zone.felt() && zone.lasted > all.lasted && span(say, zone.lasted) != span(say, all.lasted) {
+		return zone
+	}
+	all.lasted = figureOf(r, result.OutageField) // reads alike
+	return all
+}
+
+// muchLonger says that somebody noticed a zone's outage, and that it was longer than the one of all at
+// once by more than a request takes to come.
+func muchLonger(r result.Row) bool {
+	zone := inWorstZone(r)
+	return zone.felt() && zone.lasted > 1.2*everywhere(r).lasted
+}
+
+// cutOffThroughout says that a zone was without the lock for as good as all of the fault.
+func cutOffThroughout(r result.Row) bool {
+	const nearly = 0.9
+	fault := lasted(r)
+	return fault > 0 && muchLonger(r) && inWorstZone(r).lasted >= nearly*fault
+}
+
+// waitedFor is what nobody got, and for how long.
+func waitedFor(say *lang.Lang, r result.Row) string {
+	all, longest := everywhere(r), longestOutage(say, r)
+	grave := all.hurts() || down(r)
+	switch {
+	case longest.zone == "":
+		return nobodyFor(say, r, longest)
+	case grave && !muchLonger(r):
+		return nobodyFor(say, r, all)
+	}
+	if !grave {
+		return say.Sprintf("zone %s got no lock for %s", plain(longest.zone), longest.length(say))
+	}
+	return say.Sprintf("%s, and zone %s got none for %s", nobodyFor(say, r, all), plain(longest.zone), longest.length(say))
+}
+
+func nobodyFor(say *lang.Lang, r result.Row, o outage) string {
+	if r.Verdict.ShortFault {
+		r.Verdict.ShortFault = false
+		return say.Sprintf("%s (too short a fault to tell whether it would have come back before)", nobodyFor(say, r, o))
+	}
+	long := o.length(say)
+	switch {
+	case down(r) && r.StallResource == "" && o.cameBefore(say):
+		return say.Sprintf("nobody got the lock for %s before the fault, nor until it was over", span(say, o.lasted))
+	case downTillHealed(r) && r.StallResource == "" && outlived(r, o):
+		return say.Sprintf("nobody got the lock for %s, longer than the fault lasted", long)
+	case downTillHealed(r) && r.StallResource != "":
+		return say.Sprintf("nobody got the lock until the fault was over, and %s for %s", plain(r.StallResource), long)
+	case downTillHealed(r):
+		return say.Sprintf("nobody got the lock for %s, until the fault was over", long)
+	case r.StallResource != "":
+		return say.Sprintf("nobody got %s for %s", plain(r.StallResource), long)
+	case !resourcesTold(r) && (r.Workload == "mutex" || r.Workload == "fenced-write"):
+		return say.Sprintf("%s for %s", say.Text("nobody got the lock, or one of its resources,"), long)
+	}
+	return say.Sprintf("%s for %s", say.Text("nobody got the lock"), long)
+}
+
+// outlived says that it took longer than the faults did, by more than healing them does.
+func outlived(r result.Row, o outage) bool {
+	const healing = 100
+	fault := lasted(r)
+	return fault > 0 && o.lasted-o.before > fault+healing
+}
+
+// downTillHealed says that it came back after the fault: a lock may also be down without one,
+// under one that never ends, or because of what a fault left behind.
+func downTillHealed(r result.Row) bool { return down(r) && r.RecoveryMS != nil }
+
+// down says that nobody got the lock, not only one of its resources, any more while a fault lasted.
+func down(r result.Row) bool {
+	return r.Verdict.Liveness == "down" && resourcesTold(r) && r.LivenessResource == ""
+}
+
+// resourcesTold says that the file tells the stall of one resource from that of the lock.
+func resourcesTold(r result.Row) bool { return r.Acquired != nil }
