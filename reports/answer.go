@@ -139,6 +139,18 @@ func besides(say *lang.Lang, f result.Figure, r result.Row) string {
 	return strings.Join(parts, ", ")
 }
 
+// unblamed says how much of an outage, or what share of the requests that failed, no fault is to blame
+// for; "" where that is nothing.
+func unblamed(say *lang.Lang, f result.Figure, r result.Row) string {
+	switch {
+	case f.Field == result.OutageField:
+		return longestOutage(say, r).early(say)
+	case f.Field == result.AvailabilityField && failedUntouched(r) > 0:
+		return say.Sprintf("%s of those that no fault touched", percent(failedUntouched(r)))
+	}
+	return ""
+}
+
 // otherViolations are those of a row that are not this figure's.
 func otherViolations(say *lang.Lang, counted result.Figure, r result.Row) (parts []string) {
 	for _, f := range result.Figures() {
@@ -293,8 +305,11 @@ func answerCellOf(say *lang.Lang, f result.Figure, rows []result.Row) answerCell
 	}
 	c.Note = sharedNote(say, f, r)
 	c.Elsewhere = cmp.Or(undecided, fewerElsewhere(say, f, r, rows))
-	if early := longestOutage(say, r).early(say); f.Field == result.OutageField && early != "" {
-		c.Elsewhere = strings.TrimPrefix(c.Elsewhere+"; "+early, "; ")
+	if f.Field == result.OutageField {
+		c.Value = longestOutage(say, r).atLeast(c.Value)
+	}
+	if aside := unblamed(say, f, r); aside != "" {
+		c.Elsewhere = strings.TrimPrefix(c.Elsewhere+"; "+aside, "; ")
 	}
 	for _, one := range rows {
 		if ofTheLucky(f, one) || math.IsNaN(shareOf(f, one)) {

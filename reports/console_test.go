@@ -299,6 +299,23 @@ func TestHeadline(t *testing.T) {
 			})}},
 			[]string{"nobody got the lock for 3 s when the network was slow."},
 		},
+		"an outage that the end of the run cut off": {
+			result.File{Results: []result.Row{row("redis", "cut", result.StatusExpected, func(r *result.Row) {
+				stall, all, zone := 1200.0, 1.0, 1500.0
+				r.StallMS, r.ZoneStallMS, r.ZoneStalled, r.Acquired, r.RecoveryMS, r.Verdict.Liveness, r.Verdict.ShortFault = &stall, &zone, "c", &all, new(5.0), "down", true
+				r.Faults = []result.Fault{{Kind: "latency", AskedMS: 500, EndedMS: 1600}}
+				r.Measure(result.StallOpen, 1)
+				r.Measure(result.ZoneStallOpen, 1)
+			})}},
+			[]string{"nobody got the lock for at least 1.2 s, to the end of the measured part (too short a fault to tell whether it would have come back before), and zone c got none for at least 1.5 s, to the end of the measured part when the network was slow."},
+		},
+		"requests that failed although no fault touched them": {
+			result.File{Results: []result.Row{row("redis", "cut", result.StatusExpected, func(r *result.Row) {
+				outside, inForce := 0.939, 0.815
+				r.Availability, r.AvailabilityOutside, r.AvailabilityInForce, r.Faults = 0.926, &outside, &inForce, []result.Fault{{Kind: "latency"}}
+			})}},
+			[]string{"when the network was slow 7.4% of the requests failed (18.5% of those while the fault lasted, 6.1% of those that no fault touched)."},
+		},
 		"two scenarios of the same kind, and one told of before": {
 			result.File{Results: []result.Row{
 				row("redis", "holder-pause", result.StatusExpected, func(r *result.Row) {
@@ -410,8 +427,11 @@ func TestHeadline(t *testing.T) {
 			[]string{"3 of 3 verdicts are inconclusive. none under b, raft under b and local under b: work took 13.7 to 16.1 times as long."},
 		},
 		"a session": {
-			result.File{Results: []result.Row{row("none", "play", result.StatusInconclusive, func(r *result.Row) { r.Played = true })}},
-			[]string{"1 of 1 row is not judged"},
+			result.File{Results: []result.Row{row("none", "play", result.StatusInconclusive, func(r *result.Row) {
+				r.Played = true
+				r.Verdict.Say(sentence.Of("the generator was late"))
+			})}},
+			[]string{"1 of 1 verdict is inconclusive. none under play: the generator was late."},
 		},
 		"nothing asked": {
 			result.File{Results: []result.Row{row("raft", "baseline", result.StatusInconclusive, func(r *result.Row) { r.Availability = 0 })}},

@@ -164,11 +164,7 @@ func othersOfRow(r result.Row) (used float64) {
 func judgedFindings(say *lang.Lang, rows []result.Row) (told []finding) {
 	by := map[string][]result.Row{}
 	for _, r := range rows {
-		status := r.Verdict.Status
-		if r.Played && status == result.StatusInconclusive { // nothing was to be decided
-			status = result.StatusNotJudged
-		}
-		by[status] = append(by[status], r)
+		by[r.Verdict.Status] = append(by[r.Verdict.Status], r)
 	}
 	var all []finding
 	if unjudged := by[result.StatusNotJudged]; len(unjudged) > 0 {

@@ -10,6 +10,7 @@ import (
 type outage struct {
 	lasted, before float64
 	zone           string // "" is everywhere
+	open           bool   // it went on when the measured part ended
 }
 
 // everywhere is the one in which nobody got the lock, in no zone.
@@ -17,7 +18,7 @@ func everywhere(r result.Row) (o outage) {
 	if r.StallMS != nil {
 		o.lasted = *r.StallMS
 	}
-	o.before = figureOf(r, result.StallBefore)
+	o.before, o.open = figureOf(r, result.StallBefore), o.felt() && figureOf(r, result.StallOpen) > 0
 	return o
 }
 
@@ -26,7 +27,7 @@ func inWorstZone(r result.Row) (o outage) {
 	if r.ZoneStallMS != nil {
 		o.lasted, o.zone = *r.ZoneStallMS, r.ZoneStalled
 	}
-	o.before = figureOf(r, result.ZoneStallBefore)
+	o.before, o.open = figureOf(r, result.ZoneStallBefore), o.felt() && figureOf(r, result.ZoneStallOpen) > 0
 	return o
 }
 
@@ -65,10 +66,22 @@ func (o outage) early(say *lang.Lang) string {
 
 // length is how long it was, and how much of that was early.
 func (o outage) length(say *lang.Lang) string {
-	if early := o.early(say); early != "" {
-		return say.Sprintf("%s (%s)", span(say, o.lasted), early)
+	long := span(say, o.lasted)
+	if o.open {
+		long = say.Sprintf("at least %s, to the end of the measured part", long)
 	}
-	return span(say, o.lasted)
+	if early := o.early(say); early != "" {
+		return say.Sprintf("%s (%s)", long, early)
+	}
+	return long
+}
+
+// atLeast marks the figure of one that went on.
+func (o outage) atLeast(figure string) string {
+	if o.open {
+		return "≥ " + figure
+	}
+	return figure
 }
 
 // longestOutage is the one that a row is told by: that of one zone only where somebody notices it
@@ -119,6 +132,8 @@ func nobodyFor(say *lang.Lang, r result.Row, o outage) string {
 	}
 	long := o.length(say)
 	switch {
+	case down(r) && o.open && r.StallResource == "":
+		return say.Sprintf("%s for %s", say.Text("nobody got the lock"), long)
 	case down(r) && r.StallResource == "" && o.cameBefore(say):
 		return say.Sprintf("nobody got the lock for %s before the fault, nor until it was over", span(say, o.lasted))
 	case downTillHealed(r) && r.StallResource == "" && outlived(r, o):

@@ -238,7 +238,9 @@ func cellOf(say *lang.Lang, r result.Row, counted result.Figure) cell {
 		}
 		line := cellLine{Name: say.Term(f.Answer), Meaning: meaningOf(f, r)}
 		v, _ := f.Of(r)
-		line.Value = told(say, f, v)
+		if line.Value = told(say, f, v); f.Field == result.OutageField {
+			line.Value = longestOutage(say, r).atLeast(line.Value)
+		}
 		level = max(level, line.Meaning)
 		c.Lines = append(c.Lines, line)
 		if d := r.Duplicates; f.Violation == "duplicate" && d != nil {
@@ -253,6 +255,9 @@ func cellOf(say *lang.Lang, r result.Row, counted result.Figure) cell {
 		}
 		if v == 0 && f.Violation != "" && unsafeOtherwise(r, f) {
 			c.Lines = append(c.Lines, cellLine{Name: say.Term(result.Unsafe), Value: strings.Join(otherViolations(say, f, r), ", "), Part: true})
+		}
+		if f.Field == result.AvailabilityField && failedUntouched(r) > 0 {
+			c.Lines = append(c.Lines, cellLine{Name: say.Text("that no fault touched"), Value: percent(failedUntouched(r)), Part: true})
 		}
 		if f.Field != result.OutageField {
 			continue

@@ -297,12 +297,29 @@ func harms(say *lang.Lang, r result.Row) (parts []string) {
 	return append(parts, outage...)
 }
 
-// whileItLasted is how many failed of those that came while something was broken.
+// whileItLasted is how many failed of those that came while something was broken, and of those that
+// have nothing to do with that.
 func whileItLasted(say *lang.Lang, r result.Row) string {
+	var parts []string
 	if during := r.AvailabilityInForce; during != nil && *during < 1 {
-		return say.Sprintf(" (%s of those while the fault lasted)", percent(1-*during))
+		parts = append(parts, say.Sprintf("%s of those while the fault lasted", percent(1-*during)))
 	}
-	return ""
+	if failed := failedUntouched(r); failed > 0 {
+		parts = append(parts, say.Sprintf("%s of those that no fault touched", percent(failed)))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " " + bracketed(strings.Join(parts, ", "))
+}
+
+// failedUntouched is the share that failed of the requests that no fault touched, where there was one
+// and anybody noticed that.
+func failedUntouched(r result.Row) float64 {
+	if outside := r.AvailabilityOutside; outside != nil && len(r.Faults) > 0 && *outside < quietShare {
+		return 1 - *outside
+	}
+	return 0
 }
 
 // caveats names the scenarios whose figures judge nothing.

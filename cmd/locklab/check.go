@@ -116,7 +116,11 @@ func printFindings(w io.Writer, say *lang.Lang, path string, f *check.Findings, 
 	overlaps := say.Count(f.Overlaps, "1 overlap", "%s overlaps")
 	line(say.Text("holds"), say.Sprintf("%s, %s, %s", lang.Group(f.Holds), overlaps,
 		say.Count(f.TokensBroken, "1 token that did not grow", "%s tokens that did not grow")))
-	line(say.Text("liveness"), say.Sprintf("%s, longest stall %s", say.Term(v.Liveness), say.Lasting(time.Duration(f.StallNS))))
+	stall := say.Lasting(time.Duration(f.StallNS))
+	if f.StallOpen {
+		stall = say.Sprintf("at least %s, to the end of the measured part", stall)
+	}
+	line(say.Text("liveness"), say.Sprintf("%s, longest stall %s", say.Term(v.Liveness), stall))
 	if f.ZombieNS > 0 {
 		lasted := say.Lasting(time.Duration(f.ZombieNS))
 		told := say.Sprintf("a holder believed for up to %s after the next client was told of its grant", lasted)

@@ -302,6 +302,8 @@ func Figures() []Figure {
 		Figure{Field: "token_grants", Measured: true, Column: "token_grants", Group: "Store", Title: "grants with a token", As: Count, Means: "Acquisitions that came with a fencing token, which holders show the store with fencing on."},
 		Figure{Field: StallBefore, Measured: true, Column: StallBefore, Group: "Fault, ms", Title: "stall before it", Name: "stall before the fault", Term: "stall before the fault", Unit: "ms", Means: "How much of the stall was over when the first fault was asked for."},
 		Figure{Field: ZoneStallBefore, Measured: true, Column: ZoneStallBefore, Group: "Fault, ms", Title: "worst zone before it", Name: "stall of the worst zone before the fault", Term: "stall of the worst zone before the fault", Unit: "ms", Means: "How much of the stall of the worst zone was over when the first fault was asked for."},
+		Figure{Field: StallOpen, Measured: true, Column: StallOpen, Group: "Fault, ms", Title: "stall went on", Term: "stall went on", As: Count, Means: "1 where the stall went on when the measured part ended: it was at least so long."},
+		Figure{Field: ZoneStallOpen, Measured: true, Column: ZoneStallOpen, Group: "Fault, ms", Title: "worst zone's went on", Term: "stall of the worst zone went on", As: Count, Means: "1 where the stall of the worst zone did."},
 	)
 }
 

@@ -18,10 +18,13 @@ const AvailabilityField = "availability"
 // OutageField is the figure of how long somebody was without the lock, anywhere or in one zone.
 const OutageField = "outage_ms"
 
-// StallBefore and ZoneStallBefore are the [Figure]s of how much of a stall no fault is to blame for.
+// The [Figure]s of how much of a stall no fault is to blame for, and of whether it went on when the
+// measured part ended.
 const (
 	StallBefore     = "stall_before_ms"
 	ZoneStallBefore = "zone_stall_before_ms"
+	StallOpen       = "stall_open"
+	ZoneStallOpen   = "zone_stall_open"
 )
 
 // WarmupField is the figure of the duplicates before the measured part.

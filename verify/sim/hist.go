@@ -27,7 +27,7 @@ func bucketOf(v int64) int {
 	return min(e*histSub+int(v>>e), histSize-1)
 }
 
-// low is the least value of a bucket.
+// lowOf is the least value of a bucket.
 func lowOf(b int) int64 {
 	if b < histSub {
 		return int64(b)
@@ -72,7 +72,7 @@ func (h *Hist) Mean() time.Duration {
 	return h.Sum / time.Duration(h.N)
 }
 
-// Quantile is the value that a share q of all does not exceed, within a 32nd; 0 if
+// Quantile is the value that a share q of all does not exceed, or at most a 32nd more; 0 if
 // there is none.
 func (h *Hist) Quantile(q float64) time.Duration {
 	rank := uint64(q * float64(h.N))
@@ -80,7 +80,7 @@ func (h *Hist) Quantile(q float64) time.Duration {
 	for b, n := range h.buckets {
 		seen += uint64(n)
 		if n > 0 && seen > rank {
-			return min(time.Duration(lowOf(b)), h.Max)
+			return min(time.Duration(lowOf(b+1)-1), h.Max)
 		}
 	}
 	return h.Max

@@ -66,7 +66,7 @@ func TestHist(t *testing.T) {
 		}
 		for _, q := range []float64{0, 0.5, 0.99} {
 			want := values[int(q*float64(len(values)))]
-			if got := int64(h.Quantile(q)); got > want || float64(got) < float64(want)*31/32-1 {
+			if got := int64(h.Quantile(q)); got < want || float64(got) > float64(want)*33/32+1 {
 				t.Fatalf("quantile %v of %v: %d, want %d", q, values, got, want)
 			}
 		}

@@ -211,6 +211,7 @@ func (c *Checker) Findings() *Findings {
 	t := c.timeline()
 	c.settleLives()
 	c.joinHolds()
+	c.part().settleWants(c.acquires)
 	c.widen(f)
 	idle := c.idleSince(t)
 	c.callOff(idle)

@@ -59,6 +59,6 @@ func (c *Checker) checkEnd(f *Findings, t timeline, last window, resources [][]*
 		if stall*2 >= length && length >= f.failover(after, name) {
 			live = Down
 		}
-		c.fared(f, after, live, outage{from: since, lasts: measured}, name) // what is told is of the measured part
+		c.fared(f, t, after, live, outage{from: since, to: wanted, lasts: measured, judged: stall}, name)
 	}
 }

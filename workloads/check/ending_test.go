@@ -28,24 +28,28 @@ func TestWhoWaitsAtTheEnd(t *testing.T) {
 		last, wait     []history.Event
 		calledOff, bad int64
 		liveness       string
+		open           bool
 	}{
-		"dead for good soon after the heal": {nil, waiting("r", 5500), 0, 1, check.Down},
-		"dead at the end":                   {locking(5500, 8500, 0, 0), waiting("r", 8500), 0, 1, check.Stalls},
-		"one resource of two is dead":       {slices.Concat(locking(5500, 10_000, 0, 0), x("hx", 8000, 8100)), waiting("x", 8000), 0, 1, check.Stalls},
-		"refused to the end":                {nil, locking(5500, 10_000, 5500, 10_000), 0, 9, check.Down},
-		"others were served":                {locking(5500, 10_000, 0, 0), waiting("r", 6000), 1, 0, check.Live},
-		"somebody held it to the end":       {slices.Concat(locking(5500, 10_000, 0, 0), x("hx", 6000, 10_049)), waiting("x", 6000), 1, 0, check.Live},
+		"dead for good soon after the heal": {nil, waiting("r", 5500), 0, 1, check.Down, true},
+		"dead at the end":                   {locking(5500, 8500, 0, 0), waiting("r", 8500), 0, 1, check.Stalls, true},
+		"one resource of two is dead":       {slices.Concat(locking(5500, 10_000, 0, 0), x("hx", 8000, 8100)), waiting("x", 8000), 0, 1, check.Stalls, true},
+		"refused to the end":                {nil, locking(5500, 10_000, 5500, 10_000), 0, 9, check.Down, true},
+		"others were served":                {locking(5500, 10_000, 0, 0), waiting("r", 6000), 1, 0, check.Live, false},
+		"somebody held it to the end":       {slices.Concat(locking(5500, 10_000, 0, 0), x("hx", 6000, 10_049)), waiting("x", 6000), 1, 0, check.Live, false},
 		"the lease of one who did not release": {
 			slices.Concat(locking(5500, 10_000, 0, 0), x("hx", 6000, 9000)[:1], []history.Event{{Kind: history.KindLost, Node: "m2", Hold: "hx", Resource: "x", AtNS: 7900 * ms}}),
-			waiting("x", 6000), 1, 0, check.Live,
+			waiting("x", 6000), 1, 0, check.Live, false,
 		},
-		"for a moment": {locking(5500, 9900, 0, 0), waiting("r", 9900), 1, 0, check.Live},
+		"for a moment": {locking(5500, 9900, 0, 0), waiting("r", 9900), 1, 0, check.Live, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			events := slices.Concat([]history.Event{run}, phases(1000, 10_000, 10_100), healed, locking(1000, 5500, 0, 0), c.last, c.wait)
 			f := checktest.Events(events, options)
 			if f.CalledOff != c.calledOff || f.Counts["called_off"] != c.calledOff || f.Failed != c.bad || f.Liveness != c.liveness || f.StallNS > 4500*ms { // of the measured part
 				t.Errorf("%d called off, %d failed, %s for %q, stall %d ms; want %d, %d, %s", f.CalledOff, f.Failed, f.Liveness, f.StuckResource, f.StallNS/ms, c.calledOff, c.bad, c.liveness)
+			}
+			if f.StallOpen != c.open {
+				t.Errorf("that the longest stall, of %d ms, went on when the measured part ended: %v, want %v", f.StallNS/ms, f.StallOpen, c.open)
 			}
 		})
 	}
@@ -87,6 +91,30 @@ func TestWaitsFromTheWarmup(t *testing.T) {
 			if got := d.Quantile(1) / ms; want > 0 && (got < want || got > want+want/100+1) || want == 0 && got > 20 {
 				t.Errorf("%s: the longest %s took %d ms, want %d", name, what, got, want)
 			}
+		}
+	}
+}
+
+// TestWhoHasASeatWaitsNoMore: a master may need a while to end a try of a player who has been
+// answered. Nobody waits for the lock meanwhile, and that it was not granted is no failure.
+func TestWhoHasASeatWaitsNoMore(t *testing.T) {
+	healed := fault("f1", "kill", 3000, 5000, func(e *history.Event) { e.Nodes = []string{"m3"} })
+	held := gotten("m2", "hx", 8000, 8003, 8900)
+	try := history.Event{Kind: history.KindAcquire, Node: "m1", Client: "p7", Resource: "x", FromNS: 8500 * ms, SentNS: 8500 * ms, AtNS: 10_400 * ms, Outcome: "unknown", Error: "unknown"}
+	for name, c := range map[string]struct {
+		answered int64
+		outcome  string
+		liveness string
+		not      int64
+	}{
+		"seated long before":   {9000, "ok", check.Live, 0},
+		"seated when it ended": {10_450, "ok", check.Stalls, 1},
+		"refused long before":  {9000, "failed", check.Live, 1},
+	} {
+		seat := history.Event{Kind: history.KindMatch, Node: "m1", Client: "p7", Resource: "x", FromNS: 8490 * ms, SentNS: 8490 * ms, AtNS: c.answered * ms, Outcome: c.outcome}
+		f := checktest.Events(slices.Concat([]history.Event{world()}, phases(1000, 10_000, 10_500), healed, work(), held, []history.Event{seat, try}), options)
+		if f.Liveness != c.liveness || f.AcquiredNot != c.not {
+			t.Errorf("%s: %s for %q, %d not granted; want %s, %d", name, f.Liveness, f.StuckResource, f.AcquiredNot, c.liveness, c.not)
 		}
 	}
 }

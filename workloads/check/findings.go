@@ -100,8 +100,11 @@ type Findings struct {
 	Counts, Violated map[string]int64
 
 	Liveness string // the worst of all fault windows and resources
-	// StuckResource is the resource that fared so; "" if the lock as a whole did.
+	// StuckResource is the resource that fared so; "" if the lock as a whole did. StuckNS is its
+	// longest stall, and StuckOpen says that it went on when the measured part ended.
 	StuckResource string
+	StuckNS       int64 `merge:"-"`
+	StuckOpen     bool  `merge:"-"`
 	// StalledResource is the resource that StallNS is of; "" if the lock as a whole.
 	StalledResource string
 	StallNS         int64 `merge:"max"` // the longest stall of the measured part, of the lock or of any resource
@@ -112,6 +115,8 @@ type Findings struct {
 	// StallBeforeNS and ZoneStallBeforeNS are how much of these stalls came before the first
 	// fault was asked for: no fault is what it comes from.
 	StallBeforeNS, ZoneStallBeforeNS int64 `merge:"-"`
+	// StallOpen and ZoneStallOpen say that these stalls went on when the measured part ended.
+	StallOpen, ZoneStallOpen bool `merge:"-"`
 
 	Stall time.Duration `merge:"-"` // what is one
 	// DownLong says that it was down throughout a fault of FailoverTime (and of the lease,
@@ -305,10 +310,10 @@ func Merge(repeats ...*Findings) *Findings {
 	convicted := false
 	for _, f := range repeats {
 		if m.StalledZone == "" || f.ZoneStallNS > m.ZoneStallNS {
-			m.StalledZone, m.ZoneStallBeforeNS = f.StalledZone, f.ZoneStallBeforeNS
+			m.StalledZone, m.ZoneStallBeforeNS, m.ZoneStallOpen = f.StalledZone, f.ZoneStallBeforeNS, f.ZoneStallOpen
 		}
 		if f.StallNS > m.StallNS {
-			m.StalledResource, m.StallBeforeNS = f.StalledResource, f.StallBeforeNS
+			m.StalledResource, m.StallBeforeNS, m.StallOpen = f.StalledResource, f.StallBeforeNS, f.StallOpen
 		}
 		n, _ := f.Violations()
 		convicted = convicted || n > 0 && !f.Disturbed
@@ -327,8 +332,11 @@ func Merge(repeats ...*Findings) *Findings {
 		m.fairnessCount += f.fairnessCount
 		m.Fairness += f.Fairness * float64(f.fairnessCount)
 		m.PeerFairness += f.PeerFairness * float64(f.fairnessCount)
-		if rank(f.Liveness) > rank(m.Liveness) {
-			m.Liveness, m.StuckResource = f.Liveness, f.StuckResource
+		switch {
+		case rank(f.Liveness) > rank(m.Liveness):
+			m.Liveness, m.StuckResource, m.StuckNS, m.StuckOpen = f.Liveness, f.StuckResource, f.StuckNS, f.StuckOpen
+		case f.Liveness == m.Liveness && f.StuckResource == m.StuckResource && f.StuckNS > m.StuckNS:
+			m.StuckNS, m.StuckOpen = f.StuckNS, f.StuckOpen
 		}
 	}
 	m.Disturbed = m.Disturbed && !convicted

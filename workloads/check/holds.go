@@ -16,7 +16,9 @@ type acquire struct {
 	token, messages, wakeups            uint64
 	node, client, resource, errorKind   int32
 	outcome                             outcome
+	served                              bool // it was not granted, and what it was for had come by another way before
 	hold                                string
+	wanted                              int64 // until when somebody wanted it
 	until                               int64 // of the belief of the client that holds
 	releasing, released, answered, lost int64 // it stopped acting, as both records of that say, and the lock's answer; MaxInt64: not known
 }
@@ -50,6 +52,7 @@ func (c *Checker) addAcquire(e *history.Event) {
 		from: e.FromNS, sent: e.SentNS, at: e.AtNS, err: e.ErrNS, token: e.Token, messages: e.Messages, wakeups: e.Wakeups,
 		node: c.names.id(e.Node), client: c.names.id(e.Client), resource: c.names.id(e.Resource), outcome: outcomeOf(e),
 		errorKind: c.names.id(e.Error), hold: e.Hold, released: math.MaxInt64, releasing: math.MaxInt64, lost: math.MaxInt64, answered: math.MaxInt64,
+		wanted: e.AtNS,
 	}
 	switch {
 	case a.outcome == unsent:
@@ -280,7 +283,6 @@ func repeated(list []*acquire) map[uint64]bool {
 // that were sent in it.
 func (c *Checker) measureAcquires(f *Findings, t timeline) {
 	perClient := map[int32]int64{}
-	canceled := c.names.id(canceledKind)
 	var sent runningTotals
 	var waited []int64 // so far, of those that were called off
 	for _, a := range c.acquires {
@@ -303,7 +305,7 @@ func (c *Checker) measureAcquires(f *Findings, t timeline) {
 			f.Acquire.add(a.at - a.asked())
 		case a.outcome == calledOff:
 			waited = append(waited, a.at-a.asked())
-		case a.errorKind != canceled:
+		case !c.needless(a):
 			f.AcquiredNot++
 		}
 		perClient[a.client] += got

@@ -162,7 +162,8 @@ func (f *Findings) fellShort(want history.Expect) sentence.Text {
 	for _, word := range want.Liveness {
 		wanted = append(wanted, sentence.Term(word))
 	}
-	was, longest := sentence.Term(f.Liveness), time.Duration(f.StallNS)
+	was := sentence.Term(f.Liveness)
+	longest, _ := f.stuckFor()
 	if f.StuckResource != "" {
 		return sentence.Of("expected %s, but what was seen is %s, for %s: the longest time with waiters and no grant was %v", sentence.Or(wanted...), was, f.StuckResource, longest)
 	}
@@ -200,6 +201,13 @@ func (f *Findings) tooShort() bool { return f.FaultsNS < int64(FailoverTime) }
 func (f *Findings) told(want history.Expect) sentence.Text {
 	n, what := f.Violations()
 	stall := time.Duration(f.StallNS)
+	stuck, open := f.stuckFor()
+	either := func(atMost, atLeast sentence.Text) sentence.Text {
+		if open {
+			return atLeast
+		}
+		return atMost
+	}
 	text := sentence.Of("no violation")
 	switch {
 	case n > 0 && want.Safety != "":
@@ -210,9 +218,12 @@ func (f *Findings) told(want history.Expect) sentence.Text {
 		text = sentence.Of("no violation was seen")
 	}
 	switch resource := f.StuckResource; {
+	case f.Liveness == Down && !f.DownLong && open && len(want.Liveness) > 0 && !slices.Contains(want.Liveness, Down):
+		text = sentence.Of("%s; it stalled to the end of the measured part, for at least %v: "+
+			"too short a fault to tell whether it would have come back before", text, stuck)
 	case f.Liveness == Down && !f.DownLong && len(want.Liveness) > 0 && !slices.Contains(want.Liveness, Down):
 		text = sentence.Of("%s; it stalled until the fault was over, for at most %v: "+
-			"too short a fault to tell whether it would have come back before", text, stall)
+			"too short a fault to tell whether it would have come back before", text, stuck)
 	case f.untested():
 		text = sentence.Of("%s, but nobody asked for the lock while the fault lasted", text)
 	case f.Liveness == Live && f.StallNS >= int64(max(f.Stall, calmStall)):
@@ -220,13 +231,13 @@ func (f *Findings) told(want history.Expect) sentence.Text {
 	case f.Liveness == Live:
 		text = sentence.Of("%s, and it stayed live", text)
 	case f.Liveness == Down && resource != "":
-		text = sentence.Of("%s; it was down for %s, for at most %v", text, resource, stall)
+		text = either(sentence.Of("%s; it was down for %s, for at most %v", text, resource, stuck), sentence.Of("%s; it was down for %s, for at least %v", text, resource, stuck))
 	case f.Liveness == Down:
-		text = sentence.Of("%s; it was down, for at most %v", text, stall)
+		text = either(sentence.Of("%s; it was down, for at most %v", text, stuck), sentence.Of("%s; it was down, for at least %v", text, stuck))
 	case resource != "":
-		text = sentence.Of("%s; it stalled for %s, for at most %v", text, resource, stall)
+		text = either(sentence.Of("%s; it stalled for %s, for at most %v", text, resource, stuck), sentence.Of("%s; it stalled for %s, for at least %v", text, resource, stuck))
 	default:
-		text = sentence.Of("%s; it stalled, for at most %v", text, stall)
+		text = either(sentence.Of("%s; it stalled, for at most %v", text, stuck), sentence.Of("%s; it stalled, for at least %v", text, stuck))
 	}
 	switch {
 	case !judges(want):
@@ -242,6 +253,15 @@ func (f *Findings) told(want history.Expect) sentence.Text {
 			"it lasted %v, less than the %v that going on without what failed may take", text, 100*f.During.Share(), time.Duration(f.FaultsNS), FailoverTime)
 	}
 	return text
+}
+
+// stuckFor is for how long the lock, or the resource, that fared worst was not granted: in the time
+// that it is judged by, or on beyond that. Open says that it went on when the measured part ended.
+func (f *Findings) stuckFor() (longest time.Duration, open bool) {
+	if f.StalledResource == f.StuckResource && f.StallNS >= f.StuckNS {
+		return time.Duration(f.StallNS), f.StallOpen
+	}
+	return time.Duration(f.StuckNS), f.StuckOpen
 }
 
 // anyFares says that nothing is expected of the liveness: of all three words one is right.

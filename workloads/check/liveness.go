@@ -119,7 +119,7 @@ func (c *Checker) checkLiveness(f *Findings, t timeline, idle []int64) {
 	}
 	for i, w := range windows {
 		live, stall, _ := c.fare(c.longEnough(w, t, grants), demand, grants)
-		c.fared(f, w, live, stall, "")
+		c.fared(f, t, w, live, stall, "")
 		if w.heal > 0 {
 			until := t.drain
 			if i+1 < len(windows) {
@@ -141,7 +141,7 @@ func (c *Checker) checkLiveness(f *Findings, t timeline, idle []int64) {
 		free := c.unheld(resources)
 		for _, w := range others {
 			live, stall, _ := c.fare(w, free, grants)
-			c.fared(f, w, live, stall, "")
+			c.fared(f, t, w, live, stall, "")
 		}
 		c.checkResources(f, t, others, resources)
 	}
@@ -184,7 +184,7 @@ func (c *Checker) checkZones(f *Findings, t timeline, wants []want) {
 	for _, name := range slices.Sorted(maps.Keys(demand)) {
 		_, stall, wanted := c.fare(window{span: span{t.measure, t.drain}}, spansOf(demand[name]), granted[name])
 		if wanted && (f.StalledZone == "" || stall.lasts > f.ZoneStallNS) {
-			f.ZoneStallNS, f.ZoneStallBeforeNS, f.StalledZone = stall.lasts, stall.before, name
+			f.ZoneStallNS, f.ZoneStallBeforeNS, f.ZoneStallOpen, f.StalledZone = stall.lasts, stall.before, stall.open(t), name
 		}
 		stall.zone = name
 		c.longest = c.longest.or(stall)
@@ -237,16 +237,20 @@ func notHeld(demand, held []span) (free []span) {
 }
 
 // fared notes how a resource, or the lock as a whole, fared in a window.
-func (c *Checker) fared(f *Findings, w window, live string, stall outage, resource string) {
+func (c *Checker) fared(f *Findings, t timeline, w window, live string, stall outage, resource string) {
 	if rank(live) > rank(w.worst) {
 		live = w.worst
 	}
 	f.DownLong = f.DownLong || (live == Down && w.to-w.from >= f.failover(w, resource))
-	if rank(live) > rank(f.Liveness) {
-		f.Liveness, f.StuckResource = live, resource
+	judged := max(stall.lasts, stall.judged)
+	switch {
+	case rank(live) > rank(f.Liveness):
+		f.Liveness, f.StuckResource, f.StuckNS, f.StuckOpen = live, resource, judged, stall.open(t)
+	case live == f.Liveness && resource == f.StuckResource && judged > f.StuckNS:
+		f.StuckNS, f.StuckOpen = judged, stall.open(t)
 	}
 	if stall.lasts > f.StallNS {
-		f.StallNS, f.StallBeforeNS, f.StalledResource = stall.lasts, stall.before, resource
+		f.StallNS, f.StallBeforeNS, f.StallOpen, f.StalledResource = stall.lasts, stall.before, stall.open(t), resource
 	}
 	stall.resource = resource
 	c.longest = c.longest.or(stall)
@@ -270,14 +274,13 @@ type want struct {
 
 // wants of acquisitions are sorted by beginning.
 func (c *Checker) wants(acquires []*acquire) []want {
-	canceled := c.names.id(canceledKind)
 	wants := make([]want, 0, len(acquires))
 	var parts []span
 	for _, a := range acquires {
-		parts = without(parts[:0], span{a.asked(), a.at}, c.lives[a.node].away)
+		parts = without(parts[:0], span{a.asked(), a.wanted}, c.lives[a.node].away)
 		for _, s := range parts {
 			w := want{span: s, again: s.to, node: a.node, resource: a.resource}
-			if a.outcome != ok && a.errorKind != canceled && s.to == a.at {
+			if a.outcome != ok && !c.needless(a) && s.to == a.wanted {
 				w.again += int64(DemandGap)
 			}
 			wants = append(wants, w)
@@ -285,6 +288,11 @@ func (c *Checker) wants(acquires []*acquire) []want {
 	}
 	slices.SortFunc(wants, func(a, b want) int { return cmp.Compare(a.from, b.from) })
 	return wants
+}
+
+// needless says of one that was not granted that nobody needed it any more.
+func (c *Checker) needless(a *acquire) bool {
+	return a.served || c.names.text(a.errorKind) == canceledKind
 }
 
 // canceledKind is the error of an acquisition whose caller did not want it any more.
@@ -344,8 +352,7 @@ func (c *Checker) fare(w window, demand []span, grants []int64) (live string, lo
 		if stall.lasts == 0 {
 			stall.from = from
 		}
-		stall.lasts += to - from
-		stall.before += max(min(to, broken)-from, 0)
+		stall.wait(span{from, to}, broken)
 		longest = longest.or(stall)
 	}
 	for _, s := range demand {

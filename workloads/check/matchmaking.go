@@ -52,6 +52,25 @@ func (c *matchmaking) eachOp(do func(*op)) {
 	}
 }
 
+// settleWants ends what masters want for a player with the answer to that player. A master may need a
+// while more to end its try.
+func (c *matchmaking) settleWants(acquires []*acquire) {
+	answers := make(map[int64]*op, len(c.matches))
+	for i := range c.matches {
+		if m := &c.matches[i]; m.player >= 0 && (answers[m.player] == nil || m.at > answers[m.player].at) {
+			answers[m.player] = m
+		}
+	}
+	for _, a := range acquires {
+		m := answers[playerOf(c.names.text(a.client))]
+		if m == nil || m.resource != a.resource || m.outcome == unsent || m.at >= a.at {
+			continue
+		}
+		a.wanted = max(m.at, a.asked())
+		a.served = a.outcome != ok && m.outcome == ok
+	}
+}
+
 func (c *matchmaking) records(do func(err *int64, node int32)) {
 	for i := range c.rooms {
 		do(&c.rooms[i].err, c.rooms[i].worker)

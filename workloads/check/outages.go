@@ -10,9 +10,20 @@ import (
 // outage is time in which the lock, or a resource, was wanted and nobody got it, or nobody of
 // a zone. Before is how much of what it lasts was over when the first fault was asked for.
 type outage struct {
-	from, lasts, before int64
-	resource, zone      string
+	from, to, lasts, before int64
+	judged                  int64 // what it lasts beyond the measured part, too, where that decides
+	resource, zone          string
 }
+
+// wait adds a time in which somebody waited. Broken is when the first fault was asked for.
+func (o *outage) wait(s span, broken int64) {
+	o.to = s.to
+	o.lasts += s.to - s.from
+	o.before += max(min(s.to, broken)-s.from, 0)
+}
+
+// open says that it went on when the measured part ended.
+func (o outage) open(t timeline) bool { return o.lasts > 0 && o.to >= t.drain }
 
 // or is the longer one of two.
 func (o outage) or(other outage) outage {

@@ -81,14 +81,17 @@ func (c *Checker) checkResources(f *Findings, t timeline, windows []window, reso
 				if atMost(gap, open) < int64(c.stall) {
 					continue
 				}
-				stall, lately := stuck(gap, open, held(), served(), int64(c.stall), w.worst == Live)
-				seen := outage{from: gap.from, lasts: stall}
+				waits, lately := stuck(gap, open, held(), served(), int64(c.stall), w.worst == Live)
+				seen := outage{from: gap.from}
+				for _, s := range waits {
+					seen.wait(s, c.firstFault())
+				}
 				switch length := w.to - w.from; {
-				case stall < least:
-				case gap.to == w.to && lately && stall*2 >= length && length >= f.failover(w, name):
-					c.fared(f, w, Down, seen, name)
+				case seen.lasts < least:
+				case gap.to == w.to && lately && seen.lasts*2 >= length && length >= f.failover(w, name):
+					c.fared(f, t, w, Down, seen, name)
 				default:
-					c.fared(f, w, Stalls, seen, name)
+					c.fared(f, t, w, Stalls, seen, name)
 				}
 			}
 		}
@@ -103,11 +106,11 @@ func atMost(gap span, wants []want) (sum int64) {
 	return sum
 }
 
-// stuck is how long, in a gap without grants, nodes that are not cut off wanted the
+// stuck is when, in a gap without grants, nodes that are not cut off wanted the
 // resource and nobody held it; lately says that one of them was served until the end. In the
 // whole of a run, that a node was served when the fault was over does not say that it was not
 // cut off before.
-func stuck(gap span, wants []want, held []span, served map[int32][]int64, limit int64, whole bool) (stall int64, lately bool) {
+func stuck(gap span, wants []want, held []span, served map[int32][]int64, limit int64, whole bool) (waits []span, lately bool) {
 	byNode := map[int32][]want{}
 	for _, w := range wants {
 		w.span = span{max(w.from, gap.from), min(w.to, gap.to)}
@@ -135,11 +138,9 @@ func stuck(gap span, wants []want, held []span, served map[int32][]int64, limit 
 		}
 	}
 	for _, s := range apart(counted) {
-		for _, part := range notHeld([]span{s}, held) {
-			stall += part.to - part.from
-		}
+		waits = append(waits, notHeld([]span{s}, held)...)
 	}
-	return stall, lately
+	return waits, lately
 }
 
 // between is the part of a wait in which a node was not without any grant for as long as the

@@ -22,6 +22,8 @@ type part interface {
 	add(e *history.Event)
 	// eachOp passes on the operations that the run is measured by, to be kept by nobody.
 	eachOp(do func(*op))
+	// settleWants says of acquisitions until when somebody wanted them, where that was before they ended.
+	settleWants(acquires []*acquire)
 	// records passes on the error bounds, and the nodes, of the part's own records.
 	records(do func(err *int64, node int32))
 	// fit compares its records with each other and with the holds.
@@ -89,6 +91,7 @@ func (c acquisitions) eachOp(do func(*op)) {
 }
 
 func (acquisitions) add(*history.Event)                                              {}
+func (acquisitions) settleWants([]*acquire)                                          {}
 func (acquisitions) records(func(*int64, int32))                                     {}
 func (acquisitions) fit()                                                            {}
 func (acquisitions) whole(bool)                                                      {}

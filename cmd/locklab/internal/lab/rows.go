@@ -114,6 +114,12 @@ func toRow(f *check.Findings, v check.Verdict, want history.Expect, histories []
 	if len(f.Faults) > 0 && f.StalledZone != "" {
 		row.Measure(result.ZoneStallBefore, ms(f.ZoneStallBeforeNS))
 	}
+	if f.StallOpen {
+		row.Measure(result.StallOpen, 1)
+	}
+	if f.ZoneStallOpen {
+		row.Measure(result.ZoneStallOpen, 1)
+	}
 	if f.RecoveryNS >= 0 && !f.NotRecovered {
 		row.RecoveryMS = new(ms(f.RecoveryNS))
 	}
