@@ -190,7 +190,7 @@ func Figures() []Figure {
 		},
 		{
 			Field: OutageField, Title: "longest outage", Unit: "ms", Better: Lower, Answer: "longest outage", Felt: noticed, Hurts: interrupted, Place: 5, Compare: true,
-			Means: "The longer of the stall and of that of the worst zone.", of: outage,
+			Means: "The longer of the stall and of that of the worst zone; ≥ where it went on when the measured part ended.", of: outage,
 		},
 		{
 			Field: "recovery_ms", Column: "recovery_ms", Group: "Fault, ms", Title: "recovery", Unit: "ms", Better: Lower, Place: 5, InMarkdown: true,

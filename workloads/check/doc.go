@@ -199,6 +199,11 @@
 // wanted it for some time, or got what he had asked for there, nothing was seen: a scenario that
 // judges liveness decides nothing, and under another one it is not judged, rather than live.
 //
+// Wanting ends with the answer to whom it was for: a master may need a while longer to end the try of
+// a player who has got a seat. How much of the longest stall was over when the first fault was asked
+// for is told beside it, and whether it went on when the measured part ended: then it was at least
+// that long.
+//
 // Recovery is counted from the moment the heal was asked for until the lock
 // grants again and availability is back above 90 % of what it was before. If a stall follows
 // soon, it had not recovered yet. One that had not come by the end of the run has no length.
