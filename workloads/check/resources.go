@@ -86,6 +86,9 @@ func (c *Checker) checkResources(f *Findings, t timeline, windows []window, reso
 				for _, s := range waits {
 					seen.wait(s, c.firstFault())
 				}
+				if ended := n < len(grants) && grants[n] <= t.drain; !ended && gap.to == t.drain && slices.ContainsFunc(open, func(o want) bool { return o.to >= t.drain }) {
+					seen.to = t.drain // no node's grants say so until its very end
+				}
 				switch length := w.to - w.from; {
 				case seen.lasts < least:
 				case gap.to == w.to && lately && seen.lasts*2 >= length && length >= f.failover(w, name):
