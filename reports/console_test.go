@@ -278,7 +278,7 @@ func TestHeadline(t *testing.T) {
 		"a zone's outage that began before the fault": {
 			result.File{Results: []result.Row{row("redis", "holder-kill", result.StatusExpected, func(r *result.Row) {
 				zone, all := 4300.0, 255.0
-				r.StallMS, r.ZoneStallMS, r.ZoneStalled, r.Faults = &all, &zone, "c", []result.Fault{{Kind: "kill", Target: "holder (m)", Nodes: []string{"m"}}}
+				r.StallMS, r.ZoneStallMS, r.ZoneStalled, r.Faults = &all, &zone, "c", []result.Fault{{Kind: "kill", Target: "holder (m)", Nodes: []string{"m"}, Proven: true}}
 				r.Measure(result.ZoneStallBefore, 1250)
 			})}},
 			[]string{"zone c got no lock for 4.3 s (1.2 s of it before the fault) when the one that held it was killed."},
@@ -319,11 +319,11 @@ func TestHeadline(t *testing.T) {
 		"two scenarios of the same kind, and one told of before": {
 			result.File{Results: []result.Row{
 				row("redis", "holder-pause", result.StatusExpected, func(r *result.Row) {
-					r.Verdict.Safety, r.Availability, r.Faults = result.Unsafe, 0.985, []result.Fault{{Kind: "pause", Target: "holder (m)", Nodes: []string{"m"}}}
+					r.Verdict.Safety, r.Availability, r.Faults = result.Unsafe, 0.985, []result.Fault{{Kind: "pause", Target: "holder (m)", Nodes: []string{"m"}, Proven: true}}
 					r.Duplicates = &result.Duplicates{Total: 4, Raced: 4}
 				}),
 				row("redis", "granted-pause", result.StatusExpected, func(r *result.Row) {
-					r.Availability, r.Faults = 0.5, []result.Fault{{Kind: "pause", Target: "holder (m)", Nodes: []string{"m"}}}
+					r.Availability, r.Faults = 0.5, []result.Fault{{Kind: "pause", Target: "holder (m)", Nodes: []string{"m"}, Proven: true}}
 				}),
 				row("redis", "slow", result.StatusExpected, func(r *result.Row) { r.Availability, r.Faults = 0.6, []result.Fault{{Kind: "latency"}} }),
 				row("redis", "cut", result.StatusExpected, func(r *result.Row) { r.Availability, r.Faults = 0.7, []result.Fault{{Kind: "partition"}} }),

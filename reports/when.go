@@ -8,9 +8,11 @@ import (
 
 	"locklab/reports/lang"
 	"locklab/reports/result"
+	"locklab/workloads/history"
 )
 
-// when names the circumstances of a row by what was broken, and by how much of it.
+// when names the circumstances of a row by what was broken, and by how much of it. Whether a holder
+// was hit is not known where that is not proven.
 func when(say *lang.Lang, r result.Row) string {
 	words := map[string]string{
 		"latency": say.Text("when the network was slow"), "jitter": say.Text("when the network was slow"), "bandwidth": say.Text("when the network was narrow"),
@@ -32,7 +34,7 @@ func when(say *lang.Lang, r result.Row) string {
 	}
 	kind := ""
 	for _, f := range r.Faults {
-		if kind != "" && f.Kind != kind || words[f.Kind] == "" {
+		if kind != "" && f.Kind != kind || words[f.Kind] == "" || !f.Proven && strings.HasPrefix(f.Target, history.TargetHolder) {
 			return say.Sprintf("under %s", plain(r.Scenario))
 		}
 		kind = f.Kind

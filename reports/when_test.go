@@ -14,7 +14,7 @@ func TestWhenSaysHowMuchBroke(t *testing.T) {
 		nodes = append(nodes, result.NodeLoad{Node: name, Role: "redis", Zone: "a"})
 	}
 	fault := func(kind, target string, from, to float64, hit ...string) result.Fault {
-		return result.Fault{Kind: kind, Target: target, BeganMS: from, EndedMS: to, Nodes: hit}
+		return result.Fault{Kind: kind, Target: target, BeganMS: from, EndedMS: to, Nodes: hit, Proven: true}
 	}
 	for want, faults := range map[string][]result.Fault{
 		"with nothing broken":                          nil,
@@ -42,6 +42,10 @@ func TestWhenSaysHowMuchBroke(t *testing.T) {
 	}}
 	if got := when(lang.English(), again); got != "when its leader was killed" {
 		t.Errorf("three runs, in each of which one was killed: %q", got)
+	}
+	missed := result.Row{Scenario: "holder-kill", Nodes: nodes, Faults: []result.Fault{{Kind: "kill", Target: "holder (master-a)", BeganMS: 1, EndedMS: 2, Nodes: []string{"master-a"}}}}
+	if got := when(lang.English(), missed); got != "under holder-kill" {
+		t.Errorf("a kill that may have hit no holder: %q", got)
 	}
 	one := result.Row{Nodes: []result.NodeLoad{{Node: "redis-1", Role: "redis", Zone: "a"}}, Faults: []result.Fault{fault("restart", "role:redis", 1, 2, "redis-1")}}
 	if got := when(lang.English(), one); got != "when its only redis server was restarted" {
