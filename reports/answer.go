@@ -139,6 +139,17 @@ func besides(say *lang.Lang, f result.Figure, r result.Row) string {
 	return strings.Join(parts, ", ")
 }
 
+// cutOffElsewhere names another row than the one that is told whose outage went on when its measured part
+// ended: it may have been the longest.
+func cutOffElsewhere(say *lang.Lang, f result.Figure, told result.Row, rows []result.Row) string {
+	open := rowsWith(rows, func(one result.Row) bool { return one.Scenario != told.Scenario && wentOn(one) })
+	if f.Field != result.OutageField || len(open) == 0 {
+		return ""
+	}
+	r, _ := worst(open, f)
+	return say.Sprintf("%s: %s", plain(r.Scenario), longestOutage(say, r).atLeast(say, ""))
+}
+
 // unblamed says how much of an outage, or what share of the requests that failed, no fault is to blame
 // for; "" where that is nothing.
 func unblamed(say *lang.Lang, f result.Figure, r result.Row) string {
@@ -306,7 +317,10 @@ func answerCellOf(say *lang.Lang, f result.Figure, rows []result.Row) answerCell
 	c.Note = sharedNote(say, f, r)
 	c.Elsewhere = cmp.Or(undecided, fewerElsewhere(say, f, r, rows))
 	if f.Field == result.OutageField {
-		c.Value = longestOutage(say, r).atLeast(c.Value)
+		c.Value = longestOutage(say, r).atLeast(say, c.Value)
+	}
+	if aside := cutOffElsewhere(say, f, r, rows); aside != "" {
+		c.Elsewhere = strings.TrimPrefix(c.Elsewhere+"; "+aside, "; ")
 	}
 	if aside := unblamed(say, f, r); aside != "" {
 		c.Elsewhere = strings.TrimPrefix(c.Elsewhere+"; "+aside, "; ")

@@ -309,6 +309,16 @@ func TestHeadline(t *testing.T) {
 			})}},
 			[]string{"nobody got the lock for at least 1.2 s, to the end of the measured part (too short a fault to tell whether it would have come back before), and zone c got none for at least 1.5 s, to the end of the measured part when the network was slow."},
 		},
+		"an outage that the end of another run cut off": {
+			result.File{Results: []result.Row{
+				row("redis", "holder-pause", result.StatusExpected, func(r *result.Row) { r.StallMS = new(1379.0) }),
+				row("redis", "holder-kill", result.StatusExpected, func(r *result.Row) {
+					r.StallMS, r.Faults = new(1275.0), []result.Fault{{Kind: "latency"}}
+					r.Measure(result.StallOpen, 1)
+				}),
+			}},
+			[]string{"nobody got the lock for 1.4 s with nothing broken; when the network was slow: nobody got the lock for at least 1.2 s, to the end of the measured part."},
+		},
 		"requests that failed although no fault touched them": {
 			result.File{Results: []result.Row{row("redis", "cut", result.StatusExpected, func(r *result.Row) {
 				outside, inForce := 0.939, 0.815

@@ -22,8 +22,11 @@ func differenceText(say *lang.Lang, d Difference) (change string, outcome status
 	if d.Repeated && !d.Same && d.Before.Center == d.After.Center {
 		change = say.Text("same median")
 	}
+	if d.Untested == wentOnAtEnd {
+		change = ""
+	}
 	switch {
-	case d.Untested != "" && (d.Untested != spreadUnknown || d.Same): // the row says it, or the page
+	case d.Untested != "" && d.Untested != wentOnAtEnd && (d.Untested != spreadUnknown || d.Same): // the row says it, or the page
 		return change, status{}, ""
 	case d.Untested != "":
 		outcome = outcomes(say)[notTested]

@@ -26,6 +26,7 @@ const (
 	rowInconclusive = "inconclusive"
 	busyMachine     = "busy machine"
 	spreadUnknown   = "spread unknown"
+	wentOnAtEnd     = "went on"
 )
 
 // untestedText says why, in a few words.
@@ -37,6 +38,8 @@ func untestedText(say *lang.Lang, why string) string {
 		return say.Text("inconclusive")
 	case busyMachine:
 		return say.Text("busy machine")
+	case wentOnAtEnd:
+		return say.Text("went on when the measured part ended")
 	}
 	return say.Text("spread unknown")
 }
@@ -113,6 +116,8 @@ func difference(before, after result.Row, f result.Figure) (d Difference, both b
 	switch {
 	case before.Verdict.Undecided() || after.Verdict.Undecided():
 		d.Untested = rowInconclusive
+	case f.Field == result.OutageField && (wentOn(before) || wentOn(after)): // nobody knows how long it was
+		d.Untested = wentOnAtEnd
 	case busyA || busyB:
 		d.Untested = busyMachine
 	case !d.Tested():

@@ -1,6 +1,9 @@
 package reports
 
 import (
+	"time"
+
+	"locklab/internal/sentence"
 	"locklab/reports/lang"
 	"locklab/reports/result"
 )
@@ -68,7 +71,7 @@ func (o outage) early(say *lang.Lang) string {
 func (o outage) length(say *lang.Lang) string {
 	long := span(say, o.lasted)
 	if o.open {
-		long = say.Sprintf("at least %s, to the end of the measured part", long)
+		long = say.Sprintf("at least %s, to the end of the measured part", o.floor(say))
 	}
 	if early := o.early(say); early != "" {
 		return say.Sprintf("%s (%s)", long, early)
@@ -77,11 +80,22 @@ func (o outage) length(say *lang.Lang) string {
 }
 
 // atLeast marks the figure of one that went on.
-func (o outage) atLeast(figure string) string {
+func (o outage) atLeast(say *lang.Lang, figure string) string {
 	if o.open {
-		return "≥ " + figure
+		return "≥ " + o.floor(say)
 	}
 	return figure
+}
+
+// floor is what one that went on lasted at least.
+func (o outage) floor(say *lang.Lang) string {
+	return say.Lasting(sentence.Floor(time.Duration(o.lasted * 1e6)))
+}
+
+// wentOn says that the longer of a row's outages went on when the measured part ended.
+func wentOn(r result.Row) bool {
+	all, zone := everywhere(r), inWorstZone(r)
+	return all.open && all.lasted >= zone.lasted || zone.open && zone.lasted > all.lasted
 }
 
 // longestOutage is the one that a row is told by: that of one zone only where somebody notices it

@@ -239,7 +239,7 @@ func cellOf(say *lang.Lang, r result.Row, counted result.Figure) cell {
 		line := cellLine{Name: say.Term(f.Answer), Meaning: meaningOf(f, r)}
 		v, _ := f.Of(r)
 		if line.Value = told(say, f, v); f.Field == result.OutageField {
-			line.Value = longestOutage(say, r).atLeast(line.Value)
+			line.Value = longestOutage(say, r).atLeast(say, line.Value)
 		}
 		level = max(level, line.Meaning)
 		c.Lines = append(c.Lines, line)

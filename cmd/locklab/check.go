@@ -118,7 +118,7 @@ func printFindings(w io.Writer, say *lang.Lang, path string, f *check.Findings, 
 		say.Count(f.TokensBroken, "1 token that did not grow", "%s tokens that did not grow")))
 	stall := say.Lasting(time.Duration(f.StallNS))
 	if f.StallOpen {
-		stall = say.Sprintf("at least %s, to the end of the measured part", stall)
+		stall = say.Sprintf("at least %s, to the end of the measured part", say.Lasting(sentence.Floor(time.Duration(f.StallNS))))
 	}
 	line(say.Text("liveness"), say.Sprintf("%s, longest stall %s", say.Term(v.Liveness), stall))
 	if f.ZombieNS > 0 {

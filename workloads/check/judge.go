@@ -258,10 +258,14 @@ func (f *Findings) told(want history.Expect) sentence.Text {
 // stuckFor is for how long the lock, or the resource, that fared worst was not granted: in the time
 // that it is judged by, or on beyond that. Open says that it went on when the measured part ended.
 func (f *Findings) stuckFor() (longest time.Duration, open bool) {
+	longest, open = time.Duration(f.StuckNS), f.StuckOpen
 	if f.StalledResource == f.StuckResource && f.StallNS >= f.StuckNS {
-		return time.Duration(f.StallNS), f.StallOpen
+		longest, open = time.Duration(f.StallNS), f.StallOpen
 	}
-	return time.Duration(f.StuckNS), f.StuckOpen
+	if open {
+		longest = sentence.Floor(longest)
+	}
+	return longest, open
 }
 
 // anyFares says that nothing is expected of the liveness: of all three words one is right.

@@ -351,6 +351,10 @@ func TestLivenessAndRecovery(t *testing.T) {
 		{"a stall soon after the heal", [][]history.Event{calm, fault("f1", "zone-partition", 3000, 4200, cutAC), players(1000, 10_000, 0, 0), locking(1000, 10_000, 4400, 7400)}, check.Stalls, [2]int64{2850, 3050}, [2]int64{3150, 3250}, false},
 		{"a stall long after the heal", [][]history.Event{calm, fault("f1", "zone-partition", 3000, 4200, cutAC), players(1000, 10_000, 0, 0), locking(1000, 10_000, 6500, 9000)}, check.Stalls, [2]int64{2350, 2550}, [2]int64{0, 10}, false},
 		{"a stall that the fault explains", [][]history.Event{calm, fault("f1", "zone-partition", 3000, 4200, cutAC), players(1000, 10_000, 0, 0), locking(1000, 10_000, 4400, 6000)}, check.Live, [2]int64{1350, 1550}, [2]int64{1750, 1850}, false},
+		{"the next fault's stall is its own", [][]history.Event{
+			calm, fault("f1", "zone-partition", 3000, 4200, cutAC), fault("f2", "zone-partition", 4600, 7000, cutAC),
+			players(1000, 10_000, 4600, 7020), locking(1000, 10_000, 4600, 7020),
+		}, check.Down, [2]int64{2000, 2500}, [2]int64{0, 100}, false},
 		{"never back", [][]history.Event{calm, partition, players(1000, 10_000, 3100, 99_000), locking(1000, 10_000, 3100, 99_000)}, check.Down, [2]int64{6400, 7000}, [2]int64{2000, 2000}, true},
 		{"refuses at once", [][]history.Event{calm, partition, players(1000, 10_000, 0, 0), locking(1000, 3100, 0, 0), refusals("g", "unavailable", 3100, 8000, 100), locking(8000, 10_000, 0, 0)}, check.Down, [2]int64{4500, 5000}, [2]int64{0, 10}, false},
 		{"the waiting master is dead", [][]history.Event{

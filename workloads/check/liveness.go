@@ -111,9 +111,10 @@ func (c *Checker) checkLiveness(f *Findings, t timeline, idle []int64) {
 	wants, grants := c.wants(c.acquires), grantsOf(c.acquires)
 	demand, resources := spansOf(wants), c.wanted(wants)
 	asked := c.asked(windows, demand)
+	free := c.unheld(resources)
 	switch { // who waits for what somebody alive holds has to
 	case len(c.faults) == 0:
-		demand = c.unheld(resources)
+		demand = free
 	case len(resources) == 1:
 		demand = notHeld(demand, c.held(resources[0]))
 	}
@@ -125,7 +126,7 @@ func (c *Checker) checkLiveness(f *Findings, t timeline, idle []int64) {
 			if i+1 < len(windows) {
 				until = windows[i+1].from
 			}
-			took, done := c.recovery(f, t, w, until, demand, grants)
+			took, done := c.recovery(f, t, w, until, free, grants)
 			f.RecoveryNS = max(f.RecoveryNS, took)
 			f.NotRecovered = f.NotRecovered || !done
 		}
@@ -138,7 +139,6 @@ func (c *Checker) checkLiveness(f *Findings, t timeline, idle []int64) {
 	f.Demand = len(c.faults) == 0 || len(windows) > 0 && 2*asked >= len(windows)
 	if len(c.faults) > 0 {
 		others := append(c.outside(t), window{span: span{t.measure, t.drain}, worst: Live}) // only its length is told
-		free := c.unheld(resources)
 		for _, w := range others {
 			live, stall, _ := c.fare(w, free, grants)
 			c.fared(f, t, w, live, stall, "")
@@ -387,20 +387,27 @@ const (
 )
 
 // recovery is the time from the heal until the lock grants again and the share of
-// operations that end ok is back; false if that never happened. What begins later than until
-// has another cause.
+// operations that end ok is back; false if that never happened. What comes later than until, when
+// the next fault begins, has another cause: if it was not back by then, it is counted with that one.
 func (c *Checker) recovery(f *Findings, t timeline, w window, until int64, demand []span, grants []int64) (took int64, done bool) {
 	took, done = c.grantsAgain(w, t, until, demand, grants)
 	before := share(f.Slots[:slotOf(f, w.from-t.measure)])
 	if before < 0 { // a fault from the beginning: there is no before
 		before = 1
 	}
-	first := slotOf(f, w.heal-t.measure)
+	first, last := slotOf(f, w.heal-t.measure), len(f.Slots)
+	if until < t.drain {
+		last = slotOf(f, until-t.measure)
+	}
 	for n := first; ; n++ {
-		if n >= len(f.Slots) {
+		switch {
+		case n < last:
+		case until < t.drain:
+			return took, done
+		default:
 			return max(took, t.drain-w.heal), false
 		}
-		now := share(f.Slots[n:min(n+recoverySlots, len(f.Slots))])
+		now := share(f.Slots[n:min(n+recoverySlots, last)])
 		if now < 0 || now >= recovered*before { // nothing was due: nothing is missing
 			if n > first {
 				took = max(took, t.measure+int64(n)*int64(SlotLength)-w.heal)
@@ -410,8 +417,8 @@ func (c *Checker) recovery(f *Findings, t timeline, w window, until int64, deman
 	}
 }
 
-// grantsAgain is the time from the heal to the first grant, if somebody wanted the
-// lock then; and if a stall follows soon, to its end.
+// grantsAgain is the time from the heal to the first grant, if somebody wanted then what nobody alive
+// held; and if a stall follows soon, to its end.
 func (c *Checker) grantsAgain(w window, t timeline, until int64, demand []span, grants []int64) (took int64, done bool) {
 	_, waited := slices.BinarySearchFunc(demand, w.heal, func(s span, at int64) int {
 		switch {
@@ -430,7 +437,9 @@ func (c *Checker) grantsAgain(w window, t timeline, until int64, demand []span, 
 		if ends {
 			gap.to = grants[next]
 		}
-		if since == w.heal && waited || within(gap, demand) >= int64(c.stall) {
+		own := span{since, min(gap.to, until)}
+		switch again := gap.to <= until || until >= t.drain; {
+		case since == w.heal && waited && again, within(own, demand) >= int64(c.stall) && again:
 			took, done = gap.to-w.heal, ends
 		}
 		if !ends {
