@@ -205,8 +205,10 @@
 // that long.
 //
 // Recovery is counted from the moment the heal was asked for until the lock
-// grants again and availability is back above 90 % of what it was before. If a stall follows
-// soon, it had not recovered yet. One that had not come by the end of the run has no length.
+// grants again what somebody wants and nobody alive holds, and availability is back above 90 % of
+// what it was before. If a stall follows soon, it had not recovered yet. One that had not come by the
+// end of the run has no length. Of several faults each counts by itself, and the longest is told; one
+// from which it had not recovered when the next began is counted with that.
 //
 // # Lost holds
 //
