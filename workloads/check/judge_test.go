@@ -355,6 +355,10 @@ func TestLivenessAndRecovery(t *testing.T) {
 			calm, fault("f1", "zone-partition", 3000, 4200, cutAC), fault("f2", "zone-partition", 4600, 7000, cutAC),
 			players(1000, 10_000, 4600, 7020), locking(1000, 10_000, 4600, 7020),
 		}, check.Down, [2]int64{2000, 2500}, [2]int64{0, 100}, false},
+		{"not back when the next fault began", [][]history.Event{
+			calm, fault("f1", "zone-partition", 3000, 4200, cutAC), fault("f2", "zone-partition", 4600, 7005, cutAC),
+			players(1000, 10_000, 3100, 7300), locking(1000, 10_000, 3100, 7300),
+		}, check.Down, [2]int64{3800, 4500}, [2]int64{250, 350}, false},
 		{"never back", [][]history.Event{calm, partition, players(1000, 10_000, 3100, 99_000), locking(1000, 10_000, 3100, 99_000)}, check.Down, [2]int64{6400, 7000}, [2]int64{2000, 2000}, true},
 		{"refuses at once", [][]history.Event{calm, partition, players(1000, 10_000, 0, 0), locking(1000, 3100, 0, 0), refusals("g", "unavailable", 3100, 8000, 100), locking(8000, 10_000, 0, 0)}, check.Down, [2]int64{4500, 5000}, [2]int64{0, 10}, false},
 		{"the waiting master is dead", [][]history.Event{

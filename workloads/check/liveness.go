@@ -388,9 +388,12 @@ const (
 
 // recovery is the time from the heal until the lock grants again and the share of
 // operations that end ok is back; false if that never happened. What comes later than until, when
-// the next fault begins, has another cause: if it was not back by then, it is counted with that one.
+// the next fault begins, has another cause: if it was not back by then, it is counted with that one,
+// and this is -1.
 func (c *Checker) recovery(f *Findings, t timeline, w window, until int64, demand []span, grants []int64) (took int64, done bool) {
-	took, done = c.grantsAgain(w, t, until, demand, grants)
+	if took, done = c.grantsAgain(w, t, until, demand, grants); took < 0 {
+		return took, done
+	}
 	before := share(f.Slots[:slotOf(f, w.from-t.measure)])
 	if before < 0 { // a fault from the beginning: there is no before
 		before = 1
@@ -403,7 +406,7 @@ func (c *Checker) recovery(f *Findings, t timeline, w window, until int64, deman
 		switch {
 		case n < last:
 		case until < t.drain:
-			return took, done
+			return -1, true
 		default:
 			return max(took, t.drain-w.heal), false
 		}
@@ -438,8 +441,10 @@ func (c *Checker) grantsAgain(w window, t timeline, until int64, demand []span, 
 			gap.to = grants[next]
 		}
 		own := span{since, min(gap.to, until)}
-		switch again := gap.to <= until || until >= t.drain; {
-		case since == w.heal && waited && again, within(own, demand) >= int64(c.stall) && again:
+		if since == w.heal && waited || within(own, demand) >= int64(c.stall) {
+			if gap.to > until && until < t.drain {
+				return -1, true
+			}
 			took, done = gap.to-w.heal, ends
 		}
 		if !ends {
