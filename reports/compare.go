@@ -243,7 +243,7 @@ func groupOf(say *lang.Lang, files []result.File, names, proofs []string, rows [
 				if iv.Confidence > 0 && iv.Low < iv.High {
 					cell.Interval = say.Sprintf("%s to %s", strings.TrimSuffix(valueText(f, iv.Low), "%"), valueText(f, iv.High))
 				}
-				if f.Field == result.OutageField && wentOn(r) {
+				if f.Field == result.OutageField && isFloor(r, iv.Center) {
 					cell.Value = "≥ " + cell.Value
 				}
 				row.Figures = append(row.Figures, cell)

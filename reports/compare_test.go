@@ -306,3 +306,38 @@ func TestBracketsAreExplainedWhereThereAreSome(t *testing.T) {
 		}
 	}
 }
+
+// TestTheMedianOfOutagesThatWentOn is one of at least so long only if one that went on is not
+// above it.
+func TestTheMedianOfOutagesThatWentOn(t *testing.T) {
+	for open, want := range map[int]bool{0: true, 1: true, 2: false} {
+		dirs := []string{sample(t), sample(t)}
+		for _, dir := range dirs {
+			edit(t, dir, func(f *result.File) {
+				for i := range f.Results {
+					r := &f.Results[i]
+					r.Repeats, r.PerRepeat, r.ZoneStallMS = 3, nil, nil
+					for k := range 3 {
+						one, stall := *r, 1000+200*float64(k)
+						one.Measured, one.StallMS = nil, &stall
+						if k == open {
+							one.Measure(result.StallOpen, 1)
+						}
+						r.PerRepeat = append(r.PerRepeat, result.RepeatOf(one))
+					}
+					r.StallMS = new(1400.0)
+				}
+			})
+		}
+		out := t.TempDir()
+		generate(t, dirs, out)
+		if got := strings.Contains(string(read(t, out, reports.MarkdownFile)), "≥ 1,200"); got != want {
+			t.Errorf("the outage of %d ms went on: that the median did: %v, want %v", 1000+200*open, got, want)
+		}
+		for _, d := range reports.Differences(files(t, dirs...)) {
+			if d.Figure.Field == result.OutageField && d.Untested == "" {
+				t.Errorf("the outage of %d ms went on: %s under %s is judged", 1000+200*open, d.Lock, d.Scenario)
+			}
+		}
+	}
+}

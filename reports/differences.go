@@ -116,7 +116,7 @@ func difference(before, after result.Row, f result.Figure) (d Difference, both b
 	switch {
 	case before.Verdict.Undecided() || after.Verdict.Undecided():
 		d.Untested = rowInconclusive
-	case f.Field == result.OutageField && (wentOn(before) || wentOn(after)): // nobody knows how long it was
+	case f.Field == result.OutageField && (anyWentOn(before) || anyWentOn(after)): // nobody knows how long it was
 		d.Untested = wentOnAtEnd
 	case busyA || busyB:
 		d.Untested = busyMachine

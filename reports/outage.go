@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"slices"
 	"time"
 
 	"locklab/internal/sentence"
@@ -96,6 +97,29 @@ func (o outage) floor(say *lang.Lang) string {
 func wentOn(r result.Row) bool {
 	all, zone := everywhere(r), inWorstZone(r)
 	return all.open && all.lasted >= zone.lasted || zone.open && zone.lasted > all.lasted
+}
+
+// wentOnIn says the same of one repeat.
+func wentOnIn(one result.Repeat) bool {
+	open := result.StallOpen
+	if one.Figures[result.ZoneStallField] > one.Figures[result.StallField] {
+		open = result.ZoneStallOpen
+	}
+	return one.Figures[open] > 0 && one.Figures[result.OutageField] >= outageFigure().Felt
+}
+
+// anyWentOn says that in one repeat, at least, nobody knows how long the outage was.
+func anyWentOn(r result.Row) bool { return wentOn(r) || slices.ContainsFunc(r.PerRepeat, wentOnIn) }
+
+// isFloor says that a row's outage, the median of its repeats, may be longer than it reads: one
+// that went on is not above it.
+func isFloor(r result.Row, median float64) bool {
+	if len(r.PerRepeat) < 2 {
+		return wentOn(r)
+	}
+	return slices.ContainsFunc(r.PerRepeat, func(one result.Repeat) bool {
+		return wentOnIn(one) && one.Figures[result.OutageField] <= median
+	})
 }
 
 // longestOutage is the one that a row is told by: that of one zone only where somebody notices it

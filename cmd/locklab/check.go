@@ -116,9 +116,9 @@ func printFindings(w io.Writer, say *lang.Lang, path string, f *check.Findings, 
 	overlaps := say.Count(f.Overlaps, "1 overlap", "%s overlaps")
 	line(say.Text("holds"), say.Sprintf("%s, %s, %s", lang.Group(f.Holds), overlaps,
 		say.Count(f.TokensBroken, "1 token that did not grow", "%s tokens that did not grow")))
-	stall := say.Lasting(time.Duration(f.StallNS))
-	if f.StallOpen {
-		stall = say.Sprintf("at least %s, to the end of the measured part", say.Lasting(sentence.Floor(time.Duration(f.StallNS))))
+	stall := say.Lasting(time.Duration(f.Longest.NS))
+	if f.Longest.Open {
+		stall = say.Sprintf("at least %s, to the end of the measured part", say.Lasting(sentence.Floor(time.Duration(f.Longest.NS))))
 	}
 	line(say.Text("liveness"), say.Sprintf("%s, longest stall %s", say.Term(v.Liveness), stall))
 	if f.ZombieNS > 0 {

@@ -15,6 +15,13 @@ type Repeat struct {
 // AvailabilityField is the figure of the share of the requests that ended well.
 const AvailabilityField = "availability"
 
+// StallField and ZoneStallField are the figures of the longest stall, of the lock or of a
+// resource, and of one zone.
+const (
+	StallField     = "stall_ms"
+	ZoneStallField = "zone_stall_ms"
+)
+
 // OutageField is the figure of how long somebody was without the lock, anywhere or in one zone.
 const OutageField = "outage_ms"
 

@@ -207,7 +207,7 @@ func (c *Checker) Findings() *Findings {
 	if c.run.DurationNS > 0 {
 		c.stall = min(longStall, time.Duration(c.run.DurationNS)/8)
 	}
-	f.Stall = c.stall
+	f.LeastStall = c.stall
 	t := c.timeline()
 	c.settleLives()
 	c.joinHolds()

@@ -45,11 +45,11 @@ func TestWhoWaitsAtTheEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			events := slices.Concat([]history.Event{run}, phases(1000, 10_000, 10_100), healed, locking(1000, 5500, 0, 0), c.last, c.wait)
 			f := checktest.Events(events, options)
-			if f.CalledOff != c.calledOff || f.Counts["called_off"] != c.calledOff || f.Failed != c.bad || f.Liveness != c.liveness || f.StallNS > 4500*ms { // of the measured part
-				t.Errorf("%d called off, %d failed, %s for %q, stall %d ms; want %d, %d, %s", f.CalledOff, f.Failed, f.Liveness, f.StuckResource, f.StallNS/ms, c.calledOff, c.bad, c.liveness)
+			if f.CalledOff != c.calledOff || f.Counts["called_off"] != c.calledOff || f.Failed != c.bad || f.Liveness != c.liveness || f.Longest.NS > 4500*ms { // of the measured part
+				t.Errorf("%d called off, %d failed, %s for %q, stall %d ms; want %d, %d, %s", f.CalledOff, f.Failed, f.Liveness, f.Stuck.Of, f.Longest.NS/ms, c.calledOff, c.bad, c.liveness)
 			}
-			if f.StallOpen != c.open {
-				t.Errorf("that the longest stall, of %d ms, went on when the measured part ended: %v, want %v", f.StallNS/ms, f.StallOpen, c.open)
+			if f.Longest.Open != c.open {
+				t.Errorf("that the longest stall, of %d ms, went on when the measured part ended: %v, want %v", f.Longest.NS/ms, f.Longest.Open, c.open)
 			}
 		})
 	}
@@ -114,7 +114,7 @@ func TestWhoHasASeatWaitsNoMore(t *testing.T) {
 		seat := history.Event{Kind: history.KindMatch, Node: "m1", Client: "p7", Resource: "x", FromNS: 8490 * ms, SentNS: 8490 * ms, AtNS: c.answered * ms, Outcome: c.outcome}
 		f := checktest.Events(slices.Concat([]history.Event{world()}, phases(1000, 10_000, 10_500), healed, work(), held, []history.Event{seat, try}), options)
 		if f.Liveness != c.liveness || f.AcquiredNot != c.not {
-			t.Errorf("%s: %s for %q, %d not granted; want %s, %d", name, f.Liveness, f.StuckResource, f.AcquiredNot, c.liveness, c.not)
+			t.Errorf("%s: %s for %q, %d not granted; want %s, %d", name, f.Liveness, f.Stuck.Of, f.AcquiredNot, c.liveness, c.not)
 		}
 	}
 }

@@ -100,25 +100,12 @@ type Findings struct {
 	Counts, Violated map[string]int64
 
 	Liveness string // the worst of all fault windows and resources
-	// StuckResource is the resource that fared so; "" if the lock as a whole did. StuckNS is its
-	// longest stall, and StuckOpen says that it went on when the measured part ended.
-	StuckResource string
-	StuckNS       int64 `merge:"-"`
-	StuckOpen     bool  `merge:"-"`
-	// StalledResource is the resource that StallNS is of; "" if the lock as a whole.
-	StalledResource string
-	StallNS         int64 `merge:"max"` // the longest stall of the measured part, of the lock or of any resource
-	// ZoneStallNS is the longest stall of one zone, whose clients wanted the lock and none of
-	// which got it, and StalledZone which one that was; "" where there is one zone only.
-	ZoneStallNS int64 `merge:"max"`
-	StalledZone string
-	// StallBeforeNS and ZoneStallBeforeNS are how much of these stalls came before the first
-	// fault was asked for: no fault is what it comes from.
-	StallBeforeNS, ZoneStallBeforeNS int64 `merge:"-"`
-	// StallOpen and ZoneStallOpen say that these stalls went on when the measured part ended.
-	StallOpen, ZoneStallOpen bool `merge:"-"`
-
-	Stall time.Duration `merge:"-"` // what is one
+	Stuck    Stall  `merge:"-"` // the longest of those that make it so
+	// Longest is the longest stall of the measured part, of the lock or of any resource, and
+	// InZone that of one zone, whose clients wanted the lock and none of which got it: of "" where
+	// there is one zone only.
+	Longest, InZone Stall         `merge:"-"`
+	LeastStall      time.Duration `merge:"-"` // what is a stall
 	// DownLong says that it was down throughout a fault of FailoverTime (and of the lease,
 	// where a holder was hit or one resource stuck) or longer. A shorter one can be over before a lock that goes on has noticed it.
 	DownLong bool
@@ -293,6 +280,23 @@ func (f *Findings) PerHandoff(n int64) (float64, bool) {
 	return ratio(float64(n), float64(f.Handoff.Count())), f.Handoff.Count() > 0
 }
 
+// Stall is time in which somebody wanted the lock, or a resource, and nobody got it, or nobody of
+// a zone.
+type Stall struct {
+	Of       string // the resource or the zone; "" is the lock as a whole
+	NS       int64
+	BeforeNS int64 // of it, before the first fault was asked for: no fault is to blame for that
+	Open     bool  // it went on when the measured part ended
+}
+
+// or is the longer one of two.
+func (s Stall) or(other Stall) Stall {
+	if other.NS > s.NS {
+		return other
+	}
+	return s
+}
+
 func ratio(a, b float64) float64 {
 	if b == 0 {
 		return 0
@@ -306,15 +310,13 @@ func Merge(repeats ...*Findings) *Findings {
 	if len(repeats) == 0 {
 		return nil
 	}
-	m := &Findings{Run: repeats[0].Run, Stall: repeats[0].Stall, summary: repeats[0].summary, Errors: map[string]int64{}, Counts: map[string]int64{}, Violated: map[string]int64{}, Liveness: Live, Demand: true, RecoveryNS: -1, Slots: slices.Clone(repeats[0].Slots)}
+	m := &Findings{Run: repeats[0].Run, LeastStall: repeats[0].LeastStall, summary: repeats[0].summary, Errors: map[string]int64{}, Counts: map[string]int64{}, Violated: map[string]int64{}, Liveness: Live, Demand: true, RecoveryNS: -1, Slots: slices.Clone(repeats[0].Slots)}
 	convicted := false
 	for _, f := range repeats {
-		if m.StalledZone == "" || f.ZoneStallNS > m.ZoneStallNS {
-			m.StalledZone, m.ZoneStallBeforeNS, m.ZoneStallOpen = f.StalledZone, f.ZoneStallBeforeNS, f.ZoneStallOpen
+		if m.Longest = m.Longest.or(f.Longest); m.InZone.Of == "" {
+			m.InZone = f.InZone
 		}
-		if f.StallNS > m.StallNS {
-			m.StalledResource, m.StallBeforeNS, m.StallOpen = f.StalledResource, f.StallBeforeNS, f.StallOpen
-		}
+		m.InZone = m.InZone.or(f.InZone)
 		n, _ := f.Violations()
 		convicted = convicted || n > 0 && !f.Disturbed
 		one := *f
@@ -334,9 +336,9 @@ func Merge(repeats ...*Findings) *Findings {
 		m.PeerFairness += f.PeerFairness * float64(f.fairnessCount)
 		switch {
 		case rank(f.Liveness) > rank(m.Liveness):
-			m.Liveness, m.StuckResource, m.StuckNS, m.StuckOpen = f.Liveness, f.StuckResource, f.StuckNS, f.StuckOpen
-		case f.Liveness == m.Liveness && f.StuckResource == m.StuckResource && f.StuckNS > m.StuckNS:
-			m.StuckNS, m.StuckOpen = f.StuckNS, f.StuckOpen
+			m.Liveness, m.Stuck = f.Liveness, f.Stuck
+		case f.Liveness == m.Liveness && f.Stuck.Of == m.Stuck.Of:
+			m.Stuck = m.Stuck.or(f.Stuck)
 		}
 	}
 	m.Disturbed = m.Disturbed && !convicted

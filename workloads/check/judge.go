@@ -164,8 +164,8 @@ func (f *Findings) fellShort(want history.Expect) sentence.Text {
 	}
 	was := sentence.Term(f.Liveness)
 	longest, _ := f.stuckFor()
-	if f.StuckResource != "" {
-		return sentence.Of("expected %s, but what was seen is %s, for %s: the longest time with waiters and no grant was %v", sentence.Or(wanted...), was, f.StuckResource, longest)
+	if f.Stuck.Of != "" {
+		return sentence.Of("expected %s, but what was seen is %s, for %s: the longest time with waiters and no grant was %v", sentence.Or(wanted...), was, f.Stuck.Of, longest)
 	}
 	return sentence.Of("expected %s, but what was seen is %s: the longest time with waiters and no grant was %v", sentence.Or(wanted...), was, longest)
 }
@@ -200,7 +200,7 @@ func (f *Findings) tooShort() bool { return f.FaultsNS < int64(FailoverTime) }
 // told says what was seen of a lock that is as expected, and what of it was judged.
 func (f *Findings) told(want history.Expect) sentence.Text {
 	n, what := f.Violations()
-	stall := time.Duration(f.StallNS)
+	stall := time.Duration(f.Longest.NS)
 	stuck, open := f.stuckFor()
 	either := func(atMost, atLeast sentence.Text) sentence.Text {
 		if open {
@@ -217,7 +217,7 @@ func (f *Findings) told(want history.Expect) sentence.Text {
 	case want.Safety == "":
 		text = sentence.Of("no violation was seen")
 	}
-	switch resource := f.StuckResource; {
+	switch resource := f.Stuck.Of; {
 	case f.Liveness == Down && !f.DownLong && open && len(want.Liveness) > 0 && !slices.Contains(want.Liveness, Down):
 		text = sentence.Of("%s; it stalled to the end of the measured part, for at least %v: "+
 			"too short a fault to tell whether it would have come back before", text, stuck)
@@ -226,7 +226,7 @@ func (f *Findings) told(want history.Expect) sentence.Text {
 			"too short a fault to tell whether it would have come back before", text, stuck)
 	case f.untested():
 		text = sentence.Of("%s, but nobody asked for the lock while the fault lasted", text)
-	case f.Liveness == Live && f.StallNS >= int64(max(f.Stall, calmStall)):
+	case f.Liveness == Live && stall >= max(f.LeastStall, calmStall):
 		text = sentence.Of("%s, and it stayed live, but for up to %v as a fault began or ended", text, stall)
 	case f.Liveness == Live:
 		text = sentence.Of("%s, and it stayed live", text)
@@ -258,10 +258,11 @@ func (f *Findings) told(want history.Expect) sentence.Text {
 // stuckFor is for how long the lock, or the resource, that fared worst was not granted: in the time
 // that it is judged by, or on beyond that. Open says that it went on when the measured part ended.
 func (f *Findings) stuckFor() (longest time.Duration, open bool) {
-	longest, open = time.Duration(f.StuckNS), f.StuckOpen
-	if f.StalledResource == f.StuckResource && f.StallNS >= f.StuckNS {
-		longest, open = time.Duration(f.StallNS), f.StallOpen
+	stall := f.Stuck
+	if f.Longest.Of == stall.Of && f.Longest.NS >= stall.NS {
+		stall = f.Longest
 	}
+	longest, open = time.Duration(stall.NS), stall.Open
 	if open {
 		longest = sentence.Floor(longest)
 	}

@@ -320,7 +320,7 @@ func TestAShortRun(t *testing.T) {
 		f := checktest.Events(slices.Concat([]history.Event{run}, phases(1000, 3000, 3100), c.faults, players(1000, 3000, 0, 0),
 			locking(1000, c.down, 0, 0), refusals("g", "unavailable", c.down, c.up, 20), locking(c.up, 3000, 0, 0)), options)
 		if f.Liveness != c.want {
-			t.Errorf("%s: %s, stall %v; want %s", name, f.Liveness, time.Duration(f.StallNS), c.want)
+			t.Errorf("%s: %s, stall %v; want %s", name, f.Liveness, time.Duration(f.Longest.NS), c.want)
 		}
 	}
 }
@@ -372,8 +372,8 @@ func TestLivenessAndRecovery(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, f := judged(t, history.Expect{}, c.lists...)
-			if f.Liveness != c.liveness || f.StallNS < c.stall[0]*ms || f.StallNS > c.stall[1]*ms {
-				t.Errorf("%s, stall %d ms; want %s, %v", f.Liveness, f.StallNS/ms, c.liveness, c.stall)
+			if f.Liveness != c.liveness || f.Longest.NS < c.stall[0]*ms || f.Longest.NS > c.stall[1]*ms {
+				t.Errorf("%s, stall %d ms; want %s, %v", f.Liveness, f.Longest.NS/ms, c.liveness, c.stall)
 			}
 			low, high := c.recovery[0]*ms, c.recovery[1]*ms
 			if c.recovery[0] < 0 {
@@ -401,26 +401,26 @@ func TestAZoneMayBeWithoutTheLockWhileItIsLive(t *testing.T) {
 		events = append(events, history.Event{Kind: history.KindAcquire, Node: "m2", Resource: "g", FromNS: at * ms, AtNS: (at + 500) * ms, Outcome: "failed", Error: "timeout"})
 	}
 	f := checktest.Events(events, options)
-	if f.Liveness != check.Live || f.StalledZone != "c" || f.ZoneStallNS < 5900*ms || f.StallNS > 1000*ms {
-		t.Errorf("%s, stall %d ms, of zone %q %d ms", f.Liveness, f.StallNS/ms, f.StalledZone, f.ZoneStallNS/ms)
+	if f.Liveness != check.Live || f.InZone.Of != "c" || f.InZone.NS < 5900*ms || f.Longest.NS > 1000*ms {
+		t.Errorf("%s, stall %d ms, of zone %q %d ms", f.Liveness, f.Longest.NS/ms, f.InZone.Of, f.InZone.NS/ms)
 	}
-	if f.ZoneStallBeforeNS != 0 {
-		t.Errorf("%d ms of that before the fault, which it began with", f.ZoneStallBeforeNS/ms)
+	if f.InZone.BeforeNS != 0 {
+		t.Errorf("%d ms of that before the fault, which it began with", f.InZone.BeforeNS/ms)
 	}
 	late := slices.Concat(events, fault("f1", "zone-partition", 5000, 8000, cutAC))
 	late = slices.DeleteFunc(late, func(e history.Event) bool { return e.Kind == history.KindFault && e.AtNS < 5000*ms })
 	l := checktest.Events(late, options)
-	if before := l.ZoneStallBeforeNS; before < 1900*ms || before > 2500*ms || l.ZoneStallNS != f.ZoneStallNS {
-		t.Errorf("asked two seconds later: %d of %d ms before the fault", before/ms, l.ZoneStallNS/ms)
+	if before := l.InZone.BeforeNS; before < 1900*ms || before > 2500*ms || l.InZone.NS != f.InZone.NS {
+		t.Errorf("asked two seconds later: %d of %d ms before the fault", before/ms, l.InZone.NS/ms)
 	}
-	if m := check.Merge(f, l); m.ZoneStallBeforeNS != f.ZoneStallBeforeNS {
-		t.Errorf("of two that are as long the second's %d ms", m.ZoneStallBeforeNS/ms)
+	if m := check.Merge(f, l); m.InZone.BeforeNS != f.InZone.BeforeNS {
+		t.Errorf("of two that are as long the second's %d ms", m.InZone.BeforeNS/ms)
 	}
-	if m := check.Merge(checktest.Events(events[:1], options), l); m.ZoneStallBeforeNS != l.ZoneStallBeforeNS {
-		t.Errorf("of two repeats %d ms before the fault", m.ZoneStallBeforeNS/ms)
+	if m := check.Merge(checktest.Events(events[:1], options), l); m.InZone.BeforeNS != l.InZone.BeforeNS {
+		t.Errorf("of two repeats %d ms before the fault", m.InZone.BeforeNS/ms)
 	}
-	if m := check.Merge(checktest.Events(events[:1], options), f); m.StalledZone != "c" || m.ZoneStallNS != f.ZoneStallNS {
-		t.Errorf("of two repeats: zone %q, %d ms", m.StalledZone, m.ZoneStallNS/ms)
+	if m := check.Merge(checktest.Events(events[:1], options), f); m.InZone.Of != "c" || m.InZone.NS != f.InZone.NS {
+		t.Errorf("of two repeats: zone %q, %d ms", m.InZone.Of, m.InZone.NS/ms)
 	}
 }
 
@@ -433,7 +433,7 @@ func TestMerge(t *testing.T) {
 		t.Errorf("%d violations: %s", n, what)
 	}
 	m := check.Merge(a, b)
-	if m.Repeats != 2 || m.OK != a.OK+b.OK || m.Liveness != check.Down || m.StallNS != b.StallNS || m.RecoveryNS != b.RecoveryNS ||
+	if m.Repeats != 2 || m.OK != a.OK+b.OK || m.Liveness != check.Down || m.Longest.NS != b.Longest.NS || m.RecoveryNS != b.RecoveryNS ||
 		m.Latency.Count() != a.Latency.Count()+b.Latency.Count() || m.MeasuredNS != 18_000*ms || len(m.Faults) != 1 || m.Faults[0].Repeat != 2 {
 		t.Errorf("%+v", m)
 	}

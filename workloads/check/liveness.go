@@ -183,10 +183,10 @@ func (c *Checker) checkZones(f *Findings, t timeline, wants []want) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(demand)) {
 		_, stall, wanted := c.fare(window{span: span{t.measure, t.drain}}, spansOf(demand[name]), granted[name])
-		if wanted && (f.StalledZone == "" || stall.lasts > f.ZoneStallNS) {
-			f.ZoneStallNS, f.ZoneStallBeforeNS, f.ZoneStallOpen, f.StalledZone = stall.lasts, stall.before, stall.open(t), name
-		}
 		stall.zone = name
+		if seen := stall.told(t); wanted && (f.InZone.Of == "" || seen.NS > f.InZone.NS) {
+			f.InZone = seen
+		}
 		c.longest = c.longest.or(stall)
 	}
 }
@@ -242,17 +242,16 @@ func (c *Checker) fared(f *Findings, t timeline, w window, live string, stall ou
 		live = w.worst
 	}
 	f.DownLong = f.DownLong || (live == Down && w.to-w.from >= f.failover(w, resource))
-	judged := max(stall.lasts, stall.judged)
+	stall.resource = resource
+	seen := stall.told(t)
+	f.Longest = f.Longest.or(seen)
+	seen.NS = max(seen.NS, stall.judged)
 	switch {
 	case rank(live) > rank(f.Liveness):
-		f.Liveness, f.StuckResource, f.StuckNS, f.StuckOpen = live, resource, judged, stall.open(t)
-	case live == f.Liveness && resource == f.StuckResource && judged > f.StuckNS:
-		f.StuckNS, f.StuckOpen = judged, stall.open(t)
+		f.Liveness, f.Stuck = live, seen
+	case live == f.Liveness && resource == f.Stuck.Of:
+		f.Stuck = f.Stuck.or(seen)
 	}
-	if stall.lasts > f.StallNS {
-		f.StallNS, f.StallBeforeNS, f.StallOpen, f.StalledResource = stall.lasts, stall.before, stall.open(t), resource
-	}
-	stall.resource = resource
 	c.longest = c.longest.or(stall)
 }
 

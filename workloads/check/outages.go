@@ -22,8 +22,10 @@ func (o *outage) wait(s span, broken int64) {
 	o.before += max(min(s.to, broken)-s.from, 0)
 }
 
-// open says that it went on when the measured part ended.
-func (o outage) open(t timeline) bool { return o.lasts > 0 && o.to >= t.drain }
+// told is what the findings tell of it.
+func (o outage) told(t timeline) Stall {
+	return Stall{Of: cmp.Or(o.resource, o.zone), NS: o.lasts, BeforeNS: o.before, Open: o.lasts > 0 && o.to >= t.drain}
+}
 
 // or is the longer one of two.
 func (o outage) or(other outage) outage {

@@ -52,8 +52,8 @@ func TestAHealIsNoStall(t *testing.T) {
 	healed := history.Event{Kind: history.KindAcquire, Node: "m4", Resource: "x", Hold: "late", FromNS: 7700 * ms, AtNS: 8050 * ms, Outcome: "ok"}
 	other := history.Event{Kind: history.KindAcquire, Node: "m4", Resource: "y", Hold: "other", FromNS: 7800 * ms, AtNS: 8040 * ms, Outcome: "ok"}
 	_, f := judged(t, history.Expect{Liveness: []string{check.Live}}, phases(1000, 10_000, 10_100), cut, work(), waits, []history.Event{healed, other})
-	if f.StallNS >= 1000*ms {
-		t.Errorf("a stall of %d ms", f.StallNS/ms)
+	if f.Longest.NS >= 1000*ms {
+		t.Errorf("a stall of %d ms", f.Longest.NS/ms)
 	}
 }
 
@@ -93,8 +93,8 @@ func TestLivenessOfEachResource(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v, f := judged(t, history.Expect{Liveness: []string{check.Live}}, append([][]history.Event{calm, cut, served}, c.events...)...)
-			if f.Liveness != c.liveness || f.StuckResource != c.resource {
-				t.Errorf("%s for %q, stall %d ms; want %s for %q", f.Liveness, f.StuckResource, f.StallNS/ms, c.liveness, c.resource)
+			if f.Liveness != c.liveness || f.Stuck.Of != c.resource {
+				t.Errorf("%s for %q, stall %d ms; want %s for %q", f.Liveness, f.Stuck.Of, f.Longest.NS/ms, c.liveness, c.resource)
 			}
 			if c.resource != "" && (v.Status != check.Violated || !strings.Contains(v.Why, " for "+c.resource+":")) {
 				t.Errorf("the verdict does not name %s: %+v", c.resource, v)

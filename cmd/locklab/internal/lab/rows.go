@@ -104,26 +104,16 @@ func toRow(f *check.Findings, v check.Verdict, want history.Expect, histories []
 		row.ViolationsAtMS = append(row.ViolationsAtMS, ms(at))
 	}
 	row.AvailabilityOutside, row.AvailabilityDuring, row.AvailabilityInForce = share(f.Outside), share(f.During), share(f.InForce)
-	row.StallMS = new(ms(f.StallNS))
-	if f.StalledZone != "" {
-		row.ZoneStallMS, row.ZoneStalled = new(ms(f.ZoneStallNS)), f.StalledZone
-	}
-	if len(f.Faults) > 0 {
-		row.Measure(result.StallBefore, ms(f.StallBeforeNS))
-	}
-	if len(f.Faults) > 0 && f.StalledZone != "" {
-		row.Measure(result.ZoneStallBefore, ms(f.ZoneStallBeforeNS))
-	}
-	if f.StallOpen {
-		row.Measure(result.StallOpen, 1)
-	}
-	if f.ZoneStallOpen {
-		row.Measure(result.ZoneStallOpen, 1)
+	row.StallMS = new(ms(f.Longest.NS))
+	measureStall(&row, f, f.Longest, result.StallBefore, result.StallOpen)
+	if f.InZone.Of != "" {
+		row.ZoneStallMS, row.ZoneStalled = new(ms(f.InZone.NS)), f.InZone.Of
+		measureStall(&row, f, f.InZone, result.ZoneStallBefore, result.ZoneStallOpen)
 	}
 	if f.RecoveryNS >= 0 && !f.NotRecovered {
 		row.RecoveryMS = new(ms(f.RecoveryNS))
 	}
-	row.NotRecovered, row.StallResource, row.LivenessResource = f.NotRecovered, f.StalledResource, f.StuckResource
+	row.NotRecovered, row.StallResource, row.LivenessResource = f.NotRecovered, f.Longest.Of, f.Stuck.Of
 	if share, asked := f.Acquired(); asked {
 		row.Acquired = &share
 	}
@@ -159,6 +149,16 @@ func perHandoff(f *check.Findings, n int64, counted bool) *float64 {
 		return nil
 	}
 	return &each
+}
+
+// measureStall tells what of a stall no fault is to blame for, and whether it went on.
+func measureStall(row *result.Row, f *check.Findings, s check.Stall, before, open string) {
+	if len(f.Faults) > 0 {
+		row.Measure(before, ms(s.BeforeNS))
+	}
+	if s.Open {
+		row.Measure(open, 1)
+	}
 }
 
 // share is absent where nothing was to be served.
