@@ -174,11 +174,7 @@ func (f *playFlags) listen(ctx context.Context) (net.Listener, error) {
 	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) && !f.anywhere {
 		return nil, fmt.Errorf("--ui %s: whoever opens the page can break the lab, and this is not the loopback: want 127.0.0.1:PORT, or --ui-anywhere, too", f.ui.addr)
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", f.ui.addr)
-	if err != nil {
-		return nil, fmt.Errorf("--ui %s: %w", f.ui.addr, err)
-	}
-	return listener, nil
+	return listenOn(ctx, "--ui", f.ui.addr, "want HOST:PORT of this machine")
 }
 
 // spoken tells a session in lines: what goes on is on the page.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"path"
@@ -25,9 +24,9 @@ import (
 // serveReports shows the reports below a directory to browsers until ctx ends:
 // files as they are, and the list of reports at the root. It changes nothing.
 func serveReports(ctx context.Context, addr, dir string, stderr io.Writer) error {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	listener, err := listenOn(ctx, "--serve", addr, "want HOST:PORT of this machine")
 	if err != nil {
-		return fmt.Errorf("--serve %s: want HOST:PORT of this machine: %w", addr, err)
+		return err
 	}
 	fmt.Fprintf(stderr, "locklab: reports below %s at http://%s\n", dir, listener.Addr())
 	if err := httpapi.Serve(ctx, listener, reportPages(dir), nil, slog.New(slog.DiscardHandler)); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -90,5 +91,24 @@ func TestReportPages(t *testing.T) {
 	_ = response.Body.Close()
 	if response.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("POST: %d", response.StatusCode)
+	}
+}
+
+// TestAnAddressThatIsTakenIsNotCalledWrong: another port is what helps.
+func TestAnAddressThatIsTakenIsNotCalledWrong(t *testing.T) {
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	const want = "want HOST:PORT of this machine"
+	for addr, says := range map[string]string{taken.Addr().String(): "want another port", "127.0.0.1": want, "192.0.2.1:80": want} {
+		listener, err := listenOn(t.Context(), "--serve", addr, want)
+		if err == nil {
+			t.Errorf("%s: listens", addr)
+			_ = listener.Close()
+		} else if text := err.Error(); !strings.HasPrefix(text, "--serve "+addr+": ") || !strings.Contains(text, says) {
+			t.Errorf("%s: %s; want %q", addr, text, says)
+		}
 	}
 }

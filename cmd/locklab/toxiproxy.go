@@ -45,9 +45,9 @@ func (f *toxiproxyFlags) listen(stderr io.Writer) (net.Listener, error) {
 	if err := f.check(); err != nil || f.addr == "" {
 		return nil, err
 	}
-	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", f.addr)
+	listener, err := listenOn(context.Background(), "--toxiproxy-api", f.addr, "want host:port of this machine")
 	if err != nil {
-		return nil, fmt.Errorf("--toxiproxy-api: %w", err)
+		return nil, err
 	}
 	fmt.Fprintf(stderr, "locklab: toxiproxy's API on %s: toxiproxy-cli --host http://%s list\n", listener.Addr(), listener.Addr())
 	return listener, nil

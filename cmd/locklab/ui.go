@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"os"
 	"sync"
+	"syscall"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
@@ -47,9 +48,9 @@ func (f *uiFlags) serve(ctx context.Context, title string, parts []lab.Config, e
 	if addr == uiOff {
 		return page{}, nil
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	listener, err := listenOn(ctx, "--ui", addr, "want HOST:PORT of this machine, or off")
 	if err != nil {
-		return page{}, fmt.Errorf("--ui %s: want HOST:PORT of this machine, or off: %w", addr, err)
+		return page{}, err
 	}
 	p, err := servePage(ctx, listener, lab.LiveInfo(title, parts), addr)
 	if err != nil {
@@ -67,6 +68,19 @@ func (f *uiFlags) serve(ctx context.Context, title string, parts []lab.Config, e
 	}
 	fmt.Fprintf(stderr, "locklab: live page at http://%s\n", toVisit(listener.Addr()))
 	return p, nil
+}
+
+// listenOn listens on the address of a flag. One that is taken is well written, so that what is
+// wanted is another port.
+func listenOn(ctx context.Context, flag, addr, want string) (net.Listener, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		want = "something listens there already: want another port, or 0 for any that is free"
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %s: %w", flag, addr, want, err)
+	}
+	return listener, nil
 }
 
 // toVisit is what to type into a browser of this machine for an address that is listened on.
