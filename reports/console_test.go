@@ -319,6 +319,30 @@ func TestHeadline(t *testing.T) {
 			}},
 			[]string{"nobody got the lock for 1.4 s with nothing broken; when the network was slow: nobody got the lock for at least 1.2 s, to the end of the measured part."},
 		},
+		"an outage of all that one of a zone is longer than": {
+			result.File{Results: []result.Row{
+				row("redis", "cut", result.StatusExpected, func(r *result.Row) {
+					r.StallMS, r.ZoneStallMS, r.ZoneStalled, r.Availability, r.Faults = new(2600.0), new(4700.0), "a", 0.766, []result.Fault{{Kind: "partition"}}
+				}),
+				row("redis", "slow", result.StatusExpected, func(r *result.Row) {
+					r.StallMS, r.Availability, r.Faults = new(3200.0), 0.439, []result.Fault{{Kind: "latency"}}
+				}),
+			}},
+			[]string{"when the network was slow 56.1% of the requests failed; nobody got the lock for 3.2 s; nobody got the lock for 2.6 s, and zone a got none for 4.7 s when the network was cut."},
+		},
+		"an outage of all where few requests failed": {
+			result.File{Results: []result.Row{
+				row("redis", "cut", result.StatusExpected, func(r *result.Row) {
+					r.StallMS, r.ZoneStallMS, r.ZoneStalled, r.Availability, r.Faults = new(2600.0), new(4700.0), "a", 0.4, []result.Fault{{Kind: "partition"}}
+				}),
+				row("redis", "flap", result.StatusExpected, func(r *result.Row) { r.Availability, r.Faults = 0.5, []result.Fault{{Kind: "flap"}} }),
+				row("redis", "reset", result.StatusExpected, func(r *result.Row) { r.Availability, r.Faults = 0.6, []result.Fault{{Kind: "pause"}} }),
+				row("redis", "slow", result.StatusExpected, func(r *result.Row) {
+					r.StallMS, r.Availability, r.Faults = new(3200.0), 0.9, []result.Fault{{Kind: "latency"}}
+				}),
+			}},
+			[]string{"zone a got none for 4.7 s; when the network was slow: 10.0% of the requests failed, nobody got the lock for 3.2 s; "},
+		},
 		"requests that failed although no fault touched them": {
 			result.File{Results: []result.Row{row("redis", "cut", result.StatusExpected, func(r *result.Row) {
 				outside, inForce := 0.939, 0.815

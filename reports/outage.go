@@ -133,11 +133,26 @@ func longestOutage(say *lang.Lang, r result.Row) outage {
 	return all
 }
 
+// muchMore is by how much one outage is longer than another where a request takes time to come.
+const muchMore = 1.2
+
 // muchLonger says that somebody noticed a zone's outage, and that it was longer than the one of all at
 // once by more than a request takes to come.
 func muchLonger(r result.Row) bool {
 	zone := inWorstZone(r)
-	return zone.felt() && zone.lasted > 1.2*everywhere(r).lasted
+	return zone.felt() && zone.lasted > muchMore*everywhere(r).lasted
+}
+
+// muchLongerEverywhere is the row in which nobody at all got the lock for longest, if that harmed
+// somebody and was much longer than in the one that is told of, whose longest is of one zone.
+func muchLongerEverywhere(rows []result.Row, told result.Row) (longest result.Row, found bool) {
+	for _, r := range rows {
+		all := everywhere(r)
+		if all.hurts() && all.lasted > muchMore*everywhere(told).lasted && (!found || all.lasted > everywhere(longest).lasted) {
+			longest, found = r, true
+		}
+	}
+	return longest, found
 }
 
 // cutOffThroughout says that a zone was without the lock for as good as all of the fault.

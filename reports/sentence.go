@@ -230,6 +230,12 @@ func outages(say *lang.Lang, rows []result.Row, in circumstances) string {
 	if share < 1 {
 		already = append(already, at)
 	}
+	longer, more := muchLongerEverywhere(rows, waited)
+	more = more && told
+	ofAt := share < 1 && longer.Scenario == at.Scenario
+	if more && ofAt {
+		text = say.Sprintf("%s; %s", text, waitedFor(say, longer))
+	}
 	switch {
 	case !told:
 	case share < 1 && waited.Scenario == at.Scenario:
@@ -237,6 +243,10 @@ func outages(say *lang.Lang, rows []result.Row, in circumstances) string {
 	default:
 		text = say.Sprintf("%s; %s", text, say.Sprintf("%s %s", waitedFor(say, waited), in.of(say, waited)))
 		already = append(already, waited)
+	}
+	if more && !ofAt {
+		text = say.Sprintf("%s; %s", text, say.Sprintf("%s: %s", in.of(say, longer), strings.Join(harms(say, longer), ", ")))
+		already = append(already, longer)
 	}
 	return elsewhere(say, text, rows, already, in)
 }
