@@ -126,8 +126,8 @@ func unreachable(r result.Row) int64 {
 func besides(say *lang.Lang, f result.Figure, r result.Row) string {
 	var parts []string
 	switch n := unreachable(r); {
-	case f.Field == result.OutageField && longestOutage(say, r).zone != "":
-		return say.Sprintf("in zone %s", plain(longestOutage(say, r).zone))
+	case f.Field == result.OutageField:
+		return longestOutage(say, r).where(say)
 	case f.Violation == "":
 		return ""
 	case f.Violation == "duplicate" && n > 0:

@@ -429,13 +429,35 @@ func TestHeadline(t *testing.T) {
 			})}},
 			[]string{"nobody got g16 for 3.4 s with nothing broken."},
 		},
+		"a zone, and one resource for about as long": {
+			result.File{Results: []result.Row{row("redis", "one-way", result.StatusExpected, func(r *result.Row) {
+				r.StallMS, r.StallResource, r.ZoneStallMS, r.ZoneStalled, r.Acquired = new(1900.0), "g4", new(2060.0), "c", new(0.8)
+				r.Measure(result.LockStallField, 150)
+			})}},
+			[]string{"every request was served; zone c got no lock for 2.1 s with nothing broken."},
+		},
+		"a zone, and one resource for a little longer": {
+			result.File{Results: []result.Row{row("redis", "one-way", result.StatusExpected, func(r *result.Row) {
+				r.StallMS, r.StallResource, r.ZoneStallMS, r.ZoneStalled, r.Acquired = new(2600.0), "g4", new(2060.0), "c", new(0.8)
+				r.Measure(result.LockStallField, 150)
+			})}},
+			[]string{"zone c got no lock for 2.1 s, and nobody got g4 for 2.6 s with nothing broken."},
+		},
+		"all, a zone and one resource": {
+			result.File{Results: []result.Row{row("redis", "one-way", result.StatusExpected, func(r *result.Row) {
+				r.StallMS, r.StallResource, r.ZoneStallMS, r.ZoneStalled, r.Acquired = new(2600.0), "g4", new(2060.0), "c", new(0.8)
+				r.Measure(result.LockStallField, 1500)
+				r.Measure(result.LockStallOpen, 1)
+			})}},
+			[]string{"nobody got the lock for at least 1.5 s, to the end of the measured part, and zone c got none for 2.1 s, and nobody got g4 for 2.6 s with nothing broken."},
+		},
 		"down, and one resource for longer": {
 			result.File{Results: []result.Row{row("redlock", "zone-failure", result.StatusExpected, func(r *result.Row) {
 				most, all := 3391.0, 1.0
 				r.StallMS, r.Acquired, r.StallResource, r.Verdict.Liveness = &most, &all, "g16", "down"
 				r.RecoveryMS = new(5.0)
 			})}},
-			[]string{"nobody got the lock until the fault was over, and g16 for 3.4 s"},
+			[]string{"nobody got the lock until the fault was over, and nobody got g16 for 3.4 s"},
 		},
 		"down to the end": {
 			result.File{Results: []result.Row{row("redsync", "redis-clock", result.StatusExpected, func(r *result.Row) {

@@ -10,28 +10,42 @@ import (
 )
 
 // outage is the longest time of a row in which somebody waited and nobody got the lock, or nobody
-// of one zone, in ms; and how much of it was over when the first fault was asked for.
+// of one zone, or nobody one of its resources, in ms; and how much of it was over when the first
+// fault was asked for.
 type outage struct {
 	lasted, before float64
-	zone           string // "" is everywhere
+	zone, resource string // "" is everywhere, and the lock
 	open           bool   // it went on when the measured part ended
 }
 
-// everywhere is the one in which nobody got the lock, in no zone.
-func everywhere(r result.Row) (o outage) {
-	if r.StallMS != nil {
-		o.lasted = *r.StallMS
-	}
-	o.before, o.open = figureOf(r, result.StallBefore), o.felt() && figureOf(r, result.StallOpen) > 0
+func outageOf(r result.Row, field, before, open string) outage {
+	o := outage{lasted: figureOf(r, field), before: figureOf(r, before)}
+	o.open = o.felt() && figureOf(r, open) > 0
 	return o
 }
 
-// inWorstZone is that of the zone that fared worst.
-func inWorstZone(r result.Row) (o outage) {
-	if r.ZoneStallMS != nil {
-		o.lasted, o.zone = *r.ZoneStallMS, r.ZoneStalled
+// everywhere is the one in which nobody got the lock, in no zone. An older file may not know it, but
+// for that of one resource.
+func everywhere(r result.Row) outage {
+	if r.StallResource != "" {
+		return outageOf(r, result.LockStallField, result.LockStallBefore, result.LockStallOpen)
 	}
-	o.before, o.open = figureOf(r, result.ZoneStallBefore), o.felt() && figureOf(r, result.ZoneStallOpen) > 0
+	return outageOf(r, result.StallField, result.StallBefore, result.StallOpen)
+}
+
+// inWorstZone is that of the zone that fared worst.
+func inWorstZone(r result.Row) outage {
+	o := outageOf(r, result.ZoneStallField, result.ZoneStallBefore, result.ZoneStallOpen)
+	o.zone = r.ZoneStalled
+	return o
+}
+
+// ofResource is that of one resource, if it is longer than that of the lock.
+func ofResource(r result.Row) (o outage) {
+	if r.StallResource != "" {
+		o = outageOf(r, result.StallField, result.StallBefore, result.StallOpen)
+		o.resource = r.StallResource
+	}
 	return o
 }
 
@@ -88,6 +102,17 @@ func (o outage) atLeast(say *lang.Lang, figure string) string {
 	return figure
 }
 
+// where says whom it was of; "" is everybody.
+func (o outage) where(say *lang.Lang) string {
+	switch {
+	case o.zone != "":
+		return say.Sprintf("in zone %s", plain(o.zone))
+	case o.resource != "":
+		return say.Sprintf("of %s", plain(o.resource))
+	}
+	return ""
+}
+
 // floor is what one that went on lasted at least.
 func (o outage) floor(say *lang.Lang) string {
 	return say.Lasting(sentence.Floor(time.Duration(o.lasted * 1e6)))
@@ -95,8 +120,14 @@ func (o outage) floor(say *lang.Lang) string {
 
 // wentOn says that the longer of a row's outages went on when the measured part ended.
 func wentOn(r result.Row) bool {
-	all, zone := everywhere(r), inWorstZone(r)
-	return all.open && all.lasted >= zone.lasted || zone.open && zone.lasted > all.lasted
+	longest, zone := everywhere(r), inWorstZone(r)
+	if one := ofResource(r); one.lasted > longest.lasted {
+		longest = one
+	}
+	if zone.lasted > longest.lasted {
+		longest = zone
+	}
+	return longest.open
 }
 
 // wentOnIn says the same of one repeat.
@@ -122,15 +153,17 @@ func isFloor(r result.Row, median float64) bool {
 	})
 }
 
-// longestOutage is the one that a row is told by: that of one zone only where somebody notices it
-// and it reads longer than the one of all at once.
+// longestOutage is the one that a row is told by: that of one zone, or of one resource, only where
+// somebody notices it and it reads longer than what is worse, the one of all at once or of a zone.
 func longestOutage(say *lang.Lang, r result.Row) outage {
-	all, zone := everywhere(r), inWorstZone(r)
-	if zone.felt() && zone.lasted > all.lasted && span(say, zone.lasted) != span(say, all.lasted) {
-		return zone
+	longest := everywhere(r)
+	for _, o := range []outage{inWorstZone(r), ofResource(r)} {
+		if o.felt() && o.lasted > longest.lasted && span(say, o.lasted) != span(say, longest.lasted) {
+			longest = o
+		}
 	}
-	all.lasted = figureOf(r, result.OutageField) // reads alike
-	return all
+	longest.lasted = figureOf(r, result.OutageField) // the others read alike
+	return longest
 }
 
 // muchMore is by how much one outage is longer than another where a request takes time to come.
@@ -162,20 +195,30 @@ func cutOffThroughout(r result.Row) bool {
 	return fault > 0 && muchLonger(r) && inWorstZone(r).lasted >= nearly*fault
 }
 
-// waitedFor is what nobody got, and for how long.
-func waitedFor(say *lang.Lang, r result.Row) string {
-	all, longest := everywhere(r), longestOutage(say, r)
-	grave := all.hurts() || down(r)
+// waitedFor is what nobody got, and for how long: the lock, a zone the lock, and one resource, as
+// far as each is worse than the ones before, and the longest one in any case.
+func waitedFor(say *lang.Lang, r result.Row) (text string) {
+	all, zone, one, longest := everywhere(r), inWorstZone(r), ofResource(r), longestOutage(say, r)
+	if all.hurts() || down(r) || longest.zone == "" && longest.resource == "" {
+		if longest.zone == "" && longest.resource == "" {
+			all = longest
+		}
+		text = nobodyFor(say, r, all)
+	}
 	switch {
-	case longest.zone == "":
-		return nobodyFor(say, r, longest)
-	case grave && !muchLonger(r):
-		return nobodyFor(say, r, all)
+	case text == "" && (longest.zone != "" || zone.hurts()):
+		text = say.Sprintf("zone %s got no lock for %s", plain(zone.zone), zone.length(say))
+	case text != "" && muchLonger(r) && (longest.zone != "" || zone.hurts()):
+		text = say.Sprintf("%s, and zone %s got none for %s", text, plain(zone.zone), zone.length(say))
 	}
-	if !grave {
-		return say.Sprintf("zone %s got no lock for %s", plain(longest.zone), longest.length(say))
+	switch {
+	case longest.resource == "":
+	case text == "":
+		text = say.Sprintf("nobody got %s for %s", plain(one.resource), one.length(say))
+	default:
+		text = say.Sprintf("%s, and nobody got %s for %s", text, plain(one.resource), one.length(say))
 	}
-	return say.Sprintf("%s, and zone %s got none for %s", nobodyFor(say, r, all), plain(longest.zone), longest.length(say))
+	return text
 }
 
 func nobodyFor(say *lang.Lang, r result.Row, o outage) string {
@@ -185,18 +228,16 @@ func nobodyFor(say *lang.Lang, r result.Row, o outage) string {
 	}
 	long := o.length(say)
 	switch {
-	case down(r) && o.open && r.StallResource == "":
+	case down(r) && o.lasted == 0: // an older file
+		return say.Text("nobody got the lock until the fault was over")
+	case down(r) && o.open:
 		return say.Sprintf("%s for %s", say.Text("nobody got the lock"), long)
-	case down(r) && r.StallResource == "" && o.cameBefore(say):
+	case down(r) && o.cameBefore(say):
 		return say.Sprintf("nobody got the lock for %s before the fault, nor until it was over", span(say, o.lasted))
-	case downTillHealed(r) && r.StallResource == "" && outlived(r, o):
+	case downTillHealed(r) && outlived(r, o):
 		return say.Sprintf("nobody got the lock for %s, longer than the fault lasted", long)
-	case downTillHealed(r) && r.StallResource != "":
-		return say.Sprintf("nobody got the lock until the fault was over, and %s for %s", plain(r.StallResource), long)
 	case downTillHealed(r):
 		return say.Sprintf("nobody got the lock for %s, until the fault was over", long)
-	case r.StallResource != "":
-		return say.Sprintf("nobody got %s for %s", plain(r.StallResource), long)
 	case !resourcesTold(r) && (r.Workload == "mutex" || r.Workload == "fenced-write"):
 		return say.Sprintf("%s for %s", say.Text("nobody got the lock, or one of its resources,"), long)
 	}

@@ -264,6 +264,8 @@ func cellOf(say *lang.Lang, r result.Row, counted result.Figure) cell {
 		}
 		if o := longestOutage(say, r); o.zone != "" {
 			c.Lines = append(c.Lines, cellLine{Name: say.Text("in zone"), Value: plain(o.zone), Part: true})
+		} else if o.resource != "" {
+			c.Lines = append(c.Lines, cellLine{Name: say.Text("of resource"), Value: plain(o.resource), Part: true})
 		}
 		if o := longestOutage(say, r); o.early(say) != "" {
 			c.Lines = append(c.Lines, cellLine{Name: say.Text("before the fault"), Value: span(say, o.before), Part: true})

@@ -304,6 +304,9 @@ func Figures() []Figure {
 		Figure{Field: ZoneStallBefore, Measured: true, Column: ZoneStallBefore, Group: "Fault, ms", Title: "worst zone before it", Name: "stall of the worst zone before the fault", Term: "stall of the worst zone before the fault", Unit: "ms", Means: "How much of the stall of the worst zone was over when the first fault was asked for."},
 		Figure{Field: StallOpen, Measured: true, Column: StallOpen, Group: "Fault, ms", Title: "stall went on", Term: "stall went on", As: Count, Means: "1 where the stall went on when the measured part ended: it was at least so long."},
 		Figure{Field: ZoneStallOpen, Measured: true, Column: ZoneStallOpen, Group: "Fault, ms", Title: "worst zone's went on", Term: "stall of the worst zone went on", As: Count, Means: "1 where the stall of the worst zone did."},
+		Figure{Field: LockStallField, Measured: true, Column: LockStallField, Group: "Fault, ms", Title: "of the lock", Name: "stall of the lock", Term: "stall of the lock", Unit: "ms", Better: Lower, Means: "Where the stall is that of one resource: the longest one in which nobody got anything of the lock."},
+		Figure{Field: LockStallBefore, Measured: true, Column: LockStallBefore, Group: "Fault, ms", Title: "lock before it", Name: "stall of the lock before the fault", Term: "stall of the lock before the fault", Unit: "ms", Means: "How much of that was over when the first fault was asked for."},
+		Figure{Field: LockStallOpen, Measured: true, Column: LockStallOpen, Group: "Fault, ms", Title: "lock's went on", Term: "stall of the lock went on", As: Count, Means: "1 where that went on when the measured part ended."},
 	)
 }
 

@@ -15,10 +15,11 @@ type Repeat struct {
 // AvailabilityField is the figure of the share of the requests that ended well.
 const AvailabilityField = "availability"
 
-// StallField and ZoneStallField are the figures of the longest stall, of the lock or of a
-// resource, and of one zone.
+// StallField, LockStallField and ZoneStallField are the figures of the longest stall: of the lock
+// or of a resource; where that is of a resource, of the lock; and of one zone.
 const (
 	StallField     = "stall_ms"
+	LockStallField = "lock_stall_ms"
 	ZoneStallField = "zone_stall_ms"
 )
 
@@ -32,6 +33,8 @@ const (
 	ZoneStallBefore = "zone_stall_before_ms"
 	StallOpen       = "stall_open"
 	ZoneStallOpen   = "zone_stall_open"
+	LockStallBefore = "lock_stall_before_ms"
+	LockStallOpen   = "lock_stall_open"
 )
 
 // WarmupField is the figure of the duplicates before the measured part.

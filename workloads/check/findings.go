@@ -101,11 +101,11 @@ type Findings struct {
 
 	Liveness string // the worst of all fault windows and resources
 	Stuck    Stall  `merge:"-"` // the longest of those that make it so
-	// Longest is the longest stall of the measured part, of the lock or of any resource, and
-	// InZone that of one zone, whose clients wanted the lock and none of which got it: of "" where
-	// there is one zone only.
-	Longest, InZone Stall         `merge:"-"`
-	LeastStall      time.Duration `merge:"-"` // what is a stall
+	// Longest is the longest stall of the measured part, of the lock or of any resource, Whole that
+	// of the lock, and InZone that of one zone, whose clients wanted the lock and none of which got
+	// it: of "" where there is one zone only.
+	Longest, Whole, InZone Stall         `merge:"-"`
+	LeastStall             time.Duration `merge:"-"` // what is a stall
 	// DownLong says that it was down throughout a fault of FailoverTime (and of the lease,
 	// where a holder was hit or one resource stuck) or longer. A shorter one can be over before a lock that goes on has noticed it.
 	DownLong bool
@@ -313,10 +313,10 @@ func Merge(repeats ...*Findings) *Findings {
 	m := &Findings{Run: repeats[0].Run, LeastStall: repeats[0].LeastStall, summary: repeats[0].summary, Errors: map[string]int64{}, Counts: map[string]int64{}, Violated: map[string]int64{}, Liveness: Live, Demand: true, RecoveryNS: -1, Slots: slices.Clone(repeats[0].Slots)}
 	convicted := false
 	for _, f := range repeats {
-		if m.Longest = m.Longest.or(f.Longest); m.InZone.Of == "" {
+		m.Longest, m.Whole = m.Longest.or(f.Longest), m.Whole.or(f.Whole)
+		if m.InZone = m.InZone.or(f.InZone); m.InZone.Of == "" {
 			m.InZone = f.InZone
 		}
-		m.InZone = m.InZone.or(f.InZone)
 		n, _ := f.Violations()
 		convicted = convicted || n > 0 && !f.Disturbed
 		one := *f

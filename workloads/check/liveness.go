@@ -244,7 +244,9 @@ func (c *Checker) fared(f *Findings, t timeline, w window, live string, stall ou
 	f.DownLong = f.DownLong || (live == Down && w.to-w.from >= f.failover(w, resource))
 	stall.resource = resource
 	seen := stall.told(t)
-	f.Longest = f.Longest.or(seen)
+	if f.Longest = f.Longest.or(seen); resource == "" {
+		f.Whole = f.Whole.or(seen)
+	}
 	seen.NS = max(seen.NS, stall.judged)
 	switch {
 	case rank(live) > rank(f.Liveness):

@@ -106,6 +106,10 @@ func toRow(f *check.Findings, v check.Verdict, want history.Expect, histories []
 	row.AvailabilityOutside, row.AvailabilityDuring, row.AvailabilityInForce = share(f.Outside), share(f.During), share(f.InForce)
 	row.StallMS = new(ms(f.Longest.NS))
 	measureStall(&row, f, f.Longest, result.StallBefore, result.StallOpen)
+	if f.Longest.Of != "" { // else it is the same
+		row.Measure(result.LockStallField, ms(f.Whole.NS))
+		measureStall(&row, f, f.Whole, result.LockStallBefore, result.LockStallOpen)
+	}
 	if f.InZone.Of != "" {
 		row.ZoneStallMS, row.ZoneStalled = new(ms(f.InZone.NS)), f.InZone.Of
 		measureStall(&row, f, f.InZone, result.ZoneStallBefore, result.ZoneStallOpen)
