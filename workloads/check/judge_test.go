@@ -437,6 +437,9 @@ func TestMerge(t *testing.T) {
 		m.Latency.Count() != a.Latency.Count()+b.Latency.Count() || m.MeasuredNS != 18_000*ms || len(m.Faults) != 1 || m.Faults[0].Repeat != 2 {
 		t.Errorf("%+v", m)
 	}
+	if b.Longest.Of != "" || b.Whole != b.Longest || m.Whole != b.Whole {
+		t.Errorf("the longest stall is %+v, of the lock %+v, merged %+v", b.Longest, b.Whole, m.Whole)
+	}
 	if m.Errors["unavailable"] != b.Errors["unavailable"] || m.Availability() >= 1 || m.Availability() < 0.5 {
 		t.Errorf("errors %v, availability %v", m.Errors, m.Availability())
 	}

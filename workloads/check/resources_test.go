@@ -96,6 +96,9 @@ func TestLivenessOfEachResource(t *testing.T) {
 			if f.Liveness != c.liveness || f.Stuck.Of != c.resource {
 				t.Errorf("%s for %q, stall %d ms; want %s for %q", f.Liveness, f.Stuck.Of, f.Longest.NS/ms, c.liveness, c.resource)
 			}
+			if of, whole := f.Longest.Of, f.Whole; whole.Of != "" || whole.NS >= 500*ms || c.resource != "" && (of != c.resource || f.Longest.NS < 1000*ms) {
+				t.Errorf("the longest stall is of %q, %d ms, that of the lock, which grants g all the time, %d ms", of, f.Longest.NS/ms, whole.NS/ms)
+			}
 			if c.resource != "" && (v.Status != check.Violated || !strings.Contains(v.Why, " for "+c.resource+":")) {
 				t.Errorf("the verdict does not name %s: %+v", c.resource, v)
 			}
