@@ -33,7 +33,7 @@ func TestOneFaultOfADiskAtATime(t *testing.T) {
 		},
 		"two kills": {
 			`
-  - {at: 1s, for: 3s, fault: kill, target: node:redis-a}
+  - {at: 1s, for: 4s, fault: kill, target: node:redis-a}
   - {at: 2s, for: 4s, fault: kill, target: leader}`,
 			"the process of node redis-a" + broken + "kill-1", "kill redis-a, restart wipe=false delay=0s redis-a",
 		},
