@@ -228,8 +228,10 @@ func nobodyFor(say *lang.Lang, r result.Row, o outage) string {
 	}
 	long := o.length(say)
 	switch {
-	case down(r) && o.lasted == 0: // an older file
+	case downTillHealed(r) && o.lasted == 0: // an older file
 		return say.Text("nobody got the lock until the fault was over")
+	case o.lasted == 0:
+		return say.Text("nobody got the lock")
 	case down(r) && o.open:
 		return say.Sprintf("%s for %s", say.Text("nobody got the lock"), long)
 	case down(r) && o.cameBefore(say):
