@@ -451,6 +451,14 @@ func TestHeadline(t *testing.T) {
 			})}},
 			[]string{"nobody got the lock for at least 1.5 s, to the end of the measured part, and zone c got none for 2.1 s, and nobody got g4 for 2.6 s with nothing broken."},
 		},
+		"one resource that had not recovered with the lock": {
+			result.File{Results: []result.Row{row("redis", "holder-kill", result.StatusExpected, func(r *result.Row) {
+				r.StallMS, r.StallResource, r.Availability, r.RecoveryMS, r.Acquired = new(1100.0), "g13", 0.93, new(124.0), new(0.8)
+				r.Faults = []result.Fault{{Kind: "latency"}}
+				r.Measure(result.StallOpen, 1)
+			})}},
+			[]string{"7.0% of the requests failed; nobody got g13 for at least 1.1 s"},
+		},
 		"down, and one resource for longer": {
 			result.File{Results: []result.Row{row("redlock", "zone-failure", result.StatusExpected, func(r *result.Row) {
 				most, all := 3391.0, 1.0
