@@ -451,6 +451,27 @@ func TestHeadline(t *testing.T) {
 			})}},
 			[]string{"nobody got the lock for at least 1.5 s, to the end of the measured part, and zone c got none for 2.1 s, and nobody got g4 for 2.6 s with nothing broken."},
 		},
+		"overlapping holds where there were no duplicates": {
+			result.File{Results: []result.Row{
+				row("redis", "granted-pause", result.StatusExpected, func(r *result.Row) {
+					r.Verdict.Safety, r.Duplicates, r.Overlaps = result.Unsafe, &result.Duplicates{Total: 1, Raced: 1}, new(int64(3))
+				}),
+				row("redis", "redis-restart", result.StatusExpected, func(r *result.Row) { r.Verdict.Safety, r.Overlaps = result.Unsafe, new(int64(38)) }),
+				row("redis", "holder-pause", result.StatusExpected, func(r *result.Row) { r.Verdict.Safety, r.Overlaps = result.Unsafe, new(int64(2)) }),
+			}},
+			[]string{"in 1 of 3 scenarios, with 38 overlapping holds under redis-restart (also under holder-pause: 2); "},
+		},
+		"a resource's outage that went on, and one of all that reads alike": {
+			result.File{Results: []result.Row{
+				row("redis", "holder-pause", result.StatusExpected, func(r *result.Row) { r.StallMS = new(1379.0) }),
+				row("redis", "holder-kill", result.StatusExpected, func(r *result.Row) {
+					r.StallMS, r.StallResource, r.Acquired, r.Faults = new(1210.0), "g1", new(0.9), []result.Fault{{Kind: "latency"}}
+					r.Measure(result.LockStallField, 1200)
+					r.Measure(result.StallOpen, 1)
+				}),
+			}},
+			[]string{"nobody got the lock for 1.2 s, and nobody got g1 for at least 1.2 s, to the end of the measured part."},
+		},
 		"one resource that had not recovered with the lock": {
 			result.File{Results: []result.Row{row("redis", "holder-kill", result.StatusExpected, func(r *result.Row) {
 				r.StallMS, r.StallResource, r.Availability, r.RecoveryMS, r.Acquired = new(1100.0), "g13", 0.93, new(124.0), new(0.8)

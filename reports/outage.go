@@ -154,11 +154,12 @@ func isFloor(r result.Row, median float64) bool {
 }
 
 // longestOutage is the one that a row is told by: that of one zone, or of one resource, only where
-// somebody notices it and it reads longer than what is worse, the one of all at once or of a zone.
+// somebody notices it and it reads longer than what is worse, the one of all at once or of a zone, or
+// nobody knows how long it was.
 func longestOutage(say *lang.Lang, r result.Row) outage {
 	longest := everywhere(r)
 	for _, o := range []outage{inWorstZone(r), ofResource(r)} {
-		if o.felt() && o.lasted > longest.lasted && span(say, o.lasted) != span(say, longest.lasted) {
+		if o.felt() && o.lasted > longest.lasted && (span(say, o.lasted) != span(say, longest.lasted) || o.open && !longest.open) {
 			longest = o
 		}
 	}
@@ -177,7 +178,7 @@ func muchLonger(r result.Row) bool {
 }
 
 // muchLongerEverywhere is the row in which nobody at all got the lock for longest, if that harmed
-// somebody and was much longer than in the one that is told of, whose longest is of one zone.
+// somebody and was much longer than in the one that is told of, whose longest is of a zone or a resource.
 func muchLongerEverywhere(rows []result.Row, told result.Row) (longest result.Row, found bool) {
 	for _, r := range rows {
 		all := everywhere(r)

@@ -167,7 +167,7 @@ func apart(say *lang.Lang, rows []result.Row, at result.Row, counted result.Figu
 			continue
 		}
 		if r, n := worst(rows, f); n > 0 {
-			text.WriteString(say.Sprintf(", with %s%s", counts(say, int64(n), f), then(r)))
+			text.WriteString(say.Sprintf(", with %s%s", counts(say, int64(n), f), then(r)) + alsoUnder(say, rows, r, f, counted))
 		}
 	}
 	if f, known := result.Lookup("duplicates.unreachable"); known {
@@ -182,6 +182,27 @@ func apart(say *lang.Lang, rows []result.Row, at result.Row, counted result.Figu
 		text.WriteString(say.Sprintf(", but it was unsafe under %s (see the verdict there)", plain(rows[i].Scenario)))
 	}
 	return text.String()
+}
+
+// alsoUnder names the scenarios with violations of this kind but none of the kind that stands in
+// front: in how many there were those does not say that the lock was unsafe there. Told is the row
+// that is named already.
+func alsoUnder(say *lang.Lang, rows []result.Row, told result.Row, f, counted result.Figure) string {
+	const most = 3
+	var also []string
+	for _, r := range rows {
+		n, _ := f.Of(r)
+		if front, _ := counted.Of(r); n > 0 && front == 0 && r.Scenario != told.Scenario {
+			also = append(also, say.Sprintf("%s: %s", plain(r.Scenario), count(int64(n))))
+		}
+	}
+	switch {
+	case len(also) == 0:
+		return ""
+	case len(also) > most:
+		return " " + say.Sprintf("(also in %s more scenarios)", count(int64(len(also))))
+	}
+	return " " + say.Sprintf("(also under %s)", say.List(also))
 }
 
 // outages is the worst share of requests that were refused, failed or never answered, with
