@@ -472,13 +472,13 @@ func TestHeadline(t *testing.T) {
 			}},
 			[]string{"nobody got the lock for 1.2 s, and nobody got g1 for at least 1.2 s, to the end of the measured part."},
 		},
-		"one resource that had not recovered with the lock": {
+		"one resource that had not recovered by the end": {
 			result.File{Results: []result.Row{row("redis", "holder-kill", result.StatusExpected, func(r *result.Row) {
-				r.StallMS, r.StallResource, r.Availability, r.RecoveryMS, r.Acquired = new(1100.0), "g13", 0.93, new(124.0), new(0.8)
+				r.StallMS, r.StallResource, r.Availability, r.NotRecovered, r.Acquired = new(1100.0), "g13", 0.93, true, new(0.8)
 				r.Faults = []result.Fault{{Kind: "latency"}}
 				r.Measure(result.StallOpen, 1)
 			})}},
-			[]string{"7.0% of the requests failed; nobody got g13 for at least 1.1 s"},
+			[]string{"7.0% of the requests failed, and it had not recovered by the end of the run; nobody got g13 for at least 1.1 s"},
 		},
 		"down, and one resource for longer": {
 			result.File{Results: []result.Row{row("redlock", "zone-failure", result.StatusExpected, func(r *result.Row) {

@@ -231,7 +231,7 @@ func outages(say *lang.Lang, rows []result.Row, in circumstances) string {
 	}
 	if share < 1 {
 		text = say.Sprintf("%s %s of the requests failed", in.of(say, at), percent(1-share)) + whileItLasted(say, at)
-		if at.RecoveryMS != nil && *at.RecoveryMS > 0 && !ofResource(at).hurts() { // it is that of the lock, not of one that is stuck
+		if at.RecoveryMS != nil && *at.RecoveryMS > 0 {
 			text += say.Sprintf(", and it had recovered %s after the order to heal", span(say, *at.RecoveryMS))
 		}
 		if at.NotRecovered {

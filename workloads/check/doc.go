@@ -204,9 +204,9 @@
 // for is told beside it, and whether it went on when the measured part ended: then it was at least
 // that long. Where one resource had the longest, that of the lock as a whole is told apart.
 //
-// Recovery is counted from the moment the heal was asked for until the lock
-// grants again what somebody wants and nobody alive holds, and availability is back above 90 % of
-// what it was before: it is that of the lock, and one resource of many may still be stuck. If a stall follows soon, it had not recovered yet. One that had not come by the
+// Recovery is counted from the moment the heal was asked for until the lock, and each resource that
+// somebody wanted then and nobody alive held, is granted again, and availability is back above 90 %
+// of what it was before. If a stall follows soon, it had not recovered yet. One that had not come by the
 // end of the run has no length. Of several faults each counts by itself, and the longest is told; one
 // from which it had not recovered when the next began is counted with that.
 //

@@ -49,7 +49,7 @@ func locking(from, to, down, up int64) []history.Event {
 		master, hold := fmt.Sprint("m", n%2+1), fmt.Sprint("h", at)
 		if at >= down && at < up {
 			if n%25 == 0 {
-				list = append(list, history.Event{Kind: history.KindAcquire, Node: master, Resource: "g", FromNS: at * ms, AtNS: (at + 500) * ms, Outcome: "failed", Error: "timeout"})
+				list = append(list, history.Event{Kind: history.KindAcquire, Node: master, Resource: "r", FromNS: at * ms, AtNS: (at + 500) * ms, Outcome: "failed", Error: "timeout"})
 			}
 			continue
 		}
@@ -345,7 +345,7 @@ func TestLivenessAndRecovery(t *testing.T) {
 		{"undisturbed", [][]history.Event{calm, partition, work()}, check.Live, [2]int64{0, 10}, [2]int64{0, 10}, false},
 		{"down until 300 ms after the heal", [][]history.Event{calm, partition, players(1000, 10_000, 3100, 8300), locking(1000, 10_000, 3100, 8300)}, check.Down, [2]int64{4500, 5000}, [2]int64{250, 320}, false},
 		{"down until the restart is over", [][]history.Event{calm, restart, players(1000, 10_000, 3100, 8300), locking(1000, 10_000, 3100, 8300)}, check.Down, [2]int64{4500, 5000}, [2]int64{5200, 5400}, false},
-		{"a short fault, and 1.2 s of waiting", [][]history.Event{calm, fault("f1", "zone-partition", 3000, 3200, cutAC), players(1000, 10_000, 3100, 4700), locking(1000, 10_000, 3100, 4700)}, check.Stalls, [2]int64{1450, 1550}, [2]int64{1450, 1550}, false},
+		{"a short fault, and 1.2 s of waiting", [][]history.Event{calm, fault("f1", "zone-partition", 3000, 3200, cutAC), players(1000, 10_000, 3100, 4700), locking(1000, 10_000, 3100, 4700)}, check.Stalls, [2]int64{1150, 1250}, [2]int64{1450, 1550}, false},
 		{"a short fault, and 0.2 s of waiting", [][]history.Event{calm, fault("f1", "zone-partition", 3000, 3200, cutAC), players(1000, 10_000, 3100, 3700), locking(1000, 10_000, 3100, 3700)}, check.Live, [2]int64{150, 250}, [2]int64{450, 550}, false},
 		{"a stall before the fault", [][]history.Event{calm, partition, players(1000, 10_000, 0, 0), locking(1000, 10_000, 1100, 2900)}, check.Stalls, [2]int64{1350, 1550}, [2]int64{0, 10}, false},
 		{"a stall soon after the heal", [][]history.Event{calm, fault("f1", "zone-partition", 3000, 4200, cutAC), players(1000, 10_000, 0, 0), locking(1000, 10_000, 4400, 7400)}, check.Stalls, [2]int64{2850, 3050}, [2]int64{3150, 3250}, false},
@@ -360,6 +360,15 @@ func TestLivenessAndRecovery(t *testing.T) {
 			players(1000, 10_000, 3100, 7300), locking(1000, 10_000, 3100, 7300),
 		}, check.Down, [2]int64{3800, 4500}, [2]int64{250, 350}, false},
 		{"never back", [][]history.Event{calm, partition, players(1000, 10_000, 3100, 99_000), locking(1000, 10_000, 3100, 99_000)}, check.Down, [2]int64{6400, 7000}, [2]int64{2000, 2000}, true},
+		{"one of its resources 500 ms later", [][]history.Event{calm, partition, work(), asks("x", "m1", "timeout", 7900, 8500, 100), gotten("m1", "x1", 8495, 8500, 8501)}, check.Live, [2]int64{0, 600}, [2]int64{500, 500}, false},
+		{"one of its resources never", [][]history.Event{calm, partition, work(), asks("x", "m1", "timeout", 7500, 10_000, 500)}, check.Down, [2]int64{1950, 2500}, [2]int64{2000, 2000}, true},
+		{"one of its resources, soon after", [][]history.Event{calm, partition, work(), gotten("m1", "x0", 7990, 7995, 7996), asks("x", "m1", "timeout", 9000, 10_000, 500)}, check.Stalls, [2]int64{950, 1000}, [2]int64{2000, 2000}, true},
+		{"one of its resources, which a holder alive has", [][]history.Event{calm, partition, work(), gotten("m2", "x0", 7000, 7005, 9000), asks("x", "m1", "timeout", 7500, 9000, 500), gotten("m1", "x1", 8900, 9002, 9010)}, check.Live, [2]int64{0, 20}, [2]int64{0, 10}, false},
+		{"one of its resources, given up at once", [][]history.Event{calm, partition, work(), asks("x", "m1", "timeout", 7900, 8100, 200)}, check.Live, [2]int64{0, 210}, [2]int64{0, 10}, false},
+		{"one of its resources, not back when the next fault began", [][]history.Event{
+			calm, fault("f1", "zone-partition", 3000, 4200, cutAC), fault("f2", "zone-partition", 4600, 7005, cutAC),
+			work(), asks("x", "m1", "timeout", 3900, 7300, 100), gotten("m1", "x1", 7295, 7300, 7301),
+		}, check.Down, [2]int64{2300, 3400}, [2]int64{290, 305}, false},
 		{"refuses at once", [][]history.Event{calm, partition, players(1000, 10_000, 0, 0), locking(1000, 3100, 0, 0), refusals("g", "unavailable", 3100, 8000, 100), locking(8000, 10_000, 0, 0)}, check.Down, [2]int64{4500, 5000}, [2]int64{0, 10}, false},
 		{"the waiting master is dead", [][]history.Event{
 			calm, partition, players(1000, 10_000, 0, 0), locking(1000, 3100, 0, 0), locking(8000, 10_000, 0, 0),

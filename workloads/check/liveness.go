@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -118,6 +119,7 @@ func (c *Checker) checkLiveness(f *Findings, t timeline, idle []int64) {
 	case len(resources) == 1:
 		demand = notHeld(demand, c.held(resources[0]))
 	}
+	lacks := sync.OnceValue(func() []lack { return c.lacks(resources, grants) })
 	for i, w := range windows {
 		live, stall, _ := c.fare(c.longEnough(w, t, grants), demand, grants)
 		c.fared(f, t, w, live, stall, "")
@@ -126,7 +128,7 @@ func (c *Checker) checkLiveness(f *Findings, t timeline, idle []int64) {
 			if i+1 < len(windows) {
 				until = windows[i+1].from
 			}
-			took, done := c.recovery(f, t, w, until, free, grants)
+			took, done := c.recovery(f, t, w, until, lacks())
 			f.RecoveryNS = max(f.RecoveryNS, took)
 			f.NotRecovered = f.NotRecovered || !done
 		}
@@ -387,13 +389,42 @@ const (
 	recoverySlots = int(500 * time.Millisecond / SlotLength)
 )
 
-// recovery is the time from the heal until the lock grants again and the share of
-// operations that end ok is back; false if that never happened. What comes later than until, when
-// the next fault begins, has another cause: if it was not back by then, it is counted with that one,
-// and this is -1.
-func (c *Checker) recovery(f *Findings, t timeline, w window, until int64, demand []span, grants []int64) (took int64, done bool) {
-	if took, done = c.grantsAgain(w, t, until, demand, grants); took < 0 {
-		return took, done
+// lack is when somebody waited for what nobody alive held, and when it was granted.
+type lack struct {
+	demand []span
+	grants []int64
+}
+
+// lacks are that of the lock and, of several, those of each resource. Who called his acquisition
+// off, because what it was for had come by another way, was missing nothing.
+func (c *Checker) lacks(resources [][]*acquire, grants []int64) (list []lack) {
+	missed := make([][]*acquire, len(resources))
+	for i, own := range resources {
+		missed[i] = slices.DeleteFunc(slices.Clone(own), func(a *acquire) bool { return a.outcome != ok && c.needless(a) })
+	}
+	if len(missed) > 1 {
+		for _, own := range missed {
+			list = append(list, lack{c.unheld([][]*acquire{own}), grantsOf(own)})
+		}
+	}
+	return append(list, lack{c.unheld(missed), grants})
+}
+
+// recovery is the time from the heal until what lacked is granted again and the
+// share of operations that end ok is back; false if that never happened. What comes later than until,
+// when the next fault begins, has another cause: if it was not back by then, it is counted with that
+// one, and this is -1.
+func (c *Checker) recovery(f *Findings, t timeline, w window, until int64, lacks []lack) (took int64, done bool) {
+	done = true
+	for _, l := range lacks {
+		after, granted := c.grantsAgain(w, t, until, l)
+		if after < 0 {
+			return -1, true
+		}
+		took, done = max(took, after), done && granted
+	}
+	if !done {
+		return took, false
 	}
 	before := share(f.Slots[:slotOf(f, w.from-t.measure)])
 	if before < 0 { // a fault from the beginning: there is no before
@@ -422,27 +453,22 @@ func (c *Checker) recovery(f *Findings, t timeline, w window, until int64, deman
 }
 
 // grantsAgain is the time from the heal to the first grant, if somebody wanted then what nobody alive
-// held; and if a stall follows soon, to its end.
-func (c *Checker) grantsAgain(w window, t timeline, until int64, demand []span, grants []int64) (took int64, done bool) {
-	_, waited := slices.BinarySearchFunc(demand, w.heal, func(s span, at int64) int {
-		switch {
-		case s.to < at:
-			return -1
-		case s.from > at:
-			return 1
-		}
-		return 0
-	})
-	done = true
-	next, _ := slices.BinarySearch(grants, w.heal)
+// held; and if a stall begins soon, to its end. Who gave up before a stall could be seen, and was
+// followed by nobody, does not say that it never came.
+func (c *Checker) grantsAgain(w window, t timeline, until int64, l lack) (took int64, done bool) {
 	last := min(until, w.to+c.settles())
+	begun, _ := slices.BinarySearchFunc(l.demand, last, func(s span, at int64) int { return cmp.Compare(s.from, at) })
+	demand := l.demand[:begun]
+	waited := within(span{w.heal - 1, w.heal + 1}, demand) > 0
+	done = true
+	next, _ := slices.BinarySearch(l.grants, w.heal)
 	for since := w.heal; since < last; next++ {
-		gap, ends := span{since, t.drain}, next < len(grants)
+		gap, ends := span{since, t.drain}, next < len(l.grants)
 		if ends {
-			gap.to = grants[next]
+			gap.to = l.grants[next]
 		}
-		own := span{since, min(gap.to, until)}
-		if since == w.heal && waited || within(own, demand) >= int64(c.stall) {
+		long := within(span{since, min(gap.to, until)}, demand) >= int64(c.stall)
+		if long || since == w.heal && waited && (ends || demand[begun-1].to >= t.drain) {
 			if gap.to > until && until < t.drain {
 				return -1, true
 			}
