@@ -12,7 +12,7 @@ import (
 	"locklab/reports/result"
 )
 
-const gridNote = "S safe, U unsafe, - no violation seen where none is judged; l live, s stalls, d down, - not judged, and nobody asked while a fault lasted; " +
+const gridNote = "S safe, U unsafe, - no violation seen where none is judged; l live, s stalls, d down, - not judged, and too few asked while a fault lasted; " +
 	"! not what the scenario expects; ? inconclusive; . the scenario does not apply to the lock; blank: the two were not run together."
 
 // Grid writes the result of a suite for a console: of each workload a table of locks and

@@ -75,7 +75,7 @@ func termGroups(say *lang.Lang) []termGroup {
 		}},
 		{say.Text("Safety and liveness"), []term{
 			{say.Text("safe / unsafe"), say.Text("Safe: no duplicate that was raced or overlooked, no two holders at once, no fencing token that did not grow, and no stale write or lost update in a store that checked tokens was seen. Unsafe: at least one.")},
-			{say.Text("not-judged"), say.Text("Nothing of that was seen, but the scenario does not say what had to be; of liveness: neither does it, and nobody asked for the lock while the fault lasted.")},
+			{say.Text("not-judged"), say.Text("Nothing of that was seen, but the scenario does not say what had to be; of liveness: neither does it, and nobody, or too few, asked for the lock while the fault lasted.")},
 			{say.Text("live"), say.Text("No stall of a second or more while the fault lasted, nor while none was in force; in runs shorter than 8 s, of an eighth of the run, and where no fault was in force of half a second at least. Each of these times is judged by itself: of a stall that goes on beyond its beginning or end, only what lies in it counts. The first 1.5 s after a fault has ended (or the lease and half a second, if that is more) are not judged. So the longest stall that is told, which spans all of this, may be above a second.")},
 			{say.Text("stalls"), say.Text("There was such a stall, but the lock was granted again before the fault was healed, or the run was over; or the stall that lasted until then took less than half of the time.")},
 			{say.Text("down"), say.Text("The stall lasted until the fault was healed, and for at least half of the fault's time.")},

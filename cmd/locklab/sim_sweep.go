@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -230,21 +231,26 @@ func sweepRows(points []sim.Point, zones int) (rows [][]string) {
 	return rows
 }
 
+// clearly is what part of a time another one at most is to be called faster: that many differ by chance.
+// Messages are counted, not timed: one fewer of those that the table shows is fewer.
+const clearly = 0.95
+
 // crossings say from how many peers on each of the others is better.
 func crossings(say *lang.Lang, points []sim.Point, lock string, zones int) (texts []string) {
 	figures := []struct {
 		say func(other, lock string, from int) string
 		of  func(p sim.Point) float64
+		at  float64 // what part of the other's it may be at most
 	}{
 		{func(other, lock string, from int) string {
 			return say.Sprintf("%[1]s needs fewer messages than %[2]s from %[3]d peers on", other, lock, from)
-		}, func(p sim.Point) float64 { return p.Messages }},
+		}, func(p sim.Point) float64 { return math.Round(10 * p.Messages) }, 1},
 		{func(other, lock string, from int) string {
-			return say.Sprintf("%[1]s acquires faster than %[2]s from %[3]d peers on", other, lock, from)
-		}, func(p sim.Point) float64 { return float64(p.Acquire.P50) }},
+			return say.Sprintf("%[1]s acquires faster than %[2]s, by more than 5%%, from %[3]d peers on", other, lock, from)
+		}, func(p sim.Point) float64 { return float64(p.Acquire.P50) }, clearly},
 		{func(other, lock string, from int) string {
-			return say.Sprintf("%[1]s hands over faster than %[2]s from %[3]d peers on", other, lock, from)
-		}, func(p sim.Point) float64 { return float64(p.Handoff.Mean) }},
+			return say.Sprintf("%[1]s hands over faster than %[2]s, by more than 5%%, from %[3]d peers on", other, lock, from)
+		}, func(p sim.Point) float64 { return float64(p.Handoff.Mean) }, clearly},
 	}
 	own := map[int]sim.Point{}
 	var others []string
@@ -263,8 +269,7 @@ func crossings(say *lang.Lang, points []sim.Point, lock string, zones int) (text
 				if p.Lock != other || p.Zones != zones {
 					continue
 				}
-				const clearly = 0.95
-				switch better := f.of(p) < clearly*f.of(own[p.Peers]); {
+				switch better := f.of(p) < f.at*f.of(own[p.Peers]); {
 				case better && from == 0:
 					from = p.Peers
 				case !better:

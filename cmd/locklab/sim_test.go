@@ -158,6 +158,19 @@ func TestSimSweep(t *testing.T) {
 	}
 }
 
+// TestCrossingsAreThoseOfTheTable: messages are counted, and one fewer of 21 is fewer.
+func TestCrossingsAreThoseOfTheTable(t *testing.T) {
+	code, out, stderr := simulate(t, "multiphase", "--sweep", "peers=7..8", "--out", filepath.Join(t.TempDir(), "sweep"))
+	if code != exitOK {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	for _, want := range []string{"service of 5 (computed) needs fewer messages than multiphase from 8 peers on", "service of 5 (computed) acquires faster than multiphase, by more than 5%, from 7 peers on"} {
+		if !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+}
+
 func TestSimFairness(t *testing.T) {
 	code, out, stderr := simulate(t, "multiphase", "--fairness", "--peers", "5", "--seeds", "10")
 	if code != exitOK {

@@ -308,7 +308,7 @@ const (
 	Safe            = "safe"
 	Unsafe          = "unsafe"
 	SafetyNotJudged = "not-judged" // the scenario does not judge it, and no violation was seen
-	// LivenessNotJudged: the scenario does not judge it, and nobody asked while a fault lasted.
+	// LivenessNotJudged: the scenario does not judge it, and nobody, or too few, asked while a fault lasted.
 	LivenessNotJudged = "not-judged"
 )
 

@@ -159,7 +159,8 @@
 // # Liveness
 //
 // A stall is the time, between two grants, in which somebody alive wanted the lock.
-// Who was refused and asks again within [DemandGap] has wanted it in between: a lock that
+// Who was refused and asks again within [DemandGap] has wanted it in between, he or another, unless
+// what he asked for came by another way before: a lock that
 // refuses at once is as down as one that never answers. Within the
 // fault windows (without faults: the measured part), which for a restart last until it is
 // over, and where they are shorter than a stall until the first grant after them,

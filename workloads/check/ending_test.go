@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -115,6 +116,35 @@ func TestWhoHasASeatWaitsNoMore(t *testing.T) {
 		f := checktest.Events(slices.Concat([]history.Event{world()}, phases(1000, 10_000, 10_500), healed, work(), held, []history.Event{seat, try}), options)
 		if f.Liveness != c.liveness || f.AcquiredNot != c.not {
 			t.Errorf("%s: %s for %q, %d not granted; want %s, %d", name, f.Liveness, f.Stuck.Of, f.AcquiredNot, c.liveness, c.not)
+		}
+	}
+}
+
+// TestWhoGotASeatAfterARefusal: what he asked for has come, so the time until another asks is nobody's
+// wait. As long as he has none, he waits.
+func TestWhoGotASeatAfterARefusal(t *testing.T) {
+	healed := fault("f1", "zone-partition", 3000, 5000, cutAC)
+	var asked []history.Event
+	for n := int64(0); n < 12; n++ { // one after the other, each refused at once
+		at, player := 5100+200*n, fmt.Sprint("p", 100+n)
+		asked = append(asked, history.Event{Kind: history.KindAcquire, Node: "m1", Client: player, Resource: "x", FromNS: at * ms, AtNS: (at + 2) * ms, Outcome: "failed", Error: "unavailable"})
+	}
+	for name, c := range map[string]struct {
+		answered int64 // after the refusal
+		outcome  string
+		recovery int64
+	}{
+		"seated at once": {1, "ok", 0},
+		"seated late":    {199, "ok", 2500},
+		"never seated":   {1, "failed", 2500},
+	} {
+		var seats []history.Event
+		for _, a := range asked {
+			seats = append(seats, history.Event{Kind: history.KindMatch, Node: "m1", Client: a.Client, Resource: "x", FromNS: a.FromNS, SentNS: a.FromNS, AtNS: a.AtNS + c.answered*ms, Outcome: c.outcome})
+		}
+		f := checktest.Events(slices.Concat([]history.Event{world()}, phases(1000, 10_000, 10_500), healed, work(), gotten("m1", "x0", 5000, 5050, 5060), asked, gotten("m1", "x1", 7490, 7500, 7600), seats), options)
+		if took := f.RecoveryNS / ms; took < c.recovery || took > c.recovery+60 || f.NotRecovered {
+			t.Errorf("%s: recovered after %d ms (never: %v), want %d", name, took, f.NotRecovered, c.recovery)
 		}
 	}
 }

@@ -18,7 +18,7 @@ type acquire struct {
 	outcome                             outcome
 	served                              bool // it was not granted, and what it was for had come by another way before
 	hold                                string
-	wanted                              int64 // until when somebody wanted it
+	wanted, sated                       int64 // until when somebody wanted it; and when what it was for had come, however that came: MaxInt64: not known
 	until                               int64 // of the belief of the client that holds
 	releasing, released, answered, lost int64 // it stopped acting, as both records of that say, and the lock's answer; MaxInt64: not known
 }
@@ -52,7 +52,7 @@ func (c *Checker) addAcquire(e *history.Event) {
 		from: e.FromNS, sent: e.SentNS, at: e.AtNS, err: e.ErrNS, token: e.Token, messages: e.Messages, wakeups: e.Wakeups,
 		node: c.names.id(e.Node), client: c.names.id(e.Client), resource: c.names.id(e.Resource), outcome: outcomeOf(e),
 		errorKind: c.names.id(e.Error), hold: e.Hold, released: math.MaxInt64, releasing: math.MaxInt64, lost: math.MaxInt64, answered: math.MaxInt64,
-		wanted: e.AtNS,
+		wanted: e.AtNS, sated: math.MaxInt64,
 	}
 	switch {
 	case a.outcome == unsent:

@@ -35,7 +35,7 @@ const (
 	// nothing, so the lock is not called safe.
 	SafetyNotJudged = "not-judged"
 
-	// LivenessNotJudged: nobody asked for the lock while a fault lasted, and nothing is
+	// LivenessNotJudged: nobody, or too few, asked for the lock while a fault lasted, and nothing is
 	// expected of its liveness.
 	LivenessNotJudged = "not-judged"
 )
@@ -225,7 +225,7 @@ func (f *Findings) told(want history.Expect) sentence.Text {
 		text = sentence.Of("%s; it stalled until the fault was over, for at most %v: "+
 			"too short a fault to tell whether it would have come back before", text, stuck)
 	case f.untested():
-		text = sentence.Of("%s, but nobody asked for the lock while the fault lasted", text)
+		text = sentence.Of("%s, but too few asked for the lock while the fault lasted", text)
 	case f.Liveness == Live && stall >= max(f.LeastStall, calmStall):
 		text = sentence.Of("%s, and it stayed live, but for up to %v as a fault began or ended", text, stall)
 	case f.Liveness == Live:
@@ -274,7 +274,7 @@ func anyFares(want history.Expect) bool {
 	return len(want.Liveness) == 0 || len(want.Liveness) > rank(Down)
 }
 
-// untested says that nobody asked for the lock where it could have been anything but live.
+// untested says that too few asked for the lock where it could have been anything but live.
 func (f *Findings) untested() bool { return f.Liveness == Live && !f.Demand }
 
 // fares says that liveness is as expected. What was down for a short fault may as well
@@ -313,7 +313,7 @@ func (f *Findings) unsound(want history.Expect) sentence.Text {
 	case measured == 0:
 		return sentence.Of("none of %d operations ended ok, so nothing was measured", f.Failed+f.Unknown)
 	case !anyFares(want) && !f.Demand && !f.worse(want):
-		return sentence.Of("nobody asked for the lock while the fault lasted, so its liveness is not known")
+		return sentence.Of("too few asked for the lock while the fault lasted, so its liveness is not known")
 	case f.Granted == 0:
 		return sentence.Of("nobody got the lock in the measured part, so nothing is known of it")
 	case f.summary != nil:

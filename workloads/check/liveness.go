@@ -284,7 +284,7 @@ func (c *Checker) wants(acquires []*acquire) []want {
 		for _, s := range parts {
 			w := want{span: s, again: s.to, node: a.node, resource: a.resource}
 			if a.outcome != ok && !c.needless(a) && s.to == a.wanted {
-				w.again += int64(DemandGap)
+				w.again = max(s.to, min(s.to+int64(DemandGap), a.sated))
 			}
 			wants = append(wants, w)
 		}

@@ -63,7 +63,13 @@ func (c *matchmaking) settleWants(acquires []*acquire) {
 	}
 	for _, a := range acquires {
 		m := answers[playerOf(c.names.text(a.client))]
-		if m == nil || m.resource != a.resource || m.outcome == unsent || m.at >= a.at {
+		if m == nil || m.resource != a.resource || m.outcome == unsent {
+			continue
+		}
+		if m.outcome == ok {
+			a.sated = m.at
+		}
+		if m.at >= a.at {
 			continue
 		}
 		a.wanted = max(m.at, a.asked())
