@@ -190,7 +190,7 @@
 // Where no fault is in force a stall is one too many: the lock stalls then, if it was not
 // worse. When a fault has ended, a failover or a lease explains stalls for a while, and so does
 // who alive holds what is wanted. The longest stall that is told of is that of the whole
-// measured part:
+// measured part; where nobody at all is granted anything, nobody counts as cut off:
 //
 //	fault       ├─────────────┤
 //	judged  ────┼─────────────┤ · · · · · ├──────────────

@@ -133,7 +133,7 @@ func (c *Checker) checkLiveness(f *Findings, t timeline, idle []int64) {
 			f.NotRecovered = f.NotRecovered || !done
 		}
 	}
-	c.checkResources(f, t, windows, resources)
+	c.checkResources(f, t, windows, resources, grants)
 	c.checkZones(f, t, wants)
 	if n := len(windows); n > 0 && windows[n-1].heal > 0 {
 		c.checkEnd(f, t, windows[n-1], resources, idle)
@@ -145,7 +145,7 @@ func (c *Checker) checkLiveness(f *Findings, t timeline, idle []int64) {
 			live, stall, _ := c.fare(w, free, grants)
 			c.fared(f, t, w, live, stall, "")
 		}
-		c.checkResources(f, t, others, resources)
+		c.checkResources(f, t, others, resources, grants)
 	}
 }
 

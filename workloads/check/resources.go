@@ -34,7 +34,7 @@ func (c *Checker) held(acquires []*acquire) (held []span) {
 //
 // After a fault that was over before a stall could be seen, a wait counts to its end. There,
 // and where no fault is in force, it must be longer than a holder that is gone keeps it.
-func (c *Checker) checkResources(f *Findings, t timeline, windows []window, resources [][]*acquire) {
+func (c *Checker) checkResources(f *Findings, t timeline, windows []window, resources [][]*acquire, all []int64) {
 	if len(resources) < 2 { // then it fares as the lock does
 		return
 	}
@@ -81,7 +81,7 @@ func (c *Checker) checkResources(f *Findings, t timeline, windows []window, reso
 				if atMost(gap, open) < int64(c.stall) {
 					continue
 				}
-				waits, lately := stuck(gap, open, held(), served(), int64(c.stall), w.worst == Live)
+				waits, lately := stuck(gap, open, held(), served(), all, int64(c.stall), w.worst == Live)
 				seen := outage{from: gap.from}
 				for _, s := range waits {
 					seen.wait(s, c.firstFault())
@@ -112,8 +112,9 @@ func atMost(gap span, wants []want) (sum int64) {
 // stuck is when, in a gap without grants, nodes that are not cut off wanted the
 // resource and nobody held it; lately says that one of them was served until the end. In the
 // whole of a run, that a node was served when the fault was over does not say that it was not
-// cut off before.
-func stuck(gap span, wants []want, held []span, served map[int32][]int64, limit int64, whole bool) (waits []span, lately bool) {
+// cut off before; but who is without any grant while nobody has one (all is when anybody was granted)
+// is not cut off, the lock is down.
+func stuck(gap span, wants []want, held []span, served map[int32][]int64, all []int64, limit int64, whole bool) (waits []span, lately bool) {
 	byNode := map[int32][]want{}
 	for _, w := range wants {
 		w.span = span{max(w.from, gap.from), min(w.to, gap.to)}
@@ -127,6 +128,7 @@ func stuck(gap span, wants []want, held []span, served map[int32][]int64, limit 
 		for _, s := range spansOf(own) {
 			if whole {
 				counted = append(counted, between(s, grants, limit)...)
+				counted = append(counted, among(s, all, limit)...)
 				continue
 			}
 			n, _ := slices.BinarySearch(grants, gap.to)
@@ -156,6 +158,26 @@ func between(s span, grants []int64, limit int64) (parts []span) {
 			parts = append(parts, span{s.from, at})
 		}
 		s.from = at
+	}
+	return parts
+}
+
+// among is the part of a wait in which nobody at all was granted anything for as long as the limit.
+func among(s span, all []int64, limit int64) (parts []span) {
+	n, _ := slices.BinarySearch(all, s.from)
+	last := int64(math.MinInt64)
+	if n > 0 {
+		last = all[n-1]
+	}
+	for ; last < s.to; n++ {
+		next := int64(math.MaxInt64)
+		if n < len(all) {
+			next = all[n]
+		}
+		if part := (span{max(last, s.from), min(next, s.to)}); part.from < part.to && (last == math.MinInt64 || next-last >= limit) {
+			parts = append(parts, part)
+		}
+		last = next
 	}
 	return parts
 }

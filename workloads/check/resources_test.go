@@ -105,3 +105,27 @@ func TestLivenessOfEachResource(t *testing.T) {
 		})
 	}
 }
+
+// TestAResourceThatWaitsLongerThanTheLock: the time in which nobody at all was granted anything is the
+// resource's, too. Where others are granted meanwhile, its only waiter is cut off, and it says nothing.
+func TestAResourceThatWaitsLongerThanTheLock(t *testing.T) {
+	for name, c := range map[string]struct {
+		down, up int64 // of the lock
+		of       string
+		least    int64
+	}{
+		"the lock is down for the first part": {3000, 5000, "x", 2580},
+		"only the waiter is cut off":          {0, 0, "", 0},
+	} {
+		x := append(asks("x", "m1", "timeout", 3000, 5600, 200), gotten("m1", "h", 5590, 5600, 5610)...)
+		if c.up == 0 {
+			for i := range x {
+				x[i].Node = "m4" // who gets nothing else
+			}
+		}
+		_, f := judged(t, history.Expect{}, phases(1000, 10_000, 10_100), fault("f1", "zone-partition", 3000, 5000, cutAC), players(1000, 10_000, 0, 0), locking(1000, 10_000, c.down, c.up), x)
+		if f.Longest.Of != c.of || f.Longest.NS < c.least*ms || c.of == "" && f.Longest.NS > 500*ms || f.Whole.Of != "" || c.of != "" && f.Whole.NS > 2100*ms {
+			t.Errorf("%s: the longest stall is of %q, %d ms, and that of the lock %d ms; want %q, %d ms", name, f.Longest.Of, f.Longest.NS/ms, f.Whole.NS/ms, c.of, c.least)
+		}
+	}
+}
