@@ -2,6 +2,7 @@ package master
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strconv"
 
@@ -28,6 +29,10 @@ type grant struct {
 	err  error
 }
 
+// errSeated is why an acquisition was called off: the player has a seat, and nobody wants the lock for
+// him any more.
+var errSeated = errors.New("the player has a seat")
+
 // acquire asks for the lock of the group in the background: whoever asks may get
 // a seat elsewhere meanwhile. Exactly one grant arrives on the channel.
 func (m *Master) acquire(ctx context.Context, client, group string) <-chan grant {
@@ -52,6 +57,9 @@ func (m *Master) acquire(ctx context.Context, client, group string) <-chan grant
 			Outcome:  string(locks.OutcomeOf(err)),
 			Error:    locks.ErrorKind(err),
 			Messages: m.locker.MessagesSent(),
+		}
+		if err != nil && errors.Is(context.Cause(ctx), errSeated) { // whatever else was wrong with it
+			event.Error = locks.ErrorKind(context.Canceled)
 		}
 		if err != nil {
 			m.recorder.Record(event)

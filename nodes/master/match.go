@@ -126,13 +126,16 @@ func (a *attempt) ask(ctx context.Context, r *remote, id string) (*worker.Room, 
 // await waits for the lock of the group. If a room with a seat turns up meanwhile
 // it takes the seat, gives the wait up and returns no hold.
 func (a *attempt) await(ctx context.Context) (*hold, Match, error) {
-	acquireCtx, cancel := context.WithTimeout(ctx, a.settings.AcquireTimeout+a.settings.Hold)
+	acquireCtx, callOff := context.WithCancelCause(ctx)
+	acquireCtx, cancel := context.WithTimeout(acquireCtx, a.settings.AcquireTimeout+a.settings.Hold)
 	answered := a.acquire(acquireCtx, a.player, a.group)
-	defer cancel() // the acquisition is over, or nobody wants it any more
+	defer cancel()
+	defer callOff(nil) // the acquisition is over, or nobody wants it any more
 	for {
 		p, line := a.directory.proposeOrWait(a.group, a.tried)
 		if line == nil {
 			if found, ok := a.take(ctx, p); ok {
+				callOff(errSeated)
 				a.discard(ctx, answered)
 				return nil, found, nil
 			}

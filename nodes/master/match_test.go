@@ -307,30 +307,50 @@ func TestHoldsLastAsLongAsTheSettingsWant(t *testing.T) {
 	}
 }
 
-// TestWaitIsGivenUp: a room turns up while the lock is held by somebody else.
+// TestWaitIsGivenUp: a room turns up while the lock is held by somebody else, or its servers cannot be
+// reached. Whatever the lock says of that when it is told to stop, it was called off.
 func TestWaitIsGivenUp(t *testing.T) {
-	l := newLab(t, 2, nil)
-	lock := sharedLock(t)
-	held, err := lock.Acquire(t.Context(), "g")
-	must.Do(t, err)
-	m := l.master("a", lock, nil)
-	done := make(chan master.Match, 1)
-	go func() { done <- l.seats("g", 1, m)[0] }()
-	locktest.Eventually(t, "the match waits for the lock", func() bool { return m.Status().Waiting == 1 })
-	other := l.master("b", &scripted{leases: []*fakeLease{newLease()}}, nil) // another lock
-	made := l.seats("g", 1, other)[0]
-	if match := <-done; match.Room != made.Room || match.Created {
-		t.Errorf("match %+v, want a seat in %+v", match, made)
-	}
-	locktest.Eventually(t, "the wait ends", func() bool { return m.Status().Waiting == 0 })
-	if err := held.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
-	m.Close()
-	acquired := l.journal.Events(history.KindAcquire)
-	i := slices.IndexFunc(acquired, func(e history.Event) bool { return e.Node == "a" })
-	if i < 0 || acquired[i].Outcome != "failed" || acquired[i].Error != "canceled" {
-		t.Errorf("acquisitions: %+v", acquired)
+	for name, test := range map[string]struct {
+		err     error // of the lock; nil: it is held by somebody else
+		outcome string
+	}{
+		"held":        {nil, "failed"},
+		"unavailable": {fmt.Errorf("%w: %w: %w", locks.ErrNotAcquired, locks.ErrUnavailable, context.Canceled), "failed"},
+		"unknown":     {fmt.Errorf("%w: %w", locks.ErrUnknown, context.Canceled), "unknown"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t, 2, nil)
+			var lock locks.Locker = &scripted{before: func(ctx context.Context) error {
+				<-ctx.Done()
+				return test.err
+			}}
+			release := func() error { return nil }
+			if test.err == nil {
+				lock = sharedLock(t)
+				held, err := lock.Acquire(t.Context(), "g")
+				must.Do(t, err)
+				release = func() error { return held.Release(t.Context()) }
+			}
+			m := l.master("a", lock, nil)
+			done := make(chan master.Match, 1)
+			go func() { done <- l.seats("g", 1, m)[0] }()
+			locktest.Eventually(t, "the match waits for the lock", func() bool { return m.Status().Waiting == 1 })
+			other := l.master("b", &scripted{leases: []*fakeLease{newLease()}}, nil) // another lock
+			made := l.seats("g", 1, other)[0]
+			if match := <-done; match.Room != made.Room || match.Created {
+				t.Errorf("match %+v, want a seat in %+v", match, made)
+			}
+			locktest.Eventually(t, "the wait ends", func() bool { return m.Status().Waiting == 0 })
+			if err := release(); err != nil {
+				t.Error(err)
+			}
+			m.Close()
+			acquired := l.journal.Events(history.KindAcquire)
+			i := slices.IndexFunc(acquired, func(e history.Event) bool { return e.Node == "a" })
+			if i < 0 || acquired[i].Outcome != test.outcome || acquired[i].Error != "canceled" {
+				t.Errorf("acquisitions: %+v", acquired)
+			}
+		})
 	}
 }
 
