@@ -231,25 +231,25 @@ func sweepRows(points []sim.Point, zones int) (rows [][]string) {
 	return rows
 }
 
-// clearly is what part of a time another one at most is to be called faster: that many differ by chance.
+// clearly is what part of a time another one is at most to be called faster: less differs by chance.
 // Messages are counted, not timed: one fewer of those that the table shows is fewer.
 const clearly = 0.95
 
 // crossings say from how many peers on each of the others is better.
 func crossings(say *lang.Lang, points []sim.Point, lock string, zones int) (texts []string) {
 	figures := []struct {
-		say func(other, lock string, from int) string
+		say func(other, lock, from string) string
 		of  func(p sim.Point) float64
 		at  float64 // what part of the other's it may be at most
 	}{
-		{func(other, lock string, from int) string {
-			return say.Sprintf("%[1]s needs fewer messages than %[2]s from %[3]d peers on", other, lock, from)
+		{func(other, lock, from string) string {
+			return say.Sprintf("%[1]s needs fewer messages than %[2]s from %[3]s", other, lock, from)
 		}, func(p sim.Point) float64 { return math.Round(10 * p.Messages) }, 1},
-		{func(other, lock string, from int) string {
-			return say.Sprintf("%[1]s acquires faster than %[2]s, by more than 5%%, from %[3]d peers on", other, lock, from)
+		{func(other, lock, from string) string {
+			return say.Sprintf("%[1]s acquires faster than %[2]s, by more than 5%%, from %[3]s", other, lock, from)
 		}, func(p sim.Point) float64 { return float64(p.Acquire.P50) }, clearly},
-		{func(other, lock string, from int) string {
-			return say.Sprintf("%[1]s hands over faster than %[2]s, by more than 5%%, from %[3]d peers on", other, lock, from)
+		{func(other, lock, from string) string {
+			return say.Sprintf("%[1]s hands over faster than %[2]s, by more than 5%%, from %[3]s", other, lock, from)
 		}, func(p sim.Point) float64 { return float64(p.Handoff.Mean) }, clearly},
 	}
 	own := map[int]sim.Point{}
@@ -264,7 +264,7 @@ func crossings(say *lang.Lang, points []sim.Point, lock string, zones int) (text
 	}
 	for _, other := range others {
 		for _, f := range figures {
-			from := 0 // the other is better from here to the end
+			from, last := 0, 0 // the other is better from here to the end, and not at the last before it
 			for _, p := range points {
 				if p.Lock != other || p.Zones != zones {
 					continue
@@ -273,11 +273,15 @@ func crossings(say *lang.Lang, points []sim.Point, lock string, zones int) (text
 				case better && from == 0:
 					from = p.Peers
 				case !better:
-					from = 0
+					from, last = 0, p.Peers
 				}
 			}
-			if from > 0 {
-				texts = append(texts, f.say(other, lock, from))
+			switch {
+			case from == 0:
+			case last > 0 && last < from-1: // nobody looked between
+				texts = append(texts, f.say(other, lock, say.Sprintf("%d peers on (not yet with %d)", from, last)))
+			default:
+				texts = append(texts, f.say(other, lock, say.Sprintf("%d peers on", from)))
 			}
 		}
 	}
