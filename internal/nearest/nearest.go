@@ -12,7 +12,7 @@ func Hint(typed string, names []string) string {
 }
 
 // Name is the name that somebody who typed another one probably meant: the shortest
-// that begins with it, or the one that the fewest changes of single letters lead to; "" if
+// that begins with it, or the one that the fewest slips of the keyboard lead to; "" if
 // that are more than a third of it.
 func Name(typed string, names []string) string {
 	best, least := "", 0
@@ -32,24 +32,29 @@ func Name(typed string, names []string) string {
 	return best
 }
 
-// distance is how many letters must be put in, taken out or changed (V. Levenshtein,
-// "Binary codes capable of correcting deletions, insertions, and reversals", 1966).
+// distance is how many letters must be put in, taken out, changed, or change places with the next
+// (the optimal string alignment of F. Damerau, "A technique for computer detection and correction of
+// spelling errors", 1964).
 func distance(a, b string) int {
-	row := make([]int, len(b)+1) // of the prefixes of b to the prefix of a so far
-	for j := range row {
-		row[j] = j
+	rows := make([][]int, len(a)+1) // from each prefix of a to each prefix of b
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
 	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			change := rows[i-1][j-1]
+			if a[i-1] != b[j-1] {
 				change++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+			rows[i][j] = min(change, rows[i-1][j]+1, rows[i][j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
 		}
 	}
-	return row[len(b)]
+	return rows[len(a)][len(b)]
 }
