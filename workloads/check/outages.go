@@ -60,7 +60,7 @@ func (c *Checker) exampleOfOutage(f *Findings, t timeline) {
 			break
 		}
 	}
-	end := o.from + o.lasts
+	end := max(o.to, t.drain)
 	if next != nil {
 		end = next.at
 	}
@@ -76,7 +76,7 @@ func (c *Checker) exampleOfOutage(f *Findings, t timeline) {
 	if next != nil {
 		text = sentence.Of("%s; then %s got %s", text, c.names.text(next.node), c.names.text(next.resource))
 	} else {
-		text = sentence.Of("%s, to the end of the run", text)
+		text = sentence.Of("%s, to the end of the measured part", text)
 	}
 	if counted := time.Duration(o.lasts); counted < lasts-lasts/20 { // else both are told alike
 		text = sentence.Of("%s; of these, %v count: the others lie outside of the measured part, or nobody wanted it in them, or somebody alive held it, or the fault was being healed", text, counted)
