@@ -543,3 +543,19 @@ func TestAnOutageBeginsWithWhoWaits(t *testing.T) {
 		t.Errorf("want 2.5 s from 2500 ms on: %+v", f.Outages)
 	}
 }
+
+// TestAnOutageThatNobodyEnds: it is shown to the end of the measured part, with the time in which nobody
+// wanted the lock, and what of it counts is said.
+func TestAnOutageThatNobodyEnds(t *testing.T) {
+	events := slices.Concat(locking(1000, 3000, 0, 0), asks("r", "m1", "timeout", 4000, 6000, 500), asks("r", "m2", "timeout", 8000, 10_000, 500))
+	_, f := judged(t, history.Expect{}, phases(1000, 10_000, 10_100), players(1000, 10_000, 0, 0), events)
+	i := slices.IndexFunc(f.Outages, func(e check.Example) bool { return e.What == "outage" })
+	if i < 0 || f.Outages[i].AtNS != 3000*ms || f.Outages[i].LastsNS != 6000*ms {
+		t.Fatalf("want 6 s from 3000 ms on: %+v", f.Outages)
+	}
+	for _, want := range []string{"for 6 s, to the end of the measured part", "of these, 4 s count"} {
+		if text := f.Outages[i].Text.String(); !strings.Contains(text, want) {
+			t.Errorf("no %q in %q", want, text)
+		}
+	}
+}
