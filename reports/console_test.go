@@ -328,7 +328,7 @@ func TestHeadline(t *testing.T) {
 					r.StallMS, r.Availability, r.Faults = new(3200.0), 0.439, []result.Fault{{Kind: "latency"}}
 				}),
 			}},
-			[]string{"when the network was slow 56.1% of the requests failed; nobody got the lock for 3.2 s; nobody got the lock for 2.6 s, and zone a got none for 4.7 s when the network was cut."},
+			[]string{"when the network was slow 56.1% of the requests failed; nobody got the lock for 3.2 s; when the network was cut: 23.4% of the requests failed, nobody got the lock for 2.6 s, and zone a got none for 4.7 s."},
 		},
 		"an outage of all where few requests failed": {
 			result.File{Results: []result.Row{
@@ -479,6 +479,17 @@ func TestHeadline(t *testing.T) {
 				r.Measure(result.StallOpen, 1)
 			})}},
 			[]string{"7.0% of the requests failed, and it had not recovered by the end of the run; nobody got g13 for at least 1.1 s"},
+		},
+		"the scenario of the longest outage failed requests, too": {
+			result.File{Results: []result.Row{
+				row("redis", "zone-latency", result.StatusExpected, func(r *result.Row) {
+					r.StallMS, r.Availability, r.Acquired, r.Faults = new(1210.0), 0.7, new(0.8), []result.Fault{{Kind: "latency"}}
+				}),
+				row("redis", "zone-partition", result.StatusExpected, func(r *result.Row) {
+					r.StallMS, r.Availability, r.NotRecovered, r.Acquired, r.Faults = new(2510.0), 0.82, true, new(0.8), []result.Fault{{Kind: "partition"}}
+				}),
+			}},
+			[]string{"when the network was slow 30.0% of the requests failed; nobody got the lock for 1.2 s; when the network was cut: 18.0% of the requests failed, and it had not recovered by the end of the run, nobody got the lock for 2.5 s."},
 		},
 		"down, and one resource for longer": {
 			result.File{Results: []result.Row{row("redlock", "zone-failure", result.StatusExpected, func(r *result.Row) {

@@ -252,20 +252,22 @@ func outages(say *lang.Lang, rows []result.Row, in circumstances) string {
 		already = append(already, at)
 	}
 	longer, more := muchLongerEverywhere(rows, waited)
-	more = more && told
-	ofAt := share < 1 && longer.Scenario == at.Scenario
-	if more && ofAt {
-		text = say.Sprintf("%s; %s", text, waitedFor(say, longer))
+	more = more && told && (share == 1 || longer.Scenario != at.Scenario)
+	if share < 1 {
+		if parts := besidesFailures(say, at); len(parts) > 0 {
+			text = say.Sprintf("%s; %s", text, strings.Join(parts, ", "))
+		}
 	}
-	switch {
-	case !told:
-	case share < 1 && waited.Scenario == at.Scenario:
-		text = say.Sprintf("%s; %s", text, waitedFor(say, waited))
+	switch parts := harms(say, waited); {
+	case !told || share < 1 && waited.Scenario == at.Scenario:
+	case len(parts) > 1:
+		text = say.Sprintf("%s; %s", text, say.Sprintf("%s: %s", in.of(say, waited), strings.Join(parts, ", ")))
+		already = append(already, waited)
 	default:
 		text = say.Sprintf("%s; %s", text, say.Sprintf("%s %s", waitedFor(say, waited), in.of(say, waited)))
 		already = append(already, waited)
 	}
-	if more && !ofAt {
+	if more {
 		text = say.Sprintf("%s; %s", text, say.Sprintf("%s: %s", in.of(say, longer), strings.Join(harms(say, longer), ", ")))
 		already = append(already, longer)
 	}
@@ -303,18 +305,29 @@ func elsewhere(say *lang.Lang, text string, rows, already []result.Row, in circu
 
 // harms is what of a row, besides violations, harms users.
 func harms(say *lang.Lang, r result.Row) (parts []string) {
+	for _, f := range result.Figures() {
+		if f.As != result.Share || f.Answer == "" || meaningOf(f, r) != harm {
+			continue
+		}
+		v, _ := f.Of(r)
+		part := say.Sprintf("%s of the requests failed", percent(v)) + whileItLasted(say, r)
+		if r.NotRecovered {
+			part += say.Text(", and it had not recovered by the end of the run")
+		}
+		parts = append(parts, part)
+	}
+	return append(parts, besidesFailures(say, r)...)
+}
+
+// besidesFailures is what harms users besides that requests failed.
+func besidesFailures(say *lang.Lang, r result.Row) (parts []string) {
 	var outage []string // a clause of its own: the last
 	for _, f := range result.Figures() {
 		if f.Answer == "" || f.Violation != "" || meaningOf(f, r) != harm {
 			continue
 		}
 		switch v, _ := f.Of(r); {
-		case f.As == result.Share:
-			part := say.Sprintf("%s of the requests failed", percent(v)) + whileItLasted(say, r)
-			if r.NotRecovered {
-				part += say.Text(", and it had not recovered by the end of the run")
-			}
-			parts = append(parts, part)
+		case f.As == result.Share: // they are told apart
 		case f.Field == result.OutageField:
 			outage = append(outage, waitedFor(say, r))
 		case v < f.Hurts: // so many failed, and that is told

@@ -125,7 +125,7 @@ func TestWhoHasASeatWaitsNoMore(t *testing.T) {
 func TestWhoGotASeatAfterARefusal(t *testing.T) {
 	healed := fault("f1", "zone-partition", 3000, 5000, cutAC)
 	var asked []history.Event
-	for n := int64(0); n < 12; n++ { // one after the other, each refused at once
+	for n := range int64(12) { // one after the other, each refused at once
 		at, player := 5100+200*n, fmt.Sprint("p", 100+n)
 		asked = append(asked, history.Event{Kind: history.KindAcquire, Node: "m1", Client: player, Resource: "x", FromNS: at * ms, AtNS: (at + 2) * ms, Outcome: "failed", Error: "unavailable"})
 	}
