@@ -112,7 +112,7 @@ func (c *Checker) checkLiveness(f *Findings, t timeline, idle []int64) {
 	wants, grants := c.wants(c.acquires), grantsOf(c.acquires)
 	demand, resources := spansOf(wants), c.wanted(wants)
 	asked := c.asked(windows, demand)
-	free := c.unheld(resources)
+	free := spansOf(c.unheld(resources))
 	switch { // who waits for what somebody alive holds has to
 	case len(c.faults) == 0:
 		demand = free
@@ -150,8 +150,7 @@ func (c *Checker) checkLiveness(f *Findings, t timeline, idle []int64) {
 }
 
 // unheld is when somebody wanted a resource that nobody alive held.
-func (c *Checker) unheld(resources [][]*acquire) []span {
-	var free []want
+func (c *Checker) unheld(resources [][]*acquire) (free []want) {
 	for _, own := range resources {
 		held := c.held(own)
 		for _, w := range c.wants(own) {
@@ -165,7 +164,7 @@ func (c *Checker) unheld(resources [][]*acquire) []span {
 		}
 	}
 	slices.SortFunc(free, func(a, b want) int { return cmp.Compare(a.from, b.from) })
-	return spansOf(free)
+	return free
 }
 
 // checkZones measures for how long of the measured part a zone was without the lock, whoever
@@ -396,7 +395,8 @@ type lack struct {
 }
 
 // lacks are that of the lock and, of several, those of each resource. Who called his acquisition
-// off, because what it was for had come by another way, was missing nothing.
+// off, because what it was for had come by another way, was missing nothing. Nor was a resource missing
+// between a refusal and the next who asked for it, if that one got it.
 func (c *Checker) lacks(resources [][]*acquire, grants []int64) (list []lack) {
 	missed := make([][]*acquire, len(resources))
 	for i, own := range resources {
@@ -404,10 +404,20 @@ func (c *Checker) lacks(resources [][]*acquire, grants []int64) (list []lack) {
 	}
 	if len(missed) > 1 {
 		for _, own := range missed {
-			list = append(list, lack{c.unheld([][]*acquire{own}), grantsOf(own)})
+			free, granted := c.unheld([][]*acquire{own}), grantsOf(own)
+			for i, w := range free {
+				after, _ := slices.BinarySearchFunc(free, w.to+1, func(o want, at int64) int { return cmp.Compare(o.from, at) })
+				if after == len(free) {
+					continue
+				}
+				if _, got := slices.BinarySearch(granted, free[after].to); got {
+					free[i].again = w.to
+				}
+			}
+			list = append(list, lack{spansOf(free), granted})
 		}
 	}
-	return append(list, lack{c.unheld(missed), grants})
+	return append(list, lack{spansOf(c.unheld(missed)), grants})
 }
 
 // recovery is the time from the heal until what lacked is granted again and the
