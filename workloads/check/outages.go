@@ -78,7 +78,7 @@ func (c *Checker) exampleOfOutage(f *Findings, t timeline) {
 	} else {
 		text = sentence.Of("%s, to the end of the measured part", text)
 	}
-	if counted := time.Duration(o.lasts); counted < lasts-lasts/20 { // else both are told alike
+	if counted := time.Duration(o.lasts); counted < lasts && sentence.Lasting(counted).String() != sentence.Lasting(lasts).String() {
 		text = sentence.Of("%s; of these, %v count: the others lie outside of the measured part, or nobody wanted it in them, or somebody alive held it, or the fault was being healed", text, counted)
 	}
 	e := Example{Repeat: 1, What: sentence.Key("outage"), Resource: o.resource, AtNS: from - t.measure, LastsNS: end - from, Text: text}
