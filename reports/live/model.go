@@ -76,8 +76,8 @@ type line struct {
 	atMS   float64 // since the measured part of its run began; negative in the warm-up, NaN if it has no time
 	kind   lineKind
 	words  []string
-	times  int64 // how often, the last time with these words
-	lastNS int64 // and when that was
+	room   string // whose duplicate it is
+	counts []line // those that are one with it, itself included, by their time; it has the words of the last
 }
 
 type lineKind int
@@ -146,7 +146,7 @@ func (m *model) finish(report string) { m.over, m.report, m.run = true, report, 
 // say tells something in its place by its time, as it may be heard of late. What happens
 // again and again is one line, of when it began.
 func (m *model) say(l line) {
-	l.times, l.atMS, l.lastNS = 1, math.NaN(), l.atNS
+	l.atMS = math.NaN()
 	switch {
 	case l.atNS != 0 && m.measureNS != 0:
 		l.atMS = m.at(l.atNS)
@@ -158,7 +158,7 @@ func (m *model) say(l line) {
 		at--
 	}
 	if n, is := m.again(l, at); is {
-		l = l.with(m.lines[n])
+		l = countedIn(append(l.all(), m.lines[n].all()...))
 		m.lines = slices.Delete(m.lines, n, n+1)
 		at = min(at, n)
 	} else if at > 0 && l.kind == lineFaultBegan && m.lines[at-1].kind == lineFaultAsked && slices.Equal(m.lines[at-1].words[:2], l.words[:2]) {
@@ -191,17 +191,38 @@ func (m *model) again(l line, at int) (n int, is bool) {
 	return 0, false
 }
 
-// with is a line that counts another one of its kind.
-func (l line) with(other line) line {
-	first, last := l, l
-	if other.atNS < l.atNS {
-		first = other
+// all are the lines that one is made of.
+func (l line) all() []line {
+	if len(l.counts) > 0 {
+		return slices.Clone(l.counts)
 	}
-	if other.lastNS > l.lastNS {
-		last = other
+	return []line{l}
+}
+
+// countedIn is the line that counts several of one kind.
+func countedIn(all []line) line {
+	slices.SortStableFunc(all, func(a, b line) int { return cmp.Compare(a.atNS, b.atNS) })
+	l := all[0]
+	if l.words = all[len(all)-1].words; len(all) > 1 {
+		l.counts = all
 	}
-	first.times, first.lastNS, first.words = l.times+other.times, last.lastNS, last.words
-	return first
+	return l
+}
+
+// unsay takes back what was said of a duplicate, as it is another one now.
+func (m *model) unsay(room string, kind lineKind) {
+	for n, l := range m.lines {
+		all := l.all()
+		i := slices.IndexFunc(all, func(one line) bool { return one.room == room })
+		if l.kind != kind || i < 0 {
+			continue
+		}
+		m.lines = slices.Delete(m.lines, n, n+1)
+		for _, one := range slices.Delete(all, i, i+1) {
+			m.say(one)
+		}
+		return
+	}
 }
 
 // add folds an event of the current run, in any order.
@@ -361,11 +382,12 @@ func (m *model) judge(nowNS int64) {
 		if m.measureNS != 0 && d.Cause != unreachable { // that is no violation to the checker either
 			m.marks[d.Room] = m.at(d.AtNS)
 		}
-		kind := lineDuplicate
+		kind, other := lineDuplicate, lineUnreached
 		if d.Cause == unreachable {
-			kind = lineUnreached
+			kind, other = other, kind
 		}
-		m.say(line{atNS: d.AtNS, kind: kind, words: []string{m.rooms.group(d.Room), m.rooms.worker(d.Room), m.rooms.worker(d.Other), d.Cause}})
+		m.unsay(d.Room, other)
+		m.say(line{atNS: d.AtNS, kind: kind, room: d.Room, words: []string{m.rooms.group(d.Room), m.rooms.worker(d.Room), m.rooms.worker(d.Other), d.Cause}})
 	}
 }
 

@@ -339,18 +339,18 @@ func lineOf(say *lang.Lang, l line) lineView {
 	case lineDuplicate:
 		v.Class, v.Shape = "bad", "✗"
 		v.Text = say.Sprintf("A second room of %s began on %s while one on %s was starting or had free seats: %s", w[0], w[1], w[2], say.Term(w[3]))
-		if l.times > 1 {
-			v.Text = say.Sprintf("%d duplicates since then. The last one of %s began on %s while one on %s was starting or had free seats: %s", l.times, w[0], w[1], w[2], say.Term(w[3]))
+		if times := len(l.counts); times > 1 {
+			v.Text = say.Sprintf("%d duplicates since then. The last one of %s began on %s while one on %s was starting or had free seats: %s", times, w[0], w[1], w[2], say.Term(w[3]))
 		}
 	case lineUnreached:
 		v.Shape, v.Text = "⊠", say.Sprintf("A second room of %s began on %s: the one on %s could not be reached", w[0], w[1], w[2])
-		if l.times > 1 {
-			v.Text = say.Sprintf("%d unreachable duplicates since then. The last one of %s began on %s: the one on %s could not be reached", l.times, w[0], w[1], w[2])
+		if times := len(l.counts); times > 1 {
+			v.Text = say.Sprintf("%d unreachable duplicates since then. The last one of %s began on %s: the one on %s could not be reached", times, w[0], w[1], w[2])
 		}
 	case lineWithdrawn:
 		v.Text = say.Sprintf("The room of %s on %s is no duplicate after all: what came since then shows that", w[0], w[1])
-		if l.times > 1 {
-			v.Text = say.Sprintf("%d rooms are no duplicates after all: what came since then shows that", l.times)
+		if times := len(l.counts); times > 1 {
+			v.Text = say.Sprintf("%d rooms are no duplicates after all: what came since then shows that", times)
 		}
 	case lineVerdict:
 		v.Text = say.Sprintf("%s under %s", w[0], w[1]) + ": " + say.Term(w[2])

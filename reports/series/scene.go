@@ -219,7 +219,7 @@ func NodeText(state string) sentence.Text {
 	case history.NodeKilled:
 		return sentence.Of("was killed")
 	case history.NodePaused, history.NodeSuspended:
-		return sentence.Of("was stopped for a while")
+		return sentence.Of("was stopped")
 	case history.NodeResumed, history.NodeContinued, history.NodeLeft:
 		return sentence.Of("goes on")
 	case history.NodeStopped:
