@@ -491,6 +491,17 @@ func TestHeadline(t *testing.T) {
 			}},
 			[]string{"when the network was slow 30.0% of the requests failed; nobody got the lock for 1.2 s; when the network was cut: 18.0% of the requests failed, and it had not recovered by the end of the run, nobody got the lock for 2.5 s."},
 		},
+		"failures in one scenario, the longest outage in another": {
+			result.File{Results: []result.Row{
+				row("redis", "zone-latency", result.StatusExpected, func(r *result.Row) {
+					r.StallMS, r.Availability, r.Acquired, r.Faults = new(1210.0), 0.7, new(0.8), []result.Fault{{Kind: "latency"}}
+				}),
+				row("redis", "zone-partition", result.StatusExpected, func(r *result.Row) {
+					r.StallMS, r.Acquired, r.Faults = new(2510.0), new(0.8), []result.Fault{{Kind: "partition"}}
+				}),
+			}},
+			[]string{"when the network was slow 30.0% of the requests failed; nobody got the lock for 1.2 s; when the network was cut: nobody got the lock for 2.5 s."},
+		},
 		"down, and one resource for longer": {
 			result.File{Results: []result.Row{row("redlock", "zone-failure", result.StatusExpected, func(r *result.Row) {
 				most, all := 3391.0, 1.0

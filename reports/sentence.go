@@ -260,7 +260,7 @@ func outages(say *lang.Lang, rows []result.Row, in circumstances) string {
 	}
 	switch parts := harms(say, waited); {
 	case !told || share < 1 && waited.Scenario == at.Scenario:
-	case len(parts) > 1:
+	case len(parts) > 1 || len(parts) > 0 && share < 1:
 		text = say.Sprintf("%s; %s", text, say.Sprintf("%s: %s", in.of(say, waited), strings.Join(parts, ", ")))
 		already = append(already, waited)
 	default:
