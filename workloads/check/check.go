@@ -78,14 +78,15 @@ type Checker struct {
 	rates        []Rate // as somebody changed it, in the order of the file
 	usage        []usageEvent
 	givenUp      []sentence.Text
-	longest      outage // of the windows, once they are measured
+	longest      outage           // of the windows, once they are measured
+	lengths      map[string]Stall // the longest of each resource, and of the lock: ""
 }
 
 // New starts the check of one history.
 func New(opts Options) *Checker {
 	c := &Checker{
 		opts:   opts,
-		phases: map[string]int64{},
+		phases: map[string]int64{}, lengths: map[string]Stall{},
 		names:  newNames(),
 		holds:  newHoldIndex(),
 		nodes:  map[int32][]nodeEvent{},

@@ -258,11 +258,7 @@ func (f *Findings) told(want history.Expect) sentence.Text {
 // stuckFor is for how long the lock, or the resource, that fared worst was not granted: in the time
 // that it is judged by, or on beyond that. Open says that it went on when the measured part ended.
 func (f *Findings) stuckFor() (longest time.Duration, open bool) {
-	stall := f.Stuck
-	if f.Longest.Of == stall.Of && f.Longest.NS >= stall.NS {
-		stall = f.Longest
-	}
-	longest, open = time.Duration(stall.NS), stall.Open
+	longest, open = time.Duration(f.Stuck.NS), f.Stuck.Open
 	if open {
 		longest = sentence.Floor(longest)
 	}

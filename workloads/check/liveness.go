@@ -147,6 +147,7 @@ func (c *Checker) checkLiveness(f *Findings, t timeline, idle []int64) {
 		}
 		c.checkResources(f, t, others, resources, grants)
 	}
+	f.Stuck = f.Stuck.or(c.lengths[f.Stuck.Of]) // also where it is not what decides
 }
 
 // unheld is when somebody wanted a resource that nobody alive held.
@@ -248,6 +249,7 @@ func (c *Checker) fared(f *Findings, t timeline, w window, live string, stall ou
 	if f.Longest = f.Longest.or(seen); resource == "" {
 		f.Whole = f.Whole.or(seen)
 	}
+	c.lengths[resource] = c.lengths[resource].or(seen)
 	seen.NS = max(seen.NS, stall.judged)
 	switch {
 	case rank(live) > rank(f.Liveness):
