@@ -182,7 +182,7 @@ func (r *Row) contradiction(figures []Figure) error {
 		return invalid("verdict.status", v.Status, fmt.Sprintf("another: liveness is %s, expected.liveness %s", v.Liveness, strings.Join(want.Liveness, " or ")))
 	case v.Status == StatusControlSilent && (want.Safety == Safe || v.Safety == Unsafe):
 		return invalid("verdict.status", v.Status, "another: only what is expected to be unsafe, and is not, is a silent control")
-	case v.Status == StatusNotJudged && (want.Safety != "" || len(want.Liveness) > 0 || want.Outside > 0 || want.During > 0):
+	case v.Status == StatusNotJudged && (want.Safety != "" || len(want.Liveness) > 0 && len(want.Liveness) < 3 || want.Outside > 0 || want.During > 0):
 		return invalid("verdict.status", v.Status, "a verdict: the scenario expects something")
 	case v.Status == StatusNotJudged && v.Safety == Safe:
 		return invalid("verdict.safety", v.Safety, fmt.Sprintf("%q, as the whole row", SafetyNotJudged))

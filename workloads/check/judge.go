@@ -49,9 +49,9 @@ func ExpectationOf(run history.Run) history.Expect {
 	return *run.Expect
 }
 
-// judges says whether anything is expected.
+// judges says whether anything is expected that could have been otherwise.
 func judges(want history.Expect) bool {
-	return want.Safety != "" || len(want.Liveness) > 0 || want.Availability != history.Availability{}
+	return want.Safety != "" || !anyFares(want) || want.Availability != history.Availability{}
 }
 
 // Verdict is the outcome of one run against its expectation.
