@@ -200,7 +200,7 @@ func (s stop) words(say *lang.Lang) (title, text string) {
 			say.Sprintf("%s asks a majority. As long as a majority can be reached, it differs from the others only in what it costs.", s.lock)
 	case pointStops:
 		return say.Text("And stops instead when the zones part"),
-			say.Text("A side that reaches no majority gets no lock and starts no room: its players are refused. The side with the majority goes on. That is the choice: duplicates, or no service where a majority is out of reach.")
+			say.Text("A side that reaches no majority gets no lock and starts no room: its players are refused. Where one side has a majority of those who are asked, it goes on; where two masters ask each other, none has. That is the choice: duplicates, or no service where a majority is out of reach.")
 	}
 	return "", ""
 }

@@ -63,7 +63,7 @@ func Tradeoff(say *lang.Lang, measure string, points []Point) []byte {
 	for i, p := range points {
 		at, r := point{x(p.X), y(p.Y)}, radius(p)
 		places[i] = names.place(at, r, letter*float64(utf8.RuneCountInString(nameOf(p))))
-		if math.Abs(places[i].y-at.y) > 1 { // below all names, which stay legible where one has to be crossed
+		if math.Abs(places[i].y-at.y) > 1 || places[i].x > at.x+r+5 { // below all names, which stay legible where one has to be crossed
 			f.stroke(pen{p.Ink, 0.7, ""}, []point{at, {places[i].x - 1, places[i].y}})
 		}
 	}
@@ -94,21 +94,26 @@ type labels struct {
 }
 
 // place is where the middle of the left edge of a name may be: to the right of its mark, or above
-// and below as far as need be. One whose line crosses no other name is taken first.
+// and below as far as need be, or farther to the right. One whose line crosses no other name is taken first.
 func (l *labels) place(at point, r, width float64) point {
+	const rows, columns, aside = 40, 6, 50
 	best, found := point{at.x + r + 4, at.y}, false
-	for i := range 40 {
+	for n := range rows * columns {
+		i, farther := n%rows, aside*float64(n/rows)
+		if i == 0 && found {
+			break
+		}
 		step := 13 * float64((i+1)/2)
 		if i%2 == 1 {
 			step = -step
 		}
-		to := point{min(at.x+r+4+math.Abs(step)/2, l.right-width), at.y + step}
+		to := point{min(at.x+r+4+math.Abs(step)/2+farther, l.right-width), at.y + step}
 		try := l.around(to, width)
 		if try.top <= l.top || try.bottom >= l.bottom || slices.ContainsFunc(l.taken, try.hits) {
 			continue
 		}
 		line := [2]point{at, to}
-		clear := (step == 0 || !slices.ContainsFunc(l.names, func(o rect) bool { return o.crossed(line) })) && !slices.ContainsFunc(l.lines, try.crossed)
+		clear := (step == 0 && farther == 0 || !slices.ContainsFunc(l.names, func(o rect) bool { return o.crossed(line) })) && !slices.ContainsFunc(l.lines, try.crossed)
 		if clear || !found {
 			best, found = to, true
 		}
@@ -119,7 +124,7 @@ func (l *labels) place(at point, r, width float64) point {
 	if found {
 		l.taken, l.names = append(l.taken, l.around(best, width)), append(l.names, l.around(best, width))
 	}
-	if best.y != at.y {
+	if best != (point{at.x + r + 4, at.y}) {
 		l.lines = append(l.lines, [2]point{at, best})
 	}
 	return best
