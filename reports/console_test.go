@@ -434,7 +434,16 @@ func TestHeadline(t *testing.T) {
 				r.StallMS, r.StallResource, r.ZoneStallMS, r.ZoneStalled, r.Acquired = new(1900.0), "g4", new(2060.0), "c", new(0.8)
 				r.Measure(result.LockStallField, 150)
 			})}},
-			[]string{"every request was served; zone c got no lock for 2.1 s with nothing broken."},
+			[]string{"every request was served; zone c got no lock for 2.1 s, and nobody got g4 for 1.9 s with nothing broken."},
+		},
+		"a zone that reads as long as a resource, but for its floor": {
+			result.File{Results: []result.Row{row("redlock", "holder-kill", result.StatusExpected, func(r *result.Row) {
+				r.StallMS, r.StallResource, r.ZoneStallMS, r.ZoneStalled, r.Acquired = new(1223.0), "r1", new(1152.3), "a", new(0.8)
+				r.Measure(result.LockStallField, 150)
+				r.Measure(result.StallOpen, 1)
+				r.Measure(result.ZoneStallOpen, 1)
+			})}},
+			[]string{"zone a got no lock for at least 1.1 s, to the end of the measured part, and nobody got r1 for at least 1.2 s, to the end of the measured part"},
 		},
 		"a zone, and one resource for a little longer": {
 			result.File{Results: []result.Row{row("redis", "one-way", result.StatusExpected, func(r *result.Row) {

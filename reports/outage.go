@@ -102,6 +102,9 @@ func (o outage) atLeast(say *lang.Lang, figure string) string {
 	return figure
 }
 
+// reads is its length as a figure.
+func (o outage) reads(say *lang.Lang) string { return o.atLeast(say, span(say, o.lasted)) }
+
 // where says whom it was of; "" is everybody.
 func (o outage) where(say *lang.Lang) string {
 	switch {
@@ -159,7 +162,7 @@ func isFloor(r result.Row, median float64) bool {
 func longestOutage(say *lang.Lang, r result.Row) outage {
 	longest := everywhere(r)
 	for _, o := range []outage{inWorstZone(r), ofResource(r)} {
-		if o.felt() && o.lasted > longest.lasted && (span(say, o.lasted) != span(say, longest.lasted) || o.open && !longest.open) {
+		if o.felt() && o.lasted > longest.lasted && o.reads(say) != longest.reads(say) {
 			longest = o
 		}
 	}
@@ -197,7 +200,8 @@ func cutOffThroughout(r result.Row) bool {
 }
 
 // waitedFor is what nobody got, and for how long: the lock, a zone the lock, and one resource, as
-// far as each is worse than the ones before, and the longest one in any case.
+// far as each is worse than the ones before, and the longest one in any case. Of a resource a zone's may
+// be longer: whoever is in the others waited for that one, too.
 func waitedFor(say *lang.Lang, r result.Row) (text string) {
 	all, zone, one, longest := everywhere(r), inWorstZone(r), ofResource(r), longestOutage(say, r)
 	if all.hurts() || down(r) || longest.zone == "" && longest.resource == "" {
@@ -212,8 +216,8 @@ func waitedFor(say *lang.Lang, r result.Row) (text string) {
 	case text != "" && muchLonger(r) && (longest.zone != "" || zone.hurts()):
 		text = say.Sprintf("%s, and zone %s got none for %s", text, plain(zone.zone), zone.length(say))
 	}
-	switch {
-	case longest.resource == "":
+	switch harmed := one.hurts() && one.lasted > muchMore*everywhere(r).lasted; {
+	case longest.resource == "" && !harmed:
 	case text == "":
 		text = say.Sprintf("nobody got %s for %s", plain(one.resource), one.length(say))
 	default:

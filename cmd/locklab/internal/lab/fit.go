@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,11 +38,16 @@ func (c *Config) checkScenarios() error {
 			}
 		}
 		if err := c.misfit(s); err != nil {
-			if !c.Suite && len(c.Scenarios) == 1 {
+			never := !slices.ContainsFunc(c.Locks, func(l catalog.Lock) bool { return c.notFor(s, l) == nil })
+			switch {
+			case c.Suite || len(c.Scenarios) > 1:
+			case never:
+				return c.checkTargets(s)
+			default:
 				return err
 			}
 			for _, lock := range c.Locks {
-				c.unfit(lock, s, err)
+				c.unfit(lock, s, cmp.Or(c.notFor(s, lock), err))
 			}
 			continue
 		}
@@ -105,8 +111,8 @@ func (c *Config) checkTargets(s scenario.Scenario) error {
 		return fmt.Errorf("--scenarios: %w; topology %s has %s", err, c.Topology.Name, contents(c.Topology))
 	}
 	fits := func(lock catalog.Lock) error {
-		if e, _ := s.Expect(lock.Spec, c.Topology.Name); e.NotFor {
-			return fmt.Errorf("%s:%d: %s", s.File, e.Line, e.Why)
+		if err := c.notFor(s, lock); err != nil {
+			return err
 		}
 		if err := s.CheckLease(c.Duration, lock.Lease, lock.String()); err != nil {
 			return err
@@ -129,6 +135,14 @@ func (c *Config) checkTargets(s scenario.Scenario) error {
 			}
 			return fmt.Errorf("--scenarios: %s does not apply to %s: %w; with the lock %s there are %s", s.Name, lock, err, lock, contents(lock.Part(c.Topology)))
 		}
+	}
+	return nil
+}
+
+// notFor is why a scenario is not for a lock, however long it runs.
+func (c *Config) notFor(s scenario.Scenario, lock catalog.Lock) error {
+	if e, _ := s.Expect(lock.Spec, c.Topology.Name); e.NotFor {
+		return fmt.Errorf("%s:%d: %s", s.File, e.Line, e.Why)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -173,23 +174,28 @@ func TestScenariosSayWhy(t *testing.T) {
 // TestTooShortForAScenario: what needs longer runs is refused alone, and left out with its
 // reason beside others.
 func TestTooShortForAScenario(t *testing.T) {
+	const never = "it has no replica that could be promoted"
 	for _, c := range []struct {
+		lock      string
 		scenarios []string
 		suite     bool
 		refused   bool
 		unfit     int
+		why       string
 	}{
-		{scenarios: []string{"failover"}, refused: true},
-		{scenarios: []string{"failover"}, suite: true, unfit: 1},
-		{scenarios: []string{"failover", "baseline"}, unfit: 1},
-		{scenarios: []string{"baseline"}},
+		{lock: "redis:replica", scenarios: []string{"failover"}, refused: true},
+		{lock: "redis:replica", scenarios: []string{"failover"}, suite: true, unfit: 1},
+		{lock: "redis:replica", scenarios: []string{"failover", "baseline"}, unfit: 1},
+		{lock: "redis:replica", scenarios: []string{"baseline"}},
+		{lock: "raft", scenarios: []string{"failover"}, refused: true, why: never}, // however long it runs
+		{lock: "raft", scenarios: []string{"failover", "baseline"}, unfit: 1, why: never},
 	} {
-		config := configFor(t, nil, "redis:replica")
+		config := configFor(t, nil, c.lock)
 		config.Duration, config.Suite = 2*time.Second, c.suite
 		if err := config.UseTopology("seoul-2az", ""); err != nil {
 			t.Fatal(err)
 		}
-		const why = "--duration 2s: want at least 8s for the scenario failover"
+		why := cmp.Or(c.why, "--duration 2s: want at least 8s for the scenario failover")
 		err := config.UseScenarios(c.scenarios)
 		if (err != nil) != c.refused || c.refused && !strings.Contains(err.Error(), why) {
 			t.Errorf("%v: got %v", c, err)
