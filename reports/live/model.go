@@ -153,12 +153,9 @@ func (m *model) say(l line) {
 	case l.atNS != 0:
 		l.atMS = math.Inf(-1)
 	}
-	at := len(m.lines)
-	for at > 0 && l.atNS != 0 && m.lines[at-1].atNS > l.atNS {
-		at--
-	}
+	at := m.place(l)
 	if n, is := m.again(l, at); is {
-		l = countedIn(append(l.all(), m.lines[n].all()...))
+		l = m.lines[n].with(l)
 		m.lines = slices.Delete(m.lines, n, n+1)
 		at = min(at, n)
 	} else if at > 0 && l.kind == lineFaultBegan && m.lines[at-1].kind == lineFaultAsked && slices.Equal(m.lines[at-1].words[:2], l.words[:2]) {
@@ -169,6 +166,15 @@ func (m *model) say(l line) {
 	if extra := len(m.lines) - keptLines; extra > 0 {
 		m.lines = slices.Delete(m.lines, 0, extra)
 	}
+}
+
+// place is where a line stands by its time.
+func (m *model) place(l line) int {
+	at := len(m.lines)
+	for at > 0 && l.atNS != 0 && m.lines[at-1].atNS > l.atNS {
+		at--
+	}
+	return at
 }
 
 // counted says whether lines of the kind that nothing else came between are one.
@@ -194,14 +200,23 @@ func (m *model) again(l line, at int) (n int, is bool) {
 // all are the lines that one is made of.
 func (l line) all() []line {
 	if len(l.counts) > 0 {
-		return slices.Clone(l.counts)
+		return l.counts
 	}
 	return []line{l}
 }
 
-// countedIn is the line that counts several of one kind.
-func countedIn(all []line) line {
-	slices.SortStableFunc(all, func(a, b line) int { return cmp.Compare(a.atNS, b.atNS) })
+// with is a line that counts another one of its kind, mostly the latest.
+func (l line) with(other line) line {
+	all := l.all()
+	n := len(all)
+	for n > 0 && all[n-1].atNS > other.atNS {
+		n--
+	}
+	return one(slices.Insert(all, n, other))
+}
+
+// one is the line that several are told in.
+func one(all []line) line {
 	l := all[0]
 	if l.words = all[len(all)-1].words; len(all) > 1 {
 		l.counts = all
@@ -213,13 +228,14 @@ func countedIn(all []line) line {
 func (m *model) unsay(room string, kind lineKind) {
 	for n, l := range m.lines {
 		all := l.all()
-		i := slices.IndexFunc(all, func(one line) bool { return one.room == room })
+		i := slices.IndexFunc(all, func(o line) bool { return o.room == room })
 		if l.kind != kind || i < 0 {
 			continue
 		}
 		m.lines = slices.Delete(m.lines, n, n+1)
-		for _, one := range slices.Delete(all, i, i+1) {
-			m.say(one)
+		if all = slices.Delete(all, i, i+1); len(all) > 0 {
+			l = one(all)
+			m.lines = slices.Insert(m.lines, m.place(l), l)
 		}
 		return
 	}

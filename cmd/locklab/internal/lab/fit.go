@@ -38,13 +38,11 @@ func (c *Config) checkScenarios() error {
 			}
 		}
 		if err := c.misfit(s); err != nil {
-			never := !slices.ContainsFunc(c.Locks, func(l catalog.Lock) bool { return c.notFor(s, l) == nil })
-			switch {
-			case c.Suite || len(c.Scenarios) > 1:
-			case never:
-				return c.checkTargets(s)
-			default:
-				return err
+			if !c.Suite && len(c.Scenarios) == 1 {
+				if slices.ContainsFunc(c.Locks, func(l catalog.Lock) bool { return c.notFor(s, l) == nil }) {
+					return err
+				}
+				return c.checkTargets(s) // it is for none of them, however long it runs
 			}
 			for _, lock := range c.Locks {
 				c.unfit(lock, s, cmp.Or(c.notFor(s, lock), err))

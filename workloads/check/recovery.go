@@ -1,0 +1,131 @@
+package check
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+const (
+	// recovered is the share of the availability before the fault that counts as
+	// recovered, held for recoverySlots.
+	recovered     = 0.9
+	recoverySlots = int(500 * time.Millisecond / SlotLength)
+)
+
+// lack is when somebody waited for what nobody alive held, and when it was granted.
+type lack struct {
+	demand []span
+	grants []int64
+}
+
+// lacks are that of the lock and, of several, those of each resource. Who called his acquisition
+// off, because what it was for had come by another way, was missing nothing. Nor was a resource missing
+// between a refusal and the next who asked for it, if that one got it.
+func (c *Checker) lacks(resources [][]*acquire, grants []int64) (list []lack) {
+	missed := make([][]*acquire, len(resources))
+	for i, own := range resources {
+		missed[i] = slices.DeleteFunc(slices.Clone(own), func(a *acquire) bool { return a.outcome != ok && c.needless(a) })
+	}
+	if len(missed) > 1 {
+		for _, own := range missed {
+			free, granted := c.unheld([][]*acquire{own}), grantsOf(own)
+			for i, w := range free {
+				after, _ := slices.BinarySearchFunc(free, w.to+1, func(o want, at int64) int { return cmp.Compare(o.from, at) })
+				if after == len(free) {
+					continue
+				}
+				if _, got := slices.BinarySearch(granted, free[after].to); got {
+					free[i].again = w.to
+				}
+			}
+			list = append(list, lack{spansOf(free), granted})
+		}
+	}
+	return append(list, lack{spansOf(c.unheld(missed)), grants})
+}
+
+// recovery is the time from the heal until what lacked is granted again and the
+// share of operations that end ok is back; false if that never happened. What comes later than until,
+// when the next fault begins, has another cause: if it was not back by then, it is counted with that
+// one, and this is -1.
+func (c *Checker) recovery(f *Findings, t timeline, w window, until int64, lacks []lack) (took int64, done bool) {
+	done = true
+	for _, l := range lacks {
+		after, granted := c.grantsAgain(w, t, until, l)
+		if after < 0 {
+			return -1, true
+		}
+		took, done = max(took, after), done && granted
+	}
+	if !done {
+		return took, false
+	}
+	before := share(f.Slots[:slotOf(f, w.from-t.measure)])
+	if before < 0 { // a fault from the beginning: there is no before
+		before = 1
+	}
+	first, last := slotOf(f, w.heal-t.measure), len(f.Slots)
+	if until < t.drain {
+		last = slotOf(f, until-t.measure)
+	}
+	for n := first; ; n++ {
+		switch {
+		case n < last:
+		case until < t.drain:
+			return -1, true
+		default:
+			return max(took, t.drain-w.heal), false
+		}
+		now := share(f.Slots[n:min(n+recoverySlots, last)])
+		if now < 0 || now >= recovered*before { // nothing was due: nothing is missing
+			if n > first {
+				took = max(took, t.measure+int64(n)*int64(SlotLength)-w.heal)
+			}
+			return took, done
+		}
+	}
+}
+
+// grantsAgain is the time from the heal to the first grant, if somebody wanted then what nobody alive
+// held; and if a stall begins soon, to its end. Who gave up before a stall could be seen, and was
+// followed by nobody, does not say that it never came.
+func (c *Checker) grantsAgain(w window, t timeline, until int64, l lack) (took int64, done bool) {
+	last := min(until, w.to+c.settles())
+	begun, _ := slices.BinarySearchFunc(l.demand, last, func(s span, at int64) int { return cmp.Compare(s.from, at) })
+	demand := l.demand[:begun]
+	waited := within(span{w.heal - 1, w.heal + 1}, demand) > 0
+	done = true
+	next, _ := slices.BinarySearch(l.grants, w.heal)
+	for since := w.heal; since < last; next++ {
+		gap, ends := span{since, t.drain}, next < len(l.grants)
+		if ends {
+			gap.to = l.grants[next]
+		}
+		long := within(span{since, min(gap.to, until)}, demand) >= int64(c.stall)
+		if long || since == w.heal && waited && (ends || demand[begun-1].to >= t.drain) {
+			if gap.to > until && until < t.drain {
+				return -1, true
+			}
+			took, done = gap.to-w.heal, ends
+		}
+		if !ends {
+			break
+		}
+		since = gap.to
+	}
+	return took, done
+}
+
+// share is the share of operations that ended ok; -1 if there were none.
+func share(slots []Slot) float64 {
+	ended, all := int64(0), int64(0)
+	for _, s := range slots {
+		ended += s.OK
+		all += s.OK + s.Failed + s.Unknown
+	}
+	if all == 0 {
+		return -1
+	}
+	return float64(ended) / float64(all)
+}
