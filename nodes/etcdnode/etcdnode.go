@@ -129,6 +129,9 @@ func arguments(name, data, client, peer string, peers []Peer) []string {
 		"--listen-client-urls", "http://" + client, "--advertise-client-urls", "http://" + client,
 		"--listen-peer-urls", "http://" + peer, "--initial-advertise-peer-urls", "http://" + peerHost(name),
 		"--initial-cluster", strings.Join(cluster, ","), "--initial-cluster-state", "new",
+		// As etcd 3.5 and later do unasked: without it a member that was alone for some time comes
+		// back with a higher term, and nobody leads for a few more elections.
+		"--pre-vote",
 	}
 }
 

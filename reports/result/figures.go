@@ -253,7 +253,7 @@ func Figures() []Figure {
 		Figure{Column: "histories", Group: "Errors and faults", Title: "histories", As: Sentence, text: func(r Row) string { return strings.Join(r.Histories, " ") }},
 		Figure{
 			Field: "availability_outside", Column: "availability_outside_share", Group: "Rate, 1/s", Title: "available outside faults", As: Share, Better: Higher, Most: 1,
-			Term: "available outside / during faults", Means: "The availability for the requests that no fault touched, and for those that were due or under way while one was in force or up to a second after its end, one and a half after that of processes and, of what a process held that it ended, until the next grant or, after the fault, for a lease and half a second more at most: locks have so long to recover. While in force alone says how it was before that.",
+			Term: "available outside / during faults", Means: "The availability for the requests that no fault touched, and for those that were due or under way while one was in force or up to a second after its end, one and a half after that of processes and, of what a process held that it ended, or what was asked of the lock or given back under it with no answer, until the next grant or, after the fault, for a lease and half a second more at most: locks have so long to recover. While in force alone says how it was before that.",
 		},
 		Figure{Field: "availability_during", Column: "availability_during_share", Group: "Rate, 1/s", Title: "during faults", As: Share, Better: Higher, Most: 1},
 		Figure{Field: "availability_in_force", Column: "availability_in_force_share", Group: "Rate, 1/s", Title: "while in force", Name: "available while a fault was in force", As: Share, Better: Higher, Most: 1},

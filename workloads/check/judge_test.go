@@ -268,6 +268,51 @@ func TestWhatADeadHolderLeft(t *testing.T) {
 	}
 }
 
+// TestWhatNobodyKnows: an acquisition or a release that was under way while a fault was in force, and
+// of which nobody knows what became, may have left the resource to nobody, until its lease is over.
+func TestWhatNobodyKnows(t *testing.T) {
+	cut := fault("f1", "partition", 3000, 5000, cutAC)
+	for _, c := range []struct {
+		name           string
+		lease, granted int64
+		outcome        string
+		asked, until   int64 // the acquisition's
+		release        string
+		status         check.Status
+	}{
+		{"an acquisition, until its lease is over", 3000, 8300, "unknown", 2985, 3990, "", check.Expected},
+		{"longer than its lease", 1000, 8300, "unknown", 2985, 3990, "", check.Violated},
+		{"although it was granted before", 3000, 6600, "unknown", 2985, 3990, "", check.Violated},
+		{"one that failed for sure", 3000, 8300, "failed", 2985, 3990, "", check.Violated},
+		{"one that ended before the fault", 3000, 8300, "unknown", 1985, 2990, "", check.Violated},
+		{"a release, until its lease is over", 3000, 8300, "ok", 2985, 2990, "unknown", check.Expected},
+		{"a release that was answered", 3000, 8300, "ok", 2985, 2990, "ok", check.Violated},
+	} {
+		of := func(e history.Event) history.Event {
+			e.Resource = "g"
+			return e
+		}
+		asked := of(acquire("m1", "m1", "h1", c.asked, c.until, 0))
+		if asked.Outcome = c.outcome; c.outcome != "ok" {
+			asked.Hold = ""
+		}
+		events := append([]history.Event{
+			leasedRun(c.lease), of(acquire("m2", "m2", "h2", 2000, 2003, 0)), of(release("m2", "h2", 2004, 2005)), asked,
+			of(acquire("m2", "m2", "h3", c.granted-5, c.granted, 0)), of(release("m2", "h3", c.granted+1, c.granted+2)),
+		}, players(1000, 10_000, 3000, 8300)...)
+		if c.release != "" {
+			released := of(release("m1", "h1", 3010, 4000))
+			released.Outcome = c.release
+			events = append(events, released)
+		}
+		events = append(append(events, cut...), phases(1000, 10_000, 10_100)...)
+		f := checktest.Events(events, options)
+		if v := check.Judge(f, history.Expect{Availability: history.Availability{Outside: 0.99}}); v.Status != c.status {
+			t.Errorf("%s: %s: %s; outside %+v, during %+v", c.name, v.Status, v.Why, f.Outside, f.During)
+		}
+	}
+}
+
 // TestInForce: what failed while a fault lasted is not shared out over the time in which the
 // lock may recover from it.
 func TestInForce(t *testing.T) {

@@ -176,33 +176,51 @@ func (c *Checker) troubled() []span {
 	return spans
 }
 
-// orphaned is, of each resource, when nobody could be granted it because a fault ended the
-// process that held it: until the next grant, and for a lease after the fault at most, as
-// [Checker.settles] has it. A server that took over may count the lease anew.
+// orphaned is, of each resource, when it may be held for nobody because of a fault: one ended the
+// process that held it, or in one an acquisition or a release ended of which nobody knows whether
+// the servers have it. It lasts until the next grant, and for a lease after the fault at most, as
+// [Checker.settles] has it: a server that took over may count the lease anew.
 func (c *Checker) orphaned() map[int32][]span {
 	left := map[int32][]span{}
 	for _, own := range c.resources {
-		for i, a := range own {
-			end := c.lives[a.node].next(a.at)
-			if !a.holds() || min(a.stopped(), a.lost) < end.from || end.from == math.MaxInt64 {
-				continue
-			}
+		var spans []span
+		grants := grantsOf(own)
+		for _, a := range own {
 			for _, f := range c.faults {
-				if !f.stops() || f.EndedNS < 0 || !slices.Contains(f.Nodes, c.name(a.node)) || !f.lasts().meets(span{end.from, end.seen + 1}) {
+				from, seen, of := c.leftBy(f, a)
+				if !of || f.EndedNS < 0 {
 					continue
 				}
-				s := span{end.from, f.EndedNS + c.settles()}
-				for _, next := range own[i+1:] {
-					if next.granted() && next.at > end.seen {
-						s.to = min(s.to, next.at)
-						break
-					}
+				s := span{from, f.EndedNS + c.settles()}
+				if next, _ := slices.BinarySearch(grants, seen+1); next < len(grants) {
+					s.to = min(s.to, grants[next])
 				}
 				if s.from < s.to {
-					left[a.resource] = append(left[a.resource], s)
+					spans = append(spans, s)
 				}
 			}
 		}
+		if len(spans) > 0 {
+			left[own[0].resource] = apart(spans)
+		}
 	}
 	return left
+}
+
+// leftBy says whether the fault may have left what a got to nobody, from when, and from when on the
+// next grant shows that it is free again.
+func (c *Checker) leftBy(f *fault, a *acquire) (from, seen int64, of bool) {
+	stopped := a.stopped()
+	switch {
+	case a.outcome == unknown:
+		return a.from, a.at, f.lasts().meets(span{a.from, a.at + 1})
+	case a.granted() && stopped < math.MaxInt64 && a.answered == math.MaxInt64:
+		return stopped, stopped, f.lasts().meets(span{stopped, stopped + 1})
+	}
+	end := c.lives[a.node].next(a.at)
+	if !a.holds() || min(stopped, a.lost) < end.from || end.from == math.MaxInt64 {
+		return 0, 0, false
+	}
+	ended := f.stops() && slices.Contains(f.Nodes, c.name(a.node)) && f.lasts().meets(span{end.from, end.seen + 1})
+	return end.from, end.seen, ended
 }
