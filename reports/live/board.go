@@ -111,13 +111,23 @@ func (b *Board) Record(e history.Event) {
 }
 
 // Begin says that a run begins: its nodes are about to be started.
-func (b *Board) Begin(r Run) { b.post(func(m *model) { m.begin(r) }) }
+func (b *Board) Begin(r Run) {
+	b.post(func(m *model) {
+		m.judge(clock.Mono()) // what the run before, if it failed, left to be judged
+		m.begin(r)
+	})
+}
 
 // Phase says what the current run does right now.
 func (b *Board) Phase(text string) { b.post(func(m *model) { m.phase = text }) }
 
 // End says that the current run has ended, with the row of its combination.
-func (b *Board) End(row result.Row) { b.post(func(m *model) { m.end(row) }) }
+func (b *Board) End(row result.Row) {
+	b.post(func(m *model) {
+		m.judge(clock.Mono()) // the next one may begin before the next frame
+		m.end(row)
+	})
+}
 
 // Kept takes a row that there was before the comparison went on: its runs are over.
 func (b *Board) Kept(row result.Row) { b.post(func(m *model) { m.keep(row) }) }

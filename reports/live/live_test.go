@@ -17,6 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"locklab/locks/clock"
 	"locklab/reports/lang"
 	"locklab/reports/plots"
 	"locklab/reports/result"
@@ -200,6 +201,42 @@ func TestDuplicatesAreTheCheckers(t *testing.T) {
 	m.judge(1500 * ms)
 	if marked() != 0 || m.rooms.total.unsafe() != 0 || m.lines[len(m.lines)-1].kind != lineWithdrawn {
 		t.Errorf("taken back: %d marks, %d duplicates, the last line is %+v", marked(), m.rooms.total.unsafe(), m.lines[len(m.lines)-1])
+	}
+}
+
+// TestLastRoomsAreJudged: a run is told with the duplicates of its last moment, although the next one
+// begins before anybody looks.
+func TestLastRoomsAreJudged(t *testing.T) {
+	now := clock.Mono()
+	b := New(Info{Repeats: 1, Duplicates: func(events []history.Event) (all []Duplicate) {
+		for _, e := range events {
+			if e.Kind == history.KindRoom && e.Room == "r2" {
+				all = append(all, Duplicate{Room: "r2", Other: "r1", Cause: "raced", AtNS: e.AtNS})
+			}
+		}
+		return all
+	}})
+	m := newModel(b.info)
+	for _, ends := range []bool{true, false} {
+		b.Begin(aRun())
+		b.Record(history.Event{Kind: history.KindRun, AtNS: now - 300*ms, Run: &history.Run{}})
+		b.Record(history.Event{Kind: history.KindPhase, AtNS: now - 200*ms, State: "measure"})
+		b.Record(history.Event{Kind: history.KindRoom, AtNS: now - 100*ms, Node: "w-a", Room: "r1", Resource: "g1", State: "starting"})
+		b.Record(history.Event{Kind: history.KindRoom, AtNS: now, Node: "w-c", Room: "r2", Resource: "g1", State: "starting"})
+		if ends {
+			b.End(result.Row{})
+		}
+	}
+	b.Begin(aRun())
+	b.fold(m)
+	told := 0
+	for _, l := range m.lines {
+		if l.kind == lineDuplicate {
+			told += len(l.all())
+		}
+	}
+	if told != 2 {
+		t.Errorf("%d duplicates are told of two runs with one each", told)
 	}
 }
 

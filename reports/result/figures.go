@@ -186,7 +186,7 @@ func Figures() []Figure {
 		{Field: "fenced_writes", Measured: true, Column: "fenced_writes", Group: "Holds", Title: "fenced writes", As: Count, Place: 4, InMarkdown: true, Means: "Such writes that the store refused, by their fencing token or in a transaction that compares the lock."},
 		{
 			Field: StallField, Column: StallField, Group: "Fault, ms", Title: "stall", Unit: "ms", Better: Lower, Place: 5, InMarkdown: true,
-			Means: "The longest time of the measured part, from one grant to the next, in which somebody wanted the lock and nobody got it anywhere. The time in which nobody wanted it does not count, nor, outside of faults, that in which somebody alive held what was wanted. Or the same of one of its resources, for as long as makes a stall, without the time in which somebody alive held it, and only on the word of those who were not cut off.",
+			Means: "The longest time of the measured part, from one grant to the next, in which somebody wanted the lock and nobody got it anywhere. The time in which nobody wanted it does not count, nor, outside of faults, that in which somebody alive held what was wanted. Or the same of one of its resources, for as long as makes a stall, without the time in which somebody alive held it, and only on the word of those who were not cut off. A process that stands still or is dead waits for nothing meanwhile: what its clients miss by that is in the failed requests and the latencies.",
 		},
 		{
 			Field: OutageField, Title: "longest outage", Unit: "ms", Better: Lower, Answer: "longest outage", Felt: noticed, Hurts: interrupted, Place: 5, Compare: true,
@@ -290,7 +290,7 @@ func Figures() []Figure {
 		Figure{Field: "called_off", Measured: true, Column: "called_off", Group: "Rate, 1/s", Title: "called off", As: Count, Means: "Requests that still waited for other holders when the time was over: neither served nor failed. A wait for nobody counts as failed."},
 		Figure{
 			Field: ZoneStallField, Column: ZoneStallField, Group: "Fault, ms", Title: "in the worst zone", Name: "stall of the worst zone", Unit: "ms", Better: Lower, Place: 5, InMarkdown: true,
-			Term: "stall of the worst zone", Means: "The longest time of the measured part in which somebody in one zone wanted the lock and nobody in that zone got it, whoever held it elsewhere.",
+			Term: "stall of the worst zone", Means: "The longest time of the measured part in which somebody in one zone wanted the lock and nobody in that zone got it, whoever held it elsewhere. A process that stands still or is dead waits for nothing meanwhile: what its clients miss by that is in the failed requests and the latencies.",
 		},
 		Figure{Column: "zone_stalled", Group: "Fault, ms", Title: "which zone", Name: "zone of that stall", As: Words, Term: "zone of that stall", Means: "The zone that was without the lock for so long.", text: func(r Row) string { return r.ZoneStalled }},
 		Figure{Column: "zombie_since", Group: "Fault, ms", Title: "since the grant by", Name: "zombie since the grant by", As: Words, Term: "zombie since the grant by", Means: "Whose grant the zombie's time begins with: the server's of the lock, or the client's that was told that it has the lock, which is later.", text: func(r Row) string { return r.ZombieSince }},
