@@ -68,7 +68,7 @@ func TestE2EPlay(t *testing.T) {
 	shows("a lab that runs", `document.querySelector('#choices button[aria-pressed="true"]:not(:disabled)')?.dataset.lock === "none"`)
 	next := `#tour button[data-by="1"]`
 	click(next)
-	shows("duplicates without a lock", `/In [0-9,]+ matches: [0-9,]+ duplicates? so far/.test(document.querySelector("#tour .evidence.ok")?.textContent)`)
+	shows("duplicates without a lock", `/In [0-9,]+ matches at this stop: [0-9,]+ duplicates?/.test(document.querySelector("#tour .evidence.ok")?.textContent)`)
 	shot("tour-1")
 
 	choose(tab, t, "node", "node:worker-c-1")

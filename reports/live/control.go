@@ -132,7 +132,8 @@ func (m *model) grow(nowNS int64) {
 
 type choicesView struct {
 	ControlState
-	Now string // the lock
+	Now  string // the lock
+	Over bool   // there is nothing to control any more
 }
 
 type targetsView struct {
@@ -201,7 +202,7 @@ func controlParts(say *lang.Lang, m *model, text func(name string, data any) str
 		{"tour-stop", text("tour-stop", tour)},
 		{"tour-evidence", text("tour-evidence", tour)},
 		{"tour-steps", text("tour-steps", tour)},
-		{"choices", text("choices", choicesView{m.state, m.state.Lock})},
+		{"choices", text("choices", choicesView{m.state, m.state.Lock, m.over})},
 		{"targets", text("targets", targetsOf(say, m.state))},
 		{"broken", text("broken", brokenOf(say, m.state))},
 	}

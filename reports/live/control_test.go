@@ -192,11 +192,11 @@ func TestTourClaimsOnlyWhatItSaw(t *testing.T) {
 		t.Errorf("before it begins: %+v", v)
 	}
 	m.tour.enter(0)
-	says("at once", "none", "Without a lock", "In 0 matches: 0 duplicates")
+	says("at once", "none", "Without a lock", "In 0 matches at this stop: 0 duplicates")
 	m.okay, m.all, m.rooms.total["unreachable"] = 600, 600, 3
-	says("the price of going on", "none", "In 100 matches: 0 duplicates", "3 more duplicates")
+	says("the price of going on", "none", "In 100 matches at this stop: 0 duplicates", "3 more duplicates")
 	m.rooms.total["raced"] = 9
-	says("then", "ok", "In 100 matches: 2 duplicates")
+	says("then", "ok", "In 100 matches at this stop: 2 duplicates")
 	did()
 
 	m.tour.enter(2)
@@ -208,9 +208,9 @@ func TestTourClaimsOnlyWhatItSaw(t *testing.T) {
 	m.okay, m.all = 10, 10
 	says("arrived", "none", "In 0 matches")
 	m.okay, m.all = 1009, 1009
-	says("too few", "none", "In 999 matches: 0 duplicates")
+	says("too few", "none", "In 999 matches at this stop: 0 duplicates")
 	m.okay, m.all = 1011, 1011
-	says("enough", "ok", "In 1,001 matches: 0 duplicates")
+	says("enough", "ok", "In 1,001 matches at this stop: 0 duplicates")
 	m.rooms.total["overlooked"] = 1
 	says("not as told", "bad", "1 duplicate")
 	did()
@@ -232,7 +232,7 @@ func TestTourClaimsOnlyWhatItSaw(t *testing.T) {
 	lab.state.Faults = cut
 	says("nothing more is counted", "none", "Until then", "4 duplicates")
 	m.tour.enter(3)
-	says("shown again", "none", "In 0 matches: 0 duplicates")
+	says("shown again", "none", "In 0 matches at this stop: 0 duplicates")
 	run("multiphase")
 	lab.state.Running = false
 	m.okay, m.all = 0, 0
@@ -241,7 +241,7 @@ func TestTourClaimsOnlyWhatItSaw(t *testing.T) {
 	says("it is cut again", "none", "being parted")
 	did("begin " + partition)
 	lab.state.Faults = cut
-	says("from the beginning", "none", "In 0 matches: 0 duplicates")
+	says("from the beginning", "none", "In 0 matches at this stop: 0 duplicates")
 	m.okay, m.all, m.rooms.total["raced"] = 1000, 1000, 2
 	did()
 	m.tour.enter(2)

@@ -216,7 +216,7 @@ const (
 // evidence is what was seen since the stop was arrived at; its class is ok if that is what the
 // stop is about, bad if it is the contrary, and none as long as it is neither.
 func (s stop) evidence(say *lang.Lang, c counts) (text, class string) {
-	text = say.Count(c.duplicates, "In %s matches: 1 duplicate so far.", "In %s matches: %s duplicates so far.", lang.Group(c.matches))
+	text = say.Count(c.duplicates, "In %s matches at this stop: 1 duplicate.", "In %s matches at this stop: %s duplicates.", lang.Group(c.matches))
 	class = "none"
 	switch s.point {
 	case pointNone, pointLocal, pointSplits:
