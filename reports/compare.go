@@ -237,7 +237,7 @@ func groupOf(say *lang.Lang, files []result.File, names, proofs []string, rows [
 					}
 				}
 				iv := intervalOf(f, r)
-				if cell.interval = iv; iv.Confidence > 0 {
+				if cell.interval = iv; (iv.Confidence > 0 || len(r.PerRepeat) > 1) && !math.IsNaN(iv.Center) { // of the repeats that the difference is of
 					cell.Value = valueText(f, iv.Center)
 				}
 				if iv.Confidence > 0 && iv.Low < iv.High {

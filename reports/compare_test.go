@@ -111,6 +111,32 @@ func TestComparisonTellsDifferences(t *testing.T) {
 	}
 }
 
+// TestComparisonShowsWhatItCompares: of a run of which one repeat was undisturbed, the figures of that
+// one, and no others, stand beside the difference, also where nobody knows its spread.
+func TestComparisonShowsWhatItCompares(t *testing.T) {
+	a, b, out := sample(t), sample(t), t.TempDir()
+	repeated(t, b, 3, 1, 0)
+	repeated(t, a, 3, 1, 0)
+	edit(t, a, func(f *result.File) {
+		for i := range f.Results {
+			stall := 4321.0
+			f.Results[i].StallMS = &stall
+			for k, one := range f.Results[i].PerRepeat {
+				one.Figures[result.OutageField] = 1234
+				if k > 0 {
+					one.Figures[result.OthersField], one.Figures[result.OutageField] = 0.7, 4321
+				}
+			}
+		}
+	})
+	generate(t, []string{a, b}, out)
+	_, text, _ := strings.Cut(string(read(t, out, reports.MarkdownFile)), "## baseline")
+	text, _, _ = strings.Cut(text, "## What each lock")
+	if !strings.Contains(text, "1,234") || strings.Contains(text, "4,321") {
+		t.Errorf("not the figures of the repeats that are compared:\n%s", text)
+	}
+}
+
 // wide gives every row all that a comparison of this workload has columns for.
 func wide(t *testing.T, dir string, times float64) {
 	t.Helper()
