@@ -250,6 +250,16 @@ func TestHeadline(t *testing.T) {
 			})}},
 			[]string{"none: 3 overlapping holds with nothing broken; every request was served."},
 		},
+		"duplicates in some scenarios": {
+			result.File{Results: []result.Row{
+				row("multiphase", "baseline", result.StatusExpected, nil),
+				row("multiphase", "cut", result.StatusExpected, func(r *result.Row) {
+					r.Matches, r.Duplicates, r.Faults = 0, &result.Duplicates{Total: 15, Raced: 15}, []result.Fault{{Kind: "latency"}}
+				}),
+				row("multiphase", "holder-pause", result.StatusExpected, func(r *result.Row) { r.Duplicates = &result.Duplicates{Total: 3, Raced: 3} }),
+			}},
+			[]string{"multiphase: duplicates in 2 of 3 scenarios, at worst 15 when the network was slow (also under holder-pause: 3); every"},
+		},
 		"unsafe by what is not counted": {
 			result.File{Results: []result.Row{row("redlock", "baseline", result.StatusViolated, func(r *result.Row) { r.Verdict.Safety = result.Unsafe })}},
 			[]string{"redlock: no raced or overlooked duplicate was seen, but it was unsafe under baseline (see the verdict there); "},

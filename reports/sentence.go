@@ -48,8 +48,9 @@ func violations(say *lang.Lang, rows []result.Row, counted result.Figure, in cir
 	if counted.Violation == "" {
 		return say.Text("nothing was counted that a lock is to prevent")
 	}
-	hits, most := 0, 0.0
+	most := 0.0
 	var at result.Row
+	var hit []result.Row
 	judged := rowsWith(rows, func(r result.Row) bool {
 		_, ok := counted.Of(r)
 		return ok && r.Verdict.Safety != result.SafetyNotJudged // where nothing had to show, that nothing was seen means nothing
@@ -57,13 +58,13 @@ func violations(say *lang.Lang, rows []result.Row, counted result.Figure, in cir
 	for _, r := range judged {
 		n, _ := counted.Of(r)
 		if n > 0 {
-			hits++
+			hit = append(hit, r)
 		}
 		if n > most {
 			at, most = r, n
 		}
 	}
-	return violated(say, counted, at, int64(most), hits, len(judged), in) + apart(say, rows, at, counted, in) + fenced(say, rows, in)
+	return violated(say, counted, at, hit, len(judged), in) + apart(say, rows, at, counted, in) + fenced(say, rows, in)
 }
 
 // fenced says what the store that holders wrote to made of fencing tokens: "" where none was written
@@ -95,10 +96,12 @@ func fenced(say *lang.Lang, rows []result.Row, in circumstances) string {
 	return say.Text("; the store checked no write")
 }
 
-// violated says in how many scenarios there was a violation, and how many there were in the
-// worst of them.
-func violated(say *lang.Lang, counted result.Figure, at result.Row, most int64, hits, judged int, in circumstances) string {
+// violated says in how many scenarios there was a violation, how many there were in the worst of
+// them, and which the others are.
+func violated(say *lang.Lang, counted result.Figure, at result.Row, hit []result.Row, judged int, in circumstances) string {
 	duplicate := counted.Violation == "duplicate"
+	n, _ := counted.Of(at)
+	hits, most := len(hit), int64(n)
 	switch {
 	case judged == 0 && duplicate:
 		return say.Text("no raced or overlooked duplicate was seen, but whether it is safe was not judged")
@@ -119,7 +122,9 @@ func violated(say *lang.Lang, counted result.Figure, at result.Row, most int64, 
 	case hits == judged:
 		return say.Sprintf("%s in each of %d scenarios, at worst %s%s %s", say.Term(counted.Violation+"s"), judged, count(most), share(say, counted, at), in.of(say, at))
 	}
-	return say.Sprintf("%s in %d of %d scenarios, at worst %s%s %s", say.Term(counted.Violation+"s"), hits, judged, count(most), share(say, counted, at), in.of(say, at))
+	others := rowsWith(hit, func(r result.Row) bool { return r.Scenario != at.Scenario })
+	return say.Sprintf("%s in %d of %d scenarios, at worst %s%s %s", say.Term(counted.Violation+"s"), hits, judged, count(most), share(say, counted, at), in.of(say, at)) +
+		alsoIn(say, others, counted)
 }
 
 // counts is a number of violations.
@@ -188,19 +193,26 @@ func apart(say *lang.Lang, rows []result.Row, at result.Row, counted result.Figu
 // front: in how many there were those does not say that the lock was unsafe there. Told is the row
 // that is named already.
 func alsoUnder(say *lang.Lang, rows []result.Row, told result.Row, f, counted result.Figure) string {
+	return alsoIn(say, rowsWith(rows, func(r result.Row) bool {
+		n, _ := f.Of(r)
+		front, _ := counted.Of(r)
+		return n > 0 && front == 0 && r.Scenario != told.Scenario
+	}), f)
+}
+
+// alsoIn names the scenarios of rows with what there was of a violation, if they are few.
+func alsoIn(say *lang.Lang, rows []result.Row, f result.Figure) string {
 	const most = 3
+	switch {
+	case len(rows) == 0:
+		return ""
+	case len(rows) > most:
+		return " " + say.Sprintf("(also in %s more scenarios)", count(int64(len(rows))))
+	}
 	var also []string
 	for _, r := range rows {
 		n, _ := f.Of(r)
-		if front, _ := counted.Of(r); n > 0 && front == 0 && r.Scenario != told.Scenario {
-			also = append(also, say.Sprintf("%s: %s", plain(r.Scenario), count(int64(n))))
-		}
-	}
-	switch {
-	case len(also) == 0:
-		return ""
-	case len(also) > most:
-		return " " + say.Sprintf("(also in %s more scenarios)", count(int64(len(also))))
+		also = append(also, say.Sprintf("%s: %s", plain(r.Scenario), count(int64(n))))
 	}
 	return " " + say.Sprintf("(also under %s)", say.List(also))
 }
