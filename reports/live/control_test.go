@@ -307,3 +307,29 @@ func TestARunWithoutAnEndIsDrawnWhole(t *testing.T) {
 		t.Errorf("%v are drawn, with %.2f requests", m.run.Duration, served)
 	}
 }
+
+// TestWhatEndedIsNotControlled: a lab that is over takes no switches, and is not said to get ready.
+func TestWhatEndedIsNotControlled(t *testing.T) {
+	m := newModel(Info{Control: &pretended{}})
+	m.state = ControlState{Lock: "redis", Locks: []string{"redis"}, Running: true}
+	choices := func() string {
+		p, err := newPainter()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range p.paint(view{lang: "en"}, m, 0, false) {
+			if one.ID == "choices" {
+				return one.HTML
+			}
+		}
+		return ""
+	}
+	if text := choices(); strings.Contains(text, " disabled") || strings.Contains(text, "ended") {
+		t.Errorf("while it goes on: %s", text)
+	}
+	m.finish("report")
+	m.state.Running = false
+	if text := choices(); !strings.Contains(text, " disabled") || !strings.Contains(text, "The lab has ended.") || strings.Contains(text, "ready") {
+		t.Errorf("when it is over: %s", text)
+	}
+}
