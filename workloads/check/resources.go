@@ -127,7 +127,7 @@ func stuck(gap span, wants []want, held []span, served map[int32][]int64, all []
 		grants := served[node]
 		for _, s := range spansOf(own) {
 			if whole {
-				counted = append(counted, between(s, grants, limit)...)
+				counted = append(counted, between(s, grants, all, limit)...)
 				counted = append(counted, among(s, all, limit)...)
 				continue
 			}
@@ -149,17 +149,35 @@ func stuck(gap span, wants []want, held []span, served map[int32][]int64, all []
 }
 
 // between is the part of a wait in which a node was not without any grant for as long as the
-// limit: it was not cut off.
-func between(s span, grants []int64, limit int64) (parts []span) {
+// limit, or in which nobody else was granted anything for most of that: it was not cut off.
+func between(s span, grants, all []int64, limit int64) (parts []span) {
 	n, _ := slices.BinarySearch(grants, s.from+1)
 	for ; n < len(grants) && s.from < s.to; n++ {
 		at := min(grants[n], s.to)
-		if grants[n]-s.from < limit {
+		alone := span{s.from, grants[n]}
+		if n > 0 {
+			alone.from = min(s.from, grants[n-1])
+		}
+		nobody := silence(alone, all)
+		if others := alone.to - alone.from - nobody; grants[n]-s.from < limit || others < min(limit, nobody) {
 			parts = append(parts, span{s.from, at})
 		}
 		s.from = at
 	}
 	return parts
+}
+
+// silence is the longest time of a span in which nobody at all was granted anything.
+func silence(s span, all []int64) (longest int64) {
+	n, _ := slices.BinarySearch(all, s.from+1)
+	for from := s.from; from < s.to; n++ {
+		to := s.to
+		if n < len(all) {
+			to = min(to, all[n])
+		}
+		longest, from = max(longest, to-from), to
+	}
+	return longest
 }
 
 // among is the part of a wait in which nobody at all was granted anything for as long as the limit.

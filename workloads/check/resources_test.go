@@ -1,10 +1,13 @@
 package check_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"locklab/workloads/check"
+	"locklab/workloads/check/checktest"
 	"locklab/workloads/history"
 )
 
@@ -129,6 +132,32 @@ func TestAResourceThatWaitsLongerThanTheLock(t *testing.T) {
 		}
 		if f.Longest.Of != c.of || f.Longest.NS < c.least*ms || c.of == "" && f.Longest.NS > 500*ms || f.Whole.Of != "" || c.of != "" && f.Whole.NS > 2400*ms {
 			t.Errorf("%s: the longest stall is of %q, %d ms, and that of the lock %d ms; want %q, %d ms", name, f.Longest.Of, f.Longest.NS/ms, f.Whole.NS/ms, c.of, c.least)
+		}
+	}
+}
+
+// TestAWaiterInASilenceIsNotCutOff: who is granted nothing for as long as a stall, in which others were
+// served for a moment only, waits like everybody. If they were served for as long, it is cut off.
+func TestAWaiterInASilenceIsNotCutOff(t *testing.T) {
+	for name, c := range map[string]struct {
+		up          int64 // of the lock, that grants nothing from 3000
+		least, most int64
+	}{
+		"nobody is served meanwhile": {3900, 2600, 2700},
+		"the others are":             {0, 1500, 1600},
+	} {
+		x := append(asks("x", "m4", "timeout", 2950, 5600, 50), gotten("m3", "hx", 5590, 5600, 5610)...)
+		for _, at := range []int64{2950, 4050, 4250, 4450, 4650, 4850, 5050, 5250, 5450, 5650} {
+			y := gotten("m4", fmt.Sprint("y", at), at-1, at, at+1)
+			y[0].Resource, y[1].Resource = "y", "y"
+			x = append(x, y...)
+		}
+		run := leasedRun(100)
+		cut := fault("f1", "zone-partition", 3000, 4200, cutAC)
+		events := slices.Concat([]history.Event{run}, phases(1000, 10_000, 10_100), cut, players(1000, 10_000, 0, 0), locking(1000, 10_000, 3000, c.up), x)
+		f := checktest.Events(events, options)
+		if f.Longest.Of != "x" || f.Longest.NS < c.least*ms || f.Longest.NS > c.most*ms {
+			t.Errorf("%s: the longest stall is of %q, %d ms; want x, %d ms to %d ms", name, f.Longest.Of, f.Longest.NS/ms, c.least, c.most)
 		}
 	}
 }
