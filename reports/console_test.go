@@ -184,8 +184,8 @@ func TestHeadline(t *testing.T) {
 			[]string{
 				"multiphase: 29 duplicates (1 in the warm-up and 28 measured, 28.0 per 1,000 matches) when the network was cut, in 1 of 2 scenarios; " +
 					"besides, 34 unreachable duplicates, the price of going on while cut off; every request was served.",
-				"redlock: no raced or overlooked duplicate was seen in 2 scenarios; besides, 4 unreachable duplicates with nothing broken, the price of going on while cut off; " +
-					"with nothing broken 29.6% of the requests failed. Inconclusive: zone-partition.",
+				"redlock: no raced or overlooked duplicate was seen in 2 scenarios; besides, 4 unreachable duplicates under zone-partition, the price of going on while cut off; " +
+					"under zone-partition 29.6% of the requests failed. Inconclusive: zone-partition.",
 			},
 		},
 		"holds that do not last": {
@@ -249,6 +249,17 @@ func TestHeadline(t *testing.T) {
 				r.Duplicates, r.Overlaps, r.Matches = nil, &n, 0
 			})}},
 			[]string{"none: 3 overlapping holds with nothing broken; every request was served."},
+		},
+		"two scenarios of the same kind, told of two locks": {
+			result.File{Results: []result.Row{
+				row("multiphase", "zone-partition", result.StatusExpected, func(r *result.Row) {
+					r.Duplicates, r.Faults = &result.Duplicates{Total: 4, Raced: 4}, []result.Fault{{Kind: "partition"}}
+				}),
+				row("multiphase", "one-way", result.StatusExpected, func(r *result.Row) { r.Faults = []result.Fault{{Kind: "partition"}} }),
+				row("raft", "zone-partition", result.StatusExpected, func(r *result.Row) { r.Faults = []result.Fault{{Kind: "partition"}} }),
+				row("raft", "one-way", result.StatusExpected, func(r *result.Row) { r.Availability, r.Faults = 0.7, []result.Fault{{Kind: "partition"}} }),
+			}},
+			[]string{"multiphase: 4 duplicates (4.00 per 1,000 matches) under zone-partition, in 1 of 2 scenarios; ", "under one-way 30.0% of the requests failed"},
 		},
 		"duplicates in some scenarios": {
 			result.File{Results: []result.Row{
@@ -374,7 +385,7 @@ func TestHeadline(t *testing.T) {
 				row("redis", "flap", result.StatusExpected, func(r *result.Row) { r.Availability, r.Faults = 0.8, []result.Fault{{Kind: "flap"}} }),
 			}},
 			[]string{
-				"redis: 4 duplicates (4.00 per 1,000 matches) when the one that held it stood still, in 1 of 5 scenarios; under granted-pause 50.0% of the requests failed; " +
+				"redis: 4 duplicates (4.00 per 1,000 matches) under holder-pause, in 1 of 5 scenarios; under granted-pause 50.0% of the requests failed; " +
 					"when the network was slow: 40.0% of the requests failed; when the network was cut: 30.0% of the requests failed; users were harmed in 1 more scenario.",
 			},
 		},
@@ -601,7 +612,7 @@ func TestHeadline(t *testing.T) {
 			}},
 			[]string{
 				"raft: no raced or overlooked duplicate was seen; every request was served. Safety was not judged under holder-pause.",
-				"redlock: 2 duplicates (2.00 per 1,000 matches) with nothing broken; every request was served.",
+				"redlock: 2 duplicates (2.00 per 1,000 matches) under holder-pause; every request was served.",
 			},
 		},
 	} {

@@ -17,7 +17,7 @@ const quietShare = 0.999
 // prevent, what it did not serve, and for how long nobody got it; each the worst over the
 // scenarios, whether it is to its credit or not. All are the rows that it is read beside.
 func inOneSentence(say *lang.Lang, rows, all []result.Row) finding {
-	in := circumstances{}
+	in := ambiguous(say, all)
 	harm := violations(say, rows, violationOf(all), in)
 	text := say.Sprintf("%s: %s; %s.", named(rows[0].Lock), harm, outages(say, rows, in))
 	if ran, of := len(scenariosOf(rows)), len(scenariosOf(all)); ran < of {
@@ -28,6 +28,21 @@ func inOneSentence(say *lang.Lang, rows, all []result.Row) finding {
 
 // circumstances are the scenarios that a sentence has told of, by the words that stand for each.
 type circumstances map[string]string
+
+// ambiguous are the words that stand for several scenarios of what a sentence is read beside: it
+// tells none of these by them, or each would tell another one by the same words.
+func ambiguous(say *lang.Lang, all []result.Row) circumstances {
+	first, in := map[string]string{}, circumstances{}
+	for _, r := range all {
+		words := when(say, r)
+		if scenario, used := first[words]; used && scenario != r.Scenario {
+			in[words] = ""
+		} else {
+			first[words] = r.Scenario
+		}
+	}
+	return in
+}
 
 // of names a row's scenario in words that the sentence has for no other one.
 func (c circumstances) of(say *lang.Lang, r result.Row) string {

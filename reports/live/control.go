@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -179,6 +180,13 @@ type brokenView struct {
 	Name string
 	Heal string // what its button says
 }
+
+// ofHolder says that a fault is to hit who holds the lock: whether it did is known when its history
+// is complete, and until then it is not proven.
+func ofHolder(target string) bool { return strings.HasPrefix(target, history.TargetHolder) }
+
+// Holder says that it is one of them.
+func (v brokenView) Holder() bool { return ofHolder(v.Target) }
 
 // brokenOf are the faults that somebody may heal.
 func brokenOf(say *lang.Lang, s ControlState) (all []brokenView) {

@@ -327,6 +327,9 @@ func lineOf(say *lang.Lang, l line) lineView {
 		v.Text = say.Sprintf("The fault is asked for: %s", faultName(say, w))
 	case lineFaultBegan:
 		v.Class, v.Shape, v.Text = "warn", "▲", say.Sprintf("Broken, and proven: %s", faultName(say, w))
+		if ofHolder(w[1]) {
+			v.Text = say.Sprintf("Broken, as probes saw: %s. The report says whether it hit a hold, or counts as not proven", faultName(say, w))
+		}
 	case lineFaultEnded:
 		v.Class, v.Shape, v.Text = "ok", "✓", say.Sprintf("Healed, and proven: %s", faultName(say, w))
 	case lineFaultUnproven:
