@@ -333,3 +333,26 @@ func TestWhatEndedIsNotControlled(t *testing.T) {
 		t.Errorf("when it is over: %s", text)
 	}
 }
+
+// TestAHitOnAHolderIsNotSaidToBeProven: that it hit a hold is known when its history is complete.
+func TestAHitOnAHolderIsNotSaidToBeProven(t *testing.T) {
+	m := newModel(Info{Control: &pretended{}})
+	m.begin(aRun())
+	m.state = ControlState{Faults: []ControlFault{{ID: "pause-1", Kind: "pause", Target: "holder (m-a)", Proven: true}, {ID: "kill-1", Kind: "kill", Target: "node:m-a", Proven: true}}}
+	m.add(&history.Event{Kind: history.KindPhase, AtNS: ms, State: "measure"})
+	m.add(&history.Event{Kind: history.KindFault, AtNS: 2 * ms, State: "began", ID: "pause-1", Fault: "pause", Target: "holder (m-a)"})
+	p, err := newPainter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := map[string]string{}
+	for _, one := range p.paint(view{lang: "en"}, m, 3*ms, false) {
+		text[one.ID] = one.HTML
+	}
+	if !strings.Contains(text["broken"], "holder (m-a): broken, as probes saw") || !strings.Contains(text["broken"], "node:m-a: broken, and proven") {
+		t.Errorf("the panel says %s", text["broken"])
+	}
+	if !strings.Contains(text["log"], "The report says whether it hit a hold") || strings.Contains(text["log"], "and proven") {
+		t.Errorf("the list says %s", text["log"])
+	}
+}
