@@ -183,7 +183,7 @@ func TestHeadline(t *testing.T) {
 			}},
 			[]string{
 				"multiphase: 29 duplicates (1 in the warm-up and 28 measured, 28.0 per 1,000 matches) when the network was cut, in 1 of 2 scenarios; " +
-					"besides, 34 unreachable duplicates, the price of going on while cut off; every request was served.",
+					"besides, 34 unreachable duplicates there, the price of going on while cut off; every request was served.",
 				"redlock: no raced or overlooked duplicate was seen in 2 scenarios; besides, 4 unreachable duplicates under zone-partition, the price of going on while cut off; " +
 					"under zone-partition 29.6% of the requests failed. Inconclusive: zone-partition.",
 			},

@@ -178,7 +178,7 @@ func apart(say *lang.Lang, rows []result.Row, at result.Row, counted result.Figu
 	var text strings.Builder
 	then := func(r result.Row) string {
 		if r.Scenario == at.Scenario {
-			return ""
+			return " " + say.Text("there")
 		}
 		return " " + in.of(say, r)
 	}
