@@ -47,6 +47,7 @@ func Faults(f *check.Findings, e check.Example) (names []sentence.Text) {
 		name := history.FaultText(one.Kind, one.Target)
 		switch {
 		case one.BeganNS == check.Never || one.BeganNS >= end:
+			names = append(names, asked(one, end-1)...)
 		case to-from >= e.LastsNS:
 			names = append(names, sentence.Of("%s in force all the while, since %s ms", name, since(one)))
 		case from < to:
@@ -72,6 +73,7 @@ func inForce(f *check.Findings, atNS int64) (names []sentence.Text) {
 		name := history.FaultText(one.Kind, one.Target)
 		switch {
 		case one.BeganNS == check.Never || one.BeganNS > atNS:
+			names = append(names, asked(one, atNS)...)
 		case one.EndedNS == check.Never || atNS < one.EndedNS:
 			names = append(names, sentence.Of("%s in force since %s ms", name, since(one)))
 		default:
@@ -79,6 +81,16 @@ func inForce(f *check.Findings, atNS int64) (names []sentence.Text) {
 		}
 	}
 	return names
+}
+
+// asked names a fault that was asked for by a moment, and proven later: what is hit by it while it
+// begins is.
+func asked(f check.Fault, atNS int64) []sentence.Text {
+	if f.BeganNS == check.Never || f.AskedNS == check.Never || f.AskedNS > atNS {
+		return nil
+	}
+	name, at := history.FaultText(f.Kind, f.Target), lang.Group(int64(math.Round(float64(f.AskedNS)/1e6)))
+	return []sentence.Text{sentence.Of("%s asked for at %s ms, and proven to be in force later", name, at)}
 }
 
 // justEnded names a fault that was over by a moment, if it only just was.
