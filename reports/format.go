@@ -51,8 +51,8 @@ func percent(share float64) string {
 		return absent
 	case share < 1 && share > 0.9995:
 		return "99.9+%" // 100% is said only of what never failed
-	case share > 0 && share < 0.0005:
-		return "<0.1%" // and 0% only of what never happened
+	case share > 0 && share < 0.001:
+		return "<0.1%" // and 0% only of what never happened; 0.1% is what users notice of failed requests
 	default:
 		return strconv.FormatFloat(share*100, 'f', 1, 64) + "%"
 	}
