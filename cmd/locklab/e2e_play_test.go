@@ -88,7 +88,7 @@ func TestE2EPlay(t *testing.T) {
 	visit("ko")
 	shows("Korean", `document.getElementById("tour").textContent.includes("마스터끼리")`)
 	click(next)
-	shows("the split", `document.querySelector("#tour .evidence.ok")?.textContent.includes("지금까지 중복 생성") && document.querySelectorAll("#map .way.cut").length === 2`)
+	shows("the split", `document.querySelector("#tour .evidence.ok")?.textContent.includes("이 단계의 매치") && document.querySelectorAll("#map .way.cut").length === 2`)
 	shot("tour-3-ko")
 	found := w.Take()
 	if i := slices.IndexFunc(found, func(f string) bool { return strings.Contains(f, "409") }); i >= 0 { // the browser's own word for what was refused above
