@@ -154,17 +154,24 @@ func between(s span, grants, all []int64, limit int64) (parts []span) {
 	n, _ := slices.BinarySearch(grants, s.from+1)
 	for ; n < len(grants) && s.from < s.to; n++ {
 		at := min(grants[n], s.to)
-		alone := span{s.from, grants[n]}
-		if n > 0 {
-			alone.from = min(s.from, grants[n-1])
-		}
-		nobody := silence(alone, all)
-		if others := alone.to - alone.from - nobody; grants[n]-s.from < limit || others < min(limit, nobody) {
+		if grants[n]-s.from < limit || inSilence(s.from, n, grants, all, limit) {
 			parts = append(parts, span{s.from, at})
 		}
 		s.from = at
 	}
 	return parts
+}
+
+// inSilence says that nobody at all was granted anything for most of the time before a node's n-th
+// grant in which it had none, of which from is a moment, and that others were not served for as long
+// as the limit in the rest.
+func inSilence(from int64, n int, grants, all []int64, limit int64) bool {
+	alone := span{from, grants[n]}
+	if n > 0 {
+		alone.from = min(from, grants[n-1])
+	}
+	nobody := silence(alone, all)
+	return alone.to-alone.from-nobody < min(limit, nobody)
 }
 
 // silence is the longest time of a span in which nobody at all was granted anything.

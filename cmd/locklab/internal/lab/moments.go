@@ -49,9 +49,9 @@ func Faults(f *check.Findings, e check.Example) (names []sentence.Text) {
 		case one.BeganNS == check.Never || one.BeganNS >= end:
 			names = append(names, asked(one, end-1)...)
 		case to-from >= e.LastsNS:
-			names = append(names, sentence.Of("%s in force all the while, since %s ms", name, since(one)))
+			names = append(names, sentence.Of("%s in force all the while, since %s ms", name, inMS(one.BeganNS)))
 		case from < to:
-			names = append(names, sentence.Of("%s in force for %v of these %v, since %s ms", name, time.Duration(to-from), time.Duration(e.LastsNS), since(one)))
+			names = append(names, sentence.Of("%s in force for %v of these %v, since %s ms", name, time.Duration(to-from), time.Duration(e.LastsNS), inMS(one.BeganNS)))
 		default:
 			names = append(names, justEnded(one, e.AtNS)...)
 		}
@@ -59,8 +59,8 @@ func Faults(f *check.Findings, e check.Example) (names []sentence.Text) {
 	return names
 }
 
-// since is when a fault began, in milliseconds.
-func since(f check.Fault) string { return lang.Group(int64(math.Round(float64(f.BeganNS) / 1e6))) }
+// inMS is a time of the measured part, in milliseconds.
+func inMS(ns int64) string { return lang.Group(int64(math.Round(float64(ns) / 1e6))) }
 
 // justBefore is how long after its end a fault may still be what a violation comes from: clients
 // act on what they believed while it lasted.
@@ -75,7 +75,7 @@ func inForce(f *check.Findings, atNS int64) (names []sentence.Text) {
 		case one.BeganNS == check.Never || one.BeganNS > atNS:
 			names = append(names, asked(one, atNS)...)
 		case one.EndedNS == check.Never || atNS < one.EndedNS:
-			names = append(names, sentence.Of("%s in force since %s ms", name, since(one)))
+			names = append(names, sentence.Of("%s in force since %s ms", name, inMS(one.BeganNS)))
 		default:
 			names = append(names, justEnded(one, atNS)...)
 		}
@@ -89,8 +89,7 @@ func asked(f check.Fault, atNS int64) []sentence.Text {
 	if f.BeganNS == check.Never || f.AskedNS == check.Never || f.AskedNS > atNS {
 		return nil
 	}
-	name, at := history.FaultText(f.Kind, f.Target), lang.Group(int64(math.Round(float64(f.AskedNS)/1e6)))
-	return []sentence.Text{sentence.Of("%s asked for at %s ms, and proven to be in force later", name, at)}
+	return []sentence.Text{sentence.Of("%s asked for at %s ms, and proven to be in force later", history.FaultText(f.Kind, f.Target), inMS(f.AskedNS))}
 }
 
 // justEnded names a fault that was over by a moment, if it only just was.
