@@ -42,16 +42,26 @@ func readBaseline(dir string) (*result.File, error) {
 
 // beyond is a difference that is larger than a threshold. Shown says that it is one; all
 // others are open: whoever asks for less than runs differ by is told so, and not that all is
-// well.
+// well. Of is the name of its run, where several are compared with the first.
 type beyond struct {
 	reports.Difference
 	threshold failon.Threshold
 	shown     bool
+	of        string
+}
+
+// row names what differs.
+func (b beyond) row() string {
+	text := fmt.Sprintf("%s under %s", b.Lock, b.Scenario)
+	if b.of != "" {
+		return b.of + ": " + text
+	}
+	return text
 }
 
 // String says what was crossed, or why nobody knows.
 func (b beyond) String() string {
-	text := fmt.Sprintf("%s under %s: %s: %.4g, it was %.4g", b.Lock, b.Scenario, b.threshold, b.After.Center, b.Before.Center)
+	text := fmt.Sprintf("%s: %s: %.4g, it was %.4g", b.row(), b.threshold, b.After.Center, b.Before.Center)
 	if b.shown {
 		return "crossed --fail-on: " + text
 	}
@@ -91,9 +101,13 @@ func gate(files []result.File, thresholds []failon.Threshold) (all []beyond) {
 		return nil
 	}
 	for _, d := range reports.Differences(files, figures...) {
+		of := ""
+		if len(files) > 2 {
+			of = files[d.Run].Run.ID
+		}
 		for _, t := range thresholds {
 			if t.Figure().Field == d.Figure.Field && t.Beyond(d.Before.Center, d.After.Center) {
-				all = append(all, beyond{d, t, d.Outcome == noise.Shown && d.Untested == ""})
+				all = append(all, beyond{d, t, d.Outcome == noise.Shown && d.Untested == "", of})
 			}
 		}
 	}
@@ -138,7 +152,7 @@ func tellGate(w io.Writer, files []result.File, thresholds []failon.Threshold) e
 		}
 		why, needed := b.open()
 		reason := strings.TrimSuffix(fmt.Sprintf("open --fail-on: %s: %s", b.threshold, why), ": ")
-		row := strings.TrimSpace(fmt.Sprintf("%s under %s: %.4g, it was %.4g %s", b.Lock, b.Scenario, b.After.Center, b.Before.Center, needed))
+		row := strings.TrimSpace(fmt.Sprintf("%s: %.4g, it was %.4g %s", b.row(), b.After.Center, b.Before.Center, needed))
 		if len(rows[reason]) == 0 {
 			reasons = append(reasons, reason)
 		}

@@ -104,3 +104,21 @@ func TestOpenDifferencesAreSaidOnce(t *testing.T) {
 		t.Errorf("the reason is said %d times:\n%s", n, out.String())
 	}
 }
+
+// TestADifferenceOfSeveralRunsNamesItsRun, whether it is shown or open.
+func TestADifferenceOfSeveralRunsNamesItsRun(t *testing.T) {
+	thresholds, err := parseThresholds([]string{"latency_ms.p99>+10%"}, true, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, shown, open := measured(10, 8), measured(20, 8), measured(20, 2)
+	first.Run.ID, shown.Run.ID, open.Run.ID = "first", "second", "third"
+	var out bytes.Buffer
+	_ = tellGate(&out, []result.File{first, shown, open}, thresholds) // it ends with an exit code
+	said := strings.Join(strings.Fields(out.String()), " ")
+	for _, want := range []string{"crossed --fail-on: second: redlock under baseline: latency", "third: redlock under baseline: 20"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("want %q in\n%s", want, out.String())
+		}
+	}
+}
