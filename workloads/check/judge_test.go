@@ -607,3 +607,14 @@ func TestAnOutageThatNobodyEnds(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoIsRefusedBetweenHoldsWaitsForThem: after a refusal while nobody held the lock, the time of the
+// next one, who is alive, is no stall; that after it is.
+func TestWhoIsRefusedBetweenHoldsWaitsForThem(t *testing.T) {
+	events := slices.Concat(locking(1000, 3000, 0, 0), asks("r", "m2", "unavailable", 3000, 3001, 1),
+		[]history.Event{acquire("m1", "m1", "long", 3002, 3010, 0), release("m1", "long", 3190, 3191), acquire("m2", "m2", "late", 3100, 4000, 0), release("m2", "late", 4005, 4006)})
+	_, f := judged(t, history.Expect{}, phases(1000, 10_000, 10_100), players(1000, 10_000, 0, 0), events)
+	if f.Longest.NS < 800*ms || f.Longest.NS > 812*ms {
+		t.Errorf("a stall of %d ms; want 810 ms, from the end of the hold on", f.Longest.NS/ms)
+	}
+}

@@ -3,7 +3,6 @@ package check
 import (
 	"cmp"
 	"maps"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -154,18 +153,28 @@ func (c *Checker) checkLiveness(f *Findings, t timeline, idle []int64) {
 // unheld is when somebody wanted a resource that nobody alive held.
 func (c *Checker) unheld(resources [][]*acquire) (free []want) {
 	for _, own := range resources {
-		held := c.held(own)
-		for _, w := range c.wants(own) {
-			for _, s := range notHeld([]span{w.span}, held) {
-				part := w
-				if part.span = s; s.to < w.to {
-					part.again = s.to
-				}
-				free = append(free, part)
-			}
-		}
+		free = append(free, c.free(own, c.wants(own))...)
 	}
 	slices.SortFunc(free, func(a, b want) int { return cmp.Compare(a.from, b.from) })
+	return free
+}
+
+// free is the part of these wants of one resource in which nobody alive held it. Who was refused, and
+// comes back while another holds it, waits for that one and not for the lock.
+func (c *Checker) free(own []*acquire, wants []want) (free []want) {
+	held := c.held(own)
+	for _, w := range merged(wants) {
+		for _, s := range notHeld([]span{w.span}, held) {
+			part := want{span: s, again: s.to}
+			if s.to == w.to {
+				part.again = w.again
+				if next, _ := slices.BinarySearchFunc(held, s.to, func(h span, at int64) int { return cmp.Compare(h.from, at) }); next < len(held) {
+					part.again = min(w.again, held[next].from)
+				}
+			}
+			free = append(free, part)
+		}
+	}
 	return free
 }
 
@@ -301,21 +310,28 @@ func (c *Checker) needless(a *acquire) bool {
 // canceledKind is the error of an acquisition whose caller did not want it any more.
 const canceledKind = "canceled"
 
-// spansOf merges wants, sorted by beginning, into spans that do not touch. Who was
-// refused and comes back soon has wanted it in between.
+// spansOf merges wants, sorted by beginning, into spans that do not touch.
 func spansOf(wants []want) []span {
-	var merged []span
-	again := int64(math.MinInt64)
-	for i := range wants {
-		w := &wants[i]
-		if last := len(merged) - 1; last >= 0 && w.from <= again {
-			merged[last].to = max(merged[last].to, w.to)
-		} else {
-			merged = append(merged, w.span)
-		}
-		again = max(again, w.again)
+	whole := merged(wants)
+	spans := make([]span, len(whole))
+	for i, w := range whole {
+		spans[i] = w.span
 	}
-	return merged
+	return spans
+}
+
+// merged makes one of wants, sorted by beginning, that touch. Who was refused and comes back soon has
+// wanted it in between.
+func merged(wants []want) (all []want) {
+	for _, w := range wants {
+		if last := len(all) - 1; last >= 0 && w.from <= all[last].again {
+			all[last].to = max(all[last].to, w.to)
+			all[last].again = max(all[last].again, w.again)
+		} else {
+			all = append(all, want{span: w.span, again: w.again})
+		}
+	}
+	return all
 }
 
 // without appends s without the holes to spans.

@@ -29,17 +29,17 @@ func (c *Checker) lacks(resources [][]*acquire, grants []int64) (list []lack) {
 	}
 	if len(missed) > 1 {
 		for _, own := range missed {
-			free, granted := c.unheld([][]*acquire{own}), grantsOf(own)
-			for i, w := range free {
-				after, _ := slices.BinarySearchFunc(free, w.to+1, func(o want, at int64) int { return cmp.Compare(o.from, at) })
-				if after == len(free) {
+			wants, granted := c.wants(own), grantsOf(own)
+			for i, w := range wants {
+				after, _ := slices.BinarySearchFunc(wants, w.to+1, func(o want, at int64) int { return cmp.Compare(o.from, at) })
+				if after == len(wants) {
 					continue
 				}
-				if _, got := slices.BinarySearch(granted, free[after].to); got {
-					free[i].again = w.to
+				if _, got := slices.BinarySearch(granted, wants[after].to); got {
+					wants[i].again = w.to
 				}
 			}
-			list = append(list, lack{spansOf(free), granted})
+			list = append(list, lack{spansOf(c.free(own, wants)), granted})
 		}
 	}
 	return append(list, lack{spansOf(c.unheld(missed)), grants})
