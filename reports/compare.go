@@ -142,11 +142,12 @@ func originOf(say *lang.Lang, name string, r result.Run) string {
 
 // mismatchText says in a line what is not the same in the runs, and then each in one of its own.
 func mismatchText(say *lang.Lang, files []result.File, names []string) (line string, all []string) {
-	var what []string
-	refuses := false
+	var what, refused []string
 	for i, f := range files[1:] {
 		for _, m := range mismatches(say, files[0], f) {
-			refuses = refuses || m.Refuses
+			if name := names[i+1]; m.Refuses && !slices.Contains(refused, name) {
+				refused = append(refused, name)
+			}
 			if !slices.Contains(what, m.What) {
 				what = append(what, m.What)
 			}
@@ -156,7 +157,9 @@ func mismatchText(say *lang.Lang, files []result.File, names []string) (line str
 	switch {
 	case len(what) == 0:
 		return "", nil
-	case refuses:
+	case len(refused) > 0 && len(refused) < len(files)-1:
+		return say.Sprintf("Not the same in these runs: %s. Other things were asked of the locks in %s, whose differences are not judged.", say.List(what), say.List(refused)), all
+	case len(refused) > 0:
 		return say.Sprintf("Not the same in these runs: %s. Other things were asked of the locks, so no difference is judged.", say.List(what)), all
 	}
 	return say.Sprintf("Not the same in these runs: %s. A difference may come from that.", say.List(what)), all
@@ -232,7 +235,7 @@ func groupOf(say *lang.Lang, files []result.File, names, proofs []string, rows [
 				})
 				if at >= 0 {
 					cell.Change, cell.Outcome, cell.More = differenceText(say, found[at])
-					if why := found[at].Untested; why == busyMachine || why == rowInconclusive {
+					if why := found[at].Untested; why == busyMachine || why == rowInconclusive || why == otherConditions && len(files) > 2 { // of two, the head says it
 						row.Unjudged = untestedText(say, why)
 					}
 				}

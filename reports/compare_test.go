@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -88,6 +89,33 @@ func TestDifferencesAreJudged(t *testing.T) {
 		}
 		if seen != 6 {
 			t.Errorf("%s: %d rows were compared, want 6", name, seen)
+		}
+	}
+}
+
+// TestOfWhichRunDifferencesAreNotJudged: of three runs, only that of which other things were asked.
+func TestOfWhichRunDifferencesAreNotJudged(t *testing.T) {
+	dirs := []string{sample(t), sample(t), sample(t)}
+	for i, rate := range []string{"300", "300", "600"} {
+		repeated(t, dirs[i], 12, 1, 0)
+		edit(t, dirs[i], func(f *result.File) { f.Run.ID, f.Run.Load = "run"+strconv.Itoa(i), "rate="+rate })
+	}
+	for _, tt := range []struct {
+		dirs []string
+		says string
+		rows int
+	}{
+		{dirs, "Other things were asked of the locks in run2, whose differences are not judged.", 6},
+		{[]string{dirs[0], dirs[2]}, "Other things were asked of the locks, so no difference is judged.", 0},
+	} {
+		out := t.TempDir()
+		generate(t, tt.dirs, out)
+		text := string(read(t, out, reports.MarkdownFile))
+		if !strings.Contains(text, tt.says) {
+			t.Errorf("%d runs: no %q", len(tt.dirs), tt.says)
+		}
+		if n := strings.Count(text, "not judged: other conditions"); n != tt.rows {
+			t.Errorf("%d runs: %d rows say that other conditions held, want %d", len(tt.dirs), n, tt.rows)
 		}
 	}
 }

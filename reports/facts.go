@@ -83,7 +83,7 @@ func measured(say *lang.Lang, rows []result.Row) string {
 		text = say.Sprintf("%s, locks held for %s (p50)", text, holds.text(func(ms float64) string { return span(say, ms) }))
 	}
 	if broken.n > 0 {
-		text = say.Sprintf("%s; where something was broken, it was for %s of that", text, broken.text(rough))
+		text = say.Sprintf("%s; where something was broken, it was for %s of that, from the order on", text, broken.text(rough))
 	}
 	return text + "."
 }

@@ -18,11 +18,11 @@ func TestMeasured(t *testing.T) {
 	}
 	for want, rows := range map[string][]result.Row{
 		"": {{}},
-		"1 run of each, 8 s measured, 300 requests/s.":                                                                    {row(1, 8000, 300), row(1, 8000, 299.7)},
-		"1 run of each, 8 s measured, 300 requests/s; where something was broken, it was for 2.7 s–2.8 s of that.":        {row(1, 8000, 300), row(1, 8000, 300, fault(2000, 4700)), row(1, 8000, 300, fault(2000, 4800))},
-		"3 runs of each, 2 s measured in each; where something was broken, it was for 1.5 s of that.":                     {row(3, 6000, 0, fault(500, 1500), fault(1000, 2000), fault(500, 1500), fault(1000, 2000), fault(500, 1500), fault(1000, 2000))},
-		"1–3 runs of each, 2 s–8 s measured in each, 300 requests/s; where something was broken, it was for 1 s of that.": {row(1, 8000, 300, fault(1000, 2000)), row(3, 6000, 300, fault(500, -1))},
-		"1 run of each, 5 s measured; where something was broken, it was for 45 ms of that.": { // three restarts, two of them at once
+		"1 run of each, 8 s measured, 300 requests/s.": {row(1, 8000, 300), row(1, 8000, 299.7)},
+		"1 run of each, 8 s measured, 300 requests/s; where something was broken, it was for 2.7 s–2.8 s of that, from the order on.":        {row(1, 8000, 300), row(1, 8000, 300, fault(2000, 4700)), row(1, 8000, 300, fault(2000, 4800))},
+		"3 runs of each, 2 s measured in each; where something was broken, it was for 1.5 s of that, from the order on.":                     {row(3, 6000, 0, fault(500, 1500), fault(1000, 2000), fault(500, 1500), fault(1000, 2000), fault(500, 1500), fault(1000, 2000))},
+		"1–3 runs of each, 2 s–8 s measured in each, 300 requests/s; where something was broken, it was for 1 s of that, from the order on.": {row(1, 8000, 300, fault(1000, 2000)), row(3, 6000, 300, fault(500, -1))},
+		"1 run of each, 5 s measured; where something was broken, it was for 45 ms of that, from the order on.": { // three restarts, two of them at once
 			row(1, 5000, 0, fault(2500, 2515), fault(1250, 1265), fault(1255, 1270), fault(3750, 3760)),
 		},
 		"1 run of each, 2 s measured, 20 requests/s, locks held for 1.21 ms–50 ms (p50).": {

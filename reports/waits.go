@@ -83,7 +83,7 @@ const waitNote = "A wait lasts from asking for the lock to holding it. Bypassed:
 	"in a row: with none to this master in between, which its own clients in front do not add to. " +
 	"Waits that ended without the lock, and those that were open at the end, count as far as they came. " +
 	"Rank 0 is the highest priority, for locks that have priorities. " +
-	"Fairness is Jain's index over what the masters acquired: 1 if all got the same, 1/n if one of n got everything. " +
+	"Fairness is Jain's index over what the masters acquired: 1 if all got the same, 1/n if one of n got everything; of repeats, the mean of each one's. " +
 	"A lock starves a master if its longest wait and the grants in a row to others grow with the length of the run."
 
 func waitsOf(say *lang.Lang, rows []result.Row) []waitTable {

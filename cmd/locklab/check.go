@@ -140,6 +140,17 @@ func printFindings(w io.Writer, say *lang.Lang, path string, f *check.Findings, 
 		shown[e.What]++
 		fmt.Fprintf(w, "  %2d %s %9.1f ms  %s%s\n", i+1, padded(say.Term(e.What), 14), float64(e.AtNS)/1e6, say.Tell(e.Text), during(say, f, e))
 	}
+	for _, more := range unlisted(say, f, shown) {
+		fmt.Fprintf(w, "     %s\n", more)
+	}
+	for i, e := range f.Outages {
+		fmt.Fprintf(w, "  %2d %s %9.1f ms  %s%s\n", len(f.Examples)+i+1, padded(say.Term(e.What), 14), float64(e.AtNS)/1e6, say.Tell(e.Text), during(say, f, e))
+	}
+	fmt.Fprintf(w, "%s: %s\n", say.Term(string(v.Status)), say.Whole(saidOnce(v.Reason)))
+}
+
+// unlisted says how many there are of each kind besides those that are shown.
+func unlisted(say *lang.Lang, f *check.Findings, shown map[string]int64) (all []string) {
 	for _, kind := range []struct {
 		what, more string
 		n          int64
@@ -149,15 +160,14 @@ func printFindings(w io.Writer, say *lang.Lang, path string, f *check.Findings, 
 		{"unreachable", say.Text("unreachable duplicates"), f.Duplicates.Unreachable + f.WarmupDuplicates.Unreachable},
 		{"overlap", say.Text("overlaps"), f.Overlaps},
 		{"token", say.Text("acquisitions without a new token"), f.TokensBroken},
+		{"stale write", say.Term("stale writes"), f.Counts["stale_writes"]},
+		{"lost update", say.Term("lost updates"), f.Counts["lost_updates"]},
 	} {
 		if more := kind.n - shown[kind.what]; more > 0 {
-			fmt.Fprintf(w, "     %s\n", say.Sprintf("and %[1]d more of the %[3]s, %[2]d in all", more, kind.n, kind.more))
+			all = append(all, say.Sprintf("and %[1]d more of the %[3]s, %[2]d in all", more, kind.n, kind.more))
 		}
 	}
-	for i, e := range f.Outages {
-		fmt.Fprintf(w, "  %2d %s %9.1f ms  %s%s\n", len(f.Examples)+i+1, padded(say.Term(e.What), 14), float64(e.AtNS)/1e6, say.Tell(e.Text), during(say, f, e))
-	}
-	fmt.Fprintf(w, "%s: %s\n", say.Term(string(v.Status)), say.Whole(saidOnce(v.Reason)))
+	return all
 }
 
 // saidOnce is a reason without the words that stand before it on a console.

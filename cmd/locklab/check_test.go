@@ -18,6 +18,7 @@ import (
 	"locklab/reports"
 	"locklab/reports/lang"
 	"locklab/reports/result"
+	"locklab/workloads/check"
 	"locklab/workloads/history"
 )
 
@@ -273,5 +274,16 @@ func TestAReportIsNotWrittenOver(t *testing.T) {
 	}
 	if code, said := call(t, "report", a, "--out", a); code != exitOK {
 		t.Errorf("into its own directory: exit code %d: %s", code, said)
+	}
+}
+
+// TestCheckSaysHowManyMoreThereAre of each kind of which not all are listed, whether or not the lock
+// should have prevented them.
+func TestCheckSaysHowManyMoreThereAre(t *testing.T) {
+	f := &check.Findings{Overlaps: 2, Duplicates: check.Duplicates{Raced: 3}, Counts: map[string]int64{"stale_writes": 1, "lost_updates": 34}}
+	got := unlisted(lang.English(), f, map[string]int64{"overlap": 2, "raced": 1, "stale write": 1, "lost update": 5})
+	want := []string{"and 2 more of the raced duplicates, 3 in all", "and 29 more of the lost updates, 34 in all"}
+	if !slices.Equal(got, want) {
+		t.Errorf("it says %q, want %q", got, want)
 	}
 }

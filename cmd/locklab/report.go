@@ -30,9 +30,9 @@ hold of the run that was under way.
 
 Of several, the first is what the others are compared with: which differences
 are shown, which are noise, which are open and how many repeats would tell.
-With --fail-on the exit code is 2 if a threshold is crossed, and 4 if a
-difference is beyond one, but open. It is 1 if one of them has no row of the
-first: the same lock, options, scenario and workload.
+With --fail-on the exit code is 2 if a threshold is crossed, of several by any
+but the first, and 4 if a difference is beyond one, but open. It is 1 if one of
+them has no row of the first: the same lock, options, scenario and workload.
 
 Of a directory that has reports below it, report lists them. With --serve it
 shows these to browsers instead, until it is interrupted.`,
@@ -114,7 +114,7 @@ shows these to browsers instead, until it is interrupted.`,
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "directory to write to (default: the one that is read; for several, a new one below reports/runs)")
-	cmd.Flags().StringArrayVar(&failOn, "fail-on", nil, "exit 2 if a figure crosses a threshold; with a sign and two directories or more, a difference from the first, such as 'latency_ms.p99>+10%'")
+	cmd.Flags().StringArrayVar(&failOn, "fail-on", nil, "exit 2 if a figure crosses a threshold, of several directories one of any but the first; with a sign, a difference from the first, such as 'latency_ms.p99>+10%'")
 	langFlag(cmd.Flags(), &tag, ofSummary)
 	cmd.Flags().StringVar(&claims, "claims", "", "page of Markdown into which to write what the directory's suite makes of its claims, between the lines that are there for it; nothing else is written")
 	cmd.Flags().StringVar(&serve, "serve", "", "HOST:PORT at which to show the reports below the directory")

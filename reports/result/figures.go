@@ -219,7 +219,7 @@ func Figures() []Figure {
 	all = append(all,
 		Figure{Field: "acquire_rtt", Column: "acquire_rtt", Group: "In round trips", Title: "acquire p50", Name: "acquire p50 / RTT", Term: "acquire p50 / RTT", Place: 7, InMarkdown: true, Better: Lower, Means: "The median of the time to get the lock, in round trips between hosts before the load and the fault began."},
 		Figure{Field: "messages_per_acquire", Column: "messages_per_acquire", Group: "Lock", Title: "messages per acquire", Place: 7, InMarkdown: true, Better: Lower, Means: "Messages of the lock's protocol, those of failed tries too, for one acquisition that was granted; for locks that count them."},
-		Figure{Field: "fairness", Column: "fairness_jain", Group: "Lock", Title: "fairness", Better: Higher, Most: 1, Means: "Jain's index over the clients: 1 if all were served alike, 1/n if one of n got everything."},
+		Figure{Field: "fairness", Column: "fairness_jain", Group: "Lock", Title: "fairness", Better: Higher, Most: 1, Means: "Jain's index over the clients: 1 if all were served alike, 1/n if one of n got everything; of repeats, the mean of each one's."},
 		Figure{Field: "peer_fairness", Column: "peer_fairness_jain", Group: "Masters", Title: "fairness", Term: "fairness of masters", Better: Higher, Most: 1, Means: "The same index over what the masters acquired."},
 		Figure{Column: "peer_wait_max_ms", Group: "Masters", Title: "longest wait, ms", Better: Lower, Means: "Of any master, for the lock.", of: worst(Row.peers, func(p Peer) *float64 {
 			if p.WaitMS == nil {
