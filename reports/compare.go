@@ -305,7 +305,7 @@ func valueText(f result.Figure, v float64) string {
 	switch {
 	case f.As == result.Share:
 		return percent(v)
-	case f.As == result.Count && (v == math.Trunc(v) || v > 10):
+	case f.As == result.Count && (v == math.Trunc(v) || v > 1000):
 		return count(int64(math.Round(v)))
 	}
 	return figure(v)

@@ -131,12 +131,15 @@ func nothingInCommon(dirs []string, files []result.File) error {
 	return fmt.Errorf("nothing in common: no row of %s is in %s: want the same lock, options, scenario and workload in both", dirs[0], dirs[apart[0]])
 }
 
-// twice finds a directory that is named a second time.
+// twice finds a directory that is named a second time, and what is none.
 func twice(dirs []string) error {
 	for i, dir := range dirs {
 		info, err := os.Stat(dir)
 		if err != nil {
 			continue // whoever reads it says so
+		}
+		if !info.IsDir() {
+			return fmt.Errorf("report %s: it is a file: want the directory of a run, such as %s", dir, filepath.Dir(dir))
 		}
 		for _, earlier := range dirs[:i] {
 			if other, err := os.Stat(earlier); err == nil && os.SameFile(info, other) {

@@ -155,6 +155,10 @@ func TestNothingInCommon(t *testing.T) {
 			t.Errorf("%s: the page does not begin with %q", tag, want)
 		}
 	}
+	path := filepath.Join(dirs[0], result.FileName)
+	if code, said := call(t, "report", path); code != exitCannotRun || !strings.Contains(said, "it is a file: want the directory of a run, such as "+dirs[0]) {
+		t.Errorf("a file instead of a directory: code %d, said %s", code, said)
+	}
 	if code, said := call(t, "report", dirs[0], "./"+dirs[0]); code != exitCannotRun || !strings.Contains(said, "it is the same directory") {
 		t.Errorf("a run beside itself: exit code %d: %s", code, said)
 	}
