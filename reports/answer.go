@@ -139,10 +139,10 @@ func besides(say *lang.Lang, f result.Figure, r result.Row) string {
 	return strings.Join(parts, ", ")
 }
 
-// cutOffElsewhere names another row than the one that is told whose outage went on when its measured part
+// cutOffElsewhere names another row than those that are told whose outage went on when its measured part
 // ended: it may have been the longest.
-func cutOffElsewhere(say *lang.Lang, f result.Figure, told result.Row, rows []result.Row) string {
-	open := rowsWith(rows, func(one result.Row) bool { return one.Scenario != told.Scenario && wentOn(one) })
+func cutOffElsewhere(say *lang.Lang, f result.Figure, told []string, rows []result.Row) string {
+	open := rowsWith(rows, func(one result.Row) bool { return !slices.Contains(told, one.Scenario) && wentOn(one) })
 	if f.Field != result.OutageField || len(open) == 0 {
 		return ""
 	}
@@ -285,11 +285,16 @@ func answerCellOf(say *lang.Lang, f result.Figure, rows []result.Row) answerCell
 	if math.IsNaN(v) {
 		return c
 	}
-	undecided := ""
+	undecided, named := "", []string(nil)
 	if meaningOf(f, r) == open { // another one may be bad, and decided
 		decided := rowsWith(rows, func(one result.Row) bool { return meaningOf(f, one) > good })
 		if least, known := worst(decided, f); !math.IsNaN(known) {
-			undecided = say.Sprintf("%s: %s, undecided", plain(r.Scenario), told(say, f, v))
+			value := told(say, f, v)
+			if f.Field == result.OutageField {
+				value = longestOutage(say, r).atLeast(say, value)
+			}
+			undecided = say.Sprintf("%s: %s, undecided", plain(r.Scenario), value)
+			named = append(named, r.Scenario)
 			r, v = least, known
 		}
 	}
@@ -319,11 +324,11 @@ func answerCellOf(say *lang.Lang, f result.Figure, rows []result.Row) answerCell
 	if f.Field == result.OutageField {
 		c.Value = longestOutage(say, r).atLeast(say, c.Value)
 	}
-	if aside := cutOffElsewhere(say, f, r, rows); aside != "" {
+	if aside := cutOffElsewhere(say, f, append(named, r.Scenario), rows); aside != "" {
 		c.Elsewhere = strings.TrimPrefix(c.Elsewhere+"; "+aside, "; ")
 	}
-	if aside := unblamed(say, f, r); aside != "" {
-		c.Elsewhere = strings.TrimPrefix(c.Elsewhere+"; "+aside, "; ")
+	if aside := unblamed(say, f, r); aside != "" { // first: it is of what stands above it
+		c.Elsewhere = strings.TrimSuffix(aside+"; "+c.Elsewhere, "; ")
 	}
 	for _, one := range rows {
 		if ofTheLucky(f, one) || math.IsNaN(shareOf(f, one)) {

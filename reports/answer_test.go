@@ -110,3 +110,53 @@ func TestTheMostUnreachable(t *testing.T) {
 		}
 	}
 }
+
+// TestAnOutagesNoteStandsWithItsOutage: what of it was before the fault comes before another scenario's,
+// and one that is undecided and went on is named once, as at least so long.
+func TestAnOutagesNoteStandsWithItsOutage(t *testing.T) {
+	row := func(scenario, status string, stall, before, open float64) result.Row {
+		r := result.Row{Lock: "raft", Scenario: scenario, Workload: "mutex", Repeats: 1, MeasuredMS: 8000, Availability: 1, OfferedPerS: 100, StallMS: &stall}
+		r.Verdict.Status = status
+		r.Measure(result.StallBefore, before)
+		r.Measure(result.StallOpen, open)
+		return r
+	}
+	for want, rows := range map[string][]result.Row{
+		"1.3 s; cut; 300 ms of it before the fault; kill: ≥ 1.7 s, undecided": {
+			row("cut", result.StatusExpected, 1300, 300, 0), row("kill", result.StatusInconclusive, 1740, 0, 1),
+		},
+		"1.3 s; cut; 300 ms of it before the fault; kill: ≥ 904 ms": {
+			row("cut", result.StatusExpected, 1300, 300, 0), row("kill", result.StatusExpected, 904, 0, 1),
+		},
+	} {
+		c := answerCellOf(lang.English(), outageFigure(), rows)
+		if got := strings.Join([]string{c.Value, c.Where, c.Elsewhere}, "; "); got != want {
+			t.Errorf("the cell says %q, want %q", got, want)
+		}
+	}
+}
+
+// TestWhatWasNotMeasuredHasNoFigures: a run that was given up before its measured part failed no request,
+// and has no place in a plot.
+func TestWhatWasNotMeasuredHasNoFigures(t *testing.T) {
+	zero := int64(0)
+	r := result.Row{Lock: "raft", Scenario: "cut", Workload: "matchmaking", Repeats: 1, StallMS: new(0.0), Duplicates: &result.Duplicates{}, Overlaps: &zero}
+	r.Verdict.Status = result.StatusInconclusive
+	for _, f := range result.Figures() {
+		if v, has := f.Of(r); has && f.Field != "repeats" {
+			t.Errorf("%s is %v", f.ShortName(), v)
+		}
+	}
+	if plot := tradeoffOf(lang.English(), []result.Row{r}, inksOf([]result.Row{r})); strings.Contains(string(plot.SVG), "100.0%") {
+		t.Errorf("the plot has it at a place: %s", plot.SVG)
+	}
+	r.Duplicates.Warmup = 2 // what was seen is said
+	if n, has := figureOfField(r, "duplicates.warmup"); !has || n != 2 {
+		t.Errorf("the duplicates of the warm-up are gone: %v %v", n, has)
+	}
+}
+
+func figureOfField(r result.Row, field string) (float64, bool) {
+	f, _ := result.Lookup(field)
+	return f.Of(r)
+}

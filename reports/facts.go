@@ -123,13 +123,14 @@ func lasted(r result.Row) float64 {
 	return to - from
 }
 
-// inForce is for how long of that something was broken.
+// inForce is for how long of the measured part something was broken.
 func inForce(r result.Row) (ms float64) {
 	all := broken(r)
+	end := float64(r.MeasuredMS) / float64(max(r.Repeats, 1))
 	slices.SortFunc(all, func(a, b [2]float64) int { return cmp.Compare(a[0], b[0]) })
-	to := math.Inf(-1)
+	to := 0.0
 	for _, f := range all {
-		ms += max(f[1]-max(f[0], to), 0)
+		ms += max(min(f[1], end)-max(f[0], to), 0)
 		to = max(to, f[1])
 	}
 	return ms

@@ -31,6 +31,7 @@ func TestMeasured(t *testing.T) {
 		},
 		"2 runs of each, 1 s measured in each.": {{Repeats: 2, MeasuredMS: 2000, Workload: "matchmaking", HoldMS: &result.Quantiles{P50: 50}}},
 		"1 run of each, 8 s measured.":          {row(1, 8000, 0, fault(500, -1))},
+		"1 run of each, 2 s measured; where something was broken, it was for 1.2 s of that, from the order on.": {row(1, 2000, 0, fault(800, 2600))}, // ended later
 	} {
 		if got := measured(lang.English(), rows); got != want {
 			t.Errorf("%+v:\n got %s\nwant %s", rows, got, want)

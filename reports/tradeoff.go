@@ -31,6 +31,9 @@ func tradeoffOf(say *lang.Lang, rows []result.Row, inks map[string]plots.Ink) (t
 	locks := locksOf(rows)
 	clean, unsure, unserved, unsafe := map[string][]string{}, map[string][]string{}, map[string][]string{}, map[string][]string{}
 	for _, r := range rows {
+		if r.NothingMeasured() { // no place is its own
+			continue
+		}
 		if nobodyServed(r) {
 			unserved[plain(r.Lock)] = append(unserved[plain(r.Lock)], plain(r.Scenario))
 			continue

@@ -120,7 +120,9 @@ func printFindings(w io.Writer, say *lang.Lang, path string, f *check.Findings, 
 	if f.Longest.Open {
 		stall = say.Sprintf("at least %s, to the end of the measured part", say.Lasting(sentence.Floor(time.Duration(f.Longest.NS))))
 	}
-	line(say.Text("liveness"), say.Sprintf("%s, longest stall %s", say.Term(v.Liveness), stall))
+	if f.MeasuredNS > 0 {
+		line(say.Text("liveness"), say.Sprintf("%s, longest stall %s", say.Term(v.Liveness), stall))
+	}
 	if f.ZombieNS > 0 {
 		lasted := say.Lasting(time.Duration(f.ZombieNS))
 		told := say.Sprintf("a holder believed for up to %s after the next client was told of its grant", lasted)

@@ -142,7 +142,8 @@ func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (ended e
 	})()
 	file, runErr := session.Run(limited, display)
 	if len(file.Results) == 0 {
-		return errors.Join(explainNoResult(limited, runErr, dir), discard(dir, created))
+		err := discard(dir, created)
+		return errors.Join(explainNoResult(limited, runErr, dir), err)
 	}
 	if runErr != nil {
 		fmt.Fprintf(stderr, "locklab: the session could not go on: %v\n", runErr)

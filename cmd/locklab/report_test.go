@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -161,5 +162,17 @@ func TestNothingInCommon(t *testing.T) {
 	}
 	if code, said := call(t, "report", dirs[0], "./"+dirs[0]); code != exitCannotRun || !strings.Contains(said, "it is the same directory") {
 		t.Errorf("a run beside itself: exit code %d: %s", code, said)
+	}
+}
+
+// TestNothingToGoOnWith: a run that was interrupted before it left anything names no directory.
+func TestNothingToGoOnWith(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	dir := t.TempDir()
+	for path, want := range map[string]string{dir: "logs are in " + dir, filepath.Join(dir, "gone"): "nothing to report, nor to go on with"} {
+		if err := explainNoResult(ended, context.Canceled, path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", path, err, want)
+		}
 	}
 }

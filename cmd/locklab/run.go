@@ -202,7 +202,8 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (ended err
 		if earlier != nil { // what there was stays
 			return explainNoResult(ctx, runErr, dir)
 		}
-		return errors.Join(explainNoResult(ctx, runErr, dir), discard(dir, created))
+		err := discard(dir, created)
+		return errors.Join(explainNoResult(ctx, runErr, dir), err)
 	}
 	for _, t := range plan.thresholds {
 		file.Run.FailOn = append(file.Run.FailOn, t.String())
@@ -239,7 +240,11 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (ended err
 // explainNoResult ends a comparison that came to nothing.
 func explainNoResult(ctx context.Context, err error, dir string) error {
 	if ctx.Err() != nil {
-		return &exitError{code: exitInterrupted, err: fmt.Errorf("interrupted before the first run ended; nothing to report (logs are in %s)", dir)}
+		what := "nothing to report, nor to go on with"
+		if _, err := os.Stat(dir); err == nil {
+			what = fmt.Sprintf("nothing to report (logs are in %s)", dir)
+		}
+		return &exitError{code: exitInterrupted, err: fmt.Errorf("interrupted before the first run ended; %s", what)}
 	}
 	return &exitError{code: exitCannotRun, err: err}
 }

@@ -99,12 +99,19 @@ func (f *Figure) IsText() bool { return f.text != nil }
 // Of is the figure of a row; false if the row has none.
 func (f *Figure) Of(r Row) (float64, bool) {
 	switch {
-	case f.text != nil:
+	case f.text != nil || f.Field != "repeats" && r.NothingMeasured():
 		return 0, false
 	case f.of != nil:
 		return f.of(r)
 	}
 	return r.number(f.Field)
+}
+
+// NothingMeasured says that the run was given up before its measured part: it has no figures, and no
+// zero is one.
+func (r *Row) NothingMeasured() bool {
+	seen := r.Duplicates != nil && *r.Duplicates != Duplicates{} || r.Overlaps != nil && *r.Overlaps > 0
+	return r.Verdict.Undecided() && r.Repeats > 0 && r.MeasuredMS == 0 && r.OfferedPerS == 0 && !seen
 }
 
 // Raw is the figure for programs, in full precision; empty if the row has none.

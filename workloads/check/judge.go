@@ -104,13 +104,14 @@ func (f *Findings) Violations() (int64, sentence.Text) {
 func Judge(f *Findings, want history.Expect) Verdict {
 	n, what := f.Violations()
 	v := Verdict{Safety: Safe, Liveness: f.Liveness}
-	if anyFares(want) && f.untested() {
+	early := f.MeasuredNS == 0 && len(f.GivenUp) > 0 // before anything was measured
+	if anyFares(want) && f.untested() || early {
 		v.Liveness = LivenessNotJudged
 	}
 	switch {
 	case n > 0:
 		v.Safety = Unsafe
-	case want.Safety == "":
+	case want.Safety == "" || early:
 		v.Safety = SafetyNotJudged
 	}
 	end := func(status Status, why sentence.Text) Verdict {

@@ -115,6 +115,15 @@ func TestGivenUpRunJudgesNothing(t *testing.T) {
 	}
 }
 
+// TestARunGivenUpBeforeItWasMeasured is neither safe nor live.
+func TestARunGivenUpBeforeItWasMeasured(t *testing.T) {
+	given := []history.Event{{Kind: history.KindGivenUp, AtNS: 500 * ms, Error: "start m1: not ready"}}
+	v, f := judged(t, history.Expect{Safety: check.Safe, Liveness: []string{check.Live}}, given)
+	if f.MeasuredNS != 0 || v.Status != check.Inconclusive || v.Safety != check.SafetyNotJudged || v.Liveness != check.LivenessNotJudged {
+		t.Errorf("%s, %s, %s of %d ns", v.Status, v.Safety, v.Liveness, f.MeasuredNS)
+	}
+}
+
 // TestADisturbedRepeatHidesNoOther: a violation counts where nothing disturbed its repeat.
 func TestADisturbedRepeatHidesNoOther(t *testing.T) {
 	calm, work, twice := phases(1000, 10_000, 10_100), work(), raced()

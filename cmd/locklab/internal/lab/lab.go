@@ -272,9 +272,9 @@ func (c *Config) brief(f *check.Findings, v check.Verdict) string {
 	if v.Status != check.Inconclusive { // which says nothing good
 		said += fmt.Sprintf(", %s, %s", v.Safety, v.Liveness)
 	}
-	parts := []string{
-		said, c.Workload.Brief(f),
-		fmt.Sprintf("%.0f/s, %.1f%% of the requests served", f.AchievedPS(), 100*f.Availability()),
+	parts := []string{said, "nothing was measured"}
+	if f.MeasuredNS > 0 {
+		parts = []string{said, c.Workload.Brief(f), fmt.Sprintf("%.0f/s, %.1f%% of the requests served", f.AchievedPS(), 100*f.Availability())}
 	}
 	if v.Status != check.Expected && v.Status != check.NotJudged {
 		parts = append(parts, v.Reason.String())

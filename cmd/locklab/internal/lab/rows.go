@@ -104,7 +104,9 @@ func toRow(f *check.Findings, v check.Verdict, want history.Expect, histories []
 		row.ViolationsAtMS = append(row.ViolationsAtMS, ms(at))
 	}
 	row.AvailabilityOutside, row.AvailabilityDuring, row.AvailabilityInForce = share(f.Outside), share(f.During), share(f.InForce)
-	row.StallMS = new(ms(f.Longest.NS))
+	if f.MeasuredNS > 0 {
+		row.StallMS = new(ms(f.Longest.NS))
+	}
 	measureStall(&row, f, f.Longest, result.StallBefore, result.StallOpen)
 	if f.Longest.Of != "" { // else it is the same
 		row.Measure(result.LockStallField, ms(f.Whole.NS))
