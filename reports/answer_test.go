@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -146,6 +147,14 @@ func TestWhatWasNotMeasuredHasNoFigures(t *testing.T) {
 		if v, has := f.Of(r); has && f.Field != "repeats" {
 			t.Errorf("%s is %v", f.ShortName(), v)
 		}
+	}
+	r.Measure("holds_lost", 0)
+	path := filepath.Join(t.TempDir(), result.FileName)
+	if err := result.Write(path, result.File{Schema: result.Schema, Results: []result.Row{r}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := result.Read(path); err != nil {
+		t.Errorf("it cannot be read: %v", err)
 	}
 	if plot := tradeoffOf(lang.English(), []result.Row{r}, inksOf([]result.Row{r})); strings.Contains(string(plot.SVG), "100.0%") {
 		t.Errorf("the plot has it at a place: %s", plot.SVG)

@@ -98,8 +98,16 @@ func (f *Figure) IsText() bool { return f.text != nil }
 
 // Of is the figure of a row; false if the row has none.
 func (f *Figure) Of(r Row) (float64, bool) {
+	if f.Field != "repeats" && r.NothingMeasured() {
+		return 0, false
+	}
+	return f.value(r)
+}
+
+// value is what stands in a row, whether or not it was measured.
+func (f *Figure) value(r Row) (float64, bool) {
 	switch {
-	case f.text != nil || f.Field != "repeats" && r.NothingMeasured():
+	case f.text != nil:
 		return 0, false
 	case f.of != nil:
 		return f.of(r)

@@ -58,6 +58,9 @@ func RepeatOf(r Row) Repeat {
 // standard error within a single one; NaN if there are more, or it is not known.
 func (r Row) Values(f Figure) (values []float64, spread float64) {
 	spread = math.NaN()
+	if r.NothingMeasured() {
+		return nil, spread
+	}
 	for _, one := range r.PerRepeat {
 		if v, has := one.Figures[f.Field]; has {
 			values = append(values, v)

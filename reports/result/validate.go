@@ -132,7 +132,7 @@ const rounding = 1e-9
 // validateFigures holds the figures against their own bounds and against each other.
 func (r *Row) validateFigures(figures []Figure) error {
 	for _, f := range figures {
-		v, ok := f.Of(*r)
+		v, ok := f.value(*r)
 		if raw, there := r.Measured[f.Field]; there && !ok {
 			return invalid(f.Field, raw, "a number")
 		}
