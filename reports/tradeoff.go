@@ -30,8 +30,10 @@ func tradeoffOf(say *lang.Lang, rows []result.Row, inks map[string]plots.Ink) (t
 	var points []plots.Point
 	locks := locksOf(rows)
 	clean, unsure, unserved, unsafe := map[string][]string{}, map[string][]string{}, map[string][]string{}, map[string][]string{}
+	unmeasured := map[string][]string{}
 	for _, r := range rows {
-		if r.NothingMeasured() { // no place is its own
+		if r.NothingMeasured() {
+			unmeasured[plain(r.Lock)] = append(unmeasured[plain(r.Lock)], plain(r.Scenario))
 			continue
 		}
 		if nobodyServed(r) {
@@ -84,6 +86,9 @@ func tradeoffOf(say *lang.Lang, rows []result.Row, inks map[string]plots.Ink) (t
 	}
 	if len(unserved) > 0 {
 		t.Clean = strings.TrimSpace(t.Clean + " " + say.Sprintf("Without a mark, because nobody was served: %s.", list(unserved)))
+	}
+	if len(unmeasured) > 0 {
+		t.Clean = strings.TrimSpace(t.Clean + " " + say.Sprintf("Without a mark, because nothing was measured: %s.", list(unmeasured)))
 	}
 	t.Note = say.Sprintf("Each mark is a lock under a scenario; best is bottom left. Upwards: %s. To the right: failed requests. The larger the mark, the slower the slowest 1 %% (p99). A hollow mark decides nothing.", measure)
 	t.SVG = template.HTML(plots.Tradeoff(say, measure, points)) //nolint:gosec // drawn and escaped by plots

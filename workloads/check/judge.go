@@ -32,11 +32,11 @@ const (
 	Safe   = "safe"
 	Unsafe = "unsafe"
 	// SafetyNotJudged: no violation was seen, but none had to show either: that proves
-	// nothing, so the lock is not called safe.
+	// nothing, so the lock is not called safe. Or the run ended before anything was measured.
 	SafetyNotJudged = "not-judged"
 
 	// LivenessNotJudged: nobody, or too few, asked for the lock while a fault lasted, and nothing is
-	// expected of its liveness.
+	// expected of its liveness; or the run ended before anything was measured.
 	LivenessNotJudged = "not-judged"
 )
 
@@ -104,7 +104,7 @@ func (f *Findings) Violations() (int64, sentence.Text) {
 func Judge(f *Findings, want history.Expect) Verdict {
 	n, what := f.Violations()
 	v := Verdict{Safety: Safe, Liveness: f.Liveness}
-	early := f.MeasuredNS == 0 && len(f.GivenUp) > 0 // before anything was measured
+	early := f.MeasuredNS == 0 && len(f.GivenUp)+len(f.Incomplete) > 0 // it ended before anything was measured
 	if anyFares(want) && f.untested() || early {
 		v.Liveness = LivenessNotJudged
 	}
