@@ -72,6 +72,34 @@ func TestRowsTellWhatTheLockIsJudgedOn(t *testing.T) {
 	}
 }
 
+// TestWhatEndedEarlyCanBeWritten, whatever was expected of it and seen before its measured part.
+func TestWhatEndedEarlyCanBeWritten(t *testing.T) {
+	name := sentence.Name("a host was lost")
+	for _, want := range []history.Expect{
+		{}, {Safety: check.Safe}, {Safety: check.Unsafe}, {Safety: check.Safe, Liveness: []string{check.Live}},
+		{Safety: check.Unsafe, Liveness: []string{check.Down, check.Stalls}, Availability: history.Availability{Outside: 0.9}},
+	} {
+		for _, seen := range []check.Duplicates{{}, {Raced: 1}, {Unreachable: 1}} {
+			for why, found := range map[string]*check.Findings{
+				"given up": {GivenUp: []sentence.Text{name}}, "interrupted": {Incomplete: []sentence.Text{name}},
+				"lost": {GivenUp: []sentence.Text{name}, Disturbed: true},
+			} {
+				found.Run = history.Run{Lock: "redlock", Scenario: "baseline", Workload: history.Matchmaking}
+				found.Repeats, found.HasRooms, found.WarmupDuplicates, found.RecoveryNS, found.Liveness = 1, true, seen, -1, check.Live
+				v := check.Judge(found, want)
+				row := toRow(found, v, want, nil)
+				if seen.Unsafe() > 0 != (v.Safety == check.Unsafe) || v.Liveness != check.LivenessNotJudged {
+					t.Errorf("%s, %+v expected, %+v seen: %s and %s", why, want, seen, v.Safety, v.Liveness)
+				}
+				file := result.File{Schema: result.Schema, Run: result.Run{ID: "x"}, Results: []result.Row{row}}
+				if err := result.Write(filepath.Join(t.TempDir(), result.FileName), file); err != nil {
+					t.Errorf("%s, %+v expected, %+v seen: %v", why, want, seen, err)
+				}
+			}
+		}
+	}
+}
+
 // TestTriesAreOfEachRepeat: each as if it were alone, and what decides nothing is apart.
 func TestTriesAreOfEachRepeat(t *testing.T) {
 	broken := func() *check.Findings { return &check.Findings{OK: 5, AcquiredOK: 5, Granted: 5, Overlaps: 2} }
