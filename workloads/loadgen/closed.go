@@ -47,9 +47,7 @@ func Closed(ctx context.Context, cfg Config, clients int, do func(ctx context.Co
 		cfg.Phase(PhaseMeasure, measure)
 		sleepUntil(ctx, end)
 	}
-	cfg.Phase(PhaseDrain, min(end, clock.Mono()))
-	running.Wait()
-	cfg.Phase(PhaseEnd, clock.Mono())
+	cfg.drain(ctx, min(end, clock.Mono()), &running)
 	return nil
 }
 

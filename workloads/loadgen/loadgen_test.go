@@ -263,6 +263,35 @@ func TestOpenStopsEarly(t *testing.T) {
 	}
 }
 
+// TestACutDrainHasNoEnd: of what was in flight when all was called off, nobody knows how it would have
+// ended. What was cut before that says so by its length.
+func TestACutDrainHasNoEnd(t *testing.T) {
+	for at, want := range map[string]string{loadgen.PhaseDrain: "warmup measure drain", loadgen.PhaseMeasure: "warmup measure drain end"} {
+		for name, run := range map[string]func(context.Context, loadgen.Config, func(context.Context)) error{
+			"open": func(ctx context.Context, cfg loadgen.Config, do func(context.Context)) error {
+				cfg.Pacer = constant(1000)
+				return loadgen.Open(ctx, cfg, func(ctx context.Context, _ loadgen.Op) { do(ctx) })
+			},
+			"closed": func(ctx context.Context, cfg loadgen.Config, do func(context.Context)) error {
+				return loadgen.Closed(ctx, cfg, 3, func(ctx context.Context, _ int, _ loadgen.Op) { do(ctx) })
+			},
+		} {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var phases []string
+			cfg := loadgen.Config{Duration: 20 * time.Millisecond, Phase: func(state string, _ int64) {
+				if phases = append(phases, state); state == at {
+					cancel()
+				}
+			}}
+			err := run(ctx, cfg, func(ctx context.Context) { <-ctx.Done() })
+			if got := strings.Join(phases, " "); err != nil || got != want {
+				t.Errorf("%s, called off at %s: phases %s, want %s: %v", name, at, got, want, err)
+			}
+		}
+	}
+}
+
 func TestClosed(t *testing.T) {
 	var phases []string
 	var running [3]atomic.Bool

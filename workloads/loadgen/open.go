@@ -70,6 +70,17 @@ func (c *Config) validate() error {
 	return errors.Join(errs...)
 }
 
+// drain waits for the operations in flight, and says that this is the end: not if ctx ended
+// meanwhile, and what could have been answered was cut off.
+func (c *Config) drain(ctx context.Context, fromNS int64, inFlight *sync.WaitGroup) {
+	cutBefore := ctx.Err() != nil // that, the phases say
+	c.Phase(PhaseDrain, fromNS)
+	inFlight.Wait()
+	if cutBefore || ctx.Err() == nil {
+		c.Phase(PhaseEnd, clock.Mono())
+	}
+}
+
 // Open runs the schedule and calls do for every operation, each in a goroutine of
 // its own as far as they overlap. It returns when the last one has returned; do
 // should bound its time itself. When ctx is done, scheduling stops, and the
@@ -84,8 +95,7 @@ func Open(ctx context.Context, cfg Config, do func(context.Context, Op)) error {
 	g := &generator{cfg: cfg, do: do, work: make(chan Op)}
 	g.schedule(ctx)
 	close(g.work)
-	g.workers.Wait()
-	cfg.Phase(PhaseEnd, clock.Mono())
+	cfg.drain(ctx, g.endNS, &g.workers)
 	return nil
 }
 
@@ -178,7 +188,6 @@ func (g *generator) schedule(ctx context.Context) {
 			g.cfg.Phase(p.state, p.atNS)
 		}
 	}
-	g.cfg.Phase(PhaseDrain, g.endNS)
 }
 
 // grace is how long after the end of the schedule a late generator still sends.

@@ -243,10 +243,7 @@ func (c *Config) combination(ctx context.Context, fleet *fleet, display progress
 		display.Begin(x.name(), c.aboutRun(lock))
 		done, err := x.run(ctx)
 		if found := done.found; found != nil {
-			interrupted := errors.Is(err, errInterrupted)
-			if interrupted {
-				found.Incomplete = append(found.Incomplete, sentence.Of("the user interrupted the run"))
-			}
+			cut := errors.Is(err, errInterrupted) && len(found.Incomplete) > 0 // else it was over before
 			repeats = append(repeats, done)
 			display.End(c.brief(found, check.Judge(found, check.ExpectationOf(found.Run))))
 			if len(done.aside) > 0 { // a row that is as expected is passed over quickly
@@ -255,7 +252,7 @@ func (c *Config) combination(ctx context.Context, fleet *fleet, display progress
 				display.Note("warning: " + seen.String())
 			}
 			row := rowOf(repeats, c.Topology)
-			row.Partial = interrupted || len(repeats) < c.Repeat
+			row.Partial = cut || len(repeats) < c.Repeat
 			c.Live.End(row)
 			err = errors.Join(err, rows.put(row))
 		}
