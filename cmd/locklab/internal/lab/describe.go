@@ -86,6 +86,9 @@ func us(d time.Duration) float64 { return float64(d) / float64(time.Microsecond)
 // warnOfLoads says under which scenarios something else than usual is asked of the locks.
 func (c *Config) warnOfLoads(run *result.Run) {
 	for _, s := range c.Scenarios {
+		if !slices.ContainsFunc(c.Locks, func(lock catalog.Lock) bool { return c.fits(lock, s) }) {
+			continue // nothing runs under it
+		}
 		said := c.Load.Instead(s.Wants)
 		if rate := c.rateUnder(s); rate != c.Rate {
 			said = append(said, sentence.Of("no more than %.0f operations a second", rate))

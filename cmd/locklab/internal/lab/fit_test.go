@@ -15,6 +15,7 @@ import (
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/internal/testfile"
 	"locklab/locks"
+	"locklab/reports/result"
 )
 
 // TestScenariosAreCheckedBeforeTheStart: what cannot happen is refused, with the place.
@@ -202,6 +203,22 @@ func TestTooShortForAScenario(t *testing.T) {
 		}
 		if len(config.Unfit) != c.unfit || c.unfit > 0 && !strings.Contains(config.Unfit[0].Why, why) {
 			t.Errorf("%v: left out: %+v", c, config.Unfit)
+		}
+	}
+}
+
+// TestOnlyWhatRunsIsWarnedOf: that failover asks for something else is told where a lock runs under it.
+func TestOnlyWhatRunsIsWarnedOf(t *testing.T) {
+	for duration, want := range map[time.Duration]bool{10 * time.Second: true, 2 * time.Second: false} {
+		config := configFor(t, nil, "redis:replica")
+		config.Duration = duration
+		if err := cmp.Or(config.UseTopology("seoul-2az", ""), config.UseScenarios([]string{"failover", "baseline"})); err != nil {
+			t.Fatal(err)
+		}
+		var run result.Run
+		config.warnOfLoads(&run)
+		if got := strings.Contains(fmt.Sprint(run.Warnings), "the scenario failover has"); got != want {
+			t.Errorf("%v: %q", duration, run.Warnings)
 		}
 	}
 }
