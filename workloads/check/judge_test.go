@@ -313,6 +313,54 @@ func TestWhatNobodyKnows(t *testing.T) {
 	}
 }
 
+// TestDownOrLeased: a lock that is without a grant throughout a fault is down, unless the fault may have
+// left to nobody all that is still wanted, and is over before a lease is.
+func TestDownOrLeased(t *testing.T) {
+	cut := fault("f1", "partition", 3000, 6000, cutAC)
+	at := func(e history.Event, resource string) history.Event {
+		e.Resource = resource
+		return e
+	}
+	kept := at(acquire("m2", "c", "h9", 2990, 2995, 0), "g")
+	unheard, late, gone := at(release("m2", "h9", 3010, 3500), "g"), at(release("m2", "h9", 3010, 6010), "g"), at(release("m2", "h9", 3010, 3020), "g")
+	unheard.Outcome, unheard.Error = "unknown", "unknown"
+	wait := func(node, client string, from, until int64, outcome string) history.Event {
+		e := at(acquire(node, client, "", from, until, 0), "g")
+		e.Outcome, e.Error = outcome, "timeout"
+		return e
+	}
+	another := at(acquire("m1", "b", "", 4500, 5900, 0), "x")
+	another.Outcome, another.Error = "failed", "timeout"
+	for _, c := range []struct {
+		name   string
+		lease  int64
+		events []history.Event
+		status check.Status
+	}{
+		{"given back", 3000, []history.Event{kept, gone}, check.Violated},
+		{"nobody knows whether it was given back", 3000, []history.Event{kept, unheard}, check.Expected},
+		{"that was answered when the fault was over", 3000, []history.Event{kept, late}, check.Expected},
+		{"longer than its lease", 2000, []history.Event{kept, unheard}, check.Violated},
+		{"another one is wanted, too", 3000, []history.Event{kept, unheard, another}, check.Violated},
+		{"who asked before never heard of it", 3000, []history.Event{kept, gone, wait("m2", "d", 2992, 5500, "unknown")}, check.Expected},
+		{"who asked before heard of it afterwards", 3000, []history.Event{kept, gone, wait("m2", "d", 2992, 6005, "failed")}, check.Expected},
+		{"who asked later heard of it afterwards", 3000, []history.Event{kept, gone, wait("m2", "d", 4500, 6005, "failed")}, check.Violated},
+	} {
+		events := slices.Concat([]history.Event{leasedRun(c.lease)}, c.events, players(1000, 10_000, 0, 0), cut, phases(1000, 10_000, 10_100))
+		for from := int64(3400); from < 6000; from += 400 { // those who are not cut off
+			events = append(events, wait("m1", "a", from, from+390, "failed"))
+		}
+		for from := int64(6010); from < 10_000; from += 20 {
+			id := fmt.Sprint("k", from)
+			events = append(events, at(acquire("m1", "a", id, from, from+2, 0), "g"), at(release("m1", id, from+4, from+5), "g"))
+		}
+		f := checktest.Events(events, options)
+		if v := check.Judge(f, history.Expect{Safety: check.Safe, Liveness: []string{check.Live, check.Stalls}}); v.Status != c.status || f.Liveness != check.Down {
+			t.Errorf("%s: %s, %s: %s", c.name, v.Status, f.Liveness, v.Why)
+		}
+	}
+}
+
 // TestInForce: what failed while a fault lasted is not shared out over the time in which the
 // lock may recover from it.
 func TestInForce(t *testing.T) {

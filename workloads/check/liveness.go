@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -12,7 +13,7 @@ import (
 type window struct {
 	span
 	heal int64 // when the heal was asked for; 0 if it never was
-	// held says that a fault of it was aimed at whoever held the lock.
+	// held says that a fault of it was aimed at whoever held the lock, or left all that was wanted to nobody.
 	held  bool
 	worst string // that a stall of it can show
 	// calm says that no fault is in force in it, nor explains anything.
@@ -121,7 +122,9 @@ func (c *Checker) checkLiveness(f *Findings, t timeline, idle []int64) {
 	lacks := sync.OnceValue(func() []lack { return c.lacks(resources, grants) })
 	for i, w := range windows {
 		live, stall, _ := c.fare(c.longEnough(w, t, grants), demand, grants)
-		c.fared(f, t, w, live, stall, "")
+		judged := w
+		judged.held = w.held || live == Down && c.leftToNobody(w, resources)
+		c.fared(f, t, judged, live, stall, "")
 		if w.heal > 0 {
 			until := t.drain
 			if i+1 < len(windows) {
@@ -148,6 +151,41 @@ func (c *Checker) checkLiveness(f *Findings, t timeline, idle []int64) {
 	}
 	f.Whole = c.lengths[""]
 	f.Stuck = f.Stuck.or(c.lengths[f.Stuck.Of]) // also where it is not what decides
+}
+
+// leftToNobody says that the fault may have left each resource to nobody that somebody wanted to the end
+// of the window and that was not granted any more: a lock that goes on waits for a lease then.
+func (c *Checker) leftToNobody(w window, resources [][]*acquire) bool {
+	orphaned := c.orphaned()
+	for _, own := range resources {
+		since := w.from
+		for _, at := range grantsOf(own) {
+			if at < w.to {
+				since = max(since, at)
+			}
+		}
+		if within(span{since, w.to}, spansOf(c.wants(own))) == 0 {
+			continue
+		}
+		soon := since + int64(c.stall)
+		if !slices.ContainsFunc(orphaned[own[0].resource], func(s span) bool { return s.from < soon && s.to >= w.to }) &&
+			!slices.ContainsFunc(own, func(a *acquire) bool { return c.hangs(a, w) < soon }) {
+			return false
+		}
+	}
+	return true
+}
+
+// hangs is since when an acquisition, or its release, had no answer until the window was over, almost
+// as long as the window: the servers may have had it all the while. Math.MaxInt64 if it had one.
+func (c *Checker) hangs(a *acquire, w window) int64 {
+	switch stopped := a.stopped(); {
+	case a.at >= w.to && a.asked() < w.from+int64(c.stall):
+		return a.asked()
+	case a.granted() && a.at < w.to && stopped < w.to && a.answered >= w.to:
+		return stopped
+	}
+	return math.MaxInt64
 }
 
 // unheld is when somebody wanted a resource that nobody alive held.

@@ -76,7 +76,10 @@ func TestRowsTellWhatTheLockIsJudgedOn(t *testing.T) {
 func TestWhatEndedEarlyCanBeWritten(t *testing.T) {
 	name := sentence.Name("a host was lost")
 	for _, want := range []history.Expect{
-		{}, {Safety: check.Safe}, {Safety: check.Unsafe}, {Safety: check.Safe, Liveness: []string{check.Live}},
+		{},
+		{Safety: check.Safe},
+		{Safety: check.Unsafe},
+		{Safety: check.Safe, Liveness: []string{check.Live}},
 		{Safety: check.Unsafe, Liveness: []string{check.Down, check.Stalls}, Availability: history.Availability{Outside: 0.9}},
 	} {
 		for _, seen := range []check.Duplicates{{}, {Raced: 1}, {Unreachable: 1}} {
