@@ -29,15 +29,17 @@ func (c handoffs) judge(f *Findings, t timeline) {
 
 // measureHandoffs takes the times from when a holder stopped acting, while others waited,
 // until one of these held. Who asks only then and comes first has barged in, and the
-// others wait on. What ended without a release was not handed over. Clocks' error bounds
+// others wait on: from that release, until the last of them has the lock or has given up. What ended without a release was not handed over. Clocks' error bounds
 // are not taken into account.
 func measureHandoffs(f *Findings, t timeline, all []*acquire) {
 	slices.SortFunc(all, func(a, b *acquire) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.hold, b.hold)) })
-	var asked, answered []int64
-	for _, a := range all {
-		asked, answered = append(asked, a.asked()), append(answered, a.at)
+	var asked, answered, until []int64 // until: when the last one of those who had asked by then had an answer
+	for _, a := range slices.SortedFunc(slices.Values(all), func(a, b *acquire) int { return cmp.Compare(a.asked(), b.asked()) }) {
+		asked, until = append(asked, a.asked()), append(until, max(a.at, last64(until)))
 	}
-	slices.Sort(asked)
+	for _, a := range all {
+		answered = append(answered, a.at)
+	}
 	waiting := func(at int64) bool { return firstAt(asked, at+1) > firstAt(answered, at+1) }
 	since := int64(math.MaxInt64) // the release that those who wait have waited for
 	last := (*acquire)(nil)
@@ -50,6 +52,8 @@ func measureHandoffs(f *Findings, t timeline, all []*acquire) {
 			switch sound := released != math.MaxInt64 && released <= next.at && released <= last.lost; {
 			case !sound, released < t.measure, next.at >= t.drain, !waiting(released):
 				since = math.MaxInt64
+			case since == math.MaxInt64 || until[firstAt(asked, since+1)-1] <= released: // who waited then has given up
+				since = released
 			default:
 				since = min(since, released)
 			}
@@ -64,6 +68,14 @@ func measureHandoffs(f *Findings, t timeline, all []*acquire) {
 		}
 		last = next
 	}
+}
+
+// last64 is the last one; the least there is if there is none.
+func last64(all []int64) int64 {
+	if len(all) == 0 {
+		return math.MinInt64
+	}
+	return all[len(all)-1]
 }
 
 type aboutHandoffs struct{}

@@ -49,6 +49,15 @@ func TestHandoffs(t *testing.T) {
 	if barged.Handoff.Count() != 1 || barged.Handoff.Max()/ms != 28 || barged.Counts["barged"] != 2 {
 		t.Errorf("%d handoffs of %d ms, %d barged in", barged.Handoff.Count(), barged.Handoff.Max()/ms, barged.Counts["barged"])
 	}
+	gaveUp := acquire("m2", "b", "", 5, 26, 0)
+	gaveUp.Outcome, gaveUp.Error = "failed", "timeout"
+	after := judgeHandoffs( // of the release that b waited for, nobody is left; c waits for the next one
+		first, released, gaveUp,
+		acquire("m1", "a", "h2", 23, 25, 2), acquire("m2", "c", "h3", 29, 48, 3), release("m1", "h2", 30, 31),
+	)
+	if after.Handoff.Count() != 1 || after.Handoff.Max()/ms != 18 || after.Counts["barged"] != 1 {
+		t.Errorf("%d handoffs of %d ms, %d barged in", after.Handoff.Count(), after.Handoff.Max()/ms, after.Counts["barged"])
+	}
 	f := judgeHandoffs(
 		counted(first, 10, 4), released,
 		counted(acquire("m2", "b", "h2", 5, 28, 2), 100, 50), release("m2", "h2", 30, 31),
