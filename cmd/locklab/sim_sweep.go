@@ -253,13 +253,13 @@ func crossings(say *lang.Lang, points []sim.Point, lock string, zones int) (text
 			return say.Sprintf("%[1]s needs more messages than %[2]s from %[3]s, where up to ten want it", other, lock, from)
 		}, func(p, own sim.Point) bool { return messages(p.MessagesContended) > messages(own.MessagesContended) }},
 		{func(other, lock, from string) string {
-			return say.Sprintf("%[1]s acquires faster than %[2]s, by more than 5%%, from %[3]s, where nobody else wants it", other, lock, from)
+			return say.Sprintf("%[1]s acquires faster at p50 than %[2]s, by more than 5%%, from %[3]s, where nobody else wants it", other, lock, from)
 		}, func(p, own sim.Point) bool { return faster(p.Acquire.P50, own.Acquire.P50) }},
 		{func(other, lock, from string) string {
 			return say.Sprintf("%[1]s acquires slower at p99 than %[2]s, by more than 5%%, from %[3]s, where up to ten want it", other, lock, from)
 		}, func(p, own sim.Point) bool { return faster(own.Contended.P99, p.Contended.P99) }},
 		{func(other, lock, from string) string {
-			return say.Sprintf("%[1]s hands over faster than %[2]s, by more than 5%%, from %[3]s", other, lock, from)
+			return say.Sprintf("%[1]s hands over faster on average than %[2]s, by more than 5%%, from %[3]s", other, lock, from)
 		}, func(p, own sim.Point) bool { return faster(p.Handoff.Mean, own.Handoff.Mean) }},
 	}
 	own := map[int]sim.Point{}
@@ -279,10 +279,10 @@ func crossings(say *lang.Lang, points []sim.Point, lock string, zones int) (text
 				if p.Lock != other || p.Zones != zones {
 					continue
 				}
-				switch better := f.holds(p, own[p.Peers]); {
-				case better && from == 0:
+				switch so := f.holds(p, own[p.Peers]); {
+				case so && from == 0:
 					from = p.Peers
-				case !better:
+				case !so:
 					from, last = 0, p.Peers
 				}
 			}

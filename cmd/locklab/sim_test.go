@@ -164,7 +164,7 @@ func TestCrossingsAreThoseOfTheTable(t *testing.T) {
 	if code != exitOK {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	for _, want := range []string{"service of 5 (computed) needs fewer messages than multiphase from 8 peers on, where nobody else wants it", "service of 5 (computed) acquires faster than multiphase, by more than 5%, from 7 peers on, where nobody else wants it"} {
+	for _, want := range []string{"service of 5 (computed) needs fewer messages than multiphase from 8 peers on, where nobody else wants it", "service of 5 (computed) acquires faster at p50 than multiphase, by more than 5%, from 7 peers on, where nobody else wants it"} {
 		if !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}

@@ -239,7 +239,7 @@ func (c *Checker) Findings() *Findings {
 	}
 	if _, ended := c.phases[loadgen.PhaseEnd]; !ended {
 		f.Incomplete = append(f.Incomplete, sentence.Of("the history has no end: the run was interrupted"))
-	} else if c.run.DurationNS > 0 && !c.run.Played && t.drain-t.measure < c.run.DurationNS*99/100 {
+	} else if c.run.DurationNS > 0 && !c.run.Played && t.drain-t.measure < c.run.DurationNS-int64(time.Millisecond) { // the generator says its plan's end, exactly
 		f.Incomplete = append(f.Incomplete, sentence.Of("the run was interrupted after %v of %v",
 			time.Duration(t.drain-t.measure), time.Duration(c.run.DurationNS)))
 	}

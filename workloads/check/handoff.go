@@ -29,13 +29,16 @@ func (c handoffs) judge(f *Findings, t timeline) {
 
 // measureHandoffs takes the times from when a holder stopped acting, while others waited,
 // until one of these held. Who asks only then and comes first has barged in, and the
-// others wait on: from that release, until the last of them has the lock or has given up. What ended without a release was not handed over. Clocks' error bounds
-// are not taken into account.
+// others wait on: from that release, until one of them has the lock or all have given up.
+// What ended without a release was not handed over. Clocks' error bounds are not taken
+// into account.
 func measureHandoffs(f *Findings, t timeline, all []*acquire) {
 	slices.SortFunc(all, func(a, b *acquire) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.hold, b.hold)) })
 	var asked, answered, until []int64 // until: when the last one of those who had asked by then had an answer
+	latest := int64(math.MinInt64)
 	for _, a := range slices.SortedFunc(slices.Values(all), func(a, b *acquire) int { return cmp.Compare(a.asked(), b.asked()) }) {
-		asked, until = append(asked, a.asked()), append(until, max(a.at, last64(until)))
+		latest = max(latest, a.at)
+		asked, until = append(asked, a.asked()), append(until, latest)
 	}
 	for _, a := range all {
 		answered = append(answered, a.at)
@@ -68,14 +71,6 @@ func measureHandoffs(f *Findings, t timeline, all []*acquire) {
 		}
 		last = next
 	}
-}
-
-// last64 is the last one; the least there is if there is none.
-func last64(all []int64) int64 {
-	if len(all) == 0 {
-		return math.MinInt64
-	}
-	return all[len(all)-1]
 }
 
 type aboutHandoffs struct{}

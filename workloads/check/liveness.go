@@ -176,11 +176,12 @@ func (c *Checker) leftToNobody(w window, resources [][]*acquire) bool {
 	return true
 }
 
-// hangs is since when an acquisition, or its release, had no answer until the window was over, almost
-// as long as the window: the servers may have had it all the while. Math.MaxInt64 if it had one.
+// hangs is since when an acquisition, almost as long as the window, or a release had no answer until
+// the window was over, so that the resource may have been its client's all the while. Math.MaxInt64 if
+// it had one, or was refused for sure.
 func (c *Checker) hangs(a *acquire, w window) int64 {
 	switch stopped := a.stopped(); {
-	case a.at >= w.to && a.asked() < w.from+int64(c.stall):
+	case a.at >= w.to && a.outcome != failed && a.asked() < w.from+int64(c.stall):
 		return a.asked()
 	case a.granted() && a.at < w.to && stopped < w.to && a.answered >= w.to:
 		return stopped
