@@ -4,9 +4,10 @@
 //
 //	            Acquire                         Release
 //	ok          a Lease, nil error              nil error
-//	failed      ErrNotAcquired: surely not      ErrNotHeld: it was gone before
+//	failed      ErrNotAcquired: surely not      ErrNotHeld: surely gone before
 //	unknown     ErrUnknown: maybe held, until   ErrUnknown: maybe still held,
-//	            the lease at the server ends    until the lease ends
+//	            the lease at the server ends    until the lease ends, or gone,
+//	                                            maybe before
 //
 // A timeout is never "not done": a lock whose server may have granted the
 // request after the caller gave up reports [ErrUnknown] unless it knows better.

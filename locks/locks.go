@@ -36,7 +36,8 @@ type Lease interface {
 	// It is not closed by Release.
 	Lost() <-chan struct{}
 	// Release gives the resource back. It is idempotent: a second call returns
-	// what the first returned. ErrNotHeld means that the lease had ended before.
+	// what the first returned. ErrNotHeld means that the lease had surely ended before; an
+	// error that says so only perhaps is ErrUnknown.
 	Release(ctx context.Context) error
 }
 

@@ -52,6 +52,7 @@ type event struct {
 	kind     eventKind
 	instance int
 	answer   answer
+	repeated bool // of a deletion: one before it had no answer, so that it may have run
 	now      time.Duration
 }
 
@@ -86,6 +87,7 @@ type result uint8
 const (
 	resultOK      result = iota
 	resultNotHeld        // a quorum was gone before
+	resultGone           // a quorum is gone, and nobody knows whether it was before
 	resultUnknown        // too few instances answered
 )
 
@@ -117,6 +119,8 @@ type member struct {
 	deleting bool   // a deletion is out
 	again    bool   // the key may have come while the deletion was out
 	deleted  answer // to the last deletion
+	found    bool   // a deletion found the key
+	maybe    bool   // a deletion that had no answer may have found it
 }
 
 // mayCarry says whether the instance may carry the token, now or later.

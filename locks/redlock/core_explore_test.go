@@ -40,7 +40,7 @@ func (w state) clone() state {
 		w.clients[i].out = nil
 	}
 	w.begun, w.clocks, w.alarms = slices.Clone(w.begun), slices.Clone(w.clocks), slices.Clone(w.alarms)
-	w.keys, w.packets = slices.Clone(w.keys), slices.Clone(w.packets)
+	w.keys, w.packets, w.found = slices.Clone(w.keys), slices.Clone(w.packets), slices.Clone(w.found)
 	return w
 }
 
@@ -57,7 +57,7 @@ func (w *state) digest() [2]uint64 {
 		column := []byte{byte(w.keys[i].client)}
 		for c := range w.clients {
 			p := &w.clients[c].members[i]
-			column = append(column, byte(p.set)|byte(p.deleted)<<3|bit(p.late)<<6|bit(p.asked)<<7, bit(p.deleting)|bit(p.again)<<1|bit(p.believed)<<2)
+			column = append(column, byte(p.set)|byte(p.deleted)<<3|bit(p.late)<<6|bit(p.asked)<<7, bit(p.deleting)|bit(p.again)<<1|bit(p.believed)<<2|bit(p.found)<<3)
 		}
 		var codes []uint32
 		for _, p := range w.packets {

@@ -48,7 +48,7 @@ func (s *transcript) on(kind eventKind, instance int, a answer, nowMS int) strin
 		case effFreed:
 			out = append(out, "freed")
 		case effEnded:
-			out = append(out, [...]string{"ended:ok", "ended:not-held", "ended:unknown"}[e.result])
+			out = append(out, [...]string{"ended:ok", "ended:not-held", "ended:gone", "ended:unknown"}[e.result])
 		}
 	}
 	return strings.Join(out, " ")
@@ -74,6 +74,8 @@ func TestMachine(t *testing.T) {
 	}
 	sequential := testRules()
 	sequential.sequential = true
+	single := testRules()
+	single.n = 1
 	noExtend := testRules()
 	noExtend.extend = false
 	tests := []struct {
@@ -221,6 +223,15 @@ func TestMachine(t *testing.T) {
 			step{evDeleted, "1", yes, 408, "delete1"}, // nobody knows which of the two came first
 			step{evDeleted, "1", no, 409, ""},
 		)},
+		{"what the first deletion found was held, though an extension made it ask again", single, []step{
+			{evBegin, "", 0, 0, "set0 timer@50"},
+			{evSet, "", yes, 3, "granted@1188 timer@403"},
+			{evTick, "", 0, 403, "extend0 timer@453"},
+			{evRelease, "", 0, 405, "delete0 timer@455"},
+			{evExtended, "", yes, 406, ""},
+			{evDeleted, "", yes, 407, "delete0"},
+			{evDeleted, "", no, 408, "ended:ok cleared"},
+		}},
 		{"without extension the lease just ends", noExtend, []step{
 			begin,
 			{evSet, "012", yes, 3, "granted@1188 timer@1188"},

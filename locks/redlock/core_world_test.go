@@ -1,6 +1,9 @@
 package redlock
 
-import "time"
+import (
+	"math/bits"
+	"time"
+)
 
 // This file is what the machine is tested in: clients, instances, and what is on the way
 // between them. Everything that can come next is in core_explore_test.go, random lives in
@@ -13,6 +16,7 @@ type packet struct {
 	reply            bool
 	answer           answer
 	forgotten        bool // a command whose sender was told "unknown" already
+	repeated         bool // a deletion that is sent again, as it had no answer
 }
 
 // key is what an instance has: the token of client-1, until a time.
@@ -28,11 +32,14 @@ type world struct {
 	keys    []key           // per instance
 	now     time.Duration   // by the instances' clocks
 	packets []packet
+	found   []uint // the instances at which a deletion of each client found its key, as bits
+	denied  bool   // somebody who held a quorum of the keys was told that he did not
 }
 
 // add makes a client that has not begun.
 func (w *world) add(r rules) {
 	w.clients, w.clocks, w.alarms = append(w.clients, newMachine(r)), append(w.clocks, w.now), append(w.alarms, 0)
+	w.found = append(w.found, 0)
 }
 
 // feed gives a client an event and puts its commands on their way.
@@ -45,6 +52,9 @@ func (w *world) feed(c int, e event) []effect {
 			w.packets = append(w.packets, packet{client: c, instance: eff.instance, kind: eff.kind})
 		case effTimer:
 			w.alarms[c] = eff.at
+		case effEnded:
+			had := bits.OnesCount(w.found[c]) >= w.clients[c].quorum()
+			w.denied = w.denied || had && eff.result == resultNotHeld
 		}
 	}
 	return out
@@ -53,7 +63,7 @@ func (w *world) feed(c int, e event) []effect {
 // hear gives a client an answer.
 func (w *world) hear(p packet) []effect {
 	kind := map[effectKind]eventKind{effSet: evSet, effExtend: evExtended, effDelete: evDeleted}[p.kind]
-	return w.feed(p.client, event{kind: kind, instance: p.instance, answer: p.answer})
+	return w.feed(p.client, event{kind: kind, instance: p.instance, answer: p.answer, repeated: p.repeated})
 }
 
 // serve has an instance do what it is told.
@@ -66,6 +76,7 @@ func (w *world) serve(p packet) answer {
 		*k = key{p.client + 1, w.now + w.clients[p.client].ttl}
 	case p.kind == effDelete && mine:
 		*k = key{}
+		w.found[p.client] |= 1 << p.instance
 	default:
 		return no
 	}

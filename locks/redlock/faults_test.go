@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -147,6 +150,43 @@ func TestLostMemory(t *testing.T) {
 	locktest.Release(t, second)
 	if err := first.Release(locktest.Within(t)); !errors.Is(err, locks.ErrNotHeld) {
 		t.Errorf("a release that finds its key on two of five: want ErrNotHeld, got %v", err)
+	}
+}
+
+// deaf is a connection that loses an answer when it is told to.
+type deaf struct {
+	net.Conn
+	lose *atomic.Bool
+}
+
+func (c *deaf) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if c.lose.CompareAndSwap(true, false) {
+		return 0, errors.Join(io.ErrUnexpectedEOF, c.Close())
+	}
+	return n, err
+}
+
+// TestALostAnswerIsNoLoss: a deletion that is sent again because its answer was lost finds
+// nothing. Nobody knows whether there was something before it.
+func TestALostAnswerIsNoLoss(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Start(t, 1)
+	var lose atomic.Bool
+	o := redlock.DefaultOptions()
+	noExtension(&o)
+	l := open(t, redlock.Config{Addrs: redistest.Addrs(servers), Options: o, Dial: func(ctx context.Context, addr string, timeout time.Duration) (net.Conn, error) {
+		c, err := redlock.Access{}.Dial(ctx, addr, timeout)
+		return &deaf{Conn: c, lose: &lose}, err
+	}})
+	locktest.Release(t, locktest.Acquire(t, l, "warm")) // the server knows the script now
+	lease := locktest.Acquire(t, l, "held")
+	lose.Store(true)
+	if err := lease.Release(locktest.Within(t)); !errors.Is(err, locks.ErrUnknown) {
+		t.Errorf("release: want ErrUnknown, got %v", err)
+	}
+	if lose.Load() || carriers(servers, "held") != 0 {
+		t.Error("the answer was not lost, or the key is still there")
 	}
 }
 

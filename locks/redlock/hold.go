@@ -91,6 +91,8 @@ func (m *machine) release(now time.Duration) {
 func (m *machine) onDeleted(e event) {
 	member := &m.members[e.instance]
 	member.deleting, member.deleted = false, e.answer
+	member.found = member.found || e.answer == yes
+	member.maybe = member.maybe || e.repeated || e.answer == unknown
 	// A key that came while the deletion was out is gone if SET alone brought it and
 	// the deletion found it. After an extension nobody can tell, so ask once more.
 	if member.again && (e.answer != yes || member.present || member.inDoubt) {
@@ -104,9 +106,10 @@ func (m *machine) onDeleted(e event) {
 }
 
 // end gives the release its result: as soon as a quorum of instances confirmed,
-// all have answered, or the time is up.
+// all have answered, or the time is up. What one deletion found was held, whatever a
+// later one says.
 func (m *machine) end(timeUp bool) {
-	confirmed, stillBelieved, open := 0, 0, 0
+	confirmed, stillBelieved, perhaps, open := 0, 0, 0, 0
 	for i := range m.members {
 		member := &m.members[i]
 		answered := !member.deleting && (member.deleted == yes || member.deleted == no)
@@ -116,8 +119,12 @@ func (m *machine) end(timeUp bool) {
 		if member.deleting {
 			open++
 		}
-		if member.believed && (!answered || member.deleted == yes) {
+		switch {
+		case !member.believed:
+		case !answered || member.found:
 			stillBelieved++
+		case member.maybe:
+			perhaps++
 		}
 	}
 	if confirmed < m.quorum() && open > 0 && !timeUp {
@@ -127,8 +134,10 @@ func (m *machine) end(timeUp bool) {
 	switch {
 	case m.carriers() >= m.quorum():
 		res = resultUnknown
-	case stillBelieved < m.quorum():
+	case stillBelieved+perhaps < m.quorum():
 		res = resultNotHeld
+	case stillBelieved < m.quorum():
+		res = resultGone
 	}
 	m.phase = over
 	m.emit(effect{kind: effEnded, result: res})

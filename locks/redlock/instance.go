@@ -39,6 +39,7 @@ type command struct {
 	// deletion is repeated until then, as a lost one leaves the resource blocked.
 	deadline time.Duration
 	repeat   bool
+	repeated bool // it was sent before, and had no answer
 
 	to       receiver
 	kind     effectKind // for the receiver
@@ -405,6 +406,7 @@ func (ln *lane) exec(batch []*command, inFull bool) {
 			broken = true
 			switch {
 			case c.repeat:
+				c.repeated = c.repeated || wrote
 				ln.notSent(c)
 			case wrote:
 				c.to.receive(c, nil, unknown)

@@ -189,7 +189,7 @@ func (le *lease) send(eff effect, s *script, args []any, deadline time.Duration)
 // receive takes an instance's answer from its lane.
 func (le *lease) receive(c *command, value any, a answer) {
 	kinds := [...]eventKind{effSet: evSet, effExtend: evExtended, effDelete: evDeleted}
-	le.step(event{kind: kinds[c.kind], instance: c.instance, answer: a})
+	le.step(event{kind: kinds[c.kind], instance: c.instance, answer: a, repeated: c.repeated})
 	if c.kind == effDelete && c.instance == le.home {
 		code, _ := value.(int64)
 		le.locker.homeAnswered(le, code&2 != 0)
@@ -288,7 +288,9 @@ func (le *lease) Lost() <-chan struct{} { return le.lost }
 // asked for more than once, then for the others, at most as long again: who asks again at
 // once would else get ahead of all that pause. It goes on when ctx is done, which is the
 // moment when a release is needed most. ErrUnknown says that a quorum may carry the key
-// until the lease time is over; the deletion is repeated in the background.
+// until the lease time is over; the deletion is repeated in the background. It is also what
+// a release says that found the keys gone, of which an earlier deletion that had no answer may
+// have been the reason.
 func (le *lease) Release(ctx context.Context) error {
 	le.release.Do(func() { le.result = le.releaseOnce(ctx) })
 	return le.result
@@ -313,6 +315,8 @@ func (le *lease) releaseOnce(ctx context.Context) error {
 		switch res {
 		case resultNotHeld:
 			return fmt.Errorf("release %q: a quorum of the keys was gone: %w", le.queue.resource, locks.ErrNotHeld)
+		case resultGone:
+			return fmt.Errorf("release %q: a quorum of the keys is gone, perhaps only by a deletion that had no answer: %w", le.queue.resource, locks.ErrUnknown)
 		case resultUnknown:
 			return fmt.Errorf("release %q: %w: %w", le.queue.resource, locks.ErrUnknown, locks.ErrUnavailable)
 		case resultOK:

@@ -15,6 +15,7 @@
 //
 // Known weaknesses beside Redlock's, shown in redsync_test.go: nothing extends a lease by
 // itself, and whoever gives up in the middle of a try leaves keys behind for the TTL,
-// because the library takes them back with the context that has ended. There is no
-// fencing token.
+// because the library takes them back with the context that has ended. go-redis asks again by
+// itself where an answer was lost, so that a release may say that the lease had ended where its
+// first deletion has ended it. There is no fencing token.
 package redsync
