@@ -64,21 +64,14 @@ func (t tale) write(w io.Writer) error {
 	}
 	line(say.Text("lock"), t.Spec)
 	line(say.Text("explored"), t.scope())
-	if len(t.Leases) > 0 {
-		line("", strings.Join(say.TellAll(t.Leases), ", "))
-	}
 	for i, m := range t.modelled() {
 		line([]string{say.Text("modelled"), ""}[min(i, 1)], m)
 	}
 	for i, c := range t.checks() {
 		line([]string{say.Text("checked"), ""}[min(i, 1)], c)
 	}
-	line(say.Text("seen"), t.seen())
-	if t.Scope.Deep {
-		line("", say.Sprintf("the probability that a state was missed is below %.1g", t.Missed()))
-	}
-	if t.Shortened {
-		line("", say.Text("timestamps far apart were taken for somewhat closer ones: states may have been taken for each other"))
+	for i, s := range t.seen() {
+		line([]string{say.Text("seen"), ""}[min(i, 1)], s)
 	}
 	memory := say.Sprintf("%.0f bytes a state", t.BytesPerState())
 	if t.peak > 0 {
@@ -100,13 +93,21 @@ func (t tale) write(w io.Writer) error {
 	return err
 }
 
-func (t tale) seen() string {
+// seen says how much, and what may have been missed of it.
+func (t tale) seen() []string {
 	say := t.say
-	return say.Sprintf("%s states, %s moves, up to %d moves away", lang.Group(t.States), lang.Group(t.Transitions), t.Depth)
+	out := []string{say.Sprintf("%s states, %s moves, up to %d moves away", lang.Group(t.States), lang.Group(t.Transitions), t.Depth)}
+	if t.Scope.Deep {
+		out = append(out, say.Sprintf("the probability that a state was missed is below %.1g", t.Missed()))
+	}
+	if t.Shortened {
+		out = append(out, say.Text("timestamps far apart were taken for somewhat closer ones: states may have been taken for each other"))
+	}
+	return out
 }
 
 // scope says what was explored.
-func (t tale) scope() string { return strings.Join(t.say.TellAll(t.Scope.Texts()), ", ") }
+func (t tale) scope() string { return strings.Join(t.say.TellAll(t.Explored()), ", ") }
 
 func (t tale) modelled() []string { return t.say.TellAll(t.Modelled()) }
 
@@ -182,6 +183,7 @@ func (t tale) writeJSON(w io.Writer) error {
 	if t.Scope.Deep {
 		missed = new(t.Missed())
 	}
+	english := tale{Result: t.Result, say: lang.English()}
 	return writeJSON(w, struct {
 		Schema        string         `json:"schema"`
 		Lock          string         `json:"lock"`
@@ -202,7 +204,7 @@ func (t tale) writeJSON(w io.Writer) error {
 		Shortened     bool           `json:"timestamps_shortened,omitempty"`
 		Trace         *explore.Trace `json:"trace,omitempty"`
 	}{
-		"locklab/explore/v1", t.Spec, t.Scope.String(), lang.English().TellAll(t.Modelled()), tale{Result: t.Result, say: lang.English()}.checks(), t.verdict(), t.Ended.String(), t.Violation,
+		"locklab/explore/v1", t.Spec, english.scope(), english.modelled(), english.checks(), t.verdict(), t.Ended.String(), t.Violation,
 		t.States, t.Transitions, t.Depth, t.elapsed.Seconds(), t.statesPerSecond(), t.BytesPerState(), t.peak,
 		missed, t.Shortened, t.Trace,
 	})

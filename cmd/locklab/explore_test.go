@@ -36,7 +36,7 @@ func TestExploreCommand(t *testing.T) {
 		{[]string{"multiphase", "--peers", "2", "--forming", "--faults", "reconnect"}, exitOK, []string{"not connected at first"}},
 		{[]string{"multiphase:quorum", "--peers", "2", "--faults", "disconnect"}, exitOK, []string{"each above all before", "votes and recoveries end after"}},
 		{[]string{"multiphase:quorum", "--untimed"}, exitViolated, []string{"vote over", "two peers hold"}},
-		{[]string{"multiphase:quorum", "--requests", "1,1,0", "--forgets", "any"}, exitOK, []string{"[1 1 0] requests"}},
+		{[]string{"multiphase:quorum", "--requests", "1,1,0", "--forgets", "any"}, exitOK, []string{"requests by peer: 1 1 0"}},
 		{[]string{"lamport", "--peers", "2"}, exitOK, []string{"lamport", "safe"}},
 		{[]string{"lamport", "--peers", "2", "--faults", "crash", "--stuck", "anywhere"}, exitViolated, []string{"can never get the lock", "✖ crashes"}},
 		{[]string{"ricart-agrawala", "--rounds", "1"}, exitOK, []string{"1 request each"}},
@@ -152,6 +152,40 @@ func TestExploreJSON(t *testing.T) {
 	for _, want := range []string{got.Violation, "<svg", got.Lock + ", explored", got.Checked[0], steps[16].Text} {
 		if !strings.Contains(html.UnescapeString(string(text)), want) {
 			t.Errorf("the page does not have %q", want)
+		}
+	}
+}
+
+// TestBoundsAreRepeated: whoever reads the verdict reads on the same page within which bounds it
+// is, those of leases included, and what may have been missed.
+func TestBoundsAreRepeated(t *testing.T) {
+	for _, tt := range []struct {
+		args, bounds string
+	}{
+		{"multiphase:quorum --peers 2 --rounds 1", "2 peers, 1 request each, nobody gives up, no faults, no lease expiry, no renewal, votes and recoveries end after the leases that rely on them"},
+		{"multiphase:quorum --peers 2 --rounds 1 --expiries 1 --renewals 1", "no faults, 1 lease expiry, 1 renewal, votes and recoveries end after"},
+		{"multiphase:quorum --untimed", "no lease expiry, no renewal, votes and recoveries may end before the leases that rely on them"},
+		{"multiphase --deep", "the probability that a state was missed is below"},
+	} {
+		drawn := filepath.Join(t.TempDir(), "trace.html")
+		args := append(append([]string{"explore"}, strings.Fields(tt.args)...), "--page", drawn)
+		_, text, _ := callWith(t.Context(), args...)
+		_, object, _ := callWith(t.Context(), append(args, "--json")...)
+		var got struct {
+			Explored string
+			Missed   float64 `json:"missed_probability"`
+		}
+		if err := json.Unmarshal([]byte(object), &got); err != nil {
+			t.Fatal(err, object)
+		}
+		page := html.UnescapeString(string(testfile.Read(t, drawn)))
+		for where, have := range map[string]string{"console": text, "page": page} {
+			if !strings.Contains(have, tt.bounds) {
+				t.Errorf("%s: the %s does not say %q", tt.args, where, tt.bounds)
+			}
+		}
+		if !strings.Contains(got.Explored, tt.bounds) && got.Missed == 0 {
+			t.Errorf("%s: the object does not say %q: %s", tt.args, tt.bounds, object)
 		}
 	}
 }

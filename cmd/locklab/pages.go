@@ -62,7 +62,7 @@ func (t tale) writePage(path string) error {
 		Facts: []reports.SheetFact{
 			{Name: say.Text("modelled"), Lines: t.modelled()},
 			{Name: say.Text("checked"), Lines: t.checks()},
-			{Name: say.Text("seen"), Lines: []string{t.seen()}},
+			{Name: say.Text("seen"), Lines: t.seen()},
 		},
 	}
 	if t.Trace != nil {

@@ -66,6 +66,9 @@ type Result struct {
 	Durable bool
 }
 
+// Explored says within which bounds.
+func (r *Result) Explored() []sentence.Text { return append(r.Scope.Texts(), r.Leases...) }
+
 // Modelled says what of the real thing a state of the exploration stands for.
 func (r *Result) Modelled() []sentence.Text {
 	out := []sentence.Text{sentence.Of("one resource; a client believes what it did and what it was told, and by that all is judged")}

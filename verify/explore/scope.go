@@ -161,26 +161,12 @@ func (sc *Scope) down(i, j int) bool {
 	return slices.Contains(sc.Down, [2]int{min(i, j), max(i, j)})
 }
 
-// String says what is explored, for people.
-func (sc Scope) String() string { return list(sc.Texts()).String() }
-
-// list is written with commas.
-type list []sentence.Text
-
-func (l list) String() string {
-	parts := make([]string, len(l))
-	for i, t := range l {
-		parts[i] = t.String()
-	}
-	return strings.Join(parts, ", ")
-}
-
 // Texts say what is explored.
 func (sc Scope) Texts() []sentence.Text {
 	sc.fillIn()
 	parts := []sentence.Text{sentence.Of("%d peers", sc.Peers)}
 	if n := sc.Requests[0]; sc.uneven() {
-		parts = append(parts, sentence.Of("%v requests", sc.Requests))
+		parts = append(parts, sentence.Of("requests by peer: %s", strings.Trim(fmt.Sprint(sc.Requests), "[]")))
 	} else {
 		parts = append(parts, often(n, sentence.Of("no request each"), sentence.Of("1 request each"), sentence.Of("%d requests each", n), sentence.Of("any number of requests each")))
 	}
