@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -105,7 +106,7 @@ func (r *simReport) tell(w io.Writer, width int) {
 
 func (r *simReport) findings(w io.Writer) {
 	if len(r.Outcome.Groups) == 0 {
-		fmt.Fprintf(w, "  nothing was violated in %s\n", some(r.Outcome.Done, "run"))
+		fmt.Fprintf(w, "  %s\n", r.nothing())
 		return
 	}
 	fmt.Fprintln(w)
@@ -120,8 +121,33 @@ func (r *simReport) findings(w io.Writer) {
 	}
 	found.write(w, 0) // its last column is folded
 	if !r.Outcome.Bad() {
-		fmt.Fprintln(w, "  nothing was violated: a resource that checks tokens refuses the earlier holder of each fenced overlap; tokens were forgotten where a majority had lost its memory")
+		fmt.Fprintf(w, "  %s: %s\n", r.nothing(), strings.Join(harmless(r.Outcome.Groups), "; "))
 	}
+}
+
+// nothing says that nothing was violated, and how far that goes.
+func (r *simReport) nothing() string {
+	text := "nothing was violated in " + some(r.Outcome.Done, "run")
+	if n := r.Outcome.Totals.Truncated; n > 0 {
+		text += fmt.Sprintf(", of which --max-events ended %d before a verdict", n)
+	}
+	return text
+}
+
+// harmless says why what was found violates nothing.
+func harmless(groups []sim.Group) (why []string) {
+	for _, k := range []struct {
+		kind sim.FindingKind
+		why  string
+	}{
+		{sim.Fenced, "a resource that checks tokens refuses the earlier holder of each fenced overlap as soon as it has seen the later one"},
+		{sim.Forgot, "tokens were forgotten only where a majority had lost its memory, and more is not promised"},
+	} {
+		if slices.ContainsFunc(groups, func(g sim.Group) bool { return g.Example.Kind == k.kind }) {
+			why = append(why, k.why)
+		}
+	}
+	return why
 }
 
 // ranksTable shows the highest and the lowest ranks, and how even all were served.

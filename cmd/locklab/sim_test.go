@@ -269,6 +269,23 @@ func TestReplays(t *testing.T) {
 	}
 }
 
+// TestHarmlessIsWhatWasFound: only what is in the table is explained, and runs that were ended
+// do not pass for runs in which nothing was violated.
+func TestHarmlessIsWhatWasFound(t *testing.T) {
+	const fenced, forgot = "earlier holder of each fenced overlap", "a majority had lost its memory"
+	for args, want := range map[string]struct{ told, untold string }{
+		"multiphase:quorum --seeds 300 --faults partition,crash,pause,slow":     {fenced, forgot},
+		"multiphase:quorum,store=memory --seeds 300 --faults crash --think 1ms": {forgot, fenced},
+		"multiphase --seeds 2 --max-events 1000":                                {"of which --max-events ended 2 before a verdict", forgot},
+		"multiphase --seeds 2":                                                  {"nothing was violated in 2 runs", "--max-events"},
+	} {
+		_, out, _ := simulate(t, strings.Fields(args)...)
+		if !strings.Contains(out, want.told) || strings.Contains(out, want.untold) {
+			t.Errorf("sim %s: want %q and not %q:\n%s", args, want.told, want.untold, out)
+		}
+	}
+}
+
 // TestSimTokensOutliveCrashes checks that tokens grow where votes are on disk, and that
 // they are only forgotten where more memory was lost than may be.
 func TestSimTokensOutliveCrashes(t *testing.T) {
