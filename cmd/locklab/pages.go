@@ -26,12 +26,11 @@ func writeSweepPage(say *lang.Lang, path, lock string, points []sim.Point, drawn
 	}
 	shown := reports.SheetSection{Title: say.Text("What it shows")}
 	for _, zones := range sweepZones() {
-		text := say.Sprintf("nothing else is better than %s", lock)
-		if better := crossings(say, points, lock, zones); len(better) > 0 {
-			text = strings.Join(better, "; ")
+		for _, text := range crossings(say, points, lock, zones) {
+			shown.Notes = append(shown.Notes, say.Sprintf("%d zones", zones)+": "+text+".")
 		}
-		shown.Notes = append(shown.Notes, say.Sprintf("%d zones", zones)+": "+text+".")
 	}
+	shown.Notes = append(shown.Notes, clearlyText(say))
 	page.Sections = append(page.Sections, shown)
 	for _, f := range sweep.Figures() {
 		page.Sections = append(page.Sections, reports.SheetSection{Title: upper(say.Term(f.Title)), Drawing: sweep.Draw(say, f, drawn)})

@@ -4,14 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -205,6 +203,7 @@ func sweepText(out io.Writer, say *lang.Lang, points []sim.Point, lock string) {
 		}
 		fmt.Fprintln(w)
 	}
+	fmt.Fprintln(w, clearlyText(say))
 	_, _ = io.WriteString(out, folded(out, w.String()))
 }
 
@@ -230,70 +229,4 @@ func sweepRows(points []sim.Point, zones int) (rows [][]string) {
 		})
 	}
 	return rows
-}
-
-// faster says that a time is clearly less than the other.
-func faster(a, b time.Duration) bool { return float64(a) < clearly*float64(b) }
-
-// clearly is what part of a time another one is at most to be called faster: less differs by chance.
-// Messages are counted, not timed: one fewer of those that the table shows is fewer.
-const clearly = 0.95
-
-// crossings say from how many peers on each of the others is better, or worse where up to ten want it.
-func crossings(say *lang.Lang, points []sim.Point, lock string, zones int) (texts []string) {
-	messages := func(mean float64) float64 { return math.Round(10 * mean) }
-	figures := []struct {
-		say   func(other, lock, from string) string
-		holds func(p, own sim.Point) bool
-	}{
-		{func(other, lock, from string) string {
-			return say.Sprintf("%[1]s needs fewer messages than %[2]s from %[3]s, where nobody else wants it", other, lock, from)
-		}, func(p, own sim.Point) bool { return messages(p.Messages) < messages(own.Messages) }},
-		{func(other, lock, from string) string {
-			return say.Sprintf("%[1]s needs more messages than %[2]s from %[3]s, where up to ten want it", other, lock, from)
-		}, func(p, own sim.Point) bool { return messages(p.MessagesContended) > messages(own.MessagesContended) }},
-		{func(other, lock, from string) string {
-			return say.Sprintf("%[1]s acquires faster at p50 than %[2]s, by more than 5%%, from %[3]s, where nobody else wants it", other, lock, from)
-		}, func(p, own sim.Point) bool { return faster(p.Acquire.P50, own.Acquire.P50) }},
-		{func(other, lock, from string) string {
-			return say.Sprintf("%[1]s acquires slower at p99 than %[2]s, by more than 5%%, from %[3]s, where up to ten want it", other, lock, from)
-		}, func(p, own sim.Point) bool { return faster(own.Contended.P99, p.Contended.P99) }},
-		{func(other, lock, from string) string {
-			return say.Sprintf("%[1]s hands over faster on average than %[2]s, by more than 5%%, from %[3]s", other, lock, from)
-		}, func(p, own sim.Point) bool { return faster(p.Handoff.Mean, own.Handoff.Mean) }},
-	}
-	own := map[int]sim.Point{}
-	var others []string
-	for _, p := range points {
-		switch {
-		case p.Lock == lock && p.Zones == zones:
-			own[p.Peers] = p
-		case p.Lock != lock && !slices.Contains(others, p.Lock):
-			others = append(others, p.Lock)
-		}
-	}
-	for _, other := range others {
-		for _, f := range figures {
-			from, last := 0, 0 // it is so from here to the end, and not at the last before it
-			for _, p := range points {
-				if p.Lock != other || p.Zones != zones {
-					continue
-				}
-				switch so := f.holds(p, own[p.Peers]); {
-				case so && from == 0:
-					from = p.Peers
-				case !so:
-					from, last = 0, p.Peers
-				}
-			}
-			switch {
-			case from == 0:
-			case last > 0 && last < from-1: // nobody looked between
-				texts = append(texts, f.say(other, lock, say.Sprintf("%d peers on (not yet with %d)", from, last)))
-			default:
-				texts = append(texts, f.say(other, lock, say.Sprintf("%d peers on", from)))
-			}
-		}
-	}
-	return texts
 }

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"locklab/reports/lang"
+	"locklab/verify/sim"
+)
+
+// compared is a figure of a sweep of which less is better.
+type compared struct {
+	name string
+	of   func(sim.Point) (value float64, has bool)
+	less func(a, b float64) bool
+}
+
+// comparedFigures are those of the tables.
+func comparedFigures(say *lang.Lang) []compared {
+	// A time is clearly less if it is below this part of the other: times differ by chance. Messages
+	// are counted, not timed: one fewer of those that the table shows is fewer.
+	const clearly = 0.95
+	shorter := func(a, b float64) bool { return a < clearly*b }
+	fewer := func(a, b float64) bool { return math.Round(10*a) < math.Round(10*b) }
+	always := func(of func(sim.Point) float64) func(sim.Point) (float64, bool) {
+		return func(p sim.Point) (float64, bool) { return of(p), true }
+	}
+	queued := func(of func(sim.Point) float64) func(sim.Point) (float64, bool) { // the computed service has no queue
+		return func(p sim.Point) (float64, bool) { return of(p), p.Contended.Max > 0 }
+	}
+	return []compared{
+		{say.Text("messages where nobody else wants it"), always(func(p sim.Point) float64 { return p.Messages }), fewer},
+		{say.Text("messages where up to ten want it"), always(func(p sim.Point) float64 { return p.MessagesContended }), fewer},
+		{say.Text("acquire p50 where nobody else wants it"), always(func(p sim.Point) float64 { return float64(p.Acquire.P50) }), shorter},
+		{say.Text("acquire p99 where nobody else wants it"), always(func(p sim.Point) float64 { return float64(p.Acquire.P99) }), shorter},
+		{say.Text("acquire p50 where up to ten want it"), queued(func(p sim.Point) float64 { return float64(p.Contended.P50) }), shorter},
+		{say.Text("acquire p99 where up to ten want it"), queued(func(p sim.Point) float64 { return float64(p.Contended.P99) }), shorter},
+		{say.Text("mean handoff"), always(func(p sim.Point) float64 { return float64(p.Handoff.Mean) }), shorter},
+		{say.Text("handoff p99"), always(func(p sim.Point) float64 { return float64(p.Handoff.P99) }), shorter},
+	}
+}
+
+// crossings say of each of the others in what it needs less than the lock and in what more, and with
+// how many peers.
+func crossings(say *lang.Lang, points []sim.Point, lock string, zones int) (texts []string) {
+	own, others, theirs := map[int]sim.Point{}, []string(nil), map[string][]sim.Point{}
+	for _, p := range points {
+		switch {
+		case p.Zones != zones:
+		case p.Lock == lock:
+			own[p.Peers] = p
+		default:
+			if len(theirs[p.Lock]) == 0 {
+				others = append(others, p.Lock)
+			}
+			theirs[p.Lock] = append(theirs[p.Lock], p)
+		}
+	}
+	for _, other := range others {
+		var less, more places
+		for _, f := range comparedFigures(say) {
+			var sizes, below, above []int
+			for _, p := range theirs[other] {
+				a, has := f.of(p)
+				b, had := f.of(own[p.Peers])
+				if !has || !had {
+					continue
+				}
+				sizes = append(sizes, p.Peers)
+				if f.less(a, b) {
+					below = append(below, p.Peers)
+				}
+				if f.less(b, a) {
+					above = append(above, p.Peers)
+				}
+			}
+			less.add(say, f.name, below, sizes)
+			more.add(say, f.name, above, sizes)
+		}
+		texts = append(texts,
+			say.Sprintf("%s needs less than %s %s", other, lock, less.text(say)),
+			say.Sprintf("%s needs more than %s %s", other, lock, more.text(say)))
+	}
+	return texts
+}
+
+// places are the figures of which something is so, by the numbers of peers with which it is.
+type places []place
+
+type place struct {
+	where string
+	names []string
+}
+
+func (p *places) add(say *lang.Lang, name string, so, all []int) {
+	if len(so) == 0 {
+		return
+	}
+	where := withPeers(say, so, all)
+	i := slices.IndexFunc(*p, func(at place) bool { return at.where == where })
+	if i < 0 {
+		i, *p = len(*p), append(*p, place{where: where})
+	}
+	(*p)[i].names = append((*p)[i].names, name)
+}
+
+func (p places) text(say *lang.Lang) string {
+	if len(p) == 0 {
+		return say.Text("nowhere")
+	}
+	parts := make([]string, len(p))
+	for i, at := range p {
+		parts[i] = at.where + ": " + strings.Join(at.names, ", ")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// withPeers says with how many peers something is so, of all numbers of them that were measured.
+func withPeers(say *lang.Lang, so, all []int) string {
+	from := so[0]
+	rest := all[slices.Index(all, from):]
+	if !slices.Equal(so, rest) {
+		words := make([]string, len(so))
+		for i, n := range so {
+			words[i] = strconv.Itoa(n)
+		}
+		return say.Sprintf("with %s peers", strings.Join(words, ", "))
+	}
+	if before := len(all) - len(rest) - 1; before >= 0 && all[before] < from-1 { // nobody looked between
+		return say.Sprintf("from %d peers on (not yet with %d)", from, all[before])
+	}
+	return say.Sprintf("from %d peers on", from)
+}
+
+// clearlyText says what is told apart.
+func clearlyText(say *lang.Lang) string {
+	return say.Text("Times are told apart where one is below 95 % of the other, messages where the tables show different numbers.")
+}
