@@ -1,9 +1,11 @@
 package scenario_test
 
 import (
+	"slices"
 	"testing"
 
 	"locklab/chaos/scenario"
+	"locklab/locks"
 )
 
 func TestBuiltinScenariosAreRight(t *testing.T) {
@@ -18,5 +20,37 @@ func TestBuiltinScenariosAreRight(t *testing.T) {
 	}
 	if len(all) == 0 || len(all[0].Timeline) > 0 {
 		t.Error("the first one breaks something")
+	}
+}
+
+// TestDetectionSplits: a peer-to-peer lock that goes on without whoever is gone is expected to
+// do what multiphase does, which does so, and not what the same lock does without that.
+func TestDetectionSplits(t *testing.T) {
+	all, err := scenario.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect := func(s scenario.Scenario, text string) (safety string, liveness []string) {
+		spec, err := locks.ParseSpec(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, _ := s.Expect(spec, "seoul-3az")
+		return e.Safety, e.Liveness
+	}
+	splits := 0
+	for _, s := range all {
+		safety, liveness := expect(s, "multiphase")
+		if safety == "unsafe" {
+			splits++
+		}
+		for _, text := range []string{"lamport:detect=on", "ricart-agrawala:detect=on"} {
+			if has, fares := expect(s, text); has != safety || !slices.Equal(fares, liveness) {
+				t.Errorf("%s: %s is expected to be %q, %v, and multiphase %q, %v", s.Name, text, has, fares, safety, liveness)
+			}
+		}
+	}
+	if splits == 0 {
+		t.Error("no scenario splits multiphase")
 	}
 }

@@ -106,9 +106,10 @@ type Findings struct {
 	// it: of "" where there is one zone only.
 	Longest, Whole, InZone Stall         `merge:"-"`
 	LeastStall             time.Duration `merge:"-"` // what is a stall
-	// DownLong says that it was down throughout a fault of FailoverTime or longer (and of the
-	// lease, where a holder was hit, one resource stuck, or all that was wanted left to nobody).
-	// A shorter one can be over before a lock that goes on has noticed it.
+	// DownLong says that it was down throughout a fault, and on until that had ended, for
+	// FailoverTime or longer (and for the lease, where a holder was hit, one resource stuck, or all
+	// that was wanted left to nobody). A shorter one can be over before a lock that goes on has
+	// noticed it.
 	DownLong bool
 	// Demand says that in half of the fault windows, at least, somebody wanted the lock for
 	// long enough, or got what he had asked for there; or that there was no fault. Without it

@@ -362,6 +362,31 @@ func TestDownOrLeased(t *testing.T) {
 	}
 }
 
+// TestDownUntilItHadEnded: a fault lasts until it has ended, not until its heal was asked for. A
+// lock that nobody gets until then was down for all of that.
+func TestDownUntilItHadEnded(t *testing.T) {
+	for back, want := range map[int64]check.Status{4450: check.Expected, 8000: check.Violated} {
+		slow := fault("f1", "full-disk", 3000, 9000, func(*history.Event) {})
+		slow[2].AtNS = 4400 * ms // heal-asked
+		events := slices.Concat([]history.Event{leasedRun(3000)}, players(1000, 10_000, 0, 0), slow, phases(1000, 10_000, 10_100))
+		for from := int64(1000); from < 10_000; from += 100 {
+			e := acquire("m1", "a", fmt.Sprint("k", from), from, from+2, 0)
+			if from >= 2990 && from < back {
+				e = acquire("m1", "a", "", from, from+95, 0)
+				e.Outcome, e.Error = "failed", "timeout"
+				events = append(events, e)
+				continue
+			}
+			events = append(events, e, release("m1", e.Hold, from+4, from+5))
+		}
+		f := checktest.Events(events, options)
+		v := check.Judge(f, history.Expect{Liveness: []string{check.Live, check.Stalls}})
+		if v.Status != want || f.Liveness != check.Down || strings.Contains(v.Why, "too short") != (want == check.Expected) {
+			t.Errorf("granted again at %d ms: %s, %s, want %s: %s", back, v.Status, f.Liveness, want, v.Why)
+		}
+	}
+}
+
 // TestInForce: what failed while a fault lasted is not shared out over the time in which the
 // lock may recover from it.
 func TestInForce(t *testing.T) {

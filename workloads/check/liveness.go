@@ -13,6 +13,9 @@ import (
 type window struct {
 	span
 	heal int64 // when the heal was asked for; 0 if it never was
+	over int64 // when what was broken had ended, in the measured part; not before to
+	// still is for how long after it, and before it was over, somebody waited and nobody was granted.
+	still int64
 	// held says that a fault of it was aimed at whoever held the lock, or left all that was wanted to nobody.
 	held  bool
 	worst string // that a stall of it can show
@@ -53,6 +56,7 @@ func (c *Checker) windows(t timeline) []window {
 			w.to = f.EndedNS
 		}
 		w.from, w.to = max(w.from, t.measure), min(w.to, t.drain)
+		w.over = max(w.to, min(f.EndedNS, t.drain))
 		if w.from < w.to {
 			list = append(list, w)
 		}
@@ -71,7 +75,7 @@ func (c *Checker) windows(t timeline) []window {
 			merged = append(merged, w)
 			continue
 		}
-		last.held = last.held || w.held
+		last.held, last.over = last.held || w.held, max(last.over, w.over)
 		if w.to >= last.to {
 			last.to, last.heal = w.to, w.heal
 		}
@@ -122,7 +126,7 @@ func (c *Checker) checkLiveness(f *Findings, t timeline, idle []int64) {
 	lacks := sync.OnceValue(func() []lack { return c.lacks(resources, grants) })
 	for i, w := range windows {
 		live, stall, _ := c.fare(c.longEnough(w, t, grants), demand, grants)
-		judged := w
+		judged := w.goneOn(demand, grants)
 		judged.held = w.held || live == Down && c.leftToNobody(w, resources)
 		c.fared(f, t, judged, live, stall, "")
 		if w.heal > 0 {
@@ -275,6 +279,18 @@ func (c *Checker) longEnough(w window, t timeline, grants []int64) window {
 	return w
 }
 
+// goneOn is the window with how long it went on as it was at its end.
+func (w window) goneOn(demand []span, grants []int64) window {
+	if w.over > w.to {
+		until := w.over
+		if next, _ := slices.BinarySearch(grants, w.to); next < len(grants) {
+			until = min(until, grants[next])
+		}
+		w.still = within(span{w.to, until}, demand)
+	}
+	return w
+}
+
 // brief says that a fault was over before a stall could be seen in it.
 func (c *Checker) brief(w window) bool { return w.heal > 0 && w.to-w.from < int64(c.stall) }
 
@@ -292,7 +308,7 @@ func (c *Checker) fared(f *Findings, t timeline, w window, live string, stall ou
 	if rank(live) > rank(w.worst) {
 		live = w.worst
 	}
-	f.DownLong = f.DownLong || (live == Down && w.to-w.from >= f.failover(w, resource))
+	f.DownLong = f.DownLong || (live == Down && w.to-w.from+w.still >= f.failover(w, resource))
 	stall.resource = resource
 	seen := stall.told(t)
 	f.Longest = f.Longest.or(seen)
