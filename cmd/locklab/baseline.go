@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"strings"
 
@@ -61,7 +62,7 @@ func (b beyond) row() string {
 
 // String says what was crossed, or why nobody knows.
 func (b beyond) String() string {
-	text := fmt.Sprintf("%s: %s: %.4g, it was %.4g", b.row(), b.threshold, b.After.Center, b.Before.Center)
+	text := fmt.Sprintf("%s: %s: %s, it was %.4g", b.row(), b.threshold, centerText(b.After.Center), b.Before.Center)
 	if b.shown {
 		return "crossed --fail-on: " + text
 	}
@@ -111,6 +112,60 @@ func gate(files []result.File, thresholds []failon.Threshold) (all []beyond) {
 			}
 		}
 	}
+	return append(all, gone(files, thresholds)...)
+}
+
+// gone are the times that ended in the first file and never in another one.
+func gone(files []result.File, thresholds []failon.Threshold) (all []beyond) {
+	for run := 1; run < len(files); run++ {
+		of := ""
+		if len(files) > 2 {
+			of = files[run].Run.ID
+		}
+		for _, before := range files[0].Results {
+			for _, after := range files[run].Results {
+				if before.Lock != after.Lock || before.Scenario != after.Scenario || before.Workload != after.Workload {
+					continue
+				}
+				for _, t := range thresholds {
+					f := t.Figure()
+					was, had := f.Of(before)
+					if !had || f.Never(before) || !f.Never(after) || !t.Beyond(was, math.Inf(1)) {
+						continue
+					}
+					d := reports.Difference{Run: run, Lock: after.Lock, Scenario: after.Scenario, Workload: after.Workload, Figure: f}
+					d.Before.Center, d.After.Center = was, math.Inf(1)
+					if before.Verdict.Undecided() || after.Verdict.Undecided() {
+						d.Untested = result.StatusInconclusive
+					}
+					all = append(all, beyond{d, t, d.Untested == "", of})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// centerText is a figure; a time that never ended is none.
+func centerText(v float64) string {
+	if math.IsInf(v, 1) {
+		return "it never came"
+	}
+	return fmt.Sprintf("%.4g", v)
+}
+
+// missing says which thresholds none of the rows has the figure of: whoever waits for such a one
+// waits in vain.
+func missing(files []result.File, thresholds []failon.Threshold) (all []string) {
+	var rows []result.Row
+	for _, f := range files {
+		rows = append(rows, f.Results...)
+	}
+	for _, t := range thresholds {
+		if t.Missing(rows) {
+			all = append(all, fmt.Sprintf("--fail-on %s decides nothing: no row has that figure", t))
+		}
+	}
 	return all
 }
 
@@ -152,7 +207,7 @@ func tellGate(w io.Writer, files []result.File, thresholds []failon.Threshold) e
 		}
 		why, needed := b.open()
 		reason := strings.TrimSuffix(fmt.Sprintf("open --fail-on: %s: %s", b.threshold, why), ": ")
-		row := strings.TrimSpace(fmt.Sprintf("%s: %.4g, it was %.4g %s", b.row(), b.After.Center, b.Before.Center, needed))
+		row := strings.TrimSpace(fmt.Sprintf("%s: %s, it was %.4g %s", b.row(), centerText(b.After.Center), b.Before.Center, needed))
 		if len(rows[reason]) == 0 {
 			reasons = append(reasons, reason)
 		}
@@ -165,6 +220,9 @@ func tellGate(w io.Writer, files []result.File, thresholds []failon.Threshold) e
 			all = append(all[:most:most], fmt.Sprintf("and %d more, which the report has", more))
 		}
 		fmt.Fprintln(w, reports.Wrap(reason+": "+strings.Join(all, "; "), widthOf(w), 2))
+	}
+	for _, text := range missing(files, thresholds) {
+		fmt.Fprintln(w, reports.Wrap(text, widthOf(w), 2))
 	}
 	for _, f := range files[min(len(files)-1, 1):] {
 		for _, r := range f.Results {

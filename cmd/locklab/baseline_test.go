@@ -77,6 +77,43 @@ func TestDifferencesFromABaseline(t *testing.T) {
 	}
 }
 
+// TestWhatNeverCameIsBeyondEveryLimit: a lock that recovered before and does not any more is no
+// lock without that figure.
+func TestWhatNeverCameIsBeyondEveryLimit(t *testing.T) {
+	before, after := measured(10, 8), measured(10, 8)
+	before.Results[0].RecoveryMS = new(300.0)
+	after.Results[0].NotRecovered = true
+	undecided := measured(10, 8)
+	undecided.Results[0].NotRecovered, undecided.Results[0].Verdict.Status = true, result.StatusInconclusive
+	for name, tt := range map[string]struct {
+		files []result.File
+		text  string
+		code  int
+		says  string
+	}{
+		"a limit":              {[]result.File{after}, "recovery_ms>2900", exitViolated, "crossed --fail-on"},
+		"a difference":         {[]result.File{before, after}, "recovery_ms>+10%", exitViolated, "recovery_ms>+10%: it never came, it was 300"},
+		"nobody knows":         {[]result.File{before, undecided}, "recovery_ms>+10%", exitInconclusive, "not judged: inconclusive"},
+		"it came":              {[]result.File{before}, "recovery_ms>2900", exitOK, ""},
+		"nothing has it":       {[]result.File{before}, "handoff_ms.p99>3", exitOK, "--fail-on handoff_ms.p99>3 decides nothing: no row has that figure"},
+		"it never came at all": {[]result.File{after, after}, "recovery_ms>+10%", exitOK, ""},
+	} {
+		thresholds, err := parseThresholds([]string{tt.text}, true, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		failed := tellGate(&out, tt.files, thresholds)
+		code := exitOK
+		if exit := (*exitError)(nil); errors.As(failed, &exit) {
+			code = exit.code
+		}
+		if said := strings.Join(strings.Fields(out.String()), " "); code != tt.code || !strings.Contains(said, tt.says) || tt.says == "" && said != "" {
+			t.Errorf("%s: exit code %d, want %d; said %q", name, code, tt.code, said)
+		}
+	}
+}
+
 // TestOpenDifferencesAreSaidOnce for each reason, with the rows that it is true of.
 func TestOpenDifferencesAreSaidOnce(t *testing.T) {
 	many := func(p99 float64) result.File {

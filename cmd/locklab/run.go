@@ -212,6 +212,9 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (ended err
 		applyGate(file.Results, gate([]result.File{*baseline, file}, plan.thresholds))
 	}
 	applyThresholds(file.Results, plan.thresholds)
+	for _, text := range missing([]result.File{file}, plan.thresholds) {
+		fmt.Fprintf(stderr, "locklab: %s\n", text)
+	}
 	file.Run.Claims = suite.Decide(plan.claims, file.Results)
 	if f.junit != "" {
 		if err := reports.WriteJUnit(f.junit, file, runErr); err != nil {

@@ -104,6 +104,20 @@ func (f *Figure) Of(r Row) (float64, bool) {
 	return f.value(r)
 }
 
+// Never says that the row has no such time because what it would end with never came: it is longer
+// than any.
+func (f *Figure) Never(r Row) bool {
+	switch name, _, _ := strings.Cut(f.Field, "."); name {
+	case "recovery_ms":
+		return r.NotRecovered
+	case "latency_ms":
+		return r.LatencyMS == nil && r.MeasuredMS > 0 && r.OfferedPerS > 0 && r.Availability == 0
+	case "acquire_ms":
+		return r.AcquireMS == nil && r.Acquired != nil && *r.Acquired == 0
+	}
+	return false
+}
+
 // value is what stands in a row, whether or not it was measured.
 func (f *Figure) value(r Row) (float64, bool) {
 	switch {

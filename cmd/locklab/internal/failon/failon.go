@@ -75,11 +75,25 @@ func Parse(text string) (Threshold, error) {
 	return Threshold{}, fmt.Errorf("--fail-on %q: want FIGURE OPERATOR NUMBER, such as 'duplicates>0' (operators: %s)", text, strings.Join(operators(), " "))
 }
 
-// Crossed says whether the row crosses the threshold. A row that has no such
-// figure does not.
+// Crossed says whether the row crosses the threshold. A row that has no such figure does
+// not, unless it is a time that never ended: that is longer than any.
 func (t Threshold) Crossed(row result.Row) bool {
+	if t.differs {
+		return false
+	}
+	if t.figure.Never(row) {
+		return t.holds(math.Inf(1))
+	}
 	value, ok := t.figure.Of(row)
-	return ok && !t.differs && t.holds(value)
+	return ok && t.holds(value)
+}
+
+// Missing says that none of the rows has what the threshold is about, so that it decides nothing.
+func (t Threshold) Missing(rows []result.Row) bool {
+	return !slices.ContainsFunc(rows, func(row result.Row) bool {
+		_, ok := t.figure.Of(row)
+		return ok || t.figure.Never(row)
+	})
 }
 
 // Beyond says whether a figure that was before, and is after, differs by more than the

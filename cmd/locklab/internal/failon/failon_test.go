@@ -15,6 +15,26 @@ func TestThresholds(t *testing.T) {
 		LatencyMS:  &result.Quantiles{P50: 1, P99: 20, Max: 90},
 		StallMS:    &stall, Availability: 0.98, Errors: map[string]int64{"timeout": 4},
 	}
+	none := 0.0
+	dead := result.Row{MeasuredMS: 1000, OfferedPerS: 10, NotRecovered: true, Acquired: &none}
+	for text, crossed := range map[string]bool{
+		"recovery_ms>2900": true, "recovery_ms>=2900": true, "recovery_ms<2900": false, "recovery_ms==0": false,
+		"latency_ms.p99>10000": true, "acquire_ms>10000": true, "fill_ms>0": false,
+	} {
+		threshold, err := failon.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := threshold.Crossed(dead); got != crossed {
+			t.Errorf("nothing ever came back: %s: crossed is %v, want %v", text, got, crossed)
+		}
+		if threshold.Crossed(result.Row{MeasuredMS: 1000}) && text != "recovery_ms<2900" {
+			t.Errorf("nothing was asked: %s is crossed", text)
+		}
+		if missing := threshold.Missing([]result.Row{row, dead}); missing != (text == "fill_ms>0") {
+			t.Errorf("%s: missing is %v", text, missing)
+		}
+	}
 	tests := []struct {
 		text    string
 		crossed bool
