@@ -33,6 +33,8 @@ hosts:
 		want []string // in the message
 	}{
 		{[]string{"run", "--locks", "redlock:ttl=soon"}, []string{"ttl=soon", "duration"}},
+		{[]string{"run", "--locks", "all,raft"}, []string{"--locks: all stands for every one", "alone"}},
+		{[]string{"run", "--locks", "none", "--scenarios", "baseline,all"}, []string{"--scenarios: all stands for every one", "alone"}},
 		{[]string{"run", "--scenarios", wrongField}, []string{wrongField, "7", "betwixt"}},
 		{[]string{"run", "--topology", wrongTopology}, []string{wrongTopology, "5", "amid"}},
 		{[]string{"run", "--topology", twice}, []string{twice, "6", `"h"`}},

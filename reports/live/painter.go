@@ -191,7 +191,7 @@ func figuresOf(say *lang.Lang, m *model, bins []series.Bin) (all []figureView) {
 		if unsafe > 0 {
 			class = "bad"
 		}
-		f := figureView{Name: say.Text("duplicates"), Value: lang.Group(unsafe), Class: class, Note: say.Count(m.rooms.created, "of 1 room", "of %s rooms")}
+		f := figureView{Name: say.Text("duplicates"), Value: lang.Group(unsafe), Class: class, Note: say.Count(m.rooms.created, "of 1 room, with the warm-up", "of %s rooms, with the warm-up")}
 		if early := m.rooms.early.unsafe(); early > 0 {
 			f.Note += ", " + say.Sprintf("%s in the warm-up", lang.Group(early))
 		}

@@ -82,10 +82,21 @@ func (c *Config) UseTopology(name, agents string) (err error) {
 	return nil
 }
 
+// allAlone refuses "all" beside others.
+func allAlone(flag string, names []string) error {
+	if each := strings.Split(strings.Join(names, ","), ","); len(each) > 1 && slices.Contains(each, "all") {
+		return fmt.Errorf("%s: all stands for every one that there is: want it alone", flag)
+	}
+	return nil
+}
+
 // UseLocks takes the locks of these names, for which the topology must have what they
 // need; of "all", and of a suite's, it takes those for which it has, and says why the others
 // are unavailable. Those that the user brings need not be named.
 func (c *Config) UseLocks(names []string, own ...catalog.Lock) (err error) {
+	if err := allAlone("--locks", names); err != nil {
+		return err
+	}
 	whatFits := c.Suite
 	if slices.Equal(names, []string{"all"}) {
 		names, whatFits = catalog.Names(), true
@@ -146,6 +157,9 @@ func (c *Config) lacks(lock catalog.Lock) error {
 // UseScenarios reads the scenarios by name or path, and checks that topology, locks and
 // workload fit them.
 func (c *Config) UseScenarios(names []string) error {
+	if err := allAlone("--scenarios", names); err != nil {
+		return err
+	}
 	if len(names) == 0 {
 		names = DefaultScenarios()
 	}
