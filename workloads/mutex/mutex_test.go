@@ -338,6 +338,30 @@ func TestWhoStillWaitsIsCalledOff(t *testing.T) {
 	}
 }
 
+// TestWhoWaitsWhenTheRunIsInterruptedIsCalledOff: that the lock was asked in vain then is not the
+// lock's doing.
+func TestWhoWaitsWhenTheRunIsInterruptedIsCalledOff(t *testing.T) {
+	p := plan()
+	p.Hold, p.Timeout, p.Resources, p.Duration = time.Hour, time.Hour, 1, time.Hour
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	rec := &memory{}
+	_, err := play(ctx, t, serve(t, 2, &service{keeps: true}, rec), p, rec, whenMeasured(cancel))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := find(rec.list())
+	off := 0
+	for _, e := range rec.list() {
+		if e.Kind == history.KindAcquire && e.Error == loadgen.ErrorCalledOff {
+			off++
+		}
+	}
+	if off == 0 || f.Failed != 0 || f.Unknown != 0 || f.Errors["canceled"] != 0 {
+		t.Errorf("%d were called off; %d failed, %d unknown: %v", off, f.Failed, f.Unknown, f.Errors)
+	}
+}
+
 // TestARefusalAtTheEndIsOne: only our own deadline calls off.
 func TestARefusalAtTheEndIsOne(t *testing.T) {
 	p := plan()

@@ -120,7 +120,8 @@ func (r *runner) cycle(ctx context.Context, c *client, op loadgen.Op) {
 	}
 	if err != nil {
 		cut := (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) && !errors.Is(err, locks.ErrUnavailable)
-		if cut && r.over != 0 && e.AtNS >= r.over && e.AtNS-op.SentNS < int64(r.plan.Timeout) {
+		late := r.over != 0 && e.AtNS >= r.over && e.AtNS-op.SentNS < int64(r.plan.Timeout)
+		if cut && (late || ctx.Err() != nil) { // the time was over, or somebody ended the run
 			e.Error = loadgen.ErrorCalledOff
 		}
 		r.failed.Add(1)
