@@ -479,6 +479,8 @@ func TestLivenessAndRecovery(t *testing.T) {
 			calm, fault("f1", "zone-partition", 3000, 4200, cutAC), fault("f2", "zone-partition", 4600, 7005, cutAC),
 			players(1000, 10_000, 3100, 7300), locking(1000, 10_000, 3100, 7300),
 		}, check.Down, [2]int64{3800, 4500}, [2]int64{250, 350}, false},
+		{"nothing was served, before or after", [][]history.Event{calm, partition, players(1000, 10_000, 0, 99_000), locking(1000, 10_000, 0, 0)}, check.Live, [2]int64{0, 10}, [2]int64{-1, -1}, false},
+		{"healed after the measured part", [][]history.Event{calm, fault("f1", "zone-partition", 3000, 10_010, cutAC), players(1000, 10_000, 3100, 99_000), locking(1000, 10_000, 0, 0)}, check.Live, [2]int64{0, 10}, [2]int64{-1, -1}, false},
 		{"never back", [][]history.Event{calm, partition, players(1000, 10_000, 3100, 99_000), locking(1000, 10_000, 3100, 99_000)}, check.Down, [2]int64{6400, 7000}, [2]int64{2000, 2000}, true},
 		{"one of its resources 500 ms later", [][]history.Event{calm, partition, work(), asks("x", "m1", "timeout", 7900, 8500, 100), gotten("m1", "x1", 8495, 8500, 8501)}, check.Live, [2]int64{0, 600}, [2]int64{500, 500}, false},
 		{"one of its resources never", [][]history.Event{calm, partition, work(), asks("x", "m1", "timeout", 7500, 10_000, 500)}, check.Down, [2]int64{1950, 2500}, [2]int64{2000, 2000}, true},

@@ -48,8 +48,11 @@ func (c *Checker) lacks(resources [][]*acquire, grants []int64) (list []lack) {
 // recovery is the time from the heal until what lacked is granted again and the
 // share of operations that end ok is back; false if that never happened. What comes later than until,
 // when the next fault begins, has another cause: if it was not back by then, it is counted with that
-// one, and this is -1.
+// one, and this is -1. So it is where nothing was served before.
 func (c *Checker) recovery(f *Findings, t timeline, w window, until int64, lacks []lack) (took int64, done bool) {
+	if w.heal >= t.drain {
+		return -1, true // nobody looked
+	}
 	done = true
 	for _, l := range lacks {
 		after, granted := c.grantsAgain(w, t, until, l)
@@ -64,6 +67,9 @@ func (c *Checker) recovery(f *Findings, t timeline, w window, until int64, lacks
 	before := share(f.Slots[:slotOf(f, w.from-t.measure)])
 	if before < 0 { // a fault from the beginning: there is no before
 		before = 1
+	}
+	if before == 0 && took == 0 { // nor does it tell what is as before
+		return -1, true
 	}
 	first, last := slotOf(f, w.heal-t.measure), len(f.Slots)
 	if until < t.drain {

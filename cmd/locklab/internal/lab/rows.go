@@ -116,7 +116,7 @@ func toRow(f *check.Findings, v check.Verdict, want history.Expect, histories []
 		row.ZoneStallMS, row.ZoneStalled = new(ms(f.InZone.NS)), f.InZone.Of
 		measureStall(&row, f, f.InZone, result.ZoneStallBefore, result.ZoneStallOpen)
 	}
-	if f.RecoveryNS >= 0 && !f.NotRecovered && f.Granted > 0 { // of a lock that nobody got, nothing is known
+	if f.RecoveryNS >= 0 && !f.NotRecovered {
 		row.RecoveryMS = new(ms(f.RecoveryNS))
 	}
 	row.NotRecovered, row.StallResource, row.LivenessResource = f.NotRecovered, f.Longest.Of, f.Stuck.Of
