@@ -68,7 +68,7 @@ func (c *Checker) recovery(f *Findings, t timeline, w window, until int64, lacks
 	if before < 0 { // a fault from the beginning: there is no before
 		before = 1
 	}
-	if before == 0 && took == 0 { // nor does it tell what is as before
+	if before == 0 { // which cannot come back
 		return -1, true
 	}
 	first, last := slotOf(f, w.heal-t.measure), len(f.Slots)
