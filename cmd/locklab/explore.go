@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -188,6 +189,9 @@ func (f *exploreFlags) scope(changed func(string) bool) (sc explore.Scope, err e
 	if sc.MemoryMax, err = parseMemory(f.memoryMax); err != nil {
 		return sc, err
 	}
+	if f.forming && sc.Mends == 0 {
+		return sc, errors.New("--forming: want --faults reconnect with it, or the peers that start without a connection never have one")
+	}
 	checks := map[string]explore.StuckCheck{"healed": explore.StuckHealed, "anywhere": explore.StuckAnywhere, "off": explore.StuckUnchecked}
 	var known bool
 	if sc.Stuck, known = checks[f.stuck]; !known {
@@ -236,6 +240,9 @@ func (f *exploreFlags) run(ctx context.Context, lock string, sc explore.Scope, s
 	if err != nil {
 		return err
 	}
+	if bound.Core.Cohort && sc.Bypass > 0 {
+		return fmt.Errorf("--bypass: %s has one acquisition serve several clients of a peer, and what is explored has one client at each: want a lock without a cohort", bound)
+	}
 	subject := bound.Core.Subject
 	if !subject.Endless() && f.rounds == "auto" {
 		sc.Rounds = 1
@@ -247,7 +254,7 @@ func (f *exploreFlags) run(ctx context.Context, lock string, sc explore.Scope, s
 	if err != nil {
 		return err
 	}
-	told := tale{Result: r, elapsed: clock.System().Now().Sub(begun), peak: peakMemory(), say: say}
+	told := tale{Result: r, elapsed: clock.System().Now().Sub(begun), peak: peakMemory(), cohort: bound.Core.Cohort, say: say}
 	if told.page = f.page; f.page != "" {
 		if err := told.writePage(f.page); err != nil {
 			return fmt.Errorf("--page: %w", err)

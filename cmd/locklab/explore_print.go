@@ -23,6 +23,7 @@ type tale struct {
 	elapsed time.Duration
 	peak    int64  // bytes of memory that the process had at most; 0 if not known
 	page    string // the file that has it too
+	cohort  bool   // of the lock, which is not explored
 	say     *lang.Lang
 }
 
@@ -109,7 +110,14 @@ func (t tale) seen() []string {
 // scope says what was explored.
 func (t tale) scope() string { return strings.Join(t.say.TellAll(t.Explored()), ", ") }
 
-func (t tale) modelled() []string { return t.say.TellAll(t.Modelled()) }
+func (t tale) modelled() []string {
+	say := t.say
+	out := say.TellAll(t.Modelled())
+	if t.cohort {
+		out = append(out, say.Text("one client at each peer: no cohort forms, and nothing is said of one"))
+	}
+	return out
+}
 
 // checks says what was checked, and how far.
 func (t tale) checks() []string {
@@ -183,7 +191,7 @@ func (t tale) writeJSON(w io.Writer) error {
 	if t.Scope.Deep {
 		missed = new(t.Missed())
 	}
-	english := tale{Result: t.Result, say: lang.English()}
+	english := tale{Result: t.Result, cohort: t.cohort, say: lang.English()}
 	return writeJSON(w, struct {
 		Schema        string         `json:"schema"`
 		Lock          string         `json:"lock"`

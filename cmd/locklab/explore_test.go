@@ -38,6 +38,7 @@ func TestExploreCommand(t *testing.T) {
 		{[]string{"multiphase:quorum", "--untimed"}, exitViolated, []string{"vote over", "two peers hold"}},
 		{[]string{"multiphase:quorum", "--requests", "1,1,0", "--forgets", "any"}, exitOK, []string{"requests by peer: 1 1 0"}},
 		{[]string{"lamport", "--peers", "2"}, exitOK, []string{"lamport", "safe"}},
+		{[]string{"multiphase:cohort", "--peers", "2"}, exitOK, []string{"no cohort forms, and nothing is said of one"}},
 		{[]string{"lamport", "--peers", "2", "--faults", "crash", "--stuck", "anywhere"}, exitViolated, []string{"can never get the lock", "✖ crashes"}},
 		{[]string{"ricart-agrawala", "--rounds", "1"}, exitOK, []string{"1 request each"}},
 		{[]string{"2pc", "--peers", "2", "--faults", "crash,reconnect"}, exitOK, []string{"1 crash, any number of reconnections", "starts again and knows nothing"}},
@@ -86,6 +87,9 @@ func TestExploreBadInput(t *testing.T) {
 		{[]string{"multiphase", "--states-max", "-1"}, []string{"--states-max"}},
 		{[]string{"multiphase", "--memory-max", "much"}, []string{"--memory-max", "4GiB"}},
 		{[]string{"multiphase:rule=literal", "--page", "/dev/null/trace.html"}, []string{"--page"}},
+		{[]string{"multiphase:cohort", "--bypass", "4"}, []string{"--bypass", "one client at each", "without a cohort"}},
+		{[]string{"multiphase:quorum,cohort=16", "--bypass", "4"}, []string{"--bypass"}},
+		{[]string{"lamport", "--forming"}, []string{"--forming", "--faults reconnect"}},
 		{[]string{}, []string{"want locklab explore LOCK"}},
 	}
 	for _, tt := range tests {

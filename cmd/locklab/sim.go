@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/progress"
@@ -28,7 +30,8 @@ type simFlags struct {
 	think, hold, giveUp          time.Duration
 	jitter                       float64
 	trace, fairness, asJSON      bool
-	early, noShrink, holdGiven   bool
+	early, noShrink              bool
+	given                        map[string]bool // on the command line
 	sweep, out, lang             string
 	against                      []string
 	maxEvents                    uint64
@@ -66,7 +69,8 @@ before a verdict; 1 bad input; 130 interrupted.`,
   locklab sim multiphase --fairness`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.holdGiven = cmd.Flags().Changed("hold")
+			f.given = map[string]bool{}
+			cmd.Flags().Visit(func(flag *pflag.Flag) { f.given[flag.Name] = true })
 			return f.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 		ValidArgsFunction: specs(catalog.PeerNames),
@@ -145,12 +149,15 @@ func (f *simFlags) plan() (sim.Plan, error) {
 	case len(f.against) > 0 && f.sweep == "":
 		return sim.Plan{}, errors.New("--against: only with --sweep")
 	}
+	if err := f.checkMode(); err != nil {
+		return sim.Plan{}, err
+	}
 	kinds, err := f.kinds()
 	if err != nil {
 		return sim.Plan{}, err
 	}
 	var holds []time.Duration
-	if len(kinds) > 0 && !f.holdGiven {
+	if len(kinds) > 0 && !f.given["hold"] {
 		holds = sim.Holds()
 	}
 	return sim.Plan{
@@ -161,6 +168,34 @@ func (f *simFlags) plan() (sim.Plan, error) {
 		},
 		Seeds: f.seeds, Kinds: kinds, Holds: holds,
 	}, nil
+}
+
+// checkMode refuses flags that what is asked for does not heed: who gave one takes it for done.
+func (f *simFlags) checkMode() error {
+	for _, mode := range []struct {
+		flag  string
+		on    bool
+		heeds []string
+	}{
+		{"sweep", f.sweep != "", []string{"against", "seed", "out", "json", "lang"}},
+		{"fairness", f.fairness, []string{"peers", "seed", "seeds", "duration", "hold", "clients", "max-events", "json", "lang"}},
+		{"trace", f.trace, []string{
+			"peers", "zones", "seed", "seeds", "faults", "duration", "think", "hold", "give-up", "clients", "jitter", "early", "max-events", "no-shrink", "out", "lang",
+		}},
+	} {
+		if !mode.on {
+			continue
+		}
+		for _, flag := range slices.Sorted(maps.Keys(f.given)) {
+			if flag != mode.flag && !slices.Contains(mode.heeds, flag) {
+				return fmt.Errorf("--%s: not with --%s, which heeds --%s", flag, mode.flag, strings.Join(mode.heeds, ", --"))
+			}
+		}
+	}
+	if f.fairness && f.given["seeds"] && f.seeds > fairSeeds {
+		return fmt.Errorf("--seeds: %d: want 1 to %d with --fairness", f.seeds, fairSeeds)
+	}
+	return nil
 }
 
 func kindNames() (names []string) {
@@ -209,7 +244,7 @@ func (f *simFlags) runTrace(l catalog.Lock, plan sim.Plan, stdout io.Writer) err
 	case r.Bad() != nil:
 		return &exitError{code: exitViolated}
 	case r.Truncated > 0:
-		return &exitError{code: exitInconclusive}
+		return &exitError{code: exitInconclusive, err: errors.New("--max-events ended the run before a verdict")}
 	}
 	return nil
 }

@@ -25,7 +25,11 @@ type fairRow struct {
 	BypassMax uint64  `json:"bypass_max"`
 	Highest   simRank `json:"highest"`
 	Lowest    simRank `json:"lowest"`
+	Truncated int     `json:"truncated,omitempty"` // runs that --max-events ended
 }
+
+// fairSeeds are as many as each lock is simulated with in each network.
+const fairSeeds = 100
 
 // fairNetworks are where the locks are compared: evenly, where the highest rank is far
 // from all others, and where messages of different senders overtake each other often.
@@ -71,7 +75,7 @@ func (f *simFlags) runFairness(ctx context.Context, l catalog.Lock, plan sim.Pla
 	plan.Config.Zones = plan.Config.Peers
 	plan.Config.Formed = true
 	plan.Config.Load.Think, plan.Config.Load.GiveUp = 0, 0
-	plan.Seeds = min(plan.Seeds, 100)
+	plan.Seeds = min(plan.Seeds, fairSeeds)
 	var rows []fairRow
 	for _, n := range fairNetworks(plan.Config.Peers) {
 		for _, text := range texts {
@@ -91,16 +95,30 @@ func (f *simFlags) runFairness(ctx context.Context, l catalog.Lock, plan sim.Pla
 		}
 	}
 	if f.asJSON {
-		return writeJSON(stdout, rows)
+		if err := writeJSON(stdout, rows); err != nil {
+			return err
+		}
+	} else {
+		f.fairText(stdout, l, plan, rows)
 	}
-	f.fairText(stdout, plan, rows)
+	if n := truncated(rows); n > 0 {
+		return &exitError{code: exitInconclusive, err: fmt.Errorf("--max-events ended %s before a verdict", some(n, "run"))}
+	}
 	return nil
+}
+
+// truncated counts the runs that --max-events ended.
+func truncated(rows []fairRow) (n int) {
+	for _, r := range rows {
+		n += r.Truncated
+	}
+	return n
 }
 
 func fairRowOf(network, lock string, o sim.Outcome) fairRow {
 	t := &o.Totals
 	ranks := ranksOf(t)
-	row := fairRow{Network: network, Lock: lock, Grants: t.Grants, Jain: t.Jain(), BypassMax: t.MaxBypass(), Highest: ranks[0], Lowest: ranks[len(ranks)-1]}
+	row := fairRow{Network: network, Lock: lock, Grants: t.Grants, Jain: t.Jain(), BypassMax: t.MaxBypass(), Truncated: t.Truncated, Highest: ranks[0], Lowest: ranks[len(ranks)-1]}
 	for _, g := range o.Groups {
 		if g.Example.Kind == sim.Overlap {
 			row.Overlaps += g.Count
@@ -109,13 +127,19 @@ func fairRowOf(network, lock string, o sim.Outcome) fairRow {
 	return row
 }
 
-func (f *simFlags) fairText(out io.Writer, plan sim.Plan, rows []fairRow) {
+func (f *simFlags) fairText(out io.Writer, l catalog.Lock, plan sim.Plan, rows []fairRow) {
 	width, _ := progress.Width(out)
 	w := new(strings.Builder)
 	n := plan.Config.Peers
 	fmt.Fprintf(w, "Who is served when everybody always wants the lock: %s, hold %v, seeds %d to %d, in each clients ask for %v of virtual time.\n",
 		some(n, "peer"), plan.Config.Load.Hold, uint64(plan.Config.Seed), uint64(plan.Config.Seed)+uint64(plan.Seeds)-1, sentence.Lasting(plan.Config.Duration))
-	fmt.Fprintf(w, "Passed: grants to others while one peer waits once. The debt rule (fair=on) bounds it to 2(N-1) = %d.\n", 2*(n-1))
+	if cut := truncated(rows); cut > 0 {
+		fmt.Fprintf(w, "But %s of %d ended before that, by --max-events: nothing is said of what they did not come to.\n", some(cut, "run"), len(rows)*plan.Seeds)
+	}
+	fmt.Fprintf(w, "Passed: grants to others while one peer waits once. The debt rule (fair=on) bounds the acquisitions among the peers in that time to 2(N-1) = %d.\n", 2*(n-1))
+	if l.Core.Cohort {
+		fmt.Fprintf(w, "Each of them serves a cohort of %s, several of a peer's clients, and each of these counts: that has no such bound.\n", l)
+	}
 	for _, network := range fairNetworks(n) {
 		fmt.Fprintf(w, "\n%s: %s\n", network.name, network.what)
 		fair := table{keys: 1, breaks: []int{5, 10}}
@@ -129,32 +153,41 @@ func (f *simFlags) fairText(out io.Writer, plan sim.Plan, rows []fairRow) {
 		}
 		fair.write(w, width)
 	}
-	fairVerdict(w, rows, 2*uint64(n-1))
+	fairVerdict(w, l.String(), rows, 2*uint64(n-1))
 	fmt.Fprintf(w, "\nwaits in ms. A simulation shows how likely a long wait is, not that there is none longer: locklab explore proves bounds.\n")
 	_, _ = io.WriteString(out, folded(out, w.String()))
 }
 
 // fairVerdict says what the rows tell about the claim that fixed priorities keep
-// everybody from starving, under each reading of the rules.
-func fairVerdict(w io.Writer, rows []fairRow, bound uint64) {
+// everybody from starving, under each reading of the rules, and of the lock that was asked for.
+func fairVerdict(w io.Writer, asked string, rows []fairRow, bound uint64) {
 	fmt.Fprintf(w, "\nDo fixed priorities keep everybody from starving?\n")
-	for _, r := range []struct{ lock, reading string }{
+	type reading struct{ lock, reading string }
+	readings := []reading{
 		{"multiphase:rule=literal", "the list's rule for LockReset, with the debt rule"},
 		{"multiphase:fair=off", "the flow of the rules, as described"},
 		{"multiphase", "the flow and the debt rule (fair=on)"},
-	} {
-		most, overlaps, jain := uint64(0), 0, 1.0
+	}
+	if asked != "multiphase:fair=on" && !slices.ContainsFunc(readings, func(r reading) bool { return r.lock == asked }) {
+		readings = append(readings, reading{asked, asked})
+	}
+	for _, r := range readings {
+		most, overlaps, jain, cut := uint64(0), 0, 1.0, 0
 		share := 1.0 // of grants, the highest rank's to the lowest's
 		for _, row := range rows {
 			if row.Lock != r.lock && (r.lock != "multiphase" || row.Lock != "multiphase:fair=on") {
 				continue
 			}
 			most, overlaps, jain = max(most, row.BypassMax), overlaps+row.Overlaps, min(jain, row.Jain)
+			cut += row.Truncated
 			if row.Lowest.Grants > 0 {
 				share = min(share, float64(row.Highest.Grants)/float64(row.Lowest.Grants))
 			}
 		}
 		verdict := fmt.Sprintf("nobody was passed more than %d times, within 2(N-1) = %d", most, bound)
+		if cut > 0 {
+			verdict = fmt.Sprintf("undecided, as --max-events ended %s: nobody was passed more than %d times until then", some(cut, "run"), most)
+		}
 		if most > bound {
 			verdict = fmt.Sprintf("no: somebody was passed %d times, more than 2(N-1) = %d", most, bound)
 		}

@@ -229,6 +229,56 @@ func TestSimFairness(t *testing.T) {
 	}
 }
 
+// TestFairnessSaysHowFarItWent: runs that were ended acquit nobody, a cohort has no such bound, and
+// what was asked about is answered.
+func TestFairnessSaysHowFarItWent(t *testing.T) {
+	for args, want := range map[string]struct {
+		code int
+		says []string
+	}{
+		"multiphase --fairness --max-events 200 --seeds 5": {exitInconclusive, []string{
+			"But 90 runs of 90 ended before that, by --max-events", "(fair=on): undecided, as --max-events ended 15 runs: nobody was passed more than",
+		}},
+		"multiphase:cohort --fairness --clients 8 --seeds 5": {exitOK, []string{
+			"serves a cohort of multiphase:cohort", "multiphase:cohort: no: somebody was passed",
+		}},
+		"2pc --fairness --seeds 5": {exitOK, []string{"  2pc: no: somebody was passed"}},
+	} {
+		code, out, stderr := simulate(t, strings.Fields(args)...)
+		if code != want.code {
+			t.Errorf("sim %s: exit code %d, want %d: %s", args, code, want.code, stderr)
+		}
+		for _, text := range want.says {
+			if !strings.Contains(out, text) {
+				t.Errorf("sim %s: no %q in\n%s", args, text, out)
+			}
+		}
+	}
+	_, out, _ := simulate(t, strings.Fields("multiphase --fairness --max-events 200 --seeds 5 --json")...)
+	if !strings.Contains(out, `"truncated": 5`) {
+		t.Errorf("the object does not say it: %s", out)
+	}
+}
+
+// TestFlagsAreHeededOrRefused: a flag that changes nothing of what is asked for is an error.
+func TestFlagsAreHeededOrRefused(t *testing.T) {
+	for _, args := range []string{
+		"multiphase --sweep peers=2..3 --faults crash", "multiphase --sweep peers=2..3 --zones 2", "multiphase --sweep peers=2..3 --max-events 10",
+		"multiphase --sweep peers=2..3 --fairness", "multiphase --sweep peers=2..3 --trace", "multiphase --sweep peers=2..3 --hold 1s",
+		"multiphase --fairness --faults crash", "multiphase --fairness --give-up 1s", "multiphase --fairness --seeds 101", "multiphase --fairness --trace",
+		"multiphase --trace --json",
+	} {
+		code, _, stderr := simulate(t, strings.Fields(args)...)
+		if code != exitCannotRun || !strings.Contains(stderr, "not with --") && !strings.Contains(stderr, "with --fairness") {
+			t.Errorf("sim %s: exit code %d: %s", args, code, stderr)
+		}
+	}
+	code, _, stderr := simulate(t, strings.Fields("multiphase --trace --max-events 60")...)
+	if code != exitInconclusive || !strings.Contains(stderr, "--max-events ended the run before a verdict") {
+		t.Errorf("a trace that was ended: exit code %d: %s", code, stderr)
+	}
+}
+
 // TestReplays checks what scenarios say of each kind of finding.
 func TestReplays(t *testing.T) {
 	const s = time.Second

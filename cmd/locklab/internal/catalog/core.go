@@ -13,6 +13,9 @@ import (
 type Core struct {
 	Simulator sim.Simulator
 	Subject   explore.Subject
+	// Cohort says that one acquisition among the peers serves several clients of a peer: what is
+	// explored, with one client at each, shows nothing of that.
+	Cohort bool
 }
 
 // core hides the types of an algorithm. phase is how far a peer is, in the words of its core.
@@ -20,5 +23,6 @@ func core[S, M any, P peercore.Core[S, M], F fmt.Stringer](alg peercore.Algorith
 	return Core{
 		Simulator: sim.New[S, M, P](alg, shell),
 		Subject:   explore.Of(alg, func(p P) string { return phase(p).String() }),
+		Cohort:    shell.Cohort.Size > 0,
 	}
 }
