@@ -147,7 +147,15 @@ func cutOffElsewhere(say *lang.Lang, f result.Figure, told []string, rows []resu
 		return ""
 	}
 	r, _ := worst(open, f)
-	return say.Sprintf("%s: %s", plain(r.Scenario), longestOutage(say, r).atLeast(say, ""))
+	return ofAnother(say, r, longestOutage(say, r).atLeast(say, ""))
+}
+
+// ofAnother tells what another row than the one of a cell has.
+func ofAnother(say *lang.Lang, r result.Row, value string) string {
+	if r.Verdict.Undecided() {
+		return say.Sprintf("%s: %s, undecided", plain(r.Scenario), value)
+	}
+	return say.Sprintf("%s: %s", plain(r.Scenario), value)
 }
 
 // unblamed says how much of an outage, or what share of the requests that failed, no fault is to blame
@@ -293,7 +301,7 @@ func answerCellOf(say *lang.Lang, f result.Figure, rows []result.Row) answerCell
 			if f.Field == result.OutageField {
 				value = longestOutage(say, r).atLeast(say, value)
 			}
-			undecided = say.Sprintf("%s: %s, undecided", plain(r.Scenario), value)
+			undecided = ofAnother(say, r, value)
 			named = append(named, r.Scenario)
 			r, v = least, known
 		}
@@ -350,7 +358,7 @@ func fewerElsewhere(say *lang.Lang, f result.Figure, told result.Row, rows []res
 	if fewest.Scenario == told.Scenario || note == sharedNote(say, f, told) {
 		return ""
 	}
-	return say.Sprintf("%s: %s", plain(fewest.Scenario), note)
+	return ofAnother(say, fewest, note)
 }
 
 // ofRequests says that a figure is of requests or acquisitions: of how they ended, or took.

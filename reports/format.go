@@ -94,7 +94,12 @@ func plain(text string) string {
 	}, text)
 }
 
-func times(say *lang.Lang, ratio float64) string { return say.Sprintf("%.1f×", ratio) }
+func times(say *lang.Lang, ratio float64) string {
+	if ratio < 0.1 {
+		return say.Sprintf("%.2g×", ratio)
+	}
+	return say.Sprintf("%.1f×", ratio)
+}
 
 // Signed is a time, in milliseconds, beside another one; what rounds to nothing is neither
 // before nor after it.

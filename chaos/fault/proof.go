@@ -131,7 +131,7 @@ func (c *Change) usual(pair Pair, upTo float64, shift time.Duration) (time.Durat
 	}
 	usual := quantile(all, quick)
 	if noise := quantile(all, upTo) - usual; noise >= shift/2 {
-		return 0, fmt.Errorf("round trips from %s to %s varied by %v before the fault: %v more cannot be told from that", pair.From, pair.To, noise, shift)
+		return 0, fmt.Errorf("round trips from %s to %s varied by %v before the fault: %v more cannot be told from that", pair.From, pair.To, noise.Round(10*time.Microsecond), shift)
 	}
 	return usual, nil
 }

@@ -345,6 +345,9 @@ func (f *runFlags) config(ctx context.Context, stderr io.Writer) (lab.Config, []
 			return nil
 		},
 		func() error {
+			if f.set.Changed("scenarios") && len(f.scenarios) == 0 {
+				return errors.New("--scenarios: want a name or a file, such as baseline; without --scenarios the usual ones are run")
+			}
 			if slices.Equal(f.scenarios, []string{"all"}) {
 				f.scenarios = scenario.Names()
 			}

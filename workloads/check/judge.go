@@ -223,8 +223,8 @@ func (f *Findings) told(want history.Expect) sentence.Text {
 		text = sentence.Of("%s; it stalled to the end of the measured part, for at least %v: "+
 			"too short a fault to tell whether it would have come back before", text, stuck)
 	case f.Liveness == Down && !f.DownLong && len(want.Liveness) > 0 && !slices.Contains(want.Liveness, Down):
-		text = sentence.Of("%s; it stalled until the fault was over, for at most %v: "+
-			"too short a fault to tell whether it would have come back before", text, stuck)
+		text = sentence.Of("%s; it stalled, for at most %v: "+
+			"too short a fault to tell whether it would have come back before that was over", text, stuck)
 	case f.untested():
 		text = sentence.Of("%s, but too few asked for the lock while the fault lasted", text)
 	case f.Liveness == Live && stall >= max(f.LeastStall, calmStall):
