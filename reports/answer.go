@@ -328,7 +328,7 @@ func answerCellOf(say *lang.Lang, f result.Figure, rows []result.Row) answerCell
 		c.Where, c.Href = plain(r.Scenario), "#"+rowID(r)
 	}
 	c.Note = sharedNote(say, f, r)
-	c.Elsewhere = cmp.Or(undecided, fewerElsewhere(say, f, r, rows))
+	c.Elsewhere = strings.Trim(undecided+"; "+fewerElsewhere(say, f, r, rows), "; ")
 	if f.Field == result.OutageField {
 		c.Value = longestOutage(say, r).atLeast(say, c.Value)
 	}
@@ -347,18 +347,29 @@ func answerCellOf(say *lang.Lang, f result.Figure, rows []result.Row) answerCell
 }
 
 // fewerElsewhere names another row than the one whose time is told, where even fewer were served
-// or granted and more of them than its quantile allows for were not.
+// or granted and more of them than its quantile allows for were not: of those that decide, and
+// of those that do not if there were fewer still.
 func fewerElsewhere(say *lang.Lang, f result.Figure, told result.Row, rows []result.Row) string {
-	part := rowsWith(rows, func(one result.Row) bool { return ofTheLucky(f, one) || math.IsNaN(shareOf(f, one)) })
-	if len(part) == 0 {
-		return ""
+	var notes []string
+	least := math.Inf(1)
+	for _, undecided := range []bool{false, true} {
+		part := rowsWith(rows, func(one result.Row) bool {
+			return one.Verdict.Undecided() == undecided && (ofTheLucky(f, one) || math.IsNaN(shareOf(f, one)))
+		})
+		if len(part) == 0 {
+			continue
+		}
+		fewest := slices.MinFunc(part, func(a, b result.Row) int { return cmp.Compare(shareOf(f, a), shareOf(f, b)) })
+		note := sharedNote(say, f, fewest)
+		if shareOf(f, fewest) >= least {
+			continue
+		}
+		least = shareOf(f, fewest)
+		if fewest.Scenario != told.Scenario && note != sharedNote(say, f, told) {
+			notes = append(notes, ofAnother(say, fewest, note))
+		}
 	}
-	fewest := slices.MinFunc(part, func(a, b result.Row) int { return cmp.Compare(shareOf(f, a), shareOf(f, b)) })
-	note := sharedNote(say, f, fewest)
-	if fewest.Scenario == told.Scenario || note == sharedNote(say, f, told) {
-		return ""
-	}
-	return ofAnother(say, fewest, note)
+	return strings.Join(notes, "; ")
 }
 
 // ofRequests says that a figure is of requests or acquisitions: of how they ended, or took.

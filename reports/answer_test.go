@@ -137,6 +137,29 @@ func TestAnOutagesNoteStandsWithItsOutage(t *testing.T) {
 	}
 }
 
+// TestAnUndecidedRowHidesNoHarm: what makes a cell a harm is named in it, whatever another row could not
+// decide.
+func TestAnUndecidedRowHidesNoHarm(t *testing.T) {
+	row := func(scenario, status string, p99, served float64) result.Row {
+		r := result.Row{Lock: "redlock", Scenario: scenario, Workload: "matchmaking", Repeats: 1, MeasuredMS: 2000, OfferedPerS: 100, Availability: served}
+		r.LatencyMS, r.Verdict.Status = &result.Quantiles{P50: 1, P99: p99, P999: p99, Max: p99}, status
+		return r
+	}
+	figures := result.Figures()
+	f := figures[slices.IndexFunc(figures, func(f result.Figure) bool { return f.Field == "latency_ms.p99" })]
+	slow, died := row("zone-latency", result.StatusExpected, 338, 1), row("zone-failure", result.StatusExpected, 83, 0.42)
+	for want, rows := range map[string][]result.Row{
+		"338 ms; zone-latency; zone-partition: 1.2 s, undecided; zone-failure: 42.0% served":        {slow, row("zone-partition", result.StatusInconclusive, 1220, 1), died},
+		"338 ms; zone-latency; zone-failure: 42.0% served; zone-partition: 10.0% served, undecided": {slow, row("zone-partition", result.StatusInconclusive, 20, 0.1), died},
+		"338 ms; zone-latency; zone-failure: 42.0% served":                                          {slow, row("zone-partition", result.StatusInconclusive, 20, 0.6), died},
+	} {
+		c := answerCellOf(lang.English(), f, rows)
+		if got := strings.Join([]string{c.Value, c.Where, c.Elsewhere}, "; "); got != want || c.Meaning != harm {
+			t.Errorf("the cell says %q (%v), want %q", got, c.Meaning, want)
+		}
+	}
+}
+
 // TestWhatWasNotMeasuredHasNoFigures: a run that was given up before its measured part failed no request,
 // and has no place in a plot.
 func TestWhatWasNotMeasuredHasNoFigures(t *testing.T) {

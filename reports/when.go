@@ -14,6 +14,9 @@ import (
 // when names the circumstances of a row by what was broken, and by how much of it. Whether a holder
 // was hit is not known where that is not proven.
 func when(say *lang.Lang, r result.Row) string {
+	if r.Played && len(r.Faults) > 0 { // no scenario broke it: most of the session may have been whole
+		return say.Sprintf("under %s", plain(r.Scenario))
+	}
 	words := map[string]string{
 		"latency": say.Text("when the network was slow"), "jitter": say.Text("when the network was slow"), "bandwidth": say.Text("when the network was narrow"),
 		"flaky": say.Text("when links were flaky"), "flap": say.Text("when links came and went"), "partition": say.Text("when the network was cut"),

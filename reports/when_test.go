@@ -47,6 +47,10 @@ func TestWhenSaysHowMuchBroke(t *testing.T) {
 	if got := when(lang.English(), missed); got != "under holder-kill" {
 		t.Errorf("a kill that may have hit no holder: %q", got)
 	}
+	played := result.Row{Scenario: "play", Played: true, Nodes: nodes, Faults: []result.Fault{fault("partition", "zone:a and others", 1, 2)}}
+	if got := when(lang.English(), played); got != "under play" {
+		t.Errorf("a session in which something was cut for a while: %q", got)
+	}
 	one := result.Row{Nodes: []result.NodeLoad{{Node: "redis-1", Role: "redis", Zone: "a"}}, Faults: []result.Fault{fault("restart", "role:redis", 1, 2, "redis-1")}}
 	if got := when(lang.English(), one); got != "when its only redis server was restarted" {
 		t.Error(got)

@@ -16,8 +16,8 @@ func TestProductionParts(t *testing.T) {
 	three := explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Crashed: []int{2}, Mends: 2}
 	forgets := explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, GiveUps: 1, Forgets: explore.Any}
 	both := explore.Scope{Peers: 2, Requests: []int{2, 1}, Crashed: []int{1}, Mends: explore.Any, Forgets: explore.Any}
-	for _, sc := range []explore.Scope{crash, forgets, both} {
-		t.Run(sc.String(), func(t *testing.T) {
+	for name, sc := range map[string]explore.Scope{"a crash": crash, "forgetting": forgets, "both": both} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			peertest.Explore(t, "", alg, sc)
 		})
