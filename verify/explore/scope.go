@@ -161,6 +161,20 @@ func (sc *Scope) down(i, j int) bool {
 	return slices.Contains(sc.Down, [2]int{min(i, j), max(i, j)})
 }
 
+// String says what is explored, for people.
+func (sc Scope) String() string { return list(sc.Texts()).String() }
+
+// list is written with commas.
+type list []sentence.Text
+
+func (l list) String() string {
+	parts := make([]string, len(l))
+	for i, t := range l {
+		parts[i] = t.String()
+	}
+	return strings.Join(parts, ", ")
+}
+
 // Texts say what is explored.
 func (sc Scope) Texts() []sentence.Text {
 	sc.fillIn()
