@@ -670,6 +670,56 @@ var regressions = map[string][]regression{
 			"cmd/bench.TestRowsSayWhatTheyCompare",
 		},
 	},
+	"what newcomers found": {
+		{
+			"a release said that a key was not held which it had just deleted, as an extension under way made it delete again", "locklab run --workload fenced-write --fencing off --locks redis:ttl=1s --hold 1s --clients 2 --scenarios baseline --duration 6s --seed 41",
+			"locks/redlock.TestMachine",
+		},
+		{
+			"a release said so after a deletion whose answer was lost", "a connection that breaks under a release",
+			"locks/redlock.TestALostAnswerIsNoLoss",
+		},
+		{
+			"explore said safe within bounds of which those of leases were missing, on its page and in JSON", "locklab explore multiphase:quorum --peers 2 --rounds 1 --expiries 1 --page a.html --json",
+			"cmd/locklab.TestBoundsAreRepeated",
+		},
+		{
+			"sim said that tokens were forgotten where none was", "locklab sim multiphase:quorum --seeds 300 --faults partition,crash,pause,slow",
+			"cmd/locklab.TestHarmlessIsWhatWasFound",
+		},
+		{
+			"sim --fairness acquitted locks by runs that --max-events had ended", "locklab sim multiphase --fairness --max-events 200 --seeds 5",
+			"cmd/locklab.TestFairnessSaysHowFarItWent",
+		},
+		{
+			"a sweep left out in what the others need more", "locklab sim multiphase --sweep peers=2..20 --against lamport",
+			"cmd/locklab.TestCrossingsSayWhatIsWorse",
+		},
+		{
+			"lamport:detect=on was violated, as it went on where lamport stops", "locklab run --locks lamport:detect=on --scenarios zone-failure",
+			"chaos/scenario.TestDetectionSplits",
+		},
+		{
+			"a fault that ended long after its heal was asked for was too short to tell", "locklab run --workload fenced-write --locks postgres:lease --scenarios full-disk --seed 48",
+			"workloads/check.TestDownUntilItHadEnded",
+		},
+		{
+			"a lock that never recovered passed a threshold of recovery_ms", "locklab report DIR --fail-on 'recovery_ms>2900'",
+			"cmd/locklab.TestWhatNeverCameIsBeyondEveryLimit",
+		},
+		{
+			"who waited when a run was interrupted counted as failed", "Ctrl-C under locklab run --workload handoff --locks multiphase:cohort --scenarios herd",
+			"workloads/mutex.TestWhoWaitsWhenTheRunIsInterruptedIsCalledOff",
+		},
+		{
+			"a lock that nobody got had recovered in 0 ms", "locklab run --quick --locks postgres --scenarios zone-failure --repeat 3",
+			"workloads/check.TestLivenessAndRecovery",
+		},
+		{
+			"an undecided row took the place of the scenario that made a cell a harm", "locklab run --quick --seed 11",
+			"reports.TestAnUndecidedRowHidesNoHarm",
+		},
+	},
 }
 
 // TestRegressionsAreTested checks that every row above names a test that exists.

@@ -223,7 +223,7 @@ func Figures() []Figure {
 		},
 		{
 			Field: "recovery_ms", Column: "recovery_ms", Group: "Fault, ms", Title: "recovery", Unit: "ms", Better: Lower, Place: 5, InMarkdown: true,
-			Means: "From the order to heal the fault until the lock, and each of its resources that somebody waited for then and nobody alive held, is granted again and the share of requests that end well is back to nine tenths of what it was before; none where that had not come by the end of the run.",
+			Means: "From the order to heal the fault until the lock, and each of its resources that somebody waited for then and nobody alive held, is granted again and the share of requests that end well is back to nine tenths of what it was before; none where that had not come by the end of the run, where the order to heal came after the measured part, or where nobody was served before the fault.",
 		},
 		{
 			Field: "zombie_ms", Column: "zombie_ms", Group: "Fault, ms", Title: "zombie", Unit: "ms", Better: Lower, Place: 5, InMarkdown: true,
