@@ -15,12 +15,13 @@ func TestGrantedTooLate(t *testing.T) {
 	f := newFront(t, c.addrs[0])
 	o := etcdlock.DefaultOptions()
 	o.TTL *= 100
-	o.Timeout *= 20                      // nothing is asked for twice
-	clk := &locktest.Leaping{Caught: -1} // none
+	o.Timeout *= 20                                                             // nothing is asked for twice
+	clk := &locktest.Leaping{Caught: o.TTL / 3, Timers: make(chan func(), 100)} // between renewals
 	l := newClient(t, []string{f.addr}, clk, o)
 	caught, letGo, _ := f.catch(t, txn)
 	got := locktest.Later(t, l, "r")
 	<-caught
+	<-clk.Timers // the first renewal is over: the next one does not see that the clock leapt
 	clk.Leap(o.TTL)
 	letGo()
 	lease := <-got
