@@ -491,6 +491,52 @@ func TestHeadline(t *testing.T) {
 			}},
 			[]string{"in 1 of 3 scenarios, with 38 overlapping holds under redis-restart (also under holder-pause: 2); "},
 		},
+		"there is where was told last": {
+			result.File{Results: []result.Row{
+				row("redlock", "granted-pause", result.StatusExpected, func(r *result.Row) {
+					r.Verdict.Safety, r.Duplicates = result.Unsafe, nil
+					r.Measure("stale_writes", 1)
+					r.Measure("lost_updates", 69)
+				}),
+				row("redlock", "late-release", result.StatusExpected, func(r *result.Row) { r.Duplicates = nil; r.Measure("stale_writes", 0) }),
+				row("redlock", "redis-drift", result.StatusExpected, func(r *result.Row) {
+					r.Verdict.Safety, r.Duplicates, r.Overlaps = result.Unsafe, nil, new(int64(19))
+					r.Measure("lost_updates", 69)
+				}),
+				row("redis", "granted-pause", result.StatusExpected, func(r *result.Row) {
+					r.Verdict.Safety, r.Duplicates, r.Overlaps = result.Unsafe, nil, new(int64(6))
+					r.Measure("stale_writes", 1)
+				}),
+				row("redis", "redis-drift", result.StatusExpected, func(r *result.Row) {
+					r.Verdict.Safety, r.Duplicates, r.Overlaps = result.Unsafe, nil, new(int64(19))
+					r.Measure("stale_writes", 0)
+					r.Measure("lost_updates", 12)
+				}),
+				row("redis", "late-release", result.StatusExpected, func(r *result.Row) {
+					r.Verdict.Safety, r.Duplicates, r.Overlaps = result.Unsafe, nil, new(int64(6))
+					r.Measure("stale_writes", 0)
+					r.Measure("lost_updates", 69)
+				}),
+				row("raft", "granted-pause", result.StatusExpected, func(r *result.Row) {
+					r.Verdict.Safety, r.Duplicates, r.Overlaps = result.Unsafe, nil, new(int64(6))
+					r.Measure("stale_writes", 1)
+				}),
+				row("raft", "redis-drift", result.StatusExpected, func(r *result.Row) {
+					r.Verdict.Safety, r.Duplicates = result.Unsafe, nil
+					r.Measure("stale_writes", 0)
+					r.Measure("lost_updates", 3)
+				}),
+				row("raft", "late-release", result.StatusExpected, func(r *result.Row) {
+					r.Verdict.Safety, r.Duplicates, r.Overlaps = result.Unsafe, nil, new(int64(6))
+					r.Measure("stale_writes", 0)
+				}),
+			}},
+			[]string{
+				"redlock: 1 stale write under granted-pause, in 1 of 2 scenarios, with 19 overlapping holds under redis-drift, with 69 lost updates there; ",
+				"redis: 1 stale write under granted-pause, in 1 of 3 scenarios, with 19 overlapping holds under redis-drift (also under late-release: 6), with 69 lost updates under late-release (also under redis-drift: 12); ",
+				"raft: 1 stale write under granted-pause, in 1 of 3 scenarios, with 6 overlapping holds there (also under late-release: 6), with 3 lost updates under redis-drift; ",
+			},
+		},
 		"a resource's outage that went on, and one of all that reads alike": {
 			result.File{Results: []result.Row{
 				row("redis", "holder-pause", result.StatusExpected, func(r *result.Row) { r.StallMS = new(1379.0) }),

@@ -54,7 +54,7 @@ func measured(say *lang.Lang, rows []result.Row) string {
 			continue
 		}
 		repeats.add(float64(r.Repeats))
-		lengths.add(float64(r.MeasuredMS) / float64(r.Repeats))
+		lengths.add(runLength(r))
 		if r.OfferedPerS > 0 {
 			rates.add(r.OfferedPerS)
 		}
@@ -89,13 +89,18 @@ func measured(say *lang.Lang, rows []result.Row) string {
 }
 
 // broken is when something was broken in one run, in ms, each fault from when it was asked for until
-// it had ended; nil if that is not known of all. Repeats are taken as alike.
+// it had ended, or to the end of the measured part if it began and never did; nil if it is not known
+// of all of them that they began. Repeats are taken as alike.
 func broken(r result.Row) (all [][2]float64) {
 	for _, f := range eachRun(r)[0] {
-		if f.EndedMS < f.AskedMS {
+		ended := f.EndedMS
+		switch {
+		case ended == result.Never && f.BeganMS != result.Never:
+			ended = max(f.AskedMS, runLength(r))
+		case ended < f.AskedMS:
 			return nil
 		}
-		all = append(all, [2]float64{f.AskedMS, f.EndedMS})
+		all = append(all, [2]float64{f.AskedMS, ended})
 	}
 	return all
 }
@@ -126,7 +131,7 @@ func lasted(r result.Row) float64 {
 // inForce is for how long of the measured part something was broken.
 func inForce(r result.Row) (ms float64) {
 	all := broken(r)
-	end := float64(r.MeasuredMS) / float64(max(r.Repeats, 1))
+	end := runLength(r)
 	slices.SortFunc(all, func(a, b [2]float64) int { return cmp.Compare(a[0], b[0]) })
 	to := 0.0
 	for _, f := range all {
@@ -135,6 +140,9 @@ func inForce(r result.Row) (ms float64) {
 	}
 	return ms
 }
+
+// runLength is how long one run of a row was measured, in ms.
+func runLength(r result.Row) float64 { return float64(r.MeasuredMS) / float64(max(r.Repeats, 1)) }
 
 // spread is from the least to the most of some numbers.
 type spread struct {

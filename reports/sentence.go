@@ -26,17 +26,20 @@ func inOneSentence(say *lang.Lang, rows, all []result.Row) finding {
 	return finding{Topic: topicLocks, text: text + caveats(say, rows)}
 }
 
-// circumstances are the scenarios that a sentence has told of, by the words that stand for each.
-type circumstances map[string]string
+// circumstances are the scenarios that a sentence has told of.
+type circumstances struct {
+	words map[string]string // of which scenario each stands
+	last  string            // that was named; "" if that were several
+}
 
 // ambiguous are the words that stand for several scenarios of what a sentence is read beside: it
 // tells none of these by them, or each would tell another one by the same words.
-func ambiguous(say *lang.Lang, all []result.Row) circumstances {
-	first, in := map[string]string{}, circumstances{}
+func ambiguous(say *lang.Lang, all []result.Row) *circumstances {
+	first, in := map[string]string{}, &circumstances{words: map[string]string{}}
 	for _, r := range all {
 		words := when(say, r)
 		if scenario, used := first[words]; used && scenario != r.Scenario {
-			in[words] = ""
+			in.words[words] = ""
 		} else {
 			first[words] = r.Scenario
 		}
@@ -45,21 +48,29 @@ func ambiguous(say *lang.Lang, all []result.Row) circumstances {
 }
 
 // of names a row's scenario in words that the sentence has for no other one.
-func (c circumstances) of(say *lang.Lang, r result.Row) string {
+func (c *circumstances) of(say *lang.Lang, r result.Row) string {
 	words := when(say, r)
-	if scenario, used := c[words]; used && scenario != r.Scenario {
+	if scenario, used := c.words[words]; used && scenario != r.Scenario {
 		words = say.Sprintf("under %s", plain(r.Scenario))
 	}
-	c[words] = r.Scenario
+	c.words[words], c.last = r.Scenario, r.Scenario
 	return words
 }
 
-func (c circumstances) told(r result.Row) bool {
-	return slices.Contains(slices.Collect(maps.Values(c)), r.Scenario)
+// thereOr names a row's scenario, unless it is the one that was named last.
+func (c *circumstances) thereOr(say *lang.Lang, r result.Row) string {
+	if r.Scenario == c.last {
+		return say.Text("there")
+	}
+	return c.of(say, r)
+}
+
+func (c *circumstances) told(r result.Row) bool {
+	return slices.Contains(slices.Collect(maps.Values(c.words)), r.Scenario)
 }
 
 // violations is what happened that a lock is to prevent, and what is not held against it.
-func violations(say *lang.Lang, rows []result.Row, counted result.Figure, in circumstances) string {
+func violations(say *lang.Lang, rows []result.Row, counted result.Figure, in *circumstances) string {
 	if counted.Violation == "" {
 		return say.Text("nothing was counted that a lock is to prevent")
 	}
@@ -79,12 +90,12 @@ func violations(say *lang.Lang, rows []result.Row, counted result.Figure, in cir
 			at, most = r, n
 		}
 	}
-	return violated(say, counted, at, hit, len(judged), in) + apart(say, rows, at, counted, in) + fenced(say, rows, in)
+	return violated(say, counted, at, hit, len(judged), in) + apart(say, rows, counted, in) + fenced(say, rows, in)
 }
 
 // fenced says what the store that holders wrote to made of fencing tokens: "" where none was written
 // to, or where it took all that it checked.
-func fenced(say *lang.Lang, rows []result.Row, in circumstances) string {
+func fenced(say *lang.Lang, rows []result.Row, in *circumstances) string {
 	of := func(field string) (sum float64, known bool) {
 		f, _ := result.Lookup(field)
 		for _, r := range rows {
@@ -113,7 +124,7 @@ func fenced(say *lang.Lang, rows []result.Row, in circumstances) string {
 
 // violated says in how many scenarios there was a violation, how many there were in the worst of
 // them, and which the others are.
-func violated(say *lang.Lang, counted result.Figure, at result.Row, hit []result.Row, judged int, in circumstances) string {
+func violated(say *lang.Lang, counted result.Figure, at result.Row, hit []result.Row, judged int, in *circumstances) string {
 	duplicate := counted.Violation == "duplicate"
 	n, _ := counted.Of(at)
 	hits, most := len(hit), int64(n)
@@ -139,7 +150,7 @@ func violated(say *lang.Lang, counted result.Figure, at result.Row, hit []result
 	}
 	others := rowsWith(hit, func(r result.Row) bool { return r.Scenario != at.Scenario })
 	return say.Sprintf("%s in %d of %d scenarios, at worst %s%s %s", say.Term(counted.Violation+"s"), hits, judged, count(most), share(say, counted, at), in.of(say, at)) +
-		alsoIn(say, others, counted)
+		alsoIn(say, others, counted, in)
 }
 
 // counts is a number of violations.
@@ -173,27 +184,30 @@ func share(say *lang.Lang, counted result.Figure, r result.Row) string {
 }
 
 // apart adds what is counted beside the violation that stands in front, and what makes a lock
-// unsafe although none of it was counted. At is the row that was told of last.
-func apart(say *lang.Lang, rows []result.Row, at result.Row, counted result.Figure, in circumstances) string {
+// unsafe although none of it was counted.
+func apart(say *lang.Lang, rows []result.Row, counted result.Figure, in *circumstances) string {
 	var text strings.Builder
-	then := func(r result.Row) string {
-		if r.Scenario == at.Scenario {
-			return " " + say.Text("there")
+	most := func(f result.Figure) (at result.Row, n float64) {
+		at, n = worst(rows, f)
+		for _, r := range rows {
+			if same, has := f.Of(r); has && same == n && r.Scenario == in.last { // of equals the one just told of
+				at = r
+			}
 		}
-		return " " + in.of(say, r)
+		return at, n
 	}
 	for _, f := range result.Figures() {
 		if f.Violation == "" || f.Violation == counted.Violation {
 			continue
 		}
-		if r, n := worst(rows, f); n > 0 {
-			text.WriteString(say.Sprintf(", with %s%s", counts(say, int64(n), f), then(r)) + alsoUnder(say, rows, r, f, counted))
+		if r, n := most(f); n > 0 {
+			text.WriteString(say.Sprintf(", with %s %s", counts(say, int64(n), f), in.thereOr(say, r)) + alsoUnder(say, rows, r, f, counted, in))
 		}
 	}
 	if f, known := result.Lookup("duplicates.unreachable"); known {
-		if r, n := worst(rows, f); n > 0 {
-			text.WriteString(say.Count(int64(n), "; besides, 1 unreachable duplicate%s, the price of going on while cut off",
-				"; besides, %[2]s unreachable duplicates%[1]s, the price of going on while cut off", then(r)))
+		if r, n := most(f); n > 0 {
+			text.WriteString(say.Count(int64(n), "; besides, 1 unreachable duplicate %s, the price of going on while cut off",
+				"; besides, %[2]s unreachable duplicates %[1]s, the price of going on while cut off", in.thereOr(say, r)))
 		}
 	}
 	if i := slices.IndexFunc(rows, func(r result.Row) bool {
@@ -207,16 +221,16 @@ func apart(say *lang.Lang, rows []result.Row, at result.Row, counted result.Figu
 // alsoUnder names the scenarios with violations of this kind but none of the kind that stands in
 // front: in how many there were those does not say that the lock was unsafe there. Told is the row
 // that is named already.
-func alsoUnder(say *lang.Lang, rows []result.Row, told result.Row, f, counted result.Figure) string {
+func alsoUnder(say *lang.Lang, rows []result.Row, told result.Row, f, counted result.Figure, in *circumstances) string {
 	return alsoIn(say, rowsWith(rows, func(r result.Row) bool {
 		n, _ := f.Of(r)
 		front, _ := counted.Of(r)
 		return n > 0 && front == 0 && r.Scenario != told.Scenario
-	}), f)
+	}), f, in)
 }
 
 // alsoIn names the scenarios of rows with what there was of a violation, if they are few.
-func alsoIn(say *lang.Lang, rows []result.Row, f result.Figure) string {
+func alsoIn(say *lang.Lang, rows []result.Row, f result.Figure, in *circumstances) string {
 	const most = 3
 	switch {
 	case len(rows) == 0:
@@ -224,6 +238,7 @@ func alsoIn(say *lang.Lang, rows []result.Row, f result.Figure) string {
 	case len(rows) > most:
 		return " " + say.Sprintf("(also in %s more scenarios)", count(int64(len(rows))))
 	}
+	in.last = ""
 	var also []string
 	for _, r := range rows {
 		n, _ := f.Of(r)
@@ -235,7 +250,7 @@ func alsoIn(say *lang.Lang, rows []result.Row, f result.Figure) string {
 // outages is the worst share of requests that were refused, failed or never answered, with
 // how that ended, the longest time in which somebody waited and nobody got the lock, and where
 // else it harmed its users.
-func outages(say *lang.Lang, rows []result.Row, in circumstances) string {
+func outages(say *lang.Lang, rows []result.Row, in *circumstances) string {
 	counted, none := rowsWith(rows, asked), rowsWith(rows, nobodyServed)
 	if len(counted)+len(none) == 0 {
 		return say.Text("no request was measured")
@@ -303,7 +318,7 @@ func outages(say *lang.Lang, rows []result.Row, in circumstances) string {
 
 // elsewhere adds the rows that harmed users by anything but a violation and are not already told
 // of, the worst first; the last of many are only counted.
-func elsewhere(say *lang.Lang, text string, rows, already []result.Row, in circumstances) string {
+func elsewhere(say *lang.Lang, text string, rows, already []result.Row, in *circumstances) string {
 	const most = 3
 	type harmed struct {
 		row   result.Row

@@ -215,7 +215,7 @@ func Figures() []Figure {
 		{Field: "fenced_writes", Measured: true, Column: "fenced_writes", Group: "Holds", Title: "fenced writes", As: Count, Place: 4, InMarkdown: true, Means: "Such writes that the store refused, by their fencing token or in a transaction that compares the lock."},
 		{
 			Field: StallField, Column: StallField, Group: "Fault, ms", Title: "stall", Unit: "ms", Better: Lower, Place: 5, InMarkdown: true,
-			Means: "The longest time of the measured part, from one grant to the next, in which somebody wanted the lock and nobody got it anywhere. The time in which nobody wanted it does not count, nor, outside of faults, that in which somebody alive held what was wanted. Or the same of one of its resources, for as long as makes a stall, without the time in which somebody alive held it, and only on the word of those who were not cut off. A process that stands still or is dead waits for nothing meanwhile: what its clients miss by that is in the failed requests and the latencies.",
+			Means: "The longest time of the measured part, from one grant to the next, in which somebody wanted the lock and nobody got it anywhere. The time in which nobody wanted it does not count, nor that in which somebody alive held what was wanted: where several resources were wanted, that counts while a fault lasts. Who asked in vain goes on wanting it until he or another asks again, if that is within 250 ms and what it was for had not come by another way. Or the same of one of its resources, for as long as makes a stall, without the time in which somebody alive held it, and only on the word of those who were not cut off. A process that stands still or is dead waits for nothing meanwhile: what its clients miss by that is in the failed requests and the latencies.",
 		},
 		{
 			Field: OutageField, Title: "longest outage", Unit: "ms", Better: Lower, Answer: "longest outage", Felt: noticed, Hurts: interrupted, Place: 5, Compare: true,
@@ -223,7 +223,7 @@ func Figures() []Figure {
 		},
 		{
 			Field: "recovery_ms", Column: "recovery_ms", Group: "Fault, ms", Title: "recovery", Unit: "ms", Better: Lower, Place: 5, InMarkdown: true,
-			Means: "From the order to heal the fault until the lock, and each of its resources that somebody waited for then and nobody alive held, is granted again and the share of requests that end well is back to nine tenths of what it was before; none where that had not come by the end of the run, where the order to heal came after the measured part, or where nobody was served before the fault.",
+			Means: "From the order to heal the fault until the lock, and each of its resources that somebody wanted then and nobody alive held, is granted again and the share of requests that end well is back to nine tenths of what it was before; none where that had not come by the end of the run, where the order to heal came after the measured part, or where nobody was served before the fault.",
 		},
 		{
 			Field: "zombie_ms", Column: "zombie_ms", Group: "Fault, ms", Title: "zombie", Unit: "ms", Better: Lower, Place: 5, InMarkdown: true,

@@ -139,7 +139,7 @@ type Row struct {
 	RecoveryMS *float64 `json:"recovery_ms,omitempty"`
 	// NotRecovered says that there is no RecoveryMS because the run ended before.
 	NotRecovered bool     `json:"not_recovered,omitempty"`
-	StallMS      *float64 `json:"stall_ms,omitempty"` // longest time with waiters and no grant while the fault lasted
+	StallMS      *float64 `json:"stall_ms,omitempty"` // longest time of the measured part in which somebody wanted it and nobody got it
 	// StallResource is the resource that StallMS is of, and LivenessResource the one that the
 	// verdict's liveness is of; "" is the lock as a whole, and what older files say.
 	StallResource    string `json:"stall_resource,omitempty"`

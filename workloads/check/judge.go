@@ -166,9 +166,9 @@ func (f *Findings) fellShort(want history.Expect) sentence.Text {
 	was := sentence.Term(f.Liveness)
 	longest, _ := f.stuckFor()
 	if f.Stuck.Of != "" {
-		return sentence.Of("expected %s, but what was seen is %s, for %s: the longest time with waiters and no grant was %v", sentence.Or(wanted...), was, f.Stuck.Of, longest)
+		return sentence.Of("expected %s, but what was seen is %s, for %s: the longest time in which somebody wanted it and nobody got it was %v", sentence.Or(wanted...), was, f.Stuck.Of, longest)
 	}
-	return sentence.Of("expected %s, but what was seen is %s: the longest time with waiters and no grant was %v", sentence.Or(wanted...), was, longest)
+	return sentence.Of("expected %s, but what was seen is %s: the longest time in which somebody wanted the lock and nobody got it was %v", sentence.Or(wanted...), was, longest)
 }
 
 // lostEarly says that holds were lost without a fault, and long before their leases ended: who

@@ -79,9 +79,12 @@ func (c *Checker) exampleOfOutage(f *Findings, t timeline) {
 		text = sentence.Of("%s, to the end of the measured part", text)
 	}
 	if counted := time.Duration(o.lasts); counted < lasts && sentence.Lasting(counted).String() != sentence.Lasting(lasts).String() {
-		if o.resource == "" {
+		switch {
+		case o.zone != "":
+			text = sentence.Of("%s; of these, %v count: the others lie outside of the measured part, or nobody in that zone wanted it in them", text, counted)
+		case o.resource == "":
 			text = sentence.Of("%s; of these, %v count: the others lie outside of the measured part, or nobody wanted it in them, or somebody alive held it, or the fault was being healed", text, counted)
-		} else {
+		default:
 			text = sentence.Of("%s; of these, %v count: the others lie outside of the measured part, or nobody wanted it in them, or somebody alive held it, or who waited got nothing else either, as one that is cut off, or the fault was being healed", text, counted)
 		}
 	}
