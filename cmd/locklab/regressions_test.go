@@ -719,6 +719,14 @@ var regressions = map[string][]regression{
 			"an undecided row took the place of the scenario that made a cell a harm", "locklab run --quick --seed 11",
 			"reports.TestAnUndecidedRowHidesNoHarm",
 		},
+		{
+			"a lock's sentence put lost updates into another scenario than theirs", "locklab run --quick --workload fenced-write --fencing off --locks redlock:ttl=1s --scenarios granted-pause,late-release,redis-drift --seed 22 --duration 8s",
+			"reports.TestHeadline",
+		},
+		{
+			"a fault that never ended was left out of how long something was broken", "locklab report of a play that was ended by a second Ctrl-C",
+			"reports.TestMeasured",
+		},
 	},
 }
 
