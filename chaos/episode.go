@@ -335,7 +335,7 @@ func (e *episode) comeBack(ctx context.Context) {
 			wipe  = slices.Contains(e.plan.Wipe, node)
 		)
 		if wipe {
-			delay = max(time.Duration(e.killedAt-clock.Mono())+e.config.Lease+leaseMargin, 0)
+			delay = max(time.Duration(e.killedAt-clock.Mono())+e.config.Away+leaseMargin, 0)
 		}
 		if clock.Mono()+int64(delay) >= e.end {
 			e.config.Log.Info("node stays away to the end of the run", "node", node, "fault", e.entry.ID)

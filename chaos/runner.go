@@ -86,10 +86,9 @@ type Config struct {
 	Recorder  history.Recorder
 	Log       *slog.Logger
 
-	// Lease is the longest lease that a lock of this run grants. A node that comes
-	// back without its memory stays away for longer than that, so that it cannot
-	// grant again what it has forgotten.
-	Lease time.Duration
+	// Away is for how long a node that comes back without its memory stays away at least, so
+	// that what it has forgotten has run out: the lock's lease, unless its options say otherwise.
+	Away time.Duration
 	// ProofTime is how long a fault may take until the probes see it.
 	ProofTime time.Duration
 }

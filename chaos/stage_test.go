@@ -90,7 +90,7 @@ func newStage() *stage {
 	for _, n := range s.config.Inventory.Nodes {
 		s.state[n.Name] = chaos.NodeReady
 	}
-	s.config.Nodes, s.config.Resolver, s.config.External, s.config.Recorder, s.config.Lease = s, s, s, s, 3*time.Second
+	s.config.Nodes, s.config.Resolver, s.config.External, s.config.Recorder, s.config.Away = s, s, s, s, 3*time.Second
 	return s
 }
 

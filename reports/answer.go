@@ -164,7 +164,7 @@ func unblamed(say *lang.Lang, f result.Figure, r result.Row) string {
 	switch {
 	case f.Field == result.OutageField:
 		return longestOutage(say, r).early(say)
-	case f.Field == result.AvailabilityField && failedUntouched(r) > 0:
+	case f.Answer != "" && f.As == result.Share && failedUntouched(r) > 0:
 		return say.Sprintf("%s of those that no fault touched", percent(failedUntouched(r)))
 	}
 	return ""
@@ -284,24 +284,28 @@ func answerColumns(rows []result.Row) []result.Figure {
 
 func answerCellOf(say *lang.Lang, f result.Figure, rows []result.Row) answerCell {
 	c := answerCell{Title: say.Term(f.Answer), Value: absent}
+	harmful := rowsWith(rows, func(one result.Row) bool { return meaningOf(f, one) > good }) // and decided
+	undecided, named := "", []string(nil)
 	if i := slices.IndexFunc(rows, nobodyServed); i >= 0 && ofRequests(f) { // no figure is worse than none
-		c.Value, c.Meaning = say.Text("nobody served"), meaningOf(f, rows[i])
-		c.Where, c.Href = plain(rows[i].Scenario), "#"+rowID(rows[i])
-		return c
+		none := rows[i]
+		if meaning := meaningOf(f, none); meaning != open || len(harmful) == 0 {
+			c.Value, c.Meaning = say.Text("nobody served"), meaning
+			c.Where, c.Href = plain(none.Scenario), "#"+rowID(none)
+			return c
+		}
+		undecided, named = ofAnother(say, none, say.Text("nobody served")), append(named, none.Scenario)
 	}
 	r, v := worst(rows, f)
 	if math.IsNaN(v) {
 		return c
 	}
-	undecided, named := "", []string(nil)
 	if meaningOf(f, r) == open { // another one may be bad, and decided
-		decided := rowsWith(rows, func(one result.Row) bool { return meaningOf(f, one) > good })
-		if least, known := worst(decided, f); !math.IsNaN(known) {
+		if least, known := worst(harmful, f); !math.IsNaN(known) {
 			value := told(say, f, v)
 			if f.Field == result.OutageField {
 				value = longestOutage(say, r).atLeast(say, value)
 			}
-			undecided = ofAnother(say, r, value)
+			undecided = strings.TrimPrefix(undecided+"; "+ofAnother(say, r, value), "; ")
 			named = append(named, r.Scenario)
 			r, v = least, known
 		}

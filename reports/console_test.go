@@ -395,7 +395,7 @@ func TestHeadline(t *testing.T) {
 		},
 		"fencing on": {
 			result.File{Results: []result.Row{row("raft", "granted-pause", result.StatusExpected, func(r *result.Row) { stored(r, 20, 21, 1, 25, 0) })}},
-			[]string{"raft: no stale write was seen; 1 late write was refused by its token with nothing broken; every"},
+			[]string{"raft: no stale write was seen; 1 late write was refused with nothing broken; every"},
 		},
 		"no tokens": {
 			result.File{Results: []result.Row{row("redis", "granted-pause", result.StatusExpected, func(r *result.Row) { stored(r, 20, 0, 0, 0, 1) })}},

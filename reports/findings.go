@@ -275,6 +275,9 @@ func costFindings(say *lang.Lang, rows []result.Row) []finding {
 		}
 		if r.AcquireMS != nil && r.Lock != "none" {
 			part, known := spanWithin(say, r, "acquire_ms.p50", r.AcquireMS.P50)
+			if r.Acquired != nil && *r.Acquired < quietShare {
+				part += say.Sprintf(" (of the %s that were granted)", percent(*r.Acquired))
+			}
 			acquire, acquireIntervals = append(acquire, named(r.Lock)+" "+part), acquireIntervals || known
 		}
 		if r.HandoffMS != nil {

@@ -239,7 +239,7 @@ func nobodyFor(say *lang.Lang, r result.Row, o outage) string {
 		return say.Text("nobody got the lock")
 	case down(r) && o.open:
 		return say.Sprintf("%s for %s", say.Text("nobody got the lock"), long)
-	case down(r) && o.cameBefore(say):
+	case downTillHealed(r) && o.cameBefore(say):
 		return say.Sprintf("nobody got the lock for %s before the fault, nor until it was over", span(say, o.lasted))
 	case downTillHealed(r) && outlived(r, o):
 		return say.Sprintf("nobody got the lock for %s, longer than the fault lasted", long)

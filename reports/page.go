@@ -256,7 +256,7 @@ func cellOf(say *lang.Lang, r result.Row, counted result.Figure) cell {
 		if v == 0 && f.Violation != "" && unsafeOtherwise(r, f) {
 			c.Lines = append(c.Lines, cellLine{Name: say.Term(result.Unsafe), Value: strings.Join(otherViolations(say, f, r), ", "), Part: true})
 		}
-		if f.Field == result.AvailabilityField && failedUntouched(r) > 0 {
+		if f.Answer != "" && f.As == result.Share && failedUntouched(r) > 0 {
 			c.Lines = append(c.Lines, cellLine{Name: say.Text("that no fault touched"), Value: percent(failedUntouched(r)), Part: true})
 		}
 		if f.Field != result.OutageField {

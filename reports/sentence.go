@@ -78,8 +78,8 @@ func violations(say *lang.Lang, rows []result.Row, counted result.Figure, in *ci
 	var at result.Row
 	var hit []result.Row
 	judged := rowsWith(rows, func(r result.Row) bool {
-		_, ok := counted.Of(r)
-		return ok && r.Verdict.Safety != result.SafetyNotJudged // where nothing had to show, that nothing was seen means nothing
+		n, ok := counted.Of(r)
+		return ok && (n > 0 || r.Verdict.Safety != result.SafetyNotJudged) // where nothing had to show, that nothing was seen means nothing
 	})
 	for _, r := range judged {
 		n, _ := counted.Of(r)
@@ -111,7 +111,7 @@ func fenced(say *lang.Lang, rows []result.Row, in *circumstances) string {
 	at, refused := worst(rows, late)
 	switch {
 	case refused > 0:
-		return say.Count(int64(refused), "; 1 late write was refused by its token %[1]s", "; %[2]s late writes were refused by their tokens %[1]s", in.of(say, at))
+		return say.Count(int64(refused), "; 1 late write was refused %[1]s", "; %[2]s late writes were refused %[1]s", in.of(say, at))
 	case checked > 0 || writes == 0:
 		return ""
 	case known && tokens == 0:
@@ -210,10 +210,14 @@ func apart(say *lang.Lang, rows []result.Row, counted result.Figure, in *circums
 				"; besides, %[2]s unreachable duplicates %[1]s, the price of going on while cut off", in.thereOr(say, r)))
 		}
 	}
-	if i := slices.IndexFunc(rows, func(r result.Row) bool {
+	switch otherwise := scenariosOf(rowsWith(rows, func(r result.Row) bool {
 		return unsafeOtherwise(r, counted) && otherViolations(say, counted, r)[0] == say.Term(result.Unsafe)
-	}); i >= 0 {
-		text.WriteString(say.Sprintf(", but it was unsafe under %s (see the verdict there)", plain(rows[i].Scenario)))
+	})); len(otherwise) {
+	case 0:
+	case 1:
+		text.WriteString(say.Sprintf(", but it was unsafe under %s (see the verdict there)", plain(otherwise[0])))
+	default:
+		text.WriteString(say.Sprintf(", but it was unsafe under %s (see the verdicts there)", say.List(plainAll(otherwise))))
 	}
 	return text.String()
 }
@@ -279,6 +283,9 @@ func outages(say *lang.Lang, rows []result.Row, in *circumstances) string {
 		if at.NotRecovered {
 			text += say.Text(", and it had not recovered by the end of the run")
 		}
+		if parts := besidesFailures(say, at); len(parts) > 0 {
+			text = say.Sprintf("%s; %s", text, strings.Join(parts, ", "))
+		}
 	}
 	if len(counted) == 0 {
 		text = ""
@@ -295,23 +302,21 @@ func outages(say *lang.Lang, rows []result.Row, in *circumstances) string {
 	}
 	longer, more := muchLongerEverywhere(rows, waited)
 	more = more && told && (share == 1 || longer.Scenario != at.Scenario)
-	if share < 1 {
-		if parts := besidesFailures(say, at); len(parts) > 0 {
-			text = say.Sprintf("%s; %s", text, strings.Join(parts, ", "))
+	without := func(r result.Row, first bool) {
+		clause := ""
+		if parts := harms(say, r); len(parts) > 1 || len(parts) > 0 && !first {
+			clause = say.Sprintf("%s: %s", in.of(say, r), strings.Join(parts, ", "))
+		} else {
+			clause = say.Sprintf("%s %s", waitedFor(say, r), in.of(say, r))
 		}
+		text = say.Sprintf("%s; %s", text, clause)
+		already = append(already, r)
 	}
-	switch parts := harms(say, waited); {
-	case !told || share < 1 && waited.Scenario == at.Scenario:
-	case len(parts) > 1 || len(parts) > 0 && share < 1:
-		text = say.Sprintf("%s; %s", text, say.Sprintf("%s: %s", in.of(say, waited), strings.Join(parts, ", ")))
-		already = append(already, waited)
-	default:
-		text = say.Sprintf("%s; %s", text, say.Sprintf("%s %s", waitedFor(say, waited), in.of(say, waited)))
-		already = append(already, waited)
+	if told && (share == 1 || waited.Scenario != at.Scenario) {
+		without(waited, share == 1)
 	}
 	if more {
-		text = say.Sprintf("%s; %s", text, say.Sprintf("%s: %s", in.of(say, longer), strings.Join(harms(say, longer), ", ")))
-		already = append(already, longer)
+		without(longer, false)
 	}
 	return elsewhere(say, text, rows, already, in)
 }

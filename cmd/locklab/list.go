@@ -205,10 +205,13 @@ func timeline(say *lang.Lang, s scenario.Scenario) string {
 		faults.row("  " + say.Text("nothing is broken"))
 	}
 	faults.write(&out, 0)
-	if wanted := catalog.Wanted(s.Wants); len(wanted) > 0 {
+	if wanted := catalog.Wanted(scenario.Wants{Hold: s.Wants.Hold}); len(wanted) > 0 {
 		fmt.Fprintf(&out, "\n%s\n", say.Sprintf("unless flags say otherwise: %s", say.Tell(sentence.And(wanted...))))
 	}
-	fmt.Fprintf(&out, "\n%s\n", say.Text("expected; of the requests, at least the share that is served outside and during faults:"))
+	if wanted := catalog.Wanted(scenario.Wants{Clients: s.Wants.Clients, Resources: s.Wants.Resources}); len(wanted) > 0 {
+		fmt.Fprintf(&out, "\n%s\n", say.Sprintf("unless flags say otherwise, in the raw workloads: %s", say.Tell(sentence.And(wanted...))))
+	}
+	fmt.Fprintf(&out, "\n%s\n", say.Text("expected; of the requests, at least the share that is served outside and during faults (outside 99 %, where nothing else is said):"))
 	locks := table{left: true}
 	for _, name := range slices.SortedFunc(maps.Keys(s.Locks), func(a, b string) int { return cmp.Or(s.Locks[a].Line-s.Locks[b].Line, strings.Compare(a, b)) }) {
 		e := s.Locks[name]

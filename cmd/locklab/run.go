@@ -101,13 +101,13 @@ interrupted, or 143 by SIGTERM.`,
 // register adds the flags to a set.
 func (f *runFlags) register(fl *pflag.FlagSet) {
 	f.set = fl
-	fl.BoolVar(&f.quick, "quick", false, "a short look: every run lasts less than a quarter as long")
+	fl.BoolVar(&f.quick, "quick", false, "a short look: every run lasts less than a quarter as long, where --duration and --warmup do not say how long")
 	fl.StringArrayVar(&f.locks, "locks", nil, "locks to compare, A,B or repeated, or all that the topology has the servers for; options as lock:key=value,key=value (see locklab list locks)")
 	fl.StringSliceVar(&f.scenarios, "scenarios", nil, "scenarios, by name or as YAML files, or all that are built in (see locklab list scenarios)")
 	fl.StringVar(&f.workload, "workload", catalog.WorkloadNames()[0], "what the clients do: "+strings.Join(catalog.WorkloadNames(), ", "))
 	fl.StringVar(&f.topology, "topology", "seoul-2az", "topology, by name or as a YAML file")
 	fl.DurationVar(&f.Duration, "duration", lab.DefaultDuration, "measured time of one run, after the warm-up")
-	fl.DurationVar(&f.Warmup, "warmup", lab.DefaultWarmup, "time before it that is not measured")
+	fl.DurationVar(&f.Warmup, "warmup", lab.DefaultWarmup, "time before it, which is not measured; what a lock is to prevent counts there, too")
 	fl.StringVar(&f.rate, "rate", "", "operations offered per second (default 300 matches, or fewer where a scenario has locks held for long; the other workloads run closed loop without it)")
 	fl.IntVar(&f.Repeat, "repeat", 1, "how often each combination is run")
 	fl.StringVar(&f.seed, "seed", "", "seed of every random choice (default: drawn, and printed)")
@@ -316,7 +316,10 @@ func applyThresholds(rows []result.Row, thresholds []failon.Threshold) {
 func (f *runFlags) config(ctx context.Context, stderr io.Writer) (lab.Config, []failon.Threshold, error) {
 	c := f.Config
 	if f.quick && !f.set.Changed("duration") {
-		c.Duration, c.Warmup = lab.QuickDuration, lab.QuickWarmup
+		c.Duration = lab.QuickDuration
+		if !f.set.Changed("warmup") {
+			c.Warmup = lab.QuickWarmup
+		}
 	}
 	var thresholds []failon.Threshold
 	err := inOrder(

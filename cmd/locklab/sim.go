@@ -60,7 +60,8 @@ loses its memory and starts again), pause, slow (a path takes longer), drift
 says whether anybody starves under saturation.
 
 Exit codes: 0 nothing was violated; 2 something was; 4 the bounds ended runs
-before a verdict; 1 bad input; 130 interrupted.`,
+before a verdict; 1 bad input; 130 interrupted. --sweep and --fairness only
+measure: what is violated there is told, and the code is 0.`,
 		Example: `  locklab sim multiphase --seeds 10000 --faults partition,crash,pause
   locklab sim multiphase:rule=literal            unsafe with nothing broken
   locklab sim multiphase --faults partition --seed 2 --trace | less

@@ -449,14 +449,14 @@ type linkState struct {
 	delayNS int64
 }
 
-// Cuts says whether nothing passes.
+// cut says whether nothing passes.
 func (s linkState) cut() bool {
 	return slices.ContainsFunc(s.kinds, func(kind string) bool { return !slices.Contains(slowKinds(), kind) })
 }
 
-// slowKinds are the kinds of faults that let everything pass, if late.
+// slowKinds are the kinds of faults that let something pass, if late or not all the time.
 func slowKinds() []string {
-	return []string{"latency", "zone-latency", "jitter", "bandwidth", "flaky"}
+	return []string{"latency", "zone-latency", "jitter", "bandwidth", "flaky", "flap"}
 }
 
 // link is the state of the traffic from one host to another.

@@ -107,13 +107,15 @@ func (f *Figure) Of(r Row) (float64, bool) {
 // Never says that the row has no such time because what it would end with never came: it is longer
 // than any.
 func (f *Figure) Never(r Row) bool {
+	calledOff, _ := r.number("called_off")
+	waited := calledOff > 0 && r.OfferedPerS == 0 // all of them, to the end
 	switch name, _, _ := strings.Cut(f.Field, "."); name {
 	case "recovery_ms":
 		return r.NotRecovered
 	case "latency_ms":
-		return r.LatencyMS == nil && r.MeasuredMS > 0 && r.OfferedPerS > 0 && r.Availability == 0
+		return r.LatencyMS == nil && r.MeasuredMS > 0 && r.Availability == 0 && (r.OfferedPerS > 0 || waited)
 	case "acquire_ms":
-		return r.AcquireMS == nil && r.Acquired != nil && *r.Acquired == 0
+		return r.AcquireMS == nil && (r.Acquired != nil && *r.Acquired == 0 || r.Acquired == nil && waited)
 	}
 	return false
 }
@@ -195,7 +197,7 @@ func Figures() []Figure {
 		},
 		{
 			Field: "duplicates.overlooked", Column: "duplicates_overlooked", Group: "Duplicates", Title: "overlooked", As: Count, Better: Lower, Unsafe: true, Place: 3, InMarkdown: true,
-			Means: "The other room was open and the creating master could reach it, but missed it.",
+			Means: "The other room was open and the creating master could reach it, or no fault kept it from that, but it was missed.",
 		},
 		{
 			Field: "duplicates.lock", Group: "Duplicates", Title: "duplicates", As: Count, Better: Lower, Violation: "duplicate", Answer: "duplicates", Place: 3, Compare: true,
@@ -204,18 +206,18 @@ func Figures() []Figure {
 		},
 		{
 			Field: "duplicates.unreachable", Column: "duplicates_unreachable", Group: "Duplicates", Title: "unreachable", As: Count, Better: Lower, Place: 4, InMarkdown: true, Compare: true,
-			Means: "The creating master could not reach the worker that hosts the other room. This is the price of going on while cut off: safety is judged on raced and overlooked only.",
+			Means: "The creating master could not reach the worker that hosts the other room, and a fault was why. This is the price of going on while cut off: safety is judged on raced and overlooked only.",
 		},
 		{
 			Field: "duplicates_per_1000", Column: "duplicates_per_1000_matches", Group: "Duplicates", Title: "all causes per 1,000 matches", Better: Lower, Place: 4, InMarkdown: true,
 			Means: "Those of all causes, for 1,000 matches.",
 		},
 		{Field: "overlaps", Column: "overlaps", Group: "Holds", Title: "overlaps", As: Count, Better: Lower, Unsafe: true, Violation: "overlapping hold", Answer: "overlapping holds", Place: 4, InMarkdown: true, Compare: true, Means: "Holds that a client still believed in when another one of the resource began, each once, however many began; in the warm-up, too."},
-		{Field: "stale_writes", Measured: true, Column: "stale_writes", Group: "Holds", Title: "stale writes", As: Count, Better: Lower, Violation: "stale write", Answer: "stale writes", Place: 4, InMarkdown: true, Compare: true, Means: "Writes that the store took from a holder after it had served one to whom the lock was granted later."},
-		{Field: "fenced_writes", Measured: true, Column: "fenced_writes", Group: "Holds", Title: "fenced writes", As: Count, Place: 4, InMarkdown: true, Means: "Such writes that the store refused, by their fencing token or in a transaction that compares the lock."},
+		{Field: "stale_writes", Measured: true, Column: "stale_writes", Group: "Holds", Title: "stale writes", As: Count, Better: Lower, Violation: "stale write", Answer: "stale writes", Place: 4, InMarkdown: true, Compare: true, Means: "Writes that the store took from a holder after it had served one to whom the lock was granted later. In the warm-up, too."},
+		{Field: "fenced_writes", Measured: true, Column: "fenced_writes", Group: "Holds", Title: "fenced writes", As: Count, Place: 4, InMarkdown: true, Means: "Such writes that the store refused by their fencing token; or those that the lock's own store refused in a transaction that compares the lock, whether or not anybody had come later. In the warm-up, too."},
 		{
 			Field: StallField, Column: StallField, Group: "Fault, ms", Title: "stall", Unit: "ms", Better: Lower, Place: 5, InMarkdown: true,
-			Means: "The longest time of the measured part, from one grant to the next, in which somebody wanted the lock and nobody got it anywhere. The time in which nobody wanted it does not count, nor that in which somebody alive held what was wanted: where several resources were wanted, that counts while a fault lasts. Who asked in vain goes on wanting it until he or another asks again, if that is within 250 ms and what it was for had not come by another way. Or the same of one of its resources, for as long as makes a stall, without the time in which somebody alive held it, and only on the word of those who were not cut off. A process that stands still or is dead waits for nothing meanwhile: what its clients miss by that is in the failed requests and the latencies.",
+			Means: "The longest time of the measured part, from one grant to the next, in which somebody wanted the lock and nobody got it anywhere. The time in which nobody wanted it does not count, nor that in which somebody alive held what was wanted: where several resources were wanted, that counts while a fault lasts. Who asked in vain goes on wanting it until somebody asks again (of one of several resources: at the same master), if that is within 250 ms and what it was for had not come by another way. Or the same of one of its resources, for as long as makes a stall, without the time in which somebody alive held it, and only on the word of those who were not cut off. A process that stands still or is dead waits for nothing meanwhile: what players miss by that is in the failed requests and the latencies, but the clients of the raw workloads run inside the masters, and those of a dead one ask for nothing.",
 		},
 		{
 			Field: OutageField, Title: "longest outage", Unit: "ms", Better: Lower, Answer: "longest outage", Felt: noticed, Hurts: interrupted, Place: 5, Compare: true,
@@ -223,11 +225,11 @@ func Figures() []Figure {
 		},
 		{
 			Field: "recovery_ms", Column: "recovery_ms", Group: "Fault, ms", Title: "recovery", Unit: "ms", Better: Lower, Place: 5, InMarkdown: true,
-			Means: "From the order to heal the fault until the lock, and each of its resources that somebody wanted then and nobody alive held, is granted again and the share of requests that end well is back to nine tenths of what it was before; none where that had not come by the end of the run, where the order to heal came after the measured part, or where nobody was served before the fault.",
+			Means: "From the order to heal the fault until the lock, and each of its resources that somebody wanted then and nobody alive held, is granted again and the share of requests that end well is back to nine tenths of what it was before; none where that had not come by the end of the run, where the order to heal came after the measured part, or where nobody was served before the fault. A stall that begins within 1.5 s of the order (or the lease and half a second, if that is more) belongs to it.",
 		},
 		{
 			Field: "zombie_ms", Column: "zombie_ms", Group: "Fault, ms", Title: "zombie", Unit: "ms", Better: Lower, Place: 5, InMarkdown: true,
-			Means: "The longest time from the next grant of a lock until the old holder noticed, or released. When the grant was says the server of the lock where it records that (raft), and otherwise the client that got it, which is later.",
+			Means: "The longest time from the next grant of a lock until the old holder noticed, or released. When the grant was says the server of the lock where it records that (raft), and otherwise the client that got it, which is later. In the warm-up, too.",
 			Marks: []Mark{
 				{"†", "The zombie's time begins with the grant by the server of the lock.", func(r Row) bool { return r.ZombieSince == SinceServer }},
 				{"‡", "The zombie's time begins when the next client was told that it has the lock, which is later than the grant: it was one for at least so long.", func(r Row) bool { return r.ZombieSince == SinceClient }},
@@ -302,9 +304,9 @@ func Figures() []Figure {
 			Means: "Rooms that may be raced or overlooked, in the warm-up or later: the clocks are not exact enough, or the other room's worker died before it could say whether it was full. They are not counted as such.",
 			of:    duplicates(func(d *Duplicates) int64 { return d.Unclear }), // a file leaves 0 out
 		},
-		Figure{Field: "writes", Measured: true, Column: "writes", Group: "Store", Title: "writes", As: Count, Means: "Those that the store took, stale ones included."},
-		Figure{Field: "checked_writes", Measured: true, Column: "checked_writes", Group: "Store", Title: "checked writes", As: Count, Means: "Those, taken or refused, that came with a fencing token or a comparison: without any there was nothing to check."},
-		Figure{Field: "lost_updates", Measured: true, Column: "lost_updates", Group: "Store", Title: "lost updates", As: Count, Better: Lower, Within: "writes", Violation: "lost update", Place: 4, InMarkdown: true, Compare: true, Means: "Writes that were overwritten by a holder that had not read them."},
+		Figure{Field: "writes", Measured: true, Column: "writes", Group: "Store", Title: "writes", As: Count, Means: "Those that the store took, stale ones included. In the warm-up, too."},
+		Figure{Field: "checked_writes", Measured: true, Column: "checked_writes", Group: "Store", Title: "checked writes", As: Count, Means: "Those, taken or refused, that came with a fencing token or a comparison: without any there was nothing to check. In the warm-up, too."},
+		Figure{Field: "lost_updates", Measured: true, Column: "lost_updates", Group: "Store", Title: "lost updates", As: Count, Better: Lower, Within: "writes", Violation: "lost update", Place: 4, InMarkdown: true, Compare: true, Means: "Writes that were overwritten by a holder that had not read them. In the warm-up, too."},
 		Figure{Field: "handoffs", Measured: true, Column: "handoffs", Group: "Handoff, ms", Title: "handoffs", As: Count, Means: "Releases after which a client that had been waiting got the lock."},
 		Figure{Field: "barged", Measured: true, Column: "barged", Group: "Handoff, ms", Title: "barged in", As: Count, Better: Lower, Means: "Grants to a client that had asked only after the first release for which others were still waiting: a lock that polls lets them."},
 		Figure{Field: "wakeups_per_handoff", Column: "wakeups_per_handoff", Group: "Handoff, ms", Title: "wake-ups each", Name: "wake-ups per handoff", Better: Lower, Place: 7, InMarkdown: true, Compare: true, Means: "How often waiters were woken, by a message, a watch or a timer, to look whether it is their turn, for one handoff; for locks whose client counts it. Many are the herd."},
@@ -319,16 +321,16 @@ func Figures() []Figure {
 		Figure{Field: "called_off", Measured: true, Column: "called_off", Group: "Rate, 1/s", Title: "called off", As: Count, Means: "Requests that still waited for other holders when the time was over: neither served nor failed. A wait for nobody counts as failed."},
 		Figure{
 			Field: ZoneStallField, Column: ZoneStallField, Group: "Fault, ms", Title: "in the worst zone", Name: "stall of the worst zone", Unit: "ms", Better: Lower, Place: 5, InMarkdown: true,
-			Term: "stall of the worst zone", Means: "The longest time of the measured part in which somebody in one zone wanted the lock and nobody in that zone got it, whoever held it elsewhere. A process that stands still or is dead waits for nothing meanwhile: what its clients miss by that is in the failed requests and the latencies.",
+			Term: "stall of the worst zone", Means: "The longest time of the measured part in which somebody in one zone wanted the lock and nobody in that zone got it, whoever held it elsewhere. A process that stands still or is dead waits for nothing meanwhile: what players miss by that is in the failed requests and the latencies, but the clients of the raw workloads run inside the masters, and those of a dead one ask for nothing.",
 		},
 		Figure{Column: "zone_stalled", Group: "Fault, ms", Title: "which zone", Name: "zone of that stall", As: Words, Term: "zone of that stall", Means: "The zone that was without the lock for so long.", text: func(r Row) string { return r.ZoneStalled }},
 		Figure{Column: "zombie_since", Group: "Fault, ms", Title: "since the grant by", Name: "zombie since the grant by", As: Words, Term: "zombie since the grant by", Means: "Whose grant the zombie's time begins with: the server's of the lock, or the client's that was told that it has the lock, which is later.", text: func(r Row) string { return r.ZombieSince }},
 		Figure{
 			Field: "acquired", Column: "acquired_share", Group: "Acquire, ms", Title: "granted", Name: "acquisitions granted", As: Share, Better: Higher, Most: 1,
-			Term: "acquisitions granted", Means: "Share of the acquisitions of the measured part that were granted, whenever they were answered; without those that were called off because what they were for came by another way.",
+			Term: "acquisitions granted", Means: "Share of the acquisitions of the measured part that were granted, whenever they were answered; without those that were called off: what they were for came by another way, or the time was over while they waited for other holders.",
 		},
 		Figure{Field: "holds_lost", Measured: true, Column: "holds_lost", Group: "Holds", Title: "lost", Name: "holds lost", Term: "holds lost", As: Count, Better: Lower, Means: "Holds that ended before their release because their holder was told, or noticed, that it holds no longer."},
-		Figure{Field: "token_grants", Measured: true, Column: "token_grants", Group: "Store", Title: "grants with a token", As: Count, Means: "Acquisitions that came with a fencing token, which holders show the store with fencing on."},
+		Figure{Field: "token_grants", Measured: true, Column: "token_grants", Group: "Store", Title: "grants with a token", As: Count, Means: "Acquisitions that came with a fencing token, which holders show the store with fencing on. In the warm-up, too."},
 		Figure{Field: StallBefore, Measured: true, Column: StallBefore, Group: "Fault, ms", Title: "stall before it", Name: "stall before the fault", Term: "stall before the fault", Unit: "ms", Means: "How much of the stall was over when the first fault was asked for."},
 		Figure{Field: ZoneStallBefore, Measured: true, Column: ZoneStallBefore, Group: "Fault, ms", Title: "worst zone before it", Name: "stall of the worst zone before the fault", Term: "stall of the worst zone before the fault", Unit: "ms", Means: "How much of the stall of the worst zone was over when the first fault was asked for."},
 		Figure{Field: StallOpen, Measured: true, Column: StallOpen, Group: "Fault, ms", Title: "stall went on", Term: "stall went on", As: Count, Means: "1 where the stall went on when the measured part ended: it was at least so long."},

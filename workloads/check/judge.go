@@ -227,6 +227,8 @@ func (f *Findings) told(want history.Expect) sentence.Text {
 			"too short a fault to tell whether it would have come back before that was over", text, stuck)
 	case f.untested():
 		text = sentence.Of("%s, but too few asked for the lock while the fault lasted", text)
+	case f.Liveness == Live && stall >= max(f.LeastStall, calmStall) && f.Longest.Of != "":
+		text = sentence.Of("%s, and it stayed live, but nobody got %s for up to %v, as a fault began or ended or while a lease may have kept it", text, f.Longest.Of, stall)
 	case f.Liveness == Live && stall >= max(f.LeastStall, calmStall):
 		text = sentence.Of("%s, and it stayed live, but for up to %v as a fault began or ended", text, stall)
 	case f.Liveness == Live:

@@ -146,15 +146,32 @@ func (c *Checker) checkLiveness(f *Findings, t timeline, idle []int64) {
 	}
 	f.Demand = len(c.faults) == 0 || len(windows) > 0 && 2*asked >= len(windows)
 	if len(c.faults) > 0 {
-		others := append(c.outside(t), window{span: span{t.measure, t.drain}, worst: Live}) // only its length is told
+		others := c.outside(t)
 		for _, w := range others {
 			live, stall, _ := c.fare(w, free, grants)
 			c.fared(f, t, w, live, stall, "")
 		}
+		whole := window{span: span{t.measure, t.drain}, worst: Live} // only its length is told
+		live, stall, _ := c.fare(whole, besidesIn(windows, demand, free), grants)
+		c.fared(f, t, whole, live, stall, "")
+		others = append(others, whole)
 		c.checkResources(f, t, others, resources, grants)
 	}
 	f.Whole = c.lengths[""]
 	f.Stuck = f.Stuck.or(c.lengths[f.Stuck.Of]) // also where it is not what decides
+}
+
+// besidesIn is the demand of the windows, and the rest, which is of all the time.
+func besidesIn(windows []window, demand, rest []span) []span {
+	all := slices.Clone(rest)
+	for _, w := range windows {
+		for _, s := range demand {
+			if s = (span{max(s.from, w.from), min(s.to, w.to)}); s.from < s.to {
+				all = append(all, s)
+			}
+		}
+	}
+	return apart(all)
 }
 
 // leftToNobody says that the fault may have left each resource to nobody that somebody wanted to the end

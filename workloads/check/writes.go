@@ -271,7 +271,7 @@ func (aboutWrites) told(f *Findings) sentence.Text {
 	}
 	switch {
 	case f.Counts["checked_writes"] > 0:
-		return sentence.Of("Fencing was on: the store refused %s and took %s", violated(staleWrite, f.Counts["fenced_writes"]), took)
+		return sentence.Of("Fencing was on: the store refused %s and took %s", sentence.Count(f.Counts["fenced_writes"], "1 late write", "%d late writes"), took)
 	case f.Tokens == 0 && f.AcquiredOK > 0:
 		return sentence.Of("This lock has no fencing tokens, so there was nothing to check, with fencing as without: the store took %s", took)
 	}

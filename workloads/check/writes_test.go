@@ -66,7 +66,7 @@ func TestAPausedHolder(t *testing.T) {
 		stale, refused, lost, took, checked int64
 		told                                string
 	}{
-		"fencing on":                {true, true, 0, 1, 0, 1, 2, "Fencing was on: the store refused 1 stale write and took 1 write, 0 of which were stale."},
+		"fencing on":                {true, true, 0, 1, 0, 1, 2, "Fencing was on: the store refused 1 late write and took 1 write, 0 of which were stale."},
 		"fencing off":               {true, false, 1, 0, 1, 2, 0, "Fencing was off: the store took 2 writes, 1 of which were stale, and 1 update was lost."},
 		"a lock that has no tokens": {false, false, 1, 0, 1, 2, 0, "This lock has no fencing tokens, so there was nothing to check, with fencing as without: the store took 2 writes, 1 of which were stale, and 1 update was lost."},
 	} {

@@ -44,10 +44,11 @@ type Lock struct {
 	Entry
 	Spec    locks.Spec
 	Servers []Server
-	// Lease is how long a server that has lost its memory must stay away, so that what it
-	// may have granted has run out: the lock's lease, or what its options say instead. 0 if
-	// the lock has none.
+	// Lease is for how long a holder that is gone may keep the lock; 0 if it has no lease.
 	Lease time.Duration
+	// Away is how long a server that has lost its memory must stay away, so that what it
+	// may have granted has run out: the lock's lease, or what its options say instead.
+	Away time.Duration
 	// Caveat is what a reader of the figures must be told, if anything.
 	Caveat sentence.Text
 	Core   *Core // of a peer-to-peer lock
@@ -126,6 +127,7 @@ type binding[O any] struct {
 	client                func(O, Env) (locks.Locker, error)
 	servers               []server[O]
 	lease                 func(O) time.Duration // see Lock; nil if there is none
+	away                  func(O) time.Duration // see Lock; nil if it is the lease
 	caveat                func(O) sentence.Text // see Lock
 	disk                  func(O) bool          // see Lock; nil if it has none
 	core                  func(O) Core          // of peer-to-peer locks
@@ -179,6 +181,9 @@ func (b binding[O]) entry() Entry {
 		}
 		if b.lease != nil {
 			l.Lease = b.lease(o)
+		}
+		if l.Away = l.Lease; b.away != nil {
+			l.Away = b.away(o)
 		}
 		if b.caveat != nil {
 			l.Caveat = b.caveat(o)

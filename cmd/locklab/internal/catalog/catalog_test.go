@@ -58,18 +58,20 @@ func TestParseListExplainsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestRestartDelayReplacesTheLease: the option is the lab's to apply.
-func TestRestartDelayReplacesTheLease(t *testing.T) {
-	for text, want := range map[string]time.Duration{
-		"redlock:ttl=2s": 2 * time.Second, "redlock:restart_delay=100ms,ttl=2s": 100 * time.Millisecond,
-		"raft:lease=4s": 4 * time.Second, "multiphase": 0,
+// TestLeases: what a dead holder keeps is the lease; a server without memory stays away for that
+// long, unless an option says otherwise, which is the lab's to apply.
+func TestLeases(t *testing.T) {
+	for text, want := range map[string]struct{ lease, away time.Duration }{
+		"redlock:ttl=2s": {2 * time.Second, 2 * time.Second}, "redlock:restart_delay=100ms,ttl=2s": {2 * time.Second, 100 * time.Millisecond},
+		"redsync:restart_delay=9s,ttl=2s": {2 * time.Second, 9 * time.Second}, "raft:lease=4s": {4 * time.Second, 4 * time.Second},
+		"multiphase": {}, "multiphase:quorum,ttl=5s": {5 * time.Second, 5 * time.Second},
 	} {
 		specs, err := catalog.ParseList("--locks", []string{text})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := specs[0].Lease; got != want {
-			t.Errorf("%s: %v, want %v", text, got, want)
+		if got := specs[0]; got.Lease != want.lease || got.Away != want.away {
+			t.Errorf("%s: %v and %v, want %v", text, got.Lease, got.Away, want)
 		}
 	}
 }

@@ -49,6 +49,7 @@ func Entries() []Entry {
 			source:  "the document Multiphase Lock",
 			parse:   multiphase.ParseOptions,
 			client:  peer(multiphase.New),
+			lease:   func(o multiphase.Options) time.Duration { return o.Lease().TTL },
 			disk:    func(o multiphase.Options) bool { return o.Quorum != nil && o.Quorum.Rules.Disk },
 			core: func(o multiphase.Options) Core {
 				shell := sim.Shell{Cohort: o.LocalWaiters(), Lease: o.Lease()}
@@ -97,7 +98,8 @@ func Entries() []Entry {
 			servers: []server[redlock.Options]{{role: redisnode.Role(), settings: func(o redlock.Options, _ []Member) any {
 				return redisnode.Settings{Persistence: o.Persistence}
 			}}},
-			lease: redlock.Options.Away,
+			lease: func(o redlock.Options) time.Duration { return o.TTL },
+			away:  redlock.Options.Away,
 			disk:  func(o redlock.Options) bool { return o.Persistence != redisnode.PersistNone },
 		}.entry(),
 		binding[redsync.Options]{
@@ -111,7 +113,8 @@ func Entries() []Entry {
 			servers: []server[redsync.Options]{{role: redisnode.Role(), settings: func(o redsync.Options, _ []Member) any {
 				return redisnode.Settings{Persistence: o.Persistence}
 			}}},
-			lease: redsync.Options.Away,
+			lease: func(o redsync.Options) time.Duration { return o.TTL },
+			away:  redsync.Options.Away,
 			disk:  func(o redsync.Options) bool { return o.Persistence != redisnode.PersistNone },
 		}.entry(),
 		binding[redis.Options]{
@@ -130,7 +133,8 @@ func Entries() []Entry {
 				{role: redisnode.Role(), settings: redisSettings, nodes: ifReplica(2, 1), dials: dialIfReplica(redisnode.Name)},
 				{role: redisnode.SentinelRole(), settings: sentinelSettings, nodes: ifReplica(0, -1), dials: dialIfReplica(redisnode.Name, redisnode.SentinelName)},
 			},
-			lease: redis.Options.Away,
+			lease: func(o redis.Options) time.Duration { return o.TTL },
+			away:  redis.Options.Away,
 			disk:  func(o redis.Options) bool { return o.Persistence != redisnode.PersistNone },
 		}.entry(),
 		binding[raftlock.Options]{

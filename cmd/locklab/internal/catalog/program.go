@@ -43,6 +43,7 @@ func OfProgram(name string, command program.Command, hello program.Hello) (Lock,
 		Entry:   Entry{Name: name, Summary: "a program of the user's: " + command.String(), Needs: []string{}},
 		Spec:    locks.Spec{Name: name, Options: map[string]string{}},
 		Lease:   hello.Lease,
+		Away:    hello.Lease,
 		Program: true,
 		options: hello,
 		Caveat: sentence.Of("%s is a program of the user's (%s): where a scenario does not name it, it is expected to be safe, to serve 99 %% of what no fault touches, "+

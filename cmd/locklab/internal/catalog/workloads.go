@@ -74,6 +74,8 @@ type Load interface {
 	Fitting(usual float64, w scenario.Wants) float64
 	// Instead says what clients do because a scenario wants it, in place of what is usual.
 	Instead(scenario.Wants) []sentence.Text
+	// Heeds says whether there is all that a scenario wants something of.
+	Heeds(scenario.Wants) bool
 	// Worker changes what workers are told.
 	Worker(*worker.Settings)
 	// Begin prepares one run.
@@ -257,6 +259,9 @@ func (l *matchmakingLoad) Instead(w scenario.Wants) []sentence.Text {
 	return Wanted(scenario.Wants{Hold: w.Hold})
 }
 
+// Heeds implements [Load]: players are no clients, and groups no resources.
+func (*matchmakingLoad) Heeds(w scenario.Wants) bool { return w.Clients == 0 && w.Resources == 0 }
+
 // Wanted says in words what a scenario wants of clients.
 func Wanted(w scenario.Wants) (said []sentence.Text) {
 	if w.Hold > 0 {
@@ -362,6 +367,9 @@ func (l *clientsLoad) Instead(w scenario.Wants) []sentence.Text {
 	}
 	return Wanted(w)
 }
+
+// Heeds implements [Load].
+func (*clientsLoad) Heeds(scenario.Wants) bool { return true }
 
 func (*clientsLoad) Worker(*worker.Settings) {}
 

@@ -28,7 +28,7 @@ func (x *experiment) chaosConfig(c *cluster, rec history.Recorder) chaos.Config 
 	config.Resolver = resolver{c}
 	config.External = externalControl{c, x.config.External}
 	config.Recorder = rec
-	config.Lease = x.lock.Lease
+	config.Away = x.lock.Away
 	config.Log = x.fleet.log
 	return config
 }

@@ -85,9 +85,13 @@ func us(d time.Duration) float64 { return float64(d) / float64(time.Microsecond)
 
 // warnOfLoads says under which scenarios something else than usual is asked of the locks.
 func (c *Config) warnOfLoads(run *result.Run) {
+	var unheeded []sentence.Text
 	for _, s := range c.Scenarios {
 		if !slices.ContainsFunc(c.Locks, func(lock catalog.Lock) bool { return c.fits(lock, s) }) {
 			continue // nothing runs under it
+		}
+		if !c.Load.Heeds(s.Wants) {
+			unheeded = append(unheeded, sentence.Name(s.Name))
 		}
 		said := c.Load.Instead(s.Wants)
 		if rate := c.rateUnder(s); rate != c.Rate {
@@ -96,5 +100,8 @@ func (c *Config) warnOfLoads(run *result.Run) {
 		if len(said) > 0 {
 			run.Warn(sentence.Of("the scenario %s has %s", sentence.Name(s.Name), sentence.And(said...)))
 		}
+	}
+	if len(unheeded) > 0 && !c.Suite {
+		run.Warn(sentence.Of("matchmaking has players and groups, not what the scenario wants of clients or of resources: %s", sentence.And(unheeded...)))
 	}
 }

@@ -217,8 +217,10 @@ func TestOnlyWhatRunsIsWarnedOf(t *testing.T) {
 		}
 		var run result.Run
 		config.warnOfLoads(&run)
-		if got := strings.Contains(fmt.Sprint(run.Warnings), "the scenario failover has"); got != want {
-			t.Errorf("%v: %q", duration, run.Warnings)
+		for _, text := range []string{"the scenario failover has", "not what the scenario wants of clients or of resources: failover"} {
+			if got := strings.Contains(fmt.Sprint(run.Warnings), text); got != want {
+				t.Errorf("%v: %q, with %q: want %v", duration, run.Warnings, text, want)
+			}
 		}
 	}
 }
