@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -157,6 +158,37 @@ func TestAnUndecidedRowHidesNoHarm(t *testing.T) {
 		if got := strings.Join([]string{c.Value, c.Where, c.Elsewhere}, "; "); got != want || c.Meaning != harm {
 			t.Errorf("the cell says %q (%v), want %q", got, c.Meaning, want)
 		}
+	}
+	nobody := result.Row{Lock: "redlock", Scenario: "session-expired", Workload: "matchmaking", Repeats: 1, MeasuredMS: 2000}
+	nobody.Verdict.Status = result.StatusInconclusive
+	nobody.Measure("called_off", 8)
+	for field, want := range map[string]string{
+		"latency_ms.p99": "338 ms; zone-latency; session-expired: nobody served, undecided; zone-failure: 42.0% served",
+		"":               "58.0%; zone-failure; session-expired: nobody served, undecided", // failed requests
+	} {
+		f := figures[slices.IndexFunc(figures, func(f result.Figure) bool {
+			return f.Field == field && (field != "" || f.Answer != "" && f.As == result.Share)
+		})]
+		c := answerCellOf(lang.English(), f, []result.Row{slow, nobody, died})
+		if got := strings.Join([]string{c.Value, c.Where, c.Elsewhere}, "; "); got != want || c.Meaning != harm {
+			t.Errorf("%q: the cell says %q (%v), want %q", field, got, c.Meaning, want)
+		}
+	}
+}
+
+// TestFailuresThatNoFaultTouched: a share of failed requests says how much of it no fault is to blame for.
+func TestFailuresThatNoFaultTouched(t *testing.T) {
+	say := lang.English()
+	r := result.Row{Lock: "redis", Scenario: "zone-partition", Workload: "matchmaking", Repeats: 1, MeasuredMS: 2000, OfferedPerS: 100, Availability: 0.926}
+	r.AvailabilityOutside, r.Faults = new(0.939), []result.Fault{{Kind: "partition"}}
+	figures := result.Figures()
+	f := figures[slices.IndexFunc(figures, func(f result.Figure) bool { return f.Answer != "" && f.As == result.Share })]
+	if c := answerCellOf(say, f, []result.Row{r}); c.Elsewhere != "6.1% of those that no fault touched" {
+		t.Errorf("the answer says %q besides", c.Elsewhere)
+	}
+	said := fmt.Sprint(cellOf(say, r, violationOf([]result.Row{r})).Lines)
+	if !strings.Contains(said, "that no fault touched") {
+		t.Errorf("the cell of the scenario says %s", said)
 	}
 }
 

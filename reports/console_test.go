@@ -491,6 +491,44 @@ func TestHeadline(t *testing.T) {
 			}},
 			[]string{"in 1 of 3 scenarios, with 38 overlapping holds under redis-restart (also under holder-pause: 2); "},
 		},
+		"violations where nothing had to show": {
+			result.File{Results: []result.Row{
+				row("redis", "baseline", result.StatusExpected, func(r *result.Row) { r.Duplicates = nil; r.Measure("stale_writes", 0) }),
+				row("redis", "granted-pause", result.StatusExpected, func(r *result.Row) {
+					r.Verdict.Safety, r.Duplicates = result.SafetyNotJudged, nil
+					r.Measure("stale_writes", 3)
+				}),
+			}},
+			[]string{"redis: 3 stale writes under granted-pause, in 1 of 2 scenarios; "},
+		},
+		"unsafe in several scenarios by what is not counted": {
+			result.File{Results: []result.Row{
+				row("raft", "a", result.StatusExpected, func(r *result.Row) { r.Verdict.Safety = result.Unsafe }),
+				row("raft", "b", result.StatusExpected, func(r *result.Row) { r.Verdict.Safety = result.Unsafe }),
+			}},
+			[]string{", but it was unsafe under a and b (see the verdicts there); "},
+		},
+		"the longer outage of an undecided row": {
+			result.File{Results: []result.Row{
+				row("redlock", "zone-partition", result.StatusExpected, func(r *result.Row) {
+					r.StallMS, r.ZoneStallMS, r.ZoneStalled, r.Acquired, r.Faults = new(198.0), new(2800.0), "c", new(0.8), []result.Fault{{Kind: "partition"}}
+					r.Availability = 0.9
+				}),
+				row("redlock", "zone-failure", result.StatusInconclusive, func(r *result.Row) {
+					r.StallMS, r.Availability, r.Acquired, r.Faults = new(1500.0), 0.95, new(0.8), []result.Fault{{Kind: "zone-failure"}}
+				}),
+			}},
+			[]string{"when the network was cut 10.0% of the requests failed; zone c got no lock for 2.8 s; nobody got the lock for 1.5 s when a zone died. Inconclusive"},
+		},
+		"what else a scenario harmed stands beside its failures": {
+			result.File{Results: []result.Row{
+				row("redis", "zone-failure", result.StatusExpected, func(r *result.Row) {
+					r.Availability, r.Acquired, r.Faults, r.LatencyMS = 0.4, new(0.8), []result.Fault{{Kind: "zone-failure"}}, &result.Quantiles{P50: 1, P99: 4000}
+				}),
+				row("redis", "baseline", result.StatusExpected, func(r *result.Row) { r.Measure("holds_lost", 7) }),
+			}},
+			[]string{"when a zone died 60.0% of the requests failed; request p99 4 s; 7 holds were lost with nothing broken."},
+		},
 		"there is where was told last": {
 			result.File{Results: []result.Row{
 				row("redlock", "granted-pause", result.StatusExpected, func(r *result.Row) {

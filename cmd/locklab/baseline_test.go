@@ -85,6 +85,10 @@ func TestWhatNeverCameIsBeyondEveryLimit(t *testing.T) {
 	after.Results[0].NotRecovered = true
 	undecided := measured(10, 8)
 	undecided.Results[0].NotRecovered, undecided.Results[0].Verdict.Status = true, result.StatusInconclusive
+	waiting := measured(10, 8)
+	waiting.Results[0].LatencyMS, waiting.Results[0].AcquireMS, waiting.Results[0].OfferedPerS, waiting.Results[0].Availability = nil, nil, 0, 0
+	waiting.Results[0].MeasuredMS = 1000
+	waiting.Results[0].Measure("called_off", 8)
 	for name, tt := range map[string]struct {
 		files []result.File
 		text  string
@@ -92,6 +96,8 @@ func TestWhatNeverCameIsBeyondEveryLimit(t *testing.T) {
 		says  string
 	}{
 		"a limit":              {[]result.File{after}, "recovery_ms>2900", exitViolated, "crossed --fail-on"},
+		"nobody served":        {[]result.File{waiting}, "latency_ms.p99>250", exitViolated, "crossed --fail-on"},
+		"nobody was granted":   {[]result.File{waiting}, "acquire_ms.p99>250", exitViolated, "crossed --fail-on"},
 		"a difference":         {[]result.File{before, after}, "recovery_ms>+10%", exitViolated, "recovery_ms>+10%: it never came, it was 300"},
 		"nobody knows":         {[]result.File{before, undecided}, "recovery_ms>+10%", exitInconclusive, "not judged: inconclusive"},
 		"it came":              {[]result.File{before}, "recovery_ms>2900", exitOK, ""},

@@ -727,6 +727,34 @@ var regressions = map[string][]regression{
 			"a fault that never ended was left out of how long something was broken", "locklab report of a play that was ended by a second Ctrl-C",
 			"reports.TestMeasured",
 		},
+		{
+			"the longest stall left out what followed a fault into which holds had run", "locklab run --topology ONE-ZONE.yaml --workload mutex --locks raft --scenarios majority-loss --duration 2600ms --clients 8 --resources 4 --hold 600ms --seed 71",
+			"workloads/check.TestLivenessAndRecovery",
+		},
+		{
+			"redlock with a restart_delay was judged by that, and multiphase:quorum as if it had no lease", "locklab run --quick --workload mutex --locks redlock:restart_delay=100ms,multiphase:quorum --scenarios session-expired",
+			"cmd/locklab/internal/catalog.TestLeases",
+		},
+		{
+			"a lock was said to have taken no stale write where nothing had to show, and stale writes were counted", "locklab run --workload fenced-write --fencing off --locks redis:release=naive --scenarios zone-partition",
+			"reports.TestHeadline",
+		},
+		{
+			"what a scenario harmed besides its failures stood behind another scenario", "locklab report DIR, of holds that were lost with nothing broken",
+			"reports.TestHeadline",
+		},
+		{
+			"that nobody was served in a run that decides nothing hid what others had failed", "locklab run --workload mutex --hold 20s --duration 8s",
+			"reports.TestAnUndecidedRowHidesNoHarm",
+		},
+		{
+			"a cell of failed requests did not say how many of them no fault had touched", "locklab run --locks redlock --scenarios zone-failure",
+			"reports.TestFailuresThatNoFaultTouched",
+		},
+		{
+			"a verdict laid a resource's wait far from any fault to that fault", "locklab run --workload mutex --resources 4 --locks raft --scenarios zone-partition",
+			"workloads/check.TestALeaseMayKeepOneResource",
+		},
 	},
 }
 

@@ -109,6 +109,17 @@ func TestLivenessOfEachResource(t *testing.T) {
 	}
 }
 
+// TestALeaseMayKeepOneResource: where a run has faults, and none is in force, one of several resources may
+// be without a grant for as long as a lease, and the verdict says that it was.
+func TestALeaseMayKeepOneResource(t *testing.T) {
+	late := fault("f1", "kill", 8000, 9500, func(e *history.Event) { e.Nodes = []string{"m3"} })
+	x := append(asks("x", "m1", "timeout", 2000, 5200, 200), gotten("m1", "h", 5190, 5200, 5210)...)
+	v, f := judged(t, history.Expect{Liveness: []string{check.Live}}, phases(1000, 10_000, 10_100), []history.Event{leasedRun(3000)}, late, work(), x)
+	if want := "it stayed live, but nobody got x for up to 3.2 s, as a fault began or ended or while a lease may have kept it"; f.Liveness != check.Live || !strings.Contains(v.Why, want) {
+		t.Errorf("%s: no %q in %q", f.Liveness, want, v.Why)
+	}
+}
+
 // TestAResourceThatWaitsLongerThanTheLock: the time in which nobody at all was granted anything is the
 // resource's, too. Where others are granted meanwhile, its only waiter is cut off, and it says nothing.
 func TestAResourceThatWaitsLongerThanTheLock(t *testing.T) {
