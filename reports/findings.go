@@ -289,7 +289,7 @@ func costFindings(say *lang.Lang, rows []result.Row) []finding {
 		if !intervals {
 			return caveat
 		}
-		return say.Sprintf(" In brackets: the interval by the spread within the run, or over its repeats. Differences of less than %s are no more than the drift between runs of one program.", percent(noise.Drift)) + caveat
+		return say.Sprintf(" In brackets: the interval by the spread within the run, or over its repeats. Differences of less than %s of the smaller value are no more than the drift between runs of one program.", percent(noise.Drift)) + caveat
 	}
 	care := caveat
 	switch {
@@ -298,7 +298,7 @@ func costFindings(say *lang.Lang, rows []result.Row) []finding {
 			caveat = say.Sprintf(" Not judged: others used the machine, up to %s of its CPUs, more than %s; measure again on a quiet one.", percent(most(busy)), percent(noise.Quiet)) + caveat
 		}
 		if judged {
-			caveat = say.Sprintf(" Noise: the spread within the runs (block bootstrap) explains the difference, or it is less than the drift of %s between runs of one program.", percent(noise.Drift)) + caveat
+			caveat = say.Sprintf(" Noise: the spread within the runs (block bootstrap) explains the difference, or it is less than the drift between runs of one program, %s of the smaller value.", percent(noise.Drift)) + caveat
 		}
 		all = append(all, finding{topicCost, false, say.Sprintf(
 			"Under %s, a request without a lock (%s) took %s at p50 and %s at p99. The p99 with a lock, against that: %s.%s",

@@ -755,6 +755,14 @@ var regressions = map[string][]regression{
 			"a verdict laid a resource's wait far from any fault to that fault", "locklab run --workload mutex --resources 4 --locks raft --scenarios zone-partition",
 			"workloads/check.TestALeaseMayKeepOneResource",
 		},
+		{
+			"a comparison called shown what two runs of unequal numbers of repeats with equal values differed in by chance", "locklab report A B, of runs of 12 and 3 repeats",
+			"reports/noise.TestUnequalRepeatsWithTies",
+		},
+		{
+			"the longest stall of one resource was looked for within a fault only, where the time after it was all explained by it", "locklab run --quick --workload mutex --resources 4 --locks raft --scenarios zone-partition",
+			"workloads/check.TestALeaseMayKeepOneResource",
+		},
 	},
 }
 

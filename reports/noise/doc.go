@@ -7,7 +7,7 @@
 //
 // The figure of each repeat is one value. The interval is that of the median by order
 // statistics, and two runs are compared by the Mann-Whitney U test, which assumes no
-// distribution (golang.org/x/perf/benchmath). With few repeats no test can show anything:
+// distribution (github.com/aclements/go-moremath). With few repeats no test can show anything:
 // of two runs with n repeats each, all of one above all of the other has a chance of
 // 2/C(2n,n).
 //

@@ -53,7 +53,7 @@ func (c *Checker) checkResources(f *Findings, t timeline, windows []window, reso
 		held := sync.OnceValue(func() []span { return c.held(own) })
 		var open []want // that began before the moment that is looked at
 		for i, w := range windows {
-			if i > 0 && w.from < windows[i-1].from {
+			if i > 0 && w.from < windows[i-1].to { // the whole of the run, after its parts
 				next, open = 0, nil
 			}
 			from, least := w.from, c.stallOf(w)
