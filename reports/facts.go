@@ -85,7 +85,21 @@ func measured(say *lang.Lang, rows []result.Row) string {
 	if broken.n > 0 {
 		text = say.Sprintf("%s; where something was broken, it was for %s of that, from the order on", text, broken.text(rough))
 	}
-	return text + "."
+	text += "."
+	if slices.ContainsFunc(rows, mastersDied) {
+		text += " " + say.Text("Its clients run inside the masters: one that was killed asked for nothing until it was back, and what they waited for in it is in no count.")
+	}
+	return text
+}
+
+// mastersDied says that a master was killed that had clients of a raw workload in it.
+func mastersDied(r result.Row) bool {
+	master := func(name string) bool {
+		return slices.ContainsFunc(r.Nodes, func(n result.NodeLoad) bool { return n.Node == name && n.Role == "master" })
+	}
+	return r.Workload != "matchmaking" && slices.ContainsFunc(r.Faults, func(f result.Fault) bool {
+		return slices.Contains([]string{"kill", "restart", "zone-failure"}, f.Kind) && slices.ContainsFunc(f.Nodes, master)
+	})
 }
 
 // broken is when something was broken in one run, in ms, each fault from when it was asked for until

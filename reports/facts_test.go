@@ -33,6 +33,13 @@ func TestMeasured(t *testing.T) {
 			{Repeats: 1, MeasuredMS: 2000, OfferedPerS: 20, Workload: "mutex", HoldMS: &result.Quantiles{P50: 1.21}},
 			{Repeats: 1, MeasuredMS: 2000, OfferedPerS: 20, Workload: "mutex", HoldMS: &result.Quantiles{P50: 50}},
 		},
+		"1 run of each, 2 s measured. Its clients run inside the masters: one that was killed asked for nothing until it was back, and what they waited for in it is in no count.": {
+			{Repeats: 1, MeasuredMS: 2000, Workload: "mutex", Nodes: []result.NodeLoad{{Node: "m", Role: "master"}}, Faults: []result.Fault{{Kind: "kill", Nodes: []string{"m"}, AskedMS: 500, EndedMS: 400}}},
+			{Repeats: 1, MeasuredMS: 2000, Workload: "mutex"},
+		},
+		"1 run of each, 3 s measured.": {
+			{Repeats: 1, MeasuredMS: 3000, Workload: "mutex", Nodes: []result.NodeLoad{{Node: "r", Role: "redis"}}, Faults: []result.Fault{{Kind: "kill", Nodes: []string{"r"}, AskedMS: 500, EndedMS: 400}}},
+		},
 		"2 runs of each, 1 s measured in each.": {{Repeats: 2, MeasuredMS: 2000, Workload: "matchmaking", HoldMS: &result.Quantiles{P50: 50}}},
 		"1 run of each, 8 s measured.":          {row(1, 8000, 0, never(500, -1))},
 		"1 run of each, 2 s measured; where something was broken, it was for 1.2 s of that, from the order on.": {row(1, 2000, 0, fault(800, 2600))}, // ended later

@@ -52,8 +52,8 @@ type Options struct {
 
 // Quorum is the options of multiphase:quorum, the same at all peers of a cluster.
 type Quorum struct {
-	// TTL is the lease: how long a dead holder blocks, and how long a peer that starts
-	// waits before it takes part.
+	// TTL is the lease: how long a dead holder blocks, and how long a peer that has lost its
+	// memory waits before it takes part.
 	TTL time.Duration
 	// Extend renews leases every third of the TTL until they are released.
 	Extend bool
@@ -96,7 +96,7 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 		o.Cohort = r.Int("cohort", "how many waiters of a master one acquisition among the peers serves at most", cohortUsual, 1, cohortMost)
 	case quorumVariant:
 		o = DefaultQuorum()
-		o.Quorum.TTL = r.Duration("ttl", "how long a lease lasts, and so for how long a dead holder blocks the others; a peer that starts waits as long", o.Quorum.TTL)
+		o.Quorum.TTL = r.Duration("ttl", "how long a lease lasts, and so for how long a dead holder blocks the others; a peer that has lost its memory waits as long before it takes part", o.Quorum.TTL)
 		o.Quorum.Extend = r.Bool("extend", "whether leases are extended, every third of the ttl, until they are released", o.Quorum.Extend)
 		o.Quorum.Rules.View = r.Bool("view", "whether a peer also needs the vote of everybody that it is connected to, not just of a majority", o.Quorum.Rules.View)
 		o.Quorum.Rules.Disk = r.Choice("store", "where peers keep their votes: on disk or in memory", storeDisk, storeMemory) == storeDisk

@@ -176,7 +176,7 @@ func Figures() []Figure {
 		{Column: "expected_liveness", Group: "Expected", Title: "liveness", As: Words, text: func(r Row) string { return strings.Join(r.Verdict.Expected.Liveness, " or ") }},
 		{
 			Field: "offered_per_s", Column: "offered_per_s", Group: "Rate, 1/s", Title: "offered", Unit: "1/s", Place: 8, InMarkdown: true,
-			Term: "offered / achieved", Means: "Requests per second that the schedule asked for, and those that ended well.",
+			Term: "offered / achieved", Means: "Requests per second that the schedule asked for, and those that ended well. Of the raw workloads, whose clients run inside the masters, those of masters that were alive.",
 		},
 		{Field: "achieved_per_s", Column: "achieved_per_s", Group: "Rate, 1/s", Title: "achieved", Unit: "1/s", Better: Higher, Place: 7, InMarkdown: true, Compare: true},
 		{
@@ -185,7 +185,7 @@ func Figures() []Figure {
 		},
 		{
 			Title: "failed requests", As: Share, Better: Lower, Answer: "failed requests", Felt: 0.001, Hurts: 0.01, Place: 4,
-			Means: "Share of the requests that were refused, failed or never answered, over the whole measured part.",
+			Means: "Share of the requests that were refused, failed or never answered, over the whole measured part. What clients inside a master waited for when that was killed is in no count.",
 			of:    func(r Row) (float64, bool) { return 1 - r.Availability, r.Availability > 0 || r.OfferedPerS > 0 },
 		},
 		{Field: "matches", Column: "matches", Group: "Rooms", Title: "matches", As: Count, Better: Higher, Means: "Requests of players that ended with a seat in a room."},

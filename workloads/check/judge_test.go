@@ -465,7 +465,9 @@ func TestLivenessAndRecovery(t *testing.T) {
 		{"undisturbed", [][]history.Event{calm, partition, work()}, check.Live, [2]int64{0, 10}, [2]int64{0, 10}, false},
 		{"down until 300 ms after the heal", [][]history.Event{calm, partition, players(1000, 10_000, 3100, 8300), locking(1000, 10_000, 3100, 8300)}, check.Down, [2]int64{4500, 5000}, [2]int64{250, 320}, false},
 		{"held into the fault, and missing beyond it", [][]history.Event{
-			calm, partition, players(1000, 10_000, 0, 0), locking(1000, 3000, 0, 0), {acquire("m1", "m1", "r0", 2999, 3002, 0), release("m1", "r0", 5000, 5001)}, gotten("m2", "x0", 2990, 3001, 5000),
+			calm, partition, players(1000, 10_000, 0, 0), locking(1000, 3000, 0, 0),
+			{acquire("m1", "m1", "r0", 2999, 3002, 0), release("m1", "r0", 5000, 5001)},
+			gotten("m2", "x0", 2990, 3001, 5000),
 			asks("r", "m2", "timeout", 3100, 8500, 100), asks("x", "m2", "timeout", 3100, 8500, 100), gotten("m2", "x1", 8400, 8500, 8510), locking(8500, 10_000, 0, 0),
 		}, check.Down, [2]int64{5350, 5450}, [2]int64{490, 510}, false},
 		{"down until the restart is over", [][]history.Event{calm, restart, players(1000, 10_000, 3100, 8300), locking(1000, 10_000, 3100, 8300)}, check.Down, [2]int64{4500, 5000}, [2]int64{5200, 5400}, false},
