@@ -58,6 +58,7 @@ type episode struct {
 	before   fault.Reports // what the probes saw before the fault
 	killedAt int64
 	back     []string // killed nodes that were started again
+	gone     []string // those that could be back only after the run
 	clocks   clocks
 	external bool // the external program was started, so it has to be stopped
 }
@@ -250,6 +251,11 @@ func (e *episode) over(ctx context.Context) error {
 	default:
 		e.comeBack(ctx)
 		e.proveEnd(ctx)
+		if e.entry.Ended != 0 && len(e.gone) > 0 { // as much of it goes on
+			e.claims.drop(e.entry.ID) // what is back may be broken again
+			e.wait(ctx, e.end)
+			e.entry.Ended = clock.Mono()
+		}
 	}
 	if ctx.Err() == nil {
 		e.proveLength()
@@ -339,6 +345,7 @@ func (e *episode) comeBack(ctx context.Context) {
 		}
 		if clock.Mono()+int64(delay) >= e.end {
 			e.config.Log.Info("node stays away to the end of the run", "node", node, "fault", e.entry.ID)
+			e.gone = append(e.gone, node)
 			continue
 		}
 		e.back = append(e.back, node)

@@ -203,6 +203,9 @@ func TestFaults(t *testing.T) {
 				if c.why != "" && !slices.ContainsFunc(s.events, func(e history.Event) bool { return e.State == "unproven" && strings.Contains(e.Error, c.why) }) {
 					t.Errorf("the history does not say why: %+v", s.events)
 				}
+				if strings.Contains(name, "only after the run") && time.Duration(ledger[0].Ended-start) < measured {
+					t.Errorf("ended after %v of %v, and what was killed is away", time.Duration(ledger[0].Ended-start), measured)
+				}
 				if took := time.Duration(clock.Mono() - start); took > 11*time.Second {
 					t.Errorf("took %v", took)
 				}

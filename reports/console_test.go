@@ -529,6 +529,14 @@ func TestHeadline(t *testing.T) {
 			}},
 			[]string{"when a zone died 60.0% of the requests failed; request p99 4 s; 7 holds were lost with nothing broken."},
 		},
+		"what was broken was not back": {
+			result.File{Results: []result.Row{row("redlock", "zone-failure", result.StatusExpected, func(r *result.Row) {
+				r.StallMS, r.Availability, r.Acquired, r.MeasuredMS = new(2700.0), 0.337, new(0.8), 4000
+				r.Faults = []result.Fault{{Kind: "zone-failure", AskedMS: 1200, BeganMS: 1203, EndedMS: 4003}}
+				r.Measure(result.StallOpen, 1)
+			})}},
+			[]string{"66.3% of the requests failed, and not all that was broken was back by the end of the run; nobody got the lock for at least 2.7 s"},
+		},
 		"there is where was told last": {
 			result.File{Results: []result.Row{
 				row("redlock", "granted-pause", result.StatusExpected, func(r *result.Row) {

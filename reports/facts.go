@@ -155,6 +155,13 @@ func inForce(r result.Row) (ms float64) {
 	return ms
 }
 
+// notBack says that something that was broken was so when the measured part ended.
+func notBack(r result.Row) bool {
+	return slices.ContainsFunc(r.Faults, func(f result.Fault) bool {
+		return f.BeganMS != result.Never && r.MeasuredMS > 0 && (f.EndedMS == result.Never || f.EndedMS >= runLength(r))
+	})
+}
+
 // runLength is how long one run of a row was measured, in ms.
 func runLength(r result.Row) float64 { return float64(r.MeasuredMS) / float64(max(r.Repeats, 1)) }
 

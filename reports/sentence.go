@@ -280,9 +280,7 @@ func outages(say *lang.Lang, rows []result.Row, in *circumstances) string {
 		if at.RecoveryMS != nil && *at.RecoveryMS > 0 {
 			text += say.Sprintf(", and it had recovered %s after the order to heal", span(say, *at.RecoveryMS))
 		}
-		if at.NotRecovered {
-			text += say.Text(", and it had not recovered by the end of the run")
-		}
+		text += atTheEnd(say, at)
 		if parts := besidesFailures(say, at); len(parts) > 0 {
 			text = say.Sprintf("%s; %s", text, strings.Join(parts, ", "))
 		}
@@ -357,13 +355,21 @@ func harms(say *lang.Lang, r result.Row) (parts []string) {
 			continue
 		}
 		v, _ := f.Of(r)
-		part := say.Sprintf("%s of the requests failed", percent(v)) + whileItLasted(say, r)
-		if r.NotRecovered {
-			part += say.Text(", and it had not recovered by the end of the run")
-		}
-		parts = append(parts, part)
+		parts = append(parts, say.Sprintf("%s of the requests failed", percent(v))+whileItLasted(say, r)+atTheEnd(say, r))
 	}
 	return append(parts, besidesFailures(say, r)...)
+}
+
+// atTheEnd says that it was not over when the run was: the lock had not recovered, or could not, as not
+// all that was broken was back.
+func atTheEnd(say *lang.Lang, r result.Row) string {
+	switch {
+	case r.NotRecovered:
+		return say.Text(", and it had not recovered by the end of the run")
+	case r.RecoveryMS == nil && notBack(r):
+		return say.Text(", and not all that was broken was back by the end of the run")
+	}
+	return ""
 }
 
 // besidesFailures is what harms users besides that requests failed.

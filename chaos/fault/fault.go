@@ -187,7 +187,7 @@ func hits(example string) Field {
 }
 
 func lost() Field {
-	return Field{"lose_data", "[redis]", "roles of its targets that come back without their data, and not before what they may have granted has run out (the lock's lease, or its restart_delay)", false}
+	return Field{"lose_data", "[redis]", "roles of its targets that come back without their data, and not before what they may have granted has run out (the lock's lease, or its restart_delay), so perhaps not in this run", false}
 }
 
 func (s sides) String() string {

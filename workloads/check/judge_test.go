@@ -453,6 +453,8 @@ func TestLivenessAndRecovery(t *testing.T) {
 			e.AtNS = 3005*ms + 8000 // right after it began
 		}
 	})
+	gone := fault("f1", "zone-failure", 3000, 8000, func(e *history.Event) { e.Nodes = []string{"w9"} })
+	gone[len(gone)-1].AtNS = 10_005 * ms // when the run was over
 	for _, c := range []struct {
 		name     string
 		lists    [][]history.Event
@@ -487,6 +489,7 @@ func TestLivenessAndRecovery(t *testing.T) {
 		}, check.Down, [2]int64{3800, 4500}, [2]int64{250, 350}, false},
 		{"nothing was served, before or after", [][]history.Event{calm, partition, players(1000, 10_000, 0, 99_000), locking(1000, 10_000, 0, 0)}, check.Live, [2]int64{0, 10}, [2]int64{-1, -1}, false},
 		{"healed after the measured part", [][]history.Event{calm, fault("f1", "zone-partition", 3000, 10_010, cutAC), players(1000, 10_000, 3100, 99_000), locking(1000, 10_000, 0, 0)}, check.Live, [2]int64{0, 10}, [2]int64{-1, -1}, false},
+		{"what was broken was not all back", [][]history.Event{calm, gone, players(1000, 10_000, 3100, 99_000), locking(1000, 10_000, 3100, 99_000)}, check.Down, [2]int64{6400, 7000}, [2]int64{-1, -1}, false},
 		{"never back", [][]history.Event{calm, partition, players(1000, 10_000, 3100, 99_000), locking(1000, 10_000, 3100, 99_000)}, check.Down, [2]int64{6400, 7000}, [2]int64{2000, 2000}, true},
 		{"one of its resources 500 ms later", [][]history.Event{calm, partition, work(), asks("x", "m1", "timeout", 7900, 8500, 100), gotten("m1", "x1", 8495, 8500, 8501)}, check.Live, [2]int64{0, 600}, [2]int64{500, 500}, false},
 		{"one of its resources never", [][]history.Event{calm, partition, work(), asks("x", "m1", "timeout", 7500, 10_000, 500)}, check.Down, [2]int64{1950, 2500}, [2]int64{2000, 2000}, true},

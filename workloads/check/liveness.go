@@ -135,6 +135,9 @@ func (c *Checker) checkLiveness(f *Findings, t timeline, idle []int64) {
 				until = windows[i+1].from
 			}
 			took, done := c.recovery(f, t, w, until, lacks())
+			if !done && w.over >= t.drain { // not all that was broken was back
+				took, done = -1, true
+			}
 			f.RecoveryNS = max(f.RecoveryNS, took)
 			f.NotRecovered = f.NotRecovered || !done
 		}
