@@ -41,6 +41,7 @@ const (
 	stateUnproven  = "unproven"
 	stateHealAsked = "heal-asked"
 	stateEnded     = "ended"
+	stateAway      = "away" // what it killed is, to the end of the run
 )
 
 // episode is one fault from its beginning to its end.
@@ -252,9 +253,8 @@ func (e *episode) over(ctx context.Context) error {
 		e.comeBack(ctx)
 		e.proveEnd(ctx)
 		if e.entry.Ended != 0 && len(e.gone) > 0 { // as much of it goes on
-			e.claims.drop(e.entry.ID) // what is back may be broken again
-			e.wait(ctx, e.end)
-			e.entry.Ended = clock.Mono()
+			e.recordWhy(stateAway, e.entry.Ended, strings.Join(e.gone, ", "))
+			e.entry.Ended = 0
 		}
 	}
 	if ctx.Err() == nil {

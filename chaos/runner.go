@@ -121,8 +121,8 @@ type Entry struct {
 
 	// Proven says that the probes, or the states of the processes, showed that the
 	// fault began and, if the run went on after it, that it ended, and that no data
-	// connection showed the contrary. The end of one whose
-	// end was not seen is never.
+	// connection showed the contrary. The end of one whose end was not seen is never, and of
+	// one that killed what stays away to the end of the run.
 	Proven bool
 	Why    string // not proven
 }

@@ -35,6 +35,9 @@ func when(say *lang.Lang, r result.Row) string {
 			words[kind] = forms[1]
 		}
 	}
+	if slices.ContainsFunc(r.Faults, func(f result.Fault) bool { return f.Kind == "restart" && f.EndedMS == result.Never }) {
+		words["restart"] = words["kill"] // they were not seen again
+	}
 	kind := ""
 	for _, f := range r.Faults {
 		if kind != "" && f.Kind != kind || words[f.Kind] == "" || !f.Proven && strings.HasPrefix(f.Target, history.TargetHolder) {

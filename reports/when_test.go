@@ -26,6 +26,7 @@ func TestWhenSaysHowMuchBroke(t *testing.T) {
 		"when 1 of its 5 redis servers was restarted":  {fault("restart", "one:server", 1, 2, "redis-1"), fault("restart", "one:server", 3, 4, "redis-2")},
 		"when 2 of its 5 redis servers were killed":    {fault("kill", "one:server", 1, 4, "redis-1"), fault("kill", "one:server", 3, 6, "redis-2")},
 		"when 3 of its 5 redis servers were killed":    {fault("kill", "majority:server", 1, 2, "redis-1", "redis-2", "redis-3")},
+		"when 4 of its 5 redis servers were killed":    {fault("restart", "majority:server", 1, result.Never, "redis-1", "redis-2", "redis-3", "redis-4")},
 		"when 5 of its 5 redis servers were restarted": {fault("restart", "role:redis", 1, 2, "redis-1", "redis-2", "redis-3", "redis-4", "redis-5")},
 		"under restart-one":                            {fault("kill", "minority:server", 1, 2, "redis-1"), fault("restart", "one:server", 2, 3, "redis-2")},
 	} {

@@ -18,11 +18,13 @@ import (
 // typed is the command of this process.
 func typed() string { return strings.Join(append([]string{"locklab"}, os.Args[1:]...), " ") }
 
+const sweepCSV = "sweep.csv beside this page has them with all digits; medians (what half of all do not exceed) and p99 come from histograms and are up to 0.4 % too high"
+
 // writeSweepPage writes a sweep as one page: a plot of each figure, then the tables.
 func writeSweepPage(say *lang.Lang, path, lock string, points []sim.Point, drawn []sweep.Point, seed uint64) error {
 	page := reports.Sheet{
 		Title: say.Sprintf("%s against the number of peers", lock), Lede: say.Sprintf("Simulated in virtual time, seed %d", seed), Made: typed(),
-		Facts: []reports.SheetFact{{Name: say.Text("all points"), Lines: []string{say.Text("sweep.csv beside this page has them in full precision")}}},
+		Facts: []reports.SheetFact{{Name: say.Text("all points"), Lines: []string{say.Text(sweepCSV)}}},
 	}
 	shown := reports.SheetSection{Title: say.Text("What it shows")}
 	for _, zones := range sweepZones() {

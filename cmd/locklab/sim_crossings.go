@@ -136,5 +136,5 @@ func withPeers(say *lang.Lang, so, all []int) string {
 
 // clearlyText says what is told apart.
 func clearlyText(say *lang.Lang) string {
-	return say.Text("Times are told apart where one is below 95 % of the other, messages where the tables show different numbers. The computed service has no times where up to ten want it, and is compared in none of them.")
+	return say.Text("Times are told apart where one is below 95 % of the other, messages where the tables show different numbers. The computed service is a lower bound, without queues, disks or jitter; it has no times where up to ten want it, and is compared in none of them.")
 }

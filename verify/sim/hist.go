@@ -1,13 +1,14 @@
 package sim
 
 import (
+	"math"
 	"math/bits"
 	"time"
 )
 
 const (
-	histSub  = 32 // buckets for every power of two: values are right within 1/32
-	histBits = 5
+	histSub  = 256 // buckets for every power of two: values are right within 1/256
+	histBits = 8
 	histSize = (48 - histBits) * histSub // up to about three days in nanoseconds
 )
 
@@ -72,14 +73,14 @@ func (h *Hist) Mean() time.Duration {
 	return h.Sum / time.Duration(h.N)
 }
 
-// Quantile is the value that a share q of all does not exceed, or at most a 32nd more; 0 if
-// there is none.
+// Quantile is the least value that a share q of all does not exceed, or at most a 256th more; 0
+// if there is none.
 func (h *Hist) Quantile(q float64) time.Duration {
-	rank := uint64(q * float64(h.N))
+	rank := max(uint64(math.Ceil(q*float64(h.N))), 1)
 	seen := uint64(0)
 	for b, n := range h.buckets {
 		seen += uint64(n)
-		if n > 0 && seen > rank {
+		if n > 0 && seen >= rank {
 			return min(time.Duration(lowOf(b+1)-1), h.Max)
 		}
 	}

@@ -16,6 +16,8 @@ type fault struct {
 	// delay is what it adds to messages one way, if that is all it does: no excuse for not
 	// waiting, but for having waited in vain for less than that.
 	delay int64
+	// goesOn says that what it killed stays away to the end of the run.
+	goesOn bool
 }
 
 // fault is the one of that ID; nil if the ledger does not have it.
@@ -45,9 +47,12 @@ func (c *Checker) addFault(e *history.Event) {
 	union(&f.From, e.From)
 	union(&f.To, e.To)
 	union(&f.Nodes, e.Nodes)
-	if e.State == "unproven" {
+	switch at := f.moment(e.State); {
+	case e.State == "unproven":
 		f.Proven, f.Why = false, sentence.First(f.Why, sentence.Name(e.Error))
-	} else if at := f.moment(e.State); at != nil && (*at < 0 || e.AtNS < *at) {
+	case e.State == "away":
+		f.goesOn = true
+	case at != nil && (*at < 0 || e.AtNS < *at):
 		*at = e.AtNS
 	}
 }
@@ -85,7 +90,7 @@ func (c *Checker) listFaults(t timeline) []Fault {
 	list := make([]Fault, 0, len(c.faults))
 	for _, entry := range c.faults {
 		f := entry.Fault
-		f.Proven = f.Proven && f.BeganNS >= 0 && (f.HealAskedNS < 0 || f.EndedNS >= 0)
+		f.Proven = f.Proven && f.BeganNS >= 0 && (f.HealAskedNS < 0 || f.EndedNS >= 0 || entry.goesOn)
 		if f.Proven && f.AskedNS >= 0 {
 			f.Why = sentence.First(entry.notInTime(t), c.noHoldHit(entry))
 			f.Proven = f.Why.IsZero()

@@ -50,13 +50,13 @@ func (c *Checker) windows(t timeline) []window {
 		if f.HealAskedNS >= 0 {
 			w.to, w.heal = f.HealAskedNS, f.HealAskedNS
 			if f.HealAskedNS-f.BeganNS < int64(atOnce) {
-				w.to = max(w.to, f.EndedNS)
+				w.to = max(w.to, f.lasts().to)
 			}
 		} else if f.EndedNS >= 0 {
 			w.to = f.EndedNS
 		}
 		w.from, w.to = max(w.from, t.measure), min(w.to, t.drain)
-		w.over = max(w.to, min(f.EndedNS, t.drain))
+		w.over = max(w.to, min(f.lasts().to, t.drain))
 		if w.from < w.to {
 			list = append(list, w)
 		}
