@@ -41,7 +41,8 @@ const (
 	stateUnproven  = "unproven"
 	stateHealAsked = "heal-asked"
 	stateEnded     = "ended"
-	stateAway      = "away" // what it killed is, to the end of the run
+	stateAway      = "away"      // what it killed is, to the end of the run
+	stateKept      = "kept-away" // servers without their data are, for DelayNS
 )
 
 // episode is one fault from its beginning to its end.
@@ -335,13 +336,19 @@ func (e *episode) stopExternal(ctx context.Context) (err error) {
 // late enough. One that could be back only after the run stays away.
 func (e *episode) comeBack(ctx context.Context) {
 	var all together
+	left := max(time.Duration(e.killedAt-clock.Mono())+e.config.Away+leaseMargin, 0)
+	if left > 0 && len(e.plan.Wipe) > 0 {
+		kept := e.event(stateKept, clock.Mono())
+		kept.DelayNS = int64(left)
+		e.config.Recorder.Record(kept)
+	}
 	for _, node := range e.restarted() {
 		var (
 			delay time.Duration
 			wipe  = slices.Contains(e.plan.Wipe, node)
 		)
 		if wipe {
-			delay = max(time.Duration(e.killedAt-clock.Mono())+e.config.Away+leaseMargin, 0)
+			delay = left
 		}
 		if clock.Mono()+int64(delay) >= e.end {
 			e.config.Log.Info("node stays away to the end of the run", "node", node, "fault", e.entry.ID)
@@ -383,14 +390,20 @@ func (e *episode) wait(ctx context.Context, until int64) bool {
 func (e *episode) record(state string, at int64) { e.recordWhy(state, at, "") }
 
 func (e *episode) recordWhy(state string, at int64, why string) {
+	entry := e.event(state, at)
+	entry.Error = why
+	e.config.Recorder.Record(entry)
+}
+
+func (e *episode) event(state string, at int64) history.Event {
 	adds := time.Duration(0)
 	if e.plan.Proof != nil {
 		adds = e.plan.Proof.Adds()
 	}
-	e.config.Recorder.Record(history.Event{
+	return history.Event{
 		Kind: history.KindFault, AtNS: at, ID: e.entry.ID, Fault: e.entry.Kind, Target: e.entry.Target, State: state,
-		From: e.plan.From, To: e.plan.To, Nodes: e.plan.Nodes(), DelayNS: int64(adds), Error: why,
-	})
+		From: e.plan.From, To: e.plan.To, Nodes: e.plan.Nodes(), DelayNS: int64(adds),
+	}
 }
 
 // together runs functions at once and joins their errors. The zero value is ready.

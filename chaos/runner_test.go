@@ -122,7 +122,7 @@ func TestFaults(t *testing.T) {
 		"a clock that somebody sets right": {func(s *stage) {
 			clock.System().AfterFunc(1500*time.Millisecond, func() { _ = s.SetClock(context.Background(), "redis-a", 0, 1) })
 		}, "fault: clock-step, target: node:redis-a, by: 1m", 0, "is off by 20ms, not by 1m0s", "", "*", ""},
-		"a zone that forgets": {nil, `fault: zone-failure, target: "zone:a", lose_data: [redis]`, 20 * time.Second, "", whole, "kill master-a, kill redis-a, restart wipe=false delay=0s master-a, restart wipe=true delay=2.22s redis-a", ""},
+		"a zone that forgets": {nil, `fault: zone-failure, target: "zone:a", lose_data: [redis]`, 20 * time.Second, "", "asked began heal-asked kept-away ended", "kill master-a, kill redis-a, restart wipe=false delay=0s master-a, restart wipe=true delay=2.22s redis-a", ""},
 		// A master that lived on behind cut links would act as in a partition.
 		"a zone whose links live longer": {func(s *stage) {
 			s.takes["kill"] = 5 * time.Millisecond
@@ -134,7 +134,7 @@ func TestFaults(t *testing.T) {
 				}
 			}
 		}, `fault: zone-failure, target: "zone:a"`, 20 * time.Second, "", whole, "*", ""},
-		"back only after the run":      {nil, `fault: kill, target: "role:redis", lose_data: [redis]`, 4 * time.Second, "", "asked began heal-asked away", "kill redis-a", ""},
+		"back only after the run":      {nil, `fault: kill, target: "role:redis", lose_data: [redis]`, 4 * time.Second, "", "asked began heal-asked kept-away away", "kill redis-a", ""},
 		"a holder that is waited for":  {func(s *stage) { clock.System().AfterFunc(1300*time.Millisecond, func() { s.hold("master-c") }) }, "for: 2s, fault: pause, target: holder", 0, "", whole, "pause master-c, resume master-c", ""},
 		"no leader":                    {nil, "fault: kill, target: leader", 0, "no leader", "", "", ""},
 		"no holder":                    {nil, "fault: kill, target: holder", 0, "no holder", "", "", ""},

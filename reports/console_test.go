@@ -529,6 +529,18 @@ func TestHeadline(t *testing.T) {
 			}},
 			[]string{"when a zone died 60.0% of the requests failed; request p99 4 s; 7 holds were lost with nothing broken."},
 		},
+		"servers without their data": {
+			result.File{Results: []result.Row{
+				row("redlock", "zone-failure", result.StatusExpected, func(r *result.Row) {
+					r.Faults = []result.Fault{{Kind: "zone-failure", EndedMS: 5700, KeptMS: 410}}
+				}),
+				row("redlock", "restart-delayed", result.StatusExpected, func(r *result.Row) {
+					r.Faults = []result.Fault{{Kind: "restart", EndedMS: result.Never, KeptMS: 3200}}
+				}),
+			}},
+			[]string{" Under zone-failure servers that had lost their data were kept away for up to 410 ms after the order to heal, so that they grant nothing twice." +
+				" Under restart-delayed servers that had lost their data were kept away to the end of the run, so that they grant nothing twice."},
+		},
 		"what was broken was not back": {
 			result.File{Results: []result.Row{row("redlock", "zone-failure", result.StatusExpected, func(r *result.Row) {
 				r.StallMS, r.Availability, r.Acquired, r.MeasuredMS = new(2700.0), 0.337, new(0.8), 4000

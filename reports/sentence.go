@@ -419,6 +419,33 @@ func failedUntouched(r result.Row) float64 {
 	return 0
 }
 
+// keptAway says of which scenarios the failures, outages and recoveries contain that the lab kept servers
+// away, and for how long: those that had lost their data, so that they grant nothing twice.
+func keptAway(say *lang.Lang, rows []result.Row) (text string) {
+	kept := func(r result.Row) (ms float64, back bool) {
+		back = true
+		for _, f := range r.Faults {
+			ms, back = max(ms, f.KeptMS), back && (f.KeptMS == 0 || f.EndedMS != result.Never)
+		}
+		return ms, back
+	}
+	longest := 0.0
+	back := rowsWith(rows, func(r result.Row) bool {
+		ms, back := kept(r)
+		if back {
+			longest = max(longest, ms)
+		}
+		return back && ms > 0
+	})
+	if len(back) > 0 {
+		text = say.Sprintf(" Under %s servers that had lost their data were kept away for up to %s after the order to heal, so that they grant nothing twice.", say.List(plainAll(scenariosOf(back))), span(say, longest))
+	}
+	if gone := rowsWith(rows, func(r result.Row) bool { _, back := kept(r); return !back }); len(gone) > 0 {
+		text += say.Sprintf(" Under %s servers that had lost their data were kept away to the end of the run, so that they grant nothing twice.", say.List(plainAll(scenariosOf(gone))))
+	}
+	return text
+}
+
 // caveats names the scenarios whose figures judge nothing.
 func caveats(say *lang.Lang, rows []result.Row) string {
 	var unsure, unjudged []string
@@ -430,7 +457,7 @@ func caveats(say *lang.Lang, rows []result.Row) string {
 			unjudged = append(unjudged, plain(r.Scenario))
 		}
 	}
-	text := ""
+	text := keptAway(say, rows)
 	if len(unsure) > 0 {
 		text += say.Sprintf(" Inconclusive: %s.", say.List(unsure))
 	}

@@ -367,6 +367,9 @@ type Fault struct {
 	BeganMS float64 `json:"began_ms"`
 	EndedMS float64 `json:"ended_ms"`
 	Proven  bool    `json:"proven"`
+	// KeptMS is for how long servers that had lost their data were kept away after the order to heal,
+	// until what they may have granted had run out.
+	KeptMS float64 `json:"kept_ms,omitzero"`
 	// From and To are the hosts whose traffic it hit, what the first sent to the second; Nodes
 	// the processes.
 	From  []string `json:"from,omitempty"`

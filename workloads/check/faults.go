@@ -36,7 +36,12 @@ func (c *Checker) addFault(e *history.Event) {
 		f = &fault{Fault: Fault{Repeat: 1, ID: e.ID, AskedNS: -1, BeganNS: -1, HealAskedNS: -1, EndedNS: -1, Proven: true}}
 		c.faults = append(c.faults, f)
 	}
-	f.Kind, f.Target, f.delay = cmp.Or(f.Kind, e.Fault), cmp.Or(f.Target, e.Target), max(f.delay, e.DelayNS)
+	f.Kind, f.Target = cmp.Or(f.Kind, e.Fault), cmp.Or(f.Target, e.Target)
+	if e.State == "kept-away" {
+		f.KeptNS = e.DelayNS
+		return
+	}
+	f.delay = max(f.delay, e.DelayNS)
 	union := func(into *[]string, more []string) {
 		for _, name := range more {
 			if !slices.Contains(*into, name) {

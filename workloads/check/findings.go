@@ -202,6 +202,9 @@ type Fault struct {
 	Target string
 
 	AskedNS, BeganNS, HealAskedNS, EndedNS int64
+	// KeptNS is for how long servers that had lost their data were kept away after the order to
+	// heal, until what they may have granted had run out.
+	KeptNS int64
 	// Proven says that the probes saw it begin, and end if it was to end.
 	Proven bool
 	Why    sentence.Text // not proven; nothing if the history does not say

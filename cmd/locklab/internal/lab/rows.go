@@ -259,7 +259,7 @@ func toFaults(ledger []check.Fault) []result.Fault {
 	for _, f := range ledger {
 		faults = append(faults, result.Fault{
 			Kind: f.Kind, Target: f.Target, Proven: f.Proven, Log: f.Log, From: f.From, To: f.To, Nodes: f.Nodes,
-			AskedMS: ms(f.AskedNS), BeganMS: ms(f.BeganNS), EndedMS: ms(f.EndedNS),
+			AskedMS: ms(f.AskedNS), BeganMS: ms(f.BeganNS), EndedMS: ms(f.EndedNS), KeptMS: ms(f.KeptNS),
 		})
 	}
 	return faults
