@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"locklab/internal/sentence"
@@ -163,6 +164,14 @@ func TestHeadline(t *testing.T) {
 				"raft: no raced or overlooked duplicate was seen; every request was served; nobody got the lock for 6.1 s with nothing broken.",
 				"multiphase: no raced or overlooked duplicate was seen; every request was served.",
 			},
+		},
+		"a full machine, and what was seen on it": {
+			result.File{Results: []result.Row{row("redlock", "zone-partition", result.StatusInconclusive, func(r *result.Row) {
+				r.Verdict.Say(sentence.Of("%s. That may be the machine's doing: %s",
+					sentence.Of("expected %s, but what was seen is %s: the longest time in which somebody wanted the lock and nobody got it was %v", sentence.Term("live"), sentence.Term("down"), 1900*time.Millisecond),
+					sentence.Of("work took %.1f times as long", 4.2)))
+			})}},
+			[]string{"redlock under zone-partition: expected live, but what was seen is down: the longest time in which somebody wanted the lock and nobody got it was 1.9 s. That may be the machine's doing: work took 4.2 times as long."},
 		},
 		"unreachable": {
 			result.File{Results: []result.Row{row("raft", "zone-partition", result.StatusExpected, func(r *result.Row) { r.Duplicates = &result.Duplicates{Total: 4, Unreachable: 4} })}},
@@ -547,7 +556,7 @@ func TestHeadline(t *testing.T) {
 				r.Faults = []result.Fault{{Kind: "zone-failure", AskedMS: 1200, BeganMS: 1203, EndedMS: result.Never}}
 				r.Measure(result.StallOpen, 1)
 			})}},
-			[]string{"66.3% of the requests failed, and not all that was broken was back by the end of the run; nobody got the lock for at least 2.7 s"},
+			[]string{"66.3% of the requests failed, and not all that was broken was back by the end of the measured part; nobody got the lock for at least 2.7 s"},
 		},
 		"there is where was told last": {
 			result.File{Results: []result.Row{

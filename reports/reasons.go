@@ -42,9 +42,9 @@ func byReason(rows []result.Row) (all []reason) {
 	return all
 }
 
-// withoutCounts is why a run decides nothing, without what was seen in it nevertheless.
+// withoutCounts is why a run decides nothing, without what was counted in it nevertheless.
 func withoutCounts(why sentence.Text) sentence.Text {
-	at := map[string]int{"%s; there were %s": 0, "%s. %s": 0, "%s. An earlier try that decides nothing showed %s": 0, "%s. That may be the machine's doing: %s": 1}
+	at := map[string]int{"%s; there were %s": 0, "%s. %s": 0, "%s. An earlier try that decides nothing showed %s": 0}
 	if i, known := at[why.Form]; known && i < len(why.Args) {
 		return withoutCounts(why.Args[i])
 	}

@@ -367,7 +367,7 @@ func atTheEnd(say *lang.Lang, r result.Row) string {
 	case r.NotRecovered:
 		return say.Text(", and it had not recovered by the end of the run")
 	case r.RecoveryMS == nil && notBack(r):
-		return say.Text(", and not all that was broken was back by the end of the run")
+		return say.Text(", and not all that was broken was back by the end of the measured part")
 	}
 	return ""
 }

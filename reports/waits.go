@@ -48,7 +48,12 @@ func waitSpans(say *lang.Lang) []columnGroup {
 
 // Name is the title where there is no line above for the groups.
 func (h waitHead) Name() string {
-	return strings.TrimSpace(strings.TrimSuffix(h.Group, ", ms") + " " + h.Title)
+	group, inMS := strings.CutSuffix(h.Group, ", ms")
+	name := strings.TrimSpace(group + " " + h.Title)
+	if inMS {
+		name += ", ms"
+	}
+	return name
 }
 
 func waitHeads(say *lang.Lang) []waitHead {
