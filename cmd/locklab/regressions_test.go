@@ -760,6 +760,14 @@ var regressions = map[string][]regression{
 			"reports/noise.TestUnequalRepeatsWithTies",
 		},
 		{
+			"who all waited for one resource counted as cut off, though no fault had done that, and its outage was told too short", "locklab run --quick --topology seoul-3az --workload mutex --resources 4 --clients 4 --hold 5ms --locks etcd --scenarios zone-failure --duration 8s --seed 11",
+			"workloads/check.TestWhoNoFaultCutsOffIsStuck",
+		},
+		{
+			"of several faults from which it had not recovered before the next only the last recovery was told, the shortest", "locklab run --quick --locks postgres --scenarios restart-majority --rate 150 --duration 8s --seed 41",
+			"workloads/check.TestLivenessAndRecovery",
+		},
+		{
 			"the alarm of an undecided row named the busy machine, and not what the lock had fallen short of", "locklab run --topology seoul-3az --locks multiphase,multiphase:quorum,redlock --scenarios zone-partition --seed 62 --duration 10s",
 			"reports.TestHeadline",
 		},

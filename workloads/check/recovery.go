@@ -46,9 +46,9 @@ func (c *Checker) lacks(resources [][]*acquire, grants []int64) (list []lack) {
 }
 
 // recovery is the time from the heal until what lacked is granted again and the
-// share of operations that end ok is back; false if that never happened. What comes later than until,
-// when the next fault begins, has another cause: if it was not back by then, it is counted with that
-// one, and this is -1. So it is where nothing was served before.
+// share of operations that end ok is back; false if that never happened. What begins later than until,
+// when the next fault does, has another cause; what was not back by then goes on, whatever is broken
+// meanwhile. It is -1 where nothing was served before.
 func (c *Checker) recovery(f *Findings, t timeline, w window, until int64, lacks []lack) (took int64, done bool) {
 	if w.heal >= t.drain {
 		return -1, true // nobody looked
@@ -56,9 +56,6 @@ func (c *Checker) recovery(f *Findings, t timeline, w window, until int64, lacks
 	done = true
 	for _, l := range lacks {
 		after, granted := c.grantsAgain(w, t, until, l)
-		if after < 0 {
-			return -1, true
-		}
 		took, done = max(took, after), done && granted
 	}
 	if !done {
@@ -71,17 +68,14 @@ func (c *Checker) recovery(f *Findings, t timeline, w window, until int64, lacks
 	if before == 0 { // which cannot come back
 		return -1, true
 	}
-	first, last := slotOf(f, w.heal-t.measure), len(f.Slots)
+	first, next := slotOf(f, w.heal-t.measure), len(f.Slots)
 	if until < t.drain {
-		last = slotOf(f, until-t.measure)
+		next = slotOf(f, until-t.measure)
 	}
-	for n := first; ; n++ {
-		switch {
-		case n < last:
-		case until < t.drain:
-			return -1, true
-		default:
-			return max(took, t.drain-w.heal), false
+	for n := first; n < len(f.Slots); n++ {
+		last := len(f.Slots)
+		if n < next { // what fails under the next fault says nothing of the time before
+			last = next
 		}
 		now := share(f.Slots[n:min(n+recoverySlots, last)])
 		if now < 0 || now >= recovered*before { // nothing was due: nothing is missing
@@ -91,6 +85,7 @@ func (c *Checker) recovery(f *Findings, t timeline, w window, until int64, lacks
 			return took, done
 		}
 	}
+	return max(took, t.drain-w.heal), false
 }
 
 // grantsAgain is the time from the heal to the first grant, if somebody wanted then what nobody alive
@@ -110,9 +105,6 @@ func (c *Checker) grantsAgain(w window, t timeline, until int64, l lack) (took i
 		}
 		long := within(span{since, min(gap.to, until)}, demand) >= int64(c.stall)
 		if long || since == w.heal && waited && (ends || demand[begun-1].to >= t.drain) {
-			if gap.to > until && until < t.drain {
-				return -1, true
-			}
 			took, done = gap.to-w.heal, ends
 		}
 		if !ends {

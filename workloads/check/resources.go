@@ -81,7 +81,7 @@ func (c *Checker) checkResources(f *Findings, t timeline, windows []window, reso
 				if atMost(gap, open) < int64(c.stall) {
 					continue
 				}
-				waits, lately := stuck(gap, open, held(), served(), all, int64(c.stall), w.worst == Live)
+				waits, lately := c.stuck(gap, open, held(), served(), all, w.worst == Live)
 				seen := outage{from: gap.from}
 				for _, s := range waits {
 					seen.wait(s, c.firstFault())
@@ -113,8 +113,9 @@ func atMost(gap span, wants []want) (sum int64) {
 // resource and nobody held it; lately says that one of them was served until the end. In the
 // whole of a run, that a node was served when the fault was over does not say that it was not
 // cut off before; but who is without any grant while nobody has one (all is when anybody was granted)
-// is not cut off, the lock is down.
-func stuck(gap span, wants []want, held []span, served map[int32][]int64, all []int64, limit int64, whole bool) (waits []span, lately bool) {
+// is not cut off, the lock is down. Nor is who no fault has cut off.
+func (c *Checker) stuck(gap span, wants []want, held []span, served map[int32][]int64, all []int64, whole bool) (waits []span, lately bool) {
+	limit := int64(c.stall)
 	byNode := map[int32][]want{}
 	for _, w := range wants {
 		w.span = span{max(w.from, gap.from), min(w.to, gap.to)}
@@ -126,6 +127,10 @@ func stuck(gap span, wants []want, held []span, served map[int32][]int64, all []
 	for node, own := range byNode {
 		grants := served[node]
 		for _, s := range spansOf(own) {
+			if whole && !c.mayBeCutOff(node, s) {
+				counted = append(counted, s)
+				continue
+			}
 			if whole {
 				counted = append(counted, between(s, grants, all, limit)...)
 				counted = append(counted, among(s, all, limit)...)
@@ -146,6 +151,16 @@ func stuck(gap span, wants []want, held []span, served map[int32][]int64, all []
 		waits = append(waits, notHeld([]span{s}, held)...)
 	}
 	return waits, lately
+}
+
+// mayBeCutOff says that a fault that may have cut off a node was in force at some time of a span. A zone
+// that fails is cut off, and nobody else is by that.
+func (c *Checker) mayBeCutOff(node int32, during span) bool {
+	host := c.run.NodeHosts[c.names.text(node)]
+	return slices.ContainsFunc(c.faults, func(f *fault) bool {
+		hit := slices.Contains(f.From, host) || f.Kind != "zone-failure" && slices.Contains(f.To, host) || host == "" && len(f.From) > 0
+		return hit && c.inForce(f).meets(during)
+	})
 }
 
 // between is the part of a wait in which a node was not without any grant for as long as the

@@ -2,6 +2,7 @@ package check_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -143,6 +144,22 @@ func TestAResourceThatWaitsLongerThanTheLock(t *testing.T) {
 		}
 		if f.Longest.Of != c.of || f.Longest.NS < c.least*ms || c.of == "" && f.Longest.NS > 500*ms || f.Whole.Of != "" || c.of != "" && f.Whole.NS > 2400*ms {
 			t.Errorf("%s: the longest stall is of %q, %d ms, and that of the lock %d ms; want %q, %d ms", name, f.Longest.Of, f.Longest.NS/ms, f.Whole.NS/ms, c.of, c.least)
+		}
+	}
+}
+
+// TestWhoNoFaultCutsOffIsStuck: all clients of a node wait for one resource, and others are served others.
+// Where a fault may have cut that node off, that says nothing of the resource; a zone that died did not.
+func TestWhoNoFaultCutsOffIsStuck(t *testing.T) {
+	run := world()
+	run.Run.NodeHosts = maps.Clone(run.Run.NodeHosts)
+	run.Run.NodeHosts["m4"] = "hc"
+	x := append(asks("x", "m4", "timeout", 3000, 5600, 200), gotten("m1", "h", 5590, 5600, 5610)...)
+	for kind, least := range map[string]int64{"zone-failure": 2580, "partition": 0} {
+		broken := fault("f1", kind, 3000, 5000, func(e *history.Event) { e.From, e.To = []string{"ha"}, []string{"hc"} })
+		_, f := judged(t, history.Expect{}, phases(1000, 10_000, 10_100), []history.Event{run}, broken, players(1000, 10_000, 0, 0), locking(1000, 10_000, 0, 0), x)
+		if f.Longest.NS < least*ms || least == 0 && f.Longest.NS > 500*ms {
+			t.Errorf("%s: the longest stall is of %q, %d ms; want %d ms", kind, f.Longest.Of, f.Longest.NS/ms, least)
 		}
 	}
 }
