@@ -127,16 +127,14 @@ func checkHistory(t *testing.T, j *journal) {
 // rooms for two players, and the test before would see it.
 func TestBrokenLockMakesDuplicates(t *testing.T) {
 	l := newLab(t, 2, nil)
-	var looks atomic.Int64
-	bothLooked := make(chan struct{})
+	var orders atomic.Int64
+	bothOrder := make(chan struct{}) // so neither has seen the other's room
 	l.intercept(func(_ http.ResponseWriter, r *http.Request) bool {
-		switch {
-		case isLook(r):
-			if looks.Add(1) == 4 { // two masters at two workers
-				defer close(bothLooked)
+		if isOrder(r) {
+			if orders.Add(1) == 2 {
+				close(bothOrder)
 			}
-		case isOrder(r):
-			<-bothLooked
+			<-bothOrder
 		}
 		return false
 	})
