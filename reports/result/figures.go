@@ -225,7 +225,7 @@ func Figures() []Figure {
 		},
 		{
 			Field: "recovery_ms", Column: "recovery_ms", Group: "Fault, ms", Title: "recovery", Unit: "ms", Better: Lower, Place: 5, InMarkdown: true,
-			Means: "From the order to heal the fault until the lock, and each of its resources that somebody wanted then and nobody alive held, is granted again and the share of requests that end well is back to nine tenths of what it was before; none where that had not come by the end of the run, where the order to heal came after the measured part, or where nobody was served before the fault. A stall that begins within 1.5 s of the order (or the lease and half a second, if that is more) belongs to it, and so does the time for which servers that lost their data are kept away. Of several faults the longest, each from its own order, whatever was broken before it was over.",
+			Means: "From the order to heal the fault until the lock, and each of its resources that somebody wanted then and nobody alive held, is granted again and the share of requests that end well is back to nine tenths of what it was before; none where that had not come by the end of the run, where the order to heal came after the measured part, or where nobody was served before the fault. A stall that begins within 1.5 s of the order (or the lease and half a second, if that is more) belongs to it, and so does the time for which servers that lost their data are kept away. Of several faults the longest, each from its own order, whatever was broken before it was over; those that overlap are one, whose order is the last.",
 		},
 		{
 			Field: "zombie_ms", Column: "zombie_ms", Group: "Fault, ms", Title: "zombie", Unit: "ms", Better: Lower, Place: 5, InMarkdown: true,
