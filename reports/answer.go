@@ -484,20 +484,3 @@ func per1000(f result.Figure, r result.Row) float64 {
 	}
 	return (n - float64(r.Duplicates.Warmup)) * 1000 / float64(r.Matches)
 }
-
-// check is what the lab's own check came to: quiet where all went as the scenarios say.
-type check struct {
-	Quiet string
-	Loud  []finding
-}
-
-func checkOf(say *lang.Lang, rows []result.Row) (c check) {
-	for _, f := range verdictFindings(say, rows) {
-		if f.Alarm {
-			c.Loud = append(c.Loud, f)
-			continue
-		}
-		c.Quiet = strings.TrimSpace(c.Quiet + " " + f.Plain())
-	}
-	return c
-}

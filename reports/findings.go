@@ -123,6 +123,23 @@ func ending(say *lang.Lang, run result.Run) finding {
 	return finding{}
 }
 
+// check is what the lab's own check came to: quiet where all went as the scenarios say.
+type check struct {
+	Quiet string
+	Loud  []finding
+}
+
+func checkOf(say *lang.Lang, rows []result.Row) (c check) {
+	for _, f := range verdictFindings(say, rows) {
+		if f.Alarm {
+			c.Loud = append(c.Loud, f)
+			continue
+		}
+		c.Quiet = strings.TrimSpace(c.Quiet + " " + f.Plain())
+	}
+	return c
+}
+
 // verdictFindings are what the lab's own check came to, and what it may be worth.
 func verdictFindings(say *lang.Lang, rows []result.Row) []finding {
 	return append(judgedFindings(say, rows), othersFinding(say, rows)...)

@@ -60,7 +60,8 @@ const (
 	// itself there, as a fault had asked it to. It is written, and has left the process, before.
 	KindPoint Kind = "point"
 	// KindFault is the proof-of-fault ledger: Fault is its kind, ID its name in the
-	// run, State is asked, began, heal-asked, kept-away (servers without their data are, for DelayNS), ended, away (what it killed is, to the end) or unproven. From and To are
+	// run, State is asked, began, heal-asked, kept-away (servers without their data are, for
+	// DelayNS), ended, away (what it killed is, to the end) or unproven. From and To are
 	// the hosts whose traffic (From towards To) a link fault hits, with DelayNS what it
 	// adds one way if it only slows it down, and 0 if it stops it; Nodes the nodes that a
 	// process fault hits.
