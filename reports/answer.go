@@ -158,12 +158,14 @@ func ofAnother(say *lang.Lang, r result.Row, value string) string {
 	return say.Sprintf("%s: %s", plain(r.Scenario), value)
 }
 
-// unblamed says how much of an outage, or what share of the requests that failed, no fault is to blame
-// for; "" where that is nothing.
+// unblamed says how much of an outage, how many violations, or what share of the requests that failed, no
+// fault is to blame for; "" where that is nothing.
 func unblamed(say *lang.Lang, f result.Figure, r result.Row) string {
 	switch {
 	case f.Field == result.OutageField:
 		return longestOutage(say, r).early(say)
+	case f.Violation != "":
+		return withoutFault(say, f, r)
 	case f.Answer != "" && f.As == result.Share && failedUntouched(r) > 0:
 		return say.Sprintf("%s of those that no fault touched", percent(failedUntouched(r)))
 	}

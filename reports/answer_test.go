@@ -192,6 +192,40 @@ func TestFailuresThatNoFaultTouched(t *testing.T) {
 	}
 }
 
+// TestViolationsThatNoFaultTouched: a sentence that names what was broken, and the cells, say of how many
+// violations that was not the cause.
+func TestViolationsThatNoFaultTouched(t *testing.T) {
+	say := lang.English()
+	row := func(scenario string, overlaps, untouched int64) result.Row {
+		r := result.Row{Lock: "multiphase:rule=literal", Scenario: scenario, Workload: "mutex", Repeats: 1, MeasuredMS: 8000, OfferedPerS: 100, Availability: 1, Overlaps: &overlaps}
+		r.Verdict.Safety, r.Faults = result.Unsafe, []result.Fault{{Kind: scenario, Proven: true}}
+		r.Measure("overlaps_untouched", float64(untouched))
+		return r
+	}
+	for _, c := range []struct {
+		rows       []result.Row
+		said, cell string
+	}{
+		{[]result.Row{row("flap", 7, 2)}, "7 overlapping holds (no fault touched 2 of them) when links came and went", "no fault touched 2 of them"},
+		{[]result.Row{row("flap", 7, 7)}, "7 overlapping holds (no fault touched any of them) when links came and went", "no fault touched any of them"},
+		{[]result.Row{row("flap", 1, 1)}, "1 overlapping hold (no fault touched it) when links came and went", "no fault touched it"},
+		{[]result.Row{row("flap", 7, 0)}, "7 overlapping holds when links came and went", ""},
+		{[]result.Row{row("flap", 7, 0), row("jitter", 3, 2)}, "at worst 7 when links came and went (also under jitter: 3, of which no fault touched 2)", ""},
+	} {
+		if said := fmt.Sprint(inOneSentence(say, append(c.rows, row("kill", 0, 0)), c.rows)); !strings.Contains(said, c.said) {
+			t.Errorf("%q, want %q in it", said, c.said)
+		}
+		f, _ := result.Lookup("overlaps")
+		if cell := answerCellOf(say, f, c.rows); cell.Elsewhere != c.cell {
+			t.Errorf("besides, the cell says %q, want %q", cell.Elsewhere, c.cell)
+		}
+	}
+	said := fmt.Sprint(cellOf(say, row("flap", 7, 2), violationOf([]result.Row{row("flap", 7, 2)})).Lines)
+	if !strings.Contains(said, "no fault touched") {
+		t.Errorf("the cell of the scenario says %s", said)
+	}
+}
+
 // TestWhatWasNotMeasuredHasNoFigures: a run that was given up before its measured part failed no request,
 // and has no place in a plot.
 func TestWhatWasNotMeasuredHasNoFigures(t *testing.T) {

@@ -253,6 +253,9 @@ func cellOf(say *lang.Lang, r result.Row, counted result.Figure) cell {
 				}
 			}
 		}
+		if n := untouched(f, r); n > 0 {
+			c.Lines = append(c.Lines, cellLine{Name: say.Text("no fault touched"), Value: count(int64(n)), Part: true})
+		}
 		if v == 0 && f.Violation != "" && unsafeOtherwise(r, f) {
 			c.Lines = append(c.Lines, cellLine{Name: say.Term(result.Unsafe), Value: strings.Join(otherViolations(say, f, r), ", "), Part: true})
 		}

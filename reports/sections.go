@@ -78,7 +78,7 @@ func sectionsOf(say *lang.Lang, f result.File, all []series.Series) []plotSectio
 			},
 			{
 				say.Text("Latency over time") + suffix,
-				say.Text("In milliseconds on a logarithmic axis, by the moment when a request was due. Solid: p99. Dotted: p50. Requests that failed are not in it."),
+				say.Text("In milliseconds on a logarithmic axis, by the moment when a request was due. Solid: p99. Dotted: p50. Requests that failed are not in it: where there is no line, none that was due then was served."),
 				plots.Latency, true,
 			},
 			{

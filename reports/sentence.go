@@ -161,26 +161,48 @@ func counts(say *lang.Lang, n int64, f result.Figure) string {
 	return say.Sprintf("%[1]s %[2]s", count(n), say.Term(f.Violation+"s"))
 }
 
-// share says how many of a row's duplicates came before the measured part, and what the
-// others are to its matches.
+// share says how many of a row's violations came before the measured part, what the others are to its
+// matches, and of how many no fault is the cause.
 func share(say *lang.Lang, counted result.Figure, r result.Row) string {
-	if r.Duplicates == nil {
+	var parts []string
+	if counted.Violation == "duplicate" && r.Duplicates != nil {
+		n, _ := counted.Of(r)
+		if warmup := r.Duplicates.Warmup; warmup > 0 {
+			parts = append(parts, say.Sprintf("%s in the warm-up and %s measured", count(warmup), count(int64(n)-warmup)))
+		}
+		if v := per1000(counted, r); v > 0 {
+			parts = append(parts, say.Sprintf("%s per 1,000 matches", figure(v)))
+		}
+	}
+	if note := withoutFault(say, counted, r); note != "" {
+		parts = append(parts, note)
+	}
+	if len(parts) == 0 {
 		return ""
 	}
-	n, _ := counted.Of(r)
-	rate := ""
-	if v := per1000(counted, r); v > 0 {
-		rate = say.Sprintf("%s per 1,000 matches", figure(v))
+	return say.Sprintf(" (%s)", strings.Join(parts, ", "))
+}
+
+// withoutFault says how many of a row's violations no fault touched; "" if that is none.
+func withoutFault(say *lang.Lang, counted result.Figure, r result.Row) string {
+	all, _ := counted.Of(r)
+	switch n := untouched(counted, r); {
+	case n == 0:
+		return ""
+	case n == 1 && all == 1:
+		return say.Text("no fault touched it")
+	case n == all:
+		return say.Text("no fault touched any of them")
+	default:
+		return say.Sprintf("no fault touched %s of them", count(int64(n)))
 	}
-	switch warmup := r.Duplicates.Warmup; {
-	case warmup > 0 && rate != "":
-		return say.Sprintf(" (%s in the warm-up and %s measured, %s)", count(warmup), count(int64(n)-warmup), rate)
-	case warmup > 0:
-		return say.Sprintf(" (%s in the warm-up and %s measured)", count(warmup), count(int64(n)-warmup))
-	case rate != "":
-		return say.Sprintf(" (%s)", rate)
-	}
-	return ""
+}
+
+// untouched is how many of a row's violations of a kind no fault touched.
+func untouched(counted result.Figure, r result.Row) float64 {
+	f, _ := result.Lookup(counted.Untouched)
+	n, _ := f.Of(r)
+	return n
 }
 
 // apart adds what is counted beside the violation that stands in front, and what makes a lock
@@ -201,7 +223,7 @@ func apart(say *lang.Lang, rows []result.Row, counted result.Figure, in *circums
 			continue
 		}
 		if r, n := most(f); n > 0 {
-			text.WriteString(say.Sprintf(", with %s %s", counts(say, int64(n), f), in.thereOr(say, r)) + alsoUnder(say, rows, r, f, counted, in))
+			text.WriteString(say.Sprintf(", with %s %s", counts(say, int64(n), f)+share(say, f, r), in.thereOr(say, r)) + alsoUnder(say, rows, r, f, counted, in))
 		}
 	}
 	if f, known := result.Lookup("duplicates.unreachable"); known {
@@ -245,8 +267,12 @@ func alsoIn(say *lang.Lang, rows []result.Row, f result.Figure, in *circumstance
 	in.last = ""
 	var also []string
 	for _, r := range rows {
-		n, _ := f.Of(r)
-		also = append(also, say.Sprintf("%s: %s", plain(r.Scenario), count(int64(n))))
+		all, _ := f.Of(r)
+		one := say.Sprintf("%s: %s", plain(r.Scenario), count(int64(all)))
+		if n := untouched(f, r); n > 0 {
+			one = say.Sprintf("%[1]s: %[2]s, of which no fault touched %[3]s", plain(r.Scenario), count(int64(all)), count(int64(n)))
+		}
+		also = append(also, one)
 	}
 	return " " + say.Sprintf("(also under %s)", say.List(also))
 }

@@ -40,12 +40,17 @@ func when(say *lang.Lang, r result.Row) string {
 	}
 	kind := ""
 	for _, f := range r.Faults {
-		if kind != "" && f.Kind != kind || words[f.Kind] == "" || !f.Proven && strings.HasPrefix(f.Target, history.TargetHolder) {
+		if kind != "" && f.Kind != kind || words[f.Kind] == "" || oneWay(f) || !f.Proven && strings.HasPrefix(f.Target, history.TargetHolder) {
 			return say.Sprintf("under %s", plain(r.Scenario))
 		}
 		kind = f.Kind
 	}
 	return cmp.Or(words[kind], say.Text("with nothing broken"))
+}
+
+// oneWay says that a fault cut nobody off: those whom what was sent does not reach, or late, still send.
+func oneWay(f result.Fault) bool {
+	return f.Kind == "partition" && len(f.From) > 0 && !slices.ContainsFunc(f.From, func(host string) bool { return slices.Contains(f.To, host) })
 }
 
 // struck names the processes that the faults of a row had in their grip, when they were most:

@@ -23,6 +23,29 @@ func TestBuiltinScenariosAreRight(t *testing.T) {
 	}
 }
 
+// TestSlowDisksMayStopALock: one that waits for a disk before it answers may be down while that is slow,
+// be it its servers' or the masters' own.
+func TestSlowDisksMayStopALock(t *testing.T) {
+	for name, slowed := range map[string][]string{
+		"slow-disk":       {"raft", "etcd", "zookeeper", "postgres", "redlock:persistence=always"},
+		"slow-disk-peers": {"multiphase:quorum"},
+	} {
+		s, err := scenario.Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range slowed {
+			lock, err := locks.ParseSpec(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e, known := s.Expect(lock, "seoul-2az"); !known || !slices.Contains(e.Liveness, "down") {
+				t.Errorf("%s under %s is expected to be %v, which leaves out down", text, name, e.Liveness)
+			}
+		}
+	}
+}
+
 // TestDetectionSplits: a peer-to-peer lock that goes on without whoever is gone is expected to
 // do what multiphase does, which does so, and not what the same lock does without that.
 func TestDetectionSplits(t *testing.T) {

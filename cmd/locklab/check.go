@@ -18,6 +18,7 @@ import (
 	"locklab/internal/sentence"
 	"locklab/reports"
 	"locklab/reports/lang"
+	"locklab/reports/result"
 	"locklab/reports/series"
 	"locklab/workloads/check"
 )
@@ -116,6 +117,9 @@ func printFindings(w io.Writer, say *lang.Lang, path string, f *check.Findings, 
 	overlaps := say.Count(f.Overlaps, "1 overlap", "%s overlaps")
 	line(say.Text("holds"), say.Sprintf("%s, %s, %s", lang.Group(f.Holds), overlaps,
 		say.Count(f.TokensBroken, "1 token that did not grow", "%s tokens that did not grow")))
+	if parts := untouched(say, f); len(parts) > 0 {
+		line(say.Text("untouched"), say.Sprintf("by any fault: %s", say.List(parts)))
+	}
 	stall := say.Lasting(time.Duration(f.Longest.NS))
 	if f.Longest.Open {
 		stall = say.Sprintf("at least %s, to the end of the measured part", say.Lasting(sentence.Floor(time.Duration(f.Longest.NS))))
@@ -149,6 +153,19 @@ func printFindings(w io.Writer, say *lang.Lang, path string, f *check.Findings, 
 		fmt.Fprintf(w, "  %2d %s %9.1f ms  %s%s\n", len(f.Examples)+i+1, padded(say.Term(e.What), 14), float64(e.AtNS)/1e6, say.Tell(e.Text), during(say, f, e))
 	}
 	fmt.Fprintf(w, "%s: %s\n", say.Term(string(v.Status)), say.Whole(saidOnce(v.Reason)))
+}
+
+// untouched says what no fault of a run with faults is to blame for.
+func untouched(say *lang.Lang, f *check.Findings) (parts []string) {
+	for _, kind := range result.Figures() {
+		switch n := f.Counts[kind.Untouched]; {
+		case n == 1:
+			parts = append(parts, say.Sprintf("1 %s", say.Term(kind.Violation)))
+		case n > 1:
+			parts = append(parts, say.Sprintf("%[1]s %[2]s", lang.Group(n), say.Term(kind.Violation+"s")))
+		}
+	}
+	return parts
 }
 
 // unlisted says how many there are of each kind besides those that are shown.

@@ -791,6 +791,22 @@ var regressions = map[string][]regression{
 			"the longest stall of one resource was looked for within a fault only, where the time after it was all explained by it", "locklab run --quick --workload mutex --resources 4 --locks raft --scenarios zone-partition",
 			"workloads/check.TestALeaseMayKeepOneResource",
 		},
+		{
+			"the plots of latency drew nothing where a tenth of a second was served between two in which nothing was, and looked as if nobody had been", "locklab run --locks redis:release=naive --scenarios late-release --workload fenced-write --duration 6s --seed 14, latency over time",
+			"reports/plots.TestLoneBinIsSeen",
+		},
+		{
+			"multiphase:quorum was not as expected under slow-disk-peers at the run's own load, where locks with servers may be down for the same reason", "locklab run --locks multiphase:quorum --scenarios slow-disk-peers --seed 17",
+			"chaos/scenario.TestSlowDisksMayStopALock",
+		},
+		{
+			"a sentence named the pause under which a lock was violated, where some of the violations came before it", "locklab run --workload mutex --locks multiphase:rule=literal --scenarios holder-pause --topology seoul-3az --clients 4 --resources 3 --seed 83",
+			"reports.TestViolationsThatNoFaultTouched",
+		},
+		{
+			"what arrived late, or in one direction only, was told as a network that was cut", "locklab run --locks redis --scenarios late-release --workload fenced-write",
+			"reports.TestWhenSaysHowMuchBroke",
+		},
 	},
 }
 

@@ -205,14 +205,18 @@ func Served(say *lang.Lang, scenario string, lines []Line) []byte {
 
 // trace joins the bins that have a value; it breaks where there is none.
 func (r rows) trace(i int, l Line, p pen, share func(series.Bin) float64) {
-	pieces := unbroken(l.Series.Bins, share, func(_ int, b series.Bin, v float64) point {
+	pieces := unbroken(l.Series.Bins, share, r.dash(l.Series.BinMS), func(_ int, b series.Bin, v float64) point {
 		return point{r.middle(l, b), r.level(i, v)}
 	})
 	r.stroke(p, pieces...)
 }
 
-// unbroken are the points of the bins that have a value, in pieces between those that have none.
-func unbroken[B any](bins []B, of func(B) float64, at func(j int, b B, v float64) point) (pieces [][]point) {
+// dash is as long as a bin of a plot, and long enough to be seen.
+func (r rows) dash(binMS float64) float64 { return max(r.x(binMS/1000)-r.x(0), 3) }
+
+// unbroken are the points of the bins that have a value, in pieces between those that have none: a bin
+// between two of these is a dash.
+func unbroken[B any](bins []B, of func(B) float64, dash float64, at func(j int, b B, v float64) point) (pieces [][]point) {
 	down := false
 	for j, b := range bins {
 		v := of(b)
@@ -220,13 +224,18 @@ func unbroken[B any](bins []B, of func(B) float64, at func(j int, b B, v float64
 			down = false
 			continue
 		}
-		p := at(j, b, v)
 		if !down {
-			pieces = append(pieces, []point{p}) // twice: a bin between two gaps shows as a dot
+			pieces = append(pieces, nil)
 		}
 		last := len(pieces) - 1
-		pieces[last] = append(pieces[last], p)
+		pieces[last] = append(pieces[last], at(j, b, v))
 		down = true
+	}
+	for i, piece := range pieces {
+		if len(piece) == 1 {
+			p := piece[0]
+			pieces[i] = []point{{p.x - dash/2, p.y}, {p.x + dash/2, p.y}}
+		}
 	}
 	return pieces
 }

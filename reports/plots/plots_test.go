@@ -167,6 +167,33 @@ func TestLockInk(t *testing.T) {
 	}
 }
 
+// TestLoneBinIsSeen: what was served between two times in which nothing was has a line, however short.
+func TestLoneBinIsSeen(t *testing.T) {
+	nan := math.NaN()
+	lone := series.Series{Repeats: 1, DurationMS: 300, BinMS: 100, Bins: []series.Bin{
+		{OtherPerS: 10, P50MS: nan, P99MS: nan},
+		{AtMS: 100, OKPerS: 10, P50MS: 5, P99MS: 50},
+		{AtMS: 200, P50MS: nan, P99MS: nan},
+	}}
+	usage := plots.UsageLine{Ink: "k0", Usage: series.Usage{Node: "n", BinMS: 100, Bins: []series.UsageBin{{CPUs: nan}, {CPUs: 0.5}, {CPUs: nan}}}}
+	lines := []plots.Line{{Name: "l", Ink: "k0", Series: lone}}
+	for name, drawn := range map[string][]byte{
+		"latency": plots.Latency(lang.English(), "x", lines, plots.ScaleOf(lines)),
+		"served":  plots.Served(lang.English(), "x", lines),
+		"usage":   plots.Usage(lang.English(), "x", []plots.UsageLine{usage}, lone),
+	} {
+		pieces := regexp.MustCompile(`class="st k0"[^>]* d="M[\d.]+ [\d.]+l([\d.]+)`).FindAllSubmatch(drawn, -1)
+		if len(pieces) == 0 {
+			t.Errorf("%s draws nothing:\n%s", name, drawn)
+		}
+		for _, p := range pieces {
+			if long, err := strconv.ParseFloat(string(p[1]), 64); err != nil || long < 3 {
+				t.Errorf("%s draws a bin by itself %q long", name, p[1])
+			}
+		}
+	}
+}
+
 // TestTimelineWordsStandFree: the word behind a bar is not below the next one.
 func TestTimelineWordsStandFree(t *testing.T) {
 	drawn := string(timeline(series.Scene{Steps: []series.Step{

@@ -60,7 +60,7 @@ func Usage(say *lang.Lang, title string, nodes []UsageLine, over series.Series) 
 
 // usage draws one node in one strip. It breaks where nothing is known.
 func (r rows) usage(i int, n UsageLine, high float64, of func(series.UsageBin) float64) {
-	pieces := unbroken(n.Usage.Bins, of, func(j int, _ series.UsageBin, v float64) point {
+	pieces := unbroken(n.Usage.Bins, of, r.dash(n.Usage.BinMS), func(j int, _ series.UsageBin, v float64) point {
 		return point{min(r.x((float64(j)+0.5)*n.Usage.BinMS/1000), r.right), r.level(i, v/high)}
 	})
 	r.stroke(pen{n.Ink, 1.1, ""}, pieces...)

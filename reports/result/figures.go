@@ -35,6 +35,7 @@ type Figure struct {
 	Within    string  // the field that it cannot exceed
 	Unsafe    bool    // above 0 the row is unsafe
 	Violation string  // in a sentence, one of what locks are there to prevent
+	Untouched string  // the field of those of them that no fault touched
 
 	// Answer is its column in the table that answers the reader's question. What is below
 	// Felt no user notices; what is at Hurts or above is a harm. Place orders the tables
@@ -193,14 +194,14 @@ func Figures() []Figure {
 		{Field: "duplicates.total", Column: "duplicates_total", Group: "Duplicates", Title: "total", As: Count, Better: Lower, Within: "rooms_created", Means: "Those of all causes, of rooms that were created since the measured part began, also after its end for the last who asked in it."},
 		{
 			Field: "duplicates.raced", Column: "duplicates_raced", Group: "Duplicates", Title: "raced", As: Count, Better: Lower, Unsafe: true, Place: 3, InMarkdown: true,
-			Means: "The other room was still starting, or another master ordered it at the same time: the lock failed, or there was none.",
+			Means: "Another master ordered the other room at the same time, or it was still starting and no fault kept the creating master from it: the lock failed, or there was none.",
 		},
 		{
 			Field: "duplicates.overlooked", Column: "duplicates_overlooked", Group: "Duplicates", Title: "overlooked", As: Count, Better: Lower, Unsafe: true, Place: 3, InMarkdown: true,
 			Means: "The other room was open and the creating master could reach it, or no fault kept it from that, but it was missed.",
 		},
 		{
-			Field: "duplicates.lock", Group: "Duplicates", Title: "duplicates", As: Count, Better: Lower, Violation: "duplicate", Answer: "duplicates", Place: 3, Compare: true,
+			Field: "duplicates.lock", Group: "Duplicates", Title: "duplicates", As: Count, Better: Lower, Violation: "duplicate", Untouched: "duplicates_untouched", Answer: "duplicates", Place: 3, Compare: true,
 			Term: "duplicates of the lock", Means: "Raced and overlooked ones together, those in the warm-up too: what the lock is judged on.",
 			of: duplicates(func(d *Duplicates) int64 { return d.Raced + d.Overlooked + d.Warmup }),
 		},
@@ -212,8 +213,8 @@ func Figures() []Figure {
 			Field: "duplicates_per_1000", Column: "duplicates_per_1000_matches", Group: "Duplicates", Title: "all causes per 1,000 matches", Better: Lower, Place: 4, InMarkdown: true,
 			Means: "Those of all causes, for 1,000 matches.",
 		},
-		{Field: "overlaps", Column: "overlaps", Group: "Holds", Title: "overlaps", As: Count, Better: Lower, Unsafe: true, Violation: "overlapping hold", Answer: "overlapping holds", Place: 4, InMarkdown: true, Compare: true, Means: "Holds that a client still believed in when another one of the resource began, each once, however many began; in the warm-up, too."},
-		{Field: "stale_writes", Measured: true, Column: "stale_writes", Group: "Holds", Title: "stale writes", As: Count, Better: Lower, Violation: "stale write", Answer: "stale writes", Place: 4, InMarkdown: true, Compare: true, Means: "Writes that the store took from a holder after it had served one to whom the lock was granted later. In the warm-up, too."},
+		{Field: "overlaps", Column: "overlaps", Group: "Holds", Title: "overlaps", As: Count, Better: Lower, Unsafe: true, Violation: "overlapping hold", Untouched: "overlaps_untouched", Answer: "overlapping holds", Place: 4, InMarkdown: true, Compare: true, Means: "Holds that a client still believed in when another one of the resource began, each once, however many began; in the warm-up, too."},
+		{Field: "stale_writes", Measured: true, Column: "stale_writes", Group: "Holds", Title: "stale writes", As: Count, Better: Lower, Violation: "stale write", Untouched: "stale_writes_untouched", Answer: "stale writes", Place: 4, InMarkdown: true, Compare: true, Means: "Writes that the store took from a holder after it had served one to whom the lock was granted later. In the warm-up, too."},
 		{Field: "fenced_writes", Measured: true, Column: "fenced_writes", Group: "Holds", Title: "fenced writes", As: Count, Place: 4, InMarkdown: true, Means: "Such writes that the store refused by their fencing token; or those that the lock's own store refused in a transaction that compares the lock, whether or not anybody had come later. In the warm-up, too."},
 		{
 			Field: StallField, Column: StallField, Group: "Fault, ms", Title: "stall", Unit: "ms", Better: Lower, Place: 5, InMarkdown: true,
@@ -306,7 +307,7 @@ func Figures() []Figure {
 		},
 		Figure{Field: "writes", Measured: true, Column: "writes", Group: "Store", Title: "writes", As: Count, Means: "Those that the store took, stale ones included. In the warm-up, too."},
 		Figure{Field: "checked_writes", Measured: true, Column: "checked_writes", Group: "Store", Title: "checked writes", As: Count, Means: "Those, taken or refused, that came with a fencing token or a comparison: without any there was nothing to check. In the warm-up, too."},
-		Figure{Field: "lost_updates", Measured: true, Column: "lost_updates", Group: "Store", Title: "lost updates", As: Count, Better: Lower, Within: "writes", Violation: "lost update", Place: 4, InMarkdown: true, Compare: true, Means: "Writes that were overwritten by a holder that had not read them. In the warm-up, too."},
+		Figure{Field: "lost_updates", Measured: true, Column: "lost_updates", Group: "Store", Title: "lost updates", As: Count, Better: Lower, Within: "writes", Violation: "lost update", Untouched: "lost_updates_untouched", Place: 4, InMarkdown: true, Compare: true, Means: "Writes that were overwritten by a holder that had not read them. In the warm-up, too."},
 		Figure{Field: "handoffs", Measured: true, Column: "handoffs", Group: "Handoff, ms", Title: "handoffs", As: Count, Means: "Releases after which a client that had been waiting got the lock."},
 		Figure{Field: "barged", Measured: true, Column: "barged", Group: "Handoff, ms", Title: "barged in", As: Count, Better: Lower, Means: "Grants to a client that had asked only after the first release for which others were still waiting: a lock that polls lets them."},
 		Figure{Field: "wakeups_per_handoff", Column: "wakeups_per_handoff", Group: "Handoff, ms", Title: "wake-ups each", Name: "wake-ups per handoff", Better: Lower, Place: 7, InMarkdown: true, Compare: true, Means: "How often waiters were woken, by a message, a watch or a timer, to look whether it is their turn, for one handoff; for locks whose client counts it. Many are the herd."},
@@ -338,6 +339,7 @@ func Figures() []Figure {
 		Figure{Field: LockStallField, Measured: true, Column: LockStallField, Group: "Fault, ms", Title: "of the lock", Name: "stall of the lock", Term: "stall of the lock", Unit: "ms", Better: Lower, Means: "Where the stall is that of one resource: the longest one in which nobody got anything of the lock."},
 		Figure{Field: LockStallBefore, Measured: true, Column: LockStallBefore, Group: "Fault, ms", Title: "lock before it", Name: "stall of the lock before the fault", Term: "stall of the lock before the fault", Unit: "ms", Means: "How much of that was over when the first fault was asked for."},
 		Figure{Field: LockStallOpen, Measured: true, Column: LockStallOpen, Group: "Fault, ms", Title: "lock's went on", Term: "stall of the lock went on", As: Count, Means: "1 where that went on when the measured part ended."},
+		untouched("Duplicates", "duplicates"), untouched("Holds", "overlaps"), untouched("Holds", "stale_writes"), untouched("Store", "lost_updates"),
 	)
 }
 
@@ -360,6 +362,18 @@ func duplicates(of func(*Duplicates) int64) func(Row) (float64, bool) {
 		return float64(of(r.Duplicates)), true
 	}
 }
+
+// untouched is how many of a violation's no fault touched.
+func untouched(group, of string) Figure {
+	name := strings.ReplaceAll(of, "_", " ") + " that no fault touched"
+	f := Figure{Field: of + "_untouched", Measured: true, Column: of + "_untouched", Group: group, Title: name, Term: name, As: Count, Better: Lower, Means: untouchedMeans}
+	if of != "duplicates" { // those of the warm-up are in no field of all
+		f.Within = of
+	}
+	return f
+}
+
+const untouchedMeans = "Of a row with faults, those that none is to blame for: none touched, as it may a request, the time from when the first of the two who came into it asked for the lock, or looked for a room, until it was seen."
 
 // distribution is the figures of one field of quantiles. What more there is to each of
 // them follows in their order.

@@ -78,6 +78,7 @@ type Checker struct {
 	rates        []Rate // as somebody changed it, in the order of the file
 	usage        []usageEvent
 	givenUp      []sentence.Text
+	reach        reach            // of the faults, once the holds are settled
 	longest      outage           // of the windows, once they are measured
 	lengths      map[string]Stall // the longest of each resource, and of the lock: ""
 }
@@ -217,6 +218,7 @@ func (c *Checker) Findings() *Findings {
 	idle := c.idleSince(t)
 	c.callOff(idle)
 	c.settleHolds(f, t)
+	c.reach = c.reached()
 	c.measureOps(f, t)
 	f.Faults = append(c.listFaults(t), c.unasked(t)...)
 	c.checkRecords(f, t)

@@ -42,6 +42,41 @@ func mutexRun() history.Event {
 	return history.Event{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Lock: "raft", Workload: history.Mutex}}
 }
 
+// TestNoFaultIsToBlame for what went on before it, or long after.
+func TestNoFaultIsToBlame(t *testing.T) {
+	twice := func(from int64) []history.Event { // two hold at once, and had asked at from
+		one, other := fmt.Sprint("a", from), fmt.Sprint("b", from)
+		return []history.Event{
+			acquire("m1", "a", one, from, from+10, 0), release("m1", one, from+60, from+61),
+			acquire("m2", "b", other, from+5, from+20, 0), release("m2", other, from+60, from+61),
+		}
+	}
+	cut := fault("f1", "partition", 1000, 2000, cutAC)
+	for _, c := range []struct {
+		name      string
+		faults    []history.Event
+		at        []int64
+		untouched int64
+		counted   bool
+	}{
+		{"before it, in it, soon after and long after", cut, []int64{100, 1500, 2500, 4000}, 2, true},
+		{"they asked before it, and got it in it", cut, []int64{985}, 0, true},
+		{"all in it", cut, []int64{1500}, 0, true},
+		{"no overlap", cut, nil, 0, false},
+		{"no fault", nil, []int64{100}, 0, false},
+	} {
+		events := append([]history.Event{mutexRun()}, c.faults...)
+		for _, at := range c.at {
+			events = append(events, twice(at)...)
+		}
+		f := checktest.Events(events, options)
+		n, counted := f.Counts["overlaps_untouched"]
+		if n != c.untouched || counted != c.counted || f.Overlaps != int64(len(c.at)) {
+			t.Errorf("%s: %d of %d overlaps are touched by no fault (%v), want %d (%v)", c.name, n, f.Overlaps, counted, c.untouched, c.counted)
+		}
+	}
+}
+
 func TestOverlaps(t *testing.T) {
 	for _, c := range []struct {
 		name     string

@@ -180,7 +180,6 @@ func besidesIn(windows []window, demand, rest []span) []span {
 // leftToNobody says that the fault may have left each resource to nobody that somebody wanted to the end
 // of the window and that was not granted any more: a lock that goes on waits for a lease then.
 func (c *Checker) leftToNobody(w window, resources [][]*acquire) bool {
-	orphaned := c.orphaned()
 	for _, own := range resources {
 		since := w.from
 		for _, at := range grantsOf(own) {
@@ -192,7 +191,7 @@ func (c *Checker) leftToNobody(w window, resources [][]*acquire) bool {
 			continue
 		}
 		soon := since + int64(c.stall)
-		if !slices.ContainsFunc(orphaned[own[0].resource], func(s span) bool { return s.from < soon && s.to >= w.to }) &&
+		if !slices.ContainsFunc(c.reach.orphaned[own[0].resource], func(s span) bool { return s.from < soon && s.to >= w.to }) &&
 			!slices.ContainsFunc(own, func(a *acquire) bool { return c.hangs(a, w) < soon }) {
 			return false
 		}

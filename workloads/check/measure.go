@@ -21,7 +21,7 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 	slots := (f.MeasuredNS + int64(SlotLength) - 1) / int64(SlotLength)
 	const maxSlots = 1 << 20 // a day: no file can ask for more memory than that
 	f.Slots = make([]Slot, min(max(slots, 0), maxSlots))
-	troubled, inForce, orphaned := c.troubled(), c.underFault(), c.orphaned()
+	inForce := c.underFault()
 	if windows := c.windows(t); len(c.faults) > 0 && len(windows) > 0 {
 		f.FaultsNS = windows[len(windows)-1].to - windows[0].from
 	}
@@ -58,7 +58,7 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 		}
 		served := &f.Outside
 		under := span{o.from, max(o.at, o.from+1)}
-		if slices.ContainsFunc(troubled, under.meets) || slices.ContainsFunc(orphaned[o.resource], under.meets) {
+		if c.reach.touches(o.resource, under) {
 			served = &f.During
 		}
 		served.All++
@@ -167,13 +167,37 @@ func (d *Dist) addWaits(waited []int64, ops []Op) []Op {
 	return ops
 }
 
-// troubled is when faults may have had effects.
-func (c *Checker) troubled() []span {
-	var spans []span
+// reach is when faults may have had effects: everywhere, and, longer, on who wants a resource that
+// one may have left to nobody.
+type reach struct {
+	everywhere []span
+	orphaned   map[int32][]span
+}
+
+// reached is the reach of all faults.
+func (c *Checker) reached() reach {
+	r := reach{orphaned: c.orphaned()}
 	for _, f := range c.faults {
-		spans = append(spans, c.inForce(f))
+		r.everywhere = append(r.everywhere, c.inForce(f))
 	}
-	return spans
+	return r
+}
+
+func (r *reach) touches(resource int32, s span) bool {
+	return slices.ContainsFunc(r.everywhere, s.meets) || slices.ContainsFunc(r.orphaned[resource], s.meets)
+}
+
+// blame counts, under a field, what went wrong with a resource although no fault touched it, from when
+// the first of those was asked for who came into it until it was seen. Without faults it goes without saying.
+func (c *Checker) blame(f *Findings, field string, resource int32, from, at int64) {
+	if len(c.faults) == 0 {
+		return
+	}
+	n := f.Counts[field]
+	if !c.reach.touches(resource, span{from, at + 1}) {
+		n++
+	}
+	f.Counts[field] = n
 }
 
 // orphaned is, of each resource, when it may be held for nobody because of a fault: one ended the
