@@ -50,7 +50,7 @@ func when(say *lang.Lang, r result.Row) string {
 
 // oneWay says that a fault cut nobody off: those whom what was sent does not reach, or late, still send.
 func oneWay(f result.Fault) bool {
-	return f.Kind == "partition" && len(f.From) > 0 && !slices.ContainsFunc(f.From, func(host string) bool { return slices.Contains(f.To, host) })
+	return f.Kind == "partition" && history.OneWay(f.Target)
 }
 
 // struck names the processes that the faults of a row had in their grip, when they were most:

@@ -52,14 +52,12 @@ func TestWhenSaysHowMuchBroke(t *testing.T) {
 	if got := when(lang.English(), played); got != "under play" {
 		t.Errorf("a session in which something was cut for a while: %q", got)
 	}
-	for want, hosts := range map[string][2][]string{
-		"when the network was cut": {{"a", "c"}, {"a", "c"}}, // between them, both ways
-		"under late-release":       {{"a"}, {"c"}},
+	for want, target := range map[string]string{
+		"when the network was cut": "zone:a <-> others",
+		"under late-release":       "holder-of:r1 -> role:redis (master-c)",
 	} {
-		cut := fault("partition", "zone:a", 1, 2)
-		cut.From, cut.To = hosts[0], hosts[1]
-		if got := when(lang.English(), result.Row{Scenario: "late-release", Faults: []result.Fault{cut}}); got != want {
-			t.Errorf("what %v send to %v is lost: %q, want %q", hosts[0], hosts[1], got, want)
+		if got := when(lang.English(), result.Row{Scenario: "late-release", Faults: []result.Fault{fault("partition", target, 1, 2)}}); got != want {
+			t.Errorf("a partition of %s: %q, want %q", target, got, want)
 		}
 	}
 	one := result.Row{Nodes: []result.NodeLoad{{Node: "redis-1", Role: "redis", Zone: "a"}}, Faults: []result.Fault{fault("restart", "role:redis", 1, 2, "redis-1")}}

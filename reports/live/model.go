@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"locklab/reports/plots"
@@ -472,13 +471,12 @@ func (m *model) link(from, to string) (s linkState) {
 		if !f.inForce() {
 			continue
 		}
-		oneWay := strings.Contains(f.target, "->") && !strings.Contains(f.target, "<->")
 		there := slices.Contains(f.from, from) && slices.Contains(f.to, to)
 		back := slices.Contains(f.from, to) && slices.Contains(f.to, from)
 		if there && back && zone(from) == zone(to) { // one that names the same hosts on both sides is between zones
 			continue
 		}
-		if there || back && !oneWay {
+		if there || back && !history.OneWay(f.target) {
 			s.kinds = append(s.kinds, f.kind)
 			s.delayNS += f.delayNS
 		}

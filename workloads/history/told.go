@@ -50,6 +50,12 @@ func TargetText(target string) sentence.Text {
 	return sentence.Name(target)
 }
 
+// OneWay says that a fault of this target hits traffic in one direction only.
+func OneWay(target string) bool {
+	_, _, ways := sides(target)
+	return ways == oneWay
+}
+
 // sides are the ends of the traffic that a fault hits, and which of its ways; ways is empty
 // if it does not hit traffic.
 func sides(target string) (from, to sentence.Text, ways string) {
