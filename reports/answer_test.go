@@ -192,6 +192,29 @@ func TestFailuresThatNoFaultTouched(t *testing.T) {
 	}
 }
 
+// TestNotJudgedIsNeverGood: neither in the cell of a scenario, nor in the plot.
+func TestNotJudgedIsNeverGood(t *testing.T) {
+	say := lang.English()
+	row := func(lock, safety string) result.Row {
+		r := result.Row{Lock: lock, Scenario: "play", Workload: "matchmaking", Repeats: 1, MeasuredMS: 8000, OfferedPerS: 100, Availability: 1, Duplicates: &result.Duplicates{}}
+		r.Verdict.Safety, r.Verdict.Status = safety, result.StatusExpected
+		return r
+	}
+	unjudged, judged, unsafe := row("quorum", result.SafetyNotJudged), row("redlock", result.Safe), row("none", result.Unsafe)
+	unsafe.Duplicates.Raced, unsafe.Matches = 9, 100
+	counted := violationOf([]result.Row{judged})
+	if c := cellOf(say, unjudged, counted); c.Meaning != open || c.Lines[0].Value != "none seen" {
+		t.Errorf("the cell is %v, and says %+v", c.Meaning, c.Lines)
+	}
+	if c := cellOf(say, judged, counted); c.Meaning != good || c.Lines[0].Value != "0" {
+		t.Errorf("of a lock that was judged it is %v, and says %+v", c.Meaning, c.Lines)
+	}
+	rows := []result.Row{unjudged, judged, unsafe}
+	if plot := tradeoffOf(say, rows, inksOf(rows)); plot.Clean != "At the origin, with none of either: redlock (play). There too, but whether it is safe was not judged: quorum (play)." {
+		t.Errorf("the plot says %q", plot.Clean)
+	}
+}
+
 // TestViolationsThatNoFaultTouched: a sentence that names what was broken, and the cells, say of how many
 // violations that was not the cause.
 func TestViolationsThatNoFaultTouched(t *testing.T) {

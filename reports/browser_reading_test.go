@@ -315,7 +315,12 @@ func handoff(t *testing.T) string {
 		for i := range f.Results {
 			r := &f.Results[i]
 			r.Workload, r.Duplicates, r.PerRepeat = "handoff", nil, nil
-			r.HandoffMS = &result.Quantiles{P50: 1018.497535, P99: 1080.084991, P999: 1088.145919, Max: 1088.145919}
+			r.Lock += ":ttl=1s,wake=publish" // names with options are as long
+			r.Availability, r.Acquired = 0.988, new(0.988)
+			r.Verdict.Safety, r.Verdict.Expected.Safety, r.ViolationsAtMS = result.SafetyNotJudged, "", nil
+			r.LatencyMS = &result.Quantiles{P50: 783.01, P99: 783.01, P999: 1783.01, Max: 1783.01}
+			r.AcquireMS, r.Overlaps = r.LatencyMS, new(int64)
+			r.HandoffMS = &result.Quantiles{P50: 518.497535, P99: 880.084991, P999: 1088.145919, Max: 1088.145919}
 			r.WakeupsPerHandoff, r.MessagesPerHandoff, r.MessagesPerAcquire = new(12.898550724637681), new(122.028985507246375), new(118.397790055248619)
 			r.Fairness, r.PeerFairness, r.RTTMS = new(0.9271281412723568), new(0.9678286558345642), new(2.527735)
 			r.AcquireRTT = new(1.8586248162880998)

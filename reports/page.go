@@ -227,7 +227,7 @@ func matrixOf(say *lang.Lang, f result.File, workload string) matrix {
 // cellOf shows a row by what it means for a user.
 func cellOf(say *lang.Lang, r result.Row, counted result.Figure) cell {
 	c := cell{Run: true, ID: rowID(r), Status: statusOf(say, r.Verdict), Why: why(say, r.Verdict)}
-	level := open
+	level, unsure := open, false // whether it is safe
 	columns := answerColumns([]result.Row{r})
 	if nobodyServed(r) {
 		c.Lines, level = []cellLine{{Name: say.Text("nobody served"), Value: say.Sprintf("%s still waited", count(int64(stillWaited(r)))), Meaning: harm}}, harm
@@ -240,6 +240,9 @@ func cellOf(say *lang.Lang, r result.Row, counted result.Figure) cell {
 		v, _ := f.Of(r)
 		if line.Value = told(say, f, v); f.Field == result.OutageField {
 			line.Value = longestOutage(say, r).atLeast(say, line.Value)
+		}
+		if f.Violation != "" && v == 0 && line.Meaning == open {
+			line.Value, unsure = say.Text("none seen"), true
 		}
 		level = max(level, line.Meaning)
 		c.Lines = append(c.Lines, line)
@@ -274,7 +277,7 @@ func cellOf(say *lang.Lang, r result.Row, counted result.Figure) cell {
 			c.Lines = append(c.Lines, cellLine{Name: say.Text("before the fault"), Value: span(say, o.before), Part: true})
 		}
 	}
-	if r.Verdict.Undecided() {
+	if r.Verdict.Undecided() || unsure && level == good {
 		level = open
 	}
 	c.Meaning, c.Class = level, level.Class()

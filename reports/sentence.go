@@ -165,6 +165,9 @@ func counts(say *lang.Lang, n int64, f result.Figure) string {
 // matches, and of how many no fault is the cause.
 func share(say *lang.Lang, counted result.Figure, r result.Row) string {
 	var parts []string
+	if note := withoutFault(say, counted, r); note != "" { // first: it is of what stands before it
+		parts = append(parts, note)
+	}
 	if counted.Violation == "duplicate" && r.Duplicates != nil {
 		n, _ := counted.Of(r)
 		if warmup := r.Duplicates.Warmup; warmup > 0 {
@@ -173,9 +176,6 @@ func share(say *lang.Lang, counted result.Figure, r result.Row) string {
 		if v := per1000(counted, r); v > 0 {
 			parts = append(parts, say.Sprintf("%s per 1,000 matches", figure(v)))
 		}
-	}
-	if note := withoutFault(say, counted, r); note != "" {
-		parts = append(parts, note)
 	}
 	if len(parts) == 0 {
 		return ""

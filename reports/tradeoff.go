@@ -30,7 +30,7 @@ func tradeoffOf(say *lang.Lang, rows []result.Row, inks map[string]plots.Ink) (t
 	var points []plots.Point
 	locks := locksOf(rows)
 	clean, unsure, unserved, unsafe := map[string][]string{}, map[string][]string{}, map[string][]string{}, map[string][]string{}
-	unmeasured := map[string][]string{}
+	unmeasured, notJudged := map[string][]string{}, map[string][]string{}
 	for _, r := range rows {
 		if r.NothingMeasured() {
 			unmeasured[plain(r.Lock)] = append(unmeasured[plain(r.Lock)], plain(r.Scenario))
@@ -42,16 +42,22 @@ func tradeoffOf(say *lang.Lang, rows []result.Row, inks map[string]plots.Ink) (t
 		}
 		p := plots.Point{
 			Lock: plain(r.Lock), Scenario: plain(r.Scenario), Ink: inks[r.Lock], Mark: slices.Index(locks, r.Lock), Href: FileIn(say, EvidenceFile) + "#" + rowID(r),
-			X: (1 - r.Availability) * 100, Y: per1000(counted, r), Unsure: r.Verdict.Undecided(),
+			X: (1 - r.Availability) * 100, Y: per1000(counted, r),
 		}
+		n, _ := counted.Of(r)
+		unjudged := n == 0 && !unsafeOtherwise(r, counted) && r.Verdict.Safety == result.SafetyNotJudged
+		p.Unsure = r.Verdict.Undecided() || unjudged
 		if r.LatencyMS != nil {
 			p.P99MS = r.LatencyMS.P99
 		}
 		p.Words = say.Sprintf("%s under %s: %s %s, %s of the requests failed, p99 %s", p.Lock, p.Scenario, figure(p.Y), measure, percent(1-r.Availability), span(say, p.P99MS))
-		if n, _ := counted.Of(r); p.X == 0 && p.Y == 0 && n == 0 && !unsafeOtherwise(r, counted) {
-			if p.Unsure {
+		if p.X == 0 && p.Y == 0 && n == 0 && !unsafeOtherwise(r, counted) {
+			switch {
+			case r.Verdict.Undecided():
 				unsure[p.Lock] = append(unsure[p.Lock], p.Scenario)
-			} else {
+			case unjudged:
+				notJudged[p.Lock] = append(notJudged[p.Lock], p.Scenario)
+			default:
 				clean[p.Lock] = append(clean[p.Lock], p.Scenario)
 			}
 			continue
@@ -81,6 +87,9 @@ func tradeoffOf(say *lang.Lang, rows []result.Row, inks map[string]plots.Ink) (t
 	if len(unsure) > 0 {
 		t.Clean = strings.TrimSpace(t.Clean + " " + say.Sprintf("There too, but undecided: %s.", list(unsure)))
 	}
+	if len(notJudged) > 0 {
+		t.Clean = strings.TrimSpace(t.Clean + " " + say.Sprintf("There too, but whether it is safe was not judged: %s.", list(notJudged)))
+	}
 	if len(unsafe) > 0 {
 		t.Clean = strings.TrimSpace(t.Clean + " " + say.Sprintf("✗, unsafe although it has none of these: %s.", list(unsafe)))
 	}
@@ -90,7 +99,7 @@ func tradeoffOf(say *lang.Lang, rows []result.Row, inks map[string]plots.Ink) (t
 	if len(unmeasured) > 0 {
 		t.Clean = strings.TrimSpace(t.Clean + " " + say.Sprintf("Without a mark, because nothing was measured: %s.", list(unmeasured)))
 	}
-	t.Note = say.Sprintf("Each mark is a lock under a scenario; best is bottom left. Upwards: %s. To the right: failed requests. The larger the mark, the slower the slowest 1 %% (p99). A hollow mark decides nothing.", measure)
+	t.Note = say.Sprintf("Each mark is a lock under a scenario; best is bottom left. Upwards: %s. To the right: failed requests. The larger the mark, the slower the slowest 1 %% (p99). A hollow mark decides nothing, or not whether the lock is safe.", measure)
 	t.SVG = template.HTML(plots.Tradeoff(say, measure, points)) //nolint:gosec // drawn and escaped by plots
 	return t
 }

@@ -21,7 +21,7 @@ func statusOf(say *lang.Lang, v result.Verdict) status {
 	case result.StatusExpected:
 		return status{"✓", say.Text("as expected"), "ok", say.Text("What was observed is what the scenario expects of this lock. This may be unsafe: a control has to show the violation.")}
 	case result.StatusViolated:
-		return status{"✗", say.Text("not as expected"), "bad", say.Text("The lock did something that the scenario does not expect of it, or a --fail-on threshold was crossed.")}
+		return status{"✗", say.Text("not as expected"), "bad", say.Text("The lock did something that the scenario does not expect of it, be it in one repeat only, or a --fail-on threshold was crossed.")}
 	case result.StatusControlSilent:
 		return status{"○", say.Text("control silent"), "warn", say.Text("A lock that had to show the violation did not. The scenario was too gentle this time, so it proves nothing about the other locks.")}
 	case result.StatusInconclusive:

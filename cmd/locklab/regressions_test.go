@@ -807,6 +807,26 @@ var regressions = map[string][]regression{
 			"what arrived late, or in one direction only, was told as a network that was cut", "locklab run --locks redis --scenarios late-release --workload fenced-write",
 			"reports.TestWhenSaysHowMuchBroke",
 		},
+		{
+			"raft's servers with full disks went on where they followed, and a leader with space asked them again up to ten seconds after they had some", "locklab run --locks raft --scenarios full-disk --repeat 6 --duration 10s --seed 9111, where raft-c leads",
+			"nodes/raftnode.TestAFollowerWithAFullDiskEnds",
+		},
+		{
+			"a repeat that was violated was made good by the others", "locklab run --locks raft --scenarios full-disk --repeat 6 --duration 10s --seed 9111, before raft's servers ended on full disks",
+			"workloads/check.TestOtherRepeatsMakeNothingGood",
+		},
+		{
+			"a lock whose safety was not judged was good in its scenario's cell, and at the origin of the plot", "locklab run --topology seoul-3az --locks multiphase,multiphase:rule=literal --scenarios baseline,zone-latency --duration 5s --seed 18",
+			"reports.TestNotJudgedIsNeverGood",
+		},
+		{
+			"the answer table of handoffs was cut off at 1280 px where locks have options, and so was a name in the plot", "locklab run --workload handoff --locks redlock:wake=publish,ttl=1s --scenarios wakeup-lost,link-flap --quick",
+			"reports.TestNothingIsCutOff",
+		},
+		{
+			"the live page spoke of two zones, and of rooms, whatever was run", "locklab run --topology one-host --workload mutex --locks local --scenarios baseline --ui 127.0.0.1:7789",
+			"reports/live.TestPageSaysWhatIsRun",
+		},
 	},
 }
 

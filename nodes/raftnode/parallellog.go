@@ -90,13 +90,23 @@ func (p *parallelLog) write() {
 		p.mu.Lock()
 		p.writing = 0
 		if err != nil {
-			p.err = err
-			p.fail(fmt.Errorf("raftnode: the log cannot be written: %w", err))
+			p.broke(err)
 		} else {
 			p.durable = batch[len(batch)-1].Index
 		}
 		p.changed.Broadcast()
 	}
+}
+
+// broke notes that the disk failed. A follower that went on without its log would keep the leader: that
+// hears it, and asks it only after ever longer waits, up to ten seconds, to store anything again.
+// It must be called with the mutex held.
+func (p *parallelLog) broke(err error) {
+	if p.err != nil {
+		return
+	}
+	p.err = err
+	p.fail(fmt.Errorf("raftnode: the log cannot be written: %w", err))
 }
 
 // settle waits until nothing is pending. It must be called with the mutex held.
@@ -129,6 +139,10 @@ func (p *parallelLog) StoreLogs(logs []*raft.Log) error {
 		return err
 	}
 	if err := p.disk.StoreLogs(logs); err != nil {
+		if !p.closed {
+			p.broke(err)
+			p.changed.Broadcast()
+		}
 		return err
 	}
 	for _, l := range logs {

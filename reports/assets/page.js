@@ -32,7 +32,7 @@
     });
   }
   const open = (root, on) => root.querySelectorAll("details.folds").forEach((d) => { d.open = on; });
-  const small = matchMedia("(max-width: 40rem)");
+  const small = matchMedia("(max-width: 40rem)"), wide = matchMedia("(min-width: 80rem)"); // where nothing folds
   // Tables that fit stay tables; what still scrolls says so.
   const tables = [...document.querySelectorAll(".box > table")];
   let width = 0;
@@ -43,8 +43,12 @@
     for (const d of closed) d.open = true;
     const boxes = [...document.querySelectorAll(".box, figure.drawing")];
     for (const b of boxes) delete b.dataset.hint;
-    for (const t of tables) t.classList.toggle("fits", !small.matches);
+    for (const t of tables) {
+      t.classList.toggle("fits", !small.matches);
+      t.classList.remove("tight");
+    }
     const cut = (e) => e.scrollWidth > e.clientWidth;
+    if (wide.matches) for (const t of tables.filter((t) => cut(t.parentElement))) t.classList.add("tight");
     for (const t of tables.filter((t) => cut(t.parentElement))) t.classList.remove("fits");
     for (const b of boxes.filter(cut)) b.dataset.hint = document.documentElement.dataset.scrolls;
     for (const d of closed) d.open = false;

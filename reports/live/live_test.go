@@ -559,3 +559,23 @@ func TestWorkloadsHaveVerdictsOfTheirOwn(t *testing.T) {
 		t.Errorf("%+v: the one workload of all needs no word", v.Columns[0])
 	}
 }
+
+// TestPageSaysWhatIsRun: it speaks of rooms only where some workload has them, and of no number of zones.
+func TestPageSaysWhatIsRun(t *testing.T) {
+	for workload, rooms := range map[string]bool{history.Matchmaking: true, history.Mutex: false} {
+		b := boardOf(t, Info{Title: "a test", Repeats: 1, Zones: []Zone{{"zone a", "a"}}, Rows: []Key{{"raft", "baseline", workload}}})
+		page, err := b.page("en")
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := string(page)
+		for _, of := range []string{"the lock failed, or there was none", "one with free seats"} {
+			if strings.Contains(said, of) != rooms {
+				t.Errorf("%s: says %q: %v", workload, of, !rooms)
+			}
+		}
+		if strings.Contains(said, "two simulated zones") || !strings.Contains(said, "Real processes in simulated zones") {
+			t.Errorf("%s: it speaks of two zones where there is one", workload)
+		}
+	}
+}

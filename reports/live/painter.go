@@ -67,7 +67,8 @@ func (b *Board) page(tag string) ([]byte, error) {
 		Parts []string
 		Panel template.HTML // to control it; nothing if that is not to be
 		Token string
-	}{b.info.Title, all, partIDs(), panel, b.token})
+		Rooms bool // some workload has them
+	}{b.info.Title, all, partIDs(), panel, b.token, slices.ContainsFunc(b.info.Rows, func(k Key) bool { return k.Workload == history.Matchmaking })})
 	return out.Bytes(), err
 }
 

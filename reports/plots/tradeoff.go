@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"unicode/utf8"
+	"strings"
 
 	"locklab/reports/lang"
 )
@@ -62,7 +62,7 @@ func Tradeoff(say *lang.Lang, measure string, points []Point) []byte {
 	places := make([]point, len(points))
 	for i, p := range points {
 		at, r := point{x(p.X), y(p.Y)}, radius(p)
-		places[i] = names.place(at, r, letter*float64(utf8.RuneCountInString(nameOf(p))))
+		places[i] = names.place(at, r, letter*letters(nameOf(p)))
 		if math.Abs(places[i].y-at.y) > 1 || places[i].x > at.x+r+5 { // below all names, which stay legible where one has to be crossed
 			f.stroke(pen{p.Ink, 0.7, ""}, []point{at, {places[i].x - 1, places[i].y}})
 		}
@@ -85,6 +85,21 @@ func nameOf(p Point) string {
 	return name
 }
 
+// letters is how many of a middling width a text is as long as.
+func letters(text string) (n float64) {
+	for _, r := range text {
+		switch {
+		case strings.ContainsRune("mw=+…✗", r):
+			n += 1.6
+		case strings.ContainsRune("fijlt.,:-", r):
+			n += 0.7
+		default:
+			n += 1.05
+		}
+	}
+	return n
+}
+
 // labels finds places for names, none upon another.
 type labels struct {
 	taken              []rect // by marks and names
@@ -97,7 +112,7 @@ type labels struct {
 // and below as far as need be, or farther to the right. One whose line crosses no other name is taken first.
 func (l *labels) place(at point, r, width float64) point {
 	const rows, columns, aside = 40, 6, 50
-	best, found := point{at.x + r + 4, at.y}, false
+	best, found := point{min(at.x+r+4, l.right-width), at.y}, false
 	for n := range rows * columns {
 		i, farther := n%rows, aside*float64(n/rows)
 		if i == 0 && found {

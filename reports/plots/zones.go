@@ -70,7 +70,8 @@ const (
 	roomSize           = 9.0
 	roomStep           = 12.0
 	roomRows           = 2
-	cardsInRow         = 3
+	cardsInRow         = 3     // at most
+	mapCard            = 100.0 // the least width of a card: names have room
 )
 
 // box is a rectangle.
@@ -148,10 +149,11 @@ func (m Map) Draw(say *lang.Lang, narrow bool) []byte {
 // layOut places the cards of a zone, role by role.
 func layOut(z Zone, at point, width float64) (box, []placed) {
 	var cards []placed
-	card := (width - 2*mapPad - (cardsInRow-1)*mapGap) / cardsInRow
+	inRow := max(min(int((width-2*mapPad+mapGap)/(mapCard+mapGap)), cardsInRow), 1)
+	card := (width-2*mapPad+mapGap)/float64(inRow) - mapGap
 	y, column, tall := at.y+mapHead+4, 0, 0.0
 	for i, n := range z.Nodes {
-		if i > 0 && (n.Role != z.Nodes[i-1].Role || column == cardsInRow) {
+		if i > 0 && (n.Role != z.Nodes[i-1].Role || column == inRow) {
 			y, column, tall = y+tall+mapGap, 0, 0
 		}
 		h := 42.0

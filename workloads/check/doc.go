@@ -70,6 +70,19 @@
 // Fencing tokens must grow: an acquisition that was sent after
 // another one was answered must get the higher token, and no two holds share one.
 //
+// # What no fault is to blame for
+//
+// In a run with faults it is told of how many duplicates, overlaps, stale writes and lost updates none
+// is the cause: of those between whose beginning and end no fault touched their resource, as one touches
+// requests (see Liveness for how long it does so beyond its end). They begin when the first of the two who
+// came into it asked for the lock, or looked for a room:
+//
+//	fault              ├─────────────┤ · · · · ·
+//	h1    ask┤├────┤                                 untouched
+//	h2     ask┤├────┤
+//	h3              ask┤├────────┤                   touched: asked before it, seen in it
+//	h4                     ask┤├────┤
+//
 // # Stores
 //
 // In the workload fenced-write the store's versions say in which order it did what, so no

@@ -154,6 +154,36 @@ func Judge(f *Findings, want history.Expect) Verdict {
 	return end(Expected, f.told(want))
 }
 
+// JudgeRepeats judges the repeats of one run together, and each by itself: what one of them did worse than
+// expected is not made good by the others.
+func JudgeRepeats(repeats []*Findings, want history.Expect) (*Findings, Verdict) {
+	merged := Merge(repeats...)
+	v := Judge(merged, want)
+	if v.Status == Violated {
+		return merged, v
+	}
+	first, worse := 0, 0
+	var why sentence.Text
+	for i, f := range repeats {
+		one := Judge(f, want)
+		if one.Status != Violated {
+			continue
+		}
+		if worse++; worse == 1 {
+			first, why = i+1, one.Reason
+		}
+	}
+	if worse > 0 {
+		v.Status = Violated
+		v.Reason = sentence.Of("repeat %d of %d was not as expected: %s", first, len(repeats), why)
+		if worse > 1 {
+			v.Reason = sentence.Of("%d of %d repeats were not as expected, the first of them repeat %d: %s", worse, len(repeats), first, why)
+		}
+		v.Why = v.Reason.Whole()
+	}
+	return merged, v
+}
+
 // fellShort says what the lock did too late, or not at all, if anything.
 func (f *Findings) fellShort(want history.Expect) sentence.Text {
 	if f.fares(want) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"locklab/internal/sentence"
 	"locklab/workloads/check"
 	"locklab/workloads/check/checktest"
 	"locklab/workloads/history"
@@ -587,6 +588,32 @@ func TestMerge(t *testing.T) {
 	}
 	if check.Merge() != nil {
 		t.Error("merging nothing gave something")
+	}
+}
+
+// TestOtherRepeatsMakeNothingGood: a repeat that alone would be violated makes the row so, however well the
+// others did, and whether or not they decide anything.
+func TestOtherRepeatsMakeNothingGood(t *testing.T) {
+	served := func(ok int64) *check.Findings {
+		return &check.Findings{Repeats: 1, OK: ok, Granted: ok, AcquiredOK: ok, During: check.Served{OK: ok, All: 100}, FaultsNS: int64(3 * time.Second), Liveness: check.Live, Demand: true}
+	}
+	lost := served(100)
+	lost.GivenUp = []sentence.Text{sentence.Name("no answer")}
+	want := history.Expect{Safety: check.Safe, Availability: history.Availability{During: 0.4}}
+	for _, c := range []struct {
+		repeats []*check.Findings
+		status  check.Status
+		why     string
+	}{
+		{[]*check.Findings{served(100), served(80)}, check.Expected, ""},
+		{[]*check.Findings{served(100), served(24), served(90)}, check.Violated, "Repeat 2 of 3 was not as expected: expected that at least 40 % of the operations"},
+		{[]*check.Findings{served(100), served(24), served(30)}, check.Violated, "2 of 3 repeats were not as expected, the first of them repeat 2: expected that"},
+		{[]*check.Findings{lost, served(24)}, check.Violated, "Repeat 2 of 2 was not as expected: "},
+		{[]*check.Findings{lost, served(100)}, check.Inconclusive, "No answer"},
+	} {
+		if _, v := check.JudgeRepeats(c.repeats, want); v.Status != c.status || !strings.HasPrefix(v.Why, c.why) {
+			t.Errorf("%s: %s, want %s: %s", v.Status, v.Why, c.status, c.why)
+		}
 	}
 }
 

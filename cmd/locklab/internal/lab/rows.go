@@ -23,9 +23,9 @@ func rowOf(repeats []repeat, topo *topology.Topology) result.Row {
 	for _, r := range repeats {
 		all, histories, aside = append(all, r.found), append(histories, r.history), append(aside, r.aside...)
 	}
-	merged := check.Merge(all...)
-	want := check.ExpectationOf(merged.Run)
-	row := toRow(merged, check.Judge(merged, want), want, histories)
+	want := check.ExpectationOf(all[0].Run)
+	merged, verdict := check.JudgeRepeats(all, want)
+	row := toRow(merged, verdict, want, histories)
 	if len(aside) > 0 {
 		row.Verdict.Say(sentence.Of("%s. An earlier try that decides nothing showed %s", row.Verdict.Told(), sentence.And(aside...)))
 	}
