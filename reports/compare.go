@@ -291,7 +291,7 @@ func drawWhiskers(runs []comparedRow, j int) {
 
 // intervalOf is where a figure of a row lies; without a Confidence if nobody knows.
 func intervalOf(f result.Figure, r result.Row) noise.Interval {
-	s, _, _ := sampleOf(r, f)
+	s, _ := sampleOf(r, f)
 	iv := s.Interval()
 	iv.Low = max(iv.Low, 0)
 	if f.Most > 0 {

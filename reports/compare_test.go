@@ -165,6 +165,37 @@ func TestComparisonShowsWhatItCompares(t *testing.T) {
 	}
 }
 
+// TestWhatIsLeftOutIsSaid: which repeats of which run are not compared, also where nothing is judged; and of
+// a run all of whose repeats are such, that they are shown.
+func TestWhatIsLeftOutIsSaid(t *testing.T) {
+	for name, tt := range map[string]struct {
+		busy int // of the first run's three repeats of one row
+		load string
+		says string
+		not  string
+	}{
+		"one of three":           {1, "rate=300", "are left out of what is compared: 1 of none under baseline in first. What each", "During all repeats"},
+		"one, nothing is judged": {1, "rate=600", "are left out of what is compared: 1 of none under baseline in first. What each", "During all repeats"},
+		"all of them":            {3, "rate=300", "so that their figures are shown, but no difference from them is judged: none under baseline in first.", "left out of what is compared"},
+	} {
+		a, b, out := sample(t), sample(t), t.TempDir()
+		repeated(t, a, 3, 1, 0)
+		repeated(t, b, 3, 1, 0)
+		edit(t, a, func(f *result.File) {
+			f.Run.ID, f.Run.Load = "first", "rate=300"
+			for k := range tt.busy {
+				f.Results[0].PerRepeat[k].Figures[result.OthersField] = 0.7
+			}
+		})
+		edit(t, b, func(f *result.File) { f.Run.ID, f.Run.Load = "second", tt.load })
+		generate(t, []string{a, b}, out)
+		text := strings.ReplaceAll(string(read(t, out, reports.MarkdownFile)), "**", "")
+		if !strings.Contains(text, tt.says) || strings.Contains(text, tt.not) {
+			t.Errorf("%s: want %q and not %q in\n%.3000s", name, tt.says, tt.not, text)
+		}
+	}
+}
+
 // wide gives every row all that a comparison of this workload has columns for.
 func wide(t *testing.T, dir string, times float64) {
 	t.Helper()

@@ -109,21 +109,28 @@ func changeText(say *lang.Lang, f result.Figure, before, after float64) string {
 func said(say *lang.Lang, files []result.File, names []string, found []Difference) []string {
 	by := map[noise.Outcome][]Difference{}
 	tested, fewest, repeated := 0, 0, false
-	var leftOut []string
+	var leftOut, busy []string
+	once := func(all *[]string, text string) {
+		if !slices.Contains(*all, text) {
+			*all = append(*all, text)
+		}
+	}
 	var reasons []string // why some are not tested
 	for _, d := range found {
-		if where := say.Sprintf("%s under %s", plain(d.Lock), plain(d.Scenario)); d.LeftOut > 0 {
-			if part := say.Sprintf("%d of %s", d.LeftOut, where); !slices.Contains(leftOut, part) {
-				leftOut = append(leftOut, part)
+		for i, run := range []int{0, d.Run} {
+			where := say.Sprintf("%s in %s", say.Sprintf("%s under %s", plain(d.Lock), plain(d.Scenario)), names[run])
+			switch q := d.Quiet[i]; {
+			case q.busy:
+				once(&busy, where)
+			case q.leftOut > 0:
+				once(&leftOut, say.Sprintf("%d of %s", q.leftOut, where))
 			}
 		}
 		if d.Untested != "" {
 			if d.Untested == otherConditions {
 				continue // that stands above
 			}
-			if reason := untestedText(say, d.Untested); !slices.Contains(reasons, reason) {
-				reasons = append(reasons, reason)
-			}
+			once(&reasons, untestedText(say, d.Untested))
 			continue
 		}
 		tested++
@@ -170,8 +177,11 @@ func said(say *lang.Lang, files []result.File, names []string, found []Differenc
 	case len(reasons) > 0:
 		all = append(all, say.Sprintf("Some differences are not judged: %s.", strings.Join(reasons, ", ")))
 	}
-	if len(leftOut) > 0 && tested > 0 {
-		all = append(all, say.Sprintf("Repeats during which others used the machine are left out: %s.", say.List(leftOut)))
+	if len(leftOut) > 0 {
+		all = append(all, say.Sprintf("Repeats during which others used the machine are left out of what is compared: %s. What each lock does at worst is of all repeats.", say.List(leftOut)))
+	}
+	if len(busy) > 0 {
+		all = append(all, say.Sprintf("During all repeats of these others used the machine, so that their figures are shown, but no difference from them is judged: %s.", say.List(busy)))
 	}
 	return all
 }
@@ -198,7 +208,7 @@ func undecidedRows(say *lang.Lang, files []result.File, names []string) string {
 // method says how differences are judged.
 func method(say *lang.Lang) []string {
 	return []string{
-		say.Sprintf("With repeats, a figure is the median over them, its interval the 95 %% one by order statistics (of fewer than six repeats, all of them), and two runs are compared by the Mann-Whitney U test, which assumes no distribution. Repeats during which others used more than %s of the CPUs are left out, and a difference of less than %s of the smaller value of a time or a rate, or 0.1 points of a share, is not called shown: runs of one program drift as far apart.", percent(noise.Quiet), percent(noise.Drift)),
+		say.Sprintf("With repeats, a figure is the median over them, its interval the 95 %% one by order statistics (of fewer than six repeats, all of them), and two runs are compared by the Mann-Whitney U test, which assumes no distribution. Repeats during which others used more than %s of the CPUs are left out, unless all of a row are such: then they are shown, and nothing is judged by them. A difference of less than %s of the smaller value of a time or a rate, or 0.1 points of a share, is not called shown: runs of one program drift as far apart.", percent(noise.Quiet), percent(noise.Drift)),
 		say.Text("Without repeats, the interval comes from the spread within the run: its time is cut into twenty blocks, which are drawn anew many times, each in place of one under the same faults (block bootstrap); that of a latency or acquire time is where 95 % of these draws lie. What stays the same throughout a run and differs between runs is not in it, so a single run of each shows no difference; it can only tell what is noise."),
 		say.Text("All comparisons of this page count together (Holm’s method): the chance that any is called shown, although nothing changed, is at most 5 %."),
 	}

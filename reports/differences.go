@@ -14,10 +14,17 @@ type Difference struct {
 	Lock, Scenario, Workload string
 	Figure                   result.Figure
 	noise.Comparison
-	// Untested says in a few words why there is no test; "" if there is one. LeftOut is how
-	// many repeats of both were left out, because others used the machine.
+	// Untested says in a few words why there is no test; "" if there is one. Quiet is what is left
+	// of the first run's repeats, and of the other's.
 	Untested string
-	LeftOut  int
+	Quiet    [2]quiet
+}
+
+// quiet is what is left of a row's repeats without those during which others used the machine: how many
+// were left out, or that all were such, so that none was.
+type quiet struct {
+	leftOut int
+	busy    bool
 }
 
 // Why nothing is tested: of a whole run, of a row, of one figure.
@@ -102,8 +109,8 @@ func difference(before, after result.Row, f result.Figure) (d Difference, both b
 	if !had || !has {
 		return d, false
 	}
-	a, leftA, busyA := sampleOf(before, f)
-	b, leftB, busyB := sampleOf(after, f)
+	a, quietA := sampleOf(before, f)
+	b, quietB := sampleOf(after, f)
 	kind := noise.Measure
 	switch f.As {
 	case result.Share:
@@ -112,13 +119,13 @@ func difference(before, after result.Row, f result.Figure) (d Difference, both b
 		kind = noise.Count
 	default:
 	}
-	d = Difference{Lock: after.Lock, Scenario: after.Scenario, Workload: after.Workload, Figure: f, Comparison: noise.Compare(a, b, kind), LeftOut: leftA + leftB}
+	d = Difference{Lock: after.Lock, Scenario: after.Scenario, Workload: after.Workload, Figure: f, Comparison: noise.Compare(a, b, kind), Quiet: [2]quiet{quietA, quietB}}
 	switch {
 	case before.Verdict.Undecided() || after.Verdict.Undecided():
 		d.Untested = rowInconclusive
 	case f.Field == result.OutageField && (anyWentOn(before) || anyWentOn(after)): // nobody knows how long it was
 		d.Untested = wentOnAtEnd
-	case busyA || busyB:
+	case quietA.busy || quietB.busy:
 		d.Untested = busyMachine
 	case !d.Tested():
 		d.Untested = spreadUnknown
@@ -126,14 +133,12 @@ func difference(before, after result.Row, f result.Figure) (d Difference, both b
 	return d, true
 }
 
-// sampleOf is a figure in the repeats that can be compared; how many could not, because
-// others used the machine. It was busy if that is so of all: then the sample is of these.
-// Where the machine does not tell, all can.
-func sampleOf(r result.Row, f result.Figure) (s noise.Sample, leftOut int, busy bool) {
-	quiet := slices.DeleteFunc(slices.Clone(r.PerRepeat), func(one result.Repeat) bool { return one.Figures[result.OthersField] > noise.Quiet })
-	leftOut = len(r.PerRepeat) - len(quiet)
-	if busy = leftOut > 0 && len(quiet) == 0; !busy {
-		r.PerRepeat = quiet
+// sampleOf is a figure in the repeats that can be compared. Where others used the machine during all,
+// it is of these; where the machine does not tell, all can.
+func sampleOf(r result.Row, f result.Figure) (s noise.Sample, q quiet) {
+	left := slices.DeleteFunc(slices.Clone(r.PerRepeat), func(one result.Repeat) bool { return one.Figures[result.OthersField] > noise.Quiet })
+	if q.busy = len(r.PerRepeat) > 0 && len(left) == 0; !q.busy {
+		q.leftOut, r.PerRepeat = len(r.PerRepeat)-len(left), left
 	}
 	s.Values, s.Error = r.Values(f)
 	if len(r.PerRepeat) == 1 {
@@ -141,5 +146,5 @@ func sampleOf(r result.Row, f result.Figure) (s noise.Sample, leftOut int, busy 
 			s.Range = &within
 		}
 	}
-	return s, leftOut, busy
+	return s, q
 }

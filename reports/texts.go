@@ -43,7 +43,11 @@ func texts(say *lang.Lang, file string) (map[string]any, error) {
 			}
 			return template.HTML(strings.Join(marked, ", ")) //nolint:gosec // they were escaped
 		},
-		"breaks": func(spec string) template.HTML { // between the options of a lock, where a line may end
+		"breaks": func(spec string) template.HTML { // between the options of a lock, where a line may end if it is long
+			const long = 18
+			if len(spec) < long {
+				return template.HTML(template.HTMLEscapeString(spec)) //nolint:gosec // it was escaped
+			}
 			return template.HTML(strings.NewReplacer(":", ":<wbr>", ",", ",<wbr>").Replace(template.HTMLEscapeString(spec))) //nolint:gosec // it was escaped
 		},
 		"lang":   func() string { return say.Tag },

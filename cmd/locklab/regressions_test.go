@@ -827,6 +827,10 @@ var regressions = map[string][]regression{
 			"the live page spoke of two zones, and of rooms, whatever was run", "locklab run --topology one-host --workload mutex --locks local --scenarios baseline --ui 127.0.0.1:7789",
 			"reports/live.TestPageSaysWhatIsRun",
 		},
+		{
+			"a comparison called repeats left out whose figures it showed, where others had used the machine during all, and said of none that it was where nothing was judged", "two runs with --quick --repeat 2, of which the first has a busy machine, and locklab report A B",
+			"reports.TestWhatIsLeftOutIsSaid",
+		},
 	},
 }
 

@@ -191,7 +191,7 @@ func (s stop) words(say *lang.Lang) (title, text string) {
 			say.Text("It keeps two requests of one master apart, and knows nothing of the other masters.")
 	case pointHolds:
 		return say.Text("Masters that ask each other make none"),
-			say.Text("The multiphase lock has no server: who wants to start a room asks all the other masters first. As long as they hear each other, one room is started at a time.")
+			say.Text("The multiphase lock has no server: who wants to start a room asks all the other masters first. As long as they hear each other, one room is started at a time for each group.")
 	case pointSplits:
 		return say.Text("Until the zones part"),
 			say.Text("While nothing passes between the zones, after a moment each side takes the other for gone and goes on by itself: both are served, and both start rooms for the same group.")

@@ -31,7 +31,7 @@ func (r rect) hits(o rect) bool {
 // Tradeoff draws the points as links, each with a shape of its lock, as large as its p99
 // is long, and with its name.
 func Tradeoff(say *lang.Lang, measure string, points []Point) []byte {
-	const height, letter = 250.0, 6.1 // of a name, in units of the drawing
+	const height, letter = 250.0, 6.4 // of a name, in units of the drawing
 	highX, highY, slowest := 1.0, 1.0, 1.0
 	for _, p := range points {
 		highX, highY, slowest = max(highX, p.X), max(highY, p.Y), max(slowest, p.P99MS)

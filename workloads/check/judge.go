@@ -276,6 +276,8 @@ func (f *Findings) told(want history.Expect) sentence.Text {
 	case !judges(want):
 	case want.Safety == "" && len(want.Liveness) == 0:
 		text = sentence.Of("%s. Only its availability was judged", text)
+	case want.Safety == "" && n > 0:
+		text = sentence.Of("%s. Nothing was expected of its safety", text)
 	case want.Safety == "":
 		text = sentence.Of("%s. Its safety was not judged", text)
 	case len(want.Liveness) == 0:

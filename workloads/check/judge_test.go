@@ -175,7 +175,7 @@ func TestWhatIsNotJudgedIsNotSafe(t *testing.T) {
 		{"nothing", nil, history.Expect{}, check.NotJudged, check.SafetyNotJudged, "The scenario expects nothing of this lock: no violation was seen, and it stayed live."},
 		{"nothing, unsafe", twice, history.Expect{}, check.NotJudged, check.Unsafe, "The scenario expects nothing of this lock: 1 duplicate (1 raced, 0 overlooked), and it stayed live."},
 		{"liveness only", nil, history.Expect{Liveness: live}, check.Expected, check.SafetyNotJudged, "No violation was seen, and it stayed live. Its safety was not judged."},
-		{"liveness only, unsafe", twice, history.Expect{Liveness: live}, check.Expected, check.Unsafe, "1 duplicate (1 raced, 0 overlooked), and it stayed live. Its safety was not judged."},
+		{"liveness only, unsafe", twice, history.Expect{Liveness: live}, check.Expected, check.Unsafe, "1 duplicate (1 raced, 0 overlooked), and it stayed live. Nothing was expected of its safety."},
 		{"safety only", nil, history.Expect{Safety: check.Safe}, check.Expected, check.Safe, "No violation, and it stayed live. Its liveness was not judged."},
 		{"both", nil, history.Expect{Safety: check.Safe, Liveness: live}, check.Expected, check.Safe, "No violation, and it stayed live."},
 	} {
