@@ -831,6 +831,14 @@ var regressions = map[string][]regression{
 			"a comparison called repeats left out whose figures it showed, where others had used the machine during all, and said of none that it was where nothing was judged", "two runs with --quick --repeat 2, of which the first has a busy machine, and locklab report A B",
 			"reports.TestWhatIsLeftOutIsSaid",
 		},
+		{
+			"what a sweep said of times was chance: another seed said the opposite", "locklab sim multiphase --sweep peers=500..1000 --against ricart-agrawala,multiphase:quorum --seed 1, and --seed 2",
+			"cmd/locklab.TestChanceIsNoCrossing",
+		},
+		{
+			"requests that failed before a fault counted as touched by it, where an acquisition that was under way when it began had been asked for before", "locklab run --workload mutex --locks redis:watch --scenarios one-way-partition --clients 12 --hold 8ms --seed 407",
+			"workloads/check.TestNoFaultTouchesWhatWasBefore",
+		},
 	},
 }
 

@@ -17,10 +17,33 @@ type compared struct {
 	less func(a, b float64) bool
 }
 
+// lessInAll says that the figure is less in each round of p than in any of o: both differ by chance from
+// round to round.
+func (f *compared) lessInAll(p, o sim.Point) bool {
+	for _, mine := range rounds(p) {
+		for _, others := range rounds(o) {
+			a, _ := f.of(mine)
+			b, _ := f.of(others)
+			if !f.less(a, b) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// rounds of a point that is computed are that point.
+func rounds(p sim.Point) []sim.Point {
+	if len(p.Rounds) == 0 {
+		return []sim.Point{p}
+	}
+	return p.Rounds
+}
+
 // comparedFigures are those of the tables.
 func comparedFigures(say *lang.Lang) []compared {
-	// A time is clearly less if it is below this part of the other: times differ by chance. Messages
-	// are counted, not timed: one fewer of those that the table shows is fewer.
+	// A time is clearly less if it is below this part of the other. Messages are counted, not timed: one
+	// fewer of those that the table shows is fewer.
 	const clearly = 0.95
 	shorter := func(a, b float64) bool { return a < clearly*b }
 	fewer := func(a, b float64) bool { return math.Round(10*a) < math.Round(10*b) }
@@ -63,16 +86,16 @@ func crossings(say *lang.Lang, points []sim.Point, lock string, zones int) (text
 		for _, f := range comparedFigures(say) {
 			var sizes, below, above []int
 			for _, p := range theirs[other] {
-				a, has := f.of(p)
-				b, had := f.of(own[p.Peers])
+				_, has := f.of(p)
+				_, had := f.of(own[p.Peers])
 				if !has || !had {
 					continue
 				}
 				sizes = append(sizes, p.Peers)
-				if f.less(a, b) {
+				switch {
+				case f.lessInAll(p, own[p.Peers]):
 					below = append(below, p.Peers)
-				}
-				if f.less(b, a) {
+				case f.lessInAll(own[p.Peers], p):
 					above = append(above, p.Peers)
 				}
 			}
@@ -129,12 +152,12 @@ func withPeers(say *lang.Lang, so, all []int) string {
 		return say.Sprintf("with %s peers", strings.Join(words, ", "))
 	}
 	if before := len(all) - len(rest) - 1; before >= 0 && all[before] < from-1 { // nobody looked between
-		return say.Sprintf("from %d peers on (not yet with %d)", from, all[before])
+		return say.Sprintf("from %d peers on (not shown with %d)", from, all[before])
 	}
 	return say.Sprintf("from %d peers on", from)
 }
 
 // clearlyText says what is told apart.
 func clearlyText(say *lang.Lang) string {
-	return say.Text("Times are told apart where one is below 95 % of the other, messages where the tables show different numbers. The computed service is a lower bound, without queues, disks or jitter; it has no times where up to ten want it, and is compared in none of them.")
+	return say.Sprintf("Each point is measured in %d rounds, which differ by chance; the tables have all together. Told apart is what differs in each round of the one from every round of the other: times where one is below 95 %% of the other, messages where they are different numbers. The computed service is a lower bound, without queues, disks or jitter; it has no times where up to ten want it, and is compared in none of them.", sim.Rounds)
 }

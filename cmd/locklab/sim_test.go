@@ -179,6 +179,33 @@ func TestCrossingsAreThoseOfTheTable(t *testing.T) {
 	}
 }
 
+// TestChanceIsNoCrossing: where the rounds of two locks lie among each other, neither needs less, whatever
+// all of them together say.
+func TestChanceIsNoCrossing(t *testing.T) {
+	point := func(lock string, p99s ...time.Duration) sim.Point {
+		p := sim.Point{Lock: lock, Peers: 5, Zones: 3, Messages: 9, MessagesContended: 9}
+		for _, p99 := range p99s {
+			r := p
+			r.Acquire.P99 = p99 * time.Millisecond
+			p.Rounds = append(p.Rounds, r)
+		}
+		p.Acquire.P99 = p99s[0] * time.Millisecond
+		return p
+	}
+	for name, c := range map[string]struct {
+		other sim.Point
+		want  string
+	}{
+		"among each other":     {point("b", 50, 100), "b needs less than a nowhere"},
+		"all of them are less": {point("b", 50, 60), "b needs less than a from 5 peers on: acquire p99 where nobody else wants it"},
+		"by less than 5 %":     {point("b", 50, 86), "b needs less than a nowhere"},
+	} {
+		if texts := crossings(lang.English(), []sim.Point{point("a", 90, 95), c.other}, "a", 3); texts[0] != c.want {
+			t.Errorf("%s: %q, want %q", name, texts[0], c.want)
+		}
+	}
+}
+
 // TestCrossingsSayWhatIsWorse: whoever reads what a lock is compared with reads both, of every
 // column of the table, whatever has no queue is not compared by it, and what is so in the middle
 // is not told of the end.
@@ -203,7 +230,7 @@ func TestCrossingsSayWhatIsWorse(t *testing.T) {
 			"with 2, 10 peers: mean handoff, handoff p99",
 		"other needs more than own with 2 peers: messages where nobody else wants it, messages where up to ten want it; " +
 			"with 2, 10 peers: acquire p50 where up to ten want it, acquire p99 where up to ten want it; with 5 peers: mean handoff, handoff p99",
-		"service needs less than own from 5 peers on (not yet with 2): messages where nobody else wants it, messages where up to ten want it",
+		"service needs less than own from 5 peers on (not shown with 2): messages where nobody else wants it, messages where up to ten want it",
 		"service needs more than own from 2 peers on: acquire p50 where nobody else wants it, acquire p99 where nobody else wants it",
 		"same needs less than own nowhere",
 		"same needs more than own nowhere",

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"strconv"
 	"time"
 
 	"locklab/internal/seed"
@@ -20,6 +21,8 @@ type Point struct {
 	Acquire   Spread `json:"acquire_ns"`
 	Contended Spread `json:"contended_ns"`
 	Handoff   Spread `json:"handoff_ns"`
+	// Rounds are the same of each of its rounds, which differ by chance alone; none of what is computed.
+	Rounds []Point `json:"-"`
 }
 
 // Spread is some figures of a distribution, in nanoseconds.
@@ -37,13 +40,42 @@ func spreadOf(h *Hist) Spread {
 // Contenders is how many peers want the lock in a sweep, or all if there are fewer.
 const Contenders = 10
 
-// sweepOps is how many acquisitions each contender makes in each of the two runs.
+// sweepOps is how many acquisitions each contender makes in each of the two runs of a round.
 const sweepOps = 20
 
-// Measure runs the lock with nothing broken: once with hardly ever two who want it at
+// Rounds is how often each point is measured, each time with other delays, arrivals and ties: a
+// difference between locks that not all rounds show may be chance.
+const Rounds = 6
+
+// Measure runs the lock with nothing broken, in rounds: in each once with hardly ever two who want it at
 // once, once with ten who always do. Each holds for a millisecond. The peers are dealt
 // over all zones, and so are those who want the lock.
 func Measure(sim Simulator, peers, zones int, s seed.Seed) (Point, error) {
+	var free, busy Totals
+	var rounds []Point
+	for n := range Rounds {
+		one, other, err := round(sim, peers, zones, s.Child("round "+strconv.Itoa(n)))
+		if err != nil {
+			return Point{}, err
+		}
+		rounds = append(rounds, pointOf(peers, zones, &one.Totals, &other.Totals))
+		free.Merge(&one.Totals)
+		busy.Merge(&other.Totals)
+	}
+	p := pointOf(peers, zones, &free, &busy)
+	p.Rounds = rounds
+	return p, nil
+}
+
+func pointOf(peers, zones int, free, busy *Totals) Point {
+	return Point{
+		Peers: peers, Zones: zones,
+		Messages: free.PerGrant(), Acquire: spreadOf(&free.Wait),
+		MessagesContended: busy.PerGrant(), Contended: spreadOf(&busy.Wait), Handoff: spreadOf(&busy.Handoff),
+	}
+}
+
+func round(sim Simulator, peers, zones int, s seed.Seed) (free, busy Result, err error) {
 	cfg := Config{
 		Peers: peers, Zones: min(zones, peers), Seed: s, Formed: true,
 		Network: Network{Delay: spreadOver(zones, peers)},
@@ -52,18 +84,12 @@ func Measure(sim Simulator, peers, zones int, s seed.Seed) (Point, error) {
 		Duration: 5 * time.Minute * sweepOps * 10,
 		Patience: time.Hour,
 	}
-	free, err := sim.Run(cfg)
-	if err != nil {
-		return Point{}, err
+	if free, err = sim.Run(cfg); err != nil {
+		return free, busy, err
 	}
-	p := Point{Peers: peers, Zones: zones, Messages: perGrant(free.Messages, free.Grants), Acquire: spreadOf(&free.Wait)}
 	cfg.Load.Think = 0
-	busy, err := sim.Run(cfg)
-	if err != nil {
-		return Point{}, err
-	}
-	p.MessagesContended, p.Contended, p.Handoff = perGrant(busy.Messages, busy.Grants), spreadOf(&busy.Wait), spreadOf(&busy.Handoff)
-	return p, nil
+	busy, err = sim.Run(cfg)
+	return free, busy, err
 }
 
 // contenders picks ranks all over, the highest among them, in zones all over.

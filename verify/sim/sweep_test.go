@@ -30,6 +30,22 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
+// TestRoundsDifferByChance: a point has its rounds, which all add up to it.
+func TestRoundsDifferByChance(t *testing.T) {
+	p, err := sim.Measure(simulator(t, "lamport"), 5, 10, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fastest, slowest, differ := time.Duration(math.MaxInt64), time.Duration(0), false
+	for _, r := range p.Rounds {
+		fastest, slowest = min(fastest, r.Contended.Max), max(slowest, r.Contended.Max)
+		differ = differ || r.Contended != p.Rounds[0].Contended
+	}
+	if len(p.Rounds) != sim.Rounds || !differ || p.Contended.Max != slowest || p.Contended.P50 > slowest || len(p.Rounds[0].Rounds) > 0 {
+		t.Errorf("%d rounds, differ %v, of at most %v to %v; together %+v", len(p.Rounds), differ, fastest, slowest, p.Contended)
+	}
+}
+
 func TestGeography(t *testing.T) {
 	d := sim.Geography(sim.MaxZones)
 	for a := range d {

@@ -314,6 +314,19 @@ func TestWhatNobodyKnows(t *testing.T) {
 	}
 }
 
+// TestNoFaultTouchesWhatWasBefore: an acquisition that was asked for long before a fault, and of which nobody
+// knows what became because of it, left the resource to nobody since the fault, and not since it was asked for.
+func TestNoFaultTouchesWhatWasBefore(t *testing.T) {
+	asked := acquire("m1", "m1", "", 1990, 3990, 0)
+	asked.Resource, asked.Outcome = "g", "unknown"
+	events := append([]history.Event{leasedRun(3000), asked}, players(1000, 10_000, 2000, 2800)...)
+	events = append(append(events, fault("f1", "partition", 3000, 5000, cutAC)...), phases(1000, 10_000, 10_100)...)
+	f := checktest.Events(events, options)
+	if failed := f.Outside.All - f.Outside.OK; failed != 80 || f.During.All != f.During.OK {
+		t.Errorf("%d of 80 that failed before the fault count as touched by none, %d as touched", failed, f.During.All-f.During.OK)
+	}
+}
+
 // TestDownOrLeased: a lock that is without a grant throughout a fault is down, unless the fault may have
 // left to nobody all that is still wanted, and is over before a lease is.
 func TestDownOrLeased(t *testing.T) {

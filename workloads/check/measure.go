@@ -215,7 +215,7 @@ func (c *Checker) orphaned() map[int32][]span {
 				if !of || f.EndedNS < 0 {
 					continue
 				}
-				s := span{from, f.EndedNS + c.settles()}
+				s := span{max(from, f.lasts().from), f.EndedNS + c.settles()} // not before the fault, whenever that was asked for
 				if next, _ := slices.BinarySearch(grants, seen+1); next < len(grants) {
 					s.to = min(s.to, grants[next])
 				}
