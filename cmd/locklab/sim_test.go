@@ -182,14 +182,14 @@ func TestCrossingsAreThoseOfTheTable(t *testing.T) {
 // TestChanceIsNoCrossing: where the rounds of two locks lie among each other, neither needs less, whatever
 // all of them together say.
 func TestChanceIsNoCrossing(t *testing.T) {
-	point := func(lock string, p99s ...time.Duration) sim.Point {
+	point := func(lock string, p99s ...int) sim.Point {
 		p := sim.Point{Lock: lock, Peers: 5, Zones: 3, Messages: 9, MessagesContended: 9}
 		for _, p99 := range p99s {
 			r := p
-			r.Acquire.P99 = p99 * time.Millisecond
+			r.Acquire.P99 = time.Duration(p99) * time.Millisecond
 			p.Rounds = append(p.Rounds, r)
 		}
-		p.Acquire.P99 = p99s[0] * time.Millisecond
+		p.Acquire.P99 = time.Duration(p99s[0]) * time.Millisecond
 		return p
 	}
 	for name, c := range map[string]struct {
