@@ -291,7 +291,7 @@ func drawWhiskers(runs []comparedRow, j int) {
 
 // intervalOf is where a figure of a row lies; without a Confidence if nobody knows.
 func intervalOf(f result.Figure, r result.Row) noise.Interval {
-	s, _ := sampleOf(r, f)
+	s := sampleOf(r, f)
 	iv := s.Interval()
 	iv.Low = max(iv.Low, 0)
 	if f.Most > 0 {
@@ -334,6 +334,9 @@ func changes(say *lang.Lang, files []result.File, names []string) (changed, all 
 			}
 			shared = true
 			where := say.Sprintf("%s: %s under %s", names[i+1], plain(r.Lock), plain(r.Scenario))
+			if before, after := quietOf(first), quietOf(r); before.busy || after.busy || before.leftOut+after.leftOut > 0 {
+				where = say.Sprintf("%s, with repeats during which others used the machine", where)
+			}
 			if a, b := statusOf(say, first.Verdict), statusOf(say, r.Verdict); a.Word != b.Word {
 				status = append(status, say.Sprintf("%s is %s; it was %s.", where, b.Word, a.Word))
 			}

@@ -173,10 +173,14 @@ func TestWhatIsLeftOutIsSaid(t *testing.T) {
 		load string
 		says string
 		not  string
+		// apart says that the other run has no such row; else its verdict is another.
+		apart bool
 	}{
-		"one of three":           {1, "rate=300", "are left out of what is compared: 1 of none under baseline in first. What each", "During all repeats"},
-		"one, nothing is judged": {1, "rate=600", "are left out of what is compared: 1 of none under baseline in first. What each", "During all repeats"},
-		"all of them":            {3, "rate=300", "so that their figures are shown, but no difference from them is judged: none under baseline in first.", "left out of what is compared"},
+		"one of three":           {1, "rate=300", "are left out of the figures that are compared: 1 of none under baseline in first. Verdicts", "During all repeats", false},
+		"one, nothing is judged": {1, "rate=600", "are left out of the figures that are compared: 1 of none under baseline in first. Verdicts", "During all repeats", false},
+		"of a row of one run":    {1, "rate=300", "are left out of the figures that are compared: 1 of none under baseline in first. Verdicts", "with repeats during", true},
+		"a verdict of all":       {1, "rate=300", "second: none under baseline, with repeats during which others used the machine: liveness is stalls; it was live.", "During all repeats", false},
+		"all of them":            {3, "rate=300", "so that their figures are shown, but no difference from them is judged: none under baseline in first.", "left out of the figures that are compared", false},
 	} {
 		a, b, out := sample(t), sample(t), t.TempDir()
 		repeated(t, a, 3, 1, 0)
@@ -187,7 +191,13 @@ func TestWhatIsLeftOutIsSaid(t *testing.T) {
 				f.Results[0].PerRepeat[k].Figures[result.OthersField] = 0.7
 			}
 		})
-		edit(t, b, func(f *result.File) { f.Run.ID, f.Run.Load = "second", tt.load })
+		edit(t, b, func(f *result.File) {
+			if f.Run.ID, f.Run.Load = "second", tt.load; tt.apart {
+				f.Results = f.Results[1:]
+				return
+			}
+			f.Results[0].Verdict.Liveness, f.Results[0].Verdict.Expected.Liveness = "stalls", []string{"stalls"}
+		})
 		generate(t, []string{a, b}, out)
 		text := strings.ReplaceAll(string(read(t, out, reports.MarkdownFile)), "**", "")
 		if !strings.Contains(text, tt.says) || strings.Contains(text, tt.not) {

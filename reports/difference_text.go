@@ -109,28 +109,15 @@ func changeText(say *lang.Lang, f result.Figure, before, after float64) string {
 func said(say *lang.Lang, files []result.File, names []string, found []Difference) []string {
 	by := map[noise.Outcome][]Difference{}
 	tested, fewest, repeated := 0, 0, false
-	var leftOut, busy []string
-	once := func(all *[]string, text string) {
-		if !slices.Contains(*all, text) {
-			*all = append(*all, text)
-		}
-	}
 	var reasons []string // why some are not tested
 	for _, d := range found {
-		for i, run := range []int{0, d.Run} {
-			where := say.Sprintf("%s in %s", say.Sprintf("%s under %s", plain(d.Lock), plain(d.Scenario)), names[run])
-			switch q := d.Quiet[i]; {
-			case q.busy:
-				once(&busy, where)
-			case q.leftOut > 0:
-				once(&leftOut, say.Sprintf("%d of %s", q.leftOut, where))
-			}
-		}
 		if d.Untested != "" {
 			if d.Untested == otherConditions {
 				continue // that stands above
 			}
-			once(&reasons, untestedText(say, d.Untested))
+			if reason := untestedText(say, d.Untested); !slices.Contains(reasons, reason) {
+				reasons = append(reasons, reason)
+			}
 			continue
 		}
 		tested++
@@ -138,7 +125,7 @@ func said(say *lang.Lang, files []result.File, names []string, found []Differenc
 		by[d.Outcome] = append(by[d.Outcome], d)
 	}
 	if len(found) == 0 {
-		return nil
+		return disturbed(say, files, names)
 	}
 	var all []string
 	if shown := by[noise.Shown]; len(shown) > 0 {
@@ -177,8 +164,25 @@ func said(say *lang.Lang, files []result.File, names []string, found []Differenc
 	case len(reasons) > 0:
 		all = append(all, say.Sprintf("Some differences are not judged: %s.", strings.Join(reasons, ", ")))
 	}
+	return append(all, disturbed(say, files, names)...)
+}
+
+// disturbed says during which repeats of which rows others used the machine.
+func disturbed(say *lang.Lang, files []result.File, names []string) (all []string) {
+	var leftOut, busy []string
+	for i, f := range files {
+		for _, r := range f.Results {
+			where := say.Sprintf("%s in %s", say.Sprintf("%s under %s", plain(r.Lock), plain(r.Scenario)), names[i])
+			switch q := quietOf(r); {
+			case q.busy:
+				busy = append(busy, where)
+			case q.leftOut > 0:
+				leftOut = append(leftOut, say.Sprintf("%d of %s", q.leftOut, where))
+			}
+		}
+	}
 	if len(leftOut) > 0 {
-		all = append(all, say.Sprintf("Repeats during which others used the machine are left out of what is compared: %s. What each lock does at worst is of all repeats.", say.List(leftOut)))
+		all = append(all, say.Sprintf("Repeats during which others used the machine are left out of the figures that are compared: %s. Verdicts, changed ones too, and what each lock does at worst are of all repeats.", say.List(leftOut)))
 	}
 	if len(busy) > 0 {
 		all = append(all, say.Sprintf("During all repeats of these others used the machine, so that their figures are shown, but no difference from them is judged: %s.", say.List(busy)))

@@ -14,17 +14,23 @@ type Difference struct {
 	Lock, Scenario, Workload string
 	Figure                   result.Figure
 	noise.Comparison
-	// Untested says in a few words why there is no test; "" if there is one. Quiet is what is left
-	// of the first run's repeats, and of the other's.
-	Untested string
-	Quiet    [2]quiet
+	Untested string // in a few words why there is no test; "" if there is one
 }
 
-// quiet is what is left of a row's repeats without those during which others used the machine: how many
-// were left out, or that all were such, so that none was.
+// quiet are a row's repeats without those during which others used the machine: how many were left out, or
+// that all were such, so that none was. Where the machine does not tell, none is.
 type quiet struct {
+	repeats []result.Repeat
 	leftOut int
 	busy    bool
+}
+
+func quietOf(r result.Row) quiet {
+	left := slices.DeleteFunc(slices.Clone(r.PerRepeat), func(one result.Repeat) bool { return one.Figures[result.OthersField] > noise.Quiet })
+	if len(r.PerRepeat) > 0 && len(left) == 0 {
+		return quiet{repeats: r.PerRepeat, busy: true}
+	}
+	return quiet{repeats: left, leftOut: len(r.PerRepeat) - len(left)}
 }
 
 // Why nothing is tested: of a whole run, of a row, of one figure.
@@ -109,8 +115,7 @@ func difference(before, after result.Row, f result.Figure) (d Difference, both b
 	if !had || !has {
 		return d, false
 	}
-	a, quietA := sampleOf(before, f)
-	b, quietB := sampleOf(after, f)
+	a, b := sampleOf(before, f), sampleOf(after, f)
 	kind := noise.Measure
 	switch f.As {
 	case result.Share:
@@ -119,13 +124,13 @@ func difference(before, after result.Row, f result.Figure) (d Difference, both b
 		kind = noise.Count
 	default:
 	}
-	d = Difference{Lock: after.Lock, Scenario: after.Scenario, Workload: after.Workload, Figure: f, Comparison: noise.Compare(a, b, kind), Quiet: [2]quiet{quietA, quietB}}
+	d = Difference{Lock: after.Lock, Scenario: after.Scenario, Workload: after.Workload, Figure: f, Comparison: noise.Compare(a, b, kind)}
 	switch {
 	case before.Verdict.Undecided() || after.Verdict.Undecided():
 		d.Untested = rowInconclusive
 	case f.Field == result.OutageField && (anyWentOn(before) || anyWentOn(after)): // nobody knows how long it was
 		d.Untested = wentOnAtEnd
-	case quietA.busy || quietB.busy:
+	case quietOf(before).busy || quietOf(after).busy:
 		d.Untested = busyMachine
 	case !d.Tested():
 		d.Untested = spreadUnknown
@@ -133,18 +138,14 @@ func difference(before, after result.Row, f result.Figure) (d Difference, both b
 	return d, true
 }
 
-// sampleOf is a figure in the repeats that can be compared. Where others used the machine during all,
-// it is of these; where the machine does not tell, all can.
-func sampleOf(r result.Row, f result.Figure) (s noise.Sample, q quiet) {
-	left := slices.DeleteFunc(slices.Clone(r.PerRepeat), func(one result.Repeat) bool { return one.Figures[result.OthersField] > noise.Quiet })
-	if q.busy = len(r.PerRepeat) > 0 && len(left) == 0; !q.busy {
-		q.leftOut, r.PerRepeat = len(r.PerRepeat)-len(left), left
-	}
+// sampleOf is a figure in the repeats that can be compared.
+func sampleOf(r result.Row, f result.Figure) (s noise.Sample) {
+	r.PerRepeat = quietOf(r).repeats
 	s.Values, s.Error = r.Values(f)
 	if len(r.PerRepeat) == 1 {
 		if within, known := r.PerRepeat[0].Range[f.Field]; known {
 			s.Range = &within
 		}
 	}
-	return s, q
+	return s
 }
