@@ -363,7 +363,7 @@ func duplicates(of func(*Duplicates) int64) func(Row) (float64, bool) {
 	}
 }
 
-// untouched is how many of a violation's no fault touched.
+// untouched counts the violations of a kind that no fault touched.
 func untouched(group, of string) Figure {
 	name := strings.ReplaceAll(of, "_", " ") + " that no fault touched"
 	f := Figure{Field: of + "_untouched", Measured: true, Column: of + "_untouched", Group: group, Title: name, Term: name, As: Count, Better: Lower, Means: untouchedMeans}
