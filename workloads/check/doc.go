@@ -74,7 +74,8 @@
 //
 // In a run with faults it is told of how many duplicates, overlaps, stale writes and lost updates none
 // is the cause: of those between whose beginning and end no fault touched their resource, as one touches
-// requests (see Liveness for how long it does so beyond its end). They begin when the first of the two who
+// requests: until a second after its end, a while after processes that it ended are back, and as long as it
+// may have left the resource to nobody. They begin when the first of the two who
 // came into it asked for the lock, or looked for a room:
 //
 //	fault              ├─────────────┤ · · · · ·

@@ -143,7 +143,7 @@ func (c *matchmaking) checkRooms(f *Findings, t timeline) {
 		}
 		if worst > unreachable {
 			f.violation(t, r.start)
-			c.blame(f, "duplicates_untouched", r.group, min(r.ordered().from, other.ordered().from), r.start)
+			c.untouched(f, "duplicates_untouched", r.group, min(r.ordered().from, other.ordered().from), r.start)
 		}
 		count := &f.Duplicates
 		if r.start < t.measure {

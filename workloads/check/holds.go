@@ -208,7 +208,7 @@ func (c *Checker) checkOverlapsOf(f *Findings, t timeline, holds []*acquire) {
 		if old := holds[i]; begins < old.until-old.err {
 			f.Overlaps++
 			f.violation(t, h.at)
-			c.blame(f, "overlaps_untouched", h.resource, min(old.asked(), h.asked()), h.at)
+			c.untouched(f, "overlaps_untouched", h.resource, min(old.asked(), h.asked()), h.at)
 			c.example(f, t, sentence.Key("overlap"), c.names.text(h.resource), h.at, func() sentence.Text {
 				return sentence.Of("%s on %s got %s while %s on %s held it, and believed so for %s more",
 					brief(h.hold), c.name(h.node), c.name(h.resource), brief(old.hold), c.name(old.node), time.Duration(old.until-h.at))

@@ -187,9 +187,9 @@ func (r *reach) touches(resource int32, s span) bool {
 	return slices.ContainsFunc(r.everywhere, s.meets) || slices.ContainsFunc(r.orphaned[resource], s.meets)
 }
 
-// blame counts, under a field, what went wrong with a resource although no fault touched it, from when
+// untouched counts, under a field, what went wrong with a resource although no fault touched it, from when
 // the first of those was asked for who came into it until it was seen. Without faults it goes without saying.
-func (c *Checker) blame(f *Findings, field string, resource int32, from, at int64) {
+func (c *Checker) untouched(f *Findings, field string, resource int32, from, at int64) {
 	if len(c.faults) == 0 {
 		return
 	}

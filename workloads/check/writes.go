@@ -147,12 +147,13 @@ func (c *writes) order() {
 // holdOf is the hold that the store served; nil if it is not on record.
 func (c *writes) holdOf(a *access) *acquire { return c.holds.get(holdKey{a.by, a.hold}) }
 
-// since is when the hold was asked for that the store served.
+// since is when the hold was asked for that the store served; from the beginning on if that is not on
+// record, so that any fault before may be to blame.
 func (c *writes) since(a *access) int64 {
 	if h := c.holdOf(a); h != nil {
 		return h.asked()
 	}
-	return a.at
+	return 0
 }
 
 func (c *writes) judge(f *Findings, t timeline) {
@@ -185,7 +186,7 @@ func (c *writes) count(f *Findings, t timeline, a *access) {
 		return
 	}
 	f.Counts["stale_writes"]++
-	c.blame(f, "stale_writes_untouched", a.resource, min(c.since(a), a.after.asked()), a.at)
+	c.untouched(f, "stale_writes_untouched", a.resource, min(c.since(a), a.after.asked()), a.at)
 	if a.token > 0 { // it should have been refused
 		f.Violated[staleWrite]++
 		f.violation(t, a.at)
@@ -224,7 +225,7 @@ func (c *writes) checkLost(f *Findings, t timeline, all []*access) {
 		}
 		if knows < a.version {
 			f.Counts["lost_updates"]++
-			c.blame(f, "lost_updates_untouched", a.resource, min(c.since(a), c.since(by)), by.at)
+			c.untouched(f, "lost_updates_untouched", a.resource, min(c.since(a), c.since(by)), by.at)
 			if a.token > 0 && by.token > 0 {
 				f.Violated[lostUpdate]++
 				f.violation(t, by.at)
