@@ -240,6 +240,31 @@ func TestLastRoomsAreJudged(t *testing.T) {
 	}
 }
 
+// TestRoomsAreJudgedHoweverLate: on a busy machine nobody may judge for longer than a
+// judgement takes to settle, and what began meanwhile is judged all the same.
+func TestRoomsAreJudgedHoweverLate(t *testing.T) {
+	m := aModel(func(events []history.Event) (all []Duplicate) {
+		for _, e := range events {
+			if e.Kind == history.KindRoom && e.Room == "r2" {
+				all = append(all, Duplicate{Room: "r2", Other: "r1", Cause: "raced", AtNS: e.AtNS})
+			}
+		}
+		return all
+	})
+	m.add(&history.Event{Kind: history.KindRun, AtNS: 1, Run: &history.Run{}})
+	m.judge(100 * ms)
+	m.add(&history.Event{Kind: history.KindRoom, AtNS: 200 * ms, Node: "w-a", Room: "r1", Resource: "g1", State: "starting"})
+	m.add(&history.Event{Kind: history.KindRoom, AtNS: 300 * ms, Node: "w-c", Room: "r2", Resource: "g1", State: "full"})
+	late := int64(keepTime) + 1000*ms
+	for _, atNS := range []int64{late, 2 * late, 3 * late} { // and it keeps its judgement
+		m.rooms.changed = true
+		m.judge(atNS)
+		if n := m.rooms.total.unsafe(); n != 1 {
+			t.Errorf("judged after %v: %d duplicates, want 1", time.Duration(atNS), n)
+		}
+	}
+}
+
 // TestLogIsByTime: what is heard of late stands where it happened, and duplicates are counted
 // in one line, of when they began.
 func TestLogIsByTime(t *testing.T) {

@@ -23,7 +23,8 @@ type rooms struct {
 	causes  []history.Event // faults and nodes, of the whole run
 	orders  map[string]history.Event
 	byName  map[string]*room
-	changed bool // since they were judged
+	changed bool  // since they were judged
+	seenNS  int64 // when they were judged last, with all that was known by then
 	created int64
 	total   causes // of the whole run
 	early   causes // of its warm-up
@@ -96,15 +97,16 @@ func (r *rooms) addState(e *history.Event) {
 
 // judge gives the rooms of the last seconds to the checker, and returns the duplicates that
 // are new, or are now unreachable ones, or are no more, and the rooms that were
-// taken for duplicates and are none. What is older keeps its judgement.
+// taken for duplicates and are none. What was old at the last judgement keeps the one it got
+// then: on a busy machine that may be longer ago than a judgement takes to settle.
 func (r *rooms) judge(duplicates func([]history.Event) []Duplicate, measureNS, nowNS int64) (found []Duplicate, withdrawn []string) {
-	r.changed = false
-	if r.head == nil {
+	if r.changed = false; r.head == nil {
 		return nil, nil
 	}
+	old := func(sinceNS int64, after time.Duration) bool { return r.seenNS-sinceNS > int64(after) }
 	events := append([]history.Event{*r.head}, r.causes...)
 	for name, one := range r.byName {
-		if one.untilNS != 0 && nowNS-one.untilNS > int64(keepTime) && nowNS-one.startNS > int64(keepTime) {
+		if one.untilNS != 0 && old(one.untilNS, keepTime) && old(one.startNS, keepTime) {
 			delete(r.orders, one.events[0].Order)
 			if one.state == "closed" {
 				delete(r.byName, name)
@@ -114,7 +116,7 @@ func (r *rooms) judge(duplicates func([]history.Event) []Duplicate, measureNS, n
 		events = append(events, one.events...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.orders)) {
-		if o := r.orders[name]; nowNS-o.AtNS > int64(keepTime) && r.byName[o.Room] == nil {
+		if o := r.orders[name]; old(o.AtNS, keepTime) && r.byName[o.Room] == nil {
 			delete(r.orders, name)
 		} else {
 			events = append(events, o)
@@ -125,7 +127,7 @@ func (r *rooms) judge(duplicates func([]history.Event) []Duplicate, measureNS, n
 		judged[d.Room] = d
 	}
 	for name, one := range r.byName {
-		if nowNS-one.startNS > int64(settleTime) {
+		if old(one.startNS, settleTime) {
 			continue
 		}
 		d, is := judged[name]
@@ -142,6 +144,7 @@ func (r *rooms) judge(duplicates func([]history.Event) []Duplicate, measureNS, n
 	}
 	slices.SortFunc(found, func(a, b Duplicate) int { return cmp.Or(cmp.Compare(a.AtNS, b.AtNS), cmp.Compare(a.Room, b.Room)) })
 	slices.Sort(withdrawn)
+	r.seenNS = nowNS
 	return found, withdrawn
 }
 
