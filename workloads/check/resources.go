@@ -168,8 +168,11 @@ func (c *Checker) mayBeCutOff(node int32, during span) bool {
 func between(s span, grants, all []int64, limit int64) (parts []span) {
 	n, _ := slices.BinarySearch(grants, s.from+1)
 	for ; n < len(grants) && s.from < s.to; n++ {
-		at := min(grants[n], s.to)
-		if grants[n]-s.from < limit || inSilence(s.from, n, grants, all, limit) {
+		at, before := min(grants[n], s.to), s.from
+		if n > 0 {
+			before = grants[n-1]
+		}
+		if grants[n]-before < limit || inSilence(s.from, n, grants, all, limit) {
 			parts = append(parts, span{s.from, at})
 		}
 		s.from = at

@@ -189,3 +189,19 @@ func TestAWaiterInASilenceIsNotCutOff(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoIsCutOffIsSoSinceItsLastGrant: others are granted the resource while a node is cut off, which only
+// shows in how long that node got nothing, before the last of these grants as well as after it.
+func TestWhoIsCutOffIsSoSinceItsLastGrant(t *testing.T) {
+	x := slices.Concat(gotten("m1", "hx1", 3690, 3700, 3710), asks("x", "m4", "timeout", 2950, 5600, 50), gotten("m3", "hx2", 5590, 5600, 5610))
+	for _, at := range []int64{2950, 4450, 4650, 4850, 5050, 5250, 5450, 5650} {
+		y := gotten("m4", fmt.Sprint("y", at), at-1, at, at+1)
+		y[0].Resource, y[1].Resource = "y", "y"
+		x = append(x, y...)
+	}
+	cut := fault("f1", "zone-partition", 3000, 4200, cutAC)
+	f := checktest.Events(slices.Concat([]history.Event{leasedRun(100)}, phases(1000, 10_000, 10_100), cut, players(1000, 10_000, 0, 0), locking(1000, 10_000, 0, 0), x), options)
+	if f.Longest.Of != "x" || f.Longest.NS < 1150*ms || f.Longest.NS > 1250*ms { // from 4450, not from 3710 on
+		t.Errorf("the longest stall is of %q, %d ms; want x, 1150 ms to 1250 ms", f.Longest.Of, f.Longest.NS/ms)
+	}
+}
