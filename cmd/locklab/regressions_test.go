@@ -847,6 +847,10 @@ var regressions = map[string][]regression{
 			"the longest outage of one resource counted the waits of a zone that was cut off, where others were granted that resource meanwhile", "locklab run --topology seoul-3az --locks etcd --scenarios one-way-partition --duration 8s --seed 101",
 			"workloads/check.TestWhoIsCutOffIsSoSinceItsLastGrant",
 		},
+		{
+			"a recovery contained time in which nobody wanted what was granted at once to the next who asked", "locklab run --topology seoul-3az --locks multiphase,redis:replica --scenarios failure-in-partition --rate 200 --seed 23",
+			"workloads/check.TestLivenessAndRecovery",
+		},
 	},
 }
 

@@ -511,7 +511,8 @@ func TestLivenessAndRecovery(t *testing.T) {
 		{"one of its resources, which a holder alive has", [][]history.Event{calm, partition, work(), gotten("m2", "x0", 7000, 7005, 9000), asks("x", "m1", "timeout", 7500, 9000, 500), gotten("m1", "x1", 8900, 9002, 9010)}, check.Live, [2]int64{0, 20}, [2]int64{0, 10}, false},
 		{"one of its resources, granted to the next who asked", [][]history.Event{calm, partition, work(), asks("x", "m1", "timeout", 7700, 7900, 200), gotten("m1", "x1", 8135, 8145, 8150)}, check.Live, [2]int64{0, 460}, [2]int64{0, 10}, false},
 		{"one of its resources, refused to several", [][]history.Event{calm, partition, work(), asks("x", "m1", "timeout", 7700, 7900, 200), refusals("x", "unavailable", 8100, 8301, 200), gotten("m1", "x1", 8435, 8445, 8450)}, check.Live, [2]int64{0, 760}, [2]int64{440, 450}, false},
-		{"one of its resources, given up at once", [][]history.Event{calm, partition, work(), asks("x", "m1", "timeout", 7900, 8100, 200)}, check.Live, [2]int64{0, 210}, [2]int64{0, 10}, false},
+		{"one of its resources, given up at once", [][]history.Event{calm, partition, work(), asks("x", "m1", "timeout", 7900, 8100, 200)}, check.Live, [2]int64{0, 210}, [2]int64{100, 100}, false},
+		{"one of its resources, given up at once, and granted to who asked long after", [][]history.Event{calm, partition, work(), asks("x", "m1", "timeout", 7900, 8100, 200), gotten("m1", "x1", 9595, 9600, 9601)}, check.Live, [2]int64{0, 210}, [2]int64{105, 105}, false},
 		{"one of its resources, not back when the next fault began", [][]history.Event{
 			calm, fault("f1", "zone-partition", 3000, 4200, cutAC), fault("f2", "zone-partition", 4600, 7005, cutAC),
 			work(), asks("x", "m1", "timeout", 3900, 7300, 100), gotten("m1", "x1", 7295, 7300, 7301),

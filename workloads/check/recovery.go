@@ -89,8 +89,8 @@ func (c *Checker) recovery(f *Findings, t timeline, w window, until int64, lacks
 }
 
 // grantsAgain is the time from the heal to the first grant, if somebody wanted then what nobody alive
-// held; and if a stall begins soon, to its end. Who gave up before a stall could be seen, and was
-// followed by nobody, does not say that it never came.
+// held; and if a stall begins soon, to its end: without the time in which nobody wanted it. Who gave up
+// before a stall could be seen, and was followed by nobody, does not say that it never came.
 func (c *Checker) grantsAgain(w window, t timeline, until int64, l lack) (took int64, done bool) {
 	last := min(until, w.to+c.settles())
 	begun, _ := slices.BinarySearchFunc(l.demand, last, func(s span, at int64) int { return cmp.Compare(s.from, at) })
@@ -104,8 +104,11 @@ func (c *Checker) grantsAgain(w window, t timeline, until int64, l lack) (took i
 			gap.to = l.grants[next]
 		}
 		long := within(span{since, min(gap.to, until)}, demand) >= int64(c.stall)
-		if long || since == w.heal && waited && (ends || demand[begun-1].to >= t.drain) {
-			took, done = gap.to-w.heal, ends
+		if long || since == w.heal && waited {
+			took, done = gap.to-w.heal, ends || !long && demand[begun-1].to < t.drain
+			if done {
+				took -= unwanted(gap, l.demand)
+			}
 		}
 		if !ends {
 			break
@@ -113,6 +116,24 @@ func (c *Checker) grantsAgain(w window, t timeline, until int64, l lack) (took i
 		since = gap.to
 	}
 	return took, done
+}
+
+// unwanted is how much of a span nobody wanted what is demanded, who asks again soon apart.
+func unwanted(during span, demand []span) (sum int64) {
+	last := during.from
+	left := func(to int64) {
+		if hole := to - last; hole > int64(DemandGap) {
+			sum += hole
+		}
+	}
+	for _, s := range demand {
+		if s.to > during.from && s.from < during.to {
+			left(s.from)
+			last = min(s.to, during.to)
+		}
+	}
+	left(during.to)
+	return sum
 }
 
 // share is the share of operations that ended ok; -1 if there were none.
