@@ -851,6 +851,10 @@ var regressions = map[string][]regression{
 			"a recovery contained time in which nobody wanted what was granted at once to the next who asked", "locklab run --topology seoul-3az --locks multiphase,redis:replica --scenarios failure-in-partition --rate 200 --seed 23",
 			"workloads/check.TestLivenessAndRecovery",
 		},
+		{
+			"the highest label of a sweep's times lost its first digit: 100000k", "locklab sim multiphase --sweep peers=2..20 --against 2pc --seed 5",
+			"reports/plots.TestAxisLabelsStayNarrow",
+		},
 	},
 }
 

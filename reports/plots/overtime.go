@@ -240,17 +240,21 @@ func unbroken[B any](bins []B, of func(B) float64, dash float64, at func(j int, 
 	return pieces
 }
 
-// number writes an axis label: 0.1, 1, 2,500, 10k.
+// number writes an axis label: 0.1, 1, 2,500, 10k, 2.5M, so that none is wide.
 func number(v float64) string {
-	switch {
-	case v >= 10000:
-		return strconv.FormatFloat(v/1000, 'f', -1, 64) + "k"
-	case v >= 1000:
+	for _, unit := range []struct {
+		from, is float64
+		name     string
+	}{{1e9, 1e9, "G"}, {1e6, 1e6, "M"}, {10_000, 1000, "k"}} {
+		if v >= unit.from {
+			return strconv.FormatFloat(math.Round(v/unit.is*100)/100, 'f', -1, 64) + unit.name
+		}
+	}
+	if v >= 1000 {
 		whole := strconv.FormatFloat(math.Round(v), 'f', 0, 64)
 		return whole[:len(whole)-3] + "," + whole[len(whole)-3:]
-	default:
-		return strconv.FormatFloat(v, 'g', 3, 64)
 	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
 // rateNote names the longest time without any success.
