@@ -150,6 +150,20 @@ func cutOffElsewhere(say *lang.Lang, f result.Figure, told []string, rows []resu
 	return ofAnother(say, r, longestOutage(say, r).atLeast(say, ""))
 }
 
+// worseBesides says that a row is worse than another by what [besides] tells of rows without any violation
+// of the figure.
+func worseBesides(f result.Figure, r, than result.Row) bool {
+	of := func(r result.Row) (sum float64) {
+		for _, other := range result.Figures() {
+			if n, _ := other.Of(r); other.Violation != "" && other.Violation != f.Violation {
+				sum += n
+			}
+		}
+		return sum
+	}
+	return cmp.Or(cmp.Compare(of(r), of(than)), cmp.Compare(unreachable(r), unreachable(than))) > 0
+}
+
 // ofAnother tells what another row than the one of a cell has.
 func ofAnother(say *lang.Lang, r result.Row, value string) string {
 	if r.Verdict.Undecided() {
@@ -317,7 +331,7 @@ func answerCellOf(say *lang.Lang, f result.Figure, rows []result.Row) answerCell
 		_, has := f.Of(one)
 		m := meaningOf(f, one)
 		switch {
-		case has && v == 0 && m > good && (m > c.Meaning || m == c.Meaning && unreachable(one) > unreachable(r)): // none of it, and yet not good
+		case has && v == 0 && m > good && (m > c.Meaning || m == c.Meaning && worseBesides(f, one, r)): // none of it, and yet not good
 			r, c.Meaning = one, m
 		case has && c.Meaning == good && m == open:
 			c.Meaning = m

@@ -113,6 +113,26 @@ func TestTheMostUnreachable(t *testing.T) {
 	}
 }
 
+// TestTheMostOverlaps: where none of the violations of the column was seen, it names the scenario with
+// the most of the others.
+func TestTheMostOverlaps(t *testing.T) {
+	row := func(scenario string, overlaps, unreachable int64) result.Row {
+		return result.Row{
+			Lock: "raft", Scenario: scenario, Workload: "matchmaking", Matches: 1000, Overlaps: &overlaps,
+			Verdict: result.Verdict{Status: result.StatusExpected, Safety: result.Unsafe}, Duplicates: &result.Duplicates{Unreachable: unreachable},
+		}
+	}
+	rows := []result.Row{row("granted-pause", 1, 7), row("leader-pause", 0, 12), row("holder-pause", 2, 3), row("baseline", 0, 0)}
+	figures := result.Figures()
+	f := figures[slices.IndexFunc(figures, func(f result.Figure) bool { return f.Field == "duplicates.lock" })]
+	for range rows {
+		rows = append(rows[1:], rows[0])
+		if c := answerCellOf(lang.English(), f, rows); c.Where != "holder-pause" || c.Besides != "+3 unreachable, +2 overlaps" || c.Meaning != harm {
+			t.Errorf("of 1, 0 and 2: %+v", c)
+		}
+	}
+}
+
 // TestAnOutagesNoteStandsWithItsOutage: what of it was before the fault comes before another scenario's,
 // and one that is undecided and went on is named once, as at least so long.
 func TestAnOutagesNoteStandsWithItsOutage(t *testing.T) {

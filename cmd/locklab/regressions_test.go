@@ -855,6 +855,18 @@ var regressions = map[string][]regression{
 			"the highest label of a sweep's times lost its first digit: 100000k", "locklab sim multiphase --sweep peers=2..20 --against 2pc --seed 5",
 			"reports/plots.TestAxisLabelsStayNarrow",
 		},
+		{
+			"a lock whose server granted a dead master's waiter was down, where the fault was shorter than the lease: who waits in a process that is killed records nothing", "locklab run --workload mutex --topology seoul-3az --locks raft,etcd,zookeeper --scenarios zone-failure --seed 21",
+			"workloads/check.TestADeadWaiterMayHaveTheLease",
+		},
+		{
+			"where no stale write was seen, the overlaps beside that were those of the first scenario that had any", "locklab run --workload fenced-write --fencing on --locks raft --scenarios granted-pause,holder-pause --resources 2 --seed 314",
+			"reports.TestTheMostOverlaps",
+		},
+		{
+			"of repeats whose generators were late the reason was that of the first, however late the others were", "locklab run --workload mutex --rate 250 --locks raft --scenarios zone-partition-reset --repeat 2 --duration 10s --hold 4ms --resources 3 --seed 315",
+			"workloads/check.TestTheLatestRepeatIsTold",
+		},
 	},
 }
 

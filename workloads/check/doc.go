@@ -195,8 +195,9 @@
 //	m1     grant y    grant z       grant y ┘        (and to the end: down)
 //	m2   want x ──────────────────────────────────   no grants: cut off, no word on x
 //
-// The lock is down for a resource only if the fault lasted for longer than a lease:
-// whoever is gone may have held it.
+// The lock is down for a resource only if the fault lasted for longer than a lease: whoever is gone
+// may have held it, or was granted it before the server noticed. Nor is it down as a whole where that
+// may be so of all that is wanted.
 //
 // After a fault that is shorter than a stall a resource is judged until its own next grant. If
 // it was granted again within a lease, whoever was hit may have held it.

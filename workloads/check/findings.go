@@ -24,8 +24,8 @@ type Findings struct {
 	// Incomplete lists what is missing from the histories: a torn end, a run that
 	// was interrupted.
 	Incomplete []sentence.Text
-	// Behind lists why the generators fell behind.
-	Behind []sentence.Text
+	// Behind lists why the generators fell behind, of repeats those of the one that was the latest first.
+	Behind []sentence.Text `merge:"-"`
 	// Contradictions lists what the records say of each other and cannot all be right.
 	Contradictions []sentence.Text
 
@@ -316,8 +316,13 @@ func Merge(repeats ...*Findings) *Findings {
 		return nil
 	}
 	m := &Findings{Run: repeats[0].Run, LeastStall: repeats[0].LeastStall, summary: repeats[0].summary, Errors: map[string]int64{}, Counts: map[string]int64{}, Violated: map[string]int64{}, Liveness: Live, Demand: true, RecoveryNS: -1, Slots: slices.Clone(repeats[0].Slots)}
-	convicted := false
+	convicted, latest := false, int64(-1)
 	for _, f := range repeats {
+		if late := f.Lateness.Quantile(0.99); late > latest {
+			m.Behind, latest = slices.Concat(f.Behind, m.Behind), late
+		} else {
+			m.Behind = append(m.Behind, f.Behind...)
+		}
 		m.Longest, m.Whole = m.Longest.or(f.Longest), m.Whole.or(f.Whole)
 		if m.InZone = m.InZone.or(f.InZone); m.InZone.Of == "" {
 			m.InZone = f.InZone

@@ -631,6 +631,31 @@ func TestOtherRepeatsMakeNothingGood(t *testing.T) {
 	}
 }
 
+// TestTheLatestRepeatIsTold: of repeats of which several were late, the reason is that of the latest, in
+// whatever order they ran.
+func TestTheLatestRepeatIsTold(t *testing.T) {
+	late := func(ms int64) *check.Findings {
+		_, f := judged(t, history.Expect{}, phases(1000, 10_000, 10_100), locking(1000, 10_000, 0, 0), lateBy(ms))
+		return f
+	}
+	a, b := late(60), late(90)
+	for _, repeats := range [][]*check.Findings{{a, b}, {b, a}, {a, b, a}} {
+		if _, v := check.JudgeRepeats(repeats, history.Expect{}); v.Status != check.Inconclusive || !strings.Contains(v.Why, "p99 90") {
+			t.Errorf("%s: %s", v.Status, v.Why)
+		}
+	}
+}
+
+// lateBy are players whose requests were all sent so many milliseconds late.
+func lateBy(late int64) []history.Event {
+	list := players(1000, 10_000, 0, 0)
+	for i := range list {
+		list[i].SentNS = list[i].FromNS + late*ms
+		list[i].AtNS = list[i].SentNS + 200*ms
+	}
+	return list
+}
+
 // TestLateGeneratorJudgesNothing: neither if the load was another one, nor if the
 // latencies are mostly its own lateness.
 func TestLateGeneratorJudgesNothing(t *testing.T) {

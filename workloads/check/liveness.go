@@ -180,6 +180,7 @@ func besidesIn(windows []window, demand, rest []span) []span {
 // leftToNobody says that the fault may have left each resource to nobody that somebody wanted to the end
 // of the window and that was not granted any more: a lock that goes on waits for a lease then.
 func (c *Checker) leftToNobody(w window, resources [][]*acquire) bool {
+	dead, theirs := c.unheard(w), 0
 	for _, own := range resources {
 		since := w.from
 		for _, at := range grantsOf(own) {
@@ -191,8 +192,12 @@ func (c *Checker) leftToNobody(w window, resources [][]*acquire) bool {
 			continue
 		}
 		soon := since + int64(c.stall)
-		if !slices.ContainsFunc(c.reach.orphaned[own[0].resource], func(s span) bool { return s.from < soon && s.to >= w.to }) &&
-			!slices.ContainsFunc(own, func(a *acquire) bool { return c.hangs(a, w) < soon }) {
+		switch {
+		case slices.ContainsFunc(c.reach.orphaned[own[0].resource], func(s span) bool { return s.from < soon && s.to >= w.to }):
+		case slices.ContainsFunc(own, func(a *acquire) bool { return c.hangs(a, w) < soon }):
+		case dead.before(own[0].resource, soon, theirs):
+			theirs++
+		default:
 			return false
 		}
 	}
