@@ -40,7 +40,7 @@ func (c *Checker) callOff(idle []int64) {
 // checkEnd judges what follows the last heal: a resource that is wanted to the end, and
 // that nobody is granted any more, is not live, although no fault is in force.
 func (c *Checker) checkEnd(f *Findings, t timeline, last window, resources [][]*acquire, idle []int64) {
-	after := window{span: span{last.heal, t.end}, held: last.held, worst: Down}
+	after := window{span: span{last.heal, t.end}, held: last.held, led: last.led, worst: Down}
 	for _, own := range resources {
 		since, stall, measured, wanted := max(idle[own[0].resource], after.from), int64(0), int64(0), int64(0)
 		for _, s := range spansOf(c.wants(own)) {

@@ -108,8 +108,8 @@ type Findings struct {
 	LeastStall             time.Duration `merge:"-"` // what is a stall
 	// DownLong says that it was down throughout a fault, and on until that had ended, for
 	// FailoverTime or longer (and for the lease, where a holder was hit, one resource stuck, or all
-	// that was wanted left to nobody). A shorter one can be over before a lock that goes on has
-	// noticed it.
+	// that was wanted left to nobody, anew where a leader may have been lost). A shorter one can be
+	// over before a lock that goes on has noticed it.
 	DownLong bool
 	// Demand says that in half of the fault windows, at least, somebody wanted the lock for
 	// long enough, or got what he had asked for there; or that there was no fault. Without it

@@ -218,7 +218,7 @@ func (f *Findings) unserved(want history.Availability) sentence.Text {
 	case f.Outside.below(want.Outside):
 		return sentence.Of("expected that at least %.4g %% of the operations that no fault touched end ok, but of %d only %.1f %% did",
 			100*want.Outside, f.Outside.All, 100*f.Outside.Share())
-	case f.During.below(want.During) && !f.tooShort():
+	case f.During.below(want.During) && !f.tooShort() && !f.mayGoOn():
 		return sentence.Of("expected that at least %.4g %% of the operations that a fault touched end ok, but of %d only %.1f %% did",
 			100*want.During, f.During.All, 100*f.During.Share())
 	}
@@ -227,6 +227,10 @@ func (f *Findings) unserved(want history.Availability) sentence.Text {
 
 // tooShort says that the faults were over before a failover could be.
 func (f *Findings) tooShort() bool { return f.FaultsNS < int64(FailoverTime) }
+
+// mayGoOn says that the lock as a whole was without a grant to the end of faults that were too short to tell
+// whether it goes on: of those who asked meanwhile nobody could be served.
+func (f *Findings) mayGoOn() bool { return f.Liveness == Down && !f.DownLong && f.Stuck.Of == "" }
 
 // told says what was seen of a lock that is as expected, and what of it was judged.
 func (f *Findings) told(want history.Expect) sentence.Text {
@@ -283,9 +287,12 @@ func (f *Findings) told(want history.Expect) sentence.Text {
 	case len(want.Liveness) == 0:
 		text = sentence.Of("%s. Its liveness was not judged", text)
 	}
-	if f.During.below(want.Availability.During) && f.tooShort() {
+	switch below := f.During.below(want.Availability.During); {
+	case below && f.tooShort():
 		text = sentence.Of("%s. That %.1f %% of the operations that a fault touched ended ok was not judged: "+
 			"it lasted %v, less than the %v that going on without what failed may take", text, 100*f.During.Share(), time.Duration(f.FaultsNS), FailoverTime)
+	case below && f.mayGoOn():
+		text = sentence.Of("%s. That %.1f %% of the operations that a fault touched ended ok was not judged either", text, 100*f.During.Share())
 	}
 	return text
 }

@@ -17,11 +17,17 @@ type window struct {
 	// still is for how long after it, and before it was over, somebody waited and nobody was granted.
 	still int64
 	// held says that a fault of it was aimed at whoever held the lock, or left all that was wanted to nobody.
-	held  bool
+	held bool
+	// led says that a fault of it may have lost the lock's leader, whose successor counts leases anew.
+	led   bool
 	worst string // that a stall of it can show
 	// calm says that no fault is in force in it, nor explains anything.
 	calm bool
 }
+
+// electionTime is how long after the loss of a leader, at most, its successor counts leases from: one is
+// elected within [FailoverTime], and may add as much, for which nobody could renew them.
+const electionTime = 2 * FailoverTime
 
 // stallOf is how long nobody may be granted in a window. How short a run is shortens that only
 // for faults, which are short in it too: a lock without any answers no faster because the run
@@ -43,7 +49,7 @@ func (c *Checker) windows(t timeline) []window {
 	var list []window
 	for _, f := range c.faults {
 		_, held := f.aimedAtHolder()
-		w := window{span: span{from: f.BeganNS, to: t.drain}, held: held, worst: Down}
+		w := window{span: span{from: f.BeganNS, to: t.drain}, held: held, led: !held, worst: Down}
 		if w.from < 0 {
 			w.from = f.AskedNS
 		}
@@ -75,7 +81,7 @@ func (c *Checker) windows(t timeline) []window {
 			merged = append(merged, w)
 			continue
 		}
-		last.held, last.over = last.held || w.held, max(last.over, w.over)
+		last.held, last.led, last.over = last.held || w.held, last.led || w.led, max(last.over, w.over)
 		if w.to >= last.to {
 			last.to, last.heal = w.to, w.heal
 		}
@@ -350,10 +356,14 @@ func (c *Checker) fared(f *Findings, t timeline, w window, live string, stall ou
 // failover is how long a fault lasts at least that tells a lock, or one of its
 // resources, that stalls from one that is down: longer than what is gone may keep it.
 func (f *Findings) failover(w window, resource string) int64 {
-	if w.held || resource != "" {
-		return max(int64(FailoverTime), f.Run.LeaseNS+int64(leaseSlack))
+	switch leased := f.Run.LeaseNS + int64(leaseSlack); {
+	case !w.held && resource == "":
+		return int64(FailoverTime)
+	case w.led && f.Run.LeaseNS > 0:
+		return leased + int64(electionTime)
+	default:
+		return max(int64(FailoverTime), leased)
 	}
-	return int64(FailoverTime)
 }
 
 // want is a time in which somebody alive wanted a resource.
