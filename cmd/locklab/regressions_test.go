@@ -867,6 +867,10 @@ var regressions = map[string][]regression{
 			"of repeats whose generators were late the reason was that of the first, however late the others were", "locklab run --workload mutex --rate 250 --locks raft --scenarios zone-partition-reset --repeat 2 --duration 10s --hold 4ms --resources 3 --seed 315",
 			"workloads/check.TestTheLatestRepeatIsTold",
 		},
+		{
+			"a resource that nobody wanted any more, before its dead holder's lease was over, was down until the fault was", "locklab run --seed 105 --topology seoul-3az --locks raft,redlock,redis --scenarios holder-kill --rate 120",
+			"workloads/check.TestLivenessOfEachResource",
+		},
 	},
 }
 

@@ -184,7 +184,7 @@
 //	stalls  there were such, and either grants came again before the heal was asked
 //	        for, or the last stall was less than half of the fault's time
 //	down    one of them lasted until the heal was asked for, and was at least half
-//	        of the fault's time
+//	        of the fault's time; who wants nothing any more says nothing of the end
 //
 // The lock as a whole is judged by all grants, and each resource by its own; the worst
 // counts. A resource that somebody alive holds is not stuck. And what a node waits for in

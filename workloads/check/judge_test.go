@@ -481,6 +481,7 @@ func TestLivenessAndRecovery(t *testing.T) {
 		{"no fault", [][]history.Event{calm, work()}, check.Live, [2]int64{0, 10}, [2]int64{-1, -1}, false},
 		{"undisturbed", [][]history.Event{calm, partition, work()}, check.Live, [2]int64{0, 10}, [2]int64{0, 10}, false},
 		{"down until 300 ms after the heal", [][]history.Event{calm, partition, players(1000, 10_000, 3100, 8300), locking(1000, 10_000, 3100, 8300)}, check.Down, [2]int64{4500, 5000}, [2]int64{250, 320}, false},
+		{"down, and not wanted any more for a second", [][]history.Event{calm, partition, players(1000, 10_000, 0, 0), locking(1000, 3100, 0, 0), asks("g", "m1", "timeout", 3100, 6500, 100), locking(8300, 10_000, 0, 0)}, check.Stalls, [2]int64{3350, 3450}, [2]int64{0, 10}, false},
 		{"held into the fault, and missing beyond it", [][]history.Event{
 			calm, partition, players(1000, 10_000, 0, 0), locking(1000, 3000, 0, 0),
 			{acquire("m1", "m1", "r0", 2999, 3002, 0), release("m1", "r0", 5000, 5001)},

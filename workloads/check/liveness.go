@@ -3,7 +3,6 @@ package check
 import (
 	"cmp"
 	"maps"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -14,8 +13,9 @@ type window struct {
 	span
 	heal int64 // when the heal was asked for; 0 if it never was
 	over int64 // when what was broken had ended, in the measured part; not before to
-	// still is for how long after it, and before it was over, somebody waited and nobody was granted.
-	still int64
+	// wanted is until when somebody wanted in it what is judged, 0 if to its end; and still for how long
+	// after it, and before it was over, somebody waited and nobody was granted.
+	wanted, still int64
 	// held says that a fault of it was aimed at whoever held the lock, or left all that was wanted to nobody.
 	held bool
 	// led says that a fault of it may have lost the lock's leader, whose successor counts leases anew.
@@ -183,46 +183,6 @@ func besidesIn(windows []window, demand, rest []span) []span {
 	return apart(all)
 }
 
-// leftToNobody says that the fault may have left each resource to nobody that somebody wanted to the end
-// of the window and that was not granted any more: a lock that goes on waits for a lease then.
-func (c *Checker) leftToNobody(w window, resources [][]*acquire) bool {
-	dead, theirs := c.unheard(w), 0
-	for _, own := range resources {
-		since := w.from
-		for _, at := range grantsOf(own) {
-			if at < w.to {
-				since = max(since, at)
-			}
-		}
-		if within(span{since, w.to}, spansOf(c.wants(own))) == 0 {
-			continue
-		}
-		soon := since + int64(c.stall)
-		switch {
-		case slices.ContainsFunc(c.reach.orphaned[own[0].resource], func(s span) bool { return s.from < soon && s.to >= w.to }):
-		case slices.ContainsFunc(own, func(a *acquire) bool { return c.hangs(a, w) < soon }):
-		case dead.before(own[0].resource, soon, theirs):
-			theirs++
-		default:
-			return false
-		}
-	}
-	return true
-}
-
-// hangs is since when an acquisition, almost as long as the window, or a release had no answer until
-// the window was over, so that the resource may have been its client's all the while. Math.MaxInt64 if
-// it had one, or was refused for sure.
-func (c *Checker) hangs(a *acquire, w window) int64 {
-	switch stopped := a.stopped(); {
-	case a.at >= w.to && a.outcome != failed && a.asked() < w.from+int64(c.stall):
-		return a.asked()
-	case a.granted() && a.at < w.to && stopped < w.to && a.answered >= w.to:
-		return stopped
-	}
-	return math.MaxInt64
-}
-
 // unheld is when somebody wanted a resource that nobody alive held.
 func (c *Checker) unheld(resources [][]*acquire) (free []want) {
 	for _, own := range resources {
@@ -309,8 +269,13 @@ func (c *Checker) longEnough(w window, t timeline, grants []int64) window {
 	return w
 }
 
-// goneOn is the window with how long it went on as it was at its end.
+// goneOn is the window with until when it was wanted, and how long it went on as it was at its end.
 func (w window) goneOn(demand []span, grants []int64) window {
+	for _, s := range demand {
+		if s.from < w.to && s.to > w.from {
+			w.wanted = min(s.to, w.to)
+		}
+	}
 	if w.over > w.to {
 		until := w.over
 		if next, _ := slices.BinarySearch(grants, w.to); next < len(grants) {
@@ -338,7 +303,7 @@ func (c *Checker) fared(f *Findings, t timeline, w window, live string, stall ou
 	if rank(live) > rank(w.worst) {
 		live = w.worst
 	}
-	f.DownLong = f.DownLong || (live == Down && w.to-w.from+w.still >= f.failover(w, resource))
+	f.DownLong = f.DownLong || (live == Down && cmp.Or(w.wanted, w.to)-w.from+w.still >= f.failover(w, resource))
 	stall.resource = resource
 	seen := stall.told(t)
 	f.Longest = f.Longest.or(seen)
@@ -463,12 +428,13 @@ func (c *Checker) fare(w window, demand []span, grants []int64) (live string, lo
 		stall.wait(span{from, to}, broken)
 		longest = longest.or(stall)
 	}
+	last := w.from // that somebody wanted it: what was after that nobody knows
 	for _, s := range demand {
 		s = span{max(s.from, w.from), min(s.to, w.to)}
 		if s.from >= s.to {
 			continue
 		}
-		wanted = true
+		wanted, last = true, s.to
 		since := s.from
 		next, _ := slices.BinarySearch(grants, s.from)
 		for ; next < len(grants) && grants[next] <= s.to; next++ {
@@ -479,7 +445,7 @@ func (c *Checker) fare(w window, demand []span, grants []int64) (live string, lo
 	}
 	switch {
 	case longest.lasts < c.stallOf(w):
-	case stall.lasts >= c.stallOf(w) && stall.lasts*2 >= w.to-w.from: // it lasts until the end
+	case stall.lasts >= c.stallOf(w) && stall.lasts*2 >= w.to-w.from && w.to-last < c.stallOf(w): // it lasts until the end
 		live = Down
 	default:
 		live = Stalls

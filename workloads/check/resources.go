@@ -89,9 +89,10 @@ func (c *Checker) checkResources(f *Findings, t timeline, windows []window, reso
 				if ended := n < len(grants) && grants[n] <= t.drain; !ended && gap.to == t.drain && slices.ContainsFunc(open, func(o want) bool { return o.to >= t.drain }) {
 					seen.to = t.drain // no node's grants say so until its very end
 				}
-				switch length := w.to - w.from; {
+				wanted := lastWanted(gap, open)
+				switch {
 				case seen.lasts < least:
-				case gap.to == w.to && lately && seen.lasts*2 >= length && length >= f.failover(w, name):
+				case gap.to == w.to && lately && seen.lasts*2 >= w.to-w.from && w.to-wanted < int64(c.stall) && wanted-w.from >= f.failover(w, name):
 					c.fared(f, t, w, Down, seen, name)
 				default:
 					c.fared(f, t, w, Stalls, seen, name)
@@ -99,6 +100,15 @@ func (c *Checker) checkResources(f *Findings, t timeline, windows []window, reso
 			}
 		}
 	}
+}
+
+// lastWanted is until when somebody wanted the resource in the gap: what was after that nobody knows.
+func lastWanted(gap span, wants []want) int64 {
+	last := gap.from
+	for i := range wants {
+		last = max(last, min(max(wants[i].to, wants[i].again), gap.to))
+	}
+	return last
 }
 
 // atMost is how long the resource was wanted in the gap at most.

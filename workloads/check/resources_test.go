@@ -76,6 +76,9 @@ func TestLivenessOfEachResource(t *testing.T) {
 	}{
 		{"stuck until the end", [][]history.Event{asks("x", "m1", "timeout", 3100, 8100, 500)}, check.Down, "x"},
 		{"stuck until the end, but perhaps for a lease", [][]history.Event{asks("x", "m1", "timeout", 3100, 8100, 500), {leasedRun(4500)}}, check.Stalls, "x"},
+		{"stuck until the end, and for longer than a lease counted anew", [][]history.Event{asks("x", "m1", "timeout", 3100, 8100, 500), {leasedRun(1450)}}, check.Down, "x"},
+		{"stuck, and not wanted any more before that was over", [][]history.Event{asks("x", "m1", "timeout", 3100, 7600, 500), {leasedRun(1450)}}, check.Stalls, "x"},
+		{"stuck, and not wanted any more for a second", [][]history.Event{asks("x", "m1", "timeout", 3100, 6600, 500), gotten("m1", "h", 8100, 8105, 8110)}, check.Stalls, "x"},
 		{"stuck for the first half", [][]history.Event{asks("x", "m1", "timeout", 3100, 5100, 500), gotten("m1", "h", 5100, 5200, 5210)}, check.Stalls, "x"},
 		{"stuck for a moment", [][]history.Event{asks("x", "m1", "timeout", 3100, 3600, 100), gotten("m1", "h", 3600, 3700, 3710)}, check.Live, ""},
 		{"wanted by a node that is cut off", [][]history.Event{asks("x", "m4", "timeout", 3100, 8100, 500)}, check.Live, ""},

@@ -1,10 +1,51 @@
 package check
 
 import (
+	"math"
 	"slices"
 
 	"locklab/workloads/history"
 )
+
+// leftToNobody says that the fault may have left each resource to nobody that somebody wanted to the end
+// of the window and that was not granted any more: a lock that goes on waits for a lease then.
+func (c *Checker) leftToNobody(w window, resources [][]*acquire) bool {
+	dead, theirs := c.unheard(w), 0
+	for _, own := range resources {
+		since := w.from
+		for _, at := range grantsOf(own) {
+			if at < w.to {
+				since = max(since, at)
+			}
+		}
+		if within(span{since, w.to}, spansOf(c.wants(own))) == 0 {
+			continue
+		}
+		soon := since + int64(c.stall)
+		switch {
+		case slices.ContainsFunc(c.reach.orphaned[own[0].resource], func(s span) bool { return s.from < soon && s.to >= w.to }):
+		case slices.ContainsFunc(own, func(a *acquire) bool { return c.hangs(a, w) < soon }):
+		case dead.before(own[0].resource, soon, theirs):
+			theirs++
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// hangs is since when an acquisition, almost as long as the window, or a release had no answer until
+// the window was over, so that the resource may have been its client's all the while. Math.MaxInt64 if
+// it had one, or was refused for sure.
+func (c *Checker) hangs(a *acquire, w window) int64 {
+	switch stopped := a.stopped(); {
+	case a.at >= w.to && a.outcome != failed && a.asked() < w.from+int64(c.stall):
+		return a.asked()
+	case a.granted() && a.at < w.to && stopped < w.to && a.answered >= w.to:
+		return stopped
+	}
+	return math.MaxInt64
+}
 
 // unheard are those who may have waited when their process was ended: it told nobody for what. A server
 // that has not noticed its end may still grant it that, and keep it for a lease.
