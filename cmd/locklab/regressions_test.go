@@ -871,6 +871,10 @@ var regressions = map[string][]regression{
 			"a resource that nobody wanted any more, before its dead holder's lease was over, was down until the fault was", "locklab run --seed 105 --topology seoul-3az --locks raft,redlock,redis --scenarios holder-kill --rate 120",
 			"workloads/check.TestLivenessOfEachResource",
 		},
+		{
+			"a lock that granted nothing for 1.3 s while its servers stayed away, and living holders had most of what was wanted, had recovered at once", "locklab run --locks redlock:ttl=1s,redlock --scenarios restart-delayed --seed 17",
+			"workloads/check.TestLivenessAndRecovery",
+		},
 	},
 }
 

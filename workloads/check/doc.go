@@ -223,8 +223,9 @@
 // Recovery is counted from the moment the heal was asked for until the lock, and each resource that
 // somebody wanted then and nobody alive held, is granted again, and availability is back above 90 %
 // of what it was before. If a stall follows soon, it had not recovered yet. A time in which nobody wanted
-// it, longer than [DemandGap], is left out. One that had not come by the end of the run has no length. Of several faults each counts from its own heal, through the next ones
-// if it had not recovered before, and the longest is told.
+// it, longer than [DemandGap], is left out. One that had not come by the end of the run has no length.
+// Of several faults each counts from its own heal, through the next ones if it had not recovered
+// before, and the longest is told.
 //
 // # Lost holds
 //

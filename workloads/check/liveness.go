@@ -129,7 +129,7 @@ func (c *Checker) checkLiveness(f *Findings, t timeline, idle []int64) {
 	case len(resources) == 1:
 		demand = notHeld(demand, c.held(resources[0]))
 	}
-	lacks := sync.OnceValue(func() []lack { return c.lacks(resources, grants) })
+	lacks := sync.OnceValue(func() []lack { return c.lacks(resources, windows, demand, grants) })
 	for i, w := range windows {
 		live, stall, _ := c.fare(c.longEnough(w, t, grants), demand, grants)
 		judged := w.goneOn(demand, grants)

@@ -13,16 +13,20 @@ const (
 	recoverySlots = int(500 * time.Millisecond / SlotLength)
 )
 
-// lack is when somebody waited for what nobody alive held, and when it was granted.
+// lack is when somebody waited for what nobody alive held, when somebody waited whoever held it, and when
+// it was granted.
 type lack struct {
-	demand []span
-	grants []int64
+	demand, wanted []span
+	grants         []int64
 }
 
 // lacks are that of the lock and, of several, those of each resource. Who called his acquisition
 // off, because what it was for had come by another way, was missing nothing. Nor was a resource missing
 // between a refusal and the next who asked for it, if that one got it.
-func (c *Checker) lacks(resources [][]*acquire, grants []int64) (list []lack) {
+//
+// While a fault goes on that heals itself, all that is demanded counts for the lock as a whole, as in its
+// stalls: also what somebody alive holds.
+func (c *Checker) lacks(resources [][]*acquire, windows []window, demand []span, grants []int64) (list []lack) {
 	missed := make([][]*acquire, len(resources))
 	for i, own := range resources {
 		missed[i] = slices.DeleteFunc(slices.Clone(own), func(a *acquire) bool { return a.outcome != ok && c.needless(a) })
@@ -39,10 +43,16 @@ func (c *Checker) lacks(resources [][]*acquire, grants []int64) (list []lack) {
 					wants[i].again = w.to
 				}
 			}
-			list = append(list, lack{spansOf(c.free(own, wants)), granted})
+			list = append(list, lack{spansOf(c.free(own, wants)), spansOf(c.wants(own)), granted})
 		}
 	}
-	return append(list, lack{spansOf(c.unheld(missed)), grants})
+	var healing []window
+	for _, w := range windows {
+		if w.heal > 0 && w.heal < w.to {
+			healing = append(healing, window{span: span{w.heal, w.to}})
+		}
+	}
+	return append(list, lack{besidesIn(healing, demand, spansOf(c.unheld(missed))), spansOf(c.wants(c.acquires)), grants})
 }
 
 // recovery is the time from the heal until what lacked is granted again and the
@@ -107,7 +117,7 @@ func (c *Checker) grantsAgain(w window, t timeline, until int64, l lack) (took i
 		if long || since == w.heal && waited {
 			took, done = gap.to-w.heal, ends || !long && demand[begun-1].to < t.drain
 			if done {
-				took -= unwanted(gap, l.demand)
+				took -= unwanted(gap, l.wanted)
 			}
 		}
 		if !ends {
