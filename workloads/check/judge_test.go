@@ -491,7 +491,8 @@ func TestLivenessAndRecovery(t *testing.T) {
 		{"down until the restart is over", [][]history.Event{calm, restart, players(1000, 10_000, 3100, 8300), locking(1000, 10_000, 3100, 8300)}, check.Down, [2]int64{4500, 5000}, [2]int64{5200, 5400}, false},
 		{"without a grant while it restarts, and all is held", [][]history.Event{
 			calm, restart, players(1000, 10_000, 0, 0), locking(1000, 3000, 0, 0),
-			{acquire("m1", "m1", "r0", 2999, 3002, 0), release("m1", "r0", 4200, 4201)}, gotten("m2", "x0", 2990, 3001, 4200),
+			{acquire("m1", "m1", "r0", 2999, 3002, 0), release("m1", "r0", 4200, 4201)},
+			gotten("m2", "x0", 2990, 3001, 4200),
 			asks("r", "m2", "timeout", 3050, 4300, 50), asks("x", "m1", "timeout", 3050, 4300, 50), gotten("m1", "x1", 4250, 4300, 4310), locking(4320, 10_000, 0, 0),
 		}, check.Stalls, [2]int64{1200, 1300}, [2]int64{1280, 1300}, false},
 		{"a short fault, and 1.2 s of waiting", [][]history.Event{calm, fault("f1", "zone-partition", 3000, 3200, cutAC), players(1000, 10_000, 3100, 4700), locking(1000, 10_000, 3100, 4700)}, check.Stalls, [2]int64{1150, 1250}, [2]int64{1450, 1550}, false},
