@@ -182,7 +182,8 @@
 //	live    no stall of a second, or an eighth of a run shorter than 8 s, or half a second
 //	        there where no fault is in force
 //	stalls  there were such, and either grants came again before the heal was asked
-//	        for, or the last stall was less than half of the fault's time
+//	        for, or the last stall was less than half of the fault's time, or nobody
+//	        can tell, as below
 //	down    one of them lasted until the heal was asked for, and was at least half
 //	        of the fault's time; who wants nothing any more says nothing of the end
 //

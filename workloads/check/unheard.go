@@ -67,7 +67,7 @@ func (c *Checker) unheard(w window) unheard {
 			switch {
 			case d.inOrder() || !slices.ContainsFunc(c.faults, by):
 			case c.run.Workload == history.Matchmaking:
-				c.requestsOf(node, d, u.wait)
+				c.requestsOf(node, d, &u)
 			default:
 				c.clientsOf(node, d, &u)
 			}
@@ -76,19 +76,19 @@ func (c *Checker) unheard(w window) unheard {
 	return u
 }
 
-// wait says that a process may have waited for a resource when it was ended.
-func (u *unheard) wait(resource int32, since int64) {
-	if first, is := u.since[resource]; !is || since < first {
-		u.since[resource] = since
+// wait says that a process that was ended then may have waited for a resource.
+func (u *unheard) wait(resource int32, ended int64) {
+	if first, is := u.since[resource]; !is || ended < first {
+		u.since[resource] = ended
 	}
-	u.most++
 }
 
 // requestsOf are the resources of the requests that were under way in a process when it was ended.
-func (c *Checker) requestsOf(node int32, d death, wait func(resource int32, since int64)) {
+func (c *Checker) requestsOf(node int32, d death, u *unheard) {
 	c.part().eachOp(func(o *op) {
 		if o.node == node && max(o.sent, o.from) <= d.seen && o.at >= d.from {
-			wait(o.resource, d.from)
+			u.wait(o.resource, d.from)
+			u.most++
 		}
 	})
 }
@@ -102,9 +102,7 @@ func (c *Checker) clientsOf(node int32, d death, u *unheard) {
 			if a.node != node || a.asked() > d.seen {
 				continue
 			}
-			if first, is := u.since[a.resource]; !is || d.from < first {
-				u.since[a.resource] = d.from
-			}
+			u.wait(a.resource, d.from)
 			holds[a.client] = holds[a.client] || a.holds() && a.at <= d.seen && min(a.stopped(), a.lost) > d.seen
 		}
 	}
