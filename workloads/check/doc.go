@@ -67,8 +67,8 @@
 //	h1        ├──────────────·──────────┤     zombie from the dot on
 //	h2                            ├────────┤  overlaps for less
 //
-// Fencing tokens must grow: an acquisition that was sent after
-// another one was answered must get the higher token, and no two holds share one.
+// Fencing tokens must grow: of two holds of a resource that followed each other the later one
+// has the higher token. A store that refuses the only holder shows the same.
 //
 // # What no fault is to blame for
 //

@@ -220,63 +220,43 @@ func (c *Checker) checkOverlapsOf(f *Findings, t timeline, holds []*acquire) {
 	}
 }
 
-// checkTokens wants the token of an acquisition to be above those of all that were
-// answered before it was asked.
+// checkTokens wants, of two holds of a resource that followed each other, the higher token for
+// the later one.
 func (c *Checker) checkTokens(f *Findings, t timeline) {
-	var byAnswer []*acquire
+	var holds []*acquire
 	for _, own := range c.resources {
-		byAnswer = byAnswer[:0]
+		holds = holds[:0]
 		for _, a := range own {
-			if a.outcome == ok && a.token > 0 {
-				byAnswer = append(byAnswer, a)
+			if a.granted() && a.token > 0 {
+				holds = append(holds, a)
 			}
 		}
-		f.Tokens += int64(len(byAnswer))
-		c.checkTokensOf(f, t, byAnswer)
+		f.Tokens += int64(len(holds))
+		c.checkTokensOf(f, t, holds)
 	}
 }
 
-func (c *Checker) checkTokensOf(f *Findings, t timeline, byAnswer []*acquire) {
-	byAsked := slices.Clone(byAnswer)
-	slices.SortStableFunc(byAsked, func(a, b *acquire) int { return cmp.Compare(a.asked()-a.err, b.asked()-b.err) })
-	// An error bound delays when an answer counts; the order by answer stays right
-	// as far as the bounds are equal, and errs towards silence where they are not.
-	used := repeated(byAnswer)
-	highest, answered := uint64(0), 0
-	for _, a := range byAsked {
-		for answered < len(byAnswer) && byAnswer[answered].at+byAnswer[answered].err < a.asked()-a.err {
-			highest = max(highest, byAnswer[answered].token)
-			answered++
+func (c *Checker) checkTokensOf(f *Findings, t timeline, holds []*acquire) {
+	ended := slices.SortedFunc(slices.Values(holds), func(a, b *acquire) int {
+		return cmp.Or(cmp.Compare(a.until+a.err, b.until+b.err), cmp.Compare(a.at, b.at))
+	})
+	slices.SortFunc(holds, func(a, b *acquire) int {
+		return cmp.Or(cmp.Compare(a.at-a.err, b.at-b.err), cmp.Compare(a.hold, b.hold)) // the same for any order in the file
+	})
+	highest := uint64(0) // of the holds that surely ended before h began
+	for _, h := range holds {
+		for len(ended) > 0 && ended[0] != h && ended[0].until+ended[0].err <= h.at-h.err {
+			highest, ended = max(highest, ended[0].token), ended[1:]
 		}
-		twice, again := used[a.token]
-		if again {
-			used[a.token] = true
-		}
-		if a.token > highest && !twice {
+		if h.token > highest {
 			continue
 		}
 		f.TokensBroken++
-		f.violation(t, a.at)
-		c.example(f, t, sentence.Key("token"), c.names.text(a.resource), a.at, func() sentence.Text {
-			return sentence.Of("%s got token %d of %s after %d had been granted", c.name(a.client), a.token, c.name(a.resource), highest)
+		f.violation(t, h.at)
+		c.example(f, t, sentence.Key("token"), c.names.text(h.resource), h.at, func() sentence.Text {
+			return sentence.Of("%s got token %d of %s after %d had been granted", c.name(h.client), h.token, c.name(h.resource), highest)
 		})
 	}
-}
-
-// repeated has the tokens that several acquisitions show, each as not seen yet.
-func repeated(list []*acquire) map[uint64]bool {
-	tokens := make([]uint64, 0, len(list))
-	for _, a := range list {
-		tokens = append(tokens, a.token)
-	}
-	slices.Sort(tokens)
-	again := map[uint64]bool{}
-	for i, token := range tokens {
-		if i > 0 && token == tokens[i-1] {
-			again[token] = false
-		}
-	}
-	return again
 }
 
 // measureAcquires measures the acquisitions, sorted by answer, of the measured part: as with

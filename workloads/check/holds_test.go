@@ -203,21 +203,27 @@ func withErr(e history.Event, errMS int64) history.Event {
 	return e
 }
 
+// TestTokens: of two holds that followed each other the later one has the higher token, whenever
+// they were asked for.
 func TestTokens(t *testing.T) {
+	hold := func(id string, asked, from, to int64, token uint64) []history.Event {
+		return []history.Event{acquire("m", "c"+id, id, asked, from, token), release("m", id, to, to+1)}
+	}
 	for _, c := range []struct {
 		name   string
-		events []history.Event
+		holds  [][]history.Event
 		broken int64
 	}{
-		{"growing", []history.Event{acquire("m", "a", "1", 0, 10, 5), acquire("m", "a", "2", 11, 20, 6)}, 0},
-		{"falling", []history.Event{acquire("m", "a", "1", 0, 10, 5), acquire("m", "a", "2", 11, 20, 4)}, 1},
-		{"twice", []history.Event{acquire("m", "a", "1", 0, 10, 5), acquire("m", "b", "2", 0, 12, 5)}, 1},
-		{"answers crossed", []history.Event{acquire("m", "a", "1", 0, 10, 5), acquire("m", "b", "2", 1, 9, 6)}, 0},
-		{"late answer of an early request", []history.Event{acquire("m", "a", "1", 0, 30, 5), acquire("m", "b", "2", 8, 9, 6)}, 0},
-		{"no tokens", []history.Event{acquire("m", "a", "1", 0, 10, 0), acquire("m", "a", "2", 11, 20, 0)}, 0},
+		{"growing", [][]history.Event{hold("1", 0, 10, 12, 5), hold("2", 13, 20, 25, 6)}, 0},
+		{"falling", [][]history.Event{hold("1", 0, 10, 12, 5), hold("2", 13, 20, 25, 4)}, 1},
+		{"falling, of who had asked before", [][]history.Event{hold("1", 5, 10, 12, 5), hold("2", 0, 20, 25, 4)}, 1},
+		{"the same again", [][]history.Event{hold("1", 0, 10, 12, 5), hold("2", 0, 12, 25, 5)}, 1},
+		{"below the one before the last", [][]history.Event{hold("1", 0, 10, 12, 7), hold("2", 0, 13, 15, 3), hold("3", 0, 16, 18, 5)}, 2},
+		{"at once: that is an overlap", [][]history.Event{hold("1", 0, 10, 20, 5), hold("2", 0, 19, 25, 5)}, 0},
+		{"no tokens", [][]history.Event{hold("1", 0, 10, 12, 0), hold("2", 13, 20, 25, 0)}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if f := checktest.Events(append(phases(0, 1000, 1000), c.events...), options); f.TokensBroken != c.broken {
+			if f := checktest.Events(append(phases(0, 1000, 1000), slices.Concat(c.holds...)...), options); f.TokensBroken != c.broken {
 				t.Errorf("%d broken, want %d: %+v", f.TokensBroken, c.broken, f.Examples)
 			}
 		})
@@ -282,22 +288,26 @@ func TestTokensAgainstNaive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		beliefs := drawBeliefs(t)
 		events := phases(0, 1000, 1000)
-		for i, b := range beliefs {
-			a := acquire("m", fmt.Sprint("c", i), fmt.Sprint("h", i), int64(b.asked), int64(b.from), uint64(b.token))
-			a.Resource = fmt.Sprint("r", b.resource)
-			events = append(events, a)
+		for i := range beliefs {
+			beliefs[i].to = max(beliefs[i].to, beliefs[i].from+1)
+			b := beliefs[i]
+			hold := fmt.Sprint("h", i)
+			a := withErr(acquire("m", fmt.Sprint("c", i), hold, int64(b.asked), int64(b.from), uint64(b.token)), int64(b.err))
+			r := release("m", hold, int64(b.to), int64(b.to+1))
+			a.Resource, r.Resource = fmt.Sprint("r", b.resource), fmt.Sprint("r", b.resource)
+			events = append(events, a, r)
 		}
-		broken := false
-		for i, h := range beliefs {
-			for j, o := range beliefs {
-				if i == j || h.resource != o.resource || h.token == 0 || o.token == 0 {
-					continue
-				}
-				broken = broken || h.token == o.token || (o.from < h.asked && o.token > h.token)
+		broken := int64(0)
+		for _, h := range beliefs {
+			if slices.ContainsFunc(beliefs, func(o belief) bool {
+				return o.resource == h.resource && h.token > 0 && o.token >= h.token && o.to+o.err <= h.from-h.err
+			}) {
+				broken++
 			}
 		}
-		if f := checktest.Events(events, options); (f.TokensBroken > 0) != broken {
-			t.Fatalf("got %d, naively %v: %+v", f.TokensBroken, broken, beliefs)
+		f := checktest.Events(rapid.Permutation(events).Draw(t, "file order"), options)
+		if f.TokensBroken != broken {
+			t.Fatalf("got %d, naively %d: %+v", f.TokensBroken, broken, beliefs)
 		}
 	})
 }

@@ -33,8 +33,9 @@ type accessKind uint8
 const (
 	didRead accessKind = iota
 	didWrite
-	didRefuse // a write
-	untold    // its writer was not told what became of the write
+	didRefuse   // a write
+	didTurnAway // a reader
+	untold      // its writer was not told what became of the write
 )
 
 // FencedWrite is the workload in which holders write to a store that checks fencing tokens.
@@ -48,6 +49,8 @@ func (c *writes) add(e *history.Event) {
 		hold: e.Hold, token: e.Token, version: e.Version, base: e.Base,
 	}
 	switch {
+	case e.Kind == history.KindRead && e.State == history.WriteRefused:
+		a.what = didTurnAway
 	case e.Kind == history.KindRead:
 	case e.Kind != history.KindWrite:
 		return
@@ -115,7 +118,7 @@ func (c *writes) order() {
 		next := 0
 		serve := func(before uint64) {
 			for ; next < len(all) && all[next].position() < before; next++ {
-				if what := all[next].what; what == didRefuse || what == untold { // whether it was served is not known, and what its hold read is on record
+				if what := all[next].what; what != didRead && what != didWrite { // whether it was served is not known, and what its hold read is on record
 					continue
 				}
 				if h := c.holdOf(all[next]); h != nil && (newest == nil || later(h, newest)) {
@@ -130,12 +133,12 @@ func (c *writes) order() {
 				if i > 0 && all[i-1].position() == a.position() {
 					c.flaws.add(twice, 1, sentence.Of("version %d of %s", a.version, c.name(a.resource)))
 				}
-			case didRefuse: // by who came for the version that it met, too
+			case didRefuse, didTurnAway: // by who came for the version that it met, too
 				serve(a.position() + 1)
 				h := c.holdOf(a)
 				// A lock's own store knows by itself that a lease is over.
 				if own := a.node == a.by; !own && h != nil && (newest == nil || !later(newest, h)) {
-					c.flaws.add(misfit, 1, sentence.Of("the store refused a write of hold %s to %s, and nobody had come with a later one", brief(a.hold), c.name(a.resource)))
+					c.flaws.add(misfit, 1, sentence.Of("the store refused hold %s of %s, and nobody had come with a later one", brief(a.hold), c.name(a.resource)))
 				}
 			case didRead, untold:
 			}
@@ -250,7 +253,7 @@ func (c *writes) notes(resource string, note func(at int64, tag, state, details,
 		case didRead:
 		case didWrite:
 			state = "written"
-		case didRefuse:
+		case didRefuse, didTurnAway:
 			state, color = "refused", "#f4cccc"
 		case untold:
 			state = "not known"

@@ -90,7 +90,7 @@ func TestTheStoreChecks(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 	}
-	want := []string{"read  0", "write accepted 1", "read  1", "write refused 1", "write accepted 1", "write accepted 2", "write accepted 3"}
+	want := []string{"read  0", "write accepted 1", "read  1", "write refused 1", "read refused 1", "write accepted 1", "write accepted 2", "write accepted 3"}
 	if !slices.Equal(states, want) {
 		t.Errorf("recorded %q, want %q", states, want)
 	}

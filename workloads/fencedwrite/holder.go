@@ -161,14 +161,18 @@ type recorded struct {
 
 func (r *recorded) Read(ctx context.Context) (uint64, error) {
 	version, err := r.Store.Read(ctx)
-	if err != nil {
-		return 0, err
-	}
-	r.base = version
 	e := r.seen
 	e.Kind, e.AtNS, e.Version = history.KindRead, clock.Mono(), version
+	switch {
+	case err == nil:
+		r.base = version
+	case errors.Is(err, locks.ErrNotHeld):
+		e.State = history.WriteRefused
+	default:
+		return 0, err
+	}
 	r.rec.Record(e)
-	return version, nil
+	return version, err
 }
 
 func (r *recorded) Write(ctx context.Context, checked bool) (uint64, error) {

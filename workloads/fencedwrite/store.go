@@ -133,10 +133,8 @@ func (s *Store) serve(kind history.Kind, r request) (any, error) {
 		Kind: kind, Node: s.Node, Client: r.By, Hold: r.Hold, Resource: r.Resource, Token: r.Token, Version: before.Version,
 	}
 	if r.Token > 0 && r.Token < before.Token {
-		if kind == history.KindWrite {
-			e.State, e.Base = history.WriteRefused, r.Base
-			s.record(e)
-		}
+		e.State, e.Base = history.WriteRefused, r.Base
+		s.record(e)
 		return nil, fmt.Errorf("token %d is below %d, seen for %q: %w", r.Token, before.Token, r.Resource, errFenced)
 	}
 	after := value{r.Resource, before.Version, max(before.Token, r.Token)}

@@ -48,7 +48,8 @@ const (
 	// under the mutex, or by the transaction, that made it true: Client is the holder's
 	// master, Hold its grant, Token what it showed, Version that of the resource's value
 	// after it. A write's State is accepted, refused or, where only its writer could record
-	// it and was not told, unknown; Base is the version that its writer had read.
+	// it and was not told, unknown; Base is the version that its writer had read. That of a
+	// read is refused, or nothing.
 	KindRead  Kind = "read"
 	KindWrite Kind = "write"
 
@@ -90,7 +91,7 @@ const (
 	Handoff     = "handoff"
 )
 
-// The States of a write.
+// The States of a write; a read may be refused, too.
 const (
 	WriteAccepted = "accepted"
 	WriteRefused  = "refused"
