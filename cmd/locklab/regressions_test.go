@@ -227,6 +227,21 @@ var regressions = map[string][]regression{
 			"a Config of raftnode with TLS.GetConfigForClient",
 			"nodes/raftnode.TestTLSIsChecked",
 		},
+		{
+			"every acquisition of raft that timed out during an outage kept 184 bytes",
+			"stop all servers, Acquire with short deadlines, look at the heap",
+			"nodes/raftnode.TestWaitsThatNeverLeftLeaveNothing",
+		},
+		{
+			"a release of raft without a deadline did not return during an outage",
+			"stop all servers, Release with context.Background()",
+			"nodes/raftnode.TestAReleaseEndsWithItsLease",
+		},
+		{
+			"a release of raft that was committed said that it was not held, when its answer was lost",
+			"lose the answer, and let the session expire before the client is back",
+			"nodes/raftnode.TestAReleaseThatWasDoneWasNotTooLate",
+		},
 	},
 
 	"etcd": {

@@ -19,6 +19,7 @@ type Link struct {
 	target  string
 	cut     bool
 	held    bool
+	deaf    bool
 	late    int    // bytes at the end of what came that wait for more
 	cutAt   string // what cuts the link, "" nothing
 	conns   map[net.Conn]struct{}
@@ -66,6 +67,7 @@ func (l *Link) CutAt(text string) { l.set(func() { l.cutAt = text }) }
 func (l *Link) turn(cut bool) {
 	l.cut = cut
 	if cut {
+		l.deaf = false
 		for c := range l.conns {
 			reset(c)
 		}
@@ -74,6 +76,9 @@ func (l *Link) turn(cut bool) {
 
 // Hold keeps what comes until the link is let go again. New connections are taken.
 func (l *Link) Hold(hold bool) { l.set(func() { l.held = hold }) }
+
+// Deafen loses what comes from who was dialed, until the link is cut.
+func (l *Link) Deafen() { l.set(func() { l.deaf = true }) }
 
 // Delay has so many bytes at the end of everything come when more does.
 func (l *Link) Delay(bytes int) { l.set(func() { l.late = bytes }) }
@@ -144,6 +149,9 @@ func (l *Link) pump(from, to net.Conn, way int) {
 			l.tapes[way] = append(l.tapes[way], buf[kept:kept+n]...)
 		}
 		late := l.late
+		if way == 1 && l.deaf {
+			n = 0
+		}
 		l.mu.Unlock()
 		n += kept
 		kept = min(late, n)

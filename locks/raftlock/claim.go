@@ -14,7 +14,7 @@ import (
 // the lease. The Locker's mutex guards what changes.
 type claim struct {
 	locker    *Locker
-	seq       uint64
+	seq       uint64 // 0 until its request is sent
 	resource  string
 	request   *request
 	token     uint64 // 0 while it waits
@@ -65,14 +65,15 @@ func (c *claim) Expires() (time.Time, bool) {
 	if signals.Closed(c.lost) {
 		return l.clock.Now(), true
 	}
-	return l.session.until.Add(-l.session.margin()), true
+	return l.session.end(), true
 }
 
 // Lost implements [locks.Lease].
 func (c *claim) Lost() <-chan struct{} { return c.lost }
 
 // Release implements [locks.Lease]. It returns when a quorum has committed the
-// release. When ctx ends first, the release goes on in the background.
+// release, and at the latest when the lease is over. When ctx or the lease ends first,
+// the release goes on in the background.
 func (c *claim) Release(ctx context.Context) error {
 	return c.release.Do(c.resource, func() error { return c.releaseOnce(ctx) })
 }
@@ -84,13 +85,19 @@ func (c *claim) releaseOnce(ctx context.Context) error {
 	if signals.Closed(c.lost) {
 		return locks.ErrNotHeld
 	}
+	over := l.clock.NewTimer(l.session.end().Sub(l.clock.Now()))
+	defer over.Stop()
 	r := l.session.release(c.seq)
 	l.wakeSender()
 	l.mu.Unlock()
+	why := locks.ErrUnavailable
 	select {
 	case <-r.answered:
 	case <-l.closed:
+		why = locks.ErrClosed
 	case <-ctx.Done():
+		why = ctx.Err()
+	case <-over.C():
 	}
 	l.mu.Lock()
 	switch r.outcome {
@@ -99,10 +106,7 @@ func (c *claim) releaseOnce(ctx context.Context) error {
 	case pb.Outcome_NOT_HELD:
 		return locks.ErrNotHeld
 	case pb.Outcome_OUTCOME_UNSPECIFIED: // no answer
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("%w: %w", locks.ErrUnknown, err)
-		}
-		return fmt.Errorf("%w: %w", locks.ErrUnknown, locks.ErrClosed)
+		return fmt.Errorf("%w: %w", locks.ErrUnknown, why)
 	default:
 		return fmt.Errorf("%w: the service answered %s", locks.ErrUnknown, r.outcome)
 	}

@@ -15,5 +15,7 @@
 // Outcomes: an acquisition that its context ends is cancelled at the service; if
 // the service confirms that, the error is [locks.ErrNotAcquired], and otherwise
 // [locks.ErrUnknown]. Then the client still delivers the cancellation as soon as it
-// can, so that a grant which nobody knows of does not outlive the trouble.
+// can, so that a grant which nobody knows of does not outlive the trouble. A release
+// returns when the lease is over, at the latest; if it was sent and has no answer, with
+// [locks.ErrUnknown].
 package raftlock

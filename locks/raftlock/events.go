@@ -31,8 +31,8 @@ func (l *Locker) attach(st *stream, a *pb.Attached, sentAt time.Time) {
 	for _, c := range s.inOrder() {
 		token, listed := known[c.seq]
 		switch {
-		case s.find(c.seq) != nil || c.ending:
-			// What was asked is asked again; the answer will tell.
+		case c.seq == 0 || s.find(c.seq) != nil || c.ending:
+			// What was asked is asked again, and the rest for the first time; the answer will tell.
 		case listed && token != 0:
 			l.grant(c, token)
 		case !listed:
@@ -66,11 +66,11 @@ func (l *Locker) receive(st *stream, frame *pb.ServerFrame) {
 	}
 	s.trim()
 	l.deliverLate()
-	if len(s.requests) == 0 && s.renewalAt.IsZero() && !l.closing {
+	if len(s.requests)+len(s.unsent) == 0 && s.renewalAt.IsZero() && !l.closing {
 		st.asked = time.Time{}
 	} else {
 		st.asked = st.heard
-		if s.sent < len(s.requests) {
+		if len(s.unsent) > 0 {
 			l.wakeSender() // the window has moved
 		}
 	}

@@ -153,7 +153,7 @@ func (l *Locker) Close() error {
 func (l *Locker) close() {
 	l.mu.Lock()
 	l.closing = true
-	confirmed := l.session.id == 0 && l.session.neverSent()
+	confirmed := l.session.id == 0 && len(l.session.requests) == 0
 	if !confirmed {
 		l.wakeSender()
 		l.mu.Unlock()

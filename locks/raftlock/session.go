@@ -17,11 +17,12 @@ type session struct {
 	// what was answered had been sent.
 	until time.Time
 
-	next     uint64     // the number of the next request
-	requests []*request // not answered, or after one that is not; ascending without gaps
-	sent     int        // how many of them the current stream has been given
-	claims   map[uint64]*claim
-	late     []*claim // granted while the session was not surely alive
+	next     uint64            // the number of the next request that is sent
+	requests []*request        // sent and not answered, or after one that is not; ascending without gaps
+	sent     int               // how many of them the current stream has been given
+	unsent   []*request        // never given to any stream, so without a number
+	claims   map[uint64]*claim // by the number of their acquire
+	late     []*claim          // granted while the session was not surely alive
 
 	renewal   uint64    // the number of the last renewal
 	renewalAt time.Time // when it was sent; zero when it was answered
@@ -29,18 +30,18 @@ type session struct {
 
 func newSession() *session { return &session{next: 1, claims: map[uint64]*claim{}} }
 
-// request is a numbered request until it is answered.
+// request is a request until it is answered. It gets its number when it is first sent.
 type request struct {
 	message  *pb.Request
+	claim    *claim    // of an acquire
 	sentAt   time.Time // first sent; zero before
 	answered chan struct{}
 	outcome  pb.Outcome // 0 until answered
 }
 
 func (s *session) acquire(c *claim) {
-	c.seq = s.next
 	c.request = s.ask(&pb.Request{Kind: pb.Kind_ACQUIRE, Resource: c.resource}, nil)
-	s.claims[c.seq] = c
+	c.request.claim = c
 }
 
 // release asks the service to end a claim, ours or one that we do not know.
@@ -52,10 +53,8 @@ func (s *session) release(seq uint64) *request {
 }
 
 func (s *session) ask(message *pb.Request, answered chan struct{}) *request {
-	message.Seq = s.next
-	s.next++
 	r := &request{message: message, answered: answered}
-	s.requests = append(s.requests, r)
+	s.unsent = append(s.unsent, r)
 	return r
 }
 
@@ -103,32 +102,36 @@ func (s *session) trim() {
 // forgetUnsent takes a claim back whose request never left. It says whether it
 // could.
 func (s *session) forgetUnsent(c *claim) bool {
-	if !c.request.sentAt.IsZero() {
+	i := slices.Index(s.unsent, c.request)
+	if i < 0 {
 		return false
 	}
-	// The number stays unused: the service sees the floor pass over it.
-	c.request.settle(pb.Outcome_WITHDRAWN)
-	delete(s.claims, c.seq)
+	s.unsent = slices.Delete(s.unsent, i, i+1)
 	return true
-}
-
-func (s *session) neverSent() bool {
-	return !slices.ContainsFunc(s.requests, func(r *request) bool { return !r.sentAt.IsZero() })
 }
 
 // toSend takes the requests that the stream has not been given yet.
 func (s *session) toSend(now time.Time) []*pb.Request {
 	var messages []*pb.Request
-	limit := s.floor() + fsm.Window
-	for s.sent < len(s.requests) && s.requests[s.sent].message.Seq < limit {
-		r := s.requests[s.sent]
+	for ; s.sent < len(s.requests); s.sent++ {
+		if r := s.requests[s.sent]; r.outcome == 0 { // not answered over an earlier stream
+			messages = append(messages, r.message)
+		}
+	}
+	for len(s.unsent) > 0 && s.next < s.floor()+fsm.Window {
+		r := s.unsent[0]
+		s.unsent[0] = nil
+		if s.unsent = s.unsent[1:]; len(s.unsent) == 0 {
+			s.unsent = nil
+		}
+		r.message.Seq, r.sentAt = s.next, now
+		if r.claim != nil {
+			r.claim.seq = s.next
+			s.claims[s.next] = r.claim
+		}
+		s.next++
+		s.requests = append(s.requests, r)
 		s.sent++
-		if r.outcome != 0 {
-			continue // answered over an earlier stream
-		}
-		if r.sentAt.IsZero() {
-			r.sentAt = now
-		}
 		messages = append(messages, r.message)
 	}
 	return messages
@@ -145,16 +148,38 @@ func (s *session) extend(sentAt time.Time) {
 // at different speeds, and closing Lost takes time to be noticed.
 func (s *session) margin() time.Duration { return s.lease/20 + 5*time.Millisecond }
 
+// end is when the client gives the session's leases up, if it is not renewed before.
+func (s *session) end() time.Time { return s.until.Add(-s.margin()) }
+
 // alive says that the service surely keeps the session.
-func (s *session) alive(now time.Time) bool { return now.Before(s.until.Add(-s.margin())) }
+func (s *session) alive(now time.Time) bool { return now.Before(s.end()) }
 
 // inOrder lists the claims in the order in which they were made.
 func (s *session) inOrder() []*claim {
-	claims := make([]*claim, 0, len(s.claims))
+	var claims []*claim
 	for _, seq := range slices.Sorted(maps.Keys(s.claims)) {
 		claims = append(claims, s.claims[seq])
 	}
+	for _, r := range s.unsent {
+		if r.claim != nil {
+			claims = append(claims, r.claim)
+		}
+	}
 	return claims
+}
+
+// settleReleases answers all releases at once: those that were sent, and those that never were.
+func (s *session) settleReleases(sent, unsent pb.Outcome) {
+	for _, r := range s.requests {
+		if r.message.GetKind() == pb.Kind_RELEASE {
+			r.settle(sent)
+		}
+	}
+	for _, r := range s.unsent {
+		if r.message.GetKind() == pb.Kind_RELEASE {
+			r.settle(unsent)
+		}
+	}
 }
 
 // abort ends everything at the client. confirmed says that the service has ended
@@ -164,26 +189,21 @@ func (s *session) abort(why error, confirmed bool) {
 		c.fail(why)
 		c.lose()
 	}
-	for _, r := range s.requests {
-		if confirmed && r.message.GetKind() == pb.Kind_RELEASE {
-			r.settle(pb.Outcome_RELEASED)
-		}
+	if confirmed {
+		s.settleReleases(pb.Outcome_RELEASED, pb.Outcome_RELEASED)
 	}
 }
 
 // succeed moves what is to go on into a new session, because this one has ended at
-// the service: held claims are lost, waiting ones wait again.
+// the service: held claims are lost, waiting ones wait again. A release that never left
+// came too late; one that was sent may be what freed the resource.
 func (s *session) succeed() *session {
 	next := newSession()
-	for _, r := range s.requests {
-		if r.message.GetKind() == pb.Kind_RELEASE {
-			r.settle(pb.Outcome_NOT_HELD)
-		}
-	}
+	s.settleReleases(pb.Outcome_NO_SESSION, pb.Outcome_NOT_HELD)
 	for _, c := range s.inOrder() {
 		c.lose()
 		if !c.isDecided() && !c.abandoned {
-			c.token = 0
+			c.seq, c.token = 0, 0
 			next.acquire(c)
 		}
 	}

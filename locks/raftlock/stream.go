@@ -209,5 +209,5 @@ func (l *Locker) tick() time.Duration {
 		l.giveUp()
 		return time.Hour
 	}
-	return s.until.Add(-s.margin()).Sub(now)
+	return s.end().Sub(now)
 }
