@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -75,6 +76,97 @@ func TestTokensThatGoBackAreSeenWhereClientsQueue(t *testing.T) {
 		code, said := checked(t, history.Run{}, events...)
 		if want := map[bool]int{false: 0, true: exitViolated}[last]; code != want || strings.Contains(said, "violated") != last {
 			t.Errorf("%s: exit code %d, want %d:\n%s", name, code, want, said)
+		}
+	}
+}
+
+// faultOf is a fault of the ledger that was in force from one time to another, in milliseconds.
+func faultOf(kind string, from, to int64, e history.Event) (ledger []history.Event) {
+	e.Kind, e.ID, e.Fault, e.Target = history.KindFault, kind, kind, "mine"
+	for i, state := range []string{"asked", "began", "heal-asked", "ended"} {
+		e.State, e.AtNS = state, at([]int64{from, from + 5, to, to + 10}[i])
+		ledger = append(ledger, e)
+	}
+	return ledger
+}
+
+// room is a room of g that the master ordered under its hold of that time, and that nobody filled.
+func room(id, master, worker string, order, starts, answered int64, unreachable ...string) []history.Event {
+	held := hold(master, "hold-"+id, order-10, order-5, answered+1, 0)
+	held[0].Resource, held[1].Resource = "g", "g"
+	ordered := history.Event{Kind: history.KindOrder, Order: "order-" + id, FromNS: at(order), SentNS: at(order + 1), AtNS: at(answered), Node: master, Hold: "hold-" + id, Worker: worker, Room: id, Resource: "g", Outcome: "ok", Unreachable: unreachable}
+	return append(append(held, ordered), begun(id, master, worker, starts)...)
+}
+
+// begun is what the worker records of a room that it began.
+func begun(id, master, worker string, starts int64) []history.Event {
+	e := history.Event{Kind: history.KindRoom, State: "starting", AtNS: at(starts), Node: worker, Client: master, Room: id, Order: "order-" + id, Resource: "g"}
+	open, full, closed := e, e, e
+	open.State, open.AtNS = "open", at(starts+97)
+	full.State, full.AtNS = "full", at(9900)
+	closed.State, closed.AtNS = "closed", at(9950)
+	return []history.Event{e, open, full, closed}
+}
+
+// seated are players who got a seat in the room.
+func seated(id, master, worker string, from int64) (players []history.Event) {
+	for n := range int64(4) {
+		players = append(players, history.Event{Kind: history.KindMatch, Client: fmt.Sprintf("p%d", n), FromNS: at(from + n), SentNS: at(from + n), AtNS: at(from + 5), Node: master, Resource: "g", Room: id, Worker: worker, Outcome: "ok"})
+	}
+	return players
+}
+
+// TestAnOrderOfAKilledMasterThatArrivesLate is not held against the lock, whichever room is the second: its
+// master was killed 2 s before, under a partition. Who overlooks such a room has none to blame.
+func TestAnOrderOfAKilledMasterThatArrivesLate(t *testing.T) {
+	for name, c := range map[string]struct {
+		late, other int64 // when the two rooms begin
+		code        int
+	}{
+		"the late room is the second":     {3003, 3001, 0},
+		"the late room is the first":      {3001, 3003, 0},
+		"the late room was there to find": {2500, 3003, exitViolated},
+	} {
+		begins := begun("R1", "m1", "w1", c.late)
+		events := slices.Concat(
+			faultOf("partition", 900, 3000, history.Event{From: []string{"h1"}, To: []string{"h3"}}),
+			faultOf("kill", 1000, 5000, history.Event{Nodes: []string{"m1"}}),
+			[]history.Event{
+				{Kind: history.KindAcquire, Node: "m1", Client: "p9", Hold: "lost", Resource: "g", FromNS: at(940), SentNS: at(940), AtNS: at(945), Outcome: "ok"},
+				{Kind: history.KindNode, Node: "m1", Host: "h1", State: history.NodeKilled, FromNS: at(1000), AtNS: at(1001)},
+				{Kind: history.KindNode, Node: "m1", Host: "h1", State: history.NodeStarted, AtNS: at(5005)},
+			},
+			begins, room("R2", "m2", "w2", 2990, c.other, 3008), seated("R2", "m2", "w2", 3200),
+		)
+		if code, said := checked(t, history.Run{Workload: history.Matchmaking, OfferedPS: 1, LeaseNS: at(1000)}, events...); code != c.code {
+			t.Errorf("%s: exit code %d, want %d:\n%s", name, code, c.code, said)
+		}
+	}
+}
+
+// TestOnlyWhatCanCutExcuses: a master orders a room although the other worker, which it could not
+// reach, has a free one.
+func TestOnlyWhatCanCutExcuses(t *testing.T) {
+	worker := history.Event{Nodes: []string{"w1"}}
+	paused := func(state string, ms int64) history.Event {
+		return history.Event{Kind: history.KindNode, Node: "w1", Host: "h3", State: state, FromNS: at(ms), AtNS: at(ms + 1)}
+	}
+	for name, c := range map[string]struct {
+		broken []history.Event
+		code   int
+	}{
+		"nothing is broken":       {nil, exitViolated},
+		"its clock is wrong":      {faultOf("clock-step", 1000, 5000, worker), exitViolated},
+		"its clock drifts":        {faultOf("clock-drift", 1000, 5000, worker), exitViolated},
+		"its disk is slow":        {faultOf("slow-disk", 1000, 5000, worker), exitViolated},
+		"its disk is full":        {faultOf("full-disk", 1000, 5000, worker), exitViolated},
+		"another host is cut off": {faultOf("partition", 1000, 5000, history.Event{From: []string{"h1"}, To: []string{"h3"}}), exitViolated},
+		"the link to it is cut":   {faultOf("partition", 1000, 5000, history.Event{From: []string{"h2"}, To: []string{"h3"}}), 0},
+		"the worker is stopped":   {append(faultOf("pause", 1000, 5000, worker), paused(history.NodePaused, 1001), paused(history.NodeResumed, 5001)), 0},
+	} {
+		events := slices.Concat(c.broken, room("R1", "m2", "w1", 500, 510, 515), room("R2", "m2", "w2", 2000, 2010, 2015, "w1"), seated("R2", "m2", "w2", 3200))
+		if code, said := checked(t, history.Run{Workload: history.Matchmaking, OfferedPS: 1}, events...); code != c.code {
+			t.Errorf("%s: exit code %d, want %d:\n%s", name, code, c.code, said)
 		}
 	}
 }

@@ -464,6 +464,16 @@ var regressions = map[string][]regression{
 			"locklab run --workload fenced-write --lock-cmd of a lock that numbers its claims when they are asked for",
 			"cmd/locklab.TestTokensThatGoBackAreSeenWhereClientsQueue",
 		},
+		{
+			"a room that a killed master had ordered, and a partition delivered late, was held against the lock, or made the run undecided",
+			"kill a master whose order a partition of more than 2 s holds up, with a lease that ends meanwhile",
+			"cmd/locklab.TestAnOrderOfAKilledMasterThatArrivesLate",
+		},
+		{
+			"a duplicate was unreachable where only the clock or the disk of the other room's worker was broken",
+			"a fault of clocks or disks whose target is a worker, and a lock whose masters do not wait for answers",
+			"cmd/locklab.TestOnlyWhatCanCutExcuses",
+		},
 	},
 
 	"busy machines": {

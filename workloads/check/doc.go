@@ -26,7 +26,8 @@
 //     could not see it, and no fault explains why it came late.
 //   - overlooked: O was open before R's look began, could be reached, and was missed.
 //     Also if one hold ordered both rooms.
-//   - unreachable: O's worker did not answer R's look, and a fault that cut
+//   - unreachable: R's order arrived after its master had been killed, or O's did so, after R's look.
+//     Or: O's worker did not answer R's look, and a fault that cut
 //     that pair of hosts, stopped that worker, or delayed the two messages by at least
 //     what the master had waited, was in force at the time: from when it was asked for
 //     until its end was seen, the processes that it ended were there again, and a margin

@@ -233,9 +233,12 @@ func (c cause) String() string { return [...]string{"none", "unreachable", "over
 // is the least that the clocks' error bounds allow for; possible is the worst.
 func (c *matchmaking) cause(r *room, o *room) (least, possible cause) {
 	ours, theirs := r.ordered(), o.ordered()
+	if c.late(r) {
+		return unreachable, unreachable
+	}
 	sameHold := r.order != nil && o.order != nil && r.order.id != "" && r.order.holdKey == o.order.holdKey
 	slack := r.orderedErr() + o.orderedErr()
-	if !sameHold && ours.from < theirs.to-slack && theirs.from < ours.to-slack {
+	if !sameHold && !c.late(o) && ours.from < theirs.to-slack && theirs.from < ours.to-slack {
 		return raced, raced
 	}
 	inTime := o.start <= ours.from // for the look to see it
@@ -245,7 +248,7 @@ func (c *matchmaking) cause(r *room, o *room) (least, possible cause) {
 		other := c.causeIf(!inTime, sameHold, r, o)
 		least, possible = min(least, other), max(possible, other)
 	}
-	if !sameHold && ours.from < theirs.to && theirs.from < ours.to {
+	if !sameHold && !c.late(o) && ours.from < theirs.to && theirs.from < ours.to {
 		possible = raced
 	}
 	return least, possible
@@ -255,7 +258,7 @@ func (c *matchmaking) cause(r *room, o *room) (least, possible cause) {
 func (c *matchmaking) causeIf(inTime, sameHold bool, r *room, o *room) cause {
 	if !inTime { // the look was too early to see it
 		switch {
-		case c.lostTrack(r) || c.lostTrack(o):
+		case c.late(o) || c.lostTrack(r) || c.lostTrack(o):
 			return unreachable
 		case sameHold:
 			return overlooked
@@ -304,6 +307,11 @@ func (c *matchmaking) lostTrack(r *room) bool {
 // record, off from a worker.
 func (c *matchmaking) cutOff(r *room, worker int32) bool {
 	return c.cut(r.by, worker, span{r.start - orderTime, r.start}, 0)
+}
+
+// late says that the order of a room, which is not on record, arrived after its master had been killed.
+func (c *matchmaking) late(r *room) bool {
+	return r.order == nil && slices.ContainsFunc(c.lives[r.by].deaths, func(d death) bool { return d.seen < r.start+r.err })
 }
 
 // buildRooms makes rooms of the oracle's records, by group and creation.

@@ -245,7 +245,7 @@ func (c *Checker) cut(master, worker int32, during span, waited int64) bool {
 		if !c.inForce(f).meets(during) {
 			continue
 		}
-		if slices.Contains(f.Nodes, c.names.text(worker)) {
+		if f.stops() && slices.Contains(f.Nodes, c.names.text(worker)) {
 			return true
 		}
 		ways := int64(0)

@@ -56,13 +56,6 @@ func (l life) next(after int64) death {
 	return l.deaths[i]
 }
 
-// startedWithin says that the process began anew after a moment and not after another.
-func (l life) startedWithin(from, to int64) bool {
-	return slices.ContainsFunc(l.events, func(e nodeEvent) bool {
-		return e.state == history.NodeStarted && e.at > from && e.at <= to
-	})
-}
-
 // hitTime is from when a node stood still, after it was asked to, until it may have gone
 // on; for ever if it was killed.
 func (l life) hitTime(asked, end int64) span {

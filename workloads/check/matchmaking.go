@@ -192,7 +192,7 @@ func (c *matchmaking) checkRoomIsWhole(r *room) {
 	case r.closed > 0 && r.filled == 0 && r.closed-r.start < maxOpen && r.closed < stop.from-2*r.err:
 		c.flaws.add(missing, 1, sentence.Of("room %s was closed, but never full", brief(r.id)))
 	}
-	if r.order == nil && !c.cutShort(r.by, r.start) {
+	if r.order == nil && !c.late(r) && !c.cutShort(r.by, r.start) {
 		c.flaws.add(missing, 1, sentence.Of("the order of room %s", brief(r.id)))
 	}
 }

@@ -112,15 +112,9 @@ func (c *Checker) dying(node int32, at int64) bool {
 }
 
 // cutShort says whether a process may not have been able to record the outcome of what
-// it did at a moment: it ended too soon after that, or the history did; or it had ended before, and
-// what it had sent arrived then.
+// it did at a moment: it ended too soon after that, or the history did.
 func (c *Checker) cutShort(node int32, at int64) bool {
 	l := c.lives[node]
-	if slices.ContainsFunc(l.deaths, func(d death) bool {
-		return !d.inOrder() && d.from <= at && at <= d.seen+orderTime && !l.startedWithin(d.seen, at)
-	}) {
-		return true
-	}
 	end := l.next(at)
 	if end.inOrder() {
 		return false

@@ -139,7 +139,7 @@ func TestStoreRecordsThatDoNotFit(t *testing.T) {
 		"hold h2 read or wrote 45 ms before":                     replace(4, func(e *history.Event) { e.AtNS = 5 * ms }),
 		"hold h2 got token 9, and showed 8":                      replace(5, func(e *history.Event) { e.Token = 8 }),
 		"version 1 of r was written by who had read 1":           replace(5, func(e *history.Event) { e.Base = 1 }),
-		"version 1 of r": replace(7, func(e *history.Event) { e.State = history.WriteAccepted }),
+		"version 1 of r":                   replace(7, func(e *history.Event) { e.State = history.WriteAccepted }),
 		"refused hold h2 of r, and nobody": replace(5, func(e *history.Event) { e.State, e.Version = history.WriteRefused, 0 }),
 	} {
 		f := judgeWrites(spoil(paused(true, true)))
