@@ -377,6 +377,21 @@ var regressions = map[string][]regression{
 			"locks/program.TestBrokenClientsAreRejected",
 		},
 		{
+			"conform and the conformance suite passed locks that number claims when they ask: no client ever queued while they looked at tokens",
+			"locklab conform PROGRAM, of one that draws the token before it has the lock",
+			"locks/locktest.TestBrokenLocksFail",
+		},
+		{
+			"the first hello named no client, and no list of servers: conform blamed five rules on a program that read them and died",
+			"locklab conform PROGRAM, of one that reads client of hello",
+			"locks/program.TestTheFirstHelloIsWhole",
+		},
+		{
+			"conform went on to judge a program that had died, and did not show what it wrote",
+			"locklab conform PROGRAM, of one that ends with an error at its first acquisition",
+			"locks/program.TestADeathIsToldAndNothingElse",
+		},
+		{
 			"a program of the user's that sent nothing over its links was judged by faults that cut them",
 			"locklab run --lock-cmd mine=PROGRAM --scenarios zone-partition, of one that talks to servers of its own",
 			"workloads/check.TestProgramsThatUseNoLink",

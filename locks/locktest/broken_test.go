@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -140,6 +141,7 @@ func TestBrokenLocksFail(t *testing.T) {
 				return brokenLease{Lease: le, token: func() (locks.Token, bool) { return 7, true }}
 			})
 		}},
+		{"numbers claims when they ask", "fencing tokens grow with every grant", func() locks.Locker { return &askTokens{Locker: local.New()} }},
 		{"takes any name", "a bad resource name is refused", func() locks.Locker {
 			return broken{Locker: local.New(), acquire: func(ctx context.Context, in locks.Locker, _ string) (locks.Lease, error) {
 				return in.Acquire(ctx, "x")
@@ -239,6 +241,24 @@ func (f *forgetful) Acquire(ctx context.Context, resource string) (locks.Lease, 
 			return nil, errors.Join(locks.ErrNotAcquired, ctx.Err())
 		}
 	}
+}
+
+// askTokens draws the token when it is asked. Every second claim is overtaken by what asks later.
+type askTokens struct {
+	locks.Locker
+	drawn atomic.Uint64
+}
+
+func (a *askTokens) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
+	token := a.drawn.Add(1)
+	if token%2 == 0 {
+		pause(2 * time.Millisecond)
+	}
+	inner, err := a.Locker.Acquire(ctx, resource)
+	if err != nil {
+		return nil, err
+	}
+	return brokenLease{Lease: inner, token: func() (locks.Token, bool) { return locks.Token(token), true }}, nil
 }
 
 func TestLocalConforms(t *testing.T) {

@@ -21,9 +21,11 @@ const short = 50 * time.Millisecond
 // long is how long somebody may have to wait for what is free or about to be.
 const long = 10 * time.Second
 
-// critical counts who is inside and keeps the first violation.
+// critical counts who is inside, compares the tokens of holds that follow each other, and keeps
+// the first violation.
 type critical struct {
 	inside atomic.Int64
+	token  atomic.Uint64 // of the last hold that had one
 	failed atomic.Pointer[error]
 }
 
@@ -40,6 +42,11 @@ func (c *critical) pass(ctx context.Context, l locks.Locker, resource string, pa
 	if n := c.inside.Add(1); n != 1 {
 		c.fail(fmt.Errorf("%d holders at once", n))
 	}
+	if token, has := lease.Token(); has {
+		if before := c.token.Swap(uint64(token)); uint64(token) <= before {
+			c.fail(fmt.Errorf("a hold has token %d, and the one before had token %d", token, before))
+		}
+	}
 	pause(200 * time.Microsecond) // gives an intruder time to show
 	c.inside.Add(-1)
 	if err := lease.Release(ctx); err != nil {
@@ -55,11 +62,16 @@ func pause(d time.Duration) {
 	<-t.C()
 }
 
-func exclusionAcrossClients(ctx context.Context, t *trial) { t.contend(ctx, t.clients, 2, 15) }
-func exclusionWithinClient(ctx context.Context, t *trial)  { t.contend(ctx, t.clients[:1], 8, 10) }
+func exclusionAcrossClients(ctx context.Context, t *trial) {
+	t.queue(ctx, new(critical), t.clients, "contended", 2, 15)
+}
 
-func (t *trial) contend(ctx context.Context, clients []locks.Locker, perClient, rounds int) {
-	var c critical
+func exclusionWithinClient(ctx context.Context, t *trial) {
+	t.queue(ctx, new(critical), t.clients[:1], "contended", 8, 10)
+}
+
+// queue has callers of each client wait for the same resource, again and again.
+func (t *trial) queue(ctx context.Context, c *critical, clients []locks.Locker, resource string, perClient, rounds int) {
 	var wg sync.WaitGroup
 	for _, l := range clients {
 		for range perClient {
@@ -68,7 +80,7 @@ func (t *trial) contend(ctx context.Context, clients []locks.Locker, perClient, 
 					if c.failed.Load() != nil {
 						return
 					}
-					if err := c.pass(ctx, l, "contended", deadline); err != nil {
+					if err := c.pass(ctx, l, resource, deadline); err != nil {
 						c.fail(err)
 					}
 				}
@@ -217,18 +229,15 @@ func churn(ctx context.Context, t *trial) {
 	t.allCanAcquire(ctx, "churn")
 }
 
+// tokensGrow looks at grants to one client after the other, and to clients that queue.
 func tokensGrow(ctx context.Context, t *trial) {
-	var last locks.Token
+	var c critical
 	for i := range 4 * len(t.clients) {
-		lease := t.acquire(ctx, t.clients[i%len(t.clients)], "tokens")
-		if token, has := lease.Token(); has {
-			if token <= last {
-				t.fail("grant %d has token %d after token %d", i+1, token, last)
-			}
-			last = token
+		if err := c.pass(ctx, t.clients[i%len(t.clients)], "tokens", deadline); err != nil {
+			c.fail(err)
 		}
-		t.release(ctx, lease)
 	}
+	t.queue(ctx, &c, t.clients, "tokens", 4, 5)
 }
 
 func badNames(ctx context.Context, t *trial) {
