@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,6 +27,9 @@ reach.
 
 It takes a minute or so. A rule that nothing was found against is not proven:
 what the lock does under faults is for locklab run --lock-cmd to see.
+
+After a program that ends by itself nothing more is looked at: what it wrote to
+its standard error is shown.
 
 Exit codes: 0 nothing was found; 2 something was; 1 the program cannot be
 started, or its servers.`,
@@ -49,24 +53,27 @@ func conform(ctx context.Context, text string, stdout, said io.Writer) (returned
 	if err != nil {
 		return err
 	}
-	subject := program.Subject{Command: command, Stderr: said}
-	hello, _ := program.Describe(ctx, command, said) // what is wrong with it the rules say
-	lock, err := catalog.OfProgram("program", command, hello)
-	if err != nil {
-		return err
-	}
-	if len(lock.Servers) > 0 {
+	stop := func() error { return nil }
+	defer func() { returned = errors.Join(returned, stop()) }()
+	subject := program.Subject{Command: command, Stderr: said, Serve: func(ctx context.Context, hello program.Hello) (program.Access, error) {
+		lock, err := catalog.OfProgram("program", command, hello)
+		if err != nil || len(lock.Servers) == 0 {
+			return program.Access{}, err
+		}
 		servers, err := lab.StartServers(ctx, lock, slog.New(slog.DiscardHandler))
 		if err != nil {
-			return err
+			return program.Access{}, err
 		}
-		defer func() { returned = errors.Join(returned, servers.Close()) }()
-		subject.Servers, subject.Cut = servers.Reached, servers.Cut
-	}
-	rules, broken := 0, 0
+		stop = servers.Close
+		return program.Access{Servers: servers.Reached, Cut: servers.Cut}, nil
+	}}
+	rules, broken, died := 0, 0, false
 	err = program.Conform(ctx, subject, func(f program.Finding) {
 		rules++
 		switch {
+		case f.Died:
+			died = true
+			fmt.Fprintf(stdout, "✗ %-16s %s\n", f.Rule, strings.ReplaceAll(f.Err.Error(), "\n", fmt.Sprintf("\n  %-16s ", "")))
 		case f.Err != nil:
 			broken++
 			fmt.Fprintf(stdout, "✗ %-16s it %s\n  %-16s %v\n", f.Rule, f.Demand, "", f.Err)
@@ -78,6 +85,10 @@ func conform(ctx context.Context, text string, stdout, said io.Writer) (returned
 	})
 	if err != nil {
 		return err
+	}
+	if died {
+		fmt.Fprintf(stdout, "neither this rule nor any after it was judged: the program has to live first\n")
+		return &exitError{code: exitViolated}
 	}
 	if broken > 0 {
 		fmt.Fprintf(stdout, "%d of %d rules are broken\n", broken, rules)

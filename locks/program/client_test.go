@@ -49,6 +49,7 @@ const (
 	losesAll     = "what is granted is lost at once"
 	endsAtOnce   = "what is granted ends at once"
 	sameToken    = "the token does not grow"
+	askToken     = "the token is drawn when it is asked for"
 	noEnd        = "the end of the input does not end it"
 	talksFirst   = "it says something before hello"
 	forgetsCrash = "what a crashed client held is never free"
@@ -146,11 +147,18 @@ func (c *client) hear(a program.Ask) {
 func (c *client) wait(a program.Ask, w *waiter) {
 	defer close(w.answered)
 	asked := time.Now()
+	var drawn uint64
+	if c.manner == askToken {
+		c.change("token of "+a.Resource, func(s *state) { s.Token++; drawn = s.Token })
+	}
 	deadline := asked.Add(time.Duration(a.DeadlineMS) * time.Millisecond)
 	for {
 		begun := time.Now()
 		if token, ok := c.take(a); ok {
 			w.resource = a.Resource
+			if drawn > 0 {
+				token = drawn
+			}
 			until := begun.Sub(asked) + ttl(c.manner)
 			if c.manner == endsAtOnce {
 				until = time.Millisecond

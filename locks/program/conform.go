@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+	"sync"
 	"time"
 
 	"locklab/internal/signals"
@@ -15,11 +17,17 @@ import (
 // Subject is a program whose manners are looked at.
 type Subject struct {
 	Command Command
+	// Serve starts the servers that the program's hello asks for; nil starts none.
+	Serve  func(context.Context, Hello) (Access, error)
+	Stderr io.Writer // of the program; nil is nowhere
+}
+
+// Access is what a program has of its servers.
+type Access struct {
 	Servers []Server // that it may dial
 	// Cut keeps the program's clients from their servers until heal is called; nil if
 	// nothing can.
-	Cut    func(context.Context) (heal func() error, err error)
-	Stderr io.Writer // of the program; nil is nowhere
+	Cut func(context.Context) (heal func() error, err error)
 }
 
 // Finding is what came of one rule.
@@ -29,6 +37,8 @@ type Finding struct {
 	Err    error  // what is wrong with this one; nil if nothing was found
 	// Unchecked is why the rule could not be looked at, "" if it was.
 	Unchecked string
+	// Died says that the program ended by itself: Err says how, and the rule is not judged.
+	Died bool
 }
 
 // rule is one thing that a program has to do.
@@ -38,20 +48,25 @@ type rule struct {
 }
 
 // Conform looks at one rule after the other, with programs that it starts for each, and
-// tells what came of each. After a program that cannot even say hello it goes no further.
-// The error is the context's.
+// tells what came of each. It goes no further after a program that cannot say hello, or that
+// ends by itself. The error is the context's, or that of Serve.
 func Conform(ctx context.Context, s Subject, told func(Finding)) error {
+	var access Access
 	for _, r := range rules() {
-		f := Finding{Rule: r.name, Demand: r.demand}
-		t := &trial{Subject: s, rule: r.name}
-		f.Err = t.run(ctx, r)
-		f.Unchecked = t.unchecked
+		t := &trial{Subject: s, Access: access, rule: r.name, said: map[*process]*tail{}}
+		err := t.run(ctx, r)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		f := Finding{Rule: r.name, Demand: r.demand, Err: err, Unchecked: t.unchecked, Died: errors.Is(err, errDied)}
 		told(f)
-		if f.Err != nil && r.name == ruleHello {
+		if f.Died || err != nil && r.name == ruleHello {
 			return nil
+		}
+		if r.name == ruleHello && s.Serve != nil {
+			if access, err = s.Serve(ctx, t.programs[0].hello); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -71,8 +86,10 @@ const (
 // trial is one look at a rule.
 type trial struct {
 	Subject
+	Access
 	rule      string
 	programs  []*process
+	said      map[*process]*tail
 	unchecked string
 	resources int
 }
@@ -80,11 +97,36 @@ type trial struct {
 // wrong ends a trial with what was found.
 type wrong struct{ err error }
 
-func (t *trial) run(ctx context.Context, r rule) (err error) {
+// errDied is wrapped by what is told of a program that ended although nothing had asked it to.
+var errDied = errors.New("the program ended by itself")
+
+func (t *trial) run(ctx context.Context, r rule) error {
 	defer func() {
 		for _, p := range t.programs {
 			p.quit()
 		}
+	}()
+	err := t.look(ctx, r)
+	for _, p := range t.programs {
+		if err != nil { // perhaps because of a death that is not known yet
+			clock.Await(clock.System(), brief, p.dead)
+		}
+		if why := p.reason(); errors.Is(why, errEnded) {
+			return died(why, t.said[p])
+		}
+	}
+	for _, p := range t.programs { // what it said last is looked at, too
+		if why := p.reason(); err == nil && errors.Is(why, errProtocol) {
+			return why
+		}
+	}
+	return err
+}
+
+func died(why error, said *tail) error { return fmt.Errorf("%w: %w; %s", errDied, why, said) }
+
+func (t *trial) look(ctx context.Context, r rule) (err error) {
+	defer func() {
 		if found := recover(); found != nil {
 			w, is := found.(wrong)
 			if !is {
@@ -94,25 +136,58 @@ func (t *trial) run(ctx context.Context, r rule) (err error) {
 		}
 	}()
 	r.look(ctx, t)
-	for _, p := range t.programs { // what it said last is looked at, too
-		if why := p.reason(); why != nil && errors.Is(why, errProtocol) {
-			return why
-		}
-	}
 	return nil
 }
 
 func (t *trial) fail(format string, args ...any) { panic(wrong{fmt.Errorf(format, args...)}) }
 
-// program starts one more.
+// program starts one more, with a name that no other one has.
 func (t *trial) program(ctx context.Context) *process {
-	name := fmt.Sprintf("conform-%d", len(t.programs)+1)
-	p, err := start(ctx, t.Command, Ask{Client: name, Servers: t.Servers}, t.Stderr, clock.System())
-	if err != nil {
+	name := fmt.Sprintf("conform-%s-%d", t.rule, len(t.programs)+1)
+	said := &tail{to: t.Stderr}
+	p, err := start(ctx, t.Command, Ask{Client: name, Servers: t.Servers}, said, clock.System())
+	switch {
+	case errors.Is(err, errEnded):
+		t.fail("%w", died(err, said))
+	case err != nil:
 		t.fail("%w", err)
 	}
 	t.programs = append(t.programs, p)
+	t.said[p] = said
 	return p
+}
+
+// tail keeps the end of what a program writes to its standard error, and passes all of it on.
+type tail struct {
+	to   io.Writer // nil is nowhere
+	mu   sync.Mutex
+	text []byte
+}
+
+// Write implements [io.Writer].
+func (t *tail) Write(text []byte) (int, error) {
+	const most = 2 << 10
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, text...)
+	t.text = t.text[max(len(t.text)-most, 0):]
+	if t.to == nil {
+		return len(text), nil
+	}
+	return t.to.Write(text) //nolint:wrapcheck // it stands for that writer
+}
+
+// String tells the last lines.
+func (t *tail) String() string {
+	const most = 12
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text := strings.TrimSpace(strings.ToValidUTF8(string(t.text), "?"))
+	if text == "" {
+		return "it wrote nothing to its standard error"
+	}
+	lines := strings.Split(text, "\n")
+	return "its standard error ends with\n" + strings.Join(lines[max(len(lines)-most, 0):], "\n")
 }
 
 // resource is a name that nobody has used before.

@@ -2,11 +2,14 @@ package program_test
 
 import (
 	"context"
+	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
+	"locklab/internal/testfile"
 	"locklab/locks/program"
 )
 
@@ -56,7 +59,8 @@ func TestBrokenClientsAreRejected(t *testing.T) {
 		noGivingUp:   {"give-up", "acquire of a waiter that was released"},
 		losesAll:     {"kept", "after it was asked for, 3 times of 3"},
 		endsAtOnce:   {"kept", "after it was asked for, 3 times of 3"},
-		sameToken:    {"tokens", "token 1 after token 1"},
+		sameToken:    {"tokens", "a hold has token 1, and the one before had token 1"},
+		askToken:     {"tokens", ", and the one before had token "},
 		noEnd:        {"end", "did not end within"},
 		talksFirst:   {"hello", `the line "starting up"`},
 		forgetsCrash: {"crash", "what a killed program held"},
@@ -71,5 +75,56 @@ func TestBrokenClientsAreRejected(t *testing.T) {
 				t.Errorf("%s: %s: %v, want an error with %q", manner, want[0], f.Err, want[1])
 			}
 		})
+	}
+}
+
+// TestTheFirstHelloIsWhole: a program may rely on all that README.md says of hello.
+func TestTheFirstHelloIsWhole(t *testing.T) {
+	heard := filepath.Join(t.TempDir(), "heard")
+	c := program.Command{Args: []string{"/bin/sh", "-c", `read line; echo "$line" >'` + heard + `'; echo '{"op":"hello","version":1}'; read line`}, Dir: t.TempDir()}
+	look := func(name string) {
+		var hello map[string]any
+		if err := json.Unmarshal(testfile.Read(t, heard), &hello); err != nil {
+			t.Fatal(err)
+		}
+		_, lists := hello["servers"].([]any)
+		if hello["version"] != 1.0 || hello["client"] == nil || !lists || len(hello) != 4 {
+			t.Errorf("%s: %v, want op, version, client and servers", name, hello)
+		}
+	}
+	if _, err := program.Describe(t.Context(), c, nil); err != nil {
+		t.Fatal(err)
+	}
+	look("describe")
+	if _, err := conform(t.Context(), c, "hello"); err != nil {
+		t.Fatal(err)
+	}
+	look("conform")
+}
+
+// TestADeathIsToldAndNothingElse: a program that dies has broken no rule, and what it wrote
+// says why it died.
+func TestADeathIsToldAndNothingElse(t *testing.T) {
+	for last, text := range map[string]string{
+		"hello": `read line; echo "KeyError: 'client'" >&2; exit 1`,
+		"free":  `read line; echo '{"op":"hello","version":1}'; read line || exit 0; echo "KeyError: 'client'" >&2; exit 1`,
+	} {
+		c := program.Command{Args: []string{"/bin/sh", "-c", text}, Dir: t.TempDir()}
+		found, err := conform(t.Context(), c, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := found[last]
+		if !f.Died || f.Err == nil || !strings.Contains(f.Err.Error(), "exit status 1") || !strings.Contains(f.Err.Error(), "KeyError: 'client'") {
+			t.Errorf("%s: %+v, want its death and what it wrote", last, f)
+		}
+		for name, other := range found {
+			if name != last && other.Err != nil {
+				t.Errorf("%s: %s: %v", last, name, other.Err)
+			}
+		}
+		if _, judged := found["exclusive"]; judged {
+			t.Errorf("%s: other rules were judged", last)
+		}
 	}
 }

@@ -42,9 +42,10 @@ type Ask struct {
 	Resource   string `json:"resource,omitzero"`
 	DeadlineMS int64  `json:"deadline_ms,omitzero"` // for the answer, from now
 
-	Version int      `json:"version,omitzero"`
-	Client  string   `json:"client,omitzero"`  // a name that no other client of the run has
-	Servers []Server `json:"servers,omitzero"` // none where the lab only wants to know what the lock is
+	Version int    `json:"version,omitzero"`
+	Client  string `json:"client,omitzero"` // a name that no other client of the run has
+	// Servers are in every hello; there are none where the lab only wants to know what the lock is.
+	Servers []Server `json:"servers,omitzero"`
 }
 
 // Server is one that the lock was given.
@@ -217,6 +218,9 @@ func (h Hello) grants(s Said) error {
 
 // line is an Ask as it is sent.
 func (a Ask) line() ([]byte, error) {
+	if a.Op == OpHello && a.Servers == nil {
+		a.Servers = []Server{} // a list, even if nothing is in it
+	}
 	text, err := json.Marshal(a)
 	return append(text, '\n'), err
 }

@@ -73,7 +73,7 @@ func New(cfg Config) (*Locker, error) {
 // Describe starts a program only to hear what its lock is, and ends it. Its error says
 // what is wrong with it: a program that does not end may have said hello all the same.
 func Describe(ctx context.Context, c Command, stderr io.Writer) (Hello, error) {
-	p, err := start(ctx, c, Ask{}, stderr, clock.System())
+	p, err := start(ctx, c, Ask{Client: "describe"}, stderr, clock.System())
 	if err != nil {
 		return Hello{}, err
 	}
