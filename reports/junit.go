@@ -13,9 +13,10 @@ import (
 	"locklab/reports/result"
 )
 
-// The elements of JUnit's XML that CI servers read. Nobody owns the format: GitLab tells
+// The elements of JUnit's XML that CI servers read. No standard defines the format: GitLab tells
 // tests apart by classname and name and shows an element's text, others its message, so
-// both have the reason; some need every time.
+// both have the reason; some need every time. Jenkins' xUnit plugin refuses what its
+// junit-10.xsd does not have, such as skipped of testsuites.
 type junitSuites struct {
 	XMLName xml.Name `xml:"testsuites"`
 	junitTotals
@@ -24,6 +25,7 @@ type junitSuites struct {
 
 type junitSuite struct {
 	junitTotals
+	Skipped    int             `xml:"skipped,attr"`
 	Timestamp  string          `xml:"timestamp,attr,omitempty"`
 	Properties []junitProperty `xml:"properties>property"`
 	Cases      []junitCase     `xml:"testcase"`
@@ -34,7 +36,6 @@ type junitTotals struct {
 	Tests    int    `xml:"tests,attr"`
 	Failures int    `xml:"failures,attr"`
 	Errors   int    `xml:"errors,attr"`
-	Skipped  int    `xml:"skipped,attr"`
 	Seconds  string `xml:"time,attr"`
 }
 

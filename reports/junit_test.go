@@ -1,9 +1,12 @@
 package reports_test
 
 import (
+	"bytes"
 	"encoding/xml"
 	"errors"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,7 +57,62 @@ func writeJUnit(t *testing.T, f result.File, stopped error) (file junitFile) {
 	if err := xml.Unmarshal(data, &file); err != nil {
 		t.Fatalf("%v\n%s", err, data)
 	}
+	checkJenkins(t, data)
 	return file
+}
+
+// jenkins is what Jenkins' xUnit plugin takes: its junit-10.xsd in short. An attribute with a !
+// must be there.
+var jenkins = map[string]struct{ in, attributes string }{
+	"testsuites": {"", "name time tests failures errors"},
+	"testsuite":  {"testsuites testsuite", "name! tests! failures! errors! group time skipped timestamp hostname id package file log url"},
+	"properties": {"testsuite", ""},
+	"property":   {"properties", "name! value!"},
+	"testcase":   {"testsuite", "name! time classname group"},
+	"failure":    {"testcase", "type message"},
+	"error":      {"testcase", "type message"},
+	"skipped":    {"testcase", "type message"},
+	"system-out": {"testsuite testcase", ""},
+}
+
+// jenkinsTime is its type of the times of suites.
+var jenkinsTime = regexp.MustCompile(`^(([0-9]{0,3},)*[0-9]{3}|[0-9]{0,3})*(\.[0-9]*)?$`)
+
+func checkJenkins(t *testing.T, data []byte) {
+	t.Helper()
+	decoder, within := xml.NewDecoder(bytes.NewReader(data)), []string{""}
+	for {
+		token, err := decoder.Token()
+		if err != nil { // the end: the file was read before
+			return
+		}
+		switch e := token.(type) {
+		case xml.StartElement:
+			name := e.Name.Local
+			is, known := jenkins[name]
+			if parent := within[len(within)-1]; !known || parent != is.in && !slices.Contains(strings.Fields(is.in), parent) {
+				t.Errorf("Jenkins knows no element %s in %q", name, parent)
+			}
+			have := map[string]bool{}
+			for _, a := range e.Attr {
+				have[a.Name.Local] = true
+				if !slices.Contains(strings.Fields(strings.ReplaceAll(is.attributes, "!", "")), a.Name.Local) {
+					t.Errorf("Jenkins knows no attribute %s of %s", a.Name.Local, name)
+				}
+				if a.Name.Local == "time" && name != "testcase" && !jenkinsTime.MatchString(a.Value) {
+					t.Errorf("Jenkins refuses the time %q of %s", a.Value, name)
+				}
+			}
+			for a := range strings.FieldsSeq(is.attributes) {
+				if must, needed := strings.CutSuffix(a, "!"); needed && !have[must] {
+					t.Errorf("%s lacks %s, which Jenkins needs", name, must)
+				}
+			}
+			within = append(within, name)
+		case xml.EndElement:
+			within = within[:len(within)-1]
+		}
+	}
 }
 
 // TestJUnitHasEveryVerdict: a CI server that fails on failures and errors, and passes

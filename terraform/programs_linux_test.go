@@ -239,7 +239,7 @@ func TestScenariosOfAWS(t *testing.T) {
 		t.Fatalf("%q, %v", files, err)
 	}
 	for _, file := range files {
-		s, err := scenario.Parse(file, []byte(read(t, file)))
+		s, err := scenario.Parse(file, []byte(read(t, file)), "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,7 +29,7 @@ func (kinds) External() Kind {
 		Fields: []Field{
 			{"run", "[fis, c, stop]", "the name of a pair of programs that run --external allows, and up to 7 words for them", true},
 			{"effect", "stop", "what probes have to find: partition (its hosts and all others are cut off) or stop (its hosts are gone)", true},
-			{"target", "zone:c", "whom it hits: zone: or host: and a name", true},
+			{"target", "zone:c", "whom it hits: zone: or host: and a name, or first-zone", true},
 		},
 		read: readExternal,
 	}
@@ -41,7 +41,7 @@ func readExternal(f fields) Fault {
 		f.Get("run").Fail("%v", err)
 	}
 	effect := f.need("effect").OneOf(effectPartition, effectStop)
-	target := f.target("zone", "host")
+	target := f.target(FirstZone, "zone", "host")
 	fault := onNodes(target, nil, func(_ context.Context, _ string, sc scene) (Plan, error) {
 		p, err := sc.pairs(sides{target, selector{kind: Others}, true})
 		p.External, p.Proof = run, silent{longSilence}

@@ -68,8 +68,8 @@ func Kinds() (all []Kind) {
 }
 
 // Read reads the fault of a scenario's step. The step may have the fields beside, which it
-// returns, and those of the kind.
-func Read(n strictyaml.Node, beside ...string) (Fault, strictyaml.Fields) {
+// returns, and those of the kind. firstZone is the first zone of the topology, "" if that is not known.
+func Read(n strictyaml.Node, firstZone string, beside ...string) (Fault, strictyaml.Fields) {
 	var names []string
 	beside = append(beside, "fault")
 	if !n.IsMapping() {
@@ -81,7 +81,7 @@ func Read(n strictyaml.Node, beside ...string) (Fault, strictyaml.Fields) {
 		if name := is.Text(); k.Name != name {
 			continue
 		}
-		f := fields{n.Fields(slices.Concat(beside, Names(k.Fields))...), k}
+		f := fields{n.Fields(slices.Concat(beside, Names(k.Fields))...), k, firstZone}
 		fault := k.read(f)
 		fault.Kind, fault.Instant = k.Name, k.Instant
 		return fault, f.Fields
@@ -113,7 +113,8 @@ func (f Fault) Plan(ctx context.Context, id string, inv Inventory, resolver Reso
 // fields are those that a kind reads.
 type fields struct {
 	strictyaml.Fields
-	kind Kind
+	kind      Kind
+	firstZone string
 }
 
 // need is a field that must be there.
@@ -157,9 +158,9 @@ func (f fields) loseData() []string { return f.Get("lose_data").Texts() }
 // target reads a selector of nodes; of the kinds, if only these are right.
 func (f fields) target(kinds ...string) selector {
 	if len(kinds) == 0 {
-		kinds = slices.Concat(namedKinds(), dynamicKinds())
+		kinds = slices.Concat([]string{FirstZone}, namedKinds(), dynamicKinds())
 	}
-	return readSelector(f.need("target"), kinds)
+	return readSelector(f.need("target"), kinds, f.firstZone)
 }
 
 // sides are the two ends of the traffic that a fault of links hits.
@@ -169,7 +170,7 @@ type sides struct {
 }
 
 // selected is what a selector can be.
-const selected = "zone:NAME, host:NAME, node:NAME or role:NAME; one:ROLE, majority:ROLE or minority:ROLE, where server is the role of the lock's servers; " +
+const selected = "first-zone of the topology, zone:NAME, host:NAME, node:NAME or role:NAME; one:ROLE, majority:ROLE or minority:ROLE, where server is the role of the lock's servers; " +
 	"holder, holder-of:RESOURCE, leader or primary, as they are when it begins"
 
 // traffic are the fields of a fault of links: more, and which links.
@@ -219,8 +220,8 @@ func (f fields) sides() (s sides) {
 			return s
 		}
 	}
-	any := slices.Concat(namedKinds(), dynamicKinds(), []string{Others})
-	s.from, s.to = readSelector(two[0].Need(selectors(any)), any), readSelector(two[1].Need(selectors(any)), any)
+	any := slices.Concat([]string{FirstZone}, namedKinds(), dynamicKinds(), []string{Others})
+	s.from, s.to = readSelector(two[0].Need(selectors(any)), any, f.firstZone), readSelector(two[1].Need(selectors(any)), any, f.firstZone)
 	if s.from == s.to {
 		two[1].Fail("%q is on both sides: want two different ones", s.to)
 	}
@@ -234,6 +235,6 @@ func Parse(name string, text []byte, invalid error) (Fault, error) {
 	if err != nil {
 		return Fault{}, err
 	}
-	f, _ := Read(doc.Root)
+	f, _ := Read(doc.Root, "")
 	return f, doc.Err()
 }

@@ -45,7 +45,7 @@ func read(t testing.TB, text string) fault.Fault {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, _ := fault.Read(doc.Root)
+	f, _ := fault.Read(doc.Root, "")
 	if err := doc.Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -37,6 +37,8 @@ const (
 	Primary = "primary"
 	Others  = "others" // the hosts that the other side of the cut does not name
 	Zones   = "zones"  // every two hosts of different zones
+	// FirstZone is zone:NAME of the first zone of the topology, for scenarios that suit any.
+	FirstZone = "first-zone"
 )
 
 // The selectors of a part of a role's nodes, in the order of the topology: the first one, the
@@ -83,8 +85,8 @@ func takesName(kind string) bool { return kind == HolderOf || slices.Contains(na
 
 // readSelector reads one of the kinds. Some write zone: a for zone:a, which is a mapping
 // within brackets; both mean the selector. Which names exist is known only when the fault
-// begins.
-func readSelector(n strictyaml.Node, kinds []string) selector {
+// begins. firstZone is the name that FirstZone stands for.
+func readSelector(n strictyaml.Node, kinds []string, firstZone string) selector {
 	var text string
 	if f := (strictyaml.Fields{}); n.IsMapping() {
 		f = n.Fields()
@@ -97,6 +99,9 @@ func readSelector(n strictyaml.Node, kinds []string) selector {
 	kind, name, named := strings.Cut(text, ":")
 	if !slices.Contains(kinds, kind) || named != takesName(kind) || named && name == "" {
 		n.Fail("%q: want %s", text, selectors(kinds))
+	}
+	if kind == FirstZone && firstZone != "" {
+		return selector{"zone", firstZone}
 	}
 	return selector{kind, name}
 }

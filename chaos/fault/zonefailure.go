@@ -12,9 +12,9 @@ func (kinds) ZoneFailure() Kind {
 	return Kind{
 		Name:    "zone-failure",
 		Summary: "a zone's processes die and its connections are reset; then it returns",
-		Fields:  []Field{{"target", "zone:a", "the zone: zone: and its name", true}, lost()},
+		Fields:  []Field{{"target", "zone:a", "the zone: zone: and its name, or first-zone", true}, lost()},
 		read: func(f fields) Fault {
-			zone, lost := f.target("zone"), f.loseData()
+			zone, lost := f.target(FirstZone, "zone"), f.loseData()
 			cut := onLinks(sides{zone, selector{kind: Others}, true}, new(toxic.Reset), silent{silence})
 			return onNodes(zone, lost, func(ctx context.Context, id string, sc scene) (Plan, error) {
 				p, err := cut.plan(ctx, id, sc)

@@ -31,7 +31,7 @@ func TestFaultsMustFitIntoTheRun(t *testing.T) {
 		{"at: 1990ms", 2 * time.Second, "f.yaml:4: at: fault kill-1 is on for 10ms of a run of 2s, which is too short to be proven: want at least 100ms of it, or runs of at least 2.1s"},
 		{"at: 99%", 2 * time.Second, "want at least 100ms of it, or runs of at least 10s"},
 	} {
-		s, err := scenario.Parse("f.yaml", []byte(step(c.times+", fault: kill, target: holder")))
+		s, err := scenario.Parse("f.yaml", []byte(step(c.times+", fault: kill, target: holder")), "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,13 +20,14 @@ func files() strictyaml.Files {
 }
 
 // Load reads and checks a scenario: a built-in one by its name, or a file by its
-// path. Errors wrap [ErrInvalid] and name the file, the line and what would be right.
-func Load(nameOrPath string) (Scenario, error) {
+// path. firstZone is the zone that first-zone means, "" where there is no topology yet. Errors
+// wrap [ErrInvalid] and name the file, the line and what would be right.
+func Load(nameOrPath, firstZone string) (Scenario, error) {
 	file, text, err := files().Read(nameOrPath)
 	if err != nil {
 		return Scenario{}, err
 	}
-	s, err := Parse(file, text)
+	s, err := Parse(file, text, firstZone)
 	if err == nil && s.Name != nameOrPath && slices.Contains(Names(), s.Name) {
 		err = fmt.Errorf("%s:%d: name: %q is a built-in scenario: want another name, such as my-%s: %w",
 			s.File, s.nameLine, s.Name, s.Name, ErrInvalid)
@@ -39,7 +40,7 @@ func Load(nameOrPath string) (Scenario, error) {
 func List() ([]Scenario, error) {
 	var all []Scenario
 	for _, name := range Names() {
-		s, err := Load(name)
+		s, err := Load(name, "")
 		if err != nil {
 			return nil, err
 		}

@@ -30,7 +30,7 @@ func TestSlowDisksMayStopALock(t *testing.T) {
 		"slow-disk":       {"raft", "etcd", "zookeeper", "postgres", "redlock:persistence=always"},
 		"slow-disk-peers": {"multiphase:quorum"},
 	} {
-		s, err := scenario.Load(name)
+		s, err := scenario.Load(name, "")
 		if err != nil {
 			t.Fatal(err)
 		}

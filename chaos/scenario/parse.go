@@ -12,9 +12,9 @@ import (
 	"locklab/locks"
 )
 
-// Parse checks the YAML text of a scenario; file is what errors call it. Errors
-// wrap [ErrInvalid].
-func Parse(file string, text []byte) (Scenario, error) {
+// Parse checks the YAML text of a scenario; file is what errors call it, firstZone is as [Load]
+// has it. Errors wrap [ErrInvalid].
+func Parse(file string, text []byte, firstZone string) (Scenario, error) {
 	doc, err := strictyaml.Parse(file, text, ErrInvalid)
 	if err != nil {
 		return Scenario{}, err
@@ -33,7 +33,7 @@ func Parse(file string, text []byte) (Scenario, error) {
 	readReasons(f.Get("reasons"), f.Get("source").Text(), s.Locks)
 	ids := map[string]bool{}
 	for i, n := range f.Get("timeline").Need("a list of faults, or [] for none").List() {
-		step := readStep(n, i+1)
+		step := readStep(n, i+1, firstZone)
 		if ids[step.ID] {
 			n.Fields().Get("id").Fail("%q is there twice", step.ID)
 		}
@@ -58,8 +58,8 @@ func StepFields() []fault.Field {
 	}
 }
 
-func readStep(n strictyaml.Node, number int) Step {
-	what, f := fault.Read(n, fault.Names(StepFields())...)
+func readStep(n strictyaml.Node, number int, firstZone string) Step {
+	what, f := fault.Read(n, firstZone, fault.Names(StepFields())...)
 	s := Step{Line: n.Line(), ID: fmt.Sprintf("%s-%d", what.Kind, number), Fault: what}
 	if f.Get("id").Given() {
 		s.ID = f.Get("id").Name(maxName)

@@ -38,7 +38,7 @@ expect:
 `
 
 func TestParse(t *testing.T) {
-	s, err := scenario.Parse("f.yaml", []byte(strings.Replace(right, "from: zone: a", "from: zone:a", 1)))
+	s, err := scenario.Parse("f.yaml", []byte(strings.Replace(right, "from: zone: a", "from: zone:a", 1)), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ expect:
       small: {availability: {during: 0%}}
   redlock: {}
 `
-	s, err := scenario.Parse("f.yaml", []byte(text))
+	s, err := scenario.Parse("f.yaml", []byte(text), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ expect:
   redis:persistence=always: {safety: safe}
   redis:replica: {safety: safe}
   none local: {not_for: they have no server}
-`))
+`), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ expect:
 }
 
 func TestExpect(t *testing.T) {
-	s, err := scenario.Parse("f.yaml", []byte(strings.Replace(right, "from: zone: a", "from: zone:a", 1)))
+	s, err := scenario.Parse("f.yaml", []byte(strings.Replace(right, "from: zone: a", "from: zone:a", 1)), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,18 +208,18 @@ func TestErrorsSayWhereAndWhatWouldBeRight(t *testing.T) {
 		{"one-way reset", step("at: 1s, fault: partition, from: zone:a, to: others, mode: reset"), `f.yaml:4: timeline[0].mode: a reset hits both ways: want between: instead of from: and to:`},
 		{"both and one way", step("at: 1s, fault: partition, between: [zones], from: zone:a, to: others, mode: hold"), `f.yaml:4: timeline[0].between: want either between: [A, B], for both ways, or from: A and to: B, for one`},
 		{"no side", step("at: 1s, fault: partition, mode: hold"), `f.yaml:4: timeline[0].between: want either between: [A, B], for both ways, or from: A and to: B, for one`},
-		{"half a side", step("at: 1s, fault: partition, from: zone:a, mode: hold"), `f.yaml:4: timeline[0].to: missing: want zone:NAME, role:NAME, node:NAME, host:NAME, one:NAME, majority:NAME, minority:NAME, holder, holder-of:RESOURCE, leader, primary or others`},
+		{"half a side", step("at: 1s, fault: partition, from: zone:a, mode: hold"), `f.yaml:4: timeline[0].to: missing: want first-zone, zone:NAME, role:NAME, node:NAME, host:NAME, one:NAME, majority:NAME, minority:NAME, holder, holder-of:RESOURCE, leader, primary or others`},
 		{"others twice", step("at: 1s, fault: partition, between: [others, others], mode: hold"), `f.yaml:4: timeline[0].between[1]: "others" is on both sides: want two different ones`},
 		{"three sides", step("at: 1s, fault: partition, between: [zone:a, zone:b, zone:c], mode: hold"), `f.yaml:4: timeline[0].between: want two selectors, such as [zone:a, others], or [zones]`},
 		{"a point that is none", step("at: 1s, fault: pause, target: holder, point: writing"), `f.yaml:4: timeline[0].point: "writing": want one of acquiring, granted, releasing`},
 		{"a right rate", step("at: 1s, fault: clock-drift, target: \"role:redis\", rate: 1.05"), `f.yaml:4: timeline[0].rate: "1.05": want a number from 0.1 to 10 that is at least 0.1 off 1, such as 1.5 or 0.5`},
 		{"a clock that stands", step("at: 1s, fault: clock-drift, target: \"role:redis\", rate: 0"), `f.yaml:4: timeline[0].rate: "0": want a number from 0.1 to 10 that is`},
 		{"no rate", step("at: 1s, fault: clock-drift, target: \"role:redis\""), `f.yaml:4: timeline[0].rate: missing: the fault clock-drift needs it`},
-		{"bad selector", step("at: 1s, fault: kill, target: redis-3"), `f.yaml:4: timeline[0].target: "redis-3": want zone:NAME, role:NAME, node:NAME, host:NAME, one:NAME, majority:NAME, minority:NAME, holder, holder-of:RESOURCE, leader or primary`},
-		{"the holder of nothing", step("at: 1s, fault: kill, target: holder-of"), `f.yaml:4: timeline[0].target: "holder-of": want zone:NAME, role:NAME, node:NAME, host:NAME, one:NAME, majority:NAME, minority:NAME, holder, holder-of:RESOURCE, leader or primary`},
-		{"the holder of nothing named", step("at: 1s, fault: kill, target: \"holder-of:\""), `f.yaml:4: timeline[0].target: "holder-of:": want zone:NAME, `},
-		{"a holder with a name", step("at: 1s, fault: kill, target: \"holder:r1\""), `f.yaml:4: timeline[0].target: "holder:r1": want zone:NAME, `},
-		{"zone failure of a node", step("at: 1s, fault: zone-failure, target: holder"), `f.yaml:4: timeline[0].target: "holder": want zone:NAME`},
+		{"bad selector", step("at: 1s, fault: kill, target: redis-3"), `f.yaml:4: timeline[0].target: "redis-3": want first-zone, zone:NAME, role:NAME, node:NAME, host:NAME, one:NAME, majority:NAME, minority:NAME, holder, holder-of:RESOURCE, leader or primary`},
+		{"the holder of nothing", step("at: 1s, fault: kill, target: holder-of"), `f.yaml:4: timeline[0].target: "holder-of": want first-zone, zone:NAME, role:NAME, node:NAME, host:NAME, one:NAME, majority:NAME, minority:NAME, holder, holder-of:RESOURCE, leader or primary`},
+		{"the holder of nothing named", step("at: 1s, fault: kill, target: \"holder-of:\""), `f.yaml:4: timeline[0].target: "holder-of:": want first-zone, zone:NAME, `},
+		{"a holder with a name", step("at: 1s, fault: kill, target: \"holder:r1\""), `f.yaml:4: timeline[0].target: "holder:r1": want first-zone, zone:NAME, `},
+		{"zone failure of a node", step("at: 1s, fault: zone-failure, target: holder"), `f.yaml:4: timeline[0].target: "holder": want first-zone or zone:NAME`},
 		{"fast flap", step("at: 1s, fault: flap, between: [zones], mode: hold, down: 1ms, up: 1s"), `f.yaml:4: timeline[0].down: 1ms: want at least 60ms: probes see no less`},
 		{"loss", step("at: 1s, fault: flaky, between: [zones], loss: 5, stall: 1s"), `f.yaml:4: timeline[0].loss: want a share above 0, up to 1, such as 0.05`},
 		{"loss is not a number", step("at: 1s, fault: flaky, between: [zones], loss: NaN, stall: 1s"), `f.yaml:4: timeline[0].loss: want a share above 0, up to 1, such as 0.05`},
@@ -232,7 +232,7 @@ func TestErrorsSayWhereAndWhatWouldBeRight(t *testing.T) {
 		{"a shell", step("at: 1s, fault: external, run: [fis, \"c; reboot\"], effect: stop, target: zone:c"), `f.yaml:4: timeline[0].run: "c; reboot": want words of up to 32 lower-case letters, digits and dashes`},
 		{"many words", step("at: 1s, fault: external, run: [a, b, c, d, e, f, g, h, i], effect: stop, target: zone:c"), `f.yaml:4: timeline[0].run: want a name and up to 7 arguments, such as [fis, c, partition]`},
 		{"unknown effect", step("at: 1s, fault: external, run: [fis], effect: fire, target: zone:c"), `f.yaml:4: timeline[0].effect: "fire": want one of partition, stop`},
-		{"external holder", step("at: 1s, fault: external, run: [fis], effect: stop, target: holder"), `f.yaml:4: timeline[0].target: "holder": want zone:NAME or host:NAME`},
+		{"external holder", step("at: 1s, fault: external, run: [fis], effect: stop, target: holder"), `f.yaml:4: timeline[0].target: "holder": want first-zone, zone:NAME or host:NAME`},
 		{"min duration", "name: x\nmin_duration: long\ntimeline: []\n", `f.yaml:2: min_duration: "long": want a duration above 0, up to 1h0m0s, such as 3m`},
 		{"id twice", "name: x\ntimeline:\n  - {at: 1s, id: k, fault: kill, target: holder}\n  - {at: 2s, id: k, fault: kill, target: leader}\n", `f.yaml:4: timeline[1].id: "k" is there twice`},
 		{"bad lock", "name: x\ntimeline: []\nexpect:\n  Red Lock: {safety: safe}\n", `f.yaml:4: expect: lock "Red"`},
@@ -250,13 +250,13 @@ func TestErrorsSayWhereAndWhatWouldBeRight(t *testing.T) {
 		{"no liveness", "name: x\ntimeline: []\nexpect:\n  none: {liveness: []}\n", `f.yaml:4: expect.none.liveness: missing: want one or more of live, stalls, down, or no liveness`},
 		{"topologies of no lock", "name: x\ntimeline: []\nexpect:\n  topologies: {safety: safe}\n", `f.yaml:4: expect.topologies: want it below a lock, such as none: {topologies: {one-host: {safety: safe}}}`},
 		{"a long name", "name: " + strings.Repeat("A", 3000) + "\ntimeline: []\n", `f.yaml:1: name: "` + strings.Repeat("A", 78) + `… is not a name: want 1 to 100 lower-case letters`},
-		{"a long word", step("at: 1s, fault: kill, target: " + strings.Repeat("ä", 3000)), `f.yaml:4: timeline[0].target: "` + strings.Repeat("ä", 78) + `…: want zone:NAME`},
+		{"a long word", step("at: 1s, fault: kill, target: " + strings.Repeat("ä", 3000)), `f.yaml:4: timeline[0].target: "` + strings.Repeat("ä", 78) + `…: want first-zone, zone:NAME`},
 		{"bad topology", "name: x\ntimeline: []\nexpect:\n  none:\n    topologies:\n      t: {savety: safe}\n", `f.yaml:6: expect.none.topologies.t: unknown field "savety": want safety, liveness, availability`},
 		{"two documents", "name: x\ntimeline: []\n---\nname: y\n", "f.yaml:1: want exactly one YAML document"},
 		{"bomb", "a: &a [x,x]\nb: *a\n", "f.yaml:1: anchors and aliases are not supported"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := scenario.Parse("f.yaml", []byte(c.text))
+			_, err := scenario.Parse("f.yaml", []byte(c.text), "")
 			if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("got  %v\nwant %s ...", err, c.want)
 			}
@@ -270,19 +270,19 @@ func TestErrorsSayWhereAndWhatWouldBeRight(t *testing.T) {
 func TestLoadFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mine.yaml")
 	testfile.Write(t, path, "name: mine\ntimeline: []\n")
-	if s, err := scenario.Load(path); err != nil || s.Name != "mine" {
+	if s, err := scenario.Load(path, ""); err != nil || s.Name != "mine" {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	testfile.Write(t, path, "summary: x\nname: zone-partition\ntimeline: []\n")
-	if _, err := scenario.Load(path); err == nil || !strings.HasPrefix(err.Error(), path+`:2: name: "zone-partition" is a built-in scenario: want another name`) {
+	if _, err := scenario.Load(path, ""); err == nil || !strings.HasPrefix(err.Error(), path+`:2: name: "zone-partition" is a built-in scenario: want another name`) {
 		t.Errorf("a file with the name of a built-in scenario: %v", err)
 	}
 	for _, missing := range []string{"no-such-scenario", "", "../builtin/baseline", t.TempDir()} {
-		if _, err := scenario.Load(missing); !errors.Is(err, scenario.ErrInvalid) {
+		if _, err := scenario.Load(missing, ""); !errors.Is(err, scenario.ErrInvalid) {
 			t.Errorf("%q: %v", missing, err)
 		}
 	}
-	if _, err := scenario.Load("zone-partitoin"); err == nil || !strings.Contains(err.Error(), "zone-partition,") {
+	if _, err := scenario.Load("zone-partitoin", ""); err == nil || !strings.Contains(err.Error(), "zone-partition,") {
 		t.Errorf("a misspelt name should be answered with the right ones: %v", err)
 	}
 }
@@ -299,7 +299,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(testfile.Read(f, files[0]))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		s, err := scenario.Parse("f.yaml", text)
+		s, err := scenario.Parse("f.yaml", text, "")
 		if err != nil {
 			if !errors.Is(err, scenario.ErrInvalid) || !strings.HasPrefix(err.Error(), "f.yaml") {
 				t.Fatalf("error without a place: %v", err)
@@ -335,7 +335,7 @@ func TestExamplesOfFields(t *testing.T) {
 				}
 			}
 			text := "name: x\nsummary: y\ntimeline:\n  - {" + strings.Join(pairs, ", ") + "}\nexpect: {}\n"
-			if _, err := scenario.Parse("f.yaml", []byte(text)); err != nil {
+			if _, err := scenario.Parse("f.yaml", []byte(text), ""); err != nil {
 				t.Errorf("%s: %v", text, err)
 			}
 		}

@@ -91,7 +91,7 @@ a verdict; 1 bad input; 130 interrupted.`,
 	fl.StringVar(&f.rounds, "rounds", "auto", "how often each peer asks for the lock, or unlimited (auto: unlimited, but 1 with give-ups, faults or --forming, and of locks whose states never come back, such as multiphase:quorum)")
 	fl.IntSliceVar(&f.requests, "requests", nil, "how often each single peer asks, such as 2,1,0, in place of --rounds")
 	fl.StringVar(&f.giveUps, "give-ups", "0", "how often anybody gives up while waiting, or any")
-	fl.StringSliceVar(&f.faults, "faults", nil, "disconnect, reconnect, crash, reorder")
+	listFlag(fl, &f.faults, "faults", "disconnect, reconnect, crash, reorder")
 	fl.IntVar(&f.cuts, "cuts", 0, "links that break (default with disconnect: enough to cut one peer off)")
 	fl.StringVar(&f.mends, "mends", "any", "links that come back, or any; with reconnect")
 	fl.IntVar(&f.crashes, "crashes", 0, "peers that restart (default with crash: 1)")

@@ -44,27 +44,39 @@ type detail struct {
 type listing struct {
 	name string
 	list func() ([]listed, error)
-	one  string // what is said of who is asked for by name
+	read func(file string) (listed, error) // one that a user wrote; nil if only built-in ones can be told of
+	one  string                            // what is said of who is asked for by name
 }
 
 func listings() []listing {
 	return []listing{
-		{"locks", listLocks, lang.Key("locklab list locks NAME says what each option of a lock does.")},
+		{"locks", listLocks, nil, lang.Key("locklab list locks NAME says what each option of a lock does.")},
 		{"scenarios", func() ([]listed, error) {
 			all, err := scenario.List()
-			out := describe(all, func(s scenario.Scenario) (string, string) { return s.Name, s.Summary })
-			for i, s := range all {
-				out[i].more = func(say *lang.Lang) string { return timeline(say, s) }
-			}
-			return out, err
+			return listScenarios(all...), err
+		}, func(file string) (listed, error) {
+			s, err := scenario.Load(file, "")
+			return listScenarios(s)[0], err
 		}, lang.Key("locklab list scenarios NAME says what breaks when, and what is expected of each lock.")},
 		{"workloads", func() ([]listed, error) {
 			return describe(catalog.Workloads(), func(w catalog.Workload) (string, string) { return w.Name, w.Summary }), nil
-		}, ""},
-		{"topologies", listTopologies, ""},
+		}, nil, ""},
+		{"topologies", func() ([]listed, error) {
+			all, err := topology.List()
+			return listTopologies(all...), err
+		}, func(file string) (listed, error) {
+			t, err := topology.Load(file, lab.RoleNames()...)
+			if err != nil {
+				return listed{}, err
+			}
+			return listTopologies(t)[0], nil
+		}, lang.Key("locklab list topologies NAME says which nodes are where, and how far zones are from each other.")},
 		{"suites", func() ([]listed, error) {
 			all, err := suite.List()
-			return describe(all, func(s suite.Suite) (string, string) { return s.Name, s.Summary }), err
+			return listSuites(all...), err
+		}, func(file string) (listed, error) {
+			s, err := suite.Load(file)
+			return listSuites(s)[0], err
 		}, ""},
 		{"faults", func() ([]listed, error) {
 			all := fault.Kinds()
@@ -76,8 +88,20 @@ func listings() []listing {
 				}
 			}
 			return out, nil
-		}, lang.Key("locklab list faults NAME says what a step of a scenario with it looks like.")},
+		}, nil, lang.Key("locklab list faults NAME says what a step of a scenario with it looks like.")},
 	}
+}
+
+func listScenarios(all ...scenario.Scenario) []listed {
+	out := describe(all, func(s scenario.Scenario) (string, string) { return s.Name, s.Summary })
+	for i, s := range all {
+		out[i].more = func(say *lang.Lang) string { return timeline(say, s) }
+	}
+	return out
+}
+
+func listSuites(all ...suite.Suite) []listed {
+	return describe(all, func(s suite.Suite) (string, string) { return s.Name, s.Summary })
 }
 
 // describe lists things of which there is no more to say than a name and a summary.
@@ -103,9 +127,9 @@ func newList() *cobra.Command {
 	var asJSON bool
 	var tag string
 	cmd := &cobra.Command{
-		Use:     "list " + strings.Join(listNames(), "|") + " [NAME]",
+		Use:     "list " + strings.Join(listNames(), "|") + " [NAME|FILE]",
 		Short:   "List what there is to choose from, or tell of one",
-		Example: "  locklab list locks\n  locklab list locks redlock\n  locklab list scenarios zone-partition\n  locklab list scenarios --json",
+		Example: "  locklab list locks\n  locklab list locks redlock\n  locklab list scenarios zone-partition\n  locklab list topologies my-zones.yaml\n  locklab list scenarios --json",
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return words(func() []string { return listable(args) })(cmd, args, typed)
 		},
@@ -130,7 +154,7 @@ func newList() *cobra.Command {
 			}
 			if len(args) == 2 {
 				more = ""
-				if entries, err = oneOf(entries, args[1]); err != nil {
+				if entries, err = oneOf(entries, args[1], all[i].read); err != nil {
 					return fmt.Errorf("list %s: %w", args[0], err)
 				}
 				if entries[0].more != nil {
@@ -176,8 +200,8 @@ func listable(typed []string) (names []string) {
 	return names
 }
 
-// oneOf is the entry of a name.
-func oneOf(entries []listed, name string) (one []listed, err error) {
+// oneOf is the entry of a name, or of a file that a user wrote, where read takes some.
+func oneOf(entries []listed, name string, read func(string) (listed, error)) (one []listed, err error) {
 	var names []string
 	for _, e := range entries {
 		if e.name == name {
@@ -188,6 +212,10 @@ func oneOf(entries []listed, name string) (one []listed, err error) {
 	lock, _, more := strings.Cut(name, ":") // a variant or options: the lock has them all
 	if i := slices.Index(names, lock); more && i >= 0 && entries[i].check != nil {
 		return entries[i : i+1], entries[i].check(name)
+	}
+	if read != nil {
+		found, err := read(name)
+		return []listed{found}, err
 	}
 	return nil, fmt.Errorf("unknown name %q: want one of %s%s", name, strings.Join(names, ", "), nearest.Hint(name, names))
 }
@@ -320,12 +348,7 @@ type topologyFacts struct {
 	Nodes   map[string]int `json:"nodes"` // role -> count
 }
 
-func listTopologies() ([]listed, error) {
-	all, err := topology.List()
-	if err != nil {
-		return nil, err
-	}
-	var out []listed
+func listTopologies(all ...*topology.Topology) (out []listed) {
 	for _, t := range all {
 		facts := topologyFacts{Name: t.Name, Summary: t.Summary, Nodes: map[string]int{}}
 		for _, z := range t.Zones {
@@ -335,7 +358,7 @@ func listTopologies() ([]listed, error) {
 		for _, n := range t.Nodes() {
 			facts.Nodes[n.Role]++
 		}
-		out = append(out, listed{name: t.Name, summary: t.Summary, value: facts})
+		out = append(out, listed{name: t.Name, summary: t.Summary, value: facts, more: func(*lang.Lang) string { return zonesOf(t) }})
 	}
-	return out, nil
+	return out
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/locks"
+	"locklab/nodes/topology"
 	"locklab/reports/lang"
 )
 
@@ -81,6 +83,34 @@ func writeOptions(out *strings.Builder, say *lang.Lang, options []locks.Option) 
 		lines.row("    "+o.String(), text)
 	}
 	lines.write(out, 0) // its last column is folded
+}
+
+// zonesOf tells the zones of a topology with their nodes, and the round trips between them.
+func zonesOf(t *topology.Topology) string {
+	var out strings.Builder
+	zones, trips := table{left: true}, table{left: true}
+	for i, z := range t.Zones {
+		count := map[string]int{}
+		for _, n := range t.Nodes() {
+			if n.Zone == z.Short {
+				count[n.Role]++
+			}
+		}
+		var nodes []string
+		for _, role := range slices.Sorted(maps.Keys(count)) {
+			nodes = append(nodes, fmt.Sprintf("%d %s", count[role], role))
+		}
+		zones.row("  "+z.Short, z.Name, strings.Join(nodes, ", "))
+		for _, other := range t.Zones[i:] {
+			rtt := t.BetweenZones(z.Short, other.Short)
+			trips.row("  "+z.Short+" <-> "+other.Short, fmt.Sprintf("%v ± %v", rtt.RTT, rtt.Jitter))
+		}
+	}
+	fmt.Fprintln(&out)
+	zones.write(&out, 0)
+	fmt.Fprintln(&out)
+	trips.write(&out, 0)
+	return out.String()
 }
 
 // stepOf tells the fields of a scenario's step with the fault.

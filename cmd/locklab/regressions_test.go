@@ -703,6 +703,29 @@ var regressions = map[string][]regression{
 		},
 	},
 
+	"inputs from elsewhere": {
+		{
+			"JUnit's XML had an attribute that Jenkins' xUnit plugin refuses the file for", "locklab run --quick --locks none --scenarios baseline --junit j.xml",
+			"reports.TestJUnitHasEveryVerdict",
+		},
+		{
+			"a blank after a comma was part of a scenario's name", "locklab run --locks 'none, local' --scenarios 'baseline, zone-latency'",
+			"cmd/locklab.TestBlanksAfterCommas",
+		},
+		{
+			"a file that began with %YAML 1.2 was incompatible, and expect: without a value an error", "locklab run --topology FILE",
+			"internal/strictyaml.TestReadsWhatOthersWrite",
+		},
+		{
+			"built-in scenarios wanted a zone that is called a", "locklab run --topology FILE --scenarios zone-partition",
+			"cmd/locklab/internal/lab.TestBuiltinScenariosFit",
+		},
+		{
+			"list told of built-in topologies, scenarios and suites only", "locklab list topologies FILE",
+			"cmd/locklab.TestListFile",
+		},
+	},
+
 	"benchmarks": {
 		{
 			"make bench did not say that redlock's one-key rows measured wake-ups and a local queue, nor that etcd's Mutex hands over on a timer, and had no row against redsync with 1 ms delay or a mutex without the timer",

@@ -103,7 +103,7 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	f.set = fl
 	fl.BoolVar(&f.quick, "quick", false, "a short look: every run lasts less than a quarter as long, where --duration and --warmup do not say how long")
 	fl.StringArrayVar(&f.locks, "locks", nil, "locks to compare, A,B or repeated, or all that the topology has the servers for; options as lock:key=value,key=value (see locklab list locks)")
-	fl.StringSliceVar(&f.scenarios, "scenarios", nil, "scenarios, by name or as YAML files, or all that are built in (see locklab list scenarios)")
+	listFlag(fl, &f.scenarios, "scenarios", "scenarios, by name or as YAML files, or all that are built in (see locklab list scenarios)")
 	fl.StringVar(&f.workload, "workload", catalog.WorkloadNames()[0], "what the clients do: "+strings.Join(catalog.WorkloadNames(), ", "))
 	fl.StringVar(&f.topology, "topology", "seoul-2az", "topology, by name or as a YAML file")
 	fl.DurationVar(&f.Duration, "duration", lab.DefaultDuration, "measured time of one run, after the warm-up")
@@ -114,7 +114,7 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.out, "out", "", "directory for the report (default reports/runs/TIME)")
 	fl.StringVar(&f.suite, "suite", "", "comparisons that belong together, and the claims that they decide: "+strings.Join(suite.Names(), " or ")+", or a YAML file")
 	fl.StringVar(&f.resume, "resume", "", "directory of a run that was interrupted or killed: what is missing is run, with the flags of then")
-	fl.StringSliceVar(&f.redo, "redo", nil, "with --resume, also of a run that came to its end: rows with such a verdict are run again: "+strings.Join(redoable(), ", ")+"; other verdicts stand")
+	listFlag(fl, &f.redo, "redo", "with --resume, also of a run that came to its end: rows with such a verdict are run again: "+strings.Join(redoable(), ", ")+"; other verdicts stand")
 	fl.StringVar(&f.junit, "junit", "", "file to write the verdicts to for a CI server, as JUnit's XML: not as expected is a failure, what decides nothing an error, what is not judged skipped")
 	langFlag(fl, &f.lang, ofSummary)
 	fl.StringArrayVar(&f.failOn, "fail-on", nil, "exit 2 if a figure of any row crosses a threshold, such as 'duplicates.raced>0' (duplicates alone is their total: with unreachable ones, without those of the warm-up)")

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"locklab/cmd/locklab/internal/lab"
+	"locklab/internal/testfile"
 )
 
 // TestWhatWouldBeRight: each wrong command says what is meant, and ends with nothing that
@@ -46,11 +48,57 @@ func TestWhatWouldBeRight(t *testing.T) {
 	}
 }
 
+// TestBlanksAfterCommas: names with commas between them may have blanks, as a person writes them.
+func TestBlanksAfterCommas(t *testing.T) {
+	for flag, typed := range map[string][]string{
+		"--scenarios": {"run", "--locks", "none, local", "--scenarios", "baseline, zone-latency"},
+		"--faults":    {"sim", "multiphase", "--faults", "crash, partition"},
+		"--redo":      {"run", "--resume", t.TempDir(), "--redo", "inconclusive, violated"},
+	} {
+		cmd, _, err := newRoot().Find(typed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.ParseFlags(typed[1:]); err != nil {
+			t.Fatal(err)
+		}
+		want := strings.ReplaceAll(typed[len(typed)-1], ", ", ",")
+		if have := cmd.Flags().Lookup(strings.TrimLeft(flag, "-")).Value.String(); have != want {
+			t.Errorf("%s is %q, want %q", flag, have, want)
+		}
+	}
+}
+
+// TestListFile tells of files that a user wrote as of what is built in.
+func TestListFile(t *testing.T) {
+	dir := t.TempDir()
+	for kind, c := range map[string]struct{ text, want string }{
+		"topologies": {`%YAML 1.2
+---
+name: two
+zones: [{name: seoul, short: seoul-1}, {name: tokyo, short: tokyo}]
+latency: {inside: {rtt: 0.2ms}, between: {rtt: 34ms, jitter: 1ms}}
+hosts:
+  - {name: m, zone: seoul-1, nodes: [{name: m, role: master}]}
+  - {name: w, zone: tokyo, nodes: [{name: w, role: worker}]}
+`, "seoul-1 <-> tokyo 34ms ± 1ms"},
+		"scenarios": {"name: mine\nsummary: my own\ntimeline: []\nexpect:\n", "mine my own"},
+		"suites":    {"name: mine\nsummary: my own\nparts: [{locks: none}]\n", "mine my own"},
+	} {
+		file := filepath.Join(dir, kind+".yaml")
+		testfile.Write(t, file, c.text)
+		_, said := call(t, "list", kind, file)
+		if text := strings.Join(strings.Fields(said), " "); !strings.Contains(text, c.want) {
+			t.Errorf("list %s FILE does not say %q:\n%s", kind, c.want, said)
+		}
+	}
+}
+
 // TestListOne shows when a scenario breaks what, and what it expects.
 func TestListOne(t *testing.T) {
 	_, said := call(t, "list", "scenarios", "zone-partition")
 	text := strings.Join(strings.Fields(said), " ")
-	for _, want := range []string{"2.4 s to 5.2 s partition zone:a <-> others", "redlock safe, live or stalls, 25 % during", "in seoul-2az down"} {
+	for _, want := range []string{"2.4 s to 5.2 s partition first-zone <-> others", "redlock safe, live or stalls, 25 % during", "in seoul-2az down"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it does not say %q:\n%s", want, said)
 		}

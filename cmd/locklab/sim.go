@@ -81,7 +81,7 @@ measure: what is violated there is told, and the code is 0.`,
 	fl.IntVar(&f.zones, "zones", 0, "zones that the peers are dealt over, up to 30: three of a region, then three of the next (default: as many as peers, up to 3)")
 	fl.Uint64Var(&f.seed, "seed", 1, "first seed")
 	fl.IntVar(&f.seeds, "seeds", 1000, "how many seeds to run, one after the other")
-	fl.StringSliceVar(&f.faults, "faults", nil, "kinds of faults to draw: partition, crash, pause, slow, drift (default none)")
+	listFlag(fl, &f.faults, "faults", "kinds of faults to draw: partition, crash, pause, slow, drift (default none)")
 	fl.DurationVar(&f.duration, "duration", 10*time.Second, "virtual time of a run; faults end before it does")
 	fl.DurationVar(&f.think, "think", 20*time.Millisecond, "mean time between a release and the client's next request")
 	fl.DurationVar(&f.hold, "hold", holdPlain, "mean time that a client holds; with --faults, and if it is not given, every seed draws one of "+holdsText())

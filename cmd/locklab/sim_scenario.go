@@ -77,7 +77,7 @@ func (r *simReport) write(s replay, out string) error {
 	}
 	r.File, r.Command = out, s.command(out)
 	text := s.yaml(r.Command, r.First)
-	if _, err := scenario.Parse(out, text); err != nil {
+	if _, err := scenario.Parse(out, text, ""); err != nil {
 		return fmt.Errorf("the scenario is not what locklab run reads: %w", err)
 	}
 	if err := os.WriteFile(out, text, 0o644); err != nil { //nolint:gosec // a scenario holds nothing secret

@@ -61,7 +61,7 @@ func TestSimExitCodes(t *testing.T) {
 			t.Errorf("sim %s: no word of what is wrong", c.args)
 		}
 	}
-	if _, err := scenario.Load(out); err != nil {
+	if _, err := scenario.Load(out, ""); err != nil {
 		t.Error(err)
 	}
 }
@@ -135,7 +135,7 @@ func TestSimJSON(t *testing.T) {
 		m.Peers != 2 || len(m.Faults) != 1 || len(m.Trace) == 0 {
 		t.Errorf("exit code %d: %+v", code, got)
 	}
-	if _, err := scenario.Load(m.Scenario); err != nil {
+	if _, err := scenario.Load(m.Scenario, ""); err != nil {
 		t.Error(err)
 	}
 }
@@ -374,7 +374,7 @@ func TestReplays(t *testing.T) {
 		}
 		command := r.command("f.yaml")
 		text := r.yaml(command, sim.Group{Name: found.Name(), Example: found})
-		if _, err := scenario.Parse("f.yaml", text); err != nil {
+		if _, err := scenario.Parse("f.yaml", text, ""); err != nil {
 			t.Errorf("%s: %v\n%s", name, err, text)
 		}
 		for _, want := range c.want {

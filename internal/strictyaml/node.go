@@ -74,6 +74,12 @@ func (n Node) kind() yaml.Kind {
 	return n.yaml.Kind
 }
 
+// blank says that a field has no value, as where all below it is commented out: a list or a
+// mapping without entries.
+func (n Node) blank() bool {
+	return n.yaml.ShortTag() == "!!null" && n.yaml.Value == "" && n.path != "" && !strings.HasSuffix(n.path, "]")
+}
+
 // Fail says what is wrong with the node.
 func (n Node) Fail(format string, args ...any) {
 	if n.path != "" {
@@ -109,6 +115,10 @@ func (n Node) Fields(known ...string) Fields {
 	switch n.kind() {
 	case 0:
 		return f
+	case yaml.ScalarNode:
+		if !n.blank() {
+			n.Fail("want fields (%s)", list(known))
+		}
 	case yaml.MappingNode:
 		f.pairs = n.yaml.Content
 	default:
@@ -156,6 +166,10 @@ func (f Fields) Names() (names []string) {
 func (n Node) List() (all []Node) {
 	switch n.kind() {
 	case 0:
+	case yaml.ScalarNode:
+		if !n.blank() {
+			n.Fail("want a list")
+		}
 	case yaml.SequenceNode:
 		for i, v := range n.yaml.Content {
 			all = append(all, Node{n.doc, v, fmt.Sprintf("%s[%d]", n.path, i), v.Line})

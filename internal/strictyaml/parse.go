@@ -3,6 +3,7 @@ package strictyaml
 import (
 	"errors"
 	"fmt"
+	"regexp"
 
 	"go.yaml.in/yaml/v4"
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
@@ -39,6 +40,7 @@ func Parse(file string, text []byte, invalid error) (*Document, error) {
 
 // load is nil if the text cannot be read.
 func (d *Document) load(text []byte) *yaml.Node {
+	text = version.ReplaceAll(text, []byte("${1}1.1"))
 	var all []yaml.Node
 	err := d.guarded(func() error {
 		return yaml.Load(text, &all, yaml.WithAllDocuments(), yaml.WithUniqueKeys(false), yaml.WithPlugin(limits()))
@@ -55,6 +57,9 @@ func (d *Document) load(text []byte) *yaml.Node {
 	}
 	return nil
 }
+
+// version is the directive %YAML 1.2. The library reads such files, but refuses to be told so.
+var version = regexp.MustCompile(`\A((?:[ \t]*(?:#.*)?\r?\n)*%YAML[ \t]+)1\.2\b`)
 
 // syntax says what is wrong, and where that began: the end of the text is where one
 // notices that a bracket is open.

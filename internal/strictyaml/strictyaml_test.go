@@ -44,6 +44,43 @@ func TestRefusesWhatIsNotPlain(t *testing.T) {
 	}
 }
 
+// TestReadsWhatOthersWrite: a directive that says the version of YAML, and fields without a value.
+func TestReadsWhatOthersWrite(t *testing.T) {
+	for _, text := range []string{"%YAML 1.2\n---\na: b\n", "# c\n\n%YAML  1.2\r\n--- # d\na: b\n...\n", "%YAML 1.1\n---\na: b\n"} {
+		d, err := Parse("f.yaml", []byte(text), errTest)
+		if err != nil || d.Root.Fields("a").Get("a").Text() != "b" {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if _, err := Parse("f.yaml", []byte("%YAML 1.2\n---\na: [\n"), errTest); err == nil || !strings.HasPrefix(err.Error(), "f.yaml:4: ") {
+		t.Errorf("an error below a directive: %v", err)
+	}
+	d, err := Parse("f.yaml", []byte("a:\nb: # c\nd: []\n"), errTest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := d.Root.Fields("a", "b", "d")
+	if n := len(f.Get("a").Fields("x").Names()) + len(f.Get("b").List()); n != 0 || d.Err() != nil {
+		t.Errorf("fields without a value have %d entries: %v", n, d.Err())
+	}
+}
+
+// TestNullIsNoEntry: an entry of a list without a value is a mistake.
+func TestNullIsNoEntry(t *testing.T) {
+	for text, want := range map[string]string{"a:\n  -\n": "f.yaml:2: a[0]: want fields (x)", "a: [~]\n": "f.yaml:1: a[0]: want fields (x)"} {
+		d, err := Parse("f.yaml", []byte(text), errTest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range d.Root.Fields("a").Get("a").List() {
+			n.Fields("x")
+		}
+		if err := d.Err(); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
 // TestDepthIsBounded: deep nesting of any kind is an error, and takes little memory.
 func TestDepthIsBounded(t *testing.T) {
 	for _, open := range []string{"[", "{a: ", "- ", "? ", "[a, ", "{? "} {

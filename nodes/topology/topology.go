@@ -129,8 +129,25 @@ func (t *Topology) Between(host, other string) RTT {
 	if host == other {
 		return RTT{}
 	}
-	return t.Latency.zones(t.ZoneOf(host), t.ZoneOf(other))
+	return t.BetweenZones(t.ZoneOf(host), t.ZoneOf(other))
 }
+
+// RoundTrip is the longest base round trip between two hosts.
+func (t *Topology) RoundTrip() (longest time.Duration) {
+	for i, h := range t.Hosts {
+		for _, other := range t.Hosts[i+1:] {
+			longest = max(longest, t.Between(h.Name, other.Name).RTT)
+		}
+	}
+	return longest
+}
+
+// Second is a second, or ten round trips of the topology if that is more. All limits of a run
+// that are a second, or a part or a multiple of it, are counted in it.
+func (t *Topology) Second() time.Duration { return max(time.Second, 10*t.RoundTrip()) }
+
+// BetweenZones is the base round trip between hosts of two zones, by their short names, or of one.
+func (t *Topology) BetweenZones(a, b string) RTT { return t.Latency.zones(a, b) }
 
 func (l Latency) zones(a, b string) RTT {
 	if a == b {

@@ -164,7 +164,7 @@ func (c *Config) UseScenarios(names []string) error {
 		names = DefaultScenarios()
 	}
 	for _, name := range names {
-		s, err := scenario.Load(name)
+		s, err := scenario.Load(name, c.Topology.Zones[0].Short)
 		if err != nil {
 			return fmt.Errorf("--scenarios: %w", err)
 		}

@@ -24,7 +24,7 @@ func (c *Config) CheckFiles() error {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		return fmt.Errorf("read the limit of open files: %w", err)
 	}
-	return c.checkFiles(limit.Cur)
+	return c.checkFiles(uint64(limit.Cur)) //nolint:gosec,unconvert // FreeBSD has a signed one
 }
 
 func (c *Config) checkFiles(have uint64) error {

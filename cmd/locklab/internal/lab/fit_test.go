@@ -118,7 +118,7 @@ func TestHoldersOfWhatIsLocked(t *testing.T) {
 // TestBuiltinScenariosFit: whoever runs them for the shortest time there is gets them.
 func TestBuiltinScenariosFit(t *testing.T) {
 	for _, name := range scenario.Names() {
-		s, err := scenario.Load(name)
+		s, err := scenario.Load(name, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +128,7 @@ func TestBuiltinScenariosFit(t *testing.T) {
 				lock = other
 			}
 		}
-		for _, topology := range []string{"seoul-2az", "seoul-3az"} {
+		for _, topology := range []string{"seoul-2az", "seoul-3az", otherZones(t)} {
 			var refused []error // by each workload
 			for _, w := range catalog.Workloads() {
 				config := configFor(t, nil, lock)
@@ -143,6 +143,31 @@ func TestBuiltinScenariosFit(t *testing.T) {
 			if len(refused) == len(catalog.Workloads()) {
 				t.Errorf("%s: %v", topology, errors.Join(refused...))
 			}
+		}
+	}
+}
+
+// otherZones is a topology whose zones have other names than those that are built in.
+func otherZones(t *testing.T) string {
+	t.Helper()
+	text := string(testfile.Read(t, filepath.Join("..", "..", "..", "..", "nodes", "topology", "builtin", "seoul-3az.yaml")))
+	for short, name := range map[string]string{"a": "seoul-1", "b": "tokyo", "c": "us"} {
+		text = strings.NewReplacer("short: "+short+"}", "short: "+name+"}", "zone: "+short+",", "zone: "+name+",").Replace(text)
+	}
+	path := filepath.Join(t.TempDir(), "regions.yaml")
+	testfile.Write(t, path, strings.Replace(text, "name: seoul-3az", "name: regions", 1))
+	return path
+}
+
+// TestFirstZone is another one on each topology, and has that name in histories.
+func TestFirstZone(t *testing.T) {
+	for topology, want := range map[string]string{"seoul-2az": "zone:a <-> others", otherZones(t): "zone:seoul-1 <-> others"} {
+		config := configFor(t, nil, "redlock")
+		if err := errors.Join(config.UseTopology(topology, ""), config.UseScenarios([]string{"zone-partition"})); err != nil {
+			t.Fatal(err)
+		}
+		if have := config.Scenarios[0].Timeline[0].Fault.Target; have != want {
+			t.Errorf("the fault hits %q, want %q", have, want)
 		}
 	}
 }
