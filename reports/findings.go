@@ -266,7 +266,7 @@ func costFindings(say *lang.Lang, rows []result.Row) []finding {
 		}
 	}
 	within, judged, busy := noiseOf(rowsWith(rows, func(r result.Row) bool { return r.Scenario == scenario }), "none", "latency_ms.p99")
-	var latency, acquire, handoff []string
+	var latency, acquire, handoff, capacity []string
 	caveat := ""
 	acquireIntervals, handoffIntervals := false, false
 	for _, r := range rows {
@@ -297,6 +297,9 @@ func costFindings(say *lang.Lang, rows []result.Row) []finding {
 			}
 			acquire, acquireIntervals = append(acquire, named(r.Lock)+" "+part), acquireIntervals || known
 		}
+		if r.GrantsPerS != nil && r.HandoffsPerS != nil {
+			capacity = append(capacity, say.Sprintf("%s %s (%s on one)", named(r.Lock), count(int64(*r.GrantsPerS)), count(int64(*r.HandoffsPerS))))
+		}
 		if r.HandoffMS != nil {
 			part, known := spanWithin(say, r, "handoff_ms.p50", r.HandoffMS.P50)
 			handoff, handoffIntervals = append(handoff, named(r.Lock)+" "+part), handoffIntervals || known
@@ -326,6 +329,9 @@ func costFindings(say *lang.Lang, rows []result.Row) []finding {
 	if len(acquire) > 0 {
 		all = append(all, finding{topicCost, false, say.Sprintf(
 			"Getting the lock itself took, at p50 under %s: %s.%s", plain(scenario), say.List(acquire), unsure(acquireIntervals, care))})
+	}
+	if len(capacity) > 0 {
+		all = append(all, finding{topicCost, false, say.Sprintf("Grants per second at most, each client on a resource of its own: %s.", say.List(capacity))})
 	}
 	if len(handoff) > 0 {
 		all = append(all, finding{topicCost, false, say.Sprintf(

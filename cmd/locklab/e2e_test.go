@@ -147,6 +147,26 @@ func TestE2EMissingServers(t *testing.T) {
 	}
 }
 
+// TestE2ECapacity: a run in which nothing is broken measures what the lock gives at most, in the
+// result and on the console; with --capacity off, under a fault, or where a lock talks to nobody
+// there is no such figure.
+func TestE2ECapacity(t *testing.T) {
+	t.Parallel()
+	out, dir := compare(t, nil, 0, "--capacity", "on", "--locks", "local,multiphase", "--scenarios", "baseline,zone-latency", "--duration", "2s")
+	file := read(t, dir)
+	if r := row(t, file, "multiphase", "baseline"); r.GrantsPerS == nil || *r.GrantsPerS <= *r.HandoffsPerS || *r.HandoffsPerS <= 0 || r.CPUUSPerGrant == nil || *r.CPUUSPerGrant <= 0 {
+		t.Errorf("grants/s %v, handoffs/s %v, CPU per grant %v", r.GrantsPerS, r.HandoffsPerS, r.CPUUSPerGrant)
+	}
+	if want := "Grants per second at most, each client on a resource of its own: multiphase "; !strings.Contains(out.stdout, want) {
+		t.Errorf("the console does not say %q:\n%s", want, out.stdout)
+	}
+	for _, none := range [][2]string{{"local", "baseline"}, {"multiphase", "zone-latency"}} {
+		if r := row(t, file, none[0], none[1]); r.GrantsPerS != nil {
+			t.Errorf("%s has %v grants/s", none, *r.GrantsPerS)
+		}
+	}
+}
+
 // TestE2EInterrupted: Ctrl-C half-way gives a report of what there is.
 func TestE2EInterrupted(t *testing.T) {
 	t.Parallel()

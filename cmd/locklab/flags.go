@@ -60,3 +60,6 @@ func specs(names func() []string) cobra.CompletionFunc {
 		return catalog.Complete(typed, names()), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
 }
+
+// onOff are the values of a flag of [catalog.OnOff].
+func onOff() []string { return []string{"on", "off"} }

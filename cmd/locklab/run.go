@@ -45,6 +45,7 @@ type runFlags struct {
 	baseline           string
 	failOn, external   []string
 	suite, resume      string
+	capacity           catalog.OnOff
 	redo               []string
 	args               []string // of a run that goes on
 	lockCmds           []string
@@ -92,7 +93,7 @@ interrupted, or 143 by SIGTERM.`,
 	f.register(cmd.Flags())
 	completions(cmd, map[string]cobra.CompletionFunc{
 		"locks": specs(catalog.Names), "scenarios": files(scenario.Names), "topology": files(topology.Names), "workload": words(catalog.WorkloadNames),
-		"fail-on": words(failon.Figures), "external": files(nothing), "lock-cmd": files(nothing), "token-file": files(nothing), "out": files(nothing), "baseline": files(nothing), "junit": files(nothing), "fencing": words(func() []string { return []string{"on", "off"} }),
+		"fail-on": words(failon.Figures), "external": files(nothing), "lock-cmd": files(nothing), "token-file": files(nothing), "out": files(nothing), "baseline": files(nothing), "junit": files(nothing), "fencing": words(onOff), "capacity": words(onOff),
 		"suite": files(suite.Names), "resume": files(nothing), "redo": words(redoable),
 	})
 	return cmd
@@ -112,6 +113,7 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	fl.IntVar(&f.Repeat, "repeat", 1, "how often each combination is run")
 	fl.StringVar(&f.seed, "seed", "", "seed of every random choice (default: drawn, and printed)")
 	fl.StringVar(&f.out, "out", "", "directory for the report (default reports/runs/TIME)")
+	fl.Var(&f.capacity, "capacity", "measure how many grants a second each lock gives at most, after runs in which nothing is broken: on or off; suites do not")
 	fl.StringVar(&f.suite, "suite", "", "comparisons that belong together, and the claims that they decide: "+strings.Join(suite.Names(), " or ")+", or a YAML file")
 	fl.StringVar(&f.resume, "resume", "", "directory of a run that was interrupted or killed: what is missing is run, with the flags of then")
 	listFlag(fl, &f.redo, "redo", "with --resume, also of a run that came to its end: rows with such a verdict are run again: "+strings.Join(redoable(), ", ")+"; other verdicts stand")
@@ -368,6 +370,7 @@ func (f *runFlags) config(ctx context.Context, stderr io.Writer) (lab.Config, []
 
 // setUp checks what every lab is made of: the load, the topology and the locks.
 func (f *runFlags) setUp(ctx context.Context, c *lab.Config, stderr io.Writer) error {
+	c.Capacity = !f.capacity.Off && !c.Suite
 	c.Args = f.args
 	if c.Args == nil {
 		c.Args = os.Args[1:]

@@ -2,6 +2,7 @@ package raftnode
 
 import (
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -292,7 +293,7 @@ func (h *hub) record(outputs []fsm.Output) {
 			continue
 		}
 		h.granted.Add(1)
-		if h.recorder == nil {
+		if h.recorder == nil || strings.Contains(out.Resource, history.CapacityResource) {
 			continue
 		}
 		session, _ := h.state.Session(out.Session)

@@ -340,6 +340,18 @@ func Figures() []Figure {
 		Figure{Field: LockStallBefore, Measured: true, Column: LockStallBefore, Group: "Fault, ms", Title: "lock before it", Name: "stall of the lock before the fault", Term: "stall of the lock before the fault", Unit: "ms", Means: "How much of that was over when the first fault was asked for."},
 		Figure{Field: LockStallOpen, Measured: true, Column: LockStallOpen, Group: "Fault, ms", Title: "lock's went on", Term: "stall of the lock went on", As: Count, Means: "1 where that went on when the measured part ended."},
 		untouched("Duplicates", "duplicates"), untouched("Holds", "overlaps"), untouched("Holds", "stale_writes"), untouched("Store", "lost_updates"),
+		Figure{
+			Field: "grants_per_s", Column: "grants_per_s", Group: "Capacity", Title: "grants/s at most", Place: 7, InMarkdown: true, Compare: true, Better: Higher,
+			Means: "Grants per second in a closed loop of 64 clients in each master for 2 s, each on a resource of its own, after a run in which nothing was broken. A full machine is the point: compare within one run only.",
+		},
+		Figure{
+			Field: "handoffs_per_s", Column: "handoffs_per_s", Group: "Capacity", Title: "handoffs/s at most", Place: 7, InMarkdown: true, Compare: true, Better: Higher,
+			Means: "Grants per second of the same clients, all on one resource.",
+		},
+		Figure{
+			Field: "cpu_us_per_grant", Column: "cpu_us_per_grant", Group: "Capacity", Title: "CPU per grant, us", Place: 7, InMarkdown: true, Better: Lower,
+			Means: "CPU time of all nodes for one grant of grants/s at most.",
+		},
 	)
 }
 

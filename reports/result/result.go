@@ -164,7 +164,10 @@ type Row struct {
 	WakeupsPerHandoff  *float64 `json:"wakeups_per_handoff,omitempty"`
 	MessagesPerHandoff *float64 `json:"messages_per_handoff,omitempty"`
 
-	RTTMS              *float64 `json:"rtt_ms,omitempty"`      // measured median round trip between a master and what its lock talks to
+	RTTMS              *float64 `json:"rtt_ms,omitempty"` // measured median round trip between a master and what its lock talks to
+	GrantsPerS         *float64 `json:"grants_per_s,omitempty"`
+	HandoffsPerS       *float64 `json:"handoffs_per_s,omitempty"`
+	CPUUSPerGrant      *float64 `json:"cpu_us_per_grant,omitempty"`
 	AcquireRTT         *float64 `json:"acquire_rtt,omitempty"` // acquire p50 / measured RTT
 	MessagesPerAcquire *float64 `json:"messages_per_acquire,omitempty"`
 	Fairness           *float64 `json:"fairness,omitempty"`      // Jain's index over clients, 1 is fair

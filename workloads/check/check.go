@@ -77,6 +77,7 @@ type Checker struct {
 	machines     []machineEvent
 	rates        []Rate // as somebody changed it, in the order of the file
 	usage        []usageEvent
+	capacities   []history.Event
 	givenUp      []sentence.Text
 	reach        reach            // of the faults, once the holds are settled
 	longest      outage           // of the windows, once they are measured
@@ -134,7 +135,7 @@ func outcomeOf(e *history.Event) outcome {
 // Add takes one event. It keeps nothing of e but strings.
 func (c *Checker) Add(e *history.Event) {
 	c.events++
-	if e.Kind != history.KindClock { // read when all was over
+	if e.Kind != history.KindClock && e.Kind != history.KindCapacity { // when all was over
 		c.end = max(c.end, e.AtNS)
 	}
 	switch {
@@ -180,6 +181,10 @@ func (c *Checker) Add(e *history.Event) {
 		}
 	case history.KindRate:
 		c.rates = append(c.rates, Rate{AtNS: e.AtNS, PerS: float64(e.Count)})
+	case history.KindCapacity:
+		if e.SentNS < e.AtNS {
+			c.capacities = append(c.capacities, *e)
+		}
 	case history.KindUsage:
 		c.addUsage(e)
 	case history.KindGrant:
@@ -233,6 +238,7 @@ func (c *Checker) Findings() *Findings {
 	slices.SortStableFunc(f.Examples, func(a, b Example) int { return int(min(max(a.AtNS-b.AtNS, -1), 1)) })
 	c.checkMachines(f, t)
 	c.measureUsage(f, t)
+	c.measureCapacity(f)
 	c.checkLinks(f)
 	f.GivenUp = c.givenUp
 	f.Disturbed = f.isDisturbed() || len(f.Saturated)+len(f.GivenUp)+len(f.Contradictions) > 0

@@ -120,6 +120,9 @@ type Findings struct {
 	RecoveryNS   int64 `merge:"max"`
 	NotRecovered bool
 
+	// Own and One are the lock's capacity: each client with a resource, and all with one.
+	Own, One Capacity
+
 	Latency  Dist // intended time to answer, operations that ended ok
 	Acquire  Dist // sent to answer, acquisitions that ended ok
 	Hold     Dist // answer to the end of the belief

@@ -14,6 +14,11 @@ const (
 	// second are offered, instead of what the run's OfferedPS or an earlier one says.
 	KindRate Kind = "rate"
 
+	// KindCapacity is one measurement of the lock's capacity, recorded by the controller after
+	// the workload's end. State is own (each client has a resource) or one (all want the same).
+	// The load began at FromNS; Count grants came from SentNS to AtNS.
+	KindCapacity Kind = "capacity"
+
 	// KindMatch is one finished match request, recorded by the load generator:
 	// FromNS is the intended time, SentNS when it really left, AtNS when it was
 	// answered; Node is the master, Resource the group, Room the answer.
@@ -90,6 +95,16 @@ const (
 	FencedWrite = "fenced-write"
 	Handoff     = "handoff"
 )
+
+// The States of a capacity.
+const (
+	CapacityOwn = "own"
+	CapacityOne = "one"
+)
+
+// CapacityResource is in the names of the resources that capacity is measured with: of single
+// holds of these nothing is recorded.
+const CapacityResource = "capacity"
 
 // The States of a write; a read may be refused, too.
 const (

@@ -310,28 +310,31 @@ type clientsLoad struct {
 	clients, resources int
 	hold               time.Duration
 	set                func(flag string) bool // by the user
-	fencing            onOff
+	fencing            OnOff
 }
 
-// onOff is a flag of that value. Its zero value is on.
-type onOff struct{ off bool }
+// OnOff is a flag of that value. Its zero value is on.
+type OnOff struct{ Off bool }
 
-func (o *onOff) String() string {
-	if o.off {
+// String implements [pflag.Value].
+func (o *OnOff) String() string {
+	if o.Off {
 		return "off"
 	}
 	return "on"
 }
 
-func (o *onOff) Set(text string) error {
+// Set implements [pflag.Value].
+func (o *OnOff) Set(text string) error {
 	if text != "on" && text != "off" {
 		return errors.New("want on or off")
 	}
-	o.off = text == "off"
+	o.Off = text == "off"
 	return nil
 }
 
-func (*onOff) Type() string { return "on|off" }
+// Type implements [pflag.Value].
+func (*OnOff) Type() string { return "on|off" }
 
 // clientsFlags are those that all workloads of clients inside the masters have.
 func clientsFlags(fl *pflag.FlagSet, path string) *clientsLoad {
@@ -395,7 +398,7 @@ func wants[T comparable](l *clientsLoad, flag string, value *T, wanted T) {
 func (l *clientsLoad) Begin(r Run) (Clients, error) {
 	plan := mutex.DefaultPlan()
 	plan.ID = fmt.Sprintf("run-%d", r.Repeat)
-	plan.Clients, plan.Hold, plan.Unfenced = l.clients, l.hold, l.fencing.off
+	plan.Clients, plan.Hold, plan.Unfenced = l.clients, l.hold, l.fencing.Off
 	wants(l, "hold", &plan.Hold, r.Wants.Hold)
 	wants(l, "clients", &plan.Clients, r.Wants.Clients)
 	plan.Resources, _ = l.Resources(r.Wants)

@@ -45,6 +45,7 @@ type Config struct {
 	Duration    time.Duration // measured, of each run
 	Warmup      time.Duration // before it
 	Rate        float64       // operations per second; 0 is the workload's default
+	Capacity    bool          // measured after each run in which nothing is broken
 	usualRate   bool          // it is
 	Repeat      int
 	Seed        uint64

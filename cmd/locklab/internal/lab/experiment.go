@@ -138,11 +138,15 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 		}
 		err = errors.Join(err, down)
 	}()
-	head := x.head(c.measureRTT(ctx))
+	rtt := c.measureRTT(ctx)
+	head := x.head(rtt)
 	head.Run.Shared = c.shared != nil
 	first.Begin(head)
 	x.config.Live.Record(head)
 	measured, err = x.measure(ctx, c, rec)
+	if err == nil && measured && ctx.Err() == nil && x.measuresCapacity(rtt) {
+		err = x.measureCapacity(ctx, c, rec)
+	}
 	if err != nil && ctx.Err() == nil {
 		err = giveUp(c.blameLosses(ctx, err))
 	}

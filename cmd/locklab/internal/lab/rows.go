@@ -135,6 +135,10 @@ func toRow(f *check.Findings, v check.Verdict, want history.Expect, histories []
 	if f.Run.RTTNS > 0 && f.Acquire.Count() > 0 {
 		row.AcquireRTT = new(float64(f.Acquire.Quantile(0.5)) / float64(f.Run.RTTNS))
 	}
+	row.GrantsPerS, row.HandoffsPerS = known(f.Own.PerS()), known(f.One.PerS())
+	if ns, ok := f.Own.CPUPerGrantNS(); ok {
+		row.CPUUSPerGrant = new(ns / 1e3)
+	}
 	if messages, ok := f.MessagesPerAcquire(); ok {
 		row.MessagesPerAcquire = &messages
 	}
@@ -278,4 +282,12 @@ func ms(ns int64) float64 {
 		return result.Never
 	}
 	return float64(ns) / float64(time.Millisecond)
+}
+
+// known is a figure, or nil where there is none.
+func known(value float64, ok bool) *float64 {
+	if !ok {
+		return nil
+	}
+	return &value
 }

@@ -22,6 +22,7 @@ import (
 	"locklab/nodes/master"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
+	"locklab/workloads/capacity"
 	"locklab/workloads/history"
 	"locklab/workloads/mutex"
 )
@@ -130,6 +131,9 @@ func run(ctx context.Context, node *process.Node) (err error) {
 			mounts[w.Path] = service
 		}
 	}
+	most := capacity.Handler(node.Name, all.Token, tracker)
+	defer most.Close()
+	mounts[capacity.Path] = most
 	tracer, err := node.Trace(ctx, settings.OTLP)
 	if err != nil {
 		return err

@@ -1,0 +1,192 @@
+// Package capacity measures how many grants a second a lock gives at most: closed loops of
+// clients in every master acquire and release with nothing in between, first each on a
+// resource of its own, then all on one.
+//
+//	controller                 each master
+//	Measure ──POST /v1/capacity/──▶ clients ──▶ locks.Locker
+//	        ◀── {"grants": n} ─────
+//
+// A full machine is the point, so figures compare within one run only. Nothing is recorded of
+// single holds: recording would be part of the cost.
+package capacity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"locklab/internal/httpapi"
+	"locklab/locks"
+	"locklab/locks/clock"
+	"locklab/workloads/history"
+)
+
+// Path is where masters serve the workload.
+const Path = "/v1/capacity/"
+
+// Plan is what each master runs.
+type Plan struct {
+	// Clients is the number of clients in each master.
+	Clients int `json:"clients"`
+	// One has all clients of all masters want one resource; without it each has its own.
+	One bool `json:"one,omitzero"`
+	// Warmup is how long the clients run before grants are counted, Duration how long they are.
+	Warmup   time.Duration `json:"warmup_ns,format:nano"`
+	Duration time.Duration `json:"duration_ns,format:nano"`
+}
+
+// DefaultPlan is what every comparison measures.
+func DefaultPlan() Plan {
+	return Plan{Clients: 64, Warmup: 500 * time.Millisecond, Duration: 2 * time.Second}
+}
+
+// The bounds of a plan keep a mistake from taking a host down.
+const (
+	maxClients  = 10_000
+	maxDuration = time.Minute
+	timeout     = 2500 * time.Millisecond // of one acquisition, and of a release
+	pause       = 10 * time.Millisecond   // after a refusal, so that a lock that refuses at once is not spun against
+)
+
+func (p Plan) validate() error {
+	switch {
+	case p.Clients < 1 || p.Clients > maxClients:
+		return fmt.Errorf("clients %d: want 1 to %d: %w", p.Clients, maxClients, httpapi.ErrInvalid)
+	case p.Warmup < 0 || p.Warmup > maxDuration:
+		return fmt.Errorf("warm-up %v: want 0 to %v: %w", p.Warmup, maxDuration, httpapi.ErrInvalid)
+	case p.Duration <= 0 || p.Duration > maxDuration:
+		return fmt.Errorf("duration %v: want more than 0, up to %v: %w", p.Duration, maxDuration, httpapi.ErrInvalid)
+	}
+	return nil
+}
+
+// Result is what one master measured.
+type Result struct {
+	Grants uint64 `json:"grants"`
+}
+
+// Service runs plans inside a master, one at a time.
+type Service struct {
+	*httpapi.API
+	node   string
+	locker locks.Locker
+
+	closing context.Context //nolint:containedctx // the service's own life, which ends every request
+	close   context.CancelFunc
+	running sync.Mutex
+}
+
+var _ http.Handler = (*Service)(nil)
+
+// Handler is the workload's side in the master of that name; requests must bear the token, if
+// it is not empty. Close it before the locker.
+func Handler(node, token string, locker locks.Locker) *Service {
+	s := &Service{API: httpapi.New(httpapi.Config{Name: "master", Token: token, MaxBody: 1 << 10}), node: node, locker: locker}
+	s.closing, s.close = context.WithCancel(context.Background())
+	httpapi.Post(s.API, "POST "+Path, s.measure)
+	return s
+}
+
+// Close ends a measurement that is under way, and waits until everything was released.
+func (s *Service) Close() {
+	s.close()
+	s.running.Lock()
+	defer s.running.Unlock()
+}
+
+func (s *Service) measure(r *http.Request, plan Plan) (any, error) {
+	if err := plan.validate(); err != nil {
+		return nil, fmt.Errorf("read plan: %w", err)
+	}
+	if !s.running.TryLock() {
+		return nil, fmt.Errorf("another measurement is running: %w", httpapi.ErrConflict)
+	}
+	defer s.running.Unlock()
+	ctx, cancel := context.WithTimeout(r.Context(), plan.Warmup+plan.Duration)
+	defer cancel()
+	defer context.AfterFunc(s.closing, cancel)() //nolint:contextcheck // the service's end ends the request too
+	from := clock.Mono() + int64(plan.Warmup)
+	end := from + int64(plan.Duration)
+	var grants atomic.Uint64
+	var clients sync.WaitGroup
+	for i := range plan.Clients {
+		resource := history.CapacityResource
+		if !plan.One {
+			resource += "-" + s.node + "-" + strconv.Itoa(i)
+		}
+		clients.Go(func() {
+			for ctx.Err() == nil && clock.Mono() < end {
+				if at, granted := s.cycle(ctx, resource); granted && from <= at && at < end {
+					grants.Add(1)
+				}
+			}
+		})
+	}
+	clients.Wait()
+	if s.closing.Err() != nil {
+		return nil, fmt.Errorf("the master is closing: %w", httpapi.ErrClosed)
+	}
+	return Result{Grants: grants.Load()}, nil
+}
+
+// cycle acquires and releases once, and says when the lock was granted, on clock.Mono.
+func (s *Service) cycle(ctx context.Context, resource string) (at int64, granted bool) {
+	acquire, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	lease, err := s.locker.Acquire(acquire, resource)
+	if err != nil {
+		_ = clock.Sleep(ctx, pause) // the loop looks at the context
+		return 0, false
+	}
+	at = clock.Mono()
+	release, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	defer cancel()
+	_ = lease.Release(release) // a release that failed costs the next grant its time, and so is in the figure
+	return at, true
+}
+
+// Master is a master as the controller reaches it.
+type Master struct{ Name, URL, Token string }
+
+// Measure has all masters run the plan at once, and returns the event that records it.
+func Measure(ctx context.Context, masters []Master, plan Plan) (history.Event, error) {
+	if len(masters) == 0 {
+		return history.Event{}, errors.New("capacity: no masters")
+	}
+	began := clock.Mono()
+	ctx, cancel := context.WithTimeout(ctx, plan.Warmup+plan.Duration+2*timeout)
+	defer cancel()
+	results := make([]Result, len(masters))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, m := range masters {
+		group.Go(func() error {
+			client := httpapi.NewClient(m.URL, httpapi.ClientConfig{Name: "master " + m.Name, Token: m.Token})
+			defer client.Close()
+			if err := client.Call(ctx, http.MethodPost, Path, plan, &results[i]); err != nil {
+				return fmt.Errorf("measure capacity: %w", err)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return history.Event{}, err
+	}
+	e := history.Event{
+		Kind: history.KindCapacity, State: history.CapacityOwn,
+		FromNS: began, SentNS: began + int64(plan.Warmup), AtNS: began + int64(plan.Warmup+plan.Duration),
+	}
+	if plan.One {
+		e.State = history.CapacityOne
+	}
+	for _, r := range results {
+		e.Count += r.Grants
+	}
+	return e, nil
+}

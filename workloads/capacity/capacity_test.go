@@ -1,0 +1,116 @@
+package capacity_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"locklab/internal/httpapi/httpapitest"
+	"locklab/internal/must"
+	"locklab/locks"
+	"locklab/locks/local"
+	"locklab/workloads/capacity"
+	"locklab/workloads/history"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// counted counts the grants of each resource, and what is still held.
+type counted struct {
+	locks.Locker
+	mu      sync.Mutex
+	grants  map[string]int
+	holding int
+}
+
+type countedLease struct {
+	locks.Lease
+	of *counted
+}
+
+func (c *counted) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
+	lease, err := c.Locker.Acquire(ctx, resource)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.grants[resource]++
+	c.holding++
+	return countedLease{lease, c}, nil
+}
+
+func (l countedLease) Release(ctx context.Context) error {
+	l.of.mu.Lock()
+	l.of.holding--
+	l.of.mu.Unlock()
+	return l.Lease.Release(ctx)
+}
+
+// site is two masters on one lock.
+func site(t *testing.T) (*counted, []capacity.Master) {
+	lock := &counted{Locker: local.New(), grants: map[string]int{}}
+	var masters []capacity.Master
+	for _, name := range []string{"a", "c"} {
+		service := capacity.Handler(name, "secret", lock)
+		server := httptest.NewServer(service)
+		t.Cleanup(func() { service.Close(); server.Close() })
+		masters = append(masters, capacity.Master{Name: name, URL: server.URL, Token: "secret"})
+	}
+	return lock, masters
+}
+
+// TestMeasure: what is recorded is what the lock granted after the warm-up, on a resource for
+// each client or on one, and nothing stays held.
+func TestMeasure(t *testing.T) {
+	plan := capacity.Plan{Clients: 3, Duration: 50 * time.Millisecond}
+	for resources, one := range map[int]bool{6: false, 1: true} {
+		lock, masters := site(t)
+		plan.One = one
+		e, err := capacity.Measure(t.Context(), masters, plan)
+		must.Do(t, err)
+		lock.mu.Lock()
+		all := 0
+		for _, n := range lock.grants {
+			all += n
+		}
+		// A grant that came as the time ended is not counted: at most one of each client.
+		if len(lock.grants) > resources || lock.holding != 0 || e.Count == 0 || int(e.Count) > all || int(e.Count) < all-6 {
+			t.Errorf("one %v: %d grants recorded of %d, on %d resources, %d still held", one, e.Count, all, len(lock.grants), lock.holding)
+		}
+		lock.mu.Unlock()
+		if want := map[bool]string{false: history.CapacityOwn, true: history.CapacityOne}[one]; e.State != want || e.AtNS-e.SentNS != int64(plan.Duration) {
+			t.Errorf("one %v: recorded as %s over %v", one, e.State, time.Duration(e.AtNS-e.SentNS))
+		}
+	}
+	_, masters := site(t)
+	plan.Warmup, plan.Duration = 100*time.Millisecond, time.Nanosecond
+	if e, err := capacity.Measure(t.Context(), masters, plan); err != nil || e.Count > 6 {
+		t.Errorf("the warm-up counts: %d grants in a nanosecond, %v", e.Count, err)
+	}
+}
+
+// TestRefusals: a plan out of bounds, a stranger, and a second measurement are refused by name.
+func TestRefusals(t *testing.T) {
+	_, masters := site(t)
+	bearer := map[string]string{"Authorization": "Bearer secret"}
+	for body, want := range map[string]string{
+		`{"clients":0,"duration_ns":1}`:                    "clients 0: want 1 to 10000",
+		`{"clients":1,"duration_ns":0}`:                    "duration 0s: want more than 0",
+		`{"clients":1,"duration_ns":1,"warmup_ns":-1}`:     "warm-up -1ns: want 0",
+		`{"clients":1,"duration_ns":1,"resources":"many"}`: "resources",
+	} {
+		if status, text := httpapitest.Ask(t, http.MethodPost, masters[0].URL+capacity.Path, body, bearer); status != http.StatusBadRequest || !strings.Contains(text, want) {
+			t.Errorf("%s: %d %s, want %s", body, status, text, want)
+		}
+	}
+	if status, _ := httpapitest.Ask(t, http.MethodPost, masters[0].URL+capacity.Path, `{"clients":1,"duration_ns":1}`, nil); status != http.StatusUnauthorized {
+		t.Errorf("without a token: %d", status)
+	}
+}
