@@ -60,10 +60,7 @@ func (h *Host) Handler() http.Handler {
 	post(a, "clear", func(nothing) (any, error) { h.Clear(); return nil, nil })
 	post(a, "probe", func(p Peer) (any, error) { return nil, h.Probe(p) })
 	post(a, "apply", func(i Impairment) (any, error) { return nil, h.Apply(i) })
-	post(a, "heal", func(n named) (any, error) {
-		contradicted, err := h.Heal(n.Name)
-		return healed{contradicted}, err
-	})
+	post(a, "heal", func(n named) (any, error) { return healed{h.Heal(n.Name)}, nil })
 	return a
 }
 

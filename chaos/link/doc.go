@@ -10,9 +10,9 @@
 //	|        <-- link ==[ faults < base delay ]===|<====|            |
 //	+---------------------------------------------+     +------------+
 //
-// Each connection has its own toxiproxy toxic collection, so that one connection
-// that hangs cannot delay a fault on another; while there is no toxic in it, bytes do
-// not pass through it, which spares most of the work. "Up" is the direction from the
+// Each connection runs toxics by itself, ours and toxiproxy's, so that one connection
+// that hangs cannot delay a fault on another; while it has none, bytes go from socket to
+// socket, which spares most of the work. "Up" is the direction from the
 // dialing host to the node, "down" is the way of the answers.
 //
 // What is guaranteed:
@@ -20,6 +20,8 @@
 //   - Bytes arrive complete and in order, whatever is added or removed meanwhile.
 //     A connection that lost bytes in a drop is reset when the drop is healed,
 //     because no network delivers a stream with a hole.
+//   - A toxic that ends a stream ends the connection, behind the bytes that it passed on:
+//     toxiproxy's timeout and limit_data close it, reset_peer resets it.
 //   - Adding and removing a fault never waits for an application: a stage always
 //     takes what the one before offers, and memory is bounded by not reading from
 //     a sender that has 1 MiB under way.

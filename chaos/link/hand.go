@@ -2,8 +2,10 @@ package link
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
+	"locklab/chaos/toxic"
 	"locklab/locks/clock"
 )
 
@@ -21,6 +23,15 @@ type Hand struct {
 	ToHost     string     `json:"to_host"`
 	BeganNS    int64      `json:"began_ns"`
 	EndedNS    int64      `json:"ended_ns,omitzero"` // 0 if it was in force when this was asked
+}
+
+// What says in a few words what was done: which toxic was put on which way, or that the link
+// was taken down.
+func (h Hand) What() string {
+	if i := h.Impairment; i.ID != downID(i.Link) {
+		return fmt.Sprintf("%s, %s", toxic.TypeOf(i.Effect), i.Direction)
+	}
+	return "down"
 }
 
 // Opened lists the links, by name. Those of probes are not the user's.

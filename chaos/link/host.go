@@ -4,15 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"reflect"
 	"slices"
 	"sync"
 	"time"
-
-	toxiproxy "github.com/Shopify/toxiproxy/v2"
-	"github.com/rs/zerolog"
 
 	"locklab/chaos/toxic"
 	"locklab/internal/seed"
@@ -54,7 +50,6 @@ func (c Config) validate() error {
 // Host has all outbound links of one host. It is safe for concurrent use.
 type Host struct {
 	config  Config
-	api     *toxiproxy.ApiServer // toxiproxy's links want one; it never listens
 	release func()
 	echo    *echo
 	courier *courier
@@ -91,7 +86,6 @@ func NewHost(config Config) (*Host, error) {
 	}
 	return &Host{
 		config: config, release: release, echo: e, courier: newCourier(), figures: newFigures(),
-		api:    toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.New(io.Discard).Level(zerolog.Disabled)),
 		links:  map[string]*link{},
 		probes: map[string]*prober{},
 		healed: map[string]string{},
@@ -173,8 +167,9 @@ func (h *Host) Clear(keep ...string) {
 
 // Apply puts an impairment on the links to its hosts, on live connections and on
 // those to come, and returns when it is in force. The same impairment may be
-// applied twice; another one under the same ID is refused. What the data links carry
-// from then on is watched: see [Host.Heal].
+// applied twice; another one under the same ID is refused, unless both are by hand: then it
+// changes the settings, as toxiproxy updates a toxic. What the data links carry from then on
+// is watched: see [Host.Heal].
 func (h *Host) Apply(i Impairment) error {
 	if err := i.validate(); err != nil {
 		return err
@@ -184,64 +179,57 @@ func (h *Host) Apply(i Impairment) error {
 	if h.closed {
 		return errClosed
 	}
-	for _, j := range h.active {
-		if j.ID == i.ID {
-			if reflect.DeepEqual(i, j) {
-				return nil
-			}
-			return fmt.Errorf("impairment %q is in force with other settings: heal it first: %w", i.ID, ErrInvalid)
-		}
+	n := slices.IndexFunc(h.active, func(j Impairment) bool { return j.ID == i.ID })
+	switch {
+	case n < 0:
+		h.active = append(h.active, i)
+	case reflect.DeepEqual(i, h.active[n]):
+		return nil
+	case i.ByHand && h.active[n].ByHand && i.Effect.Kind() == h.active[n].Effect.Kind():
+		h.endHand(i.ID)
+		h.active[n] = i
+	default:
+		return fmt.Errorf("impairment %q is in force with other settings: heal it first: %w", i.ID, ErrInvalid)
 	}
-	h.active = append(h.active, i)
 	h.noteHand(i)
 	h.config.Log.Debug("impair links", "host", h.config.Host, "id", i.ID, "kind", i.Effect.Kind(), "to", i.ToHosts, "direction", i.Direction)
-	return h.change(i, func(l *link) error { return l.apply(i) })
+	h.change(i, func(l *link) { l.apply(i) })
+	return nil
 }
 
 // Heal takes an impairment off and returns when bytes flow again. It says what of the
 // traffic on data links contradicts that the impairment was there, "" if nothing does.
 // To heal what is not there is fine, so that healing can be repeated.
-func (h *Host) Heal(id string) (contradicted string, err error) {
+func (h *Host) Heal(id string) (contradicted string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	n := slices.IndexFunc(h.active, func(i Impairment) bool { return i.ID == id })
 	if n < 0 {
-		return h.healed[id], nil
+		return h.healed[id]
 	}
 	i := h.active[n]
 	h.active = slices.Delete(h.active, n, n+1)
 	defer h.endHand(id)
 	h.config.Log.Debug("heal links", "host", h.config.Host, "id", id)
 	var mu sync.Mutex
-	err = h.change(i, func(l *link) error {
-		passed, err := l.heal(i)
+	h.change(i, func(l *link) {
+		passed := l.heal(i)
 		mu.Lock()
 		defer mu.Unlock()
 		h.healed[id] = cmp.Or(h.healed[id], passed)
-		return err
 	})
-	return h.healed[id], err
+	return h.healed[id]
 }
 
 // change runs f on all links that the impairment hits, at once, and has their
 // hosts probed often for a while. The caller holds mu.
-func (h *Host) change(i Impairment, f func(*link) error) error {
-	var (
-		wg     sync.WaitGroup
-		mu     sync.Mutex
-		failed error
-	)
+func (h *Host) change(i Impairment, f func(*link)) {
+	var wg sync.WaitGroup
 	for _, l := range h.links {
 		if !i.strikes(l.spec) {
 			continue
 		}
-		wg.Go(func() {
-			if err := f(l); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				failed = errors.Join(failed, err)
-			}
-		})
+		wg.Go(func() { f(l) })
 	}
 	wg.Wait()
 	h.pad()
@@ -254,7 +242,6 @@ func (h *Host) change(i Impairment, f func(*link) error) error {
 	for _, p := range hit {
 		p.hurry(max(fastInterval, time.Duration(len(hit))*hurryShare))
 	}
-	return failed
 }
 
 // Close resets all connections and returns when nothing of the host runs.

@@ -1,7 +1,6 @@
 package link
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -57,9 +56,9 @@ type Impairment struct {
 	Direction Direction
 	Effect    toxic.Effect
 
-	Link     string  // the one link that it hits, by name; empty means all to the hosts
-	Toxicity float32 // the share of connections that it hits; 0 means all
-	ByHand   bool    // somebody's, and no scenario's: see Host.Hand
+	Link     string   // the one link that it hits, by name; empty means all to the hosts
+	Toxicity *float32 // the share of connections that it hits, as in toxiproxy; nil means all
+	ByHand   bool     // a user's, and no scenario's: see Host.Hand
 }
 
 // written is an impairment as JSON.
@@ -70,7 +69,7 @@ type written struct {
 	Kind      string         `json:"kind"` // of the effect
 	Settings  jsontext.Value `json:"settings"`
 	Link      string         `json:"link,omitzero"`
-	Toxicity  float32        `json:"toxicity,omitzero"`
+	Toxicity  *float32       `json:"toxicity,omitzero"`
 	ByHand    bool           `json:"by_hand,omitzero"`
 }
 
@@ -103,8 +102,6 @@ func (i Impairment) validate() error {
 		return fmt.Errorf("impairment %q: id: want 1 to 200 bytes: %w", i.ID, ErrInvalid)
 	case i.Direction != Up && i.Direction != Down && i.Direction != Both:
 		return fmt.Errorf("impairment %q: direction %q: want up, down or both: %w", i.ID, i.Direction, ErrInvalid)
-	case !(i.Toxicity >= 0 && i.Toxicity <= 1):
-		return fmt.Errorf("impairment %q: toxicity %v: want 0 (all) to 1: %w", i.ID, i.Toxicity, ErrInvalid)
 	case i.Effect == nil:
 		return fmt.Errorf("impairment %q: no effect: %w", i.ID, ErrInvalid)
 	}
@@ -124,6 +121,11 @@ func (i Impairment) hits(host string) bool {
 	return len(i.ToHosts) == 0 || slices.Contains(i.ToHosts, host)
 }
 
+// hitsConnection draws, from a connection's own seed, whether it suffers.
+func (i Impairment) hitsConnection(s seed.Seed) bool {
+	return i.Toxicity == nil || s.Child(i.ID+"/toxicity").Rand().Float32() < *i.Toxicity
+}
+
 func (i Impairment) resets() bool {
 	_, is := i.Effect.(*toxic.Reset)
 	return is
@@ -140,36 +142,6 @@ func (i Impairment) delay(way Direction) time.Duration {
 		return 0
 	}
 	return i.Effect.Least(0)
-}
-
-// stage is one toxic as toxiproxy reads it.
-type stage struct {
-	Name       string       `json:"name"`
-	Type       string       `json:"type"`
-	Stream     string       `json:"stream"`
-	Toxicity   float32      `json:"toxicity"`
-	Attributes toxic.Effect `json:"attributes"`
-
-	way Direction
-}
-
-func newStage(id string, way Direction, effect toxic.Effect, toxicity float32, s seed.Seed) stage {
-	name := id + "/" + string(way)
-	if random, ok := effect.(toxic.Seeded); ok {
-		effect = random.WithSeed(uint64(s.Child(name)))
-	}
-	return stage{Name: name, Type: toxic.TypeOf(effect), Stream: string(way) + "stream", Toxicity: cmp.Or(toxicity, 1), Attributes: effect, way: way}
-}
-
-// stages are the toxics that make up the impairment on one connection.
-func (i Impairment) stages(s seed.Seed) (all []stage) {
-	if i.resets() {
-		return nil
-	}
-	for _, way := range i.Direction.ways() {
-		all = append(all, newStage(i.ID, way, i.Effect, i.Toxicity, s))
-	}
-	return all
 }
 
 // Spec describes one link.

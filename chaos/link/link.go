@@ -38,9 +38,10 @@ type link struct {
 
 	mu      sync.Mutex
 	closed  bool
-	count   uint64 // connections so far, for their seeds
+	count   uint64 // connections that were accepted, for their seeds
+	begun   uint64 // those that were carried to the node
 	active  []Impairment
-	waiting map[*net.TCPConn]struct{} // accepted and not yet carried
+	waiting map[*net.TCPConn]seed.Seed // accepted and not yet carried
 	conns   map[*conn]struct{}
 	changed chan struct{} // closed and replaced when active changes
 	empty   *sync.Cond    // conns shrank
@@ -50,7 +51,7 @@ func openLink(h *Host, spec Spec, active []Impairment) (*link, error) {
 	l := &link{
 		host: h, spec: spec, seed: h.config.Seed.Child("link").Child(spec.Name), addr: spec.Listen,
 		active: active, changed: make(chan struct{}),
-		waiting: map[*net.TCPConn]struct{}{}, conns: map[*conn]struct{}{},
+		waiting: map[*net.TCPConn]seed.Seed{}, conns: map[*conn]struct{}{},
 	}
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	l.empty = sync.NewCond(&l.mu)
@@ -95,35 +96,38 @@ func accept(ln *net.TCPListener, log *slog.Logger, take func(*net.TCPConn)) {
 
 // take carries a new connection, unless the link resets it.
 func (l *link) take(c *net.TCPConn) {
-	if !l.admit(c) {
+	own, ok := l.admit(c)
+	if !ok {
 		reset(c)
 		return
 	}
 	go func() {
 		defer l.wg.Done()
-		l.carry(c)
+		l.carry(c, own)
 	}()
 }
 
-// admit enters c as waiting unless the link resets new connections.
-func (l *link) admit(c *net.TCPConn) bool {
+// admit enters c as waiting, with a seed of its own, unless the link resets it.
+func (l *link) admit(c *net.TCPConn) (own seed.Seed, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed || l.resets() || len(l.waiting)+len(l.conns) >= maxConns {
-		return false
+	l.count++
+	own = l.seed.Child(fmt.Sprint(l.count))
+	if l.closed || l.resets(own) || len(l.waiting)+len(l.conns) >= maxConns {
+		return own, false
 	}
-	l.waiting[c] = struct{}{}
+	l.waiting[c] = own
 	l.wg.Add(1)
-	return true
+	return own, true
 }
 
-func (l *link) resets() bool {
-	return slices.ContainsFunc(l.active, Impairment.resets)
+func (l *link) resets(own seed.Seed) bool {
+	return slices.ContainsFunc(l.active, func(i Impairment) bool { return i.resets() && i.hitsConnection(own) })
 }
 
 // carry brings a new connection to the node and lets the bytes flow.
-func (l *link) carry(client *net.TCPConn) {
-	given := l.setUp(client)
+func (l *link) carry(client *net.TCPConn, own seed.Seed) {
+	given := l.setUp(client, own)
 	if !given {
 		l.mu.Lock()
 		delete(l.waiting, client)
@@ -133,14 +137,14 @@ func (l *link) carry(client *net.TCPConn) {
 }
 
 // setUp reports whether the connection is carried now.
-func (l *link) setUp(client *net.TCPConn) bool {
+func (l *link) setUp(client *net.TCPConn, own seed.Seed) bool {
 	_ = client.SetNoDelay(true) // Go's default; the lab depends on it
-	head, ok := l.awaitOpen(client)
+	head, ok := l.awaitOpen(client, own)
 	if !ok {
 		return false
 	}
 	// The handshake takes a round trip.
-	if !l.sleep(l.delay(Up)+l.delay(Down), l.ctx.Done()) {
+	if !l.sleep(l.delay(Up, own)+l.delay(Down, own), l.ctx.Done()) {
 		return false
 	}
 	dialer := net.Dialer{Timeout: dialTimeout}
@@ -151,7 +155,7 @@ func (l *link) setUp(client *net.TCPConn) bool {
 	}
 	server := upstream.(*net.TCPConn)
 	_ = server.SetNoDelay(true)
-	if err := l.hand(client, server, head); err != nil {
+	if err := l.hand(client, server, own, head); err != nil {
 		l.host.config.Log.Debug("link reset a new connection", "link", l.spec.Name, "reason", err)
 		reset(server)
 		return false
@@ -162,65 +166,74 @@ func (l *link) setUp(client *net.TCPConn) bool {
 var errResetNow = errors.New("the link resets connections")
 
 // hand makes a carried connection of a waiting one, with the impairments of now.
-func (l *link) hand(client, server *net.TCPConn, head []byte) error {
+func (l *link) hand(client, server *net.TCPConn, own seed.Seed, head []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, ok := l.waiting[client]; !ok || l.closed || l.resets() {
+	if _, ok := l.waiting[client]; !ok || l.closed || l.resets(own) {
 		return errResetNow
 	}
-	l.count++
-	c := newConn(l, l.seed.Child(fmt.Sprint(l.count)), client, server, head)
+	c := newConn(l, own, client, server, head)
 	for _, i := range l.active {
-		if err := c.add(i); err != nil {
-			return err
+		if !i.resets() {
+			c.put(i)
 		}
 	}
 	delete(l.waiting, client)
 	l.conns[c] = struct{}{}
+	l.begun++
 	c.start()
 	return nil
 }
 
-// apply puts the impairment on all connections, and on those to come.
-func (l *link) apply(i Impairment) (failed error) {
+// apply puts the impairment on all connections, and on those to come. One that is there
+// already gets these settings.
+func (l *link) apply(i Impairment) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.active = append(l.active, i)
+	l.active = append(l.without(i.ID), i)
 	l.announce()
 	if i.resets() {
-		l.resetAll()
+		l.resetAll(i.hitsConnection)
 	} else {
 		for c := range l.conns {
-			failed = errors.Join(failed, c.add(i))
+			c.put(i)
 		}
 	}
 	l.watch(i)
-	return failed
 }
 
 // heal takes the impairment off again, and says what contradicted that it was there.
-func (l *link) heal(i Impairment) (contradicted string, failed error) {
+func (l *link) heal(i Impairment) (contradicted string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	contradicted = l.unwatch(i.ID)
-	l.active = slices.DeleteFunc(slices.Clone(l.active), func(j Impairment) bool { return i.ID == j.ID })
+	l.active = l.without(i.ID)
 	if !i.resets() {
 		for c := range l.conns {
-			failed = errors.Join(failed, c.remove(i))
+			c.remove(i)
 		}
 	}
 	l.announce()
-	return contradicted, failed
+	return contradicted
 }
 
-// resetAll ends every connection with a RST. The caller holds mu.
-func (l *link) resetAll() {
-	for c := range l.waiting {
-		reset(c)
-		delete(l.waiting, c)
+// without are the other impairments. The caller holds mu.
+func (l *link) without(id string) []Impairment {
+	return slices.DeleteFunc(slices.Clone(l.active), func(j Impairment) bool { return j.ID == id })
+}
+
+// resetAll ends the connections that are hit with a RST. The caller holds mu.
+func (l *link) resetAll(hit func(seed.Seed) bool) {
+	for c, own := range l.waiting {
+		if hit(own) {
+			reset(c)
+			delete(l.waiting, c)
+		}
 	}
 	for c := range l.conns {
-		c.kill()
+		if hit(c.seed) {
+			c.kill()
+		}
 	}
 }
 
@@ -230,20 +243,20 @@ func (l *link) announce() {
 	l.changed = make(chan struct{})
 }
 
-// open says whether new connections get through, and what will change that.
-func (l *link) open() (yes bool, changed <-chan struct{}) {
+// open says whether a new connection gets through, and what will change that.
+func (l *link) open(own seed.Seed) (yes bool, changed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, i := range l.active {
-		if i.blocks(Up) || i.blocks(Down) {
+		if (i.blocks(Up) || i.blocks(Down)) && i.hitsConnection(own) {
 			return false, l.changed
 		}
 	}
 	return true, l.changed
 }
 
-// delay is the one-way delay in force, without jitter.
-func (l *link) delay(way Direction) time.Duration {
+// delay is the one-way delay in force for a connection, without jitter.
+func (l *link) delay(way Direction, own seed.Seed) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delay := l.spec.Up.Base
@@ -251,7 +264,9 @@ func (l *link) delay(way Direction) time.Duration {
 		delay = l.spec.Down.Base
 	}
 	for _, i := range l.active {
-		delay += i.delay(way)
+		if i.hitsConnection(own) {
+			delay += i.delay(way)
+		}
 	}
 	return delay
 }
@@ -280,10 +295,7 @@ func (l *link) close() {
 	if l.ln != nil {
 		_ = l.ln.Close() // a listener that is closed twice says so: of no use here
 	}
-	l.resetAll()
-	for c := range l.conns { // what is held runs out, into the sinks of the dead
-		c.drain()
-	}
+	l.resetAll(func(seed.Seed) bool { return true })
 	l.active = nil
 	l.announce()
 	for len(l.conns) > 0 {

@@ -57,14 +57,14 @@ func (l *link) collect(f figures, into chan<- prometheus.Metric) {
 	put(f.bytes, prometheus.CounterValue, float64(l.carried.up.Load()), string(Up))
 	put(f.bytes, prometheus.CounterValue, float64(l.carried.down.Load()), string(Down))
 	for _, way := range Both.ways() {
-		put(f.delay, prometheus.GaugeValue, l.delay(way).Seconds(), string(way))
+		put(f.delay, prometheus.GaugeValue, l.delay(way, 0).Seconds(), string(way))
 	}
 	faults := map[string]int{}
 	for _, kind := range toxic.Kinds() {
 		faults[kind] = 0
 	}
 	l.mu.Lock()
-	conns, begun := len(l.conns), l.count
+	conns, begun := len(l.conns), l.begun
 	for _, i := range l.active {
 		faults[i.Effect.Kind()]++
 	}

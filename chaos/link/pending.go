@@ -5,16 +5,18 @@ import (
 	"net"
 	"os"
 	"time"
+
+	"locklab/internal/seed"
 )
 
 // awaitOpen keeps a new connection until no hold or drop is in force and returns
 // what its program sent meanwhile. It returns false as soon as the program gives
 // up: then the node must never hear of the connection, as it would not in a
 // network whose SYNs are lost.
-func (l *link) awaitOpen(client *net.TCPConn) (head []byte, ok bool) {
+func (l *link) awaitOpen(client *net.TCPConn, own seed.Seed) (head []byte, ok bool) {
 	buf := make([]byte, chunkSize)
 	for {
-		open, changed := l.open()
+		open, changed := l.open(own)
 		if open {
 			return head, true
 		}

@@ -24,11 +24,11 @@ const (
 // link's base delay, runs through the toxics and is written to the other socket. Where
 // there are no toxics it is written at once: that takes a third of the work.
 //
-//	source ──▶ base delay ──┬─────────────────────────────────────┬──▶ sink
-//	           (courier)    └─ feeder ──▶ toxiproxy's toxics ─────┘
+//	socket ──▶ base delay ──┬──────────────────────┬──▶ socket
+//	           (courier)    └─ stages of toxics ───┘
 //
-// Its sink never blocks and its source stops reading at maxUnderWay, so that the
-// stages between them always move and can be rearranged at any time.
+// Writing never blocks and reading stops at maxUnderWay, so that the stages between them
+// always move and can be rearranged at any time.
 type pipe struct {
 	conn    *conn
 	way     Direction
@@ -40,17 +40,13 @@ type pipe struct {
 	due     int64      // of the oldest in delayed; the courier's
 
 	mu       sync.Mutex
-	moved    *sync.Cond // underWay, blocked or the connection's death changed
+	moved    *sync.Cond // underWay, stages, over or the connection's death changed
 	underWay int64      // bytes read and neither written, swallowed nor thrown away
-	blocked  int        // holds and drops in force
-	lost     bool       // bytes were swallowed
 	delayed  []delayed  // for the base delay
-	toxics   int        // how many there are: where there is none, bytes pass them by
-	input    io.Writer  // of the toxics
-	feed     [][]byte   // what is for input
-	feeding  bool
-	inToxics int64  // bytes in feed or in the toxics: nothing overtakes them
-	pending  []byte // due, but not yet taken by the socket
+	stages   []*stage   // toxics; where there is none, bytes go to the socket at once
+	over     bool       // the end came through
+	cut      cut        // how a toxic made that end
+	pending  []byte     // due, but not yet taken by the socket
 	pumping  bool
 	parcels  []parcel // what was read and did not come out of the toxics, oldest first
 }
@@ -70,20 +66,9 @@ func newPipe(c *conn, way Direction, base Delay, in *nowait.Conn, to *net.TCPCon
 	return p
 }
 
-// source is the reading end. It is handed to toxiproxy, which calls WriteTo.
-type source struct{ *pipe }
-
-var _ io.WriterTo = source{}
-
-// Read is never called: io.Copy prefers WriteTo.
-func (source) Read([]byte) (int, error) { return 0, errors.ErrUnsupported }
-
-// WriteTo reads until the stream has ended and all of it arrived, so that the toxics
-// are empty when toxiproxy takes them down. It returns with the connection's change
-// lock held for reading; the sink's Close gives it back.
-func (s source) WriteTo(toxics io.Writer) (total int64, _ error) {
-	p := s.pipe
-	p.input = toxics
+// run reads until the stream has ended, and returns when the end was passed on.
+func (p *pipe) run() {
+	defer p.conn.ended()
 	for len(p.head) > 0 {
 		n := min(len(p.head), chunkSize)
 		p.enter(p.head[:n])
@@ -95,11 +80,10 @@ func (s source) WriteTo(toxics io.Writer) (total int64, _ error) {
 		n, err := p.in.Read(buf)
 		if n > 0 {
 			p.enter(buf[:n])
-			total += int64(n)
 		}
 		if err != nil {
 			p.finish(err)
-			return total, nil
+			return
 		}
 	}
 }
@@ -140,43 +124,13 @@ func (p *pipe) deliver(by int64) {
 	}
 }
 
-// pass hands b to the toxics, or to the socket where there are none and nothing is left
-// in them. The caller holds mu.
+// pass hands b to the toxics, or to the socket where there are none. The caller holds mu.
 func (p *pipe) pass(b []byte) {
-	if p.conn.isDead() || p.toxics == 0 && p.inToxics == 0 {
+	if p.conn.isDead() || len(p.stages) == 0 && !p.over {
 		p.leave(b)
 		return
 	}
-	p.inToxics += int64(len(b))
-	p.feed = append(p.feed, slices.Clone(b))
-	if !p.feeding {
-		p.feeding = true
-		go p.feeder()
-	}
-}
-
-// feeder hands on what is for the toxics, and ends when it is through. A toxic takes
-// what comes, but the first of them has to wake up for it.
-func (p *pipe) feeder() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for len(p.feed) > 0 {
-		batch := p.feed
-		p.feed = nil
-		p.mu.Unlock()
-		for _, b := range batch {
-			_, _ = p.input.Write(b) // into a channel: it cannot fail
-		}
-		p.mu.Lock()
-	}
-	p.feeding = false
-}
-
-// divert counts toxics that come or go. What is read from now on runs through them.
-func (p *pipe) divert(by int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.toxics += by
+	p.into(0, newChunk(b))
 }
 
 // die throws away what has not come to the toxics, when the connection was reset.
@@ -190,99 +144,45 @@ func (p *pipe) die() {
 	p.moved.Broadcast()
 }
 
-// swallowed is told by a drop what it took.
-func (p *pipe) swallowed(bytes int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.lost = true
-	p.inToxics -= int64(bytes)
-	p.underWay -= int64(bytes)
-	p.moved.Broadcast()
-}
-
 func (p *pipe) awaitRoom() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for p.underWay >= maxUnderWay {
+	for p.underWay >= maxUnderWay && !p.conn.isDead() {
 		p.moved.Wait()
 	}
 }
 
-// finish waits until the end of the stream may arrive at the other side.
+// finish sends the end of the stream behind its bytes, and waits until it has arrived.
 func (p *pipe) finish(err error) {
-	p.conn.link.sleep(p.conn.link.delay(p.way), p.conn.died)
-	for {
-		p.mu.Lock()
-		for !p.mayEnd() {
-			p.moved.Wait()
-		}
-		p.mu.Unlock()
-		// From here to the sink's Close no toxic may be added or removed.
-		p.conn.change.RLock()
-		p.mu.Lock()
-		sure := p.mayEnd()
-		p.mu.Unlock()
-		if sure {
-			break
-		}
-		p.conn.change.RUnlock()
+	p.conn.link.sleep(p.conn.link.delay(p.way, p.conn.seed), p.conn.died)
+	p.mu.Lock()
+	for !p.conn.isDead() && !p.over && (p.underWay > 0 || p.blocked()) {
+		p.moved.Wait()
 	}
-	if !errors.Is(err, io.EOF) {
+	p.into(0, nil)
+	for !p.conn.isDead() && !p.over {
+		p.moved.Wait()
+	}
+	cut := p.cut
+	p.mu.Unlock()
+	switch {
+	case p.conn.isDead() || cut != cutNot: // it ends, or has ended, otherwise
+	case errors.Is(err, io.EOF):
+		_ = p.to.CloseWrite() // fails if the peer is gone, which the other direction notices
+	default:
 		p.conn.kill()
 	}
 }
 
-// mayEnd says that nothing is under way and nothing blocks. The caller holds mu.
-func (p *pipe) mayEnd() bool {
-	return p.underWay == 0 && (p.blocked == 0 || p.conn.isDead())
-}
-
-func (p *pipe) block(by int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.blocked += by
-	p.moved.Broadcast()
+// blocked says whether a hold or drop is in force. The caller holds mu.
+func (p *pipe) blocked() bool {
+	return slices.ContainsFunc(p.stages, func(s *stage) bool { return s.blocks })
 }
 
 func (p *pipe) isBlocked() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.blocked > 0
-}
-
-func (p *pipe) hasHole() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.lost
-}
-
-// sink is the writing end of the toxics. toxiproxy copies the last one's output into it.
-type sink struct{ *pipe }
-
-var _ io.ReaderFrom = sink{}
-
-// ReadFrom does what io.Copy does, with a smaller buffer.
-func (s sink) ReadFrom(r io.Reader) (total int64, err error) {
-	buf := make([]byte, chunkSize)
-	for {
-		n, err := r.Read(buf)
-		if n > 0 {
-			_, _ = s.Write(buf[:n])
-			total += int64(n)
-		}
-		if err != nil {
-			return total, nil //nolint:nilerr // the end of a channel is the only error
-		}
-	}
-}
-
-// Write does not block and does not fail.
-func (s sink) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.inToxics -= int64(len(b))
-	s.leave(b)
-	return len(b), nil
+	return p.blocked()
 }
 
 // leave hands the bytes to the socket, or keeps those that it does not take. Bytes for
@@ -330,14 +230,5 @@ func (p *pipe) pump() {
 		p.moved.Broadcast()
 	}
 	p.pumping = false
-}
-
-// Close passes the end of the stream on.
-func (s sink) Close() error {
-	if !s.conn.isDead() {
-		_ = s.to.CloseWrite() // fails if the peer is gone, which the other direction notices
-	}
-	s.conn.change.RUnlock()
-	s.conn.ended()
-	return nil
+	p.moved.Broadcast()
 }

@@ -14,8 +14,11 @@ import (
 	"time"
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
+	"github.com/Shopify/toxiproxy/v2/stream"
+	"github.com/Shopify/toxiproxy/v2/toxics"
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
+	"github.com/rs/zerolog"
 
 	"locklab/chaos/toxic"
 	"locklab/internal/httpapi"
@@ -33,10 +36,12 @@ const hostTimeout = time.Second
 // Toxiproxy serves toxiproxy's own HTTP API over the links of hosts, by their names, for
 // toxiproxy-cli and the libraries of its users. A link is a proxy HOST:NODE:PORT, such as
 // master-a:redis-a-1:client. Toxics are of toxiproxy's own types or of ours (locklab-hold and
-// others). What is added here is noted as done by hand, and only that can be taken off; which
+// others). What is done here is noted as done by hand, and only that can be taken off; which
 // links there are is the topology's business. As toxiproxy's, the API checks no token and
-// refuses browsers: serve it where everybody may break the links.
-func Toxiproxy(hosts func() map[string]*Client) http.Handler {
+// refuses browsers: serve it where everybody may break the links. Unless it is called by any
+// name, a request's Host must be an IP address or localhost.
+func Toxiproxy(hosts func() map[string]*Client, anyName bool) http.Handler {
+	toxic.Register()
 	s := &proxies{hosts: hosts}
 	mux := http.NewServeMux()
 	handle := func(pattern string, f func(*http.Request) (body any, err error)) {
@@ -67,18 +72,17 @@ func Toxiproxy(hosts func() map[string]*Client) http.Handler {
 	handle("GET /version", func(*http.Request) (any, error) { return map[string]string{"version": toxiproxyVersion}, nil })
 	handle("GET /proxies", s.list)
 	one("GET /proxies/{proxy}", func(p proxy, _ *http.Request) (any, error) { return p, nil })
+	one("POST /proxies/{proxy}", proxy.toggle)
+	one("PATCH /proxies/{proxy}", proxy.toggle)
 	one("GET /proxies/{proxy}/toxics", func(p proxy, _ *http.Request) (any, error) { return p.Toxics, nil })
 	one("POST /proxies/{proxy}/toxics", proxy.add)
-	one("GET /proxies/{proxy}/toxics/{toxic}", func(p proxy, r *http.Request) (any, error) { return p.find(r.PathValue("toxic")) })
+	one("GET /proxies/{proxy}/toxics/{toxic}", func(p proxy, r *http.Request) (any, error) { return p.find(r) })
 	one("POST /proxies/{proxy}/toxics/{toxic}", proxy.update)
 	one("PATCH /proxies/{proxy}/toxics/{toxic}", proxy.update)
 	one("DELETE /proxies/{proxy}/toxics/{toxic}", proxy.remove)
 	handle("POST /reset", s.reset)
-	fixed := func(*http.Request) (any, error) {
-		return nil, failed(http.StatusForbidden, "the proxies are the links of the lab's topology: want toxics only")
-	}
-	for _, pattern := range []string{"POST /proxies", "POST /populate", "POST /proxies/{proxy}", "PATCH /proxies/{proxy}", "DELETE /proxies/{proxy}"} {
-		handle(pattern, fixed)
+	for _, pattern := range []string{"POST /proxies", "POST /populate", "DELETE /proxies/{proxy}"} {
+		handle(pattern, func(*http.Request) (any, error) { return nil, errFixed })
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// A page that the user looks at could break the links, also by a name of its own.
@@ -87,7 +91,7 @@ func Toxiproxy(hosts func() map[string]*Client) http.Handler {
 			answer(w, nil, failed(http.StatusForbidden, "user agent not allowed"))
 		case r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "":
 			answer(w, nil, failed(http.StatusForbidden, "web pages may not break the links"))
-		case !httpapi.IsAddress(r.Host):
+		case !anyName && !httpapi.IsAddress(r.Host):
 			answer(w, nil, failed(http.StatusForbidden, "%q is no name of this API: want its IP address, or localhost", r.Host))
 		default:
 			mux.ServeHTTP(w, r)
@@ -101,25 +105,19 @@ type proxies struct {
 	mu    sync.Mutex // one change at a time
 }
 
+// proxy is a link as toxiproxy has it. toxiproxy reads the requests and keeps the list, on a
+// proxy that carries nothing.
 type proxy struct {
-	Name     string   `json:"name"`
-	Listen   string   `json:"listen"`
-	Upstream string   `json:"upstream"`
-	Enabled  bool     `json:"enabled"`
-	Toxics   []tagged `json:"toxics"`
+	Name     string         `json:"name"`
+	Listen   string         `json:"listen"`
+	Upstream string         `json:"upstream"`
+	Enabled  bool           `json:"enabled"`
+	Toxics   []toxics.Toxic `json:"toxics"`
 
-	host *Client
-	link string
-}
-
-type tagged struct {
-	Name       string         `json:"name"`
-	Type       string         `json:"type"`
-	Stream     string         `json:"stream"`
-	Toxicity   float32        `json:"toxicity"`
-	Attributes jsontext.Value `json:"attributes"`
-
-	impairment Impairment
+	host   *Client
+	link   string
+	model  *toxiproxy.Proxy
+	byHand map[string]Impairment // its toxics that may be changed here, by name
 }
 
 func failed(status int, format string, args ...any) error {
@@ -180,43 +178,52 @@ func linksOf(ctx context.Context, host string, client *Client) (all []proxy, err
 	if err != nil {
 		return nil, err
 	}
+	server := toxiproxy.NewServer(nil, zerolog.Nop())
 	for _, l := range links {
 		name := host + ":" + strings.ReplaceAll(l.Name, "/", ":")
-		p := proxy{Name: name, Listen: l.Addr, Upstream: l.Upstream, Enabled: true, Toxics: []tagged{}, host: client, link: l.Name}
-		for _, i := range l.Active {
-			list, err := tags(i)
-			if err != nil {
-				return nil, err
-			}
-			p.Toxics = append(p.Toxics, list...)
+		p := proxy{
+			Name: name, Listen: l.Addr, Upstream: l.Upstream, Enabled: true, host: client, link: l.Name,
+			model: toxiproxy.NewProxy(server, name, l.Addr, l.Upstream), byHand: map[string]Impairment{},
 		}
+		for _, i := range l.Active {
+			if i.ID == downID(l.Name) {
+				p.Enabled = false
+				continue
+			}
+			for _, way := range i.Direction.ways() {
+				if err := p.show(i, way); err != nil {
+					return nil, err
+				}
+			}
+		}
+		p.Toxics = p.model.Toxics.GetToxicArray()
 		all = append(all, p)
 	}
 	return all, nil
 }
 
-// handID is what an impairment is called that was made by hand.
+// handID is what an impairment is called that was made by hand, and downID the one that is a
+// proxy which is not enabled: no toxic is without a name.
 func handID(link, name string) string { return "hand/" + link + "/" + name }
+func downID(link string) string       { return handID(link, "") }
 
-// tags are an impairment as toxiproxy's toxics: one for each direction.
-func tags(i Impairment) (all []tagged, err error) {
-	attributes, err := json.Marshal(i.Effect)
-	if err != nil {
-		return nil, err
+// show puts one direction of an impairment on the model.
+func (p proxy) show(i Impairment, way Direction) error {
+	w := toxics.ToxicWrapper{Toxic: i.Effect, Name: i.ID, Type: toxic.TypeOf(i.Effect), Stream: string(way) + "stream", Toxicity: 1}
+	if i.Toxicity != nil {
+		w.Toxicity = *i.Toxicity
 	}
-	for _, way := range i.Direction.ways() {
-		t := tagged{Name: i.ID, Type: toxic.TypeOf(i.Effect), Stream: string(way) + "stream", Toxicity: 1, Attributes: attributes, impairment: i}
-		if i.Toxicity > 0 {
-			t.Toxicity = i.Toxicity
-		}
-		if i.ByHand {
-			t.Name = strings.TrimPrefix(i.ID, handID(i.Link, ""))
-		} else if i.Direction == Both {
-			t.Name += "_" + t.Stream
-		}
-		all = append(all, t)
+	if i.ByHand {
+		w.Name = strings.TrimPrefix(i.ID, handID(i.Link, ""))
+		p.byHand[w.Name] = i
+	} else if i.Direction == Both {
+		w.Name += "_" + w.Stream
 	}
-	return all, nil
+	text, err := json.Marshal(w)
+	if err == nil {
+		_, err = p.model.Toxics.AddToxicJson(bytes.NewReader(text))
+	}
+	return err
 }
 
 func (s *proxies) list(r *http.Request) (any, error) {
@@ -240,138 +247,85 @@ func (s *proxies) find(r *http.Request) (proxy, error) {
 	return proxy{}, toxiproxy.ErrProxyNotFound
 }
 
-func (p proxy) find(name string) (tagged, error) {
-	for _, t := range p.Toxics {
-		if t.Name == name {
-			return t, nil
-		}
+func (p proxy) find(r *http.Request) (*toxics.ToxicWrapper, error) {
+	if w := p.model.Toxics.GetToxic(r.PathValue("toxic")); w != nil {
+		return w, nil
 	}
-	return tagged{}, toxiproxy.ErrToxicNotFound
+	return nil, toxiproxy.ErrToxicNotFound
 }
 
-// wanted is a toxic as a request has it. As in toxiproxy, fields that it does not know are
-// let pass; not so attributes.
-type wanted struct {
-	Name       string         `json:"name"`
-	Type       string         `json:"type"`
-	Stream     string         `json:"stream"`
-	Toxicity   *float32       `json:"toxicity"`
-	Attributes jsontext.Value `json:"attributes"`
-}
+var errFixed = failed(http.StatusForbidden, "the proxies are the links of the lab's topology: want toxics, or enabled")
 
-func read(r *http.Request) (w wanted, err error) {
-	text, err := io.ReadAll(r.Body)
-	if err == nil {
-		err = json.Unmarshal(text, &w)
+// toggle takes a link down, or up again.
+func (p proxy) toggle(r *http.Request) (any, error) {
+	in := toxiproxy.Proxy{Listen: p.Listen, Upstream: p.Upstream, Enabled: p.Enabled}
+	if err := jsonv1.NewDecoder(r.Body).Decode(&in); err != nil {
+		return nil, failed(http.StatusBadRequest, "bad request body: %v", err)
 	}
-	if err != nil {
-		return w, failed(http.StatusBadRequest, "bad request body: %v", err)
+	if differs, err := p.model.Differs(&in); differs || err != nil {
+		return nil, errFixed
 	}
-	if w.Toxicity != nil && !(*w.Toxicity > 0 && *w.Toxicity <= 1) {
-		return w, failed(http.StatusBadRequest, "toxicity is %v: want more than 0, up to 1", *w.Toxicity)
+	var err error
+	if in.Enabled {
+		_, err = p.host.Heal(r.Context(), downID(p.link))
+	} else {
+		err = p.host.Apply(r.Context(), Impairment{ID: downID(p.link), Link: p.link, ByHand: true, Direction: Both, Effect: new(toxic.Reset)})
 	}
-	if len(w.Attributes) == 0 || w.Attributes.Kind() == 'n' {
-		w.Attributes = jsontext.Value("{}")
-	}
-	return w, nil
+	p.Enabled = in.Enabled
+	return p, err
 }
 
 func (p proxy) add(r *http.Request) (any, error) {
-	w, err := read(r)
+	w, err := p.model.Toxics.AddToxicJson(r.Body)
 	if err != nil {
 		return nil, err
-	}
-	if w.Stream == "" {
-		w.Stream = "downstream"
-	}
-	if w.Name == "" {
-		w.Name = w.Type + "_" + w.Stream
-	}
-	i := Impairment{ID: handID(p.link, w.Name), Link: p.link, ByHand: true}
-	switch strings.ToLower(w.Stream) {
-	case "upstream":
-		i.Direction = Up
-	case "downstream":
-		i.Direction = Down
-	default:
-		return nil, toxiproxy.ErrInvalidStream
 	}
 	if strings.Contains(w.Name, "/") {
 		return nil, failed(http.StatusBadRequest, "toxic %q: want a name without a slash", w.Name)
 	}
-	if _, err := p.find(w.Name); err == nil {
-		return nil, toxiproxy.ErrToxicAlreadyExists
+	way := Up
+	if w.Direction == stream.Downstream {
+		way = Down
 	}
-	return p.apply(r.Context(), i, w, w.Type)
+	return p.apply(r, Impairment{ID: handID(p.link, w.Name), Link: p.link, ByHand: true, Direction: way}, w)
 }
 
-// apply puts on a link what a request wants.
-func (p proxy) apply(ctx context.Context, i Impairment, w wanted, kind string) (any, error) {
-	effect, err := toxic.OfType(kind)
+// apply puts on a link what toxiproxy has read.
+func (p proxy) apply(r *http.Request, i Impairment, w *toxics.ToxicWrapper) (any, error) {
+	i.Effect, i.Toxicity = toxic.Of(w), &w.Toxicity
+	return w, p.host.Apply(r.Context(), i)
+}
+
+// ofHand finds a toxic that may be changed here.
+func (p proxy) ofHand(r *http.Request) (Impairment, error) {
+	w, err := p.find(r)
 	if err != nil {
-		return nil, failed(http.StatusBadRequest, "invalid toxic type: %v", err)
+		return Impairment{}, err
 	}
-	if err := json.Unmarshal(w.Attributes, effect, json.RejectUnknownMembers(true)); err != nil {
-		return nil, failed(http.StatusBadRequest, "bad request body: attributes: %v", err)
+	i, byHand := p.byHand[w.Name]
+	if !byHand {
+		err = failed(http.StatusForbidden, "toxic %s is the scenario's: want one that was added by hand", w.Name)
 	}
-	i.Effect = effect
-	if w.Toxicity != nil {
-		i.Toxicity = *w.Toxicity
-	}
-	if err := p.host.Apply(ctx, i); err != nil {
-		return nil, err
-	}
-	list, err := tags(i)
-	if err != nil {
-		return nil, err
-	}
-	return list[0], nil
+	return i, err
 }
 
-// byHand finds a toxic that may be changed here.
-func (p proxy) byHand(r *http.Request) (tagged, error) {
-	t, err := p.find(r.PathValue("toxic"))
-	if err == nil && !t.impairment.ByHand {
-		err = failed(http.StatusForbidden, "toxic %s is the scenario's: want one that was added by hand", t.Name)
-	}
-	return t, err
-}
-
-// update takes a toxic off and puts it on with the attributes that the request has.
 func (p proxy) update(r *http.Request) (any, error) {
-	t, err := p.byHand(r)
+	i, err := p.ofHand(r)
 	if err != nil {
 		return nil, err
 	}
-	w, err := read(r)
+	w, err := p.model.Toxics.UpdateToxicJson(r.PathValue("toxic"), r.Body)
 	if err != nil {
 		return nil, err
 	}
-	merged := map[string]jsontext.Value{}
-	for _, text := range []jsontext.Value{t.Attributes, w.Attributes} {
-		if err := json.Unmarshal(text, &merged); err != nil {
-			return nil, failed(http.StatusBadRequest, "bad request body: attributes: %v", err)
-		}
-	}
-	if w.Attributes, err = json.Marshal(merged); err != nil {
-		return nil, err
-	}
-	if _, err := p.host.Heal(r.Context(), t.impairment.ID); err != nil {
-		return nil, err
-	}
-	body, err := p.apply(r.Context(), t.impairment, w, t.Type)
-	if err != nil { // what was there stays
-		return nil, errors.Join(err, p.host.Apply(r.Context(), t.impairment))
-	}
-	return body, nil
+	return p.apply(r, i, w)
 }
 
 func (p proxy) remove(r *http.Request) (any, error) {
-	t, err := p.byHand(r)
-	if err != nil {
-		return nil, err
+	i, err := p.ofHand(r)
+	if err == nil {
+		_, err = p.host.Heal(r.Context(), i.ID)
 	}
-	_, err = p.host.Heal(r.Context(), t.impairment.ID)
 	return nil, err
 }
 
@@ -380,11 +334,13 @@ func (s *proxies) reset(r *http.Request) (any, error) {
 	all, silent := s.all(r.Context())
 	err := errors.Join(slices.Collect(maps.Values(silent))...) // what they have stays
 	for _, p := range all {
-		for _, t := range p.Toxics {
-			if t.impairment.ByHand {
-				_, failed := p.host.Heal(r.Context(), t.impairment.ID)
-				err = errors.Join(err, failed)
-			}
+		ids := []string{downID(p.link)}
+		for _, i := range p.byHand {
+			ids = append(ids, i.ID)
+		}
+		for _, id := range ids {
+			_, failed := p.host.Heal(r.Context(), id)
+			err = errors.Join(err, failed)
 		}
 	}
 	return nil, err

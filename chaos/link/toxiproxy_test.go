@@ -22,7 +22,7 @@ func TestToxiproxy(t *testing.T) {
 	for _, c := range hosts {
 		t.Cleanup(c.Disconnect)
 	}
-	api := link.Toxiproxy(func() map[string]*link.Client { return hosts })
+	api := link.Toxiproxy(func() map[string]*link.Client { return hosts }, false)
 	const toxics, slow = "/proxies/a:redis-1:redis/toxics", `{"type": "latency", "attributes": {"latency": 5}}`
 	for _, c := range []struct {
 		host, header   string

@@ -130,10 +130,10 @@ func (p *pipe) passed(bytes int64) {
 	p.parcels = slices.Delete(p.parcels, 0, gone)
 }
 
-// watch begins to watch the link for an impairment. Probes speak for themselves. The caller
-// holds mu.
+// watch begins to watch the link for an impairment. Probes speak for themselves, and of what
+// is done by hand nothing is to be proven. The caller holds mu.
 func (l *link) watch(i Impairment) {
-	if l.spec.Name == probeName(l.spec.ToHost) {
+	if i.ByHand || l.spec.Name == probeName(l.spec.ToHost) {
 		return
 	}
 	all := append(slices.Clone(l.watches.list()), &watch{impairment: i, since: clock.Mono(), early: map[Direction]int64{}})

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/Shopify/toxiproxy/v2/toxics"
+
+	"locklab/internal/seed"
 )
 
 // Effect is what an impairment does to the bytes of every connection, in one direction.
@@ -53,7 +55,9 @@ func Kinds() (all []string) {
 // New is an effect of that kind without settings.
 func New(kind string) (Effect, error) {
 	if name, foreign := strings.CutPrefix(kind, foreignPrefix); foreign {
-		return &Foreign{Type: name}, nil
+		if w := (&toxics.ToxicWrapper{Type: name}); toxics.New(w) != nil && !strings.HasPrefix(name, Prefix) {
+			return Of(w), nil
+		}
 	}
 	for _, e := range effects() {
 		if e.Kind() == kind {
@@ -61,6 +65,36 @@ func New(kind string) (Effect, error) {
 		}
 	}
 	return nil, fmt.Errorf("no impairment is called %q", kind)
+}
+
+// Runs is the toxic that does what an effect says, on one direction of one connection.
+func Runs(e Effect, own seed.Seed) toxics.Toxic {
+	if f, is := e.(*Foreign); is {
+		if t, resets := f.Toxic.(*toxics.ResetToxic); resets {
+			return &ResetPeer{ResetToxic: *t}
+		}
+		return f.Toxic
+	}
+	if random, is := e.(Seeded); is {
+		return random.WithSeed(uint64(own))
+	}
+	return e
+}
+
+// Ours says whether an effect is the lab's and not toxiproxy's.
+func Ours(e Effect) bool {
+	_, foreign := e.(*Foreign)
+	return !foreign
+}
+
+// Swallows says whether what a toxic is given vanishes.
+func Swallows(t toxics.Toxic) bool {
+	switch t.(type) {
+	case *Drop, *toxics.TimeoutToxic, *ResetPeer:
+		return true
+	default:
+		return false
+	}
 }
 
 // Cuts says whether nothing passes.

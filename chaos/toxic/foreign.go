@@ -3,13 +3,12 @@ package toxic
 import (
 	"cmp"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/Shopify/toxiproxy/v2/toxics"
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/go-json-experiment/json"
 
-	"locklab/internal/strictjson"
+	"locklab/locks/clock"
 )
 
 // foreignPrefix begins the kinds of toxiproxy's own toxics.
@@ -18,9 +17,8 @@ const foreignPrefix = "toxiproxy-"
 // Foreign is one of toxiproxy's own toxics, as it is: see the package for how it differs
 // from a network. Its JSON is the toxic's attributes.
 type Foreign struct {
-	toxics.NoopToxic
-	Type       string
-	Attributes jsontext.Value
+	toxics.Toxic
+	Type string
 }
 
 var _ Effect = (*Foreign)(nil)
@@ -28,41 +26,37 @@ var _ Effect = (*Foreign)(nil)
 // Kind is the toxic's type, marked as toxiproxy's.
 func (t *Foreign) Kind() string { return foreignPrefix + t.Type }
 
-// longestForeign bounds the times of toxiproxy's toxics, and largestForeign their sizes and
-// rates: toxiproxy multiplies both without a look.
-const (
-	longestForeign = time.Hour
-	largestForeign = 1 << 40
-)
+// Of is the effect that toxiproxy has read.
+func Of(w *toxics.ToxicWrapper) Effect {
+	if e, ours := w.Toxic.(Effect); ours {
+		return e
+	}
+	return &Foreign{Toxic: w.Toxic, Type: w.Type}
+}
 
-// Validate wants a type that toxiproxy has, and attributes with which it does not end the
-// process or turn for ever: it does not look at them itself.
+// largest bounds attributes of toxiproxy's toxics: it multiplies them without a look.
+const largest = 1 << 40
+
+// Validate refuses attributes with which toxiproxy panics, turns for ever or overflows: it
+// does not look at them itself.
 func (t *Foreign) Validate() error {
-	made := toxics.New(&toxics.ToxicWrapper{Type: t.Type})
-	if made == nil || strings.HasPrefix(t.Type, Prefix) {
-		return fmt.Errorf("toxiproxy has no toxic of the type %q", t.Type)
-	}
-	if err := strictjson.Decode(t.Attributes, made); err != nil {
-		return err
-	}
-	ms, µs := time.Millisecond, time.Microsecond
-	switch made := made.(type) {
+	switch made := t.Toxic.(type) {
 	case *toxics.LatencyToxic:
-		return cmp.Or(within("latency", made.Latency, 0, int64(longestForeign/ms)), within("jitter", made.Jitter, 0, int64(longestForeign/ms)))
+		return cmp.Or(within("latency", made.Latency, -largest, largest), within("jitter", made.Jitter, -largest, largest))
 	case *toxics.BandwidthToxic:
-		return within("rate", made.Rate, 1, largestForeign)
+		return within("rate", made.Rate, 0, largest)
 	case *toxics.SlowCloseToxic:
-		return within("delay", made.Delay, 0, int64(longestForeign/ms))
+		return within("delay", made.Delay, -largest, largest)
 	case *toxics.TimeoutToxic:
-		return within("timeout", made.Timeout, 0, int64(longestForeign/ms))
-	case *toxics.ResetToxic: // it cannot be taken off while it waits
-		return within("timeout", made.Timeout, 0, int64(longest/ms))
+		return within("timeout", made.Timeout, -largest, largest)
+	case *toxics.ResetToxic:
+		return within("timeout", made.Timeout, -largest, largest)
 	case *toxics.SlicerToxic:
-		return cmp.Or(within("average_size", int64(made.AverageSize), 1, largestForeign),
-			within("size_variation", int64(made.SizeVariation), 0, int64(made.AverageSize)-1),
-			within("delay", int64(made.Delay), 0, int64(longestForeign/µs)))
+		return cmp.Or(within("average_size", int64(made.AverageSize), 1, largest),
+			within("size_variation", int64(made.SizeVariation), 1-int64(made.AverageSize), int64(made.AverageSize)-1),
+			within("delay", int64(made.Delay), -largest, largest))
 	case *toxics.LimitDataToxic:
-		return within("bytes", made.Bytes, 0, largestForeign)
+		return within("bytes", made.Bytes, -largest, largest)
 	default: // it has none
 		return nil
 	}
@@ -79,18 +73,10 @@ func within(attribute string, value, low, high int64) error {
 func (*Foreign) Least(int64) time.Duration { return 0 }
 
 // MarshalJSON gives the attributes.
-func (t *Foreign) MarshalJSON() ([]byte, error) {
-	if len(t.Attributes) == 0 {
-		return []byte("{}"), nil
-	}
-	return t.Attributes, nil
-}
+func (t *Foreign) MarshalJSON() ([]byte, error) { return json.Marshal(t.Toxic) }
 
-// UnmarshalJSON keeps them.
-func (t *Foreign) UnmarshalJSON(text []byte) error {
-	t.Attributes = append(jsontext.Value(nil), text...)
-	return nil
-}
+// UnmarshalJSON reads them.
+func (t *Foreign) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, t.Toxic) }
 
 // TypeOf is what toxiproxy calls an effect.
 func TypeOf(e Effect) string {
@@ -100,10 +86,17 @@ func TypeOf(e Effect) string {
 	return Prefix + e.Kind()
 }
 
-// OfType is an effect without settings by what toxiproxy calls it.
-func OfType(name string) (Effect, error) {
-	if kind, ours := strings.CutPrefix(name, Prefix); ours {
-		return New(kind)
+// ResetPeer is toxiproxy's reset_peer, but can be interrupted while it waits: then it resets
+// at once, as it has swallowed bytes.
+type ResetPeer struct{ toxics.ResetToxic }
+
+// Pipe waits for the first bytes, or the end, and ends the stream after the timeout.
+func (t *ResetPeer) Pipe(stub *toxics.ToxicStub) {
+	select {
+	case <-stub.Interrupt:
+		return
+	case <-stub.Input:
 	}
-	return New(foreignPrefix + name)
+	clock.Await(clock.System(), time.Duration(t.Timeout)*time.Millisecond, stub.Interrupt)
+	stub.Close()
 }

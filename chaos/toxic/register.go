@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/Shopify/toxiproxy/v2/toxics"
+	"github.com/rs/zerolog"
 
 	"locklab/internal/signals"
 	"locklab/locks/clock"
@@ -23,16 +24,22 @@ var shared struct { //nolint:gochecknoglobals // see above: toxiproxy's registry
 	early    atomic.Int64 // nanoseconds, see SleepTowards
 }
 
-// Use registers the toxics with toxiproxy, once per process, and keeps the thread
-// that times them alive until release is called. Call release after the last
-// connection that has one of the toxics is gone: what such a toxic still delays
-// then is passed on at once. Release may be called more than once.
-func Use() (release func(), err error) {
+// Register makes the toxics known to toxiproxy, for its API, and keeps its toxics from writing
+// to stderr.
+func Register() {
 	shared.register.Do(func() {
+		zerolog.SetGlobalLevel(zerolog.Disabled)
 		for _, e := range effects() {
 			toxics.Register(Prefix+e.Kind(), e)
 		}
 	})
+}
+
+// Use registers the toxics and keeps the thread that times them alive until release is called. Call release after the last
+// connection that has one of the toxics is gone: what such a toxic still delays
+// then is passed on at once. Release may be called more than once.
+func Use() (release func(), err error) {
+	Register()
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	if shared.users == 0 {

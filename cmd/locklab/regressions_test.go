@@ -555,6 +555,16 @@ var regressions = map[string][]regression{
 			"locklab run --toxiproxy-api 127.0.0.1:8474, and POST a slicer of average_size 0 to /proxies/NAME/toxics",
 			"chaos/toxic.TestForeign",
 		},
+		{
+			"four of toxiproxy's toxics ended the lab by SIGABRT: timeout when it expires or is removed, reset_peer, limit_data, and a new connection under reset_peer",
+			"locklab run --toxiproxy-api 127.0.0.1:8474, and POST a timeout of 200 to /proxies/NAME/toxics",
+			"chaos/link/reference.TestLinksDoAsToxiproxyDoes",
+		},
+		{
+			"clients of toxiproxy were refused what they know: a bandwidth of 0, a toxicity of 0, a proxy that is disabled; and answers lacked defaults",
+			"toxiproxy-cli toggle master-a:redis-a-1:redis",
+			"chaos/link/reference.TestLinksDoAsToxiproxyDoes",
+		},
 	},
 
 	"agents, files and processes": {

@@ -8,6 +8,8 @@ import (
 	"net/netip"
 
 	"github.com/spf13/pflag"
+
+	"locklab/cmd/locklab/internal/lab"
 )
 
 // toxiproxyFlags say where toxiproxy's own API is served over the links.
@@ -18,7 +20,7 @@ type toxiproxyFlags struct {
 
 func (f *toxiproxyFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.addr, "toxiproxy-api", "", "serve toxiproxy's own HTTP API over the links, such as 127.0.0.1:8474, for toxiproxy-cli; it has no token, and what is added by hand makes a run inconclusive, unless a violation was seen before")
-	fl.BoolVar(&f.anywhere, "toxiproxy-api-anywhere", false, "let --toxiproxy-api listen on an address that is not of the loopback: whoever reaches it can break the links")
+	fl.BoolVar(&f.anywhere, "toxiproxy-api-anywhere", false, "let --toxiproxy-api listen on an address that is not of the loopback, and answer to any name: whoever reaches it can break the links")
 }
 
 // check says which flag is wrong.
@@ -41,7 +43,7 @@ func (f *toxiproxyFlags) check() error {
 }
 
 // listen is nil if nothing is asked for.
-func (f *toxiproxyFlags) listen(stderr io.Writer) (net.Listener, error) {
+func (f *toxiproxyFlags) listen(stderr io.Writer) (*lab.Toxiproxy, error) {
 	if err := f.check(); err != nil || f.addr == "" {
 		return nil, err
 	}
@@ -50,5 +52,5 @@ func (f *toxiproxyFlags) listen(stderr io.Writer) (net.Listener, error) {
 		return nil, err
 	}
 	fmt.Fprintf(stderr, "locklab: toxiproxy's API on %s: toxiproxy-cli --host http://%s list\n", listener.Addr(), listener.Addr())
-	return listener, nil
+	return &lab.Toxiproxy{Listener: listener, AnyName: f.anywhere}, nil
 }

@@ -222,7 +222,7 @@ func (a *API) isCalled(host string) bool {
 func IsAddress(host string) bool {
 	name := nameOf(host)
 	_, err := netip.ParseAddr(strings.Trim(name, "[]"))
-	return err == nil || name == "localhost"
+	return err == nil || strings.EqualFold(name, "localhost")
 }
 
 func nameOf(host string) string {

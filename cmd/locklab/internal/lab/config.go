@@ -2,7 +2,6 @@ package lab
 
 import (
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"time"
@@ -59,7 +58,7 @@ type Config struct {
 	Inputs      map[string]string // the user's files that say what is run: [result.Run]
 	Live        *live.Board       // shows the runs to browsers; nil is nobody
 	OTLP        string            // host:port of the collector of traces; "" is none
-	Toxiproxy   net.Listener      // where toxiproxy's API is served over the links; nil is nowhere
+	Toxiproxy   *Toxiproxy        // where toxiproxy's API is served over the links; nil is nowhere
 
 	// Suite leaves out combinations that do not apply, which are then in Unfit, and locks
 	// for which the topology lacks something, which are then in Unavailable: it is made for any

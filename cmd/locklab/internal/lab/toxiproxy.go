@@ -7,18 +7,23 @@ import (
 	"net"
 
 	"locklab/chaos/link"
-	"locklab/chaos/toxic"
 	"locklab/internal/httpapi"
 	"locklab/workloads/history"
 )
 
+// Toxiproxy is where toxiproxy's API is served over the links.
+type Toxiproxy struct {
+	net.Listener
+	AnyName bool // whatever name a request calls it by, see [link.Toxiproxy]
+}
+
 // serveToxiproxy serves toxiproxy's API over the links of hosts until stop is called.
-func serveToxiproxy(ctx context.Context, listener net.Listener, hosts func() map[string]*link.Client, log *slog.Logger) (stop func()) {
+func serveToxiproxy(ctx context.Context, at *Toxiproxy, hosts func() map[string]*link.Client, log *slog.Logger) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		if err := httpapi.Serve(ctx, listener, link.Toxiproxy(hosts), nil, log); err != nil {
+		if err := httpapi.Serve(ctx, at, link.Toxiproxy(hosts, at.AnyName), nil, log); err != nil {
 			log.Warn("toxiproxy's API ended", "error", err)
 		}
 	}()
@@ -38,9 +43,9 @@ func (f *fleet) links() map[string]*link.Client {
 }
 
 // ServeToxiproxy serves toxiproxy's API over the host's links until stop is called.
-func (h *Host) ServeToxiproxy(ctx context.Context, listener net.Listener, name, token string, log *slog.Logger) (stop func()) {
+func (h *Host) ServeToxiproxy(ctx context.Context, at *Toxiproxy, name, token string, log *slog.Logger) (stop func()) {
 	client := link.NewClient(h.URL(), token)
-	end := serveToxiproxy(ctx, listener, func() map[string]*link.Client { return map[string]*link.Client{name: client} }, log)
+	end := serveToxiproxy(ctx, at, func() map[string]*link.Client { return map[string]*link.Client{name: client} }, log)
 	return func() {
 		end()
 		client.Disconnect()
@@ -57,7 +62,7 @@ func (c *cluster) recordHand(ctx context.Context, m *machine) error {
 		i := done.Impairment
 		e := history.Event{
 			Kind: history.KindFault, ID: fmt.Sprintf("hand/%s/%d", m.Name, n+1), Fault: history.FaultByHand,
-			Target: fmt.Sprintf("link %s to %s (%s, %s)", m.Name, i.Link, toxic.TypeOf(i.Effect), i.Direction), From: []string{m.Name},
+			Target: fmt.Sprintf("link %s to %s (%s)", m.Name, i.Link, done.What()), From: []string{m.Name},
 		}
 		if done.ToHost != "" {
 			e.To = []string{done.ToHost}
