@@ -17,12 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"locklab/internal/signals"
-	"locklab/nodes/raftnode"
-	"locklab/nodes/redisnode"
-	"locklab/nodes/role"
 	"locklab/nodes/topology"
 	"locklab/reports/result"
 )
@@ -164,49 +159,36 @@ func build(t *testing.T) string {
 	return binary
 }
 
-// TestBoot runs what would boot on AWS: the agents' command lines out of the user
-// data of every instance, and a comparison with the driver's command line on the
-// topology file that Terraform renders. Only addresses and directories are others.
+// TestBoot runs a small lab as it boots on AWS: the agents' command lines out of the user
+// data of every host, and a comparison with the driver's command line on the topology
+// that Terraform renders. Only addresses and directories are others.
 func TestBoot(t *testing.T) {
 	binary := build(t)
-	builtin, err := topology.Load("seoul-2az")
+	const file = "tests/small.yaml"
+	small, err := topology.Load(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	builtin = builtin.Subset(role.Master, role.Worker, redisnode.Name, raftnode.Name)
 	var names []string
-	for _, h := range builtin.Hosts {
+	for _, h := range small.Hosts {
 		names = append(names, h.Name)
 	}
 	addr := loopback(t, names)
 
 	credentials := t.TempDir()
 	write(t, filepath.Join(credentials, "token"), "token-of-this-test\n")
-	outputs := map[string]*output{}
-	var hosts []cty.Value
-	for _, h := range builtin.Hosts {
+	rendered := read(t, file)
+	for _, h := range small.Hosts {
 		own := host(h.Name, h.Zone)
 		unit := boots(t, own, "host").unit("locklab-agent.service")
 		own["LOCKLAB_IP"] = addr(h.Name)
-		outputs[h.Name] = readService(t, unit, credentials, own).below(t.TempDir(), binary).start(t)
-		hosts = append(hosts, cty.ObjectVal(map[string]cty.Value{
-			"name": cty.StringVal(h.Name), "zone": cty.StringVal(h.Zone), "agent": cty.StringVal("http://" + addr(h.Name) + ":7500"),
-			"nodes": cty.TupleVal([]cty.Value{object(map[string]string{"name": h.Nodes[0].Name, "role": h.Nodes[0].Role})}),
-		}))
-	}
-	for name, out := range outputs {
-		out.waitFor(t, "locklab agent "+name+": listening on "+addr(name)+":7500")
+		out := readService(t, unit, credentials, own).below(t.TempDir(), binary).start(t)
+		out.waitFor(t, "locklab agent "+h.Name+": listening on "+addr(h.Name)+":7500")
+		rendered = strings.Replace(rendered, h.Agent, "http://"+addr(h.Name)+":7500", 1)
 	}
 
 	root := t.TempDir()
-	var zones []cty.Value
-	for _, z := range builtin.Zones {
-		zones = append(zones, object(map[string]string{"name": z.Name, "short": z.Short}))
-	}
-	write(t, filepath.Join(root, "/etc/locklab/topology.yaml"), render(t, "templates/topology.yaml.tftpl", map[string]cty.Value{
-		"name": cty.StringVal(builtin.Name), "summary": cty.StringVal(builtin.Summary), "zones": cty.TupleVal(zones), "hosts": cty.TupleVal(hosts),
-		"without": object(map[string]string{redisnode.Name: "but it has"}),
-	}))
+	write(t, filepath.Join(root, "/etc/locklab/topology.yaml"), rendered)
 	s := readService(t, boots(t, nil, "driver").unit("locklab-run.service"), credentials, map[string]string{
 		"RUN":  "2025-01-02T03-04-05",
 		"ARGS": "--locks none,multiphase,redlock,raft --scenarios baseline --duration 2s --warmup 1s --rate 200 --seed 1",
@@ -225,14 +207,14 @@ func TestBoot(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != 0 && code != 2 && code != 4 {
 		t.Fatalf("%s\nexit code %d\n%s", strings.Join(s.argv, " "), code, out)
 	}
-	file, err := result.Read(filepath.Join(root, "/var/lib/locklab/runs/2025-01-02T03-04-05", result.FileName))
+	results, err := result.Read(filepath.Join(root, "/var/lib/locklab/runs/2025-01-02T03-04-05", result.FileName))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if file.Run.Topology != "seoul-2az" || len(file.Results) != 4 || file.Run.Commit != "0123456789ab+dirty" {
-		t.Fatalf("topology %s, commit %s, %d results\n%s", file.Run.Topology, file.Run.Commit, len(file.Results), out)
+	if results.Run.Topology != "seoul-2az" || len(results.Results) != 4 || results.Run.Commit != "0123456789ab+dirty" {
+		t.Fatalf("topology %s, commit %s, %d results\n%s", results.Run.Topology, results.Run.Commit, len(results.Results), out)
 	}
-	for _, row := range file.Results {
+	for _, row := range results.Results {
 		if row.Matches == 0 {
 			t.Errorf("%s: no match was made", row.Lock)
 		}

@@ -1,10 +1,11 @@
-// Package terraform_test tests what Terraform does not: what would boot on AWS, as
-// local processes and as systemd reads it, and the programs that people call through
-// make, against an AWS that is made up. What is decided in HCL is tested by
-// terraform test (tests/), which make check runs.
+// Package terraform_test tests what Terraform does not: what boots on AWS, as local
+// processes and as systemd reads it, and the programs that people call through make,
+// against an AWS that is made up. What is decided in HCL is tested by terraform test
+// (tests/), which make check runs.
 package terraform_test
 
 import (
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -12,45 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/function"
-	"github.com/zclconf/go-cty/cty/function/stdlib"
-	"go.yaml.in/yaml/v4"
 )
-
-// render evaluates a template as Terraform does.
-func render(t *testing.T, file string, vars map[string]cty.Value) string {
-	t.Helper()
-	expr, diags := hclsyntax.ParseTemplate([]byte(read(t, file)), file, hcl.InitialPos)
-	if diags.HasErrors() {
-		t.Fatal(diags)
-	}
-	value, diags := expr.Value(&hcl.EvalContext{Variables: vars, Functions: map[string]function.Function{
-		"jsonencode": stdlib.JSONEncodeFunc, "join": stdlib.JoinFunc,
-		"startswith": function.New(&function.Spec{
-			Params: []function.Parameter{{Name: "text", Type: cty.String}, {Name: "begin", Type: cty.String}},
-			Type:   function.StaticReturnType(cty.Bool),
-			Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-				return cty.BoolVal(strings.HasPrefix(args[0].AsString(), args[1].AsString())), nil
-			},
-		}),
-	}})
-	if diags.HasErrors() {
-		t.Fatal(diags)
-	}
-	return value.AsString()
-}
-
-func object(all map[string]string) cty.Value {
-	values := map[string]cty.Value{}
-	for name, text := range all {
-		values[name] = cty.StringVal(text)
-	}
-	return cty.ObjectVal(values)
-}
 
 // boot is what an instance finds on its disk, by path.
 type boot map[string]string
@@ -66,33 +29,16 @@ func (b boot) units() (names []string) {
 	return slices.Sorted(slices.Values(names))
 }
 
-// settings are those that hosts.tf gives every instance, and what a test says.
-func settings(more map[string]string) map[string]string {
-	all := map[string]string{
-		"REGION": "ap-northeast-2", "BUCKET": "lab", "BINARY_KEY": "bin/locklab", "BINARY_SHA256": "0",
-		"TOKEN_PARAMETER": "/lab/token", "DEADLINE_PARAMETER": "/lab/deadline",
-		"NAME": "driver", "UNITS": "locklab-secrets.service", "PACKAGES": "", "PROGRAMS": "",
-	}
-	maps.Copy(all, more)
-	return all
-}
-
-// host is what hosts.tf says of a host.
-func host(name, zone string) map[string]string {
-	return map[string]string{"NAME": name, "ZONE": zone, "AGENT_PORT": "7500", "ECHO_PORT": "7501", "UNITS": "locklab-agent.service"}
-}
-
-// boots is what an instance boots of those directories below files/, read as
-// cloud-init would: strictly, as a key that is not here is a mistake, or belongs here
-// after a look at cloud-init's schema.
+// boots is what an instance finds of those directories below files/, and of its settings:
+// those that instances.tf gives every instance, and more.
 func boots(t *testing.T, more map[string]string, kinds ...string) boot {
 	t.Helper()
-	files := map[string]string{}
+	b := boot{}
 	for _, kind := range append(kinds, "common") {
 		root := filepath.Join("files", kind)
 		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 			if err == nil && !entry.IsDir() {
-				files[strings.TrimPrefix(path, root)] = read(t, path)
+				b[strings.TrimPrefix(path, root)] = read(t, path)
 			}
 			return err
 		})
@@ -100,42 +46,21 @@ func boots(t *testing.T, more map[string]string, kinds ...string) boot {
 			t.Fatal(err)
 		}
 	}
-	text := render(t, "templates/user-data.yaml.tftpl", map[string]cty.Value{"files": object(files), "settings": object(settings(more))})
-	if !strings.HasPrefix(text, "#cloud-config\n") {
-		t.Fatalf("cloud-init would not take this for its configuration: %.40q", text)
+	settings := map[string]string{
+		"REGION": "ap-northeast-2", "BUCKET": "lab", "BINARY_KEY": "bin/locklab", "BINARY_SHA256": "0",
+		"TOKEN_PARAMETER": "/lab/token", "DEADLINE_PARAMETER": "/lab/deadline", "AGENT_PORT": "7500", "ECHO_PORT": "7501",
+		"NAME": "driver", "UNITS": "locklab-secrets.service", "PACKAGES": "", "PROGRAMS": "",
 	}
-	var config struct {
-		Users          []any
-		SSHPwauth      *bool                                                `yaml:"ssh_pwauth"`
-		DisableRoot    *bool                                                `yaml:"disable_root"`
-		PackageUpdate  *bool                                                `yaml:"package_update"`
-		PackageUpgrade *bool                                                `yaml:"package_upgrade"`
-		WriteFiles     []struct{ Path, Owner, Permissions, Content string } `yaml:"write_files"`
-		Runcmd         [][]string
-	}
-	if err := yaml.Load([]byte(text), &config, yaml.WithKnownFields()); err != nil {
-		t.Fatal(err)
-	}
-	b := boot{}
-	for _, f := range config.WriteFiles {
-		want := "0644"
-		if strings.HasPrefix(f.Path, "/opt/locklab/bin/") {
-			want = "0755"
-		}
-		if f.Permissions != want || f.Owner != "root:root" {
-			t.Errorf("%s has mode %s of %s, want %s of root:root", f.Path, f.Permissions, f.Owner, want)
-		}
-		b[f.Path] = f.Content
-	}
-	for path, content := range files {
-		if b[path] != content {
-			t.Errorf("%s does not arrive as it is", path)
-		}
-	}
-	if len(config.Runcmd) != 1 || !slices.Equal(config.Runcmd[0], []string{"/opt/locklab/bin/bootstrap"}) || b["/opt/locklab/bin/bootstrap"] == "" {
-		t.Errorf("what runs is %q", config.Runcmd)
+	maps.Copy(settings, more)
+	for name, value := range settings {
+		b["/etc/locklab/lab.env"] += fmt.Sprintf("%s=%q\n", name, value)
 	}
 	return b
+}
+
+// host is what instances.tf says of a host.
+func host(name, zone string) map[string]string {
+	return map[string]string{"NAME": name, "ZONE": zone, "AGENT_PORT": "7500", "ECHO_PORT": "7501", "UNITS": "locklab-agent.service"}
 }
 
 // install writes what an instance would boot below a directory, where its programs

@@ -1,21 +1,20 @@
-# What AWS would refuse halfway through an apply is refused by the plan.
+# The plan refuses what AWS would refuse halfway through an apply, and says what the
+# lab takes of the quota and costs.
 locals {
-  # Who runs where, on what: the driver is in the first zone.
-  placed = concat(
-    [{ zone = local.zones[0], type = var.driver_instance_type, market = "on-demand" }],
-    [for host in local.host_list : { zone = host.zone, type = local.hosts[host.name].type, market = var.spot ? "spot" : "on-demand" }],
-  )
-  types = toset(local.placed[*].type)
-
-  not_offered = distinct([for place in local.placed : "${place.type} in ${local.zone_names[place.zone]}"
-  if !contains(data.aws_ec2_instance_type_offerings.zone[place.zone].instance_types, place.type)])
+  types            = toset(values(local.instances)[*].type)
+  not_offered      = distinct([for i in local.instances : "${i.type} in ${local.zone_names[i.zone]}" if !contains(data.aws_ec2_instance_type_offerings.zone[i.zone].instance_types, i.type)])
   not_architecture = [for type in local.types : type if !contains(data.aws_ec2_instance_type.used[type].supported_architectures, var.architecture)]
 
   # The quotas that count vCPUs of the types A, C, D, H, I, M, R, T and Z.
-  quotas = { for market, code in { on-demand = "L-1216C47A", spot = "L-34B43A08" } : market => code if var.check_quota && contains(local.placed[*].market, market) }
-  vcpus = { for market in ["on-demand", "spot"] : market => sum(concat([0], [for place in local.placed : data.aws_ec2_instance_type.used[place.type].default_vcpus
-  if place.market == market && can(regex("^(a|c|d|h|i|im|is|m|r|t|z)[0-9]", place.type))])) }
+  quotas = { for market, code in { on-demand = "L-1216C47A", spot = "L-34B43A08" } : market => code if var.check_quota && contains(values(local.instances)[*].market, market) }
+  vcpus = { for market in ["on-demand", "spot"] : market => sum(concat([0], [for i in local.instances : data.aws_ec2_instance_type.used[i.type].default_vcpus
+  if i.market == market && can(regex("^(a|c|d|h|i|im|is|m|r|t|z)[0-9]", i.type))])) }
   over_quota = [for market, quota in data.aws_servicequotas_service_quota.vcpus : "${local.vcpus[market]} vCPUs ${market}, of ${quota.value}" if local.vcpus[market] > quota.value]
+
+  # USD per hour in Seoul, on demand, as README.md estimates them.
+  usd      = { "c7g.medium" = 0.041, "c7g.large" = 0.082, "c7g.xlarge" = 0.163, "t4g.small" = 0.021, "t4g.medium" = 0.042 }
+  unpriced = [for type in local.types : type if !contains(keys(local.usd), type)]
+  usd_hour = sum([for i in local.instances : lookup(local.usd, i.type, 0) + 0.0013]) + 0.013 * length(local.services)
 }
 
 data "aws_ec2_instance_type" "used" {
@@ -61,7 +60,13 @@ resource "terraform_data" "checked" {
 
     precondition {
       condition     = length(local.over_quota) == 0
-      error_message = "More than the account's quota: ${join("; ", local.over_quota)}. Ask for more (Service Quotas, EC2, Standard instances), set host_counts to fewer hosts, or smaller types. check_quota = false does not look."
+      error_message = "More than the account's quota: ${join("; ", local.over_quota)}. Set size = \"small\", which takes 5 at most, or fewer hosts by host_counts; or ask for more (Service Quotas, EC2, Standard instances). check_quota = false does not look."
+    }
+
+    # A step of the hard stop hands the next one at most 50 values.
+    precondition {
+      condition     = length(local.instances) <= 50
+      error_message = "${length(local.instances)} instances with the driver: the hard stop ends at most 50. Set host_counts to fewer hosts."
     }
   }
 }

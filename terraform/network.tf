@@ -1,33 +1,30 @@
-# No way in from the internet and none out: what the instances need of AWS they
-# reach through endpoints.
+# No way in from the internet and none out: the instances reach the AWS services that
+# they need through endpoints.
 resource "aws_vpc" "lab" {
   cidr_block           = var.vpc_cidr
-  enable_dns_support   = true
   enable_dns_hostnames = true
 
   tags = { Name = var.name }
 }
 
 # The driver and the endpoints have a subnet of their own, so that a zone can be
-# cut off without cutting off who watches it.
-resource "aws_subnet" "control" {
-  vpc_id                  = aws_vpc.lab.id
-  cidr_block              = cidrsubnet(var.vpc_cidr, 8, 0)
-  availability_zone       = local.zone_names[local.zones[0]]
-  map_public_ip_on_launch = false
+# cut off from the others without cutting off the driver.
+locals {
+  subnets = merge({ control = local.zones[0] }, { for zone in local.zones : zone => zone })
 
-  tags = { Name = "${var.name}-control" }
+  # Systems Manager has the token and lets people in; the driver calls the Fault
+  # Injection Service.
+  services = concat(["ssm", "ssmmessages"], var.fis_enabled ? ["fis"] : [])
 }
 
-resource "aws_subnet" "zone" {
-  for_each = local.zone_names
+resource "aws_subnet" "lab" {
+  for_each = local.subnets
 
-  vpc_id                  = aws_vpc.lab.id
-  cidr_block              = cidrsubnet(var.vpc_cidr, 8, index(local.zones, each.key) + 1)
-  availability_zone       = each.value
-  map_public_ip_on_launch = false
+  vpc_id            = aws_vpc.lab.id
+  cidr_block        = cidrsubnet(var.vpc_cidr, 8, each.key == "control" ? 0 : index(local.zones, each.key) + 1)
+  availability_zone = local.zone_names[each.value]
 
-  tags = { Name = "${var.name}-${each.key}", Zone = each.key }
+  tags = { Name = "${var.name}-${each.key}" }
 }
 
 resource "aws_route_table" "lab" {
@@ -36,19 +33,14 @@ resource "aws_route_table" "lab" {
   tags = { Name = var.name }
 }
 
-resource "aws_route_table_association" "control" {
-  subnet_id      = aws_subnet.control.id
-  route_table_id = aws_route_table.lab.id
-}
-
-resource "aws_route_table_association" "zone" {
-  for_each = aws_subnet.zone
+resource "aws_route_table_association" "lab" {
+  for_each = aws_subnet.lab
 
   subnet_id      = each.value.id
   route_table_id = aws_route_table.lab.id
 }
 
-# The default group allows what its members send each other; nobody is to use it.
+# The default group allows its members to talk to each other; nothing is to use it.
 resource "aws_default_security_group" "unused" {
   vpc_id = aws_vpc.lab.id
 }
@@ -63,35 +55,21 @@ resource "aws_vpc_endpoint" "s3" {
   policy = jsonencode({
     Version = "2012-10-17"
     Statement = [
-      {
-        Sid       = "Lab"
-        Effect    = "Allow"
-        Principal = "*"
-        Action    = ["s3:GetObject", "s3:PutObject", "s3:ListBucket"]
-        Resource  = [aws_s3_bucket.lab.arn, "${aws_s3_bucket.lab.arn}/*"]
-      },
-      {
-        Sid       = "Packages"
-        Effect    = "Allow"
-        Principal = "*"
-        Action    = "s3:GetObject"
-        Resource  = "arn:${data.aws_partition.current.partition}:s3:::al2023-repos-${var.region}-de612dc2/*"
-      },
+      { Effect = "Allow", Principal = "*", Action = ["s3:GetObject", "s3:PutObject", "s3:ListBucket"], Resource = [aws_s3_bucket.lab.arn, "${aws_s3_bucket.lab.arn}/*"] },
+      { Effect = "Allow", Principal = "*", Action = ["s3:GetObject"], Resource = ["arn:aws:s3:::al2023-repos-${var.region}-de612dc2/*"] },
     ]
   })
 
   tags = { Name = "${var.name}-s3" }
 }
 
-# Systems Manager has the token and lets people in; the Fault Injection Service is
-# called by the driver.
 resource "aws_vpc_endpoint" "api" {
-  for_each = toset(concat(["ssm", "ssmmessages"], var.fis_enabled ? ["fis"] : []))
+  for_each = toset(local.services)
 
   vpc_id              = aws_vpc.lab.id
   service_name        = "com.amazonaws.${var.region}.${each.key}"
   vpc_endpoint_type   = "Interface"
-  subnet_ids          = [aws_subnet.control.id]
+  subnet_ids          = [aws_subnet.lab["control"].id]
   security_group_ids  = [aws_security_group.lab["endpoints"].id]
   private_dns_enabled = true
 

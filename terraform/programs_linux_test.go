@@ -258,7 +258,7 @@ func TestScenariosOfAWS(t *testing.T) {
 		}
 	}
 	root := boots(t, nil, "driver", "fis").install(t)
-	pair := regexp.MustCompile(`--external (\S+)\)`).FindStringSubmatch(read(t, "files/driver/opt/locklab/bin/lab-run"))
+	pair := regexp.MustCompile(`--external "(\S+)"\)`).FindStringSubmatch(read(t, "files/driver/opt/locklab/bin/lab-run"))
 	if _, err := external.Parse([]string{below(root, pair[1])}); err != nil {
 		t.Error(err)
 	}

@@ -2,18 +2,18 @@
 # time and instance metadata come from link-local addresses that groups do not see.
 locals {
   flows = {
-    control    = { from = "driver", to = "hosts", low = local.agent_port, high = local.agent_port, why = "controller to agents" }
-    players    = { from = "driver", to = "hosts", low = local.node_ports.low, high = local.node_ports.high, why = "players to masters, questions to lock servers" }
-    nodes      = { from = "hosts", to = "hosts", low = local.node_ports.low, high = local.node_ports.high, why = "links to nodes" }
-    echo       = { from = "hosts", to = "hosts", low = local.echo_port, high = local.echo_port, why = "probes that prove faults" }
-    host-api   = { from = "hosts", to = "endpoints", low = 443, high = 443, why = "token, Session Manager" }
+    control    = { from = "driver", to = "host", low = local.agent_port, high = local.agent_port, why = "controller to agents" }
+    players    = { from = "driver", to = "host", low = local.node_ports.low, high = local.node_ports.high, why = "players to masters, questions to lock servers" }
+    nodes      = { from = "host", to = "host", low = local.node_ports.low, high = local.node_ports.high, why = "links to nodes" }
+    echo       = { from = "host", to = "host", low = local.echo_port, high = local.echo_port, why = "probes that prove faults" }
+    host-api   = { from = "host", to = "endpoints", low = 443, high = 443, why = "token, Session Manager" }
     driver-api = { from = "driver", to = "endpoints", low = 443, high = 443, why = "token, Session Manager, fault injection" }
   }
 }
 
 resource "aws_security_group" "lab" {
   for_each = {
-    hosts     = "Hosts of the topology"
+    host      = "Hosts of the topology"
     driver    = "Driver: nothing comes in"
     endpoints = "Endpoints of AWS services"
   }
@@ -48,7 +48,7 @@ resource "aws_vpc_security_group_egress_rule" "flow" {
 }
 
 resource "aws_vpc_security_group_egress_rule" "s3" {
-  for_each = toset(["hosts", "driver"])
+  for_each = toset(["host", "driver"])
 
   security_group_id = aws_security_group.lab[each.key].id
   prefix_list_id    = aws_vpc_endpoint.s3.prefix_list_id

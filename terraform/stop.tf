@@ -1,7 +1,7 @@
-# The hard stop. Every instance ends itself at the deadline, which it reads; this is
-# the second line for those that could not, and it removes the interface endpoints,
-# which cost by the hour too. It stands before the first of either and finds them by
-# their tag, so that an apply that fails halfway has its end too.
+# The hard stop. Every instance ends itself at the deadline, which it reads. This is the
+# second line for those that could not, and removes the interface endpoints, which cost
+# by the hour too. It stands before the first of either and finds them by their tag, so
+# that an apply that fails halfway has its end too.
 resource "terraform_data" "deadline" {
   input            = timeadd(timestamp(), "${var.max_hours}h") # of the apply, not of the plan
   triggers_replace = var.max_hours
@@ -39,12 +39,13 @@ resource "aws_ssm_document" "stop" {
   content = jsonencode({
     schemaVersion = "0.3"
     description   = "Ends everything of the lab ${var.name} that costs by the hour"
-    assumeRole    = aws_iam_role.stop["ssm"].arn
+    assumeRole    = aws_iam_role.lab["ssm"].arn
     mainSteps = [for call in local.stop_calls : merge(
       {
-        name      = call.name
-        action    = "aws:executeAwsApi"
-        onFailure = "Continue"
+        name        = call.name
+        action      = "aws:executeAwsApi"
+        maxAttempts = 5 # EC2 may throttle a call
+        onFailure   = "Continue"
         inputs = merge(
           { Service = "ec2", Api = call.api },
           can(call.filters) ? { Filters = [for name, values in merge({ "tag:Lab" = [var.name] }, call.filters) : { Name = name, Values = values }] } : {},
@@ -68,8 +69,8 @@ resource "aws_scheduler_schedule" "stop" {
   }
 
   target {
-    arn      = "${local.arn}:scheduler:::aws-sdk:ssm:startAutomationExecution"
-    role_arn = aws_iam_role.stop["scheduler"].arn
+    arn      = "arn:aws:scheduler:::aws-sdk:ssm:startAutomationExecution"
+    role_arn = aws_iam_role.lab["scheduler"].arn
     input    = jsonencode({ DocumentName = aws_ssm_document.stop.name })
 
     retry_policy {
@@ -88,55 +89,23 @@ resource "aws_scheduler_schedule" "stop" {
 }
 
 # The scheduler starts the document, and Systems Manager carries it out.
-resource "aws_iam_role" "stop" {
-  for_each = toset(["scheduler", "ssm"])
-
-  name_prefix = "${var.name}-stop-"
-  description = "Hard stop of the lab ${var.name}: ${each.key}"
-
-  assume_role_policy = jsonencode({
-    Version = "2012-10-17"
-    Statement = [{
-      Effect    = "Allow"
-      Action    = "sts:AssumeRole"
-      Principal = { Service = "${each.key}.amazonaws.com" }
-      Condition = { StringEquals = { "aws:SourceAccount" = data.aws_caller_identity.current.account_id } }
-    }]
-  })
-}
-
 resource "aws_iam_role_policy" "stop" {
   for_each = {
     scheduler = [
       {
-        Effect = "Allow"
-        Action = ["ssm:StartAutomationExecution"]
-        Resource = [for kind in ["automation-definition/${var.name}-stop:*", "document/${var.name}-stop", "automation-execution/*"] :
-        "${local.arn}:ssm:${var.region}:${data.aws_caller_identity.current.account_id}:${kind}"]
+        Effect   = "Allow"
+        Action   = ["ssm:StartAutomationExecution"]
+        Resource = [for kind in ["automation-definition/${var.name}-stop:*", "document/${var.name}-stop", "automation-execution/*"] : "arn:aws:ssm:${local.place}:${kind}"]
       },
-      {
-        Effect    = "Allow"
-        Action    = ["iam:PassRole"]
-        Resource  = [aws_iam_role.stop["ssm"].arn]
-        Condition = { StringEquals = { "iam:PassedToService" = "ssm.amazonaws.com" } }
-      },
+      { Effect = "Allow", Action = ["iam:PassRole"], Resource = [aws_iam_role.lab["ssm"].arn], Condition = { StringEquals = { "iam:PassedToService" = "ssm.amazonaws.com" } } },
     ]
     ssm = [
-      {
-        Effect   = "Allow"
-        Action   = ["ec2:DescribeInstances", "ec2:DescribeVpcEndpoints"]
-        Resource = ["*"] # these have no resource of their own
-      },
-      {
-        Effect    = "Allow"
-        Action    = ["ec2:TerminateInstances", "ec2:DeleteVpcEndpoints"]
-        Resource  = ["*"]
-        Condition = { StringEquals = { "aws:ResourceTag/Lab" = var.name } }
-      },
+      { Effect = "Allow", Action = ["ec2:DescribeInstances", "ec2:DescribeVpcEndpoints"], Resource = ["*"] }, # these have no resource of their own
+      { Effect = "Allow", Action = ["ec2:TerminateInstances", "ec2:DeleteVpcEndpoints"], Resource = ["*"], Condition = { StringEquals = { "aws:ResourceTag/Lab" = var.name } } },
     ]
   }
 
   name   = "stop"
-  role   = aws_iam_role.stop[each.key].id
+  role   = aws_iam_role.lab[each.key].id
   policy = jsonencode({ Version = "2012-10-17", Statement = each.value })
 }

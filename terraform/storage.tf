@@ -7,32 +7,6 @@ resource "aws_s3_bucket" "lab" {
   tags = { Name = var.name }
 }
 
-resource "aws_s3_bucket_public_access_block" "lab" {
-  bucket                  = aws_s3_bucket.lab.id
-  block_public_acls       = true
-  block_public_policy     = true
-  ignore_public_acls      = true
-  restrict_public_buckets = true
-}
-
-resource "aws_s3_bucket_ownership_controls" "lab" {
-  bucket = aws_s3_bucket.lab.id
-
-  rule {
-    object_ownership = "BucketOwnerEnforced"
-  }
-}
-
-resource "aws_s3_bucket_server_side_encryption_configuration" "lab" {
-  bucket = aws_s3_bucket.lab.id
-
-  rule {
-    apply_server_side_encryption_by_default {
-      sse_algorithm = "AES256"
-    }
-  }
-}
-
 resource "aws_s3_bucket_policy" "lab" {
   bucket = aws_s3_bucket.lab.id
 
@@ -47,8 +21,6 @@ resource "aws_s3_bucket_policy" "lab" {
       Condition = { Bool = { "aws:SecureTransport" = "false" } }
     }]
   })
-
-  depends_on = [aws_s3_bucket_public_access_block.lab]
 }
 
 locals {
@@ -72,15 +44,8 @@ resource "aws_s3_object" "binary" {
   }
 }
 
-resource "aws_s3_object" "topology" {
-  bucket       = aws_s3_bucket.lab.id
-  key          = "lab/topology.yaml"
-  content      = local.topology_file
-  content_type = "application/yaml"
-}
-
-# The commit that the binary was built from. It is apart from the binary, which only
-# changes with the code, and with which all instances are replaced.
+# The commit that the binary was built from: apart from the binary, with which all
+# instances are replaced, and which only changes with the code.
 resource "aws_s3_object" "commit" {
   bucket  = aws_s3_bucket.lab.id
   key     = "lab/commit"
@@ -95,5 +60,5 @@ resource "aws_ssm_parameter" "token" {
   description      = "Bearer token of the lab's agents"
   type             = "SecureString"
   value_wo         = var.token
-  value_wo_version = var.token_version
+  value_wo_version = 1 # another value is written only with -replace
 }

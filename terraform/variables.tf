@@ -4,13 +4,8 @@ variable "name" {
   default     = "locklab"
 
   validation {
-    condition     = can(regex("^[a-z][a-z0-9-]{0,18}[a-z0-9]$", var.name))
-    error_message = "name: want 2 to 20 lower-case letters, digits and dashes, such as locklab."
-  }
-
-  validation {
-    condition     = !can(regex("^(ssm|aws|amazon|amzn|sg-|xn--|sthree-)", var.name))
-    error_message = "name: AWS keeps names that begin with ssm, aws, amazon, amzn, sg-, xn-- or sthree- to itself: want another, such as locklab."
+    condition     = can(regex("^[a-z][a-z0-9-]{0,18}[a-z0-9]$", var.name)) && !can(regex("^(ssm|aws|amazon|amzn|sg-|xn--|sthree-)", var.name))
+    error_message = "name: want 2 to 20 lower-case letters, digits and dashes, such as locklab. AWS keeps names to itself that begin with ssm, aws, amazon, amzn, sg-, xn-- or sthree-."
   }
 }
 
@@ -20,8 +15,8 @@ variable "region" {
   default     = "ap-northeast-2"
 
   validation {
-    condition     = can(regex("^[a-z]{2}(-[a-z]+)+-[0-9]$", var.region))
-    error_message = "region: want a region such as ap-northeast-2."
+    condition     = can(regex("^[a-z]{2}-[a-z]+-[0-9]$", var.region)) && !startswith(var.region, "cn-")
+    error_message = "region: want a region of the partition aws such as ap-northeast-2."
   }
 }
 
@@ -36,26 +31,34 @@ variable "topology" {
   }
 }
 
+variable "size" {
+  description = "full: a host for each node of the topology. small: one host a zone, which carries the zone's nodes: at most 5 vCPUs with the default types, the quota of a new account."
+  type        = string
+  default     = "full"
+
+  validation {
+    condition     = contains(["full", "small"], var.size)
+    error_message = "size: want full or small."
+  }
+}
+
 variable "host_counts" {
-  description = "Other numbers of hosts than the topology's, by role and zone, such as { worker = { a = 1, c = 1 } }. A role with no host at all cannot be compared."
+  description = "Other numbers of nodes than the topology's, by role and zone, such as { worker = { a = 1, c = 1 } }. Locks whose role has none cannot be compared."
   type        = map(map(number))
   default     = {}
 
   validation {
-    condition     = alltrue([for role in keys(var.host_counts) : contains(concat(local.lab_roles, var.servers), role)])
-    error_message = "host_counts: want the roles ${join(", ", concat(local.lab_roles, var.servers))}: the lab's own, and those in servers."
-  }
-
-  validation {
     condition = alltrue(flatten([for role, zones in var.host_counts : [
-      for zone, count in zones : contains(local.zones, zone) && count >= 0 && count <= 20 && floor(count) == count
+      for zone, count in zones : contains(local.roles, role) && contains(local.zones, zone) && count >= 0 && count <= 20 && floor(count) == count
     ]]))
-    error_message = "host_counts: want zones of the topology, each with a whole number from 0 to 20."
+    error_message = "host_counts: want zones of the topology, each with a whole number from 0 to 20, of the roles ${join(", ", local.roles)}: the lab's own, and those in servers."
   }
 
   validation {
-    condition     = alltrue([for role in ["master", "worker"] : !contains(keys(var.host_counts), role) || sum(concat([0], values(try(var.host_counts[role], {})))) > 0])
-    error_message = "host_counts: want at least one master and one worker."
+    condition = alltrue([for role in local.lab_roles : 0 < sum(concat([0], [
+      for zone in local.zones : try(var.host_counts[role][zone], length([for host in local.builtin.hosts : 1 if host.zone == zone && contains(host.nodes[*].role, role)]))
+    ]))])
+    error_message = "host_counts: want at least one master and one worker, in whichever zone."
   }
 }
 
@@ -75,37 +78,16 @@ variable "servers" {
   }
 }
 
-variable "packages" {
-  description = "Other packages of Amazon Linux 2023 than a role asks for, such as { redis = [\"valkey\"] }."
-  type        = map(list(string))
-  default     = {}
-
-  validation {
-    condition     = alltrue([for role, packages in var.packages : contains(var.servers, role) && alltrue([for name in packages : can(regex("^[A-Za-z0-9][A-Za-z0-9._+-]*$", name))])])
-    error_message = "packages: want names of packages for roles in servers, such as { redis = [\"valkey\"] }."
-  }
-}
-
 variable "architecture" {
-  description = "Processor of all instances: arm64 (Graviton) or x86_64. The instance types must have it, and make build ARCH=... must have built for it."
+  description = "Processor of all instances: arm64 (Graviton) or x86_64. make's ARCH sets it and builds for it; the instance types must have it."
   type        = string
   default     = "arm64"
-
-  validation {
-    condition     = contains(["arm64", "x86_64"], var.architecture)
-    error_message = "architecture: want arm64 or x86_64."
-  }
 }
 
 variable "instance_type" {
   description = "Type of the hosts' instances."
   type        = string
   default     = "c7g.medium"
-
-  validation {
-    condition     = can(regex("^[a-z][a-z0-9-]*[.][a-z0-9-]+$", var.instance_type))
-    error_message = "instance_type: want a type such as c7g.medium."
-  }
 }
 
 variable "instance_types" {
@@ -114,8 +96,8 @@ variable "instance_types" {
   default     = {}
 
   validation {
-    condition     = alltrue([for role in keys(var.instance_types) : contains(concat(local.lab_roles, var.servers), role)])
-    error_message = "instance_types: want the roles ${join(", ", concat(local.lab_roles, var.servers))}: the lab's own, and those in servers."
+    condition     = alltrue([for role in keys(var.instance_types) : contains(local.roles, role) && var.size == "full"])
+    error_message = "instance_types: want the roles ${join(", ", local.roles)}, and size = full: in a small lab a host has several roles, so that instance_type is that of all."
   }
 }
 
@@ -123,32 +105,16 @@ variable "driver_instance_type" {
   description = "Type of the driver's instance. It makes the load: too small a one makes runs inconclusive."
   type        = string
   default     = "c7g.large"
-
-  validation {
-    condition     = can(regex("^[a-z][a-z0-9-]*[.][a-z0-9-]+$", var.driver_instance_type))
-    error_message = "driver_instance_type: want a type such as c7g.large."
-  }
 }
 
 variable "spot" {
-  description = "Run the hosts on Spot capacity. The driver stays on demand. An instance that AWS takes back is gone, and the run says so."
+  description = "Run the hosts on Spot capacity; untried. The driver stays on demand. An instance that AWS takes back is gone, and the run says so."
   type        = bool
   default     = false
 }
 
-variable "volume_gib" {
-  description = "Size of each encrypted root volume in GiB."
-  type        = number
-  default     = 10
-
-  validation {
-    condition     = var.volume_gib >= 8 && var.volume_gib <= 500 && floor(var.volume_gib) == var.volume_gib
-    error_message = "volume_gib: want a whole number from 8 to 500."
-  }
-}
-
 variable "max_hours" {
-  description = "Hours from the apply, or from make extend, after which every instance ends itself, whether or not anybody is there. What still stands a quarter of an hour later is ended from outside, and the interface endpoints go too."
+  description = "Hours from the apply, or from make extend, after which every instance ends itself, watched or not. What still stands a quarter of an hour later is ended from outside, and the interface endpoints go too."
   type        = number
   default     = 4
 
@@ -159,13 +125,13 @@ variable "max_hours" {
 }
 
 variable "check_quota" {
-  description = "Compare the vCPUs with the account's quota before anything is made. It takes the permissions servicequotas:GetServiceQuota and GetAWSDefaultServiceQuota."
+  description = "Compare the vCPUs with the account's quota before anything is made."
   type        = bool
   default     = true
 }
 
 variable "token" {
-  description = "What controller and agents share. make sends a random one each time; only the first is used, or the one that comes with a new token_version."
+  description = "What controller and agents share. make sends a random one each time; only the first is used, or that of make apply REPLACE=aws_ssm_parameter.token."
   type        = string
   ephemeral   = true
   sensitive   = true
@@ -176,26 +142,10 @@ variable "token" {
   }
 }
 
-variable "token_version" {
-  description = "Another number has the token written anew. Instances read it when they boot."
-  type        = number
-  default     = 1
-
-  validation {
-    condition     = var.token_version >= 1 && floor(var.token_version) == var.token_version
-    error_message = "token_version: want a whole number from 1 on."
-  }
-}
-
 variable "commit" {
   description = "The commit that the binary was built from, for the reports. make finds it out."
   type        = string
   default     = "unknown"
-
-  validation {
-    condition     = can(regex("^[0-9a-z]{7,64}([+]dirty)?$", var.commit))
-    error_message = "commit: want a commit's hash, with +dirty behind it if the tree has changes."
-  }
 }
 
 variable "vpc_cidr" {
@@ -205,7 +155,7 @@ variable "vpc_cidr" {
 
   validation {
     condition     = endswith(var.vpc_cidr, "/16") && try(cidrsubnet(var.vpc_cidr, 0, 0) == var.vpc_cidr, false)
-    error_message = "vpc_cidr: want a /16 on its boundary, such as 10.75.0.0/16${try(", or here ${cidrsubnet(replace(var.vpc_cidr, "/[/].*/", "/16"), 0, 0)}", "")}."
+    error_message = "vpc_cidr: want a /16 on its boundary, such as 10.75.0.0/16."
   }
 }
 
@@ -217,17 +167,6 @@ variable "fis_enabled" {
   validation {
     condition     = !(var.fis_enabled && var.spot)
     error_message = "fis_enabled: an experiment stops and starts instances, which Spot instances cannot do: want spot = false."
-  }
-}
-
-variable "fis_minutes" {
-  description = "How long a fault of the Fault Injection Service lasts, in minutes; one is the least that AWS takes."
-  type        = number
-  default     = 1
-
-  validation {
-    condition     = var.fis_minutes >= 1 && var.fis_minutes <= 60 && floor(var.fis_minutes) == var.fis_minutes
-    error_message = "fis_minutes: want a whole number from 1 to 60."
   }
 }
 

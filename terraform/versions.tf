@@ -4,7 +4,7 @@ terraform {
   required_providers {
     aws = {
       source  = "hashicorp/aws"
-      version = ">= 5.100.0, < 7.0.0"
+      version = "~> 6.0"
     }
   }
 }
@@ -18,5 +18,3 @@ provider "aws" {
 }
 
 data "aws_caller_identity" "current" {}
-
-data "aws_partition" "current" {}

@@ -954,6 +954,34 @@ var regressions = map[string][]regression{
 			"workloads/check.TestLivenessAndRecovery",
 		},
 	},
+
+	"the lab on AWS": {
+		{
+			"the deployer's policy lacked route53:AssociateVPCWithHostedZone and the kms actions of an account's own key: the apply stopped halfway",
+			"make -C terraform apply with exactly deployer-policy.json",
+			"terraform.TestDeployerPolicy",
+		},
+		{
+			"expired credentials ended make destroy with advice that deletes the reports, and make run after 22 s with make attach",
+			"make -C terraform destroy with AWS_PROFILE of a session that is over",
+			"terraform.TestCredentials",
+		},
+		{
+			"after an apply in which one instance failed, make run began a run that ended in a 403 in a log",
+			"make -C terraform run after InsufficientInstanceCapacity for redis-a-1",
+			"terraform.TestMakeSaysWhatToDo",
+		},
+		{
+			"ARCH=amd64 built for arm64; apply -replace outside make lost the commit and the architecture",
+			"make -C terraform build ARCH=amd64; make -C terraform apply REPLACE='aws_instance.lab[\"driver\"]'",
+			"terraform.TestWhatMakePasses",
+		},
+		{
+			"a lab whose state was lost had no way to be removed but by hand",
+			"terraform/scripts/lost ap-northeast-2 locklab",
+			"terraform.TestLostLab",
+		},
+	},
 }
 
 // TestRegressionsAreTested checks that every row above names a test that exists.

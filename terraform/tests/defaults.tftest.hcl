@@ -1,6 +1,11 @@
-# What is made when nothing is set. AWS is mocked: make check needs no account.
+# The lab that is made when nothing is set. AWS is mocked: make check needs no account.
 mock_provider "aws" {
   source = "./tests/mocks"
+
+  override_data {
+    target = data.aws_ec2_instance_type.used["c7g.large"]
+    values = { supported_architectures = ["arm64"], default_vcpus = 2, burstable_performance_supported = false }
+  }
 }
 
 variables {
@@ -11,57 +16,35 @@ run "two_zones" {
   command = apply
 
   assert {
-    condition     = length(aws_instance.host) == 16 && local.vcpus["on-demand"] == 17 # the mocked driver has one
-    error_message = "seoul-2az has 16 hosts"
+    condition     = length(local.host_list) == 16 && output.takes == "18 vCPUs on demand, 0 vCPUs Spot; about 0.79 USD per hour on demand (README.md: What it costs)"
+    error_message = "seoul-2az has 16 hosts of a vCPU, and a driver of two: ${output.takes}"
   }
 
   assert {
-    condition     = alltrue([for name, host in aws_instance.host : host.instance_type == "c7g.medium" && host.subnet_id == aws_subnet.zone[local.hosts[name].zone].id])
+    condition     = alltrue([for host in local.host_list : aws_instance.lab[host.name].instance_type == "c7g.medium" && aws_instance.lab[host.name].subnet_id == aws_subnet.lab[host.zone].id])
     error_message = "hosts are in the subnets of their zones, on a type without burst credits"
   }
 
   assert {
-    condition     = aws_subnet.zone["a"].availability_zone == "ap-northeast-2a" && aws_subnet.zone["c"].availability_zone == "ap-northeast-2c"
-    error_message = "the zones are 2a and 2c"
+    condition     = { for name, subnet in aws_subnet.lab : name => "${subnet.availability_zone} ${subnet.cidr_block}" } == { control = "ap-northeast-2a 10.75.0.0/24", a = "ap-northeast-2a 10.75.1.0/24", c = "ap-northeast-2c 10.75.2.0/24" }
+    error_message = "each zone has a subnet, and so has the driver"
   }
 
   assert {
-    condition     = [for host in yamldecode(output.topology).hosts : host.name] == [for host in local.builtin.hosts : host.name if !contains(keys(local.without), host.nodes[0].role)]
+    condition     = [for host in yamldecode(aws_s3_object.topology.content).hosts : host.nodes] == [for host in local.builtin.hosts : host.nodes if !contains(keys(local.without), host.nodes[0].role)]
     error_message = "the topology has the hosts of the built-in one, in its order"
-  }
-
-  assert {
-    condition     = alltrue([for host in yamldecode(output.topology).hosts : host.agent == "http://${aws_instance.host[host.name].private_ip}:7500"])
-    error_message = "every host of the topology has its agent"
-  }
-
-  assert {
-    condition     = yamldecode(output.topology).latency == { inside = { rtt = "0s" }, between = { rtt = "0s" } }
-    error_message = "the links add no latency where the zones have their own"
   }
 }
 
 run "instances_are_shut" {
   assert {
-    condition = alltrue([for instance in concat(values(aws_instance.host), [aws_instance.driver]) :
+    condition = alltrue([for instance in aws_instance.lab :
       instance.metadata_options[0].http_tokens == "required" && instance.metadata_options[0].http_put_response_hop_limit == 1 &&
-      instance.root_block_device[0].encrypted && !instance.associate_public_ip_address &&
+      instance.root_block_device[0].encrypted && !instance.associate_public_ip_address && length(instance.credit_specification) == 0 &&
     instance.instance_initiated_shutdown_behavior == "terminate"])
-    error_message = "IMDSv2 from the instance alone, encrypted volumes, no public address, ended by their own shutdown"
+    error_message = "IMDSv2 from the instance alone, encrypted volumes, no public address, no burst credits, ended by their own shutdown"
   }
 
-  assert {
-    condition     = alltrue([for subnet in concat(values(aws_subnet.zone), [aws_subnet.control]) : !subnet.map_public_ip_on_launch])
-    error_message = "no subnet gives public addresses"
-  }
-
-  assert {
-    condition     = length(aws_instance.driver.credit_specification) == 0
-    error_message = "a type without burst credits gets no mode for them"
-  }
-}
-
-run "who_may_talk_to_whom" {
   assert {
     condition     = alltrue([for rule in concat(values(aws_vpc_security_group_ingress_rule.flow), values(aws_vpc_security_group_egress_rule.flow)) : rule.cidr_ipv4 == null && rule.cidr_ipv6 == null])
     error_message = "rules name groups, not addresses"
@@ -73,24 +56,17 @@ run "who_may_talk_to_whom" {
   }
 
   assert {
-    condition     = file("./files/common/etc/sysctl.d/60-locklab.conf") == replace(file("./files/common/etc/sysctl.d/60-locklab.conf"), "/ip_local_port_range = [0-9]+ /", "ip_local_port_range = ${local.node_ports.high + 1} ")
+    condition     = strcontains(local.files.common["/etc/sysctl.d/60-locklab.conf"], "ip_local_port_range = ${local.node_ports.high + 1} ")
     error_message = "the groups let through what is below the ephemeral ports of the instances"
   }
 }
 
-run "what_roles_may_do" {
+run "rights_of_roles" {
   assert {
     condition = alltrue(flatten([for policy in concat(values(aws_iam_role_policy.lab), values(aws_iam_role_policy.stop)) : [
-      for statement in jsondecode(policy.policy).Statement : [for action in flatten([statement.Action]) : !strcontains(action, "*")]
+      for statement in jsondecode(policy.policy).Statement : [for action in statement.Action : !strcontains(action, "*") && (!contains(statement.Resource, "*") || can(statement.Condition) || try(statement.Sid, "") == "SessionManager" || startswith(action, "ec2:Describe"))]
     ]]))
-    error_message = "each permission is one action"
-  }
-
-  assert {
-    condition = alltrue(flatten([for policy in values(aws_iam_role_policy.lab) : [
-      for statement in jsondecode(policy.policy).Statement : !contains(flatten([statement.Resource]), "*") || statement.Sid == "SessionManager"
-    ]]))
-    error_message = "instances may call on everything only what Session Manager needs"
+    error_message = "each permission is one action, on the lab's own things"
   }
 
   assert {
@@ -99,14 +75,7 @@ run "what_roles_may_do" {
   }
 
   assert {
-    condition = alltrue(flatten([for policy in values(aws_iam_role_policy.stop) : [
-      for statement in jsondecode(policy.policy).Statement : can(statement.Condition) || !contains(statement.Resource, "*") || alltrue([for action in statement.Action : startswith(action, "ec2:Describe")])
-    ]]))
-    error_message = "the hard stop ends only what has the lab's tag"
-  }
-
-  assert {
-    condition     = [for statement in jsondecode(aws_s3_bucket_policy.lab.policy).Statement : statement.Effect] == ["Deny"] && aws_s3_bucket_public_access_block.lab.block_public_policy && aws_s3_bucket_public_access_block.lab.restrict_public_buckets
+    condition     = jsondecode(aws_s3_bucket_policy.lab.policy).Statement[*].Effect == ["Deny"]
     error_message = "the bucket's policy gives nothing away"
   }
 }
@@ -118,66 +87,33 @@ run "an_end_for_everything" {
   }
 
   assert {
-    condition     = [for step in jsondecode(aws_ssm_document.stop.content).mainSteps : step.inputs.Api] == ["DescribeVpcEndpoints", "DeleteVpcEndpoints", "DescribeInstances", "TerminateInstances"]
-    error_message = "the hard stop ends endpoints and instances"
+    condition = [for step in jsondecode(aws_ssm_document.stop.content).mainSteps : "${step.inputs.Api} ${step.maxAttempts} ${step.onFailure}"] == [
+    for api in ["DescribeVpcEndpoints", "DeleteVpcEndpoints", "DescribeInstances", "TerminateInstances"] : "${api} 5 Continue"]
+    error_message = "the hard stop ends endpoints and instances, tries each call again, and goes on after one that failed"
   }
 
   assert {
-    condition = alltrue([for step in jsondecode(aws_ssm_document.stop.content).mainSteps :
-    step.onFailure == "Continue" && (!can(step.inputs.Filters) || contains([for filter in try(step.inputs.Filters, []) : jsonencode(filter)], jsonencode({ Name = "tag:Lab", Values = ["locklab"] })))])
-    error_message = "it finds them by their tag, and one that is gone does not keep it"
-  }
-
-  assert {
-    condition     = !strcontains(jsonencode(local.host_boot), output.deadline) && timecmp(output.deadline, timeadd(plantimestamp(), "4h")) <= 0
-    error_message = "hosts are not replaced when the deadline is extended"
+    condition     = alltrue([for step in jsondecode(aws_ssm_document.stop.content).mainSteps : !can(step.inputs.Filters) || contains(try(step.inputs.Filters, []), { Name = "tag:Lab", Values = ["locklab"] })])
+    error_message = "it finds them by their tag"
   }
 }
 
-# What the plan of another day would do: another clock, another commit, another token.
-run "a_second_apply_changes_no_host" {
+# The plan of another day: another clock, another commit, another token, more hours.
+run "later_applies_change_no_host" {
   variables {
-    commit = "0123456789abcdef0123456789abcdef01234567"
-    token  = "fedcba9876543210fedcba9876543210"
-  }
-
-  assert {
-    condition     = output.hosts == run.two_zones.hosts && output.driver_id == run.two_zones.driver_id && output.deadline == run.two_zones.deadline
-    error_message = "a commit that changes no code, or a new token, replaces no host and moves no deadline"
-  }
-
-  assert {
-    condition     = alltrue([for token in ["0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210"] : !strcontains(nonsensitive(jsonencode([aws_ssm_parameter.token, local.host_boot, local.driver_boot])), token)])
-    error_message = "the token is neither in the state nor in what boots"
-  }
-}
-
-run "a_longer_lab_keeps_its_hosts" {
-  variables {
+    commit    = "0123456789abcdef0123456789abcdef01234567"
+    token     = "fedcba9876543210fedcba9876543210"
     max_hours = 12
   }
 
   assert {
     condition     = output.hosts == run.two_zones.hosts && output.driver_id == run.two_zones.driver_id && timecmp(output.deadline, timeadd(run.two_zones.deadline, "8h")) >= 0
-    error_message = "an extended deadline replaces no host"
-  }
-}
-
-run "user_data" {
-  assert {
-    condition = { for name, data in local.host_boot : name => regex("PACKAGES=\"(.*)\"\nPROGRAMS=\"(.*)\"", yamldecode(data).write_files[0].content) } == { for name, host in local.hosts :
-    name => host.role == "redis" ? ["redis6", "redis-server=redis6-server,valkey-server"] : ["", ""] }
-    error_message = "hosts install what their role has a use for"
+    error_message = "neither a commit that changes no code, nor a new token, nor more hours replace an instance"
   }
 
   assert {
-    condition     = alltrue([for data in values(local.host_boot) : toset(yamldecode(data).write_files[*].path) == toset(concat(["/etc/locklab/lab.env"], keys(local.files.common), keys(local.files.host)))])
-    error_message = "every file of files/common and files/host reaches each host"
-  }
-
-  assert {
-    condition     = !contains(yamldecode(local.driver_boot).write_files[*].path, "/opt/locklab/bin/fis-start")
-    error_message = "the driver cannot break a zone without fis_enabled"
+    condition     = !strcontains(nonsensitive(jsonencode([aws_ssm_parameter.token, local.boot])), var.token) && !strcontains(jsonencode(local.boot), output.deadline)
+    error_message = "neither the state nor user data has the token, nor user data the deadline"
   }
 }
 
@@ -191,5 +127,25 @@ run "extended" {
   assert {
     condition     = timecmp(output.deadline, run.two_zones.deadline) > 0 && output.hosts == run.two_zones.hosts
     error_message = "extending moves the deadline and replaces no host"
+  }
+}
+
+run "user_data" {
+  assert {
+    condition = { for name, data in local.boot : name => regex("PACKAGES=\"(.*)\"\nPROGRAMS=\"(.*)\"", yamldecode(data).write_files[0].content) } == { for name in keys(local.instances) :
+    name => startswith(name, "redis") ? ["redis6", "redis-server=redis6-server,valkey-server"] : ["", ""] }
+    error_message = "hosts install what their role has a use for"
+  }
+
+  assert {
+    condition = alltrue([for name, data in local.boot : { for file in slice(yamldecode(data).write_files, 1, length(yamldecode(data).write_files)) : file.path => file.content } ==
+    merge(local.files.common, local.files[local.instances[name].kind])])
+    error_message = "every file of files/common and of the instance's kind arrives as it is, and no other"
+  }
+
+  assert {
+    condition = alltrue(flatten([for data in values(local.boot) : [for file in yamldecode(data).write_files : file.owner == "root:root" && file.permissions == (startswith(file.path, "/opt/") ? "0755" : "0644")]])) && alltrue([
+    for data in values(local.boot) : startswith(data, "#cloud-config\n") && yamldecode(data).runcmd == [["/opt/locklab/bin/bootstrap"]]])
+    error_message = "files belong to root, programs can be executed, and bootstrap runs"
   }
 }

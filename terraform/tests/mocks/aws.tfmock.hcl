@@ -1,8 +1,4 @@
 # What AWS answers in terraform test.
-mock_data "aws_partition" {
-  defaults = { partition = "aws" }
-}
-
 mock_data "aws_caller_identity" {
   defaults = { account_id = "123456789012" }
 }
@@ -37,4 +33,8 @@ mock_resource "aws_subnet" {
 
 mock_resource "aws_ssm_parameter" {
   defaults = { arn = "arn:aws:ssm:ap-northeast-2:123456789012:parameter/locklab/test" }
+}
+
+mock_resource "aws_instance" {
+  defaults = { private_ip = "10.75.1.10" }
 }
