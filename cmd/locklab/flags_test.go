@@ -78,6 +78,19 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 	}
 }
 
+// TestRunHelp: every flag of run has one line in one group, and all of it has at most 70 lines.
+func TestRunHelp(t *testing.T) {
+	_, said := call(t, "run", "--help")
+	if n := strings.Count(said, "\n"); n > 70 {
+		t.Errorf("%d lines, want at most 70", n)
+	}
+	newRun().Flags().VisitAll(func(f *pflag.Flag) {
+		if n := strings.Count(said, "\n  --"+f.Name+" "); n != 1 && f.Name != "help" {
+			t.Errorf("--%s has %d lines, want 1", f.Name, n)
+		}
+	})
+}
+
 // TestFlagsOfAnotherWorkload are refused by name, also where they have their usual value.
 func TestFlagsOfAnotherWorkload(t *testing.T) {
 	for line, want := range map[string]string{

@@ -11,12 +11,11 @@ import (
 )
 
 // ofSummary is what --lang means to a command that makes a report.
-const ofSummary = "the summary on the console, and of the page whose path it ends with; pages and report.md are always written in both. " +
-	"English in both: progress, errors and logs, names of locks, scenarios, faults and columns of files"
+const ofSummary = "the summary"
 
 // langFlag adds --lang, the language of that. The root says what may be its value.
 func langFlag(flags *pflag.FlagSet, tag *string, of string) {
-	flags.StringVar(tag, "lang", lang.EnglishTag, "en or ko: language of "+of)
+	flags.StringVar(tag, "lang", lang.EnglishTag, "language of "+of+": en or ko")
 }
 
 // language is what --lang asks for.

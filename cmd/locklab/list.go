@@ -127,9 +127,10 @@ func newList() *cobra.Command {
 	var asJSON bool
 	var tag string
 	cmd := &cobra.Command{
-		Use:     "list " + strings.Join(listNames(), "|") + " [NAME|FILE]",
-		Short:   "List what there is to choose from, or tell of one",
-		Example: "  locklab list locks\n  locklab list locks redlock\n  locklab list scenarios zone-partition\n  locklab list topologies my-zones.yaml\n  locklab list scenarios --json",
+		DisableFlagsInUseLine: true,
+		Use:                   "list " + strings.Join(listNames(), "|") + " [NAME|FILE]",
+		Short:                 "List what there is to choose from, or tell of one",
+		Example:               "  locklab list locks\n  locklab list locks redlock\n  locklab list scenarios zone-partition\n  locklab list topologies my-zones.yaml\n  locklab list scenarios --json",
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return words(func() []string { return listable(args) })(cmd, args, typed)
 		},

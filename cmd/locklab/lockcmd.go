@@ -15,7 +15,7 @@ import (
 )
 
 func lockCmdFlag(fl *pflag.FlagSet, value *[]string) {
-	fl.StringArrayVar(value, "lock-cmd", nil, "NAME=COMMAND: a lock of yours, a program that speaks the protocol of locks/program/README.md; every master runs one, without a shell (locklab conform checks it)")
+	fl.StringArrayVar(value, "lock-cmd", nil, "a lock of yours: see locks/program/README.md")
 }
 
 // bring asks the programs of the user's locks what they are.

@@ -82,7 +82,6 @@ interrupted, or 143 by SIGTERM.`,
   locklab run --locks redlock:ttl=1s,raft --scenarios zone-failure
   locklab run --workload mutex --locks multiphase,raft --scenarios baseline
   locklab run --topology seoul-3az --duration 20s --rate 500 --repeat 3 --seed 7
-  locklab run --scenarios cloud.yaml --external fis=/opt/fis-start,/opt/fis-stop
   locklab run --locks redis --lock-cmd 'mine=python3 my_lock.py --ttl 2'
   locklab run --locks redlock --fail-on 'duplicates.raced>0' --junit junit.xml`,
 		Args: cobra.NoArgs,
@@ -91,6 +90,7 @@ interrupted, or 143 by SIGTERM.`,
 		},
 	}
 	f.register(cmd.Flags())
+	cmd.SetUsageFunc(usage)
 	completions(cmd, map[string]cobra.CompletionFunc{
 		"locks": specs(catalog.Names), "scenarios": files(scenario.Names), "topology": files(topology.Names), "workload": words(catalog.WorkloadNames),
 		"fail-on": words(failon.Figures), "external": files(nothing), "lock-cmd": files(nothing), "token-file": files(nothing), "out": files(nothing), "baseline": files(nothing), "junit": files(nothing), "fencing": words(onOff), "capacity": words(onOff),
@@ -102,33 +102,33 @@ interrupted, or 143 by SIGTERM.`,
 // register adds the flags to a set.
 func (f *runFlags) register(fl *pflag.FlagSet) {
 	f.set = fl
-	fl.BoolVar(&f.quick, "quick", false, "a short look: every run lasts less than a quarter as long, where --duration and --warmup do not say how long")
-	fl.StringArrayVar(&f.locks, "locks", nil, "locks to compare, A,B or repeated, or all that the topology has the servers for; options as lock:key=value,key=value (see locklab list locks)")
-	listFlag(fl, &f.scenarios, "scenarios", "scenarios, by name or as YAML files, or all that are built in (see locklab list scenarios)")
-	fl.StringVar(&f.workload, "workload", catalog.WorkloadNames()[0], "what the clients do: "+strings.Join(catalog.WorkloadNames(), ", "))
-	fl.StringVar(&f.topology, "topology", "seoul-2az", "topology, by name or as a YAML file")
-	fl.DurationVar(&f.Duration, "duration", lab.DefaultDuration, "measured time of one run, after the warm-up")
-	fl.DurationVar(&f.Warmup, "warmup", lab.DefaultWarmup, "time before it, which is not measured; what a lock is to prevent counts there, too")
-	fl.StringVar(&f.rate, "rate", "", "operations offered per second (default 300 matches, or fewer where a scenario has locks held for long; the other workloads run closed loop without it)")
-	fl.IntVar(&f.Repeat, "repeat", 1, "how often each combination is run")
-	fl.StringVar(&f.seed, "seed", "", "seed of every random choice (default: drawn, and printed)")
-	fl.StringVar(&f.out, "out", "", "directory for the report (default reports/runs/TIME)")
-	fl.Var(&f.capacity, "capacity", "measure how many grants a second each lock gives at most, after runs in which nothing is broken: on or off; suites do not")
-	fl.StringVar(&f.suite, "suite", "", "comparisons that belong together, and the claims that they decide: "+strings.Join(suite.Names(), " or ")+", or a YAML file")
-	fl.StringVar(&f.resume, "resume", "", "directory of a run that was interrupted or killed: what is missing is run, with the flags of then")
-	listFlag(fl, &f.redo, "redo", "with --resume, also of a run that came to its end: rows with such a verdict are run again: "+strings.Join(redoable(), ", ")+"; other verdicts stand")
-	fl.StringVar(&f.junit, "junit", "", "file to write the verdicts to for a CI server, as JUnit's XML: not as expected is a failure, what decides nothing an error, what is not judged skipped")
-	langFlag(fl, &f.lang, ofSummary)
-	fl.StringArrayVar(&f.failOn, "fail-on", nil, "exit 2 if a figure of any row crosses a threshold, such as 'duplicates.raced>0' (duplicates alone is their total: with unreachable ones, without those of the warm-up)")
-	fl.StringVar(&f.baseline, "baseline", "", "directory of a run to compare with: a threshold of --fail-on with a sign is a difference from it, such as 'latency_ms.p99>+10%'")
-	fl.StringVar(&f.tokenFile, "token-file", "", "file with the bearer token of running agents (default: the environment's LOCKLAB_TOKEN)")
-	fl.StringVar(&f.agents, "agents", "", "URL of a running agent for every host whose topology names none, such as http://{host}:7500")
-	fl.DurationVar(&f.Wait, "wait", 0, "how long to wait for running agents that do not answer yet")
-	fl.StringArrayVar(&f.external, "external", nil, "NAME=START,STOP: programs that begin and end the external faults of that name, absolute paths; only what stands here is ever run")
+	fl.StringArrayVar(&f.locks, "locks", nil, "locks, or all; options as in redlock:ttl=1s")
+	listFlag(fl, &f.scenarios, "scenarios", "scenarios, by name or YAML file, or all")
+	fl.StringVar(&f.topology, "topology", "seoul-2az", "topology, or a YAML file")
+	fl.StringVar(&f.workload, "workload", catalog.WorkloadNames()[0], "what clients do")
 	lockCmdFlag(fl, &f.lockCmds)
-	f.toxiproxy.add(fl)
-	fl.StringVar(&f.OTLP, "otlp", "", "host:port of an OpenTelemetry collector (OTLP by gRPC) that gets traces of matches, 50 a second at most: see reports/grafana/README.md")
+	fl.StringVar(&f.suite, "suite", "", "instead: "+strings.Join(suite.Names(), ", ")+", file")
+	fl.DurationVar(&f.Duration, "duration", lab.DefaultDuration, "measured time of a run")
+	fl.DurationVar(&f.Warmup, "warmup", lab.DefaultWarmup, "time before it: only violations count")
+	fl.StringVar(&f.rate, "rate", "", "operations per second (default 300 matches)")
+	fl.IntVar(&f.Repeat, "repeat", 1, "runs of each combination")
+	fl.StringVar(&f.seed, "seed", "", "seed of every random choice (default: drawn)")
+	fl.BoolVar(&f.quick, "quick", false, "runs that last less than a quarter as long")
+	fl.Var(&f.capacity, "capacity", "grants/s at most, after runs without a fault")
+	fl.StringVar(&f.out, "out", "", "directory of the report (default reports/runs/TIME)")
+	langFlag(fl, &f.lang, ofSummary)
+	fl.StringVar(&f.junit, "junit", "", "verdicts for a CI server, as JUnit's XML")
+	fl.StringArrayVar(&f.failOn, "fail-on", nil, "exit 2 if any row is so: 'duplicates.raced>0'")
+	fl.StringVar(&f.baseline, "baseline", "", "a run to compare with: --fail-on 'latency_ms.p99>+10%'")
 	f.ui.add(fl)
+	fl.StringVar(&f.resume, "resume", "", "directory of an interrupted run: run the rest")
+	listFlag(fl, &f.redo, "redo", "with --resume, run such rows again: "+strings.Join(redoable(), ", "))
+	fl.StringVar(&f.agents, "agents", "", "each host's agent, such as http://{host}:7500")
+	fl.StringVar(&f.tokenFile, "token-file", "", "agents' bearer token (default: $LOCKLAB_TOKEN)")
+	fl.DurationVar(&f.Wait, "wait", 0, "time to wait for agents that do not answer yet")
+	fl.StringArrayVar(&f.external, "external", nil, "programs that begin and end external faults")
+	f.toxiproxy.add(fl)
+	fl.StringVar(&f.OTLP, "otlp", "", "OpenTelemetry collector that gets traces")
 	for _, w := range catalog.Workloads() {
 		own := pflag.NewFlagSet(w.Name, pflag.ContinueOnError)
 		f.own = append(f.own, ownFlags{w, w.Flags(own), own})

@@ -19,8 +19,8 @@ type toxiproxyFlags struct {
 }
 
 func (f *toxiproxyFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.addr, "toxiproxy-api", "", "serve toxiproxy's own HTTP API over the links, such as 127.0.0.1:8474, for toxiproxy-cli; it has no token, and what is added by hand makes a run inconclusive, unless a violation was seen before")
-	fl.BoolVar(&f.anywhere, "toxiproxy-api-anywhere", false, "let --toxiproxy-api listen on an address that is not of the loopback, and answer to any name: whoever reaches it can break the links")
+	fl.StringVar(&f.addr, "toxiproxy-api", "", "toxiproxy's API, such as 127.0.0.1:8474")
+	fl.BoolVar(&f.anywhere, "toxiproxy-api-anywhere", false, "also beyond the loopback: it has no token")
 }
 
 // check says which flag is wrong.

@@ -32,7 +32,7 @@ const (
 )
 
 func (f *uiFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.addr, "ui", "", "ADDR or off: where a page shows the comparison while it runs, such as 127.0.0.1:7788 (default: on a terminal 127.0.0.1 and a free port, elsewhere off)")
+	fl.StringVar(&f.addr, "ui", "", "page that follows the run, or off")
 }
 
 // serve begins to serve the page of comparisons, if there is to be one, says where, and tells

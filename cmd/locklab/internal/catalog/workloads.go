@@ -124,7 +124,7 @@ func Workloads() []Workload {
 			Rate:     300,
 			Flags: func(fl *pflag.FlagSet) Load {
 				var l matchmakingLoad
-				fl.IntVar(&l.groups, "groups", 20, "matchmaking: groups that the players belong to")
+				fl.IntVar(&l.groups, "groups", 20, "matchmaking: groups that players belong to")
 				fl.IntVar(&l.seats, "seats", 8, "matchmaking: seats of a room")
 				return &l
 			},
@@ -163,7 +163,7 @@ func Workloads() []Workload {
 			Flags: func(fl *pflag.FlagSet) Load {
 				l := clientsFlags(fl, fencedwrite.Path)
 				resourcesFlag(fl, l)
-				fl.Var(&l.fencing, "fencing", "fenced-write: whether holders show the store their fencing tokens, on or off")
+				fl.Var(&l.fencing, "fencing", "fenced-write: holders show their tokens")
 				return l
 			},
 			Serve: func(s Site) Service {
@@ -339,13 +339,13 @@ func (*OnOff) Type() string { return "on|off" }
 // clientsFlags are those that all workloads of clients inside the masters have.
 func clientsFlags(fl *pflag.FlagSet, path string) *clientsLoad {
 	l := clientsLoad{path: path, resources: 1, set: fl.Changed}
-	fl.IntVar(&l.clients, "clients", 4, "all workloads but matchmaking: clients in each master; scenarios set it, hold and resources where they must and you do not")
-	fl.DurationVar(&l.hold, "hold", time.Millisecond, "all workloads but matchmaking: how long each client holds")
+	fl.IntVar(&l.clients, "clients", 4, "the others: clients in each master")
+	fl.DurationVar(&l.hold, "hold", time.Millisecond, "the others: how long each client holds")
 	return &l
 }
 
 func resourcesFlag(fl *pflag.FlagSet, l *clientsLoad) {
-	fl.IntVar(&l.resources, "resources", 1, "mutex and fenced-write: resources that the clients contend for")
+	fl.IntVar(&l.resources, "resources", 1, "mutex, fenced-write: resources of all clients")
 }
 
 func (l *clientsLoad) Check() error {
