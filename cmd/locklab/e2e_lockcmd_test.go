@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"locklab/internal/testfile"
 	"locklab/locks/locktest"
 	"locklab/reports/result"
 )
@@ -97,5 +98,50 @@ func TestE2EBringYourOwnLockElsewhere(t *testing.T) {
 		}
 		agent.signal(t, os.Interrupt)
 		agent.end()
+	}
+}
+
+// ownSession is a lock program, without exclusion, that leaves its master's process group. It notes in a
+// file each time that it stood still for more than half a second.
+const ownSession = `import json, os, sys, threading, time
+os.setsid()
+def watch():
+    last = time.monotonic()
+    while True:
+        time.sleep(0.01)
+        now = time.monotonic()
+        if now - last > 0.5:
+            with open(sys.argv[1], "a") as f: f.write("stood still for %.1f s\n" % (now - last))
+        last = now
+threading.Thread(target=watch, daemon=True).start()
+for line in sys.stdin:
+    ask = json.loads(line)
+    said = {"op": "hello", "version": 1} if ask["op"] == "hello" else {"op": ask["op"], "id": ask["id"], "outcome": "ok"}
+    print(json.dumps(said), flush=True)
+`
+
+// TestE2EAPauseReachesTheProgram, also one that began a session of its own.
+func TestE2EAPauseReachesTheProgram(t *testing.T) {
+	stood := filepath.Join(t.TempDir(), "stood")
+	pause := write(t, "pause.yaml", "name: pause\ntimeline:\n  - {at: 30%, for: 50%, fault: pause, target: role:master}\n")
+	run(t, nil, "run", "--workload", "mutex", "--lock-cmd", "mine=python3 '"+write(t, "own_session.py", ownSession)+"' '"+stood+"'",
+		"--topology", "one-host", "--scenarios", pause, "--duration", "3s", "--out", filepath.Join(t.TempDir(), "out"))
+	if noted := testfile.Read(t, stood); !strings.Contains(string(noted), "stood still") {
+		t.Errorf("the program ran on while its master stood still: %q", noted)
+	}
+	nothingLeft(t)
+}
+
+// TestE2EAClockThatProgramsDoNotHave: where a scenario sets the clock of a master, a lock program is left out
+// and the report says why; alone it is refused.
+func TestE2EAClockThatProgramsDoNotHave(t *testing.T) {
+	args := []string{"run", "--workload", "mutex", "--lock-cmd", "mine=" + pythonLock(t), "--scenarios", "client-clock", "--duration", "2s", "--out", filepath.Join(t.TempDir(), "out")}
+	const why = "but not the lock program there, which has the machine's clock"
+	if got := mustRun(t, 1, append(args, "--locks", "mine")...); !strings.Contains(got.stderr, why) {
+		t.Errorf("alone: %s", got.stderr)
+	}
+	got := run(t, nil, append(args, "--locks", "redis,mine")...)
+	if said := strings.Join(strings.Fields(got.stderr), " "); !strings.Contains(said, why) {
+		t.Errorf("beside another lock, exit code %d: %s\n%s", got.code, got.stdout, got.stderr)
 	}
 }

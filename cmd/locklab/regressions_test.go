@@ -392,6 +392,16 @@ var regressions = map[string][]regression{
 			"locks/program.TestADeathIsToldAndNothingElse",
 		},
 		{
+			"a lock program passed faults that hit its master alone: a clock that was set, a disk that was full, data that was lost",
+			"locklab run --workload mutex --lock-cmd mine=PROGRAM --scenarios client-clock, of one whose leases end by the client's wall clock",
+			"cmd/locklab/internal/lab.TestFaultsReachLockPrograms",
+		},
+		{
+			"a lock program that had begun a session of its own ran on while its master stood still",
+			"locklab run --lock-cmd mine=PROGRAM --scenarios holder-pause, of one that calls setsid",
+			"cmd/locklab.TestE2EAPauseReachesTheProgram",
+		},
+		{
 			"a program of the user's that sent nothing over its links was judged by faults that cut them",
 			"locklab run --lock-cmd mine=PROGRAM --scenarios zone-partition, of one that talks to servers of its own",
 			"workloads/check.TestProgramsThatUseNoLink",

@@ -15,6 +15,8 @@ import (
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/internal/testfile"
 	"locklab/locks"
+	"locklab/locks/program"
+	"locklab/nodes/fakeclock"
 	"locklab/reports/result"
 )
 
@@ -80,6 +82,55 @@ func TestScenariosAreCheckedBeforeTheStart(t *testing.T) {
 				t.Error(err)
 			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// TestFaultsReachLockPrograms: a scenario whose fault would hit a master, and not its lock
+// program, does not apply to it. It stays for the other locks.
+func TestFaultsReachLockPrograms(t *testing.T) {
+	for _, c := range []struct {
+		name, step string
+		servers    []program.Need
+		want       string
+	}{
+		{"the clock of a master", "{at: 30%, fault: clock-step, target: holder, by: 30s}", nil, "which has the machine's clock"},
+		{"it drifts", "{at: 30%, fault: clock-drift, target: role:master, rate: 2}", nil, "which has the machine's clock"},
+		{"data of a master", "{at: 30%, fault: kill, target: zone:a, lose_data: [master]}", nil, "which has its files elsewhere"},
+		{"a full disk", "{at: 30%, fault: full-disk, target: role:master}", nil, "which has its files elsewhere"},
+		{"the clock of its servers", "{at: 30%, fault: clock-step, target: role:redis, by: 30s}", []program.Need{{Role: "redis"}}, ""},
+		{"data of its servers", "{at: 30%, fault: kill, target: zone:a, lose_data: [redis]}", []program.Need{{Role: "redis"}}, ""},
+		{"its syncs", "{at: 30%, fault: slow-disk, target: role:master, delay: 50ms}", nil, ""},
+		{"its process", "{at: 30%, fault: kill, target: holder}", nil, ""},
+		{"its process stands still", "{at: 30%, fault: pause, target: holder, point: granted}", nil, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if strings.Contains(c.name, "servers") {
+				if err := fakeclock.Missing(); err != nil {
+					t.Skip(err)
+				}
+			}
+			path := filepath.Join(t.TempDir(), "x.yaml")
+			testfile.Write(t, path, "name: x\ntimeline:\n  - "+c.step+"\n")
+			mine, err := catalog.OfProgram("mine", program.Command{Args: []string{"mine"}}, program.Hello{Servers: c.servers})
+			if err != nil {
+				t.Fatal(err)
+			}
+			config := configFor(t, nil, "redis")
+			config.Locks = append(config.Locks, mine)
+			config.Suite = true
+			if err := errors.Join(config.UseTopology("seoul-2az", ""), config.UseScenarios([]string{path})); err != nil {
+				t.Fatal(err)
+			}
+			why := ""
+			for _, u := range config.Unfit {
+				if u.Lock == "mine" {
+					why = u.Why
+				}
+			}
+			if (why == "") != (c.want == "") || !strings.Contains(why, c.want) {
+				t.Errorf("left out because: %q, want %q", why, c.want)
 			}
 		})
 	}

@@ -63,7 +63,7 @@ func Role(programs catalog.Programs) role.Role {
 				}
 				env = append(env, commandVariable+"="+string(text))
 			}
-			return role.Command{Env: env}, nil
+			return role.Command{Env: env, Spreads: all.Lock.Program}, nil // a program may begin a session of its own
 		},
 	}
 }
