@@ -80,11 +80,15 @@ func (c *Checker) measureUsage(f *Findings, t timeline) {
 	}
 }
 
-// checkLinks sees whether a user's program went through the links that were broken. What
-// passes none, such as a lock on a file that all share, is not touched by it.
+// checkLinks sees whether a user's program used the links and servers that were broken. What
+// passes no link, such as a lock on a file that all share, is not touched by that.
 func (c *Checker) checkLinks(f *Findings) {
 	program := c.run.Program
-	if program == nil || !slices.ContainsFunc(c.faults, func(l *fault) bool { return len(l.From) > 0 && len(l.Nodes) == 0 }) {
+	if program == nil {
+		return
+	}
+	beside := func(node string) bool { return !slices.Contains(program.Servers, node) } // perhaps its master
+	if !slices.ContainsFunc(c.faults, func(l *fault) bool { return len(l.From)+len(l.Nodes) > 0 && !slices.ContainsFunc(l.Nodes, beside) }) {
 		return
 	}
 	if len(program.Servers) == 0 {
@@ -98,7 +102,7 @@ func (c *Checker) checkLinks(f *Findings) {
 		}
 	}
 	if seen && bytes == 0 {
-		f.Unlinked = append(f.Unlinked, sentence.Of("nothing of the lock's program passed the links to its servers, so that links were broken shows nothing of it"))
+		f.Unlinked = append(f.Unlinked, sentence.Of("nothing of the lock's program passed the links to its servers, so what was broken of them shows nothing of it"))
 	}
 }
 

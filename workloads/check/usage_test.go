@@ -62,7 +62,9 @@ func TestUsageIsOfTheMeasuredPart(t *testing.T) {
 // through them. What it does wrong is seen all the same.
 func TestProgramsThatUseNoLink(t *testing.T) {
 	calm, partition := phases(1000, 10_000, 10_100), fault("f1", "partition", 3000, 8005, cutAC)
-	kill := fault("f1", "kill", 3000, 8005, func(e *history.Event) { e.Nodes = []string{"m3"} })
+	killed := func(node string) []history.Event {
+		return fault("f1", "kill", 3000, 8005, func(e *history.Event) { e.Nodes = []string{node} })
+	}
 	said := func(bytes int64) []history.Event {
 		return []history.Event{{Kind: history.KindUsage, Host: "ha", FromNS: 1000 * ms, AtNS: 10_000 * ms, Usage: []history.Usage{
 			{Node: "s1", InBytes: &bytes, OutBytes: &bytes}, {Node: "m1", InBytes: new(int64(9)), OutBytes: new(int64(9))},
@@ -78,14 +80,17 @@ func TestProgramsThatUseNoLink(t *testing.T) {
 		status check.Status
 		why    string
 	}{
-		"a file":                    {[][]history.Event{program(), partition}, check.Inconclusive, "asks for no servers"},
-		"a file, nothing broken":    {[][]history.Event{program()}, check.Expected, ""},
-		"a file, and a kill":        {[][]history.Event{program(), kill}, check.Expected, ""},
-		"a file that is not safe":   {[][]history.Event{program(), partition, raced()}, check.Violated, "raced"},
-		"a server that is not used": {[][]history.Event{program("s1"), partition, said(0)}, check.Inconclusive, "nothing of the lock's program passed the links"},
-		"a server":                  {[][]history.Event{program("s1"), partition, said(100)}, check.Expected, ""},
-		"nobody counted":            {[][]history.Event{program("s1"), partition}, check.Expected, ""},
-		"a lock of the lab":         {[][]history.Event{partition}, check.Expected, ""},
+		"a file":                                {[][]history.Event{program(), partition}, check.Inconclusive, "asks for no servers"},
+		"a file, nothing broken":                {[][]history.Event{program()}, check.Expected, ""},
+		"a file, and a kill":                    {[][]history.Event{program(), killed("m3")}, check.Expected, ""},
+		"a file that is not safe":               {[][]history.Event{program(), partition, raced()}, check.Violated, "raced"},
+		"a server that is not used":             {[][]history.Event{program("s1"), partition, said(0)}, check.Inconclusive, "nothing of the lock's program passed the links"},
+		"a server that is not used, and killed": {[][]history.Event{program("s1"), killed("s1"), said(0)}, check.Inconclusive, "nothing of the lock's program passed the links"},
+		"a server that is used, and killed":     {[][]history.Event{program("s1"), killed("s1"), said(100)}, check.Expected, ""},
+		"a master that is killed":               {[][]history.Event{program("s1"), killed("m3"), said(0)}, check.Expected, ""},
+		"a server":                              {[][]history.Event{program("s1"), partition, said(100)}, check.Expected, ""},
+		"nobody counted":                        {[][]history.Event{program("s1"), partition}, check.Expected, ""},
+		"a lock of the lab":                     {[][]history.Event{partition}, check.Expected, ""},
 	} {
 		v, _ := judged(t, history.Expect{Safety: check.Safe}, append([][]history.Event{calm, work()}, c.lists...)...)
 		if v.Status != c.status || !strings.Contains(strings.ToLower(v.Why), c.why) {
