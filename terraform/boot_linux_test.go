@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,33 +23,12 @@ import (
 
 // loopback gives each host an address of its own, so that the real ports can be used
 // on one machine: all of 127.0.0.0/8 is the loopback on Linux.
-func loopback(t *testing.T, hosts []string) func(string) string {
-	t.Helper()
-	for range 100 {
-		net2, net3 := 2+rand.IntN(250), rand.IntN(256)
-		addrs := map[string]string{}
-		for i, host := range hosts {
-			addrs[host] = fmt.Sprintf("127.%d.%d.%d", net2, net3, i+1)
-		}
-		if free(addrs) {
-			return func(host string) string { return addrs[host] }
-		}
+func loopback(hosts []topology.Host) map[string]string {
+	net, addrs := fmt.Sprintf("127.%d.%d.", 2+rand.IntN(250), rand.IntN(256)), map[string]string{}
+	for i, host := range hosts {
+		addrs[host.Name] = fmt.Sprint(net, i+1)
 	}
-	t.Fatal("no free part of the loopback: ports 7500 are taken everywhere")
-	return nil
-}
-
-func free(addrs map[string]string) bool {
-	for _, addr := range addrs {
-		for _, port := range []string{"7500", "7501"} {
-			ln, err := net.Listen("tcp", net.JoinHostPort(addr, port))
-			if err != nil {
-				return false
-			}
-			_ = ln.Close()
-		}
-	}
-	return true
+	return addrs
 }
 
 // service is what systemd would start of a unit.
@@ -169,11 +147,7 @@ func TestBoot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var names []string
-	for _, h := range small.Hosts {
-		names = append(names, h.Name)
-	}
-	addr := loopback(t, names)
+	addr := loopback(small.Hosts)
 
 	credentials := t.TempDir()
 	write(t, filepath.Join(credentials, "token"), "token-of-this-test\n")
@@ -181,10 +155,10 @@ func TestBoot(t *testing.T) {
 	for _, h := range small.Hosts {
 		own := host(h.Name, h.Zone)
 		unit := boots(t, own, "host").unit("locklab-agent.service")
-		own["LOCKLAB_IP"] = addr(h.Name)
+		own["LOCKLAB_IP"] = addr[h.Name]
 		out := readService(t, unit, credentials, own).below(t.TempDir(), binary).start(t)
-		out.waitFor(t, "locklab agent "+h.Name+": listening on "+addr(h.Name)+":7500")
-		rendered = strings.Replace(rendered, h.Agent, "http://"+addr(h.Name)+":7500", 1)
+		out.waitFor(t, "locklab agent "+h.Name+": listening on "+addr[h.Name]+":7500")
+		rendered = strings.Replace(rendered, h.Agent, "http://"+addr[h.Name]+":7500", 1)
 	}
 
 	root := t.TempDir()

@@ -50,12 +50,12 @@ resource "terraform_data" "checked" {
   lifecycle {
     precondition {
       condition     = length(local.not_architecture) == 0
-      error_message = "Not ${var.architecture}: ${join(", ", local.not_architecture)}. Set instance_type, instance_types and driver_instance_type to types that are, or call make with ARCH=arm64 or ARCH=x86_64."
+      error_message = "Not ${var.architecture}: ${join(", ", local.not_architecture)}. Set instance_type and driver_instance_type to types that are, or call make with ARCH=arm64 or ARCH=x86_64."
     }
 
     precondition {
       condition     = length(local.not_offered) == 0
-      error_message = "Not offered: ${join(", ", local.not_offered)}. Set instance_type, instance_types or driver_instance_type to a type that these zones have, or another topology or region."
+      error_message = "Not offered: ${join(", ", local.not_offered)}. Set instance_type or driver_instance_type to a type that these zones have, or another topology or region."
     }
 
     precondition {

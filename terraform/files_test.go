@@ -85,13 +85,9 @@ var calls = map[string]struct{ source, actions string }{
 		"internal/service/ec2/vpc_.go",
 		"ec2:CreateVpc ec2:CreateTags ec2:DeleteTags ec2:ModifyVpcAttribute ec2:DescribeVpcs ec2:DescribeVpcAttribute ec2:DescribeNetworkAcls ec2:DescribeRouteTables ec2:DescribeSecurityGroups ec2:DeleteVpc",
 	},
-	"aws_subnet":                  {"internal/service/ec2/vpc_subnet.go", "ec2:CreateSubnet ec2:DescribeSubnets ec2:ModifySubnetAttribute ec2:DescribeNetworkInterfaces ec2:DeleteSubnet"},
-	"aws_route_table":             {"internal/service/ec2/vpc_route_table.go", "ec2:CreateRouteTable ec2:DescribeRouteTables ec2:DeleteRouteTable"},
-	"aws_route_table_association": {"internal/service/ec2/vpc_route_table_association.go", "ec2:AssociateRouteTable ec2:DisassociateRouteTable"},
-	"aws_default_security_group": {
-		"internal/service/ec2/vpc_default_security_group.go",
-		"ec2:DescribeSecurityGroups ec2:RevokeSecurityGroupIngress ec2:RevokeSecurityGroupEgress ec2:CreateTags",
-	},
+	"aws_subnet":                          {"internal/service/ec2/vpc_subnet.go", "ec2:CreateSubnet ec2:DescribeSubnets ec2:ModifySubnetAttribute ec2:DescribeNetworkInterfaces ec2:DeleteSubnet"},
+	"aws_route_table":                     {"internal/service/ec2/vpc_route_table.go", "ec2:CreateRouteTable ec2:DescribeRouteTables ec2:DeleteRouteTable"},
+	"aws_route_table_association":         {"internal/service/ec2/vpc_route_table_association.go", "ec2:AssociateRouteTable ec2:DisassociateRouteTable"},
 	"aws_security_group":                  {"internal/service/ec2/vpc_security_group.go", "ec2:CreateSecurityGroup ec2:RevokeSecurityGroupEgress ec2:DescribeNetworkInterfaces ec2:DeleteSecurityGroup"},
 	"aws_vpc_security_group_ingress_rule": {"internal/service/ec2/vpc_security_group_ingress_rule.go", "ec2:AuthorizeSecurityGroupIngress ec2:DescribeSecurityGroupRules ec2:ModifySecurityGroupRules ec2:RevokeSecurityGroupIngress"},
 	"aws_vpc_security_group_egress_rule":  {"internal/service/ec2/vpc_security_group_egress_rule.go", "ec2:AuthorizeSecurityGroupEgress ec2:DescribeSecurityGroupRules ec2:ModifySecurityGroupRules ec2:RevokeSecurityGroupEgress"},
@@ -228,8 +224,8 @@ func TestLost(t *testing.T) {
 	removed = append(removed, "s3:DeleteBucket", "s3:DeleteObject") // rb --force
 	for name := range blocks(t, "resource") {
 		kind, _, _ := strings.Cut(name, ".")
-		if kind == "aws_route_table_association" || kind == "aws_default_security_group" || kind == "aws_s3_bucket_policy" {
-			continue // they go with the subnet, the VPC and the bucket
+		if kind == "aws_route_table_association" || kind == "aws_s3_bucket_policy" {
+			continue // they go with the subnet and the bucket
 		}
 		for action := range strings.FieldsSeq(calls[kind].actions) {
 			if verb := strings.Split(action, ":")[1]; (strings.HasPrefix(verb, "Delete") && verb != "DeleteTags" && !strings.HasSuffix(verb, "Version") || strings.HasPrefix(verb, "Terminate")) && !slices.Contains(removed, action) {

@@ -66,10 +66,9 @@ resource "aws_fis_experiment_template" "zone" {
     name           = "zone"
     resource_type  = each.value.type
     selection_mode = "ALL"
-    resource_arns  = each.value.kind == "stop" ? null : [aws_subnet.lab[each.value.zone].arn]
 
     dynamic "resource_tag" {
-      for_each = each.value.kind == "stop" ? { Lab = var.name, Zone = each.value.zone } : {}
+      for_each = { Lab = var.name, Zone = each.value.zone }
 
       content {
         key   = resource_tag.key
@@ -111,23 +110,10 @@ resource "aws_iam_role_policy" "fis" {
   policy = jsonencode({
     Version = "2012-10-17"
     Statement = [
-      {
-        Effect    = "Allow"
-        Action    = ["ec2:StopInstances", "ec2:StartInstances"]
-        Resource  = "arn:aws:ec2:${local.place}:instance/*"
-        Condition = { StringEquals = { "aws:ResourceTag/Lab" = var.name } }
-      },
-      {
-        # Encrypted volumes are attached again by a grant; a customer's key, which may be
-        # the account's default for volumes, gives none without this.
-        Effect   = "Allow"
-        Action   = ["kms:CreateGrant"]
-        Resource = "arn:aws:kms:${var.region}:*:key/*"
-        Condition = {
-          Bool         = { "kms:GrantIsForAWSResource" = "true" }
-          StringEquals = { "kms:ViaService" = "ec2.${var.region}.amazonaws.com" }
-        }
-      },
+      { Effect = "Allow", Action = ["ec2:StopInstances", "ec2:StartInstances"], Resource = "arn:aws:ec2:${local.place}:instance/*", Condition = { StringEquals = { "aws:ResourceTag/Lab" = var.name } } },
+      # Encrypted volumes are attached again by a grant; a customer's key, which may be
+      # the account's default for volumes, gives none without this.
+      { Effect = "Allow", Action = ["kms:CreateGrant"], Resource = "arn:aws:kms:${var.region}:*:key/*", Condition = { Bool = { "kms:GrantIsForAWSResource" = "true" }, StringEquals = { "kms:ViaService" = "ec2.${var.region}.amazonaws.com" } } },
       { Effect = "Allow", Action = ["ec2:DescribeInstances", "tag:GetResources"], Resource = "*" },
     ]
   })

@@ -5,17 +5,12 @@ locals {
   place   = "${var.region}:${local.account}" # as ARNs have it
 
   boot_statements = [
-    {
-      Sid    = "SessionManager"
-      Effect = "Allow"
-      Action = [
-        "ssm:UpdateInstanceInformation", "ssm:ListInstanceAssociations", "ssm:UpdateInstanceAssociationStatus",
-        "ssm:ListAssociations", "ssm:GetDocument", "ssm:DescribeDocument", "ssm:DescribeAssociation",
-        "ssmmessages:CreateControlChannel", "ssmmessages:CreateDataChannel",
-        "ssmmessages:OpenControlChannel", "ssmmessages:OpenDataChannel",
-      ]
-      Resource = ["*"] # these have no resource of their own
-    },
+    { Sid = "SessionManager", Effect = "Allow", Resource = ["*"], Action = [ # these have no resource of their own
+      "ssm:UpdateInstanceInformation", "ssm:ListInstanceAssociations", "ssm:UpdateInstanceAssociationStatus",
+      "ssm:ListAssociations", "ssm:GetDocument", "ssm:DescribeDocument", "ssm:DescribeAssociation",
+      "ssmmessages:CreateControlChannel", "ssmmessages:CreateDataChannel",
+      "ssmmessages:OpenControlChannel", "ssmmessages:OpenDataChannel",
+    ] },
     { Sid = "TokenAndDeadline", Effect = "Allow", Action = ["ssm:GetParameter"], Resource = [aws_ssm_parameter.token.arn, aws_ssm_parameter.deadline.arn] },
     { Sid = "Binary", Effect = "Allow", Action = ["s3:GetObject"], Resource = ["${aws_s3_bucket.lab.arn}/bin/*"] },
   ]
@@ -26,21 +21,10 @@ locals {
   ]
 
   fis_statements = [
-    {
-      Sid      = "Experiments"
-      Effect   = "Allow"
-      Action   = ["fis:StartExperiment"]
-      Resource = concat(["arn:aws:fis:${local.place}:experiment/*"], [for template in aws_fis_experiment_template.zone : "arn:aws:fis:${local.place}:experiment-template/${template.id}"])
-    },
+    { Sid = "Experiments", Effect = "Allow", Action = ["fis:StartExperiment"], Resource = concat(["arn:aws:fis:${local.place}:experiment/*"], [for template in aws_fis_experiment_template.zone : "arn:aws:fis:${local.place}:experiment-template/${template.id}"]) },
     { Sid = "OwnExperiments", Effect = "Allow", Action = ["fis:GetExperiment", "fis:StopExperiment"], Resource = ["arn:aws:fis:${local.place}:experiment/*"] },
     { Sid = "FindExperiments", Effect = "Allow", Action = ["fis:ListExperiments"], Resource = ["*"] }, # it has no resource of its own
-    {
-      Sid       = "FirstExperimentOfTheAccount"
-      Effect    = "Allow"
-      Action    = ["iam:CreateServiceLinkedRole"]
-      Resource  = ["arn:aws:iam::${local.account}:role/aws-service-role/fis.amazonaws.com/*"]
-      Condition = { StringEquals = { "iam:AWSServiceName" = "fis.amazonaws.com" } }
-    },
+    { Sid = "FirstExperimentOfTheAccount", Effect = "Allow", Action = ["iam:CreateServiceLinkedRole"], Resource = ["arn:aws:iam::${local.account}:role/aws-service-role/fis.amazonaws.com/*"], Condition = { StringEquals = { "iam:AWSServiceName" = "fis.amazonaws.com" } } },
   ]
 
   # Which service takes each role.

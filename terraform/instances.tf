@@ -7,12 +7,12 @@ data "aws_ssm_parameter" "ami" {
 locals {
   instances = merge(
     { for host in local.host_list : host.name => {
-      type   = lookup(var.instance_types, host.nodes[0].role, var.instance_type)
+      type   = var.instance_type
       zone   = host.zone
       subnet = host.zone
       kind   = "host"
       market = var.spot ? "spot" : "on-demand"
-      tags   = { Zone = host.zone } # experiments find a zone's hosts by it
+      tags   = { Zone = host.zone } # as of subnets
     } },
     { driver = { type = var.driver_instance_type, zone = local.zones[0], subnet = "control", kind = "driver", market = "on-demand", tags = {} } },
   )
@@ -100,11 +100,6 @@ resource "aws_instance" "lab" {
 
   lifecycle {
     ignore_changes = [ami] # a new image while a lab stands is no reason to rebuild it
-
-    precondition {
-      condition     = length(local.user_data[each.key]) * 3 / 4 <= 16384
-      error_message = "The user data of ${each.key} is longer than the 16 KiB that EC2 takes."
-    }
   }
 
   # It boots with what these give it, and not before there is an end to it.

@@ -1,7 +1,7 @@
 # No way in from the internet and none out: the instances reach the AWS services that
 # they need through endpoints.
 resource "aws_vpc" "lab" {
-  cidr_block           = var.vpc_cidr
+  cidr_block           = local.cidr
   enable_dns_hostnames = true
 
   tags = { Name = var.name }
@@ -10,6 +10,7 @@ resource "aws_vpc" "lab" {
 # The driver and the endpoints have a subnet of their own, so that a zone can be
 # cut off from the others without cutting off the driver.
 locals {
+  cidr    = "10.75.0.0/16" # any will do: nothing else is connected to it
   subnets = merge({ control = local.zones[0] }, { for zone in local.zones : zone => zone })
 
   # Systems Manager has the token and lets people in; the driver calls the Fault
@@ -21,10 +22,10 @@ resource "aws_subnet" "lab" {
   for_each = local.subnets
 
   vpc_id            = aws_vpc.lab.id
-  cidr_block        = cidrsubnet(var.vpc_cidr, 8, each.key == "control" ? 0 : index(local.zones, each.key) + 1)
+  cidr_block        = cidrsubnet(local.cidr, 8, each.key == "control" ? 0 : index(local.zones, each.key) + 1)
   availability_zone = local.zone_names[each.value]
 
-  tags = { Name = "${var.name}-${each.key}" }
+  tags = merge({ Name = "${var.name}-${each.key}" }, each.key == "control" ? {} : { Zone = each.key }) # experiments find a zone by it
 }
 
 resource "aws_route_table" "lab" {
@@ -38,11 +39,6 @@ resource "aws_route_table_association" "lab" {
 
   subnet_id      = each.value.id
   route_table_id = aws_route_table.lab.id
-}
-
-# The default group allows its members to talk to each other; nothing is to use it.
-resource "aws_default_security_group" "unused" {
-  vpc_id = aws_vpc.lab.id
 }
 
 # S3 has the lab's bucket and the packages of Amazon Linux, and costs nothing here.

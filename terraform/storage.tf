@@ -11,15 +11,8 @@ resource "aws_s3_bucket_policy" "lab" {
   bucket = aws_s3_bucket.lab.id
 
   policy = jsonencode({
-    Version = "2012-10-17"
-    Statement = [{
-      Sid       = "OnlyEncrypted"
-      Effect    = "Deny"
-      Principal = "*"
-      Action    = "s3:*"
-      Resource  = [aws_s3_bucket.lab.arn, "${aws_s3_bucket.lab.arn}/*"]
-      Condition = { Bool = { "aws:SecureTransport" = "false" } }
-    }]
+    Version   = "2012-10-17"
+    Statement = [{ Sid = "OnlyEncrypted", Effect = "Deny", Principal = "*", Action = "s3:*", Resource = [aws_s3_bucket.lab.arn, "${aws_s3_bucket.lab.arn}/*"], Condition = { Bool = { "aws:SecureTransport" = "false" } } }]
   })
 }
 

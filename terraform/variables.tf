@@ -90,17 +90,6 @@ variable "instance_type" {
   default     = "c7g.medium"
 }
 
-variable "instance_types" {
-  description = "Other types for single roles, such as { raft = \"c7g.large\" }."
-  type        = map(string)
-  default     = {}
-
-  validation {
-    condition     = alltrue([for role in keys(var.instance_types) : contains(local.roles, role) && var.size == "full"])
-    error_message = "instance_types: want the roles ${join(", ", local.roles)}, and size = full: in a small lab a host has several roles, so that instance_type is that of all."
-  }
-}
-
 variable "driver_instance_type" {
   description = "Type of the driver's instance. It makes the load: too small a one makes runs inconclusive."
   type        = string
@@ -146,17 +135,6 @@ variable "commit" {
   description = "The commit that the binary was built from, for the reports. make finds it out."
   type        = string
   default     = "unknown"
-}
-
-variable "vpc_cidr" {
-  description = "Addresses of the lab's own network, a /16."
-  type        = string
-  default     = "10.75.0.0/16"
-
-  validation {
-    condition     = endswith(var.vpc_cidr, "/16") && try(cidrsubnet(var.vpc_cidr, 0, 0) == var.vpc_cidr, false)
-    error_message = "vpc_cidr: want a /16 on its boundary, such as 10.75.0.0/16."
-  }
 }
 
 variable "fis_enabled" {

@@ -27,10 +27,6 @@ mock_resource "aws_iam_role" {
   defaults = { arn = "arn:aws:iam::123456789012:role/test" }
 }
 
-mock_resource "aws_subnet" {
-  defaults = { arn = "arn:aws:ec2:ap-northeast-2:123456789012:subnet/subnet-1" }
-}
-
 mock_resource "aws_ssm_parameter" {
   defaults = { arn = "arn:aws:ssm:ap-northeast-2:123456789012:parameter/locklab/test" }
 }
