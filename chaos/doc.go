@@ -14,9 +14,10 @@
 // hit was seen to be hit), heal asked, ended (when the last of it was seen to be
 // back), and what was not seen is not proven. Nor is a fault of links if a byte of the
 // workload, on its own connections, passed as if the fault were not there: see
-// package link for what can be told of which fault. Delays are compared with the round
-// trips just before the fault, the quick quarter with the quick quarter, and must add more
-// than twice what those varied by. In the history, From and To of a
+// package link for what can be told of which fault. Each ordered pair of hosts that a fault is
+// to hit must show it, or nine of ten where the fault draws what it hits. Delays are compared
+// with what each way took just before the fault, the quick quarter with the quick quarter, and
+// must add more than twice what that varied by. In the history, From and To of a
 // fault of links are its two sides as the scenario names them; a fault that is
 // written with "between" hits both ways.
 //

@@ -385,20 +385,25 @@ func (c control) trips(to string) (all []link.RTT) {
 	}
 	for n := uint64(now-c.start) / uint64(probeEvery); n > 0 && len(all) < 16; n-- {
 		at := c.start + int64(n)*int64(probeEvery)
-		took := time.Millisecond
+		took, there := time.Millisecond, time.Millisecond/2
 		if c.varies != nil {
+			there += c.varies(time.Duration(at-c.start), n)
 			took += c.varies(time.Duration(at-c.start), n)
 		}
 		for id, i := range c.active[c.host] {
 			if delay := i.Effect.Least(0); !toxic.Cuts(i.Effect) && slices.Contains(i.ToHosts, to) && at >= c.since[c.host+id] {
-				took += delay
-				if i.Direction == link.Both {
-					took += delay
+				for _, way := range []link.Direction{link.Up, link.Down} {
+					if i.Direction == way || i.Direction == link.Both {
+						took += delay
+						if way == link.Up {
+							there += delay
+						}
+					}
 				}
 			}
 		}
 		if at+int64(took) <= now {
-			all = append(all, link.RTT{Sequence: n, SentAge: time.Duration(now - at), Took: took})
+			all = append(all, link.RTT{Sequence: n, SentAge: time.Duration(now - at), Took: took, There: there})
 		}
 	}
 	slices.Reverse(all)

@@ -22,7 +22,7 @@ func (kinds) Bandwidth() Kind {
 			if err != nil || rate < 1 || rate > mostBytes {
 				f.Get("bytes_per_s").Fail("%q: want a whole number from 1 to %d: probes see no more", text, mostBytes)
 			}
-			return onLinks(f.sides(), &toxic.Bandwidth{BytesPerS: rate}, slower{link.ProbeTime(rate)})
+			return onLinks(f.sides(), &toxic.Bandwidth{BytesPerS: rate}, slower{link.ProbeTime(rate), link.ProbeTime(rate)})
 		},
 	}
 }

@@ -1,7 +1,9 @@
 package fault
 
 import (
-	"errors"
+	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"locklab/chaos/toxic"
@@ -28,33 +30,82 @@ func (kinds) Flaky() Kind {
 			}
 			f.need("stall")
 			stall := f.duration("stall", leastStall)
-			return onLinks(f.sides(), &toxic.Flaky{Loss: loss, Stall: stall}, stalls{slower{stall}})
+			return onLinks(f.sides(), &toxic.Flaky{Loss: loss, Stall: stall}, bychance{slower{stall, stall}, stall / 2, loss})
 		},
 	}
 }
 
-// stalls proves that one round trip took longer than any before: stalls come by chance.
-type stalls struct{ slower }
+const (
+	// shownBy is the share of the legs on which something random must have been seen.
+	shownBy = 0.9
+	// improbable is what does not happen by chance.
+	improbable = 1e-4
+)
 
-func (s stalls) Begun(c *Change, now Reports) (at int64, err error) {
-	err = errNoProbes
-	for _, pair := range c.bothWays() {
-		probe, seenAt, ok := now.peer(pair.From, pair.To)
-		if !ok {
-			continue
+// bychance proves that a share of what is sent is late: on nine of ten legs something was, and
+// on all of them as much as that share explains.
+type bychance struct {
+	slower
+	after time.Duration // is late
+	share float64
+}
+
+func (b bychance) Begun(c *Change, now Reports) (first int64, err error) {
+	legs, shown := 0, 0
+	err = c.eachLeg(now, func(l leg, seen []passage) error {
+		legs++
+		all := c.since(l, seen)
+		if len(all) < wantedRTTs {
+			return fmt.Errorf("there are %d %s since: want %d", len(all), l, wantedRTTs)
 		}
-		usual, unusable := c.usual(pair, 1, s.by)
-		if unusable != nil {
-			err = unusable
-			continue
+		usual, err := c.usual(l, 1, b.by)
+		if err != nil {
+			return err
 		}
-		for _, r := range probe.RTTs {
-			sentAt := seenAt - int64(r.SentAge)
-			if sentAt >= c.Applied && r.Took >= usual+s.by/2 {
-				return sentAt, nil
+		isLate := func(p passage) bool { return p.took >= usual+b.after }
+		if n := slices.IndexFunc(all, isLate); n >= 0 {
+			if shown++; shown == 1 || all[n].sent < first {
+				first = all[n].sent
 			}
 		}
-		err = errors.New("no probe was stalled")
+		trials, late := draws(all, usual, isLate)
+		if toxic.AtMost(late, trials, b.share) < improbable || late > 0 && 1-toxic.AtMost(late-1, trials, b.share) < improbable {
+			return fmt.Errorf("%d of %d %s were stalled: a share of %v does not explain that", late, trials, l, b.share)
+		}
+		return nil
+	})
+	if err == nil && float64(shown) < shownBy*float64(legs) {
+		err = fmt.Errorf("no probe was stalled on %d of %d ways between hosts", legs-shown, legs)
 	}
-	return 0, err
+	return first, err
+}
+
+// Ended wants nothing to be late any more of the last passages.
+func (b bychance) Ended(c *Change, now Reports) (int64, error) { return b.passages(c, now, 1, false) }
+
+// since adds what was seen of a leg since the change: a report has the last few only.
+func (c *Change) since(l leg, seen []passage) []passage {
+	for _, p := range seen {
+		if p.sent >= c.Applied && !slices.ContainsFunc(c.seen[l], func(q passage) bool { return q.number == p.number }) {
+			c.seen[l] = append(c.seen[l], p)
+		}
+	}
+	return c.seen[l]
+}
+
+// draws counts the passages that did not wait behind another one, as each of them was a draw of
+// its own, and those of them that were late.
+func draws(all []passage, usual time.Duration, isLate func(passage) bool) (trials, late int) {
+	free := int64(math.MinInt64) // when all before had arrived
+	for _, p := range all {
+		waits := p.left+int64(usual) < free
+		free = max(free, p.arrived)
+		if waits {
+			continue
+		}
+		if trials++; isLate(p) {
+			late++
+		}
+	}
+	return trials, late
 }

@@ -11,7 +11,8 @@ func (kinds) Jitter() Kind {
 		read: func(f fields) Fault {
 			f.need("jitter")
 			l := &toxic.Latency{Jitter: f.duration("jitter", 2*leastShift)} // half of it is usual
-			return onLinks(f.sides(), l, slower{l.Jitter / 2})
+			by, share := l.Late()
+			return onLinks(f.sides(), l, bychance{slower{by, by}, by, share})
 		},
 	}
 }

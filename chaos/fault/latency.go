@@ -2,6 +2,8 @@ package fault
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"locklab/chaos/toxic"
@@ -19,52 +21,42 @@ func (kinds) Latency() Kind {
 		read: func(f fields) Fault {
 			f.need("delay")
 			l := &toxic.Latency{Delay: f.duration("delay", leastShift), Jitter: f.duration("jitter", 0)}
-			return onLinks(f.sides(), l, slower{l.Delay + l.Jitter/2})
+			return onLinks(f.sides(), l, slower{l.Delay, l.Delay + l.Jitter/2})
 		},
 	}
 }
 
-// slower proves that round trips take longer, by this much for each direction that is hit.
-// It compares the quick quarter of the round trips with that of those before: a busy machine
-// makes some of them long, never short.
-type slower struct{ by time.Duration }
+// slower proves that the traffic of every ordered pair takes longer, by this much at least. It
+// compares the quick quarter of the passages with that of those before: a busy machine makes
+// some of them long, never short.
+type slower struct{ by, adds time.Duration }
 
-func (s slower) Adds() time.Duration { return s.by }
+func (s slower) Adds() time.Duration { return s.adds }
 
 func (s slower) Ready(c *Change) bool { return c.compares() }
 
-func (s slower) Begun(c *Change, now Reports) (int64, error) { return s.roundTrips(c, now, true) }
+func (s slower) Begun(c *Change, now Reports) (int64, error) { return s.passages(c, now, quick, true) }
 
-func (s slower) Ended(c *Change, now Reports) (int64, error) { return s.roundTrips(c, now, false) }
+func (s slower) Ended(c *Change, now Reports) (int64, error) { return s.passages(c, now, quick, false) }
 
-// roundTrips wants every probed pair's delay of now to be on the right side of the middle
+// passages wants a quantile of what every leg takes now to be on the right side of the middle
 // between what it was before and what the fault makes of it.
-func (s slower) roundTrips(c *Change, now Reports, slow bool) (last int64, err error) {
-	some := false
-	for _, pair := range c.bothWays() {
-		probe, at, ok := now.peer(pair.From, pair.To)
-		if !ok {
-			continue
-		}
-		shift := s.by * time.Duration(c.ways(pair))
-		usual, err := c.usual(pair, 0.75, shift)
+func (s slower) passages(c *Change, now Reports, q float64, slow bool) (last int64, err error) {
+	last = math.MinInt64
+	err = c.eachLeg(now, func(l leg, seen []passage) error {
+		usual, err := c.usual(l, 0.75, s.by)
 		if err != nil {
-			return 0, err
+			return err
 		}
-		fresh, first := freshOf(probe, at, c.Applied)
+		fresh := slices.DeleteFunc(seen, func(p passage) bool { return p.sent < c.Applied })
 		if len(fresh) < wantedRTTs {
-			return 0, fmt.Errorf("host %s has %d answers of %s since: want %d", pair.From, len(fresh), pair.To, wantedRTTs)
+			return fmt.Errorf("there are %d %s since: want %d", len(fresh), l, wantedRTTs)
 		}
-		if takes, middle := quantile(fresh, quick), usual+shift/2; (takes >= middle) != slow {
-			return 0, fmt.Errorf("round trips from %s to %s take %v: that is on the wrong side of %v", pair.From, pair.To, takes, middle)
+		if more := quantile(tookOf(fresh), q) - usual; (more >= s.by/2) != slow {
+			return fmt.Errorf("%s take %v more than before: that is on the wrong side of %v", l, more.Round(10*time.Microsecond), s.by/2)
 		}
-		if !some || first > last {
-			last = first
-		}
-		some = true
-	}
-	if !some {
-		return 0, errNoProbes
-	}
-	return last, nil
+		last = max(last, fresh[0].sent)
+		return nil
+	})
+	return last, err
 }

@@ -56,36 +56,77 @@ type Change struct {
 	Asked   int64   // when it was asked for
 	Applied int64   // when it was in force everywhere
 
-	back map[Pair]int64 // when a pair's traffic was first seen to be back
+	back map[Pair]int64    // when a pair's traffic was first seen to be back
+	seen map[leg][]passage // what was seen of each leg since
 }
 
 // NewChange is one that was asked for and is in force.
 func NewChange(plan Plan, before Reports, asked, applied int64) *Change {
-	return &Change{plan, before, asked, applied, map[Pair]int64{}}
+	return &Change{plan, before, asked, applied, map[Pair]int64{}, map[leg][]passage{}}
 }
 
 func (c *Change) hits(pair Pair) bool { return slices.Contains(c.Plan.Pairs, pair) }
 
-// ways is how many of the two ways of a round trip the fault hits.
-func (c *Change) ways(pair Pair) (n int) {
-	for _, p := range []Pair{pair, {pair.To, pair.From}} {
-		if c.hits(p) {
-			n++
-		}
-	}
-	return n
+// leg is one way of the probes of a host to a peer, and back the way of their answers.
+type leg struct {
+	from, to string
+	back     bool
 }
 
-// bothWays are the pairs whose round trips the fault changes, each once.
-func (c *Change) bothWays() (pairs []Pair) {
-	for _, p := range c.Plan.Pairs {
-		for _, q := range []Pair{p, {p.To, p.From}} {
-			if !slices.Contains(pairs, q) {
-				pairs = append(pairs, q)
+// legsOf are the ways that show the traffic of an ordered pair: of From's probes there, and of
+// To's answers back.
+func legsOf(pair Pair) []leg {
+	return []leg{{pair.From, pair.To, false}, {pair.To, pair.From, true}}
+}
+
+func (l leg) String() string {
+	if l.back {
+		return fmt.Sprintf("answers from %s to %s", l.to, l.from)
+	}
+	return fmt.Sprintf("probes from %s to %s", l.from, l.to)
+}
+
+// passage is one probe, or its answer, on a leg. The clocks of two hosts differ: only
+// differences between what passages took mean something, and between left and arrived.
+type passage struct {
+	number              uint64
+	sent, left, arrived int64
+	took                time.Duration
+}
+
+// passages are those of a leg that a report has, oldest first; ok is false if the host does not
+// probe the other.
+func (r Reports) passages(l leg) (all []passage, ok bool) {
+	probe, at, ok := r.peer(l.from, l.to)
+	for _, rtt := range probe.RTTs {
+		sent := at - int64(rtt.SentAge)
+		p := passage{rtt.Sequence, sent, sent, sent + int64(rtt.There), rtt.There}
+		if l.back {
+			p = passage{rtt.Sequence, sent, p.arrived, sent + int64(rtt.Took), rtt.Took - rtt.There}
+		}
+		all = append(all, p)
+	}
+	return all, ok
+}
+
+// eachLeg calls f for the legs of all pairs that are probed, and wants one at least.
+func (c *Change) eachLeg(now Reports, f func(l leg, seen []passage) error) (err error) {
+	err = errNoProbes
+	for _, pair := range c.Plan.Pairs {
+		for _, l := range legsOf(pair) {
+			seen, ok := now.passages(l)
+			if !ok {
+				continue
+			}
+			if err == errNoProbes { //nolint:errorlint // set above
+				err = nil
+			}
+			if wrong := f(l, seen); wrong != nil && err == nil {
+				err = wrong
 			}
 		}
 	}
-	return pairs
+	return err
 }
 
 var errNoProbes = errors.New("no host probes another across the fault")
@@ -118,44 +159,38 @@ const (
 	quick = 0.25
 )
 
-// usual is the round trip before the fault. Where it varied, up to a quantile, by as much
-// as half of what the fault adds, nothing can be told from it.
-func (c *Change) usual(pair Pair, upTo float64, shift time.Duration) (time.Duration, error) {
-	probe, _, _ := c.Before.peer(pair.From, pair.To)
-	if len(probe.RTTs) < wantedRTTs {
-		return 0, fmt.Errorf("host %s has %d answers of %s before the fault: want %d", pair.From, len(probe.RTTs), pair.To, wantedRTTs)
+// usual is what a leg took before the fault. Where that varied, up to a quantile, by as much as
+// half of what the fault adds, nothing can be told from it.
+func (c *Change) usual(l leg, upTo float64, shift time.Duration) (time.Duration, error) {
+	seen, _ := c.Before.passages(l)
+	if len(seen) < wantedRTTs {
+		return 0, fmt.Errorf("there are %d %s before the fault: want %d", len(seen), l, wantedRTTs)
 	}
-	all := make([]time.Duration, 0, len(probe.RTTs))
-	for _, r := range probe.RTTs {
-		all = append(all, r.Took)
-	}
+	all := tookOf(seen)
 	usual := quantile(all, quick)
 	if noise := quantile(all, upTo) - usual; noise >= shift/2 {
-		return 0, fmt.Errorf("round trips from %s to %s varied by %v before the fault: %v more cannot be told from that", pair.From, pair.To, noise.Round(10*time.Microsecond), shift)
+		return 0, fmt.Errorf("%s varied by %v before the fault: %v more cannot be told from that", l, noise.Round(10*time.Microsecond), shift)
 	}
 	return usual, nil
 }
 
-// compares says whether there are enough round trips before the fault.
+// compares says whether there are enough passages before the fault.
 func (c *Change) compares() bool {
-	return !slices.ContainsFunc(c.bothWays(), func(pair Pair) bool {
-		probe, _, ok := c.Before.peer(pair.From, pair.To)
-		return c.Before == nil || ok && len(probe.RTTs) < wantedRTTs
-	})
+	return c.Before != nil && !errors.Is(c.eachLeg(c.Before, func(_ leg, seen []passage) error {
+		if len(seen) < wantedRTTs {
+			return errTooFew
+		}
+		return nil
+	}), errTooFew)
 }
 
-// freshOf are the round trips of probes that were sent after a moment, and when the
-// first of them was sent.
-func freshOf(probe link.PeerReport, at, after int64) (fresh []time.Duration, first int64) {
-	for _, r := range probe.RTTs {
-		if sentAt := at - int64(r.SentAge); sentAt >= after {
-			if len(fresh) == 0 {
-				first = sentAt
-			}
-			fresh = append(fresh, r.Took)
-		}
+var errTooFew = errors.New("too few probes")
+
+func tookOf(all []passage) (took []time.Duration) {
+	for _, p := range all {
+		took = append(took, p.took)
 	}
-	return fresh, first
+	return took
 }
 
 func quantile(all []time.Duration, q float64) time.Duration {

@@ -41,13 +41,15 @@
 // Each host runs an echo service and probes its peers through links that take the
 // same faults. [Report] says per peer what was sent and answered and how long it
 // took, and per origin what was heard, so that a lost request and a lost answer
-// can be told apart by comparing two hosts' reports. Ages are relative to the
-// report: hosts need no common clock.
+// can be told apart by comparing two hosts' reports. The echo service says when it read each
+// probe, so that each way of a round trip can be compared with what it took before. Ages are
+// relative to the report, and ways compared with themselves: hosts need no common clock.
 //
 // Probes have links of their own. So the data links say, too, what passed: from
 // [Host.Apply] to [Host.Heal] each notes how long what arrived in that time took to leave.
 // Of a hold, drop or reset nothing may have left, of a latency or a
 // bandwidth nothing sooner than it lets (down to three quarters of that and no finer
-// than 200 µs). Jitter and flaky spare any byte by chance: of them, of what breaks
-// outside the lab, and of links without traffic, only the probes speak.
+// than 200 µs). Jitter and flaky spare any byte by chance: of them the share that was late must not
+// be improbably small. Of what breaks outside the lab, and of links without traffic, only the
+// probes speak.
 package link

@@ -15,14 +15,14 @@ import (
 
 // The echo protocol. A connection starts with a hello: the magic number, one byte
 // with the length of the origin's name, the name. Then come frames, which the
-// echo service sends back as they are:
+// echo service sends back with the time at which it had read them:
 //
-//	magic uint32 | padding uint32 | sequence uint64 | sent at uint64 | padding
+//	magic uint32 | padding uint32 | sequence uint64 | sent at uint64 | echoed at uint64 | padding
 //
-// Big-endian. "Sent at" means something to the origin only.
+// Big-endian. "Sent at" is of the origin's clock, "echoed at" of the echo service's.
 const (
 	magic        = 0x6c6f636b
-	frameBytes   = 24
+	frameBytes   = 32
 	maxPadding   = 16 << 10
 	maxNameBytes = 100
 	maxOrigins   = 1024
@@ -95,6 +95,7 @@ func (e *echo) serve(c *net.TCPConn) error {
 			return err
 		}
 		e.remember(origin, sequence)
+		binary.BigEndian.PutUint64(frame[24:], uint64(clock.Mono())) //nolint:gosec // only carried
 		if _, err := c.Write(frame); err != nil {
 			return fmt.Errorf("answer probe: %w", err)
 		}
@@ -162,6 +163,7 @@ func putFrame(b []byte, padding int, sequence uint64, sent int64) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(padding)) //nolint:gosec // at most maxPadding
 	b = binary.BigEndian.AppendUint64(b, sequence)
 	b = binary.BigEndian.AppendUint64(b, uint64(sent)) //nolint:gosec // only carried
+	b = binary.BigEndian.AppendUint64(b, 0)
 	return append(b, make([]byte, padding)...)
 }
 

@@ -31,7 +31,7 @@ func (h Hand) What() string {
 	if i := h.Impairment; i.ID != downID(i.Link) {
 		return fmt.Sprintf("%s, %s", toxic.TypeOf(i.Effect), i.Direction)
 	}
-	return "down"
+	return "taken down"
 }
 
 // Opened lists the links, by name. Those of probes are not the user's.

@@ -3,6 +3,7 @@ package link
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"net"
 	"slices"
@@ -69,11 +70,13 @@ type PeerReport struct {
 	RTTs        []RTT         `json:"rtts"` // the last few, oldest first
 }
 
-// RTT is one answered probe.
+// RTT is one answered probe. Only differences between Theres mean something: it is from the
+// host's clock to the peer's.
 type RTT struct {
 	Sequence uint64        `json:"sequence"`
 	SentAge  time.Duration `json:"sent_age_ns,format:nano"`
 	Took     time.Duration `json:"took_ns,format:nano"`
+	There    time.Duration `json:"there_ns,format:nano"` // the part of it to the peer
 }
 
 // Heard is the youngest probe that arrived from an origin.
@@ -167,6 +170,7 @@ type sample struct {
 	sequence uint64
 	sentAt   int64
 	took     time.Duration
+	there    time.Duration
 }
 
 func newProber(origin, to, addr string) *prober {
@@ -325,11 +329,11 @@ func (p *prober) read(conn net.Conn) {
 			return
 		}
 		buf = frame
-		p.answer(sequence, sent)
+		p.answer(sequence, sent, int64(binary.BigEndian.Uint64(frame[24:]))) //nolint:gosec // only carried
 	}
 }
 
-func (p *prober) answer(sequence uint64, sentAt int64) {
+func (p *prober) answer(sequence uint64, sentAt, echoedAt int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.answered = max(p.answered, sequence)
@@ -337,7 +341,7 @@ func (p *prober) answer(sequence uint64, sentAt int64) {
 	if len(p.rtts) == keptRTTs {
 		p.rtts = slices.Delete(p.rtts, 0, 1)
 	}
-	p.rtts = append(p.rtts, sample{sequence, sentAt, time.Duration(p.answeredAt - sentAt)})
+	p.rtts = append(p.rtts, sample{sequence, sentAt, time.Duration(p.answeredAt - sentAt), time.Duration(echoedAt - sentAt)})
 }
 
 func (p *prober) report() PeerReport {
@@ -349,7 +353,7 @@ func (p *prober) report() PeerReport {
 		Answered: p.answered, AnsweredAge: time.Duration(now - p.answeredAt),
 	}
 	for _, s := range p.rtts {
-		r.RTTs = append(r.RTTs, RTT{s.sequence, time.Duration(now - s.sentAt), s.took})
+		r.RTTs = append(r.RTTs, RTT{s.sequence, time.Duration(now - s.sentAt), s.took, s.there})
 	}
 	return r
 }

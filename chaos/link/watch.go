@@ -13,16 +13,21 @@ import (
 )
 
 // least is how long so many bytes take at least between arriving at a link and leaving
-// it, with a margin because toxics aim at the middle of the timer's errors. Of jitter and
-// flaky, which may spare any byte by chance, and of what takes less than the margin,
-// nothing can be asked: for those the probes alone speak.
+// it, with a margin because toxics aim at the middle of the timer's errors. Jitter and flaky may spare
+// any byte by chance: of them the share is asked for that is late. Of what takes less than
+// the margin the probes alone speak.
 func (i Impairment) least(bytes int64) time.Duration {
 	d := i.Effect.Least(bytes)
 	if toxic.Cuts(i.Effect) {
 		return d
 	}
-	return d - max(d/4, 200*time.Microsecond)
+	return margin(d)
 }
+
+func margin(d time.Duration) time.Duration { return d - max(d/4, 200*time.Microsecond) }
+
+// improbable is what does not happen by chance, in any of a thousand links.
+const improbable = 1e-9
 
 // watch follows the bytes that arrive at one link from the moment at which an impairment
 // is in force there: none may leave sooner than it lets.
@@ -33,15 +38,27 @@ type watch struct {
 	mu       sync.Mutex
 	early    map[Direction]int64 // bytes
 	quickest time.Duration       // of these
+	all      map[Direction]int   // how often bytes left
+	late     map[Direction]int   // and how often as late as chance has a share of them
 }
 
 // pass is called for bytes that left.
 func (w *watch) pass(way Direction, bytes int64, took time.Duration) {
-	if took >= w.impairment.least(bytes) || !slices.Contains(w.impairment.Direction.ways(), way) {
+	if !slices.Contains(w.impairment.Direction.ways(), way) {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if random, is := w.impairment.Effect.(toxic.Random); is {
+		by, _ := random.Late()
+		w.all[way]++
+		if took >= margin(by) {
+			w.late[way]++
+		}
+	}
+	if took >= w.impairment.least(bytes) {
+		return
+	}
 	if len(w.early) == 0 || took < w.quickest {
 		w.quickest = took
 	}
@@ -54,18 +71,22 @@ func (w *watch) contradicts(host string, spec Spec) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, way := range Both.ways() {
-		if w.early[way] == 0 {
-			continue
-		}
 		from, to := "host "+host, cmp.Or(spec.ToNode, spec.Name)
 		if way == Down {
 			from, to = to, from
 		}
-		passed := fmt.Sprintf("%d bytes passed from %s to %s", w.early[way], from, to)
-		if toxic.Cuts(w.impairment.Effect) {
-			return passed + " while the link was to be cut"
+		if w.early[way] > 0 {
+			passed := fmt.Sprintf("%d bytes passed from %s to %s", w.early[way], from, to)
+			if toxic.Cuts(w.impairment.Effect) {
+				return passed + " while the link was to be cut"
+			}
+			return fmt.Sprintf("%s sooner than with the %s that was to be there, one after %v", passed, w.impairment.Effect.Kind(), w.quickest)
 		}
-		return fmt.Sprintf("%s sooner than with the %s that was to be there, one after %v", passed, w.impairment.Effect.Kind(), w.quickest)
+		if random, is := w.impairment.Effect.(toxic.Random); is {
+			if _, share := random.Late(); toxic.AtMost(w.late[way], w.all[way], share) < improbable {
+				return fmt.Sprintf("only %d of the %d times that bytes passed from %s to %s were late, which is too few for the %s that was to be there", w.late[way], w.all[way], from, to, w.impairment.Effect.Kind())
+			}
+		}
 	}
 	return ""
 }
@@ -136,7 +157,7 @@ func (l *link) watch(i Impairment) {
 	if i.ByHand || l.spec.Name == probeName(l.spec.ToHost) {
 		return
 	}
-	all := append(slices.Clone(l.watches.list()), &watch{impairment: i, since: clock.Mono(), early: map[Direction]int64{}})
+	all := append(slices.Clone(l.watches.list()), &watch{impairment: i, since: clock.Mono(), early: map[Direction]int64{}, all: map[Direction]int{}, late: map[Direction]int{}})
 	l.watches.all.Store(&all)
 }
 

@@ -3,7 +3,9 @@
 package main_test
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +15,9 @@ import (
 	"sync"
 	"testing"
 
+	toxiproxy "github.com/Shopify/toxiproxy/v2/client"
+
+	"locklab/internal/seed"
 	"locklab/internal/testfile"
 	"locklab/locks/locktest"
 	"locklab/reports/result"
@@ -73,10 +78,13 @@ func TestE2EToxiproxyCLI(t *testing.T) {
 	wants(0, "latency=30", "inspect", link)
 	wants(0, "Removed toxic 'slow'", "toxic", "remove", "-n", "slow", link)
 	wants(1, "toxic not found", "toxic", "remove", "-n", "slow", link)
-	wants(1, "want one of latency, jitter", "toxic", "add", "-t", "latency", "-a", "latncy=1", link)
-	wants(1, "no toxic of the type", "toxic", "add", "-t", "nonsense", link)
+	wants(0, "Added upstream latency toxic 'typo'", "toxic", "add", "-t", "latency", "-u", "-a", "latncy=1", "-n", "typo", link) // which toxiproxy takes
+	wants(0, "Removed toxic 'typo'", "toxic", "remove", "-n", "typo", link)
+	wants(1, "invalid toxic type", "toxic", "add", "-t", "nonsense", link)
+	wants(0, "is now disabled", "toggle", link)
+	wants(0, "is now enabled", "toggle", link)
 	wants(1, "proxy not found", "inspect", "master-a:nobody:redis")
-	wants(1, "want toxics only", "delete", link)
+	wants(1, "want toxics, or enabled", "delete", link)
 	lab.signal(t, os.Interrupt)
 	lab.wants(t, 130)
 
@@ -84,11 +92,63 @@ func TestE2EToxiproxyCLI(t *testing.T) {
 	if !blames(r, "was broken by hand") {
 		t.Errorf("%s: %s", r.Verdict.Status, r.Verdict.Why)
 	}
-	if r.Faults = slices.DeleteFunc(r.Faults, func(f result.Fault) bool { return f.Kind != history.FaultByHand }); len(r.Faults) != 3 {
-		t.Errorf("the ledger has %+v, want the three toxics that were put on by hand", r.Faults)
+	if r.Faults = slices.DeleteFunc(r.Faults, func(f result.Fault) bool { return f.Kind != history.FaultByHand }); len(r.Faults) != 5 {
+		t.Errorf("the ledger has %+v, want the update and the four others that were done by hand", r.Faults)
 	}
 	if page := testfile.Read(t, filepath.Join(out, "index.html")); !strings.Contains(string(page), "link master-a to redis-a-1/redis (locklab-hold, up)") {
 		t.Error("the report does not show what was done by hand")
+	}
+	nothingLeft(t)
+}
+
+// TestE2EToxiproxyFaults: a hundred faults that a program draws end no run.
+func TestE2EToxiproxyFaults(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	lab := begin(t, nil, "run", "--locks", "redis", "--workload", "mutex", "--scenarios", "baseline", "--duration", "10s",
+		"--toxiproxy-api", "127.0.0.1:0", "--out", out)
+	client := toxiproxy.NewClient(apiOf(t, lab))
+	lab.said.awaitLine(t, "measuring")
+	const at = 7
+	draw, taken := seed.Seed(at).Rand(), 0
+	for n := range 100 {
+		all, err := client.Proxies()
+		if err != nil || len(all) == 0 {
+			t.Fatalf("fault %d of seed %d: %d links, %v", n, at, len(all), err)
+		}
+		names := slices.Sorted(maps.Keys(all))
+		link := all[names[draw.IntN(len(names))]]
+		switch draw.IntN(6) {
+		case 0:
+			link.Enabled = !link.Enabled
+			err = link.Save()
+		case 1:
+			for _, toxic := range link.ActiveToxics {
+				err = errors.Join(err, link.RemoveToxic(toxic.Name))
+			}
+		case 2:
+			for _, toxic := range link.ActiveToxics {
+				_, failed := link.UpdateToxic(toxic.Name, draw.Float32(), toxiproxy.Attributes{"timeout": draw.IntN(50), "rate": draw.IntN(5), "bytes": draw.IntN(500)})
+				err = errors.Join(err, failed)
+			}
+		default:
+			kinds := []string{"latency", "bandwidth", "slow_close", "timeout", "reset_peer", "slicer", "limit_data"}
+			_, err = link.AddToxic(fmt.Sprint("n", n), kinds[draw.IntN(len(kinds))], []string{"upstream", "downstream"}[draw.IntN(2)], draw.Float32(), toxiproxy.Attributes{
+				"latency": draw.IntN(50), "jitter": draw.IntN(10), "rate": draw.IntN(5), "delay": draw.IntN(50),
+				"timeout": draw.IntN(100), "average_size": 1 + draw.IntN(50), "bytes": draw.IntN(500),
+			})
+		}
+		if err != nil {
+			t.Errorf("fault %d of seed %d on %s: %v", n, at, link.Name, err)
+		} else {
+			taken++
+		}
+	}
+	if err := client.ResetState(); err != nil {
+		t.Error(err)
+	}
+	lab.wants(t, 4) // inconclusive
+	if r := read(t, out).Results[0]; !blames(r, "was broken by hand") {
+		t.Errorf("%s: %s: %s, after %d faults", r.Lock, r.Verdict.Status, r.Verdict.Why, taken)
 	}
 	nothingLeft(t)
 }

@@ -566,6 +566,16 @@ var regressions = map[string][]regression{
 			"chaos/toxic.TestForeign",
 		},
 		{
+			"a latency both ways was proven by one way alone, and a flaky link by one late probe of one pair of ten",
+			"a scenario with fault: flaky between: [zones], on a busy machine",
+			"chaos/fault.TestEveryOrderedPairIsProven",
+		},
+		{
+			"bytes of the workload that passed as if there were no flaky link, or no jitter, contradicted nothing",
+			"a scenario with fault: flaky whose links carry the workload's bytes unharmed",
+			"chaos/link.TestDataLinksSayWhatPassed",
+		},
+		{
 			"four of toxiproxy's toxics ended the lab by SIGABRT: timeout when it expires or is removed, reset_peer, limit_data, and a new connection under reset_peer",
 			"locklab run --toxiproxy-api 127.0.0.1:8474, and POST a timeout of 200 to /proxies/NAME/toxics",
 			"chaos/link/reference.TestLinksDoAsToxiproxyDoes",
