@@ -69,7 +69,11 @@ func (le *lease) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err = le.wait(ctx); err == nil && !le.session.isLost() && ctx.Err() == nil && le.taken.CompareAndSwap(false, true) {
+	err = le.wait(ctx)
+	if !le.locker.inTime(le.session) {
+		le.locker.lose(le.session) // after a pause of this process
+	}
+	if err == nil && !le.session.isLost() && ctx.Err() == nil && le.taken.CompareAndSwap(false, true) {
 		return nil
 	}
 	if err == nil {

@@ -32,13 +32,13 @@ type ensemble struct {
 	ended   []chan struct{}
 }
 
-func startEnsemble(tb testing.TB, n int) *ensemble {
+func startEnsemble(tb testing.TB, n int, settings ...string) *ensemble {
 	tb.Helper()
 	const tries = 3 // somebody else may have taken a port before its server did
 	err := errors.New("no try")
 	for range tries {
 		var e *ensemble
-		if e, err = tryEnsemble(tb, n); err == nil {
+		if e, err = tryEnsemble(tb, n, settings); err == nil {
 			return e
 		}
 		tb.Log("another try: ", err)
@@ -48,7 +48,7 @@ func startEnsemble(tb testing.TB, n int) *ensemble {
 }
 
 // tryEnsemble fails if a server ends early, or if none leads within a minute.
-func tryEnsemble(tb testing.TB, n int) (*ensemble, error) {
+func tryEnsemble(tb testing.TB, n int, settings []string) (*ensemble, error) {
 	tb.Helper()
 	_, err := exec.LookPath("java")
 	if _, err2 := os.Stat("/usr/share/java/zookeeper.jar"); err != nil || err2 != nil {
@@ -68,7 +68,7 @@ func tryEnsemble(tb testing.TB, n int) (*ensemble, error) {
 		dir := filepath.Join(parent, fmt.Sprint(i))
 		_, port, _ := net.SplitHostPort(addr)
 		text := "tickTime=500\ninitLimit=20\nsyncLimit=3\nadmin.enableServer=false\nmaxSessionTimeout=60000\ndataDir=" + dir +
-			"\nclientPortAddress=127.0.0.1\nclientPort=" + port + "\n" + strings.Join(servers, "\n") + "\n"
+			"\nclientPortAddress=127.0.0.1\nclientPort=" + port + "\n" + strings.Join(append(servers, settings...), "\n") + "\n"
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			tb.Fatal(err)
 		}

@@ -96,21 +96,20 @@ func (silent) Printf(string, ...any) {}
 func (l *Locker) keep(s *session) {
 	defer s.wire.close()
 	defer s.conn.Close() // frees what was held, if a server can be reached
-	defer l.lose(s)
+	defer func() {
+		l.lose(s)
+		// Whoever held has to notice before another one can: that is what the margin is for.
+		clock.Await(l.clock, s.wire.session()/20, l.closing)
+	}()
 	for {
 		asked := l.clock.Now()
 		err, over := l.renew(s, asked)
-		if over && !s.isLost() {
-			l.lose(s)
-			// Whoever held has to notice before another one can: that is what the margin is for.
-			clock.Await(l.clock, time.Duration(s.wire.granted.Load())/20, l.closing)
-		}
 		if over || errors.Is(err, zk.ErrSessionExpired) {
 			return
 		}
-		wait := l.options.Session / 6
-		if err != nil || !l.extend(s, asked) {
-			wait = l.options.Timeout / 10
+		wait := l.options.Timeout / 10
+		if err == nil && l.extend(s, asked) {
+			wait = s.wire.session() / 6
 		}
 		if _, lost := clock.Await(l.clock, min(wait, l.left(s)), s.lost); lost {
 			return
@@ -160,7 +159,7 @@ func everybody() []zk.ACL { return zk.WorldACL(zk.PermAll) }
 
 // extend counts the session from when it was renewed. It is of no use if it was over by then.
 func (l *Locker) extend(s *session, asked time.Time) bool {
-	granted := time.Duration(s.wire.granted.Load())
+	granted := s.wire.session()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s.isLost() || granted <= 0 {
@@ -173,6 +172,9 @@ func (l *Locker) extend(s *session, asked time.Time) bool {
 	s.until, s.renewed = believed(granted, s.renewed, asked), asked
 	return true
 }
+
+// inTime says whether the session surely lives, by the clock: keep may not have noticed yet that it is over.
+func (l *Locker) inTime(s *session) bool { return l.clock.Now().Before(l.ends(s)) }
 
 // left is how long a session can still be believed in. One that is being opened has all the
 // time that there is.

@@ -58,6 +58,9 @@ func (w *wire) hangUp(age time.Duration) {
 	}
 }
 
+// session is how long the servers have granted a session; 0 if they have granted none yet.
+func (w *wire) session() time.Duration { return time.Duration(w.granted.Load()) }
+
 // since is when the current connection, or the last one, was made.
 func (w *wire) since() time.Time {
 	w.mu.Lock()

@@ -72,6 +72,47 @@ func TestTheHolderNoticesFirst(t *testing.T) {
 	locktest.NoticesFirst(t, holder, waiter, clk, o.Session*5/6)
 }
 
+// TestGrantedTooLate: the process stands still while its claim is answered, for longer than its session
+// lasts. What renews the session has not noticed when it goes on. What it is granted then is no grant, and
+// whoever else holds in this session has the margin to notice.
+func TestGrantedTooLate(t *testing.T) {
+	e := startEnsemble(t, 1)
+	link := locktest.NewLink(t, e.addrs[0])
+	o := patient()
+	clk := &locktest.Leaping{Caught: o.Session / 20, Timers: make(chan func(), 1)} // the margin
+	l := newClient(t, []string{link.Addr()}, clk, o)
+	held := locktest.Acquire(t, l, "held")
+	next := locktest.Later(t, newClient(t, e.addrs, nil, o), "held")
+	link.Hold(true)
+	got := locktest.Later(t, l, "r")
+	clk.Leap(2 * o.Session)
+	link.Hold(false)
+	locktest.AwaitLost(t, held)
+	fire := <-clk.Timers
+	if len(next) > 0 {
+		t.Error("another client holds before the first one has had the time to notice")
+	}
+	fire()
+	locktest.Release(t, <-next)
+	lease := <-got
+	if until, _ := lease.Expires(); !clk.Now().Before(until) {
+		t.Errorf("granted at %v, to %v", clk.Now(), until)
+	}
+	locktest.Release(t, lease)
+}
+
+// TestAShorterSession than was asked for, as servers allow no longer one, is renewed in time.
+func TestAShorterSession(t *testing.T) {
+	e := startEnsemble(t, 1, "maxSessionTimeout=3000")
+	held := locktest.Acquire(t, newClient(t, e.addrs, nil, patient()), "r")
+	first, _ := held.Expires()
+	locktest.Eventually(t, "the session is renewed for as long again, or lost", func() bool {
+		until, _ := held.Expires()
+		return signals.Closed(held.Lost()) || until.After(first.Add(3*time.Second))
+	})
+	locktest.Release(t, held)
+}
+
 // TestSurvivesAServer: a client whose server is gone goes on with another one, in the same
 // session, and what it held is still held.
 func TestSurvivesAServer(t *testing.T) {
