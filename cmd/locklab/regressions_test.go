@@ -756,6 +756,41 @@ var regressions = map[string][]regression{
 		},
 	},
 
+	"locks on PostgreSQL and ZooKeeper": {
+		{
+			"users with schemas of their own did not exclude each other, nor did users with different encodings of names: both held", "ALTER ROLE one SET client_encoding = 'LATIN1', CREATE SCHEMA AUTHORIZATION one, and a name with a letter beyond ASCII",
+			"locks/pglock.TestUsersExcludeEachOther",
+		},
+		{
+			"a server or user with synchronous_commit=off forgot grants in a crash: two held, and tokens went back", "postgres -c synchronous_commit=off, and a crash",
+			"locks/pglock.TestCommitsThatAreAnsweredEarly",
+		},
+		{
+			"every acquisition failed behind PgBouncer, and waits that ended made PgBouncer 1.18 end itself", "postgres:lease through PgBouncer with its defaults",
+			"locks/pglock.TestBehindPgBouncer",
+		},
+		{
+			"a holder whose session the server had ended, and that was told, noticed up to half a second later", "SELECT pg_terminate_backend(PID) of the holder",
+			"locks/pglock.TestASessionThatTheServerEnds",
+		},
+		{
+			"a grant that was read after a pause was believed, though its session was over: another client held", "kill -STOP while a claim is answered, the end of its session, kill -CONT",
+			"locks/pglock.TestGrantedTooLate",
+		},
+		{
+			"the same on ZooKeeper, by the time of the session", "kill -STOP while a claim is answered, the end of its session, kill -CONT",
+			"locks/zklock.TestGrantedTooLate",
+		},
+		{
+			"a session longer than the servers allow was renewed by the time that was asked for, and lost again and again", "zookeeper:session=30s on servers with maxSessionTimeout=3000",
+			"locks/zklock.TestAShorterSession",
+		},
+		{
+			"a user that lacked a right on the tables retried to the end of its time, and was told of that", "REVOKE CREATE ON SCHEMA public FROM PUBLIC, and postgres as another user",
+			"locks/pglock.TestAUserWithoutRights",
+		},
+	},
+
 	"benchmarks": {
 		{
 			"make bench did not say that redlock's one-key rows measured wake-ups and a local queue, nor that etcd's Mutex hands over on a timer, and had no row against redsync with 1 ms delay or a mutex without the timer",

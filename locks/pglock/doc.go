@@ -10,16 +10,21 @@
 //
 // Weaknesses: one server, so with its zone all is gone, and with its data the tokens begin anew.
 // Without a lease every waiter and every holder keeps a connection, and a holder that is paused or
-// cut off without a reset blocks all others until it is back or TCP gives up; it may have lost the
-// session without knowing, for up to three times Options.Timeout. advisory: two names may share a hash,
-// and a pool in front of the server that shares sessions breaks it. lease: waiters poll, and
+// cut off without a reset blocks all others until it is back or TCP gives up. A session that the
+// server ended is noticed when the server says so; over a link that carries nothing, within three
+// times Options.Timeout. advisory: two names may share a hash. lease: waiters poll, and
 // a holder may outlive its lease: only the token protects the resource. A lease whose answer was
 // lost blocks the others until it is over.
+//
+// Assumptions: the server keeps what it says is on disk (fsync=on). Clients that exclude each other dial the
+// same database; their users have rights on its tables public.locklab_locks and public.locklab_fence, which
+// the first client makes. A pooler such as PgBouncer may be in between: postgres and advisory need
+// one that pools sessions, as what they hold is a session's; lease works with one that pools transactions too.
 //
 // Outcomes of pgx's errors. Surely not: an error of the server (pgconn.PgError: 55P03
 // lock_not_available, 57014 query_canceled ...), which ends the transaction (advisory: once the
 // session has confirmed that it holds nothing), what pgconn.SafeToRetry says, a connection that
-// could not be had, and every error of what only leads to asking: preparing the statement, making
+// could not be had, and every error of what only leads to asking: making
 // the row or the tables (too, unless the server said it: ErrUnavailable).
 // Unknown: every other error, because the session, or the UPDATE, may live on at the server.
 //

@@ -61,13 +61,16 @@ func New(cfg Config) (*Locker, error) {
 	}
 	pool.MaxConns = int32(cfg.Options.Conns) //nolint:gosec // at most 1000
 	pool.ConnConfig.ConnectTimeout = cfg.Options.Timeout
-	pool.ConnConfig.RuntimeParams["lock_timeout"] = fmt.Sprint(cfg.Options.LockTimeout.Milliseconds())
+	// A pooler such as PgBouncer passes no named statements on, and of the settings only few, of which this
+	// is one: names of resources are the same bytes to all clients.
+	pool.ConnConfig.DefaultQueryExecMode, pool.ConnConfig.DescriptionCacheCapacity = pgx.QueryExecModeCacheDescribe, 16
+	pool.ConnConfig.RuntimeParams["client_encoding"] = "UTF8"
 	// A statement whose context ends is cancelled at the server, so that its end is known.
 	pool.ConnConfig.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: cfg.Options.Timeout}
 	}
 	if cfg.Options.Variant != Lease {
-		pool.AfterConnect = skipTokens
+		pool.AfterConnect = func(ctx context.Context, c *pgx.Conn) error { return openSession(ctx, c, cfg.Options.LockTimeout) }
 	}
 	l := &Locker{
 		options: cfg.Options, clock: cfg.Clock,
@@ -84,15 +87,21 @@ func New(cfg Config) (*Locker, error) {
 	return l, nil
 }
 
-// skipTokens draws more tokens than may be in use at a server of at most 512 connections. A
-// token that is drawn in an open transaction need not be on the server's disk yet, so a server
-// that crashed could draw it again; but all its connections are new then, and each begins here.
-func skipTokens(ctx context.Context, c *pgx.Conn) error {
-	_, err := c.Exec(ctx, "SELECT count(nextval('locklab_fence')) FROM generate_series(1, 512)")
+// openSession sets what a session needs that holds locks, whatever is set for the server, the database or the
+// user: a token is on the server's disk when the transaction that drew it has been committed.
+//
+// Tokens that are drawn in open transactions need not be, so a server that crashed could draw them again. But
+// all its sessions are new then, and each begins here by drawing more tokens than can have been lost: by each
+// of at most 512 connections the 33 that PostgreSQL logs at once.
+func openSession(ctx context.Context, c *pgx.Conn, lockTimeout time.Duration) error {
+	if _, err := c.Exec(ctx, "SELECT set_config('synchronous_commit', 'on', false), set_config('lock_timeout', $1, false)", fmt.Sprint(lockTimeout.Milliseconds())); err != nil {
+		return err
+	}
+	_, err := c.Exec(ctx, "SELECT count(nextval('public.locklab_fence')) FROM generate_series(1, 512 * 33)")
 	if server := new(pgconn.PgError); errors.As(err, &server) && server.Code == undefinedTable {
 		return nil // nobody has drawn one
 	}
-	return err
+	return withPrivilege(err)
 }
 
 // errBusy says that somebody else holds.
@@ -115,7 +124,7 @@ func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, err
 		if err == nil {
 			return lease, nil
 		}
-		again := wait.Err() == nil && !errors.Is(err, locks.ErrUnknown) && !errors.Is(err, errExhausted)
+		again := wait.Err() == nil && !errors.Is(err, locks.ErrUnknown) && !errors.Is(err, errExhausted) && !errors.Is(err, errPrivilege)
 		if again && (!errors.Is(err, errBusy) || l.options.Variant == Lease) {
 			again = l.sleep(wait)
 		}
@@ -183,22 +192,6 @@ func (l *Locker) sleep(ctx context.Context) bool {
 // errExhausted says that every connection is in use, by holders and waiters.
 var errExhausted = fmt.Errorf("postgres: all connections are in use: %w", locks.ErrUnavailable)
 
-// asking takes a connection on which the statements are prepared: while that fails nothing has
-// been asked of the server, so nothing can have been granted.
-func (l *Locker) asking(ctx context.Context, statements ...string) (*pgxpool.Conn, error) {
-	c, err := l.conn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, sql := range statements {
-		if _, err := c.Conn().Prepare(ctx, sql, sql); err != nil {
-			defer c.Release()
-			return nil, fmt.Errorf("prepare: %w", l.judge(ctx, c, err, false))
-		}
-	}
-	return c, nil
-}
-
 // conn takes a connection.
 func (l *Locker) conn(ctx context.Context) (*pgxpool.Conn, error) {
 	wait, cancel := context.WithTimeout(ctx, l.options.Timeout)
@@ -213,16 +206,22 @@ func (l *Locker) conn(ctx context.Context) (*pgxpool.Conn, error) {
 	return nil, fmt.Errorf("connect: %w: %w", err, locks.ErrUnavailable)
 }
 
-// schema is made when it is missed, by one client at a time.
+// schema is made when it is missed, by one client at a time. All statements name the schema of what they
+// use: search_path is a user's own, and clients that do not find the same tables do not exclude each other.
 const schema = `
 SELECT pg_advisory_xact_lock(hashtextextended('locklab schema', 0));
-CREATE TABLE IF NOT EXISTS locklab_locks (
+CREATE TABLE IF NOT EXISTS public.locklab_locks (
 	resource text PRIMARY KEY, fence bigint NOT NULL DEFAULT 0,
 	owner text, expires timestamptz NOT NULL DEFAULT '-infinity'
 ) WITH (fillfactor = 50);
-CREATE SEQUENCE IF NOT EXISTS locklab_fence;`
+CREATE SEQUENCE IF NOT EXISTS public.locklab_fence;`
 
-const undefinedTable, lockNotAvailable, queryCanceled = "42P01", "55P03", "57014"
+const (
+	undefinedTable        = "42P01"
+	insufficientPrivilege = "42501"
+	lockNotAvailable      = "55P03"
+	queryCanceled         = "57014"
+)
 
 // judge says what an error of a statement means that may change who holds, or surely does not.
 // What was missing is made for the next try.
@@ -239,8 +238,19 @@ func (l *Locker) judge(ctx context.Context, c *pgxpool.Conn, err error, may bool
 		return errBusy
 	case server.Code == undefinedTable:
 		if _, failed := c.Conn().PgConn().Exec(ctx, schema).ReadAll(); failed != nil {
-			return fmt.Errorf("make the tables: %w", failed)
+			return withPrivilege(fmt.Errorf("make the tables: %w", failed))
 		}
+	}
+	return withPrivilege(err)
+}
+
+// errPrivilege says what a client's user lacks.
+var errPrivilege = errors.New("want SELECT, INSERT and UPDATE on public.locklab_locks and USAGE on public.locklab_fence, or CREATE on schema public to make them")
+
+// withPrivilege adds that to an error that says so.
+func withPrivilege(err error) error {
+	if server := new(pgconn.PgError); errors.As(err, &server) && server.Code == insufficientPrivilege {
+		return fmt.Errorf("%w: %w", err, errPrivilege)
 	}
 	return err
 }

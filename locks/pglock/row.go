@@ -32,12 +32,15 @@ type row struct {
 
 var _ locks.Lease = (*row)(nil)
 
-// The statements of a lease. The server's clock decides when one is over.
+// The statements of a lease. The server's clock decides when one is over. What grants is on the server's disk
+// when it is answered, whatever is set for the server, the database or the user: each statement sets that for
+// itself, as behind a pooler each may be of another session.
 const (
-	takeRow    = "UPDATE locklab_locks SET owner = $2, fence = fence + 1, expires = now() + $3 WHERE resource = $1 AND expires < now() RETURNING fence"
-	renewRow   = "UPDATE locklab_locks SET expires = now() + $4 WHERE resource = $1 AND owner = $2 AND fence = $3 AND expires > now()"
-	releaseRow = "UPDATE locklab_locks SET expires = '-infinity', owner = NULL WHERE resource = $1 AND owner = $2 AND fence = $3"
-	makeRow    = "INSERT INTO locklab_locks (resource) VALUES ($1) ON CONFLICT DO NOTHING"
+	onDisk     = "WITH disk AS MATERIALIZED (SELECT set_config('synchronous_commit', 'on', true)) "
+	takeRow    = onDisk + "UPDATE public.locklab_locks SET owner = $2, fence = fence + 1, expires = now() + $3 FROM disk WHERE resource = $1 AND expires < now() RETURNING fence"
+	renewRow   = onDisk + "UPDATE public.locklab_locks SET expires = now() + $4 FROM disk WHERE resource = $1 AND owner = $2 AND fence = $3 AND expires > now()"
+	releaseRow = "UPDATE public.locklab_locks SET expires = '-infinity', owner = NULL WHERE resource = $1 AND owner = $2 AND fence = $3"
+	makeRow    = "INSERT INTO public.locklab_locks (resource) VALUES ($1) ON CONFLICT DO NOTHING"
 )
 
 // margin is how much earlier than the server the holder gives up.
@@ -73,7 +76,7 @@ func (l *Locker) tryLease(ctx context.Context, resource string) (locks.Lease, er
 // take gives the fence of the row if it was free, and errBusy if not. If it made the row, nobody
 // has it yet.
 func (l *Locker) take(ctx context.Context, resource, owner string) (fence int64, made bool, err error) {
-	c, err := l.asking(ctx, takeRow)
+	c, err := l.conn(ctx)
 	if err != nil {
 		return 0, false, err
 	}
@@ -99,7 +102,7 @@ func (l *Locker) make(ctx context.Context, c *pgxpool.Conn, resource string) (ma
 
 // count runs a statement on the lease's row and says how many rows it changed.
 func (l *Locker) count(ctx context.Context, sql string, args ...any) (int64, error) {
-	c, err := l.asking(ctx, sql)
+	c, err := l.conn(ctx)
 	if err != nil {
 		return 0, err
 	}

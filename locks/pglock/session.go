@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -12,33 +12,38 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"locklab/locks"
-	"locklab/locks/clock"
 )
 
 // held is a lock that lives in a session of the server: a transaction's row lock or an
-// advisory lock. It owns a connection.
+// advisory lock. It owns a connection, which watch uses until it is over.
 type held struct {
 	locker   *Locker
 	resource string
 	token    int64
 	unlock   func(ctx context.Context, c *pgxpool.Conn) (was bool, err error)
-
-	mu    sync.Mutex // one statement at a time; guards what follows
-	conn  *pgxpool.Conn
-	over  bool // released or lost
-	timer clock.Timer
-	lost  chan struct{}
+	conn     *pgxpool.Conn
+	socket   *socket       // of the connection
+	over     atomic.Bool   // released or lost
+	watched  chan struct{} // closed when watch has ended
+	lost     chan struct{}
 
 	release locks.ReleaseOnce
 }
 
 var _ locks.Lease = (*held)(nil)
 
-// hold is the lease of what has just been granted.
-func (l *Locker) hold(ctx context.Context, c *pgxpool.Conn, resource string, token int64, unlock func(context.Context, *pgxpool.Conn) (bool, error)) (locks.Lease, error) {
-	h := &held{locker: l, resource: resource, token: token, unlock: unlock, conn: c, lost: make(chan struct{})}
-	h.mu.Lock()
-	defer h.mu.Unlock()
+// hold is the lease of what has just been granted, and was asked for then.
+func (l *Locker) hold(ctx context.Context, c *pgxpool.Conn, asked time.Time, resource string, token int64, unlock func(context.Context, *pgxpool.Conn) (bool, error)) (locks.Lease, error) {
+	// The server answers within lock_timeout. A client that stood still may have lost its session since.
+	if l.clock.Now().Sub(asked) > l.options.LockTimeout {
+		var err error
+		if !l.quietly(ctx, func(ctx context.Context) error { err = c.Ping(ctx); return err }) {
+			err = l.judge(ctx, c, fmt.Errorf("granted too late: %w", err), true)
+			drop(ctx, c, false)
+			return nil, err
+		}
+	}
+	h := &held{locker: l, resource: resource, token: token, unlock: unlock, conn: c, socket: socketOf(c.Conn().PgConn()), watched: make(chan struct{}), lost: make(chan struct{})}
 	if !l.keep(h) {
 		clean := l.quietly(ctx, func(ctx context.Context) error {
 			_, err := unlock(ctx, c)
@@ -50,7 +55,7 @@ func (l *Locker) hold(ctx context.Context, c *pgxpool.Conn, resource string, tok
 		}
 		return nil, locks.ErrClosed
 	}
-	h.timer = l.clock.AfterFunc(l.options.Timeout, h.look)
+	go h.watch() //nolint:contextcheck // it outlives the call
 	return h, nil
 }
 
@@ -58,16 +63,17 @@ func (l *Locker) hold(ctx context.Context, c *pgxpool.Conn, resource string, tok
 // locks is an inner query, and comes first.
 const (
 	beginRow     = "BEGIN"
-	lockRow      = "SELECT nextval('locklab_fence') FROM (SELECT FROM locklab_locks WHERE resource = $1 FOR UPDATE) AS locked"
-	lockAdvisory = "WITH locked AS MATERIALIZED (SELECT pg_advisory_lock(hashtextextended($1, 0))) SELECT nextval('locklab_fence') FROM locked"
+	lockRow      = "SELECT nextval('public.locklab_fence') FROM (SELECT FROM public.locklab_locks WHERE resource = $1 FOR UPDATE) AS locked"
+	lockAdvisory = "WITH locked AS MATERIALIZED (SELECT pg_advisory_lock(hashtextextended($1, 0))) SELECT nextval('public.locklab_fence') FROM locked"
 )
 
 // tryRow locks the row.
 func (l *Locker) tryRow(ctx context.Context, resource string) (locks.Lease, error) {
-	c, err := l.asking(ctx, beginRow, lockRow)
+	c, err := l.conn(ctx)
 	if err != nil {
 		return nil, err
 	}
+	asked := l.clock.Now()
 	var batch pgx.Batch
 	batch.Queue(beginRow)
 	batch.Queue(lockRow, resource)
@@ -81,7 +87,7 @@ func (l *Locker) tryRow(ctx context.Context, resource string) (locks.Lease, erro
 		err = closed
 	}
 	if err == nil && ctx.Err() == nil {
-		return l.hold(ctx, c, resource, token, func(ctx context.Context, c *pgxpool.Conn) (bool, error) {
+		return l.hold(ctx, c, asked, resource, token, func(ctx context.Context, c *pgxpool.Conn) (bool, error) {
 			_, err := c.Exec(ctx, "COMMIT")
 			return true, err
 		})
@@ -111,14 +117,15 @@ func (l *Locker) tryRow(ctx context.Context, resource string) (locks.Lease, erro
 
 // tryAdvisory locks the hash of the name.
 func (l *Locker) tryAdvisory(ctx context.Context, resource string) (locks.Lease, error) {
-	c, err := l.asking(ctx, lockAdvisory)
+	c, err := l.conn(ctx)
 	if err != nil {
 		return nil, err
 	}
+	asked := l.clock.Now()
 	var token int64
 	err = c.QueryRow(ctx, lockAdvisory, resource).Scan(&token)
 	if err == nil && ctx.Err() == nil {
-		return l.hold(ctx, c, resource, token, func(ctx context.Context, c *pgxpool.Conn) (was bool, err error) {
+		return l.hold(ctx, c, asked, resource, token, func(ctx context.Context, c *pgxpool.Conn) (was bool, err error) {
 			err = c.QueryRow(ctx, "SELECT pg_advisory_unlock(hashtextextended($1, 0))", resource).Scan(&was)
 			return was, err
 		})
@@ -158,39 +165,36 @@ func (l *Locker) quietly(ctx context.Context, clean func(context.Context) error)
 	return clean(ctx) == nil
 }
 
-// look asks the session whether it is alive, every Timeout: else its end would be noticed
-// by the release only.
-func (h *held) look() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.over {
+// watch asks the session whether it is alive: at once when the server says something or hangs up, and every
+// Timeout, as a link that carries nothing says nothing either.
+func (h *held) watch() {
+	defer close(h.watched)
+	for h.socket.listen(h.locker.options.Timeout, &h.over) {
+		if h.locker.quietly(context.Background(), h.conn.Ping) {
+			continue
+		}
+		if !h.over.Swap(true) {
+			close(h.lost)
+			h.locker.forget(h)
+			drop(context.Background(), h.conn, false)
+		}
 		return
 	}
-	ctx := context.Background()
-	if h.locker.quietly(ctx, h.conn.Ping) {
-		h.timer.Reset(h.locker.options.Timeout)
-		return
-	}
-	h.end()
-	close(h.lost)
-	h.locker.forget(h)
-	drop(ctx, h.conn, false)
 }
 
-func (h *held) end() {
-	h.over = true
-	h.timer.Stop()
+// unwatch waits until watch leaves the connection to who ended the hold.
+func (h *held) unwatch() {
+	h.socket.interrupt()
+	<-h.watched
 }
 
 // lose is told by Close.
 func (h *held) lose() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.over {
+	if h.over.Swap(true) {
 		return
 	}
-	h.end()
 	close(h.lost)
+	h.unwatch()
 	ctx := context.Background()
 	clean := h.locker.quietly(ctx, func(ctx context.Context) error {
 		_, err := h.unlock(ctx, h.conn)
@@ -215,12 +219,10 @@ func (h *held) Release(ctx context.Context) error {
 }
 
 func (h *held) releaseOnce(ctx context.Context) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.over {
+	if h.over.Swap(true) {
 		return locks.ErrNotHeld
 	}
-	h.end()
+	h.unwatch()
 	h.locker.forget(h)
 	var was bool
 	var err error

@@ -2,8 +2,10 @@ package pglock
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -30,7 +32,11 @@ type sockets struct {
 func newSockets(cfg *pgx.ConnConfig, limit time.Duration) *sockets {
 	s := &sockets{limit: limit, dials: cfg.DialFunc, open: map[*socket]struct{}{}}
 	cfg.DialFunc = s.dial
-	cfg.AfterConnect = func(_ context.Context, c *pgconn.PgConn) error { return c.Conn().SetDeadline(time.Time{}) }
+	cfg.AfterConnect = func(_ context.Context, c *pgconn.PgConn) error {
+		opened := socketOf(c)
+		opened.session.Store(true)
+		return opened.Conn.SetDeadline(time.Time{})
+	}
 	return s
 }
 
@@ -51,7 +57,7 @@ func (s *sockets) dial(ctx context.Context, network, addr string) (net.Conn, err
 		return nil, net.ErrClosed
 	}
 	s.open[c] = struct{}{}
-	return c, c.SetDeadline(s.latest())
+	return c, conn.SetDeadline(s.latest())
 }
 
 func (s *sockets) latest() time.Time { return clock.System().Now().Add(s.limit) }
@@ -70,12 +76,79 @@ func (s *sockets) close() {
 // socket is one of them.
 type socket struct {
 	net.Conn
-	all *sockets
+	all     *sockets
+	session atomic.Bool
+
+	reading sync.Mutex // one read at a time; guards early
+	early   []byte     // what listen read, which pgx has not
+
+	mu        sync.Mutex
+	listening bool
+}
+
+// socketOf is that of a connection, below TLS.
+func socketOf(c *pgconn.PgConn) *socket {
+	conn := c.Conn()
+	if secure, is := conn.(*tls.Conn); is {
+		conn = secure.NetConn()
+	}
+	return conn.(*socket) //nolint:forcetypeassert // all are dialed by dial
+}
+
+// Read gives what listen has read first.
+func (c *socket) Read(into []byte) (int, error) {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	if len(c.early) > 0 {
+		n := copy(into, c.early)
+		c.early = c.early[n:]
+		return n, nil
+	}
+	return c.Conn.Read(into)
+}
+
+// listen waits until the server says something or hangs up, at most for so long, or until interrupt. No
+// statement may run meanwhile. It says whether to look what became of the session: not when it is over.
+func (c *socket) listen(limit time.Duration, over *atomic.Bool) bool {
+	c.mu.Lock()
+	if over.Load() {
+		c.mu.Unlock()
+		return false
+	}
+	c.listening = true
+	_ = c.SetReadDeadline(clock.System().Now().Add(limit)) // if it fails, so does the read
+	c.mu.Unlock()
+
+	c.reading.Lock()
+	one := make([]byte, 1)
+	n, _ := c.Conn.Read(one) // an error comes again
+	c.early = append(c.early, one[:n]...)
+	c.reading.Unlock()
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.listening = false
+	_ = c.SetReadDeadline(time.Time{}) // if it fails, so does the next read
+	return !over.Load()
+}
+
+// interrupt ends listen.
+func (c *socket) interrupt() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.listening {
+		_ = c.SetReadDeadline(time.Unix(1, 0))
+	}
 }
 
 // SetDeadline sets the limit in place of what is later. No statement has a later one: pgx sets
-// them once a context has ended, and the one of its farewell.
+// them once a context has ended, and the one of its farewell. What is not a session has had its own from
+// the start, and keeps it: pgx would hang up on who is to cancel a statement as soon as that has ended, of
+// which PgBouncer dies up to version 1.19 (its issue 801).
 func (c *socket) SetDeadline(t time.Time) error {
+	if !c.session.Load() {
+		return nil
+	}
 	if latest := c.all.latest(); t.After(latest) {
 		t = latest
 	}

@@ -1,0 +1,190 @@
+package pglock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"locklab/internal/must"
+	"locklab/locks/clock"
+	"locklab/locks/locktest"
+)
+
+// server is a real one of a test's own.
+type server struct {
+	addr string
+	bin  string // the folder of its programs
+	dir  string // its data
+	args []string
+	attr *syscall.SysProcAttr // as whom it runs: not as root
+	cmd  *exec.Cmd
+}
+
+// startServer starts one, and returns its address.
+func startServer(tb testing.TB) string { tb.Helper(); return newServer(tb).addr }
+
+// newServer starts a server with these settings.
+func newServer(tb testing.TB, settings ...string) *server {
+	tb.Helper()
+	bin, err := exec.LookPath("initdb")
+	if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb"); err != nil && len(found) > 0 {
+		bin, err = found[len(found)-1], nil
+	}
+	if err != nil {
+		tb.Skip("PostgreSQL is not installed here: apt-get install postgresql")
+	}
+	bin, _ = filepath.EvalSymlinks(bin)
+	s := &server{bin: filepath.Dir(bin), addr: locktest.FreeAddr(tb), attr: &syscall.SysProcAttr{}}
+	s.dir, err = os.MkdirTemp("", "pglock-") //nolint:usetesting // tb.TempDir is root's only
+	must.Do(tb, err)
+	tb.Cleanup(func() { _ = os.RemoveAll(s.dir) })
+	if os.Geteuid() == 0 {
+		u, err := user.Lookup("nobody")
+		must.Do(tb, err)
+		uid, _ := strconv.Atoi(u.Uid)
+		gid, _ := strconv.Atoi(u.Gid)
+		must.Do(tb, os.Chown(s.dir, uid, gid))
+		s.attr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	}
+	initdb := s.program(tb, bin, "-D", s.dir, "-U", "locklab", "--auth=trust", "--no-sync", "--no-locale", "-E", "UTF8")
+	must.Do(tb, initdb.Wait())
+	_, port, _ := net.SplitHostPort(s.addr)
+	for _, set := range append([]string{"listen_addresses=127.0.0.1", "port=" + port, "unix_socket_directories=", "max_connections=200", "fsync=off"}, settings...) {
+		s.args = append(s.args, "-c", set)
+	}
+	s.start(tb)
+	tb.Cleanup(func() { s.end(syscall.SIGINT) })
+	return s
+}
+
+// program starts one that does not run as root.
+func (s *server) program(tb testing.TB, path string, args ...string) *exec.Cmd {
+	tb.Helper()
+	cmd := exec.Command(path, args...)
+	cmd.Dir, cmd.SysProcAttr = "/", s.attr
+	must.Do(tb, cmd.Start())
+	return cmd
+}
+
+// start starts the server, and waits until it answers.
+func (s *server) start(tb testing.TB) {
+	tb.Helper()
+	s.cmd = s.program(tb, filepath.Join(s.bin, "postgres"), append([]string{"-D", s.dir}, s.args...)...)
+	answers(tb, s.addr)
+}
+
+func answers(tb testing.TB, addr string) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
+	defer cancel()
+	for {
+		c, err := pgx.Connect(ctx, url(addr))
+		if err == nil {
+			_ = c.Close(ctx)
+			return
+		}
+		if clock.Sleep(ctx, 10*time.Millisecond) != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+func (s *server) end(by syscall.Signal) { _, _ = s.cmd.Process.Signal(by), s.cmd.Wait() }
+
+// crash has the server forget what it has not written, and starts it again.
+func (s *server) crash(tb testing.TB) {
+	tb.Helper()
+	s.end(syscall.SIGQUIT)
+	s.start(tb)
+}
+
+// ask has the server answer, as its superuser.
+func ask[T any](tb testing.TB, addr, sql string) (answer T) {
+	tb.Helper()
+	c, err := pgx.Connect(tb.Context(), url(addr))
+	must.Do(tb, err)
+	defer func() { _ = c.Close(tb.Context()) }()
+	must.Do(tb, c.QueryRow(tb.Context(), sql).Scan(&answer))
+	return answer
+}
+
+// do has the server run a statement, as its superuser.
+func do(tb testing.TB, addr, sql string) {
+	tb.Helper()
+	c, err := pgx.Connect(tb.Context(), url(addr))
+	must.Do(tb, err)
+	defer func() { _ = c.Close(tb.Context()) }()
+	_, err = c.Exec(tb.Context(), sql)
+	must.Do(tb, err)
+}
+
+// endSessions has the server end all others.
+func endSessions(tb testing.TB, addr string) {
+	tb.Helper()
+	do(tb, addr, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'")
+}
+
+// bounce starts a PgBouncer before the server, and returns its address.
+func (s *server) bounce(tb testing.TB, mode string) string {
+	tb.Helper()
+	const debian = "/usr/sbin/pgbouncer" // not on the path of all users
+	path, err := exec.LookPath("pgbouncer")
+	if _, there := os.Stat(debian); err != nil && there == nil {
+		path, err = debian, nil
+	}
+	if err != nil {
+		tb.Skip("PgBouncer is not installed here: apt-get install pgbouncer")
+	}
+	addr := locktest.FreeAddr(tb)
+	_, port, _ := net.SplitHostPort(addr)
+	_, behind, _ := net.SplitHostPort(s.addr)
+	config := filepath.Join(s.dir, mode+".ini")
+	text := fmt.Sprintf("[databases]\npostgres = host=127.0.0.1 port=%s user=locklab\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %s\n"+
+		"unix_socket_dir =\nauth_type = any\npool_mode = %s\n", behind, port, mode)
+	must.Do(tb, os.WriteFile(config, []byte(text), 0o644)) //nolint:gosec // its user must read it
+	cmd := s.program(tb, path, "-q", config)
+	tb.Cleanup(func() { _, _ = cmd.Process.Signal(syscall.SIGQUIT), cmd.Wait() })
+	answers(tb, addr)
+	return addr
+}
+
+// secure gives the server a certificate. It must be told to use it.
+func (s *server) secure(tb testing.TB) {
+	tb.Helper()
+	_, cert, key := locktest.NewAuthority(tb).Files("postgres")
+	for from, to := range map[string]string{cert: "server.crt", key: "server.key"} {
+		text, err := os.ReadFile(from)
+		must.Do(tb, err)
+		path := filepath.Join(s.dir, to)
+		must.Do(tb, os.WriteFile(path, text, 0o600))
+		if as := s.attr.Credential; as != nil {
+			must.Do(tb, os.Chown(path, int(as.Uid), int(as.Gid)))
+		}
+	}
+	do(tb, s.addr, "ALTER SYSTEM SET ssl = on")
+	do(tb, s.addr, "SELECT pg_reload_conf()")
+	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
+	defer cancel()
+	for {
+		c, err := pgx.Connect(ctx, strings.Replace(url(s.addr), "disable", "require", 1))
+		if err == nil {
+			_ = c.Close(ctx)
+			return
+		}
+		if err := clock.Sleep(ctx, 10*time.Millisecond); errors.Is(err, context.DeadlineExceeded) {
+			tb.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package pglock_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"locklab/internal/signals"
+	"locklab/locks"
+	"locklab/locks/locktest"
+	"locklab/locks/pglock"
+)
+
+// clientOf is a client that dials this URL.
+func clientOf(tb testing.TB, url, spec string) *pglock.Locker {
+	tb.Helper()
+	l, err := pglock.New(pglock.Config{URL: url, Options: locktest.Options(tb, pglock.ParseOptions, spec)})
+	return locktest.Open(tb, l, err)
+}
+
+var specs = []string{"postgres", "postgres:advisory", "postgres:lease"}
+
+// TestUsersExcludeEachOther whatever is set for one of them: a schema of their own in which names are looked
+// up first, another encoding of names.
+func TestUsersExcludeEachOther(t *testing.T) {
+	addr := startServer(t)
+	for user, set := range map[string]string{
+		"one": "", "schema": "CREATE SCHEMA AUTHORIZATION schema", "encoding": "ALTER ROLE encoding SET client_encoding = 'LATIN1'",
+	} {
+		do(t, addr, "CREATE ROLE "+user+" LOGIN SUPERUSER")
+		do(t, addr, set)
+	}
+	for _, spec := range specs {
+		for _, user := range []string{"schema", "encoding"} {
+			t.Run(spec+" "+user, func(t *testing.T) {
+				as := func(user string) *pglock.Locker {
+					return clientOf(t, strings.Replace(url(addr), "locklab@", user+"@", 1), spec)
+				}
+				resource := "가 ä " + t.Name()
+				first := locktest.Acquire(t, as(user), resource)
+				_ = locktest.Refused(t, as("one"), resource, 300*time.Millisecond)
+				locktest.Release(t, first)
+				before, _ := first.Token()
+				if after, _ := locktest.Acquire(t, as("one"), resource).Token(); after <= before {
+					t.Errorf("token %d after %d", after, before)
+				}
+			})
+		}
+	}
+}
+
+// TestAUserWithoutRights is told what it lacks.
+func TestAUserWithoutRights(t *testing.T) {
+	addr := startServer(t)
+	do(t, addr, "CREATE ROLE guest LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+	guest := strings.Replace(url(addr), "locklab@", "guest@", 1)
+	for _, made := range []bool{false, true} {
+		if made {
+			locktest.Acquire(t, newClient(t, addr, nil, "postgres"), "there")
+		}
+		for _, spec := range specs {
+			err := locktest.Refused(t, clientOf(t, guest, spec), "r", time.Second)
+			if !strings.Contains(err.Error(), "permission denied") || !strings.Contains(err.Error(), "USAGE on public.locklab_fence") {
+				t.Errorf("%s, tables made %v: %v", spec, made, err)
+			}
+		}
+	}
+	do(t, addr, "GRANT SELECT, INSERT, UPDATE ON public.locklab_locks TO guest; GRANT USAGE ON public.locklab_fence TO guest")
+	for _, spec := range specs {
+		locktest.Release(t, locktest.Acquire(t, clientOf(t, guest, spec), "granted "+spec))
+	}
+}
+
+// TestCommitsThatAreAnsweredEarly: on a server that is set to answer before it writes, what was granted is not
+// forgotten in a crash, neither by the lock nor by its tokens.
+func TestCommitsThatAreAnsweredEarly(t *testing.T) {
+	s := newServer(t, "synchronous_commit=off", "wal_writer_delay=10s")
+	lease := newClient(t, s.addr, nil, "postgres:lease,ttl=1m")
+	locktest.Release(t, locktest.Acquire(t, lease, "there")) // makes the tables
+	do(t, s.addr, "CHECKPOINT")
+	held := locktest.Acquire(t, lease, "held")
+	s.crash(t)
+	_ = locktest.Refused(t, newClient(t, s.addr, nil, "postgres:lease,ttl=1m"), "held", time.Second)
+	if signals.Closed(held.Lost()) {
+		t.Error("the holder was told that it does not hold")
+	}
+	for _, spec := range specs[:2] {
+		l := newClient(t, s.addr, nil, spec)
+		var highest locks.Token
+		for range 600 {
+			le := locktest.Acquire(t, l, spec)
+			locktest.Release(t, le)
+			token, _ := le.Token()
+			highest = max(highest, token)
+		}
+		s.crash(t)
+		if token, _ := locktest.Acquire(t, newClient(t, s.addr, nil, spec), spec).Token(); token <= highest {
+			t.Errorf("%s: token %d after %d", spec, token, highest)
+		}
+	}
+}
+
+// TestBehindPgBouncer with its defaults, clients exclude each other. Where it shares sessions, only leases do.
+func TestBehindPgBouncer(t *testing.T) {
+	s := newServer(t)
+	for mode, all := range map[string][]string{"session": specs, "transaction": {"postgres:lease"}} {
+		addr := s.bounce(t, mode)
+		for _, spec := range all {
+			t.Run(mode+" "+spec, func(t *testing.T) {
+				clients := []*pglock.Locker{newClient(t, addr, nil, spec), newClient(t, addr, nil, spec), newClient(t, s.addr, nil, spec)}
+				var before locks.Token
+				for i := range 2 * len(clients) {
+					le := locktest.Acquire(t, clients[i%3], mode)
+					_ = locktest.Refused(t, clients[(i+1)%3], mode, 50*time.Millisecond)
+					token, _ := le.Token()
+					if token <= before {
+						t.Errorf("token %d after %d", token, before)
+					}
+					before = token
+					locktest.Release(t, le)
+				}
+			})
+		}
+	}
+}
