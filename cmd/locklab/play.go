@@ -29,7 +29,7 @@ type playFlags struct {
 
 // ofPlay are the flags that play shares with run.
 func ofPlay() []string {
-	return []string{"locks", "topology", "rate", "groups", "seats", "seed", "out", "lang", "token-file", "agents", "wait", "lock-cmd"}
+	return []string{"locks", "topology", "rate", "groups", "seats", "patience", "seed", "out", "lang", "token-file", "agents", "wait", "lock-cmd"}
 }
 
 func newPlay() *cobra.Command {

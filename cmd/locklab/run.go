@@ -110,6 +110,7 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.suite, "suite", "", "instead: "+strings.Join(suite.Names(), ", ")+", file")
 	fl.DurationVar(&f.Duration, "duration", lab.DefaultDuration, "measured time of a run")
 	fl.DurationVar(&f.Warmup, "warmup", lab.DefaultWarmup, "time before it: only violations count")
+	fl.DurationVar(&f.Patience, "patience", 0, "how long clients wait (default 2.5s, or 25 round trips)")
 	fl.StringVar(&f.rate, "rate", "", "operations per second (default 300 matches)")
 	fl.IntVar(&f.Repeat, "repeat", 1, "runs of each combination")
 	fl.StringVar(&f.seed, "seed", "", "seed of every random choice (default: drawn)")
@@ -327,7 +328,7 @@ func (f *runFlags) config(ctx context.Context, stderr io.Writer) (lab.Config, []
 	err := inOrder(
 		func() error {
 			return errors.Join(catalog.Within("--duration", c.Duration, time.Second, time.Hour), catalog.Within("--warmup", c.Warmup, 0, time.Minute),
-				catalog.Within("--repeat", c.Repeat, 1, 1000))
+				catalog.Within("--repeat", c.Repeat, 1, 1000), f.checkPatience())
 		},
 		func() error {
 			if c.OTLP == "" {
@@ -343,6 +344,7 @@ func (f *runFlags) config(ctx context.Context, stderr io.Writer) (lab.Config, []
 			return err
 		},
 		func() error { return f.setUp(ctx, &c, stderr) },
+		func() error { f.follow(&c); return nil },
 		func() (err error) {
 			if c.External, err = external.Parse(f.external); err != nil {
 				return fmt.Errorf("--external: %w", err)
@@ -366,6 +368,24 @@ func (f *runFlags) config(ctx context.Context, stderr io.Writer) (lab.Config, []
 		return lab.Config{}, nil, err
 	}
 	return c, thresholds, nil
+}
+
+// follow has the times that the user does not set follow the topology's round trips.
+func (f *runFlags) follow(c *lab.Config) {
+	if !f.set.Changed("duration") {
+		c.Duration = c.Topology.Limit(c.Duration)
+	}
+	if !f.set.Changed("warmup") {
+		c.Warmup = c.Topology.Limit(c.Warmup)
+	}
+}
+
+// checkPatience checks what the user sets.
+func (f *runFlags) checkPatience() error {
+	if !f.set.Changed("patience") {
+		return nil
+	}
+	return catalog.Within("--patience", f.Patience, 100*time.Millisecond, 10*time.Minute)
 }
 
 // setUp checks what every lab is made of: the load, the topology and the locks.

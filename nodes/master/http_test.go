@@ -226,6 +226,11 @@ func TestSettings(t *testing.T) {
 	if err != nil || s.Hold != time.Second || s.SeatTimeout != master.DefaultSettings().SeatTimeout {
 		t.Errorf("got %+v, %v", s, err)
 	}
+	far, err := master.ParseSettings([]byte(`{"name":"a","patience":"10s","second":"3s",` + workers + `}`))
+	if usual := master.DefaultSettings(); err != nil || far.MatchTimeout != 4*usual.MatchTimeout || far.AcquireTimeout != 4*usual.AcquireTimeout ||
+		far.SeatTimeout != 3*usual.SeatTimeout || far.FeedSilence != 3*usual.FeedSilence {
+		t.Errorf("the limits do not follow patience and round trips: %+v, %v", far, err)
+	}
 	text, err := json.Marshal(s)
 	must.Do(t, err)
 	if again, err := master.ParseSettings(text); err != nil || fmt.Sprint(again) != fmt.Sprint(s) {

@@ -32,6 +32,12 @@ type Settings struct {
 	// Hold is how long the lock is held at least before a room is ordered; 0 is no
 	// longer than it takes.
 	Hold time.Duration `json:"hold,format:units"`
+	// Patience is how long players wait, 0 for the usual 2.5 s: a match request is given up
+	// before they leave.
+	Patience time.Duration `json:"patience,omitzero,format:units"`
+	// Second is how long that is which is a second where round trips are short; 0 is a second.
+	// What a worker must answer within follows it.
+	Second time.Duration `json:"second,omitzero,format:units"`
 
 	// MatchTimeout bounds a match request, but for Hold: that of another one, and its own.
 	MatchTimeout time.Duration `json:"-"`
@@ -83,8 +89,26 @@ func ParseSettings(text []byte) (Settings, error) {
 	if err := strictjson.Decode(text, &s); err != nil {
 		return Settings{}, fmt.Errorf("read master settings: %w", err)
 	}
+	s.follow()
 	return s, s.validate()
 }
+
+// follow has the limits follow the players' patience and the round trips.
+func (s *Settings) follow() {
+	scale := func(by, usual time.Duration, limits ...*time.Duration) {
+		for _, limit := range limits {
+			if by > 0 {
+				*limit = time.Duration(float64(*limit) * float64(by) / float64(usual))
+			}
+		}
+	}
+	scale(s.Patience, usualPatience, &s.MatchTimeout, &s.AcquireTimeout)
+	scale(s.Second, time.Second, &s.ReleaseTimeout, &s.LookTimeout, &s.SuspectLookTimeout, &s.SeatTimeout, &s.OrderTimeout,
+		&s.FeedSilence, &s.FeedReset, &s.ReadyTimeout)
+}
+
+// usualPatience is that of players for whom the limits are made.
+const usualPatience = 2500 * time.Millisecond
 
 func (s Settings) validate() error {
 	var errs []error
@@ -109,6 +133,9 @@ func (s Settings) validate() error {
 		if _, _, err := net.SplitHostPort(w.Addr); err != nil {
 			fail("workers[%d]: addr %q: want host:port: %w", i, w.Addr, err)
 		}
+	}
+	if s.Patience < 0 || s.Second < 0 {
+		fail("patience is %v and second %v: want 0s or more, such as 2.5s", s.Patience, s.Second)
 	}
 	if s.Hold < 0 {
 		fail("hold is %v: want 0s or more, such as 50ms", s.Hold)

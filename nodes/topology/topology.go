@@ -146,6 +146,11 @@ func (t *Topology) RoundTrip() (longest time.Duration) {
 // that are a second, or a part or a multiple of it, are counted in it.
 func (t *Topology) Second() time.Duration { return max(time.Second, 10*t.RoundTrip()) }
 
+// Limit is how long a limit is on the topology that takes d where round trips are short.
+func (t *Topology) Limit(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * t.Second().Seconds()).Round(time.Millisecond)
+}
+
 // BetweenZones is the base round trip between hosts of two zones, by their short names, or of one.
 func (t *Topology) BetweenZones(a, b string) RTT { return t.Latency.zones(a, b) }
 

@@ -41,6 +41,12 @@ func TestBuiltins(t *testing.T) {
 		}
 	}
 	want := map[string]map[string]int{
+		"aws-regions": {
+			"master:seoul-a": 1, "master:seoul-c": 1, "master:tokyo": 1, "master:oregon": 1, "master:virginia": 1, "master:frankfurt": 1,
+			"worker:seoul-a": 1, "worker:seoul-c": 1, "worker:tokyo": 1, "worker:oregon": 1, "worker:virginia": 1, "worker:frankfurt": 1,
+			"redis:seoul-a": 1, "redis:tokyo": 1, "redis:oregon": 1, "redis:virginia": 1, "redis:frankfurt": 1,
+			"raft:seoul-a": 1, "raft:tokyo": 1, "raft:oregon": 1, "raft:virginia": 1, "raft:frankfurt": 1,
+		},
 		"one-host":  {"master:a": 1, "worker:a": 1, "redis:a": 3, "raft:a": 3},
 		"seoul-2az": {"master:a": 1, "master:c": 1, "worker:a": 3, "worker:c": 3, "redis:a": 3, "redis:c": 2, "raft:a": 2, "raft:c": 1},
 		"seoul-3az": {
@@ -76,6 +82,23 @@ func TestQuestions(t *testing.T) {
 	}
 	if p, ok := topo.Node("raft-c"); !ok || p.Zone != "c" || p.Host != "raft-c" {
 		t.Errorf("node raft-c = %v, %t", p, ok)
+	}
+}
+
+// TestLimitsFollowTheRoundTrips, once ten of them take more than a second.
+func TestLimitsFollowTheRoundTrips(t *testing.T) {
+	for name, want := range map[string][2]time.Duration{
+		"seoul-2az":   {time.Millisecond, time.Second},
+		"one-host":    {0, time.Second},
+		"aws-regions": {264326 * time.Microsecond, 2643260 * time.Microsecond},
+	} {
+		topo := load(t, name)
+		if trip, second := topo.RoundTrip(), topo.Second(); trip != want[0] || second != want[1] {
+			t.Errorf("%s: the longest round trip is %v and a second %v, want %v and %v", name, trip, second, want[0], want[1])
+		}
+		if have, want := topo.Limit(2500*time.Millisecond), (want[1] * 5 / 2).Round(time.Millisecond); have != want {
+			t.Errorf("%s: a limit of 2.5 s is %v, want %v", name, have, want)
+		}
 	}
 }
 
@@ -177,7 +200,7 @@ func TestErrorsNameFileLineFieldAndWhatIsRight(t *testing.T) {
 
 func TestLoadUnknownSaysWhatThereIs(t *testing.T) {
 	_, err := topology.Load("seoul-9az")
-	if !errors.Is(err, topology.ErrInvalid) || !strings.Contains(err.Error(), "want one of one-host, seoul-2az, seoul-3az, or the path") {
+	if !errors.Is(err, topology.ErrInvalid) || !strings.Contains(err.Error(), "want one of aws-regions, one-host, seoul-2az, seoul-3az, or the path") {
 		t.Error(err)
 	}
 	_, err = topology.Load(t.TempDir())

@@ -22,6 +22,7 @@ type Options struct {
 	Examples int
 }
 
+// The limits are of runs with short round trips; of others it is [history.Run.Limit] of them.
 const (
 	// longStall is how long waiters without any grant may be left before a lock is not live
 	// any more: that, or an eighth of a run so short that it would be most of a fault.
@@ -210,8 +211,8 @@ func (c *Checker) Torn() { c.torn = true }
 // Findings judges what was added. The checker must not be used afterwards.
 func (c *Checker) Findings() *Findings {
 	f := &Findings{Run: c.run, Repeats: 1, Events: c.events, Errors: map[string]int64{}, Counts: map[string]int64{}, Violated: map[string]int64{}, Liveness: Live, RecoveryNS: -1, FirstViolationNS: math.MaxInt64}
-	c.stall = longStall
-	if c.run.DurationNS > 0 {
+	c.stall = c.run.Limit(longStall)
+	if c.run.DurationNS > 0 && c.run.SecondNS == 0 {
 		c.stall = min(longStall, time.Duration(c.run.DurationNS)/8)
 	}
 	f.LeastStall = c.stall

@@ -306,7 +306,7 @@ func (c *matchmaking) lostTrack(r *room) bool {
 // cutOff says whether a fault may have cut the master of a room, whose order is not on
 // record, off from a worker.
 func (c *matchmaking) cutOff(r *room, worker int32) bool {
-	return c.cut(r.by, worker, span{r.start - orderTime, r.start}, 0)
+	return c.cut(r.by, worker, span{r.start - int64(c.run.Limit(orderTime)), r.start}, 0)
 }
 
 // late says that the order of a room, which is not on record, arrived after its master had been killed.

@@ -223,12 +223,13 @@ func (c *Checker) inForce(f *fault) span {
 	if f.EndedNS < 0 {
 		return s
 	}
-	s.to += int64(faultMargin)
+	s.to += int64(c.run.Limit(faultMargin))
+	failover := int64(c.run.Limit(FailoverTime))
 	for _, name := range f.Nodes {
 		for _, away := range c.lives[c.names.id(name)].away {
 			if away.from >= s.from && away.from <= f.EndedNS {
-				back := min(max(away.to, f.EndedNS), math.MaxInt64-int64(FailoverTime))
-				s.to = max(s.to, back+int64(FailoverTime))
+				back := min(max(away.to, f.EndedNS), math.MaxInt64-failover)
+				s.to = max(s.to, back+failover)
 			}
 		}
 	}

@@ -226,7 +226,7 @@ func (f *Findings) unserved(want history.Availability) sentence.Text {
 }
 
 // tooShort says that the faults were over before a failover could be.
-func (f *Findings) tooShort() bool { return f.FaultsNS < int64(FailoverTime) }
+func (f *Findings) tooShort() bool { return f.FaultsNS < int64(f.Run.Limit(FailoverTime)) }
 
 // mayGoOn says that the lock as a whole was without a grant to the end of faults that were too short to tell
 // whether it goes on: of those who asked meanwhile nobody could be served.
@@ -261,9 +261,9 @@ func (f *Findings) told(want history.Expect) sentence.Text {
 			"too short a fault to tell whether it would have come back before that was over", text, stuck)
 	case f.untested():
 		text = sentence.Of("%s, but too few asked for the lock while the fault lasted", text)
-	case f.Liveness == Live && stall >= max(f.LeastStall, calmStall) && f.Longest.Of != "":
+	case f.Liveness == Live && stall >= max(f.LeastStall, f.Run.Limit(calmStall)) && f.Longest.Of != "":
 		text = sentence.Of("%s, and it stayed live, but nobody got %s for up to %v, as a fault began or ended or while a lease may have kept it", text, f.Longest.Of, stall)
-	case f.Liveness == Live && stall >= max(f.LeastStall, calmStall):
+	case f.Liveness == Live && stall >= max(f.LeastStall, f.Run.Limit(calmStall)):
 		text = sentence.Of("%s, and it stayed live, but for up to %v as a fault began or ended", text, stall)
 	case f.Liveness == Live:
 		text = sentence.Of("%s, and it stayed live", text)
@@ -290,7 +290,7 @@ func (f *Findings) told(want history.Expect) sentence.Text {
 	switch below := f.During.below(want.Availability.During); {
 	case below && f.tooShort():
 		text = sentence.Of("%s. That %.1f %% of the operations that a fault touched ended ok was not judged: "+
-			"it lasted %v, less than the %v that going on without what failed may take", text, 100*f.During.Share(), time.Duration(f.FaultsNS), FailoverTime)
+			"it lasted %v, less than the %v that going on without what failed may take", text, 100*f.During.Share(), time.Duration(f.FaultsNS), f.Run.Limit(FailoverTime))
 	case below && f.mayGoOn():
 		text = sentence.Of("%s. That %.1f %% of the operations that a fault touched ended ok was not judged either", text, 100*f.During.Share())
 	}

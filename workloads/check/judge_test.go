@@ -435,6 +435,33 @@ func TestAQuantileIsReached(t *testing.T) {
 	}
 }
 
+// TestLimitsFollowTheRoundTrips: where ten round trips take longer than a second, a stall is longer
+// too, and so is the time after a fault in which the lock may go on.
+func TestLimitsFollowTheRoundTrips(t *testing.T) {
+	brief := fault("f1", "zone-partition", 3000, 5500, cutAC)
+	for name, c := range map[string]struct {
+		second   int64
+		faults   []history.Event
+		down, up int64
+		want     string
+	}{
+		"2.4 s, and a second is one":            {0, nil, 5000, 7400, check.Stalls},
+		"2.4 s, and a second is 2.6 s":          {2600, nil, 5000, 7400, check.Live},
+		"2.8 s, and a second is 2.6 s":          {2600, nil, 5000, 7800, check.Stalls},
+		"a fault of 2.5 s to its end":           {0, brief, 3100, 5600, check.Down},
+		"the same, too short to tell down":      {2600, brief, 3100, 5800, check.Stalls},
+		"3 s after a fault began, 1.2 s beyond": {2600, brief, 4300, 6800, check.Live},
+	} {
+		run := world()
+		run.Run.SecondNS = c.second * ms
+		f := checktest.Events(slices.Concat([]history.Event{run}, phases(1000, 10_000, 10_100), c.faults, players(1000, 10_000, 0, 0),
+			locking(1000, c.down, 0, 0), asks("g", "m1", "timeout", c.down, c.up, 100), locking(c.up, 10_000, 0, 0)), options)
+		if f.Liveness != c.want {
+			t.Errorf("%s: %s, stall %v; want %s", name, f.Liveness, time.Duration(f.Longest.NS), c.want)
+		}
+	}
+}
+
 // TestAShortRun: faults are short in a short run, and so are the stalls that count in them; what
 // nothing disturbs need not be faster.
 func TestAShortRun(t *testing.T) {

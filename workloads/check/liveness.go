@@ -34,7 +34,7 @@ const electionTime = 2 * FailoverTime
 // is over soon.
 func (c *Checker) stallOf(w window) int64 {
 	if w.calm {
-		return int64(max(c.stall, calmStall))
+		return int64(max(c.stall, c.run.Limit(calmStall)))
 	}
 	return int64(c.stall)
 }
@@ -107,10 +107,10 @@ func (c *Checker) outside(t timeline) (list []window) {
 }
 
 // settles is how long after a fault somebody may wait because of it.
-func (c *Checker) settles() int64 { return max(int64(FailoverTime), c.leased()) }
+func (c *Checker) settles() int64 { return max(int64(c.run.Limit(FailoverTime)), c.leased()) }
 
 // leased is for how long at most nobody is granted what a holder left behind.
-func (c *Checker) leased() int64 { return c.run.LeaseNS + int64(leaseSlack) }
+func (c *Checker) leased() int64 { return c.run.LeaseNS + int64(c.run.Limit(leaseSlack)) }
 
 // leaseSlack is how long after the end of a lease the resource is granted at the latest.
 const leaseSlack = 500 * time.Millisecond
@@ -321,13 +321,13 @@ func (c *Checker) fared(f *Findings, t timeline, w window, live string, stall ou
 // failover is how long a fault lasts at least that tells a lock, or one of its
 // resources, that stalls from one that is down: longer than what is gone may keep it.
 func (f *Findings) failover(w window, resource string) int64 {
-	switch leased := f.Run.LeaseNS + int64(leaseSlack); {
+	switch leased := f.Run.LeaseNS + int64(f.Run.Limit(leaseSlack)); {
 	case !w.held && resource == "":
-		return int64(FailoverTime)
+		return int64(f.Run.Limit(FailoverTime))
 	case w.led && f.Run.LeaseNS > 0:
-		return leased + int64(electionTime)
+		return leased + int64(f.Run.Limit(electionTime))
 	default:
-		return max(int64(FailoverTime), leased)
+		return max(int64(f.Run.Limit(FailoverTime)), leased)
 	}
 }
 

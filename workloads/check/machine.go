@@ -26,7 +26,7 @@ const MaxOwnShare = 0.9
 // maxLate is how late a timer may go off at most: half of what counts as a stall. A
 // process that stands still for longer can be the greater part of a stall, or of a
 // timeout that a lock has to meet.
-func (c *Checker) maxLate() time.Duration { return c.stall / 2 }
+func (c *Checker) maxLate() time.Duration { return min(c.stall, longStall) / 2 }
 
 // HostLoad is what the CPUs of one machine did in the measured part, over all repeats.
 type HostLoad struct {

@@ -74,7 +74,7 @@ const (
 	// record any more.
 	lastWords = int64(time.Second)
 	// orderTime is how long an order, or a release, takes at most until it is recorded.
-	orderTime = 2 * int64(time.Second)
+	orderTime = 2 * time.Second
 	// orderly is how long a process takes at most to end that records all it did.
 	orderly = 5 * int64(time.Second) / 2
 	// maxOpen is how long a room waits for players that do not come.
@@ -127,7 +127,7 @@ func (c *Checker) cutShort(node int32, at int64) bool {
 	for _, s := range without(nil, span{at, until}, l.away) {
 		lived += s.to - s.from
 	}
-	return lived <= orderTime
+	return lived <= int64(c.run.Limit(orderTime))
 }
 
 // checkRunIsWhole wants what every run has: its phases, all of its load, the lives of its

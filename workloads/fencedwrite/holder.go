@@ -22,9 +22,6 @@ import (
 // Path is where masters serve the workload.
 const Path = "/v1/fenced-write/"
 
-// storeTimeout bounds one request to a store, as masters bound theirs to workers.
-const storeTimeout = 500 * time.Millisecond
-
 // Address is where a store is reached.
 type Address struct{ Name, URL string }
 
@@ -33,17 +30,21 @@ type Config struct {
 	mutex.Config
 	Stores     []Address
 	StoreToken string // what they want to see
+	// Second is how long that is which is a second where round trips are short; 0 is a second.
+	Second time.Duration
 }
 
 // Workload runs the holders of one master.
 type Workload struct {
 	*mutex.Workload
 	stores []*httpapi.Client // in the order that all masters know
+	// timeout bounds one request to a store, as masters bound theirs to workers.
+	timeout time.Duration
 }
 
 // Handler is the workload's side in the master. Close it before the locker.
 func Handler(c Config) *Workload {
-	w := &Workload{}
+	w := &Workload{timeout: cmp.Or(c.Second, time.Second) / 2}
 	for _, a := range slices.SortedFunc(slices.Values(c.Stores), func(a, b Address) int { return cmp.Compare(a.Name, b.Name) }) {
 		w.stores = append(w.stores, httpapi.NewClient(a.URL, httpapi.ClientConfig{Name: "store of " + a.Name, Token: c.StoreToken, Kinds: kinds()}))
 	}
@@ -63,7 +64,7 @@ func (w *Workload) Close() {
 // use reads, works and writes. What the store does not answer in time is not repeated.
 func (w *Workload) use(ctx context.Context, h *mutex.Held) {
 	store := w.storeOf(h)
-	if err := limited(ctx, func(ctx context.Context) error { _, err := store.Read(ctx); return err }); err != nil {
+	if err := w.limited(ctx, func(ctx context.Context) error { _, err := store.Read(ctx); return err }); err != nil {
 		return // nothing to build on
 	}
 	if wait(ctx, h) != nil {
@@ -72,7 +73,7 @@ func (w *Workload) use(ctx context.Context, h *mutex.Held) {
 	if w.Granted != nil {
 		w.Granted(h.Resource)
 	}
-	_ = limited(ctx, func(ctx context.Context) error { // the record says what became of it
+	_ = w.limited(ctx, func(ctx context.Context) error { // the record says what became of it
 		_, err := store.Write(ctx, !h.Plan.Unfenced)
 		return err
 	})
@@ -95,8 +96,8 @@ func wait(ctx context.Context, h *mutex.Held) error {
 	return nil
 }
 
-func limited(ctx context.Context, ask func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+func (w *Workload) limited(ctx context.Context, ask func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, w.timeout)
 	defer cancel()
 	return ask(ctx)
 }

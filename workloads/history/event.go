@@ -1,5 +1,7 @@
 package history
 
+import "time"
+
 // Kind says what an event is about.
 type Kind string
 
@@ -290,6 +292,14 @@ type Run struct {
 	// hosts and the shortest of each,
 	// or peers, through the links; 0 if the lock talks to nobody.
 	RTTNS int64 `json:"rtt_ns,omitempty"`
+	// SecondNS is ten round trips between the hosts of the topology that are farthest apart, if
+	// that is more than a second; else 0.
+	SecondNS int64 `json:"second_ns,omitempty"`
+}
+
+// Limit is how long a limit is in this run that takes d where round trips are short.
+func (r Run) Limit(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * max(1, float64(r.SecondNS)/float64(time.Second)))
 }
 
 // Program is what is known of a lock that the user brings.

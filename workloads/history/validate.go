@@ -65,7 +65,7 @@ func (r *Run) validate() error {
 		field string
 		ns    int64
 	}
-	spans := []span{{"warmup_ns", r.WarmupNS}, {"duration_ns", r.DurationNS}, {"lease_ns", r.LeaseNS}, {"rtt_ns", r.RTTNS}}
+	spans := []span{{"warmup_ns", r.WarmupNS}, {"duration_ns", r.DurationNS}, {"lease_ns", r.LeaseNS}, {"rtt_ns", r.RTTNS}, {"second_ns", r.SecondNS}}
 	for i, p := range r.Planned {
 		at := fmt.Sprintf("planned[%d].", i)
 		spans = append(spans, span{at + "at_ns", p.AtNS}, span{at + "for_ns", p.ForNS})

@@ -24,6 +24,8 @@ type Plan struct {
 	Rate float64 `json:"rate_per_s"`
 	// Timeout is how long a client waits for one acquisition, and for a release.
 	Timeout time.Duration `json:"timeout_ns,format:nano"`
+	// Second is how long that is which is a second where round trips are short; 0 is a second.
+	Second time.Duration `json:"second_ns,omitzero,format:nano"`
 	// Unfenced has holders show the store of fenced-write no tokens.
 	Unfenced bool          `json:"unfenced,omitzero"`
 	Seed     seed.Seed     `json:"seed"`
@@ -61,6 +63,7 @@ func (p *Plan) Validate() error {
 	want(p.Hold >= 0 && p.Hold <= MaxDuration, "hold", p.Hold, "0 to "+MaxDuration.String())
 	want(p.Rate >= 0 && p.Rate <= loadgen.MaxRate, "rate", p.Rate, fmt.Sprintf("0 (closed loop) to %d a second", loadgen.MaxRate))
 	want(p.Timeout > 0 && p.Timeout <= MaxDuration, "timeout", p.Timeout, "more than 0, up to "+MaxDuration.String())
+	want(p.Second >= 0 && p.Second <= MaxDuration, "second", p.Second, "0 to "+MaxDuration.String())
 	want(p.Warmup >= 0 && p.Warmup <= MaxDuration, "warm-up", p.Warmup, "0 to "+MaxDuration.String())
 	want(p.Duration > 0 && p.Duration <= MaxDuration, "duration", p.Duration, "more than 0, up to "+MaxDuration.String())
 	want(p.Elapsed >= 0 && p.Elapsed <= p.Warmup+p.Duration, "elapsed", p.Elapsed, "0 to warm-up plus duration")

@@ -1,6 +1,7 @@
 package mutex
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -55,7 +56,7 @@ func (r *runner) run(ctx context.Context) error {
 	}
 	clients := r.clients()
 	if r.plan.Rate == 0 {
-		r.over = clock.Mono() + int64(rest+lastAnswers)
+		r.over = clock.Mono() + int64(rest+r.lastAnswers())
 		return loadgen.Closed(ctx, cfg, len(clients), func(ctx context.Context, n int, op loadgen.Op) {
 			r.cycle(ctx, clients[n], op)
 		})
@@ -79,7 +80,7 @@ func (r *runner) run(ctx context.Context) error {
 
 // lastAnswers is how long a closed loop waits for answers when its time is over. Who waits
 // longer waits for a holder, which tells nothing more of the measured part.
-const lastAnswers = 250 * time.Millisecond
+func (r *runner) lastAnswers() time.Duration { return cmp.Or(r.plan.Second, time.Second) / 4 }
 
 // within ends after the time, and when the loop is over.
 func (r *runner) within(ctx context.Context, limit time.Duration) (limited context.Context, cancel context.CancelFunc) {

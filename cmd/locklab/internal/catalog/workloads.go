@@ -55,6 +55,7 @@ type Site struct {
 	mutex.Config
 	Workers     []Member
 	WorkerToken string
+	Second      time.Duration // see [master.Settings]
 }
 
 // at is what the master runs, at a path.
@@ -88,6 +89,8 @@ type Run struct {
 	Repeat           int // 1 is the first
 	Rate             float64
 	Warmup, Duration time.Duration
+	Patience         time.Duration  // with an answer
+	Second           time.Duration  // of the topology
 	Wants            scenario.Wants // where the user does not say
 	Seed             seed.Seed
 	StartNS          int64 // on clock.Mono
@@ -167,7 +170,7 @@ func Workloads() []Workload {
 				return l
 			},
 			Serve: func(s Site) Service {
-				c := fencedwrite.Config{Config: s.at(fencedwrite.Path), StoreToken: s.WorkerToken}
+				c := fencedwrite.Config{Config: s.at(fencedwrite.Path), StoreToken: s.WorkerToken, Second: s.Second}
 				for _, w := range s.Workers {
 					c.Stores = append(c.Stores, fencedwrite.Address{Name: w.Name, URL: "http://" + w.Addr})
 				}
@@ -282,7 +285,7 @@ func (l *matchmakingLoad) Begin(r Run) (Clients, error) {
 	o := matchmaking.DefaultOptions()
 	o.Rate, o.Warmup, o.Duration, o.Groups = r.Rate, r.Warmup, r.Duration, l.groups
 	o.Seed, o.StartNS, o.Stop = r.Seed.Child("matchmaking"), r.StartNS, r.Stop
-	o.Timeout += 2 * r.Wants.Hold // or nobody would wait for another one's room, and make one
+	o.Timeout = r.Patience + 2*r.Wants.Hold // or nobody would wait for another one's room, and make one
 	o.Tracer = r.Tracer
 	for _, m := range r.Masters {
 		o.Masters = append(o.Masters, matchmaking.Master{Name: m.Name, URL: m.URL})
@@ -403,7 +406,7 @@ func (l *clientsLoad) Begin(r Run) (Clients, error) {
 	wants(l, "clients", &plan.Clients, r.Wants.Clients)
 	plan.Resources, _ = l.Resources(r.Wants)
 	plan.Warmup, plan.Duration, plan.Seed = r.Warmup, r.Duration, r.Seed.Child("mutex")
-	plan.Rate = r.Rate / float64(len(r.Masters))
+	plan.Rate, plan.Timeout, plan.Second = r.Rate/float64(len(r.Masters)), r.Patience, r.Second
 	var masters []mutex.Master
 	for _, m := range r.Masters {
 		masters = append(masters, mutex.Master{Name: m.Name, URL: m.URL, Token: m.Token})

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,6 +44,7 @@ type Config struct {
 	Settings    string        // those flags, as name=value name=value
 	Duration    time.Duration // measured, of each run
 	Warmup      time.Duration // before it
+	Patience    time.Duration // of players and clients; 0 follows the topology
 	Rate        float64       // operations per second; 0 is the workload's default
 	Capacity    bool          // measured after each run in which nothing is broken
 	usualRate   bool          // it is
@@ -179,6 +181,12 @@ func (c *Config) UseScenarios(names []string) error {
 	return c.checkScenarios()
 }
 
+// usualPatience is that where round trips are short.
+const usualPatience = 2500 * time.Millisecond
+
+// patience is how long players and clients wait.
+func (c *Config) patience() time.Duration { return cmp.Or(c.Patience, c.Topology.Limit(usualPatience)) }
+
 // rateUnder is the rate that is offered under a scenario: where the user does not say, no more than
 // can be served while clients hold as the scenario wants it.
 func (c *Config) rateUnder(s scenario.Scenario) float64 {
@@ -204,7 +212,11 @@ func loads(parts []Config) string {
 
 // load is what is asked of every lock.
 func (c *Config) load() string {
-	return strings.TrimSpace(fmt.Sprintf("workload=%s rate=%v duration=%v warmup=%v %s", c.Workload.Name, c.Rate, c.Duration, c.Warmup, c.Settings))
+	patience := ""
+	if p := c.patience(); p != usualPatience {
+		patience = fmt.Sprintf("patience=%v ", p)
+	}
+	return strings.TrimSpace(fmt.Sprintf("workload=%s rate=%v duration=%v warmup=%v %s%s", c.Workload.Name, c.Rate, c.Duration, c.Warmup, patience, c.Settings))
 }
 
 // fits says whether the combination applies.

@@ -155,7 +155,10 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 
 // head is the first event of the history.
 func (x *experiment) head(rtt time.Duration) history.Event {
-	topo := x.config.Topology
+	topo, second := x.config.Topology, int64(0)
+	if longer := x.config.Topology.Second(); longer > time.Second {
+		second = int64(longer)
+	}
 	var w worker.Settings
 	x.config.Load.Worker(&w)
 	return history.Event{Kind: history.KindRun, AtNS: clock.Mono(), Run: &history.Run{
@@ -163,7 +166,7 @@ func (x *experiment) head(rtt time.Duration) history.Event {
 		Topology: topo.Name, Repeat: x.repeat, Seed: uint64(x.seed()), OfferedPS: x.config.rateUnder(x.scenario),
 		WarmupNS: int64(x.config.Warmup), DurationNS: int64(x.config.Duration), Played: x.play != nil,
 		Expect: expected(x.scenario, topo.Name, x.lock), Planned: planned(x.scenario, x.config.Duration),
-		HostZones: topo.HostZones(), NodeHosts: topo.NodeHosts(), RTTNS: int64(rtt), LeaseNS: int64(x.lock.Lease), NoDisk: len(x.lock.Disks) == 0,
+		HostZones: topo.HostZones(), NodeHosts: topo.NodeHosts(), RTTNS: int64(rtt), SecondNS: second, LeaseNS: int64(x.lock.Lease), NoDisk: len(x.lock.Disks) == 0,
 		Program: programOf(x.lock, topo), Seats: w.Capacity,
 	}}
 }
@@ -230,7 +233,7 @@ func (x *experiment) measure(ctx context.Context, c *cluster, rec history.Record
 // clients prepares what the clients do in this run.
 func (x *experiment) clients(c *cluster, rec history.Recorder, start int64) (catalog.Clients, error) {
 	run := catalog.Run{
-		Repeat: x.repeat, Rate: x.config.rateUnder(x.scenario), Warmup: x.config.Warmup, Duration: x.config.Duration, Wants: x.scenario.Wants,
+		Repeat: x.repeat, Rate: x.config.rateUnder(x.scenario), Warmup: x.config.Warmup, Duration: x.config.Duration, Patience: x.config.patience(), Second: x.config.Topology.Second(), Wants: x.scenario.Wants,
 		Seed: x.seed(), StartNS: start, Recorder: rec, Tracer: x.fleet.tracer,
 	}
 	if x.play != nil {

@@ -44,7 +44,7 @@ func TestScenariosAreCheckedBeforeTheStart(t *testing.T) {
 		{"more resources than there are", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder-of:g21}", "x.yaml:3: fault kill-1 on holder-of:g21: find the holder-of:g21: want one of the workload's resources, g1 to g20 (--groups 20)"},
 		{"any lock has holders", "none", "seoul-2az", "{at: 30%, fault: pause, target: holder}", ""},
 		{"the other topologies", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder}\nexpect:\n  none: {topologies: {one-host: {safety: safe}, seoul-3az: {safety: safe}}}", ""},
-		{"no such topology", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder}\nexpect:\n  none:\n    topologies:\n      seuol-3az: {safety: safe}", `x.yaml:7: expect: unknown topology "seuol-3az": want one of one-host, seoul-2az, seoul-3az`},
+		{"no such topology", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder}\nexpect:\n  none:\n    topologies:\n      seuol-3az: {safety: safe}", `x.yaml:7: expect: unknown topology "seuol-3az": want one of aws-regions, one-host, seoul-2az, seoul-3az`},
 		{"no such role", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder, lose_data: [reddis]}", `x.yaml:3: fault kill-1: lose_data: "reddis" is not a role: want one of master, worker`},
 		{"raft forgets", "raft", "seoul-2az", "{at: 30%, fault: kill, target: role:raft, lose_data: [raft]}", "x.yaml:3: fault kill-1: lose_data: raft servers that forget their votes may elect two leaders"},
 		{"no server", "none", "seoul-2az", "{at: 30%, fault: kill, target: majority:server}", `x.yaml:3: fault kill-1 on majority:server: no node for "majority:server"`},

@@ -43,20 +43,21 @@ type wire struct {
 
 // plan says who dials whom in a run, and what each node is told.
 type plan struct {
-	lock    catalog.Lock
-	topo    *topology.Topology // only what the lock needs
-	cluster string
-	seed    uint64
-	load    catalog.Load
-	hold    time.Duration              // how long masters hold at least
-	clocks  bool                       // the scenario sets clocks
-	calls   map[string]diskfault.Calls // of each role that are stopped, so that its disks can get slow or full
-	token   string                     // that the run's masters take orders by
-	otlp    string                     // where traces go
-	orders  string                     // that the run's workers take orders of rooms by
-	wires   []wire
-	aliases map[string]netip.AddrPort // by node: see aliasesOf
-	runs    int                       // how many its servers have served with this one
+	lock             catalog.Lock
+	topo             *topology.Topology // only what the lock needs
+	cluster          string
+	seed             uint64
+	load             catalog.Load
+	hold             time.Duration              // how long masters hold at least
+	patience, second time.Duration              // of players; and what is a second on the whole topology
+	clocks           bool                       // the scenario sets clocks
+	calls            map[string]diskfault.Calls // of each role that are stopped, so that its disks can get slow or full
+	token            string                     // that the run's masters take orders by
+	otlp             string                     // where traces go
+	orders           string                     // that the run's workers take orders of rooms by
+	wires            []wire
+	aliases          map[string]netip.AddrPort // by node: see aliasesOf
+	runs             int                       // how many its servers have served with this one
 
 	ways *wireWays
 }
@@ -70,7 +71,7 @@ type wireWays struct {
 // newPlan lays out the run of a lock on the part of the topology that it needs.
 func newPlan(c *Config, lock catalog.Lock, cluster string, seed uint64) plan {
 	p := plan{
-		lock: lock, topo: lock.Part(c.Topology), otlp: c.OTLP, cluster: cluster, seed: seed, load: c.Load, token: httpapi.NewToken(), orders: httpapi.NewToken(),
+		lock: lock, topo: lock.Part(c.Topology), otlp: c.OTLP, cluster: cluster, seed: seed, load: c.Load, patience: c.patience(), second: c.Topology.Second(), token: httpapi.NewToken(), orders: httpapi.NewToken(),
 		ways: &wireWays{way: map[wire]catalog.Way{}},
 	}
 	p.aliases = aliasesOf(lock, p.topo)
@@ -210,6 +211,7 @@ func (p plan) workerSettings(n topology.Placed) (any, error) {
 func (p plan) masterSettings(n topology.Placed) (any, error) {
 	s := master.DefaultSettings()
 	s.Name, s.Zone, s.Lock, s.Hold, s.WorkerToken, s.OTLP = n.Name, n.Zone, p.lock.String(), p.hold, p.orders, p.otlp
+	s.Patience, s.Second = p.patience, p.second
 	for _, m := range p.members(n, role.Worker) {
 		w, _ := p.topo.Node(m.Name)
 		s.Workers = append(s.Workers, master.WorkerAddr{Name: m.Name, Zone: w.Zone, Addr: m.Addr})

@@ -290,6 +290,6 @@ func (c *Config) UsePlay() error {
 	if c.Rate != math.Trunc(c.Rate) || c.Rate > MostPlayedRate {
 		return fmt.Errorf("--rate %v: want a whole number of 1 to %d a second, as the slider of the page has it", c.Rate, MostPlayedRate)
 	}
-	c.Warmup, c.Duration, c.Repeat = DefaultWarmup, longestPlay, 1
+	c.Warmup, c.Duration, c.Repeat = c.Topology.Limit(DefaultWarmup), longestPlay, 1
 	return nil
 }

@@ -20,7 +20,7 @@ func suiteFor(t *testing.T, locks string, scenarios ...string) Config {
 	c := *configFor(t, topo, locks)
 	c.Suite, c.Repeat = true, 1
 	for _, name := range scenarios {
-		s, err := scenario.Load(name, "")
+		s, err := scenario.Load(name, "a")
 		if err != nil {
 			t.Fatal(err)
 		}

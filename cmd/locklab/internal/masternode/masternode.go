@@ -119,7 +119,7 @@ func run(ctx context.Context, node *process.Node) (err error) {
 	mounts := map[string]http.Handler{}
 	site := catalog.Site{
 		Config:      mutex.Config{Node: node.Name, Token: all.Token, Locker: tracker, Recorder: node.Recorder, Granted: func(resource string) { node.Points.Pass(history.PointGranted, resource) }},
-		WorkerToken: settings.WorkerToken,
+		WorkerToken: settings.WorkerToken, Second: settings.Second,
 	}
 	for _, w := range settings.Workers {
 		site.Workers = append(site.Workers, catalog.Member{Name: w.Name, Addr: w.Addr})

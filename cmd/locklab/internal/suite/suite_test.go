@@ -49,7 +49,7 @@ func TestParse(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for name, tt := range map[string]struct{ old, new, want string }{
-		"no parts":       {"  - {locks: \"redis,redlock\", scenarios: baseline, workload: mutex, duration: 2s}\n", "", "f.yaml:3: parts: want a list"},
+		"no parts":       {"  - {locks: \"redis,redlock\", scenarios: baseline, workload: mutex, duration: 2s}\n", "", "f.yaml:3: parts: missing: want at least one comparison"},
 		"a strange word": {"shows: safe", "shows: fast", `f.yaml:9: claims[0].cells[0].shows: "fast": want one of safe, unsafe, live, stalls, down`},
 		"mixed words":    {"shows: [live, stalls]", "shows: [live, safe]", `f.yaml:10: claims[0].cells[1].shows[1]: "safe": want one of live, stalls, down`},
 		"no source":      {"    source: I say so.\n", "", "claims[0].source: missing"},
