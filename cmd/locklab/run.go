@@ -67,9 +67,8 @@ func newRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Compare locks while something is broken, and write a report",
-		Long: `run starts the topology's nodes as real processes, lets clients work with each
-lock while each scenario breaks something, judges what happened at the oracle,
-and writes a report.
+		Long: `run starts real processes, lets clients work with each lock while each scenario
+breaks something, judges what happened at the oracle, and writes a report.
 
 Without flags it compares none, local, multiphase, multiphase:quorum, redlock
 and raft under baseline, zone-latency, zone-partition and zone-failure.
