@@ -1,22 +1,23 @@
 package terraform_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"locklab/internal/signals"
+	"locklab/internal/must"
 	"locklab/nodes/topology"
 	"locklab/reports/result"
 )
@@ -76,56 +77,38 @@ func (s service) below(root, binary string) service {
 	return s
 }
 
-// output collects what a process says.
-type output struct {
-	mu      sync.Mutex
-	text    bytes.Buffer
-	changed chan struct{}
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	signals.Wake(o.changed)
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
-
-// start starts a service and ends it with the test.
-func (s service) start(t *testing.T) *output {
+// start starts a service, waits until it says something, and ends it with the test.
+func (s service) start(t *testing.T, says string) {
 	t.Helper()
-	out := &output{changed: make(chan struct{}, 1)}
+	r, w, err := os.Pipe()
+	must.Do(t, err)
+	must.Do(t, r.SetReadDeadline(time.Now().Add(time.Minute)))
 	cmd := exec.Command(s.argv[0], s.argv[1:]...)
-	cmd.Stderr, cmd.Stdout = out, out
+	cmd.Stderr, cmd.Stdout = w, w
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
+	must.Do(t, w.Close())
+	text, read := &bytes.Buffer{}, make(chan struct{})
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait() // however it ends, it has ended
+		<-read
 		if t.Failed() {
-			t.Logf("%s\n%s", strings.Join(s.argv, " "), out)
+			t.Logf("%s\n%s", strings.Join(s.argv, " "), text)
 		}
 	})
-	return out
-}
-
-func (o *output) waitFor(t *testing.T, text string) {
-	t.Helper()
-	deadline := time.After(time.Minute)
-	for !strings.Contains(o.String(), text) {
-		select {
-		case <-o.changed:
-		case <-deadline:
-			t.Fatalf("no %q in:\n%s", text, o)
-		}
+	lines := bufio.NewScanner(io.TeeReader(r, text))
+	for lines.Scan() && !strings.Contains(lines.Text(), says) {
 	}
+	if !strings.Contains(lines.Text(), says) {
+		close(read)
+		t.Fatalf("no %q", says)
+	}
+	must.Do(t, r.SetReadDeadline(time.Time{}))
+	go func() {
+		_, _ = io.Copy(text, r) // until it has ended
+		close(read)
+	}()
 }
 
 func build(t *testing.T) string {
@@ -144,9 +127,7 @@ func TestBoot(t *testing.T) {
 	binary := build(t)
 	const file = "tests/small.yaml"
 	small, err := topology.Load(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	addr := loopback(small.Hosts)
 
 	credentials := t.TempDir()
@@ -156,8 +137,7 @@ func TestBoot(t *testing.T) {
 		own := host(h.Name, h.Zone)
 		unit := boots(t, own, "host").unit("locklab-agent.service")
 		own["LOCKLAB_IP"] = addr[h.Name]
-		out := readService(t, unit, credentials, own).below(t.TempDir(), binary).start(t)
-		out.waitFor(t, "locklab agent "+h.Name+": listening on "+addr[h.Name]+":7500")
+		readService(t, unit, credentials, own).below(t.TempDir(), binary).start(t, "locklab agent "+h.Name+": listening on "+addr[h.Name]+":7500")
 		rendered = strings.Replace(rendered, h.Agent, "http://"+addr[h.Name]+":7500", 1)
 	}
 
@@ -182,9 +162,7 @@ func TestBoot(t *testing.T) {
 		t.Fatalf("%s\nexit code %d\n%s", strings.Join(s.argv, " "), code, out)
 	}
 	results, err := result.Read(filepath.Join(root, "/var/lib/locklab/runs/2025-01-02T03-04-05", result.FileName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if results.Run.Topology != "seoul-2az" || len(results.Results) != 4 || results.Run.Commit != "0123456789ab+dirty" {
 		t.Fatalf("topology %s, commit %s, %d results\n%s", results.Run.Topology, results.Run.Commit, len(results.Results), out)
 	}

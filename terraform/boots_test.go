@@ -13,6 +13,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"locklab/internal/must"
+	"locklab/internal/testfile"
 )
 
 // boot is what an instance finds on its disk, by path.
@@ -36,15 +39,12 @@ func boots(t *testing.T, more map[string]string, kinds ...string) boot {
 	b := boot{}
 	for _, kind := range append(kinds, "common") {
 		root := filepath.Join("files", kind)
-		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		must.Do(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 			if err == nil && !entry.IsDir() {
 				b[strings.TrimPrefix(path, root)] = read(t, path)
 			}
 			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	settings := map[string]string{
 		"REGION": "ap-northeast-2", "BUCKET": "lab", "BINARY_KEY": "bin/locklab", "BINARY_SHA256": "0",
@@ -74,9 +74,7 @@ func (b boot) install(t *testing.T) (root string) {
 		}
 		write(t, root+path, content)
 	}
-	if err := os.MkdirAll(root+"/run/locklab", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(root+"/run/locklab", 0o755))
 	return root
 }
 
@@ -88,26 +86,13 @@ func below(root, text string) string {
 	return text
 }
 
-func read(t *testing.T, file string) string {
-	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
-}
+func read(t *testing.T, file string) string { return string(testfile.Read(t, file)) }
 
 // write makes a file, which can be executed if it begins as a program does.
 func write(t *testing.T, path, content string) {
 	t.Helper()
-	mode := os.FileMode(0o644)
+	testfile.Write(t, path, content)
 	if strings.HasPrefix(content, "#!") {
-		mode = 0o755
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), mode); err != nil {
-		t.Fatal(err)
+		must.Do(t, os.Chmod(path, 0o700))
 	}
 }

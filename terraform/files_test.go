@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	json "github.com/go-json-experiment/json/v1"
+
+	"locklab/internal/must"
 )
 
 func glob(t *testing.T, patterns ...string) (files []string) {
@@ -164,9 +166,7 @@ func TestDeployerPolicy(t *testing.T) {
 	var policy struct {
 		Statement []struct{ Action any }
 	}
-	if err := json.Unmarshal([]byte(read(t, "deployer-policy.json")), &policy); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(read(t, "deployer-policy.json")), &policy))
 	unused := map[string]bool{}
 	for _, s := range policy.Statement {
 		switch action := s.Action.(type) {

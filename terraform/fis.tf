@@ -86,19 +86,7 @@ resource "aws_fis_experiment_template" "zone" {
     }
   }
 
-  tags = { Name = "${var.name}-${each.value.kind}-${each.value.zone}" }
-
   depends_on = [aws_iam_role_policy.fis, aws_iam_role_policy_attachment.fis]
-}
-
-# What lab-prepare fetches: the scenarios that start experiments, and for fis-start one
-# line for each template, ZONE KIND ID.
-resource "aws_s3_object" "fis" {
-  for_each = toset(var.fis_enabled ? ["fis.txt", "scenarios/fis-partition.yaml", "scenarios/fis-stop.yaml"] : [])
-
-  bucket  = aws_s3_bucket.lab.id
-  key     = "lab/${each.key}"
-  content = each.key != "fis.txt" ? file("${path.module}/${each.key}") : join("", [for words, template in aws_fis_experiment_template.zone : "${words} ${template.id}\n"])
 }
 
 resource "aws_iam_role_policy" "fis" {

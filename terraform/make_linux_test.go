@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"locklab/internal/must"
 )
 
 // cloud is an AWS with one lab, as far as make sees it: what Run Command is told runs
@@ -184,7 +186,7 @@ func TestMakeSaysWhatToDo(t *testing.T) {
 		{"no lab", "extend", map[string]string{"outputs": "-"}, []string{"make extend: there is no lab here yet: make apply makes one"}, true},
 		{"no lab", "fetch", map[string]string{"outputs": "-"}, []string{"make apply"}, true},
 		{"half an apply", "run", map[string]string{"outputs": "region=ap-northeast-2\n"}, []string{"the last apply did not get far enough", "make destroy"}, true},
-		{"no driver", "run", map[string]string{"outputs": "region=ap-northeast-2\nname=locklab\nreport_uri=s3://lab/runs/\n"}, []string{"has no driver yet"}, true},
+		{"no driver", "attach", map[string]string{"outputs": "region=ap-northeast-2\nname=locklab\nreport_uri=s3://lab/runs/\n"}, []string{"has no driver yet"}, true},
 		{"a host failed", "run", map[string]string{"outputs": "region=ap-northeast-2\nname=locklab\nreport_uri=s3://lab/runs/\ndriver_id=i-0driver\n"}, []string{"make run: not all hosts are there", "make apply goes on with it"}, true},
 		{"a host is gone", "run", map[string]string{"outputs": "region=ap-northeast-2\nname=locklab\nreport_uri=s3://lab/runs/\ndriver_id=i-0driver\nhosts=raft-c=i-0raft redis-a-1=i-0redis\n"}, []string{"make run: the host raft-c is gone: make apply makes it again"}, false},
 		{"bootstrap failed", "run", map[string]string{"etc/locklab/ready": "-"}, []string{"bootstrap: gave up: dnf install", `did not boot as it should: above is its log. make apply REPLACE='aws_instance.lab["driver"]' makes another one`}, false},
@@ -354,9 +356,7 @@ func TestInit(t *testing.T) {
 		{func() error { return nil }, false},
 		{func() error { return os.WriteFile(dir+"/backend.tf", nil, 0o600) }, true},
 	} {
-		if err := c.change(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.change())
 		if out, code := m.make("init"); code != 0 || calledWith(m.calls(), "terraform init") != c.init {
 			t.Errorf("%d: exit code %d, want a terraform init: %v\n%s", i, code, c.init, out)
 		}

@@ -30,8 +30,6 @@ resource "aws_subnet" "lab" {
 
 resource "aws_route_table" "lab" {
   vpc_id = aws_vpc.lab.id
-
-  tags = { Name = var.name }
 }
 
 resource "aws_route_table_association" "lab" {
@@ -55,8 +53,6 @@ resource "aws_vpc_endpoint" "s3" {
       { Effect = "Allow", Principal = "*", Action = ["s3:GetObject"], Resource = ["arn:aws:s3:::al2023-repos-${var.region}-de612dc2/*"] },
     ]
   })
-
-  tags = { Name = "${var.name}-s3" }
 }
 
 resource "aws_vpc_endpoint" "api" {
@@ -68,8 +64,6 @@ resource "aws_vpc_endpoint" "api" {
   subnet_ids          = [aws_subnet.lab["control"].id]
   security_group_ids  = [aws_security_group.lab["endpoints"].id]
   private_dns_enabled = true
-
-  tags = { Name = "${var.name}-${each.key}" }
 
   depends_on = [aws_scheduler_schedule.stop] # they cost by the hour: not before there is an end to it
 }

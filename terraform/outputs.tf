@@ -15,11 +15,7 @@ output "deadline" {
 
 # What make needs to find the lab again.
 output "name" { value = var.name }
-
 output "region" { value = var.region }
-
 output "fis_enabled" { value = tostring(var.fis_enabled) }
-
 output "driver_id" { value = aws_instance.lab["driver"].id }
-
 output "hosts" { value = join(" ", [for host in local.host_list : "${host.name}=${aws_instance.lab[host.name].id}"]) }

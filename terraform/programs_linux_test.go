@@ -14,6 +14,7 @@ import (
 
 	"locklab/chaos/external"
 	"locklab/chaos/scenario"
+	"locklab/internal/must"
 )
 
 // machine is an instance below a directory, with programs of the test's first on its
@@ -240,9 +241,7 @@ func TestScenariosOfAWS(t *testing.T) {
 	}
 	for _, file := range files {
 		s, err := scenario.Parse(file, []byte(read(t, file)), "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if file != "scenarios/"+s.Name+".yaml" || s.MinDuration < 3*time.Minute || !strings.Contains(read(t, "files/driver/opt/locklab/bin/lab-prepare"), file) {
 			t.Errorf("%s: name %s, at least %v", file, s.Name, s.MinDuration)
 		}

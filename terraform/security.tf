@@ -21,8 +21,6 @@ resource "aws_security_group" "lab" {
   name        = "${var.name}-${each.key}"
   description = each.value
   vpc_id      = aws_vpc.lab.id
-
-  tags = { Name = "${var.name}-${each.key}" }
 }
 
 resource "aws_vpc_security_group_ingress_rule" "flow" {

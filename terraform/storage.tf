@@ -3,8 +3,6 @@
 resource "aws_s3_bucket" "lab" {
   bucket_prefix = "${var.name}-"
   force_destroy = true # make destroy fetches the reports first
-
-  tags = { Name = var.name }
 }
 
 resource "aws_s3_bucket_policy" "lab" {
@@ -37,12 +35,19 @@ resource "aws_s3_object" "binary" {
   }
 }
 
-# The commit that the binary was built from: apart from the binary, with which all
-# instances are replaced, and which only changes with the code.
-resource "aws_s3_object" "commit" {
+# What the driver fetches before each comparison: the topology, the commit that the binary
+# was built from, the scenarios that start experiments, and for fis-start one line for each
+# template, ZONE KIND ID.
+resource "aws_s3_object" "lab" {
+  for_each = merge({ "topology.yaml" = local.topology_file, commit = "${var.commit}\n" }, { for name, text in {
+    "fis.txt"                      = join("", [for words, template in aws_fis_experiment_template.zone : "${words} ${template.id}\n"])
+    "scenarios/fis-partition.yaml" = file("${path.module}/scenarios/fis-partition.yaml")
+    "scenarios/fis-stop.yaml"      = file("${path.module}/scenarios/fis-stop.yaml")
+  } : name => text if var.fis_enabled })
+
   bucket  = aws_s3_bucket.lab.id
-  key     = "lab/commit"
-  content = "${var.commit}\n"
+  key     = "lab/${each.key}"
+  content = each.value
 }
 
 # The token that controller and agents share. It is encrypted in Parameter Store, is

@@ -52,9 +52,3 @@ locals {
     hosts   = [for host in local.host_list : merge(host, { agent = "http://${aws_instance.lab[host.name].private_ip}:${local.agent_port}" })]
   })
 }
-
-resource "aws_s3_object" "topology" {
-  bucket  = aws_s3_bucket.lab.id
-  key     = "lab/topology.yaml"
-  content = local.topology_file
-}

@@ -31,8 +31,8 @@ run "small" {
   }
 
   assert {
-    condition     = yamldecode(aws_s3_object.topology.content) == yamldecode(replace(file("tests/small.yaml"), "10.75.1.11", "10.75.1.10"))
-    error_message = "tests/small.yaml is what is rendered: ${aws_s3_object.topology.content}"
+    condition     = yamldecode(aws_s3_object.lab["topology.yaml"].content) == yamldecode(replace(file("tests/small.yaml"), "10.75.1.11", "10.75.1.10"))
+    error_message = "tests/small.yaml is what is rendered: ${aws_s3_object.lab["topology.yaml"].content}"
   }
 }
 
@@ -51,7 +51,7 @@ run "three_zones_with_fault_injection" {
   }
 
   assert {
-    condition     = aws_s3_object.fis["fis.txt"].content == join("", [for words, template in aws_fis_experiment_template.zone : "${words} ${template.id}\n"]) && keys(aws_fis_experiment_template.zone) == ["a partition", "a stop", "b partition", "b stop", "c partition", "c stop"]
+    condition     = aws_s3_object.lab["fis.txt"].content == join("", [for words, template in aws_fis_experiment_template.zone : "${words} ${template.id}\n"]) && keys(aws_fis_experiment_template.zone) == ["a partition", "a stop", "b partition", "b stop", "c partition", "c stop"]
     error_message = "fis-start finds a template for each zone to cut off and to stop"
   }
 
@@ -98,7 +98,7 @@ run "chosen_hosts" {
   }
 
   assert {
-    condition     = strcontains(yamldecode(aws_s3_object.topology.content).without.redis, "add it to servers")
+    condition     = strcontains(yamldecode(aws_s3_object.lab["topology.yaml"].content).without.redis, "add it to servers")
     error_message = "the topology says why it lacks a server"
   }
 

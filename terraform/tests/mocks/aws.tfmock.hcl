@@ -1,8 +1,4 @@
 # What AWS answers in terraform test.
-mock_data "aws_caller_identity" {
-  defaults = { account_id = "123456789012" }
-}
-
 mock_data "aws_ssm_parameter" {
   defaults = { insecure_value = "ami-0123456789abcdef0" }
 }
@@ -25,10 +21,6 @@ mock_resource "aws_s3_bucket" {
 
 mock_resource "aws_iam_role" {
   defaults = { arn = "arn:aws:iam::123456789012:role/test" }
-}
-
-mock_resource "aws_ssm_parameter" {
-  defaults = { arn = "arn:aws:ssm:ap-northeast-2:123456789012:parameter/locklab/test" }
 }
 
 mock_resource "aws_instance" {
