@@ -16,7 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"locklab/chaos/link"
+	"locklab/chaos/toxic"
 	"locklab/internal/must"
+	"locklab/internal/seed"
 )
 
 // TestToxiproxy: a host that does not answer takes its own links away and no others, and no
@@ -180,4 +182,42 @@ func sameJSON(t *testing.T, got []byte, want string) bool {
 	}
 	must.Do(t, json.Unmarshal([]byte(want), &b))
 	return json.Unmarshal(got, &a) == nil && cmp.Equal(a, b)
+}
+
+// TestToxicsOfToxiproxyComeAndGo: whatever they do to connections that live and to those that
+// begin, the link goes on. It is for the race detector; what they do is compared with toxiproxy
+// in package reference.
+func TestToxicsOfToxiproxyComeAndGo(t *testing.T) {
+	h := newHost(t, "a")
+	addr := open(t, h, link.Spec{Upstream: serve(t, echo)})
+	sent := chatter(t, addr)
+	draw := seed.Seed(1).Rand()
+	kinds := []string{"noop", "latency", "bandwidth", "slow_close", "timeout", "reset_peer", "slicer", "limit_data"}
+	of := make([]string, 5)
+	for before := sent(); sent() < before+1000; {
+		n := draw.IntN(len(of))
+		id := fmt.Sprint(n)
+		if draw.IntN(3) == 0 {
+			h.Heal(id)
+			of[n] = ""
+			continue
+		}
+		if of[n] == "" {
+			of[n] = kinds[draw.IntN(len(kinds))]
+		}
+		effect, err := toxic.New("toxiproxy-" + of[n])
+		must.Do(t, err)
+		number := func() int { return 1 + draw.IntN(20) }
+		must.Do(t, json.Unmarshal(fmt.Appendf(nil, `{"latency":%d,"jitter":%d,"rate":%d,"delay":%d,"timeout":%d,"average_size":%d,"bytes":%d}`,
+			number(), number(), number()-1, number(), number(), number(), 10*number()), effect))
+		toxicity := draw.Float32()
+		ways := []link.Direction{link.Up, link.Down}
+		must.Do(t, h.Apply(link.Impairment{ID: id, ByHand: true, Direction: ways[n%2], Effect: effect, Toxicity: &toxicity}))
+	}
+	for n := range of {
+		h.Heal(fmt.Sprint(n))
+	}
+	c := dial(t, addr)
+	say(t, c, "hello")
+	hear(t, c, "hello")
 }
