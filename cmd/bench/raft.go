@@ -77,7 +77,7 @@ func startRaft(ctx context.Context, dir string, stops *stopList) (*raftlock.Lock
 		peers = append(peers, raftnode.Peer{Name: name, Addr: addrs[n+i]})
 	}
 	for i, s := range servers {
-		c := raftnode.Config{Name: s.Name, Dir: filepath.Join(dir, s.Name), ClientAddr: s.Addr, RaftAddr: peers[i].Addr}
+		c := raftnode.Config{Name: s.Name, Dir: filepath.Join(dir, s.Name), ClientAddr: s.Addr, RaftAddr: peers[i].Addr, Founds: true}
 		c.Settings.Peers = slices.Delete(slices.Clone(peers), i, i+1)
 		if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 			return nil, err

@@ -228,6 +228,21 @@ var regressions = map[string][]regression{
 			"nodes/raftnode.TestTLSIsChecked",
 		},
 		{
+			"a raft server that had lost its data founded the service again, with one that was cut off since its first boot: two held, and tokens went back",
+			"cut raft-3 off, let clients acquire, cut raft-1 off, restart raft-2 with an empty directory and let it reach raft-3",
+			"nodes/raftnode.TestAServiceIsFoundedOnce",
+		},
+		{
+			"a raft server that had lost its data voted before it had again what it had acknowledged in the leader's term",
+			"every order of elections, appends and one loss among three servers, with two entries",
+			"nodes/raftnode.TestAServerThatForgotHarmsNothing",
+		},
+		{
+			"of five raft servers one that had lost its data did not ask the candidate that it had voted for, and helped the leader before to commit",
+			"lose the data after a vote, and hear from the three that do not know of the election",
+			"nodes/raftnode.TestFiveServersNeedEveryAnswerTwice",
+		},
+		{
 			"every acquisition of raft that timed out during an outage kept 184 bytes",
 			"stop all servers, Acquire with short deadlines, look at the heap",
 			"nodes/raftnode.TestWaitsThatNeverLeftLeaveNothing",

@@ -21,6 +21,7 @@ import (
 	"locklab/locks/locktest"
 	"locklab/locks/raftlock"
 	pb "locklab/locks/raftlock/raftlockpb"
+	"locklab/nodes/process"
 	"locklab/nodes/raftnode"
 
 	"google.golang.org/grpc"
@@ -28,7 +29,25 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets the test binary be its own locklab: node raft --config FILE.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "node" {
+		if os.Args[2] == "watchdog" { // where the kernel does not end processes with their agent
+			process.Watchdog(os.Stdin, process.KillGroup)
+			os.Exit(0)
+		}
+		if err := process.Run(context.Background(), os.Args[4], raftnode.Role().Main); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	// The race detector makes every process wait a second before it ends.
+	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // cluster is a service of real servers on loopback, each reaching the others, and
 // each client reaching the servers, through links that a test can cut.
@@ -42,6 +61,7 @@ type cluster struct {
 	clientLinks map[string]*locktest.Link // from clients to a server, through restarts
 	client      map[string]string         // the addresses of clientLinks
 
+	founded   map[string]bool     // the servers that were started once
 	authority *locktest.Authority // for TLS everywhere; nil for none
 }
 
@@ -59,6 +79,7 @@ func newStoppedCluster(tb testing.TB, n int, config raftnode.Config) *cluster {
 	c := &cluster{
 		tb: tb, dir: tb.TempDir(), config: config, servers: map[string]*raftnode.Server{},
 		links: map[string]*locktest.Link{}, clientLinks: map[string]*locktest.Link{}, client: map[string]string{},
+		founded: map[string]bool{},
 	}
 	for i := range n {
 		name := fmt.Sprintf("raft-%d", i+1)
@@ -87,6 +108,7 @@ func (c *cluster) start(name string) {
 	must.Do(c.tb, os.MkdirAll(dir, 0o700))
 	config := c.config
 	config.Name, config.Dir, config.ClientAddr, config.RaftAddr = name, dir, "127.0.0.1:0", "127.0.0.1:0"
+	config.Founds, c.founded[name] = !c.founded[name], true
 	config.TLS, config.Log = c.tls(name), c.log().With("node", name)
 	for _, other := range c.names {
 		if other != name {
@@ -192,8 +214,13 @@ func (c *cluster) status(name string) *pb.StatusResponse {
 		config.ServerName = name
 		security = credentials.NewTLS(config)
 	}
-	conn, err := grpc.NewClient("passthrough:///"+c.client[name], grpc.WithTransportCredentials(security))
-	must.Do(c.tb, err)
+	return statusAt(c.tb, c.client[name], security)
+}
+
+func statusAt(tb testing.TB, addr string, security credentials.TransportCredentials) *pb.StatusResponse {
+	tb.Helper()
+	conn, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(security))
+	must.Do(tb, err)
 	defer func() { _ = conn.Close() }()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

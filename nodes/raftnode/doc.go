@@ -12,6 +12,10 @@
 // its quorum therefore answers nobody, however long it takes to notice, and an
 // old leader cannot renew a lease that a new one is about to end.
 //
+// A service is founded once, by the first process of each server (Config.Founds). A server
+// that has no data and does not found has lost them: it neither votes nor answers leaders of
+// the past until the others have taught it (recovery.go).
+//
 // Leases are measured by the leader alone, on its monotonic clock, from the
 // moment it applied a session's last command; a new leader measures from the
 // moment at which it began to serve, so it grants every session a full lease

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -13,286 +14,199 @@ import (
 	"locklab/locks/clock"
 )
 
-// recovery keeps a server that has lost its data from doing harm: its vote may
-// elect a leader that lacks what it had acknowledged before, and its
-// acknowledgement may let a leader of the past commit. A server with an empty log
-// therefore neither votes nor stores entries until it knows more:
+// A service is founded once: by the first processes of its servers (Config.Founds). A server
+// that has no data and does not found has lost them. It may have voted, and acknowledged
+// entries, in terms that it has forgotten; it must neither vote twice in one of them, nor help
+// an old leader to commit, nor elect a leader that lacks what it had acknowledged. So it
 //
-//   - a majority, itself counted, has never seen an election: the service is new;
-//   - otherwise it needs the terms of so many others that every election that it
-//     may have forgotten is known to one of them (of both others, of three). It
-//     stores entries of leaders of at least the highest of those terms, and votes
-//     again once it has applied an entry of such a leader's own term, which comes
-//     after everything that was committed before.
+//  1. asks every other server for its term, and then every one again (inquiry);
+//  2. begins in a term above all of those: it has promised nothing there. A leader that hears
+//     of that term steps down, and the others elect one;
+//  3. follows, and votes again once it has applied an entry of that term or a later one: the
+//     entry's leader was elected without this server, and has all that was committed before.
 //
-// This holds as long as no majority loses its data at once. It asks by the raft
-// library's pre-vote, which changes nothing at who is asked; it refuses to vote by
-// failing to store the vote.
+// Every other one, because the candidate of an election under way may be the only one that
+// knows of its term. Twice, because a candidate may lose its data too before it is asked: it is
+// none any more when the second round begins, and if it was elected before, a majority knows.
 //
-// Until then it takes no part in elections at all, neither as a candidate nor as one who
-// hears of others (abstention). That would only raise terms, and a server of a new service
-// that hears of a raised term before it has decided must take the service for an old one:
-// if that happened to a majority, all would wait for a leader that nobody elects.
-type recovery struct {
-	raft.StableStore
-
-	mu      sync.Mutex
-	active  bool
-	known   bool   // floor is
-	floor   uint64 // the lowest term of a leader that may be followed
-	current uint64 // the term this server is in
-}
+// This holds as long as no majority is without its data at once. Such a majority waits for
+// ever, and so does a server that never hears from all others.
 
 // What the raft library calls the things that it stores, and ours.
 const (
 	keyCurrentTerm  = "CurrentTerm"
 	keyLastVoteTerm = "LastVoteTerm"
-	keyRecovering   = "LocklabRecovering"
+	keyRecovering   = "LocklabRecovering" // 1 until the server votes again
 )
 
 var errRecovering = errors.New("raftnode: this server has lost its data and is not up to date yet")
 
-// newRecovery looks whether the server must recover. It is called before anything
-// is stored.
-func newRecovery(stable raft.StableStore, empty bool) (*recovery, error) {
-	r := &recovery{StableStore: stable}
-	if empty {
-		if err := stable.SetUint64([]byte(keyRecovering), 1); err != nil {
-			return nil, fmt.Errorf("note that the log is empty: %w", err)
-		}
+// inquiry is what a server without data has heard of the terms of others.
+type inquiry struct {
+	peers   int    // how many there are
+	rounds  int    // in which every one has answered
+	heard   uint64 // which ones have answered in the round that is under way: bit by bit
+	highest uint64 // of the terms
+}
+
+func (q *inquiry) missing(peer int) bool { return q.heard&(1<<peer) == 0 }
+
+func (q *inquiry) hear(peer int, term uint64) {
+	q.heard |= 1 << peer
+	q.highest = max(q.highest, term)
+	if q.heard == 1<<q.peers-1 {
+		q.rounds, q.heard = q.rounds+1, 0
 	}
-	// An error says that there is no such key; the stores differ in which one.
-	marked, err := stable.GetUint64([]byte(keyRecovering))
-	r.active = err == nil && marked != 0
-	if term, err := stable.GetUint64([]byte(keyCurrentTerm)); err == nil {
-		r.current = term
+}
+
+// begin is the first term in which the server has surely promised nothing; false if that is not
+// known yet.
+func (q *inquiry) begin() (term uint64, known bool) {
+	return q.highest + 1, q.peers == 0 || q.rounds >= 2
+}
+
+// votes refuses to vote while the server recovers: the raft library grants no vote that it
+// could not store, its own neither.
+type votes struct {
+	raft.StableStore
+	recovering atomic.Bool
+}
+
+// openVotes looks whether the server recovers.
+func openVotes(stable raft.StableStore) *votes {
+	v := &votes{StableStore: stable}
+	v.recovering.Store(v.get(keyRecovering) != 0)
+	return v
+}
+
+// get is zero for what is not stored. The stores differ in the error that says so.
+func (v *votes) get(key string) uint64 {
+	value, err := v.GetUint64([]byte(key))
+	if err != nil {
+		return 0
 	}
-	return r, nil
+	return value
 }
 
 // SetUint64 implements raft.StableStore.
-func (r *recovery) SetUint64(key []byte, value uint64) error {
-	r.mu.Lock()
-	switch string(key) {
-	case keyCurrentTerm:
-		r.current = value
-	case keyLastVoteTerm:
-		if r.active {
-			r.mu.Unlock()
-			return errRecovering
-		}
-	}
-	r.mu.Unlock()
-	return r.StableStore.SetUint64(key, value)
-}
-
-// admit says whether entries may be stored now.
-func (r *recovery) admit() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.active && (!r.known || r.current < r.floor) {
+func (v *votes) SetUint64(key []byte, value uint64) error {
+	if string(key) == keyLastVoteTerm && v.recovering.Load() {
 		return errRecovering
 	}
-	return nil
+	return v.StableStore.SetUint64(key, value)
 }
 
-// end lets the server vote again.
-func (r *recovery) end() error {
-	if err := r.StableStore.SetUint64([]byte(keyRecovering), 0); err != nil {
-		return fmt.Errorf("note that the server is up to date: %w", err)
+// mark notes whether the server recovers.
+func (v *votes) mark(recovering bool) error {
+	value := uint64(0)
+	if recovering {
+		value = 1
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.active = false
-	return nil
-}
-
-func (r *recovery) isActive() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.active
-}
-
-// guardedLog stores only what the recovery admits.
-type guardedLog struct {
-	raft.LogStore
-	recovery *recovery
-}
-
-var _ raft.MonotonicLogStore = guardedLog{}
-
-// StoreLogs implements raft.LogStore.
-func (g guardedLog) StoreLogs(logs []*raft.Log) error {
-	if err := g.recovery.admit(); err != nil {
-		return err
+	if err := v.StableStore.SetUint64([]byte(keyRecovering), value); err != nil {
+		return fmt.Errorf("note whether the server recovers: %w", err)
 	}
-	return g.LogStore.StoreLogs(logs)
-}
-
-// StoreLog implements raft.LogStore.
-func (g guardedLog) StoreLog(l *raft.Log) error { return g.StoreLogs([]*raft.Log{l}) }
-
-// IsMonotonic implements raft.MonotonicLogStore.
-func (g guardedLog) IsMonotonic() bool {
-	m, ok := g.LogStore.(raft.MonotonicLogStore)
-	return ok && m.IsMonotonic()
+	v.recovering.Store(recovering)
+	return nil
 }
 
 const askEvery = 20 * time.Millisecond
 
-// catchUp runs until the server may vote, or ctx ends.
-func (s *Server) catchUp(ctx context.Context, peers []Peer) {
-	terms := map[string]uint64{}
-	for ; s.recovery.isActive() && ctx.Err() == nil; _ = clock.Sleep(ctx, askEvery) {
-		if !s.recovery.isKnown() {
-			s.askTerms(peers, terms)
-			if s.recovery.decide(terms, len(peers)+1) {
-				s.log.Info("the service is new")
-				s.endRecovery()
+// forgotten finds out in which term to begin, and stores it. Until then others hear nothing
+// of this server but that it knows no term.
+func (s *Server) forgotten(ctx context.Context, peers []Peer) (begin uint64, err error) {
+	s.log.Warn("this server has no data and does not found the service: it asks all others, and waits for a leader to teach it")
+	ctx, done := context.WithCancel(ctx)
+	var answering sync.WaitGroup
+	answering.Go(func() { s.answerNothing(ctx) })
+	defer answering.Wait()
+	defer done()
+
+	q := &inquiry{peers: len(peers), highest: s.votes.get(keyCurrentTerm)}
+	for {
+		begin, known := q.begin()
+		if known {
+			return begin, s.votes.SetUint64([]byte(keyCurrentTerm), begin)
+		}
+		rounds := q.rounds
+		s.askTerms(peers, q)
+		if q.rounds == rounds {
+			if err := clock.Sleep(ctx, askEvery); err != nil {
+				return 0, err
 			}
+		}
+	}
+}
+
+// askTerms asks the peers that have not answered in this round, all at once, by a pre-vote for
+// term 0: it changes nothing at the peer.
+func (s *Server) askTerms(peers []Peer, q *inquiry) {
+	type answer struct {
+		peer int
+		term uint64
+	}
+	answers := make(chan answer, len(peers))
+	var asked sync.WaitGroup
+	for i, p := range peers {
+		if !q.missing(i) {
 			continue
 		}
-		if s.caughtUp() {
-			s.log.Info("caught up after an empty start", "applied", s.raft.AppliedIndex())
-			s.endRecovery()
-		}
-	}
-}
-
-func (s *Server) endRecovery() {
-	if err := s.recovery.end(); err != nil {
-		s.log.Warn("cannot end the recovery", "error", err)
-	}
-}
-
-// transport is what the raft library uses of one.
-type transport interface {
-	raft.Transport
-	raft.WithPreVote
-	raft.WithClose
-}
-
-// abstention keeps a server out of elections while it recovers: candidates are refused
-// before the library hears of their terms, and the server's own candidacies fail at the
-// pre-vote, before they raise its term.
-type abstention struct {
-	transport
-	recovery *recovery
-	rpcs     chan raft.RPC
-}
-
-// RequestPreVote implements raft.WithPreVote.
-func (a *abstention) RequestPreVote(id raft.ServerID, target raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
-	if a.recovery.isActive() {
-		return errRecovering
-	}
-	return a.transport.RequestPreVote(id, target, args, resp)
-}
-
-// Consumer implements raft.Transport.
-func (a *abstention) Consumer() <-chan raft.RPC { return a.rpcs }
-
-// filter runs until stop is closed.
-func (a *abstention) filter(stop <-chan struct{}) {
-	for {
-		select {
-		case rpc := <-a.transport.Consumer():
-			if a.refuses(rpc) {
-				rpc.Respond(nil, errRecovering)
-				continue
-			}
-			select {
-			case a.rpcs <- rpc:
-			case <-stop:
-				return
-			}
-		case <-stop:
-			return
-		}
-	}
-}
-
-func (a *abstention) refuses(rpc raft.RPC) bool {
-	if !a.recovery.isActive() {
-		return false
-	}
-	switch request := rpc.Command.(type) {
-	case *raft.RequestVoteRequest:
-		return true
-	case *raft.RequestPreVoteRequest:
-		return request.Term != 0 // otherwise a recovering server asks for the term, see askTerms
-	}
-	return false
-}
-
-// askTerms asks the peers that have not answered yet, all at once.
-func (s *Server) askTerms(peers []Peer, terms map[string]uint64) {
-	missing := slices.DeleteFunc(slices.Clone(peers), func(p Peer) bool {
-		_, answered := terms[p.Name]
-		return answered
-	})
-	var mu sync.Mutex
-	var asked sync.WaitGroup
-	for _, p := range missing {
 		asked.Go(func() {
 			request := raft.RequestPreVoteRequest{RPCHeader: raft.RPCHeader{
 				ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(s.name), Addr: []byte(s.name),
 			}}
 			var response raft.RequestPreVoteResponse
-			err := s.trans.RequestPreVote(raft.ServerID(p.Name), raft.ServerAddress(p.Name), &request, &response)
-			if err != nil {
-				return // it is asked again
+			if err := s.trans.RequestPreVote(raft.ServerID(p.Name), raft.ServerAddress(p.Name), &request, &response); err == nil {
+				answers <- answer{i, response.Term}
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			terms[p.Name] = response.Term
 		})
 	}
 	asked.Wait()
+	close(answers)
+	for a := range answers {
+		q.hear(a.peer, a.term)
+	}
 }
 
-func (r *recovery) isKnown() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.known
+// answerNothing takes the raft library's place until ctx ends. Another server without data may
+// ask, too.
+func (s *Server) answerNothing(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case rpc := <-s.trans.Consumer():
+			if request, ok := rpc.Command.(*raft.RequestPreVoteRequest); ok && request.Term == 0 {
+				rpc.Respond(&raft.RequestPreVoteResponse{Term: s.votes.get(keyCurrentTerm)}, nil)
+				continue
+			}
+			if rpc.Reader != nil {
+				_, _ = io.Copy(io.Discard, rpc.Reader) // a snapshot, to its end
+			}
+			rpc.Respond(nil, errRecovering)
+		}
+	}
 }
 
-// bootstrapTerm is the term in which the membership is written; elections come
-// after it.
-const bootstrapTerm = 1
-
-// decide draws conclusions from the terms of other servers. It returns true if
-// the service is new, and otherwise sets the floor when it can.
-func (r *recovery) decide(terms map[string]uint64, members int) (isNew bool) {
-	highest := uint64(0)
-	for _, term := range terms {
-		highest = max(highest, term)
+// catchUp runs until the server may vote, or ctx ends.
+func (s *Server) catchUp(ctx context.Context, r *raft.Raft, begin uint64) {
+	for !s.caughtUp(r, begin) {
+		if clock.Sleep(ctx, askEvery) != nil {
+			return
+		}
 	}
-	majority := members/2 + 1
-	if highest <= bootstrapTerm {
-		return len(terms)+1 >= majority
+	if err := s.votes.mark(false); err != nil {
+		s.log.Warn("cannot end the recovery", "error", err)
+		return
 	}
-	if len(terms) >= members-majority+1 {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.known, r.floor = true, highest
-	}
-	return false
+	s.log.Info("caught up after an empty start", "applied", r.AppliedIndex())
 }
 
-// caughtUp says that the server has applied an entry of the term of a leader that
-// may be followed.
-func (s *Server) caughtUp() bool {
-	s.recovery.mu.Lock()
-	term, floor := s.recovery.current, s.recovery.floor
-	s.recovery.mu.Unlock()
-	applied := s.raft.AppliedIndex()
-	if term < floor || applied == 0 {
-		return false
-	}
+// caughtUp says that the server has applied an entry of the term in which it began, or later.
+func (s *Server) caughtUp(r *raft.Raft, begin uint64) bool {
 	var last raft.Log
-	if err := s.stores.log.GetLog(applied, &last); err != nil {
-		return false // in a snapshot, or cut off: the next entry will tell
+	applied := r.AppliedIndex()
+	if applied == 0 || s.stores.log.GetLog(applied, &last) != nil {
+		return false // in a snapshot: the next entry will tell
 	}
-	return last.Term == term
+	return last.Term >= begin
 }

@@ -10,8 +10,10 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -32,6 +34,11 @@ type Config struct {
 	// ClientAddr and RaftAddr are the addresses (host:port) to listen on.
 	ClientAddr, RaftAddr string
 	Settings             Settings
+	// Founds says that the service is new, and this is the first process of this server: with
+	// an empty Dir it founds the service, together with the others. Never set it again: a
+	// server with an empty Dir that does not found has lost its data, and waits until the
+	// others have taught it.
+	Founds bool
 	// Heartbeat is how long a follower waits for its leader before it calls an election;
 	// zero is 300 ms. A wait is drawn anew each time between this and twice this. A leader
 	// steps down when it has not heard from a quorum for five sixths of it.
@@ -56,20 +63,21 @@ type Server struct {
 	clientLis net.Listener
 	raftLis   net.Listener
 
-	hub      *hub
-	raft     *raft.Raft
-	stores   *stores
-	recovery *recovery
-	trans    *raft.NetworkTransport
-	grpc     *grpc.Server
-	service  *service
-	log      *slog.Logger
+	hub     *hub
+	raft    atomic.Pointer[raft.Raft] // nil while a server without data asks the others
+	stores  *stores
+	votes   *votes
+	trans   *raft.NetworkTransport
+	grpc    *grpc.Server
+	service *service
+	log     *slog.Logger
 
-	stop   chan struct{}
-	failed chan error // of one place
-	wg     sync.WaitGroup
-	closed sync.Once
-	err    error
+	stop      chan struct{}
+	failed    chan error // of one place
+	beginning sync.WaitGroup
+	wg        sync.WaitGroup
+	closed    sync.Once
+	err       error
 }
 
 const (
@@ -140,42 +148,65 @@ func (s *Server) start(ctx context.Context, cfg Config) error {
 	s.trans = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: layer, Logger: logger, MaxPool: 4, Timeout: rpcTimeout,
 	})
-	leadership := make(chan bool, 64)
-	conf := raftConfig(cfg)
-	conf.Logger, conf.NotifyCh = logger, leadership
-	if err := s.bootstrap(conf, cfg.Settings.Peers); err != nil {
+	if err := s.found(cfg); err != nil {
 		return err
 	}
-	log := guardedLog{s.stores.log, s.recovery}
-	var trans transport = s.trans
-	if s.stores.parallel != nil {
-		trans = &durableTransport{s.trans, s.stores.parallel}
+	recovers := s.votes.recovering.Load()
+	if !recovers {
+		if _, err := s.begin(cfg, logger); err != nil {
+			return err
+		}
 	}
-	if s.recovery.isActive() {
-		abstains := &abstention{transport: trans, recovery: s.recovery, rpcs: make(chan raft.RPC)}
-		s.wg.Go(func() { abstains.filter(s.stop) })
-		trans = abstains
-	}
-	if s.raft, err = newRaft(conf, &machine{hub: s.hub, log: s.stores.parallel, fail: s.fail}, log, s.recovery, s.stores.snapshots, trans); err != nil {
-		return fmt.Errorf("start raft: %w", err)
-	}
-	if s.stores.parallel != nil {
-		s.stores.parallel.setLeading(func() bool { return s.raft.State() == raft.Leader })
-	}
-	s.hub.setPropose(func(entry []byte) { s.raft.Apply(entry, 0) })
-
 	s.service = &service{hub: s.hub, status: s.status}
 	s.grpc = grpc.NewServer(serverOptions(cfg.TLS)...)
 	pb.RegisterLockServiceServer(s.grpc, s.service)
 	s.wg.Go(func() { _ = s.grpc.Serve(s.clientLis) }) // ends with Stop
-	s.wg.Go(func() { s.followLeadership(leadership) })
 	s.wg.Go(s.watch)
-	if s.recovery.isActive() {
+	if recovers {
 		ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it outlives the start
 		s.wg.Go(func() { <-s.stop; cancel() })
-		s.wg.Go(func() { s.catchUp(ctx, cfg.Settings.Peers) })
+		s.beginning.Go(func() { s.beginLate(ctx, cfg, logger) })
 	}
 	return nil
+}
+
+// beginLate begins when a server that has lost its data may.
+func (s *Server) beginLate(ctx context.Context, cfg Config, logger hclog.Logger) {
+	term, err := s.forgotten(ctx, cfg.Settings.Peers)
+	if ctx.Err() != nil {
+		return
+	}
+	var r *raft.Raft
+	if err == nil {
+		r, err = s.begin(cfg, logger)
+	}
+	if err != nil {
+		s.fail(fmt.Errorf("raftnode: begin after the data was lost: %w", err))
+		return
+	}
+	s.wg.Go(func() { s.catchUp(ctx, r, term) })
+}
+
+// begin lets the raft library work.
+func (s *Server) begin(cfg Config, logger hclog.Logger) (*raft.Raft, error) {
+	var trans raft.Transport = s.trans
+	if s.stores.parallel != nil {
+		trans = &durableTransport{s.trans, s.stores.parallel}
+	}
+	leadership := make(chan bool, 64)
+	conf := raftConfig(cfg)
+	conf.Logger, conf.NotifyCh = logger, leadership
+	r, err := newRaft(conf, &machine{hub: s.hub, log: s.stores.parallel, fail: s.fail}, s.stores.log, s.votes, s.stores.snapshots, trans)
+	if err != nil {
+		return nil, fmt.Errorf("start raft: %w", err)
+	}
+	s.raft.Store(r)
+	if s.stores.parallel != nil {
+		s.stores.parallel.setLeading(func() bool { return r.State() == raft.Leader })
+	}
+	s.hub.setPropose(func(entry []byte) { r.Apply(entry, 0) })
+	s.wg.Go(func() { s.followLeadership(r, leadership) })
+	return r, nil
 }
 
 func serverOptions(security *tls.Config) []grpc.ServerOption {
@@ -215,18 +246,24 @@ func raftConfig(cfg Config) *raft.Config {
 	return conf
 }
 
-// bootstrap writes the membership into an empty log. All servers do so with the
-// same membership, which makes the first entry the same everywhere.
-func (s *Server) bootstrap(conf *raft.Config, peers []Peer) error {
+// found writes the membership into the empty log of a server that founds the service. All do
+// so with the same membership, which makes the first entry the same everywhere. A server
+// without data that founds nothing recovers.
+func (s *Server) found(cfg Config) error {
+	s.votes = openVotes(s.stores.stable)
 	exists, err := raft.HasExistingState(s.stores.log, s.stores.stable, s.stores.snapshots)
 	if err != nil {
 		return fmt.Errorf("read raft state: %w", err)
 	}
-	if s.recovery, err = newRecovery(s.stores.stable, !exists && len(peers) > 0); err != nil || exists {
-		return err
+	if exists {
+		return nil
 	}
+	if !cfg.Founds {
+		return s.votes.mark(true)
+	}
+	conf := raftConfig(cfg)
 	members := []raft.Server{{ID: conf.LocalID, Address: raft.ServerAddress(s.name)}}
-	for _, p := range peers {
+	for _, p := range cfg.Settings.Peers {
 		members = append(members, raft.Server{ID: raft.ServerID(p.Name), Address: raft.ServerAddress(p.Name)})
 	}
 	err = raft.BootstrapCluster(conf, s.stores.log, s.stores.stable, s.stores.snapshots, s.trans, raft.Configuration{Servers: members})
@@ -243,7 +280,7 @@ func (h *hub) setPropose(propose func([]byte)) {
 }
 
 // followLeadership serves clients exactly while this server leads.
-func (s *Server) followLeadership(leadership <-chan bool) {
+func (s *Server) followLeadership(r *raft.Raft, leadership <-chan bool) {
 	for {
 		var leads bool
 		select {
@@ -258,13 +295,13 @@ func (s *Server) followLeadership(leadership <-chan bool) {
 			continue
 		}
 		// Everything of the terms before is applied once the barrier is.
-		if err := s.raft.Barrier(0).Error(); err != nil {
+		if err := r.Barrier(0).Error(); err != nil {
 			s.log.Info("lost the leadership before serving", "error", err)
 			continue
 		}
 		s.hub.led.Add(1)
 		s.hub.serve()
-		s.log.Info("leads and serves", "applied", s.raft.AppliedIndex())
+		s.log.Info("leads and serves", "applied", r.AppliedIndex())
 	}
 }
 
@@ -277,11 +314,20 @@ func (s *Server) watch() {
 		case <-s.stop:
 			return
 		case <-timer.C():
-			_, leader := s.raft.LeaderWithID()
-			s.hub.tick(string(leader))
+			s.hub.tick(s.leader())
 			timer.Reset(watchEvery)
 		}
 	}
+}
+
+// leader names the leader, "" if this server knows of none.
+func (s *Server) leader() string {
+	r := s.raft.Load()
+	if r == nil {
+		return ""
+	}
+	_, leader := r.LeaderWithID()
+	return string(leader)
 }
 
 func (h *hub) tick(leader string) {
@@ -312,16 +358,20 @@ func (s *Server) RaftAddr() string { return s.raftLis.Addr().String() }
 
 // status is what the server believes.
 func (s *Server) status() *pb.StatusResponse {
-	_, leader := s.raft.LeaderWithID()
-	term, _ := strconv.ParseUint(s.raft.Stats()["term"], 10, 64) // always a number
-	s.hub.mu.Lock()
-	serving := s.hub.serving
-	s.hub.mu.Unlock()
-	return &pb.StatusResponse{
-		Name: s.name, State: strings.ToLower(s.raft.State().String()), Leader: string(leader), Term: term,
-		LastIndex: s.raft.LastIndex(), CommitIndex: s.raft.CommitIndex(), AppliedIndex: s.raft.AppliedIndex(),
-		Serving: serving, Store: s.store,
+	status := &pb.StatusResponse{Name: s.name, State: "recovering", Leader: s.leader(), Store: s.store}
+	r := s.raft.Load()
+	if r == nil {
+		return status
 	}
+	if !s.votes.recovering.Load() {
+		status.State = strings.ToLower(r.State().String())
+	}
+	status.Term, _ = strconv.ParseUint(r.Stats()["term"], 10, 64) // always a number
+	status.LastIndex, status.CommitIndex, status.AppliedIndex = r.LastIndex(), r.CommitIndex(), r.AppliedIndex()
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	status.Serving = s.hub.serving
+	return status
 }
 
 // Close stops the server and frees everything. Its sessions live on in the service.
@@ -336,8 +386,9 @@ func (s *Server) close() error {
 	if s.stores != nil && s.stores.parallel != nil {
 		s.stores.parallel.abandonWaits()
 	}
-	if s.raft != nil {
-		errs = append(errs, s.raft.Shutdown().Error())
+	s.beginning.Wait()
+	if r := s.raft.Load(); r != nil {
+		errs = append(errs, r.Shutdown().Error())
 	}
 	if s.grpc != nil {
 		s.grpc.Stop()
