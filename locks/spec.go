@@ -171,15 +171,20 @@ func (r *Reader) Bool(key, does string, byDefault bool) bool {
 	})
 }
 
-// Duration reads a positive duration such as 250ms. A default of 0 is one that does explains.
+// DurationMax is the longest duration of an option, a year. Sums and multiples of such
+// durations stay far below what a time.Duration can hold.
+const DurationMax = 365 * 24 * time.Hour
+
+// Duration reads a positive duration such as 250ms, up to DurationMax. A default of 0 is one
+// that does explains.
 func (r *Reader) Duration(key, does string, byDefault time.Duration) time.Duration {
 	o := Option{Key: key, Does: does, Values: []string{"TIME"}, Open: true}
 	if byDefault != 0 {
 		o.Default = byDefault.String()
 	}
-	return read(r, o, "a positive duration such as 250ms", byDefault, func(text string) (time.Duration, bool) {
+	return read(r, o, "a positive duration such as 250ms, at most 8760h", byDefault, func(text string) (time.Duration, bool) {
 		d, err := time.ParseDuration(text)
-		return d, err == nil && d > 0
+		return d, err == nil && d > 0 && d <= DurationMax
 	})
 }
 

@@ -82,8 +82,8 @@ func (o Options) Validate() error {
 	switch o.Variant {
 	case SetNX, Watch, PubSub:
 	case Replica:
-		if o.Wait < 0 || o.Wait > 1 || o.DownAfter < 100*time.Millisecond {
-			return fmt.Errorf("wait=%d, down_after=%v: want 0 or 1 replicas, and at least 100ms: %w", o.Wait, o.DownAfter, locks.ErrInvalid)
+		if o.Wait < 0 || o.Wait > 1 || o.DownAfter < 100*time.Millisecond || o.DownAfter > locks.DurationMax {
+			return fmt.Errorf("wait=%d, down_after=%v: want 0 or 1 replicas, and from 100ms to %v: %w", o.Wait, o.DownAfter, locks.DurationMax, locks.ErrInvalid)
 		}
 	case SetNXGetSet:
 		if o.Extend {

@@ -52,7 +52,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	locktest.Specs(t, redis.ParseOptions, map[string]string{
 		"redis": "", "redis:pubsub,ttl=1s,release=naive": "", "redis:setnx-getset": "",
 		"redis:setnx-getset,extend=on": "unknown option", "redis:order=parallel": "unknown option", "redis:wake=publish": "unknown option",
-		"redis:ttl=1ms": "ttl", "redis:multi": "unknown variant", "redis:release=never": "compare",
+		"redis:ttl=1ms": "ttl", "redis:ttl=2562047h": "at most 8760h", "redis:delay=2562047h": "at most 8760h", "redis:multi": "unknown variant", "redis:release=never": "compare",
 	})
 	if _, err := redis.New(redis.Config{}); !errors.Is(err, locks.ErrInvalid) {
 		t.Errorf("no address: want ErrInvalid, got %v", err)

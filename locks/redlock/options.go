@@ -135,14 +135,14 @@ func ReadOptions(r *locks.Reader, ttl time.Duration) Options {
 // Validate says what is wrong. The error wraps locks.ErrInvalid.
 func (o Options) Validate() error {
 	switch {
-	case o.TTL < 10*time.Millisecond:
-		return fmt.Errorf("ttl %v: want at least 10ms: %w", o.TTL, locks.ErrInvalid)
+	case o.TTL < 10*time.Millisecond || o.TTL > locks.DurationMax:
+		return fmt.Errorf("ttl %v: want from 10ms to %v: %w", o.TTL, locks.DurationMax, locks.ErrInvalid)
 	case o.Timeout <= 0 || o.Timeout > o.TTL/2:
 		return fmt.Errorf("timeout %v: want more than 0 and at most half of the ttl, %v: %w", o.Timeout, o.TTL/2, locks.ErrInvalid)
-	case o.Delay <= 0:
-		return fmt.Errorf("delay %v: want more than 0: %w", o.Delay, locks.ErrInvalid)
-	case o.RestartDelay < 0:
-		return fmt.Errorf("restart_delay %v: want 0 or more: %w", o.RestartDelay, locks.ErrInvalid)
+	case o.Delay <= 0 || o.Delay > locks.DurationMax:
+		return fmt.Errorf("delay %v: want more than 0 and at most %v: %w", o.Delay, locks.DurationMax, locks.ErrInvalid)
+	case o.RestartDelay < 0 || o.RestartDelay > locks.DurationMax:
+		return fmt.Errorf("restart_delay %v: want from 0 to %v: %w", o.RestartDelay, locks.DurationMax, locks.ErrInvalid)
 	case o.Order != Parallel && o.Order != Sequential:
 		return fmt.Errorf("order %q: want parallel or sequential: %w", o.Order, locks.ErrInvalid)
 	case o.Retry != Random && o.Retry != Fixed:

@@ -2,6 +2,7 @@ package redlock_test
 
 import (
 	"errors"
+	"math"
 	"testing"
 	"time"
 
@@ -30,6 +31,7 @@ func TestParseOptions(t *testing.T) {
 			o.Extend, o.Wake, o.Persistence, o.RestartDelay = false, redlock.Publish, "always", 5*time.Second
 		})},
 		{spec: "redlock:ttl=5ms", bad: true},
+		{spec: "redlock:ttl=8761h", bad: true},
 		{spec: "redlock:ttl=1s,timeout=600ms", bad: true},
 		{spec: "redlock:ttl=-1s", bad: true},
 		{spec: "redlock:order=random", bad: true},
@@ -49,6 +51,12 @@ func TestParseOptions(t *testing.T) {
 	}
 }
 
+func endless(change func(*redlock.Options)) redlock.Options {
+	o := redlock.DefaultOptions()
+	change(&o)
+	return o
+}
+
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]redlock.Config{
@@ -56,6 +64,8 @@ func TestNewRefuses(t *testing.T) {
 		"no address":    {Addrs: []string{""}},
 		"address twice": {Addrs: []string{"127.0.0.1:1", "127.0.0.1:1"}},
 		"bad options":   {Addrs: []string{"127.0.0.1:1"}, Options: redlock.Options{TTL: time.Second}},
+		"endless ttl":   {Addrs: []string{"127.0.0.1:1"}, Options: endless(func(o *redlock.Options) { o.TTL = math.MaxInt64 })},
+		"endless delay": {Addrs: []string{"127.0.0.1:1"}, Options: endless(func(o *redlock.Options) { o.Delay = math.MaxInt64 })},
 	} {
 		if _, err := redlock.New(cfg); !errors.Is(err, locks.ErrInvalid) {
 			t.Errorf("%s: want ErrInvalid, got %v", name, err)
