@@ -194,6 +194,59 @@ var regressions = map[string][]regression{
 			"ACL SETUSER with +@string +@list +@pubsub +@scripting +@connection at all instances, Acquire and Release as that user",
 			"locks/redlock.TestAccess",
 		},
+		{
+			"an extension set the key again where it was gone: one that a cut delayed brought back the key of a hold that was over, and blocked the lock for a TTL",
+			"cut off all instances as a hold is extended, release it, heal",
+			"locks/redlock.TestALateExtensionBringsNoKeyBack",
+		},
+		{
+			"the same, in every interleaving",
+			"have the instances of the exploration set the key again",
+			"locks/redlock.TestAnExtensionMustNotSetTheKeyAgain",
+		},
+		{
+			"with wake=publish the release script was refused the queue or the message after it had deleted the key: it was repeated, and said not held",
+			"ACL SETUSER with resetchannels at all instances, Acquire and Release as that user",
+			"locks/redlock.TestAUserWithoutTheQueue",
+		},
+		{
+			"instances that may evict keys were used, and evicted those of held locks",
+			"CONFIG SET maxmemory-policy allkeys-lru",
+			"locks/redlock.TestServersThatMayEvictAreLeftOut",
+		},
+		{
+			"a lease of 292 years was over at once, as its end overflowed",
+			"locklab run --locks redlock:ttl=2562047h",
+			"locks/redlock.TestParseOptions",
+		},
+	},
+
+	"redis and redsync": {
+		{
+			"redis:pubsub asked for a key without an end without a pause: 100,000 messages in 2 s",
+			"SET lock:r x, and Acquire of redis:pubsub",
+			"locks/redis.TestAKeyWithoutAnEndIsNotPolled",
+		},
+		{
+			"redis:pubsub said not held of what it had just deleted, as its user may not publish",
+			"ACL SETUSER with resetchannels, Acquire and Release of redis:pubsub as that user",
+			"locks/redis.TestAUserWithoutChannels",
+		},
+		{
+			"a server that may evict keys was used, and evicted those of held locks",
+			"CONFIG SET maxmemory-policy volatile-lru",
+			"locks/redis.TestAServerThatMayEvictIsRefused",
+		},
+		{
+			"what a server refused, such as WAIT, a password or a command, was told as a server that does not answer",
+			"ACL SETUSER default -wait, and Acquire of redis:replica,wait=1",
+			"locks/redis.TestARefusalIsNamed",
+		},
+		{
+			"redsync said not held where answers of deletions were lost and one more key was gone, or go-redis had sent the deletion again",
+			"connections that break under a release",
+			"locks/redsync.TestALostAnswerIsNoLoss",
+		},
 	},
 
 	"raft": {

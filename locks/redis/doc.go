@@ -30,7 +30,11 @@
 //     memory. That is all: with more than one replica another one may be promoted, a replica that forgets is promoted like any other, replicas end
 //     keys by their own clock, releases are not waited for, and without a replica nobody gets
 //     anything. An old primary that Sentinels cannot reach goes on granting without wait=1.
-//   - pubsub: a release wakes everybody for one grant, in every process that ever waited.
+//   - pubsub: a release wakes everybody for one grant, in every process that ever waited. A
+//     user who may not publish or subscribe releases and polls all the same; the log says so.
+//   - A server whose maxmemory-policy is not noeviction may evict the key of a held lock. It
+//     is refused whenever a connection is made (redlock.CheckServer), but where INFO is
+//     forbidden, and when the policy changes later, nothing shows it.
 //
 // What an error of go-redis means. Surely not done: a dial that failed, no connection from
 // the pool in time, a connection that broke or timed out before a byte of the command was

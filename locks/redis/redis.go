@@ -31,7 +31,7 @@ type Config struct {
 	// Options is how the lock works; the zero value means DefaultOptions.
 	Options Options
 	// Access is the user, password, database and TLS. Beyond what it names, a user needs
-	// +setnx +getset, +watch +multi +exec +unwatch, or +psubscribe for the variants.
+	// +setnx +getset, +watch +multi +exec +unwatch, +psubscribe or +wait for the variants.
 	Access redlock.Access
 	// Clock is the process's clock unless a test replaces it.
 	Clock clock.Clock
@@ -71,7 +71,7 @@ func New(cfg Config) (*Locker, error) {
 	engine := redlock.Config{
 		Addrs: []string{cfg.Addr}, Options: cfg.Options.Options, Access: cfg.Access, Clock: cfg.Clock, Seed: cfg.Seed, Log: cfg.Log,
 	}
-	how := redlock.Single{Name: "redis", Extend: script("extend")}
+	how := redlock.Single{Name: "redis"}
 	l := &Locker{}
 	switch cfg.Options.Variant {
 	case SetNXGetSet:

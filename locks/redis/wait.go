@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"locklab/locks"
 	"locklab/locks/redlock"
 )
 
@@ -30,7 +31,7 @@ func (w waited) set(a redlock.Attempt) {
 // let the next one in.
 func (w waited) extend(a redlock.Attempt) {
 	w.ask(a, func(ctx context.Context, p redis.Pipeliner) redis.Cmder {
-		return p.Eval(ctx, script("extend"), []string{a.Key}, a.Token, w.ttl.Milliseconds())
+		return p.Eval(ctx, redlock.Extend, []string{a.Key}, a.Token, w.ttl.Milliseconds())
 	})
 }
 
@@ -47,6 +48,11 @@ func (w waited) ask(a redlock.Attempt, what func(context.Context, redis.Pipeline
 			return nil
 		})
 		answer := w.answer(asked, copies)
+		err := asked.Err()
+		if err == nil {
+			err = copies.Err()
+		}
+		a.Failed(err)
 		if answer == redlock.Yes || answer == redlock.No {
 			a.Sent(2)
 		}
@@ -69,7 +75,7 @@ func (w waited) answer(asked redis.Cmder, copies *redis.Cmd) redlock.Answer {
 		return redlock.Unknown
 	case errors.Is(err, redis.Nil):
 		return redlock.No
-	case errors.As(err, &refused), errors.Is(err, io.ErrClosedPipe), errors.Is(err, redis.ErrPoolTimeout):
+	case errors.As(err, &refused), errors.Is(err, io.ErrClosedPipe), errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, locks.ErrInvalid):
 		return redlock.Unsent // refused, or there was no connection
 	default:
 		return redlock.Unknown

@@ -45,6 +45,7 @@ func (w watch) transact(ctx context.Context, a redlock.Attempt) (answer redlock.
 		a.Sent(2)
 		return err
 	}, a.Key)
+	a.Failed(err)
 	var refused redis.Error
 	switch {
 	case err == nil && held:

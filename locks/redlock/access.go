@@ -17,7 +17,10 @@ import (
 // A user needs the keys and channels of all resources, and these commands:
 //
 //	+set +get +del +exists +pexpire +pttl +zadd +zcard +zrange +zrem +zscore
-//	+eval +evalsha +publish +subscribe +ping +select
+//	+eval +evalsha +publish +subscribe +ping +select +info
+//
+// INFO shows whether the instance may evict keys. Where it is forbidden that is not checked:
+// see to it that maxmemory-policy is noeviction.
 type Access struct {
 	Username, Password string // as for go-redis: without a name, that of the default user
 	DB                 int    // number of the database

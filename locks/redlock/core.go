@@ -112,8 +112,6 @@ type member struct {
 
 	extending int    // extensions without an answer
 	extended  answer // to the extension of the current round
-	present   bool   // an extension said yes: the key was there, whatever became of SET
-	inDoubt   bool   // the outcome of an extension is unknown: it may plant the key at any time
 
 	believed bool   // it may have carried the token when the release began
 	deleting bool   // a deletion is out
@@ -127,16 +125,13 @@ type member struct {
 func (m *member) mayCarry() bool {
 	setOpen := m.asked && (m.set == pending || m.set == unknown)
 	switch {
-	case m.extending > 0 || m.inDoubt:
-		return true
 	case m.deleting:
-		return setOpen || m.set == yes || m.present
 	case m.deleted == yes:
-		return false // whatever set the key ran before
+		return false // SET ran before
 	case m.deleted == no:
 		return setOpen // the deletion may have overtaken SET
 	}
-	return setOpen || m.set == yes || m.present
+	return setOpen || m.set == yes
 }
 
 // machine is one acquisition. The zero value is not usable; see newMachine.

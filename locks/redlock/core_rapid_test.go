@@ -3,13 +3,15 @@ package redlock
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
 
 // TestRandomLives lets time pass between the events, so that keys expire, leases
-// are extended and lost, and timers fire late. Whatever happens, two clients never
-// believe to hold at the same moment, and nobody is told that he did not hold what he did.
+// are extended and lost, timers fire late, and instances lose their memory and stay away
+// for a TTL. Whatever happens, two clients never believe to hold at the same moment, and
+// none is told that it did not hold what it did.
 func TestRandomLives(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -17,7 +19,7 @@ func TestRandomLives(t *testing.T) {
 			n: rapid.IntRange(1, 5).Draw(t, "instances"), ttl: ms(100), drift: ms(3), timeout: ms(10),
 			sequential: rapid.Bool().Draw(t, "sequential"), extend: rapid.Bool().Draw(t, "extend"),
 		}
-		w := world{keys: make([]key, r.n)}
+		w := world{keys: make([]key, r.n), back: make([]time.Duration, r.n)}
 		actions := map[string]func(*rapid.T){
 			"": func(t *rapid.T) {
 				if n := w.believers(); n > 1 {
@@ -49,6 +51,10 @@ func TestRandomLives(t *testing.T) {
 						w.feed(c, event{kind: evTick})
 					}
 				}
+			},
+			"forget": func(t *rapid.T) {
+				i := rapid.IntRange(0, r.n-1).Draw(t, "instance")
+				w.keys[i], w.back[i] = key{}, w.now+r.ttl
 			},
 			"end": func(t *rapid.T) {
 				alive := w.alive()
@@ -91,8 +97,9 @@ func (w *world) deliver(t *rapid.T) {
 		w.hear(p)
 		return
 	}
-	lost := rapid.IntRange(0, 9).Draw(t, "lost") == 0
-	if !lost || rapid.Bool().Draw(t, "ran") {
+	away := w.now < w.back[p.instance]
+	lost := away || rapid.IntRange(0, 9).Draw(t, "lost") == 0
+	if !lost || !away && rapid.Bool().Draw(t, "ran") {
 		p.answer = w.serve(p)
 	}
 	switch {

@@ -30,10 +30,12 @@ type world struct {
 	clocks  []time.Duration // of the clients
 	alarms  []time.Duration // when each client is to be told the time; 0: never
 	keys    []key           // per instance
+	back    []time.Duration // per instance: when it answers again, after it lost its memory
 	now     time.Duration   // by the instances' clocks
 	packets []packet
 	found   []uint // the instances at which a deletion of each client found its key, as bits
 	denied  bool   // somebody who held a quorum of the keys was told that he did not
+	resets  bool   // the mutant: an extension sets a key that is gone
 }
 
 // add makes a client that has not begun.
@@ -72,7 +74,7 @@ func (w *world) serve(p packet) answer {
 	free := k.until <= w.now
 	mine := !free && k.client == p.client+1
 	switch {
-	case p.kind == effSet && free, p.kind == effExtend && (free || mine):
+	case p.kind == effSet && free, p.kind == effExtend && (mine || free && w.resets):
 		*k = key{p.client + 1, w.now + w.clients[p.client].ttl}
 	case p.kind == effDelete && mine:
 		*k = key{}

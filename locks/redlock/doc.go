@@ -19,10 +19,17 @@
 // any more. Answers that come later are dealt with in the background; above all, a
 // late yes after a denial is deleted.
 //
-// An extension sets the key again where an instance lost it or never had it, and not only
-// where the key still has the value, as the document says: holds win back votes, so that
-// restarts harm them less than by the letter. redsync extends by the letter (and only when
-// it is told to).
+// An extension moves the end of a key that still has the token, and sets none: that is the
+// letter of the document. Setting the key again where an instance lost it would win back
+// votes. But the command of a network that was cut arrives when it heals: after the release,
+// or when the lease is over. It would then block the instance for a TTL, for a hold that is no
+// more, and one cut delays it at every instance. Without it a hold lasts until a majority of
+// the instances lost its key: extended for long, it survives as many restarts without data as
+// a minority has. Then it is lost at the next extension, which is before the last of them
+// grants again if that stays away for a TTL (restart_delay), or keeps its data (persistence).
+//
+// An instance that may evict keys is not used, see CheckServer. The policy is looked at
+// whenever a connection is made: what CONFIG SET changes later shows at the next one.
 //
 // The option wake=publish adds what the documents do not have: the waiters of a
 // process queue inside it, and a release wakes the next process by a message.

@@ -211,29 +211,179 @@ func TestOneLostMemoryIsNotEnough(t *testing.T) {
 
 func noExtension(o *redlock.Options) { o.Extend, o.TTL, o.Timeout = false, time.Minute, time.Second }
 
-// TestExtension keeps a short lease alive, sets the key again where it was lost, and
-// ends when another token is everywhere.
+// TestExtension keeps a short lease alive, where a minority lost the key too, sets no key
+// again, and ends as soon as a majority lost it.
 func TestExtension(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 3)
 	l := newClient(t, servers, func(o *redlock.Options) { o.TTL, o.Timeout = 3*time.Second, time.Second })
 	lease := locktest.Acquire(t, l, "extended")
-	first, _ := lease.Expires()
+	locktest.Eventually(t, "the key is everywhere", func() bool { return carriers(servers, "extended") == 3 })
 	servers[0].Do("flushall")
-	locktest.Eventually(t, "the key is set again where it was lost", func() bool { return carriers(servers, "extended") == 3 })
+	first, _ := lease.Expires()
 	locktest.Eventually(t, "the lease was extended", func() bool { now, _ := lease.Expires(); return now.After(first) })
 	if signals.Closed(lease.Lost()) {
 		t.Fatal("lost although it was extended")
 	}
-	for _, s := range servers {
-		s.Do("set", key("extended"), "somebody else's")
+	if n := carriers(servers, "extended"); n != 2 {
+		t.Errorf("%d instances carry the key, want the 2 that kept it", n)
 	}
-	locktest.AwaitLost(t, lease) // another token is everywhere
+	servers[1].Do("set", key("extended"), "another client's")
+	locktest.AwaitLost(t, lease)
 	if err := lease.Release(locktest.Within(t)); !errors.Is(err, locks.ErrNotHeld) {
 		t.Errorf("release of a lost lease: want ErrNotHeld, got %v", err)
 	}
-	if carriers(servers, "extended") != 3 {
-		t.Error("the other's keys were deleted")
+	locktest.Eventually(t, "only the other client's key is left", func() bool { return carriers(servers, "extended") == 1 })
+}
+
+// cut holds what is written to connections while it is on, as a network does whose ends
+// are not told: what was held arrives after they have given up.
+type cut struct {
+	mu   sync.Mutex
+	on   bool
+	held map[*heldConn][]byte
+}
+
+type heldConn struct {
+	net.Conn
+	by *cut
+}
+
+func (c *heldConn) Write(b []byte) (int, error) {
+	c.by.mu.Lock()
+	defer c.by.mu.Unlock()
+	if c.by.on {
+		c.by.held[c] = append(c.by.held[c], b...)
+		return len(b), nil
+	}
+	return c.Conn.Write(b)
+}
+
+// Close leaves what was held on its way.
+func (c *heldConn) Close() error {
+	c.by.mu.Lock()
+	defer c.by.mu.Unlock()
+	if _, held := c.by.held[c]; held {
+		return c.SetDeadline(time.Unix(1, 0))
+	}
+	return c.Conn.Close()
+}
+
+func (c *cut) turn(on bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.on = on
+}
+
+func (c *cut) dial(ctx context.Context, addr string, timeout time.Duration) (net.Conn, error) {
+	conn, err := redlock.Access{}.Dial(ctx, addr, timeout)
+	if err != nil {
+		return nil, err
+	}
+	return &heldConn{conn, c}, nil
+}
+
+// TestALateExtensionBringsNoKeyBack cuts off the servers as a hold is extended. What they
+// were sent arrives when the hold is over, and its key must stay gone.
+func TestALateExtensionBringsNoKeyBack(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"released", "over"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			servers := redistest.Start(t, 3)
+			network := &cut{held: map[*heldConn][]byte{}}
+			o := redlock.DefaultOptions()
+			o.TTL, o.Timeout = 1500*time.Millisecond, 300*time.Millisecond
+			l := open(t, redlock.Config{Addrs: redistest.Addrs(servers), Options: o, Dial: network.dial})
+			lease := locktest.Acquire(t, l, "r")
+			first, _ := lease.Expires()
+			locktest.Eventually(t, "the servers know the script", func() bool { now, _ := lease.Expires(); return now.After(first) })
+			network.turn(true)
+			locktest.Eventually(t, "an extension is on its way to each", func() bool {
+				network.mu.Lock()
+				defer network.mu.Unlock()
+				return len(network.held) >= len(servers)
+			})
+			if how == "over" {
+				locktest.AwaitLost(t, lease)
+			}
+			network.turn(false)
+			_ = lease.Release(locktest.Within(t)) // by other connections
+			locktest.Eventually(t, "the hold's keys are gone", func() bool { return carriers(servers, "r") == 0 })
+			if err := l.Close(); err != nil { // or it would read the answers
+				t.Fatal(err)
+			}
+			network.mu.Lock()
+			defer network.mu.Unlock()
+			for conn, bytes := range network.held {
+				if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := conn.Conn.Write(bytes); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := conn.Read(make([]byte, 1)); err != nil { // the answer
+					t.Fatal(err)
+				}
+				_ = conn.Conn.Close()
+			}
+			if n := carriers(servers, "r"); n != 0 {
+				t.Errorf("%d instances carry the key of a hold that is over", n)
+			}
+		})
+	}
+}
+
+// TestAUserWithoutTheQueue releases with wake=publish although the server refuses it the
+// queue of waiters or the message to them. No other instance covers that up.
+func TestAUserWithoutTheQueue(t *testing.T) {
+	t.Parallel()
+	for name, rights := range map[string][]string{
+		"no channels":  {"~*", "resetchannels", "+@all"},
+		"no commands":  {"~*", "&*", "+@all", "-zcard", "-zrange"},
+		"no messaging": {"~*", "&*", "+@all", "-publish"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			servers := redistest.StartGuarded(t, 1, redlock.Access{Username: "admin", Password: "pass"}, func(port string) []string {
+				args := []string{"--user", "default", "off", "--user", "admin", "on", ">pass", "~*", "&*", "+@all", "--user", "alice", "on", ">pass"}
+				return append(append(args, rights...), "--port", port)
+			})
+			o := redlock.DefaultOptions()
+			o.Wake, o.TTL, o.Timeout = redlock.Publish, time.Hour, time.Second
+			l := open(t, redlock.Config{Addrs: redistest.Addrs(servers), Options: o, Access: redlock.Access{Username: "alice", Password: "pass"}})
+			lease := locktest.Acquire(t, l, "r")
+			for _, s := range servers {
+				s.Do("zadd", "wait:r", 1, "wake:of a process that waits")
+			}
+			if err := lease.Release(locktest.Within(t)); err != nil {
+				t.Errorf("release: %v", err)
+			}
+			locktest.Release(t, locktest.Acquire(t, l, "r"))
+		})
+	}
+}
+
+// TestServersThatMayEvictAreLeftOut: a minority of them is not asked, a majority is an error
+// that names them.
+func TestServersThatMayEvictAreLeftOut(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Start(t, 3)
+	servers[0].Do("config", "set", "maxmemory-policy", "allkeys-lru")
+	lease := locktest.Acquire(t, newClient(t, servers, nil), "minority")
+	if n := carriers(servers[:1], "minority"); n != 0 {
+		t.Error("a server that may evict the key was sent it")
+	}
+	locktest.Release(t, lease)
+	servers[1].Do("config", "set", "maxmemory-policy", "volatile-ttl")
+	_, err := newClient(t, servers, nil).Acquire(locktest.Within(t), "majority")
+	if !errors.Is(err, locks.ErrInvalid) || locks.OutcomeOf(err) != locks.OutcomeFailed {
+		t.Fatalf("want ErrInvalid, got %v", err)
+	}
+	for i, policy := range []string{"allkeys-lru", "volatile-ttl"} {
+		if want := fmt.Sprintf("redis %s: maxmemory-policy is %s", servers[i].Addr(), policy); !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not say %q: %v", want, err)
+		}
 	}
 }
 

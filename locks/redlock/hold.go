@@ -37,16 +37,8 @@ func (m *machine) extendFailed(now time.Duration) {
 func (m *machine) onExtended(e event) {
 	member := &m.members[e.instance]
 	member.extending--
-	member.present = member.present || e.answer == yes
-	member.inDoubt = member.inDoubt || e.answer == unknown
-	if m.phase != held {
-		if m.deleteAt == 0 && (e.answer == yes || e.answer == unknown) { // it may have set the key after the deletion
-			m.deleteLate(e.instance)
-		}
-		return
-	}
-	if member.extending > 0 || !m.extendOpen {
-		return // of a round that is over
+	if m.phase != held || member.extending > 0 || !m.extendOpen {
+		return // of a hold or a round that is over
 	}
 	member.extended = e.answer
 	granted, refused, open := 0, 0, 0
@@ -69,7 +61,7 @@ func (m *machine) onExtended(e event) {
 		m.emit(effect{kind: effRenewed, at: m.until})
 		m.armHeld()
 	case m.n-refused < m.quorum():
-		m.lose() // too many instances carry somebody else's token
+		m.lose() // a majority lost the key, and no extension sets it again
 	case granted+open < m.quorum():
 		m.extendFailed(e.now)
 		m.armHeld()
@@ -93,10 +85,8 @@ func (m *machine) onDeleted(e event) {
 	member.deleting, member.deleted = false, e.answer
 	member.found = member.found || e.answer == yes
 	member.maybe = member.maybe || e.repeated || e.answer == unknown
-	// A key that came while the deletion was out is gone if SET alone brought it and
-	// the deletion found it. After an extension nobody can tell, so ask once more.
-	if member.again && (e.answer != yes || member.present || member.inDoubt) {
-		member.present = false
+	// A deletion that found the key ran after SET, which alone sets it.
+	if member.again && e.answer != yes {
 		m.delete(e.instance)
 	}
 	member.again = false

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"locklab/internal/signals"
+	"locklab/locks"
 	"locklab/locks/clock"
 )
 
@@ -39,7 +41,8 @@ type command struct {
 	// deletion is repeated until then, as a lost one leaves the resource blocked.
 	deadline time.Duration
 	repeat   bool
-	repeated bool // it was sent before, and had no answer
+	repeated bool  // it was sent before, and had no answer
+	why      error // for the receiver: why there is no answer
 
 	to       receiver
 	kind     effectKind // for the receiver
@@ -98,6 +101,7 @@ type lane struct {
 	busy     bool       // the last batch was of several commands
 	kept     []*command // deletions to be repeated
 	failures int        // in a row
+	last     error      // the last of them
 	retryAt  time.Duration
 
 	conn     atomic.Pointer[watchedConn] // the last one dialed
@@ -143,9 +147,11 @@ func (ln *lane) options() *redis.Options {
 		}
 		return c, nil
 	}
-	o.OnConnect = func(context.Context, *redis.Conn) error {
-		ln.conn.Load().live.Store(true)
-		return nil
+	check := o.OnConnect
+	o.OnConnect = func(ctx context.Context, conn *redis.Conn) error {
+		err := check(ctx, conn)
+		ln.conn.Load().live.Store(err == nil)
+		return err
 	}
 	o.PipelinePoolSize = -1 // the lane has one connection
 	return o
@@ -165,11 +171,39 @@ func clientOptions(addr string, timeout time.Duration) *redis.Options {
 		WriteTimeout:    2 * timeout,
 		PoolSize:        4,
 		ConnMaxIdleTime: -1,
+		OnConnect:       CheckServer,
 		MaintNotificationsConfig: &maintnotifications.Config{
 			Mode: maintnotifications.ModeDisabled,
 		},
 	}
 }
+
+// CheckServer refuses a server that may evict the keys of held locks. A server that does not
+// show its policy passes. The error wraps locks.ErrInvalid.
+func CheckServer(ctx context.Context, conn *redis.Conn) error {
+	info, err := conn.Info(ctx, "memory").Result()
+	switch {
+	case isServerError(err): // forbidden, or unknown to what answers in place of Redis
+		return nil
+	case err != nil:
+		return fmt.Errorf("ask for the eviction policy: %w", err)
+	}
+	for line := range strings.Lines(info) {
+		if policy, is := strings.CutPrefix(strings.TrimSpace(line), "maxmemory_policy:"); is && policy != "noeviction" {
+			return evictionError(policy)
+		}
+	}
+	return nil
+}
+
+// evictionError is a type of its own because go-redis passes on only what an error wraps.
+type evictionError string
+
+func (policy evictionError) Error() string {
+	return fmt.Sprintf("maxmemory-policy is %s, so the server may evict the key of a held lock: want noeviction", string(policy))
+}
+
+func (evictionError) Is(target error) bool { return target == locks.ErrInvalid }
 
 // brokenConn is a connection on which everything fails. It takes the place of an
 // error that go-redis's pool would log by itself and remember.
@@ -182,7 +216,7 @@ func brokenConn() net.Conn {
 func (ln *lane) dial(ctx context.Context) (net.Conn, error) {
 	c, err := ln.dialer(ctx, ln.addr, ln.timeout)
 	if err != nil {
-		return nil, fmt.Errorf("dial redis %s: %w", ln.addr, err)
+		return nil, fmt.Errorf("dial: %w", err)
 	}
 	t := &watchedConn{Conn: c}
 	ln.conn.Store(t)
@@ -315,15 +349,16 @@ func (ln *lane) process(batch []*command) {
 	}
 	if now < ln.retryAt || !ln.connect() {
 		for _, c := range due {
-			ln.notSent(c)
+			ln.notSent(c, ln.last)
 		}
 		return
 	}
 	ln.exec(due, false)
 }
 
-// notSent keeps a deletion for later and reports everything else.
-func (ln *lane) notSent(c *command) {
+// notSent keeps a deletion for later and reports everything else, and why.
+func (ln *lane) notSent(c *command, why error) {
+	c.why = why
 	if c.repeat && len(ln.kept) < keptMax {
 		ln.kept = append(ln.kept, c)
 		return
@@ -350,6 +385,7 @@ func (ln *lane) connect() bool {
 // failed spaces out the next tries: at once after the first failure, as a server
 // that restarted has closed its old connections.
 func (ln *lane) failed(err error) {
+	ln.last = err
 	ln.failures++
 	if ln.failures == 1 {
 		return
@@ -357,7 +393,7 @@ func (ln *lane) failed(err error) {
 	pause := min(10*time.Millisecond<<min(ln.failures-2, 5), 200*time.Millisecond)
 	ln.retryAt = ln.now() + pause
 	if ln.failures == 2 {
-		ln.log.Warn("redis instance does not answer", "addr", ln.addr, "error", err)
+		ln.log.Warn("redis instance does not serve", "addr", ln.addr, "error", err)
 	}
 }
 
@@ -379,8 +415,8 @@ func (ln *lane) exec(batch []*command, inFull bool) {
 	if t != nil {
 		t.wrote.Store(false)
 	}
-	_, err := pipe.Exec(ctx) // every command has its own error, looked at below
-	t = ln.conn.Load()       // go-redis may have dialed another one
+	_, _ = pipe.Exec(ctx) // every command has its own error, looked at below
+	t = ln.conn.Load()    // go-redis may have dialed another one
 	wrote := t != nil && t.wrote.Load()
 	if wrote {
 		ln.messages.Add(uint64(len(batch)))
@@ -388,6 +424,7 @@ func (ln *lane) exec(batch []*command, inFull bool) {
 
 	answered := 0
 	var again []*command
+	var why error // the last one that was not an answer
 	broken := false
 	for i, c := range batch {
 		value, err := cmds[i].Result()
@@ -401,16 +438,19 @@ func (ln *lane) exec(batch []*command, inFull bool) {
 		case isServerError(err):
 			// The server refused to run it, as it does while it loads its data.
 			answered++
-			ln.notSent(c)
+			why = err
+			ln.notSent(c, err)
 		default:
-			broken = true
+			broken, why = true, err
 			switch {
 			case c.repeat:
 				c.repeated = c.repeated || wrote
-				ln.notSent(c)
+				ln.notSent(c, err)
 			case wrote:
+				c.why = err
 				c.to.receive(c, nil, unknown)
 			default:
+				c.why = err
 				c.to.receive(c, nil, unsent)
 			}
 		}
@@ -421,15 +461,15 @@ func (ln *lane) exec(batch []*command, inFull bool) {
 		if t != nil {
 			_ = t.Close() // go-redis has done so unless it never got as far
 		}
-		ln.failed(err)
+		ln.failed(why)
 	case len(ln.kept) > 0:
 		ln.failures = max(ln.failures, 1) // a server that answers with errors: not at once
-		ln.failed(err)
+		ln.failed(why)
 	default:
 		if ln.failures > 1 {
-			ln.log.Info("redis instance answers again", "addr", ln.addr)
+			ln.log.Info("redis instance serves again", "addr", ln.addr)
 		}
-		ln.failures, ln.retryAt = 0, 0
+		ln.failures, ln.last, ln.retryAt = 0, nil, 0
 	}
 	if len(again) > 0 {
 		ln.exec(again, true)

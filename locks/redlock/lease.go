@@ -3,6 +3,7 @@ package redlock
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -44,9 +45,10 @@ type lease struct {
 
 	mu       sync.Mutex
 	machine  machine
-	assist   bool // this step's commands are sent by its caller
-	answered bool // when denied: a quorum answered
-	toldHome bool // home was sent a deletion
+	assist   bool    // this step's commands are sent by its caller
+	answered bool    // when denied: a quorum answered
+	toldHome bool    // home was sent a deletion
+	why      []error // by instance, why it did not answer; nil while all do
 	timer    clock.Timer
 	timerAt  time.Duration // 0 if it does not run
 
@@ -188,10 +190,21 @@ func (le *lease) send(eff effect, s *script, args []any, deadline time.Duration)
 
 // receive takes an instance's answer from its lane.
 func (le *lease) receive(c *command, value any, a answer) {
+	if c.kind != effDelete {
+		le.note(c.instance, c.why)
+	}
 	kinds := [...]eventKind{effSet: evSet, effExtend: evExtended, effDelete: evDeleted}
 	le.step(event{kind: kinds[c.kind], instance: c.instance, answer: a, repeated: c.repeated})
-	if c.kind == effDelete && c.instance == le.home {
-		code, _ := value.(int64)
+	if c.kind != effDelete {
+		return
+	}
+	code, _ := value.(int64) // see release_home.lua
+	if code&4 != 0 {
+		le.locker.untold.Do(func() {
+			le.locker.log.Warn("redis refuses to tell waiters of a release: they try again when the lease would have ended", "addr", le.locker.instances[c.instance].lanes[0].addr)
+		})
+	}
+	if c.instance == le.home {
 		le.locker.homeAnswered(le, code&2 != 0)
 	}
 }
@@ -244,6 +257,36 @@ func (le *lease) took() time.Duration {
 	le.mu.Lock()
 	defer le.mu.Unlock()
 	return le.locker.now() - le.machine.start
+}
+
+// note keeps why an instance did not answer.
+func (le *lease) note(instance int, why error) {
+	if why == nil {
+		return
+	}
+	le.mu.Lock()
+	defer le.mu.Unlock()
+	if le.why == nil {
+		le.why = make([]error, le.machine.n)
+	}
+	le.why[instance] = why
+}
+
+// troubles names what kept instances from answering, for the end of an error. unfit says that
+// so many of them are configured wrongly that trying again is of no use.
+func (le *lease) troubles() (text string, unfit bool) {
+	le.mu.Lock()
+	defer le.mu.Unlock()
+	fit := le.machine.n
+	for i, err := range le.why {
+		if err != nil {
+			text += fmt.Sprintf("; redis %s: %v", le.locker.instances[i].lanes[0].addr, err)
+		}
+		if errors.Is(err, locks.ErrInvalid) {
+			fit--
+		}
+	}
+	return text, fit < le.machine.quorum()
 }
 
 // heard says whether a quorum answered at all.

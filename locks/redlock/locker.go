@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -50,6 +51,7 @@ type Locker struct {
 	channel  string        // on which this client is woken
 	count    atomic.Uint64 // messages
 	wakeups  atomic.Uint64
+	untold   sync.Once // a release of which a server refused to tell waiters
 
 	instances     []*instance
 	subscriptions []*subscription
@@ -181,7 +183,8 @@ func (l *Locker) Wakeups() uint64 { return l.wakeups.Load() }
 
 // Acquire blocks until the resource is held or ctx is done. While a quorum of the
 // instances is away it goes on trying; the error then wraps locks.ErrUnavailable
-// too. When ctx ends, what was acquired in part is released first, which may take
+// too, and names what each instance said last. Where so many instances may evict keys that
+// no quorum is left, it ends at once with locks.ErrInvalid. When ctx ends, what was acquired in part is released first, which may take
 // up to Options.Timeout; only if that could not be confirmed, and a quorum may
 // carry this call's token, the error is locks.ErrUnknown: until TTL is over, the
 // resource may be blocked.
@@ -223,11 +226,12 @@ func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, err
 func (l *Locker) compete(ctx context.Context, q *queue) (*lease, error) {
 	var doubtful []*lease // denied attempts that may still come to carry a quorum
 	enrolled, unavailable := false, false
+	troubles := "" // of the last attempt that had some
 	fail := func(why error) (*lease, error) {
 		if enrolled {
 			l.withdraw(q)
 		}
-		return nil, l.failure(why, doubtful, unavailable)
+		return nil, l.failure(why, doubtful, unavailable, troubles)
 	}
 	if l.mustYield(ctx, q) {
 		if _, err := l.enrol(ctx, q, &enrolled); err != nil {
@@ -265,6 +269,11 @@ func (l *Locker) compete(ctx context.Context, q *queue) (*lease, error) {
 		default:
 			unavailable = !le.answered
 			doubtful = keepDoubtful(append(doubtful, le))
+			text, unfit := le.troubles()
+			troubles = cmp.Or(text, troubles)
+			if unfit {
+				return fail(locks.ErrInvalid)
+			}
 		}
 		if err := l.rest(ctx, q, le, attempt, !unavailable, &enrolled); err != nil {
 			return fail(err)
@@ -323,7 +332,7 @@ func keepDoubtful(holds []*lease) []*lease {
 
 // failure is the error of an Acquire that ended because of why. It waits for the
 // deletions that decide whether the lock is surely not held.
-func (l *Locker) failure(why error, doubtful []*lease, unavailable bool) error {
+func (l *Locker) failure(why error, doubtful []*lease, unavailable bool, troubles string) error {
 	outcome := locks.ErrNotAcquired
 	if len(doubtful) > 0 {
 		timer := l.clock.NewTimer(l.timeout)
@@ -334,11 +343,14 @@ func (l *Locker) failure(why error, doubtful []*lease, unavailable bool) error {
 				break
 			}
 		}
-		unavailable = unavailable || !doubtful[len(doubtful)-1].heard()
+		last := doubtful[len(doubtful)-1]
+		unavailable = unavailable || !last.heard()
+		text, _ := last.troubles()
+		troubles = cmp.Or(text, troubles)
 	}
 	if unavailable {
-		return fmt.Errorf("%w: %w: fewer than %d of %d redis instances answer: %w",
-			outcome, locks.ErrUnavailable, l.rules.quorum(), l.rules.n, why)
+		return fmt.Errorf("%w: %w: fewer than %d of %d redis instances answer: %w%s",
+			outcome, locks.ErrUnavailable, l.rules.quorum(), l.rules.n, why, troubles)
 	}
 	return fmt.Errorf("%w: %w", outcome, why)
 }

@@ -29,6 +29,12 @@ func scriptOf(text string) *script {
 	return &script{text: text, sha: hex.EncodeToString(sum[:])}
 }
 
+// Extend is the Lua of an extension, with the key in KEYS[1], the token in ARGV[1] and the
+// lease time in ms in ARGV[2].
+//
+//go:embed scripts/extend.lua
+var Extend string
+
 // scripts are those of one client.
 type scripts struct {
 	release, releaseHome, extend, enrol, leave *script
@@ -37,14 +43,12 @@ type scripts struct {
 
 func newScripts(how *Single) scripts {
 	s := scripts{
-		release: newScript("release"), releaseHome: newScript("release_home"), extend: newScript("extend"),
+		release: newScript("release"), releaseHome: newScript("release_home"), extend: scriptOf(Extend),
 		enrol: newScript("enrol"), leave: newScript("leave"),
 	}
 	if how != nil {
-		for text, into := range map[string]**script{how.Release: &s.release, how.Extend: &s.extend} {
-			if text != "" {
-				*into = scriptOf(text)
-			}
+		if how.Release != "" {
+			s.release = scriptOf(how.Release)
 		}
 	}
 	s.free = s.release

@@ -27,10 +27,9 @@ const (
 type Single struct {
 	// Name begins the errors of NewSingle.
 	Name string
-	// Release and Extend are Lua, with the key in KEYS[1], the token in ARGV[1] and, for
-	// Extend, the lease time in ms in ARGV[2]. They answer 1 if the key carried the token.
-	// Without them keys are deleted, and extended, as Redlock's are.
-	Release, Extend string
+	// Release is Lua, with the key in KEYS[1] and the token in ARGV[1]. It answers 1 if the
+	// key carried the token. Without it keys are deleted as Redlock's are.
+	Release string
 	// FreeAnyway is Lua that takes the place of Release when a lease ends, but not when
 	// an attempt is taken back.
 	FreeAnyway string
@@ -39,7 +38,7 @@ type Single struct {
 	// Set asks the instance for the key, without blocking, and has the Attempt answered
 	// once, later; nil is SET key token NX PX ttl.
 	Set func(Attempt)
-	// Prolong does the same for an extension; nil is Extend.
+	// Prolong does the same for an extension; nil is what Redlock does.
 	Prolong func(Attempt)
 	// Publishes says that Release tells waiters by a message. They listen from the first
 	// refusal on, and try again at every message about their resource.
@@ -85,18 +84,22 @@ type Attempt struct {
 // whether it ran: Yes, Unsent or Unknown. It must not block.
 func (a Attempt) Do(then func(value any, ran Answer), args ...any) {
 	a.lease.locker.instances[0].send(a.lease.lane, &command{
-		args: args, deadline: a.deadline, to: attemptReceiver(then), kind: effSet,
+		args: args, deadline: a.deadline, to: attemptReceiver{a.lease, then}, kind: effSet,
 	})
 }
 
 // attemptReceiver knows no verdict: what a value means is for the attempt.
-type attemptReceiver func(value any, ran Answer)
+type attemptReceiver struct {
+	lease *lease
+	then  func(value any, ran Answer)
+}
 
-func (f attemptReceiver) receive(_ *command, value any, a answer) {
+func (r attemptReceiver) receive(c *command, value any, a answer) {
+	r.lease.note(0, c.why)
 	if a == no {
 		a = yes
 	}
-	f(value, a)
+	r.then(value, a)
 }
 
 // Go runs what blocks, until the client closes at the latest.
@@ -112,6 +115,9 @@ func (a Attempt) Keep() {
 	defer a.lease.mu.Unlock()
 	a.lease.deleteArgs = a.lease.locker.scripts.release.call(1, a.Key, "") // no key carries that
 }
+
+// Failed notes why the instance did not do as it was asked, for the error of Acquire.
+func (a Attempt) Failed(err error) { a.lease.note(0, err) }
 
 // Answer ends the attempt.
 func (a Attempt) Answer(answer Answer) {
@@ -146,11 +152,12 @@ func (l *Locker) left(ctx context.Context, q *queue) (time.Duration, error) {
 		args: []any{"pttl", keyPrefix + q.resource}, deadline: l.now() + l.timeout,
 		to: receiverFunc(func(value any) {
 			ms, ok := value.(int64)
-			if !ok {
+			switch {
+			case !ok || ms == -1: // no answer, or a key without an end
 				reply <- l.delay()
-				return
+			default:
+				reply <- time.Duration(max(ms, 0)) * time.Millisecond // -2: the key is gone
 			}
-			reply <- time.Duration(max(ms, 0)) * time.Millisecond // less than 0: the key is gone
 		}),
 	})
 	left, came, err := await(ctx, l, 2*l.timeout, reply)

@@ -120,7 +120,7 @@ type subscription struct {
 	mu      sync.Mutex
 	started bool
 	closed  bool
-	first   chan struct{} // closed at the first subscription
+	first   chan struct{} // closed at the first subscription, or when it is refused
 	conn    net.Conn
 	client  *redis.Client
 	pubsub  *redis.PubSub
@@ -185,6 +185,11 @@ func (s *subscription) subscribe() bool {
 		message, err := pubsub.ReceiveTimeout(ctx, pulse)
 		var netErr net.Error
 		switch {
+		case isServerError(err):
+			if s.heardOnce() {
+				s.locker.log.Warn("redis refuses the subscription: waiters poll", "addr", s.addr, "error", err)
+			}
+			return heard
 		case err == nil:
 			asked = false
 		case errors.As(err, &netErr) && netErr.Timeout() && !asked:
@@ -199,11 +204,7 @@ func (s *subscription) subscribe() bool {
 		case *redis.Subscription:
 			heard = true
 			s.up.Store(true)
-			s.mu.Lock()
-			if !signals.Closed(s.first) {
-				close(s.first)
-			}
-			s.mu.Unlock()
+			s.heardOnce()
 			s.locker.heard("") // what was released before was not heard
 		case *redis.Message:
 			s.locker.count.Add(1)
@@ -215,6 +216,17 @@ func (s *subscription) subscribe() bool {
 			}
 		}
 	}
+}
+
+// heardOnce lets callers of listen go on. It is true the first time.
+func (s *subscription) heardOnce() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if signals.Closed(s.first) {
+		return false
+	}
+	close(s.first)
+	return true
 }
 
 // open subscribes through a connection that is there. It is nil after close.

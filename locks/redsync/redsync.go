@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -52,8 +55,9 @@ type Locker struct {
 	done    context.Context //nolint:containedctx // ends with Close
 	end     context.CancelCauseFunc
 
-	mu   sync.Mutex
-	held map[*lease]struct{}
+	mu       sync.Mutex
+	held     map[*lease]struct{}
+	evicting map[string]string // by address: what is wrong with the server
 }
 
 var _ locks.Locker = (*Locker)(nil)
@@ -73,11 +77,14 @@ func New(cfg Config) (*Locker, error) {
 	if cfg.Clock == nil {
 		cfg.Clock = clock.System()
 	}
-	l := &Locker{cfg: cfg, held: map[*lease]struct{}{}}
+	l := &Locker{cfg: cfg, held: map[*lease]struct{}{}, evicting: map[string]string{}}
 	l.done, l.end = context.WithCancelCause(context.Background())
 	var pools []redsyncredis.Pool
 	for _, addr := range cfg.Addrs {
-		client := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true}) // see doc.go
+		client := redis.NewClient(&redis.Options{ // see doc.go
+			Addr: addr, ContextTimeoutEnabled: true, MaxRetries: -1,
+			OnConnect: func(ctx context.Context, conn *redis.Conn) error { return l.check(ctx, conn, addr) },
+		})
 		l.clients, pools = append(l.clients, client), append(pools, goredis.NewPool(client))
 	}
 	l.sync = redsync.New(pools...)
@@ -109,7 +116,12 @@ func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, err
 		if l.closed() {
 			why = locks.ErrClosed
 		}
-		if why == nil {
+		switch unfit := l.unfit(); {
+		case unfit != nil && why != nil:
+			why = fmt.Errorf("%w: %w", why, unfit)
+		case unfit != nil:
+			why = unfit
+		case why == nil:
 			continue
 		}
 		// All tries of a Mutex use one value, so what refuses may be a key of its own.
@@ -119,6 +131,28 @@ func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, err
 		}
 		return nil, fmt.Errorf("acquire %q: %w: %w: %w", resource, outcome, why, err)
 	}
+}
+
+// check notes whether the server may evict keys: the library does not pass on why it failed.
+func (l *Locker) check(ctx context.Context, conn *redis.Conn, addr string) error {
+	err := redlock.CheckServer(ctx, conn)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.evicting, addr)
+	if errors.Is(err, locks.ErrInvalid) {
+		l.evicting[addr] = fmt.Sprintf("redis %s: %v", addr, err)
+	}
+	return err
+}
+
+// unfit is an error if so many servers may evict keys that no quorum is left.
+func (l *Locker) unfit() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.clients)-len(l.evicting) >= l.quorum() {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", locks.ErrInvalid, strings.Join(slices.Sorted(maps.Values(l.evicting)), "; "))
 }
 
 // failures counts the instances that did not do as they were asked.
@@ -225,10 +259,11 @@ func (le *lease) unlock(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), le.locker.cfg.Options.Timeout)
 	defer cancel()
 	ok, err := le.mutex.UnlockContext(ctx)
+	taken := new(redsync.ErrTaken) // by others, at a quorum
 	switch {
 	case ok:
 		return nil
-	case errors.Is(err, redsync.ErrLockAlreadyExpired) || failures(err)-broken(err) > len(le.locker.clients)-le.locker.quorum():
+	case errors.As(err, &taken) || failures(err)-broken(err) > len(le.locker.clients)-le.locker.quorum():
 		return fmt.Errorf("release: a quorum of the keys was gone: %w: %w", locks.ErrNotHeld, err)
 	case broken(err) >= le.locker.quorum():
 		return fmt.Errorf("release: %w: %w: %w", locks.ErrUnknown, locks.ErrUnavailable, err)

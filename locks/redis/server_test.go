@@ -1,0 +1,181 @@
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"locklab/locks"
+	"locklab/locks/locktest"
+	"locklab/locks/redis"
+	"locklab/locks/redlock"
+	"locklab/locks/redlock/redistest"
+)
+
+// This file is about servers that refuse something, or are set up in a way that a lock cannot
+// be kept on.
+
+// variants are all that one server is enough for.
+var variants = []string{"redis", "redis:release=naive", "redis:setnx-getset", "redis:watch", "redis:pubsub"}
+
+// TestAKeyWithoutAnEndIsNotPolled: a waiter that is told of releases asks about such a key
+// after a delay, and not again and again.
+func TestAKeyWithoutAnEndIsNotPolled(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, 1)[0]
+	server.Do("set", "lock:r", "of a program that sets no end")
+	l := client(t, server, "redis:pubsub,delay=1h", nil)
+	if err := locktest.Refused(t, l, "r", 300*time.Millisecond); !errors.Is(err, locks.ErrNotAcquired) {
+		t.Errorf("want ErrNotAcquired, got %v", err)
+	}
+	if n := l.MessagesSent(); n > 20 {
+		t.Errorf("%d messages for two attempts", n)
+	}
+	server.Do("del", "lock:r")
+	l = client(t, server, "redis:pubsub,delay=10ms", nil)
+	server.Do("set", "lock:r", "of a program that sets no end")
+	var next sync.WaitGroup
+	next.Go(func() { locktest.Release(t, locktest.Acquire(t, l, "r")) })
+	locktest.Eventually(t, "it waits", func() bool { return l.MessagesSent() >= 10 })
+	server.Do("del", "lock:r") // and publishes nothing
+	next.Wait()
+}
+
+// logged is what a client logs.
+type logged struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logged) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *logged) has(part string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.text.String(), part)
+}
+
+// TestAUserWithoutChannels takes, releases and waits for the lock, and the log says what the
+// server refused.
+func TestAUserWithoutChannels(t *testing.T) {
+	t.Parallel()
+	server := redistest.StartGuarded(t, 1, redlock.Access{Username: "admin", Password: "pass"}, func(port string) []string {
+		return []string{
+			"--user", "default", "off", "--user", "admin", "on", ">pass", "~*", "&*", "+@all",
+			"--user", "alice", "on", ">pass", "~*", "resetchannels", "+@all", "--port", port,
+		}
+	})[0]
+	var log logged
+	l, err := redis.New(redis.Config{
+		Addr: server.Addr(), Options: options(t, "redis:pubsub,ttl=1h,timeout=1s"), Access: redlock.Access{Username: "alice", Password: "pass"},
+		Log: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	locktest.Open(t, l, err)
+	held := locktest.Acquire(t, l, "r")
+	var next sync.WaitGroup
+	next.Go(func() { locktest.Release(t, locktest.Acquire(t, l, "r")) })
+	locktest.Eventually(t, "the refused subscription is named", func() bool { return log.has("refuses the subscription") && log.has("NOPERM") })
+	if err := held.Release(locktest.Within(t)); err != nil {
+		t.Errorf("release: %v", err)
+	}
+	next.Wait()
+	if !log.has("refuses to tell waiters") || !log.has(server.Addr()) {
+		t.Errorf("the refused message is not named: %s", log.text.String())
+	}
+}
+
+// TestAServerThatMayEvictIsRefused at once, by all variants, and is served by as soon as its
+// policy is right. Where nothing shows the policy it is not checked.
+func TestAServerThatMayEvictIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, spec := range variants {
+		t.Run(spec, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t, 1)[0]
+			server.Do("config", "set", "maxmemory-policy", "volatile-lru")
+			l := client(t, server, spec, nil)
+			refusesToEvict(t, l, server)
+			server.Do("config", "set", "maxmemory-policy", "noeviction")
+			locktest.Eventually(t, "the lock is served", func() bool {
+				lease, err := l.Acquire(locktest.Within(t), "r")
+				if err == nil {
+					locktest.Release(t, lease)
+				}
+				return err == nil
+			})
+		})
+		t.Run(spec+" without INFO", func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t, 1)[0]
+			server.Do("config", "set", "maxmemory-policy", "volatile-lru")
+			server.Do("acl", "setuser", "default", "-info")
+			locktest.Release(t, locktest.Acquire(t, client(t, server, spec, nil), "r"))
+		})
+	}
+	for _, spec := range []string{"redis:replica", "redis:replica,wait=1"} {
+		t.Run(spec, func(t *testing.T) {
+			t.Parallel()
+			servers := redistest.StartReplicated(t)
+			servers.Primary.Do("config", "set", "maxmemory-policy", "volatile-lru")
+			l := replicaClient(t, servers, spec, nil)
+			refusesToEvict(t, l, servers.Primary)
+		})
+	}
+}
+
+// refusesToEvict has the client say what is wrong with the server, without being told to stop.
+func refusesToEvict(t *testing.T, l locks.Locker, server *redistest.Server) {
+	t.Helper()
+	_, err := l.Acquire(locktest.Within(t), "r")
+	if locks.OutcomeOf(err) != locks.OutcomeFailed || !errors.Is(err, locks.ErrInvalid) || errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("want ErrInvalid at once, got %v", err)
+	}
+	for _, part := range []string{"maxmemory-policy is volatile-lru", "want noeviction"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the error does not say %q: %v", part, err)
+		}
+	}
+	if n := server.Do("exists", "lock:r"); n != int64(0) {
+		t.Error("it has set the key all the same")
+	}
+}
+
+// TestARefusalIsNamed: the error of a lock that is not served says what the server said.
+func TestARefusalIsNamed(t *testing.T) {
+	t.Parallel()
+	for spec, right := range map[string]string{
+		"redis": "set", "redis:setnx-getset": "setnx", "redis:watch": "watch", "redis:pubsub": "set",
+	} {
+		t.Run(spec, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t, 1)[0]
+			server.Do("acl", "setuser", "default", "-"+right)
+			err := fails(t, client(t, server, spec, nil), "r")
+			if !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, locks.ErrUnavailable) ||
+				!strings.Contains(err.Error(), server.Addr()) || !strings.Contains(err.Error(), "NOPERM") {
+				t.Errorf("want the server and its NOPERM, got %v", err)
+			}
+		})
+	}
+	t.Run("redis:replica,wait=1", func(t *testing.T) {
+		t.Parallel()
+		servers := redistest.StartReplicated(t)
+		servers.Primary.Do("acl", "setuser", "default", "-wait")
+		l := replicaClient(t, servers, "redis:replica,wait=1", nil)
+		locktest.Eventually(t, "the refused WAIT is named", func() bool { // first no Sentinel has answered
+			err := fails(t, l, "r")
+			return errors.Is(err, locks.ErrUnavailable) && strings.Contains(err.Error(), "NOPERM")
+		})
+		if n := servers.Primary.Do("exists", "lock:r"); n != int64(0) {
+			t.Error("what was not copied was not deleted")
+		}
+	})
+}
