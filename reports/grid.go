@@ -12,7 +12,7 @@ import (
 	"locklab/reports/result"
 )
 
-const gridNote = "S safe, U unsafe, - no violation seen where none is judged; l live, s stalls, d down, - not judged, and too few asked while a fault lasted; " +
+const gridNote = "S safe, U unsafe, - no violation seen where none is judged; l live, s stalls, d down, x dead, - not judged, and too few asked while a fault lasted; " +
 	"! not what the scenario expects; ? inconclusive; . the scenario does not apply to the lock; blank: the two were not run together."
 
 // Grid writes the result of a suite for a console: of each workload a table of locks and
@@ -104,8 +104,11 @@ func gridCell(run result.Run, rows []result.Row, lock, scenario string) (text, c
 		safety = "-"
 	}
 	liveness := v.Liveness[:min(1, len(v.Liveness))]
-	if v.Liveness == result.LivenessNotJudged {
+	switch v.Liveness {
+	case result.LivenessNotJudged:
 		liveness = "-"
+	case "dead":
+		liveness = "x"
 	}
 	text = safety + liveness
 	if v.Undecided() {

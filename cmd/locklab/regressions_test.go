@@ -569,6 +569,23 @@ var regressions = map[string][]regression{
 		},
 	},
 
+	"verdicts: what does not come back, and what waits": {
+		{
+			"a lock that nobody got any more after the fault was as expected, and one that nobody ever got was undecided",
+			"locklab run --lock-cmd of SET NX without an expiry --scenarios holder-kill,link-flap",
+			"cmd/locklab.TestALockThatDoesNotComeBackIsViolated",
+		},
+		{
+			"runs ended before a lock that does not come back could be seen",
+			"locklab run --scenarios holder-kill: the fault is healed 1.6 s before the end",
+			"cmd/locklab/internal/lab.TestRunsLastUntilFaultsHaveSettled",
+		},
+		{
+			"requests that waited behind holders counted as failed, so that scenarios excused the lab's own polling locks, and no others",
+			"locklab run --workload mutex --lock-cmd of a lock that asks again after 200 to 400 ms --scenarios client-clock --duration 16s",
+			"cmd/locklab.TestWaitingInLineIsNoFailure",
+		},
+	},
 	"busy machines": {
 		{
 			wrong: "at 5,000 matches a second on a machine that others filled, a mutex was convicted of stalling",

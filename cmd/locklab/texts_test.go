@@ -278,7 +278,7 @@ func (all texts) ofLists(t *testing.T) {
 		}
 	}
 	add("result.go", result.StatusExpected, result.StatusViolated, result.StatusControlSilent, result.StatusInconclusive, result.StatusNotJudged,
-		result.Safe, result.Unsafe, result.SafetyNotJudged, "live", "stalls", "down", result.SinceServer, result.SinceClient)
+		result.Safe, result.Unsafe, result.SafetyNotJudged, "live", "stalls", "down", "dead", result.SinceServer, result.SinceClient)
 	for _, l := range listings() {
 		entries, err := l.list()
 		if err != nil {

@@ -220,7 +220,7 @@ func (r *Row) Measure(field string, v float64) {
 type Verdict struct {
 	Status   string `json:"status"`   // expected, violated, control-silent, inconclusive, not-judged
 	Safety   string `json:"safety"`   // safe, unsafe, not-judged
-	Liveness string `json:"liveness"` // live, stalls, down, or LivenessNotJudged
+	Liveness string `json:"liveness"` // live, stalls, down, dead, or LivenessNotJudged
 	// ShortFault says that the lock was down, but that no fault was there for long enough to
 	// tell that from a stall.
 	ShortFault bool     `json:"short_fault,omitempty"`

@@ -85,7 +85,7 @@ func (v *Verdict) validate() error {
 	}{
 		{"status", v.Status, []string{StatusExpected, StatusViolated, StatusControlSilent, StatusInconclusive, StatusNotJudged}},
 		{"safety", v.Safety, []string{Safe, Unsafe, SafetyNotJudged}},
-		{"liveness", v.Liveness, []string{"live", "stalls", "down", LivenessNotJudged}},
+		{"liveness", v.Liveness, []string{"live", "stalls", "down", "dead", LivenessNotJudged}},
 	} {
 		// Empty is allowed: a run that ended early has rows without a verdict.
 		if word.value != "" && !slices.Contains(word.known, word.value) {
@@ -206,9 +206,9 @@ func (r *Row) violation(figures []Figure) string {
 }
 
 // fares says whether the liveness is expected. What was down for a short fault may as
-// well have stalled.
+// well have stalled; dead is never expected.
 func (e *Expected) fares(liveness string) bool {
-	return len(e.Liveness) == 0 || liveness == "" || liveness == LivenessNotJudged || slices.Contains(e.Liveness, liveness) ||
+	return len(e.Liveness) == 0 && liveness != "dead" || liveness == "" || liveness == LivenessNotJudged || slices.Contains(e.Liveness, liveness) ||
 		liveness == "down" && slices.Contains(e.Liveness, "stalls")
 }
 

@@ -188,6 +188,11 @@
 //	down    one of them lasted until the heal was asked for, and was at least half
 //	        of the fault's time; who wants nothing any more says nothing of the end
 //
+// and whatever the scenario expects,
+//
+//	dead    a second of an outage lies where no fault is in force or settling; without faults
+//	        it lasts to the end
+//
 // The lock as a whole is judged by all grants, and each resource by its own; the worst
 // counts. A resource that somebody alive holds is not stuck. And what a node waits for in
 // vain tells of the resource only as far as the node is not cut off, which its grants of
@@ -228,6 +233,11 @@
 // it, longer than [DemandGap], is left out. One that had not come by the end of the run has no length.
 // Of several faults each counts from its own heal, through the next ones if it had not recovered
 // before, and the longest is told.
+//
+// # Waiting in line
+//
+// A request that was given up says nothing against the lock where a living holder had the resource
+// meanwhile, and that was never free and not granted for a second. It is in no share of those served.
 //
 // # Lost holds
 //

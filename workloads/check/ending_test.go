@@ -31,10 +31,10 @@ func TestWhoWaitsAtTheEnd(t *testing.T) {
 		liveness       string
 		open           bool
 	}{
-		"dead for good soon after the heal": {nil, waiting("r", 5500), 0, 1, check.Down, true},
-		"dead at the end":                   {locking(5500, 8500, 0, 0), waiting("r", 8500), 0, 1, check.Stalls, true},
+		"dead for good soon after the heal": {nil, waiting("r", 5500), 0, 1, check.Dead, true},
+		"dead at the end":                   {locking(5500, 8500, 0, 0), waiting("r", 8500), 0, 1, check.Dead, true},
 		"one resource of two is dead":       {slices.Concat(locking(5500, 10_000, 0, 0), x("hx", 8000, 8100)), waiting("x", 8000), 0, 1, check.Stalls, true},
-		"refused to the end":                {nil, locking(5500, 10_000, 5500, 10_000), 0, 9, check.Down, true},
+		"refused to the end":                {nil, locking(5500, 10_000, 5500, 10_000), 0, 9, check.Dead, true},
 		"others were served":                {locking(5500, 10_000, 0, 0), waiting("r", 6000), 1, 0, check.Live, false},
 		"somebody held it to the end":       {slices.Concat(locking(5500, 10_000, 0, 0), x("hx", 6000, 10_049)), waiting("x", 6000), 1, 0, check.Live, false},
 		"the lease of one who did not release": {
@@ -109,7 +109,7 @@ func TestWhoHasASeatWaitsNoMore(t *testing.T) {
 		not      int64
 	}{
 		"seated long before":   {9000, "ok", check.Live, 0},
-		"seated when it ended": {10_450, "ok", check.Stalls, 1},
+		"seated when it ended": {10_450, "ok", check.Dead, 1},
 		"refused long before":  {9000, "failed", check.Live, 1},
 	} {
 		seat := history.Event{Kind: history.KindMatch, Node: "m1", Client: "p7", Resource: "x", FromNS: 8490 * ms, SentNS: 8490 * ms, AtNS: c.answered * ms, Outcome: c.outcome}

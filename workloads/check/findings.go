@@ -51,7 +51,8 @@ type Findings struct {
 	// over; they are not among the others. Who waited for nobody failed.
 	CalledOff int64
 	// Outside and During are those of the sent operations that no fault touched, and
-	// those that were due or under way while one was in force or had just ended.
+	// those that were due or under way while one was in force or had just ended. What waited in
+	// line behind holders alive to the end of its patience is in neither, nor in InForce.
 	Outside, During Served
 	// InForce are those that were due or under way from when a fault was asked for until its
 	// end was proven: During without the time that locks have to recover.
@@ -228,15 +229,16 @@ type Example struct {
 	Text     sentence.Text
 }
 
-// How a lock fared during a fault.
+// How a lock fared.
 const (
 	Live   = "live"
 	Stalls = "stalls"
 	Down   = "down"
+	Dead   = "dead" // it did not come back, although no fault is in force any more: nobody expects that
 )
 
 // rank is 0 for the best; below it is what is none of these words.
-func rank(l string) int { return slices.Index([]string{Live, Stalls, Down}, l) }
+func rank(l string) int { return slices.Index([]string{Live, Stalls, Down, Dead}, l) }
 
 // Acquired is the share of the acquisitions that were granted, 0 to 1, but for those that were
 // called off; false if there was none.

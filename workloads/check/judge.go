@@ -129,6 +129,15 @@ func Judge(f *Findings, want history.Expect) Verdict {
 	if why := f.unsound(want); !why.IsZero() {
 		return end(Inconclusive, why)
 	}
+	fell := func(why sentence.Text) Verdict {
+		if full := f.fullMachine(); !full.IsZero() {
+			return end(Inconclusive, sentence.Of("%s. That may be the machine's doing: %s", why, full))
+		}
+		return end(Violated, why)
+	}
+	if f.Liveness == Dead {
+		return fell(f.dead())
+	}
 	var doubt sentence.Text
 	if n == 0 {
 		doubt = f.doubt()
@@ -140,10 +149,7 @@ func Judge(f *Findings, want history.Expect) Verdict {
 		return end(ControlSilent, sentence.Of("expected to be unsafe, but no violation was seen in %d operations", f.OK+f.Failed+f.Unknown))
 	}
 	if why := f.fellShort(want); !why.IsZero() {
-		if full := f.fullMachine(); !full.IsZero() {
-			return end(Inconclusive, sentence.Of("%s. That may be the machine's doing: %s", why, full))
-		}
-		return end(Violated, why)
+		return fell(why)
 	}
 	if want.Safety == Safe && !doubt.IsZero() {
 		return end(Inconclusive, doubt)
@@ -182,6 +188,15 @@ func JudgeRepeats(repeats []*Findings, want history.Expect) (*Findings, Verdict)
 		v.Why = v.Reason.Whole()
 	}
 	return merged, v
+}
+
+// dead says what did not come back, whatever was expected.
+func (f *Findings) dead() sentence.Text {
+	longest, _ := f.stuckFor()
+	if f.Stuck.Of != "" {
+		return sentence.Of("%s is dead: it was wanted, free and not granted for %v, and no fault was in force or settling in at least 1 s of that", f.Stuck.Of, longest)
+	}
+	return sentence.Of("the lock is dead: it was wanted, free and not granted for %v, and no fault was in force or settling in at least 1 s of that", longest)
 }
 
 // fellShort says what the lock did too late, or not at all, if anything.
@@ -330,13 +345,20 @@ func (f *Findings) worse(want history.Expect) bool {
 // unsound says why the run cannot decide, the gravest reason first, if it cannot.
 func (f *Findings) unsound(want history.Expect) sentence.Text {
 	n, what := f.Violations()
-	for _, list := range [][]sentence.Text{f.lost(), f.GivenUp, f.Contradictions, f.Saturated, f.unproven(), f.Unlinked} {
+	lists := [][]sentence.Text{f.lost(), f.GivenUp, f.Contradictions, f.Saturated, f.unproven()}
+	if f.Liveness != Dead { // a dead lock keeps the clients waiting, whatever was broken
+		lists = append(lists, f.Unlinked)
+	}
+	for _, list := range lists {
 		switch {
 		case len(list) > 0 && n > 0:
 			return sentence.Of("%s; there were %s", list[0], what)
 		case len(list) > 0:
 			return list[0]
 		}
+	}
+	if f.Liveness == Dead {
+		return sentence.Text{}
 	}
 	if why := sentence.First(slices.Concat(f.Behind, f.Incomplete)...); !why.IsZero() {
 		return why

@@ -524,9 +524,9 @@ func TestLivenessAndRecovery(t *testing.T) {
 		}, check.Stalls, [2]int64{1200, 1300}, [2]int64{1280, 1300}, false},
 		{"a short fault, and 1.2 s of waiting", [][]history.Event{calm, fault("f1", "zone-partition", 3000, 3200, cutAC), players(1000, 10_000, 3100, 4700), locking(1000, 10_000, 3100, 4700)}, check.Stalls, [2]int64{1150, 1250}, [2]int64{1450, 1550}, false},
 		{"a short fault, and 0.2 s of waiting", [][]history.Event{calm, fault("f1", "zone-partition", 3000, 3200, cutAC), players(1000, 10_000, 3100, 3700), locking(1000, 10_000, 3100, 3700)}, check.Live, [2]int64{150, 250}, [2]int64{450, 550}, false},
-		{"a stall before the fault", [][]history.Event{calm, partition, players(1000, 10_000, 0, 0), locking(1000, 10_000, 1100, 2900)}, check.Stalls, [2]int64{1350, 1550}, [2]int64{0, 10}, false},
-		{"a stall soon after the heal", [][]history.Event{calm, fault("f1", "zone-partition", 3000, 4200, cutAC), players(1000, 10_000, 0, 0), locking(1000, 10_000, 4400, 7400)}, check.Stalls, [2]int64{2850, 3050}, [2]int64{3150, 3250}, false},
-		{"a stall long after the heal", [][]history.Event{calm, fault("f1", "zone-partition", 3000, 4200, cutAC), players(1000, 10_000, 0, 0), locking(1000, 10_000, 6500, 9000)}, check.Stalls, [2]int64{2350, 2550}, [2]int64{0, 10}, false},
+		{"a stall before the fault", [][]history.Event{calm, partition, players(1000, 10_000, 0, 0), locking(1000, 10_000, 1100, 2900)}, check.Dead, [2]int64{1350, 1550}, [2]int64{0, 10}, false},
+		{"a stall soon after the heal", [][]history.Event{calm, fault("f1", "zone-partition", 3000, 4200, cutAC), players(1000, 10_000, 0, 0), locking(1000, 10_000, 4400, 7400)}, check.Dead, [2]int64{2850, 3050}, [2]int64{3150, 3250}, false},
+		{"a stall long after the heal", [][]history.Event{calm, fault("f1", "zone-partition", 3000, 4200, cutAC), players(1000, 10_000, 0, 0), locking(1000, 10_000, 6500, 9000)}, check.Dead, [2]int64{2350, 2550}, [2]int64{0, 10}, false},
 		{"a stall that the fault explains", [][]history.Event{calm, fault("f1", "zone-partition", 3000, 4200, cutAC), players(1000, 10_000, 0, 0), locking(1000, 10_000, 4400, 6000)}, check.Live, [2]int64{1350, 1550}, [2]int64{1750, 1850}, false},
 		{"the next fault's stall is its own", [][]history.Event{
 			calm, fault("f1", "zone-partition", 3000, 4200, cutAC), fault("f2", "zone-partition", 4600, 7000, cutAC),

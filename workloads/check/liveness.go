@@ -153,6 +153,7 @@ func (c *Checker) checkLiveness(f *Findings, t timeline, idle []int64) {
 	if n := len(windows); n > 0 && windows[n-1].heal > 0 {
 		c.checkEnd(f, t, windows[n-1], resources, idle)
 	}
+	c.checkDead(f, t, resources, spansOf(c.unheld(resources)), grants)
 	f.Demand = len(c.faults) == 0 || len(windows) > 0 && 2*asked >= len(windows)
 	if len(c.faults) > 0 {
 		others := c.outside(t)
@@ -168,6 +169,39 @@ func (c *Checker) checkLiveness(f *Findings, t timeline, idle []int64) {
 	}
 	f.Whole = c.lengths[""]
 	f.Stuck = f.Stuck.or(c.lengths[f.Stuck.Of]) // also where it is not what decides
+}
+
+// checkDead looks for a second of an outage, of the lock or of a resource, in which no fault is in force or
+// settling. Without faults it must have lasted to the end: else it is a stall.
+func (c *Checker) checkDead(f *Findings, t timeline, resources [][]*acquire, free []span, grants []int64) {
+	calm, to, second := c.outside(t), t.drain, int64(c.run.Limit(longStall))
+	if len(c.faults) == 0 {
+		calm = []window{{span: span{t.measure, t.drain}}}
+	}
+	look := func(name string, free []span, grants []int64, least int64) {
+		for _, s := range free {
+			n, _ := slices.BinarySearch(grants, s.from+1)
+			for from := max(s.from, t.measure); from < min(s.to, to); n++ {
+				o := outage{from: from, to: min(s.to, to)}
+				if n < len(grants) {
+					o.to = min(o.to, grants[n])
+				}
+				from = o.to
+				o.wait(span{o.from, o.to}, c.firstFault())
+				if o.lasts >= least && (len(c.faults) > 0 || o.to == to) && slices.ContainsFunc(calm, func(w window) bool {
+					return min(w.to, o.to)-max(w.from, o.from) >= second
+				}) {
+					c.fared(f, t, window{span: span{t.measure, t.drain}, worst: Dead}, Dead, o, name)
+				}
+			}
+		}
+	}
+	look("", free, grants, second)
+	if len(resources) > 1 { // else it fares as the lock does
+		for _, own := range resources {
+			look(c.names.text(own[0].resource), spansOf(c.free(own, c.wants(own))), grantsOf(own), second+c.run.LeaseNS)
+		}
+	}
 }
 
 // besidesIn is the demand of the windows, and the rest, which is of all the time.

@@ -3,6 +3,7 @@ package check
 import (
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"locklab/internal/sentence"
@@ -21,7 +22,7 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 	slots := (f.MeasuredNS + int64(SlotLength) - 1) / int64(SlotLength)
 	const maxSlots = 1 << 20 // a day: no file can ask for more memory than that
 	f.Slots = make([]Slot, min(max(slots, 0), maxSlots))
-	inForce := c.underFault()
+	inForce, queues := c.underFault(), sync.OnceValue(c.queues)
 	if windows := c.windows(t); len(c.faults) > 0 && len(windows) > 0 {
 		f.FaultsNS = windows[len(windows)-1].to - windows[0].from
 	}
@@ -56,21 +57,25 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 		if n := max(o.from-t.measure, 0) / int64(SlotLength); n < int64(len(f.Slots)) {
 			slot = &f.Slots[n]
 		}
-		served := &f.Outside
 		under := span{o.from, max(o.at, o.from+1)}
+		served := []*Served{&f.Outside}
 		if c.reach.touches(o.resource, under) {
-			served = &f.During
+			served[0] = &f.During
 		}
-		served.All++
 		if slices.ContainsFunc(inForce, under.meets) {
-			f.InForce.All++
-			if o.outcome == ok {
-				f.InForce.OK++
+			served = append(served, &f.InForce)
+		}
+		for _, s := range served {
+			switch {
+			case o.outcome == ok:
+				s.OK++
+				s.All++
+			case !c.inLine(o, queues()[o.resource]):
+				s.All++
 			}
 		}
 		switch o.outcome {
 		case ok:
-			served.OK++
 			f.OK++
 			slot.OK++
 			f.Latency.add(o.at - o.from)
@@ -117,6 +122,32 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 			f.Behind = append(f.Behind, why)
 		}
 	}
+}
+
+// inLine says of an operation that failed that it waited behind holders alive, to the end of its patience: one
+// held the resource meanwhile, and for no second was that free and not granted.
+func (c *Checker) inLine(o *op, l queue) bool {
+	if kind := c.names.text(o.errorKind); o.outcome != failed || kind != "timeout" && kind != "not-acquired" {
+		return false
+	}
+	waited := span{max(o.from, o.sent), o.at}
+	return !slices.ContainsFunc(notHeld([]span{waited}, l.held), func(free span) bool {
+		return free == waited || silence(free, l.grants) >= int64(c.run.Limit(longStall))
+	})
+}
+
+// queue is when a resource was held by somebody alive, and granted.
+type queue struct {
+	held   []span
+	grants []int64
+}
+
+func (c *Checker) queues() map[int32]queue {
+	queues := map[int32]queue{}
+	for _, own := range c.resources {
+		queues[own[0].resource] = queue{c.held(own), grantsOf(own)}
+	}
+	return queues
 }
 
 // due is how many operations the measured part was to offer. Findings.Rates are what

@@ -24,7 +24,7 @@ func aboutCapacity() time.Duration {
 // measureCapacity records how many grants a second the lock gives at most, each client with a
 // resource of its own, then all with one.
 func (x *experiment) measureCapacity(ctx context.Context, c *cluster, rec history.Recorder) error {
-	x.display.Advance(x.config.aboutRun(x.lock)-aboutCapacity(), "measuring capacity")
+	x.display.Advance(x.config.aboutRun(x.lock, x.scenario)-aboutCapacity(), "measuring capacity")
 	var masters []capacity.Master
 	for _, m := range c.topo.NodesOf(role.Master) {
 		masters = append(masters, capacity.Master{Name: m.Name, URL: c.masterURL(m.Name), Token: c.plan.token})

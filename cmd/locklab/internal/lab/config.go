@@ -13,6 +13,8 @@ import (
 	"locklab/nodes/topology"
 	"locklab/reports/live"
 	"locklab/reports/result"
+	"locklab/workloads/check"
+	"locklab/workloads/history"
 )
 
 // The times of a run that the user does not set.
@@ -224,7 +226,22 @@ func (c *Config) fits(lock catalog.Lock, s scenario.Scenario) bool {
 	return !slices.ContainsFunc(c.Unfit, func(u result.Unfit) bool { return u.Lock == lock.String() && u.Scenario == s.Name })
 }
 
+// measures is for how long a run measures: until two seconds after its last fault has settled, where the
+// duration is shorter, so that a lock that does not come back is seen. Runs below the default duration are
+// too short for that, and end when they are told to.
+func (c Config) measures(lock catalog.Lock, s scenario.Scenario) time.Duration {
+	d := c.Duration
+	if d < DefaultDuration {
+		return d
+	}
+	limits := history.Run{SecondNS: int64(c.Topology.Second())}
+	for _, p := range s.Schedule(c.Duration) {
+		d = max(d, p.Window.Until+max(limits.Limit(check.FailoverTime), lock.Lease+500*time.Millisecond)+limits.Limit(2*time.Second))
+	}
+	return d.Round(time.Millisecond)
+}
+
 // aboutRun is how long one run with the lock will take, roughly.
-func (c Config) aboutRun(lock catalog.Lock) time.Duration {
-	return c.Warmup + c.Duration + overhead + lock.Starts()
+func (c Config) aboutRun(lock catalog.Lock, s scenario.Scenario) time.Duration {
+	return c.Warmup + c.measures(lock, s) + overhead + lock.Starts()
 }

@@ -130,7 +130,7 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 		return false, err
 	}
 	defer func() {
-		x.display.Advance(x.config.aboutRun(x.lock), "stopping")
+		x.display.Advance(x.config.aboutRun(x.lock, x.scenario), "stopping")
 		c.stays = err == nil && measured && ctx.Err() == nil && x.play == nil && shares(x.lock) && gentle(ctx, x.scenario, x.lock, p.topo)
 		down := c.down(ctx)
 		if err == nil {
@@ -164,7 +164,7 @@ func (x *experiment) head(rtt time.Duration) history.Event {
 	return history.Event{Kind: history.KindRun, AtNS: clock.Mono(), Run: &history.Run{
 		Schema: history.Schema, Lock: x.lock.String(), Scenario: x.scenario.Name, Workload: x.config.Workload.Name,
 		Topology: topo.Name, Repeat: x.repeat, Seed: uint64(x.seed()), OfferedPS: x.config.rateUnder(x.scenario),
-		WarmupNS: int64(x.config.Warmup), DurationNS: int64(x.config.Duration), Played: x.play != nil,
+		WarmupNS: int64(x.config.Warmup), DurationNS: int64(x.measures()), Played: x.play != nil,
 		Expect: expected(x.scenario, topo.Name, x.lock), Planned: planned(x.scenario, x.config.Duration),
 		HostZones: topo.HostZones(), NodeHosts: topo.NodeHosts(), RTTNS: int64(rtt), SecondNS: second, LeaseNS: int64(x.lock.Lease), NoDisk: len(x.lock.Disks) == 0,
 		Program: programOf(x.lock, topo), Seats: w.Capacity,
@@ -184,6 +184,9 @@ func programOf(lock catalog.Lock, topo *topology.Topology) *history.Program {
 	}
 	return &p
 }
+
+// measures is for how long the run measures.
+func (x *experiment) measures() time.Duration { return x.config.measures(x.lock, x.scenario) }
 
 // lead is the time between the decision to start and the first operation.
 const lead = 50 * time.Millisecond
@@ -233,7 +236,7 @@ func (x *experiment) measure(ctx context.Context, c *cluster, rec history.Record
 // clients prepares what the clients do in this run.
 func (x *experiment) clients(c *cluster, rec history.Recorder, start int64) (catalog.Clients, error) {
 	run := catalog.Run{
-		Repeat: x.repeat, Rate: x.config.rateUnder(x.scenario), Warmup: x.config.Warmup, Duration: x.config.Duration, Patience: x.config.patience(), Second: x.config.Topology.Second(), Wants: x.scenario.Wants,
+		Repeat: x.repeat, Rate: x.config.rateUnder(x.scenario), Warmup: x.config.Warmup, Duration: x.measures(), Patience: x.config.patience(), Second: x.config.Topology.Second(), Wants: x.scenario.Wants,
 		Seed: x.seed(), StartNS: start, Recorder: rec, Tracer: x.fleet.tracer,
 	}
 	if x.play != nil {
@@ -264,7 +267,7 @@ func (x *experiment) watch(done context.Context, clients catalog.Clients, start 
 		if elapsed > x.config.Warmup {
 			now = "measuring"
 		}
-		if elapsed > x.config.Warmup+x.config.Duration {
+		if elapsed > x.config.Warmup+x.measures() {
 			now = "waiting for the last answers"
 		}
 		x.display.Advance(elapsed, now+"  "+clients.State())

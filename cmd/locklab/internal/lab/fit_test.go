@@ -300,3 +300,24 @@ func TestOnlyWhatRunsIsWarnedOf(t *testing.T) {
 		}
 	}
 }
+
+// TestRunsLastUntilFaultsHaveSettled: and two seconds on, so that a lock that does not come back is seen.
+func TestRunsLastUntilFaultsHaveSettled(t *testing.T) {
+	c := suiteFor(t, "multiphase,redlock", "baseline", "holder-kill")
+	for _, duration := range []time.Duration{DefaultDuration, 2 * DefaultDuration, DefaultDuration / 2} {
+		c.Duration = duration
+		for lock, s := range c.eachFit {
+			want := duration
+			for _, p := range planned(s, duration) {
+				settled := time.Duration(p.AtNS+p.ForNS) + max(1500*time.Millisecond, lock.Lease+500*time.Millisecond)
+				want = max(want, settled+2*time.Second)
+			}
+			if duration < DefaultDuration { // too short to tell
+				want = duration
+			}
+			if got := c.measures(lock, s); got != want {
+				t.Errorf("--duration %v: %s under %s measures for %v, want %v", duration, lock, s.Name, got, want)
+			}
+		}
+	}
+}

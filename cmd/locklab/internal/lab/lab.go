@@ -151,7 +151,7 @@ func Remaining(parts []Config, earlier *result.File) (runs int, about time.Durat
 			}
 			for range max(c.Repeat-decided(rows.rows[c.key(lock, s)]), 0) {
 				runs++
-				about += c.aboutRun(lock)
+				about += c.aboutRun(lock, s)
 				needs, leaves := c.servers(lock, s)
 				if needs != "" && needs == up {
 					about -= lock.Starts()
@@ -240,7 +240,7 @@ func (c *Config) combination(ctx context.Context, fleet *fleet, display progress
 		if slices.ContainsFunc(standing, func(r repeat) bool { return r.history == filepath.ToSlash(x.historyFile()) }) {
 			continue
 		}
-		display.Begin(x.name(), c.aboutRun(lock))
+		display.Begin(x.name(), c.aboutRun(lock, s))
 		done, err := x.run(ctx)
 		if found := done.found; found != nil {
 			cut := errors.Is(err, errInterrupted) && len(found.Incomplete) > 0 // else it was over before

@@ -44,7 +44,7 @@ func duplicates(events []history.Event) []live.Duplicate {
 func (x *experiment) liveRun(p plan) live.Run {
 	run := live.Run{
 		Key:    live.Key{Lock: x.lock.String(), Scenario: x.scenario.Name, Workload: x.config.Workload.Name},
-		Repeat: x.repeat, Planned: planned(x.scenario, x.config.Duration), Warmup: x.config.Warmup, Duration: x.config.Duration, OfferedPerS: x.config.rateUnder(x.scenario),
+		Repeat: x.repeat, Planned: planned(x.scenario, x.config.Duration), Warmup: x.config.Warmup, Duration: x.measures(), OfferedPerS: x.config.rateUnder(x.scenario),
 	}
 	run.Played = x.play != nil
 	for _, h := range p.topo.Hosts {
