@@ -14,7 +14,6 @@ import (
 	"locklab/reports/live"
 	"locklab/reports/result"
 	"locklab/workloads/check"
-	"locklab/workloads/history"
 )
 
 // The times of a run that the user does not set.
@@ -234,9 +233,8 @@ func (c Config) measures(lock catalog.Lock, s scenario.Scenario) time.Duration {
 	if d < DefaultDuration {
 		return d
 	}
-	limits := history.Run{SecondNS: int64(c.Topology.Second())}
 	for _, p := range s.Schedule(c.Duration) {
-		d = max(d, p.Window.Until+max(limits.Limit(check.FailoverTime), lock.Lease+500*time.Millisecond)+limits.Limit(2*time.Second))
+		d = max(d, p.Window.Until+max(c.Topology.Limit(check.FailoverTime), lock.Lease+500*time.Millisecond)+c.Topology.Limit(2*time.Second))
 	}
 	return d.Round(time.Millisecond)
 }
