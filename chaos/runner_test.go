@@ -85,7 +85,7 @@ func TestFaults(t *testing.T) {
 		"a delay beside noise":         {noise(false, mixed), "for: 4s, fault: latency, between: [zones], delay: 20ms", 0, "", whole, "", ""},
 		"a delay less than noise":      {noise(false, mixed), "for: 4s, fault: latency, between: [zones], delay: 5ms", 0, "varied by", "", "", ""},
 		"no delay on a busy machine":   {noise(true, busy), "for: 4s, fault: latency, between: [zones], delay: 10ms", 0, "on the wrong side of", "", "", ""},
-		"hiccups are no stalls":        {noise(true, hiccup), "for: 4s, fault: flaky, between: [zones], loss: 0.5, stall: 40ms", 0, "varied by", "", "", ""},
+		"hiccups are no stalls":        {noise(true, hiccup), "for: 4s, fault: flaky, between: [zones], loss: 0.5, stall: 40ms", 0, "were stalled: a share of 0.5 does not explain that", "", "", ""},
 		"a delay, and no probe before": {func(s *stage) { s.silentUntil = 4 * time.Second }, "for: 4s, fault: latency, between: [zones], delay: 5ms", 0, "before the fault: want 8", "", "", ""},
 		"a kill that did nothing":      {ignored("kill"), "fault: kill, target: node:master-a", 0, "node master-a is ready, not ended", never, "*", ""},
 		"a resume that did nothing":    {ignored("resume"), "fault: pause, target: node:master-a", 0, "node master-a is paused, not ready", stays, "*", ""},

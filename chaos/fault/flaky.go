@@ -58,7 +58,7 @@ func (b bychance) Begun(c *Change, now Reports) (first int64, err error) {
 		if len(all) < wantedRTTs {
 			return fmt.Errorf("there are %d %s since: want %d", len(all), l, wantedRTTs)
 		}
-		usual, err := c.usual(l, 1, b.by)
+		usual, err := c.usual(l, max(0.75, 1-b.share/2), b.by) // a hiccup is none of the many that are late
 		if err != nil {
 			return err
 		}

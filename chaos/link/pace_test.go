@@ -26,4 +26,8 @@ func TestPace(t *testing.T) {
 	at(10*time.Second+hurryFor-1, fastInterval)
 	at(10*time.Second+hurryFor, watchedInterval)
 	at(10*time.Second+watchFor, idleInterval)
+	p.hurry(int64(20*time.Second), fastInterval)
+	p.watch(int64(20*time.Second + hurryFor - 1))
+	at(20*time.Second+hurryFor, fastInterval)
+	at(20*time.Second+hurryFor+watchedInterval, watchedInterval)
 }

@@ -214,9 +214,13 @@ func (p *pace) hurry(now int64, interval time.Duration) {
 	p.hurryUntil, p.hurryInterval = now+int64(hurryFor), interval
 }
 
-// watch reports whether probes come faster than just before.
+// watch reports whether probes come faster than just before. While something is to be proven
+// after a change, which is asked for every few milliseconds, they stay as fast.
 func (p *pace) watch(now int64) (faster bool) {
 	before := p.interval(now)
+	if now < p.hurryUntil {
+		p.hurryUntil = max(p.hurryUntil, now+int64(watchedInterval))
+	}
 	p.watchedUntil = now + int64(watchFor)
 	return p.interval(now) < before
 }
