@@ -18,17 +18,13 @@ import (
 type session struct {
 	id      clientv3.LeaseID
 	recipe  *concurrency.Session // never renews: see keep
-	until   time.Time            // it surely lives until then, less the margin
+	until   time.Time            // it surely lives until then
 	users   int                  // claims on it
 	retired bool                 // it takes no more
 	idle    chan struct{}        // closed when it is retired and has no users
 	over    context.Context      //nolint:containedctx // of no call: done when the session must be taken as over
 	end     context.CancelFunc
 }
-
-// margin is how much earlier than etcd the client gives up: clocks may run at different
-// speeds, and Lost takes time to be noticed.
-func (l *Locker) margin() time.Duration { return l.options.TTL/20 + 5*time.Millisecond }
 
 // enter finds a session for a claim, or opens one.
 func (l *Locker) enter(ctx context.Context) (*session, error) {
@@ -56,9 +52,9 @@ func (l *Locker) enter(ctx context.Context) (*session, error) {
 	}
 	recipe.Orphan() // it is renewed here, where the moment of asking is known
 	s := &session{
-		id: granted.ID, recipe: recipe, until: asked.Add(time.Duration(granted.TTL) * time.Second),
-		idle: make(chan struct{}),
+		id: granted.ID, recipe: recipe, idle: make(chan struct{}),
 	}
+	s.extend(asked, time.Duration(granted.TTL)*time.Second)
 	s.over, s.end = context.WithCancel(context.Background())
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,7 +108,6 @@ func (l *Locker) settle(s *session) {
 // keep renews a session until it is over, or nobody needs it any more.
 func (l *Locker) keep(s *session) {
 	for {
-		wait := l.options.TTL / 3
 		asked := l.clock.Now()
 		left := l.ends(s).Sub(asked)
 		if left <= 0 {
@@ -122,6 +117,7 @@ func (l *Locker) keep(s *session) {
 		ctx, cancel := context.WithTimeout(l.client.Ctx(), min(left, l.options.Timeout))
 		ttl, err := l.renew(ctx, s.id)
 		cancel()
+		wait := ttl / 3
 		switch {
 		case errors.Is(err, rpctypes.ErrLeaseNotFound):
 			l.lose(s)
@@ -130,7 +126,7 @@ func (l *Locker) keep(s *session) {
 			wait = l.options.Timeout / 10
 		default:
 			l.mu.Lock()
-			s.until = asked.Add(ttl)
+			s.extend(asked, ttl)
 			l.mu.Unlock()
 		}
 		timer := l.clock.NewTimer(min(wait, max(l.ends(s).Sub(l.clock.Now()), 0)))
@@ -167,11 +163,17 @@ func (l *Locker) renew(ctx context.Context, id clientv3.LeaseID) (ttl time.Durat
 	return time.Duration(renewed.TTL) * time.Second, nil
 }
 
+// extend counts a session from when that was asked for, less a margin: clocks may run at different
+// speeds, and Lost takes time to be noticed.
+func (s *session) extend(asked time.Time, granted time.Duration) {
+	s.until = asked.Add(granted - granted/20 - 5*time.Millisecond)
+}
+
 // ends is when holders must stop to believe in a session.
 func (l *Locker) ends(s *session) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return s.until.Add(-l.margin())
+	return s.until
 }
 
 // lose tells the holders that the session is over.
