@@ -24,7 +24,7 @@
 // Outcomes of pgx's errors. Surely not: an error of the server (pgconn.PgError: 55P03
 // lock_not_available, 57014 query_canceled ...), which ends the transaction (advisory: once the
 // session has confirmed that it holds nothing), what pgconn.SafeToRetry says, a connection that
-// could not be had, and every error of what only leads to asking: making
+// could not be had, and every error of what only leads to asking: preparing the statement, making
 // the row or the tables (too, unless the server said it: ErrUnavailable).
 // Unknown: every other error, because the session, or the UPDATE, may live on at the server.
 //

@@ -61,16 +61,21 @@ func New(cfg Config) (*Locker, error) {
 	}
 	pool.MaxConns = int32(cfg.Options.Conns) //nolint:gosec // at most 1000
 	pool.ConnConfig.ConnectTimeout = cfg.Options.Timeout
-	// A pooler such as PgBouncer passes no named statements on, and of the settings only few, of which this
-	// is one: names of resources are the same bytes to all clients.
-	pool.ConnConfig.DefaultQueryExecMode, pool.ConnConfig.DescriptionCacheCapacity = pgx.QueryExecModeCacheDescribe, 16
+	// Of the settings a pooler such as PgBouncer passes only few on, of which this is one: names of resources
+	// are the same bytes to all clients.
 	pool.ConnConfig.RuntimeParams["client_encoding"] = "UTF8"
+	// What asking does not prepare has no name.
+	pool.ConnConfig.DefaultQueryExecMode, pool.ConnConfig.DescriptionCacheCapacity = pgx.QueryExecModeCacheDescribe, 16
 	// A statement whose context ends is cancelled at the server, so that its end is known.
 	pool.ConnConfig.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: cfg.Options.Timeout}
 	}
-	if cfg.Options.Variant != Lease {
-		pool.AfterConnect = func(ctx context.Context, c *pgx.Conn) error { return openSession(ctx, c, cfg.Options.LockTimeout) }
+	pool.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
+		err := lookForPooler(ctx, c)
+		if err == nil && cfg.Options.Variant != Lease {
+			err = openSession(ctx, c, cfg.Options.LockTimeout)
+		}
+		return err
 	}
 	l := &Locker{
 		options: cfg.Options, clock: cfg.Clock,
@@ -85,6 +90,18 @@ func New(cfg Config) (*Locker, error) {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
 	return l, nil
+}
+
+// direct is what the data of a connection has under this key if no pooler is in between.
+const direct = "locklab direct"
+
+// lookForPooler notes whether the session is that of the server process that was named when connecting. Behind
+// a pooler it is another one, and may be another one for each transaction, which knows no named statements.
+func lookForPooler(ctx context.Context, c *pgx.Conn) error {
+	var pid uint32
+	err := c.QueryRow(ctx, "SELECT pg_backend_pid()", pgx.QueryExecModeExec).Scan(&pid)
+	c.PgConn().CustomData()[direct] = pid == c.PgConn().PID()
+	return err
 }
 
 // openSession sets what a session needs that holds locks, whatever is set for the server, the database or the
@@ -191,6 +208,22 @@ func (l *Locker) sleep(ctx context.Context) bool {
 
 // errExhausted says that every connection is in use, by holders and waiters.
 var errExhausted = fmt.Errorf("postgres: all connections are in use: %w", locks.ErrUnavailable)
+
+// asking takes a connection on which the statements are prepared: while that fails nothing has
+// been asked of the server, so nothing can have been granted. Behind a pooler they are not.
+func (l *Locker) asking(ctx context.Context, statements ...string) (*pgxpool.Conn, error) {
+	c, err := l.conn(ctx)
+	if err != nil || c.Conn().PgConn().CustomData()[direct] != true {
+		return c, err
+	}
+	for _, sql := range statements {
+		if _, err := c.Conn().Prepare(ctx, sql, sql); err != nil {
+			defer c.Release()
+			return nil, fmt.Errorf("prepare: %w", l.judge(ctx, c, err, false))
+		}
+	}
+	return c, nil
+}
 
 // conn takes a connection.
 func (l *Locker) conn(ctx context.Context) (*pgxpool.Conn, error) {

@@ -76,7 +76,7 @@ func (l *Locker) tryLease(ctx context.Context, resource string) (locks.Lease, er
 // take gives the fence of the row if it was free, and errBusy if not. If it made the row, nobody
 // has it yet.
 func (l *Locker) take(ctx context.Context, resource, owner string) (fence int64, made bool, err error) {
-	c, err := l.conn(ctx)
+	c, err := l.asking(ctx, takeRow)
 	if err != nil {
 		return 0, false, err
 	}
@@ -102,7 +102,7 @@ func (l *Locker) make(ctx context.Context, c *pgxpool.Conn, resource string) (ma
 
 // count runs a statement on the lease's row and says how many rows it changed.
 func (l *Locker) count(ctx context.Context, sql string, args ...any) (int64, error) {
-	c, err := l.conn(ctx)
+	c, err := l.asking(ctx, sql)
 	if err != nil {
 		return 0, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"locklab/locks"
+	"locklab/locks/clock"
 )
 
 // held is a lock that lives in a session of the server: a transaction's row lock or an
@@ -24,6 +25,7 @@ type held struct {
 	conn     *pgxpool.Conn
 	socket   *socket       // of the connection
 	over     atomic.Bool   // released or lost
+	begin    clock.Timer   // of watch
 	watched  chan struct{} // closed when watch has ended
 	lost     chan struct{}
 
@@ -44,7 +46,10 @@ func (l *Locker) hold(ctx context.Context, c *pgxpool.Conn, asked time.Time, res
 		}
 	}
 	h := &held{locker: l, resource: resource, token: token, unlock: unlock, conn: c, socket: socketOf(c.Conn().PgConn()), watched: make(chan struct{}), lost: make(chan struct{})}
+	h.begin = clock.System().AfterFunc(brief, h.watch)
 	if !l.keep(h) {
+		h.over.Store(true)
+		h.unwatch()
 		clean := l.quietly(ctx, func(ctx context.Context) error {
 			_, err := unlock(ctx, c)
 			return err
@@ -55,21 +60,21 @@ func (l *Locker) hold(ctx context.Context, c *pgxpool.Conn, asked time.Time, res
 		}
 		return nil, locks.ErrClosed
 	}
-	go h.watch() //nolint:contextcheck // it outlives the call
 	return h, nil
 }
 
 // The statements of locks that live in sessions. The token is drawn once the lock is held: what
 // locks is an inner query, and comes first.
 const (
-	beginRow     = "BEGIN"
-	lockRow      = "SELECT nextval('public.locklab_fence') FROM (SELECT FROM public.locklab_locks WHERE resource = $1 FOR UPDATE) AS locked"
-	lockAdvisory = "WITH locked AS MATERIALIZED (SELECT pg_advisory_lock(hashtextextended($1, 0))) SELECT nextval('public.locklab_fence') FROM locked"
+	beginRow       = "BEGIN"
+	lockRow        = "SELECT nextval('public.locklab_fence') FROM (SELECT FROM public.locklab_locks WHERE resource = $1 FOR UPDATE) AS locked"
+	unlockAdvisory = "SELECT pg_advisory_unlock(hashtextextended($1, 0))"
+	lockAdvisory   = "WITH locked AS MATERIALIZED (SELECT pg_advisory_lock(hashtextextended($1, 0))) SELECT nextval('public.locklab_fence') FROM locked"
 )
 
 // tryRow locks the row.
 func (l *Locker) tryRow(ctx context.Context, resource string) (locks.Lease, error) {
-	c, err := l.conn(ctx)
+	c, err := l.asking(ctx, beginRow, lockRow)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +122,7 @@ func (l *Locker) tryRow(ctx context.Context, resource string) (locks.Lease, erro
 
 // tryAdvisory locks the hash of the name.
 func (l *Locker) tryAdvisory(ctx context.Context, resource string) (locks.Lease, error) {
-	c, err := l.conn(ctx)
+	c, err := l.asking(ctx, lockAdvisory, unlockAdvisory)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +131,7 @@ func (l *Locker) tryAdvisory(ctx context.Context, resource string) (locks.Lease,
 	err = c.QueryRow(ctx, lockAdvisory, resource).Scan(&token)
 	if err == nil && ctx.Err() == nil {
 		return l.hold(ctx, c, asked, resource, token, func(ctx context.Context, c *pgxpool.Conn) (was bool, err error) {
-			err = c.QueryRow(ctx, "SELECT pg_advisory_unlock(hashtextextended($1, 0))", resource).Scan(&was)
+			err = c.QueryRow(ctx, unlockAdvisory, resource).Scan(&was)
 			return was, err
 		})
 	}
@@ -165,6 +170,9 @@ func (l *Locker) quietly(ctx context.Context, clean func(context.Context) error)
 	return clean(ctx) == nil
 }
 
+// brief is how long a hold is not watched: most are over by then, and what the server said is there later too.
+const brief = 2 * time.Millisecond
+
 // watch asks the session whether it is alive: at once when the server says something or hangs up, and every
 // Timeout, as a link that carries nothing says nothing either.
 func (h *held) watch() {
@@ -184,6 +192,9 @@ func (h *held) watch() {
 
 // unwatch waits until watch leaves the connection to who ended the hold.
 func (h *held) unwatch() {
+	if h.begin.Stop() {
+		return // it never began
+	}
 	h.socket.interrupt()
 	<-h.watched
 }
