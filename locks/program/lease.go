@@ -57,11 +57,17 @@ func (l *lease) extend(untilMS int64) {
 // expire ends the lease, unless it was extended while the timer fired.
 func (l *lease) expire() {
 	l.mu.Lock()
-	early := l.process.clock.Now().Before(l.until)
+	early := l.until.IsZero() || l.process.clock.Now().Before(l.until)
 	l.mu.Unlock()
 	if !early {
 		l.lose()
 	}
+}
+
+// isOver says that the lease has ended, and ends it if nobody has yet.
+func (l *lease) isOver() bool {
+	l.expire()
+	return signals.Closed(l.lost)
 }
 
 // lose ends the lease.

@@ -198,6 +198,10 @@ func (l *Locker) try(ctx context.Context, resource string) (_ locks.Lease, again
 	patience := l.cfg.Clock.NewTimer(limit + grace)
 	defer patience.Stop()
 	answered := func(s Said) (locks.Lease, bool, error) {
+		if s.Outcome == locks.OutcomeOK && c.lease.isOver() { // as after a pause of this process
+			_ = p.release(c, releaseTime) // nobody waits for what it says
+			return nil, false, fmt.Errorf("%w: it was granted too late", locks.ErrNotAcquired)
+		}
 		if s.Outcome == locks.OutcomeOK {
 			return c.lease, false, nil
 		}

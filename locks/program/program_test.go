@@ -163,11 +163,16 @@ func TestDeathEndsTheLease(t *testing.T) {
 	}
 }
 
-// TestTheLabCountsLeases from when it asked: the program is late, not the lease.
+// TestTheLabCountsLeases from when it asked: a grant whose time is over when it comes is none.
 func TestTheLabCountsLeases(t *testing.T) {
-	c := scriptThat(t, `"version":1,"lease_ms":300`, "read line; sleep 1; "+
-		`echo '{"op":"acquire","id":1,"outcome":"ok","until_ms":300}'; read line; echo '{"op":"release","id":1,"outcome":"ok"}'; read line`)
-	lease, err := locker(t, c, nil, nil).Acquire(t.Context(), "r")
+	late := func(untilMS string) program.Command {
+		return scriptThat(t, `"version":1,"lease_ms":300`, "read line; sleep 1; "+
+			`echo '{"op":"acquire","id":1,"outcome":"ok","until_ms":`+untilMS+`}'; read line; echo '{"op":"release","id":1,"outcome":"ok"}'; read line`)
+	}
+	if _, err := locker(t, late("300"), nil, nil).Acquire(t.Context(), "r"); !errors.Is(err, locks.ErrNotAcquired) {
+		t.Errorf("granted after its end: %v, want ErrNotAcquired", err)
+	}
+	lease, err := locker(t, late("6000"), nil, nil).Acquire(t.Context(), "r")
 	if err != nil {
 		t.Fatal(err)
 	}
