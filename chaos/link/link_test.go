@@ -316,6 +316,30 @@ func TestDeadConnectionsInAHoldEnd(t *testing.T) {
 	// Close must not wait for the heal; goleak sees whether it did its work.
 }
 
+// TestNearHostsAreNotEarly: bytes to a near host keep their base delay while the host also waits
+// to deliver bytes to a farther one.
+func TestNearHostsAreNotEarly(t *testing.T) {
+	h := newHost(t, "a")
+	const near, far = 20 * time.Millisecond, 100 * time.Millisecond
+	to := func(host string, delay time.Duration) net.Conn {
+		c := dial(t, open(t, h, link.Spec{Name: host, ToHost: host, Upstream: serve(t, echo), Up: link.Delay{Base: delay}}))
+		say(t, c, "hello")
+		hear(t, c, "hello")
+		return c
+	}
+	nearer, farther := to("near", near), to("far", far)
+	for range 5 {
+		say(t, farther, "far")
+		sent := clock.Mono()
+		say(t, nearer, "near")
+		hear(t, nearer, "near")
+		if took := time.Duration(clock.Mono() - sent); took < near/2 {
+			t.Errorf("bytes took %v over a link with a base delay of %v", took, near)
+		}
+		hear(t, farther, "far")
+	}
+}
+
 func TestDelayDoesNotLimitThroughput(t *testing.T) {
 	h := newHost(t, "a")
 	addr := open(t, h, link.Spec{Upstream: serve(t, echo), Up: link.Delay{Base: 10 * time.Millisecond}})

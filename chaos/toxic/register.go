@@ -9,7 +9,6 @@ import (
 	"github.com/Shopify/toxiproxy/v2/toxics"
 	"github.com/rs/zerolog"
 
-	"locklab/internal/signals"
 	"locklab/locks/clock"
 )
 
@@ -61,15 +60,12 @@ func Use() (release func(), err error) {
 }
 
 // SleepUntil sleeps exactly until deadline, a value of clock.Mono; false if stop
-// was closed first. Without a user (see [Use]) it does not sleep at all.
+// had something to receive first, or was closed. Without a user (see [Use]) it does not sleep at all.
 func SleepUntil(deadline int64, stop <-chan struct{}) bool {
 	shared.mu.Lock()
 	precise := shared.precise
 	shared.mu.Unlock()
-	if precise == nil || precise.SleepUntil(deadline, stop) {
-		return true
-	}
-	return !signals.Closed(stop) // the timer was closed: better early than never
+	return precise == nil || precise.SleepUntil(deadline, stop)
 }
 
 const (

@@ -42,13 +42,18 @@ func TestPreciseStopsAndCloses(t *testing.T) {
 	if <-results {
 		t.Error("a stopped sleep said that it slept to its end")
 	}
+	signal := make(chan struct{}, 1)
+	signal <- struct{}{}
+	if p.SleepUntil(far, signal) {
+		t.Error("a sleep that a signal stopped said that it slept to its end")
+	}
 	go func() { results <- p.SleepUntil(far, nil) }()
 	p.Close()
-	if <-results {
-		t.Error("a sleep that Close ended said that it slept to its end")
+	if !<-results {
+		t.Error("a sleep that Close ended said that it was stopped")
 	}
-	if p.SleepUntil(far, nil) {
-		t.Error("a closed Precise slept")
+	if !p.SleepUntil(far, nil) {
+		t.Error("a closed Precise said that a sleep was stopped")
 	}
 	p.Close() // a second Close does nothing
 }

@@ -27,7 +27,7 @@ func NewPrecise() (*Precise, error) {
 	return p, nil
 }
 
-// Close wakes everybody who still sleeps.
+// Close ends all sleeps at once, as if their deadlines had come.
 func (p *Precise) Close() {
 	p.mu.Lock()
 	if !p.closed {
@@ -38,17 +38,18 @@ func (p *Precise) Close() {
 	<-p.done
 }
 
-// SleepUntil returns at the deadline, a value of [Mono], with true, or earlier
-// with false because stop was closed or p was. A nil stop never ends the sleep.
+// SleepUntil returns true at the deadline, a value of [Mono], or when p is closed. It returns
+// false as soon as it receives from stop, which may be a closed channel or one that carries a
+// signal. A nil stop never ends the sleep.
 func (p *Precise) SleepUntil(deadline int64, stop <-chan struct{}) bool {
 	if deadline <= Mono() {
 		return true
 	}
-	w := &waiter{at: deadline, wake: make(chan bool, 1)}
+	w := &waiter{at: deadline, wake: make(chan struct{}, 1)}
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
-		return false
+		return true
 	}
 	heap.Push(&p.waiters, w)
 	if p.waiters[0] == w {
@@ -56,8 +57,8 @@ func (p *Precise) SleepUntil(deadline int64, stop <-chan struct{}) bool {
 	}
 	p.mu.Unlock()
 	select {
-	case onTime := <-w.wake:
-		return onTime
+	case <-w.wake:
+		return true
 	case <-stop:
 		p.mu.Lock()
 		if w.index >= 0 {
@@ -76,7 +77,7 @@ func (p *Precise) run() {
 		if p.closed {
 			for _, w := range p.waiters {
 				w.index = -1
-				w.wake <- false
+				w.wake <- struct{}{}
 			}
 			p.waiters = nil
 			p.alarm.close()
@@ -86,7 +87,7 @@ func (p *Precise) run() {
 		now := Mono()
 		for len(p.waiters) > 0 && p.waiters[0].at <= now {
 			w := heap.Pop(&p.waiters).(*waiter)
-			w.wake <- true // never blocks: one send into a buffer of one
+			w.wake <- struct{}{} // never blocks: one send into a buffer of one
 		}
 		if len(p.waiters) > 0 {
 			p.alarm.set(p.waiters[0].at)
@@ -98,7 +99,7 @@ func (p *Precise) run() {
 type waiter struct {
 	at    int64
 	index int // in the heap, -1 once it left
-	wake  chan bool
+	wake  chan struct{}
 }
 
 type wakeHeap []*waiter
