@@ -844,6 +844,14 @@ var regressions = map[string][]regression{
 			"nodes/master.TestSettings",
 		},
 		{
+			"bytes to a near host took no base delay while bytes to a farther one waited for theirs, and sea-cable was not proven",
+			"locklab run --topology aws-regions --scenarios sea-cable --rate 4", "chaos/link.TestNearHostsAreNotEarly",
+		},
+		{
+			"etcd's members and clients, and clients of PostgreSQL, had the limits of one region: unknown answers, and none for the farthest zone",
+			"locklab run --topology aws-regions --scenarios baseline --rate 4 --locks etcd,postgres", "cmd/locklab/internal/catalog.TestLimitsOfLocksFollowTheRoundTrips",
+		},
+		{
 			"list told of built-in topologies, scenarios and suites only", "locklab list topologies FILE",
 			"cmd/locklab.TestListFile",
 		},

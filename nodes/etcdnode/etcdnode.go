@@ -1,6 +1,7 @@
 package etcdnode
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +41,13 @@ type Peer struct {
 type Settings struct {
 	// Peers are the other members. With this one they are the cluster.
 	Peers []Peer `json:"peers"`
+	// Election is after how long without a leader a member stands for election, and ten heartbeats
+	// of a leader. 0 is etcd's own, a second. etcd wants it at least as long as ten round trips.
+	Election time.Duration `json:"election,omitzero,format:units"`
 }
+
+// MaxElection is etcd's limit.
+const MaxElection = 50 * time.Second
 
 // ErrInvalid is wrapped by errors about settings that cannot be used.
 var ErrInvalid = errors.New("etcdnode: invalid settings")
@@ -70,6 +77,10 @@ func command(n role.Node) (role.Command, error) {
 func readSettings(name string, raw []byte) (s Settings, err error) {
 	if err := process.DecodeSettings(raw, &s); err != nil {
 		return s, err
+	}
+	s.Election = cmp.Or(s.Election, time.Second)
+	if s.Election < 10*time.Millisecond || s.Election > MaxElection {
+		return s, fmt.Errorf("election %v: want 10ms to %v: %w", s.Election, MaxElection, ErrInvalid)
 	}
 	seen := map[string]bool{name: true}
 	for i, p := range s.Peers {
@@ -107,7 +118,7 @@ func run(ctx context.Context, node *process.Node) error {
 	_, err = os.Stat(data)
 	returns := err == nil
 	client := node.Addrs[PortClient]
-	cmd := exec.Command(path, arguments(node.Name, data, client, node.Addrs[PortPeer], settings.Peers)...) //nolint:noctx // Serve ends it
+	cmd := exec.Command(path, arguments(node.Name, data, client, node.Addrs[PortPeer], settings)...) //nolint:noctx // Serve ends it
 	cmd.Env = append(os.Environ(), "HTTP_PROXY=http://"+listener.Addr().String())
 	// A leader that is asked to end looks for a successor first, for two seconds where all end.
 	return node.Serve(ctx, cmd, unix.SIGKILL, func(ctx context.Context) error {
@@ -118,9 +129,9 @@ func run(ctx context.Context, node *process.Node) error {
 // peerHost is the name by which members call one of them. It exists nowhere.
 func peerHost(member string) string { return member + ".members.invalid:2380" }
 
-func arguments(name, data, client, peer string, peers []Peer) []string {
+func arguments(name, data, client, peer string, s Settings) []string {
 	cluster := []string{name + "=http://" + peerHost(name)}
-	for _, p := range peers {
+	for _, p := range s.Peers {
 		cluster = append(cluster, p.Name+"=http://"+peerHost(p.Name))
 	}
 	slices.Sort(cluster)
@@ -129,6 +140,7 @@ func arguments(name, data, client, peer string, peers []Peer) []string {
 		"--listen-client-urls", "http://" + client, "--advertise-client-urls", "http://" + client,
 		"--listen-peer-urls", "http://" + peer, "--initial-advertise-peer-urls", "http://" + peerHost(name),
 		"--initial-cluster", strings.Join(cluster, ","), "--initial-cluster-state", "new",
+		"--heartbeat-interval", fmt.Sprint((s.Election / 10).Milliseconds()), "--election-timeout", fmt.Sprint(s.Election.Milliseconds()),
 		// As etcd 3.5 and later do unasked: without it a member that was alone for some time comes
 		// back with a higher term, and nobody leads for a few more elections.
 		"--pre-vote",

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"locklab/internal/must"
 	"locklab/nodes/process"
@@ -19,7 +20,8 @@ func TestSettings(t *testing.T) {
 		``: nil, `{"peers":[{"name":"b","addr":"127.0.0.1:1"}]}`: nil,
 		`{"peers":[{"name":"a","addr":"127.0.0.1:1"}]}`: ErrInvalid, // itself
 		`{"peers":[{"name":"b","addr":"nonsense"}]}`:    ErrInvalid,
-		`{"pears":[]}`: process.ErrInvalid,
+		`{"pears":[]}`:         process.ErrInvalid,
+		`{"election":"2.64s"}`: nil, `{"election":"51s"}`: ErrInvalid, `{"election":"-1s"}`: ErrInvalid,
 	} {
 		if _, err := command(role.Node{Name: "a", Settings: []byte(raw)}); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", raw, err, want)
@@ -30,7 +32,7 @@ func TestSettings(t *testing.T) {
 // TestMembersAgreeOnTheCluster: all are told the same, whatever their links are.
 func TestMembersAgreeOnTheCluster(t *testing.T) {
 	of := func(name string, peers ...Peer) string {
-		args := strings.Join(arguments(name, "d", "c:1", "p:1", peers), " ")
+		args := strings.Join(arguments(name, "d", "c:1", "p:1", Settings{Peers: peers, Election: time.Second}), " ")
 		return args[strings.Index(args, "--initial-cluster "):]
 	}
 	a, b := of("a", Peer{"b", "l:1"}, Peer{"c", "l:2"}), of("b", Peer{"c", "l:3"}, Peer{"a", "l:4"})

@@ -6,8 +6,13 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
+	json "github.com/go-json-experiment/json/v1"
+
+	"locklab/internal/must"
 	"locklab/locks"
+	"locklab/nodes/etcdnode"
 	"locklab/nodes/role"
 )
 
@@ -47,7 +52,7 @@ func (e Entry) travels(spec locks.Spec) error {
 	if err != nil {
 		return err
 	}
-	settings, err := l.Settings()
+	settings, err := l.Settings(time.Second)
 	if err != nil {
 		return err
 	}
@@ -60,7 +65,7 @@ func (e Entry) travels(spec locks.Spec) error {
 
 // TestServersWithoutSettings: a role that nothing gives settings to is an error.
 func TestServersWithoutSettings(t *testing.T) {
-	settings := func(struct{}, []Member) any { return nil }
+	settings := func(struct{}, []Member, time.Duration) any { return nil }
 	for name, s := range map[string]server[struct{}]{
 		"no settings": {role: role.Role{Name: "etcd", ClientPort: "client"}},
 		"no port":     {role: role.Role{Name: "etcd"}, settings: settings},
@@ -68,6 +73,32 @@ func TestServersWithoutSettings(t *testing.T) {
 		e := binding[struct{}]{name: "x", parse: noOptions, servers: []server[struct{}]{s}}.entry()
 		if _, err := e.bind(locks.Spec{Name: "x"}); err == nil || !strings.Contains(err.Error(), "lock x: nothing gives settings to its servers of the role etcd") {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestLimitsOfLocksFollowTheRoundTrips: a lock waits longer for a server that is far, unless the
+// spec says how long, and the members of etcd are not hasty to elect another leader.
+func TestLimitsOfLocksFollowTheRoundTrips(t *testing.T) {
+	const second = 2640 * time.Millisecond // of aws-regions
+	for text, want := range map[string]time.Duration{
+		"etcd": 1320 * time.Millisecond, "postgres": 1320 * time.Millisecond, "postgres:lease": 1320 * time.Millisecond,
+		"zookeeper": 1500 * time.Millisecond, "etcd:timeout=200ms": 200 * time.Millisecond, "etcd:ttl=2s": time.Second,
+	} {
+		all, err := ParseList("--locks", []string{text})
+		must.Do(t, err)
+		l := all[0]
+		settings, err := l.Settings(second)
+		must.Do(t, err)
+		var far struct{ Timeout time.Duration }
+		must.Do(t, json.Unmarshal(settings.Options, &far))
+		if far.Timeout != want {
+			t.Errorf("%s: timeout %v, where a second is %v; want %v", text, far.Timeout, second, want)
+		}
+		for _, s := range l.Servers {
+			if e, is := s.Settings(nil, second).(etcdnode.Settings); is && e.Election != second {
+				t.Errorf("%s: members wait %v for a leader, want %v", text, e.Election, second)
+			}
 		}
 	}
 }

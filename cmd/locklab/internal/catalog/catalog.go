@@ -58,6 +58,8 @@ type Lock struct {
 	Program bool
 
 	options any // as the lock's package has read them
+	// far gives the options where a second is as long: see topology.Second. Nil if they are the same.
+	far func(second time.Duration) any
 }
 
 // String is the lock's spec.
@@ -115,8 +117,9 @@ type Server struct {
 	// PeerPort of its own, or nobody.
 	Dials []string
 	// Settings are a node's, given the others of its role as its host reaches them; with
-	// Dials given all whom it dials, and itself, in the topology's order.
-	Settings func(others []Member) any
+	// Dials given all whom it dials, and itself, in the topology's order. A second is the
+	// topology's.
+	Settings func(others []Member, second time.Duration) any
 }
 
 // binding is all that there is to say of one lock. O is its options.
@@ -124,18 +127,21 @@ type binding[O any] struct {
 	name, summary, source string
 	control               bool
 	parse                 func(locks.Spec) (O, error)
-	client                func(O, Env) (locks.Locker, error)
-	servers               []server[O]
-	lease                 func(O) time.Duration // see Lock; nil if there is none
-	away                  func(O) time.Duration // see Lock; nil if it is the lease
-	caveat                func(O) sentence.Text // see Lock
-	disk                  func(O) bool          // see Lock; nil if it has none
-	core                  func(O) Core          // of peer-to-peer locks
+	// timeout is the option of that name and the longest it may be: unless it is given, it
+	// follows the topology's second. Nil if there is none that does.
+	timeout func(*O) (*time.Duration, time.Duration)
+	client  func(O, Env) (locks.Locker, error)
+	servers []server[O]
+	lease   func(O) time.Duration // see Lock; nil if there is none
+	away    func(O) time.Duration // see Lock; nil if it is the lease
+	caveat  func(O) sentence.Text // see Lock
+	disk    func(O) bool          // see Lock; nil if it has none
+	core    func(O) Core          // of peer-to-peer locks
 }
 
 type server[O any] struct {
 	role     role.Role
-	settings func(o O, others []Member) any
+	settings func(o O, others []Member, second time.Duration) any
 	nodes    func(O) int      // how many of the topology's: see Server; less than 0 are none; nil is all
 	dials    func(O) []string // see Server; nil is nobody
 }
@@ -177,7 +183,15 @@ func (b binding[O]) entry() Entry {
 			if s.dials != nil {
 				dials = s.dials(o)
 			}
-			l.Servers = append(l.Servers, Server{s.role, nodes, dials, func(others []Member) any { return s.settings(o, others) }})
+			l.Servers = append(l.Servers, Server{s.role, nodes, dials, func(others []Member, second time.Duration) any { return s.settings(o, others, second) }})
+		}
+		if _, given := spec.Options["timeout"]; b.timeout != nil && !given {
+			l.far = func(second time.Duration) any {
+				far := o
+				limit, longest := b.timeout(&far)
+				*limit = max(*limit, min(longest, time.Duration(float64(*limit)*second.Seconds())))
+				return far
+			}
 		}
 		if b.lease != nil {
 			l.Lease = b.lease(o)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	json "github.com/go-json-experiment/json/v1"
@@ -55,9 +56,13 @@ type Settings struct {
 	Program bool `json:"program,omitempty"`
 }
 
-// Settings tell a master which lock it is.
-func (l Lock) Settings() (Settings, error) {
-	text, err := json.Marshal(l.options)
+// Settings tell a master which lock it is. A second is the topology's.
+func (l Lock) Settings(second time.Duration) (Settings, error) {
+	options := l.options
+	if l.far != nil {
+		options = l.far(second)
+	}
+	text, err := json.Marshal(options)
 	return Settings{Lock: l.Name, Options: text, Program: l.Program}, err
 }
 

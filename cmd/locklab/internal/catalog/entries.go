@@ -95,7 +95,7 @@ func Entries() []Entry {
 			client: func(o redlock.Options, env Env) (locks.Locker, error) {
 				return redlock.New(redlock.Config{Addrs: env.serverAddrs(), Options: o, Clock: env.Clock, Seed: env.seed(), Log: env.Log})
 			},
-			servers: []server[redlock.Options]{{role: redisnode.Role(), settings: func(o redlock.Options, _ []Member) any {
+			servers: []server[redlock.Options]{{role: redisnode.Role(), settings: func(o redlock.Options, _ []Member, _ time.Duration) any {
 				return redisnode.Settings{Persistence: o.Persistence}
 			}}},
 			lease: func(o redlock.Options) time.Duration { return o.TTL },
@@ -110,7 +110,7 @@ func Entries() []Entry {
 			client: func(o redsync.Options, env Env) (locks.Locker, error) {
 				return redsync.New(redsync.Config{Addrs: env.serverAddrs(), Options: o, Clock: env.Clock})
 			},
-			servers: []server[redsync.Options]{{role: redisnode.Role(), settings: func(o redsync.Options, _ []Member) any {
+			servers: []server[redsync.Options]{{role: redisnode.Role(), settings: func(o redsync.Options, _ []Member, _ time.Duration) any {
 				return redisnode.Settings{Persistence: o.Persistence}
 			}}},
 			lease: func(o redsync.Options) time.Duration { return o.TTL },
@@ -151,7 +151,7 @@ func Entries() []Entry {
 					Servers: servers, Client: env.Name, Options: o, Clock: env.Clock, Seed: env.seed(), Log: env.Log,
 				})
 			},
-			servers: []server[raftlock.Options]{{role: raftnode.Role(), settings: func(o raftlock.Options, others []Member) any {
+			servers: []server[raftlock.Options]{{role: raftnode.Role(), settings: func(o raftlock.Options, others []Member, _ time.Duration) any {
 				s := raftnode.Settings{Store: o.Store}
 				for _, m := range others {
 					s.Peers = append(s.Peers, raftnode.Peer{Name: m.Name, Addr: m.Addr})
@@ -172,11 +172,12 @@ func Entries() []Entry {
 			summary: "etcd's own recipe (concurrency.Mutex) on three members: leases, waiters in order of creation, fencing tokens",
 			source:  "go.etcd.io/etcd/client/v3/concurrency",
 			parse:   etcdlock.ParseOptions,
+			timeout: func(o *etcdlock.Options) (*time.Duration, time.Duration) { return &o.Timeout, o.TTL / 2 },
 			client: func(o etcdlock.Options, env Env) (locks.Locker, error) {
 				return etcdlock.New(etcdlock.Config{Addrs: env.serverAddrs(), Options: o, Clock: env.Clock})
 			},
-			servers: []server[etcdlock.Options]{{role: etcdnode.Role(), settings: func(_ etcdlock.Options, others []Member) any {
-				var s etcdnode.Settings
+			servers: []server[etcdlock.Options]{{role: etcdnode.Role(), settings: func(_ etcdlock.Options, others []Member, second time.Duration) any {
+				s := etcdnode.Settings{Election: min(second, etcdnode.MaxElection)}
 				for _, m := range others {
 					s.Peers = append(s.Peers, etcdnode.Peer{Name: m.Name, Addr: m.Addr})
 				}
@@ -190,10 +191,11 @@ func Entries() []Entry {
 			summary: "ZooKeeper's recipe on three servers: sessions, waiters in order of creation, fencing tokens; as an option the herd",
 			source:  "ZooKeeper Recipes and Solutions, Locks",
 			parse:   zklock.ParseOptions,
+			timeout: func(o *zklock.Options) (*time.Duration, time.Duration) { return &o.Timeout, o.Session / 2 },
 			client: func(o zklock.Options, env Env) (locks.Locker, error) {
 				return zklock.New(zklock.Config{Addrs: env.serverAddrs(), Options: o, Clock: env.Clock})
 			},
-			servers: []server[zklock.Options]{{role: zookeepernode.Role(), settings: func(_ zklock.Options, others []Member) any {
+			servers: []server[zklock.Options]{{role: zookeepernode.Role(), settings: func(_ zklock.Options, others []Member, _ time.Duration) any {
 				var s zookeepernode.Settings
 				for _, m := range others {
 					port := func(i int) zookeepernode.Port { return zookeepernode.Port{Addr: m.Ways[i].To, Link: m.Ways[i].Link} }
@@ -209,12 +211,13 @@ func Entries() []Entry {
 			summary: "one PostgreSQL server: a row locked in an open transaction; as variants advisory locks and leased rows",
 			source:  "PostgreSQL manual, Explicit Locking",
 			parse:   pglock.ParseOptions,
+			timeout: func(o *pglock.Options) (*time.Duration, time.Duration) { return &o.Timeout, o.TTL / 2 },
 			client: func(o pglock.Options, env Env) (locks.Locker, error) {
 				return pglock.New(pglock.Config{URL: postgresnode.URL(env.serverAddrs()[0]), Options: o, Clock: env.Clock, Seed: env.seed()})
 			},
 			servers: []server[pglock.Options]{{
 				role:     postgresnode.Role(),
-				settings: func(pglock.Options, []Member) any { return postgresnode.Settings{} },
+				settings: func(pglock.Options, []Member, time.Duration) any { return postgresnode.Settings{} },
 				nodes:    func(pglock.Options) int { return 1 },
 			}},
 			lease: pglock.Options.Away,

@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"time"
+
 	"locklab/locks/redis"
 	"locklab/nodes/redisnode"
 )
@@ -27,7 +29,7 @@ func dialIfReplica(roles ...string) func(redis.Options) []string {
 }
 
 // redisSettings have the first of the servers begin as the primary.
-func redisSettings(o redis.Options, members []Member) any {
+func redisSettings(o redis.Options, members []Member, _ time.Duration) any {
 	s := redisnode.Settings{Persistence: o.Persistence}
 	if o.Variant != redis.Replica {
 		return s
@@ -40,7 +42,7 @@ func redisSettings(o redis.Options, members []Member) any {
 	return s
 }
 
-func sentinelSettings(o redis.Options, members []Member) any {
+func sentinelSettings(o redis.Options, members []Member, _ time.Duration) any {
 	s := redisnode.SentinelSettings{DownAfterMS: o.DownAfter.Milliseconds()}
 	s.Announce, s.Primary, s.Replicas, s.Others = split(members)
 	return s

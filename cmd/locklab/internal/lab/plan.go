@@ -185,9 +185,9 @@ func (p plan) settings(n topology.Placed) (jsontext.Value, error) {
 	for _, s := range p.lock.Servers {
 		tell[s.Name] = func(n topology.Placed) (any, error) {
 			if len(s.Dials) > 0 {
-				return s.Settings(p.aliased(n)), nil
+				return s.Settings(p.aliased(n), p.second), nil
 			}
-			return s.Settings(p.members(n, n.Role)), nil
+			return s.Settings(p.members(n, n.Role), p.second), nil
 		}
 	}
 	told, known := tell[n.Role]
@@ -216,7 +216,7 @@ func (p plan) masterSettings(n topology.Placed) (any, error) {
 		w, _ := p.topo.Node(m.Name)
 		s.Workers = append(s.Workers, master.WorkerAddr{Name: m.Name, Zone: w.Zone, Addr: m.Addr})
 	}
-	lock, err := p.lock.Settings()
+	lock, err := p.lock.Settings(p.second)
 	if err != nil {
 		return nil, err
 	}

@@ -98,7 +98,7 @@ func (s *Servers) start(ctx context.Context, server catalog.Server) error {
 				others = append(others, o)
 			}
 		}
-		settings, err := json.Marshal(server.Settings(others))
+		settings, err := json.Marshal(server.Settings(others, time.Second))
 		if err != nil {
 			return err
 		}
