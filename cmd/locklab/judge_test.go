@@ -171,20 +171,20 @@ func TestOnlyWhatCanCutExcuses(t *testing.T) {
 	}
 }
 
-// turns are holds of r, one after the other, by clients of m1 and m2 in turn: each for 50 ms, with a pause
-// until the next.
-func turns(from, to, pause int64) (events []history.Event) {
+// turns are holds of r, one after the other, by clients of m1 and m2 in turn: each for so many ms, with a
+// pause until the next.
+func turns(from, to, length, pause int64) (events []history.Event) {
 	for n := int64(0); from < to; n++ {
-		events = append(events, hold([]string{"m1", "m2"}[n%2], fmt.Sprint("turn-", from), from-20, from, from+50, 0)...)
-		from += 50 + pause
+		events = append(events, hold([]string{"m1", "m2"}[n%2], fmt.Sprint("turn-", from), from-20, from, from+length, 0)...)
+		from += length + pause
 	}
 	return events
 }
 
-// refused are requests for r by a client of m2, one after the other, each given up after 500 ms.
-func refused(kind string, from, to int64) (events []history.Event) {
-	for ; from < to; from += 510 {
-		events = append(events, history.Event{Kind: history.KindAcquire, Node: "m2", Client: "m2/w", Resource: "r", FromNS: at(from), SentNS: at(from), AtNS: at(from + 500), Outcome: "failed", Error: kind})
+// refused are requests for r by a client of the node, one after the other, each given up after so many ms.
+func refused(node, kind string, after, from, to int64) (events []history.Event) {
+	for ; from < to; from += after + 10 {
+		events = append(events, history.Event{Kind: history.KindAcquire, Node: node, Client: node + "/w", Resource: "r", FromNS: at(from), SentNS: at(from), AtNS: at(from + after), Outcome: "failed", Error: kind})
 	}
 	return events
 }
@@ -198,7 +198,7 @@ func TestALockThatDoesNotComeBackIsViolated(t *testing.T) {
 		{Kind: history.KindNode, Node: "m1", Host: "h1", State: history.NodeStarted, AtNS: at(5004)},
 	})
 	flap := faultOf("flap", 3000, 5000, history.Event{From: []string{"h1"}, To: []string{"h2"}})
-	before, never := turns(100, 2900, 10), refused("timeout", 3000, 9990)
+	before, never := turns(100, 2900, 50, 10), refused("m2", "timeout", 500, 3000, 9990)
 	for name, c := range map[string]struct {
 		run    history.Run
 		events [][]history.Event
@@ -209,12 +209,12 @@ func TestALockThatDoesNotComeBackIsViolated(t *testing.T) {
 		"links came and went":                    {history.Run{}, [][]history.Event{flap, before, never}, exitViolated},
 		"a program uses none of them":            {history.Run{Program: &history.Program{}}, [][]history.Event{flap, before, never}, exitViolated},
 		"after a lease":                          {history.Run{LeaseNS: at(2500)}, [][]history.Event{kill, before, never}, exitViolated},
-		"nothing is broken":                      {history.Run{}, [][]history.Event{refused("timeout", 100, 9990)}, exitViolated},
+		"nothing is broken":                      {history.Run{}, [][]history.Event{refused("m2", "timeout", 500, 100, 9990)}, exitViolated},
 		"nothing is expected of it":              {history.Run{Expect: &history.Expect{}}, [][]history.Event{kill, before, never}, exitViolated},
-		"it came back after the heal":            {history.Run{}, [][]history.Event{kill, before, refused("timeout", 3000, 5900), turns(6400, 9900, 10)}, 0},
-		"it came back when the lease was over":   {history.Run{LeaseNS: at(3000)}, [][]history.Event{kill, before, refused("timeout", 3000, 8400), turns(8450, 9900, 10)}, 0},
-		"a client alive held it to the end":      {history.Run{}, [][]history.Event{kill, before, hold("m2", "long", 5000, 5500, 10_000, 0), refused("timeout", 5500, 9990)}, 0},
-		"it was not wanted any more":             {history.Run{}, [][]history.Event{kill, before, refused("timeout", 3000, 4900)}, 0},
+		"it came back after the heal":            {history.Run{}, [][]history.Event{kill, before, refused("m2", "timeout", 500, 3000, 5900), turns(6400, 9900, 50, 10)}, 0},
+		"it came back when the lease was over":   {history.Run{LeaseNS: at(3000)}, [][]history.Event{kill, before, refused("m2", "timeout", 500, 3000, 8400), turns(8450, 9900, 50, 10)}, 0},
+		"a client alive held it to the end":      {history.Run{}, [][]history.Event{kill, before, hold("m2", "long", 5000, 5500, 10_000, 0), refused("m2", "timeout", 500, 5500, 9990)}, 0},
+		"it was not wanted any more":             {history.Run{}, [][]history.Event{kill, before, refused("m2", "timeout", 500, 3000, 4900)}, 0},
 		"the measured part ended too soon after": {history.Run{LeaseNS: at(4000)}, [][]history.Event{kill, before, never}, 0},
 	} {
 		if c.run.Expect == nil {
@@ -228,21 +228,23 @@ func TestALockThatDoesNotComeBackIsViolated(t *testing.T) {
 }
 
 // TestWaitingInLineIsNoFailure: requests that were given up while others held the resource in turn say nothing
-// against the lock. One that says that it is not available, and one that refuses what is free, fails.
+// against the lock. Those that it refuses at once, or while it is mostly free, and those of a master that it never
+// serves, fail.
 func TestWaitingInLineIsNoFailure(t *testing.T) {
 	served := &history.Expect{Safety: "safe", Availability: history.Availability{Outside: 0.99}}
 	for name, c := range map[string]struct {
-		kind   string
-		others []history.Event
-		code   int
+		refused, others []history.Event
+		code            int
 	}{
-		"while others held it in turn":   {"timeout", turns(100, 9900, 250), 0},
-		"refused while others held it":   {"not-acquired", turns(100, 9900, 250), 0},
-		"the lock was not available":     {"unavailable", turns(100, 9900, 250), exitViolated},
-		"it was free for most of a time": {"timeout", turns(100, 9900, 1300), exitViolated},
+		"while others held it in turn":   {refused("m2", "timeout", 1500, 50, 9900), turns(100, 9400, 500, 250), 0},
+		"refused while others held it":   {refused("m2", "not-acquired", 1500, 50, 9900), turns(100, 9400, 500, 250), 0},
+		"refused at once":                {refused("m2", "not-acquired", 5, 50, 9900), turns(100, 9400, 500, 250), exitViolated},
+		"the lock was not available":     {refused("m2", "unavailable", 1500, 50, 9900), turns(100, 9400, 500, 250), exitViolated},
+		"it was free for most of a time": {refused("m2", "timeout", 1500, 50, 9900), turns(100, 9400, 500, 900), exitViolated},
+		"of a master that is not served": {refused("w1", "timeout", 1500, 50, 9900), turns(100, 9400, 500, 250), exitViolated},
 	} {
 		for _, program := range []*history.Program{nil, {}} { // the same for locks of the lab and of others
-			code, said := checked(t, history.Run{Expect: served, Program: program}, slices.Concat(c.others, refused(c.kind, 50, 9900))...)
+			code, said := checked(t, history.Run{Expect: served, Program: program}, slices.Concat(c.others, c.refused)...)
 			if code != c.code {
 				t.Errorf("%s: exit code %d, want %d:\n%s", name, code, c.code, said)
 			}

@@ -96,7 +96,7 @@ func (n Node) At(other Node) Node {
 
 // Need is the node, which must be there.
 func (n Node) Need(want string) Node {
-	if n.yaml == nil {
+	if n.yaml == nil || n.blank() {
 		n.Fail("missing: want %s", want)
 	}
 	return n

@@ -236,8 +236,8 @@
 //
 // # Waiting in line
 //
-// A request that was given up says nothing against the lock where a living holder had the resource
-// meanwhile, and that was never free and not granted for a second. It is in no share of those served.
+// A request that waited for a second or more, while living holders had the resource for half of that or
+// more, is in no share of those served. One of a master that is never granted anything is.
 //
 // # Lost holds
 //

@@ -22,7 +22,7 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 	slots := (f.MeasuredNS + int64(SlotLength) - 1) / int64(SlotLength)
 	const maxSlots = 1 << 20 // a day: no file can ask for more memory than that
 	f.Slots = make([]Slot, min(max(slots, 0), maxSlots))
-	inForce, queues := c.underFault(), sync.OnceValue(c.queues)
+	inForce, lines := c.underFault(), sync.OnceValue(c.lines)
 	if windows := c.windows(t); len(c.faults) > 0 && len(windows) > 0 {
 		f.FaultsNS = windows[len(windows)-1].to - windows[0].from
 	}
@@ -70,7 +70,7 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 			case o.outcome == ok:
 				s.OK++
 				s.All++
-			case !c.inLine(o, queues()[o.resource]):
+			case !c.inLine(o, lines()):
 				s.All++
 			}
 		}
@@ -124,30 +124,36 @@ func (c *Checker) measureOps(f *Findings, t timeline) {
 	}
 }
 
-// inLine says of an operation that failed that it waited behind holders alive, to the end of its patience: one
-// held the resource meanwhile, and for no second was that free and not granted.
-func (c *Checker) inLine(o *op, l queue) bool {
-	if kind := c.names.text(o.errorKind); o.outcome != failed || kind != "timeout" && kind != "not-acquired" {
+// lines is when each resource was held by a living client, and which masters were ever granted one.
+type lines struct {
+	held    map[int32][]span
+	granted map[int32]bool
+}
+
+func (c *Checker) lines() lines {
+	l := lines{map[int32][]span{}, map[int32]bool{}}
+	for _, own := range c.resources {
+		l.held[own[0].resource] = c.held(own)
+		for _, a := range own {
+			l.granted[a.node] = l.granted[a.node] || a.granted()
+		}
+	}
+	return l
+}
+
+// inLine says of an operation that failed that it waited behind living holders: for a second at least, and
+// half of that time or more the resource was held. A master that is never granted anything is in no line.
+func (c *Checker) inLine(o *op, l lines) bool {
+	if kind := c.names.text(o.errorKind); o.outcome != failed || kind != "timeout" && kind != "not-acquired" || !l.granted[o.node] {
 		return false
 	}
 	waited := span{max(o.from, o.sent), o.at}
-	return !slices.ContainsFunc(notHeld([]span{waited}, l.held), func(free span) bool {
-		return free == waited || silence(free, l.grants) >= int64(c.run.Limit(longStall))
-	})
-}
-
-// queue is when a resource was held by somebody alive, and granted.
-type queue struct {
-	held   []span
-	grants []int64
-}
-
-func (c *Checker) queues() map[int32]queue {
-	queues := map[int32]queue{}
-	for _, own := range c.resources {
-		queues[own[0].resource] = queue{c.held(own), grantsOf(own)}
+	free := int64(0)
+	for _, s := range notHeld([]span{waited}, l.held[o.resource]) {
+		free += s.to - s.from
 	}
-	return queues
+	lasted := waited.to - waited.from
+	return lasted >= int64(c.run.Limit(longStall)) && free <= lasted/2
 }
 
 // due is how many operations the measured part was to offer. Findings.Rates are what
