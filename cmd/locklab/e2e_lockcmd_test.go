@@ -132,6 +132,40 @@ func TestE2EAPauseReachesTheProgram(t *testing.T) {
 	nothingLeft(t)
 }
 
+// TestE2EALockThatStaysTaken: a key without an expiry stays where its holder was killed, or could not release it.
+func TestE2EALockThatStaysTaken(t *testing.T) {
+	source := string(testfile.Read(t, "../../locks/program/examples/python/redis_lock.py"))
+	forever := strings.ReplaceAll(source, `"NX", "PX", self.client.ttl_ms)`, `"NX")`)
+	if forever == source {
+		t.Fatal("the example does not set a key with an expiry as this test knows it")
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	got := run(t, nil, "run", "--workload", "mutex", "--hold", "50ms", "--lock-cmd", "setnx=python3 '"+write(t, "setnx.py", forever)+"'",
+		"--locks", "setnx", "--scenarios", "holder-kill,link-flap", "--out", out)
+	file := read(t, out)
+	for _, scenario := range []string{"holder-kill", "link-flap"} {
+		v := row(t, file, "setnx", scenario).Verdict
+		if v.Status != result.StatusViolated && v.Status != result.StatusInconclusive || !strings.Contains(v.Why, "lock is dead") {
+			t.Errorf("%s: %s: %s", scenario, v.Status, v.Why)
+		}
+	}
+	if got.code != 2 && got.code != 4 { // the machine is too busy
+		t.Errorf("exit code %d, want 2 or 4\n%s\n%s", got.code, got.stdout, got.stderr)
+	}
+	nothingLeft(t)
+}
+
+// TestE2EAWrongClockLeavesNothing: a control shows overlaps while a clock is wrong, and comes back after that.
+func TestE2EAWrongClockLeavesNothing(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	run(t, nil, "run", "--workload", "mutex", "--locks", "redis:setnx-getset", "--scenarios", "client-clock", "--out", out)
+	r := row(t, read(t, out), "redis:setnx-getset", "client-clock")
+	if v := r.Verdict; *r.Overlaps == 0 || v.Status != result.StatusExpected && v.Status != result.StatusInconclusive || strings.Contains(v.Why, "is dead") {
+		t.Errorf("%d overlaps, %s: %s", *r.Overlaps, v.Status, v.Why)
+	}
+	nothingLeft(t)
+}
+
 // TestE2EAClockThatProgramsDoNotHave: where a scenario sets the clock of a master, a lock program is left out
 // and the report says why; alone it is refused.
 func TestE2EAClockThatProgramsDoNotHave(t *testing.T) {
