@@ -83,24 +83,15 @@ var calls = map[string]struct{ source, actions string }{
 	"aws_ec2_instance_type_offerings": {"internal/service/ec2/ec2_instance_type_offerings_data_source.go", "ec2:DescribeInstanceTypeOfferings"},
 	"aws_servicequotas_service_quota": {"internal/service/servicequotas/service_quota_data_source.go", "servicequotas:GetAWSDefaultServiceQuota servicequotas:GetServiceQuota"},
 
-	"aws_vpc": {
-		"internal/service/ec2/vpc_.go",
-		"ec2:CreateVpc ec2:CreateTags ec2:DeleteTags ec2:ModifyVpcAttribute ec2:DescribeVpcs ec2:DescribeVpcAttribute ec2:DescribeNetworkAcls ec2:DescribeRouteTables ec2:DescribeSecurityGroups ec2:DeleteVpc",
-	},
+	"aws_vpc":                             {"internal/service/ec2/vpc_.go", "ec2:CreateVpc ec2:CreateTags ec2:DeleteTags ec2:ModifyVpcAttribute ec2:DescribeVpcs ec2:DescribeVpcAttribute ec2:DescribeNetworkAcls ec2:DescribeRouteTables ec2:DescribeSecurityGroups ec2:DeleteVpc"},
 	"aws_subnet":                          {"internal/service/ec2/vpc_subnet.go", "ec2:CreateSubnet ec2:DescribeSubnets ec2:ModifySubnetAttribute ec2:DescribeNetworkInterfaces ec2:DeleteSubnet"},
 	"aws_route_table":                     {"internal/service/ec2/vpc_route_table.go", "ec2:CreateRouteTable ec2:DescribeRouteTables ec2:DeleteRouteTable"},
 	"aws_route_table_association":         {"internal/service/ec2/vpc_route_table_association.go", "ec2:AssociateRouteTable ec2:DisassociateRouteTable"},
 	"aws_security_group":                  {"internal/service/ec2/vpc_security_group.go", "ec2:CreateSecurityGroup ec2:RevokeSecurityGroupEgress ec2:DescribeNetworkInterfaces ec2:DeleteSecurityGroup"},
 	"aws_vpc_security_group_ingress_rule": {"internal/service/ec2/vpc_security_group_ingress_rule.go", "ec2:AuthorizeSecurityGroupIngress ec2:DescribeSecurityGroupRules ec2:ModifySecurityGroupRules ec2:RevokeSecurityGroupIngress"},
 	"aws_vpc_security_group_egress_rule":  {"internal/service/ec2/vpc_security_group_egress_rule.go", "ec2:AuthorizeSecurityGroupEgress ec2:DescribeSecurityGroupRules ec2:ModifySecurityGroupRules ec2:RevokeSecurityGroupEgress"},
-	"aws_vpc_endpoint": {
-		"internal/service/ec2/vpc_endpoint.go; list_amazonec2.html, CreateVpcEndpoint: private names take the last one",
-		"ec2:CreateVpcEndpoint ec2:DescribeVpcEndpoints ec2:DescribePrefixLists ec2:DescribeNetworkInterfaces ec2:ModifyVpcEndpoint ec2:DeleteVpcEndpoints route53:AssociateVPCWithHostedZone",
-	},
-	"aws_ec2_managed_prefix_list": {
-		"internal/service/ec2/vpc_managed_prefix_list.go",
-		"ec2:CreateManagedPrefixList ec2:DescribeManagedPrefixLists ec2:GetManagedPrefixListEntries ec2:ModifyManagedPrefixList ec2:DeleteManagedPrefixList",
-	},
+	"aws_vpc_endpoint":                    {"internal/service/ec2/vpc_endpoint.go; list_amazonec2.html, CreateVpcEndpoint: private names take the last one", "ec2:CreateVpcEndpoint ec2:DescribeVpcEndpoints ec2:DescribePrefixLists ec2:DescribeNetworkInterfaces ec2:ModifyVpcEndpoint ec2:DeleteVpcEndpoints route53:AssociateVPCWithHostedZone"},
+	"aws_ec2_managed_prefix_list":         {"internal/service/ec2/vpc_managed_prefix_list.go", "ec2:CreateManagedPrefixList ec2:DescribeManagedPrefixLists ec2:GetManagedPrefixListEntries ec2:ModifyManagedPrefixList ec2:DeleteManagedPrefixList"},
 	"aws_instance": {
 		"internal/service/ec2/ec2_instance.go; list_amazonec2.html, RunInstances; a default key of the account's own: docs.aws.amazon.com/ebs/latest/userguide/ebs-encryption-requirements.html; Spot: docs.aws.amazon.com/AWSEC2/latest/UserGuide/service-linked-roles-spot-instance-requests.html",
 		"ec2:RunInstances iam:PassRole iam:CreateServiceLinkedRole ec2:DescribeImages ec2:DescribeInstances ec2:DescribeInstanceAttribute ec2:DescribeInstanceTypes ec2:DescribeInstanceCreditSpecifications ec2:DescribeVolumes ec2:DescribeTags " +
@@ -108,55 +99,32 @@ var calls = map[string]struct{ source, actions string }{
 			"kms:CreateGrant kms:Decrypt kms:DescribeKey kms:GenerateDataKeyWithoutPlaintext kms:ReEncryptFrom kms:ReEncryptTo",
 	},
 
-	"aws_iam_role": {
-		"internal/service/iam/role.go",
-		"iam:CreateRole iam:TagRole iam:UntagRole iam:GetRole iam:ListRolePolicies iam:ListAttachedRolePolicies iam:UpdateRole iam:UpdateAssumeRolePolicy iam:ListInstanceProfilesForRole iam:DeleteRole",
-	},
+	"aws_iam_role":                   {"internal/service/iam/role.go", "iam:CreateRole iam:TagRole iam:UntagRole iam:GetRole iam:ListRolePolicies iam:ListAttachedRolePolicies iam:UpdateRole iam:UpdateAssumeRolePolicy iam:ListInstanceProfilesForRole iam:DeleteRole"},
 	"aws_iam_role_policy":            {"internal/service/iam/role_policy.go", "iam:PutRolePolicy iam:GetRolePolicy iam:DeleteRolePolicy"},
 	"aws_iam_role_policy_attachment": {"internal/service/iam/role_policy_attachment.go", "iam:AttachRolePolicy iam:ListAttachedRolePolicies iam:DetachRolePolicy"},
-	"aws_iam_instance_profile": {
-		"internal/service/iam/instance_profile.go; list_awsidentityandaccessmanagementiam.html, AddRoleToInstanceProfile",
-		"iam:CreateInstanceProfile iam:TagInstanceProfile iam:UntagInstanceProfile iam:GetInstanceProfile iam:GetRole iam:AddRoleToInstanceProfile iam:PassRole iam:RemoveRoleFromInstanceProfile iam:DeleteInstanceProfile",
-	},
+	"aws_iam_instance_profile":       {"internal/service/iam/instance_profile.go; list_awsidentityandaccessmanagementiam.html, AddRoleToInstanceProfile", "iam:CreateInstanceProfile iam:TagInstanceProfile iam:UntagInstanceProfile iam:GetInstanceProfile iam:GetRole iam:AddRoleToInstanceProfile iam:PassRole iam:RemoveRoleFromInstanceProfile iam:DeleteInstanceProfile"},
 
-	"aws_s3_bucket": {
-		"internal/service/s3/bucket.go, which reads every part of a bucket, and with force_destroy all versions",
-		"s3:CreateBucket s3:PutBucketTagging s3:ListBucket s3:GetBucketTagging s3:GetBucketPolicy s3:GetBucketAcl s3:GetBucketCORS s3:GetBucketWebsite s3:GetBucketVersioning s3:GetAccelerateConfiguration s3:GetBucketRequestPayment s3:GetBucketLogging s3:GetLifecycleConfiguration s3:GetReplicationConfiguration s3:GetEncryptionConfiguration s3:GetBucketObjectLockConfiguration s3:ListBucketVersions s3:DeleteObject s3:DeleteObjectVersion s3:DeleteBucket",
-	},
+	"aws_s3_bucket":        {"internal/service/s3/bucket.go, which reads every part of a bucket, and with force_destroy all versions", "s3:CreateBucket s3:PutBucketTagging s3:ListBucket s3:GetBucketTagging s3:GetBucketPolicy s3:GetBucketAcl s3:GetBucketCORS s3:GetBucketWebsite s3:GetBucketVersioning s3:GetAccelerateConfiguration s3:GetBucketRequestPayment s3:GetBucketLogging s3:GetLifecycleConfiguration s3:GetReplicationConfiguration s3:GetEncryptionConfiguration s3:GetBucketObjectLockConfiguration s3:ListBucketVersions s3:DeleteObject s3:DeleteObjectVersion s3:DeleteBucket"},
 	"aws_s3_bucket_policy": {"internal/service/s3/bucket_policy.go", "s3:PutBucketPolicy s3:GetBucketPolicy s3:DeleteBucketPolicy"},
 	"aws_s3_object":        {"internal/service/s3/object.go", "s3:PutObject s3:PutObjectTagging s3:GetObject s3:GetObjectTagging s3:DeleteObject"},
 
-	"aws_ssm_parameter": {"internal/service/ssm/parameter.go", "ssm:PutParameter ssm:AddTagsToResource ssm:RemoveTagsFromResource ssm:GetParameter ssm:DescribeParameters ssm:ListTagsForResource ssm:DeleteParameter"},
-	"aws_ssm_document": {
-		"internal/service/ssm/document.go",
-		"ssm:CreateDocument ssm:DescribeDocument ssm:GetDocument ssm:DescribeDocumentPermission ssm:ListTagsForResource ssm:UpdateDocument ssm:UpdateDocumentDefaultVersion ssm:DeleteDocument",
-	},
-	"aws_scheduler_schedule": {"internal/service/scheduler/schedule.go; list_amazoneventbridgescheduler.html, CreateSchedule", "scheduler:CreateSchedule iam:PassRole scheduler:GetSchedule scheduler:UpdateSchedule scheduler:DeleteSchedule"},
-	"aws_fis_experiment_template": {
-		"internal/service/fis/experiment_template.go; list_awsfaultinjectionservice.html, CreateExperimentTemplate",
-		"fis:CreateExperimentTemplate iam:PassRole fis:TagResource fis:UntagResource fis:ListTagsForResource fis:GetExperimentTemplate fis:UpdateExperimentTemplate fis:DeleteExperimentTemplate",
-	},
+	"aws_ssm_parameter":           {"internal/service/ssm/parameter.go", "ssm:PutParameter ssm:AddTagsToResource ssm:RemoveTagsFromResource ssm:GetParameter ssm:DescribeParameters ssm:ListTagsForResource ssm:DeleteParameter"},
+	"aws_ssm_document":            {"internal/service/ssm/document.go", "ssm:CreateDocument ssm:DescribeDocument ssm:GetDocument ssm:DescribeDocumentPermission ssm:ListTagsForResource ssm:UpdateDocument ssm:UpdateDocumentDefaultVersion ssm:DeleteDocument"},
+	"aws_scheduler_schedule":      {"internal/service/scheduler/schedule.go; list_amazoneventbridgescheduler.html, CreateSchedule", "scheduler:CreateSchedule iam:PassRole scheduler:GetSchedule scheduler:UpdateSchedule scheduler:DeleteSchedule"},
+	"aws_fis_experiment_template": {"internal/service/fis/experiment_template.go; list_awsfaultinjectionservice.html, CreateExperimentTemplate", "fis:CreateExperimentTemplate iam:PassRole fis:TagResource fis:UntagResource fis:ListTagsForResource fis:GetExperimentTemplate fis:UpdateExperimentTemplate fis:DeleteExperimentTemplate"},
 
 	// The AWS CLI's own: a shell on an instance takes these.
-	"session": {
-		"docs.aws.amazon.com/systems-manager/latest/userguide/getting-started-restrict-access-quickstart.html",
-		"ssm:StartSession ssm:ResumeSession ssm:TerminateSession ssmmessages:OpenDataChannel",
-	},
+	"session": {"docs.aws.amazon.com/systems-manager/latest/userguide/getting-started-restrict-access-quickstart.html", "ssm:StartSession ssm:ResumeSession ssm:TerminateSession ssmmessages:OpenDataChannel"},
 }
 
 // called are the actions that a script calls by the AWS CLI.
 func called(script string) (actions []string) {
-	services := map[string]string{"resourcegroupstaggingapi": "tag"}
 	for _, call := range regexp.MustCompile(`\b(?:aws|call|answer|remove) ([a-z0-9]+) ([a-z]+-[a-z-]+)`).FindAllStringSubmatch(script, -1) {
 		action := ""
 		for word := range strings.SplitSeq(call[2], "-") {
 			action += strings.ToUpper(word[:1]) + word[1:]
 		}
-		service := call[1]
-		if services[service] != "" {
-			service = services[service]
-		}
-		actions = append(actions, service+":"+action)
+		actions = append(actions, strings.Replace(call[1], "resourcegroupstaggingapi", "tag", 1)+":"+action)
 	}
 	return actions
 }

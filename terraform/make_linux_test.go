@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"locklab/internal/must"
 )
 
 // cloud is an AWS with one lab, as far as make sees it: what Run Command is told runs
@@ -74,8 +72,9 @@ func lab(t *testing.T) *machine {
 	for _, file := range []string{"Makefile", "scripts/lab", "versions.tf"} {
 		write(t, m.root+"/terraform/"+file, read(t, file))
 	}
+	m.env = append(m.env, "TF_CLI_ARGS_destroy=-auto-approve")
 	write(t, m.root+"/etc/locklab/ready", "")
-	write(t, m.root+"/resources", "aws_vpc.lab\n")
+	write(t, m.root+"/resources", "aws_vpc.lab\naws_instance.lab[\"redis-a-1\"]\n")
 	write(t, m.root+"/outputs", "region=ap-northeast-2\nname=locklab\nreport_uri=s3://lab/runs/\ndriver_id=i-0driver\nhosts=redis-a-1=i-0redis\ndeadline=2099-01-02T03:04:05Z\nfis_enabled=true\n")
 	return m
 }
@@ -226,19 +225,25 @@ func TestMakeSaysWhatToDo(t *testing.T) {
 // TestCredentials that are missing or over are named before anything is tried.
 func TestCredentials(t *testing.T) {
 	for target, given := range map[string][2]string{
-		"plan": {"AWS_PROFILE=lab", "the profile lab in ~/.aws"}, "apply": {"AWS_ACCESS_KEY_ID=AKIA0", "AWS_ACCESS_KEY_ID in the environment"},
+		"plan": {"AWS_PROFILE=lab", "of the profile lab"}, "apply": {"AWS_ACCESS_KEY_ID=AKIA0", "of AWS_ACCESS_KEY_ID in the environment"},
 		"extend": {}, "run": {}, "attach": {}, "status": {}, "stop": {}, "logs": {}, "fetch": {}, "destroy": {},
 	} {
 		m := lab(t)
 		m.env = append(m.env, "AWS_PROFILE=", "AWS_ACCESS_KEY_ID=", given[0])
 		write(t, m.root+"/FAIL", " ")
 		out, code := m.make(target)
-		if want := "make " + target + ": AWS does not take the credentials of " + cmp.Or(given[1], "the profile default in ~/.aws") + ":"; code == 0 || !strings.Contains(out, "ExpiredTokenException") || !strings.Contains(out, want) {
+		if want := "make " + target + ": AWS does not take the credentials " + cmp.Or(given[1], "in use") + ":"; code == 0 || !strings.Contains(out, "ExpiredTokenException") || !strings.Contains(out, want) {
 			t.Errorf("make %s: exit code %d: %s", target, code, out)
 		}
 		calls := slices.DeleteFunc(m.calls(), func(call string) bool { return call == "terraform init -input=false" })
 		if len(calls) != 1 || !strings.HasPrefix(calls[0], "aws sts get-caller-identity") {
 			t.Errorf("make %s goes on: %q", target, calls)
+		}
+	}
+	for _, tool := range []string{"aws", "terraform"} {
+		out, code := lab(t).run("", "bash", "-c", "cd $ROOT/bin; rm "+tool+"; for i in bash dirname mktemp rm; do ln -s $(command -v $i) .; done; PATH=$PWD ../terraform/scripts/lab run")
+		if want := "make run: " + tool + " is not installed"; code != 1 || !strings.HasPrefix(out, want) {
+			t.Errorf("exit code %d, want %q: %s", code, want, out)
 		}
 	}
 }
@@ -276,11 +281,27 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// TestDestroy: the comparison and AWS's own faults end first, then the reports are
-// fetched; a second time, or before the first apply, there is nothing to do.
+// TestUnattended: README's recipe for CI removes the lab under bash -e too, and ends with
+// the exit code of the run.
+func TestUnattended(t *testing.T) {
+	m, recipe := lab(t), regexp.MustCompile("(?s)```sh\n(export TF_INPUT=0.*?)```").FindStringSubmatch(read(t, "README.md"))
+	write(t, m.root+"/bin/go", "#!/bin/bash\n")
+	if out, code := m.run(m.root, "bash", "-ec", recipe[1]); code != 2 || !strings.Contains(out, "Error 3") || !calledWith(m.calls(), "terraform destroy") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+}
+
+// TestDestroy: without a yes nothing ends. The comparison and AWS's own faults end first,
+// then the reports are fetched; a second time, or before an apply, there is nothing to do.
 func TestDestroy(t *testing.T) {
 	m := lab(t)
 	write(t, m.root+"/running", "")
+	for _, answer := range []string{"", "no"} {
+		out, code := m.run(m.root+"/terraform", "bash", "-c", "TF_CLI_ARGS_destroy= make destroy <<<'"+answer+"'")
+		if code == 0 || !strings.Contains(out, "nothing was changed") || len(m.asked()) > 0 || m.file("/running") != "" {
+			t.Errorf("exit code %d: %s", code, out)
+		}
+	}
 	if out, code := m.make("destroy"); code != 0 {
 		t.Fatalf("exit code %d: %s", code, out)
 	}
@@ -316,7 +337,7 @@ func TestWhatMakePasses(t *testing.T) {
 	m := lab(t)
 	write(t, m.root+"/bin/git", "#!/bin/bash\n[ $1 = rev-parse ] && echo 0123456789abcdef || [ ! -e $ROOT/dirty ]\n")
 	write(t, m.root+"/bin/lab-terraform", m.file("/bin/terraform"))
-	write(t, m.root+"/bin/terraform", "#!/bin/bash\n[[ $* != *output* ]] || exec "+m.root+"/bin/lab-terraform \"$@\"\necho \"terraform $*\" token=$TF_VAR_token= commit=$TF_VAR_commit= arch=$TF_VAR_architecture=\n")
+	write(t, m.root+"/bin/terraform", "#!/bin/bash\n[[ $* != *output* && $* != state* ]] || exec "+m.root+"/bin/lab-terraform \"$@\"\necho \"terraform $*\" token=$TF_VAR_token= commit=$TF_VAR_commit= arch=$TF_VAR_architecture=\n")
 	tokens := map[string]bool{}
 	for _, dirty := range []string{"", "+dirty"} {
 		out, code := m.make("extend", "ARCH=x86_64")
@@ -334,6 +355,9 @@ func TestWhatMakePasses(t *testing.T) {
 	if out, code := m.make("apply", `REPLACE=aws_instance.lab["redis-a-1"]`); code != 0 || !strings.Contains(out, "terraform apply -replace=aws_instance.lab[\"redis-a-1\"] token=") || !strings.Contains(out, " -trimpath -buildvcs=false ") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
+	if out, code := m.make("apply", `REPLACE=aws_instance.lab["nope"]`); code == 0 || !strings.Contains(out, `REPLACE=aws_instance.lab["nope"] is not in the state`) || strings.Contains(out, "terraform apply") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
 	for _, target := range []string{"build", "apply", "run"} {
 		if out, code := m.make(target, "ARCH=amd64"); code == 0 || !strings.Contains(out, "ARCH=amd64: want arm64 or x86_64") || strings.Contains(out, "go build") {
 			t.Errorf("exit code %d: %s", code, out)
@@ -345,18 +369,11 @@ func TestWhatMakePasses(t *testing.T) {
 // a backend.
 func TestInit(t *testing.T) {
 	m := lab(t)
-	dir := m.root + "/terraform"
 	for i, c := range []struct {
-		change func() error
+		change string
 		init   bool
-	}{
-		{func() error { return nil }, true},
-		{func() error { return nil }, false},
-		{func() error { return os.Remove(dir + "/.terraform.lock.hcl") }, true},
-		{func() error { return nil }, false},
-		{func() error { return os.WriteFile(dir+"/backend.tf", nil, 0o600) }, true},
-	} {
-		must.Do(t, c.change())
+	}{{"true", true}, {"true", false}, {"rm .terraform.lock.hcl", true}, {"true", false}, {"touch backend.tf", true}} {
+		m.run(m.root+"/terraform", "bash", "-c", c.change)
 		if out, code := m.make("init"); code != 0 || calledWith(m.calls(), "terraform init") != c.init {
 			t.Errorf("%d: exit code %d, want a terraform init: %v\n%s", i, code, c.init, out)
 		}
@@ -392,6 +409,12 @@ esac`)
 		}
 		if calls := m.calls(); calledWith(calls, "aws ec2 delete-vpc") != (mode == "delete") || mode == "delete" && !calledWith(calls, "sleep 10") {
 			t.Errorf("%s calls %q", mode, calls)
+		}
+	}
+	for _, says := range []string{"ExpiredToken", "AccessDenied", "UnauthorizedOperation"} {
+		write(t, m.root+"/bin/aws", "#!/bin/bash\ncase $* in *get-resources*) echo arn:aws:ec2:r:1:vpc/vpc-1 ;; *delete-*) echo "+says+" >&2; exit 254 ;; esac\n")
+		if out, code := m.run("", m.root+"/terraform/scripts/lost", "ap-northeast-2", "lost", "delete"); code != 1 || !strings.HasSuffix(out, "lost: "+says+"\n") || len(m.calls()) > 0 {
+			t.Errorf("%s: exit code %d, or tried again: %s", says, code, out)
 		}
 	}
 }

@@ -1146,6 +1146,31 @@ var regressions = map[string][]regression{
 			"terraform/scripts/lost ap-northeast-2 locklab",
 			"terraform.TestLostLab",
 		},
+		{
+			"scripts/lost tried each call for five minutes with a session that was over",
+			"terraform/scripts/lost ap-northeast-2 locklab delete with an ExpiredToken",
+			"terraform.TestLostLab",
+		},
+		{
+			"the recipe for CI left the lab standing under bash -e, after a comparison that ended with an error",
+			"bash -e with the commands under Unattended of terraform/README.md",
+			"terraform.TestUnattended",
+		},
+		{
+			"make destroy stopped the comparison that ran, and asked then",
+			"make -C terraform destroy, and answer no",
+			"terraform.TestDestroy",
+		},
+		{
+			"without the AWS CLI make named the credentials, and the profile default where there was none",
+			"make -C terraform run where aws is not installed",
+			"terraform.TestCredentials",
+		},
+		{
+			"make apply replaced nothing, and succeeded, by an address that the state does not have",
+			"make -C terraform apply REPLACE='aws_instance.lab[\"nope\"]'",
+			"terraform.TestWhatMakePasses",
+		},
 	},
 }
 
