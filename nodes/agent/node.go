@@ -143,6 +143,8 @@ func (n *node) lock(ctx context.Context) error {
 
 // Start starts a node with an empty data directory and returns when it is ready.
 // Starting one that already runs with the same settings waits for it only.
+// Only a node's first start since it was reserved founds a service of servers (process.Config.First):
+// after a Stop of all raft servers, Remove them all before they start anew, or the service is never founded.
 func (a *Agent) Start(ctx context.Context, spec NodeSpec) error {
 	n, err := a.reserve(spec.Name, spec.Role)
 	if err != nil {

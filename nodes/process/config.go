@@ -27,7 +27,8 @@ type Config struct {
 	// Dir is the node's data directory; it survives a restart with data.
 	Dir string `json:"dir"`
 	// First says that this is the node's first process: none before it can have left traces
-	// in other nodes. A restart is none, with data or without.
+	// in other nodes. A restart is none, with data or without. An agent forgets it with Remove,
+	// and when it ends.
 	First bool `json:"first,omitzero"`
 	// Addrs maps each port name of the role to the address (host:port) to listen on.
 	Addrs map[string]string `json:"addrs"`

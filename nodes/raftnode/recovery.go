@@ -201,12 +201,16 @@ func (s *Server) catchUp(ctx context.Context, r *raft.Raft, begin uint64) {
 	s.log.Info("caught up after an empty start", "applied", r.AppliedIndex())
 }
 
-// caughtUp says that the server has applied an entry of the term in which it began, or later.
+// mayVote says whether a server that began in a term may vote, once it has applied an entry of
+// another term.
+func mayVote(applied, begin uint64) bool { return applied >= begin }
+
+// caughtUp says whether the last entry that the server has applied lets it vote.
 func (s *Server) caughtUp(r *raft.Raft, begin uint64) bool {
 	var last raft.Log
 	applied := r.AppliedIndex()
 	if applied == 0 || s.stores.log.GetLog(applied, &last) != nil {
 		return false // in a snapshot: the next entry will tell
 	}
-	return last.Term >= begin
+	return mayVote(last.Term, begin)
 }

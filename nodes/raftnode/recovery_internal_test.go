@@ -5,6 +5,9 @@ import (
 	"math/bits"
 	"strings"
 	"testing"
+
+	"locklab/internal/must"
+	"locklab/locks/locktest"
 )
 
 // The tests explore elections, replication and servers that forget, with the rules of
@@ -44,9 +47,8 @@ type world struct {
 
 // rules are those of recovery.go, or worse ones.
 type rules struct {
-	known   func(q inquiry) bool // whether the inquiry is over
-	above   int8                 // how far above the highest term it begins
-	votes   func(applied, begin int8) bool
+	begin   func(q inquiry) (term uint64, known bool)
+	votes   func(applied, begin uint64) bool
 	infers  bool // a majority that has seen no election founds
 	forgets int8 // how often in all
 	terms   int8
@@ -55,11 +57,15 @@ type rules struct {
 
 func rightRules() rules {
 	return rules{
-		known:   func(q inquiry) bool { _, known := q.begin(); return known },
-		above:   1,
-		votes:   func(applied, begin int8) bool { return applied >= begin },
+		begin:   func(q inquiry) (uint64, bool) { return q.begin() },
+		votes:   mayVote,
 		forgets: 1, terms: 4, entries: 2,
 	}
+}
+
+// over is the product's beginning, of an inquiry that is over at another time.
+func over(known func(q inquiry) bool) func(q inquiry) (uint64, bool) {
+	return func(q inquiry) (uint64, bool) { term, _ := q.begin(); return term, known(q) }
 }
 
 func founded(members int8) world {
@@ -134,7 +140,7 @@ func (w world) alone(r rules, i int8, do func(move, world, string)) {
 	}
 	if m.begin != 0 {
 		for k := range m.entries {
-			if w.committed[k] == m.log[k] && r.votes(m.log[k], m.begin) {
+			if w.committed[k] == m.log[k] && r.votes(uint64(m.log[k]), uint64(m.begin)) {
 				next := w
 				next.at[i].begin = 0
 				do(name("catch up"), next, "")
@@ -296,7 +302,7 @@ func place(i, j int8) int {
 
 func (w *world) asks(r rules, i, j int8) bool {
 	q := w.inquiry(i)
-	return q.missing(place(i, j)) && w.at[j].term+r.above <= r.terms
+	return q.missing(place(i, j)) && w.at[j].term < r.terms
 }
 
 func (w world) ask(r rules, i, j int8) world {
@@ -304,12 +310,12 @@ func (w world) ask(r rules, i, j int8) world {
 	q.hear(place(i, j), uint64(w.at[j].term))
 	m := &w.at[i]
 	m.rounds, m.heard, m.highest = int8(q.rounds), uint8(q.heard), int8(q.highest)
+	begin, known := r.begin(q)
 	switch {
 	case r.infers && q.highest <= 1 && w.majority(uint8(q.heard)|1<<(w.members-1)):
 		*m = member{term: 1, joined: true}
-	case r.known(q):
-		begin := m.highest + r.above
-		*m = member{term: begin, begin: max(begin, 1)}
+	case known:
+		*m = member{term: int8(begin), begin: max(int8(begin), 1)}
 	}
 	return w
 }
@@ -349,9 +355,11 @@ func TestAServerThatForgotHarmsNothing(t *testing.T) {
 func TestEveryRuleOfRecoveryIsNeeded(t *testing.T) {
 	for name, worse := range map[string]func(*rules){
 		"a majority that has seen no election founds": func(r *rules) { r.infers = true },
-		"one answer of two is enough":                 func(r *rules) { r.known = func(q inquiry) bool { return q.heard != 0 } },
-		"it begins in the highest term":               func(r *rules) { r.above = 0 },
-		"it votes when it has applied anything":       func(r *rules) { r.votes = func(_, _ int8) bool { return true } },
+		"one answer of two is enough":                 func(r *rules) { r.begin = over(func(q inquiry) bool { return q.heard != 0 }) },
+		"it begins in the highest term": func(r *rules) {
+			r.begin = func(q inquiry) (uint64, bool) { _, known := q.begin(); return q.highest, known }
+		},
+		"it votes when it has applied anything": func(r *rules) { r.votes = func(_, _ uint64) bool { return true } },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := rightRules()
@@ -390,7 +398,7 @@ func TestFiveServersNeedEveryAnswerTwice(t *testing.T) {
 			if left, wrong := follow(r, founded(5), way); wrong != "" || len(left) == 0 {
 				t.Errorf("as it is: wrong: %q, moves that are not possible: %q", wrong, left)
 			}
-			r.known = tt.known
+			r.begin = over(tt.known)
 			if left, wrong := follow(r, founded(5), way); wrong == "" {
 				t.Errorf("without the rule nothing goes wrong; moves that are not possible: %q", left)
 			}
@@ -413,4 +421,20 @@ func follow(r rules, w world, way []string) (left []string, wrong string) {
 		w = *next
 	}
 	return nil, ""
+}
+
+// TestAnOldEntryIsNotEnough: a server that began in a later term than that of its last entry does not vote yet.
+func TestAnOldEntryIsNotEnough(t *testing.T) {
+	s, err := Start(t.Context(), Config{
+		Name: "a", ClientAddr: "127.0.0.1:0", RaftAddr: "127.0.0.1:0", Settings: Settings{Store: StoreMemory}, Founds: true,
+	})
+	must.Do(t, err)
+	defer func() { must.Do(t, s.Close()) }()
+	r := s.raft.Load()
+	locktest.Eventually(t, "the server leads and has applied an entry of its term", func() bool {
+		return s.status().Serving && s.caughtUp(r, s.status().Term)
+	})
+	if s.caughtUp(r, s.status().Term+1) {
+		t.Error("it would vote without an entry of the term in which it began")
+	}
 }

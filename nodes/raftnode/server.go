@@ -37,7 +37,8 @@ type Config struct {
 	// Founds says that the service is new, and this is the first process of this server: with
 	// an empty Dir it founds the service, together with the others. Never set it again: a
 	// server with an empty Dir that does not found has lost its data, and waits until the
-	// others have taught it.
+	// others have taught it. A new agent and Remove before Start set it again
+	// (process.Config.First): never use them for one server of a service that lives.
 	Founds bool
 	// Heartbeat is how long a follower waits for its leader before it calls an election;
 	// zero is 300 ms. A wait is drawn anew each time between this and twice this. A leader
@@ -221,8 +222,8 @@ func serverOptions(security *tls.Config) []grpc.ServerOption {
 func newRaft(conf *raft.Config, fsm raft.FSM, log raft.LogStore, stable raft.StableStore, snapshots raft.SnapshotStore, trans raft.Transport) (_ *raft.Raft, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the log cannot be read: %v: if a majority of the other servers is well, "+
-				"remove this server's directory; it then starts empty and catches up", p)
+			err = fmt.Errorf("the log cannot be read: %v: if every other server runs and has its data, "+
+				"remove this server's directory; it starts empty, asks each of them twice, and catches up", p)
 		}
 	}()
 	return raft.NewRaft(conf, fsm, log, stable, snapshots, trans)

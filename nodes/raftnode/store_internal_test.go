@@ -58,7 +58,7 @@ func TestALogThatCannotBeReadIsAnError(t *testing.T) {
 	conf := raft.DefaultConfig()
 	conf.LocalID = "a"
 	_, err := newRaft(conf, &machine{}, unreadable{store}, store, raft.NewInmemSnapshotStore(), trans)
-	if err == nil || !strings.Contains(err.Error(), "no index block") || !strings.Contains(err.Error(), "remove this server's directory") {
+	if err == nil || !strings.Contains(err.Error(), "no index block") || !strings.Contains(err.Error(), "if every other server runs and has its data, remove this server's directory") {
 		t.Errorf("got %v", err)
 	}
 }
