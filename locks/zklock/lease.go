@@ -89,7 +89,7 @@ var errOver = fmt.Errorf("zookeeper: the session is over: %w", locks.ErrUnavaila
 
 // again pauses before something is tried again; it says no when the session is over.
 func (le *lease) again() bool {
-	_, lost := clock.Await(le.locker.clock, le.locker.options.Timeout/20, le.session.lost)
+	_, lost := clock.Await(le.locker.clock, le.session.wire.patience()/20, le.session.lost)
 	return !lost
 }
 

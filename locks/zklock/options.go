@@ -15,8 +15,8 @@ type Options struct {
 	// Session is for how long the servers keep what a silent client holds. They may be set to
 	// grant less or more (minSessionTimeout, maxSessionTimeout); what they grant counts.
 	Session time.Duration
-	// Timeout is how long one server may take to answer; then another one is asked. It is
-	// also how long a call whose context has ended waits for what it did to be undone.
+	// Timeout is how long one server may take to answer, a third of the granted session at most;
+	// then another one is asked. It is also how long a call whose context has ended waits for what it did to be undone.
 	Timeout time.Duration
 	// WatchAll has waiters watch all claims, not only the one before theirs.
 	WatchAll bool

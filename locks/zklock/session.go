@@ -69,7 +69,7 @@ func (l *Locker) join() (*session, error) {
 	if l.current != nil {
 		return l.current, nil
 	}
-	s := &session{wire: &wire{clock: l.clock, limit: l.options.Timeout}, open: make(chan struct{}), lost: make(chan struct{})}
+	s := &session{wire: &wire{clock: l.clock, timeout: l.options.Timeout}, open: make(chan struct{}), lost: make(chan struct{})}
 	conn, events, err := zk.Connect(l.addrs, l.options.Session, zk.WithDialer(s.wire.dial), zk.WithLogger(silent{}), zk.WithLogInfo(false),
 		zk.WithEventCallback(func(e zk.Event) {
 			if e.State == zk.StateExpired { // the library would go on with another session
@@ -107,7 +107,7 @@ func (l *Locker) keep(s *session) {
 		if over || errors.Is(err, zk.ErrSessionExpired) {
 			return
 		}
-		wait := l.options.Timeout / 10
+		wait := s.wire.patience() / 10
 		if err == nil && l.extend(s, asked) {
 			wait = s.wire.session() / 6
 		}
@@ -127,14 +127,15 @@ func (l *Locker) renew(s *session, asked time.Time) (err error, over bool) { //n
 		if left <= 0 {
 			return nil, true
 		}
-		timer := l.clock.NewTimer(min(left, l.options.Timeout))
+		patience := s.wire.patience()
+		timer := l.clock.NewTimer(min(left, patience))
 		select {
 		case err := <-answered:
 			timer.Stop()
 			return err, false
 		case <-timer.C():
-			if l.clock.Now().Sub(asked) >= l.options.Timeout {
-				s.wire.hangUp(l.options.Timeout)
+			if l.clock.Now().Sub(asked) >= patience {
+				s.wire.hangUp(patience)
 			}
 		case <-s.lost:
 			timer.Stop()

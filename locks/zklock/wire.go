@@ -17,7 +17,7 @@ import (
 // because a session is to live only while the client renews it.
 type wire struct {
 	clock   clock.Clock
-	limit   time.Duration // for dialing
+	timeout time.Duration // as it was asked for: see patience
 	granted atomic.Int64  // how long the session lasts, 0 if there is none yet
 
 	mu     sync.Mutex
@@ -35,7 +35,7 @@ func (w *wire) dial(network, addr string, limit time.Duration) (net.Conn, error)
 	if closed {
 		return nil, errHungUp
 	}
-	conn, err := net.DialTimeout(network, addr, min(limit, w.limit)) //nolint:noctx // the library has none
+	conn, err := net.DialTimeout(network, addr, min(limit, w.patience())) //nolint:noctx // the library has none
 	if err != nil {
 		return nil, err
 	}
@@ -60,6 +60,15 @@ func (w *wire) hangUp(age time.Duration) {
 
 // session is how long the servers have granted a session; 0 if they have granted none yet.
 func (w *wire) session() time.Duration { return time.Duration(w.granted.Load()) }
+
+// patience is how long a server may take to answer. Where less was granted than asked for, a session
+// must still live long enough for another server to be asked.
+func (w *wire) patience() time.Duration {
+	if granted := w.session(); granted > 0 {
+		return min(w.timeout, granted/3)
+	}
+	return w.timeout
+}
 
 // since is when the current connection, or the last one, was made.
 func (w *wire) since() time.Time {

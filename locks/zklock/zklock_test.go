@@ -113,6 +113,29 @@ func TestAShorterSession(t *testing.T) {
 	locktest.Release(t, held)
 }
 
+// TestAShorterSessionSurvivesAServer: a timeout that is longer than the granted session does not lose it when
+// the client's server falls silent.
+func TestAShorterSessionSurvivesAServer(t *testing.T) {
+	e := startEnsemble(t, 3, "maxSessionTimeout=6000")
+	links, addrs := locktest.Links(t, e.addrs)
+	o := patient()
+	o.Timeout = 10 * time.Second
+	held := locktest.Acquire(t, newClient(t, addrs, nil, o), "r")
+	for i, link := range links { // the client is connected over one of them
+		link.Hold(true)
+		before, _ := held.Expires()
+		locktest.Eventually(t, "the session is renewed, or lost", func() bool {
+			until, _ := held.Expires()
+			return signals.Closed(held.Lost()) || until.After(before.Add(6*time.Second))
+		})
+		if signals.Closed(held.Lost()) {
+			t.Fatalf("server %d fell silent, and the session was lost", i)
+		}
+		link.Hold(false)
+	}
+	locktest.Release(t, held)
+}
+
 // TestSurvivesAServer: a client whose server is gone goes on with another one, in the same
 // session, and what it held is still held.
 func TestSurvivesAServer(t *testing.T) {
