@@ -18,14 +18,17 @@ func clientOf(tb testing.TB, url, spec string) *pglock.Locker {
 	return locktest.Open(tb, l, err)
 }
 
+// columns are those of the tables, for a user who has some of the same names.
+const columns = "(resource text PRIMARY KEY, fence bigint NOT NULL DEFAULT 0, owner text, expires timestamptz NOT NULL DEFAULT '-infinity')"
+
 var specs = []string{"postgres", "postgres:advisory", "postgres:lease"}
 
-// TestUsersExcludeEachOther whatever is set for one of them: a schema of their own in which names are looked
-// up first, another encoding of names.
+// TestUsersExcludeEachOther whatever is set for one of them: a schema of their own, with tables of the same
+// names, in which names are looked up first, another encoding of names.
 func TestUsersExcludeEachOther(t *testing.T) {
 	addr := startServer(t)
 	for user, set := range map[string]string{
-		"one": "", "schema": "CREATE SCHEMA AUTHORIZATION schema", "encoding": "ALTER ROLE encoding SET client_encoding = 'LATIN1'",
+		"one": "", "schema": "CREATE SCHEMA AUTHORIZATION schema CREATE SEQUENCE locklab_fence START 1000000 CREATE TABLE locklab_locks " + columns, "encoding": "ALTER ROLE encoding SET client_encoding = 'LATIN1'",
 	} {
 		do(t, addr, "CREATE ROLE "+user+" LOGIN SUPERUSER")
 		do(t, addr, set)
