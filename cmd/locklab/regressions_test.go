@@ -211,8 +211,13 @@ var regressions = map[string][]regression{
 		},
 		{
 			"instances that may evict keys were used, and evicted those of held locks",
-			"CONFIG SET maxmemory-policy allkeys-lru",
+			"CONFIG SET maxmemory-policy allkeys-lru, and maxmemory 64mb",
 			"locks/redlock.TestServersThatMayEvictAreLeftOut",
+		},
+		{
+			"a policy that changed during a hold kept its deletion from being sent once the connection had broken",
+			"Acquire, CONFIG SET maxmemory-policy volatile-lru and maxmemory 64mb, CLIENT KILL TYPE normal, Release",
+			"locks/redlock.TestAPolicyStopsNoRelease",
 		},
 		{
 			"a lease of 292 years was over at once, as its end overflowed",
@@ -233,9 +238,14 @@ var regressions = map[string][]regression{
 			"locks/redis.TestAUserWithoutChannels",
 		},
 		{
-			"a server that may evict keys was used, and evicted those of held locks",
-			"CONFIG SET maxmemory-policy volatile-lru",
+			"a server that may evict keys was used, and evicted those of held locks; then one without a memory limit was refused, and releases with it",
+			"CONFIG SET maxmemory-policy volatile-lru, with maxmemory 64mb and 0",
 			"locks/redis.TestAServerThatMayEvictIsRefused",
+		},
+		{
+			"redsync released nothing at a server whose policy had changed during the hold, once the connection had broken",
+			"Acquire, CONFIG SET maxmemory-policy volatile-lru and maxmemory 64mb, CLIENT KILL TYPE normal, Release",
+			"locks/redsync.TestAPolicyStopsNoRelease",
 		},
 		{
 			"what a server refused, such as WAIT, a password or a command, was told as a server that does not answer",
@@ -890,6 +900,10 @@ var regressions = map[string][]regression{
 		{
 			"a session longer than the servers allow was renewed by the time that was asked for, and lost again and again", "zookeeper:session=30s on servers with maxSessionTimeout=3000",
 			"locks/zklock.TestAShorterSession",
+		},
+		{
+			"a session shorter than twice the timeout was lost when its server fell silent, though the others were well", "zookeeper:session=30s,timeout=5s on servers with maxSessionTimeout=3000, and kill -STOP of one",
+			"locks/zklock.TestAShorterSessionSurvivesAServer",
 		},
 		{
 			"the same on etcd, and its margin was of the time that was asked for: too short where etcd grants more", "etcd:ttl=2s on servers whose elections take 10 s",

@@ -92,30 +92,33 @@ func TestAUserWithoutChannels(t *testing.T) {
 	}
 }
 
-// TestAServerThatMayEvictIsRefused at once, by all variants, and is served by as soon as its
-// policy is right. Where nothing shows the policy it is not checked.
+// TestAServerThatMayEvictIsRefused at once, by all variants, and serves as soon as its policy is
+// noeviction or it has no limit. What is held is released all the same. Where nothing shows the
+// policy it is not checked.
 func TestAServerThatMayEvictIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, spec := range variants {
 		t.Run(spec, func(t *testing.T) {
 			t.Parallel()
 			server := redistest.Start(t, 1)[0]
-			server.Do("config", "set", "maxmemory-policy", "volatile-lru")
+			server.MayEvict("volatile-lru")
 			l := client(t, server, spec, nil)
 			refusesToEvict(t, l, server)
 			server.Do("config", "set", "maxmemory-policy", "noeviction")
-			locktest.Eventually(t, "the lock is served", func() bool {
-				lease, err := l.Acquire(locktest.Within(t), "r")
-				if err == nil {
-					locktest.Release(t, lease)
-				}
-				return err == nil
-			})
+			held := served(t, l)
+			server.MayEvict("volatile-lru")
+			server.Do("client", "kill", "type", "normal")
+			if err := held.Release(locktest.Within(t)); err != nil {
+				t.Errorf("a policy that changed during the hold stops its release: %v", err)
+			}
+			refusesToEvict(t, l, server)
+			server.Do("config", "set", "maxmemory", "0")
+			locktest.Release(t, served(t, l))
 		})
 		t.Run(spec+" without INFO", func(t *testing.T) {
 			t.Parallel()
 			server := redistest.Start(t, 1)[0]
-			server.Do("config", "set", "maxmemory-policy", "volatile-lru")
+			server.MayEvict("volatile-lru")
 			server.Do("acl", "setuser", "default", "-info")
 			locktest.Release(t, locktest.Acquire(t, client(t, server, spec, nil), "r"))
 		})
@@ -124,11 +127,22 @@ func TestAServerThatMayEvictIsRefused(t *testing.T) {
 		t.Run(spec, func(t *testing.T) {
 			t.Parallel()
 			servers := redistest.StartReplicated(t)
-			servers.Primary.Do("config", "set", "maxmemory-policy", "volatile-lru")
+			servers.Primary.MayEvict("volatile-lru")
 			l := replicaClient(t, servers, spec, nil)
 			refusesToEvict(t, l, servers.Primary)
 		})
 	}
+}
+
+// served acquires as soon as the server is not refused any more.
+func served(t *testing.T, l locks.Locker) (held locks.Lease) {
+	t.Helper()
+	locktest.Eventually(t, "the lock is served", func() bool {
+		var err error
+		held, err = l.Acquire(locktest.Within(t), "r")
+		return err == nil
+	})
+	return held
 }
 
 // refusesToEvict has the client say what is wrong with the server, without being told to stop.
@@ -138,7 +152,7 @@ func refusesToEvict(t *testing.T, l locks.Locker, server *redistest.Server) {
 	if locks.OutcomeOf(err) != locks.OutcomeFailed || !errors.Is(err, locks.ErrInvalid) || errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("want ErrInvalid at once, got %v", err)
 	}
-	for _, part := range []string{"maxmemory-policy is volatile-lru", "want noeviction"} {
+	for _, part := range []string{"maxmemory-policy is volatile-lru and maxmemory 67108864", "want noeviction, or maxmemory 0"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("the error does not say %q: %v", part, err)
 		}

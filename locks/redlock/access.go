@@ -20,7 +20,7 @@ import (
 //	+eval +evalsha +publish +subscribe +ping +select +info
 //
 // INFO shows whether the instance may evict keys. Where it is forbidden that is not checked:
-// see to it that maxmemory-policy is noeviction.
+// see to it that maxmemory is 0 or maxmemory-policy is noeviction.
 type Access struct {
 	Username, Password string // as for go-redis: without a name, that of the default user
 	DB                 int    // number of the database

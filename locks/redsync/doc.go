@@ -19,5 +19,6 @@
 // because the library takes them back with the context that has ended. There is no fencing
 // token.
 //
-// A server that may evict keys is refused, see redlock.CheckServer.
+// A server with a memory limit that may evict keys is refused, but for deletions, see
+// redlock.CheckServer.
 package redsync

@@ -81,11 +81,12 @@ func New(cfg Config) (*Locker, error) {
 	l.done, l.end = context.WithCancelCause(context.Background())
 	var pools []redsyncredis.Pool
 	for _, addr := range cfg.Addrs {
-		client := redis.NewClient(&redis.Options{ // see doc.go
-			Addr: addr, ContextTimeoutEnabled: true, MaxRetries: -1,
-			OnConnect: func(ctx context.Context, conn *redis.Conn) error { return l.check(ctx, conn, addr) },
-		})
-		l.clients, pools = append(l.clients, client), append(pools, goredis.NewPool(client))
+		options := redis.Options{Addr: addr, ContextTimeoutEnabled: true, MaxRetries: -1} // see doc.go
+		unchecked := redis.NewClient(&options)
+		options.OnConnect = func(ctx context.Context, conn *redis.Conn) error { return l.check(ctx, conn, addr) }
+		client := redis.NewClient(&options)
+		l.clients = append(l.clients, client, unchecked)
+		pools = append(pools, pool{goredis.NewPool(client), goredis.NewPool(unchecked)})
 	}
 	l.sync = redsync.New(pools...)
 	return l, nil
@@ -93,7 +94,7 @@ func New(cfg Config) (*Locker, error) {
 
 func (l *Locker) closed() bool { return l.done.Err() != nil }
 
-func (l *Locker) quorum() int { return len(l.clients)/2 + 1 }
+func (l *Locker) quorum() int { return len(l.cfg.Addrs)/2 + 1 }
 
 // Acquire blocks until the resource is held or ctx is done.
 func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
@@ -145,11 +146,38 @@ func (l *Locker) check(ctx context.Context, conn *redis.Conn, addr string) error
 	return err
 }
 
+// pool deletes keys unchecked where the check refuses the server: a policy that changed during a
+// hold must not stop its release.
+type pool struct{ checked, unchecked redsyncredis.Pool }
+
+func (p pool) Get(ctx context.Context) (redsyncredis.Conn, error) {
+	checked, err := p.checked.Get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	unchecked, err := p.unchecked.Get(ctx)
+	return conn{checked, unchecked}, err
+}
+
+type conn struct {
+	redsyncredis.Conn
+	unchecked redsyncredis.Conn
+}
+
+// Eval is how the library deletes a key.
+func (c conn) Eval(script *redsyncredis.Script, keysAndArgs ...any) (any, error) {
+	value, err := c.Conn.Eval(script, keysAndArgs...)
+	if errors.Is(err, locks.ErrInvalid) {
+		return c.unchecked.Eval(script, keysAndArgs...)
+	}
+	return value, err
+}
+
 // unfit is an error if so many servers may evict keys that no quorum is left.
 func (l *Locker) unfit() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.clients)-len(l.evicting) >= l.quorum() {
+	if len(l.cfg.Addrs)-len(l.evicting) >= l.quorum() {
 		return nil
 	}
 	return fmt.Errorf("%w: %s", locks.ErrInvalid, strings.Join(slices.Sorted(maps.Values(l.evicting)), "; "))
@@ -263,7 +291,7 @@ func (le *lease) unlock(ctx context.Context) error {
 	switch {
 	case ok:
 		return nil
-	case errors.As(err, &taken) || failures(err)-broken(err) > len(le.locker.clients)-le.locker.quorum():
+	case errors.As(err, &taken) || failures(err)-broken(err) > len(le.locker.cfg.Addrs)-le.locker.quorum():
 		return fmt.Errorf("release: a quorum of the keys was gone: %w: %w", locks.ErrNotHeld, err)
 	case broken(err) >= le.locker.quorum():
 		return fmt.Errorf("release: %w: %w: %w", locks.ErrUnknown, locks.ErrUnavailable, err)

@@ -158,12 +158,32 @@ func TestALostAnswerIsNoLoss(t *testing.T) {
 // TestServersThatMayEvictAreRefused and named once no quorum is left without them.
 func TestServersThatMayEvictAreRefused(t *testing.T) {
 	servers := redistest.Start(t, 3)
-	servers[0].Do("config", "set", "maxmemory-policy", "allkeys-lru")
+	servers[0].MayEvict("allkeys-lru")
 	locktest.Release(t, locktest.Acquire(t, client(t, servers, nil), "r"))
-	servers[1].Do("config", "set", "maxmemory-policy", "volatile-ttl")
+	servers[1].MayEvict("volatile-ttl")
 	err := locktest.Refused(t, client(t, servers, nil), "r", 500*time.Millisecond)
 	if !errors.Is(err, locks.ErrInvalid) || !strings.Contains(err.Error(), servers[1].Addr()+": maxmemory-policy is volatile-ttl") {
 		t.Errorf("want the servers and their settings, got %v", err)
+	}
+}
+
+// TestAPolicyStopsNoRelease that changed during the hold, once connections are made anew.
+func TestAPolicyStopsNoRelease(t *testing.T) {
+	servers := redistest.Start(t, 3)
+	l := client(t, servers, nil)
+	held := locktest.Acquire(t, l, "r")
+	for _, s := range servers {
+		s.MayEvict("volatile-lru")
+		s.Do("client", "kill", "type", "normal")
+	}
+	locktest.Release(t, held)
+	for _, s := range servers {
+		if n := s.Do("exists", "redsync:r"); n != int64(0) {
+			t.Errorf("%s still has the key", s.Name)
+		}
+	}
+	if err := locktest.Refused(t, l, "r", 500*time.Millisecond); !errors.Is(err, locks.ErrInvalid) {
+		t.Errorf("want ErrInvalid, got %v", err)
 	}
 }
 
