@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"locklab/chaos/fault"
+	"locklab/internal/posix"
 )
 
 // ErrInvalid is wrapped by errors about programs that cannot be used.
@@ -125,7 +126,7 @@ func execute(ctx context.Context, limit time.Duration, path string, args []strin
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "LOCKLAB_TOKEN=") })
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	posix.OwnGroup(cmd)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = grace
 	var said tail
@@ -135,7 +136,7 @@ func execute(ctx context.Context, limit time.Duration, path string, args []strin
 		return nil
 	}
 	if cmd.Process != nil && ctx.Err() != nil { // what it started and did not end
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		_ = posix.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}
 	why := err
 	if ctx.Err() != nil {

@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"net/http/httptest"
-	"syscall"
 	"testing"
 	"time"
 
 	"locklab/chaos/link"
 	"locklab/chaos/toxic"
+	"locklab/internal/must"
+	"locklab/internal/posix"
 	"locklab/locks/clock"
 	"locklab/locks/locktest"
 )
@@ -222,11 +223,9 @@ func BenchmarkQuietProbes(b *testing.B) {
 	b.ReportMetric(100*float64(cpuTime(b)-busy)/float64(clock.Mono()-start), "%-of-a-core")
 }
 
-func cpuTime(t testing.TB) time.Duration {
-	t.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+func cpuTime(tb testing.TB) time.Duration {
+	tb.Helper()
+	used, err := posix.CPUTime()
+	must.Do(tb, err)
+	return used
 }

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"locklab/internal/posix"
 	"locklab/locks/locktest"
 	"locklab/reports/result"
 )
@@ -65,7 +66,7 @@ func TestE2EPipesAreRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, result.FileName)
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+	if err := posix.MakePipe(pipe); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"report", dir}, {"check", pipe}, {"run", "--topology", pipe}, {"run", "--scenarios", pipe}} {

@@ -11,6 +11,7 @@ import (
 
 	"locklab/cmd/locklab/internal/provenance"
 	"locklab/internal/nearest"
+	"locklab/internal/posix"
 	"locklab/reports/lang"
 )
 
@@ -38,6 +39,7 @@ without a grant. It ends with a report to decide from.`,
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", ".FlagUsagesWrapped 80 |"))
 	root.AddCommand(newRun(), newPlay(), newList(), newReport(), newCheck(), newExplore(), newSim(), newConform(), newAgent(), newNode(), newVersion())
 	addCompletion(root)
+	refuse(root, posix.Missing())
 	for _, cmd := range root.Commands() {
 		completions(cmd, map[string]cobra.CompletionFunc{"lang": words(lang.Tags)}) // of those that have it
 		if check := cmd.Args; check != nil {
@@ -54,6 +56,22 @@ without a grant. It ends with a report to decide from.`,
 		}
 	}
 	return root
+}
+
+// refuse ends the commands that start nodes before they begin, if the system lacks what
+// they need.
+func refuse(root *cobra.Command, missing error) {
+	if missing == nil {
+		return
+	}
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "run", "play", "agent", "node":
+			cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+				return fmt.Errorf("%s: %w; list, report, check, explore, sim and conform work here", cmd.Name(), missing)
+			}
+		}
+	}
 }
 
 // flagError says what would be right.

@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"locklab/internal/posix"
 	"locklab/internal/testfile"
 )
 
@@ -77,7 +77,7 @@ func TestNoTokenFile(t *testing.T) {
 	dir := t.TempDir()
 	testfile.Write(t, filepath.Join(dir, "empty"), " \n")
 	testfile.Write(t, filepath.Join(dir, "large"), make([]byte, maxTokenFile+1))
-	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
+	if err := posix.MakePipe(filepath.Join(dir, "pipe")); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{

@@ -3,12 +3,12 @@ package etcdlock_test
 import (
 	"context"
 	"errors"
-	"syscall"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 
+	"locklab/internal/posix"
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/locks/etcdlock"
@@ -41,7 +41,7 @@ func TestLostBeforeAnotherHolds(t *testing.T) {
 func TestNoQuorum(t *testing.T) {
 	c := startCluster(t, 3)
 	client := func() *etcdlock.Locker { return newClient(t, c.addrs, nil, etcdlock.DefaultOptions()) }
-	locktest.NoQuorum(t, client, client, func() { c.signal(t, syscall.SIGSTOP) }, func() { c.signal(t, syscall.SIGCONT) })
+	locktest.NoQuorum(t, client, client, func() { c.signal(t, posix.SIGSTOP) }, func() { c.signal(t, posix.SIGCONT) })
 }
 
 // TestGuardedWrites: a holder whose key is gone, as etcd deletes it with a lease that has

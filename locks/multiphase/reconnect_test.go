@@ -2,11 +2,11 @@ package multiphase_test
 
 import (
 	"fmt"
-	"syscall"
 	"testing"
 	"time"
 
 	"locklab/internal/must"
+	"locklab/internal/posix"
 	"locklab/locks/locktest"
 	"locklab/locks/multiphase"
 	"locklab/verify/peertest"
@@ -48,7 +48,7 @@ func BenchmarkReconnection(b *testing.B) {
 // cpu is the time that this process had.
 func cpu(tb testing.TB) time.Duration {
 	tb.Helper()
-	var used syscall.Rusage
-	must.Do(tb, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+	used, err := posix.CPUTime()
+	must.Do(tb, err)
+	return used
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"locklab/internal/must"
+	"locklab/internal/posix"
 	"locklab/locks/clock"
 	"locklab/locks/locktest"
 )
@@ -28,9 +29,12 @@ type server struct {
 	bin  string // the folder of its programs
 	dir  string // its data
 	args []string
-	attr *syscall.SysProcAttr // as whom it runs: not as root
+	as   *account // that runs it: nil for this process's own
 	cmd  *exec.Cmd
 }
+
+// account is a user and a group that are not root.
+type account struct{ uid, gid uint32 }
 
 // startServer starts one, and returns its address.
 func startServer(tb testing.TB) string { tb.Helper(); return newServer(tb).addr }
@@ -46,7 +50,7 @@ func newServer(tb testing.TB, settings ...string) *server {
 		tb.Skip("PostgreSQL is not installed here: apt-get install postgresql")
 	}
 	bin, _ = filepath.EvalSymlinks(bin)
-	s := &server{bin: filepath.Dir(bin), addr: locktest.FreeAddr(tb), attr: &syscall.SysProcAttr{}}
+	s := &server{bin: filepath.Dir(bin), addr: locktest.FreeAddr(tb)}
 	s.dir, err = os.MkdirTemp("", "pglock-") //nolint:usetesting // tb.TempDir is root's only
 	must.Do(tb, err)
 	tb.Cleanup(func() { _ = os.RemoveAll(s.dir) })
@@ -56,7 +60,7 @@ func newServer(tb testing.TB, settings ...string) *server {
 		uid, _ := strconv.Atoi(u.Uid)
 		gid, _ := strconv.Atoi(u.Gid)
 		must.Do(tb, os.Chown(s.dir, uid, gid))
-		s.attr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+		s.as = &account{uint32(uid), uint32(gid)}
 	}
 	initdb := s.program(tb, bin, "-D", s.dir, "-U", "locklab", "--auth=trust", "--no-sync", "--no-locale", "-E", "UTF8")
 	must.Do(tb, initdb.Wait())
@@ -73,7 +77,10 @@ func newServer(tb testing.TB, settings ...string) *server {
 func (s *server) program(tb testing.TB, path string, args ...string) *exec.Cmd {
 	tb.Helper()
 	cmd := exec.Command(path, args...)
-	cmd.Dir, cmd.SysProcAttr = "/", s.attr
+	cmd.Dir = "/"
+	if s.as != nil {
+		posix.RunAs(cmd, s.as.uid, s.as.gid)
+	}
 	must.Do(tb, cmd.Start())
 	return cmd
 }
@@ -169,8 +176,8 @@ func (s *server) secure(tb testing.TB) {
 		must.Do(tb, err)
 		path := filepath.Join(s.dir, to)
 		must.Do(tb, os.WriteFile(path, text, 0o600))
-		if as := s.attr.Credential; as != nil {
-			must.Do(tb, os.Chown(path, int(as.Uid), int(as.Gid)))
+		if as := s.as; as != nil {
+			must.Do(tb, os.Chown(path, int(as.uid), int(as.gid)))
 		}
 	}
 	do(tb, s.addr, "ALTER SYSTEM SET ssl = on")

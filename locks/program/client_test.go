@@ -4,17 +4,18 @@ import (
 	"bufio"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"locklab/internal/filelock"
 	"locklab/locks/program"
 )
 
@@ -226,8 +227,11 @@ func (c *client) change(resource string, f func(*state)) {
 		panic(err)
 	}
 	defer func() { _ = file.Close() }() // unlocks it, too
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
-		panic(err)
+	for err = filelock.Exclusive(file); err != nil; err = filelock.Exclusive(file) {
+		if !errors.Is(err, filelock.ErrInUse) {
+			panic(err)
+		}
+		time.Sleep(time.Millisecond) // the other program keeps it for a moment
 	}
 	text, err := io.ReadAll(file)
 	if err != nil {

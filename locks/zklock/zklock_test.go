@@ -5,12 +5,12 @@ import (
 	"errors"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
+	"locklab/internal/posix"
 	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
@@ -212,7 +212,7 @@ func TestNoQuorum(t *testing.T) {
 		return func() *zklock.Locker { return newClient(t, e.addrs, nil, o) }
 	}
 	locktest.NoQuorum(t, client(zklock.DefaultOptions()), client(patient()),
-		func() { e.signal(t, syscall.SIGSTOP) }, func() { e.signal(t, syscall.SIGCONT) })
+		func() { e.signal(t, posix.SIGSTOP) }, func() { e.signal(t, posix.SIGCONT) })
 }
 
 // TestHerd: with watch=all a release wakes everybody who waits, else only the next one.

@@ -20,6 +20,7 @@ import (
 
 	"locklab/internal/httpapi"
 	"locklab/internal/must"
+	"locklab/internal/posix"
 	"locklab/locks/locktest"
 	"locklab/nodes/role"
 )
@@ -140,7 +141,7 @@ func TestANodeThatEndsByItselfIsNoticed(t *testing.T) {
 			must.Do(t, c.Kill(t.Context(), "own-1"))
 		} else {
 			want = "own-1:exited(signal-killed)"
-			must.Do(t, syscall.Kill(state(t, c, "own-1").PID, syscall.SIGKILL))
+			must.Do(t, posix.Kill(state(t, c, "own-1").PID, syscall.SIGKILL))
 		}
 		locktest.Eventually(t, "ended", func() bool { return state(t, c, "own-1").State == "ended" })
 		all := events.drained()
@@ -164,7 +165,7 @@ func TestStateIsTheKernelsWord(t *testing.T) {
 	pid := state(t, c, "foreign-1").PID
 	pause := func() error { return c.Pause(ctx, "foreign-1") }
 	resume := func() error { return c.Resume(ctx, "foreign-1") }
-	byHand := func(sig syscall.Signal) func() error { return func() error { return syscall.Kill(pid, sig) } }
+	byHand := func(sig syscall.Signal) func() error { return func() error { return posix.Kill(pid, sig) } }
 	want := "foreign-1:started foreign-1:ready"
 	for _, step := range []struct {
 		do           func() error
@@ -172,11 +173,11 @@ func TestStateIsTheKernelsWord(t *testing.T) {
 	}{
 		{pause, "paused", "paused"},
 		{resume, "ready", "resumed"},
-		{byHand(syscall.SIGSTOP), "paused", "suspended"},
-		{byHand(syscall.SIGCONT), "ready", "continued"},
+		{byHand(posix.SIGSTOP), "paused", "suspended"},
+		{byHand(posix.SIGCONT), "ready", "continued"},
 		{pause, "paused", "paused"},
-		{byHand(syscall.SIGCONT), "ready", "continued"},
-		{byHand(syscall.SIGSTOP), "paused", "suspended"},
+		{byHand(posix.SIGCONT), "ready", "continued"},
+		{byHand(posix.SIGSTOP), "paused", "suspended"},
 		{resume, "ready", "continued"},
 	} {
 		must.Do(t, step.do())

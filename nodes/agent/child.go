@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"golang.org/x/sys/unix"
 
 	"locklab/internal/httpapi"
+	"locklab/internal/posix"
 	"locklab/internal/signals"
 	"locklab/locks/clock"
 	"locklab/nodes/process"
@@ -121,7 +121,7 @@ func (a *Agent) startChild(n role.Node, of role.Role, command role.Command, log 
 		p.close()
 		return nil, err
 	}
-	cmd.SysProcAttr = sysProcAttr(a.cfg.watchdog)
+	apart(cmd, a.cfg.watchdog)
 
 	c := &child{
 		Node: n, host: a.cfg.Host, cmd: cmd, spreads: command.Spreads, log: log, events: a.eventLog(), metrics: metrics,
@@ -172,7 +172,7 @@ func (c *child) supervise(p *pipes, guard *guard) {
 	awaitExit(c.pid, c.noticeStopped, c.noticeContinued)
 	c.mu.Lock()
 	// Its number is still its own until it is reaped: end what it left behind.
-	_ = unix.Kill(-c.pid, unix.SIGKILL)
+	_ = posix.Kill(-c.pid, syscall.SIGKILL)
 	_ = c.cmd.Wait() // ProcessState says how it ended
 	c.reaped = true
 	ended := clock.Mono()
@@ -279,11 +279,11 @@ func (c *child) signalLocked(sig syscall.Signal, group bool) bool {
 	if group {
 		pid = -pid
 	}
-	if c.spreads && group && sig == unix.SIGKILL { // first: then their parents are gone
+	if c.spreads && group && sig == syscall.SIGKILL { // first: then their parents are gone
 		c.signalStrays(sig)
 	}
-	_ = unix.Kill(pid, sig)                        // what is not yet reaped can be signaled
-	if c.spreads && group && sig != unix.SIGKILL { // last: their parents make no more
+	_ = posix.Kill(pid, sig)                          // what is not yet reaped can be signaled
+	if c.spreads && group && sig != syscall.SIGKILL { // last: their parents make no more
 		c.signalStrays(sig)
 	}
 	return true
@@ -292,7 +292,7 @@ func (c *child) signalLocked(sig syscall.Signal, group bool) bool {
 // signalStrays reaches the node's processes outside its group.
 func (c *child) signalStrays(sig syscall.Signal) {
 	for _, pid := range strays(c.pid) {
-		_ = unix.Kill(pid, sig) // it may have ended by now
+		_ = posix.Kill(pid, sig) // it may have ended by now
 	}
 }
 
@@ -305,8 +305,8 @@ func (c *child) end(state string, sig syscall.Signal, group bool) {
 		c.intent, c.intentNS = state, clock.Mono()
 	}
 	c.signalLocked(sig, group)
-	if sig != unix.SIGKILL {
-		c.signalLocked(unix.SIGCONT, true) // a stopped process does not see the signal
+	if sig != syscall.SIGKILL {
+		c.signalLocked(posix.SIGCONT, true) // a stopped process does not see the signal
 	}
 }
 
@@ -324,11 +324,11 @@ func (c *child) pause() error {
 	}
 	asked := clock.Mono()
 	err := errEnded
-	if c.signalLocked(unix.SIGSTOP, true) {
+	if c.signalLocked(posix.SIGSTOP, true) {
 		err = awaitStopped(c.pid)
 	}
 	if err != nil {
-		c.signalLocked(unix.SIGCONT, true) // or it would stop later
+		c.signalLocked(posix.SIGCONT, true) // or it would stop later
 		return fmt.Errorf("pause %s: %w: %w", c.Name, err, httpapi.ErrConflict)
 	}
 	c.paused = true
@@ -358,7 +358,7 @@ func (c *child) letGo() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	asked := clock.Mono()
-	if !c.signalLocked(unix.SIGCONT, true) {
+	if !c.signalLocked(posix.SIGCONT, true) {
 		return fmt.Errorf("resume %s: it has ended: %w", c.Name, httpapi.ErrConflict)
 	}
 	if isStopped(c.pid) {
@@ -385,7 +385,7 @@ func (c *child) noticeStopped() func() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s := c.awaited; s != nil && signals.Closed(s.passed) && isStopped(c.pid) {
-		c.signalLocked(unix.SIGSTOP, true) // what belongs to it too
+		c.signalLocked(posix.SIGSTOP, true) // what belongs to it too
 		c.paused = true
 		c.events.record(c.event(history.NodePaused, s.askedNS, at, ""))
 		close(s.stopped)

@@ -2,22 +2,23 @@ package agent
 
 import (
 	"errors"
+	"os/exec"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"locklab/internal/posix"
 	"locklab/locks/clock"
 )
 
-// sysProcAttr puts a child into a process group of its own and, unless a watchdog
+// apart puts a child into a process group of its own and, unless a watchdog
 // does it, has the kernel kill it when the thread that started it ends.
-func sysProcAttr(watchdog bool) *syscall.SysProcAttr {
-	attr := &syscall.SysProcAttr{Setpgid: true}
+func apart(cmd *exec.Cmd, watchdog bool) {
+	posix.OwnGroup(cmd)
 	if !watchdog {
-		attr.Pdeathsig = syscall.SIGKILL
+		cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	}
-	return attr
 }
 
 // What waitid says of a process (CLD_STOPPED, CLD_CONTINUED).
@@ -84,9 +85,4 @@ func waitid(pid, what int) (code int32) {
 			return -1
 		}
 	}
-}
-
-// tcpSocket opens a socket that children do not inherit.
-func tcpSocket(family int) (int, error) {
-	return unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 }

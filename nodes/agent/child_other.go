@@ -1,16 +1,16 @@
-//go:build unix && !linux
+//go:build !linux
 
 package agent
 
 import (
-	"syscall"
+	"os/exec"
 
-	"golang.org/x/sys/unix"
+	"locklab/internal/posix"
 )
 
-// sysProcAttr puts a child into a process group of its own. The watchdog sees to
+// apart puts a child into a process group of its own. The watchdog sees to
 // it that it does not survive the agent.
-func sysProcAttr(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+func apart(cmd *exec.Cmd, _ bool) { posix.OwnGroup(cmd) }
 
 // awaitExit has nothing to wait with here that leaves the process to be reaped, or that
 // tells when it is stopped.
@@ -24,14 +24,3 @@ func isStopped(int) bool { return false }
 
 // awaitStopped trusts that a stop signal that was sent takes effect at once.
 func awaitStopped(int) error { return nil }
-
-// tcpSocket opens a socket that children do not inherit, but for a moment.
-func tcpSocket(family int) (int, error) {
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
-	fd, err := unix.Socket(family, unix.SOCK_STREAM, 0)
-	if err == nil {
-		unix.CloseOnExec(fd)
-	}
-	return fd, err
-}

@@ -23,7 +23,7 @@ func newGuard(cfg Config) (*guard, error) {
 		return &guard{}, nil
 	}
 	cmd := exec.Command(cfg.Executable, "node", "watchdog") //nolint:noctx // it outlives everything on purpose
-	cmd.SysProcAttr = sysProcAttr(true)
+	apart(cmd, true)
 	to, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, fmt.Errorf("start watchdog: %w", err)

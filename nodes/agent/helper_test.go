@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"locklab/internal/must"
+	"locklab/internal/posix"
 	"locklab/locks/clock"
 	"locklab/nodes/diskfault"
 	"locklab/nodes/process"
@@ -127,7 +128,7 @@ func playNode(args []string) error {
 		}
 		if s.Garbage {
 			_ = node.Recorder.Flush()
-			_, _ = syscall.Write(process.EventsFD, []byte("{nonsense\n"))
+			_ = os.WriteFile(fmt.Sprintf("/dev/fd/%d", process.EventsFD), []byte("{nonsense\n"), 0)
 		}
 		if s.IgnoresTerm {
 			select {}
@@ -314,7 +315,7 @@ func startHost(t *testing.T, mode string) (pids []int, kill func()) {
 
 // alive is false for a process that has ended, reaped or not.
 func alive(pid int) bool {
-	if syscall.Kill(pid, 0) != nil {
+	if posix.Kill(pid, 0) != nil {
 		return false
 	}
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

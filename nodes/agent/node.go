@@ -12,11 +12,11 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"golang.org/x/sys/unix"
 
 	"locklab/internal/httpapi"
 	"locklab/internal/signals"
@@ -272,7 +272,7 @@ func (n *node) spawn(wipe bool) (*child, error) {
 	n.child = c
 	n.mu.Unlock()
 	if a.ctx.Err() != nil { // Close may have looked for the child before it was there
-		c.end("killed", unix.SIGKILL, true)
+		c.end("killed", syscall.SIGKILL, true)
 	}
 	a.children.Go(func() {
 		<-c.gone
@@ -352,7 +352,7 @@ func (n *node) awaitReady(ctx context.Context, c *child, spawned bool) error {
 		return nil
 	}
 	if spawned {
-		c.end("killed", unix.SIGKILL, true)
+		c.end("killed", syscall.SIGKILL, true)
 		<-c.gone
 	}
 	return fmt.Errorf("start %s: %w: %w; %s", n.name, cause, ErrStart, tailOf(n.logPath()))
@@ -372,7 +372,7 @@ func (n *node) holdPorts() {
 // killNow kills the live incarnation and waits until it is gone.
 func (n *node) killNow() {
 	if c := n.running(); c != nil {
-		c.end("killed", unix.SIGKILL, true)
+		c.end("killed", syscall.SIGKILL, true)
 		<-c.gone
 	}
 }
@@ -383,9 +383,9 @@ func (n *node) stop() {
 	if c == nil {
 		return
 	}
-	c.end("stopped", unix.SIGTERM, false)
+	c.end("stopped", syscall.SIGTERM, false)
 	if _, gone := clock.Await(clock.System(), n.agent.cfg.StopGrace, c.gone); !gone {
-		c.end("stopped", unix.SIGKILL, true)
+		c.end("stopped", syscall.SIGKILL, true)
 		<-c.gone
 	}
 }

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"golang.org/x/sys/unix"
 
 	"locklab/internal/httpapi"
 	"locklab/internal/must"
+	"locklab/internal/posix"
 	"locklab/locks/locktest"
 	"locklab/nodes/process"
 	"locklab/workloads/history"
@@ -102,7 +102,7 @@ func TestResumeTakesAPointBack(t *testing.T) {
 	}
 
 	pauseAt(ctx, history.PointReleasing) // which it never comes to
-	must.Do(t, unix.Kill(own.pid, unix.SIGSTOP))
+	must.Do(t, posix.Kill(own.pid, posix.SIGSTOP))
 	locktest.Eventually(t, "the stop is noticed", func() bool { return look(func() bool { return own.suspended }) })
 	must.Do(t, c.Resume(ctx, "own-1"))
 	if err := <-paused; !errors.Is(err, httpapi.ErrConflict) || !strings.Contains(err.Error(), "it was resumed before") {

@@ -6,8 +6,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"sync"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // Servers get ports from here up to the top, without the ephemeral ones.
@@ -51,13 +50,13 @@ func (p *ports) take() (int, error) {
 		if err == nil && listenBesideHeld {
 			// Only now, so that it was exclusive when it was bound. The server sets the
 			// same option, as all servers do that can be restarted.
-			err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
+			err = reuseAddr(fd)
 		}
 		if err == nil {
 			p.held[port] = fd
 			return port, nil
 		}
-		if last = err; !errors.Is(err, unix.EADDRINUSE) && !errors.Is(err, unix.EACCES) {
+		if last = err; !errors.Is(err, syscall.EADDRINUSE) && !errors.Is(err, syscall.EACCES) {
 			break
 		}
 	}
@@ -86,7 +85,7 @@ func (p *ports) letGo(port int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if fd, ok := p.held[port]; ok {
-		_ = unix.Close(fd) // frees it whatever it returns
+		_ = closeSocket(fd) // frees it whatever it returns
 		delete(p.held, port)
 	}
 }
@@ -109,32 +108,7 @@ func (p *ports) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for port, fd := range p.held {
-		_ = unix.Close(fd) // frees it whatever it returns
+		_ = closeSocket(fd) // frees it whatever it returns
 		delete(p.held, port)
 	}
-}
-
-// bindPort binds without listening. Without reuse it fails when any socket has the
-// port, also one that does not listen.
-func bindPort(ip netip.Addr, port int, reuse bool) (int, error) {
-	ip = ip.Unmap()
-	family, address := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Port: port, Addr: ip.As16()})
-	if ip.Is4() {
-		family, address = unix.AF_INET, &unix.SockaddrInet4{Port: port, Addr: ip.As4()}
-	}
-	fd, err := tcpSocket(family)
-	if err != nil {
-		return -1, fmt.Errorf("open socket: %w", err)
-	}
-	if reuse {
-		err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
-	}
-	if err == nil {
-		err = unix.Bind(fd, address)
-	}
-	if err != nil {
-		_ = unix.Close(fd)
-		return -1, fmt.Errorf("bind port %d: %w", port, err)
-	}
-	return fd, nil
 }

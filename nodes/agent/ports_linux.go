@@ -3,6 +3,8 @@ package agent
 import (
 	"fmt"
 	"os"
+
+	"golang.org/x/sys/unix"
 )
 
 // listenBesideHeld: Linux lets a server with SO_REUSEADDR listen on a port that
@@ -21,4 +23,9 @@ func ephemeralPorts() (low, high int) {
 		}
 	}
 	return 32768, 60999 // the kernel's default
+}
+
+// tcpSocket opens a socket that children do not inherit.
+func tcpSocket(family int) (int, error) {
+	return unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 }

@@ -14,11 +14,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
-	"golang.org/x/sys/unix"
 
 	"locklab/nodes/process"
 	"locklab/nodes/role"
@@ -121,7 +121,7 @@ func run(ctx context.Context, node *process.Node) error {
 	cmd := exec.Command(path, arguments(node.Name, data, client, node.Addrs[PortPeer], settings)...) //nolint:noctx // Serve ends it
 	cmd.Env = append(os.Environ(), "HTTP_PROXY=http://"+listener.Addr().String())
 	// A leader that is asked to end looks for a successor first, for two seconds where all end.
-	return node.Serve(ctx, cmd, unix.SIGKILL, func(ctx context.Context) error {
+	return node.Serve(ctx, cmd, syscall.SIGKILL, func(ctx context.Context) error {
 		return role.Await(ctx, "etcd at "+client, func() error { return look(ctx, client, returns) })
 	})
 }

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -23,6 +22,7 @@ import (
 	"locklab/internal/httpapi"
 	"locklab/internal/httpapi/httpapitest"
 	"locklab/internal/must"
+	"locklab/internal/posix"
 	"locklab/locks"
 	"locklab/locks/locktest"
 	"locklab/nodes/master"
@@ -318,11 +318,11 @@ func benchmarkMatch(b *testing.B, capacity int) {
 	b.ReportMetric(float64((cpuTime(b)-before).Microseconds())/float64(b.N), "cpu-us/op")
 }
 
-func cpuTime(b *testing.B) time.Duration {
-	b.Helper()
-	var usage syscall.Rusage
-	must.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+func cpuTime(tb testing.TB) time.Duration {
+	tb.Helper()
+	used, err := posix.CPUTime()
+	must.Do(tb, err)
+	return used
 }
 
 // TestRunsHaveNamesOfTheirOwn: what one run holds is nothing to another at the same servers.

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"golang.org/x/sys/unix"
 
+	"locklab/internal/posix"
 	"locklab/locks/clock"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
@@ -71,8 +71,11 @@ func program(name string) (string, error) {
 	return slices.MaxFunc(found, func(a, b string) int { return version(a) - version(b) }), nil
 }
 
+// account is the user and the group that run the server.
+type account struct{ uid, gid uint32 }
+
 // owner is who must run the server: nil for whoever runs the agent.
-func owner() (*syscall.Credential, error) {
+func owner() (*account, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil //nolint:nilnil // no other user is no error
 	}
@@ -83,7 +86,7 @@ func owner() (*syscall.Credential, error) {
 		}
 		uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
 		gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
-		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(err1, err2)
+		return &account{uint32(uid), uint32(gid)}, errors.Join(err1, err2)
 	}
 	return nil, errors.New("PostgreSQL does not run as root, and there is no user postgres or nobody to run it as")
 }
@@ -108,7 +111,7 @@ func run(ctx context.Context, node *process.Node) error {
 		return err
 	}
 	if as != nil {
-		if err := os.Chown(data, int(as.Uid), int(as.Gid)); err != nil {
+		if err := os.Chown(data, int(as.uid), int(as.gid)); err != nil {
 			return err
 		}
 	}
@@ -121,7 +124,9 @@ func run(ctx context.Context, node *process.Node) error {
 		cmd := exec.Command(path, args...) //nolint:noctx // Serve ends it
 		cmd.Dir, cmd.Env = "/", append(os.Environ(), "LC_ALL=C")
 		cmd.ExtraFiles = []*os.File{dir} // 3
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as}
+		if as != nil {
+			posix.RunAs(cmd, as.uid, as.gid)
+		}
 		return cmd
 	}
 	where := data
@@ -139,7 +144,7 @@ func run(ctx context.Context, node *process.Node) error {
 		}
 	}
 	endLeftovers(ctx, data)
-	return node.Serve(ctx, prepare(postgres, arguments(where, host, port)...), unix.SIGINT, func(ctx context.Context) error {
+	return node.Serve(ctx, prepare(postgres, arguments(where, host, port)...), syscall.SIGINT, func(ctx context.Context) error {
 		return role.Await(ctx, "postgres at "+node.Addrs[Port], func() error { return ping(ctx, node.Addrs[Port]) })
 	})
 }
@@ -172,7 +177,7 @@ func endLeftovers(ctx context.Context, data string) {
 				continue
 			}
 			pid, _ := strconv.Atoi(strings.Split(cwd, "/")[2]) // digits
-			_ = unix.Kill(pid, unix.SIGKILL)                   // it may have ended by now
+			_ = posix.Kill(pid, syscall.SIGKILL)               // it may have ended by now
 			left = true
 		}
 		if left && clock.Sleep(ctx, 5*time.Millisecond) != nil {

@@ -7,9 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // endGrace is how long a program may take to end before it is killed; Run waits longer.
@@ -19,7 +18,7 @@ const endGrace = 2 * time.Second
 // that it is killed and paused with the node, and never longer than it. It says that the
 // node is ready when ready returns nil, and returns when the server has ended, which ctx
 // asks it to do with the signal end.
-func (n *Node) Serve(ctx context.Context, cmd *exec.Cmd, end unix.Signal, ready func(context.Context) error) error {
+func (n *Node) Serve(ctx context.Context, cmd *exec.Cmd, end syscall.Signal, ready func(context.Context) error) error {
 	runtime.LockOSThread() // the kernel ends the child with the thread that started it
 	defer runtime.UnlockOSThread()
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr // the agent's log

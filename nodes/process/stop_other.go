@@ -5,9 +5,9 @@ package process
 import (
 	"os"
 
-	"golang.org/x/sys/unix"
+	"locklab/internal/posix"
 )
 
 // stopSelf stops the process, as SIGSTOP does; where the system stops it a little later, its
 // work goes on until then.
-func stopSelf() { _ = unix.Kill(os.Getpid(), unix.SIGSTOP) }
+func stopSelf() { _ = posix.Kill(os.Getpid(), posix.SIGSTOP) }

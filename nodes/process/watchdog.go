@@ -5,6 +5,9 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"syscall"
+
+	"locklab/internal/posix"
 )
 
 // Watchdog kills the process groups that it was told of when its input ends, which
@@ -31,6 +34,9 @@ func Watchdog(stdin io.Reader, kill func(pid int)) {
 		kill(pid)
 	}
 }
+
+// KillGroup ends a process group at once. A group that is gone is no error.
+func KillGroup(pid int) { _ = posix.Kill(-pid, syscall.SIGKILL) }
 
 // WatchdogLine is what the agent writes to its watchdog.
 func WatchdogLine(pid int, started bool) string {

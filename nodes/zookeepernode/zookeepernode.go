@@ -12,9 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"locklab/nodes/process"
 	"locklab/nodes/role"
@@ -139,7 +138,7 @@ func run(ctx context.Context, node *process.Node) error {
 	args = append([]string{"-DsocksProxyHost=127.0.0.1", "-DsocksProxyPort=" + proxy.port(), "-DsocksNonProxyHosts="}, args...)
 	cmd := exec.Command(java, args...) //nolint:noctx // Serve ends it
 	cmd.Dir = node.Dir
-	return node.Serve(ctx, cmd, unix.SIGTERM, func(ctx context.Context) error {
+	return node.Serve(ctx, cmd, syscall.SIGTERM, func(ctx context.Context) error {
 		return awaitServer(ctx, node.Addrs[PortClient], returns)
 	})
 }

@@ -12,13 +12,13 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"locklab/internal/posix"
 	"locklab/internal/testfile"
 	"locklab/locks/clock"
 	"locklab/workloads/history"
@@ -274,7 +274,7 @@ func TestOpenSaysWhatThereIs(t *testing.T) {
 
 func TestOpenWantsARegularFileAndEndsWithItsContext(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+	if err := posix.MakePipe(pipe); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{pipe, t.TempDir(), "/dev/zero"} {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"locklab/internal/filelock"
 )
 
 // ErrInUse says that another process, or another part of this one, uses the file.
@@ -17,7 +19,10 @@ func Lock(path string) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := lockFile(f); err != nil {
+	if err := filelock.Exclusive(f); err != nil {
+		if errors.Is(err, filelock.ErrInUse) {
+			err = ErrInUse
+		}
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
 	}
 	return func() { _ = f.Close() }, nil // which unlocks it

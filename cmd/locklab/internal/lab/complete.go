@@ -9,8 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"golang.org/x/sys/unix"
-
+	"locklab/internal/filelock"
 	"locklab/nodes/topology"
 	"locklab/reports/result"
 )
@@ -76,8 +75,8 @@ func goesOn(dir string) (bool, error) {
 		return false, fmt.Errorf("look whether the run goes on: %w", err)
 	}
 	defer func() { _ = log.Close() }() // nothing was written
-	err = unix.Flock(int(log.Fd()), unix.LOCK_SH|unix.LOCK_NB)
-	if err != nil && !errors.Is(err, unix.EWOULDBLOCK) {
+	err = filelock.Shared(log)
+	if err != nil && !errors.Is(err, filelock.ErrInUse) {
 		return false, fmt.Errorf("look whether the run goes on: lock %s: %w", log.Name(), err)
 	}
 	return err != nil, nil

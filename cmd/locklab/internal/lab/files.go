@@ -2,9 +2,9 @@ package lab
 
 import (
 	"fmt"
-	"syscall"
 
 	"locklab/cmd/locklab/internal/masternode"
+	"locklab/internal/posix"
 )
 
 // What the agents of this process keep open, by measurement of whole comparisons and
@@ -20,11 +20,11 @@ const (
 // them agents and links stop accepting connections and the run hangs. Call it when it is
 // known which hosts are local. The Go runtime has raised the limit as far as it may.
 func (c *Config) CheckFiles() error {
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		return fmt.Errorf("read the limit of open files: %w", err)
+	most, err := posix.OpenFilesMax()
+	if err != nil {
+		return err
 	}
-	return c.checkFiles(uint64(limit.Cur)) //nolint:gosec,unconvert // FreeBSD has a signed one
+	return c.checkFiles(most)
 }
 
 func (c *Config) checkFiles(have uint64) error {

@@ -14,12 +14,11 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/cmd/locklab/internal/provenance"
+	"locklab/internal/filelock"
 	"locklab/internal/sentence"
 	"locklab/internal/tracing"
 	"locklab/locks/clock"
@@ -199,7 +198,7 @@ func openLog(dir string) (io.Closer, *slog.Logger, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("create log: %w", err)
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := filelock.Exclusive(f); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("lock %s: another run works in this directory: %w", f.Name(), err), f.Close())
 	}
 	return f, slog.New(slog.NewTextHandler(f, nil)), nil

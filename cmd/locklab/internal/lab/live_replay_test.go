@@ -13,13 +13,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
+	"locklab/internal/must"
+	"locklab/internal/posix"
 	"locklab/locks/clock"
 	"locklab/nodes/topology"
 	"locklab/reports/live"
@@ -171,9 +172,7 @@ func BenchmarkLivePage(b *testing.B) {
 // cpuTime is what this process has used of all CPUs.
 func cpuTime(tb testing.TB) time.Duration {
 	tb.Helper()
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		tb.Fatal(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	used, err := posix.CPUTime()
+	must.Do(tb, err)
+	return used
 }

@@ -1,7 +1,7 @@
 // Package scratch makes directories for the nodes' data that do not outlive their use,
 // also when SIGKILL ends the process: the next one removes what nobody owns any more.
 //
-// The owner of a directory holds a lock (flock) on a file in it, which the kernel gives
+// The owner of a directory holds a lock on a file in it, which the kernel gives
 // back when the process ends, however it ends.
 package scratch
 
@@ -13,9 +13,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
+	"locklab/internal/filelock"
+	"locklab/internal/posix"
 	"locklab/locks/clock"
 )
 
@@ -33,6 +34,9 @@ type Dir struct {
 // New makes a directory in the system's place for temporary files, and removes those
 // that processes of the same user left there when they were killed.
 func New() (*Dir, error) {
+	if err := posix.Missing(); err != nil { // nor are there nodes then
+		return nil, err
+	}
 	removeOrphans(os.TempDir())
 	const tries = 3 // another process may take a directory for an orphan before it is locked
 	var err error
@@ -55,8 +59,8 @@ func create() (*Dir, error) {
 		return nil, errors.Join(err, os.RemoveAll(path))
 	}
 	d := &Dir{Path: path, lock: lock}
-	switch err := own(lock); {
-	case errors.Is(err, syscall.EWOULDBLOCK): // who has it removes the directory
+	switch err := filelock.Exclusive(lock); {
+	case errors.Is(err, filelock.ErrInUse): // who has it removes the directory
 		return nil, errors.Join(err, lock.Close())
 	case err != nil:
 		return nil, errors.Join(err, d.Remove())
@@ -73,10 +77,6 @@ func create() (*Dir, error) {
 
 // Remove removes the directory with all that is in it.
 func (d *Dir) Remove() error { return errors.Join(os.RemoveAll(d.Path), d.lock.Close()) }
-
-func own(lock *os.File) error {
-	return syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-}
 
 // removeOrphans removes directories that this package made for this user and whose owner
 // is gone. What cannot be told or removed stays: it is in nobody's way.
@@ -111,7 +111,7 @@ func removeOrphan(root *os.Root, name string) {
 		return
 	}
 	defer func() { _ = lock.Close() }() // its lock with it
-	if own(lock) == nil {
+	if filelock.Exclusive(lock) == nil {
 		_ = root.RemoveAll(name)
 	}
 }
@@ -135,9 +135,5 @@ func removeUnborn(root *os.Root, name string) {
 // isMine says whether something is of that type, not a link to it, and belongs to this user.
 func isMine(root *os.Root, name string, kind fs.FileMode) bool {
 	info, err := root.Lstat(name)
-	if err != nil || info.Mode().Type() != kind {
-		return false
-	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(stat.Uid) == os.Geteuid()
+	return err == nil && info.Mode().Type() == kind && posix.Mine(info)
 }
