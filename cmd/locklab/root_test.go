@@ -11,7 +11,7 @@ import (
 func TestOnWindows(t *testing.T) {
 	missing := errors.New("want Linux")
 	for args, refused := range map[string]bool{
-		"run --quick": true, "play": true, "agent --host a": true, "node watchdog": true,
+		"run --locks nope": true, "play --locks nope": true, "agent --host a": true, "node watchdog": true,
 		"list scenarios": false, "version": false, "explore multiphase:quorum --peers 2 --faults crash": false, "run --help": false,
 	} {
 		root := newRoot()
