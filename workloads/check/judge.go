@@ -358,6 +358,9 @@ func (f *Findings) unsound(want history.Expect) sentence.Text {
 		}
 	}
 	if f.Liveness == Dead {
+		if f.HasRooms { // players come by themselves; elsewhere a dead lock keeps the clients busy that offer
+			return sentence.First(f.Behind...)
+		}
 		return sentence.Text{}
 	}
 	if why := sentence.First(slices.Concat(f.Behind, f.Incomplete)...); !why.IsZero() {
