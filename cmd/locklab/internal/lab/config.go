@@ -241,5 +241,9 @@ func (c Config) measures(lock catalog.Lock, s scenario.Scenario) time.Duration {
 
 // aboutRun is how long one run with the lock will take, roughly.
 func (c Config) aboutRun(lock catalog.Lock, s scenario.Scenario) time.Duration {
-	return c.Warmup + c.measures(lock, s) + overhead + lock.Starts()
+	about := c.Warmup + c.measures(lock, s) + overhead + lock.Starts()
+	if c.Capacity && len(s.Timeline) == 0 {
+		about += aboutCapacity()
+	}
+	return about
 }
