@@ -1,0 +1,2 @@
+// Package reference compares links with toxiproxy itself, in tests alone.
+package reference
