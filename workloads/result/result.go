@@ -1,0 +1,410 @@
+// Package result defines result.json, the contract between a run and everything that reads
+// it. The checker fills it, and every report is made of it and of the histories that it names.
+// Units are in the names; what was not measured is absent.
+package result
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// Schema is the version of the format. Files of other versions are not read.
+const Schema = "locklab/result/v2"
+
+// FileName is the name of the result in a run's directory.
+const FileName = "result.json"
+
+// File is the whole of result.json.
+type File struct {
+	Schema string `json:"schema"`
+	Run    Run    `json:"run"`
+	Rows   []Row  `json:"rows"` // one for each run: lock, scenario, workload, repeat
+}
+
+// Run says what was run, where and with what.
+type Run struct {
+	ID         string            `json:"id"`
+	Started    time.Time         `json:"started"`
+	DurationMS int64             `json:"duration_ms"`
+	Seed       uint64            `json:"seed"`
+	Commit     string            `json:"commit"`
+	Topology   string            `json:"topology"`
+	Zones      []string          `json:"zones,omitempty"` // short names, in the order of the topology
+	Command    string            `json:"command"`
+	Args       []string          `json:"args,omitempty"` // of the command, by which --resume goes on
+	Load       string            `json:"load,omitempty"` // the workload and its settings, as name=value name=value
+	Repeats    int               `json:"repeats"`
+	Host       Host              `json:"host"`
+	Versions   map[string]string `json:"versions"`
+	LinkCost   *LinkCost         `json:"link_cost,omitempty"`
+	Clocks     []Clock           `json:"clocks,omitempty"` // of hosts on other machines
+	FailOn     []string          `json:"fail_on,omitempty"`
+	Warnings   []string          `json:"warnings,omitempty"`
+	// Interrupted: the user stopped the run before its end. Unfinished: it goes on, or was
+	// killed before its end.
+	Interrupted bool `json:"interrupted,omitempty"`
+	Unfinished  bool `json:"unfinished,omitempty"`
+	// Inputs are the SHA-256 of the user's files that say what is run, by their paths.
+	Inputs    map[string]string `json:"inputs,omitempty"`
+	Scenarios []Scenario        `json:"scenarios,omitempty"` // in the order of the columns
+	Unfit     []Unfit           `json:"unfit,omitempty"`     // combinations that do not apply
+	Claims    []Claim           `json:"claims,omitempty"`    // of a suite, as the rows decide them
+}
+
+// Scenario names a column: its title is at most 16 characters, in English and Korean.
+type Scenario struct {
+	Name    string `json:"name"`
+	Title   string `json:"title,omitempty"`
+	TitleKO string `json:"title_ko,omitempty"`
+}
+
+// Host is the machine that the controller ran on.
+type Host struct {
+	OS        string `json:"os"`
+	Arch      string `json:"arch"`
+	Kernel    string `json:"kernel,omitempty"`
+	CPUs      int    `json:"cpus"`
+	CPUModel  string `json:"cpu_model,omitempty"`
+	MemoryMiB int64  `json:"memory_mib,omitempty"`
+	Go        string `json:"go"`
+}
+
+// LinkCost is the round trip of one small message on the loopback: directly, and through a
+// link without any toxic.
+type LinkCost struct {
+	DirectP50US float64 `json:"direct_p50_us"`
+	LinkP50US   float64 `json:"link_p50_us"`
+}
+
+// Clock is how the clock of a host on another machine lay to the controller's.
+type Clock struct {
+	Host     string `json:"host"`
+	OffsetNS int64  `json:"offset_ns"`
+	ErrorNS  int64  `json:"error_ns"`
+}
+
+// Unfit is a combination that was left out, and why.
+type Unfit struct {
+	Lock     string `json:"lock"`
+	Scenario string `json:"scenario"`
+	Workload string `json:"workload"`
+	Why      string `json:"why"`
+}
+
+// Claim is a sentence of a source document, and what the rows make of it.
+type Claim struct {
+	Claim    string     `json:"claim"`
+	Source   string     `json:"source"`
+	Verdict  string     `json:"verdict"`
+	Evidence []Evidence `json:"evidence"`
+}
+
+// Evidence is a row that decides a claim.
+type Evidence struct {
+	Lock     string   `json:"lock"`
+	Scenario string   `json:"scenario"`
+	Workload string   `json:"workload"`
+	Wanted   []string `json:"wanted"` // any of these shows the claim
+	Verdict  string   `json:"verdict"`
+}
+
+// The verdicts on a claim.
+const (
+	ClaimShown     = "shown"
+	ClaimRefuted   = "refuted"
+	ClaimPartly    = "partly"
+	ClaimUndecided = "undecided"
+	ClaimNotRun    = "not run"
+)
+
+// Row is one run: one lock under one scenario, once.
+type Row struct {
+	Lock     string `json:"lock"`
+	Scenario string `json:"scenario"`
+	Workload string `json:"workload"`
+	Repeat   int    `json:"repeat"` // 1 is the first
+	Seed     uint64 `json:"seed"`
+	History  string `json:"history,omitempty"` // a path below the directory of the report
+
+	Verdict  Verdict  `json:"verdict"`
+	Expected Expected `json:"expected,omitzero"`
+
+	// Figures are those of [Figures], by name.
+	Figures map[string]float64 `json:"figures"`
+	// Errors are how operations failed: by kind of error, how many.
+	Errors map[string]int64 `json:"errors,omitempty"`
+
+	MeasuredMS float64     `json:"measured_ms"`
+	Faults     []Fault     `json:"faults,omitempty"`
+	Outages    []Outage    `json:"outages,omitempty"`    // the longest of the lock, of each zone, of one resource
+	Violations []Violation `json:"violations,omitempty"` // the first [MaxViolations], in order of time
+	Peers      []Peer      `json:"peers,omitempty"`      // masters, the highest priority first
+	Nodes      []Node      `json:"nodes,omitempty"`
+	Hosts      []Machine   `json:"hosts,omitempty"`
+	Partial    bool        `json:"partial,omitempty"` // the run was cut short
+	Played     bool        `json:"played,omitempty"`  // a person broke things
+}
+
+// Key names a row but for its repeat.
+type Key struct{ Lock, Scenario, Workload string }
+
+// Key is that of the row.
+func (r *Row) Key() Key { return Key{r.Lock, r.Scenario, r.Workload} }
+
+// Of is a figure of the row; false if it was not measured.
+func (r *Row) Of(name string) (float64, bool) {
+	v, known := r.Figures[name]
+	return v, known
+}
+
+// Decided says that the run was sound.
+func (r *Row) Decided() bool { return r.Verdict.Sound.State == OK }
+
+// MaxViolations is how many violations a row tells of.
+const MaxViolations = 20
+
+// State is one of three outcomes.
+type State string
+
+// The outcomes.
+const (
+	OK      State = "ok"
+	Failed  State = "failed"
+	Unknown State = "unknown"
+)
+
+// Statement is one statement about the run: an outcome, why, and how much of it: a count, or
+// milliseconds for codes of outages. Of names the node, fault, zone or resource that it is about.
+type Statement struct {
+	State State   `json:"state"`
+	Code  Code    `json:"code,omitempty"`
+	N     float64 `json:"n,omitempty"`
+	Of    string  `json:"of,omitempty"`
+}
+
+// Verdict is three statements about the run, in this order, and whether that is what the
+// scenario expected.
+type Verdict struct {
+	Sound    Statement `json:"sound"`
+	Safety   Statement `json:"safety"`
+	Liveness Statement `json:"liveness"`
+	// Word is live, stalls, down, dead or not judged.
+	Word string `json:"word"`
+	// As is how it compares with what was expected: it alone decides the exit code.
+	As Comparison `json:"as"`
+	// Why says why As is not as expected: a code of what was expected, or that of Sound.
+	Why Statement `json:"why,omitzero"`
+}
+
+// The words of liveness.
+const (
+	Live      = "live"
+	Stalls    = "stalls"
+	Down      = "down"
+	Dead      = "dead"
+	NotJudged = "not judged"
+)
+
+// The words of safety in what is expected.
+const (
+	Safe   = "safe"
+	Unsafe = "unsafe"
+)
+
+// Comparison says how a verdict compares with what was expected.
+type Comparison string
+
+// The comparisons, with their exit codes.
+const (
+	AsExpected    Comparison = "as expected"        // 0
+	NotAsExpected Comparison = "not as expected"    // 2
+	Silent        Comparison = "control was silent" // 3
+	Unsound       Comparison = "not sound"          // 4
+)
+
+// ExitCode is what the program ends with for a run that ended so.
+func (c Comparison) ExitCode() int {
+	switch c {
+	case NotAsExpected:
+		return 2
+	case Silent:
+		return 3
+	case Unsound:
+		return 4
+	default:
+		return 0
+	}
+}
+
+// Expected is what a scenario expects of a lock; what is empty is not judged.
+type Expected struct {
+	Safety   string   `json:"safety,omitempty"`
+	Liveness []string `json:"liveness,omitempty"`
+	// Served and ServedInFault are the least shares, 0 to 1.
+	Served        float64 `json:"served,omitempty"`
+	ServedInFault float64 `json:"served_in_fault,omitempty"`
+}
+
+// Control says that the lock is expected to be unsafe: that shows that the run can.
+func (e *Expected) Control() bool { return e.Safety == Unsafe }
+
+// Fault is one entry of the ledger. Times are milliseconds since the measured part began; one
+// that did not come is [Never].
+type Fault struct {
+	ID      string   `json:"id"`
+	Kind    string   `json:"kind"`
+	Target  string   `json:"target,omitempty"`
+	From    []string `json:"from,omitempty"` // hosts whose traffic towards To it hit
+	To      []string `json:"to,omitempty"`
+	Nodes   []string `json:"nodes,omitempty"` // that it hit
+	Proven  bool     `json:"proven"`
+	Unasked bool     `json:"unasked,omitempty"` // no scenario asked for it: a node died, a hand broke it
+	Why     string   `json:"why,omitempty"`     // it was not proven, or the node ended
+	Log     []string `json:"log,omitempty"`     // the last lines of a node that ended
+	AskedMS float64  `json:"asked_ms"`
+	BeganMS float64  `json:"began_ms"`
+	HealMS  float64  `json:"heal_ms"` // the order to heal
+	EndedMS float64  `json:"ended_ms"`
+	KeptMS  float64  `json:"kept_ms,omitempty"` // how long servers without their data were kept away after it
+}
+
+// Never is the time of what did not come.
+const Never = -1.0
+
+// Outage is a time without the lock.
+type Outage struct {
+	// Of is empty for the lock, "zone c" for a zone, else the name of a resource.
+	Of     string  `json:"of,omitempty"`
+	FromMS float64 `json:"from_ms"`
+	ToMS   float64 `json:"to_ms"`
+	Open   bool    `json:"open,omitempty"` // it went on when the measured part ended
+}
+
+// MS is its length.
+func (o Outage) MS() float64 { return o.ToMS - o.FromMS }
+
+// Violation is what the lock should have prevented. First is what was there, Second what came
+// too early: rooms, or holds.
+type Violation struct {
+	Code     Code    `json:"code"`
+	AtMS     float64 `json:"at_ms"`
+	Resource string  `json:"resource"`
+	First    Party   `json:"first"`
+	Second   Party   `json:"second"`
+	// Excused says that it is not held against the lock: an unreachable duplicate.
+	Excused bool `json:"excused,omitempty"`
+}
+
+// Party is one side of a violation.
+type Party struct {
+	Node   string  `json:"node,omitempty"` // the master
+	Hold   string  `json:"hold,omitempty"`
+	Room   string  `json:"room,omitempty"`
+	Worker string  `json:"worker,omitempty"`
+	Token  uint64  `json:"token,omitempty"`
+	FromMS float64 `json:"from_ms"`
+	ToMS   float64 `json:"to_ms"` // Never: to the end
+}
+
+// Peer is how one master with its clients fared.
+type Peer struct {
+	Node      string  `json:"node"`
+	Zone      string  `json:"zone,omitempty"`
+	Acquires  int64   `json:"acquires"`
+	GaveUp    int64   `json:"gave_up"`
+	WaitP50MS float64 `json:"wait_p50_ms"`
+	WaitP99MS float64 `json:"wait_p99_ms"`
+	WaitMaxMS float64 `json:"wait_max_ms"`
+	// BypassMax is the most grants to others in one wait, BypassInARowMax the most of them
+	// without one to this peer in between.
+	BypassMax       int64   `json:"bypass_max"`
+	BypassMean      float64 `json:"bypass_mean"`
+	BypassInARowMax int64   `json:"bypass_in_a_row_max"`
+}
+
+// Node is what the processes of one node used in the measured part.
+type Node struct {
+	Node      string  `json:"node"`
+	Role      string  `json:"role,omitempty"`
+	Zone      string  `json:"zone,omitempty"`
+	CPUs      float64 `json:"cpus"`
+	MemoryMiB float64 `json:"memory_mib"`
+	InPerS    float64 `json:"in_bytes_per_s"`
+	OutPerS   float64 `json:"out_bytes_per_s"`
+}
+
+// Machine is what the CPUs of one machine did in the measured part; shares are 0 to 1.
+type Machine struct {
+	Host     string  `json:"host"` // "" is the controller's machine
+	CPUs     int     `json:"cpus"`
+	Busy     float64 `json:"busy"`
+	Others   float64 `json:"others"`   // with anything but the lab's processes
+	Slowdown float64 `json:"slowdown"` // CPU time and waiting for a CPU, over CPU time
+	LateMS   float64 `json:"late_ms"`  // the longest that a timer went off late
+	FsyncMS  float64 `json:"fsync_ms,omitempty"`
+}
+
+// Cell is all repeats of one combination.
+type Cell struct {
+	Key
+	Rows []*Row
+}
+
+// Cells groups the rows, in the order in which the combinations first come.
+func (f *File) Cells() (cells []Cell) {
+	at := map[Key]int{}
+	for i := range f.Rows {
+		r := &f.Rows[i]
+		n, known := at[r.Key()]
+		if !known {
+			n = len(cells)
+			at[r.Key()] = n
+			cells = append(cells, Cell{Key: r.Key()})
+		}
+		cells[n].Rows = append(cells[n].Rows, r)
+	}
+	return cells
+}
+
+// Values are those of a figure in each repeat that has it, sorted.
+func (c *Cell) Values(name string) (values []float64) {
+	for _, r := range c.Rows {
+		if v, known := r.Of(name); known {
+			values = append(values, v)
+		}
+	}
+	slices.Sort(values)
+	return values
+}
+
+// Median is that of the repeats; false if none has the figure.
+func (c *Cell) Median(name string) (float64, bool) {
+	v := c.Values(name)
+	if len(v) == 0 {
+		return 0, false
+	}
+	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2, true
+}
+
+// Worst is the row to explain the cell by: one that is not as expected first, then the most
+// violations, then the longest outage.
+func (c *Cell) Worst() *Row {
+	return slices.MaxFunc(c.Rows, func(a, b *Row) int { return compareRows(a, b) })
+}
+
+// FigureNames are those that any row has, in the order of [Figures].
+func (f *File) FigureNames() (names []string) {
+	has := map[string]bool{}
+	for i := range f.Rows {
+		for name := range maps.Keys(f.Rows[i].Figures) {
+			has[name] = true
+		}
+	}
+	for _, fig := range Figures() {
+		if has[fig.Name] {
+			names = append(names, fig.Name)
+		}
+	}
+	return names
+}
