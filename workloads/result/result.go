@@ -19,7 +19,7 @@ const FileName = "result.json"
 type File struct {
 	Schema string `json:"schema"`
 	Run    Run    `json:"run"`
-	Rows   []Row  `json:"rows"` // one for each run: lock, scenario, workload, repeat
+	Rows   []Row  `json:"results"` // one for each run: lock, scenario, workload, repeat
 }
 
 // Run says what was run, where and with what.
