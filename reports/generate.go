@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"locklab/reports/internal/atomicfile"
+	"locklab/internal/atomicfile"
 	"locklab/reports/lang"
 	"locklab/reports/result"
 )

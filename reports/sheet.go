@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"locklab/reports/internal/atomicfile"
+	"locklab/internal/atomicfile"
 	"locklab/reports/lang"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
 
-	"locklab/reports/internal/atomicfile"
+	"locklab/internal/atomicfile"
 )
 
 // Write validates f and writes it to path, atomically: a reader sees the old
