@@ -47,9 +47,9 @@ func (c *Collector) Add(o Op) {
 	if i, in := c.index(o.EndMS); in {
 		switch {
 		case o.OK:
-			c.bins[i].OKPerS += c.perS(i)
+			c.bins[i].OKPerS += c.perS(i) * float64(max(o.Count, 1))
 		case !o.CalledOff:
-			c.bins[i].OtherPerS += c.perS(i)
+			c.bins[i].OtherPerS += c.perS(i) * float64(max(o.Count, 1))
 		}
 	}
 	if i, in := c.index(o.AtMS()); in && o.Timed() {

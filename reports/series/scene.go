@@ -129,18 +129,7 @@ func stepsAround(events []history.Event, m Moment, zero int64) (steps []Step, mo
 		steps = append(steps, of...)
 	}
 	steps = slices.DeleteFunc(steps, func(s Step) bool { return s.ToMS < -before || s.FromMS > m.LastsMS+after })
-	if more = max(0, len(steps)-maxSteps); more > 0 { // those that are furthest away go first, no fault, and not what the moment is about
-		distance := func(s Step) float64 {
-			if s.What == "fault" || s.About {
-				return -1
-			}
-			return max(s.FromMS, -s.ToMS, 0)
-		}
-		slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(distance(a), distance(b)) })
-		steps = steps[:maxSteps]
-	}
-	slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(a.FromMS, b.FromMS) })
-	return steps, more
+	return nearest(steps, 0)
 }
 
 // isAbout says that a moment that lasts is this step of an event: a request that is as long as

@@ -17,8 +17,9 @@ import (
 type Op struct {
 	DueMS, EndMS float64
 	OK           bool
-	CalledOff    bool // it still waited at the end: its time so far counts among those of the served
-	Early        bool // it is of the measured part although it was due before that
+	Count        uint64 // operations that it stands for; 0 is one
+	CalledOff    bool   // it still waited at the end: its time so far counts among those of the served
+	Early        bool   // it is of the measured part although it was due before that
 }
 
 // AtMS is where the operation counts.
