@@ -1,0 +1,135 @@
+package table
+
+import (
+	"io"
+	"strings"
+
+	"github.com/mattn/go-runewidth"
+)
+
+// gap is how many columns stand between two cells; cell is the least width of a marked one.
+const (
+	gap  = 2
+	cell = 9
+)
+
+// Console writes the table for a console of that many columns. Where it is wider, it is broken
+// into parts, one below the other, each with the key columns.
+func Console(w io.Writer, t Table, width int) error {
+	var out strings.Builder
+	if t.Title != "" {
+		out.WriteString(Clip(t.Title, width) + "\n")
+	}
+	var keys, rest []int
+	for i, c := range t.Columns {
+		if c.Key {
+			keys = append(keys, i)
+		} else {
+			rest = append(rest, i)
+		}
+	}
+	need := t.needs(width, len(keys))
+	for first := true; first || len(rest) > 0; first = false {
+		total, n := 0, 0
+		for _, i := range keys {
+			total += need[i]
+		}
+		for n < len(rest) && (n == 0 || total+need[rest[n]]-gap <= width) {
+			total += need[rest[n]]
+			n++
+		}
+		if !first {
+			out.WriteByte('\n')
+		}
+		t.part(&out, append(keys[:len(keys):len(keys)], rest[:n]...), need, width)
+		rest = rest[n:]
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+// needs is the least width of each column, with the gap behind it.
+func (t Table) needs(width, keys int) []int {
+	need := make([]int, len(t.Columns))
+	for i, c := range t.Columns {
+		limit := width - gap
+		if c.Key {
+			limit = width / 2 / keys
+		}
+		for _, line := range strings.Split(c.Title, "\n") {
+			need[i] = max(need[i], Columns(line))
+		}
+		for _, row := range t.Rows {
+			if i < len(row) {
+				need[i] = max(need[i], Columns(row[i].String()))
+			}
+		}
+		need[i] = min(need[i], limit) + gap
+	}
+	return need
+}
+
+// part writes some of the columns. Columns of marks get room up to the least width of a cell, as
+// far as the console has it: the narrowest ones give way first.
+func (t Table) part(out *strings.Builder, columns, need []int, width int) {
+	widths, total, lines := map[int]int{}, -gap, 1
+	for _, i := range columns {
+		widths[i] = need[i]
+		if c := t.Columns[i]; !c.Key && !c.Right {
+			widths[i] = max(need[i], cell+gap)
+		}
+		total += widths[i]
+		lines = max(lines, 1+strings.Count(t.Columns[i].Title, "\n"))
+	}
+	for ; total > width; total-- {
+		narrow := columns[0]
+		for _, i := range columns {
+			if widths[i]-need[i] > widths[narrow]-need[narrow] {
+				narrow = i
+			}
+		}
+		if widths[narrow] <= need[narrow] {
+			break
+		}
+		widths[narrow]--
+	}
+	line := func(text func(i int) string) {
+		var b strings.Builder
+		for _, i := range columns {
+			cell := Clip(text(i), max(widths[i]-gap, 1))
+			room := strings.Repeat(" ", max(widths[i]-gap-Columns(cell), 0))
+			if t.Columns[i].Right {
+				cell = room + cell
+			} else {
+				cell += room
+			}
+			b.WriteString(cell + strings.Repeat(" ", gap))
+		}
+		out.WriteString(strings.TrimRight(Clip(b.String(), width+gap), " ") + "\n")
+	}
+	for n := range lines {
+		line(func(i int) string {
+			title := strings.Split(t.Columns[i].Title, "\n")
+			if at := n - (lines - len(title)); at >= 0 {
+				return title[at]
+			}
+			return ""
+		})
+	}
+	for _, row := range t.Rows {
+		line(func(i int) string {
+			if i < len(row) {
+				return row[i].String()
+			}
+			return ""
+		})
+	}
+}
+
+// Columns is how wide text is on a console, where a letter of Korean takes two columns.
+func Columns(text string) int { return (&runewidth.Condition{}).StringWidth(text) }
+
+// Clip is text in at most that many columns.
+func Clip(text string, width int) string {
+	return (&runewidth.Condition{}).Truncate(text, width, "…")
+}

@@ -1,0 +1,57 @@
+// Package table has the one table of all reports: columns and rows of cells, made once by
+// package view, and its writers for a console, Markdown, CSV and HTML. It also has the one way
+// in which numbers are printed.
+package table
+
+import "strings"
+
+// Table is columns and rows of cells.
+type Table struct {
+	Title   string
+	Columns []Column
+	Rows    [][]Cell
+}
+
+// Column is how a column is titled and laid out.
+type Column struct {
+	Title string // a line end breaks it on a console
+	Note  string // the meaning, for pages
+	Key   bool   // it names the row: where a table is broken, each part has it
+	Right bool   // of numbers
+}
+
+// Cell is one value.
+type Cell struct {
+	Text       string
+	Mark       Mark
+	Unexpected bool   // the scenario did not expect it
+	Link       string // of its evidence, for pages
+	Note       string // the mark in words, for pages and their readers aloud
+}
+
+// Mark is the worst thing that a cell tells of.
+type Mark int
+
+// The marks, the worst last.
+const (
+	None Mark = iota
+	OK
+	Unknown
+	Outage
+	Violation
+)
+
+// Glyph is the mark as one character.
+func (m Mark) Glyph() string { return []string{"", "✓", "?", "■", "✗"}[m] }
+
+// Class is the mark as a class of CSS.
+func (m Mark) Class() string { return []string{"", "ok", "unknown", "outage", "violation"}[m] }
+
+// String is the cell on one line: glyph, figure, and ! if it is not as expected.
+func (c Cell) String() string {
+	text := strings.TrimSpace(c.Mark.Glyph() + " " + c.Text)
+	if c.Unexpected {
+		text += "!"
+	}
+	return text
+}

@@ -1,0 +1,111 @@
+package table
+
+import (
+	"encoding/csv"
+	"html/template"
+	"io"
+	"strings"
+	"unicode"
+)
+
+// Markdown writes the table in GitHub's flavour.
+func Markdown(w io.Writer, t Table) error {
+	var out strings.Builder
+	if t.Title != "" {
+		out.WriteString("**" + Escape(t.Title) + "**\n\n")
+	}
+	for _, c := range t.Columns {
+		out.WriteString("| " + Escape(c.title()) + " ")
+	}
+	out.WriteString("|\n")
+	for _, c := range t.Columns {
+		if c.Right {
+			out.WriteString("|--:")
+		} else {
+			out.WriteString("|---")
+		}
+	}
+	out.WriteString("|\n")
+	for _, row := range t.Rows {
+		for _, c := range row {
+			text := Escape(c.String())
+			if c.Link != "" {
+				text = "[" + text + "](<" + strings.NewReplacer("<", "%3C", ">", "%3E", "|", "%7C", "\n", "").Replace(c.Link) + ">)"
+			}
+			out.WriteString("| " + text + " ")
+		}
+		out.WriteString("|\n")
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+// Escape makes text literal in Markdown, inside tables too.
+func Escape(text string) string {
+	return strings.NewReplacer(
+		"\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_", "{", "\\{", "}", "\\}", "[", "\\[", "]", "\\]",
+		"|", "\\|", "~", "\\~", "<", "&lt;", ">", "&gt;", "&", "&amp;").Replace(Plain(text))
+}
+
+// CSV writes the cells' texts. A spreadsheet runs none of them as a formula.
+func CSV(w io.Writer, t Table) error {
+	head := make([]string, len(t.Columns))
+	for i, c := range t.Columns {
+		head[i] = harmless(c.title())
+	}
+	lines := [][]string{head}
+	for _, row := range t.Rows {
+		line := make([]string, len(row))
+		for i, c := range row {
+			line[i] = harmless(c.Text)
+		}
+		lines = append(lines, line)
+	}
+	return csv.NewWriter(w).WriteAll(lines)
+}
+
+func harmless(text string) string {
+	if text = Plain(text); text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
+		return "'" + text
+	}
+	return text
+}
+
+// HTML is the table for a page. A cell has the class of its mark, "unexpected" if it is so, and
+// its note for a pointer and for readers aloud.
+func HTML(t Table) template.HTML {
+	var out strings.Builder
+	if err := page.Execute(&out, t); err != nil {
+		return template.HTML(template.HTMLEscapeString(err.Error())) //nolint:gosec // escaped
+	}
+	return template.HTML(out.String()) //nolint:gosec // a template of html/template made it
+}
+
+//nolint:gochecknoglobals // parsed once; it does not change
+var page = template.Must(template.New("table").Parse(`<table>
+{{- with .Title}}<caption>{{.}}</caption>{{end}}
+<thead><tr>{{range .Columns}}<th scope="col"{{if .Right}} class="num"{{end}}{{with .Note}} title="{{.}}"{{end}}>{{.Title}}</th>{{end}}</tr></thead>
+<tbody>{{$columns := .Columns}}{{range .Rows}}
+<tr>{{range $i, $c := .}}{{with $c}}{{$column := index $columns $i}}
+{{- if $column.Key}}<th scope="row">{{else}}<td class="{{.Mark.Class}}{{if .Unexpected}} unexpected{{end}}{{if $column.Right}} num{{end}}"{{with .Note}} title="{{.}}"{{end}}>{{end}}
+{{- if .Link}}<a href="{{.Link}}">{{end}}
+{{- with .Mark.Glyph}}<span aria-hidden="true">{{.}}</span> {{end}}{{.Text}}{{if .Unexpected}}!{{end}}
+{{- with .Note}}<span class="aloud"> {{.}}</span>{{end}}
+{{- if .Link}}</a>{{end}}
+{{- if $column.Key}}</th>{{else}}</td>{{end}}{{end}}{{end}}</tr>{{end}}
+</tbody></table>
+`))
+
+// title is the column's on one line.
+func (c Column) title() string { return strings.ReplaceAll(c.Title, "\n", " ") }
+
+// Plain makes text of a file safe to print on one line anywhere: control and format characters,
+// among them terminal escapes and line ends, become a mark.
+func Plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co) {
+			return '\uFFFD'
+		}
+		return r
+	}, text)
+}
