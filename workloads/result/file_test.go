@@ -2,37 +2,122 @@ package result_test
 
 import (
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"locklab/workloads/result"
 )
 
-func TestWriteAndRead(t *testing.T) {
-	path := filepath.Join(t.TempDir(), result.FileName)
-	want := result.File{Schema: result.Schema, Run: result.Run{ID: "a", Seed: 1, Repeats: 1}, Rows: []result.Row{{
-		Lock: "none", Scenario: "baseline", Workload: "mutex", Repeat: 1,
-		Verdict: result.Verdict{Sound: result.Statement{State: result.OK}, As: result.AsExpected}, Figures: map[string]float64{"overlaps": 2},
+func file() result.File {
+	ok := result.Statement{State: result.OK}
+	return result.File{Schema: result.Schema, Run: result.Run{ID: "r1", Started: time.Unix(1e9, 0).UTC(), Seed: 7, Repeats: 1, Versions: map[string]string{"locklab": "x"}}, Rows: []result.Row{{
+		Lock: "raft", Scenario: "baseline", Workload: "matchmaking", Repeat: 1,
+		History:    "histories/raft/baseline.matchmaking.1.jsonl",
+		Verdict:    result.Verdict{Sound: ok, Safety: result.Statement{State: result.Failed, Code: result.Duplicates, N: 3}, Liveness: ok, Word: result.Live, As: result.NotAsExpected},
+		Figures:    map[string]float64{"duplicates": 3, "served": 0.98},
+		Violations: []result.Violation{{Code: result.Duplicates, AtMS: 812.5, Resource: "seoul", First: result.Party{ToMS: result.Never}}},
 	}}}
-	if err := result.Write(path, want); err != nil {
+}
+
+func TestWriteThenReadGivesTheSame(t *testing.T) {
+	want, dir := file(), t.TempDir()
+	if err := result.Write(filepath.Join(dir, result.FileName), want); err != nil {
 		t.Fatal(err)
 	}
-	got, err := result.Read(path)
+	for _, path := range []string{dir, filepath.Join(dir, result.FileName)} {
+		have, err := result.Read(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, have); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "*.tmp")); err != nil || len(left) > 0 {
+		t.Errorf("temporary files left: %v, %v", left, err)
+	}
+}
+
+func TestWriteLeavesOutWhatIsNoNumber(t *testing.T) {
+	f, dir := file(), t.TempDir()
+	f.Rows[0].Figures["recovery_ms"] = math.NaN()
+	if err := result.Write(filepath.Join(dir, result.FileName), f); err != nil {
+		t.Fatal(err)
+	}
+	have, err := result.Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want.Rows[0], got.Rows[0]); diff != "" {
-		t.Error(diff)
+	if _, there := have.Rows[0].Of("recovery_ms"); there || len(have.Run.Warnings) != 1 {
+		t.Errorf("have %v and %q, want no recovery_ms and a warning", have.Rows[0].Figures, have.Run.Warnings)
 	}
-	for _, text := range []string{`{"schema": "locklab/result/v1", "results": 3}`, `[]`, ""} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+}
+
+func TestBadFilesAreExplained(t *testing.T) {
+	dir := t.TempDir()
+	if err := result.Write(filepath.Join(dir, result.FileName), file()); err != nil {
+		t.Fatal(err)
+	}
+	good, err := os.ReadFile(filepath.Join(dir, result.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		old, new, want string
+	}{
+		{result.Schema, "locklab/result/v1", "run it again"},
+		{`"repeats": 1`, `"repeats": "one"`, `line 11: field "run.repeats": have a string, want a whole number`},
+		{`"lock": "raft"`, `"lock": ""`, "results[0]: want a lock"},
+		{`"history": "`, `"history": "../../`, "want a path below"},
+		{`"duplicates": 3`, `"duplicates": -3`, "figures.duplicates: have -3"},
+		{`"duplicates": 3`, `"duplicates": 1e999`, "figures.duplicates"},
+		{`"not as expected"`, `"fine"`, `verdict.as "fine"`},
+	} {
+		bad := strings.Replace(string(good), tc.old, tc.new, 1)
+		if bad == string(good) {
+			t.Fatalf("the file has no %s:\n%s", tc.old, good)
+		}
+		if _, err := result.Parse([]byte(bad)); !errors.Is(err, result.ErrInvalid) || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %q", tc.new, err, tc.want)
+		}
+	}
+	if _, err := result.Read(t.TempDir()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("an empty directory: %v", err)
+	}
+}
+
+// FuzzParse: no file makes the reader panic, and what it takes can be written and read again.
+func FuzzParse(f *testing.F) {
+	dir := f.TempDir()
+	if err := result.Write(filepath.Join(dir, result.FileName), file()); err != nil {
+		f.Fatal(err)
+	}
+	good, err := os.ReadFile(filepath.Join(dir, result.FileName))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add([]byte(`{"schema":"locklab/result/v2","results":[{}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		have, err := result.Parse(data)
+		if err != nil {
+			return
+		}
+		for _, c := range have.Cells() {
+			c.Worst()
+		}
+		dir := t.TempDir()
+		if err := result.Write(filepath.Join(dir, result.FileName), have); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := result.Read(path); !errors.Is(err, result.ErrInvalid) {
-			t.Errorf("%q: %v", text, err)
+		if _, err := result.Read(dir); err != nil {
+			t.Fatal(err)
 		}
-	}
+	})
 }
