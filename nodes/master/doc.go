@@ -50,4 +50,7 @@
 // for each room that it asked a worker for, with the workers that it could not see
 // when it decided. Client is the player, Hold the grant, unique among all masters
 // and their incarnations.
+//
+// Its canary asks for canary-NAME every 100 ms from when the master is ready, and gives it back at
+// once: acquire events without a hold, which count in nothing but outages.
 package master

@@ -58,9 +58,9 @@ type Master struct {
 	rand   *rand.Rand
 
 	stop       context.CancelFunc // ends the feeds
-	feeds      sync.WaitGroup
-	background sync.WaitGroup // acquisitions, watches and releases
-	followed   chan struct{}  // closed when every feed has been heard of
+	feeds      sync.WaitGroup     // and the canary
+	background sync.WaitGroup     // acquisitions, watches and releases
+	followed   chan struct{}      // closed when every feed has been heard of
 }
 
 // New checks the settings and starts to follow the workers, until ctx ends or the
@@ -159,8 +159,8 @@ func (m *Master) Close() {
 }
 
 // Serve listens on addr (host:port), calls ready with the bound address once the master
-// answers there and is ready, and serves until ctx ends; then it closes the master. The
-// error is nil when ctx ended it.
+// answers there and is ready, and serves until ctx ends; then it closes the master. Its canary
+// asks for the lock meanwhile. The error is nil when ctx ended it.
 func (m *Master) Serve(ctx context.Context, addr string, ready func(net.Addr)) error {
 	defer m.Close()
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
@@ -172,6 +172,7 @@ func (m *Master) Serve(ctx context.Context, addr string, ready func(net.Addr)) e
 	served := make(chan error, 1)
 	go func() { served <- httpapi.Serve(ctx, listener, m.Handler(), m.stop, m.log) }()
 	if err := m.Ready(ctx); err == nil {
+		m.feeds.Go(func() { m.canary(ctx) })
 		ready(listener.Addr())
 	} else if ctx.Err() == nil { // the lock is at fault, not the caller's leaving
 		cancel()

@@ -45,6 +45,8 @@ type Settings struct {
 	AcquireTimeout time.Duration `json:"-"`
 	// ReleaseTimeout bounds a release.
 	ReleaseTimeout time.Duration `json:"-"`
+	// CanaryTimeout bounds the canary's wait for its own resource.
+	CanaryTimeout time.Duration `json:"-"`
 
 	// LookTimeout bounds the question to a worker, under the lock, what rooms it has.
 	LookTimeout time.Duration `json:"-"`
@@ -72,6 +74,7 @@ func DefaultSettings() Settings {
 		MatchTimeout:       2 * time.Second,
 		AcquireTimeout:     time.Second,
 		ReleaseTimeout:     time.Second,
+		CanaryTimeout:      time.Second,
 		LookTimeout:        500 * time.Millisecond,
 		SuspectLookTimeout: 200 * time.Millisecond,
 		SeatTimeout:        500 * time.Millisecond,
@@ -103,7 +106,7 @@ func (s *Settings) follow() {
 		}
 	}
 	scale(s.Patience, usualPatience, &s.MatchTimeout, &s.AcquireTimeout)
-	scale(s.Second, time.Second, &s.ReleaseTimeout, &s.LookTimeout, &s.SuspectLookTimeout, &s.SeatTimeout, &s.OrderTimeout,
+	scale(s.Second, time.Second, &s.ReleaseTimeout, &s.CanaryTimeout, &s.LookTimeout, &s.SuspectLookTimeout, &s.SeatTimeout, &s.OrderTimeout,
 		&s.FeedSilence, &s.FeedReset, &s.ReadyTimeout)
 }
 

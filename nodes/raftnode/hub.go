@@ -293,7 +293,7 @@ func (h *hub) record(outputs []fsm.Output) {
 			continue
 		}
 		h.granted.Add(1)
-		if h.recorder == nil || strings.Contains(out.Resource, history.CapacityResource) {
+		if h.recorder == nil || strings.Contains(out.Resource, history.CapacityResource) || strings.Contains(out.Resource, history.CanaryPrefix) {
 			continue
 		}
 		session, _ := h.state.Session(out.Session)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"locklab/reports/plots"
@@ -251,6 +252,9 @@ func (m *model) add(e *history.Event) {
 	case history.KindMatch:
 		m.addOp(e)
 	case history.KindAcquire:
+		if strings.HasPrefix(e.Resource, history.CanaryPrefix) {
+			return
+		}
 		if m.run.Workload != history.Matchmaking {
 			m.addOp(e)
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"locklab/internal/sentence"
@@ -136,14 +137,17 @@ func outcomeOf(e *history.Event) outcome {
 // Add takes one event. It keeps nothing of e but strings.
 func (c *Checker) Add(e *history.Event) {
 	c.events++
-	if e.Kind != history.KindClock && e.Kind != history.KindCapacity { // when all was over
-		c.end = max(c.end, e.AtNS)
-	}
 	switch {
 	case e.Seq > 0:
 		c.number(c.names.id(e.Node), e.Seq)
 	case e.Line > 0:
 		c.number(0, e.Line)
+	}
+	if strings.HasPrefix(e.Resource, history.CanaryPrefix) {
+		return
+	}
+	if e.Kind != history.KindClock && e.Kind != history.KindCapacity { // when all was over
+		c.end = max(c.end, e.AtNS)
 	}
 	c.addTimes(e)
 	if e.ErrNS > 0 && e.Host != "" && e.Kind != history.KindClock {

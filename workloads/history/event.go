@@ -108,6 +108,10 @@ const (
 // holds of these nothing is recorded.
 const CapacityResource = "capacity"
 
+// CanaryPrefix begins the names of the resources of the masters' canaries: of these acquisitions
+// there are no holds, and they count in nothing but outages.
+const CanaryPrefix = "canary-"
+
 // The States of a write; a read may be refused, too.
 const (
 	WriteAccepted = "accepted"

@@ -1,0 +1,97 @@
+package master_test
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"locklab/internal/must"
+	"locklab/locks"
+	"locklab/locks/locktest"
+	"locklab/nodes/master"
+	"locklab/workloads/history"
+)
+
+// cutLock grants its inner lock's leases, but nothing while it is cut: then acquisitions and
+// releases wait until their caller gives up.
+type cutLock struct {
+	locks.Locker
+	cut      atomic.Bool
+	released atomic.Int64
+	mu       sync.Mutex
+	asked    map[string]int
+}
+
+func (l *cutLock) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
+	l.mu.Lock()
+	l.asked[resource]++
+	l.mu.Unlock()
+	if l.cut.Load() {
+		<-ctx.Done()
+		return nil, locks.ErrNotAcquired
+	}
+	lease, err := l.Locker.Acquire(ctx, resource)
+	return &cutLease{lease, l}, err
+}
+
+type cutLease struct {
+	locks.Lease
+	lock *cutLock
+}
+
+func (l *cutLease) Release(ctx context.Context) error {
+	l.lock.released.Add(1)
+	return l.Lease.Release(ctx)
+}
+
+// TestCanary: it asks for a resource of its own under the run's prefix, gives it back, gives up
+// in time, and neither status nor metrics see it.
+func TestCanary(t *testing.T) {
+	l := newLab(t, 1, nil)
+	lock := &cutLock{Locker: sharedLock(t), asked: map[string]int{}}
+	tracker := master.Track(lock, nil, "run7.")
+	deps := l.deps(nil)
+	deps.Locker = tracker
+	s := master.DefaultSettings()
+	s.Name, s.Zone, s.Workers, s.CanaryTimeout = "a", "a", l.addrs, 20*time.Millisecond
+	ctx, cancel := context.WithCancel(t.Context())
+	ready, done := make(chan struct{}), make(chan error, 1)
+	m, err := master.New(ctx, s, deps)
+	must.Do(t, err)
+	go func() { done <- m.Serve(ctx, "127.0.0.1:0", func(net.Addr) { close(ready) }) }()
+	<-ready
+	seen := func(outcome locks.Outcome) (n int) {
+		for _, e := range l.journal.Events(history.KindAcquire) {
+			if e.Node != "a" || e.Client != "canary" || e.Resource != "canary-a" || e.Hold != "" || e.FromNS > e.AtNS || e.FromNS == 0 {
+				t.Errorf("a canary's event is %+v", e)
+			}
+			if e.Outcome == string(outcome) {
+				n++
+			}
+		}
+		return n
+	}
+	locktest.Eventually(t, "grants", func() bool { return seen(locks.OutcomeOK) >= 2 })
+	lock.cut.Store(true)
+	locktest.Eventually(t, "a refusal", func() bool { return seen(locks.OutcomeFailed) >= 2 })
+	granted := seen(locks.OutcomeOK)
+	lock.cut.Store(false)
+	locktest.Eventually(t, "grants again", func() bool { return seen(locks.OutcomeOK) > granted })
+	held, waiting := tracker.Holds()
+	if len(held) > 0 || waiting > 0 || len(l.journal.Events(history.KindRelease)) > 0 {
+		t.Errorf("a canary is seen: %v held, %d waiting", held, waiting)
+	}
+	cancel()
+	must.Do(t, <-done)
+	lock.mu.Lock()
+	defer lock.mu.Unlock()
+	if n := lock.asked["run7.canary-a"]; len(lock.asked) != 1 || n == 0 {
+		t.Errorf("asked for %v, want run7.canary-a only", lock.asked)
+	}
+	if got, want := lock.released.Load(), int64(seen(locks.OutcomeOK)); got != want {
+		t.Errorf("%d releases of %d grants", got, want)
+	}
+}
