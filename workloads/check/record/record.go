@@ -1,11 +1,15 @@
 // Package record holds the history of one run in memory, in the form in which it is judged:
 // one slice for each kind of thing that happened, names as small numbers, times as nanoseconds
-// on the clock of the run. Nothing here judges; what does not fit is kept in Flaws, for
-// package sound.
+// on the clock of the run. Nothing here judges: records that are missing or contradict each
+// other are counted for package sound.
 package record
 
 import (
+	"cmp"
+	"fmt"
 	"math"
+	"slices"
+	"time"
 
 	"locklab/workloads/history"
 )
@@ -14,7 +18,7 @@ import (
 const Never = math.MaxInt64
 
 // Name is a string of the history, by its number in [Run.Names]; 0 is "".
-type Name int32
+type Name uint32
 
 // Run is one history.
 type Run struct {
@@ -22,12 +26,14 @@ type Run struct {
 	Names []string
 
 	// Phases: Warmup and Measure begin parts of the run; from Drain on nothing is due any more.
-	// End is that of the history; Ended says that the run said so itself. A phase that is
-	// missing is where the last one before it was, or the first operation.
+	// Ended says that the run recorded its own End; else End is the latest time of the history.
+	// A run that was cut short before Measure measures nothing: Measure is then End. One without
+	// a warm-up is measured from its first operation.
 	Warmup, Measure, Drain, End int64
 	Ended                       bool
 	Torn                        bool // the last line of the file was cut
 	GivenUp                     []string
+	Events                      int
 
 	Acquires []Acquire // without canaries; sorted by Resource, then From
 	Canaries []Acquire // sorted by At
@@ -38,7 +44,7 @@ type Run struct {
 	Grants   []Grant // of lock servers that record them, sorted by At
 
 	Faults     []Fault // sorted by Asked
-	Nodes      []Node  // by name
+	Nodes      []Node  // sorted by their Name: its number
 	Machines   []Machine
 	Usage      []Usage
 	Capacities []Capacity
@@ -46,8 +52,11 @@ type Run struct {
 
 	// ErrNS is the error bound of each host's clock, as it was known in the end.
 	ErrNS map[string]int64
-	// Flaws are what the reading found: see package sound.
-	Flaws []Flaw
+	// Missing and Contradictions are what the reading found, for package sound.
+	Missing, Contradictions Flaws
+
+	names table
+	holds []int32 // by name: 1 + the place of its acquisition; see [Run.Hold]
 }
 
 // Text is a name's string.
@@ -76,34 +85,36 @@ type Acquire struct {
 	From, Sent, At, Err               int64
 	Token, Messages, Wakeups          uint64
 	Node, Client, Resource, ErrorKind Name
+	Hold                              Name   // 0 if none came of it
+	Count                             uint32 // operations that it stands for: more than 1 only where they were not sent
 	Outcome                           Outcome
-	Hold                              string // "" if none came of it
+	ends                              ending // that were recorded
 	// The end of the hold: when its client stopped acting to release it (the earlier of both
 	// records), when it noticed the loss, when the release was answered, when its process was
-	// killed. Never: not at all. Until is when the client stopped believing: the first of them.
+	// killed. Never: not at all. Until is when the client stopped believing: the first of Stopped,
+	// Lost and Killed.
 	Stopped, Lost, Answered, Killed, Until int64
 }
 
 // Granted says that a hold came of it.
-func (a *Acquire) Granted() bool { return a.Outcome == OK && a.Hold != "" }
+func (a *Acquire) Granted() bool { return a.Outcome == OK && a.Hold != 0 }
 
-// Request is one request of a player. Room is "" if it got none.
+// Request is one request of a player. Room is 0 if it got none.
 type Request struct {
-	From, Sent, At  int64
-	Node, Resource  Name
-	ErrorKind, Room Name
-	Outcome         Outcome
-	Count           uint64 // operations that it stands for
+	From, Sent, At          int64
+	Node, Client, Resource  Name
+	ErrorKind, Room, Worker Name
+	Count                   uint32 // operations that it stands for
+	Outcome                 Outcome
 }
 
 // Order is a master's order of a room.
 type Order struct {
 	From, Sent, At, Err    int64
 	Node, Resource, Worker Name
-	ID, Room               Name
-	Hold                   string
+	ID, Room, Hold         Name
 	Outcome                Outcome
-	Unreachable            []string // workers that did not answer the look
+	Unreachable            []Name // workers that did not answer the look
 }
 
 // RoomState is what a room did.
@@ -115,6 +126,7 @@ const (
 	RoomOpen
 	RoomFull
 	RoomClosed
+	RoomOther // a state that no room has
 )
 
 // RoomEvent is a record of the worker that hosts a room.
@@ -130,7 +142,7 @@ type RoomEvent struct {
 type Access struct {
 	At, Err              int64
 	Node, By, Resource   Name // By is the holder's master
-	Hold                 string
+	Hold                 Name
 	Token, Version, Base uint64
 	Kind                 AccessKind
 }
@@ -140,8 +152,8 @@ type AccessKind uint8
 
 // The kinds. Untold: the writer was not told what became of its write.
 const (
-	Read AccessKind = iota
-	Write
+	DidRead AccessKind = iota
+	DidWrite
 	RefusedWrite
 	RefusedRead
 	Untold
@@ -175,9 +187,38 @@ type Node struct {
 	Zone   string
 	Events []NodeEvent // sorted
 	Away   []Span      // when it did not run: dead, or stopped for a while; sorted, not touching
-	Killed []int64     // when its process ended, or the signal for it was sent
+	Killed []int64     // when its process was seen to have ended; sorted
+	Deaths []Death     // the same, with more
 	Starts int
+	Left   bool // it goes on after the run
 }
+
+// Death is the end of a process. It was Seen at one moment, and may have happened since Asked,
+// when the signal for it was sent.
+type Death struct {
+	Asked, Seen int64
+	State       string
+}
+
+// orderly is how long a process takes at most to end that records all it did.
+const orderly = 5 * int64(time.Second) / 2
+
+// InOrder says that the process was asked to end, and had time to record all it did.
+func (d Death) InOrder() bool { return d.State == history.NodeStopped && d.Seen-d.Asked <= orderly }
+
+// Next is the first end of the node's process that was seen at or after a moment; its times are
+// [Never] if there was none. A nil node has none.
+func (n *Node) Next(at int64) Death {
+	if n != nil {
+		if i, _ := slices.BinarySearch(n.Killed, at); i < len(n.Deaths) {
+			return n.Deaths[i]
+		}
+	}
+	return Death{Asked: Never, Seen: Never}
+}
+
+// AliveUntil is until when a process that lived at a moment surely did.
+func (n *Node) AliveUntil(at int64) int64 { return max(at, n.Next(at).Asked) }
 
 // NodeEvent is a change in the life of a process, in the words of package history.
 type NodeEvent struct {
@@ -190,13 +231,27 @@ type NodeEvent struct {
 
 // Node finds one by name; nil if the history has none of it.
 func (r *Run) Node(name Name) *Node {
-	for i := range r.Nodes {
-		if r.Nodes[i].Name == name {
-			return &r.Nodes[i]
-		}
+	i, known := slices.BinarySearchFunc(r.Nodes, name, func(n Node, name Name) int { return cmp.Compare(n.Name, name) })
+	if !known {
+		return nil
 	}
-	return nil
+	return &r.Nodes[i]
 }
+
+// Hold finds the acquisition of a hold, a canary's too; nil if the history has none of it.
+func (r *Run) Hold(hold Name) *Acquire {
+	if hold == 0 || int(hold) >= len(r.holds) || r.holds[hold] == 0 {
+		return nil
+	}
+	if n := int(r.holds[hold]) - 1; n < len(r.Acquires) {
+		return &r.Acquires[n]
+	} else {
+		return &r.Canaries[n-len(r.Acquires)]
+	}
+}
+
+// NameOf is the number of a string; false if the history does not have it.
+func (r *Run) NameOf(s string) (Name, bool) { return r.names.find(s) }
 
 // Machine is a sample of one machine; Host "" is the controller's.
 type Machine struct {
@@ -225,8 +280,16 @@ type Rate struct {
 	PerS float64
 }
 
-// Flaw is something that records lack, or that contradicts others. Contradicts tells which.
-type Flaw struct {
-	Contradicts bool
-	About       string // such as "the release of hold master-a-12"
+// Flaws counts one sort of flaws of the records.
+type Flaws struct {
+	N     int
+	First string // by the alphabet, such as "the release of hold h-master-a-12"
+}
+
+// Add counts one. It is the same for any order in the file.
+func (f *Flaws) Add(format string, args ...any) {
+	about := fmt.Sprintf(format, args...)
+	if f.N++; f.N == 1 || about < f.First {
+		f.First = about
+	}
 }

@@ -1,0 +1,310 @@
+package record
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"locklab/workloads/history"
+	"locklab/workloads/loadgen"
+)
+
+// settle makes the record of what was added. The scribe must not be used afterwards.
+func (s *scribe) settle() *Run {
+	r := s.run
+	s.settlePhases()
+	s.settleNodes()
+	for i := range s.ends {
+		if e := &s.ends[i]; !s.endHold(e) {
+			r.Missing.Add("the acquisition of hold %s", brief(s.list[e.hold]))
+		}
+	}
+	s.settleAcquires()
+	s.widen()
+	r.Names, r.names = s.list, s.table
+	slices.SortStableFunc(r.Canaries, func(a, b Acquire) int { return cmp.Compare(a.At, b.At) })
+	slices.SortStableFunc(r.Orders, func(a, b Order) int { return cmp.Compare(a.At, b.At) })
+	slices.SortStableFunc(r.Grants, func(a, b Grant) int { return cmp.Compare(a.At, b.At) })
+	s.place(r.Acquires, 0)
+	s.place(r.Canaries, len(r.Acquires))
+	s.settleFaults()
+	s.checkNumbers()
+	if r.Ended && r.Complete() {
+		for _, host := range slices.Sorted(maps.Keys(s.unsure)) {
+			if _, known := r.ErrNS[host]; !known {
+				r.Missing.Add("how far the clock of host %s was off in the end", brief(host))
+			}
+		}
+	}
+	return r
+}
+
+// place notes where the acquisitions of holds are now, after as many others.
+func (s *scribe) place(list []Acquire, before int) {
+	for i := range list {
+		if a := &list[i]; a.Granted() {
+			s.run.holds[a.Hold] = int32(before + i + 1) //nolint:gosec // far below
+		}
+	}
+}
+
+// Complete says that the history is one of the lab, which says what was expected and records
+// all that happens. One that was written by hand may lack most of that.
+func (r *Run) Complete() bool { return r.Head.Expect != nil }
+
+func (s *scribe) settlePhases() {
+	r := s.run
+	warmup, warmed := s.phases[loadgen.PhaseWarmup]
+	measure, measured := s.phases[loadgen.PhaseMeasure]
+	drain, drained := s.phases[loadgen.PhaseDrain]
+	r.End, r.Ended = s.phases[loadgen.PhaseEnd]
+	if !r.Ended {
+		r.End = s.last
+	}
+	switch {
+	case measured:
+	case warmed && r.Head.WarmupNS > 0: // interrupted in the warm-up
+		measure = min(warmup+r.Head.WarmupNS, r.End)
+	default:
+		measure = min(s.first, r.End)
+	}
+	if !warmed {
+		warmup = measure
+	}
+	if !drained {
+		drain = r.End
+	}
+	r.Warmup, r.Measure, r.Drain = warmup, measure, max(drain, measure)
+	r.End = max(r.End, r.Drain)
+	if r.Ended && r.Complete() && len(r.GivenUp) == 0 {
+		for _, state := range []string{loadgen.PhaseWarmup, loadgen.PhaseMeasure, loadgen.PhaseDrain} {
+			if _, known := s.phases[state]; !known {
+				r.Missing.Add("the beginning of the phase %s", state)
+			}
+		}
+	}
+}
+
+// settleNodes makes lives of the events of nodes.
+func (s *scribe) settleNodes() {
+	r := s.run
+	for name := range r.Head.NodeHosts {
+		s.node(s.name(name))
+	}
+	for _, list := range s.acquires {
+		for i := range list {
+			if i == 0 || list[i].Node != list[i-1].Node {
+				s.node(list[i].Node)
+			}
+		}
+	}
+	delete(s.nodes, 0)
+	for _, name := range slices.Sorted(maps.Keys(s.nodes)) {
+		n := s.nodes[name]
+		n.Host = cmp.Or(r.Head.NodeHosts[s.list[name]], n.Host, s.list[name])
+		n.Zone = r.Head.HostZones[n.Host]
+		s.settleLife(n)
+		r.Nodes = append(r.Nodes, *n)
+	}
+}
+
+func (s *scribe) settleLife(n *Node) {
+	slices.SortStableFunc(n.Events, func(a, b NodeEvent) int { return cmp.Compare(a.At, b.At) })
+	var since int64 // of being away
+	running, away, dead := false, false, false
+	leave := func(at int64) {
+		if !away {
+			since, away = at, true
+		}
+	}
+	back := func(at int64) {
+		if away && since < at {
+			n.Away = append(n.Away, Span{since, at})
+		}
+		away = false
+	}
+	for _, e := range n.Events {
+		switch {
+		case history.NodeEnds(e.State):
+			if dead && e.State != history.NodeLost && n.Deaths[len(n.Deaths)-1].State != history.NodeLost {
+				s.run.Contradictions.Add("the end of node %s, twice", brief(s.list[n.Name]))
+			}
+			if !dead {
+				n.Deaths = append(n.Deaths, Death{min(cmp.Or(e.Asked, e.At), e.At), e.At, e.State})
+				n.Killed = append(n.Killed, e.At)
+			}
+			leave(e.At)
+			running, dead = false, true
+		case e.State == history.NodeLeft:
+			n.Left = running
+		case e.State == history.NodeStarted || e.State == history.NodeShared:
+			if running {
+				s.run.Missing.Add("the end of node %s before it was started again", brief(s.list[n.Name]))
+			}
+			n.Starts, running, dead = n.Starts+1, true, false
+			back(e.At)
+		case e.State == history.NodeReady:
+			dead = false
+			back(e.At)
+		case e.State == history.NodePaused || e.State == history.NodeSuspended:
+			leave(e.At)
+		case e.State == history.NodeResumed || e.State == history.NodeContinued:
+			if !dead {
+				back(e.At)
+			}
+		}
+	}
+	if away {
+		n.Away = append(n.Away, Span{since, Never})
+	}
+}
+
+// settleAcquires ends the holds of processes that ended, and groups the acquisitions by
+// their resources.
+func (s *scribe) settleAcquires() {
+	r := s.run
+	count := make([]int, len(s.list)) // of each resource, then where its next one goes
+	for _, list := range s.acquires {
+		for i := range list {
+			count[list[i].Resource]++
+		}
+	}
+	all, canaries := 0, 0
+	canary := make([]bool, len(s.list))
+	for resource, n := range count {
+		if n == 0 {
+			continue
+		}
+		is, ignored := sortOf(s.list[resource])
+		switch canary[resource] = is; {
+		case ignored:
+			count[resource] = -1
+		case is:
+			count[resource], canaries = canaries, canaries+n
+		default:
+			count[resource], all = all, all+n
+		}
+	}
+	r.Acquires, r.Canaries = make([]Acquire, all), make([]Acquire, canaries)
+	for _, list := range s.acquires {
+		for i := range list {
+			a := &list[i]
+			at := count[a.Resource]
+			if at < 0 {
+				if a.Granted() {
+					r.holds[a.Hold] = 0
+				}
+				continue
+			}
+			count[a.Resource]++
+			if a.Granted() {
+				if killed := s.nodes[a.Node].AliveUntil(a.At); killed < Never {
+					a.Killed = killed
+				}
+				a.Until = min(a.Stopped, a.Lost, a.Killed)
+			}
+			if canary[a.Resource] {
+				r.Canaries[at] = *a
+			} else {
+				r.Acquires[at] = *a
+			}
+		}
+	}
+	s.acquires = nil
+	for from := 0; from < all; {
+		to := count[r.Acquires[from].Resource]
+		sortByFrom(r.Acquires[from:to])
+		from = to
+	}
+}
+
+// sortByFrom moves each acquisition once: they are large.
+func sortByFrom(list []Acquire) {
+	compare := func(a, b Acquire) int { return cmp.Compare(a.From, b.From) }
+	if slices.IsSortedFunc(list, compare) {
+		return
+	}
+	type key struct {
+		from int64
+		at   int
+	}
+	keys := make([]key, len(list))
+	for i := range list {
+		keys[i] = key{list[i].From, i}
+	}
+	slices.SortFunc(keys, func(a, b key) int {
+		if a.from != b.from {
+			return cmp.Compare(a.from, b.from)
+		}
+		return cmp.Compare(a.at, b.at)
+	})
+	old := slices.Clone(list)
+	for i, k := range keys {
+		list[i] = old[k.at]
+	}
+}
+
+// widen gives all times of a host the error bound that was known in the end.
+func (s *scribe) widen() {
+	r := s.run
+	if len(r.ErrNS) == 0 {
+		return
+	}
+	bounds := make([]int64, len(s.list))
+	for i := range r.Nodes {
+		bounds[r.Nodes[i].Name] = r.ErrNS[r.Nodes[i].Host]
+	}
+	apply := func(err *int64, node Name) { *err = max(*err, bounds[node]) }
+	for _, list := range [][]Acquire{r.Acquires, r.Canaries} {
+		for i := range list {
+			apply(&list[i].Err, list[i].Node)
+		}
+	}
+	for i := range r.Orders {
+		apply(&r.Orders[i].Err, r.Orders[i].Node)
+	}
+	for i := range r.Rooms {
+		apply(&r.Rooms[i].Err, r.Rooms[i].Worker)
+	}
+	for i := range r.Accesses {
+		apply(&r.Accesses[i].Err, r.Accesses[i].Node)
+	}
+	for i := range r.Grants {
+		apply(&r.Grants[i].Err, r.Grants[i].Node)
+	}
+}
+
+// checkNumbers looks for gaps in the numbers that events bear: those of each process begin
+// anew with each of its lives, so none stands more often than the one before it.
+func (s *scribe) checkNumbers() {
+	r := s.run
+	if s.bare > 0 && s.bare < r.Events { // one that was written by hand has no number at all
+		r.Missing.Add("the number of an event")
+		r.Missing.N += s.bare - 1
+	}
+	for of, numbers := range s.numbers {
+		slices.Sort(numbers)
+		want, most := uint64(1), 1 // lives
+		if of != 0 {
+			most = len(numbers)
+			if n := s.nodes[Name(of)]; n != nil && n.Starts > 0 { //nolint:gosec // a name
+				most = n.Starts
+			}
+		}
+		name := cmp.Or(brief(s.list[of]), history.TargetController)
+		for len(numbers) > 0 {
+			n := 1
+			for n < len(numbers) && numbers[n] == numbers[0] {
+				n++
+			}
+			switch {
+			case numbers[0] != want:
+				r.Missing.Add("number %d of the records of %s", want, name)
+				most = max(most, n)
+			case n > most:
+				r.Contradictions.Add("number %d of the records of %s, twice", want, name)
+			}
+			want, most, numbers = numbers[0]+1, min(most, n), numbers[n:]
+		}
+	}
+}
