@@ -101,9 +101,9 @@ func (s *scene) ask(a *record.Acquire) {
 		s.add(node, lang.Key("wait"), sentence.Of("does not get %s: %s", resource, cmp.Or(s.run.Text(a.ErrorKind), "unknown")), from, got, false)
 		return
 	}
-	about := s.about(node, a.Hold, "", got)
+	about := s.about(node, s.run.Text(a.Hold), "", got)
 	s.add(node, lang.Key("wait"), sentence.Of("asks for %s", resource), from, got, about && s.LastsMS > 0)
-	hold := sentence.Name(a.Hold)
+	hold := sentence.Name(s.run.Text(a.Hold))
 	if a.Token > 0 {
 		hold = sentence.Of("%s, token %d", hold, a.Token)
 	}
@@ -122,7 +122,11 @@ func (s *scene) players() {
 		if o := &s.run.Orders[i]; s.ours(o.Resource, o.Node) {
 			told := sentence.Of("orders %s of %s", cmp.Or(text(o.Room), text(o.ID)), text(o.Worker))
 			if len(o.Unreachable) > 0 {
-				told = sentence.Of("%s; cannot reach %s", told, strings.Join(o.Unreachable, ", "))
+				var workers []string
+				for _, w := range o.Unreachable {
+					workers = append(workers, text(w))
+				}
+				told = sentence.Of("%s; cannot reach %s", told, strings.Join(workers, ", "))
 			}
 			s.add(text(o.Node), lang.Key("order"), told, s.at(o.From), s.at(o.At), false)
 		}
@@ -144,12 +148,12 @@ func (s *scene) players() {
 		s.add(text(e.Worker), lang.Key("room"), sentence.Of("%s, ordered by %s", text(room), text(e.Client)), s.at(e.At), s.at(cmp.Or(end, record.Never)), s.about("", "", text(room), 0))
 	}
 	for i := range s.run.Accesses {
-		if a := &s.run.Accesses[i]; s.ours(a.Resource, a.Node) && (a.Kind == record.Write || a.Kind == record.RefusedWrite) {
+		if a := &s.run.Accesses[i]; s.ours(a.Resource, a.Node) && (a.Kind == record.DidWrite || a.Kind == record.RefusedWrite) {
 			told := sentence.Of("write of %s, token %d", text(a.By), a.Token)
 			if a.Kind == record.RefusedWrite {
 				told = sentence.Of("refuses a write of %s, token %d", text(a.By), a.Token)
 			}
-			s.add(text(a.Node), lang.Key("write"), told, s.at(a.At), s.at(a.At), s.about(text(a.By), a.Hold, "", 0))
+			s.add(text(a.Node), lang.Key("write"), told, s.at(a.At), s.at(a.At), s.about(text(a.By), text(a.Hold), "", 0))
 		}
 	}
 }

@@ -15,7 +15,7 @@ func Read(run *record.Run) History {
 	h := History{DurationMS: max(at(run.Drain), 0), Usage: usage(run)}
 	for i := range run.Requests {
 		if q := &run.Requests[i]; q.Outcome != record.CalledOff {
-			h.Ops = append(h.Ops, Op{DueMS: at(q.From), EndMS: at(q.At), OK: q.Outcome == record.OK, Count: q.Count})
+			h.Ops = append(h.Ops, Op{DueMS: at(q.From), EndMS: at(q.At), OK: q.Outcome == record.OK, Count: uint64(q.Count)})
 		}
 	}
 	if len(run.Requests) > 0 {
