@@ -18,7 +18,7 @@ import (
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/failon"
 	"locklab/internal/strictyaml"
-	"locklab/reports/result"
+	"locklab/workloads/result"
 )
 
 // ErrInvalid is wrapped by every error about a suite that cannot be used.

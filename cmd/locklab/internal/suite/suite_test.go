@@ -11,7 +11,7 @@ import (
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/suite"
-	"locklab/reports/result"
+	"locklab/workloads/result"
 )
 
 const good = `name: mine
