@@ -260,7 +260,7 @@ func explain(ctx context.Context, w io.Writer, say *lang.Lang, path string, f *c
 		return err
 	}
 	fmt.Fprintf(w, "\n%s\n", say.Sprintf("around %d, %s at %.1f ms: %s", number, say.Term(scenes[0].What), scenes[0].AtMS, say.Tell(scenes[0].Text)))
-	steps := table{left: true}
+	steps := textTable{left: true}
 	steps.row("  "+say.Text("from, ms"), say.Text("to, ms"), say.Text("who"), say.Text("what"), say.Text("how"))
 	for _, step := range scenes[0].Steps {
 		to := say.Text("no end")

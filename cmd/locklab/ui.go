@@ -20,7 +20,7 @@ import (
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/internal/httpapi"
 	"locklab/reports/live"
-	"locklab/reports/result"
+	"locklab/workloads/result"
 )
 
 // uiFlags say where the live page is served.
@@ -60,7 +60,7 @@ func (f *uiFlags) serve(ctx context.Context, title string, parts []lab.Config, e
 		parts[i].Live = p.Board
 	}
 	if earlier != nil {
-		for _, row := range earlier.Results {
+		for _, row := range earlier.Rows {
 			if !row.Partial {
 				p.Kept(row)
 			}
