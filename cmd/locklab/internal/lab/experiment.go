@@ -133,6 +133,7 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 	}
 	defer func() {
 		x.display.Advance(x.config.aboutRun(x.lock, x.scenario), "stopping")
+		x.logStage("stopping")
 		c.stays = err == nil && measured && ctx.Err() == nil && x.play == nil && shares(x.lock) && gentle(ctx, x.scenario, x.lock, p.topo)
 		down := c.down(ctx)
 		if err == nil {
@@ -250,6 +251,10 @@ func (x *experiment) clients(c *cluster, rec history.Recorder, start int64) (cat
 	return x.config.Load.Begin(run)
 }
 
+func (x *experiment) logStage(stage string) {
+	x.fleet.log.Info("stage of a run", "run", x.name(), "stage", stage)
+}
+
 // breakThings runs the scenario. What it did is in the history; a fault that could
 // not be proven is an inconclusive run, not an error.
 func (x *experiment) breakThings(ctx context.Context, c *cluster, rec history.Recorder, measureFrom int64) error {
@@ -261,9 +266,9 @@ func (x *experiment) breakThings(ctx context.Context, c *cluster, rec history.Re
 	return err
 }
 
-// watch shows how the run goes until it is done.
+// watch shows how the run goes until it is done; each stage is logged.
 func (x *experiment) watch(done context.Context, clients catalog.Clients, start int64) {
-	for {
+	for last := ""; ; {
 		elapsed := time.Duration(clock.Mono() - start)
 		now := "warming up"
 		if elapsed > x.config.Warmup {
@@ -271,6 +276,10 @@ func (x *experiment) watch(done context.Context, clients catalog.Clients, start 
 		}
 		if elapsed > x.config.Warmup+x.measures() {
 			now = "waiting for the last answers"
+		}
+		if now != last {
+			x.logStage(now)
+			last = now
 		}
 		x.display.Advance(elapsed, now+"  "+clients.State())
 		if clock.Sleep(done, 250*time.Millisecond) != nil {
