@@ -4,12 +4,12 @@ import (
 	"context"
 	"time"
 
-	"locklab/cmd/locklab/internal/catalog"
 	"locklab/locks/clock"
 	"locklab/nodes/role"
 	"locklab/nodes/topology"
 	"locklab/reports/live"
-	"locklab/workloads/check"
+	"locklab/workloads/check/record"
+	"locklab/workloads/check/safety"
 	"locklab/workloads/history"
 )
 
@@ -28,14 +28,13 @@ func LiveInfo(title string, parts []Config) live.Info {
 }
 
 // duplicates has the run's own checker judge rooms while the run goes on.
-func duplicates(events []history.Event) []live.Duplicate {
-	c := check.New(catalog.CheckOptions())
-	for i := range events {
-		c.Add(&events[i])
+func duplicates(events []history.Event) (found []live.Duplicate) {
+	run, err := record.Of(events)
+	if err != nil {
+		return nil // the end of the run says so
 	}
-	var found []live.Duplicate
-	for _, d := range c.Duplicates() {
-		found = append(found, live.Duplicate(d))
+	for _, v := range safety.Duplicates(run) {
+		found = append(found, live.Duplicate{Room: v.Second.Room, Other: v.First.Room, Unreachable: v.Excused, AtNS: run.Measure + int64(v.AtMS*float64(time.Millisecond))})
 	}
 	return found
 }
