@@ -69,6 +69,9 @@ func open(_ context.Context, row *result.Row) (page.History, error) {
 		return page.History{}, fs.ErrNotExist
 	}
 	names := []string{"", "master-a", "master-c", "group-1", "r1", "r2", "worker-a", "canary-master-c", "timeout"}
+	for i := range 60 {
+		names = append(names, fmt.Sprint("h", i))
+	}
 	const start = 1000 * ms
 	run := &record.Run{Names: names, Head: history.Run{Lock: row.Lock, Workload: row.Workload, OfferedPS: 100}, Measure: start, Drain: start + 6000*ms, End: start + 8000*ms}
 	run.Nodes = []record.Node{{Name: 2, Zone: "c"}}
@@ -82,7 +85,7 @@ func open(_ context.Context, row *result.Row) (page.History, error) {
 	}
 	for i := range int64(60) {
 		at := start + i*100*ms
-		c := record.Acquire{From: at, At: at + ms, Node: 2, Resource: 7, Hold: fmt.Sprint("h", i), Until: at + 2*ms}
+		c := record.Acquire{From: at, At: at + ms, Node: 2, Resource: 7, Hold: record.Name(9 + i), Until: at + 2*ms}
 		if len(row.Outages) > 0 && i >= 20 && i < 40 {
 			c = record.Acquire{From: at, At: at + 90*ms, Node: 2, Resource: 7, Outcome: record.Failed, ErrorKind: 8, Until: record.Never}
 		}
