@@ -19,7 +19,7 @@ func Parse(file string, text []byte, firstZone string) (Scenario, error) {
 	if err != nil {
 		return Scenario{}, err
 	}
-	f := doc.Root.Fields("name", "summary", "min_duration", "outlasts", "hold", "clients", "resources", "timeline", "source", "reasons", "expect")
+	f := doc.Root.Fields("name", "title", "summary", "min_duration", "outlasts", "hold", "clients", "resources", "timeline", "source", "reasons", "expect")
 	s := Scenario{
 		File: file, Name: f.Get("name").Name(maxName), Summary: f.Get("summary").Text(), nameLine: f.Get("name").Line(),
 		MinDuration:   f.Get("min_duration").Duration(1, time.Hour, "3m"),
@@ -29,6 +29,13 @@ func Parse(file string, text []byte, firstZone string) (Scenario, error) {
 			Clients: f.Get("clients").Int(1, maxCount), Resources: f.Get("resources").Int(1, maxCount),
 		},
 		Locks: readExpectations(f.Get("expect"), f.Get("source").Text()),
+	}
+	title := f.Get("title").Fields("en", "ko")
+	s.Title = cmp.Or(title.Get("en").Text(), s.Name)
+	s.TitleKO = cmp.Or(title.Get("ko").Text(), s.Title)
+	if firstZone != "" {
+		s.Title = strings.ReplaceAll(s.Title, "first-zone", "zone "+firstZone)
+		s.TitleKO = strings.ReplaceAll(s.TitleKO, "first-zone", "존 "+firstZone)
 	}
 	readReasons(f.Get("reasons"), f.Get("source").Text(), s.Locks)
 	ids := map[string]bool{}

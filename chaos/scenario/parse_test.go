@@ -172,13 +172,13 @@ func step(fields string) string {
 func TestErrorsSayWhereAndWhatWouldBeRight(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "f.yaml:1: want exactly one YAML document"},
-		{"list", "- a\n", `f.yaml:1: want fields (name, summary, min_duration, outlasts, hold, clients, resources, timeline, source, reasons, expect)`},
+		{"list", "- a\n", `f.yaml:1: want fields (name, title, summary, min_duration, outlasts, hold, clients, resources, timeline, source, reasons, expect)`},
 		{"broken", "name: [\n", "f.yaml:2: did not find expected node content"},
 		{"no name", "timeline: []\n", `f.yaml:1: name: missing: want 1 to 100 lower-case letters, digits and dashes, such as worker-a-1`},
 		{"a timeline that is commented out", "name: x\nsummary: x\ntimeline:\n#  - {}\n", `f.yaml:3: timeline: missing: want a list of faults, or [] for none`},
 		{"bad name", "name: Ünfug\ntimeline: []\n", `f.yaml:1: name: "Ünfug" is not a name: want 1 to 100 lower-case letters, digits and dashes, such as worker-a-1`},
 		{"no timeline", "name: x\n", `f.yaml:1: timeline: missing: want a list of faults, or [] for none`},
-		{"unknown field", "name: x\ntimeline: []\nexpects: {}\n", `f.yaml:3: unknown field "expects": want name, summary, min_duration, outlasts, hold, clients, resources, timeline, source, reasons, expect`},
+		{"unknown field", "name: x\ntimeline: []\nexpects: {}\n", `f.yaml:3: unknown field "expects": want name, title, summary, min_duration, outlasts, hold, clients, resources, timeline, source, reasons, expect`},
 		{"twice", "name: x\nname: y\ntimeline: []\n", "f.yaml:2: "},
 		{"timeline is a word", "name: x\ntimeline: now\n", "f.yaml:2: timeline: want a list"},
 		{"step is a word", "name: x\ntimeline:\n  - kill\n", `f.yaml:3: timeline[0]: want fields (at, for, id, fault)`},

@@ -18,6 +18,8 @@ type Scenario struct {
 	File    string // what errors call it
 	Name    string
 	Summary string
+	// Title and TitleKO head its column, in English and Korean; without them it is the name.
+	Title, TitleKO string
 	// MinDuration is the shortest measured time in which it makes sense; 0 is any.
 	MinDuration time.Duration
 	// OutlastsLease says that it shows something only where each fault lasts for longer than the

@@ -95,6 +95,11 @@ func listings() []listing {
 func listScenarios(all ...scenario.Scenario) []listed {
 	out := describe(all, func(s scenario.Scenario) (string, string) { return s.Name, s.Summary })
 	for i, s := range all {
+		out[i].value = struct {
+			Name    string `json:"name"`
+			Title   string `json:"title"`
+			Summary string `json:"summary"`
+		}{s.Name, s.Title, s.Summary}
 		out[i].more = func(say *lang.Lang) string { return timeline(say, s) }
 	}
 	return out

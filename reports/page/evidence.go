@@ -1,0 +1,254 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"html/template"
+	"io/fs"
+	"maps"
+	"net/url"
+	"runtime"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"locklab/reports/lang"
+	"locklab/reports/plots"
+	"locklab/reports/series"
+	"locklab/reports/table"
+	"locklab/workloads/result"
+)
+
+// cell is one combination with what its histories show.
+type cell struct {
+	result.Cell
+	series.Series
+	offered []plots.Offered // where the rate was changed by hand
+	scene   *series.Scene   // of the worst row; nil if nothing went wrong
+	missing error           // a history could not be read
+}
+
+// load reads the histories, a few at a time: each is in memory as a whole.
+func load(ctx context.Context, f *result.File, open Open) ([]cell, error) {
+	all := f.Cells()
+	cells := make([]cell, len(all))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(max(1, min(runtime.GOMAXPROCS(0), 4)))
+	for i := range all {
+		group.Go(func() error {
+			c := &cells[i]
+			c.Cell = all[i]
+			worst := c.Worst()
+			var histories []series.History
+			var violations []float64
+			for _, row := range c.Rows {
+				if row.History == "" {
+					c.missing = fs.ErrNotExist
+					continue
+				}
+				h, err := open(ctx, row)
+				switch {
+				case ctx.Err() != nil:
+					return ctx.Err()
+				case err != nil:
+					c.missing = err
+					continue
+				}
+				histories, violations = append(histories, series.Read(h.Run)), append(violations, h.ViolationsMS...)
+				if row == worst {
+					c.scene = sceneOf(h, row)
+				}
+				if len(h.Rates) > 0 {
+					c.offered = plots.Offer(nil, 0, h.Head.OfferedPS)
+				}
+				for _, r := range h.Rates {
+					c.offered = plots.Offer(c.offered, float64(r.At-h.Measure)/1e6, r.PerS)
+				}
+			}
+			c.Series = series.Of(histories, violations)
+			c.Faults = windowsOf(c.Rows[0].Faults, c.DurationMS)
+			return nil
+		})
+	}
+	return cells, group.Wait()
+}
+
+// sceneOf is the first violation held against the lock, or the first of all, or the longest
+// outage; nil without any.
+func sceneOf(h History, row *result.Row) *series.Scene {
+	i := slices.IndexFunc(row.Violations, func(v result.Violation) bool { return !v.Excused })
+	if i = max(i, 0); i < len(row.Violations) {
+		s := series.OfViolation(h.Run, row.Violations[i])
+		return &s
+	}
+	var longest result.Outage
+	for _, o := range row.Outages {
+		if o.MS() > longest.MS() {
+			longest = o
+		}
+	}
+	if limit := max(float64(h.Head.SecondNS)/1e6, 1000); longest.MS() < limit {
+		return nil
+	}
+	s := series.OfOutage(h.Run, longest)
+	return &s
+}
+
+// windowsOf is when faults were in force, as far as that is known, the first first.
+func windowsOf(faults []result.Fault, endMS float64) (all []series.Window) {
+	for _, f := range faults {
+		w := series.Window{Kind: f.Kind, Target: f.Target, FromMS: f.BeganMS, ToMS: f.EndedMS, Proven: f.Proven}
+		if w.FromMS == result.Never {
+			w.FromMS = f.AskedMS
+		}
+		if w.ToMS == result.Never {
+			w.ToMS = endMS
+		}
+		if w.ToMS > w.FromMS {
+			all = append(all, w)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b series.Window) int { return compare(a.FromMS, b.FromMS) })
+	return all
+}
+
+func compare(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// evidence is what stands behind a cell.
+type evidence struct {
+	ID, Lock, Scenario, Workload string
+	Verdicts                     []string // of each repeat
+	Scene                        template.HTML
+	SceneTitle                   string
+	Shaded                       bool
+	Usage                        template.HTML
+	Errors                       []string
+	Logs                         []lastWords
+	Histories                    []link
+	Note                         string
+	Why                          string // the command that tells more
+}
+
+type link struct{ Href, Name string }
+
+// lastWords are the last lines of a node that ended.
+type lastWords struct {
+	Node  string
+	Lines []string
+}
+
+func evidenceOf(say *lang.Lang, f *result.File, c *cell) evidence {
+	e := evidence{
+		ID: idOf(c.Key), Lock: table.Plain(c.Lock), Scenario: titleOf(say, f, c.Scenario), Workload: table.Plain(c.Workload),
+		Why: "locklab why " + table.Plain(c.Lock) + " " + table.Plain(c.Scenario),
+	}
+	for _, r := range c.Rows {
+		e.Verdicts = append(e.Verdicts, verdict(say, r))
+		if r.History != "" {
+			e.Histories = append(e.Histories, link{(&url.URL{Path: r.History}).String(), table.Plain(r.History)})
+		}
+		for _, kind := range slices.Sorted(maps.Keys(r.Errors)) {
+			e.Errors = append(e.Errors, table.Plain(kind)+" "+lang.Group(r.Errors[kind]))
+		}
+		for _, fault := range r.Faults {
+			if len(fault.Log) > 0 {
+				e.Logs = append(e.Logs, lastWords{table.Plain(fault.Target), plainAll(fault.Log)})
+			}
+		}
+	}
+	switch {
+	case errors.Is(c.missing, fs.ErrNotExist):
+		e.Note = say.Text("a history is missing")
+	case c.missing != nil:
+		e.Note = say.Sprintf("a history cannot be read: %s", table.Plain(c.missing.Error()))
+	}
+	if c.scene != nil {
+		e.SceneTitle = sceneTitle(say, c.scene)
+		drawing, shaded := plots.Timeline(say, *c.scene)
+		e.Scene, e.Shaded = template.HTML(drawing), shaded //nolint:gosec // drawn and escaped by plots
+	}
+	e.Usage = usageOf(say, c, e.Lock+", "+e.Scenario)
+	return e
+}
+
+func plainAll(texts []string) []string {
+	all := make([]string, len(texts))
+	for i := range texts {
+		all[i] = table.Plain(texts[i])
+	}
+	return all
+}
+
+// verdict are the statements on a run, in labels.
+func verdict(say *lang.Lang, r *result.Row) string {
+	parts := []string{say.Term(string(r.Verdict.As))}
+	for _, s := range []result.Statement{r.Verdict.Sound, r.Verdict.Safety, r.Verdict.Liveness} {
+		if s.Code == "" {
+			continue
+		}
+		text := say.Term(codeTitle(s.Code))
+		switch f, isOutage := s.Code == result.IsStalls || s.Code == result.IsDown || s.Code == result.IsDead, s.N > 0; {
+		case f && isOutage:
+			text += " " + table.Duration(s.N)
+		case isOutage:
+			text += " " + table.Count(s.N)
+		}
+		if s.Of != "" {
+			text += " (" + table.Plain(s.Of) + ")"
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, " · ")
+}
+
+func codeTitle(code result.Code) string {
+	for _, c := range result.Codes() {
+		if c.Code == code {
+			return c.Title
+		}
+	}
+	return string(code)
+}
+
+// sceneTitle names the moment: an outage with its length, a violation with its time.
+func sceneTitle(say *lang.Lang, s *series.Scene) string {
+	if s.LastsMS == 0 {
+		return say.Sprintf("%s: %s, at %.3f s", say.Term(codeTitle(result.Code(s.What))), table.Plain(s.Resource), s.AtMS/1000)
+	}
+	of := say.Text("the lock")
+	if s.Resource != "" {
+		of = table.Plain(s.Resource)
+	}
+	return say.Sprintf("outage of %s, %s from %.3f s on", of, table.Duration(s.LastsMS), s.AtMS/1000)
+}
+
+// usageOf is what each node used over time, with a colour for each role; "" if no history tells.
+func usageOf(say *lang.Lang, c *cell, title string) template.HTML {
+	inks := map[string]plots.Ink{}
+	var lines []plots.UsageLine
+	for _, one := range c.Usage {
+		i := slices.IndexFunc(c.Rows[0].Nodes, func(n result.Node) bool { return n.Node == one.Node })
+		if i < 0 {
+			continue
+		}
+		role := c.Rows[0].Nodes[i].Role
+		if _, known := inks[role]; !known {
+			inks[role] = plots.LockInk(len(inks))
+		}
+		one.Node = table.Plain(one.Node)
+		lines = append(lines, plots.UsageLine{Ink: inks[role], Usage: one})
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return template.HTML(plots.Usage(say, title, lines, c.Series)) //nolint:gosec // drawn and escaped by plots
+}

@@ -1,0 +1,229 @@
+// Package page writes the report of a run as pages that need nothing beside them: index.html, the
+// grid with its plots and evidence, and glossary.html, each in every language.
+//
+//	result.File ──view──▶ tables ─┐
+//	histories ──series──▶ plots ──┴─▶ page
+package page
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"html/template"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"locklab/internal/atomicfile"
+	"locklab/reports/lang"
+	"locklab/reports/plots"
+	"locklab/reports/table"
+	"locklab/reports/view"
+	"locklab/workloads/check/record"
+	"locklab/workloads/result"
+)
+
+//go:embed assets
+var assets embed.FS
+
+// The names of the pages in English.
+const (
+	File         = "index.html"
+	GlossaryFile = "glossary.html"
+)
+
+// History is a record, and when all violations in it began, in milliseconds since the measured
+// part did: a row names only the first.
+type History struct {
+	*record.Run
+	ViolationsMS []float64
+}
+
+// Open reads the history of a row.
+type Open func(ctx context.Context, row *result.Row) (History, error)
+
+// FileIn is the name of a page in a language: index.html, index.ko.html.
+func FileIn(say *lang.Lang, name string) string {
+	if say.Tag == lang.EnglishTag {
+		return name
+	}
+	ending := path.Ext(name)
+	return strings.TrimSuffix(name, ending) + "." + say.Tag + ending
+}
+
+// Write writes the pages of a run into its directory. A history that cannot be read leaves a note
+// with the cell that it is of.
+func Write(ctx context.Context, dir string, f result.File, open Open) error {
+	cells, err := load(ctx, &f, open)
+	if err != nil {
+		return err
+	}
+	languages, err := lang.All()
+	if err != nil {
+		return err
+	}
+	for _, say := range languages {
+		for name, make := range map[string]func() ([]byte, error){
+			File:         func() ([]byte, error) { return fill(say, "page.html", File, reportOf(say, f, cells)) },
+			GlossaryFile: func() ([]byte, error) { return fill(say, "glossary.html", GlossaryFile, glossaryOf(say)) },
+		} {
+			data, err := make()
+			if err != nil {
+				return err
+			}
+			if err := atomicfile.Write(filepath.Join(dir, FileIn(say, name)), data); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// report is what the template of a run's page shows.
+type report struct {
+	*view.View
+	Title                          string
+	Started                        string
+	Served                         []sectionOf // over time, of each workload
+	Latency                        []sectionOf
+	Tables                         []template.HTML // capacity and cost, then latencies
+	Tradeoffs                      []tradeoff
+	Evidence                       []evidence
+	Figures, Faults, Facts, Claims template.HTML
+	Peers, Nodes, Machines         template.HTML
+	Several                        bool // workloads
+}
+
+func reportOf(say *lang.Lang, f result.File, cells []cell) *report {
+	v := view.Of(say, f, view.Options{Page: File, Link: func(k result.Key) string { return "#" + idOf(k) }})
+	r := &report{
+		View: v, Title: v.Head,
+		Figures: table.HTML(v.Figures()), Faults: table.HTML(v.Faults()), Facts: table.HTML(v.Facts()),
+		Peers: table.HTML(v.Peers()), Nodes: table.HTML(v.Nodes()), Machines: table.HTML(v.Machines()),
+	}
+	if len(f.Run.Claims) > 0 {
+		r.Claims = table.HTML(v.Claims())
+	}
+	if !f.Run.Started.IsZero() {
+		r.Started = f.Run.Started.UTC().Format("2006-01-02 15:04:05 UTC")
+	}
+	inks := inksOf(cells)
+	for _, workload := range workloadsOf(cells) {
+		own := slices.DeleteFunc(slices.Clone(cells), func(c cell) bool { return c.Workload != workload })
+		served, latency := overTime(say, &f, own, inks)
+		r.Served, r.Latency = append(r.Served, served...), append(r.Latency, latency...)
+		r.Tables = append(r.Tables, tablesOf(say, &f, own)...)
+		if t := tradeoffOf(say, &f, own, inks); t.SVG != "" {
+			r.Tradeoffs = append(r.Tradeoffs, t)
+		}
+	}
+	for i := range cells {
+		r.Evidence = append(r.Evidence, evidenceOf(say, &f, &cells[i]))
+	}
+	return r
+}
+
+// fill fills the template of a page.
+func fill(say *lang.Lang, name, file string, data any) ([]byte, error) {
+	all, err := lang.All()
+	if err != nil {
+		return nil, err
+	}
+	type other struct{ Href, Tag, Name string }
+	var others []other
+	for _, l := range all {
+		if l.Tag != say.Tag && file != "" {
+			others = append(others, other{FileIn(l, file), l.Tag, l.Name})
+		}
+	}
+	css, err := assets.ReadFile("assets/page.css")
+	if err != nil {
+		return nil, err
+	}
+	js, err := assets.ReadFile("assets/page.js")
+	if err != nil {
+		return nil, err
+	}
+	t, err := template.New(name).Funcs(template.FuncMap{
+		"t": say.Text, "tf": say.Sprintf, "lang": func() string { return say.Tag }, "html": table.HTML,
+		"file":   func(name string) string { return FileIn(say, name) },
+		"others": func() []other { return others },
+		"style":  func() template.CSS { return template.CSS(css) }, //nolint:gosec // our own file
+		"script": func() template.JS { return template.JS(js) },    //nolint:gosec // our own file
+	}).ParseFS(assets, "assets/parts.html", "assets/"+name)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err = t.Execute(&out, data)
+	return out.Bytes(), err
+}
+
+func workloadsOf(cells []cell) (all []string) {
+	for _, c := range cells {
+		if !slices.Contains(all, c.Workload) {
+			all = append(all, c.Workload)
+		}
+	}
+	return all
+}
+
+// scenariosOf are in the order of the grid's columns.
+func scenariosOf(f *result.File, cells []cell) (all []string) {
+	for _, s := range f.Run.Scenarios {
+		if slices.ContainsFunc(cells, func(c cell) bool { return c.Scenario == s.Name }) {
+			all = append(all, s.Name)
+		}
+	}
+	for _, c := range cells {
+		if !slices.Contains(all, c.Scenario) {
+			all = append(all, c.Scenario)
+		}
+	}
+	return all
+}
+
+// titleOf is how a scenario is titled.
+func titleOf(say *lang.Lang, f *result.File, scenario string) string {
+	for _, s := range f.Run.Scenarios {
+		switch {
+		case s.Name != scenario:
+		case say.Tag == lang.KoreanTag && s.TitleKO != "":
+			return table.Plain(s.TitleKO)
+		case s.Title != "":
+			return table.Plain(s.Title)
+		}
+	}
+	return table.Plain(scenario)
+}
+
+// idOf is the place of a cell's evidence on the page.
+func idOf(k result.Key) string {
+	safe := func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}
+	return strings.Map(safe, k.Workload+"."+k.Lock+"."+k.Scenario)
+}
+
+// inksOf gives every lock its colour, the same in all figures of the page.
+func inksOf(cells []cell) map[string]plots.Ink {
+	inks := map[string]plots.Ink{}
+	next := 1
+	for _, c := range cells {
+		switch _, known := inks[c.Lock]; {
+		case known:
+		case c.Lock == "none":
+			inks[c.Lock] = plots.LockInk(0) // the neutral one
+		default:
+			inks[c.Lock] = plots.LockInk(next)
+			if next++; next%12 == 0 {
+				next++
+			}
+		}
+	}
+	return inks
+}

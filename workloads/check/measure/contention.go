@@ -1,0 +1,165 @@
+package measure
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"locklab/workloads/check/record"
+	"locklab/workloads/result"
+)
+
+// byResource does something with the acquisitions of each resource.
+func byResource(r *record.Run, do func(own []record.Acquire)) {
+	for from, to := 0, 0; from < len(r.Acquires); from = to {
+		for to = from + 1; to < len(r.Acquires) && r.Acquires[to].Resource == r.Acquires[from].Resource; to++ {
+		}
+		do(r.Acquires[from:to])
+	}
+}
+
+// granted are the grants among acquisitions, sorted by time.
+func granted(own []record.Acquire) (grants []*record.Acquire) {
+	for i := range own {
+		if own[i].Outcome == record.OK {
+			grants = append(grants, &own[i])
+		}
+	}
+	slices.SortFunc(grants, func(a, b *record.Acquire) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Hold, b.Hold)) })
+	return grants
+}
+
+// handoffs takes the times from a release, while others waited, until one of these held. A
+// client that asked only after the release and came first has barged in: the others wait on.
+func (m *Measures) handoffs(r *record.Run) {
+	var took dist
+	byResource(r, func(own []record.Acquire) {
+		var asks, answers []int64
+		for i := range own {
+			asks, answers = append(asks, asked(&own[i])), append(answers, own[i].At)
+		}
+		slices.Sort(asks)
+		slices.Sort(answers)
+		waiting := func(at int64) bool { return before(asks, at+1) > before(answers, at+1) }
+		since := int64(record.Never) // the first release since a waiting client held
+		grants := granted(own)
+		for i := 1; i < len(grants); i++ {
+			last, next := grants[i-1], grants[i]
+			released := last.Stopped
+			if released != last.Until || released > next.At || released < r.Measure || next.At >= r.Drain || !waiting(released) {
+				since = record.Never
+				continue
+			}
+			since = min(since, released)
+			if asked(next) <= released {
+				took.add(next.At - since)
+				since = record.Never
+			}
+		}
+	})
+	took.into(m, "handoff_p50_ms", "handoff_p99_ms", "")
+	if took.h == nil {
+		return
+	}
+	if n, known := counted(r, func(a *record.Acquire) uint64 { return a.Wakeups }); known {
+		m.set("wakeups_per_handoff", n, float64(took.h.TotalCount()))
+	}
+}
+
+// before is how many of the sorted times come before at.
+func before(times []int64, at int64) int {
+	n, _ := slices.BinarySearch(times, at)
+	return n
+}
+
+// fairness is Jain's index of the masters' grants (R. Jain, D. Chiu, W. Hawe, "A Quantitative
+// Measure of Fairness", DEC-TR-301, 1984). A master that asked and got none counts.
+func (m *Measures) fairness(r *record.Run) {
+	got := map[record.Name]float64{}
+	for i := range r.Acquires {
+		if a := &r.Acquires[i]; a.At >= r.Measure && a.At < r.Drain {
+			n := 0.0
+			if a.Outcome == record.OK {
+				n = 1
+			}
+			got[a.Node] += n
+		}
+	}
+	sum, squares := 0.0, 0.0
+	for n := range maps.Values(got) {
+		sum, squares = sum+n, squares+n*n
+	}
+	m.set("fairness", sum*sum, float64(len(got))*squares)
+}
+
+// peers measures how long the clients of each master waited, and how often they were passed
+// over. A wait that ended without the lock counts with its length, and one that was open when
+// the measured part ended with its length so far: a master that is never served is in no other.
+func (m *Measures) peers(r *record.Run) {
+	all := map[record.Name]*peer{}
+	byResource(r, func(own []record.Acquire) {
+		grants := granted(own)
+		times := make([]int64, len(grants))
+		for i, g := range grants {
+			times[i] = g.At
+		}
+		for i := range own {
+			a := &own[i]
+			from, to := asked(a), min(a.At, r.Drain)
+			if a.Outcome == record.Unsent || a.At < r.Measure || from >= r.Drain {
+				continue
+			}
+			p := all[a.Node]
+			if p == nil {
+				p = &peer{Peer: result.Peer{Node: r.Text(a.Node), Zone: zone(r, a.Node)}}
+				all[a.Node] = p
+			}
+			p.wait.add(to - from)
+			p.pass(a.Node, grants[before(times, from+1):max(before(times, to), before(times, from+1))])
+			switch {
+			case a.At >= r.Drain:
+			case a.Outcome == record.OK:
+				p.Acquires++
+			default:
+				p.GaveUp++
+			}
+		}
+	})
+	for _, p := range all {
+		n := float64(p.wait.h.TotalCount())
+		p.WaitP50MS, p.WaitP99MS, p.WaitMaxMS = ms(p.wait.quantile(0.5)), ms(p.wait.quantile(0.99)), ms(p.wait.quantile(1))
+		p.BypassMean = float64(p.passed) / n
+		m.Peers = append(m.Peers, p.Peer)
+	}
+	slices.SortFunc(m.Peers, func(a, b result.Peer) int { return cmp.Compare(a.Node, b.Node) })
+}
+
+// peer is one master while its waits are added up.
+type peer struct {
+	result.Peer
+	wait   dist
+	passed int64
+}
+
+// pass counts the grants to others during one wait, and how many came in a row.
+func (p *peer) pass(node record.Name, grants []*record.Acquire) {
+	passed, row := int64(0), int64(0)
+	for _, g := range grants {
+		row++
+		if g.Node == node {
+			row = 0
+			continue
+		}
+		passed++
+		p.BypassInARowMax = max(p.BypassInARowMax, row)
+	}
+	p.passed += passed
+	p.BypassMax = max(p.BypassMax, passed)
+}
+
+func zone(r *record.Run, node record.Name) string {
+	if n := r.Node(node); n != nil {
+		return n.Zone
+	}
+	return ""
+}
