@@ -1,0 +1,185 @@
+package why
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"locklab/reports/lang"
+	"locklab/reports/table"
+	"locklab/workloads/check/record"
+	"locklab/workloads/result"
+)
+
+// unsound tells what the run lacks.
+func (t *telling) unsound() {
+	say := t.say
+	t.title(say.Sprintf("not sound, so it decides nothing: %s", Title(say, t.row.Verdict.Sound)))
+	t.zero = t.run.Measure
+	for _, f := range t.row.Faults {
+		if f.Proven && !f.Unasked {
+			continue
+		}
+		at, text := f.AskedMS, say.Sprintf("%s was not proven", f.Kind)
+		if f.Unasked {
+			at, text = f.BeganMS, say.Sprintf("%s, unasked", f.Kind)
+		}
+		if f.Why != "" {
+			text += ": " + f.Why
+		}
+		t.add(t.ms(max(at, 0)), true, f.Target, text)
+		for _, line := range f.Log[max(len(f.Log)-4, 0):] {
+			t.add(t.ms(max(at, 0)), true, "", line)
+		}
+	}
+	for _, why := range t.run.GivenUp[:min(len(t.run.GivenUp), 3)] {
+		t.note(say.Text("given up"), table.Plain(why))
+	}
+	if m := t.run.Missing; m.N > 0 {
+		t.note(say.Text("missing"), say.Sprintf("%d records, such as %s", m.N, m.First))
+	}
+	if c := t.run.Contradictions; c.N > 0 {
+		t.note(say.Text("contradiction"), say.Sprintf("%d records, such as %s", c.N, c.First))
+	}
+	if code := t.row.Verdict.Sound.Code; code == result.Saturated || code == result.LateLoad {
+		for _, h := range t.row.Hosts[:min(len(t.row.Hosts), 4)] {
+			t.note(cmp.Or(table.Plain(h.Host), "controller"), say.Sprintf("CPUs %s busy, work took %s times as long, timers up to %s late",
+				table.Share(h.Busy), table.Number(h.Slowdown), table.Duration(h.LateMS)))
+		}
+		if v, known := t.row.Of("late_p99_ms"); known {
+			t.note("late_p99_ms", table.Duration(v))
+		}
+	}
+}
+
+// nothing tells that there is nothing to explain, with the key figures.
+func (t *telling) nothing() {
+	say, v := t.say, t.row.Verdict
+	if v.As == result.AsExpected {
+		t.title(say.Text("nothing to explain"))
+	} else {
+		t.title(Title(say, v.Why))
+	}
+	t.title(say.Sprintf("%s; no violation, no outage of a second", say.Term(v.Word)))
+	for _, name := range []string{"served", "served_in_fault", "outage_ms", "zone_outage_ms", "unreachable", "request_p50_ms", "request_p99_ms", "acquire_p50_ms", "acquire_p99_ms"} {
+		f, _ := result.Lookup(name)
+		if value, known := t.row.Of(name); known {
+			t.note(name, table.Figure(f, value))
+		}
+	}
+	if v.As == result.AsExpected {
+		return
+	}
+	kinds := slices.SortedFunc(maps.Keys(t.row.Errors), func(a, b string) int { return int(t.row.Errors[b] - t.row.Errors[a]) })
+	for i, kind := range kinds[:min(len(kinds), 4)] {
+		label := ""
+		if i == 0 {
+			label = say.Text("errors")
+		}
+		t.note(label, fmt.Sprintf("%s x %s", table.Plain(kind), table.Count(float64(t.row.Errors[kind]))))
+	}
+}
+
+// Sheet writes what `locklab check` says of one history: the verdict, the figures, what was
+// broken, and the numbers by which --explain knows violations and outages.
+func Sheet(w io.Writer, say *lang.Lang, path string, row *result.Row, run *record.Run, width int) error {
+	t := telling{say: say, row: row, run: run, width: width}
+	v := row.Verdict
+	t.title(say.Sprintf("%s: %s under %s, %s", path, row.Lock, row.Scenario, row.Workload))
+	statement := func(label string, s result.Statement) {
+		text := say.Term(string(s.State))
+		if s.Code != "" {
+			text += ": " + Title(say, s)
+		}
+		t.note(label, text)
+	}
+	statement(say.Text("sound"), v.Sound)
+	statement(say.Text("safety"), v.Safety)
+	statement(say.Text("liveness"), v.Liveness)
+	if v.Liveness.Code == "" && v.Word != "" {
+		t.notes[len(t.notes)-1][1] += ": " + say.Term(v.Word)
+	}
+	as := say.Term(string(v.As))
+	if v.Why.Code != "" {
+		as += ": " + Title(say, v.Why)
+	}
+	t.note(say.Text("verdict"), as)
+	if e := expected(say, row.Expected); e != "" {
+		t.note(say.Text("expects"), e)
+	}
+	var cells []string
+	for _, f := range result.Figures() {
+		if value, known := row.Of(f.Name); known && (value != 0 || f.As != result.Count) {
+			cells = append(cells, f.Name+" "+table.Figure(f, value))
+		}
+	}
+	t.list(say.Text("figures"), cells)
+	for i := range run.Faults {
+		f := &run.Faults[i]
+		text := t.faultText(f)
+		if !f.Proven {
+			text = say.Sprintf("%s was not proven", f.Kind)
+		}
+		t.note(say.Text("fault"), text)
+	}
+	for i, one := range row.Violations {
+		text := say.Sprintf("%s at %s, %s", say.Term(titleOf(one.Code)), t.since(t.ms(one.AtMS)), one.Resource)
+		if one.Excused {
+			text += say.Text(", not held against the lock")
+		}
+		t.note(fmt.Sprintf("%2d", i+1), text)
+	}
+	for i, o := range row.Outages {
+		of := o.Of
+		if of == "" {
+			of = say.Text("the lock")
+		}
+		t.note(fmt.Sprintf("%2d", len(row.Violations)+i+1), say.Sprintf("outage of %s, %s from %s", of, table.Duration(o.MS()), t.since(t.ms(o.FromMS))))
+	}
+	if Subjects(row) > 0 {
+		t.note(say.Text("more"), "locklab check --explain 1 "+path)
+	}
+	return t.write(w)
+}
+
+// list is a note of many short texts, two or more a line.
+func (t *telling) list(label string, texts []string) {
+	widest := 0
+	for _, text := range texts {
+		widest = max(widest, table.Columns(text))
+	}
+	each := max(1, (t.width-12)/max(widest+2, 1))
+	for line := range slices.Chunk(texts, each) {
+		var b strings.Builder
+		for _, text := range line {
+			b.WriteString(text + pad(text, widest+2))
+		}
+		t.note(label, strings.TrimRight(b.String(), " "))
+		label = ""
+	}
+}
+
+// expected is what the scenario asked for.
+func expected(say *lang.Lang, e result.Expected) string {
+	var parts []string
+	if e.Safety != "" {
+		parts = append(parts, say.Term(e.Safety))
+	}
+	if len(e.Liveness) > 0 {
+		words := make([]string, len(e.Liveness))
+		for i, word := range e.Liveness {
+			words[i] = say.Term(word)
+		}
+		parts = append(parts, strings.Join(words, "/"))
+	}
+	if e.Served > 0 {
+		parts = append(parts, "served >= "+table.Share(e.Served))
+	}
+	if e.ServedInFault > 0 {
+		parts = append(parts, "served_in_fault >= "+table.Share(e.ServedInFault))
+	}
+	return strings.Join(parts, ", ")
+}

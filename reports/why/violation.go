@@ -1,0 +1,179 @@
+package why
+
+import (
+	"strings"
+
+	"locklab/reports/table"
+	"locklab/workloads/check/record"
+	"locklab/workloads/result"
+)
+
+// violation tells the n-th one.
+func (t *telling) violation(n int) {
+	v, say := t.row.Violations[n], t.say
+	t.zero = t.ms(v.AtMS)
+	code, all := v.Code, t.row.Figures[strings.ReplaceAll(string(v.Code), "-", "_")]
+	title := say.Term(titleOf(code))
+	title = say.Sprintf("%s: %s, this one at %s", title, table.Count(max(all, 1)), t.since(t.zero))
+	if v.Excused {
+		title += say.Text(", not held against the lock")
+	}
+	t.title(title, t.means(code, v.Resource))
+	from, to := t.zero, t.zero
+	for i, p := range []result.Party{v.First, v.Second} {
+		which := say.Text("the first room")
+		if i == 1 {
+			which = say.Text("the second room")
+		}
+		if a := t.hold(t.room(p, which, i == 1)); a != nil {
+			t.held(a, i == 1 && p.Room == "")
+			from = min(from, a.From)
+		}
+		if p.FromMS != result.Never {
+			from = min(from, t.ms(p.FromMS))
+		}
+	}
+	t.accesses(v)
+	for i := range t.run.Grants {
+		if g := &t.run.Grants[i]; t.run.Text(g.Resource) == v.Resource && g.At >= from && g.At <= to {
+			t.add(g.At, false, t.run.Text(g.Node), say.Sprintf("the server grants it, token %d", g.Token))
+		}
+	}
+	t.lives(from, to, v.First.Node, v.Second.Node, v.First.Worker, v.Second.Worker)
+	t.faults(from, to)
+}
+
+// means is what happened, in a line.
+func (t *telling) means(code result.Code, resource string) string {
+	say := t.say
+	switch code {
+	case result.Duplicates:
+		return say.Sprintf("%s: a room began while another had a free seat or was starting", resource)
+	case result.Overlaps:
+		return say.Sprintf("%s: a second client held the lock before the first one had stopped", resource)
+	case result.TokensBack:
+		return say.Sprintf("%s: a later hold has no higher token", resource)
+	case result.StaleWrites:
+		return say.Sprintf("%s: the store took a write after it had served a later holder", resource)
+	default:
+		return say.Sprintf("%s: a writer overwrote a version that it had not read", resource)
+	}
+}
+
+func titleOf(code result.Code) string {
+	for _, c := range result.Codes() {
+		if c.Code == code {
+			return c.Title
+		}
+	}
+	return string(code)
+}
+
+// room tells how a room came to be, and gives the hold under which it was ordered.
+func (t *telling) room(p result.Party, which string, about bool) (hold string) {
+	hold = p.Hold
+	if p.Room == "" {
+		return hold
+	}
+	say := t.say
+	for i := range t.run.Orders {
+		o := &t.run.Orders[i]
+		if t.run.Text(o.Room) != p.Room {
+			continue
+		}
+		text := say.Text("looks at the workers")
+		if len(o.Unreachable) > 0 {
+			text = say.Sprintf("looks at the workers; cannot reach %s", strings.Join(t.names(o.Unreachable), ", "))
+		}
+		t.add(o.From, about && len(o.Unreachable) > 0, t.run.Text(o.Node), text)
+		if o.Sent > 0 {
+			t.add(o.Sent, false, t.run.Text(o.Node), say.Sprintf("orders %s", which))
+		}
+		if hold == "" {
+			hold = t.run.Text(o.Hold)
+		}
+	}
+	told := map[record.RoomState]bool{}
+	for i := range t.run.Rooms {
+		e := &t.run.Rooms[i]
+		if t.run.Text(e.Room) != p.Room || told[e.State] {
+			continue
+		}
+		told[e.State] = true
+		text := ""
+		switch e.State {
+		case record.RoomStarting:
+			text = say.Sprintf("%s begins, ordered by %s", which, t.run.Text(e.Client))
+		case record.RoomOpen:
+			text = say.Sprintf("%s is open", which)
+		case record.RoomFull:
+			text = say.Sprintf("%s is full", which)
+		case record.RoomClosed:
+			text = say.Sprintf("%s is closed", which)
+		default:
+			continue
+		}
+		t.add(e.At, e.State == record.RoomStarting, t.run.Text(e.Worker), text)
+	}
+	return hold
+}
+
+func (t *telling) names(all []record.Name) (texts []string) {
+	for _, n := range all {
+		texts = append(texts, t.run.Text(n))
+	}
+	return texts
+}
+
+// hold finds an acquisition by its hold.
+func (t *telling) hold(name string) *record.Acquire {
+	n, _ := t.run.NameOf(name)
+	return t.run.Hold(n)
+}
+
+// held tells a hold from its asking to its end.
+func (t *telling) held(a *record.Acquire, about bool) {
+	say, who := t.say, t.run.Text(a.Node)
+	granted := say.Sprintf("gets the lock after %s", table.Duration(float64(a.At-a.From)/1e6))
+	if a.Token > 0 {
+		granted += say.Sprintf(", token %d", a.Token)
+	}
+	t.add(a.At, true, who, granted)
+	text := ""
+	switch a.Until {
+	case record.Never:
+		return
+	case a.Killed:
+		text = say.Text("is killed while it holds the lock")
+	case a.Lost:
+		text = say.Text("notices that it lost the lock")
+	default:
+		text = say.Text("stops, to release the lock")
+	}
+	t.add(a.Until, !about, who, text)
+}
+
+// accesses tell what the store did for the two holds.
+func (t *telling) accesses(v result.Violation) {
+	say := t.say
+	for i := range t.run.Accesses {
+		a := &t.run.Accesses[i]
+		if hold := t.run.Text(a.Hold); hold == "" || hold != v.First.Hold && hold != v.Second.Hold {
+			continue
+		}
+		text, by := "", t.run.Text(a.By)
+		switch a.Kind {
+		case record.DidRead:
+			text = say.Sprintf("%s reads version %d", by, a.Version)
+		case record.DidWrite:
+			text = say.Sprintf("%s writes version %d, having read %d", by, a.Version, a.Base)
+		case record.RefusedWrite:
+			text = say.Sprintf("%s may not write: refused by token %d", by, a.Token)
+		case record.RefusedRead:
+			text = say.Sprintf("%s may not read: refused by token %d", by, a.Token)
+		case record.Untold:
+			text = say.Sprintf("%s writes, and is not told whether", by)
+		}
+		t.add(a.At, a.At == t.zero, t.run.Text(a.Node), text)
+	}
+}
