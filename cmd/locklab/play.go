@@ -101,7 +101,7 @@ func newRefusal(ofRun *pflag.FlagSet) func(*cobra.Command, error) error {
 	}
 }
 
-func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (ended error) {
+func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (failed error) {
 	say, err := language(f.lang)
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (ended e
 	if err != nil {
 		return errors.Join(err, discard(dir, created))
 	}
-	defer func() { ended = errors.Join(ended, page.close(dir)) }()
+	defer func() { failed = errors.Join(failed, page.close(dir)) }()
 	session.Show(page.Board)
 	fmt.Fprintln(stderr, folded(stderr, fmt.Sprintf("locklab: open http://%s in a browser; seed %d; report in %s; Ctrl-C ends", toVisit(listener.Addr()), c.Seed, dir)))
 

@@ -118,12 +118,19 @@ func exitCode(f result.File, ofThresholds int) int {
 	}
 }
 
-// ended is a code as an error; nil if all went as expected.
-func ended(code int) error {
+// exitWith is a code as an error; nil if all went as expected.
+func exitWith(code int) error {
 	if code == exitOK {
 		return nil
 	}
 	return &exitError{code: code}
+}
+
+// lines prints each so that it fits.
+func (s show) lines(all []string) {
+	for _, line := range all {
+		fmt.Fprintln(s.stdout, progress.Wrap(line, widthOf(s.stdout), 2))
+	}
 }
 
 func writeJUnit(path string, f result.File, stopped error) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -81,32 +82,7 @@ shows these to browsers instead, until it is interrupted.`,
 				defer func() { _ = os.Remove(out) }() // if nothing came into it
 			}
 			return interruptible(cmd.Context(), func() error {
-				for _, dir := range dirs {
-					if err := lab.Complete(cmd.Context(), dir); err != nil {
-						return err
-					}
-				}
-				if err := reports.Generate(cmd.Context(), dirs, out, lab.Operations); err != nil {
-					return err
-				}
-				if len(dirs) > 1 {
-					tellComparison(cmd.OutOrStdout(), say, out)
-				} else {
-					fmt.Fprintln(cmd.OutOrStdout(), reportLine(say, out))
-				}
-				if len(dirs) == 1 && len(thresholds) == 0 {
-					return nil
-				}
-				files := make([]result.File, len(dirs))
-				for i, dir := range dirs {
-					if files[i], err = result.Read(filepath.Join(dir, result.FileName)); err != nil {
-						return err
-					}
-				}
-				if err := nothingInCommon(dirs, files); err != nil {
-					return err
-				}
-				return tellGate(cmd.OutOrStdout(), files, thresholds)
+				return report(cmd.Context(), show{say: say, stdout: cmd.OutOrStdout()}, dirs, out, thresholds)
 			})
 		},
 	}
@@ -119,13 +95,28 @@ shows these to browsers instead, until it is interrupted.`,
 	return cmd
 }
 
-// nothingInCommon refuses results of which nothing can be compared with the first.
-func nothingInCommon(dirs []string, files []result.File) error {
-	apart := reports.Apart(files)
-	if len(apart) == 0 {
-		return nil
+// report rebuilds the report of one directory, or compares several.
+func report(ctx context.Context, told show, dirs []string, out string, thresholds []failon.Threshold) (err error) {
+	files := make([]result.File, len(dirs))
+	for i, dir := range dirs {
+		if err := lab.Complete(ctx, dir); err != nil {
+			return err
+		}
+		if files[i], err = result.Read(filepath.Join(dir, result.FileName)); err != nil {
+			return err
+		}
 	}
-	return fmt.Errorf("nothing in common: no row of %s is in %s: want the same lock, options, scenario and workload in both", dirs[0], dirs[apart[0]])
+	if len(dirs) == 1 {
+		if err := writeReport(ctx, files[0], dirs[0], out); err != nil {
+			return err
+		}
+		fmt.Fprintln(told.stdout, reportLine(told.say, out))
+	} else if err := told.compare(files, dirs, out); err != nil {
+		return err
+	}
+	crossed, code := gate(files, thresholds)
+	told.lines(crossed)
+	return exitWith(code)
 }
 
 // twice finds a directory that is named a second time, and what is none.

@@ -137,7 +137,7 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	}
 }
 
-func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (ended error) {
+func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (failed error) {
 	earlier, err := f.goOn(ctx)
 	if err != nil {
 		return err
@@ -182,7 +182,7 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (ended err
 		return err
 	}
 	defer func() {
-		ended = errors.Join(ended, live.close(pagePath(say, dir)))
+		failed = errors.Join(failed, live.close(pagePath(say, dir)))
 	}()
 	runs, about := lab.Remaining(plan.parts, earlier) //nolint:contextcheck // it plans, and asks no server
 	fmt.Fprintln(stderr, folded(stderr, fmt.Sprintf("locklab: %s, %s, about %v; seed %d\nlocklab: report in %s",
@@ -195,10 +195,10 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (ended err
 	}
 
 	display := noting{progress.New(stderr, runs, gridOf(say, plan.parts)), live.Board}
-	told := context.AfterFunc(ctx, func() {
+	forget := context.AfterFunc(ctx, func() {
 		display.Note("interrupted: finishing the report; Ctrl-C again ends at once; what is missing then: locklab run --resume " + dir)
 	})
-	defer told()
+	defer forget()
 	file, runErr := lab.Run(ctx, plan.parts, earlier, display)
 	display.Close()
 	if runErr != nil && len(file.Rows) == 0 {
@@ -215,12 +215,27 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (ended err
 	if f.junit != "" {
 		runErr = errors.Join(runErr, writeJUnit(f.junit, file, runErr))
 	}
-	told := show{say: say, stdout: stdout, full: f.full, suite: plan.parts[0].Suite}
+	compared := []result.File{file}
+	if baseline != nil {
+		compared = []result.File{*baseline, file}
+	}
+	crossed, code := gate(compared, plan.thresholds)
+	code = exitCode(file, code)
 	if runErr != nil { // it would be lost behind the exit code of the verdicts
 		fmt.Fprintf(stderr, "locklab: the comparison could not go on: %v\n", runErr)
-		return errors.Join(&exitError{code: exitCannotRun}, told.publish(ctx, file, dir))
+		code = exitCannotRun
 	}
-	return worst(told.publish(ctx, file, dir), f.gate(ctx, say, stdout, dir, baseline, file, plan.thresholds))
+	told := show{say: say, stdout: stdout, full: f.full, suite: plan.parts[0].Suite}
+	if err := told.publish(ctx, file, dir, code); err != nil {
+		return err
+	}
+	told.lines(crossed)
+	if baseline != nil {
+		if err := told.compare(compared, []string{f.baseline, dir}, filepath.Join(dir, "comparison")); err != nil {
+			return err
+		}
+	}
+	return exitWith(code)
 }
 
 // explainNoResult ends a comparison that came to nothing.

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -60,9 +61,9 @@ func (f *uiFlags) serve(ctx context.Context, title string, parts []lab.Config, e
 		parts[i].Live = p.Board
 	}
 	if earlier != nil {
-		for _, row := range earlier.Rows {
-			if !row.Partial {
-				p.Kept(row)
+		for _, cell := range earlier.Cells() {
+			if !slices.ContainsFunc(cell.Rows, func(r *result.Row) bool { return r.Partial }) {
+				p.Kept(lab.LiveRow(*earlier, cell.Key))
 			}
 		}
 	}

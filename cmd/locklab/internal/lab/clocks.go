@@ -9,6 +9,7 @@ import (
 	"locklab/locks/clock"
 	"locklab/nodes/agent"
 	"locklab/workloads/history"
+	"locklab/workloads/result"
 )
 
 // The clock of each host that is not this machine is read when a run begins and

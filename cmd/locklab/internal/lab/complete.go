@@ -28,7 +28,7 @@ func Complete(ctx context.Context, dir string) error {
 	if err != nil || len(unlisted) == 0 {
 		return err
 	}
-	t := &table{file: &file, path: path, order: map[result.Key]int{}}
+	t := &results{file: &file, path: path, order: map[result.Key]int{}}
 	for _, row := range file.Rows {
 		t.add(row) // in the order that they have
 	}

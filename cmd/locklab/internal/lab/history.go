@@ -4,11 +4,9 @@ import (
 	"context"
 	"path/filepath"
 
-	"locklab/reports/live"
 	"locklab/reports/page"
 	"locklab/workloads/check/record"
 	"locklab/workloads/check/safety"
-	"locklab/workloads/history"
 	"locklab/workloads/result"
 )
 
@@ -19,6 +17,12 @@ func Open(dir string) page.Open {
 		if err != nil {
 			return page.History{}, err
 		}
-		return page.History{Run: run, ViolationsMS: safety.Judge(run).TimesMS}, nil
+		h := page.History{Run: run}
+		for _, v := range safety.All(run) {
+			if !v.Excused {
+				h.ViolationsMS = append(h.ViolationsMS, v.AtMS)
+			}
+		}
+		return h, nil
 	}
 }

@@ -31,7 +31,7 @@ import (
 // run's beginning on, and after every run, in case this process is killed. Rows of the
 // earlier result, if there is one, are kept: what it lacks is run.
 func Run(ctx context.Context, parts []Config, earlier *result.File, display progress.Display) (result.File, error) {
-	return with(ctx, parts, earlier, display, func(fleet *fleet, rows *table) error {
+	return with(ctx, parts, earlier, display, func(fleet *fleet, rows *results) error {
 		for i := range parts {
 			if err := parts[i].combinations(ctx, fleet, display, rows); err != nil || rows.file.Run.Interrupted {
 				return err
@@ -42,7 +42,7 @@ func Run(ctx context.Context, parts []Config, earlier *result.File, display prog
 }
 
 // with runs something on the hosts of the comparisons, and keeps their result.
-func with(ctx context.Context, parts []Config, earlier *result.File, display progress.Display, do func(*fleet, *table) error) (result.File, error) {
+func with(ctx context.Context, parts []Config, earlier *result.File, display progress.Display, do func(*fleet, *results) error) (result.File, error) {
 	c := whole(parts)
 	// The load and all links run in this process, with a small heap: to collect it less
 	// often leaves more of the machine to what is measured.
@@ -95,7 +95,7 @@ func with(ctx context.Context, parts []Config, earlier *result.File, display pro
 	for _, w := range file.Run.Warnings {
 		display.Note("warning: " + w)
 	}
-	rows := newTable(parts, &file)
+	rows := newResults(parts, &file)
 	if earlier != nil {
 		rows.keep(*earlier)
 	}
@@ -127,7 +127,7 @@ func goesOnFrom(run *result.Run, earlier result.File) {
 // how long they take.
 func Remaining(parts []Config, earlier *result.File) (runs int, about time.Duration) {
 	var file result.File
-	rows := newTable(parts, &file)
+	rows := newResults(parts, &file)
 	if earlier != nil {
 		rows.keep(*earlier)
 	}
@@ -195,7 +195,7 @@ func openLog(dir string) (io.Closer, *slog.Logger, error) {
 }
 
 // combinations runs every lock under every scenario, in the order of eachFit.
-func (c *Config) combinations(ctx context.Context, fleet *fleet, display progress.Display, rows *table) error {
+func (c *Config) combinations(ctx context.Context, fleet *fleet, display progress.Display, rows *results) error {
 	for lock, s := range c.eachFit {
 		err := c.combination(ctx, fleet, display, rows, lock, s)
 		if errors.Is(err, errInterrupted) || ctx.Err() != nil {
@@ -211,7 +211,7 @@ func (c *Config) combinations(ctx context.Context, fleet *fleet, display progres
 
 // combination runs one lock under one scenario as often as asked, but for the runs that have
 // their rows.
-func (c *Config) combination(ctx context.Context, fleet *fleet, display progress.Display, rows *table, lock catalog.Lock, s scenario.Scenario) error {
+func (c *Config) combination(ctx context.Context, fleet *fleet, display progress.Display, rows *results, lock catalog.Lock, s scenario.Scenario) error {
 	for i := range c.Repeat {
 		x := &experiment{config: c, fleet: fleet, display: display, lock: lock, scenario: s, repeat: i + 1}
 		if rows.done(c.key(lock, s), x.repeat) {
@@ -233,9 +233,9 @@ func (c *Config) combination(ctx context.Context, fleet *fleet, display progress
 }
 
 // end tells of a run and keeps its row.
-func (x *experiment) end(row result.Row, rows *table) error {
+func (x *experiment) end(row result.Row, rows *results) error {
 	err := rows.put(row)
 	x.display.End(*rows.file, row)
-	x.config.Live.End(row)
+	x.config.Live.End(LiveRow(*rows.file, row.Key()))
 	return err
 }

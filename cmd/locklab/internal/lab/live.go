@@ -7,10 +7,14 @@ import (
 	"locklab/locks/clock"
 	"locklab/nodes/role"
 	"locklab/nodes/topology"
+	"locklab/reports/lang"
 	"locklab/reports/live"
+	"locklab/reports/table"
+	"locklab/reports/view"
 	"locklab/workloads/check/record"
 	"locklab/workloads/check/safety"
 	"locklab/workloads/history"
+	"locklab/workloads/result"
 )
 
 // LiveInfo is what the live page must know of comparisons before they begin.
@@ -33,10 +37,31 @@ func duplicates(events []history.Event) (found []live.Duplicate) {
 	if err != nil {
 		return nil // the end of the run says so
 	}
-	for _, v := range safety.Duplicates(run) {
+	for _, v := range safety.All(run) {
+		if v.Code != result.Duplicates {
+			continue
+		}
 		found = append(found, live.Duplicate{Room: v.Second.Room, Other: v.First.Room, Unreachable: v.Excused, AtNS: run.Measure + int64(v.AtMS*float64(time.Millisecond))})
 	}
 	return found
+}
+
+// LiveRow is a combination as the live page shows it, by the rows so far.
+func LiveRow(f result.File, key result.Key) live.Row {
+	of := result.File{Run: result.Run{Scenarios: f.Run.Scenarios}}
+	for _, r := range f.Rows {
+		if r.Key() == key {
+			of.Rows = append(of.Rows, r)
+		}
+	}
+	cell := result.Cell{Key: key}
+	for i := range of.Rows {
+		cell.Rows = append(cell.Rows, &of.Rows[i])
+	}
+	return live.Row{
+		Key: live.Key(key), Repeats: len(of.Rows), As: string(cell.Worst().Verdict.As),
+		Cell: func(say *lang.Lang) table.Cell { return view.Of(say, of, view.Options{}).Grids[0].Rows[0][1] },
+	}
 }
 
 // liveRun is the run as the live page shows it.

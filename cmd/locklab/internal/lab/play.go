@@ -190,7 +190,7 @@ func (p *Play) State() live.ControlState {
 // Run plays until ctx ends, which is no interruption: the run that goes on is ended as if it
 // had been that long, and is in the file. The rest is as with [Run].
 func (p *Play) Run(ctx context.Context, display progress.Display) (result.File, error) {
-	return with(ctx, []Config{p.config}, nil, display, func(fleet *fleet, rows *table) error {
+	return with(ctx, []Config{p.config}, nil, display, func(fleet *fleet, rows *results) error {
 		for failures := 0; ctx.Err() == nil; {
 			lock := p.State().Lock
 			err := p.one(ctx, fleet, display, rows)
@@ -219,7 +219,7 @@ func (p *Play) Run(ctx context.Context, display progress.Display) (result.File, 
 const playTries = 3
 
 // one plays one run.
-func (p *Play) one(ctx context.Context, fleet *fleet, display progress.Display, rows *table) error {
+func (p *Play) one(ctx context.Context, fleet *fleet, display progress.Display, rows *results) error {
 	p.mu.Lock()
 	lock, config := p.lock, p.config
 	config.Rate = float64(p.rate)

@@ -17,9 +17,9 @@ import (
 	"locklab/workloads/result"
 )
 
-// table is the result of a comparison while it grows: one row for each run. It is on disk after
+// results is the result of a comparison while it grows: one row for each run. It is on disk after
 // every change, so that whatever ends this process leaves what was measured.
-type table struct {
+type results struct {
 	file  *result.File
 	path  string
 	order map[result.Key]int // lock by lock, in the user's order
@@ -29,8 +29,8 @@ func (c *Config) key(lock catalog.Lock, s scenario.Scenario) result.Key {
 	return result.Key{Lock: lock.String(), Scenario: s.Name, Workload: c.Workload.Name}
 }
 
-func newTable(parts []Config, file *result.File) *table {
-	t := &table{file: file, path: filepath.Join(parts[0].Dir, result.FileName), order: map[result.Key]int{}}
+func newResults(parts []Config, file *result.File) *results {
+	t := &results{file: file, path: filepath.Join(parts[0].Dir, result.FileName), order: map[result.Key]int{}}
 	for i := range parts {
 		for _, lock := range parts[i].Locks {
 			for _, s := range parts[i].Scenarios {
@@ -43,7 +43,7 @@ func newTable(parts []Config, file *result.File) *table {
 
 // keep takes over the rows of an earlier result, also those of combinations that are not asked
 // for any more.
-func (t *table) keep(earlier result.File) {
+func (t *results) keep(earlier result.File) {
 	t.file.Run.DurationMS = earlier.Run.DurationMS
 	for _, row := range earlier.Rows {
 		t.add(row)
@@ -51,17 +51,17 @@ func (t *table) keep(earlier result.File) {
 }
 
 // done says that a run has its row: one that was cut short does not count.
-func (t *table) done(key result.Key, repeat int) bool {
+func (t *results) done(key result.Key, repeat int) bool {
 	i := t.find(key, repeat)
 	return i >= 0 && !t.file.Rows[i].Partial
 }
 
-func (t *table) find(key result.Key, repeat int) int {
+func (t *results) find(key result.Key, repeat int) int {
 	return slices.IndexFunc(t.file.Rows, func(r result.Row) bool { return r.Key() == key && r.Repeat == repeat })
 }
 
 // add adds a row, or replaces that of the same run.
-func (t *table) add(row result.Row) {
+func (t *results) add(row result.Row) {
 	if _, known := t.order[row.Key()]; !known {
 		t.order[row.Key()] = len(t.order)
 	}
@@ -74,7 +74,7 @@ func (t *table) add(row result.Row) {
 
 // drop takes out the row of a run that begins again. What it saw of a lock that is expected to be
 // safe stays on record.
-func (t *table) drop(key result.Key, repeat int) error {
+func (t *results) drop(key result.Key, repeat int) error {
 	i := t.find(key, repeat)
 	if i < 0 {
 		return nil
@@ -86,12 +86,12 @@ func (t *table) drop(key result.Key, repeat int) error {
 	return t.save()
 }
 
-func (t *table) put(row result.Row) error {
+func (t *results) put(row result.Row) error {
 	t.add(row)
 	return t.save()
 }
 
-func (t *table) save() error { return result.Write(t.path, *t.file) }
+func (t *results) save() error { return result.Write(t.path, *t.file) }
 
 // rowOf judges a history below the directory of the report. A run that was cut short and decides
 // nothing is partial.
