@@ -1,0 +1,3 @@
+package safety_test
+
+const ms = int64(1e6)
