@@ -52,7 +52,7 @@ type Outage struct {
 const zone = "zone "
 
 // Share is how many of the operations that were due ended well.
-type Share struct{ OK, Due uint64 }
+type Share struct{ OK, Due int64 }
 
 // Of is the share, 0 to 1; false if nothing was due.
 func (s Share) Of() (float64, bool) {
@@ -62,10 +62,10 @@ func (s Share) Of() (float64, bool) {
 	return float64(s.OK) / float64(s.Due), true
 }
 
-func (s *Share) add(outcome record.Outcome, n uint64) {
-	s.Due += n
+func (s *Share) add(outcome record.Outcome, n uint32) {
+	s.Due += int64(n)
 	if outcome == record.OK {
-		s.OK += n
+		s.OK += int64(n)
 	}
 }
 
@@ -284,7 +284,8 @@ func (j *judge) word(o Outage) {
 	case slices.ContainsFunc(j.spells, lastsToHeal):
 		rank = down
 	}
-	if rank > j.rank || rank == j.rank && o.Len() > j.decides.Len() {
+	lock := func(o Outage) bool { return o.Of == "" } // rather than a resource that it kept
+	if rank > j.rank || rank == j.rank && (lock(o) && !lock(j.decides) || lock(o) == lock(j.decides) && o.Len() > j.decides.Len()) {
 		j.rank, j.decides = rank, o
 	}
 }
@@ -307,7 +308,7 @@ func (j *judge) tell() {
 
 // shares counts the operations that were due in the measured part.
 func (j *judge) shares() {
-	due := func(all, inFault *Share, from int64, outcome record.Outcome, n uint64) {
+	due := func(all, inFault *Share, from int64, outcome record.Outcome, n uint32) {
 		within := func(s record.Span) bool { return s.From <= from && from < s.To }
 		if outcome == record.CalledOff || !within(j.measured) {
 			return
@@ -320,11 +321,11 @@ func (j *judge) shares() {
 	f := &j.f
 	for i := range j.Requests {
 		q := &j.Requests[i]
-		due(&f.Served, &f.ServedInFault, q.From, q.Outcome, max(q.Count, 1))
+		due(&f.Served, &f.ServedInFault, q.From, q.Outcome, q.Count)
 	}
 	for i := range j.Acquires {
 		a := &j.Acquires[i]
-		due(&f.Acquired, &f.AcquiredInFault, a.From, a.Outcome, 1)
+		due(&f.Acquired, &f.AcquiredInFault, a.From, a.Outcome, a.Count)
 	}
 	if j.Head.Workload != history.Matchmaking {
 		f.Served, f.ServedInFault = f.Acquired, f.AcquiredInFault

@@ -47,7 +47,7 @@ func million(resources, n int) *record.Run {
 			client := (k*resources + i) % 24
 			r.Acquires = append(r.Acquires, record.Acquire{
 				From: at - 40*ms, Sent: at - 40*ms, At: at, Until: at + ms/2, Stopped: at + ms/2, Answered: at + ms/2 + 1000, Lost: record.Never, Killed: record.Never,
-				Node: masters[client%3], Resource: resource, Hold: fmt.Sprint("h", at), Token: uint64(at),
+				Node: masters[client%3], Resource: resource, Hold: name(fmt.Sprint("h", at)), Count: 1, Token: uint64(at),
 			})
 			if n > 100_000 {
 				continue

@@ -28,7 +28,9 @@ func (j *judge) holds() {
 // overlaps counts the holds during which another one surely began: the one that surely began
 // next tells.
 func (j *judge) overlaps(holds []*record.Acquire) {
-	slices.SortFunc(holds, func(a, b *record.Acquire) int { return cmp.Compare(a.At+a.Err, b.At+b.Err) })
+	slices.SortFunc(holds, func(a, b *record.Acquire) int {
+		return cmp.Or(cmp.Compare(a.At+a.Err, b.At+b.Err), cmp.Compare(b.Until-b.Err, a.Until-a.Err))
+	})
 	for i, h := range holds[:max(0, len(holds)-1)] {
 		switch next := holds[i+1]; {
 		case next.At+next.Err < h.Until-h.Err:

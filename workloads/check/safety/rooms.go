@@ -100,7 +100,7 @@ func (j *judge) compare(r *room, earlier []*room) (left []*room) {
 // apart says that a fault that cuts traffic kept the master that ordered r from the worker of o,
 // and that the two orders did not overlap.
 func (j *judge) apart(r, o *room) bool {
-	if r.order == nil || !slices.Contains(r.order.Unreachable, j.Text(o.worker)) {
+	if r.order == nil || !slices.Contains(r.order.Unreachable, o.worker) {
 		return false
 	}
 	if o.order != nil && o.order.From < r.order.At && r.order.From < o.order.At {
@@ -115,7 +115,7 @@ func (j *judge) apart(r, o *room) bool {
 func (j *judge) party(r *room) result.Party {
 	p := result.Party{Node: j.Text(r.master), Room: j.Text(r.id), Worker: j.Text(r.worker), FromMS: j.ms(r.start), ToMS: j.ms(r.until)}
 	if r.order != nil {
-		p.Hold = r.order.Hold
+		p.Hold = j.Text(r.order.Hold)
 	}
 	return p
 }

@@ -109,7 +109,7 @@ func (j *judge) ms(at int64) float64 {
 
 // holder is a hold as results have it.
 func (j *judge) holder(a *record.Acquire) result.Party {
-	return result.Party{Node: j.Text(a.Node), Hold: a.Hold, Token: a.Token, FromMS: j.ms(a.At), ToMS: j.ms(a.Until)}
+	return result.Party{Node: j.Text(a.Node), Hold: j.Text(a.Hold), Token: a.Token, FromMS: j.ms(a.At), ToMS: j.ms(a.Until)}
 }
 
 // each calls do with the parts of a sorted list that have a resource in common.

@@ -19,7 +19,7 @@ type access struct {
 // position orders what a store did, without any clock: a write lies between its version and the
 // one before, all else at the version that it met.
 func (a access) position() uint64 {
-	if a.Kind == record.Write {
+	if a.Kind == record.DidWrite {
 		return 2 * a.Version
 	}
 	return 2*a.Version + 1
@@ -30,24 +30,14 @@ func (j *judge) writes() {
 	if len(j.Accesses) == 0 {
 		return
 	}
-	type key struct {
-		master record.Name
-		hold   string
-	}
-	holds := make(map[key]*record.Acquire, len(j.Acquires))
-	for i := range j.Acquires {
-		if a := &j.Acquires[i]; a.Granted() {
-			holds[key{a.Node, a.Hold}] = a
-		}
-	}
 	all := make([]access, len(j.Accesses))
 	for i := range j.Accesses {
 		a := &j.Accesses[i]
-		all[i] = access{a, holds[key{a.By, a.Hold}]}
+		all[i] = access{a, j.Hold(a.Hold)}
 		if a.Kind == record.RefusedWrite {
 			j.f.FencedWrites++
 		}
-		if (a.Kind == record.Write || a.Kind == record.RefusedWrite) && a.Token > 0 {
+		if (a.Kind == record.DidWrite || a.Kind == record.RefusedWrite) && a.Token > 0 {
 			j.f.CheckedWrites++
 		}
 	}
@@ -64,10 +54,10 @@ func (j *judge) writes() {
 func (j *judge) stale(own []access) {
 	var newest access
 	for _, a := range own {
-		if a.hold == nil || a.Kind != record.Read && a.Kind != record.Write {
+		if a.hold == nil || a.Kind != record.DidRead && a.Kind != record.DidWrite {
 			continue
 		}
-		if a.Kind == record.Write && newest.hold != nil && later(newest.hold, a.hold) {
+		if a.Kind == record.DidWrite && newest.hold != nil && later(newest.hold, a.hold) {
 			j.f.StaleWrites++
 			j.late(result.StaleWrites, a.At, newest, a)
 		}
@@ -91,7 +81,7 @@ func (j *judge) lost(own []access) {
 	var by access
 	read := uint64(math.MaxUint64) // the oldest version that a later writer had read
 	for _, a := range slices.Backward(own) {
-		if a.Kind != record.Write {
+		if a.Kind != record.DidWrite {
 			continue
 		}
 		if read < a.Version {
@@ -113,7 +103,7 @@ func (j *judge) late(code result.Code, at int64, was, came access) {
 
 func (j *judge) writer(a access) result.Party {
 	if a.hold == nil {
-		return result.Party{Node: j.Text(a.By), Hold: a.Hold, Token: a.Token, FromMS: j.ms(a.At), ToMS: j.ms(a.At)}
+		return result.Party{Node: j.Text(a.By), Hold: j.Text(a.Access.Hold), Token: a.Token, FromMS: j.ms(a.At), ToMS: j.ms(a.At)}
 	}
 	return j.holder(a.hold)
 }
