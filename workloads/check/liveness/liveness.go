@@ -1,0 +1,333 @@
+// Package liveness judges how long clients went without the lock, in the measured part of a run.
+//
+//	lock       between two grants to canaries                     judged
+//	zone       the same of the canaries of its masters,           only a dead one is judged
+//	           while any of these runs
+//	resource   wanted, not held, between two grants               judged
+//
+// One rule holds for all locks and workloads. A history without canaries takes the grants of all
+// resources in their place, in the time in which any was wanted and not held.
+package liveness
+
+import (
+	"maps"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"locklab/workloads/check/record"
+	"locklab/workloads/history"
+	"locklab/workloads/result"
+)
+
+// Findings are how the lock fared.
+type Findings struct {
+	Word string
+	// Lock, Zone and Resource are the longest outages of the lock, of the worst zone and of the
+	// worst resource; one that was not judged, or never was, has no length.
+	Lock, Zone, Resource Outage
+	// Outages are the longest of the lock, of each zone and of the worst resource, and before
+	// them the one that decides the word.
+	Outages []Outage
+	// Healed says that an order to heal came in the measured part. RecoveryNS is how long after
+	// it an outage went on; Lasting, that one reached the end of the measured part.
+	Healed     bool
+	RecoveryNS int64
+	Lasting    bool
+	// Served is of requests; in workloads without any, of acquisitions.
+	Served, ServedInFault, Acquired, AcquiredInFault Share
+	Statement                                        result.Statement
+}
+
+// Outage is a time without the lock. Of is empty for the lock, "zone c" for a zone, else the name
+// of a resource. An open one reached the end of the measured part.
+type Outage struct {
+	record.Span
+	Of   string
+	Open bool
+}
+
+// zone stands before the name of a zone.
+const zone = "zone "
+
+// Share is how many of the operations that were due ended well.
+type Share struct{ OK, Due int64 }
+
+// Of is the share, 0 to 1; false if nothing was due.
+func (s Share) Of() (float64, bool) {
+	if s.Due == 0 {
+		return 0, false
+	}
+	return float64(s.OK) / float64(s.Due), true
+}
+
+func (s *Share) add(outcome record.Outcome, n uint32) {
+	s.Due += int64(n)
+	if outcome == record.OK {
+		s.OK += int64(n)
+	}
+}
+
+// Judge looks at a run.
+func Judge(r *record.Run) Findings {
+	j := judge{
+		Run: r, measured: record.Span{From: r.Measure, To: r.Drain},
+		second: int64(r.Head.Limit(time.Second)), least: int64(r.Head.Limit(1500 * time.Millisecond)),
+		away: make([][]record.Span, len(r.Names)),
+	}
+	for i := range r.Nodes {
+		j.away[r.Nodes[i].Name] = r.Nodes[i].Away
+	}
+	j.faults()
+	free := j.resources()
+	if len(r.Canaries) > 0 {
+		j.canaries()
+	} else {
+		j.f.Lock = j.between("", j.second, grants(r.Acquires), union(free))
+		j.f.Outages = append(j.f.Outages, j.f.Lock)
+	}
+	j.tell()
+	j.shares()
+	return j.f
+}
+
+type judge struct {
+	*record.Run
+	f        Findings
+	measured record.Span
+	second   int64
+	least    int64           // that a fault lasts to show that the lock is down
+	away     [][]record.Span // of each node, by its name
+	spells   []record.Span   // the faults' times
+	settling []record.Span   // these, and until they settled
+	rank     int             // of the word
+	decides  Outage
+}
+
+// The ranks of the words.
+const (
+	live = iota
+	stalls
+	down
+	dead
+)
+
+// faults notes in which time faults were in force, and in which they explain an outage.
+func (j *judge) faults() {
+	settles := max(int64(j.Head.Limit(1500*time.Millisecond)), j.Head.LeaseNS+int64(j.Head.Limit(500*time.Millisecond)))
+	known := func(at, otherwise int64) int64 {
+		if at == record.Never {
+			return otherwise
+		}
+		return at
+	}
+	for _, f := range j.Faults {
+		asked := min(f.Asked, f.Began)
+		began, heal, ended := known(f.Began, asked), known(f.Heal, known(f.Ended, j.Drain)), known(f.Ended, 0)
+		if f.Heal == record.Never || f.Heal-began >= int64(time.Millisecond) {
+			j.spells = append(j.spells, record.Span{From: began, To: heal})
+		} else { // it heals itself
+			j.spells = append(j.spells, record.Span{From: began, To: max(heal, ended)})
+		}
+		j.settling = append(j.settling, record.Span{From: asked, To: max(known(f.Heal, j.Drain), ended) + settles})
+	}
+	j.spells, j.settling = union(j.spells), union(j.settling)
+	for _, s := range j.spells {
+		j.f.Healed = j.f.Healed || s.To >= j.Measure && s.To < j.Drain
+	}
+}
+
+// resources judges each resource, and returns when any was wanted and not held.
+func (j *judge) resources() (free []record.Span) {
+	acquires := j.Acquires
+	for len(acquires) > 0 {
+		n := 1
+		for n < len(acquires) && acquires[n].Resource == acquires[0].Resource {
+			n++
+		}
+		own := acquires[:n]
+		acquires = acquires[n:]
+		spans := without(j.wanted(own), j.held(own))
+		o := j.between(j.Text(own[0].Resource), j.Head.LeaseNS+j.second, grants(own), spans)
+		if o.Len() > j.f.Resource.Len() {
+			j.f.Resource = o
+		}
+		if len(j.Canaries) == 0 {
+			free = append(free, spans...)
+		}
+	}
+	if j.f.Resource.Len() > 0 {
+		j.f.Outages = append(j.f.Outages, j.f.Resource)
+	}
+	return free
+}
+
+// wanted is when a request for a resource was pending, and from a refusal until the next
+// request if that came within a second.
+func (j *judge) wanted(own []record.Acquire) []record.Span {
+	spans := make([]record.Span, 0, len(own))
+	for i := range own {
+		a := &own[i]
+		until := a.At
+		if a.Outcome != record.OK && a.Outcome != record.CalledOff {
+			next := i + sort.Search(len(own)-i, func(n int) bool { return own[i+n].From > a.At })
+			if next < len(own) && own[next].From-a.At < j.second {
+				until = own[next].From
+			}
+		}
+		spans = j.running(spans, a.Node, record.Span{From: a.From, To: until})
+	}
+	return union(spans)
+}
+
+// held is when clients held a resource.
+func (j *judge) held(own []record.Acquire) []record.Span {
+	spans := make([]record.Span, 0, len(own))
+	for i := range own {
+		if a := &own[i]; a.Granted() {
+			spans = j.running(spans, a.Node, record.Span{From: a.At, To: a.Until})
+		}
+	}
+	return union(spans)
+}
+
+// running appends the parts of a time in which a node was up and running.
+func (j *judge) running(spans []record.Span, node record.Name, s record.Span) []record.Span {
+	if len(j.away[node]) == 0 {
+		return append(spans, s)
+	}
+	return append(spans, without([]record.Span{s}, j.away[node])...)
+}
+
+// canaries judges the lock and each zone.
+func (j *judge) canaries() {
+	j.f.Lock = j.between("", j.second, grants(j.Canaries), []record.Span{j.measured})
+	j.f.Outages = append([]Outage{j.f.Lock}, j.f.Outages...)
+	type masters struct {
+		canaries []record.Acquire
+		up       []record.Span
+	}
+	zones, seen := map[string]*masters{}, map[record.Name]bool{}
+	for _, a := range j.Canaries {
+		name := j.Head.HostZones[j.Head.NodeHosts[j.Text(a.Node)]]
+		z := zones[name]
+		if z == nil {
+			z = &masters{}
+			zones[name] = z
+		}
+		z.canaries = append(z.canaries, a)
+		if !seen[a.Node] {
+			seen[a.Node] = true
+			z.up = j.running(z.up, a.Node, j.measured)
+		}
+	}
+	delete(zones, "")
+	for _, name := range slices.Sorted(maps.Keys(zones)) {
+		z := zones[name]
+		o := j.between(zone+name, j.second, grants(z.canaries), union(z.up))
+		j.f.Outages = append(j.f.Outages, o)
+		if o.Len() > j.f.Zone.Len() {
+			j.f.Zone = o
+		}
+	}
+}
+
+// between cuts the measured part of some time at each grant, judges the pieces that last as long
+// as is asked, and returns the longest.
+func (j *judge) between(of string, least int64, grants []int64, spans []record.Span) (longest Outage) {
+	longest.Of = of
+	for _, s := range spans {
+		for from, end := max(s.From, j.Measure), min(s.To, j.Drain); from < end; {
+			for len(grants) > 0 && grants[0] <= from {
+				grants = grants[1:]
+			}
+			o := Outage{record.Span{From: from, To: end}, of, false}
+			if len(grants) > 0 {
+				o.To = min(end, grants[0])
+			}
+			o.Open = o.To == j.Drain
+			j.recovery(o)
+			if o.Len() > longest.Len() {
+				longest = o
+			}
+			if o.Len() >= least {
+				j.word(o)
+			}
+			from = o.To
+		}
+	}
+	return longest
+}
+
+// recovery measures how long an outage went on after an order to heal.
+func (j *judge) recovery(o Outage) {
+	for _, s := range j.spells {
+		if o.From <= s.To && s.To < o.To {
+			j.f.RecoveryNS = max(j.f.RecoveryNS, o.To-s.To)
+			j.f.Lasting = j.f.Lasting || o.Open
+		}
+	}
+}
+
+// word judges one outage.
+func (j *judge) word(o Outage) {
+	rank := stalls
+	lastsToHeal := func(s record.Span) bool {
+		return o.From < s.To && s.To <= o.To && s.Len() >= j.least && s.To-max(o.From, s.From) >= s.Len()/2
+	}
+	switch {
+	case slices.ContainsFunc(without([]record.Span{o.Span}, j.settling), func(s record.Span) bool { return s.Len() >= j.second }):
+		rank = dead
+	case strings.HasPrefix(o.Of, zone):
+		return // told, not judged
+	case slices.ContainsFunc(j.spells, lastsToHeal):
+		rank = down
+	}
+	lock := func(o Outage) bool { return o.Of == "" } // rather than a resource that it kept
+	if rank > j.rank || rank == j.rank && (lock(o) && !lock(j.decides) || lock(o) == lock(j.decides) && o.Len() > j.decides.Len()) {
+		j.rank, j.decides = rank, o
+	}
+}
+
+// tell puts the word into the findings.
+func (j *judge) tell() {
+	asked := len(j.Acquires)+len(j.Canaries) > 0
+	switch {
+	case j.rank > live:
+		j.f.Word = [...]string{stalls: result.Stalls, down: result.Down, dead: result.Dead}[j.rank]
+		j.f.Statement = result.Statement{State: result.Failed, Code: result.Code(j.f.Word), N: float64(j.decides.Len()) / 1e6, Of: j.decides.Of}
+		j.f.Outages = slices.DeleteFunc(j.f.Outages, func(o Outage) bool { return o == j.decides })
+		j.f.Outages = append([]Outage{j.decides}, j.f.Outages...)
+	case asked:
+		j.f.Word, j.f.Statement = result.Live, result.Statement{State: result.OK}
+	default:
+		j.f.Word, j.f.Statement = result.NotJudged, result.Statement{State: result.Unknown, Code: result.NothingToJudge}
+	}
+}
+
+// shares counts the operations that were due in the measured part.
+func (j *judge) shares() {
+	due := func(all, inFault *Share, from int64, outcome record.Outcome, n uint32) {
+		within := func(s record.Span) bool { return s.From <= from && from < s.To }
+		if outcome == record.CalledOff || !within(j.measured) {
+			return
+		}
+		all.add(outcome, n)
+		if slices.ContainsFunc(j.spells, within) {
+			inFault.add(outcome, n)
+		}
+	}
+	f := &j.f
+	for i := range j.Requests {
+		q := &j.Requests[i]
+		due(&f.Served, &f.ServedInFault, q.From, q.Outcome, q.Count)
+	}
+	for i := range j.Acquires {
+		a := &j.Acquires[i]
+		due(&f.Acquired, &f.AcquiredInFault, a.From, a.Outcome, a.Count)
+	}
+	if j.Head.Workload != history.Matchmaking {
+		f.Served, f.ServedInFault = f.Acquired, f.AcquiredInFault
+	}
+}
