@@ -88,7 +88,7 @@ func writeOptions(out *strings.Builder, say *lang.Lang, options []locks.Option) 
 // zonesOf tells the zones of a topology with their nodes, and the round trips between them.
 func zonesOf(t *topology.Topology) string {
 	var out strings.Builder
-	zones, trips := textTable{left: true}, table{left: true}
+	zones, trips := textTable{left: true}, textTable{left: true}
 	for i, z := range t.Zones {
 		count := map[string]int{}
 		for _, n := range t.Nodes() {

@@ -29,7 +29,6 @@ import (
 	"locklab/internal/tracing"
 	"locklab/nodes/topology"
 	"locklab/reports/lang"
-	"locklab/reports/view"
 	"locklab/workloads/result"
 )
 

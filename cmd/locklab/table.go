@@ -77,3 +77,8 @@ func (t *textTable) parts(widths []int, width int) (all [][]int) {
 	}
 	return append(all, part)
 }
+
+// padded fills a word up to so many columns, of which a Korean letter takes two.
+func padded(word string, columns int) string {
+	return word + strings.Repeat(" ", max(columns-table.Columns(word), 0))
+}
