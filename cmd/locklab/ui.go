@@ -62,7 +62,7 @@ func (f *uiFlags) serve(ctx context.Context, title string, parts []lab.Config, e
 	if earlier != nil {
 		for _, row := range earlier.Results {
 			if !row.Partial {
-				p.Kept(row)
+				p.Kept(lab.LiveRow(row))
 			}
 		}
 	}

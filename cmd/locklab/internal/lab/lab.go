@@ -252,7 +252,7 @@ func (c *Config) combination(ctx context.Context, fleet *fleet, display progress
 			}
 			row := rowOf(repeats, c.Topology)
 			row.Partial = cut || len(repeats) < c.Repeat
-			c.Live.End(row)
+			c.Live.End(LiveRow(row))
 			err = errors.Join(err, rows.put(row))
 		}
 		if err != nil {

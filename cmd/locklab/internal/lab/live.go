@@ -8,7 +8,11 @@ import (
 	"locklab/locks/clock"
 	"locklab/nodes/role"
 	"locklab/nodes/topology"
+	"locklab/reports"
+	"locklab/reports/lang"
 	"locklab/reports/live"
+	"locklab/reports/result"
+	cells "locklab/reports/table"
 	"locklab/workloads/check"
 	"locklab/workloads/history"
 )
@@ -35,9 +39,21 @@ func duplicates(events []history.Event) []live.Duplicate {
 	}
 	var found []live.Duplicate
 	for _, d := range c.Duplicates() {
-		found = append(found, live.Duplicate(d))
+		found = append(found, live.Duplicate{Room: d.Room, Other: d.Other, Unreachable: d.Cause == "unreachable", AtNS: d.AtNS})
 	}
 	return found
+}
+
+// LiveRow is a row as the live page shows it.
+func LiveRow(row result.Row) live.Row {
+	return live.Row{
+		Key: live.Key{Lock: row.Lock, Scenario: row.Scenario, Workload: row.Workload}, Repeats: row.Repeats, As: row.Verdict.Status,
+		Cell: func(say *lang.Lang) cells.Cell {
+			o := reports.OutcomeOf(say, row)
+			mark := map[string]cells.Mark{"ok": cells.OK, "bad": cells.Violation, "warn": cells.Unknown}[o.Class]
+			return cells.Cell{Text: o.Word, Mark: mark}
+		},
+	}
 }
 
 // liveRun is the run as the live page shows it.

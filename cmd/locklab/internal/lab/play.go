@@ -249,7 +249,7 @@ func (p *Play) one(ctx context.Context, fleet *fleet, display progress.Display, 
 	}
 	display.End(config.brief(done.found, check.Judge(done.found, check.ExpectationOf(done.found.Run))))
 	row := rowOf([]repeat{done}, config.Topology)
-	config.Live.End(row)
+	config.Live.End(LiveRow(row))
 	return errors.Join(err, rows.put(row))
 }
 
