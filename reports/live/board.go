@@ -8,7 +8,8 @@ import (
 	"locklab/internal/httpapi"
 	"locklab/internal/signals"
 	"locklab/locks/clock"
-	"locklab/reports/result"
+	"locklab/reports/lang"
+	"locklab/reports/table"
 	"locklab/workloads/history"
 )
 
@@ -57,12 +58,20 @@ type Info struct {
 	Control Control
 }
 
-// Duplicate is a room that should not have been created, or could not be avoided.
+// Duplicate is a room that should not have been created.
 type Duplicate struct {
-	Room  string // created in vain
-	Other string // that was free then
-	Cause string // raced, overlooked or unreachable
-	AtNS  int64
+	Room        string // created in vain
+	Other       string // that was free then
+	Unreachable bool   // it is not held against the lock
+	AtNS        int64
+}
+
+// Row is a combination of which runs are over.
+type Row struct {
+	Key
+	Repeats int
+	As      string                      // how it compares with what was expected
+	Cell    func(*lang.Lang) table.Cell // as the report's grid has it
 }
 
 // Run is what a run is about when it begins. What its history's first event says comes later.
@@ -122,7 +131,7 @@ func (b *Board) Begin(r Run) {
 func (b *Board) Phase(text string) { b.post(func(m *model) { m.phase = text }) }
 
 // End says that the current run has ended, with the row of its combination.
-func (b *Board) End(row result.Row) {
+func (b *Board) End(row Row) {
 	b.post(func(m *model) {
 		m.judge(clock.Mono()) // the next one may begin before the next frame
 		m.end(row)
@@ -130,7 +139,7 @@ func (b *Board) End(row result.Row) {
 }
 
 // Kept takes a row that there was before the comparison went on: its runs are over.
-func (b *Board) Kept(row result.Row) { b.post(func(m *model) { m.keep(row) }) }
+func (b *Board) Kept(row Row) { b.post(func(m *model) { m.keep(row) }) }
 
 // Waiting says how many callers wait for a lock in a node; -1 if it does not answer.
 func (b *Board) Waiting(node string, n int) { b.post(func(m *model) { m.waiting[node] = n }) }

@@ -173,7 +173,7 @@ func TestTourClaimsOnlyWhatItSaw(t *testing.T) {
 		lab.state.Lock, lab.state.Running, lab.state.Faults = lock, true, nil
 	}
 	run("none")
-	m.okay, m.all, m.rooms.total["raced"] = 500, 500, 7 // before the tour: no evidence for it
+	m.okay, m.all, m.rooms.duplicates = 500, 500, 7 // before the tour: no evidence for it
 	says := func(what, class string, words ...string) {
 		t.Helper()
 		m.steer(2 * ms)
@@ -193,9 +193,9 @@ func TestTourClaimsOnlyWhatItSaw(t *testing.T) {
 	}
 	m.tour.enter(0)
 	says("at once", "none", "Without a lock", "In 0 matches at this stop: 0 duplicates")
-	m.okay, m.all, m.rooms.total["unreachable"] = 600, 600, 3
+	m.okay, m.all, m.rooms.unreachable = 600, 600, 3
 	says("the price of going on", "none", "In 100 matches at this stop: 0 duplicates", "3 more duplicates")
-	m.rooms.total["raced"] = 9
+	m.rooms.duplicates = 9
 	says("then", "ok", "In 100 matches at this stop: 2 duplicates")
 	did()
 
@@ -211,7 +211,7 @@ func TestTourClaimsOnlyWhatItSaw(t *testing.T) {
 	says("too few", "none", "In 999 matches at this stop: 0 duplicates")
 	m.okay, m.all = 1011, 1011
 	says("enough", "ok", "In 1,001 matches at this stop: 0 duplicates")
-	m.rooms.total["overlooked"] = 1
+	m.rooms.duplicates = 1
 	says("not as told", "bad", "1 duplicate")
 	did()
 
@@ -223,12 +223,12 @@ func TestTourClaimsOnlyWhatItSaw(t *testing.T) {
 	says("not proven", "none", "being parted")
 	lab.state.Faults[0].Proven = true
 	says("cut", "none", "0 duplicates")
-	m.rooms.total["raced"] = 4
+	m.rooms.duplicates = 5
 	says("split", "ok", "4 duplicates")
 	cut := lab.state.Faults
 	lab.state.Faults = nil
 	says("healed by hand", "none", "Somebody ended the partition", "Until then", "4 duplicates")
-	m.rooms.total["raced"] = 40
+	m.rooms.duplicates = 40
 	lab.state.Faults = cut
 	says("nothing more is counted", "none", "Until then", "4 duplicates")
 	m.tour.enter(3)
@@ -242,7 +242,7 @@ func TestTourClaimsOnlyWhatItSaw(t *testing.T) {
 	did("begin " + partition)
 	lab.state.Faults = cut
 	says("from the beginning", "none", "In 0 matches at this stop: 0 duplicates")
-	m.okay, m.all, m.rooms.total["raced"] = 1000, 1000, 2
+	m.okay, m.all, m.rooms.duplicates = 1000, 1000, 2
 	did()
 	m.tour.enter(2)
 	says("back", "none", "getting multiphase ready")

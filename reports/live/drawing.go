@@ -57,11 +57,12 @@ func (m *model) node(say *lang.Lang, h Host, n Node) plots.Node {
 	case "worker":
 		for _, r := range m.rooms.of(n.Name) {
 			first := r.events[0]
-			title := first.Resource + ": " + roomWord(say, r.state)
+			title, cause := first.Resource+": "+roomWord(say, r.state), ""
 			if r.duplicate {
-				title += ", " + say.Sprintf("a duplicate: %s", say.Term(r.cause))
+				cause = map[bool]string{false: "duplicate", true: "unreachable"}[r.excused]
+				title += ", " + say.Term(cause)
 			}
-			p.Rooms = append(p.Rooms, plots.Room{State: r.state, Cause: r.cause, Title: title})
+			p.Rooms = append(p.Rooms, plots.Room{State: r.state, Cause: cause, Title: title})
 		}
 		p.Note = say.Count(int64(len(p.Rooms)), "1 room", "%s rooms")
 	default:

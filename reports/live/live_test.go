@@ -20,7 +20,7 @@ import (
 	"locklab/locks/clock"
 	"locklab/reports/lang"
 	"locklab/reports/plots"
-	"locklab/reports/result"
+	"locklab/reports/table"
 	"locklab/workloads/history"
 )
 
@@ -144,63 +144,47 @@ func TestEndsBeforeBeginnings(t *testing.T) {
 // TestDuplicatesAreTheCheckers shows what the checker says, also when it changes its mind,
 // and counts each room once.
 func TestDuplicatesAreTheCheckers(t *testing.T) {
-	cause, taken := "raced", false
+	var found []Duplicate
 	m := aModel(func(events []history.Event) []Duplicate {
 		if events[0].Kind != history.KindRun {
 			t.Errorf("the first event is %s: want the run", events[0].Kind)
 		}
-		if taken {
-			return nil
-		}
-		return []Duplicate{{Room: "r2", Other: "r1", Cause: cause, AtNS: 310 * ms}}
+		return found
 	})
 	events := recorded()
 	for i := range events {
 		m.add(&events[i])
 	}
-	m.judge(1300 * ms)
-	if want := map[string]int64{"raced": 1}; !reflect.DeepEqual(map[string]int64(m.rooms.total), want) {
-		t.Errorf("duplicates %v, want %v", m.rooms.total, want)
-	}
-	marked := func() int { return m.chart(1500 * ms).Bins[2].Violations }
-	if marked() != 1 {
-		t.Errorf("the chart marks %d violations at 210 ms, want 1", marked())
-	}
-	cause = "unreachable"
-	m.rooms.changed = true
-	m.judge(1400 * ms)
-	if m.rooms.total["raced"] != 0 || m.rooms.total["unreachable"] != 1 {
-		t.Errorf("duplicates %v, want 1 unreachable", m.rooms.total)
-	}
-	told := func() (unsafe, unreached int) {
+	for _, c := range []struct {
+		what                                 string
+		found                                []Duplicate
+		duplicates, unreachable, marks, told int64
+	}{
+		{"a duplicate", []Duplicate{{Room: "r2", Other: "r1", AtNS: 310 * ms}}, 1, 0, 1, 1},
+		{"an unreachable one", []Duplicate{{Room: "r2", Other: "r1", Unreachable: true, AtNS: 310 * ms}}, 0, 1, 0, 1},
+		{"a duplicate after all", []Duplicate{{Room: "r2", Other: "r1", AtNS: 310 * ms}}, 1, 0, 1, 1},
+		{"none", nil, 0, 0, 0, 0},
+	} {
+		found, m.rooms.changed = c.found, true
+		m.judge(1300 * ms)
+		told := int64(0)
 		for _, l := range m.lines {
-			switch l.kind {
-			case lineDuplicate:
-				unsafe += len(l.all())
-			case lineUnreached:
-				unreached += len(l.all())
-			}
+			told += int64(len(l.rooms))
 		}
-		return unsafe, unreached
+		if marks := int64(m.chart(1500 * ms).Bins[2].Violations); m.rooms.duplicates != c.duplicates || m.rooms.unreachable != c.unreachable || marks != c.marks || told != c.told {
+			t.Errorf("%s: %d duplicates, %d unreachable, %d marks, %d told of, want %+v", c.what, m.rooms.duplicates, m.rooms.unreachable, marks, told, c)
+		}
 	}
-	if unsafe, unreached := told(); unsafe != 0 || unreached != 1 {
-		t.Errorf("%d duplicates and %d unreachable ones are told of one that is unreachable now", unsafe, unreached)
-	}
-	if marked() != 0 {
-		t.Error("an unreachable one is marked as a violation")
-	}
-	cause, m.rooms.changed = "raced", true
-	m.judge(1450 * ms)
-	if marked() != 1 || m.rooms.total.unsafe() != 1 {
-		t.Errorf("%d marks, %d duplicates, want 1 of each", marked(), m.rooms.total.unsafe())
-	}
-	if unsafe, unreached := told(); unsafe != 1 || unreached != 0 {
-		t.Errorf("%d duplicates and %d unreachable ones are told of one that is raced now", unsafe, unreached)
-	}
-	taken, m.rooms.changed = true, true
-	m.judge(1500 * ms)
-	if marked() != 0 || m.rooms.total.unsafe() != 0 || m.lines[len(m.lines)-1].kind != lineWithdrawn {
-		t.Errorf("taken back: %d marks, %d duplicates, the last line is %+v", marked(), m.rooms.total.unsafe(), m.lines[len(m.lines)-1])
+}
+
+// TestCanariesAreNotShown: they count in nothing but outages.
+func TestCanariesAreNotShown(t *testing.T) {
+	m := aModel(nil)
+	m.run.Workload = "mutex"
+	m.add(&history.Event{Kind: history.KindPhase, AtNS: 100 * ms, State: "measure"})
+	m.add(&history.Event{Kind: history.KindAcquire, FromNS: 150 * ms, AtNS: 155 * ms, Node: "m-a", Hold: "h1", Resource: history.CanaryPrefix + "m-a", Outcome: "ok"})
+	if len(m.holds) != 0 || m.all != 0 {
+		t.Errorf("%d holds, %d operations, want none", len(m.holds), m.all)
 	}
 }
 
@@ -211,7 +195,7 @@ func TestLastRoomsAreJudged(t *testing.T) {
 	b := New(Info{Repeats: 1, Duplicates: func(events []history.Event) (all []Duplicate) {
 		for _, e := range events {
 			if e.Kind == history.KindRoom && e.Room == "r2" {
-				all = append(all, Duplicate{Room: "r2", Other: "r1", Cause: "raced", AtNS: e.AtNS})
+				all = append(all, Duplicate{Room: "r2", Other: "r1", AtNS: e.AtNS})
 			}
 		}
 		return all
@@ -224,7 +208,7 @@ func TestLastRoomsAreJudged(t *testing.T) {
 		b.Record(history.Event{Kind: history.KindRoom, AtNS: now - 100*ms, Node: "w-a", Room: "r1", Resource: "g1", State: "starting"})
 		b.Record(history.Event{Kind: history.KindRoom, AtNS: now, Node: "w-c", Room: "r2", Resource: "g1", State: "starting"})
 		if ends {
-			b.End(result.Row{})
+			b.End(Row{})
 		}
 	}
 	b.Begin(aRun())
@@ -232,7 +216,7 @@ func TestLastRoomsAreJudged(t *testing.T) {
 	told := 0
 	for _, l := range m.lines {
 		if l.kind == lineDuplicate {
-			told += len(l.all())
+			told += len(l.rooms)
 		}
 	}
 	if told != 2 {
@@ -246,7 +230,7 @@ func TestRoomsAreJudgedHoweverLate(t *testing.T) {
 	m := aModel(func(events []history.Event) (all []Duplicate) {
 		for _, e := range events {
 			if e.Kind == history.KindRoom && e.Room == "r2" {
-				all = append(all, Duplicate{Room: "r2", Other: "r1", Cause: "raced", AtNS: e.AtNS})
+				all = append(all, Duplicate{Room: "r2", Other: "r1", AtNS: e.AtNS})
 			}
 		}
 		return all
@@ -259,7 +243,7 @@ func TestRoomsAreJudgedHoweverLate(t *testing.T) {
 	for _, atNS := range []int64{late, 2 * late, 3 * late} { // and it keeps its judgement
 		m.rooms.changed = true
 		m.judge(atNS)
-		if n := m.rooms.total.unsafe(); n != 1 {
+		if n := m.rooms.duplicates; n != 1 {
 			t.Errorf("judged after %v: %d duplicates, want 1", time.Duration(atNS), n)
 		}
 	}
@@ -271,7 +255,7 @@ func TestLogIsByTime(t *testing.T) {
 	m := aModel(nil)
 	m.add(&history.Event{Kind: history.KindPhase, AtNS: 100 * ms, State: "measure"})
 	room := func(kind lineKind, at int64, group string) {
-		m.say(line{atNS: at * ms, kind: kind, words: []string{group, "w-a", "w-c", "raced"}})
+		m.say(line{atNS: at * ms, kind: kind, rooms: []string{group}, words: []string{group, "w-a", "w-c"}})
 	}
 	room(lineDuplicate, 1300, "g1")
 	room(lineUnreached, 1400, "g2")
@@ -294,9 +278,9 @@ func TestLogIsByTime(t *testing.T) {
 		"2.9 s m-c: is ready",
 		"a note",
 		"1.3 s A second room of g2 began on w-a: the one on w-c could not be reached",
-		"1.2 s 4 duplicates since then. The last one of g3 began on w-a while one on w-c was starting or had free seats: raced",
+		"1.2 s 4 duplicates since then. The last one of g3 began on w-a while one on w-c was starting or had free seats",
 		"1.1 s m-c: was killed",
-		"1.1 s A second room of g6 began on w-a while one on w-c was starting or had free seats: raced",
+		"1.1 s A second room of g6 began on w-a while one on w-c was starting or had free seats",
 		"1.0 s Broken, and proven: partition between zone:a and others",
 	}
 	if !slices.Equal(have, want) {
@@ -425,7 +409,7 @@ func TestRecordingWaitsForNobody(t *testing.T) {
 	var none *Board
 	none.Record(history.Event{})
 	none.Begin(Run{})
-	none.End(result.Row{})
+	none.End(Row{})
 	if none.Watched() {
 		t.Error("a nil board is watched")
 	}
@@ -517,38 +501,6 @@ func TestOthersAreRefused(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// TestWarmUpIsToldApart: duplicates of the warm-up are counted as such, whichever comes first.
-func TestWarmUpIsToldApart(t *testing.T) {
-	m := aModel(func([]history.Event) []Duplicate {
-		return []Duplicate{{Room: "r1", Other: "r0", Cause: "raced", AtNS: 50 * ms}, {Room: "r2", Other: "r1", Cause: "raced", AtNS: 310 * ms}}
-	})
-	for _, e := range []history.Event{
-		{Kind: history.KindRun, AtNS: 1, Run: &history.Run{}},
-		{Kind: history.KindRoom, AtNS: 50 * ms, Node: "w-a", Room: "r1", Resource: "g1", State: "starting"},
-		{Kind: history.KindRoom, AtNS: 310 * ms, Node: "w-c", Room: "r2", Resource: "g1", State: "starting"},
-	} {
-		m.add(&e)
-	}
-	early := func(when string, want int64) {
-		t.Helper()
-		m.rooms.changed = true
-		m.judge(320 * ms)
-		if m.rooms.total.unsafe() != 2 || m.rooms.early.unsafe() != want {
-			t.Errorf("%s: %d duplicates, %d of the warm-up, want 2 and %d", when, m.rooms.total.unsafe(), m.rooms.early.unsafe(), want)
-		}
-	}
-	early("before it is known when the measured part began", 2)
-	m.add(&history.Event{Kind: history.KindPhase, AtNS: 100 * ms, State: "measure"})
-	early("then", 1)
-	tiles := figuresOf(lang.English(), m, nil)
-	if last := tiles[len(tiles)-1]; last.Value != "2" || !strings.Contains(last.Note, "1 in the warm-up") {
-		t.Errorf("the page says %+v", last)
-	}
-	if v := lineOf(lang.English(), m.lines[0]); v.At != "warm-up" {
-		t.Errorf("what was told in the warm-up is told of %q", v.At)
-	}
-}
-
 // TestOfferedRateIsDrawnAsItWas: what was set before the measured part holds from its
 // beginning on, and what comes later changes nothing of what was.
 func TestOfferedRateIsDrawnAsItWas(t *testing.T) {
@@ -571,7 +523,7 @@ func TestOfferedRateIsDrawnAsItWas(t *testing.T) {
 func TestWorkloadsHaveVerdictsOfTheirOwn(t *testing.T) {
 	keys := []Key{{"raft", "baseline", history.Matchmaking}, {"raft", "baseline", "mutex"}}
 	m := newModel(Info{Repeats: 1, Rows: keys})
-	m.end(result.Row{Lock: "raft", Scenario: "baseline", Workload: "mutex", Verdict: result.Verdict{Status: result.StatusExpected}})
+	m.end(Row{Key: keys[1], As: "as expected", Cell: func(*lang.Lang) table.Cell { return table.Cell{Mark: table.OK} }})
 	m.begin(Run{Key: keys[0]})
 	v := verdictsOf(lang.English(), m)
 	if len(v.Columns) != 2 || v.Columns[0].Workload != history.Matchmaking || v.Columns[1].Workload != "mutex" {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"locklab/reports/plots"
-	"locklab/reports/result"
 	"locklab/reports/series"
 	"locklab/workloads/history"
 )
@@ -16,7 +15,7 @@ import (
 // model is what the page shows, as far as it is known. One goroutine owns it.
 type model struct {
 	info Info
-	rows map[Key]result.Row // of the combinations that have one
+	rows map[Key]Row // of the combinations that have one
 
 	number int // of the current run, from 1
 	run    *Run
@@ -58,9 +57,6 @@ type fault struct {
 // inForce says whether it was seen to have effects.
 func (f *fault) inForce() bool { return f.beganNS != 0 && f.endedNS == 0 && !f.unproven }
 
-// unreachable is the cause of a duplicate that is the price of going on while cut off.
-const unreachable = "unreachable"
-
 // holdKey names a grant: the names of holds are those of their node.
 type holdKey struct{ node, hold string }
 
@@ -76,8 +72,8 @@ type line struct {
 	atMS   float64 // since the measured part of its run began; negative in the warm-up, NaN if it has no time
 	kind   lineKind
 	words  []string
-	room   string // whose duplicate it is
-	counts []line // those that are one with it, itself included, by their time; it has the words of the last
+	lastNS int64    // when the last that is counted in it was, whose words it has
+	rooms  []string // the duplicates that are counted in it
 }
 
 type lineKind int
@@ -91,7 +87,6 @@ const (
 	lineNode
 	lineDuplicate
 	lineUnreached // a duplicate that is the price of going on while cut off
-	lineWithdrawn // what was taken for a duplicate, and is none
 	lineVerdict
 )
 
@@ -99,7 +94,7 @@ const (
 const keptLines = 40
 
 func newModel(info Info) *model {
-	m := &model{info: info, rows: map[Key]result.Row{}}
+	m := &model{info: info, rows: map[Key]Row{}}
 	if info.Control != nil {
 		m.state = info.Control.State()
 		m.tour = newTour(m.state.Locks)
@@ -129,13 +124,13 @@ func (m *model) begin(r Run) {
 	m.offered = plots.Offer(m.offered, 0, r.OfferedPerS)
 }
 
-func (m *model) end(row result.Row) {
-	m.rows[Key{row.Lock, row.Scenario, row.Workload}] = row
-	m.say(line{kind: lineVerdict, words: []string{row.Lock, row.Scenario, row.Verdict.Status}})
+func (m *model) end(row Row) {
+	m.rows[row.Key] = row
+	m.say(line{kind: lineVerdict, words: []string{row.Lock, row.Scenario, row.As}})
 }
 
-func (m *model) keep(row result.Row) {
-	m.rows[Key{row.Lock, row.Scenario, row.Workload}] = row
+func (m *model) keep(row Row) {
+	m.rows[row.Key] = row
 	m.number += row.Repeats
 }
 
@@ -143,21 +138,30 @@ func (m *model) note(text string) { m.say(line{kind: lineNote, words: []string{t
 
 func (m *model) finish(report string) { m.over, m.report, m.run = true, report, nil }
 
-// say tells something in its place by its time, as it may be heard of late. What happens
-// again and again is one line, of when it began.
+// say tells something in its place by its time, as it may be heard of late. Duplicates with nothing
+// but others between them are one line, of when the first began.
 func (m *model) say(l line) {
-	l.atMS = math.NaN()
+	l.atMS, l.lastNS = math.NaN(), l.atNS
 	switch {
 	case l.atNS != 0 && m.measureNS != 0:
 		l.atMS = m.at(l.atNS)
 	case l.atNS != 0:
 		l.atMS = math.Inf(-1)
 	}
-	at := m.place(l)
-	if n, is := m.again(l, at); is {
-		l = m.lines[n].with(l)
+	at := len(m.lines)
+	for at > 0 && l.atNS != 0 && m.lines[at-1].atNS > l.atNS {
+		at--
+	}
+	if n := m.again(l, at); n >= 0 {
+		was := m.lines[n]
+		if was.lastNS > l.lastNS {
+			l.words, l.lastNS = was.words, was.lastNS
+		}
+		if was.atNS < l.atNS {
+			l.atNS, l.atMS, at = was.atNS, was.atMS, n
+		}
+		l.rooms = append(was.rooms, l.rooms...)
 		m.lines = slices.Delete(m.lines, n, n+1)
-		at = min(at, n)
 	} else if at > 0 && l.kind == lineFaultBegan && m.lines[at-1].kind == lineFaultAsked && slices.Equal(m.lines[at-1].words[:2], l.words[:2]) {
 		m.lines[at-1] = l
 		return
@@ -168,83 +172,41 @@ func (m *model) say(l line) {
 	}
 }
 
-// place is where a line stands by its time.
-func (m *model) place(l line) int {
-	at := len(m.lines)
-	for at > 0 && l.atNS != 0 && m.lines[at-1].atNS > l.atNS {
-		at--
+// again is the line that a new one at a place is counted in; -1 if there is none.
+func (m *model) again(l line, at int) int {
+	counted := func(n int) bool { return m.lines[n].kind == lineDuplicate || m.lines[n].kind == lineUnreached }
+	if len(l.rooms) == 0 {
+		return -1
 	}
-	return at
-}
-
-// counted says whether lines of the kind that nothing else came between are one.
-func (k lineKind) counted() bool {
-	return k == lineDuplicate || k == lineUnreached || k == lineWithdrawn
-}
-
-// again is the line that a new one at a place is counted in.
-func (m *model) again(l line, at int) (n int, is bool) {
-	for n = at - 1; n >= 0 && l.kind.counted() && m.lines[n].kind.counted(); n-- {
+	for n := at - 1; n >= 0 && counted(n); n-- {
 		if m.lines[n].kind == l.kind {
-			return n, true
+			return n
 		}
 	}
-	for n = at; n < len(m.lines) && l.kind.counted() && m.lines[n].kind.counted(); n++ {
+	for n := at; n < len(m.lines) && counted(n); n++ {
 		if m.lines[n].kind == l.kind {
-			return n, true
+			return n
 		}
 	}
-	return 0, false
+	return -1
 }
 
-// all are the lines that one is made of.
-func (l line) all() []line {
-	if len(l.counts) > 0 {
-		return l.counts
-	}
-	return []line{l}
-}
-
-// with is a line that counts another one of its kind, mostly the latest.
-func (l line) with(other line) line {
-	all := l.all()
-	n := len(all)
-	for n > 0 && all[n-1].atNS > other.atNS {
-		n--
-	}
-	return one(slices.Insert(all, n, other))
-}
-
-// one is the line that several are told in.
-func one(all []line) line {
-	l := all[0]
-	if l.words = all[len(all)-1].words; len(all) > 1 {
-		l.counts = all
-	}
-	return l
-}
-
-// unsay takes back what was said of a duplicate, as it is another one now.
-func (m *model) unsay(room string, kind lineKind) {
-	for n, l := range m.lines {
-		all := l.all()
-		i := slices.IndexFunc(all, func(o line) bool { return o.room == room })
-		if l.kind != kind || i < 0 {
-			continue
+// unsay takes back what was said of a duplicate, as it is another one now, or none.
+func (m *model) unsay(room string) {
+	for n := range m.lines {
+		if i := slices.Index(m.lines[n].rooms, room); i >= 0 {
+			if m.lines[n].rooms = slices.Delete(m.lines[n].rooms, i, i+1); len(m.lines[n].rooms) == 0 {
+				m.lines = slices.Delete(m.lines, n, n+1)
+			}
+			return
 		}
-		m.lines = slices.Delete(m.lines, n, n+1)
-		if all = slices.Delete(all, i, i+1); len(all) > 0 {
-			l = one(all)
-			m.lines = slices.Insert(m.lines, m.place(l), l)
-		}
-		return
 	}
 }
 
 // add folds an event of the current run, in any order.
 func (m *model) add(e *history.Event) {
-	if m.run == nil {
-		return // what is said of a run that has not begun, or is over
+	if m.run == nil || strings.HasPrefix(e.Resource, history.CanaryPrefix) { // a run that has not begun or is over; what counts in outages only
+		return
 	}
 	switch e.Kind {
 	case history.KindPhase:
@@ -391,22 +353,19 @@ func (m *model) judge(nowNS int64) {
 	if m.run == nil || m.info.Duplicates == nil || !m.rooms.changed {
 		return
 	}
-	found, withdrawn := m.rooms.judge(m.info.Duplicates, m.measureNS, nowNS)
+	found, withdrawn := m.rooms.judge(m.info.Duplicates, nowNS)
 	for _, room := range withdrawn {
 		delete(m.marks, room)
-		m.say(line{atNS: nowNS, kind: lineWithdrawn, words: []string{m.rooms.group(room), m.rooms.worker(room)}})
+		m.unsay(room)
 	}
 	for _, d := range found {
-		delete(m.marks, d.Room)
-		if m.measureNS != 0 && d.Cause != unreachable { // that is no violation to the checker either
+		kind := lineDuplicate
+		if d.Unreachable {
+			kind = lineUnreached
+		} else if m.measureNS != 0 {
 			m.marks[d.Room] = m.at(d.AtNS)
 		}
-		kind, other := lineDuplicate, lineUnreached
-		if d.Cause == unreachable {
-			kind, other = other, kind
-		}
-		m.unsay(d.Room, other)
-		m.say(line{atNS: d.AtNS, kind: kind, room: d.Room, words: []string{m.rooms.group(d.Room), m.rooms.worker(d.Room), m.rooms.worker(d.Other), d.Cause}})
+		m.say(line{atNS: d.AtNS, kind: kind, rooms: []string{d.Room}, words: []string{m.rooms.group(d.Room), m.rooms.worker(d.Room), m.rooms.worker(d.Other)}})
 	}
 }
 

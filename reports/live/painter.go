@@ -9,10 +9,10 @@ import (
 	"slices"
 	"time"
 
-	"locklab/reports"
 	"locklab/reports/lang"
 	"locklab/reports/plots"
 	"locklab/reports/series"
+	"locklab/reports/table"
 	"locklab/workloads/history"
 )
 
@@ -187,17 +187,13 @@ func figuresOf(say *lang.Lang, m *model, bins []series.Bin) (all []figureView) {
 		figureView{Name: say.Text("p99, now"), Value: slowest},
 		figureView{Name: say.Text("requests served"), Value: served})
 	if m.run.Workload == history.Matchmaking {
-		unsafe := m.rooms.total.unsafe()
 		class := "ok"
-		if unsafe > 0 {
+		if m.rooms.duplicates > 0 {
 			class = "bad"
 		}
-		f := figureView{Name: say.Text("duplicates"), Value: lang.Group(unsafe), Class: class, Note: say.Count(m.rooms.created, "of 1 room, with the warm-up", "of %s rooms, with the warm-up")}
-		if early := m.rooms.early.unsafe(); early > 0 {
-			f.Note += ", " + say.Sprintf("%s in the warm-up", lang.Group(early))
-		}
-		if unreached := m.rooms.total[unreachable]; unreached > 0 {
-			f.Note += ", " + say.Sprintf("+%s unreachable", lang.Group(unreached))
+		f := figureView{Name: say.Text("duplicates"), Value: lang.Group(m.rooms.duplicates), Class: class, Note: say.Count(m.rooms.created, "of 1 room", "of %s rooms")}
+		if m.rooms.unreachable > 0 {
+			f.Note += ", " + say.Sprintf("+%s unreachable", lang.Group(m.rooms.unreachable))
 		}
 		all = append(all, f)
 	}
@@ -259,7 +255,7 @@ type verdictRow struct {
 
 type verdictCell struct {
 	There, Running, Done bool
-	reports.Outcome
+	table.Cell
 }
 
 func verdictsOf(say *lang.Lang, m *model) (v verdictsView) {
@@ -278,8 +274,7 @@ func verdictsOf(say *lang.Lang, m *model) (v verdictsView) {
 			key := Key{lock, column.Scenario, column.Workload}
 			c := verdictCell{There: slices.Contains(m.info.Rows, key), Running: m.run != nil && m.run.Key == key}
 			if row, done := m.rows[key]; done {
-				c.Done, c.Outcome = true, reports.OutcomeOf(say, row)
-				c.Lines = c.Lines[:min(len(c.Lines), shownFigures)]
+				c.Done, c.Cell = true, row.Cell(say)
 			}
 			row.Cells = append(row.Cells, c)
 		}
@@ -297,9 +292,6 @@ func verdictsOf(say *lang.Lang, m *model) (v verdictsView) {
 func (m *model) manyWorkloads() bool {
 	return slices.ContainsFunc(m.info.Rows, func(k Key) bool { return k.Workload != m.info.Rows[0].Workload })
 }
-
-// shownFigures of a verdict are what it let happen, refused and stopped; the report has all.
-const shownFigures = 3
 
 type lineView struct{ At, Class, Shape, Text string }
 
@@ -342,19 +334,14 @@ func lineOf(say *lang.Lang, l line) lineView {
 		v.Text = w[0] + ": " + say.Tell(series.NodeText(w[1]))
 	case lineDuplicate:
 		v.Class, v.Shape = "bad", "✗"
-		v.Text = say.Sprintf("A second room of %s began on %s while one on %s was starting or had free seats: %s", w[0], w[1], w[2], say.Term(w[3]))
-		if times := len(l.counts); times > 1 {
-			v.Text = say.Sprintf("%d duplicates since then. The last one of %s began on %s while one on %s was starting or had free seats: %s", times, w[0], w[1], w[2], say.Term(w[3]))
+		v.Text = say.Sprintf("A second room of %s began on %s while one on %s was starting or had free seats", w[0], w[1], w[2])
+		if times := len(l.rooms); times > 1 {
+			v.Text = say.Sprintf("%d duplicates since then. The last one of %s began on %s while one on %s was starting or had free seats", times, w[0], w[1], w[2])
 		}
 	case lineUnreached:
 		v.Shape, v.Text = "⊠", say.Sprintf("A second room of %s began on %s: the one on %s could not be reached", w[0], w[1], w[2])
-		if times := len(l.counts); times > 1 {
+		if times := len(l.rooms); times > 1 {
 			v.Text = say.Sprintf("%d unreachable duplicates since then. The last one of %s began on %s: the one on %s could not be reached", times, w[0], w[1], w[2])
-		}
-	case lineWithdrawn:
-		v.Text = say.Sprintf("The room of %s on %s is no duplicate after all: what came since then shows that", w[0], w[1])
-		if times := len(l.counts); times > 1 {
-			v.Text = say.Sprintf("%d rooms are no duplicates after all: what came since then shows that", times)
 		}
 	case lineVerdict:
 		v.Text = say.Sprintf("%s under %s", w[0], w[1]) + ": " + say.Term(w[2])

@@ -26,15 +26,9 @@ type rooms struct {
 	changed bool  // since they were judged
 	seenNS  int64 // when they were judged last, with all that was known by then
 	created int64
-	total   causes // of the whole run
-	early   causes // of its warm-up
+	// The duplicates of the run so far.
+	duplicates, unreachable int64
 }
-
-// causes count duplicates by why they are.
-type causes map[string]int64
-
-// unsafe are those that a lock should have prevented.
-func (c causes) unsafe() int64 { return c["raced"] + c["overlooked"] }
 
 // room is what its worker said of it.
 type room struct {
@@ -42,15 +36,13 @@ type room struct {
 	state     string
 	sinceNS   int64 // of its state
 	startNS   int64
-	untilNS   int64  // it takes players no more; 0 while it does
-	cause     string // why it is a duplicate; "" if it is none
-	other     string
+	untilNS   int64 // it takes players no more; 0 while it does
 	duplicate bool
-	early     bool // a duplicate of the warm-up
+	excused   bool // an unreachable one
 }
 
 func newRooms() rooms {
-	return rooms{orders: map[string]history.Event{}, byName: map[string]*room{}, total: causes{}, early: causes{}}
+	return rooms{orders: map[string]history.Event{}, byName: map[string]*room{}}
 }
 
 func (r *rooms) add(e *history.Event) {
@@ -95,11 +87,10 @@ func (r *rooms) addState(e *history.Event) {
 	}
 }
 
-// judge gives the rooms of the last seconds to the checker, and returns the duplicates that
-// are new, or are now unreachable ones, or are no more, and the rooms that were
-// taken for duplicates and are none. What was old at the last judgement keeps the one it got
+// judge gives the rooms of the last seconds to the checker, and returns the duplicates that are
+// new or are of the other kind now, and the rooms that are no more what they were taken for. What was old at the last judgement keeps the one it got
 // then: on a busy machine that may be longer ago than a judgement takes to settle.
-func (r *rooms) judge(duplicates func([]history.Event) []Duplicate, measureNS, nowNS int64) (found []Duplicate, withdrawn []string) {
+func (r *rooms) judge(duplicates func([]history.Event) []Duplicate, nowNS int64) (found []Duplicate, withdrawn []string) {
 	if r.changed = false; r.head == nil {
 		return nil, nil
 	}
@@ -132,14 +123,14 @@ func (r *rooms) judge(duplicates func([]history.Event) []Duplicate, measureNS, n
 		}
 		d, is := judged[name]
 		r.count(one, -1)
-		switch {
-		case is && (!one.duplicate || (one.cause == unreachable) != (d.Cause == unreachable)):
-			found = append(found, d)
-		case one.duplicate && !is:
+		changed := is != one.duplicate || is && one.excused != d.Unreachable
+		if changed && one.duplicate {
 			withdrawn = append(withdrawn, name)
 		}
-		one.duplicate, one.cause, one.other = is, d.Cause, d.Other
-		one.early = measureNS == 0 || d.AtNS < measureNS
+		if changed && is {
+			found = append(found, d)
+		}
+		one.duplicate, one.excused = is, d.Unreachable
 		r.count(one, 1)
 	}
 	slices.SortFunc(found, func(a, b Duplicate) int { return cmp.Or(cmp.Compare(a.AtNS, b.AtNS), cmp.Compare(a.Room, b.Room)) })
@@ -150,12 +141,11 @@ func (r *rooms) judge(duplicates func([]history.Event) []Duplicate, measureNS, n
 
 // count adds a room to the duplicates, or takes it away, if it is one.
 func (r *rooms) count(one *room, by int64) {
-	if !one.duplicate {
-		return
-	}
-	r.total[one.cause] += by
-	if one.early {
-		r.early[one.cause] += by
+	switch {
+	case one.excused:
+		r.unreachable += by
+	case one.duplicate:
+		r.duplicates += by
 	}
 }
 

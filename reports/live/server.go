@@ -13,8 +13,8 @@ import (
 
 	"locklab/internal/httpapi"
 	"locklab/locks/clock"
-	"locklab/reports"
 	"locklab/reports/lang"
+	"locklab/reports/page"
 )
 
 //go:embed assets
@@ -41,7 +41,7 @@ func (b *Board) Handler(names ...string) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	base, err := reports.Style()
+	base, err := page.Style()
 	if err != nil {
 		return nil, err
 	}

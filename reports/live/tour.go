@@ -47,7 +47,7 @@ type counts struct {
 }
 
 func (m *model) counts() counts {
-	return counts{m.okay, m.all - m.okay, m.rooms.total.unsafe(), m.rooms.total[unreachable]}
+	return counts{m.okay, m.all - m.okay, m.rooms.duplicates, m.rooms.unreachable}
 }
 
 func (c counts) since(base counts) counts {

@@ -39,7 +39,7 @@ const (
 // Room is what a worker hosts.
 type Room struct {
 	State string // starting, open or full
-	Cause string // of a duplicate: raced, overlooked or unreachable; "" if it is none
+	Cause string // duplicate or unreachable; "" if it is neither
 	Title string // in words
 }
 

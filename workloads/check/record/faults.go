@@ -2,7 +2,6 @@ package record
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strings"
 
@@ -60,14 +59,15 @@ func (s *scribe) settleFaults() {
 		if !f.Proven || f.Asked == Never {
 			continue
 		}
-		until := int64(Never)
-		if f.Heal < Never {
-			until = max(f.Heal, f.Began+1)
+		until := f.Heal
+		if until < Never {
+			until = max(until, f.Began+1)
 		}
-		if r.Measure < r.Drain && (f.Began >= r.Drain || until <= r.Measure) {
+		switch {
+		case r.Measure < r.Drain && (f.Began >= r.Drain || until <= r.Measure):
 			f.Proven, f.Why = false, "not in force in the measured part"
-		} else if why := s.missed(f); why != "" {
-			f.Proven, f.Why = false, why
+		case s.missed(f):
+			f.Proven, f.Why = false, "it hit no holder"
 		}
 	}
 	slices.SortStableFunc(r.Faults, func(a, b Fault) int { return cmp.Compare(min(a.Asked, a.Began), min(b.Asked, b.Began)) })
@@ -79,69 +79,35 @@ func (f *Fault) Stops() bool {
 }
 
 // missed says that a fault that was aimed at a holder, or at a point of a client's work, hit
-// another. A holder that is stopped must have held from before that until it went on; one that
-// is killed must not have begun to release; one that is cut off must have held when it was.
-func (s *scribe) missed(f *Fault) string {
-	_, rest, at := strings.Cut(f.Target, history.TargetAt)
+// another: no node held when it was cut off or stood still, or had come to the point by then.
+func (s *scribe) missed(f *Fault) bool {
+	_, rest, aimed := strings.Cut(f.Target, history.TargetAt)
 	work, _, _ := strings.Cut(rest, " ")
-	if at {
-		return s.missedPoint(f, work)
-	}
 	target, _, _ := strings.Cut(f.Target, " ")
 	kind, resource, of := strings.Cut(target, ":")
-	aimed := kind == history.TargetHolder && !of || kind == history.TargetHolderOf && of
-	if !aimed || !f.Stops() && len(f.From) == 0 {
-		return ""
+	holder := kind == history.TargetHolder && !of || kind == history.TargetHolderOf && of
+	if !aimed && (!holder || !f.Stops() && len(f.From) == 0) {
+		return false
 	}
 	for i := range s.run.Nodes {
-		n := &s.run.Nodes[i]
-		hit := Span{f.Began, f.Began}
+		n, hit := &s.run.Nodes[i], f.Began
 		switch {
 		case slices.Contains(f.Nodes, s.list[n.Name]):
-			hit = n.hitTime(f.Asked, s.run.End)
+			stood := slices.IndexFunc(n.Away, func(away Span) bool { return away.From >= f.Asked })
+			if stood < 0 {
+				continue
+			}
+			hit = n.Away[stood].From
 		case len(f.Nodes) > 0 || !slices.Contains(f.From, n.Host):
 			continue
 		}
-		if slices.ContainsFunc(s.run.Acquires, func(a Acquire) bool {
-			return a.Node == n.Name && (resource == "" || s.list[a.Resource] == resource) && a.Granted() && a.At <= hit.From && min(a.Stopped, a.Lost) >= hit.To
+		if aimed && slices.ContainsFunc(s.points, func(p point) bool {
+			return p.node == n.Name && p.point == work && p.at >= f.Asked && p.at <= hit
+		}) || !aimed && slices.ContainsFunc(s.run.Acquires, func(a Acquire) bool {
+			return a.Node == n.Name && (resource == "" || s.list[a.Resource] == resource) && a.Granted() && a.At <= hit && min(a.Stopped, a.Lost) >= hit
 		}) {
-			return ""
+			return false
 		}
 	}
-	return "no hold was hit"
-}
-
-// missedPoint names a node that did not come to the point of its work before it stood still.
-func (s *scribe) missedPoint(f *Fault, work string) string {
-	for _, name := range f.Nodes {
-		node, _ := s.find(name)
-		hit := s.run.Node(node).hitTime(f.Asked, s.run.End)
-		if !slices.ContainsFunc(s.points, func(p point) bool {
-			return p.node == name && p.point == work && p.at >= f.Asked && p.at <= hit.From
-		}) {
-			return brief(name) + " was not stopped at the point " + brief(work)
-		}
-	}
-	return ""
-}
-
-// hitTime is from when a node stood still, after it was asked to, until it may have gone on;
-// for ever if it was killed.
-func (n *Node) hitTime(asked, end int64) Span {
-	hit := Span{math.MinInt64, Never} // nothing is old enough to be hit then
-	if n == nil {
-		return hit
-	}
-	for _, e := range n.Events {
-		switch {
-		case e.At < asked:
-		case e.State == history.NodeKilled:
-			return Span{e.At, Never}
-		case e.State == history.NodePaused && hit.From == math.MinInt64:
-			hit = Span{e.At, end} // where it stood still to the end
-		case e.State == history.NodeResumed && hit.From != math.MinInt64:
-			return Span{hit.From, cmp.Or(e.Asked, e.At)}
-		}
-	}
-	return hit
+	return true
 }

@@ -108,46 +108,39 @@ func validHead(e *history.Event, begun bool) error {
 	case e.Kind != history.KindRun || e.Run == nil:
 		return errNoRun
 	}
-	run := e.Run
+	run, expect := e.Run, history.Expect{}
+	if run.Expect != nil {
+		expect = *run.Expect
+	}
 	const (
 		mostPS   = 1e9
 		longName = 200
 	)
-	workloads := []string{history.Matchmaking, history.Mutex, history.FencedWrite, history.Handoff}
-	least := 0.0 // closed loops offer nothing
-	if run.Workload == history.Matchmaking {
+	workloads, least := []string{history.Matchmaking, history.Mutex, history.FencedWrite, history.Handoff}, 0.0
+	if run.Workload == history.Matchmaking { // closed loops offer nothing
 		least = 1e-6
 	}
-	switch {
-	case run.Lock == "" || len(run.Lock) > longName:
-		return fmt.Errorf("run.lock %q: want the name of a lock", brief(run.Lock))
-	case len(run.Scenario) > longName:
-		return fmt.Errorf("run.scenario %q: want the name of a scenario", brief(run.Scenario))
-	case !slices.Contains(workloads, run.Workload):
-		return fmt.Errorf("run.workload %q: want one of %s", brief(run.Workload), strings.Join(workloads, ", "))
-	case run.DurationNS < int64(time.Millisecond):
-		return fmt.Errorf("run.duration_ns %d: want at least %d, a millisecond", run.DurationNS, time.Millisecond)
-	case !(run.OfferedPS >= least && run.OfferedPS <= mostPS):
-		return fmt.Errorf("run.offered_per_s %v: want %g to %g", run.OfferedPS, least, mostPS)
-	case run.Expect != nil:
-		return validExpect(run.Expect)
-	}
-	return nil
-}
-
-// validExpect refuses words that no verdict could be judged by.
-func validExpect(e *history.Expect) error {
-	if e.Safety != "" && e.Safety != result.Safe && e.Safety != result.Unsafe {
-		return fmt.Errorf("run.expect.safety %q: want %s or %s", brief(e.Safety), result.Safe, result.Unsafe)
-	}
-	for _, l := range e.Liveness {
-		if l != result.Live && l != result.Stalls && l != result.Down {
-			return fmt.Errorf("run.expect.liveness %q: want %s, %s or %s", brief(l), result.Live, result.Stalls, result.Down)
-		}
-	}
-	for _, share := range []float64{e.Availability.Outside, e.Availability.During} {
-		if !(share >= 0 && share <= 1) {
-			return fmt.Errorf("run.expect.availability %v: want shares from 0 to 1", share)
+	words := []string{result.Live, result.Stalls, result.Down}
+	share := func(v float64) bool { return v >= 0 && v <= 1 }
+	for _, field := range []struct {
+		valid      bool
+		name, want string
+		have       any
+	}{
+		{run.Lock != "" && len(run.Lock) <= longName, "lock", "the name of a lock", brief(run.Lock)},
+		{len(run.Scenario) <= longName, "scenario", "the name of a scenario", brief(run.Scenario)},
+		{slices.Contains(workloads, run.Workload), "workload", "one of " + strings.Join(workloads, ", "), brief(run.Workload)},
+		{run.DurationNS >= int64(time.Millisecond), "duration_ns", "at least a millisecond", run.DurationNS},
+		{run.OfferedPS >= least && run.OfferedPS <= mostPS, "offered_per_s", fmt.Sprintf("%g to %g", least, mostPS), run.OfferedPS},
+		{slices.Contains([]string{"", result.Safe, result.Unsafe}, expect.Safety), "expect.safety", result.Safe + " or " + result.Unsafe, brief(expect.Safety)},
+		{
+			!slices.ContainsFunc(expect.Liveness, func(l string) bool { return !slices.Contains(words, l) }),
+			"expect.liveness", "any of " + strings.Join(words, ", "), brief(strings.Join(expect.Liveness, ", ")),
+		},
+		{share(expect.Availability.Outside) && share(expect.Availability.During), "expect.availability", "shares from 0 to 1", expect.Availability},
+	} {
+		if !field.valid {
+			return fmt.Errorf("run.%s: have %v, want %s", field.name, field.have, field.want)
 		}
 	}
 	return nil

@@ -55,7 +55,7 @@ type Run struct {
 	// Missing and Contradictions are what the reading found, for package sound.
 	Missing, Contradictions Flaws
 
-	names table
+	names map[string]Name
 	holds []int32 // by name: 1 + the place of its acquisition; see [Run.Hold]
 }
 
@@ -175,6 +175,12 @@ type Fault struct {
 	KeptNS, DelayNS           int64
 	Proven, Away              bool
 	Why                       string
+	Log                       []string // the last lines of a node that ended unasked
+}
+
+// Unasked says that no scenario asked for it.
+func (f *Fault) Unasked() bool {
+	return slices.Contains([]string{history.FaultHostLoss, history.FaultNodeLoss, history.FaultStandstill, history.FaultByHand}, f.Kind)
 }
 
 // Cuts says that it is about links between hosts.
@@ -191,6 +197,7 @@ type Node struct {
 	Deaths []Death     // the same, with more
 	Starts int
 	Left   bool // it goes on after the run
+	Acts   bool // it recorded more than its own life
 }
 
 // Death is the end of a process. It was Seen at one moment, and may have happened since Asked,
@@ -238,20 +245,20 @@ func (r *Run) Node(name Name) *Node {
 	return &r.Nodes[i]
 }
 
-// Hold finds the acquisition of a hold, a canary's too; nil if the history has none of it.
+// Hold finds the acquisition of a hold; nil if the history has none of it.
 func (r *Run) Hold(hold Name) *Acquire {
-	if hold == 0 || int(hold) >= len(r.holds) || r.holds[hold] == 0 {
+	if int(hold) >= len(r.holds) || r.holds[hold] == 0 {
 		return nil
 	}
-	if n := int(r.holds[hold]) - 1; n < len(r.Acquires) {
-		return &r.Acquires[n]
-	} else {
-		return &r.Canaries[n-len(r.Acquires)]
-	}
+	return &r.Acquires[r.holds[hold]-1]
 }
 
-// NameOf is the number of a string; false if the history does not have it.
-func (r *Run) NameOf(s string) (Name, bool) { return r.names.find(s) }
+// NameOf is the number of a string that is no hold, order or room; false if the history does not
+// have it.
+func (r *Run) NameOf(s string) (Name, bool) {
+	n, known := r.names[s]
+	return n, known
+}
 
 // Machine is a sample of one machine; Host "" is the controller's.
 type Machine struct {

@@ -49,7 +49,7 @@ const (
 // point says that a process had come to a point of its work.
 type point struct {
 	at    int64
-	node  string
+	node  Name
 	point string
 }
 
@@ -85,9 +85,9 @@ func (s *scribe) add(e *history.Event) {
 	node := s.name(e.Node)
 	switch {
 	case e.Seq > 0:
-		s.number(node, e.Seq)
+		s.keep(node, e.Seq)
 	case e.Line > 0:
-		s.number(0, e.Line)
+		s.keep(0, e.Line)
 	default:
 		s.bare++
 	}
@@ -107,27 +107,27 @@ func (s *scribe) add(e *history.Event) {
 		s.addEnd(e, node)
 	case history.KindMatch:
 		s.first = min(s.first, e.FromNS)
-		r.Requests = append(r.Requests, Request{
+		r.Requests = push(r.Requests, Request{
 			From: e.FromNS, Sent: e.SentNS, At: e.AtNS, Node: node, Client: s.name(e.Client), Resource: s.name(e.Resource),
-			ErrorKind: s.name(e.Error), Room: s.name(e.Room), Worker: s.name(e.Worker), Outcome: outcomeOf(e), Count: countOf(e),
+			ErrorKind: s.name(e.Error), Room: s.unique(e.Room), Worker: s.name(e.Worker), Outcome: outcomeOf(e), Count: countOf(e),
 		})
 	case history.KindOrder:
 		o := Order{
 			From: e.FromNS, Sent: e.SentNS, At: e.AtNS, Err: e.ErrNS, Node: node, Resource: s.name(e.Resource), Worker: s.name(e.Worker),
-			ID: s.name(e.Order), Room: s.name(e.Room), Hold: s.name(e.Hold), Outcome: outcomeOf(e),
+			ID: s.unique(e.Order), Room: s.unique(e.Room), Hold: s.unique(e.Hold), Outcome: outcomeOf(e),
 		}
 		for _, name := range e.Unreachable {
 			o.Unreachable = append(o.Unreachable, s.name(name))
 		}
 		r.Orders = append(r.Orders, o)
 	case history.KindRoom:
-		r.Rooms = append(r.Rooms, RoomEvent{
-			At: e.AtNS, Err: e.ErrNS, Room: s.name(e.Room), Order: s.name(e.Order), Worker: node, Resource: s.name(e.Resource),
+		r.Rooms = push(r.Rooms, RoomEvent{
+			At: e.AtNS, Err: e.ErrNS, Room: s.unique(e.Room), Order: s.unique(e.Order), Worker: node, Resource: s.name(e.Resource),
 			Client: s.name(e.Client), State: roomStateOf(e.State),
 		})
 	case history.KindRead, history.KindWrite:
 		r.Accesses = append(r.Accesses, Access{
-			At: e.AtNS, Err: e.ErrNS, Node: node, By: s.name(e.Client), Resource: s.name(e.Resource), Hold: s.name(e.Hold),
+			At: e.AtNS, Err: e.ErrNS, Node: node, By: s.name(e.Client), Resource: s.name(e.Resource), Hold: s.unique(e.Hold),
 			Token: e.Token, Version: e.Version, Base: e.Base, Kind: accessOf(e),
 		})
 	case history.KindGrant:
@@ -155,7 +155,7 @@ func (s *scribe) addRare(e *history.Event, node Name) {
 		n.Host = cmp.Or(n.Host, e.Host)
 		n.Events = append(n.Events, NodeEvent{At: e.AtNS, Asked: e.FromNS, State: e.State, Why: e.Error, Log: e.Log})
 	case history.KindPoint:
-		s.points = append(s.points, point{e.AtNS, e.Node, e.State})
+		s.points = append(s.points, point{e.AtNS, node, e.State})
 	case history.KindFault:
 		s.addFault(e)
 	case history.KindClock:
@@ -186,12 +186,12 @@ func (s *scribe) addAcquire(e *history.Event, node Name) {
 		s.acquires = append(s.acquires, make([]Acquire, 0, block))
 	}
 	list := &s.acquires[len(s.acquires)-1]
-	*list = append(*list, Acquire{
-		From: e.FromNS, Sent: e.SentNS, At: e.AtNS, Err: e.ErrNS, Token: e.Token, Messages: e.Messages, Wakeups: e.Wakeups,
-		Node: node, Client: s.name(e.Client), Resource: s.name(e.Resource), ErrorKind: s.name(e.Error), Hold: s.name(e.Hold),
-		Count: countOf(e), Outcome: outcomeOf(e), Stopped: Never, Lost: Never, Answered: Never, Killed: Never, Until: Never,
-	})
+	*list = (*list)[:len(*list)+1]
 	a := &(*list)[len(*list)-1]
+	a.From, a.Sent, a.At, a.Err, a.Token, a.Messages, a.Wakeups = e.FromNS, e.SentNS, e.AtNS, e.ErrNS, e.Token, e.Messages, e.Wakeups
+	a.Node, a.Client, a.Resource, a.ErrorKind, a.Hold = node, s.name(e.Client), s.name(e.Resource), s.name(e.Error), s.unique(e.Hold)
+	a.Count, a.Outcome = countOf(e), outcomeOf(e)
+	a.Stopped, a.Lost, a.Answered, a.Killed, a.Until = Never, Never, Never, Never, Never
 	s.first = min(s.first, a.From)
 	switch {
 	case a.Granted():
@@ -200,7 +200,7 @@ func (s *scribe) addAcquire(e *history.Event, node Name) {
 			s.run.Contradictions.Add("the acquisition of hold %s, twice", brief(e.Hold))
 		}
 		*at = int32((len(s.acquires)-1)*block + len(*list)) //nolint:gosec // far below
-	case a.Outcome == OK:
+	case a.Outcome == OK && !strings.HasPrefix(e.Resource, history.CanaryPrefix): // of theirs there are none
 		s.run.Missing.Add("the name of a hold that %s got", brief(e.Client))
 	}
 }
@@ -208,7 +208,7 @@ func (s *scribe) addAcquire(e *history.Event, node Name) {
 // holdAt is where the place of a hold's acquisition is kept, 1 for the first.
 func (s *scribe) holdAt(hold Name) *int32 {
 	for len(s.run.holds) <= int(hold) {
-		s.run.holds = append(s.run.holds, 0)
+		s.run.holds = push(s.run.holds, 0)
 	}
 	return &s.run.holds[hold]
 }
@@ -217,7 +217,7 @@ func (s *scribe) addEnd(e *history.Event, node Name) {
 	if e.Hold == "" {
 		return
 	}
-	end := holdEnd{s.name(e.Hold), node, s.name(e.Resource), lost, e.AtNS, Never, e.ErrNS}
+	end := holdEnd{s.unique(e.Hold), node, s.name(e.Resource), lost, e.AtNS, Never, e.ErrNS}
 	switch {
 	case e.Kind == history.KindReleasing:
 		end.end = releasing
@@ -269,12 +269,12 @@ func (s *scribe) node(name Name) *Node {
 	return n
 }
 
-// number keeps a number that an event of the node bears.
-func (s *scribe) number(node Name, n uint64) {
+// keep keeps a number that an event of the node bears.
+func (s *scribe) keep(node Name, n uint64) {
 	for len(s.numbers) <= int(node) {
 		s.numbers = append(s.numbers, nil)
 	}
-	s.numbers[node] = append(s.numbers[node], n)
+	s.numbers[node] = push(s.numbers[node], n)
 }
 
 func countOf(e *history.Event) uint32 { return uint32(min(max(e.Count, 1), math.MaxUint32)) } //nolint:gosec // bounded
@@ -299,10 +299,4 @@ func accessOf(e *history.Event) AccessKind {
 		return RefusedWrite
 	}
 	return Untold
-}
-
-// canary says whether a resource is that of a canary, or one that capacity is measured with,
-// whose single holds count in nothing.
-func sortOf(resource string) (canary, ignored bool) {
-	return strings.HasPrefix(resource, history.CanaryPrefix), strings.Contains(resource, history.CapacityResource)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"locklab/workloads/history"
 	"locklab/workloads/loadgen"
@@ -21,12 +22,10 @@ func (s *scribe) settle() *Run {
 	}
 	s.settleAcquires()
 	s.widen()
-	r.Names, r.names = s.list, s.table
+	r.Names, r.names = s.list, s.few
 	slices.SortStableFunc(r.Canaries, func(a, b Acquire) int { return cmp.Compare(a.At, b.At) })
 	slices.SortStableFunc(r.Orders, func(a, b Order) int { return cmp.Compare(a.At, b.At) })
 	slices.SortStableFunc(r.Grants, func(a, b Grant) int { return cmp.Compare(a.At, b.At) })
-	s.place(r.Acquires, 0)
-	s.place(r.Canaries, len(r.Acquires))
 	s.settleFaults()
 	s.checkNumbers()
 	if r.Ended && r.Complete() {
@@ -37,15 +36,6 @@ func (s *scribe) settle() *Run {
 		}
 	}
 	return r
-}
-
-// place notes where the acquisitions of holds are now, after as many others.
-func (s *scribe) place(list []Acquire, before int) {
-	for i := range list {
-		if a := &list[i]; a.Granted() {
-			s.run.holds[a.Hold] = int32(before + i + 1) //nolint:gosec // far below
-		}
-	}
 }
 
 // Complete says that the history is one of the lab, which says what was expected and records
@@ -91,12 +81,22 @@ func (s *scribe) settleNodes() {
 	for name := range r.Head.NodeHosts {
 		s.node(s.name(name))
 	}
+	acts := func(name Name) { s.node(name).Acts = true }
 	for _, list := range s.acquires {
 		for i := range list {
 			if i == 0 || list[i].Node != list[i-1].Node {
-				s.node(list[i].Node)
+				acts(list[i].Node)
 			}
 		}
+	}
+	for i := range r.Orders {
+		acts(r.Orders[i].Node)
+	}
+	for i := range r.Rooms {
+		acts(r.Rooms[i].Worker)
+	}
+	for i := range r.Accesses {
+		acts(r.Accesses[i].Node)
 	}
 	delete(s.nodes, 0)
 	for _, name := range slices.Sorted(maps.Keys(s.nodes)) {
@@ -159,89 +159,50 @@ func (s *scribe) settleLife(n *Node) {
 	}
 }
 
-// settleAcquires ends the holds of processes that ended, and groups the acquisitions by
-// their resources.
+// settleAcquires sorts the acquisitions, each of which it moves once, and ends the holds of
+// processes that ended. Of the holds that capacity is measured with none counts.
 func (s *scribe) settleAcquires() {
 	r := s.run
-	count := make([]int, len(s.list)) // of each resource, then where its next one goes
-	for _, list := range s.acquires {
-		for i := range list {
-			count[list[i].Resource]++
-		}
-	}
-	all, canaries := 0, 0
-	canary := make([]bool, len(s.list))
-	for resource, n := range count {
-		if n == 0 {
-			continue
-		}
-		is, ignored := sortOf(s.list[resource])
-		switch canary[resource] = is; {
-		case ignored:
-			count[resource] = -1
-		case is:
-			count[resource], canaries = canaries, canaries+n
-		default:
-			count[resource], all = all, all+n
-		}
-	}
-	r.Acquires, r.Canaries = make([]Acquire, all), make([]Acquire, canaries)
-	for _, list := range s.acquires {
-		for i := range list {
-			a := &list[i]
-			at := count[a.Resource]
-			if at < 0 {
-				if a.Granted() {
-					r.holds[a.Hold] = 0
-				}
-				continue
-			}
-			count[a.Resource]++
-			if a.Granted() {
-				if killed := s.nodes[a.Node].AliveUntil(a.At); killed < Never {
-					a.Killed = killed
-				}
-				a.Until = min(a.Stopped, a.Lost, a.Killed)
-			}
-			if canary[a.Resource] {
-				r.Canaries[at] = *a
-			} else {
-				r.Acquires[at] = *a
-			}
-		}
-	}
-	s.acquires = nil
-	for from := 0; from < all; {
-		to := count[r.Acquires[from].Resource]
-		sortByFrom(r.Acquires[from:to])
-		from = to
-	}
-}
-
-// sortByFrom moves each acquisition once: they are large.
-func sortByFrom(list []Acquire) {
-	compare := func(a, b Acquire) int { return cmp.Compare(a.From, b.From) }
-	if slices.IsSortedFunc(list, compare) {
-		return
-	}
 	type key struct {
 		from int64
 		at   int
 	}
-	keys := make([]key, len(list))
-	for i := range list {
-		keys[i] = key{list[i].From, i}
-	}
-	slices.SortFunc(keys, func(a, b key) int {
-		if a.from != b.from {
-			return cmp.Compare(a.from, b.from)
+	keys, count := map[Name][]key{}, 0
+	for n, list := range s.acquires {
+		for i := range list {
+			of := list[i].Resource
+			keys[of] = push(keys[of], key{list[i].From, n*block + i})
 		}
-		return cmp.Compare(a.at, b.at)
-	})
-	old := slices.Clone(list)
-	for i, k := range keys {
-		list[i] = old[k.at]
+		count += len(list)
 	}
+	r.Acquires = make([]Acquire, 0, count)
+	for _, resource := range slices.Sorted(maps.Keys(keys)) {
+		own, name := keys[resource], s.list[resource]
+		slices.SortFunc(own, func(a, b key) int {
+			if a.from != b.from { // most are in order
+				return cmp.Compare(a.from, b.from)
+			}
+			return cmp.Compare(a.at, b.at)
+		})
+		for _, k := range own {
+			a := &s.acquires[k.at/block][k.at%block]
+			if a.Granted() {
+				r.holds[a.Hold] = 0
+				a.Killed = s.nodes[a.Node].AliveUntil(a.At)
+				a.Until = min(a.Stopped, a.Lost, a.Killed)
+			}
+			switch {
+			case strings.HasPrefix(name, history.CanaryPrefix):
+				r.Canaries = append(r.Canaries, *a)
+			case !strings.Contains(name, history.CapacityResource):
+				r.Acquires = append(r.Acquires, *a)
+				if a.Granted() {
+					r.holds[a.Hold] = int32(len(r.Acquires)) //nolint:gosec // far below
+				}
+			}
+		}
+	}
+	s.acquires = nil
 }
 
 // widen gives all times of a host the error bound that was known in the end.

@@ -8,6 +8,7 @@
 package safety
 
 import (
+	"math"
 	"slices"
 
 	"locklab/workloads/check/record"
@@ -30,18 +31,21 @@ type Findings struct {
 }
 
 // Judge looks at a run.
-func Judge(r *record.Run) Findings {
-	j := judge{Run: r, killed: make([][]int64, len(r.Names))}
+func Judge(r *record.Run) Findings { return look(r, result.MaxViolations) }
+
+// All are all violations of a run, excused ones last.
+func All(r *record.Run) []result.Violation { return look(r, math.MaxInt).Violations }
+
+func look(r *record.Run, most int) Findings {
+	j := judge{Run: r, killed: make([][]int64, len(r.Names)), counted: first{most: most}, excused: first{most: most}}
 	for i := range r.Nodes {
 		j.killed[r.Nodes[i].Name] = r.Nodes[i].Killed
 	}
 	j.rooms()
 	j.holds()
 	j.writes()
-	j.f.Violations = j.counted
-	if left := result.MaxViolations - len(j.counted); left > 0 {
-		j.f.Violations = append(j.f.Violations, j.excused[:min(left, len(j.excused))]...)
-	}
+	left := min(most-len(j.counted.all), len(j.excused.all))
+	j.f.Violations = append(j.counted.all, j.excused.all[:left]...)
 	j.f.Statement = j.f.statement()
 	return j.f
 }
@@ -74,21 +78,24 @@ type judge struct {
 }
 
 // first has the first violations, in order of time.
-type first []result.Violation
+type first struct {
+	most int
+	all  []result.Violation
+}
 
 // add calls about only for a violation that is one of the first.
-func (l *first) add(at float64, about func() result.Violation) {
-	n := len(*l)
-	for n > 0 && (*l)[n-1].AtMS > at {
+func (f *first) add(at float64, about func() result.Violation) {
+	n := len(f.all)
+	for n > 0 && f.all[n-1].AtMS > at {
 		n--
 	}
-	if n == result.MaxViolations {
+	if n == f.most {
 		return
 	}
 	v := about()
 	v.AtMS = at
-	*l = slices.Insert(*l, n, v)
-	*l = (*l)[:min(len(*l), result.MaxViolations)]
+	f.all = slices.Insert(f.all, n, v)
+	f.all = f.all[:min(len(f.all), f.most)]
 }
 
 // violation notes one that counts.

@@ -1,0 +1,96 @@
+package sound
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"locklab/workloads/check/record"
+	"locklab/workloads/history"
+	"locklab/workloads/loadgen"
+	"locklab/workloads/result"
+)
+
+// late says that the load was not offered in time, or ended before the run was to. Requests of
+// players are offered by the controller; elsewhere clients of the masters acquire, which a dead
+// lock keeps busy.
+func (j *judge) late() flaw {
+	f := flaw{code: result.LateLoad, deadStands: true}
+	measured := j.Drain - j.Measure
+	switch {
+	case j.Torn:
+		f.find(record.Never, "the history ends in a torn line")
+	case !j.Ended:
+		f.find(record.Never, "the history has no end")
+	case !j.Head.Played && measured < j.Head.DurationNS-int64(time.Millisecond):
+		f.find(record.Never, "ended after %s of %s", told(measured), told(j.Head.DurationNS))
+	}
+	if f.N > 0 {
+		return f
+	}
+	offered := j.Head.Workload == history.Matchmaking
+	f.deadStands = !offered
+	var due, sent float64
+	var lateness, took []int64
+	op := func(from, left, at int64, count uint32, outcome record.Outcome) {
+		if from < j.Measure || from >= j.Drain || outcome == record.CalledOff {
+			return
+		}
+		if due += float64(count); outcome == record.Unsent {
+			return
+		}
+		sent += float64(count)
+		if left > 0 {
+			lateness = append(lateness, left-from)
+		}
+		if outcome == record.OK {
+			took = append(took, at-from)
+		}
+	}
+	if offered {
+		for i := range j.Requests {
+			q := &j.Requests[i]
+			op(q.From, q.Sent, q.At, q.Count, q.Outcome)
+		}
+	} else {
+		for i := range j.Acquires {
+			a := &j.Acquires[i]
+			op(a.From, a.Sent, a.At, a.Count, a.Outcome)
+		}
+	}
+	// Parties of a few arrive together, which doubles the standard deviation.
+	planned := j.planned()
+	if least := planned - 10*math.Sqrt(planned); offered && due < least {
+		f.find(record.Never, "%.0f of %.0f requests", due, planned)
+	}
+	if sent < loadgen.MinSent*due {
+		f.find(record.Never, "%.0f of %.0f operations sent", sent, due)
+	}
+	if p99 := quantile(lateness, 0.99); p99 > int64(loadgen.MaxLateness) {
+		f.find(record.Never, "p99 late by %v", time.Duration(p99))
+	}
+	if p50 := quantile(lateness, 0.5); offered && len(took) > 0 && p50 > quantile(took, 0.5)/2 {
+		f.find(record.Never, "half of the requests late by %v", time.Duration(p50))
+	}
+	return f
+}
+
+// quantile is that of some numbers, 0 of none; it sorts them.
+func quantile(list []int64, q float64) int64 {
+	if len(list) == 0 {
+		return 0
+	}
+	slices.Sort(list)
+	return list[int(math.Ceil(q*float64(len(list))))-1]
+}
+
+// planned is how many requests the measured part was to offer.
+func (j *judge) planned() (n float64) {
+	from, perS := j.Measure, j.Head.OfferedPS
+	for _, r := range j.Rates {
+		at := min(max(r.At, from), j.Drain)
+		n += perS * time.Duration(at-from).Seconds()
+		from, perS = at, r.PerS
+	}
+	return n + perS*time.Duration(j.Drain-from).Seconds()
+}

@@ -1,0 +1,272 @@
+// Package sound says whether a run may decide anything: whether its nodes lived, its faults
+// were proven, its records are whole, its machines had time, and its load came as planned.
+// What the lock did is not its business.
+package sound
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"locklab/workloads/check/record"
+	"locklab/workloads/history"
+	"locklab/workloads/result"
+)
+
+// Findings are those of one run.
+type Findings struct {
+	Statement result.Statement
+	// Since is from when on the flaw excuses the lock: a violation that was seen before stands.
+	// It is [record.Never] if it excuses no violation.
+	Since int64
+	// DeadStands says that a lock that is dead may be the cause of the flaw, and stands.
+	DeadStands bool
+	// Unasked are the nodes that ended or stood still, and the programs of the lab that stood
+	// still, although no scenario asked for it. Those of the ledger are not among them.
+	Unasked  []record.Fault
+	Machines []result.Machine // by host
+}
+
+// flaw is a reason why the run decides nothing.
+type flaw struct {
+	code result.Code
+	record.Flaws
+	since      int64
+	deadStands bool
+}
+
+// always is the time of a flaw of the whole run.
+const always = math.MinInt64
+
+// find counts one, from a moment on.
+func (f *flaw) find(since int64, format string, args ...any) {
+	if f.N == 0 || since < f.since {
+		f.since = since
+	}
+	f.Add(format, args...)
+}
+
+// judge judges one run.
+type judge struct {
+	*record.Run
+	missing, wrong record.Flaws
+	rooms          map[record.Name]*room
+	orders         map[record.Name]*record.Order
+}
+
+// Judge looks for flaws in the order in which they are told; the first one decides.
+func Judge(r *record.Run) Findings {
+	j := &judge{Run: r, missing: r.Missing, wrong: r.Contradictions}
+	f := Findings{Unasked: j.unasked(), Machines: []result.Machine{}, Since: record.Never, Statement: result.Statement{State: result.OK}}
+	saturated := flaw{code: result.Saturated}
+	f.Machines = j.machines(&saturated)
+	j.checkRecords()
+	for _, found := range []flaw{
+		j.givenUp(),
+		j.lost(f.Unasked, result.NodeLost), j.lost(f.Unasked, result.Standstill), j.lost(nil, result.ByHand),
+		j.unproven(),
+		{code: result.Contradiction, Flaws: j.wrong, since: always},
+		{code: result.Missing, Flaws: j.missing, since: always},
+		saturated,
+		j.late(),
+		j.linksUnused(),
+		j.nothing(),
+	} {
+		if found.N > 0 {
+			f.Statement = result.Statement{State: result.Unknown, Code: found.code, N: float64(found.N), Of: found.First}
+			f.Since, f.DeadStands = found.since, found.deadStands
+			return f
+		}
+	}
+	return f
+}
+
+func (j *judge) givenUp() flaw {
+	f := flaw{code: result.GivenUp}
+	for _, why := range j.GivenUp {
+		f.find(always, "%s", why)
+	}
+	return f
+}
+
+// unasked lists what is not in the ledger, in the order of time. What happened after the end of
+// the run touches nothing.
+func (j *judge) unasked() (list []record.Fault) {
+	add := func(kind, target, why string, log []string, from, to int64) {
+		if from < j.End {
+			list = append(list, record.Fault{
+				ID: kind + "/" + target, Kind: kind, Target: target, Why: why, Log: log, Proven: true,
+				Asked: record.Never, Began: from, Heal: record.Never, Ended: to,
+			})
+		}
+	}
+	for i := range j.Nodes {
+		n := &j.Nodes[i]
+		target := "node " + j.Text(n.Name)
+		for k, e := range n.Events {
+			switch {
+			case e.State == history.NodeExited && !j.explained(n, e):
+				add(history.FaultNodeLoss, target, e.Why, e.Log, e.At, next(n.Events[k+1:], history.NodeStarted, history.NodeReady))
+			case e.State == history.NodeSuspended:
+				add(history.FaultStandstill, target, "", nil, e.At, next(n.Events[k+1:], history.NodeContinued, history.NodeExited, history.NodeKilled))
+			}
+		}
+	}
+	for i := range j.Machines {
+		if m := &j.Machines[i]; j.stoodStill(m) {
+			target := history.TargetController
+			if m.Host != "" {
+				target = history.TargetAgent + m.Host
+			}
+			add(history.FaultStandstill, target, "", nil, m.To-m.LateNS, m.To)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b record.Fault) int {
+		return cmp.Or(cmp.Compare(a.Began, b.Began), strings.Compare(a.Target, b.Target))
+	})
+	return list
+}
+
+// next is when a node next came into one of the states.
+func next(events []record.NodeEvent, states ...string) int64 {
+	for _, e := range events {
+		if slices.Contains(states, e.State) {
+			return e.At
+		}
+	}
+	return record.Never
+}
+
+// explained says that a fault of the scenario made the node end by itself: a program of the
+// user, or a full disk. A process that was told to end was told so by somebody's hand.
+func (j *judge) explained(n *record.Node, end record.NodeEvent) bool {
+	told := slices.Contains([]string{"signal-killed", "signal-terminated", "signal-interrupt"}, end.Why)
+	return slices.ContainsFunc(j.Faults, func(f record.Fault) bool {
+		after := f.Ended
+		if after < record.Never {
+			after += j.limit(time.Second)
+		}
+		ends := f.Kind == "external" || f.Kind == "full-disk" && !told
+		return ends && slices.Contains(f.Nodes, j.Text(n.Name)) && min(f.Asked, f.Began) <= end.At && end.At < after
+	})
+}
+
+// stoodStill says that the program that measured was stopped, by hand or with its whole
+// machine: it woke too late by a second, although hardly anything waited for a CPU.
+func (j *judge) stoodStill(m *record.Machine) bool {
+	return m.LateNS >= j.limit(time.Second) && (m.WaitNS == nil || *m.WaitNS < m.LateNS/2)
+}
+
+func (j *judge) limit(d time.Duration) int64 { return int64(j.Head.Limit(d)) }
+
+// lost are the unasked faults of the ledger and of the others that belong to a code.
+func (j *judge) lost(others []record.Fault, code result.Code) flaw {
+	f := flaw{code: code}
+	for _, fault := range slices.Concat(j.Faults, others) {
+		of := result.NodeLost
+		switch node := strings.HasPrefix(fault.Target, "node "); {
+		case fault.Kind == history.FaultByHand:
+			of = result.ByHand
+		case fault.Kind == history.FaultStandstill && !node:
+			of = result.Standstill
+		}
+		if fault.Unasked() && of == code {
+			f.find(min(fault.Asked, fault.Began), "%s", fault.Target)
+		}
+	}
+	return f
+}
+
+// unproven are the faults of the scenario that did not happen as they were planned.
+func (j *judge) unproven() flaw {
+	const late = int64(1500 * time.Millisecond)
+	f := flaw{code: result.Unproven}
+	for i := range j.Faults {
+		if fault := &j.Faults[i]; !fault.Unasked() && !fault.Proven {
+			f.find(min(fault.Asked, fault.Began), "%s", fault.ID)
+		}
+	}
+	for _, p := range j.Head.Planned {
+		due := j.Measure + p.AtNS
+		i := slices.IndexFunc(j.Faults, func(f record.Fault) bool { return f.ID == p.ID })
+		if i < 0 || j.Faults[i].Asked == record.Never {
+			if due+late < j.Drain || j.Ended { // else the run was over first
+				f.find(due, "%s: not in the ledger", p.ID)
+			}
+			continue
+		}
+		fault, waits := &j.Faults[i], late
+		if strings.HasPrefix(p.Target, history.TargetHolder) || strings.HasPrefix(p.Target, "leader") {
+			waits *= 2 // for the one that is to be hit
+		}
+		heal := min(fault.Asked+p.ForNS, j.Drain)
+		switch {
+		case fault.Asked < due-late || fault.Asked > due+waits:
+			f.find(min(due, fault.Asked), "%s: asked for at the wrong time", p.ID)
+		case !j.Ended || fault.Heal == record.Never && fault.Ended == record.Never:
+		case fault.Heal < heal-late || fault.Heal > heal+2*late:
+			f.find(due, "%s: healed at the wrong time", p.ID)
+		}
+	}
+	return f
+}
+
+// linksUnused says that a program of the user's sent nothing through the links that were
+// broken, so that breaking them shows nothing of it.
+func (j *judge) linksUnused() flaw {
+	f := flaw{code: result.LinksUnused, deadStands: true}
+	program := j.Head.Program
+	if program == nil {
+		return f
+	}
+	beside := func(node string) bool { return !slices.Contains(program.Servers, node) } // perhaps a master
+	if !slices.ContainsFunc(j.Faults, func(l record.Fault) bool {
+		return len(l.From)+len(l.Nodes) > 0 && !slices.ContainsFunc(l.Nodes, beside)
+	}) {
+		return f
+	}
+	seen, bytes := len(program.Servers) == 0, int64(0)
+	for _, u := range j.Usage {
+		if slices.Contains(program.Servers, u.Usage.Node) && u.InBytes != nil && u.OutBytes != nil && u.From < j.Drain && u.To > j.Measure {
+			seen, bytes = true, bytes+*u.InBytes+*u.OutBytes
+		}
+	}
+	if seen && bytes == 0 {
+		f.find(record.Never, "%s", j.Head.Lock)
+	}
+	return f
+}
+
+// nothing says that nothing was asked in the measured part, or that nothing came of the grants.
+func (j *judge) nothing() flaw {
+	f := flaw{code: result.NothingToJudge, deadStands: true}
+	asked, granted := 0, 0
+	for i := range j.Acquires {
+		if a := &j.Acquires[i]; a.Outcome != record.Unsent && a.At >= j.Measure && a.From < j.Drain {
+			asked++
+			if a.Outcome == record.OK {
+				granted++
+			}
+		}
+	}
+	if asked == 0 {
+		f.find(record.Never, "acquisitions")
+	}
+	if granted > 0 && j.Head.Workload == history.Matchmaking && !slices.ContainsFunc(j.Requests, func(q record.Request) bool {
+		return q.Outcome == record.OK && q.From >= j.Measure && q.From < j.Drain
+	}) {
+		f.find(record.Never, "requests")
+	}
+	if granted > 0 && j.Head.Workload == history.FencedWrite && !slices.ContainsFunc(j.Accesses, func(a record.Access) bool {
+		return a.Kind == record.DidWrite || a.Kind == record.RefusedWrite
+	}) {
+		f.find(record.Never, "writes")
+	}
+	return f
+}
+
+// told is a number of nanoseconds in seconds.
+func told(ns int64) string { return fmt.Sprintf("%.1f s", float64(ns)/1e9) }

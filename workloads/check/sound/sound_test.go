@@ -1,0 +1,485 @@
+package sound_test
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"locklab/workloads/check/record"
+	"locklab/workloads/check/sound"
+	"locklab/workloads/history"
+	"locklab/workloads/result"
+)
+
+const ms = int64(1e6)
+
+// soundRun is a run of 9 s in which everything fits and nothing is missing: every 100 ms one of
+// two masters orders a room on one of two workers, five players sit down in it, and it is closed
+// before the next one. A fault cuts one host off from 3 s to 4 s.
+func soundRun() []history.Event {
+	r := &history.Run{
+		Schema: history.Schema, Lock: "raft", Workload: history.Matchmaking, OfferedPS: 50, DurationNS: 9000 * ms, Seats: 5,
+		NodeHosts: map[string]string{"m1": "ha", "w1": "ha", "m2": "hc", "w2": "hc"},
+		HostZones: map[string]string{"ha": "a", "hc": "c"},
+		Expect:    &history.Expect{Safety: "safe", Liveness: []string{"live"}},
+		Planned:   []history.Planned{{ID: "cut", Fault: "partition", Target: "zone:a", AtNS: 2000 * ms, ForNS: 1000 * ms}},
+	}
+	events := []history.Event{{Kind: history.KindRun, Run: r}}
+	for _, p := range []struct {
+		state string
+		at    int64
+	}{{"warmup", 0}, {"measure", 1000}, {"drain", 10_000}, {"end", 10_100}} {
+		events = append(events, history.Event{Kind: history.KindPhase, State: p.state, AtNS: p.at * ms})
+	}
+	events = append(events, fault("cut", "partition", 3000, 4000, history.Event{From: []string{"ha"}, To: []string{"hc"}})...)
+	for _, name := range []string{"m1", "m2", "w1", "w2"} {
+		events = append(events, node(name, "started", 20), node(name, "ready", 19), node(name, "stopped", 10_200))
+	}
+	for at := int64(500); at < 10_500; at += 500 {
+		events = append(events, history.Event{Kind: history.KindMachine, FromNS: at * ms, AtNS: (at + 500) * ms, Machine: &history.Machine{CPUs: 2}})
+	}
+	for n := range int64(90) {
+		master, worker := fmt.Sprint("m", n%2+1), fmt.Sprint("w", n/2%2+1)
+		events = append(events, held(master, fmt.Sprint("h", n), 1000+n*100, 1020+n*100)...)
+		events = append(events, seated(n, master, worker, 1000+n*100)...)
+	}
+	return events
+}
+
+// held is a hold of g: asked for 4 ms before it began, and released a millisecond after it ended.
+func held(master, hold string, from, to int64) []history.Event {
+	e := history.Event{Node: master, Client: master, Hold: hold, Resource: "g", Outcome: "ok"}
+	acquire, releasing, release := e, e, e
+	acquire.Kind, acquire.FromNS, acquire.AtNS = history.KindAcquire, from*ms, (from+4)*ms
+	releasing.Kind, releasing.AtNS = history.KindReleasing, to*ms
+	release.Kind, release.FromNS, release.AtNS = history.KindRelease, to*ms, (to+1)*ms
+	return []history.Event{acquire, releasing, release}
+}
+
+// seated is a room that is ordered at a time, with its five players.
+func seated(n int64, master, worker string, at int64) (events []history.Event) {
+	e := history.Event{Client: master, Room: fmt.Sprint("R", n), Order: fmt.Sprint("o-R", n), Resource: "g"}
+	for i, state := range []string{"starting", "open", "full", "closed"} {
+		room := e
+		room.Kind, room.Node, room.State, room.AtNS = history.KindRoom, worker, state, (at+[]int64{10, 30, 60, 90}[i])*ms
+		events = append(events, room)
+	}
+	order := e
+	order.Kind, order.Node, order.Worker, order.Hold, order.Outcome = history.KindOrder, master, worker, fmt.Sprint("h", n), "ok"
+	order.FromNS, order.AtNS = (at+5)*ms, (at+15)*ms
+	events = append(events, order)
+	for p := range int64(5) {
+		events = append(events, history.Event{
+			Kind: history.KindMatch, Node: master, Client: fmt.Sprint("p", 5*n+p), Resource: "g", Room: e.Room, Worker: worker, Outcome: "ok",
+			FromNS: (at + 12 + p) * ms, SentNS: (at+12+p)*ms + 1000, AtNS: (at + 40 + p) * ms,
+		})
+	}
+	return events
+}
+
+func node(name, state string, at int64) history.Event {
+	return history.Event{Kind: history.KindNode, Node: name, State: state, AtNS: at * ms}
+}
+
+// killed is the end of a process that was asked for at one time and seen at another.
+func killed(name string, asked, seen int64) history.Event {
+	e := node(name, "killed", seen)
+	e.FromNS = asked * ms
+	return e
+}
+
+func fault(id, kind string, asked, ended int64, e history.Event) (ledger []history.Event) {
+	e.Kind, e.ID, e.Fault, e.Target = history.KindFault, id, kind, cmp.Or(e.Target, "t")
+	for i, state := range []string{"asked", "began", "heal-asked", "ended"} {
+		e.State, e.AtNS = state, []int64{asked, asked + 5, ended - 5, ended}[i]*ms
+		ledger = append(ledger, e)
+	}
+	return ledger
+}
+
+// numbered gives the events the numbers that the lab's programs give them.
+func numbered(events []history.Event) []history.Event {
+	counts := map[string]uint64{}
+	for i := range events {
+		e := &events[i]
+		switch e.Kind {
+		case history.KindAcquire, history.KindReleasing, history.KindRelease, history.KindOrder, history.KindRoom:
+			counts[e.Node]++
+			e.Seq = counts[e.Node]
+		default:
+			counts[""]++
+			e.Line = counts[""]
+		}
+	}
+	return events
+}
+
+func judged(t *testing.T, events []history.Event) sound.Findings {
+	t.Helper()
+	r, err := record.Of(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sound.Judge(r)
+}
+
+type spoil func([]history.Event) []history.Event
+
+// drop takes the events away that it does not want.
+func drop(unwanted func(e *history.Event) bool) spoil {
+	return func(events []history.Event) []history.Event {
+		return slices.DeleteFunc(events, func(e history.Event) bool { return unwanted(&e) })
+	}
+}
+
+// every drops each n-th event of a kind.
+func every(n int, kind history.Kind) spoil {
+	seen := 0
+	return drop(func(e *history.Event) bool {
+		if e.Kind == kind {
+			seen++
+		}
+		return e.Kind == kind && seen%n == 0
+	})
+}
+
+// one drops the first event of a kind, in a state, after 5 s.
+func one(kind history.Kind, state string) spoil {
+	gone := false
+	return drop(func(e *history.Event) bool {
+		here := !gone && e.Kind == kind && e.State == state && e.AtNS > 5000*ms
+		gone = gone || here
+		return here
+	})
+}
+
+// change alters events one by one.
+func change(do func(e *history.Event)) spoil {
+	return func(events []history.Event) []history.Event {
+		for i := range events {
+			do(&events[i])
+		}
+		return events
+	}
+}
+
+// head alters what the run says of itself.
+func head(do func(r *history.Run)) spoil {
+	return change(func(e *history.Event) {
+		if e.Run != nil {
+			do(e.Run)
+		}
+	})
+}
+
+// more adds events.
+func more(lists ...[]history.Event) spoil {
+	return func(events []history.Event) []history.Event { return append(events, slices.Concat(lists...)...) }
+}
+
+// TestSpoiled: a sound run from which something is taken away, in which something is there
+// twice, or one clock is wrong, decides nothing.
+func TestSpoiled(t *testing.T) {
+	is := func(e *history.Event, kinds ...history.Kind) bool { return slices.Contains(kinds, e.Kind) }
+	acquire, match, order, room, releases := history.KindAcquire, history.KindMatch, history.KindOrder, history.KindRoom, []history.Kind{history.KindReleasing, history.KindRelease}
+	exited := func(node_, why string, at int64) history.Event {
+		e := node(node_, history.NodeExited, at)
+		e.Error = why
+		return e
+	}
+	machine := func(host string, from, to int64, m history.Machine) []history.Event {
+		return []history.Event{{Kind: history.KindMachine, Host: host, FromNS: from * ms, AtNS: to * ms, Machine: &m}}
+	}
+	w1 := history.Event{Nodes: []string{"w1"}}
+	used := func(bytes int64) []history.Event {
+		return []history.Event{{Kind: history.KindUsage, Host: "ha", FromNS: 1000 * ms, AtNS: 10_000 * ms, Usage: []history.Usage{{Node: "s1", InBytes: &bytes, OutBytes: &bytes}}}}
+	}
+	program := func(servers ...string) spoil {
+		return head(func(r *history.Run) { r.Program = &history.Program{Servers: servers} })
+	}
+	both := func(a, b spoil) spoil { return func(e []history.Event) []history.Event { return b(a(e)) } }
+	const quiet = result.Code("")
+	for name, c := range map[string]struct {
+		spoil spoil
+		code  result.Code
+		of    string
+	}{
+		"sound":                         {more(), quiet, ""},
+		"rooms that fill as they start": {drop(func(e *history.Event) bool { return e.State == "open" }), quiet, ""},
+		"a room with a seat left at the end": {func(events []history.Event) []history.Event {
+			events = head(func(r *history.Run) { r.Seats = 6 })(events)
+			return drop(func(e *history.Event) bool { return e.Room == "R89" && e.State == "full" })(change(func(e *history.Event) {
+				if e.Room == "R89" && e.State == "closed" {
+					e.AtNS = 10_200 * ms // as its worker stops
+				}
+			})(events))
+		}, quiet, ""},
+		"a node that ran before, and runs on": {change(func(e *history.Event) {
+			if e.Node == "w1" && is(e, history.KindNode) {
+				e.State = map[string]string{"started": history.NodeShared, "stopped": history.NodeLeft}[e.State]
+			}
+		}), quiet, ""},
+		"a clock ahead, within its error": {change(func(e *history.Event) {
+			if e.Node == "w2" {
+				e.AtNS, e.ErrNS = e.AtNS+20*ms, 25*ms
+			}
+		}), quiet, ""},
+
+		"given up":    {more([]history.Event{{Kind: history.KindGivenUp, AtNS: 9000 * ms, Error: "no quorum"}}), result.GivenUp, "no quorum"},
+		"a lost host": {more([]history.Event{{Kind: history.KindFault, AtNS: 3000 * ms, ID: "lost/hc", Fault: history.FaultHostLoss, Target: "host hc", State: "began"}, node("w2", "lost", 3000)}), result.NodeLost, "host hc"},
+
+		"killed by hand":           {more([]history.Event{exited("w1", "signal-killed", 3000)}), result.NodeLost, "node w1"},
+		"of a full disk":           {more([]history.Event{exited("w1", "signal-aborted", 3000), node("w1", "started", 3500)}, fault("f", "full-disk", 2500, 4000, w1)), quiet, ""},
+		"killed while it was full": {more([]history.Event{exited("w1", "signal-killed", 3000)}, fault("f", "full-disk", 2500, 4000, w1)), result.NodeLost, "node w1"},
+		"of a slow disk":           {more([]history.Event{exited("w1", "signal-aborted", 3000)}, fault("f", "slow-disk", 2500, 4000, w1)), result.NodeLost, "node w1"},
+		"stopped by hand":          {more([]history.Event{node("w1", history.NodeSuspended, 3000), node("w1", history.NodeContinued, 4500)}), result.NodeLost, "node w1"},
+		"when all was over": {change(func(e *history.Event) {
+			if e.Node == "w1" && e.State == "stopped" {
+				e.State, e.Error = history.NodeExited, "signal-killed"
+			}
+		}), quiet, ""},
+		"the agent stood still":      {more(machine("ha", 2900, 5200, history.Machine{CPUs: 2, LateNS: 2200 * ms, WaitNS: new(10 * ms)})), result.Standstill, "the agent of host ha"},
+		"the controller stood still": {more(machine("", 10_500, 11_000, history.Machine{CPUs: 2, LateNS: 1400 * ms})), result.Standstill, "the controller"},
+		"a toxic by hand":            {more([]history.Event{{Kind: history.KindFault, AtNS: 3000 * ms, ID: "hand/1", Fault: history.FaultByHand, Target: "link ha to w2", State: "began"}}), result.ByHand, "link ha to w2"},
+
+		"no fault events":  {drop(func(e *history.Event) bool { return is(e, history.KindFault) }), result.Unproven, "cut: not in the ledger"},
+		"a fault 3 s late": {change(func(e *history.Event) { e.AtNS += map[bool]int64{true: 3000 * ms}[is(e, history.KindFault)] }), result.Unproven, "cut: asked for at the wrong time"},
+		"a fault 3 s long": {change(func(e *history.Event) {
+			e.AtNS += map[bool]int64{true: 3500 * ms}[e.State == "ended" || e.State == "heal-asked"]
+		}), result.Unproven, "cut: healed at the wrong time"},
+		"a fault that was not seen":   {drop(func(e *history.Event) bool { return e.State == "began" }), result.Unproven, "cut"},
+		"a fault that did not end":    {drop(func(e *history.Event) bool { return e.State == "ended" }), result.Unproven, "cut"},
+		"a fault before the measured": {more(fault("f", "partition", 500, 900, history.Event{From: []string{"ha"}, To: []string{"hc"}})), result.Unproven, "f"},
+
+		"no acquisition":              {drop(func(e *history.Event) bool { return is(e, acquire) }), result.Missing, "the acquisition of hold h0"},
+		"a tenth of the acquisitions": {every(10, acquire), result.Missing, "the acquisition of hold h1"},
+		"no rooms":                    {drop(func(e *history.Event) bool { return is(e, room) }), result.Missing, "the beginning of room R0"},
+		"a silent worker":             {drop(func(e *history.Event) bool { return is(e, room) && e.Node == "w2" }), result.Missing, "the beginning of room R10"},
+		"a silent master":             {drop(func(e *history.Event) bool { return is(e, append(releases, acquire, order)...) && e.Node == "m2" }), result.Missing, "the order of room R1"},
+		"no orders":                   {drop(func(e *history.Event) bool { return is(e, order) }), result.Missing, "the order of room R0"},
+		"a tenth of the oracle":       {every(11, room), result.Missing, "that room R13 was full"},
+		"a room that was never full":  {one(room, "full"), result.Missing, "that room R40 was full"},
+		"a room that closed early":    {both(head(func(r *history.Run) { r.Seats = 6 }), one(room, "full")), result.Missing, "that room R40 was full"},
+		"no room was ever full":       {drop(func(e *history.Event) bool { return e.State == "full" }), result.Missing, "that room R0 was full"},
+		"a room that was not closed":  {one(room, "closed"), result.Missing, "the end of room R40"},
+		"a hold without an end":       {drop(func(e *history.Event) bool { return is(e, releases...) && e.Hold == "h40" }), result.Missing, "the release of hold h40"},
+		"no name for holds":           {change(func(e *history.Event) { e.Hold = "" }), result.Missing, "the acquisition of the hold of order o-R0"},
+		"half of the load":            {every(2, match), result.Missing, "requests of players before p448"},
+		"one match":                   {one(match, ""), result.Missing, "requests of players before p449"},
+		"no matches":                  {drop(func(e *history.Event) bool { return is(e, match) }), result.Missing, "all requests"},
+		"no machine":                  {drop(func(e *history.Event) bool { return is(e, history.KindMachine) }), result.Missing, "samples of the machine of the controller"},
+		"a sample less":               {one(history.KindMachine, ""), result.Missing, "samples of the machine of the controller"},
+		"no hosts":                    {head(func(r *history.Run) { r.NodeHosts = nil }), result.Missing, "the host and zone of node m1"},
+		"no zones":                    {head(func(r *history.Run) { r.HostZones = nil }), result.Missing, "the host and zone of node m1"},
+		"no drain":                    {drop(func(e *history.Event) bool { return e.State == "drain" }), result.Missing, "the beginning of the phase drain"},
+		"a node's end":                {one(history.KindNode, "stopped"), result.Missing, "the end of node m1"},
+		"a node's start":              {drop(func(e *history.Event) bool { return e.State == "started" && e.Node == "w1" }), result.Missing, "the beginning of node w1"},
+		"a kill that nothing shows":   {more(fault("f", "kill", 5000, 6000, w1)), result.Missing, "that fault f stopped node w1"},
+		"how far clocks were off": {change(func(e *history.Event) {
+			if e.Node == "w2" {
+				e.Host, e.ErrNS = "hc", ms
+			}
+		}), result.Missing, "how far the clock of host hc was off in the end"},
+
+		"a room full, then open": {change(func(e *history.Event) {
+			if e.State == "open" && e.Room == "R7" {
+				e.AtNS += 40 * ms
+			}
+		}), result.Contradiction, "the order of the states of room R7"},
+		"one room name for all":  {change(func(e *history.Event) { e.Room = e.Room[:min(1, len(e.Room))] }), result.Contradiction, "room R began outside of its order"},
+		"one name for all holds": {change(func(e *history.Event) { e.Hold = e.Hold[:min(1, len(e.Hold))] }), result.Contradiction, "the acquisition of hold h, twice"},
+		"a resource for each":    {change(func(e *history.Event) { e.Resource += map[bool]string{true: e.Hold}[is(e, acquire)] }), result.Contradiction, "the hold h0 is one of"},
+		"released before it was held": {change(func(e *history.Event) {
+			if is(e, history.KindRelease) && e.Hold == "h40" {
+				e.FromNS, e.AtNS = e.FromNS-20*ms, e.AtNS-20*ms
+			}
+		}), result.Contradiction, "the order o-R40 was made without its hold"},
+		"answered before it was asked for": {change(func(e *history.Event) {
+			if is(e, acquire) {
+				e.FromNS, e.AtNS = e.AtNS, e.FromNS
+			}
+		}), result.Contradiction, "the event acquire of m1 was answered before it was asked for"},
+		"all twice": {func(e []history.Event) []history.Event { return append(e, e[1:]...) }, result.Contradiction, "twice"},
+		"a clock ahead": {change(func(e *history.Event) { e.AtNS += map[bool]int64{true: 50 * ms}[e.Node == "w2" && is(e, room)] }),
+			result.Contradiction, "a seat in room R10 before it began"},
+		"a clock behind": {change(func(e *history.Event) { e.AtNS -= map[bool]int64{true: 50 * ms}[e.Node == "w2" && is(e, room)] }),
+			result.Contradiction, "room R10 began outside of its order"},
+		"another group": {change(func(e *history.Event) {
+			if is(e, room) && e.Room == "R7" {
+				e.Resource = "other"
+			}
+		}), result.Contradiction, "room R7 is one of other, and of g"},
+		"a seat in a closed room": {change(func(e *history.Event) {
+			if is(e, match) && e.Room == "R7" {
+				e.SentNS, e.AtNS = e.SentNS+80*ms, e.AtNS+80*ms
+			}
+		}), result.Contradiction, "a seat in room R7 after it was closed"},
+		"writes": {more([]history.Event{{Kind: history.KindWrite, Node: "w1", State: "accepted", AtNS: 5000 * ms}}), result.Contradiction, "writes in the workload matchmaking"},
+
+		"own work fills the machine":     {change(func(e *history.Event) { busy(e, 970*ms, 950*ms, 0, 0) }), result.Saturated, "the controller"},
+		"others fill it":                 {change(func(e *history.Event) { busy(e, 970*ms, 20*ms, 200*ms, 0) }), result.Saturated, "the controller"},
+		"some waiting, and CPUs free":    {change(func(e *history.Event) { busy(e, 600*ms, 20*ms, 200*ms, 0) }), quiet, ""},
+		"a full machine, little waiting": {change(func(e *history.Event) { busy(e, 970*ms, 50*ms, 300*ms, 0) }), quiet, ""},
+		"a timer that is late":           {change(func(e *history.Event) { busy(e, 600*ms, 20*ms, 700*ms, 600*ms) }), result.Saturated, "the controller"},
+		"a timer that is a bit late":     {change(func(e *history.Event) { busy(e, 600*ms, 20*ms, 100*ms, 400*ms) }), quiet, ""},
+
+		"no end":                  {drop(func(e *history.Event) bool { return e.State == "end" }), result.LateLoad, "the history has no end"},
+		"ended early":             {head(func(r *history.Run) { r.DurationNS += 3000 * ms }), result.LateLoad, "ended after 9.0 s of 12.0 s"},
+		"played, and ended early": {head(func(r *history.Run) { r.DurationNS, r.Played = 60_000*ms, true }), quiet, ""},
+		"little of the load":      {head(func(r *history.Run) { r.OfferedPS = 500 }), result.LateLoad, "450 of 4500 requests"},
+		"requests that leave late": {change(func(e *history.Event) {
+			if is(e, match) {
+				e.FromNS -= 60 * ms
+			}
+		}), result.LateLoad, "half of the requests late by 60.001ms"},
+
+		"a file, and a partition":       {program(), result.LinksUnused, "raft"},
+		"a server that is not used":     {both(program("s1"), more(used(0))), result.LinksUnused, "raft"},
+		"a server that is used":         {both(program("s1"), more(used(100))), quiet, ""},
+		"a server that nothing counted": {program("s1"), quiet, ""},
+		"every match is refused": {change(func(e *history.Event) {
+			if is(e, match) {
+				e.Outcome, e.Error, e.Room, e.Worker = "failed", "refused", "", ""
+			}
+		}), result.NothingToJudge, "requests"},
+		"nothing but players": {drop(func(e *history.Event) bool { return is(e, append(releases, acquire, order, room)...) }), result.Missing, "the beginning of room R0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := judged(t, c.spoil(soundRun())).Statement
+			if s.Code != c.code || !strings.HasPrefix(s.Of, c.of) && c.of != "twice" || (s.State == result.OK) != (c.code == quiet) {
+				t.Errorf("%+v, want %s: %s", s, c.code, c.of)
+			}
+		})
+	}
+}
+
+// busy fills in a sample of two CPUs that lasts half a second.
+func busy(e *history.Event, busy, run, wait, late int64) {
+	if e.Kind == history.KindMachine {
+		e.Machine = &history.Machine{CPUs: 2, BusyNS: &busy, RunNS: &run, WaitNS: &wait, LateNS: late}
+	}
+}
+
+// TestLostRecords: whatever is taken from a numbered history, or put into it twice, is seen.
+func TestLostRecords(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for try := range 200 {
+		events := numbered(soundRun())
+		var gone []string
+		for range 1 + random.IntN(20) {
+			i := 1 + random.IntN(len(events)-1)
+			gone = append(gone, fmt.Sprint(events[i].Kind, " ", events[i].State))
+			if try%2 == 0 {
+				events = slices.Delete(events, i, i+1)
+			} else {
+				events = append(events, events[i])
+			}
+		}
+		if s := judged(t, events).Statement; s.State == result.OK {
+			t.Fatalf("try %d: %v: %+v", try, gone, s)
+		}
+	}
+}
+
+// TestNumbersOfLives: they begin anew with each life of a process, whose last ones may be lost
+// with it.
+func TestNumbersOfLives(t *testing.T) {
+	of := func(numbers ...uint64) result.Statement {
+		events := append(numbered(soundRun()), node("m9", "started", 30), killed("m9", 900, 901), node("m9", "started", 950), node("m9", "stopped", 10_200))
+		for i := range events[len(events)-4:] {
+			events[len(events)-4+i].Line = events[len(events)-5].Line + uint64(i) + 1 //nolint:gosec // few
+		}
+		events = numbered(events)
+		events[0].Run.NodeHosts["m9"] = "ha"
+		for i, n := range numbers {
+			events = append(events, history.Event{Kind: history.KindGrant, Node: "m9", AtNS: int64(i), Seq: n})
+		}
+		return judged(t, events).Statement
+	}
+	for _, whole := range [][]uint64{{}, {1}, {1, 2, 3}, {1, 2, 3, 1, 2}, {1, 1}} {
+		if s := of(whole...); s.State != result.OK {
+			t.Errorf("%v: %+v", whole, s)
+		}
+	}
+	for _, broken := range [][]uint64{{2}, {1, 3}, {1, 2, 4, 1, 2}, {1, 1, 1}, {1, 2, 2}, {1, 2, 3, 2, 3}} {
+		if s := of(broken...); s.State == result.OK || !strings.Contains(s.Of, "of the records of m9") {
+			t.Errorf("%v: %+v", broken, s)
+		}
+	}
+}
+
+// TestLastWords: what a process did in its last moment it may not have been able to record.
+func TestLastWords(t *testing.T) {
+	for name, c := range map[string]struct {
+		node string
+		gone func(e *history.Event) bool
+		at   int64
+	}{
+		"a worker's rooms":                               {"w2", func(e *history.Event) bool { return e.Kind == history.KindRoom && e.Room == "R7" }, 1795},
+		"a worker's last room, closed":                   {"w2", func(e *history.Event) bool { return e.Room == "R7" && (e.State == "closed" || e.State == "full") }, 1795},
+		"a master's order":                               {"m2", func(e *history.Event) bool { return e.Kind == history.KindOrder && e.Room == "R7" }, 1795},
+		"an order that arrived when its master was dead": {"m2", func(e *history.Event) bool { return e.Kind == history.KindOrder && e.Room == "R7" }, 1708},
+		"a master's release": {"m2", func(e *history.Event) bool {
+			return e.Hold == "h7" && (e.Kind == history.KindRelease || e.Kind == history.KindReleasing)
+		}, 1795},
+	} {
+		events := drop(c.gone)(soundRun())
+		if s := judged(t, events).Statement; s.Code != result.Missing {
+			t.Fatalf("%s: %+v", name, s)
+		}
+		events = append(events, killed(c.node, c.at, c.at+1), node(c.node, "started", 1797))
+		if s := judged(t, events).Statement; s.State != result.OK {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}
+
+// TestFaultsMustHitWhatTheyAreAimedAt: a holder, or a point of its work.
+func TestFaultsMustHitWhatTheyAreAimedAt(t *testing.T) {
+	paused, resumed := node("m1", "paused", 3010), node("m1", "resumed", 8004)
+	paused.FromNS, resumed.FromNS = 3005*ms, 8000*ms
+	stood := []history.Event{paused, resumed}
+	point := func(name string, at int64) []history.Event {
+		return []history.Event{{Kind: history.KindPoint, Node: "m1", State: name, AtNS: at * ms}}
+	}
+	kill := []history.Event{killed("m1", 3005, 3010), node("m1", "started", 7990)}
+	cut := history.Event{From: []string{"ha"}, To: []string{"hc"}}
+	for name, c := range map[string]struct {
+		kind, target string
+		events       [][]history.Event
+		proven       bool
+	}{
+		"held throughout":                         {"pause", "holder (m1)", [][]history.Event{held("m1", "x", 2990, 8001), stood}, true},
+		"let go before it stood still":            {"pause", "holder (m1)", [][]history.Event{held("m1", "x", 2990, 3008), stood}, false},
+		"got it when it went on":                  {"pause", "holder (m1)", [][]history.Event{held("m1", "x", 8001, 8009), stood}, false},
+		"another one held":                        {"pause", "holder (m1)", [][]history.Event{held("m2", "x", 2990, 8001), stood}, false},
+		"nothing says that it stood still":        {"pause", "holder (m1)", [][]history.Event{held("m1", "x", 2990, 8001)}, false},
+		"killed while it held":                    {"kill", "holder (m1)", [][]history.Event{held("m1", "x", 2990, 8001)[:1], kill}, true},
+		"killed with its release under way":       {"kill", "holder (m1)", [][]history.Event{held("m1", "x", 2990, 3004)[:2], kill}, false},
+		"aimed at the holder of another resource": {"pause", "holder-of:r2 (m1)", [][]history.Event{held("m1", "x", 2990, 8001), stood}, false},
+		"aimed at the holder of its resource":     {"pause", "holder-of:g (m1)", [][]history.Event{held("m1", "x", 2990, 8001), stood}, true},
+		"stopped at the point":                    {"pause", "holder at granted (m1)", [][]history.Event{point("granted", 3008), stood}, true},
+		"stopped at another point":                {"pause", "holder at granted (m1)", [][]history.Event{point("releasing", 3008), held("m1", "x", 2990, 8001), stood}, false},
+		"came to the point when it went on":       {"pause", "holder at granted (m1)", [][]history.Event{point("granted", 8005), held("m1", "x", 2990, 8001), stood}, false},
+		"held when it was cut off":                {"partition", "holder <-> others (m1)", [][]history.Event{held("m1", "x", 2990, 3600)}, true},
+		"held before it was cut off":              {"partition", "holder <-> others (m1)", [][]history.Event{held("m1", "x", 2000, 2900)}, false},
+		"another one was cut off":                 {"partition", "holder <-> others (m1)", [][]history.Event{held("m2", "x", 2990, 8001)}, false},
+		"aimed at a node by name":                 {"pause", "node:m1", [][]history.Event{stood}, true},
+	} {
+		e := cut
+		if c.kind != "partition" {
+			e = history.Event{Nodes: []string{"m1"}}
+		}
+		e.Target = c.target
+		run := history.Event{Kind: history.KindRun, Run: &history.Run{Lock: "raft", Workload: history.Mutex, DurationNS: 9000 * ms, NodeHosts: map[string]string{"m1": "ha", "m2": "hc"}}}
+		events := slices.Concat([]history.Event{run, {Kind: history.KindPhase, State: "measure", AtNS: 1000 * ms}, {Kind: history.KindPhase, State: "drain", AtNS: 10_000 * ms}},
+			slices.Concat(c.events...), fault("f1", c.kind, 3000, 8005, e))
+		r, err := record.Of(events)
+		if err != nil || r.Faults[0].Proven != c.proven {
+			t.Errorf("%s: %v: faults %+v, want proven %v", name, err, r.Faults, c.proven)
+		}
+	}
+}
