@@ -9,10 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/perf/benchmath"
-
 	"locklab/locks"
 	"locklab/locks/clock"
+	"locklab/reports/compare/stats"
 )
 
 // measurement runs once for about the given time and returns its figure.
@@ -103,8 +102,8 @@ func median(values []float64) float64 {
 // interval is that of the median, with a confidence of 95 % from six rounds on; fewer are all
 // within it.
 func (o outcome) interval() (low, high float64) {
-	sum := benchmath.AssumeNothing.Summary(benchmath.NewSample(slices.Clone(o.ratios), &benchmath.DefaultThresholds), 0.95)
-	return max(sum.Lo, slices.Min(o.ratios)), min(sum.Hi, slices.Max(o.ratios))
+	low, high, _ = stats.Interval(o.ratios)
+	return low, high
 }
 
 // open says that the rounds leave open whether the figure is reached.

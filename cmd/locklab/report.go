@@ -11,6 +11,7 @@ import (
 
 	"locklab/cmd/locklab/internal/failon"
 	"locklab/cmd/locklab/internal/lab"
+	"locklab/reports/compare"
 	"locklab/workloads/result"
 )
 
@@ -106,15 +107,19 @@ func report(ctx context.Context, told show, dirs []string, out string, threshold
 			return err
 		}
 	}
+	names := compare.Names(files, dirs)
 	if len(dirs) == 1 {
 		if err := writeReport(ctx, files[0], dirs[0], out); err != nil {
 			return err
 		}
 		fmt.Fprintln(told.stdout, reportLine(told.say, out))
-	} else if err := told.compare(files, dirs, out); err != nil {
+	} else if err := told.compare(files, names, out); err != nil {
 		return err
 	}
-	crossed, code := gate(files, thresholds)
+	if err := nothingInCommon(dirs, files); err != nil {
+		return err
+	}
+	crossed, code := gate(files, names, thresholds)
 	told.lines(crossed)
 	return exitWith(code)
 }

@@ -28,6 +28,7 @@ import (
 	"locklab/internal/sentence"
 	"locklab/internal/tracing"
 	"locklab/nodes/topology"
+	"locklab/reports/compare"
 	"locklab/reports/lang"
 	"locklab/workloads/result"
 )
@@ -214,11 +215,12 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (failed er
 	if f.junit != "" {
 		runErr = errors.Join(runErr, writeJUnit(f.junit, file, runErr))
 	}
-	compared := []result.File{file}
+	compared, dirs := []result.File{file}, []string{dir}
 	if baseline != nil {
-		compared = []result.File{*baseline, file}
+		compared, dirs = []result.File{*baseline, file}, []string{f.baseline, dir}
 	}
-	crossed, code := gate(compared, plan.thresholds)
+	names := compare.Names(compared, dirs)
+	crossed, code := gate(compared, names, plan.thresholds)
 	code = exitCode(file, code)
 	if runErr != nil { // it would be lost behind the exit code of the verdicts
 		fmt.Fprintf(stderr, "locklab: the comparison could not go on: %v\n", runErr)
@@ -230,8 +232,11 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (failed er
 	}
 	told.lines(crossed)
 	if baseline != nil {
-		if err := told.compare(compared, []string{f.baseline, dir}, filepath.Join(dir, "comparison")); err != nil {
+		if err := told.compare(compared, names, filepath.Join(dir, "comparison")); err != nil {
 			return err
+		}
+		if code == exitOK { // else that is said first
+			return nothingInCommon(dirs, compared)
 		}
 	}
 	return exitWith(code)

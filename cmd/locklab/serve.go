@@ -17,6 +17,7 @@ import (
 
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/internal/httpapi"
+	"locklab/reports/compare"
 	"locklab/reports/lang"
 	"locklab/reports/page"
 	"locklab/reports/table"
@@ -127,6 +128,8 @@ func finishedReports(say *lang.Lang, dir string) []finished {
 			if !r.Run.Started.IsZero() { // its page may have been rebuilt since
 				f.at = r.Run.Started
 			}
+		} else if c, is := compare.Read(filepath.Join(dir, e.Name())); is {
+			f.title, f.lab = say.Sprintf("%s against %s", say.List(c.Runs[1:]), c.Runs[0]), strings.Join(c.Said[say.Tag], " ")
 		}
 		found = append(found, f)
 	}
