@@ -77,7 +77,7 @@ Exit codes: 0 all as expected; 1 cannot run; 2 a verdict that was not expected,
 or a --fail-on threshold; 3 a control did not fire; 4 inconclusive; 130
 interrupted, or 143 by SIGTERM.`,
 		Example: `  locklab run                                          the whole comparison
-  locklab run --quick                                  about a minute
+  locklab run --quick                                  in 90 seconds
   locklab run --locks redlock:ttl=1s,raft --scenarios zone-failure
   locklab run --workload mutex --locks multiphase,raft --scenarios baseline
   locklab run --topology seoul-3az --duration 20s --rate 500 --repeat 3 --seed 7
@@ -113,7 +113,7 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.rate, "rate", "", "operations per second (default 300 matches)")
 	fl.IntVar(&f.Repeat, "repeat", 1, "runs of each combination")
 	fl.StringVar(&f.seed, "seed", "", "seed of every random choice (default: drawn)")
-	fl.BoolVar(&f.quick, "quick", false, "runs that last less than a quarter as long")
+	fl.BoolVar(&f.quick, "quick", false, "four locks, three scenarios, short faults, no capacity")
 	fl.Var(&f.capacity, "capacity", "grants/s at most, after runs without a fault")
 	fl.StringVar(&f.out, "out", "", "directory of the report (default reports/runs/TIME)")
 	fl.BoolVar(&f.full, "full", false, "print every figure")
@@ -294,6 +294,9 @@ func (f *runFlags) config(ctx context.Context, stderr io.Writer) (lab.Config, []
 			if f.set.Changed("scenarios") && len(f.scenarios) == 0 {
 				return errors.New("--scenarios: want a name or a file, such as baseline; without --scenarios the usual ones are run")
 			}
+			if f.quick && len(f.scenarios) == 0 {
+				f.scenarios = lab.QuickScenarios()
+			}
 			if slices.Equal(f.scenarios, []string{"all"}) {
 				f.scenarios = scenario.Names()
 			}
@@ -329,7 +332,7 @@ func (f *runFlags) checkPatience() error {
 
 // setUp checks what every lab is made of: the load, the topology and the locks.
 func (f *runFlags) setUp(ctx context.Context, c *lab.Config, stderr io.Writer) error {
-	c.Capacity = !f.capacity.Off && !c.Suite
+	c.Capacity = !f.capacity.Off && !c.Suite && (!f.quick || f.set.Changed("capacity"))
 	c.Args = f.args
 	if c.Args == nil {
 		c.Args = os.Args[1:]
@@ -344,6 +347,9 @@ func (f *runFlags) setUp(ctx context.Context, c *lab.Config, stderr io.Writer) e
 		func() error {
 			if len(f.locks) == 0 {
 				f.locks = catalog.DefaultLocks()
+				if f.quick {
+					f.locks = lab.QuickLocks()
+				}
 			}
 			own, err := f.bring(ctx, c, stderr)
 			if err != nil {

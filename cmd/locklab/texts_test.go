@@ -24,6 +24,7 @@ import (
 	"locklab/reports"
 	"locklab/reports/result"
 	"locklab/verify/explore"
+	result2 "locklab/workloads/result"
 )
 
 // texts are the keys of the catalogue that the program needs, each with where it was found.
@@ -43,6 +44,11 @@ func TestTextsAreAllTranslated(t *testing.T) {
 	if err != nil || len(pages) < 6 {
 		t.Fatalf("found %d templates: %v", len(pages), err)
 	}
+	pages2, err := filepath.Glob(filepath.Join(root, "reports", "page", "assets", "*.html"))
+	if err != nil || len(pages2) < 4 {
+		t.Fatalf("found %d templates: %v", len(pages2), err)
+	}
+	pages = append(pages, pages2...)
 	live, err := filepath.Glob(filepath.Join(root, "reports", "live", "assets", "*.html"))
 	if err != nil || len(live) < 2 {
 		t.Fatalf("found %d templates of the live page: %v", len(live), err)
@@ -56,8 +62,10 @@ func TestTextsAreAllTranslated(t *testing.T) {
 		Texts    map[string]string `yaml:"texts"`
 		Recorded map[string]string `yaml:"recorded"`
 	}
-	if err := yaml.Unmarshal(testfile.Read(t, filepath.Join(root, "reports", "lang", "ko.yaml")), &korean); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"ko.yaml", "ko-new.yaml"} {
+		if err := yaml.Unmarshal(testfile.Read(t, filepath.Join(root, "reports", "lang", name)), &korean); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, text := range slices.Sorted(maps.Keys(needed)) {
 		if korean.Texts[text] == "" {
@@ -203,7 +211,7 @@ func (all texts) ofTemplate(t *testing.T, path string) {
 	if strings.HasSuffix(path, ".html") {
 		static = html.UnescapeString(regexp.MustCompile(`(?s)<[^>]*>`).ReplaceAllString(static, " "))
 	}
-	static = regexp.MustCompile(`locklab( check .*--explain 1)?|<br>|results\.csv`).ReplaceAllString(static, " ")
+	static = regexp.MustCompile(`locklab( check .*--explain 1)?|<br>|results\.csv|result\.json`).ReplaceAllString(static, " ")
 	for _, word := range regexp.MustCompile(`[A-Za-z]{2,}[^<>\x00]*`).FindAllString(static, -1) {
 		t.Errorf("%s: %q is in no catalogue", path, strings.TrimSpace(word))
 	}
@@ -277,6 +285,16 @@ func (all texts) ofLists(t *testing.T) {
 			add("figures.go", m.Means)
 		}
 	}
+	for _, f := range result2.Figures() {
+		add("figures.go", f.Means)
+	}
+	for _, c := range result2.Codes() {
+		add("codes.go", c.Title)
+	}
+	for _, as := range []result2.Comparison{result2.AsExpected, result2.NotAsExpected, result2.Silent, result2.Unsound} {
+		add("result.go", string(as))
+	}
+	add("page", "overlaps", "duplicates", "duplicate", "unreachable", result2.NotJudged)
 	add("result.go", result.StatusExpected, result.StatusViolated, result.StatusControlSilent, result.StatusInconclusive, result.StatusNotJudged,
 		result.Safe, result.Unsafe, result.SafetyNotJudged, "live", "stalls", "down", "dead", result.SinceServer, result.SinceClient)
 	for _, l := range listings() {

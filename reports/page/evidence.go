@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"html/template"
@@ -109,18 +110,8 @@ func windowsOf(faults []result.Fault, endMS float64) (all []series.Window) {
 			all = append(all, w)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b series.Window) int { return compare(a.FromMS, b.FromMS) })
+	slices.SortStableFunc(all, func(a, b series.Window) int { return cmp.Compare(a.FromMS, b.FromMS) })
 	return all
-}
-
-func compare(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // evidence is what stands behind a cell.
@@ -130,7 +121,6 @@ type evidence struct {
 	Scene                        template.HTML
 	SceneTitle                   string
 	Shaded                       bool
-	Usage                        template.HTML
 	Errors                       []string
 	Logs                         []lastWords
 	Histories                    []link
@@ -176,7 +166,6 @@ func evidenceOf(say *lang.Lang, f *result.File, c *cell) evidence {
 		drawing, shaded := plots.Timeline(say, *c.scene)
 		e.Scene, e.Shaded = template.HTML(drawing), shaded //nolint:gosec // drawn and escaped by plots
 	}
-	e.Usage = usageOf(say, c, e.Lock+", "+e.Scenario)
 	return e
 }
 
@@ -196,11 +185,13 @@ func verdict(say *lang.Lang, r *result.Row) string {
 			continue
 		}
 		text := say.Term(codeTitle(s.Code))
-		switch f, isOutage := s.Code == result.IsStalls || s.Code == result.IsDown || s.Code == result.IsDead, s.N > 0; {
-		case f && isOutage:
+		switch s.Code { //nolint:exhaustive // others count, or have no number
+		case result.IsStalls, result.IsDown, result.IsDead:
 			text += " " + table.Duration(s.N)
-		case isOutage:
-			text += " " + table.Count(s.N)
+		default:
+			if s.N > 0 {
+				text += " " + table.Number(s.N)
+			}
 		}
 		if s.Of != "" {
 			text += " (" + table.Plain(s.Of) + ")"
@@ -211,10 +202,9 @@ func verdict(say *lang.Lang, r *result.Row) string {
 }
 
 func codeTitle(code result.Code) string {
-	for _, c := range result.Codes() {
-		if c.Code == code {
-			return c.Title
-		}
+	all := result.Codes()
+	if i := slices.IndexFunc(all, func(c result.CodeInfo) bool { return c.Code == code }); i >= 0 {
+		return all[i].Title
 	}
 	return string(code)
 }
@@ -229,26 +219,4 @@ func sceneTitle(say *lang.Lang, s *series.Scene) string {
 		of = table.Plain(s.Resource)
 	}
 	return say.Sprintf("outage of %s, %s from %.3f s on", of, table.Duration(s.LastsMS), s.AtMS/1000)
-}
-
-// usageOf is what each node used over time, with a colour for each role; "" if no history tells.
-func usageOf(say *lang.Lang, c *cell, title string) template.HTML {
-	inks := map[string]plots.Ink{}
-	var lines []plots.UsageLine
-	for _, one := range c.Usage {
-		i := slices.IndexFunc(c.Rows[0].Nodes, func(n result.Node) bool { return n.Node == one.Node })
-		if i < 0 {
-			continue
-		}
-		role := c.Rows[0].Nodes[i].Role
-		if _, known := inks[role]; !known {
-			inks[role] = plots.LockInk(len(inks))
-		}
-		one.Node = table.Plain(one.Node)
-		lines = append(lines, plots.UsageLine{Ink: inks[role], Usage: one})
-	}
-	if len(lines) == 0 {
-		return ""
-	}
-	return template.HTML(plots.Usage(say, title, lines, c.Series)) //nolint:gosec // drawn and escaped by plots
 }

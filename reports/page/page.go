@@ -7,6 +7,7 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"html/template"
@@ -160,42 +161,44 @@ func fill(say *lang.Lang, name, file string, data any) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-func workloadsOf(cells []cell) (all []string) {
-	for _, c := range cells {
-		if !slices.Contains(all, c.Workload) {
-			all = append(all, c.Workload)
+// distinct are the names that cells have, each once.
+func distinct(cells []cell, of func(*cell) string) (all []string) {
+	for i := range cells {
+		if name := of(&cells[i]); !slices.Contains(all, name) {
+			all = append(all, name)
 		}
 	}
 	return all
 }
 
+func workloadsOf(cells []cell) []string {
+	return distinct(cells, func(c *cell) string { return c.Workload })
+}
+
+func locksOf(cells []cell) []string { return distinct(cells, func(c *cell) string { return c.Lock }) }
+
 // scenariosOf are in the order of the grid's columns.
-func scenariosOf(f *result.File, cells []cell) (all []string) {
-	for _, s := range f.Run.Scenarios {
-		if slices.ContainsFunc(cells, func(c cell) bool { return c.Scenario == s.Name }) {
-			all = append(all, s.Name)
-		}
-	}
-	for _, c := range cells {
-		if !slices.Contains(all, c.Scenario) {
-			all = append(all, c.Scenario)
-		}
-	}
+func scenariosOf(f *result.File, cells []cell) []string {
+	all := distinct(cells, func(c *cell) string { return c.Scenario })
+	slices.SortStableFunc(all, func(a, b string) int { return columnOf(f, a) - columnOf(f, b) })
 	return all
+}
+
+// columnOf is the place of a scenario in the grid.
+func columnOf(f *result.File, name string) int {
+	return slices.IndexFunc(f.Run.Scenarios, func(s result.Scenario) bool { return s.Name == name })
 }
 
 // titleOf is how a scenario is titled.
 func titleOf(say *lang.Lang, f *result.File, scenario string) string {
-	for _, s := range f.Run.Scenarios {
-		switch {
-		case s.Name != scenario:
-		case say.Tag == lang.KoreanTag && s.TitleKO != "":
-			return table.Plain(s.TitleKO)
-		case s.Title != "":
-			return table.Plain(s.Title)
+	title := scenario
+	if i := columnOf(f, scenario); i >= 0 {
+		title = cmp.Or(f.Run.Scenarios[i].Title, scenario)
+		if say.Tag == lang.KoreanTag {
+			title = cmp.Or(f.Run.Scenarios[i].TitleKO, title)
 		}
 	}
-	return table.Plain(scenario)
+	return table.Plain(title)
 }
 
 // idOf is the place of a cell's evidence on the page.
@@ -209,21 +212,11 @@ func idOf(k result.Key) string {
 	return strings.Map(safe, k.Workload+"."+k.Lock+"."+k.Scenario)
 }
 
-// inksOf gives every lock its colour, the same in all figures of the page.
+// inksOf gives every lock its colour, the same in all figures of the page; none has the neutral one.
 func inksOf(cells []cell) map[string]plots.Ink {
-	inks := map[string]plots.Ink{}
-	next := 1
-	for _, c := range cells {
-		switch _, known := inks[c.Lock]; {
-		case known:
-		case c.Lock == "none":
-			inks[c.Lock] = plots.LockInk(0) // the neutral one
-		default:
-			inks[c.Lock] = plots.LockInk(next)
-			if next++; next%12 == 0 {
-				next++
-			}
-		}
+	inks := map[string]plots.Ink{"none": plots.LockInk(0)}
+	for i, lock := range slices.DeleteFunc(locksOf(cells), func(lock string) bool { return lock == "none" }) {
+		inks[lock] = plots.LockInk(1 + i%11)
 	}
 	return inks
 }

@@ -164,19 +164,10 @@ func first(cells []cell, scenarios []string, name string) string {
 	return table.Absent
 }
 
-func locksOf(cells []cell) (all []string) {
-	for _, c := range cells {
-		if !slices.Contains(all, c.Lock) {
-			all = append(all, c.Lock)
-		}
-	}
-	return all
-}
-
 // tradeoff is the plot of what a lock lets happen against what it refuses.
 type tradeoff struct {
 	SVG   template.HTML
-	Clean string // what has no mark, because nothing went wrong
+	Clean []string // what has no mark, because nothing went wrong
 }
 
 // tradeoffOf has no plot where nothing went wrong.
@@ -185,7 +176,7 @@ func tradeoffOf(say *lang.Lang, f *result.File, cells []cell, inks map[string]pl
 	if cells[0].Workload != history.Matchmaking {
 		counted, p99 = []string{"overlaps", "tokens_back", "stale_writes", "lost_updates"}, "acquire_p99_ms"
 	}
-	measure := say.Term(strings.Join(counted[:1], ""))
+	measure := say.Term(counted[0])
 	locks := locksOf(cells)
 	clean := map[string][]string{}
 	var points []plots.Point
@@ -215,13 +206,11 @@ func tradeoffOf(say *lang.Lang, f *result.File, cells []cell, inks map[string]pl
 	if len(points) == 0 {
 		return t
 	}
-	var parts []string
 	for _, lock := range locks {
 		if names := clean[table.Plain(lock)]; len(names) > 0 {
-			parts = append(parts, table.Plain(lock)+" ("+strings.Join(names, ", ")+")")
+			t.Clean = append(t.Clean, table.Plain(lock)+" ("+strings.Join(names, ", ")+")")
 		}
 	}
-	t.Clean = strings.Join(parts, "; ")
 	t.SVG = template.HTML(plots.Tradeoff(say, measure, points)) //nolint:gosec // drawn and escaped by plots
 	return t
 }

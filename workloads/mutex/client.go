@@ -34,6 +34,8 @@ type Client struct {
 
 	// OnPhase, if set before Run, is called when a phase begins.
 	OnPhase func(state string, atNS int64)
+	// Stop, if set before Run, ends the plan before its time when it is closed.
+	Stop <-chan struct{}
 }
 
 // masterState is what one master last said. Its fields add up over its lives.
@@ -66,7 +68,7 @@ const (
 	pollShare = 20 * time.Millisecond
 )
 
-// Run starts the plan on all masters and returns when it is over on all that can
+// Run starts the plan on all masters and returns when it is over, or stopped, on all that can
 // be reached. It fails only if a master cannot be started at the beginning; one
 // that dies later is started again, for the rest of the time, when it is back. When
 // ctx is done the plan is stopped.
@@ -87,16 +89,28 @@ func (c *Client) Run(ctx context.Context) error {
 	measure := began + int64(c.plan.Warmup)
 	end := measure + int64(c.plan.Duration)
 	c.phase(loadgen.PhaseWarmup, began)
-	if c.watch(ctx, began, measure) {
+	going, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		select {
+		case <-c.Stop:
+			stop()
+		case <-going.Done():
+		}
+	}()
+	if c.watch(going, began, measure) {
 		c.phase(loadgen.PhaseMeasure, measure)
-		c.watch(ctx, began, end)
+		c.watch(going, began, end)
 	}
 	c.phase(loadgen.PhaseDrain, min(end, clock.Mono()))
 	var err error
-	if ctx.Err() != nil {
+	if going.Err() != nil {
 		stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 		err = c.stop(stopCtx)
 		cancel()
+	}
+	if ctx.Err() == nil {
+		err = nil // a master that is dead has nothing to stop
 	}
 	c.drain(context.WithoutCancel(ctx))
 	c.phase(loadgen.PhaseEnd, clock.Mono())

@@ -13,7 +13,7 @@ const (
 	ByHand         Code = "broken-by-hand"  // somebody broke something that no scenario asked for
 	Unproven       Code = "fault-unproven"  // a fault was not seen by the probes, or is not in the ledger
 	Saturated      Code = "saturated"       // the lab's processes got too little of a machine
-	LateLoad       Code = "generator-late"  // the load was not offered in time
+	LateLoad       Code = "generator-late"  // the load was not offered in time, or ended early
 	GivenUp        Code = "given-up"        // the run could not begin, go on or end
 	Missing        Code = "records-missing" // records are missing
 	Contradiction  Code = "contradiction"   // records contradict each other
@@ -55,7 +55,7 @@ func Codes() []CodeInfo {
 		{ByHand, "broken by hand"},
 		{Unproven, "a fault was not proven"},
 		{Saturated, "the machine was saturated"},
-		{LateLoad, "the load came late"},
+		{LateLoad, "the load came late, or ended early"},
 		{GivenUp, "the run was given up"},
 		{Missing, "records are missing"},
 		{Contradiction, "records contradict each other"},

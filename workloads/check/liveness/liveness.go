@@ -10,6 +10,7 @@
 package liveness
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sort"
@@ -284,8 +285,9 @@ func (j *judge) word(o Outage) {
 	case slices.ContainsFunc(j.spells, lastsToHeal):
 		rank = down
 	}
-	lock := func(o Outage) bool { return o.Of == "" } // rather than a resource that it kept
-	if rank > j.rank || rank == j.rank && (lock(o) && !lock(j.decides) || lock(o) == lock(j.decides) && o.Len() > j.decides.Len()) {
+	// The worst word decides, of the lock rather than of a resource that it kept, by the longest outage.
+	own := func(o Outage) int { return strings.Compare("", o.Of) } // 0: the lock's, else -1
+	if cmp.Or(cmp.Compare(rank, j.rank), cmp.Compare(own(o), own(j.decides)), cmp.Compare(o.Len(), j.decides.Len())) > 0 {
 		j.rank, j.decides = rank, o
 	}
 }

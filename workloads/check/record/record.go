@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"locklab/workloads/history"
 )
@@ -196,22 +195,16 @@ type Node struct {
 	Killed []int64     // when its process was seen to have ended; sorted
 	Deaths []Death     // the same, with more
 	Starts int
-	Left   bool // it goes on after the run
+	Runs   bool // at the end of the history, where nothing says that it goes on after the run
 	Acts   bool // it recorded more than its own life
 }
 
 // Death is the end of a process. It was Seen at one moment, and may have happened since Asked,
-// when the signal for it was sent.
+// when the signal for it was sent. InOrder: it was asked to end, and had time to record all.
 type Death struct {
 	Asked, Seen int64
-	State       string
+	InOrder     bool
 }
-
-// orderly is how long a process takes at most to end that records all it did.
-const orderly = 5 * int64(time.Second) / 2
-
-// InOrder says that the process was asked to end, and had time to record all it did.
-func (d Death) InOrder() bool { return d.State == history.NodeStopped && d.Seen-d.Asked <= orderly }
 
 // Next is the first end of the node's process that was seen at or after a moment; its times are
 // [Never] if there was none. A nil node has none.
@@ -223,9 +216,6 @@ func (n *Node) Next(at int64) Death {
 	}
 	return Death{Asked: Never, Seen: Never}
 }
-
-// AliveUntil is until when a process that lived at a moment surely did.
-func (n *Node) AliveUntil(at int64) int64 { return max(at, n.Next(at).Asked) }
 
 // NodeEvent is a change in the life of a process, in the words of package history.
 type NodeEvent struct {

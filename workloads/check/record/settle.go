@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"locklab/workloads/history"
 	"locklab/workloads/loadgen"
@@ -109,50 +110,42 @@ func (s *scribe) settleNodes() {
 }
 
 func (s *scribe) settleLife(n *Node) {
+	const orderly = 5 * int64(time.Second) / 2 // is how long a process takes at most to end that records all
 	slices.SortStableFunc(n.Events, func(a, b NodeEvent) int { return cmp.Compare(a.At, b.At) })
-	var since int64 // of being away
-	running, away, dead := false, false, false
-	leave := func(at int64) {
-		if !away {
-			since, away = at, true
-		}
-	}
-	back := func(at int64) {
-		if away && since < at {
-			n.Away = append(n.Away, Span{since, at})
-		}
-		away = false
-	}
+	since, away, end := int64(0), false, "" // of its last life; "" while it lives
 	for _, e := range n.Events {
-		switch {
-		case history.NodeEnds(e.State):
-			if dead && e.State != history.NodeLost && n.Deaths[len(n.Deaths)-1].State != history.NodeLost {
-				s.run.Contradictions.Add("the end of node %s, twice", brief(s.list[n.Name]))
-			}
-			if !dead {
-				n.Deaths = append(n.Deaths, Death{min(cmp.Or(e.Asked, e.At), e.At), e.At, e.State})
-				n.Killed = append(n.Killed, e.At)
-			}
-			leave(e.At)
-			running, dead = false, true
-		case e.State == history.NodeLeft:
-			n.Left = running
-		case e.State == history.NodeStarted || e.State == history.NodeShared:
-			if running {
+		ends, back := history.NodeEnds(e.State), false
+		switch e.State {
+		case history.NodeStarted, history.NodeShared:
+			if n.Runs {
 				s.run.Missing.Add("the end of node %s before it was started again", brief(s.list[n.Name]))
 			}
-			n.Starts, running, dead = n.Starts+1, true, false
-			back(e.At)
-		case e.State == history.NodeReady:
-			dead = false
-			back(e.At)
-		case e.State == history.NodePaused || e.State == history.NodeSuspended:
-			leave(e.At)
-		case e.State == history.NodeResumed || e.State == history.NodeContinued:
-			if !dead {
-				back(e.At)
-			}
+			n.Starts, n.Runs, end, back = n.Starts+1, true, "", true
+		case history.NodeLeft:
+			n.Runs = false
+		case history.NodeReady:
+			end, back = "", true
+		case history.NodeResumed, history.NodeContinued:
+			back = end == ""
 		}
+		switch {
+		case ends && end == "":
+			asked := min(cmp.Or(e.Asked, e.At), e.At)
+			n.Deaths = append(n.Deaths, Death{asked, e.At, e.State == history.NodeStopped && e.At-asked <= orderly})
+			n.Killed = append(n.Killed, e.At)
+		case ends && e.State != history.NodeLost && end != history.NodeLost:
+			s.run.Contradictions.Add("the end of node %s, twice", brief(s.list[n.Name]))
+		}
+		if ends {
+			n.Runs, end = false, cmp.Or(end, e.State)
+		}
+		if gone := ends || e.State == history.NodePaused || e.State == history.NodeSuspended; gone && !away {
+			since, away = e.At, true
+		}
+		if back && away && since < e.At {
+			n.Away = append(n.Away, Span{since, e.At})
+		}
+		away = away && !back
 	}
 	if away {
 		n.Away = append(n.Away, Span{since, Never})
@@ -188,7 +181,7 @@ func (s *scribe) settleAcquires() {
 			a := &s.acquires[k.at/block][k.at%block]
 			if a.Granted() {
 				r.holds[a.Hold] = 0
-				a.Killed = s.nodes[a.Node].AliveUntil(a.At)
+				a.Killed = max(a.At, s.nodes[a.Node].Next(a.At).Asked)
 				a.Until = min(a.Stopped, a.Lost, a.Killed)
 			}
 			switch {

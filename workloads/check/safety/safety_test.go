@@ -24,8 +24,10 @@ func judge(t interface{ Fatal(args ...any) }, workload string, lists ...[]histor
 		Schema: history.Schema, Lock: "raft", Workload: workload, DurationNS: 1000 * ms, OfferedPS: 1, NodeHosts: map[string]string{"m1": "ha", "w1": "ha", "m2": "hc", "w2": "hc"},
 	}}
 	phases := []history.Event{
-		{Kind: history.KindPhase, State: "warmup", AtNS: 0}, {Kind: history.KindPhase, State: "measure", AtNS: 0},
-		{Kind: history.KindPhase, State: "drain", AtNS: 1000 * ms}, {Kind: history.KindPhase, State: "end", AtNS: 1000 * ms},
+		{Kind: history.KindPhase, State: "warmup", AtNS: 0},
+		{Kind: history.KindPhase, State: "measure", AtNS: 0},
+		{Kind: history.KindPhase, State: "drain", AtNS: 1000 * ms},
+		{Kind: history.KindPhase, State: "end", AtNS: 1000 * ms},
 	}
 	r, err := record.Of(slices.Concat([]history.Event{run}, phases, slices.Concat(lists...)))
 	if err != nil {

@@ -103,7 +103,7 @@ func (j *judge) late(code result.Code, at int64, was, came access) {
 
 func (j *judge) writer(a access) result.Party {
 	if a.hold == nil {
-		return result.Party{Node: j.Text(a.By), Hold: j.Text(a.Access.Hold), Token: a.Token, FromMS: j.ms(a.At), ToMS: j.ms(a.At)}
+		return result.Party{Node: j.Text(a.By), Hold: j.Text(a.Hold), Token: a.Token, FromMS: j.ms(a.At), ToMS: j.ms(a.At)}
 	}
 	return j.holder(a.hold)
 }

@@ -2,6 +2,7 @@ package sound
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -21,101 +22,60 @@ const (
 	maxOwn = 0.9
 )
 
-// load is the sum of samples of one machine.
+// load is the sum of samples of one machine. What a system does not tell is 0.
 type load struct {
-	history.Machine
-	span int64
+	busy, stolen, throttled, run, wait, span float64
+	cpus                                     int
+	late, fsync                              int64
 }
 
 // machines adds up what the machines did in the measured part, and notes the saturated ones.
-func (j *judge) machines(f *flaw) []result.Machine {
-	samples := slices.Clone(j.Machines)
-	slices.SortStableFunc(samples, func(a, b record.Machine) int { return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.From, b.From)) })
-	list := []result.Machine{}
-	for len(samples) > 0 {
-		host, sum := samples[0].Host, load{}
-		for len(samples) > 0 && samples[0].Host == host {
-			if samples[0].From < j.Drain && samples[0].To > j.Measure {
-				sum.add(&samples[0], record.Span{From: j.Measure, To: j.Drain})
+func (j *judge) machines(f *flaw) (list []result.Machine) {
+	hosts := map[string]*load{}
+	for i := range j.Machines {
+		m := &j.Machines[i]
+		if part := min(m.To, j.Drain) - max(m.From, j.Measure); part > 0 {
+			if hosts[m.Host] == nil {
+				hosts[m.Host] = &load{}
 			}
-			samples = samples[1:]
+			hosts[m.Host].add(m, float64(part))
 		}
-		if sum.span == 0 {
-			continue
+	}
+	for _, host := range slices.Sorted(maps.Keys(hosts)) {
+		l := hosts[host]
+		all := l.span * float64(max(l.cpus, 1))
+		m := result.Machine{
+			Host: host, CPUs: l.cpus, Busy: min(l.busy/all, 1), // the kernel counts in ticks
+			LateMS: float64(l.late) / 1e6, FsyncMS: float64(l.fsync) / 1e6,
 		}
-		m := sum.told(host)
+		m.Others = max(m.Busy-l.run/all, 0)
+		if l.run > 0 {
+			// Of what a hypervisor took away, the lab waited for its share of what had a CPU.
+			m.Slowdown = 1 + (l.wait+l.throttled)/l.run + l.stolen/max(l.busy-l.stolen, l.run)
+		}
 		list = append(list, m)
-		own := share(sum.RunNS, sum.span, sum.CPUs)
 		// Processes that hardly run wait for longer than they run whenever a few wake at once:
 		// waiting counts where hardly a CPU was free, or a quota kept them away.
-		full := sum.BusyNS == nil || m.Busy > maxOwn || share(sum.ThrottledNS, sum.span, 1) > 0.1
-		if own > maxOwn || m.Slowdown > maxSlowdown && full || sum.LateNS > j.limit(time.Second)/2 {
+		full := m.Busy == 0 || m.Busy > maxOwn || l.throttled > 0.1*l.span
+		if l.run/all > maxOwn || m.Slowdown > maxSlowdown && full || l.late > j.limit(time.Second)/2 {
 			f.find(always, "%s", cmp.Or(host, history.TargetController))
 		}
 	}
 	return list
 }
 
-// add adds the part of a sample that lies in a span, as if it had been even. A value that one
-// of them does not have is not known of both.
-func (l *load) add(m *record.Machine, in record.Span) {
-	part := min(m.To, in.To) - max(m.From, in.From)
-	first := l.span == 0
-	for _, ns := range []struct {
-		sum **int64
-		of  *int64
-	}{{&l.BusyNS, m.BusyNS}, {&l.StolenNS, m.StolenNS}, {&l.ThrottledNS, m.ThrottledNS}, {&l.RunNS, m.RunNS}, {&l.WaitNS, m.WaitNS}} {
-		if ns.of == nil || !first && *ns.sum == nil {
-			*ns.sum = nil
-			continue
+// add adds the part of a sample that lies in the measured part, as if it had been even.
+func (l *load) add(m *record.Machine, part float64) {
+	of := func(ns *int64) float64 {
+		if ns == nil {
+			return 0
 		}
-		v := int64(float64(*ns.of) * float64(part) / float64(m.Len()))
-		if !first {
-			v += **ns.sum
-		}
-		*ns.sum = &v
+		return float64(*ns) * part / float64(m.Len())
 	}
-	l.span += part
-	l.CPUs, l.LateNS = max(l.CPUs, m.CPUs), max(l.LateNS, m.LateNS)
-	if m.FsyncNS != nil && (l.FsyncNS == nil || *m.FsyncNS > *l.FsyncNS) {
-		l.FsyncNS = m.FsyncNS
+	l.busy, l.stolen, l.throttled = l.busy+of(m.BusyNS), l.stolen+of(m.StolenNS), l.throttled+of(m.ThrottledNS)
+	l.run, l.wait, l.span = l.run+of(m.RunNS), l.wait+of(m.WaitNS), l.span+part
+	l.cpus, l.late = max(l.cpus, m.CPUs), max(l.late, m.LateNS)
+	if m.FsyncNS != nil {
+		l.fsync = max(l.fsync, *m.FsyncNS)
 	}
-}
-
-func (l *load) told(host string) result.Machine {
-	m := result.Machine{Host: host, CPUs: l.CPUs, Busy: min(share(l.BusyNS, l.span, l.CPUs), 1), LateMS: float64(l.LateNS) / 1e6} // the kernel counts in ticks
-	if l.RunNS != nil {
-		m.Others = max(m.Busy-share(l.RunNS, l.span, l.CPUs), 0)
-	}
-	if l.FsyncNS != nil {
-		m.FsyncMS = float64(*l.FsyncNS) / 1e6
-	}
-	if l.RunNS != nil && l.WaitNS != nil && *l.RunNS > 0 {
-		m.Slowdown = 1 + (float64(*l.WaitNS)+value(l.ThrottledNS)+l.stolen())/float64(*l.RunNS)
-	}
-	return m
-}
-
-// stolen is what a hypervisor took from the lab's processes, by their share of what had a CPU.
-func (l *load) stolen() float64 {
-	if value(l.StolenNS) == 0 || l.BusyNS == nil {
-		return 0
-	}
-	had := max(*l.BusyNS-*l.StolenNS, *l.RunNS)
-	return float64(*l.StolenNS) * float64(*l.RunNS) / float64(had)
-}
-
-func value(ns *int64) float64 {
-	if ns == nil {
-		return 0
-	}
-	return float64(*ns)
-}
-
-// share is 0 where it is not known.
-func share(ns *int64, span int64, cpus int) float64 {
-	if cpus == 0 {
-		return 0
-	}
-	return value(ns) / float64(span) / float64(cpus)
 }

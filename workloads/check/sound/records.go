@@ -2,7 +2,6 @@ package sound
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,8 +16,6 @@ import (
 // a lock is neither convicted nor acquitted.
 
 const (
-	// lastWords is how long before its end a process may have done what it could not record.
-	lastWords = int64(time.Second)
 	// orderTime is how long an order takes at most until it is recorded.
 	orderTime = 2 * time.Second
 	// maxOpen is how long a room waits for players that do not come.
@@ -32,7 +29,7 @@ func (j *judge) checkRecords() {
 		return
 	}
 	for i := range j.Acquires {
-		if a := &j.Acquires[i]; a.Granted() && a.Stopped == record.Never && j.Node(a.Node).Next(a.At).InOrder() {
+		if a := &j.Acquires[i]; a.Granted() && a.Stopped == record.Never && j.Node(a.Node).Next(a.At).InOrder {
 			j.missing.Add("the release of hold %s", j.Text(a.Hold))
 		}
 	}
@@ -115,38 +112,23 @@ func (j *judge) buildRooms() {
 	}
 }
 
-// dying says that a process may have ended before it could record what it did then.
-func (j *judge) dying(node record.Name, at int64) bool {
-	end := j.Node(node).Next(at)
-	return !end.InOrder() && end.Asked-lastWords <= at
-}
-
-// cutShort says that a process, or the history, ended too soon after a moment for the answer to
-// what it did then.
-func (j *judge) cutShort(node record.Name, at int64) bool {
-	n := j.Node(node)
+// gone says that a process, or the history, may have ended before it could record what it did
+// then, or its answer.
+func (j *judge) gone(node record.Name, at int64) bool {
+	n, soon := j.Node(node), at+j.limit(orderTime)
+	if !j.Ended && j.End <= soon {
+		return true
+	}
 	end := n.Next(at)
-	if end.InOrder() {
-		return false
-	}
-	until := end.Asked
-	if !j.Ended {
-		until = min(until, j.End)
-	}
-	lived := until - at
-	if n != nil {
-		for _, s := range n.Away {
-			lived -= max(min(s.To, until)-max(s.From, at), 0)
-		}
-	}
-	return lived <= j.limit(orderTime)
+	return n != nil && !end.InOrder && (end.Asked <= soon || end.Asked < record.Never &&
+		slices.ContainsFunc(n.Away, func(s record.Span) bool { return s.From >= at && s.From <= soon }))
 }
 
 // checkSeat compares what a player was told with the room.
 func (j *judge) checkSeat(q *record.Request) {
 	r, name := j.rooms[q.Room], j.Text(q.Room)
 	if r == nil {
-		if !j.dying(q.Worker, q.At) {
+		if !j.gone(q.Worker, q.At) {
 			j.missing.Add("the beginning of room %s", name)
 		}
 		return
@@ -178,7 +160,7 @@ func (j *judge) checkOrder(o *record.Order) {
 	}
 	switch r := j.rooms[o.Room]; {
 	case r == nil:
-		if !j.dying(o.Worker, o.At) {
+		if !j.gone(o.Worker, o.At) {
 			j.missing.Add("the beginning of room %s", j.Text(o.Room))
 		}
 	case r.State == record.RoomStarting && (r.At+o.Err+r.err < cmp.Or(o.Sent, o.From) || r.At > o.At+o.Err+r.err):
@@ -194,14 +176,14 @@ func (j *judge) checkRoomIsWhole(r *room) {
 	}
 	name, stop := j.Text(r.Room), j.Node(r.Worker).Next(r.At)
 	switch {
-	case r.full == 0 && j.Head.Seats > 0 && int(r.seats) >= j.Head.Seats && !j.dying(r.Worker, r.answered):
+	case r.full == 0 && j.Head.Seats > 0 && int(r.seats) >= j.Head.Seats && !j.gone(r.Worker, r.answered):
 		j.missing.Add("that room %s was full", name)
-	case r.closed == 0 && stop.InOrder():
+	case r.closed == 0 && stop.InOrder:
 		j.missing.Add("the end of room %s", name)
 	case r.closed != 0 && r.full == 0 && r.closed-r.At < maxOpen && r.closed < stop.Asked-2*r.err:
 		j.missing.Add("that room %s was full", name)
 	}
-	if j.orders[r.Order] != nil || j.cutShort(r.Client, r.At) {
+	if j.orders[r.Order] != nil || j.gone(r.Client, r.At) {
 		return
 	}
 	// An order may arrive after its master was killed.
@@ -217,10 +199,13 @@ func (j *judge) checkAccesses() {
 		j.wrong.Add("writes in the workload %s", j.Head.Workload)
 		return
 	}
-	byResource := map[record.Name][]*record.Access{}
+	type version struct {
+		resource record.Name
+		n        uint64
+	}
+	written := map[version]bool{}
 	for i := range j.Accesses {
 		a := &j.Accesses[i]
-		byResource[a.Resource] = append(byResource[a.Resource], a)
 		hold := j.Text(a.Hold)
 		switch h := j.Hold(a.Hold); {
 		case h == nil || h.Node != a.By:
@@ -232,44 +217,15 @@ func (j *judge) checkAccesses() {
 		case a.Token > 0 && a.Token != h.Token:
 			j.wrong.Add("hold %s showed a token of another", hold)
 		}
-		if a.Kind == record.DidWrite && a.Base >= a.Version {
-			j.wrong.Add("version %d of %s was written over a later one", a.Version, j.Text(a.Resource))
+		if a.Kind != record.DidWrite {
+			continue
 		}
-	}
-	for _, all := range byResource {
-		j.checkStore(all)
-	}
-}
-
-// checkStore wants each version of a resource once, and that a holder was refused only after a
-// later one had come. A lock's own store knows by itself that a lease is over.
-func (j *judge) checkStore(all []*record.Access) {
-	slices.SortStableFunc(all, func(a, b *record.Access) int { return cmp.Compare(position(a), position(b)) })
-	highest, served := uint64(0), 0 // token of those that came before
-	for i, a := range all {
-		switch {
-		case a.Kind == record.DidWrite && i > 0 && position(all[i-1]) == position(a):
+		v := version{a.Resource, a.Version}
+		if written[v] || a.Base >= a.Version {
 			j.wrong.Add("version %d of %s, twice", a.Version, j.Text(a.Resource))
-		case (a.Kind == record.RefusedWrite || a.Kind == record.RefusedRead) && a.Node != a.By:
-			for ; served < len(all) && position(all[served]) <= position(a); served++ {
-				if kind := all[served].Kind; kind == record.DidRead || kind == record.DidWrite {
-					highest = max(highest, all[served].Token)
-				}
-			}
-			if a.Token > 0 && highest <= a.Token {
-				j.wrong.Add("the store refused hold %s before a later one came", j.Text(a.Hold))
-			}
 		}
+		written[v] = true
 	}
-}
-
-// position orders what a store did: a write lies between its version and the one before, all
-// else at the version that it met.
-func position(a *record.Access) uint64 {
-	if a.Kind == record.DidWrite {
-		return 2 * a.Version
-	}
-	return 2*a.Version + 1
 }
 
 // checkPlayers wants each player of the schedule once: they are numbered.
@@ -325,17 +281,10 @@ func (j *judge) checkNodes() {
 		if _, zoned := j.Head.HostZones[host]; !known || !zoned {
 			j.missing.Add("the host and zone of node %s", name)
 		}
-		started := int64(math.MinInt64)
-		for _, e := range n.Events {
-			if e.State == history.NodeStarted || e.State == history.NodeShared {
-				started = e.At
-			}
-		}
-		ends := len(n.Killed)
 		switch {
 		case n.Starts == 0:
 			j.missing.Add("the beginning of node %s", name)
-		case ends == 0 && !n.Left || ends > 0 && n.Killed[ends-1] < started:
+		case n.Runs:
 			j.missing.Add("the end of node %s", name)
 		}
 	}

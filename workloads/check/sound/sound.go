@@ -60,7 +60,7 @@ type judge struct {
 // Judge looks for flaws in the order in which they are told; the first one decides.
 func Judge(r *record.Run) Findings {
 	j := &judge{Run: r, missing: r.Missing, wrong: r.Contradictions}
-	f := Findings{Unasked: j.unasked(), Machines: []result.Machine{}, Since: record.Never, Statement: result.Statement{State: result.OK}}
+	f := Findings{Unasked: j.unasked(), Since: record.Never, Statement: result.Statement{State: result.OK}}
 	saturated := flaw{code: result.Saturated}
 	f.Machines = j.machines(&saturated)
 	j.checkRecords()

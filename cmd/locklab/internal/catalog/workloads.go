@@ -89,8 +89,7 @@ type Run struct {
 	Seed             seed.Seed
 	StartNS          int64 // on clock.Mono
 	Recorder         history.Recorder
-	// Stop ends the load before its time when it is closed; nil never does. Only loads whose
-	// clients have a SetRate heed it.
+	// Stop ends the load before its time when it is closed; nil never does.
 	Stop <-chan struct{}
 	// Tracer follows some of the players; nil follows none.
 	Tracer *tracing.Tracer
@@ -373,6 +372,7 @@ func (l *clientsLoad) Begin(r Run) (Clients, error) {
 	if err != nil {
 		return Clients{}, err
 	}
+	client.Stop = r.Stop
 	from := make(chan int64, 1)
 	client.OnPhase = func(state string, atNS int64) {
 		if state == "measure" {

@@ -19,7 +19,7 @@ import (
 const (
 	DefaultDuration = 8 * time.Second
 	DefaultWarmup   = time.Second
-	QuickDuration   = 1750 * time.Millisecond
+	QuickDuration   = 4500 * time.Millisecond // of which the shortest faults last for 1.575 s: less shows no lock down
 	QuickWarmup     = 250 * time.Millisecond
 
 	// overhead is about what a run needs beside its warm-up and its measured time:
@@ -34,6 +34,15 @@ const (
 func DefaultScenarios() []string {
 	return []string{"baseline", "zone-latency", "zone-partition", "zone-failure"}
 }
+
+// QuickLocks and QuickScenarios are those of a quick run: fewer, as each takes its time, and with
+// leases of a second.
+func QuickLocks() []string {
+	return []string{"none", "multiphase", "redlock:ttl=1s", "raft:lease=1s"}
+}
+
+// QuickScenarios are beside QuickLocks.
+func QuickScenarios() []string { return []string{"baseline", "zone-partition", "zone-failure"} }
 
 // Config is one comparison, checked.
 type Config struct {
@@ -247,18 +256,20 @@ func (c *Config) fits(lock catalog.Lock, s scenario.Scenario) bool {
 	return !slices.ContainsFunc(c.Unfit, func(u result.Unfit) bool { return u.Lock == lock.String() && u.Scenario == s.Name })
 }
 
-// measures is for how long a run measures: until two seconds after its last fault has settled, where the
-// duration is shorter, so that a lock that does not come back is seen. Runs below the default duration are
-// too short for that, and end when they are told to.
+// measures is for how long a run measures, as it is planned: until its last fault has settled, or longer
+// if the duration is. A fault that takes longer to heal has the run last longer.
 func (c Config) measures(lock catalog.Lock, s scenario.Scenario) time.Duration {
 	d := c.Duration
-	if d < DefaultDuration {
-		return d
-	}
 	for _, p := range s.Schedule(c.Duration) {
-		d = max(d, p.Window.Until+max(c.Topology.Limit(failoverTime), lock.Lease+500*time.Millisecond)+c.Topology.Limit(2*time.Second))
+		d = max(d, p.Window.Until+c.settles(lock))
 	}
 	return d.Round(time.Millisecond)
+}
+
+// settles is for how long a run goes on after a fault has ended: while it settles, and two seconds
+// more, so that a lock that does not come back is seen.
+func (c Config) settles(lock catalog.Lock) time.Duration {
+	return max(c.Topology.Limit(failoverTime), lock.Lease+500*time.Millisecond) + c.Topology.Limit(2*time.Second)
 }
 
 // aboutRun is how long one run with the lock will take, roughly.

@@ -191,13 +191,17 @@ func programOf(lock catalog.Lock, topo *topology.Topology) *history.Program {
 // measures is for how long the run measures.
 func (x *experiment) measures() time.Duration { return x.config.measures(x.lock, x.scenario) }
 
+// latest is how much later than planned a run may end because a fault takes long to heal.
+const latest = time.Minute
+
 // lead is the time between the decision to start and the first operation.
 const lead = 50 * time.Millisecond
 
 // measure lets the workload and the scenario run side by side.
 func (x *experiment) measure(ctx context.Context, c *cluster, rec history.Recorder) (measured bool, err error) {
 	start := clock.Mono() + int64(lead)
-	clients, err := x.clients(c, rec, start)
+	over := make(chan struct{}) // closed when a run with faults is to end
+	clients, err := x.clients(c, rec, start, over)
 	if err != nil {
 		return false, err
 	}
@@ -215,7 +219,14 @@ func (x *experiment) measure(ctx context.Context, c *cluster, rec history.Record
 			if x.play != nil {
 				return x.play.during(ctx, done.Done(), x, c, clients, rec, from)
 			}
-			return x.breakThings(ctx, c, rec, from)
+			if err := x.breakThings(ctx, c, rec, from); err != nil || len(x.scenario.Timeline) == 0 {
+				return err
+			}
+			rest := max(from+int64(x.measures())-clock.Mono(), int64(x.config.settles(x.lock)))
+			if clock.Sleep(done, time.Duration(rest)) == nil {
+				close(over)
+			}
+			return nil
 		case <-done.Done():
 			return nil
 		}
@@ -237,13 +248,16 @@ func (x *experiment) measure(ctx context.Context, c *cluster, rec history.Record
 }
 
 // clients prepares what the clients do in this run.
-func (x *experiment) clients(c *cluster, rec history.Recorder, start int64) (catalog.Clients, error) {
+func (x *experiment) clients(c *cluster, rec history.Recorder, start int64, over <-chan struct{}) (catalog.Clients, error) {
 	run := catalog.Run{
 		Repeat: x.repeat, Rate: x.config.rateUnder(x.scenario), Warmup: x.config.Warmup, Duration: x.measures(), Patience: x.config.patience(), Second: x.config.Topology.Second(), Wants: x.scenario.Wants,
 		Seed: x.seed(), StartNS: start, Recorder: rec, Tracer: x.fleet.tracer,
 	}
-	if x.play != nil {
+	switch {
+	case x.play != nil:
 		run.Stop = x.play.stop
+	case len(x.scenario.Timeline) > 0:
+		run.Stop, run.Duration = over, run.Duration+latest
 	}
 	for _, m := range c.topo.NodesOf(role.Master) {
 		run.Masters = append(run.Masters, catalog.Master{Name: m.Name, Zone: m.Zone, URL: c.masterURL(m.Name), Token: c.plan.token})
