@@ -3,7 +3,8 @@
 //	lock       between two grants to canaries                     judged
 //	zone       the same of the canaries of its masters,           only a dead one is judged
 //	           while any of these runs
-//	resource   wanted, not held, between two grants               judged
+//	resource   wanted by a master whose canary is served, not    judged
+//	           held, between two grants
 //
 // One rule holds for all locks and workloads. A history without canaries takes the grants of all
 // resources in their place, in the time in which any was wanted and not held.
@@ -75,12 +76,13 @@ func Judge(r *record.Run) Findings {
 	j := judge{
 		Run: r, measured: record.Span{From: r.Measure, To: r.Drain},
 		second: int64(r.Head.Limit(time.Second)), least: int64(r.Head.Limit(1500 * time.Millisecond)),
-		away: make([][]record.Span, len(r.Names)),
+		away: make([][]record.Span, len(r.Names)), deaf: make([][]record.Span, len(r.Names)),
 	}
 	for i := range r.Nodes {
 		j.away[r.Nodes[i].Name] = r.Nodes[i].Away
 	}
 	j.faults()
+	j.cutOff()
 	free := j.resources()
 	if len(r.Canaries) > 0 {
 		j.canaries()
@@ -100,6 +102,7 @@ type judge struct {
 	second   int64
 	least    int64           // that a fault lasts to show that the lock is down
 	away     [][]record.Span // of each node, by its name
+	deaf     [][]record.Span // that time, and when its canary was not granted for a second
 	spells   []record.Span   // the faults' times
 	settling []record.Span   // these, and until they settled
 	rank     int             // of the word
@@ -136,6 +139,31 @@ func (j *judge) faults() {
 	j.spells, j.settling = union(j.spells), union(j.settling)
 	for _, s := range j.spells {
 		j.f.Healed = j.f.Healed || s.To >= j.Measure && s.To < j.Drain
+	}
+}
+
+// cutOff notes when the canary of each master was not granted for a second: then the lock or its zone
+// has the outage, and what its clients want says nothing of a resource.
+func (j *judge) cutOff() {
+	last := make([]int64, len(j.Names))
+	note := func(node record.Name, at int64) {
+		if from := max(last[node], j.Measure); at-from >= j.second {
+			j.deaf[node] = append(j.deaf[node], record.Span{From: from, To: at})
+		}
+		last[node] = at
+	}
+	for _, a := range j.Canaries { // sorted by At
+		if a.Outcome == record.OK {
+			note(a.Node, a.At)
+		}
+		last[a.Node] = max(last[a.Node], 1) // it has one
+	}
+	for i := range j.Nodes {
+		node := j.Nodes[i].Name
+		if last[node] > 0 {
+			note(node, j.Drain)
+		}
+		j.deaf[node] = union(slices.Concat(j.deaf[node], j.away[node]))
 	}
 }
 
@@ -177,7 +205,7 @@ func (j *judge) wanted(own []record.Acquire) []record.Span {
 				until = own[next].From
 			}
 		}
-		spans = j.running(spans, a.Node, record.Span{From: a.From, To: until})
+		spans = outside(spans, j.deaf[a.Node], record.Span{From: a.From, To: until})
 	}
 	return union(spans)
 }
@@ -187,18 +215,18 @@ func (j *judge) held(own []record.Acquire) []record.Span {
 	spans := make([]record.Span, 0, len(own))
 	for i := range own {
 		if a := &own[i]; a.Granted() {
-			spans = j.running(spans, a.Node, record.Span{From: a.At, To: a.Until})
+			spans = outside(spans, j.away[a.Node], record.Span{From: a.At, To: a.Until})
 		}
 	}
 	return union(spans)
 }
 
-// running appends the parts of a time in which a node was up and running.
-func (j *judge) running(spans []record.Span, node record.Name, s record.Span) []record.Span {
-	if len(j.away[node]) == 0 {
+// outside appends the parts of a time that lie in no hole.
+func outside(spans, holes []record.Span, s record.Span) []record.Span {
+	if len(holes) == 0 {
 		return append(spans, s)
 	}
-	return append(spans, without([]record.Span{s}, j.away[node])...)
+	return append(spans, without([]record.Span{s}, holes)...)
 }
 
 // canaries judges the lock and each zone.
@@ -220,7 +248,7 @@ func (j *judge) canaries() {
 		z.canaries = append(z.canaries, a)
 		if !seen[a.Node] {
 			seen[a.Node] = true
-			z.up = j.running(z.up, a.Node, j.measured)
+			z.up = outside(z.up, j.away[a.Node], j.measured)
 		}
 	}
 	delete(zones, "")

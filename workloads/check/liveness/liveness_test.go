@@ -251,3 +251,20 @@ func TestOutagesNaively(t *testing.T) {
 		}
 	})
 }
+
+// TestWantsOfMastersThatAreCutOff say nothing of a resource: its zone has the outage.
+func TestWantsOfMastersThatAreCutOff(t *testing.T) {
+	cut := fault("zone-partition", 3000, 6000, 6100)
+	for name, tt := range map[string]struct {
+		canaries []history.Event
+		want     string
+	}{
+		"its canary is not granted": {canaries("a", 3000, 6000), result.Live},
+		"its canary is granted":     {canaries("a", 0, 0), result.Down},
+	} {
+		f := judge(t, history.Run{}, tt.canaries, canaries("c", 0, 0), cut, asks(3000, 6000, 500))
+		if f.Word != tt.want {
+			t.Errorf("%s: %s, want %s: %+v", name, f.Word, tt.want, f.Outages)
+		}
+	}
+}
