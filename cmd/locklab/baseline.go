@@ -6,16 +6,15 @@ import (
 	"path/filepath"
 	"slices"
 
-	"locklab/cmd/locklab/internal/failon"
+	"locklab/cmd/locklab/internal/threshold"
 	"locklab/reports/compare"
-	"locklab/reports/table"
 	"locklab/workloads/result"
 )
 
 // parseThresholds reads those of --fail-on. Differences need something to differ from.
-func parseThresholds(texts []string, baseline bool, missing string) (all []failon.Threshold, err error) {
+func parseThresholds(texts []string, baseline bool, missing string) (all []threshold.Threshold, err error) {
 	for _, text := range texts {
-		t, err := failon.Parse(text)
+		t, err := threshold.Parse(text)
 		if err != nil {
 			return nil, err
 		}
@@ -39,52 +38,24 @@ func readBaseline(dir string) (*result.File, error) {
 	return &file, nil
 }
 
-// gate finds what crosses a threshold in any but the first of several files, or in the only one. It
-// tells so in lines, with the exit code that follows: 2 if any is crossed, 4 if a difference is
-// beyond one and nobody can claim it.
-func gate(files []result.File, names []string, thresholds []failon.Threshold) (told []string, code int) {
-	say := func(crossed int, text string) {
-		if code == exitOK || crossed < code {
-			code = crossed
+// gate tells in lines what crosses a threshold, with the exit code that follows: 2 if any is
+// crossed, 4 if a difference is beyond one and cannot be claimed.
+func gate(files []result.File, names []string, thresholds []threshold.Threshold) (told []string, code int) {
+	for _, f := range threshold.Gate(files, thresholds) {
+		text := f.String()
+		if len(files) > 2 {
+			text = names[f.Run] + ": " + text
 		}
-		if !slices.Contains(told, text) {
-			told = append(told, text)
+		switch told = append(told, text); {
+		case !f.Open:
+			code = exitViolated
+		case code == exitOK:
+			code = exitInconclusive
 		}
-	}
-	var rows []result.Row
-	var figures []result.Figure
-	for _, f := range files[min(len(files)-1, 1):] {
-		rows = append(rows, f.Rows...)
 	}
 	for _, t := range thresholds {
-		if t.Missing(rows) {
+		if !slices.ContainsFunc(files, func(f result.File) bool { return !t.Missing(&f) }) {
 			told = append(told, fmt.Sprintf("--fail-on %s decides nothing: no row has that figure", t))
-		}
-		if t.Differs() {
-			figures = append(figures, t.Figure())
-		}
-	}
-	for _, r := range rows {
-		for _, t := range thresholds {
-			if t.Crossed(r) {
-				say(exitViolated, fmt.Sprintf("crossed --fail-on: %s under %s: %s", r.Lock, r.Scenario, t))
-			}
-		}
-	}
-	if len(figures) == 0 {
-		return told, code
-	}
-	for _, d := range compare.Runs(files, figures...) {
-		for _, t := range thresholds {
-			if t.Figure().Name != d.Figure.Name || !t.Beyond(d.Before.Median, d.After.Median) {
-				continue
-			}
-			text := fmt.Sprintf("%s, %s under %s: %s: %s, it was %s", names[d.Run], d.Lock, d.Scenario, t, table.Figure(d.Figure, d.After.Median), table.Figure(d.Figure, d.Before.Median))
-			if d.Outcome() != compare.SideBySide {
-				say(exitViolated, "crossed --fail-on: "+text)
-			} else {
-				say(exitInconclusive, "open --fail-on: "+text+": only more repeats of each run can tell")
-			}
 		}
 	}
 	return told, code

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"locklab/cmd/locklab/internal/failon"
 	"locklab/cmd/locklab/internal/lab"
+	"locklab/cmd/locklab/internal/threshold"
 	"locklab/reports/compare"
 	"locklab/workloads/result"
 )
@@ -92,12 +92,12 @@ shows these to browsers instead, until it is interrupted.`,
 	langFlag(cmd.Flags(), &tag, ofSummary)
 	cmd.Flags().StringVar(&claims, "claims", "", "page of Markdown into which to write what the directory's suite makes of its claims, between the lines that are there for it; nothing else is written")
 	cmd.Flags().StringVar(&serve, "serve", "", "HOST:PORT at which to show the reports below the directory")
-	completions(cmd, map[string]cobra.CompletionFunc{"fail-on": words(failon.Figures), "claims": files(nothing)})
+	completions(cmd, map[string]cobra.CompletionFunc{"fail-on": words(threshold.Figures), "claims": files(nothing)})
 	return cmd
 }
 
 // report rebuilds the report of one directory, or compares several.
-func report(ctx context.Context, told show, dirs []string, out string, thresholds []failon.Threshold) (err error) {
+func report(ctx context.Context, told show, dirs []string, out string, thresholds []threshold.Threshold) (err error) {
 	files := make([]result.File, len(dirs))
 	for i, dir := range dirs {
 		if err := lab.Complete(ctx, dir); err != nil {

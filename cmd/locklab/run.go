@@ -20,10 +20,10 @@ import (
 	"locklab/chaos/external"
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
-	"locklab/cmd/locklab/internal/failon"
 	"locklab/cmd/locklab/internal/lab"
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/cmd/locklab/internal/suite"
+	"locklab/cmd/locklab/internal/threshold"
 	"locklab/internal/nearest"
 	"locklab/internal/sentence"
 	"locklab/internal/tracing"
@@ -92,7 +92,7 @@ interrupted, or 143 by SIGTERM.`,
 	cmd.SetUsageFunc(usage)
 	completions(cmd, map[string]cobra.CompletionFunc{
 		"locks": specs(catalog.Names), "scenarios": files(scenario.Names), "topology": files(topology.Names), "workload": words(catalog.WorkloadNames),
-		"fail-on": words(failon.Figures), "external": files(nothing), "lock-cmd": files(nothing), "token-file": files(nothing), "out": files(nothing), "baseline": files(nothing), "junit": files(nothing), "fencing": words(onOff), "capacity": words(onOff),
+		"fail-on": words(threshold.Figures), "external": files(nothing), "lock-cmd": files(nothing), "token-file": files(nothing), "out": files(nothing), "baseline": files(nothing), "junit": files(nothing), "fencing": words(onOff), "capacity": words(onOff),
 		"suite": files(suite.Names), "resume": files(nothing), "redo": words(redoable),
 	})
 	return cmd
@@ -255,7 +255,7 @@ func explainNoResult(ctx context.Context, err error, dir string) error {
 }
 
 // config checks every flag before anything is started.
-func (f *runFlags) config(ctx context.Context, stderr io.Writer) (lab.Config, []failon.Threshold, error) {
+func (f *runFlags) config(ctx context.Context, stderr io.Writer) (lab.Config, []threshold.Threshold, error) {
 	c := f.Config
 	if f.quick && !f.set.Changed("duration") {
 		c.Duration = lab.QuickDuration
@@ -263,7 +263,7 @@ func (f *runFlags) config(ctx context.Context, stderr io.Writer) (lab.Config, []
 			c.Warmup = lab.QuickWarmup
 		}
 	}
-	var thresholds []failon.Threshold
+	var thresholds []threshold.Threshold
 	err := inOrder(
 		func() error {
 			return errors.Join(catalog.Within("--duration", c.Duration, time.Second, time.Hour), catalog.Within("--warmup", c.Warmup, 0, time.Minute),

@@ -16,17 +16,17 @@ import (
 
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
-	"locklab/cmd/locklab/internal/failon"
 	"locklab/cmd/locklab/internal/lab"
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/cmd/locklab/internal/suite"
+	"locklab/cmd/locklab/internal/threshold"
 	"locklab/workloads/result"
 )
 
 // plan is what is to be run: one comparison, or those of a suite.
 type plan struct {
 	parts      []lab.Config
-	thresholds []failon.Threshold
+	thresholds []threshold.Threshold
 	claims     []suite.Claim
 	text       string // in a few words
 }

@@ -56,11 +56,10 @@ func (c Cell) verdict(all result.Cell) string {
 		return result.ClaimUndecided
 	}
 	if c.Figure != nil {
-		value, measured := c.Figure.Value(all)
-		if !measured {
+		if !slices.ContainsFunc(all.Rows, func(r *result.Row) bool { return !c.Figure.Missing(&result.File{Rows: []result.Row{*r}}) }) {
 			return result.ClaimUndecided
 		}
-		return decided(c.Figure.Holds(value))
+		return decided(c.Figure.Crossed(all.Rows...))
 	}
 	if c.Shows[0] == result.Safe || c.Shows[0] == result.Unsafe {
 		unsafe := slices.ContainsFunc(all.Rows, func(r *result.Row) bool { return r.Verdict.Safety.State == result.Failed })
