@@ -148,21 +148,3 @@ func TestCheckWantsAHistory(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, said)
 	}
 }
-
-// TestAReportIsNotWrittenOver: neither by a comparison nor by that of another run.
-func TestAReportIsNotWrittenOver(t *testing.T) {
-	a, b := t.TempDir(), t.TempDir()
-	for _, dir := range []string{a, b} {
-		if err := os.WriteFile(filepath.Join(dir, "result.json"), testfile.Read(t, "../../reports/sample/result.json"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, args := range [][]string{{"report", a, b, "--out", a}, {"report", a, b, "--out", b}, {"report", a, "--out", b}} {
-		if code, said := call(t, args...); code != exitCannotRun || !strings.Contains(said, "would be written over") {
-			t.Errorf("%v: exit code %d: %s", args, code, said)
-		}
-	}
-	if code, said := call(t, "report", a, "--out", a); code != exitOK {
-		t.Errorf("into its own directory: exit code %d: %s", code, said)
-	}
-}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"locklab/locks/locktest"
+
+	"locklab/workloads/result"
 )
 
 // secret is what the agents of a test want to see, and token says it to a program.

@@ -48,7 +48,7 @@ func writeSweepPage(say *lang.Lang, path, lock string, points []sim.Point, drawn
 	}
 	for _, zones := range sweepZones() {
 		sheet.Sections = append(sheet.Sections, page.Section{
-			Title: say.Sprintf("All figures with %d zones", zones), Table: table.Table{Columns: columns, Rows: cells(sweepRows(points, zones))},
+			Title: say.Sprintf("All figures with %d zones", zones), Table: table.Table{Columns: columns, Rows: tableCells(sweepRows(points, zones))},
 		})
 	}
 	return page.WriteSheet(path, say, sheet)
@@ -87,14 +87,14 @@ func (t tale) writePage(path string) error {
 		for i, s := range t.Trace.Steps {
 			rows = append(rows, append([]string{strconv.Itoa(i + 1), strconv.Itoa(s.Peer), s.Text}, s.Peers...))
 		}
-		section.Table.Rows = cells(rows)
+		section.Table.Rows = tableCells(rows)
 		sheet.Sections = append(sheet.Sections, section)
 	}
 	return page.WriteSheet(path, say, sheet)
 }
 
-// cells are rows of texts for a table.
-func cells(rows [][]string) [][]table.Cell {
+// tableCells are rows of texts for a table.
+func tableCells(rows [][]string) [][]table.Cell {
 	all := make([][]table.Cell, len(rows))
 	for i, row := range rows {
 		for _, text := range row {
