@@ -169,18 +169,24 @@ func (all texts) ofCode(t *testing.T, name string, files []*ast.File) {
 			if !ok {
 				return true
 			}
-			who, ok := method.X.(*ast.Ident)
-			if !ok || !slices.Contains([]string{"say", "lang", "sentence"}, who.Name) {
+			who := "" // say, or the field say of a view
+			switch x := method.X.(type) {
+			case *ast.Ident:
+				who = x.Name
+			case *ast.SelectorExpr:
+				who = x.Sel.Name
+			}
+			if !slices.Contains([]string{"say", "lang", "sentence"}, who) {
 				return true
 			}
 			takes := map[string][]int{"Text": {0}, "Sprintf": {0}, "Count": {1, 2}, "Key": {0}}[method.Sel.Name]
-			if who.Name == "sentence" && method.Sel.Name == "Of" {
+			if who == "sentence" && method.Sel.Name == "Of" {
 				takes = []int{0}
 			}
 			for _, i := range takes {
 				english, known := text(call.Args[i])
 				if !known {
-					t.Errorf("%s: %s.%s is told what is no constant; a word of a list goes through Term", name, who.Name, method.Sel.Name)
+					t.Errorf("%s: %s.%s is told what is no constant; a word of a list goes through Term", name, who, method.Sel.Name)
 					continue
 				}
 				all[english] = name
@@ -297,6 +303,7 @@ func (all texts) ofLists(t *testing.T) {
 	add("page", "overlaps", "duplicates", "duplicate", "unreachable", result2.NotJudged)
 	add("result.go", result.StatusExpected, result.StatusViolated, result.StatusControlSilent, result.StatusInconclusive, result.StatusNotJudged,
 		result.Safe, result.Unsafe, result.SafetyNotJudged, "live", "stalls", "down", "dead", result.SinceServer, result.SinceClient)
+	add("result v2", result2.ClaimShown, result2.ClaimRefuted, result2.ClaimPartly, result2.ClaimUndecided, result2.ClaimNotRun)
 	for _, l := range listings() {
 		entries, err := l.list()
 		if err != nil {

@@ -20,7 +20,7 @@ func (v *View) answers() {
 	if len(locks) > 1 {
 		never := v.say.Text("Never two at once")
 		if workload == history.FencedWrite {
-			never = v.say.Text("Never a stale write")
+			never = v.say.Text("No stale write")
 		}
 		v.answer(never, v.shortList(safe))
 		v.answer(v.say.Text("No outage of 1 s"), v.shortList(live))
@@ -79,7 +79,7 @@ func (v *View) shortList(locks []string) string {
 	}
 	told := make([]string, len(locks))
 	for i, lock := range locks {
-		told[i] = table.Plain(lock)
+		told[i] = lock
 	}
 	return strings.Join(told, ", ")
 }
@@ -121,12 +121,12 @@ func (v *View) p99(workload string, locks []string, figure string) string {
 func (v *View) short(lock string) string {
 	_, variant, has := strings.Cut(lock, ":")
 	if !has || strings.ContainsAny(variant, "=,") {
-		return table.Plain(lock)
+		return lock
 	}
 	for _, other := range v.names(func(k result.Key) string { return k.Lock }) {
 		if other != lock && (other == variant || strings.HasSuffix(other, ":"+variant)) {
-			return table.Plain(lock)
+			return lock
 		}
 	}
-	return table.Plain(variant)
+	return variant
 }

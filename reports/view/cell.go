@@ -93,9 +93,9 @@ func tell(all result.Cell) cell {
 			c.code = w.Verdict.Liveness.Code
 		}
 		if zone, is := strings.CutPrefix(longest.Of, "zone "); is {
-			c.zone = table.Plain(zone)
+			c.zone = zone
 		} else {
-			c.of = table.Plain(longest.Of)
+			c.of = longest.Of
 		}
 	}
 	return c
@@ -148,14 +148,11 @@ func (v *View) told(c *cell) string {
 
 // violations is how many of a kind there are.
 func (v *View) violations(code result.Code, n float64) string {
-	one := map[result.Code]string{
-		result.Duplicates: v.say.Text("duplicate"), result.Overlaps: v.say.Text("overlapping hold"), result.TokensBack: v.say.Text("token that went back"),
-		result.StaleWrites: v.say.Text("stale write"), result.LostUpdates: v.say.Text("lost update"),
-	}[code]
-	if n == 1 && one != "" {
-		return "1 " + one
+	title := v.codeTitle(code)
+	if n == 1 {
+		title = strings.TrimSuffix(title, "s") // Korean has no plural
 	}
-	return v.say.Sprintf("%s %s", table.Count(n), v.codeTitle(code))
+	return v.say.Sprintf("%s %s", table.Count(n), title)
 }
 
 // codeTitle is a code in words.
@@ -193,7 +190,7 @@ func (v *View) unexpected() {
 		case result.ServedTooLittle:
 			seen = v.say.Sprintf("%s served", table.Share(why.N))
 		}
-		v.Unexpected = append(v.Unexpected, v.say.Sprintf("%s, %s: %s; expected: %s", table.Plain(c.Lock), v.title(c.Scenario), seen, v.expected(r.Expected)))
+		v.Unexpected = append(v.Unexpected, v.say.Sprintf("%s, %s: %s; expected: %s", c.Lock, v.title(c.Scenario), seen, v.expected(r.Expected)))
 	}
 }
 
@@ -222,7 +219,7 @@ func (v *View) expected(e result.Expected) string {
 func (v *View) anyOf(words []string) string {
 	told := make([]string, len(words))
 	for i, w := range words {
-		told[i] = v.say.Term(table.Plain(w))
+		told[i] = v.say.Term(w)
 	}
 	return strings.Join(told, "/")
 }

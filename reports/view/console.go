@@ -33,7 +33,7 @@ func Full(w io.Writer, f result.File, say *lang.Lang, o Options) error {
 	s := newScreen(o)
 	v := Of(say, f, o)
 	v.first30(s)
-	for _, t := range append(v.ByScenario(), v.Faults(), v.Machines(), v.Nodes(), v.Peers()) {
+	for _, t := range append(v.ByScenario(), v.Faults(), v.Machines(), v.Nodes()) {
 		if len(t.Rows) > 0 {
 			s.table(t)
 		}
@@ -51,8 +51,7 @@ func newScreen(o Options) *screen {
 
 // first30 are the lines of the first screen: at most 30 for the headline.
 func (v *View) first30(s *screen) {
-	head := table.Clip("locklab: "+v.Head, s.width-table.Columns(v.Seed)-2)
-	s.paragraph(head + strings.Repeat(" ", max(s.width-table.Columns(head)-table.Columns(v.Seed), 2)) + v.Seed)
+	v.begin(s)
 	for i, t := range v.Grids {
 		if len(v.Grids) > 1 {
 			t.Title = v.workloads()[i] + ":"
@@ -62,10 +61,16 @@ func (v *View) first30(s *screen) {
 	v.below(s, mostLines)
 	var answers []string
 	for _, a := range v.Answers {
-		answers = append(answers, s.labelled(a.Label, 20, a.Text)...)
+		answers = append(answers, s.labelled(a.Label, 19, a.Text)...)
 	}
 	s.paragraph(answers...)
 	v.end(s)
+}
+
+// begin is the first line: how much was run, and the seed at the right.
+func (v *View) begin(s *screen) {
+	room := s.width - table.Columns(v.Seed) - 2
+	s.paragraph(pad(table.Clip("locklab: "+v.Head, room), room) + "  " + v.Seed)
 }
 
 // below are the lines that explain the grid.
@@ -110,7 +115,7 @@ func (v *View) end(s *screen) {
 			lines = append(lines, s.labelled(label, 7, text)...)
 		default:
 			begin := pad(label, 5) + "  " + text
-			lines = append(lines, strings.TrimRight(pad(begin, column-2)+"  "+note, " "))
+			lines = append(lines, pad(begin, min(column, s.width-table.Columns(note))-2)+"  "+note)
 		}
 	}
 	suggestion := func(label string, of Suggestion) {
@@ -134,7 +139,7 @@ func (s *screen) paragraph(lines ...string) {
 		s.out.WriteByte('\n')
 	}
 	for _, text := range lines {
-		fmt.Fprintln(&s.out, strings.TrimRight(table.Clip(text, s.width), " "))
+		fmt.Fprintln(&s.out, table.Clip(table.Plain(strings.TrimRight(text, " ")), s.width))
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 func Digest(w io.Writer, f result.File, say *lang.Lang, o Options) error {
 	s := newScreen(o)
 	v := Of(say, f, o)
-	s.paragraph(table.Clip("locklab: "+v.Head+", "+v.Seed, s.width))
+	v.begin(s)
 	for _, workload := range v.workloads() {
 		s.table(v.matrix(workload))
 		s.keys(v.scenarios(workload))
@@ -43,10 +43,10 @@ func Digest(w io.Writer, f result.File, say *lang.Lang, o Options) error {
 
 // matrix is a workload's grid with a glyph a cell, and a number a scenario.
 func (v *View) matrix(workload string) table.Table {
-	t := table.Table{Title: table.Plain(workload) + ":", Columns: heads("=" + v.say.Text("lock"))}
+	t := table.Table{Title: workload + ":", Columns: heads("=" + v.say.Text("lock"))}
 	scenarios := v.scenarios(workload)
 	for i := range scenarios {
-		t.Columns = append(t.Columns, table.Column{Title: strconv.Itoa(i + 1), Right: true})
+		t.Columns = append(t.Columns, table.Column{Title: pad(strconv.Itoa(i+1), 3), Right: true})
 	}
 	for _, lock := range v.locks(workload) {
 		row := cellsOf(lock)
@@ -58,7 +58,7 @@ func (v *View) matrix(workload string) table.Table {
 				if c.mark == table.Outage {
 					out.Text = map[result.Code]string{result.IsStalls: "s", result.IsDown: "d", result.IsDead: "x", "": "z"}[c.code]
 				}
-				out = table.Cell{Text: strings.ReplaceAll(out.String(), " ", "")}
+				out = table.Cell{Text: pad(strings.ReplaceAll(out.String(), " ", ""), 3)}
 			}
 			row = append(row, out)
 		}
@@ -71,10 +71,10 @@ func (v *View) matrix(workload string) table.Table {
 func (s *screen) keys(scenarios []result.Scenario) {
 	var parts []string
 	for i, sc := range scenarios {
-		parts = append(parts, fmt.Sprintf("%d %s", i+1, table.Plain(sc.Name)))
+		parts = append(parts, fmt.Sprintf("%d %s", i+1, sc.Name))
 	}
 	for _, line := range s.wrap(strings.Join(parts, ", "), 2) {
-		fmt.Fprintln(&s.out, strings.TrimRight(table.Clip(line, s.width), " "))
+		fmt.Fprintln(&s.out, table.Clip(table.Plain(strings.TrimRight(line, " ")), s.width))
 	}
 }
 

@@ -17,7 +17,7 @@ func (v *View) grid(workload string) table.Table {
 	t := table.Table{Columns: []table.Column{{Title: v.say.Text("lock"), Key: true}}}
 	scenarios := v.scenarios(workload)
 	for _, s := range scenarios {
-		t.Columns = append(t.Columns, table.Column{Title: twoLines(v.titleOf(s)), Note: table.Plain(s.Name)})
+		t.Columns = append(t.Columns, table.Column{Title: twoLines(v.titleOf(s)), Note: s.Name})
 	}
 	acquire, title := "acquire_p50_ms", v.say.Text("acquire\np50")
 	if workload == history.Handoff {
@@ -49,7 +49,7 @@ func (v *View) grid(workload string) table.Table {
 	}
 	locks := v.locks(workload)
 	for _, lock := range locks {
-		row := []table.Cell{{Text: table.Plain(lock)}}
+		row := []table.Cell{{Text: lock}}
 		for _, s := range scenarios {
 			row = append(row, v.gridCell(result.Key{Lock: lock, Scenario: s.Name, Workload: workload}))
 		}
@@ -76,7 +76,7 @@ func (v *View) gridCell(k result.Key) table.Cell {
 	if c == nil {
 		for _, u := range v.f.Run.Unfit {
 			if u.Lock == k.Lock && u.Scenario == k.Scenario && u.Workload == k.Workload {
-				return table.Cell{Text: table.Absent, Note: table.Plain(u.Why)}
+				return table.Cell{Text: table.Absent, Note: u.Why}
 			}
 		}
 		return table.Cell{}

@@ -66,7 +66,7 @@ type junitCause struct {
 func JUnit(w io.Writer, f result.File, stopped error) error {
 	suite := junitSuite{junitTotals: junitTotals{Name: "locklab", Seconds: seconds(float64(f.Run.DurationMS))}}
 	for _, p := range [][2]string{{"run", f.Run.ID}, {"seed", strconv.FormatUint(f.Run.Seed, 10)}, {"commit", f.Run.Commit}, {"topology", f.Run.Topology}, {"command", f.Run.Command}} {
-		suite.Properties = append(suite.Properties, junitProperty{p[0], table.Plain(p[1])})
+		suite.Properties = append(suite.Properties, junitProperty{p[0], p[1]})
 	}
 	if !f.Run.Started.IsZero() {
 		suite.Timestamp = f.Run.Started.UTC().Format(time.RFC3339)
@@ -80,7 +80,7 @@ func JUnit(w io.Writer, f result.File, stopped error) error {
 	end := ""
 	switch {
 	case stopped != nil:
-		end = table.Plain(stopped.Error())
+		end = stopped.Error()
 	case f.Run.Interrupted || f.Run.Unfinished:
 		end = "rows are missing"
 	}
@@ -116,7 +116,7 @@ func (v *View) cases(r *result.Row) (all []junitCase) {
 		if v.f.Run.Repeats > 1 {
 			name += fmt.Sprintf(", run %d", r.Repeat)
 		}
-		c := junitCase{Class: table.Plain(r.Lock), Name: table.Plain(name), Seconds: seconds(r.MeasuredMS)}
+		c := junitCase{Class: r.Lock, Name: name, Seconds: seconds(r.MeasuredMS)}
 		why := r.Verdict.Why
 		told := cause(string(why.Code), v.codeTitle(why.Code))
 		about := slices.Contains(codes, why.Code)

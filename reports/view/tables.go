@@ -25,7 +25,7 @@ func heads(titles ...string) (columns []table.Column) {
 // cellsOf is a row of texts.
 func cellsOf(texts ...string) (row []table.Cell) {
 	for _, t := range texts {
-		row = append(row, table.Cell{Text: table.Plain(t)})
+		row = append(row, table.Cell{Text: t})
 	}
 	return row
 }
@@ -81,7 +81,7 @@ func (v *View) ByScenario() (all []table.Table) {
 			for i := range v.cells {
 				if c := &v.cells[i]; c.Scenario == s.Name && c.Workload == workload {
 					cells = append(cells, c)
-					t.Columns = append(t.Columns, table.Column{Title: table.Plain(c.Lock), Right: true})
+					t.Columns = append(t.Columns, table.Column{Title: c.Lock, Right: true})
 				}
 			}
 			for _, name := range v.f.FigureNames() {
@@ -185,9 +185,12 @@ func (v *View) Machines() table.Table {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(worst)) {
-		m := worst[name]
+		m, fsync := worst[name], table.Absent
+		if worst[name].FsyncMS > 0 {
+			fsync = table.Duration(worst[name].FsyncMS)
+		}
 		t.Rows = append(t.Rows, cellsOf(cmp.Or(name, v.say.Text("this machine")), strconv.Itoa(m.CPUs), table.Share(m.Busy), table.Share(m.Others),
-			table.Number(m.Slowdown), table.Duration(m.LateMS), table.Duration(m.FsyncMS)))
+			table.Number(m.Slowdown), table.Duration(m.LateMS), fsync))
 	}
 	return t
 }
@@ -248,7 +251,7 @@ func (v *View) Claims() table.Table {
 	for _, c := range v.f.Run.Claims {
 		var evidence []string
 		for _, e := range c.Evidence {
-			text := v.say.Sprintf("%s under %s: %s", table.Plain(e.Lock), table.Plain(e.Scenario), v.anyOf(e.Wanted))
+			text := v.say.Sprintf("%s under %s: %s", e.Lock, e.Scenario, v.anyOf(e.Wanted))
 			if e.Verdict != c.Verdict {
 				text += " (" + v.say.Term(e.Verdict) + ")"
 			}
@@ -287,7 +290,7 @@ func (v *View) Facts() table.Table {
 		add(v.say.Text("link cost"), v.say.Sprintf("a small message and its answer: %s us through a link, %s us without", table.Number(c.LinkP50US), table.Number(c.DirectP50US)))
 	}
 	for _, c := range run.Clocks {
-		add(v.say.Sprintf("clock of %s", table.Plain(c.Host)), v.say.Sprintf("%s beside the controller's, give or take %s", table.Duration(float64(c.OffsetNS)/1e6), table.Duration(float64(c.ErrorNS)/1e6)))
+		add(v.say.Sprintf("clock of %s", c.Host), v.say.Sprintf("%s beside the controller's, give or take %s", table.Duration(float64(c.OffsetNS)/1e6), table.Duration(float64(c.ErrorNS)/1e6)))
 	}
 	return t
 }

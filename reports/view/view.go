@@ -167,17 +167,20 @@ func (v *View) title(name string) string {
 func (v *View) titleOf(s result.Scenario) string {
 	switch {
 	case v.say.Tag == lang.KoreanTag && s.TitleKO != "":
-		return table.Plain(s.TitleKO)
+		return s.TitleKO
 	case s.Title != "":
-		return table.Plain(s.Title)
+		return s.Title
 	}
-	return table.Plain(strings.ReplaceAll(s.Name, "-", " "))
+	return strings.ReplaceAll(s.Name, "-", " ")
 }
 
 // head says how much was run, and under which load.
 func (v *View) head() {
 	locks, scenarios := v.names(func(k result.Key) string { return k.Lock }), v.names(func(k result.Key) string { return k.Scenario })
 	parts := []string{v.say.Count(int64(len(locks)), "1 lock", "%s locks") + " x " + v.say.Count(int64(len(scenarios)), "1 scenario", "%s scenarios")}
+	if v.f.Run.Repeats > 1 {
+		parts[0] += " x " + v.say.Sprintf("%d runs", v.f.Run.Repeats)
+	}
 	rate, shortest, longest := 0.0, math.Inf(1), 0.0
 	for i := range v.f.Rows {
 		rate = max(rate, v.f.Rows[i].Figures["offered_per_s"])
@@ -188,7 +191,7 @@ func (v *View) head() {
 	if workloads := v.workloads(); len(workloads) > 1 {
 		parts = append(parts, v.say.Sprintf("%d workloads", len(workloads)))
 	} else if len(workloads) == 1 {
-		parts = append(parts, table.Plain(workloads[0]))
+		parts = append(parts, workloads[0])
 		if rate > 0 {
 			parts[1] += " " + table.Count(rate) + "/s"
 		}
@@ -200,9 +203,6 @@ func (v *View) head() {
 		parts = append(parts, v.say.Sprintf("faults of %s s", seconds(longest)))
 	default:
 		parts = append(parts, v.say.Sprintf("faults of %s to %s s", seconds(shortest), seconds(longest)))
-	}
-	if v.f.Run.Repeats > 1 {
-		parts = append(parts, v.say.Sprintf("%d runs of each", v.f.Run.Repeats))
 	}
 	v.Head = strings.Join(parts, ", ")
 }
@@ -289,23 +289,23 @@ func (v *View) warnings() {
 		v.Warnings = append(v.Warnings, v.say.Text("The run has not come to its end: rows are missing."))
 	}
 	for _, w := range v.f.Run.Warnings {
-		v.Warnings = append(v.Warnings, table.Plain(w))
+		v.Warnings = append(v.Warnings, w)
 	}
 }
 
 // suggest names the cell to explain first, and what to run next.
 func (v *View) suggest() {
 	if c := v.first(); c != nil {
-		v.Why = Suggestion{Command: "locklab why " + table.Plain(c.Lock+" "+c.Scenario), For: v.told(c)}
+		v.Why = Suggestion{Command: "locklab why " + c.Lock + " " + c.Scenario, For: v.told(c)}
 		if c.mark == table.Violation && c.n > 1 && len(c.Rows) == 1 {
 			v.Why.For = v.say.Sprintf("the first of %s", v.Why.For)
 		}
 	}
 	run := v.f.Run
-	again := table.Plain(run.Command) + " --repeat 5"
+	again := run.Command + " --repeat 5"
 	switch {
 	case run.Interrupted && v.o.Page != "":
-		v.Next = Suggestion{"locklab run --resume " + table.Plain(path.Dir(v.o.Page)), v.say.Text("the rows that are missing")}
+		v.Next = Suggestion{"locklab run --resume " + path.Dir(v.o.Page), v.say.Text("what is missing")}
 	case v.minority():
 		v.Next = Suggestion{"locklab run --topology seoul-3az", v.say.Text("does a third zone help?")}
 	case run.Repeats < 2 && strings.HasPrefix(again, "locklab run") && table.Columns(again) <= 43 && len(v.cells) > 1:
