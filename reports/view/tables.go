@@ -30,8 +30,11 @@ func cellsOf(texts ...string) (row []table.Cell) {
 	return row
 }
 
-// Figures are figures of every cell, medians of repeats: all of them, or those that are compared.
-func (v *View) Figures(all bool) table.Table {
+// Figures are every figure of every cell, medians of repeats.
+func (v *View) Figures() table.Table { return v.figures(true) }
+
+// figures are all of them, or those that are compared.
+func (v *View) figures(all bool) table.Table {
 	titles := []string{"=" + v.say.Text("lock"), "=" + v.say.Text("scenario")}
 	several := len(v.Grids) > 1
 	if several {
