@@ -188,7 +188,7 @@ func verdict(say *lang.Lang, r *result.Row) string {
 			continue
 		}
 		text := say.Term(codeTitle(s.Code))
-		switch s.Code { //nolint:exhaustive // others count, or have no number
+		switch s.Code {
 		case result.IsStalls, result.IsDown, result.IsDead:
 			text += " " + table.Duration(s.N)
 		default:
