@@ -8,7 +8,7 @@ TOOLS := $(CURDIR)/.tools
 RERUN ?=
 rerun := $(if $(RERUN),--rerun-fails=$(RERUN) --rerun-fails-max-failures=6 --rerun-fails-abort-on-data-race)
 
-.PHONY: help build test check race e2e bench viewers claims matrix controls fuzz fuzz-long screenshot recording sample goldens deps clean
+.PHONY: help build test check race e2e bench viewers claims matrix controls corpus fuzz fuzz-long screenshot recording sample goldens deps clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 16
@@ -100,6 +100,9 @@ SAFE ?= 100
 controls: deps build ## how often each control fires, and that safe cells never do (TRIES=20 SAFE=100), about 70 minutes
 	bin/locklab run --suite controls --repeat $(TRIES) --seed 1 --out $(SUITE_OUT) $(call grid,controls)
 	bin/locklab run --suite safe --repeat $(SAFE) --seed 1 --out $(SUITE_OUT)-safe $(call grid,safe)
+
+corpus: deps build ## hundreds of histories of real runs in CORPUS=DIR, about two hours, and the checker's words beside those of MEASURES=measures.py
+	.ci/corpus $(or $(CORPUS),$(error corpus wants CORPUS=DIR, outside the repository)) $(MEASURES)
 
 goldens: deps ## write the files under reports/testdata/golden anew: look at the difference before it is committed
 	go test ./reports -run 'Generate|Waits|TestTable$$' -update

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"locklab/workloads/result"
 )
 
 // TestE2ESimReplay: what a simulation found, made small and written as a scenario shows

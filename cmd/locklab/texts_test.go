@@ -167,18 +167,24 @@ func (all texts) ofCode(t *testing.T, name string, files []*ast.File) {
 			if !ok {
 				return true
 			}
-			who, ok := method.X.(*ast.Ident)
-			if !ok || !slices.Contains([]string{"say", "lang", "sentence"}, who.Name) {
+			who := "" // say, or the field say of a view
+			switch x := method.X.(type) {
+			case *ast.Ident:
+				who = x.Name
+			case *ast.SelectorExpr:
+				who = x.Sel.Name
+			}
+			if !slices.Contains([]string{"say", "lang", "sentence"}, who) {
 				return true
 			}
 			takes := map[string][]int{"Text": {0}, "Sprintf": {0}, "Count": {1, 2}, "Key": {0}}[method.Sel.Name]
-			if who.Name == "sentence" && method.Sel.Name == "Of" {
+			if who == "sentence" && method.Sel.Name == "Of" {
 				takes = []int{0}
 			}
 			for _, i := range takes {
 				english, known := text(call.Args[i])
 				if !known {
-					t.Errorf("%s: %s.%s is told what is no constant; a word of a list goes through Term", name, who.Name, method.Sel.Name)
+					t.Errorf("%s: %s.%s is told what is no constant; a word of a list goes through Term", name, who, method.Sel.Name)
 					continue
 				}
 				all[english] = name
@@ -281,6 +287,7 @@ func (all texts) ofLists(t *testing.T) {
 		string(result.OK), string(result.Failed), string(result.Unknown),
 		string(result.AsExpected), string(result.NotAsExpected), string(result.Silent), string(result.Unsound),
 		result.ClaimShown, result.ClaimRefuted, result.ClaimPartly, result.ClaimUndecided, result.ClaimNotRun)
+	add("page", "overlaps", "duplicates", "duplicate", "unreachable")
 	for _, l := range listings() {
 		entries, err := l.list()
 		if err != nil {

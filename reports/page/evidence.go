@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"locklab/internal/sentence"
 	"locklab/reports/lang"
 	"locklab/reports/plots"
 	"locklab/reports/series"
@@ -75,10 +76,10 @@ func load(ctx context.Context, f *result.File, open Open) ([]cell, error) {
 	return cells, group.Wait()
 }
 
-// sceneOf is the first violation held against the lock, or the first of all, or the longest
+// sceneOf is the first violation of the kind that decided, or the first of all, or the longest
 // outage; nil without any.
 func sceneOf(h History, row *result.Row) *series.Scene {
-	i := slices.IndexFunc(row.Violations, func(v result.Violation) bool { return !v.Excused })
+	i := slices.IndexFunc(row.Violations, func(v result.Violation) bool { return !v.Excused && v.Code == row.Verdict.Safety.Code })
 	if i = max(i, 0); i < len(row.Violations) {
 		s := series.OfViolation(h.Run, row.Violations[i])
 		return &s
@@ -163,7 +164,9 @@ func evidenceOf(say *lang.Lang, f *result.File, c *cell) evidence {
 	}
 	if c.scene != nil {
 		e.SceneTitle = sceneTitle(say, c.scene)
-		drawing, shaded := plots.Timeline(say, *c.scene)
+		scene := *c.scene
+		scene.Text = sentence.Name(e.SceneTitle)
+		drawing, shaded := plots.Timeline(say, scene)
 		e.Scene, e.Shaded = template.HTML(drawing), shaded //nolint:gosec // drawn and escaped by plots
 	}
 	return e
@@ -185,12 +188,12 @@ func verdict(say *lang.Lang, r *result.Row) string {
 			continue
 		}
 		text := say.Term(codeTitle(s.Code))
-		switch s.Code { //nolint:exhaustive // others count, or have no number
+		switch s.Code {
 		case result.IsStalls, result.IsDown, result.IsDead:
 			text += " " + table.Duration(s.N)
 		default:
 			if s.N > 0 {
-				text += " " + table.Number(s.N)
+				text += " " + table.Count(s.N)
 			}
 		}
 		if s.Of != "" {

@@ -100,11 +100,8 @@ func reportOf(say *lang.Lang, f result.File, cells []cell) *report {
 	v := view.Of(say, f, view.Options{Page: File, Link: func(k result.Key) string { return "#" + idOf(k) }})
 	r := &report{
 		View: v, Title: v.Head,
-		Figures: table.HTML(v.Figures()), Faults: table.HTML(v.Faults()), Facts: table.HTML(v.Facts()),
-		Peers: table.HTML(v.Peers()), Nodes: table.HTML(v.Nodes()), Machines: table.HTML(v.Machines()),
-	}
-	if len(f.Run.Claims) > 0 {
-		r.Claims = table.HTML(v.Claims())
+		Figures: drawn(v.Figures()), Faults: drawn(v.Faults()), Facts: drawn(v.Facts()), Claims: drawn(v.Claims()),
+		Peers: drawn(v.Peers()), Nodes: drawn(v.Nodes()), Machines: drawn(v.Machines()),
 	}
 	if !f.Run.Started.IsZero() {
 		r.Started = f.Run.Started.UTC().Format("2006-01-02 15:04:05 UTC")
@@ -123,6 +120,14 @@ func reportOf(say *lang.Lang, f result.File, cells []cell) *report {
 		r.Evidence = append(r.Evidence, evidenceOf(say, &f, &cells[i]))
 	}
 	return r
+}
+
+// drawn is a table; "" if it has no line.
+func drawn(t table.Table) template.HTML {
+	if len(t.Rows) == 0 {
+		return ""
+	}
+	return table.HTML(t)
 }
 
 // fill fills the template of a page.
@@ -147,7 +152,7 @@ func fill(say *lang.Lang, name, file string, data any) ([]byte, error) {
 		return nil, err
 	}
 	t, err := template.New(name).Funcs(template.FuncMap{
-		"t": say.Text, "tf": say.Sprintf, "lang": func() string { return say.Tag }, "html": table.HTML,
+		"t": say.Text, "tf": say.Sprintf, "lang": func() string { return say.Tag }, "html": drawn,
 		"file":   func(name string) string { return FileIn(say, name) },
 		"others": func() []other { return others },
 		"style":  func() template.CSS { return template.CSS(css) }, //nolint:gosec // our own file

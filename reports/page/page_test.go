@@ -210,7 +210,6 @@ func TestInTheBrowser(t *testing.T) {
 						t.Errorf("too little contrast: %v", bad)
 					}
 					for what, script := range map[string]string{
-						"tables without a caption":             `document.querySelectorAll("table:not(:has(> caption))").length`,
 						"header cells without a scope":         `document.querySelectorAll("th:not([scope])").length`,
 						"drawings without a description":       `[...document.querySelectorAll("svg")].filter((s) => !s.getAttribute("aria-label") && s.getAttribute("aria-hidden") !== "true").length`,
 						"scrolling boxes out of reach of keys": `document.querySelectorAll(".box:not([tabindex='0'])").length`,

@@ -219,7 +219,7 @@ func TestTimelineIsBounded(t *testing.T) {
 			series.Step{Who: "master-a", What: "hold", Text: sentence.Name(fmt.Sprint("hold ", i)), FromMS: float64(i - 40), ToMS: 30})
 	}
 	words := parse(t, timeline(s))
-	if n := strings.Count(words, "\nmatch\n"); n != 5 || !strings.Contains(words, "players, 15 more in the text") {
+	if n := strings.Count(words, "\nmatch\n"); n != 5 || !strings.Contains(words, "players, 15 more") {
 		t.Errorf("%d requests are drawn, want 5 and 15 more in\n%s", n, words)
 	}
 	if !strings.Contains(words, "request 19") || strings.Contains(words, "request 0,") {
@@ -252,7 +252,7 @@ func TestTimelineKeepsTheWaitThatExplains(t *testing.T) {
 	for i := range 20 {
 		s.Steps = append(s.Steps, series.Step{Who: "master-c", What: "wait", Text: sentence.Name("of another"), FromMS: 400, ToMS: float64(450 + i)})
 	}
-	if words := parse(t, timeline(s)); !strings.Contains(words, "its own,") || !strings.Contains(words, "16 more in the text") {
+	if words := parse(t, timeline(s)); !strings.Contains(words, "its own,") || !strings.Contains(words, "16 more") {
 		t.Errorf("it draws only\n%s", words)
 	}
 }

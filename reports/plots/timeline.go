@@ -84,7 +84,7 @@ func Timeline(say *lang.Lang, s series.Scene) (drawing []byte, shaded bool) {
 	for _, l := range lanes {
 		name := Clip(say.Term(l.name), 40)
 		if l.more > 0 {
-			name = say.Sprintf("%s, %d more in the text", name, l.more)
+			name = say.Sprintf("%s, %d more", name, l.more)
 		}
 		f.text(point{f.left + 1, y + nameHeight - 4}, name, "", "", "name k0")
 		for i, step := range l.steps {

@@ -18,7 +18,7 @@ const (
 func Console(w io.Writer, t Table, width int) error {
 	var out strings.Builder
 	if t.Title != "" {
-		out.WriteString(Clip(t.Title, width) + "\n")
+		out.WriteString(Clip(Plain(t.Title), width) + "\n")
 	}
 	var keys, rest []int
 	for i, c := range t.Columns {
@@ -57,7 +57,7 @@ func (t Table) needs(width, keys int) []int {
 			limit = width / 2 / keys
 		}
 		for _, line := range strings.Split(c.Title, "\n") {
-			need[i] = max(need[i], Columns(line))
+			need[i] = max(need[i], Columns(Plain(line)))
 		}
 		for _, row := range t.Rows {
 			if i < len(row) {
@@ -105,13 +105,13 @@ func (t Table) part(out *strings.Builder, columns, need []int, width int) {
 			}
 			b.WriteString(cell + strings.Repeat(" ", gap))
 		}
-		out.WriteString(strings.TrimRight(Clip(b.String(), width+gap), " ") + "\n")
+		out.WriteString(Clip(strings.TrimRight(b.String(), " "), width) + "\n")
 	}
 	for n := range lines {
 		line(func(i int) string {
 			title := strings.Split(t.Columns[i].Title, "\n")
 			if at := n - (lines - len(title)); at >= 0 {
-				return title[at]
+				return Plain(title[at])
 			}
 			return ""
 		})

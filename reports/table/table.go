@@ -49,7 +49,10 @@ func (m Mark) Class() string { return []string{"", "ok", "unknown", "outage", "v
 
 // String is the cell on one line: glyph, figure, and ! if it is not as expected.
 func (c Cell) String() string {
-	text := strings.TrimSpace(c.Mark.Glyph() + " " + c.Text)
+	text := Plain(c.Text)
+	if c.Mark != None {
+		text = strings.TrimRight(c.Mark.Glyph()+" "+text, " ")
+	}
 	if c.Unexpected {
 		text += "!"
 	}

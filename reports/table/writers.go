@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"html/template"
 	"io"
+	"net/url"
 	"strings"
 	"unicode"
 )
@@ -42,9 +43,18 @@ func Markdown(w io.Writer, t Table) error {
 
 // Escape makes text literal in Markdown, inside tables too.
 func Escape(text string) string {
-	return strings.NewReplacer(
-		"\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_", "{", "\\{", "}", "\\}", "[", "\\[", "]", "\\]",
-		"|", "\\|", "~", "\\~", "<", "&lt;", ">", "&gt;", "&", "&amp;").Replace(Plain(text))
+	var out strings.Builder
+	letters := []rune(Plain(text))
+	word := func(i int) bool {
+		return i >= 0 && i < len(letters) && (unicode.IsLetter(letters[i]) || unicode.IsDigit(letters[i]))
+	}
+	for i, r := range letters {
+		if strings.ContainsRune("\\`*{}[]|~<>&", r) || r == '_' && !(word(i-1) && word(i+1)) {
+			out.WriteByte('\\')
+		}
+		out.WriteRune(r)
+	}
+	return out.String()
 }
 
 // CSV writes the cells' texts. A spreadsheet runs none of them as a formula.
@@ -82,19 +92,27 @@ func HTML(t Table) template.HTML {
 }
 
 //nolint:gochecknoglobals // parsed once; it does not change
-var page = template.Must(template.New("table").Parse(`<table>
+var page = template.Must(template.New("table").Funcs(template.FuncMap{"href": href, "plain": Plain}).Parse(`<table>
 {{- with .Title}}<caption>{{.}}</caption>{{end}}
 <thead><tr>{{range .Columns}}<th scope="col"{{if .Right}} class="num"{{end}}{{with .Note}} title="{{.}}"{{end}}>{{.Title}}</th>{{end}}</tr></thead>
 <tbody>{{$columns := .Columns}}{{range .Rows}}
 <tr>{{range $i, $c := .}}{{with $c}}{{$column := index $columns $i}}
 {{- if $column.Key}}<th scope="row">{{else}}<td class="{{.Mark.Class}}{{if .Unexpected}} unexpected{{end}}{{if $column.Right}} num{{end}}"{{with .Note}} title="{{.}}"{{end}}>{{end}}
-{{- if .Link}}<a href="{{.Link}}">{{end}}
-{{- with .Mark.Glyph}}<span aria-hidden="true">{{.}}</span> {{end}}{{.Text}}{{if .Unexpected}}!{{end}}
+{{- if .Link}}<a href="{{href .Link}}">{{end}}
+{{- with .Mark.Glyph}}<span aria-hidden="true">{{.}}</span> {{end}}{{plain .Text}}{{if .Unexpected}}!{{end}}
 {{- with .Note}}<span class="aloud"> {{.}}</span>{{end}}
 {{- if .Link}}</a>{{end}}
 {{- if $column.Key}}</th>{{else}}</td>{{end}}{{end}}{{end}}</tr>{{end}}
 </tbody></table>
 `))
+
+// href is a link within the report, which may have a colon in the name of a lock.
+func href(link string) any {
+	if u, err := url.Parse(link); err == nil && u.Scheme == "" && u.Host == "" {
+		return template.URL(link) //nolint:gosec // it has no scheme
+	}
+	return link
+}
 
 // title is the column's on one line.
 func (c Column) title() string { return strings.ReplaceAll(c.Title, "\n", " ") }

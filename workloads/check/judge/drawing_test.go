@@ -61,7 +61,8 @@ func draw(t *testing.T, text string) *drawing {
 	for n, line := range strings.Split(text, "\n") {
 		words, marks, lane := strings.Cut(line, "|")
 		key, value, header := strings.Cut(words, ": ")
-		switch fine := true; {
+		fine := true
+		switch {
 		case strings.HasPrefix(line, "#") || strings.TrimSpace(line) == "":
 		case header && key == "nodes":
 			nodes = value
@@ -69,9 +70,9 @@ func draw(t *testing.T, text string) *drawing {
 			fine = d.header(key, value)
 		default:
 			fine = lane && d.lane(strings.Fields(words), strings.TrimRight(marks, " "))
-			if !fine {
-				t.Fatalf("line %d: %q is no header and no lane", n+1, line)
-			}
+		}
+		if !fine {
+			t.Fatalf("line %d: %q is no header and no lane", n+1, line)
 		}
 	}
 	d.finish(strings.Fields(nodes))
@@ -350,18 +351,18 @@ func (d *drawing) finish(nodes []string) {
 	last, machines := map[string]string{}, 0
 	version, read := map[string]uint64{}, map[string]uint64{} // by resource, by hold
 	for i := range d.events {
-		switch e := &d.events[i]; {
-		case e.Kind == history.KindNode:
+		switch e := &d.events[i]; e.Kind {
+		case history.KindNode:
 			last[e.Node] = e.State
 			maps.DeleteFunc(d.rooms, func(_ string, room history.Event) bool {
 				return history.NodeEnds(e.State) && room.Node == e.Node && room.AtNS < e.AtNS
 			})
-		case e.Kind == history.KindMachine:
+		case history.KindMachine:
 			machines++
-		case e.Kind == history.KindRead:
+		case history.KindRead:
 			read[e.Hold] = version[e.Resource]
 			e.Version = version[e.Resource]
-		case e.Kind == history.KindWrite:
+		case history.KindWrite:
 			if e.Base = read[e.Hold]; e.State == history.WriteAccepted {
 				version[e.Resource]++
 			}

@@ -218,10 +218,10 @@ func (s *scribe) addEnd(e *history.Event, node Name) {
 		return
 	}
 	end := holdEnd{s.unique(e.Hold), node, s.name(e.Resource), lost, e.AtNS, Never, e.ErrNS}
-	switch {
-	case e.Kind == history.KindReleasing:
+	switch e.Kind { //nolint:exhaustive // the third one is lost
+	case history.KindReleasing:
 		end.end = releasing
-	case e.Kind == history.KindRelease:
+	case history.KindRelease:
 		end.end, end.from = released, cmp.Or(e.FromNS, e.AtNS)
 		if outcomeOf(e) != Unknown {
 			end.at = e.AtNS

@@ -66,7 +66,6 @@ func (j *judge) buildRooms() (rooms []room) {
 // compare judges a room by the earlier ones of its group that may be free, the newest first, and
 // returns them without those that are free no more. One that counts ends the search.
 func (j *judge) compare(r *room, earlier []*room) (left []*room) {
-	late := r.order == nil && slices.ContainsFunc(j.killed[r.master], func(at int64) bool { return at < r.start })
 	doubt, excused, keep := false, (*room)(nil), len(earlier)
 	for i, o := range slices.Backward(earlier) {
 		if o.until <= r.start {
@@ -75,7 +74,7 @@ func (j *judge) compare(r *room, earlier []*room) (left []*room) {
 		keep--
 		earlier[keep] = o
 		switch {
-		case late || j.apart(r, o):
+		case j.arrivedLate(r) || j.arrivedLate(o) && r.order != nil && r.order.From < o.start || j.apart(r, o):
 			excused = cmp.Or(excused, o)
 		case o.until-o.err <= r.start+r.err:
 			doubt = true
@@ -95,6 +94,12 @@ func (j *judge) compare(r *room, earlier []*room) (left []*room) {
 		})
 	}
 	return append(earlier[:0], earlier[keep:]...)
+}
+
+// arrivedLate says that the order of a room arrived after its master had been killed. The first room of
+// two may be so as well: if it began after the look of the second's master, that could not see it.
+func (j *judge) arrivedLate(r *room) bool {
+	return r.order == nil && slices.ContainsFunc(j.killed[r.master], func(at int64) bool { return at < r.start })
 }
 
 // apart says that a fault that cuts traffic kept the master that ordered r from the worker of o,

@@ -47,6 +47,7 @@ func FuzzRead(f *testing.F) {
 		sound.Judge(r)
 	})
 }
+
 func eventOf(b [eventBytes]byte) history.Event {
 	pick := func(i byte, from ...string) string { return from[int(i)%len(from)] }
 	e := history.Event{

@@ -67,10 +67,10 @@ func (j *judge) late() flaw {
 		f.find(record.Never, "%.0f of %.0f operations sent", sent, due)
 	}
 	if p99 := quantile(lateness, 0.99); p99 > int64(loadgen.MaxLateness) {
-		f.find(record.Never, "p99 late by %v", time.Duration(p99))
+		f.find(record.Never, "p99 late by %v", time.Duration(p99).Round(time.Millisecond))
 	}
 	if p50 := quantile(lateness, 0.5); offered && len(took) > 0 && p50 > quantile(took, 0.5)/2 {
-		f.find(record.Never, "half of the requests late by %v", time.Duration(p50))
+		f.find(record.Never, "half of the requests late by %v", time.Duration(p50).Round(time.Millisecond))
 	}
 	return f
 }

@@ -303,10 +303,14 @@ func TestSpoiled(t *testing.T) {
 			}
 		}), result.Contradiction, "the event acquire of m1 was answered before it was asked for"},
 		"all twice": {func(e []history.Event) []history.Event { return append(e, e[1:]...) }, result.Contradiction, "twice"},
-		"a clock ahead": {change(func(e *history.Event) { e.AtNS += map[bool]int64{true: 50 * ms}[e.Node == "w2" && is(e, room)] }),
-			result.Contradiction, "a seat in room R10 before it began"},
-		"a clock behind": {change(func(e *history.Event) { e.AtNS -= map[bool]int64{true: 50 * ms}[e.Node == "w2" && is(e, room)] }),
-			result.Contradiction, "room R10 began outside of its order"},
+		"a clock ahead": {
+			change(func(e *history.Event) { e.AtNS += map[bool]int64{true: 50 * ms}[e.Node == "w2" && is(e, room)] }),
+			result.Contradiction, "a seat in room R10 before it began",
+		},
+		"a clock behind": {
+			change(func(e *history.Event) { e.AtNS -= map[bool]int64{true: 50 * ms}[e.Node == "w2" && is(e, room)] }),
+			result.Contradiction, "room R10 began outside of its order",
+		},
 		"another group": {change(func(e *history.Event) {
 			if is(e, room) && e.Room == "R7" {
 				e.Resource = "other"
@@ -334,7 +338,7 @@ func TestSpoiled(t *testing.T) {
 			if is(e, match) {
 				e.FromNS -= 60 * ms
 			}
-		}), result.LateLoad, "half of the requests late by 60.001ms"},
+		}), result.LateLoad, "half of the requests late by 60ms"},
 
 		"a file, and a partition":       {program(), result.LinksUnused, "raft"},
 		"a server that is not used":     {both(program("s1"), more(used(0))), result.LinksUnused, "raft"},

@@ -1,0 +1,212 @@
+package view
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"locklab/reports/table"
+	"locklab/workloads/history"
+	"locklab/workloads/result"
+)
+
+// grid is the table of a workload's locks and scenarios, with how long an acquisition takes where
+// nothing is broken, and how many grants a second a lock gives at most.
+func (v *View) grid(workload string) table.Table {
+	t := table.Table{Columns: []table.Column{{Title: v.say.Text("lock"), Key: true}}}
+	scenarios := v.scenarios(workload)
+	for _, s := range scenarios {
+		t.Columns = append(t.Columns, table.Column{Title: twoLines(v.titleOf(s)), Note: s.Name})
+	}
+	acquire, title := "acquire_p50_ms", v.say.Text("acquire\np50")
+	if workload == history.Handoff {
+		acquire, title = "handoff_p50_ms", v.say.Text("handoff\np50")
+	}
+	calm := v.calm(workload)
+	tails := []struct {
+		title string
+		of    func(lock string) string
+	}{
+		{title, func(lock string) string {
+			if ms, known := v.median(result.Key{Lock: lock, Scenario: calm, Workload: workload}, acquire); known {
+				return table.Duration(ms)
+			}
+			return ""
+		}},
+		{v.say.Text("grants/s\nat most"), func(lock string) string {
+			best := math.Inf(-1)
+			for _, s := range scenarios {
+				if rate, known := v.median(result.Key{Lock: lock, Scenario: s.Name, Workload: workload}, "grants_per_s"); known {
+					best = max(best, rate)
+				}
+			}
+			if math.IsInf(best, 0) {
+				return ""
+			}
+			return table.Rate(best)
+		}},
+	}
+	locks := v.locks(workload)
+	for _, lock := range locks {
+		row := []table.Cell{{Text: lock}}
+		for _, s := range scenarios {
+			row = append(row, v.gridCell(result.Key{Lock: lock, Scenario: s.Name, Workload: workload}))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	for _, tail := range tails {
+		if !slices.ContainsFunc(locks, func(lock string) bool { return tail.of(lock) != "" }) {
+			continue
+		}
+		t.Columns = append(t.Columns, table.Column{Title: tail.title, Right: true})
+		for i, lock := range locks {
+			text := tail.of(lock)
+			if text == "" {
+				text = table.Absent
+			}
+			t.Rows[i] = append(t.Rows[i], table.Cell{Text: text})
+		}
+	}
+	return t
+}
+
+func (v *View) gridCell(k result.Key) table.Cell {
+	c := v.cell(k)
+	if c == nil {
+		for _, u := range v.f.Run.Unfit {
+			if u.Lock == k.Lock && u.Scenario == k.Scenario && u.Workload == k.Workload {
+				return table.Cell{Text: table.Absent, Note: u.Why}
+			}
+		}
+		return table.Cell{}
+	}
+	out := table.Cell{Text: c.figure(), Mark: c.mark, Unexpected: c.unexpected, Note: v.told(c)}
+	if v.o.Link != nil {
+		out.Link = v.o.Link(k)
+	}
+	return out
+}
+
+// calm is the first scenario that breaks nothing, else the first one.
+func (v *View) calm(workload string) string {
+	scenarios := v.scenarios(workload)
+	for _, s := range scenarios {
+		own := func(c cell) bool { return c.Workload == workload && c.Scenario == s.Name }
+		broken := func(c cell) bool {
+			return own(c) && slices.ContainsFunc(c.Rows, func(r *result.Row) bool { return len(r.Faults) > 0 })
+		}
+		if slices.ContainsFunc(v.cells, own) && !slices.ContainsFunc(v.cells, broken) {
+			return s.Name
+		}
+	}
+	if len(scenarios) == 0 {
+		return ""
+	}
+	return scenarios[0].Name
+}
+
+// median is a figure of a combination; false if it was not measured.
+func (v *View) median(k result.Key, name string) (float64, bool) {
+	if c := v.cell(k); c != nil {
+		return c.Median(name)
+	}
+	return 0, false
+}
+
+// twoLines breaks a title between words, so that its longer line is as short as it gets; each has
+// at most nine columns.
+func twoLines(title string) string {
+	const most = 9
+	words := strings.Fields(title)
+	first, second, least := "", title, math.MaxInt
+	for i := 1; i < len(words); i++ {
+		a, b := strings.Join(words[:i], " "), strings.Join(words[i:], " ")
+		if w := max(table.Columns(a), table.Columns(b)); w <= least {
+			first, second, least = a, b, w
+		}
+	}
+	return table.Clip(first, most) + "\n" + table.Clip(second, most)
+}
+
+// legend explains the glyphs that are there.
+func (v *View) legend() {
+	var codes, open []string
+	zone, outage, unfit := "", false, false
+	for i := range v.cells {
+		c := &v.cells[i]
+		switch title := v.codeTitle(c.code); {
+		case c.mark == table.Violation && !slices.Contains(codes, title):
+			codes = append(codes, title)
+		case c.mark == table.Unknown && !slices.Contains(open, title):
+			open = append(open, title)
+		case c.mark == table.Outage:
+			outage = true
+			if zone == "" {
+				zone = c.zone
+			}
+		}
+	}
+	for _, t := range v.Grids {
+		for _, row := range t.Rows {
+			unfit = unfit || slices.ContainsFunc(row[1:], func(c table.Cell) bool { return c.Text == table.Absent && c.Note != "" })
+		}
+	}
+	repeats := v.f.Run.Repeats > 1
+	if len(codes) > 0 {
+		text := v.say.Sprintf("✗ so many %s", strings.Join(codes, ", "))
+		if repeats {
+			text = v.say.Sprintf("%s in all runs", text)
+		}
+		v.Legend = append(v.Legend, text)
+	}
+	if outage {
+		text := v.say.Text("■ so many seconds nobody got it")
+		if zone != "" {
+			text = v.say.Sprintf("■ so many seconds nobody (in %s: in zone %s) got it", zone, zone)
+		}
+		if repeats {
+			text = v.say.Sprintf("%s, median", text)
+		}
+		v.Legend = append(v.Legend, text)
+	}
+	if len(open) > 0 {
+		v.Legend = append(v.Legend, v.say.Sprintf("? undecided: %s", strings.Join(open, ", ")))
+	}
+	if unfit {
+		v.Legend = append(v.Legend, v.say.Text("- the scenario does not apply to the lock"))
+	}
+}
+
+// cutOff counts the duplicates that are not held against a lock, by scenario.
+func (v *View) cutOff() {
+	type made struct {
+		lock string
+		n    float64
+	}
+	var parts []string
+	for _, scenario := range v.names(func(k result.Key) string { return k.Scenario }) {
+		var all []made
+		for _, c := range v.cells {
+			total := 0.0
+			for _, n := range c.Values("unreachable") {
+				total += n
+			}
+			if c.Scenario == scenario && total > 0 {
+				all = append(all, made{c.Lock, total})
+			}
+		}
+		if len(all) == 0 {
+			continue
+		}
+		slices.SortStableFunc(all, func(a, b made) int { return cmp.Compare(b.n, a.n) })
+		var told []string
+		for _, m := range all {
+			told = append(told, v.short(m.lock)+" "+table.Count(m.n))
+		}
+		parts = append(parts, strings.Join(told, ", ")+" ("+v.title(scenario)+")")
+	}
+	if len(parts) > 0 {
+		v.CutOff = v.say.Sprintf("made while cut off, not counted: %s", strings.Join(parts, "; "))
+	}
+}
