@@ -15,7 +15,6 @@ import (
 
 	"locklab/internal/browser"
 	"locklab/locks/clock"
-	"locklab/workloads/result"
 )
 
 // looks are what a page is looked at for whenever something on it changes: what is there
