@@ -1,18 +1,22 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"locklab/reports/why"
 	"locklab/workloads/check/judge"
 	"locklab/workloads/check/record"
+	"locklab/workloads/check/visualize"
 	"locklab/workloads/result"
 )
 
 func newCheck() *cobra.Command {
-	var tag string
+	var tag, visual string
 	var explain int
 	cmd := &cobra.Command{
 		Use:   "check HISTORY",
@@ -25,18 +29,20 @@ Exit codes: 0 as expected, or nothing is expected of the lock; 2 not as
 expected; 4 the history cannot decide, or a control did not fire; 1 it cannot
 be read.`,
 		Example: `  locklab check reports/runs/A/histories/redlock/baseline.matchmaking.1.jsonl
-  locklab check --explain 1 reports/runs/A/histories/none/baseline.mutex.1.jsonl`,
+  locklab check --explain 1 reports/runs/A/histories/none/baseline.mutex.1.jsonl
+  locklab check --visualize a.html histories/none/baseline.mutex.1.jsonl`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return interruptible(cmd.Context(), func() error { return runCheck(cmd, tag, args[0], explain) })
+			return interruptible(cmd.Context(), func() error { return runCheck(cmd, tag, args[0], visual, explain) })
 		},
 	}
 	cmd.Flags().IntVar(&explain, "explain", 0, "number of a violation or outage in the list, to tell what happened around it")
+	cmd.Flags().StringVar(&visual, "visualize", "", "HTML file to draw the holds around the first violation into")
 	langFlag(cmd.Flags(), &tag, "what is printed")
 	return cmd
 }
 
-func runCheck(cmd *cobra.Command, tag, path string, number int) error {
+func runCheck(cmd *cobra.Command, tag, path, visual string, number int) error {
 	say, err := language(tag)
 	if err != nil {
 		return err
@@ -58,6 +64,9 @@ func runCheck(cmd *cobra.Command, tag, path string, number int) error {
 	} else {
 		err = why.Sheet(out, say, path, &row, run, widthOf(out))
 	}
+	if err == nil && visual != "" {
+		err = draw(visual, &row, run)
+	}
 	switch as := row.Verdict.As; {
 	case err != nil:
 		return err
@@ -67,4 +76,23 @@ func runCheck(cmd *cobra.Command, tag, path string, number int) error {
 		return &exitError{code: exitInconclusive}
 	}
 	return nil
+}
+
+// drawMargin is how much of the history around a violation is drawn.
+const drawMargin = 50 * time.Millisecond
+
+// draw draws the holds of the resource around the first violation.
+func draw(target string, row *result.Row, run *record.Run) (err error) {
+	if len(row.Violations) == 0 {
+		return errors.New("--visualize: nothing was violated, so there is nothing to draw")
+	}
+	out, err := os.Create(target)
+	if err != nil {
+		return fmt.Errorf("--visualize: %w", err)
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	v := row.Violations[0]
+	at := run.Measure + int64(v.AtMS*float64(time.Millisecond))
+	_, err = visualize.Write(out, run, v.Resource, record.Span{From: at - int64(drawMargin), To: at + int64(drawMargin)})
+	return err
 }

@@ -30,6 +30,7 @@ import (
 	"locklab/nodes/topology"
 	"locklab/reports/compare"
 	"locklab/reports/lang"
+	"locklab/workloads/history"
 	"locklab/workloads/result"
 )
 
@@ -45,7 +46,7 @@ type runFlags struct {
 	baseline           string
 	failOn, external   []string
 	suite, resume      string
-	capacity           catalog.OnOff
+	capacity           capacityFlag
 	redo               []string
 	args               []string // of a run that goes on
 	lockCmds           []string
@@ -92,7 +93,7 @@ interrupted, or 143 by SIGTERM.`,
 	cmd.SetUsageFunc(usage)
 	completions(cmd, map[string]cobra.CompletionFunc{
 		"locks": specs(catalog.Names), "scenarios": files(scenario.Names), "topology": files(topology.Names), "workload": words(catalog.WorkloadNames),
-		"fail-on": words(threshold.Figures), "external": files(nothing), "lock-cmd": files(nothing), "token-file": files(nothing), "out": files(nothing), "baseline": files(nothing), "junit": files(nothing), "fencing": words(onOff), "capacity": words(onOff),
+		"fail-on": words(threshold.Figures), "external": files(nothing), "lock-cmd": files(nothing), "token-file": files(nothing), "out": files(nothing), "baseline": files(nothing), "junit": files(nothing), "fencing": words(onOff), "capacity": words(capacities),
 		"suite": files(suite.Names), "resume": files(nothing), "redo": words(redoable),
 	})
 	return cmd
@@ -114,7 +115,7 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	fl.IntVar(&f.Repeat, "repeat", 1, "runs of each combination")
 	fl.StringVar(&f.seed, "seed", "", "seed of every random choice (default: drawn)")
 	fl.BoolVar(&f.quick, "quick", false, "four locks, three scenarios, short faults, no capacity")
-	fl.Var(&f.capacity, "capacity", "grants/s at most, after runs without a fault")
+	fl.Var(&f.capacity, "capacity", "grants/s at most, after runs without a fault; matches: and of these")
 	fl.StringVar(&f.out, "out", "", "directory of the report (default reports/runs/TIME)")
 	fl.BoolVar(&f.full, "full", false, "print every figure")
 	langFlag(fl, &f.lang, ofSummary)
@@ -332,7 +333,8 @@ func (f *runFlags) checkPatience() error {
 
 // setUp checks what every lab is made of: the load, the topology and the locks.
 func (f *runFlags) setUp(ctx context.Context, c *lab.Config, stderr io.Writer) error {
-	c.Capacity = !f.capacity.Off && !c.Suite && (!f.quick || f.set.Changed("capacity"))
+	c.Capacity = f.capacity != capacityOff && !c.Suite && (!f.quick || f.set.Changed("capacity"))
+	c.Throughput = f.capacity == capacityMatches
 	c.Args = f.args
 	if c.Args == nil {
 		c.Args = os.Args[1:]
@@ -340,6 +342,12 @@ func (f *runFlags) setUp(ctx context.Context, c *lab.Config, stderr io.Writer) e
 	c.Command = strings.Join(append([]string{"locklab"}, c.Args...), " ")
 	return inOrder(
 		func() error { return f.chooseWorkload(c) },
+		func() error {
+			if c.Throughput && c.Workload.Name != history.Matchmaking {
+				return fmt.Errorf("--capacity matches: the workload %s has none", c.Workload.Name)
+			}
+			return nil
+		},
 		func() error { return catalog.Within("--wait", c.Wait, 0, time.Hour) },
 		func() (err error) { c.Rate, err = parseRate(f.rate); return err },
 		func() (err error) { c.Seed, err = parseSeed(f.seed); return err },

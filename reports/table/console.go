@@ -2,6 +2,7 @@ package table
 
 import (
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
@@ -41,7 +42,7 @@ func Console(w io.Writer, t Table, width int) error {
 		if !first {
 			out.WriteByte('\n')
 		}
-		t.part(&out, append(keys[:len(keys):len(keys)], rest[:n]...), need, width)
+		t.part(&out, append(slices.Clip(keys), rest[:n]...), need, width)
 		rest = rest[n:]
 	}
 	_, err := io.WriteString(w, out.String())
@@ -56,7 +57,7 @@ func (t Table) needs(width, keys int) []int {
 		if c.Key {
 			limit = width / 2 / keys
 		}
-		for _, line := range strings.Split(c.Title, "\n") {
+		for line := range strings.SplitSeq(c.Title, "\n") {
 			need[i] = max(need[i], Columns(Plain(line)))
 		}
 		for _, row := range t.Rows {

@@ -49,7 +49,7 @@ func Escape(text string) string {
 		return i >= 0 && i < len(letters) && (unicode.IsLetter(letters[i]) || unicode.IsDigit(letters[i]))
 	}
 	for i, r := range letters {
-		if strings.ContainsRune("\\`*{}[]|~<>&", r) || r == '_' && !(word(i-1) && word(i+1)) {
+		if strings.ContainsRune("\\`*{}[]|~<>&", r) || r == '_' && (!word(i-1) || !word(i+1)) {
 			out.WriteByte('\\')
 		}
 		out.WriteRune(r)

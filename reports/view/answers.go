@@ -77,11 +77,7 @@ func (v *View) shortList(locks []string) string {
 	if len(locks) == 0 {
 		return v.say.Text("no lock here")
 	}
-	told := make([]string, len(locks))
-	for i, lock := range locks {
-		told[i] = lock
-	}
-	return strings.Join(told, ", ")
+	return strings.Join(locks, ", ")
 }
 
 // p99 is that of each lock where nothing is broken, the lowest first. Of the locks that are unsafe

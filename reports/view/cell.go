@@ -83,6 +83,7 @@ func tell(all result.Cell) cell {
 		c.mark = worse(c.mark, mark)
 	}
 	switch c.mark {
+	default: // the code that was found
 	case table.OK:
 		c.code = ""
 	case table.Outage:
@@ -189,6 +190,7 @@ func (v *View) unexpected() {
 			}
 		case result.ServedTooLittle:
 			seen = v.say.Sprintf("%s served", table.Share(why.N))
+		default:
 		}
 		v.Unexpected = append(v.Unexpected, v.say.Sprintf("%s, %s: %s; expected: %s", c.Lock, v.title(c.Scenario), seen, v.expected(r.Expected)))
 	}

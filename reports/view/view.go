@@ -288,9 +288,7 @@ func (v *View) warnings() {
 	case run.Unfinished:
 		v.Warnings = append(v.Warnings, v.say.Text("The run has not come to its end: rows are missing."))
 	}
-	for _, w := range v.f.Run.Warnings {
-		v.Warnings = append(v.Warnings, w)
-	}
+	v.Warnings = append(v.Warnings, v.f.Run.Warnings...)
 }
 
 // suggest names the cell to explain first, and what to run next.

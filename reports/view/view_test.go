@@ -29,8 +29,10 @@ func headline() result.File {
 		Topology: "seoul-2az", Zones: []string{"a", "c"}, Command: "locklab run", Load: "workload=matchmaking rate=300", Repeats: 1,
 		Host: result.Host{OS: "linux", Arch: "amd64", CPUs: 2, MemoryMiB: 8192, Go: "go1.25"},
 		Scenarios: []result.Scenario{
-			{Name: "baseline", Title: "nothing broken", TitleKO: "장애 없음"}, {Name: "zone-latency", Title: "zones slow", TitleKO: "영역 지연"},
-			{Name: "zone-partition", Title: "zones cut", TitleKO: "영역 분리"}, {Name: "zone-failure", Title: "zone a dies", TitleKO: "영역 a 고장"},
+			{Name: "baseline", Title: "nothing broken", TitleKO: "장애 없음"},
+			{Name: "zone-latency", Title: "zones slow", TitleKO: "영역 지연"},
+			{Name: "zone-partition", Title: "zones cut", TitleKO: "영역 분리"},
+			{Name: "zone-failure", Title: "zone a dies", TitleKO: "영역 a 고장"},
 		},
 	}}
 	locks := []struct {

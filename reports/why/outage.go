@@ -56,7 +56,7 @@ func (t *telling) outage(o result.Outage) {
 	if before != nil {
 		t.held(before, true)
 	}
-	for _, r := range slices.SortedFunc(maps.Values(refused), func(a, b *refusals) int { return cmp.Compare(a.first, b.first) }) {
+	for _, r := range slices.SortedFunc(maps.Values(refused), func(a, b *refusals) int { return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.node, b.node)) }) {
 		t.add(r.first, true, t.run.Text(r.node), say.Sprintf("does not get it: %s", r.text()))
 	}
 	switch {
@@ -65,7 +65,7 @@ func (t *telling) outage(o result.Outage) {
 	default:
 		t.add(to, true, "", say.Text("the measured part ends without a grant"))
 	}
-	t.lives(from-int64(1e9), to)
+	t.unasked(from-int64(1e9), to)
 	if !t.broken(from, to) {
 		t.note(say.Text("fault"), say.Text("none in force or settling"))
 	}
@@ -112,18 +112,25 @@ func (t *telling) broken(from, to int64) (some bool) {
 	return some
 }
 
-// lives are what became of processes in a time: of these, or of all.
+// lives are what became of some processes in a time.
 func (t *telling) lives(from, to int64, names ...string) {
-	say := t.say
 	for i := range t.run.Nodes {
 		n := &t.run.Nodes[i]
-		name := t.run.Text(n.Name)
-		if len(names) > 0 && !slices.Contains(names, name) {
-			continue
-		}
 		for _, e := range n.Events {
-			if e.At >= from && e.At <= to {
-				t.add(e.At, len(names) > 0, name, say.Tell(series.NodeText(e.State)))
+			if name := t.run.Text(n.Name); e.At >= from && e.At <= to && slices.Contains(names, name) {
+				t.add(e.At, true, name, t.say.Tell(series.NodeText(e.State)))
+			}
+		}
+	}
+}
+
+// unasked are processes that ended or stood still although no fault asked for it.
+func (t *telling) unasked(from, to int64) {
+	for i := range t.run.Nodes {
+		n := &t.run.Nodes[i]
+		for _, e := range n.Events {
+			if e.At >= from && e.At <= to && slices.Contains([]string{history.NodeExited, history.NodeSuspended, history.NodeContinued, history.NodeLost}, e.State) {
+				t.add(e.At, true, t.run.Text(n.Name), t.say.Tell(series.NodeText(e.State)))
 			}
 		}
 	}

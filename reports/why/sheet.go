@@ -88,7 +88,7 @@ func (t *telling) nothing() {
 func Sheet(w io.Writer, say *lang.Lang, path string, row *result.Row, run *record.Run, width int) error {
 	t := telling{say: say, row: row, run: run, width: width}
 	v := row.Verdict
-	t.title(say.Sprintf("%s: %s under %s, %s", path, row.Lock, row.Scenario, row.Workload))
+	t.title(path, say.Sprintf("%s under %s, %s", row.Lock, row.Scenario, row.Workload))
 	statement := func(label string, s result.Statement) {
 		text := say.Term(string(s.State))
 		if s.Code != "" {
@@ -112,7 +112,7 @@ func Sheet(w io.Writer, say *lang.Lang, path string, row *result.Row, run *recor
 	}
 	var cells []string
 	for _, f := range result.Figures() {
-		if value, known := row.Of(f.Name); known && (value != 0 || f.As != result.Count) {
+		if value, known := row.Of(f.Name); known && (value != 0 || f.As != result.Count && f.As != result.Duration) {
 			cells = append(cells, f.Name+" "+table.Figure(f, value))
 		}
 	}
@@ -125,12 +125,16 @@ func Sheet(w io.Writer, say *lang.Lang, path string, row *result.Row, run *recor
 		}
 		t.note(say.Text("fault"), text)
 	}
-	for i, one := range row.Violations {
+	const listed = 6
+	for i, one := range row.Violations[:min(len(row.Violations), listed)] {
 		text := say.Sprintf("%s at %s, %s", say.Term(titleOf(one.Code)), t.since(t.ms(one.AtMS)), one.Resource)
 		if one.Excused {
 			text += say.Text(", not held against the lock")
 		}
 		t.note(fmt.Sprintf("%2d", i+1), text)
+	}
+	if more := len(row.Violations) - listed; more > 0 {
+		t.note("", say.Sprintf("and %d more", more))
 	}
 	for i, o := range row.Outages {
 		of := o.Of

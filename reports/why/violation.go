@@ -14,6 +14,9 @@ func (t *telling) violation(n int) {
 	t.zero = t.ms(v.AtMS)
 	code, all := v.Code, t.row.Figures[strings.ReplaceAll(string(v.Code), "-", "_")]
 	title := say.Term(titleOf(code))
+	if v.Excused {
+		all = t.row.Figures["unreachable"]
+	}
 	title = say.Sprintf("%s: %s, this one at %s", title, table.Count(max(all, 1)), t.since(t.zero))
 	if v.Excused {
 		title += say.Text(", not held against the lock")
@@ -93,25 +96,24 @@ func (t *telling) room(p result.Party, which string, about bool) (hold string) {
 			hold = t.run.Text(o.Hold)
 		}
 	}
-	told := map[record.RoomState]bool{}
+	over := false
 	for i := range t.run.Rooms {
 		e := &t.run.Rooms[i]
-		if t.run.Text(e.Room) != p.Room || told[e.State] {
+		if t.run.Text(e.Room) != p.Room || about && e.State != record.RoomStarting {
 			continue
 		}
-		told[e.State] = true
 		text := ""
-		switch e.State {
-		case record.RoomStarting:
+		switch {
+		case e.State == record.RoomStarting:
 			text = say.Sprintf("%s begins, ordered by %s", which, t.run.Text(e.Client))
-		case record.RoomOpen:
+		case e.State == record.RoomOpen:
 			text = say.Sprintf("%s is open", which)
-		case record.RoomFull:
-			text = say.Sprintf("%s is full", which)
-		case record.RoomClosed:
-			text = say.Sprintf("%s is closed", which)
-		default:
+		case over:
 			continue
+		case e.State == record.RoomFull:
+			text, over = say.Sprintf("%s is full", which), true
+		default:
+			text, over = say.Sprintf("%s is closed", which), true
 		}
 		t.add(e.At, e.State == record.RoomStarting, t.run.Text(e.Worker), text)
 	}
@@ -127,8 +129,12 @@ func (t *telling) names(all []record.Name) (texts []string) {
 
 // hold finds an acquisition by its hold.
 func (t *telling) hold(name string) *record.Acquire {
-	n, _ := t.run.NameOf(name)
-	return t.run.Hold(n)
+	for i := range t.run.Acquires {
+		if a := &t.run.Acquires[i]; a.Granted() && t.run.Text(a.Hold) == name {
+			return a
+		}
+	}
+	return nil
 }
 
 // held tells a hold from its asking to its end.

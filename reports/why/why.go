@@ -96,8 +96,16 @@ func (t *telling) subject(number int) int {
 	if !t.row.Decided() {
 		return -1
 	}
-	if n := slices.IndexFunc(t.row.Violations, func(v result.Violation) bool { return !v.Excused }); n >= 0 {
-		return n
+	for _, counts := range []func(result.Violation) bool{
+		func(v result.Violation) bool { return !v.Excused && v.Code == t.row.Verdict.Safety.Code },
+		func(v result.Violation) bool { return !v.Excused },
+	} {
+		if n := slices.IndexFunc(t.row.Violations, counts); n >= 0 {
+			return n
+		}
+	}
+	if len(t.row.Outages) > 0 && t.row.Verdict.Liveness.State == result.Failed {
+		return len(t.row.Violations) // the first one is that of the word
 	}
 	worst := -1
 	for i, o := range t.row.Outages {

@@ -17,8 +17,9 @@ const (
 	KindRate Kind = "rate"
 
 	// KindCapacity is one measurement of the lock's capacity, recorded by the controller after
-	// the workload's end. State is own (each client has a resource) or one (all want the same).
-	// The load began at FromNS; Count grants came from SentNS to AtNS.
+	// the workload's end. State is own (each client has a resource), one (all want the same) or
+	// matches (players at a higher rate). The load began at FromNS; Count grants came from SentNS
+	// to AtNS, or so many of the requests that were due then ended well.
 	KindCapacity Kind = "capacity"
 
 	// KindMatch is one finished match request, recorded by the load generator:
@@ -102,6 +103,15 @@ const (
 const (
 	CapacityOwn = "own"
 	CapacityOne = "one"
+	// CapacityMatches: it passes if no request failed, the p99 is below MatchesP99, and the
+	// generator kept up: then that of its lateness is below MatchesLate.
+	CapacityMatches = "matches"
+)
+
+// The limits of a rate of match requests.
+const (
+	MatchesP99  = 100 * time.Millisecond
+	MatchesLate = 20 * time.Millisecond
 )
 
 // CapacityResource is in the names of the resources that capacity is measured with: of single

@@ -80,7 +80,7 @@ func (d *Driver) Progress() Progress { return d.progress.snapshot() }
 func (d *Driver) match(ctx context.Context, op loadgen.Op) {
 	d.progress.sent.Add(1)
 	group := d.groupOf(op.Index)
-	player := "p" + strconv.FormatUint(op.Index, 10)
+	player := d.opts.Players + strconv.FormatUint(op.Index, 10)
 	ctx, span := d.opts.Tracer.Root(ctx, "match", clock.System().Now(), time.Duration(clock.Mono()-op.IntendedNS))
 	node, reply, err := d.send(ctx, op, player, group)
 	if span.IsSet() {

@@ -29,6 +29,8 @@ type Options struct {
 	// Party is how many players of one group arrive at the same instant; they go
 	// to different masters as far as there are that many.
 	Party int
+	// Players stands before the numbers in their names.
+	Players string
 	// Timeout is how long a player waits for an answer.
 	Timeout  time.Duration
 	Seed     seed.Seed
@@ -50,6 +52,7 @@ func DefaultOptions() Options {
 		Rate:    300,
 		Groups:  20,
 		Party:   3,
+		Players: "p",
 		Timeout: 2500 * time.Millisecond,
 	}
 }

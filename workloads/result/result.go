@@ -142,6 +142,7 @@ type Row struct {
 	Peers      []Peer      `json:"peers,omitempty"`      // masters, the highest priority first
 	Nodes      []Node      `json:"nodes,omitempty"`
 	Hosts      []Machine   `json:"hosts,omitempty"`
+	Curve      []Point     `json:"curve,omitempty"`   // of matches_per_s, by rate
 	Partial    bool        `json:"partial,omitempty"` // the run was cut short
 	Played     bool        `json:"played,omitempty"`  // a person broke things
 }
@@ -332,6 +333,15 @@ type Node struct {
 	MemoryMiB float64 `json:"memory_mib"`
 	InPerS    float64 `json:"in_bytes_per_s"`
 	OutPerS   float64 `json:"out_bytes_per_s"`
+}
+
+// Point is how match requests fared at one rate. OK says that none failed and that the p99 was
+// under 100 ms; Late that the generator did not keep up, so that the rate is not counted.
+type Point struct {
+	RatePerS float64 `json:"rate_per_s"`
+	P99MS    float64 `json:"p99_ms"` // of those that ended well
+	OK       bool    `json:"ok"`
+	Late     bool    `json:"late,omitempty"`
 }
 
 // Machine is what the CPUs of one machine did in the measured part; shares are 0 to 1.

@@ -47,7 +47,7 @@ func Run(r *record.Run) result.Row {
 	all.Wait()
 	row := result.Row{
 		Lock: head.Lock, Scenario: head.Scenario, Workload: head.Workload, Repeat: head.Repeat, Seed: head.Seed, Played: head.Played,
-		Expected: expected(r), Figures: measures.Figures, Errors: measures.Errors, Peers: measures.Peers, Nodes: measures.Nodes,
+		Expected: expected(r), Figures: measures.Figures, Errors: measures.Errors, Peers: measures.Peers, Nodes: measures.Nodes, Curve: measures.Curve,
 		MeasuredMS: ms(r.Drain - r.Measure), Violations: safe.Violations, Hosts: trust.Machines,
 		Partial: !r.Ended || !head.Played && r.Drain-r.Measure < head.DurationNS-int64(time.Millisecond),
 	}

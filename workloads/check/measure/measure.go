@@ -21,6 +21,7 @@ type Measures struct {
 	Errors  map[string]int64 // of requests, by kind
 	Peers   []result.Peer    // of raw workloads, by name
 	Nodes   []result.Node    // by name
+	Curve   []result.Point   // by rate
 }
 
 // Of measures a run.
@@ -35,6 +36,7 @@ func Of(r *record.Run) Measures {
 	}
 	m.fairness(r)
 	m.capacity(r)
+	m.throughput(r)
 	m.usage(r)
 	return m
 }
@@ -153,8 +155,11 @@ func (d *dist) into(m *Measures, p50, p99, longest string) {
 }
 
 // quantile is the time that a share q of all did not exceed. The histogram's own takes the
-// nearest rank, above which there may be more than one in 100.
+// nearest rank, above which there may be more than one in 100. It is 0 of no values.
 func (d *dist) quantile(q float64) int64 {
+	if d.h == nil {
+		return 0
+	}
 	n := float64(d.h.TotalCount())
 	return d.h.ValueAtQuantile(100 * math.Ceil(q*n-1e-6) / n)
 }

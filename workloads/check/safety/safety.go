@@ -8,6 +8,7 @@
 package safety
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -24,8 +25,8 @@ type Findings struct {
 	StaleWrites, LostUpdates, FencedWrites, CheckedWrites int64
 
 	ZombieNS int64
-	// Violations are the first [result.MaxViolations], in order of time; after those that count,
-	// the excused ones.
+	// Violations are the first of each code, [result.MaxViolations] in all, in order of time;
+	// after those that count, the excused ones.
 	Violations []result.Violation
 	Statement  result.Statement
 }
@@ -37,15 +38,21 @@ func Judge(r *record.Run) Findings { return look(r, result.MaxViolations) }
 func All(r *record.Run) []result.Violation { return look(r, math.MaxInt).Violations }
 
 func look(r *record.Run, most int) Findings {
-	j := judge{Run: r, killed: make([][]int64, len(r.Names)), counted: first{most: most}, excused: first{most: most}}
+	j := judge{Run: r, killed: make([][]int64, len(r.Names)), most: most, counted: map[result.Code]*first{}, excused: first{most: most}}
 	for i := range r.Nodes {
 		j.killed[r.Nodes[i].Name] = r.Nodes[i].Killed
 	}
 	j.rooms()
 	j.holds()
 	j.writes()
-	left := min(most-len(j.counted.all), len(j.excused.all))
-	j.f.Violations = append(j.counted.all, j.excused.all[:left]...)
+	for _, code := range []result.Code{result.Duplicates, result.Overlaps, result.TokensBack, result.StaleWrites, result.LostUpdates} {
+		if one := j.counted[code]; one != nil {
+			j.f.Violations = append(j.f.Violations, one.all[:min(len(one.all), most/len(j.counted))]...)
+		}
+	}
+	slices.SortStableFunc(j.f.Violations, func(a, b result.Violation) int { return cmp.Compare(a.AtMS, b.AtMS) })
+	left := min(most-len(j.f.Violations), len(j.excused.all))
+	j.f.Violations = append(j.f.Violations, j.excused.all[:left]...)
 	j.f.Statement = j.f.statement()
 	return j.f
 }
@@ -72,9 +79,11 @@ func (f *Findings) statement() result.Statement {
 
 type judge struct {
 	*record.Run
-	f                Findings
-	killed           [][]int64 // of each node, by its name
-	counted, excused first
+	f       Findings
+	killed  [][]int64 // of each node, by its name
+	most    int       // violations
+	counted map[result.Code]*first
+	excused first
 }
 
 // first has the first violations, in order of time.
@@ -100,7 +109,10 @@ func (f *first) add(at float64, about func() result.Violation) {
 
 // violation notes one that counts.
 func (j *judge) violation(code result.Code, at int64, resource record.Name, parties func() (was, came result.Party)) {
-	j.counted.add(j.ms(at), func() result.Violation {
+	if j.counted[code] == nil {
+		j.counted[code] = &first{most: j.most}
+	}
+	j.counted[code].add(j.ms(at), func() result.Violation {
 		was, came := parties()
 		return result.Violation{Code: code, Resource: j.Text(resource), First: was, Second: came}
 	})

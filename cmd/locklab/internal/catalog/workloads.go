@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,6 +87,7 @@ type Run struct {
 	Patience         time.Duration  // with an answer
 	Second           time.Duration  // of the topology
 	Wants            scenario.Wants // where the user does not say
+	Players          string         // before their numbers, if not what is usual
 	Seed             seed.Seed
 	StartNS          int64 // on clock.Mono
 	Recorder         history.Recorder
@@ -243,7 +245,7 @@ func (l *matchmakingLoad) Begin(r Run) (Clients, error) {
 	o.Rate, o.Warmup, o.Duration, o.Groups = r.Rate, r.Warmup, r.Duration, l.groups
 	o.Seed, o.StartNS, o.Stop = r.Seed.Child("matchmaking"), r.StartNS, r.Stop
 	o.Timeout = r.Patience + 2*r.Wants.Hold // or nobody would wait for another one's room, and make one
-	o.Tracer = r.Tracer
+	o.Tracer, o.Players = r.Tracer, cmp.Or(r.Players, o.Players)
 	for _, m := range r.Masters {
 		o.Masters = append(o.Masters, matchmaking.Master{Name: m.Name, URL: m.URL})
 	}

@@ -150,6 +150,9 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 	if err == nil && measured && ctx.Err() == nil && x.measuresCapacity(rtt) {
 		err = x.measureCapacity(ctx, c, rec)
 	}
+	if err == nil && measured && ctx.Err() == nil && x.config.Throughput && len(x.scenario.Timeline) == 0 {
+		err = x.measureThroughput(ctx, c, rec)
+	}
 	if err != nil && ctx.Err() == nil {
 		err = giveUp(c.blameLosses(ctx, err))
 	}
@@ -249,20 +252,26 @@ func (x *experiment) measure(ctx context.Context, c *cluster, rec history.Record
 
 // clients prepares what the clients do in this run.
 func (x *experiment) clients(c *cluster, rec history.Recorder, start int64, over <-chan struct{}) (catalog.Clients, error) {
-	run := catalog.Run{
-		Repeat: x.repeat, Rate: x.config.rateUnder(x.scenario), Warmup: x.config.Warmup, Duration: x.measures(), Patience: x.config.patience(), Second: x.config.Topology.Second(), Wants: x.scenario.Wants,
-		Seed: x.seed(), StartNS: start, Recorder: rec, Tracer: x.fleet.tracer,
-	}
+	run := x.load(c, rec, start)
 	switch {
 	case x.play != nil:
 		run.Stop = x.play.stop
 	case len(x.scenario.Timeline) > 0:
 		run.Stop, run.Duration = over, run.Duration+latest
 	}
+	return x.config.Load.Begin(run)
+}
+
+// load is what the clients are put on.
+func (x *experiment) load(c *cluster, rec history.Recorder, start int64) catalog.Run {
+	run := catalog.Run{
+		Repeat: x.repeat, Rate: x.config.rateUnder(x.scenario), Warmup: x.config.Warmup, Duration: x.measures(), Patience: x.config.patience(), Second: x.config.Topology.Second(), Wants: x.scenario.Wants,
+		Seed: x.seed(), StartNS: start, Recorder: rec, Tracer: x.fleet.tracer,
+	}
 	for _, m := range c.topo.NodesOf(role.Master) {
 		run.Masters = append(run.Masters, catalog.Master{Name: m.Name, Zone: m.Zone, URL: c.masterURL(m.Name), Token: c.plan.token})
 	}
-	return x.config.Load.Begin(run)
+	return run
 }
 
 func (x *experiment) logStage(stage string) {
