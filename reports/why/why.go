@@ -193,7 +193,11 @@ func (t *telling) faultText(f *record.Fault) string {
 	if f.Ended == record.Never {
 		return say.Sprintf("%s, from %s on", name, t.since(f.Began))
 	}
-	return say.Sprintf("%s, from %s to %s", name, t.since(f.Began), t.since(min(f.Heal, f.Ended)))
+	until := min(f.Heal, f.Ended)
+	if f.Heal-f.Began < selfHealing {
+		until = f.Ended
+	}
+	return say.Sprintf("%s, from %s to %s", name, t.since(f.Began), t.since(until))
 }
 
 // kept are the moments that fit, sorted, and how many are left out: those farthest from the
