@@ -19,7 +19,7 @@ import (
 
 	"locklab/internal/must"
 	"locklab/nodes/topology"
-	"locklab/reports/result"
+	"locklab/workloads/result"
 )
 
 // loopback gives each host an address of its own, so that the real ports can be used
@@ -163,15 +163,15 @@ func TestBoot(t *testing.T) {
 	}
 	results, err := result.Read(filepath.Join(root, "/var/lib/locklab/runs/2025-01-02T03-04-05", result.FileName))
 	must.Do(t, err)
-	if results.Run.Topology != "seoul-2az" || len(results.Results) != 4 || results.Run.Commit != "0123456789ab+dirty" {
-		t.Fatalf("topology %s, commit %s, %d results\n%s", results.Run.Topology, results.Run.Commit, len(results.Results), out)
+	if results.Run.Topology != "seoul-2az" || len(results.Rows) != 4 || results.Run.Commit != "0123456789ab+dirty" {
+		t.Fatalf("topology %s, commit %s, %d results\n%s", results.Run.Topology, results.Run.Commit, len(results.Rows), out)
 	}
-	for _, row := range results.Results {
-		if row.Matches == 0 {
+	for _, row := range results.Rows {
+		if row.Figures["rooms"] == 0 {
 			t.Errorf("%s: no match was made", row.Lock)
 		}
-		if row.Lock != "none" && row.Duplicates.Raced+row.Duplicates.Overlooked != 0 {
-			t.Errorf("%s: %+v", row.Lock, row.Duplicates)
+		if row.Lock != "none" && row.Figures["duplicates"] != 0 {
+			t.Errorf("%s: %v", row.Lock, row.Figures)
 		}
 	}
 }

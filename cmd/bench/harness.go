@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"sync"
 	"time"
 
 	"locklab/locks"
 	"locklab/locks/clock"
-	"locklab/reports/noise"
+	"locklab/reports/compare/stats"
 )
 
 // measurement runs once for about the given time and returns its figure.
@@ -100,21 +99,23 @@ func median(values []float64) float64 {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// interval is that of the median, with a confidence of 95 % from six rounds on.
-func (o outcome) interval() noise.Interval {
-	return noise.Sample{Values: o.ratios, Error: math.NaN()}.Interval()
+// interval is that of the median, with a confidence of 95 % from six rounds on; fewer are all
+// within it.
+func (o outcome) interval() (low, high float64) {
+	low, high, _ = stats.Interval(o.ratios)
+	return low, high
 }
 
 // open says that the rounds leave open whether the figure is reached.
 func (o outcome) open() bool {
-	i := o.interval()
-	return o.reach != 0 && i.Low < o.reach && o.reach < i.High
+	low, high := o.interval()
+	return o.reach != 0 && low < o.reach && o.reach < high
 }
 
 // missed says that the figure is surely not reached.
 func (o outcome) missed() bool {
-	i := o.interval()
-	return o.reach != 0 && (o.atMost && i.Low > o.reach || !o.atMost && i.High < o.reach)
+	low, high := o.interval()
+	return o.reach != 0 && (o.atMost && low > o.reach || !o.atMost && high < o.reach)
 }
 
 // print writes one line of the table.
@@ -137,8 +138,9 @@ func (o outcome) print(w io.Writer) {
 	if o.peer != nil {
 		figures = fmt.Sprintf("%.4g / %.4g %s", median(o.subject), median(o.peer), o.unit)
 	}
+	low, high := o.interval()
 	fmt.Fprintf(w, "%-72s %8.3g  [%.3g .. %.3g] of %d  %-9s %-8s %s\n",
-		o.name, median(o.ratios), o.interval().Low, o.interval().High, len(o.ratios), target, mark, figures)
+		o.name, median(o.ratios), low, high, len(o.ratios), target, mark, figures)
 }
 
 // loop has workers do something over and over. It counts how often each did, and takes

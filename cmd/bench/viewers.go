@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"locklab/reports/result"
+	"locklab/workloads/result"
 )
 
 // viewersRun is what the live page costs: the same comparison with nobody, with many who
@@ -150,14 +150,18 @@ func (c *viewersRun) once(ctx context.Context, viewers int) (figures []float64, 
 	if err = errors.Join(failed, err); err != nil {
 		return nil, errors.Join(err, ended)
 	}
-	if len(file.Results) != 1 {
-		return nil, fmt.Errorf("the result has %d rows, want 1", len(file.Results))
+	if len(file.Rows) != 1 {
+		return nil, fmt.Errorf("the result has %d rows, want 1", len(file.Rows))
 	}
-	row := file.Results[0]
-	figures = []float64{row.AchievedPerS, 100 * row.Availability, math.NaN(), math.NaN()}
-	if q := row.LatencyMS; q != nil {
-		figures[2], figures[3] = q.P50, q.P99
+	row := file.Rows[0]
+	for _, name := range []string{"achieved_per_s", "served", "request_p50_ms", "request_p99_ms"} {
+		value, known := row.Of(name)
+		if !known {
+			value = math.NaN()
+		}
+		figures = append(figures, value)
 	}
+	figures[1] *= 100
 	return figures, nil
 }
 

@@ -10,9 +10,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"locklab/cmd/locklab/internal/suite"
-	"locklab/reports"
 	"locklab/reports/lang"
-	"locklab/reports/result"
+	"locklab/reports/table"
+	"locklab/reports/view"
+	"locklab/workloads/result"
 )
 
 // The lines between which a page has the table of claims.
@@ -38,8 +39,8 @@ func writeClaims(say *lang.Lang, dir, page string) error {
 	if err != nil {
 		return fmt.Errorf("--claims: %w", err)
 	}
-	table, err := reports.ClaimsTable(say, f)
-	if err != nil {
+	var claims strings.Builder
+	if err := table.Markdown(&claims, view.Of(say, f, view.Options{}).Claims()); err != nil {
 		return err
 	}
 	before, rest, begins := strings.Cut(string(text), claimsBegin)
@@ -47,7 +48,7 @@ func writeClaims(say *lang.Lang, dir, page string) error {
 	if !begins || !ends {
 		return fmt.Errorf("--claims %s: want a line %q and below it a line %q, between which the table is written", page, strings.TrimSpace(claimsBegin), strings.TrimSpace(claimsEnd))
 	}
-	return os.WriteFile(page, []byte(before+claimsBegin+"\n"+table+"\n"+claimsEnd+after), 0o644) //nolint:gosec // meant to be read by others
+	return os.WriteFile(page, []byte(before+claimsBegin+"\n"+claims.String()+"\n"+claimsEnd+after), 0o644) //nolint:gosec // meant to be read by others
 }
 
 // ofItsSuite sees that a result has decided what its suite claims now, by the rows that it
@@ -62,7 +63,7 @@ func ofItsSuite(f result.File) error {
 	if err != nil {
 		return fmt.Errorf("its suite: %w", err)
 	}
-	now := suite.Decide(s.Claims, f.Results)
+	now := suite.Decide(s.Claims, f)
 	if len(now) != len(f.Run.Claims) {
 		return fmt.Errorf("it decides %d claims and the suite %s has %d: want a run of the suite as it is now", len(f.Run.Claims), flags.suite, len(now))
 	}

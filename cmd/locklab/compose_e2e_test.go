@@ -23,7 +23,7 @@ import (
 	"locklab/internal/browser"
 	"locklab/internal/testfile"
 	"locklab/locks/locktest"
-	"locklab/reports/result"
+	"locklab/workloads/result"
 )
 
 // composed is a fresh copy of the work tree that runs in containers.
@@ -213,18 +213,18 @@ func (c *composed) compares(t *testing.T) {
 	if out.code != 0 && out.code != 4 { // a machine too busy to decide still has to run all of it
 		t.Fatalf("exit code %d\n%s\n%s", out.code, out.stdout, out.stderr)
 	}
-	for _, want := range []string{"measuring", "[6/6]", "redlock", "report: "} { // progress and table
+	for _, want := range []string{"[6/6]", "redlock", "index.html"} { // progress and table
 		if said := out.stdout + out.stderr; !strings.Contains(said, want) {
 			t.Errorf("the log does not have %q:\n%s", want, said)
 		}
 	}
 	file := read(t, dir)
 	for _, scenario := range []string{"baseline", "zone-failure"} {
-		if d := row(t, file, "none", scenario).Duplicates; d.Raced == 0 {
+		if n := row(t, file, "none", scenario).Figures["duplicates"]; n == 0 {
 			t.Errorf("none under %s made no duplicates", scenario)
 		}
-		if d := row(t, file, "redlock", scenario).Duplicates; d.Raced+d.Overlooked != 0 {
-			t.Errorf("redlock under %s: %+v", scenario, d)
+		if n := row(t, file, "redlock", scenario).Figures["duplicates"]; n != 0 {
+			t.Errorf("redlock under %s: %v duplicates", scenario, n)
 		}
 		for _, f := range row(t, file, "redlock", scenario).Faults {
 			if !f.Proven {
@@ -232,12 +232,12 @@ func (c *composed) compares(t *testing.T) {
 			}
 		}
 		// A machine that is too busy loses no records.
-		if v := row(t, file, "redlock", scenario).Verdict; strings.Contains(v.Why, "Missing records") {
-			t.Errorf("redlock under %s: %s", scenario, v.Why)
+		if v := row(t, file, "redlock", scenario).Verdict; v.Sound.Code == result.Missing {
+			t.Errorf("redlock under %s: %+v", scenario, v)
 		}
 	}
-	if d := row(t, file, "multiphase", "baseline").Duplicates; d.Total != 0 {
-		t.Errorf("multiphase under baseline: %+v", d)
+	if n := row(t, file, "multiphase", "baseline").Figures["duplicates"]; n != 0 {
+		t.Errorf("multiphase under baseline: %v duplicates", n)
 	}
 	if v := file.Run.Versions["redis"]; !strings.HasPrefix(v, "redis-server ") {
 		t.Errorf("the image has no redis-server: %q", v)
@@ -277,7 +277,7 @@ func (c *composed) losesHost(t *testing.T) {
 	}
 	lab := c.container(t, "lab")
 	said, ended := c.follow(t, lab)
-	said.awaitLine(t, "[3/4]", "measuring")
+	awaitStage(t, c.report("second"), 3, "measuring")
 	c.mustDocker(t, "kill", c.container(t, victim))
 	c.checkPage(t)
 	c.checkConfinement(t)
@@ -288,17 +288,17 @@ func (c *composed) losesHost(t *testing.T) {
 	}
 	file := read(t, c.report("second"))
 	before := row(t, file, "raft", "baseline")
-	if d := before.Duplicates; before.Matches == 0 || d.Raced+d.Overlooked != 0 {
-		t.Errorf("raft under baseline, before the loss: %d matches, %+v", before.Matches, d)
+	if before.Figures["requests"] == 0 || before.Figures["duplicates"] != 0 {
+		t.Errorf("raft under baseline, before the loss: %v", before.Figures)
 	}
 	during := row(t, file, "raft", "zone-partition")
-	if during.Matches == 0 || len(during.Faults) < 2 {
-		t.Errorf("the run was not completed: %d matches, faults %+v", during.Matches, during.Faults)
+	if during.Figures["requests"] == 0 || len(during.Faults) < 2 {
+		t.Errorf("the run was not completed: %v, faults %+v", during.Figures, during.Faults)
 	}
 	for _, lock := range []string{"none", "raft"} {
 		r := row(t, file, lock, "zone-partition")
-		if !blames(r, "Host "+victim+" was lost") {
-			t.Errorf("%s: %s: %s", lock, r.Verdict.Status, r.Verdict.Why)
+		if !blames(r, result.NodeLost) {
+			t.Errorf("%s: %+v", lock, r.Verdict)
 		}
 		if !slices.ContainsFunc(r.Faults, func(f result.Fault) bool { return f.Kind == "host-loss" && f.Target == "host "+victim }) {
 			t.Errorf("the ledger of %s does not have the loss: %+v", lock, r.Faults)
@@ -369,8 +369,8 @@ func (c *composed) isPlayed(t *testing.T) {
 	file := read(t, c.report("third"))
 	for lock, kinds := range map[string][]string{"raft": {"kill", "partition"}, "py-redis": nil} {
 		r := row(t, file, lock, "play")
-		if !r.Played || r.Matches == 0 {
-			t.Errorf("%s: played %v, %d matches\n%s", lock, r.Played, r.Matches, said)
+		if !r.Played || r.Figures["requests"] == 0 {
+			t.Errorf("%s: played %v, %v\n%s", lock, r.Played, r.Figures, said)
 		}
 		for _, kind := range kinds {
 			if !slices.ContainsFunc(r.Faults, func(f result.Fault) bool { return f.Kind == kind && f.Proven }) {

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"locklab/cmd/locklab/internal/progress"
-	"locklab/reports"
 	"locklab/reports/lang"
+	"locklab/reports/table"
 )
 
 // terminal is one of so many columns. What was written to it is there once it is closed, which
@@ -109,7 +109,7 @@ func TestWhatIsPrintedFitsTheTerminal(t *testing.T) {
 				t.Errorf("%s: nothing is printed", args)
 			}
 			for line := range strings.Lines(have) {
-				if n := reports.Columns(strings.TrimSuffix(line, "\n")); n > 80 {
+				if n := table.Columns(strings.TrimSuffix(line, "\n")); n > 80 {
 					t.Errorf("%s: %d columns: %s", args, n, line)
 				}
 			}
@@ -132,7 +132,7 @@ func TestWhatIsPrintedFitsTheTerminal(t *testing.T) {
 func TestNotesBeginACleanLine(t *testing.T) {
 	const note = "interrupted: finishing the report"
 	file, read := terminal(t, 80)
-	for _, display := range []progress.Display{progress.New(file, 1), &spoken{w: file}} {
+	for _, display := range []progress.Display{progress.New(file, 1, nil), &spoken{w: file}} {
 		display.Begin("raft under baseline", time.Second)
 		fmt.Fprint(file, "^C")
 		display.Note(note)

@@ -14,7 +14,7 @@ import (
 
 	"locklab/internal/posix"
 	"locklab/locks/locktest"
-	"locklab/reports/result"
+	"locklab/workloads/result"
 )
 
 // TestE2ECheckIsInterrupted: a history that takes minutes to read ends with the signal,

@@ -126,10 +126,10 @@ func TestE2EAgents(t *testing.T) {
 	t.Run("runs", func(t *testing.T) {
 		_, dir := compare(t, token, 0, base[1:]...)
 		file := read(t, dir)
-		if d := row(t, file, "multiphase", "baseline").Duplicates; d.Total != 0 {
-			t.Errorf("multiphase made %d duplicates", d.Total)
+		if n := row(t, file, "multiphase", "baseline").Figures["duplicates"]; n != 0 {
+			t.Errorf("multiphase made %v duplicates", n)
 		}
-		if d := row(t, file, "none", "baseline").Duplicates; d.Raced == 0 {
+		if n := row(t, file, "none", "baseline").Figures["duplicates"]; n == 0 {
 			t.Error("none made no duplicates")
 		}
 	})

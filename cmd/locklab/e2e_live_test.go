@@ -15,7 +15,6 @@ import (
 
 	"locklab/internal/browser"
 	"locklab/locks/clock"
-	"locklab/reports/result"
 )
 
 // looks are what a page is looked at for whenever something on it changes: what is there
@@ -27,7 +26,7 @@ var looks = []struct{ what, script string }{
 	{"a request served", `Number(document.querySelector("#figures b")?.textContent) > 0`},
 	{"the cut", `document.querySelectorAll("#map .way.cut").length === 2 && document.getElementById("log").textContent.includes("Broken, and proven")`},
 	{"the heal", `shown.has("the cut") && document.querySelectorAll("#map .way.well").length === 2 && document.getElementById("log").textContent.includes("Healed, and proven")`},
-	{"the verdict", `document.querySelector("#verdicts .status")?.textContent.includes("as expected") || document.querySelector("#verdicts .status")?.textContent.includes("inconclusive")`},
+	{"the verdict", `document.querySelector("#verdicts .status")?.textContent.includes("as expected") || document.querySelector("#verdicts .status")?.textContent.includes("not sound")`},
 }
 
 // lookout is the script that looks.
@@ -111,15 +110,15 @@ func watchRun(t *testing.T) (wrong, excuse string) {
 	} else if missed != "" {
 		wrong = fmt.Sprintf("the page never showed %s:\n%s", missed, textOf(tab))
 	}
-	want := fmt.Sprint(r.Duplicates.Raced + r.Duplicates.Overlooked + r.Duplicates.Warmup)
+	want := fmt.Sprint(r.Figures["duplicates"])
 	counted, err := chromedp.Run(tab, chromedp.Evaluate[string](`document.querySelector("#figures .tile.bad b").textContent`))
 	if err != nil || strings.ReplaceAll(counted, ",", "") != want {
 		wrong += fmt.Sprintf("\nthe page counted %s duplicates, the report has %s: %v", counted, want, err)
 	}
 	const soon = time.Second // what the page showed for less may be gone
 	switch {
-	case r.Verdict.Status == result.StatusInconclusive:
-		excuse = "the run decided nothing (" + r.Verdict.Why + ")"
+	case !r.Decided():
+		excuse = fmt.Sprintf("the run decided nothing (%+v)", r.Verdict)
 	case slowest > soon:
 		excuse = fmt.Sprintf("the browser took %v to answer", slowest)
 	}

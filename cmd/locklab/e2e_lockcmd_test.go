@@ -10,7 +10,7 @@ import (
 
 	"locklab/internal/testfile"
 	"locklab/locks/locktest"
-	"locklab/reports/result"
+	"locklab/workloads/result"
 )
 
 func pythonLock(t *testing.T) string {
@@ -41,15 +41,15 @@ func TestE2EBringYourOwnLock(t *testing.T) {
 	file := read(t, out)
 	for _, lock := range []string{"redis", "py-redis"} {
 		// How much of it is served is for the machine to say.
-		if r := row(t, file, lock, "baseline"); r.AchievedPerS == 0 || *r.Overlaps != 0 {
-			t.Errorf("%s: %.1f/s, %d overlaps, %s: %s", lock, r.AchievedPerS, *r.Overlaps, r.Verdict.Status, r.Verdict.Why)
+		if r := row(t, file, lock, "baseline"); r.Figures["achieved_per_s"] == 0 || r.Figures["overlaps"] != 0 {
+			t.Errorf("%s: %v, %+v", lock, r.Figures, r.Verdict)
 		}
 	}
-	if r := row(t, file, "py-redis", "baseline"); r.Verdict.Expected.Safety != result.Safe || len(r.Verdict.Expected.Liveness) != 1 {
-		t.Errorf("py-redis is expected to be %+v, want safe and live", r.Verdict.Expected)
+	if r := row(t, file, "py-redis", "baseline"); r.Expected.Safety != result.Safe || len(r.Expected.Liveness) != 1 {
+		t.Errorf("py-redis is expected to be %+v, want safe and live", r.Expected)
 	}
-	if r := row(t, file, "talker", "baseline"); r.AchievedPerS != 0 || r.Verdict.Status == result.StatusExpected {
-		t.Errorf("the talker: %.1f/s, %s: %s", r.AchievedPerS, r.Verdict.Status, r.Verdict.Why)
+	if r := row(t, file, "talker", "baseline"); r.Figures["achieved_per_s"] != 0 || r.Verdict.As == result.AsExpected {
+		t.Errorf("the talker: %v, %+v", r.Figures, r.Verdict)
 	}
 	nothingLeft(t)
 }
@@ -145,8 +145,8 @@ func TestE2EALockThatStaysTaken(t *testing.T) {
 	file := read(t, out)
 	for _, scenario := range []string{"holder-kill", "link-flap"} {
 		v := row(t, file, "setnx", scenario).Verdict
-		if v.Status != result.StatusViolated && v.Status != result.StatusInconclusive || !strings.Contains(v.Why, "lock is dead") {
-			t.Errorf("%s: %s: %s", scenario, v.Status, v.Why)
+		if v.As != result.NotAsExpected && v.As != result.Unsound || v.Word != result.Dead {
+			t.Errorf("%s: %+v", scenario, v)
 		}
 	}
 	if got.code != 2 && got.code != 4 { // the machine is too busy
@@ -160,8 +160,8 @@ func TestE2EAWrongClockLeavesNothing(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	run(t, nil, "run", "--workload", "mutex", "--locks", "redis:setnx-getset", "--scenarios", "client-clock", "--out", out)
 	r := row(t, read(t, out), "redis:setnx-getset", "client-clock")
-	if v := r.Verdict; *r.Overlaps == 0 || v.Status != result.StatusExpected && v.Status != result.StatusInconclusive || strings.Contains(v.Why, "is dead") {
-		t.Errorf("%d overlaps, %s: %s", *r.Overlaps, v.Status, v.Why)
+	if v := r.Verdict; r.Figures["overlaps"] == 0 || v.As != result.AsExpected && v.As != result.Unsound || v.Word == result.Dead {
+		t.Errorf("%v, %+v", r.Figures, v)
 	}
 	nothingLeft(t)
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"locklab/locks/locktest"
+
+	"locklab/workloads/result"
 )
 
 // secret is what the agents of a test want to see, and token says it to a program.
@@ -70,18 +72,18 @@ func loseHost(t *testing.T, victim string) {
 	dir := filepath.Join(t.TempDir(), "out")
 	lab := begin(t, token, "run", "--topology", write(t, "away.yaml", topology),
 		"--locks", "none,multiphase", "--scenarios", "zone-partition,baseline", "--duration", "2s", "--out", dir)
-	lab.said.awaitLine(t, "[1/4]", "measuring")
+	awaitStage(t, dir, 1, "measuring")
 	lost.signal(t, os.Kill)
 	lost.wants(t, -1)
 	lab.said.awaitLine(t, "host "+victim+" is lost")
-	lab.said.awaitLine(t, "[2/4]", "inconclusive") // it cannot begin
+	lab.said.awaitLine(t, "[2/4]", "not sound") // it cannot begin
 	lost.start(t)
 	lab.wants(t, 4)
 	file := read(t, dir)
 	for _, lock := range []string{"none", "multiphase"} {
 		r := row(t, file, lock, "zone-partition")
-		if !blames(r, "Host "+victim+" was lost") {
-			t.Errorf("%s under zone-partition: %s: %s", lock, r.Verdict.Status, r.Verdict.Why)
+		if !blames(r, result.NodeLost) {
+			t.Errorf("%s under zone-partition: %+v", lock, r.Verdict)
 		}
 		found := false
 		for _, f := range r.Faults {
@@ -91,11 +93,11 @@ func loseHost(t *testing.T, victim string) {
 			t.Errorf("the ledger of %s does not have the loss: %+v", lock, r.Faults)
 		}
 	}
-	if r := row(t, file, "none", "zone-partition"); r.Matches == 0 {
+	if r := row(t, file, "none", "zone-partition"); r.Figures["requests"] == 0 {
 		t.Error("the run was not completed without the host")
 	}
-	if r := row(t, file, "multiphase", "baseline"); r.Matches == 0 || strings.Contains(r.Verdict.Why, "lost") {
-		t.Errorf("the host is back, and yet multiphase under baseline: %d matches, %s", r.Matches, r.Verdict.Why)
+	if r := row(t, file, "multiphase", "baseline"); r.Figures["requests"] == 0 || r.Verdict.Sound.Code == result.NodeLost {
+		t.Errorf("the host is back, and yet multiphase under baseline: %+v", r.Verdict)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "index.html")); err != nil {
 		t.Errorf("no report: %v", err)

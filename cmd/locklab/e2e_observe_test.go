@@ -194,9 +194,10 @@ func TestE2EDashboard(t *testing.T) {
 		return err == nil && up == len(names)
 	})
 
+	dir := filepath.Join(t.TempDir(), "out")
 	lab := begin(t, token, "run", "--topology", write(t, "observed.yaml", topology), "--locks", "raft", "--scenarios", "zone-partition",
-		"--duration", "10s", "--out", filepath.Join(t.TempDir(), "out"))
-	lab.said.awaitLine(t, "[1/1]", "measuring")
+		"--duration", "10s", "--out", dir)
+	awaitStage(t, dir, 1, "measuring")
 	page := finish(t, command(t, nil, "curl", "-sS", "--fail", "-H", "Authorization: Bearer "+scrapeSecret, "http://"+hosts["master-a"].addr+"/metrics"))
 	check := command(t, nil, "promtool", "check", "metrics")
 	check.Stdin = strings.NewReader(page.stdout)

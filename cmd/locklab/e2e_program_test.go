@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,8 +19,8 @@ import (
 
 	"locklab/internal/testfile"
 	"locklab/locks/locktest"
-	"locklab/reports/result"
 	"locklab/workloads/history"
+	"locklab/workloads/result"
 )
 
 // binary is locklab, built once for all end-to-end tests. Those whose verdict the machine
@@ -131,16 +132,12 @@ func compare(t *testing.T, env []string, code int, args ...string) (outcome, str
 
 // machineOnly says that nothing but the machine kept results from being as expected.
 func machineOnly(file result.File) bool {
-	return !slices.ContainsFunc(file.Results, func(r result.Row) bool {
-		return r.Verdict.Status != result.StatusExpected && !wasBusy(r)
-	})
+	return !slices.ContainsFunc(file.Rows, func(r result.Row) bool { return r.Verdict.As != result.AsExpected && !wasBusy(r) })
 }
 
 // wasBusy says that it was the machine that kept a row from a verdict.
 func wasBusy(r result.Row) bool {
-	reasons := []string{"was saturated", "enerator was late", " stood still for ", "That may be the machine's doing", "was not proven: it was in force for"}
-	return r.Verdict.Status == result.StatusInconclusive &&
-		slices.ContainsFunc(reasons, func(reason string) bool { return strings.Contains(r.Verdict.Why, reason) })
+	return slices.Contains([]result.Code{result.Saturated, result.LateLoad, result.Standstill, result.Unproven}, r.Verdict.Sound.Code)
 }
 
 // machineStood says that a fault is the machine's doing: not a node but the program that
@@ -149,14 +146,10 @@ func machineStood(f result.Fault) bool {
 	return f.Kind == history.FaultStandstill && !strings.HasPrefix(f.Target, "node ")
 }
 
-// blames says that a row decides nothing for the reason that has all the words. Of several
-// losses a verdict names the first: that may be that the machine stood still.
-func blames(r result.Row, words ...string) bool {
-	why := r.Verdict.Why
-	if slices.ContainsFunc(r.Faults, machineStood) && strings.Contains(why, " stood still for ") && strings.Contains(why, " more)") {
-		return r.Verdict.Status == result.StatusInconclusive
-	}
-	return r.Verdict.Status == result.StatusInconclusive && !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(why, w) })
+// blames says that a row decides nothing for this reason, or because the machine stood still, which
+// may have come first.
+func blames(r result.Row, code result.Code) bool {
+	return r.Verdict.Sound.Code == code || r.Verdict.Sound.Code == result.Standstill && slices.ContainsFunc(r.Faults, machineStood)
 }
 
 func read(t *testing.T, dir string) result.File {
@@ -170,11 +163,20 @@ func read(t *testing.T, dir string) result.File {
 
 func row(t *testing.T, file result.File, lock, scenario string) result.Row {
 	t.Helper()
-	i := slices.IndexFunc(file.Results, func(r result.Row) bool { return r.Lock == lock && r.Scenario == scenario })
+	i := slices.IndexFunc(file.Rows, func(r result.Row) bool { return r.Lock == lock && r.Scenario == scenario })
 	if i < 0 {
 		t.Fatalf("there is no row for %s under %s", lock, scenario)
 	}
-	return file.Results[i]
+	return file.Rows[i]
+}
+
+// awaitStage waits until so many runs of a comparison have come to a stage.
+func awaitStage(t *testing.T, dir string, runs int, stage string) {
+	t.Helper()
+	locktest.Eventually(t, fmt.Sprintf("run %d is %s", runs, stage), func() bool {
+		log, err := os.ReadFile(filepath.Join(dir, "lab.log"))
+		return err == nil && strings.Count(string(log), "stage=\""+stage)+strings.Count(string(log), "stage="+stage) >= runs
+	})
 }
 
 // program is a call of locklab that goes on while the test does.

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"locklab/workloads/result"
 )
 
 // TestE2ESimReplay: what a simulation found, made small and written as a scenario shows
@@ -23,11 +25,11 @@ func TestE2ESimReplay(t *testing.T) {
 			t.Fatalf("no command to replay:\n%s", out.stdout)
 		}
 		_, dir := compare(t, nil, 0, strings.Fields(replay[1])...)
-		rows := read(t, dir).Results
-		if len(rows) != 1 || rows[0].Verdict.Safety != "unsafe" {
+		rows := read(t, dir).Rows
+		if len(rows) != 1 || rows[0].Verdict.Safety.State != result.Failed {
 			t.Fatalf("%s: %+v", lock, rows)
 		}
-		if r := rows[0]; (r.Duplicates == nil || r.Duplicates.Total == 0) && (r.Overlaps == nil || *r.Overlaps == 0) {
+		if r := rows[0]; r.Figures["duplicates"] == 0 && r.Figures["overlaps"] == 0 {
 			t.Errorf("%s: neither duplicates nor overlaps: %+v", lock, r)
 		}
 	}

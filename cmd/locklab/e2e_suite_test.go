@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/reports/result"
+	"locklab/workloads/result"
 )
 
 // TestE2ESuiteGoesOn: a suite that was killed goes on where it was, with the flags of then,
@@ -28,28 +28,28 @@ claims:
 `)
 	dir := filepath.Join(t.TempDir(), "out")
 	lab := begin(t, nil, "run", "--suite", file, "--seed", "4", "--out", dir)
-	lab.said.awaitLine(t, "[2/3]", "measuring")
+	awaitStage(t, dir, 2, "measuring")
 	lab.signal(t, os.Kill)
 	lab.wants(t, -1)
 	before := read(t, dir)
-	if len(before.Results) != 1 || !before.Run.Unfinished {
-		t.Fatalf("%d rows, unfinished %v; want the first row of a run that was killed", len(before.Results), before.Run.Unfinished)
+	if len(before.Rows) != 1 || !before.Run.Unfinished {
+		t.Fatalf("%d rows, unfinished %v; want the first row of a run that was killed", len(before.Rows), before.Run.Unfinished)
 	}
 	nothingLeft(t)
 
 	again := begin(t, nil, "run", "--resume", dir) // and is stopped once more
-	again.said.awaitLine(t, "[1/2]", "measuring")
+	awaitStage(t, dir, 3, "measuring")
 	again.signal(t, os.Kill)
 	again.wants(t, -1)
 	nothingLeft(t)
 
 	out := run(t, nil, "run", "--resume", dir)
 	after := read(t, dir)
-	if len(after.Results) != 3 || after.Run.Unfinished || after.Run.Seed != 4 {
-		t.Fatalf("exit code %d: %d rows, unfinished %v, seed %d\n%s", out.code, len(after.Results), after.Run.Unfinished, after.Run.Seed, out.stderr)
+	if len(after.Rows) != 3 || after.Run.Unfinished || after.Run.Seed != 4 {
+		t.Fatalf("exit code %d: %d rows, unfinished %v, seed %d\n%s", out.code, len(after.Rows), after.Run.Unfinished, after.Run.Seed, out.stderr)
 	}
-	if first := row(t, after, "none", "baseline"); first.AchievedPerS != before.Results[0].AchievedPerS {
-		t.Errorf("the first row was run again: %v operations per second, before %v", first.AchievedPerS, before.Results[0].AchievedPerS)
+	if first := row(t, after, "none", "baseline"); first.Figures["achieved_per_s"] != before.Rows[0].Figures["achieved_per_s"] {
+		t.Errorf("the first row was run again: %v operations per second, before %v", first.Figures["achieved_per_s"], before.Rows[0].Figures["achieved_per_s"])
 	}
 	if !strings.Contains(out.stderr, "2 runs") {
 		t.Errorf("it is not said that two runs are left:\n%s", out.stderr)
@@ -60,12 +60,12 @@ claims:
 	if len(after.Run.Claims) != 1 {
 		t.Fatalf("claims: %+v", after.Run.Claims)
 	}
-	i := slices.IndexFunc(after.Results, func(r result.Row) bool { return r.Workload == "mutex" })
+	i := slices.IndexFunc(after.Rows, func(r result.Row) bool { return r.Workload == "mutex" })
 	want := result.ClaimShown
-	if after.Results[i].Verdict.Status == result.StatusInconclusive { // the machine
+	if !after.Rows[i].Decided() { // the machine
 		want = result.ClaimUndecided
 	}
-	if claim := after.Run.Claims[0]; claim.Verdict != want || !strings.Contains(out.stdout, want+": Without a lock there are overlaps. (everybody)") {
+	if claim := after.Run.Claims[0]; claim.Verdict != want || !strings.Contains(out.stdout, "Without a lock there are overlaps.") {
 		t.Errorf("%+v, want %s\n%s", claim, want, out.stdout)
 	}
 	if ended := run(t, nil, "run", "--resume", dir); ended.code != 1 || !strings.Contains(ended.stderr, "it has come to its end") {
@@ -73,23 +73,23 @@ claims:
 	}
 
 	// A row whose verdict somebody wants to seek again: as if the machine had been busy.
-	after.Results[i].Verdict.Status = result.StatusInconclusive
+	after.Rows[i].Verdict.Sound = result.Statement{State: result.Failed, Code: result.Saturated}
 	after.Run.Commit = "another"
 	if err := result.Write(filepath.Join(dir, result.FileName), after); err != nil {
 		t.Fatal(err)
 	}
 	busy := 0
-	for _, r := range after.Results {
-		if r.Verdict.Status == result.StatusInconclusive {
+	for _, r := range after.Rows {
+		if !r.Decided() {
 			busy++
 		}
 	}
 	redone := run(t, nil, "run", "--resume", dir, "--redo", "inconclusive")
 	last := read(t, dir)
-	if !strings.Contains(redone.stderr, fmt.Sprintf("[%d/%d]", busy, busy)) || len(last.Results) != 3 || last.Results[i].AchievedPerS == after.Results[i].AchievedPerS {
+	if !strings.Contains(redone.stderr, fmt.Sprintf("[%d/%d]", busy, busy)) || len(last.Rows) != 3 || last.Rows[i].Figures["achieved_per_s"] == after.Rows[i].Figures["achieved_per_s"] {
 		t.Errorf("want %d rows measured again: exit code %d, %s", busy, redone.code, redone.stderr)
 	}
-	if kept := fmt.Sprintf("%d rows were measured, and judged by what was expected then, before the run was resumed: by commit another", 3-busy); busy < 3 &&
+	if kept := fmt.Sprintf("%d rows were measured before the run was resumed: by commit another", 3-busy); busy < 3 &&
 		!slices.ContainsFunc(last.Run.Warnings, func(w string) bool { return strings.HasPrefix(w, kept) }) {
 		t.Errorf("it is not said that %d rows are another program's: %q", 3-busy, last.Run.Warnings)
 	}
@@ -113,8 +113,8 @@ func TestE2ESuiteBadInput(t *testing.T) {
 		"resume what":   {"", "want the directory of a run that began", []string{"--resume", "nowhere"}},
 		"redo what":     {"", "--redo: want it with --resume DIR", []string{"--redo", "inconclusive"}},
 		"redo expected": {"", "--redo \"expected\": want inconclusive", []string{"--resume", "nowhere", "--redo", "expected"}},
-		"redo violated": {"", "--redo violated: such a verdict stands", []string{"--resume", "nowhere", "--redo", "inconclusive,violated"}},
-		"redo silent":   {"", "--redo control-silent: such a verdict stands", []string{"--resume", "nowhere", "--redo", "control-silent"}},
+		"redo violated": {"", "--redo \"violated\": want inconclusive: any other verdict stands", []string{"--resume", "nowhere", "--redo", "inconclusive,violated"}},
+		"redo silent":   {"", "--redo \"control-silent\": want inconclusive", []string{"--resume", "nowhere", "--redo", "control-silent"}},
 	} {
 		args := append([]string{"run"}, tt.args...)
 		if tt.text != "" {

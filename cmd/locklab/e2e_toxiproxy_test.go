@@ -20,8 +20,8 @@ import (
 	"locklab/internal/seed"
 	"locklab/internal/testfile"
 	"locklab/locks/locktest"
-	"locklab/reports/result"
 	"locklab/workloads/history"
+	"locklab/workloads/result"
 )
 
 // builtToxiproxyCLI installs it next to the program under test, for all tests.
@@ -68,7 +68,7 @@ func TestE2EToxiproxyCLI(t *testing.T) {
 			t.Errorf("toxiproxy-cli %q: exit code %d, want %d and %q\n%s%s", args, got.code, code, want, got.stdout, got.stderr)
 		}
 	}
-	lab.said.awaitLine(t, "measuring")
+	awaitStage(t, out, 1, "measuring")
 	const link = "master-a:redis-a-1:redis"
 	wants(0, link, "list")
 	wants(0, "Added downstream latency toxic 'slow'", "toxic", "add", "-t", "latency", "-a", "latency=20", "-n", "slow", link)
@@ -89,8 +89,8 @@ func TestE2EToxiproxyCLI(t *testing.T) {
 	lab.wants(t, 130)
 
 	r := row(t, read(t, out), "redis", "baseline")
-	if !blames(r, "was broken by hand") {
-		t.Errorf("%s: %s", r.Verdict.Status, r.Verdict.Why)
+	if !blames(r, result.ByHand) {
+		t.Errorf("%+v", r.Verdict)
 	}
 	if r.Faults = slices.DeleteFunc(r.Faults, func(f result.Fault) bool { return f.Kind != history.FaultByHand }); len(r.Faults) != 5 {
 		t.Errorf("the ledger has %+v, want the update and the four others that were done by hand", r.Faults)
@@ -107,7 +107,7 @@ func TestE2EToxiproxyFaults(t *testing.T) {
 	lab := begin(t, nil, "run", "--locks", "redis", "--workload", "mutex", "--scenarios", "baseline", "--duration", "10s",
 		"--toxiproxy-api", "127.0.0.1:0", "--out", out)
 	client := toxiproxy.NewClient(apiOf(t, lab))
-	lab.said.awaitLine(t, "measuring")
+	awaitStage(t, out, 1, "measuring")
 	const at = 7
 	draw, taken := seed.Seed(at).Rand(), 0
 	for n := range 100 {
@@ -147,8 +147,8 @@ func TestE2EToxiproxyFaults(t *testing.T) {
 		t.Error(err)
 	}
 	lab.wants(t, 4) // inconclusive
-	if r := read(t, out).Results[0]; !blames(r, "was broken by hand") {
-		t.Errorf("%s: %s: %s, after %d faults", r.Lock, r.Verdict.Status, r.Verdict.Why, taken)
+	if r := read(t, out).Rows[0]; !blames(r, result.ByHand) {
+		t.Errorf("%s: %+v, after %d faults", r.Lock, r.Verdict, taken)
 	}
 	nothingLeft(t)
 }

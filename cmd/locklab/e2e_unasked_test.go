@@ -10,8 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"locklab/locks/locktest"
-	"locklab/reports/result"
+	"locklab/workloads/result"
 )
 
 // TestE2EUnasked: what somebody does by hand to the processes of a run is named, and
@@ -22,16 +21,16 @@ func TestE2EUnasked(t *testing.T) {
 		name, role string
 		signal     syscall.Signal
 		only       int // how many of them; 0 is all
-		why        string
+		why        result.Code
 	}{
-		{"all workers die", "worker", syscall.SIGKILL, 0, "ended (signal-killed) at "},
-		{"both masters die", "master", syscall.SIGKILL, 0, "ended (signal-killed) at "},
-		{"a worker is stopped", "worker", syscall.SIGSTOP, 1, " stood still for "},
+		{"all workers die", "worker", syscall.SIGKILL, 0, result.NodeLost},
+		{"both masters die", "master", syscall.SIGKILL, 0, result.NodeLost},
+		{"a worker is stopped", "worker", syscall.SIGSTOP, 1, result.NodeLost},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "out")
 			lab := begin(t, nil, "run", "--locks", "multiphase", "--scenarios", "baseline", "--duration", "4s", "--out", dir)
-			lab.said.awaitLine(t, "measuring")
+			awaitStage(t, dir, 1, "measuring")
 			hit := nodesOf(t, c.role)
 			if len(hit) < 2 {
 				t.Fatalf("there should be several of the role %s: %v", c.role, processes(t))
@@ -45,10 +44,7 @@ func TestE2EUnasked(t *testing.T) {
 				}
 			}
 			if c.signal == syscall.SIGSTOP {
-				locktest.Eventually(t, "the end of the measured part", func() bool { // all answers may be there by then
-					said := lab.said.String()
-					return strings.Contains(said, " waiting for ") || strings.Contains(said, " stopping")
-				})
+				awaitStage(t, dir, 1, "stopping")
 				for _, pid := range hit {
 					if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 						t.Fatal(err)
@@ -56,15 +52,15 @@ func TestE2EUnasked(t *testing.T) {
 				}
 			}
 			lab.wants(t, 4)
-			r := read(t, dir).Results[0]
-			if !blames(r, "Node "+c.role, c.why) {
-				t.Errorf("%s: %s", r.Verdict.Status, r.Verdict.Why)
+			r := read(t, dir).Rows[0]
+			if !blames(r, c.why) || !strings.Contains(r.Verdict.Sound.Of, c.role) {
+				t.Errorf("%+v", r.Verdict)
 			}
 			ours := slices.DeleteFunc(r.Faults, machineStood)
 			if len(ours) != len(hit) || slices.ContainsFunc(ours, func(f result.Fault) bool { return !strings.HasPrefix(f.Target, "node "+c.role) }) {
 				t.Errorf("the ledger has %+v, want %d of the role %s", ours, len(hit), c.role)
 			}
-			mustRun(t, 4, "check", filepath.Join(dir, r.Histories[0]))
+			mustRun(t, 4, "check", filepath.Join(dir, r.History))
 		})
 	}
 	nothingLeft(t)

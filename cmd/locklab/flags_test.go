@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"locklab/reports"
+	"locklab/reports/table"
 )
 
 // TestEveryListCompletes: each flag that takes several values says what the shell may offer,
@@ -30,7 +30,7 @@ func TestEveryListCompletes(t *testing.T) {
 		{"run --scenarios baseline,explore-l", "baseline,explore-literal.txt"},
 		{"run --topology ", "seoul-3az"},
 		{"run --workload ", "mutex"},
-		{"run --fail-on ", "duplicates.total"},
+		{"run --fail-on ", "duplicates"},
 		{"run --external cloud=explore-literal.txt,", "cloud=explore-literal.txt,explore-literal.txt"},
 		{"play --locks none,", "none,redlock"},
 		{"play --topology ", "seoul-3az"},
@@ -71,7 +71,7 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 			t.Errorf("%q: no usage in\n%s", args, said)
 		}
 		for line := range strings.Lines(said) {
-			if n := reports.Columns(strings.TrimSuffix(line, "\n")); n > 80 {
+			if n := table.Columns(strings.TrimSuffix(line, "\n")); n > 80 {
 				t.Errorf("%q: %d columns: %s", args, n, line)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"locklab/cmd/locklab/internal/progress"
-	"locklab/reports"
+	"locklab/reports/table"
 )
 
 // folded is text for w: on a terminal its lines are broken between words.
@@ -32,12 +32,12 @@ func widthOf(w io.Writer) int {
 func fold(text string, width int) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		if reports.Columns(line) <= width {
+		if table.Columns(line) <= width {
 			continue
 		}
 		at, hang := 0, 0
 		for _, gap := range regexp.MustCompile(` {2,}`).FindAllStringIndex(line, -1) {
-			if reports.Columns(line[:gap[1]]) <= width*2/3 {
+			if table.Columns(line[:gap[1]]) <= width*2/3 {
 				at, hang = gap[1], 0
 				if gap[0] == 0 {
 					hang = 2
@@ -45,11 +45,11 @@ func fold(text string, width int) string {
 			}
 		}
 		if at == 0 {
-			lines[i] = reports.Wrap(line, width, 2)
+			lines[i] = progress.Wrap(line, width, 2)
 			continue
 		}
-		indent := reports.Columns(line[:at])
-		below := reports.Wrap(line[at:], width-indent, hang)
+		indent := table.Columns(line[:at])
+		below := progress.Wrap(line[at:], width-indent, hang)
 		lines[i] = line[:at] + strings.ReplaceAll(below, "\n", "\n"+strings.Repeat(" ", indent))
 	}
 	return strings.Join(lines, "\n")
@@ -58,11 +58,11 @@ func fold(text string, width int) string {
 // foldCommand is a line with a command after a prefix, in at most width columns (0: any number):
 // broken as a shell takes it, so that it can be copied.
 func foldCommand(prefix, command string, width int) string {
-	if width == 0 || reports.Columns(prefix+command) <= width {
+	if width == 0 || table.Columns(prefix+command) <= width {
 		return prefix + command
 	}
 	const goesOn = ` \`
-	indent := reports.Columns(prefix)
-	lines := reports.Wrap(command, width-indent-len(goesOn), 0)
+	indent := table.Columns(prefix)
+	lines := progress.Wrap(command, width-indent-len(goesOn), 0)
 	return prefix + strings.ReplaceAll(lines, "\n", goesOn+"\n"+strings.Repeat(" ", indent))
 }

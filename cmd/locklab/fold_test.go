@@ -36,7 +36,7 @@ func TestCommandsFoldAsAShellTakesThem(t *testing.T) {
 
 // TestTablesArePartedWhereTheyAreTooWide, with what says what a line is of in each part.
 func TestTablesArePartedWhereTheyAreTooWide(t *testing.T) {
-	one := table{keys: 1, breaks: []int{2}}
+	one := textTable{keys: 1, breaks: []int{2}}
 	one.row("락", "grants", "wait", "most")
 	one.row("raft", "7", "12", "3")
 	for width, want := range map[int]string{

@@ -16,7 +16,7 @@ import (
 	"locklab/chaos/scenario"
 	"locklab/locks/program"
 	"locklab/nodes/topology"
-	"locklab/reports/result"
+	"locklab/workloads/result"
 )
 
 // inputs are the SHA-256 of the user's files that say what is run, by their paths: one result

@@ -2,11 +2,8 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
-
 	"github.com/spf13/pflag"
 
-	"locklab/reports"
 	"locklab/reports/lang"
 )
 
@@ -29,5 +26,5 @@ func language(tag string) (*lang.Lang, error) {
 
 // reportLine says where the page is.
 func reportLine(say *lang.Lang, dir string) string {
-	return say.Sprintf("report: %s", filepath.Join(dir, reports.FileIn(say, reports.PageFile)))
+	return say.Sprintf("report: %s", pagePath(say, dir))
 }

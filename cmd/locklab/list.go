@@ -169,7 +169,7 @@ func newList() *cobra.Command {
 				}
 			}
 			var out strings.Builder
-			lines := table{left: true}
+			lines := textTable{left: true}
 			values := make([]any, 0, len(entries))
 			for _, e := range entries {
 				lines.row(e.name, say.Term(e.summary))
@@ -230,7 +230,7 @@ func oneOf(entries []listed, name string, read func(string) (listed, error)) (on
 func timeline(say *lang.Lang, s scenario.Scenario) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "\n%s\n", say.Sprintf("timeline, of %s that are measured:", say.Lasting(lab.DefaultDuration)))
-	faults := table{left: true}
+	faults := textTable{left: true}
 	for _, one := range s.Schedule(lab.DefaultDuration) {
 		when := say.Sprintf("%s to %s", say.Lasting(one.Window.From), say.Lasting(one.Window.Until))
 		faults.row("  "+when, one.Step.Fault.Kind, say.Tell(history.TargetText(one.Step.Fault.Target)))
@@ -246,7 +246,7 @@ func timeline(say *lang.Lang, s scenario.Scenario) string {
 		fmt.Fprintf(&out, "\n%s\n", say.Sprintf("unless flags say otherwise, in the raw workloads: %s", say.Tell(sentence.And(wanted...))))
 	}
 	fmt.Fprintf(&out, "\n%s\n", say.Text("expected; of the requests, at least the share that is served outside and during faults (outside 99 %, where nothing else is said):"))
-	locks := table{left: true}
+	locks := textTable{left: true}
 	for _, name := range slices.SortedFunc(maps.Keys(s.Locks), func(a, b string) int { return cmp.Or(s.Locks[a].Line-s.Locks[b].Line, strings.Compare(a, b)) }) {
 		e := s.Locks[name]
 		locks.row("  "+name, expectation(say, e.Expectation))

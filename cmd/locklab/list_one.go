@@ -71,7 +71,7 @@ func example(name string, options []locks.Option) string {
 }
 
 func writeOptions(out *strings.Builder, say *lang.Lang, options []locks.Option) {
-	lines := table{left: true}
+	lines := textTable{left: true}
 	for _, o := range options {
 		text := say.Term(o.Does)
 		switch {
@@ -88,7 +88,7 @@ func writeOptions(out *strings.Builder, say *lang.Lang, options []locks.Option) 
 // zonesOf tells the zones of a topology with their nodes, and the round trips between them.
 func zonesOf(t *topology.Topology) string {
 	var out strings.Builder
-	zones, trips := table{left: true}, table{left: true}
+	zones, trips := textTable{left: true}, textTable{left: true}
 	for i, z := range t.Zones {
 		count := map[string]int{}
 		for _, n := range t.Nodes() {
@@ -117,7 +117,7 @@ func zonesOf(t *topology.Topology) string {
 func stepOf(say *lang.Lang, k fault.Kind) string {
 	var out strings.Builder
 	var pairs []string
-	lines := table{left: true}
+	lines := textTable{left: true}
 	for i, f := range slices.Concat(scenario.StepFields(), k.Fields) {
 		if i == len(scenario.StepFields()) {
 			pairs = append(pairs, "fault: "+k.Name)

@@ -9,7 +9,7 @@ import (
 
 	"locklab/cmd/locklab/internal/lab"
 	"locklab/locks/clock"
-	"locklab/reports/result"
+	"locklab/workloads/result"
 )
 
 // makeOut creates the directory of the report, unless it is there, and sees that it can

@@ -8,9 +8,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"locklab/reports"
 	"locklab/reports/lang"
+	"locklab/reports/page"
 	"locklab/reports/sweep"
+	"locklab/reports/table"
 	"locklab/verify/explore"
 	"locklab/verify/sim"
 )
@@ -22,45 +23,45 @@ const sweepCSV = "sweep.csv beside this page has them with all digits; medians (
 
 // writeSweepPage writes a sweep as one page: a plot of each figure, then the tables.
 func writeSweepPage(say *lang.Lang, path, lock string, points []sim.Point, drawn []sweep.Point, seed uint64) error {
-	page := reports.Sheet{
+	sheet := page.Sheet{
 		Title: say.Sprintf("%s against the number of peers", lock), Lede: say.Sprintf("Simulated in virtual time, seed %d", seed), Made: typed(),
-		Facts: []reports.SheetFact{{Name: say.Text("all points"), Lines: []string{say.Text(sweepCSV)}}},
+		Facts: []page.Fact{{Name: say.Text("all points"), Lines: []string{say.Text(sweepCSV)}}},
 	}
-	shown := reports.SheetSection{Title: say.Text("What it shows")}
+	shown := page.Section{Title: say.Text("What it shows")}
 	for _, zones := range sweepZones() {
 		for _, text := range crossings(say, points, lock, zones) {
 			shown.Notes = append(shown.Notes, say.Sprintf("%d zones", zones)+": "+text+".")
 		}
 	}
 	shown.Notes = append(shown.Notes, clearlyText(say))
-	page.Sections = append(page.Sections, shown)
+	sheet.Sections = append(sheet.Sections, shown)
 	for _, f := range sweep.Figures() {
-		page.Sections = append(page.Sections, reports.SheetSection{Title: upper(say.Term(f.Title)), Drawing: sweep.Draw(say, f, drawn)})
+		sheet.Sections = append(sheet.Sections, page.Section{Title: upper(say.Term(f.Title)), Drawing: sweep.Draw(say, f, drawn)})
 	}
-	var columns []reports.SheetColumn
+	var columns []table.Column
 	for i, title := range []string{
 		say.Text("lock"), say.Text("peers"), say.Text("messages, nobody else"), say.Text("messages, up to ten want it"),
 		say.Text("acquire, nobody else, median, ms"), say.Text("acquire, nobody else, p99, ms"), say.Text("acquire, up to ten want it, median, ms"),
 		say.Text("acquire, up to ten want it, p99, ms"), say.Text("release to next holder, mean, ms"), say.Text("release to next holder, p99, ms"),
 	} {
-		columns = append(columns, reports.SheetColumn{Title: title, Number: i > 0})
+		columns = append(columns, table.Column{Title: title, Key: i == 0, Right: i > 0})
 	}
 	for _, zones := range sweepZones() {
-		page.Sections = append(page.Sections, reports.SheetSection{
-			Title: say.Sprintf("All figures with %d zones", zones), Columns: columns, Rows: sweepRows(points, zones),
+		sheet.Sections = append(sheet.Sections, page.Section{
+			Title: say.Sprintf("All figures with %d zones", zones), Table: table.Table{Columns: columns, Rows: tableCells(sweepRows(points, zones))},
 		})
 	}
-	return reports.WriteSheet(path, say, page)
+	return page.WriteSheet(path, say, sheet)
 }
 
 // writePage writes an exploration as one page: the verdict, what was explored, and the way
 // to a violation as a drawing and as a table.
 func (t tale) writePage(path string) error {
 	say := t.say
-	page := reports.Sheet{
+	sheet := page.Sheet{
 		Title: say.Sprintf("%s, explored", t.Spec), Lede: t.scope(), Made: typed(),
-		Verdict: reports.SheetVerdict{Text: t.conclusion(), Good: t.Ended == explore.Complete, Bad: t.Ended == explore.Violated},
-		Facts: []reports.SheetFact{
+		Verdict: page.Verdict{Text: t.conclusion(), Good: t.Ended == explore.Complete, Bad: t.Ended == explore.Violated},
+		Facts: []page.Fact{
 			{Name: say.Text("modelled"), Lines: t.modelled()},
 			{Name: say.Text("checked"), Lines: t.checks()},
 			{Name: say.Text("seen"), Lines: t.seen()},
@@ -71,23 +72,36 @@ func (t tale) writePage(path string) error {
 		if err := t.Trace.WriteSVG(&drawing, t.Spec, say.Term(t.Violation)); err != nil {
 			return err
 		}
-		section := reports.SheetSection{
+		section := page.Section{
 			Title: say.Text("The shortest way to the violation"), Drawing: template.HTML(drawing.String()), //nolint:gosec // drawn and escaped by explore
 			Notes: []string{
 				say.Text("Time runs downwards, one step a line. An arrow is a message, from the step that sent it to the step in which it arrives. A box is what a peer has become; its line is thick while it waits, and thickest while it holds the lock."),
 				say.Text("A step is one thing that happens at one peer: its client asks for the lock or releases it, a message arrives (its name, and what it carries), or something breaks."),
 			},
-			Columns: []reports.SheetColumn{{Title: say.Text("step"), Number: true}, {Title: say.Text("at peer"), Number: true}, {Title: say.Text("what happens")}},
+			Table: table.Table{Columns: []table.Column{{Title: say.Text("step"), Key: true}, {Title: say.Text("at peer"), Right: true}, {Title: say.Text("what happens")}}},
 		}
 		for i := range t.Trace.Peers {
-			section.Columns = append(section.Columns, reports.SheetColumn{Title: say.Sprintf("peer %d after it", i)})
+			section.Table.Columns = append(section.Table.Columns, table.Column{Title: say.Sprintf("peer %d after it", i)})
 		}
+		var rows [][]string
 		for i, s := range t.Trace.Steps {
-			section.Rows = append(section.Rows, append([]string{strconv.Itoa(i + 1), strconv.Itoa(s.Peer), s.Text}, s.Peers...))
+			rows = append(rows, append([]string{strconv.Itoa(i + 1), strconv.Itoa(s.Peer), s.Text}, s.Peers...))
 		}
-		page.Sections = append(page.Sections, section)
+		section.Table.Rows = tableCells(rows)
+		sheet.Sections = append(sheet.Sections, section)
 	}
-	return reports.WriteSheet(path, say, page)
+	return page.WriteSheet(path, say, sheet)
+}
+
+// tableCells are rows of texts for a table.
+func tableCells(rows [][]string) [][]table.Cell {
+	all := make([][]table.Cell, len(rows))
+	for i, row := range rows {
+		for _, text := range row {
+			all[i] = append(all[i], table.Cell{Text: text})
+		}
+	}
+	return all
 }
 
 // upper makes the first letter of a title a capital.

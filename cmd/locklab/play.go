@@ -16,8 +16,8 @@ import (
 	"locklab/cmd/locklab/internal/lab"
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/nodes/topology"
-	"locklab/reports"
 	"locklab/workloads/history"
+	"locklab/workloads/result"
 )
 
 // playFlags is what the user typed. Those of run that say what a lab is made of are play's too.
@@ -101,7 +101,7 @@ func newRefusal(ofRun *pflag.FlagSet) func(*cobra.Command, error) error {
 	}
 }
 
-func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (ended error) {
+func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (failed error) {
 	say, err := language(f.lang)
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (ended e
 	if err != nil {
 		return errors.Join(err, discard(dir, created))
 	}
-	defer func() { ended = errors.Join(ended, page.close(dir)) }()
+	defer func() { failed = errors.Join(failed, page.close(dir)) }()
 	session.Show(page.Board)
 	fmt.Fprintln(stderr, folded(stderr, fmt.Sprintf("locklab: open http://%s in a browser; seed %d; report in %s; Ctrl-C ends", toVisit(listener.Addr()), c.Seed, dir)))
 
@@ -141,15 +141,16 @@ func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (ended e
 		display.Note(note)
 	})()
 	file, runErr := session.Run(limited, display)
-	if len(file.Results) == 0 {
+	if len(file.Rows) == 0 {
 		err := discard(dir, created)
 		return errors.Join(explainNoResult(limited, runErr, dir), err)
 	}
+	told := show{say: say, stdout: stdout}
 	if runErr != nil {
 		fmt.Fprintf(stderr, "locklab: the session could not go on: %v\n", runErr)
-		return errors.Join(&exitError{code: exitCannotRun}, publish(ctx, file, dir, say, stdout, reports.Summary))
+		return errors.Join(&exitError{code: exitCannotRun}, told.publish(ctx, file, dir, exitCannotRun))
 	}
-	return publish(ctx, file, dir, say, stdout, reports.Summary)
+	return told.publish(ctx, file, dir, exitOK) // nothing was expected
 }
 
 // session checks every flag before anything is started.
@@ -191,7 +192,9 @@ func (s *spoken) Begin(name string, _ time.Duration) {
 
 func (*spoken) Advance(time.Duration, string) {}
 
-func (s *spoken) End(line string) { s.Note(fmt.Sprintf("[%d] %s", s.count, line)) }
+func (s *spoken) End(_ result.File, row result.Row) {
+	s.Note(fmt.Sprintf("[%d] %s", s.count, progress.Line(row)))
+}
 
 func (s *spoken) Note(line string) { progress.Tell(s.w, line) }
 

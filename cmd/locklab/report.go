@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -8,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"locklab/cmd/locklab/internal/failon"
 	"locklab/cmd/locklab/internal/lab"
-	"locklab/reports"
-	"locklab/reports/result"
+	"locklab/cmd/locklab/internal/threshold"
+	"locklab/reports/compare"
+	"locklab/workloads/result"
 )
 
 func newReport() *cobra.Command {
@@ -21,25 +22,23 @@ func newReport() *cobra.Command {
 		Use:   "report DIR...",
 		Short: "Rebuild a report from its files, or compare several",
 		Long: `report reads the result.json and the histories of finished runs and writes
-index.html, evidence.html, report.md and results.csv, with the Korean of the
-first three as index.ko.html, evidence.ko.html and report.ko.md: into the
-directory itself when there is one, into a new one that compares them, without
-evidence.html and with comparison.json, when there are several. Nothing is run
+index.html, glossary.html, report.md and results.csv, with their Korean, into
+the directory itself, or compares several into a new directory. Nothing is run
 again. To the result of a comparison that was killed it adds what the histories
 hold of the run that was under way.
 
-Of several, the first is what the others are compared with: which differences
-are shown, which are noise, which are open and how many repeats would tell.
-With --fail-on the exit code is 2 if a threshold is crossed, of several by any
-but the first, and 4 if a difference is beyond one, but open. It is 1 if one of
-them has no row of the first: the same lock, options, scenario and workload.
+Of several, the first is what the others are compared with. A difference is
+claimed where both have repeats. With --fail-on the exit code is 2 if a
+threshold is crossed, of several by any but the first, and 4 if a difference is
+beyond one that is not shown. It is 1 if one of them has no row of the first:
+the same lock, options, scenario and workload.
 
 Of a directory that has reports below it, report lists them. With --serve it
 shows these to browsers instead, until it is interrupted.`,
 		Example: `  locklab report reports/runs/2026-11-20T15-04-05
   locklab report reports/runs                            what there is
   locklab report reports/runs/before reports/runs/after --out compared
-  locklab report before after --fail-on 'latency_ms.p99>+10%'
+  locklab report before after --fail-on 'request_p99_ms>+10%'
   locklab report reports/seeds --claims README.md    the table of claims there
   locklab report --serve 127.0.0.1:8080 reports/runs`,
 		Args: cobra.MinimumNArgs(1),
@@ -84,51 +83,45 @@ shows these to browsers instead, until it is interrupted.`,
 				defer func() { _ = os.Remove(out) }() // if nothing came into it
 			}
 			return interruptible(cmd.Context(), func() error {
-				for _, dir := range dirs {
-					if err := lab.Complete(cmd.Context(), dir); err != nil {
-						return err
-					}
-				}
-				if err := reports.Generate(cmd.Context(), dirs, out, lab.Operations); err != nil {
-					return err
-				}
-				if len(dirs) > 1 {
-					tellComparison(cmd.OutOrStdout(), say, out)
-				} else {
-					fmt.Fprintln(cmd.OutOrStdout(), reportLine(say, out))
-				}
-				if len(dirs) == 1 && len(thresholds) == 0 {
-					return nil
-				}
-				files := make([]result.File, len(dirs))
-				for i, dir := range dirs {
-					if files[i], err = result.Read(filepath.Join(dir, result.FileName)); err != nil {
-						return err
-					}
-				}
-				if err := nothingInCommon(dirs, files); err != nil {
-					return err
-				}
-				return tellGate(cmd.OutOrStdout(), files, thresholds)
+				return report(cmd.Context(), show{say: say, stdout: cmd.OutOrStdout()}, dirs, out, thresholds)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "directory to write to (default: the one that is read; for several, a new one below reports/runs)")
-	cmd.Flags().StringArrayVar(&failOn, "fail-on", nil, "exit 2 if a figure crosses a threshold, of several directories one of any but the first; with a sign, a difference from the first, such as 'latency_ms.p99>+10%'")
+	cmd.Flags().StringArrayVar(&failOn, "fail-on", nil, "exit 2 if a figure crosses a threshold, of several directories one of any but the first; with a sign, a difference from the first, such as 'request_p99_ms>+10%'")
 	langFlag(cmd.Flags(), &tag, ofSummary)
 	cmd.Flags().StringVar(&claims, "claims", "", "page of Markdown into which to write what the directory's suite makes of its claims, between the lines that are there for it; nothing else is written")
 	cmd.Flags().StringVar(&serve, "serve", "", "HOST:PORT at which to show the reports below the directory")
-	completions(cmd, map[string]cobra.CompletionFunc{"fail-on": words(failon.Figures), "claims": files(nothing)})
+	completions(cmd, map[string]cobra.CompletionFunc{"fail-on": words(threshold.Figures), "claims": files(nothing)})
 	return cmd
 }
 
-// nothingInCommon refuses results of which nothing can be compared with the first.
-func nothingInCommon(dirs []string, files []result.File) error {
-	apart := reports.Apart(files)
-	if len(apart) == 0 {
-		return nil
+// report rebuilds the report of one directory, or compares several.
+func report(ctx context.Context, told show, dirs []string, out string, thresholds []threshold.Threshold) (err error) {
+	files := make([]result.File, len(dirs))
+	for i, dir := range dirs {
+		if err := lab.Complete(ctx, dir); err != nil {
+			return err
+		}
+		if files[i], err = result.Read(filepath.Join(dir, result.FileName)); err != nil {
+			return err
+		}
 	}
-	return fmt.Errorf("nothing in common: no row of %s is in %s: want the same lock, options, scenario and workload in both", dirs[0], dirs[apart[0]])
+	names := compare.Names(files, dirs)
+	if len(dirs) == 1 {
+		if err := writeReport(ctx, files[0], dirs[0], out); err != nil {
+			return err
+		}
+		fmt.Fprintln(told.stdout, reportLine(told.say, out))
+	} else if err := told.compare(files, names, out); err != nil {
+		return err
+	}
+	if err := nothingInCommon(dirs, files); err != nil {
+		return err
+	}
+	crossed, code := gate(files, names, thresholds)
+	told.lines(crossed)
+	return exitWith(code)
 }
 
 // twice finds a directory that is named a second time, and what is none.

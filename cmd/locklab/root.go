@@ -37,7 +37,7 @@ without a grant. It ends with a report to decide from.`,
 	})
 	// Of columns every terminal has 80. The template is cobra's own, which breaks no line.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", ".FlagUsagesWrapped 80 |"))
-	root.AddCommand(newRun(), newPlay(), newList(), newReport(), newCheck(), newExplore(), newSim(), newConform(), newAgent(), newNode(), newVersion())
+	root.AddCommand(newRun(), newPlay(), newList(), newReport(), newCheck(), newWhy(), newExplore(), newSim(), newConform(), newAgent(), newNode(), newVersion())
 	addCompletion(root)
 	refuse(root, posix.Missing())
 	for _, cmd := range root.Commands() {
@@ -68,7 +68,7 @@ func refuse(root *cobra.Command, missing error) {
 		switch cmd.Name() {
 		case "run", "play", "agent", "node":
 			cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
-				return fmt.Errorf("%s: %w; list, report, check, explore, sim and conform work here", cmd.Name(), missing)
+				return fmt.Errorf("%s: %w; list, report, check, why, explore, sim and conform work here", cmd.Name(), missing)
 			}
 		}
 	}

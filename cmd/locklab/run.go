@@ -20,24 +20,24 @@ import (
 	"locklab/chaos/external"
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
-	"locklab/cmd/locklab/internal/failon"
 	"locklab/cmd/locklab/internal/lab"
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/cmd/locklab/internal/suite"
+	"locklab/cmd/locklab/internal/threshold"
 	"locklab/internal/nearest"
 	"locklab/internal/sentence"
 	"locklab/internal/tracing"
 	"locklab/nodes/topology"
-	"locklab/reports"
+	"locklab/reports/compare"
 	"locklab/reports/lang"
-	"locklab/reports/result"
 	"locklab/workloads/history"
+	"locklab/workloads/result"
 )
 
 // runFlags is what the user typed, before it is checked.
 type runFlags struct {
 	lab.Config
-	quick              bool
+	quick, full        bool
 	locks, scenarios   []string
 	workload, topology string
 	rate, seed         string
@@ -83,7 +83,7 @@ interrupted, or 143 by SIGTERM.`,
   locklab run --workload mutex --locks multiphase,raft --scenarios baseline
   locklab run --topology seoul-3az --duration 20s --rate 500 --repeat 3 --seed 7
   locklab run --locks redis --lock-cmd 'mine=python3 my_lock.py --ttl 2'
-  locklab run --locks redlock --fail-on 'duplicates.raced>0' --junit junit.xml`,
+  locklab run --locks redlock --fail-on 'duplicates>0' --junit junit.xml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -93,7 +93,7 @@ interrupted, or 143 by SIGTERM.`,
 	cmd.SetUsageFunc(usage)
 	completions(cmd, map[string]cobra.CompletionFunc{
 		"locks": specs(catalog.Names), "scenarios": files(scenario.Names), "topology": files(topology.Names), "workload": words(catalog.WorkloadNames),
-		"fail-on": words(failon.Figures), "external": files(nothing), "lock-cmd": files(nothing), "token-file": files(nothing), "out": files(nothing), "baseline": files(nothing), "junit": files(nothing), "fencing": words(onOff), "capacity": words(capacities),
+		"fail-on": words(threshold.Figures), "external": files(nothing), "lock-cmd": files(nothing), "token-file": files(nothing), "out": files(nothing), "baseline": files(nothing), "junit": files(nothing), "fencing": words(onOff), "capacity": words(capacities),
 		"suite": files(suite.Names), "resume": files(nothing), "redo": words(redoable),
 	})
 	return cmd
@@ -117,10 +117,11 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.quick, "quick", false, "four locks, three scenarios, short faults")
 	fl.Var(&f.capacity, "capacity", "on, off, or matches: matches per second too")
 	fl.StringVar(&f.out, "out", "", "directory of the report (default reports/runs/TIME)")
+	fl.BoolVar(&f.full, "full", false, "print every figure")
 	langFlag(fl, &f.lang, ofSummary)
 	fl.StringVar(&f.junit, "junit", "", "verdicts for a CI server, as JUnit's XML")
-	fl.StringArrayVar(&f.failOn, "fail-on", nil, "exit 2 if any row is so: 'duplicates.raced>0'")
-	fl.StringVar(&f.baseline, "baseline", "", "a run to compare with: --fail-on 'latency_ms.p99>+10%'")
+	fl.StringArrayVar(&f.failOn, "fail-on", nil, "exit 2 if any row is so: 'duplicates>0'")
+	fl.StringVar(&f.baseline, "baseline", "", "a run to compare with: --fail-on 'request_p99_ms>+10%'")
 	f.ui.add(fl)
 	fl.StringVar(&f.resume, "resume", "", "directory of an interrupted run: run the rest")
 	listFlag(fl, &f.redo, "redo", "with --resume, run such rows again: "+strings.Join(redoable(), ", "))
@@ -137,7 +138,7 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	}
 }
 
-func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (ended error) {
+func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (failed error) {
 	earlier, err := f.goOn(ctx)
 	if err != nil {
 		return err
@@ -182,11 +183,11 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (ended err
 		return err
 	}
 	defer func() {
-		ended = errors.Join(ended, live.close(filepath.Join(dir, reports.FileIn(say, reports.PageFile))))
+		failed = errors.Join(failed, live.close(pagePath(say, dir)))
 	}()
 	runs, about := lab.Remaining(plan.parts, earlier) //nolint:contextcheck // it plans, and asks no server
 	fmt.Fprintln(stderr, folded(stderr, fmt.Sprintf("locklab: %s, %s, about %v; seed %d\nlocklab: report in %s",
-		plan.text, reports.Plural(runs, "run"), sentence.Lasting(about.Round(time.Second)), plan.parts[0].Seed, dir)))
+		plan.text, progress.Plural(runs, "run"), sentence.Lasting(about.Round(time.Second)), plan.parts[0].Seed, dir)))
 	if plan.parts[0].Toxiproxy, err = f.toxiproxy.listen(stderr); err != nil { //nolint:contextcheck // to listen waits for nobody
 		if earlier == nil {
 			err = errors.Join(err, discard(dir, created))
@@ -194,14 +195,14 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (ended err
 		return err
 	}
 
-	display := noting{progress.New(stderr, runs), live.Board}
-	told := context.AfterFunc(ctx, func() {
+	display := noting{progress.New(stderr, runs, gridOf(say, plan.parts)), live.Board}
+	forget := context.AfterFunc(ctx, func() {
 		display.Note("interrupted: finishing the report; Ctrl-C again ends at once; what is missing then: locklab run --resume " + dir)
 	})
-	defer told()
+	defer forget()
 	file, runErr := lab.Run(ctx, plan.parts, earlier, display)
 	display.Close()
-	if runErr != nil && len(file.Results) == 0 {
+	if runErr != nil && len(file.Rows) == 0 {
 		if earlier != nil { // what there was stays
 			return explainNoResult(ctx, runErr, dir)
 		}
@@ -211,36 +212,35 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (ended err
 	for _, t := range plan.thresholds {
 		file.Run.FailOn = append(file.Run.FailOn, t.String())
 	}
-	if baseline != nil {
-		applyGate(file.Results, gate([]result.File{*baseline, file}, plan.thresholds))
-	}
-	applyThresholds(file.Results, plan.thresholds)
-	for _, text := range missing([]result.File{file}, plan.thresholds) {
-		fmt.Fprintf(stderr, "locklab: %s\n", text)
-	}
-	file.Run.Claims = suite.Decide(plan.claims, file.Results)
+	file.Run.Claims = suite.Decide(plan.claims, file)
 	if f.junit != "" {
-		if err := reports.WriteJUnit(f.junit, file, runErr); err != nil {
-			runErr = errors.Join(runErr, err)
-		}
+		runErr = errors.Join(runErr, writeJUnit(f.junit, file, runErr))
 	}
+	compared, dirs := []result.File{file}, []string{dir}
+	if baseline != nil {
+		compared, dirs = []result.File{*baseline, file}, []string{f.baseline, dir}
+	}
+	names := compare.Names(compared, dirs)
+	crossed, code := gate(compared, names, plan.thresholds)
+	code = exitCode(file, code)
 	if runErr != nil { // it would be lost behind the exit code of the verdicts
 		fmt.Fprintf(stderr, "locklab: the comparison could not go on: %v\n", runErr)
-		return errors.Join(&exitError{code: exitCannotRun}, publish(ctx, file, dir, say, stdout, plan.summary()))
+		code = exitCannotRun
 	}
-	err = publish(ctx, file, dir, say, stdout, plan.summary())
-	if f.baseline == "" {
+	told := show{say: say, stdout: stdout, full: f.full, suite: plan.parts[0].Suite}
+	if err := told.publish(ctx, file, dir, code); err != nil {
 		return err
 	}
-	beside := filepath.Join(dir, "comparison")
-	if failed := reports.Generate(context.WithoutCancel(ctx), []string{f.baseline, dir}, beside, nil); failed != nil {
-		return errors.Join(err, failed)
+	told.lines(crossed)
+	if baseline != nil {
+		if err := told.compare(compared, names, filepath.Join(dir, "comparison")); err != nil {
+			return err
+		}
+		if code == exitOK { // else that is said first
+			return nothingInCommon(dirs, compared)
+		}
 	}
-	tellComparison(stdout, say, beside)
-	if err == nil { // else that is said first
-		err = nothingInCommon([]string{f.baseline, dir}, []result.File{*baseline, file})
-	}
-	return err
+	return exitWith(code)
 }
 
 // explainNoResult ends a comparison that came to nothing.
@@ -255,68 +255,8 @@ func explainNoResult(ctx context.Context, err error, dir string) error {
 	return &exitError{code: exitCannotRun, err: err}
 }
 
-// publish writes the report, prints the table and turns verdicts into an exit code.
-func publish(ctx context.Context, file result.File, dir string, say *lang.Lang, stdout io.Writer, summary summary) error {
-	ctx = context.WithoutCancel(ctx) // an interrupted run still gets its report
-	if err := result.Write(filepath.Join(dir, result.FileName), file); err != nil {
-		return err
-	}
-	if err := reports.Generate(ctx, []string{dir}, dir, lab.Operations); err != nil {
-		return err
-	}
-	width, terminal := progress.Width(stdout) // 0 is what the table takes for a file
-	colour := terminal && os.Getenv("NO_COLOR") == ""
-	fmt.Fprintln(stdout)
-	if err := summary(stdout, say, file, width, colour); err != nil {
-		return err
-	}
-	fmt.Fprintf(stdout, "\n%s\n", reportLine(say, dir))
-	if code := exitCode(file); code != exitOK {
-		return &exitError{code: code}
-	}
-	return nil
-}
-
-// exitCode is the worst of all rows: a violation before a silent control before an
-// inconclusive run. An interruption says that it is one, unless a violation is sure.
-func exitCode(file result.File) int {
-	count := map[string]int{}
-	for _, row := range file.Results {
-		if !row.Played { // nothing was asked of it
-			count[row.Verdict.Status]++
-		}
-	}
-	switch {
-	case file.Run.Interrupted:
-		return exitInterrupted
-	case count[result.StatusViolated] > 0:
-		return exitViolated
-	case count[result.StatusControlSilent] > 0:
-		return exitControlSilent
-	case count[result.StatusInconclusive] > 0:
-		return exitInconclusive
-	}
-	return exitOK
-}
-
-// applyThresholds makes every row that crosses a threshold violated.
-func applyThresholds(rows []result.Row, thresholds []failon.Threshold) {
-	for i := range rows {
-		for _, t := range thresholds {
-			if t.Crossed(rows[i]) {
-				rows[i].Verdict.FailedOns = append(rows[i].Verdict.FailedOns, t.String())
-			}
-		}
-		if v := &rows[i].Verdict; len(v.FailedOns) > 0 {
-			v.KeepOwn()
-			v.Say(sentence.Of("crossed --fail-on %s. Without that it would be %s: %s", strings.Join(v.FailedOns, ", "), sentence.Term(v.Status), v.Told()))
-			v.Status = result.StatusViolated
-		}
-	}
-}
-
 // config checks every flag before anything is started.
-func (f *runFlags) config(ctx context.Context, stderr io.Writer) (lab.Config, []failon.Threshold, error) {
+func (f *runFlags) config(ctx context.Context, stderr io.Writer) (lab.Config, []threshold.Threshold, error) {
 	c := f.Config
 	if f.quick && !f.set.Changed("duration") {
 		c.Duration = lab.QuickDuration
@@ -324,7 +264,7 @@ func (f *runFlags) config(ctx context.Context, stderr io.Writer) (lab.Config, []
 			c.Warmup = lab.QuickWarmup
 		}
 	}
-	var thresholds []failon.Threshold
+	var thresholds []threshold.Threshold
 	err := inOrder(
 		func() error {
 			return errors.Join(catalog.Within("--duration", c.Duration, time.Second, time.Hour), catalog.Within("--warmup", c.Warmup, 0, time.Minute),

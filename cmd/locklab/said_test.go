@@ -28,7 +28,7 @@ func TestWhatWouldBeRight(t *testing.T) {
 		"run --scenarios zone-partion":        "did you mean zone-partition?",
 		"run --topology seoul":                "did you mean seoul-2az?",
 		"run --workload mutx":                 "did you mean mutex?",
-		"run --fail-on duplicates.totl>0":     "did you mean duplicates.total?",
+		"run --fail-on duplicate>0":           "did you mean duplicates?",
 		"run --duration 5":                    "--duration 5: want a time with its unit, such as 5s",
 		"run --duration soon":                 "such as 20s",
 		"run --external power=/bin/true":      "--external: \"power=/bin/true\": want NAME=START,STOP",

@@ -15,10 +15,14 @@ import (
 	"strings"
 	"time"
 
+	"locklab/cmd/locklab/internal/progress"
 	"locklab/internal/httpapi"
-	"locklab/reports"
+	"locklab/reports/compare"
 	"locklab/reports/lang"
-	"locklab/reports/result"
+	"locklab/reports/page"
+	"locklab/reports/table"
+	"locklab/reports/view"
+	"locklab/workloads/result"
 )
 
 // serveReports shows the reports below a directory to browsers until ctx ends:
@@ -75,21 +79,30 @@ func listPage(tag, dir string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var listed []reports.Listed
+	list := page.Section{Title: say.Text("Reports"), Table: table.Table{Columns: []table.Column{
+		{Title: say.Text("report"), Key: true}, {Title: say.Text("begun")}, {Title: say.Text("compared")}, {Title: say.Text("the lab's check")},
+	}}}
 	for _, f := range finishedReports(say, dir) {
-		listed = append(listed, f.Listed)
+		list.Table.Rows = append(list.Table.Rows, []table.Cell{{Text: f.Name, Link: path.Join(f.Name, f.page)}, {Text: f.started()}, {Text: f.title}, {Text: f.lab}})
 	}
-	return reports.ListPage(say, listed)
+	if len(list.Table.Rows) == 0 {
+		list.Notes = []string{say.Text("None is finished yet.")}
+	}
+	sheet := page.Sheet{Title: say.Text("Reports"), Sections: []page.Section{list}}
+	return sheet.HTML(say, page.File)
 }
 
 func hidden(name string) bool { return strings.HasPrefix(name, ".") }
 
-// finished is a directory with a report. There is little in its Digest if it is none of a run
-// or of a comparison, or their files cannot be read.
+// finished is a directory with a report. There is no title of one whose result cannot be read.
 type finished struct {
-	reports.Listed
-	at time.Time
+	Name       string
+	page       string // in the language, where there is one
+	at         time.Time
+	title, lab string
 }
+
+func (f finished) started() string { return f.at.UTC().Format("2006-01-02 15:04:05 UTC") }
 
 // finishedReports are the directories with a page, newest first.
 func finishedReports(say *lang.Lang, dir string) []finished {
@@ -99,25 +112,25 @@ func finishedReports(say *lang.Lang, dir string) []finished {
 	}
 	var found []finished
 	for _, e := range entries {
-		page, err := fs.Stat(os.DirFS(dir), path.Join(e.Name(), reports.PageFile))
+		info, err := fs.Stat(os.DirFS(dir), path.Join(e.Name(), page.File))
 		if err != nil || !e.IsDir() || hidden(e.Name()) {
 			continue
 		}
-		f := finished{Listed: reports.Listed{Name: e.Name()}, at: page.ModTime()}
-		if own := reports.FileIn(say, reports.PageFile); own != reports.PageFile {
+		f := finished{Name: e.Name(), page: page.File, at: info.ModTime()}
+		if own := page.FileIn(say, page.File); own != page.File {
 			if _, err := fs.Stat(os.DirFS(dir), path.Join(e.Name(), own)); err == nil {
-				f.Page = own
+				f.page = own
 			}
 		}
 		if r, err := result.Read(filepath.Join(dir, e.Name(), result.FileName)); err == nil {
-			f.Digest = reports.DigestOf(say, r)
+			v := view.Of(say, r, view.Options{})
+			f.title, f.lab = v.Head, v.Lab
 			if !r.Run.Started.IsZero() { // its page may have been rebuilt since
 				f.at = r.Run.Started
 			}
-		} else if came, is := reports.CameTo(say, filepath.Join(dir, e.Name())); is {
-			f.Digest = came
+		} else if c, is := compare.Read(filepath.Join(dir, e.Name())); is {
+			f.title, f.lab = say.Sprintf("%s against %s", say.List(c.Runs[1:]), c.Runs[0]), strings.Join(c.Said[say.Tag], " ")
 		}
-		f.Digest = f.On(f.at)
 		found = append(found, f)
 	}
 	slices.SortFunc(found, func(a, b finished) int { return cmp.Or(b.at.Compare(a.at), cmp.Compare(b.Name, a.Name)) })
@@ -128,26 +141,10 @@ func finishedReports(say *lang.Lang, dir string) []finished {
 func printReports(w io.Writer, dir string, found []finished) {
 	for _, f := range found {
 		fmt.Fprintln(w, filepath.Join(dir, f.Name))
-		check := f.Check
-		if verdict := f.Verdict(); len(f.Locks) == 0 && verdict != "" { // of a run the check says it in more words
-			check = verdict + ": " + check
-		}
-		for _, line := range append([]string{strings.TrimSpace(f.Started + "  " + f.Title), check}, f.Lines()...) {
+		for _, line := range []string{strings.TrimSpace(f.started() + "  " + f.title), f.lab} {
 			if line != "" {
-				fmt.Fprintln(w, "  "+reports.Wrap(line, widthOf(w)-2, 4))
+				fmt.Fprintln(w, "  "+progress.Wrap(line, widthOf(w)-2, 4))
 			}
 		}
 	}
-}
-
-// tellComparison prints what a comparison of runs came to, and where there is more.
-func tellComparison(w io.Writer, say *lang.Lang, dir string) {
-	width := widthOf(w)
-	if came, is := reports.CameTo(say, dir); is {
-		fmt.Fprintln(w, reports.Wrap(came.Title+": "+came.Verdict(), width, 2))
-		for _, text := range came.Said {
-			fmt.Fprintln(w, "  "+reports.Wrap(text, width-2, 4))
-		}
-	}
-	fmt.Fprintln(w, reportLine(say, dir))
 }

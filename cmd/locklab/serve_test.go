@@ -44,12 +44,12 @@ func TestReportPages(t *testing.T) {
 	}
 	old := put("zzz/index.html", "the old one")
 	put("aaa/index.html", "the new one")
-	put("aaa/result.json", `{"schema":"locklab/result/v1","run":{"started":"2026-11-20T15:04:05Z"},"results":[
-		{"lock":"raft","scenario":"baseline","workload":"matchmaking","availability":0.9,"latency_ms":{"p50":1,"p99":5,"p999":5,"max":5},"duplicates":{"total":2,"raced":2},"rooms_created":5,
-		"verdict":{"status":"violated","safety":"unsafe","liveness":"live","why":"two duplicates"}}]}`)
+	put("aaa/result.json", `{"schema":"locklab/result/v2","run":{"started":"2026-11-20T15:04:05Z"},"results":[
+		{"lock":"raft","scenario":"baseline","workload":"matchmaking","repeat":1,"figures":{"duplicates":2,"served":0.9},
+		"verdict":{"sound":{"state":"ok"},"safety":{"state":"failed","code":"duplicates","n":2},"liveness":{"state":"ok"},"word":"live","as":"not as expected"}}]}`)
 	put("aaa/index.ko.html", "the new one, in Korean")
 	rebuilt := put("mmm/index.html", "one that was begun before it, and rebuilt")
-	put("mmm/result.json", `{"schema":"locklab/result/v1","run":{"started":"2026-11-20T14:04:05Z"},"results":[]}`)
+	put("mmm/result.json", `{"schema":"locklab/result/v2","run":{"started":"2026-11-20T14:04:05Z"},"results":[]}`)
 	put("unfinished/lab.log", "")
 	put(".hidden/index.html", "secret")
 	for page, at := range map[string]time.Time{old: time.Date(2026, 11, 20, 13, 0, 0, 0, time.UTC), rebuilt: time.Now().Add(time.Hour)} {
@@ -63,16 +63,16 @@ func TestReportPages(t *testing.T) {
 	}
 
 	_, list := get("/")
-	if a, m, z := strings.Index(list, `href="aaa/"`), strings.Index(list, `href="mmm/"`), strings.Index(list, `href="zzz/"`); a < 0 || m < a || z < m || strings.Contains(list, "unfinished") || strings.Contains(list, ".hidden") {
+	if a, m, z := strings.Index(list, `href="aaa/index.html"`), strings.Index(list, `href="mmm/index.html"`), strings.Index(list, `href="zzz/index.html"`); a < 0 || m < a || z < m || strings.Contains(list, "unfinished") || strings.Contains(list, ".hidden") {
 		t.Errorf("want aaa, then mmm, then zzz, and nothing else:\n%s", list)
 	}
-	for _, want := range []string{"2026-11-20 15:04:05 UTC", "1 lock under 1 scenario, matchmaking", ">raft<", "not as expected", "10.0%", "90.0% served"} {
+	for _, want := range []string{"2026-11-20 15:04:05 UTC", "1 lock x 1 scenario", "0 of 1 as expected"} {
 		if !strings.Contains(list, want) {
 			t.Errorf("the list does not say %q of aaa", want)
 		}
 	}
 	if code, text := get("/index.ko.html"); code != http.StatusOK || !strings.Contains(text, `lang="ko"`) ||
-		!strings.Contains(text, `href="aaa/index.ko.html"`) || !strings.Contains(text, `href="zzz/"`) {
+		!strings.Contains(text, `href="aaa/index.ko.html"`) || !strings.Contains(text, `href="zzz/index.html"`) {
 		t.Errorf("the list in Korean: %d\n%.200s", code, text)
 	}
 	for path, want := range map[string]int{

@@ -110,7 +110,7 @@ func (r *simReport) findings(w io.Writer) {
 		return
 	}
 	fmt.Fprintln(w)
-	found := table{left: true}
+	found := textTable{left: true}
 	found.row("  finding", "seeds", "times", "first seed", "there")
 	for _, g := range r.Outcome.Groups {
 		first := fmt.Sprint(uint64(g.First))
@@ -153,7 +153,7 @@ func harmless(groups []sim.Group) (why []string) {
 // ranksTable shows the highest and the lowest ranks, and how even all were served.
 func ranksTable(w io.Writer, t *sim.Totals, width int) {
 	fmt.Fprintln(w)
-	ranks := table{keys: 1}
+	ranks := textTable{keys: 1}
 	ranks.row("  rank", "grants", "gave up", "wait p50", "p99", "max", "passed, mean", "most")
 	last := len(t.Ranks) - 1
 	for i := range t.Ranks {

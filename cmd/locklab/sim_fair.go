@@ -142,7 +142,7 @@ func (f *simFlags) fairText(out io.Writer, l catalog.Lock, plan sim.Plan, rows [
 	}
 	for _, network := range fairNetworks(n) {
 		fmt.Fprintf(w, "\n%s: %s\n", network.name, network.what)
-		fair := table{keys: 1, breaks: []int{5, 10}}
+		fair := textTable{keys: 1, breaks: []int{5, 10}}
 		fair.row("  lock", "grants", "overlaps", "Jain", "passed, most", "highest: grants", "wait p50", "p99", "max", "passed", "lowest: grants", "wait p50", "p99", "max", "passed")
 		for _, r := range rows {
 			if r.Network != network.name {

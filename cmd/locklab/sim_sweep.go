@@ -16,8 +16,8 @@ import (
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/internal/seed"
-	"locklab/reports"
 	"locklab/reports/lang"
+	"locklab/reports/page"
 	"locklab/reports/sweep"
 	"locklab/verify/sim"
 )
@@ -59,7 +59,7 @@ func (f *simFlags) runSweep(ctx context.Context, l catalog.Lock, stdout, stderr 
 		}{"locklab/sweep/v1", f.seed, all})
 	}
 	sweepText(stdout, say, told(say, all), l.String())
-	fmt.Fprintf(stderr, "locklab: report: %s\n", filepath.Join(dir, reports.PageFile))
+	fmt.Fprintf(stderr, "locklab: report: %s\n", filepath.Join(dir, page.File))
 	return nil
 }
 
@@ -183,7 +183,7 @@ func (f *simFlags) writeSweep(say *lang.Lang, l catalog.Lock, points []sim.Point
 		drawn[i].Lock = toldLock(say, drawn[i].Lock)
 	}
 	points = told(say, points)
-	return dir, writeSweepPage(say, filepath.Join(dir, reports.PageFile), l.String(), points, drawn, f.seed)
+	return dir, writeSweepPage(say, filepath.Join(dir, page.File), l.String(), points, drawn, f.seed)
 }
 
 // sweepText prints a table for each number of zones, and from where on another way
@@ -193,7 +193,7 @@ func sweepText(out io.Writer, say *lang.Lang, points []sim.Point, lock string) {
 	w := new(strings.Builder)
 	for _, zones := range sweepZones() {
 		fmt.Fprintln(w, say.Sprintf("%d zones", zones))
-		figures := table{rows: append([][]string{sweepColumns(say)}, sweepRows(points, zones)...), keys: 2, breaks: []int{6}}
+		figures := textTable{rows: append([][]string{sweepColumns(say)}, sweepRows(points, zones)...), keys: 2, breaks: []int{6}}
 		for _, row := range figures.rows {
 			row[0] = "  " + row[0]
 		}

@@ -16,38 +16,26 @@ import (
 
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
-	"locklab/cmd/locklab/internal/failon"
 	"locklab/cmd/locklab/internal/lab"
+	"locklab/cmd/locklab/internal/progress"
 	"locklab/cmd/locklab/internal/suite"
-	"locklab/reports"
-	"locklab/reports/lang"
-	"locklab/reports/result"
+	"locklab/cmd/locklab/internal/threshold"
+	"locklab/workloads/result"
 )
 
 // plan is what is to be run: one comparison, or those of a suite.
 type plan struct {
 	parts      []lab.Config
-	thresholds []failon.Threshold
+	thresholds []threshold.Threshold
 	claims     []suite.Claim
 	text       string // in a few words
-}
-
-// summary writes a result for a console.
-type summary func(w io.Writer, say *lang.Lang, f result.File, width int, colour bool) error
-
-// summary is the grid for what has many cells.
-func (p plan) summary() summary {
-	if p.parts[0].Suite {
-		return reports.Grid
-	}
-	return reports.Summary
 }
 
 // plan checks every flag before anything is started.
 func (f *runFlags) plan(ctx context.Context, stderr io.Writer) (plan, error) {
 	if f.suite == "" {
 		c, thresholds, err := f.config(ctx, stderr)
-		text := reports.Plural(len(c.Locks), "lock") + ", " + reports.Plural(len(c.Scenarios), "scenario")
+		text := progress.Plural(len(c.Locks), "lock") + ", " + progress.Plural(len(c.Scenarios), "scenario")
 		return plan{parts: []lab.Config{c}, thresholds: thresholds, text: text}, err
 	}
 	s, err := suite.Load(f.suite)
@@ -61,7 +49,7 @@ func (f *runFlags) plan(ctx context.Context, stderr io.Writer) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
-	p := plan{claims: s.Claims, text: fmt.Sprintf("suite %s, %s", s.Name, reports.Plural(len(s.Claims), "claim"))}
+	p := plan{claims: s.Claims, text: fmt.Sprintf("suite %s, %s", s.Name, progress.Plural(len(s.Claims), "claim"))}
 	var made []func(suite.Cell) bool // of each part
 	for i, part := range s.Parts {
 		fail := func(line int, err error) (plan, error) {
@@ -185,12 +173,9 @@ func unique(s suite.Suite, parts []lab.Config) error {
 	return nil
 }
 
-// redoable are the verdicts that may be sought again: those that decided nothing, because
-// the machine was busy, say.
-func redoable() []string { return []string{result.StatusInconclusive} }
-
-// standing are verdicts that another run cannot take back.
-func standing() []string { return []string{result.StatusViolated, result.StatusControlSilent} }
+// redoable are the rows that may be run again: those that decided nothing, because the machine was
+// busy, say. Any other verdict stands.
+func redoable() []string { return []string{"inconclusive"} }
 
 // goOn reads what --resume names, and takes the flags of then. It returns nothing if
 // there is nothing to resume.
@@ -203,11 +188,8 @@ func (f *runFlags) goOn(ctx context.Context) (*result.File, error) {
 	}
 	dir := f.resume
 	for _, verdict := range f.redo {
-		switch {
-		case slices.Contains(standing(), verdict):
-			return nil, fmt.Errorf("--redo %s: such a verdict stands, and no run takes it back: want another run in a directory of its own, and --repeat to see how often it comes", verdict)
-		case !slices.Contains(redoable(), verdict):
-			return nil, fmt.Errorf("--redo %q: want %s", verdict, strings.Join(redoable(), ", "))
+		if !slices.Contains(redoable(), verdict) {
+			return nil, fmt.Errorf("--redo %q: want %s: any other verdict stands, and --repeat in another directory tells how often it comes", verdict, strings.Join(redoable(), ", "))
 		}
 	}
 	var earlier result.File
@@ -222,16 +204,15 @@ func (f *runFlags) goOn(ctx context.Context) (*result.File, error) {
 		return nil, fmt.Errorf("--resume: %w", err)
 	case !earlier.Run.Unfinished && !earlier.Run.Interrupted && len(f.redo) == 0:
 		return nil, fmt.Errorf("--resume %s: it has come to its end: want a run that was interrupted or killed, or --redo inconclusive where rows decided nothing", dir)
-	case slices.ContainsFunc(earlier.Results, func(r result.Row) bool { return r.Played }) || slices.Index(earlier.Run.Args, "play") == 0:
+	case slices.ContainsFunc(earlier.Rows, func(r result.Row) bool { return r.Played }) || slices.Index(earlier.Run.Args, "play") == 0:
 		return nil, fmt.Errorf("--resume %s: it is a session of locklab play, which nobody can repeat: want locklab report %s for what there is", dir, dir)
 	case len(earlier.Run.Args) == 0:
 		return nil, fmt.Errorf("--resume %s: its %s does not say with which flags it was run", dir, result.FileName)
 	}
-	for i := range earlier.Results { // in the file, too, so that what is killed now is gone on with by --resume alone
-		row := &earlier.Results[i]
-		own := row.Verdict // whatever --fail-on made of it
-		own.Restore()
-		row.Partial = row.Partial || slices.Contains(f.redo, own.Status)
+	if len(f.redo) > 0 { // in the file, too, so that a killed run is gone on with by --resume alone
+		for i := range earlier.Rows {
+			earlier.Rows[i].Partial = earlier.Rows[i].Partial || !earlier.Rows[i].Decided()
+		}
 	}
 	now := map[string]string{} // before the flags, which they are the values of, are those of then
 	f.set.Visit(func(flag *pflag.Flag) { now[flag.Name] = flag.Value.String() })

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"locklab/internal/must"
-	"locklab/reports/result"
+	"locklab/workloads/result"
 )
 
 // TestResumeTakesTheFlagsOfThen: what goes on may be given what it was begun with, as Compose

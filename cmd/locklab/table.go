@@ -5,23 +5,23 @@ import (
 	"slices"
 	"strings"
 
-	"locklab/reports"
+	"locklab/reports/table"
 )
 
-// table has lines of as many cells each, the first of which are the titles. A letter of Korean
+// textTable has lines of as many cells each, the first of which are the titles. A letter of Korean
 // takes two columns of a console.
-type table struct {
+type textTable struct {
 	rows   [][]string
 	left   bool  // its cells begin below each other, in place of ending so
 	keys   int   // how many of the first columns say what a line is of
 	breaks []int // columns at which it is parted rather than elsewhere
 }
 
-func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
+func (t *textTable) row(cells ...string) { t.rows = append(t.rows, cells) }
 
 // write writes the table. One that is wider than width (0: any) is parted: its last columns
 // stand below the first, again with the keys beside them.
-func (t *table) write(w io.Writer, width int) {
+func (t *textTable) write(w io.Writer, width int) {
 	const gap = 2
 	if len(t.rows) == 0 {
 		return
@@ -29,14 +29,14 @@ func (t *table) write(w io.Writer, width int) {
 	widths := make([]int, len(t.rows[0]))
 	for _, row := range t.rows {
 		for i, cell := range row {
-			widths[i] = max(widths[i], reports.Columns(cell)+gap)
+			widths[i] = max(widths[i], table.Columns(cell)+gap)
 		}
 	}
 	var out strings.Builder
 	for _, part := range t.parts(widths, width) {
 		for _, row := range t.rows {
 			for k, i := range part {
-				room := strings.Repeat(" ", widths[i]-reports.Columns(row[i]))
+				room := strings.Repeat(" ", widths[i]-table.Columns(row[i]))
 				switch {
 				case !t.left:
 					out.WriteString(room + row[i])
@@ -53,7 +53,7 @@ func (t *table) write(w io.Writer, width int) {
 }
 
 // parts are the columns that stand side by side: all of them if they fit.
-func (t *table) parts(widths []int, width int) (all [][]int) {
+func (t *textTable) parts(widths []int, width int) (all [][]int) {
 	sum := func(columns []int) (total int) {
 		for _, i := range columns {
 			total += widths[i]
@@ -76,4 +76,9 @@ func (t *table) parts(widths []int, width int) (all [][]int) {
 		part = append(part, i)
 	}
 	return append(all, part)
+}
+
+// padded fills a word up to so many columns, of which a Korean letter takes two.
+func padded(word string, columns int) string {
+	return word + strings.Repeat(" ", max(columns-table.Columns(word), 0))
 }

@@ -18,13 +18,11 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"locklab/cmd/locklab/internal/lab"
 	"locklab/cmd/locklab/internal/suite"
 	"locklab/internal/testfile"
-	"locklab/reports"
-	"locklab/reports/result"
+	"locklab/reports/compare"
 	"locklab/verify/explore"
-	result2 "locklab/workloads/result"
+	"locklab/workloads/result"
 )
 
 // texts are the keys of the catalogue that the program needs, each with where it was found.
@@ -40,8 +38,8 @@ func TestTextsAreAllTranslated(t *testing.T) {
 			needed.ofCode(t, name, files)
 		}
 	}
-	pages, err := filepath.Glob(filepath.Join(root, "reports", "assets", "*.[hm][td]*"))
-	if err != nil || len(pages) < 6 {
+	pages, err := filepath.Glob(filepath.Join(root, "reports", "page", "assets", "*.html"))
+	if err != nil || len(pages) < 4 {
 		t.Fatalf("found %d templates: %v", len(pages), err)
 	}
 	pages2, err := filepath.Glob(filepath.Join(root, "reports", "page", "assets", "*.html"))
@@ -280,30 +278,16 @@ func (all texts) ofLists(t *testing.T) {
 		}
 	}
 	for _, f := range result.Figures() {
-		add("figures.go", f.Group, f.Title, f.ShortName(), f.Term, f.Means, f.Answer, f.Violation)
-		if f.Violation != "" {
-			add("figures.go", f.Violation+"s")
-		}
-		if f.Compare {
-			add("figures.go", f.Unit)
-		}
-		for _, m := range f.Marks {
-			add("figures.go", m.Means)
-		}
-	}
-	for _, f := range result2.Figures() {
 		add("figures.go", f.Means)
 	}
-	for _, c := range result2.Codes() {
+	for _, c := range result.Codes() {
 		add("codes.go", c.Title)
 	}
-	for _, as := range []result2.Comparison{result2.AsExpected, result2.NotAsExpected, result2.Silent, result2.Unsound} {
-		add("result.go", string(as))
-	}
-	add("page", "overlaps", "duplicates", "duplicate", "unreachable", result2.NotJudged)
-	add("result.go", result.StatusExpected, result.StatusViolated, result.StatusControlSilent, result.StatusInconclusive, result.StatusNotJudged,
-		result.Safe, result.Unsafe, result.SafetyNotJudged, "live", "stalls", "down", "dead", result.SinceServer, result.SinceClient)
-	add("result v2", result2.ClaimShown, result2.ClaimRefuted, result2.ClaimPartly, result2.ClaimUndecided, result2.ClaimNotRun)
+	add("result.go", result.Safe, result.Unsafe, result.Live, result.Stalls, result.Down, result.Dead, result.NotJudged,
+		string(result.OK), string(result.Failed), string(result.Unknown),
+		string(result.AsExpected), string(result.NotAsExpected), string(result.Silent), string(result.Unsound),
+		result.ClaimShown, result.ClaimRefuted, result.ClaimPartly, result.ClaimUndecided, result.ClaimNotRun)
+	add("page", "overlaps", "duplicates", "duplicate", "unreachable")
 	for _, l := range listings() {
 		entries, err := l.list()
 		if err != nil {
@@ -337,11 +321,15 @@ func TestTextsAreKoreanOnThePage(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join("..", "..", "reports", "sample"))); err != nil {
 		t.Fatal(err)
 	}
-	if err := reports.Generate(t.Context(), []string{dir}, "", lab.Operations); err != nil {
+	f, err := result.Read(filepath.Join(dir, result.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writeReport(t.Context(), f, dir, dir); err != nil {
 		t.Fatal(err)
 	}
 	other := t.TempDir()
-	if err := reports.Generate(t.Context(), []string{dir, dir}, other, lab.Operations); err != nil {
+	if err := compare.Write(other, []result.File{f, f}, []string{"a", "b"}); err != nil {
 		t.Fatal(err)
 	}
 	hidden := regexp.MustCompile(`(?s)<(style|script)>.*?</(style|script)>|<code>.*?</code>|<pre.*?</pre>|` + "`[^`\n]*`")
@@ -349,7 +337,7 @@ func TestTextsAreKoreanOnThePage(t *testing.T) {
 	names := regexp.MustCompile(`\(R\)|\(TM\)|coordinated omission|herd effect|monotonic clock|Mann-Whitney|redis-server|(none|local|multiphase|multiphase:quorum|redlock|raft),? (baseline|zone-\w+|matchmaking)`)
 	english := regexp.MustCompile(`[a-z]{2,} [a-z]{3,}[^\n|]*`)
 	brackets := regexp.MustCompile(`[^\n]*\)\([^\n]*|[^\n]*\([^()\n]*\([^\n]*`) // in brackets, or after some
-	for _, path := range []string{filepath.Join(dir, "index.ko.html"), filepath.Join(dir, "evidence.ko.html"), filepath.Join(dir, "report.ko.md"), filepath.Join(other, "index.ko.html"), filepath.Join(other, "report.ko.md")} {
+	for _, path := range []string{filepath.Join(dir, "index.ko.html"), filepath.Join(dir, "glossary.ko.html"), filepath.Join(dir, "report.ko.md"), filepath.Join(other, "index.ko.html"), filepath.Join(other, "report.ko.md")} {
 		page := hidden.ReplaceAllString(string(testfile.Read(t, path)), "\n")
 		if !strings.Contains(page, "락") {
 			t.Errorf("%s: no Korean", filepath.Base(path))

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -20,7 +21,7 @@ import (
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/internal/httpapi"
 	"locklab/reports/live"
-	"locklab/reports/result"
+	"locklab/workloads/result"
 )
 
 // uiFlags say where the live page is served.
@@ -37,7 +38,7 @@ func (f *uiFlags) add(fl *pflag.FlagSet) {
 
 // serve begins to serve the page of comparisons, if there is to be one, says where, and tells
 // the comparisons to keep it up to date. What the earlier result has is not run again.
-func (f *uiFlags) serve(ctx context.Context, title string, parts []lab.Config, earlier *result.File, stderr io.Writer) (page, error) {
+func (f *uiFlags) serve(ctx context.Context, title string, parts []lab.Config, earlier *result.File, stderr io.Writer) (livePage, error) {
 	addr := f.addr
 	if addr == "" {
 		addr = uiOff
@@ -46,23 +47,23 @@ func (f *uiFlags) serve(ctx context.Context, title string, parts []lab.Config, e
 		}
 	}
 	if addr == uiOff {
-		return page{}, nil
+		return livePage{}, nil
 	}
 	listener, err := listenOn(ctx, "--ui", addr, "want HOST:PORT of this machine, or off")
 	if err != nil {
-		return page{}, err
+		return livePage{}, err
 	}
 	p, err := servePage(ctx, listener, lab.LiveInfo(title, parts), addr)
 	if err != nil {
-		return page{}, err
+		return livePage{}, err
 	}
 	for i := range parts {
 		parts[i].Live = p.Board
 	}
 	if earlier != nil {
-		for _, row := range earlier.Results {
-			if !row.Partial {
-				p.Kept(lab.LiveRow(row))
+		for _, cell := range earlier.Cells() {
+			if !slices.ContainsFunc(cell.Rows, func(r *result.Row) bool { return r.Partial }) {
+				p.Kept(lab.LiveRow(*earlier, cell.Key))
 			}
 		}
 	}
@@ -92,20 +93,20 @@ func toVisit(addr net.Addr) string {
 	return addr.String()
 }
 
-// page is the live page while it is served. The zero value is none.
-type page struct {
+// livePage is the live page while it is served. The zero value is none.
+type livePage struct {
 	*live.Board
 	end func() error
 }
 
 // servePage serves the board's page until it is closed, also by the name that was asked for.
-func servePage(ctx context.Context, listener net.Listener, info live.Info, asked string) (page, error) {
+func servePage(ctx context.Context, listener net.Listener, info live.Info, asked string) (livePage, error) {
 	board := live.New(info)
 	host, _, _ := net.SplitHostPort(listener.Addr().String()) // a listener's address has both
 	name, _, _ := net.SplitHostPort(asked)                    // it was listened on
 	handler, err := board.Handler(host, cmp.Or(name, host))
 	if err != nil {
-		return page{}, errors.Join(err, listener.Close())
+		return livePage{}, errors.Join(err, listener.Close())
 	}
 	ctx = context.WithoutCancel(ctx) // an interrupted comparison is shown to its end
 	shown, endShow := context.WithCancel(ctx)
@@ -117,7 +118,7 @@ func servePage(ctx context.Context, listener net.Listener, info live.Info, asked
 		endServe() // once every viewer was told
 	})
 	all.Go(func() { serveErr = httpapi.Serve(served, listener, handler, nil, slog.New(slog.DiscardHandler)) })
-	return page{board, func() error {
+	return livePage{board, func() error {
 		endShow()
 		all.Wait()
 		return errors.Join(showErr, serveErr)
@@ -125,7 +126,7 @@ func servePage(ctx context.Context, listener net.Listener, info live.Info, asked
 }
 
 // close shows where the report is, and ends the page.
-func (p page) close(report string) error {
+func (p livePage) close(report string) error {
 	if p.Board == nil {
 		return nil
 	}

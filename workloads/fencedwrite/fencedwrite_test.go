@@ -17,12 +17,13 @@ import (
 	"go.uber.org/goleak"
 
 	"locklab/locks"
-	"locklab/workloads/check"
-	"locklab/workloads/check/checktest"
+	"locklab/workloads/check/judge"
+	"locklab/workloads/check/record"
 	"locklab/workloads/fencedwrite"
 	"locklab/workloads/history"
 	"locklab/workloads/history/historytest"
 	"locklab/workloads/mutex"
+	"locklab/workloads/result"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -148,7 +149,7 @@ func (g grant) Store() (locks.Store, bool) {
 }
 
 // judged is what holders on two masters come to, with a store in each of two workers.
-func judged(t *testing.T, l *lapsing, unfenced bool) ([]history.Event, *check.Findings) {
+func judged(t *testing.T, l *lapsing, unfenced bool) ([]history.Event, result.Row) {
 	t.Helper()
 	rec := &historytest.Recorder{}
 	var stores []fencedwrite.Address
@@ -179,7 +180,11 @@ func judged(t *testing.T, l *lapsing, unfenced bool) ([]history.Event, *check.Fi
 		t.Fatal(err)
 	}
 	events := append([]history.Event{{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Workload: history.FencedWrite}}}, rec.Events()...)
-	return events, checktest.Events(events, check.Options{Workloads: []check.Workload{check.FencedWrite()}})
+	run, err := record.Of(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events, judge.Run(run)
 }
 
 // TestFencingKeepsTheStoreRight although the lock excludes nobody.
@@ -190,9 +195,9 @@ func TestFencingKeepsTheStoreRight(t *testing.T) {
 		"no tokens": {false, false, false},
 	} {
 		events, f := judged(t, &lapsing{tokens: c.tokens}, c.unfenced)
-		wronged := f.Counts["stale_writes"] > 0 && f.Counts["lost_updates"] > 0
-		if f.Counts["writes"] == 0 || wronged == c.keeps || (f.Counts["fenced_writes"] > 0) != c.keeps || len(f.Contradictions) > 0 || f.Overlaps == 0 {
-			t.Errorf("fencing %s: %v, contradictions %q", name, f.Counts, f.Contradictions)
+		wronged := f.Figures["stale_writes"] > 0 && f.Figures["lost_updates"] > 0
+		if wronged == c.keeps || (f.Figures["fenced_writes"] > 0) != c.keeps || f.Verdict.Sound.Code == result.Contradiction || f.Figures["overlaps"] == 0 {
+			t.Errorf("fencing %s: %v, %+v", name, f.Figures, f.Verdict)
 		}
 		stores := map[string]string{}
 		for _, e := range events {
@@ -267,8 +272,8 @@ func TestALockWithItsOwnStore(t *testing.T) {
 	if len(states) != 4 || states["read "] == 0 || states["write accepted"] == 0 || states["write refused"] == 0 || states["write unknown"] == 0 {
 		t.Errorf("recorded %v", states)
 	}
-	if f.Counts["stale_writes"] != 0 || f.Counts["lost_updates"] != 0 || f.Violated["stale write"] != 0 || len(f.Contradictions) > 0 {
-		t.Errorf("of a store that checks: %v, violated %v, contradictions %q", f.Counts, f.Violated, f.Contradictions)
+	if f.Figures["stale_writes"] != 0 || f.Figures["lost_updates"] != 0 || f.Verdict.Sound.Code == result.Contradiction {
+		t.Errorf("of a store that checks: %v, %+v", f.Figures, f.Verdict)
 	}
 }
 

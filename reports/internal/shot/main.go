@@ -17,7 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"locklab/internal/browser"
-	"locklab/reports"
+	"locklab/reports/page"
 )
 
 func main() {
@@ -34,7 +34,7 @@ func run() error {
 	full := flag.Bool("full", false, "the whole page, not only what fits into the window")
 	at := flag.String("at", "", "id of what is to stand at the top of the window")
 	until := flag.String("until", "", "CSS selector of what is to end the picture, in place of -height")
-	page := flag.String("page", reports.PageFile, "file of DIR to take the picture of")
+	file := flag.String("page", page.File, "file of DIR to take the picture of")
 	flag.Parse()
 	if flag.NArg() != 2 || (*scheme != "light" && *scheme != "dark") {
 		return fmt.Errorf("want DIR and out.png, and -scheme light or dark")
@@ -48,7 +48,7 @@ func run() error {
 	}
 	defer stop()
 	show := func() error {
-		if err := browser.Show(tab, filepath.Join(dir, *page), *width, *height, browser.Scheme(*scheme)); err != nil || *at == "" {
+		if err := browser.Show(tab, filepath.Join(dir, *file), *width, *height, browser.Scheme(*scheme)); err != nil || *at == "" {
 			return err
 		}
 		if _, err := chromedp.Run(tab, chromedp.Evaluate[bool](fmt.Sprintf(`(document.getElementById(%q).scrollIntoView({behavior: "instant"}), true)`, *at))); err != nil {

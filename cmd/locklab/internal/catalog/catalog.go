@@ -12,7 +12,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"locklab/internal/nearest"
-	"locklab/internal/sentence"
 	"locklab/locks"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
@@ -50,7 +49,7 @@ type Lock struct {
 	// may have granted has run out: the lock's lease, or what its options say instead.
 	Away time.Duration
 	// Caveat is what a reader of the figures must be told, if anything.
-	Caveat sentence.Text
+	Caveat string
 	Core   *Core // of a peer-to-peer lock
 	// Disks are the roles whose nodes keep on a disk what the lock's answers wait for.
 	Disks []string
@@ -134,7 +133,7 @@ type binding[O any] struct {
 	servers []server[O]
 	lease   func(O) time.Duration // see Lock; nil if there is none
 	away    func(O) time.Duration // see Lock; nil if it is the lease
-	caveat  func(O) sentence.Text // see Lock
+	caveat  func(O) string        // see Lock
 	disk    func(O) bool          // see Lock; nil if it has none
 	core    func(O) Core          // of peer-to-peer locks
 }

@@ -3,7 +3,6 @@ package catalog
 import (
 	"time"
 
-	"locklab/internal/sentence"
 	"locklab/locks"
 	"locklab/locks/etcdlock"
 	"locklab/locks/lamport"
@@ -160,11 +159,11 @@ func Entries() []Entry {
 			}}},
 			lease: func(o raftlock.Options) time.Duration { return o.Lease },
 			disk:  func(o raftlock.Options) bool { return o.Store != raftnode.StoreMemory },
-			caveat: func(o raftlock.Options) sentence.Text {
+			caveat: func(o raftlock.Options) string {
 				if o.Store == raftnode.StoreMemory {
-					return sentence.Of("raft with store=memory does not write to disk: never compare it with one that does")
+					return "raft with store=memory does not write to disk: never compare it with one that does"
 				}
-				return sentence.Text{}
+				return ""
 			},
 		}.entry(),
 		binding[etcdlock.Options]{

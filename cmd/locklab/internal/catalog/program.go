@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"locklab/internal/sentence"
 	"locklab/locks"
 	"locklab/locks/program"
 	"locklab/nodes/process"
@@ -46,7 +45,7 @@ func OfProgram(name string, command program.Command, hello program.Hello) (Lock,
 		Away:    hello.Lease,
 		Program: true,
 		options: hello,
-		Caveat: sentence.Of("%s is a program of the user's (%s): where a scenario does not name it, it is expected to be safe, to serve 99 %% of what no fault touches, "+
+		Caveat: fmt.Sprintf("%s is a program of the user's (%s): where a scenario does not name it, it is expected to be safe, to serve 99 %% of the requests outside of faults, "+
 			"and to be live where nothing is broken; whether it goes on during a fault is not judged", name, command),
 	}
 	for _, need := range hello.Servers {

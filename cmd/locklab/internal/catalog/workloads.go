@@ -16,8 +16,6 @@ import (
 	"locklab/internal/tracing"
 	"locklab/nodes/process"
 	"locklab/nodes/worker"
-	"locklab/reports"
-	"locklab/workloads/check"
 	"locklab/workloads/fencedwrite"
 	"locklab/workloads/handoff"
 	"locklab/workloads/history"
@@ -41,10 +39,6 @@ type Workload struct {
 	Path  string
 	// Mount is what workers serve for it; nil if they need not.
 	Mount *worker.Mount
-	// Check judges the histories of its runs.
-	Check check.Workload
-	// Brief says in a few words what a run came to.
-	Brief func(*check.Findings) string
 }
 
 // Service is what masters serve.
@@ -132,19 +126,6 @@ func Workloads() []Workload {
 				fl.IntVar(&l.seats, "seats", 8, "matchmaking: seats of a room")
 				return &l
 			},
-			Check: check.Matchmaking(),
-			Brief: func(f *check.Findings) string {
-				d := f.Duplicates
-				text := fmt.Sprintf("%s in %s (raced %d, overlooked %d, unreachable %d)",
-					reports.Plural(int(d.Total()), "duplicate"), reports.Plural(int(f.RoomsCreated), "room"), d.Raced, d.Overlooked, d.Unreachable)
-				if n := f.WarmupDuplicates.Unsafe(); n > 0 {
-					text += fmt.Sprintf("; %d more in the warm-up", n)
-				}
-				if f.Overlaps > 0 {
-					text += "; " + overlaps(f)
-				}
-				return text
-			},
 		},
 		{
 			Name:     history.Mutex,
@@ -157,8 +138,6 @@ func Workloads() []Workload {
 			},
 			Serve: func(s Site) Service { return mutex.Handler(s.at(mutex.Prefix)) },
 			Path:  mutex.Prefix,
-			Check: check.Mutex(),
-			Brief: overlaps,
 		},
 		{
 			Name:     history.FencedWrite,
@@ -181,11 +160,6 @@ func Workloads() []Workload {
 			Mount: &worker.Mount{Path: fencedwrite.StorePath, New: func(node *process.Node, token string) (worker.Service, error) {
 				return fencedwrite.NewStore(fencedwrite.StoreConfig{Node: node.Name, Token: token, Dir: node.Dir, Recorder: node.Recorder})
 			}},
-			Check: check.FencedWrite(),
-			Brief: func(f *check.Findings) string {
-				return fmt.Sprintf("%s in %d, %d refused, lost updates %d; %s",
-					reports.Plural(int(f.Counts["stale_writes"]), "stale write"), f.Counts["writes"], f.Counts["fenced_writes"], f.Counts["lost_updates"], overlaps(f))
-			},
 		},
 		{
 			Name:     history.Handoff,
@@ -194,10 +168,6 @@ func Workloads() []Workload {
 			Flags:    func(fl *pflag.FlagSet) Load { return clientsFlags(fl, handoff.Path) },
 			Serve:    func(s Site) Service { return mutex.Handler(s.at(handoff.Path)) },
 			Path:     handoff.Path,
-			Check:    check.Handoff(),
-			Brief: func(f *check.Findings) string {
-				return fmt.Sprintf("%s, p50 %v; %s", reports.Plural(int(f.Handoff.Count()), "handoff"), sentence.Lasting(time.Duration(f.Handoff.Quantile(0.5))), overlaps(f))
-			},
 		},
 	}
 }
@@ -210,18 +180,6 @@ func Mounts() (all []worker.Mount) {
 		}
 	}
 	return all
-}
-
-func overlaps(f *check.Findings) string {
-	return reports.Plural(int(f.Overlaps), "overlap") + " in " + reports.Plural(int(f.Holds), "hold")
-}
-
-// CheckOptions judge the histories of all workloads.
-func CheckOptions() (o check.Options) {
-	for _, w := range Workloads() {
-		o.Workloads = append(o.Workloads, w.Check)
-	}
-	return o
 }
 
 // WorkloadNames lists the workloads' names.

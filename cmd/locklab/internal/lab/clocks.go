@@ -6,11 +6,10 @@ import (
 	"sync"
 	"time"
 
-	"locklab/internal/sentence"
 	"locklab/locks/clock"
 	"locklab/nodes/agent"
-	"locklab/reports/result"
 	"locklab/workloads/history"
+	"locklab/workloads/result"
 )
 
 // The clock of each host that is not this machine is read when a run begins and
@@ -92,20 +91,19 @@ func (c *cluster) settleClock(m *machine, bound time.Duration, contradictory boo
 	c.recorder.Record(history.Event{Kind: history.KindClock, AtNS: clock.Mono(), Host: m.Name, ErrNS: int64(bound)})
 	first := c.fleet.clocks.add(result.Clock{
 		Host: m.Name, OffsetNS: int64(m.clock.Offset.Offset), ErrorNS: int64(bound),
-		KernelMaxErrorUS: m.clock.Reading.MaxErrorUS, Synced: m.clock.Reading.Synced,
 	}, contradictory || m.clock.Contradictory())
 	c.fleet.log.Info("clock of a host", "host", m.Name, "offset", m.clock.Offset.Offset, "error", bound, "synced", m.clock.Reading.Synced)
 	if first {
 		c.fleet.log.Warn("a wall clock is further off than its kernel believes", "host", m.Name,
 			"round_trip", m.clock.RoundTrip, "wall_clocks", m.clock.Real)
-		c.fleet.notice("warning: " + contradiction(m.Name).String())
+		c.fleet.notice("warning: " + contradiction(m.Name))
 	}
 }
 
 // contradiction is what the user is told when a host's two readings cannot both be
 // right.
-func contradiction(host string) sentence.Text {
-	return sentence.Of("host %s: its wall clock and this machine's are further apart than both kernels believe; "+
+func contradiction(host string) string {
+	return fmt.Sprintf("host %s: its wall clock and this machine's are further apart than both kernels believe; "+
 		"its events are ordered by round trips alone", host)
 }
 

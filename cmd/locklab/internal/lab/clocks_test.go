@@ -15,9 +15,9 @@ import (
 	"locklab/locks/clock"
 	"locklab/nodes/agent"
 	"locklab/nodes/topology"
-	"locklab/reports/result"
 	"locklab/workloads/history"
 	"locklab/workloads/history/historytest"
+	"locklab/workloads/result"
 )
 
 func TestEventsMoveToTheControllersClock(t *testing.T) {

@@ -7,11 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"locklab/internal/filelock"
-	"locklab/nodes/topology"
-	"locklab/reports/result"
+	"locklab/workloads/result"
 )
 
 // Complete adds to the result of a comparison that was killed what its histories say of
@@ -26,43 +24,24 @@ func Complete(ctx context.Context, dir string) error {
 	if on, err := goesOn(dir); on || err != nil {
 		return err
 	}
-	topo, err := topology.Load(file.Run.Topology)
-	if err != nil {
-		topo = nil // it was a file of the user's: ranks and zones stay unknown
-	}
-	unlisted, err := unlisted(dir, file.Results)
+	unlisted, err := unlisted(dir, file.Rows)
 	if err != nil || len(unlisted) == 0 {
 		return err
 	}
+	t := &results{file: &file, path: path, order: map[result.Key]int{}}
+	for _, row := range file.Rows {
+		t.add(row) // in the order that they have
+	}
 	for _, history := range unlisted {
-		last, err := judge(ctx, dir, history)
+		row, err := rowOf(ctx, dir, history, true)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err != nil {
-			continue // it ends before it says what was run
+		if err == nil { // else it ends before it says what was run
+			t.add(row)
 		}
-		repeats, found := []repeat{last}, last.found
-		i := slices.IndexFunc(file.Results, func(r result.Row) bool {
-			return r.Lock == found.Run.Lock && r.Scenario == found.Run.Scenario && r.Workload == found.Run.Workload
-		})
-		if i < 0 {
-			row := rowOf(repeats, topo)
-			row.Partial = true
-			file.Results = append(file.Results, row)
-			continue
-		}
-		for _, earlier := range slices.Backward(file.Results[i].Histories) { // the repeats that were through
-			one, err := judge(ctx, dir, earlier)
-			if err != nil {
-				return err
-			}
-			repeats = slices.Insert(repeats, 0, one)
-		}
-		file.Results[i] = rowOf(repeats, topo)
-		file.Results[i].Partial = true
 	}
-	return result.Write(path, file)
+	return t.save()
 }
 
 // goesOn says whether a lab still works in the directory: it locks its log.
@@ -86,9 +65,7 @@ func goesOn(dir string) (bool, error) {
 func unlisted(dir string, rows []result.Row) ([]string, error) {
 	listed := map[string]bool{}
 	for _, r := range rows {
-		for _, h := range r.Histories {
-			listed[h] = true
-		}
+		listed[r.History] = true
 	}
 	all, err := filepath.Glob(filepath.Join(dir, HistoryDir, "*", "*.jsonl"))
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/nodes/topology"
 	"locklab/reports/live"
-	"locklab/reports/result"
-	"locklab/workloads/check"
+	"locklab/workloads/result"
 )
 
 // The times of a run that the user does not set.
@@ -26,6 +25,9 @@ const (
 	// overhead is about what a run needs beside its warm-up and its measured time:
 	// starting and stopping the processes, reading the history.
 	overhead = 400 * time.Millisecond
+
+	// failoverTime is in which a fault settles that no lease does.
+	failoverTime = 1500 * time.Millisecond
 )
 
 // DefaultScenarios are run when the user names none.
@@ -221,6 +223,26 @@ func loads(parts []Config) string {
 	return strings.Join(all, " ")
 }
 
+// zones are the short names, in the order of the topology.
+func (c *Config) zones() (names []string) {
+	for _, z := range c.Topology.Zones {
+		names = append(names, z.Short)
+	}
+	return names
+}
+
+// titles are those of the scenarios, in the order in which they are asked for.
+func titles(parts []Config) (all []result.Scenario) {
+	for _, c := range parts {
+		for _, s := range c.Scenarios {
+			if !slices.ContainsFunc(all, func(o result.Scenario) bool { return o.Name == s.Name }) {
+				all = append(all, result.Scenario{Name: s.Name, Title: s.Title, TitleKO: s.TitleKO})
+			}
+		}
+	}
+	return all
+}
+
 // load is what is asked of every lock.
 func (c *Config) load() string {
 	patience := ""
@@ -248,7 +270,7 @@ func (c Config) measures(lock catalog.Lock, s scenario.Scenario) time.Duration {
 // settles is for how long a run goes on after a fault has ended: while it settles, and two seconds
 // more, so that a lock that does not come back is seen.
 func (c Config) settles(lock catalog.Lock) time.Duration {
-	return max(c.Topology.Limit(check.FailoverTime), lock.Lease+500*time.Millisecond) + c.Topology.Limit(2*time.Second)
+	return max(c.Topology.Limit(failoverTime), lock.Lease+500*time.Millisecond) + c.Topology.Limit(2*time.Second)
 }
 
 // aboutRun is how long one run with the lock will take, roughly.

@@ -14,7 +14,7 @@ import (
 	"locklab/internal/sentence"
 	"locklab/nodes/role"
 	"locklab/nodes/topology"
-	"locklab/reports/result"
+	"locklab/workloads/result"
 )
 
 // roles are those that any lock of the comparison needs, master and worker first.
@@ -55,19 +55,19 @@ func (c *Config) describe(ctx context.Context, f *fleet, run *result.Run) error 
 		}
 		run.Versions[need] = version
 		if strings.HasPrefix(version, role.StandIn) {
-			run.Warn(sentence.Of("instead of %s there ran an %s: the figures of locks that need it are not those of the real server", need, version))
+			run.Warn(fmt.Sprintf("instead of %s there ran an %s: the figures of locks that need it are not those of the real server", need, version))
 		}
 	}
 	for _, why := range c.Unavailable {
-		run.Warn(sentence.Name(why))
+		run.Warn(why)
 	}
 	for _, u := range c.Unfit {
 		if !c.Suite { // whose grid says so
-			run.Warn(sentence.Of("%s does not apply to %s: %s", u.Scenario, u.Lock, u.Why))
+			run.Warn(fmt.Sprintf("%s does not apply to %s: %s", u.Scenario, u.Lock, u.Why))
 		}
 	}
 	for _, lock := range c.Locks {
-		if !lock.Caveat.IsZero() {
+		if lock.Caveat != "" {
 			run.Warn(lock.Caveat)
 		}
 	}
@@ -75,9 +75,7 @@ func (c *Config) describe(ctx context.Context, f *fleet, run *result.Run) error 
 	if err != nil {
 		return fmt.Errorf("measure what a link costs: %w", err)
 	}
-	run.LinkCost = &result.LinkCost{
-		DirectP50US: us(cost.Direct), LinkP50US: us(cost.Link), Ratio: float64(cost.Link) / float64(cost.Direct),
-	}
+	run.LinkCost = &result.LinkCost{DirectP50US: us(cost.Direct), LinkP50US: us(cost.Link)}
 	return nil
 }
 
@@ -85,23 +83,23 @@ func us(d time.Duration) float64 { return float64(d) / float64(time.Microsecond)
 
 // warnOfLoads says under which scenarios something else than usual is asked of the locks.
 func (c *Config) warnOfLoads(run *result.Run) {
-	var unheeded []sentence.Text
+	var unheeded []string
 	for _, s := range c.Scenarios {
 		if !slices.ContainsFunc(c.Locks, func(lock catalog.Lock) bool { return c.fits(lock, s) }) {
 			continue // nothing runs under it
 		}
 		if !c.Load.Heeds(s.Wants) {
-			unheeded = append(unheeded, sentence.Name(s.Name))
+			unheeded = append(unheeded, s.Name)
 		}
 		said := c.Load.Instead(s.Wants)
 		if rate := c.rateUnder(s); rate != c.Rate {
 			said = append(said, sentence.Of("no more than %.0f operations a second", rate))
 		}
 		if len(said) > 0 {
-			run.Warn(sentence.Of("the scenario %s has %s", sentence.Name(s.Name), sentence.And(said...)))
+			run.Warn(fmt.Sprintf("the scenario %s has %s", s.Name, sentence.And(said...)))
 		}
 	}
 	if len(unheeded) > 0 && !c.Suite {
-		run.Warn(sentence.Of("matchmaking has players and groups, not what the scenario wants of clients or of resources: %s", sentence.And(unheeded...)))
+		run.Warn("matchmaking has players and groups, not what the scenario wants of clients or of resources: " + strings.Join(unheeded, ", "))
 	}
 }

@@ -5,8 +5,8 @@ import (
 
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
-	"locklab/workloads/check"
 	"locklab/workloads/history"
+	"locklab/workloads/result"
 )
 
 // expected is what the scenario says of the lock; empty if it says nothing.
@@ -24,9 +24,9 @@ func expected(s scenario.Scenario, topology string, lock catalog.Lock) *history.
 // does not know: safety, service where nothing is broken, and no word of what it does
 // during a fault.
 func expectedOfAny(s scenario.Scenario) *history.Expect {
-	want := &history.Expect{Safety: check.Safe, Availability: history.Availability{Outside: scenario.DefaultOutside}}
+	want := &history.Expect{Safety: result.Safe, Availability: history.Availability{Outside: scenario.DefaultOutside}}
 	if len(s.Timeline) == 0 {
-		want.Liveness = []string{check.Live}
+		want.Liveness = []string{result.Live}
 	}
 	return want
 }

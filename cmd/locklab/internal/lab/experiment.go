@@ -21,6 +21,7 @@ import (
 	"locklab/nodes/topology"
 	"locklab/nodes/worker"
 	"locklab/workloads/history"
+	"locklab/workloads/result"
 )
 
 // experiment is one run: one lock under one scenario, once.
@@ -63,21 +64,21 @@ func (x *experiment) seed() seed.Seed {
 var errInterrupted = errors.New("interrupted")
 
 // run brings the cluster up, lets the workload and the scenario run, takes the
-// cluster down, and judges the history. An interrupted run gives the findings of
+// cluster down, and judges the history. An interrupted run gives the row of
 // what there is, with errInterrupted, if it had begun to measure. A run that lost a
-// host, or had to be given up, gives findings that decide nothing, also if it could not
+// host, or had to be given up, gives a row that decides nothing, also if it could not
 // even begin.
-func (x *experiment) run(ctx context.Context) (r repeat, err error) {
+func (x *experiment) run(ctx context.Context) (*result.Row, error) {
 	path := filepath.Join(x.config.Dir, x.historyFile())
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return r, fmt.Errorf("create history: %w", err)
+		return nil, fmt.Errorf("create history: %w", err)
 	}
-	if err := setAside(path, "interrupted"); err != nil {
-		return r, err
+	if err := setAside(path); err != nil {
+		return nil, err
 	}
 	file, err := history.Create(path)
 	if err != nil {
-		return r, err
+		return nil, err
 	}
 	recorded, stop := context.WithCancel(ctx)
 	defer stop()
@@ -98,7 +99,7 @@ func (x *experiment) run(ctx context.Context) (r repeat, err error) {
 		if errors.Is(runErr, context.Canceled) && ctx.Err() == nil {
 			runErr = nil // that is how the record's end ended it
 		}
-		return r, errors.Join(runErr, err)
+		return nil, errors.Join(runErr, err)
 	}
 	if ctx.Err() != nil {
 		runErr = errInterrupted
@@ -107,12 +108,13 @@ func (x *experiment) run(ctx context.Context) (r repeat, err error) {
 		measured, runErr = true, nil
 	}
 	if !measured || (runErr != nil && !errors.Is(runErr, errInterrupted)) {
-		return r, runErr
+		return nil, runErr
 	}
-	if r, err = judge(context.WithoutCancel(ctx), x.config.Dir, x.historyFile()); err != nil { // an interrupted run is judged, too
-		return r, err
+	row, err := rowOf(context.WithoutCancel(ctx), x.config.Dir, x.historyFile(), runErr != nil) // an interrupted run is judged, too
+	if err != nil {
+		return nil, err
 	}
-	return r, runErr
+	return &row, runErr
 }
 
 // record makes the history. It says whether the measured part was reached.
@@ -131,6 +133,7 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 	}
 	defer func() {
 		x.display.Advance(x.config.aboutRun(x.lock, x.scenario), "stopping")
+		x.logStage("stopping")
 		c.stays = err == nil && measured && ctx.Err() == nil && x.play == nil && shares(x.lock) && gentle(ctx, x.scenario, x.lock, p.topo)
 		down := c.down(ctx)
 		if err == nil {
@@ -271,6 +274,10 @@ func (x *experiment) load(c *cluster, rec history.Recorder, start int64) catalog
 	return run
 }
 
+func (x *experiment) logStage(stage string) {
+	x.fleet.log.Info("stage of a run", "run", x.name(), "stage", stage)
+}
+
 // breakThings runs the scenario. What it did is in the history; a fault that could
 // not be proven is an inconclusive run, not an error.
 func (x *experiment) breakThings(ctx context.Context, c *cluster, rec history.Recorder, measureFrom int64) error {
@@ -282,9 +289,9 @@ func (x *experiment) breakThings(ctx context.Context, c *cluster, rec history.Re
 	return err
 }
 
-// watch shows how the run goes until it is done.
+// watch shows how the run goes until it is done; each stage is logged.
 func (x *experiment) watch(done context.Context, clients catalog.Clients, start int64) {
-	for {
+	for last := ""; ; {
 		elapsed := time.Duration(clock.Mono() - start)
 		now := "warming up"
 		if elapsed > x.config.Warmup {
@@ -292,6 +299,10 @@ func (x *experiment) watch(done context.Context, clients catalog.Clients, start 
 		}
 		if elapsed > x.config.Warmup+x.measures() {
 			now = "waiting for the last answers"
+		}
+		if now != last {
+			x.logStage(now)
+			last = now
 		}
 		x.display.Advance(elapsed, now+"  "+clients.State())
 		if clock.Sleep(done, 250*time.Millisecond) != nil {

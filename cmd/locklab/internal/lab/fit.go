@@ -17,7 +17,7 @@ import (
 	"locklab/nodes/fakeclock"
 	"locklab/nodes/role"
 	"locklab/nodes/topology"
-	"locklab/reports/result"
+	"locklab/workloads/result"
 )
 
 // checkScenarios sees that the scenarios can be run as the user wants them.

@@ -17,7 +17,7 @@ import (
 	"locklab/locks"
 	"locklab/locks/program"
 	"locklab/nodes/fakeclock"
-	"locklab/reports/result"
+	"locklab/workloads/result"
 )
 
 // TestScenariosAreCheckedBeforeTheStart: what cannot happen is refused, with the place.

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
 	"locklab/chaos/scenario"
@@ -19,11 +18,9 @@ import (
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/cmd/locklab/internal/provenance"
 	"locklab/internal/filelock"
-	"locklab/internal/sentence"
 	"locklab/internal/tracing"
 	"locklab/locks/clock"
-	"locklab/reports/result"
-	"locklab/workloads/check"
+	"locklab/workloads/result"
 )
 
 // Run runs comparisons on one topology, one after the other. The file that it returns
@@ -33,7 +30,7 @@ import (
 // run's beginning on, and after every run, in case this process is killed. Rows of the
 // earlier result, if there is one, are kept: what it lacks is run.
 func Run(ctx context.Context, parts []Config, earlier *result.File, display progress.Display) (result.File, error) {
-	return with(ctx, parts, earlier, display, func(fleet *fleet, rows *table) error {
+	return with(ctx, parts, earlier, display, func(fleet *fleet, rows *results) error {
 		for i := range parts {
 			if err := parts[i].combinations(ctx, fleet, display, rows); err != nil || rows.file.Run.Interrupted {
 				return err
@@ -44,7 +41,7 @@ func Run(ctx context.Context, parts []Config, earlier *result.File, display prog
 }
 
 // with runs something on the hosts of the comparisons, and keeps their result.
-func with(ctx context.Context, parts []Config, earlier *result.File, display progress.Display, do func(*fleet, *table) error) (result.File, error) {
+func with(ctx context.Context, parts []Config, earlier *result.File, display progress.Display, do func(*fleet, *results) error) (result.File, error) {
 	c := whole(parts)
 	// The load and all links run in this process, with a small heap: to collect it less
 	// often leaves more of the machine to what is measured.
@@ -53,7 +50,8 @@ func with(ctx context.Context, parts []Config, earlier *result.File, display pro
 	started := clk.Now()
 	file := result.File{Schema: result.Schema, Run: result.Run{
 		ID: filepath.Base(c.Dir), Unfinished: true, Started: started.UTC(), Seed: c.Seed, Commit: provenance.Commit(ctx),
-		Topology: c.Topology.Name, Command: c.Command, Args: c.Args, Load: loads(parts), Host: provenance.Host(), Versions: map[string]string{}, Unfit: c.Unfit, Inputs: c.Inputs,
+		Topology: c.Topology.Name, Zones: c.zones(), Command: c.Command, Args: c.Args, Load: loads(parts), Repeats: c.Repeat, Scenarios: titles(parts),
+		Host: provenance.Host(), Versions: map[string]string{}, Unfit: c.Unfit, Inputs: c.Inputs,
 	}}
 	if earlier != nil {
 		file.Run.Started = earlier.Run.Started
@@ -96,7 +94,7 @@ func with(ctx context.Context, parts []Config, earlier *result.File, display pro
 	for _, w := range file.Run.Warnings {
 		display.Note("warning: " + w)
 	}
-	rows := newTable(parts, &file)
+	rows := newResults(parts, &file)
 	if earlier != nil {
 		rows.keep(*earlier)
 	}
@@ -110,34 +108,25 @@ func with(ctx context.Context, parts []Config, earlier *result.File, display pro
 	return file, errors.Join(err, rows.save())
 }
 
-// goesOnFrom says what was measured before, where that was by others: by another program, on
-// another machine, with other servers.
+// goesOnFrom keeps the warnings of before, and says what was measured by others: by another
+// program, on another machine, with other servers.
 func goesOnFrom(run *result.Run, earlier result.File) {
-	for i := range earlier.Run.Warnings {
-		run.Warn(earlier.Run.Warning(i))
+	for _, w := range earlier.Run.Warnings {
+		run.Warn(w)
 	}
 	was := earlier.Run
-	if was.Commit == run.Commit && was.Host == run.Host && maps.Equal(was.Versions, run.Versions) {
-		return
+	kept := len(slices.DeleteFunc(slices.Clone(earlier.Rows), func(r result.Row) bool { return r.Partial }))
+	if kept > 0 && (was.Commit != run.Commit || was.Host != run.Host || !maps.Equal(was.Versions, run.Versions)) {
+		run.Warn(fmt.Sprintf("%d rows were measured before the run was resumed: by commit %s on %s %s with %d CPUs, perhaps with other versions of servers",
+			kept, was.Commit, was.Host.OS, was.Host.Kernel, was.Host.CPUs))
 	}
-	kept := 0
-	for _, row := range earlier.Results {
-		if !row.Partial || decided(row) > 0 {
-			kept++
-		}
-	}
-	if kept == 0 {
-		return
-	}
-	run.Warn(sentence.Of("%d rows were measured, and judged by what was expected then, before the run was resumed: by commit %s on %s %s with %d CPUs, perhaps with other versions of servers",
-		kept, was.Commit, was.Host.OS, was.Host.Kernel, was.Host.CPUs))
 }
 
 // Remaining is how many runs there are that the earlier result does not have, and about
 // how long they take.
 func Remaining(parts []Config, earlier *result.File) (runs int, about time.Duration) {
 	var file result.File
-	rows := newTable(parts, &file)
+	rows := newResults(parts, &file)
 	if earlier != nil {
 		rows.keep(*earlier)
 	}
@@ -145,10 +134,10 @@ func Remaining(parts []Config, earlier *result.File) (runs int, about time.Durat
 	for i := range parts {
 		c := &parts[i]
 		for lock, s := range c.eachFit {
-			if rows.done(c.key(lock, s)) {
-				continue
-			}
-			for range max(c.Repeat-decided(rows.rows[c.key(lock, s)]), 0) {
+			for i := range c.Repeat {
+				if rows.done(c.key(lock, s), i+1) {
+					continue
+				}
 				runs++
 				about += c.aboutRun(lock, s)
 				needs, leaves := c.servers(lock, s)
@@ -205,11 +194,8 @@ func openLog(dir string) (io.Closer, *slog.Logger, error) {
 }
 
 // combinations runs every lock under every scenario, in the order of eachFit.
-func (c *Config) combinations(ctx context.Context, fleet *fleet, display progress.Display, rows *table) error {
+func (c *Config) combinations(ctx context.Context, fleet *fleet, display progress.Display, rows *results) error {
 	for lock, s := range c.eachFit {
-		if rows.done(c.key(lock, s)) {
-			continue
-		}
 		err := c.combination(ctx, fleet, display, rows, lock, s)
 		if errors.Is(err, errInterrupted) || ctx.Err() != nil {
 			rows.file.Run.Interrupted = true
@@ -222,38 +208,21 @@ func (c *Config) combinations(ctx context.Context, fleet *fleet, display progres
 	return nil
 }
 
-// combination runs one lock under one scenario as often as asked, and keeps its row up
-// to date. There is none if no repeat came far enough to say anything. A repeat that
-// decided something stands: it is not run again.
-func (c *Config) combination(ctx context.Context, fleet *fleet, display progress.Display, rows *table, lock catalog.Lock, s scenario.Scenario) error {
-	repeats, err := rows.begin(ctx, c.Dir, c.key(lock, s), c.Topology)
-	if err != nil {
-		return err
-	}
-	if len(repeats) >= c.Repeat {
-		return rows.put(rowOf(repeats, c.Topology))
-	}
-	standing := repeats
+// combination runs one lock under one scenario as often as asked, but for the runs that have
+// their rows.
+func (c *Config) combination(ctx context.Context, fleet *fleet, display progress.Display, rows *results, lock catalog.Lock, s scenario.Scenario) error {
 	for i := range c.Repeat {
 		x := &experiment{config: c, fleet: fleet, display: display, lock: lock, scenario: s, repeat: i + 1}
-		if slices.ContainsFunc(standing, func(r repeat) bool { return r.history == filepath.ToSlash(x.historyFile()) }) {
+		if rows.done(c.key(lock, s), x.repeat) {
 			continue
 		}
+		if err := rows.drop(c.key(lock, s), x.repeat); err != nil {
+			return err
+		}
 		display.Begin(x.name(), c.aboutRun(lock, s))
-		done, err := x.run(ctx)
-		if found := done.found; found != nil {
-			cut := errors.Is(err, errInterrupted) && len(found.Incomplete) > 0 // else it was over before
-			repeats = append(repeats, done)
-			display.End(c.brief(found, check.Judge(found, check.ExpectationOf(found.Run))))
-			if len(done.aside) > 0 { // a row that is as expected is passed over quickly
-				seen := sentence.Of("%s under %s: an earlier try that decides nothing showed %s", lock.String(), s.Name, sentence.And(done.aside...))
-				rows.file.Run.Warn(seen)
-				display.Note("warning: " + seen.String())
-			}
-			row := rowOf(repeats, c.Topology)
-			row.Partial = cut || len(repeats) < c.Repeat
-			c.Live.End(LiveRow(row))
-			err = errors.Join(err, rows.put(row))
+		row, err := x.run(ctx)
+		if row != nil {
+			err = errors.Join(err, x.end(*row, rows))
 		}
 		if err != nil {
 			return err
@@ -262,18 +231,10 @@ func (c *Config) combination(ctx context.Context, fleet *fleet, display progress
 	return nil
 }
 
-// brief is the line with which a run ends on the console.
-func (c *Config) brief(f *check.Findings, v check.Verdict) string {
-	said := string(v.Status)
-	if v.Status != check.Inconclusive { // which says nothing good
-		said += fmt.Sprintf(", %s, %s", v.Safety, v.Liveness)
-	}
-	parts := []string{said, "nothing was measured"}
-	if f.MeasuredNS > 0 {
-		parts = []string{said, c.Workload.Brief(f), fmt.Sprintf("%.0f/s, %.1f%% of the requests served", f.AchievedPS(), 100*f.Availability())}
-	}
-	if v.Status != check.Expected && v.Status != check.NotJudged {
-		parts = append(parts, v.Reason.String())
-	}
-	return strings.Join(parts, "; ")
+// end tells of a run and keeps its row.
+func (x *experiment) end(row result.Row, rows *results) error {
+	err := rows.put(row)
+	x.display.End(*rows.file, row)
+	x.config.Live.End(LiveRow(*rows.file, row.Key()))
+	return err
 }

@@ -4,17 +4,17 @@ import (
 	"context"
 	"time"
 
-	"locklab/cmd/locklab/internal/catalog"
 	"locklab/locks/clock"
 	"locklab/nodes/role"
 	"locklab/nodes/topology"
-	"locklab/reports"
 	"locklab/reports/lang"
 	"locklab/reports/live"
-	"locklab/reports/result"
-	cells "locklab/reports/table"
-	"locklab/workloads/check"
+	"locklab/reports/table"
+	"locklab/reports/view"
+	"locklab/workloads/check/record"
+	"locklab/workloads/check/safety"
 	"locklab/workloads/history"
+	"locklab/workloads/result"
 )
 
 // LiveInfo is what the live page must know of comparisons before they begin.
@@ -32,27 +32,35 @@ func LiveInfo(title string, parts []Config) live.Info {
 }
 
 // duplicates has the run's own checker judge rooms while the run goes on.
-func duplicates(events []history.Event) []live.Duplicate {
-	c := check.New(catalog.CheckOptions())
-	for i := range events {
-		c.Add(&events[i])
+func duplicates(events []history.Event) (found []live.Duplicate) {
+	run, err := record.Of(events)
+	if err != nil {
+		return nil // the end of the run says so
 	}
-	var found []live.Duplicate
-	for _, d := range c.Duplicates() {
-		found = append(found, live.Duplicate{Room: d.Room, Other: d.Other, Unreachable: d.Cause == "unreachable", AtNS: d.AtNS})
+	for _, v := range safety.All(run) {
+		if v.Code != result.Duplicates {
+			continue
+		}
+		found = append(found, live.Duplicate{Room: v.Second.Room, Other: v.First.Room, Unreachable: v.Excused, AtNS: run.Measure + int64(v.AtMS*float64(time.Millisecond))})
 	}
 	return found
 }
 
-// LiveRow is a row as the live page shows it.
-func LiveRow(row result.Row) live.Row {
+// LiveRow is a combination as the live page shows it, by the rows so far.
+func LiveRow(f result.File, key result.Key) live.Row {
+	of := result.File{Run: result.Run{Scenarios: f.Run.Scenarios}}
+	for _, r := range f.Rows {
+		if r.Key() == key {
+			of.Rows = append(of.Rows, r)
+		}
+	}
+	cell := result.Cell{Key: key}
+	for i := range of.Rows {
+		cell.Rows = append(cell.Rows, &of.Rows[i])
+	}
 	return live.Row{
-		Key: live.Key{Lock: row.Lock, Scenario: row.Scenario, Workload: row.Workload}, Repeats: row.Repeats, As: row.Verdict.Status,
-		Cell: func(say *lang.Lang) cells.Cell {
-			o := reports.OutcomeOf(say, row)
-			mark := map[string]cells.Mark{"ok": cells.OK, "bad": cells.Violation, "warn": cells.Unknown}[o.Class]
-			return cells.Cell{Text: o.Word, Mark: mark}
-		},
+		Key: live.Key(key), Repeats: len(of.Rows), As: string(cell.Worst().Verdict.As),
+		Cell: func(say *lang.Lang) table.Cell { return view.Of(say, of, view.Options{}).Grids[0].Rows[0][1] },
 	}
 }
 

@@ -18,13 +18,12 @@ import (
 	"time"
 
 	"locklab/chaos/scenario"
-	"locklab/cmd/locklab/internal/catalog"
 	"locklab/internal/must"
 	"locklab/internal/posix"
 	"locklab/locks/clock"
 	"locklab/nodes/topology"
 	"locklab/reports/live"
-	"locklab/workloads/check"
+	"locklab/workloads/check/judge"
 	"locklab/workloads/history"
 	"locklab/workloads/history/historytest"
 )
@@ -87,11 +86,11 @@ func TestLivePageCountsWhatTheCheckerCounts(t *testing.T) {
 	for _, lock := range []string{"none", "multiphase", "redlock"} {
 		t.Run(lock, func(t *testing.T) {
 			path, events, run := sampled(t, lock, "zone-partition")
-			found, err := check.File(t.Context(), path, catalog.CheckOptions())
+			row, err := judge.File(t.Context(), path)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := fmt.Sprint(found.Duplicates.Unsafe() + found.WarmupDuplicates.Unsafe())
+			want := fmt.Sprint(row.Figures["duplicates"])
 			synctest.Test(t, func(t *testing.T) {
 				board := boardOf(run)
 				handler, err := board.Handler()

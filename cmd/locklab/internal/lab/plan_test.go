@@ -16,9 +16,6 @@ import (
 	"locklab/nodes/redisnode"
 	"locklab/nodes/role"
 	"locklab/nodes/topology"
-	"locklab/reports/result"
-	"locklab/workloads/check"
-	"locklab/workloads/check/checktest"
 	"locklab/workloads/history"
 )
 
@@ -188,23 +185,3 @@ func TestTheFirstEventIsTheDescription(t *testing.T) {
 type recorderFunc func(history.Event)
 
 func (f recorderFunc) Record(e history.Event) { f(e) }
-
-func TestRowsAreValidResults(t *testing.T) {
-	found := checktest.Events([]history.Event{
-		{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Lock: "none", Scenario: "baseline", Workload: history.Matchmaking, Topology: "seoul-2az", Repeat: 1, DurationNS: 1e9}},
-		{Kind: history.KindPhase, AtNS: 1, State: "measure"},
-		{Kind: history.KindAcquire, FromNS: 10, AtNS: 15, Node: "m", Client: "m", Resource: "g", Hold: "h", Outcome: "ok"},
-		{Kind: history.KindMatch, FromNS: 10, SentNS: 20, AtNS: 30, Node: "m", Resource: "g", Outcome: "ok"},
-		{Kind: history.KindPhase, AtNS: 1e9, State: "drain"},
-		{Kind: history.KindPhase, AtNS: 1e9, State: "end"},
-	}, catalog.CheckOptions())
-	want := history.Expect{Safety: check.Unsafe, Liveness: []string{check.Live}}
-	row := toRow(found, check.Judge(found, want), want, []string{"histories/none/x.jsonl"})
-	if row.Verdict.Status != result.StatusControlSilent || row.Matches != 1 {
-		t.Errorf("%+v", row)
-	}
-	file := result.File{Schema: result.Schema, Run: result.Run{ID: "x", Topology: "seoul-2az"}, Results: []result.Row{row}}
-	if err := result.Write(t.TempDir()+"/"+result.FileName, file); err != nil {
-		t.Errorf("the row cannot be written: %v", err)
-	}
-}

@@ -18,9 +18,8 @@ import (
 	"locklab/internal/nearest"
 	"locklab/locks/clock"
 	"locklab/reports/live"
-	"locklab/reports/result"
-	"locklab/workloads/check"
 	"locklab/workloads/history"
+	"locklab/workloads/result"
 )
 
 // PlayedScenario is the name of a timeline that nobody wrote: what is broken is broken by
@@ -191,7 +190,7 @@ func (p *Play) State() live.ControlState {
 // Run plays until ctx ends, which is no interruption: the run that goes on is ended as if it
 // had been that long, and is in the file. The rest is as with [Run].
 func (p *Play) Run(ctx context.Context, display progress.Display) (result.File, error) {
-	return with(ctx, []Config{p.config}, nil, display, func(fleet *fleet, rows *table) error {
+	return with(ctx, []Config{p.config}, nil, display, func(fleet *fleet, rows *results) error {
 		for failures := 0; ctx.Err() == nil; {
 			lock := p.State().Lock
 			err := p.one(ctx, fleet, display, rows)
@@ -220,13 +219,13 @@ func (p *Play) Run(ctx context.Context, display progress.Display) (result.File, 
 const playTries = 3
 
 // one plays one run.
-func (p *Play) one(ctx context.Context, fleet *fleet, display progress.Display, rows *table) error {
+func (p *Play) one(ctx context.Context, fleet *fleet, display progress.Display, rows *results) error {
 	p.mu.Lock()
 	lock, config := p.lock, p.config
 	config.Rate = float64(p.rate)
 	p.mu.Unlock()
 	s := scenario.Scenario{Name: PlayedScenario}
-	for n := 2; rows.done(config.key(lock, s)); n++ {
+	for n := 2; rows.done(config.key(lock, s), 1); n++ {
 		s.Name = fmt.Sprintf("%s-%d", PlayedScenario, n)
 	}
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -240,17 +239,14 @@ func (p *Play) one(ctx context.Context, fleet *fleet, display progress.Display, 
 	})()
 	x := &experiment{config: &config, fleet: fleet, display: display, lock: lock, scenario: s, repeat: 1, play: p}
 	display.Begin(x.name(), 0)
-	done, err := x.run(own)
+	row, err := x.run(own)
 	p.mu.Lock()
 	p.hand, p.rates = nil, nil
 	p.mu.Unlock()
-	if errors.Is(err, errInterrupted) || done.found == nil {
+	if errors.Is(err, errInterrupted) || row == nil {
 		return err
 	}
-	display.End(config.brief(done.found, check.Judge(done.found, check.ExpectationOf(done.found.Run))))
-	row := rowOf([]repeat{done}, config.Topology)
-	config.Live.End(LiveRow(row))
-	return errors.Join(err, rows.put(row))
+	return errors.Join(err, x.end(*row, rows))
 }
 
 // during takes faults and rates from when the measured part begins, until the run is to end;

@@ -1,134 +1,99 @@
 package lab
 
 import (
-	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
-	"locklab/cmd/locklab/internal/catalog"
-	"locklab/internal/sentence"
-	"locklab/nodes/topology"
-	"locklab/reports/result"
-	"locklab/workloads/check"
-	"locklab/workloads/check/checktest"
+	"locklab/chaos/scenario"
+	"locklab/internal/testfile"
 	"locklab/workloads/history"
+	"locklab/workloads/loadgen"
+	"locklab/workloads/result"
 )
 
-// TestPeersComeByRank although the history and the findings have another order.
-func TestPeersComeByRank(t *testing.T) {
-	topo, err := topology.Load("seoul-3az")
+// TestWhatARunGoesOnFrom: nothing of an earlier result is lost, and a row that was cut short is run
+// again. What it saw of a lock that is expected to be safe stays on record.
+func TestWhatARunGoesOnFrom(t *testing.T) {
+	row := func(lock string, repeat int) result.Row {
+		return result.Row{Lock: lock, Scenario: "baseline", Workload: "matchmaking", Repeat: repeat, Expected: result.Expected{Safety: result.Safe}}
+	}
+	whole, partial, gone := row("none", 1), row("none", 2), row("of another machine", 1)
+	partial.Partial = true
+	partial.Verdict.Safety = result.Statement{State: result.Failed, Code: result.Duplicates, N: 3}
+	c := Config{Locks: bound(t, "local,none"), Scenarios: []scenario.Scenario{{Name: "baseline"}}, Dir: t.TempDir(), Repeat: 2}
+	c.Workload.Name = "matchmaking"
+	file := result.File{Schema: result.Schema}
+	rows := newResults([]Config{c}, &file)
+	rows.keep(result.File{Rows: []result.Row{partial, gone, whole}})
+	if !rows.done(whole.Key(), 1) || rows.done(whole.Key(), 2) || len(file.Rows) != 3 {
+		t.Errorf("want the whole row to be done, and the other one not: %+v", file.Rows)
+	}
+	if err := rows.drop(partial.Key(), 2); err != nil || len(file.Rows) != 2 {
+		t.Errorf("%d rows: %v", len(file.Rows), err)
+	}
+	if want := []string{"none under baseline: an earlier try that decided nothing showed 3 duplicates"}; !slices.Equal(file.Run.Warnings, want) {
+		t.Errorf("warned of %q", file.Run.Warnings)
+	}
+	if err := rows.put(row("none", 2)); err != nil || !rows.done(partial.Key(), 2) {
+		t.Errorf("the row that was run again: %v", err)
+	}
+	if err := rows.put(row("local", 1)); err != nil {
+		t.Fatal(err)
+	}
+	var order []string
+	for _, r := range file.Rows {
+		order = append(order, r.Lock)
+	}
+	if want := []string{"local", "none", "none", "of another machine"}; !slices.Equal(order, want) {
+		t.Errorf("the rows are of %q, want %q", order, want)
+	}
+	read, err := result.Read(filepath.Join(c.Dir, result.FileName))
+	if err != nil || len(read.Rows) != 4 {
+		t.Errorf("%d rows on disk: %v", len(read.Rows), err)
+	}
+}
+
+// TestComplete: a comparison that was killed gets the row of the history that it left. A history
+// that was set aside gives none.
+func TestComplete(t *testing.T) {
+	dir := t.TempDir()
+	const ms = int64(1e6)
+	const path = "histories/none/baseline.mutex.2.jsonl"
+	testfile.Write(t, filepath.Join(dir, path), "of an earlier try")
+	if err := setAside(filepath.Join(dir, path)); err != nil {
+		t.Fatal(err)
+	}
+	w, err := history.Create(filepath.Join(dir, path))
 	if err != nil {
 		t.Fatal(err)
 	}
-	events := []history.Event{
-		{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Lock: "multiphase", Scenario: "baseline", Workload: history.Mutex, Topology: "seoul-3az", Repeat: 1, DurationNS: 1e9}},
-		{Kind: history.KindPhase, AtNS: 1, State: "measure"},
-		{Kind: history.KindPhase, AtNS: 1e9, State: "drain"},
-		{Kind: history.KindPhase, AtNS: 1e9, State: "end"},
-	}
-	for i, master := range []string{"zz-unknown", "master-c", "master-b", "master-b"} {
-		at := int64(i+1) * 1e6
-		events = append(events, history.Event{
-			Kind: history.KindAcquire, FromNS: 100, SentNS: 100, AtNS: at, Node: master, Client: master + "/c1",
-			Hold: fmt.Sprint("h", i), Resource: "r1", Outcome: "ok",
-		}, history.Event{Kind: history.KindRelease, FromNS: at + 1, AtNS: at + 2, Node: master, Hold: fmt.Sprint("h", i), Resource: "r1", Outcome: "ok"})
-	}
-	found := checktest.Events(events, catalog.CheckOptions())
-	row := toRow(found, check.Verdict{}, history.Expect{}, nil)
-	row.Peers = toPeers(found.Peers, topo)
-	if len(row.Peers) != 3 || row.PeerFairness == nil || *row.PeerFairness != 16.0/(3*6) {
-		t.Fatalf("%+v", row)
-	}
-	b, c, other := row.Peers[0], row.Peers[1], row.Peers[2]
-	if b.Node != "master-b" || b.Zone != "b" || b.Rank == nil || *b.Rank != 1 || b.Acquires != 2 || b.BypassMax != 2 || b.BypassInARowMax != 2 || b.BypassMean != 2 {
-		t.Errorf("%+v", b)
-	}
-	if c.Node != "master-c" || c.Rank == nil || *c.Rank != 2 || c.WaitMS == nil || c.WaitMS.Max < 1.9 || c.WaitMS.Max > 2.1 || c.BypassMax != 1 {
-		t.Errorf("%+v", c)
-	}
-	if other.Rank != nil || other.Zone != "" {
-		t.Errorf("%+v", other)
-	}
-	file := result.File{Schema: result.Schema, Run: result.Run{ID: "x"}, Results: []result.Row{row}}
-	if err := result.Write(filepath.Join(t.TempDir(), result.FileName), file); err != nil {
-		t.Errorf("the row cannot be written: %v", err)
-	}
-}
-
-// TestRowsTellWhatTheLockIsJudgedOn: also what came before the measured part, and when.
-func TestRowsTellWhatTheLockIsJudgedOn(t *testing.T) {
-	found := &check.Findings{
-		Run: history.Run{Lock: "redlock", Workload: history.Matchmaking}, HasRooms: true,
-		Duplicates: check.Duplicates{Raced: 1, Unreachable: 4}, WarmupDuplicates: check.Duplicates{Raced: 2, Unreachable: 7},
-		ViolationsNS: []int64{-5e6, -4e6, 3e6}, RecoveryNS: -1,
-	}
-	row := toRow(found, check.Judge(found, history.Expect{Safety: check.Safe}), history.Expect{}, nil)
-	if *row.Duplicates != (result.Duplicates{Total: 5, Raced: 1, Unreachable: 4, Warmup: 2}) {
-		t.Errorf("got %+v", *row.Duplicates)
-	}
-	if want := []float64{-5, -4, 3}; !slices.Equal(row.ViolationsAtMS, want) {
-		t.Errorf("violations at %v ms, want %v", row.ViolationsAtMS, want)
-	}
-}
-
-// TestWhatEndedEarlyCanBeWritten, whatever was expected of it and seen before its measured part.
-func TestWhatEndedEarlyCanBeWritten(t *testing.T) {
-	name := sentence.Name("a host was lost")
-	for _, want := range []history.Expect{
-		{},
-		{Safety: check.Safe},
-		{Safety: check.Unsafe},
-		{Safety: check.Safe, Liveness: []string{check.Live}},
-		{Safety: check.Unsafe, Liveness: []string{check.Down, check.Stalls}, Availability: history.Availability{Outside: 0.9}},
+	for _, e := range []history.Event{
+		{Kind: history.KindRun, AtNS: 1, Run: &history.Run{Schema: history.Schema, Lock: "none", Scenario: "baseline", Workload: "mutex", Repeat: 2, DurationNS: 1000 * ms}},
+		{Kind: history.KindPhase, State: loadgen.PhaseMeasure, AtNS: 10 * ms},
+		{Kind: history.KindAcquire, Node: "m1", Client: "c", Hold: "h", Resource: "x", FromNS: 20 * ms, SentNS: 20 * ms, AtNS: 30 * ms, Outcome: "ok"},
 	} {
-		for _, seen := range []check.Duplicates{{}, {Raced: 1}, {Unreachable: 1}} {
-			for why, found := range map[string]*check.Findings{
-				"given up": {GivenUp: []sentence.Text{name}}, "interrupted": {Incomplete: []sentence.Text{name}},
-				"lost": {GivenUp: []sentence.Text{name}, Disturbed: true},
-			} {
-				found.Run = history.Run{Lock: "redlock", Scenario: "baseline", Workload: history.Matchmaking}
-				found.Repeats, found.HasRooms, found.WarmupDuplicates, found.RecoveryNS, found.Liveness = 1, true, seen, -1, check.Live
-				v := check.Judge(found, want)
-				row := toRow(found, v, want, nil)
-				if seen.Unsafe() > 0 != (v.Safety == check.Unsafe) || v.Liveness != check.LivenessNotJudged {
-					t.Errorf("%s, %+v expected, %+v seen: %s and %s", why, want, seen, v.Safety, v.Liveness)
-				}
-				file := result.File{Schema: result.Schema, Run: result.Run{ID: "x"}, Results: []result.Row{row}}
-				if err := result.Write(filepath.Join(t.TempDir(), result.FileName), file); err != nil {
-					t.Errorf("%s, %+v expected, %+v seen: %v", why, want, seen, err)
-				}
-			}
-		}
+		w.Record(e)
 	}
-}
-
-// TestTriesAreOfEachRepeat: each as if it were alone, and what decides nothing is apart.
-func TestTriesAreOfEachRepeat(t *testing.T) {
-	broken := func() *check.Findings { return &check.Findings{OK: 5, AcquiredOK: 5, Granted: 5, Overlaps: 2} }
-	calm := func() *check.Findings { return &check.Findings{OK: 5, AcquiredOK: 5, Granted: 5} }
-	lost := func() *check.Findings {
-		return &check.Findings{OK: 5, AcquiredOK: 5, Granted: 5, GivenUp: []sentence.Text{sentence.Name("no answer")}}
-	}
-	all := []*check.Findings{broken(), calm(), lost(), broken(), broken()}
-	for _, safety := range []string{check.Safe, check.Unsafe, ""} {
-		if got, want := *tries(all, history.Expect{Safety: safety}), (result.Tries{Seen: 3, Unseen: 1, Undecided: 1}); got != want {
-			t.Errorf("expected %q: %+v, want %+v", safety, got, want)
-		}
-	}
-}
-
-// TestAllPartsBringTheirPrograms: agents are started once, for all of them.
-func TestAllPartsBringTheirPrograms(t *testing.T) {
-	first, err := catalog.ParsePrograms("x", []string{"mine=sh a"})
-	if err != nil {
+	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	second, err := catalog.ParsePrograms("x", []string{"yours=sh b"})
-	if err != nil {
+	first := result.Row{Lock: "none", Scenario: "baseline", Workload: "mutex", Repeat: 1, History: "histories/none/baseline.mutex.1.jsonl"}
+	file := result.File{Schema: result.Schema, Run: result.Run{Unfinished: true}, Rows: []result.Row{first}}
+	if err := result.Write(filepath.Join(dir, result.FileName), file); err != nil {
 		t.Fatal(err)
 	}
-	if got := whole([]Config{{Programs: first}, {}, {Programs: second}}).Programs; len(got) != 2 || len(first) != 1 {
-		t.Errorf("%v, and the first part has %v", got, first)
+	if err := Complete(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	if file, err = result.Read(filepath.Join(dir, result.FileName)); err != nil {
+		t.Fatal(err)
+	}
+	if len(file.Rows) != 2 || file.Rows[1].Repeat != 2 || !file.Rows[1].Partial || file.Rows[1].History != path {
+		t.Errorf("%+v", file.Rows)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, path+".aside-1")); err != nil || string(text) != "of an earlier try" {
+		t.Errorf("what was kept before: %q, %v", text, err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/nodes/topology"
-	"locklab/reports/result"
+	"locklab/workloads/result"
 )
 
 func suiteFor(t *testing.T, locks string, scenarios ...string) Config {
@@ -86,7 +86,7 @@ func TestOrderOfASuite(t *testing.T) {
 	if have := order(); have[1] != "etcd baseline" || have[5] != "none holder-kill" {
 		t.Errorf("a comparison: %q", have)
 	}
-	file := result.File{Results: []result.Row{{Lock: "postgres", Scenario: "baseline", Workload: c.Workload.Name}}}
+	file := result.File{Rows: []result.Row{{Lock: "postgres", Scenario: "baseline", Workload: c.Workload.Name, Repeat: 1}}}
 	if runs, _ := Remaining([]Config{c}, &file); runs != 9 {
 		t.Errorf("%d runs are left, want 9", runs)
 	}

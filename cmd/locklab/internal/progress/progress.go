@@ -1,5 +1,5 @@
-// Package progress shows how far a comparison is: two bars on a terminal (the
-// whole and the current run, with what happens right now), plain lines elsewhere.
+// Package progress shows how far a comparison is: on a terminal one bar with what happens right
+// now, and below it the grid of the rows so far; elsewhere one line a run, when it ends.
 package progress
 
 import (
@@ -8,16 +8,14 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
 
-	"locklab/internal/sentence"
-	"locklab/locks/clock"
-	"locklab/reports"
+	"locklab/reports/table"
+	"locklab/workloads/result"
 )
 
 // Display shows progress. Its methods may be called from any goroutine.
@@ -26,33 +24,44 @@ type Display interface {
 	Begin(name string, about time.Duration)
 	// Advance says how much of the current run's load is over, and what happens now.
 	Advance(elapsed time.Duration, now string)
-	// End closes the current run with one line on how it went.
-	End(line string)
+	// End closes the current run with its row, which is in the file, too.
+	End(file result.File, row result.Row)
 	// Note prints a line that stays.
 	Note(line string)
-	// Close takes the bars away. Nothing is drawn after it.
+	// Close takes the bar away. Nothing is drawn after it.
 	Close()
 }
 
-// New picks the display for the writer: bars if it is a terminal.
-func New(w io.Writer, runs int) Display {
-	if width, terminal := Width(w); terminal {
-		return newBars(w, runs, width)
+// Grid draws the rows so far in at most that many columns.
+type Grid func(file result.File, width int) string
+
+// New picks the display for the writer: the bar if it is a terminal. Nil draws no grid.
+func New(w io.Writer, runs int, grid Grid) Display {
+	if width, height, terminal := size(w); terminal {
+		return newBar(w, runs, width, height, grid)
 	}
 	return &lines{w: w, runs: runs}
 }
 
 // Width is how many columns a terminal has; false if w is none.
 func Width(w io.Writer) (width int, terminal bool) {
+	width, _, terminal = size(w)
+	return width, terminal
+}
+
+func size(w io.Writer) (width, height int, terminal bool) {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return 0, false
+		return 0, 0, false
 	}
-	if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
-		return w, true
+	if width, height, err := term.GetSize(int(f.Fd())); err == nil && width > 0 && height > 0 {
+		return width, height, true
 	}
-	return Columns, true
+	return Columns, 24, true
 }
+
+// Columns are what every terminal has.
+const Columns = 80
 
 // Tell prints a line that is broken as a terminal would, but between words. On a terminal it
 // stands where what was typed was echoed, such as ^C.
@@ -63,149 +72,164 @@ func Tell(w io.Writer, line string) {
 	} else {
 		width = Columns
 	}
-	fmt.Fprintln(w, reports.Wrap(line, width, 4))
+	fmt.Fprintln(w, Wrap(line, width, 4))
 }
 
 // overEcho goes back to the begin of a line that has what was typed, and takes that away, and
 // what is below.
 const overEcho = "\r\x1b[J"
 
-// lines writes one line when a run begins, one when it ends, one for each of its stages, and
-// one with what its clients have done every seenEvery.
-type lines struct {
-	mu    sync.Mutex
-	w     io.Writer
-	runs  int
-	count int
-	name  string
-	now   string
-	began int64 // of the current run
-	told  int64 // when there was a line of it last
+// Line tells of a row: the worst of it, the word of its liveness, and the share served.
+func Line(row result.Row) string {
+	v := row.Verdict
+	text := table.Plain(row.Lock) + " " + table.Plain(row.Scenario) + "  "
+	if !row.Decided() {
+		text += "? " + title(v.Sound)
+	} else {
+		switch v.Safety.State {
+		case result.Failed:
+			text += fmt.Sprintf("✗ %s %s", table.Count(v.Safety.N), title(v.Safety))
+		case result.Unknown:
+			text += "? " + title(v.Safety)
+		default:
+			text += "✓"
+		}
+		text += "  " + v.Word
+		if v.Liveness.N > 0 {
+			text += " " + table.Duration(v.Liveness.N)
+		}
+		if share, known := row.Of("served"); known {
+			text += "  served " + table.Share(share)
+		}
+	}
+	if v.As != result.AsExpected && v.As != "" && !row.Played {
+		text += "  ! " + string(v.As)
+	}
+	return text
 }
 
-// seenEvery is how often a log without a terminal is told how far a run is.
-const seenEvery = 30 * time.Second
+// title is the code of a statement in words, and what it is about.
+func title(s result.Statement) string {
+	for _, c := range result.Codes() {
+		if c.Code == s.Code {
+			return strings.TrimSpace(c.Title + " " + table.Plain(s.Of))
+		}
+	}
+	return string(s.State)
+}
 
-// Columns are what every terminal has.
-const Columns = 80
+// lines writes one line for each run.
+type lines struct {
+	mu          sync.Mutex
+	w           io.Writer
+	runs, count int
+}
 
-func (l *lines) Begin(name string, about time.Duration) {
+func (l *lines) Begin(string, time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.count++
-	l.name, l.now = name, ""
-	l.began = clock.Mono()
-	l.told = l.began
-	fmt.Fprintf(l.w, "[%d/%d] %s: about %v\n", l.count, l.runs, name, sentence.Lasting(about.Round(time.Second)))
 }
 
-func (l *lines) Advance(_ time.Duration, now string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	stage, _, _ := strings.Cut(now, "  ") // what clients have done stands behind it
-	at := clock.Mono()
-	if late := time.Duration(at-l.told) >= seenEvery; now == "" || stage == l.now && !late {
-		return
-	} else if !late {
-		now = stage
-	}
-	l.now, l.told = stage, at
-	l.write(fmt.Sprintf("[%d/%d] %s: %.1f s %s", l.count, l.runs, l.name, time.Duration(at-l.began).Seconds(), now))
-}
+func (*lines) Advance(time.Duration, string) {}
 
-func (l *lines) End(line string) {
+func (l *lines) End(_ result.File, row result.Row) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.write(fmt.Sprintf("[%d/%d] %s: %s", l.count, l.runs, l.name, line))
+	fmt.Fprintf(l.w, "[%d/%d] %s\n", l.count, l.runs, Line(row))
 }
 
 func (l *lines) Note(line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.write(line)
+	Tell(l.w, line)
 }
 
-func (l *lines) write(line string) { Tell(l.w, line) }
+func (*lines) Close() {}
 
-func (l *lines) Close() {}
+// bar draws the bar, and the grid below it.
+type bar struct {
+	out           *mpb.Progress
+	total         *mpb.Bar
+	width, height int
+	draw          Grid
 
-// bars draws the total and the current run.
-type bars struct {
-	out     *mpb.Progress
-	total   *mpb.Bar
-	current *mpb.Bar
-	mu      sync.Mutex
-	name    string
-	now     atomic.Pointer[string]
-	runs    int
-	count   atomic.Int64
-	about   time.Duration
-	width   int // of the terminal
+	mu          sync.Mutex
+	runs, count int
+	about       time.Duration
+	name, now   string
+	grid        string // with the end of its last line; "" where it does not fit
 }
 
 // permille is the resolution of a bar.
 const permille = 1000
 
-func newBars(w io.Writer, runs, width int) *bars {
-	b := &bars{out: mpb.New(mpb.WithOutput(w), mpb.WithWidth(28), mpb.WithAutoRefresh()), runs: runs, width: width}
-	b.now.Store(new(string))
+func newBar(w io.Writer, runs, width, height int, draw Grid) *bar {
+	b := &bar{out: mpb.New(mpb.WithOutput(w), mpb.WithWidth(16), mpb.WithAutoRefresh()), runs: runs, width: width, height: height, draw: draw}
+	locked := func(text func() string) decor.Decorator {
+		return decor.Any(func(decor.Statistics) string {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return text()
+		})
+	}
 	b.total = b.out.AddBar(int64(runs)*permille,
-		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string {
-			return fmt.Sprintf("\rtotal   %2d/%d runs", b.count.Load(), runs) // \r: what was typed moved the cursor
-		}, decor.WC{W: 18, C: decor.DindentRight})),
-		mpb.AppendDecorators(
-			decor.Elapsed(decor.ET_STYLE_MMSS, decor.WC{W: 6}),
-			decor.Name(" left "), decor.AverageETA(decor.ET_STYLE_MMSS)),
-	)
-	b.current = b.out.AddBar(permille,
-		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return "current" }, decor.WC{W: 18, C: decor.DindentRight})),
-		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return " " + *b.now.Load() })),
+		mpb.PrependDecorators(locked(func() string { return fmt.Sprintf("\r%d/%d ", b.count, b.runs) })), // \r: what was typed moved the cursor
+		mpb.AppendDecorators(decor.Name(" left "), decor.AverageETA(decor.ET_STYLE_MMSS),
+			locked(func() string { return "  " + table.Clip(b.name+": "+b.now, max(b.width-40, 10)) })),
+		mpb.BarExtender(mpb.BarFillerFunc(func(w io.Writer, _ decor.Statistics) error {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			_, err := io.WriteString(w, b.grid)
+			return err
+		}), false),
 	)
 	return b
 }
 
-func (b *bars) Begin(name string, about time.Duration) {
+func (b *bar) Begin(name string, about time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.name, b.about = name, about
-	b.count.Add(1)
-	b.say(name)
-	b.current.SetCurrent(0)
+	b.name, b.now, b.about = name, "starting", about
+	b.count++
 }
 
-func (b *bars) say(text string) { b.now.Store(&text) }
-
-func (b *bars) Advance(elapsed time.Duration, now string) {
+func (b *bar) Advance(elapsed time.Duration, now string) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	if now == "" {
-		now = "running"
+	if now != "" {
+		b.now = now
 	}
-	b.say(b.name + ": " + now)
 	part := int64(permille - 1) // a run that takes longer than thought waits at the end
 	if b.about > 0 && elapsed < b.about {
 		part = min(part, int64(elapsed)*permille/int64(b.about))
 	}
-	b.current.SetCurrent(part)
-	b.total.SetCurrent((b.count.Load()-1)*permille + part)
-}
-
-func (b *bars) End(line string) {
-	b.mu.Lock()
-	name := b.name
-	b.total.SetCurrent(min(b.count.Load()*permille, int64(b.runs)*permille-1))
+	at := int64(b.count-1)*permille + part
 	b.mu.Unlock()
-	b.Note(name + ": " + line)
+	b.total.SetCurrent(at)
 }
 
-func (b *bars) Note(line string) {
-	_, _ = fmt.Fprintln(b.out, overEcho+reports.Wrap(line, b.width, 4))
-}
-
-func (b *bars) Close() {
+func (b *bar) End(file result.File, row result.Row) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.current.Abort(true)
+	at := min(int64(b.count)*permille, int64(b.runs)*permille-1)
+	if b.grid = ""; b.draw != nil {
+		if text := "\n" + b.draw(file, b.width); strings.Count(text, "\n")+2 < b.height { // more could not be drawn in place
+			b.grid = text
+		}
+	}
+	told := b.grid == ""
+	count := b.count
+	b.mu.Unlock()
+	b.total.SetCurrent(at)
+	if told {
+		b.Note(fmt.Sprintf("[%d/%d] %s", count, b.runs, Line(row)))
+	}
+}
+
+func (b *bar) Note(line string) {
+	_, _ = fmt.Fprintln(b.out, overEcho+Wrap(line, b.width, 4))
+}
+
+func (b *bar) Close() {
 	b.total.Abort(true)
 	b.out.Wait()
 }

@@ -2,35 +2,45 @@ package progress_test
 
 import (
 	"bytes"
-	"fmt"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"locklab/cmd/locklab/internal/progress"
+	"locklab/workloads/result"
 )
 
-func TestPlainLinesSayEachThingOnce(t *testing.T) {
+func TestOneLineARun(t *testing.T) {
+	sound := result.Statement{State: result.OK}
 	var out bytes.Buffer
-	d := progress.New(&out, 2)
-	d.Begin("redlock under baseline", 9*time.Second)
-	for i := range 5 {
-		d.Advance(time.Duration(i)*time.Second, fmt.Sprintf("measuring  %d matches", i))
+	d := progress.New(&out, 3, nil)
+	for _, row := range []result.Row{
+		{
+			Lock: "none", Scenario: "zone-partition", Figures: map[string]float64{"served": 0.9991},
+			Verdict: result.Verdict{Sound: sound, Safety: result.Statement{State: result.Failed, Code: result.Duplicates, N: 25}, Liveness: sound, Word: result.Live, As: result.AsExpected},
+		},
+		{
+			Lock: "raft", Scenario: "zone-partition", Figures: map[string]float64{"served": 0.5},
+			Verdict: result.Verdict{Sound: sound, Safety: sound, Liveness: result.Statement{State: result.Failed, Code: result.IsDown, N: 2800}, Word: result.Down, As: result.NotAsExpected},
+		},
+		{
+			Lock: "redlock", Scenario: "baseline",
+			Verdict: result.Verdict{Sound: result.Statement{State: result.Failed, Code: result.Saturated, Of: "a\x1b[1m"}, As: result.Unsound},
+		},
+	} {
+		d.Begin("a run", 9*time.Second)
+		d.Advance(time.Second, "measuring")
+		d.End(result.File{}, row)
 	}
-	d.Advance(6*time.Second, "draining")
-	d.End("as expected")
 	d.Note("a remark")
 	d.Close()
-	got := out.String()
-	if strings.Count(got, "measuring") != 1 || strings.Count(got, "draining") != 1 {
-		t.Errorf("what happens now should be said once per change:\n%s", got)
-	}
-	for _, want := range []string{"[1/2] redlock under baseline: about 9 s", "as expected", "a remark"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("%q is missing in:\n%s", want, got)
-		}
-	}
-	if strings.ContainsAny(got, "\r\x1b") {
-		t.Errorf("control characters where there is no terminal: %q", got)
+	want := `[1/3] none zone-partition  ✗ 25 duplicates  live  served 99.9%
+[2/3] raft zone-partition  ✓  down 2.8 s  served 50.0%  ! not as expected
+[3/3] redlock baseline  ? the machine was saturated a�[1m  ! not sound
+a remark
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"locklab/reports/result"
+	"locklab/workloads/result"
 )
 
 // Host describes this machine. What cannot be found out is left empty.

@@ -3,23 +3,22 @@ package suite
 import (
 	"slices"
 
-	"locklab/reports/result"
+	"locklab/workloads/result"
 )
 
 // Decide says what the rows make of each claim. A row that is not there shows nothing and
 // refutes nothing, and so does one that could not decide; the two are told apart.
-func Decide(claims []Claim, rows []result.Row) []result.Claim {
+func Decide(claims []Claim, f result.File) []result.Claim {
+	cells := f.Cells()
 	var all []result.Claim
 	for _, c := range claims {
 		decided := result.Claim{Claim: c.Claim, Source: c.Source}
 		count := map[string]int{}
 		for _, cell := range c.Cells {
 			e := result.Evidence{Lock: cell.Lock, Scenario: cell.Scenario, Workload: cell.Workload, Wanted: cell.Shows, Verdict: result.ClaimNotRun}
-			i := slices.IndexFunc(rows, func(r result.Row) bool {
-				return r.Lock == cell.Lock && r.Scenario == cell.Scenario && r.Workload == cell.Workload
-			})
-			if i >= 0 {
-				e.Verdict = cell.verdict(rows[i])
+			key := result.Key{Lock: cell.Lock, Scenario: cell.Scenario, Workload: cell.Workload}
+			if i := slices.IndexFunc(cells, func(c result.Cell) bool { return c.Key == key }); i >= 0 {
+				e.Verdict = cell.verdict(cells[i])
 			}
 			count[e.Verdict]++
 			decided.Evidence = append(decided.Evidence, e)
@@ -49,38 +48,44 @@ func overall(count map[string]int) string {
 	}
 }
 
-// verdict is what one row says. A violation that was seen in a run that decides nothing
-// may have another cause; and what was down for a short fault may as well have stalled.
-func (c Cell) verdict(r result.Row) string {
-	v := r.Verdict
-	decided := func(shown bool) string {
-		if shown {
-			return result.ClaimShown
-		}
-		return result.ClaimRefuted
-	}
-	if v.Undecided() || r.Partial {
+// verdict is what all repeats of a combination say: of a figure the median, of safety whether any
+// was unsafe, of liveness what all have. Repeats that decide nothing are left out.
+func (c Cell) verdict(all result.Cell) string {
+	all.Rows = slices.DeleteFunc(slices.Clone(all.Rows), func(r *result.Row) bool { return !r.Decided() || r.Partial })
+	if len(all.Rows) == 0 {
 		return result.ClaimUndecided
 	}
 	if c.Figure != nil {
-		figure := c.Figure.Figure()
-		if _, measured := figure.Of(r); !measured {
+		if !slices.ContainsFunc(all.Rows, func(r *result.Row) bool { return !c.Figure.Missing(&result.File{Rows: []result.Row{*r}}) }) {
 			return result.ClaimUndecided
 		}
-		return decided(c.Figure.Crossed(r))
+		return decided(c.Figure.Crossed(all.Rows...))
 	}
-	if slices.Contains([]string{result.Safe, result.Unsafe}, c.Shows[0]) {
-		if v.Safety == result.SafetyNotJudged {
+	if c.Shows[0] == result.Safe || c.Shows[0] == result.Unsafe {
+		unsafe := slices.ContainsFunc(all.Rows, func(r *result.Row) bool { return r.Verdict.Safety.State == result.Failed })
+		if !unsafe && slices.ContainsFunc(all.Rows, func(r *result.Row) bool { return r.Verdict.Safety.State == result.Unknown }) {
 			return result.ClaimUndecided
 		}
-		return decided(slices.Contains(c.Shows, v.Safety))
+		return decided(unsafe == slices.Contains(c.Shows, result.Unsafe))
 	}
-	if v.Liveness == result.LivenessNotJudged {
+	shown := 0
+	for _, r := range all.Rows {
+		if r.Verdict.Word == result.NotJudged {
+			return result.ClaimUndecided
+		}
+		if slices.Contains(c.Shows, r.Verdict.Word) {
+			shown++
+		}
+	}
+	if shown > 0 && shown < len(all.Rows) {
 		return result.ClaimUndecided
 	}
-	shown := slices.Contains(c.Shows, v.Liveness)
-	if v.ShortFault && shown != slices.Contains(c.Shows, "stalls") {
-		return result.ClaimUndecided
+	return decided(shown > 0)
+}
+
+func decided(shown bool) string {
+	if shown {
+		return result.ClaimShown
 	}
-	return decided(shown)
+	return result.ClaimRefuted
 }

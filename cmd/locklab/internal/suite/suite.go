@@ -16,9 +16,9 @@ import (
 
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
-	"locklab/cmd/locklab/internal/failon"
+	"locklab/cmd/locklab/internal/threshold"
 	"locklab/internal/strictyaml"
-	"locklab/reports/result"
+	"locklab/workloads/result"
 )
 
 // ErrInvalid is wrapped by every error about a suite that cannot be used.
@@ -84,7 +84,7 @@ type Cell struct {
 	// unsafe; or live, stalls, down. With a Figure it is that as the user wrote it.
 	Shows []string
 	// Figure is what supports the claim where it is about one; nil if it is not.
-	Figure *failon.Threshold
+	Figure *threshold.Threshold
 }
 
 // Load reads a built-in suite by its name, or a file by its path. Errors name the file, the
@@ -238,7 +238,7 @@ func readClaim(n strictyaml.Node) Claim {
 
 // readShows reads one word, or a list of those that are about the same thing, or a threshold
 // that a figure crosses.
-func readShows(n strictyaml.Node) (words []string, figure *failon.Threshold) {
+func readShows(n strictyaml.Node) (words []string, figure *threshold.Threshold) {
 	if n.IsList() {
 		for _, one := range n.Some("one or more of live, stalls, down") {
 			words = append(words, one.OneOf("live", "stalls", "down"))
@@ -249,7 +249,7 @@ func readShows(n strictyaml.Node) (words []string, figure *failon.Threshold) {
 	if !strings.ContainsAny(text, "<>=") {
 		return []string{n.OneOf(result.Safe, result.Unsafe, "live", "stalls", "down")}, nil
 	}
-	t, err := failon.Parse(text)
+	t, err := threshold.Parse(text)
 	if err != nil {
 		n.Fail("%s", strings.TrimPrefix(err.Error(), "--fail-on "))
 	} else if t.Differs() {

@@ -11,7 +11,7 @@ import (
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/suite"
-	"locklab/reports/result"
+	"locklab/workloads/result"
 )
 
 const good = `name: mine
@@ -54,7 +54,7 @@ func TestParseRefuses(t *testing.T) {
 		"mixed words":    {"shows: [live, stalls]", "shows: [live, safe]", `f.yaml:10: claims[0].cells[1].shows[1]: "safe": want one of live, stalls, down`},
 		"no source":      {"    source: I say so.\n", "", "claims[0].source: missing"},
 		"no figure":      {"shows: safe", "shows: speed>3", `f.yaml:9: claims[0].cells[0].shows: "speed>3": unknown figure "speed"`},
-		"a difference":   {"shows: safe", `shows: "stall_ms>+3"`, `f.yaml:9: claims[0].cells[0].shows: "stall_ms>+3": want a limit without a sign`},
+		"a difference":   {"shows: safe", `shows: "outage_ms>+3"`, `f.yaml:9: claims[0].cells[0].shows: "outage_ms>+3": want a limit without a sign`},
 		"no lock":        {"parts:\n", "locks: \"redux,others\"\nparts:\n", `f.yaml:3: locks: unknown lock "redux"`},
 		"a list":         {"duration: 2s", "duration: [2s]", "parts[0].duration: want a word or a number"},
 	} {
@@ -146,57 +146,58 @@ parts:
 	}
 }
 
-// TestFigures: a claim may be about a figure; a row that does not have it decides nothing.
+// rowOf is a run with these statements; safety is safe, unsafe or "" for unclear.
+func rowOf(lock, safety, word string) result.Row {
+	states := map[string]result.State{result.Safe: result.OK, result.Unsafe: result.Failed, "": result.Unknown}
+	return result.Row{Lock: lock, Scenario: "s", Workload: "w", Verdict: result.Verdict{
+		Sound: result.Statement{State: result.OK}, Safety: result.Statement{State: states[safety]}, Word: word,
+	}}
+}
+
+// TestFigures: a claim may be about a figure: the median of the repeats decides. Rows that do not
+// have it decide nothing.
 func TestFigures(t *testing.T) {
-	s, err := suite.Parse("f.yaml", []byte(strings.Replace(good, "shows: safe", "shows: stall_ms>1500", 1)))
+	s, err := suite.Parse("f.yaml", []byte(strings.Replace(good, "shows: safe", "shows: outage_ms>1500", 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	cells := s.Claims[0].Cells[:1]
-	if !cmp.Equal(cells[0].Shows, []string{"stall_ms>1500"}) {
-		t.Errorf("shows %v", cells[0].Shows)
-	}
-	long, short := 1501.0, 1500.0
+	cells[0].Lock, cells[0].Scenario, cells[0].Workload = "redis", "s", "w"
 	for name, tt := range map[string]struct {
-		stall  *float64
-		status string
-		own    *result.Own
-		want   string
+		outages []float64 // of each repeat; negative: it was not sound
+		want    string
 	}{
-		"crossed":                      {&long, result.StatusViolated, nil, result.ClaimShown},
-		"not crossed":                  {&short, result.StatusExpected, nil, result.ClaimRefuted},
-		"not there":                    {nil, result.StatusExpected, nil, result.ClaimUndecided},
-		"inconclusive":                 {&long, result.StatusInconclusive, nil, result.ClaimUndecided},
-		"inconclusive without fail-on": {&long, result.StatusViolated, &result.Own{Status: result.StatusInconclusive}, result.ClaimUndecided},
+		"crossed":      {[]float64{1501}, result.ClaimShown},
+		"not crossed":  {[]float64{1500}, result.ClaimRefuted},
+		"once in five": {[]float64{9000, 1, 1, 1, 1}, result.ClaimRefuted},
+		"not sound":    {[]float64{-1501}, result.ClaimUndecided},
 	} {
-		row := result.Row{Lock: "redis", Scenario: "baseline", Workload: "mutex", StallMS: tt.stall, Verdict: result.Verdict{Status: tt.status, Own: tt.own}}
-		if got := suite.Decide([]suite.Claim{{Cells: cells}}, []result.Row{row}); got[0].Verdict != tt.want {
+		var f result.File
+		for _, ms := range tt.outages {
+			row := rowOf("redis", result.Safe, result.Live)
+			row.Figures = map[string]float64{"outage_ms": ms}
+			if ms < 0 {
+				row.Verdict.Sound.State = result.Failed
+			}
+			f.Rows = append(f.Rows, row)
+		}
+		if got := suite.Decide([]suite.Claim{{Cells: cells}}, f); got[0].Verdict != tt.want {
 			t.Errorf("%s: %s, want %s", name, got[0].Verdict, tt.want)
 		}
+	}
+	if got := suite.Decide([]suite.Claim{{Cells: cells}}, result.File{Rows: []result.Row{rowOf("redis", result.Safe, result.Live)}}); got[0].Verdict != result.ClaimUndecided {
+		t.Errorf("without the figure: %s", got[0].Verdict)
 	}
 }
 
 func TestDecide(t *testing.T) {
-	row := func(lock, status, safety, liveness string) result.Row {
-		return result.Row{Lock: lock, Scenario: "s", Workload: "w", Verdict: result.Verdict{Status: status, Safety: safety, Liveness: liveness}}
-	}
-	partial := row("partial", result.StatusExpected, result.Unsafe, "live")
-	partial.Partial = true
-	crossed := row("crossed", result.StatusInconclusive, result.Unsafe, "live")
-	crossed.Verdict.KeepOwn()
-	crossed.Verdict.Status = result.StatusViolated // as --fail-on says
-	short := row("short", result.StatusExpected, result.Safe, "down")
-	short.Verdict.ShortFault = true
-	rows := []result.Row{
-		short,
-		row("unsafe", result.StatusExpected, result.Unsafe, "stalls"),
-		row("safe", result.StatusViolated, result.Safe, "live"),
-		row("calm", result.StatusNotJudged, result.SafetyNotJudged, "down"),
-		row("unasked", result.StatusExpected, result.Safe, result.LivenessNotJudged),
-		row("unclear", result.StatusInconclusive, result.Unsafe, "live"),
-		partial,
-		crossed,
-	}
+	partial, unsound := rowOf("partial", result.Unsafe, result.Live), rowOf("unsound", result.Unsafe, result.Live)
+	partial.Partial, unsound.Verdict.Sound.State = true, result.Failed
+	f := result.File{Rows: []result.Row{
+		rowOf("unsafe", result.Unsafe, result.Stalls), rowOf("safe", result.Safe, result.Live), rowOf("doubt", "", result.Down),
+		rowOf("unasked", result.Safe, result.NotJudged), partial, unsound,
+		rowOf("mixed", result.Safe, result.Live), rowOf("mixed", result.Unsafe, result.Stalls), rowOf("mixed", "", result.Live),
+	}}
 	cell := func(lock string, shows ...string) suite.Cell {
 		return suite.Cell{Lock: lock, Scenario: "s", Workload: "w", Shows: shows}
 	}
@@ -204,27 +205,24 @@ func TestDecide(t *testing.T) {
 		cells []suite.Cell
 		want  string
 	}{
-		"shown":                  {[]suite.Cell{cell("unsafe", "unsafe")}, result.ClaimShown},
-		"not judged is not safe": {[]suite.Cell{cell("calm", "safe")}, result.ClaimUndecided},
-		"nobody asked":           {[]suite.Cell{cell("unasked", "live")}, result.ClaimUndecided},
-		"refuted":                {[]suite.Cell{cell("safe", "unsafe")}, result.ClaimRefuted},
-		"one of two words":       {[]suite.Cell{cell("unsafe", "live", "stalls")}, result.ClaimShown},
-		"down is neither":        {[]suite.Cell{cell("calm", "live", "stalls")}, result.ClaimRefuted},
-		"down for a moment":      {[]suite.Cell{cell("short", "down")}, result.ClaimUndecided},
-		"or stalled":             {[]suite.Cell{cell("short", "live", "stalls")}, result.ClaimUndecided},
-		"either":                 {[]suite.Cell{cell("short", "stalls", "down")}, result.ClaimShown},
-		"surely not live":        {[]suite.Cell{cell("short", "live")}, result.ClaimRefuted},
-		"inconclusive":           {[]suite.Cell{cell("unclear", "unsafe")}, result.ClaimUndecided},
-		"crossed a threshold":    {[]suite.Cell{cell("crossed", "unsafe")}, result.ClaimUndecided},
-		"interrupted":            {[]suite.Cell{cell("partial", "unsafe")}, result.ClaimUndecided},
-		"not run":                {[]suite.Cell{cell("absent", "safe")}, result.ClaimNotRun},
-		"some not run":           {[]suite.Cell{cell("absent", "safe"), cell("unclear", "unsafe")}, result.ClaimUndecided},
-		"only some":              {[]suite.Cell{cell("unsafe", "unsafe"), cell("safe", "unsafe")}, result.ClaimPartly},
-		"refuted and undecided":  {[]suite.Cell{cell("safe", "unsafe"), cell("absent", "unsafe")}, result.ClaimUndecided},
-		"shown and undecided":    {[]suite.Cell{cell("unsafe", "unsafe"), cell("absent", "unsafe")}, result.ClaimUndecided},
+		"shown":                 {[]suite.Cell{cell("unsafe", "unsafe")}, result.ClaimShown},
+		"in doubt":              {[]suite.Cell{cell("doubt", "safe")}, result.ClaimUndecided},
+		"not judged":            {[]suite.Cell{cell("unasked", "live")}, result.ClaimUndecided},
+		"refuted":               {[]suite.Cell{cell("safe", "unsafe")}, result.ClaimRefuted},
+		"one of two words":      {[]suite.Cell{cell("unsafe", "live", "stalls")}, result.ClaimShown},
+		"down is neither":       {[]suite.Cell{cell("doubt", "live", "stalls")}, result.ClaimRefuted},
+		"not sound":             {[]suite.Cell{cell("unsound", "unsafe")}, result.ClaimUndecided},
+		"interrupted":           {[]suite.Cell{cell("partial", "unsafe")}, result.ClaimUndecided},
+		"unsafe in one repeat":  {[]suite.Cell{cell("mixed", "unsafe")}, result.ClaimShown},
+		"so not safe":           {[]suite.Cell{cell("mixed", "safe")}, result.ClaimRefuted},
+		"live in some":          {[]suite.Cell{cell("mixed", "live")}, result.ClaimUndecided},
+		"not run":               {[]suite.Cell{cell("absent", "safe")}, result.ClaimNotRun},
+		"some not run":          {[]suite.Cell{cell("absent", "safe"), cell("unsound", "unsafe")}, result.ClaimUndecided},
+		"only some":             {[]suite.Cell{cell("unsafe", "unsafe"), cell("safe", "unsafe")}, result.ClaimPartly},
+		"refuted and undecided": {[]suite.Cell{cell("safe", "unsafe"), cell("absent", "unsafe")}, result.ClaimUndecided},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := suite.Decide([]suite.Claim{{Claim: "c", Source: "s", Cells: tt.cells}}, rows)
+			got := suite.Decide([]suite.Claim{{Claim: "c", Source: "s", Cells: tt.cells}}, f)
 			if len(got) != 1 || got[0].Verdict != tt.want || len(got[0].Evidence) != len(tt.cells) {
 				t.Errorf("%+v, want %s", got, tt.want)
 			}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"locklab/cmd/locklab/internal/lab"
+	"locklab/cmd/locklab/internal/progress"
+	"locklab/internal/atomicfile"
+	"locklab/reports/lang"
+	"locklab/reports/page"
+	"locklab/reports/table"
+	"locklab/reports/view"
+	"locklab/workloads/result"
+)
+
+// pagePath is the page of a report in a language.
+func pagePath(say *lang.Lang, dir string) string {
+	return filepath.Join(dir, page.FileIn(say, page.File))
+}
+
+// writeReport makes all files of a report from the result and the histories in a directory.
+func writeReport(ctx context.Context, f result.File, dir, out string) error {
+	var csv bytes.Buffer
+	if err := view.CSV(&csv, f); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil { //nolint:gosec // reports are to be read by others
+		return err
+	}
+	if err := atomicfile.Write(filepath.Join(out, "results.csv"), csv.Bytes()); err != nil {
+		return err
+	}
+	languages, err := lang.All()
+	if err != nil {
+		return err
+	}
+	for _, say := range languages {
+		var text bytes.Buffer
+		if err := view.Markdown(&text, f, say, view.Options{Page: page.FileIn(say, page.File)}); err != nil {
+			return err
+		}
+		if err := atomicfile.Write(filepath.Join(out, page.FileIn(say, "report.md")), text.Bytes()); err != nil {
+			return err
+		}
+	}
+	return page.Write(ctx, out, f, lab.Open(dir))
+}
+
+// show tells of a run that has ended.
+type show struct {
+	say         *lang.Lang
+	stdout      io.Writer
+	full, suite bool
+}
+
+// publish writes the result and the report, and prints the first screen, which says with which
+// code the program will end.
+func (s show) publish(ctx context.Context, f result.File, dir string, code int) error {
+	ctx = context.WithoutCancel(ctx) // an interrupted run still gets its report
+	if err := result.Write(filepath.Join(dir, result.FileName), f); err != nil {
+		return err
+	}
+	if err := writeReport(ctx, f, dir, dir); err != nil {
+		return err
+	}
+	fmt.Fprintln(s.stdout)
+	return s.screen(f, dir, code)
+}
+
+func (s show) screen(f result.File, dir string, code int) error {
+	options := view.Options{Width: widthOf(s.stdout), Page: pagePath(s.say, dir), Exit: code}
+	switch {
+	case s.full:
+		return view.Full(s.stdout, f, s.say, options)
+	case s.suite:
+		return view.Digest(s.stdout, f, s.say, options)
+	default:
+		return view.Console(s.stdout, f, s.say, options)
+	}
+}
+
+// gridOf draws the rows of a comparison that goes on.
+func gridOf(say *lang.Lang, parts []lab.Config) progress.Grid {
+	var locks []string
+	for _, c := range parts {
+		for _, l := range c.Locks {
+			locks = append(locks, l.String())
+		}
+	}
+	return func(f result.File, width int) string {
+		var out strings.Builder
+		for _, grid := range view.Of(say, f, view.Options{Width: width, Locks: locks}).Grids {
+			if err := table.Console(&out, grid, width); err != nil {
+				return "" // the end of the run says so
+			}
+		}
+		return out.String()
+	}
+}
+
+// exitCode is the worst of all rows: not as expected before a silent control before a run that is
+// not sound, and a threshold that is crossed before all of them. An interruption says that it is
+// one.
+func exitCode(f result.File, ofThresholds int) int {
+	switch code := view.ExitCode(f); {
+	case f.Run.Interrupted:
+		return exitInterrupted
+	case ofThresholds != exitOK && (code == exitOK || ofThresholds < code):
+		return ofThresholds
+	default:
+		return code
+	}
+}
+
+// exitWith is a code as an error; nil if all went as expected.
+func exitWith(code int) error {
+	if code == exitOK {
+		return nil
+	}
+	return &exitError{code: code}
+}
+
+// lines prints each so that it fits.
+func (s show) lines(all []string) {
+	for _, line := range all {
+		fmt.Fprintln(s.stdout, progress.Wrap(line, widthOf(s.stdout), 2))
+	}
+}
+
+func writeJUnit(path string, f result.File, stopped error) error {
+	var out bytes.Buffer
+	if err := view.JUnit(&out, f, stopped); err != nil {
+		return err
+	}
+	return atomicfile.Write(path, out.Bytes())
+}
