@@ -21,7 +21,7 @@ const (
 	DefaultDuration = 8 * time.Second
 	DefaultWarmup   = time.Second
 	QuickDuration   = 4500 * time.Millisecond // of which the shortest faults last for 1.575 s: less shows no lock down
-	QuickCalm       = 2 * time.Second // where nothing is broken
+	QuickCalm       = 2 * time.Second         // where nothing is broken
 	QuickWarmup     = 250 * time.Millisecond
 
 	// overhead is about what a run needs beside its warm-up and its measured time:
