@@ -259,7 +259,7 @@ func explainNoResult(ctx context.Context, err error, dir string) error {
 func (f *runFlags) config(ctx context.Context, stderr io.Writer) (lab.Config, []threshold.Threshold, error) {
 	c := f.Config
 	if f.quick && !f.set.Changed("duration") {
-		c.Duration = lab.QuickDuration
+		c.Duration, c.Calm = lab.QuickDuration, lab.QuickCalm
 		if !f.set.Changed("warmup") {
 			c.Warmup = lab.QuickWarmup
 		}
@@ -316,7 +316,7 @@ func (f *runFlags) config(ctx context.Context, stderr io.Writer) (lab.Config, []
 // follow has the times that the user does not set follow the topology's round trips.
 func (f *runFlags) follow(c *lab.Config) {
 	if !f.set.Changed("duration") {
-		c.Duration = c.Topology.Limit(c.Duration)
+		c.Duration, c.Calm = c.Topology.Limit(c.Duration), c.Topology.Limit(c.Calm)
 	}
 	if !f.set.Changed("warmup") {
 		c.Warmup = c.Topology.Limit(c.Warmup)

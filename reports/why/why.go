@@ -141,12 +141,7 @@ func (t *telling) since(at int64) string {
 
 // Title is the code of a statement in words, with its number and what it is about.
 func Title(say *lang.Lang, s result.Statement) string {
-	title := string(s.Code)
-	for _, c := range result.Codes() {
-		if c.Code == s.Code {
-			title = say.Term(c.Title)
-		}
-	}
+	title := say.Term(titleOf(s.Code))
 	switch s.Code {
 	case result.Duplicates, result.Overlaps, result.TokensBack, result.StaleWrites, result.LostUpdates, result.InDoubt:
 		title += ": " + table.Count(s.N)

@@ -169,14 +169,7 @@ func (j *judge) cutOff() {
 
 // resources judges each resource, and returns when any was wanted and not held.
 func (j *judge) resources() (free []record.Span) {
-	acquires := j.Acquires
-	for len(acquires) > 0 {
-		n := 1
-		for n < len(acquires) && acquires[n].Resource == acquires[0].Resource {
-			n++
-		}
-		own := acquires[:n]
-		acquires = acquires[n:]
+	for own := range j.ByResource() {
 		spans := without(j.wanted(own), j.held(own))
 		o := j.between(j.Text(own[0].Resource), j.Head.LeaseNS+j.second, grants(own), spans)
 		if o.Len() > j.f.Resource.Len() {

@@ -84,7 +84,7 @@ func (m *Measures) requests(r *record.Run) {
 	m.Figures["requests"] = float64(due)
 	seconds := time.Duration(r.Drain - r.Measure).Seconds()
 	m.set("achieved_per_s", float64(ok), seconds)
-	if n := offered(r); n > 0 {
+	if n := r.Offered(); n > 0 {
 		m.set("offered_per_s", n, seconds)
 	}
 }
@@ -97,17 +97,6 @@ func (m *Measures) rooms(r *record.Run) {
 		}
 	}
 	m.Figures["rooms"] = float64(n)
-}
-
-// offered is how many operations the measured part was to offer.
-func offered(r *record.Run) (n float64) {
-	from, perS := r.Measure, r.Head.OfferedPS
-	for _, change := range r.Rates {
-		at := min(max(change.At, from), r.Drain)
-		n += perS * time.Duration(at-from).Seconds()
-		from, perS = at, change.PerS
-	}
-	return n + perS*time.Duration(r.Drain-from).Seconds()
 }
 
 // acquires measures the acquisitions that were due in the measured part, and their holds.

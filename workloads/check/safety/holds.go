@@ -12,7 +12,7 @@ import (
 func (j *judge) holds() {
 	granted := j.serverGrants()
 	var holds []*record.Acquire
-	each(j.Acquires, func(a *record.Acquire) record.Name { return a.Resource }, func(own []record.Acquire) {
+	for own := range j.ByResource() {
 		holds = holds[:0]
 		for i := range own {
 			if own[i].Granted() {
@@ -22,7 +22,7 @@ func (j *judge) holds() {
 		j.overlaps(holds)
 		j.zombies(holds, granted[own[0].Resource])
 		j.tokens(slices.DeleteFunc(holds, func(a *record.Acquire) bool { return a.Token == 0 }))
-	})
+	}
 }
 
 // overlaps counts the holds during which another one surely began: the one that surely began

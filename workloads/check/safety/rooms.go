@@ -19,12 +19,12 @@ type room struct {
 // rooms finds the duplicates: rooms whose creation began while another one of their group was
 // starting or had a free seat.
 func (j *judge) rooms() {
-	each(j.buildRooms(), func(r *room) record.Name { return r.group }, func(group []room) {
+	for group := range record.Groups(j.buildRooms(), func(r *room) record.Name { return r.group }) {
 		free := make([]*room, 0, len(group))
 		for i := range group {
 			free = append(j.compare(&group[i], free), &group[i])
 		}
-	})
+	}
 }
 
 // buildRooms makes rooms of their workers' records, sorted by group and creation.

@@ -130,15 +130,3 @@ func (j *judge) ms(at int64) float64 {
 func (j *judge) holder(a *record.Acquire) result.Party {
 	return result.Party{Node: j.Text(a.Node), Hold: j.Text(a.Hold), Token: a.Token, FromMS: j.ms(a.At), ToMS: j.ms(a.Until)}
 }
-
-// each calls do with the parts of a sorted list that have a resource in common.
-func each[T any](sorted []T, resource func(*T) record.Name, do func([]T)) {
-	for len(sorted) > 0 {
-		n := 1
-		for n < len(sorted) && resource(&sorted[n]) == resource(&sorted[0]) {
-			n++
-		}
-		do(sorted[:n])
-		sorted = sorted[n:]
-	}
-}

@@ -59,7 +59,7 @@ func (j *judge) late() flaw {
 		}
 	}
 	// Parties of a few arrive together, which doubles the standard deviation.
-	planned := j.planned()
+	planned := j.Offered()
 	if least := planned - 10*math.Sqrt(planned); offered && due < least {
 		f.find(record.Never, "%.0f of %.0f requests", due, planned)
 	}
@@ -82,15 +82,4 @@ func quantile(list []int64, q float64) int64 {
 	}
 	slices.Sort(list)
 	return list[int(math.Ceil(q*float64(len(list))))-1]
-}
-
-// planned is how many requests the measured part was to offer.
-func (j *judge) planned() (n float64) {
-	from, perS := j.Measure, j.Head.OfferedPS
-	for _, r := range j.Rates {
-		at := min(max(r.At, from), j.Drain)
-		n += perS * time.Duration(at-from).Seconds()
-		from, perS = at, r.PerS
-	}
-	return n + perS*time.Duration(j.Drain-from).Seconds()
 }

@@ -53,8 +53,6 @@ func (f *flaw) find(since int64, format string, args ...any) {
 type judge struct {
 	*record.Run
 	missing, wrong record.Flaws
-	rooms          map[record.Name]*room
-	orders         map[record.Name]*record.Order
 }
 
 // Judge looks for flaws in the order in which they are told; the first one decides.
