@@ -1,19 +1,27 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 	"github.com/spf13/cobra"
 
 	"locklab/reports/why"
 	"locklab/workloads/check/judge"
 	"locklab/workloads/check/record"
+	"locklab/workloads/check/visualize"
 	"locklab/workloads/result"
 )
 
 func newCheck() *cobra.Command {
-	var tag string
+	var tag, picture string
 	var explain int
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "check HISTORY",
 		Short: "Judge a saved history",
@@ -25,18 +33,21 @@ Exit codes: 0 as expected, or nothing is expected of the lock; 2 not as
 expected; 4 the history cannot decide, or a control did not fire; 1 it cannot
 be read.`,
 		Example: `  locklab check reports/runs/A/histories/redlock/baseline.matchmaking.1.jsonl
-  locklab check --explain 1 reports/runs/A/histories/none/baseline.mutex.1.jsonl`,
+  locklab check --explain 1 reports/runs/A/histories/none/baseline.mutex.1.jsonl
+  locklab check --visualize a.html histories/none/baseline.mutex.1.jsonl`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return interruptible(cmd.Context(), func() error { return runCheck(cmd, tag, args[0], explain) })
+			return interruptible(cmd.Context(), func() error { return runCheck(cmd, tag, args[0], picture, explain, asJSON) })
 		},
 	}
 	cmd.Flags().IntVar(&explain, "explain", 0, "number of a violation or outage in the list, to tell what happened around it")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the row of result.json instead")
+	cmd.Flags().StringVar(&picture, "visualize", "", "HTML file to draw the holds around the first violation into")
 	langFlag(cmd.Flags(), &tag, "what is printed")
 	return cmd
 }
 
-func runCheck(cmd *cobra.Command, tag, path string, number int) error {
+func runCheck(cmd *cobra.Command, tag, path, picture string, number int, asJSON bool) error {
 	say, err := language(tag)
 	if err != nil {
 		return err
@@ -50,13 +61,20 @@ func runCheck(cmd *cobra.Command, tag, path string, number int) error {
 	}
 	row := judge.Run(run)
 	out := cmd.OutOrStdout()
-	if number > 0 {
+	switch {
+	case asJSON:
+		err = json.MarshalWrite(out, row, jsonv1.DefaultOptionsV1(), jsontext.WithIndent("  "))
+		fmt.Fprintln(out)
+	case number > 0:
 		err = why.Write(out, say, &row, run, why.Options{Number: number, Width: widthOf(out)})
 		if err != nil {
 			err = fmt.Errorf("--explain: %w", err)
 		}
-	} else {
+	default:
 		err = why.Sheet(out, say, path, &row, run, widthOf(out))
+	}
+	if err == nil && picture != "" {
+		err = draw(picture, run, &row)
 	}
 	switch as := row.Verdict.As; {
 	case err != nil:
@@ -67,4 +85,21 @@ func runCheck(cmd *cobra.Command, tag, path string, number int) error {
 		return &exitError{code: exitInconclusive}
 	}
 	return nil
+}
+
+// draw draws the holds around the first violation into a file.
+func draw(target string, run *record.Run, row *result.Row) (err error) {
+	if len(row.Violations) == 0 {
+		return errors.New("--visualize: nothing was violated, so there is nothing to draw")
+	}
+	const margin = int64(50 * time.Millisecond)
+	v := row.Violations[0]
+	at := run.Measure + int64(v.AtMS*1e6)
+	out, err := os.Create(target) //nolint:gosec // the user names it
+	if err != nil {
+		return fmt.Errorf("--visualize: %w", err)
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	_, err = visualize.Write(out, run, v.Resource, record.Span{From: at - margin, To: at + margin})
+	return err
 }
