@@ -28,13 +28,13 @@ var recorded = filepath.Join("..", "..", "reports", "seeds")
 
 // TestReadmesHaveTheTable that the command writes, of the recorded run.
 func TestReadmesHaveTheTable(t *testing.T) {
-	for page, tag := range map[string]string{"README.md": lang.EnglishTag, "README.ko.md": "ko"} {
+	for page, tag := range map[string]string{"reports/seeds/README.md": lang.EnglishTag, "reports/seeds/README.ko.md": "ko"} {
 		say, err := language(tag)
 		if err != nil {
 			t.Fatal(err)
 		}
 		text := testfile.Read(t, filepath.Join("..", "..", page))
-		again := filepath.Join(t.TempDir(), page)
+		again := filepath.Join(t.TempDir(), filepath.Base(page))
 		testfile.Write(t, again, text)
 		if err := writeClaims(say, recorded, again); err != nil {
 			t.Fatal(err)
