@@ -19,11 +19,11 @@ func (j *judge) late() flaw {
 	measured := j.Drain - j.Measure
 	switch {
 	case j.Torn:
-		f.find(record.Never, "the history ends in a torn line")
+		f.Add("the history ends in a torn line")
 	case !j.Ended:
-		f.find(record.Never, "the history has no end")
+		f.Add("the history has no end")
 	case !j.Head.Played && measured < j.Head.DurationNS-int64(time.Millisecond):
-		f.find(record.Never, "ended after %s of %s", told(measured), told(j.Head.DurationNS))
+		f.Add("ended after %.1f s of %.1f s", time.Duration(measured).Seconds(), time.Duration(j.Head.DurationNS).Seconds())
 	}
 	if f.N > 0 {
 		return f
@@ -61,16 +61,16 @@ func (j *judge) late() flaw {
 	// Parties of a few arrive together, which doubles the standard deviation.
 	planned := j.Offered()
 	if least := planned - 10*math.Sqrt(planned); offered && due < least {
-		f.find(record.Never, "%.0f of %.0f requests", due, planned)
+		f.Add("%.0f of %.0f requests", due, planned)
 	}
 	if sent < loadgen.MinSent*due {
-		f.find(record.Never, "%.0f of %.0f operations sent", sent, due)
+		f.Add("%.0f of %.0f operations sent", sent, due)
 	}
 	if p99 := quantile(lateness, 0.99); p99 > int64(loadgen.MaxLateness) {
-		f.find(record.Never, "p99 late by %v", time.Duration(p99).Round(time.Millisecond))
+		f.Add("p99 late by %v", time.Duration(p99).Round(time.Millisecond))
 	}
 	if p50 := quantile(lateness, 0.5); offered && len(took) > 0 && p50 > quantile(took, 0.5)/2 {
-		f.find(record.Never, "half of the requests late by %v", time.Duration(p50).Round(time.Millisecond))
+		f.Add("half of the requests late by %v", time.Duration(p50).Round(time.Millisecond))
 	}
 	return f
 }
