@@ -32,30 +32,16 @@ func (j *judge) late() flaw {
 	f.deadStands = !offered
 	var due, sent float64
 	var lateness, took []int64
-	op := func(from, left, at int64, count uint32, outcome record.Outcome) {
-		if from < j.Measure || from >= j.Drain || outcome == record.CalledOff {
-			return
+	for o := range j.Due(offered) {
+		if due += float64(o.Count); o.Outcome == record.Unsent {
+			continue
 		}
-		if due += float64(count); outcome == record.Unsent {
-			return
+		sent += float64(o.Count)
+		if o.Sent > 0 {
+			lateness = append(lateness, o.Sent-o.From)
 		}
-		sent += float64(count)
-		if left > 0 {
-			lateness = append(lateness, left-from)
-		}
-		if outcome == record.OK {
-			took = append(took, at-from)
-		}
-	}
-	if offered {
-		for i := range j.Requests {
-			q := &j.Requests[i]
-			op(q.From, q.Sent, q.At, q.Count, q.Outcome)
-		}
-	} else {
-		for i := range j.Acquires {
-			a := &j.Acquires[i]
-			op(a.From, a.Sent, a.At, a.Count, a.Outcome)
+		if o.Outcome == record.OK {
+			took = append(took, o.At-o.From)
 		}
 	}
 	// Parties of a few arrive together, which doubles the standard deviation.
