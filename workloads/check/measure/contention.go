@@ -106,7 +106,8 @@ func (m *Measures) peers(r *record.Run) {
 				all[a.Node] = p
 			}
 			p.wait.add(to - from)
-			p.pass(a.Node, grants[before(times, from+1):max(before(times, to), before(times, from+1))])
+			first := before(times, from+1)
+			p.pass(a.Node, grants[first:max(first, before(times, to))])
 			switch {
 			case a.At >= r.Drain:
 			case a.Outcome == record.OK:

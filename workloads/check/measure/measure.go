@@ -52,32 +52,21 @@ func (m *Measures) set(name string, over, under float64) {
 func (m *Measures) requests(r *record.Run) {
 	var took, late dist
 	due, ok := int64(0), 0
-	add := func(from, sent, at int64, outcome record.Outcome, kind record.Name, count uint32) {
-		if from < r.Measure || from >= r.Drain || outcome == record.CalledOff {
-			return
+	players := r.Head.Workload == history.Matchmaking
+	for o := range r.Due(players) {
+		due += int64(o.Count)
+		if o.Sent > 0 && o.Outcome != record.Unsent {
+			late.add(o.Sent - o.From)
 		}
-		due += int64(count)
-		if sent > 0 && outcome != record.Unsent {
-			late.add(sent - from)
-		}
-		if outcome == record.OK {
+		if o.Outcome == record.OK {
 			ok++
-			took.add(at - from)
-			return
+			took.add(o.At - o.From)
+			continue
 		}
-		m.Errors[cmp.Or(r.Text(kind), "other")] += int64(count)
+		m.Errors[cmp.Or(r.Text(o.ErrorKind), "other")] += int64(o.Count)
 	}
-	if r.Head.Workload == history.Matchmaking {
-		for i := range r.Requests {
-			q := &r.Requests[i]
-			add(q.From, q.Sent, q.At, q.Outcome, q.ErrorKind, q.Count)
-		}
+	if players {
 		m.rooms(r)
-	} else {
-		for i := range r.Acquires {
-			a := &r.Acquires[i]
-			add(a.From, a.Sent, a.At, a.Outcome, a.ErrorKind, a.Count)
-		}
 	}
 	took.into(m, "request_p50_ms", "request_p99_ms", "request_max_ms")
 	late.into(m, "", "late_p99_ms", "")

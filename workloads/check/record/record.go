@@ -137,6 +137,33 @@ type Request struct {
 	Outcome                 Outcome
 }
 
+// Op is an operation that was due in the measured part: a player's request, or an acquisition.
+type Op struct {
+	From, Sent, At int64
+	ErrorKind      Name
+	Count          uint32
+	Outcome        Outcome
+}
+
+// Due are those of players, or else the acquisitions, but for the ones that were called off.
+func (r *Run) Due(players bool) iter.Seq[Op] {
+	return func(yield func(Op) bool) {
+		out := func(o Op) bool { return o.From < r.Measure || o.From >= r.Drain || o.Outcome == CalledOff }
+		for i := range r.Requests {
+			q := &r.Requests[i]
+			if o := (Op{q.From, q.Sent, q.At, q.ErrorKind, q.Count, q.Outcome}); players && !out(o) && !yield(o) {
+				return
+			}
+		}
+		for i := range r.Acquires {
+			a := &r.Acquires[i]
+			if o := (Op{a.From, a.Sent, a.At, a.ErrorKind, a.Count, a.Outcome}); !players && !out(o) && !yield(o) {
+				return
+			}
+		}
+	}
+}
+
 // Order is a master's order of a room.
 type Order struct {
 	From, Sent, At, Err    int64
