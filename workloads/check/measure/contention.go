@@ -52,7 +52,7 @@ func (m *Measures) handoffs(r *record.Run) {
 	if took.h == nil {
 		return
 	}
-	if n, known := counted(r, func(a *record.Acquire) uint64 { return a.Wakeups }); known {
+	if n, _, known := counted(r, func(a *record.Acquire) uint64 { return a.Wakeups }); known {
 		m.set("wakeups_per_handoff", n, float64(took.h.TotalCount()))
 	}
 }

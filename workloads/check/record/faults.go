@@ -22,7 +22,6 @@ func (s *scribe) addFault(e *history.Event) {
 		f.KeptNS = e.DelayNS
 		return
 	}
-	f.DelayNS = max(f.DelayNS, e.DelayNS)
 	f.From, f.To, f.Nodes = both(f.From, e.From), both(f.To, e.To), both(f.Nodes, e.Nodes)
 	switch e.State {
 	case "asked":

@@ -227,7 +227,7 @@ type Fault struct {
 	ID, Kind, Target          string
 	From, To, Nodes           []string
 	Asked, Began, Heal, Ended int64
-	KeptNS, DelayNS           int64
+	KeptNS                    int64
 	Proven, Away              bool
 	Why                       string
 	Log                       []string // the last lines of a node that ended unasked
@@ -249,19 +249,19 @@ type Node struct {
 	Events []NodeEvent // sorted
 	Away   []Span      // when it did not run: dead, or stopped for a while; sorted, not touching
 	Killed []int64     // when its process was seen to have ended; sorted
-	Deaths []Death     // the same, with more
+	Deaths []Death     // of the same
 	Starts int
 	Runs   bool // at the end of the history, where nothing says that it goes on after the run
 }
 
-// Death is the end of a process. It was Seen at one moment, and may have happened since Asked,
-// when the signal for it was sent. InOrder: it was asked to end, and had time to record all.
+// Death is the end of a process, which may have happened since Asked, when the signal for it was
+// sent. InOrder: it was asked to end, and had time to record all.
 type Death struct {
-	Asked, Seen int64
-	InOrder     bool
+	Asked   int64
+	InOrder bool
 }
 
-// Next is the first end of the node's process that was seen at or after a moment; its times are
+// Next is the first end of the node's process that was seen at or after a moment; its time is
 // [Never] if there was none. A nil node has none.
 func (n *Node) Next(at int64) Death {
 	if n != nil {
@@ -269,7 +269,7 @@ func (n *Node) Next(at int64) Death {
 			return n.Deaths[i]
 		}
 	}
-	return Death{Asked: Never, Seen: Never}
+	return Death{Asked: Never}
 }
 
 // NodeEvent is a change in the life of a process, in the words of package history.

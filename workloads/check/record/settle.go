@@ -99,7 +99,7 @@ func (s *scribe) settleLife(n *Node) {
 		}
 		if ends && !dead {
 			asked := min(cmp.Or(e.Asked, e.At), e.At)
-			n.Deaths = append(n.Deaths, Death{asked, e.At, e.State == history.NodeStopped && e.At-asked <= orderly})
+			n.Deaths = append(n.Deaths, Death{asked, e.State == history.NodeStopped && e.At-asked <= orderly})
 			n.Killed = append(n.Killed, e.At)
 			n.Runs, dead = false, true
 		}

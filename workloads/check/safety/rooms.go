@@ -89,9 +89,7 @@ func (j *judge) compare(r *room, earlier []*room) (left []*room) {
 		j.f.InDoubt++
 	case excused != nil:
 		j.f.Unreachable++
-		j.excused.add(j.ms(r.start), func() result.Violation {
-			return result.Violation{Code: result.Duplicates, Resource: j.Text(r.group), First: j.party(excused), Second: j.party(r), Excused: true}
-		})
+		j.found = append(j.found, found{result.Duplicates, r.start, r.group, true, func() (was, came result.Party) { return j.party(excused), j.party(r) }})
 	}
 	return append(earlier[:0], earlier[keep:]...)
 }
