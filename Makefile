@@ -81,12 +81,12 @@ grid = | grep -v '^report: ' >reports/grids/$(1).txt; code=$${PIPESTATUS[0]}; te
 again = bin/locklab run --resume $(2) --redo inconclusive $(call grid,$(1))
 
 # GOON=1 goes on with a run of it that was interrupted.
-claims: deps build ## run the suite of claims again and write what it shows into both READMEs
-	@test -n "$(GOON)" || rm -rf reports/seeds
+claims: deps build ## run the suite of claims again and write what it shows into reports/seeds
+	@test -n "$(GOON)" || rm -rf reports/seeds/result.json reports/seeds/histories
 	bin/locklab run $(if $(GOON),--resume reports/seeds,--suite seeds --seed 1 --out reports/seeds) $(call grid,seeds)
-	find reports/seeds -mindepth 1 ! -name result.json -delete
-	bin/locklab report reports/seeds --claims README.md
-	bin/locklab report reports/seeds --claims README.ko.md --lang ko
+	find reports/seeds -mindepth 1 ! -name result.json ! -name 'README*' -delete
+	bin/locklab report reports/seeds --claims reports/seeds/README.md
+	bin/locklab report reports/seeds --claims reports/seeds/README.ko.md --lang ko
 
 # The name is made once for all lines of a target.
 STAMP := $(shell date +%s)

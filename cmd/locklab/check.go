@@ -6,6 +6,9 @@ import (
 	"os"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 	"github.com/spf13/cobra"
 
 	"locklab/reports/why"
@@ -16,14 +19,15 @@ import (
 )
 
 func newCheck() *cobra.Command {
-	var tag, visual string
+	var tag, picture string
 	var explain int
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "check HISTORY",
 		Short: "Judge a saved history",
 		Long: `check reads one history (JSON lines, gzipped or not) and judges it as the
 comparison did: by what the scenario expects of the lock, which the history
-says. Of a history that does not say it, nothing is expected.
+says. Of a history that does not say it, safety is expected.
 
 Exit codes: 0 as expected, or nothing is expected of the lock; 2 not as
 expected; 4 the history cannot decide, or a control did not fire; 1 it cannot
@@ -33,16 +37,17 @@ be read.`,
   locklab check --visualize a.html histories/none/baseline.mutex.1.jsonl`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return interruptible(cmd.Context(), func() error { return runCheck(cmd, tag, args[0], visual, explain) })
+			return interruptible(cmd.Context(), func() error { return runCheck(cmd, tag, args[0], picture, explain, asJSON) })
 		},
 	}
 	cmd.Flags().IntVar(&explain, "explain", 0, "number of a violation or outage in the list, to tell what happened around it")
-	cmd.Flags().StringVar(&visual, "visualize", "", "HTML file to draw the holds around the first violation into")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the row of result.json instead")
+	cmd.Flags().StringVar(&picture, "visualize", "", "HTML file to draw the holds around the first violation into")
 	langFlag(cmd.Flags(), &tag, "what is printed")
 	return cmd
 }
 
-func runCheck(cmd *cobra.Command, tag, path, visual string, number int) error {
+func runCheck(cmd *cobra.Command, tag, path, picture string, number int, asJSON bool) error {
 	say, err := language(tag)
 	if err != nil {
 		return err
@@ -56,16 +61,20 @@ func runCheck(cmd *cobra.Command, tag, path, visual string, number int) error {
 	}
 	row := judge.Run(run)
 	out := cmd.OutOrStdout()
-	if number > 0 {
+	switch {
+	case asJSON:
+		err = json.MarshalWrite(out, row, jsonv1.DefaultOptionsV1(), jsontext.WithIndent("  "))
+		fmt.Fprintln(out)
+	case number > 0:
 		err = why.Write(out, say, &row, run, why.Options{Number: number, Width: widthOf(out)})
 		if err != nil {
 			err = fmt.Errorf("--explain: %w", err)
 		}
-	} else {
+	default:
 		err = why.Sheet(out, say, path, &row, run, widthOf(out))
 	}
-	if err == nil && visual != "" {
-		err = draw(visual, &row, run)
+	if err == nil && picture != "" {
+		err = draw(picture, run, &row)
 	}
 	switch as := row.Verdict.As; {
 	case err != nil:
@@ -78,21 +87,19 @@ func runCheck(cmd *cobra.Command, tag, path, visual string, number int) error {
 	return nil
 }
 
-// drawMargin is how much of the history around a violation is drawn.
-const drawMargin = 50 * time.Millisecond
-
-// draw draws the holds of the resource around the first violation.
-func draw(target string, row *result.Row, run *record.Run) (err error) {
+// draw draws the holds around the first violation into a file.
+func draw(target string, run *record.Run, row *result.Row) (err error) {
 	if len(row.Violations) == 0 {
 		return errors.New("--visualize: nothing was violated, so there is nothing to draw")
 	}
-	out, err := os.Create(target)
+	const margin = int64(50 * time.Millisecond)
+	v := row.Violations[0]
+	at := run.Measure + int64(v.AtMS*1e6)
+	out, err := os.Create(target) //nolint:gosec // the user names it
 	if err != nil {
 		return fmt.Errorf("--visualize: %w", err)
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	v := row.Violations[0]
-	at := run.Measure + int64(v.AtMS*float64(time.Millisecond))
-	_, err = visualize.Write(out, run, v.Resource, record.Span{From: at - int64(drawMargin), To: at + int64(drawMargin)})
+	_, err = visualize.Write(out, run, v.Resource, record.Span{From: at - margin, To: at + margin})
 	return err
 }

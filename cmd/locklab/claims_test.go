@@ -32,13 +32,13 @@ func TestReadmesHaveTheTable(t *testing.T) {
 	if _, err := result.Read(filepath.Join(recorded, result.FileName)); errors.Is(err, result.ErrInvalid) {
 		t.Skipf("the run was recorded by an older program: want make claims: %v", err)
 	}
-	for page, tag := range map[string]string{"README.md": lang.EnglishTag, "README.ko.md": "ko"} {
+	for page, tag := range map[string]string{"reports/seeds/README.md": lang.EnglishTag, "reports/seeds/README.ko.md": "ko"} {
 		say, err := language(tag)
 		if err != nil {
 			t.Fatal(err)
 		}
 		text := testfile.Read(t, filepath.Join("..", "..", page))
-		again := filepath.Join(t.TempDir(), page)
+		again := filepath.Join(t.TempDir(), filepath.Base(page))
 		testfile.Write(t, again, text)
 		if err := writeClaims(say, recorded, again); err != nil {
 			t.Fatal(err)

@@ -110,12 +110,12 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.suite, "suite", "", "instead: "+strings.Join(suite.Names(), ", ")+", file")
 	fl.DurationVar(&f.Duration, "duration", lab.DefaultDuration, "measured time of a run")
 	fl.DurationVar(&f.Warmup, "warmup", lab.DefaultWarmup, "time before it: only violations count")
-	fl.DurationVar(&f.Patience, "patience", 0, "how long clients wait (2.5s, or 25 round trips)")
+	fl.DurationVar(&f.Patience, "patience", 0, "how long clients wait (default 2.5s, or 25 round trips)")
 	fl.StringVar(&f.rate, "rate", "", "operations per second (default 300 matches)")
 	fl.IntVar(&f.Repeat, "repeat", 1, "runs of each combination")
 	fl.StringVar(&f.seed, "seed", "", "seed of every random choice (default: drawn)")
-	fl.BoolVar(&f.quick, "quick", false, "four locks, three scenarios, no capacity")
-	fl.Var(&f.capacity, "capacity", "measure capacity; matches too")
+	fl.BoolVar(&f.quick, "quick", false, "four locks, three scenarios, short faults")
+	fl.Var(&f.capacity, "capacity", "on, off, or matches: matches per second too")
 	fl.StringVar(&f.out, "out", "", "directory of the report (default reports/runs/TIME)")
 	fl.BoolVar(&f.full, "full", false, "print every figure")
 	langFlag(fl, &f.lang, ofSummary)
@@ -259,7 +259,7 @@ func explainNoResult(ctx context.Context, err error, dir string) error {
 func (f *runFlags) config(ctx context.Context, stderr io.Writer) (lab.Config, []threshold.Threshold, error) {
 	c := f.Config
 	if f.quick && !f.set.Changed("duration") {
-		c.Duration = lab.QuickDuration
+		c.Duration, c.Calm = lab.QuickDuration, lab.QuickCalm
 		if !f.set.Changed("warmup") {
 			c.Warmup = lab.QuickWarmup
 		}
@@ -316,7 +316,7 @@ func (f *runFlags) config(ctx context.Context, stderr io.Writer) (lab.Config, []
 // follow has the times that the user does not set follow the topology's round trips.
 func (f *runFlags) follow(c *lab.Config) {
 	if !f.set.Changed("duration") {
-		c.Duration = c.Topology.Limit(c.Duration)
+		c.Duration, c.Calm = c.Topology.Limit(c.Duration), c.Topology.Limit(c.Calm)
 	}
 	if !f.set.Changed("warmup") {
 		c.Warmup = c.Topology.Limit(c.Warmup)

@@ -25,8 +25,13 @@ import (
 // Intervals stand behind the medians where there is room for them.
 func Table(say *lang.Lang, names []string, ds []Difference, all, intervals bool) table.Table {
 	t := table.Table{Columns: []table.Column{
-		{Title: say.Text("lock"), Key: true}, {Title: say.Text("scenario"), Key: true}, {Title: say.Text("figure"), Key: true},
-		{Title: names[0], Right: true}, {Title: names[len(names)-1], Right: true}, {Title: say.Text("change"), Right: true}, {Title: ""},
+		{Title: say.Text("lock"), Key: true},
+		{Title: say.Text("scenario"), Key: true},
+		{Title: say.Text("figure"), Key: true},
+		{Title: names[0], Right: true},
+		{Title: names[len(names)-1], Right: true},
+		{Title: say.Text("change"), Right: true},
+		{Title: ""},
 	}}
 	several := len(names) > 2
 	within := slices.ContainsFunc(ds, func(d Difference) bool { return d.Than != "" })

@@ -33,17 +33,18 @@ func (t *telling) outage(o result.Outage) {
 		asks = t.run.Acquires
 		ours = func(a *record.Acquire) bool { return t.run.Text(a.Resource) == o.Of }
 	}
+	const slack = 1000 // ns: milliseconds of the row are rounded
 	var before, after *record.Acquire
 	refused := map[record.Name]*refusals{}
 	for i := range asks {
 		a := &asks[i]
 		switch {
 		case !ours(a):
-		case a.Granted() && a.At <= from && (before == nil || a.At > before.At):
+		case a.Outcome == record.OK && a.At <= from+slack && (before == nil || a.At > before.At):
 			before = a
-		case a.Granted() && a.At >= to && (after == nil || a.At < after.At):
+		case a.Outcome == record.OK && a.At >= to-slack && (after == nil || a.At < after.At):
 			after = a
-		case !a.Granted() && a.Outcome != record.CalledOff && a.At > from && a.At <= to:
+		case a.Outcome != record.OK && a.Outcome != record.CalledOff && a.At > from && a.At <= to+slack:
 			r := refused[a.Node]
 			if r == nil {
 				r = &refusals{node: a.Node, first: a.At, kinds: map[string]int{}}
@@ -93,6 +94,9 @@ func (r *refusals) text() string {
 	return strings.Join(all, ", ")
 }
 
+// selfHealing is how soon, in ns, the order to heal comes of a fault that needs none.
+const selfHealing = 1e6
+
 // broken are the moments of the faults in a time; false if there was none.
 func (t *telling) broken(from, to int64) (some bool) {
 	say := t.say
@@ -103,8 +107,12 @@ func (t *telling) broken(from, to int64) (some bool) {
 		}
 		some = true
 		name := say.Tell(history.FaultText(f.Kind, f.Target))
-		t.add(f.Began, true, say.Text("fault"), say.Sprintf("%s begins", name))
-		t.add(f.Heal, true, say.Text("fault"), say.Sprintf("%s: order to heal", name))
+		if f.Ended >= from {
+			t.add(f.Began, true, say.Text("fault"), say.Sprintf("%s begins", name))
+		}
+		if f.Ended >= from && f.Heal-f.Began > selfHealing {
+			t.add(f.Heal, true, say.Text("fault"), say.Sprintf("%s: order to heal", name))
+		}
 		if f.Ended <= to {
 			t.add(f.Ended, true, say.Text("fault"), say.Sprintf("%s has ended", name))
 		}

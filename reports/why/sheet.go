@@ -17,7 +17,7 @@ import (
 // unsound tells what the run lacks.
 func (t *telling) unsound() {
 	say := t.say
-	t.title(say.Sprintf("not sound, so it decides nothing: %s", Title(say, t.row.Verdict.Sound)))
+	t.title(say.Text("not sound, so it decides nothing"), Title(say, t.row.Verdict.Sound))
 	t.zero = t.run.Measure
 	for _, f := range t.row.Faults {
 		if f.Proven && !f.Unasked {
@@ -46,7 +46,7 @@ func (t *telling) unsound() {
 	}
 	if code := t.row.Verdict.Sound.Code; code == result.Saturated || code == result.LateLoad {
 		for _, h := range t.row.Hosts[:min(len(t.row.Hosts), 4)] {
-			t.note(cmp.Or(table.Plain(h.Host), "controller"), say.Sprintf("CPUs %s busy, work took %s times as long, timers up to %s late",
+			t.note(cmp.Or(table.Plain(h.Host), "controller"), say.Sprintf("CPUs %s busy, work %s times as long, timers %s late",
 				table.Share(h.Busy), table.Number(h.Slowdown), table.Duration(h.LateMS)))
 		}
 		if v, known := t.row.Of("late_p99_ms"); known {

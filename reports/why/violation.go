@@ -145,6 +145,9 @@ func (t *telling) held(a *record.Acquire, about bool) {
 		granted += say.Sprintf(", token %d", a.Token)
 	}
 	t.add(a.At, true, who, granted)
+	if !a.Granted() { // a canary's, of which nothing more is recorded
+		return
+	}
 	text := ""
 	switch a.Until {
 	case record.Never:

@@ -141,12 +141,7 @@ func (t *telling) since(at int64) string {
 
 // Title is the code of a statement in words, with its number and what it is about.
 func Title(say *lang.Lang, s result.Statement) string {
-	title := string(s.Code)
-	for _, c := range result.Codes() {
-		if c.Code == s.Code {
-			title = say.Term(c.Title)
-		}
-	}
+	title := say.Term(titleOf(s.Code))
 	switch s.Code {
 	case result.Duplicates, result.Overlaps, result.TokensBack, result.StaleWrites, result.LostUpdates, result.InDoubt:
 		title += ": " + table.Count(s.N)
@@ -193,7 +188,11 @@ func (t *telling) faultText(f *record.Fault) string {
 	if f.Ended == record.Never {
 		return say.Sprintf("%s, from %s on", name, t.since(f.Began))
 	}
-	return say.Sprintf("%s, from %s to %s", name, t.since(f.Began), t.since(min(f.Heal, f.Ended)))
+	until := min(f.Heal, f.Ended)
+	if f.Heal-f.Began < selfHealing {
+		until = f.Ended
+	}
+	return say.Sprintf("%s, from %s to %s", name, t.since(f.Began), t.since(until))
 }
 
 // kept are the moments that fit, sorted, and how many are left out: those farthest from the

@@ -74,7 +74,7 @@ func (s *story) canaries(from, to float64, lost ...string) {
 				s.refused(node, "canary-"+node, "timeout", at, at+90)
 				continue
 			}
-			s.hold(node, "canary-"+node, "h-canary-"+zone+table.Count(at), 0, at, at+2, at+3)
+			s.hold(node, "canary-"+node, "", 0, at, at+2, 0)
 		}
 	}
 }

@@ -38,8 +38,8 @@ type Findings struct {
 	RecoveryNS int64
 	Lasting    bool
 	// Served is of requests; in workloads without any, of acquisitions.
-	Served, ServedInFault, Acquired, AcquiredInFault Share
-	Statement                                        result.Statement
+	Served, ServedInFault, Acquired Share
+	Statement                       result.Statement
 }
 
 // Outage is a time without the lock. Of is empty for the lock, "zone c" for a zone, else the name
@@ -169,14 +169,7 @@ func (j *judge) cutOff() {
 
 // resources judges each resource, and returns when any was wanted and not held.
 func (j *judge) resources() (free []record.Span) {
-	acquires := j.Acquires
-	for len(acquires) > 0 {
-		n := 1
-		for n < len(acquires) && acquires[n].Resource == acquires[0].Resource {
-			n++
-		}
-		own := acquires[:n]
-		acquires = acquires[n:]
+	for own := range j.ByResource() {
 		spans := without(j.wanted(own), j.held(own))
 		o := j.between(j.Text(own[0].Resource), j.Head.LeaseNS+j.second, grants(own), spans)
 		if o.Len() > j.f.Resource.Len() {
@@ -338,26 +331,15 @@ func (j *judge) tell() {
 
 // shares counts the operations that were due in the measured part.
 func (j *judge) shares() {
-	due := func(all, inFault *Share, from int64, outcome record.Outcome, n uint32) {
-		within := func(s record.Span) bool { return s.From <= from && from < s.To }
-		if outcome == record.CalledOff || !within(j.measured) {
-			return
+	due := func(players bool) (all, inFault Share) {
+		for o := range j.Due(players) {
+			all.add(o.Outcome, o.Count)
+			if slices.ContainsFunc(j.spells, func(s record.Span) bool { return s.From <= o.From && o.From < s.To }) {
+				inFault.add(o.Outcome, o.Count)
+			}
 		}
-		all.add(outcome, n)
-		if slices.ContainsFunc(j.spells, within) {
-			inFault.add(outcome, n)
-		}
+		return all, inFault
 	}
-	f := &j.f
-	for i := range j.Requests {
-		q := &j.Requests[i]
-		due(&f.Served, &f.ServedInFault, q.From, q.Outcome, q.Count)
-	}
-	for i := range j.Acquires {
-		a := &j.Acquires[i]
-		due(&f.Acquired, &f.AcquiredInFault, a.From, a.Outcome, a.Count)
-	}
-	if j.Head.Workload != history.Matchmaking {
-		f.Served, f.ServedInFault = f.Acquired, f.AcquiredInFault
-	}
+	j.f.Served, j.f.ServedInFault = due(j.Head.Workload == history.Matchmaking)
+	j.f.Acquired, _ = due(false)
 }

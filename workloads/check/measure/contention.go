@@ -9,15 +9,6 @@ import (
 	"locklab/workloads/result"
 )
 
-// byResource does something with the acquisitions of each resource.
-func byResource(r *record.Run, do func(own []record.Acquire)) {
-	for from, to := 0, 0; from < len(r.Acquires); from = to {
-		for to = from + 1; to < len(r.Acquires) && r.Acquires[to].Resource == r.Acquires[from].Resource; to++ {
-		}
-		do(r.Acquires[from:to])
-	}
-}
-
 // granted are the grants among acquisitions, sorted by time.
 func granted(own []record.Acquire) (grants []*record.Acquire) {
 	for i := range own {
@@ -33,7 +24,7 @@ func granted(own []record.Acquire) (grants []*record.Acquire) {
 // client that asked only after the release and came first has barged in: the others wait on.
 func (m *Measures) handoffs(r *record.Run) {
 	var took dist
-	byResource(r, func(own []record.Acquire) {
+	for own := range r.ByResource() {
 		var asks, answers []int64
 		for i := range own {
 			asks, answers = append(asks, asked(&own[i])), append(answers, own[i].At)
@@ -56,12 +47,12 @@ func (m *Measures) handoffs(r *record.Run) {
 				since = record.Never
 			}
 		}
-	})
+	}
 	took.into(m, "handoff_p50_ms", "handoff_p99_ms", "")
 	if took.h == nil {
 		return
 	}
-	if n, known := counted(r, func(a *record.Acquire) uint64 { return a.Wakeups }); known {
+	if n, _, known := counted(r, func(a *record.Acquire) uint64 { return a.Wakeups }); known {
 		m.set("wakeups_per_handoff", n, float64(took.h.TotalCount()))
 	}
 }
@@ -97,7 +88,7 @@ func (m *Measures) fairness(r *record.Run) {
 // the measured part ended with its length so far: a master that is never served is in no other.
 func (m *Measures) peers(r *record.Run) {
 	all := map[record.Name]*peer{}
-	byResource(r, func(own []record.Acquire) {
+	for own := range r.ByResource() {
 		grants := granted(own)
 		times := make([]int64, len(grants))
 		for i, g := range grants {
@@ -115,7 +106,8 @@ func (m *Measures) peers(r *record.Run) {
 				all[a.Node] = p
 			}
 			p.wait.add(to - from)
-			p.pass(a.Node, grants[before(times, from+1):max(before(times, to), before(times, from+1))])
+			first := before(times, from+1)
+			p.pass(a.Node, grants[first:max(first, before(times, to))])
 			switch {
 			case a.At >= r.Drain:
 			case a.Outcome == record.OK:
@@ -124,7 +116,7 @@ func (m *Measures) peers(r *record.Run) {
 				p.GaveUp++
 			}
 		}
-	})
+	}
 	for _, p := range all {
 		n := float64(p.wait.h.TotalCount())
 		p.WaitP50MS, p.WaitP99MS, p.WaitMaxMS = ms(p.wait.quantile(0.5)), ms(p.wait.quantile(0.99)), ms(p.wait.quantile(1))

@@ -1,7 +1,6 @@
 package measure
 
 import (
-	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -14,51 +13,38 @@ import (
 // messages divides what the masters' locks sent in the measured part by the acquisitions that
 // ended in it. Canaries send messages as well, so they count on both sides.
 func (m *Measures) messages(r *record.Run) {
-	ended := 0
-	for a := range everyAcquire(r) {
-		if a.Outcome != record.Unsent && a.At >= r.Measure && a.At < r.Drain {
-			ended++
-		}
-	}
-	if n, known := counted(r, func(a *record.Acquire) uint64 { return a.Messages }); known {
-		m.set("messages_per_acquire", n, float64(ended))
+	if n, ended, known := counted(r, func(a *record.Acquire) uint64 { return a.Messages }); known {
+		m.set("messages_per_acquire", n, ended)
 	}
 }
 
-// everyAcquire is those of clients and of canaries.
-func everyAcquire(r *record.Run) iter.Seq[*record.Acquire] {
-	return func(yield func(*record.Acquire) bool) {
-		for _, list := range [][]record.Acquire{r.Acquires, r.Canaries} {
-			for i := range list {
-				if !yield(&list[i]) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// counted is by how much the running totals of all masters grew in the measured part: each life
-// of a process counts from 0. It is not known of locks that count nothing.
-func counted(r *record.Run, total func(*record.Acquire) uint64) (sum float64, known bool) {
+// counted is by how much the running totals of all masters grew in the measured part, and how
+// many acquisitions ended in it: each life of a process counts from 0. The totals are not known of
+// locks that count nothing.
+func counted(r *record.Run, total func(*record.Acquire) uint64) (sum, ended float64, known bool) {
 	killed := make([][]int64, len(r.Names))
 	totals := make([][][2]uint64, len(r.Names)) // by life: the highest before the measured part, and by its end
 	for i := range r.Nodes {
 		killed[r.Nodes[i].Name] = r.Nodes[i].Killed
 	}
-	for a := range everyAcquire(r) {
-		n := total(a)
-		if n == 0 || a.At >= r.Drain {
-			continue
-		}
-		life := before(killed[a.Node], a.At)
-		for len(totals[a.Node]) <= life {
-			totals[a.Node] = append(totals[a.Node], [2]uint64{})
-		}
-		seen := &totals[a.Node][life]
-		seen[1] = max(seen[1], n)
-		if a.At < r.Measure {
-			seen[0] = max(seen[0], n)
+	for _, list := range [][]record.Acquire{r.Acquires, r.Canaries} {
+		for i := range list {
+			a := &list[i]
+			if a.At >= r.Drain {
+				continue
+			}
+			if a.Outcome != record.Unsent && a.At >= r.Measure {
+				ended++
+			}
+			life := before(killed[a.Node], a.At)
+			for len(totals[a.Node]) <= life {
+				totals[a.Node] = append(totals[a.Node], [2]uint64{})
+			}
+			seen := &totals[a.Node][life]
+			seen[1] = max(seen[1], total(a))
+			if a.At < r.Measure {
+				seen[0] = max(seen[0], total(a))
+			}
 		}
 	}
 	for _, lives := range totals {
@@ -66,7 +52,7 @@ func counted(r *record.Run, total func(*record.Acquire) uint64) (sum float64, kn
 			sum, known = sum+float64(seen[1]-seen[0]), known || seen[1] > 0
 		}
 	}
-	return sum, known
+	return sum, ended, known
 }
 
 // capacity is how many grants full loads of clients got. CPU time is that of all nodes, of the

@@ -52,39 +52,28 @@ func (m *Measures) set(name string, over, under float64) {
 func (m *Measures) requests(r *record.Run) {
 	var took, late dist
 	due, ok := int64(0), 0
-	add := func(from, sent, at int64, outcome record.Outcome, kind record.Name, count uint32) {
-		if from < r.Measure || from >= r.Drain || outcome == record.CalledOff {
-			return
+	players := r.Head.Workload == history.Matchmaking
+	for o := range r.Due(players) {
+		due += int64(o.Count)
+		if o.Sent > 0 && o.Outcome != record.Unsent {
+			late.add(o.Sent - o.From)
 		}
-		due += int64(count)
-		if sent > 0 && outcome != record.Unsent {
-			late.add(sent - from)
-		}
-		if outcome == record.OK {
+		if o.Outcome == record.OK {
 			ok++
-			took.add(at - from)
-			return
+			took.add(o.At - o.From)
+			continue
 		}
-		m.Errors[cmp.Or(r.Text(kind), "other")] += int64(count)
+		m.Errors[cmp.Or(r.Text(o.ErrorKind), "other")] += int64(o.Count)
 	}
-	if r.Head.Workload == history.Matchmaking {
-		for i := range r.Requests {
-			q := &r.Requests[i]
-			add(q.From, q.Sent, q.At, q.Outcome, q.ErrorKind, q.Count)
-		}
+	if players {
 		m.rooms(r)
-	} else {
-		for i := range r.Acquires {
-			a := &r.Acquires[i]
-			add(a.From, a.Sent, a.At, a.Outcome, a.ErrorKind, a.Count)
-		}
 	}
 	took.into(m, "request_p50_ms", "request_p99_ms", "request_max_ms")
 	late.into(m, "", "late_p99_ms", "")
 	m.Figures["requests"] = float64(due)
 	seconds := time.Duration(r.Drain - r.Measure).Seconds()
 	m.set("achieved_per_s", float64(ok), seconds)
-	if n := offered(r); n > 0 {
+	if n := r.Offered(); n > 0 {
 		m.set("offered_per_s", n, seconds)
 	}
 }
@@ -97,17 +86,6 @@ func (m *Measures) rooms(r *record.Run) {
 		}
 	}
 	m.Figures["rooms"] = float64(n)
-}
-
-// offered is how many operations the measured part was to offer.
-func offered(r *record.Run) (n float64) {
-	from, perS := r.Measure, r.Head.OfferedPS
-	for _, change := range r.Rates {
-		at := min(max(change.At, from), r.Drain)
-		n += perS * time.Duration(at-from).Seconds()
-		from, perS = at, change.PerS
-	}
-	return n + perS*time.Duration(r.Drain-from).Seconds()
 }
 
 // acquires measures the acquisitions that were due in the measured part, and their holds.

@@ -22,17 +22,7 @@ func (s *scribe) addFault(e *history.Event) {
 		f.KeptNS = e.DelayNS
 		return
 	}
-	f.DelayNS = max(f.DelayNS, e.DelayNS)
-	for _, l := range []struct {
-		into *[]string
-		more []string
-	}{{&f.From, e.From}, {&f.To, e.To}, {&f.Nodes, e.Nodes}} {
-		for _, name := range l.more {
-			if !slices.Contains(*l.into, name) {
-				*l.into = append(*l.into, name)
-			}
-		}
-	}
+	f.From, f.To, f.Nodes = both(f.From, e.From), both(f.To, e.To), both(f.Nodes, e.Nodes)
 	switch e.State {
 	case "asked":
 		f.Asked = min(f.Asked, e.AtNS)
@@ -49,6 +39,16 @@ func (s *scribe) addFault(e *history.Event) {
 	}
 }
 
+// both adds to a list what it does not have.
+func both(list, more []string) []string {
+	for _, name := range more {
+		if !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
 // settleFaults says which faults were proven: seen to begin, to end if they were to end, in
 // force in the measured part, and to have hit the holder that they were aimed at.
 func (s *scribe) settleFaults() {
@@ -59,12 +59,8 @@ func (s *scribe) settleFaults() {
 		if !f.Proven || f.Asked == Never {
 			continue
 		}
-		until := f.Heal
-		if until < Never {
-			until = max(until, f.Began+1)
-		}
 		switch {
-		case r.Measure < r.Drain && (f.Began >= r.Drain || until <= r.Measure):
+		case r.Measure < r.Drain && (f.Began >= r.Drain || max(f.Heal, f.Began+1) <= r.Measure):
 			f.Proven, f.Why = false, "not in force in the measured part"
 		case s.missed(f):
 			f.Proven, f.Why = false, "it hit no holder"

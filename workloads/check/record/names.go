@@ -1,31 +1,56 @@
 package record
 
-import "slices"
+import (
+	"hash/maphash"
+	"slices"
+)
 
-// table numbers strings. Those of which there are many have a map of their own: a small map
-// stays near the CPU.
+// table numbers strings. It keeps their hashes, which a map computes anew whenever it grows.
 type table struct {
-	few, many map[string]Name
-	list      []string
+	seed  maphash.Seed
+	slots []slot // a power of two, a quarter of them free
+	list  []string
 }
 
-func newTable() table {
-	return table{map[string]Name{"": 0}, map[string]Name{"": 0}, []string{""}}
+// slot is free if its name is 0.
+type slot struct {
+	hash uint32
+	name Name
 }
 
-// name numbers a string that comes often.
-func (t *table) name(s string) Name { return t.number(t.few, s) }
+func newTable() table { return table{maphash.MakeSeed(), make([]slot, 1<<10), []string{""}} }
 
-// unique numbers the name of a hold, an order or a room.
-func (t *table) unique(s string) Name { return t.number(t.many, s) }
-
-func (t *table) number(in map[string]Name, s string) Name {
-	n, known := in[s]
-	if !known {
-		n = Name(len(t.list)) //nolint:gosec // far below
-		in[s], t.list = n, push(t.list, s)
+// name numbers a string.
+func (t *table) name(s string) Name {
+	if s == "" {
+		return 0
+	}
+	hash := uint32(maphash.String(t.seed, s)) //nolint:gosec // the low half will do
+	at := t.slot(hash, s)
+	if at.name != 0 {
+		return at.name
+	}
+	n := Name(len(t.list)) //nolint:gosec // far below
+	*at, t.list = slot{hash, n}, push(t.list, s)
+	if old := t.slots; len(t.list) > len(old)/4*3 {
+		t.slots = make([]slot, 2*len(old))
+		for _, was := range old {
+			if was.name != 0 {
+				*t.slot(was.hash, "") = was
+			}
+		}
 	}
 	return n
+}
+
+// slot is that of a string, or the one where it belongs.
+func (t *table) slot(hash uint32, s string) *slot {
+	for i := hash; ; i++ {
+		at := &t.slots[i&uint32(len(t.slots)-1)] //nolint:gosec // never empty
+		if at.name == 0 || at.hash == hash && t.list[at.name] == s {
+			return at
+		}
+	}
 }
 
 // push appends to what may become long: append alone grows that by a quarter each time, and

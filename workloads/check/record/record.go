@@ -7,8 +7,10 @@ package record
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
+	"time"
 
 	"locklab/workloads/history"
 )
@@ -24,15 +26,15 @@ type Run struct {
 	Head  history.Run
 	Names []string
 
-	// Phases: Warmup and Measure begin parts of the run; from Drain on nothing is due any more.
-	// Ended says that the run recorded its own End; else End is the latest time of the history.
-	// A run that was cut short before Measure measures nothing: Measure is then End. One without
-	// a warm-up is measured from its first operation.
-	Warmup, Measure, Drain, End int64
-	Ended                       bool
-	Torn                        bool // the last line of the file was cut
-	GivenUp                     []string
-	Events                      int
+	// From Measure on the run is measured, from Drain on nothing is due any more. Ended says that
+	// the run recorded its own End; else End is the latest time of the history. A run that was cut
+	// short before Measure measures nothing: Measure is then End. One without a warm-up is measured
+	// from its first operation.
+	Measure, Drain, End int64
+	Ended               bool
+	Torn                bool // the last line of the file was cut
+	GivenUp             []string
+	Events              int
 
 	Acquires []Acquire // without canaries; sorted by Resource, then From
 	Canaries []Acquire // sorted by At
@@ -54,12 +56,41 @@ type Run struct {
 	// Missing and Contradictions are what the reading found, for package sound.
 	Missing, Contradictions Flaws
 
-	names map[string]Name
 	holds []int32 // by name: 1 + the place of its acquisition; see [Run.Hold]
 }
 
 // Text is a name's string.
 func (r *Run) Text(n Name) string { return r.Names[n] }
+
+// Groups are the parts of a sorted list that have a name in common.
+func Groups[T any](sorted []T, of func(*T) Name) iter.Seq[[]T] {
+	return func(yield func([]T) bool) {
+		for from, to := 0, 1; from < len(sorted); to++ {
+			if to == len(sorted) || of(&sorted[to]) != of(&sorted[from]) {
+				if !yield(sorted[from:to:to]) {
+					return
+				}
+				from = to
+			}
+		}
+	}
+}
+
+// ByResource are the acquisitions of each resource.
+func (r *Run) ByResource() iter.Seq[[]Acquire] {
+	return Groups(r.Acquires, func(a *Acquire) Name { return a.Resource })
+}
+
+// Offered is how many operations the measured part was to offer.
+func (r *Run) Offered() (n float64) {
+	from, perS := r.Measure, r.Head.OfferedPS
+	for _, change := range r.Rates {
+		at := min(max(change.At, from), r.Drain)
+		n += perS * time.Duration(at-from).Seconds()
+		from, perS = at, change.PerS
+	}
+	return n + perS*time.Duration(r.Drain-from).Seconds()
+}
 
 // Span is the time [From, To).
 type Span struct{ From, To int64 }
@@ -87,7 +118,6 @@ type Acquire struct {
 	Hold                              Name   // 0 if none came of it
 	Count                             uint32 // operations that it stands for: more than 1 only where they were not sent
 	Outcome                           Outcome
-	ends                              ending // that were recorded
 	// The end of the hold: when its client stopped acting to release it (the earlier of both
 	// records), when it noticed the loss, when the release was answered, when its process was
 	// killed. Never: not at all. Until is when the client stopped believing: the first of Stopped,
@@ -105,6 +135,33 @@ type Request struct {
 	ErrorKind, Room, Worker Name
 	Count                   uint32 // operations that it stands for
 	Outcome                 Outcome
+}
+
+// Op is an operation that was due in the measured part: a player's request, or an acquisition.
+type Op struct {
+	From, Sent, At int64
+	ErrorKind      Name
+	Count          uint32
+	Outcome        Outcome
+}
+
+// Due are those of players, or else the acquisitions, but for the ones that were called off.
+func (r *Run) Due(players bool) iter.Seq[Op] {
+	return func(yield func(Op) bool) {
+		out := func(o Op) bool { return o.From < r.Measure || o.From >= r.Drain || o.Outcome == CalledOff }
+		for i := range r.Requests {
+			q := &r.Requests[i]
+			if o := (Op{q.From, q.Sent, q.At, q.ErrorKind, q.Count, q.Outcome}); players && !out(o) && !yield(o) {
+				return
+			}
+		}
+		for i := range r.Acquires {
+			a := &r.Acquires[i]
+			if o := (Op{a.From, a.Sent, a.At, a.ErrorKind, a.Count, a.Outcome}); !players && !out(o) && !yield(o) {
+				return
+			}
+		}
+	}
 }
 
 // Order is a master's order of a room.
@@ -125,7 +182,6 @@ const (
 	RoomOpen
 	RoomFull
 	RoomClosed
-	RoomOther // a state that no room has
 )
 
 // RoomEvent is a record of the worker that hosts a room.
@@ -171,7 +227,7 @@ type Fault struct {
 	ID, Kind, Target          string
 	From, To, Nodes           []string
 	Asked, Began, Heal, Ended int64
-	KeptNS, DelayNS           int64
+	KeptNS                    int64
 	Proven, Away              bool
 	Why                       string
 	Log                       []string // the last lines of a node that ended unasked
@@ -193,20 +249,19 @@ type Node struct {
 	Events []NodeEvent // sorted
 	Away   []Span      // when it did not run: dead, or stopped for a while; sorted, not touching
 	Killed []int64     // when its process was seen to have ended; sorted
-	Deaths []Death     // the same, with more
+	Deaths []Death     // of the same
 	Starts int
 	Runs   bool // at the end of the history, where nothing says that it goes on after the run
-	Acts   bool // it recorded more than its own life
 }
 
-// Death is the end of a process. It was Seen at one moment, and may have happened since Asked,
-// when the signal for it was sent. InOrder: it was asked to end, and had time to record all.
+// Death is the end of a process, which may have happened since Asked, when the signal for it was
+// sent. InOrder: it was asked to end, and had time to record all.
 type Death struct {
-	Asked, Seen int64
-	InOrder     bool
+	Asked   int64
+	InOrder bool
 }
 
-// Next is the first end of the node's process that was seen at or after a moment; its times are
+// Next is the first end of the node's process that was seen at or after a moment; its time is
 // [Never] if there was none. A nil node has none.
 func (n *Node) Next(at int64) Death {
 	if n != nil {
@@ -214,7 +269,7 @@ func (n *Node) Next(at int64) Death {
 			return n.Deaths[i]
 		}
 	}
-	return Death{Asked: Never, Seen: Never}
+	return Death{Asked: Never}
 }
 
 // NodeEvent is a change in the life of a process, in the words of package history.
@@ -241,13 +296,6 @@ func (r *Run) Hold(hold Name) *Acquire {
 		return nil
 	}
 	return &r.Acquires[r.holds[hold]-1]
-}
-
-// NameOf is the number of a string that is no hold, order or room; false if the history does not
-// have it.
-func (r *Run) NameOf(s string) (Name, bool) {
-	n, known := r.names[s]
-	return n, known
 }
 
 // Machine is a sample of one machine; Host "" is the controller's.

@@ -15,36 +15,17 @@ import (
 type scribe struct {
 	run *Run
 	table
-	acquires [][]Acquire // in the order of the file
-	ends     []holdEnd   // of holds whose acquisition comes later, or never
-	phases   map[string]int64
-	nodes    map[Name]*Node
-	points   []point
-	numbers  [][]uint64 // that the events of each node bear, by its name; at 0 of the file's own lines
-	bare     int        // events without a number
-	unsure   map[string]struct{}
-	first    int64 // operation
-	last     int64 // time of all
+	acquires    [][]Acquire     // in the order of the file
+	ends        []history.Event // of holds whose acquisition comes later, or never
+	phases      map[string]int64
+	nodes       map[Name]*Node
+	points      []point
+	numbers     [][]uint64 // that the events of each node bear, by its name; at 0 of the file's own lines
+	first, last int64      // operation; time of all
 }
 
 // block is how many acquisitions are kept together.
 const block = 1 << 12
-
-// holdEnd is one record of the end of a hold.
-type holdEnd struct {
-	hold, node, resource Name
-	end                  ending
-	from, at, err        int64 // at: of the answer
-}
-
-// ending is one of the records of the end of a hold.
-type ending uint8
-
-const (
-	releasing ending = 1 << iota
-	released
-	lost
-)
 
 // point says that a process had come to a point of its work.
 type point struct {
@@ -55,9 +36,8 @@ type point struct {
 
 func newScribe() *scribe {
 	return &scribe{
-		run:   &Run{ErrNS: map[string]int64{}},
-		table: newTable(), phases: map[string]int64{}, nodes: map[Name]*Node{}, unsure: map[string]struct{}{}, first: Never,
-		last: math.MinInt64,
+		run: &Run{ErrNS: map[string]int64{}}, table: newTable(), phases: map[string]int64{}, nodes: map[Name]*Node{},
+		first: Never, last: math.MinInt64,
 	}
 }
 
@@ -67,7 +47,7 @@ func outcomeOf(e *history.Event) Outcome {
 		return OK
 	case e.Error == loadgen.ErrorNotSent:
 		return Unsent
-	case e.Error == loadgen.ErrorCalledOff, e.Error == canceled:
+	case e.Error == loadgen.ErrorCalledOff, e.Error == "canceled": // see [locks.ErrorKind]
 		return CalledOff
 	case e.Outcome == string(locks.OutcomeFailed):
 		return Failed
@@ -75,46 +55,44 @@ func outcomeOf(e *history.Event) Outcome {
 	return Unknown // also what is not one of the three words
 }
 
-// canceled is the kind of error of an operation that its own caller ended: see [locks.ErrorKind].
-const canceled = "canceled"
-
 // add takes one event. It keeps nothing of e but strings and lists.
-func (s *scribe) add(e *history.Event) {
+func (s *scribe) add(e *history.Event) error {
 	r := s.run
-	r.Events++
+	if r.Events++; r.Events == 1 || e.Kind == history.KindRun {
+		if err := s.begin(e); err != nil {
+			return err
+		}
+	}
 	node := s.name(e.Node)
 	switch {
 	case e.Seq > 0:
 		s.keep(node, e.Seq)
 	case e.Line > 0:
 		s.keep(0, e.Line)
-	default:
-		s.bare++
 	}
 	if e.Kind != history.KindClock && e.Kind != history.KindCapacity { // those are recorded after all was over
 		s.last = max(s.last, e.AtNS)
 	}
 	if from, sent := cmp.Or(e.FromNS, math.MinInt64), cmp.Or(e.SentNS, e.AtNS); from > sent || sent > e.AtNS {
-		r.Contradictions.Add("the event %s of %s was answered before it was asked for", e.Kind, brief(cmp.Or(e.Client, e.Node, e.Host, history.TargetController)))
-	}
-	if e.ErrNS > 0 && e.Host != "" && e.Kind != history.KindClock {
-		s.unsure[e.Host] = struct{}{}
+		r.Contradictions.Add("the event %s of %s was answered before it was asked for", e.Kind, cmp.Or(e.Client, e.Node, e.Host, history.TargetController))
 	}
 	switch e.Kind {
 	case history.KindAcquire:
 		s.addAcquire(e, node)
 	case history.KindReleasing, history.KindRelease, history.KindLost:
-		s.addEnd(e, node)
+		if e.Hold != "" && !s.addEnd(e) {
+			s.ends = append(s.ends, *e)
+		}
 	case history.KindMatch:
 		s.first = min(s.first, e.FromNS)
 		r.Requests = push(r.Requests, Request{
 			From: e.FromNS, Sent: e.SentNS, At: e.AtNS, Node: node, Client: s.name(e.Client), Resource: s.name(e.Resource),
-			ErrorKind: s.name(e.Error), Room: s.unique(e.Room), Worker: s.name(e.Worker), Outcome: outcomeOf(e), Count: countOf(e),
+			ErrorKind: s.name(e.Error), Room: s.name(e.Room), Worker: s.name(e.Worker), Outcome: outcomeOf(e), Count: countOf(e),
 		})
 	case history.KindOrder:
 		o := Order{
 			From: e.FromNS, Sent: e.SentNS, At: e.AtNS, Err: e.ErrNS, Node: node, Resource: s.name(e.Resource), Worker: s.name(e.Worker),
-			ID: s.unique(e.Order), Room: s.unique(e.Room), Hold: s.unique(e.Hold), Outcome: outcomeOf(e),
+			ID: s.name(e.Order), Room: s.name(e.Room), Hold: s.name(e.Hold), Outcome: outcomeOf(e),
 		}
 		for _, name := range e.Unreachable {
 			o.Unreachable = append(o.Unreachable, s.name(name))
@@ -122,12 +100,12 @@ func (s *scribe) add(e *history.Event) {
 		r.Orders = append(r.Orders, o)
 	case history.KindRoom:
 		r.Rooms = push(r.Rooms, RoomEvent{
-			At: e.AtNS, Err: e.ErrNS, Room: s.unique(e.Room), Order: s.unique(e.Order), Worker: node, Resource: s.name(e.Resource),
+			At: e.AtNS, Err: e.ErrNS, Room: s.name(e.Room), Order: s.name(e.Order), Worker: node, Resource: s.name(e.Resource),
 			Client: s.name(e.Client), State: roomStateOf(e.State),
 		})
 	case history.KindRead, history.KindWrite:
 		r.Accesses = append(r.Accesses, Access{
-			At: e.AtNS, Err: e.ErrNS, Node: node, By: s.name(e.Client), Resource: s.name(e.Resource), Hold: s.unique(e.Hold),
+			At: e.AtNS, Err: e.ErrNS, Node: node, By: s.name(e.Client), Resource: s.name(e.Resource), Hold: s.name(e.Hold),
 			Token: e.Token, Version: e.Version, Base: e.Base, Kind: accessOf(e),
 		})
 	case history.KindGrant:
@@ -135,20 +113,14 @@ func (s *scribe) add(e *history.Event) {
 	default:
 		s.addRare(e, node)
 	}
+	return nil
 }
 
 // addRare takes the events of which a history has few.
 func (s *scribe) addRare(e *history.Event, node Name) {
 	r := s.run
 	switch e.Kind { //nolint:exhaustive // add has taken the others
-	case history.KindRun:
-		r.Head = *e.Run
 	case history.KindPhase:
-		if at, again := s.phases[e.State]; again {
-			r.Contradictions.Add("the beginning of the phase %s, twice", brief(e.State))
-			s.phases[e.State] = min(at, e.AtNS)
-			return
-		}
 		s.phases[e.State] = e.AtNS
 	case history.KindNode:
 		n := s.node(node)
@@ -189,7 +161,7 @@ func (s *scribe) addAcquire(e *history.Event, node Name) {
 	*list = (*list)[:len(*list)+1]
 	a := &(*list)[len(*list)-1]
 	a.From, a.Sent, a.At, a.Err, a.Token, a.Messages, a.Wakeups = e.FromNS, e.SentNS, e.AtNS, e.ErrNS, e.Token, e.Messages, e.Wakeups
-	a.Node, a.Client, a.Resource, a.ErrorKind, a.Hold = node, s.name(e.Client), s.name(e.Resource), s.name(e.Error), s.unique(e.Hold)
+	a.Node, a.Client, a.Resource, a.ErrorKind, a.Hold = node, s.name(e.Client), s.name(e.Resource), s.name(e.Error), s.name(e.Hold)
 	a.Count, a.Outcome = countOf(e), outcomeOf(e)
 	a.Stopped, a.Lost, a.Answered, a.Killed, a.Until = Never, Never, Never, Never, Never
 	s.first = min(s.first, a.From)
@@ -197,11 +169,11 @@ func (s *scribe) addAcquire(e *history.Event, node Name) {
 	case a.Granted():
 		at := s.holdAt(a.Hold)
 		if *at != 0 {
-			s.run.Contradictions.Add("the acquisition of hold %s, twice", brief(e.Hold))
+			s.run.Contradictions.Add("the acquisition of hold %s, twice", e.Hold)
 		}
 		*at = int32((len(s.acquires)-1)*block + len(*list)) //nolint:gosec // far below
 	case a.Outcome == OK && !strings.HasPrefix(e.Resource, history.CanaryPrefix): // of theirs there are none
-		s.run.Missing.Add("the name of a hold that %s got", brief(e.Client))
+		s.run.Missing.Add("the name of a hold that %s got", e.Client)
 	}
 }
 
@@ -213,48 +185,24 @@ func (s *scribe) holdAt(hold Name) *int32 {
 	return &s.run.holds[hold]
 }
 
-func (s *scribe) addEnd(e *history.Event, node Name) {
-	if e.Hold == "" {
-		return
-	}
-	end := holdEnd{s.unique(e.Hold), node, s.name(e.Resource), lost, e.AtNS, Never, e.ErrNS}
-	switch e.Kind { //nolint:exhaustive // the third one is lost
-	case history.KindReleasing:
-		end.end = releasing
-	case history.KindRelease:
-		end.end, end.from = released, cmp.Or(e.FromNS, e.AtNS)
-		if outcomeOf(e) != Unknown {
-			end.at = e.AtNS
-		}
-	}
-	if !s.endHold(&end) {
-		s.ends = append(s.ends, end)
-	}
-}
-
-// endHold notes the end of a hold, unless its beginning is not on record so far.
-func (s *scribe) endHold(e *holdEnd) bool {
-	at := int(*s.holdAt(e.hold)) - 1
+// addEnd notes the end of a hold, unless its beginning is not on record so far.
+func (s *scribe) addEnd(e *history.Event) bool {
+	at := int(*s.holdAt(s.name(e.Hold))) - 1
 	if at < 0 {
 		return false
 	}
 	a := &s.acquires[at/block][at%block]
-	a.Err = max(a.Err, e.err)
-	if a.Resource != e.resource || a.Node != e.node {
-		s.run.Contradictions.Add("the hold %s is one of %s on %s, and of %s on %s", brief(s.list[e.hold]),
-			brief(s.list[a.Resource]), brief(s.list[a.Node]), brief(s.list[e.resource]), brief(s.list[e.node]))
-	}
-	if a.ends&e.end != 0 {
-		s.run.Contradictions.Add("the end of hold %s, twice", brief(s.list[e.hold]))
-	}
-	a.ends |= e.end
-	if e.end == lost {
-		a.Lost = min(a.Lost, e.from)
-		return true
-	}
-	a.Stopped = min(a.Stopped, e.from)
-	if e.end == released {
-		a.Answered = e.at
+	a.Err = max(a.Err, e.ErrNS)
+	switch e.Kind { //nolint:exhaustive // no other comes here
+	case history.KindLost:
+		a.Lost = min(a.Lost, e.AtNS)
+	case history.KindReleasing:
+		a.Stopped = min(a.Stopped, e.AtNS)
+	case history.KindRelease:
+		a.Stopped = min(a.Stopped, cmp.Or(e.FromNS, e.AtNS))
+		if outcomeOf(e) != Unknown {
+			a.Answered = e.AtNS
+		}
 	}
 	return true
 }
@@ -280,11 +228,7 @@ func (s *scribe) keep(node Name, n uint64) {
 func countOf(e *history.Event) uint32 { return uint32(min(max(e.Count, 1), math.MaxUint32)) } //nolint:gosec // bounded
 
 func roomStateOf(state string) RoomState {
-	i := slices.Index([]string{"starting", "open", "full", "closed"}, state)
-	if i < 0 {
-		return RoomOther
-	}
-	return RoomState(i) //nolint:gosec // one of four
+	return RoomState(max(slices.Index([]string{"starting", "open", "full", "closed"}, state), 0)) //nolint:gosec // one of four
 }
 
 func accessOf(e *history.Event) AccessKind {

@@ -17,25 +17,18 @@ func (s *scribe) settle() *Run {
 	s.settlePhases()
 	s.settleNodes()
 	for i := range s.ends {
-		if e := &s.ends[i]; !s.endHold(e) {
-			r.Missing.Add("the acquisition of hold %s", brief(s.list[e.hold]))
+		if e := &s.ends[i]; !s.addEnd(e) {
+			r.Missing.Add("the acquisition of hold %s", e.Hold)
 		}
 	}
 	s.settleAcquires()
 	s.widen()
-	r.Names, r.names = s.list, s.few
+	r.Names = s.list
 	slices.SortStableFunc(r.Canaries, func(a, b Acquire) int { return cmp.Compare(a.At, b.At) })
 	slices.SortStableFunc(r.Orders, func(a, b Order) int { return cmp.Compare(a.At, b.At) })
 	slices.SortStableFunc(r.Grants, func(a, b Grant) int { return cmp.Compare(a.At, b.At) })
 	s.settleFaults()
 	s.checkNumbers()
-	if r.Ended && r.Complete() {
-		for _, host := range slices.Sorted(maps.Keys(s.unsure)) {
-			if _, known := r.ErrNS[host]; !known {
-				r.Missing.Add("how far the clock of host %s was off in the end", brief(host))
-			}
-		}
-	}
 	return r
 }
 
@@ -45,27 +38,20 @@ func (r *Run) Complete() bool { return r.Head.Expect != nil }
 
 func (s *scribe) settlePhases() {
 	r := s.run
-	warmup, warmed := s.phases[loadgen.PhaseWarmup]
-	measure, measured := s.phases[loadgen.PhaseMeasure]
-	drain, drained := s.phases[loadgen.PhaseDrain]
-	r.End, r.Ended = s.phases[loadgen.PhaseEnd]
-	if !r.Ended {
-		r.End = s.last
+	at := func(phase string, otherwise int64) int64 {
+		if at, known := s.phases[phase]; known {
+			return at
+		}
+		return otherwise
 	}
-	switch {
-	case measured:
-	case warmed && r.Head.WarmupNS > 0: // interrupted in the warm-up
-		measure = min(warmup+r.Head.WarmupNS, r.End)
-	default:
-		measure = min(s.first, r.End)
+	r.End = at(loadgen.PhaseEnd, s.last)
+	_, r.Ended = s.phases[loadgen.PhaseEnd]
+	first := min(s.first, r.End)
+	if _, warmed := s.phases[loadgen.PhaseWarmup]; warmed { // cut short before the measured part
+		first = r.End
 	}
-	if !warmed {
-		warmup = measure
-	}
-	if !drained {
-		drain = r.End
-	}
-	r.Warmup, r.Measure, r.Drain = warmup, measure, max(drain, measure)
+	r.Measure = at(loadgen.PhaseMeasure, first)
+	r.Drain = max(at(loadgen.PhaseDrain, r.End), r.Measure)
 	r.End = max(r.End, r.Drain)
 	if r.Ended && r.Complete() && len(r.GivenUp) == 0 {
 		for _, state := range []string{loadgen.PhaseWarmup, loadgen.PhaseMeasure, loadgen.PhaseDrain} {
@@ -82,23 +68,6 @@ func (s *scribe) settleNodes() {
 	for name := range r.Head.NodeHosts {
 		s.node(s.name(name))
 	}
-	acts := func(name Name) { s.node(name).Acts = true }
-	for _, list := range s.acquires {
-		for i := range list {
-			if i == 0 || list[i].Node != list[i-1].Node {
-				acts(list[i].Node)
-			}
-		}
-	}
-	for i := range r.Orders {
-		acts(r.Orders[i].Node)
-	}
-	for i := range r.Rooms {
-		acts(r.Rooms[i].Worker)
-	}
-	for i := range r.Accesses {
-		acts(r.Accesses[i].Node)
-	}
 	delete(s.nodes, 0)
 	for _, name := range slices.Sorted(maps.Keys(s.nodes)) {
 		n := s.nodes[name]
@@ -112,32 +81,27 @@ func (s *scribe) settleNodes() {
 func (s *scribe) settleLife(n *Node) {
 	const orderly = 5 * int64(time.Second) / 2 // is how long a process takes at most to end that records all
 	slices.SortStableFunc(n.Events, func(a, b NodeEvent) int { return cmp.Compare(a.At, b.At) })
-	since, away, end := int64(0), false, "" // of its last life; "" while it lives
+	since, away, dead := int64(0), false, false
 	for _, e := range n.Events {
 		ends, back := history.NodeEnds(e.State), false
 		switch e.State {
 		case history.NodeStarted, history.NodeShared:
 			if n.Runs {
-				s.run.Missing.Add("the end of node %s before it was started again", brief(s.list[n.Name]))
+				s.run.Missing.Add("the end of node %s before it was started again", s.list[n.Name])
 			}
-			n.Starts, n.Runs, end, back = n.Starts+1, true, "", true
+			n.Starts, n.Runs, dead, back = n.Starts+1, true, false, true
 		case history.NodeLeft:
 			n.Runs = false
 		case history.NodeReady:
-			end, back = "", true
+			dead, back = false, true
 		case history.NodeResumed, history.NodeContinued:
-			back = end == ""
+			back = !dead
 		}
-		switch {
-		case ends && end == "":
+		if ends && !dead {
 			asked := min(cmp.Or(e.Asked, e.At), e.At)
-			n.Deaths = append(n.Deaths, Death{asked, e.At, e.State == history.NodeStopped && e.At-asked <= orderly})
+			n.Deaths = append(n.Deaths, Death{asked, e.State == history.NodeStopped && e.At-asked <= orderly})
 			n.Killed = append(n.Killed, e.At)
-		case ends && e.State != history.NodeLost && end != history.NodeLost:
-			s.run.Contradictions.Add("the end of node %s, twice", brief(s.list[n.Name]))
-		}
-		if ends {
-			n.Runs, end = false, cmp.Or(end, e.State)
+			n.Runs, dead = false, true
 		}
 		if gone := ends || e.State == history.NodePaused || e.State == history.NodeSuspended; gone && !away {
 			since, away = e.At, true
@@ -201,30 +165,22 @@ func (s *scribe) settleAcquires() {
 // widen gives all times of a host the error bound that was known in the end.
 func (s *scribe) widen() {
 	r := s.run
-	if len(r.ErrNS) == 0 {
-		return
-	}
 	bounds := make([]int64, len(s.list))
 	for i := range r.Nodes {
 		bounds[r.Nodes[i].Name] = r.ErrNS[r.Nodes[i].Host]
 	}
-	apply := func(err *int64, node Name) { *err = max(*err, bounds[node]) }
-	for _, list := range [][]Acquire{r.Acquires, r.Canaries} {
-		for i := range list {
-			apply(&list[i].Err, list[i].Node)
-		}
-	}
-	for i := range r.Orders {
-		apply(&r.Orders[i].Err, r.Orders[i].Node)
-	}
-	for i := range r.Rooms {
-		apply(&r.Rooms[i].Err, r.Rooms[i].Worker)
-	}
-	for i := range r.Accesses {
-		apply(&r.Accesses[i].Err, r.Accesses[i].Node)
-	}
-	for i := range r.Grants {
-		apply(&r.Grants[i].Err, r.Grants[i].Node)
+	widen(bounds, r.Acquires, func(a *Acquire) (*int64, Name) { return &a.Err, a.Node })
+	widen(bounds, r.Canaries, func(a *Acquire) (*int64, Name) { return &a.Err, a.Node })
+	widen(bounds, r.Orders, func(o *Order) (*int64, Name) { return &o.Err, o.Node })
+	widen(bounds, r.Rooms, func(e *RoomEvent) (*int64, Name) { return &e.Err, e.Worker })
+	widen(bounds, r.Accesses, func(a *Access) (*int64, Name) { return &a.Err, a.Node })
+	widen(bounds, r.Grants, func(g *Grant) (*int64, Name) { return &g.Err, g.Node })
+}
+
+func widen[T any](bounds []int64, list []T, of func(*T) (*int64, Name)) {
+	for i := range list {
+		err, node := of(&list[i])
+		*err = max(*err, bounds[node])
 	}
 }
 
@@ -232,20 +188,13 @@ func (s *scribe) widen() {
 // anew with each of its lives, so none stands more often than the one before it.
 func (s *scribe) checkNumbers() {
 	r := s.run
-	if s.bare > 0 && s.bare < r.Events { // one that was written by hand has no number at all
-		r.Missing.Add("the number of an event")
-		r.Missing.N += s.bare - 1
-	}
 	for of, numbers := range s.numbers {
 		slices.Sort(numbers)
-		want, most := uint64(1), 1 // lives
-		if of != 0 {
-			most = len(numbers)
-			if n := s.nodes[Name(of)]; n != nil && n.Starts > 0 { //nolint:gosec // a name
-				most = n.Starts
-			}
+		want, most := uint64(1), 1            // lives
+		if n := s.nodes[Name(of)]; n != nil { //nolint:gosec // a name
+			most = max(n.Starts, 1)
 		}
-		name := cmp.Or(brief(s.list[of]), history.TargetController)
+		name := cmp.Or(s.list[of], history.TargetController)
 		for len(numbers) > 0 {
 			n := 1
 			for n < len(numbers) && numbers[n] == numbers[0] {

@@ -10,9 +10,8 @@ import (
 
 // holds looks at the holds of each resource.
 func (j *judge) holds() {
-	granted := j.serverGrants()
 	var holds []*record.Acquire
-	each(j.Acquires, func(a *record.Acquire) record.Name { return a.Resource }, func(own []record.Acquire) {
+	for own := range j.ByResource() {
 		holds = holds[:0]
 		for i := range own {
 			if own[i].Granted() {
@@ -20,9 +19,9 @@ func (j *judge) holds() {
 			}
 		}
 		j.overlaps(holds)
-		j.zombies(holds, granted[own[0].Resource])
+		j.zombies(holds)
 		j.tokens(slices.DeleteFunc(holds, func(a *record.Acquire) bool { return a.Token == 0 }))
-	})
+	}
 }
 
 // overlaps counts the holds during which another one surely began: the one that surely began
@@ -69,53 +68,12 @@ func surelyOver(a *record.Acquire) int64 {
 	return a.Until + a.Err
 }
 
-// grant is that a resource was granted: as a client was told, or as a server recorded it for a
-// client that was not told.
-type grant struct {
-	at, err int64
-	hold    *record.Acquire // nil: a server's
-}
-
-// serverGrants has the first record of each token, by resource: a new leader may apply again what
-// the old one granted.
-func (j *judge) serverGrants() map[record.Name]map[uint64]grant {
-	all := map[record.Name]map[uint64]grant{}
-	for _, g := range j.Grants { // sorted by time
-		own := all[g.Resource]
-		if own == nil {
-			own = map[uint64]grant{}
-			all[g.Resource] = own
-		}
-		if _, known := own[g.Token]; !known && g.Token > 0 {
-			own[g.Token] = grant{at: g.At, err: g.Err}
-		}
-	}
-	return all
-}
-
 // zombies finds for how long at most a holder believed that it holds after the next grant.
-func (j *judge) zombies(holds []*record.Acquire, server map[uint64]grant) {
-	grants := make([]grant, 0, len(holds)+len(server))
-	for _, h := range holds {
-		g := grant{h.At, h.Err, h}
-		// A record from before the client asked is of another client, with the same token.
-		if s, known := server[h.Token]; known && s.at >= h.From-h.Err-s.err {
-			delete(server, h.Token)
-			if s.at < g.at {
-				g.at, g.err = s.at, max(g.err, s.err)
-			}
-		}
-		grants = append(grants, g)
-	}
-	for _, s := range server {
-		grants = append(grants, s)
-	}
-	slices.SortStableFunc(grants, func(a, b grant) int { return cmp.Compare(a.at, b.at) })
+func (j *judge) zombies(holds []*record.Acquire) {
+	slices.SortStableFunc(holds, func(a, b *record.Acquire) int { return cmp.Compare(a.At, b.At) })
 	var believed int64 // by any holder before, at least until then
-	for _, g := range grants {
-		j.f.ZombieNS = max(j.f.ZombieNS, believed-g.at-g.err)
-		if g.hold != nil {
-			believed = max(believed, min(g.hold.Until, j.End)-g.hold.Err)
-		}
+	for _, h := range holds {
+		j.f.ZombieNS = max(j.f.ZombieNS, believed-h.At-h.Err)
+		believed = max(believed, min(h.Until, j.End)-h.Err)
 	}
 }

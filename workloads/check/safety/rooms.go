@@ -19,12 +19,12 @@ type room struct {
 // rooms finds the duplicates: rooms whose creation began while another one of their group was
 // starting or had a free seat.
 func (j *judge) rooms() {
-	each(j.buildRooms(), func(r *room) record.Name { return r.group }, func(group []room) {
+	for group := range record.Groups(j.buildRooms(), func(r *room) record.Name { return r.group }) {
 		free := make([]*room, 0, len(group))
 		for i := range group {
 			free = append(j.compare(&group[i], free), &group[i])
 		}
-	})
+	}
 }
 
 // buildRooms makes rooms of their workers' records, sorted by group and creation.
@@ -89,9 +89,7 @@ func (j *judge) compare(r *room, earlier []*room) (left []*room) {
 		j.f.InDoubt++
 	case excused != nil:
 		j.f.Unreachable++
-		j.excused.add(j.ms(r.start), func() result.Violation {
-			return result.Violation{Code: result.Duplicates, Resource: j.Text(r.group), First: j.party(excused), Second: j.party(r), Excused: true}
-		})
+		j.found = append(j.found, found{result.Duplicates, r.start, r.group, true, func() (was, came result.Party) { return j.party(excused), j.party(r) }})
 	}
 	return append(earlier[:0], earlier[keep:]...)
 }

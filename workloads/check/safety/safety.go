@@ -38,21 +38,14 @@ func Judge(r *record.Run) Findings { return look(r, result.MaxViolations) }
 func All(r *record.Run) []result.Violation { return look(r, math.MaxInt).Violations }
 
 func look(r *record.Run, most int) Findings {
-	j := judge{Run: r, killed: make([][]int64, len(r.Names)), most: most, counted: map[result.Code]*first{}, excused: first{most: most}}
+	j := judge{Run: r, killed: make([][]int64, len(r.Names))}
 	for i := range r.Nodes {
 		j.killed[r.Nodes[i].Name] = r.Nodes[i].Killed
 	}
 	j.rooms()
 	j.holds()
 	j.writes()
-	for _, code := range []result.Code{result.Duplicates, result.Overlaps, result.TokensBack, result.StaleWrites, result.LostUpdates} {
-		if one := j.counted[code]; one != nil {
-			j.f.Violations = append(j.f.Violations, one.all[:min(len(one.all), most/len(j.counted))]...)
-		}
-	}
-	slices.SortStableFunc(j.f.Violations, func(a, b result.Violation) int { return cmp.Compare(a.AtMS, b.AtMS) })
-	left := min(most-len(j.f.Violations), len(j.excused.all))
-	j.f.Violations = append(j.f.Violations, j.excused.all[:left]...)
+	j.f.Violations = j.first(most)
 	j.f.Statement = j.f.statement()
 	return j.f
 }
@@ -79,43 +72,46 @@ func (f *Findings) statement() result.Statement {
 
 type judge struct {
 	*record.Run
-	f       Findings
-	killed  [][]int64 // of each node, by its name
-	most    int       // violations
-	counted map[result.Code]*first
-	excused first
+	f      Findings
+	killed [][]int64 // of each node, by its name
+	found  []found
 }
 
-// first has the first violations, in order of time.
-type first struct {
-	most int
-	all  []result.Violation
-}
-
-// add calls about only for a violation that is one of the first.
-func (f *first) add(at float64, about func() result.Violation) {
-	n := len(f.all)
-	for n > 0 && f.all[n-1].AtMS > at {
-		n--
-	}
-	if n == f.most {
-		return
-	}
-	v := about()
-	v.AtMS = at
-	f.all = slices.Insert(f.all, n, v)
-	f.all = f.all[:min(len(f.all), f.most)]
+// found is a violation of which the parties are only looked up if it is one of the first.
+type found struct {
+	code     result.Code
+	at       int64
+	resource record.Name
+	excused  bool
+	parties  func() (was, came result.Party)
 }
 
 // violation notes one that counts.
 func (j *judge) violation(code result.Code, at int64, resource record.Name, parties func() (was, came result.Party)) {
-	if j.counted[code] == nil {
-		j.counted[code] = &first{most: j.most}
+	j.found = append(j.found, found{code, at, resource, false, parties})
+}
+
+// first has the first violations of each code in order of time, then as many excused ones as fit.
+func (j *judge) first(most int) (list []result.Violation) {
+	slices.SortStableFunc(j.found, func(a, b found) int { return cmp.Compare(a.at, b.at) })
+	told := map[result.Code]int{}
+	for _, f := range j.found {
+		if !f.excused {
+			told[f.code] = 0
+		}
 	}
-	j.counted[code].add(j.ms(at), func() result.Violation {
-		was, came := parties()
-		return result.Violation{Code: code, Resource: j.Text(resource), First: was, Second: came}
-	})
+	share := most / max(len(told), 1)
+	for _, excused := range []bool{false, true} {
+		for _, f := range j.found {
+			if f.excused != excused || !excused && told[f.code] == share || len(list) == most {
+				continue
+			}
+			told[f.code]++
+			was, came := f.parties()
+			list = append(list, result.Violation{Code: f.code, AtMS: j.ms(f.at), Resource: j.Text(f.resource), First: was, Second: came, Excused: excused})
+		}
+	}
+	return list
 }
 
 // ms is a time as results have it.
@@ -129,16 +125,4 @@ func (j *judge) ms(at int64) float64 {
 // holder is a hold as results have it.
 func (j *judge) holder(a *record.Acquire) result.Party {
 	return result.Party{Node: j.Text(a.Node), Hold: j.Text(a.Hold), Token: a.Token, FromMS: j.ms(a.At), ToMS: j.ms(a.Until)}
-}
-
-// each calls do with the parts of a sorted list that have a resource in common.
-func each[T any](sorted []T, resource func(*T) record.Name, do func([]T)) {
-	for len(sorted) > 0 {
-		n := 1
-		for n < len(sorted) && resource(&sorted[n]) == resource(&sorted[0]) {
-			n++
-		}
-		do(sorted[:n])
-		sorted = sorted[n:]
-	}
 }

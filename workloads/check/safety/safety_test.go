@@ -59,10 +59,6 @@ func killed(node string, asked, seen int64) history.Event {
 	return history.Event{Kind: history.KindNode, Node: node, State: history.NodeKilled, FromNS: asked * ms, AtNS: seen * ms}
 }
 
-func granted(at int64, token uint64) history.Event {
-	return history.Event{Kind: history.KindGrant, Resource: "r", AtNS: at * ms, Token: token}
-}
-
 func withErr(e history.Event, errMS int64) history.Event {
 	e.ErrNS = errMS * ms
 	return e
@@ -109,23 +105,6 @@ func TestOverlaps(t *testing.T) {
 		{"beyond the error of the clocks", []history.Event{
 			withErr(acquire("m1", "h1", 0, 10, 0), 2), release("m1", "h1", 20, 22), withErr(second[0], 2), second[1],
 		}, 1, 0, 1},
-		{"granted by the server before the next client was told", []history.Event{
-			acquire("m1", "h1", 0, 10, 7), granted(9, 7), release("m1", "h1", 20, 22),
-			acquire("m2", "h2", 5, 15, 8), granted(12, 8), granted(14, 8), release("m2", "h2", 30, 31),
-		}, 1, 0, 8},
-		{"granted by the server to a client that never was told", []history.Event{
-			acquire("m1", "h1", 0, 10, 7), granted(9, 7), lost("m1", "h1", 40), granted(31, 8),
-		}, 0, 0, 9},
-		{"a token that came again", []history.Event{
-			acquire("m1", "h1", 0, 10, 7), lost("m1", "h1", 40), granted(31, 8),
-			acquire("m2", "h2", 45, 50, 8), release("m2", "h2", 60, 61),
-		}, 0, 0, 9},
-		{"applied again by a new leader, of which only it has a record", []history.Event{
-			acquire("m1", "h1", 0, 10, 7), lost("m1", "h1", 40), granted(31, 7),
-		}, 0, 0, 0},
-		{"a grant within the error of the clocks", []history.Event{
-			withErr(acquire("m1", "h1", 0, 10, 7), 2), lost("m1", "h1", 40), withErr(granted(37, 8), 2),
-		}, 0, 0, 0},
 		{"of a canary, or of another resource", []history.Event{
 			acquire("m1", "h1", 0, 10, 0), on("canary-m1", acquire("m1", "k1", 0, 10, 0)), on("canary-m1", acquire("m2", "k2", 0, 11, 0)),
 			on("x", acquire("m2", "h2", 0, 11, 0)), release("m1", "h1", 20, 21),

@@ -44,10 +44,10 @@ func (j *judge) writes() {
 	slices.SortFunc(all, func(a, b access) int {
 		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.position(), b.position()), cmp.Compare(a.At, b.At))
 	})
-	each(all, func(a *access) record.Name { return a.Resource }, func(own []access) {
+	for own := range record.Groups(all, func(a *access) record.Name { return a.Resource }) {
 		j.stale(own)
 		j.lost(own)
-	})
+	}
 }
 
 // stale counts the writes that the store took after it had served a later hold.

@@ -19,11 +19,11 @@ func (j *judge) late() flaw {
 	measured := j.Drain - j.Measure
 	switch {
 	case j.Torn:
-		f.find(record.Never, "the history ends in a torn line")
+		f.Add("the history ends in a torn line")
 	case !j.Ended:
-		f.find(record.Never, "the history has no end")
+		f.Add("the history has no end")
 	case !j.Head.Played && measured < j.Head.DurationNS-int64(time.Millisecond):
-		f.find(record.Never, "ended after %s of %s", told(measured), told(j.Head.DurationNS))
+		f.Add("ended after %.1f s of %.1f s", time.Duration(measured).Seconds(), time.Duration(j.Head.DurationNS).Seconds())
 	}
 	if f.N > 0 {
 		return f
@@ -32,45 +32,31 @@ func (j *judge) late() flaw {
 	f.deadStands = !offered
 	var due, sent float64
 	var lateness, took []int64
-	op := func(from, left, at int64, count uint32, outcome record.Outcome) {
-		if from < j.Measure || from >= j.Drain || outcome == record.CalledOff {
-			return
+	for o := range j.Due(offered) {
+		if due += float64(o.Count); o.Outcome == record.Unsent {
+			continue
 		}
-		if due += float64(count); outcome == record.Unsent {
-			return
+		sent += float64(o.Count)
+		if o.Sent > 0 {
+			lateness = append(lateness, o.Sent-o.From)
 		}
-		sent += float64(count)
-		if left > 0 {
-			lateness = append(lateness, left-from)
-		}
-		if outcome == record.OK {
-			took = append(took, at-from)
-		}
-	}
-	if offered {
-		for i := range j.Requests {
-			q := &j.Requests[i]
-			op(q.From, q.Sent, q.At, q.Count, q.Outcome)
-		}
-	} else {
-		for i := range j.Acquires {
-			a := &j.Acquires[i]
-			op(a.From, a.Sent, a.At, a.Count, a.Outcome)
+		if o.Outcome == record.OK {
+			took = append(took, o.At-o.From)
 		}
 	}
 	// Parties of a few arrive together, which doubles the standard deviation.
-	planned := j.planned()
+	planned := j.Offered()
 	if least := planned - 10*math.Sqrt(planned); offered && due < least {
-		f.find(record.Never, "%.0f of %.0f requests", due, planned)
+		f.Add("%.0f of %.0f requests", due, planned)
 	}
 	if sent < loadgen.MinSent*due {
-		f.find(record.Never, "%.0f of %.0f operations sent", sent, due)
+		f.Add("%.0f of %.0f operations sent", sent, due)
 	}
 	if p99 := quantile(lateness, 0.99); p99 > int64(loadgen.MaxLateness) {
-		f.find(record.Never, "p99 late by %v", time.Duration(p99).Round(time.Millisecond))
+		f.Add("p99 late by %v", time.Duration(p99).Round(time.Millisecond))
 	}
 	if p50 := quantile(lateness, 0.5); offered && len(took) > 0 && p50 > quantile(took, 0.5)/2 {
-		f.find(record.Never, "half of the requests late by %v", time.Duration(p50).Round(time.Millisecond))
+		f.Add("half of the requests late by %v", time.Duration(p50).Round(time.Millisecond))
 	}
 	return f
 }
@@ -82,15 +68,4 @@ func quantile(list []int64, q float64) int64 {
 	}
 	slices.Sort(list)
 	return list[int(math.Ceil(q*float64(len(list))))-1]
-}
-
-// planned is how many requests the measured part was to offer.
-func (j *judge) planned() (n float64) {
-	from, perS := j.Measure, j.Head.OfferedPS
-	for _, r := range j.Rates {
-		at := min(max(r.At, from), j.Drain)
-		n += perS * time.Duration(at-from).Seconds()
-		from, perS = at, r.PerS
-	}
-	return n + perS*time.Duration(j.Drain-from).Seconds()
 }

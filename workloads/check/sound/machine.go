@@ -58,7 +58,7 @@ func (j *judge) machines(f *flaw) (list []result.Machine) {
 		// waiting counts where hardly a CPU was free, or a quota kept them away.
 		full := m.Busy == 0 || m.Busy > maxOwn || l.throttled > 0.1*l.span
 		if l.run/all > maxOwn || m.Slowdown > maxSlowdown && full || l.late > j.limit(time.Second)/2 {
-			f.find(always, "%s", cmp.Or(host, history.TargetController))
+			f.Add("%s", cmp.Or(host, history.TargetController))
 		}
 	}
 	return list

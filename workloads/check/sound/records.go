@@ -15,13 +15,6 @@ import (
 // knows of its order, what the worker recorded. Where one is missing or contradicts another,
 // a lock is neither convicted nor acquitted.
 
-const (
-	// orderTime is how long an order takes at most until it is recorded.
-	orderTime = 2 * time.Second
-	// maxOpen is how long a room waits for players that do not come.
-	maxOpen = 30 * int64(time.Second)
-)
-
 func (j *judge) checkRecords() {
 	j.checkRooms()
 	j.checkAccesses()
@@ -36,47 +29,48 @@ func (j *judge) checkRecords() {
 	if j.Ended && len(j.GivenUp) == 0 {
 		j.checkPlayers()
 		j.checkNodes()
+		j.checkFaults()
 		j.checkMachines()
 	}
 }
 
-// room is what is on record of one room; times that did not come are 0.
+// room is what is on record of one room.
 type room struct {
-	*record.RoomEvent       // the first
-	full, closed      int64 // 0: never
-	last              *record.RoomEvent
-	seats             uint32
-	answered          int64 // the last answer of a seat
-	err               int64
+	first, last  *record.RoomEvent
+	full, closed bool
+	seats        int
+	answered     int64 // the last answer of a seat
+	err          int64
 }
 
 func (j *judge) checkRooms() {
-	j.orders = make(map[record.Name]*record.Order, len(j.Orders))
+	rooms := j.buildRooms()
+	for i := range j.Requests {
+		q := &j.Requests[i]
+		if q.Outcome != record.OK || q.Room == 0 {
+			continue
+		}
+		if r := rooms[q.Room]; r != nil {
+			r.seats, r.answered = r.seats+1, max(r.answered, q.At)
+		} else if !j.gone(q.Worker, q.At) {
+			j.missing.Add("the beginning of room %s", j.Text(q.Room))
+		}
+	}
+	orders := make(map[record.Name]bool, len(j.Orders))
 	for i := range j.Orders {
 		o := &j.Orders[i]
-		if j.orders[o.ID] != nil {
-			j.wrong.Add("the order %s, twice", j.Text(o.ID))
-		}
-		j.orders[o.ID] = o
+		j.checkOrder(o, rooms[o.Room])
+		orders[o.ID] = true
 	}
-	j.buildRooms()
-	for i := range j.Requests {
-		if q := &j.Requests[i]; q.Outcome == record.OK && q.Room != 0 {
-			j.checkSeat(q)
-		}
-	}
-	for i := range j.Orders {
-		j.checkOrder(&j.Orders[i])
-	}
-	if j.Complete() {
-		for _, r := range j.rooms {
-			j.checkRoomIsWhole(r)
+	for _, r := range rooms {
+		if j.Complete() {
+			j.checkRoom(r, orders[r.first.Order])
 		}
 	}
 }
 
 // buildRooms wants each state of a room once, after those that come before it.
-func (j *judge) buildRooms() {
+func (j *judge) buildRooms() map[record.Name]*room {
 	events := make([]*record.RoomEvent, len(j.Rooms))
 	for i := range j.Rooms {
 		events[i] = &j.Rooms[i]
@@ -84,38 +78,29 @@ func (j *judge) buildRooms() {
 	slices.SortStableFunc(events, func(a, b *record.RoomEvent) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.State, b.State))
 	})
-	j.rooms = map[record.Name]*room{}
+	rooms := map[record.Name]*room{}
 	for _, e := range events {
-		r := j.rooms[e.Room]
-		name := j.Text(e.Room)
+		r := rooms[e.Room]
 		switch {
 		case r == nil:
-			r = &room{RoomEvent: e}
-			j.rooms[e.Room] = r
+			r = &room{first: e}
+			rooms[e.Room] = r
 			if e.State != record.RoomStarting {
-				j.missing.Add("the beginning of room %s", name)
+				j.missing.Add("the beginning of room %s", j.Text(e.Room))
 			}
-		case e.State == r.last.State:
-			j.wrong.Add("a state of room %s, twice", name)
-		case e.State < r.last.State || e.State == record.RoomOther:
-			j.wrong.Add("the order of the states of room %s", name)
-		case e.Resource != r.Resource || e.Order != r.Order || e.Worker != r.Worker:
-			j.wrong.Add("room %s is one of %s, and of %s", name, j.Text(r.Resource), j.Text(e.Resource))
+		case e.State <= r.last.State:
+			j.wrong.Add("the order of the states of room %s", j.Text(e.Room))
 		}
 		r.last, r.err = e, max(r.err, e.Err)
-		if e.State == record.RoomFull {
-			r.full = e.At
-		}
-		if e.State == record.RoomClosed {
-			r.closed = e.At
-		}
+		r.full, r.closed = r.full || e.State == record.RoomFull, r.closed || e.State == record.RoomClosed
 	}
+	return rooms
 }
 
 // gone says that a process, or the history, may have ended before it could record what it did
 // then, or its answer.
 func (j *judge) gone(node record.Name, at int64) bool {
-	n, soon := j.Node(node), at+j.limit(orderTime)
+	n, soon := j.Node(node), at+j.limit(2*time.Second) // an order takes that at most until it is recorded
 	if !j.Ended && j.End <= soon {
 		return true
 	}
@@ -124,70 +109,38 @@ func (j *judge) gone(node record.Name, at int64) bool {
 		slices.ContainsFunc(n.Away, func(s record.Span) bool { return s.From >= at && s.From <= soon }))
 }
 
-// checkSeat compares what a player was told with the room.
-func (j *judge) checkSeat(q *record.Request) {
-	r, name := j.rooms[q.Room], j.Text(q.Room)
-	if r == nil {
-		if !j.gone(q.Worker, q.At) {
-			j.missing.Add("the beginning of room %s", name)
-		}
-		return
-	}
-	r.seats, r.answered = r.seats+1, max(r.answered, q.At)
-	switch {
-	case r.State != record.RoomStarting:
-	case r.Resource != q.Resource:
-		j.wrong.Add("room %s is one of %s, and of %s", name, j.Text(r.Resource), j.Text(q.Resource))
-	case r.At-r.err > q.At:
-		j.wrong.Add("a seat in room %s before it began", name)
-	case r.closed != 0 && q.Sent > r.closed+r.err:
-		j.wrong.Add("a seat in room %s after it was closed", name)
-	}
-}
-
 // checkOrder compares an order with its room, and with the hold that it was under.
-func (j *judge) checkOrder(o *record.Order) {
+func (j *judge) checkOrder(o *record.Order, r *room) {
 	switch h := j.Hold(o.Hold); {
 	case h == nil || h.Node != o.Node:
 		j.missing.Add("the acquisition of the hold of order %s", j.Text(o.ID))
-	case h.At > o.From || h.Stopped < o.At:
+	case h.At > o.From || h.Stopped < o.At || h.Resource != o.Resource:
 		j.wrong.Add("the order %s was made without its hold", j.Text(o.ID))
-	case h.Resource != o.Resource:
-		j.wrong.Add("the order %s is one of %s, and of %s", j.Text(o.ID), j.Text(h.Resource), j.Text(o.Resource))
 	}
-	if o.Outcome != record.OK || o.Room == 0 {
-		return
-	}
-	switch r := j.rooms[o.Room]; {
+	switch {
+	case o.Outcome != record.OK || o.Room == 0:
 	case r == nil:
 		if !j.gone(o.Worker, o.At) {
 			j.missing.Add("the beginning of room %s", j.Text(o.Room))
 		}
-	case r.State == record.RoomStarting && (r.At+o.Err+r.err < cmp.Or(o.Sent, o.From) || r.At > o.At+o.Err+r.err):
-		j.wrong.Add("room %s began outside of its order", j.Text(o.Room))
+	case r.first.State != record.RoomStarting: // that is missing
+	case r.first.Resource != o.Resource || r.first.At+o.Err+r.err < cmp.Or(o.Sent, o.From) || r.first.At > o.At+o.Err+r.err:
+		j.wrong.Add("room %s does not fit its order", j.Text(o.Room))
 	}
 }
 
-// checkRoomIsWhole wants the order of a room, that it was full or had time to wait for players,
-// and its end.
-func (j *judge) checkRoomIsWhole(r *room) {
-	if r.State != record.RoomStarting {
-		return
-	}
-	name, stop := j.Text(r.Room), j.Node(r.Worker).Next(r.At)
+// checkRoom wants the order of a room, that it was full if all its seats were taken, and its end.
+func (j *judge) checkRoom(r *room, ordered bool) {
+	name, worker, began := j.Text(r.first.Room), r.first.Worker, r.first.At
 	switch {
-	case r.full == 0 && j.Head.Seats > 0 && int(r.seats) >= j.Head.Seats && !j.gone(r.Worker, r.answered):
+	case !r.full && j.Head.Seats > 0 && r.seats >= j.Head.Seats && !j.gone(worker, r.answered):
 		j.missing.Add("that room %s was full", name)
-	case r.closed == 0 && stop.InOrder:
+	case !r.closed && j.Node(worker).Next(began).InOrder:
 		j.missing.Add("the end of room %s", name)
-	case r.closed != 0 && r.full == 0 && r.closed-r.At < maxOpen && r.closed < stop.Asked-2*r.err:
-		j.missing.Add("that room %s was full", name)
-	}
-	if j.orders[r.Order] != nil || j.gone(r.Client, r.At) {
-		return
 	}
 	// An order may arrive after its master was killed.
-	if n := j.Node(r.Client); n == nil || !slices.ContainsFunc(n.Killed, func(at int64) bool { return at < r.At+r.err }) {
+	n := j.Node(r.first.Client)
+	if !ordered && !j.gone(r.first.Client, began) && (n == nil || !slices.ContainsFunc(n.Killed, func(at int64) bool { return at < began+r.err })) {
 		j.missing.Add("the order of room %s", name)
 	}
 }
@@ -195,10 +148,6 @@ func (j *judge) checkRoomIsWhole(r *room) {
 // checkAccesses compares what the store did with the holds that it was done under. A write may
 // come after the end of its hold, but not before the beginning.
 func (j *judge) checkAccesses() {
-	if len(j.Accesses) > 0 && j.Head.Workload != history.FencedWrite {
-		j.wrong.Add("writes in the workload %s", j.Head.Workload)
-		return
-	}
 	type version struct {
 		resource record.Name
 		n        uint64
@@ -206,87 +155,58 @@ func (j *judge) checkAccesses() {
 	written := map[version]bool{}
 	for i := range j.Accesses {
 		a := &j.Accesses[i]
-		hold := j.Text(a.Hold)
 		switch h := j.Hold(a.Hold); {
 		case h == nil || h.Node != a.By:
-			j.missing.Add("the acquisition of hold %s, which read or wrote", hold)
-		case h.Resource != a.Resource:
-			j.wrong.Add("the hold %s is one of %s, and of %s", hold, j.Text(h.Resource), j.Text(a.Resource))
-		case a.At+a.Err < h.At-h.Err:
-			j.wrong.Add("hold %s read or wrote before it was granted", hold)
-		case a.Token > 0 && a.Token != h.Token:
-			j.wrong.Add("hold %s showed a token of another", hold)
+			j.missing.Add("the acquisition of hold %s, which read or wrote", j.Text(a.Hold))
+		case a.At+a.Err < h.At-h.Err || h.Resource != a.Resource || a.Token > 0 && a.Token != h.Token:
+			j.wrong.Add("hold %s read or wrote what it was not granted", j.Text(a.Hold))
 		}
-		if a.Kind != record.DidWrite {
-			continue
+		if v := (version{a.Resource, a.Version}); a.Kind == record.DidWrite {
+			if written[v] || a.Base >= a.Version {
+				j.wrong.Add("version %d of %s, twice", a.Version, j.Text(a.Resource))
+			}
+			written[v] = true
 		}
-		v := version{a.Resource, a.Version}
-		if written[v] || a.Base >= a.Version {
-			j.wrong.Add("version %d of %s, twice", a.Version, j.Text(a.Resource))
-		}
-		written[v] = true
 	}
 }
 
-// checkPlayers wants each player of the schedule once: they are numbered.
+// checkPlayers wants each player of the schedule: they are numbered.
 func (j *judge) checkPlayers() {
-	switch own := j.Head.Workload == history.Matchmaking; {
-	case own && len(j.Requests) == 0:
-		j.missing.Add("all requests")
-	case !own && len(j.Requests) > 0:
-		j.wrong.Add("requests in the workload %s", j.Head.Workload)
-		return
-	}
-	skipped := 0
-	var players []int
+	known, last := 0, -1
 	for i := range j.Requests {
 		q := &j.Requests[i]
-		number, is := strings.CutPrefix(j.Text(q.Client), "p")
-		n, err := strconv.ParseUint(number, 10, 40)
-		switch {
-		case q.Outcome == record.Unsent:
-			skipped += int(q.Count)
-		case is && err == nil:
-			players = append(players, int(n)) //nolint:gosec // 40 bits
+		known += int(q.Count)
+		if n, err := strconv.Atoi(strings.TrimPrefix(j.Text(q.Client), "p")); err == nil {
+			last = max(last, n)
 		}
 	}
-	slices.Sort(players)
-	for i := 1; i < len(players); i++ {
-		if players[i] == players[i-1] {
-			j.wrong.Add("the request of player p%d, twice", players[i])
-		}
-	}
-	if players = slices.Compact(players); len(players) == 0 {
-		return
-	}
-	if last := players[len(players)-1]; last+1 > skipped+len(players) {
+	if last >= known {
 		j.missing.Add("requests of players before p%d", last)
 	}
 }
 
-// checkNodes wants the beginning and the end of each node's life, where it ran, and that what a
-// fault was to stop stood still.
+// checkNodes wants the beginning and the end of each node's life, and where it ran.
 func (j *judge) checkNodes() {
-	worst := int64(0)
-	for _, err := range j.ErrNS {
-		worst = max(worst, err)
-	}
 	for i := range j.Nodes {
 		n := &j.Nodes[i]
-		if len(n.Events) == 0 && !n.Acts {
-			continue // of the topology, but not of this lock
-		}
 		name := j.Text(n.Name)
-		host, known := j.Head.NodeHosts[name]
-		if _, zoned := j.Head.HostZones[host]; !known || !zoned {
-			j.missing.Add("the host and zone of node %s", name)
-		}
 		switch {
+		case len(n.Events) == 0: // of the topology, but not of this lock
+		case j.Head.NodeHosts[name] == "" || n.Zone == "":
+			j.missing.Add("the host and zone of node %s", name)
 		case n.Starts == 0:
 			j.missing.Add("the beginning of node %s", name)
 		case n.Runs:
 			j.missing.Add("the end of node %s", name)
 		}
+	}
+}
+
+// checkFaults wants that what a fault was to stop stood still.
+func (j *judge) checkFaults() {
+	worst := int64(0)
+	for _, err := range j.ErrNS {
+		worst = max(worst, err)
 	}
 	for i := range j.Faults {
 		f := &j.Faults[i]
@@ -297,11 +217,11 @@ func (j *judge) checkNodes() {
 		if f.Ended < record.Never {
 			to = max(to, f.Ended)
 		}
-		for _, node := range f.Nodes {
-			name, _ := j.NameOf(node)
-			n := j.Node(name)
-			if n == nil || !slices.ContainsFunc(n.Away, func(s record.Span) bool { return s.From < to+2*worst && s.To > f.Asked-2*worst }) {
-				j.missing.Add("that fault %s stopped node %s", f.ID, node)
+		for _, name := range f.Nodes {
+			if !slices.ContainsFunc(j.Nodes, func(n record.Node) bool {
+				return j.Text(n.Name) == name && slices.ContainsFunc(n.Away, func(s record.Span) bool { return s.From < to+2*worst && s.To > f.Asked-2*worst })
+			}) {
+				j.missing.Add("that fault %s stopped node %s", f.ID, name)
 			}
 		}
 	}
@@ -311,21 +231,16 @@ func (j *judge) checkNodes() {
 // part to its end, and of all machines without gaps.
 func (j *judge) checkMachines() {
 	const slack = int64(time.Second) // a sample takes half of that, where nothing disturbs it
-	first, last := map[string]int64{}, map[string]int64{}
+	last := map[string]int64{"": j.Measure + slack*9/10}
 	samples := slices.Clone(j.Machines)
 	slices.SortStableFunc(samples, func(a, b record.Machine) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To)) })
 	for _, m := range samples {
-		machine := cmp.Or(m.Host, history.TargetController)
-		if before, again := last[m.Host]; !again {
-			first[m.Host] = m.From
-		} else if gap := m.From - before; gap > slack/10 {
-			j.missing.Add("samples of the machine of %s", machine)
-		} else if gap < -slack/10 {
-			j.wrong.Add("samples of the machine of %s, twice", machine)
+		if before, again := last[m.Host]; again && m.From-before > slack/10 {
+			j.missing.Add("samples of the machine of %s", cmp.Or(m.Host, history.TargetController))
 		}
 		last[m.Host] = m.To
 	}
-	if len(samples) == 0 || first[""] > j.Measure+slack || last[""] < j.Drain-slack {
+	if last[""] < j.Drain-slack {
 		j.missing.Add("samples of the machine of %s", history.TargetController)
 	}
 }

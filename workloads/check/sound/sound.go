@@ -5,8 +5,6 @@ package sound
 
 import (
 	"cmp"
-	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -19,9 +17,6 @@ import (
 // Findings are those of one run.
 type Findings struct {
 	Statement result.Statement
-	// Since is from when on the flaw excuses the lock: a violation that was seen before stands.
-	// It is [record.Never] if it excuses no violation.
-	Since int64
 	// DeadStands says that a lock that is dead may be the cause of the flaw, and stands.
 	DeadStands bool
 	// Unasked are the nodes that ended or stood still, and the programs of the lab that stood
@@ -34,33 +29,19 @@ type Findings struct {
 type flaw struct {
 	code result.Code
 	record.Flaws
-	since      int64
 	deadStands bool
-}
-
-// always is the time of a flaw of the whole run.
-const always = math.MinInt64
-
-// find counts one, from a moment on.
-func (f *flaw) find(since int64, format string, args ...any) {
-	if f.N == 0 || since < f.since {
-		f.since = since
-	}
-	f.Add(format, args...)
 }
 
 // judge judges one run.
 type judge struct {
 	*record.Run
 	missing, wrong record.Flaws
-	rooms          map[record.Name]*room
-	orders         map[record.Name]*record.Order
 }
 
 // Judge looks for flaws in the order in which they are told; the first one decides.
 func Judge(r *record.Run) Findings {
 	j := &judge{Run: r, missing: r.Missing, wrong: r.Contradictions}
-	f := Findings{Unasked: j.unasked(), Since: record.Never, Statement: result.Statement{State: result.OK}}
+	f := Findings{Unasked: j.unasked(), Statement: result.Statement{State: result.OK}}
 	saturated := flaw{code: result.Saturated}
 	f.Machines = j.machines(&saturated)
 	j.checkRecords()
@@ -68,8 +49,8 @@ func Judge(r *record.Run) Findings {
 		j.givenUp(),
 		j.lost(f.Unasked, result.NodeLost), j.lost(f.Unasked, result.Standstill), j.lost(nil, result.ByHand),
 		j.unproven(),
-		{code: result.Contradiction, Flaws: j.wrong, since: always},
-		{code: result.Missing, Flaws: j.missing, since: always},
+		{code: result.Contradiction, Flaws: j.wrong},
+		{code: result.Missing, Flaws: j.missing},
 		saturated,
 		j.late(),
 		j.linksUnused(),
@@ -77,7 +58,7 @@ func Judge(r *record.Run) Findings {
 	} {
 		if found.N > 0 {
 			f.Statement = result.Statement{State: result.Unknown, Code: found.code, N: float64(found.N), Of: found.First}
-			f.Since, f.DeadStands = found.since, found.deadStands
+			f.DeadStands = found.deadStands
 			return f
 		}
 	}
@@ -87,7 +68,7 @@ func Judge(r *record.Run) Findings {
 func (j *judge) givenUp() flaw {
 	f := flaw{code: result.GivenUp}
 	for _, why := range j.GivenUp {
-		f.find(always, "%s", why)
+		f.Add("%s", why)
 	}
 	return f
 }
@@ -174,7 +155,7 @@ func (j *judge) lost(others []record.Fault, code result.Code) flaw {
 			of = result.Standstill
 		}
 		if fault.Unasked() && of == code {
-			f.find(min(fault.Asked, fault.Began), "%s", fault.Target)
+			f.Add("%s", fault.Target)
 		}
 	}
 	return f
@@ -186,7 +167,7 @@ func (j *judge) unproven() flaw {
 	f := flaw{code: result.Unproven}
 	for i := range j.Faults {
 		if fault := &j.Faults[i]; !fault.Unasked() && !fault.Proven {
-			f.find(min(fault.Asked, fault.Began), "%s", fault.ID)
+			f.Add("%s", fault.ID)
 		}
 	}
 	for _, p := range j.Head.Planned {
@@ -194,7 +175,7 @@ func (j *judge) unproven() flaw {
 		i := slices.IndexFunc(j.Faults, func(f record.Fault) bool { return f.ID == p.ID })
 		if i < 0 || j.Faults[i].Asked == record.Never {
 			if due+late < j.Drain || j.Ended { // else the run was over first
-				f.find(due, "%s: not in the ledger", p.ID)
+				f.Add("%s: not in the ledger", p.ID)
 			}
 			continue
 		}
@@ -202,13 +183,8 @@ func (j *judge) unproven() flaw {
 		if strings.HasPrefix(p.Target, history.TargetHolder) || strings.HasPrefix(p.Target, "leader") {
 			waits *= 2 // for the one that is to be hit
 		}
-		heal := min(fault.Asked+p.ForNS, j.Drain)
-		switch {
-		case fault.Asked < due-late || fault.Asked > due+waits:
-			f.find(min(due, fault.Asked), "%s: asked for at the wrong time", p.ID)
-		case !j.Ended || fault.Heal == record.Never && fault.Ended == record.Never:
-		case fault.Heal < heal-late || fault.Heal > heal+2*late:
-			f.find(due, "%s: healed at the wrong time", p.ID)
+		if fault.Asked < due-late || fault.Asked > due+waits {
+			f.Add("%s: asked for at the wrong time", p.ID)
 		}
 	}
 	return f
@@ -235,7 +211,7 @@ func (j *judge) linksUnused() flaw {
 		}
 	}
 	if seen && bytes == 0 {
-		f.find(record.Never, "%s", j.Head.Lock)
+		f.Add("%s", j.Head.Lock)
 	}
 	return f
 }
@@ -253,20 +229,17 @@ func (j *judge) nothing() flaw {
 		}
 	}
 	if asked == 0 {
-		f.find(record.Never, "acquisitions")
+		f.Add("acquisitions")
 	}
 	if granted > 0 && j.Head.Workload == history.Matchmaking && !slices.ContainsFunc(j.Requests, func(q record.Request) bool {
 		return q.Outcome == record.OK && q.From >= j.Measure && q.From < j.Drain
 	}) {
-		f.find(record.Never, "requests")
+		f.Add("requests")
 	}
 	if granted > 0 && j.Head.Workload == history.FencedWrite && !slices.ContainsFunc(j.Accesses, func(a record.Access) bool {
 		return a.Kind == record.DidWrite || a.Kind == record.RefusedWrite
 	}) {
-		f.find(record.Never, "writes")
+		f.Add("writes")
 	}
 	return f
 }
-
-// told is a number of nanoseconds in seconds.
-func told(ns int64) string { return fmt.Sprintf("%.1f s", float64(ns)/1e9) }

@@ -20,6 +20,7 @@ const (
 	DefaultDuration = 8 * time.Second
 	DefaultWarmup   = time.Second
 	QuickDuration   = 4500 * time.Millisecond // of which the shortest faults last for 1.575 s: less shows no lock down
+	QuickCalm       = 2 * time.Second         // where nothing is broken
 	QuickWarmup     = 250 * time.Millisecond
 
 	// overhead is about what a run needs beside its warm-up and its measured time:
@@ -55,6 +56,7 @@ type Config struct {
 	Load        catalog.Load  // the workload, with its flags
 	Settings    string        // those flags, as name=value name=value
 	Duration    time.Duration // measured, of each run
+	Calm        time.Duration // the same where nothing is broken, if it is not 0
 	Warmup      time.Duration // before it
 	Patience    time.Duration // of players and clients; 0 follows the topology
 	Rate        float64       // operations per second; 0 is the workload's default
@@ -261,6 +263,9 @@ func (c *Config) fits(lock catalog.Lock, s scenario.Scenario) bool {
 // if the duration is. A fault that takes longer to heal has the run last longer.
 func (c Config) measures(lock catalog.Lock, s scenario.Scenario) time.Duration {
 	d := c.Duration
+	if len(s.Timeline) == 0 && c.Calm > 0 {
+		d = c.Calm
+	}
 	for _, p := range s.Schedule(c.Duration) {
 		d = max(d, p.Window.Until+c.settles(lock))
 	}
