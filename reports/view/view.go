@@ -315,7 +315,7 @@ func (v *View) suggest() {
 // is safe elsewhere; then an outage.
 func (v *View) first() (worst *cell) {
 	rank := func(c *cell) float64 {
-		elsewhere := slices.ContainsFunc(v.cells, func(o cell) bool { return o.Lock == c.Lock && o.mark != table.Violation })
+		elsewhere := slices.ContainsFunc(v.cells, func(o cell) bool { return o.Lock == c.Lock && (o.mark == table.OK || o.mark == table.Outage) })
 		switch {
 		case c.unexpected:
 			return 4
