@@ -11,6 +11,7 @@ import (
 
 // granted are the grants among acquisitions, sorted by time.
 func granted(own []record.Acquire) (grants []*record.Acquire) {
+	grants = make([]*record.Acquire, 0, len(own))
 	for i := range own {
 		if own[i].Outcome == record.OK {
 			grants = append(grants, &own[i])
@@ -25,7 +26,7 @@ func granted(own []record.Acquire) (grants []*record.Acquire) {
 func (m *Measures) handoffs(r *record.Run) {
 	var took dist
 	for own := range r.ByResource() {
-		var asks, answers []int64
+		asks, answers := make([]int64, 0, len(own)), make([]int64, 0, len(own))
 		for i := range own {
 			asks, answers = append(asks, asked(&own[i])), append(answers, own[i].At)
 		}

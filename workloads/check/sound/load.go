@@ -31,7 +31,8 @@ func (j *judge) late() flaw {
 	offered := j.Head.Workload == history.Matchmaking
 	f.deadStands = !offered
 	var due, sent float64
-	var lateness, took []int64
+	var took []int64
+	lateness := make([]int64, 0, len(j.Requests)+len(j.Acquires))
 	for o := range j.Due(offered) {
 		if due += float64(o.Count); o.Outcome == record.Unsent {
 			continue
@@ -40,7 +41,7 @@ func (j *judge) late() flaw {
 		if o.Sent > 0 {
 			lateness = append(lateness, o.Sent-o.From)
 		}
-		if o.Outcome == record.OK {
+		if offered && o.Outcome == record.OK {
 			took = append(took, o.At-o.From)
 		}
 	}
@@ -55,7 +56,7 @@ func (j *judge) late() flaw {
 	if p99 := quantile(lateness, 0.99); p99 > int64(loadgen.MaxLateness) {
 		f.Add("p99 late by %v", time.Duration(p99).Round(time.Millisecond))
 	}
-	if p50 := quantile(lateness, 0.5); offered && len(took) > 0 && p50 > quantile(took, 0.5)/2 {
+	if p50 := quantile(lateness, 0.5); len(took) > 0 && p50 > quantile(took, 0.5)/2 {
 		f.Add("half of the requests late by %v", time.Duration(p50).Round(time.Millisecond))
 	}
 	return f
