@@ -45,6 +45,17 @@ func (j *judge) late() flaw {
 			took = append(took, o.At-o.From)
 		}
 	}
+	busy := j.Measure // a client, at least until then
+	for i := range j.Acquires {
+		if a := &j.Acquires[i]; a.Granted() {
+			busy = max(busy, a.Until)
+		} else {
+			busy = max(busy, a.At)
+		}
+	}
+	if quiet := j.Drain - busy; !offered && busy > j.Measure && quiet > j.limit(2*time.Second) {
+		f.Add("no client asked in the last %v", time.Duration(quiet).Round(time.Millisecond))
+	}
 	// Parties of a few arrive together, which doubles the standard deviation.
 	planned := j.Offered()
 	if least := planned - 10*math.Sqrt(planned); offered && due < least {
