@@ -69,9 +69,9 @@ func before(times []int64, at int64) int {
 func (m *Measures) fairness(r *record.Run) {
 	got := map[record.Name]float64{}
 	for i := range r.Acquires {
-		if a := &r.Acquires[i]; a.At >= r.Measure && a.At < r.Drain {
+		if a := &r.Acquires[i]; a.At >= r.Measure && a.From < r.Drain {
 			n := 0.0
-			if a.Outcome == record.OK {
+			if a.Outcome == record.OK && a.At < r.Drain {
 				n = 1
 			}
 			got[a.Node] += n
