@@ -22,9 +22,6 @@ const (
 //go:embed ko.yaml
 var korean []byte
 
-//go:embed ko-new.yaml
-var koreanNew []byte
-
 // Lang is a language with its texts. English needs no catalogue: its texts are the keys.
 type Lang struct {
 	Tag, Name string // the name is in the language itself
@@ -43,9 +40,6 @@ func All() ([]*Lang, error) {
 	var c catalogue
 	if err := yaml.Unmarshal(korean, &c); err != nil {
 		return nil, fmt.Errorf("read the catalogue ko.yaml: %w", err)
-	}
-	if err := yaml.Unmarshal(koreanNew, &c); err != nil { // into the same map
-		return nil, fmt.Errorf("read the catalogue ko-new.yaml: %w", err)
 	}
 	patterns, err := patternsOf(c.Recorded)
 	if err != nil {
