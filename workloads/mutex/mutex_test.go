@@ -34,7 +34,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type memory struct{ historytest.Recorder }
 
 func (m *memory) list() []history.Event {
-	return append([]history.Event{{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Workload: "mutex"}}}, m.Events()...)
+	return append([]history.Event{{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Lock: "mine", Scenario: "mine", Repeat: 1, DurationNS: int64(time.Second), Workload: "mutex"}}}, m.Events()...)
 }
 
 // service is a lock that all masters of a test share: who waits for a resource stands in

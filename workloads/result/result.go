@@ -139,7 +139,7 @@ type Row struct {
 	Faults     []Fault     `json:"faults,omitempty"`
 	Outages    []Outage    `json:"outages,omitempty"`    // the longest of the lock, of each zone, of one resource
 	Violations []Violation `json:"violations,omitempty"` // the first [MaxViolations], in order of time
-	Peers      []Peer      `json:"peers,omitempty"`      // masters, the highest priority first
+	Peers      []Peer      `json:"peers,omitempty"`      // masters, by name
 	Nodes      []Node      `json:"nodes,omitempty"`
 	Hosts      []Machine   `json:"hosts,omitempty"`
 	Curve      []Point     `json:"curve,omitempty"`   // of matches_per_s, by rate

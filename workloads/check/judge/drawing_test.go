@@ -21,7 +21,7 @@ import (
 //
 //	m1 r              |  -[==]     the client of a master: - asks  [ granted  ] released  ) release not answered
 //	                               ! loss noticed  x refused  ? unknown  c called off  n not sent; and by its last
-//	                               hold: r reads  w writes  W write refused  u was not told of its write
+//	                               hold: r reads  w writes  W write refused  u was not told of its write  m its write is missing
 //	canary m1         |  ++xx++    + granted every 100 ms  x refused so
 //	requests m1 g     |  +xc       one in each column: + served  x failed  c called off  n not sent
 //	room R w1 m1 g    |  L>sa o f  L m1 looks  > orders  s w1 starts it  a answered  o open  f full  c closed
@@ -31,7 +31,7 @@ import (
 //	machine h  usage m1  |  ====   a sample from the first column to the last
 //
 // Words with "=" say more: t=5,6 are the tokens of the holds in their order, err=20 the error of
-// the clock in milliseconds, kind= of failures, from= to= nodes= target= of faults, and so on.
+// the clock in milliseconds, kind= of failures, from= to= nodes= target= and the planned for= of faults, and so on.
 type drawing struct {
 	head    history.Run
 	col     int64 // nanoseconds
@@ -42,6 +42,7 @@ type drawing struct {
 	first   int64                    // the time of the first column
 	drain   int64                    // on the clock of the run
 	cut     bool                     // it has no end
+	alone   bool                     // masters do nothing but what is drawn
 	show    []string
 }
 
@@ -49,6 +50,8 @@ const (
 	millisecond = int64(time.Millisecond)
 	// zero is when the measured part begins.
 	zero = 10 * int64(time.Second)
+	// missing is the state of a write that was done and is not on record.
+	missing = "missing"
 )
 
 func draw(t *testing.T, text string) *drawing {
@@ -110,6 +113,8 @@ func (d *drawing) header(key, value string) bool {
 		head.Planned = append(head.Planned, history.Planned{ID: value, Fault: value})
 	case "given-up":
 		d.add(history.Event{Kind: history.KindGivenUp, AtNS: zero, Error: value})
+	case "alone":
+		d.alone = true
 	case "cut":
 		d.cut = true
 	case "show":
@@ -203,7 +208,7 @@ func (l *lane) client(i int, at int64, mark byte) (known bool) {
 		e.Token = uint64(number(cmp.Or(tokens[l.holds-1], "0")))
 	}
 	ends := map[byte]history.Kind{']': history.KindRelease, ')': history.KindReleasing, '!': history.KindLost}
-	writes := map[byte]string{'r': "", 'w': history.WriteAccepted, 'W': history.WriteRefused, 'u': history.WriteUnknown}
+	writes := map[byte]string{'r': "", 'w': history.WriteAccepted, 'W': history.WriteRefused, 'u': history.WriteUnknown, 'm': missing}
 	if e.Kind, known = ends[mark]; known {
 		if mark == ']' {
 			e.FromNS, e.AtNS, e.Outcome = at, at+min(millisecond, l.col/2), "ok"
@@ -315,7 +320,7 @@ func (l *lane) fault(i int, at int64, mark byte) bool {
 			states = append([]string{"asked"}, states...)
 		}
 		until := max(strings.IndexByte(l.marks, 'h'), n)
-		l.head.Planned = append(l.head.Planned, history.Planned{ID: e.ID, Fault: e.Fault, Target: e.Target, AtNS: at - zero, ForNS: l.at(until) - at})
+		l.head.Planned = append(l.head.Planned, history.Planned{ID: e.ID, Fault: e.Fault, Target: e.Target, AtNS: at - zero, ForNS: cmp.Or(millis(l.with["for"]), l.at(until)-at)})
 	}
 	for _, e.State = range states {
 		l.add(e)
@@ -366,11 +371,15 @@ func (d *drawing) finish(nodes []string) {
 			if e.Base = read[e.Hold]; e.State == history.WriteAccepted {
 				version[e.Resource]++
 			}
+			if e.State == missing {
+				version[e.Resource]++
+			}
 			if e.Version = version[e.Resource]; e.State == history.WriteUnknown {
 				e.Version = 0
 			}
 		}
 	}
+	d.events = slices.DeleteFunc(d.events, func(e history.Event) bool { return e.State == missing })
 	for _, name := range nodes {
 		node, zone, _ := strings.Cut(name, "@")
 		d.head.NodeHosts[node], d.head.HostZones["h"+node] = "h"+node, zone
@@ -389,6 +398,7 @@ func (d *drawing) finish(nodes []string) {
 	if machines == 0 {
 		d.add(history.Event{Kind: history.KindMachine, FromNS: millisecond, AtNS: d.drain + 90*millisecond, Machine: &history.Machine{CPUs: 2}})
 	}
+	d.masters()
 	d.head.DurationNS = d.drain - zero
 	run := history.Event{Kind: history.KindRun, AtNS: 1, Run: &d.head}
 	d.events = append([]history.Event{run}, d.events...)
@@ -396,6 +406,36 @@ func (d *drawing) finish(nodes []string) {
 	for i, at := range []int64{zero - int64(time.Second), zero, d.drain, end} {
 		if i < 2 || !d.cut {
 			d.add(history.Event{Kind: history.KindPhase, State: phases[i], AtNS: at})
+		}
+	}
+}
+
+// masters adds what all masters do to the end, if the drawing has canaries: those that are not drawn have
+// the canaries of the first one that is, but for "alone: yes", and a client asks, and is called off.
+func (d *drawing) masters() {
+	canaries, others := map[string][]history.Event{}, map[string]bool{}
+	first := ""
+	for _, e := range d.events {
+		if e.Kind == history.KindAcquire && strings.HasPrefix(e.Resource, history.CanaryPrefix) {
+			canaries[e.Node] = append(canaries[e.Node], e)
+			first = cmp.Or(first, e.Node)
+		} else if e.Kind == history.KindAcquire {
+			others[e.Node] = true
+		}
+	}
+	for master := range others {
+		if first == "" || d.alone {
+			break
+		}
+		d.add(history.Event{
+			Kind: history.KindAcquire, Node: master, Client: master + "/last", Resource: "last", Outcome: "failed",
+			Error: loadgen.ErrorCalledOff, FromNS: d.drain - 2*millisecond, AtNS: d.drain - millisecond,
+		})
+		if canaries[master] == nil {
+			for _, e := range canaries[first] {
+				e.Node, e.Resource = master, history.CanaryPrefix+master
+				d.add(e)
+			}
 		}
 	}
 }

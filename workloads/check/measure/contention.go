@@ -11,6 +11,7 @@ import (
 
 // granted are the grants among acquisitions, sorted by time.
 func granted(own []record.Acquire) (grants []*record.Acquire) {
+	grants = make([]*record.Acquire, 0, len(own))
 	for i := range own {
 		if own[i].Outcome == record.OK {
 			grants = append(grants, &own[i])
@@ -25,7 +26,7 @@ func granted(own []record.Acquire) (grants []*record.Acquire) {
 func (m *Measures) handoffs(r *record.Run) {
 	var took dist
 	for own := range r.ByResource() {
-		var asks, answers []int64
+		asks, answers := make([]int64, 0, len(own)), make([]int64, 0, len(own))
 		for i := range own {
 			asks, answers = append(asks, asked(&own[i])), append(answers, own[i].At)
 		}
@@ -68,9 +69,9 @@ func before(times []int64, at int64) int {
 func (m *Measures) fairness(r *record.Run) {
 	got := map[record.Name]float64{}
 	for i := range r.Acquires {
-		if a := &r.Acquires[i]; a.At >= r.Measure && a.At < r.Drain {
+		if a := &r.Acquires[i]; a.At >= r.Measure && a.From < r.Drain {
 			n := 0.0
-			if a.Outcome == record.OK {
+			if a.Outcome == record.OK && a.At < r.Drain {
 				n = 1
 			}
 			got[a.Node] += n

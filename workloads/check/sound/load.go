@@ -31,7 +31,8 @@ func (j *judge) late() flaw {
 	offered := j.Head.Workload == history.Matchmaking
 	f.deadStands = !offered
 	var due, sent float64
-	var lateness, took []int64
+	var took []int64
+	lateness := make([]int64, 0, len(j.Requests)+len(j.Acquires))
 	for o := range j.Due(offered) {
 		if due += float64(o.Count); o.Outcome == record.Unsent {
 			continue
@@ -40,9 +41,20 @@ func (j *judge) late() flaw {
 		if o.Sent > 0 {
 			lateness = append(lateness, o.Sent-o.From)
 		}
-		if o.Outcome == record.OK {
+		if offered && o.Outcome == record.OK {
 			took = append(took, o.At-o.From)
 		}
+	}
+	busy := j.Measure // a client, at least until then
+	for i := range j.Acquires {
+		if a := &j.Acquires[i]; a.Granted() {
+			busy = max(busy, a.Until)
+		} else {
+			busy = max(busy, a.At)
+		}
+	}
+	if quiet := j.Drain - busy; !offered && busy > j.Measure && quiet > j.limit(2*time.Second) {
+		f.Add("no client asked in the last %v", time.Duration(quiet).Round(time.Millisecond))
 	}
 	// Parties of a few arrive together, which doubles the standard deviation.
 	planned := j.Offered()
@@ -55,7 +67,7 @@ func (j *judge) late() flaw {
 	if p99 := quantile(lateness, 0.99); p99 > int64(loadgen.MaxLateness) {
 		f.Add("p99 late by %v", time.Duration(p99).Round(time.Millisecond))
 	}
-	if p50 := quantile(lateness, 0.5); offered && len(took) > 0 && p50 > quantile(took, 0.5)/2 {
+	if p50 := quantile(lateness, 0.5); len(took) > 0 && p50 > quantile(took, 0.5)/2 {
 		f.Add("half of the requests late by %v", time.Duration(p50).Round(time.Millisecond))
 	}
 	return f

@@ -153,6 +153,7 @@ func (j *judge) checkAccesses() {
 		n        uint64
 	}
 	written := map[version]bool{}
+	lowest, untold := map[record.Name]uint64{}, map[record.Name]bool{}
 	for i := range j.Accesses {
 		a := &j.Accesses[i]
 		switch h := j.Hold(a.Hold); {
@@ -166,6 +167,13 @@ func (j *judge) checkAccesses() {
 				j.wrong.Add("version %d of %s, twice", a.Version, j.Text(a.Resource))
 			}
 			written[v] = true
+			lowest[v.resource] = min(cmp.Or(lowest[v.resource], v.n), v.n)
+		}
+		untold[a.Resource] = untold[a.Resource] || a.Kind == record.Untold
+	}
+	for v := range written {
+		if before := (version{v.resource, v.n - 1}); v.n > lowest[v.resource] && !written[before] && !untold[v.resource] {
+			j.missing.Add("the write of version %d of %s", before.n, j.Text(v.resource))
 		}
 	}
 }
@@ -185,8 +193,19 @@ func (j *judge) checkPlayers() {
 	}
 }
 
-// checkNodes wants the beginning and the end of each node's life, and where it ran.
+// checkNodes wants the beginning and the end of each node's life, where it ran, and the canaries of
+// each master, if there are any.
 func (j *judge) checkNodes() {
+	canary := map[record.Name]bool{}
+	for i := range j.Canaries {
+		canary[j.Canaries[i].Node] = true
+	}
+	for i := range j.Acquires {
+		if master := j.Acquires[i].Node; len(j.Canaries) > 0 && !canary[master] {
+			canary[master] = true
+			j.missing.Add("the canaries of %s", j.Text(master))
+		}
+	}
 	for i := range j.Nodes {
 		n := &j.Nodes[i]
 		name := j.Text(n.Name)

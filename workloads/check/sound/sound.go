@@ -91,6 +91,8 @@ func (j *judge) unasked() (list []record.Fault) {
 			switch {
 			case e.State == history.NodeExited && !j.explained(n, e):
 				add(history.FaultNodeLoss, target, e.Why, e.Log, e.At, next(n.Events[k+1:], history.NodeStarted, history.NodeReady))
+			case (e.State == history.NodeKilled || e.State == history.NodePaused) && e.At < j.Drain && !j.asked(n, e):
+				add(history.FaultNodeLoss, target, e.State, e.Log, e.At, next(n.Events[k+1:], history.NodeStarted, history.NodeResumed))
 			case e.State == history.NodeSuspended:
 				add(history.FaultStandstill, target, "", nil, e.At, next(n.Events[k+1:], history.NodeContinued, history.NodeExited, history.NodeKilled))
 			}
@@ -119,6 +121,13 @@ func next(events []record.NodeEvent, states ...string) int64 {
 		}
 	}
 	return record.Never
+}
+
+// asked says that the ledger has a fault that killed or paused the node.
+func (j *judge) asked(n *record.Node, e record.NodeEvent) bool {
+	return slices.ContainsFunc(j.Faults, func(f record.Fault) bool {
+		return f.Unasked() || slices.Contains(f.Nodes, j.Text(n.Name)) && min(f.Asked, f.Began) <= e.At && e.At <= f.Ended
+	})
 }
 
 // explained says that a fault of the scenario made the node end by itself: a program of the
@@ -183,8 +192,12 @@ func (j *judge) unproven() flaw {
 		if strings.HasPrefix(p.Target, history.TargetHolder) || strings.HasPrefix(p.Target, "leader") {
 			waits *= 2 // for the one that is to be hit
 		}
-		if fault.Asked < due-late || fault.Asked > due+waits {
+		switch {
+		case fault.Asked < due-late || fault.Asked > due+waits:
 			f.Add("%s: asked for at the wrong time", p.ID)
+		case fault.Heal < min(fault.Asked+p.ForNS/2, j.Drain),
+			fault.Heal == record.Never && !fault.Away && p.ForNS > 0 && fault.Asked+p.ForNS+late < j.Drain:
+			f.Add("%s: healed at the wrong time", p.ID)
 		}
 	}
 	return f

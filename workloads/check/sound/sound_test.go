@@ -383,6 +383,7 @@ func TestNumbersOfLives(t *testing.T) {
 		}
 		events = numbered(events)
 		events[0].Run.NodeHosts["m9"] = "ha"
+		events = append(events, fault("f9", "kill", 890, 1100, history.Event{Nodes: []string{"m9"}})...)
 		for i, n := range numbers {
 			events = append(events, history.Event{Kind: history.KindGrant, Node: "m9", AtNS: int64(i), Seq: n})
 		}
@@ -420,6 +421,7 @@ func TestLastWords(t *testing.T) {
 			t.Fatalf("%s: %+v", name, s)
 		}
 		events = append(events, killed(c.node, c.at, c.at+1), node(c.node, "started", 1797))
+		events = append(events, fault("f9", "kill", c.at-1, 1800, history.Event{Nodes: []string{c.node}})...)
 		if s := judged(t, events).Statement; s.State != result.OK {
 			t.Errorf("%s: %+v", name, s)
 		}

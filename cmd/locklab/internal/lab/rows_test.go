@@ -16,8 +16,10 @@ import (
 // TestWhatARunGoesOnFrom: nothing of an earlier result is lost, and a row that was cut short is run
 // again. What it saw of a lock that is expected to be safe stays on record.
 func TestWhatARunGoesOnFrom(t *testing.T) {
+	sound := result.Statement{State: result.OK}
+	verdict := result.Verdict{Sound: sound, Safety: sound, Liveness: sound, Word: result.Live, As: result.AsExpected}
 	row := func(lock string, repeat int) result.Row {
-		return result.Row{Lock: lock, Scenario: "baseline", Workload: "matchmaking", Repeat: repeat, Expected: result.Expected{Safety: result.Safe}}
+		return result.Row{Lock: lock, Scenario: "baseline", Workload: "matchmaking", Repeat: repeat, Expected: result.Expected{Safety: result.Safe}, Verdict: verdict}
 	}
 	whole, partial, gone := row("none", 1), row("none", 2), row("of another machine", 1)
 	partial.Partial = true
@@ -79,7 +81,11 @@ func TestComplete(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	first := result.Row{Lock: "none", Scenario: "baseline", Workload: "mutex", Repeat: 1, History: "histories/none/baseline.mutex.1.jsonl"}
+	sound := result.Statement{State: result.OK}
+	first := result.Row{
+		Lock: "none", Scenario: "baseline", Workload: "mutex", Repeat: 1, History: "histories/none/baseline.mutex.1.jsonl",
+		Verdict: result.Verdict{Sound: sound, Safety: sound, Liveness: sound, Word: result.Live, As: result.AsExpected},
+	}
 	file := result.File{Schema: result.Schema, Run: result.Run{Unfinished: true}, Rows: []result.Row{first}}
 	if err := result.Write(filepath.Join(dir, result.FileName), file); err != nil {
 		t.Fatal(err)
