@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+
 	"github.com/spf13/pflag"
 
 	"locklab/reports/lang"
