@@ -28,7 +28,7 @@ type exploreFlags struct {
 	stuck                        string
 	statesMax                    int64
 	memoryMax                    string
-	page, lang                   string
+	page                         string
 	asJSON                       bool
 }
 
@@ -106,7 +106,6 @@ a verdict; 1 bad input; 130 interrupted.`,
 	fl.Int64Var(&f.statesMax, "states-max", 0, "end the search when so many states were seen (0: no bound)")
 	fl.StringVar(&f.memoryMax, "memory-max", "4GiB", "end the search when it takes so much memory")
 	fl.StringVar(&f.page, "page", "", "file to write it to as a page, with the way to a violation drawn")
-	langFlag(fl, &f.lang, "what is printed and of the page; the steps on the way to a violation, listed or drawn, stay English")
 	fl.BoolVar(&f.asJSON, "json", false, "print a JSON object")
 	completions(cmd, map[string]cobra.CompletionFunc{
 		"faults": list(exploreFaults), "requests": words(nothing), "page": files(nothing),
@@ -232,10 +231,6 @@ func parseMemory(text string) (int64, error) {
 }
 
 func (f *exploreFlags) run(ctx context.Context, lock string, sc explore.Scope, stdout, stderr io.Writer) error {
-	say, err := language(f.lang)
-	if err != nil {
-		return err
-	}
 	bound, err := catalog.ParsePeers(lock)
 	if err != nil {
 		return err
@@ -254,7 +249,7 @@ func (f *exploreFlags) run(ctx context.Context, lock string, sc explore.Scope, s
 	if err != nil {
 		return err
 	}
-	told := tale{Result: r, elapsed: clock.System().Now().Sub(begun), peak: peakMemory(), cohort: bound.Core.Cohort, say: say}
+	told := tale{Result: r, elapsed: clock.System().Now().Sub(begun), peak: peakMemory(), cohort: bound.Core.Cohort}
 	if told.page = f.page; f.page != "" {
 		if err := told.writePage(f.page); err != nil {
 			return fmt.Errorf("--page: %w", err)

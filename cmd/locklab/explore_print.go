@@ -24,7 +24,6 @@ type tale struct {
 	peak    int64  // bytes of memory that the process had at most; 0 if not known
 	page    string // the file that has it too
 	cohort  bool   // of the lock, which is not explored
-	say     *lang.Lang
 }
 
 func (t tale) exitCode() int {
@@ -59,36 +58,35 @@ func (t tale) statesPerSecond() float64 { return float64(t.States) / max(t.elaps
 func (t tale) write(w io.Writer) error {
 	width, _ := progress.Width(w)
 	var b strings.Builder
-	say := t.say
 	line := func(what, text string) {
 		fmt.Fprintf(&b, "%s %s\n", padded(what, 10), text)
 	}
-	line(say.Text("lock"), t.Spec)
-	line(say.Text("explored"), t.scope())
+	line("lock", t.Spec)
+	line("explored", t.scope())
 	for i, m := range t.modelled() {
-		line([]string{say.Text("modelled"), ""}[min(i, 1)], m)
+		line([]string{"modelled", ""}[min(i, 1)], m)
 	}
 	for i, c := range t.checks() {
-		line([]string{say.Text("checked"), ""}[min(i, 1)], c)
+		line([]string{"checked", ""}[min(i, 1)], c)
 	}
 	for i, s := range t.seen() {
-		line([]string{say.Text("seen"), ""}[min(i, 1)], s)
+		line([]string{"seen", ""}[min(i, 1)], s)
 	}
-	memory := say.Sprintf("%.0f bytes a state", t.BytesPerState())
+	memory := fmt.Sprintf("%.0f bytes a state", t.BytesPerState())
 	if t.peak > 0 {
-		memory += say.Sprintf(", %s in all at most", mebibytes(t.peak))
+		memory += fmt.Sprintf(", %s in all at most", mebibytes(t.peak))
 	}
-	line(say.Text("speed"), say.Sprintf("%s, %s states/s, %s", say.Lasting(t.elapsed), lang.Group(int64(t.statesPerSecond())), memory))
-	line(say.Text("verdict"), t.conclusion())
+	line("speed", fmt.Sprintf("%s, %s states/s, %s", sentence.Lasting(t.elapsed).String(), lang.Group(int64(t.statesPerSecond())), memory))
+	line("verdict", t.conclusion())
 	if t.Trace != nil {
 		b.WriteString("\n")
 		if err := t.Trace.WriteTextWithin(&b, width); err != nil {
 			return err
 		}
-		fmt.Fprintf(&b, "\n%s\n", say.Term(t.Violation))
+		fmt.Fprintf(&b, "\n%s\n", t.Violation)
 	}
 	if t.page != "" {
-		line(say.Text("report"), t.page)
+		line("report", t.page)
 	}
 	_, err := io.WriteString(w, folded(w, b.String()))
 	return err
@@ -96,93 +94,87 @@ func (t tale) write(w io.Writer) error {
 
 // seen says how much, and what may have been missed of it.
 func (t tale) seen() []string {
-	say := t.say
-	out := []string{say.Sprintf("%s states, %s moves, up to %d moves away", lang.Group(t.States), lang.Group(t.Transitions), t.Depth)}
+	out := []string{fmt.Sprintf("%s states, %s moves, up to %d moves away", lang.Group(t.States), lang.Group(t.Transitions), t.Depth)}
 	if t.Scope.Deep {
-		out = append(out, say.Sprintf("the probability that a state was missed is below %.1g", t.Missed()))
+		out = append(out, fmt.Sprintf("the probability that a state was missed is below %.1g", t.Missed()))
 	}
 	if t.Shortened {
-		out = append(out, say.Text("timestamps far apart were taken for somewhat closer ones: states may have been taken for each other"))
+		out = append(out, "timestamps far apart were taken for somewhat closer ones: states may have been taken for each other")
 	}
 	return out
 }
 
 // scope says what was explored.
-func (t tale) scope() string { return strings.Join(t.say.TellAll(t.Explored()), ", ") }
+func (t tale) scope() string { return strings.Join(t.Explored(), ", ") }
 
 func (t tale) modelled() []string {
-	say := t.say
-	out := say.TellAll(t.Modelled())
+	out := t.Modelled()
 	if t.cohort {
-		out = append(out, say.Text("one client at each peer: no cohort forms, and nothing is said of one"))
+		out = append(out, "one client at each peer: no cohort forms, and nothing is said of one")
 	}
 	return out
 }
 
 // checks says what was checked, and how far.
 func (t tale) checks() []string {
-	say := t.say
-	out := []string{say.Sprintf("mutual exclusion: %s", t.outcome(explore.TwoHold, say.Text("never two holders")))}
-	out = append(out, say.Sprintf("clients: %s", t.outcome(explore.Untold, say.Text("each is told of every hold and of its end"))))
+	out := []string{fmt.Sprintf("mutual exclusion: %s", t.outcome(explore.TwoHold, "never two holders"))}
+	out = append(out, fmt.Sprintf("clients: %s", t.outcome(explore.Untold, "each is told of every hold and of its end")))
 	if len(t.Leases) > 0 {
-		out = append(out, say.Sprintf("fencing tokens: %s", t.outcome(explore.TokenBack, say.Text("each above all before"))))
+		out = append(out, fmt.Sprintf("fencing tokens: %s", t.outcome(explore.TokenBack, "each above all before")))
 	}
-	out = append(out, say.Sprintf("no stuck state: %s", t.stuck()))
+	out = append(out, fmt.Sprintf("no stuck state: %s", t.stuck()))
 	if t.Scope.Bypass > 0 {
-		out = append(out, say.Sprintf("bounded bypass: %s", t.outcome(explore.Starves, say.Sprintf("no waiting peer is passed more than %d times", t.Scope.Bypass))))
+		out = append(out, fmt.Sprintf("bounded bypass: %s", t.outcome(explore.Starves, fmt.Sprintf("no waiting peer is passed more than %d times", t.Scope.Bypass))))
 	}
 	return out
 }
 
 func (t tale) outcome(violation, good string) string {
-	say := t.say
 	switch {
 	case t.Violation == violation:
-		return say.Sprintf("VIOLATED, %s", say.Term(violation))
+		return fmt.Sprintf("VIOLATED, %s", violation)
 	case t.Ended == explore.Complete:
 		return good
 	default:
-		return say.Sprintf("%s, as far as was seen", good)
+		return fmt.Sprintf("%s, as far as was seen", good)
 	}
 }
 
 func (t tale) stuck() string {
-	say := t.say
 	anywhere := t.Scope.Stuck == explore.StuckAnywhere
 	switch {
 	case t.Scope.Stuck == explore.StuckUnchecked:
-		return say.Text("not checked")
+		return "not checked"
 	case t.Violation == explore.Stuck:
-		return say.Sprintf("VIOLATED, %s", say.Term(t.Violation))
+		return fmt.Sprintf("VIOLATED, %s", t.Violation)
 	case t.Scope.Deep && anywhere:
-		return t.outcome(explore.Stuck, say.Text("only dead ends: in no state in which somebody waits, nothing is left to happen"))
+		return t.outcome(explore.Stuck, "only dead ends: in no state in which somebody waits, nothing is left to happen")
 	case t.Scope.Deep:
-		return t.outcome(explore.Stuck, say.Text("only dead ends: in no state with all links up in which somebody waits, nothing is left to happen"))
+		return t.outcome(explore.Stuck, "only dead ends: in no state with all links up in which somebody waits, nothing is left to happen")
 	case t.StuckChecked && anywhere:
-		return say.Sprintf("in all states in which somebody waits, which are %s, each of them can still get the lock", lang.Group(t.StuckStates))
+		return fmt.Sprintf("in all states in which somebody waits, which are %s, each of them can still get the lock", lang.Group(t.StuckStates))
 	case t.StuckChecked:
-		return say.Sprintf("in all states with all links up in which somebody waits, which are %s, each of them can still get the lock", lang.Group(t.StuckStates))
+		return fmt.Sprintf("in all states with all links up in which somebody waits, which are %s, each of them can still get the lock", lang.Group(t.StuckStates))
 	default:
-		return say.Text("only dead ends, as far as was seen; the rest comes after the whole search")
+		return "only dead ends, as far as was seen; the rest comes after the whole search"
 	}
 }
 
 func (t tale) conclusion() string {
-	say := t.say
 	var why string
 	switch t.Ended {
 	case explore.Complete:
-		return say.Sprintf("safe within these bounds, and nothing is said beyond them: %s", t.scope())
+		return fmt.Sprintf("safe within these bounds, and nothing is said beyond them: %s", t.scope())
 	case explore.Violated:
-		return say.Sprintf("VIOLATED: %s, after %d moves at the least", say.Term(t.Violation), len(t.Trace.Steps))
+		return fmt.Sprintf("VIOLATED: %s, after %d moves at the least", t.Violation, len(t.Trace.Steps))
 	case explore.StatesBound:
-		why = say.Text("--states-max ended the search")
+		why = "--states-max ended the search"
 	case explore.MemoryBound:
-		why = say.Text("--memory-max ended the search")
+		why = "--memory-max ended the search"
 	case explore.Interrupted:
-		why = say.Text("interrupted")
+		why = "interrupted"
 	}
-	return say.Sprintf("undecided: %s; nothing was violated as far as was seen, up to %d moves away: %s", why, t.Depth, t.scope())
+	return fmt.Sprintf("undecided: %s; nothing was violated as far as was seen, up to %d moves away: %s", why, t.Depth, t.scope())
 }
 
 // writeJSON prints the result for programs.
@@ -191,7 +183,7 @@ func (t tale) writeJSON(w io.Writer) error {
 	if t.Scope.Deep {
 		missed = new(t.Missed())
 	}
-	english := tale{Result: t.Result, cohort: t.cohort, say: lang.English()}
+	english := tale{Result: t.Result, cohort: t.cohort}
 	return writeJSON(w, struct {
 		Schema        string         `json:"schema"`
 		Lock          string         `json:"lock"`

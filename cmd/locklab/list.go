@@ -20,7 +20,6 @@ import (
 	"locklab/internal/sentence"
 	"locklab/locks"
 	"locklab/nodes/topology"
-	"locklab/reports/lang"
 	"locklab/workloads/history"
 )
 
@@ -29,9 +28,8 @@ type listed struct {
 	name, summary string
 	details       []detail
 	value         any
-	more          func(say *lang.Lang) string // for who asks for this one; nil if there is none
-	terms         []string                    // that more takes from lists
-	check         func(spec string) error     // of what follows the name behind a colon; nil if nothing may
+	more          func() string           // for who asks for this one; nil if there is none
+	check         func(spec string) error // of what follows the name behind a colon; nil if nothing may
 }
 
 // detail is a line below a summary.
@@ -50,14 +48,14 @@ type listing struct {
 
 func listings() []listing {
 	return []listing{
-		{"locks", listLocks, nil, lang.Key("locklab list locks NAME says what each option of a lock does.")},
+		{"locks", listLocks, nil, "locklab list locks NAME says what each option of a lock does."},
 		{"scenarios", func() ([]listed, error) {
 			all, err := scenario.List()
 			return listScenarios(all...), err
 		}, func(file string) (listed, error) {
 			s, err := scenario.Load(file, "")
 			return listScenarios(s)[0], err
-		}, lang.Key("locklab list scenarios NAME says what breaks when, and what is expected of each lock.")},
+		}, "locklab list scenarios NAME says what breaks when, and what is expected of each lock."},
 		{"workloads", func() ([]listed, error) {
 			return describe(catalog.Workloads(), func(w catalog.Workload) (string, string) { return w.Name, w.Summary }), nil
 		}, nil, ""},
@@ -70,7 +68,7 @@ func listings() []listing {
 				return listed{}, err
 			}
 			return listTopologies(t)[0], nil
-		}, lang.Key("locklab list topologies NAME says which nodes are where, and how far zones are from each other.")},
+		}, "locklab list topologies NAME says which nodes are where, and how far zones are from each other."},
 		{"suites", func() ([]listed, error) {
 			all, err := suite.List()
 			return listSuites(all...), err
@@ -82,13 +80,10 @@ func listings() []listing {
 			all := fault.Kinds()
 			out := describe(all, func(k fault.Kind) (string, string) { return k.Name, k.Summary })
 			for i, k := range all {
-				out[i].more = func(say *lang.Lang) string { return stepOf(say, k) }
-				for _, f := range slices.Concat(scenario.StepFields(), k.Fields) {
-					out[i].terms = append(out[i].terms, f.Does)
-				}
+				out[i].more = func() string { return stepOf(k) }
 			}
 			return out, nil
-		}, nil, lang.Key("locklab list faults NAME says what a step of a scenario with it looks like.")},
+		}, nil, "locklab list faults NAME says what a step of a scenario with it looks like."},
 	}
 }
 
@@ -100,7 +95,7 @@ func listScenarios(all ...scenario.Scenario) []listed {
 			Title   string `json:"title"`
 			Summary string `json:"summary"`
 		}{s.Name, s.Title, s.Summary}
-		out[i].more = func(say *lang.Lang) string { return timeline(say, s) }
+		out[i].more = func() string { return timeline(s) }
 	}
 	return out
 }
@@ -130,7 +125,6 @@ func listNames() (names []string) {
 
 func newList() *cobra.Command {
 	var asJSON bool
-	var tag string
 	cmd := &cobra.Command{
 		DisableFlagsInUseLine: true,
 		Use:                   "list " + strings.Join(listNames(), "|") + " [NAME|FILE]",
@@ -141,10 +135,6 @@ func newList() *cobra.Command {
 		},
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			say, err := language(tag)
-			if err != nil {
-				return err
-			}
 			all := listings()
 			i := slices.Index(listNames(), args[0])
 			if i < 0 {
@@ -156,7 +146,7 @@ func newList() *cobra.Command {
 			}
 			more := ""
 			if one := all[i].one; one != "" {
-				more = "\n" + say.Term(one) + "\n"
+				more = "\n" + one + "\n"
 			}
 			if len(args) == 2 {
 				more = ""
@@ -164,7 +154,7 @@ func newList() *cobra.Command {
 					return fmt.Errorf("list %s: %w", args[0], err)
 				}
 				if entries[0].more != nil {
-					more = entries[0].more(say)
+					more = entries[0].more()
 					entries[0].details = slices.DeleteFunc(entries[0].details, func(d detail) bool { return d.inMore })
 				}
 			}
@@ -172,9 +162,9 @@ func newList() *cobra.Command {
 			lines := textTable{left: true}
 			values := make([]any, 0, len(entries))
 			for _, e := range entries {
-				lines.row(e.name, say.Term(e.summary))
+				lines.row(e.name, e.summary)
 				for _, d := range e.details {
-					lines.row("", "  "+say.Term(d.label)+": "+d.text)
+					lines.row("", "  "+d.label+": "+d.text)
 				}
 				values = append(values, e.value)
 			}
@@ -186,7 +176,6 @@ func newList() *cobra.Command {
 			return err
 		},
 	}
-	langFlag(cmd.Flags(), &tag, "what is printed; why a scenario expects something is in the words of its file")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON list of objects")
 	return cmd
 }
@@ -227,63 +216,63 @@ func oneOf(entries []listed, name string, read func(string) (listed, error)) (on
 }
 
 // timeline is what a scenario breaks in a run of the default length, and what it expects.
-func timeline(say *lang.Lang, s scenario.Scenario) string {
+func timeline(s scenario.Scenario) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "\n%s\n", say.Sprintf("timeline, of %s that are measured:", say.Lasting(lab.DefaultDuration)))
+	fmt.Fprintf(&out, "\n%s\n", fmt.Sprintf("timeline, of %s that are measured:", sentence.Lasting(lab.DefaultDuration).String()))
 	faults := textTable{left: true}
 	for _, one := range s.Schedule(lab.DefaultDuration) {
-		when := say.Sprintf("%s to %s", say.Lasting(one.Window.From), say.Lasting(one.Window.Until))
-		faults.row("  "+when, one.Step.Fault.Kind, say.Tell(history.TargetText(one.Step.Fault.Target)))
+		when := fmt.Sprintf("%s to %s", sentence.Lasting(one.Window.From).String(), sentence.Lasting(one.Window.Until).String())
+		faults.row("  "+when, one.Step.Fault.Kind, history.TargetText(one.Step.Fault.Target).String())
 	}
 	if len(s.Timeline) == 0 {
-		faults.row("  " + say.Text("nothing is broken"))
+		faults.row("  " + "nothing is broken")
 	}
 	faults.write(&out, 0)
 	if wanted := catalog.Wanted(scenario.Wants{Hold: s.Wants.Hold}); len(wanted) > 0 {
-		fmt.Fprintf(&out, "\n%s\n", say.Sprintf("unless flags say otherwise: %s", say.Tell(sentence.And(wanted...))))
+		fmt.Fprintf(&out, "\n%s\n", fmt.Sprintf("unless flags say otherwise: %s", sentence.And(wanted...)))
 	}
 	if wanted := catalog.Wanted(scenario.Wants{Clients: s.Wants.Clients, Resources: s.Wants.Resources}); len(wanted) > 0 {
-		fmt.Fprintf(&out, "\n%s\n", say.Sprintf("unless flags say otherwise, in the raw workloads: %s", say.Tell(sentence.And(wanted...))))
+		fmt.Fprintf(&out, "\n%s\n", fmt.Sprintf("unless flags say otherwise, in the raw workloads: %s", sentence.And(wanted...)))
 	}
-	fmt.Fprintf(&out, "\n%s\n", say.Text("expected; of the requests, at least the share that is served outside and during faults (outside 99 %, where nothing else is said):"))
+	fmt.Fprintf(&out, "\n%s\n", "expected; of the requests, at least the share that is served outside and during faults (outside 99 %, where nothing else is said):")
 	locks := textTable{left: true}
 	for _, name := range slices.SortedFunc(maps.Keys(s.Locks), func(a, b string) int { return cmp.Or(s.Locks[a].Line-s.Locks[b].Line, strings.Compare(a, b)) }) {
 		e := s.Locks[name]
-		locks.row("  "+name, expectation(say, e.Expectation))
+		locks.row("  "+name, expectation(e.Expectation))
 		if e.Why != "" && !e.NotFor {
 			locks.row("", "  "+strings.TrimSuffix(e.Why+" ("+e.Source+")", " ()"))
 		}
 		for _, topology := range slices.Sorted(maps.Keys(e.Topologies)) {
-			locks.row("    "+say.Sprintf("in %s", topology), expectation(say, e.Topologies[topology]))
+			locks.row("    "+fmt.Sprintf("in %s", topology), expectation(e.Topologies[topology]))
 		}
 	}
 	locks.write(&out, 0)
 	return out.String()
 }
 
-func expectation(say *lang.Lang, e scenario.Expectation) string {
+func expectation(e scenario.Expectation) string {
 	if e.NotFor {
-		return say.Sprintf("does not apply: %s", e.Why)
+		return fmt.Sprintf("does not apply: %s", e.Why)
 	}
 	var parts []string
 	if e.Safety != "" {
-		parts = append(parts, say.Term(e.Safety))
+		parts = append(parts, e.Safety)
 	}
 	var live []sentence.Text
 	for _, word := range e.Liveness {
 		live = append(live, sentence.Term(word))
 	}
 	if len(live) > 0 {
-		parts = append(parts, say.Tell(sentence.Or(live...)))
+		parts = append(parts, sentence.Or(live...).String())
 	}
 	if e.Outside != nil {
-		parts = append(parts, say.Sprintf("%.0f %% outside", 100**e.Outside))
+		parts = append(parts, fmt.Sprintf("%.0f %% outside", 100**e.Outside))
 	}
 	if e.During != nil {
-		parts = append(parts, say.Sprintf("%.0f %% during", 100**e.During))
+		parts = append(parts, fmt.Sprintf("%.0f %% during", 100**e.During))
 	}
 	if len(parts) == 0 {
-		return say.Text("not judged")
+		return "not judged"
 	}
 	return strings.Join(parts, ", ")
 }
@@ -315,15 +304,13 @@ func listLocks() ([]listed, error) {
 			names = append(names, v.Name)
 			own, _ := e.Describe(v.Name)
 			options = append(options, own...)
-			one.terms = append(one.terms, v.Does)
 		}
 		for _, o := range options {
-			one.terms = append(one.terms, o.Does)
 			if !slices.Contains(keys, o.Key) {
 				keys = append(keys, o.Key)
 			}
 		}
-		one.more = func(say *lang.Lang) string { return optionsOf(say, e) }
+		one.more = func() string { return optionsOf(e) }
 		one.check = func(text string) error {
 			spec, err := locks.ParseSpec(text)
 			if err == nil {
@@ -332,10 +319,10 @@ func listLocks() ([]listed, error) {
 			return err
 		}
 		for _, d := range []detail{
-			{lang.Key("source"), e.Source, false},
-			{lang.Key("variants"), strings.Join(names, ", "), true},
-			{lang.Key("options"), strings.Join(keys, ", "), true},
-			{lang.Key("unavailable"), facts.Unavailable, false},
+			{"source", e.Source, false},
+			{"variants", strings.Join(names, ", "), true},
+			{"options", strings.Join(keys, ", "), true},
+			{"unavailable", facts.Unavailable, false},
 		} {
 			if d.text != "" {
 				one.details = append(one.details, d)
@@ -364,7 +351,7 @@ func listTopologies(all ...*topology.Topology) (out []listed) {
 		for _, n := range t.Nodes() {
 			facts.Nodes[n.Role]++
 		}
-		out = append(out, listed{name: t.Name, summary: t.Summary, value: facts, more: func(*lang.Lang) string { return zonesOf(t) }})
+		out = append(out, listed{name: t.Name, summary: t.Summary, value: facts, more: func() string { return zonesOf(t) }})
 	}
 	return out
 }

@@ -15,19 +15,19 @@ import (
 )
 
 // optionsOf tells what can be set of a lock and of each of its variants, option by option.
-func optionsOf(say *lang.Lang, e catalog.Entry) string {
+func optionsOf(e catalog.Entry) string {
 	var out strings.Builder
 	options, variants := e.Describe("")
 	switch {
 	case len(options) > 0:
-		fmt.Fprintf(&out, "\n%s\n", say.Sprintf("options of %s, behind a colon and with commas between them, such as %s:", e.Name, example(e.Name, options)))
-		writeOptions(&out, say, options)
+		fmt.Fprintf(&out, "\n%s\n", fmt.Sprintf("options of %s, behind a colon and with commas between them, such as %s:", e.Name, example(e.Name, options)))
+		writeOptions(&out, options)
 	case len(variants) == 0:
-		fmt.Fprintf(&out, "\n%s\n", say.Sprintf("%s has no options.", e.Name))
+		fmt.Fprintf(&out, "\n%s\n", fmt.Sprintf("%s has no options.", e.Name))
 	}
 	for _, v := range variants {
 		name := e.Name + ":" + v.Name
-		fmt.Fprintf(&out, "\n%s  %s\n", name, say.Term(v.Does))
+		fmt.Fprintf(&out, "\n%s  %s\n", name, v.Does)
 		own, _ := e.Describe(v.Name)
 		same := func(o locks.Option) bool {
 			return slices.ContainsFunc(options, func(p locks.Option) bool { return p.Key == o.Key && p.Does == o.Does && p.Default == o.Default })
@@ -41,16 +41,16 @@ func optionsOf(say *lang.Lang, e catalog.Entry) string {
 		other := slices.DeleteFunc(slices.Clone(own), same)
 		switch {
 		case len(other) == len(own):
-			fmt.Fprintf(&out, "  %s\n", say.Text("options:"))
+			fmt.Fprintf(&out, "  %s\n", "options:")
 		case len(without) > 0:
-			fmt.Fprintf(&out, "  %s\n", say.Sprintf("options: those of %s without %s", e.Name, say.List(without)))
+			fmt.Fprintf(&out, "  %s\n", fmt.Sprintf("options: those of %s without %s", e.Name, lang.English().List(without)))
 		default:
-			fmt.Fprintf(&out, "  %s\n", say.Sprintf("options: those of %s", e.Name))
+			fmt.Fprintf(&out, "  %s\n", fmt.Sprintf("options: those of %s", e.Name))
 		}
 		if len(other) > 0 && len(other) < len(own) {
-			fmt.Fprintf(&out, "  %s\n", say.Text("and these, which are new or have another default:"))
+			fmt.Fprintf(&out, "  %s\n", "and these, which are new or have another default:")
 		}
-		writeOptions(&out, say, other)
+		writeOptions(&out, other)
 	}
 	return out.String()
 }
@@ -70,15 +70,15 @@ func example(name string, options []locks.Option) string {
 	return name + ":" + strings.Join(pairs, ",")
 }
 
-func writeOptions(out *strings.Builder, say *lang.Lang, options []locks.Option) {
+func writeOptions(out *strings.Builder, options []locks.Option) {
 	lines := textTable{left: true}
 	for _, o := range options {
-		text := say.Term(o.Does)
+		text := o.Does
 		switch {
 		case o.Most > 0:
-			text += " (" + say.Sprintf("%d to %d; default %s", o.Least, o.Most, o.Default) + ")"
+			text += " (" + fmt.Sprintf("%d to %d; default %s", o.Least, o.Most, o.Default) + ")"
 		case o.Default != "":
-			text += " (" + say.Sprintf("default %s", o.Default) + ")"
+			text += " (" + fmt.Sprintf("default %s", o.Default) + ")"
 		}
 		lines.row("    "+o.String(), text)
 	}
@@ -114,7 +114,7 @@ func zonesOf(t *topology.Topology) string {
 }
 
 // stepOf tells the fields of a scenario's step with the fault.
-func stepOf(say *lang.Lang, k fault.Kind) string {
+func stepOf(k fault.Kind) string {
 	var out strings.Builder
 	var pairs []string
 	lines := textTable{left: true}
@@ -125,17 +125,17 @@ func stepOf(say *lang.Lang, k fault.Kind) string {
 		if f.Name == "for" && k.Instant {
 			continue
 		}
-		text := say.Term(f.Does)
+		text := f.Does
 		if f.Needed || f.Name == "for" {
 			pairs = append(pairs, f.Name+": "+f.Example)
 		}
 		if !f.Needed && i >= len(scenario.StepFields()) {
-			text = say.Sprintf("%s (optional)", text)
+			text = fmt.Sprintf("%s (optional)", text)
 		}
 		lines.row("  "+f.Name+": "+f.Example, text)
 	}
-	fmt.Fprintf(&out, "\n%s\n  - {%s}\n", say.Text("as a step of a scenario's timeline:"), strings.Join(pairs, ", "))
-	fmt.Fprintf(&out, "\n%s\n", say.Text("its fields:"))
+	fmt.Fprintf(&out, "\n%s\n  - {%s}\n", "as a step of a scenario's timeline:", strings.Join(pairs, ", "))
+	fmt.Fprintf(&out, "\n%s\n", "its fields:")
 	lines.write(&out, 0) // its last column is folded
 	return out.String()
 }

@@ -32,7 +32,7 @@ type simFlags struct {
 	trace, fairness, asJSON      bool
 	early, noShrink              bool
 	given                        map[string]bool // on the command line
-	sweep, out, lang             string
+	sweep, out                   string
 	against                      []string
 	maxEvents                    uint64
 }
@@ -92,7 +92,6 @@ measure: what is violated there is told, and the code is 0.`,
 	fl.Uint64Var(&f.maxEvents, "max-events", 200_000_000, "events that end a single run")
 	fl.BoolVar(&f.trace, "trace", false, "run only --seed and print every event")
 	fl.BoolVar(&f.noShrink, "no-shrink", false, "do not make the first violation smaller, write no scenario")
-	langFlag(fl, &f.lang, "what --sweep prints, and of its page")
 	fl.StringVar(&f.sweep, "sweep", "", "measure against the number of peers, such as peers=2..1000")
 	fl.StringArrayVar(&f.against, "against", nil, "with --sweep: other locks to compare with, A,B or repeated")
 	fl.BoolVar(&f.fairness, "fairness", false, "compare how even ranks are served under saturation")
@@ -178,10 +177,10 @@ func (f *simFlags) checkMode() error {
 		on    bool
 		heeds []string
 	}{
-		{"sweep", f.sweep != "", []string{"against", "seed", "out", "json", "lang"}},
-		{"fairness", f.fairness, []string{"peers", "seed", "seeds", "duration", "hold", "clients", "max-events", "json", "lang"}},
+		{"sweep", f.sweep != "", []string{"against", "seed", "out", "json"}},
+		{"fairness", f.fairness, []string{"peers", "seed", "seeds", "duration", "hold", "clients", "max-events", "json"}},
 		{"trace", f.trace, []string{
-			"peers", "zones", "seed", "seeds", "faults", "duration", "think", "hold", "give-up", "clients", "jitter", "early", "max-events", "no-shrink", "out", "lang",
+			"peers", "zones", "seed", "seeds", "faults", "duration", "think", "hold", "give-up", "clients", "jitter", "early", "max-events", "no-shrink", "out",
 		}},
 	} {
 		if !mode.on {

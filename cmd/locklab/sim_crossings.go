@@ -1,12 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
-	"locklab/reports/lang"
 	"locklab/verify/sim"
 )
 
@@ -41,7 +41,7 @@ func rounds(p sim.Point) []sim.Point {
 }
 
 // comparedFigures are those of the tables.
-func comparedFigures(say *lang.Lang) []compared {
+func comparedFigures() []compared {
 	// A time is clearly less if it is below this part of the other. Messages are counted, not timed: one
 	// fewer of those that the table shows is fewer.
 	const clearly = 0.95
@@ -54,20 +54,20 @@ func comparedFigures(say *lang.Lang) []compared {
 		return func(p sim.Point) (float64, bool) { return of(p), p.Contended.Max > 0 }
 	}
 	return []compared{
-		{say.Text("messages where nobody else wants it"), always(func(p sim.Point) float64 { return p.Messages }), fewer},
-		{say.Text("messages where up to ten want it"), always(func(p sim.Point) float64 { return p.MessagesContended }), fewer},
-		{say.Text("acquire p50 where nobody else wants it"), always(func(p sim.Point) float64 { return float64(p.Acquire.P50) }), shorter},
-		{say.Text("acquire p99 where nobody else wants it"), always(func(p sim.Point) float64 { return float64(p.Acquire.P99) }), shorter},
-		{say.Text("acquire p50 where up to ten want it"), queued(func(p sim.Point) float64 { return float64(p.Contended.P50) }), shorter},
-		{say.Text("acquire p99 where up to ten want it"), queued(func(p sim.Point) float64 { return float64(p.Contended.P99) }), shorter},
-		{say.Text("mean handoff"), always(func(p sim.Point) float64 { return float64(p.Handoff.Mean) }), shorter},
-		{say.Text("handoff p99"), always(func(p sim.Point) float64 { return float64(p.Handoff.P99) }), shorter},
+		{"messages where nobody else wants it", always(func(p sim.Point) float64 { return p.Messages }), fewer},
+		{"messages where up to ten want it", always(func(p sim.Point) float64 { return p.MessagesContended }), fewer},
+		{"acquire p50 where nobody else wants it", always(func(p sim.Point) float64 { return float64(p.Acquire.P50) }), shorter},
+		{"acquire p99 where nobody else wants it", always(func(p sim.Point) float64 { return float64(p.Acquire.P99) }), shorter},
+		{"acquire p50 where up to ten want it", queued(func(p sim.Point) float64 { return float64(p.Contended.P50) }), shorter},
+		{"acquire p99 where up to ten want it", queued(func(p sim.Point) float64 { return float64(p.Contended.P99) }), shorter},
+		{"mean handoff", always(func(p sim.Point) float64 { return float64(p.Handoff.Mean) }), shorter},
+		{"handoff p99", always(func(p sim.Point) float64 { return float64(p.Handoff.P99) }), shorter},
 	}
 }
 
 // crossings say of each of the others in what it needs less than the lock and in what more, and with
 // how many peers.
-func crossings(say *lang.Lang, points []sim.Point, lock string, zones int) (texts []string) {
+func crossings(points []sim.Point, lock string, zones int) (texts []string) {
 	own, others, theirs := map[int]sim.Point{}, []string(nil), map[string][]sim.Point{}
 	for _, p := range points {
 		switch {
@@ -83,7 +83,7 @@ func crossings(say *lang.Lang, points []sim.Point, lock string, zones int) (text
 	}
 	for _, other := range others {
 		var less, more places
-		for _, f := range comparedFigures(say) {
+		for _, f := range comparedFigures() {
 			var sizes, below, above []int
 			for _, p := range theirs[other] {
 				_, has := f.of(p)
@@ -99,12 +99,12 @@ func crossings(say *lang.Lang, points []sim.Point, lock string, zones int) (text
 					above = append(above, p.Peers)
 				}
 			}
-			less.add(say, f.name, below, sizes)
-			more.add(say, f.name, above, sizes)
+			less.add(f.name, below, sizes)
+			more.add(f.name, above, sizes)
 		}
 		texts = append(texts,
-			say.Sprintf("%s needs less than %s %s", other, lock, less.text(say)),
-			say.Sprintf("%s needs more than %s %s", other, lock, more.text(say)))
+			fmt.Sprintf("%s needs less than %s %s", other, lock, less.text()),
+			fmt.Sprintf("%s needs more than %s %s", other, lock, more.text()))
 	}
 	return texts
 }
@@ -117,11 +117,11 @@ type place struct {
 	names []string
 }
 
-func (p *places) add(say *lang.Lang, name string, so, all []int) {
+func (p *places) add(name string, so, all []int) {
 	if len(so) == 0 {
 		return
 	}
-	where := withPeers(say, so, all)
+	where := withPeers(so, all)
 	i := slices.IndexFunc(*p, func(at place) bool { return at.where == where })
 	if i < 0 {
 		i, *p = len(*p), append(*p, place{where: where})
@@ -129,9 +129,9 @@ func (p *places) add(say *lang.Lang, name string, so, all []int) {
 	(*p)[i].names = append((*p)[i].names, name)
 }
 
-func (p places) text(say *lang.Lang) string {
+func (p places) text() string {
 	if len(p) == 0 {
-		return say.Text("nowhere")
+		return "nowhere"
 	}
 	parts := make([]string, len(p))
 	for i, at := range p {
@@ -141,7 +141,7 @@ func (p places) text(say *lang.Lang) string {
 }
 
 // withPeers says with how many peers something is so, of all numbers of them that were measured.
-func withPeers(say *lang.Lang, so, all []int) string {
+func withPeers(so, all []int) string {
 	from := so[0]
 	rest := all[slices.Index(all, from):]
 	if !slices.Equal(so, rest) {
@@ -149,15 +149,15 @@ func withPeers(say *lang.Lang, so, all []int) string {
 		for i, n := range so {
 			words[i] = strconv.Itoa(n)
 		}
-		return say.Sprintf("with %s peers", strings.Join(words, ", "))
+		return fmt.Sprintf("with %s peers", strings.Join(words, ", "))
 	}
 	if before := len(all) - len(rest) - 1; before >= 0 && all[before] < from-1 { // nobody looked between
-		return say.Sprintf("from %d peers on (not shown with %d)", from, all[before])
+		return fmt.Sprintf("from %d peers on (not shown with %d)", from, all[before])
 	}
-	return say.Sprintf("from %d peers on", from)
+	return fmt.Sprintf("from %d peers on", from)
 }
 
 // clearlyText says what is told apart.
-func clearlyText(say *lang.Lang) string {
-	return say.Sprintf("Each point is measured in %d rounds, which differ by chance; the tables have all together. Told apart is what differs in each round of the one from every round of the other: times where one is below 95 %% of the other, messages where they are different numbers. The computed service is a lower bound, without queues, disks or jitter; it has no times where up to ten want it, and is compared in none of them.", sim.Rounds)
+func clearlyText() string {
+	return fmt.Sprintf("Each point is measured in %d rounds, which differ by chance; the tables have all together. Told apart is what differs in each round of the one from every round of the other: times where one is below 95 %% of the other, messages where they are different numbers. The computed service is a lower bound, without queues, disks or jitter; it has no times where up to ten want it, and is compared in none of them.", sim.Rounds)
 }

@@ -16,7 +16,6 @@ import (
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/internal/seed"
-	"locklab/reports/lang"
 	"locklab/reports/page"
 	"locklab/reports/sweep"
 	"locklab/verify/sim"
@@ -30,10 +29,6 @@ type sweepJob struct {
 
 // runSweep measures the lock, and those that it is compared with.
 func (f *simFlags) runSweep(ctx context.Context, l catalog.Lock, stdout, stderr io.Writer) error {
-	say, err := language(f.lang)
-	if err != nil {
-		return err
-	}
 	low, high, err := parseSweep(f.sweep)
 	if err != nil {
 		return err
@@ -47,7 +42,7 @@ func (f *simFlags) runSweep(ctx context.Context, l catalog.Lock, stdout, stderr 
 		return err
 	}
 	all := withService(points)
-	dir, err := f.writeSweep(say, l, all)
+	dir, err := f.writeSweep(l, all)
 	if err != nil {
 		return err
 	}
@@ -58,7 +53,7 @@ func (f *simFlags) runSweep(ctx context.Context, l catalog.Lock, stdout, stderr 
 			Points []sim.Point `json:"points"`
 		}{"locklab/sweep/v1", f.seed, all})
 	}
-	sweepText(stdout, say, told(say, all), l.String())
+	sweepText(stdout, told(all), l.String())
 	fmt.Fprintf(stderr, "locklab: report: %s\n", filepath.Join(dir, page.File))
 	return nil
 }
@@ -141,23 +136,23 @@ func withService(points []sim.Point) []sim.Point {
 }
 
 // told are the points with names in a language.
-func told(say *lang.Lang, points []sim.Point) []sim.Point {
+func told(points []sim.Point) []sim.Point {
 	all := slices.Clone(points)
 	for i := range all {
-		all[i].Lock = toldLock(say, all[i].Lock)
+		all[i].Lock = toldLock(all[i].Lock)
 	}
 	return all
 }
 
 // toldLock is the name of a lock, which is the same in every language, or of what is no lock.
-func toldLock(say *lang.Lang, name string) string {
+func toldLock(name string) string {
 	if name == sim.ServiceName {
-		return say.Text("service of 5 (computed)")
+		return "service of 5 (computed)"
 	}
 	return name
 }
 
-func (f *simFlags) writeSweep(say *lang.Lang, l catalog.Lock, points []sim.Point) (dir string, err error) {
+func (f *simFlags) writeSweep(l catalog.Lock, points []sim.Point) (dir string, err error) {
 	dir = f.out
 	if dir == "" {
 		dir = filepath.Join(simDir, "sweep-"+strings.NewReplacer(":", "-", "=", "-", ",", "-").Replace(l.String()))
@@ -180,37 +175,37 @@ func (f *simFlags) writeSweep(say *lang.Lang, l catalog.Lock, points []sim.Point
 		return "", fmt.Errorf("--out: %w", err)
 	}
 	for i := range drawn { // of the page, after the file
-		drawn[i].Lock = toldLock(say, drawn[i].Lock)
+		drawn[i].Lock = toldLock(drawn[i].Lock)
 	}
-	points = told(say, points)
-	return dir, writeSweepPage(say, filepath.Join(dir, page.File), l.String(), points, drawn, f.seed)
+	points = told(points)
+	return dir, writeSweepPage(filepath.Join(dir, page.File), l.String(), points, drawn, f.seed)
 }
 
 // sweepText prints a table for each number of zones, and from where on another way
 // is faster.
-func sweepText(out io.Writer, say *lang.Lang, points []sim.Point, lock string) {
+func sweepText(out io.Writer, points []sim.Point, lock string) {
 	width, _ := progress.Width(out)
 	w := new(strings.Builder)
 	for _, zones := range sweepZones() {
-		fmt.Fprintln(w, say.Sprintf("%d zones", zones))
-		figures := textTable{rows: append([][]string{sweepColumns(say)}, sweepRows(points, zones)...), keys: 2, breaks: []int{6}}
+		fmt.Fprintln(w, fmt.Sprintf("%d zones", zones))
+		figures := textTable{rows: append([][]string{sweepColumns()}, sweepRows(points, zones)...), keys: 2, breaks: []int{6}}
 		for _, row := range figures.rows {
 			row[0] = "  " + row[0]
 		}
 		figures.write(w, width)
-		for _, text := range crossings(say, points, lock, zones) {
+		for _, text := range crossings(points, lock, zones) {
 			fmt.Fprintf(w, "  %s\n", text)
 		}
 		fmt.Fprintln(w)
 	}
-	fmt.Fprintln(w, clearlyText(say))
+	fmt.Fprintln(w, clearlyText())
 	_, _ = io.WriteString(out, folded(out, w.String()))
 }
 
-func sweepColumns(say *lang.Lang) []string {
+func sweepColumns() []string {
 	return []string{
-		say.Text("lock"), say.Text("peers"), say.Text("messages"), say.Text("contended"), say.Text("acquire p50 ms"), "p99",
-		say.Text("contended p50"), "p99", say.Text("handoff mean"), "p99",
+		"lock", "peers", "messages", "contended", "acquire p50 ms", "p99",
+		"contended p50", "p99", "handoff mean", "p99",
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 
 	"locklab/chaos/scenario"
 	"locklab/internal/testfile"
-	"locklab/reports/lang"
 	"locklab/verify/sim"
 )
 
@@ -200,7 +199,7 @@ func TestChanceIsNoCrossing(t *testing.T) {
 		"all of them are less": {point("b", 50, 60), "b needs less than a from 5 peers on: acquire p99 where nobody else wants it"},
 		"by less than 5 %":     {point("b", 50, 86), "b needs less than a nowhere"},
 	} {
-		if texts := crossings(lang.English(), []sim.Point{point("a", 90, 95), c.other}, "a", 3); texts[0] != c.want {
+		if texts := crossings([]sim.Point{point("a", 90, 95), c.other}, "a", 3); texts[0] != c.want {
 			t.Errorf("%s: %q, want %q", name, texts[0], c.want)
 		}
 	}
@@ -235,7 +234,7 @@ func TestCrossingsSayWhatIsWorse(t *testing.T) {
 		"same needs less than own nowhere",
 		"same needs more than own nowhere",
 	}
-	if got := crossings(lang.English(), points, "own", 3); !slices.Equal(got, want) {
+	if got := crossings(points, "own", 3); !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

@@ -21,7 +21,6 @@ import (
 	"locklab/cmd/locklab/internal/suite"
 	"locklab/internal/testfile"
 	"locklab/reports/compare"
-	"locklab/verify/explore"
 	"locklab/workloads/result"
 )
 
@@ -42,11 +41,6 @@ func TestTextsAreAllTranslated(t *testing.T) {
 	if err != nil || len(pages) < 4 {
 		t.Fatalf("found %d templates: %v", len(pages), err)
 	}
-	pages2, err := filepath.Glob(filepath.Join(root, "reports", "page", "assets", "*.html"))
-	if err != nil || len(pages2) < 4 {
-		t.Fatalf("found %d templates: %v", len(pages2), err)
-	}
-	pages = append(pages, pages2...)
 	live, err := filepath.Glob(filepath.Join(root, "reports", "live", "assets", "*.html"))
 	if err != nil || len(live) < 2 {
 		t.Fatalf("found %d templates of the live page: %v", len(live), err)
@@ -286,16 +280,6 @@ func (all texts) ofLists(t *testing.T) {
 		string(result.AsExpected), string(result.NotAsExpected), string(result.Silent), string(result.Unsound),
 		result.ClaimShown, result.ClaimRefuted, result.ClaimPartly, result.ClaimUndecided, result.ClaimNotRun)
 	add("page", "overlaps", "duplicates", "duplicate", "unreachable")
-	for _, l := range listings() {
-		entries, err := l.list()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range entries {
-			add("list "+l.name, e.summary)
-			add("list "+l.name+" "+e.name, e.terms...)
-		}
-	}
 	suites, err := suite.List()
 	if err != nil {
 		t.Fatal(err)
@@ -308,7 +292,6 @@ func (all texts) ofLists(t *testing.T) {
 	all["%s and %s"], all["%s or %s"] = "sentence.go", "sentence.go"
 	add("lasting.go", "%s min", "%s min %d s")
 	all["%s s"], all["%s ms"], all["%s µs"] = "lasting.go", "lasting.go", "lasting.go"
-	add("explore", explore.TwoHold, explore.Untold, explore.Stuck, explore.Starves, explore.TokenBack)
 }
 
 // TestTextsAreKoreanOnThePage looks for English in what a reader of the sample's Korean

@@ -67,9 +67,9 @@ func (s *Sheet) HTML(say *lang.Lang, file string) ([]byte, error) {
 	return fill(say, "sheet.html", file, s)
 }
 
-// WriteSheet writes the page to path and creates its directory if needed.
-func WriteSheet(path string, say *lang.Lang, s Sheet) error {
-	data, err := s.HTML(say, "")
+// WriteSheet writes the page to path, in English, and creates its directory if needed.
+func WriteSheet(path string, s Sheet) error {
+	data, err := s.HTML(lang.English(), "")
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 
 // Draw draws one figure for a page of [reports.WriteSheet], with a panel for each number of
 // zones. All panels have the same axes.
-func Draw(say *lang.Lang, f Figure, points []Point) template.HTML {
+func Draw(f Figure, points []Point) template.HTML {
 	locks, zones := order(points)
 	most := 0
 	for _, p := range points {
@@ -40,11 +40,11 @@ func Draw(say *lang.Lang, f Figure, points []Point) template.HTML {
 			}
 			curves = append(curves, c)
 		}
-		label := say.Sprintf("%s, in %s, against the number of peers, to %d: %s.", say.Term(f.Title), say.Term(f.Unit), most,
-			say.Sprintf("in %d zones %s", z, strings.Join(found, ", ")))
-		title, unit := say.Sprintf("%d zones", z), say.Sprintf("%s, on a logarithmic scale", say.Term(f.Unit))
+		label := fmt.Sprintf("%s, in %s, against the number of peers, to %d: %s.", f.Title, f.Unit, most,
+			fmt.Sprintf("in %d zones %s", z, strings.Join(found, ", ")))
+		title, unit := fmt.Sprintf("%d zones", z), fmt.Sprintf("%s, on a logarithmic scale", f.Unit)
 		fmt.Fprintf(&out, `<div><b>%s</b> <small>%s</small>%s</div>`, template.HTMLEscapeString(title), template.HTMLEscapeString(unit),
-			plots.Growth(say, label, curves, axis, low, high))
+			plots.Growth(lang.English(), label, curves, axis, low, high))
 	}
 	out.WriteString(`</div>`)
 	return template.HTML(out.String()) //nolint:gosec // drawn and escaped by plots, and the title is escaped

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"time"
-
-	"locklab/reports/lang"
 )
 
 // Point is what was measured of one lock with so many peers and zones. A figure that
@@ -36,11 +34,11 @@ type Figure struct {
 func Figures() []Figure {
 	inMS := func(d time.Duration) float64 { return float64(d) / 1e6 }
 	return []Figure{
-		{lang.Key("messages per acquisition and release, nobody else wants the lock"), lang.Key("messages"), func(p Point) float64 { return p.Messages }},
-		{lang.Key("messages per acquisition and release, ten (or all, if fewer) want the lock"), lang.Key("messages"), func(p Point) float64 { return p.MessagesContended }},
-		{lang.Key("time to acquire, median, nobody else wants the lock"), "ms", func(p Point) float64 { return inMS(p.Acquire.P50) }},
-		{lang.Key("time to acquire, median, ten (or all, if fewer) want the lock all the time"), "ms", func(p Point) float64 { return inMS(p.Contended.P50) }},
-		{lang.Key("from a release to the next holder, mean"), "ms", func(p Point) float64 { return inMS(p.Handoff.Mean) }},
+		{"messages per acquisition and release, nobody else wants the lock", "messages", func(p Point) float64 { return p.Messages }},
+		{"messages per acquisition and release, ten (or all, if fewer) want the lock", "messages", func(p Point) float64 { return p.MessagesContended }},
+		{"time to acquire, median, nobody else wants the lock", "ms", func(p Point) float64 { return inMS(p.Acquire.P50) }},
+		{"time to acquire, median, ten (or all, if fewer) want the lock all the time", "ms", func(p Point) float64 { return inMS(p.Contended.P50) }},
+		{"from a release to the next holder, mean", "ms", func(p Point) float64 { return inMS(p.Handoff.Mean) }},
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"locklab/reports/lang"
 	"locklab/reports/sweep"
 )
 
@@ -57,7 +56,7 @@ func TestCSV(t *testing.T) {
 
 func TestDraw(t *testing.T) {
 	for i, f := range sweep.Figures() {
-		svg := sweep.Draw(lang.English(), f, points())
+		svg := sweep.Draw(f, points())
 		d := xml.NewDecoder(strings.NewReader(string(svg)))
 		words := ""
 		for {

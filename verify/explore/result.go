@@ -2,8 +2,6 @@ package explore
 
 import (
 	"math"
-
-	"locklab/internal/sentence"
 )
 
 // What an exploration can find.
@@ -59,7 +57,7 @@ type Result struct {
 	// states may then have been taken for each other.
 	Shortened bool
 	// Leases says what was explored of a core that has leases, else there is nothing.
-	Leases []sentence.Text
+	Leases []string
 	// Controls says that peers recovered as in production: by control states.
 	Controls bool
 	// Durable says that a crash left what the core stores.
@@ -67,27 +65,27 @@ type Result struct {
 }
 
 // Explored says within which bounds.
-func (r *Result) Explored() []sentence.Text { return append(r.Scope.Texts(), r.Leases...) }
+func (r *Result) Explored() []string { return append(r.Scope.Texts(), r.Leases...) }
 
 // Modelled says what of the real thing a state of the exploration stands for.
-func (r *Result) Modelled() []sentence.Text {
-	out := []sentence.Text{sentence.Of("one resource; a client believes what it did and what it was told, and by that all is judged")}
-	order := sentence.Of("connections keep the order of messages; what is on its way when one is lost may be lost")
+func (r *Result) Modelled() []string {
+	out := []string{"one resource; a client believes what it did and what it was told, and by that all is judged"}
+	order := "connections keep the order of messages; what is on its way when one is lost may be lost"
 	if r.Scope.Reorder {
-		order = sentence.Of("messages on a connection overtake each other")
+		order = "messages on a connection overtake each other"
 	}
 	out = append(out, order)
 	if len(r.Leases) > 0 {
-		out = append(out, sentence.Of("no clock: a timer goes off at any moment that the order of leases and votes allows"))
+		out = append(out, "no clock: a timer goes off at any moment that the order of leases and votes allows")
 	}
 	switch {
 	case r.Scope.Crashes == 0:
 	case r.Durable:
-		out = append(out, sentence.Of("a peer that crashes starts again with what it had stored; every store comes before what follows from it"))
+		out = append(out, "a peer that crashes starts again with what it had stored; every store comes before what follows from it")
 	case r.Controls:
-		out = append(out, sentence.Of("recovery as in production: a peer's control state recovers for its resources"))
+		out = append(out, "recovery as in production: a peer's control state recovers for its resources")
 	default:
-		out = append(out, sentence.Of("a peer that crashes starts again and knows nothing"))
+		out = append(out, "a peer that crashes starts again and knows nothing")
 	}
 	return out
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"locklab/internal/sentence"
 	"locklab/locks"
 	"locklab/locks/peerlock"
 	"locklab/locks/peerlock/peercore"
@@ -162,56 +161,45 @@ func (sc *Scope) down(i, j int) bool {
 }
 
 // String says what is explored, for people.
-func (sc Scope) String() string { return list(sc.Texts()).String() }
-
-// list is written with commas.
-type list []sentence.Text
-
-func (l list) String() string {
-	parts := make([]string, len(l))
-	for i, t := range l {
-		parts[i] = t.String()
-	}
-	return strings.Join(parts, ", ")
-}
+func (sc Scope) String() string { return strings.Join(sc.Texts(), ", ") }
 
 // Texts say what is explored.
-func (sc Scope) Texts() []sentence.Text {
+func (sc Scope) Texts() []string {
 	sc.fillIn()
-	parts := []sentence.Text{sentence.Of("%d peers", sc.Peers)}
+	parts := []string{fmt.Sprintf("%d peers", sc.Peers)}
 	if n := sc.Requests[0]; sc.uneven() {
-		parts = append(parts, sentence.Of("requests by peer: %s", strings.Trim(fmt.Sprint(sc.Requests), "[]")))
+		parts = append(parts, fmt.Sprintf("requests by peer: %s", strings.Trim(fmt.Sprint(sc.Requests), "[]")))
 	} else {
-		parts = append(parts, often(n, sentence.Of("no request each"), sentence.Of("1 request each"), sentence.Of("%d requests each", n), sentence.Of("any number of requests each")))
+		parts = append(parts, often(n, "no request each", "1 request each", fmt.Sprintf("%d requests each", n), "any number of requests each"))
 	}
 	n := sc.GiveUps
-	parts = append(parts, often(n, sentence.Of("nobody gives up"), sentence.Of("1 give-up at any moment"), sentence.Of("%d give-ups at any moment", n), sentence.Of("any number of give-ups at any moment")))
+	parts = append(parts, often(n, "nobody gives up", "1 give-up at any moment", fmt.Sprintf("%d give-ups at any moment", n), "any number of give-ups at any moment"))
 	if n := sc.Forgets; n != 0 {
-		parts = append(parts, often(n, sentence.Text{}, sentence.Of("1 forgetting of an idle resource"), sentence.Of("%d forgettings of an idle resource", n), sentence.Of("any number of forgettings of an idle resource")))
+		parts = append(parts, often(n, "", "1 forgetting of an idle resource", fmt.Sprintf("%d forgettings of an idle resource", n), "any number of forgettings of an idle resource"))
 	}
 	if sc.Forming {
-		parts = append(parts, sentence.Of("not connected at first"))
+		parts = append(parts, "not connected at first")
 	}
 	parts = append(parts, sc.faults()...)
 	if sc.Reorder {
-		parts = append(parts, sentence.Of("messages overtake each other"))
+		parts = append(parts, "messages overtake each other")
 	}
 	return parts
 }
 
-func (sc *Scope) faults() []sentence.Text {
-	var parts []sentence.Text
+func (sc *Scope) faults() []string {
+	var parts []string
 	if sc.Cuts > 0 {
-		parts = append(parts, sentence.Count(int64(sc.Cuts), "1 cut", "%d cuts"))
+		parts = append(parts, often(sc.Cuts, "", "1 cut", fmt.Sprintf("%d cuts", sc.Cuts), "any number of cuts"))
 	}
 	if sc.Crashes > 0 {
-		parts = append(parts, sentence.Count(int64(sc.Crashes), "1 crash", "%d crashes"))
+		parts = append(parts, often(sc.Crashes, "", "1 crash", fmt.Sprintf("%d crashes", sc.Crashes), "any number of crashes"))
 	}
 	if len(parts) == 0 && !sc.Forming {
-		return []sentence.Text{sentence.Of("no faults")}
+		return []string{"no faults"}
 	}
 	n := sc.Mends
-	return append(parts, often(n, sentence.Of("links that are down stay down"), sentence.Of("1 reconnection"), sentence.Of("%d reconnections", n), sentence.Of("any number of reconnections")))
+	return append(parts, often(n, "links that are down stay down", "1 reconnection", fmt.Sprintf("%d reconnections", n), "any number of reconnections"))
 }
 
 func (sc *Scope) uneven() bool {
@@ -219,20 +207,20 @@ func (sc *Scope) uneven() bool {
 }
 
 // leases says what is explored of a core with leases.
-func (sc *Scope) leases() []sentence.Text {
-	last := sentence.Of("votes and recoveries end after the leases that rely on them")
+func (sc *Scope) leases() []string {
+	last := "votes and recoveries end after the leases that rely on them"
 	if sc.Untimed {
-		last = sentence.Of("votes and recoveries may end before the leases that rely on them")
+		last = "votes and recoveries may end before the leases that rely on them"
 	}
-	return []sentence.Text{
-		often(sc.Expiries, sentence.Of("no lease expiry"), sentence.Of("1 lease expiry"), sentence.Of("%d lease expiries", sc.Expiries), sentence.Of("any number of lease expiries")),
-		often(sc.Renewals, sentence.Of("no renewal"), sentence.Of("1 renewal"), sentence.Of("%d renewals", sc.Renewals), sentence.Of("any number of renewals")),
+	return []string{
+		often(sc.Expiries, "no lease expiry", "1 lease expiry", fmt.Sprintf("%d lease expiries", sc.Expiries), "any number of lease expiries"),
+		often(sc.Renewals, "no renewal", "1 renewal", fmt.Sprintf("%d renewals", sc.Renewals), "any number of renewals"),
 		last,
 	}
 }
 
 // often is what is said of something that may happen so often.
-func often(n int, none, once, many, endless sentence.Text) sentence.Text {
+func often(n int, none, once, many, endless string) string {
 	switch n {
 	case Any:
 		return endless
