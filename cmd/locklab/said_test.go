@@ -119,7 +119,6 @@ func TestListTellsOptions(t *testing.T) {
 		"faults partition": {"- {at: 30%, for: 35%, fault: partition, between: [zone:a, others], mode: hold}", "from: leader in place of between"},
 		"faults restart":   {"- {at: 30%, fault: restart, target: one:server}", "(optional)"},
 		"locks":            {"locklab list locks NAME says"},
-		"locks --lang ko":  {"옵션"},
 	} {
 		_, said := call(t, append([]string{"list"}, strings.Fields(line)...)...)
 		text := strings.Join(strings.Fields(said), " ")
