@@ -108,8 +108,8 @@ goldens: deps ## write the files under reports/testdata/golden anew: look at the
 	go test ./reports -run 'Generate|Waits|TestTable$$' -update
 
 screenshot: deps ## the READMEs' pictures, of reports/sample, by headless Chromium; needs Korean letters (apt-get install fonts-noto-cjk)
-	go run ./reports/internal/shot -at grid -until '#served figure:nth-of-type(4)' reports/sample reports/sample/screenshot.png
-	go run ./reports/internal/shot -at grid -until '#served figure:nth-of-type(4)' -page index.ko.html reports/sample reports/sample/screenshot.ko.png
+	go run ./reports/internal/shot -at grid -until '#served' reports/sample reports/sample/screenshot.png
+	go run ./reports/internal/shot -at grid -until '#served' -page index.ko.html reports/sample reports/sample/screenshot.ko.png
 
 recording: build ## the README's moving picture: a zone is cut off while the multiphase lock guards the rooms
 	set -e; out=$$(mktemp -d); bin/locklab run --ui 127.0.0.1:7799 --locks multiphase --scenarios zone-partition --seed 1 --out $$out/run & \
