@@ -104,8 +104,9 @@ controls: deps build ## how often each control fires, and that safe cells never 
 corpus: deps build ## hundreds of histories of real runs in CORPUS=DIR, about two hours, and the checker's words beside those of MEASURES=measures.py
 	.ci/corpus $(or $(CORPUS),$(error corpus wants CORPUS=DIR, outside the repository)) $(MEASURES)
 
-goldens: deps ## write the files under reports/testdata/golden anew: look at the difference before it is committed
-	go test ./reports -run 'Generate|Waits|TestTable$$' -update
+goldens: ## write the golden files of reports and the findings of transcripts anew: look at the difference before it is committed
+	go test ./reports/view ./reports/page ./reports/why -update
+	go test ./workloads/check/judge -rewrite
 
 screenshot: deps ## the READMEs' pictures, of reports/sample, by headless Chromium; needs Korean letters (apt-get install fonts-noto-cjk)
 	go run ./reports/internal/shot -at grid -until '#served' reports/sample reports/sample/screenshot.png
