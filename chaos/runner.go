@@ -89,6 +89,8 @@ type Config struct {
 	// Away is for how long a node that comes back without its memory stays away at least, so
 	// that what it has forgotten has run out: the lock's lease, unless its options say otherwise.
 	Away time.Duration
+	// Lasts is how long the run is measured, where that is longer than its timeline.
+	Lasts time.Duration
 	// ProofTime is how long a fault may take until the probes see it.
 	ProofTime time.Duration
 }
@@ -160,7 +162,7 @@ func (r *Runner) Run(ctx context.Context, s scenario.Scenario, measured time.Dur
 			e := &episode{
 				config: r.config, claims: &taken, fault: p.Step.Fault,
 				entry: Entry{ID: p.ID, Kind: p.Step.Fault.Kind, Target: p.Step.Fault.Target},
-				from:  start + int64(p.Window.From), until: start + int64(p.Window.Until), end: start + int64(measured),
+				from:  start + int64(p.Window.From), until: start + int64(p.Window.Until), end: start + int64(max(measured, r.config.Lasts)),
 			}
 			happened, err := e.run(ctx)
 			mu.Lock()

@@ -28,7 +28,7 @@ func (x *experiment) chaosConfig(c *cluster, rec history.Recorder) chaos.Config 
 	config.Resolver = resolver{c}
 	config.External = externalControl{c, x.config.External}
 	config.Recorder = rec
-	config.Away = x.lock.Away
+	config.Away, config.Lasts = x.lock.Away, x.measures()
 	config.Log = x.fleet.log
 	return config
 }
