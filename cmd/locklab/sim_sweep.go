@@ -187,7 +187,7 @@ func sweepText(out io.Writer, points []sim.Point, lock string) {
 	width, _ := progress.Width(out)
 	w := new(strings.Builder)
 	for _, zones := range sweepZones() {
-		fmt.Fprintln(w, fmt.Sprintf("%d zones", zones))
+		fmt.Fprintf(w, "%d zones\n", zones)
 		figures := textTable{rows: append([][]string{sweepColumns()}, sweepRows(points, zones)...), keys: 2, breaks: []int{6}}
 		for _, row := range figures.rows {
 			row[0] = "  " + row[0]
