@@ -165,7 +165,7 @@ func serves(t *testing.T, dir string) {
 	if err := response.Body.Close(); err != nil {
 		t.Error(err)
 	}
-	if err != nil || !strings.Contains(string(text), `href="before/"`) {
+	if err != nil || !strings.Contains(string(text), `href="before/`) {
 		t.Errorf("the list of reports: %v\n%s", err, text)
 	}
 	lab.signal(t, os.Interrupt)

@@ -315,7 +315,7 @@ func TestTextsAreKoreanOnThePage(t *testing.T) {
 	}
 	hidden := regexp.MustCompile(`(?s)<(style|script)>.*?</(style|script)>|<code>.*?</code>|<pre.*?</pre>|` + "`[^`\n]*`")
 	labels := regexp.MustCompile(`(?:aria-label|title|data-label)="([^"]*)"`)
-	names := regexp.MustCompile(`\(R\)|\(TM\)|coordinated omission|herd effect|monotonic clock|Mann-Whitney|redis-server|(none|local|multiphase|multiphase:quorum|redlock|raft),? (baseline|zone-\w+|matchmaking)`)
+	names := regexp.MustCompile(`\(R\)|\(TM\)|coordinated omission|herd effect|monotonic clock|Mann-Whitney|redis-server|(none|local|multiphase|multiphase:quorum|redlock|raft),? (baseline|zone-\w+|matchmaking)|between zones|locklab run --[^\n]*|matchmaking rate=[^\n]*`)
 	english := regexp.MustCompile(`[a-z]{2,} [a-z]{3,}[^\n|]*`)
 	brackets := regexp.MustCompile(`[^\n]*\)\([^\n]*|[^\n]*\([^()\n]*\([^\n]*`) // in brackets, or after some
 	for _, path := range []string{filepath.Join(dir, "index.ko.html"), filepath.Join(dir, "glossary.ko.html"), filepath.Join(dir, "report.ko.md"), filepath.Join(other, "index.ko.html"), filepath.Join(other, "report.ko.md")} {
