@@ -66,7 +66,7 @@ func specs(names func() []string) cobra.CompletionFunc {
 // onOff are the values of a flag of [catalog.OnOff].
 func onOff() []string { return []string{"on", "off"} }
 
-// capacityFlag says what is measured after runs without a fault.
+// capacityFlag names the measurement that follows runs without a fault.
 type capacityFlag string
 
 // The values of --capacity.

@@ -40,8 +40,7 @@ func sampleOf(c *result.Cell, figure string) (s Sample, known bool) {
 // Difference is one figure of two cells.
 type Difference struct {
 	result.Key
-	Run    int    // of the files that is compared with the first
-	Than   string // the other lock, in one run
+	Run    int // of the files that is compared with the first
 	Figure result.Figure
 
 	Before, After Sample
@@ -86,24 +85,6 @@ func Runs(files []result.File, figures ...result.Figure) (all []Difference) {
 				for n := range ds {
 					ds[n].Run = i
 					ds[n].Tested = ds[n].Tested && same
-				}
-				all = append(all, ds...)
-			}
-		}
-	}
-	return correct(all)
-}
-
-// Locks compares the locks of one run with each other, under each scenario.
-func Locks(f *result.File, figures ...result.Figure) (all []Difference) {
-	list := f.Cells()
-	for i := range list {
-		for j := range i {
-			a, b := &list[j], &list[i]
-			if a.Scenario == b.Scenario && a.Workload == b.Workload {
-				ds := cells(a, b, figures)
-				for n := range ds {
-					ds[n].Than = a.Lock
 				}
 				all = append(all, ds...)
 			}

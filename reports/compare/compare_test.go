@@ -1,7 +1,6 @@
 package compare_test
 
 import (
-	"bytes"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,8 +8,6 @@ import (
 	"locklab/internal/must"
 	"locklab/internal/testfile"
 	"locklab/reports/compare"
-	"locklab/reports/lang"
-	"locklab/reports/table"
 	"locklab/workloads/result"
 )
 
@@ -74,21 +71,6 @@ func TestRuns(t *testing.T) {
 	}
 	if have := outcomes(runOf("a", 6, fast), unsound); len(have) != 0 {
 		t.Errorf("with two sound repeats: %v", have)
-	}
-}
-
-func TestLocks(t *testing.T) {
-	f := runOf("a", 6, fast)
-	f.Rows = append(f.Rows, rowsOf("redlock", 6, slow)...)
-	f.Rows = append(f.Rows, result.Row{Lock: "redlock", Scenario: "zone-failure", Workload: "matchmaking"})
-	ds := compare.Locks(&f)
-	have := compare.Table(lang.English(), []string{"a"}, ds, false, true)
-	var out bytes.Buffer
-	must.Do(t, table.Console(&out, have, 120))
-	want := "redlock against raft  baseline  duplicates                  0 (0 to 0)              3 (3 to 3)  from 0  worse\n" +
-		"redlock against raft  baseline  request_p99_ms  12 ms (10 ms to 15 ms)  22 ms (20 ms to 25 ms)    +80%  worse\n"
-	if !strings.HasSuffix(out.String(), want) {
-		t.Errorf("have\n%s\nwant\n%s", out.String(), want)
 	}
 }
 

@@ -34,12 +34,11 @@ func Table(say *lang.Lang, names []string, ds []Difference, all, intervals bool)
 		{Title: ""},
 	}}
 	several := len(names) > 2
-	within := slices.ContainsFunc(ds, func(d Difference) bool { return d.Than != "" })
 	workloads := map[string]bool{}
 	for i := range ds {
 		workloads[ds[i].Workload] = true
 	}
-	if several || within {
+	if several {
 		t.Columns[3].Title, t.Columns[4].Title = say.Text("before"), say.Text("after")
 	}
 	for i := range ds {
@@ -49,10 +48,7 @@ func Table(say *lang.Lang, names []string, ds []Difference, all, intervals bool)
 			continue
 		}
 		lock, scenario := d.Lock, d.Scenario
-		switch {
-		case within:
-			lock = say.Sprintf("%s against %s", d.Lock, d.Than)
-		case several:
+		if several {
 			lock = names[d.Run] + ": " + lock
 		}
 		if len(workloads) > 1 {

@@ -102,15 +102,6 @@ func (l *Lang) Tell(t sentence.Text) string { return t.In(l.Text) }
 // Lasting tells a length of time.
 func (l *Lang) Lasting(d time.Duration) string { return l.Tell(sentence.Lasting(d)) }
 
-// TellAll tells each.
-func (l *Lang) TellAll(all []sentence.Text) []string {
-	told := make([]string, len(all))
-	for i, t := range all {
-		told[i] = l.Tell(t)
-	}
-	return told
-}
-
 // Whole tells a sentence that stands for itself.
 func (l *Lang) Whole(t sentence.Text) string {
 	if l.Tag == EnglishTag || t.IsZero() {

@@ -13,10 +13,9 @@ import (
 // Scale is what figures of the same kind share, so that they can be compared
 // across scenarios.
 type Scale struct {
-	RateMax       float64 // per second; what is above is cut off
-	LatencyLow    float64 // ms
-	LatencyHigh   float64 // ms
-	DuplicatesMax int64
+	RateMax     float64 // per second; what is above is cut off
+	LatencyLow  float64 // ms
+	LatencyHigh float64 // ms
 }
 
 // ScaleOf fits the axes to all lines of a report.

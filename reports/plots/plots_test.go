@@ -49,42 +49,18 @@ func wave(bins int) series.Series {
 	return s
 }
 
-// usage is of a node that dies, and of one of which only the links are known.
-func usage() []plots.UsageLine {
-	nan := math.NaN()
-	return []plots.UsageLine{
-		{Ink: "k0", Usage: series.Usage{Node: "none <1>", BinMS: 1000, Bins: []series.UsageBin{{CPUs: 0.123, MemoryMiB: 30, BytesPerS: 2048}, {CPUs: nan, MemoryMiB: nan}}}},
-		{Ink: "k1", Usage: series.Usage{Node: "w", BinMS: 1000, Bins: []series.UsageBin{{CPUs: nan, MemoryMiB: nan, BytesPerS: 512}, {CPUs: nan, MemoryMiB: nan, BytesPerS: 5120}}}},
-	}
-}
-
-func TestUsageSaysWhoUsedMost(t *testing.T) {
-	words := parse(t, plots.Usage(lang.English(), "x", usage(), wave(20)))
-	for _, want := range []string{"up to 0.12, none <1>", "up to 30 MiB, none <1>", "up to 5 KiB/s, w"} {
-		if !strings.Contains(words, want) {
-			t.Errorf("%q is not in %q", want, words)
-		}
-	}
-	if words := parse(t, plots.Usage(lang.English(), "x", nil, wave(20))); strings.Count(words, "not measured") != 3 {
-		t.Errorf("of no node it says %q", words)
-	}
-}
-
-func all(lines []plots.Line, bars []plots.Bar) map[string][]byte {
+func all(lines []plots.Line) map[string][]byte {
 	scale := plots.ScaleOf(lines)
-	scale.DuplicatesMax = 12
 	var points []plots.Point
 	for i, l := range lines {
 		points = append(points, plots.Point{Lock: l.Name, Scenario: "zone <a>", Ink: l.Ink, Mark: i, X: l.OfferedPerS, Y: float64(i), Href: "#a", Unsure: i > 0})
 	}
 	return map[string][]byte{
 		"rate":        plots.Rate(lang.English(), "zone <a> & \"b\"", lines, scale),
-		"usage":       plots.Usage(lang.English(), "zone <a>", usage(), wave(20)),
 		"latency":     plots.Latency(lang.English(), "zone <a> & \"b\"", lines, scale),
 		"percentiles": plots.Percentiles(lang.English(), "zone <a> & \"b\"", lines, scale),
 		"timeline":    timeline(scene(lines)),
 		"tradeoff":    plots.Tradeoff(lang.English(), "overlaps", points),
-		"duplicates":  plots.Duplicates(lang.English(), "zone <a> & \"b\"", bars, scale),
 	}
 }
 
@@ -106,9 +82,8 @@ func TestDrawingsAreWellFormedAndThemed(t *testing.T) {
 		{Name: "none", Ink: plots.LockInk(0), OfferedPerS: 100, Series: wave(60)},
 		{Name: `<b>&"redlock:order=sequential,retry=fixed"`, Ink: plots.LockInk(1), Series: wave(60)},
 	}
-	bars := []plots.Bar{{Name: "none", Ink: plots.LockInk(0), Raced: 7, Overlooked: 3, Unreachable: 2, Note: "1.5 per 1,000"}, {Name: "<raft>", Ink: plots.LockInk(2)}}
 	fixed := regexp.MustCompile(`#[0-9a-fA-F]{3,6}|rgb\(|font-family|style=`)
-	for name, svg := range all(lines, bars) {
+	for name, svg := range all(lines) {
 		words := parse(t, svg)
 		if !strings.Contains(words, "none") {
 			t.Errorf("%s does not name its locks:\n%s", name, words)
@@ -134,7 +109,7 @@ func TestDrawingsTakeAnything(t *testing.T) {
 	tiny.Bins[0].P50MS, tiny.Quantiles[0].MS = 1e-12, 0
 	for name, s := range map[string]series.Series{"empty": {}, "odd": odd, "huge": huge, "tiny": tiny} {
 		t.Run(name, func(t *testing.T) {
-			for figure, svg := range all([]plots.Line{{Name: "a", Series: s}}, []plots.Bar{{Name: "a", Raced: math.MaxInt32}}) {
+			for figure, svg := range all([]plots.Line{{Name: "a", Series: s}}) {
 				parse(t, svg)
 				if strings.Contains(string(svg), "NaN") || strings.Contains(string(svg), "Inf") {
 					t.Errorf("%s has coordinates that are no numbers", figure)
@@ -142,7 +117,7 @@ func TestDrawingsTakeAnything(t *testing.T) {
 			}
 		})
 	}
-	for _, svg := range all(nil, nil) {
+	for _, svg := range all(nil) {
 		parse(t, svg)
 	}
 }
@@ -152,7 +127,7 @@ func TestDrawingsStaySmall(t *testing.T) {
 	for i := range 12 {
 		lines = append(lines, plots.Line{Name: fmt.Sprint("lock-", i), Ink: plots.LockInk(i), OfferedPerS: 100, Series: wave(300)})
 	}
-	for name, svg := range all(lines, nil) {
+	for name, svg := range all(lines) {
 		if len(svg) > 160<<10 {
 			t.Errorf("%s of 12 locks has %d bytes", name, len(svg))
 		}
@@ -175,12 +150,10 @@ func TestLoneBinIsSeen(t *testing.T) {
 		{AtMS: 100, OKPerS: 10, P50MS: 5, P99MS: 50},
 		{AtMS: 200, P50MS: nan, P99MS: nan},
 	}}
-	usage := plots.UsageLine{Ink: "k0", Usage: series.Usage{Node: "n", BinMS: 100, Bins: []series.UsageBin{{CPUs: nan}, {CPUs: 0.5}, {CPUs: nan}}}}
 	lines := []plots.Line{{Name: "l", Ink: "k0", Series: lone}}
 	for name, drawn := range map[string][]byte{
 		"latency": plots.Latency(lang.English(), "x", lines, plots.ScaleOf(lines)),
 		"served":  plots.Served(lang.English(), "x", lines),
-		"usage":   plots.Usage(lang.English(), "x", []plots.UsageLine{usage}, lone),
 	} {
 		pieces := regexp.MustCompile(`class="st k0"[^>]* d="M[\d.]+ [\d.]+l([\d.]+)`).FindAllSubmatch(drawn, -1)
 		if len(pieces) == 0 {

@@ -45,14 +45,13 @@ func (c *Collector) perS(i int) float64 {
 // Add counts an operation where it ended, and its latency where it was due.
 func (c *Collector) Add(o Op) {
 	if i, in := c.index(o.EndMS); in {
-		switch {
-		case o.OK:
-			c.bins[i].OKPerS += c.perS(i) * float64(max(o.Count, 1))
-		case !o.CalledOff:
-			c.bins[i].OtherPerS += c.perS(i) * float64(max(o.Count, 1))
+		rate := &c.bins[i].OtherPerS
+		if o.OK {
+			rate = &c.bins[i].OKPerS
 		}
+		*rate += c.perS(i) * float64(max(o.Count, 1))
 	}
-	if i, in := c.index(o.AtMS()); in && o.Timed() {
+	if i, in := c.index(o.DueMS); in && o.OK {
 		c.latencies[i] = append(c.latencies[i], o.EndMS-o.DueMS)
 		c.fresh[i] = false
 	}

@@ -9,8 +9,6 @@ package series
 import (
 	"math"
 	"slices"
-
-	"locklab/internal/sentence"
 )
 
 // Op is one finished operation.
@@ -18,28 +16,12 @@ type Op struct {
 	DueMS, EndMS float64
 	OK           bool
 	Count        uint64 // operations that it stands for; 0 is one
-	CalledOff    bool   // it still waited at the end: its time so far counts among those of the served
-	Early        bool   // it is of the measured part although it was due before that
 }
-
-// AtMS is where the operation counts.
-func (o Op) AtMS() float64 {
-	if o.Early {
-		return 0
-	}
-	return o.DueMS
-}
-
-// Timed says that the time that the operation took is among those that count.
-func (o Op) Timed() bool { return o.OK || o.CalledOff }
 
 // History is the operations of one history, before and after the measured part too.
 type History struct {
 	Ops        []Op
-	DurationMS float64         // of the part that was really measured
-	Incomplete []sentence.Text // what is missing, such as its end
-	Scenes     []Scene         // around the first violations of each kind
-	Usage      []Usage         // what each node used
+	DurationMS float64 // of the part that was really measured
 }
 
 // Series is what the histories of one lock under one scenario show over time.
@@ -50,7 +32,6 @@ type Series struct {
 	Bins       []Bin
 	Quantiles  []Quantile // of the latency, rising
 	Faults     []Window
-	Usage      []Usage // by node
 }
 
 // Bin is one piece of time.
@@ -77,7 +58,7 @@ const maxBins = 300
 
 // Of lays the histories of all repeats over each other, and the moments of violations.
 func Of(histories []History, violationsMS []float64) Series {
-	s := Series{Repeats: len(histories), Usage: usageOf(histories)}
+	s := Series{Repeats: len(histories)}
 	var ops []Op
 	for _, h := range histories {
 		s.DurationMS = max(s.DurationMS, h.DurationMS)
@@ -86,7 +67,7 @@ func Of(histories []History, violationsMS []float64) Series {
 	s.BinMS, s.Bins = bins(s.DurationMS, s.Repeats, ops, violationsMS)
 	var latencies []float64
 	for _, o := range ops {
-		if at := o.AtMS(); o.Timed() && at >= 0 && at < s.DurationMS {
+		if o.OK && o.DueMS >= 0 && o.DueMS < s.DurationMS {
 			latencies = append(latencies, o.EndMS-o.DueMS)
 		}
 	}

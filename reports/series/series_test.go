@@ -34,23 +34,6 @@ func TestBins(t *testing.T) {
 	}
 }
 
-// TestWhoWaitsCounts: a request of a closed loop from before the measured part with its whole time,
-// and one that still waited at the end with its time so far, in no rate.
-func TestWhoWaitsCounts(t *testing.T) {
-	s := series.Of([]series.History{{DurationMS: 200, Ops: []series.Op{
-		{DueMS: -50, EndMS: 120, OK: true, Early: true},
-		{DueMS: 10, EndMS: 200, CalledOff: true},
-		{DueMS: 110, EndMS: 199, CalledOff: true},
-	}}}, nil)
-	want := []series.Bin{{AtMS: 0, P50MS: 170, P99MS: 190}, {AtMS: 100, OKPerS: 10, P50MS: 89, P99MS: 89}}
-	if diff := cmp.Diff(want, s.Bins); diff != "" {
-		t.Error(diff)
-	}
-	if last := s.Quantiles[len(s.Quantiles)-1]; last.MS != 190 {
-		t.Errorf("the largest latency is %v, want 190", last.MS)
-	}
-}
-
 func TestRepeatsAreLaidOverEachOther(t *testing.T) {
 	one := series.History{DurationMS: 200, Ops: []series.Op{{DueMS: 10, EndMS: 20, OK: true}, {DueMS: 12, EndMS: 20, OK: true}}}
 	s := series.Of([]series.History{one, {DurationMS: 200}}, nil)
@@ -59,24 +42,6 @@ func TestRepeatsAreLaidOverEachOther(t *testing.T) {
 	}
 	if none := series.Of(nil, nil); len(none.Bins) != 0 || none.Repeats != 0 {
 		t.Errorf("no histories: %+v", none)
-	}
-}
-
-// TestUsageIsTheMeanOfWhatIsKnown: a node that was dead in one repeat, or ran for longer in
-// another one, has the figures of those in which it ran.
-func TestUsageIsTheMeanOfWhatIsKnown(t *testing.T) {
-	nan := math.NaN()
-	use := func(node string, cpus ...float64) series.Usage {
-		u := series.Usage{Node: node, BinMS: 1000}
-		for _, v := range cpus {
-			u.Bins = append(u.Bins, series.UsageBin{CPUs: v, MemoryMiB: 2 * v, BytesPerS: nan})
-		}
-		return u
-	}
-	s := series.Of([]series.History{{Usage: []series.Usage{use("b", 1, 2), use("a", nan)}}, {Usage: []series.Usage{use("b", 3, nan, 5)}}}, nil)
-	sameNaN := cmp.Comparer(func(a, b float64) bool { return a == b || (math.IsNaN(a) && math.IsNaN(b)) })
-	if diff := cmp.Diff([]series.Usage{use("a", nan), use("b", 2, 2, 5)}, s.Usage, sameNaN); diff != "" {
-		t.Error(diff)
 	}
 }
 

@@ -87,7 +87,7 @@ type Run struct {
 	Patience         time.Duration  // with an answer
 	Second           time.Duration  // of the topology
 	Wants            scenario.Wants // where the user does not say
-	Players          string         // before their numbers, if not what is usual
+	Players          string         // stands before their numbers; "" is the usual one
 	Seed             seed.Seed
 	StartNS          int64 // on clock.Mono
 	Recorder         history.Recorder

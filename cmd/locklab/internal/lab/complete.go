@@ -37,7 +37,7 @@ func Complete(ctx context.Context, dir string) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err == nil { // else it ends before it says what was run
+		if err == nil { // else the history ends before its first line
 			t.add(row)
 		}
 	}

@@ -108,7 +108,7 @@ func with(ctx context.Context, parts []Config, earlier *result.File, display pro
 	return file, errors.Join(err, rows.save())
 }
 
-// goesOnFrom keeps the warnings of before, and says what was measured by others: by another
+// goesOnFrom keeps earlier warnings, and names rows that others measured: by another
 // program, on another machine, with other servers.
 func goesOnFrom(run *result.Run, earlier result.File) {
 	for _, w := range earlier.Run.Warnings {

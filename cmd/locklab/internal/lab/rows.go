@@ -18,7 +18,7 @@ import (
 )
 
 // results is the result of a comparison while it grows: one row for each run. It is on disk after
-// every change, so that whatever ends this process leaves what was measured.
+// every change, so that a process that is killed leaves its rows.
 type results struct {
 	file  *result.File
 	path  string
@@ -105,7 +105,7 @@ func rowOf(ctx context.Context, dir, path string, cut bool) (result.Row, error) 
 	return row, nil
 }
 
-// setAside keeps what is there under a name of its own.
+// setAside renames a history, so that the run can be repeated.
 func setAside(path string) error {
 	for n := 1; ; n++ {
 		beside := fmt.Sprintf("%s.aside-%d", path, n)

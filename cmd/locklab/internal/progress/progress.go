@@ -174,7 +174,7 @@ func newBar(w io.Writer, runs, width, height int, draw Grid) *bar {
 		})
 	}
 	b.total = b.out.AddBar(int64(runs)*permille,
-		mpb.PrependDecorators(locked(func() string { return fmt.Sprintf("\r%d/%d ", b.count, b.runs) })), // \r: what was typed moved the cursor
+		mpb.PrependDecorators(locked(func() string { return fmt.Sprintf("\r%d/%d ", b.count, b.runs) })), // \r: typing moved the cursor
 		mpb.AppendDecorators(decor.Name(" left "), decor.AverageETA(decor.ET_STYLE_MMSS),
 			locked(func() string { return "  " + table.Clip(b.name+": "+b.now, max(b.width-40, 10)) })),
 		mpb.BarExtender(mpb.BarFillerFunc(func(w io.Writer, _ decor.Statistics) error {

@@ -187,7 +187,7 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s --fail-on %s: %s under %s%s", state, f.Threshold, f.Lock, f.Scenario, f.text)
 }
 
-// Gate finds what is crossed in a file, or if there are several in any but the first, which is the
+// Gate finds the crossed thresholds of a file, or of several in any but the first, which is the
 // baseline. Only the figures of thresholds are tested, so that few repeats are enough.
 func Gate(files []result.File, thresholds []Threshold) (all []Finding) {
 	for n := min(len(files)-1, 1); n < len(files); n++ {
