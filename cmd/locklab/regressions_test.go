@@ -122,21 +122,6 @@ var regressions = map[string][]regression{
 			"locks/multiphase.TestWayOut",
 		},
 		{
-			"whoever could connect to a peer and knew the names was a peer: neither TLS nor a secret could be had",
-			"a Config of multiphase, lamport, ricart-agrawala or 2pc",
-			"locks/peerlock/mesh.TestStrangersAreRefused",
-		},
-		{
-			"a client without a certificate ended the process of a peer whose TLS reloads itself",
-			"a Config of multiphase with TLS.GetConfigForClient, and any client of TLS",
-			"locks/peerlock/mesh.TestAuthIsChecked",
-		},
-		{
-			"no test would have noticed an acceptor that does not look at the dialer's proof of the secret",
-			"ignore what checkProof says in proveAcceptor",
-			"locks/peerlock/mesh.TestAcceptorChecksTheProof",
-		},
-		{
 			"tokens of multiphase:quorum went back after its state file had been written anew and the peer was started again: of the sixteen numbers that forgotten names start above, one was read",
 			"a peer on disk that has seen more names than it remembers, until the file shrinks, and another process of it",
 			"locks/peerlock.TestTokensGrowAfterCompaction",
@@ -183,16 +168,6 @@ var regressions = map[string][]regression{
 			"the pause before the next attempt began while the instances were still busy with the last one, whose commands piled up before the holder's release: with 1 ms delay a third of redsync's grants on one key",
 			"go run ./cmd/bench -rows textbook",
 			"locks/redlock.TestMachine",
-		},
-		{
-			"Redis servers that want a user, a password, a database or TLS could not be used",
-			"redis-server --requirepass, and a Config of redlock",
-			"locks/redlock.TestAccess",
-		},
-		{
-			"a user with the rights that the documentation of redlock names could acquire, but neither release nor extend: each lock was held until its lease ended",
-			"ACL SETUSER with +@string +@list +@pubsub +@scripting +@connection at all instances, Acquire and Release as that user",
-			"locks/redlock.TestAccess",
 		},
 		{
 			"an extension set the key again where it was gone: one that a cut delayed brought back the key of a hold that was over, and blocked the lock for a TTL",
@@ -243,19 +218,9 @@ var regressions = map[string][]regression{
 			"locks/redis.TestAServerThatMayEvictIsRefused",
 		},
 		{
-			"redsync released nothing at a server whose policy had changed during the hold, once the connection had broken",
-			"Acquire, CONFIG SET maxmemory-policy volatile-lru and maxmemory 64mb, CLIENT KILL TYPE normal, Release",
-			"locks/redsync.TestAPolicyStopsNoRelease",
-		},
-		{
 			"what a server refused, such as WAIT, a password or a command, was told as a server that does not answer",
 			"ACL SETUSER default -wait, and Acquire of redis:replica,wait=1",
 			"locks/redis.TestARefusalIsNamed",
-		},
-		{
-			"redsync said not held where answers of deletions were lost and one more key was gone, or go-redis had sent the deletion again",
-			"connections that break under a release",
-			"locks/redsync.TestALostAnswerIsNoLoss",
 		},
 	},
 
@@ -279,16 +244,6 @@ var regressions = map[string][]regression{
 			wrong: "a new raft service never elected a leader: a server stood for election before the others had asked whether the service is new",
 			shows: "locklab run --workload mutex --locks raft --scenarios holder-kill on a busy machine, 1 of 40: no grant at all",
 			test:  "nodes/raftnode.TestANewServiceElectsThoughItsServersAreSlowToMeet",
-		},
-		{
-			"neither clients nor servers of raft could use TLS",
-			"a Config of raftlock or raftnode",
-			"nodes/raftnode.TestTLS",
-		},
-		{
-			"any client of TLS was let in as a server of raft whose TLS reloads itself",
-			"a Config of raftnode with TLS.GetConfigForClient",
-			"nodes/raftnode.TestTLSIsChecked",
 		},
 		{
 			"a raft server that had lost its data founded the service again, with one that was cut off since its first boot: two held, and tokens went back",
@@ -319,48 +274,6 @@ var regressions = map[string][]regression{
 			"a release of raft that was committed said that it was not held, when its answer was lost",
 			"lose the answer, and let the session expire before the client is back",
 			"nodes/raftnode.TestAReleaseThatWasDoneWasNotTooLate",
-		},
-	},
-
-	"etcd": {
-		{
-			"a leader whose disk was stuck extended leases that others had let end, and the holder believed it",
-			"freeze the file system of etcd's leader, with a holder that reaches that member only",
-			"locks/etcdlock.TestAStuckLeaderRenewsNothing",
-		},
-		{
-			"a request that a member was late with put the key of a lock that was released, and blocked it for as long as others held",
-			"SIGSTOP one of three members, lock, unlock, SIGCONT, while the client holds something else",
-			"locks/etcdlock.TestALateRequestBlocksNobody",
-		},
-		{
-			"a claim was said to be not acquired, though a member could put its key yet",
-			"the same, with a lock that somebody else holds",
-			"locks/etcdlock.TestALateRequestIsUnknown",
-		},
-		{
-			"a lease was granted that was over", "pause a client while its claim is answered",
-			"locks/etcdlock.TestGrantedTooLate",
-		},
-		{
-			"a waiter slept on when the lock was free", "cut the member that its watch is at off from the others",
-			"locks/etcdlock.TestAWatchNeedsALeader",
-		},
-		{
-			"Acquire went on for seconds after Close", "Close while a lease is being granted",
-			"locks/etcdlock.TestCloseEndsCalls",
-		},
-		{
-			"a guarded write was done twice", "a fenced write through a member that is silent for longer than the timeout",
-			"locks/etcdlock.TestAGuardedWriteIsDoneOnce",
-		},
-		{
-			"a wait that was given up took two timeouts where no deletion was answered", "stop all members, and cancel a wait",
-			"locks/etcdlock.TestAWaitIsUndoneOnce",
-		},
-		{
-			"a release was ok though the lease may have been over before", "lose the answer of its deletion, and pause the client",
-			"locks/etcdlock.TestAnAnswerThatWasLost",
 		},
 	},
 
@@ -711,22 +624,6 @@ var regressions = map[string][]regression{
 		{
 			"a grant that was read after a pause was believed, though its session was over: another client held", "kill -STOP while a claim is answered, the end of its session, kill -CONT",
 			"locks/pglock.TestGrantedTooLate",
-		},
-		{
-			"the same on ZooKeeper, by the time of the session", "kill -STOP while a claim is answered, the end of its session, kill -CONT",
-			"locks/zklock.TestGrantedTooLate",
-		},
-		{
-			"a session longer than the servers allow was renewed by the time that was asked for, and lost again and again", "zookeeper:session=30s on servers with maxSessionTimeout=3000",
-			"locks/zklock.TestAShorterSession",
-		},
-		{
-			"a session shorter than twice the timeout was lost when its server fell silent, though the others were well", "zookeeper:session=30s,timeout=5s on servers with maxSessionTimeout=3000, and kill -STOP of one",
-			"locks/zklock.TestAShorterSessionSurvivesAServer",
-		},
-		{
-			"the same on etcd, and its margin was of the time that was asked for: too short where etcd grants more", "etcd:ttl=2s on servers whose elections take 10 s",
-			"locks/etcdlock.TestWhatIsGrantedCounts",
 		},
 		{
 			"a user that lacked a right on the tables retried to the end of its time, and was told of that", "REVOKE CREATE ON SCHEMA public FROM PUBLIC, and postgres as another user",

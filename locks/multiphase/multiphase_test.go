@@ -57,19 +57,6 @@ func TestNothingWaitsForAHeartbeat(t *testing.T) {
 	}))
 }
 
-// TestPeersThatProveWhoTheyAre hold the lock in turn, over TLS and with a shared secret.
-func TestPeersThatProveWhoTheyAre(t *testing.T) {
-	authority := locktest.NewAuthority(t)
-	peers := cluster(t, 3, func(c *multiphase.Config) {
-		c.TLS, c.Secret = authority.Config(c.ID), []byte("sixteen bytes and more")
-	})
-	for range 10 {
-		for _, p := range peers {
-			locktest.Release(t, locktest.Acquire(t, p, "x"))
-		}
-	}
-}
-
 func TestOptions(t *testing.T) {
 	o := locktest.Options(t, multiphase.ParseOptions, "multiphase:rule=literal,fair=off,view=off,rounds=off")
 	if o.Rules != (core.Options{Rule: core.RuleLiteral}) {

@@ -1,7 +1,6 @@
 package peerlock
 
 import (
-	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -46,9 +45,6 @@ type Config[O any] struct {
 	Lost bool
 
 	sync func(*os.File) error // of the state file, in tests; nil: its method
-
-	TLS    *tls.Config // of all connections; nil has none, see mesh.Config
-	Secret []byte      // that all peers share; empty is none, see mesh.Config
 
 	Timing mesh.Timing
 	Limits mesh.Limits
@@ -114,7 +110,7 @@ func (c Config[O]) mesh(protocol string, handler mesh.Handler) mesh.Config {
 	return mesh.Config{
 		Self: mesh.Peer{ID: c.ID, Rank: c.Rank}, Peers: c.Peers,
 		Cluster: c.Cluster, Protocol: protocol,
-		TLS: c.TLS, Secret: c.Secret, Listener: c.Listener, Handler: handler, Timing: c.Timing, Limits: c.Limits,
+		Listener: c.Listener, Handler: handler, Timing: c.Timing, Limits: c.Limits,
 		Clock: c.Clock, Seed: c.Seed.Child("mesh"), Log: c.Log,
 	}
 }

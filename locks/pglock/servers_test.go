@@ -2,8 +2,14 @@ package pglock_test
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"math/big"
 	"net"
 	"os"
 	"os/exec"
@@ -170,12 +176,15 @@ func (s *server) bounce(tb testing.TB, mode string) string {
 // secure gives the server a certificate. It must be told to use it.
 func (s *server) secure(tb testing.TB) {
 	tb.Helper()
-	_, cert, key := locktest.NewAuthority(tb).Files("postgres")
-	for from, to := range map[string]string{cert: "server.crt", key: "server.key"} {
-		text, err := os.ReadFile(from)
-		must.Do(tb, err)
-		path := filepath.Join(s.dir, to)
-		must.Do(tb, os.WriteFile(path, text, 0o600))
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must.Do(tb, err)
+	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(1)}, &x509.Certificate{}, &key.PublicKey, key)
+	must.Do(tb, err)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	must.Do(tb, err)
+	for name, block := range map[string]*pem.Block{"server.crt": {Type: "CERTIFICATE", Bytes: der}, "server.key": {Type: "PRIVATE KEY", Bytes: private}} {
+		path := filepath.Join(s.dir, name)
+		must.Do(tb, os.WriteFile(path, pem.EncodeToMemory(block), 0o600))
 		if as := s.as; as != nil {
 			must.Do(tb, os.Chown(path, int(as.uid), int(as.gid)))
 		}

@@ -54,7 +54,7 @@ func New(cfg Config) (*Locker, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	nodes, err := newDialer(cfg.Servers, cfg.TLS, cfg.Seed.Child("raftlock "+cfg.Client))
+	nodes, err := newDialer(cfg.Servers, cfg.Seed.Child("raftlock "+cfg.Client))
 	if err != nil {
 		return nil, fmt.Errorf("raft: %w", err)
 	}

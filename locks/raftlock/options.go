@@ -1,7 +1,6 @@
 package raftlock
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -71,12 +70,9 @@ type Config struct {
 	// Client names this client in the service's logs and histories.
 	Client  string
 	Options Options
-	// TLS, if not nil, is used for every connection. Without a ServerName a server's
-	// certificate is checked for the server's Name, since Addr may be that of a proxy.
-	TLS   *tls.Config
-	Clock clock.Clock // nil is the system's
-	Seed  seed.Seed   // draws where to dial first, and how long to wait between tries
-	Log   *slog.Logger
+	Clock   clock.Clock // nil is the system's
+	Seed    seed.Seed   // draws where to dial first, and how long to wait between tries
+	Log     *slog.Logger
 }
 
 func (c Config) validate() error {

@@ -8,7 +8,6 @@ import (
 	"net"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -24,8 +23,6 @@ type Replicated struct {
 	Sentinels []string
 	// Service is the name by which they know the primary.
 	Service string
-	// Access is the Sentinels' own; the database is of no use.
-	Access redlock.Access
 	// Reach says where to dial the server that Sentinels call addr; nil if it is there.
 	Reach func(addr string) string
 }
@@ -48,7 +45,6 @@ const askEvery = 100 * time.Millisecond
 // primary, connections to the last one are closed, also if it answers.
 type primary struct {
 	config  Replicated
-	access  redlock.Access // of the servers
 	timeout time.Duration
 	clock   clock.Clock
 	log     *slog.Logger
@@ -71,34 +67,28 @@ type view struct {
 
 // primaryConn is a connection to the server that was the primary when it was made.
 type primaryConn struct {
-	net.Conn
+	*net.TCPConn
 	of *primary
-}
-
-// rawPrimaryConn can be asked whether the other end has hung up. Under TLS there is none.
-type rawPrimaryConn struct {
-	*primaryConn
-	syscall.Conn
 }
 
 func (c *primaryConn) Close() error {
 	c.of.mu.Lock()
 	delete(c.of.conns, c)
 	c.of.mu.Unlock()
-	return c.Conn.Close()
+	return c.TCPConn.Close()
 }
 
 // findPrimary begins to ask. close ends it.
 func findPrimary(config Replicated, engine redlock.Config) *primary {
 	ctx, stop := context.WithCancel(context.Background())
 	p := &primary{
-		config: config, access: engine.Access, timeout: engine.Options.Timeout, clock: engine.Clock, log: engine.Log, stop: stop,
+		config: config, timeout: engine.Options.Timeout, clock: engine.Clock, log: engine.Log, stop: stop,
 		told: map[string]view{}, conns: map[*primaryConn]struct{}{},
 	}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
-	engine.Access, engine.Dial = config.Access, nil
+	engine.Dial = nil
 	for _, addr := range config.Sentinels {
 		client := engine.Pool(addr)
 		p.clients = append(p.clients, client)
@@ -161,7 +151,7 @@ func (p *primary) hear(sentinel string, v view, err error) {
 	}
 	p.now = best
 	for c := range p.conns { // whose users dial again
-		_ = c.Conn.Close()
+		_ = c.TCPConn.Close()
 		delete(p.conns, c)
 	}
 }
@@ -180,11 +170,12 @@ func (p *primary) dial(ctx context.Context, _ string, timeout time.Duration) (ne
 	if p.config.Reach != nil {
 		at = p.config.Reach(at)
 	}
-	conn, err := p.access.Dial(ctx, at, timeout)
+	dialer := net.Dialer{Timeout: timeout}
+	conn, err := dialer.DialContext(ctx, "tcp", at)
 	if err != nil {
 		return nil, err
 	}
-	c := &primaryConn{conn, p}
+	c := &primaryConn{conn.(*net.TCPConn), p} //nolint:forcetypeassert // it is one of TCP
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.now.addr != asked.addr { // meanwhile
@@ -192,9 +183,6 @@ func (p *primary) dial(ctx context.Context, _ string, timeout time.Duration) (ne
 		return nil, fmt.Errorf("dial %s: it is the primary no longer", asked.addr)
 	}
 	p.conns[c] = struct{}{}
-	if raw, is := conn.(syscall.Conn); is {
-		return rawPrimaryConn{c, raw}, nil
-	}
 	return c, nil
 }
 

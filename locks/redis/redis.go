@@ -30,9 +30,6 @@ type Config struct {
 	Replicated Replicated
 	// Options is how the lock works; the zero value means DefaultOptions.
 	Options Options
-	// Access is the user, password, database and TLS. Beyond what it names, a user needs
-	// +setnx +getset, +watch +multi +exec +unwatch, +psubscribe or +wait for the variants.
-	Access redlock.Access
 	// Clock is the process's clock unless a test replaces it.
 	Clock clock.Clock
 	// Seed of the random pauses, different for each client; zero draws one.
@@ -69,7 +66,7 @@ func New(cfg Config) (*Locker, error) {
 		cfg.Addr = cfg.Replicated.Service
 	}
 	engine := redlock.Config{
-		Addrs: []string{cfg.Addr}, Options: cfg.Options.Options, Access: cfg.Access, Clock: cfg.Clock, Seed: cfg.Seed, Log: cfg.Log,
+		Addrs: []string{cfg.Addr}, Options: cfg.Options.Options, Clock: cfg.Clock, Seed: cfg.Seed, Log: cfg.Log,
 	}
 	how := redlock.Single{Name: "redis"}
 	l := &Locker{}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -79,7 +80,6 @@ type link struct {
 	clock    clock.Clock
 	now      func() time.Duration
 	timeout  time.Duration
-	access   Access
 	dialer   Dialer
 	messages *atomic.Uint64
 	closed   chan struct{}
@@ -129,6 +129,20 @@ func (t *watchedConn) Close() error {
 	return t.Conn.Close()
 }
 
+// plainConn is a watchedConn that go-redis can ask whether the other end has hung up.
+type plainConn struct {
+	*watchedConn
+	syscall.Conn
+}
+
+// forRedis is the connection as go-redis gets it.
+func (t *watchedConn) forRedis() net.Conn {
+	if raw, ok := t.Conn.(syscall.Conn); ok {
+		return plainConn{t, raw}
+	}
+	return t
+}
+
 func newLane(l *link, addr string) *lane {
 	ln := &lane{link: l, addr: addr, wake: make(chan struct{}, 1)}
 	ln.client = redis.NewClient(ln.options(CheckServer))
@@ -136,7 +150,7 @@ func newLane(l *link, addr string) *lane {
 }
 
 func (ln *lane) options(check func(context.Context, *redis.Conn) error) *redis.Options {
-	o := ln.access.options(clientOptions(ln.addr, ln.timeout))
+	o := clientOptions(ln.addr, ln.timeout)
 	o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
 		if c := ln.prepared; c != nil {
 			ln.prepared = nil

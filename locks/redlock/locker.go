@@ -26,9 +26,7 @@ type Config struct {
 	Addrs []string
 	// Options is how the lock works; the zero value means DefaultOptions.
 	Options Options
-	// Access is the user, password, database and TLS; the zero value has none.
-	Access Access
-	// Dial connects to an instance; nil is Access.Dial.
+	// Dial connects to an instance; nil dials its address by TCP.
 	Dial Dialer
 	// Clock is the process's clock unless a test replaces it.
 	Clock clock.Clock
@@ -125,7 +123,6 @@ func open(cfg Config, how *Single) (*Locker, error) {
 		clock:    cfg.Clock,
 		now:      func() time.Duration { return cfg.Clock.Now().Sub(l.origin) },
 		timeout:  cfg.Options.Timeout,
-		access:   cfg.Access,
 		dialer:   cfg.dialer(),
 		messages: &l.count,
 		closed:   make(chan struct{}),
@@ -137,11 +134,16 @@ func open(cfg Config, how *Single) (*Locker, error) {
 // Dialer connects to the instance at an address, within the timeout.
 type Dialer func(ctx context.Context, addr string, timeout time.Duration) (net.Conn, error)
 
+func dialTCP(ctx context.Context, addr string, timeout time.Duration) (net.Conn, error) {
+	d := net.Dialer{Timeout: timeout}
+	return d.DialContext(ctx, "tcp", addr)
+}
+
 func (c Config) dialer() Dialer {
 	if c.Dial != nil {
 		return c.Dial
 	}
-	return c.Access.Dial
+	return dialTCP
 }
 
 func (c Config) validate() error {
@@ -154,9 +156,6 @@ func (c Config) validate() error {
 			return fmt.Errorf("instance %d, %q: want an address of its own, host:port: %w", i, addr, locks.ErrInvalid)
 		}
 		seen[addr] = true
-	}
-	if err := c.Access.validate(); err != nil {
-		return err
 	}
 	return c.Options.Validate()
 }

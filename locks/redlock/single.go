@@ -60,7 +60,7 @@ func NewSingle(cfg Config, how Single) (*Locker, error) {
 // Pool is a client of an instance with connections of its own, for what lasts longer than
 // one command. It does nothing twice.
 func (c Config) Pool(addr string) *redis.Client {
-	o := c.Access.options(clientOptions(addr, c.Options.Timeout))
+	o := clientOptions(addr, c.Options.Timeout)
 	o.PoolSize, o.PoolTimeout = 64, c.Options.Timeout
 	o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
 		conn, err := c.dialer()(ctx, addr, c.Options.Timeout)

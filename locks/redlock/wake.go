@@ -232,7 +232,7 @@ func (s *subscription) heardOnce() bool {
 // open subscribes through a connection that is there. It is nil after close.
 func (s *subscription) open(conn net.Conn) *redis.PubSub {
 	used := false
-	o := s.locker.access.options(clientOptions(s.addr, s.locker.timeout))
+	o := clientOptions(s.addr, s.locker.timeout)
 	o.Dialer = func(context.Context, string, string) (net.Conn, error) {
 		if used {
 			return nil, errors.New("redlock: the subscription's connection is used up")

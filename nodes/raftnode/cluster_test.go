@@ -2,7 +2,6 @@ package raftnode_test
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"os"
@@ -25,7 +24,6 @@ import (
 	"locklab/nodes/raftnode"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 )
 
@@ -61,8 +59,7 @@ type cluster struct {
 	clientLinks map[string]*locktest.Link // from clients to a server, through restarts
 	client      map[string]string         // the addresses of clientLinks
 
-	founded   map[string]bool     // the servers that were started once
-	authority *locktest.Authority // for TLS everywhere; nil for none
+	founded map[string]bool // the servers that were started once
 }
 
 func newCluster(tb testing.TB, n int, config raftnode.Config) *cluster {
@@ -109,7 +106,7 @@ func (c *cluster) start(name string) {
 	config := c.config
 	config.Name, config.Dir, config.ClientAddr, config.RaftAddr = name, dir, "127.0.0.1:0", "127.0.0.1:0"
 	config.Founds, c.founded[name] = !c.founded[name], true
-	config.TLS, config.Log = c.tls(name), c.log().With("node", name)
+	config.Log = c.log().With("node", name)
 	for _, other := range c.names {
 		if other != name {
 			config.Settings.Peers = append(config.Settings.Peers, raftnode.Peer{Name: other, Addr: c.links[name+">"+other].Addr()})
@@ -124,16 +121,6 @@ func (c *cluster) start(name string) {
 			c.links[other+">"+name].To(server.RaftAddr())
 		}
 	}
-}
-
-// tls is what a server or a client shows and wants to see.
-func (c *cluster) tls(name string) *tls.Config {
-	if c.authority == nil {
-		return nil
-	}
-	config := c.authority.Config(name)
-	config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, config.RootCAs
-	return config
 }
 
 func (c *cluster) stop(name string) {
@@ -196,7 +183,7 @@ func (c *cluster) lockerOn(clk clock.Clock, lease time.Duration, servers ...raft
 	options.Lease = lease
 	l, err := raftlock.New(raftlock.Config{
 		Servers: servers, Client: "test", Options: options, Seed: seed.Seed(len(c.tb.Name())),
-		Log: c.log().With("client", "test"), Clock: clk, TLS: c.tls("test"),
+		Log: c.log().With("client", "test"), Clock: clk,
 	})
 	must.Do(c.tb, err)
 	c.tb.Cleanup(func() {
@@ -209,17 +196,12 @@ func (c *cluster) lockerOn(clk clock.Clock, lease time.Duration, servers ...raft
 
 // status asks one server; nil if it does not answer.
 func (c *cluster) status(name string) *pb.StatusResponse {
-	security := insecure.NewCredentials()
-	if config := c.tls("test"); config != nil {
-		config.ServerName = name
-		security = credentials.NewTLS(config)
-	}
-	return statusAt(c.tb, c.client[name], security)
+	return statusAt(c.tb, c.client[name])
 }
 
-func statusAt(tb testing.TB, addr string, security credentials.TransportCredentials) *pb.StatusResponse {
+func statusAt(tb testing.TB, addr string) *pb.StatusResponse {
 	tb.Helper()
-	conn, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(security))
+	conn, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	must.Do(tb, err)
 	defer func() { _ = conn.Close() }()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"google.golang.org/grpc/credentials/insecure"
 
 	"locklab/internal/must"
 	"locklab/internal/seed"
@@ -107,7 +106,7 @@ func (p *processes) first(name string) bool {
 func (p *processes) state(name string) string {
 	p.t.Helper()
 	i := slices.Index(p.names, name)
-	return statusAt(p.t, p.clients[i].Addr, insecure.NewCredentials()).GetState()
+	return statusAt(p.t, p.clients[i].Addr).GetState()
 }
 
 // TestAServiceIsFoundedOnce: a server that was cut off since its first boot, and one that loses its

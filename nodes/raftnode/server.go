@@ -2,7 +2,6 @@ package raftnode
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,9 +15,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
 
-	"locklab/internal/peertls"
 	"locklab/internal/seed"
 	"locklab/locks/clock"
 	pb "locklab/locks/raftlock/raftlockpb"
@@ -46,11 +43,6 @@ type Config struct {
 	Heartbeat time.Duration
 	// SnapshotEntries is after how many log entries a snapshot is taken; zero is 16384.
 	SnapshotEntries uint64
-	// TLS, if not nil, is used towards clients and between the servers, where both ends
-	// show a certificate that RootCAs has signed and that names the server as Name does.
-	// What clients must show is for ClientAuth to say. Certificates can be reloaded by
-	// GetCertificate and GetClientCertificate, not by GetConfigForClient.
-	TLS *tls.Config
 
 	Recorder history.Recorder // takes grants; nil records nothing
 	Clock    clock.Clock      // which sessions end by; nil is the system's
@@ -107,11 +99,6 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err := cfg.Settings.validate(cfg.Name); err != nil {
 		return nil, fmt.Errorf("start raft server %s: %w", cfg.Name, err)
 	}
-	if cfg.TLS != nil {
-		if err := peertls.Check(cfg.TLS); err != nil {
-			return nil, fmt.Errorf("start raft server %s: %w: %w", cfg.Name, err, ErrInvalid)
-		}
-	}
 	if cfg.Heartbeat == 0 {
 		cfg.Heartbeat = 300 * time.Millisecond
 	}
@@ -145,7 +132,7 @@ func (s *Server) start(ctx context.Context, cfg Config) error {
 	origin := uint64(seed.Seed(uint64(clock.System().Now().UnixNano())).Child(cfg.Name))
 	s.hub = newHub(cfg.Name, origin, entriesInFlight, cfg.Clock, cfg.Recorder, cfg.Log)
 
-	layer := newStreams(s.raftLis, cfg.Name, cfg.Settings.Peers, cfg.TLS)
+	layer := newStreams(s.raftLis, cfg.Name, cfg.Settings.Peers)
 	s.trans = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: layer, Logger: logger, MaxPool: 4, Timeout: rpcTimeout,
 	})
@@ -159,7 +146,7 @@ func (s *Server) start(ctx context.Context, cfg Config) error {
 		}
 	}
 	s.service = &service{hub: s.hub, status: s.status}
-	s.grpc = grpc.NewServer(serverOptions(cfg.TLS)...)
+	s.grpc = grpc.NewServer(grpc.WaitForHandlers(true))
 	pb.RegisterLockServiceServer(s.grpc, s.service)
 	s.wg.Go(func() { _ = s.grpc.Serve(s.clientLis) }) // ends with Stop
 	s.wg.Go(s.watch)
@@ -208,14 +195,6 @@ func (s *Server) begin(cfg Config, logger hclog.Logger) (*raft.Raft, error) {
 	s.hub.setPropose(func(entry []byte) { r.Apply(entry, 0) })
 	s.wg.Go(func() { s.followLeadership(r, leadership) })
 	return r, nil
-}
-
-func serverOptions(security *tls.Config) []grpc.ServerOption {
-	options := []grpc.ServerOption{grpc.WaitForHandlers(true)}
-	if security != nil {
-		options = append(options, grpc.Creds(credentials.NewTLS(security)))
-	}
-	return options
 }
 
 // newRaft is raft.NewRaft, which panics when it cannot read its log.

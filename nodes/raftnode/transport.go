@@ -2,16 +2,12 @@ package raftnode
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
-
-	"locklab/internal/peertls"
 )
 
 // streams carries raft's connections. A server's raft address is its name, which
@@ -21,7 +17,6 @@ type streams struct {
 	listener net.Listener
 	name     string
 	peers    map[raft.ServerAddress]string
-	tls      *tls.Config // nil has none
 
 	mu     sync.Mutex
 	open   map[*trackedConn]struct{}
@@ -30,9 +25,9 @@ type streams struct {
 
 var _ raft.StreamLayer = (*streams)(nil)
 
-func newStreams(listener net.Listener, name string, peers []Peer, security *tls.Config) *streams {
+func newStreams(listener net.Listener, name string, peers []Peer) *streams {
 	s := &streams{
-		listener: listener, name: name, tls: security,
+		listener: listener, name: name,
 		peers: map[raft.ServerAddress]string{}, open: map[*trackedConn]struct{}{},
 	}
 	for _, p := range peers {
@@ -47,17 +42,7 @@ func (s *streams) Dial(name raft.ServerAddress, timeout time.Duration) (net.Conn
 	if !ok {
 		return nil, fmt.Errorf("dial raft server %q: it is none of the peers", name)
 	}
-	dialer := &net.Dialer{Timeout: timeout}
-	if s.tls == nil {
-		conn, err := dialer.DialContext(context.Background(), "tcp", addr)
-		if err != nil {
-			return nil, fmt.Errorf("dial raft server %q: %w", name, err)
-		}
-		return s.track(conn)
-	}
-	security := s.tls.Clone()
-	security.ServerName = string(name)
-	conn, err := (&tls.Dialer{NetDialer: dialer, Config: security}).DialContext(context.Background(), "tcp", addr)
+	conn, err := (&net.Dialer{Timeout: timeout}).DialContext(context.Background(), "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("dial raft server %q: %w", name, err)
 	}
@@ -70,35 +55,7 @@ func (s *streams) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.tls != nil {
-		conn = tls.Server(conn, s.fromPeers()) // its handshake is done by who reads first
-	}
 	return s.track(conn)
-}
-
-// fromPeers lets in only who shows the certificate of one of the peers, and passes what
-// the configuration has checked besides.
-func (s *streams) fromPeers() *tls.Config {
-	security := s.tls.Clone()
-	security.ClientAuth, security.ClientCAs = tls.RequireAndVerifyClientCert, security.RootCAs
-	besides := security.VerifyConnection
-	security.VerifyConnection = func(state tls.ConnectionState) error {
-		if besides != nil {
-			if err := besides(state); err != nil {
-				return err
-			}
-		}
-		var errs []error
-		for name := range s.peers {
-			err := peertls.CheckName(state, string(name))
-			if err == nil {
-				return nil
-			}
-			errs = append(errs, err)
-		}
-		return fmt.Errorf("the certificate is that of none of the peers: %w", errors.Join(errs...))
-	}
-	return security
 }
 
 // Close implements net.Listener. It closes all connections too: raft's transport

@@ -50,11 +50,9 @@ func (m *Mesh) dialOnce(ctx context.Context, p *peer, attempt uint64) (*Link, er
 	if err != nil {
 		return nil, err
 	}
-	conn = m.secureDial(conn, p)
 	var h hello
 	err = m.handshake(conn, func() error {
-		mine := m.hello(attempt).encode()
-		if err := writeFrame(conn, mine); err != nil {
+		if err := writeFrame(conn, m.hello(attempt).encode()); err != nil {
 			return err
 		}
 		var err error
@@ -67,9 +65,6 @@ func (m *Mesh) dialOnce(ctx context.Context, p *peer, attempt uint64) (*Link, er
 		}
 		if why != "" {
 			return fmt.Errorf("%s: %w", why, ErrRefused)
-		}
-		if err := m.proveDialer(conn, mine, h.encode()); err != nil {
-			return err
 		}
 		// The first heartbeat tells the other side that this end is alive and took
 		// its hello: a connection that was held up on its way and given up here
@@ -127,7 +122,6 @@ func (m *Mesh) complain(conn net.Conn, err error) {
 }
 
 func (m *Mesh) answer(conn net.Conn) (p *peer, link *Link, err error) {
-	conn = m.secureAccept(conn)
 	var h hello
 	err = m.handshake(conn, func() error {
 		var why string
@@ -137,18 +131,11 @@ func (m *Mesh) answer(conn net.Conn) (p *peer, link *Link, err error) {
 		if p, why = m.check(h); why == "" && p.Rank > m.cfg.Self.Rank {
 			why = fmt.Sprintf("%q should be dialed by %q, whose rank is lower", p.ID, m.cfg.Self.ID)
 		}
-		if why == "" {
-			why = belongs(conn, p)
-		}
 		if why != "" {
 			_ = writeFrame(conn, encodeRefuse(why)) // a courtesy: the log here has it too
 			return fmt.Errorf("%s: %w", why, ErrRefused)
 		}
-		mine := m.hello(h.Attempt).encode()
-		if err := writeFrame(conn, mine); err != nil {
-			return err
-		}
-		if err := m.proveAcceptor(conn, h.encode(), mine); err != nil {
+		if err := writeFrame(conn, m.hello(h.Attempt).encode()); err != nil {
 			return err
 		}
 		if first, err := (byteReader{conn}).ReadByte(); err != nil || first != 0 {
@@ -166,12 +153,8 @@ func (m *Mesh) hello(attempt uint64) hello {
 	return hello{
 		Version: version, Cluster: m.cfg.Cluster, Protocol: m.cfg.Protocol,
 		ID: m.cfg.Self.ID, Rank: uint64(m.cfg.Self.Rank), Incarnation: m.cfg.Incarnation, Attempt: attempt,
-		Secret: m.secret(), Nonce: newNonce(),
 	}
 }
-
-// secret is 1 if there is one.
-func (m *Mesh) secret() uint64 { return uint64(min(len(m.cfg.Secret), 1)) } //nolint:gosec // 0 or 1
 
 // handshake runs talk and closes conn if it fails, takes too long or the mesh is
 // closed.
@@ -179,12 +162,12 @@ func (m *Mesh) handshake(conn net.Conn, talk func() error) error {
 	m.mu.Lock()
 	if m.closed() {
 		m.mu.Unlock()
-		hangUp(conn)
+		_ = conn.Close()
 		return ErrClosed
 	}
 	m.conns[conn] = struct{}{}
 	m.mu.Unlock()
-	late := m.cfg.Clock.AfterFunc(m.cfg.Timing.Handshake, func() { hangUp(conn) })
+	late := m.cfg.Clock.AfterFunc(m.cfg.Timing.Handshake, func() { _ = conn.Close() })
 	err := talk()
 	if !late.Stop() && err == nil {
 		err = fmt.Errorf("no hello within %v: %w", m.cfg.Timing.Handshake, ErrSilent)
@@ -196,7 +179,7 @@ func (m *Mesh) handshake(conn net.Conn, talk func() error) error {
 		err = ErrClosed
 	}
 	if err != nil {
-		hangUp(conn)
+		_ = conn.Close()
 	}
 	return err
 }

@@ -17,9 +17,7 @@
 //   - A peer that reads slowly is not disconnected: who wants to say more is told that a
 //     queue is full, see [Mesh.Full]. One that reads nothing at all is, see [Limits].
 //
-// Whoever can connect and knows the names can be a peer, unless [Config].TLS or
-// [Config].Secret says otherwise. With TLS, writes are
-// never done in the calling goroutine, and heartbeats wake the reader.
+// Peers trust the network: any process that can connect and knows the names can be a peer.
 //
 // A heartbeat is sent where nothing else was for a while. It is one byte, which on
 // Linux wakes nobody: the kernel is asked how much has arrived. So an idle peer works

@@ -9,7 +9,7 @@ import (
 )
 
 // version of the wire format. Peers with different versions refuse each other.
-const version = 2
+const version = 3
 
 // maxHello bounds the frames of the handshake, in bytes.
 const maxHello = 2048
@@ -33,8 +33,6 @@ type hello struct {
 	Rank        uint64
 	Incarnation uint64
 	Attempt     uint64 // counts the dials of one incarnation to this peer
-	Secret      uint64 // 1 if a proof of the shared secret will follow, and is wanted
-	Nonce       string // random, for that proof
 }
 
 func (h hello) encode() []byte {
@@ -46,10 +44,7 @@ func (h hello) encode() []byte {
 	}
 	b = binary.AppendUvarint(b, h.Rank)
 	b = binary.AppendUvarint(b, h.Incarnation)
-	b = binary.AppendUvarint(b, h.Attempt)
-	b = binary.AppendUvarint(b, h.Secret)
-	b = binary.AppendUvarint(b, uint64(len(h.Nonce)))
-	return append(b, h.Nonce...)
+	return binary.AppendUvarint(b, h.Attempt)
 }
 
 func encodeRefuse(why string) []byte {
@@ -74,7 +69,6 @@ func decodeHello(b []byte) (hello, error) {
 	}
 	h.Cluster, h.Protocol, h.ID = d.string(), d.string(), d.string()
 	h.Rank, h.Incarnation, h.Attempt = d.uvarint(), d.uvarint(), d.uvarint()
-	h.Secret, h.Nonce = d.uvarint(), d.string()
 	if d.bad || len(d.rest) > 0 {
 		return hello{}, fmt.Errorf("hello: %w", errMalformed)
 	}
@@ -127,8 +121,6 @@ func (m *Mesh) check(h hello) (*peer, string) {
 		return nil, fmt.Sprintf("cluster %q is not %q", h.Cluster, m.cfg.Cluster)
 	case h.Protocol != m.cfg.Protocol:
 		return nil, fmt.Sprintf("protocol %q is not %q", h.Protocol, m.cfg.Protocol)
-	case h.Secret != m.secret():
-		return nil, "only one of the two sides has a shared secret"
 	}
 	for _, p := range m.peers {
 		switch {

@@ -244,7 +244,7 @@ func (l *Link) endLocked(cause error) {
 	l.out, l.spare, l.spaced = nil, nil, false
 	l.look()
 	close(l.ended)
-	hangUp(l.conn)
+	_ = l.conn.Close() // it is being given up; how the close goes changes nothing
 }
 
 func (l *Link) why() error {

@@ -93,7 +93,7 @@ func (m *Mesh) Close() error {
 	}
 	m.mu.Lock()
 	for conn := range m.conns {
-		hangUp(conn)
+		_ = conn.Close()
 	}
 	m.mu.Unlock()
 	for _, p := range m.peers {

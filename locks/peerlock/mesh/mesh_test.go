@@ -398,8 +398,8 @@ func helloFrom(tb testing.TB, addr, id string, rank byte) net.Conn {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	body := []byte{'H', 2, 0, 0, byte(len(id))}
-	body = append(append(body, id...), rank, 9, 1, 0, 0)
+	body := []byte{'H', 3, 0, 0, byte(len(id))}
+	body = append(append(body, id...), rank, 9, 1)
 	if _, err := conn.Write(append([]byte{byte(len(body))}, body...)); err != nil {
 		tb.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,7 +15,6 @@ import (
 
 	"locklab/internal/posix"
 	"locklab/locks/locktest"
-	"locklab/locks/redlock"
 )
 
 // Server is a real redis-server of a test's own.
@@ -22,8 +22,8 @@ type Server struct {
 	tb     testing.TB
 	Name   string
 	addr   string
-	args   []string       // beyond what all are started with
-	access redlock.Access // that may do everything
+	args   []string // beyond what all are started with
+	guards bool     // the default user may not do everything, a user "admin" may
 	cmd    *exec.Cmd
 
 	sentinel string // its configuration, if it is one
@@ -32,17 +32,23 @@ type Server struct {
 // Start starts n servers in memory.
 func Start(tb testing.TB, n int) []*Server {
 	tb.Helper()
-	return StartGuarded(tb, n, redlock.Access{}, func(port string) []string { return []string{"--port", port} })
+	return start(tb, n, nil)
 }
 
-// StartGuarded starts servers with more arguments, at which this access may do everything.
-func StartGuarded(tb testing.TB, n int, access redlock.Access, args func(port string) []string) []*Server {
+// StartGuarded starts one at which clients have these rights only.
+func StartGuarded(tb testing.TB, rights ...string) *Server {
+	tb.Helper()
+	args := append([]string{"--user", "admin", "on", ">pass", "~*", "&*", "+@all", "--user", "default", "on", "nopass"}, rights...)
+	return start(tb, 1, args)[0]
+}
+
+func start(tb testing.TB, n int, args []string) []*Server {
 	tb.Helper()
 	servers := make([]*Server, n)
 	for i := range servers {
-		s := &Server{tb: tb, Name: fmt.Sprintf("redis-%d", i+1), addr: locktest.FreeAddr(tb), access: access}
+		s := &Server{tb: tb, Name: fmt.Sprintf("redis-%d", i+1), addr: locktest.FreeAddr(tb), guards: slices.Contains(args, "admin")}
 		_, port, _ := net.SplitHostPort(s.addr) // it has one
-		s.args = args(port)
+		s.args = append([]string{"--port", port}, args...)
 		s.Start()
 		tb.Cleanup(s.Kill)
 		servers[i] = s
@@ -55,9 +61,11 @@ func (s *Server) Addr() string { return s.addr }
 
 // Client returns a go-redis client, which the caller closes.
 func (s *Server) Client() *redis.Client {
-	return redis.NewClient(&redis.Options{
-		Addr: s.Addr(), Username: s.access.Username, Password: s.access.Password, DB: s.access.DB, TLSConfig: s.access.TLS,
-	})
+	o := &redis.Options{Addr: s.Addr()}
+	if s.guards {
+		o.Username, o.Password = "admin", "pass"
+	}
+	return redis.NewClient(o)
 }
 
 // Start starts the process and waits for its answer to PING.

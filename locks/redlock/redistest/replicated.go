@@ -13,7 +13,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/locks/locktest"
-	"locklab/locks/redlock"
 )
 
 // Service is the name by which the Sentinels of a test know the primary.
@@ -30,9 +29,7 @@ func StartReplicated(tb testing.TB) *Replicated {
 	tb.Helper()
 	r := &Replicated{Primary: Start(tb, 1)[0]}
 	host, port, _ := net.SplitHostPort(r.Primary.addr) // it has both
-	r.Replica = StartGuarded(tb, 1, redlock.Access{}, func(own string) []string {
-		return []string{"--port", own, "--replicaof", host, port, "--repl-diskless-sync-delay", "0"}
-	})[0]
+	r.Replica = start(tb, 1, []string{"--replicaof", host, port, "--repl-diskless-sync-delay", "0"})[0]
 	locktest.Eventually(tb, "the replica follows", func() bool {
 		info, _ := r.Replica.Do("info", "replication").(string)
 		return strings.Contains(info, "master_link_status:up")
