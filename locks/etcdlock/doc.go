@@ -1,34 +1,23 @@
-// Package etcdlock is a lock on etcd: the recipe of its own client, concurrency.Mutex.
+// Package etcdlock is the lock of etcd's own client, concurrency.Session and concurrency.Mutex, with
+// the library's defaults.
 //
-// Algorithm: a client puts a key below the resource's prefix, under its lease (session). The
-// key that was created first holds; everybody else waits until the key before its own is
-// deleted. The fencing token is the key's create revision: grants follow it.
-// Source: go.etcd.io/etcd/client/v3/concurrency, and the etcd documentation.
+// Algorithm: a session is a lease at etcd that the library renews. A Mutex puts a key below the
+// resource's prefix, under that lease. The key that was created first holds; the others wait
+// until the key before their own is deleted. Source: go.etcd.io/etcd/client/v3/concurrency.
 //
-// Weaknesses: a lease can end while its holder believes that it holds (a pause, or the
-// library's Session, whose Done closes up to half a second after the lease; here leases are
-// counted from the moment of asking instead): only the token protects the resource. A leader
-// that is stuck can extend leases that others have let end (etcd issue 15247), so an extension
-// counts here only if a read afterwards finds that leader still leading. A Mutex
-// knows sessions, not callers, so callers of one process queue here first. A waiter is woken
-// by a watch from a past revision: etcd looks after such ones every 100 ms. A connection that is
-// silent, not broken, is noticed by requests after Options.Timeout, but by a watch only when a
-// ping is not answered: gRPC sends none before 10 s of silence, and waits 2 s. A member without
-// a leader ends its watches, and the wait begins anew, behind all others.
+// A Mutex knows sessions, not callers, so each call of Acquire takes a session that no other call
+// uses, and leaves it to a later one. The fencing token is the revision in Mutex.Header, Lost is
+// Session.Done, and there is no Expires: the library does not say when its lease ends.
 //
-// With guard=on a lease also keeps the resource's value in etcd, where a write is a
-// transaction that compares the create revision of the lease's key: the token is checked by
-// the service that gave it. Without, whoever is written to must check the token.
+// Weaknesses, all of them the library's. Done closes up to half a second after the lease has ended, and later if a
+// stuck leader extends leases that others have let end (etcd issue 15247): two clients act meanwhile,
+// and only the token protects the resource. A Lock that fails does not say whether its key was put; the
+// session is ended then, and the key with it. Unlock does not say whether the key was still
+// there. A wait whose context has ended deletes its key with no limit of time. A
+// connection that carries nothing and stays open is not noticed: gRPC sends no pings by default. A
+// member without a leader leaves its watches asleep. A waiter is woken by a watch from a past revision, which etcd
+// looks after every 100 ms.
 //
-// Outcomes of the client library's errors. Surely not held: what comes before the key is
-// asked for (no lease granted), and what etcd answered each time that it was asked for, or at last
-// with ErrLeaseNotFound, once the key's deletion was confirmed. Unknown: every other error of the
-// transaction that puts the key (gRPC's Unavailable, DeadlineExceeded and Canceled, etcd's
-// "request timed out" and "no leader": it may have been applied, or be applied later), also where
-// the library asked again and had an answer, and where the deletion is confirmed. A session with
-// such a transaction takes no more claims, and is revoked after its last lease, or else ends by
-// its time; until then the key of a claim that is over is deleted every Options.Timeout, and can
-// block the resource in between. A release whose deletion was not answered, and a later one
-// found no key, is ok while the session surely lives, as nobody else deletes the key, and
-// unknown after that. A guarded write that was not answered is unknown.
+// With guard=on a lease also keeps the resource's value in etcd, where a write is a transaction
+// with Mutex.IsOwner: the service that gave the token checks it. Without, whoever is written to must check the token.
 package etcdlock

@@ -4,41 +4,37 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"sync"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/concurrency"
 	"go.uber.org/zap"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
 
+	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
-	"locklab/locks/local"
 )
 
 // Config is what a client needs.
 type Config struct {
 	Addrs   []string // of all members, as this client dials them
 	Options Options
-	Clock   clock.Clock // nil is the system's
 }
 
 // Locker is one client of an etcd cluster.
 type Locker struct {
 	options Options
-	clock   clock.Clock
 	client  *clientv3.Client
-	queues  *local.Locker // of this process's callers: a Mutex knows sessions only
-	opening chan struct{} // full while a session is being opened
-	running sync.WaitGroup
+	calls   locks.Calls
 	open    context.Context //nolint:containedctx // of no call: done when Close begins
 	close   context.CancelFunc
 
 	mu       sync.Mutex
-	closed   bool
-	current  *session // that takes claims; nil if there is none
-	sessions map[*session]struct{}
+	sessions map[*concurrency.Session]struct{}
+	idle     []*concurrency.Session // those that no call of Acquire and no lease uses
 }
 
 var _ locks.Locker = (*Locker)(nil)
@@ -51,185 +47,188 @@ func New(cfg Config) (*Locker, error) {
 	if len(cfg.Addrs) == 0 {
 		return nil, fmt.Errorf("etcd: no addresses: want those of the cluster's members: %w", locks.ErrInvalid)
 	}
-	if cfg.Clock == nil {
-		cfg.Clock = clock.System()
-	}
-	l := &Locker{
-		options: cfg.Options, clock: cfg.Clock, queues: local.New(), opening: make(chan struct{}, 1),
-		sessions: map[*session]struct{}{},
-	}
-	l.open, l.close = context.WithCancel(context.Background())
-	retry := backoff.DefaultConfig
-	retry.BaseDelay, retry.MaxDelay = 50*time.Millisecond, time.Second // gRPC's own goes up to two minutes
-	var err error
-	l.client, err = clientv3.New(clientv3.Config{
-		Endpoints: cfg.Addrs, Logger: zap.NewNop(),
-		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 2 * time.Second, // gRPC allows no less
-		DialOptions: []grpc.DialOption{
-			grpc.WithChainUnaryInterceptor(l.once), grpc.WithChainStreamInterceptor(led),
-			grpc.WithConnectParams(grpc.ConnectParams{Backoff: retry, MinConnectTimeout: time.Second}),
-		},
-	})
+	client, err := clientv3.New(clientv3.Config{Endpoints: cfg.Addrs, Logger: zap.NewNop()})
 	if err != nil {
 		return nil, fmt.Errorf("etcd: make a client: %w", err)
 	}
+	l := &Locker{options: cfg.Options, client: client, sessions: map[*concurrency.Session]struct{}{}}
+	l.open, l.close = context.WithCancel(context.Background())
 	return l, nil
 }
 
-// Methods of etcd that are asked for in a way of their own.
-const (
-	transaction = "/etcdserverpb.KV/Txn"
-	deletion    = "/etcdserverpb.KV/DeleteRange"
-	watch       = "/etcdserverpb.Watch/Watch"
-)
-
-// once bounds the time that one member has for an answer; the library then asks another, but not
-// for what must not be done twice: a deletion or a guarded write. (A claim can be put twice: it
-// is the same key.) A claim or a deletion without an answer may still be applied, now or when its
-// connection comes back to life: its session, and with it the name of its keys, is not used again,
-// or a later hold could be deleted by it. The deletion with which the recipe ends a wait is not sent: its
-// context has no end, and eraseFor deletes the key next, where it is known for how long.
-func (l *Locker) once(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-	if method == deletion && claimOf(ctx) == nil {
-		return errors.New("etcd: delete: left to eraseFor")
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	// A deadline would be a header of every request, another one each time.
-	defer clock.System().AfterFunc(l.options.Timeout, cancel).Stop()
-	err := invoke(ctx, method, req, reply, cc, opts...)
-	if err == nil || method != transaction && method != deletion {
-		return err
-	}
-	le := claimOf(ctx)
-	if le != nil {
-		l.retire(le.session)
-	}
-	if le != nil && method == transaction {
-		le.unanswered = true
-		return err
-	}
-	return fmt.Errorf("etcd: no answer: %v", err) //nolint:errorlint // the library must not see whether it can be repeated
-}
-
-// led has a member end its watches when it has no leader, as it is told of no deletion then. The
-// recipe gives up its place, and the claim begins anew, at the member whose turn it is. (A
-// transaction that is refused so would not be asked for again, and all would have the header.)
-func led(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-	if method == watch {
-		ctx = clientv3.WithRequireLeader(ctx)
-	}
-	return open(ctx, desc, cc, method, opts...)
-}
-
-// claimKey is where the context of a request for a claim has that claim.
-type claimKey struct{}
-
-func claimOf(ctx context.Context) *lease {
-	le, _ := ctx.Value(claimKey{}).(*lease)
-	return le
-}
-
-// Acquire implements [locks.Locker].
+// Acquire implements [locks.Locker]. It tries again where nothing was asked for, and not where
+// the outcome is unknown.
 func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
 	if err := locks.CheckAcquire(ctx, resource); err != nil {
 		return nil, err
 	}
-	place, err := l.queues.Acquire(ctx, resource)
-	if err != nil {
-		return nil, err
-	}
-	le, err := l.claim(ctx, resource)
-	if err != nil {
-		_ = place.Release(ctx) // it is in this process
-		return nil, fmt.Errorf("acquire %q: %w", resource, withCause(ctx, err))
-	}
-	le.place = place
-	return le, nil
-}
-
-// claim gets the lock for this process.
-func (l *Locker) claim(ctx context.Context, resource string) (*lease, error) {
-	for {
-		s, err := l.enter(ctx)
-		if err != nil {
-			if l.isClosed() {
-				return nil, locks.ErrClosed
-			}
-			if ctx.Err() == nil && l.pause(ctx) == nil {
-				continue // nothing was asked for yet
-			}
-			return nil, err
-		}
-		le := newLease(l, s, resource)
-		if err = le.acquire(ctx); err == nil {
-			return le, nil
-		}
-		if l.isClosed() {
-			return nil, fmt.Errorf("%w: %w", err, locks.ErrClosed)
-		}
-		if ctx.Err() != nil || !errors.Is(err, locks.ErrNotAcquired) || l.pause(ctx) != nil {
-			return nil, err
-		}
-	}
-}
-
-// pause is between two tries. Close ends it, and the next try finds that.
-func (l *Locker) pause(ctx context.Context) error {
-	both, stop := within(ctx, l.open)
-	defer stop()
-	_ = clock.Sleep(both, l.options.Timeout/10)
-	return ctx.Err()
-}
-
-// within is a context that also ends with another one.
-func within(ctx, other context.Context) (both context.Context, stop func()) {
 	both, cancel := context.WithCancel(ctx)
-	forget := context.AfterFunc(other, cancel)
-	return both, func() { forget(); cancel() }
+	defer cancel()
+	defer context.AfterFunc(l.open, cancel)() //nolint:contextcheck // two things end the wait
+	le, err := l.calls.Acquire(ctx, func() (locks.Lease, error) { return l.lock(both, resource) })
+	if err == nil {
+		return le, nil
+	}
+	if at, has := ctx.Deadline(); has && !clock.System().Now().Before(at) {
+		<-ctx.Done() // a member that knows the deadline may be ahead of the context's timer
+	}
+	cause := ctx.Err()
+	if l.open.Err() != nil {
+		cause = locks.ErrClosed
+	}
+	if cause != nil && !errors.Is(err, cause) {
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
+	return nil, fmt.Errorf("acquire %q: %w", resource, err)
 }
 
-func (l *Locker) isClosed() bool {
-	return l.open.Err() != nil
+func (l *Locker) lock(ctx context.Context, resource string) (locks.Lease, error) {
+	const pause = 50 * time.Millisecond
+	for {
+		s, err := l.session(ctx)
+		if err == nil {
+			name := url.PathEscape(resource) // a slash would make it the prefix of others
+			m := concurrency.NewMutex(s, "locklab/"+name)
+			if err = m.Lock(ctx); err == nil {
+				token := locks.Token(m.Header().GetRevision()) //nolint:gosec // revisions are positive
+				return &lease{locker: l, session: s, mutex: m, owner: m.IsOwner(), token: token, name: name}, nil
+			}
+			err = l.undo(s, m, err)
+		}
+		if !errors.Is(err, locks.ErrNotAcquired) || clock.Sleep(ctx, pause) != nil {
+			return nil, err
+		}
+	}
 }
 
-// begin runs something that Close waits for, unless it is closed.
-func (l *Locker) begin(f func()) bool {
+// session takes an idle session, or opens one.
+func (l *Locker) session(ctx context.Context) (*concurrency.Session, error) {
+	l.mu.Lock()
+	for len(l.idle) > 0 {
+		s := l.idle[len(l.idle)-1]
+		l.idle = l.idle[:len(l.idle)-1]
+		if !signals.Closed(s.Done()) {
+			l.mu.Unlock()
+			return s, nil
+		}
+		delete(l.sessions, s)
+	}
+	l.mu.Unlock()
+	seconds := int(l.options.TTL / time.Second)
+	granted, err := l.client.Grant(ctx, int64(seconds)) // NewSession would not obey ctx
+	if err == nil {
+		var s *concurrency.Session
+		s, err = concurrency.NewSession(l.client, concurrency.WithLease(granted.ID), concurrency.WithTTL(seconds))
+		if s != nil {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.sessions[s] = struct{}{}
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: %w: open a session: %w", locks.ErrNotAcquired, locks.ErrUnavailable, err)
+}
+
+// giveBack leaves a session to later calls.
+func (l *Locker) giveBack(s *concurrency.Session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed {
-		return false
+	l.idle = append(l.idle, s)
+}
+
+// forgotten is the key of a Mutex that has deleted its own.
+const forgotten = "\x00"
+
+// undo sees to it that the key of a Lock that failed is gone: the library deletes it only
+// where it knows of it.
+func (l *Locker) undo(s *concurrency.Session, m *concurrency.Mutex, cause error) error {
+	if m.Key() == forgotten {
+		l.giveBack(s)
+	} else if err := l.end(s); err != nil {
+		return fmt.Errorf("%w: the key may be there until its session is over: %w: %w", locks.ErrUnknown, cause, err)
 	}
-	l.running.Go(f)
-	return true
+	return fmt.Errorf("%w: %w", locks.ErrNotAcquired, cause)
+}
+
+// end revokes a session's lease. Without an error its keys are gone, and none can come.
+func (l *Locker) end(s *concurrency.Session) error {
+	l.mu.Lock()
+	delete(l.sessions, s)
+	l.mu.Unlock()
+	if err := s.Close(); err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {
+		return err
+	}
+	return nil
 }
 
 // Close implements [locks.Locker]. What was held is free at once if etcd can be reached,
 // and otherwise when the lease is over.
 func (l *Locker) Close() error {
-	l.mu.Lock()
-	if l.closed {
-		l.mu.Unlock()
+	if !l.calls.Stop() {
 		return nil
 	}
-	l.closed = true
 	l.close()
-	var all []*session
+	l.mu.Lock()
+	var revoking sync.WaitGroup
 	for s := range l.sessions {
-		all = append(all, s)
+		revoking.Go(func() { _ = s.Close() })
 	}
 	l.mu.Unlock()
-	err := l.queues.Close()
-	var revoking sync.WaitGroup
-	for _, s := range all {
-		l.lose(s)
-		revoking.Go(func() { l.revoke(s) })
-	}
-	revoking.Wait()
-	err = errors.Join(err, l.client.Close())
-	l.running.Wait()
+	revoked := make(chan struct{})
+	go func() {
+		revoking.Wait()
+		l.calls.Wait()
+		close(revoked)
+	}()
+	clock.Await(clock.System(), locks.Patience, revoked)
+	err := l.client.Close() // ends what is left
+	<-revoked
 	if errors.Is(err, context.Canceled) { // so says the client of every Close
 		err = nil
 	}
 	return err
+}
+
+// lease is one hold of the library's Mutex.
+type lease struct {
+	locker  *Locker
+	session *concurrency.Session
+	mutex   *concurrency.Mutex
+	owner   clientv3.Cmp // holds while etcd has the key of this hold
+	token   locks.Token
+	name    string // of the resource, without slashes
+
+	release locks.ReleaseOnce
+}
+
+var (
+	_ locks.Lease  = (*lease)(nil)
+	_ locks.Storer = (*lease)(nil)
+	_ locks.Store  = guarded{}
+)
+
+// Token is the revision of etcd at the grant. A later grant comes after the deletion of this
+// hold's key, which has a higher one.
+func (le *lease) Token() (locks.Token, bool) { return le.token, true }
+
+// Expires says that there is none.
+func (le *lease) Expires() (time.Time, bool) { return time.Time{}, false }
+
+// Lost is closed when the library takes the session for over, and by Close.
+func (le *lease) Lost() <-chan struct{} { return le.session.Done() }
+
+// Release deletes the key. Where that is in doubt the session ends, in the background, and the
+// key with it.
+func (le *lease) Release(ctx context.Context) error {
+	return le.release.Do(le.name, func() error {
+		err := errors.New("the session was over before")
+		if !signals.Closed(le.Lost()) {
+			if err = le.mutex.Unlock(ctx); err == nil {
+				le.locker.giveBack(le.session)
+				return nil
+			}
+		}
+		le.locker.calls.Go(func() { _ = le.locker.end(le.session) })
+		return fmt.Errorf("%w: %w", locks.ErrUnknown, err)
+	})
 }

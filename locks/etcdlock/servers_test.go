@@ -14,7 +14,6 @@ import (
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
-	"locklab/locks/clock"
 	"locklab/locks/etcdlock"
 	"locklab/locks/locktest"
 )
@@ -76,8 +75,8 @@ func (c *cluster) signal(tb testing.TB, s syscall.Signal) {
 	}
 }
 
-func newClient(tb testing.TB, addrs []string, c clock.Clock, o etcdlock.Options) *etcdlock.Locker {
+func newClient(tb testing.TB, addrs []string, o etcdlock.Options) *etcdlock.Locker {
 	tb.Helper()
-	l, err := etcdlock.New(etcdlock.Config{Addrs: addrs, Options: o, Clock: c})
+	l, err := etcdlock.New(etcdlock.Config{Addrs: addrs, Options: o})
 	return locktest.Open(tb, l, err)
 }

@@ -1,24 +1,17 @@
-// Package redsync is the public library github.com/go-redsync/redsync/v4, as it is, behind
-// the interface of this lab's locks: Redlock as others run it, to compare with.
+// Package redsync is the public library github.com/go-redsync/redsync/v4 on go-redis, both with
+// their defaults, behind the interface of this lab's locks: Redlock as others run it, to compare with.
 //
-// Its Mutex asks all instances in parallel (SetNX by go-redis), waits for the answer of
-// each, at most a twentieth of the TTL, and tries again after 50 to 250 ms. go-redis is told
-// to obey contexts (ContextTimeoutEnabled): by default it does not, and one silent instance
-// then holds up every try, and whoever wants to give up, for go-redis's seconds. It is told to
-// send nothing twice (MaxRetries): a deletion whose answer was lost would find nothing the
-// second time, and read as a lease that had ended. The adapter begins again when the library's tries are used up, closes Lost when the library's
-// validity is over, and says what an error means:
+// Its Mutex asks all instances in parallel (SetNX), waits for the answer of each, and tries
+// again after 50 to 250 ms, 32 times; the adapter begins again then. Expires is Mutex.Until, and Lost a timer
+// on it. There is no fencing token.
 //
-//	Acquire  every error           unknown: the library does not say how far it got
-//	Release  keys gone, or another's, at so many instances that fewer than a quorum was
-//	         left                  the lease had ended
-//	         everything else       unknown
+//	Acquire  every error    unknown: the library does not say how far it got
+//	Release  after Until    the lease had ended
+//	         every error    unknown: go-redis may have sent the deletion before, without an answer
 //
-// Known weaknesses beside Redlock's, shown in redsync_test.go: nothing extends a lease by
-// itself, and whoever gives up in the middle of a try leaves keys behind for the TTL,
-// because the library takes them back with the context that has ended. There is no fencing
-// token.
-//
-// A server with a memory limit that may evict keys is refused, but for deletions, see
-// redlock.CheckServer.
+// Weaknesses beside Redlock's. Nothing extends a lease by itself. A try that ends in the middle
+// leaves keys behind for the TTL, because the library takes them back with the context that has
+// ended. go-redis obeys no contexts by default and sends again what was not answered: one silent
+// instance holds up every try for seconds, and a SetNX that succeeded may answer no. A server
+// that may evict keys is not noticed.
 package redsync

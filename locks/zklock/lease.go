@@ -6,26 +6,28 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"sync/atomic"
+	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
+	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 )
+
+// root is above all resources.
+const root = "/locklab"
 
 // lease is a claim on a resource, and once it is the first, the lease.
 type lease struct {
 	locker   *Locker
 	session  *session
 	resource string
-	parent   string         // above the resource's claims
-	prefix   string         // of the claim's path, which no other claim has
-	path     string         // of the claim
-	early    <-chan listing // what was there right after the claim; nil if nothing was asked
+	parent   string // above the resource's claims
+	prefix   string // of the claim's path, which no other claim has
+	path     string // of the claim
 	token    locks.Token
-	taken    atomic.Bool // the caller has it, or has gone
 
 	release locks.ReleaseOnce
 }
@@ -36,44 +38,18 @@ func newLease(l *Locker, s *session, resource string) *lease {
 	parent := root + "/@" + url.PathEscape(resource) // a path must not have "." for a name
 	return &lease{
 		locker: l, session: s, resource: resource, parent: parent,
-		prefix: fmt.Sprintf("%s/%x-%d-", parent, s.conn.SessionID(), l.claims.Add(1)),
+		prefix: fmt.Sprintf("%s/%s-%d-", parent, l.id, l.claims.Add(1)),
 	}
 }
 
-// acquire waits for what run finds. The library's calls do not obey contexts, so they are
-// made beside the caller.
-func (le *lease) acquire(ctx context.Context) error {
-	l := le.locker
-	found := make(chan error, 1)
-	if !l.begin(func() { found <- le.run(ctx) }) {
-		return locks.ErrClosed
-	}
-	select {
-	case err := <-found:
-		return err
-	case <-ctx.Done():
-	}
-	if err, came := clock.Await(l.clock, l.options.Timeout, found); came {
-		return err
-	}
-	if le.taken.CompareAndSwap(false, true) {
-		return fmt.Errorf("%w: %w: no answer in time; it is being undone", locks.ErrUnknown, locks.ErrUnavailable)
-	}
-	return <-found
-}
-
-// run makes the claim and waits until it is the first. Where it fails it sees to it that the
+// acquire makes the claim and waits until it is the first. Where it fails it sees to it that the
 // claim is gone.
-func (le *lease) run(ctx context.Context) error {
-	err := le.create(ctx)
-	if err != nil {
+func (le *lease) acquire(ctx context.Context) error {
+	if err := le.create(ctx); err != nil {
 		return err
 	}
-	err = le.wait(ctx)
-	if !le.locker.inTime(le.session) {
-		le.locker.lose(le.session) // after a pause of this process
-	}
-	if err == nil && !le.session.isLost() && ctx.Err() == nil && le.taken.CompareAndSwap(false, true) {
+	err := le.wait(ctx)
+	if err == nil && !signals.Closed(le.session.lost) && ctx.Err() == nil {
 		return nil
 	}
 	if err == nil {
@@ -89,54 +65,31 @@ var errOver = fmt.Errorf("zookeeper: the session is over: %w", locks.ErrUnavaila
 
 // again pauses before something is tried again; it says no when the session is over.
 func (le *lease) again() bool {
-	_, lost := clock.Await(le.locker.clock, le.session.wire.patience()/20, le.session.lost)
+	const pause = 50 * time.Millisecond
+	_, lost := clock.Await(clock.System(), pause, le.session.lost)
 	return !lost
 }
 
 // asked counts a request and its answer.
 func (le *lease) asked() { le.locker.sent.Add(2) }
 
-// listing is an answer to what claims there are.
-type listing struct {
-	names []string
-	stat  *zk.Stat
-	err   error
-}
-
-// list asks for the claims. A server answers the requests of a session in their order, so
-// what is asked right behind the claim costs no round trip of its own; look sees whether it
-// was asked behind it.
-func (le *lease) list() <-chan listing {
-	if le.locker.options.WatchAll {
-		return nil // each list sets a watch
-	}
-	answer := make(chan listing, 1)
-	begun := le.locker.begin(func() {
-		var l listing
-		l.names, l.stat, l.err = le.session.conn.Children(le.parent)
-		le.asked()
-		answer <- l
-	})
-	if !begun {
-		return nil // closed
-	}
-	return answer
-}
-
 // create makes the claim. What was not answered is looked for until that is.
 func (le *lease) create(ctx context.Context) error {
 	conn := le.session.conn
 	for {
-		early := le.list()
-		path, err := conn.Create(le.prefix, nil, zk.FlagEphemeralSequential, everybody())
+		path, err := conn.Create(le.prefix, nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 		le.asked()
 		switch {
 		case err == nil:
-			le.path, le.early = path, early
+			le.path = path
 			return nil
 		case errors.Is(err, zk.ErrNoNode):
-			_, err = conn.CreateContainer(le.parent, nil, zk.FlagContainer, everybody())
+			_, err = conn.CreateContainer(le.parent, nil, zk.FlagContainer, zk.WorldACL(zk.PermAll))
 			le.asked()
+			if errors.Is(err, zk.ErrNoNode) {
+				_, err = conn.Create(root, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+				le.asked()
+			}
 			if err == nil || errors.Is(err, zk.ErrNodeExists) {
 				continue
 			}
@@ -148,7 +101,7 @@ func (le *lease) create(ctx context.Context) error {
 				return nil
 			}
 		}
-		if le.session.isLost() || ctx.Err() != nil || !le.again() {
+		if signals.Closed(le.session.lost) || ctx.Err() != nil || !le.again() {
 			return fmt.Errorf("%w: create the claim: %w", locks.ErrNotAcquired, err)
 		}
 	}
@@ -167,14 +120,14 @@ func (le *lease) find() (path string, known bool) {
 			le.asked()
 			switch {
 			case errors.Is(err, zk.ErrNoNode):
-				return "", !le.session.isLost()
+				return "", !signals.Closed(le.session.lost)
 			case err == nil:
 				for _, name := range names {
-					if at := le.parent + "/" + name; len(at) > len(le.prefix) && at[:len(le.prefix)] == le.prefix {
+					if at := le.parent + "/" + name; strings.HasPrefix(at, le.prefix) {
 						return at, true
 					}
 				}
-				return "", !le.session.isLost()
+				return "", !signals.Closed(le.session.lost)
 			}
 		}
 		if !le.again() {
@@ -214,36 +167,30 @@ func (le *lease) wait(ctx context.Context) error {
 }
 
 // look returns what tells of the change that may make the claim the first; nil if it is.
-func (le *lease) look() (<-chan zk.Event, error) {
-	own := le.path[len(le.parent)+1:]
-	var at listing
-	var changed <-chan zk.Event
-	if le.early != nil {
-		at = <-le.early
-		le.early = nil
+func (le *lease) look() (changed <-chan zk.Event, err error) {
+	conn, own := le.session.conn, le.path[len(le.parent)+1:]
+	var names []string
+	var stat *zk.Stat
+	if le.locker.options.WatchAll {
+		names, stat, changed, err = conn.ChildrenW(le.parent)
+	} else {
+		names, stat, err = conn.Children(le.parent)
 	}
-	if !slices.Contains(at.names, own) { // or it was asked before the claim, or in vain
-		if le.locker.options.WatchAll {
-			at.names, at.stat, changed, at.err = le.session.conn.ChildrenW(le.parent)
-		} else {
-			at.names, at.stat, at.err = le.session.conn.Children(le.parent)
-		}
-		le.asked()
+	le.asked()
+	if err != nil {
+		return nil, err
 	}
-	if at.err != nil {
-		return nil, at.err
-	}
-	before, there := previous(at.names, own)
+	before, there := previous(names, own)
 	switch {
 	case !there:
 		return nil, fmt.Errorf("the claim was deleted: %w", zk.ErrNoNode)
 	case before == "":
-		le.token = locks.Token(at.stat.Pzxid) //nolint:gosec // zxids are positive
+		le.token = locks.Token(stat.Pzxid) //nolint:gosec // zxids are positive
 		return nil, nil
 	case changed != nil:
 		return changed, nil
 	}
-	_, _, changed, err := le.session.conn.GetW(le.parent + "/" + before)
+	_, _, changed, err = conn.GetW(le.parent + "/" + before)
 	le.asked()
 	if errors.Is(err, zk.ErrNoNode) {
 		return le.look()
@@ -287,43 +234,35 @@ func (le *lease) erase() (was, gone bool) {
 // Token is a zxid: see the package's documentation.
 func (le *lease) Token() (locks.Token, bool) { return le.token, true }
 
-// Expires is when the session is over, unless it is renewed before.
-func (le *lease) Expires() (time.Time, bool) { return le.locker.ends(le.session), true }
+// Expires says that there is none.
+func (le *lease) Expires() (time.Time, bool) { return time.Time{}, false }
 
-// Lost is closed when the session is over, and by Close.
+// Lost is closed when the session must be taken as over, and by Close.
 func (le *lease) Lost() <-chan struct{} { return le.session.lost }
 
 // Release deletes the claim. It goes on in the background when ctx ends.
 func (le *lease) Release(ctx context.Context) error {
-	return le.release.Do(le.resource, func() error { return le.releaseOnce(ctx) })
+	return le.release.Do(le.resource, func() error {
+		if signals.Closed(le.session.lost) {
+			return locks.ErrNotHeld
+		}
+		return le.locker.calls.Release(ctx, func() error {
+			switch was, gone := le.erase(); {
+			case !gone:
+				return fmt.Errorf("%w: %w", locks.ErrUnknown, errOver)
+			case !was:
+				return locks.ErrNotHeld
+			}
+			return nil
+		})
+	})
 }
 
-func (le *lease) releaseOnce(ctx context.Context) error {
-	l := le.locker
-	if le.session.isLost() {
-		return locks.ErrNotHeld
-	}
-	erased := make(chan error, 1)
-	begun := l.begin(func() {
-		switch was, gone := le.erase(); {
-		case !gone:
-			erased <- fmt.Errorf("%w: %w", locks.ErrUnknown, errOver)
-		case !was:
-			erased <- locks.ErrNotHeld
-		default:
-			erased <- nil
-		}
-	})
-	if !begun { // Close ended the session
-		return locks.ErrNotHeld
-	}
-	select {
-	case err := <-erased:
-		return err
-	case <-ctx.Done():
-	}
-	if err, came := clock.Await(l.clock, l.options.Timeout, erased); came {
-		return err
-	}
-	return fmt.Errorf("%w: %w: %w", locks.ErrUnknown, locks.ErrUnavailable, ctx.Err())
+// surelyNot says that what was asked for was not done, and will not be.
+func surelyNot(err error) bool {
+	return slices.ContainsFunc([]error{
+		zk.ErrNoNode, zk.ErrNodeExists, zk.ErrNoAuth, zk.ErrBadVersion, zk.ErrNoChildrenForEphemerals, zk.ErrNotEmpty,
+		zk.ErrSessionExpired, zk.ErrSessionMoved, zk.ErrInvalidACL, zk.ErrInvalidFlags, zk.ErrAuthFailed, zk.ErrBadArguments,
+		zk.ErrNoServer, zk.ErrInvalidPath,
+	}, func(sure error) bool { return errors.Is(err, sure) })
 }

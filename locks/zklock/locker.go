@@ -2,11 +2,16 @@ package zklock
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"github.com/go-zookeeper/zk"
+
+	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 )
@@ -15,22 +20,21 @@ import (
 type Config struct {
 	Addrs   []string // of all servers, as this client dials them
 	Options Options
-	Clock   clock.Clock // nil is the system's
 }
 
 // Locker is one client of a ZooKeeper ensemble. Its callers share a session.
 type Locker struct {
 	addrs   []string
 	options Options
-	clock   clock.Clock
-	running sync.WaitGroup
-	closing chan struct{}
-	claims  atomic.Uint64 // so far, which makes their names
+	calls   locks.Calls
+	open    context.Context //nolint:containedctx // of no call: done when Close begins
+	close   context.CancelFunc
+	id      string        // begins the names of its claims: the GUID of the recipe
+	claims  atomic.Uint64 // so far, which ends them
 	sent    atomic.Uint64 // messages
 	woken   atomic.Uint64
 
 	mu      sync.Mutex
-	closed  bool
 	current *session // nil if there is none
 }
 
@@ -48,56 +52,49 @@ func New(cfg Config) (*Locker, error) {
 	if len(cfg.Addrs) == 0 {
 		return nil, fmt.Errorf("zookeeper: no addresses: want those of the ensemble's servers: %w", locks.ErrInvalid)
 	}
-	if cfg.Clock == nil {
-		cfg.Clock = clock.System()
-	}
-	return &Locker{addrs: cfg.Addrs, options: cfg.Options, clock: cfg.Clock, closing: make(chan struct{})}, nil
+	l := &Locker{addrs: cfg.Addrs, options: cfg.Options, id: rand.Text()}
+	l.open, l.close = context.WithCancel(context.Background())
+	return l, nil
 }
 
-// Acquire implements [locks.Locker].
+// Acquire implements [locks.Locker]. It begins again, with another session, where one was over.
 func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
 	if err := locks.CheckAcquire(ctx, resource); err != nil {
 		return nil, err
 	}
-	var left error // of a claim that may be there until its session is over
+	both, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(l.open, cancel)() //nolint:contextcheck // two things end the wait
+	le, err := l.calls.Acquire(ctx, func() (locks.Lease, error) { return l.lock(both, resource) })
+	if err == nil {
+		return le, nil
+	}
+	cause := ctx.Err()
+	if l.open.Err() != nil {
+		cause = locks.ErrClosed
+	}
+	return nil, fmt.Errorf("acquire %q: %w: %w", resource, err, cause)
+}
+
+// lock tries until ctx ends.
+func (l *Locker) lock(ctx context.Context, resource string) (locks.Lease, error) {
+	const pause = 100 * time.Millisecond
+	outcome := locks.ErrNotAcquired
 	for {
-		le, err := l.claim(ctx, resource)
+		s, err := l.enter(ctx)
 		if err == nil {
-			return le, nil
+			le := newLease(l, s, resource)
+			if err = le.acquire(ctx); err == nil {
+				return le, nil
+			}
+			if errors.Is(err, locks.ErrUnknown) {
+				outcome = locks.ErrUnknown // of this call, whatever comes next
+			}
 		}
-		if errors.Is(err, locks.ErrUnknown) {
-			left = err
+		if clock.Sleep(ctx, pause) != nil {
+			return nil, fmt.Errorf("%w: %w", outcome, err)
 		}
-		switch {
-		case l.isClosed():
-			err = errors.Join(err, locks.ErrClosed)
-		case ctx.Err() == nil && clock.Sleep(ctx, l.options.Timeout/10) == nil:
-			continue // its session was over: with another one
-		}
-		if left != nil && !errors.Is(err, locks.ErrUnknown) {
-			err = fmt.Errorf("%w: %w", left, err)
-		}
-		if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
-			err = fmt.Errorf("%w: %w", err, ctx.Err())
-		}
-		return nil, fmt.Errorf("acquire %q: %w", resource, err)
 	}
-}
-
-// claim asks once, with one session.
-func (l *Locker) claim(ctx context.Context, resource string) (*lease, error) {
-	s, err := l.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	le := newLease(l, s, resource)
-	return le, le.acquire(ctx)
-}
-
-func (l *Locker) isClosed() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.closed
 }
 
 // MessagesSent counts requests, their answers and what watches told.
@@ -106,30 +103,100 @@ func (l *Locker) MessagesSent() uint64 { return l.sent.Load() }
 // Wakeups is how often a waiter was woken so far.
 func (l *Locker) Wakeups() uint64 { return l.woken.Load() }
 
-// begin runs something that Close waits for, unless it is closed.
-func (l *Locker) begin(f func()) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return false
-	}
-	l.running.Go(f)
-	return true
-}
-
 // Close implements [locks.Locker]. What was held is free at once if a server can be reached,
 // and otherwise when the session is over.
 func (l *Locker) Close() error {
-	l.mu.Lock()
-	if !l.closed {
-		l.closed = true
-		close(l.closing)
+	if l.calls.Stop() {
+		l.close()
+		l.calls.Wait()
 	}
-	s := l.current
-	l.mu.Unlock()
-	if s != nil {
-		l.lose(s)
-	}
-	l.running.Wait()
 	return nil
 }
+
+// session is one session at the servers.
+type session struct {
+	conn *zk.Conn
+	open chan struct{} // closed when the servers have granted it
+	lost chan struct{} // closed when it must be taken as over
+
+	mu    sync.Mutex
+	doubt clock.Timer // runs while there is no connection; nil otherwise
+	once  sync.Once
+}
+
+// enter waits until there is a session for a claim.
+func (l *Locker) enter(ctx context.Context) (*session, error) {
+	s, err := l.join()
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-s.open:
+		return s, nil
+	case <-s.lost:
+	case <-ctx.Done():
+	}
+	return nil, fmt.Errorf("%w: no session", locks.ErrUnavailable)
+}
+
+// join returns the current session, or begins one.
+func (l *Locker) join() (*session, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.current != nil {
+		return l.current, nil
+	}
+	s := &session{open: make(chan struct{}), lost: make(chan struct{})}
+	conn, _, err := zk.Connect(l.addrs, l.options.Session, zk.WithLogger(silent{}), zk.WithLogInfo(false),
+		zk.WithEventCallback(func(e zk.Event) { s.hear(e.State, l.options.Session/6) }))
+	if err != nil {
+		return nil, fmt.Errorf("%w: connect: %w", locks.ErrUnavailable, err)
+	}
+	s.conn = conn
+	begun := l.calls.Go(func() {
+		select {
+		case <-s.lost:
+			l.mu.Lock()
+			l.current = nil
+			l.mu.Unlock()
+			// First the holder has to notice. Without a connection the session cannot be closed, and
+			// would block the others to its end.
+			const parts = 20
+			for n := 0; n < parts && clock.Sleep(l.open, l.options.Session/parts) == nil && conn.State() != zk.StateHasSession; n++ {
+			}
+		case <-l.open.Done():
+			s.lose()
+		}
+		conn.Close()
+	})
+	if !begun {
+		conn.Close()
+		return nil, locks.ErrClosed
+	}
+	l.current = s
+	return s, nil
+}
+
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
+
+// hear is told what became of the connection.
+func (s *session) hear(state zk.State, patience time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case state == zk.StateExpired: // the library would go on with another session
+		s.lose()
+	case state == zk.StateHasSession && !signals.Closed(s.open):
+		close(s.open)
+	case state == zk.StateDisconnected && s.doubt == nil && signals.Closed(s.open):
+		s.doubt = clock.System().AfterFunc(patience, s.lose)
+	case state == zk.StateHasSession && s.doubt != nil:
+		s.doubt.Stop()
+		s.doubt = nil
+	}
+}
+
+// lose tells the holders that the session is over.
+func (s *session) lose() { s.once.Do(func() { close(s.lost) }) }

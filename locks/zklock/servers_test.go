@@ -17,7 +17,6 @@ import (
 	"go.uber.org/goleak"
 
 	"locklab/internal/testfile"
-	"locklab/locks/clock"
 	"locklab/locks/locktest"
 	"locklab/locks/zklock"
 )
@@ -79,7 +78,7 @@ func tryEnsemble(tb testing.TB, n int, settings []string) (*ensemble, error) {
 		e.start(tb, i, cancel)
 	}
 	for _, addr := range e.addrs {
-		l := newClient(tb, []string{addr}, nil, zklock.DefaultOptions())
+		l := newClient(tb, []string{addr}, zklock.DefaultOptions())
 		_, acquired := l.Acquire(ready, "ready") // waits until the server has a leader
 		err = errors.Join(err, acquired, l.Close())
 	}
@@ -148,8 +147,8 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-func newClient(tb testing.TB, addrs []string, c clock.Clock, o zklock.Options) *zklock.Locker {
+func newClient(tb testing.TB, addrs []string, o zklock.Options) *zklock.Locker {
 	tb.Helper()
-	l, err := zklock.New(zklock.Config{Addrs: addrs, Options: o, Clock: c})
+	l, err := zklock.New(zklock.Config{Addrs: addrs, Options: o})
 	return locktest.Open(tb, l, err)
 }

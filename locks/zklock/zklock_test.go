@@ -3,7 +3,6 @@ package zklock_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -22,15 +21,14 @@ func TestConforms(t *testing.T) {
 	e := startEnsemble(t, 3)
 	for name, all := range map[string]bool{"watch=previous": false, "watch=all": true} {
 		o := zklock.DefaultOptions()
-		o.WatchAll = all
+		o.WatchAll, o.Session = all, 10*time.Second
 		t.Run(name, func(t *testing.T) {
-			locktest.Run(t, locktest.Clients(o.Session, nil, func(tb testing.TB, clk clock.Clock) *zklock.Locker {
-				o := o
-				if !strings.Contains(tb.Name(), "crashed") { // the one check that waits for the end of a session
-					o.Session = 10 * time.Second
+			locktest.Run(t, locktest.Subject{CloseFreesWithin: 2 * o.Session, New: func(tb testing.TB) (all []locks.Locker) {
+				for range 3 {
+					all = append(all, newClient(tb, e.addrs, o))
 				}
-				return newClient(tb, e.addrs, clk, o)
-			}))
+				return all
+			}})
 		})
 	}
 }
@@ -51,7 +49,7 @@ func TestLostBeforeAnotherHolds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			links, addrs := locktest.Links(t, e.addrs)
-			holder, waiter := newClient(t, addrs, nil, zklock.DefaultOptions()), newClient(t, e.addrs, nil, patient())
+			holder, waiter := newClient(t, addrs, zklock.DefaultOptions()), newClient(t, e.addrs, patient())
 			locktest.LostBefore(t, holder, waiter, func() {
 				for _, l := range links {
 					break_(l)
@@ -61,87 +59,12 @@ func TestLostBeforeAnotherHolds(t *testing.T) {
 	}
 }
 
-// TestTheHolderNoticesFirst: a session that a client no longer believes in, and that its servers
-// still keep, is closed only when whoever held has had the margin to notice.
-func TestTheHolderNoticesFirst(t *testing.T) {
-	e := startEnsemble(t, 1)
-	o := zklock.DefaultOptions()
-	o.Session = 6 * time.Second
-	clk := &locktest.Leaping{Caught: o.Session / 20, Timers: make(chan func(), 1)}
-	holder, waiter := newClient(t, e.addrs, clk, o), newClient(t, e.addrs, nil, patient())
-	locktest.NoticesFirst(t, holder, waiter, clk, o.Session*5/6)
-}
-
-// TestGrantedTooLate: the process stands still while its claim is answered, for longer than its session
-// lasts. What renews the session has not noticed when it goes on. What it is granted then is no grant, and
-// whoever else holds in this session has the margin to notice.
-func TestGrantedTooLate(t *testing.T) {
-	e := startEnsemble(t, 1)
-	link := locktest.NewLink(t, e.addrs[0])
-	o := patient()
-	clk := &locktest.Leaping{Caught: o.Session / 20, Timers: make(chan func(), 1)} // the margin
-	l := newClient(t, []string{link.Addr()}, clk, o)
-	held := locktest.Acquire(t, l, "held")
-	next := locktest.Later(t, newClient(t, e.addrs, nil, o), "held")
-	link.Hold(true)
-	got := locktest.Later(t, l, "r")
-	clk.Leap(2 * o.Session)
-	link.Hold(false)
-	locktest.AwaitLost(t, held)
-	fire := <-clk.Timers
-	if len(next) > 0 {
-		t.Error("another client holds before the first one has had the time to notice")
-	}
-	fire()
-	locktest.Release(t, <-next)
-	lease := <-got
-	if until, _ := lease.Expires(); !clk.Now().Before(until) {
-		t.Errorf("granted at %v, to %v", clk.Now(), until)
-	}
-	locktest.Release(t, lease)
-}
-
-// TestAShorterSession than was asked for, as servers allow no longer one, is renewed in time.
-func TestAShorterSession(t *testing.T) {
-	e := startEnsemble(t, 1, "maxSessionTimeout=3000")
-	held := locktest.Acquire(t, newClient(t, e.addrs, nil, patient()), "r")
-	first, _ := held.Expires()
-	locktest.Eventually(t, "the session is renewed for as long again, or lost", func() bool {
-		until, _ := held.Expires()
-		return signals.Closed(held.Lost()) || until.After(first.Add(3*time.Second))
-	})
-	locktest.Release(t, held)
-}
-
-// TestAShorterSessionSurvivesAServer: a timeout that is longer than the granted session does not lose it when
-// the client's server falls silent.
-func TestAShorterSessionSurvivesAServer(t *testing.T) {
-	e := startEnsemble(t, 3, "maxSessionTimeout=6000")
-	links, addrs := locktest.Links(t, e.addrs)
-	o := patient()
-	o.Timeout = 10 * time.Second
-	held := locktest.Acquire(t, newClient(t, addrs, nil, o), "r")
-	for i, link := range links { // the client is connected over one of them
-		link.Hold(true)
-		before, _ := held.Expires()
-		locktest.Eventually(t, "the session is renewed, or lost", func() bool {
-			until, _ := held.Expires()
-			return signals.Closed(held.Lost()) || until.After(before.Add(6*time.Second))
-		})
-		if signals.Closed(held.Lost()) {
-			t.Fatalf("server %d fell silent, and the session was lost", i)
-		}
-		link.Hold(false)
-	}
-	locktest.Release(t, held)
-}
-
 // TestSurvivesAServer: a client whose server is gone goes on with another one, in the same
 // session, and what it held is still held.
 func TestSurvivesAServer(t *testing.T) {
 	e := startEnsemble(t, 3)
 	links, addrs := locktest.Links(t, e.addrs)
-	l := newClient(t, addrs, nil, patient())
+	l := newClient(t, addrs, patient())
 	held := locktest.Acquire(t, l, "held")
 	for i, break_ := range []func(*locktest.Link){func(l *locktest.Link) { l.Cut(true) }, func(l *locktest.Link) { l.Hold(true) }, func(*locktest.Link) {}} {
 		break_(links[i])
@@ -162,8 +85,7 @@ func TestNothingStaysBehind(t *testing.T) {
 	e := startEnsemble(t, 1)
 	link := locktest.NewLink(t, e.addrs[0])
 	o := patient()
-	o.Timeout = 200 * time.Millisecond
-	l := newClient(t, []string{link.Addr()}, nil, o)
+	l := newClient(t, []string{link.Addr()}, o)
 	held := locktest.Acquire(t, l, "held")
 	var working sync.WaitGroup
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
@@ -209,7 +131,7 @@ func TestNothingStaysBehind(t *testing.T) {
 func TestNoQuorum(t *testing.T) {
 	e := startEnsemble(t, 3)
 	client := func(o zklock.Options) func() *zklock.Locker {
-		return func() *zklock.Locker { return newClient(t, e.addrs, nil, o) }
+		return func() *zklock.Locker { return newClient(t, e.addrs, o) }
 	}
 	locktest.NoQuorum(t, client(zklock.DefaultOptions()), client(patient()),
 		func() { e.signal(t, posix.SIGSTOP) }, func() { e.signal(t, posix.SIGCONT) })
@@ -223,7 +145,7 @@ func TestHerd(t *testing.T) {
 	for _, all := range []bool{false, true} {
 		o := patient()
 		o.WatchAll = all
-		l := newClient(t, e.addrs, nil, o)
+		l := newClient(t, e.addrs, o)
 		first := locktest.Acquire(t, l, "herd")
 		got := make(chan locks.Lease)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -272,7 +194,7 @@ func TestHerd(t *testing.T) {
 // nothing any more. The lab refuses scenarios in which ZooKeeper's servers do.
 func TestTokensBeginAgain(t *testing.T) {
 	e := startEnsemble(t, 1)
-	l := newClient(t, e.addrs, nil, patient())
+	l := newClient(t, e.addrs, patient())
 	var before locks.Token
 	for range 10 {
 		lease := locktest.Acquire(t, l, "r")
@@ -280,7 +202,7 @@ func TestTokensBeginAgain(t *testing.T) {
 		locktest.Release(t, lease)
 	}
 	e.forget(t, 0)
-	after, _ := locktest.Acquire(t, newClient(t, e.addrs, nil, patient()), "r").Token()
+	after, _ := locktest.Acquire(t, newClient(t, e.addrs, patient()), "r").Token()
 	if after >= before {
 		t.Errorf("token %d after %d: the servers did not forget", after, before)
 	}
@@ -288,7 +210,7 @@ func TestTokensBeginAgain(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	locktest.Specs(t, zklock.ParseOptions, map[string]string{
-		"zookeeper": "", "zookeeper:session=5s,timeout=100ms,watch=all": "", "zookeeper:session=1s": "from 2.5s",
-		"zookeeper:timeout=2s": "half of the session", "zookeeper:watch=none": "one of previous, all", "zookeeper:big": "unknown variant",
+		"zookeeper": "", "zookeeper:session=5s,watch=all": "", "zookeeper:session=1s": "from 2.5s",
+		"zookeeper:timeout=2s": `unknown option "timeout"`, "zookeeper:watch=none": "one of previous, all", "zookeeper:big": "unknown variant",
 	})
 }

@@ -82,8 +82,7 @@ func TestServersWithoutSettings(t *testing.T) {
 func TestLimitsOfLocksFollowTheRoundTrips(t *testing.T) {
 	const second = 2640 * time.Millisecond // of aws-regions
 	for text, want := range map[string]time.Duration{
-		"etcd": 1320 * time.Millisecond, "postgres": 1320 * time.Millisecond, "postgres:lease": 1320 * time.Millisecond,
-		"zookeeper": 1500 * time.Millisecond, "etcd:timeout=200ms": 200 * time.Millisecond, "etcd:ttl=2s": time.Second,
+		"etcd": 0, "postgres": 1320 * time.Millisecond, "postgres:lease": 1320 * time.Millisecond, "postgres:timeout=200ms": 200 * time.Millisecond,
 	} {
 		all, err := ParseList("--locks", []string{text})
 		must.Do(t, err)

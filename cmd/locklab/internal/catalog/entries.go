@@ -107,7 +107,7 @@ func Entries() []Entry {
 			source:  "github.com/go-redsync/redsync/v4",
 			parse:   redsync.ParseOptions,
 			client: func(o redsync.Options, env Env) (locks.Locker, error) {
-				return redsync.New(redsync.Config{Addrs: env.serverAddrs(), Options: o, Clock: env.Clock})
+				return redsync.New(redsync.Config{Addrs: env.serverAddrs(), Options: o})
 			},
 			servers: []server[redsync.Options]{{role: redisnode.Role(), settings: func(o redsync.Options, _ []Member, _ time.Duration) any {
 				return redisnode.Settings{Persistence: o.Persistence}
@@ -168,12 +168,11 @@ func Entries() []Entry {
 		}.entry(),
 		binding[etcdlock.Options]{
 			name:    etcdlock.Name,
-			summary: "etcd's own recipe (concurrency.Mutex) on three members: leases, waiters in order of creation, fencing tokens",
+			summary: "etcd's own lock (concurrency.Mutex) on three members: leases, waiters in order of creation, fencing tokens",
 			source:  "go.etcd.io/etcd/client/v3/concurrency",
 			parse:   etcdlock.ParseOptions,
-			timeout: func(o *etcdlock.Options) (*time.Duration, time.Duration) { return &o.Timeout, o.TTL / 2 },
 			client: func(o etcdlock.Options, env Env) (locks.Locker, error) {
-				return etcdlock.New(etcdlock.Config{Addrs: env.serverAddrs(), Options: o, Clock: env.Clock})
+				return etcdlock.New(etcdlock.Config{Addrs: env.serverAddrs(), Options: o})
 			},
 			servers: []server[etcdlock.Options]{{role: etcdnode.Role(), settings: func(_ etcdlock.Options, others []Member, second time.Duration) any {
 				s := etcdnode.Settings{Election: min(second, etcdnode.MaxElection)}
@@ -190,9 +189,8 @@ func Entries() []Entry {
 			summary: "ZooKeeper's recipe on three servers: sessions, waiters in order of creation, fencing tokens; as an option the herd",
 			source:  "ZooKeeper Recipes and Solutions, Locks",
 			parse:   zklock.ParseOptions,
-			timeout: func(o *zklock.Options) (*time.Duration, time.Duration) { return &o.Timeout, o.Session / 2 },
 			client: func(o zklock.Options, env Env) (locks.Locker, error) {
-				return zklock.New(zklock.Config{Addrs: env.serverAddrs(), Options: o, Clock: env.Clock})
+				return zklock.New(zklock.Config{Addrs: env.serverAddrs(), Options: o})
 			},
 			servers: []server[zklock.Options]{{role: zookeepernode.Role(), settings: func(_ zklock.Options, others []Member, _ time.Duration) any {
 				var s zookeepernode.Settings
