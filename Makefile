@@ -8,7 +8,7 @@ TOOLS := $(CURDIR)/.tools
 RERUN ?=
 rerun := $(if $(RERUN),--rerun-fails=$(RERUN) --rerun-fails-max-failures=6 --rerun-fails-abort-on-data-race)
 
-.PHONY: help build test check race e2e bench viewers claims matrix controls corpus fuzz fuzz-long screenshot recording sample goldens deps clean
+.PHONY: help build test check race e2e bench claims matrix controls corpus fuzz fuzz-long screenshot recording sample goldens deps clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 16
@@ -39,12 +39,9 @@ check: $(TOOLS)/golangci-lint ## formatting, vet and lint on Linux; that it comp
 	go mod verify >/dev/null
 	go mod tidy -diff
 
-bench: deps ## the figures to reach, as ratios of interleaved runs
-	go build -o bin/bench ./cmd/bench
-	bin/bench
-
-viewers: build ## what it costs a run that 20 look at its page: runs with and without, in turn (VIEWERS='-rate 2000 -rounds 7')
-	go run ./cmd/bench viewers $(VIEWERS)
+bench: deps ## the figures to reach, as ratios of interleaved runs (BENCH="-rows redlock -check")
+	go test -c -o bin/bench ./cmd/bench
+	bin/bench -test.run '^$$' -test.bench . -test.benchtime 1x $(BENCH)
 
 # FUZZ=parsers takes those that read what users write; or any packages.
 FUZZ ?= ./...

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"cmp"
@@ -8,8 +8,11 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"testing"
 	"time"
 
+	"locklab/chaos/link"
+	"locklab/internal/must"
 	"locklab/locks/clock"
 	"locklab/workloads/check/judge"
 	"locklab/workloads/history"
@@ -17,28 +20,55 @@ import (
 	"locklab/workloads/result"
 )
 
+// linkRows say what the links add to what is measured through them.
+func linkRows() []row {
+	through := func(b *testing.B, delay time.Duration) (*link.Meter, measurement) {
+		m, err := link.NewMeter(b.Context())
+		must.Do(b, err)
+		b.Cleanup(m.Close)
+		path, err := m.Through(b.Context(), link.Delay{Base: delay}, link.Delay{})
+		must.Do(b, err)
+		return m, timed(path.RoundTrip)
+	}
+	rows := []row{{
+		name: "link: round trip through a link p50 / direct p50", reach: 4, atMost: true, unit: "us",
+		start: func(b *testing.B) (subject, peer measurement) {
+			m, plain := through(b, 0)
+			direct, err := m.Direct(b.Context())
+			must.Do(b, err)
+			return plain, timed(direct.RoundTrip)
+		},
+	}}
+	for _, delay := range []time.Duration{time.Millisecond, 300 * time.Microsecond} {
+		rows = append(rows, row{
+			name: "link: error of an injected delay of " + delay.String() + ", p50", reach: 100, atMost: true, unit: "us",
+			start: func(b *testing.B) (subject, peer measurement) {
+				_, plain := through(b, 0)
+				_, delayed := through(b, delay)
+				return func(ctx context.Context, d time.Duration) (float64, error) {
+					without, err1 := plain(ctx, d/2) // what a link costs without a delay is taken off
+					with, err2 := delayed(ctx, d/2)
+					off := with - without - micros(delay)
+					return max(off, -off), cmp.Or(err1, err2)
+				}, nil
+			},
+		})
+	}
+	return rows
+}
+
 // checkedEvents is the size of the history that the checker reads: half a million
-// acquisitions and their releases. DESIGN counts both as operations.
+// acquisitions and their releases.
 const checkedEvents = 1_000_000
 
 func workloadRows() []row {
+	generator := func(peer measurement) starter {
+		return func(*testing.B) (measurement, measurement) { return generatorLateness, peer }
+	}
 	return []row{
-		{
-			name: "generator: lateness p99 at 10,000 operations/s", unit: "us", reach: 150, atMost: true,
-			start: func(context.Context, *stopList) (subject, peer measurement, err error) {
-				return generatorLateness, nil, nil
-			},
-		},
-		{
-			name: "generator: lateness p99 / that of a bare loop that sleeps until the same moments", unit: "us", reach: 2, atMost: true,
-			start: func(context.Context, *stopList) (subject, peer measurement, err error) {
-				return generatorLateness, bareLateness, nil
-			},
-		},
-		{
-			name: "checker: read and check a history of a million events", unit: "s", reach: 1, atMost: true,
-			start: startChecker,
-		},
+		{name: "generator: lateness p99 at 10,000 operations/s", unit: "us", reach: 150, atMost: true, start: generator(nil)},
+		{name: "generator: lateness p99 / that of a bare loop that sleeps until the same moments", unit: "us", reach: 2, atMost: true, start: generator(bareLateness)},
+		{name: "checker: read and check a history of a million events", unit: "s", reach: 1, atMost: true, start: startChecker},
 	}
 }
 
@@ -55,10 +85,7 @@ func generatorLateness(ctx context.Context, d time.Duration) (float64, error) {
 		defer mu.Unlock()
 		late = append(late, time.Duration(op.SentNS-op.IntendedNS))
 	})
-	if err := cmp.Or(err, ctx.Err()); err != nil {
-		return 0, fmt.Errorf("generate load: %w", err)
-	}
-	return p99(late), nil
+	return p99(late), cmp.Or(err, ctx.Err())
 }
 
 // bareLateness is the same of one thread that only sleeps: what this machine allows.
@@ -78,19 +105,13 @@ func bareLateness(ctx context.Context, d time.Duration) (float64, error) {
 
 // p99 is in microseconds.
 func p99(late []time.Duration) float64 {
-	if len(late) == 0 {
-		return 0
-	}
 	slices.Sort(late)
 	return micros(late[len(late)*99/100])
 }
 
-func startChecker(_ context.Context, stops *stopList) (subject, peer measurement, err error) {
-	dir, err := tempDir(stops)
-	if err != nil {
-		return nil, nil, err
-	}
-	path := filepath.Join(dir, "history.jsonl")
+func startChecker(b *testing.B) (subject, peer measurement) {
+	path := filepath.Join(b.TempDir(), "history.jsonl")
+	must.Do(b, writeMutexHistory(path, checkedEvents))
 	return func(ctx context.Context, _ time.Duration) (float64, error) {
 		began := clock.Mono()
 		row, err := judge.File(ctx, path)
@@ -101,7 +122,7 @@ func startChecker(_ context.Context, stops *stopList) (subject, peer measurement
 			return 0, fmt.Errorf("check history: safety is %v of %.0f holds, want ok of %d", row.Verdict.Safety, holds, checkedEvents/2)
 		}
 		return since(began).Seconds(), nil
-	}, nil, writeMutexHistory(path, checkedEvents)
+	}, nil
 }
 
 // writeMutexHistory is a run of 64 clients on two masters that compete for eight

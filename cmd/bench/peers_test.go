@@ -1,0 +1,332 @@
+package bench
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	json "github.com/go-json-experiment/json/v1"
+
+	"locklab/internal/must"
+	"locklab/locks"
+	"locklab/locks/clock"
+	"locklab/locks/locktest"
+	"locklab/locks/multiphase"
+	"locklab/locks/peerlock/mesh"
+)
+
+const (
+	inFlight     = 1000
+	messageBytes = 20 // about the size of a message of the lock
+)
+
+// multiphaseRows measures one peer, in this process, against n-1 others, each in a
+// process of its own. All of them also serve the two floors: an echo over plain
+// TCP, and the mesh with no locking logic on it.
+func multiphaseRows() []row {
+	var rows []row
+	add := func(name string, reach float64, start starter) {
+		rows = append(rows, row{name: name, reach: reach, unit: "ops/s", start: start})
+	}
+	for n, reach := range map[int]float64{2: 2, 3: 4, 6: 15} {
+		rows = append(rows, row{
+			name:  fmt.Sprintf("multiphase acquire p50 / round trip of one message, %d processes", n),
+			reach: reach, atMost: true, unit: "us",
+			start: func(b *testing.B) (subject, peer measurement) {
+				g := startGroup(b, n, "multiphase")
+				return g.latency(func(acquire, _ float64) float64 { return acquire }), g.latency(func(_, echo float64) float64 { return echo })
+			},
+		})
+	}
+	add("multiphase, 1,000 names in flight / bare request-grant rounds, 3 processes", 0.5, func(b *testing.B) (subject, peer measurement) {
+		g := startGroup(b, 3, "multiphase")
+		return rate(inFlight, pairs(g.lock, ownKey)), g.bareRate
+	})
+	add("multiphase, 1,000 names in flight / bare rounds nobody waits for, 3 processes", 0, func(b *testing.B) (subject, peer measurement) {
+		g := startGroup(b, 3, "multiphase")
+		return rate(inFlight, pairs(g.lock, ownKey)), g.bareEchoRate
+	})
+	for _, n := range []int{2, 3} { // the headline has two masters; three show the cost of each further one
+		const workers = 64
+		reach := map[int]float64{2: 10}[n]
+		add(fmt.Sprintf("multiphase acquire+release, %d processes / redlock, a name each, %d workers", n, workers), reach, func(b *testing.B) (subject, peer measurement) {
+			return rate(workers, pairs(startGroup(b, n, "multiphase").lock, ownKey)), rate(workers, pairs(startRedis(b).redlock("redlock"), ownKey))
+		})
+	}
+	// One acquisition among the peers serves the waiters of a process in turn, or each makes its own.
+	add("multiphase:cohort / multiphase, one resource, 64 workers of 2 processes", 3, func(b *testing.B) (subject, peer measurement) {
+		return startGroup(b, 2, "multiphase:cohort").hotRate, startGroup(b, 2, "multiphase").hotRate
+	})
+	return rows
+}
+
+// member is what a process of a group is told: its rank, and the addresses of all of them.
+type member struct {
+	Rank             int
+	Lock, Bare, Echo []string
+	Spec             string // of the lock
+}
+
+// serve runs the lock and the bare mesh of one process.
+func (m member) serve(ctx context.Context, handler mesh.Handler) (*multiphase.Locker, *mesh.Mesh, error) {
+	peers := func(addrs []string) (all []mesh.Peer) {
+		for rank, addr := range addrs {
+			if rank != m.Rank {
+				all = append(all, mesh.Peer{ID: fmt.Sprint(rank), Rank: rank, Addr: addr})
+			}
+		}
+		return all
+	}
+	lock, err1 := new(net.ListenConfig).Listen(ctx, "tcp", m.Lock[m.Rank])
+	bare, err2 := new(net.ListenConfig).Listen(ctx, "tcp", m.Bare[m.Rank])
+	spec, err3 := locks.ParseSpec(m.Spec)
+	options, err4 := multiphase.ParseOptions(spec)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		return nil, nil, err
+	}
+	id := fmt.Sprint(m.Rank)
+	l, err1 := multiphase.New(multiphase.Config{ID: id, Rank: m.Rank, Cluster: "bench", Peers: peers(m.Lock), Listener: lock, Options: options})
+	floor, err2 := mesh.New(mesh.Config{
+		Self: mesh.Peer{ID: id, Rank: m.Rank}, Cluster: "bench", Protocol: "bare", Peers: peers(m.Bare), Listener: bare, Handler: handler,
+	})
+	return l, floor, errors.Join(err1, err2)
+}
+
+// group is n processes, this one included.
+type group struct {
+	lock   *multiphase.Locker
+	bare   *bareRounds
+	mesh   *mesh.Mesh
+	echoes []net.Conn // one to each other process
+	others []process
+}
+
+func startGroup(b *testing.B, n int, spec string) *group {
+	b.Helper()
+	addrs := freePorts(b, 3*n)
+	g := &group{bare: &bareRounds{all: make(chan struct{}), peers: n - 1}}
+	m := member{Spec: spec, Lock: addrs[:n], Bare: addrs[n : 2*n], Echo: addrs[2*n:]}
+	for m.Rank = 1; m.Rank < n; m.Rank++ {
+		g.others = append(g.others, startPeer(b, "multiphase", m, "GOMAXPROCS=1")) // as the lab runs its masters
+	}
+	m.Rank = 0
+	var err error
+	g.lock, g.mesh, err = m.serve(b.Context(), g.bare)
+	locktest.Open(b, g.lock, err)
+	b.Cleanup(func() { _ = g.mesh.Close() })
+	must.Do(b, g.lock.Ready(locktest.Within(b)))
+	<-g.bare.all
+	for _, addr := range m.Echo[1:] {
+		conn, err := new(net.Dialer).DialContext(b.Context(), "tcp", addr)
+		must.Do(b, err)
+		b.Cleanup(func() { _ = conn.Close() })
+		g.echoes = append(g.echoes, conn)
+	}
+	return g
+}
+
+// serveMultiphase is a process of a group. It takes the hot resource for as many
+// nanoseconds as a line of its input says, and answers how often it did.
+func serveMultiphase(ctx context.Context, config []byte) error {
+	var m member
+	if err := json.Unmarshal(config, &m); err != nil {
+		return err
+	}
+	echoes, err := new(net.ListenConfig).Listen(ctx, "tcp", m.Echo[m.Rank])
+	if err != nil {
+		return err
+	}
+	go func() {
+		for conn, err := echoes.Accept(); err == nil; conn, err = echoes.Accept() {
+			go func() { _, _ = io.Copy(struct{ io.Writer }{conn}, conn) }() // without splice: a plain server
+		}
+	}()
+	l, _, err := m.serve(ctx, answerAll{})
+	for err == nil {
+		var n int
+		var d int64
+		if _, err := fmt.Scanln(&d); err != nil {
+			return nil // the bench has ended
+		}
+		n, err = takeHot(ctx, l, time.Duration(d))
+		fmt.Println(n)
+	}
+	return err
+}
+
+// takeHot has workers of this process all take the same resource, over and over.
+func takeHot(ctx context.Context, l locks.Locker, d time.Duration) (int, error) {
+	served, _, err := loop(ctx, d, 32, pairs(l, func(int) string { return "bench/hot" }))
+	return sum(served), err
+}
+
+// hotRate is how often per second the workers of all processes of the group take one
+// resource. All processes have one processor, as the lab's masters do.
+func (g *group) hotRate(ctx context.Context, d time.Duration) (float64, error) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	begin := clock.Mono()
+	for _, p := range g.others {
+		if _, err := fmt.Fprintln(p.stdin, int64(d)); err != nil {
+			return 0, err
+		}
+	}
+	total, err := takeHot(ctx, g.lock, d)
+	for _, p := range g.others {
+		var n int
+		_, failed := fmt.Fscanln(p.stdout, &n)
+		total, err = total+n, errors.Join(err, failed)
+	}
+	return float64(total) / since(begin).Seconds(), err
+}
+
+// latency picks one of the medians, in microseconds, of Acquire and of a message's round
+// trip over plain TCP. They take turns within one loop: whether a core sleeps deeply
+// or not changes both several times over, and must not come between them. After each
+// Release an echo with every peer, not timed, gives them time to take notice of it, for
+// an uncontended acquisition does not overlap with the end of another. All processes
+// have one processor, as the lab's masters do: with two, a goroutine that was just
+// made ready is sometimes carried to the other core, which has to be woken first.
+func (g *group) latency(pick func(acquire, echo float64) float64) measurement {
+	return func(ctx context.Context, d time.Duration) (float64, error) {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+		var echoes []float64
+		took, err := timed(func(ctx context.Context) (time.Duration, error) {
+			var last time.Duration
+			for i := range len(g.echoes) + 1 {
+				begin, peer, buf := clock.Mono(), g.echoes[(len(echoes)+i)%len(g.echoes)], make([]byte, messageBytes)
+				_, err1 := peer.Write(buf)
+				_, err2 := io.ReadFull(peer, buf)
+				if err := errors.Join(err1, err2); err != nil {
+					return 0, err
+				}
+				last = since(begin)
+			}
+			echoes = append(echoes, micros(last))
+			return acquire(ctx, g.lock, "bench/uncontended")
+		})(ctx, d)
+		return pick(took, median(echoes)), err
+	}
+}
+
+// bareRate is a worker for each name with nothing but the mesh: it asks all peers and waits until
+// they have answered.
+func (g *group) bareRate(ctx context.Context, d time.Duration) (float64, error) {
+	g.bare.begin(true)
+	return rate(inFlight, func(ctx context.Context, w int) error {
+		g.bare.mu.Lock()
+		g.bare.ask(uint32(w)) //nolint:gosec // not negative
+		g.bare.mu.Unlock()
+		g.mesh.FlushTogether(nil)
+		select {
+		case <-g.bare.wake[w]:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})(ctx, d)
+}
+
+// bareEchoRate keeps as many requests in flight without any worker that waits: the
+// handler asks again as soon as all have answered.
+func (g *group) bareEchoRate(ctx context.Context, d time.Duration) (float64, error) {
+	b := g.bare
+	b.begin(false)
+	begin := clock.Mono()
+	b.mu.Lock()
+	for id := range uint32(inFlight) {
+		b.ask(id)
+	}
+	b.mu.Unlock()
+	g.mesh.Flush()
+	_ = clock.Sleep(ctx, d) // ctx is looked at below
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.over = true
+	return float64(b.done) / since(begin).Seconds(), ctx.Err()
+}
+
+// answerAll is the other side of the bare rounds: every request is granted.
+type answerAll struct{}
+
+func (answerAll) Connected(*mesh.Link)           {}
+func (answerAll) Disconnected(*mesh.Link, error) {}
+
+func (answerAll) Receive(link *mesh.Link, batch *mesh.Batch) error {
+	for payload, ok := batch.Next(); ok; payload, ok = batch.Next() {
+		link.Send(payload)
+	}
+	return nil
+}
+
+// bareRounds sends requests and counts those that all peers granted.
+type bareRounds struct {
+	peers int
+	all   chan struct{} // closed once all are connected
+
+	mu      sync.Mutex
+	links   []*mesh.Link
+	payload [messageBytes]byte
+	run     uint32          // tells answers to this measurement from those to an earlier one
+	grants  []int           // of each request in flight
+	wake    []chan struct{} // of those who wait; nil if none do
+	done    int64           // rounds that no worker waited for
+	over    bool            // do not begin another of these
+}
+
+func (b *bareRounds) begin(waiting bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.run++
+	b.grants, b.wake, b.done, b.over = make([]int, inFlight), nil, 0, false
+	for waiting && len(b.wake) < inFlight {
+		b.wake = append(b.wake, make(chan struct{}, 1))
+	}
+}
+
+func (b *bareRounds) Connected(link *mesh.Link) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.links = append(b.links, link); len(b.links) == b.peers {
+		close(b.all)
+	}
+}
+
+// Disconnected spoils the measurement, which then finds no grants.
+func (b *bareRounds) Disconnected(*mesh.Link, error) {}
+
+// Receive counts grants and wakes the worker that waits, or asks again.
+func (b *bareRounds) Receive(_ *mesh.Link, batch *mesh.Batch) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for payload, ok := batch.Next(); ok; payload, ok = batch.Next() {
+		id := binary.BigEndian.Uint32(payload)
+		if binary.BigEndian.Uint32(payload[4:]) != b.run {
+			continue
+		}
+		switch b.grants[id]++; {
+		case b.grants[id] < b.peers:
+		case b.wake != nil:
+			b.wake[id] <- struct{}{}
+		case !b.over:
+			b.done++
+			b.ask(id)
+		}
+	}
+	return nil
+}
+
+func (b *bareRounds) ask(id uint32) {
+	b.grants[id] = 0
+	binary.BigEndian.PutUint32(b.payload[:], id)
+	binary.BigEndian.PutUint32(b.payload[4:], b.run)
+	for _, l := range b.links {
+		l.Send(b.payload[:])
+	}
+}
