@@ -347,7 +347,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, sto
 	}
 	served := make(chan error, 1)
 	go func() {
-		served <- server.Serve(nowait.Listener{Listener: listener})
+		served <- server.Serve(listener)
 		close(served)
 	}()
 	var err error
@@ -375,6 +375,6 @@ type connKey struct{}
 // told. The context of the request ends then, too, but a little later: too late for a server
 // that stood still and finds the requests of all who gave up in front of those who still wait.
 func Left(r *http.Request) bool {
-	conn, ok := r.Context().Value(connKey{}).(interface{ Ended() bool })
-	return ok && conn.Ended()
+	conn, ok := r.Context().Value(connKey{}).(net.Conn)
+	return ok && nowait.New(conn).Ended()
 }

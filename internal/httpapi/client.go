@@ -14,7 +14,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"locklab/internal/nowait"
 	"locklab/internal/strictjson"
 )
 
@@ -70,7 +69,7 @@ func NewClient(url string, config ClientConfig) *Client {
 		idle = 8
 	}
 	c.transport = &http.Transport{
-		DialContext:         dial,
+		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
 		DisableCompression:  true,
 		MaxIdleConnsPerHost: idle,
 		MaxConnsPerHost:     config.Conns,
@@ -79,14 +78,6 @@ func NewClient(url string, config ClientConfig) *Client {
 		WriteBufferSize:     2 << 10,
 	}
 	return c
-}
-
-func dial(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, address)
-	if err != nil {
-		return nil, err
-	}
-	return nowait.Dress(conn), nil
 }
 
 // Close frees the client's connections.

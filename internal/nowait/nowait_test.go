@@ -7,9 +7,11 @@ import (
 	"net"
 	"runtime"
 	"testing"
+	"time"
 
 	"locklab/internal/must"
 	"locklab/internal/nowait"
+	"locklab/locks/clock"
 )
 
 // pair is both ends of a connection.
@@ -79,5 +81,36 @@ func TestConnOfNoSocket(t *testing.T) {
 	c.WakeFor(10)
 	if n, err := c.TryWrite(buf); n != 0 || err != nil || c.Unread() != 0 {
 		t.Errorf("wrote %d bytes, %v; %d are unread", n, err, c.Unread())
+	}
+}
+
+// TestEnded only once the other end has hung up and everything was read, also while
+// somebody reads.
+func TestEnded(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("whether the other end has hung up is told on Linux only")
+	}
+	a, b := pair(t)
+	s := nowait.New(a)
+	ended := func(when string, want bool) {
+		t.Helper()
+		if s.Ended() != want {
+			t.Errorf("%s: ended %v, want %v", when, !want, want)
+		}
+	}
+	ended("in the beginning", false)
+	if _, err := b.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	must.Do(t, b.Close())
+	ended("with something to read", false)
+	if _, err := io.ReadFull(s, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	for !s.Ended() { // its end may come after what it sent
+		must.Do(t, clock.Sleep(t.Context(), time.Millisecond))
+	}
+	if n, err := s.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
+		t.Errorf("read %d, %v after the end", n, err)
 	}
 }

@@ -9,15 +9,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Text is a clause: a form of package fmt with what stands for its verbs, or a name or
-// number, which is the same in every language. In JSON a name is a string.
+// number, which is the same in every language.
 type Text struct {
 	Form string
 	Args []Text
@@ -60,9 +55,6 @@ func Term(word string) Text { return Text{Form: word} }
 // Name is what is said alike in every language.
 func Name(name string) Text { return Text{Name: name} }
 
-// Key marks a word that is told as a Term elsewhere.
-func Key(word string) string { return word }
-
 // And joins clauses: a and b and c.
 func And(all ...Text) Text {
 	return joined(all, func(a, b Text) Text { return Of("%s and %s", a, b) })
@@ -84,68 +76,15 @@ func joined(all []Text, join func(a, b Text) Text) Text {
 	return t
 }
 
-// First is the first of them that says something.
-func First(all ...Text) Text {
-	for _, t := range all {
-		if !t.IsZero() {
-			return t
-		}
-	}
-	return Text{}
-}
-
-// IsZero says that it says nothing.
-func (t Text) IsZero() bool { return t.Form == "" && t.Name == "" }
-
-// Deepest is how deep clauses may be put into each other where they are written to a file. None
-// that is said comes near it, and strictjson reads twice that many objects and lists, and what
-// they stand in.
-const Deepest = 40
-
-// Depth is how deep clauses are put into each other: 1 if none is, 0 of a name.
-func (t Text) Depth() int {
-	if t.Form == "" {
-		return 0
-	}
-	deepest := 0
-	for _, inner := range t.Args {
-		deepest = max(deepest, inner.Depth())
-	}
-	return deepest + 1
-}
-
 // String is the English.
 func (t Text) String() string { return t.In(func(english string) string { return english }) }
-
-// Whole is the English as a sentence: with a capital and a full stop.
-func (t Text) Whole() string {
-	text := t.String()
-	if text == "" {
-		return ""
-	}
-	first, size := utf8.DecodeRuneInString(text)
-	return string(unicode.ToUpper(first)) + strings.TrimSuffix(text[size:], ".") + "."
-}
 
 // verb is one of fmt, with the number of its argument if it has one.
 var verb = regexp.MustCompile(`%(?:\[(\d+)\])?[+#-]*[\d.]*[a-z%]`)
 
-// longest is about how many bytes a clause of a file is told in: a value that is taken twice, of
-// one that takes its own twice, and so on, would fill any memory.
-const longest = 1 << 20
-
 // In is the clause with its forms translated. A translation may take the values in another
-// order, as in %[2]s. What would be far too long ends in dots.
+// order, as in %[2]s.
 func (t Text) In(translate func(form string) string) string {
-	left := longest
-	return t.in(translate, &left)
-}
-
-func (t Text) in(translate func(form string) string, left *int) string {
-	if *left <= 0 {
-		return "…"
-	}
-	*left -= 1 + len(t.Form) + len(t.Name)
 	if t.Form == "" {
 		return t.Name
 	}
@@ -165,32 +104,6 @@ func (t Text) in(translate func(form string) string, left *int) string {
 		if next < 1 || next > len(t.Args) {
 			return v
 		}
-		return t.Args[next-1].in(translate, left)
+		return t.Args[next-1].In(translate)
 	})
-}
-
-// clause is a Text in JSON.
-type clause struct {
-	Form string `json:"form"`
-	Args []Text `json:"args,omitempty"`
-}
-
-// MarshalJSONTo writes a name as a string, and a clause as an object.
-func (t Text) MarshalJSONTo(out *jsontext.Encoder) error {
-	if t.Form == "" {
-		return out.WriteToken(jsontext.String(t.Name))
-	}
-	return json.MarshalEncode(out, clause{t.Form, t.Args})
-}
-
-// UnmarshalJSONFrom reads what MarshalJSONTo wrote.
-func (t *Text) UnmarshalJSONFrom(in *jsontext.Decoder) error {
-	if in.PeekKind() == '"' {
-		*t = Text{}
-		return json.UnmarshalDecode(in, &t.Name)
-	}
-	var c clause
-	err := json.UnmarshalDecode(in, &c)
-	*t = Text{Form: c.Form, Args: c.Args}
-	return err
 }
