@@ -4,15 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html/template"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"locklab/cmd/locklab/internal/catalog"
+	"locklab/cmd/locklab/internal/progress"
+	"locklab/internal/sentence"
 	"locklab/locks/clock"
+	"locklab/reports/lang"
+	"locklab/reports/page"
+	"locklab/reports/table"
 	"locklab/verify/explore"
 )
 
@@ -242,14 +250,12 @@ func (f *exploreFlags) run(ctx context.Context, lock string, sc explore.Scope, s
 	if !subject.Endless() && f.rounds == "auto" {
 		sc.Rounds = 1
 	}
-	display := newExploreProgress(stderr)
 	begun := clock.System().Now()
-	r, err := subject.Explore(ctx, sc, display.update)
-	display.close()
+	r, err := subject.Explore(ctx, sc, exploreProgress(stderr))
 	if err != nil {
 		return err
 	}
-	told := tale{Result: r, elapsed: clock.System().Now().Sub(begun), peak: peakMemory(), cohort: bound.Core.Cohort}
+	told := tale{Result: r, elapsed: clock.System().Now().Sub(begun), cohort: bound.Core.Cohort}
 	if told.page = f.page; f.page != "" {
 		if err := told.writePage(f.page); err != nil {
 			return fmt.Errorf("--page: %w", err)
@@ -268,3 +274,250 @@ func (f *exploreFlags) run(ctx context.Context, lock string, sc explore.Scope, s
 	}
 	return nil
 }
+
+// tale is what there is to say of an exploration.
+type tale struct {
+	*explore.Result
+	elapsed time.Duration
+	page    string // the file that has it too
+	cohort  bool   // of the lock, which is not explored
+}
+
+func (t tale) exitCode() int {
+	switch t.Ended {
+	case explore.Complete:
+		return exitOK
+	case explore.Violated:
+		return exitViolated
+	case explore.Interrupted:
+		return exitInterrupted
+	default:
+		return exitInconclusive
+	}
+}
+
+// verdict is one word for scripts.
+func (t tale) verdict() string {
+	switch t.Ended {
+	case explore.Complete:
+		return "safe"
+	case explore.Violated:
+		return "violated"
+	default:
+		return "undecided"
+	}
+}
+
+func (t tale) statesPerSecond() float64 { return float64(t.States) / max(t.elapsed.Seconds(), 1e-9) }
+
+// write prints the result for people. The first lines say what is certain, the last
+// ones depend on the machine.
+func (t tale) write(w io.Writer) error {
+	width, _ := progress.Width(w)
+	var b strings.Builder
+	line := func(name, text string) { fmt.Fprintf(&b, "%s %s\n", padded(name, 10), text) }
+	line("lock", t.Spec)
+	line("explored", t.scope())
+	for _, fact := range t.facts() {
+		for i, text := range fact.Lines {
+			line([]string{fact.Name, ""}[min(i, 1)], text)
+		}
+	}
+	line("speed", fmt.Sprintf("%s, %s states/s, %.0f bytes a state, %s in all", sentence.Lasting(t.elapsed).String(),
+		lang.Group(int64(t.statesPerSecond())), t.BytesPerState(), mebibytes(t.Memory)))
+	line("verdict", t.conclusion())
+	if t.Trace != nil {
+		b.WriteString("\n")
+		if err := t.Trace.WriteTextWithin(&b, width); err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, "\n%s\n", t.Violation)
+	}
+	if t.page != "" {
+		line("report", t.page)
+	}
+	_, err := io.WriteString(w, folded(w, b.String()))
+	return err
+}
+
+// facts are what the console and the page tell.
+func (t tale) facts() []page.Fact {
+	return []page.Fact{{Name: "modelled", Lines: t.modelled()}, {Name: "checked", Lines: t.checks()}, {Name: "seen", Lines: t.seen()}}
+}
+
+// seen says how much, and what may have been missed of it.
+func (t tale) seen() []string {
+	out := []string{fmt.Sprintf("%s states, %s moves, up to %d moves away", lang.Group(t.States), lang.Group(t.Transitions), t.Depth)}
+	if t.Scope.Deep {
+		out = append(out, fmt.Sprintf("the probability that a state was missed is below %.1g", t.Missed()))
+	}
+	if t.Shortened {
+		out = append(out, "timestamps far apart were taken for somewhat closer ones: states may have been taken for each other")
+	}
+	return out
+}
+
+// scope says what was explored.
+func (t tale) scope() string { return strings.Join(t.Explored(), ", ") }
+
+func (t tale) modelled() []string {
+	out := t.Modelled()
+	if t.cohort {
+		out = append(out, "one client at each peer: no cohort forms, and nothing is said of one")
+	}
+	return out
+}
+
+// checks says what was checked, and how far.
+func (t tale) checks() []string {
+	out := []string{fmt.Sprintf("mutual exclusion: %s", t.outcome(explore.TwoHold, "never two holders"))}
+	out = append(out, fmt.Sprintf("clients: %s", t.outcome(explore.Untold, "each is told of every hold and of its end")))
+	if len(t.Leases) > 0 {
+		out = append(out, fmt.Sprintf("fencing tokens: %s", t.outcome(explore.TokenBack, "each above all before")))
+	}
+	out = append(out, fmt.Sprintf("no stuck state: %s", t.stuck()))
+	if t.Scope.Bypass > 0 {
+		out = append(out, fmt.Sprintf("bounded bypass: %s", t.outcome(explore.Starves, fmt.Sprintf("no waiting peer is passed more than %d times", t.Scope.Bypass))))
+	}
+	return out
+}
+
+func (t tale) outcome(violation, good string) string {
+	switch {
+	case t.Violation == violation:
+		return fmt.Sprintf("VIOLATED, %s", violation)
+	case t.Ended == explore.Complete:
+		return good
+	default:
+		return fmt.Sprintf("%s, as far as was seen", good)
+	}
+}
+
+func (t tale) stuck() string {
+	anywhere := t.Scope.Stuck == explore.StuckAnywhere
+	switch {
+	case t.Scope.Stuck == explore.StuckUnchecked:
+		return "not checked"
+	case t.Violation == explore.Stuck:
+		return fmt.Sprintf("VIOLATED, %s", t.Violation)
+	case t.Scope.Deep && anywhere:
+		return t.outcome(explore.Stuck, "only dead ends: in no state in which somebody waits, nothing is left to happen")
+	case t.Scope.Deep:
+		return t.outcome(explore.Stuck, "only dead ends: in no state with all links up in which somebody waits, nothing is left to happen")
+	case t.StuckChecked && anywhere:
+		return fmt.Sprintf("in all states in which somebody waits, which are %s, each of them can still get the lock", lang.Group(t.StuckStates))
+	case t.StuckChecked:
+		return fmt.Sprintf("in all states with all links up in which somebody waits, which are %s, each of them can still get the lock", lang.Group(t.StuckStates))
+	default:
+		return "only dead ends, as far as was seen; the rest comes after the whole search"
+	}
+}
+
+func (t tale) conclusion() string {
+	var why string
+	switch t.Ended {
+	case explore.Complete:
+		return fmt.Sprintf("safe within these bounds, and nothing is said beyond them: %s", t.scope())
+	case explore.Violated:
+		return fmt.Sprintf("VIOLATED: %s, after %d moves at the least", t.Violation, len(t.Trace.Steps))
+	case explore.StatesBound:
+		why = "--states-max ended the search"
+	case explore.MemoryBound:
+		why = "--memory-max ended the search"
+	case explore.Interrupted:
+		why = "interrupted"
+	}
+	return fmt.Sprintf("undecided: %s; nothing was violated as far as was seen, up to %d moves away: %s", why, t.Depth, t.scope())
+}
+
+// writeJSON prints the result for programs.
+func (t tale) writeJSON(w io.Writer) error {
+	var missed *float64
+	if t.Scope.Deep {
+		missed = new(t.Missed())
+	}
+	return writeJSON(w, struct {
+		Schema        string         `json:"schema"`
+		Lock          string         `json:"lock"`
+		Explored      string         `json:"explored"`
+		Modelled      []string       `json:"modelled"`
+		Checked       []string       `json:"checked"`
+		Verdict       string         `json:"verdict"`
+		Ended         string         `json:"ended"`
+		Violation     string         `json:"violation,omitempty"`
+		States        int64          `json:"states"`
+		Moves         int64          `json:"moves"`
+		Depth         int            `json:"depth"`
+		ElapsedS      float64        `json:"elapsed_s"`
+		StatesPerS    float64        `json:"states_per_s"`
+		BytesPerState float64        `json:"bytes_per_state"`
+		MemoryMax     int64          `json:"memory_bytes_max"`
+		Missed        *float64       `json:"missed_probability,omitempty"`
+		Shortened     bool           `json:"timestamps_shortened,omitempty"`
+		Trace         *explore.Trace `json:"trace,omitempty"`
+	}{
+		"locklab/explore/v1", t.Spec, t.scope(), t.modelled(), t.checks(), t.verdict(), t.Ended.String(), t.Violation,
+		t.States, t.Transitions, t.Depth, t.elapsed.Seconds(), t.statesPerSecond(), t.BytesPerState(), t.Memory,
+		missed, t.Shortened, t.Trace,
+	})
+}
+
+func mebibytes(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }
+
+// exploreProgress tells how far an exploration is when it takes long.
+func exploreProgress(w io.Writer) func(explore.Progress) {
+	const every = 5 * time.Second
+	begun := clock.System().Now()
+	told := begun
+	return func(now explore.Progress) {
+		at := clock.System().Now()
+		if at.Sub(told) < every {
+			return
+		}
+		told = at
+		what := fmt.Sprintf("%d moves away", now.Depth)
+		if now.Settling {
+			what = "looking for stuck ones"
+		}
+		elapsed := at.Sub(begun)
+		fmt.Fprintf(w, "locklab: %s states, %s, %v, %s/s, %s\n", lang.Group(now.States), what,
+			sentence.Lasting(elapsed.Round(time.Second)), lang.Group(int64(float64(now.States)/elapsed.Seconds())), mebibytes(now.Memory))
+	}
+}
+
+// writePage writes an exploration as one page: the verdict, what was explored, and the way
+// to a violation as a drawing and as a table.
+func (t tale) writePage(path string) error {
+	sheet := page.Sheet{
+		Title: fmt.Sprintf("%s, explored", t.Spec), Lede: t.scope(), Made: typed(),
+		Verdict: page.Verdict{Text: t.conclusion(), Good: t.Ended == explore.Complete, Bad: t.Ended == explore.Violated},
+		Facts:   t.facts(),
+	}
+	if t.Trace != nil {
+		var drawing strings.Builder
+		if err := t.Trace.WriteSVG(&drawing, t.Spec, t.Violation); err != nil {
+			return err
+		}
+		section := page.Section{
+			Title: "The shortest way to the violation", Drawing: template.HTML(drawing.String()), //nolint:gosec // drawn and escaped by explore
+			Notes: []string{
+				"Time runs downwards, one step a line. An arrow is a message, from the step that sent it to the step in which it arrives. A box is what a peer has become; its line is thick while it waits, and thickest while it holds the lock.",
+				"A step is one thing that happens at one peer: its client asks for the lock or releases it, a message arrives (its name, and what it carries), or something breaks.",
+			},
+			Table: table.Table{Columns: []table.Column{{Title: "step", Key: true}, {Title: "at peer", Right: true}, {Title: "what happens"}}},
+		}
+		for i := range t.Trace.Peers {
+			section.Table.Columns = append(section.Table.Columns, table.Column{Title: fmt.Sprintf("peer %d after it", i)})
+		}
+		var rows [][]string
+		for i, s := range t.Trace.Steps {
+			rows = append(rows, append([]string{strconv.Itoa(i + 1), strconv.Itoa(s.Peer), s.Text}, s.Peers...))
+		}
+		section.Table.Rows = tableCells(rows)
+		sheet.Sections = append(sheet.Sections, section)
+	}
+	return page.WriteSheet(path, sheet)
+}
+
+// typed is the command of this process.
+func typed() string { return strings.Join(append([]string{"locklab"}, os.Args[1:]...), " ") }

@@ -166,7 +166,7 @@ var regressions = map[string][]regression{
 		},
 		{
 			"the pause before the next attempt began while the instances were still busy with the last one, whose commands piled up before the holder's release: with 1 ms delay a third of redsync's grants on one key",
-			"go run ./cmd/bench -rows textbook",
+			"make bench BENCH='-rows textbook'",
 			"locks/redlock.TestMachine",
 		},
 		{

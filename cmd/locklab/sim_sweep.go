@@ -4,12 +4,16 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
 
@@ -18,6 +22,7 @@ import (
 	"locklab/internal/seed"
 	"locklab/reports/page"
 	"locklab/reports/sweep"
+	"locklab/reports/table"
 	"locklab/verify/sim"
 )
 
@@ -53,7 +58,7 @@ func (f *simFlags) runSweep(ctx context.Context, l catalog.Lock, stdout, stderr 
 			Points []sim.Point `json:"points"`
 		}{"locklab/sweep/v1", f.seed, all})
 	}
-	sweepText(stdout, told(all), l.String())
+	sweepText(stdout, all, l.String())
 	fmt.Fprintf(stderr, "locklab: report: %s\n", filepath.Join(dir, page.File))
 	return nil
 }
@@ -135,23 +140,6 @@ func withService(points []sim.Point) []sim.Point {
 	return all
 }
 
-// told are the points with names in a language.
-func told(points []sim.Point) []sim.Point {
-	all := slices.Clone(points)
-	for i := range all {
-		all[i].Lock = toldLock(all[i].Lock)
-	}
-	return all
-}
-
-// toldLock is the name of a lock, which is the same in every language, or of what is no lock.
-func toldLock(name string) string {
-	if name == sim.ServiceName {
-		return "service of 5 (computed)"
-	}
-	return name
-}
-
 func (f *simFlags) writeSweep(l catalog.Lock, points []sim.Point) (dir string, err error) {
 	dir = f.out
 	if dir == "" {
@@ -174,10 +162,6 @@ func (f *simFlags) writeSweep(l catalog.Lock, points []sim.Point) (dir string, e
 	if err := os.WriteFile(filepath.Join(dir, "sweep.csv"), table, 0o644); err != nil { //nolint:gosec // nothing secret
 		return "", fmt.Errorf("--out: %w", err)
 	}
-	for i := range drawn { // of the page, after the file
-		drawn[i].Lock = toldLock(drawn[i].Lock)
-	}
-	points = told(points)
 	return dir, writeSweepPage(filepath.Join(dir, page.File), l.String(), points, drawn, f.seed)
 }
 
@@ -224,4 +208,197 @@ func sweepRows(points []sim.Point, zones int) (rows [][]string) {
 		})
 	}
 	return rows
+}
+
+// compared is a figure of a sweep of which less is better. Messages are counted, not timed.
+type compared struct {
+	name    string
+	counted bool
+	of      func(sim.Point) float64 // NaN if it does not have it
+}
+
+// less says that the figure is clearly less: a time that is below 95 % of the other, or one message fewer
+// of those that the table shows.
+func (f *compared) less(a, b float64) bool {
+	if f.counted {
+		return math.Round(10*a) < math.Round(10*b)
+	}
+	return a < 0.95*b
+}
+
+// lessInAll says that the figure is less in each round of p than in any of o: both differ by chance from
+// round to round.
+func (f *compared) lessInAll(p, o sim.Point) bool {
+	for _, mine := range rounds(p) {
+		for _, others := range rounds(o) {
+			if !f.less(f.of(mine), f.of(others)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// rounds of a point that is computed are that point.
+func rounds(p sim.Point) []sim.Point {
+	if len(p.Rounds) == 0 {
+		return []sim.Point{p}
+	}
+	return p.Rounds
+}
+
+// comparedFigures are those of the tables.
+func comparedFigures() []compared {
+	queued := func(p sim.Point, d time.Duration) float64 { // the computed service has no queue
+		if p.Contended.Max == 0 {
+			return math.NaN()
+		}
+		return float64(d)
+	}
+	return []compared{
+		{"messages where nobody else wants it", true, func(p sim.Point) float64 { return p.Messages }},
+		{"messages where up to ten want it", true, func(p sim.Point) float64 { return p.MessagesContended }},
+		{"acquire p50 where nobody else wants it", false, func(p sim.Point) float64 { return float64(p.Acquire.P50) }},
+		{"acquire p99 where nobody else wants it", false, func(p sim.Point) float64 { return float64(p.Acquire.P99) }},
+		{"acquire p50 where up to ten want it", false, func(p sim.Point) float64 { return queued(p, p.Contended.P50) }},
+		{"acquire p99 where up to ten want it", false, func(p sim.Point) float64 { return queued(p, p.Contended.P99) }},
+		{"mean handoff", false, func(p sim.Point) float64 { return float64(p.Handoff.Mean) }},
+		{"handoff p99", false, func(p sim.Point) float64 { return float64(p.Handoff.P99) }},
+	}
+}
+
+// crossings say of each of the others in what it needs less than the lock and in what more, and with
+// how many peers.
+func crossings(points []sim.Point, lock string, zones int) (texts []string) {
+	own, others, theirs := map[int]sim.Point{}, []string(nil), map[string][]sim.Point{}
+	for _, p := range points {
+		switch {
+		case p.Zones != zones:
+		case p.Lock == lock:
+			own[p.Peers] = p
+		default:
+			if len(theirs[p.Lock]) == 0 {
+				others = append(others, p.Lock)
+			}
+			theirs[p.Lock] = append(theirs[p.Lock], p)
+		}
+	}
+	for _, other := range others {
+		var less, more places
+		for _, f := range comparedFigures() {
+			var sizes, below, above []int
+			for _, p := range theirs[other] {
+				if math.IsNaN(f.of(p)) || math.IsNaN(f.of(own[p.Peers])) {
+					continue
+				}
+				sizes = append(sizes, p.Peers)
+				switch {
+				case f.lessInAll(p, own[p.Peers]):
+					below = append(below, p.Peers)
+				case f.lessInAll(own[p.Peers], p):
+					above = append(above, p.Peers)
+				}
+			}
+			less.add(f.name, below, sizes)
+			more.add(f.name, above, sizes)
+		}
+		texts = append(texts,
+			fmt.Sprintf("%s needs less than %s %s", other, lock, less.text()),
+			fmt.Sprintf("%s needs more than %s %s", other, lock, more.text()))
+	}
+	return texts
+}
+
+// places are the figures of which something is so, by the numbers of peers with which it is.
+type places []place
+
+type place struct {
+	where string
+	names []string
+}
+
+func (p *places) add(name string, so, all []int) {
+	if len(so) == 0 {
+		return
+	}
+	where := withPeers(so, all)
+	i := slices.IndexFunc(*p, func(at place) bool { return at.where == where })
+	if i < 0 {
+		i, *p = len(*p), append(*p, place{where: where})
+	}
+	(*p)[i].names = append((*p)[i].names, name)
+}
+
+func (p places) text() string {
+	if len(p) == 0 {
+		return "nowhere"
+	}
+	parts := make([]string, len(p))
+	for i, at := range p {
+		parts[i] = at.where + ": " + strings.Join(at.names, ", ")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// withPeers says with how many peers something is so, of all numbers of them that were measured.
+func withPeers(so, all []int) string {
+	from := so[0]
+	rest := all[slices.Index(all, from):]
+	if !slices.Equal(so, rest) {
+		words := make([]string, len(so))
+		for i, n := range so {
+			words[i] = strconv.Itoa(n)
+		}
+		return fmt.Sprintf("with %s peers", strings.Join(words, ", "))
+	}
+	if before := len(all) - len(rest) - 1; before >= 0 && all[before] < from-1 { // nobody looked between
+		return fmt.Sprintf("from %d peers on (not shown with %d)", from, all[before])
+	}
+	return fmt.Sprintf("from %d peers on", from)
+}
+
+// clearlyText says what is told apart.
+func clearlyText() string {
+	return fmt.Sprintf("Each point is measured in %d rounds, which differ by chance; the tables have all together. Told apart is what differs in each round of the one from every round of the other: times where one is below 95 %% of the other, messages where they are different numbers. The computed service is a lower bound, without queues, disks or jitter; it has no times where up to ten want it, and is compared in none of them.", sim.Rounds)
+}
+
+// writeSweepPage writes a sweep as one page: a plot of each figure, then the tables.
+func writeSweepPage(path, lock string, points []sim.Point, drawn []sweep.Point, seed uint64) error {
+	sheet := page.Sheet{
+		Title: fmt.Sprintf("%s against the number of peers", lock), Lede: fmt.Sprintf("Simulated in virtual time, seed %d", seed), Made: typed(),
+		Facts: []page.Fact{{Name: "all points", Lines: []string{
+			"sweep.csv beside this page has them with all digits; medians and p99 come from histograms and are up to 0.4 % too high",
+		}}},
+	}
+	shown := page.Section{Title: "What it shows"}
+	for _, zones := range sweepZones() {
+		for _, text := range crossings(points, lock, zones) {
+			shown.Notes = append(shown.Notes, fmt.Sprintf("%d zones", zones)+": "+text+".")
+		}
+	}
+	shown.Notes = append(shown.Notes, clearlyText())
+	sheet.Sections = append(sheet.Sections, shown)
+	for _, f := range sweep.Figures() {
+		sheet.Sections = append(sheet.Sections, page.Section{Title: upper(f.Title), Drawing: sweep.Draw(f, drawn)})
+	}
+	var columns []table.Column
+	for i, title := range []string{
+		"lock", "peers", "messages, nobody else", "messages, up to ten want it",
+		"acquire, nobody else, median, ms", "acquire, nobody else, p99, ms", "acquire, up to ten want it, median, ms",
+		"acquire, up to ten want it, p99, ms", "release to next holder, mean, ms", "release to next holder, p99, ms",
+	} {
+		columns = append(columns, table.Column{Title: title, Key: i == 0, Right: i > 0})
+	}
+	for _, zones := range sweepZones() {
+		sheet.Sections = append(sheet.Sections, page.Section{
+			Title: fmt.Sprintf("All figures with %d zones", zones), Table: table.Table{Columns: columns, Rows: tableCells(sweepRows(points, zones))},
+		})
+	}
+	return page.WriteSheet(path, sheet)
+}
+
+// upper makes the first letter of a title a capital.
+func upper(title string) string {
+	first, size := utf8.DecodeRuneInString(title)
+	return string(unicode.ToUpper(first)) + title[size:]
 }

@@ -102,14 +102,6 @@ func (l *Lang) Tell(t sentence.Text) string { return t.In(l.Text) }
 // Lasting tells a length of time.
 func (l *Lang) Lasting(d time.Duration) string { return l.Tell(sentence.Lasting(d)) }
 
-// Whole tells a sentence that stands for itself.
-func (l *Lang) Whole(t sentence.Text) string {
-	if l.Tag == EnglishTag || t.IsZero() {
-		return t.Whole()
-	}
-	return strings.TrimSuffix(l.Tell(t), ".") + "."
-}
-
 // List joins words as a sentence does: a, b and c.
 func (l *Lang) List(words []string) string {
 	if len(words) < 2 {

@@ -272,7 +272,7 @@ func TestBounds(t *testing.T) {
 // states were added.
 func TestStore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := &store{layout: layout{n: 2}, deep: rapid.Bool().Draw(t, "deep")} // five parts
+		s := newStore(layout{n: 2}, rapid.Bool().Draw(t, "deep")) // five parts
 		rand := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		want := map[string]place{}
 		var order []string
@@ -285,7 +285,7 @@ func TestStore(t *testing.T) {
 			if added {
 				want[string(packed)], order = at, append(order, string(packed))
 			}
-			if entry, known := s.find(hashOf(packed), packed); !known || (!s.deep && placeOf(*entry) != want[string(packed)]) {
+			if entry, known := s.find(s.hash(packed), packed); !known || (!s.deep && placeOf(*entry) != want[string(packed)]) {
 				t.Fatalf("%x is known: %v, at %d, want %d", packed, known, placeOf(*entry), want[string(packed)])
 			}
 		}

@@ -43,7 +43,6 @@ type Result struct {
 	States      int64
 	Transitions int64
 	Depth       int   // the most moves that any state is away from the beginning
-	Parts       int   // different parts that states are made of
 	Memory      int64 // bytes that the states, their table and their parts take
 
 	Violation string // "" if there is none

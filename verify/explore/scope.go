@@ -66,8 +66,6 @@ type Scope struct {
 	VotesStay bool
 	// Clock, if there is one, has timers go off by it, and Expiries and Untimed count not.
 	Clock *Clock
-	// TokensBack lets tokens go back, as they do where more memory is lost than may be.
-	TokensBack bool
 
 	Forgets int // how often a peer forgets the resource while nobody wants it there, or Any
 

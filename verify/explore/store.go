@@ -3,10 +3,9 @@ package explore
 import (
 	"bytes"
 	"encoding/binary"
+	"hash/maphash"
 	"iter"
 	"math/bits"
-
-	"github.com/cespare/xxhash/v2"
 )
 
 const (
@@ -40,10 +39,17 @@ type chunk [chunkSlots]uint64
 type store struct {
 	layout
 	deep   bool
+	seed   maphash.Seed
 	table  []*chunk // by hash: the hash, or a tag of it and the place, less one
 	blocks [][]byte // nil if no longer needed
 	count  int64    // states
 }
+
+func newStore(l layout, deep bool) store {
+	return store{layout: l, deep: deep, seed: maphash.MakeSeed()}
+}
+
+func (s *store) hash(packed []byte) uint64 { return maphash.Bytes(s.seed, packed) }
 
 // find looks for a state; otherwise slot is where it belongs.
 func (s *store) find(hash uint64, packed []byte) (slot *uint64, known bool) {
@@ -64,9 +70,6 @@ func (s *store) find(hash uint64, packed []byte) (slot *uint64, known bool) {
 	}
 }
 
-// hashOf is the same in every process, so that what an exploration prints is too.
-func hashOf(packed []byte) uint64 { return xxhash.Sum64(packed) }
-
 // begin is where in the table a hash is looked for first.
 func (s *store) begin(hash uint64) (*chunk, uint) {
 	c, rest := bits.Mul64(hash, uint64(len(s.table)))
@@ -82,7 +85,7 @@ func (s *store) record(at place) []byte { return s.blocks[at>>blockBits][at%bloc
 
 // add enters a state unless it is known. Nobody of it must get on.
 func (s *store) add(from place, packed []byte) (at place, added bool) {
-	hash := hashOf(packed)
+	hash := s.hash(packed)
 	s.reserve()
 	slot, known := s.find(hash, packed)
 	if known {
@@ -173,7 +176,7 @@ func (s *store) reserve() {
 			hash := entry
 			if !s.deep {
 				packed := s.record(placeOf(entry))[recordHead:]
-				hash = hashOf(packed[:s.packedLen(packed)])
+				hash = s.hash(packed[:s.packedLen(packed)])
 			}
 			c, i := s.begin(hash)
 			for c[i%chunkSlots] != 0 {

@@ -9,8 +9,6 @@ import (
 
 // Subject is an algorithm that can be explored.
 type Subject interface {
-	// Spec is the algorithm with all its options.
-	Spec() string
 	// Endless says that unlimited requests have finitely many states, at least as long as
 	// nobody gives up: rounds are numbered anew.
 	Endless() bool
@@ -30,8 +28,6 @@ type subject[S, M any, P peercore.Core[S, M]] struct {
 	alg      peercore.Algorithm[S, M]
 	describe func(P) string
 }
-
-func (s subject[S, M, P]) Spec() string { return s.alg.Spec }
 
 func (s subject[S, M, P]) Endless() bool {
 	sample := s.alg.New(0, peercore.Others(2, 0), false)
@@ -62,7 +58,7 @@ func (s subject[S, M, P]) Explore(ctx context.Context, sc Scope, progress func(P
 // finish gathers what the search has seen.
 func (s *search[S, M, P]) finish(spec string) *Result {
 	r := s.result
-	r.Spec, r.Scope, r.Parts, r.Memory = spec, s.scope, s.parts.count(), s.memory()
+	r.Spec, r.Scope, r.Memory = spec, s.scope, s.memory()
 	r.Shortened, r.Controls, r.Durable = s.shortened, s.hasControls, s.durable
 	if s.timed {
 		r.Leases = s.scope.leases()

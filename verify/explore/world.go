@@ -56,7 +56,7 @@ func newWorld[S, M any, P peercore.Core[S, M]](alg peercore.Algorithm[S, M], sc 
 	numbered, ok := any(P(&sample)).(peercore.Numbered)
 	w.numbered = ok && alg.Renumber != nil
 	_, w.timed = any(P(&sample)).(peercore.Timed)
-	w.tokens = w.timed && !w.numbered && !sc.TokensBack
+	w.tokens = w.timed && !w.numbered
 	if w.numbered {
 		w.gap = w.widestGap(numbered)
 	}

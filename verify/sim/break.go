@@ -106,7 +106,7 @@ func (w *world[M]) resume(r int) {
 		if w.slots[i].op == opSilent { // it could not listen, so it gives them time
 			sl := w.slots[i]
 			w.free = append(w.free, i)
-			w.push(w.now+int64(w.cfg.Timing.Silence), sl)
+			w.push(w.now+int64(silence), sl)
 			continue
 		}
 		w.happen(i)

@@ -20,8 +20,6 @@ type Plan struct {
 	Kinds  []Kind // of the faults that every seed draws; none: no faults
 	// Holds, if there are any, are the times of which every seed draws its Load.Hold.
 	Holds []time.Duration
-	// Workers run seeds side by side; 0: as many as there are processors.
-	Workers int
 }
 
 // Outcome is what a campaign found.
@@ -67,7 +65,7 @@ func (p Plan) Case(s seed.Seed) Config {
 // Campaign runs the seeds. What it returns does not depend on how they are spread.
 func Campaign(ctx context.Context, sim Simulator, plan Plan) (Outcome, error) {
 	all, running := errgroup.WithContext(ctx)
-	all.SetLimit(cmp.Or(plan.Workers, runtime.GOMAXPROCS(0)))
+	all.SetLimit(runtime.GOMAXPROCS(0))
 	var mu sync.Mutex
 	var o Outcome
 	groups := map[string]*Group{}

@@ -31,7 +31,6 @@ type Config struct {
 	Load               Load
 	Faults             []Fault
 	Network            Network
-	Timing             Timing
 	// Formed starts with all connections made. Otherwise the peers find each other in
 	// the first moments, as they do in earnest.
 	Formed bool
@@ -68,13 +67,14 @@ type Network struct {
 	Jitter float64
 }
 
-// Timing is that of the connections. The defaults are those of package mesh, but for
-// Heartbeat, which is 100 ms there: another one would change what every seed draws.
-type Timing struct {
-	Heartbeat              time.Duration // default 50 ms
-	Silence                time.Duration // after which a connection is given up; default 400 ms
-	BackoffMin, BackoffMax time.Duration // between attempts to connect; default 10 and 250 ms
-}
+// The times of connections are those of package mesh, but for the heartbeat, which is 100 ms
+// there: another one would change the draws of every seed.
+const (
+	heartbeat  = 50 * time.Millisecond
+	silence    = 400 * time.Millisecond // after which a connection is given up
+	backoffMin = 10 * time.Millisecond  // between attempts to connect
+	backoffMax = 250 * time.Millisecond
+)
 
 func (c Config) withDefaults() Config {
 	c.Peers = cmp.Or(c.Peers, 3)
@@ -83,10 +83,6 @@ func (c Config) withDefaults() Config {
 	c.Patience = cmp.Or(c.Patience, time.Minute)
 	c.Load.Clients = cmp.Or(c.Load.Clients, 1)
 	c.Network.Jitter = cmp.Or(c.Network.Jitter, 0.2)
-	c.Timing.Heartbeat = cmp.Or(c.Timing.Heartbeat, 50*time.Millisecond)
-	c.Timing.Silence = cmp.Or(c.Timing.Silence, 400*time.Millisecond)
-	c.Timing.BackoffMin = cmp.Or(c.Timing.BackoffMin, 10*time.Millisecond)
-	c.Timing.BackoffMax = cmp.Or(c.Timing.BackoffMax, 250*time.Millisecond)
 	c.MaxEvents = cmp.Or(c.MaxEvents, 200_000_000)
 	if c.Network.Delay == nil && c.Zones > 0 && c.Zones <= MaxZones {
 		c.Network.Delay = Geography(c.Zones)

@@ -22,7 +22,7 @@
 // # What is as in earnest, and what is not
 //
 // Connections behave like those of package mesh: heartbeats go unseen here, but a
-// direction that carries nothing for Timing.Silence ends the connection, both ends see
+// direction that carries nothing for 400 ms ends the connection, both ends see
 // a disconnect before they connect again, and what a cut holds back arrives after the
 // heal, in order, if the connection still stands. A stopped process reads what has
 // queued when it goes on. A killed one resets its connections. Detectors do not adapt

@@ -102,9 +102,8 @@ func (w *world[M]) touch(from, to int) {
 // expectSilence arranges that the receiver notices. The last heartbeat was up to one
 // gap between two of them ago.
 func (w *world[M]) expectSilence(from, to int) {
-	t := &w.cfg.Timing
-	since := w.now - w.network.Int64N(int64(t.Heartbeat)) + w.delays[w.procs[from].zone*w.zones+w.procs[to].zone]
-	w.push(max(w.now, since+int64(t.Silence)), slot[M]{
+	since := w.now - w.network.Int64N(int64(heartbeat)) + w.delays[w.procs[from].zone*w.zones+w.procs[to].zone]
+	w.push(max(w.now, since+int64(silence)), slot[M]{
 		op: opSilent, from: int16(from), to: int16(to), gen: w.links[from*w.n+to].stamp,
 	})
 }
@@ -151,7 +150,7 @@ func (w *world[M]) redial(low, high int) {
 		return
 	}
 	l.dialing = true
-	w.dialAfter(low, high, int64(w.cfg.Timing.BackoffMin))
+	w.dialAfter(low, high, int64(backoffMin))
 }
 
 // dialAfter tries again after about the given time. The longer the peers have been
@@ -168,7 +167,7 @@ func (w *world[M]) dial(low, high int) {
 	case !a.alive || out.up: // a new process dials anew; an end that stands does not
 		out.dialing = false
 	case a.paused > 0 || !b.alive || b.paused > 0 || out.blocked > 0 || in.blocked > 0:
-		w.dialAfter(low, high, int64(w.cfg.Timing.BackoffMax))
+		w.dialAfter(low, high, int64(backoffMax))
 	default:
 		out.dialing = false
 		out.made++

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -367,9 +368,9 @@ func TestDebtBound(t *testing.T) {
 
 func TestCampaignDoesNotDependOnWorkers(t *testing.T) {
 	plan := sim.Plan{Config: sim.Config{Seed: 3, Duration: 3 * time.Second, Load: load()}, Seeds: 60, Kinds: sim.Kinds()}
-	plan.Workers = 1
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	one := campaign(t, "multiphase", plan)
-	plan.Workers = 3
+	runtime.GOMAXPROCS(3)
 	if three := campaign(t, "multiphase", plan); !reflect.DeepEqual(one, three) {
 		t.Errorf("one worker: %+v\nthree: %+v", one, three)
 	}

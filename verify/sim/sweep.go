@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -127,4 +128,106 @@ func spreadOver(zones, peers int) [][]time.Duration {
 		}
 	}
 	return some
+}
+
+// Voters is how many servers the computed lock service has.
+const Voters = 5
+
+// ServiceName is what [Service] is called beside the locks.
+const ServiceName = "service of 5 (computed)"
+
+// Service is what a lock service would cost in place of peers that agree among
+// themselves: five servers in the zones, of which a leader gets every request and
+// answers when a majority has it on record. It is computed from the delays alone,
+// without queues, disks or jitter: a lower bound to compare with, not a measurement.
+// The servers stand in the zones in turn; the leader is where its followers are near.
+func Service(peers, zones int) Point {
+	delay := spreadOver(zones, peers)
+	z := len(delay)
+	commits := func(leader int) time.Duration {
+		var rtts []time.Duration
+		for v := range Voters {
+			if v != leader {
+				rtts = append(rtts, delay[leader%z][v%z]+delay[v%z][leader%z])
+			}
+		}
+		slices.Sort(rtts)
+		return rtts[Voters/2-1]
+	}
+	leader := 0
+	for v := range Voters {
+		if commits(v) < commits(leader) {
+			leader = v
+		}
+	}
+	commit := commits(leader)
+	at := leader % z
+	var acquire, handoff Hist
+	asks := contenders(peers, zones)
+	for i, a := range asks {
+		if a == 0 {
+			continue
+		}
+		acquire.Add(delay[i%z][at] + commit + delay[at][i%z])
+		for j, b := range asks {
+			if b > 0 && (i != j || peers == 1) {
+				handoff.Add(delay[i%z][at] + commit + delay[at][j%z])
+			}
+		}
+	}
+	// Asking and releasing each take a request, an answer, and an entry to every
+	// follower that it acknowledges.
+	const messages = 2 * (2 + 2*(Voters-1))
+	return Point{
+		Lock: ServiceName, Peers: peers, Zones: zones, Messages: messages, MessagesContended: messages,
+		Acquire: spreadOf(&acquire), Handoff: spreadOf(&handoff),
+	}
+}
+
+// Round-trip times in milliseconds between ten regions of a public cloud, rounded, of
+// the order of what anybody measures between them: Seoul, Tokyo, Singapore, Sydney,
+// Mumbai, Oregon, Virginia, Frankfurt, Ireland, São Paulo. Row by row, those above
+// the diagonal.
+func regionRTTs() [][]int {
+	return [][]int{
+		{35, 75, 148, 133, 128, 180, 240, 232, 295},
+		{70, 110, 130, 100, 150, 228, 204, 258},
+		{93, 62, 165, 218, 160, 178, 325},
+		{152, 140, 198, 250, 258, 312},
+		{220, 190, 125, 125, 300},
+		{65, 140, 120, 175},
+		{92, 68, 113},
+		{27, 205},
+		{178},
+	}
+}
+
+const (
+	zonesPerRegion = 3
+	// As in the lab's own topologies.
+	rttInside  = 200 * time.Microsecond // between two hosts of a zone
+	rttBetween = time.Millisecond       // between two zones of a region
+)
+
+// Geography is the delays one way between so many zones, up to MaxZones: three of a
+// region, then three of the next one. So 3 zones are one region, 10 are four regions
+// around the western Pacific, 30 are ten all over the world.
+func Geography(zones int) [][]time.Duration {
+	rtts := regionRTTs()
+	delay := make([][]time.Duration, zones)
+	for a := range zones {
+		delay[a] = make([]time.Duration, zones)
+		for b := range zones {
+			from, to := min(a, b)/zonesPerRegion, max(a, b)/zonesPerRegion
+			rtt := rttBetween
+			switch {
+			case a == b:
+				rtt = rttInside
+			case from != to:
+				rtt = time.Duration(rtts[from][to-from-1]) * time.Millisecond
+			}
+			delay[a][b] = rtt / 2
+		}
+	}
+	return delay
 }

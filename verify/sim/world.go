@@ -261,22 +261,18 @@ func (w *world[M]) due(i int, from int64, d time.Duration) int64 {
 	}
 	at, left := from, float64(d)
 	for {
-		rate, next, jump := w.clockAt(i, at)
+		rate, next := w.clockAt(i, at)
 		passes := float64(next-at) * rate
 		if next < 0 || passes >= left {
 			return at + int64(left/rate)
 		}
 		left -= passes
 		at = next
-		if left -= float64(jump); left <= 0 {
-			return at
-		}
 	}
 }
 
-// clockAt is how fast the clock of a peer runs, until when (-1: for good), and how far
-// it jumps then.
-func (w *world[M]) clockAt(i int, at int64) (rate float64, next int64, jump time.Duration) {
+// clockAt is how fast the clock of a peer runs, and until when (-1: for good).
+func (w *world[M]) clockAt(i int, at int64) (rate float64, next int64) {
 	rate, next = 1, -1
 	for _, f := range w.cfg.Faults {
 		if f.Kind != Drift || !slices.Contains(f.A, i) {
@@ -288,12 +284,9 @@ func (w *world[M]) clockAt(i int, at int64) (rate float64, next int64, jump time
 		}
 		for _, edge := range [...]int64{from, until} {
 			if edge > at && (next < 0 || edge < next) {
-				next, jump = edge, 0
+				next = edge
 			}
 		}
-		if from == next {
-			jump += f.Step
-		}
 	}
-	return rate, next, jump
+	return rate, next
 }

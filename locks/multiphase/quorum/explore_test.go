@@ -26,7 +26,6 @@ func TestExplore(t *testing.T) {
 		{"a holder crashes and returns", "", Options{}, explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{1, 2}}, Crashed: []int{0}, Mends: 2}},
 		{"who returns to one of two can't recover", explore.Stuck, Options{}, explore.Scope{Peers: 3, Requests: []int{1, 0, 0}, Crashed: []int{0}, Mends: 1, Stuck: explore.StuckAnywhere}},
 		{"a crash and giving up, two peers", "", Options{}, explore.Scope{Peers: 2, Requests: []int{2, 2}, GiveUps: 1, Crashed: []int{0}, Mends: 1}},
-		{"all memory is lost", "", Options{}, explore.Scope{Peers: 2, Requests: []int{2, 2}, Crashed: []int{0, 1}, Mends: 2, TokensBack: true}},
 		{"all memory is lost, tokens", explore.TokenBack, Options{}, explore.Scope{Peers: 2, Requests: []int{2, 2}, Crashed: []int{0, 1}, Mends: 2}},
 		{"all begin", "", Options{}, explore.Scope{Peers: 3, Requests: []int{1, 0, 0}, Newborn: true}},
 		{"both begin", "", Options{}, explore.Scope{Peers: 2, Requests: []int{1, 1}, Newborn: true}},

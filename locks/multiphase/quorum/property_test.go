@@ -61,7 +61,7 @@ func TestWalk(t *testing.T) {
 // so a resource that checks tokens can tell them apart.
 func TestNoTokenTwice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w, err := explore.NewWalk[State, Message](whole(Options{}), explore.Scope{Peers: 3, Rounds: 3, Untimed: true, TokensBack: true})
+		w, err := explore.NewWalk[State, Message](whole(Options{}), explore.Scope{Peers: 3, Rounds: 3, Untimed: true})
 		if err != nil {
 			t.Fatal(err)
 		}
