@@ -185,16 +185,6 @@ var regressions = map[string][]regression{
 			"locks/redlock.TestAUserWithoutTheQueue",
 		},
 		{
-			"instances that may evict keys were used, and evicted those of held locks",
-			"CONFIG SET maxmemory-policy allkeys-lru, and maxmemory 64mb",
-			"locks/redlock.TestServersThatMayEvictAreLeftOut",
-		},
-		{
-			"a policy that changed during a hold kept its deletion from being sent once the connection had broken",
-			"Acquire, CONFIG SET maxmemory-policy volatile-lru and maxmemory 64mb, CLIENT KILL TYPE normal, Release",
-			"locks/redlock.TestAPolicyStopsNoRelease",
-		},
-		{
 			"a lease of 292 years was over at once, as its end overflowed",
 			"locklab run --locks redlock:ttl=2562047h",
 			"locks/redlock.TestParseOptions",
@@ -211,11 +201,6 @@ var regressions = map[string][]regression{
 			"redis:pubsub said not held of what it had just deleted, as its user may not publish",
 			"ACL SETUSER with resetchannels, Acquire and Release of redis:pubsub as that user",
 			"locks/redis.TestAUserWithoutChannels",
-		},
-		{
-			"a server that may evict keys was used, and evicted those of held locks; then one without a memory limit was refused, and releases with it",
-			"CONFIG SET maxmemory-policy volatile-lru, with maxmemory 64mb and 0",
-			"locks/redis.TestAServerThatMayEvictIsRefused",
 		},
 		{
 			"what a server refused, such as WAIT, a password or a command, was told as a server that does not answer",

@@ -33,9 +33,7 @@
 //   - pubsub: a release wakes everybody for one grant, in every process that ever waited. A
 //     user who may not publish or subscribe releases and polls all the same; the log says so.
 //   - A server with a memory limit (maxmemory) whose maxmemory-policy is not noeviction may
-//     evict the key of a held lock. It is refused whenever a connection is made, but for
-//     deletions (redlock.CheckServer). Where INFO is forbidden, and when either changes later,
-//     nothing shows it.
+//     evict the key of a held lock, and nothing shows it.
 //
 // What an error of go-redis means. Surely not done: a dial that failed, no connection from
 // the pool in time, a connection that broke or timed out before a byte of the command was

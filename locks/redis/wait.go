@@ -8,7 +8,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"locklab/locks"
 	"locklab/locks/redlock"
 )
 
@@ -75,7 +74,7 @@ func (w waited) answer(asked redis.Cmder, copies *redis.Cmd) redlock.Answer {
 		return redlock.Unknown
 	case errors.Is(err, redis.Nil):
 		return redlock.No
-	case errors.As(err, &refused), errors.Is(err, io.ErrClosedPipe), errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, locks.ErrInvalid):
+	case errors.As(err, &refused), errors.Is(err, io.ErrClosedPipe), errors.Is(err, redis.ErrPoolTimeout):
 		return redlock.Unsent // refused, or there was no connection
 	default:
 		return redlock.Unknown

@@ -28,9 +28,6 @@
 // a minority has. Then it is lost at the next extension, which is before the last of them
 // grants again if that stays away for a TTL (restart_delay), or keeps its data (persistence).
 //
-// An instance with a memory limit that may evict keys grants nothing, and is still sent
-// deletions, see CheckServer. Limit and policy are looked at whenever a connection is made: what CONFIG SET changes later shows at the next one.
-//
 // The option wake=publish adds what the documents do not have: the waiters of a
 // process queue inside it, and a release wakes the next process by a message.
 //

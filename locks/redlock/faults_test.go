@@ -359,47 +359,6 @@ func TestAUserWithoutTheQueue(t *testing.T) {
 	}
 }
 
-// TestServersThatMayEvictAreLeftOut: a minority of them is not asked, a majority is an error
-// that names them.
-func TestServersThatMayEvictAreLeftOut(t *testing.T) {
-	t.Parallel()
-	servers := redistest.Start(t, 3)
-	servers[0].MayEvict("allkeys-lru")
-	lease := locktest.Acquire(t, newClient(t, servers, nil), "minority")
-	if n := carriers(servers[:1], "minority"); n != 0 {
-		t.Error("a server that may evict the key was sent it")
-	}
-	locktest.Release(t, lease)
-	servers[1].MayEvict("volatile-ttl")
-	_, err := newClient(t, servers, nil).Acquire(locktest.Within(t), "majority")
-	if !errors.Is(err, locks.ErrInvalid) || locks.OutcomeOf(err) != locks.OutcomeFailed {
-		t.Fatalf("want ErrInvalid, got %v", err)
-	}
-	for i, policy := range []string{"allkeys-lru", "volatile-ttl"} {
-		if want := fmt.Sprintf("redis %s: maxmemory-policy is %s", servers[i].Addr(), policy); !strings.Contains(err.Error(), want) {
-			t.Errorf("the error does not say %q: %v", want, err)
-		}
-	}
-}
-
-// TestAPolicyStopsNoRelease that changed during the hold, once connections are made anew. What
-// deletes the keys is no connection to acquire over.
-func TestAPolicyStopsNoRelease(t *testing.T) {
-	t.Parallel()
-	servers := redistest.Start(t, 3)
-	l := newClient(t, servers, noExtension)
-	held := locktest.Acquire(t, l, "r")
-	for _, s := range servers {
-		s.MayEvict("volatile-lru")
-		s.Do("client", "kill", "type", "normal")
-	}
-	locktest.Release(t, held)
-	locktest.Eventually(t, "no server has the key", func() bool { return carriers(servers, "r") == 0 })
-	if _, err := l.Acquire(locktest.Within(t), "r"); !errors.Is(err, locks.ErrInvalid) {
-		t.Errorf("want ErrInvalid, got %v", err)
-	}
-}
-
 // dawdling is a context that keeps a caller busy between its commands and their answers.
 type dawdling struct {
 	context.Context //nolint:containedctx // it is one

@@ -2,13 +2,11 @@ package redlock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"log/slog"
 	"net"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -18,7 +16,6 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"locklab/internal/signals"
-	"locklab/locks"
 	"locklab/locks/clock"
 )
 
@@ -145,11 +142,11 @@ func (t *watchedConn) forRedis() net.Conn {
 
 func newLane(l *link, addr string) *lane {
 	ln := &lane{link: l, addr: addr, wake: make(chan struct{}, 1)}
-	ln.client = redis.NewClient(ln.options(CheckServer))
+	ln.client = redis.NewClient(ln.options())
 	return ln
 }
 
-func (ln *lane) options(check func(context.Context, *redis.Conn) error) *redis.Options {
+func (ln *lane) options() *redis.Options {
 	o := clientOptions(ln.addr, ln.timeout)
 	o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
 		if c := ln.prepared; c != nil {
@@ -162,10 +159,9 @@ func (ln *lane) options(check func(context.Context, *redis.Conn) error) *redis.O
 		}
 		return c, nil
 	}
-	o.OnConnect = func(ctx context.Context, conn *redis.Conn) error {
-		err := check(ctx, conn)
-		ln.conn.Load().live.Store(err == nil)
-		return err
+	o.OnConnect = func(context.Context, *redis.Conn) error {
+		ln.conn.Load().live.Store(true)
+		return nil
 	}
 	o.PipelinePoolSize = -1 // the lane has one connection
 	return o
@@ -185,47 +181,11 @@ func clientOptions(addr string, timeout time.Duration) *redis.Options {
 		WriteTimeout:    2 * timeout,
 		PoolSize:        4,
 		ConnMaxIdleTime: -1,
-		OnConnect:       CheckServer,
 		MaintNotificationsConfig: &maintnotifications.Config{
 			Mode: maintnotifications.ModeDisabled,
 		},
 	}
 }
-
-// CheckServer refuses a server that may evict the keys of held locks: it has a memory limit, and a
-// policy other than noeviction. A server that does not show them passes. The error wraps
-// locks.ErrInvalid.
-func CheckServer(ctx context.Context, conn *redis.Conn) error {
-	info, err := conn.Info(ctx, "memory").Result()
-	switch {
-	case isServerError(err): // forbidden, or unknown to what answers in place of Redis
-		return nil
-	case err != nil:
-		return fmt.Errorf("ask for the eviction policy: %w", err)
-	}
-	limit, policy := "0", "noeviction"
-	for line := range strings.Lines(info) {
-		switch name, value, _ := strings.Cut(strings.TrimSpace(line), ":"); name {
-		case "maxmemory":
-			limit = value
-		case "maxmemory_policy":
-			policy = value
-		}
-	}
-	if limit != "0" && policy != "noeviction" {
-		return evictionError{limit, policy}
-	}
-	return nil
-}
-
-// evictionError is a type of its own because go-redis passes on only what an error wraps.
-type evictionError struct{ limit, policy string }
-
-func (e evictionError) Error() string {
-	return fmt.Sprintf("maxmemory-policy is %s and maxmemory %s, so the server may evict the key of a held lock: want noeviction, or maxmemory 0", e.policy, e.limit)
-}
-
-func (evictionError) Is(target error) bool { return target == locks.ErrInvalid }
 
 // brokenConn is a connection on which everything fails. It takes the place of an
 // error that go-redis's pool would log by itself and remember.
@@ -375,20 +335,7 @@ func (ln *lane) process(batch []*command) {
 		}
 		return
 	}
-	ln.exec(ln.client, due, false)
-	if len(ln.kept) > 0 && errors.Is(ln.last, locks.ErrInvalid) {
-		ln.deleteUnchecked()
-	}
-}
-
-// deleteUnchecked sends deletions to an instance that CheckServer refuses, over a connection of
-// their own: a policy that changed during a hold must not stop its release.
-func (ln *lane) deleteUnchecked() {
-	batch := ln.kept
-	ln.kept = nil
-	client := redis.NewClient(ln.options(func(context.Context, *redis.Conn) error { return nil }))
-	defer func() { _ = client.Close() }() // nothing waits for an answer any more
-	ln.exec(client, batch, false)
+	ln.exec(due, false)
 }
 
 // notSent keeps a deletion for later and reports everything else, and why.
@@ -434,9 +381,9 @@ func (ln *lane) failed(err error) {
 
 // exec runs the batch as one pipeline. Scripts that the instance does not know yet
 // are sent again in full.
-func (ln *lane) exec(client *redis.Client, batch []*command, inFull bool) {
+func (ln *lane) exec(batch []*command, inFull bool) {
 	ctx := context.Background() // Close ends a pipeline by closing its connection
-	pipe := client.Pipeline()
+	pipe := ln.client.Pipeline()
 	cmds := make([]redis.Cmd, len(batch))
 	for i, c := range batch {
 		args := c.args
@@ -500,7 +447,6 @@ func (ln *lane) exec(client *redis.Client, batch []*command, inFull bool) {
 	case len(ln.kept) > 0:
 		ln.failures = max(ln.failures, 1) // a server that answers with errors: not at once
 		ln.failed(why)
-	case client != ln.client: // it is refused all the same
 	default:
 		if ln.failures > 1 {
 			ln.log.Info("redis instance serves again", "addr", ln.addr)
@@ -508,6 +454,6 @@ func (ln *lane) exec(client *redis.Client, batch []*command, inFull bool) {
 		ln.failures, ln.last, ln.retryAt = 0, nil, 0
 	}
 	if len(again) > 0 {
-		ln.exec(client, again, true)
+		ln.exec(again, true)
 	}
 }

@@ -3,7 +3,6 @@ package redlock
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -272,21 +271,16 @@ func (le *lease) note(instance int, why error) {
 	le.why[instance] = why
 }
 
-// troubles names what kept instances from answering, for the end of an error. unfit says that
-// so many of them are configured wrongly that trying again is of no use.
-func (le *lease) troubles() (text string, unfit bool) {
+// troubles names what kept instances from answering, for the end of an error.
+func (le *lease) troubles() (text string) {
 	le.mu.Lock()
 	defer le.mu.Unlock()
-	fit := le.machine.n
 	for i, err := range le.why {
 		if err != nil {
 			text += fmt.Sprintf("; redis %s: %v", le.locker.instances[i].lanes[0].addr, err)
 		}
-		if errors.Is(err, locks.ErrInvalid) {
-			fit--
-		}
 	}
-	return text, fit < le.machine.quorum()
+	return text
 }
 
 // heard says whether a quorum answered at all.

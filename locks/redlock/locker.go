@@ -182,8 +182,7 @@ func (l *Locker) Wakeups() uint64 { return l.wakeups.Load() }
 
 // Acquire blocks until the resource is held or ctx is done. While a quorum of the
 // instances is away it goes on trying; the error then wraps locks.ErrUnavailable
-// too, and names what each instance said last. Where so many instances may evict keys that
-// no quorum is left, it ends at once with locks.ErrInvalid. When ctx ends, what was acquired in part is released first, which may take
+// too, and names what each instance said last. When ctx ends, what was acquired in part is released first, which may take
 // up to Options.Timeout; only if that could not be confirmed, and a quorum may
 // carry this call's token, the error is locks.ErrUnknown: until TTL is over, the
 // resource may be blocked.
@@ -268,11 +267,7 @@ func (l *Locker) compete(ctx context.Context, q *queue) (*lease, error) {
 		default:
 			unavailable = !le.answered
 			doubtful = keepDoubtful(append(doubtful, le))
-			text, unfit := le.troubles()
-			troubles = cmp.Or(text, troubles)
-			if unfit {
-				return fail(locks.ErrInvalid)
-			}
+			troubles = cmp.Or(le.troubles(), troubles)
 		}
 		if err := l.rest(ctx, q, le, attempt, !unavailable, &enrolled); err != nil {
 			return fail(err)
@@ -344,8 +339,7 @@ func (l *Locker) failure(why error, doubtful []*lease, unavailable bool, trouble
 		}
 		last := doubtful[len(doubtful)-1]
 		unavailable = unavailable || !last.heard()
-		text, _ := last.troubles()
-		troubles = cmp.Or(text, troubles)
+		troubles = cmp.Or(last.troubles(), troubles)
 	}
 	if unavailable {
 		return fmt.Errorf("%w: %w: fewer than %d of %d redis instances answer: %w%s",

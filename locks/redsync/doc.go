@@ -12,6 +12,5 @@
 // Weaknesses beside Redlock's. Nothing extends a lease by itself. A try that ends in the middle
 // leaves keys behind for the TTL, because the library takes them back with the context that has
 // ended. go-redis obeys no contexts by default and sends again what was not answered: one silent
-// instance holds up every try for seconds, and a SetNX that succeeded may answer no. A server
-// that may evict keys is not noticed.
+// instance holds up every try for seconds, and a SetNX that succeeded may answer no.
 package redsync

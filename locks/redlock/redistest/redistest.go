@@ -118,12 +118,6 @@ func (s *Server) Do(args ...any) any {
 	return value
 }
 
-// MayEvict gives the server a memory limit, and a policy by which it may evict keys.
-func (s *Server) MayEvict(policy string) {
-	s.Do("config", "set", "maxmemory", "64mb")
-	s.Do("config", "set", "maxmemory-policy", policy)
-}
-
 // Forget has all servers forget what they have.
 func Forget(servers []*Server) {
 	for _, s := range servers {
