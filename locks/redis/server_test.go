@@ -1,7 +1,6 @@
 package redis_test
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"strings"

@@ -89,14 +89,6 @@ func (l *Locker) newLease(q *queue) *lease {
 	return le
 }
 
-// serveOwn makes the deletion leave other processes asleep, because this one goes
-// on with its own next waiter. It is called before the deletion.
-func (le *lease) serveOwn() {
-	if le.homeArgs != nil {
-		le.homeArgs[6] = "0"
-	}
-}
-
 // step gives the machine an event and does what it says. With one instance the caller
 // sends its command itself.
 func (le *lease) step(e event) {
@@ -288,12 +280,6 @@ func (le *lease) heard() bool {
 	le.mu.Lock()
 	defer le.mu.Unlock()
 	return le.machine.answered() >= le.machine.quorum()
-}
-
-func (le *lease) hasToldHome() bool {
-	le.mu.Lock()
-	defer le.mu.Unlock()
-	return le.toldHome
 }
 
 // abandon gives up an attempt of which it is not known how far it got.

@@ -289,17 +289,7 @@ func (l *Locker) rest(ctx context.Context, q *queue, le *lease, attempt int, ans
 	case l.options.Wake == Poll || !answered:
 		return l.pause(ctx, l.delay())
 	}
-	came, err := l.enrol(ctx, q, enrolled)
-	switch {
-	case err != nil:
-		return err
-	case came == homeAway:
-		return l.pause(ctx, l.delay())
-	case came == lockFree:
-		// The vote was split, or the lock has just been released.
-		return l.pause(ctx, l.draw(0, min(time.Millisecond<<min(attempt, 10), l.options.Delay)))
-	}
-	return nil
+	return l.restPublished(ctx, q, attempt, enrolled)
 }
 
 // clear waits until the instances are done with a denied attempt, so that the pause
