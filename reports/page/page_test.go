@@ -77,7 +77,7 @@ func open(_ context.Context, row *result.Row) (page.History, error) {
 	run.Nodes = []record.Node{{Name: 2, Zone: "c"}}
 	for i := range int64(600) {
 		at := start + i*10*ms
-		q := record.Request{From: at, At: at + 12*ms, Node: 1, Resource: 3, Room: 4}
+		q := record.Request{Op: record.Op{From: at, At: at + 12*ms, Node: 1, Resource: 3}, Room: 4}
 		if len(row.Outages) > 0 && i >= 200 && i < 400 {
 			q.Outcome, q.ErrorKind, q.Room, q.At = record.Failed, 8, 0, at+500*ms
 		}
@@ -85,9 +85,9 @@ func open(_ context.Context, row *result.Row) (page.History, error) {
 	}
 	for i := range int64(60) {
 		at := start + i*100*ms
-		c := record.Acquire{From: at, At: at + ms, Node: 2, Resource: 7, Hold: record.Name(9 + i), Until: at + 2*ms}
+		c := record.Acquire{Op: record.Op{From: at, At: at + ms, Node: 2, Resource: 7}, Hold: record.Name(9 + i), Until: at + 2*ms}
 		if len(row.Outages) > 0 && i >= 20 && i < 40 {
-			c = record.Acquire{From: at, At: at + 90*ms, Node: 2, Resource: 7, Outcome: record.Failed, ErrorKind: 8, Until: record.Never}
+			c = record.Acquire{Op: record.Op{From: at, At: at + 90*ms, Node: 2, Resource: 7, Outcome: record.Failed, ErrorKind: 8}, Until: record.Never}
 		}
 		run.Canaries = append(run.Canaries, c)
 	}

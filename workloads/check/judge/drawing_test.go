@@ -410,8 +410,8 @@ func (d *drawing) finish(nodes []string) {
 	}
 }
 
-// masters adds what all masters do to the end, if the drawing has canaries: those that are not drawn have
-// the canaries of the first one that is, but for "alone: yes", and a client asks, and is called off.
+// masters adds what all masters do to the end, but for "alone: yes": those that are not drawn have the
+// canaries of the first one that is, and a client asks, and is called off. Without any, all canaries are granted.
 func (d *drawing) masters() {
 	canaries, others := map[string][]history.Event{}, map[string]bool{}
 	first := ""
@@ -423,17 +423,22 @@ func (d *drawing) masters() {
 			others[e.Node] = true
 		}
 	}
-	for master := range others {
-		if first == "" || d.alone {
-			break
+	if d.alone {
+		return
+	}
+	drawn := canaries[first]
+	for at := zero; first == "" && at < d.drain; at += 100 * millisecond {
+		drawn = append(drawn, history.Event{Kind: history.KindAcquire, Client: "canary", FromNS: at, AtNS: at + millisecond, Outcome: "ok"})
+	}
+	for _, master := range slices.Sorted(maps.Keys(others)) {
+		if first != "" {
+			d.add(history.Event{
+				Kind: history.KindAcquire, Node: master, Client: master + "/last", Resource: "last", Outcome: "failed",
+				Error: loadgen.ErrorCalledOff, FromNS: d.drain - 2*millisecond, AtNS: d.drain - millisecond,
+			})
 		}
-		d.add(history.Event{
-			Kind: history.KindAcquire, Node: master, Client: master + "/last", Resource: "last", Outcome: "failed",
-			Error: loadgen.ErrorCalledOff, FromNS: d.drain - 2*millisecond, AtNS: d.drain - millisecond,
-		})
-		if canaries[master] == nil {
-			for _, e := range canaries[first] {
-				e.Node, e.Resource = master, history.CanaryPrefix+master
+		for _, e := range drawn {
+			if e.Node, e.Resource = master, history.CanaryPrefix+master; canaries[master] == nil {
 				d.add(e)
 			}
 		}

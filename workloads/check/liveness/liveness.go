@@ -6,8 +6,7 @@
 //	resource   wanted by a master whose canary is served, not    judged
 //	           held, between two grants
 //
-// One rule holds for all locks and workloads. A history without canaries takes the grants of all
-// resources in their place, in the time in which any was wanted and not held.
+// One rule holds for all locks and workloads. Of a history without canaries only resources are judged.
 package liveness
 
 import (
@@ -33,10 +32,9 @@ type Findings struct {
 	// them the one that decides the word.
 	Outages []Outage
 	// Healed says that an order to heal came in the measured part. RecoveryNS is how long after
-	// it an outage went on; Lasting, that one reached the end of the measured part.
+	// it an outage went on.
 	Healed     bool
 	RecoveryNS int64
-	Lasting    bool
 	// Served is of requests; in workloads without any, of acquisitions.
 	Served, ServedInFault, Acquired Share
 	Statement                       result.Statement
@@ -83,12 +81,9 @@ func Judge(r *record.Run) Findings {
 	}
 	j.faults()
 	j.cutOff()
-	free := j.resources()
+	j.resources()
 	if len(r.Canaries) > 0 {
 		j.canaries()
-	} else {
-		j.f.Lock = j.between("", j.second, grants(r.Acquires), union(free))
-		j.f.Outages = append(j.f.Outages, j.f.Lock)
 	}
 	j.tell()
 	j.shares()
@@ -167,22 +162,18 @@ func (j *judge) cutOff() {
 	}
 }
 
-// resources judges each resource, and returns when any was wanted and not held.
-func (j *judge) resources() (free []record.Span) {
+// resources judges each resource.
+func (j *judge) resources() {
 	for own := range j.ByResource() {
-		spans := without(j.wanted(own), j.held(own))
-		o := j.between(j.Text(own[0].Resource), j.Head.LeaseNS+j.second, grants(own), spans)
+		free := without(j.wanted(own), j.held(own))
+		o := j.between(j.Text(own[0].Resource), j.Head.LeaseNS+j.second, grants(own), free)
 		if o.Len() > j.f.Resource.Len() {
 			j.f.Resource = o
-		}
-		if len(j.Canaries) == 0 {
-			free = append(free, spans...)
 		}
 	}
 	if j.f.Resource.Len() > 0 {
 		j.f.Outages = append(j.f.Outages, j.f.Resource)
 	}
-	return free
 }
 
 // wanted is when a request for a resource was pending, and from a refusal until the next
@@ -284,11 +275,12 @@ func (j *judge) between(of string, least int64, grants []int64, spans []record.S
 
 // recovery measures how long an outage went on after an order to heal.
 func (j *judge) recovery(o Outage) {
-	for _, s := range j.spells {
-		if o.From <= s.To && s.To < o.To {
-			j.f.RecoveryNS = max(j.f.RecoveryNS, o.To-s.To)
-			j.f.Lasting = j.f.Lasting || o.Open
+	first := sort.Search(len(j.spells), func(i int) bool { return j.spells[i].To >= o.From })
+	for _, s := range j.spells[first:] {
+		if s.To >= o.To {
+			return
 		}
+		j.f.RecoveryNS = max(j.f.RecoveryNS, o.To-s.To)
 	}
 }
 
@@ -334,7 +326,8 @@ func (j *judge) shares() {
 	due := func(players bool) (all, inFault Share) {
 		for o := range j.Due(players) {
 			all.add(o.Outcome, o.Count)
-			if slices.ContainsFunc(j.spells, func(s record.Span) bool { return s.From <= o.From && o.From < s.To }) {
+			i := sort.Search(len(j.spells), func(i int) bool { return j.spells[i].To > o.From })
+			if i < len(j.spells) && j.spells[i].From <= o.From {
 				inFault.add(o.Outcome, o.Count)
 			}
 		}
@@ -342,4 +335,55 @@ func (j *judge) shares() {
 	}
 	j.f.Served, j.f.ServedInFault = due(j.Head.Workload == history.Matchmaking)
 	j.f.Acquired, _ = due(false)
+}
+
+// union sorts spans, and joins those that touch, in their place.
+func union(spans []record.Span) []record.Span {
+	slices.SortFunc(spans, func(a, b record.Span) int { return cmp.Compare(a.From, b.From) })
+	out := spans[:0]
+	for _, s := range spans {
+		switch last := len(out) - 1; {
+		case s.From >= s.To:
+		case last >= 0 && s.From <= out[last].To:
+			out[last].To = max(out[last].To, s.To)
+		default:
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// without has what is left of spans outside of holes; both are sorted and do not touch.
+func without(spans, holes []record.Span) []record.Span {
+	out := make([]record.Span, 0, len(spans))
+	for _, s := range spans {
+		for len(holes) > 0 && holes[0].To <= s.From {
+			holes = holes[1:]
+		}
+		for _, h := range holes {
+			if h.From >= s.To {
+				break
+			}
+			if h.From > s.From {
+				out = append(out, record.Span{From: s.From, To: h.From})
+			}
+			s.From = h.To
+		}
+		if s.From < s.To {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// grants has the times of the grants, sorted.
+func grants(acquires []record.Acquire) []int64 {
+	times := make([]int64, 0, len(acquires))
+	for i := range acquires {
+		if acquires[i].Outcome == record.OK {
+			times = append(times, acquires[i].At)
+		}
+	}
+	slices.Sort(times)
+	return times
 }

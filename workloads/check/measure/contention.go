@@ -3,6 +3,7 @@ package measure
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 
 	"locklab/workloads/check/record"
@@ -49,7 +50,7 @@ func (m *Measures) handoffs(r *record.Run) {
 			}
 		}
 	}
-	took.into(m, "handoff_p50_ms", "handoff_p99_ms", "")
+	took.into(m, map[string]float64{"handoff_p50_ms": 0.5, "handoff_p99_ms": 0.99})
 	if took.h == nil {
 		return
 	}
@@ -88,6 +89,11 @@ func (m *Measures) fairness(r *record.Run) {
 // over. A wait that ended without the lock counts with its length, and one that was open when
 // the measured part ended with its length so far: a master that is never served is in no other.
 func (m *Measures) peers(r *record.Run) {
+	type peer struct {
+		result.Peer
+		waits  []int64
+		passed int64
+	}
 	all := map[record.Name]*peer{}
 	for own := range r.ByResource() {
 		grants := granted(own)
@@ -106,9 +112,18 @@ func (m *Measures) peers(r *record.Run) {
 				p = &peer{Peer: result.Peer{Node: r.Text(a.Node), Zone: zone(r, a.Node)}}
 				all[a.Node] = p
 			}
-			p.wait.add(to - from)
+			p.waits = append(p.waits, to-from)
 			first := before(times, from+1)
-			p.pass(a.Node, grants[first:max(first, before(times, to))])
+			passed, row := int64(0), int64(0)
+			for _, g := range grants[first:max(first, before(times, to))] {
+				if row++; g.Node == a.Node {
+					row = 0
+					continue
+				}
+				passed++
+				p.BypassInARowMax = max(p.BypassInARowMax, row)
+			}
+			p.passed, p.BypassMax = p.passed+passed, max(p.BypassMax, passed)
 			switch {
 			case a.At >= r.Drain:
 			case a.Outcome == record.OK:
@@ -119,35 +134,13 @@ func (m *Measures) peers(r *record.Run) {
 		}
 	}
 	for _, p := range all {
-		n := float64(p.wait.h.TotalCount())
-		p.WaitP50MS, p.WaitP99MS, p.WaitMaxMS = ms(p.wait.quantile(0.5)), ms(p.wait.quantile(0.99)), ms(p.wait.quantile(1))
-		p.BypassMean = float64(p.passed) / n
+		slices.Sort(p.waits)
+		quantile := func(q float64) float64 { return ms(p.waits[int(math.Ceil(q*float64(len(p.waits))))-1]) }
+		p.WaitP50MS, p.WaitP99MS, p.WaitMaxMS = quantile(0.5), quantile(0.99), quantile(1)
+		p.BypassMean = float64(p.passed) / float64(len(p.waits))
 		m.Peers = append(m.Peers, p.Peer)
 	}
 	slices.SortFunc(m.Peers, func(a, b result.Peer) int { return cmp.Compare(a.Node, b.Node) })
-}
-
-// peer is one master while its waits are added up.
-type peer struct {
-	result.Peer
-	wait   dist
-	passed int64
-}
-
-// pass counts the grants to others during one wait, and how many came in a row.
-func (p *peer) pass(node record.Name, grants []*record.Acquire) {
-	passed, row := int64(0), int64(0)
-	for _, g := range grants {
-		row++
-		if g.Node == node {
-			row = 0
-			continue
-		}
-		passed++
-		p.BypassInARowMax = max(p.BypassInARowMax, row)
-	}
-	p.passed += passed
-	p.BypassMax = max(p.BypassMax, passed)
 }
 
 func zone(r *record.Run, node record.Name) string {

@@ -18,7 +18,7 @@ func TestThroughput(t *testing.T) {
 		r.Capacities = append(r.Capacities, record.Capacity{From: at - s, Sent: at, At: at + s, State: history.CapacityMatches, Count: uint64(n)})
 		for i := range n {
 			due := at + int64(i)*ms
-			r.Requests = append(r.Requests, record.Request{From: due, Sent: due + late, At: due + took, Outcome: record.OK, Count: 1})
+			r.Requests = append(r.Requests, record.Request{Op: record.Op{From: due, Sent: due + late, At: due + took, Outcome: record.OK, Count: 1}})
 		}
 		r.Requests[len(r.Requests)-1].Outcome = outcome
 	}

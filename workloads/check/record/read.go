@@ -1,15 +1,20 @@
 package record
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
+	"locklab/locks"
 	"locklab/workloads/history"
+	"locklab/workloads/loadgen"
 )
 
 // Read reads a history file, gzipped or not. One goroutine decodes while another one takes
@@ -43,27 +48,23 @@ func Read(ctx context.Context, path string) (r *Run, err error) {
 	s := newScribe()
 	for events := range filled {
 		for i := range events {
-			if err != nil {
-				break
-			}
-			if err = s.add(&events[i]); err != nil {
-				err = fmt.Errorf("%s:%d: %w", path, s.run.Events, err)
+			if err == nil {
+				err = s.add(&events[i])
 			}
 		}
 		empty <- events[:batch]
 	}
 	switch {
 	case err != nil:
+		return nil, fmt.Errorf("%s:%d: %w", path, s.run.Events, err)
 	case !errors.Is(broken, io.EOF):
-		err = broken
-	case s.run.Events == 0:
-		err = fmt.Errorf("%s: %w", path, errNoRun)
-	}
-	if err != nil {
-		return nil, err
+		return nil, broken
 	}
 	s.run.Torn = in.Torn()
-	return s.settle(), nil
+	if r, err = s.settle(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
 }
 
 // Of takes in events that are in memory. The first describes the run.
@@ -74,10 +75,7 @@ func Of(events []history.Event) (*Run, error) {
 			return nil, fmt.Errorf("event %d: %w", i+1, err)
 		}
 	}
-	if len(events) == 0 {
-		return nil, errNoRun
-	}
-	return s.settle(), nil
+	return s.settle()
 }
 
 var errNoRun = errors.New("the first line is not the description of a run: want a history that locklab wrote")
@@ -101,4 +99,529 @@ func (s *scribe) begin(e *history.Event) error {
 	}
 	s.run.Head = *e.Run
 	return nil
+}
+
+// scribe takes in the events of one history, one by one.
+type scribe struct {
+	run         *Run
+	names       map[string]Name
+	acquires    [][]Acquire     // in the order of the file, in blocks: what is long is not copied when it grows
+	ends        []history.Event // of holds whose acquisition comes later, or never
+	phases      map[string]int64
+	nodes       map[Name]*Node
+	faults      map[string]*Fault
+	points      []point
+	numbers     [][]uint64 // that the events of each node bear, by its name; at 0 of the file's own lines
+	first, last int64      // operation; time of all
+}
+
+// block is how many acquisitions are kept together.
+const block = 1 << 12
+
+// point says that a process had come to a point of its work.
+type point struct {
+	at    int64
+	node  Name
+	point string
+}
+
+func newScribe() *scribe {
+	return &scribe{
+		run: &Run{Names: []string{""}, ErrNS: map[string]int64{}}, names: map[string]Name{"": 0}, phases: map[string]int64{},
+		nodes: map[Name]*Node{}, faults: map[string]*Fault{}, first: Never, last: math.MinInt64,
+	}
+}
+
+// name numbers a string.
+func (s *scribe) name(text string) Name {
+	if text == "" {
+		return 0
+	}
+	n, known := s.names[text]
+	if !known {
+		n = Name(len(s.run.Names)) //nolint:gosec // far below
+		s.names[text], s.run.Names = n, append(s.run.Names, text)
+	}
+	return n
+}
+
+// add takes one event. It keeps nothing of e but strings and lists.
+func (s *scribe) add(e *history.Event) error {
+	r := s.run
+	if r.Events++; r.Events == 1 || e.Kind == history.KindRun {
+		if err := s.begin(e); err != nil {
+			return err
+		}
+	}
+	node := s.name(e.Node)
+	switch {
+	case e.Seq > 0:
+		s.keep(node, e.Seq)
+	case e.Line > 0:
+		s.keep(0, e.Line)
+	}
+	if e.Kind != history.KindClock && e.Kind != history.KindCapacity { // those are recorded after all was over
+		s.last = max(s.last, e.AtNS)
+	}
+	if from, sent := cmp.Or(e.FromNS, math.MinInt64), cmp.Or(e.SentNS, e.AtNS); from > sent || sent > e.AtNS {
+		r.Contradictions.Add("the event %s of %s was answered before it was asked for", e.Kind, cmp.Or(e.Client, e.Node, e.Host, history.TargetController))
+	}
+	switch e.Kind {
+	case history.KindAcquire:
+		s.addAcquire(e, s.op(e, node))
+	case history.KindReleasing, history.KindRelease, history.KindLost:
+		if e.Hold != "" && !s.addEnd(e) {
+			s.ends = append(s.ends, *e)
+		}
+	case history.KindMatch:
+		r.Requests = append(r.Requests, Request{s.op(e, node), s.name(e.Room), s.name(e.Worker)})
+	case history.KindOrder:
+		o := Order{
+			From: e.FromNS, Sent: e.SentNS, At: e.AtNS, Err: e.ErrNS, Node: node, Resource: s.name(e.Resource), Worker: s.name(e.Worker),
+			ID: s.name(e.Order), Room: s.name(e.Room), Hold: s.name(e.Hold), Outcome: outcomeOf(e),
+		}
+		for _, name := range e.Unreachable {
+			o.Unreachable = append(o.Unreachable, s.name(name))
+		}
+		r.Orders = append(r.Orders, o)
+	case history.KindRoom:
+		state := slices.Index([]string{"starting", "open", "full", "closed"}, e.State)
+		r.Rooms = append(r.Rooms, RoomEvent{
+			At: e.AtNS, Err: e.ErrNS, Room: s.name(e.Room), Order: s.name(e.Order), Worker: node, Resource: s.name(e.Resource),
+			Client: s.name(e.Client), State: RoomState(max(state, 0)), //nolint:gosec // one of four
+		})
+	case history.KindRead, history.KindWrite:
+		r.Accesses = append(r.Accesses, Access{
+			At: e.AtNS, Err: e.ErrNS, Node: node, By: s.name(e.Client), Resource: s.name(e.Resource), Hold: s.name(e.Hold),
+			Token: e.Token, Version: e.Version, Base: e.Base, Kind: accessOf(e),
+		})
+	case history.KindGrant:
+		r.Grants = append(r.Grants, Grant{At: e.AtNS, Err: e.ErrNS, Node: node, Resource: s.name(e.Resource), Token: e.Token})
+	default:
+		s.addRare(e, node)
+	}
+	return nil
+}
+
+// addRare takes the events of which a history has few.
+func (s *scribe) addRare(e *history.Event, node Name) {
+	r := s.run
+	switch e.Kind { //nolint:exhaustive // add has taken the others
+	case history.KindPhase:
+		s.phases[e.State] = e.AtNS
+	case history.KindNode:
+		n := s.node(node)
+		n.Host = cmp.Or(n.Host, e.Host)
+		n.Events = append(n.Events, NodeEvent{At: e.AtNS, Asked: e.FromNS, State: e.State, Why: e.Error, Log: e.Log})
+	case history.KindPoint:
+		s.points = append(s.points, point{e.AtNS, node, e.State})
+	case history.KindFault:
+		s.addFault(e)
+	case history.KindClock:
+		r.ErrNS[e.Host] = max(r.ErrNS[e.Host], e.ErrNS)
+	case history.KindGivenUp:
+		r.GivenUp = append(r.GivenUp, e.Error)
+	case history.KindMachine:
+		if e.Machine != nil && e.FromNS < e.AtNS {
+			r.Machines = append(r.Machines, Machine{Span{e.FromNS, e.AtNS}, e.Host, *e.Machine})
+		}
+	case history.KindUsage:
+		for _, u := range e.Usage {
+			if u.Node != "" && e.FromNS < e.AtNS {
+				r.Usage = append(r.Usage, Usage{Span{e.FromNS, e.AtNS}, s.name(u.Node), u})
+			}
+		}
+	case history.KindRate:
+		r.Rates = append(r.Rates, Rate{e.AtNS, float64(e.Count)})
+	case history.KindCapacity:
+		if e.SentNS < e.AtNS {
+			r.Capacities = append(r.Capacities, Capacity{e.FromNS, e.SentNS, e.AtNS, e.State, e.Count})
+		}
+	}
+}
+
+func (s *scribe) op(e *history.Event, node Name) Op {
+	s.first = min(s.first, e.FromNS)
+	return Op{
+		From: e.FromNS, Sent: e.SentNS, At: e.AtNS, Node: node, Client: s.name(e.Client), Resource: s.name(e.Resource), ErrorKind: s.name(e.Error),
+		Count: uint32(min(max(e.Count, 1), math.MaxUint32)), Outcome: outcomeOf(e), //nolint:gosec // bounded
+	}
+}
+
+func outcomeOf(e *history.Event) Outcome {
+	switch {
+	case e.Outcome == string(locks.OutcomeOK):
+		return OK
+	case e.Error == loadgen.ErrorNotSent:
+		return Unsent
+	case e.Error == loadgen.ErrorCalledOff, e.Error == "canceled": // see [locks.ErrorKind]
+		return CalledOff
+	case e.Outcome == string(locks.OutcomeFailed):
+		return Failed
+	}
+	return Unknown // also what is not one of the three words
+}
+
+func accessOf(e *history.Event) AccessKind {
+	switch {
+	case e.Kind == history.KindRead && e.State == history.WriteRefused:
+		return RefusedRead
+	case e.Kind == history.KindRead:
+		return DidRead
+	case e.State == history.WriteAccepted:
+		return DidWrite
+	case e.State == history.WriteRefused:
+		return RefusedWrite
+	}
+	return Untold
+}
+
+func (s *scribe) addAcquire(e *history.Event, op Op) {
+	last := len(s.acquires) - 1
+	if last < 0 || len(s.acquires[last]) == block {
+		s.acquires = append(s.acquires, make([]Acquire, 0, block))
+		last++
+	}
+	a := Acquire{
+		Op: op, Err: e.ErrNS, Token: e.Token, Messages: e.Messages, Wakeups: e.Wakeups, Hold: s.name(e.Hold),
+		Stopped: Never, Lost: Never, Answered: Never, Killed: Never, Until: Never,
+	}
+	s.acquires[last] = append(s.acquires[last], a)
+	switch {
+	case a.Granted():
+		at := s.holdAt(a.Hold)
+		if *at != 0 {
+			s.run.Contradictions.Add("the acquisition of hold %s, twice", e.Hold)
+		}
+		*at = int32(last*block + len(s.acquires[last])) //nolint:gosec // far below
+	case a.Outcome == OK && !strings.HasPrefix(e.Resource, history.CanaryPrefix): // of theirs there are none
+		s.run.Missing.Add("the name of a hold that %s got", e.Client)
+	}
+}
+
+// holdAt is where the place of a hold's acquisition is kept, 1 for the first.
+func (s *scribe) holdAt(hold Name) *int32 {
+	for len(s.run.holds) <= int(hold) {
+		s.run.holds = append(s.run.holds, 0)
+	}
+	return &s.run.holds[hold]
+}
+
+// addEnd notes the end of a hold, unless its beginning is not on record so far.
+func (s *scribe) addEnd(e *history.Event) bool {
+	at := int(*s.holdAt(s.name(e.Hold))) - 1
+	if at < 0 {
+		return false
+	}
+	a := &s.acquires[at/block][at%block]
+	a.Err = max(a.Err, e.ErrNS)
+	switch e.Kind { //nolint:exhaustive // no other comes here
+	case history.KindLost:
+		a.Lost = min(a.Lost, e.AtNS)
+	case history.KindReleasing:
+		a.Stopped = min(a.Stopped, e.AtNS)
+	case history.KindRelease:
+		a.Stopped = min(a.Stopped, cmp.Or(e.FromNS, e.AtNS))
+		if outcomeOf(e) != Unknown {
+			a.Answered = e.AtNS
+		}
+	}
+	return true
+}
+
+// node has what is known of a node so far.
+func (s *scribe) node(name Name) *Node {
+	n := s.nodes[name]
+	if n == nil {
+		n = &Node{Name: name}
+		s.nodes[name] = n
+	}
+	return n
+}
+
+// keep keeps a number that an event of the node bears.
+func (s *scribe) keep(node Name, n uint64) {
+	for len(s.numbers) <= int(node) {
+		s.numbers = append(s.numbers, nil)
+	}
+	s.numbers[node] = append(s.numbers[node], n)
+}
+
+// addFault collects the entries of one fault of the ledger.
+func (s *scribe) addFault(e *history.Event) {
+	f := s.faults[e.ID]
+	if f == nil {
+		f = &Fault{ID: e.ID, Asked: Never, Began: Never, Heal: Never, Ended: Never, Proven: true}
+		s.faults[e.ID] = f
+	}
+	f.Kind, f.Target = cmp.Or(f.Kind, e.Fault), cmp.Or(f.Target, e.Target)
+	if e.State == "kept-away" {
+		f.KeptNS = e.DelayNS
+		return
+	}
+	f.From, f.To, f.Nodes = both(f.From, e.From), both(f.To, e.To), both(f.Nodes, e.Nodes)
+	switch e.State {
+	case "asked":
+		f.Asked = min(f.Asked, e.AtNS)
+	case "began":
+		f.Began = min(f.Began, e.AtNS)
+	case "heal-asked":
+		f.Heal = min(f.Heal, e.AtNS)
+	case "ended":
+		f.Ended = min(f.Ended, e.AtNS)
+	case "away":
+		f.Away = true
+	case "unproven":
+		f.Proven, f.Why = false, cmp.Or(f.Why, e.Error)
+	}
+}
+
+// both adds to a list what it does not have.
+func both(list, more []string) []string {
+	for _, name := range more {
+		if !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// settle makes the record of what was added. The scribe must not be used afterwards.
+func (s *scribe) settle() (*Run, error) {
+	r := s.run
+	if r.Events == 0 {
+		return nil, errNoRun
+	}
+	s.settlePhases()
+	s.settleNodes()
+	for i := range s.ends {
+		if e := &s.ends[i]; !s.addEnd(e) {
+			r.Missing.Add("the acquisition of hold %s", e.Hold)
+		}
+	}
+	s.settleAcquires()
+	s.widen()
+	slices.SortStableFunc(r.Canaries, func(a, b Acquire) int { return cmp.Compare(a.At, b.At) })
+	slices.SortStableFunc(r.Orders, func(a, b Order) int { return cmp.Compare(a.At, b.At) })
+	slices.SortStableFunc(r.Grants, func(a, b Grant) int { return cmp.Compare(a.At, b.At) })
+	s.settleFaults()
+	s.checkNumbers()
+	return r, nil
+}
+
+func (s *scribe) settlePhases() {
+	r := s.run
+	at := func(phase string, otherwise int64) int64 {
+		if at, known := s.phases[phase]; known {
+			return at
+		}
+		return otherwise
+	}
+	r.End = at(loadgen.PhaseEnd, s.last)
+	_, r.Ended = s.phases[loadgen.PhaseEnd]
+	first := min(s.first, r.End)
+	if _, warmed := s.phases[loadgen.PhaseWarmup]; warmed { // cut short before the measured part
+		first = r.End
+	}
+	r.Measure = at(loadgen.PhaseMeasure, first)
+	r.Drain = max(at(loadgen.PhaseDrain, r.End), r.Measure)
+	r.End = max(r.End, r.Drain)
+	for _, state := range []string{loadgen.PhaseWarmup, loadgen.PhaseMeasure, loadgen.PhaseDrain} {
+		if _, known := s.phases[state]; !known && r.Whole() {
+			r.Missing.Add("the beginning of the phase %s", state)
+		}
+	}
+}
+
+// settleNodes makes lives of the events of nodes.
+func (s *scribe) settleNodes() {
+	r := s.run
+	for name := range r.Head.NodeHosts {
+		s.node(s.name(name))
+	}
+	delete(s.nodes, 0)
+	for _, name := range slices.Sorted(maps.Keys(s.nodes)) {
+		n := s.nodes[name]
+		n.Host = cmp.Or(r.Head.NodeHosts[r.Text(name)], n.Host, r.Text(name))
+		n.Zone = r.Head.HostZones[n.Host]
+		s.settleLife(n)
+		r.Nodes = append(r.Nodes, *n)
+	}
+}
+
+func (s *scribe) settleLife(n *Node) {
+	const orderly = 5 * int64(time.Second) / 2 // is how long a process takes at most to end that records all
+	slices.SortStableFunc(n.Events, func(a, b NodeEvent) int { return cmp.Compare(a.At, b.At) })
+	since, away, dead := int64(0), false, false
+	for _, e := range n.Events {
+		ends, back := history.NodeEnds(e.State), false
+		switch e.State {
+		case history.NodeStarted, history.NodeShared:
+			if n.Runs {
+				s.run.Missing.Add("the end of node %s before it was started again", s.run.Text(n.Name))
+			}
+			n.Starts, n.Runs, dead, back = n.Starts+1, true, false, true
+		case history.NodeLeft:
+			n.Runs = false
+		case history.NodeReady:
+			dead, back = false, true
+		case history.NodeResumed, history.NodeContinued:
+			back = !dead
+		}
+		if ends && !dead {
+			asked := min(cmp.Or(e.Asked, e.At), e.At)
+			n.Deaths = append(n.Deaths, Death{asked, e.State == history.NodeStopped && e.At-asked <= orderly})
+			n.Killed = append(n.Killed, e.At)
+			n.Runs, dead = false, true
+		}
+		if gone := ends || e.State == history.NodePaused || e.State == history.NodeSuspended; gone && !away {
+			since, away = e.At, true
+		}
+		if back && away && since < e.At {
+			n.Away = append(n.Away, Span{since, e.At})
+		}
+		away = away && !back
+	}
+	if away {
+		n.Away = append(n.Away, Span{since, Never})
+	}
+}
+
+// settleAcquires sorts the acquisitions, each of which it moves once, and ends the holds of
+// processes that ended. Of the holds that capacity is measured with none counts.
+func (s *scribe) settleAcquires() {
+	r := s.run
+	own, count := map[Name][]*Acquire{}, 0
+	for _, list := range s.acquires {
+		for i := range list {
+			own[list[i].Resource] = append(own[list[i].Resource], &list[i])
+		}
+		count += len(list)
+	}
+	r.Acquires = make([]Acquire, 0, count)
+	for _, resource := range slices.Sorted(maps.Keys(own)) {
+		name := r.Text(resource)
+		slices.SortStableFunc(own[resource], func(a, b *Acquire) int { return cmp.Compare(a.From, b.From) })
+		for _, a := range own[resource] {
+			if a.Granted() {
+				r.holds[a.Hold] = 0
+				a.Killed = max(a.At, s.nodes[a.Node].Next(a.At).Asked)
+				a.Until = min(a.Stopped, a.Lost, a.Killed)
+			}
+			switch {
+			case strings.HasPrefix(name, history.CanaryPrefix):
+				r.Canaries = append(r.Canaries, *a)
+			case !strings.Contains(name, history.CapacityResource):
+				r.Acquires = append(r.Acquires, *a)
+				if a.Granted() {
+					r.holds[a.Hold] = int32(len(r.Acquires)) //nolint:gosec // far below
+				}
+			}
+		}
+	}
+	s.acquires = nil
+}
+
+// widen gives all times of a host the error bound that was known in the end.
+func (s *scribe) widen() {
+	r := s.run
+	bounds := make([]int64, len(r.Names))
+	for i := range r.Nodes {
+		bounds[r.Nodes[i].Name] = r.ErrNS[r.Nodes[i].Host]
+	}
+	widen(bounds, r.Acquires, func(a *Acquire) (*int64, Name) { return &a.Err, a.Node })
+	widen(bounds, r.Canaries, func(a *Acquire) (*int64, Name) { return &a.Err, a.Node })
+	widen(bounds, r.Orders, func(o *Order) (*int64, Name) { return &o.Err, o.Node })
+	widen(bounds, r.Rooms, func(e *RoomEvent) (*int64, Name) { return &e.Err, e.Worker })
+	widen(bounds, r.Accesses, func(a *Access) (*int64, Name) { return &a.Err, a.Node })
+	widen(bounds, r.Grants, func(g *Grant) (*int64, Name) { return &g.Err, g.Node })
+}
+
+func widen[T any](bounds []int64, list []T, of func(*T) (*int64, Name)) {
+	for i := range list {
+		err, node := of(&list[i])
+		*err = max(*err, bounds[node])
+	}
+}
+
+// settleFaults says which faults were proven: seen to begin, to end if they were to end, in
+// force in the measured part, and to have hit the holder that they were aimed at.
+func (s *scribe) settleFaults() {
+	r := s.run
+	for _, id := range slices.Sorted(maps.Keys(s.faults)) {
+		f := s.faults[id]
+		f.Proven = f.Proven && f.Began < Never && (f.Heal == Never || f.Ended < Never || f.Away)
+		switch {
+		case !f.Proven || f.Asked == Never:
+		case r.Measure < r.Drain && (f.Began >= r.Drain || max(f.Heal, f.Began+1) <= r.Measure):
+			f.Proven, f.Why = false, "not in force in the measured part"
+		case s.missed(f):
+			f.Proven, f.Why = false, "it hit no holder"
+		}
+		r.Faults = append(r.Faults, *f)
+	}
+	slices.SortStableFunc(r.Faults, func(a, b Fault) int { return cmp.Compare(min(a.Asked, a.Began), min(b.Asked, b.Began)) })
+}
+
+// missed says that a fault that was aimed at a holder, or at a point of a client's work, hit
+// another: no node held when it was cut off or stood still, or had come to the point by then.
+func (s *scribe) missed(f *Fault) bool {
+	_, rest, aimed := strings.Cut(f.Target, history.TargetAt)
+	work, _, _ := strings.Cut(rest, " ")
+	target, _, _ := strings.Cut(f.Target, " ")
+	kind, resource, of := strings.Cut(target, ":")
+	holder := kind == history.TargetHolder && !of || kind == history.TargetHolderOf && of
+	if !aimed && (!holder || !f.Stops() && len(f.From) == 0) {
+		return false
+	}
+	r := s.run
+	for i := range r.Nodes {
+		n, hit := &r.Nodes[i], f.Began
+		switch {
+		case slices.Contains(f.Nodes, r.Text(n.Name)):
+			stood := slices.IndexFunc(n.Away, func(away Span) bool { return away.From >= f.Asked })
+			if stood < 0 {
+				continue
+			}
+			hit = n.Away[stood].From
+		case len(f.Nodes) > 0 || !slices.Contains(f.From, n.Host):
+			continue
+		}
+		came := func(p point) bool { return p.node == n.Name && p.point == work && p.at >= f.Asked && p.at <= hit }
+		held := func(a Acquire) bool {
+			return a.Node == n.Name && (resource == "" || r.Text(a.Resource) == resource) && a.Granted() && a.At <= hit && min(a.Stopped, a.Lost) >= hit
+		}
+		if aimed && slices.ContainsFunc(s.points, came) || !aimed && slices.ContainsFunc(r.Acquires, held) {
+			return false
+		}
+	}
+	return true
+}
+
+// checkNumbers looks for gaps in the numbers that events bear: those of each process begin
+// anew with each of its lives, so none stands more often than the one before it.
+func (s *scribe) checkNumbers() {
+	r := s.run
+	for of, numbers := range s.numbers {
+		slices.Sort(numbers)
+		want, most := uint64(1), 1            // lives
+		if n := s.nodes[Name(of)]; n != nil { //nolint:gosec // a name
+			most = max(n.Starts, 1)
+		}
+		name := cmp.Or(r.Names[of], history.TargetController)
+		for len(numbers) > 0 {
+			n := 1
+			for n < len(numbers) && numbers[n] == numbers[0] {
+				n++
+			}
+			switch {
+			case numbers[0] != want:
+				r.Missing.Add("number %d of the records of %s", want, name)
+				most = max(most, n)
+			case n > most:
+				r.Contradictions.Add("number %d of the records of %s, twice", want, name)
+			}
+			want, most, numbers = numbers[0]+1, min(most, n), numbers[n:]
+		}
+	}
 }

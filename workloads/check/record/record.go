@@ -62,6 +62,13 @@ type Run struct {
 // Text is a name's string.
 func (r *Run) Text(n Name) string { return r.Names[n] }
 
+// Complete says that the history is one of the lab, which says what was expected and records
+// all that happens. One that was written by hand may lack most of that.
+func (r *Run) Complete() bool { return r.Head.Expect != nil }
+
+// Whole says that it is complete, and went on to its end.
+func (r *Run) Whole() bool { return r.Complete() && r.Ended && len(r.GivenUp) == 0 }
+
 // Groups are the parts of a sorted list that have a name in common.
 func Groups[T any](sorted []T, of func(*T) Name) iter.Seq[[]T] {
 	return func(yield func([]T) bool) {
@@ -81,9 +88,9 @@ func (r *Run) ByResource() iter.Seq[[]Acquire] {
 	return Groups(r.Acquires, func(a *Acquire) Name { return a.Resource })
 }
 
-// Offered is how many operations the measured part was to offer.
-func (r *Run) Offered() (n float64) {
-	from, perS := r.Measure, r.Head.OfferedPS
+// Offered is how many operations were to be offered from a moment of the measured part on.
+func (r *Run) Offered(from int64) (n float64) {
+	perS := r.Head.OfferedPS
 	for _, change := range r.Rates {
 		at := min(max(change.At, from), r.Drain)
 		n += perS * time.Duration(at-from).Seconds()
@@ -110,14 +117,20 @@ const (
 	CalledOff
 )
 
-// Acquire is one finished acquisition, with the hold that came of it.
-type Acquire struct {
-	From, Sent, At, Err               int64
-	Token, Messages, Wakeups          uint64
+// Op is an operation: a player's request, or an acquisition.
+type Op struct {
+	From, Sent, At                    int64
 	Node, Client, Resource, ErrorKind Name
-	Hold                              Name   // 0 if none came of it
 	Count                             uint32 // operations that it stands for: more than 1 only where they were not sent
 	Outcome                           Outcome
+}
+
+// Acquire is one finished acquisition, with the hold that came of it.
+type Acquire struct {
+	Op
+	Err                      int64
+	Token, Messages, Wakeups uint64
+	Hold                     Name // 0 if none came of it
 	// The end of the hold: when its client stopped acting to release it (the earlier of both
 	// records), when it noticed the loss, when the release was answered, when its process was
 	// killed. Never: not at all. Until is when the client stopped believing: the first of Stopped,
@@ -130,34 +143,21 @@ func (a *Acquire) Granted() bool { return a.Outcome == OK && a.Hold != 0 }
 
 // Request is one request of a player. Room is 0 if it got none.
 type Request struct {
-	From, Sent, At          int64
-	Node, Client, Resource  Name
-	ErrorKind, Room, Worker Name
-	Count                   uint32 // operations that it stands for
-	Outcome                 Outcome
+	Op
+	Room, Worker Name
 }
 
-// Op is an operation that was due in the measured part: a player's request, or an acquisition.
-type Op struct {
-	From, Sent, At int64
-	ErrorKind      Name
-	Count          uint32
-	Outcome        Outcome
-}
-
-// Due are those of players, or else the acquisitions, but for the ones that were called off.
-func (r *Run) Due(players bool) iter.Seq[Op] {
-	return func(yield func(Op) bool) {
-		out := func(o Op) bool { return o.From < r.Measure || o.From >= r.Drain || o.Outcome == CalledOff }
-		for i := range r.Requests {
-			q := &r.Requests[i]
-			if o := (Op{q.From, q.Sent, q.At, q.ErrorKind, q.Count, q.Outcome}); players && !out(o) && !yield(o) {
-				return
-			}
+// Due are the operations that were due in the measured part and were not called off: the requests
+// of players, or else the acquisitions.
+func (r *Run) Due(players bool) iter.Seq[*Op] {
+	return func(yield func(*Op) bool) {
+		n, op := len(r.Acquires), func(i int) *Op { return &r.Acquires[i].Op }
+		if players {
+			n, op = len(r.Requests), func(i int) *Op { return &r.Requests[i].Op }
 		}
-		for i := range r.Acquires {
-			a := &r.Acquires[i]
-			if o := (Op{a.From, a.Sent, a.At, a.ErrorKind, a.Count, a.Outcome}); !players && !out(o) && !yield(o) {
+		for i := range n {
+			o := op(i)
+			if o.From >= r.Measure && o.From < r.Drain && o.Outcome != CalledOff && !yield(o) {
 				return
 			}
 		}
@@ -236,6 +236,11 @@ type Fault struct {
 // Unasked says that no scenario asked for it.
 func (f *Fault) Unasked() bool {
 	return slices.Contains([]string{history.FaultHostLoss, history.FaultNodeLoss, history.FaultStandstill, history.FaultByHand}, f.Kind)
+}
+
+// Stops says that the kind of fault has processes stand still, or end.
+func (f *Fault) Stops() bool {
+	return slices.Contains([]string{"kill", "pause", "restart", "zone-failure"}, f.Kind)
 }
 
 // Cuts says that it is about links between hosts.

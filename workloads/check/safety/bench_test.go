@@ -46,15 +46,16 @@ func million(resources, n int) *record.Run {
 			at := int64(k*resources+i+100) * ms
 			client := (k*resources + i) % 24
 			r.Acquires = append(r.Acquires, record.Acquire{
-				From: at - 40*ms, Sent: at - 40*ms, At: at, Until: at + ms/2, Stopped: at + ms/2, Answered: at + ms/2 + 1000, Lost: record.Never, Killed: record.Never,
-				Node: masters[client%3], Resource: resource, Hold: name(fmt.Sprint("h", at)), Count: 1, Token: uint64(at),
+				Op:    record.Op{From: at - 40*ms, Sent: at - 40*ms, At: at, Node: masters[client%3], Resource: resource, Count: 1},
+				Until: at + ms/2, Stopped: at + ms/2, Answered: at + ms/2 + 1000, Lost: record.Never, Killed: record.Never,
+				Hold: name(fmt.Sprint("h", at)), Token: uint64(at),
 			})
 			if n > 100_000 {
 				continue
 			}
 			order, room := name(fmt.Sprint("o", at)), name(fmt.Sprint("w1-", at))
 			for range 3 {
-				r.Requests = append(r.Requests, record.Request{From: at - 40*ms, At: at, Count: 1})
+				r.Requests = append(r.Requests, record.Request{Op: record.Op{From: at - 40*ms, At: at, Count: 1}})
 			}
 			r.Orders = append(r.Orders, record.Order{From: at, At: at + ms/2, ID: order, Room: room, Resource: resource, Worker: worker})
 			for s := range record.RoomClosed + 1 {

@@ -3,6 +3,7 @@ package sound
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -26,7 +27,7 @@ func (j *judge) checkRecords() {
 			j.missing.Add("the release of hold %s", j.Text(a.Hold))
 		}
 	}
-	if j.Ended && len(j.GivenUp) == 0 {
+	if j.Whole() {
 		j.checkPlayers()
 		j.checkNodes()
 		j.checkFaults()
@@ -194,14 +195,14 @@ func (j *judge) checkPlayers() {
 }
 
 // checkNodes wants the beginning and the end of each node's life, where it ran, and the canaries of
-// each master, if there are any.
+// each master: all masters have them.
 func (j *judge) checkNodes() {
 	canary := map[record.Name]bool{}
 	for i := range j.Canaries {
 		canary[j.Canaries[i].Node] = true
 	}
 	for i := range j.Acquires {
-		if master := j.Acquires[i].Node; len(j.Canaries) > 0 && !canary[master] {
+		if master := j.Acquires[i].Node; !canary[master] {
 			canary[master] = true
 			j.missing.Add("the canaries of %s", j.Text(master))
 		}
@@ -221,9 +222,12 @@ func (j *judge) checkNodes() {
 	}
 }
 
-// checkFaults wants that what a fault was to stop stood still.
+// checkFaults wants that each node that a fault was to stop stood still.
 func (j *judge) checkFaults() {
-	worst := int64(0)
+	away, worst := map[string][]record.Span{}, int64(0)
+	for i := range j.Nodes {
+		away[j.Text(j.Nodes[i].Name)] = j.Nodes[i].Away
+	}
 	for _, err := range j.ErrNS {
 		worst = max(worst, err)
 	}
@@ -237,9 +241,9 @@ func (j *judge) checkFaults() {
 			to = max(to, f.Ended)
 		}
 		for _, name := range f.Nodes {
-			if !slices.ContainsFunc(j.Nodes, func(n record.Node) bool {
-				return j.Text(n.Name) == name && slices.ContainsFunc(n.Away, func(s record.Span) bool { return s.From < to+2*worst && s.To > f.Asked-2*worst })
-			}) {
+			spans := away[name] // sorted
+			first := sort.Search(len(spans), func(i int) bool { return spans[i].To > f.Asked-2*worst })
+			if first == len(spans) || spans[first].From >= to+2*worst {
 				j.missing.Add("that fault %s stopped node %s", f.ID, name)
 			}
 		}

@@ -42,33 +42,34 @@ type judge struct {
 func Judge(r *record.Run) Findings {
 	j := &judge{Run: r, missing: r.Missing, wrong: r.Contradictions}
 	f := Findings{Unasked: j.unasked(), Statement: result.Statement{State: result.OK}}
-	saturated := flaw{code: result.Saturated}
+	givenUp, saturated := flaw{code: result.GivenUp}, flaw{code: result.Saturated}
+	for _, why := range j.GivenUp {
+		givenUp.Add("%s", why)
+	}
+	nodes, lab, hands := flaw{code: result.NodeLost}, flaw{code: result.Standstill}, flaw{code: result.ByHand}
+	for _, fault := range slices.Concat(j.Faults, f.Unasked) {
+		switch {
+		case !fault.Unasked():
+		case fault.Kind == history.FaultByHand:
+			hands.Add("%s", fault.Target)
+		case fault.Kind == history.FaultStandstill && !strings.HasPrefix(fault.Target, "node "):
+			lab.Add("%s", fault.Target)
+		default:
+			nodes.Add("%s", fault.Target)
+		}
+	}
 	f.Machines = j.machines(&saturated)
 	j.checkRecords()
 	for _, found := range []flaw{
-		j.givenUp(),
-		j.lost(f.Unasked, result.NodeLost), j.lost(f.Unasked, result.Standstill), j.lost(nil, result.ByHand),
-		j.unproven(),
-		{code: result.Contradiction, Flaws: j.wrong},
-		{code: result.Missing, Flaws: j.missing},
-		saturated,
-		j.late(),
-		j.linksUnused(),
-		j.nothing(),
+		givenUp, nodes, lab, hands, j.unproven(),
+		{code: result.Contradiction, Flaws: j.wrong}, {code: result.Missing, Flaws: j.missing},
+		saturated, j.late(), j.linksUnused(), j.nothing(),
 	} {
 		if found.N > 0 {
 			f.Statement = result.Statement{State: result.Unknown, Code: found.code, N: float64(found.N), Of: found.First}
 			f.DeadStands = found.deadStands
 			return f
 		}
-	}
-	return f
-}
-
-func (j *judge) givenUp() flaw {
-	f := flaw{code: result.GivenUp}
-	for _, why := range j.GivenUp {
-		f.Add("%s", why)
 	}
 	return f
 }
@@ -88,12 +89,16 @@ func (j *judge) unasked() (list []record.Fault) {
 		n := &j.Nodes[i]
 		target := "node " + j.Text(n.Name)
 		for k, e := range n.Events {
-			switch {
-			case e.State == history.NodeExited && !j.explained(n, e):
-				add(history.FaultNodeLoss, target, e.Why, e.Log, e.At, next(n.Events[k+1:], history.NodeStarted, history.NodeReady))
-			case (e.State == history.NodeKilled || e.State == history.NodePaused) && e.At < j.Drain && !j.asked(n, e):
-				add(history.FaultNodeLoss, target, e.State, e.Log, e.At, next(n.Events[k+1:], history.NodeStarted, history.NodeResumed))
-			case e.State == history.NodeSuspended:
+			switch e.State {
+			case history.NodeExited:
+				if !j.asked(n, e) {
+					add(history.FaultNodeLoss, target, e.Why, e.Log, e.At, next(n.Events[k+1:], history.NodeStarted, history.NodeReady))
+				}
+			case history.NodeKilled, history.NodePaused, history.NodeLost:
+				if e.At < j.Drain && !j.asked(n, e) {
+					add(history.FaultNodeLoss, target, e.State, e.Log, e.At, next(n.Events[k+1:], history.NodeStarted, history.NodeResumed))
+				}
+			case history.NodeSuspended:
 				add(history.FaultStandstill, target, "", nil, e.At, next(n.Events[k+1:], history.NodeContinued, history.NodeExited, history.NodeKilled))
 			}
 		}
@@ -123,24 +128,22 @@ func next(events []record.NodeEvent, states ...string) int64 {
 	return record.Never
 }
 
-// asked says that the ledger has a fault that killed or paused the node.
+// asked says that the ledger explains the end or the standstill of a node. One that ended by itself
+// is a program of the user's under a fault of its own, or met a full disk; a signal was a hand's.
 func (j *judge) asked(n *record.Node, e record.NodeEvent) bool {
+	told := slices.Contains([]string{"signal-killed", "signal-terminated", "signal-interrupt"}, e.Why)
 	return slices.ContainsFunc(j.Faults, func(f record.Fault) bool {
-		return f.Unasked() || slices.Contains(f.Nodes, j.Text(n.Name)) && min(f.Asked, f.Began) <= e.At && e.At <= f.Ended
-	})
-}
-
-// explained says that a fault of the scenario made the node end by itself: a program of the
-// user, or a full disk. A process that was told to end was told so by somebody's hand.
-func (j *judge) explained(n *record.Node, end record.NodeEvent) bool {
-	told := slices.Contains([]string{"signal-killed", "signal-terminated", "signal-interrupt"}, end.Why)
-	return slices.ContainsFunc(j.Faults, func(f record.Fault) bool {
-		after := f.Ended
-		if after < record.Never {
-			after += j.limit(time.Second)
+		to := f.Ended
+		switch {
+		case e.State != history.NodeExited && f.Unasked():
+			return true // it is told already
+		case e.State != history.NodeExited:
+		case f.Kind != "external" && (f.Kind != "full-disk" || told):
+			return false
+		case to < record.Never:
+			to += j.limit(time.Second)
 		}
-		ends := f.Kind == "external" || f.Kind == "full-disk" && !told
-		return ends && slices.Contains(f.Nodes, j.Text(n.Name)) && min(f.Asked, f.Began) <= end.At && end.At < after
+		return slices.Contains(f.Nodes, j.Text(n.Name)) && min(f.Asked, f.Began) <= e.At && e.At <= to
 	})
 }
 
@@ -152,47 +155,26 @@ func (j *judge) stoodStill(m *record.Machine) bool {
 
 func (j *judge) limit(d time.Duration) int64 { return int64(j.Head.Limit(d)) }
 
-// lost are the unasked faults of the ledger and of the others that belong to a code.
-func (j *judge) lost(others []record.Fault, code result.Code) flaw {
-	f := flaw{code: code}
-	for _, fault := range slices.Concat(j.Faults, others) {
-		of := result.NodeLost
-		switch node := strings.HasPrefix(fault.Target, "node "); {
-		case fault.Kind == history.FaultByHand:
-			of = result.ByHand
-		case fault.Kind == history.FaultStandstill && !node:
-			of = result.Standstill
-		}
-		if fault.Unasked() && of == code {
-			f.Add("%s", fault.Target)
-		}
-	}
-	return f
-}
-
 // unproven are the faults of the scenario that did not happen as they were planned.
 func (j *judge) unproven() flaw {
 	const late = int64(1500 * time.Millisecond)
-	f := flaw{code: result.Unproven}
+	f, known := flaw{code: result.Unproven}, map[string]*record.Fault{}
 	for i := range j.Faults {
-		if fault := &j.Faults[i]; !fault.Unasked() && !fault.Proven {
+		fault := &j.Faults[i]
+		if known[fault.ID] = fault; !fault.Unasked() && !fault.Proven {
 			f.Add("%s", fault.ID)
 		}
 	}
 	for _, p := range j.Head.Planned {
-		due := j.Measure + p.AtNS
-		i := slices.IndexFunc(j.Faults, func(f record.Fault) bool { return f.ID == p.ID })
-		if i < 0 || j.Faults[i].Asked == record.Never {
-			if due+late < j.Drain || j.Ended { // else the run was over first
-				f.Add("%s: not in the ledger", p.ID)
-			}
-			continue
-		}
-		fault, waits := &j.Faults[i], late
+		due, fault, waits := j.Measure+p.AtNS, known[p.ID], late
 		if strings.HasPrefix(p.Target, history.TargetHolder) || strings.HasPrefix(p.Target, "leader") {
 			waits *= 2 // for the one that is to be hit
 		}
 		switch {
+		case fault == nil || fault.Asked == record.Never:
+			if due+late < j.Drain || j.Ended { // else the run was over first
+				f.Add("%s: not in the ledger", p.ID)
+			}
 		case fault.Asked < due-late || fault.Asked > due+waits:
 			f.Add("%s: asked for at the wrong time", p.ID)
 		case fault.Heal < min(fault.Asked+p.ForNS/2, j.Drain),

@@ -46,6 +46,14 @@ func soundRun() []history.Event {
 		events = append(events, held(master, fmt.Sprint("h", n), 1000+n*100, 1020+n*100)...)
 		events = append(events, seated(n, master, worker, 1000+n*100)...)
 	}
+	for at := int64(1000); at < 10_000; at += 100 {
+		for _, master := range []string{"m1", "m2"} {
+			events = append(events, history.Event{
+				Kind: history.KindAcquire, Node: master, Client: "canary", Resource: history.CanaryPrefix + master, Outcome: "ok",
+				FromNS: at * ms, AtNS: (at + 1) * ms,
+			})
+		}
+	}
 	return events
 }
 
@@ -292,7 +300,7 @@ func TestSpoiled(t *testing.T) {
 			if is(e, acquire) {
 				e.FromNS, e.AtNS = e.AtNS, e.FromNS
 			}
-		}), result.Contradiction, "the event acquire of m1 was answered before it was asked for"},
+		}), result.Contradiction, "the event acquire of canary was answered before it was asked for"},
 		"all twice": {func(e []history.Event) []history.Event { return append(e, e[1:]...) }, result.Contradiction, "twice"},
 		"a clock ahead": {
 			change(func(e *history.Event) { e.AtNS += map[bool]int64{true: 50 * ms}[e.Node == "w2" && is(e, room)] }),
@@ -318,6 +326,11 @@ func TestSpoiled(t *testing.T) {
 		"no end":                  {drop(func(e *history.Event) bool { return e.State == "end" }), result.LateLoad, "the history has no end"},
 		"ended early":             {head(func(r *history.Run) { r.DurationNS += 3000 * ms }), result.LateLoad, "ended after 9.0 s of 12.0 s"},
 		"played, and ended early": {head(func(r *history.Run) { r.DurationNS, r.Played = 60_000*ms, true }), quiet, ""},
+		"players stop too early": {drop(func(e *history.Event) bool { // of 90 more that were to come in 1.8 s
+			var n int
+			_, _ = fmt.Sscanf(e.Client, "p%d", &n)
+			return is(e, match) && n >= 360
+		}), result.LateLoad, "no client asked in the last 1.884s"},
 		"little of the load":      {head(func(r *history.Run) { r.OfferedPS = 500 }), result.LateLoad, "450 of 4500 requests"},
 		"requests that leave late": {change(func(e *history.Event) {
 			if is(e, match) {

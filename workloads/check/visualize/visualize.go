@@ -9,8 +9,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -27,20 +25,19 @@ const (
 
 // step is the input of one operation of the model.
 type step struct {
-	verb, hold, resource string
-	unknown              bool
+	verb, hold string
+	unknown    bool
 }
 
 const acquire = "acquire"
 
-// Write draws a time of a resource, or if that is "" of all, and says whether the beliefs fit one
-// holder at a time.
+// Write draws a time of a resource, and says whether the beliefs fit one holder at a time.
 func Write(w io.Writer, r *record.Run, resource string, shown record.Span) (porcupine.CheckResult, error) {
 	var operations []porcupine.Operation
 	clients := map[[2]record.Name]int{}
 	for i := range r.Acquires {
 		a := &r.Acquires[i]
-		if resource != "" && r.Text(a.Resource) != resource || a.From > shown.To || max(a.At, a.Until) < shown.From {
+		if r.Text(a.Resource) != resource || a.From > shown.To || max(a.At, a.Until) < shown.From {
 			continue
 		}
 		client := [2]record.Name{a.Node, a.Client}
@@ -66,7 +63,7 @@ func Write(w io.Writer, r *record.Run, resource string, shown record.Span) (porc
 
 // operationsOf are an acquisition and the end of its hold.
 func operationsOf(r *record.Run, a *record.Acquire) []porcupine.Operation {
-	s := step{verb: acquire, hold: r.Text(a.Node) + "/" + r.Text(a.Hold), resource: r.Text(a.Resource)}
+	s := step{verb: acquire, hold: r.Text(a.Node) + "/" + r.Text(a.Hold)}
 	asked := min(a.From, a.At) // porcupine draws nothing that ends before it begins
 	if a.Outcome == record.Unknown {
 		s.unknown = true
@@ -110,17 +107,9 @@ func annotations(r *record.Run, shown record.Span) (list []porcupine.Annotation)
 	return list
 }
 
-// lockModel is a lock for each resource: its state is the hold, "" if it is free.
+// lockModel is a lock: its state is the hold, "" if it is free.
 func lockModel() porcupine.Model {
 	return porcupine.Model{
-		Partition: func(operations []porcupine.Operation) [][]porcupine.Operation {
-			parts := map[string][]porcupine.Operation{}
-			for _, o := range operations {
-				resource := o.Input.(step).resource
-				parts[resource] = append(parts[resource], o)
-			}
-			return slices.Collect(maps.Values(parts))
-		},
 		Init: func() any { return "" },
 		Step: func(state, input, _ any) (bool, any) {
 			holder, s := state.(string), input.(step)
@@ -133,7 +122,7 @@ func lockModel() porcupine.Model {
 				return holder == s.hold, ""
 			}
 		},
-		DescribeOperation: func(input, _ any) string { s := input.(step); return s.verb + " " + s.resource + " (" + s.hold + ")" },
+		DescribeOperation: func(input, _ any) string { s := input.(step); return s.verb + " (" + s.hold + ")" },
 		DescribeState:     func(state any) string { return cmp.Or(state.(string), "free") },
 	}
 }
