@@ -32,7 +32,7 @@ func sampleOf(c *result.Cell, figure string) (s Sample, known bool) {
 	if s.N = len(s.values); s.N == 0 {
 		return s, false
 	}
-	s.Median = stats.Median(s.values)
+	s.Median = result.Median(s.values)
 	s.Low, s.High, _ = stats.Interval(s.values)
 	return s, true
 }

@@ -19,6 +19,7 @@ import (
 	"locklab/reports/plots"
 	"locklab/reports/series"
 	"locklab/reports/table"
+	"locklab/reports/view"
 	"locklab/workloads/result"
 )
 
@@ -76,24 +77,17 @@ func load(ctx context.Context, f *result.File, open Open) ([]cell, error) {
 	return cells, group.Wait()
 }
 
-// sceneOf is the first violation of the kind that decided, or the first of all, or the longest
-// outage; nil without any.
+// sceneOf is what explains the row; nil if nothing went wrong.
 func sceneOf(h History, row *result.Row) *series.Scene {
-	i := slices.IndexFunc(row.Violations, func(v result.Violation) bool { return !v.Excused && v.Code == row.Verdict.Safety.Code })
-	if i = max(i, 0); i < len(row.Violations) {
-		s := series.OfViolation(h.Run, row.Violations[i])
-		return &s
-	}
-	var longest result.Outage
-	for _, o := range row.Outages {
-		if o.MS() > longest.MS() {
-			longest = o
-		}
-	}
-	if limit := max(float64(h.Head.SecondNS)/1e6, 1000); longest.MS() < limit {
+	var s series.Scene
+	switch v, o := row.Subject(); {
+	case v != nil:
+		s = series.OfViolation(h.Run, *v)
+	case o != nil:
+		s = series.OfOutage(h.Run, *o)
+	default:
 		return nil
 	}
-	s := series.OfOutage(h.Run, longest)
 	return &s
 }
 
@@ -137,9 +131,9 @@ type lastWords struct {
 	Lines []string
 }
 
-func evidenceOf(say *lang.Lang, f *result.File, c *cell) evidence {
+func evidenceOf(say *lang.Lang, v *view.View, c *cell) evidence {
 	e := evidence{
-		ID: idOf(c.Key), Lock: table.Plain(c.Lock), Scenario: titleOf(say, f, c.Scenario), Workload: table.Plain(c.Workload),
+		ID: idOf(c.Key), Lock: table.Plain(c.Lock), Scenario: table.Plain(v.Title(c.Scenario)), Workload: table.Plain(c.Workload),
 		Why: "locklab why " + table.Plain(c.Lock) + " " + table.Plain(c.Scenario),
 	}
 	for _, r := range c.Rows {
@@ -152,7 +146,11 @@ func evidenceOf(say *lang.Lang, f *result.File, c *cell) evidence {
 		}
 		for _, fault := range r.Faults {
 			if len(fault.Log) > 0 {
-				e.Logs = append(e.Logs, lastWords{table.Plain(fault.Target), plainAll(fault.Log)})
+				log := lastWords{Node: table.Plain(fault.Target)}
+				for _, line := range fault.Log {
+					log.Lines = append(log.Lines, table.Plain(line))
+				}
+				e.Logs = append(e.Logs, log)
 			}
 		}
 	}
@@ -172,50 +170,21 @@ func evidenceOf(say *lang.Lang, f *result.File, c *cell) evidence {
 	return e
 }
 
-func plainAll(texts []string) []string {
-	all := make([]string, len(texts))
-	for i := range texts {
-		all[i] = table.Plain(texts[i])
-	}
-	return all
-}
-
 // verdict are the statements on a run, in labels.
 func verdict(say *lang.Lang, r *result.Row) string {
 	parts := []string{say.Term(string(r.Verdict.As))}
 	for _, s := range []result.Statement{r.Verdict.Sound, r.Verdict.Safety, r.Verdict.Liveness} {
-		if s.Code == "" {
-			continue
+		if s.Code != "" {
+			parts = append(parts, view.Statement(say, s))
 		}
-		text := say.Term(codeTitle(s.Code))
-		switch s.Code {
-		case result.IsStalls, result.IsDown, result.IsDead:
-			text += " " + table.Duration(s.N)
-		default:
-			if s.N > 0 {
-				text += " " + table.Count(s.N)
-			}
-		}
-		if s.Of != "" {
-			text += " (" + table.Plain(s.Of) + ")"
-		}
-		parts = append(parts, text)
 	}
 	return strings.Join(parts, " · ")
-}
-
-func codeTitle(code result.Code) string {
-	all := result.Codes()
-	if i := slices.IndexFunc(all, func(c result.CodeInfo) bool { return c.Code == code }); i >= 0 {
-		return all[i].Title
-	}
-	return string(code)
 }
 
 // sceneTitle names the moment: an outage with its length, a violation with its time.
 func sceneTitle(say *lang.Lang, s *series.Scene) string {
 	if s.LastsMS == 0 {
-		return say.Sprintf("%s: %s, at %.3f s", say.Term(codeTitle(result.Code(s.What))), table.Plain(s.Resource), s.AtMS/1000)
+		return say.Sprintf("%s: %s, at %.3f s", say.Term(result.Code(s.What).Title()), table.Plain(s.Resource), s.AtMS/1000)
 	}
 	of := say.Text("the lock")
 	if s.Resource != "" {

@@ -7,7 +7,6 @@ package page
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"embed"
 	"html/template"
@@ -84,40 +83,33 @@ func Write(ctx context.Context, dir string, f result.File, open Open) error {
 // report is what the template of a run's page shows.
 type report struct {
 	*view.View
-	Title                          string
-	Started                        string
-	Served                         []sectionOf // over time, of each workload
-	Latency                        []sectionOf
-	Tables                         []template.HTML // capacity and cost, then latencies
-	Tradeoffs                      []tradeoff
-	Evidence                       []evidence
-	Figures, Faults, Facts, Claims template.HTML
-	Peers, Nodes, Machines         template.HTML
-	Several                        bool // workloads
+	Title, Started  string
+	Served, Latency []sectionOf // over time, of each workload
+	Costs           []table.Table
+	Tradeoffs       []tradeoff
+	Evidence        []evidence
+	Several         bool // workloads
 }
 
 func reportOf(say *lang.Lang, f result.File, cells []cell) *report {
 	v := view.Of(say, f, view.Options{Page: File, Link: func(k result.Key) string { return "#" + idOf(k) }})
-	r := &report{
-		View: v, Title: v.Head,
-		Figures: drawn(v.Figures()), Faults: drawn(v.Faults()), Facts: drawn(v.Facts()), Claims: drawn(v.Claims()),
-		Peers: drawn(v.Peers()), Nodes: drawn(v.Nodes()), Machines: drawn(v.Machines()),
-	}
+	r := &report{View: v, Title: v.Head, Several: len(v.Grids) > 1}
 	if !f.Run.Started.IsZero() {
 		r.Started = f.Run.Started.UTC().Format("2006-01-02 15:04:05 UTC")
 	}
 	inks := inksOf(cells)
-	for _, workload := range workloadsOf(cells) {
+	for _, workload := range v.Workloads() {
 		own := slices.DeleteFunc(slices.Clone(cells), func(c cell) bool { return c.Workload != workload })
-		served, latency := overTime(say, &f, own, inks)
+		served, latency := overTime(say, v, own, inks)
 		r.Served, r.Latency = append(r.Served, served...), append(r.Latency, latency...)
-		r.Tables = append(r.Tables, tablesOf(say, &f, own)...)
-		if t := tradeoffOf(say, &f, own, inks); t.SVG != "" {
+		r.Costs = append(r.Costs, v.Cost(workload),
+			v.Latencies(say.Text("Requests: p50 · p99"), workload, "request"), v.Latencies(say.Text("Acquisitions: p50 · p99"), workload, "acquire"))
+		if t := tradeoffOf(say, v, own, inks); t.SVG != "" {
 			r.Tradeoffs = append(r.Tradeoffs, t)
 		}
 	}
 	for i := range cells {
-		r.Evidence = append(r.Evidence, evidenceOf(say, &f, &cells[i]))
+		r.Evidence = append(r.Evidence, evidenceOf(say, v, &cells[i]))
 	}
 	return r
 }
@@ -166,46 +158,6 @@ func fill(say *lang.Lang, name, file string, data any) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// distinct are the names that cells have, each once.
-func distinct(cells []cell, of func(*cell) string) (all []string) {
-	for i := range cells {
-		if name := of(&cells[i]); !slices.Contains(all, name) {
-			all = append(all, name)
-		}
-	}
-	return all
-}
-
-func workloadsOf(cells []cell) []string {
-	return distinct(cells, func(c *cell) string { return c.Workload })
-}
-
-func locksOf(cells []cell) []string { return distinct(cells, func(c *cell) string { return c.Lock }) }
-
-// scenariosOf are in the order of the grid's columns.
-func scenariosOf(f *result.File, cells []cell) []string {
-	all := distinct(cells, func(c *cell) string { return c.Scenario })
-	slices.SortStableFunc(all, func(a, b string) int { return columnOf(f, a) - columnOf(f, b) })
-	return all
-}
-
-// columnOf is the place of a scenario in the grid.
-func columnOf(f *result.File, name string) int {
-	return slices.IndexFunc(f.Run.Scenarios, func(s result.Scenario) bool { return s.Name == name })
-}
-
-// titleOf is how a scenario is titled.
-func titleOf(say *lang.Lang, f *result.File, scenario string) string {
-	title := scenario
-	if i := columnOf(f, scenario); i >= 0 {
-		title = cmp.Or(f.Run.Scenarios[i].Title, scenario)
-		if say.Tag == lang.KoreanTag {
-			title = cmp.Or(f.Run.Scenarios[i].TitleKO, title)
-		}
-	}
-	return table.Plain(title)
-}
-
 // idOf is the place of a cell's evidence on the page.
 func idOf(k result.Key) string {
 	safe := func(r rune) rune {
@@ -220,8 +172,10 @@ func idOf(k result.Key) string {
 // inksOf gives every lock its colour, the same in all figures of the page; none has the neutral one.
 func inksOf(cells []cell) map[string]plots.Ink {
 	inks := map[string]plots.Ink{"none": plots.LockInk(0)}
-	for i, lock := range slices.DeleteFunc(locksOf(cells), func(lock string) bool { return lock == "none" }) {
-		inks[lock] = plots.LockInk(1 + i%11)
+	for i := range cells {
+		if lock := cells[i].Lock; inks[lock] == "" {
+			inks[lock] = plots.LockInk(1 + (len(inks)-1)%11)
+		}
 	}
 	return inks
 }

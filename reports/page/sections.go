@@ -8,6 +8,7 @@ import (
 	"locklab/reports/lang"
 	"locklab/reports/plots"
 	"locklab/reports/table"
+	"locklab/reports/view"
 	"locklab/workloads/history"
 	"locklab/workloads/result"
 )
@@ -27,7 +28,7 @@ type figure struct {
 }
 
 // overTime draws what was served and how long it took, of the cells of one workload.
-func overTime(say *lang.Lang, f *result.File, cells []cell, inks map[string]plots.Ink) (served, latency []sectionOf) {
+func overTime(say *lang.Lang, v *view.View, cells []cell, inks map[string]plots.Ink) (served, latency []sectionOf) {
 	var lines []plots.Line
 	var legend []legendEntry
 	byScenario := map[string][]plots.Line{}
@@ -52,10 +53,10 @@ func overTime(say *lang.Lang, f *result.File, cells []cell, inks map[string]plot
 			title += ": " + table.Plain(workload)
 		}
 		s := sectionOf{Title: title, Note: note, Locks: legend}
-		for _, scenario := range scenariosOf(f, cells) {
+		for _, scenario := range v.Scenarios(cells[0].Workload) {
 			if found := byScenario[scenario]; len(found) > 0 {
-				drawing := draw(say, titleOf(say, f, scenario), found, scale)
-				s.Figures = append(s.Figures, figure{titleOf(say, f, scenario), faultNote(say, found), template.HTML(drawing)}) //nolint:gosec // drawn and escaped by plots
+				drawing := draw(say, table.Plain(v.Title(scenario)), found, scale)
+				s.Figures = append(s.Figures, figure{v.Title(scenario), faultNote(say, found), template.HTML(drawing)}) //nolint:gosec // drawn and escaped by plots
 			}
 		}
 		return s
@@ -92,78 +93,6 @@ func faultNote(say *lang.Lang, lines []plots.Line) string {
 	return strings.Join(names, ", ")
 }
 
-// tablesOf are capacity and cost, one line for each lock, and the latencies under each scenario.
-func tablesOf(say *lang.Lang, f *result.File, cells []cell) (all []template.HTML) {
-	var names []string
-	for _, name := range []string{"grants_per_s", "handoffs_per_s", "cpu_us_per_grant", "matches_per_s", "messages_per_acquire", "acquire_rtts", "cpus", "memory_mib"} {
-		if slices.ContainsFunc(cells, func(c cell) bool { _, known := c.Median(name); return known }) {
-			names = append(names, name)
-		}
-	}
-	cost := table.Table{Title: say.Text("Capacity and cost"), Columns: []table.Column{{Title: say.Text("lock"), Key: true}}}
-	for _, name := range names {
-		cost.Columns = append(cost.Columns, column(say, name))
-	}
-	scenarios := scenariosOf(f, cells)
-	latencies := []table.Table{{Title: say.Text("Requests: p50 · p99")}, {Title: say.Text("Acquisitions: p50 · p99")}}
-	for i := range latencies {
-		latencies[i].Columns = []table.Column{{Title: say.Text("lock"), Key: true}}
-		for _, scenario := range scenarios {
-			latencies[i].Columns = append(latencies[i].Columns, table.Column{Title: titleOf(say, f, scenario), Right: true})
-		}
-	}
-	for _, lock := range locksOf(cells) {
-		own := slices.DeleteFunc(slices.Clone(cells), func(c cell) bool { return c.Lock != lock })
-		row := []table.Cell{{Text: table.Plain(lock)}}
-		for _, name := range names {
-			row = append(row, table.Cell{Text: first(own, scenarios, name)})
-		}
-		cost.Rows = append(cost.Rows, row)
-		for i, prefix := range []string{"request", "acquire"} {
-			row := []table.Cell{{Text: table.Plain(lock)}}
-			for _, scenario := range scenarios {
-				text := first(own, []string{scenario}, prefix+"_p50_ms") + " · " + first(own, []string{scenario}, prefix+"_p99_ms")
-				if text == table.Absent+" · "+table.Absent {
-					text = table.Absent
-				}
-				row = append(row, table.Cell{Text: text})
-			}
-			latencies[i].Rows = append(latencies[i].Rows, row)
-		}
-	}
-	if len(names) > 0 {
-		all = append(all, table.HTML(cost))
-	}
-	for _, t := range latencies {
-		said := func(row []table.Cell) bool {
-			return slices.ContainsFunc(row[1:], func(c table.Cell) bool { return c.Text != table.Absent })
-		}
-		if slices.ContainsFunc(t.Rows, said) {
-			all = append(all, table.HTML(t))
-		}
-	}
-	return all
-}
-
-// column is that of a figure.
-func column(say *lang.Lang, name string) table.Column {
-	f, _ := result.Lookup(name)
-	return table.Column{Title: name, Note: say.Term(f.Means), Right: true}
-}
-
-// first is a figure under the first scenario that has it.
-func first(cells []cell, scenarios []string, name string) string {
-	f, _ := result.Lookup(name)
-	for _, scenario := range scenarios {
-		for i := range cells {
-			if v, known := cells[i].Median(name); known && cells[i].Scenario == scenario {
-				return table.Figure(f, v)
-			}
-		}
-	}
-	return table.Absent
-}
-
 // tradeoff is the plot of what a lock lets happen against what it refuses.
 type tradeoff struct {
 	SVG   template.HTML
@@ -171,13 +100,13 @@ type tradeoff struct {
 }
 
 // tradeoffOf has no plot where nothing went wrong.
-func tradeoffOf(say *lang.Lang, f *result.File, cells []cell, inks map[string]plots.Ink) (t tradeoff) {
+func tradeoffOf(say *lang.Lang, v *view.View, cells []cell, inks map[string]plots.Ink) (t tradeoff) {
 	counted, p99 := []string{"duplicates"}, "request_p99_ms"
 	if cells[0].Workload != history.Matchmaking {
 		counted, p99 = []string{"overlaps", "tokens_back", "stale_writes", "lost_updates"}, "acquire_p99_ms"
 	}
 	measure := say.Term(counted[0])
-	locks := locksOf(cells)
+	locks := v.Locks(cells[0].Workload)
 	clean := map[string][]string{}
 	var points []plots.Point
 	for i := range cells {
@@ -187,7 +116,7 @@ func tradeoffOf(say *lang.Lang, f *result.File, cells []cell, inks map[string]pl
 			continue
 		}
 		p := plots.Point{
-			Lock: table.Plain(c.Lock), Scenario: titleOf(say, f, c.Scenario), Ink: inks[c.Lock], Mark: slices.Index(locks, c.Lock), Href: "#" + idOf(c.Key),
+			Lock: table.Plain(c.Lock), Scenario: table.Plain(v.Title(c.Scenario)), Ink: inks[c.Lock], Mark: slices.Index(locks, c.Lock), Href: "#" + idOf(c.Key),
 			X: (1 - served) * 100, Unsure: !c.Worst().Decided() || c.Worst().Verdict.Safety.State == result.Unknown,
 		}
 		for _, name := range counted {

@@ -21,30 +21,31 @@ func Console(w io.Writer, t Table, width int) error {
 	if t.Title != "" {
 		out.WriteString(Clip(Plain(t.Title), width) + "\n")
 	}
-	var keys, rest []int
+	var keys []int
 	for i, c := range t.Columns {
 		if c.Key {
 			keys = append(keys, i)
-		} else {
-			rest = append(rest, i)
 		}
 	}
 	need := t.needs(width, len(keys))
-	for first := true; first || len(rest) > 0; first = false {
-		total, n := 0, 0
-		for _, i := range keys {
+	sum := func(columns []int) (total int) {
+		for _, i := range columns {
 			total += need[i]
 		}
-		for n < len(rest) && (n == 0 || total+need[rest[n]]-gap <= width) {
-			total += need[rest[n]]
-			n++
-		}
-		if !first {
-			out.WriteByte('\n')
-		}
-		t.part(&out, append(slices.Clip(keys), rest[:n]...), need, width)
-		rest = rest[n:]
+		return total - gap
 	}
+	part := slices.Clip(keys)
+	for i, c := range t.Columns {
+		if !c.Key && len(part) > len(keys) && sum(part)+need[i] > width {
+			t.part(&out, part, need, width)
+			out.WriteByte('\n')
+			part = slices.Clip(keys)
+		}
+		if !c.Key {
+			part = append(part, i)
+		}
+	}
+	t.part(&out, part, need, width)
 	_, err := io.WriteString(w, out.String())
 	return err
 }
@@ -98,13 +99,10 @@ func (t Table) part(out *strings.Builder, columns, need []int, width int) {
 		var b strings.Builder
 		for _, i := range columns {
 			cell := Clip(text(i), max(widths[i]-gap, 1))
-			room := strings.Repeat(" ", max(widths[i]-gap-Columns(cell), 0))
 			if t.Columns[i].Right {
-				cell = room + cell
-			} else {
-				cell += room
+				cell = strings.Repeat(" ", max(widths[i]-gap-Columns(cell), 0)) + cell
 			}
-			b.WriteString(cell + strings.Repeat(" ", gap))
+			b.WriteString(Pad(cell, widths[i]))
 		}
 		out.WriteString(Clip(strings.TrimRight(b.String(), " "), width) + "\n")
 	}
@@ -129,6 +127,11 @@ func (t Table) part(out *strings.Builder, columns, need []int, width int) {
 
 // Columns is how wide text is on a console, where a letter of Korean takes two columns.
 func Columns(text string) int { return (&runewidth.Condition{}).StringWidth(text) }
+
+// Pad fills text up to that many columns.
+func Pad(text string, width int) string {
+	return text + strings.Repeat(" ", max(width-Columns(text), 0))
+}
 
 // Clip is text in at most that many columns.
 func Clip(text string, width int) string {

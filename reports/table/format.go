@@ -3,8 +3,8 @@ package table
 import (
 	"math"
 	"strconv"
-	"strings"
 
+	"locklab/internal/sentence"
 	"locklab/workloads/result"
 )
 
@@ -59,7 +59,7 @@ func short(v float64) string {
 	if math.Abs(v) < 9.95 {
 		return strconv.FormatFloat(v, 'f', 1, 64)
 	}
-	return thousands(strconv.FormatFloat(v, 'f', 0, 64))
+	return sentence.Thousands(strconv.FormatFloat(v, 'f', 0, 64))
 }
 
 // Share is 0 to 1 as a percentage: 100% only of all, 0% only of none.
@@ -83,7 +83,7 @@ func Count(n float64) string {
 	if !finite(n) {
 		return Absent
 	}
-	return thousands(strconv.FormatFloat(n, 'f', 0, 64))
+	return sentence.Thousands(strconv.FormatFloat(n, 'f', 0, 64))
 }
 
 // Rate is a number per second, rounded to two significant digits: 44,000.
@@ -104,20 +104,7 @@ func significant(v float64, digits int) string {
 		return Absent
 	}
 	after := digits - 1 - int(math.Floor(math.Log10(math.Abs(rounded))))
-	return thousands(strconv.FormatFloat(rounded, 'f', min(max(after, 0), 9), 64))
+	return sentence.Thousands(strconv.FormatFloat(rounded, 'f', min(max(after, 0), 9), 64))
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
-
-// thousands sets the thousands of a decimal number apart.
-func thousands(digits string) string {
-	whole, fraction, _ := strings.Cut(digits, ".")
-	sign := ""
-	if rest, negative := strings.CutPrefix(whole, "-"); negative {
-		sign, whole = "-", rest
-	}
-	for i := len(whole) - 3; i > 0; i -= 3 {
-		whole = whole[:i] + "," + whole[i:]
-	}
-	return sign + strings.TrimSuffix(whole+"."+fraction, ".")
-}

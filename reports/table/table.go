@@ -29,6 +29,22 @@ type Cell struct {
 	Note       string // the mark in words, for pages and their readers aloud
 }
 
+// Heads are columns: a title that begins with = names the row, one that ends in > is of numbers.
+func Heads(titles ...string) (columns []Column) {
+	for _, t := range titles {
+		columns = append(columns, Column{Title: strings.TrimPrefix(strings.TrimSuffix(t, ">"), "="), Key: strings.HasPrefix(t, "="), Right: strings.HasSuffix(t, ">")})
+	}
+	return columns
+}
+
+// Row is a row of texts.
+func Row(texts ...string) (row []Cell) {
+	for _, t := range texts {
+		row = append(row, Cell{Text: t})
+	}
+	return row
+}
+
 // Mark is the worst thing that a cell tells of.
 type Mark int
 

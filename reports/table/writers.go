@@ -15,18 +15,12 @@ func Markdown(w io.Writer, t Table) error {
 	if t.Title != "" {
 		out.WriteString("**" + Escape(t.Title) + "**\n\n")
 	}
+	rule := "|"
 	for _, c := range t.Columns {
 		out.WriteString("| " + Escape(c.title()) + " ")
+		rule += map[bool]string{true: "--:|", false: "---|"}[c.Right]
 	}
-	out.WriteString("|\n")
-	for _, c := range t.Columns {
-		if c.Right {
-			out.WriteString("|--:")
-		} else {
-			out.WriteString("|---")
-		}
-	}
-	out.WriteString("|\n")
+	out.WriteString("|\n" + rule + "\n")
 	for _, row := range t.Rows {
 		for _, c := range row {
 			text := Escape(c.String())
@@ -59,17 +53,14 @@ func Escape(text string) string {
 
 // CSV writes the cells' texts. A spreadsheet runs none of them as a formula.
 func CSV(w io.Writer, t Table) error {
-	head := make([]string, len(t.Columns))
-	for i, c := range t.Columns {
-		head[i] = harmless(c.title())
+	lines := make([][]string, 1+len(t.Rows))
+	for _, c := range t.Columns {
+		lines[0] = append(lines[0], harmless(c.title()))
 	}
-	lines := [][]string{head}
-	for _, row := range t.Rows {
-		line := make([]string, len(row))
-		for i, c := range row {
-			line[i] = harmless(c.Text)
+	for i, row := range t.Rows {
+		for _, c := range row {
+			lines[1+i] = append(lines[1+i], harmless(c.Text))
 		}
-		lines = append(lines, line)
 	}
 	return csv.NewWriter(w).WriteAll(lines)
 }
@@ -92,15 +83,15 @@ func HTML(t Table) template.HTML {
 }
 
 //nolint:gochecknoglobals // parsed once; it does not change
-var page = template.Must(template.New("table").Funcs(template.FuncMap{"href": href, "plain": Plain}).Parse(`<table>
-{{- with .Title}}<caption>{{.}}</caption>{{end}}
-<thead><tr>{{range .Columns}}<th scope="col"{{if .Right}} class="num"{{end}}{{with .Note}} title="{{.}}"{{end}}>{{.Title}}</th>{{end}}</tr></thead>
+var page = template.Must(template.New("table").Funcs(template.FuncMap{"href": href, "plain": Plain, "title": Column.title}).Parse(`<table>
+{{- with .Title}}<caption>{{plain .}}</caption>{{end}}
+<thead><tr>{{range .Columns}}<th scope="col"{{if .Right}} class="num"{{end}}{{with .Note}} title="{{.}}"{{end}}>{{plain (title .)}}</th>{{end}}</tr></thead>
 <tbody>{{$columns := .Columns}}{{range .Rows}}
 <tr>{{range $i, $c := .}}{{with $c}}{{$column := index $columns $i}}
-{{- if $column.Key}}<th scope="row">{{else}}<td class="{{.Mark.Class}}{{if .Unexpected}} unexpected{{end}}{{if $column.Right}} num{{end}}"{{with .Note}} title="{{.}}"{{end}}>{{end}}
+{{- if $column.Key}}<th scope="row"{{else}}<td class="{{.Mark.Class}}{{if .Unexpected}} unexpected{{end}}{{if $column.Right}} num{{end}}"{{end}}{{with .Note}} title="{{.}}"{{end}}>
 {{- if .Link}}<a href="{{href .Link}}">{{end}}
 {{- with .Mark.Glyph}}<span aria-hidden="true">{{.}}</span> {{end}}{{plain .Text}}{{if .Unexpected}}!{{end}}
-{{- with .Note}}<span class="aloud"> {{.}}</span>{{end}}
+{{- if not $column.Key}}{{with .Note}}<span class="aloud"> {{.}}</span>{{end}}{{end}}
 {{- if .Link}}</a>{{end}}
 {{- if $column.Key}}</th>{{else}}</td>{{end}}{{end}}{{end}}</tr>{{end}}
 </tbody></table>

@@ -12,103 +12,90 @@ import (
 
 // answers computes the four lines. Of a single lock the grid says the first three.
 func (v *View) answers() {
-	workload := v.workloads()[0]
-	locks := v.names(func(k result.Key) string { return k.Lock })
-	safe := v.always(locks, func(c *cell) bool { return c.mark != table.Violation })
-	live := v.always(locks, func(c *cell) bool { return !c.outage })
-	both := v.always(safe, func(c *cell) bool { return !c.outage })
-	if len(locks) > 1 {
+	workload := v.Workloads()[0]
+	add := func(label, text string) {
+		if text != "" {
+			v.Answers = append(v.Answers, Line{label, text})
+		}
+	}
+	list := func(locks []string) string { return cmp.Or(strings.Join(locks, ", "), v.say.Text("no lock here")) }
+	if v.several() {
 		never := v.say.Text("Never two at once")
 		if workload == history.FencedWrite {
 			never = v.say.Text("No stale write")
 		}
-		v.answer(never, v.shortList(safe))
-		v.answer(v.say.Text("No outage of 1 s"), v.shortList(live))
+		live := func(c *cell) bool { return !c.outage }
+		safe, alive := v.always(notViolated), v.always(live)
+		both := slices.DeleteFunc(slices.Clone(safe), func(lock string) bool { return !slices.Contains(alive, lock) })
+		add(never, list(safe))
+		add(v.say.Text("No outage of 1 s"), list(alive))
 		switch {
-		case len(both) > 0 && len(both) == len(safe) && len(both) == len(live): // the lines above say it
+		case len(both) > 0 && len(both) == len(safe) && len(both) == len(alive): // the lines above say it
 		case v.minority():
-			v.answer(v.say.Text("Both"), v.say.Text("no lock here: of two zones only one can have the majority"))
+			add(v.say.Text("Both"), v.say.Text("no lock here: of two zones only one can have the majority"))
 		default:
-			v.answer(v.say.Text("Both"), v.shortList(both))
+			add(v.say.Text("Both"), list(both))
 		}
 	}
 	if workload == history.Matchmaking {
-		v.answer(v.say.Text("p99 of a request"), v.p99(workload, locks, "request_p99_ms"))
+		add(v.say.Text("p99 of a request"), v.p99(workload, "request_p99_ms"))
 	} else {
-		v.answer(v.say.Text("p99 to acquire"), v.p99(workload, locks, "acquire_p99_ms"))
+		add(v.say.Text("p99 to acquire"), v.p99(workload, "acquire_p99_ms"))
 	}
 }
 
-func (v *View) answer(label, text string) {
-	if text != "" {
-		v.Answers = append(v.Answers, Line{label, text})
-	}
+func (v *View) several() bool {
+	return len(v.names(func(k result.Key) string { return k.Lock })) > 1
 }
+
+func notViolated(c *cell) bool { return c.mark != table.Violation }
 
 // always are the locks of which every cell is decided and fulfils it.
-func (v *View) always(locks []string, is func(*cell) bool) (all []string) {
-	for _, lock := range locks {
-		fails := func(c cell) bool { return c.Lock == lock && (c.mark == table.Unknown || !is(&c)) }
-		if !slices.ContainsFunc(v.cells, fails) {
-			all = append(all, lock)
-		}
-	}
-	return all
+func (v *View) always(is func(*cell) bool) []string {
+	return slices.DeleteFunc(v.names(func(k result.Key) string { return k.Lock }), func(lock string) bool {
+		return slices.ContainsFunc(v.cells, func(c cell) bool { return c.Lock == lock && (c.mark == table.Unknown || !is(&c)) })
+	})
 }
 
 // minority says that of two zones only one can have the majority, and that no lock here that is safe
 // goes on without it.
 func (v *View) minority() bool {
-	locks := v.names(func(k result.Key) string { return k.Lock })
-	safe := v.always(locks, func(c *cell) bool { return c.mark != table.Violation })
-	stopped := func(c cell) bool {
-		return c.outage && slices.ContainsFunc(c.Rows, func(r *result.Row) bool { return len(r.Faults) > 0 })
+	safe := v.always(notViolated)
+	goesOn := func(lock string) bool {
+		return !slices.ContainsFunc(v.cells, func(c cell) bool {
+			return c.Lock == lock && c.outage && slices.ContainsFunc(c.Rows, func(r *result.Row) bool { return len(r.Faults) > 0 })
+		})
 	}
-	for _, lock := range safe {
-		if !slices.ContainsFunc(v.cells, func(c cell) bool { return c.Lock == lock && stopped(c) }) {
-			return false
-		}
-	}
-	return len(v.f.Run.Zones) == 2 && len(safe) > 0
-}
-
-// shortList is a list of locks for a line.
-func (v *View) shortList(locks []string) string {
-	if len(locks) == 0 {
-		return v.say.Text("no lock here")
-	}
-	return strings.Join(locks, ", ")
+	return len(v.f.Run.Zones) == 2 && len(safe) > 0 && !slices.ContainsFunc(safe, goesOn)
 }
 
 // p99 is that of each lock where nothing is broken, the lowest first. Of the locks that are unsafe
 // under everything one is enough, as the floor.
-func (v *View) p99(workload string, locks []string, figure string) string {
+func (v *View) p99(workload, figure string) string {
 	type value struct {
 		lock string
 		ms   float64
 	}
 	var values []value
 	calm, floor := v.calm(workload), false
-	for _, lock := range locks {
+	for _, lock := range v.Locks(workload) {
 		ms, known := v.median(result.Key{Lock: lock, Scenario: calm, Workload: workload}, figure)
-		control := !slices.ContainsFunc(v.cells, func(c cell) bool { return c.Lock == lock && c.mark != table.Violation })
-		if !known || control && floor {
-			continue
+		control := !slices.ContainsFunc(v.cells, func(c cell) bool { return c.Lock == lock && notViolated(&c) })
+		if known && !(control && floor) {
+			floor = floor || control
+			values = append(values, value{lock, ms})
 		}
-		floor = floor || control
-		values = append(values, value{lock, ms})
 	}
 	slices.SortStableFunc(values, func(a, b value) int { return cmp.Compare(a.ms, b.ms) })
 	var told []string
 	last := ""
 	for _, x := range values {
 		number, unit := table.Split(x.ms)
-		text := v.short(x.lock) + " " + number
 		if unit != last {
-			text += " " + unit
+			number += " " + unit
 		}
 		last = unit
-		told = append(told, text)
+		told = append(told, v.short(x.lock)+" "+number)
 	}
 	return strings.Join(told, ", ")
 }
@@ -116,13 +103,11 @@ func (v *View) p99(workload string, locks []string, figure string) string {
 // short is a lock's name without its family, where that leaves no doubt: quorum.
 func (v *View) short(lock string) string {
 	_, variant, has := strings.Cut(lock, ":")
-	if !has || strings.ContainsAny(variant, "=,") {
-		return lock
+	doubt := func(other string) bool {
+		return other != lock && (other == variant || strings.HasSuffix(other, ":"+variant))
 	}
-	for _, other := range v.names(func(k result.Key) string { return k.Lock }) {
-		if other != lock && (other == variant || strings.HasSuffix(other, ":"+variant)) {
-			return lock
-		}
+	if !has || strings.ContainsAny(variant, "=,") || slices.ContainsFunc(v.names(func(k result.Key) string { return k.Lock }), doubt) {
+		return lock
 	}
 	return variant
 }

@@ -4,36 +4,21 @@ import (
 	"slices"
 	"strings"
 
+	"locklab/reports/lang"
 	"locklab/reports/table"
 	"locklab/workloads/result"
 )
-
-// second is the least outage that is told, in ms.
-const second = 1000
 
 // cell is all repeats of one combination, with the worst thing first that they show.
 type cell struct {
 	result.Cell
 	mark       table.Mark
-	code       result.Code // of the violation, of the outage, or why nothing is decided
+	code       result.Code // of the violation, or why nothing is decided
 	n          float64     // violations in all runs, or the median of the outages in ms
 	zone       string      // of the outage, if only a zone's
 	of         string      // of the outage, if only a resource's
 	outage     bool        // there was one, beside violations too
 	unexpected bool
-}
-
-// outage is the one that a row tells of: what its word is about, else the longest of a zone.
-func outage(r *result.Row) (o result.Outage, told bool) {
-	if l := r.Verdict.Liveness; l.State == result.Failed {
-		return result.Outage{Of: l.Of, ToMS: l.N}, true
-	}
-	for _, z := range r.Outages {
-		if strings.HasPrefix(z.Of, "zone ") && z.MS() >= second && z.MS() > o.MS() {
-			o, told = z, true
-		}
-	}
-	return o, told
 }
 
 // undecided is the first statement that is open and leaves the row so.
@@ -46,10 +31,8 @@ func undecided(r *result.Row) (result.Statement, bool) {
 		return result.Statement{}, false
 	case v.Safety.State != result.OK:
 		return v.Safety, true
-	case v.Liveness.State != result.OK && v.Liveness.State != result.Failed:
-		return v.Liveness, true
 	}
-	return result.Statement{}, false
+	return v.Liveness, v.Liveness.State != result.OK && v.Liveness.State != result.Failed
 }
 
 // tell finds the worst thing of all repeats. Those that decide nothing count if all do.
@@ -58,18 +41,17 @@ func tell(all result.Cell) cell {
 	var lengths []float64
 	var longest result.Outage
 	for _, r := range all.Rows {
-		c.unexpected = c.unexpected || r.Verdict.As == result.NotAsExpected || r.Verdict.As == result.Silent
+		c.unexpected = c.unexpected || !r.Played && (r.Verdict.As == result.NotAsExpected || r.Verdict.As == result.Silent)
 		if why, open := undecided(r); open {
-			if c.code == "" {
+			if c.mark == table.Unknown && c.code == "" {
 				c.code = why.Code
 			}
 			continue
 		}
 		mark := table.OK
-		if o, told := outage(r); told {
+		if o, told := r.Outage(); told {
 			mark, c.outage = table.Outage, true
-			lengths = append(lengths, o.MS())
-			if o.MS() > longest.MS() || len(lengths) == 1 {
+			if lengths = append(lengths, o.MS()); o.MS() >= slices.Max(lengths) {
 				longest = o
 			}
 		}
@@ -80,19 +62,12 @@ func tell(all result.Cell) cell {
 			mark = table.Violation
 			c.n += r.Verdict.Safety.N
 		}
-		c.mark = worse(c.mark, mark)
-	}
-	switch c.mark {
-	default: // the code that was found
-	case table.OK:
-		c.code = ""
-	case table.Outage:
-		slices.Sort(lengths)
-		c.n = (lengths[(len(lengths)-1)/2] + lengths[len(lengths)/2]) / 2
-		c.code = ""
-		if w := c.Worst(); w.Verdict.Liveness.State == result.Failed {
-			c.code = w.Verdict.Liveness.Code
+		if c.mark == table.Unknown || mark > c.mark { // any other is told before undecided
+			c.mark = mark
 		}
+	}
+	if c.mark == table.Outage {
+		c.n = result.Median(lengths)
 		if zone, is := strings.CutPrefix(longest.Of, "zone "); is {
 			c.zone = zone
 		} else {
@@ -100,14 +75,6 @@ func tell(all result.Cell) cell {
 		}
 	}
 	return c
-}
-
-// worse is the mark of two that is told. Any other is told before undecided.
-func worse(a, b table.Mark) table.Mark {
-	if a == table.Unknown {
-		return b
-	}
-	return max(a, b)
 }
 
 // figure is the cell's on the grid.
@@ -120,31 +87,24 @@ func (c *cell) figure() string {
 	case c.zone == "":
 		return table.Duration(c.n)
 	}
-	value, unit := table.Split(c.n)
-	if unit == "s" {
-		unit = ""
-	}
-	return strings.TrimSpace(value+" "+unit) + " in " + c.zone
+	return strings.TrimSuffix(table.Duration(c.n), " s") + " in " + c.zone
 }
 
 // told is the cell in words.
 func (v *View) told(c *cell) string {
-	switch c.mark {
-	case table.Violation:
+	switch {
+	case c.mark == table.Violation:
 		return v.violations(c.code, c.n)
-	case table.Outage:
-		switch {
-		case c.zone != "":
-			return v.say.Sprintf("an outage of %s in zone %s", table.Duration(c.n), c.zone)
-		case c.of != "":
-			return v.say.Sprintf("an outage of %s of %s", table.Duration(c.n), c.of)
-		}
-		return v.say.Sprintf("an outage of %s", table.Duration(c.n))
-	case table.Unknown:
+	case c.mark == table.Unknown:
 		return v.say.Text("undecided") + ": " + v.codeTitle(c.code)
-	default:
+	case c.mark != table.Outage:
 		return v.say.Text("no violation, no outage")
+	case c.zone != "":
+		return v.say.Sprintf("an outage of %s in zone %s", table.Duration(c.n), c.zone)
+	case c.of != "":
+		return v.say.Sprintf("an outage of %s of %s", table.Duration(c.n), c.of)
 	}
+	return v.say.Sprintf("an outage of %s", table.Duration(c.n))
 }
 
 // violations is how many of a kind there are.
@@ -158,12 +118,10 @@ func (v *View) violations(code result.Code, n float64) string {
 
 // codeTitle is a code in words.
 func (v *View) codeTitle(code result.Code) string {
-	for _, c := range result.Codes() {
-		if c.Code == code {
-			return v.say.Term(c.Title)
-		}
+	if code == "" {
+		return v.say.Text("no reason recorded")
 	}
-	return v.say.Text("no reason recorded")
+	return v.say.Term(code.Title())
 }
 
 // unexpected are lines on the cells that are not as expected.
@@ -174,14 +132,12 @@ func (v *View) unexpected() {
 			continue
 		}
 		r := c.Worst()
-		for _, other := range c.Rows {
-			if other.Verdict.As == result.NotAsExpected || other.Verdict.As == result.Silent && r.Verdict.As != result.NotAsExpected {
-				r = other
-				break
-			}
+		if i := slices.IndexFunc(c.Rows, func(r *result.Row) bool { return r.Verdict.As == result.Silent }); i >= 0 && r.Verdict.As != result.NotAsExpected {
+			r = c.Rows[i]
 		}
-		seen := v.codeTitle(r.Verdict.Why.Code)
-		switch why := r.Verdict.Why; why.Code {
+		why := r.Verdict.Why
+		seen := v.codeTitle(why.Code)
+		switch why.Code {
 		case result.NotSafe:
 			seen = v.violations(r.Verdict.Safety.Code, r.Verdict.Safety.N)
 		case result.NotLive, result.IsDead:
@@ -192,36 +148,54 @@ func (v *View) unexpected() {
 			seen = v.say.Sprintf("%s served", table.Share(why.N))
 		default:
 		}
-		v.Unexpected = append(v.Unexpected, v.say.Sprintf("%s, %s: %s; expected: %s", c.Lock, v.title(c.Scenario), seen, v.expected(r.Expected)))
+		v.Unexpected = append(v.Unexpected, v.say.Sprintf("%s, %s: %s; expected: %s", c.Lock, v.Title(c.Scenario), seen, Expected(v.say, r.Expected)))
 	}
 }
 
-// expected is what a scenario expects of a lock.
-func (v *View) expected(e result.Expected) string {
+// Statement is one in words: its title, how much of it, and what it is about.
+func Statement(say *lang.Lang, s result.Statement) string {
+	title := say.Term(s.Code.Title())
+	switch s.Code {
+	case result.Duplicates, result.Overlaps, result.TokensBack, result.StaleWrites, result.LostUpdates, result.InDoubt:
+		title += ": " + table.Count(s.N)
+	case result.IsStalls, result.IsDown, result.IsDead:
+		title += ": " + table.Duration(s.N)
+	case result.ServedTooLittle:
+		title += ": " + table.Share(s.N)
+	default:
+	}
+	if s.Of != "" {
+		title += " (" + table.Plain(s.Of) + ")"
+	}
+	return title
+}
+
+// Expected is what a scenario expects of a lock.
+func Expected(say *lang.Lang, e result.Expected) string {
 	var parts []string
 	if e.Safety != "" {
-		parts = append(parts, v.say.Term(e.Safety))
+		parts = append(parts, say.Term(e.Safety))
 	}
 	if len(e.Liveness) > 0 {
-		parts = append(parts, v.anyOf(e.Liveness))
+		parts = append(parts, anyOf(say, e.Liveness))
 	}
 	if e.Served > 0 {
-		parts = append(parts, v.say.Sprintf("%s served", table.Share(e.Served)))
+		parts = append(parts, say.Sprintf("%s served", table.Share(e.Served)))
 	}
 	if e.ServedInFault > 0 {
-		parts = append(parts, v.say.Sprintf("%s served in the fault's time", table.Share(e.ServedInFault)))
+		parts = append(parts, say.Sprintf("%s served in the fault's time", table.Share(e.ServedInFault)))
 	}
 	if len(parts) == 0 {
-		return v.say.Text("not dead")
+		return say.Text("not dead")
 	}
 	return strings.Join(parts, ", ")
 }
 
 // anyOf are words of which one is enough.
-func (v *View) anyOf(words []string) string {
+func anyOf(say *lang.Lang, words []string) string {
 	told := make([]string, len(words))
 	for i, w := range words {
-		told[i] = v.say.Term(w)
+		told[i] = say.Term(w)
 	}
 	return strings.Join(told, "/")
 }

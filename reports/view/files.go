@@ -24,7 +24,7 @@ func Markdown(w io.Writer, f result.File, say *lang.Lang, o Options) error {
 	line("%s\n", strings.Join(facts, ", "))
 	for i, t := range v.Grids {
 		if len(v.Grids) > 1 {
-			t.Title = v.workloads()[i]
+			t.Title = v.Workloads()[i]
 		}
 		_ = table.Markdown(&out, t) // a builder takes everything
 		line("")
@@ -38,15 +38,15 @@ func Markdown(w io.Writer, f result.File, say *lang.Lang, o Options) error {
 	}
 	list(v.Legend...)
 	list(v.CutOff)
-	list(v.some("! ", v.Unexpected, mostLines)...)
-	list(v.some("", v.Warnings, mostLines)...)
+	list(v.some("! ", v.Unexpected)...)
+	list(v.some("", v.Warnings)...)
 	line("")
 	for _, a := range v.Answers {
 		line("- **%s**: %s", table.Escape(a.Label), table.Escape(a.Text))
 	}
 	list(v.Lab, v.Took)
 	line("")
-	for _, t := range []table.Table{v.figures(false), v.Claims()} {
+	for _, t := range []table.Table{v.compared(), v.Claims()} {
 		if len(t.Rows) > 0 {
 			_ = table.Markdown(&out, t)
 			line("")
@@ -59,21 +59,21 @@ func Markdown(w io.Writer, f result.File, say *lang.Lang, o Options) error {
 
 // CSV writes one line for each run, with every figure in full precision.
 func CSV(w io.Writer, f result.File) error {
-	t := table.Table{Columns: heads("run", "lock", "scenario", "workload", "repeat", "seed", "as", "why", "sound", "sound_code", "safety", "safety_code", "liveness", "partial", "measured_ms", "history")}
+	t := table.Table{Columns: table.Heads("run", "lock", "scenario", "workload", "repeat", "seed", "as", "why", "sound", "sound_code", "safety", "safety_code", "liveness", "partial", "measured_ms", "history")}
 	for _, fig := range result.Figures() {
 		t.Columns = append(t.Columns, table.Column{Title: fig.Name})
 	}
 	number := func(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 	for _, r := range f.Rows {
 		s := r.Verdict
-		row := cellsOf(f.Run.ID, r.Lock, r.Scenario, r.Workload, strconv.Itoa(r.Repeat), strconv.FormatUint(r.Seed, 10), string(s.As), string(s.Why.Code),
+		row := table.Row(f.Run.ID, r.Lock, r.Scenario, r.Workload, strconv.Itoa(r.Repeat), strconv.FormatUint(r.Seed, 10), string(s.As), string(s.Why.Code),
 			string(s.Sound.State), string(s.Sound.Code), string(s.Safety.State), string(s.Safety.Code), s.Word, strconv.FormatBool(r.Partial), number(r.MeasuredMS), r.History)
 		for _, fig := range result.Figures() {
-			text := ""
+			var c table.Cell
 			if n, known := r.Of(fig.Name); known {
-				text = number(n)
+				c.Text = number(n)
 			}
-			row = append(row, table.Cell{Text: text})
+			row = append(row, c)
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -14,60 +14,49 @@ import (
 // grid is the table of a workload's locks and scenarios, with how long an acquisition takes where
 // nothing is broken, and how many grants a second a lock gives at most.
 func (v *View) grid(workload string) table.Table {
-	t := table.Table{Columns: []table.Column{{Title: v.say.Text("lock"), Key: true}}}
-	scenarios := v.scenarios(workload)
+	t := table.Table{Columns: table.Heads("=" + v.say.Text("lock"))}
+	scenarios, locks := v.Scenarios(workload), v.Locks(workload)
 	for _, s := range scenarios {
-		t.Columns = append(t.Columns, table.Column{Title: twoLines(v.titleOf(s)), Note: s.Name})
+		t.Columns = append(t.Columns, table.Column{Title: twoLines(v.Title(s)), Note: s})
+	}
+	for _, lock := range locks {
+		row := table.Row(lock)
+		for _, s := range scenarios {
+			row = append(row, v.gridCell(result.Key{Lock: lock, Scenario: s, Workload: workload}))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	tail := func(title string, figure func(lock string) string) {
+		if !slices.ContainsFunc(locks, func(lock string) bool { return figure(lock) != "" }) {
+			return
+		}
+		t.Columns = append(t.Columns, table.Column{Title: title, Right: true})
+		for i, lock := range locks {
+			t.Rows[i] = append(t.Rows[i], table.Cell{Text: cmp.Or(figure(lock), table.Absent)})
+		}
 	}
 	acquire, title := "acquire_p50_ms", v.say.Text("acquire\np50")
 	if workload == history.Handoff {
 		acquire, title = "handoff_p50_ms", v.say.Text("handoff\np50")
 	}
 	calm := v.calm(workload)
-	tails := []struct {
-		title string
-		of    func(lock string) string
-	}{
-		{title, func(lock string) string {
-			if ms, known := v.median(result.Key{Lock: lock, Scenario: calm, Workload: workload}, acquire); known {
-				return table.Duration(ms)
-			}
-			return ""
-		}},
-		{v.say.Text("grants/s\nat most"), func(lock string) string {
-			best := math.Inf(-1)
-			for _, s := range scenarios {
-				if rate, known := v.median(result.Key{Lock: lock, Scenario: s.Name, Workload: workload}, "grants_per_s"); known {
-					best = max(best, rate)
-				}
-			}
-			if math.IsInf(best, 0) {
-				return ""
-			}
-			return table.Rate(best)
-		}},
-	}
-	locks := v.locks(workload)
-	for _, lock := range locks {
-		row := []table.Cell{{Text: lock}}
+	tail(title, func(lock string) string {
+		if ms, known := v.median(result.Key{Lock: lock, Scenario: calm, Workload: workload}, acquire); known {
+			return table.Duration(ms)
+		}
+		return ""
+	})
+	tail(v.say.Text("grants/s\nat most"), func(lock string) string {
+		best, has := 0.0, false
 		for _, s := range scenarios {
-			row = append(row, v.gridCell(result.Key{Lock: lock, Scenario: s.Name, Workload: workload}))
+			rate, known := v.median(result.Key{Lock: lock, Scenario: s, Workload: workload}, "grants_per_s")
+			best, has = max(best, rate), has || known
 		}
-		t.Rows = append(t.Rows, row)
-	}
-	for _, tail := range tails {
-		if !slices.ContainsFunc(locks, func(lock string) bool { return tail.of(lock) != "" }) {
-			continue
+		if !has {
+			return ""
 		}
-		t.Columns = append(t.Columns, table.Column{Title: tail.title, Right: true})
-		for i, lock := range locks {
-			text := tail.of(lock)
-			if text == "" {
-				text = table.Absent
-			}
-			t.Rows[i] = append(t.Rows[i], table.Cell{Text: text})
-		}
-	}
+		return table.Rate(best)
+	})
 	return t
 }
 
@@ -90,23 +79,21 @@ func (v *View) gridCell(k result.Key) table.Cell {
 
 // calm is the first scenario that breaks nothing, else the first one.
 func (v *View) calm(workload string) string {
-	scenarios := v.scenarios(workload)
-	for _, s := range scenarios {
-		own := func(c cell) bool { return c.Workload == workload && c.Scenario == s.Name }
-		broken := func(c cell) bool {
-			return own(c) && slices.ContainsFunc(c.Rows, func(r *result.Row) bool { return len(r.Faults) > 0 })
-		}
-		if slices.ContainsFunc(v.cells, own) && !slices.ContainsFunc(v.cells, broken) {
-			return s.Name
+	ran, broken := map[string]bool{}, map[string]bool{}
+	for _, c := range v.cells {
+		if c.Workload == workload {
+			ran[c.Scenario] = true
+			broken[c.Scenario] = broken[c.Scenario] || slices.ContainsFunc(c.Rows, func(r *result.Row) bool { return len(r.Faults) > 0 })
 		}
 	}
-	if len(scenarios) == 0 {
-		return ""
+	scenarios := v.Scenarios(workload)
+	if i := slices.IndexFunc(scenarios, func(s string) bool { return ran[s] && !broken[s] }); i >= 0 {
+		return scenarios[i]
 	}
-	return scenarios[0].Name
+	return strings.Join(scenarios[:min(len(scenarios), 1)], "")
 }
 
-// median is a figure of a combination; false if it was not measured.
+// median is a figure of a combination; 0 and false if it was not measured.
 func (v *View) median(k result.Key, name string) (float64, bool) {
 	if c := v.cell(k); c != nil {
 		return c.Median(name)
@@ -132,24 +119,22 @@ func twoLines(title string) string {
 // legend explains the glyphs that are there.
 func (v *View) legend() {
 	var codes, open []string
-	zone, outage, unfit := "", false, false
-	for i := range v.cells {
-		c := &v.cells[i]
-		switch title := v.codeTitle(c.code); {
-		case c.mark == table.Violation && !slices.Contains(codes, title):
-			codes = append(codes, title)
-		case c.mark == table.Unknown && !slices.Contains(open, title):
-			open = append(open, title)
-		case c.mark == table.Outage:
-			outage = true
-			if zone == "" {
-				zone = c.zone
-			}
+	zone, outage := "", false
+	once := func(all []string, title string) []string {
+		if slices.Contains(all, title) {
+			return all
 		}
+		return append(all, title)
 	}
-	for _, t := range v.Grids {
-		for _, row := range t.Rows {
-			unfit = unfit || slices.ContainsFunc(row[1:], func(c table.Cell) bool { return c.Text == table.Absent && c.Note != "" })
+	for i := range v.cells {
+		switch c := &v.cells[i]; c.mark {
+		case table.Violation:
+			codes = once(codes, v.codeTitle(c.code))
+		case table.Unknown:
+			open = once(open, v.codeTitle(c.code))
+		case table.Outage:
+			outage, zone = true, cmp.Or(zone, c.zone)
+		default:
 		}
 	}
 	repeats := v.f.Run.Repeats > 1
@@ -173,7 +158,10 @@ func (v *View) legend() {
 	if len(open) > 0 {
 		v.Legend = append(v.Legend, v.say.Sprintf("? undecided: %s", strings.Join(open, ", ")))
 	}
-	if unfit {
+	inGrid := func(u result.Unfit) bool {
+		return slices.Contains(v.Locks(u.Workload), u.Lock) && slices.Contains(v.Scenarios(u.Workload), u.Scenario)
+	}
+	if slices.ContainsFunc(v.f.Run.Unfit, inGrid) {
 		v.Legend = append(v.Legend, v.say.Text("- the scenario does not apply to the lock"))
 	}
 }
@@ -196,15 +184,14 @@ func (v *View) cutOff() {
 				all = append(all, made{c.Lock, total})
 			}
 		}
-		if len(all) == 0 {
-			continue
-		}
 		slices.SortStableFunc(all, func(a, b made) int { return cmp.Compare(b.n, a.n) })
 		var told []string
 		for _, m := range all {
 			told = append(told, v.short(m.lock)+" "+table.Count(m.n))
 		}
-		parts = append(parts, strings.Join(told, ", ")+" ("+v.title(scenario)+")")
+		if len(told) > 0 {
+			parts = append(parts, strings.Join(told, ", ")+" ("+v.Title(scenario)+")")
+		}
 	}
 	if len(parts) > 0 {
 		v.CutOff = v.say.Sprintf("made while cut off, not counted: %s", strings.Join(parts, "; "))

@@ -1,7 +1,9 @@
 package view
 
 import (
+	"cmp"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -71,21 +73,25 @@ func JUnit(w io.Writer, f result.File, stopped error) error {
 	if !f.Run.Started.IsZero() {
 		suite.Timestamp = f.Run.Started.UTC().Format(time.RFC3339)
 	}
-	v := &View{f: f, say: lang.English()}
 	for i := range f.Rows {
-		for _, c := range v.cases(&f.Rows[i]) {
-			suite.add(c)
+		suite.Cases = append(suite.Cases, cases(&f.Rows[i], f.Run.Repeats > 1)...)
+	}
+	if stopped == nil && (f.Run.Interrupted || f.Run.Unfinished) {
+		stopped = errors.New("rows are missing")
+	}
+	if stopped != nil {
+		suite.Cases = append(suite.Cases, junitCase{Class: "locklab", Name: "the comparison comes to its end", Seconds: "0", Error: cause("stopped", stopped.Error())})
+	}
+	for _, c := range suite.Cases {
+		suite.Tests++
+		switch {
+		case c.Failure != nil:
+			suite.Failures++
+		case c.Error != nil:
+			suite.Errors++
+		case c.Skipped != nil:
+			suite.Skipped++
 		}
-	}
-	end := ""
-	switch {
-	case stopped != nil:
-		end = stopped.Error()
-	case f.Run.Interrupted || f.Run.Unfinished:
-		end = "rows are missing"
-	}
-	if end != "" {
-		suite.add(junitCase{Class: "locklab", Name: "the comparison comes to its end", Seconds: "0", Error: cause("stopped", end)})
 	}
 	data, err := xml.MarshalIndent(junitSuites{junitTotals: suite.junitTotals, Suites: []junitSuite{suite}}, "", "  ")
 	if err != nil {
@@ -95,45 +101,23 @@ func JUnit(w io.Writer, f result.File, stopped error) error {
 	return err
 }
 
-func (s *junitSuite) add(c junitCase) {
-	s.Tests++
-	switch {
-	case c.Failure != nil:
-		s.Failures++
-	case c.Error != nil:
-		s.Errors++
-	case c.Skipped != nil:
-		s.Skipped++
-	}
-	s.Cases = append(s.Cases, c)
-}
-
 // cases are those of a row: its safety, its liveness, and the shares served. Whether the row is as
 // expected its verdict has decided; the case that its reason is about fails.
-func (v *View) cases(r *result.Row) (all []junitCase) {
+func cases(r *result.Row, repeated bool) (all []junitCase) {
+	why := r.Verdict.Why
 	add := func(expectation string, codes ...result.Code) {
-		name := fmt.Sprintf("%s (%s): %s", r.Scenario, r.Workload, expectation)
-		if v.f.Run.Repeats > 1 {
-			name += fmt.Sprintf(", run %d", r.Repeat)
+		c := junitCase{Class: r.Lock, Name: fmt.Sprintf("%s (%s): %s", r.Scenario, r.Workload, expectation), Seconds: seconds(r.MeasuredMS)}
+		if repeated {
+			c.Name += fmt.Sprintf(", run %d", r.Repeat)
 		}
-		c := junitCase{Class: r.Lock, Name: name, Seconds: seconds(r.MeasuredMS)}
-		why := r.Verdict.Why
-		told := cause(string(why.Code), v.codeTitle(why.Code))
-		about := slices.Contains(codes, why.Code)
-		switch r.Verdict.As {
-		case result.AsExpected:
-		case result.NotAsExpected:
-			if about {
-				c.Failure = told
-			}
-		case result.Silent:
-			if about {
-				c.Error = told
-			}
-		case result.Unsound:
-			c.Error = told
-		default:
+		told, about := cause(string(why.Code), cmp.Or(why.Code.Title(), "no reason recorded")), slices.Contains(codes, why.Code)
+		switch as := r.Verdict.As; {
+		case r.Played || as == "":
 			c.Skipped = cause("", "nothing is expected")
+		case as == result.NotAsExpected && about:
+			c.Failure = told
+		case as == result.Silent && about, as == result.Unsound:
+			c.Error = told
 		}
 		all = append(all, c)
 	}
@@ -141,22 +125,15 @@ func (v *View) cases(r *result.Row) (all []junitCase) {
 	if e.Safety != "" {
 		add(e.Safety, result.NotSafe, result.ControlSilent)
 	}
-	add(v.liveness(e), result.NotLive, result.IsDead)
+	add(cmp.Or(anyOf(lang.English(), e.Liveness), "not dead"), result.NotLive, result.IsDead)
 	if e.Served > 0 || e.ServedInFault > 0 {
 		add("served "+table.Share(max(e.Served, e.ServedInFault)), result.ServedTooLittle)
 	}
-	if r.Verdict.As == result.NotAsExpected && !slices.ContainsFunc(all, func(c junitCase) bool { return c.Failure != nil }) {
-		add("as expected", r.Verdict.Why.Code) // a threshold of --fail-on, say
+	failed := func(c junitCase) bool { return c.Failure != nil || c.Skipped != nil }
+	if r.Verdict.As == result.NotAsExpected && !slices.ContainsFunc(all, failed) {
+		add("as expected", why.Code)
 	}
 	return all
-}
-
-// liveness are the words that are expected; no lock may be dead.
-func (v *View) liveness(e result.Expected) string {
-	if len(e.Liveness) == 0 {
-		return "not dead"
-	}
-	return v.anyOf(e.Liveness)
 }
 
 func cause(kind, why string) *junitCause {

@@ -13,232 +13,233 @@ import (
 	"locklab/workloads/result"
 )
 
-// heads are columns: a title that ends in > is of numbers, one that begins with = names the row.
-func heads(titles ...string) (columns []table.Column) {
-	for _, t := range titles {
-		c := table.Column{Title: strings.TrimPrefix(strings.TrimSuffix(t, ">"), "="), Key: strings.HasPrefix(t, "="), Right: strings.HasSuffix(t, ">")}
-		columns = append(columns, c)
-	}
-	return columns
-}
-
-// cellsOf is a row of texts.
-func cellsOf(texts ...string) (row []table.Cell) {
-	for _, t := range texts {
-		row = append(row, table.Cell{Text: t})
-	}
-	return row
-}
-
-// Figures are every figure of every cell, medians of repeats.
-func (v *View) Figures() table.Table { return v.figures(true) }
-
-// figures are all of them, or those that are compared.
-func (v *View) figures(all bool) table.Table {
-	titles := []string{"=" + v.say.Text("lock"), "=" + v.say.Text("scenario")}
-	several := len(v.Grids) > 1
-	if several {
-		titles = append(titles, "="+v.say.Text("workload"))
-	}
-	t := table.Table{Columns: heads(titles...)}
-	var figures []result.Figure
-	for _, name := range v.f.FigureNames() {
-		f, _ := result.Lookup(name)
-		told := func(c cell) bool { return slices.ContainsFunc(c.Values(name), func(n float64) bool { return n != 0 }) }
-		if all || f.Compare && slices.ContainsFunc(v.cells, told) {
-			figures = append(figures, f)
-			t.Columns = append(t.Columns, table.Column{Title: f.Name, Note: v.say.Term(f.Means), Right: true})
+// Figures are all of them, of each workload and scenario a table: a line for each figure, a column
+// for each lock; medians of repeats.
+func (v *View) Figures() (all []table.Table) {
+	for _, workload := range v.Workloads() {
+		for _, scenario := range v.Scenarios(workload) {
+			title := scenario
+			if len(v.Grids) > 1 {
+				title += ", " + workload
+			}
+			all = append(all, v.byLock(title, workload, []string{scenario}, v.f.Measured()))
 		}
+	}
+	return all
+}
+
+// Cost is the capacity of each lock of a workload and its cost, under the first scenario of which
+// they are known.
+func (v *View) Cost(workload string) table.Table {
+	var figures []result.Figure
+	for _, name := range []string{"grants_per_s", "handoffs_per_s", "cpu_us_per_grant", "matches_per_s", "messages_per_acquire", "acquire_rtts", "cpus", "memory_mib"} {
+		f, _ := result.Lookup(name)
+		figures = append(figures, f)
+	}
+	return v.byLock(v.say.Text("Capacity and cost"), workload, v.Scenarios(workload), figures)
+}
+
+// byLock has a line for each figure that was measured and a column for each lock.
+func (v *View) byLock(title, workload string, scenarios []string, figures []result.Figure) table.Table {
+	t := table.Table{Title: title, Columns: table.Heads("=" + v.say.Text("figure"))}
+	locks := slices.DeleteFunc(v.Locks(workload), func(lock string) bool {
+		return !slices.ContainsFunc(scenarios, func(s string) bool { return v.cell(result.Key{Lock: lock, Scenario: s, Workload: workload}) != nil })
+	})
+	for _, lock := range locks {
+		t.Columns = append(t.Columns, table.Column{Title: lock, Right: true})
+	}
+	for _, f := range figures {
+		row, measured := []table.Cell{{Text: f.Name, Note: v.say.Term(f.Means)}}, false
+		for _, lock := range locks {
+			c := table.Cell{Text: table.Absent}
+			for _, s := range slices.Backward(scenarios) {
+				if n, known := v.median(result.Key{Lock: lock, Scenario: s, Workload: workload}, f.Name); known {
+					c.Text, measured = table.Figure(f, n), true
+				}
+			}
+			row = append(row, c)
+		}
+		if measured {
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	return t
+}
+
+// Latencies are p50 and p99 of the requests of a workload, or of its acquisitions: a line for each
+// lock, a column for each scenario.
+func (v *View) Latencies(title, workload, of string) table.Table {
+	t := table.Table{Title: title, Columns: table.Heads("=" + v.say.Text("lock"))}
+	for _, scenario := range v.Scenarios(workload) {
+		t.Columns = append(t.Columns, table.Column{Title: v.Title(scenario), Right: true})
+	}
+	measured := false
+	for _, lock := range v.Locks(workload) {
+		row := table.Row(lock)
+		for _, scenario := range v.Scenarios(workload) {
+			k, text := result.Key{Lock: lock, Scenario: scenario, Workload: workload}, table.Absent
+			if p50, known := v.median(k, of+"_p50_ms"); known {
+				p99, _ := v.median(k, of+"_p99_ms")
+				text, measured = table.Duration(p50)+" · "+table.Duration(p99), true
+			}
+			row = append(row, table.Cell{Text: text})
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	if !measured {
+		t.Rows = nil
+	}
+	return t
+}
+
+// compared are the figures that comparisons have, if any is not 0: a line for each cell.
+func (v *View) compared() table.Table {
+	titles := []string{"=" + v.say.Text("lock"), "=" + v.say.Text("scenario"), "=" + v.say.Text("workload")}
+	keys := func(c *cell) []string { return []string{c.Lock, c.Scenario, c.Workload} }
+	n := 3
+	if len(v.Grids) == 1 {
+		n = 2
+	}
+	t := table.Table{Columns: table.Heads(titles[:n]...)}
+	figures := slices.DeleteFunc(v.f.Measured(), func(f result.Figure) bool {
+		return !f.Compare || !slices.ContainsFunc(v.f.Rows, func(r result.Row) bool { return r.Figures[f.Name] != 0 })
+	})
+	for _, f := range figures {
+		t.Columns = append(t.Columns, table.Column{Title: f.Name, Right: true})
 	}
 	for i := range v.cells {
-		c := &v.cells[i]
-		row := cellsOf(c.Lock, c.Scenario)
-		if several {
-			row = append(row, cellsOf(c.Workload)...)
-		}
+		row := table.Row(keys(&v.cells[i])[:n]...)
 		for _, f := range figures {
-			row = append(row, table.Cell{Text: figureOf(c, f)})
+			c := table.Cell{Text: table.Absent}
+			if n, known := v.cells[i].Median(f.Name); known {
+				c.Text = table.Figure(f, n)
+			}
+			row = append(row, c)
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
 
-func figureOf(c *cell, f result.Figure) string {
-	if n, known := c.Median(f.Name); known {
-		return table.Figure(f, n)
-	}
-	return table.Absent
-}
-
-// ByScenario are the same, of each workload and scenario a table: a line for each figure, a column
-// for each lock.
-func (v *View) ByScenario() (all []table.Table) {
-	for _, workload := range v.workloads() {
-		for _, s := range v.scenarios(workload) {
-			t := table.Table{Title: s.Name, Columns: heads("=" + v.say.Text("figure"))}
-			if len(v.Grids) > 1 {
-				t.Title += ", " + workload
-			}
-			var cells []*cell
-			for i := range v.cells {
-				if c := &v.cells[i]; c.Scenario == s.Name && c.Workload == workload {
-					cells = append(cells, c)
-					t.Columns = append(t.Columns, table.Column{Title: c.Lock, Right: true})
-				}
-			}
-			for _, name := range v.f.FigureNames() {
-				if !slices.ContainsFunc(cells, func(c *cell) bool { return len(c.Values(name)) > 0 }) {
-					continue
-				}
-				f, _ := result.Lookup(name)
-				row := cellsOf(name)
-				for _, c := range cells {
-					row = append(row, table.Cell{Text: figureOf(c, f)})
-				}
-				t.Rows = append(t.Rows, row)
-			}
-			if len(cells) > 0 {
-				all = append(all, t)
-			}
-		}
-	}
-	return all
-}
-
-// Faults are the ledger's: what was broken, how often, when, and whether it was proven. Faults of a
-// scenario that are alike are one line; one that no scenario asked for has its own.
+// Faults are the ledger's: what was broken, how often, when, and whether it was proven. Faults that
+// are alike are one line.
 func (v *View) Faults() table.Table {
-	t := table.Table{Columns: heads("="+v.say.Text("scenario"), v.say.Text("fault"), v.say.Text("target"), v.say.Text("hit"),
+	t := table.Table{Columns: table.Heads("="+v.say.Text("scenario"), v.say.Text("fault"), v.say.Text("target"), v.say.Text("hit"),
 		v.say.Text("runs")+">", v.say.Text("proven")+">", v.say.Text("began")+">", v.say.Text("healed")+">", v.say.Text("note"))}
 	type line struct {
-		scenario     string
-		first        result.Fault
-		runs, proven int
-		began, heal  [2]float64
+		scenario, kind, target, note string
+		hit                          string // of the first
+		runs, proven                 int
+		began, healed                []float64
 	}
 	var lines []*line
-	span := func(of *[2]float64, ms float64) {
-		if ms != result.Never && of[0] == result.Never {
-			*of = [2]float64{ms, ms}
-		} else if ms != result.Never {
-			*of = [2]float64{min(of[0], ms), max(of[1], ms)}
-		}
-	}
 	for i := range v.f.Rows {
 		r := &v.f.Rows[i]
 		for _, f := range r.Faults {
-			alike := func(l *line) bool {
-				return !f.Unasked && !l.first.Unasked && l.scenario == r.Scenario && l.first.Kind == f.Kind && l.first.Target == f.Target && l.first.Why == f.Why
+			is := line{scenario: r.Scenario, kind: f.Kind, target: f.Target, note: f.Why, hit: strings.Join(f.Nodes, ", ")}
+			if f.Unasked {
+				is.scenario += " (" + r.Lock + ")"
+				is.note = strings.TrimSuffix(v.say.Text("unasked")+": "+f.Why, ": ")
 			}
-			at := slices.IndexFunc(lines, alike)
+			if len(f.From)+len(f.To) > 0 {
+				is.hit = strings.Join(f.From, ", ") + " > " + strings.Join(f.To, ", ")
+			}
+			at := slices.IndexFunc(lines, func(l *line) bool {
+				return l.scenario == is.scenario && l.kind == is.kind && l.target == is.target && l.note == is.note
+			})
 			if at < 0 {
 				at = len(lines)
-				lines = append(lines, &line{r.Scenario, f, 0, 0, [2]float64{result.Never, result.Never}, [2]float64{result.Never, result.Never}})
-				if f.Unasked {
-					lines[at].scenario += " (" + r.Lock + ")"
-				}
+				lines = append(lines, &is)
 			}
 			l := lines[at]
-			l.runs++
-			if f.Proven {
+			if l.runs++; f.Proven {
 				l.proven++
 			}
-			span(&l.began, f.BeganMS)
-			span(&l.heal, f.HealMS)
+			l.began, l.healed = append(l.began, f.BeganMS), append(l.healed, f.HealMS)
 		}
 	}
-	when := func(s [2]float64) string {
-		low, high := fmt.Sprintf("%.1f s", s[0]/1000), fmt.Sprintf("%.1f s", s[1]/1000)
-		switch {
-		case s[0] == result.Never:
+	when := func(times []float64) string {
+		times = slices.DeleteFunc(times, func(ms float64) bool { return ms == result.Never })
+		if len(times) == 0 {
 			return table.Absent
-		case low == high:
-			return low
 		}
-		return fmt.Sprintf("%.1f to %s", s[0]/1000, high)
+		low, high := fmt.Sprintf("%.1f", slices.Min(times)/1000), fmt.Sprintf("%.1f s", slices.Max(times)/1000)
+		if low+" s" == high {
+			return high
+		}
+		return low + " to " + high
 	}
 	for _, l := range lines {
-		f := l.first
-		hit := strings.Join(f.Nodes, ", ")
-		if len(f.From)+len(f.To) > 0 {
-			hit = strings.Join(f.From, ", ") + " > " + strings.Join(f.To, ", ")
-		}
-		note := f.Why
-		if f.Unasked {
-			note = strings.TrimSuffix(v.say.Text("unasked")+": "+f.Why, ": ")
-		}
-		t.Rows = append(t.Rows, cellsOf(l.scenario, f.Kind, f.Target, hit, strconv.Itoa(l.runs), strconv.Itoa(l.proven), when(l.began), when(l.heal), note))
+		t.Rows = append(t.Rows, table.Row(l.scenario, l.kind, l.target, l.hit, strconv.Itoa(l.runs), strconv.Itoa(l.proven), when(l.began), when(l.healed), l.note))
 	}
 	return t
 }
 
 // Machines are how busy each machine was in the busiest run.
 func (v *View) Machines() table.Table {
-	t := table.Table{Columns: heads("="+v.say.Text("machine"), v.say.Text("CPUs")+">", v.say.Text("busy")+">", v.say.Text("others")+">",
+	t := table.Table{Columns: table.Heads("="+v.say.Text("machine"), v.say.Text("CPUs")+">", v.say.Text("busy")+">", v.say.Text("others")+">",
 		v.say.Text("slowdown")+">", v.say.Text("timers late")+">", v.say.Text("fsync")+">")}
 	worst := map[string]result.Machine{}
 	for i := range v.f.Rows {
 		for _, m := range v.f.Rows[i].Hosts {
 			w := worst[m.Host]
 			worst[m.Host] = result.Machine{
-				Host: m.Host, CPUs: m.CPUs, Busy: max(w.Busy, m.Busy), Others: max(w.Others, m.Others), Slowdown: max(w.Slowdown, m.Slowdown),
+				CPUs: m.CPUs, Busy: max(w.Busy, m.Busy), Others: max(w.Others, m.Others), Slowdown: max(w.Slowdown, m.Slowdown),
 				LateMS: max(w.LateMS, m.LateMS), FsyncMS: max(w.FsyncMS, m.FsyncMS),
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(worst)) {
 		m, fsync := worst[name], table.Absent
-		if worst[name].FsyncMS > 0 {
-			fsync = table.Duration(worst[name].FsyncMS)
+		if m.FsyncMS > 0 {
+			fsync = table.Duration(m.FsyncMS)
 		}
-		t.Rows = append(t.Rows, cellsOf(cmp.Or(name, v.say.Text("this machine")), strconv.Itoa(m.CPUs), table.Share(m.Busy), table.Share(m.Others),
+		t.Rows = append(t.Rows, table.Row(cmp.Or(name, v.say.Text("this machine")), strconv.Itoa(m.CPUs), table.Share(m.Busy), table.Share(m.Others),
 			table.Number(m.Slowdown), table.Duration(m.LateMS), fsync))
 	}
 	return t
 }
 
-// Nodes are what the processes of a lock's nodes used at most, by their role.
+// Nodes are what the nodes of a role used together at most, and the memory of the largest.
 func (v *View) Nodes() table.Table {
-	t := table.Table{Columns: heads("="+v.say.Text("lock"), "="+v.say.Text("role"), v.say.Text("nodes")+">", v.say.Text("CPUs together")+">",
-		v.say.Text("MiB of the largest")+">", v.say.Text("kB/s in")+">", v.say.Text("kB/s out")+">")}
+	t := table.Table{Columns: table.Heads("="+v.say.Text("lock"), "="+v.say.Text("role"), v.say.Text("nodes")+">", v.say.Text("CPUs")+">",
+		v.say.Text("MiB each")+">", v.say.Text("kB/s in")+">", v.say.Text("kB/s out")+">")}
 	type key struct{ lock, role string }
-	most := map[key]result.Node{}
-	count := map[key]int{}
+	type used struct{ nodes, cpus, mib, in, out float64 }
+	most := map[key]used{}
 	var order []key
 	for i := range v.f.Rows {
-		sums, nodes := map[key]result.Node{}, map[key]int{}
+		sums := map[key]used{}
 		for _, n := range v.f.Rows[i].Nodes {
 			k := key{v.f.Rows[i].Lock, n.Role}
 			s := sums[k]
-			sums[k] = result.Node{CPUs: s.CPUs + n.CPUs, MemoryMiB: max(s.MemoryMiB, n.MemoryMiB), InPerS: s.InPerS + n.InPerS, OutPerS: s.OutPerS + n.OutPerS}
-			nodes[k]++
-			if count[k] == 0 {
-				order, count[k] = append(order, k), 1
+			sums[k] = used{s.nodes + 1, s.cpus + n.CPUs, max(s.mib, n.MemoryMiB), s.in + n.InPerS, s.out + n.OutPerS}
+			if !slices.Contains(order, k) {
+				order = append(order, k)
 			}
 		}
 		for k, s := range sums {
 			m := most[k]
-			most[k] = result.Node{CPUs: max(m.CPUs, s.CPUs), MemoryMiB: max(m.MemoryMiB, s.MemoryMiB), InPerS: max(m.InPerS, s.InPerS), OutPerS: max(m.OutPerS, s.OutPerS)}
-			count[k] = max(count[k], nodes[k])
+			most[k] = used{max(m.nodes, s.nodes), max(m.cpus, s.cpus), max(m.mib, s.mib), max(m.in, s.in), max(m.out, s.out)}
 		}
 	}
 	for _, k := range order {
 		m := most[k]
-		t.Rows = append(t.Rows, cellsOf(k.lock, k.role, strconv.Itoa(count[k]), table.Number(m.CPUs), table.Number(m.MemoryMiB), table.Number(m.InPerS/1000), table.Number(m.OutPerS/1000)))
+		t.Rows = append(t.Rows, table.Row(k.lock, k.role, table.Count(m.nodes), table.Number(m.cpus), table.Number(m.mib), table.Number(m.in/1000), table.Number(m.out/1000)))
 	}
 	return t
 }
 
 // Peers are how each master fared in each run.
 func (v *View) Peers() table.Table {
-	t := table.Table{Columns: heads("="+v.say.Text("lock"), "="+v.say.Text("scenario"), "="+v.say.Text("master"), v.say.Text("zone"), v.say.Text("acquired")+">", v.say.Text("gave up")+">",
+	t := table.Table{Columns: table.Heads("="+v.say.Text("lock"), "="+v.say.Text("scenario"), "="+v.say.Text("master"), v.say.Text("zone"), v.say.Text("acquired")+">", v.say.Text("gave up")+">",
 		v.say.Text("wait p50")+">", v.say.Text("wait p99")+">", v.say.Text("longest")+">", v.say.Text("passed by")+">", v.say.Text("in a row")+">")}
+	count := func(n int64) string { return table.Count(float64(n)) }
 	for i := range v.f.Rows {
 		r := &v.f.Rows[i]
 		for _, p := range r.Peers {
-			t.Rows = append(t.Rows, cellsOf(r.Lock, r.Scenario, p.Node, p.Zone, table.Count(float64(p.Acquires)), table.Count(float64(p.GaveUp)), table.Duration(p.WaitP50MS),
-				table.Duration(p.WaitP99MS), table.Duration(p.WaitMaxMS), table.Count(float64(p.BypassMax)), table.Count(float64(p.BypassInARowMax))))
+			t.Rows = append(t.Rows, table.Row(r.Lock, r.Scenario, p.Node, p.Zone, count(p.Acquires), count(p.GaveUp), table.Duration(p.WaitP50MS),
+				table.Duration(p.WaitP99MS), table.Duration(p.WaitMaxMS), count(p.BypassMax), count(p.BypassInARowMax)))
 		}
 	}
 	return t
@@ -246,31 +247,30 @@ func (v *View) Peers() table.Table {
 
 // Claims are those of a suite, as the rows decide them.
 func (v *View) Claims() table.Table {
-	t := table.Table{Columns: heads(v.say.Text("verdict"), v.say.Text("claim"), v.say.Text("source"), v.say.Text("evidence"))}
-	verdict := func(word string) table.Cell {
-		marks := map[string]table.Mark{result.ClaimShown: table.OK, result.ClaimRefuted: table.Violation, result.ClaimPartly: table.Unknown, result.ClaimUndecided: table.Unknown}
-		return table.Cell{Text: v.say.Term(word), Mark: marks[word]}
-	}
+	t := table.Table{Columns: table.Heads(v.say.Text("verdict"), v.say.Text("claim"), v.say.Text("source"), v.say.Text("evidence"))}
+	marks := map[string]table.Mark{result.ClaimShown: table.OK, result.ClaimRefuted: table.Violation, result.ClaimPartly: table.Unknown, result.ClaimUndecided: table.Unknown}
 	for _, c := range v.f.Run.Claims {
 		var evidence []string
 		for _, e := range c.Evidence {
-			text := v.say.Sprintf("%s under %s: %s", e.Lock, e.Scenario, v.anyOf(e.Wanted))
+			text := v.say.Sprintf("%s under %s: %s", e.Lock, e.Scenario, anyOf(v.say, e.Wanted))
 			if e.Verdict != c.Verdict {
 				text += " (" + v.say.Term(e.Verdict) + ")"
 			}
 			evidence = append(evidence, text)
 		}
-		t.Rows = append(t.Rows, append([]table.Cell{verdict(c.Verdict)}, cellsOf(v.say.Term(c.Claim), v.say.Term(c.Source), strings.Join(evidence, "; "))...))
+		row := table.Row(v.say.Term(c.Verdict), v.say.Term(c.Claim), v.say.Term(c.Source), strings.Join(evidence, "; "))
+		row[0].Mark = marks[c.Verdict]
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
 
 // Facts are lines about the run: where, when and with what.
 func (v *View) Facts() table.Table {
-	t := table.Table{Columns: heads("="+v.say.Text("fact"), v.say.Text("value"))}
+	t := table.Table{Columns: table.Heads("="+v.say.Text("fact"), v.say.Text("value"))}
 	add := func(name, value string) {
 		if value != "" {
-			t.Rows = append(t.Rows, cellsOf(name, value))
+			t.Rows = append(t.Rows, table.Row(name, value))
 		}
 	}
 	run, host := v.f.Run, v.f.Run.Host

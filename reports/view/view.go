@@ -6,11 +6,10 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
-	"math"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"locklab/reports/lang"
@@ -58,29 +57,30 @@ type Suggestion struct{ Command, For string }
 
 // Of makes the view of a result.
 func Of(say *lang.Lang, f result.File, o Options) *View {
-	v := &View{f: f, say: say, o: o}
-	v.Seed = say.Sprintf("seed %d", f.Run.Seed)
+	v := &View{f: f, say: say, o: o, Seed: say.Sprintf("seed %d", f.Run.Seed)}
 	for _, c := range f.Cells() {
 		v.cells = append(v.cells, tell(c))
 	}
-	for _, workload := range v.workloads() {
+	for _, workload := range v.Workloads() {
 		v.Grids = append(v.Grids, v.grid(workload))
 	}
 	v.head()
 	v.legend()
 	v.cutOff()
 	v.unexpected()
-	v.warnings()
 	v.lab()
+	switch {
+	case f.Run.Interrupted:
+		v.Warnings = []string{say.Text("The run was interrupted: rows are missing.")}
+	case f.Run.Unfinished:
+		v.Warnings = []string{say.Text("The run has not come to its end: rows are missing.")}
+	}
+	v.Warnings = append(v.Warnings, f.Run.Warnings...)
 	if len(v.Grids) == 1 {
 		v.answers()
 		v.suggest()
 	}
-	exit := o.Exit
-	if exit == 0 {
-		exit = ExitCode(f)
-	}
-	v.Took = say.Sprintf("exit %d", exit)
+	v.Took = say.Sprintf("exit %d", cmp.Or(o.Exit, ExitCode(f)))
 	if s := f.Run.DurationMS / 1000; s > 0 {
 		v.Took = fmt.Sprintf("%d:%02d, ", s/60, s%60) + v.Took
 	}
@@ -88,19 +88,19 @@ func Of(say *lang.Lang, f result.File, o Options) *View {
 }
 
 // ExitCode is that of all rows: what is not as expected before a control that did not fire, before
-// a run that is not sound.
+// a run that is not sound. Nothing is expected where a person broke things.
 func ExitCode(f result.File) int {
 	code := 0
-	for _, r := range f.Rows {
-		if c := r.Verdict.As.ExitCode(); c != 0 && (code == 0 || c < code) {
+	for i := range f.Rows {
+		if c := f.Rows[i].Verdict.As.ExitCode(); c != 0 && (code == 0 || c < code) && !f.Rows[i].Played {
 			code = c
 		}
 	}
 	return code
 }
 
-// workloads are those of the rows, in their order.
-func (v *View) workloads() []string { return v.names(func(k result.Key) string { return k.Workload }) }
+// Workloads are those of the rows, in their order.
+func (v *View) Workloads() []string { return v.names(func(k result.Key) string { return k.Workload }) }
 
 // names are those of the cells, each once, in the order in which they first come.
 func (v *View) names(of func(result.Key) string) (names []string) {
@@ -112,8 +112,8 @@ func (v *View) names(of func(result.Key) string) (names []string) {
 	return names
 }
 
-// locks are all, those that are to run first.
-func (v *View) locks(workload string) []string {
+// Locks are those of a workload, and before them all that are to run.
+func (v *View) Locks(workload string) []string {
 	names := slices.Clone(v.o.Locks)
 	for _, c := range v.cells {
 		if c.Workload == workload && !slices.Contains(names, c.Lock) {
@@ -123,27 +123,23 @@ func (v *View) locks(workload string) []string {
 	return names
 }
 
-// scenarios are those of a workload, in the order of the run. A run of one workload has all of them
+// Scenarios are those of a workload, in the order of the run. A run of one workload has all of them
 // from its start.
-func (v *View) scenarios(workload string) (all []result.Scenario) {
-	of := v.names(func(k result.Key) string {
-		if k.Workload == workload {
-			return k.Scenario
-		}
-		return ""
-	})
+func (v *View) Scenarios(workload string) (names []string) {
+	has := func(name string) bool {
+		return slices.ContainsFunc(v.cells, func(c cell) bool { return c.Workload == workload && c.Scenario == name })
+	}
 	for _, s := range v.f.Run.Scenarios {
-		if at := slices.Index(of, s.Name); at >= 0 || len(v.workloads()) <= 1 {
-			all = append(all, s)
-			of = slices.DeleteFunc(of, func(name string) bool { return name == s.Name })
+		if (len(v.Workloads()) <= 1 || has(s.Name)) && !slices.Contains(names, s.Name) {
+			names = append(names, s.Name)
 		}
 	}
-	for _, name := range of {
-		if name != "" {
-			all = append(all, result.Scenario{Name: name})
+	for _, c := range v.cells {
+		if c.Workload == workload && !slices.Contains(names, c.Scenario) {
+			names = append(names, c.Scenario)
 		}
 	}
-	return all
+	return names
 }
 
 // cell is that of a combination, or nil.
@@ -154,24 +150,17 @@ func (v *View) cell(k result.Key) *cell {
 	return nil
 }
 
-// title is a scenario's own, or its name.
-func (v *View) title(name string) string {
-	for _, s := range v.f.Run.Scenarios {
-		if s.Name == name {
-			return v.titleOf(s)
+// Title is a scenario's own in the language, or its name.
+func (v *View) Title(name string) string {
+	title := strings.ReplaceAll(name, "-", " ")
+	if i := slices.IndexFunc(v.f.Run.Scenarios, func(s result.Scenario) bool { return s.Name == name }); i >= 0 {
+		s := v.f.Run.Scenarios[i]
+		title = cmp.Or(s.Title, title)
+		if v.say.Tag == lang.KoreanTag {
+			title = cmp.Or(s.TitleKO, title)
 		}
 	}
-	return name
-}
-
-func (v *View) titleOf(s result.Scenario) string {
-	switch {
-	case v.say.Tag == lang.KoreanTag && s.TitleKO != "":
-		return s.TitleKO
-	case s.Title != "":
-		return s.Title
-	}
-	return strings.ReplaceAll(s.Name, "-", " ")
+	return title
 }
 
 // head says how much was run, and under which load.
@@ -181,14 +170,21 @@ func (v *View) head() {
 	if v.f.Run.Repeats > 1 {
 		parts[0] += " x " + v.say.Sprintf("%d runs", v.f.Run.Repeats)
 	}
-	rate, shortest, longest := 0.0, math.Inf(1), 0.0
+	rate := 0.0
+	var lengths []float64 // of faults
 	for i := range v.f.Rows {
 		rate = max(rate, v.f.Rows[i].Figures["offered_per_s"])
-		for _, ms := range spells(v.f.Rows[i].Faults) {
-			shortest, longest = min(shortest, ms), max(longest, ms)
+		for _, f := range v.f.Rows[i].Faults {
+			end := f.HealMS
+			if end == result.Never || end-f.BeganMS < 1 { // it healed itself
+				end = f.EndedMS
+			}
+			if f.BeganMS != result.Never && end-f.BeganMS >= 50 && !f.Unasked {
+				lengths = append(lengths, end-f.BeganMS)
+			}
 		}
 	}
-	if workloads := v.workloads(); len(workloads) > 1 {
+	if workloads := v.Workloads(); len(workloads) > 1 {
 		parts = append(parts, v.say.Sprintf("%d workloads", len(workloads)))
 	} else if len(workloads) == 1 {
 		parts = append(parts, workloads[0])
@@ -196,99 +192,56 @@ func (v *View) head() {
 			parts[1] += " " + table.Count(rate) + "/s"
 		}
 	}
-	seconds := func(ms float64) string { return strconv.FormatFloat(math.Round(ms/100)/10, 'f', -1, 64) }
-	switch {
-	case longest < 50:
-	case seconds(shortest) == seconds(longest):
-		parts = append(parts, v.say.Sprintf("faults of %s s", seconds(longest)))
-	default:
-		parts = append(parts, v.say.Sprintf("faults of %s to %s s", seconds(shortest), seconds(longest)))
+	if len(lengths) > 0 {
+		seconds := func(ms float64) string { return strings.TrimSuffix(fmt.Sprintf("%.1f", ms/1000), ".0") }
+		if from, to := seconds(slices.Min(lengths)), seconds(slices.Max(lengths)); from == to {
+			parts = append(parts, v.say.Sprintf("faults of %s s", to))
+		} else {
+			parts = append(parts, v.say.Sprintf("faults of %s to %s s", from, to))
+		}
 	}
 	v.Head = strings.Join(parts, ", ")
 }
 
-// spells are how long faults lasted, in ms; several that overlap are one.
-func spells(faults []result.Fault) (lengths []float64) {
-	var spans [][2]float64
-	for _, f := range faults {
-		end := f.HealMS
-		if end == result.Never || end-f.BeganMS < 1 { // it healed itself
-			end = f.EndedMS
-		}
-		if f.BeganMS != result.Never && end > f.BeganMS && !f.Unasked {
-			spans = append(spans, [2]float64{f.BeganMS, end})
-		}
-	}
-	slices.SortFunc(spans, func(a, b [2]float64) int { return slices.Compare(a[:], b[:]) })
-	end := math.Inf(-1)
-	for _, s := range spans {
-		if s[0] > end {
-			lengths = append(lengths, 0)
-			end = s[0]
-		}
-		lengths[len(lengths)-1] += max(s[1], end) - end
-		end = max(s[1], end)
-	}
-	return lengths
-}
-
 // lab says whether the run did its own work.
 func (v *View) lab() {
-	var judged, expected, faults, proven, controls, silent, undecided int
+	of := map[result.Comparison]int{}
+	var judged, controls, faults, proven int
 	for i := range v.f.Rows {
 		r := &v.f.Rows[i]
-		switch r.Verdict.As {
-		case result.AsExpected:
-			expected++
-		case result.Silent:
-			silent++
-		case result.Unsound:
-			undecided++
-		case result.NotAsExpected:
-		default:
-			judged--
-		}
-		judged++
-		if r.Expected.Control() && r.Verdict.As != result.Unsound {
-			controls++
-		}
 		for _, f := range r.Faults {
 			if !f.Unasked {
 				faults++
-				if f.Proven {
-					proven++
-				}
 			}
+			if f.Proven && !f.Unasked {
+				proven++
+			}
+		}
+		if r.Played {
+			continue
+		}
+		judged++
+		of[r.Verdict.As]++
+		if r.Expected.Control() && r.Verdict.As != result.Unsound {
+			controls++
 		}
 	}
 	var parts []string
 	if judged > 0 {
-		parts = append(parts, v.say.Sprintf("%d of %d as expected", expected, judged))
+		parts = append(parts, v.say.Sprintf("%d of %d as expected", of[result.AsExpected], judged))
 	}
 	if faults > 0 {
 		parts = append(parts, v.say.Sprintf("%d of %d faults proven", proven, faults))
 	}
-	switch {
-	case silent > 0:
+	if silent := of[result.Silent]; silent > 0 {
 		parts = append(parts, v.say.Sprintf("%d of %d controls silent", silent, controls))
-	case controls > 0:
+	} else if controls > 0 {
 		parts = append(parts, v.say.Text("every control showed it"))
 	}
-	if undecided > 0 {
+	if undecided := of[result.Unsound]; undecided > 0 {
 		parts = append(parts, v.say.Sprintf("%d undecided", undecided))
 	}
 	v.Lab = strings.Join(parts, ", ")
-}
-
-// warnings are those of the run, and how it ended.
-func (v *View) warnings() {
-	switch run := v.f.Run; {
-	case run.Interrupted:
-		v.Warnings = append(v.Warnings, v.say.Text("The run was interrupted: rows are missing."))
-	case run.Unfinished:
-		v.Warnings = append(v.Warnings, v.say.Text("The run has not come to its end: rows are missing."))
-	}
-	v.Warnings = append(v.Warnings, v.f.Run.Warnings...)
 }
 
 // suggest names the cell to explain first, and what to run next.
@@ -315,11 +268,11 @@ func (v *View) suggest() {
 // is safe elsewhere; then an outage.
 func (v *View) first() (worst *cell) {
 	rank := func(c *cell) float64 {
-		elsewhere := slices.ContainsFunc(v.cells, func(o cell) bool { return o.Lock == c.Lock && (o.mark == table.OK || o.mark == table.Outage) })
+		safe := func(o cell) bool { return o.Lock == c.Lock && (o.mark == table.OK || o.mark == table.Outage) }
 		switch {
 		case c.unexpected:
 			return 4
-		case c.mark == table.Violation && elsewhere:
+		case c.mark == table.Violation && slices.ContainsFunc(v.cells, safe):
 			return 3
 		case c.mark == table.Outage:
 			return 2

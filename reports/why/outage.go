@@ -14,7 +14,7 @@ import (
 )
 
 // outage tells of a time without the lock.
-func (t *telling) outage(o result.Outage) {
+func (t *telling) outage(o *result.Outage) {
 	say := t.say
 	from, to := t.ms(o.FromMS), t.ms(o.ToMS)
 	t.zero = from
@@ -45,11 +45,10 @@ func (t *telling) outage(o result.Outage) {
 		case a.Outcome == record.OK && a.At >= to-slack && (after == nil || a.At < after.At):
 			after = a
 		case a.Outcome != record.OK && a.Outcome != record.CalledOff && a.At > from && a.At <= to+slack:
-			r := refused[a.Node]
-			if r == nil {
-				r = &refusals{node: a.Node, first: a.At, kinds: map[string]int{}}
-				refused[a.Node] = r
+			if refused[a.Node] == nil {
+				refused[a.Node] = &refusals{a.At, map[string]int{}}
 			}
+			r := refused[a.Node]
 			r.first = min(r.first, a.At)
 			r.kinds[cmp.Or(t.run.Text(a.ErrorKind), "unknown")]++
 		}
@@ -57,18 +56,28 @@ func (t *telling) outage(o result.Outage) {
 	if before != nil {
 		t.held(before, true)
 	}
-	for _, r := range slices.SortedFunc(maps.Values(refused), func(a, b *refusals) int { return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.node, b.node)) }) {
-		t.add(r.first, true, t.run.Text(r.node), say.Sprintf("does not get it: %s", r.text()))
+	for _, node := range slices.Sorted(maps.Keys(refused)) {
+		t.add(refused[node].first, true, t.run.Text(node), say.Sprintf("does not get it: %s", refused[node].text()))
 	}
-	switch {
-	case after != nil && !o.Open:
+	if after != nil && !o.Open {
 		t.add(after.At, true, t.run.Text(after.Node), say.Sprintf("gets the lock after %s", table.Duration(float64(after.At-after.From)/1e6)))
-	default:
+	} else {
 		t.add(to, true, "", say.Text("the measured part ends without a grant"))
 	}
-	t.unasked(from-int64(1e9), to)
-	if !t.broken(from, to) {
-		t.note(say.Text("fault"), say.Text("none in force or settling"))
+	t.became(from-int64(1e9), to, func(_, state string) bool { // what no fault asked for
+		return slices.Contains([]string{history.NodeExited, history.NodeSuspended, history.NodeContinued, history.NodeLost}, state)
+	})
+	for _, f := range t.broken(from, to) {
+		name, label := say.Tell(history.FaultText(f.Kind, f.Target)), say.Text("fault")
+		if f.Ended >= from {
+			t.add(f.Began, true, label, say.Sprintf("%s begins", name))
+			if f.Heal-f.Began > selfHealing {
+				t.add(f.Heal, true, label, say.Sprintf("%s: order to heal", name))
+			}
+		}
+		if f.Ended <= to {
+			t.add(f.Ended, true, label, say.Sprintf("%s has ended", name))
+		}
 	}
 	if v, known := t.row.Of("recovery_ms"); known {
 		t.note(say.Text("recovery"), table.Duration(v))
@@ -80,7 +89,6 @@ func (t *telling) outage(o result.Outage) {
 
 // refusals are those of one client.
 type refusals struct {
-	node  record.Name
 	first int64
 	kinds map[string]int
 }
@@ -94,51 +102,13 @@ func (r *refusals) text() string {
 	return strings.Join(all, ", ")
 }
 
-// selfHealing is how soon, in ns, the order to heal comes of a fault that needs none.
-const selfHealing = 1e6
-
-// broken are the moments of the faults in a time; false if there was none.
-func (t *telling) broken(from, to int64) (some bool) {
-	say := t.say
-	for i := range t.run.Faults {
-		f := &t.run.Faults[i]
-		if !t.touches(f, from, to) {
-			continue
-		}
-		some = true
-		name := say.Tell(history.FaultText(f.Kind, f.Target))
-		if f.Ended >= from {
-			t.add(f.Began, true, say.Text("fault"), say.Sprintf("%s begins", name))
-		}
-		if f.Ended >= from && f.Heal-f.Began > selfHealing {
-			t.add(f.Heal, true, say.Text("fault"), say.Sprintf("%s: order to heal", name))
-		}
-		if f.Ended <= to {
-			t.add(f.Ended, true, say.Text("fault"), say.Sprintf("%s has ended", name))
-		}
-	}
-	return some
-}
-
-// lives are what became of some processes in a time.
-func (t *telling) lives(from, to int64, names ...string) {
+// became is what became of processes in a time, as far as it is to be told.
+func (t *telling) became(from, to int64, told func(node, state string) bool) {
 	for i := range t.run.Nodes {
-		n := &t.run.Nodes[i]
-		for _, e := range n.Events {
-			if name := t.run.Text(n.Name); e.At >= from && e.At <= to && slices.Contains(names, name) {
+		name := t.run.Text(t.run.Nodes[i].Name)
+		for _, e := range t.run.Nodes[i].Events {
+			if e.At >= from && e.At <= to && told(name, e.State) {
 				t.add(e.At, true, name, t.say.Tell(series.NodeText(e.State)))
-			}
-		}
-	}
-}
-
-// unasked are processes that ended or stood still although no fault asked for it.
-func (t *telling) unasked(from, to int64) {
-	for i := range t.run.Nodes {
-		n := &t.run.Nodes[i]
-		for _, e := range n.Events {
-			if e.At >= from && e.At <= to && slices.Contains([]string{history.NodeExited, history.NodeSuspended, history.NodeContinued, history.NodeLost}, e.State) {
-				t.add(e.At, true, t.run.Text(n.Name), t.say.Tell(series.NodeText(e.State)))
 			}
 		}
 	}

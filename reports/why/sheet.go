@@ -10,6 +10,7 @@ import (
 
 	"locklab/reports/lang"
 	"locklab/reports/table"
+	"locklab/reports/view"
 	"locklab/workloads/check/record"
 	"locklab/workloads/result"
 )
@@ -17,7 +18,7 @@ import (
 // unsound tells what the run lacks.
 func (t *telling) unsound() {
 	say := t.say
-	t.title(say.Text("not sound, so it decides nothing"), Title(say, t.row.Verdict.Sound))
+	t.title(say.Text("not sound, so it decides nothing"), view.Statement(say, t.row.Verdict.Sound))
 	t.zero = t.run.Measure
 	for _, f := range t.row.Faults {
 		if f.Proven && !f.Unasked {
@@ -61,7 +62,7 @@ func (t *telling) nothing() {
 	if v.As == result.AsExpected {
 		t.title(say.Text("nothing to explain"))
 	} else {
-		t.title(Title(say, v.Why))
+		t.title(view.Statement(say, v.Why))
 	}
 	t.title(say.Sprintf("%s; no violation, no outage of a second", say.Term(v.Word)))
 	for _, name := range []string{"served", "served_in_fault", "outage_ms", "zone_outage_ms", "unreachable", "request_p50_ms", "request_p99_ms", "acquire_p50_ms", "acquire_p99_ms"} {
@@ -74,12 +75,10 @@ func (t *telling) nothing() {
 		return
 	}
 	kinds := slices.SortedFunc(maps.Keys(t.row.Errors), func(a, b string) int { return int(t.row.Errors[b] - t.row.Errors[a]) })
-	for i, kind := range kinds[:min(len(kinds), 4)] {
-		label := ""
-		if i == 0 {
-			label = say.Text("errors")
-		}
+	label := say.Text("errors")
+	for _, kind := range kinds[:min(len(kinds), 4)] {
 		t.note(label, fmt.Sprintf("%s x %s", table.Plain(kind), table.Count(float64(t.row.Errors[kind]))))
+		label = ""
 	}
 }
 
@@ -92,7 +91,7 @@ func Sheet(w io.Writer, say *lang.Lang, path string, row *result.Row, run *recor
 	statement := func(label string, s result.Statement) {
 		text := say.Term(string(s.State))
 		if s.Code != "" {
-			text += ": " + Title(say, s)
+			text += ": " + view.Statement(say, s)
 		}
 		t.note(label, text)
 	}
@@ -104,12 +103,10 @@ func Sheet(w io.Writer, say *lang.Lang, path string, row *result.Row, run *recor
 	}
 	as := say.Term(string(v.As))
 	if v.Why.Code != "" {
-		as += ": " + Title(say, v.Why)
+		as += ": " + view.Statement(say, v.Why)
 	}
 	t.note(say.Text("verdict"), as)
-	if e := expected(say, row.Expected); e != "" {
-		t.note(say.Text("expects"), e)
-	}
+	t.note(say.Text("expects"), view.Expected(say, row.Expected))
 	var cells []string
 	for _, f := range result.Figures() {
 		if value, known := row.Of(f.Name); known && (value != 0 || f.As != result.Count && f.As != result.Duration) {
@@ -127,7 +124,7 @@ func Sheet(w io.Writer, say *lang.Lang, path string, row *result.Row, run *recor
 	}
 	const listed = 6
 	for i, one := range row.Violations[:min(len(row.Violations), listed)] {
-		text := say.Sprintf("%s at %s, %s", say.Term(titleOf(one.Code)), t.since(t.ms(one.AtMS)), one.Resource)
+		text := say.Sprintf("%s at %s, %s", say.Term(one.Code.Title()), t.since(t.ms(one.AtMS)), one.Resource)
 		if one.Excused {
 			text += say.Text(", not held against the lock")
 		}
@@ -137,11 +134,7 @@ func Sheet(w io.Writer, say *lang.Lang, path string, row *result.Row, run *recor
 		t.note("", say.Sprintf("and %d more", more))
 	}
 	for i, o := range row.Outages {
-		of := o.Of
-		if of == "" {
-			of = say.Text("the lock")
-		}
-		t.note(fmt.Sprintf("%2d", len(row.Violations)+i+1), say.Sprintf("outage of %s, %s from %s", of, table.Duration(o.MS()), t.since(t.ms(o.FromMS))))
+		t.note(fmt.Sprintf("%2d", len(row.Violations)+i+1), say.Sprintf("outage of %s, %s from %s", cmp.Or(o.Of, say.Text("the lock")), table.Duration(o.MS()), t.since(t.ms(o.FromMS))))
 	}
 	if Subjects(row) > 0 {
 		t.note(say.Text("more"), "locklab check --explain 1 "+path)
@@ -159,31 +152,9 @@ func (t *telling) list(label string, texts []string) {
 	for line := range slices.Chunk(texts, each) {
 		var b strings.Builder
 		for _, text := range line {
-			b.WriteString(text + pad(text, widest+2))
+			b.WriteString(table.Pad(text, widest+2))
 		}
 		t.note(label, strings.TrimRight(b.String(), " "))
 		label = ""
 	}
-}
-
-// expected is what the scenario asked for.
-func expected(say *lang.Lang, e result.Expected) string {
-	var parts []string
-	if e.Safety != "" {
-		parts = append(parts, say.Term(e.Safety))
-	}
-	if len(e.Liveness) > 0 {
-		words := make([]string, len(e.Liveness))
-		for i, word := range e.Liveness {
-			words[i] = say.Term(word)
-		}
-		parts = append(parts, strings.Join(words, "/"))
-	}
-	if e.Served > 0 {
-		parts = append(parts, "served >= "+table.Share(e.Served))
-	}
-	if e.ServedInFault > 0 {
-		parts = append(parts, "served_in_fault >= "+table.Share(e.ServedInFault))
-	}
-	return strings.Join(parts, ", ")
 }

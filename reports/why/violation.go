@@ -1,6 +1,7 @@
 package why
 
 import (
+	"slices"
 	"strings"
 
 	"locklab/reports/table"
@@ -8,20 +9,19 @@ import (
 	"locklab/workloads/result"
 )
 
-// violation tells the n-th one.
-func (t *telling) violation(n int) {
-	v, say := t.row.Violations[n], t.say
+// violation tells one.
+func (t *telling) violation(v *result.Violation) {
+	say := t.say
 	t.zero = t.ms(v.AtMS)
-	code, all := v.Code, t.row.Figures[strings.ReplaceAll(string(v.Code), "-", "_")]
-	title := say.Term(titleOf(code))
+	all := t.row.Figures[strings.ReplaceAll(string(v.Code), "-", "_")]
 	if v.Excused {
 		all = t.row.Figures["unreachable"]
 	}
-	title = say.Sprintf("%s: %s, this one at %s", title, table.Count(max(all, 1)), t.since(t.zero))
+	title := say.Sprintf("%s: %s, this one at %s", say.Term(v.Code.Title()), table.Count(max(all, 1)), t.since(t.zero))
 	if v.Excused {
 		title += say.Text(", not held against the lock")
 	}
-	t.title(title, t.means(code, v.Resource))
+	t.title(title, t.means(v.Code, v.Resource))
 	from, to := t.zero, t.zero
 	for i, p := range []result.Party{v.First, v.Second} {
 		which := say.Text("the first room")
@@ -42,7 +42,9 @@ func (t *telling) violation(n int) {
 			t.add(g.At, false, t.run.Text(g.Node), say.Sprintf("the server grants it, token %d", g.Token))
 		}
 	}
-	t.lives(from, to, v.First.Node, v.Second.Node, v.First.Worker, v.Second.Worker)
+	t.became(from, to, func(node, _ string) bool {
+		return slices.Contains([]string{v.First.Node, v.Second.Node, v.First.Worker, v.Second.Worker}, node)
+	})
 	t.faults(from, to)
 }
 
@@ -63,15 +65,6 @@ func (t *telling) means(code result.Code, resource string) string {
 	}
 }
 
-func titleOf(code result.Code) string {
-	for _, c := range result.Codes() {
-		if c.Code == code {
-			return c.Title
-		}
-	}
-	return string(code)
-}
-
 // room tells how a room came to be, and gives the hold under which it was ordered.
 func (t *telling) room(p result.Party, which string, about bool) (hold string) {
 	hold = p.Hold
@@ -86,7 +79,11 @@ func (t *telling) room(p result.Party, which string, about bool) (hold string) {
 		}
 		text := say.Text("looks at the workers")
 		if len(o.Unreachable) > 0 {
-			text = say.Sprintf("looks at the workers; cannot reach %s", strings.Join(t.names(o.Unreachable), ", "))
+			var names []string
+			for _, n := range o.Unreachable {
+				names = append(names, t.run.Text(n))
+			}
+			text = say.Sprintf("looks at the workers; cannot reach %s", strings.Join(names, ", "))
 		}
 		t.add(o.From, about && len(o.Unreachable) > 0, t.run.Text(o.Node), text)
 		if o.Sent > 0 {
@@ -120,13 +117,6 @@ func (t *telling) room(p result.Party, which string, about bool) (hold string) {
 	return hold
 }
 
-func (t *telling) names(all []record.Name) (texts []string) {
-	for _, n := range all {
-		texts = append(texts, t.run.Text(n))
-	}
-	return texts
-}
-
 // hold finds an acquisition by its hold.
 func (t *telling) hold(name string) *record.Acquire {
 	for i := range t.run.Acquires {
@@ -148,22 +138,18 @@ func (t *telling) held(a *record.Acquire, about bool) {
 	if !a.Granted() { // a canary's, of which nothing more is recorded
 		return
 	}
-	text := ""
+	ends := say.Text("stops, to release the lock")
 	switch a.Until {
-	case record.Never:
-		return
 	case a.Killed:
-		text = say.Text("is killed while it holds the lock")
+		ends = say.Text("is killed while it holds the lock")
 	case a.Lost:
-		text = say.Text("notices that it lost the lock")
-	default:
-		text = say.Text("stops, to release the lock")
+		ends = say.Text("notices that it lost the lock")
 	}
-	t.add(a.Until, !about, who, text)
+	t.add(a.Until, !about, who, ends)
 }
 
 // accesses tell what the store did for the two holds.
-func (t *telling) accesses(v result.Violation) {
+func (t *telling) accesses(v *result.Violation) {
 	say := t.say
 	for i := range t.run.Accesses {
 		a := &t.run.Accesses[i]

@@ -41,17 +41,27 @@ func Write(w io.Writer, say *lang.Lang, row *result.Row, run *record.Run, o Opti
 	}
 	t := telling{say: say, row: row, run: run, width: cmp.Or(o.Width, 80)}
 	t.title(say.Sprintf("%s under %s, %s", row.Lock, row.Scenario, row.Workload) + o.Of)
-	switch n := t.subject(o.Number); {
-	case o.Number > 0 && (n < 0 || n >= Subjects(row)):
-		return fmt.Errorf("number %d: the list ends at %d", o.Number, Subjects(row))
-	case n < 0 && !row.Decided():
+	violation, outage := row.Subject()
+	if n := o.Number - 1; n >= 0 {
+		violation, outage = nil, nil
+		switch {
+		case n < len(row.Violations):
+			violation = &row.Violations[n]
+		case n < Subjects(row):
+			outage = &row.Outages[n-len(row.Violations)]
+		default:
+			return fmt.Errorf("number %d: the list ends at %d", o.Number, Subjects(row))
+		}
+	}
+	switch {
+	case o.Number == 0 && !row.Decided():
 		t.unsound()
-	case n < 0:
-		t.nothing()
-	case n < len(row.Violations):
-		t.violation(n)
+	case violation != nil:
+		t.violation(violation)
+	case outage != nil:
+		t.outage(outage)
 	default:
-		t.outage(row.Outages[n-len(row.Violations)])
+		t.nothing()
 	}
 	if o.More != "" {
 		t.note(say.Text("more"), o.More)
@@ -88,49 +98,6 @@ func (t *telling) add(at int64, about bool, who, what string) {
 	}
 }
 
-// subject is the index of what is to be explained; -1 is the row as a whole.
-func (t *telling) subject(number int) int {
-	if number > 0 {
-		return number - 1
-	}
-	if !t.row.Decided() {
-		return -1
-	}
-	for _, counts := range []func(result.Violation) bool{
-		func(v result.Violation) bool { return !v.Excused && v.Code == t.row.Verdict.Safety.Code },
-		func(v result.Violation) bool { return !v.Excused },
-	} {
-		if n := slices.IndexFunc(t.row.Violations, counts); n >= 0 {
-			return n
-		}
-	}
-	if len(t.row.Outages) > 0 && t.row.Verdict.Liveness.State == result.Failed {
-		return len(t.row.Violations) // the first one is that of the word
-	}
-	worst := -1
-	for i, o := range t.row.Outages {
-		if t.outageCounts(o) && (worst < 0 || o.MS() > t.row.Outages[worst].MS()) {
-			worst = i
-		}
-	}
-	switch {
-	case worst >= 0:
-		return len(t.row.Violations) + worst
-	case len(t.row.Violations) > 0:
-		return 0
-	}
-	return -1
-}
-
-// outageCounts says that an outage is a reason to ask: it is judged, or as long as those that are.
-func (t *telling) outageCounts(o result.Outage) bool {
-	least := max(1e3, float64(t.run.Head.SecondNS)/1e6)
-	if o.Of != "" && !strings.HasPrefix(o.Of, "zone ") {
-		least += float64(t.run.Head.LeaseNS) / 1e6
-	}
-	return o.MS() >= least
-}
-
 // ms is a time of the row on the clock of the record.
 func (t *telling) ms(at float64) int64 { return t.run.Measure + int64(math.Round(at*1e6)) }
 
@@ -139,48 +106,33 @@ func (t *telling) since(at int64) string {
 	return fmt.Sprintf("%.3f s", float64(at-t.run.Measure)/1e9)
 }
 
-// Title is the code of a statement in words, with its number and what it is about.
-func Title(say *lang.Lang, s result.Statement) string {
-	title := say.Term(titleOf(s.Code))
-	switch s.Code {
-	case result.Duplicates, result.Overlaps, result.TokensBack, result.StaleWrites, result.LostUpdates, result.InDoubt:
-		title += ": " + table.Count(s.N)
-	case result.IsStalls, result.IsDown, result.IsDead:
-		title += ": " + table.Duration(s.N)
-	case result.ServedTooLittle:
-		title += ": " + table.Share(s.N)
-	default:
-	}
-	if s.Of != "" {
-		title += " (" + table.Plain(s.Of) + ")"
-	}
-	return title
-}
-
 // faults are lines about what was broken from one time to another.
 func (t *telling) faults(from, to int64) {
-	say := t.say
-	n := 0
-	for i := range t.run.Faults {
-		if f := &t.run.Faults[i]; t.touches(f, from, to) {
-			if n++; n <= 3 {
-				t.note(say.Text("fault"), t.faultText(f))
-			}
-		}
+	broken := t.broken(from, to)
+	for _, f := range broken[:min(len(broken), 3)] {
+		t.note(t.say.Text("fault"), t.faultText(f))
 	}
-	switch {
-	case n > 3:
-		t.note("", say.Sprintf("and %d more", n-3))
-	case n == 0:
-		t.note(say.Text("fault"), say.Text("none in force or settling"))
+	if more := len(broken) - 3; more > 0 {
+		t.note("", t.say.Sprintf("and %d more", more))
 	}
 }
 
-// touches says that a fault was in force in a time, or settling.
-func (t *telling) touches(f *record.Fault, from, to int64) bool {
+// broken are the faults that were in force in a time, or settling; a line says so if none was.
+func (t *telling) broken(from, to int64) (all []*record.Fault) {
 	settling := max(int64(1500e6), t.run.Head.LeaseNS+int64(500e6))
-	return f.Proven && f.Began <= to && (f.Ended == record.Never || f.Ended+settling >= from)
+	for i := range t.run.Faults {
+		if f := &t.run.Faults[i]; f.Proven && f.Began <= to && (f.Ended == record.Never || f.Ended+settling >= from) {
+			all = append(all, f)
+		}
+	}
+	if len(all) == 0 {
+		t.note(t.say.Text("fault"), t.say.Text("none in force or settling"))
+	}
+	return all
 }
+
+// selfHealing is how soon, in ns, the order to heal comes of a fault that needs none.
+const selfHealing = 1e6
 
 func (t *telling) faultText(f *record.Fault) string {
 	say := t.say
@@ -213,15 +165,16 @@ func (t *telling) kept() (kept []moment, left int) {
 }
 
 func (t *telling) write(w io.Writer) error {
-	say := t.say
-	var lines []string
-	add := func(text string) { lines = append(lines, strings.TrimRight(table.Clip(text, t.width), " ")) }
+	var out strings.Builder
+	line := func(text string) {
+		out.WriteString(strings.TrimRight(table.Clip(text, t.width), " ") + "\n")
+	}
 	for _, text := range t.head {
-		add(table.Plain(text))
+		line(table.Plain(text))
 	}
 	moments, left := t.kept()
 	if len(moments) > 0 {
-		lines = append(lines, "")
+		line("")
 	}
 	widest := 0
 	for _, m := range moments {
@@ -229,33 +182,28 @@ func (t *telling) write(w io.Writer) error {
 	}
 	for _, m := range moments {
 		at := relative(m.at - t.zero)
-		who := table.Clip(m.who, widest)
-		add(fmt.Sprintf("%s%s  %s%s  %s", pad(at, 10), at, who, pad(who, widest), m.what))
+		line(strings.Repeat(" ", max(10-table.Columns(at), 0)) + at + "  " + table.Pad(table.Clip(m.who, widest), widest+2) + m.what)
 	}
 	if left > 0 {
-		add(strings.Repeat(" ", 12) + say.Sprintf("and %d more", left))
+		line(strings.Repeat(" ", 12) + t.say.Sprintf("and %d more", left))
 	}
 	if len(t.notes) > 0 {
-		lines = append(lines, "")
+		line("")
 	}
 	widest = 0
 	for _, n := range t.notes {
 		widest = max(widest, table.Columns(n[0]))
 	}
 	for i, n := range t.notes {
-		text := n[0] + pad(n[0], widest) + "  " + n[1]
+		text := table.Pad(n[0], widest+2) + n[1]
 		if i == len(t.notes)-1 { // a command is to be copied whole
-			lines = append(lines, text)
-			continue
+			out.WriteString(text + "\n")
+			break
 		}
-		add(text)
+		line(text)
 	}
-	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
+	_, err := io.WriteString(w, out.String())
 	return err
-}
-
-func pad(text string, columns int) string {
-	return strings.Repeat(" ", max(columns-table.Columns(text), 0))
 }
 
 // relative is a time before or after the subject, all in one unit.

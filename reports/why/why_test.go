@@ -118,6 +118,9 @@ func stories() map[string]func() (*result.Row, *story) {
 	outage := func(word string, o result.Outage) *result.Row {
 		r := row(history.Matchmaking, map[string]float64{"outage_ms": o.MS(), "recovery_ms": 310, "served_in_fault": 0.031})
 		r.Verdict.Word, r.Outages = word, []result.Outage{o}
+		if word != result.Live {
+			r.Verdict.Liveness = result.Statement{State: result.Failed, Code: result.Code(word), N: o.MS(), Of: o.Of}
+		}
 		return r
 	}
 	return map[string]func() (*result.Row, *story){

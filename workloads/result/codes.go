@@ -1,6 +1,6 @@
 package result
 
-import "cmp"
+import "slices"
 
 // Code names why a statement is as it is. There are at most 25.
 type Code string
@@ -8,15 +8,15 @@ type Code string
 // The codes, by the statement that they belong to.
 const (
 	// Sound: the run decides nothing.
-	NodeLost       Code = "node-lost"       // a node or a host ended or stood still unasked
-	Standstill     Code = "standstill"      // the controller or an agent stood still
-	ByHand         Code = "broken-by-hand"  // somebody broke something that no scenario asked for
-	Unproven       Code = "fault-unproven"  // a fault was not seen by the probes, or is not in the ledger
-	Saturated      Code = "saturated"       // the lab's processes got too little of a machine
-	LateLoad       Code = "generator-late"  // the load was not offered in time, or ended early
-	GivenUp        Code = "given-up"        // the run could not begin, go on or end
-	Missing        Code = "records-missing" // records are missing
-	Contradiction  Code = "contradiction"   // records contradict each other
+	NodeLost       Code = "node-lost"  // a node or a host ended or stood still unasked
+	Standstill     Code = "standstill" // the controller or an agent did
+	ByHand         Code = "broken-by-hand"
+	Unproven       Code = "fault-unproven" // the probes did not see it, or the ledger lacks it
+	Saturated      Code = "saturated"      // the lab's processes got too little of a machine
+	LateLoad       Code = "generator-late"
+	GivenUp        Code = "given-up" // the run could not begin, go on or end
+	Missing        Code = "records-missing"
+	Contradiction  Code = "contradiction"
 	NothingToJudge Code = "nothing-measured"
 	LinksUnused    Code = "links-unused" // a user's lock sent nothing through what was broken
 
@@ -77,25 +77,11 @@ func Codes() []CodeInfo {
 	}
 }
 
-// violations are the figures that count against the lock.
-func (r *Row) violations() float64 {
-	n := 0.0
-	for _, name := range []string{"duplicates", "overlaps", "tokens_back"} {
-		n += r.Figures[name]
+// Title is the code in a few words.
+func (c Code) Title() string {
+	all := Codes()
+	if i := slices.IndexFunc(all, func(info CodeInfo) bool { return info.Code == c }); i >= 0 {
+		return all[i].Title
 	}
-	return n
-}
-
-// compareRows orders rows by how bad they are.
-func compareRows(a, b *Row) int {
-	bad := func(r *Row) int {
-		if r.Verdict.As == NotAsExpected {
-			return 1
-		}
-		return 0
-	}
-	longest := func(r *Row) float64 {
-		return max(r.Figures["outage_ms"], r.Figures["zone_outage_ms"], r.Figures["resource_outage_ms"])
-	}
-	return cmp.Or(cmp.Compare(bad(a), bad(b)), cmp.Compare(a.violations(), b.violations()), cmp.Compare(longest(a), longest(b)))
+	return string(c)
 }

@@ -4,8 +4,9 @@
 package result
 
 import (
-	"maps"
+	"math"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -161,6 +162,39 @@ func (r *Row) Of(name string) (float64, bool) {
 
 // Decided says that the run was sound.
 func (r *Row) Decided() bool { return r.Verdict.Sound.State == OK }
+
+// Outage is the one that the row tells of: that of its word, else the longest of a zone that lasted
+// a second.
+func (r *Row) Outage() (longest Outage, told bool) {
+	if l := r.Verdict.Liveness; l.State == Failed {
+		if len(r.Outages) > 0 && r.Outages[0].Of == l.Of { // the word's is the first
+			return r.Outages[0], true
+		}
+		return Outage{Of: l.Of, ToMS: l.N}, true
+	}
+	for _, o := range r.Outages {
+		if strings.HasPrefix(o.Of, "zone ") && o.MS() >= 1000 && o.MS() > longest.MS() {
+			longest, told = o, true
+		}
+	}
+	return longest, told
+}
+
+// Subject is what explains the row: the first violation of the kind that decided, else the outage
+// that it tells of, else an excused violation. Both are nil if nothing went wrong.
+func (r *Row) Subject() (*Violation, *Outage) {
+	decided := func(v Violation) bool { return !v.Excused && v.Code == r.Verdict.Safety.Code }
+	if i := slices.IndexFunc(r.Violations, decided); i >= 0 {
+		return &r.Violations[i], nil
+	}
+	if o, told := r.Outage(); told {
+		return nil, &o
+	}
+	if len(r.Violations) > 0 {
+		return &r.Violations[0], nil
+	}
+	return nil, nil
+}
 
 // MaxViolations is how many violations a row tells of.
 const MaxViolations = 20
@@ -377,44 +411,64 @@ func (f *File) Cells() (cells []Cell) {
 	return cells
 }
 
-// Values are those of a figure in each repeat that has it, sorted.
+// Values are those of a figure in each repeat that has it.
 func (c *Cell) Values(name string) (values []float64) {
 	for _, r := range c.Rows {
 		if v, known := r.Of(name); known {
 			values = append(values, v)
 		}
 	}
-	slices.Sort(values)
 	return values
 }
 
-// Median is that of the repeats; false if none has the figure.
+// Median is that of the repeats; 0 and false if none has the figure.
 func (c *Cell) Median(name string) (float64, bool) {
-	v := c.Values(name)
-	if len(v) == 0 {
+	values := c.Values(name)
+	if len(values) == 0 {
 		return 0, false
 	}
-	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2, true
+	return Median(values), true
 }
 
-// Worst is the row to explain the cell by: one that is not as expected first, then the most
-// violations, then the longest outage.
+// Median of values in any order; NaN of none.
+func Median(values []float64) float64 {
+	v := slices.Sorted(slices.Values(values))
+	if len(v) == 0 {
+		return math.NaN()
+	}
+	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+}
+
+// Worst is the row to explain the cell by: one that is not as expected first, then one that decides
+// something, then the most violations, then the longest outage.
 func (c *Cell) Worst() *Row {
-	return slices.MaxFunc(c.Rows, func(a, b *Row) int { return compareRows(a, b) })
+	rank := func(r *Row) (of [4]float64) {
+		if r.Verdict.As == NotAsExpected {
+			of[0] = 1
+		}
+		if r.Decided() {
+			of[1] = 1
+		}
+		if r.Verdict.Safety.State == Failed {
+			of[2] = r.Verdict.Safety.N
+		}
+		of[3] = max(r.Figures["outage_ms"], r.Figures["zone_outage_ms"], r.Figures["resource_outage_ms"])
+		return of
+	}
+	return slices.MaxFunc(c.Rows, func(a, b *Row) int {
+		x, y := rank(a), rank(b)
+		return slices.Compare(x[:], y[:])
+	})
 }
 
-// FigureNames are those that any row has, in the order of [Figures].
-func (f *File) FigureNames() (names []string) {
-	has := map[string]bool{}
-	for i := range f.Rows {
-		for name := range maps.Keys(f.Rows[i].Figures) {
-			has[name] = true
+// Measured are the figures that any row has.
+func (f *File) Measured() []Figure {
+	return slices.DeleteFunc(Figures(), func(fig Figure) bool {
+		for i := range f.Rows {
+			if _, known := f.Rows[i].Of(fig.Name); known {
+				return false
+			}
 		}
-	}
-	for _, fig := range Figures() {
-		if has[fig.Name] {
-			names = append(names, fig.Name)
-		}
-	}
-	return names
+		return true
+	})
 }

@@ -13,15 +13,6 @@ import (
 // changed.
 const Level = 0.05
 
-// Median of values in any order; NaN of none.
-func Median(values []float64) float64 {
-	v := slices.Sorted(slices.Values(values))
-	if len(v) == 0 {
-		return math.NaN()
-	}
-	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
-}
-
 // Interval is where the median lies with a confidence of 95 %, by order statistics: between the
 // k-th lowest and the k-th highest value, both of which miss it with the chance of fewer than k
 // heads in as many tosses (H. A. David, "Order Statistics", 7.1). Fewer than six values are all

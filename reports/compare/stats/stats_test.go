@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"locklab/reports/compare/stats"
+	"locklab/workloads/result"
 )
 
 // TestMannWhitneyCountedOut: the chance is that counted out over all ways to choose the values of
@@ -98,7 +99,7 @@ func TestInterval(t *testing.T) {
 			t.Errorf("%d values: %v to %v with %v, want %v", n, low, high, confidence, want)
 		}
 	}
-	if m := stats.Median([]float64{4, 1, 3, 2}); m != 2.5 {
+	if m := result.Median([]float64{4, 1, 3, 2}); m != 2.5 {
 		t.Errorf("the median is %v", m)
 	}
 }

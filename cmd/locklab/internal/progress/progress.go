@@ -110,12 +110,10 @@ func Line(row result.Row) string {
 
 // title is the code of a statement in words, and what it is about.
 func title(s result.Statement) string {
-	for _, c := range result.Codes() {
-		if c.Code == s.Code {
-			return strings.TrimSpace(c.Title + " " + table.Plain(s.Of))
-		}
+	if s.Code == "" {
+		return string(s.State)
 	}
-	return string(s.State)
+	return strings.TrimSpace(s.Code.Title() + " " + table.Plain(s.Of))
 }
 
 // lines writes one line for each run.

@@ -12,7 +12,6 @@ import (
 
 	"locklab/internal/nearest"
 	"locklab/reports/compare"
-	"locklab/reports/compare/stats"
 	"locklab/reports/table"
 	"locklab/workloads/result"
 )
@@ -123,7 +122,7 @@ func (t Threshold) Crossed(rows ...*result.Row) bool {
 	case t.kind != "" || t.figure.As == result.Count:
 		return slices.ContainsFunc(values, t.holds)
 	}
-	return t.holds(stats.Median(values))
+	return t.holds(result.Median(values))
 }
 
 // Missing says that no row has what the threshold is about, so that it decides nothing.
