@@ -161,8 +161,8 @@ func TestPagesNeedNothing(t *testing.T) {
 func TestGlossaryIsShort(t *testing.T) {
 	_, pages := written(t, aFile())
 	text := regexp.MustCompile(`(?s)<(style|script)>.*?</(style|script)>|<[^>]*>`).ReplaceAllString(pages["glossary.html"], " ")
-	if n := len(strings.Fields(text)); n > 780 {
-		t.Errorf("the glossary has %d words, want at most 780", n)
+	if n := len(strings.Fields(text)); n > 640 {
+		t.Errorf("the glossary has %d words, want at most 640", n)
 	}
 }
 

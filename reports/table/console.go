@@ -128,6 +128,20 @@ func (t Table) part(out *strings.Builder, columns, need []int, width int) {
 // Columns is how wide text is on a console, where a letter of Korean takes two columns.
 func Columns(text string) int { return (&runewidth.Condition{}).StringWidth(text) }
 
+// Wrap breaks text between words into lines of at most that many columns, those after the first with
+// an indent.
+func Wrap(text string, width, indent int) (lines []string) {
+	line := ""
+	for _, word := range strings.SplitAfter(text, " ") {
+		if strings.TrimSpace(line) != "" && Columns(line)+Columns(strings.TrimRight(word, " ")) > width {
+			lines = append(lines, line)
+			line = strings.Repeat(" ", indent)
+		}
+		line += word
+	}
+	return append(lines, line)
+}
+
 // Pad fills text up to that many columns.
 func Pad(text string, width int) string {
 	return text + strings.Repeat(" ", max(width-Columns(text), 0))

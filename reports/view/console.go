@@ -148,15 +148,4 @@ func (s *screen) labelled(label string, column int, text string) []string {
 	return lines
 }
 
-// wrap breaks a text between words, with an indent before all lines but the first.
-func (s *screen) wrap(text string, indent int) (lines []string) {
-	line := ""
-	for _, word := range strings.SplitAfter(text, " ") {
-		if strings.TrimSpace(line) != "" && table.Columns(line)+table.Columns(strings.TrimRight(word, " ")) > s.width {
-			lines = append(lines, line)
-			line = strings.Repeat(" ", indent)
-		}
-		line += word
-	}
-	return append(lines, line)
-}
+func (s *screen) wrap(text string, indent int) []string { return table.Wrap(text, s.width, indent) }

@@ -54,7 +54,7 @@ func (t *telling) outage(o *result.Outage) {
 		}
 	}
 	if before != nil {
-		t.held(before, true)
+		t.held(before, true, "")
 	}
 	for _, node := range slices.Sorted(maps.Keys(refused)) {
 		t.add(refused[node].first, true, t.run.Text(node), say.Sprintf("does not get it: %s", refused[node].text()))
@@ -67,7 +67,9 @@ func (t *telling) outage(o *result.Outage) {
 	t.became(from-int64(1e9), to, func(_, state string) bool { // what no fault asked for
 		return slices.Contains([]string{history.NodeExited, history.NodeSuspended, history.NodeContinued, history.NodeLost}, state)
 	})
+	healed := false // within the outage
 	for _, f := range t.broken(from, to) {
+		healed = healed || f.Heal > from && f.Heal < to
 		name, label := say.Tell(history.FaultText(f.Kind, f.Target)), say.Text("fault")
 		if f.Ended >= from {
 			t.add(f.Began, true, label, say.Sprintf("%s begins", name))
@@ -79,7 +81,9 @@ func (t *telling) outage(o *result.Outage) {
 			t.add(f.Ended, true, label, say.Sprintf("%s has ended", name))
 		}
 	}
-	if v, known := t.row.Of("recovery_ms"); known {
+	if v, known := t.row.Of("recovery_ms"); known && healed && o.Open {
+		t.note(say.Text("recovery"), say.Sprintf("not within %s", table.Duration(v)))
+	} else if known && healed {
 		t.note(say.Text("recovery"), table.Duration(v))
 	}
 	if v, known := t.row.Of("served_in_fault"); known {

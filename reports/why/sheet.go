@@ -28,10 +28,10 @@ func (t *telling) unsound() {
 		if f.Unasked {
 			at, text = f.BeganMS, say.Sprintf("%s, unasked", f.Kind)
 		}
-		if f.Why != "" {
-			text += ": " + f.Why
-		}
 		t.add(t.ms(max(at, 0)), true, f.Target, text)
+		if f.Why != "" && len(t.notes) < 3 {
+			t.note(say.Text("why"), f.Why)
+		}
 		for _, line := range f.Log[max(len(f.Log)-4, 0):] {
 			t.add(t.ms(max(at, 0)), true, "", line)
 		}

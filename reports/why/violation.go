@@ -1,6 +1,7 @@
 package why
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -28,8 +29,12 @@ func (t *telling) violation(v *result.Violation) {
 		if i == 1 {
 			which = say.Text("the second room")
 		}
+		client := "" // two clients of one master are told apart
+		if v.First.Node == v.Second.Node {
+			client = fmt.Sprintf(" #%d", i+1)
+		}
 		if a := t.hold(t.room(p, which, i == 1)); a != nil {
-			t.held(a, i == 1 && p.Room == "")
+			t.held(a, i == 1 && p.Room == "", client)
 			from = min(from, a.From)
 		}
 		if p.FromMS != result.Never {
@@ -128,8 +133,8 @@ func (t *telling) hold(name string) *record.Acquire {
 }
 
 // held tells a hold from its asking to its end.
-func (t *telling) held(a *record.Acquire, about bool) {
-	say, who := t.say, t.run.Text(a.Node)
+func (t *telling) held(a *record.Acquire, about bool, client string) {
+	say, who := t.say, t.run.Text(a.Node)+client
 	granted := say.Sprintf("gets the lock after %s", table.Duration(float64(a.At-a.From)/1e6))
 	if a.Token > 0 {
 		granted += say.Sprintf(", token %d", a.Token)

@@ -90,6 +90,7 @@ type telling struct {
 
 func (t *telling) title(lines ...string) { t.head = append(t.head, lines...) }
 
+// note adds a line below the table; one that is too long goes on below.
 func (t *telling) note(label, text string) { t.notes = append(t.notes, [2]string{label, text}) }
 
 func (t *telling) add(at int64, about bool, who, what string) {
@@ -200,7 +201,9 @@ func (t *telling) write(w io.Writer) error {
 			out.WriteString(text + "\n")
 			break
 		}
-		line(text)
+		for _, part := range table.Wrap(table.Plain(text), t.width, widest+2) {
+			line(part)
+		}
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
