@@ -24,6 +24,7 @@ import (
 	"locklab/locks/clock"
 	"locklab/locks/locktest"
 	"locklab/reports/compare/stats"
+	"locklab/workloads/result"
 )
 
 var (
@@ -148,7 +149,7 @@ func (r row) measure(ctx context.Context, b *testing.B) {
 	}
 }
 
-func median(values []float64) float64 { return stats.Median(values) }
+func median(values []float64) float64 { return result.Median(values) }
 
 // loop has workers do something over and over. It counts how often each did, and takes
 // the time until the last was through. A worker ends at its first error.
