@@ -62,7 +62,8 @@ func Judge(r *record.Run) Findings {
 	j.checkRecords()
 	for _, found := range []flaw{
 		givenUp, nodes, lab, hands, j.unproven(),
-		{code: result.Contradiction, Flaws: j.wrong}, {code: result.Missing, Flaws: j.missing},
+		{code: result.Contradiction, Flaws: j.wrong},
+		{code: result.Missing, Flaws: j.missing},
 		saturated, j.late(), j.linksUnused(), j.nothing(),
 	} {
 		if found.N > 0 {

@@ -331,7 +331,7 @@ func TestSpoiled(t *testing.T) {
 			_, _ = fmt.Sscanf(e.Client, "p%d", &n)
 			return is(e, match) && n >= 360
 		}), result.LateLoad, "no client asked in the last 1.884s"},
-		"little of the load":      {head(func(r *history.Run) { r.OfferedPS = 500 }), result.LateLoad, "450 of 4500 requests"},
+		"little of the load": {head(func(r *history.Run) { r.OfferedPS = 500 }), result.LateLoad, "450 of 4500 requests"},
 		"requests that leave late": {change(func(e *history.Event) {
 			if is(e, match) {
 				e.FromNS -= 60 * ms
