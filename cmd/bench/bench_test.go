@@ -48,7 +48,7 @@ type row struct {
 
 // starter makes the two subjects ready. peer is nil for a figure that stands for itself;
 // then the row shows subject instead of a ratio.
-type starter func(b *testing.B) (subject, peer measurement)
+type starter func(b testing.TB) (subject, peer measurement)
 
 // measurement runs once for about the given time and returns its figure.
 type measurement func(ctx context.Context, d time.Duration) (float64, error)
@@ -237,7 +237,7 @@ type process struct {
 	stdout io.Reader
 }
 
-func start(b *testing.B, cmd *exec.Cmd) process {
+func start(b testing.TB, cmd *exec.Cmd) process {
 	b.Helper()
 	stdin, err1 := cmd.StdinPipe()
 	stdout, err2 := cmd.StdoutPipe()
@@ -250,7 +250,7 @@ func start(b *testing.B, cmd *exec.Cmd) process {
 }
 
 // startPeer starts this program again, to serve what TestMain calls kind.
-func startPeer(b *testing.B, kind string, config any, env ...string) process {
+func startPeer(b testing.TB, kind string, config any, env ...string) process {
 	b.Helper()
 	text, err := json.Marshal(config)
 	must.Do(b, err)
@@ -259,7 +259,7 @@ func startPeer(b *testing.B, kind string, config any, env ...string) process {
 	return start(b, cmd)
 }
 
-func freePorts(b *testing.B, n int) (addrs []string) {
+func freePorts(b testing.TB, n int) (addrs []string) {
 	b.Helper()
 	for range n {
 		addrs = append(addrs, locktest.FreeAddr(b))
@@ -268,7 +268,7 @@ func freePorts(b *testing.B, n int) (addrs []string) {
 }
 
 // await tries until the server answers.
-func await(b *testing.B, what string, try func(context.Context) error) {
+func await(b testing.TB, what string, try func(context.Context) error) {
 	b.Helper()
 	for begun := clock.Mono(); ; _ = clock.Sleep(b.Context(), 50*time.Millisecond) {
 		once, done := context.WithTimeout(b.Context(), time.Second)
@@ -280,6 +280,30 @@ func await(b *testing.B, what string, try func(context.Context) error) {
 		case since(begun) > 20*time.Second:
 			b.Fatalf("%s does not answer: %v", what, err)
 		}
+	}
+}
+
+// TestRowsCanBeMeasured measures a row of each kind, for a moment.
+func TestRowsCanBeMeasured(t *testing.T) {
+	kinds := regexp.MustCompile(`^(redlock acquire.* 16|redis:pubsub.* 2 clients|postgres:lease|etcd .*distinct|zookeeper .*herd.* 16|raft .*our own|` +
+		`multiphase acquire p50.* 3|multiphase, 1,000|multiphase:cohort|link:|generator: lateness p99 /)`)
+	for _, r := range rows() {
+		if !kinds.MatchString(r.name) {
+			continue
+		}
+		t.Run(r.name, func(t *testing.T) {
+			subject, peer := r.start(t)
+			for which, m := range []measurement{subject, peer} {
+				if m == nil {
+					continue
+				}
+				figure, err := m(t.Context(), 20*time.Millisecond)
+				must.Do(t, err)
+				if figure <= 0 {
+					t.Errorf("side %d: %v %s", which, figure, r.unit)
+				}
+			}
+		})
 	}
 }
 

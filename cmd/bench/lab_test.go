@@ -22,7 +22,7 @@ import (
 
 // linkRows say what the links add to what is measured through them.
 func linkRows() []row {
-	through := func(b *testing.B, delay time.Duration) (*link.Meter, measurement) {
+	through := func(b testing.TB, delay time.Duration) (*link.Meter, measurement) {
 		m, err := link.NewMeter(b.Context())
 		must.Do(b, err)
 		b.Cleanup(m.Close)
@@ -32,7 +32,7 @@ func linkRows() []row {
 	}
 	rows := []row{{
 		name: "link: round trip through a link p50 / direct p50", reach: 4, atMost: true, unit: "us",
-		start: func(b *testing.B) (subject, peer measurement) {
+		start: func(b testing.TB) (subject, peer measurement) {
 			m, plain := through(b, 0)
 			direct, err := m.Direct(b.Context())
 			must.Do(b, err)
@@ -42,7 +42,7 @@ func linkRows() []row {
 	for _, delay := range []time.Duration{time.Millisecond, 300 * time.Microsecond} {
 		rows = append(rows, row{
 			name: "link: error of an injected delay of " + delay.String() + ", p50", reach: 100, atMost: true, unit: "us",
-			start: func(b *testing.B) (subject, peer measurement) {
+			start: func(b testing.TB) (subject, peer measurement) {
 				_, plain := through(b, 0)
 				_, delayed := through(b, delay)
 				return func(ctx context.Context, d time.Duration) (float64, error) {
@@ -63,7 +63,7 @@ const checkedEvents = 1_000_000
 
 func workloadRows() []row {
 	generator := func(peer measurement) starter {
-		return func(*testing.B) (measurement, measurement) { return generatorLateness, peer }
+		return func(testing.TB) (measurement, measurement) { return generatorLateness, peer }
 	}
 	return []row{
 		{name: "generator: lateness p99 at 10,000 operations/s", unit: "us", reach: 150, atMost: true, start: generator(nil)},
@@ -109,7 +109,7 @@ func p99(late []time.Duration) float64 {
 	return micros(late[len(late)*99/100])
 }
 
-func startChecker(b *testing.B) (subject, peer measurement) {
+func startChecker(b testing.TB) (subject, peer measurement) {
 	path := filepath.Join(b.TempDir(), "history.jsonl")
 	must.Do(b, writeMutexHistory(path, checkedEvents))
 	return func(ctx context.Context, _ time.Duration) (float64, error) {

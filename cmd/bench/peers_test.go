@@ -35,33 +35,36 @@ func multiphaseRows() []row {
 	add := func(name string, reach float64, start starter) {
 		rows = append(rows, row{name: name, reach: reach, unit: "ops/s", start: start})
 	}
-	for n, reach := range map[int]float64{2: 2, 3: 4, 6: 15} {
+	for _, c := range []struct {
+		n     int
+		reach float64
+	}{{2, 2}, {3, 4}, {6, 15}} {
 		rows = append(rows, row{
-			name:  fmt.Sprintf("multiphase acquire p50 / round trip of one message, %d processes", n),
-			reach: reach, atMost: true, unit: "us",
-			start: func(b *testing.B) (subject, peer measurement) {
-				g := startGroup(b, n, "multiphase")
+			name:  fmt.Sprintf("multiphase acquire p50 / round trip of one message, %d processes", c.n),
+			reach: c.reach, atMost: true, unit: "us",
+			start: func(b testing.TB) (subject, peer measurement) {
+				g := startGroup(b, c.n, "multiphase")
 				return g.latency(func(acquire, _ float64) float64 { return acquire }), g.latency(func(_, echo float64) float64 { return echo })
 			},
 		})
 	}
-	add("multiphase, 1,000 names in flight / bare request-grant rounds, 3 processes", 0.5, func(b *testing.B) (subject, peer measurement) {
+	add("multiphase, 1,000 names in flight / bare request-grant rounds, 3 processes", 0.5, func(b testing.TB) (subject, peer measurement) {
 		g := startGroup(b, 3, "multiphase")
 		return rate(inFlight, pairs(g.lock, ownKey)), g.bareRate
 	})
-	add("multiphase, 1,000 names in flight / bare rounds nobody waits for, 3 processes", 0, func(b *testing.B) (subject, peer measurement) {
+	add("multiphase, 1,000 names in flight / bare rounds nobody waits for, 3 processes", 0, func(b testing.TB) (subject, peer measurement) {
 		g := startGroup(b, 3, "multiphase")
 		return rate(inFlight, pairs(g.lock, ownKey)), g.bareEchoRate
 	})
 	for _, n := range []int{2, 3} { // the headline has two masters; three show the cost of each further one
 		const workers = 64
 		reach := map[int]float64{2: 10}[n]
-		add(fmt.Sprintf("multiphase acquire+release, %d processes / redlock, a name each, %d workers", n, workers), reach, func(b *testing.B) (subject, peer measurement) {
+		add(fmt.Sprintf("multiphase acquire+release, %d processes / redlock, a name each, %d workers", n, workers), reach, func(b testing.TB) (subject, peer measurement) {
 			return rate(workers, pairs(startGroup(b, n, "multiphase").lock, ownKey)), rate(workers, pairs(startRedis(b).redlock("redlock"), ownKey))
 		})
 	}
 	// One acquisition among the peers serves the waiters of a process in turn, or each makes its own.
-	add("multiphase:cohort / multiphase, one resource, 64 workers of 2 processes", 3, func(b *testing.B) (subject, peer measurement) {
+	add("multiphase:cohort / multiphase, one resource, 64 workers of 2 processes", 3, func(b testing.TB) (subject, peer measurement) {
 		return startGroup(b, 2, "multiphase:cohort").hotRate, startGroup(b, 2, "multiphase").hotRate
 	})
 	return rows
@@ -108,7 +111,7 @@ type group struct {
 	others []process
 }
 
-func startGroup(b *testing.B, n int, spec string) *group {
+func startGroup(b testing.TB, n int, spec string) *group {
 	b.Helper()
 	addrs := freePorts(b, 3*n)
 	g := &group{bare: &bareRounds{all: make(chan struct{}), peers: n - 1}}

@@ -45,7 +45,7 @@ func redlockRows() []row {
 		reach   float64
 	}{{1, 1.4}, {16, 3.5}, {64, 6}} {
 		name := fmt.Sprintf("redlock acquire+release / redsync, a key each, %d goroutines of one process over shared pipelines", r.workers)
-		rows = append(rows, row{name: name, reach: r.reach, unit: "ops/s", start: func(b *testing.B) (subject, peer measurement) {
+		rows = append(rows, row{name: name, reach: r.reach, unit: "ops/s", start: func(b testing.TB) (subject, peer measurement) {
 			s := startRedis(b)
 			return rate(r.workers, pairs(s.redlock("redlock"), ownKey)), s.redsyncRate(r.workers)
 		}})
@@ -54,7 +54,7 @@ func redlockRows() []row {
 		rows,
 		row{
 			name: "redlock acquire p50 / 5 parallel SETs p50, 1 worker", reach: 1.3, atMost: true, unit: "us",
-			start: func(b *testing.B) (subject, peer measurement) {
+			start: func(b testing.TB) (subject, peer measurement) {
 				s := startRedis(b)
 				l := s.redlock("redlock")
 				return timed(func(ctx context.Context) (time.Duration, error) { return acquire(ctx, l, "bench-acquire") }), timed(s.parallelSets)
@@ -85,7 +85,7 @@ func redsyncDelay(worker int) redsync.Option {
 // connections, as goroutines of one process do; it makes them no slower.
 func contendedRow(name string, reach float64, lock string, clients int, option func(worker int) redsync.Option) row {
 	const workers = 16
-	return row{name: name, reach: reach, unit: "/s", start: func(b *testing.B) (subject, peer measurement) {
+	return row{name: name, reach: reach, unit: "/s", start: func(b testing.TB) (subject, peer measurement) {
 		s := startRedis(b)
 		return changes(workers, through(many(clients, func() locks.Locker { return s.redlock(lock) })), changesPerSecond),
 			changes(workers, s.redsyncPass(option), changesPerSecond)
@@ -93,7 +93,7 @@ func contendedRow(name string, reach float64, lock string, clients int, option f
 }
 
 func fairnessRow(name, lock string, clients, workers int) row {
-	return row{name: name, reach: 0.6, unit: "of the most served", start: func(b *testing.B) (subject, peer measurement) {
+	return row{name: name, reach: 0.6, unit: "of the most served", start: func(b testing.TB) (subject, peer measurement) {
 		s := startRedis(b)
 		return changes(workers, through(many(clients, func() locks.Locker { return s.redlock(lock) })), func(served []int, _ float64) float64 {
 			return float64(slices.Min(served)) / float64(slices.Max(served))
@@ -110,7 +110,7 @@ func redisRows() []row {
 		reach   float64
 	}{{1, 0.9}, {16, 1.5}, {64, 2}} {
 		name := fmt.Sprintf("redis acquire+release / SET NX PX and compare-and-delete by go-redis, a key each, %d goroutines", r.workers)
-		rows = append(rows, row{name: name, reach: r.reach, unit: "ops/s", start: func(b *testing.B) (subject, peer measurement) {
+		rows = append(rows, row{name: name, reach: r.reach, unit: "ops/s", start: func(b testing.TB) (subject, peer measurement) {
 			s := startRedis(b)
 			return rate(r.workers, pairs(s.redis("redis"), ownKey)), s.bareRate(r.workers)
 		}})
@@ -124,7 +124,7 @@ func redisRows() []row {
 		why     string
 	}{{2, 20, "1 waits: a message against a pause"}, {16, 0, "15 wait: one of these polls every 3 ms, and a message wakes them all for one grant"}} {
 		name := fmt.Sprintf("redis:pubsub, one key, %d clients of 1 worker: owner changes / redis polling every 50 ms; %s", r.clients, r.why)
-		rows = append(rows, row{name: name, reach: r.reach, unit: "/s", start: func(b *testing.B) (subject, peer measurement) {
+		rows = append(rows, row{name: name, reach: r.reach, unit: "/s", start: func(b testing.TB) (subject, peer measurement) {
 			s := startRedis(b)
 			of := func(lock string) measurement {
 				return changes(r.clients, through(many(r.clients, func() locks.Locker { return s.redis(lock) })), changesPerSecond)
@@ -137,13 +137,13 @@ func redisRows() []row {
 
 // redisServers are five servers and the clients that are measured on them.
 type redisServers struct {
-	b       *testing.B
+	b       testing.TB
 	addrs   []string
 	clients []*goredis.Client // go-redis as it is by default, for the peers
 	sync    *redsync.Redsync
 }
 
-func startRedis(b *testing.B) *redisServers {
+func startRedis(b testing.TB) *redisServers {
 	b.Helper()
 	s := &redisServers{b: b}
 	var pools []redsyncredis.Pool

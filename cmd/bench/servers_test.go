@@ -62,7 +62,7 @@ func postgresRows() []row {
 // againstStatements has the lock run against two statements that return a number, on a table of the
 // locks' form with a row for each worker.
 func againstStatements(lock, take, give string) starter {
-	return func(b *testing.B) (subject, peer measurement) {
+	return func(b testing.TB) (subject, peer measurement) {
 		url := startPostgres(b)
 		options := locktest.Options(b, pglock.ParseOptions, fmt.Sprintf("%s,conns=%d", lock, postgresWorkers))
 		l, err := pglock.New(pglock.Config{URL: url, Options: options})
@@ -96,7 +96,7 @@ INSERT INTO bench_locks (resource) SELECT 'key-' || n FROM generate_series(0, %d
 }
 
 // startPostgres starts a server as the lab does, and returns the URL that its clients dial.
-func startPostgres(b *testing.B) (url string) {
+func startPostgres(b testing.TB) (url string) {
 	b.Helper()
 	role, addr := postgresnode.Role(), locktest.FreeAddr(b)
 	must.Do(b, role.Missing())
@@ -134,7 +134,7 @@ func startPostgres(b *testing.B) (url string) {
 func etcdRows() []row {
 	const name = "etcd lock+unlock / concurrency.Mutex, 16 workers with leases of a minute, "
 	against := func(key func(worker int) string) starter {
-		return func(b *testing.B) (subject, peer measurement) {
+		return func(b testing.TB) (subject, peer measurement) {
 			const workers = 16
 			addrs := startEtcd(b).Endpoints()
 			options := etcdlock.DefaultOptions()
@@ -159,8 +159,8 @@ func etcdRows() []row {
 // machine's disk with fsync, without any link between them, one client process.
 // etcd's client spreads its requests over the members, as it does by default.
 func raftRows() []row {
-	against := func(workers int, key func(int) string, peers func(*testing.B, *clientv3.Client, int, func(int) string) pass) starter {
-		return func(b *testing.B) (subject, peer measurement) {
+	against := func(workers int, key func(int) string, peers func(testing.TB, *clientv3.Client, int, func(int) string) pass) starter {
+		return func(b testing.TB) (subject, peer measurement) {
 			return rate(workers, pairs(startRaft(b), key)), rate(workers, peers(b, startEtcd(b), workers, key))
 		}
 	}
@@ -183,7 +183,7 @@ func raftRows() []row {
 
 // startRaft starts three servers by running this program again, and returns a client when
 // there is a leader.
-func startRaft(b *testing.B) locks.Locker {
+func startRaft(b testing.TB) locks.Locker {
 	b.Helper()
 	const n = 3
 	addrs := freePorts(b, 2*n)
@@ -222,7 +222,7 @@ func serveRaft(ctx context.Context, config []byte) error {
 // etcdLease is the lease of both sides.
 const etcdLease = time.Minute
 
-func startEtcd(b *testing.B) *clientv3.Client {
+func startEtcd(b testing.TB) *clientv3.Client {
 	b.Helper()
 	const n = 3
 	addrs := freePorts(b, 2*n)
@@ -245,7 +245,7 @@ func startEtcd(b *testing.B) *clientv3.Client {
 	return c
 }
 
-func dialEtcd(b *testing.B, addrs []string) *clientv3.Client {
+func dialEtcd(b testing.TB, addrs []string) *clientv3.Client {
 	b.Helper()
 	c, err := clientv3.New(clientv3.Config{Endpoints: addrs, DialTimeout: 10 * time.Second, Logger: zap.NewNop()})
 	must.Do(b, err)
@@ -254,7 +254,7 @@ func dialEtcd(b *testing.B, addrs []string) *clientv3.Client {
 }
 
 // etcdMutexes are etcd's own, with a session for each worker.
-func etcdMutexes(b *testing.B, c *clientv3.Client, workers int, key func(int) string) pass {
+func etcdMutexes(b testing.TB, c *clientv3.Client, workers int, key func(int) string) pass {
 	b.Helper()
 	mutexes := make([]*concurrency.Mutex, workers)
 	for i := range mutexes {
@@ -275,7 +275,7 @@ func etcdMutexes(b *testing.B, c *clientv3.Client, workers int, key func(int) st
 // Mutex, each waiter has a key with a lease, and the oldest key holds. But that one opens a watch from
 // a past revision for every wait, which etcd serves on a timer of 100 ms; this one has a single
 // watch, open all the time, whose events etcd sends at once.
-func etcdQueue(b *testing.B, c *clientv3.Client, _ int, key func(int) string) pass {
+func etcdQueue(b testing.TB, c *clientv3.Client, _ int, key func(int) string) pass {
 	b.Helper()
 	prefix := key(0) + "/"
 	lease, err := c.Grant(b.Context(), 600) // longer than any row takes
@@ -338,7 +338,7 @@ func etcdQueue(b *testing.B, c *clientv3.Client, _ int, key func(int) string) pa
 func zookeeperRows() []row {
 	const name = "zookeeper acquire+release / "
 	against := func(workers int, key func(int) string, herd bool) starter {
-		return func(b *testing.B) (subject, peer measurement) {
+		return func(b testing.TB) (subject, peer measurement) {
 			addrs := startZookeeper(b)
 			ours := zkLock(b, addrs, false)
 			await(b, "zookeeper", func(ctx context.Context) error { return pair(ctx, ours, "ready") })
@@ -361,7 +361,7 @@ func zookeeperRows() []row {
 	)
 }
 
-func zkLock(b *testing.B, addrs []string, watchAll bool) locks.Locker {
+func zkLock(b testing.TB, addrs []string, watchAll bool) locks.Locker {
 	b.Helper()
 	o := zklock.DefaultOptions()
 	o.Session, o.WatchAll = time.Minute, watchAll
@@ -369,7 +369,7 @@ func zkLock(b *testing.B, addrs []string, watchAll bool) locks.Locker {
 	return locktest.Open(b, l, err)
 }
 
-func zkLibrary(b *testing.B, addrs []string, workers int, key func(int) string) pass {
+func zkLibrary(b testing.TB, addrs []string, workers int, key func(int) string) pass {
 	b.Helper()
 	conn, _, err := zk.Connect(addrs, time.Minute, zk.WithLogInfo(false))
 	must.Do(b, err)
@@ -386,7 +386,7 @@ func zkLibrary(b *testing.B, addrs []string, workers int, key func(int) string) 
 	}
 }
 
-func startZookeeper(b *testing.B) (clients []string) {
+func startZookeeper(b testing.TB) (clients []string) {
 	b.Helper()
 	const n = 3
 	addrs := freePorts(b, 3*n)
