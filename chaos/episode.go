@@ -57,6 +57,7 @@ type episode struct {
 	healed <-chan struct{}
 
 	plan     fault.Plan
+	planned  bool          // the plan is made, and what it hits does not move
 	before   fault.Reports // what the probes saw before the fault
 	killedAt int64
 	back     []string // killed nodes that were started again
@@ -119,7 +120,7 @@ func (e *episode) lookAround(ctx context.Context) {
 		return
 	}
 	if plan, err := e.fault.Plan(ctx, e.entry.ID, e.config.Inventory, e.config.Resolver); err == nil { // an error will come again
-		e.plan = plan
+		e.plan, e.planned = plan, true
 		e.ready(ctx)
 	}
 }
@@ -142,7 +143,9 @@ func (e *episode) prepare(ctx context.Context) error {
 	looking, cancel := context.WithTimeout(ctx, e.config.ProofTime)
 	defer cancel()
 	err := e.poll(looking, clock.Mono()+int64(e.config.ProofTime), func() (done bool, err error) {
-		e.plan, err = e.fault.Plan(looking, e.entry.ID, e.config.Inventory, e.config.Resolver)
+		if !e.planned {
+			e.plan, err = e.fault.Plan(looking, e.entry.ID, e.config.Inventory, e.config.Resolver)
+		}
 		if err == nil {
 			err = e.claims.take(e.plan.Alone(), e.entry.ID)
 		}

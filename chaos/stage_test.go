@@ -412,7 +412,7 @@ func (c control) trips(to string) (all []link.RTT) {
 
 func parse(t testing.TB, timeline string) scenario.Scenario {
 	t.Helper()
-	s, err := scenario.Parse("test.yaml", []byte("name: test\nsummary: test\ntimeline:\n"+timeline+"\nexpect: {}\n"), "")
+	s, err := scenario.Parse("test.yaml", []byte("name: test\nsummary: test\ntimeline:\n"+timeline+"\nexpect: []\n"), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,24 +16,35 @@
 //	    fault: partition     # locklab list faults
 //	    between: [zone:a, others]
 //	    mode: hold
-//	reasons:                 # of expectations below that have none of their own; may be left out
-//	  raft etcd: {why: a majority has to agree, source: another one}
-//	expect:
-//	  none: {safety: unsafe, liveness: live}
-//	  redlock:
-//	    safety: safe
-//	    liveness: [live, stalls]       # any of them
-//	    why: a majority has to agree   # and source, where another one says it
-//	    availability: {outside: 99%, during: 50%}  # of the operations that must end ok
-//	    topologies:
-//	      seoul-3az: {liveness: live}  # a built-in one or that of the run; replaces, field by field
-//	  raft etcd: {safety: safe}        # of several locks at once
-//	  postgres: {not_for: it has one server}  # it does not apply: such runs are left out
+//	expect:                  # before the general rules, which may be all that it takes
+//	  - when: {lock: redlock}            # a name, with a variant or options; or several in brackets
+//	    safety: safe                     # or unsafe (a control: it must show a violation), or not-judged
+//	    why: a majority has to agree     # and source, where another one says it
+//	  - when: {agree: all-peers, left: too-few}
+//	    liveness: [stalls, down]         # any of them; live is the third; or not-judged
+//	    served: 25%                      # of the operations, at least; 0% if a rule of liveness says none
+//	  - {when: {agree: one-server}, not_for: it has one server}  # such runs are left out
 //
-// Safety is safe or unsafe (a control: it must show a violation), liveness is live,
-// stalls or down. What is left out is not judged, and
-// never called safe. Of a lock of which anything is expected, 99 % of the operations that
-// no fault touches must end ok unless availability says otherwise. Of several
-// specs that fit a lock, the one counts that names most of its options, then of its variant:
-// redlock:persistence=always before redlock, for redlock:persistence=always,ttl=1s too.
+// A rule is of the locks that have one of the words of each condition. Of safety, liveness and the
+// share served the first rule counts that fits and speaks of it: the scenario's own, then those
+// in rules.yaml, which hold for every lock and every scenario. Conditions are what a lock is
+// (locks.Traits) and what the faults of the scenario do to it in the topology:
+//
+//	agree      who has to agree: nobody, one-server, majority-of-servers, majority-of-peers,
+//	           connected-peers, all-peers; unknown of a lock that does not say it
+//	lease      by whose clock a hold ends: none, own-clock, server-clock, client-clock
+//	keeps      what is there after a crash: nothing, each-second (what was synced), everything
+//	replica    whether another server may take over: none, asynchronous, acknowledged
+//	fault      kinds of faults, or none: all that the scenario has must be among them
+//	target     holder, leader or primary, if a fault aims at one; else other
+//	left       how many of those that have to agree the best placed client still reaches: all,
+//	           enough to agree, or too-few
+//	cut        how what the lock's nodes say to each other is cut: none, held, dropped, reset,
+//	           one-way, flapping
+//	clients    what happens to some masters: none, killed, paused, clock (it is wrong)
+//	restarted  whether those that have to agree crash and come back at-once, or after-a-lease
+//	failover   possible, if a replica may be promoted meanwhile
+//	masters    one or more
+//
+// All faults of a scenario count as if they were in force at once.
 package scenario

@@ -80,24 +80,39 @@ func (s Step) needs() time.Duration {
 	return (time.Duration(least-float64(rounding)) + tenth - 1).Truncate(tenth)
 }
 
+// Planned is a step with what it hits among what runs.
+type Planned struct {
+	Step Step
+	fault.Plan
+}
+
+// Plan says what each fault hits among what runs. The error says which has nothing to hit.
+func (s Scenario) Plan(ctx context.Context, inv fault.Inventory, resolver fault.Resolver) (all []Planned, err error) {
+	for _, step := range s.Timeline {
+		plan, err := step.Fault.Plan(ctx, step.ID, inv, resolver)
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: fault %s on %s: %w: %w", s.File, step.Line, step.ID, step.Fault.Target, err, ErrInvalid)
+		}
+		all = append(all, Planned{step, plan})
+	}
+	return all, nil
+}
+
 // CheckOverlaps says which faults have the clock, the disk or the process of one node in their hands at the same
 // time, in a measured part of that length: the later one would undo the other. Who is hit by a
 // selector that is looked up when the fault begins, the run sees.
-func (s Scenario) CheckOverlaps(ctx context.Context, measured time.Duration, inv fault.Inventory, resolver fault.Resolver) error {
+func (s Scenario) CheckOverlaps(measured time.Duration, plans []Planned) error {
 	type claim struct {
 		Scheduled
 		alone []string
 	}
 	var claims []claim
 	for _, now := range s.Schedule(measured) {
+		i := slices.IndexFunc(plans, func(p Planned) bool { return p.Step.ID == now.Step.ID })
 		if now.Step.Fault.Dynamic {
 			continue
 		}
-		plan, err := now.Step.Fault.Plan(ctx, now.ID, inv, resolver)
-		if err != nil {
-			return fmt.Errorf("%s:%d: fault %s on %s: %w: %w", s.File, now.Step.Line, now.ID, now.Step.Fault.Target, err, ErrInvalid)
-		}
-		alone := plan.Alone()
+		alone := plans[i].Alone()
 		for _, before := range claims {
 			i := slices.IndexFunc(alone, func(thing string) bool { return slices.Contains(before.alone, thing) })
 			if i < 0 || now.Window.From+rounding >= before.Window.Until || before.Window.From+rounding >= now.Window.Until {
@@ -107,16 +122,6 @@ func (s Scenario) CheckOverlaps(ctx context.Context, measured time.Duration, inv
 				s.File, now.Step.Line, now.ID, now.Step.Fault.Target, alone[i], before.ID, before.Step.Fault.Target, before.Step.Line, ErrInvalid)
 		}
 		claims = append(claims, claim{now, alone})
-	}
-	return nil
-}
-
-// CheckTargets says which fault has nothing to hit among what runs.
-func (s Scenario) CheckTargets(ctx context.Context, inv fault.Inventory, resolver fault.Resolver) error {
-	for _, step := range s.Timeline {
-		if _, err := step.Fault.Plan(ctx, step.ID, inv, resolver); err != nil {
-			return fmt.Errorf("%s:%d: fault %s on %s: %w: %w", s.File, step.Line, step.ID, step.Fault.Target, err, ErrInvalid)
-		}
 	}
 	return nil
 }

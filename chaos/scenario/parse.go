@@ -3,13 +3,11 @@ package scenario
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"locklab/chaos/fault"
 	"locklab/internal/strictyaml"
-	"locklab/locks"
 )
 
 // Parse checks the YAML text of a scenario; file is what errors call it, firstZone is as [Load]
@@ -19,7 +17,7 @@ func Parse(file string, text []byte, firstZone string) (Scenario, error) {
 	if err != nil {
 		return Scenario{}, err
 	}
-	f := doc.Root.Fields("name", "title", "summary", "min_duration", "outlasts", "hold", "clients", "resources", "timeline", "source", "reasons", "expect")
+	f := doc.Root.Fields("name", "title", "summary", "min_duration", "outlasts", "hold", "clients", "resources", "timeline", "source", "expect")
 	s := Scenario{
 		File: file, Name: f.Get("name").Name(maxName), Summary: f.Get("summary").Text(), nameLine: f.Get("name").Line(),
 		MinDuration:   f.Get("min_duration").Duration(1, time.Hour, "3m"),
@@ -28,7 +26,7 @@ func Parse(file string, text []byte, firstZone string) (Scenario, error) {
 			Hold:    f.Get("hold").Duration(1, time.Minute, "50ms"),
 			Clients: f.Get("clients").Int(1, maxCount), Resources: f.Get("resources").Int(1, maxCount),
 		},
-		Locks: readExpectations(f.Get("expect"), f.Get("source").Text()),
+		Rules: readRules(f.Get("expect"), file, f.Get("source").Text()),
 	}
 	title := f.Get("title").Fields("en", "ko")
 	s.Title = cmp.Or(title.Get("en").Text(), s.Name)
@@ -37,7 +35,6 @@ func Parse(file string, text []byte, firstZone string) (Scenario, error) {
 		s.Title = strings.ReplaceAll(s.Title, "first-zone", "zone "+firstZone)
 		s.TitleKO = strings.ReplaceAll(s.TitleKO, "first-zone", "존 "+firstZone)
 	}
-	readReasons(f.Get("reasons"), f.Get("source").Text(), s.Locks)
 	ids := map[string]bool{}
 	for i, n := range f.Get("timeline").Need("a list of faults, or [] for none").List() {
 		step := readStep(n, i+1, firstZone)
@@ -102,115 +99,4 @@ func readMoment(n strictyaml.Node) Moment {
 		n.Fail("%q: want a share of the measured time, 0%% to 100%%, or a duration such as 2s", text)
 	}
 	return Moment{Duration: d}
-}
-
-// readExpectations reads what is expected of each lock. A key may name several, separated by
-// spaces.
-func readExpectations(n strictyaml.Node, source string) map[string]Expectations {
-	all := map[string]Expectations{}
-	f := n.Fields()
-	for _, key := range f.Names() {
-		at := f.Get(key)
-		if key == "topologies" {
-			at.Fail("want it below a lock, such as none: {topologies: {one-host: {safety: safe}}}")
-		}
-		found := readOfLock(at, source)
-		for lock := range strings.FieldsSeq(key) {
-			spec, err := locks.ParseSpec(lock)
-			if err != nil {
-				n.At(at).Fail("%v", err)
-			}
-			if _, twice := all[spec.String()]; twice {
-				n.At(at).Fail("%s is there twice", spec)
-			}
-			all[spec.String()] = found
-		}
-	}
-	return all
-}
-
-// readReasons gives expectations that have none the reason of their lock: a key may name
-// several locks, or variants of which there is another one.
-func readReasons(n strictyaml.Node, source string, all map[string]Expectations) {
-	reasons := map[string]Expectation{}
-	f := n.Fields()
-	for _, key := range f.Names() {
-		one := f.Get(key).Fields("why", "source")
-		e := Expectation{Why: one.Get("why").Need("a reason").Text(), Source: cmp.Or(one.Get("source").Text(), source)}
-		for lock := range strings.FieldsSeq(key) {
-			spec, err := locks.ParseSpec(lock)
-			if err != nil {
-				n.At(f.Get(key)).Fail("%v", err)
-			}
-			reasons[spec.String()] = e
-		}
-	}
-	used := map[string]bool{}
-	for lock, e := range all {
-		spec, _ := locks.ParseSpec(lock) // was right before
-		for _, name := range []string{lock, locks.Spec{Name: spec.Name, Variant: spec.Variant}.String(), spec.Name} {
-			if r, is := reasons[name]; is {
-				used[name] = true
-				if e.Why == "" {
-					e.Why, e.Source = r.Why, r.Source
-					all[lock] = e
-				}
-				break
-			}
-		}
-	}
-	for _, key := range f.Names() {
-		for lock := range strings.FieldsSeq(key) {
-			if spec, err := locks.ParseSpec(lock); err == nil && !used[spec.String()] {
-				n.At(f.Get(key)).Fail("nothing is expected of %s that it would be the reason of", lock)
-			}
-		}
-	}
-}
-
-// readOfLock reads an expectation and what differs from it in some topologies, or why the
-// scenario does not apply.
-func readOfLock(n strictyaml.Node, source string) Expectations {
-	if f := n.Fields(); slices.Contains(f.Names(), "not_for") {
-		why := n.Fields("not_for").Get("not_for")
-		if why.Text() == "" {
-			why.Fail("want why the scenario does not apply")
-		}
-		return Expectations{Expectation: Expectation{NotFor: true, Why: why.Text(), Line: n.Line()}}
-	}
-	f := n.Fields("safety", "liveness", "availability", "why", "source", "not_for", "topologies")
-	found := Expectations{Expectation: readExpectation(f, n), Topologies: map[string]Expectation{}}
-	found.Why, found.Source = f.Get("why").Text(), cmp.Or(f.Get("source").Text(), source)
-	in := f.Get("topologies").Fields()
-	for _, name := range in.Names() {
-		found.Topologies[name] = readExpectation(in.Get(name).Fields("safety", "liveness", "availability"), in.Get(name))
-	}
-	return found
-}
-
-func readExpectation(f strictyaml.Fields, n strictyaml.Node) Expectation {
-	const live, stalls, down = "live", "stalls", "down"
-	e := Expectation{Line: n.Line(), Safety: f.Get("safety").OneOf("safe", "unsafe")}
-	if liveness := f.Get("liveness"); liveness.IsList() {
-		for _, one := range liveness.Some("one or more of live, stalls, down, or no liveness") {
-			e.Liveness = append(e.Liveness, one.OneOf(live, stalls, down))
-		}
-	} else if liveness.Given() {
-		e.Liveness = []string{liveness.OneOf(live, stalls, down)}
-	}
-	shares := f.Get("availability").Fields("outside", "during")
-	e.Outside, e.During = readShare(shares.Get("outside")), readShare(shares.Get("during"))
-	return e
-}
-
-// readShare reads 99%.
-func readShare(n strictyaml.Node) *float64 {
-	if !n.Given() {
-		return nil
-	}
-	p, ok := strictyaml.Percent(n.Text())
-	if !ok {
-		n.Fail("%q: want a share of the operations, 0%% to 100%%", strings.TrimSpace(n.Text()))
-	}
-	return new(p / 100)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -27,14 +26,10 @@ timeline:
     mode: hold
   - {at: 1.5s, fault: flaky, from: zone: a, to: "host:h1", loss: 0.05, stall: 200ms}
 expect:
-  none: {safety: unsafe, liveness: live}
-  redlock:ttl=1s: {safety: safe}
-  multiphase:quorum:
-    safety: safe
-    liveness: [live, stalls]
-    topologies:
-      seoul-3az: {liveness: down}
-  multiphase: {safety: unsafe}
+  - {when: {lock: none}, safety: unsafe, liveness: live}
+  - {when: {lock: ["redlock:ttl=1s", raft]}, safety: safe}
+  - {when: {agree: majority-of-peers, left: too-few}, safety: safe, liveness: [stalls, down], served: 5%}
+  - {when: {agree: [majority-of-peers, all-peers]}, liveness: down, why: they wait}
 `
 
 func TestParse(t *testing.T) {
@@ -60,106 +55,45 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestAvailabilityHasADefault wherever anything is expected, and topologies replace it
-// part by part.
-func TestAvailabilityHasADefault(t *testing.T) {
-	text := `name: x
-timeline: []
-expect:
-  none: {safety: unsafe}
-  local: {availability: {outside: 50%}}
-  raft:
-    availability: {during: 40%}
-    topologies:
-      small: {availability: {during: 0%}}
-  redlock: {}
-`
-	s, err := scenario.Parse("f.yaml", []byte(text), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	show := func(share *float64) string {
-		if share == nil {
-			return "-"
-		}
-		return strconv.FormatFloat(*share, 'g', 3, 64)
-	}
-	for _, c := range []struct{ lock, topology, want string }{
-		{"none", "big", "0.99 -"}, {"local", "big", "0.5 -"}, {"raft", "big", "0.99 0.4"}, {"raft", "small", "0.99 0"}, {"redlock", "big", "- -"}, {"2pc", "big", "- -"},
-	} {
-		e, _ := s.Expect(locks.Spec{Name: c.lock}, c.topology)
-		if got := show(e.Outside) + " " + show(e.During); got != c.want {
-			t.Errorf("%s in %s: %s, want %s", c.lock, c.topology, got, c.want)
-		}
-	}
-}
-
-// TestReasons: each lock has its own, or the scenario's source; one line may speak of several
-// locks, and may say that the scenario does not apply to them.
-func TestReasons(t *testing.T) {
+// TestRulesAreTakenInOrder: of each aspect the first that fits counts, a scenario's own before the general ones.
+func TestRulesAreTakenInOrder(t *testing.T) {
 	s, err := scenario.Parse("f.yaml", []byte(`name: x
-hold: 2s
-clients: 50
-resources: 3
 source: A, section 1
 timeline: []
-reasons:
-  redis: {why: one server}
-  redis:replica raft: {why: two, source: C}
 expect:
-  redlock raft:store=memory: {safety: safe, why: a majority has to agree}
-  raft: {safety: safe, why: logs, source: "B"}
-  redis: {safety: safe}
-  redis:persistence=always: {safety: safe}
-  redis:replica: {safety: safe}
-  none local: {not_for: they have no server}
+  - {when: {agree: all-peers}, not_for: they wait}
+  - {when: {lock: "redis:persistence=always"}, safety: safe, why: it is on disk, source: B}
+  - {when: {lock: redis, masters: one}, safety: unsafe, why: one client}
+  - {when: {lock: redis}, served: 50%}
+  - {when: {lease: [server-clock, none]}, liveness: [live, stalls], why: it polls}
+  - {when: {lock: raft}, safety: not-judged, liveness: not-judged}
 `), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Wants != (scenario.Wants{Hold: 2 * time.Second, Clients: 50, Resources: 3}) {
-		t.Errorf("wants %+v", s.Wants)
-	}
-	for lock, want := range map[string]string{
-		"redlock": "safe false A, section 1: a majority has to agree", "raft:store=memory": "safe false A, section 1: a majority has to agree",
-		"raft": "safe false B: logs", "redis": "safe false A, section 1: one server",
-		"redis:persistence=always": "safe false A, section 1: one server", "redis:replica": "safe false C: two", "none": " true : they have no server", "local": " true : they have no server",
-	} {
-		spec, err := locks.ParseSpec(lock)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, _ := s.Expect(spec, "t")
-		if got := fmt.Sprintf("%s %v %s: %s", e.Safety, e.NotFor, e.Source, e.Why); got != want {
-			t.Errorf("%s: %q, want %q", lock, got, want)
-		}
-	}
-}
-
-func TestExpect(t *testing.T) {
-	s, err := scenario.Parse("f.yaml", []byte(strings.Replace(right, "from: zone: a", "from: zone:a", 1)), "")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, c := range []struct {
-		lock, topology, safety, liveness string
-		known                            bool
+		lock   string
+		traits locks.Traits
+		want   string
 	}{
-		{"none", "seoul-2az", "unsafe", "live", true},
-		{"redlock:ttl=1s", "seoul-2az", "safe", "", true},
-		{"redlock", "seoul-2az", "", "", false},
-		{"multiphase", "seoul-2az", "unsafe", "", true},
-		{"multiphase:view=off", "seoul-2az", "unsafe", "", true},
-		{"multiphase:quorum", "seoul-2az", "safe", "live,stalls", true},
-		{"multiphase:quorum,fair=off", "seoul-3az", "safe", "down", true},
+		{"redis", locks.Traits{Agree: locks.AgreeServer, Lease: locks.LeaseServer}, "unsafe [live stalls] 0.50; one client (A, section 1); it polls"},
+		{"redis:persistence=always,ttl=1s", locks.Traits{Agree: locks.AgreeServer, Lease: locks.LeaseServer}, "safe [live stalls] 0.50; it is on disk (B); it polls"},
+		{"mine", locks.Traits{Agree: locks.AgreeServer, Lease: locks.LeaseOwn}, "safe [live] 0.99; one server decides, "},
+		{"raft", locks.Traits{Agree: locks.AgreeServers, Lease: locks.LeaseOwn}, " [] 0.99; "},
+		{"mine", locks.Traits{Agree: locks.AgreeUnknown}, "safe [live stalls] 0.99; every lock promises it"},
+		{"lamport", locks.Traits{Agree: locks.AgreeAll}, "f.yaml:5: they wait"},
 	} {
 		spec, err := locks.ParseSpec(c.lock)
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, known := s.Expect(spec, c.topology)
-		if known != c.known || e.Safety != c.safety || strings.Join(e.Liveness, ",") != c.liveness {
-			t.Errorf("%s in %s: %+v, %v", c.lock, c.topology, e, known)
+		e, err := s.Expect(scenario.Lock{Spec: spec, Traits: c.traits, Clients: []fault.Node{{Name: "m", Host: "h"}}}, nil)
+		got := fmt.Sprintf("%s %v %.2f; %s (%s); %s", e.Safety, e.Liveness, e.Served, e.SafetyBy.Why, e.SafetyBy.Source, e.LivenessBy.Why)
+		if not := s.NotFor(spec, c.traits); not != nil {
+			got = not.Error()
+		}
+		if err != nil || !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: %q, %v; want %q", c.lock, got, err, c.want)
 		}
 	}
 }
@@ -172,13 +106,13 @@ func step(fields string) string {
 func TestErrorsSayWhereAndWhatWouldBeRight(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "f.yaml:1: want exactly one YAML document"},
-		{"list", "- a\n", `f.yaml:1: want fields (name, title, summary, min_duration, outlasts, hold, clients, resources, timeline, source, reasons, expect)`},
+		{"list", "- a\n", `f.yaml:1: want fields (name, title, summary, min_duration, outlasts, hold, clients, resources, timeline, source, expect)`},
 		{"broken", "name: [\n", "f.yaml:2: did not find expected node content"},
 		{"no name", "timeline: []\n", `f.yaml:1: name: missing: want 1 to 100 lower-case letters, digits and dashes, such as worker-a-1`},
 		{"a timeline that is commented out", "name: x\nsummary: x\ntimeline:\n#  - {}\n", `f.yaml:3: timeline: missing: want a list of faults, or [] for none`},
 		{"bad name", "name: Ünfug\ntimeline: []\n", `f.yaml:1: name: "Ünfug" is not a name: want 1 to 100 lower-case letters, digits and dashes, such as worker-a-1`},
 		{"no timeline", "name: x\n", `f.yaml:1: timeline: missing: want a list of faults, or [] for none`},
-		{"unknown field", "name: x\ntimeline: []\nexpects: {}\n", `f.yaml:3: unknown field "expects": want name, title, summary, min_duration, outlasts, hold, clients, resources, timeline, source, reasons, expect`},
+		{"unknown field", "name: x\ntimeline: []\nexpects: {}\n", `f.yaml:3: unknown field "expects": want name, title, summary, min_duration, outlasts, hold, clients, resources, timeline, source, expect`},
 		{"twice", "name: x\nname: y\ntimeline: []\n", "f.yaml:2: "},
 		{"timeline is a word", "name: x\ntimeline: now\n", "f.yaml:2: timeline: want a list"},
 		{"step is a word", "name: x\ntimeline:\n  - kill\n", `f.yaml:3: timeline[0]: want fields (at, for, id, fault)`},
@@ -236,23 +170,24 @@ func TestErrorsSayWhereAndWhatWouldBeRight(t *testing.T) {
 		{"external holder", step("at: 1s, fault: external, run: [fis], effect: stop, target: holder"), `f.yaml:4: timeline[0].target: "holder": want first-zone, zone:NAME or host:NAME`},
 		{"min duration", "name: x\nmin_duration: long\ntimeline: []\n", `f.yaml:2: min_duration: "long": want a duration above 0, up to 1h0m0s, such as 3m`},
 		{"id twice", "name: x\ntimeline:\n  - {at: 1s, id: k, fault: kill, target: holder}\n  - {at: 2s, id: k, fault: kill, target: leader}\n", `f.yaml:4: timeline[1].id: "k" is there twice`},
-		{"bad lock", "name: x\ntimeline: []\nexpect:\n  Red Lock: {safety: safe}\n", `f.yaml:4: expect: lock "Red"`},
-		{"a lock twice", "name: x\ntimeline: []\nexpect:\n  none: {safety: safe}\n  raft none: {safety: safe}\n", `f.yaml:5: expect: none is there twice`},
-		{"not for, and yet", "name: x\ntimeline: []\nexpect:\n  none: {not_for: it locks nothing, safety: safe}\n", `f.yaml:4: expect.none: unknown field "safety": want not_for`},
-		{"not for no reason", "name: x\ntimeline: []\nexpect:\n  none: {not_for: \"\"}\n", `f.yaml:4: expect.none.not_for: want why the scenario does not apply`},
+		{"bad lock", "name: x\ntimeline: []\nexpect:\n  - {when: {lock: Red Lock}, safety: safe}\n", `f.yaml:4: expect[0].when.lock: lock "Red Lock"`},
+		{"not for, and yet", "name: x\ntimeline: []\nexpect:\n  - {not_for: it locks nothing, safety: safe}\n", `f.yaml:4: expect[0].not_for: want only why the scenario does not apply`},
+		{"not for no reason", "name: x\ntimeline: []\nexpect:\n  - {not_for: \"\"}\n", `f.yaml:4: expect[0].not_for: want only why the scenario does not apply`},
+		{"not for what is hit", "name: x\ntimeline: []\nexpect:\n  - {when: {left: all}, not_for: it is not hit}\n", `f.yaml:4: expect[0].when: want only lock, agree, lease, keeps, replica where the scenario does not apply`},
 		{"no clients", "name: x\nclients: 0\ntimeline: []\n", `f.yaml:2: clients: "0": want a whole number from 1 to 1000`},
-		{"a reason for nothing", "name: x\ntimeline: []\nreasons:\n  raft: {why: it has a log}\nexpect:\n  none: {safety: safe}\n", `f.yaml:4: reasons: nothing is expected of raft that it would be the reason of`},
-		{"bad safety", "name: x\ntimeline: []\nexpect:\n  none: {safety: maybe}\n", `f.yaml:4: expect.none.safety: "maybe": want one of safe, unsafe`},
-		{"bad availability", "name: x\ntimeline: []\nexpect:\n  none: {availability: {outside: 0.99}}\n", `f.yaml:4: expect.none.availability.outside: "0.99": want a share of the operations, 0% to 100%`},
-		{"too available", "name: x\ntimeline: []\nexpect:\n  none: {availability: {during: 101%}}\n", `f.yaml:4: expect.none.availability.during: "101%": want a share of the operations, 0% to 100%`},
-		{"unknown availability", "name: x\ntimeline: []\nexpect:\n  none: {availability: {after: 1%}}\n", `f.yaml:4: expect.none.availability: unknown field "after": want outside, during`},
-		{"bad liveness", "name: x\ntimeline: []\nexpect:\n  none:\n    liveness: [live, dead]\n", `f.yaml:5: expect.none.liveness[1]: "dead": want one of live, stalls, down`},
-		{"a hexadecimal availability", "name: x\ntimeline: []\nexpect:\n  none: {availability: {during: 0x1p-3%}}\n", `f.yaml:4: expect.none.availability.during: "0x1p-3%": want a share of the operations, 0% to 100%`},
-		{"no liveness", "name: x\ntimeline: []\nexpect:\n  none: {liveness: []}\n", `f.yaml:4: expect.none.liveness: missing: want one or more of live, stalls, down, or no liveness`},
-		{"topologies of no lock", "name: x\ntimeline: []\nexpect:\n  topologies: {safety: safe}\n", `f.yaml:4: expect.topologies: want it below a lock, such as none: {topologies: {one-host: {safety: safe}}}`},
+		{"bad safety", "name: x\ntimeline: []\nexpect:\n  - {safety: maybe}\n", `f.yaml:4: expect[0].safety: "maybe": want one of safe, unsafe, not-judged`},
+		{"nothing said", "name: x\ntimeline: []\nexpect:\n  - {when: {lock: none}}\n", `f.yaml:4: expect[0]: want safety, liveness, served or not_for`},
+		{"bad share", "name: x\ntimeline: []\nexpect:\n  - {served: 0.99}\n", `f.yaml:4: expect[0].served: "0.99": want a share of the operations, 0% to 100%`},
+		{"too much", "name: x\ntimeline: []\nexpect:\n  - {served: 101%}\n", `f.yaml:4: expect[0].served: "101%": want a share of the operations, 0% to 100%`},
+		{"a hexadecimal share", "name: x\ntimeline: []\nexpect:\n  - {served: 0x1p-3%}\n", `f.yaml:4: expect[0].served: "0x1p-3%": want a share of the operations, 0% to 100%`},
+		{"bad liveness", "name: x\ntimeline: []\nexpect:\n  - {liveness: [live, dead]}\n", `f.yaml:4: expect[0].liveness[1]: "dead": want one of live, stalls, down, not-judged`},
+		{"no liveness", "name: x\ntimeline: []\nexpect:\n  - {liveness: []}\n", `f.yaml:4: expect[0].liveness: missing: want one word or more`},
+		{"judged and not", "name: x\ntimeline: []\nexpect:\n  - {liveness: [live, not-judged]}\n", `f.yaml:4: expect[0].liveness: want not-judged alone, or one or more of live, stalls, down`},
+		{"unknown fact", "name: x\ntimeline: []\nexpect:\n  - {when: {agreed: nobody}, safety: safe}\n", `f.yaml:4: expect[0].when: unknown field "agreed": want lock, agree, clients, cut, failover, fault, keeps, `},
+		{"unknown trait", "name: x\ntimeline: []\nexpect:\n  - {when: {agree: everybody}, safety: safe}\n", `f.yaml:4: expect[0].when.agree: "everybody": want one of unknown, nobody, one-server, `},
+		{"unknown word of a list", "name: x\ntimeline: []\nexpect:\n  - {when: {cut: [held, torn]}, safety: safe}\n", `f.yaml:4: expect[0].when.cut[1]: "torn": want one of none, held, `},
 		{"a long name", "name: " + strings.Repeat("A", 3000) + "\ntimeline: []\n", `f.yaml:1: name: "` + strings.Repeat("A", 78) + `… is not a name: want 1 to 100 lower-case letters`},
 		{"a long word", step("at: 1s, fault: kill, target: " + strings.Repeat("ä", 3000)), `f.yaml:4: timeline[0].target: "` + strings.Repeat("ä", 78) + `…: want first-zone, zone:NAME`},
-		{"bad topology", "name: x\ntimeline: []\nexpect:\n  none:\n    topologies:\n      t: {savety: safe}\n", `f.yaml:6: expect.none.topologies.t: unknown field "savety": want safety, liveness, availability`},
 		{"two documents", "name: x\ntimeline: []\n---\nname: y\n", "f.yaml:1: want exactly one YAML document"},
 		{"bomb", "a: &a [x,x]\nb: *a\n", "f.yaml:1: anchors and aliases are not supported"},
 	} {
@@ -335,7 +270,7 @@ func TestExamplesOfFields(t *testing.T) {
 					pairs = append(pairs, f.Name+": "+f.Example)
 				}
 			}
-			text := "name: x\nsummary: y\ntimeline:\n  - {" + strings.Join(pairs, ", ") + "}\nexpect: {}\n"
+			text := "name: x\nsummary: y\ntimeline:\n  - {" + strings.Join(pairs, ", ") + "}\nexpect: []\n"
 			if _, err := scenario.Parse("f.yaml", []byte(text), ""); err != nil {
 				t.Errorf("%s: %v", text, err)
 			}

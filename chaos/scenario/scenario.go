@@ -1,15 +1,10 @@
 package scenario
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"locklab/chaos/fault"
-	"locklab/internal/strictyaml"
 	"locklab/locks"
 )
 
@@ -28,8 +23,8 @@ type Scenario struct {
 	// Wants is what clients must do for the scenario to show what it is about.
 	Wants    Wants
 	Timeline []Step
-	// Locks maps lock specs, as text, to what is expected of them.
-	Locks map[string]Expectations
+	// Rules say what is expected, before the general ones.
+	Rules []Rule
 
 	nameLine int
 }
@@ -106,66 +101,18 @@ func (s Step) Window(total time.Duration) fault.Window {
 	return fault.Window{From: from, Until: min(from+s.For.Of(total), total)}
 }
 
-// Expectation is what is expected of a lock; what is empty is not judged.
-type Expectation struct {
-	Safety   string   // safe or unsafe
-	Liveness []string // any of live, stalls, down
-	// Outside and During are the least shares of operations, 0 to 1, that end ok: of those
-	// that no fault touches, and while one is in force. Nil says nothing.
-	Outside, During *float64
-	// Why is the reason, and Source who says so: a document and its section, or a public
-	// reference.
-	Why, Source string
-	// NotFor says that the scenario does not apply to the lock; Why says why.
-	NotFor bool
-
-	Line int // where the file names the lock or the topology
-}
-
-// DefaultOutside is expected of every lock of which anything is expected: a lock that
-// serves less while nothing is broken is none that one would use.
-const DefaultOutside = 0.99
-
-// Expectations is an expectation and what differs from it in some topologies.
-type Expectations struct {
-	Expectation
-	Topologies map[string]Expectation
-}
-
 // CheckLocks says which lock of expect is none: a name that nobody answers to would
-// leave the lock that was meant unjudged. The check is the caller's, who knows all
+// leave the lock that was meant to the general rules. The check is the caller's, who knows all
 // locks.
 func (s Scenario) CheckLocks(check func(locks.Spec) error) error {
-	for _, name := range slices.SortedFunc(maps.Keys(s.Locks), func(a, b string) int {
-		return cmp.Compare(s.Locks[a].Line, s.Locks[b].Line)
-	}) {
-		spec, err := locks.ParseSpec(name)
-		if err == nil {
-			err = check(spec)
-		}
-		if err != nil {
-			return fmt.Errorf("%s:%d: expect: %w: %w", s.File, s.Locks[name].Line, err, ErrInvalid)
-		}
-	}
-	return nil
-}
-
-// CheckTopologies says which topology of expect is none that there is: what is expected
-// there would be expected nowhere.
-func (s Scenario) CheckTopologies(known []string) error {
-	wrong, line := "", 0
-	for _, lock := range s.Locks {
-		for name, e := range lock.Topologies {
-			if !slices.Contains(known, name) && (wrong == "" || e.Line < line) {
-				wrong, line = name, e.Line
+	for _, r := range s.Rules {
+		for _, spec := range r.locks {
+			if err := check(spec); err != nil {
+				return fmt.Errorf("%s:%d: expect: %w: %w", s.File, r.Line, err, ErrInvalid)
 			}
 		}
 	}
-	if wrong == "" {
-		return nil
-	}
-	return fmt.Errorf("%s:%d: expect: unknown topology %q: want one of %s: %w",
-		s.File, line, strictyaml.Cut(wrong), strings.Join(known, ", "), ErrInvalid)
+	return nil
 }
 
 // CheckData says which role cannot come back without its data; the check is the caller's,
@@ -179,49 +126,4 @@ func (s Scenario) CheckData(check func(role string) error) error {
 		}
 	}
 	return nil
-}
-
-// Expect returns what is expected of the lock in the topology; false if the
-// scenario says nothing about that lock. Of several that it names, the one counts that has
-// most of the lock's options, and no other: persistence=always stays so with a ttl.
-func (s Scenario) Expect(lock locks.Spec, topology string) (Expectation, bool) {
-	best, rank := "", -1
-	for name := range s.Locks {
-		spec, err := locks.ParseSpec(name)
-		if err != nil || spec.Name != lock.Name || spec.Variant != "" && spec.Variant != lock.Variant {
-			continue
-		}
-		n := 2 * len(spec.Options)
-		for key, value := range spec.Options {
-			if lock.Options[key] != value {
-				n = -1
-				break
-			}
-		}
-		if n >= 0 && spec.Variant != "" {
-			n++
-		}
-		if n > rank || n == rank && n >= 0 && name < best {
-			best, rank = name, n
-		}
-	}
-	if rank < 0 {
-		return Expectation{}, false
-	}
-	e := s.Locks[best]
-	found := e.Expectation
-	if other, differs := e.Topologies[topology]; differs {
-		if other.Safety != "" {
-			found.Safety = other.Safety
-		}
-		if len(other.Liveness) > 0 {
-			found.Liveness = other.Liveness
-		}
-		found.Outside = cmp.Or(other.Outside, found.Outside)
-		found.During = cmp.Or(other.During, found.During)
-	}
-	if found.Outside == nil && (found.Safety != "" || len(found.Liveness) > 0 || found.During != nil) {
-		found.Outside = new(DefaultOutside)
-	}
-	return found, true
 }

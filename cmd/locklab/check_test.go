@@ -47,7 +47,7 @@ func TestUnknownLockInExpect(t *testing.T) {
 		"redlock:ttl=soon": "mine.yaml:5: expect: ",
 	} {
 		file := filepath.Join(t.TempDir(), "mine.yaml")
-		text := "name: mine\ntimeline: []\nexpect:\n  none: {safety: unsafe}\n  " + lock + ": {safety: safe}\n"
+		text := "name: mine\ntimeline: []\nexpect:\n  - {when: {lock: none}, safety: unsafe}\n  - {when: {lock: \"" + lock + "\"}, safety: safe}\n"
 		testfile.Write(t, file, text)
 		out := filepath.Join(t.TempDir(), "out")
 		code, said := call(t, "run", "--locks", "redlock", "--scenarios", file, "--out", out)

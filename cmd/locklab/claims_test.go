@@ -18,7 +18,6 @@ import (
 	"locklab/cmd/locklab/internal/lab"
 	"locklab/cmd/locklab/internal/suite"
 	"locklab/internal/testfile"
-	"locklab/locks"
 	"locklab/nodes/topology"
 	"locklab/reports/lang"
 	"locklab/workloads/result"
@@ -141,38 +140,28 @@ func TestMatrixIsOfAll(t *testing.T) {
 
 // TestControlsAreOfAll: the suite of controls runs all that a built-in scenario declares unsafe.
 func TestControlsAreOfAll(t *testing.T) {
-	controls := cells(t, "controls")
-	all, err := scenario.List()
-	if err != nil {
-		t.Fatal(err)
-	}
+	controls, matrix := cells(t, "controls"), cells(t, "matrix")
 	declared := 0
-	for _, sc := range all {
-		for name, e := range sc.Locks {
-			unsafe := e.Safety == result.Unsafe
-			for _, other := range e.Topologies {
-				unsafe = unsafe || other.Safety == result.Unsafe
-			}
-			if !unsafe {
-				continue
-			}
-			declared++
-			if name == "none" || name == "local" { // need no fault to go wrong: run where nothing is broken
-				if !slices.ContainsFunc(controls["baseline"], func(l catalog.Lock) bool { return l.String() == name }) {
-					t.Errorf("%s is missing", name)
-				}
-				continue
-			}
-			want, err := locks.ParseSpec(name)
+	for _, name := range scenario.Names() {
+		for _, lock := range matrix[name] {
+			e, unfit, err := lab.Expected(name, "seoul-2az", lock)
 			if err != nil {
 				t.Fatal(err)
 			}
-			runs := slices.ContainsFunc(controls[sc.Name], func(l catalog.Lock) bool {
-				of, judged := sc.Expect(l.Spec, "seoul-2az")
-				return judged && of.Line == e.Line && l.Spec.Name == want.Name && l.Spec.Variant == want.Variant
+			if unfit != nil || e.Safety != result.Unsafe {
+				continue
+			}
+			declared++
+			in := name
+			if lock.Name == "none" || lock.Name == "local" { // need no fault to go wrong: run where nothing is broken
+				in = "baseline"
+			}
+			runs := slices.ContainsFunc(controls[in], func(l catalog.Lock) bool {
+				of, unfit, err := lab.Expected(in, "seoul-2az", l)
+				return err == nil && unfit == nil && l.Name == lock.Name && of.Safety == result.Unsafe && (in != name || of.SafetyBy.Line == e.SafetyBy.Line)
 			})
 			if !runs {
-				t.Errorf("%s must be unsafe under %s: the controls do not run it", name, sc.Name)
+				t.Errorf("%s must be unsafe under %s: the controls do not run it", lock, name)
 			}
 		}
 	}
@@ -184,7 +173,7 @@ func TestControlsAreOfAll(t *testing.T) {
 // TestNaiveReleaseIsNotSafe where links or servers break: its release may come late, and deletes
 // whatever is there by then.
 func TestNaiveReleaseIsNotSafe(t *testing.T) {
-	naive, err := locks.ParseSpec("redis:release=naive,ttl=1s")
+	naive, err := catalog.ParseList("", []string{"redis:release=naive,ttl=1s"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,8 +189,8 @@ func TestNaiveReleaseIsNotSafe(t *testing.T) {
 			continue
 		}
 		for _, place := range topology.Names() {
-			if e, _ := sc.Expect(naive, place); e.Safety == result.Safe {
-				t.Errorf("%s:%d: %s is said to be safe in %s", sc.File, e.Line, naive, place)
+			if e, _, err := lab.Expected(sc.Name, place, naive[0]); err != nil || e.Safety == result.Safe {
+				t.Errorf("%s: %s is said to be safe in %s, by rule %d; %v", sc.Name, naive[0], place, e.SafetyBy.Line, err)
 			}
 		}
 	}

@@ -75,7 +75,7 @@ func (c cloud) run(t *testing.T, host, out, duration string) *program {
 	t.Helper()
 	scenario := write(t, "power.yaml", "name: power\ntimeline:\n"+
 		"  - {at: 20%, for: 60%, id: off, fault: external, run: [power, "+host+"], effect: stop, target: \"host:worker-c\"}\n"+
-		"expect:\n  none: {safety: unsafe}\n")
+		"expect:\n  - {when: {lock: none}, safety: unsafe}\n")
 	return begin(t, append(token, "DIR="+c.dir), "run", "--topology", c.topology, "--locks", "none",
 		"--scenarios", scenario+",baseline", "--external", c.external, "--out", out, "--duration", duration)
 }

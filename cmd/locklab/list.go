@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -29,7 +29,7 @@ type listed struct {
 	name, summary string
 	details       []detail
 	value         any
-	more          func() string           // for who asks for this one; nil if there is none
+	more          func() (string, error)  // for who asks for this one; nil if there is none
 	check         func(spec string) error // of what follows the name behind a colon; nil if nothing may
 }
 
@@ -52,11 +52,11 @@ func listings() []listing {
 		{"locks", listLocks, nil, "locklab list locks NAME says what each option of a lock does."},
 		{"scenarios", func() ([]listed, error) {
 			all, err := scenario.List()
-			return listScenarios(all...), err
+			return listScenarios("", all...), err
 		}, func(file string) (listed, error) {
 			s, err := scenario.Load(file, "")
-			return listScenarios(s)[0], err
-		}, "locklab list scenarios NAME says what breaks when, and what is expected of each lock."},
+			return listScenarios(file, s)[0], err
+		}, "locklab list scenarios NAME says what breaks when, what is expected of each lock, and by which rule."},
 		{"workloads", func() ([]listed, error) {
 			return describe(catalog.Workloads(), func(w catalog.Workload) (string, string) { return w.Name, w.Summary }), nil
 		}, nil, ""},
@@ -81,14 +81,15 @@ func listings() []listing {
 			all := fault.Kinds()
 			out := describe(all, func(k fault.Kind) (string, string) { return k.Name, k.Summary })
 			for i, k := range all {
-				out[i].more = func() string { return stepOf(k) }
+				out[i].more = func() (string, error) { return stepOf(k), nil }
 			}
 			return out, nil
 		}, nil, "locklab list faults NAME says what a step of a scenario with it looks like."},
 	}
 }
 
-func listScenarios(all ...scenario.Scenario) []listed {
+// listScenarios lists scenarios of a file, or built-in ones.
+func listScenarios(file string, all ...scenario.Scenario) []listed {
 	out := describe(all, func(s scenario.Scenario) (string, string) { return s.Name, s.Summary })
 	for i, s := range all {
 		out[i].value = struct {
@@ -96,7 +97,10 @@ func listScenarios(all ...scenario.Scenario) []listed {
 			Title   string `json:"title"`
 			Summary string `json:"summary"`
 		}{s.Name, s.Title, s.Summary}
-		out[i].more = func() string { return timeline(s) }
+		out[i].more = func() (string, error) {
+			expected, err := expectations(cmp.Or(file, s.Name))
+			return timeline(s) + expected, err
+		}
 	}
 	return out
 }
@@ -155,7 +159,9 @@ func newList() *cobra.Command {
 					return fmt.Errorf("list %s: %w", args[0], err)
 				}
 				if entries[0].more != nil {
-					more = entries[0].more()
+					if more, err = entries[0].more(); err != nil {
+						return fmt.Errorf("list %s: %w", args[0], err)
+					}
 					entries[0].details = slices.DeleteFunc(entries[0].details, func(d detail) bool { return d.inMore })
 				}
 			}
@@ -235,47 +241,73 @@ func timeline(s scenario.Scenario) string {
 	if wanted := catalog.Wanted(scenario.Wants{Clients: s.Wants.Clients, Resources: s.Wants.Resources}); len(wanted) > 0 {
 		fmt.Fprintf(&out, "\n%s\n", fmt.Sprintf("unless flags say otherwise, in the raw workloads: %s", sentence.And(wanted...)))
 	}
-	fmt.Fprintf(&out, "\n%s\n", "expected; of the requests, at least the share that is served outside and during faults (outside 99 %, where nothing else is said):")
-	locks := textTable{left: true}
-	for _, name := range slices.SortedFunc(maps.Keys(s.Locks), func(a, b string) int { return cmp.Or(s.Locks[a].Line-s.Locks[b].Line, strings.Compare(a, b)) }) {
-		e := s.Locks[name]
-		locks.row("  "+name, expectation(e.Expectation))
-		if e.Why != "" && !e.NotFor {
-			locks.row("", "  "+strings.TrimSuffix(e.Why+" ("+e.Source+")", " ()"))
-		}
-		for _, topology := range slices.Sorted(maps.Keys(e.Topologies)) {
-			locks.row("    "+fmt.Sprintf("in %s", topology), expectation(e.Topologies[topology]))
-		}
-	}
-	locks.write(&out, 0)
 	return out.String()
 }
 
-func expectation(e scenario.Expectation) string {
-	if e.NotFor {
-		return fmt.Sprintf("does not apply: %s", e.Why)
+// expectations are what the rules say of each lock under a scenario, and where topologies differ.
+func expectations(nameOrPath string) (string, error) {
+	const usual = "seoul-2az"
+	var out strings.Builder
+	fmt.Fprintf(&out, "\nexpected in %s, and elsewhere where it differs, by the first rule that fits; of the operations, the least share that is served in the fault's time, or of all where nothing is broken:\n", usual)
+	table := textTable{left: true}
+	names := slices.DeleteFunc(topology.Names(), func(name string) bool { return name == usual })
+	for _, text := range catalog.WithVariants() {
+		name := strings.TrimSuffix(text, ":")
+		spec, err := locks.ParseSpec(name)
+		if err != nil {
+			return "", err
+		}
+		lock, err := catalog.Bind(spec)
+		if err != nil {
+			return "", err
+		}
+		before := ""
+		for _, place := range append([]string{usual}, names...) {
+			e, unfit, err := lab.Expected(nameOrPath, place, lock)
+			if err != nil {
+				return "", err
+			}
+			told := expectation(e, unfit)
+			if told == before {
+				continue
+			}
+			if before == "" {
+				before = told
+				table.row("  "+name, told)
+			} else {
+				table.row("    in "+place, told)
+			}
+			if unfit == nil {
+				table.row("", "  safety: "+because(e.SafetyBy))
+				table.row("", "  liveness: "+because(e.LivenessBy))
+			}
+		}
 	}
-	var parts []string
-	if e.Safety != "" {
-		parts = append(parts, e.Safety)
+	table.write(&out, 0)
+	return out.String(), nil
+}
+
+func expectation(e scenario.Expectation, unfit error) string {
+	if unfit != nil {
+		return fmt.Sprintf("does not apply: %s", lab.Said(unfit))
 	}
-	var live []sentence.Text
-	for _, word := range e.Liveness {
-		live = append(live, sentence.Term(word))
+	parts := []string{cmp.Or(e.Safety, "safety not judged"), "liveness not judged"}
+	if len(e.Liveness) > 0 {
+		parts[1] = strings.Join(e.Liveness, " or ")
 	}
-	if len(live) > 0 {
-		parts = append(parts, sentence.Or(live...).String())
-	}
-	if e.Outside != nil {
-		parts = append(parts, fmt.Sprintf("%.0f %% outside", 100**e.Outside))
-	}
-	if e.During != nil {
-		parts = append(parts, fmt.Sprintf("%.0f %% during", 100**e.During))
-	}
-	if len(parts) == 0 {
-		return "not judged"
+	if e.Served > 0 {
+		parts = append(parts, fmt.Sprintf("%.0f %% served", 100*e.Served))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// because is what a rule rests on, and where it stands.
+func because(r scenario.Rule) string {
+	source := ""
+	if r.Source != "" {
+		source = " (" + r.Source + ")"
+	}
+	return fmt.Sprintf("%s%s [%s:%d]", r.Why, source, path.Base(r.File), r.Line)
 }
 
 // writeJSON prints for programs.
@@ -311,7 +343,7 @@ func listLocks() ([]listed, error) {
 				keys = append(keys, o.Key)
 			}
 		}
-		one.more = func() string { return optionsOf(e) }
+		one.more = func() (string, error) { return optionsOf(e), nil }
 		one.check = func(text string) error {
 			spec, err := locks.ParseSpec(text)
 			if err == nil {
@@ -321,6 +353,7 @@ func listLocks() ([]listed, error) {
 		}
 		for _, d := range []detail{
 			{"source", e.Source, false},
+			{"traits", traitsText(e), false},
 			{"variants", strings.Join(names, ", "), true},
 			{"options", strings.Join(keys, ", "), true},
 			{"unavailable", facts.Unavailable, false},
@@ -332,6 +365,21 @@ func listLocks() ([]listed, error) {
 		out = append(out, one)
 	}
 	return out, nil
+}
+
+// traitsText is what the lock is, in the words of the rules.
+func traitsText(e catalog.Entry) string {
+	parts := []string{"agree: " + e.Traits.Agree, "lease: " + cmp.Or(e.Traits.Lease, "none")}
+	if e.Traits.Keeps != "" {
+		parts = append(parts, "keeps: "+e.Traits.Keeps)
+	}
+	if e.Traits.Tokens {
+		parts = append(parts, "tokens")
+	}
+	if e.Control {
+		parts = append(parts, "control")
+	}
+	return strings.Join(parts, ", ")
 }
 
 // topologyFacts is what --json says of a topology.
@@ -352,7 +400,7 @@ func listTopologies(all ...*topology.Topology) (out []listed) {
 		for _, n := range t.Nodes() {
 			facts.Nodes[n.Role]++
 		}
-		out = append(out, listed{name: t.Name, summary: t.Summary, value: facts, more: func() string { return zonesOf(t) }})
+		out = append(out, listed{name: t.Name, summary: t.Summary, value: facts, more: func() (string, error) { return zonesOf(t), nil }})
 	}
 	return out
 }

@@ -264,7 +264,7 @@ var regressions = map[string][]regression{
 
 	"verdicts: what is not judged, and runs that can't decide": {
 		{
-			"a lock that expect misspells was as expected", "a scenario file with `expect: {redlok: {safety: safe}}`, run with redlock",
+			"a lock that expect misspells was as expected", "a scenario file with `expect: [{when: {lock: redlok}, safety: safe}]`, run with redlock",
 			"cmd/locklab.TestUnknownLockInExpect",
 		},
 		{

@@ -196,7 +196,7 @@ func (r replay) yaml(command string, first sim.Group) []byte {
 	for _, s := range r.steps() {
 		fmt.Fprintf(&b, "  - {%s}\n", s)
 	}
-	fmt.Fprintf(&b, "expect:\n  %q: {safety: unsafe}\n", r.lock)
+	fmt.Fprintf(&b, "expect:\n  - {when: {lock: %q}, safety: unsafe}\n", r.lock)
 	return b.Bytes()
 }
 

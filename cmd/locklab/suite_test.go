@@ -63,7 +63,7 @@ func TestResumeWantsTheFilesOfThen(t *testing.T) {
 	in := func(name string) string { return filepath.Join(dir, name) }
 	texts := map[string]string{
 		in("mine.yaml"):  "name: mine\nparts:\n  - {locks: none, scenarios: " + in("quiet.yaml") + "}\n",
-		in("quiet.yaml"): "name: quiet\nsummary: nothing at all\ntimeline: []\nexpect:\n  none: {safety: unsafe}\n",
+		in("quiet.yaml"): "name: quiet\nsummary: nothing at all\ntimeline: []\nexpect:\n  - {when: {lock: none}, safety: unsafe}\n",
 	}
 	for path, text := range texts {
 		must.Do(t, os.WriteFile(path, []byte(text), 0o600))

@@ -27,6 +27,8 @@ type Entry struct {
 	Needs   []string `json:"needs"`   // roles besides master and worker, without a variant
 	Control bool     `json:"control"` // expected to fail: it shows that the workload can
 	Peers   bool     `json:"peers"`   // its clients talk to each other
+	// Traits are what it is, by which scenarios know what to expect of it: without a variant.
+	Traits locks.Traits `json:"traits"`
 
 	// Describe gives the options of the lock with a variant, "" for none, and its variants.
 	Describe func(variant string) (options []locks.Option, variants []locks.Variant) `json:"-"`
@@ -42,6 +44,7 @@ type Entry struct {
 type Lock struct {
 	Entry
 	Spec    locks.Spec
+	Traits  locks.Traits // with its options
 	Servers []Server
 	// Lease is for how long a holder that is gone may keep the lock; 0 if it has no lease.
 	Lease time.Duration
@@ -73,9 +76,9 @@ func (l Lock) Roles() []string {
 	return roles
 }
 
-// deciders are the roles of who gives the lock: its servers, but for those who only say which
+// Deciders are the roles of who gives the lock: its servers, but for those who only say which
 // of them does, or the masters themselves.
-func (l Lock) deciders() []string {
+func (l Lock) Deciders() []string {
 	if len(l.Servers) == 0 {
 		return []string{role.Master}
 	}
@@ -125,6 +128,7 @@ type Server struct {
 type binding[O any] struct {
 	name, summary, source string
 	control               bool
+	traits                func(O) locks.Traits
 	parse                 func(locks.Spec) (O, error)
 	// timeout is the option of that name and the longest it may be: unless it is given, it
 	// follows the topology's second. Nil if there is none that does.
@@ -166,7 +170,10 @@ func (b binding[O]) entry() Entry {
 		if err != nil {
 			return Lock{}, err
 		}
-		l := Lock{Entry: e, Spec: spec, options: o}
+		l := Lock{Entry: e, Spec: spec, Traits: locks.Traits{Agree: locks.AgreeUnknown}, options: o}
+		if b.traits != nil {
+			l.Traits = b.traits(o)
+		}
 		for _, s := range b.servers {
 			if s.settings == nil || s.role.ClientPort == "" {
 				return Lock{}, fmt.Errorf("lock %s: nothing gives settings to its servers of the role %s, or nobody knows their port", b.name, s.role.Name)
@@ -202,7 +209,7 @@ func (b binding[O]) entry() Entry {
 			l.Caveat = b.caveat(o)
 		}
 		if b.disk != nil && b.disk(o) {
-			l.Disks = l.deciders()
+			l.Disks = l.Deciders()
 		}
 		if b.core != nil {
 			l.Core = new(b.core(o))
@@ -210,6 +217,7 @@ func (b binding[O]) entry() Entry {
 		return l, nil
 	}
 	if plain, err := e.bind(locks.Spec{Name: b.name}); err == nil {
+		e.Traits = plain.Traits
 		for _, s := range plain.Servers {
 			e.Needs = append(e.Needs, s.Name)
 			e.missing = append(e.missing, s.Missing)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"locklab/cmd/locklab/internal/catalog"
+	"locklab/locks"
 )
 
 func TestParseListSplitsSpecsNotOptions(t *testing.T) {
@@ -116,6 +117,15 @@ func TestCompletion(t *testing.T) {
 	for typed, never := range map[string]string{"none,": "none,none", "raft:lease=1s,": "raft:lease=1s,lease=", "multiphase:quorum,": "multiphase:quorum,rule=flow"} {
 		if got := catalog.Complete(typed, catalog.Names()); slices.Contains(got, never) {
 			t.Errorf("%q: %q is offered", typed, never)
+		}
+	}
+}
+
+// TestTraits: every lock says what it is.
+func TestTraits(t *testing.T) {
+	for _, e := range catalog.Entries() {
+		if e.Traits.Agree == "" || e.Traits.Agree == locks.AgreeUnknown {
+			t.Errorf("%s: nothing says who has to agree", e.Name)
 		}
 	}
 }

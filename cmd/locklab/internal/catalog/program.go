@@ -41,6 +41,7 @@ func OfProgram(name string, command program.Command, hello program.Hello) (Lock,
 	l := Lock{
 		Entry:   Entry{Name: name, Summary: "a program of the user's: " + command.String(), Needs: []string{}},
 		Spec:    locks.Spec{Name: name, Options: map[string]string{}},
+		Traits:  locks.Traits{Agree: locks.AgreeUnknown, Tokens: hello.Tokens},
 		Lease:   hello.Lease,
 		Away:    hello.Lease,
 		Program: true,
@@ -58,7 +59,7 @@ func OfProgram(name string, command program.Command, hello program.Hello) (Lock,
 		l.servers = append(l.servers, s.Role)
 		l.Needs = append(l.Needs, need.Role)
 	}
-	l.Disks = l.deciders() // as far as anybody knows
+	l.Disks = l.Deciders() // as far as anybody knows
 	return l, nil
 }
 

@@ -80,8 +80,9 @@ type Config struct {
 	// Suite leaves out combinations that do not apply, which are then in Unfit, and locks
 	// for which the topology lacks something, which are then in Unavailable: it is made for any
 	// machine.
-	Suite bool
-	Unfit []result.Unfit // without Suite those of scenarios that apply to another of the Locks
+	Suite    bool
+	Unfit    []result.Unfit // without Suite those of scenarios that apply to another of the Locks
+	outlooks map[result.Key]*outlook
 }
 
 // UseTopology reads the topology by name or path. Hosts that name no agent have the

@@ -6,36 +6,35 @@ import (
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/workloads/history"
-	"locklab/workloads/result"
 )
 
-// expected is what the scenario says of the lock; empty if it says nothing.
-func expected(s scenario.Scenario, topology string, lock catalog.Lock) *history.Expect {
-	said, named := s.Expect(lock.Spec, topology)
-	if !named && lock.Program {
-		return expectedOfAny(s)
-	}
-	return &history.Expect{Safety: said.Safety, Liveness: said.Liveness, Availability: history.Availability{
-		Outside: deref(said.Outside), During: deref(said.During),
-	}}
-}
-
-// expectedOfAny is what every lock promises, for one that the user brings and the scenario
-// does not know: safety, service where nothing is broken, and no word of what it does
-// during a fault.
-func expectedOfAny(s scenario.Scenario) *history.Expect {
-	want := &history.Expect{Safety: result.Safe, Availability: history.Availability{Outside: scenario.DefaultOutside}}
+// expected is what the rules expect of a lock under a scenario.
+func expected(s scenario.Scenario, e scenario.Expectation) *history.Expect {
+	want := &history.Expect{Safety: e.Safety, Liveness: e.Liveness}
 	if len(s.Timeline) == 0 {
-		want.Liveness = []string{result.Live}
+		want.Availability.Outside = e.Served
+	} else {
+		want.Availability.During = e.Served
 	}
 	return want
 }
 
-func deref(share *float64) float64 {
-	if share == nil {
-		return 0
+// Expected is what is expected of a lock under a scenario in a topology, with the rules that say so;
+// unfit is why the scenario does not apply.
+func Expected(nameOrPath, place string, lock catalog.Lock) (e scenario.Expectation, unfit, err error) {
+	c := Config{Duration: DefaultDuration}
+	if err := c.UseTopology(place, ""); err != nil {
+		return e, nil, err
 	}
-	return *share
+	s, err := scenario.Load(nameOrPath, c.Topology.Zones[0].Short)
+	if err != nil {
+		return e, nil, err
+	}
+	o := c.outlook(lock, s)
+	if o.expect.SafetyBy.Safety == "" { // else only this machine or this duration does not fit
+		return e, o.unfit, nil
+	}
+	return o.expect, nil, nil
 }
 
 // planned are the faults that the scenario asks for in a run that measures for so long.

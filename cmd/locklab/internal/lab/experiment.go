@@ -124,7 +124,8 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 	rec := seen{first, x.config.Live}
 
 	p := newPlan(x.config, x.lock, fmt.Sprintf("%s/%s/%d", x.lock, x.scenario.Name, x.repeat), uint64(x.seed()))
-	p.hold, p.clocks, p.calls = x.scenario.Wants.Hold, needsFakeClocks(ctx, x.scenario, p.topo, x.lock), needsCalls(ctx, x.scenario, p.topo, x.lock)
+	outlook := x.config.outlook(x.lock, x.scenario)
+	p.hold, p.clocks, p.calls = x.scenario.Wants.Hold, outlook.clocks, outlook.calls
 	x.display.Advance(0, "starting")
 	x.config.Live.Begin(x.liveRun(p))
 	c, err := x.fleet.up(ctx, p, rec, filepath.Join(x.config.Dir, x.path(LogDir, "")))
@@ -134,7 +135,7 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 	defer func() {
 		x.display.Advance(x.config.aboutRun(x.lock, x.scenario), "stopping")
 		x.logStage("stopping")
-		c.stays = err == nil && measured && ctx.Err() == nil && x.play == nil && shares(x.lock) && gentle(ctx, x.scenario, x.lock, p.topo)
+		c.stays = err == nil && measured && ctx.Err() == nil && x.play == nil && shares(x.lock) && outlook.gentle
 		down := c.down(ctx)
 		if err == nil {
 			down = giveUp(down)
@@ -171,7 +172,7 @@ func (x *experiment) head(rtt time.Duration) history.Event {
 		Schema: history.Schema, Lock: x.lock.String(), Scenario: x.scenario.Name, Workload: x.config.Workload.Name,
 		Topology: topo.Name, Repeat: x.repeat, Seed: uint64(x.seed()), OfferedPS: x.config.rateUnder(x.scenario),
 		WarmupNS: int64(x.config.Warmup), DurationNS: int64(x.measures()), Played: x.play != nil,
-		Expect: expected(x.scenario, topo.Name, x.lock), Planned: planned(x.scenario, x.config.Duration),
+		Expect: expected(x.scenario, x.config.outlook(x.lock, x.scenario).expect), Planned: planned(x.scenario, x.config.Duration),
 		HostZones: topo.HostZones(), NodeHosts: topo.NodeHosts(), RTTNS: int64(rtt), SecondNS: second, LeaseNS: int64(x.lock.Lease), NoDisk: len(x.lock.Disks) == 0,
 		Program: programOf(x.lock, topo), Seats: w.Capacity,
 	}}

@@ -11,6 +11,7 @@ import (
 
 	"locklab/chaos/fault"
 	"locklab/chaos/scenario"
+	"locklab/chaos/toxic"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/locks"
 	"locklab/nodes/diskfault"
@@ -20,13 +21,76 @@ import (
 	"locklab/workloads/result"
 )
 
+// outlook is a lock under a scenario: what each fault hits of what runs for the lock, planned once,
+// and what follows from it.
+type outlook struct {
+	plans  []scenario.Planned
+	expect scenario.Expectation
+	unfit  error // why the scenario does not apply to the lock
+	// clocks says that clocks are set of servers that are not the lab's own, and calls are those of
+	// each role's nodes that must be stopped, so that their disks can get slow or full.
+	clocks bool
+	calls  map[string]diskfault.Calls
+	// gentle says that the lock's servers are left alone, and what they say to each other but for its speed.
+	gentle bool
+}
+
+// outlook is that of the combination, as it was checked before the start.
+func (c *Config) outlook(lock catalog.Lock, s scenario.Scenario) *outlook {
+	if o, known := c.outlooks[c.key(lock, s)]; known {
+		return o
+	}
+	topo := lock.Part(c.Topology)
+	o := &outlook{calls: map[string]diskfault.Calls{}}
+	if o.unfit = s.NotFor(lock.Spec, lock.Traits); o.unfit != nil {
+		return o
+	}
+	if o.unfit = s.CheckLease(c.Duration, lock.Lease, lock.String()); o.unfit != nil {
+		return o
+	}
+	if o.plans, o.unfit = s.Plan(context.Background(), inventoryOf(topo, lock), anyNode{topo: topo}); o.unfit != nil { // nobody is asked
+		return o
+	}
+	o.gentle = true
+	o.expect, o.unfit = s.Expect(subject(topo, lock), o.plans)
+	o.unfit = cmp.Or(o.unfit, s.CheckOverlaps(c.Duration, o.plans))
+	for _, p := range o.plans {
+		o.unfit = cmp.Or(o.unfit, o.add(s, p, topo, lock))
+	}
+	return o
+}
+
+// subject is what expectations must know of a lock.
+func subject(topo *topology.Topology, lock catalog.Lock) scenario.Lock {
+	nodes := func(roles ...string) (all []fault.Node) {
+		for _, n := range topo.NodesOf(roles...) {
+			all = append(all, fault.Node{Name: n.Name, Role: n.Role, Host: n.Host})
+		}
+		return all
+	}
+	l := scenario.Lock{Spec: lock.Spec, Traits: lock.Traits, Waits: lock.Away >= lock.Lease, Clients: nodes(role.Master)}
+	switch lock.Traits.Agree {
+	case locks.AgreeUnknown, locks.AgreeNobody:
+	case locks.AgreeServer:
+		all := nodes(lock.Deciders()...)
+		first := min(1, len(all))
+		l.Deciders, l.Replicas = all[:first], all[first:]
+	default:
+		l.Deciders = nodes(lock.Deciders()...)
+	}
+	for _, server := range lock.Servers {
+		if server.Primary != nil {
+			l.Watchers = append(l.Watchers, nodes(server.Name)...)
+		}
+	}
+	return l
+}
+
 // checkScenarios sees that the scenarios can be run as the user wants them.
 func (c *Config) checkScenarios() error {
+	c.outlooks = map[result.Key]*outlook{}
 	for _, s := range c.Scenarios {
 		if err := s.CheckLocks(c.knows); err != nil {
-			return fmt.Errorf("--scenarios: %w", err)
-		}
-		if err := s.CheckTopologies(append(topology.Names(), c.Topology.Name)); err != nil {
 			return fmt.Errorf("--scenarios: %w", err)
 		}
 		if err := s.CheckData(checkData); err != nil {
@@ -37,36 +101,43 @@ func (c *Config) checkScenarios() error {
 				return fmt.Errorf("--scenarios: %s: %w", s.Name, err)
 			}
 		}
-		if err := c.misfit(s); err != nil {
+		for _, lock := range c.Locks {
+			c.outlooks[c.key(lock, s)] = c.outlook(lock, s)
+		}
+		_, nowhere := s.Plan(context.Background(), inventory(c.Topology), anyNode{c.Topology, c.resources(s)}) // nobody is asked
+		if err := c.misfit(s, nowhere); err != nil {
+			never := func(l catalog.Lock) error { return s.NotFor(l.Spec, l.Traits) }
 			if !c.Suite && len(c.Scenarios) == 1 {
-				if slices.ContainsFunc(c.Locks, func(l catalog.Lock) bool { return c.notFor(s, l) == nil }) {
+				if slices.ContainsFunc(c.Locks, func(l catalog.Lock) bool { return never(l) == nil }) {
 					return err
 				}
-				return c.checkTargets(s) // it is for none of them, however long it runs
+				return c.checkLocks(s) // it is for none of them, however long it runs
 			}
 			for _, lock := range c.Locks {
-				c.unfit(lock, s, cmp.Or(c.notFor(s, lock), err))
+				c.unfit(lock, s, cmp.Or(never(lock), err))
 			}
 			continue
 		}
 		if err := s.CheckTimes(c.Duration); err != nil {
 			return fmt.Errorf("--duration %v: --scenarios: %w", c.Duration, err)
 		}
-		if err := c.checkTargets(s); err != nil {
+		if nowhere != nil {
+			return fmt.Errorf("--scenarios: %w; topology %s has %s", nowhere, c.Topology.Name, contents(c.Topology))
+		}
+		if err := c.checkLocks(s); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// misfit is why a scenario fits no lock in this run.
-func (c *Config) misfit(s scenario.Scenario) error {
+// misfit is why a scenario fits no lock in this run; nowhere is why it has nothing to hit in the whole topology.
+func (c *Config) misfit(s scenario.Scenario, nowhere error) error {
 	if c.Duration < s.MinDuration {
 		return fmt.Errorf("--duration %v: want at least %v for the scenario %s: what it breaks takes so long", c.Duration, s.MinDuration, s.Name)
 	}
-	err := s.CheckTargets(context.Background(), inventory(c.Topology), anyNode{c.Topology, c.resources(s)}) // nobody is asked
-	if errors.Is(err, errNoResource) {
-		return fmt.Errorf("--workload %s: %w", c.Workload.Name, err)
+	if errors.Is(nowhere, errNoResource) {
+		return fmt.Errorf("--workload %s: %w", c.Workload.Name, nowhere)
 	}
 	return nil // what else is wrong is told by itself
 }
@@ -100,33 +171,12 @@ func checkData(name string) error {
 	}
 }
 
-// checkTargets sees that every fault has something to hit, in the topology and among
-// what runs for each lock. A lock for which a scenario has nothing is left out of it, if there
-// is another one for which it has.
-func (c *Config) checkTargets(s scenario.Scenario) error {
-	ctx := context.Background() // nobody is asked
-	if err := s.CheckTargets(ctx, inventory(c.Topology), anyNode{topo: c.Topology}); err != nil {
-		return fmt.Errorf("--scenarios: %w; topology %s has %s", err, c.Topology.Name, contents(c.Topology))
-	}
-	fits := func(lock catalog.Lock) error {
-		if err := c.notFor(s, lock); err != nil {
-			return err
-		}
-		if err := s.CheckLease(c.Duration, lock.Lease, lock.String()); err != nil {
-			return err
-		}
-		runs := lock.Part(c.Topology)
-		if err := s.CheckTargets(ctx, inventoryOf(runs, lock), anyNode{topo: runs}); err != nil {
-			return err
-		}
-		if err := s.CheckOverlaps(ctx, c.Duration, inventoryOf(runs, lock), anyNode{topo: runs}); err != nil {
-			return err
-		}
-		return checkAbilities(ctx, s, runs, lock)
-	}
-	some := slices.ContainsFunc(c.Locks, func(l catalog.Lock) bool { return fits(l) == nil })
+// checkLocks sees that every fault has something to hit among what runs for each lock. A lock for
+// which a scenario has nothing is left out of it, if there is another one for which it has.
+func (c *Config) checkLocks(s scenario.Scenario) error {
+	some := slices.ContainsFunc(c.Locks, func(l catalog.Lock) bool { return c.outlook(l, s).unfit == nil })
 	for _, lock := range c.Locks {
-		if err := fits(lock); err != nil {
+		if err := c.outlook(lock, s).unfit; err != nil {
 			if c.Suite || some {
 				c.unfit(lock, s, err)
 				continue
@@ -137,47 +187,76 @@ func (c *Config) checkTargets(s scenario.Scenario) error {
 	return nil
 }
 
-// notFor is why a scenario is not for a lock, however long it runs.
-func (c *Config) notFor(s scenario.Scenario, lock catalog.Lock) error {
-	if e, _ := s.Expect(lock.Spec, c.Topology.Name); e.NotFor {
-		return fmt.Errorf("%s:%d: %s", s.File, e.Line, e.Why)
-	}
-	return nil
-}
-
 // unfit leaves a combination out.
 func (c *Config) unfit(lock catalog.Lock, s scenario.Scenario, why error) {
 	c.Unfit = append(c.Unfit, result.Unfit{Lock: lock.String(), Scenario: s.Name, Workload: c.Workload.Name, Why: Said(why)})
 }
 
-// checkAbilities sees that what a scenario wants of nodes is something that their roles can do.
-func checkAbilities(ctx context.Context, s scenario.Scenario, topo *topology.Topology, lock catalog.Lock) error {
-	return eachHit(ctx, s, topo, lock, func(step scenario.Step, plan fault.Plan, node topology.Placed, r role.Role) error {
-		refuse := func(what, want string) error {
-			return fmt.Errorf("%s:%d: fault %s: %s: %s: %w", s.File, step.Line, step.ID, what, want, scenario.ErrInvalid)
+// add sees that what a fault wants of nodes is something that their roles can do, and notes what
+// must be started for it.
+func (o *outlook) add(s scenario.Scenario, p scenario.Planned, topo *topology.Topology, lock catalog.Lock) error {
+	roles := Roles(nil)
+	o.gentle = o.gentle && len(p.External) == 0 && (onlySlower(p) || !slices.ContainsFunc(lock.Servers, func(s catalog.Server) bool { return len(s.PeerPorts) > 0 }))
+	for _, name := range p.Nodes() {
+		node, _ := topo.Node(name)
+		i := slices.IndexFunc(roles, func(r role.Role) bool { return r.Name == node.Role })
+		if i < 0 {
+			continue
 		}
-		if plan.Point != "" && !r.Points {
-			return refuse(fmt.Sprintf("%s comes to no point %s", node.Name, plan.Point), "want masters, where the locks' clients are")
+		o.gentle = o.gentle && (node.Role == role.Master || node.Role == role.Worker)
+		if slices.Contains(p.Disks, name) {
+			if p.Disk.Full {
+				o.calls[node.Role] = diskfault.Writes
+			} else if o.calls[node.Role] != diskfault.Writes {
+				o.calls[node.Role] = diskfault.Syncs
+			}
 		}
-		if beyond := beyondProgram(plan, node.Name); lock.Program && r.Name == role.Master && beyond != "" {
-			return refuse("it would hit "+node.Name+", but not the lock program there, which has "+beyond, "want another fault, or other nodes")
+		o.clocks = o.clocks || !roles[i].OwnClock && slices.Contains(p.Clocks, name)
+		if err := able(s, p, node, roles[i], topo, lock); err != nil {
+			return err
 		}
-		host, _ := topo.Host(node.Host)
-		here := host.Agent == ""
-		if here && slices.Contains(plan.Disks, node.Name) {
-			return diskfault.Missing()
+	}
+	return nil
+}
+
+// onlySlower says that all that the fault does to links is to delay what they carry.
+func onlySlower(p scenario.Planned) bool {
+	for _, impairments := range p.Links {
+		for _, i := range impairments {
+			if _, slower := i.Effect.(*toxic.Latency); !slower {
+				return false
+			}
 		}
-		if !slices.Contains(plan.Clocks, node.Name) || r.OwnClock {
-			return nil
-		}
-		if r.Clock == nil {
-			return refuse(fmt.Sprintf("the clock of %s cannot be set", node.Name), "want servers of another role than "+r.Name)
-		}
-		if here {
-			return fakeclock.Missing()
-		}
+	}
+	return true
+}
+
+// able is nil if the fault can be made at the node.
+func able(s scenario.Scenario, p scenario.Planned, node topology.Placed, r role.Role, topo *topology.Topology, lock catalog.Lock) error {
+	refuse := func(what, want string) error {
+		return fmt.Errorf("%s:%d: fault %s: %s: %s: %w", s.File, p.Step.Line, p.Step.ID, what, want, scenario.ErrInvalid)
+	}
+	if p.Point != "" && !r.Points {
+		return refuse(fmt.Sprintf("%s comes to no point %s", node.Name, p.Point), "want masters, where the locks' clients are")
+	}
+	if beyond := beyondProgram(p.Plan, node.Name); lock.Program && r.Name == role.Master && beyond != "" {
+		return refuse("it would hit "+node.Name+", but not the lock program there, which has "+beyond, "want another fault, or other nodes")
+	}
+	host, _ := topo.Host(node.Host)
+	here := host.Agent == ""
+	if here && slices.Contains(p.Disks, node.Name) {
+		return diskfault.Missing()
+	}
+	if !slices.Contains(p.Clocks, node.Name) || r.OwnClock {
 		return nil
-	})
+	}
+	if r.Clock == nil {
+		return refuse(fmt.Sprintf("the clock of %s cannot be set", node.Name), "want servers of another role than "+r.Name)
+	}
+	if here {
+		return fakeclock.Missing()
+	}
+	return nil
 }
 
 // beyondProgram is what a lock program has of its own or of the machine, although the plan breaks
@@ -192,55 +271,6 @@ func beyondProgram(plan fault.Plan, node string) string {
 		return "its files elsewhere"
 	}
 	return ""
-}
-
-// needsCalls are the calls of each role's nodes that must be stopped, so that the scenario can
-// make their disks slow or full.
-func needsCalls(ctx context.Context, s scenario.Scenario, topo *topology.Topology, lock catalog.Lock) map[string]diskfault.Calls {
-	calls := map[string]diskfault.Calls{}
-	_ = eachHit(ctx, s, topo, lock, func(_ scenario.Step, plan fault.Plan, node topology.Placed, r role.Role) error { // was checked before the start
-		switch {
-		case !slices.Contains(plan.Disks, node.Name):
-		case plan.Disk.Full || calls[r.Name] == diskfault.Writes:
-			calls[r.Name] = diskfault.Writes
-		default:
-			calls[r.Name] = diskfault.Syncs
-		}
-		return nil
-	})
-	return calls
-}
-
-// needsFakeClocks says whether the scenario sets clocks of servers that are not the lab's own.
-func needsFakeClocks(ctx context.Context, s scenario.Scenario, topo *topology.Topology, lock catalog.Lock) bool {
-	found := false
-	err := eachHit(ctx, s, topo, lock, func(_ scenario.Step, plan fault.Plan, node topology.Placed, r role.Role) error {
-		found = found || !r.OwnClock && slices.Contains(plan.Clocks, node.Name)
-		return nil
-	})
-	return found && err == nil
-}
-
-// eachHit goes through what each fault of the scenario hits of the topology, until an error.
-func eachHit(ctx context.Context, s scenario.Scenario, topo *topology.Topology, lock catalog.Lock, look func(scenario.Step, fault.Plan, topology.Placed, role.Role) error) error {
-	roles := Roles(nil)
-	for _, step := range s.Timeline {
-		plan, err := step.Fault.Plan(ctx, step.ID, inventoryOf(topo, lock), anyNode{topo: topo}) // nobody is asked
-		if err != nil {
-			return err
-		}
-		for _, name := range plan.Nodes() {
-			node, _ := topo.Node(name)
-			i := slices.IndexFunc(roles, func(r role.Role) bool { return r.Name == node.Role })
-			if i < 0 {
-				continue
-			}
-			if err := look(step, plan, node, roles[i]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // inventory is what faults can hit of a topology.

@@ -14,7 +14,6 @@ import (
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/internal/testfile"
-	"locklab/locks"
 	"locklab/locks/program"
 	"locklab/nodes/fakeclock"
 	"locklab/workloads/result"
@@ -43,15 +42,13 @@ func TestScenariosAreCheckedBeforeTheStart(t *testing.T) {
 		{"a number that no resource has", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder-of:g01}", "want one of the workload's resources, g1 to g20 (--groups 20)"},
 		{"more resources than there are", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder-of:g21}", "x.yaml:3: fault kill-1 on holder-of:g21: find the holder-of:g21: want one of the workload's resources, g1 to g20 (--groups 20)"},
 		{"any lock has holders", "none", "seoul-2az", "{at: 30%, fault: pause, target: holder}", ""},
-		{"the other topologies", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder}\nexpect:\n  none: {topologies: {one-host: {safety: safe}, seoul-3az: {safety: safe}}}", ""},
-		{"no such topology", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder}\nexpect:\n  none:\n    topologies:\n      seuol-3az: {safety: safe}", `x.yaml:7: expect: unknown topology "seuol-3az": want one of aws-regions, one-host, seoul-2az, seoul-3az`},
 		{"no such role", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: holder, lose_data: [reddis]}", `x.yaml:3: fault kill-1: lose_data: "reddis" is not a role: want one of master, worker`},
 		{"raft forgets", "raft", "seoul-2az", "{at: 30%, fault: kill, target: role:raft, lose_data: [raft]}", "x.yaml:3: fault kill-1: lose_data: raft servers that forget their votes may elect two leaders"},
 		{"no server", "none", "seoul-2az", "{at: 30%, fault: kill, target: majority:server}", `x.yaml:3: fault kill-1 on majority:server: no node for "majority:server"`},
 		{"any lock's servers", "postgres", "seoul-2az", "{at: 30%, fault: kill, target: majority:server}", ""},
 		{"Sentinels are no such servers", "redis:replica", "seoul-2az", "{at: 30%, fault: kill, target: minority:server}", `no node for "minority:server"`},
-		{"does not apply", "raft", "seoul-2az", "{at: 30%, fault: kill, target: holder}\nexpect:\n  raft etcd: {not_for: it is not about them}", "x.yaml:5: it is not about them"},
-		{"applies to another lock", "raft,none", "seoul-2az", "{at: 30%, fault: kill, target: holder}\nexpect:\n  raft etcd: {not_for: it is not about them}", ""},
+		{"does not apply", "raft", "seoul-2az", "{at: 30%, fault: kill, target: holder}\nexpect:\n  - {when: {lock: [raft, etcd]}, not_for: it is not about them}", "x.yaml:5: it is not about them"},
+		{"applies to another lock", "raft,none", "seoul-2az", "{at: 30%, fault: kill, target: holder}\nexpect:\n  - {when: {lock: [raft, etcd]}, not_for: it is not about them}", ""},
 		{"zookeeper forgets", "zookeeper", "seoul-2az", "{at: 30%, fault: kill, target: role:zookeeper, lose_data: [zookeeper]}", "x.yaml:3: fault kill-1: lose_data: an ensemble most of whose servers forget what they have acknowledged begins again"},
 		{"no disk", "redlock", "seoul-2az", "{at: 30%, fault: slow-disk, target: majority:server, delay: 50ms}", "x.yaml:3: fault slow-disk-1 on majority:server: nothing is kept on a disk by redis-a-1, redis-a-2, redis-a-3"},
 		{"masters whose servers have the disk", "raft", "seoul-2az", "{at: 30%, fault: slow-disk, target: role:master, delay: 50ms}", "nothing is kept on a disk by master-a"},
@@ -174,9 +171,9 @@ func TestBuiltinScenariosFit(t *testing.T) {
 			t.Fatal(err)
 		}
 		lock := "redis:replica" // of what has only a primary to break
-		for _, other := range []string{"multiphase:quorum", "redlock", "raft", "postgres"} {
-			if e, judged := s.Locks[other]; judged && !e.NotFor {
-				lock = other
+		for _, other := range bound(t, "multiphase:quorum,redlock,redlock:persistence=always,raft,postgres") {
+			if _, unfit, err := Expected(name, "seoul-2az", other); err == nil && unfit == nil {
+				lock = other.String()
 			}
 		}
 		for _, topology := range []string{"seoul-2az", "seoul-3az", otherZones(t)} {
@@ -219,31 +216,6 @@ func TestFirstZone(t *testing.T) {
 		}
 		if have := config.Scenarios[0].Timeline[0].Fault.Target; have != want {
 			t.Errorf("the fault hits %q, want %q", have, want)
-		}
-	}
-}
-
-// TestScenariosSayWhy: of every lock a built-in scenario says what must
-// happen, why, and who says so; or why it does not apply.
-func TestScenariosSayWhy(t *testing.T) {
-	all, err := scenario.List()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range all {
-		for _, name := range catalog.Names() {
-			e, known := s.Expect(locks.Spec{Name: name}, "")
-			if !known {
-				t.Errorf("%s: nothing is said of %s: want what is expected, or not_for", s.Name, name)
-			}
-			if known && (e.Why == "" || e.Source == "" && !e.NotFor) {
-				t.Errorf("%s:%d: %s: want why, and a source", s.File, e.Line, name)
-			}
-		}
-		for name, e := range s.Locks {
-			if e.Why == "" || e.Source == "" && !e.NotFor {
-				t.Errorf("%s:%d: %s: want why, and a source", s.File, e.Line, name)
-			}
 		}
 	}
 }

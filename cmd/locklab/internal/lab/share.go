@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"locklab/chaos/scenario"
-	"locklab/chaos/toxic"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/locks/clock"
 	"locklab/nodes/role"
@@ -30,40 +29,15 @@ func shares(lock catalog.Lock) bool {
 	return len(lock.Servers) > 0 && !slices.ContainsFunc(lock.Servers, func(s catalog.Server) bool { return s.Serves == nil || len(s.Dials) > 0 })
 }
 
-// gentle says whether the scenario leaves the lock's servers alone, and what they say to each
-// other but for its speed.
-func gentle(ctx context.Context, s scenario.Scenario, lock catalog.Lock, topo *topology.Topology) bool {
-	linked := slices.ContainsFunc(lock.Servers, func(s catalog.Server) bool { return len(s.PeerPorts) > 0 })
-	for _, step := range s.Timeline {
-		p, err := step.Fault.Plan(ctx, step.ID, inventory(topo), anyNode{topo: topo}) // nobody is asked
-		if err != nil || len(p.External) > 0 {
-			return false
-		}
-		for _, name := range p.Nodes() {
-			if n, _ := topo.Node(name); n.Role != role.Master && n.Role != role.Worker {
-				return false
-			}
-		}
-		for _, impairments := range p.Links {
-			for _, i := range impairments {
-				if _, slower := i.Effect.(*toxic.Latency); linked && !slower {
-					return false
-				}
-			}
-		}
-	}
-	return true
-}
-
 // servers names the servers that a run needs, and those that it leaves to the next one; "" are
 // none that can be shared.
 func (c *Config) servers(lock catalog.Lock, s scenario.Scenario) (needs, leaves string) {
 	if !shares(lock) {
 		return "", ""
 	}
-	ctx, topo := context.Background(), lock.Part(c.Topology) // nobody is asked
-	needs = fmt.Sprintln(roles(lock), needsFakeClocks(ctx, s, topo, lock), needsCalls(ctx, s, topo, lock))
-	if gentle(ctx, s, lock, topo) {
+	o := c.outlook(lock, s)
+	needs = fmt.Sprintln(roles(lock), o.clocks, o.calls)
+	if o.gentle {
 		leaves = needs
 	}
 	return needs, leaves

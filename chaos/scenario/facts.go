@@ -1,0 +1,239 @@
+package scenario
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"locklab/chaos/fault"
+	"locklab/chaos/toxic"
+	"locklab/locks"
+)
+
+// Lock is what expectations must know of a lock, and of the nodes that run for it.
+type Lock struct {
+	Spec   locks.Spec
+	Traits locks.Traits
+	// Waits says that a server which lost its data stays away until what it may have granted is over.
+	Waits bool
+	// Clients ask for the lock, and Deciders have to agree: all, a majority, or one.
+	Clients, Deciders []fault.Node
+	// Replicas may take the place of the decider, if Watchers say so.
+	Replicas, Watchers []fault.Node
+}
+
+// The words of facts that are computed here.
+const (
+	none       = "none"
+	leftAll    = "all"     // nothing happens to those that have to agree
+	leftEnough = "enough"  // those left, that one client reaches, can agree
+	leftTooFew = "too-few" // they cannot
+)
+
+// damage is what all faults of a scenario do together, as if all were in force at once.
+type damage struct {
+	stopped, crashed, restarted []string // nodes: that do not answer or not rightly; that were killed; at once back
+	wiped, paused, clocks       []string
+	pairs                       []fault.Pair
+	kinds                       []string
+	modes                       []string
+	target                      string
+}
+
+func damageOf(plans []Planned) (d damage) {
+	d.target = "other"
+	for _, p := range plans {
+		f := p.Step.Fault
+		if !slices.Contains(d.kinds, f.Kind) {
+			d.kinds = append(d.kinds, f.Kind)
+		}
+		word, _, _ := strings.Cut(strings.NewReplacer(" ", ":").Replace(f.Target), ":")
+		switch word {
+		case fault.Holder, fault.HolderOf:
+			d.target = fault.Holder
+		case fault.Leader, fault.Primary:
+			d.target = word
+		}
+		dead := slices.Concat(p.Kill, p.Lost)
+		d.stopped = slices.Concat(d.stopped, p.Nodes())
+		d.crashed = append(d.crashed, dead...)
+		if f.Instant {
+			d.restarted = append(d.restarted, dead...)
+		}
+		d.wiped, d.paused, d.clocks = append(d.wiped, p.Wipe...), append(d.paused, p.Pause...), append(d.clocks, p.Clocks...)
+		if mode := cutMode(p); mode != "" {
+			d.pairs, d.modes = append(d.pairs, p.Pairs...), append(d.modes, mode)
+		}
+	}
+	if len(plans) == 0 {
+		d.kinds = []string{none}
+	}
+	return d
+}
+
+// cutMode is how a fault cuts links; "" if all that is sent arrives in time.
+func cutMode(p Planned) string {
+	switch {
+	case len(p.Kill)+len(p.Lost) > 0: // what dies is not cut off
+		return ""
+	case len(p.External) > 0:
+		return "dropped" // for all that is known
+	}
+	oneWay := !slices.ContainsFunc(p.Pairs, func(x fault.Pair) bool { return slices.Contains(p.Pairs, fault.Pair{From: x.To, To: x.From}) })
+	for _, list := range p.Links {
+		for _, i := range list {
+			mode := ""
+			switch i.Effect.(type) {
+			case *toxic.Hold:
+				mode = "held"
+			case *toxic.Drop:
+				mode = "dropped"
+			case *toxic.Reset:
+				mode = "reset"
+			default:
+				continue
+			}
+			switch {
+			case p.Step.Fault.Kind == "flap":
+				return "flapping"
+			case oneWay:
+				return "one-way"
+			}
+			return mode
+		}
+	}
+	return ""
+}
+
+// reach says whether two nodes hear each other.
+func (d damage) reach(a, b fault.Node) bool {
+	return !slices.Contains(d.pairs, fault.Pair{From: a.Host, To: b.Host}) && !slices.Contains(d.pairs, fault.Pair{From: b.Host, To: a.Host})
+}
+
+// facts are what the rules can ask for.
+func (l Lock) facts(plans []Planned) map[string][]string {
+	d, is := damageOf(plans), traitsOf(l.Traits)
+	is["fault"] = d.kinds
+	for fact, word := range map[string]string{
+		"target": d.target, "left": l.left(d), "cut": l.cut(d), "clients": l.clients(d), "restarted": l.restarted(d), "failover": none, "masters": "more",
+	} {
+		is[fact] = []string{word}
+	}
+	if l.mayFailOver(d) {
+		is["failover"] = []string{"possible"}
+	}
+	if len(l.Clients) == 1 {
+		is["masters"] = []string{"one"}
+	}
+	return is
+}
+
+// traitsOf are the facts that are the same whatever happens.
+func traitsOf(t locks.Traits) map[string][]string {
+	word := func(w string) []string { return []string{cmp.Or(w, none)} }
+	return map[string][]string{"agree": word(t.Agree), "lease": word(t.Lease), "keeps": word(t.Keeps), "replica": word(t.Replica)}
+}
+
+// left is how many of those that have to agree the best placed client reaches; where no client
+// lives, how many live.
+func (l Lock) left(d damage) string {
+	reached := func(by func(fault.Node) bool) (n int) {
+		for _, decider := range l.Deciders {
+			if !slices.Contains(d.stopped, decider.Name) && by(decider) {
+				n++
+			}
+		}
+		return n
+	}
+	best, alive := 0, false
+	for _, client := range l.Clients {
+		if !slices.Contains(d.crashed, client.Name) && !slices.Contains(d.paused, client.Name) {
+			best, alive = max(best, reached(func(n fault.Node) bool { return d.reach(client, n) })), true
+		}
+	}
+	if !alive {
+		best = reached(func(fault.Node) bool { return true })
+	}
+	enough := len(l.Deciders)/2 + 1
+	switch l.Traits.Agree {
+	case locks.AgreeAll:
+		enough = len(l.Deciders)
+	case locks.AgreeConnected:
+		enough = min(1, len(l.Deciders))
+	}
+	switch {
+	case best == len(l.Deciders):
+		return leftAll
+	case best >= enough:
+		return leftEnough
+	default:
+		return leftTooFew
+	}
+}
+
+// cut is how the worst fault cuts what the lock's nodes say to each other.
+func (l Lock) cut(d damage) string {
+	nodes := slices.Concat(l.Clients, l.Deciders, l.Replicas, l.Watchers)
+	if len(l.Deciders) == 0 {
+		return none
+	}
+	cut := slices.ContainsFunc(nodes, func(a fault.Node) bool {
+		return slices.ContainsFunc(nodes, func(b fault.Node) bool { return !d.reach(a, b) })
+	})
+	for _, mode := range []string{"reset", "held", "dropped", "flapping", "one-way"} {
+		if cut && slices.Contains(d.modes, mode) {
+			return mode
+		}
+	}
+	return none
+}
+
+// clients is what happens to some of them.
+func (l Lock) clients(d damage) string {
+	hits := func(nodes []string) bool {
+		return slices.ContainsFunc(l.Clients, func(n fault.Node) bool { return slices.Contains(nodes, n.Name) })
+	}
+	switch {
+	case hits(d.paused):
+		return "paused"
+	case hits(d.clocks):
+		return "clock"
+	case hits(d.crashed):
+		return "killed"
+	default:
+		return none
+	}
+}
+
+// restarted says whether those that have to agree are back before what they granted is over.
+func (l Lock) restarted(d damage) string {
+	word := none
+	for _, n := range slices.Concat(l.Deciders, l.Replicas) {
+		if !slices.Contains(d.restarted, n.Name) {
+			continue
+		}
+		if !l.Waits || !slices.Contains(d.wiped, n.Name) {
+			return "at-once"
+		}
+		word = "after-a-lease"
+	}
+	return word
+}
+
+// mayFailOver says whether most watchers can miss the decider and see a replica.
+func (l Lock) mayFailOver(d damage) bool {
+	for _, replica := range l.Replicas {
+		votes := 0
+		for _, w := range l.Watchers {
+			gone := slices.ContainsFunc(l.Deciders, func(n fault.Node) bool { return slices.Contains(d.stopped, n.Name) || !d.reach(w, n) })
+			there := !slices.Contains(d.stopped, replica.Name) || slices.Contains(d.restarted, replica.Name)
+			if gone && there && d.reach(w, replica) && !slices.Contains(d.stopped, w.Name) {
+				votes++
+			}
+		}
+		if votes > len(l.Watchers)/2 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,234 @@
+package scenario
+
+import (
+	"cmp"
+	_ "embed" // the rules
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"locklab/chaos/fault"
+	"locklab/internal/strictyaml"
+	"locklab/locks"
+)
+
+// Rule says what is expected of the locks that it fits. What it does not speak of, a later rule
+// decides.
+type Rule struct {
+	Safety   string   // safe, unsafe or [NotJudged]
+	Liveness []string // any of live, stalls, down, or only [NotJudged]
+	// Served is the least share of the operations that end ok: of the fault's time, or of the
+	// whole run where nothing is broken. A rule of liveness that says none expects none.
+	Served *float64
+	// NotFor is why the scenario does not apply.
+	NotFor string
+	// Why is the reason, and Source who says so: a document and its section, or a public
+	// reference.
+	Why, Source string
+
+	File string
+	Line int
+
+	locks []locks.Spec
+	when  map[string][]string // the words of each fact of which one must be true
+}
+
+// NotJudged is expected where both outcomes are right.
+const NotJudged = "not-judged"
+
+// Expectation is what comes out of the rules for one lock; what is empty is not judged.
+type Expectation struct {
+	Safety   string   // safe or unsafe
+	Liveness []string // any of live, stalls, down
+	Served   float64  // see [Rule]
+	// SafetyBy and LivenessBy are the rules that decided.
+	SafetyBy, LivenessBy Rule
+}
+
+// defaultServed is expected where nothing is broken: a lock that serves less is none that one
+// would use.
+const defaultServed = 0.99
+
+//go:embed rules.yaml
+var general []byte
+
+// generalRules are those that hold for all scenarios, after their own.
+var generalRules = sync.OnceValues(func() ([]Rule, error) { //nolint:gochecknoglobals // read once, never changed
+	const file = "rules.yaml"
+	doc, err := strictyaml.Parse(file, general, ErrInvalid)
+	if err != nil {
+		return nil, err
+	}
+	f := doc.Root.Fields("safety", "liveness")
+	rules := append(readRules(f.Get("safety"), file, ""), readRules(f.Get("liveness"), file, "")...)
+	return rules, doc.Err()
+})
+
+// traitFields are those by which a rule asks for what a lock is, and not for what happens to it.
+func traitFields() []string { return []string{"lock", "agree", "lease", "keeps", "replica"} }
+
+// facts are the words of each fact that a rule can ask for.
+func facts() map[string][]string {
+	var kinds []string
+	for _, k := range fault.Kinds() {
+		kinds = append(kinds, k.Name)
+	}
+	return map[string][]string{
+		"agree": {
+			locks.AgreeUnknown, locks.AgreeNobody, locks.AgreeServer, locks.AgreeServers, locks.AgreePeers, locks.AgreeConnected, locks.AgreeAll,
+		},
+		"lease":     {none, locks.LeaseOwn, locks.LeaseServer, locks.LeaseClient},
+		"keeps":     {none, locks.KeepsNothing, locks.KeepsEachSecond, locks.KeepsEverything},
+		"replica":   {none, locks.ReplicaAsync, locks.ReplicaAcked},
+		"fault":     append(kinds, none),
+		"target":    {fault.Holder, fault.Leader, fault.Primary, "other"},
+		"left":      {leftAll, leftEnough, leftTooFew},
+		"cut":       {none, "held", "dropped", "reset", "one-way", "flapping"},
+		"clients":   {none, "killed", "paused", "clock"},
+		"restarted": {none, "at-once", "after-a-lease"},
+		"failover":  {none, "possible"},
+		"masters":   {"one", "more"},
+	}
+}
+
+// readRules reads a list of rules; source is theirs where they have none.
+func readRules(n strictyaml.Node, file, source string) (rules []Rule) {
+	for _, item := range n.List() {
+		f := item.Fields("when", "safety", "liveness", "served", "not_for", "why", "source")
+		r := Rule{
+			Safety: f.Get("safety").OneOf("safe", "unsafe", NotJudged), Served: readShare(f.Get("served")), NotFor: f.Get("not_for").Text(),
+			Why: f.Get("why").Text(), Source: cmp.Or(f.Get("source").Text(), source), File: file, Line: item.Line(), when: map[string][]string{},
+		}
+		if liveness := f.Get("liveness"); liveness.Given() {
+			for _, one := range several(liveness) {
+				r.Liveness = append(r.Liveness, one.OneOf("live", "stalls", "down", NotJudged))
+			}
+			if len(r.Liveness) > 1 && slices.Contains(r.Liveness, NotJudged) {
+				liveness.Fail("want %s alone, or one or more of live, stalls, down", NotJudged)
+			}
+		}
+		says := f.Get("safety").Given() || f.Get("liveness").Given() || f.Get("served").Given()
+		if not := f.Get("not_for"); not.Given() && (says || not.Text() == "") {
+			not.Fail("want only why the scenario does not apply, and nothing that is expected")
+		} else if not.Given() && slices.ContainsFunc(f.Get("when").Fields().Names(), func(field string) bool { return !slices.Contains(traitFields(), field) }) {
+			f.Get("when").Fail("want only %s where the scenario does not apply: nothing is hit then", strings.Join(traitFields(), ", "))
+		} else if !not.Given() && !says {
+			item.Fail("want safety, liveness, served or not_for")
+		}
+		known := facts()
+		when := f.Get("when").Fields(append([]string{"lock"}, slices.Sorted(maps.Keys(known))...)...)
+		for _, field := range when.Names() {
+			for _, one := range several(when.Get(field)) {
+				if field != "lock" {
+					r.when[field] = append(r.when[field], one.OneOf(known[field]...))
+					continue
+				}
+				spec, err := locks.ParseSpec(one.Text())
+				if err != nil {
+					one.Fail("%v", err)
+				}
+				r.locks = append(r.locks, spec)
+			}
+		}
+		rules = append(rules, r)
+	}
+	return rules
+}
+
+// several are the items of a list, or the one word that stands for a list of one.
+func several(n strictyaml.Node) []strictyaml.Node {
+	if n.IsList() {
+		return n.Some("one word or more")
+	}
+	return []strictyaml.Node{n}
+}
+
+// readShare reads 99%.
+func readShare(n strictyaml.Node) *float64 {
+	if !n.Given() {
+		return nil
+	}
+	p, ok := strictyaml.Percent(n.Text())
+	if !ok {
+		n.Fail("%q: want a share of the operations, 0%% to 100%%", strings.TrimSpace(n.Text()))
+	}
+	return new(p / 100)
+}
+
+// fits says whether the rule is of the lock and of what happens to it.
+func (r Rule) fits(lock locks.Spec, is map[string][]string) bool {
+	named := len(r.locks) == 0 || slices.ContainsFunc(r.locks, func(s locks.Spec) bool { return covers(s, lock) })
+	for field, wanted := range r.when {
+		if slices.ContainsFunc(is[field], func(word string) bool { return !slices.Contains(wanted, word) }) || len(is[field]) == 0 {
+			return false
+		}
+	}
+	return named
+}
+
+// covers says whether a spec names the lock: its name, its variant and its options if it has some.
+func covers(s, lock locks.Spec) bool {
+	if s.Name != lock.Name || s.Variant != "" && s.Variant != lock.Variant {
+		return false
+	}
+	for key, value := range s.Options {
+		if lock.Options[key] != value {
+			return false
+		}
+	}
+	return true
+}
+
+// NotFor is why the scenario does not apply to a lock, whatever its faults would hit: the first rule
+// says so that fits what the lock is.
+func (s Scenario) NotFor(spec locks.Spec, traits locks.Traits) error {
+	is := traitsOf(traits)
+	i := slices.IndexFunc(s.Rules, func(r Rule) bool { return r.fits(spec, is) })
+	if i < 0 || s.Rules[i].NotFor == "" {
+		return nil
+	}
+	return fmt.Errorf("%s:%d: %s", s.Rules[i].File, s.Rules[i].Line, s.Rules[i].NotFor)
+}
+
+// Expect is what is expected of a lock on which the faults were planned.
+func (s Scenario) Expect(lock Lock, plans []Planned) (Expectation, error) {
+	rules, err := generalRules()
+	if err != nil {
+		return Expectation{}, err
+	}
+	var (
+		e      Expectation
+		served *float64
+		is     = lock.facts(plans)
+	)
+	for _, r := range slices.Concat(s.Rules, rules) {
+		if !r.fits(lock.Spec, is) {
+			continue
+		}
+		if e.SafetyBy.Safety == "" && r.Safety != "" {
+			e.SafetyBy = r
+		}
+		speaks := len(e.LivenessBy.Liveness) == 0 && len(r.Liveness) > 0
+		if served == nil && r.Served != nil && (speaks || len(r.Liveness) == 0) {
+			served = r.Served
+		}
+		if speaks {
+			e.LivenessBy = r
+			if served == nil && len(plans) > 0 {
+				served = new(0.0)
+			}
+		}
+	}
+	if e.SafetyBy.Safety != NotJudged {
+		e.Safety = e.SafetyBy.Safety
+	}
+	if !slices.Contains(e.LivenessBy.Liveness, NotJudged) {
+		e.Liveness = e.LivenessBy.Liveness
+	}
+	if e.Served = defaultServed; served != nil || len(plans) > 0 {
+		e.Served = *cmp.Or(served, new(0.0))
+	}
+	return e, nil
+}
