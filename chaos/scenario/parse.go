@@ -17,6 +17,10 @@ func Parse(file string, text []byte, firstZone string) (Scenario, error) {
 	if err != nil {
 		return Scenario{}, err
 	}
+	general, err := generalRules()
+	if err != nil {
+		return Scenario{}, err
+	}
 	f := doc.Root.Fields("name", "title", "summary", "min_duration", "outlasts", "hold", "clients", "resources", "timeline", "source", "expect")
 	s := Scenario{
 		File: file, Name: f.Get("name").Name(maxName), Summary: f.Get("summary").Text(), nameLine: f.Get("name").Line(),
@@ -26,7 +30,7 @@ func Parse(file string, text []byte, firstZone string) (Scenario, error) {
 			Hold:    f.Get("hold").Duration(1, time.Minute, "50ms"),
 			Clients: f.Get("clients").Int(1, maxCount), Resources: f.Get("resources").Int(1, maxCount),
 		},
-		Rules: readRules(f.Get("expect"), file, f.Get("source").Text()),
+		Rules: append(readRules(f.Get("expect"), file, f.Get("source").Text()), general...),
 	}
 	title := f.Get("title").Fields("en", "ko")
 	s.Title = cmp.Or(title.Get("en").Text(), s.Name)

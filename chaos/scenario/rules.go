@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"locklab/chaos/fault"
 	"locklab/internal/strictyaml"
@@ -55,16 +54,15 @@ const defaultServed = 0.99
 var general []byte
 
 // generalRules are those that hold for all scenarios, after their own.
-var generalRules = sync.OnceValues(func() ([]Rule, error) { //nolint:gochecknoglobals // read once, never changed
+func generalRules() ([]Rule, error) {
 	const file = "rules.yaml"
 	doc, err := strictyaml.Parse(file, general, ErrInvalid)
 	if err != nil {
 		return nil, err
 	}
 	f := doc.Root.Fields("safety", "liveness")
-	rules := append(readRules(f.Get("safety"), file, ""), readRules(f.Get("liveness"), file, "")...)
-	return rules, doc.Err()
-})
+	return slices.Concat(readRules(f.Get("safety"), file, ""), readRules(f.Get("liveness"), file, "")), doc.Err()
+}
 
 // traitFields are those by which a rule asks for what a lock is, and not for what happens to it.
 func traitFields() []string { return []string{"lock", "agree", "lease", "keeps", "replica"} }
@@ -95,6 +93,7 @@ func facts() map[string][]string {
 
 // readRules reads a list of rules; source is theirs where they have none.
 func readRules(n strictyaml.Node, file, source string) (rules []Rule) {
+	known := facts()
 	for _, item := range n.List() {
 		f := item.Fields("when", "safety", "liveness", "served", "not_for", "why", "source")
 		r := Rule{
@@ -117,7 +116,6 @@ func readRules(n strictyaml.Node, file, source string) (rules []Rule) {
 		} else if !not.Given() && !says {
 			item.Fail("want safety, liveness, served or not_for")
 		}
-		known := facts()
 		when := f.Get("when").Fields(append([]string{"lock"}, slices.Sorted(maps.Keys(known))...)...)
 		for _, field := range when.Names() {
 			for _, one := range several(when.Get(field)) {
@@ -193,17 +191,10 @@ func (s Scenario) NotFor(spec locks.Spec, traits locks.Traits) error {
 }
 
 // Expect is what is expected of a lock on which the faults were planned.
-func (s Scenario) Expect(lock Lock, plans []Planned) (Expectation, error) {
-	rules, err := generalRules()
-	if err != nil {
-		return Expectation{}, err
-	}
-	var (
-		e      Expectation
-		served *float64
-		is     = lock.facts(plans)
-	)
-	for _, r := range slices.Concat(s.Rules, rules) {
+func (s Scenario) Expect(lock Lock, plans []Planned) (e Expectation) {
+	var served *float64
+	is := lock.facts(plans)
+	for _, r := range s.Rules {
 		if !r.fits(lock.Spec, is) {
 			continue
 		}
@@ -230,5 +221,5 @@ func (s Scenario) Expect(lock Lock, plans []Planned) (Expectation, error) {
 	if e.Served = defaultServed; served != nil || len(plans) > 0 {
 		e.Served = *cmp.Or(served, new(0.0))
 	}
-	return e, nil
+	return e
 }

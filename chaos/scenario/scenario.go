@@ -23,7 +23,7 @@ type Scenario struct {
 	// Wants is what clients must do for the scenario to show what it is about.
 	Wants    Wants
 	Timeline []Step
-	// Rules say what is expected, before the general ones.
+	// Rules say what is expected: the scenario's own, then the general ones.
 	Rules []Rule
 
 	nameLine int

@@ -244,13 +244,19 @@ func timeline(s scenario.Scenario) string {
 	return out.String()
 }
 
+// usual is the topology of which expectations are told in full.
+const usual = "seoul-2az"
+
 // expectations are what the rules say of each lock under a scenario, and where topologies differ.
+// Locks of which all is the same are told of together.
 func expectations(nameOrPath string) (string, error) {
-	const usual = "seoul-2az"
 	var out strings.Builder
 	fmt.Fprintf(&out, "\nexpected in %s, and elsewhere where it differs, by the first rule that fits; of the operations, the least share that is served in the fault's time, or of all where nothing is broken:\n", usual)
-	table := textTable{left: true}
-	names := slices.DeleteFunc(topology.Names(), func(name string) bool { return name == usual })
+	type group struct {
+		locks []string
+		lines [][2]string
+	}
+	var groups []group
 	for _, text := range catalog.WithVariants() {
 		name := strings.TrimSuffix(text, ":")
 		spec, err := locks.ParseSpec(name)
@@ -261,30 +267,50 @@ func expectations(nameOrPath string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		before := ""
-		for _, place := range append([]string{usual}, names...) {
-			e, unfit, err := lab.Expected(nameOrPath, place, lock)
-			if err != nil {
-				return "", err
-			}
-			told := expectation(e, unfit)
-			if told == before {
-				continue
-			}
-			if before == "" {
-				before = told
-				table.row("  "+name, told)
-			} else {
-				table.row("    in "+place, told)
-			}
-			if unfit == nil {
-				table.row("", "  safety: "+because(e.SafetyBy))
-				table.row("", "  liveness: "+because(e.LivenessBy))
-			}
+		lines, err := expectationLines(nameOrPath, lock)
+		if err != nil {
+			return "", err
+		}
+		i := slices.IndexFunc(groups, func(g group) bool { return slices.Equal(g.lines, lines) })
+		if i < 0 {
+			i, groups = len(groups), append(groups, group{lines: lines})
+		}
+		groups[i].locks = append(groups[i].locks, name)
+	}
+	for _, g := range groups {
+		fmt.Fprintf(&out, "\n  %s\n", strings.Join(g.locks, ", "))
+		table := textTable{left: true}
+		for _, line := range g.lines {
+			table.row("    "+line[0], line[1])
+		}
+		table.write(&out, 0)
+	}
+	return out.String(), nil
+}
+
+// expectationLines are what is expected of one lock: in the usual topology, and in others where it differs.
+func expectationLines(nameOrPath string, lock catalog.Lock) (lines [][2]string, err error) {
+	elsewhere := slices.DeleteFunc(topology.Names(), func(name string) bool { return name == usual })
+	first := ""
+	for _, place := range append([]string{usual}, elsewhere...) {
+		e, unfit, err := lab.Expected(nameOrPath, place, lock)
+		if err != nil {
+			return nil, err
+		}
+		told := expectation(e, unfit)
+		if told == first || first != "" && unfit != nil {
+			continue
+		}
+		where := "in " + place
+		if first == "" {
+			where, first = "expected", told
+		}
+		lines = append(lines, [2]string{where, told})
+		if unfit == nil {
+			lines = append(lines, [2]string{"  safety", because(e.SafetyBy)}, [2]string{"  liveness", because(e.LivenessBy)})
 		}
 	}
-	table.write(&out, 0)
-	return out.String(), nil
+	return lines, nil
 }
 
 func expectation(e scenario.Expectation, unfit error) string {

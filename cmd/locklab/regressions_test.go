@@ -655,7 +655,7 @@ var regressions = map[string][]regression{
 		},
 		{
 			"lamport:detect=on was violated, as it went on where lamport stops", "locklab run --locks lamport:detect=on --scenarios zone-failure",
-			"chaos/scenario.TestDetectionSplits",
+			"cmd/locklab/internal/lab.TestExpectations",
 		},
 		{
 			"who waited when a run was interrupted counted as failed", "Ctrl-C under locklab run --workload handoff --locks multiphase:cohort --scenarios herd",
@@ -679,7 +679,7 @@ var regressions = map[string][]regression{
 		},
 		{
 			"multiphase:quorum was not as expected under slow-disk-peers at the run's own load, where locks with servers may be down for the same reason", "locklab run --locks multiphase:quorum --scenarios slow-disk-peers --seed 17",
-			"chaos/scenario.TestSlowDisksMayStopALock",
+			"cmd/locklab/internal/lab.TestExpectations",
 		},
 		{
 			"raft's servers with full disks went on where they followed, and a leader with space asked them again up to ten seconds after they had some", "locklab run --locks raft --scenarios full-disk --repeat 6 --duration 10s --seed 9111, where raft-c leads",

@@ -52,8 +52,8 @@ func (c *Config) outlook(lock catalog.Lock, s scenario.Scenario) *outlook {
 		return o
 	}
 	o.gentle = true
-	o.expect, o.unfit = s.Expect(subject(topo, lock), o.plans)
-	o.unfit = cmp.Or(o.unfit, s.CheckOverlaps(c.Duration, o.plans))
+	o.expect = s.Expect(subject(topo, lock), o.plans)
+	o.unfit = s.CheckOverlaps(c.Duration, o.plans)
 	for _, p := range o.plans {
 		o.unfit = cmp.Or(o.unfit, o.add(s, p, topo, lock))
 	}
