@@ -8,7 +8,7 @@ TOOLS := $(CURDIR)/.tools
 RERUN ?=
 rerun := $(if $(RERUN),--rerun-fails=$(RERUN) --rerun-fails-max-failures=6 --rerun-fails-abort-on-data-race)
 
-.PHONY: help build test check race e2e bench claims matrix controls corpus fuzz fuzz-long screenshot recording sample goldens deps clean
+.PHONY: help build test check race e2e bench claims matrix controls corpus fuzz fuzz-long screenshot sample goldens deps clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 16
@@ -106,10 +106,6 @@ goldens: ## write the golden files of reports and the findings of transcripts an
 screenshot: deps ## the READMEs' pictures, of reports/sample, by headless Chromium; needs Korean letters (apt-get install fonts-noto-cjk)
 	go run ./reports/internal/shot -at grid -until '#served' reports/sample reports/sample/screenshot.png
 	go run ./reports/internal/shot -at grid -until '#served' -page index.ko.html reports/sample reports/sample/screenshot.ko.png
-
-recording: build ## the README's moving picture: a zone is cut off while the multiphase lock guards the rooms
-	set -e; out=$$(mktemp -d); bin/locklab run --ui 127.0.0.1:7799 --locks multiphase --scenarios zone-partition --seed 1 --out $$out/run & \
-		go run ./reports/internal/record http://127.0.0.1:7799 reports/live/zone-cut.svg; wait; rm -rf "$$out"
 
 clean: ## what builds and runs left behind
 	rm -rf bin .tools reports/runs

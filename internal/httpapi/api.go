@@ -61,8 +61,6 @@ type Config struct {
 	Kinds []Kind
 	// Inside wraps what is let through; nil for nothing.
 	Inside func(http.Handler) http.Handler
-	// Say words the message of a refusal for who asked; nil leaves it as it is.
-	Say func(r *http.Request, message string) string
 	// Log gets what is refused, with the Level.
 	Log   *slog.Logger
 	Level slog.Level
@@ -273,11 +271,6 @@ func (a *API) finish(w http.ResponseWriter, r *http.Request, answer any, err err
 func (a *API) refuse(w http.ResponseWriter, r *http.Request, err error, more More) {
 	e := toError(err, a.Kinds)
 	a.Log.Log(r.Context(), a.Level, "refused a request", "by", a.Name, "method", r.Method, "path", r.URL.Path, "error", err)
-	if a.Say != nil {
-		said := *e
-		said.Message = a.Say(r, e.Message)
-		e = &said
-	}
 	body := More{"error": e}
 	maps.Copy(body, more)
 	a.reply(w, e.Status, body)

@@ -13,6 +13,6 @@
 // name comes where no particle depends on its last sound.
 //
 // What is said where no language is known, such as the reason of a verdict, is a
-// [sentence.Text]: a form of the same catalogue, and its values. See [Lang.Tell]. What the
-// live page is refused may come from any reader, as an error: see [Lang.Recorded].
+// [sentence.Text]: a form of the same catalogue, and its values. See [Lang.Tell]. Errors are
+// in English only.
 package lang

@@ -26,26 +26,15 @@ var korean []byte
 type Lang struct {
 	Tag, Name string // the name is in the language itself
 	texts     map[string]string
-	recorded  []pattern
-}
-
-// catalogue is a file of texts by their English.
-type catalogue struct {
-	Texts    map[string]string `yaml:"texts"`
-	Recorded map[string]string `yaml:"recorded"`
 }
 
 // All are the languages that a report is written in, the first of them first.
 func All() ([]*Lang, error) {
-	var c catalogue
+	var c struct{ Texts map[string]string }
 	if err := yaml.Unmarshal(korean, &c); err != nil {
 		return nil, fmt.Errorf("read the catalogue ko.yaml: %w", err)
 	}
-	patterns, err := patternsOf(c.Recorded)
-	if err != nil {
-		return nil, fmt.Errorf("read the catalogue ko.yaml: %w", err)
-	}
-	return []*Lang{English(), {KoreanTag, "한국어", c.Texts, patterns}}, nil
+	return []*Lang{English(), {KoreanTag, "한국어", c.Texts}}, nil
 }
 
 // English is the language of the code.
@@ -112,3 +101,6 @@ func (l *Lang) List(words []string) string {
 
 // Key marks a text that is not said where it stands.
 func Key(english string) string { return english }
+
+// Group writes a whole number with its thousands set apart by commas, as in both languages.
+func Group(n int64) string { return sentence.Group(n) }

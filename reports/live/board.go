@@ -16,8 +16,8 @@ import (
 const (
 	// frameTime is between two frames, if not many look.
 	frameTime = 250 * time.Millisecond
-	// chartFrames are from one drawing of the charts to the next: they are most of what is
-	// to be drawn, and nobody sees that a line grows by less than a second.
+	// chartFrames are from one drawing of the charts to the next: charts are most of the
+	// work, and a second is too short to be seen in them.
 	chartFrames = 4
 	// inboxEvents are folded at once when so many wait: a closed loop records tens of
 	// thousands a second.
@@ -36,7 +36,7 @@ type Host struct {
 // Node is one process on a host.
 type Node struct{ Name, Role string }
 
-// Link is who dials whom, host by host.
+// Link is a pair of hosts: nodes of the first dial nodes of the second.
 type Link struct {
 	From, To string
 	RTT      time.Duration // of a round trip while nothing is broken
@@ -54,16 +54,17 @@ type Info struct {
 	// Duplicates judges the rooms of a history, whose first event is the run. It is the
 	// run's own checker: live has no rule of its own. nil judges nothing.
 	Duplicates func([]history.Event) []Duplicate
-	// Control lets who opens the page break what it shows; nil lets nobody.
+	// Control lets viewers break what the page shows; nil does not.
 	Control Control
 }
 
 // Duplicate is a room that should not have been created.
 type Duplicate struct {
-	Room        string // created in vain
-	Other       string // that was free then
+	AtNS        int64  // it began
+	Room, Group string // whose players it takes
+	Worker      string
+	Free        string // the worker of the room that was free then
 	Unreachable bool   // it is not held against the lock
-	AtNS        int64
 }
 
 // Row is a combination of which runs are over.
@@ -77,20 +78,19 @@ type Row struct {
 // Run is what a run is about when it begins. What its history's first event says comes later.
 type Run struct {
 	Key
-	Repeat           int // 1 is the first
-	Hosts            []Host
-	Links            []Link
-	Planned          []history.Planned
-	Warmup, Duration time.Duration
-	Played           bool    // somebody breaks and ends it: it has no Duration
-	OfferedPerS      float64 // 0 if nothing is offered at a rate
+	Hosts       []Host
+	Links       []Link
+	Planned     []history.Planned
+	Duration    time.Duration
+	Played      bool    // it is broken and ended by hand: it has no Duration
+	OfferedPerS float64 // 0 if nothing is offered at a rate
 }
 
 // Board takes what happens in a comparison and shows it. A nil Board takes everything and
 // shows nothing. Its methods may be called from any goroutine and never wait for a viewer.
 type Board struct {
 	info  Info
-	token string // of who may control
+	token string // that orders must bear
 	hub   hub
 	wake  chan struct{}
 
@@ -109,7 +109,7 @@ type news struct {
 
 // New makes a board. Nothing is shown before [Board.Show].
 func New(info Info) *Board {
-	return &Board{info: info, token: httpapi.NewToken(), wake: make(chan struct{}, 1), hub: hub{viewers: map[*viewer]struct{}{}, shown: map[view]*frame{}}}
+	return &Board{info: info, token: httpapi.NewToken(), wake: make(chan struct{}, 1), hub: hub{feeds: map[view]*feed{}}}
 }
 
 // Record takes an event of the current run's history.
@@ -127,9 +127,6 @@ func (b *Board) Begin(r Run) {
 	})
 }
 
-// Phase says what the current run does right now.
-func (b *Board) Phase(text string) { b.post(func(m *model) { m.phase = text }) }
-
 // End says that the current run has ended, with the row of its combination.
 func (b *Board) End(row Row) {
 	b.post(func(m *model) {
@@ -138,7 +135,7 @@ func (b *Board) End(row Row) {
 	})
 }
 
-// Kept takes a row that there was before the comparison went on: its runs are over.
+// Kept takes a row of a comparison that is resumed: its runs are over.
 func (b *Board) Kept(row Row) { b.post(func(m *model) { m.keep(row) }) }
 
 // Waiting says how many callers wait for a lock in a node; -1 if it does not answer.
@@ -166,12 +163,11 @@ func (b *Board) take(n news) {
 	}
 }
 
-// Watched says whether somebody looks: what is only for viewers need not be asked for
-// otherwise.
+// Watched says whether there are viewers. Without any nothing need be measured for them.
 func (b *Board) Watched() bool { return b != nil && b.hub.watched() }
 
-// Show folds what happens and renders it for who looks, until ctx ends. Then viewers get
-// the last of it, and are let go.
+// Show folds what happens and renders it for the viewers, until ctx ends. Then they get the
+// last frame, and their streams end.
 func (b *Board) Show(ctx context.Context) error {
 	m := newModel(b.info)
 	p, err := newPainter()

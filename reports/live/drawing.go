@@ -41,7 +41,8 @@ func rank(role string) int {
 }
 
 func (m *model) node(say *lang.Lang, h Host, n Node) plots.Node {
-	p := plots.Node{Name: n.Name, Host: h.Name, Role: n.Role, State: stateOf(m.nodes[n.Name])}
+	p := plots.Node{Name: n.Name, Host: h.Name, Role: n.Role, Note: n.Role}
+	p.Class, p.State = stateOf(say, m.nodes[n.Name])
 	switch n.Role {
 	case "master":
 		holds := 0
@@ -50,23 +51,23 @@ func (m *model) node(say *lang.Lang, h Host, n Node) plots.Node {
 				holds++
 			}
 		}
-		p.Note = say.Count(int64(holds), "holds 1", "holds %s")
-		if waits, known := m.waiting[n.Name]; known && waits > 0 {
-			p.Note += "\n" + say.Count(int64(waits), "1 waits", "%s wait")
+		p.Note = say.Sprintf("holds %d", holds)
+		if waits := m.waiting[n.Name]; waits > 0 {
+			p.Note += "\n" + say.Sprintf("%d waiting", waits)
 		}
 	case "worker":
 		for _, r := range m.rooms.of(n.Name) {
-			first := r.events[0]
-			title, cause := first.Resource+": "+roomWord(say, r.state), ""
-			if r.duplicate {
-				cause = map[bool]string{false: "duplicate", true: "unreachable"}[r.excused]
-				title += ", " + say.Term(cause)
+			class, title := r.state, r.events[0].Resource+": "+roomWord(say, r.state)
+			switch {
+			case r.duplicate == nil:
+			case r.duplicate.Unreachable:
+				class, title = class+" duplicate unreachable", title+", "+say.Text("unreachable")
+			default:
+				class, title = class+" duplicate", title+", "+say.Text("duplicate")
 			}
-			p.Rooms = append(p.Rooms, plots.Room{State: r.state, Cause: cause, Title: title})
+			p.Rooms = append(p.Rooms, plots.Room{Class: class, Crossed: r.duplicate != nil, Title: title})
 		}
 		p.Note = say.Count(int64(len(p.Rooms)), "1 room", "%s rooms")
-	default:
-		p.Note = n.Role
 	}
 	return p
 }
@@ -78,81 +79,84 @@ func roomWord(say *lang.Lang, state string) string {
 		return say.Text("is starting")
 	case "open":
 		return say.Text("has free seats")
-	case "full":
-		return say.Text("is full")
 	default:
-		return say.Text("is closed")
+		return say.Text("is full")
 	}
 }
 
-func stateOf(state string) plots.State {
-	switch state {
-	case "":
-		return plots.Away
-	case history.NodeStarted:
-		return plots.Starting
-	case history.NodePaused, history.NodeSuspended:
-		return plots.Paused
-	case history.NodeStopped:
-		return plots.Away
+// stateOf is the state of a process as the page draws and says it.
+func stateOf(say *lang.Lang, state string) (class, word string) {
+	switch {
+	case state == "" || state == history.NodeStopped:
+		return "away", say.Text("is not running")
+	case state == history.NodeStarted:
+		return "starting", say.Text("is starting")
+	case state == history.NodePaused || state == history.NodeSuspended:
+		return "paused", say.Text("is paused")
+	case history.NodeEnds(state):
+		return "dead", say.Text("is dead")
 	}
-	if history.NodeEnds(state) {
-		return plots.Dead
-	}
-	return plots.Up
+	return "up", say.Text("is up")
 }
 
-// ways tells the links that are as those between their zones from those that are not.
+// traffic is that from one host to another, and what is wrong with it.
+type traffic struct {
+	from, to string
+	rtt      time.Duration
+	kinds    []string // of the faults that hit it
+	delayNS  int64
+}
+
+func (t traffic) way(say *lang.Lang) plots.Way {
+	delay := func(d time.Duration) string { return say.Sprintf("%.3g ms", inMS(int64(d))) }
+	w := plots.Way{From: t.from, To: t.to, Note: delay(t.rtt / 2)}
+	slow := []string{"latency", "zone-latency", "jitter", "bandwidth", "flaky", "flap"} // they let something pass
+	switch {
+	case len(t.kinds) == 0:
+	case slices.ContainsFunc(t.kinds, func(kind string) bool { return !slices.Contains(slow, kind) }):
+		w.Cut, w.Note = true, say.Text("cut")
+	case t.delayNS > 0:
+		w.Slow, w.Note = true, say.Sprintf("%s more", delay(time.Duration(t.delayNS)))
+	default:
+		w.Slow, w.Note = true, t.kinds[0]
+	}
+	return w
+}
+
+// ways are those between zones, and links that are not as these are.
 func (m *model) ways(say *lang.Lang, d *plots.Map) {
-	zoneOf := map[string]string{}
+	zones := map[string]string{} // of the hosts
 	for _, h := range m.run.Hosts {
-		zoneOf[h.Name] = h.Zone
+		zones[h.Name] = h.Zone
 	}
-	type way struct {
-		links, hit int
-		state      linkState
-		rtt        time.Duration
-	}
-	zones := map[[2]string]*way{}
-	states := map[[2]string]linkState{}
+	between := map[[2]string][]traffic{} // of zones
 	for _, l := range m.run.Links {
 		d.Dials = append(d.Dials, [2]string{l.From, l.To})
-		for _, pair := range [][2]string{{l.From, l.To}, {l.To, l.From}} { // what is dialed one way carries answers the other
-			state := m.link(pair[0], pair[1])
-			states[pair] = state
-			between := [2]string{zoneOf[pair[0]], zoneOf[pair[1]]}
-			w := zones[between]
-			if w == nil {
-				w = &way{rtt: l.RTT}
-				zones[between] = w
-			}
-			w.links++
-			if len(state.kinds) > 0 {
-				w.hit++
-				w.state = state
-			}
+		for _, t := range []traffic{{from: l.From, to: l.To, rtt: l.RTT}, {from: l.To, to: l.From, rtt: l.RTT}} { // answers go the other way
+			m.hit(&t, zones[t.from] == zones[t.to])
+			pair := [2]string{zones[t.from], zones[t.to]}
+			between[pair] = append(between[pair], t)
 		}
 	}
 	for i, from := range m.info.Zones {
 		for _, to := range m.info.Zones {
-			w := zones[[2]string{from.Short, to.Short}]
-			switch {
-			case w == nil:
-			case from == to:
-				d.Zones[i].Note = say.Sprintf("inside %s", delayText(say, w.rtt/2))
-			case w.hit == w.links:
-				d.Between = append(d.Between, wayOf(say, from.Name, to.Name, w.state, w.rtt))
-			default:
-				d.Between = append(d.Between, wayOf(say, from.Name, to.Name, linkState{}, w.rtt))
+			all := between[[2]string{from.Short, to.Short}]
+			if len(all) == 0 {
+				continue
 			}
-		}
-	}
-	for _, l := range m.run.Links {
-		for _, pair := range [][2]string{{l.From, l.To}, {l.To, l.From}} {
-			w := zones[[2]string{zoneOf[pair[0]], zoneOf[pair[1]]}]
-			if state := states[pair]; len(state.kinds) > 0 && (w.hit < w.links || zoneOf[pair[0]] == zoneOf[pair[1]]) {
-				one := wayOf(say, pair[0], pair[1], state, l.RTT)
-				if !slices.Contains(d.Links, one) {
+			whole := traffic{from: from.Name, to: to.Name, rtt: all[0].rtt}
+			broken := slices.DeleteFunc(slices.Clone(all), func(t traffic) bool { return len(t.kinds) == 0 })
+			switch {
+			case from == to:
+				d.Zones[i].Note = say.Sprintf("inside %s", whole.way(say).Note)
+			case len(broken) == len(all):
+				whole.kinds, whole.delayNS, broken = all[0].kinds, all[0].delayNS, nil
+			}
+			if from != to {
+				d.Between = append(d.Between, whole.way(say))
+			}
+			for _, t := range broken {
+				if one := t.way(say); !slices.Contains(d.Links, one) {
 					d.Links = append(d.Links, one)
 				}
 			}
@@ -160,21 +164,14 @@ func (m *model) ways(say *lang.Lang, d *plots.Map) {
 	}
 }
 
-func wayOf(say *lang.Lang, from, to string, state linkState, rtt time.Duration) plots.Way {
-	w := plots.Way{From: from, To: to, Cut: state.cut(), Slow: len(state.kinds) > 0 && !state.cut()}
-	switch {
-	case w.Cut:
-		w.Note = say.Text("cut")
-	case state.delayNS > 0:
-		w.Note = say.Sprintf("%s more", delayText(say, time.Duration(state.delayNS)))
-	case w.Slow:
-		w.Note = state.kinds[0]
-	default:
-		w.Note = delayText(say, rtt/2)
+// hit adds the faults that are in force. A fault with the same hosts on both sides is one
+// between zones, and spares traffic inside of them.
+func (m *model) hit(t *traffic, inside bool) {
+	for _, f := range m.faults {
+		there := slices.Contains(f.From, t.from) && slices.Contains(f.To, t.to)
+		back := slices.Contains(f.From, t.to) && slices.Contains(f.To, t.from)
+		if f.inForce() && !(there && back && inside) && (there || back && !history.OneWay(f.Target)) {
+			t.kinds, t.delayNS = append(t.kinds, f.Fault), t.delayNS+f.DelayNS
+		}
 	}
-	return w
-}
-
-func delayText(say *lang.Lang, d time.Duration) string {
-	return say.Sprintf("%.3g ms", inMS(int64(d)))
 }

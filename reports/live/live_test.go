@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +31,7 @@ const ms = int64(time.Millisecond)
 func aRun() Run {
 	host := func(name, zone, role string) Host { return Host{name, zone, []Node{{name, role}}} }
 	return Run{
-		Key: Key{"raft", "zone-partition", history.Matchmaking}, Repeat: 1, Duration: 10 * time.Second, OfferedPerS: 100,
+		Key: Key{"raft", "zone-partition", history.Matchmaking}, Duration: 10 * time.Second, OfferedPerS: 100,
 		Hosts:   []Host{host("m-a", "a", "master"), host("w-a", "a", "worker"), host("m-c", "c", "master"), host("w-c", "c", "worker")},
 		Links:   []Link{{"m-a", "w-a", time.Millisecond}, {"m-a", "w-c", time.Millisecond}, {"m-c", "w-a", time.Millisecond}, {"m-c", "w-c", time.Millisecond}},
 		Planned: []history.Planned{{ID: "partition-1", Fault: "partition", Target: "zone:a <-> others", AtNS: 1000 * ms, ForNS: 2000 * ms}},
@@ -158,23 +157,30 @@ func TestDuplicatesAreTheCheckers(t *testing.T) {
 	for _, c := range []struct {
 		what                                 string
 		found                                []Duplicate
-		duplicates, unreachable, marks, told int64
+		duplicates, unreachable, marks, told int
 	}{
-		{"a duplicate", []Duplicate{{Room: "r2", Other: "r1", AtNS: 310 * ms}}, 1, 0, 1, 1},
-		{"an unreachable one", []Duplicate{{Room: "r2", Other: "r1", Unreachable: true, AtNS: 310 * ms}}, 0, 1, 0, 1},
-		{"a duplicate after all", []Duplicate{{Room: "r2", Other: "r1", AtNS: 310 * ms}}, 1, 0, 1, 1},
+		{"a duplicate", []Duplicate{{Room: "r2", Group: "g1", Worker: "w-c", Free: "w-a", AtNS: 310 * ms}}, 1, 0, 1, 1},
+		{"an unreachable one", []Duplicate{{Room: "r2", Group: "g1", Worker: "w-c", Free: "w-a", Unreachable: true, AtNS: 310 * ms}}, 0, 1, 0, 1},
+		{"a duplicate after all", []Duplicate{{Room: "r2", Group: "g1", Worker: "w-c", Free: "w-a", AtNS: 310 * ms}}, 1, 0, 1, 1},
 		{"none", nil, 0, 0, 0, 0},
 	} {
 		found, m.rooms.changed = c.found, true
 		m.judge(1300 * ms)
-		told := int64(0)
-		for _, l := range m.lines {
-			told += int64(len(l.rooms))
-		}
-		if marks := int64(m.chart(1500 * ms).Bins[2].Violations); m.rooms.duplicates != c.duplicates || m.rooms.unreachable != c.unreachable || marks != c.marks || told != c.told {
+		told := strings.Count(logOf(m), "A second room of g1 began on w-c")
+		marks := m.chart(1500 * ms).Bins[2].Violations
+		if m.rooms.duplicates != int64(c.duplicates) || m.rooms.unreachable != int64(c.unreachable) || marks != c.marks || told != c.told {
 			t.Errorf("%s: %d duplicates, %d unreachable, %d marks, %d told of, want %+v", c.what, m.rooms.duplicates, m.rooms.unreachable, marks, told, c)
 		}
 	}
+}
+
+// logOf is the log in English, the newest line first.
+func logOf(m *model) string {
+	var all []string
+	for _, l := range linesOf(lang.English(), m) {
+		all = append(all, strings.TrimSpace(l.At+" "+l.Text))
+	}
+	return strings.Join(all, "\n")
 }
 
 // TestCanariesAreNotShown: they count in nothing but outages.
@@ -195,7 +201,7 @@ func TestLastRoomsAreJudged(t *testing.T) {
 	b := New(Info{Repeats: 1, Duplicates: func(events []history.Event) (all []Duplicate) {
 		for _, e := range events {
 			if e.Kind == history.KindRoom && e.Room == "r2" {
-				all = append(all, Duplicate{Room: "r2", Other: "r1", AtNS: e.AtNS})
+				all = append(all, Duplicate{Room: "r2", AtNS: e.AtNS})
 			}
 		}
 		return all
@@ -213,14 +219,8 @@ func TestLastRoomsAreJudged(t *testing.T) {
 	}
 	b.Begin(aRun())
 	b.fold(m)
-	told := 0
-	for _, l := range m.lines {
-		if l.kind == lineDuplicate {
-			told += len(l.rooms)
-		}
-	}
-	if told != 2 {
-		t.Errorf("%d duplicates are told of two runs with one each", told)
+	if told := strings.Count(logOf(m), "A second room"); told != 2 {
+		t.Errorf("%d duplicates are told of two runs with one each:\n%s", told, logOf(m))
 	}
 }
 
@@ -230,7 +230,7 @@ func TestRoomsAreJudgedHoweverLate(t *testing.T) {
 	m := aModel(func(events []history.Event) (all []Duplicate) {
 		for _, e := range events {
 			if e.Kind == history.KindRoom && e.Room == "r2" {
-				all = append(all, Duplicate{Room: "r2", Other: "r1", AtNS: e.AtNS})
+				all = append(all, Duplicate{Room: "r2", AtNS: e.AtNS})
 			}
 		}
 		return all
@@ -254,37 +254,29 @@ func TestRoomsAreJudgedHoweverLate(t *testing.T) {
 func TestLogIsByTime(t *testing.T) {
 	m := aModel(nil)
 	m.add(&history.Event{Kind: history.KindPhase, AtNS: 100 * ms, State: "measure"})
-	room := func(kind lineKind, at int64, group string) {
-		m.say(line{atNS: at * ms, kind: kind, rooms: []string{group}, words: []string{group, "w-a", "w-c"}})
-	}
-	room(lineDuplicate, 1300, "g1")
-	room(lineUnreached, 1400, "g2")
-	room(lineDuplicate, 1600, "g3")
-	room(lineDuplicate, 1500, "g4")
 	for _, e := range recorded()[13:] { // their times are 1100, 1110 and 1200 ms
 		m.add(&e)
 	}
-	room(lineDuplicate, 1260, "g5")
-	room(lineDuplicate, 1160, "g6")
-	m.note("a note")
+	for i, at := range []int64{1160, 1260, 1300, 1400, 1500, 1600} {
+		m.rooms.found = append(m.rooms.found, Duplicate{AtNS: at * ms, Group: fmt.Sprint("g", i), Worker: "w-a", Free: "w-c", Unreachable: at == 1400})
+	}
 	m.add(&history.Event{Kind: history.KindFault, AtNS: 3100 * ms, ID: "partition-1", State: "ended"})
 	m.add(&history.Event{Kind: history.KindNode, AtNS: 3000 * ms, Node: "m-c", State: history.NodeReady})
-	var have []string
-	for _, l := range linesOf(lang.English(), m) {
-		have = append(have, strings.TrimSpace(l.At+" "+l.Text))
-	}
-	want := []string{
-		"3.0 s Healed, and proven: partition between zone:a and others",
+	want := strings.Join([]string{
+		"3.0 s partition between zone:a and others: healed, and proven",
 		"2.9 s m-c: is ready",
-		"a note",
-		"1.3 s A second room of g2 began on w-a: the one on w-c could not be reached",
-		"1.2 s 4 duplicates since then. The last one of g3 began on w-a while one on w-c was starting or had free seats",
+		"1.3 s A second room of g3 began on w-a: the one on w-c could not be reached",
+		"1.2 s 4 times, the last: A second room of g5 began on w-a while one on w-c was starting or had free seats",
 		"1.1 s m-c: was killed",
-		"1.1 s A second room of g6 began on w-a while one on w-c was starting or had free seats",
-		"1.0 s Broken, and proven: partition between zone:a and others",
+		"1.1 s A second room of g0 began on w-a while one on w-c was starting or had free seats",
+		"1.0 s partition between zone:a and others: broken, and proven",
+	}, "\n")
+	if have := logOf(m); have != want {
+		t.Errorf("the log says\n%s\nwant\n%s", have, want)
 	}
-	if !slices.Equal(have, want) {
-		t.Errorf("the log says\n%s\nwant\n%s", strings.Join(have, "\n"), strings.Join(want, "\n"))
+	m.begin(aRun()) // its lines stay
+	if have := logOf(m); have != want {
+		t.Errorf("in the next run the log says\n%s\nwant\n%s", have, want)
 	}
 }
 
@@ -354,13 +346,13 @@ func served(t *testing.T, b *Board) *httptest.Server {
 	return s
 }
 
-// TestSlowViewerDelaysNobody has one browser that never reads beside one that does: the
-// other sees what is new, and the mailbox of the slow one stays small.
+// TestSlowViewerDelaysNobody has one viewer that never takes its news beside one that does: the
+// other sees everything new, and for the slow one only the newest of each part is kept.
 func TestSlowViewerDelaysNobody(t *testing.T) {
 	b := board(t)
 	b.Begin(aRun())
-	slow := b.hub.join(view{lang: lang.EnglishTag}) // nobody empties it
-	defer b.hub.leave(slow)
+	slow, _ := b.hub.join(view{lang: lang.EnglishTag})
+	defer b.hub.leave(view{lang: lang.EnglishTag})
 	s := served(t, b)
 	response, err := http.Get(s.URL + "/events?lang=en")
 	if err != nil {
@@ -381,20 +373,33 @@ func TestSlowViewerDelaysNobody(t *testing.T) {
 			}
 		}
 	}
-	slow.mu.Lock()
-	defer slow.mu.Unlock()
-	ids := map[string]bool{}
-	newest := false
-	for _, one := range slow.waiting.parts {
-		ids[one.ID] = true
-		newest = newest || one.ID == "log" && strings.Contains(one.HTML, "a note 4")
+	event, _, _, _ := b.hub.news(slow, 0)
+	ids := map[string]int{}
+	for _, p := range partsOf(t, strings.TrimPrefix(string(event), "event: parts\n")) {
+		ids[p.ID]++
+		if p.ID == "log" && !strings.Contains(p.HTML, "a note 4") {
+			t.Errorf("the slow viewer does not get the newest: %s", p.HTML)
+		}
 	}
-	if len(ids) != len(slow.waiting.parts) || len(ids) > len(partIDs()) {
-		t.Errorf("%d parts wait for the slow viewer: want the newest of each only", len(slow.waiting.parts))
+	for id, n := range ids {
+		if n != 1 {
+			t.Errorf("the slow viewer gets %d times the part %s", n, id)
+		}
 	}
-	if !newest {
-		t.Errorf("what waits for the slow viewer is not the newest: %s", slow.waiting.parts)
+	if ids["log"] != 1 || ids["map"] != 1 {
+		t.Errorf("the slow viewer gets the parts %v", ids)
 	}
+}
+
+// partsOf reads the data of an event.
+func partsOf(t *testing.T, line string) (parts []part) {
+	t.Helper()
+	if data, is := strings.CutPrefix(line, "data: ["); is {
+		if err := json.Unmarshal([]byte("["+data), &parts); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return parts
 }
 
 // TestRecordingWaitsForNobody records with nobody folding: the lab goes on.
@@ -432,15 +437,7 @@ func TestNewcomerSeesEverything(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v; seen %v", err, seen)
 			}
-			data, is := strings.CutPrefix(line, "data: [")
-			if !is {
-				continue
-			}
-			var parts []part
-			if err := json.Unmarshal([]byte("["+data), &parts); err != nil {
-				t.Fatal(err)
-			}
-			for _, p := range parts {
+			for _, p := range partsOf(t, line) {
 				seen[p.ID] = true
 			}
 			missing = !seen["map"] || !seen["rate"] || !seen["verdicts"] || !seen["locks"]
@@ -526,14 +523,15 @@ func TestWorkloadsHaveVerdictsOfTheirOwn(t *testing.T) {
 	m.end(Row{Key: keys[1], As: "as expected", Cell: func(*lang.Lang) table.Cell { return table.Cell{Mark: table.OK} }})
 	m.begin(Run{Key: keys[0]})
 	v := verdictsOf(lang.English(), m)
-	if len(v.Columns) != 2 || v.Columns[0].Workload != history.Matchmaking || v.Columns[1].Workload != "mutex" {
+	if len(v.Columns) != 3 || v.Columns[1].Title != "baseline matchmaking" || v.Columns[2].Title != "baseline mutex" {
 		t.Fatalf("columns %+v, want one for each workload", v.Columns)
 	}
-	if c := v.Rows[0].Cells; !c[0].Running || c[0].Done || c[1].Running || !c[1].Done {
-		t.Errorf("cells %+v: want the first running and the second done", c)
+	if row := v.Rows[0]; row[1].Text != "● running" || row[2].Mark != table.OK {
+		t.Errorf("cells %+v: want the first running and the second done", row)
 	}
-	if v := verdictsOf(lang.English(), aModel(nil)); v.Columns[0].Workload != "" {
-		t.Errorf("%+v: the one workload of all needs no word", v.Columns[0])
+	v = verdictsOf(lang.English(), aModel(nil))
+	if v.Columns[1].Title != "zone-partition" || v.Rows[1][1].Text != "to come" {
+		t.Errorf("%+v: the one workload of all needs no word, and none is still to come", v)
 	}
 }
 
@@ -541,11 +539,11 @@ func TestWorkloadsHaveVerdictsOfTheirOwn(t *testing.T) {
 func TestPageSaysWhatIsRun(t *testing.T) {
 	for workload, rooms := range map[string]bool{history.Matchmaking: true, history.Mutex: false} {
 		b := boardOf(t, Info{Title: "a test", Repeats: 1, Zones: []Zone{{"zone a", "a"}}, Rows: []Key{{"raft", "baseline", workload}}})
-		page, err := b.page("en")
+		pages, err := b.pages()
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := string(page)
+		said := string(pages["en"])
 		for _, of := range []string{"the lock failed, or there was none", "one with free seats"} {
 			if strings.Contains(said, of) != rooms {
 				t.Errorf("%s: says %q: %v", workload, of, !rooms)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"locklab/locks/clock"
+	"locklab/reports/lang"
 	"locklab/reports/plots"
 	"locklab/reports/series"
 	"locklab/workloads/history"
@@ -19,10 +21,9 @@ type model struct {
 
 	number int // of the current run, from 1
 	run    *Run
-	phase  string
 	report string // where it is, once all is over
 	over   bool
-	lines  []line // what happened, by its time, the newest last
+	lines  []line // by their time; see log
 
 	// Of the current run:
 	measureNS int64 // the measured part begins; 0 until that is known
@@ -35,27 +36,24 @@ type model struct {
 	ops       *series.Collector
 	okay, all int64 // operations that ended well, and that were sent, in the measured part
 	rooms     rooms
-	// Of one without an end all of this is drawn again when it is longer than was thought.
-	played  []series.Op
-	marks   map[string]float64 // where violations began, by room
-	offered []plots.Offered    // operations per second, from when on
+	offered   []plots.Offered // operations per second, from when on
 
 	state ControlState
 	tour  tour
 }
 
-// fault is one of the ledger.
+// fault is one of the ledger: what its events say together. Its AtNS is when it was asked for.
 type fault struct {
-	id, kind, target         string
-	from, to, nodes          []string
-	delayNS                  int64
-	askedNS, beganNS, healNS int64 // 0 until then
-	endedNS                  int64
-	unproven                 bool
+	history.Event
+	beganNS, endedNS int64 // 0 until then
+	unproven         bool
 }
 
 // inForce says whether it was seen to have effects.
 func (f *fault) inForce() bool { return f.beganNS != 0 && f.endedNS == 0 && !f.unproven }
+
+// name is the fault in words.
+func (f *fault) name(say *lang.Lang) string { return say.Tell(history.FaultText(f.Fault, f.Target)) }
 
 // holdKey names a grant: the names of holds are those of their node.
 type holdKey struct{ node, hold string }
@@ -66,29 +64,13 @@ type hold struct {
 	sinceNS        int64
 }
 
-// line is something that happened. Its text is English and translated where it is shown.
+// line is something that happened.
 type line struct {
-	atNS   int64   // 0 if it has no time
-	atMS   float64 // since the measured part of its run began; negative in the warm-up, NaN if it has no time
-	kind   lineKind
-	words  []string
-	lastNS int64    // when the last that is counted in it was, whose words it has
-	rooms  []string // the duplicates that are counted in it
+	atNS         int64
+	atMS         float64 // since the measured part of its run began; NaN outside of it
+	class, shape string
+	text         func(*lang.Lang) string
 }
-
-type lineKind int
-
-const (
-	lineNote lineKind = iota
-	lineFaultAsked
-	lineFaultBegan
-	lineFaultEnded
-	lineFaultUnproven
-	lineNode
-	lineDuplicate
-	lineUnreached // a duplicate that is the price of going on while cut off
-	lineVerdict
-)
 
 // keptLines are shown at most.
 const keptLines = 40
@@ -103,20 +85,23 @@ func newModel(info Info) *model {
 	return m
 }
 
-// clear forgets the run before.
+// clear forgets the run before, but for its lines.
 func (m *model) clear() {
+	m.lines = m.log()
 	m.measureNS, m.drainNS, m.okay, m.all = 0, 0, 0, 0
 	m.nodes, m.waiting = map[string]string{}, map[string]int{}
 	m.holds, m.ended = map[holdKey]hold{}, map[holdKey]bool{}
-	m.faults, m.ops, m.played, m.offered = nil, nil, nil, nil
-	m.marks = map[string]float64{}
+	m.faults, m.ops, m.offered = nil, nil, nil
 	m.rooms = newRooms()
 }
+
+// firstView is how much of a run without an end is drawn at first. It doubles when it is full.
+const firstView = time.Minute
 
 func (m *model) begin(r Run) {
 	m.clear()
 	m.number++
-	m.run, m.phase = &r, ""
+	m.run = &r
 	if r.Played {
 		r.Duration = firstView
 	}
@@ -126,7 +111,9 @@ func (m *model) begin(r Run) {
 
 func (m *model) end(row Row) {
 	m.rows[row.Key] = row
-	m.say(line{kind: lineVerdict, words: []string{row.Lock, row.Scenario, row.As}})
+	m.say(clock.Mono(), "none", "·", func(say *lang.Lang) string {
+		return say.Sprintf("%s under %s", row.Lock, row.Scenario) + ": " + say.Term(row.As)
+	})
 }
 
 func (m *model) keep(row Row) {
@@ -134,73 +121,68 @@ func (m *model) keep(row Row) {
 	m.number += row.Repeats
 }
 
-func (m *model) note(text string) { m.say(line{kind: lineNote, words: []string{text}}) }
+func (m *model) note(text string) {
+	m.say(clock.Mono(), "none", "·", func(*lang.Lang) string { return text })
+}
 
 func (m *model) finish(report string) { m.over, m.report, m.run = true, report, nil }
 
-// say tells something in its place by its time, as it may be heard of late. Duplicates with nothing
-// but others between them are one line, of when the first began.
-func (m *model) say(l line) {
-	l.atMS, l.lastNS = math.NaN(), l.atNS
-	switch {
-	case l.atNS != 0 && m.measureNS != 0:
-		l.atMS = m.at(l.atNS)
-	case l.atNS != 0:
-		l.atMS = math.Inf(-1)
-	}
+// say tells something in its place by its time, as it may be heard of late.
+func (m *model) say(atNS int64, class, shape string, text func(*lang.Lang) string) {
 	at := len(m.lines)
-	for at > 0 && l.atNS != 0 && m.lines[at-1].atNS > l.atNS {
+	for at > 0 && m.lines[at-1].atNS > atNS {
 		at--
 	}
-	if n := m.again(l, at); n >= 0 {
-		was := m.lines[n]
-		if was.lastNS > l.lastNS {
-			l.words, l.lastNS = was.words, was.lastNS
-		}
-		if was.atNS < l.atNS {
-			l.atNS, l.atMS, at = was.atNS, was.atMS, n
-		}
-		l.rooms = append(was.rooms, l.rooms...)
-		m.lines = slices.Delete(m.lines, n, n+1)
-	} else if at > 0 && l.kind == lineFaultBegan && m.lines[at-1].kind == lineFaultAsked && slices.Equal(m.lines[at-1].words[:2], l.words[:2]) {
-		m.lines[at-1] = l
-		return
-	}
-	m.lines = slices.Insert(m.lines, at, l)
-	if extra := len(m.lines) - keptLines; extra > 0 {
-		m.lines = slices.Delete(m.lines, 0, extra)
-	}
+	m.lines = slices.Insert(m.lines, at, m.line(atNS, class, shape, text))
+	m.lines = m.lines[max(len(m.lines)-keptLines, 0):]
 }
 
-// again is the line that a new one at a place is counted in; -1 if there is none.
-func (m *model) again(l line, at int) int {
-	counted := func(n int) bool { return m.lines[n].kind == lineDuplicate || m.lines[n].kind == lineUnreached }
-	if len(l.rooms) == 0 {
-		return -1
+func (m *model) line(atNS int64, class, shape string, text func(*lang.Lang) string) line {
+	l := line{atNS, math.NaN(), class, shape, text}
+	if m.measureNS != 0 && atNS >= m.measureNS {
+		l.atMS = m.at(atNS)
 	}
-	for n := at - 1; n >= 0 && counted(n); n-- {
-		if m.lines[n].kind == l.kind {
-			return n
-		}
-	}
-	for n := at; n < len(m.lines) && counted(n); n++ {
-		if m.lines[n].kind == l.kind {
-			return n
-		}
-	}
-	return -1
+	return l
 }
 
-// unsay takes back what was said of a duplicate, as it is another one now, or none.
-func (m *model) unsay(room string) {
-	for n := range m.lines {
-		if i := slices.Index(m.lines[n].rooms, room); i >= 0 {
-			if m.lines[n].rooms = slices.Delete(m.lines[n].rooms, i, i+1); len(m.lines[n].rooms) == 0 {
-				m.lines = slices.Delete(m.lines, n, n+1)
+// log is all lines. Duplicates with no line between them are one, of when the first began.
+func (m *model) log() (all []line) {
+	told := 0
+	for i := range len(m.lines) + 1 {
+		until := len(m.rooms.found)
+		if i < len(m.lines) {
+			until = m.rooms.before(m.lines[i].atNS)
+			all = append(all, m.lines[i])
+		}
+		for _, unreachable := range []bool{false, true} {
+			same := slices.DeleteFunc(slices.Clone(m.rooms.found[told:until]), func(d Duplicate) bool { return d.Unreachable != unreachable })
+			if len(same) > 0 {
+				all = append(all, m.duplicates(same))
 			}
-			return
 		}
+		told = until
 	}
+	slices.SortStableFunc(all, func(a, b line) int { return cmp.Compare(a.atNS, b.atNS) })
+	return all[max(len(all)-keptLines, 0):]
+}
+
+// duplicates tells of some of one kind.
+func (m *model) duplicates(same []Duplicate) line {
+	d, n := same[len(same)-1], len(same)
+	class, shape := "bad", "✗"
+	if d.Unreachable {
+		class, shape = "none", "⊠"
+	}
+	return m.line(same[0].AtNS, class, shape, func(say *lang.Lang) string {
+		text := say.Sprintf("A second room of %s began on %s while one on %s was starting or had free seats", d.Group, d.Worker, d.Free)
+		if d.Unreachable {
+			text = say.Sprintf("A second room of %s began on %s: the one on %s could not be reached", d.Group, d.Worker, d.Free)
+		}
+		if n > 1 {
+			return say.Sprintf("%d times, the last: %s", n, text)
+		}
+		return text
+	})
 }
 
 // add folds an event of the current run, in any order.
@@ -210,13 +192,15 @@ func (m *model) add(e *history.Event) {
 	}
 	switch e.Kind {
 	case history.KindPhase:
-		m.addPhase(e)
+		switch e.State {
+		case "measure":
+			m.measureNS = e.AtNS
+		case "drain":
+			m.drainNS = e.AtNS
+		}
 	case history.KindMatch:
 		m.addOp(e)
 	case history.KindAcquire:
-		if strings.HasPrefix(e.Resource, history.CanaryPrefix) {
-			return
-		}
 		if m.run.Workload != history.Matchmaking {
 			m.addOp(e)
 		}
@@ -240,15 +224,6 @@ func (m *model) add(e *history.Event) {
 	m.rooms.add(e)
 }
 
-func (m *model) addPhase(e *history.Event) {
-	switch e.State {
-	case "measure":
-		m.measureNS = e.AtNS
-	case "drain":
-		m.drainNS = e.AtNS
-	}
-}
-
 // addOp counts an operation that was sent. Before the measured part begins it is only
 // counted if it ends in it.
 func (m *model) addOp(e *history.Event) {
@@ -256,11 +231,7 @@ func (m *model) addOp(e *history.Event) {
 		return
 	}
 	ok := e.Outcome == "ok"
-	op := series.Op{DueMS: m.at(e.FromNS), EndMS: m.at(e.AtNS), OK: ok}
-	m.ops.Add(op)
-	if m.run.Played {
-		m.played = append(m.played, op)
-	}
+	m.ops.Add(series.Op{DueMS: m.at(e.FromNS), EndMS: m.at(e.AtNS), OK: ok})
 	if e.FromNS >= m.measureNS {
 		m.all++
 		if ok {
@@ -306,143 +277,81 @@ func (m *model) addNode(e *history.Event) {
 		delete(m.waiting, e.Node)
 	}
 	if m.measureNS != 0 && m.drainNS == 0 {
-		m.say(line{atNS: e.AtNS, kind: lineNode, words: []string{e.Node, e.State}})
+		node, state := e.Node, e.State
+		m.say(e.AtNS, "none", "·", func(say *lang.Lang) string { return node + ": " + say.Tell(series.NodeText(state)) })
 	}
 }
 
 func (m *model) addFault(e *history.Event) {
-	i := slices.IndexFunc(m.faults, func(f *fault) bool { return f.id == e.ID })
+	i := slices.IndexFunc(m.faults, func(f *fault) bool { return f.ID == e.ID })
 	if i < 0 {
 		i = len(m.faults)
-		m.faults = append(m.faults, &fault{id: e.ID})
+		m.faults = append(m.faults, &fault{Event: *e})
 	}
-	f := m.faults[i]
-	f.kind, f.target = cmp.Or(e.Fault, f.kind), cmp.Or(e.Target, f.target)
-	f.delayNS = max(f.delayNS, e.DelayNS)
-	for _, list := range []struct {
-		into *[]string
-		more []string
-	}{{&f.from, e.From}, {&f.to, e.To}, {&f.nodes, e.Nodes}} {
-		for _, name := range list.more {
-			if !slices.Contains(*list.into, name) {
-				*list.into = append(*list.into, name)
-			}
-		}
-	}
-	var kind lineKind
+	f, why := m.faults[i], e.Error
+	f.Fault, f.Target, f.DelayNS = cmp.Or(e.Fault, f.Fault), cmp.Or(e.Target, f.Target), max(f.DelayNS, e.DelayNS)
+	f.From, f.To = slices.Concat(f.From, e.From), slices.Concat(f.To, e.To)
 	switch e.State {
-	case "asked":
-		f.askedNS, kind = e.AtNS, lineFaultAsked
 	case "began":
-		f.beganNS, kind = e.AtNS, lineFaultBegan
-	case "heal-asked":
-		f.healNS = e.AtNS
-		return
+		f.beganNS = e.AtNS
+		m.say(e.AtNS, "warn", "▲", func(say *lang.Lang) string { return beganText(say, f.name(say), f.Target) })
 	case "ended":
-		f.endedNS, kind = e.AtNS, lineFaultEnded
+		f.endedNS = e.AtNS
+		m.say(e.AtNS, "ok", "✓", func(say *lang.Lang) string { return say.Sprintf("%s: healed, and proven", f.name(say)) })
 	case "unproven":
-		f.unproven, kind = true, lineFaultUnproven
-	default:
-		return
+		f.unproven = true
+		m.say(e.AtNS, "warn", "?", func(say *lang.Lang) string {
+			return strings.TrimSuffix(say.Sprintf("%s: not proven", f.name(say))+": "+why, ": ")
+		})
 	}
-	m.say(line{atNS: e.AtNS, kind: kind, words: []string{f.kind, f.target, e.Error}})
+}
+
+// beganText says that a fault began. Whether it hit a hold is known when its history is complete.
+func beganText(say *lang.Lang, name, target string) string {
+	if strings.HasPrefix(target, history.TargetHolder) {
+		return say.Sprintf("%s: broken, as probes saw; the report says whether it hit a hold", name)
+	}
+	return say.Sprintf("%s: broken, and proven", name)
 }
 
 // judge asks the checker about the rooms of the last seconds.
 func (m *model) judge(nowNS int64) {
-	if m.run == nil || m.info.Duplicates == nil || !m.rooms.changed {
-		return
+	if m.run != nil && m.info.Duplicates != nil && m.rooms.changed {
+		m.rooms.judge(m.info.Duplicates, nowNS)
 	}
-	found, withdrawn := m.rooms.judge(m.info.Duplicates, nowNS)
-	for _, room := range withdrawn {
-		delete(m.marks, room)
-		m.unsay(room)
-	}
-	for _, d := range found {
-		kind := lineDuplicate
-		if d.Unreachable {
-			kind = lineUnreached
-		} else if m.measureNS != 0 {
-			m.marks[d.Room] = m.at(d.AtNS)
-		}
-		m.say(line{atNS: d.AtNS, kind: kind, rooms: []string{d.Room}, words: []string{m.rooms.group(d.Room), m.rooms.worker(d.Room), m.rooms.worker(d.Other)}})
-	}
-}
-
-// windows are the faults as charts shade them, up to now.
-func (m *model) windows(nowNS int64) (all []series.Window) {
-	for _, f := range m.faults {
-		from := cmp.Or(f.beganNS, f.askedNS)
-		if from == 0 || m.measureNS == 0 {
-			continue
-		}
-		w := series.Window{Kind: f.kind, Target: f.target, FromMS: m.at(from), ToMS: m.at(cmp.Or(f.endedNS, nowNS)), Proven: f.beganNS != 0 && !f.unproven}
-		all = append(all, w)
-	}
-	slices.SortFunc(all, func(a, b series.Window) int { return cmp.Compare(a.FromMS, b.FromMS) })
-	return all
 }
 
 // chart is the run as the report's plots take it, as far as it is over.
 func (m *model) chart(nowNS int64) series.Series {
-	s := series.Series{Repeats: 1}
-	if m.run == nil {
-		return s
-	}
-	s.DurationMS, s.BinMS = inMS(int64(m.run.Duration)), m.ops.BinMS
+	s := m.ops.Series()
 	if m.measureNS == 0 {
+		s.Bins = nil
 		return s
 	}
-	bins := m.ops.Bins()
-	over := int(math.Floor(m.at(nowNS) / m.ops.BinMS))
-	s.Bins = slices.Clone(bins[:max(0, min(over, len(bins)))])
-	for _, at := range m.marks {
-		if i := int(math.Floor(at / m.ops.BinMS)); i >= 0 && i < len(s.Bins) {
+	s.Bins = s.Bins[:min(max(int(m.at(nowNS)/s.BinMS), 0), len(s.Bins))]
+	for _, d := range m.rooms.found {
+		if i := int(math.Floor(m.at(d.AtNS) / s.BinMS)); !d.Unreachable && i >= 0 && i < len(s.Bins) {
 			s.Bins[i].Violations++
 		}
 	}
-	s.Faults = m.windows(nowNS)
-	return s
-}
-
-// linkState is what is wrong with the traffic from one host to another now.
-type linkState struct {
-	kinds   []string
-	delayNS int64
-}
-
-// cut says whether nothing passes.
-func (s linkState) cut() bool {
-	return slices.ContainsFunc(s.kinds, func(kind string) bool { return !slices.Contains(slowKinds(), kind) })
-}
-
-// slowKinds are the kinds of faults that let something pass, if late or not all the time.
-func slowKinds() []string {
-	return []string{"latency", "zone-latency", "jitter", "bandwidth", "flaky", "flap"}
-}
-
-// link is the state of the traffic from one host to another.
-func (m *model) link(from, to string) (s linkState) {
-	zone := func(host string) string {
-		i := slices.IndexFunc(m.run.Hosts, func(h Host) bool { return h.Name == host })
-		if i < 0 {
-			return ""
-		}
-		return m.run.Hosts[i].Zone
-	}
 	for _, f := range m.faults {
-		if !f.inForce() {
-			continue
-		}
-		there := slices.Contains(f.from, from) && slices.Contains(f.to, to)
-		back := slices.Contains(f.from, to) && slices.Contains(f.to, from)
-		if there && back && zone(from) == zone(to) { // one that names the same hosts on both sides is between zones
-			continue
-		}
-		if there || back && !history.OneWay(f.target) {
-			s.kinds = append(s.kinds, f.kind)
-			s.delayNS += f.delayNS
-		}
+		s.Faults = append(s.Faults, series.Window{
+			Kind: f.Fault, Target: f.Target, FromMS: m.at(cmp.Or(f.beganNS, f.AtNS)), ToMS: m.at(cmp.Or(f.endedNS, nowNS)), Proven: f.beganNS != 0 && !f.unproven,
+		})
 	}
+	slices.SortFunc(s.Faults, func(a, b series.Window) int { return cmp.Compare(a.FromMS, b.FromMS) })
 	return s
+}
+
+// steer looks at the state of the lab, and goes on with the tour.
+func (m *model) steer(nowNS int64) {
+	if m.info.Control == nil {
+		return
+	}
+	m.state = m.info.Control.State()
+	m.tour.drive(m.info.Control, m.state, m)
+	if m.run != nil && m.run.Played && m.measureNS != 0 && m.at(nowNS) >= inMS(int64(m.run.Duration)) {
+		m.run.Duration *= 2
+		m.ops.Double()
+	}
 }

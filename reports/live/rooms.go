@@ -2,7 +2,6 @@ package live
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 
@@ -10,10 +9,10 @@ import (
 )
 
 const (
-	// settleTime is how long after a room began its judgement may still change: what its
-	// order says comes later, at the latest when the order's time is up.
+	// settleTime is how long after a room began its judgement may still change: its order is
+	// told later, at the latest when the order's time is up.
 	settleTime = 6 * time.Second
-	// keepTime is how long a room is remembered after it took players no more.
+	// keepTime is how long a room is remembered after it took its last player.
 	keepTime = settleTime + time.Second
 )
 
@@ -24,10 +23,11 @@ type rooms struct {
 	orders  map[string]history.Event
 	byName  map[string]*room
 	changed bool  // since they were judged
-	seenNS  int64 // when they were judged last, with all that was known by then
+	seenNS  int64 // when they were judged last
 	created int64
-	// The duplicates of the run so far.
-	duplicates, unreachable int64
+
+	found                   []Duplicate // of the whole run, by their time
+	duplicates, unreachable int64       // how many of them
 }
 
 // room is what its worker said of it.
@@ -37,8 +37,7 @@ type room struct {
 	sinceNS   int64 // of its state
 	startNS   int64
 	untilNS   int64 // it takes players no more; 0 while it does
-	duplicate bool
-	excused   bool // an unreachable one
+	duplicate *Duplicate
 }
 
 func newRooms() rooms {
@@ -87,17 +86,16 @@ func (r *rooms) addState(e *history.Event) {
 	}
 }
 
-// judge gives the rooms of the last seconds to the checker, and returns the duplicates that are
-// new or are of the other kind now, and the rooms that are no more what they were taken for. What was old at the last judgement keeps the one it got
-// then: on a busy machine that may be longer ago than a judgement takes to settle.
-func (r *rooms) judge(duplicates func([]history.Event) []Duplicate, nowNS int64) (found []Duplicate, withdrawn []string) {
+// judge has the checker judge the rooms of the last seconds again. Duplicates that had settled
+// at the last judgement stand: on a busy machine that may be longer ago than settleTime.
+func (r *rooms) judge(duplicates func([]history.Event) []Duplicate, nowNS int64) {
 	if r.changed = false; r.head == nil {
-		return nil, nil
+		return
 	}
-	old := func(sinceNS int64, after time.Duration) bool { return r.seenNS-sinceNS > int64(after) }
+	settled, forgotten := r.seenNS-int64(settleTime), r.seenNS-int64(keepTime)
 	events := append([]history.Event{*r.head}, r.causes...)
 	for name, one := range r.byName {
-		if one.untilNS != 0 && old(one.untilNS, keepTime) && old(one.startNS, keepTime) {
+		if one.untilNS != 0 && max(one.untilNS, one.startNS) < forgotten {
 			delete(r.orders, one.events[0].Order)
 			if one.state == "closed" {
 				delete(r.byName, name)
@@ -106,66 +104,44 @@ func (r *rooms) judge(duplicates func([]history.Event) []Duplicate, nowNS int64)
 		}
 		events = append(events, one.events...)
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.orders)) {
-		if o := r.orders[name]; old(o.AtNS, keepTime) && r.byName[o.Room] == nil {
+	for name, o := range r.orders {
+		if o.AtNS < forgotten && r.byName[o.Room] == nil {
 			delete(r.orders, name)
 		} else {
 			events = append(events, o)
 		}
 	}
-	judged := map[string]Duplicate{}
+	r.found = r.found[:r.before(settled)]
 	for _, d := range duplicates(events) {
-		judged[d.Room] = d
-	}
-	for name, one := range r.byName {
-		if old(one.startNS, settleTime) {
-			continue
+		if d.AtNS >= settled {
+			r.found = append(r.found, d)
 		}
-		d, is := judged[name]
-		r.count(one, -1)
-		changed := is != one.duplicate || is && one.excused != d.Unreachable
-		if changed && one.duplicate {
-			withdrawn = append(withdrawn, name)
+	}
+	slices.SortFunc(r.found, func(a, b Duplicate) int { return cmp.Or(cmp.Compare(a.AtNS, b.AtNS), cmp.Compare(a.Room, b.Room)) })
+	for _, one := range r.byName {
+		one.duplicate = nil
+	}
+	r.duplicates, r.unreachable, r.seenNS = 0, 0, nowNS
+	for i := range r.found {
+		d := &r.found[i]
+		if one := r.byName[d.Room]; one != nil {
+			one.duplicate = d
 		}
-		if changed && is {
-			found = append(found, d)
+		if d.Unreachable {
+			r.unreachable++
+		} else {
+			r.duplicates++
 		}
-		one.duplicate, one.excused = is, d.Unreachable
-		r.count(one, 1)
-	}
-	slices.SortFunc(found, func(a, b Duplicate) int { return cmp.Or(cmp.Compare(a.AtNS, b.AtNS), cmp.Compare(a.Room, b.Room)) })
-	slices.Sort(withdrawn)
-	r.seenNS = nowNS
-	return found, withdrawn
-}
-
-// count adds a room to the duplicates, or takes it away, if it is one.
-func (r *rooms) count(one *room, by int64) {
-	switch {
-	case one.excused:
-		r.unreachable += by
-	case one.duplicate:
-		r.duplicates += by
 	}
 }
 
-// group is whose room it is, and worker where it is; "" if nothing is known of it.
-func (r *rooms) group(name string) string {
-	if one := r.byName[name]; one != nil {
-		return one.events[0].Resource
-	}
-	return ""
+// before is how many duplicates began before a time.
+func (r *rooms) before(atNS int64) int {
+	n, _ := slices.BinarySearchFunc(r.found, atNS, func(d Duplicate, at int64) int { return cmp.Compare(d.AtNS, at) })
+	return n
 }
 
-func (r *rooms) worker(name string) string {
-	if one := r.byName[name]; one != nil {
-		return one.events[0].Node
-	}
-	return ""
-}
-
-// of lists the rooms of a worker that are there, the oldest first, and for a while those that
-// were duplicates.
+// of lists the open rooms of a worker, the oldest first.
 func (r *rooms) of(worker string) (all []*room) {
 	for _, one := range r.byName {
 		if one.events[0].Node == worker && one.state != "closed" {

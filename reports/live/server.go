@@ -21,8 +21,8 @@ import (
 var assets embed.FS
 
 const (
-	// writeTime is how long a browser may take for a frame before it is let go; it comes
-	// back by itself.
+	// writeTime is how long a browser may take for a frame before the stream ends; the page
+	// connects again by itself.
 	writeTime = 10 * time.Second
 	// beatTime is between two signs of life when nothing changes.
 	beatTime = 5 * time.Second
@@ -37,20 +37,18 @@ func (b *Board) Handler(names ...string) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	style, err := fs.ReadFile(files, "live.css")
+	own, err := fs.ReadFile(files, "live.css")
 	if err != nil {
 		return nil, err
 	}
-	base, err := page.Style()
+	style, err := page.Style()
 	if err != nil {
 		return nil, err
 	}
-	style = append(base, style...)
-	pages := map[string][]byte{}
-	for _, tag := range lang.Tags() {
-		if pages[tag], err = b.page(tag); err != nil {
-			return nil, err
-		}
+	style = append(style, own...)
+	pages, err := b.pages()
+	if err != nil {
+		return nil, err
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
@@ -63,7 +61,7 @@ func (b *Board) Handler(names ...string) (http.Handler, error) {
 	})
 	mux.HandleFunc("GET /events", b.stream)
 	if b.info.Control != nil {
-		mux.Handle("POST /control/", b.controls(names))
+		mux.Handle("POST /control/", b.controls())
 	}
 	mux.HandleFunc("GET /{file}", func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasSuffix(r.PathValue("file"), ".js") {
@@ -75,7 +73,7 @@ func (b *Board) Handler(names ...string) (http.Handler, error) {
 	return guard(mux, names), nil
 }
 
-// guard refuses what other sites ask for, also under a name that they made lead here, and says
+// guard refuses requests of other sites, also under a name that a site made lead here, and sets
 // what the page may do.
 func guard(next http.Handler, names []string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -102,8 +100,8 @@ func guard(next http.Handler, names []string) http.Handler {
 	})
 }
 
-// fromHere says whether a request is one of the page itself, or of who typed its address.
-// Browsers name the site that asks; what is no browser names none.
+// fromHere says whether a request is the page's own, or of a typed address. Programs that are no
+// browsers name no site.
 func fromHere(r *http.Request) bool {
 	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host {
 		return false
@@ -113,7 +111,7 @@ func fromHere(r *http.Request) bool {
 		return true
 	}
 	// A link on another site may lead to the page, but to nothing else.
-	return r.Method == http.MethodGet && r.URL.Path == "/" && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
+	return r.Method == http.MethodGet && r.URL.Path == "/" && r.Header.Get("Sec-Fetch-Dest") == "document"
 }
 
 // tagOf is the language that a request asks for, by its address or else by the browser's own.
@@ -129,19 +127,20 @@ func tagOf(r *http.Request) string {
 
 // stream sends frames until the browser goes away or the comparison ends.
 func (b *Board) stream(w http.ResponseWriter, r *http.Request) {
-	one := b.hub.join(view{lang: tagOf(r), narrow: r.URL.Query().Has("narrow")})
-	defer b.hub.leave(one)
+	v := view{lang: tagOf(r), narrow: r.URL.Query().Has("narrow")}
+	f, turn := b.hub.join(v)
+	defer b.hub.leave(v)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Transfer-Encoding", "identity") // it ends with the connection: a frame is one write, as it is
 	control := http.NewResponseController(w)
 	if err := control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return // the connection is gone
 	}
-	send := func(events []byte) error {
+	send := func(event []byte) error {
 		if err := control.SetWriteDeadline(clock.System().Now().Add(writeTime)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 			return err
 		}
-		if _, err := w.Write(events); err != nil {
+		if _, err := w.Write(event); err != nil {
 			return err
 		}
 		return control.Flush()
@@ -152,28 +151,28 @@ func (b *Board) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	beat := clock.System().NewTimer(beatTime)
 	defer beat.Stop()
-	for {
+	for seen := 0; ; {
+		event, frame, more, ended := b.hub.news(f, seen)
+		if event != nil && send(event) != nil {
+			return
+		}
+		if ended {
+			_ = send(empty("end")) // the last that it hears
+			return
+		}
+		seen = frame
 		select {
 		case <-r.Context().Done():
 			return
-		case <-one.more:
+		case <-more:
+			if clock.Sleep(r.Context(), turn) != nil {
+				return
+			}
 		case <-beat.C():
 			if send(empty("beat")) != nil {
 				return
 			}
 			beat.Reset(beatTime)
-			continue
-		}
-		if clock.Sleep(r.Context(), one.turn) != nil {
-			return
-		}
-		parts, closed := one.take()
-		if parts != nil && send(parts) != nil {
-			return
-		}
-		if closed {
-			_ = send(empty("end")) // the last that it hears
-			return
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"locklab/workloads/history"
 )
 
-// tour makes points about locks by doing what shows them, one stop after the other. It claims
+// tour shows what locks are for, one stop after the other: it breaks things itself, and claims
 // only what the run at hand has shown since it arrived at the stop.
 type tour struct {
 	stops []stop
@@ -17,34 +17,29 @@ type tour struct {
 	switched, healed, begun bool   // what was done to arrive
 	refused                 string // why the last of it was not
 	arrived                 bool
-	strayed                 string // what somebody did by hand, so that the stop is not shown any more
-	run                     int    // of which all this is
-	base, last              counts // when it was arrived at, and, once strayed, when that was
+	strayed                 bool // it was changed by hand: the stop is not shown any more
+	run                     int  // of which all this is
+	base, last              counts
 }
 
-// stop is a lock and whether the zones are parted.
+// stop is a lock, whether the zones are parted, and what is to be seen then.
 type stop struct {
 	lock  string
 	cut   bool
-	point point
+	shows shown
+	text  string
 }
 
-type point int
+type shown int
 
 const (
-	pointNone   point = iota // no lock makes duplicates
-	pointLocal               // and so does a mutex in each master
-	pointHolds               // a lock that masters share makes none
-	pointSplits              // until the zones part
-	pointQuorum              // a quorum lock makes none
-	pointStops               // and stops instead
+	duplicates   shown = iota // there are some
+	noDuplicates              // there are none in many matches
+	refusals                  // requests fail instead
 )
 
 // counts are what a run came to so far.
-type counts struct {
-	matches, failed       int64
-	duplicates, unreached int64
-}
+type counts struct{ matches, failed, duplicates, unreached int64 }
 
 func (m *model) counts() counts {
 	return counts{m.okay, m.all - m.okay, m.rooms.duplicates, m.rooms.unreachable}
@@ -61,24 +56,25 @@ func (c counts) since(base counts) counts {
 func newTour(locks []string) tour {
 	t := tour{at: -1}
 	add := func(names []string, stops ...stop) {
-		for _, name := range names {
-			if slices.Contains(locks, name) {
-				for _, s := range stops {
-					s.lock = name
-					t.stops = append(t.stops, s)
-				}
-				return
+		if i := slices.IndexFunc(names, func(name string) bool { return slices.Contains(locks, name) }); i >= 0 {
+			for _, s := range stops {
+				s.lock = names[i]
+				t.stops = append(t.stops, s)
 			}
 		}
 	}
-	add([]string{"none"}, stop{point: pointNone})
-	add([]string{"local"}, stop{point: pointLocal})
-	add([]string{"multiphase"}, stop{point: pointHolds}, stop{point: pointSplits, cut: true})
-	add([]string{"multiphase:quorum", "raft", "redlock"}, stop{point: pointQuorum}, stop{point: pointStops, cut: true})
+	add([]string{"none"}, stop{shows: duplicates, text: lang.Key("Without a lock, masters in both zones start a room for the same players: a duplicate.")})
+	add([]string{"local"}, stop{shows: duplicates, text: lang.Key("A mutex in each master does not help: it knows nothing of the other masters.")})
+	add([]string{"multiphase"},
+		stop{shows: noDuplicates, text: lang.Key("Masters that ask each other before they start a room make no duplicate.")},
+		stop{cut: true, shows: duplicates, text: lang.Key("Until the zones part: each side takes the other for gone, and goes on by itself.")})
+	add([]string{"multiphase:quorum", "raft", "redlock"},
+		stop{shows: noDuplicates, text: lang.Key("A lock that asks a majority makes no duplicate either.")},
+		stop{cut: true, shows: refusals, text: lang.Key("When the zones part, a side without a majority refuses its players instead: no service, but no duplicate.")})
 	return t
 }
 
-// enter goes to a stop; what is out of the tour ends it.
+// enter goes to a stop; a number outside of the tour ends it.
 func (t *tour) enter(at int) {
 	*t = tour{stops: t.stops, at: min(max(at, -1), len(t.stops))}
 }
@@ -88,8 +84,8 @@ func (t *tour) on() bool { return t.at >= 0 && t.at < len(t.stops) }
 // partition is how the tour parts the zones.
 const partition = `{"fault": "partition", "between": ["zones"], "mode": "hold"}`
 
-// drive does the next thing that leads to the stop, each once: what somebody does by hand
-// meanwhile is not fought. What is refused is tried again.
+// drive does the next thing that leads to the stop, each once: viewers who do something else by
+// hand are not fought. What is refused is tried again.
 func (t *tour) drive(c Control, s ControlState, m *model) {
 	if !t.on() {
 		return
@@ -101,20 +97,16 @@ func (t *tour) drive(c Control, s ControlState, m *model) {
 		return
 	}
 	want := t.stops[t.at]
-	as := !want.cut && len(s.Faults) == 0 || want.cut && slices.ContainsFunc(s.Faults, ControlFault.parts)
+	other := s.Lock != want.lock
+	there := !other && (!want.cut && len(s.Faults) == 0 || want.cut && slices.ContainsFunc(s.Faults, ControlFault.parts))
 	switch {
-	case t.strayed != "":
-	case s.Lock != want.lock && !t.switched:
-		t.switched = t.did(c.Switch(want.lock))
-	case s.Lock != want.lock:
-		t.stray(lang.Key("Somebody switched to another lock."), m)
-	case t.arrived && !as && want.cut:
-		t.stray(lang.Key("Somebody ended the partition."), m)
-	case t.arrived && !as:
-		t.stray(lang.Key("Somebody broke something."), m)
-	case t.arrived:
-	case as:
+	case t.strayed || t.arrived && there:
+	case there:
 		t.arrived, t.switched, t.base = true, true, m.counts()
+	case t.arrived || other && t.switched:
+		t.strayed, t.last = true, m.counts()
+	case other:
+		t.switched = t.did(c.Switch(want.lock))
 	case len(s.Faults) > 0 && !t.healed:
 		t.healed = t.did(c.Heal(""))
 	case want.cut && len(s.Faults) == 0 && !t.begun:
@@ -132,114 +124,69 @@ func (t *tour) did(err error) bool {
 	return err == nil
 }
 
-// stray ends what the stop shows: what comes is no evidence for it.
-func (t *tour) stray(why string, m *model) { t.strayed, t.last = why, m.counts() }
-
 // parts says whether the fault is seen to keep all zones apart.
 func (f ControlFault) parts() bool {
 	return f.Kind == "partition" && f.Target == history.TargetZones && f.Proven && !f.Healing
 }
 
 type tourView struct {
-	Number, Stops         int // Number is 0 before the first
-	Step                  int // of the stop, for the page's buttons
-	Ended, Strayed        bool
-	Title, Text, Evidence string
-	Class, Shape          string
-	Says                  string // changes when the evidence says something else than before
+	Number, Stops  int // Number is 0 before the first
+	Step           int // of the stop, for the page's buttons
+	Ended, Strayed bool
+	Text, Evidence string
+	Class, Shape   string
+	Says           string // changes when the evidence says something else than before
 }
 
 // tourOf is the tour as it is shown.
 func tourOf(say *lang.Lang, m *model) tourView {
 	t := &m.tour
-	v := tourView{Number: t.at + 1, Stops: len(t.stops), Step: t.at, Ended: t.at == len(t.stops)}
+	v := tourView{Number: t.at + 1, Stops: len(t.stops), Step: t.at, Ended: t.at == len(t.stops), Strayed: t.strayed, Class: "none"}
 	if !t.on() {
 		return v
 	}
 	here := t.stops[t.at]
-	v.Title, v.Text = here.words(say)
-	v.Class, v.Shape, v.Strayed = "none", "…", t.strayed != ""
+	v.Text = say.Term(here.text)
 	switch {
-	case v.Strayed:
-		v.Evidence = say.Term(t.strayed)
-		if t.arrived {
-			seen, _ := here.evidence(say, t.last.since(t.base))
-			v.Evidence += " " + say.Text("Until then:") + " " + seen
-		}
+	case t.strayed:
+		v.Evidence = say.Text("Something was changed by hand. Until then:") + " " + t.last.since(t.base).text(say)
 	case t.refused != "":
-		v.Evidence = say.Recorded(t.refused) + "."
+		v.Evidence = t.refused
 	case !t.arrived && here.cut && m.state.Running && m.state.Lock == here.lock:
 		v.Evidence = say.Text("The zones are being parted.")
 	case !t.arrived:
 		v.Evidence = say.Sprintf("The lab is getting %s ready: a few seconds.", here.lock)
 	default:
-		v.Evidence, v.Class = here.evidence(say, m.counts().since(t.base))
-		v.Shape = map[string]string{"ok": "✓", "bad": "✗", "none": "…"}[v.Class]
+		seen := m.counts().since(t.base)
+		v.Evidence, v.Class = seen.text(say), here.judge(seen)
 	}
+	v.Shape = map[string]string{"ok": "✓", "bad": "✗", "none": "…"}[v.Class]
 	v.Says = fmt.Sprint(t.at, t.run, t.arrived, t.strayed, t.refused, v.Class)
 	return v
 }
 
-// words are what a stop is about.
-func (s stop) words(say *lang.Lang) (title, text string) {
-	switch s.point {
-	case pointNone:
-		return say.Text("Without a lock there are duplicates"),
-			say.Text("Players of one group arrive at the same instant, at masters in both zones. Each master looks for a free seat, finds none, and starts a room: a duplicate.")
-	case pointLocal:
-		return say.Text("A mutex in each master does not help"),
-			say.Text("It keeps two requests of one master apart, and knows nothing of the other masters.")
-	case pointHolds:
-		return say.Text("Masters that ask each other make none"),
-			say.Text("The multiphase lock has no server: who wants to start a room asks all the other masters first. As long as they hear each other, one room is started at a time for each group.")
-	case pointSplits:
-		return say.Text("Until the zones part"),
-			say.Text("While nothing passes between the zones, after a moment each side takes the other for gone and goes on by itself: both are served, and both start rooms for the same group.")
-	case pointQuorum:
-		return say.Text("A quorum lock makes none either"),
-			say.Sprintf("%s asks a majority. As long as a majority can be reached, it differs from the others only in what it costs.", s.lock)
-	case pointStops:
-		return say.Text("And stops instead when the zones part"),
-			say.Text("A side that reaches no majority gets no lock and starts no room: its players are refused. Where one side has a majority of those who are asked, it goes on; where two masters ask each other, none has. That is the choice: duplicates, or no service where a majority is out of reach.")
-	}
-	return "", ""
+func (c counts) text(say *lang.Lang) string {
+	return say.Sprintf("At this stop: matches %s, duplicates %s, unreachable %s, failed requests %s.",
+		lang.Group(c.matches), lang.Group(c.duplicates), lang.Group(c.unreached), lang.Group(c.failed))
 }
 
 const (
-	// enoughMatches without a duplicate are seen to be none: without a lock there would be
-	// dozens among so many.
+	// enoughMatches without a duplicate count as none: without a lock there would be dozens.
 	enoughMatches = 1000
 	// enoughFailed requests, that are more than one in so many, are no accident.
 	enoughFailed, oneFailedIn = 10, 10
 )
 
-// evidence is what was seen since the stop was arrived at; its class is ok if that is what the
-// stop is about, bad if it is the contrary, and none as long as it is neither.
-func (s stop) evidence(say *lang.Lang, c counts) (text, class string) {
-	text = say.Count(c.duplicates, "In %s matches at this stop: 1 duplicate.", "In %s matches at this stop: %s duplicates.", lang.Group(c.matches))
-	class = "none"
-	switch s.point {
-	case pointNone, pointLocal, pointSplits:
-		if c.duplicates > 0 {
-			class = "ok"
-		}
-	case pointStops:
-		text += " " + say.Count(c.failed, "1 request failed.", "%s requests failed.")
-		if c.duplicates > 0 {
-			class = "bad"
-		} else if c.failed >= enoughFailed && c.failed*oneFailedIn > c.matches {
-			class = "ok"
-		}
-	case pointHolds, pointQuorum:
-		if c.duplicates > 0 {
-			class = "bad"
-		} else if c.matches >= enoughMatches {
-			class = "ok"
-		}
+// judge is ok if the stop was seen to show what it is about, bad if it showed the contrary, and
+// none as long as it did neither.
+func (s stop) judge(c counts) string {
+	switch {
+	case s.shows == duplicates && c.duplicates > 0,
+		s.shows == noDuplicates && c.duplicates == 0 && c.matches >= enoughMatches,
+		s.shows == refusals && c.duplicates == 0 && c.failed >= enoughFailed && c.failed*oneFailedIn > c.matches:
+		return "ok"
+	case s.shows != duplicates && c.duplicates > 0:
+		return "bad"
 	}
-	if c.unreached > 0 {
-		text += " " + say.Count(c.unreached, "1 more duplicate was started because the free room could not be reached: the price of going on while cut off.",
-			"%s more duplicates were started because the free rooms could not be reached: the price of going on while cut off.")
-	}
-	return text, class
+	return "none"
 }

@@ -4,8 +4,8 @@ import "testing"
 
 // TestManyLookLessOften: what viewers cost together stays within bounds.
 func TestManyLookLessOften(t *testing.T) {
-	h := &hub{viewers: map[*viewer]struct{}{}, shown: map[view]*frame{}}
-	var all []*viewer
+	h := &hub{feeds: map[view]*feed{}}
+	v := view{lang: "en"}
 	for n := range 2 * fewViewers {
 		want := frameTime
 		if n >= fewViewers {
@@ -14,12 +14,12 @@ func TestManyLookLessOften(t *testing.T) {
 		if h.pace() != want {
 			t.Errorf("%d viewers get a frame every %v, want %v", n, h.pace(), want)
 		}
-		all = append(all, h.join(view{lang: "en"}))
+		h.join(v)
 	}
-	for _, one := range all {
-		h.leave(one)
+	for range 2 * fewViewers {
+		h.leave(v)
 	}
-	if h.pace() != frameTime {
-		t.Errorf("when they have gone, there is a frame every %v", h.pace())
+	if h.pace() != frameTime || len(h.feeds) != 0 {
+		t.Errorf("when they have gone, there is a frame every %v for %d feeds", h.pace(), len(h.feeds))
 	}
 }

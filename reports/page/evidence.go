@@ -27,9 +27,9 @@ import (
 type cell struct {
 	result.Cell
 	series.Series
-	offered []plots.Offered // where the rate was changed by hand
-	scene   *series.Scene   // of the worst row; nil if nothing went wrong
-	missing error           // a history could not be read
+	offered []plots.Offered
+	scene   *series.Scene // of the worst row; nil if nothing went wrong
+	missing error         // a history could not be read
 }
 
 // load reads the histories, a few at a time: each is in memory as a whole.
@@ -62,9 +62,7 @@ func load(ctx context.Context, f *result.File, open Open) ([]cell, error) {
 				if row == worst {
 					c.scene = sceneOf(h, row)
 				}
-				if len(h.Rates) > 0 {
-					c.offered = plots.Offer(nil, 0, h.Head.OfferedPS)
-				}
+				c.offered = plots.Offer(nil, 0, h.Head.OfferedPS)
 				for _, r := range h.Rates {
 					c.offered = plots.Offer(c.offered, float64(r.At-h.Measure)/1e6, r.PerS)
 				}

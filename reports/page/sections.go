@@ -37,8 +37,7 @@ func overTime(say *lang.Lang, v *view.View, cells []cell, inks map[string]plots.
 		if len(c.Bins) == 0 {
 			continue
 		}
-		offered, _ := c.Rows[0].Of("offered_per_s")
-		line := plots.Line{Name: table.Plain(c.Lock), Ink: inks[c.Lock], OfferedPerS: offered, Offered: c.offered, Series: c.Series}
+		line := plots.Line{Name: table.Plain(c.Lock), Ink: inks[c.Lock], Offered: c.offered, Series: c.Series}
 		lines, byScenario[c.Scenario] = append(lines, line), append(byScenario[c.Scenario], line)
 		if entry := (legendEntry{line.Name, string(line.Ink)}); !slices.Contains(legend, entry) {
 			legend = append(legend, entry)

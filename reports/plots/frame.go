@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"locklab/reports/lang"
 	"locklab/reports/series"
@@ -11,11 +12,10 @@ import (
 
 // Line is one lock in a figure.
 type Line struct {
-	Name        string
-	Ink         Ink
-	OfferedPerS float64   // 0 if nothing was offered at a rate
-	Offered     []Offered // instead, where it changed
-	Series      series.Series
+	Name    string
+	Ink     Ink
+	Offered []Offered // the rate from when on; none if nothing was offered at a rate
+	Series  series.Series
 }
 
 // The layout, in units of the SVG. A figure is about as wide as half a desktop
@@ -125,13 +125,16 @@ func overTime(say *lang.Lang, lines []Line, height, below float64, levels []tick
 	return r
 }
 
-// names writes the lock's name above each strip.
-func (r rows) names(note func(series.Series) string) {
+// noted ends the figure, with a lock's name and note above each strip.
+func (r rows) noted(say *lang.Lang, title, scenario string, note func(*lang.Lang, series.Series) string) []byte {
+	label := title + ", " + scenario
 	for i, l := range r.lines {
-		y := r.level(i, 1) - 4
+		y, text := r.level(i, 1)-4, note(say, l.Series)
 		r.text(point{leftMargin + 1, y}, Clip(l.Name, 34), "", "", "name "+string(l.Ink))
-		r.text(point{r.right - 1, y}, note(l.Series), "end", "", "")
+		r.text(point{r.right - 1, y}, text, "end", "", "")
+		label += "; " + strings.TrimSuffix(l.Name+": "+text, ": ")
 	}
+	return r.end(label)
 }
 
 // timeSteps are round numbers from 0 to high.

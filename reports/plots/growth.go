@@ -45,7 +45,7 @@ func Growth(say *lang.Lang, label string, curves []Curve, most int, low, high fl
 		for _, p := range c.Points {
 			at := point{f.x(math.Log10(float64(p.N))), y(p.Value)}
 			line = append(line, at)
-			f.fill(ink, mark(i, at)...)
+			f.fill(ink, mark(i, at, 4)...)
 		}
 		if len(line) > 0 {
 			f.stroke(pen{ink, 1.5, dashes(i)}, line)
@@ -69,18 +69,13 @@ func (f *frame) logarithmic(low, high float64) (y func(v float64) float64) {
 }
 
 // mark is the outline of the points of the i-th line, so that they are told apart without
-// colour: a diamond, a square, a triangle that points up, one that points down, and a cross.
-func mark(i int, at point) (outline []point) {
-	const r, s = 4, 1.3
-	shapes := [][]point{
-		{{-r, 0}, {0, -r}, {r, 0}, {0, r}},
-		{{-3, -3}, {3, -3}, {3, 3}, {-3, 3}},
-		{{-r, 3}, {0, -r}, {r, 3}},
-		{{-r, -3}, {r, -3}, {0, r}},
-		{{-s, -r}, {s, -r}, {s, -s}, {r, -s}, {r, s}, {s, s}, {s, r}, {-s, r}, {-s, s}, {-r, s}, {-r, -s}, {-s, -s}},
-	}
-	for _, p := range shapes[i%len(shapes)] {
-		outline = append(outline, point{at.x + p.x, at.y + p.y})
+// colour: a circle, a square, a triangle, a hexagon, a pentagon and an octagon.
+func mark(i int, at point, r float64) (outline []point) {
+	corners := []int{24, 4, 3, 6, 5, 8}[i%6]
+	turn := []float64{0, math.Pi / 4, -math.Pi / 2, 0, -math.Pi / 2, math.Pi / 8}[i%6]
+	for n := range corners {
+		angle := turn + 2*math.Pi*float64(n)/float64(corners)
+		outline = append(outline, point{at.x + r*math.Cos(angle), at.y + r*math.Sin(angle)})
 	}
 	return outline
 }

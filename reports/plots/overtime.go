@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"locklab/reports/lang"
 	"locklab/reports/series"
@@ -23,7 +22,7 @@ func ScaleOf(all []Line) Scale {
 	var rates []float64
 	low, high, offered := math.Inf(1), 0.0, 0.0
 	for _, l := range all {
-		for _, o := range l.offered() {
+		for _, o := range l.Offered {
 			offered = max(offered, o.PerS)
 		}
 		for _, b := range l.Series.Bins {
@@ -84,7 +83,7 @@ func Rate(say *lang.Lang, scenario string, lines []Line, scale Scale) []byte {
 			r.fill(l.Ink+" soft", append(slices.Clone(ok), point{ok[n-1].x, floor}, point{ok[0].x, floor})...)
 			r.stroke(pen{l.Ink, 1.2, ""}, ok)
 		}
-		r.stroke(pen{inkQuiet, 1, "2 3"}, r.offered(i, l, scale.RateMax)...)
+		r.stroke(pen{inkQuiet, 1, "2 3"}, r.offered(i, l, scale.RateMax))
 		var marks [][]point
 		for _, b := range l.Series.Bins {
 			if b.Violations > 0 {
@@ -94,8 +93,7 @@ func Rate(say *lang.Lang, scenario string, lines []Line, scale Scale) []byte {
 		}
 		r.stroke(pen{inkMark, 1.6, ""}, marks...)
 	}
-	r.names(func(s series.Series) string { return rateNote(say, s) })
-	return r.end(rateLabel(say, scenario, lines))
+	return r.noted(say, say.Text("Served over time"), scenario, rateNote)
 }
 
 // Offered is how much was due per second from a moment on.
@@ -108,33 +106,18 @@ func Offer(all []Offered, atMS, perS float64) []Offered {
 	return append(all, Offered{FromMS: atMS, PerS: perS})
 }
 
-func (l Line) offered() []Offered {
-	if l.Offered == nil && l.OfferedPerS > 0 {
-		return []Offered{{0, l.OfferedPerS}}
+// offered are the rates that were due, in steps.
+func (r rows) offered(i int, l Line, high float64) (line []point) {
+	for j, o := range l.Offered {
+		until := r.right
+		if j+1 < len(l.Offered) {
+			until = min(r.x(l.Offered[j+1].FromMS/1000), r.right)
+		}
+		if y := r.level(i, min(o.PerS/high, 1.04)); o.PerS > 0 {
+			line = append(line, point{min(r.x(o.FromMS/1000), r.right), y}, point{until, y})
+		}
 	}
-	return l.Offered
-}
-
-// offered are the rates that were due, in steps, as far as they are on the axis.
-func (r rows) offered(i int, l Line, high float64) (pieces [][]point) {
-	all := l.offered()
-	on := false
-	for j, o := range all {
-		if o.PerS <= 0 || o.PerS > high {
-			on = false
-			continue
-		}
-		if !on {
-			pieces = append(pieces, nil)
-		}
-		from, to, y := min(r.x(o.FromMS/1000), r.right), r.right, r.level(i, o.PerS/high)
-		if j+1 < len(all) {
-			to = min(r.x(all[j+1].FromMS/1000), r.right)
-		}
-		last := len(pieces) - 1
-		pieces[last], on = append(pieces[last], point{from, y}, point{to, y}), true
-	}
-	return pieces
+	return line
 }
 
 // curve goes along the values of the bins, in steps.
@@ -172,71 +155,34 @@ func Latency(say *lang.Lang, scenario string, lines []Line, scale Scale) []byte 
 		r.trace(i, l, pen{l.Ink, 1.4, ""}, func(b series.Bin) float64 { return share(b.P99MS) })
 		r.trace(i, l, pen{l.Ink, 1.2, "1.5 2"}, func(b series.Bin) float64 { return share(b.P50MS) })
 	}
-	r.names(func(s series.Series) string { return latencyNote(say, s) })
-	return r.end(latencyLabel(say, scenario, lines))
+	return r.noted(say, say.Text("Latency over time"), scenario, latencyNote)
 }
 
-// Served draws the share of the operations that ended well, of those that ended in a bin.
-func Served(say *lang.Lang, scenario string, lines []Line) []byte {
-	r := overTime(say, lines, 54, 4, []tick{{0, "0"}, {0.5, "50%"}, {1, "100%"}})
-	for i, l := range lines {
-		r.trace(i, l, pen{l.Ink, 1.4, ""}, func(b series.Bin) float64 { return b.OKPerS / (b.OKPerS + b.OtherPerS) })
-	}
-	note := func(s series.Series) string {
-		least := math.NaN()
-		for _, b := range s.Bins {
-			if share := b.OKPerS / (b.OKPerS + b.OtherPerS); !(share >= least) && !math.IsNaN(share) {
-				least = share
-			}
-		}
-		if math.IsNaN(least) {
-			return ""
-		}
-		return say.Sprintf("%.0f%% at least", 100*least)
-	}
-	r.names(note)
-	var parts []string
-	for _, l := range lines {
-		parts = append(parts, l.Name+": "+note(l.Series))
-	}
-	return r.end(say.Sprintf("Share of requests served over time under %s. %s.", scenario, strings.Join(parts, "; ")))
-}
-
-// trace joins the bins that have a value; it breaks where there is none.
+// trace joins the bins that have a value; it breaks where there is none. A bin between two of
+// these is a dash that is long enough to be seen.
 func (r rows) trace(i int, l Line, p pen, share func(series.Bin) float64) {
-	pieces := unbroken(l.Series.Bins, share, r.dash(l.Series.BinMS), func(_ int, b series.Bin, v float64) point {
-		return point{r.middle(l, b), r.level(i, v)}
-	})
-	r.stroke(p, pieces...)
-}
-
-// dash is as long as a bin of a plot, and long enough to be seen.
-func (r rows) dash(binMS float64) float64 { return max(r.x(binMS/1000)-r.x(0), 3) }
-
-// unbroken are the points of the bins that have a value, in pieces between those that have none: a bin
-// between two of these is a dash.
-func unbroken[B any](bins []B, of func(B) float64, dash float64, at func(j int, b B, v float64) point) (pieces [][]point) {
+	dash := max(r.x(l.Series.BinMS/1000)-r.x(0), 3)
+	var pieces [][]point
 	down := false
-	for j, b := range bins {
-		v := of(b)
+	for _, b := range l.Series.Bins {
+		v := share(b)
 		if math.IsNaN(v) {
 			down = false
 			continue
 		}
 		if !down {
-			pieces = append(pieces, nil)
+			pieces, down = append(pieces, nil), true
 		}
-		last := len(pieces) - 1
-		pieces[last] = append(pieces[last], at(j, b, v))
-		down = true
+		last := &pieces[len(pieces)-1]
+		*last = append(*last, point{r.middle(l, b), r.level(i, v)})
 	}
 	for i, piece := range pieces {
 		if len(piece) == 1 {
-			p := piece[0]
-			pieces[i] = []point{{p.x - dash/2, p.y}, {p.x + dash/2, p.y}}
+			at := piece[0]
+			pieces[i] = []point{{at.x - dash/2, at.y}, {at.x + dash/2, at.y}}
 		}
 	}
-	return pieces
+	r.stroke(p, pieces...)
 }
 
 // number writes an axis label: 0.1, 1, 2,500, 10k, 2.5M, so that none is wide.
@@ -256,27 +202,23 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// rateNote names the longest time without any success.
+// rateNote is the longest time without any success, if it is half a second or more.
 func rateNote(say *lang.Lang, s series.Series) string {
-	if stop := longestStop(s); stop >= 500 {
-		return say.Sprintf("nothing for %.1f s", stop/1000)
-	}
-	return ""
-}
-
-func longestStop(s series.Series) float64 {
-	run, best := 0.0, 0.0
+	stop, longest := 0.0, 0.0
 	for _, b := range s.Bins {
+		stop += s.BinMS
 		if b.OKPerS > 0 {
-			run = 0
-			continue
+			stop = 0
 		}
-		run += s.BinMS
-		best = max(best, run)
+		longest = max(longest, stop)
 	}
-	return best
+	if longest < 500 {
+		return ""
+	}
+	return say.Sprintf("nothing for %.1f s", longest/1000)
 }
 
+// latencyNote is the highest p99.
 func latencyNote(say *lang.Lang, s series.Series) string {
 	high := 0.0
 	for _, b := range s.Bins {
@@ -284,34 +226,8 @@ func latencyNote(say *lang.Lang, s series.Series) string {
 			high = b.P99MS
 		}
 	}
-	switch {
-	case high <= 0:
+	if high == 0 {
 		return ""
-	case high >= 1000:
-		return say.Sprintf("p99 up to %.1f s", high/1000)
-	default:
-		return say.Sprintf("p99 up to %s ms", number(math.Round(high*10)/10))
 	}
-}
-
-func rateLabel(say *lang.Lang, scenario string, lines []Line) string {
-	parts := make([]string, 0, len(lines))
-	for _, l := range lines {
-		part := say.Sprintf("%s: no stop of half a second or more", l.Name)
-		if stop := longestStop(l.Series); stop >= 500 {
-			part = say.Sprintf("%s: none for up to %.1f seconds", l.Name, stop/1000)
-		}
-		parts = append(parts, part)
-	}
-	return say.Sprintf("Achieved rate over time under %s. %s.", scenario, strings.Join(parts, "; "))
-}
-
-func latencyLabel(say *lang.Lang, scenario string, lines []Line) string {
-	parts := make([]string, 0, len(lines))
-	for _, l := range lines {
-		if note := latencyNote(say, l.Series); note != "" {
-			parts = append(parts, l.Name+": "+note)
-		}
-	}
-	return say.Sprintf("Latency over time under %s. %s.", scenario, strings.Join(parts, "; "))
+	return say.Sprintf("p99 up to %s ms", number(math.Round(high*10)/10))
 }

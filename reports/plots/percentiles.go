@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 
 	"locklab/reports/lang"
 )
@@ -26,7 +25,7 @@ func Percentiles(say *lang.Lang, scenario string, lines []Line, scale Scale) []b
 	f := newFrame(200, 180, math.Log10(deepest), say.Text("percentile of the requests"), ticks)
 	y := f.logarithmic(scale.LatencyLow, scale.LatencyHigh)
 	var ends []end
-	var words []string
+	label := say.Text("Distribution of the latency") + ", " + scenario
 	for i, l := range lines {
 		var line []point
 		for j, q := range l.Series.Quantiles {
@@ -39,11 +38,11 @@ func Percentiles(say *lang.Lang, scenario string, lines []Line, scale Scale) []b
 		if n := len(l.Series.Quantiles); n > 0 {
 			f.stroke(pen{l.Ink, 1.8, dashes(i)}, line)
 			ends = append(ends, end{l, line[n], 0})
-			words = append(words, say.Sprintf("%s up to %s ms", l.Name, number(math.Round(l.Series.Quantiles[n-1].MS*10)/10)))
+			label += "; " + say.Sprintf("%s up to %s ms", l.Name, number(math.Round(l.Series.Quantiles[n-1].MS*10)/10))
 		}
 	}
 	f.label(ends, wideLetter)
-	return f.end(say.Sprintf("Distribution of the latency under %s: %s.", scenario, strings.Join(words, "; ")))
+	return f.end(label)
 }
 
 // end is where a line ends, and the height of its label.

@@ -53,7 +53,7 @@ func all(lines []plots.Line) map[string][]byte {
 	scale := plots.ScaleOf(lines)
 	var points []plots.Point
 	for i, l := range lines {
-		points = append(points, plots.Point{Lock: l.Name, Scenario: "zone <a>", Ink: l.Ink, Mark: i, X: l.OfferedPerS, Y: float64(i), Href: "#a", Unsure: i > 0})
+		points = append(points, plots.Point{Lock: l.Name, Scenario: "zone <a>", Ink: l.Ink, Mark: i, X: float64(10 * i), Y: float64(i), Href: "#a", Unsure: i > 0})
 	}
 	return map[string][]byte{
 		"rate":        plots.Rate(lang.English(), "zone <a> & \"b\"", lines, scale),
@@ -79,7 +79,7 @@ func scene(lines []plots.Line) (s series.Scene) {
 
 func TestDrawingsAreWellFormedAndThemed(t *testing.T) {
 	lines := []plots.Line{
-		{Name: "none", Ink: plots.LockInk(0), OfferedPerS: 100, Series: wave(60)},
+		{Name: "none", Ink: plots.LockInk(0), Offered: []plots.Offered{{PerS: 100}}, Series: wave(60)},
 		{Name: `<b>&"redlock:order=sequential,retry=fixed"`, Ink: plots.LockInk(1), Series: wave(60)},
 	}
 	fixed := regexp.MustCompile(`#[0-9a-fA-F]{3,6}|rgb\(|font-family|style=`)
@@ -125,7 +125,7 @@ func TestDrawingsTakeAnything(t *testing.T) {
 func TestDrawingsStaySmall(t *testing.T) {
 	var lines []plots.Line
 	for i := range 12 {
-		lines = append(lines, plots.Line{Name: fmt.Sprint("lock-", i), Ink: plots.LockInk(i), OfferedPerS: 100, Series: wave(300)})
+		lines = append(lines, plots.Line{Name: fmt.Sprint("lock-", i), Ink: plots.LockInk(i), Offered: []plots.Offered{{PerS: 100}}, Series: wave(300)})
 	}
 	for name, svg := range all(lines) {
 		if len(svg) > 160<<10 {
@@ -153,7 +153,7 @@ func TestLoneBinIsSeen(t *testing.T) {
 	lines := []plots.Line{{Name: "l", Ink: "k0", Series: lone}}
 	for name, drawn := range map[string][]byte{
 		"latency": plots.Latency(lang.English(), "x", lines, plots.ScaleOf(lines)),
-		"served":  plots.Served(lang.English(), "x", lines),
+		"rate":    plots.Rate(lang.English(), "x", lines, plots.ScaleOf(lines)),
 	} {
 		pieces := regexp.MustCompile(`class="st k0"[^>]* d="M[\d.]+ [\d.]+l([\d.]+)`).FindAllSubmatch(drawn, -1)
 		if len(pieces) == 0 {

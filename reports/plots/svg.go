@@ -6,6 +6,7 @@ import (
 	"html"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // Ink is a class of the page's style sheet, which sets the colour of what is drawn with it.
@@ -39,11 +40,6 @@ type pen struct {
 
 // svg is a drawing that grows.
 type svg struct{ bytes.Buffer }
-
-// group ends a drawing whose parts can be reached one by one.
-func (s *svg) group(height float64, label string) []byte {
-	return s.sized(figureWidth, height, "group", label)
-}
 
 // sized ends the drawing. The label says in words what the figure shows.
 func (s *svg) sized(width, height float64, role, label string) []byte {
@@ -79,25 +75,24 @@ func (s *svg) fill(ink Ink, shape ...point) {
 // data writes lines as the data of a path: where each begins, and relative steps, which
 // are half as long.
 func data(lines [][]point) string {
-	var b []byte
+	var out strings.Builder
 	for _, line := range lines {
-		lastX, lastY := 0, 0
+		last := point{}
 		for i, p := range line {
-			x, y := tenths(p.x), tenths(p.y)
-			if i == 0 {
-				b = appendTenths(append(b, 'M'), x)
-				b = appendTenths(append(b, ' '), y)
-			} else {
-				b = appendTenths(append(b, 'l'), x-lastX)
-				if y >= lastY {
-					b = append(b, ' ') // otherwise the minus sets them apart
-				}
-				b = appendTenths(b, y-lastY)
+			p = point{tenths(p.x), tenths(p.y)}
+			dx, dy := short(p.x-last.x), short(p.y-last.y)
+			switch {
+			case i == 0:
+				out.WriteString("M" + dx + " " + dy)
+			case dy[0] == '-': // it sets the numbers apart
+				out.WriteString("l" + dx + dy)
+			default:
+				out.WriteString("l" + dx + " " + dy)
 			}
-			lastX, lastY = x, y
+			last = p
 		}
 	}
-	return string(b)
+	return out.String()
 }
 
 // text writes words. The anchor is "", "middle" or "end"; dy moves the base line down
@@ -118,26 +113,13 @@ func (s *svg) text(at point, words, anchor, dy, class string) {
 func escape(text string) string { return html.EscapeString(text) }
 
 // short writes a length with one digit after the point, and no more than needed.
-func short(v float64) string { return string(appendTenths(nil, tenths(v))) }
+func short(v float64) string { return strconv.FormatFloat(tenths(v)+0, 'f', -1, 64) } // -0 is 0
 
 // tenths bounds what is far outside of any drawing, so that it stays a number.
-func tenths(v float64) int {
+func tenths(v float64) float64 {
 	if math.IsNaN(v) {
 		return 0
 	}
 	const far = 1e5
-	return int(math.Round(min(max(v, -far), far) * 10))
-}
-
-func appendTenths(b []byte, v int) []byte {
-	if v < 0 {
-		b, v = append(b, '-'), -v
-	}
-	if v >= 10 || v == 0 {
-		b = strconv.AppendInt(b, int64(v/10), 10)
-	}
-	if v%10 != 0 {
-		b = append(b, '.', byte('0'+v%10))
-	}
-	return b
+	return math.Round(min(max(v, -far), far)*10) / 10
 }

@@ -146,42 +146,37 @@ func lanesOf(s series.Scene, from, word float64) []*lane {
 	return lanes
 }
 
-// fit gives every step a row. If these are too many, requests and waits go, those first that
-// are furthest from the moment, of those in it the shortest, and never what the moment is about.
+// fit gives every step a row that is free then. Requests and waits get no more than laneRows:
+// those nearest to the moment, of those in it the longest, and what the moment is about.
 func (l *lane) fit(from, word, lasts float64) {
-	for {
-		l.place(from, word)
-		furthest, distance, within := -1, -1.0, 0.0
-		for i, step := range l.steps {
-			if step.About || step.What != "match" && step.What != "wait" {
-				continue
-			}
-			d, in := max(step.FromMS-lasts, -step.FromMS, 0), min(step.ToMS, lasts)-max(step.FromMS, 0)
-			if d > distance || d == distance && in < within {
-				furthest, distance, within = i, d, in
-			}
+	type place struct{ begin, end float64 }
+	rank := func(s series.Step) (distance, within float64) {
+		if s.About || s.What != "match" && s.What != "wait" {
+			return -1, 0
 		}
-		if l.rows <= laneRows || furthest < 0 {
-			return
-		}
-		l.steps = slices.Delete(l.steps, furthest, furthest+1)
-		l.more++
+		return max(s.FromMS-lasts, -s.FromMS, 0), min(s.ToMS, lasts) - max(s.FromMS, 0)
 	}
-}
-
-// place puts every step into the first row that is free by then.
-func (l *lane) place(from, word float64) {
-	l.at = nil
-	var ends []float64 // of the rows
+	slices.SortStableFunc(l.steps, func(a, b series.Step) int {
+		near, long := rank(a)
+		far, short := rank(b)
+		return cmp.Or(cmp.Compare(near, far), cmp.Compare(short, long))
+	})
+	var rows [][]place
+	var drawn []series.Step
 	for _, step := range l.steps {
-		begin := max(step.FromMS, from)
-		row := slices.IndexFunc(ends, func(end float64) bool { return end <= begin })
-		if row < 0 {
-			row = len(ends)
-			ends = append(ends, 0)
+		p := place{max(step.FromMS, from), max(step.ToMS, step.FromMS, from) + word}
+		row := slices.IndexFunc(rows, func(taken []place) bool {
+			return !slices.ContainsFunc(taken, func(t place) bool { return p.begin < t.end && t.begin < p.end })
+		})
+		if distance, _ := rank(step); row < 0 && distance >= 0 && len(rows) >= laneRows {
+			l.more++
+			continue
 		}
-		ends[row] = max(step.ToMS, begin) + word
-		l.at = append(l.at, row)
+		if row < 0 {
+			row, rows = len(rows), append(rows, nil)
+		}
+		rows[row] = append(rows[row], p)
+		drawn, l.at = append(drawn, step), append(l.at, row)
 	}
-	l.rows = len(ends)
+	l.steps, l.rows = drawn, len(rows)
 }

@@ -58,22 +58,27 @@ func Tradeoff(say *lang.Lang, measure string, points []Point) []byte {
 		at, r := point{x(p.X), y(p.Y)}, radius(p)
 		taken = append(taken, rect{at.x - r, at.y - r, at.x + r, at.y + r})
 	}
-	names := labels{taken: taken, top: topMargin, bottom: f.bottom + 2, right: f.right}
 	places := make([]point, len(points))
 	for i, p := range points {
 		at, r := point{x(p.X), y(p.Y)}, radius(p)
-		places[i] = names.place(at, r, letter*letters(nameOf(p)))
+		var name rect
+		places[i], name = place(taken, at, r, letter*letters(nameOf(p)), f.right, f.bottom+2)
+		taken = append(taken, name)
 		if math.Abs(places[i].y-at.y) > 1 || places[i].x > at.x+r+5 { // below all names, which stay legible where one has to be crossed
 			f.stroke(pen{p.Ink, 0.7, ""}, []point{at, {places[i].x - 1, places[i].y}})
 		}
 	}
 	for i, p := range points {
 		fmt.Fprintf(f, `<a href="%s" aria-label="%s"><title>%s</title>`, escape(p.Href), escape(p.Words), escape(p.Words))
-		f.mark(p, point{x(p.X), y(p.Y)}, radius(p))
+		shape := mark(p.Mark, point{x(p.X), y(p.Y)}, radius(p))
+		if !p.Unsure {
+			f.fill(p.Ink+" soft", shape...)
+		}
+		f.stroke(pen{p.Ink, 1.4, ""}, append(shape, shape[0]))
 		f.text(places[i], nameOf(p), "", "0.3em", "name small "+string(p.Ink))
 		f.WriteString("</a>")
 	}
-	return f.group(f.bottom+axisHeight, say.Sprintf("%s against failed requests, %d points", measure, len(points)))
+	return f.sized(figureWidth, f.bottom+axisHeight, "group", say.Sprintf("%s against failed requests, %d points", measure, len(points)))
 }
 
 // nameOf is what stands beside a mark.
@@ -100,81 +105,22 @@ func letters(text string) (n float64) {
 	return n
 }
 
-// labels finds places for names, none upon another.
-type labels struct {
-	taken              []rect // by marks and names
-	names              []rect
-	lines              [][2]point // from a mark to its name where that is not beside it
-	top, bottom, right float64
-}
-
-// place is where the middle of the left edge of a name may be: to the right of its mark, or above
-// and below as far as need be, or farther to the right. One whose line crosses no other name is taken first.
-func (l *labels) place(at point, r, width float64) point {
-	const rows, columns, aside = 40, 6, 50
-	best, found := point{min(at.x+r+4, l.right-width), at.y}, false
-	for n := range rows * columns {
-		i, farther := n%rows, aside*float64(n/rows)
-		if i == 0 && found {
-			break
-		}
-		step := 13 * float64((i+1)/2)
+// place is where the middle of the left edge of a name is: to the right of its mark, or as little
+// above or below that as leaves it on no mark and on no other name.
+func place(taken []rect, at point, r, width, right, bottom float64) (point, rect) {
+	const rows, step = 40, 13
+	best := point{min(at.x+r+4, right-width), at.y}
+	around := func(p point) rect { return rect{p.x, p.y - 7, p.x + width, p.y + 5} }
+	for i := range rows {
+		down := step * float64((i+1)/2)
 		if i%2 == 1 {
-			step = -step
+			down = -down
 		}
-		to := point{min(at.x+r+4+math.Abs(step)/2+farther, l.right-width), at.y + step}
-		try := l.around(to, width)
-		if try.top <= l.top || try.bottom >= l.bottom || slices.ContainsFunc(l.taken, try.hits) {
-			continue
-		}
-		line := [2]point{at, to}
-		clear := (step == 0 && farther == 0 || !slices.ContainsFunc(l.names, func(o rect) bool { return o.crossed(line) })) && !slices.ContainsFunc(l.lines, try.crossed)
-		if clear || !found {
-			best, found = to, true
-		}
-		if clear {
+		p := point{min(at.x+r+4+math.Abs(down)/2, right-width), at.y + down}
+		if box := around(p); box.top > topMargin && box.bottom < bottom && !slices.ContainsFunc(taken, box.hits) {
+			best = p
 			break
 		}
 	}
-	if found {
-		l.taken, l.names = append(l.taken, l.around(best, width)), append(l.names, l.around(best, width))
-	}
-	if best != (point{at.x + r + 4, at.y}) {
-		l.lines = append(l.lines, [2]point{at, best})
-	}
-	return best
-}
-
-func (l *labels) around(p point, width float64) rect {
-	return rect{p.x, p.y - 7, p.x + width, p.y + 5}
-}
-
-// crossed says whether a line goes through the rectangle. The line's end is the edge of its own
-// name, which is none of these.
-func (r rect) crossed(line [2]point) bool {
-	const steps = 50
-	from, to := line[0], line[1]
-	for i := range steps + 1 {
-		share := float64(i) / steps
-		x, y := from.x+share*(to.x-from.x), from.y+share*(to.y-from.y)
-		if r.left < x && x < r.right && r.top < y && y < r.bottom {
-			return true
-		}
-	}
-	return false
-}
-
-// mark draws the shape of a lock, hollow if it decides nothing.
-func (f *frame) mark(p Point, at point, r float64) {
-	corners := []int{24, 4, 3, 6, 5, 8}[p.Mark%6]
-	turn := []float64{0, math.Pi / 4, -math.Pi / 2, 0, -math.Pi / 2, math.Pi / 8}[p.Mark%6]
-	var shape []point
-	for i := range corners {
-		angle := turn + 2*math.Pi*float64(i)/float64(corners)
-		shape = append(shape, point{at.x + r*math.Cos(angle), at.y + r*math.Sin(angle)})
-	}
-	if !p.Unsure {
-		f.fill(p.Ink+" soft", shape...)
-	}
-	f.stroke(pen{p.Ink, 1.4, ""}, append(shape, shape[0]))
+	return best, around(best)
 }

@@ -19,33 +19,22 @@ type Zone struct {
 // Node is one process on the map.
 type Node struct {
 	Name, Host, Role string
-	State            State
+	Class            string // away, starting, up, paused or dead
+	State            string // the same in words
 	Note             string // what it does, in a few words a line
 	Rooms            []Room
 }
 
-// State is whether a process runs.
-type State uint8
-
-// The states of a process.
-const (
-	Away State = iota // it has not been started, or was stopped in order
-	Starting
-	Up
-	Paused
-	Dead
-)
-
 // Room is what a worker hosts.
 type Room struct {
-	State string // starting, open or full
-	Cause string // duplicate or unreachable; "" if it is neither
-	Title string // in words
+	Class   string // starting, open or full, and duplicate, and unreachable
+	Crossed bool
+	Title   string // in words
 }
 
 // Way is how the traffic from one zone or host to another is.
 type Way struct {
-	From, To string // hosts, or zones' places in the map by number
+	From, To string // hosts, or names of zones
 	Cut      bool   // nothing passes
 	Slow     bool   // it passes, but late
 	Note     string // in a few words, such as "0.5 ms"
@@ -118,16 +107,12 @@ func (m Map) Draw(say *lang.Lang, narrow bool) []byte {
 		s.text(point{zones[i].x + mapPad, zones[i].y + 18}, m.Zones[i].Name, "", "", "title")
 		s.text(point{zones[i].x + zones[i].w - mapPad, zones[i].y + 18}, m.Zones[i].Note, "end", "", "small")
 	}
-	find := func(host string) (placed, bool) {
-		i := slices.IndexFunc(cards, func(c placed) bool { return c.Host == host })
-		if i < 0 {
-			return placed{}, false
-		}
-		return cards[i], true
+	hosts := map[string]box{}
+	for _, c := range slices.Backward(cards) { // the first card of each stands for its host
+		hosts[c.Host] = c.box
 	}
 	for _, d := range m.Dials {
-		from, known := find(d[0])
-		if to, also := find(d[1]); known && also {
+		if from, to := hosts[d[0]], hosts[d[1]]; from.w > 0 && to.w > 0 {
 			s.stroke(pen{inkGrid, 1, ""}, []point{from.middle(), to.middle()})
 		}
 	}
@@ -135,12 +120,11 @@ func (m Map) Draw(say *lang.Lang, narrow bool) []byte {
 		s.bridge(m, zones, w, narrow)
 	}
 	for _, c := range cards {
-		s.card(say, c)
+		s.card(c)
 	}
 	for _, w := range m.Links {
-		from, known := find(w.From)
-		if to, also := find(w.To); known && also {
-			s.way(w, edge(from.box, to.middle()), edge(to.box, from.middle()))
+		if from, to := hosts[w.From], hosts[w.To]; from.w > 0 && to.w > 0 {
+			s.way(w, edge(from, to.middle()), edge(to, from.middle()))
 		}
 	}
 	return s.sized(width, height, "img", m.label(say))
@@ -176,38 +160,33 @@ func (s *svg) rect(b box, round float64, class string) {
 }
 
 // card draws a node. Its state is told by a shape, a word and the card's frame.
-func (s *svg) card(say *lang.Lang, c placed) {
-	class := [...]string{"away", "starting", "up", "paused", "dead"}[c.State]
-	fmt.Fprintf(s, `<g class="card %s"><title>%s</title>`, class, escape(c.Name+": "+stateWord(say, c.State)))
+func (s *svg) card(c placed) {
+	fmt.Fprintf(s, `<g class="card %s"><title>%s</title>`, c.Class, escape(c.Name+": "+c.State))
 	s.rect(c.box, 5, "frame")
-	shape := [...]string{"·", "◌", "●", "‖", "✕"}[c.State]
+	shape := map[string]string{"away": "·", "starting": "◌", "up": "●", "paused": "‖", "dead": "✕"}[c.Class]
 	s.text(point{c.x + 8, c.y + 17}, shape, "", "", "shape")
 	s.text(point{c.x + 22, c.y + 17}, Clip(c.Name, 16), "", "", "name k0")
 	note := c.Note
-	if c.State != Up {
-		note = stateWord(say, c.State)
+	if c.Class != "up" {
+		note = c.State
 	}
 	for i, words := range strings.Split(note, "\n") {
 		s.text(point{c.x + 8, c.y + 33 + 14*float64(i)}, words, "", "", "small")
 	}
-	if c.State == Up || c.State == Paused {
+	if c.Class == "up" || c.Class == "paused" {
 		s.rooms(c)
 	}
 	s.WriteString("</g>")
 }
 
+// rooms draws the newest rooms of a worker.
 func (s *svg) rooms(c placed) {
 	perRow := max(int((c.w-13)/roomStep), 1)
-	rooms := c.Rooms[max(0, len(c.Rooms)-roomRows*perRow):] // the newest
-	for i, r := range rooms {
+	for i, r := range c.Rooms[max(0, len(c.Rooms)-roomRows*perRow):] {
 		b := box{c.x + 8 + float64(i%perRow)*roomStep, c.y + 41 + float64(i/perRow)*roomStep, roomSize, roomSize}
-		class := "room " + r.State
-		if r.Cause != "" {
-			class += " duplicate " + r.Cause
-		}
-		fmt.Fprintf(s, `<g class="%s"><title>%s</title>`, class, escape(r.Title))
+		fmt.Fprintf(s, `<g class="room %s"><title>%s</title>`, r.Class, escape(r.Title))
 		s.rect(b, 2, "cell")
-		if r.Cause != "" {
+		if r.Crossed {
 			s.stroke(pen{"cross", 1.5, ""}, []point{{b.x + 2, b.y + 2}, {b.x + 7, b.y + 7}}, []point{{b.x + 7, b.y + 2}, {b.x + 2, b.y + 7}})
 		}
 		s.WriteString("</g>")
@@ -218,9 +197,6 @@ func (s *svg) rooms(c placed) {
 func (s *svg) bridge(m Map, zones []box, w Way, narrow bool) {
 	number := func(name string) int { return slices.IndexFunc(m.Zones, func(z Zone) bool { return z.Name == name }) }
 	i, j := number(w.From), number(w.To)
-	if i < 0 || j < 0 {
-		return
-	}
 	lane := 0.0 // which of the ways of this bridge
 	if i > j {
 		lane = 1
@@ -282,40 +258,22 @@ func edge(b box, to point) point {
 	return point{m.x + dx*scale, m.y + dy*scale}
 }
 
-func stateWord(say *lang.Lang, s State) string {
-	switch s {
-	case Starting:
-		return say.Text("is starting")
-	case Up:
-		return say.Text("is up")
-	case Paused:
-		return say.Text("is paused")
-	case Dead:
-		return say.Text("is dead")
-	default:
-		return say.Text("is not running")
-	}
-}
-
 // label says in words what the map shows.
 func (m Map) label(say *lang.Lang) string {
 	up, all := 0, 0
-	var cut []string
 	for _, z := range m.Zones {
 		for _, n := range z.Nodes {
 			all++
-			if n.State == Up {
+			if n.Class == "up" {
 				up++
 			}
 		}
 	}
+	cut := "-"
 	for _, w := range slices.Concat(m.Between, m.Links) {
 		if w.Cut {
-			cut = append(cut, w.From+" → "+w.To)
+			cut += ", " + w.From + " → " + w.To
 		}
 	}
-	if len(cut) > 0 {
-		return say.Sprintf("%d of %d nodes are up. Cut: %s.", up, all, say.List(cut))
-	}
-	return say.Sprintf("%d of %d nodes are up. No way is cut.", up, all)
+	return say.Sprintf("%d of %d nodes are up. Cut: %s.", up, all, strings.TrimPrefix(cut, "-, "))
 }

@@ -1,14 +1,16 @@
 // Package series turns the operations of histories into what is drawn over time: rates
-// and latencies in bins of 100 ms. It serves plots only, and reads no history itself: what
-// an operation is, how it ended, and what was violated, the checkers say.
+// and latencies in bins of 100 ms. What an operation is, how it ended, and what was violated,
+// the checkers say.
 //
-// Times are milliseconds since the measured part of the run began. The repeats are laid
-// over each other: rates are means, latencies pooled.
+// Times are milliseconds since the measured part of the run began. Repeats are laid over each
+// other: rates are means, latencies pooled.
 package series
 
 import (
 	"math"
 	"slices"
+
+	"locklab/workloads/check/record"
 )
 
 // Op is one finished operation.
@@ -31,7 +33,7 @@ type Series struct {
 	BinMS      float64 // 100, or a multiple of it in long runs
 	Bins       []Bin
 	Quantiles  []Quantile // of the latency, rising
-	Faults     []Window
+	Faults     []Window   // by their beginning
 }
 
 // Bin is one piece of time.
@@ -53,43 +55,120 @@ type Window struct {
 	Proven       bool
 }
 
-// maxBins bounds what is kept and drawn of a long run.
-const maxBins = 300
+// Read takes from a history what is drawn of it: the requests of players, or in raw workloads the
+// acquisitions. What its caller called off is in neither.
+func Read(run *record.Run) History {
+	at := func(ns int64) float64 { return float64(ns-run.Measure) / 1e6 }
+	h := History{DurationMS: max(at(run.Drain), 0)}
+	for i := range run.Requests {
+		if q := &run.Requests[i]; q.Outcome != record.CalledOff {
+			h.Ops = append(h.Ops, Op{at(q.From), at(q.At), q.Outcome == record.OK, uint64(q.Count)})
+		}
+	}
+	if len(run.Requests) > 0 {
+		return h
+	}
+	for i := range run.Acquires {
+		if a := &run.Acquires[i]; a.Outcome != record.CalledOff {
+			h.Ops = append(h.Ops, Op{at(a.From), at(a.At), a.Outcome == record.OK, 1})
+		}
+	}
+	return h
+}
 
 // Of lays the histories of all repeats over each other, and the moments of violations.
 func Of(histories []History, violationsMS []float64) Series {
-	s := Series{Repeats: len(histories)}
-	var ops []Op
+	duration := 0.0
 	for _, h := range histories {
-		s.DurationMS = max(s.DurationMS, h.DurationMS)
-		ops = append(ops, h.Ops...)
+		duration = max(duration, h.DurationMS)
 	}
-	s.BinMS, s.Bins = bins(s.DurationMS, s.Repeats, ops, violationsMS)
-	var latencies []float64
-	for _, o := range ops {
-		if o.OK && o.DueMS >= 0 && o.DueMS < s.DurationMS {
-			latencies = append(latencies, o.EndMS-o.DueMS)
+	c := NewCollector(duration, len(histories))
+	for _, h := range histories {
+		for _, o := range h.Ops {
+			c.Add(o)
 		}
 	}
-	s.Quantiles = quantiles(latencies)
+	for _, at := range violationsMS {
+		if b := c.bin(at); b != nil {
+			b.violations++
+		}
+	}
+	s := c.Series()
+	s.Quantiles = c.quantiles()
 	return s
 }
 
-func binWidth(durationMS float64) float64 {
-	const width = 100
-	return width * max(1, math.Ceil(durationMS/width/maxBins))
+// Collector sorts operations into the bins of a run as they come, in any order.
+type Collector struct {
+	durationMS, binMS float64
+	repeats           int
+	bins              []bin
 }
 
-// bins sorts the operations into bins. Rates are means over the repeats.
-func bins(durationMS float64, repeats int, ops []Op, violations []float64) (binMS float64, out []Bin) {
-	c := NewCollector(durationMS, repeats)
-	for _, o := range ops {
-		c.Add(o)
+// bin is a Bin that is being filled.
+type bin struct {
+	ok, other, violations int
+	latencies             []float64 // of the operations that were due in it, and ended well
+	sorted                bool
+}
+
+// NewCollector makes the bins of a run of so many milliseconds; rates are means over the
+// repeats.
+func NewCollector(durationMS float64, repeats int) *Collector {
+	const width, most = 100, 300 // ms; bins that are kept and drawn
+	c := &Collector{durationMS: durationMS, binMS: width * max(1, math.Ceil(durationMS/width/most)), repeats: repeats}
+	c.bins = make([]bin, max(int(math.Ceil(durationMS/c.binMS)), 0))
+	return c
+}
+
+// bin is the one of a time, nil outside of all.
+func (c *Collector) bin(atMS float64) *bin {
+	if i := math.Floor(atMS / c.binMS); i >= 0 && i < float64(len(c.bins)) {
+		return &c.bins[int(i)]
 	}
-	for _, at := range violations {
-		c.Violation(at)
+	return nil
+}
+
+// Add counts an operation where it ended, and its latency where it was due.
+func (c *Collector) Add(o Op) {
+	if b := c.bin(o.EndMS); b != nil {
+		n := max(int(o.Count), 1) //nolint:gosec // of one batch
+		if o.OK {
+			b.ok += n
+		} else {
+			b.other += n
+		}
 	}
-	return c.BinMS, c.Bins()
+	if b := c.bin(o.DueMS); b != nil && o.OK {
+		b.latencies, b.sorted = append(b.latencies, o.EndMS-o.DueMS), false
+	}
+}
+
+// Double makes room for a run that lasts twice as long, in bins that are twice as wide.
+func (c *Collector) Double() {
+	wide := make([]bin, len(c.bins))
+	for i, b := range c.bins {
+		w := &wide[i/2]
+		w.ok, w.other, w.violations = w.ok+b.ok, w.other+b.other, w.violations+b.violations
+		w.latencies = append(w.latencies, b.latencies...)
+	}
+	c.bins, c.binMS, c.durationMS = wide, 2*c.binMS, 2*c.durationMS
+}
+
+// Series are all bins of the run, those to come empty.
+func (c *Collector) Series() Series {
+	s := Series{Repeats: c.repeats, DurationMS: c.durationMS, BinMS: c.binMS}
+	for i := range c.bins {
+		b := &c.bins[i]
+		if !b.sorted {
+			slices.Sort(b.latencies)
+			b.sorted = true
+		}
+		at := float64(i) * c.binMS
+		perS := 1000 / min(c.binMS, c.durationMS-at) / float64(c.repeats) // the last bin may be short
+		s.Bins = append(s.Bins, Bin{at, float64(b.ok) * perS, float64(b.other) * perS, rank(b.latencies, 0.50), rank(b.latencies, 0.99), b.violations})
+	}
+	return s
 }
 
 // rank is the smallest value that is at least as large as the share q of sorted.
@@ -101,25 +180,23 @@ func rank(sorted []float64, q float64) float64 {
 	return sorted[min(max(i, 0), len(sorted)-1)]
 }
 
-// quantiles are points of the distribution, evenly spaced on a logarithmic axis
-// of 1/(1-q), up to the last quantile that the number of values supports.
-func quantiles(values []float64) []Quantile {
-	if len(values) == 0 {
-		return nil
+// quantiles are points of the distribution, evenly spaced on a logarithmic axis of 1/(1-q), up to
+// the last quantile that the number of values supports.
+func (c *Collector) quantiles() (all []Quantile) {
+	var values []float64
+	for _, b := range c.bins {
+		values = append(values, b.latencies...)
 	}
 	slices.Sort(values)
 	const perDecade = 16
-	var out []Quantile
-	for k := 0; ; k++ {
-		inverse := math.Pow(10, float64(k)/perDecade)
-		if inverse > float64(len(values)) {
-			break
-		}
+	for inverse := 1.0; inverse <= float64(len(values)); inverse = math.Pow(10, float64(len(all))/perDecade) {
 		q := 1 - 1/inverse
-		out = append(out, Quantile{Q: q, MS: rank(values, q)})
+		all = append(all, Quantile{q, rank(values, q)})
 	}
-	if last := 1 - 1/float64(len(values)); last > out[len(out)-1].Q {
-		out = append(out, Quantile{Q: last, MS: values[len(values)-1]})
+	if n := len(values); n > 0 {
+		if last := 1 - 1/float64(n); last > all[len(all)-1].Q {
+			all = append(all, Quantile{last, values[n-1]})
+		}
 	}
-	return out
+	return all
 }

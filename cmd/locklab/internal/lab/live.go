@@ -41,7 +41,10 @@ func duplicates(events []history.Event) (found []live.Duplicate) {
 		if v.Code != result.Duplicates {
 			continue
 		}
-		found = append(found, live.Duplicate{Room: v.Second.Room, Other: v.First.Room, Unreachable: v.Excused, AtNS: run.Measure + int64(v.AtMS*float64(time.Millisecond))})
+		found = append(found, live.Duplicate{
+			AtNS: run.Measure + int64(v.AtMS*float64(time.Millisecond)),
+			Room: v.Second.Room, Group: v.Resource, Worker: v.Second.Worker, Free: v.First.Worker, Unreachable: v.Excused,
+		})
 	}
 	return found
 }
@@ -67,10 +70,9 @@ func LiveRow(f result.File, key result.Key) live.Row {
 // liveRun is the run as the live page shows it.
 func (x *experiment) liveRun(p plan) live.Run {
 	run := live.Run{
-		Key:    live.Key{Lock: x.lock.String(), Scenario: x.scenario.Name, Workload: x.config.Workload.Name},
-		Repeat: x.repeat, Planned: planned(x.scenario, x.config.Duration), Warmup: x.config.Warmup, Duration: x.measures(), OfferedPerS: x.config.rateUnder(x.scenario),
+		Key:     live.Key{Lock: x.lock.String(), Scenario: x.scenario.Name, Workload: x.config.Workload.Name},
+		Planned: planned(x.scenario, x.config.Duration), Duration: x.measures(), Played: x.play != nil, OfferedPerS: x.config.rateUnder(x.scenario),
 	}
-	run.Played = x.play != nil
 	for _, h := range p.topo.Hosts {
 		host := live.Host{Name: h.Name, Zone: h.Zone}
 		for _, n := range h.Nodes {
@@ -99,8 +101,8 @@ func (s seen) Record(e history.Event) {
 // askEvery is between two looks at who waits for a lock.
 const askEvery = 500 * time.Millisecond
 
-// watchWaits tells the live page how many wait for a lock in each master, while somebody
-// looks, until done ends.
+// watchWaits tells the live page how many wait for a lock in each master, while it has viewers,
+// until done ends.
 func (x *experiment) watchWaits(done context.Context, c *cluster) {
 	board := x.config.Live
 	for board != nil && clock.Sleep(done, askEvery) == nil {
