@@ -93,24 +93,18 @@ func order[In any](api *httpapi.API, name string, do func(In) error) {
 // brokenView is a fault that can be healed.
 type brokenView struct {
 	ControlFault
-	Text, Heal string // Heal is on its button
+	Text string
 }
 
 func brokenOf(say *lang.Lang, s ControlState) (all []brokenView) {
 	for _, f := range s.Faults {
 		name := say.Tell(history.FaultText(f.Kind, f.Target))
-		v := brokenView{f, say.Sprintf("%s: not proven yet", name), say.Text("heal it")}
+		v := brokenView{f, say.Sprintf("%s: not proven yet", name)}
 		switch {
 		case f.Healing:
 			v.Text = say.Sprintf("%s: is being healed", name)
 		case f.Proven:
 			v.Text = beganText(say, name, f.Target)
-		}
-		switch f.Kind {
-		case "kill":
-			v.Heal = say.Text("start it again")
-		case "pause":
-			v.Heal = say.Text("let it go on")
 		}
 		all = append(all, v)
 	}

@@ -67,7 +67,7 @@ func (m *model) node(say *lang.Lang, h Host, n Node) plots.Node {
 			}
 			p.Rooms = append(p.Rooms, plots.Room{Class: class, Crossed: r.duplicate != nil, Title: title})
 		}
-		p.Note = say.Count(int64(len(p.Rooms)), "1 room", "%s rooms")
+		p.Note = say.Sprintf("rooms: %d", len(p.Rooms))
 	}
 	return p
 }

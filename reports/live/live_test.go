@@ -72,7 +72,7 @@ func recorded() []history.Event {
 // TestFoldsInAnyOrder folds a history in the order of its file and in others: hosts' events
 // come as they arrive.
 func TestFoldsInAnyOrder(t *testing.T) {
-	seen := func(events []history.Event) (holds map[holdKey]hold, rooms map[string]string, ways []plots.Way) {
+	seen := func(events []history.Event) (holds map[holdKey]history.Event, rooms map[string]string, ways []plots.Way) {
 		m := aModel(nil)
 		for i := range events {
 			m.add(&events[i])
@@ -544,7 +544,7 @@ func TestPageSaysWhatIsRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		said := string(pages["en"])
-		for _, of := range []string{"the lock failed, or there was none", "one with free seats"} {
+		for _, of := range []string{"the lock failed, or there was none", "has free seats"} {
 			if strings.Contains(said, of) != rooms {
 				t.Errorf("%s: says %q: %v", workload, of, !rooms)
 			}

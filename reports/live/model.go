@@ -30,8 +30,8 @@ type model struct {
 	drainNS   int64 // nothing is due any more; 0 before
 	nodes     map[string]string
 	faults    []*fault
-	holds     map[holdKey]hold
-	ended     map[holdKey]bool // whose end came before their beginning
+	holds     map[holdKey]history.Event // grants that their clients believe in
+	ended     map[holdKey]bool          // whose end came before their beginning
 	waiting   map[string]int
 	ops       *series.Collector
 	okay, all int64 // operations that ended well, and that were sent, in the measured part
@@ -57,12 +57,6 @@ func (f *fault) name(say *lang.Lang) string { return say.Tell(history.FaultText(
 
 // holdKey names a grant: the names of holds are those of their node.
 type holdKey struct{ node, hold string }
-
-// hold is what a client believes to hold.
-type hold struct {
-	resource, node string
-	sinceNS        int64
-}
 
 // line is something that happened.
 type line struct {
@@ -90,7 +84,7 @@ func (m *model) clear() {
 	m.lines = m.log()
 	m.measureNS, m.drainNS, m.okay, m.all = 0, 0, 0, 0
 	m.nodes, m.waiting = map[string]string{}, map[string]int{}
-	m.holds, m.ended = map[holdKey]hold{}, map[holdKey]bool{}
+	m.holds, m.ended = map[holdKey]history.Event{}, map[holdKey]bool{}
 	m.faults, m.ops, m.offered = nil, nil, nil
 	m.rooms = newRooms()
 }
@@ -252,7 +246,7 @@ func (m *model) addHold(e *history.Event) {
 	case m.ended[key]:
 		delete(m.ended, key)
 	default:
-		m.holds[key] = hold{e.Resource, e.Node, e.AtNS}
+		m.holds[key] = *e
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"html/template"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -31,6 +32,7 @@ func newPainter() (*painter, error) {
 	for _, say := range all {
 		funcs := template.FuncMap{
 			"t": say.Text, "tf": say.Sprintf, "langs": func() []*lang.Lang { return all }, "lang": func() string { return say.Tag },
+			"delays": func() []string { return []string{"50ms", "20ms", "200ms", "1s"} }, // as faults have them
 		}
 		p.langs[say.Tag] = say
 		if p.templates[say.Tag], err = template.New("live").Funcs(funcs).ParseFS(assets, "assets/*.html"); err != nil {
@@ -129,7 +131,7 @@ func nowOf(say *lang.Lang, m *model, nowNS int64) nowView {
 	case m.drainNS != 0:
 		v.Phase = say.Text("the last answers are awaited, and judged")
 	case m.run.Played:
-		v.Phase = say.Sprintf("%.0f seconds so far", now/1000)
+		v.Phase = say.Sprintf("%.1f s", now/1000)
 	default:
 		v.Phase = say.Sprintf("%.0f of %.0f seconds", now/1000, m.run.Duration.Seconds())
 	}
@@ -158,7 +160,7 @@ func figuresOf(say *lang.Lang, m *model, bins []series.Bin) []figureView {
 		{Name: say.Text("requests served"), Value: served},
 	}
 	if m.run.Workload == history.Matchmaking {
-		f := figureView{Name: say.Text("duplicates"), Value: lang.Group(m.rooms.duplicates), Class: "ok", Note: say.Count(m.rooms.created, "of 1 room", "of %s rooms")}
+		f := figureView{Name: say.Text("duplicates"), Value: lang.Group(m.rooms.duplicates), Class: "ok", Note: say.Sprintf("rooms: %d", m.rooms.created)}
 		if m.rooms.duplicates > 0 {
 			f.Class = "bad"
 		}
@@ -180,16 +182,12 @@ type holdView struct{ Resource, Node, Since string }
 // locksOf are the holds that last longest, as many as can be read at a glance.
 func locksOf(say *lang.Lang, m *model, nowNS int64) (v locksView) {
 	const shown = 8
-	var holds []hold
-	for _, h := range m.holds {
-		holds = append(holds, h)
-	}
-	slices.SortFunc(holds, func(a, b hold) int {
-		return cmp.Or(cmp.Compare(a.sinceNS, b.sinceNS), cmp.Compare(a.resource, b.resource), cmp.Compare(a.node, b.node))
+	holds := slices.SortedFunc(maps.Values(m.holds), func(a, b history.Event) int {
+		return cmp.Or(cmp.Compare(a.AtNS, b.AtNS), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Node, b.Node))
 	})
 	v.More = max(len(holds)-shown, 0)
 	for _, h := range holds[:len(holds)-v.More] {
-		v.Holds = append(v.Holds, holdView{h.resource, h.node, say.Lasting(time.Duration(max(nowNS-h.sinceNS, 0)).Round(time.Millisecond))})
+		v.Holds = append(v.Holds, holdView{h.Resource, h.Node, say.Lasting(time.Duration(max(nowNS-h.AtNS, 0)).Round(time.Millisecond))})
 	}
 	return v
 }

@@ -14,7 +14,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"locklab/internal/sentence"
 	"locklab/reports/lang"
 	"locklab/reports/plots"
 	"locklab/reports/series"
@@ -160,9 +159,7 @@ func evidenceOf(say *lang.Lang, v *view.View, c *cell) evidence {
 	}
 	if c.scene != nil {
 		e.SceneTitle = sceneTitle(say, c.scene)
-		scene := *c.scene
-		scene.Text = sentence.Name(e.SceneTitle)
-		drawing, shaded := plots.Timeline(say, scene)
+		drawing, shaded := plots.Timeline(say, e.SceneTitle, *c.scene)
 		e.Scene, e.Shaded = template.HTML(drawing), shaded //nolint:gosec // drawn and escaped by plots
 	}
 	return e

@@ -65,12 +65,11 @@ func all(lines []plots.Line) map[string][]byte {
 }
 
 func timeline(s series.Scene) []byte {
-	drawn, _ := plots.Timeline(lang.English(), s)
+	drawn, _ := plots.Timeline(lang.English(), "two <b>", s)
 	return drawn
 }
 
 func scene(lines []plots.Line) (s series.Scene) {
-	s.Text, s.Faults = sentence.Name("two <b>"), []sentence.Text{sentence.Name("a")}
 	for i, l := range lines {
 		s.Steps = append(s.Steps, series.Step{Who: l.Name, What: "hold", Text: sentence.Name("<raft>"), FromMS: float64(-i), ToMS: math.Inf(1)})
 	}
@@ -205,7 +204,7 @@ func TestTimelineIsBounded(t *testing.T) {
 
 // TestTimelineDrawsWhatItIsAbout, however many others there are, and sets it apart.
 func TestTimelineDrawsWhatItIsAbout(t *testing.T) {
-	s := series.Scene{Moment: series.Moment{LastsMS: 1000}}
+	s := series.Scene{LastsMS: 1000}
 	for i := range 20 {
 		s.Steps = append(s.Steps, series.Step{Who: "players", What: "match", Text: sentence.Name(fmt.Sprint("request ", i)), FromMS: float64(i), ToMS: 900, About: i == 0})
 	}
@@ -221,7 +220,7 @@ func TestTimelineDrawsWhatItIsAbout(t *testing.T) {
 
 // TestTimelineKeepsTheWaitThatExplains: of many waits in a slow request the long ones are drawn.
 func TestTimelineKeepsTheWaitThatExplains(t *testing.T) {
-	s := series.Scene{Moment: series.Moment{LastsMS: 1000}, Steps: []series.Step{{Who: "master-c", What: "wait", Text: sentence.Name("its own"), FromMS: 0.3, ToMS: 1000.3}}}
+	s := series.Scene{LastsMS: 1000, Steps: []series.Step{{Who: "master-c", What: "wait", Text: sentence.Name("its own"), FromMS: 0.3, ToMS: 1000.3}}}
 	for i := range 20 {
 		s.Steps = append(s.Steps, series.Step{Who: "master-c", What: "wait", Text: sentence.Name("of another"), FromMS: 400, ToMS: float64(450 + i)})
 	}
@@ -259,7 +258,7 @@ func TestTimelineShadesFaults(t *testing.T) {
 		"begins long after":   {[]series.Step{hold, fault(45, 90)}, false},
 		"of a failed request": {[]series.Step{{Who: "players", What: "match", Text: sentence.Name("fails"), FromMS: 0, ToMS: 9}}, false},
 	} {
-		drawn, shaded := plots.Timeline(lang.English(), series.Scene{Moment: series.Moment{Faults: []sentence.Text{sentence.Name("had just ended")}}, Steps: tt.steps})
+		drawn, shaded := plots.Timeline(lang.English(), name, series.Scene{Steps: tt.steps})
 		if shaded != tt.want || strings.Contains(string(drawn), "k-fault") != tt.want {
 			t.Errorf("%s: shaded is %v and drawn %v, want %v", name, shaded, strings.Contains(string(drawn), "k-fault"), tt.want)
 		}

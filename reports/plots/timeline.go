@@ -36,7 +36,7 @@ type lane struct {
 // Timeline draws a scene: a lane for everybody who did something, the moment as a line through
 // all of them, and behind them the time in which a fault was in force. It tells whether there is
 // any.
-func Timeline(say *lang.Lang, s series.Scene) (drawing []byte, shaded bool) {
+func Timeline(say *lang.Lang, title string, s series.Scene) (drawing []byte, shaded bool) {
 	from, to := -20.0, max(10, s.LastsMS*1.02)
 	for _, step := range s.Steps {
 		if step.What != "match" && step.What != "fault" {
@@ -117,7 +117,7 @@ func Timeline(say *lang.Lang, s series.Scene) (drawing []byte, shaded bool) {
 		}
 		y += nameHeight + barHeight*float64(l.rows) + 4
 	}
-	return f.end(say.Sprintf("Around the moment: %s", say.Tell(s.Text))), shaded
+	return f.end(say.Sprintf("Around the moment: %s", title)), shaded
 }
 
 // lanesOf are the lanes of a scene, which is drawn from a time on; a word needs the given time

@@ -47,7 +47,7 @@ func TestRefusalsSayWhatIsWrong(t *testing.T) {
 		_, err = f.Plan(t.Context(), "id", fault.Inventory{Hosts: []fault.Host{{Name: "h", Zone: "a"}}}, nobody{})
 		refused["planned "+order] = said(err)
 	}
-	says := regexp.MustCompile(`want|missing|needs|unknown|there is no|no fault|try again|no host|both sides|twice`)
+	says := regexp.MustCompile(`want|missing|needs|unknown|there is no|no fault|try again|no host|no node|both sides|twice`)
 	for order, err := range refused {
 		if err == nil {
 			t.Errorf("%s was not refused", order)
