@@ -155,8 +155,8 @@ func serveMultiphase(ctx context.Context, config []byte) error {
 	for err == nil {
 		var n int
 		var d int64
-		if _, err := fmt.Scanln(&d); err != nil {
-			return nil // the bench has ended
+		if _, end := fmt.Scanln(&d); end != nil { // the bench has ended
+			break
 		}
 		n, err = takeHot(ctx, l, time.Duration(d))
 		fmt.Println(n)

@@ -17,9 +17,6 @@ import (
 // This file is about servers that refuse something, or are set up in a way that a lock cannot
 // be kept on.
 
-// variants are all that one server is enough for.
-var variants = []string{"redis", "redis:release=naive", "redis:setnx-getset", "redis:watch", "redis:pubsub"}
-
 // TestAKeyWithoutAnEndIsNotPolled: a waiter that is told of releases asks about such a key
 // after a delay, and not again and again.
 func TestAKeyWithoutAnEndIsNotPolled(t *testing.T) {

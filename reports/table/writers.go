@@ -15,12 +15,14 @@ func Markdown(w io.Writer, t Table) error {
 	if t.Title != "" {
 		out.WriteString("**" + Escape(t.Title) + "**\n\n")
 	}
-	rule := "|"
 	for _, c := range t.Columns {
 		out.WriteString("| " + Escape(c.title()) + " ")
-		rule += map[bool]string{true: "--:|", false: "---|"}[c.Right]
 	}
-	out.WriteString("|\n" + rule + "\n")
+	out.WriteString("|\n|")
+	for _, c := range t.Columns {
+		out.WriteString(map[bool]string{true: "--:|", false: "---|"}[c.Right])
+	}
+	out.WriteString("\n")
 	for _, row := range t.Rows {
 		for _, c := range row {
 			text := Escape(c.String())

@@ -81,7 +81,7 @@ func (v *View) p99(workload, figure string) string {
 	for _, lock := range v.Locks(workload) {
 		ms, known := v.median(result.Key{Lock: lock, Scenario: calm, Workload: workload}, figure)
 		control := !slices.ContainsFunc(v.cells, func(c cell) bool { return c.Lock == lock && notViolated(&c) })
-		if known && !(control && floor) {
+		if known && (!control || !floor) {
 			floor = floor || control
 			values = append(values, value{lock, ms})
 		}

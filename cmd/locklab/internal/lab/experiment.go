@@ -120,11 +120,11 @@ func (x *experiment) run(ctx context.Context) (*result.Row, error) {
 // record makes the history. It says whether the measured part was reached.
 func (x *experiment) record(ctx context.Context, file history.Recorder) (measured bool, err error) {
 	first := &headed{out: file}
-	defer func() { first.Begin(x.head(0)) }() // a run that failed early has a head too
+	defer func() { first.Begin(x.head(0)) }() //nolint:contextcheck // planning waits for nothing; a run that failed early has a head too
 	rec := seen{first, x.config.Live}
 
 	p := newPlan(x.config, x.lock, fmt.Sprintf("%s/%s/%d", x.lock, x.scenario.Name, x.repeat), uint64(x.seed()))
-	outlook := x.config.outlook(x.lock, x.scenario)
+	outlook := x.config.outlook(x.lock, x.scenario) //nolint:contextcheck // planning waits for nothing
 	p.hold, p.clocks, p.calls = x.scenario.Wants.Hold, outlook.clocks, outlook.calls
 	x.display.Advance(0, "starting")
 	x.config.Live.Begin(x.liveRun(p))
@@ -143,7 +143,7 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 		err = errors.Join(err, down)
 	}()
 	rtt := c.measureRTT(ctx)
-	head := x.head(rtt)
+	head := x.head(rtt) //nolint:contextcheck // planning waits for nothing
 	head.Run.Shared = c.shared != nil
 	first.Begin(head)
 	x.config.Live.Record(head)
