@@ -85,6 +85,11 @@ func mutexHistory(t *testing.T, together bool, expect *history.Expect) string {
 	for state, at := range map[string]int64{"warmup": 1, "measure": 2, "drain": 2100 * ms, "end": 2100 * ms} {
 		w.Record(history.Event{Kind: history.KindPhase, State: state, AtNS: at})
 	}
+	for at := 50 * ms; at < 2000*ms; at += 100 * ms {
+		for _, node := range []string{"m1", "m2"} {
+			w.Record(history.Event{Kind: history.KindAcquire, Node: node, Client: "canary", Resource: "canary-" + node, FromNS: at, SentNS: at, AtNS: at + ms, Outcome: "ok"})
+		}
+	}
 	for at := 10 * ms; at < 2000*ms; at += 20 * ms {
 		for i, node := range []string{"m1", "m2"} {
 			from := at + int64(i)*10*ms

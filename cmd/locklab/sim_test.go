@@ -321,7 +321,7 @@ func TestReplays(t *testing.T) {
 	}{
 		"cut": {
 			peers: 2, faults: []sim.Fault{cut},
-			want:    []string{`at: 2s, for: 4s, fault: partition, mode: hold, between: ["node:master-a", "node:master-c"]`, `"multiphase:fair=off": {safety: unsafe}`},
+			want:    []string{`at: 2s, for: 4s, fault: partition, mode: hold, between: ["node:master-a", "node:master-c"]`, `- {when: {lock: "multiphase:fair=off"}, safety: unsafe}`},
 			command: "--topology seoul-2az --workload matchmaking --duration 12s",
 		},
 		"one way": {
