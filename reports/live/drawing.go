@@ -170,7 +170,7 @@ func (m *model) hit(t *traffic, inside bool) {
 	for _, f := range m.faults {
 		there := slices.Contains(f.From, t.from) && slices.Contains(f.To, t.to)
 		back := slices.Contains(f.From, t.to) && slices.Contains(f.To, t.from)
-		if f.inForce() && !(there && back && inside) && (there || back && !history.OneWay(f.Target)) {
+		if between := there && back && inside; f.inForce() && !between && (there || back && !history.OneWay(f.Target)) {
 			t.kinds, t.delayNS = append(t.kinds, f.Fault), t.delayNS+f.DelayNS
 		}
 	}

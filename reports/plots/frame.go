@@ -127,14 +127,14 @@ func overTime(say *lang.Lang, lines []Line, height, below float64, levels []tick
 
 // noted ends the figure, with a lock's name and note above each strip.
 func (r rows) noted(say *lang.Lang, title, scenario string, note func(*lang.Lang, series.Series) string) []byte {
-	label := title + ", " + scenario
+	said := []string{title + ", " + scenario}
 	for i, l := range r.lines {
 		y, text := r.level(i, 1)-4, note(say, l.Series)
 		r.text(point{leftMargin + 1, y}, Clip(l.Name, 34), "", "", "name "+string(l.Ink))
 		r.text(point{r.right - 1, y}, text, "end", "", "")
-		label += "; " + strings.TrimSuffix(l.Name+": "+text, ": ")
+		said = append(said, strings.TrimSuffix(l.Name+": "+text, ": "))
 	}
-	return r.end(label)
+	return r.end(strings.Join(said, "; "))
 }
 
 // timeSteps are round numbers from 0 to high.

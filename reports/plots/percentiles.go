@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"locklab/reports/lang"
 )
@@ -25,7 +26,7 @@ func Percentiles(say *lang.Lang, scenario string, lines []Line, scale Scale) []b
 	f := newFrame(200, 180, math.Log10(deepest), say.Text("percentile of the requests"), ticks)
 	y := f.logarithmic(scale.LatencyLow, scale.LatencyHigh)
 	var ends []end
-	label := say.Text("Distribution of the latency") + ", " + scenario
+	said := []string{say.Text("Distribution of the latency") + ", " + scenario}
 	for i, l := range lines {
 		var line []point
 		for j, q := range l.Series.Quantiles {
@@ -38,11 +39,11 @@ func Percentiles(say *lang.Lang, scenario string, lines []Line, scale Scale) []b
 		if n := len(l.Series.Quantiles); n > 0 {
 			f.stroke(pen{l.Ink, 1.8, dashes(i)}, line)
 			ends = append(ends, end{l, line[n], 0})
-			label += "; " + say.Sprintf("%s up to %s ms", l.Name, number(math.Round(l.Series.Quantiles[n-1].MS*10)/10))
+			said = append(said, say.Sprintf("%s up to %s ms", l.Name, number(math.Round(l.Series.Quantiles[n-1].MS*10)/10)))
 		}
 	}
 	f.label(ends, wideLetter)
-	return f.end(label)
+	return f.end(strings.Join(said, "; "))
 }
 
 // end is where a line ends, and the height of its label.

@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -269,11 +270,11 @@ func (m Map) label(say *lang.Lang) string {
 			}
 		}
 	}
-	cut := "-"
+	var cut []string
 	for _, w := range slices.Concat(m.Between, m.Links) {
 		if w.Cut {
-			cut += ", " + w.From + " → " + w.To
+			cut = append(cut, w.From+" → "+w.To)
 		}
 	}
-	return say.Sprintf("%d of %d nodes are up. Cut: %s.", up, all, strings.TrimPrefix(cut, "-, "))
+	return say.Sprintf("%d of %d nodes are up. Cut: %s.", up, all, cmp.Or(strings.Join(cut, ", "), "-"))
 }
