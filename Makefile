@@ -86,7 +86,7 @@ claims: deps build ## run the suite of claims again and write what it shows into
 # The name is made once for all lines of a target.
 STAMP := $(shell date +%s)
 SUITE_OUT = reports/runs/$@-$(STAMP)
-matrix: deps build ## every lock and variant under every scenario that applies, about an hour
+matrix: deps build ## every lock and variant under every scenario that applies, about 80 minutes
 	bin/locklab run --suite matrix --seed 1 --out $(SUITE_OUT) $(call grid,matrix)
 	$(call again,matrix,$(SUITE_OUT))
 

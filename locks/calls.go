@@ -56,7 +56,9 @@ func (c *Calls) Acquire(ctx context.Context, acquire func() (Lease, error)) (lea
 		return outcome{lease, err}
 	}, func(o outcome) {
 		if o.err == nil {
-			_ = o.lease.Release(context.WithoutCancel(ctx)) // its caller has gone: the outcome is unknown
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), Patience)
+			defer cancel()
+			_ = o.lease.Release(ctx) // its caller has gone: the outcome is unknown
 		}
 	})
 	return o.lease, errors.Join(o.err, err)

@@ -2,7 +2,7 @@
 // each lock then. A scenario is YAML; those in builtin/ are part of the program.
 //
 //	name: zone-partition
-//	title: {en: zones cut, ko: 존간 단절}  # heads its column, in two lines; may be left out
+//	title: {en: zones cut, ko: 영역간 단절}  # heads its column, in two lines; may be left out
 //	summary: The zones cannot talk to each other for a while; bytes are kept.
 //	min_duration: 2s         # runs that measure for less leave it out, or refuse it alone; may be left out
 //	outlasts: lease          # so do all faults, or the lock is left out; may be left out

@@ -37,7 +37,7 @@ func Parse(file string, text []byte, firstZone string) (Scenario, error) {
 	s.TitleKO = cmp.Or(title.Get("ko").Text(), s.Title)
 	if firstZone != "" {
 		s.Title = strings.ReplaceAll(s.Title, "first-zone", "zone "+firstZone)
-		s.TitleKO = strings.ReplaceAll(s.TitleKO, "first-zone", "존 "+firstZone)
+		s.TitleKO = strings.ReplaceAll(s.TitleKO, "first-zone", "영역 "+firstZone)
 	}
 	ids := map[string]bool{}
 	for i, n := range f.Get("timeline").Need("a list of faults, or [] for none").List() {

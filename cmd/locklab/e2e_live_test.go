@@ -24,8 +24,8 @@ var looks = []struct{ what, script string }{
 	{"a room", `document.querySelector("#map .room") !== null`},
 	{"a duplicate", `document.querySelector("#map .room.duplicate") !== null && document.querySelector("#log li.bad") !== null`},
 	{"a request served", `Number(document.querySelector("#figures b")?.textContent) > 0`},
-	{"the cut", `document.querySelectorAll("#map .way.cut").length === 2 && document.getElementById("log").textContent.includes("Broken, and proven")`},
-	{"the heal", `shown.has("the cut") && document.querySelectorAll("#map .way.well").length === 2 && document.getElementById("log").textContent.includes("Healed, and proven")`},
+	{"the cut", `document.querySelectorAll("#map .way.cut").length === 2 && document.getElementById("log").textContent.includes("broken, and proven")`},
+	{"the heal", `shown.has("the cut") && document.querySelectorAll("#map .way.well").length === 2 && document.getElementById("log").textContent.includes("healed, and proven")`},
 	{"the verdict", `document.querySelector("#verdicts td:not(.running):not(.left)") !== null`},
 }
 

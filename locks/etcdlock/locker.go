@@ -16,6 +16,7 @@ import (
 	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
+	"locklab/locks/local"
 )
 
 // Config is what a client needs.
@@ -28,6 +29,7 @@ type Config struct {
 type Locker struct {
 	options Options
 	client  *clientv3.Client
+	queues  *local.Locker // of this process's callers: a Mutex knows sessions only
 	calls   locks.Calls
 	open    context.Context //nolint:containedctx // of no call: done when Close begins
 	close   context.CancelFunc
@@ -51,7 +53,7 @@ func New(cfg Config) (*Locker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("etcd: make a client: %w", err)
 	}
-	l := &Locker{options: cfg.Options, client: client, sessions: map[*concurrency.Session]struct{}{}}
+	l := &Locker{options: cfg.Options, client: client, queues: local.New(), sessions: map[*concurrency.Session]struct{}{}}
 	l.open, l.close = context.WithCancel(context.Background())
 	return l, nil
 }
@@ -65,9 +67,12 @@ func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, err
 	both, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(l.open, cancel)() //nolint:contextcheck // two things end the wait
-	le, err := l.calls.Acquire(ctx, func() (locks.Lease, error) { return l.lock(both, resource) })
+	turn, err := l.queues.Acquire(both, resource)
 	if err == nil {
-		return le, nil
+		var le locks.Lease
+		if le, err = l.calls.Acquire(ctx, func() (locks.Lease, error) { return l.lock(both, resource, turn) }); err == nil {
+			return le, nil
+		}
 	}
 	if at, has := ctx.Deadline(); has && !clock.System().Now().Before(at) {
 		<-ctx.Done() // a member that knows the deadline may be ahead of the context's timer
@@ -82,8 +87,11 @@ func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, err
 	return nil, fmt.Errorf("acquire %q: %w", resource, err)
 }
 
-func (l *Locker) lock(ctx context.Context, resource string) (locks.Lease, error) {
-	const pause = 50 * time.Millisecond
+// pause is the time between two tries.
+const pause = 50 * time.Millisecond
+
+// lock claims the resource for the caller whose turn it is. The next one's turn comes when etcd has no key of this one.
+func (l *Locker) lock(ctx context.Context, resource string, turn locks.Lease) (locks.Lease, error) {
 	for {
 		s, err := l.session(ctx)
 		if err == nil {
@@ -91,12 +99,12 @@ func (l *Locker) lock(ctx context.Context, resource string) (locks.Lease, error)
 			m := concurrency.NewMutex(s, "locklab/"+name)
 			if err = m.Lock(ctx); err == nil {
 				token := locks.Token(m.Header().GetRevision()) //nolint:gosec // revisions are positive
-				return &lease{locker: l, session: s, mutex: m, owner: m.IsOwner(), token: token, name: name}, nil
+				return &lease{locker: l, turn: turn, session: s, mutex: m, owner: m.IsOwner(), token: token, name: name}, nil
 			}
 			err = l.undo(s, m, err)
 		}
 		if !errors.Is(err, locks.ErrNotAcquired) || clock.Sleep(ctx, pause) != nil {
-			return nil, err
+			return nil, errors.Join(err, turn.Release(ctx))
 		}
 	}
 }
@@ -140,8 +148,17 @@ func (l *Locker) giveBack(s *concurrency.Session) {
 const forgotten = "\x00"
 
 // undo sees to it that the key of a Lock that failed is gone: the library deletes it only
-// where it knows of it.
+// where it knows of it. Where etcd has ended the lease, it has probably ended those of idle sessions too.
 func (l *Locker) undo(s *concurrency.Session, m *concurrency.Mutex, cause error) error {
+	if errors.Is(cause, rpctypes.ErrLeaseNotFound) {
+		l.mu.Lock()
+		idle := l.idle
+		l.idle = nil
+		l.mu.Unlock()
+		for _, s := range idle {
+			l.calls.Go(func() { _ = l.end(s) })
+		}
+	}
 	if m.Key() == forgotten {
 		l.giveBack(s)
 	} else if err := l.end(s); err != nil {
@@ -150,15 +167,24 @@ func (l *Locker) undo(s *concurrency.Session, m *concurrency.Mutex, cause error)
 	return fmt.Errorf("%w: %w", locks.ErrNotAcquired, cause)
 }
 
-// end revokes a session's lease. Without an error its keys are gone, and none can come.
+// end revokes a session's lease, and asks again until it is answered: a request to a leader that
+// has died is lost. Without an error its keys are gone, and none can come.
 func (l *Locker) end(s *concurrency.Session) error {
 	l.mu.Lock()
 	delete(l.sessions, s)
 	l.mu.Unlock()
-	if err := s.Close(); err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {
-		return err
+	s.Orphan() // ends its renewal
+	for {
+		ctx, cancel := context.WithTimeout(l.client.Ctx(), locks.Patience)
+		_, err := l.client.Revoke(ctx, s.Lease())
+		cancel()
+		if err == nil || errors.Is(err, rpctypes.ErrLeaseNotFound) {
+			return nil
+		}
+		if clock.Sleep(l.client.Ctx(), pause) != nil {
+			return err
+		}
 	}
-	return nil
 }
 
 // Close implements [locks.Locker]. What was held is free at once if etcd can be reached,
@@ -192,6 +218,7 @@ func (l *Locker) Close() error {
 // lease is one hold of the library's Mutex.
 type lease struct {
 	locker  *Locker
+	turn    locks.Lease // among this process's callers
 	session *concurrency.Session
 	mutex   *concurrency.Mutex
 	owner   clientv3.Cmp // holds while etcd has the key of this hold
@@ -225,10 +252,13 @@ func (le *lease) Release(ctx context.Context) error {
 		if !signals.Closed(le.Lost()) {
 			if err = le.mutex.Unlock(ctx); err == nil {
 				le.locker.giveBack(le.session)
-				return nil
+				return le.turn.Release(ctx)
 			}
 		}
-		le.locker.calls.Go(func() { _ = le.locker.end(le.session) })
+		le.locker.calls.Go(func() {
+			_ = le.locker.end(le.session)
+			_ = le.turn.Release(context.WithoutCancel(ctx)) // of this process: it cannot fail
+		})
 		return fmt.Errorf("%w: %w", locks.ErrUnknown, err)
 	})
 }

@@ -11,6 +11,6 @@
 //
 // Weaknesses beside Redlock's. Nothing extends a lease by itself. A try that ends in the middle
 // leaves keys behind for the TTL, because the library takes them back with the context that has
-// ended. go-redis obeys no contexts by default and sends again what was not answered: one silent
-// instance holds up every try for seconds, and a SetNX that succeeded may answer no.
+// ended. go-redis obeys no contexts by default: one silent instance holds up every try for seconds. It sends
+// again what failed fast (a reset), so that a SetNX that succeeded may answer no.
 package redsync

@@ -125,14 +125,18 @@ func overTime(say *lang.Lang, lines []Line, height, below float64, levels []tick
 	return r
 }
 
-// noted ends the figure, with a lock's name and note above each strip.
+// noted ends the figure, with a lock's name above each strip, and a note if there is one.
 func (r rows) noted(say *lang.Lang, title, scenario string, note func(*lang.Lang, series.Series) string) []byte {
 	said := []string{title + ", " + scenario}
 	for i, l := range r.lines {
-		y, text := r.level(i, 1)-4, note(say, l.Series)
+		y, named := r.level(i, 1)-4, l.Name
 		r.text(point{leftMargin + 1, y}, Clip(l.Name, 34), "", "", "name "+string(l.Ink))
-		r.text(point{r.right - 1, y}, text, "end", "", "")
-		said = append(said, strings.TrimSuffix(l.Name+": "+text, ": "))
+		if note != nil {
+			text := note(say, l.Series)
+			r.text(point{r.right - 1, y}, text, "end", "", "")
+			named = strings.TrimSuffix(named+": "+text, ": ")
+		}
+		said = append(said, named)
 	}
 	return r.end(strings.Join(said, "; "))
 }

@@ -93,7 +93,7 @@ func Rate(say *lang.Lang, scenario string, lines []Line, scale Scale) []byte {
 		}
 		r.stroke(pen{inkMark, 1.6, ""}, marks...)
 	}
-	return r.noted(say, say.Text("Served over time"), scenario, rateNote)
+	return r.noted(say, say.Text("Served over time"), scenario, nil)
 }
 
 // Offered is how much was due per second from a moment on.
@@ -200,22 +200,6 @@ func number(v float64) string {
 		return whole[:len(whole)-3] + "," + whole[len(whole)-3:]
 	}
 	return strconv.FormatFloat(v, 'g', 3, 64)
-}
-
-// rateNote is the longest time without any success, if it is half a second or more.
-func rateNote(say *lang.Lang, s series.Series) string {
-	stop, longest := 0.0, 0.0
-	for _, b := range s.Bins {
-		stop += s.BinMS
-		if b.OKPerS > 0 {
-			stop = 0
-		}
-		longest = max(longest, stop)
-	}
-	if longest < 500 {
-		return ""
-	}
-	return say.Sprintf("nothing for %.1f s", longest/1000)
 }
 
 // latencyNote is the highest p99.

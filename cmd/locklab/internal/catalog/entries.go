@@ -255,7 +255,7 @@ func Entries() []Entry {
 			source:  "PostgreSQL manual, Explicit Locking",
 			parse:   pglock.ParseOptions,
 			traits: func(o pglock.Options) locks.Traits {
-				t := locks.Traits{Agree: locks.AgreeServer, Keeps: locks.KeepsEverything, Tokens: o.Variant != pglock.Advisory}
+				t := locks.Traits{Agree: locks.AgreeServer, Keeps: locks.KeepsEverything, Tokens: true}
 				if o.Variant == pglock.Lease {
 					t.Lease = locks.LeaseServer
 				}
