@@ -101,7 +101,7 @@ func (l *Locker) lock(ctx context.Context, resource string, turn locks.Lease) (l
 				token := locks.Token(m.Header().GetRevision()) //nolint:gosec // revisions are positive
 				return &lease{locker: l, turn: turn, session: s, mutex: m, owner: m.IsOwner(), token: token, name: name}, nil
 			}
-			err = l.undo(s, m, err)
+			err = l.undo(s, m, err) //nolint:contextcheck // a revocation outlives its caller
 		}
 		if !errors.Is(err, locks.ErrNotAcquired) || clock.Sleep(ctx, pause) != nil {
 			return nil, errors.Join(err, turn.Release(ctx))
@@ -256,7 +256,7 @@ func (le *lease) Release(ctx context.Context) error {
 			}
 		}
 		le.locker.calls.Go(func() {
-			_ = le.locker.end(le.session)
+			_ = le.locker.end(le.session) //nolint:contextcheck // a revocation outlives its caller
 			_ = le.turn.Release(context.WithoutCancel(ctx)) // of this process: it cannot fail
 		})
 		return fmt.Errorf("%w: %w", locks.ErrUnknown, err)
