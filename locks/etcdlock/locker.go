@@ -256,7 +256,7 @@ func (le *lease) Release(ctx context.Context) error {
 			}
 		}
 		le.locker.calls.Go(func() {
-			_ = le.locker.end(le.session) //nolint:contextcheck // a revocation outlives its caller
+			_ = le.locker.end(le.session)                   //nolint:contextcheck // a revocation outlives its caller
 			_ = le.turn.Release(context.WithoutCancel(ctx)) // of this process: it cannot fail
 		})
 		return fmt.Errorf("%w: %w", locks.ErrUnknown, err)
