@@ -44,8 +44,8 @@ var errHostLost = errors.New("host lost")
 
 // losses are the hosts that went away during a run.
 type losses struct {
-	heard sync.Map // of each lost host: when it was heard last, on clock.Mono
-	asked sync.Map // hosts that a fault of the scenario stops
+	heard sync.Map // of each lost host: when it was heard last, or stopped, on clock.Mono
+	asked sync.Map // when a fault of the scenario began to stop a host, on clock.Mono
 }
 
 func (l *losses) has(host string) bool { _, lost := l.heard.Load(host); return lost }
@@ -53,13 +53,13 @@ func (l *losses) has(host string) bool { _, lost := l.heard.Load(host); return l
 // expect says that the scenario makes hosts go away, from now on.
 func (l *losses) expect(hosts []string) {
 	for _, host := range hosts {
-		l.asked.Store(host, true)
+		l.asked.Store(host, clock.Mono())
 	}
 }
 
 func (l *losses) expected(host string) bool { _, asked := l.asked.Load(host); return asked }
 
-// at is when a lost host was last heard.
+// at is when a lost host went.
 func (l *losses) at(host string) int64 {
 	at, _ := l.heard.Load(host)
 	heard, _ := at.(int64)
@@ -77,6 +77,9 @@ func (l *losses) hosts() (names []string) {
 
 // add is false if the host is there already.
 func (l *losses) add(host string, heardNS int64) bool {
+	if asked, ok := l.asked.Load(host); ok { // it went no earlier, however long it had been silent
+		heardNS = max(heardNS, asked.(int64))
+	}
 	_, known := l.heard.LoadOrStore(host, heardNS)
 	return !known
 }
