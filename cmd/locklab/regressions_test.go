@@ -228,7 +228,7 @@ var regressions = map[string][]regression{
 		{
 			wrong: "a new raft service never elected a leader: a server stood for election before the others had asked whether the service is new",
 			shows: "locklab run --workload mutex --locks raft --scenarios holder-kill on a busy machine, 1 of 40: no grant at all",
-			test:  "nodes/raftnode.TestANewServiceElectsThoughItsServersAreSlowToMeet",
+			test:  "nodes/raftnode.TestAServiceIsFoundedOnce",
 		},
 		{
 			"a raft server that had lost its data founded the service again, with one that was cut off since its first boot: two held, and tokens went back",

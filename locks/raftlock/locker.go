@@ -120,7 +120,7 @@ func (l *Locker) abandon(c *claim) {
 	l.wakeSender()
 	l.mu.Unlock()
 
-	timer := l.clock.NewTimer(l.options.Cancel)
+	timer := l.clock.NewTimer(cancelWait)
 	defer timer.Stop()
 	select {
 	case <-r.answered:
@@ -133,11 +133,15 @@ func (l *Locker) abandon(c *claim) {
 	switch {
 	case c.isDecided():
 	case r.outcome == 0:
-		c.fail(fmt.Errorf("%w: the service has not confirmed in %s that the wait was cancelled: %w", locks.ErrUnknown, l.options.Cancel, locks.ErrUnavailable))
+		c.fail(fmt.Errorf("%w: the service has not confirmed in %s that the wait was cancelled: %w", locks.ErrUnknown, cancelWait, locks.ErrUnavailable))
 	default:
 		c.fail(locks.ErrNotAcquired)
 	}
 }
+
+// cancelWait is how long an acquisition whose context has ended waits for the service to
+// confirm that it was cancelled.
+const cancelWait = 250 * time.Millisecond
 
 // closeWait is how long Close waits for the service to confirm the session's end.
 const closeWait = 300 * time.Millisecond

@@ -17,25 +17,21 @@ type Options struct {
 	Lease time.Duration
 	// Store is where the servers keep their log: disk, with fsync, or memory.
 	Store string
-	// Cancel is how long an acquisition whose context has ended waits for the
-	// service to confirm that it was cancelled.
-	Cancel time.Duration
 }
 
 // DefaultOptions are a lease of 3 s and servers with their log on disk.
 func DefaultOptions() Options {
-	return Options{Lease: 3 * time.Second, Store: "disk", Cancel: 250 * time.Millisecond}
+	return Options{Lease: 3 * time.Second, Store: "disk"}
 }
 
-// ParseOptions reads the options of a spec: lease, store, cancel.
+// ParseOptions reads the options of a spec: lease and store.
 func ParseOptions(spec locks.Spec) (Options, error) {
 	d := DefaultOptions()
 	r := spec.Reader()
 	r.Variant()
 	o := Options{
-		Lease:  r.Duration("lease", "how long a session outlives its client's last renewal, and so for how long a dead holder blocks the others", d.Lease),
-		Store:  r.Choice("store", "where the servers keep their log: on disk, with fsync, or in memory", "disk", "memory"),
-		Cancel: r.Duration("cancel", "how long a client that gives up waits for the service to confirm it", d.Cancel),
+		Lease: r.Duration("lease", "how long a session outlives its client's last renewal, and so for how long a dead holder blocks the others", d.Lease),
+		Store: r.Choice("store", "where the servers keep their log: on disk, with fsync, or in memory", "disk", "memory"),
 	}
 	if err := r.Err(); err != nil {
 		return Options{}, err
@@ -48,9 +44,6 @@ const minLease, maxLease = 50 * time.Millisecond, time.Hour
 func (o Options) validate() error {
 	if o.Lease < minLease || o.Lease > maxLease {
 		return fmt.Errorf("raft: lease %s: want %s to %s: %w", o.Lease, minLease, maxLease, locks.ErrInvalid)
-	}
-	if o.Cancel <= 0 {
-		return fmt.Errorf("raft: cancel %s: want a positive duration: %w", o.Cancel, locks.ErrInvalid)
 	}
 	return nil
 }

@@ -17,8 +17,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestParseOptions(t *testing.T) {
 	for text, want := range map[string]raftlock.Options{
-		"raft":                                   raftlock.DefaultOptions(),
-		"raft:lease=1s,store=memory,cancel=10ms": {Lease: time.Second, Store: "memory", Cancel: 10 * time.Millisecond},
+		"raft":                       raftlock.DefaultOptions(),
+		"raft:lease=1s,store=memory": {Lease: time.Second, Store: "memory"},
 	} {
 		if got := locktest.Options(t, raftlock.ParseOptions, text); got != want {
 			t.Errorf("%s: got %+v, want %+v", text, got, want)
@@ -26,7 +26,7 @@ func TestParseOptions(t *testing.T) {
 	}
 	locktest.Specs(t, raftlock.ParseOptions, map[string]string{
 		"raft:lease=1ms": "lease 1ms", "raft:lease=soon": "lease=soon", "raft:store=tape": "disk, memory",
-		"raft:fast": `unknown variant "fast"`, "raft:size=3": `unknown option "size" (known: cancel, lease, store)`,
+		"raft:fast": `unknown variant "fast"`, "raft:size=3": `unknown option "size" (known: lease, store)`,
 	})
 }
 

@@ -129,32 +129,3 @@ func disturb(t *testing.T, c *cluster, s seed.Seed, granted *atomic.Uint64) {
 	}
 	pause.Stop()
 }
-
-// TestANewServiceElectsThoughItsServersAreSlowToMeet: the first server has decided that
-// the service is new before the second one could ask anybody, and the third comes late.
-func TestANewServiceElectsThoughItsServersAreSlowToMeet(t *testing.T) {
-	t.Parallel()
-	c := newStoppedCluster(t, 3, raftnode.Config{Heartbeat: 50 * time.Millisecond})
-	for _, link := range []string{"raft-2>raft-1", "raft-2>raft-3", "raft-3>raft-1", "raft-3>raft-2"} {
-		c.links[link].Cut(true)
-	}
-	c.start("raft-2")
-	c.start("raft-1")
-	locktest.Eventually(t, "raft-1 to be done", func() bool { return c.status("raft-1") != nil })
-	awaitsElection(t, c, "raft-1", 20*50*time.Millisecond)
-	c.start("raft-3")
-	for _, link := range c.links {
-		link.Cut(false)
-	}
-	c.leader()
-}
-
-// awaitsElection lets a server have so much time to call an election, unless its term shows
-// that it did.
-func awaitsElection(t *testing.T, c *cluster, name string, atMost time.Duration) {
-	t.Helper()
-	until := clock.System().Now().Add(atMost)
-	locktest.Eventually(t, "time to call an election", func() bool {
-		return c.status(name).GetTerm() > 1 || clock.System().Now().After(until)
-	})
-}

@@ -64,15 +64,6 @@ type cluster struct {
 
 func newCluster(tb testing.TB, n int, config raftnode.Config) *cluster {
 	tb.Helper()
-	c := newStoppedCluster(tb, n, config)
-	for _, name := range c.names {
-		c.start(name)
-	}
-	return c
-}
-
-func newStoppedCluster(tb testing.TB, n int, config raftnode.Config) *cluster {
-	tb.Helper()
 	c := &cluster{
 		tb: tb, dir: tb.TempDir(), config: config, servers: map[string]*raftnode.Server{},
 		links: map[string]*locktest.Link{}, clientLinks: map[string]*locktest.Link{}, client: map[string]string{},
@@ -96,6 +87,9 @@ func newStoppedCluster(tb testing.TB, n int, config raftnode.Config) *cluster {
 			c.stop(name)
 		}
 	})
+	for _, name := range c.names {
+		c.start(name)
+	}
 	return c
 }
 

@@ -46,7 +46,7 @@ func TestASessionRenewedWhileItsWatcherWaitedKeepsAFullLease(t *testing.T) {
 
 	renewed := func() {
 		clk.now = clk.now.Add(10 * lease)
-		h.state.Apply(h.state.Index()+1, []*pb.Request{{Kind: pb.Kind_RENEW, Session: session}})
+		h.state.Apply(2, []*pb.Request{{Kind: pb.Kind_RENEW, Session: session}})
 	}
 	clk.during = renewed
 	h.tick("a")

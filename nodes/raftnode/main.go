@@ -86,7 +86,7 @@ func CheckSettings(name string, raw []byte) error {
 	if err := process.DecodeSettings(raw, &settings); err != nil {
 		return fmt.Errorf("raft server %s: %w", name, err)
 	}
-	if err := settings.withDefaults().validate(name); err != nil {
+	if err := settings.validate(name); err != nil {
 		return fmt.Errorf("raft server %s: %w", name, err)
 	}
 	return nil

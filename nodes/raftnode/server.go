@@ -37,10 +37,6 @@ type Config struct {
 	// others have taught it. A new agent and Remove before Start set it again
 	// (process.Config.First): never use them for one server of a service that lives.
 	Founds bool
-	// Heartbeat is how long a follower waits for its leader before it calls an election;
-	// zero is 300 ms. A wait is drawn anew each time between this and twice this. A leader
-	// steps down when it has not heard from a quorum for five sixths of it.
-	Heartbeat time.Duration
 	// SnapshotEntries is after how many log entries a snapshot is taken; zero is 16384.
 	SnapshotEntries uint64
 
@@ -52,7 +48,6 @@ type Config struct {
 // Server is a running server of the lock service.
 type Server struct {
 	name      string
-	store     string
 	clientLis net.Listener
 	raftLis   net.Listener
 
@@ -74,6 +69,10 @@ type Server struct {
 }
 
 const (
+	// heartbeat is how long a follower waits for its leader before it calls an election. A
+	// wait is drawn anew each time between this and twice this. A leader steps down when it
+	// has not heard from a quorum for five sixths of it.
+	heartbeat = 300 * time.Millisecond
 	// rpcTimeout bounds one message between servers.
 	rpcTimeout = 600 * time.Millisecond
 	// snapshotCheck is how often a server looks whether a snapshot is due, and twice that
@@ -89,7 +88,6 @@ const watchEvery = 25 * time.Millisecond
 // Start starts a server. It listens when Start returns; it serves once the service
 // has elected a leader. The context bounds the start only.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
-	cfg.Settings = cfg.Settings.withDefaults()
 	if cfg.Clock == nil {
 		cfg.Clock = clock.System()
 	}
@@ -99,16 +97,13 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err := cfg.Settings.validate(cfg.Name); err != nil {
 		return nil, fmt.Errorf("start raft server %s: %w", cfg.Name, err)
 	}
-	if cfg.Heartbeat == 0 {
-		cfg.Heartbeat = 300 * time.Millisecond
-	}
 	if cfg.SnapshotEntries == 0 {
 		cfg.SnapshotEntries = 16384
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{name: cfg.Name, store: cfg.Settings.Store, log: cfg.Log, stop: make(chan struct{}), failed: make(chan error, 1)}
+	s := &Server{name: cfg.Name, log: cfg.Log, stop: make(chan struct{}), failed: make(chan error, 1)}
 	if err := s.start(ctx, cfg); err != nil {
 		return nil, errors.Join(fmt.Errorf("start raft server %s: %w", cfg.Name, err), s.Close())
 	}
@@ -211,10 +206,9 @@ func newRaft(conf *raft.Config, fsm raft.FSM, log raft.LogStore, stable raft.Sta
 func raftConfig(cfg Config) *raft.Config {
 	conf := raft.DefaultConfig()
 	conf.LocalID = raft.ServerID(cfg.Name)
-	conf.HeartbeatTimeout = cfg.Heartbeat
-	conf.ElectionTimeout = conf.HeartbeatTimeout
-	conf.LeaderLeaseTimeout = conf.HeartbeatTimeout * 5 / 6
-	conf.CommitTimeout = min(50*time.Millisecond, conf.HeartbeatTimeout/4)
+	conf.HeartbeatTimeout, conf.ElectionTimeout = heartbeat, heartbeat
+	conf.LeaderLeaseTimeout = heartbeat * 5 / 6
+	conf.CommitTimeout = 50 * time.Millisecond
 	conf.MaxAppendEntries = 64
 	// Proposals are bounded by the hub, so the buffer never fills and proposing
 	// never blocks the state machine.
@@ -338,7 +332,7 @@ func (s *Server) RaftAddr() string { return s.raftLis.Addr().String() }
 
 // status is what the server believes.
 func (s *Server) status() *pb.StatusResponse {
-	status := &pb.StatusResponse{Name: s.name, State: "recovering", Leader: s.leader(), Store: s.store}
+	status := &pb.StatusResponse{Name: s.name, State: "recovering", Leader: s.leader()}
 	r := s.raft.Load()
 	if r == nil {
 		return status

@@ -31,16 +31,8 @@ type Peer struct {
 	Addr string `json:"addr"`
 }
 
-// withDefaults fills in what is zero.
-func (s Settings) withDefaults() Settings {
-	if s.Store == "" {
-		s.Store = StoreDisk
-	}
-	return s
-}
-
 func (s Settings) validate(name string) error {
-	if s.Store != StoreDisk && s.Store != StoreMemory {
+	if s.Store != "" && s.Store != StoreDisk && s.Store != StoreMemory {
 		return fmt.Errorf("store %q: want disk or memory: %w", s.Store, ErrInvalid)
 	}
 	seen := map[string]bool{name: true}

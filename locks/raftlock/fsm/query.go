@@ -16,9 +16,6 @@ type Session struct {
 	Touched uint64 // index of the last command of the session
 }
 
-// Index is the index of the last entry applied.
-func (s *State) Index() uint64 { return s.index }
-
 // Session looks a session up.
 func (s *State) Session(id uint64) (Session, bool) {
 	sess := s.sessions[id]
@@ -52,13 +49,4 @@ func (s *State) Claims(id uint64) []*pb.Claim {
 		claims = append(claims, &pb.Claim{Seq: seq, Token: sess.claims[seq].token})
 	}
 	return claims
-}
-
-// Holder says who holds the resource, with which token.
-func (s *State) Holder(resource string) (session, seq, token uint64, held bool) {
-	res := s.resources[resource]
-	if res == nil || res.holder == nil {
-		return 0, 0, 0, false
-	}
-	return res.holder.session.id, res.holder.seq, res.holder.token, true
 }

@@ -190,17 +190,7 @@ func (sess *session) raiseFloor(floor uint64) {
 	if floor <= sess.floor {
 		return
 	}
-	if floor-sess.floor <= uint64(len(sess.answers)) {
-		for seq := sess.floor; seq < floor; seq++ {
-			delete(sess.answers, seq)
-		}
-	} else {
-		for seq := range sess.answers {
-			if seq < floor {
-				delete(sess.answers, seq)
-			}
-		}
-	}
+	maps.DeleteFunc(sess.answers, func(seq uint64, _ pb.Outcome) bool { return seq < floor })
 	sess.floor = floor
 }
 
