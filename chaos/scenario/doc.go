@@ -42,7 +42,8 @@
 //	cut        how what the lock's nodes say to each other is cut: none, held, dropped, reset,
 //	           one-way, flapping
 //	clients    what happens to some masters: none, killed, paused, clock (it is wrong)
-//	restarted  whether those that have to agree crash and come back at-once, or after-a-lease
+//	restarted  whether those that have to agree crash and come back at-once, within-a-lease or
+//	           after-a-lease
 //	failover   possible, if a replica may be promoted meanwhile
 //	masters    one or more
 //

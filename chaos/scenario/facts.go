@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"locklab/chaos/fault"
 	"locklab/chaos/toxic"
@@ -16,6 +17,8 @@ type Lock struct {
 	Traits locks.Traits
 	// Waits says that a server which lost its data stays away until what it may have granted is over.
 	Waits bool
+	// Lease is how long a grant lasts at most; 0 if it has none. Measured is the run's measured part.
+	Lease, Measured time.Duration
 	// Clients ask for the lock, and Deciders have to agree: all, a majority, or one.
 	Clients, Deciders []fault.Node
 	// Replicas may take the place of the decider, if Watchers say so.
@@ -33,6 +36,7 @@ const (
 // damage is what all faults of a scenario do together, as if all were in force at once.
 type damage struct {
 	stopped, crashed, restarted []string // nodes: that do not answer or not rightly; that were killed; at once back
+	soon                        []string // nodes that are back before a lease that they granted is over
 	wiped, paused, clocks       []string
 	pairs                       []fault.Pair
 	kinds                       []string
@@ -40,7 +44,7 @@ type damage struct {
 	target                      string
 }
 
-func damageOf(plans []Planned) (d damage) {
+func (l Lock) damageOf(plans []Planned) (d damage) {
 	d.target = "other"
 	for _, p := range plans {
 		f := p.Step.Fault
@@ -57,8 +61,11 @@ func damageOf(plans []Planned) (d damage) {
 		dead := slices.Concat(p.Kill, p.Lost)
 		d.stopped = slices.Concat(d.stopped, p.Nodes())
 		d.crashed = append(d.crashed, dead...)
-		if f.Instant {
+		switch lasts := p.Step.For; {
+		case f.Instant:
 			d.restarted = append(d.restarted, dead...)
+		case lasts != (Moment{}) && lasts.Of(l.Measured) < l.Lease:
+			d.soon = append(d.soon, dead...)
 		}
 		d.wiped, d.paused, d.clocks = append(d.wiped, p.Wipe...), append(d.paused, p.Pause...), append(d.clocks, p.Clocks...)
 		if mode := cutMode(p); mode != "" {
@@ -112,7 +119,7 @@ func (d damage) reach(a, b fault.Node) bool {
 
 // facts are what the rules can ask for.
 func (l Lock) facts(plans []Planned) map[string][]string {
-	d, is := damageOf(plans), traitsOf(l.Traits)
+	d, is := l.damageOf(plans), traitsOf(l.Traits)
 	is["fault"] = d.kinds
 	for fact, word := range map[string]string{
 		"target": d.target, "left": l.left(d), "cut": l.cut(d), "clients": l.clients(d), "restarted": l.restarted(d), "failover": none, "masters": "more",
@@ -209,13 +216,15 @@ func (l Lock) clients(d damage) string {
 func (l Lock) restarted(d damage) string {
 	word := none
 	for _, n := range slices.Concat(l.Deciders, l.Replicas) {
-		if !slices.Contains(d.restarted, n.Name) {
-			continue
-		}
-		if !l.Waits || !slices.Contains(d.wiped, n.Name) {
+		waits := l.Waits && slices.Contains(d.wiped, n.Name)
+		switch instant := slices.Contains(d.restarted, n.Name); {
+		case instant && !waits:
 			return "at-once"
+		case !waits && slices.Contains(d.soon, n.Name):
+			word = "within-a-lease"
+		case instant && word == none:
+			word = "after-a-lease"
 		}
-		word = "after-a-lease"
 	}
 	return word
 }

@@ -85,7 +85,7 @@ func facts() map[string][]string {
 		"left":      {leftAll, leftEnough, leftTooFew},
 		"cut":       {none, "held", "dropped", "reset", "one-way", "flapping"},
 		"clients":   {none, "killed", "paused", "clock"},
-		"restarted": {none, "at-once", "after-a-lease"},
+		"restarted": {none, "at-once", "within-a-lease", "after-a-lease"},
 		"failover":  {none, "possible"},
 		"masters":   {"one", "more"},
 	}

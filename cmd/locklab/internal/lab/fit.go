@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"locklab/chaos/fault"
 	"locklab/chaos/scenario"
@@ -52,7 +53,7 @@ func (c *Config) outlook(lock catalog.Lock, s scenario.Scenario) *outlook {
 		return o
 	}
 	o.gentle = true
-	o.expect = s.Expect(subject(topo, lock), o.plans)
+	o.expect = s.Expect(subject(topo, lock, c.Duration), o.plans)
 	o.unfit = s.CheckOverlaps(c.Duration, o.plans)
 	for _, p := range o.plans {
 		o.unfit = cmp.Or(o.unfit, o.add(s, p, topo, lock))
@@ -61,14 +62,16 @@ func (c *Config) outlook(lock catalog.Lock, s scenario.Scenario) *outlook {
 }
 
 // subject is what expectations must know of a lock.
-func subject(topo *topology.Topology, lock catalog.Lock) scenario.Lock {
+func subject(topo *topology.Topology, lock catalog.Lock, measured time.Duration) scenario.Lock {
 	nodes := func(roles ...string) (all []fault.Node) {
 		for _, n := range topo.NodesOf(roles...) {
 			all = append(all, fault.Node{Name: n.Name, Role: n.Role, Host: n.Host})
 		}
 		return all
 	}
-	l := scenario.Lock{Spec: lock.Spec, Traits: lock.Traits, Waits: lock.Away >= lock.Lease, Clients: nodes(role.Master)}
+	l := scenario.Lock{
+		Spec: lock.Spec, Traits: lock.Traits, Waits: lock.Away >= lock.Lease, Lease: lock.Lease, Measured: measured, Clients: nodes(role.Master),
+	}
 	switch lock.Traits.Agree {
 	case locks.AgreeUnknown, locks.AgreeNobody:
 	case locks.AgreeServer:
