@@ -5,23 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 
 	"locklab/nodes/agent"
 )
 
-// A machine that is too busy starts a node too late, or does not stop it in time, or
-// lets a follower of events fall behind. That is the end of one run, which decides
-// nothing, and not of the comparison: the next run begins with empty hosts, and what
-// could not be stopped gently is killed for it.
+// A machine that is too busy starts a node too late, does not stop it in time, or lets a follower of
+// events fall behind. A machine that is too full has no file descriptor left. That ends one run, which
+// decides nothing, and not the comparison: the next run begins with empty hosts, and the lab kills for
+// it what it could not stop gently.
 
-// errGivenUp says that a run could not begin, go on or end in the time for that.
+// errGivenUp says that a run could not begin, go on or end with what the machine had.
 var errGivenUp = errors.New("given up")
 
-// giveUp makes the error of a run errGivenUp if time was what it lacked. Everything
-// else (a program that is missing, a node that ends with an error) would be the same in
-// the next run.
+// giveUp makes the error of a run errGivenUp if the machine lacked time or file descriptors. Everything
+// else (a program that is missing, a node that ends with an error) would be the same in the next run.
 func giveUp(err error) error {
-	if err == nil || errors.Is(err, errHostLost) || !lackedTime(err) {
+	if err == nil || errors.Is(err, errHostLost) || !lackedTime(err) && !lackedFiles(err) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", errGivenUp, err)
@@ -35,6 +35,10 @@ func lackedTime(err error) bool {
 	return (ok && timeout.Timeout()) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, agent.ErrLate) || errors.Is(err, agent.ErrEventsLost)
 }
+
+// lackedFiles finds EMFILE and ENFILE by their common words: an agent's answer and the end of a node's
+// log carry no more than those. [Config.CheckFiles] has seen to it that the limit suffices for the lab.
+func lackedFiles(err error) bool { return strings.Contains(err.Error(), syscall.EMFILE.Error()) }
 
 // firstLine is the error for a sentence: what comes after is said of the clean-up, or
 // the end of a log.

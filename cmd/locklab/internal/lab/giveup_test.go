@@ -6,14 +6,16 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"syscall"
 	"testing"
 	"time"
 
+	"locklab/internal/httpapi"
 	"locklab/nodes/agent"
 )
 
-// TestOnlyLackOfTimeGivesUp: what would be the same in the next run ends the comparison.
-func TestOnlyLackOfTimeGivesUp(t *testing.T) {
+// TestOnlyAPoorMachineGivesUp: what would be the same in the next run ends the comparison.
+func TestOnlyAPoorMachineGivesUp(t *testing.T) {
 	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer slow.Close()
 	a := agent.NewClient(slow.URL, "")
@@ -26,6 +28,10 @@ func TestOnlyLackOfTimeGivesUp(t *testing.T) {
 		"node is not ready":     fmt.Errorf("start n: %w", agent.ErrLate),
 		"events were lost":      fmt.Errorf("drain events: %w", agent.ErrEventsLost),
 		"client's own limit":    clientErr,
+		"no descriptor here":    fmt.Errorf("open pipe: %w", syscall.EMFILE),
+		"none on the machine":   fmt.Errorf("create history: %w", syscall.ENFILE),
+		"none at the agent":     &httpapi.Error{Kind: "start", Message: "start n: open pipe: too many open files"},
+		"none in the node":      fmt.Errorf("start n: it ended with exit-1: %w; the end of its log:\nlisten tcp: socket: too many open files", agent.ErrStart),
 		"one of two":            errors.Join(errors.New("other"), a.Stop(limited, "n")),
 	} {
 		if got := giveUp(err); !errors.Is(got, errGivenUp) || !errors.Is(got, err) {
